@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/stoadb/stoa/column"
+)
+
+// Errors of reading and writing.
+var (
+	// ErrNotFound is returned by Get when nothing is stored under the key.
+	ErrNotFound = errors.New("engine: not found")
+	// ErrConflict is returned by Apply and Update when an expectation of the
+	// batch does not hold; nothing is written. The error is a *Conflict.
+	ErrConflict = errors.New("engine: conflict")
+	// ErrBatch is returned when a batch, or bytes that should be one, is not
+	// well formed; nothing is written.
+	ErrBatch = errors.New("engine: malformed batch")
+	// ErrTooLarge is returned when a key, a value or a batch is over its limit
+	// (MaxKey, MaxValue, MaxBatch); nothing is written.
+	ErrTooLarge = errors.New("engine: too large")
+	// ErrClosed is returned by every method of a closed engine, snapshot or
+	// iterator.
+	ErrClosed = errors.New("engine: closed")
+	// ErrReadOnly is returned by every write of an engine that was opened
+	// read-only, or that stopped writing after a fault of its storage; the
+	// error says which, and Health says why.
+	ErrReadOnly = errors.New("engine: read-only")
+	// ErrNoSpace is returned by writes while the disk is nearly full; nothing is
+	// written, and writes resume by themselves once there is room.
+	ErrNoSpace = errors.New("engine: no space")
+	// ErrCorrupt is returned when stored bytes are damaged: a checksum that
+	// does not match, a file that is missing, a row that does not parse.
+	ErrCorrupt = errors.New("engine: corrupt")
+	// ErrUnsupported is returned by an engine that has no such operation, as a
+	// checkpoint of an engine that lives in memory.
+	ErrUnsupported = errors.New("engine: unsupported")
+)
+
+// Errors of opening a directory.
+var (
+	// ErrLocked is returned when another process holds the directory.
+	ErrLocked = errors.New("engine: locked")
+	// ErrSchema is returned when a directory has another schema version, or a
+	// column family that the schema does not know.
+	ErrSchema = errors.New("engine: schema")
+	// ErrNotDatabase is returned when a path is not a directory of the store:
+	// a file, or a directory with something else in it.
+	ErrNotDatabase = errors.New("engine: not a database")
+)
+
+// Conflict says which expectation did not hold.
+type Conflict struct {
+	Column column.Column
+	Key    []byte
+	Absent bool // the batch expected that nothing is stored under Key
+}
+
+// Error names the key; it does not show the value, which may be secret.
+func (c *Conflict) Error() string {
+	want := "another value"
+	if c.Absent {
+		want = "nothing there"
+	}
+	return fmt.Sprintf("engine: conflict: %s %x: the batch expected %s", c.Column, c.Key, want)
+}
+
+// Is reports whether target is ErrConflict.
+func (c *Conflict) Is(target error) bool { return target == ErrConflict }

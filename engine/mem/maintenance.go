@@ -1,0 +1,84 @@
+package mem
+
+import (
+	"fmt"
+
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+)
+
+// Health is engine.Maintenance's.
+func (e *Engine) Health() engine.Health {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if e.closed {
+		return engine.Health{Reason: "closed"}
+	}
+	return engine.Health{Writable: true}
+}
+
+// Reopen is engine.Maintenance's; memory does not fail, so there is nothing to
+// do.
+func (e *Engine) Reopen() error { return e.alive() }
+
+// Flush is engine.Maintenance's; there is nothing to flush to.
+func (e *Engine) Flush() error { return e.alive() }
+
+// Compact is engine.Maintenance's; there is nothing to rewrite.
+func (e *Engine) Compact(col column.Column, _ engine.Range) error {
+	if !col.Valid() {
+		return errNoColumn(col)
+	}
+	return e.alive()
+}
+
+// Checkpoint returns engine.ErrUnsupported.
+func (e *Engine) Checkpoint(string) error {
+	return fmt.Errorf("%w: a checkpoint of an engine in memory", engine.ErrUnsupported)
+}
+
+// ApproximateSize is engine.Maintenance's, and exact here.
+func (e *Engine) ApproximateSize(col column.Column, r engine.Range) (uint64, error) {
+	if !col.Valid() {
+		return 0, errNoColumn(col)
+	}
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if e.closed {
+		return 0, engine.ErrClosed
+	}
+	return e.view.size(col, r), nil
+}
+
+// Stats is engine.Maintenance's. Counts are exact here.
+func (e *Engine) Stats() (engine.Stats, error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if e.closed {
+		return engine.Stats{}, engine.ErrClosed
+	}
+	s := engine.Stats{Sequence: e.sequence, Snapshots: uint64(len(e.open))}
+	for c := range column.All {
+		size := e.view.size(c, engine.Range{})
+		s.Columns = append(s.Columns, engine.ColumnStats{Column: c, Keys: uint64(e.view[c].Len()), MemtableBytes: size})
+		s.MemtableBytes += size
+	}
+	return s, nil
+}
+
+func (v *view) size(col column.Column, r engine.Range) (n uint64) {
+	v.walk(col, r, nil, func(i item) bool {
+		n += uint64(len(i.key) + len(i.value))
+		return true
+	})
+	return n
+}
+
+func (e *Engine) alive() error {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if e.closed {
+		return engine.ErrClosed
+	}
+	return nil
+}

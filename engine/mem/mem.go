@@ -1,0 +1,158 @@
+// Package mem is an engine that keeps everything in memory. It is what tests
+// and `stoa serve --engine mem` use, and the model that engine/rocks is compared
+// with. Nothing is durable: closing it loses everything.
+package mem
+
+import (
+	"bytes"
+	"sync"
+
+	"github.com/google/btree"
+
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+)
+
+// Engine is an engine.Engine in memory; see New.
+type Engine struct {
+	mu       sync.RWMutex // guards what follows
+	view     view
+	closed   bool
+	sequence uint64
+	open     map[*snapshot]struct{} // snapshots that are not closed
+
+	commit *engine.Committer
+}
+
+// view is the trees of all columns, indexed by column.
+type view [column.Count + 1]*btree.BTreeG[item]
+
+// item is one entry. Neither slice is ever changed.
+type item struct{ key, value []byte }
+
+func less(a, b item) bool { return bytes.Compare(a.key, b.key) < 0 }
+
+const degree = 32
+
+var (
+	_ engine.Engine   = (*Engine)(nil)
+	_ engine.Snapshot = (*snapshot)(nil)
+)
+
+// New returns an empty engine.
+func New() *Engine {
+	e := &Engine{open: make(map[*snapshot]struct{})}
+	for c := range column.All {
+		e.view[c] = btree.NewG(degree, less)
+	}
+	e.commit = engine.NewCommitter((*sink)(e))
+	return e
+}
+
+// Get is engine.Getter's.
+func (e *Engine) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if e.closed {
+		return dst, engine.ErrClosed
+	}
+	return e.view.get(dst, col, key)
+}
+
+// MultiGet is engine.Reader's.
+func (e *Engine) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if e.closed {
+		return buf, engine.ErrClosed
+	}
+	return e.view.multiGet(buf, lookups)
+}
+
+// Iterate is engine.Reader's.
+func (e *Engine) Iterate(col column.Column, r engine.Range) (*engine.Iterator, error) {
+	s, err := e.snapshot(col)
+	if err != nil {
+		return nil, err
+	}
+	return engine.NewIterator(newPager(s, true, col, r), r.Limit), nil
+}
+
+// Apply is engine.Writer's.
+func (e *Engine) Apply(b *engine.Batch) error { return e.commit.Apply(b) }
+
+// Update is engine.Engine's.
+func (e *Engine) Update(fn func(engine.Getter, *engine.Batch) error) error {
+	return e.commit.Update(fn)
+}
+
+// Snapshot is engine.Engine's. It copies nothing: trees are copied on write.
+func (e *Engine) Snapshot() (engine.Snapshot, error) {
+	s, err := e.snapshot(0)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close is engine.Engine's.
+func (e *Engine) Close() error {
+	e.commit.Stop(engine.ErrClosed)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return engine.ErrClosed
+	}
+	e.closed = true
+	e.view = view{}
+	for s := range e.open {
+		s.drop()
+	}
+	clear(e.open)
+	return nil
+}
+
+// snapshot clones the tree of one column, or those of all if only is 0.
+func (e *Engine) snapshot(only column.Column) (*snapshot, error) {
+	if only != 0 && !only.Valid() {
+		return nil, errNoColumn(only)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, engine.ErrClosed
+	}
+	s := &snapshot{engine: e}
+	for c := range column.All {
+		if only == 0 || only == c {
+			s.view[c] = e.view[c].Clone()
+		}
+	}
+	e.open[s] = struct{}{}
+	return s, nil
+}
+
+// sink is the side of the engine that its committer writes to.
+type sink Engine
+
+func (s *sink) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
+	return (*Engine)(s).Get(dst, col, key)
+}
+
+// Write makes the changes of a batch that the committer has checked.
+func (s *sink) Write(ops []byte, _ bool) error {
+	ops = bytes.Clone(ops) // rows keep parts of it
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return engine.ErrClosed
+	}
+	for op, err := range engine.Changes(ops) {
+		if err != nil {
+			return err
+		}
+		s.view.apply(op)
+		s.sequence++
+	}
+	return nil
+}
