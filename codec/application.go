@@ -1,0 +1,85 @@
+package codec
+
+// ApplicationMeta is a WASM application: column Application, and within
+// [ContextMetaValue].
+type ApplicationMeta struct {
+	ApplicationID ApplicationID
+	Bytecode      BlobID
+	Size          uint64 // of the bytecode, in bytes
+	Source        string // where it came from
+	Metadata      []byte
+	Compiled      BlobID // zeros: none
+	Package       string
+	Version       string
+	SignerID      string
+	Services      []ServiceMeta // none: a single service, of Bytecode and Compiled
+}
+
+// AppendBinary implements [Value].
+func (v ApplicationMeta) AppendBinary(dst []byte) ([]byte, error) {
+	c := encoder("ApplicationMeta", dst)
+	v.layout(&c)
+	return c.encoded()
+}
+
+// Decode implements [Value].
+func (ApplicationMeta) Decode(src []byte) (ApplicationMeta, error) {
+	var v ApplicationMeta
+	c := decoder("ApplicationMeta", src)
+	v.layout(&c)
+	return ended(v, &c)
+}
+
+func (v ApplicationMeta) run(c coder) (ApplicationMeta, coder) { v.layout(&c); return v, c }
+
+func (v *ApplicationMeta) layout(c *coder) {
+	id(c, "application_id", &v.ApplicationID)
+	id(c, "bytecode", &v.Bytecode)
+	c.u64("size", &v.Size)
+	c.string("source", &v.Source)
+	c.bytes("metadata", &v.Metadata)
+	id(c, "compiled", &v.Compiled)
+	c.string("package", &v.Package)
+	c.string("version", &v.Version)
+	c.string("signer_id", &v.SignerID)
+	var service ServiceMeta
+	for i := range list(c, "services", "ServiceMeta", &v.Services, leastService) {
+		c.item("services", i)
+		at(v.Services, i, &service).layout(c)
+		c.end()
+	}
+	c.listEnd()
+}
+
+// leastService is the fewest bytes that a ServiceMeta takes.
+const leastService = 4 + 32 + 32
+
+// ServiceMeta is one service of an application that has several.
+type ServiceMeta struct {
+	Name     string
+	Bytecode BlobID
+	Compiled BlobID // zeros: none
+}
+
+// AppendBinary implements [Value].
+func (v ServiceMeta) AppendBinary(dst []byte) ([]byte, error) {
+	c := encoder("ServiceMeta", dst)
+	v.layout(&c)
+	return c.encoded()
+}
+
+// Decode implements [Value].
+func (ServiceMeta) Decode(src []byte) (ServiceMeta, error) {
+	var v ServiceMeta
+	c := decoder("ServiceMeta", src)
+	v.layout(&c)
+	return ended(v, &c)
+}
+
+func (v ServiceMeta) run(c coder) (ServiceMeta, coder) { v.layout(&c); return v, c }
+
+func (v *ServiceMeta) layout(c *coder) {
+	c.string("name", &v.Name)
+	id(c, "bytecode", &v.Bytecode)
+	id(c, "compiled", &v.Compiled)
+}

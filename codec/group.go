@@ -1,0 +1,119 @@
+package codec
+
+// GroupMetaValue describes a group: prefix 0x20.
+type GroupMetaValue struct {
+	AppKey              Hash
+	TargetApplicationID ApplicationID
+	UpgradePolicy       UpgradePolicy
+	CreatedAt           uint64 // unix seconds, by its creator's clock
+	AdminIdentity       Identity
+	Migration           Option[string] // the method to run on upgrade
+}
+
+// AppendBinary implements [Value].
+func (v GroupMetaValue) AppendBinary(dst []byte) ([]byte, error) {
+	c := encoder("GroupMetaValue", dst)
+	v.layout(&c)
+	return c.encoded()
+}
+
+// Decode implements [Value].
+func (GroupMetaValue) Decode(src []byte) (GroupMetaValue, error) {
+	var v GroupMetaValue
+	c := decoder("GroupMetaValue", src)
+	v.layout(&c)
+	return ended(v, &c)
+}
+
+func (v GroupMetaValue) run(c coder) (GroupMetaValue, coder) { v.layout(&c); return v, c }
+
+func (v *GroupMetaValue) layout(c *coder) {
+	id(c, "app_key", &v.AppKey)
+	id(c, "target_application_id", &v.TargetApplicationID)
+	c.enum("upgrade_policy", "UpgradePolicy", (*uint8)(&v.UpgradePolicy), upgradePolicies)
+	c.u64("created_at", &v.CreatedAt)
+	id(c, "admin_identity", &v.AdminIdentity)
+	c.optionalString("migration", &v.Migration)
+}
+
+// GroupRefValue is the group of a context: prefix 0x23.
+type GroupRefValue struct {
+	GroupID GroupID
+}
+
+// AppendBinary implements [Value].
+func (v GroupRefValue) AppendBinary(dst []byte) ([]byte, error) {
+	c := encoder("GroupRefValue", dst)
+	v.layout(&c)
+	return c.encoded()
+}
+
+// Decode implements [Value].
+func (GroupRefValue) Decode(src []byte) (GroupRefValue, error) {
+	var v GroupRefValue
+	c := decoder("GroupRefValue", src)
+	v.layout(&c)
+	return ended(v, &c)
+}
+
+func (v GroupRefValue) run(c coder) (GroupRefValue, coder) { v.layout(&c); return v, c }
+
+func (v *GroupRefValue) layout(c *coder) {
+	id(c, "group_id", &v.GroupID)
+}
+
+// ParentRefValue is the parent of a group: prefix 0x36.
+type ParentRefValue struct {
+	ParentID GroupID
+}
+
+// AppendBinary implements [Value].
+func (v ParentRefValue) AppendBinary(dst []byte) ([]byte, error) {
+	c := encoder("ParentRefValue", dst)
+	v.layout(&c)
+	return c.encoded()
+}
+
+// Decode implements [Value].
+func (ParentRefValue) Decode(src []byte) (ParentRefValue, error) {
+	var v ParentRefValue
+	c := decoder("ParentRefValue", src)
+	v.layout(&c)
+	return ended(v, &c)
+}
+
+func (v ParentRefValue) run(c coder) (ParentRefValue, coder) { v.layout(&c); return v, c }
+
+func (v *ParentRefValue) layout(c *coder) {
+	id(c, "parent_id", &v.ParentID)
+}
+
+// GroupContextLastMigrationValue is the method that migrated a context last:
+// prefix 0x2B.
+type GroupContextLastMigrationValue struct {
+	Method string
+}
+
+// AppendBinary implements [Value].
+func (v GroupContextLastMigrationValue) AppendBinary(dst []byte) ([]byte, error) {
+	c := encoder("GroupContextLastMigrationValue", dst)
+	v.layout(&c)
+	return c.encoded()
+}
+
+// Decode implements [Value].
+func (GroupContextLastMigrationValue) Decode(src []byte) (GroupContextLastMigrationValue, error) {
+	var v GroupContextLastMigrationValue
+	c := decoder("GroupContextLastMigrationValue", src)
+	v.layout(&c)
+	return ended(v, &c)
+}
+
+func (v GroupContextLastMigrationValue) run(c coder) (GroupContextLastMigrationValue, coder) {
+	v.layout(&c)
+	return v, c
+}
+
+func (v *GroupContextLastMigrationValue) layout(c *coder) {
+	c.string("method", &v.Method)
+}

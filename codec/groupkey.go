@@ -1,0 +1,55 @@
+package codec
+
+// GroupSigningKeyValue is an Ed25519 key that this node holds for a group: prefix
+// 0x25, secret.
+type GroupSigningKeyValue struct {
+	PrivateKey Secret // the seed
+}
+
+// AppendBinary implements [Value].
+func (v GroupSigningKeyValue) AppendBinary(dst []byte) ([]byte, error) {
+	c := encoder("GroupSigningKeyValue", dst)
+	v.layout(&c)
+	return c.encoded()
+}
+
+// Decode implements [Value].
+func (GroupSigningKeyValue) Decode(src []byte) (GroupSigningKeyValue, error) {
+	var v GroupSigningKeyValue
+	c := decoder("GroupSigningKeyValue", src)
+	v.layout(&c)
+	return ended(v, &c)
+}
+
+func (v GroupSigningKeyValue) run(c coder) (GroupSigningKeyValue, coder) { v.layout(&c); return v, c }
+
+func (v *GroupSigningKeyValue) layout(c *coder) {
+	c.secret("private_key", &v.PrivateKey)
+}
+
+// GroupKeyValue is a key under which a group seals its operations: prefix 0x3A,
+// secret. On disk it is a byte string, of exactly 32 bytes.
+type GroupKeyValue struct {
+	Key Secret
+}
+
+// AppendBinary implements [Value].
+func (v GroupKeyValue) AppendBinary(dst []byte) ([]byte, error) {
+	c := encoder("GroupKeyValue", dst)
+	v.layout(&c)
+	return c.encoded()
+}
+
+// Decode implements [Value].
+func (GroupKeyValue) Decode(src []byte) (GroupKeyValue, error) {
+	var v GroupKeyValue
+	c := decoder("GroupKeyValue", src)
+	v.layout(&c)
+	return ended(v, &c)
+}
+
+func (v GroupKeyValue) run(c coder) (GroupKeyValue, coder) { v.layout(&c); return v, c }
+
+func (v *GroupKeyValue) layout(c *coder) {
+	c.secretBytes("key", &v.Key)
+}

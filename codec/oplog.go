@@ -1,0 +1,79 @@
+package codec
+
+// OpLogValue is one operation of a group's log: prefix 0x30.
+type OpLogValue struct {
+	Op []byte // a borsh SignedGroupOp
+}
+
+// AppendBinary implements [Value].
+func (v OpLogValue) AppendBinary(dst []byte) ([]byte, error) {
+	c := encoder("OpLogValue", dst)
+	v.layout(&c)
+	return c.encoded()
+}
+
+// Decode implements [Value].
+func (OpLogValue) Decode(src []byte) (OpLogValue, error) {
+	var v OpLogValue
+	c := decoder("OpLogValue", src)
+	v.layout(&c)
+	return ended(v, &c)
+}
+
+func (v OpLogValue) run(c coder) (OpLogValue, coder) { v.layout(&c); return v, c }
+
+func (v *OpLogValue) layout(c *coder) {
+	c.bytes("op", &v.Op)
+}
+
+// GroupOpHeadValue is the tip of a group's operation log: prefix 0x31.
+type GroupOpHeadValue struct {
+	Sequence uint64 // of the latest op; the first is 1
+	DagHeads []OpID // the ops that no other op of the group names as parent
+}
+
+// AppendBinary implements [Value].
+func (v GroupOpHeadValue) AppendBinary(dst []byte) ([]byte, error) {
+	c := encoder("GroupOpHeadValue", dst)
+	v.layout(&c)
+	return c.encoded()
+}
+
+// Decode implements [Value].
+func (GroupOpHeadValue) Decode(src []byte) (GroupOpHeadValue, error) {
+	var v GroupOpHeadValue
+	c := decoder("GroupOpHeadValue", src)
+	v.layout(&c)
+	return ended(v, &c)
+}
+
+func (v GroupOpHeadValue) run(c coder) (GroupOpHeadValue, coder) { v.layout(&c); return v, c }
+
+func (v *GroupOpHeadValue) layout(c *coder) {
+	c.u64("sequence", &v.Sequence)
+	ids(c, "dag_heads", &v.DagHeads)
+}
+
+// Nonce is the highest nonce of a signer in a group: prefix 0x2C.
+type Nonce uint64
+
+// AppendBinary implements [Value].
+func (v Nonce) AppendBinary(dst []byte) ([]byte, error) {
+	c := encoder("Nonce", dst)
+	v.layout(&c)
+	return c.encoded()
+}
+
+// Decode implements [Value].
+func (Nonce) Decode(src []byte) (Nonce, error) {
+	var v Nonce
+	c := decoder("Nonce", src)
+	v.layout(&c)
+	return ended(v, &c)
+}
+
+func (v Nonce) run(c coder) (Nonce, coder) { v.layout(&c); return v, c }
+
+func (v *Nonce) layout(c *coder) {
+	c.u64("nonce", (*uint64)(v))
+}

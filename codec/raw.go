@@ -1,0 +1,48 @@
+package codec
+
+// Raw is bytes that the store does not look into: the values of State,
+// PrivateState and Generic.
+type Raw []byte
+
+// AppendBinary implements [Value].
+func (v Raw) AppendBinary(dst []byte) ([]byte, error) {
+	c := encoder("Raw", dst)
+	v.layout(&c)
+	return c.encoded()
+}
+
+// Decode implements [Value].
+func (Raw) Decode(src []byte) (Raw, error) {
+	var v Raw
+	c := decoder("Raw", src)
+	v.layout(&c)
+	return ended(v, &c)
+}
+
+func (v Raw) run(c coder) (Raw, coder) { v.layout(&c); return v, c }
+
+func (v *Raw) layout(c *coder) {
+	c.rest("value", (*[]byte)(v))
+}
+
+// Present is the value where the key says it all; it takes no bytes.
+type Present struct{}
+
+// AppendBinary implements [Value].
+func (v Present) AppendBinary(dst []byte) ([]byte, error) {
+	c := encoder("Present", dst)
+	v.layout(&c)
+	return c.encoded()
+}
+
+// Decode implements [Value].
+func (Present) Decode(src []byte) (Present, error) {
+	var v Present
+	c := decoder("Present", src)
+	v.layout(&c)
+	return ended(v, &c)
+}
+
+func (v Present) run(c coder) (Present, coder) { v.layout(&c); return v, c }
+
+func (*Present) layout(*coder) {}
