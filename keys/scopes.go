@@ -1,0 +1,122 @@
+package keys
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+)
+
+// ScopeInfo declares a named scope of the Generic column. Its methods are safe
+// for concurrent use.
+type ScopeInfo struct {
+	Name     string // of 1 to 16 printable ASCII characters
+	Holds    string // what it holds, for people
+	Fragment string // the layout of what follows the scope in a key, for people
+	Value    string // the form of the values, for people
+
+	scope    Scope
+	fragment func(fragment []byte) (fault string) // nil: anything goes
+	value    func(value []byte) error             // nil: opaque bytes
+}
+
+// Scope returns the leading bytes of the scope's keys.
+func (s ScopeInfo) Scope() Scope { return s.scope }
+
+// CheckFragment returns an [*Error] unless the scope has keys with this fragment.
+func (s ScopeInfo) CheckFragment(fragment []byte) error {
+	if s.fragment == nil {
+		return nil
+	}
+	if fault := s.fragment(fragment); fault != "" {
+		return genericError("fragment", len(s.scope), fmt.Sprintf("in scope %s: %s", s.Name, fault))
+	}
+	return nil
+}
+
+// CheckValue returns an error that is [codec.ErrMalformed] unless the scope has
+// values like this.
+func (s ScopeInfo) CheckValue(value []byte) error {
+	if s.value == nil {
+		return nil
+	}
+	return s.value(value)
+}
+
+// scopes is the one list of named scopes: whoever needs another declares it
+// here, with its checks. It is never written to.
+var scopes = []ScopeInfo{
+	declare(ScopeInfo{Name: "stoa.test", Holds: "free for tests and tools", Fragment: "any", Value: "opaque"}),
+	declare(ScopeInfo{Name: "sync-in-progres", Holds: "node software: contexts being synced", Fragment: "context_id 32",
+		Value: "opaque", fragment: oneID}),
+	declare(ScopeInfo{Name: "ssl_certs:server", Holds: "node software: the server's certificate", Fragment: "32 zeros",
+		Value: "opaque", fragment: zeroID}),
+	declare(ScopeInfo{Name: "sse-sessions", Holds: "node software: event stream sessions", Fragment: "session 32",
+		Value: "opaque", fragment: oneID}),
+}
+
+func declare(s ScopeInfo) ScopeInfo {
+	copy(s.scope[:], s.Name)
+	return s
+}
+
+// Scopes yields every declared scope.
+func Scopes() iter.Seq[ScopeInfo] { return slices.Values(scopes) }
+
+// scopeOf returns the declaration of a named scope, or nil.
+func scopeOf(s Scope) *ScopeInfo {
+	for i := range scopes {
+		if scopes[i].scope == s {
+			return &scopes[i]
+		}
+	}
+	return nil
+}
+
+func undeclared(s Scope) *Error {
+	var names []string
+	for i := range scopes {
+		names = append(names, scopes[i].Name)
+	}
+	return genericError("scope", 0, fmt.Sprintf("%q is not declared (declared: %s)", s.String(), strings.Join(names, ", ")))
+}
+
+func oneID(fragment []byte) string {
+	if len(fragment) != 32 {
+		return fmt.Sprintf("%d bytes instead of 32", len(fragment))
+	}
+	return ""
+}
+
+func zeroID(fragment []byte) string {
+	if fault := oneID(fragment); fault != "" {
+		return fault
+	}
+	if !bytes.Equal(fragment, make([]byte, 32)) {
+		return "not zeros"
+	}
+	return ""
+}
+
+// checkScope says whether the key of Generic, known to be well formed, may be
+// written.
+func checkScope(key []byte) (*ScopeInfo, error) {
+	s := Scope(key)
+	if s.IsKV() {
+		return nil, nil
+	}
+	info := scopeOf(s)
+	if info == nil {
+		return nil, undeclared(s)
+	}
+	return info, info.CheckFragment(key[len(s):])
+}
+
+func checkGeneric(key, value []byte) error {
+	info, err := checkScope(key)
+	if err != nil || info == nil {
+		return err
+	}
+	return info.CheckValue(value)
+}
