@@ -1,0 +1,75 @@
+//go:build cgo
+
+package rocks
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/stoadb/stoa/engine"
+)
+
+// Checkpoint is engine.Maintenance's. It writes nothing to tables: what is in
+// memory goes along as a copy of the write-ahead log. It returns fs.ErrExist if
+// there is something at dir, and engine.ErrUnsupported if the engine was opened
+// read-only. The copy has a watermark of its own, and this node's id.
+func (e *Engine) Checkpoint(dir string) error {
+	if err := checkPath(dir); err != nil {
+		return err
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return fmt.Errorf("engine: checkpoint: %w", err)
+	}
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	switch {
+	case e.st == nil:
+		return e.down
+	case e.keeper == nil:
+		return fmt.Errorf("%w: a checkpoint of %s, which is open read-only", engine.ErrUnsupported, e.dir)
+	}
+	if _, err := os.Lstat(dir); err == nil {
+		return fmt.Errorf("engine: checkpoint: %s: %w; give a path where nothing is", dir, fs.ErrExist)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("engine: checkpoint: %w", err)
+	}
+	if err := e.st.checkpoint(dir); err != nil {
+		return fmt.Errorf("engine: checkpoint to %s: %w", dir, noSpace(err))
+	}
+	return nil
+}
+
+// checkpoint makes the copy in a directory that nobody else may enter, and moves
+// it to its place when it is whole: RocksDB makes its own for all to read.
+func (st *store) checkpoint(dir string) (err error) {
+	private, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(private)
+	c, err := st.db.NewCheckpoint()
+	if err != nil {
+		return classify("checkpoint", err.Error())
+	}
+	defer c.Destroy()
+	seq := st.written.Load() // what the copy holds at least
+	made := filepath.Join(private, "made")
+	if err := c.CreateCheckpoint(made, math.MaxUint64); err != nil {
+		return classify("checkpoint", err.Error())
+	}
+	if err := os.Chmod(made, 0o700); err != nil {
+		return err
+	}
+	if err := writeWatermark(made, seq, 1); err != nil {
+		return err
+	}
+	if err := os.Rename(made, dir); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(dir))
+}

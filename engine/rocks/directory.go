@@ -1,0 +1,107 @@
+package rocks
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/stoadb/stoa/engine"
+)
+
+// content is what a path holds, as far as its file names tell.
+type content uint8
+
+const (
+	nothing  content = 1 + iota // no directory, or one without a database
+	database                    // RocksDB's, ours or not
+)
+
+// lookInto says what dir holds. It returns ErrNotDatabase for a file and for a
+// directory with something else in it, and ErrCorrupt for a database that lacks
+// the file which names its manifest.
+func lookInto(dir string) (content, error) {
+	st, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nothing, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("engine: open: %w", err)
+	}
+	if !st.IsDir() {
+		return 0, fmt.Errorf("%w: %s is not a directory", engine.ErrNotDatabase, dir)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return 0, fmt.Errorf("engine: open: %w", err)
+	}
+	foreign := ""
+	data := ""
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case name == "CURRENT":
+			return database, nil
+		case isData(name):
+			data = name
+		case !isBeginning(name):
+			foreign = name
+		}
+	}
+	if foreign != "" {
+		return 0, fmt.Errorf("%w: %s has %s in it, and no database; give an empty or a new directory", engine.ErrNotDatabase, dir, foreign)
+	}
+	if data != "" {
+		return 0, fmt.Errorf("%w: %s has %s but no CURRENT, which names the manifest; nothing was changed; %s", engine.ErrCorrupt, dir, data, salvageHint(dir))
+	}
+	return nothing, nil
+}
+
+// isData reports whether only a finished database has a file of this name.
+func isData(name string) bool {
+	switch filepath.Ext(name) {
+	case ".sst", ".blob", ".log":
+		return name[0] >= '0' && name[0] <= '9'
+	}
+	return name == markerName || name == watermarkName
+}
+
+// isBeginning reports whether a file of this name may be in a directory whose
+// creation has just begun: RocksDB's first files, what the rest of stoa puts
+// beside the database, and what a new file system has.
+func isBeginning(name string) bool {
+	switch name {
+	case "LOCK", "LOG", "IDENTITY", "lost+found":
+		return true
+	}
+	for _, prefix := range []string{"LOG.old.", "MANIFEST-", "OPTIONS-", "stoa."} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return strings.HasSuffix(name, ".dbtmp")
+}
+
+// makeDir makes dir, which only its owner may enter, and the directories on the
+// way to it. It returns when dir is on disk.
+func makeDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(dir))
+}
+
+// existing returns the part of the path dir that is there.
+func existing(dir string) string {
+	for {
+		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
+			return dir
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+func salvageHint(dir string) string {
+	return fmt.Sprintf("copy what can be read into a new directory with `stoa salvage %s NEW`", dir)
+}

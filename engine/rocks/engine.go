@@ -1,0 +1,311 @@
+//go:build cgo
+
+package rocks
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+)
+
+// Engine is an engine.Engine on RocksDB; see Open. Any number of goroutines may
+// use it at once.
+type Engine struct {
+	dir  string
+	o    Options
+	log  *slog.Logger
+	life sync.Mutex // one opening or closing at a time
+
+	// Every call that reaches RocksDB holds mu for reading, so that nothing runs
+	// in a database that is being closed.
+	mu    sync.RWMutex
+	st    *store // nil: not open
+	down  error  // why not
+	found survey
+
+	commit *engine.Committer
+	fault  atomic.Pointer[fault] // why it takes no writes; nil: it does
+	space  space
+	keeper *keeper
+
+	snapshots atomic.Int64
+	entry     [column.Count + 1]atomic.Uint32 // bytes of a typical entry
+	scratch   sync.Pool
+}
+
+// fault is why an engine takes no writes.
+type fault struct{ err error }
+
+var _ engine.Engine = (*Engine)(nil)
+
+// Open opens the store in dir, and makes it if there is none and o says so.
+//
+// It returns ErrOptions for options out of their limits; engine.ErrNotDatabase
+// if dir is a file, or has something else in it; engine.ErrLocked if another
+// process has it open; engine.ErrSchema if it has another schema version or
+// other column families; engine.ErrCorrupt if it is damaged or has lost changes
+// that were on disk (see AcceptLoss); engine.ErrNoSpace if the disk is full. In
+// all these cases it changes nothing of the store.
+func Open(dir string, o Options) (*Engine, error) {
+	o, err := o.withDefaults()
+	if err == nil {
+		err = checkPath(dir)
+	}
+	if err == nil {
+		err = checkLayout()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, fmt.Errorf("engine: open: %w", err)
+	}
+	e := &Engine{dir: dir, o: o, log: o.Logger.With("dir", dir)}
+	e.space = space{dir: dir, keep: o.MinFreeBytes, now: o.Now}
+	e.scratch.New = func() any { return new(packed) }
+	e.commit = engine.NewCommitter((*sink)(e))
+	if err := e.start(o.ReadOnly); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// start opens the directory. The caller holds life, and mu if others may be
+// waiting.
+func (e *Engine) start(readOnly bool) error {
+	o := e.o
+	o.ReadOnly = readOnly
+	what, err := lookInto(e.dir)
+	if err != nil {
+		return err
+	}
+	if what == database && !readOnly {
+		if err := checkLock(e.dir); err != nil {
+			return err
+		}
+	}
+	var s survey
+	if what == database {
+		if s, err = take(e.dir, &o); err == nil {
+			err = s.admit(e.dir, &o)
+		}
+	} else {
+		s.recovery.Mode = TolerateTail
+		err = e.prepare(&o)
+	}
+	if err != nil {
+		return err
+	}
+	if readOnly {
+		return e.startReader(s, &o)
+	}
+	return e.startWriter(s, &o, what == nothing || s.unfinished())
+}
+
+// prepare makes the directory of a new store.
+func (e *Engine) prepare(o *Options) error {
+	if o.MustExist {
+		return fmt.Errorf("%w: there is none in %s", engine.ErrNotDatabase, e.dir)
+	}
+	disk := space{dir: existing(e.dir), keep: o.MinFreeBytes, now: o.Now}
+	if err := disk.admit(nil); err != nil {
+		return err
+	}
+	if err := makeDir(e.dir); err != nil {
+		return fmt.Errorf("engine: create %s: %w", e.dir, noSpace(err))
+	}
+	return nil
+}
+
+func (e *Engine) startReader(s survey, o *Options) error {
+	st, err := opening{dir: e.dir, options: o, mode: s.recovery.Mode, families: s.families, readOnly: true}.open()
+	if err != nil {
+		return err
+	}
+	s.recovery.Sequence = st.written.Load()
+	e.adopt(st, s)
+	if e.fault.Load() == nil {
+		e.fault.Store(&fault{fmt.Errorf("%w: %s was opened read-only", engine.ErrReadOnly, e.dir)})
+	}
+	return nil
+}
+
+func (e *Engine) startWriter(s survey, o *Options, create bool) error {
+	families := []string{defaultFamily}
+	for c := range column.All {
+		families = append(families, c.String())
+	}
+	st, err := opening{dir: e.dir, options: o, mode: s.recovery.Mode, families: families, create: create}.open()
+	if err != nil {
+		return err
+	}
+	if create {
+		s.recovery.Created = true
+		s.node, err = createRows(st, o.Rand)
+		s.schema, s.created = SchemaVersion, true
+	}
+	s.missing = nil
+	var mark *watermark
+	if err == nil {
+		err = removeMarker(e.dir)
+	}
+	if err == nil {
+		mark, err = openWatermark(e.dir, st.written.Load(), s.generation)
+	}
+	if err != nil {
+		st.close()
+		return fmt.Errorf("engine: open %s: %w", e.dir, noSpace(err))
+	}
+	s.recovery.Sequence = st.written.Load()
+	e.fault.Store(nil)
+	e.adopt(st, s)
+	e.keeper = e.keep(st, mark)
+	return nil
+}
+
+// createRows writes what makes a database a store: the schema version and a new
+// node id, in one batch, and on to a table, so that they outlive the log.
+func createRows(st *store, random io.Reader) (id codec.NodeID, err error) {
+	var b [16]byte
+	for id.IsZero() {
+		if _, err := io.ReadFull(random, b[:]); err != nil {
+			return id, fmt.Errorf("draw a node id: %w", err)
+		}
+		id = codec.NodeID{Hi: binary.LittleEndian.Uint64(b[8:]), Lo: binary.LittleEndian.Uint64(b[:])}
+	}
+	var rows engine.Batch
+	rows.Put(0, []byte(schemaKey), binary.LittleEndian.AppendUint32(nil, SchemaVersion))
+	rows.Put(0, []byte(nodeKey), b[:])
+	seq, err := st.h.write(rows.Bytes(), true)
+	if err != nil {
+		return id, err
+	}
+	st.written.Store(seq)
+	st.synced.Store(seq)
+	return id, st.flush(0)
+}
+
+// adopt makes st what the engine reads and writes, and tells the log of what was
+// found.
+func (e *Engine) adopt(st *store, s survey) {
+	e.st, e.down, e.found = st, nil, s
+	r := s.recovery
+	level := slog.LevelInfo
+	if r.Lost > 0 || len(r.Problems) > 0 {
+		level = slog.LevelWarn
+	}
+	e.log.Log(context.Background(), level, "store opened", "created", r.Created, "clean", r.Clean, "wal_recovery", r.Mode.String(),
+		"sequence", r.Sequence, "watermark", r.Watermark, "lost", r.Lost, "problems", r.Problems)
+}
+
+// Dir returns the absolute path of the directory.
+func (e *Engine) Dir() string { return e.dir }
+
+// NodeID returns this node's id, which a store has from its creation on. It is
+// zero only in a store of another schema version.
+func (e *Engine) NodeID() codec.NodeID { return e.facts().node }
+
+// SchemaVersion returns the schema version of the directory. It is this build's
+// SchemaVersion unless the engine is read-only.
+func (e *Engine) SchemaVersion() uint32 { return e.facts().schema }
+
+// Sealed reports whether the store kept its secrets sealed when it was opened.
+func (e *Engine) Sealed() bool { return e.facts().sealed }
+
+// Unknown lists, for people, what the directory has that this build does not
+// know. It is empty unless the engine is read-only.
+func (e *Engine) Unknown() []string {
+	f := e.facts()
+	return f.strange()
+}
+
+// Recovery says what was found when the store was opened last.
+func (e *Engine) Recovery() Recovery { return e.facts().recovery }
+
+func (e *Engine) facts() survey {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.found
+}
+
+// Close is engine.Engine's. Its error says that something of the last writes
+// could not be put into tables; they are still in the log.
+func (e *Engine) Close() error {
+	e.life.Lock()
+	defer e.life.Unlock()
+	e.commit.Stop(engine.ErrClosed)
+	if errors.Is(e.why(), engine.ErrClosed) {
+		return engine.ErrClosed
+	}
+	err := e.seal()
+	e.shut(engine.ErrClosed)
+	e.log.Info("store closed", "error", err)
+	return err
+}
+
+// seal puts everything on disk that a clean shutdown needs, and leaves the
+// marker. A store with a fault is left as it is.
+func (e *Engine) seal() error {
+	if e.keeper == nil {
+		return nil
+	}
+	mark := e.keeper.stop()
+	defer mark.close()
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	e.st.db.DisableManualCompaction()
+	if e.fault.Load() != nil {
+		return nil
+	}
+	for c := range e.st.families {
+		if err := e.st.flush(column.Column(c)); err != nil {
+			return err
+		}
+	}
+	if err := e.st.syncLog(); err != nil {
+		return err
+	}
+	seq := e.st.written.Load()
+	if err := mark.raise(seq); err != nil {
+		return fmt.Errorf("engine: close: watermark: %w", noSpace(err))
+	}
+	if err := writeMarker(e.dir, marker{SchemaVersion, seq}); err != nil {
+		return fmt.Errorf("engine: close: marker: %w", noSpace(err))
+	}
+	return nil
+}
+
+// shut closes the store, if it is open, and makes every call return why.
+func (e *Engine) shut(why error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.st != nil {
+		e.st.close()
+	}
+	e.st, e.down, e.keeper = nil, why, nil
+}
+
+// why returns the reason why nothing is open, nil if a store is.
+func (e *Engine) why() error {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.down
+}
+
+// noSpace marks an error of a full disk.
+func noSpace(err error) error {
+	if isFull(err) && !errors.Is(err, engine.ErrNoSpace) {
+		return fmt.Errorf("%w: %w", engine.ErrNoSpace, err)
+	}
+	return err
+}

@@ -1,0 +1,101 @@
+//go:build cgo
+
+package rocks
+
+import (
+	"fmt"
+
+	"github.com/linxGnu/grocksdb"
+
+	"github.com/stoadb/stoa/column"
+)
+
+// defaultFamily is the family that every RocksDB has. Here it holds only what is
+// true of the store as a whole.
+const defaultFamily = "default"
+
+const bloomBitsPerKey = 10
+
+// databaseOptions returns the options of a database as a whole, which are those
+// of its default family too. README.md has the reasons.
+func databaseOptions(o *Options, mode Mode) *grocksdb.Options {
+	opts := grocksdb.NewDefaultOptions()
+	opts.SetWALRecoveryMode(mode.wal())
+	opts.SetParanoidChecks(true)
+	opts.SetMaxOpenFiles(-1)
+	opts.SetMaxTotalWalSize(uint64(o.MaxWALBytes))
+	opts.SetDbWriteBufferSize(128 * mib)
+	opts.SetMaxBackgroundJobs(o.BackgroundJobs)
+	opts.SetBytesPerSync(mib)
+	opts.SetKeepLogFileNum(8)
+	opts.SetMaxLogFileSize(16 * mib)
+	opts.SetMaxManifestFileSize(64 * mib)
+	opts.SetInfoLogLevel(grocksdb.InfoInfoLogLevel)
+	opts.SetWriteBufferSize(mib)
+	opts.SetCompression(grocksdb.NoCompression)
+	return opts
+}
+
+func (m Mode) wal() grocksdb.WALRecoveryMode {
+	if m == Absolute {
+		return grocksdb.AbsoluteConsistencyRecovery
+	}
+	return grocksdb.TolerateCorruptedTailRecordsRecovery
+}
+
+// familyOptions returns the options of a column. The extractor of prefixes has
+// no call of its own in the C API; a string sets it, so that these options, other
+// than those with one set by grocksdb, may be destroyed.
+func familyOptions(s column.Spec, cache *grocksdb.Cache) (*grocksdb.Options, error) {
+	base := grocksdb.NewDefaultOptions()
+	defer base.Destroy()
+	table := tableOptions(cache)
+	defer table.Destroy()
+	base.SetBlockBasedTableFactory(table)
+
+	base.SetWriteBufferSize(uint64(s.WriteBuffer))
+	base.SetLevelCompactionDynamicLevelBytes(true)
+	base.SetOptimizeFiltersForHits(s.FiltersForHits)
+	if s.MemtableBloom {
+		base.SetMemTablePrefixBloomSizeRatio(0.1)
+		base.SetMemtableWholeKeyFiltering(true)
+	}
+	switch s.Compression {
+	case column.LZ4:
+		base.SetCompression(grocksdb.LZ4Compression)
+	case column.LZ4ThenZSTD:
+		base.SetCompression(grocksdb.LZ4Compression)
+		base.SetBottommostCompression(grocksdb.ZSTDCompression)
+	case column.NoCompression:
+		base.SetCompression(grocksdb.NoCompression)
+	}
+	if s.BlobFiles {
+		base.EnableBlobFiles(true)
+		base.SetMinBlobSize(uint64(s.MinBlob))
+		base.SetBlobCompressionType(grocksdb.LZ4Compression)
+		base.EnableBlobGC(true)
+		base.SetBlobGCAgeCutoff(0.25)
+		base.SetBlobGCForceThreshold(0.5)
+	}
+	extractor := ""
+	if s.PrefixBytes > 0 {
+		extractor = fmt.Sprintf("prefix_extractor=capped:%d", s.PrefixBytes)
+	}
+	opts, err := grocksdb.GetOptionsFromString(base, extractor)
+	if err != nil {
+		return nil, fmt.Errorf("engine: options of %s: %w", s.Name, err)
+	}
+	return opts, nil
+}
+
+func tableOptions(cache *grocksdb.Cache) *grocksdb.BlockBasedTableOptions {
+	t := grocksdb.NewDefaultBlockBasedTableOptions()
+	t.SetBlockCache(cache)
+	t.SetFormatVersion(5)
+	t.SetCacheIndexAndFilterBlocks(true)
+	t.SetCacheIndexAndFilterBlocksWithHighPriority(true)
+	t.SetPinL0FilterAndIndexBlocksInCache(true)
+	t.SetFilterPolicy(grocksdb.NewBloomFilterFull(bloomBitsPerKey))
+	t.SetWholeKeyFiltering(true)
+	return t
+}

@@ -1,0 +1,55 @@
+package rocks
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/stoadb/stoa/engine"
+)
+
+// Marks of errors that Open and the committer treat apart.
+var (
+	errRefused = errors.New("refused") // RocksDB did not take the arguments; it goes on
+	errHeld    = errors.New("held")    // another process holds the directory
+)
+
+// classify returns the error for a text of RocksDB, whose C API knows errors
+// only as text: the kind by its prefix, and what it says.
+func classify(op, text string) error {
+	kind := kindOf(text)
+	if kind == nil {
+		return fmt.Errorf("engine: %s: %s", op, text)
+	}
+	return fmt.Errorf("%w: %s: %s", kind, op, text)
+}
+
+// reasons are the kinds by what a text starts with and what is in it, the first
+// that fits first.
+var reasons = [...]struct {
+	prefix, part string
+	kind         error
+}{
+	{"Corruption: ", "", engine.ErrCorrupt},
+	{"", "No space left on device", engine.ErrNoSpace},
+	{"", "Disk quota exceeded", engine.ErrNoSpace},
+	{"IO error: ", "lock hold by current process", engine.ErrLocked},
+	{"IO error: While lock file", "", errHeld},
+	{"IO error: lock ", "", errHeld},
+	{"IO error: ", "Permission denied", fs.ErrPermission},
+	{"IO error: ", "Read-only file system", fs.ErrPermission},
+	{"IO error: ", "No such file or directory", engine.ErrCorrupt},
+	{"NotFound: ", "", engine.ErrCorrupt},
+	{"Invalid argument: ", "", errRefused},
+	{"Not implemented: ", "read only", engine.ErrReadOnly},
+}
+
+func kindOf(text string) error {
+	for _, r := range reasons {
+		if strings.HasPrefix(text, r.prefix) && strings.Contains(text, r.part) {
+			return r.kind
+		}
+	}
+	return nil
+}

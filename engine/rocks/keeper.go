@@ -1,0 +1,106 @@
+//go:build cgo
+
+package rocks
+
+import (
+	"errors"
+	"time"
+)
+
+// errBackground is the fault of an engine whose storage failed outside of any
+// call.
+var errBackground = errors.New("a flush or a compaction failed; RocksDB's LOG says why")
+
+// pollEvery is how often RocksDB is asked whether its work in the background has
+// failed.
+const pollEvery = time.Second
+
+// keeper is the goroutine beside a store that is open for writing: it syncs what
+// is not synced yet, moves the watermark, and looks for faults.
+type keeper struct {
+	engine *Engine
+	store  *store
+	mark   *watermark
+	quit   chan struct{}
+	done   chan struct{}
+}
+
+// keep starts a keeper of st, which owns mark until it is stopped.
+func (e *Engine) keep(st *store, mark *watermark) *keeper {
+	k := &keeper{engine: e, store: st, mark: mark, quit: make(chan struct{}), done: make(chan struct{})}
+	go k.run()
+	return k
+}
+
+// stop ends the keeper, waits for it, and returns its watermark.
+func (k *keeper) stop() *watermark {
+	close(k.quit)
+	<-k.done
+	return k.mark
+}
+
+func (k *keeper) run() {
+	defer close(k.done)
+	raise := time.NewTicker(k.engine.o.WatermarkEvery)
+	defer raise.Stop()
+	poll := time.NewTicker(pollEvery)
+	defer poll.Stop()
+	for {
+		select {
+		case <-k.quit:
+			return
+		case <-raise.C:
+			k.raise()
+		case <-poll.C:
+			k.poll()
+		}
+	}
+}
+
+// raise moves the watermark to what is on disk, after syncing what is not.
+func (k *keeper) raise() {
+	e := k.engine
+	if e.fault.Load() != nil {
+		return
+	}
+	seq, err := k.sync()
+	if err != nil {
+		e.fail(err)
+		return
+	}
+	if err := k.mark.raise(seq); err != nil {
+		e.log.Warn("watermark not written; it is tried again", "error", err)
+	}
+}
+
+// sync returns a sequence up to which everything is on disk.
+func (k *keeper) sync() (uint64, error) {
+	k.engine.mu.RLock()
+	defer k.engine.mu.RUnlock()
+	seq := k.store.written.Load() // before the sync, which covers no later one
+	if seq > k.store.synced.Load() {
+		if err := k.store.syncLog(); err != nil {
+			return 0, err
+		}
+	}
+	return max(seq, k.store.synced.Load()), nil
+}
+
+// poll makes the engine read-only if RocksDB's work in the background failed.
+func (k *keeper) poll() {
+	k.engine.mu.RLock()
+	defer k.engine.mu.RUnlock()
+	k.engine.checkBackground(k.store)
+}
+
+// checkBackground returns the fault that work in the background has left. The
+// caller holds mu.
+func (e *Engine) checkBackground(st *store) error {
+	if f := e.fault.Load(); f != nil {
+		return f.err
+	}
+	if st.number("rocksdb.background-errors", 0) > 0 {
+		return e.fail(errBackground)
+	}
+	return nil
+}

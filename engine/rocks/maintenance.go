@@ -1,0 +1,128 @@
+//go:build cgo
+
+package rocks
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/linxGnu/grocksdb"
+
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+)
+
+// errReopening is what writes get while a store is being reopened.
+var errReopening = fmt.Errorf("%w: being reopened; try again", engine.ErrReadOnly)
+
+// Health is engine.Maintenance's.
+func (e *Engine) Health() engine.Health {
+	if f := e.fault.Load(); f != nil {
+		return engine.Health{Reason: f.err.Error()}
+	}
+	if err := e.why(); err != nil {
+		return engine.Health{Reason: err.Error()}
+	}
+	return engine.Health{Writable: true}
+}
+
+// Reopen is engine.Maintenance's. If the storage cannot be opened for writing,
+// the engine stays read-only, and Reopen may be called again.
+func (e *Engine) Reopen() error {
+	e.life.Lock()
+	defer e.life.Unlock()
+	if err := e.why(); errors.Is(err, engine.ErrClosed) {
+		return err
+	}
+	if e.o.ReadOnly || e.fault.Load() == nil {
+		return nil
+	}
+	e.commit.Stop(errReopening)
+	defer e.commit.Resume()
+	if e.keeper != nil {
+		e.keeper.stop().close()
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.st != nil {
+		e.st.close()
+	}
+	e.st, e.keeper = nil, nil
+	err := e.start(false)
+	if err == nil {
+		return nil
+	}
+	e.fault.Store(&fault{fmt.Errorf("%w: reopen failed: %w", engine.ErrReadOnly, err)})
+	e.log.Error("reopen failed", "error", err)
+	if rerr := e.start(true); rerr != nil {
+		e.down = fmt.Errorf("engine: %s is not open: reopen failed: %w", e.dir, err)
+	}
+	return err
+}
+
+// Flush is engine.Maintenance's.
+func (e *Engine) Flush() error {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if err := e.writable(); err != nil {
+		return err
+	}
+	for c := range column.All {
+		if err := e.st.flush(c); err != nil {
+			return e.fail(err)
+		}
+	}
+	return nil
+}
+
+// Compact is engine.Maintenance's. Close breaks it off.
+func (e *Engine) Compact(col column.Column, r engine.Range) error {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if err := e.ready(col); err != nil {
+		return err
+	}
+	if err := e.writable(); err != nil {
+		return err
+	}
+	if empty(r) {
+		return nil
+	}
+	e.st.db.CompactRangeCF(e.st.families[col], grocksdb.Range{Start: r.Start, Limit: r.End})
+	return e.checkBackground(e.st)
+}
+
+// writable returns an error unless the store takes writes. The caller holds mu.
+func (e *Engine) writable() error {
+	if e.st == nil {
+		return e.down
+	}
+	if f := e.fault.Load(); f != nil {
+		return f.err
+	}
+	return nil
+}
+
+// flush writes what is in memory of a family to a table.
+func (st *store) flush(c column.Column) error {
+	opts := grocksdb.NewDefaultFlushOptions()
+	defer opts.Destroy()
+	if err := st.db.FlushCF(st.families[c], opts); err != nil {
+		return classify("flush", err.Error())
+	}
+	return nil
+}
+
+// syncLog puts the write-ahead log on disk.
+func (st *store) syncLog() error {
+	seq := st.written.Load()
+	if err := st.db.FlushWAL(true); err != nil {
+		return classify("sync the log", err.Error())
+	}
+	for {
+		synced := st.synced.Load()
+		if seq <= synced || st.synced.CompareAndSwap(synced, seq) {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,34 @@
+//go:build !cgo
+
+package rocks
+
+import (
+	"fmt"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/engine"
+)
+
+// Engine is an engine.Engine on RocksDB. This build has none.
+type Engine struct{ engine.Engine }
+
+// Open returns engine.ErrUnsupported: this binary was built without cgo.
+func Open(string, Options) (*Engine, error) {
+	return nil, fmt.Errorf("%w: RocksDB is not in this binary, which was built without cgo; "+
+		"install librocksdb-dev and a C compiler and build with CGO_ENABLED=1", engine.ErrUnsupported)
+}
+
+// NodeID returns this node's id.
+func (e *Engine) NodeID() codec.NodeID { return codec.NodeID{} }
+
+// SchemaVersion returns the schema version of the directory.
+func (e *Engine) SchemaVersion() uint32 { return 0 }
+
+// Sealed reports whether the store keeps its secrets sealed.
+func (e *Engine) Sealed() bool { return false }
+
+// Unknown lists what the directory has that this build does not know.
+func (e *Engine) Unknown() []string { return nil }
+
+// Recovery says what was found at open.
+func (e *Engine) Recovery() Recovery { return Recovery{} }

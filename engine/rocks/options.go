@@ -1,0 +1,117 @@
+// Package rocks is the engine that keeps its data on disk, in RocksDB.
+//
+// Start at Open. README.md has the files of a directory, what is promised of
+// them after a crash, and the reasons for the settings. All use of RocksDB is in
+// this package; without cgo it builds too, and Open says so.
+package rocks
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+)
+
+// SchemaVersion is the version of the schema that this build reads and writes.
+const SchemaVersion = 1
+
+const (
+	mib = 1 << 20
+
+	defaultCacheBytes     = 256 * mib
+	defaultMaxWALBytes    = 256 * mib
+	defaultMinFreeBytes   = 256 * mib
+	defaultWatermarkEvery = time.Second
+	defaultJobs           = 2
+)
+
+// ErrOptions is returned by Open when the options are out of their limits;
+// nothing is opened.
+var ErrOptions = errors.New("rocks: options")
+
+// Options say how a directory is opened. The zero Options make a store where
+// there is none, and open it for reading and writing.
+type Options struct {
+	// MustExist refuses a path that holds no store, with ErrNotDatabase. Unset,
+	// Open makes one there. ReadOnly implies it.
+	MustExist bool
+	// ReadOnly opens a view of the store as it is now, and writes nothing to its
+	// directory. It works beside a process that has the directory open. What
+	// this build does not know is listed by Engine.Unknown and is no error.
+	ReadOnly bool
+	// AcceptLoss opens a store that has lost changes which were on disk, instead
+	// of refusing it; Engine.Recovery says how many.
+	AcceptLoss bool
+	// CacheBytes is the size of the block cache that all columns share. 0: 256
+	// MiB.
+	CacheBytes int64
+	// MaxWALBytes is the size of the write-ahead log from which on the oldest
+	// columns in memory are written to tables. 0: 256 MiB.
+	MaxWALBytes int64
+	// MinFreeBytes is the free space of the disk below which writes return
+	// ErrNoSpace; batches that only delete may use it down to a quarter. 0: 256
+	// MiB; negative: none is kept free, and a full disk makes the engine
+	// read-only until it is reopened.
+	MinFreeBytes int64
+	// WatermarkEvery is how often what is in the write-ahead log is synced, if
+	// it is not yet, and recorded in the watermark. 0: one second; at least 10
+	// ms.
+	WatermarkEvery time.Duration
+	// BackgroundJobs is how many flushes and compactions run at once. 0: 2; at
+	// most 64.
+	BackgroundJobs int
+	// Logger is told of openings, losses and faults. nil: nobody is.
+	Logger *slog.Logger
+	// Now is the clock. nil: time.Now.
+	Now func() time.Time
+	// Rand is where the node id of a new store comes from. nil: crypto/rand.
+	Rand io.Reader
+}
+
+// withDefaults returns o with its zero fields filled in, or ErrOptions.
+func (o Options) withDefaults() (Options, error) {
+	fill(&o.CacheBytes, defaultCacheBytes)
+	fill(&o.MaxWALBytes, defaultMaxWALBytes)
+	fill(&o.MinFreeBytes, defaultMinFreeBytes)
+	fill(&o.WatermarkEvery, defaultWatermarkEvery)
+	fill(&o.BackgroundJobs, defaultJobs)
+	o.MustExist = o.MustExist || o.ReadOnly
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Rand == nil {
+		o.Rand = rand.Reader
+	}
+	switch {
+	case o.CacheBytes < mib:
+		return o, fmt.Errorf("%w: CacheBytes is %d, at least %d", ErrOptions, o.CacheBytes, mib)
+	case o.MaxWALBytes < mib:
+		return o, fmt.Errorf("%w: MaxWALBytes is %d, at least %d", ErrOptions, o.MaxWALBytes, mib)
+	case o.WatermarkEvery < 10*time.Millisecond:
+		return o, fmt.Errorf("%w: WatermarkEvery is %s, at least 10ms", ErrOptions, o.WatermarkEvery)
+	case o.BackgroundJobs < 1 || o.BackgroundJobs > 64:
+		return o, fmt.Errorf("%w: BackgroundJobs is %d, from 1 to 64", ErrOptions, o.BackgroundJobs)
+	}
+	return o, nil
+}
+
+func fill[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// checkPath returns ErrOptions for a path that C cannot be given.
+func checkPath(dir string) error {
+	if dir == "" || strings.ContainsRune(dir, 0) {
+		return fmt.Errorf("%w: %q is not a path", ErrOptions, dir)
+	}
+	return nil
+}

@@ -1,0 +1,35 @@
+package rocks
+
+// Mode is how the write-ahead log was read at open. The zero Mode is none.
+type Mode uint8
+
+const (
+	// TolerateTail drops a record at the end of the log that was cut short, as a
+	// power loss leaves it. Damage anywhere else is ErrCorrupt.
+	TolerateTail Mode = 1 + iota
+	// Absolute takes no damage at all. It is used after a clean shutdown.
+	Absolute
+)
+
+func (m Mode) String() string {
+	switch m {
+	case TolerateTail:
+		return "tolerate tail"
+	case Absolute:
+		return "absolute consistency"
+	}
+	return "none"
+}
+
+// Recovery says what an engine found when it was opened, or reopened.
+type Recovery struct {
+	Created   bool   // the store was made by this opening
+	Clean     bool   // it had been shut down in order
+	Mode      Mode   // how the write-ahead log was read
+	Watermark uint64 // the last sequence known to have been on disk; 0: not known
+	Sequence  uint64 // the last sequence found
+	// Lost is how many changes that had been on disk are gone: Watermark minus
+	// Sequence, or 0.
+	Lost     uint64
+	Problems []string // what else was not as it should be, for people
+}

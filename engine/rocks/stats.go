@@ -1,0 +1,106 @@
+//go:build cgo
+
+package rocks
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/linxGnu/grocksdb"
+
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+)
+
+// levels is how many levels of tables a family has.
+const levels = 7
+
+// Stats is engine.Maintenance's. The two rows that every store is made with
+// count in Sequence.
+func (e *Engine) Stats() (engine.Stats, error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if e.st == nil {
+		return engine.Stats{}, e.down
+	}
+	st := e.st
+	s := engine.Stats{
+		Sequence:      st.db.GetLatestSequenceNumber(),
+		WALBytes:      logBytes(e.dir),
+		CacheBytes:    st.cache.GetUsage(),
+		CacheCapacity: st.cache.GetCapacity(),
+		Snapshots:     uint64(e.snapshots.Load()),
+		Stopped:       st.number("rocksdb.is-write-stopped", 0) > 0,
+	}
+	for c := range column.All {
+		if st.families[c] == nil {
+			continue
+		}
+		cs := engine.ColumnStats{
+			Column:            c,
+			Keys:              st.number("rocksdb.estimate-num-keys", c),
+			TableBytes:        st.number("rocksdb.live-sst-files-size", c),
+			BlobBytes:         st.number("rocksdb.live-blob-file-size", c),
+			MemtableBytes:     st.number("rocksdb.cur-size-all-mem-tables", c),
+			PendingCompaction: st.number("rocksdb.estimate-pending-compaction-bytes", c),
+		}
+		for level := range levels {
+			cs.Tables += st.number("rocksdb.num-files-at-level"+strconv.Itoa(level), c)
+		}
+		s.MemtableBytes += cs.MemtableBytes
+		s.Columns = append(s.Columns, cs)
+	}
+	return s, nil
+}
+
+// number returns a property of a family that is a number, 0 if there is none.
+func (st *store) number(property string, c column.Column) uint64 {
+	n, err := strconv.ParseUint(st.db.GetPropertyCF(property, st.families[c]), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// logBytes returns the size of the write-ahead log of dir.
+func logBytes(dir string) (n uint64) {
+	logs, err := filepath.Glob(filepath.Join(dir, "[0-9]*.log"))
+	if err != nil {
+		return 0
+	}
+	for _, name := range logs {
+		if st, err := os.Stat(name); err == nil {
+			n += uint64(st.Size())
+		}
+	}
+	return n
+}
+
+// ApproximateSize is engine.Maintenance's. Of a column with blob files it takes
+// these to be spread as the tables are.
+func (e *Engine) ApproximateSize(col column.Column, r engine.Range) (uint64, error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if err := e.ready(col); err != nil || empty(r) {
+		return 0, err
+	}
+	if r.End == nil {
+		r.End = bytes.Repeat([]byte{0xFF}, engine.MaxKey+1)
+	}
+	if r.Start == nil {
+		r.Start = []byte{}
+	}
+	sizes, err := e.st.db.GetApproximateSizesCF(e.st.families[col], []grocksdb.Range{{Start: r.Start, Limit: r.End}})
+	if err != nil {
+		return 0, fmt.Errorf("engine: approximate size: %w", err)
+	}
+	tables, blobs := e.st.number("rocksdb.live-sst-files-size", col), e.st.number("rocksdb.live-blob-file-size", col)
+	if tables == 0 || blobs == 0 {
+		return sizes[0], nil
+	}
+	share := min(float64(sizes[0])/float64(tables), 1)
+	return sizes[0] + uint64(share*float64(blobs)), nil
+}

@@ -1,0 +1,193 @@
+//go:build cgo
+
+package rocks
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/linxGnu/grocksdb"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+)
+
+// The keys of the default family.
+const (
+	schemaKey = "stoa.schema" // schema version, u32 little-endian
+	nodeKey   = "stoa.node"   // node id, u128 little-endian
+	sealKey   = "stoa.seal"   // present when secrets are sealed
+)
+
+// survey is what a database holds, found without changing anything in its
+// directory. Whatever keeps it from being opened is found here.
+type survey struct {
+	families   []string // that this build knows, default first
+	unknown    []string
+	missing    []string
+	created    bool // the schema version is there
+	schema     uint32
+	node       codec.NodeID
+	sealed     bool
+	generation uint64 // of the watermark; 0: the file has to be written anew
+	recovery   Recovery
+}
+
+// take surveys the database in dir.
+func take(dir string, o *Options) (survey, error) {
+	s, err := takeOnce(dir, o)
+	if errors.Is(err, engine.ErrCorrupt) && s.recovery.Clean {
+		// Its owner may have opened it since the marker was read.
+		if _, clean, _ := readMarker(dir); !clean {
+			s, err = takeOnce(dir, o)
+		}
+	}
+	return s, err
+}
+
+func takeOnce(dir string, o *Options) (s survey, err error) {
+	// The watermark comes first: what a live owner adds later only makes the
+	// database newer than it.
+	s.readFiles(dir)
+	if err = s.listFamilies(dir, o); err != nil {
+		return s, err
+	}
+	opening := opening{dir: dir, options: o, mode: s.recovery.Mode, families: []string{defaultFamily}, readOnly: true}
+	st, err := opening.open()
+	if err != nil {
+		return s, err
+	}
+	defer st.close()
+	s.recovery.Sequence = st.db.GetLatestSequenceNumber()
+	if s.recovery.Watermark > s.recovery.Sequence {
+		s.recovery.Lost = s.recovery.Watermark - s.recovery.Sequence
+	}
+	return s, s.readDefault(dir, st)
+}
+
+// readFiles reads the marker and the watermark.
+func (s *survey) readFiles(dir string) {
+	r := &s.recovery
+	note := func(problem string) {
+		if problem != "" {
+			r.Problems = append(r.Problems, problem)
+		}
+	}
+	sequence, generation, problem := readWatermark(dir)
+	note(problem)
+	if problem == "" {
+		s.generation = generation
+	}
+	m, clean, problem := readMarker(dir)
+	note(problem)
+	r.Watermark, r.Clean, r.Mode = sequence, clean, TolerateTail
+	if clean {
+		r.Watermark, r.Mode = max(sequence, m.sequence), Absolute
+	}
+}
+
+func (s *survey) listFamilies(dir string, o *Options) error {
+	opts := databaseOptions(o, s.recovery.Mode)
+	defer opts.Destroy()
+	names, err := grocksdb.ListColumnFamilies(opts, dir)
+	if err != nil {
+		return openError(dir, err)
+	}
+	for _, name := range names {
+		if _, known := column.Parse(name); known || name == defaultFamily {
+			s.families = append(s.families, name)
+		} else {
+			s.unknown = append(s.unknown, name)
+		}
+	}
+	for c := range column.All {
+		if !slices.Contains(names, c.String()) {
+			s.missing = append(s.missing, c.String())
+		}
+	}
+	return nil
+}
+
+// readDefault reads the rows of the default family.
+func (s *survey) readDefault(dir string, st *store) error {
+	row := func(key string, size int) (value []byte, there bool, err error) {
+		value, err = st.h.get(nil, nil, 0, []byte(key))
+		if errors.Is(err, engine.ErrNotFound) {
+			return nil, false, nil
+		}
+		if err == nil && size > 0 && len(value) != size {
+			err = fmt.Errorf("%w: %s of %s has %d bytes, not %d", engine.ErrCorrupt, key, dir, len(value), size)
+		}
+		return value, true, err
+	}
+	schema, there, err := row(schemaKey, 4)
+	if err != nil || !there {
+		return err
+	}
+	s.created, s.schema = true, binary.LittleEndian.Uint32(schema)
+	if s.schema != SchemaVersion {
+		return nil // its other rows are its own affair
+	}
+	node, there, err := row(nodeKey, 16)
+	if err != nil {
+		return err
+	}
+	if there {
+		s.node = codec.NodeID{Hi: binary.LittleEndian.Uint64(node[8:]), Lo: binary.LittleEndian.Uint64(node)}
+	}
+	if s.node.IsZero() {
+		return fmt.Errorf("%w: %s of %s is missing or zero", engine.ErrCorrupt, nodeKey, dir)
+	}
+	_, s.sealed, err = row(sealKey, 0)
+	return err
+}
+
+// unfinished reports whether the creation of the database was broken off before
+// anything was written.
+func (s *survey) unfinished() bool {
+	return !s.created && s.recovery.Sequence == 0 && len(s.unknown) == 0 && (s.recovery.Watermark == 0 || s.recovery.Lost > 0)
+}
+
+// admit returns the error that keeps the database from being opened with o.
+func (s *survey) admit(dir string, o *Options) error {
+	r := &s.recovery
+	if r.Lost > 0 && !o.AcceptLoss && !o.ReadOnly {
+		return fmt.Errorf("%w: %s ends at sequence %d, but had %d on disk: %d changes are lost; nothing was changed; "+
+			"restore a checkpoint, or open it as it is with AcceptLoss (`stoa serve --accept-loss`)", engine.ErrCorrupt, dir, r.Sequence, r.Watermark, r.Lost)
+	}
+	switch {
+	case s.unfinished():
+		if o.MustExist {
+			return fmt.Errorf("%w: the creation of %s was broken off; nothing is in it", engine.ErrNotDatabase, dir)
+		}
+		return nil
+	case !s.created:
+		return fmt.Errorf("%w: %s is a RocksDB database, but not one of stoa: it has no %s", engine.ErrNotDatabase, dir, schemaKey)
+	case o.ReadOnly:
+		return nil
+	case s.schema != SchemaVersion:
+		return fmt.Errorf("%w: %s has schema version %d, this build knows %d; use a build that knows it, or open read-only", engine.ErrSchema, dir, s.schema, SchemaVersion)
+	case len(s.unknown) > 0:
+		return fmt.Errorf("%w: %s has the column family %q, which schema version %d does not know; open read-only to look at the rest", engine.ErrSchema, dir, s.unknown[0], SchemaVersion)
+	case len(s.missing) > 0:
+		return fmt.Errorf("%w: %s lacks the column family %q; open read-only to look at the rest", engine.ErrSchema, dir, s.missing[0])
+	}
+	return nil
+}
+
+// strange lists, for people, what is not as this build knows it.
+func (s *survey) strange() (list []string) {
+	if s.created && s.schema != SchemaVersion {
+		list = append(list, fmt.Sprintf("schema version %d (this build knows %d)", s.schema, SchemaVersion))
+	}
+	for _, name := range s.unknown {
+		list = append(list, fmt.Sprintf("column family %q", name))
+	}
+	for _, name := range s.missing {
+		list = append(list, fmt.Sprintf("no column family %q", name))
+	}
+	return list
+}
