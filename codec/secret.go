@@ -12,8 +12,9 @@ import (
 
 // Secret is 32 bytes of key material. However it is printed, logged or
 // marshalled, it shows as "redacted:" and 8 hex digits of its SHA-256, enough to
-// tell two keys apart; only Bytes and Reveal give it away. A Secret in a struct
-// stays hidden as long as its field is exported: fmt calls no method on others.
+// tell two keys apart; only Bytes and Reveal give it away. Two things no type can
+// prevent: fmt calls no method on unexported fields, so that a Secret belongs in
+// exported ones; nor for %p, which vet refuses.
 type Secret [32]byte
 
 // redactedMark begins the printed form of every secret.

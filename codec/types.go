@@ -114,7 +114,7 @@ type record[V any] interface {
 
 func describe[V record[V]](name string) Type {
 	t := Type{Name: name, Go: reflect.TypeFor[V]().String(), ops: &operations{
-		check: check[V], print: print[V], parse: parse[V],
+		check: checkAs[V], print: printAs[V], parse: parseAs[V],
 	}}
 	for pick, variants := 0, 1; pick < variants; pick++ {
 		var v V
@@ -126,13 +126,13 @@ func describe[V record[V]](name string) Type {
 	return t
 }
 
-func check[V record[V]](c coder) error {
+func checkAs[V record[V]](c coder) error {
 	var v V
 	_, c = v.run(c)
 	return c.done()
 }
 
-func print[V record[V]](src []byte, c coder) (coder, error) {
+func printAs[V record[V]](src []byte, c coder) (coder, error) {
 	v, err := decodeAs[V](c.typ, src)
 	if err != nil {
 		return coder{}, err
@@ -149,7 +149,7 @@ func decodeAs[V record[V]](typ string, src []byte) (V, error) {
 	return ended(v, &c)
 }
 
-func parse[V record[V]](n *node, c coder) ([]byte, error) {
+func parseAs[V record[V]](n *node, c coder) ([]byte, error) {
 	var v V
 	c.enter(n)
 	v, c = v.run(c)
