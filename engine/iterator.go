@@ -1,6 +1,9 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
+	"sync"
+)
 
 // How an Iterator sizes the pages that it asks for: few entries first, since
 // many scans are short, then up to about 256 KiB at once.
@@ -10,14 +13,19 @@ const (
 	maxPageBytes     = 256 << 10
 )
 
+// pages lends iterators the memory of the pages that Next walks through.
+var pages = sync.Pool{New: func() any { return new([]byte) }}
+
 // Iterator visits the entries of a range in order. It starts before the first
 // one. It is not safe for concurrent use.
 type Iterator struct {
 	pager      Pager
-	page, rest []byte
+	page       *[]byte // lent; nil before the first page and once closed
+	rest       []byte
 	key, value []byte
 	want       int // entries to ask for next
 	left       int // entries until the limit; negative: none
+	entries    int // of the last page
 	closed     bool
 	err        error
 }
@@ -51,7 +59,10 @@ func (it *Iterator) fill() bool {
 	if !it.ready() {
 		return false
 	}
-	it.page, it.rest, it.err = it.nextPage(it.page[:0], it.want, maxPageBytes)
+	if it.page == nil {
+		it.page = pages.Get().(*[]byte)
+	}
+	*it.page, it.rest, it.err = it.nextPage((*it.page)[:0], it.want, maxPageBytes)
 	it.want = min(4*it.want, maxPageEntries)
 	return it.err == nil && len(it.rest) > 0
 }
@@ -71,6 +82,7 @@ func (it *Iterator) nextPage(dst []byte, entries, bytes int) (grown, added []byt
 	}
 	before := len(dst)
 	grown, n, err := it.pager.Page(dst, entries, bytes)
+	it.entries = n
 	if it.left >= 0 {
 		it.left -= n
 	}
@@ -89,6 +101,10 @@ func (it *Iterator) Page(dst []byte, maxEntries, maxBytes int) []byte {
 	return dst
 }
 
+// PageEntries returns how many entries the last call of Page added, if it added
+// any.
+func (it *Iterator) PageEntries() int { return it.entries }
+
 // Key returns the key of the current entry. It is valid until the next call of
 // Next or Close.
 func (it *Iterator) Key() []byte { return it.key }
@@ -105,5 +121,9 @@ func (it *Iterator) Err() error { return it.err }
 // Close gives back what the iterator holds. It may be called more than once.
 func (it *Iterator) Close() error {
 	it.rest, it.key, it.value, it.closed = nil, nil, nil, true
+	if it.page != nil && cap(*it.page) <= keepBytes {
+		pages.Put(it.page)
+	}
+	it.page = nil
 	return it.pager.Close()
 }

@@ -56,6 +56,9 @@ func (p *pager) Page(dst []byte, maxEntries, maxBytes int) ([]byte, int, error) 
 	if err := p.alive(); err != nil {
 		return dst, 0, err
 	}
+	if p.ended {
+		return dst, 0, p.err
+	}
 	start, n := len(dst), 0
 	maxEntries = max(maxEntries, 1)
 	dst = slices.Grow(dst, p.guess(maxEntries, maxBytes))
