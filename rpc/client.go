@@ -1,0 +1,165 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+// ClientOptions say how a client talks to its daemon. The zero ClientOptions
+// are the defaults.
+type ClientOptions struct {
+	// DialTimeout is how long Dial waits for the daemon; 0: 5 s.
+	DialTimeout time.Duration
+	// CallTimeout is how long a call may take, unless its context ends before;
+	// 0: 30 s; negative: as long as it takes. Scans, snapshots and the content of
+	// blobs take as long as they take.
+	CallTimeout time.Duration
+}
+
+func (o ClientOptions) withDefaults() ClientOptions {
+	if o.DialTimeout <= 0 {
+		o.DialTimeout = 5 * time.Second
+	}
+	if o.CallTimeout == 0 {
+		o.CallTimeout = 30 * time.Second
+	}
+	return o
+}
+
+// Client is a connection to a daemon: an engine.Reader and engine.Writer whose
+// store is elsewhere, so that engine.Get and its like work with it. Any number
+// of goroutines may use it at once, over the one connection. It connects again
+// by itself when the daemon has been away; calls fail with ErrUnavailable
+// meanwhile.
+type Client struct {
+	path    string
+	timeout time.Duration
+	ctx     context.Context // of every call
+	conn    *grpc.ClientConn
+
+	store stoav1.StoreClient
+	blob  stoav1.BlobClient
+	admin stoav1.AdminClient
+}
+
+var (
+	_ engine.Reader = (*Client)(nil)
+	_ engine.Writer = (*Client)(nil)
+)
+
+// The windows are larger than a page, so that scans do not wait for window
+// updates; that they are set at all turns off a probing that costs every call.
+const (
+	streamWindow = 4 << 20
+	connWindow   = 8 << 20
+)
+
+// Dial connects to the daemon that listens at path. It returns ErrNoDaemon if
+// there is none, ErrRefused if the daemon hangs up, and ErrSocketPath.
+func Dial(path string, o ClientOptions) (*Client, error) {
+	o = o.withDefaults()
+	if err := probe(path, o.DialTimeout); err != nil {
+		return nil, err
+	}
+	conn, err := grpc.NewClient("passthrough:///"+path,
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", path)
+		}),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithAuthority("localhost"), // a path is no authority: HTTP/2 servers in Rust refuse it
+		grpc.WithDisableServiceConfig(),
+		grpc.WithInitialWindowSize(streamWindow),
+		grpc.WithInitialConnWindowSize(connWindow),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessage), grpc.MaxCallSendMsgSize(MaxMessage)),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 20 * time.Second}),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
+			MinConnectTimeout: o.DialTimeout,
+		}))
+	if err != nil {
+		return nil, fmt.Errorf("rpc: dial %s: %w", path, err)
+	}
+	c := &Client{
+		path: path, timeout: o.CallTimeout, ctx: context.Background(), conn: conn,
+		store: stoav1.NewStoreClient(conn), blob: stoav1.NewBlobClient(conn), admin: stoav1.NewAdminClient(conn),
+	}
+	if err := c.connect(o.DialTimeout); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// connect waits until the connection stands, so that a daemon that hangs up is
+// told by Dial rather than by the first call.
+func (c *Client) connect(timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(c.ctx, timeout)
+	defer cancel()
+	c.conn.Connect()
+	for {
+		switch s := c.conn.GetState(); s {
+		case connectivity.Ready:
+			return nil
+		case connectivity.TransientFailure:
+			if err := probe(c.path, timeout); err != nil {
+				return err
+			}
+			return fmt.Errorf("%w by the daemon at %s: it hung up on uid %d; its log says why (stoa serve --allow-peers)", ErrRefused, c.path, os.Getuid())
+		default:
+			if !c.conn.WaitForStateChange(ctx, s) {
+				return fmt.Errorf("%w at %s: something listens, but does not answer within %s", ErrNoDaemon, c.path, timeout)
+			}
+		}
+	}
+}
+
+// Path returns the path of the socket.
+func (c *Client) Path() string { return c.path }
+
+// WithContext returns a view of c whose calls, scans and snapshots end with
+// ctx. It shares the connection of c, and closing either closes both.
+func (c *Client) WithContext(ctx context.Context) *Client {
+	view := *c
+	view.ctx = ctx
+	return &view
+}
+
+// Close ends the connection, and every call, scan and snapshot over it. Later
+// calls return engine.ErrClosed.
+func (c *Client) Close() error {
+	if err := c.conn.Close(); err != nil {
+		return engine.ErrClosed
+	}
+	return nil
+}
+
+// call returns the context of one call.
+func (c *Client) call() (context.Context, context.CancelFunc) {
+	if c.timeout < 0 {
+		return c.ctx, func() {}
+	}
+	return context.WithTimeout(c.ctx, c.timeout)
+}
+
+// failed returns what a stub of c returned as an error of this package.
+func (c *Client) failed(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if c.conn.GetState() == connectivity.Shutdown {
+		return fmt.Errorf("rpc: %s: %w", op, engine.ErrClosed)
+	}
+	return FromStatus(err)
+}

@@ -1,0 +1,104 @@
+package rpc
+
+import (
+	"errors"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/keys"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+// Errors that only calls over a socket have.
+var (
+	// ErrUnavailable is returned when the daemon went away or is shutting down.
+	// A write under way may or may not have been made.
+	ErrUnavailable = errors.New("rpc: unavailable")
+	// ErrBusy is returned when the daemon has too much to do at once; the same
+	// call may succeed later.
+	ErrBusy = errors.New("rpc: busy")
+	// ErrSecret is returned when a row is secret and this user may not read
+	// secrets.
+	ErrSecret = errors.New("rpc: secret")
+	// ErrRequest is returned when a field of a request makes no sense.
+	ErrRequest = errors.New("rpc: bad request")
+	// ErrInternal is returned on a fault of the daemon, which its log shows.
+	ErrInternal = errors.New("rpc: internal error")
+	// ErrBlobMismatch is returned when the content of a blob is not what was
+	// declared.
+	ErrBlobMismatch = errors.New("rpc: blob mismatch")
+	// ErrBlobInUse is returned when an application names the blob that was to be
+	// deleted.
+	ErrBlobInUse = errors.New("rpc: blob in use")
+)
+
+// kind is what the code knows of an ErrorKind.
+type kind struct {
+	code  codes.Code
+	cause error // what errors.Is finds, where the fields don't make a typed error
+}
+
+func kindOf(k stoav1.ErrorKind) (kind, bool) {
+	switch k {
+	case stoav1.ErrorKind_ERROR_KIND_NOT_FOUND:
+		return kind{codes.NotFound, engine.ErrNotFound}, true
+	case stoav1.ErrorKind_ERROR_KIND_CONFLICT:
+		return kind{codes.Aborted, engine.ErrConflict}, true
+	case stoav1.ErrorKind_ERROR_KIND_BATCH:
+		return kind{codes.InvalidArgument, engine.ErrBatch}, true
+	case stoav1.ErrorKind_ERROR_KIND_KEY:
+		return kind{codes.InvalidArgument, keys.ErrLayout}, true
+	case stoav1.ErrorKind_ERROR_KIND_VALUE:
+		return kind{codes.InvalidArgument, codec.ErrMalformed}, true
+	case stoav1.ErrorKind_ERROR_KIND_TOO_LARGE:
+		return kind{codes.InvalidArgument, engine.ErrTooLarge}, true
+	case stoav1.ErrorKind_ERROR_KIND_READ_ONLY:
+		return kind{codes.FailedPrecondition, engine.ErrReadOnly}, true
+	case stoav1.ErrorKind_ERROR_KIND_NO_SPACE:
+		return kind{codes.ResourceExhausted, engine.ErrNoSpace}, true
+	case stoav1.ErrorKind_ERROR_KIND_CORRUPT:
+		return kind{codes.DataLoss, engine.ErrCorrupt}, true
+	case stoav1.ErrorKind_ERROR_KIND_CLOSED:
+		return kind{codes.Unavailable, engine.ErrClosed}, true
+	case stoav1.ErrorKind_ERROR_KIND_UNSUPPORTED:
+		return kind{codes.Unimplemented, engine.ErrUnsupported}, true
+	case stoav1.ErrorKind_ERROR_KIND_SECRET:
+		return kind{codes.PermissionDenied, ErrSecret}, true
+	case stoav1.ErrorKind_ERROR_KIND_BUSY:
+		return kind{codes.ResourceExhausted, ErrBusy}, true
+	case stoav1.ErrorKind_ERROR_KIND_SNAPSHOT:
+		return kind{codes.FailedPrecondition, engine.ErrClosed}, true
+	case stoav1.ErrorKind_ERROR_KIND_REQUEST:
+		return kind{codes.InvalidArgument, ErrRequest}, true
+	case stoav1.ErrorKind_ERROR_KIND_STOPPING:
+		return kind{codes.Unavailable, ErrUnavailable}, true
+	case stoav1.ErrorKind_ERROR_KIND_INTERNAL:
+		return kind{codes.Internal, ErrInternal}, true
+	case stoav1.ErrorKind_ERROR_KIND_BLOB_MISMATCH:
+		return kind{codes.InvalidArgument, ErrBlobMismatch}, true
+	case stoav1.ErrorKind_ERROR_KIND_BLOB_IN_USE:
+		return kind{codes.FailedPrecondition, ErrBlobInUse}, true
+	default:
+		return kind{codes.Unknown, ErrInternal}, false
+	}
+}
+
+// CodeOf returns the gRPC code of errors of kind k; codes.Unknown if there is
+// no such kind.
+func CodeOf(k stoav1.ErrorKind) codes.Code {
+	known, _ := kindOf(k)
+	return known.code
+}
+
+const kindPrefix = "ERROR_KIND_"
+
+// reasonOf returns the name of k in a google.rpc.ErrorInfo.
+func reasonOf(k stoav1.ErrorKind) string { return strings.TrimPrefix(k.String(), kindPrefix) }
+
+// kindNamed returns the kind with that name in a google.rpc.ErrorInfo.
+func kindNamed(reason string) stoav1.ErrorKind {
+	return stoav1.ErrorKind(stoav1.ErrorKind_value[kindPrefix+reason])
+}

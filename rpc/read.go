@@ -1,0 +1,78 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+// Get is engine.Getter's.
+func (c *Client) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
+	return c.get(dst, col, key, 0)
+}
+
+// MultiGet is engine.Reader's, for MaxLookups keys and MaxMessage bytes at most.
+func (c *Client) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
+	return c.multiGet(buf, lookups, 0)
+}
+
+// Iterate is engine.Reader's. The iterator is a stream: entries come ahead of
+// being asked for. Its bounds are those of r; give a Limit where few entries are
+// wanted.
+func (c *Client) Iterate(col column.Column, r engine.Range) (*engine.Iterator, error) {
+	return c.iterate(c.ctx, col, r, 0)
+}
+
+// ApproximateSize returns about how many bytes the keys of col in r take on the
+// daemon's disk, without reading them.
+func (c *Client) ApproximateSize(col column.Column, r engine.Range) (uint64, error) {
+	ctx, cancel := c.call()
+	defer cancel()
+	res, err := c.store.ApproximateSize(ctx, &stoav1.ApproximateSizeRequest{
+		Column: stoav1.Column(col), Start: r.Start, End: r.End,
+	})
+	return res.GetBytes(), c.failed("size", err)
+}
+
+func (c *Client) get(dst []byte, col column.Column, key []byte, snapshot uint64) ([]byte, error) {
+	ctx, cancel := c.call()
+	defer cancel()
+	res, err := c.store.Get(ctx, &stoav1.GetRequest{Column: stoav1.Column(col), Key: key, Snapshot: snapshot})
+	if err != nil {
+		return dst, c.failed("get", err)
+	}
+	if res.Value == nil {
+		return dst, engine.ErrNotFound
+	}
+	return append(dst, res.Value...), nil
+}
+
+func (c *Client) multiGet(buf []byte, lookups []engine.Lookup, snapshot uint64) ([]byte, error) {
+	if len(lookups) > MaxLookups {
+		return buf, fmt.Errorf("rpc: multiget: %w: %d keys, at most %d", engine.ErrTooLarge, len(lookups), MaxLookups)
+	}
+	ctx, cancel := c.call()
+	defer cancel()
+	res, err := c.store.MultiGet(ctx, &stoav1.MultiGetRequest{Lookups: AppendLookups(nil, lookups), Snapshot: snapshot})
+	if err != nil {
+		return buf, c.failed("multiget", err)
+	}
+	at := len(buf)
+	buf = append(buf, res.Values...)
+	return buf, ParseValues(buf[at:], lookups)
+}
+
+// iterate opens a scan that ends with ctx.
+func (c *Client) iterate(ctx context.Context, col column.Column, r engine.Range, snapshot uint64) (*engine.Iterator, error) {
+	s, err := c.openScan(ctx, &stoav1.ScanRequest{
+		Column: stoav1.Column(col), Start: r.Start, End: r.End,
+		Reverse: r.Reverse, Limit: uint64(max(r.Limit, 0)), Snapshot: snapshot,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return engine.NewIterator(s, r.Limit), nil
+}

@@ -1,0 +1,31 @@
+// Package rpc is the store over a Unix socket: a client that is an
+// engine.Reader and engine.Writer, the errors that cross the socket, and the
+// limits of both sides. Package server is the other end; package stoav1 is the
+// protocol, generated from proto.
+//
+// Start at Dial. README.md is the protocol for clients in other languages.
+package rpc
+
+import "github.com/stoadb/stoa/engine"
+
+// Limits of what one call may carry.
+const (
+	// MaxMessage is the size of a message in bytes, either way: a batch, and
+	// room for what is around it.
+	MaxMessage = engine.MaxBatch + 1<<20
+	// MaxLookups is the most keys of a MultiGet.
+	MaxLookups = 16384
+	// MaxPage is about the most bytes of a page of a scan. An entry that is
+	// larger makes a page of its own.
+	MaxPage = 256 << 10
+	// MaxPageEntries is the most entries of a page of a scan.
+	MaxPageEntries = 1024
+	// FirstPageEntries is the most entries of the first page of a scan; each
+	// page after it may have PageGrowth times the entries of the one before.
+	FirstPageEntries = 32
+	// PageGrowth is how fast pages grow.
+	PageGrowth = 4
+)
+
+// APIVersion is the version of the protocol that this package speaks.
+const APIVersion = 1

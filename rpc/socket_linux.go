@@ -1,0 +1,3 @@
+package rpc
+
+const maxSocketPath = 107

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package rpc
+
+const maxSocketPath = 103

@@ -1,0 +1,26 @@
+package rpc
+
+import (
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+// Apply is engine.Writer's. The daemon checks every row against the schema: it
+// returns *keys.Error or *codec.Error for one that may not be written, and
+// writes nothing. After ErrUnavailable or the end of the context the batch may
+// or may not have been written.
+func (c *Client) Apply(b *engine.Batch) error {
+	if err := b.Check(); err != nil {
+		return err
+	}
+	durability := stoav1.Durability_DURABILITY_SYNCED
+	if b.Durability == engine.WAL {
+		durability = stoav1.Durability_DURABILITY_WAL
+	}
+	ctx, cancel := c.call()
+	defer cancel()
+	_, err := c.store.Apply(ctx, &stoav1.ApplyRequest{
+		Ops: b.Bytes(), Expectations: b.Expectations(), Durability: durability,
+	})
+	return c.failed("apply", err)
+}
