@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stoadb/stoa/rpc"
+)
+
+func newCheckpoint(p *process) *cobra.Command {
+	var daemon daemonFlags
+	cmd := &cobra.Command{
+		Use:   "checkpoint DIR",
+		Short: "Copy the store, in one consistent state, while it is served",
+		Long: `Copy the store into a directory that must not exist, while it is served. Files that
+do not change are hard links where DIR is on the same file system, so that a copy
+costs little. The daemon makes it, with the daemon's permissions.`,
+		Example: "  stoa checkpoint /backup/stoa-today",
+		Args:    exactly("DIR"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			dir, err := filepath.Abs(args[0])
+			if err != nil {
+				return bad(fmt.Errorf("DIR: %w", err), "")
+			}
+			return p.ask(&daemon, func(c *rpc.Client) error { return c.Checkpoint(dir) },
+				struct {
+					Dir string `json:"dir"`
+				}{dir}, func(w io.Writer) { fmt.Fprintf(w, "copied to %s\n", dir) })
+		},
+	}
+	daemon.register(cmd.Flags())
+	return cmd
+}

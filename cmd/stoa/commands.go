@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+)
+
+// entry is one line of the table of commands.
+type entry struct {
+	group string // under which heading help lists it
+	make  func(*process) *cobra.Command
+}
+
+// commands is the table of commands, in the order in which help lists them. A
+// new command is a new line here and a file of its name.
+func commands() []entry {
+	return []entry{
+		{"Daemon", newStatus},
+		{"Daemon", newStats},
+		{"Daemon", newCheckpoint},
+		{"Daemon", newFlush},
+		{"Daemon", newCompact},
+		{"Daemon", newReopen},
+		{"Records", newGet},
+		{"Records", newPut},
+		{"Records", newScan},
+		{"Records", newDelete},
+		{"Offline", newDecode},
+		{"Offline", newEncode},
+		{"Offline", newSchema},
+		{"Offline", newCompletion},
+		{"Offline", newVersion},
+	}
+}
+
+func addCommands(root *cobra.Command, p *process) {
+	for _, e := range commands() {
+		if !root.ContainsGroup(e.group) {
+			root.AddGroup(&cobra.Group{ID: e.group, Title: e.group + ":"})
+		}
+		cmd := e.make(p)
+		cmd.GroupID = e.group
+		root.AddCommand(cmd)
+	}
+}
+
+// noSuchCommand refuses the arguments of a command that only has subcommands.
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	slices.Sort(names)
+	return bad(fmt.Errorf("%s has no command %q%s", cmd.CommandPath(), args[0], didYouMean(args[0], names)),
+		"run `"+cmd.CommandPath()+" --help` for the list")
+}
+
+// parent returns a command that only has subcommands.
+func parent(use, short, example string, subs ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Example: example, Args: noSuchCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(subs...)
+	return cmd
+}
+
+// flagError explains a flag that does not parse.
+func flagError(cmd *cobra.Command, err error) error {
+	return bad(err, "run `"+cmd.CommandPath()+" --help` for the flags")
+}

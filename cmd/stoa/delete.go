@@ -1,0 +1,53 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/keys"
+)
+
+func newDelete(p *process) *cobra.Command {
+	var daemon daemonFlags
+	var expect optional
+	var level durability
+	return keyed{
+		name:  "delete",
+		short: "Delete one record",
+		long:  "Delete the record that is stored under a key. It is an error, and exits 4, if there is none.",
+		example: `  stoa delete GroupMember --group-id ` + exampleID + ` --identity ` + exampleID + `
+  stoa delete GroupAlias --group-id ` + exampleID + ` --expect '{"name":"main"}'
+  stoa delete --column Group --key 20` + exampleID,
+		flags: func(fs *pflag.FlagSet) {
+			daemon.register(fs)
+			fs.Var(&expect, "expect", "delete only if this JSON is what is stored now")
+			fs.Var(&level, "durability", "synced survives a power loss; wal only the end of the daemon")
+		},
+		run: func(t target, _ []string) error {
+			b := &engine.Batch{Durability: engine.Durability(level)}
+			if err := expect.guard(p, b, t); err != nil {
+				return err
+			}
+			b.Delete(t.column, t.key)
+			store, err := daemon.dial(p)
+			if err != nil {
+				return err
+			}
+			defer store.Close()
+			old, err := store.Get(nil, t.column, t.key)
+			if errors.Is(err, engine.ErrNotFound) {
+				return notFound(t)
+			}
+			if err != nil && !keys.Secret(t.column, t.key) { // who may delete a secret need not be let read it
+				return err
+			}
+			if err := store.Apply(b); err != nil {
+				return err
+			}
+			return p.emitChange(t, change{Deleted: true, Bytes: len(old), Durability: b.Durability.String()})
+		},
+	}.command()
+}

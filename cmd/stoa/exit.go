@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc"
+)
+
+// Exit codes.
+const (
+	exitOK       = 0
+	exitBad      = 1 // usage or bad input
+	exitDamage   = 2 // damage found
+	exitOpen     = 3 // cannot open, or no daemon
+	exitNotFound = 4
+	exitRefused  = 5 // refused, or a conflict
+)
+
+// failure is an error with the exit code that it leads to and what the user can
+// do about it.
+type failure struct {
+	code int
+	err  error
+	hint string // empty if the error says it all
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+
+func (f *failure) Unwrap() error { return f.err }
+
+// bad returns a failure for usage or bad input.
+func bad(err error, hint string) error { return &failure{exitBad, err, hint} }
+
+// damaged returns a failure for stored bytes that do not parse.
+func damaged(err error) error {
+	return &failure{exitDamage, err, "the stored bytes are damaged, or were written by another version of the schema"}
+}
+
+// refused returns a failure for what the program will not do.
+func refused(err error, hint string) error { return &failure{exitRefused, err, hint} }
+
+// explain returns the failure that err is, or what its sentinel says of it.
+func explain(err error) *failure {
+	var f *failure
+	if errors.As(err, &f) {
+		return f
+	}
+	for _, known := range sentinels() {
+		if errors.Is(err, known.is) {
+			return &failure{known.code, err, known.hint}
+		}
+	}
+	return &failure{exitBad, err, ""}
+}
+
+// sentinels are the errors of other packages and what they mean for the exit
+// code. The first that fits counts.
+func sentinels() []struct {
+	is   error
+	code int
+	hint string
+} {
+	return []struct {
+		is   error
+		code int
+		hint string
+	}{
+		{rpc.ErrNoDaemon, exitOpen, "start one with `stoa serve`, or name its socket with --socket"},
+		{rpc.ErrRefused, exitOpen, ""},
+		{rpc.ErrSocketPath, exitBad, ""},
+		{rpc.ErrUnavailable, exitOpen, "the daemon went away: a write under way may or may not have been made"},
+		{rpc.ErrBusy, exitRefused, "the daemon has too much to do at once: try again"},
+		{rpc.ErrSecret, exitRefused, "`stoa serve --secret-peers` says who may read secrets"},
+		{rpc.ErrBlobInUse, exitRefused, "--force deletes it all the same"},
+		{rpc.ErrInternal, exitDamage, "the daemon's log says more"},
+		{engine.ErrCorrupt, exitDamage, ""},
+		{engine.ErrLocked, exitOpen, "another process holds the directory: stop it, or serve another one with --dir"},
+		{engine.ErrSchema, exitOpen, ""},
+		{engine.ErrNotDatabase, exitOpen, "name a directory of the store, or one that is new, with --dir"},
+		{engine.ErrNotFound, exitNotFound, ""},
+		{engine.ErrConflict, exitRefused, "read the record again, and retry with what is stored now"},
+		{engine.ErrReadOnly, exitRefused, "`stoa status` says why; once that is mended, `stoa reopen`"},
+		{engine.ErrNoSpace, exitRefused, "free some disk space: writes resume by themselves"},
+		{engine.ErrUnsupported, exitRefused, ""},
+		{engine.ErrClosed, exitOpen, ""},
+		{context.DeadlineExceeded, exitOpen, "the daemon did not answer in time: --timeout gives it longer"},
+		{syscall.ENOSPC, exitOpen, "free some disk space"},
+		{fs.ErrPermission, exitOpen, ""},
+	}
+}
+
+// print writes the failure to stderr, as text or as one line of JSON.
+func (f *failure) print(p *process) {
+	if p.json {
+		line, _ := json.Marshal(struct { // strings and a number always marshal
+			Error string `json:"error"`
+			Exit  int    `json:"exit"`
+			Hint  string `json:"hint,omitempty"`
+		}{f.err.Error(), f.code, f.hint})
+		fmt.Fprintf(p.stderr, "%s\n", line)
+		return
+	}
+	fmt.Fprintf(p.stderr, "stoa: %v\n", f.err)
+	if f.hint != "" {
+		fmt.Fprintf(p.stderr, "      %s\n", f.hint)
+	}
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/stoadb/stoa/engine"
+)
+
+func newGet(p *process) *cobra.Command {
+	var daemon daemonFlags
+	var secrets reveal
+	var asHex, asRaw bool
+	return keyed{
+		name:  "get",
+		short: "Read one record",
+		long:  "Read the record that is stored under a key. Secrets show as redacted:… .",
+		example: `  stoa get GroupMember --group-id ` + exampleID + ` --identity ` + exampleID + `
+  stoa get ContextState --context-id ` + exampleID + ` --app-key 00ff --raw
+  stoa get --column Group --key 20` + exampleID + ` --json`,
+		flags: func(fs *pflag.FlagSet) {
+			daemon.register(fs)
+			secrets.register(fs)
+			fs.BoolVar(&asHex, "hex", false, "print the stored bytes of the value in hex")
+			fs.BoolVar(&asRaw, "raw", false, "print the stored bytes of the value as they are")
+		},
+		run: func(t target, _ []string) error {
+			if err := secrets.check(p); err != nil {
+				return err
+			}
+			if (asHex || asRaw) && t.info.Secret && !secrets.asked {
+				return refused(fmt.Errorf("the values of %s hold secrets: their bytes are not shown", t.info.Name),
+					"leave out --hex and --raw to see what is not secret")
+			}
+			value, err := p.read(&daemon, t)
+			if err != nil {
+				return err
+			}
+			switch {
+			case asRaw:
+				_, err = p.stdout.Write(value)
+				return err
+			case asHex:
+				return p.emitEncoded(t.column.String(), t.info.Value.Name, value)
+			}
+			return p.emitRow(row{t.info, t.key, value}, secrets.asked)
+		},
+	}.command()
+}
+
+// read returns the value that the daemon has under the key of t.
+func (p *process) read(daemon *daemonFlags, t target) ([]byte, error) {
+	store, err := daemon.dial(p)
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	value, err := store.Get(nil, t.column, t.key)
+	if errors.Is(err, engine.ErrNotFound) {
+		return nil, notFound(t)
+	}
+	return value, err
+}
+
+func notFound(t target) error {
+	return &failure{exitNotFound, fmt.Errorf("nothing is stored under %s", keyText(t.info, t.key)), ""}
+}
+
+func (p *process) emitRow(r row, reveal bool) error {
+	d, err := r.doc(reveal)
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = p.emit(d, func(w io.Writer) { failed = d.write(w, r.info) })
+	return errors.Join(err, failed)
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os/user"
+	"strconv"
+)
+
+// parseUsers returns the uids of users that are given by name or number.
+func parseUsers(flag string, names []string) ([]uint32, error) {
+	var uids []uint32
+	for _, name := range names {
+		uid, err := parseID(name, func() (string, error) {
+			u, err := user.Lookup(name)
+			if err != nil {
+				return "", err
+			}
+			return u.Uid, nil
+		})
+		if err != nil {
+			return nil, bad(fmt.Errorf("--%s: no user %q", flag, name), "give names or uids, with commas between them")
+		}
+		uids = append(uids, uid)
+	}
+	return uids, nil
+}
+
+// parseGroup returns the gid of a group that is given by name or number.
+func parseGroup(flag, name string) (uint32, error) {
+	gid, err := parseID(name, func() (string, error) {
+		g, err := user.LookupGroup(name)
+		if err != nil {
+			return "", err
+		}
+		return g.Gid, nil
+	})
+	if err != nil {
+		return 0, bad(fmt.Errorf("--%s: no group %q", flag, name), "give a name or a gid")
+	}
+	return gid, nil
+}
+
+func parseID(name string, lookUp func() (string, error)) (uint32, error) {
+	if id, err := strconv.ParseUint(name, 10, 32); err == nil {
+		return uint32(id), nil
+	}
+	text, err := lookUp()
+	if err != nil {
+		return 0, err
+	}
+	id, err := strconv.ParseUint(text, 10, 32)
+	return uint32(id), err
+}
+
+// parseMode returns the permissions that octal digits stand for.
+func parseMode(flag, text string) (fs.FileMode, error) {
+	mode, err := strconv.ParseUint(text, 8, 32)
+	if err != nil || mode > 0o777 {
+		return 0, bad(fmt.Errorf("--%s: %q is not a mode in octal, as 0600 or 0660", flag, text), "")
+	}
+	return fs.FileMode(mode), nil
+}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// process is what a command may use of the process that it runs in.
+type process struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	env            []string
+	json           bool // --json: results and errors are JSON
+}
+
+// getenv returns the value of an environment variable, or "".
+func (p *process) getenv(name string) string {
+	for _, entry := range p.env {
+		if value, ok := strings.CutPrefix(entry, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// isTerminal reports whether what is written to w is read by a person.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

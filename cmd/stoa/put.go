@@ -1,0 +1,228 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/keys"
+)
+
+func newPut(p *process) *cobra.Command {
+	var daemon daemonFlags
+	var f putFlags
+	return keyed{
+		name: "put", argument: "[JSON]", instance: exampleValue,
+		short: "Store one record",
+		long: `Store a record under a key. The value is JSON with the fields that ` + "`stoa schema`" + `
+lists; - reads it from stdin, @FILE from a file.`,
+		example: `  stoa put GroupMember --group-id ` + exampleID + ` --identity ` + exampleID + ` '{"role":"admin"}'
+  stoa put ContextState --context-id ` + exampleID + ` --app-key 00ff --raw hello
+  stoa put --column Group --key 20` + exampleID + ` --if-absent @group.json`,
+		flags: func(fs *pflag.FlagSet) {
+			daemon.register(fs)
+			f.register(fs)
+		},
+		run: func(t target, args []string) error {
+			value, err := f.value(p, t.info, args)
+			if err != nil {
+				return err
+			}
+			b, err := f.batch(p, t, value)
+			if err != nil {
+				return err
+			}
+			store, err := daemon.dial(p)
+			if err != nil {
+				return err
+			}
+			defer store.Close()
+			if err := store.Apply(b); err != nil {
+				return err
+			}
+			return p.emitChange(t, change{Bytes: len(value), Durability: b.Durability.String()})
+		},
+	}.command()
+}
+
+// putFlags are the flags of put.
+type putFlags struct {
+	hex, raw   optional
+	expect     optional
+	ifAbsent   bool
+	durability durability
+}
+
+func (f *putFlags) register(fs *pflag.FlagSet) {
+	fs.Var(&f.hex, "hex", "the stored bytes of the value in hex (- reads stdin) instead of JSON")
+	fs.Var(&f.raw, "raw", "the text of a value that is raw bytes (- reads stdin) instead of JSON")
+	fs.Var(&f.expect, "expect", "store only if this JSON is what is stored now")
+	fs.BoolVar(&f.ifAbsent, "if-absent", false, "store only if nothing is stored now")
+	fs.Var(&f.durability, "durability", "synced survives a power loss; wal only the end of the daemon")
+}
+
+// value returns the stored bytes of the value that the command line gives.
+func (f *putFlags) value(p *process, info keys.Info, args []string) ([]byte, error) {
+	given := len(args)
+	for _, o := range []optional{f.hex, f.raw} {
+		if o.set {
+			given++
+		}
+	}
+	none := len(info.Value.Fields) == 0
+	switch {
+	case given == 0 && none:
+		return nil, nil
+	case given != 1:
+		return nil, bad(fmt.Errorf("%s wants one value of type %s: as JSON, or with --hex or --raw", info.Name, info.Value.Name),
+			"its fields are "+fieldList(valueFields(info)))
+	case f.hex.set:
+		return p.hexArgument("--hex", f.hex.text)
+	case f.raw.set:
+		return f.rawValue(p, info)
+	}
+	text, err := p.argument("the value", args[0])
+	if err != nil {
+		return nil, err
+	}
+	value, err := info.Value.FromJSON(text)
+	if err != nil {
+		return nil, bad(err, "its fields are "+fieldList(valueFields(info)))
+	}
+	return value, nil
+}
+
+func (f *putFlags) rawValue(p *process, info keys.Info) ([]byte, error) {
+	if fields := info.Value.Fields; len(fields) != 1 || fields[0].Kind != "raw bytes" {
+		return nil, bad(fmt.Errorf("--raw is for values that are raw bytes, and those of %s are %s", info.Name, info.Value.Name),
+			"give the value as JSON: its fields are "+fieldList(valueFields(info)))
+	}
+	return p.argument("--raw", f.raw.text)
+}
+
+// batch returns the write, checked as the daemon will check it.
+func (f *putFlags) batch(p *process, t target, value []byte) (*engine.Batch, error) {
+	if err := keys.Check(t.column, t.key, value); err != nil {
+		return nil, err
+	}
+	b := &engine.Batch{Durability: engine.Durability(f.durability)}
+	if f.ifAbsent && f.expect.set {
+		return nil, bad(errors.New("--if-absent and --expect exclude each other"), "")
+	}
+	if f.ifAbsent {
+		b.ExpectAbsent(t.column, t.key)
+	}
+	if err := f.expect.guard(p, b, t); err != nil {
+		return nil, err
+	}
+	b.Put(t.column, t.key, value)
+	return b, nil
+}
+
+// guard makes b depend on what is stored now, if the flag is set.
+func (o *optional) guard(p *process, b *engine.Batch, t target) error {
+	if !o.set {
+		return nil
+	}
+	text, err := p.argument("--expect", o.text)
+	if err != nil {
+		return err
+	}
+	want, err := t.info.Value.FromJSON(text)
+	if err != nil {
+		return fmt.Errorf("--expect: %w", err)
+	}
+	b.Expect(t.column, t.key, want)
+	return nil
+}
+
+// change is what put and delete print with --json.
+type change struct {
+	Column     string          `json:"column"`
+	Type       string          `json:"type"`
+	Key        json.RawMessage `json:"key"`
+	Deleted    bool            `json:"deleted,omitempty"`
+	Bytes      int             `json:"bytes"` // of the value
+	Durability string          `json:"durability"`
+}
+
+func (p *process) emitChange(t target, c change) error {
+	var err error
+	c.Column, c.Type = t.column.String(), t.info.Name
+	if c.Key, err = t.info.KeyJSON(t.key); err != nil {
+		return err
+	}
+	return p.emit(c, func(w io.Writer) {
+		verb := "stored"
+		if c.Deleted {
+			verb = "deleted"
+		}
+		fmt.Fprintf(w, "%s %s (%s, %s)\n", verb, keyText(t.info, t.key), count(c.Bytes, "byte"), c.Durability)
+	})
+}
+
+func valueFields(info keys.Info) (fields []fieldDoc) {
+	for _, f := range info.Value.Fields {
+		fields = append(fields, fieldDoc{f.Name, f.Kind})
+	}
+	return fields
+}
+
+// exampleValue returns a value for the example of a key type.
+func exampleValue(info keys.Info) string {
+	switch fields := info.Value.Fields; {
+	case len(fields) == 0:
+		return ""
+	case fields[0].Kind == "raw bytes":
+		return "--raw hello"
+	case info.Name == "GroupMember":
+		return `'{"role":"admin"}'`
+	default:
+		return "@value.json"
+	}
+}
+
+// optional is a flag that may be set to the empty text. The zero optional is not
+// set.
+type optional struct {
+	text string
+	set  bool
+}
+
+// Set is pflag.Value's.
+func (o *optional) Set(text string) error {
+	o.text, o.set = text, true
+	return nil
+}
+
+// String is pflag.Value's.
+func (o *optional) String() string { return o.text }
+
+// Type is pflag.Value's.
+func (o *optional) Type() string { return "text" }
+
+// durability is a flag that says how durable a write is.
+type durability engine.Durability
+
+// Set is pflag.Value's.
+func (d *durability) Set(text string) error {
+	for known := engine.Synced; known.Valid(); known++ {
+		if strings.EqualFold(text, known.String()) {
+			*d = durability(known)
+			return nil
+		}
+	}
+	return errors.New("neither synced nor wal")
+}
+
+// String is pflag.Value's.
+func (d *durability) String() string { return engine.Durability(*d).String() }
+
+// Type is pflag.Value's.
+func (d *durability) Type() string { return "synced|wal" }

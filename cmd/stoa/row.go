@@ -1,0 +1,101 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/keys"
+)
+
+// row is a stored record.
+type row struct {
+	info       keys.Info
+	key, value []byte
+}
+
+// rowDoc is a record as JSON.
+type rowDoc struct {
+	Column string          `json:"column"`
+	Type   string          `json:"type"`
+	Key    json.RawMessage `json:"key"`
+	Value  json.RawMessage `json:"value,omitempty"`
+}
+
+// newRow returns the record that is stored under key. A key that does not parse
+// is damage.
+func newRow(col column.Column, key, value []byte) (row, error) {
+	info, err := keys.Identify(col, key)
+	if err != nil {
+		return row{}, damaged(fmt.Errorf("%s %x: %w", col, key, err))
+	}
+	return row{info, key, value}, nil
+}
+
+// doc returns the record as JSON, its secrets redacted unless reveal is set. A
+// value that does not parse is damage.
+func (r row) doc(reveal bool) (d rowDoc, err error) {
+	d = rowDoc{Column: r.info.Column.String(), Type: r.info.Name}
+	if d.Key, err = r.info.KeyJSON(r.key); err == nil {
+		d.Value, err = r.info.Value.JSON(r.value, reveal)
+	}
+	if err != nil {
+		return d, damaged(fmt.Errorf("%s %x: %w", d.Column, r.key, err))
+	}
+	return d, nil
+}
+
+// write writes the record for people, one field a line.
+func (d rowDoc) write(w io.Writer, info keys.Info) error {
+	fmt.Fprintf(w, "%s in %s\n", d.Type, d.Column)
+	if err := writeFields(w, d.Key, rawParts(info), "  "); err != nil {
+		return err
+	}
+	fmt.Fprintln(w, info.Value.Name)
+	return writeFields(w, d.Value, rawFields(info.Value), "  ")
+}
+
+// lineText is the most bytes of a field on a line of several.
+const lineText = 96
+
+// line returns the record for people, on one line; long fields are cut.
+func (d rowDoc) line(info keys.Info) (string, error) {
+	key, err := inline(d.Key, rawParts(info))
+	if err != nil {
+		return "", err
+	}
+	value, err := inline(d.Value, rawFields(info.Value))
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimRight(d.Type+"  "+key+"  "+value, " "), nil
+}
+
+// inline returns the fields of an object on one line; bytes that are text are
+// shown as that.
+func inline(object json.RawMessage, raw []string) (string, error) {
+	fields, err := flatten(object)
+	if err != nil {
+		return "", err
+	}
+	var parts []string
+	for _, f := range fields {
+		parts = append(parts, f.path+"="+f.inline(raw))
+	}
+	return strings.Join(parts, " "), nil
+}
+
+// keyText returns the type and the fields of a key, on one line.
+func keyText(info keys.Info, key []byte) string {
+	object, err := info.KeyJSON(key)
+	if err != nil {
+		return fmt.Sprintf("%s %x", info.Name, key)
+	}
+	text, err := inline(object, rawParts(info))
+	if err != nil {
+		return fmt.Sprintf("%s %x", info.Name, key)
+	}
+	return info.Name + " " + text
+}

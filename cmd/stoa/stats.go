@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stoadb/stoa/engine"
+)
+
+// statsDoc is what stats prints with --json. Sizes are in bytes.
+type statsDoc struct {
+	Sequence      uint64           `json:"sequence,string"`
+	WALBytes      uint64           `json:"wal_bytes"`
+	MemtableBytes uint64           `json:"memtable_bytes"`
+	CacheBytes    uint64           `json:"cache_bytes"`
+	CacheCapacity uint64           `json:"cache_capacity"`
+	Snapshots     uint64           `json:"snapshots"`
+	Stopped       bool             `json:"writes_stopped"`
+	Columns       []columnStatsDoc `json:"columns"`
+}
+
+type columnStatsDoc struct {
+	Column            string `json:"column"`
+	Keys              uint64 `json:"keys"` // estimated
+	Tables            uint64 `json:"tables"`
+	TableBytes        uint64 `json:"table_bytes"`
+	BlobBytes         uint64 `json:"blob_bytes"`
+	MemtableBytes     uint64 `json:"memtable_bytes"`
+	PendingCompaction uint64 `json:"pending_compaction_bytes"`
+}
+
+func newStats(p *process) *cobra.Command {
+	var daemon daemonFlags
+	cmd := &cobra.Command{
+		Use:     "stats",
+		Short:   "Print counts and sizes per column",
+		Long:    "Print counts and sizes per column. Counts of keys are estimates.",
+		Example: "  stoa stats\n  stoa stats --json",
+		Args:    exactly(),
+		RunE: func(*cobra.Command, []string) error {
+			client, err := daemon.dial(p)
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			s, err := client.Stats()
+			if err != nil {
+				return err
+			}
+			d := newStatsDoc(s)
+			return p.emit(d, d.write)
+		},
+	}
+	daemon.register(cmd.Flags())
+	return cmd
+}
+
+func newStatsDoc(s engine.Stats) statsDoc {
+	d := statsDoc{
+		Sequence: s.Sequence, WALBytes: s.WALBytes, MemtableBytes: s.MemtableBytes, CacheBytes: s.CacheBytes,
+		CacheCapacity: s.CacheCapacity, Snapshots: s.Snapshots, Stopped: s.Stopped, Columns: []columnStatsDoc{},
+	}
+	for _, c := range s.Columns {
+		d.Columns = append(d.Columns, columnStatsDoc{
+			Column: c.Column.String(), Keys: c.Keys, Tables: c.Tables, TableBytes: c.TableBytes, BlobBytes: c.BlobBytes,
+			MemtableBytes: c.MemtableBytes, PendingCompaction: c.PendingCompaction,
+		})
+	}
+	return d
+}
+
+func (d statsDoc) write(w io.Writer) {
+	t := table{right: []bool{false, true, true, true, true, true, true}}
+	t.add("COLUMN", "KEYS", "TABLES", "ON DISK", "BLOB FILES", "IN MEMORY", "TO COMPACT")
+	for _, c := range d.Columns {
+		t.add(c.Column, fmt.Sprint(c.Keys), fmt.Sprint(c.Tables), sizeText(c.TableBytes), sizeText(c.BlobBytes),
+			sizeText(c.MemtableBytes), sizeText(c.PendingCompaction))
+	}
+	t.write(w, "")
+	fmt.Fprintln(w)
+	var total table
+	total.add("changes", fmt.Sprint(d.Sequence))
+	total.add("write-ahead log", sizeText(d.WALBytes))
+	total.add("in memory", sizeText(d.MemtableBytes))
+	total.add("block cache", sizeText(d.CacheBytes)+" of "+sizeText(d.CacheCapacity))
+	total.add("snapshots", fmt.Sprint(d.Snapshots))
+	if d.Stopped {
+		total.add("writes", "stopped until compaction has caught up")
+	}
+	total.write(w, "")
+}

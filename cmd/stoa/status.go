@@ -1,0 +1,128 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+// statusDoc is what status prints with --json.
+type statusDoc struct {
+	Socket   string       `json:"socket"`
+	Version  string       `json:"version"`
+	API      uint32       `json:"api_version"`
+	Schema   uint32       `json:"schema_version"`
+	Features []string     `json:"features"`
+	Engine   string       `json:"engine"`
+	NodeID   string       `json:"node_id,omitempty"`
+	PID      int32        `json:"pid"`
+	Started  time.Time    `json:"started"`
+	Writable bool         `json:"writable"`
+	Reason   string       `json:"reason,omitempty"` // why not writable
+	Recovery *recoveryDoc `json:"recovery,omitempty"`
+	Disk     *diskDoc     `json:"disk,omitempty"`
+}
+
+type recoveryDoc struct {
+	Clean    bool     `json:"clean"`
+	Sequence uint64   `json:"sequence,string"`
+	Synced   uint64   `json:"synced_sequence,string"`
+	Notes    []string `json:"notes"`
+}
+
+type diskDoc struct {
+	Free    uint64 `json:"free_bytes"`
+	Reserve uint64 `json:"reserve_bytes"`
+}
+
+func newStatus(p *process) *cobra.Command {
+	var daemon daemonFlags
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Say what the daemon is, and how it is",
+		Long: `Say what the daemon is, how its store was found when it started, and whether it
+takes writes. It exits 5 if it takes none.`,
+		Example: "  stoa status\n  stoa status --socket /run/stoa/stoa.sock --json",
+		Args:    exactly(),
+		RunE: func(*cobra.Command, []string) error {
+			client, err := daemon.dial(p)
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			res, err := client.Status()
+			if err != nil {
+				return err
+			}
+			d := newStatusDoc(client, res)
+			if err := p.emit(d, d.write); err != nil {
+				return err
+			}
+			if !d.Writable {
+				return refused(fmt.Errorf("the daemon takes no writes: %s", d.Reason), "")
+			}
+			return nil
+		},
+	}
+	daemon.register(cmd.Flags())
+	return cmd
+}
+
+func newStatusDoc(client *rpc.Client, res *stoav1.StatusResponse) statusDoc {
+	d := statusDoc{
+		Socket: client.Path(), Version: res.Version, API: res.ApiVersion, Schema: res.SchemaVersion,
+		Features: append([]string{}, res.Features...), Engine: res.Engine, NodeID: res.NodeId, PID: res.Pid,
+		Started: res.Started.AsTime(), Writable: res.Health.GetWritable(), Reason: res.Health.GetReason(),
+	}
+	if r := res.Recovery; r != nil {
+		d.Recovery = &recoveryDoc{r.Clean, r.Sequence, r.SyncedSequence, append([]string{}, r.Notes...)}
+	}
+	if k := res.Disk; k != nil {
+		d.Disk = &diskDoc{k.Free, k.Reserve}
+	}
+	return d
+}
+
+func (d statusDoc) write(w io.Writer) {
+	var t table
+	t.add("socket", d.Socket)
+	t.add("daemon", fmt.Sprintf("%s, pid %d, since %s", d.Version, d.PID, d.Started.Local().Format(time.DateTime)))
+	t.add("api, schema", fmt.Sprintf("%d, %d", d.API, d.Schema))
+	t.add("engine", d.Engine)
+	if d.NodeID != "" {
+		t.add("node id", d.NodeID)
+	}
+	if len(d.Features) > 0 {
+		t.add("features", strings.Join(d.Features, ", "))
+	}
+	if d.Writable {
+		t.add("writes", "taken")
+	} else {
+		t.add("writes", "refused: "+d.Reason)
+	}
+	if r := d.Recovery; r != nil {
+		t.add("last close", closedHow(r.Clean))
+		t.add("sequence", fmt.Sprintf("%d found, %d known to be on disk", r.Sequence, r.Synced))
+		for _, note := range r.Notes {
+			t.add("recovery", note)
+		}
+	}
+	if k := d.Disk; k != nil {
+		t.add("disk", fmt.Sprintf("%s free, writes are refused below %s", sizeText(k.Free), sizeText(k.Reserve)))
+	}
+	t.write(w, "")
+}
+
+// closedHow says how a store had been closed before it was opened.
+func closedHow(clean bool) string {
+	if clean {
+		return "clean"
+	}
+	return "unclean: the daemon did not shut down in order"
+}
