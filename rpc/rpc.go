@@ -29,3 +29,9 @@ const (
 
 // APIVersion is the version of the protocol that this package speaks.
 const APIVersion = 1
+
+// Features returns what the server of this package can do, as Admin.Status
+// tells it; README.md has the names.
+func Features() []string {
+	return []string{"blob", "health", "reflection", "session", "snapshot"}
+}

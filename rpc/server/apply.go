@@ -1,0 +1,123 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/keys"
+	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+// Apply is Store.Apply.
+func (t *storeService) Apply(ctx context.Context, r *stoav1.ApplyRequest) (*stoav1.ApplyResponse, error) {
+	who, ok := peerFrom(ctx)
+	if !ok {
+		return nil, errPeer
+	}
+	var d engine.Durability
+	switch r.GetDurability() {
+	case stoav1.Durability_DURABILITY_UNSPECIFIED, stoav1.Durability_DURABILITY_SYNCED:
+		d = engine.Synced
+	case stoav1.Durability_DURABILITY_WAL:
+		d = engine.WAL
+	default:
+		return nil, badField("durability", fmt.Sprintf("no durability %d", int32(r.GetDurability())))
+	}
+	b, err := engine.ParseBatch(r.GetOps(), r.GetExpectations(), d)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.s.checkRows(b, who); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil { // nobody waits for it any more
+		return nil, err
+	}
+	if err := t.s.eng.Apply(b); err != nil {
+		return nil, err
+	}
+	return &stoav1.ApplyResponse{}, nil
+}
+
+// checkRows returns an error that names the change or the expectation unless
+// every row of b may be written.
+func (s *Server) checkRows(b *engine.Batch, who Peer) error {
+	n := 0
+	for op, err := range b.Ops {
+		if err != nil {
+			return err
+		}
+		if err := checkChange(op); err != nil {
+			return rowError(err, op.Column, op.Key, rpc.FieldChange, n)
+		}
+		n++
+	}
+	n = 0
+	for e, err := range b.Expected {
+		if err != nil {
+			return err
+		}
+		if _, err := keys.Identify(e.Column, e.Key); err != nil {
+			return rowError(err, e.Column, e.Key, rpc.FieldExpectation, n)
+		}
+		// Whether an expectation holds would tell what is stored.
+		if !e.Absent && keys.Secret(e.Column, e.Key) && !s.maySeeSecrets(who) {
+			return rpc.KeyError(stoav1.ErrorKind_ERROR_KIND_SECRET, e.Column, e.Key, secretText(e.Column, who),
+				rpc.FieldExpectation, strconv.Itoa(n))
+		}
+		n++
+	}
+	return nil
+}
+
+func checkChange(op engine.Op) error {
+	switch op.Kind {
+	case engine.KindPut:
+		return keys.Check(op.Column, op.Key, op.Value)
+	case engine.KindDelete:
+		_, err := keys.Identify(op.Column, op.Key)
+		return err
+	default:
+		return checkRange(op)
+	}
+}
+
+// checkRange refuses range deletions that are hardly meant: without a start, or
+// beyond one scope of Generic or one prefix of Group. Bounds need not be keys.
+func checkRange(op engine.Op) error {
+	within := 1
+	if op.Column == column.Generic {
+		within = 16
+	}
+	if len(op.Key) < within {
+		return &keys.Error{Column: op.Column, Field: "start", Offset: len(op.Key),
+			Reason: fmt.Sprintf("the start of a deleted range has at least %d bytes", within)}
+	}
+	if len(op.Value) > engine.MaxKey+1 {
+		return &keys.Error{Column: op.Column, Field: "end", Offset: engine.MaxKey,
+			Reason: fmt.Sprintf("the end of a deleted range of %d bytes, longer than any key", len(op.Value))}
+	}
+	if op.Column != column.Generic && op.Column != column.Group {
+		return nil
+	}
+	if last := engine.Successor(op.Key[:within]); last != nil && bytes.Compare(op.Value, last) > 0 {
+		return &keys.Error{Column: op.Column, Field: "end", Offset: 0,
+			Reason: fmt.Sprintf("a deleted range stays within the first %d bytes of its start", within)}
+	}
+	return nil
+}
+
+// rowError returns err with the key, and the number of the change or the
+// expectation that it is about.
+func rowError(err error, col column.Column, key []byte, which string, n int) error {
+	e := rpc.DescribeRow(err, col, key, which, strconv.Itoa(n))
+	if e == nil {
+		return err
+	}
+	return e
+}

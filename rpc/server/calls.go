@@ -1,0 +1,107 @@
+package server
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+// unary is around every call that is not a stream: its bytes count as in
+// flight, it has a deadline, its panics are faults, its errors have kinds.
+func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (res any, err error) {
+	begun := s.o.Now()
+	defer s.logged(ctx, info.FullMethod, begun, &err)
+	defer s.recovered(ctx, info.FullMethod, &err)
+	if m, ok := req.(proto.Message); ok {
+		size := int64(proto.Size(m))
+		if err := s.inFlight.take(size); err != nil {
+			return nil, err
+		}
+		defer s.inFlight.give(size)
+	}
+	if _, ok := ctx.Deadline(); !ok && strings.HasPrefix(info.FullMethod, storePrefix) {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.o.CallTimeout)
+		defer cancel()
+	}
+	res, err = next(ctx, req)
+	if err != nil {
+		return nil, s.publish(ctx, info.FullMethod, err)
+	}
+	return res, nil
+}
+
+const storePrefix = "/stoa.v1.Store/"
+
+// stream is around every stream. What it carries is counted where it is handled.
+func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+	begun := s.o.Now()
+	defer s.logged(ss.Context(), info.FullMethod, begun, &err)
+	defer s.recovered(ss.Context(), info.FullMethod, &err)
+	if err := next(srv, ss); err != nil {
+		return s.publish(ss.Context(), info.FullMethod, err)
+	}
+	return nil
+}
+
+func (s *Server) logged(ctx context.Context, method string, begun time.Time, err *error) {
+	if !s.log.Enabled(ctx, slog.LevelDebug) {
+		return
+	}
+	who, _ := peerFrom(ctx)
+	s.log.LogAttrs(ctx, slog.LevelDebug, "call", slog.String("method", method), slog.String("code", status.Code(*err).String()),
+		slog.Duration("took", s.o.Now().Sub(begun)), slog.Int64("uid", int64(who.UID)), slog.Int64("pid", int64(who.PID)))
+}
+
+// recovered turns a panic into a fault, which goes to err.
+func (s *Server) recovered(ctx context.Context, method string, err *error) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	*err = s.fault(ctx, method, fmt.Errorf("panic: %v", p), slog.String("stack", string(debug.Stack())))
+}
+
+// publish returns err as the peer may see it. What is not foreseen goes to the
+// log, and the peer gets its number there.
+func (s *Server) publish(ctx context.Context, method string, err error) error {
+	if known := rpc.Describe(err); known != nil {
+		if errors.Is(err, engine.ErrCorrupt) {
+			s.log.ErrorContext(ctx, "damage found", "method", method, "error", err)
+		}
+		return known
+	}
+	if ended := ctx.Err(); ended != nil {
+		return status.FromContextError(ended).Err()
+	}
+	if _, ok := err.(interface{ GRPCStatus() *status.Status }); ok {
+		return err // gRPC's own
+	}
+	return s.fault(ctx, method, err)
+}
+
+// fault logs err and returns what the peer is told of it.
+func (s *Server) fault(ctx context.Context, method string, err error, more ...slog.Attr) error {
+	var number [8]byte
+	incident := "none"
+	if _, failed := s.o.Rand.Read(number[:]); failed == nil {
+		incident = fmt.Sprintf("%016x", binary.BigEndian.Uint64(number[:]))
+	}
+	attrs := append([]slog.Attr{slog.String("incident", incident), slog.String("method", method), slog.Any("error", err)}, more...)
+	s.log.LogAttrs(ctx, slog.LevelError, "a call failed for a reason that was not foreseen", attrs...)
+	return rpc.NewError(stoav1.ErrorKind_ERROR_KIND_INTERNAL,
+		"rpc: internal error: the daemon's log has it as incident "+incident, rpc.FieldIncident, incident)
+}

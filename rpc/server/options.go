@@ -1,0 +1,136 @@
+package server
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+// ErrOptions is returned by New for options that make no sense.
+var ErrOptions = errors.New("server: bad options")
+
+// Options say whom a server talks to, and how much it takes on at once. The zero
+// Options are the defaults.
+type Options struct {
+	// Info is what Admin.Status tells besides what the server knows itself.
+	Info Info
+
+	// AllowUIDs are the users who may connect; nil: the server's own user and
+	// root.
+	AllowUIDs []uint32
+	// AllowGIDs are groups whose members may connect too, if the group is their
+	// process's effective one.
+	AllowGIDs []uint32
+	// SecretUIDs are the users who may read secret rows; nil: the server's own.
+	SecretUIDs []uint32
+
+	// MaxInFlight is how many bytes of requests may be under way at once, those
+	// of all connections together; what exceeds it is refused as busy. 0: 256
+	// MiB.
+	MaxInFlight int64
+	// MaxConnections is how many connections there may be; 0: 4,096.
+	MaxConnections int
+	// MaxStreams is how many calls one connection may have under way; more wait.
+	// 0: 256.
+	MaxStreams uint32
+	// MaxScans is how many scans may be open, sessions' included; 0: 1,024.
+	MaxScans int
+	// MaxSessions is how many sessions may be open, and so snapshots; 0: 1,024.
+	MaxSessions int
+	// MaxSessionScans is how many scans one session may have open; 0: 64.
+	MaxSessionScans int
+	// SessionIdle is how long a session may go without a request, and its
+	// snapshot without a read; it is ended then. 0: 10 minutes.
+	SessionIdle time.Duration
+	// CallTimeout is the deadline of single reads and writes whose client sets
+	// none; 0: 60 s.
+	CallTimeout time.Duration
+	// DrainTimeout is how long calls under way may take to finish when the
+	// server stops; 0: 30 s.
+	DrainTimeout time.Duration
+
+	// Logger is where the server logs; nil: nowhere. Calls are logged at debug,
+	// refused peers as warnings, faults as errors.
+	Logger *slog.Logger
+	// Registry is where metrics are registered; nil: there are none.
+	Registry prometheus.Registerer
+	// Rand is where numbers of snapshots come from; nil: crypto/rand. It must be
+	// safe for concurrent use.
+	Rand io.Reader
+	// Now is the clock; nil: time.Now.
+	Now func() time.Time
+
+	// peerOf returns who is at the other end of a connection; tests set it.
+	peerOf func(net.Conn) (Peer, error)
+}
+
+// Info is what Admin.Status tells of the daemon. The zero Info is of a daemon
+// that knows nothing of itself.
+type Info struct {
+	Version       string // of the program
+	Engine        string // rocks, mem
+	NodeID        string // 32 hex digits
+	SchemaVersion uint32
+	Started       time.Time        // zero: when New was called
+	Recovery      *stoav1.Recovery // nil: nothing to recover
+	// Disk returns the free bytes of the store's file system, and how many are
+	// kept free; nil: there is none.
+	Disk func() (free, reserve uint64, err error)
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.MaxInFlight < 0 || o.MaxConnections < 0 || o.MaxScans < 0 || o.MaxSessions < 0 || o.MaxSessionScans < 0 {
+		return o, fmt.Errorf("%w: a limit is negative", ErrOptions)
+	}
+	if o.SessionIdle < 0 || o.CallTimeout < 0 || o.DrainTimeout < 0 {
+		return o, fmt.Errorf("%w: a time is negative", ErrOptions)
+	}
+	own := uint32(os.Geteuid())
+	if o.AllowUIDs == nil {
+		o.AllowUIDs = []uint32{own, 0}
+	}
+	if o.SecretUIDs == nil {
+		o.SecretUIDs = []uint32{own}
+	}
+	setDefault(&o.MaxInFlight, 256<<20)
+	setDefault(&o.MaxConnections, 4096)
+	setDefault(&o.MaxStreams, 256)
+	setDefault(&o.MaxScans, 1024)
+	setDefault(&o.MaxSessions, 1024)
+	setDefault(&o.MaxSessionScans, 64)
+	setDefault(&o.SessionIdle, 10*time.Minute)
+	setDefault(&o.CallTimeout, time.Minute)
+	setDefault(&o.DrainTimeout, 30*time.Second)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Rand == nil {
+		o.Rand = rand.Reader
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Info.Started.IsZero() {
+		o.Info.Started = o.Now()
+	}
+	if o.peerOf == nil {
+		o.peerOf = readPeer
+	}
+	return o, nil
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

@@ -1,0 +1,96 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/peer"
+)
+
+// Peer is the process at the other end of a connection, as the kernel knows it.
+type Peer struct {
+	PID      int32 // 0 where the system does not tell
+	UID, GID uint32
+}
+
+// AuthType is credentials.AuthInfo's.
+func (Peer) AuthType() string { return "unix-peer" }
+
+// errPeer is what the transport is told of a peer that may not connect. The peer
+// is told nothing.
+var errPeer = errors.New("server: peer refused")
+
+// gate is the transport credentials of the server: it asks the kernel who
+// connects, and hangs up on those who may not, before they have sent a byte.
+type gate struct {
+	allowUIDs, allowGIDs []uint32
+	peerOf               func(net.Conn) (Peer, error)
+	log                  *slog.Logger
+	limit                int64
+	open                 *atomic.Int64 // connections
+}
+
+// ServerHandshake is credentials.TransportCredentials's.
+func (g *gate) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	p, err := g.peerOf(conn)
+	if err != nil {
+		g.log.Warn("peer refused: its credentials can't be read", "error", err)
+		return nil, nil, fmt.Errorf("%w: %w", errPeer, err)
+	}
+	if !slices.Contains(g.allowUIDs, p.UID) && !slices.Contains(g.allowGIDs, p.GID) {
+		g.log.Warn("peer refused: not on the list of peers", "uid", p.UID, "gid", p.GID, "pid", p.PID)
+		return nil, nil, errPeer
+	}
+	if g.open.Add(1) > g.limit {
+		g.open.Add(-1)
+		g.log.Warn("peer refused: too many connections", "limit", g.limit, "uid", p.UID, "pid", p.PID)
+		return nil, nil, errPeer
+	}
+	g.log.Debug("connected", "uid", p.UID, "gid", p.GID, "pid", p.PID)
+	return &countedConn{Conn: conn, open: g.open}, p, nil
+}
+
+// ClientHandshake is credentials.TransportCredentials's; servers have none.
+func (g *gate) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return nil, nil, errors.New("server: these are a server's credentials")
+}
+
+// Info is credentials.TransportCredentials's.
+func (g *gate) Info() credentials.ProtocolInfo {
+	return credentials.ProtocolInfo{SecurityProtocol: "unix-peer"}
+}
+
+// Clone is credentials.TransportCredentials's.
+func (g *gate) Clone() credentials.TransportCredentials { return g }
+
+// OverrideServerName is credentials.TransportCredentials's; there is no name.
+func (g *gate) OverrideServerName(string) error { return nil }
+
+// countedConn is a connection that counts as open until it is closed.
+type countedConn struct {
+	net.Conn
+	open *atomic.Int64
+	once sync.Once
+}
+
+func (c *countedConn) Close() error {
+	c.once.Do(func() { c.open.Add(-1) })
+	return c.Conn.Close()
+}
+
+// peerFrom returns who made the call of ctx.
+func peerFrom(ctx context.Context) (Peer, bool) {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return Peer{}, false
+	}
+	who, ok := p.AuthInfo.(Peer)
+	return who, ok
+}

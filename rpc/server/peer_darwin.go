@@ -1,0 +1,38 @@
+package server
+
+import (
+	"fmt"
+	"net"
+
+	"golang.org/x/sys/unix"
+)
+
+// readPeer asks the kernel who is at the other end of a Unix connection.
+func readPeer(conn net.Conn) (Peer, error) {
+	u, ok := conn.(*net.UnixConn)
+	if !ok {
+		return Peer{}, fmt.Errorf("server: %T is not a Unix connection", conn)
+	}
+	raw, err := u.SyscallConn()
+	if err != nil {
+		return Peer{}, err
+	}
+	var p Peer
+	var failed error
+	if err := raw.Control(func(fd uintptr) {
+		var cred *unix.Xucred
+		if cred, failed = unix.GetsockoptXucred(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERCRED); failed != nil {
+			return
+		}
+		p.UID, p.GID = cred.Uid, cred.Groups[0]
+		if pid, err := unix.GetsockoptInt(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERPID); err == nil {
+			p.PID = int32(pid)
+		}
+	}); err != nil {
+		return Peer{}, err
+	}
+	if failed != nil {
+		return Peer{}, fmt.Errorf("server: LOCAL_PEERCRED: %w", failed)
+	}
+	return p, nil
+}

@@ -1,0 +1,264 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+// session is one stream of requests. It belongs to the goroutine that serves
+// it, but for what is atomic.
+type session struct {
+	s      *Server
+	stream grpc.BidiStreamingServer[stoav1.SessionRequest, stoav1.SessionResponse]
+	peer   Peer
+	scans  map[uint64]*sessionScan
+	held   *heldSnapshot // nil: none taken
+	answer stoav1.SessionResponse
+
+	shared *sessionShared
+}
+
+// sessionShared is what the watch over a session's idleness sees.
+type sessionShared struct {
+	used     atomic.Int64 // the last request, unix nanoseconds
+	snapshot atomic.Pointer[heldSnapshot]
+}
+
+// sessionScan is a scan with the state that it reads.
+type sessionScan struct {
+	*scan
+	view view
+}
+
+// Session is Store.Session.
+func (t *storeService) Session(stream grpc.BidiStreamingServer[stoav1.SessionRequest, stoav1.SessionResponse]) error {
+	who, ok := peerFrom(stream.Context())
+	if !ok {
+		return errPeer
+	}
+	if err := t.s.sessions.take(1); err != nil {
+		return err
+	}
+	n := &session{s: t.s, stream: stream, peer: who, scans: make(map[uint64]*sessionScan), shared: new(sessionShared)}
+	n.touch()
+	idle := make(chan struct{})
+	stop := t.s.watchIdle(n.shared, idle)
+	defer stop()
+	err := t.s.apart(stream.Context(), idle, func() error {
+		defer t.s.sessions.give(1)
+		defer n.close()
+		return n.serve()
+	})
+	select {
+	case <-idle:
+		return rpc.NewError(stoav1.ErrorKind_ERROR_KIND_CLOSED,
+			"rpc: the session was idle for "+t.s.o.SessionIdle.String()+", and is closed")
+	default:
+		return err
+	}
+}
+
+// watchIdle closes idle once the session has been idle for too long.
+func (s *Server) watchIdle(n *sessionShared, idle chan<- struct{}) (stop func()) {
+	var timer *time.Timer
+	stopped := make(chan struct{})
+	timer = time.NewTimer(s.o.SessionIdle)
+	go func() {
+		defer timer.Stop()
+		for {
+			select {
+			case <-stopped:
+				return
+			case <-timer.C:
+			}
+			last := n.used.Load()
+			if h := n.snapshot.Load(); h != nil {
+				last = max(last, h.used.Load())
+			}
+			left := s.o.SessionIdle - s.o.Now().Sub(time.Unix(0, last))
+			if left <= 0 {
+				close(idle)
+				return
+			}
+			timer.Reset(left)
+		}
+	}()
+	return func() { close(stopped) }
+}
+
+func (n *session) touch() { n.shared.used.Store(n.s.o.Now().UnixNano()) }
+
+// serve answers request after request, until the client ends the stream.
+func (n *session) serve() error {
+	for {
+		r, err := n.stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		n.touch()
+		size := int64(proto.Size(r))
+		if err = n.s.inFlight.take(size); err == nil {
+			err = n.do(r)
+			n.s.inFlight.give(size)
+		}
+		if err != nil {
+			n.fail(err)
+		}
+		n.answer.Id = r.GetId()
+		if err := n.stream.Send(&n.answer); err != nil {
+			return err
+		}
+	}
+}
+
+// fail makes err the answer.
+func (n *session) fail(err error) {
+	published := n.s.publish(n.stream.Context(), "session", err)
+	var e *rpc.Error
+	if !errors.As(published, &e) {
+		e = rpc.NewError(stoav1.ErrorKind_ERROR_KIND_STOPPING, "rpc: unavailable: "+published.Error())
+	}
+	n.answer.Response = &stoav1.SessionResponse_Error{Error: e.InSession()}
+}
+
+// do does what r asks for, and leaves the answer.
+func (n *session) do(r *stoav1.SessionRequest) error {
+	switch ask := r.GetRequest().(type) {
+	case *stoav1.SessionRequest_Get:
+		v, err := n.view(ask.Get.GetSnapshot())
+		if err != nil {
+			return err
+		}
+		defer v.release()
+		res, err := v.get(ask.Get)
+		n.answer.Response = &stoav1.SessionResponse_Get{Get: res}
+		return err
+	case *stoav1.SessionRequest_MultiGet:
+		v, err := n.view(ask.MultiGet.GetSnapshot())
+		if err != nil {
+			return err
+		}
+		defer v.release()
+		res, err := v.multiGet(n.stream.Context(), ask.MultiGet)
+		n.answer.Response = &stoav1.SessionResponse_MultiGet{MultiGet: res}
+		return err
+	case *stoav1.SessionRequest_Snapshot:
+		return n.takeSnapshot()
+	case *stoav1.SessionRequest_Scan:
+		return n.openScan(r.GetId(), ask.Scan)
+	case *stoav1.SessionRequest_Next:
+		return n.nextPage(ask.Next.GetScan())
+	case *stoav1.SessionRequest_Close:
+		return n.closeScan(ask.Close.GetScan())
+	default:
+		return badField("request", "none of those that this daemon knows")
+	}
+}
+
+// view returns the state that a request names: the session's own snapshot if it
+// names none and the session has one.
+func (n *session) view(snapshot uint64) (view, error) {
+	if snapshot == 0 && n.held != nil {
+		snapshot = n.held.id
+	}
+	return n.s.view(n.stream.Context(), snapshot)
+}
+
+func (n *session) takeSnapshot() error {
+	if n.held != nil {
+		return badField("snapshot", "the session has one already; open another session for another")
+	}
+	snap, err := n.s.eng.Snapshot()
+	if err != nil {
+		return err
+	}
+	h, err := n.s.snapshots.add(snap, n.peer.UID)
+	if err != nil {
+		snap.Close()
+		return err
+	}
+	n.held = h
+	n.shared.snapshot.Store(h)
+	n.answer.Response = &stoav1.SessionResponse_Snapshot{Snapshot: &stoav1.SessionSnapshotResponse{Snapshot: h.id}}
+	return nil
+}
+
+func (n *session) openScan(id uint64, r *stoav1.ScanRequest) error {
+	if n.scans[id] != nil {
+		return badField("id", "a scan of this session has it")
+	}
+	if len(n.scans) >= n.s.o.MaxSessionScans {
+		return busy(whatSessionScans, int64(n.s.o.MaxSessionScans))
+	}
+	v, err := n.view(r.GetSnapshot())
+	if err != nil {
+		return err
+	}
+	sc, err := v.open(r)
+	if err != nil {
+		v.release()
+		return err
+	}
+	n.scans[id] = &sessionScan{scan: sc, view: v}
+	return n.nextPage(id)
+}
+
+func (n *session) nextPage(id uint64) error {
+	sc := n.scans[id]
+	if sc == nil {
+		return noScan(id)
+	}
+	page, err := sc.next()
+	if err != nil {
+		n.drop(id)
+		return err
+	}
+	if page.End = page.Count == 0; page.End {
+		n.drop(id)
+		page = &stoav1.ScanResponse{End: true}
+	}
+	n.answer.Response = &stoav1.SessionResponse_Page{Page: page}
+	return nil
+}
+
+func (n *session) closeScan(id uint64) error {
+	if n.scans[id] == nil {
+		return noScan(id)
+	}
+	n.drop(id)
+	n.answer.Response = &stoav1.SessionResponse_Page{Page: &stoav1.ScanResponse{End: true}}
+	return nil
+}
+
+func noScan(id uint64) error {
+	return badField("scan", "the session has no open scan "+strconv.FormatUint(id, 10))
+}
+
+func (n *session) drop(id uint64) {
+	sc := n.scans[id]
+	delete(n.scans, id)
+	sc.close()
+	sc.view.release()
+}
+
+// close gives back everything that the session holds.
+func (n *session) close() {
+	for id := range n.scans {
+		n.drop(id)
+	}
+	if n.held != nil {
+		n.s.snapshots.end(n.held)
+	}
+}

@@ -1,0 +1,234 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/keys"
+	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+// storeService is the Store service.
+type storeService struct {
+	stoav1.UnimplementedStoreServer
+	s *Server
+}
+
+// Get is Store.Get.
+func (t *storeService) Get(ctx context.Context, r *stoav1.GetRequest) (*stoav1.GetResponse, error) {
+	v, err := t.s.view(ctx, r.GetSnapshot())
+	if err != nil {
+		return nil, err
+	}
+	defer v.release()
+	return v.get(r)
+}
+
+// MultiGet is Store.MultiGet.
+func (t *storeService) MultiGet(ctx context.Context, r *stoav1.MultiGetRequest) (*stoav1.MultiGetResponse, error) {
+	v, err := t.s.view(ctx, r.GetSnapshot())
+	if err != nil {
+		return nil, err
+	}
+	defer v.release()
+	return v.multiGet(ctx, r)
+}
+
+// ApproximateSize is Store.ApproximateSize.
+func (t *storeService) ApproximateSize(_ context.Context, r *stoav1.ApproximateSizeRequest) (*stoav1.ApproximateSizeResponse, error) {
+	col, rg, err := rangeOf(r)
+	if err != nil {
+		return nil, err
+	}
+	n, err := t.s.eng.ApproximateSize(col, rg)
+	if err != nil {
+		return nil, err
+	}
+	return &stoav1.ApproximateSizeResponse{Bytes: n}, nil
+}
+
+// view is the state that a request reads, and who asks.
+type view struct {
+	s    *Server
+	peer Peer
+	read engine.Reader
+	held *heldSnapshot // nil: the present state
+}
+
+// view returns the state that a request names. It must be released.
+func (s *Server) view(ctx context.Context, snapshot uint64) (view, error) {
+	who, ok := peerFrom(ctx)
+	if !ok {
+		return view{}, errPeer
+	}
+	v := view{s: s, peer: who, read: s.eng}
+	if snapshot == 0 {
+		return v, nil
+	}
+	h, err := s.snapshots.reader(snapshot, who.UID)
+	if err != nil {
+		return view{}, err
+	}
+	v.read, v.held = h, h
+	return v, nil
+}
+
+func (v *view) release() {
+	if v.held != nil {
+		v.s.snapshots.giveBack(v.held)
+	}
+}
+
+func (v *view) get(r *stoav1.GetRequest) (*stoav1.GetResponse, error) {
+	col := column.Column(r.GetColumn())
+	if err := v.mayRead(col, r.GetColumn(), r.GetKey()); err != nil {
+		return nil, err
+	}
+	value, err := v.read.Get(nil, col, r.GetKey())
+	switch {
+	case err == engine.ErrNotFound:
+		return &stoav1.GetResponse{}, nil
+	case err != nil:
+		return nil, err
+	case value == nil:
+		value = []byte{} // set, and empty
+	}
+	return &stoav1.GetResponse{Value: value}, nil
+}
+
+// multiGetGroup is how many keys of a MultiGet are read at once: between groups
+// the answer is weighed, so that it never takes much more memory than it may.
+const multiGetGroup = 8
+
+// lookups are the buffers of a MultiGet.
+type lookups struct {
+	list   []engine.Lookup
+	values []byte
+}
+
+var lookupPool = sync.Pool{New: func() any { return new(lookups) }}
+
+func (b *lookups) free() {
+	clear(b.list)
+	if cap(b.values) <= 1<<20 && cap(b.list) <= 1024 {
+		lookupPool.Put(b)
+	}
+}
+
+func (v *view) multiGet(ctx context.Context, r *stoav1.MultiGetRequest) (*stoav1.MultiGetResponse, error) {
+	b := lookupPool.Get().(*lookups)
+	defer b.free()
+	var err error
+	if b.list, err = rpc.ParseLookups(b.list[:0], r.GetLookups()); err != nil {
+		return nil, err
+	}
+	for i := range b.list {
+		if err := v.mayRead(b.list[i].Column, stoav1.Column(b.list[i].Column), b.list[i].Key); err != nil {
+			return nil, err
+		}
+	}
+	read := v.read
+	if len(b.list) > multiGetGroup && v.held == nil {
+		snap, err := v.s.eng.Snapshot()
+		if err != nil {
+			return nil, err
+		}
+		defer snap.Close()
+		read = snap
+	}
+	var packed []byte
+	for at := 0; at < len(b.list); at += multiGetGroup {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		group := b.list[at:min(at+multiGetGroup, len(b.list))]
+		if b.values, err = read.MultiGet(b.values[:0], group); err != nil {
+			return nil, err
+		}
+		if packed == nil { // guess the rest from the first group
+			packed = make([]byte, 0, len(b.list)*2+len(b.values)*(len(b.list)+len(group)-1)/len(group))
+		}
+		for i := range group {
+			packed = rpc.AppendValue(packed, group[i].Value, group[i].Found)
+		}
+		if len(packed) > engine.MaxBatch {
+			return nil, answerTooLarge(at + len(group))
+		}
+	}
+	return &stoav1.MultiGetResponse{Values: packed}, nil
+}
+
+func answerTooLarge(keys int) error {
+	return rpc.NewError(stoav1.ErrorKind_ERROR_KIND_TOO_LARGE,
+		fmt.Sprintf("rpc: the values of the first %d keys take more than the %d bytes that an answer may; ask for fewer at a time", keys, engine.MaxBatch),
+		rpc.FieldReason, "answer", rpc.FieldLimit, strconv.Itoa(engine.MaxBatch))
+}
+
+// mayRead returns an error if key is none of col, or if it is secret and the
+// peer may not read secrets. asked is col as it came.
+func (v *view) mayRead(col column.Column, asked stoav1.Column, key []byte) error {
+	if err := checkColumn(asked); err != nil {
+		return err
+	}
+	if _, err := keys.Identify(col, key); err != nil {
+		return rpc.DescribeRow(err, col, key)
+	}
+	if keys.Secret(col, key) && !v.s.maySeeSecrets(v.peer) {
+		return rpc.KeyError(stoav1.ErrorKind_ERROR_KIND_SECRET, col, key, secretText(col, v.peer))
+	}
+	return nil
+}
+
+func (s *Server) maySeeSecrets(p Peer) bool {
+	for _, uid := range s.o.SecretUIDs {
+		if uid == p.UID {
+			return true
+		}
+	}
+	return false
+}
+
+func secretText(col column.Column, p Peer) string {
+	return fmt.Sprintf("rpc: secret: these rows of %s are not for uid %d (stoa serve --secret-peers)", col, p.UID)
+}
+
+func checkColumn(c stoav1.Column) error {
+	if c > 0 && int(c) <= column.Count {
+		return nil
+	}
+	return badField("column", fmt.Sprintf("no column %d; columns are 1 to %d", int32(c), column.Count))
+}
+
+func badField(field, reason string) error {
+	return rpc.NewError(stoav1.ErrorKind_ERROR_KIND_REQUEST, "rpc: bad request: "+field+": "+reason,
+		rpc.FieldField, field, rpc.FieldReason, reason)
+}
+
+// bounds is a request that names a range of keys.
+type bounds interface {
+	GetColumn() stoav1.Column
+	GetStart() []byte
+	GetEnd() []byte
+	GetPrefix() []byte
+}
+
+// rangeOf returns the range that a request names: the keys within all bounds.
+func rangeOf(r bounds) (column.Column, engine.Range, error) {
+	if err := checkColumn(r.GetColumn()); err != nil {
+		return 0, engine.Range{}, err
+	}
+	rg := engine.Prefixed(r.GetPrefix())
+	if bytes.Compare(r.GetStart(), rg.Start) > 0 {
+		rg.Start = r.GetStart()
+	}
+	if end := r.GetEnd(); end != nil && (rg.End == nil || bytes.Compare(end, rg.End) < 0) {
+		rg.End = end
+	}
+	return column.Column(r.GetColumn()), rg, nil
+}
