@@ -1,0 +1,324 @@
+//go:build cgo
+
+package rocks
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+)
+
+const damagedRows = 200
+
+// crashed returns the directory of a store that was killed with damagedRows
+// synced rows in its log, all of them covered by the watermark, and the sequence
+// of the last.
+func crashed(t *testing.T) (dir string, last uint64) {
+	t.Helper()
+	e := open(t, t.TempDir(), Options{WatermarkEvery: 10 * time.Millisecond})
+	for i := range damagedRows {
+		put(t, e, engine.Synced, column.State, ctx(i), fmt.Sprint(i))
+	}
+	s, err := e.Stats()
+	require.NoError(t, err)
+	waitForWatermark(t, e.dir, s.Sequence)
+	return crash(t, e), s.Sequence
+}
+
+func waitForWatermark(t *testing.T, dir string, sequence uint64) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		at, _, _ := readWatermark(dir)
+		return at == sequence
+	}, 10*time.Second, time.Millisecond)
+}
+
+// requireRows demands that the rows are all there.
+func requireRows(t *testing.T, r engine.Reader, n int) {
+	t.Helper()
+	rows := list(t, r, column.State, engine.Range{})
+	require.Len(t, rows, n)
+	for i, row := range rows {
+		require.Equal(t, fmt.Sprintf("%s=%d", ctx(i), i), row)
+	}
+}
+
+func flip(t *testing.T, path string, at int) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	b[at] ^= 1 << rand.IntN(8)
+	require.NoError(t, os.WriteFile(path, b, 0o600))
+}
+
+func size(t *testing.T, path string) int {
+	t.Helper()
+	st, err := os.Stat(path)
+	require.NoError(t, err)
+	return int(st.Size())
+}
+
+func TestKilledStoreHasEverything(t *testing.T) {
+	dir, last := crashed(t)
+	e := open(t, dir, Options{})
+	requireRows(t, e, damagedRows)
+	require.Equal(t, Recovery{Mode: TolerateTail, Watermark: last, Sequence: last}, e.Recovery())
+}
+
+func TestFlippedLogIsReportedOrHarmless(t *testing.T) {
+	dir, _ := crashed(t)
+	reported := 0
+	for range scale(t, 100) {
+		hurt := copyDir(t, dir)
+		log := newest(t, hurt, ".log")
+		at := rand.IntN(size(t, log))
+		flip(t, log, at)
+		before := files(t, hurt)
+		e, err := Open(hurt, Options{})
+		if err != nil {
+			require.ErrorIs(t, err, engine.ErrCorrupt, "byte %d", at)
+			require.Equal(t, before, files(t, hurt), "byte %d", at)
+			reported++
+			continue
+		}
+		requireRows(t, e, damagedRows)
+		require.NoError(t, e.Close())
+	}
+	require.NotZero(t, reported)
+}
+
+func TestDamagedLogNamesSalvage(t *testing.T) {
+	dir, _ := crashed(t)
+	log := newest(t, dir, ".log")
+	flip(t, log, size(t, log)/2)
+	for _, o := range []Options{{}, {AcceptLoss: true}, {ReadOnly: true}} {
+		_, err := Open(dir, o)
+		require.ErrorIs(t, err, engine.ErrCorrupt)
+		require.ErrorContains(t, err, "stoa salvage "+dir)
+		require.ErrorContains(t, err, "nothing was changed")
+	}
+}
+
+func TestTruncatedLogIsReportedByTheWatermark(t *testing.T) {
+	dir, last := crashed(t)
+	whole := size(t, newest(t, dir, ".log"))
+	cuts := []int{0, whole - 1}
+	for range scale(t, 30) {
+		cuts = append(cuts, rand.IntN(whole))
+	}
+	for _, cut := range cuts {
+		hurt := copyDir(t, dir)
+		require.NoError(t, os.Truncate(newest(t, hurt, ".log"), int64(cut)))
+		before := files(t, hurt)
+		_, err := Open(hurt, Options{})
+		require.ErrorIs(t, err, engine.ErrCorrupt, "cut at %d", cut)
+		require.Equal(t, before, files(t, hurt))
+
+		ro := open(t, hurt, Options{ReadOnly: true})
+		lost := ro.Recovery().Lost
+		require.NotZero(t, lost)
+		require.ErrorContains(t, err, fmt.Sprintf("sequence %d", last-lost))
+		require.ErrorContains(t, err, fmt.Sprintf("had %d ", last))
+		require.ErrorContains(t, err, fmt.Sprintf(": %d changes", lost))
+		requireRows(t, ro, damagedRows-int(lost))
+
+		e := open(t, hurt, Options{AcceptLoss: true})
+		require.Equal(t, Recovery{Mode: TolerateTail, Watermark: last, Sequence: last - lost, Lost: lost}, e.Recovery())
+		requireRows(t, e, damagedRows-int(lost))
+		require.NoError(t, e.Close())
+		require.Zero(t, open(t, hurt, Options{}).Recovery().Lost, "accepted once")
+	}
+}
+
+func TestMissingLogIsReportedByTheWatermark(t *testing.T) {
+	dir, last := crashed(t)
+	require.NoError(t, os.Remove(newest(t, dir, ".log")))
+	_, err := Open(dir, Options{})
+	require.ErrorIs(t, err, engine.ErrCorrupt)
+	require.ErrorContains(t, err, fmt.Sprintf("had %d ", last))
+	e := open(t, dir, Options{AcceptLoss: true})
+	require.EqualValues(t, damagedRows, e.Recovery().Lost)
+	require.False(t, e.NodeID().IsZero())
+}
+
+// A record that a power loss cut short, and that nobody was told of, is dropped.
+func TestTornTailBeyondTheWatermarkIsDropped(t *testing.T) {
+	e := open(t, t.TempDir(), Options{WatermarkEvery: time.Hour})
+	for i := range 10 {
+		put(t, e, engine.Synced, column.State, ctx(i), fmt.Sprint(i))
+	}
+	dir := crash(t, e)
+	log := newest(t, dir, ".log")
+	require.NoError(t, os.Truncate(log, int64(size(t, log)-3)))
+	e = open(t, dir, Options{})
+	requireRows(t, e, 9)
+	require.Zero(t, e.Recovery().Lost)
+}
+
+func TestMarkerIsThereExactlyWhileClosed(t *testing.T) {
+	dir := t.TempDir()
+	e := open(t, dir, Options{})
+	require.NoFileExists(t, filepath.Join(dir, markerName))
+	put(t, e, engine.WAL, column.State, ctx(0), "0")
+	require.NoError(t, e.Close())
+	m, ok, _ := readMarker(dir)
+	require.True(t, ok)
+	require.Equal(t, marker{SchemaVersion, 3}, m)
+	at, _, _ := readWatermark(dir)
+	require.EqualValues(t, 3, at)
+
+	e = open(t, dir, Options{ReadOnly: true})
+	require.FileExists(t, filepath.Join(dir, markerName))
+	require.NoError(t, e.Close())
+	e = open(t, dir, Options{})
+	require.NoFileExists(t, filepath.Join(dir, markerName))
+	require.Equal(t, Recovery{Clean: true, Mode: Absolute, Watermark: 3, Sequence: 3}, e.Recovery())
+}
+
+func TestMarkerDecidesHowTheLogIsRead(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, open(t, dir, Options{}).Close())
+	// What a power loss may leave, and a clean shutdown never does.
+	torn := binary.LittleEndian.AppendUint32(nil, 0xDEADBEEF)
+	torn = append(torn, 200, 0, 1, 'x')
+	log, err := os.OpenFile(newest(t, dir, ".log"), os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = log.Write(torn)
+	require.NoError(t, errors.Join(err, log.Close()))
+
+	_, err = Open(copyDir(t, dir), Options{})
+	require.ErrorIs(t, err, engine.ErrCorrupt)
+
+	without := copyDir(t, dir)
+	require.NoError(t, os.Remove(filepath.Join(without, markerName)))
+	require.Equal(t, TolerateTail, open(t, without, Options{}).Recovery().Mode)
+
+	damaged := copyDir(t, dir)
+	flip(t, filepath.Join(damaged, markerName), rand.IntN(markerSize))
+	r := open(t, damaged, Options{}).Recovery()
+	require.False(t, r.Clean)
+	require.Equal(t, TolerateTail, r.Mode)
+	require.Len(t, r.Problems, 1)
+	require.Contains(t, r.Problems[0], markerName)
+}
+
+func TestMarkerBoundsTheLogToo(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, open(t, dir, Options{}).Close())
+	require.NoError(t, writeMarker(dir, marker{SchemaVersion, 77}))
+	_, err := Open(dir, Options{})
+	require.ErrorIs(t, err, engine.ErrCorrupt)
+	require.ErrorContains(t, err, "77")
+}
+
+func TestDamagedWatermarkIsReported(t *testing.T) {
+	dir, last := crashed(t)
+	path := func(dir string) string { return filepath.Join(dir, watermarkName) }
+	half := copyDir(t, dir)
+	flip(t, path(half), rand.IntN(slotUsed))
+	both := copyDir(t, half)
+	require.NoError(t, os.WriteFile(path(both), make([]byte, slots*slotSize), 0o600))
+	none := copyDir(t, dir)
+	require.NoError(t, os.Remove(path(none)))
+
+	for name, dir := range map[string]string{"one of the two": half, "is damaged": both, "is missing": none} {
+		e := open(t, dir, Options{})
+		r := e.Recovery()
+		require.Len(t, r.Problems, 1, name)
+		require.Contains(t, r.Problems[0], name)
+		requireRows(t, e, damagedRows)
+		at, _, problem := readWatermark(dir)
+		require.Equal(t, last, at)
+		require.Empty(t, problem, "it is written anew")
+	}
+}
+
+// flushed returns the directory of a store with its rows in one table.
+func flushed(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	e := open(t, dir, Options{})
+	var b engine.Batch
+	for i := range damagedRows {
+		b.Put(column.State, []byte(ctx(i)), fmt.Append(nil, i))
+	}
+	require.NoError(t, e.Apply(&b))
+	require.NoError(t, e.Close())
+	return dir
+}
+
+func TestFlippedTableIsReportedOrHarmless(t *testing.T) {
+	dir := flushed(t)
+	reported := 0
+	for range scale(t, 60) {
+		hurt := copyDir(t, dir)
+		table := newest(t, hurt, ".sst")
+		at := rand.IntN(size(t, table))
+		flip(t, table, at)
+		e, err := Open(hurt, Options{})
+		if err == nil {
+			err = readRows(t, e)
+			require.NoError(t, e.Close())
+		}
+		if err != nil {
+			require.ErrorIs(t, err, engine.ErrCorrupt, "byte %d", at)
+			reported++
+		}
+	}
+	require.NotZero(t, reported)
+}
+
+// readRows returns the error that reading all rows ends with. Rows that it reads
+// must be right.
+func readRows(t *testing.T, e *Engine) error {
+	t.Helper()
+	it, err := e.Iterate(column.State, engine.Range{})
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	n := 0
+	for ; it.Next(); n++ {
+		require.Equal(t, ctx(n), string(it.Key()))
+		require.Equal(t, fmt.Sprint(n), string(it.Value()))
+	}
+	if it.Err() == nil {
+		require.Equal(t, damagedRows, n)
+	}
+	return it.Err()
+}
+
+func TestDamagedBlockEndsReadsWithAnError(t *testing.T) {
+	dir := flushed(t)
+	flip(t, newest(t, dir, ".sst"), 10)
+	e := open(t, dir, Options{})
+	require.ErrorIs(t, readRows(t, e), engine.ErrCorrupt)
+	_, err := e.Get(nil, column.State, []byte(ctx(0)))
+	require.ErrorIs(t, err, engine.ErrCorrupt)
+	require.ErrorContains(t, err, filepath.Base(newest(t, dir, ".sst")))
+	_, err = e.MultiGet(nil, []engine.Lookup{{Column: column.State, Key: []byte(ctx(0))}})
+	require.ErrorIs(t, err, engine.ErrCorrupt)
+	b := engine.Batch{}
+	b.ExpectAbsent(column.State, []byte(ctx(0)))
+	require.ErrorIs(t, e.Apply(&b), engine.ErrCorrupt)
+	put(t, e, engine.Synced, column.Meta, "other", "columns go on")
+}
+
+func TestMissingTableIsReported(t *testing.T) {
+	dir := flushed(t)
+	require.NoError(t, os.Remove(newest(t, dir, ".sst")))
+	before := files(t, dir)
+	_, err := Open(dir, Options{})
+	require.ErrorIs(t, err, engine.ErrCorrupt)
+	require.Equal(t, before, files(t, dir))
+}
