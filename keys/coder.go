@@ -123,7 +123,7 @@ func (c *coder) failAt(field string, offset int, reason string) {
 
 func (c *coder) fail(field, reason string) { c.failAt(field, c.mark(), reason) }
 
-// part visits the fixed bytes b of a part whose text form is not shown here.
+// part visits the fixed bytes b of a part, while parsing or encoding.
 func (c *coder) part(b []byte) {
 	if c.mode == encoding {
 		c.buf = append(c.buf, b...)
@@ -134,13 +134,19 @@ func (c *coder) part(b []byte) {
 
 // id visits 32 bytes.
 func id[T ~[32]byte](c *coder, name string, p *T) {
-	b := [32]byte(*p)
-	if c.mode <= encoding {
-		c.part(b[:])
-	} else {
+	switch c.mode {
+	case parsing:
+		if c.err == nil {
+			*p = T(c.buf[c.pos:])
+			c.pos += len(*p)
+		}
+	case encoding:
+		b := [32]byte(*p)
+		c.buf = append(c.buf, b[:]...)
+	default:
+		b := [32]byte(*p)
 		c.textHex(name, reflect.TypeFor[T]().Name(), b[:])
 	}
-	*p = T(b)
 }
 
 func (c *coder) seq(name string, p *Seq) {
