@@ -17,6 +17,7 @@ type entry struct {
 // new command is a new line here and a file of its name.
 func commands() []entry {
 	return []entry{
+		{"Daemon", newServe},
 		{"Daemon", newStatus},
 		{"Daemon", newStats},
 		{"Daemon", newCheckpoint},
