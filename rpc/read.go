@@ -38,11 +38,13 @@ func (c *Client) ApproximateSize(col column.Column, r engine.Range) (uint64, err
 }
 
 func (c *Client) get(dst []byte, col column.Column, key []byte, snapshot uint64) ([]byte, error) {
-	ctx, cancel := c.call()
-	defer cancel()
-	res, err := c.store.Get(ctx, &stoav1.GetRequest{Column: stoav1.Column(col), Key: key, Snapshot: snapshot})
+	var res *stoav1.GetResponse
+	err := c.invoke("get", func(ctx context.Context) (err error) {
+		res, err = c.store.Get(ctx, &stoav1.GetRequest{Column: stoav1.Column(col), Key: key, Snapshot: snapshot})
+		return err
+	})
 	if err != nil {
-		return dst, c.failed("get", err)
+		return dst, err
 	}
 	if res.Value == nil {
 		return dst, engine.ErrNotFound
@@ -54,11 +56,14 @@ func (c *Client) multiGet(buf []byte, lookups []engine.Lookup, snapshot uint64) 
 	if len(lookups) > MaxLookups {
 		return buf, fmt.Errorf("rpc: multiget: %w: %d keys, at most %d", engine.ErrTooLarge, len(lookups), MaxLookups)
 	}
-	ctx, cancel := c.call()
-	defer cancel()
-	res, err := c.store.MultiGet(ctx, &stoav1.MultiGetRequest{Lookups: AppendLookups(nil, lookups), Snapshot: snapshot})
+	ask := &stoav1.MultiGetRequest{Lookups: AppendLookups(nil, lookups), Snapshot: snapshot}
+	var res *stoav1.MultiGetResponse
+	err := c.invoke("multiget", func(ctx context.Context) (err error) {
+		res, err = c.store.MultiGet(ctx, ask)
+		return err
+	})
 	if err != nil {
-		return buf, c.failed("multiget", err)
+		return buf, err
 	}
 	at := len(buf)
 	buf = append(buf, res.Values...)
