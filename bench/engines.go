@@ -56,8 +56,15 @@ func (a *raw) multiGet(rows []int) (err error) {
 		l.Column = column.State
 		l.Key, _ = a.data.key(row).AppendBinary(l.Key[:0])
 	}
-	a.buf, err = a.db.MultiGet(a.buf[:0], a.looks)
-	return expect(len(a.buf) == len(rows)*valueBytes, err)
+	if a.buf, err = a.db.MultiGet(a.buf[:0], a.looks); err != nil {
+		return err
+	}
+	for i := range a.looks {
+		if err := expect(len(a.looks[i].Value) == valueBytes, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (a *raw) put(row int) error        { return a.write(row, 1, engine.WAL) }
