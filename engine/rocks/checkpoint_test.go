@@ -15,6 +15,7 @@ import (
 
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/enginetest"
 )
 
 func TestCheckpointOpensAndIsEqual(t *testing.T) {
@@ -93,7 +94,7 @@ func TestCheckpointsUnderLoadAreConsistent(t *testing.T) {
 			}
 		}
 	})
-	for range scale(t, 5) {
+	for range enginetest.Scale(5) {
 		dir := filepath.Join(t.TempDir(), "copy")
 		require.NoError(t, e.Checkpoint(dir))
 		c := open(t, dir, Options{ReadOnly: true})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/enginetest"
 )
 
 // work uses the engine in all ways until something fails, and returns what.
@@ -53,7 +54,7 @@ func work(e *Engine, i int) error {
 }
 
 func TestCloseUnderLoadEndsEverythingWithErrClosed(t *testing.T) {
-	for round := range scale(t, 10) {
+	for round := range enginetest.Scale(10) {
 		e := open(t, t.TempDir(), Options{WatermarkEvery: 10 * time.Millisecond})
 		var b engine.Batch
 		for i := range 3000 {
