@@ -1,14 +1,12 @@
-// Package enginetest is the conformance suite of engines: what package engine
-// promises, as tests that every implementation passes, in memory, on RocksDB and
-// over a socket.
+// Package enginetest tests that an engine keeps the contract of package engine.
 //
-// Start at Run. Model is the naive store that random operations are compared
-// with.
+// Start at Run. One suite serves every implementation: what holds for
+// engine/mem holds for engine/rocks and for the client of package rpc.
 package enginetest
 
 import (
-	"os"
-	"strconv"
+	"errors"
+	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,138 +15,110 @@ import (
 	"github.com/stoadb/stoa/engine"
 )
 
-// DB is what an engine and the client of a daemon have in common.
+// DB is what is tested: an engine.Engine, or a client of one. Update and
+// engine.Maintenance are tested too where a DB has them.
 type DB interface {
 	engine.Reader
 	engine.Writer
+	io.Closer
+	// Snapshot is engine.Engine's.
 	Snapshot() (engine.Snapshot, error)
-	Close() error
 }
 
-// Updater is a DB that takes read-modify-writes. Those that are one are tested
-// as one.
-type Updater interface {
+// updater is a DB with engine.Engine's Update.
+type updater interface {
 	Update(fn func(engine.Getter, *engine.Batch) error) error
 }
 
-// Space is where the suite may write: keys of Columns that start with Prefix.
-type Space struct {
-	Columns []column.Column // at least one; more are used if given
-	Prefix  []byte
-}
-
-// Config says what is tested.
+// Config says what Run tests. Open and Space.Columns are required.
 type Config struct {
-	// Open returns an empty DB. The suite closes it.
+	// Open returns a DB whose space is empty. Run closes it.
 	Open func(t testing.TB) DB
-	// Reopen closes a DB and opens the same data again. nil: the data does not
-	// outlive the DB.
+	// Reopen closes db, unless it is closed, and opens the same data. nil: closing
+	// the DB loses it, and what outlives a DB is not tested.
 	Reopen func(t testing.TB, db DB) DB
-	// Space is where the suite may write.
-	Space Space
+	// Space is where the suite writes.
+	Space KeySpace
+	// Limits are what the DB allows beyond the limits of package engine.
+	Limits Limits
 }
 
-// Engines is the space of an engine: several columns, whole.
-func Engines() Space {
-	return Space{Columns: []column.Column{column.State, column.Generic, column.Group, column.Meta}}
+// KeySpace is the part of a store that the suite keeps to. Values are free.
+type KeySpace struct {
+	// Columns are those that are used, at least one.
+	Columns []column.Column
+	// Prefix starts every key. Where it is empty, ranges without bounds are
+	// tested too.
+	Prefix []byte
+	// MaxKey is the length of the longest key, Prefix included; 0: engine.MaxKey.
+	MaxKey int
 }
 
-// Scale returns n times the environment's STOA_TEST_SCALE, a decimal fraction,
-// which slow runs as those under the race detector set below 1; at least 1.
-func Scale(n int) int {
-	if s, err := strconv.ParseFloat(os.Getenv("STOA_TEST_SCALE"), 64); err == nil && s > 0 {
-		return max(1, int(s*float64(n)))
-	}
-	return n
+// Limits are those of a DB, as a client that shares its daemon with others has.
+// The zero Limits are what an engine allows.
+type Limits struct {
+	Snapshots int // open at once; 0: 100
+	Lookups   int // of one MultiGet; 0: 10,000
 }
 
-// Run runs the suite.
+// Run runs the suite, one subtest per promise of the contract.
 func Run(t *testing.T, c Config) {
-	require.NotEmpty(t, c.Space.Columns)
-	for _, group := range []struct {
-		name string
-		test func(*testing.T, *fixture)
-	}{
-		{"values", values}, {"limits", limits}, {"deletes", deletes}, {"multiget", multiGet},
-		{"ranges", ranges}, {"iterators", iterators}, {"snapshots", snapshots},
-		{"batches", batches}, {"guards", guards}, {"updates", updates}, {"races", races},
-		{"model", model}, {"closing", closing}, {"reopening", reopening},
-	} {
-		t.Run(group.name, func(t *testing.T) {
-			db := c.Open(t)
-			f := &fixture{t: t, config: c, db: db, col: c.Space.Columns[0]}
-			defer func() { f.db.Close() }() // closed already by some tests
-			group.test(t, f)
-		})
+	require.NotNil(t, c.Open, "Config.Open")
+	require.NotEmpty(t, c.Space.Columns, "Config.Space.Columns")
+	fill(&c.Space.MaxKey, engine.MaxKey)
+	fill(&c.Limits.Snapshots, 100)
+	fill(&c.Limits.Lookups, 10_000)
+	for _, group := range [][]promise{points, sizes, batches, ranges, iterators, snapshots, lookups, guards, contention, closing, random} {
+		run(t, c, group)
 	}
-}
-
-// fixture is an open DB and shorthands that fail the test.
-type fixture struct {
-	t      testing.TB
-	config Config
-	db     DB
-	col    column.Column
-}
-
-// key returns the bytes of a key of the space.
-func (f *fixture) key(s string) []byte {
-	return append(append([]byte{}, f.config.Space.Prefix...), s...)
-}
-
-// all is the range of the space.
-func (f *fixture) all() engine.Range { return engine.Prefixed(f.config.Space.Prefix) }
-
-func (f *fixture) apply(change func(*engine.Batch)) {
-	f.t.Helper()
-	require.NoError(f.t, f.db.Apply(made(change)))
-}
-
-func made(change func(*engine.Batch)) *engine.Batch {
-	b := &engine.Batch{Durability: engine.WAL}
-	change(b)
-	return b
-}
-
-func (f *fixture) put(pairs ...string) {
-	f.t.Helper()
-	f.apply(func(b *engine.Batch) {
-		for i := 0; i < len(pairs); i += 2 {
-			b.Put(f.col, f.key(pairs[i]), []byte(pairs[i+1]))
+	t.Run("update", func(t *testing.T) {
+		if _, ok := start(t, &c).db.(updater); !ok {
+			t.Log("not tested: the DB has no Update")
+			return
 		}
+		run(t, c, updates)
+	})
+	t.Run("maintenance", func(t *testing.T) {
+		if _, ok := start(t, &c).db.(engine.Maintenance); !ok {
+			t.Log("not tested: the DB is no engine.Maintenance")
+			return
+		}
+		run(t, c, maintenance)
+	})
+	t.Run("reopen", func(t *testing.T) {
+		if c.Reopen == nil {
+			t.Log("not tested: the Config has no Reopen")
+			return
+		}
+		run(t, c, reopening)
 	})
 }
 
-// has fails unless value is what r has under key.
-func (f *fixture) has(r engine.Getter, key, value string) {
-	f.t.Helper()
-	got, err := r.Get(nil, f.col, f.key(key))
-	require.NoError(f.t, err, "get %q", key)
-	require.Equal(f.t, value, string(got), "get %q", key)
+// promise is one thing that the contract says, and its test.
+type promise struct {
+	name string
+	test func(*trial)
 }
 
-func (f *fixture) lacks(r engine.Getter, key string) {
-	f.t.Helper()
-	_, err := r.Get(nil, f.col, f.key(key))
-	require.ErrorIs(f.t, err, engine.ErrNotFound, "get %q", key)
-}
-
-// scan returns the keys, without the prefix of the space, and the values of a
-// range, one after the other.
-func (f *fixture) scan(r engine.Reader, rg engine.Range) []string {
-	f.t.Helper()
-	return f.scanIn(r, f.col, rg)
-}
-
-func (f *fixture) scanIn(r engine.Reader, col column.Column, rg engine.Range) []string {
-	f.t.Helper()
-	it, err := r.Iterate(col, rg)
-	require.NoError(f.t, err)
-	pairs := []string{}
-	for it.Next() {
-		pairs = append(pairs, string(it.Key()[len(f.config.Space.Prefix):]), string(it.Value()))
+func run(t *testing.T, c Config, group []promise) {
+	for _, p := range group {
+		t.Run(p.name, func(t *testing.T) { p.test(start(t, &c)) })
 	}
-	require.NoError(f.t, it.Err())
-	require.NoError(f.t, it.Close())
-	return pairs
+}
+
+// start opens a DB for one subtest, which closes it at its end.
+func start(t *testing.T, c *Config) *trial {
+	tr := &trial{T: t, cfg: c, db: c.Open(t), col: c.Space.Columns[0]}
+	tr.Cleanup(func() {
+		if err := tr.db.Close(); !errors.Is(err, engine.ErrClosed) {
+			require.NoError(t, err, "close")
+		}
+	})
+	return tr
+}
+
+func fill(n *int, value int) {
+	if *n == 0 {
+		*n = value
+	}
 }
