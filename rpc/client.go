@@ -146,6 +146,8 @@ func (c *Client) Close() error {
 	return nil
 }
 
+func (c *Client) closed() bool { return c.conn.GetState() == connectivity.Shutdown }
+
 // call returns the context of one call.
 func (c *Client) call() (context.Context, context.CancelFunc) {
 	if c.timeout < 0 {
@@ -182,7 +184,7 @@ func (c *Client) failed(op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if c.conn.GetState() == connectivity.Shutdown {
+	if c.closed() {
 		return fmt.Errorf("rpc: %s: %w", op, engine.ErrClosed)
 	}
 	return FromStatus(err)

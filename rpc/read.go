@@ -23,7 +23,7 @@ func (c *Client) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
 // being asked for. Its bounds are those of r; give a Limit where few entries are
 // wanted.
 func (c *Client) Iterate(col column.Column, r engine.Range) (*engine.Iterator, error) {
-	return c.iterate(c.ctx, col, r, 0)
+	return c.iterate(c.ctx, col, r, nil)
 }
 
 // ApproximateSize returns about how many bytes the keys of col in r take on the
@@ -70,12 +70,16 @@ func (c *Client) multiGet(buf []byte, lookups []engine.Lookup, snapshot uint64) 
 	return buf, ParseValues(buf[at:], lookups)
 }
 
-// iterate opens a scan that ends with ctx.
-func (c *Client) iterate(ctx context.Context, col column.Column, r engine.Range, snapshot uint64) (*engine.Iterator, error) {
-	s, err := c.openScan(ctx, &stoav1.ScanRequest{
-		Column: stoav1.Column(col), Start: r.Start, End: r.End,
-		Reverse: r.Reverse, Limit: uint64(max(r.Limit, 0)), Snapshot: snapshot,
-	})
+// iterate opens a scan that ends with ctx, of a snapshot or, if it is nil, the
+// present state.
+func (c *Client) iterate(ctx context.Context, col column.Column, r engine.Range, of *Snapshot) (*engine.Iterator, error) {
+	ask := &stoav1.ScanRequest{
+		Column: stoav1.Column(col), Start: r.Start, End: r.End, Reverse: r.Reverse, Limit: uint64(max(r.Limit, 0)),
+	}
+	if of != nil {
+		ask.Snapshot = of.id
+	}
+	s, err := c.openScan(ctx, ask, of)
 	if err != nil {
 		return nil, err
 	}
