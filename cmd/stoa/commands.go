@@ -28,6 +28,7 @@ func commands() []entry {
 		{"Records", newPut},
 		{"Records", newScan},
 		{"Records", newDelete},
+		{"Records", newBlob},
 		{"Offline", newDecode},
 		{"Offline", newEncode},
 		{"Offline", newSchema},

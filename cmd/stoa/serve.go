@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
 	"syscall"
 
@@ -96,6 +97,7 @@ func (s *settings) serveStore(ctx context.Context, st *store, log *slog.Logger) 
 	o := server.Options{
 		Info: st.info, AllowUIDs: s.allowUIDs, AllowGIDs: s.gids, SecretUIDs: s.secretUIDs,
 		DrainTimeout: s.drainTimeout, Logger: log,
+		Blobs: server.BlobOptions{SpoolDir: filepath.Join(s.dir, spoolName), MinFreeBytes: s.keepFree()},
 	}
 	stopMetrics, err := s.serveMetrics(&o, log)
 	if err != nil {
@@ -104,7 +106,7 @@ func (s *settings) serveStore(ctx context.Context, st *store, log *slog.Logger) 
 	defer stopMetrics()
 	srv, err := server.New(st, o)
 	if err != nil {
-		return err
+		return cannotOpen(err)
 	}
 	ln, err := s.listen(log)
 	if err != nil {

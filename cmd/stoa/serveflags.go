@@ -105,12 +105,17 @@ func (s *settings) setPermissions() (err error) {
 }
 
 func (s *settings) rocks(log *slog.Logger) rocks.Options {
-	o := rocks.Options{
+	return rocks.Options{
 		AcceptLoss: s.acceptLoss, CacheBytes: int64(s.cacheSize), MaxWALBytes: int64(s.maxWAL),
-		MinFreeBytes: int64(s.minFree), Logger: log,
+		MinFreeBytes: s.keepFree(), Logger: log,
 	}
+}
+
+// keepFree returns the free space to keep as options have it, where negative is
+// none.
+func (s *settings) keepFree() int64 {
 	if s.minFree == 0 {
-		o.MinFreeBytes = -1
+		return -1
 	}
-	return o
+	return int64(s.minFree)
 }

@@ -2,10 +2,8 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,7 +14,6 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/keys"
-	"github.com/stoadb/stoa/rpc/server"
 )
 
 // terminal returns both ends of a pseudo-terminal: what is written to the one is
@@ -34,26 +31,6 @@ func terminal(t *testing.T) (screen, program *os.File) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = program.Close() })
 	return screen, program
-}
-
-// serving serves an engine in memory and returns the path of the socket.
-func serving(t *testing.T, store engine.Engine) string {
-	dir, err := os.MkdirTemp("", "st")
-	require.NoError(t, err)
-	srv, err := server.New(store, server.Options{})
-	require.NoError(t, err)
-	ln, err := server.Listen(filepath.Join(dir, socketName), server.SocketOptions{})
-	require.NoError(t, err)
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error)
-	go func() { done <- srv.Serve(ctx, ln) }()
-	t.Cleanup(func() {
-		stop()
-		require.NoError(t, <-done)
-		require.NoError(t, store.Close())
-		require.NoError(t, os.RemoveAll(dir))
-	})
-	return ln.Path()
 }
 
 func TestSecretsAreRevealedOnATerminalThatAsks(t *testing.T) {
@@ -98,4 +75,12 @@ func TestLogsAreTextOnATerminalAndJSONElsewhere(t *testing.T) {
 	log.Debug("told", "secret", codec.Secret{0xCA, 0x41})
 	require.Contains(t, out.String(), `"msg":"told","secret":"redacted:`)
 	require.NotContains(t, out.String(), "ca41")
+}
+
+func TestTheContentOfABlobIsKeptOffATerminal(t *testing.T) {
+	_, program := terminal(t)
+	var errs strings.Builder
+	code := run([]string{"blob", "get", strings.Repeat("0", 64)}, strings.NewReader(""), program, &errs, nil)
+	require.Equal(t, exitBad, code)
+	require.Contains(t, errs.String(), "-o FILE writes it to a file")
 }
