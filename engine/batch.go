@@ -25,6 +25,7 @@ const (
 // Valid reports whether d is one of the durabilities.
 func (d Durability) Valid() bool { return d <= WAL }
 
+// String is the durability as messages and flags spell it.
 func (d Durability) String() string {
 	switch d {
 	case Synced:
