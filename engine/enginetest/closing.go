@@ -114,7 +114,7 @@ func closeUnderLoad(t *trial) {
 	if t.cfg.Reopen == nil {
 		return
 	}
-	t.db = t.cfg.Reopen(t, t.db)
+	t.reopen()
 	for i := range users {
 		for n := range acked[i].Load() {
 			t.requireValue(t.db, t.other(), fmt.Sprintf("w%d-%06d", i, n), "\x01")

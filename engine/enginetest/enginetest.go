@@ -34,8 +34,8 @@ type updater interface {
 type Config struct {
 	// Open returns a DB whose space is empty. Run closes it.
 	Open func(t testing.TB) DB
-	// Reopen closes db, unless it is closed, and opens the same data. nil: closing
-	// the DB loses it, and what outlives a DB is not tested.
+	// Reopen opens the data of db, which Run has closed, again. nil: closing a DB
+	// loses its data, and what outlives a DB is not tested.
 	Reopen func(t testing.TB, db DB) DB
 	// Space is where the suite writes.
 	Space KeySpace

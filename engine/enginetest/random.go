@@ -314,7 +314,7 @@ func (s *sequence) reopen() {
 		return
 	}
 	s.release()
-	s.trial.db = s.trial.cfg.Reopen(s.trial, s.trial.db)
+	s.trial.reopen()
 	for _, col := range s.trial.cfg.Space.Columns {
 		require.Equal(s, s.stored.rows(col, s.trial.bounds("", "")), s.read(s.trial.db, col, s.trial.bounds("", "")))
 	}

@@ -14,7 +14,7 @@ var reopening = []promise{
 		require.NoError(t, t.db.Apply(b))
 		want := t.all(t.db)
 		for i := range 3 {
-			t.db = t.cfg.Reopen(t, t.db)
+			t.reopen()
 			require.Equal(t, want, t.all(t.db))
 			t.put(t.col, "k", string(rune('0'+i)))
 			want = t.all(t.db)
@@ -23,7 +23,7 @@ var reopening = []promise{
 	{"a closed store is reopened", func(t *trial) {
 		t.put(t.col, "k", "v")
 		require.NoError(t, t.db.Close())
-		t.db = t.cfg.Reopen(t, t.db)
+		t.reopen()
 		t.requireValue(t.db, t.col, "k", "v")
 	}},
 	{"iterators and snapshots that are open do not hold reopening up", func(t *trial) {
@@ -31,7 +31,7 @@ var reopening = []promise{
 		it := t.iterate(t.db, t.col, t.bounds("", ""))
 		require.True(t, it.Next())
 		t.snapshot()
-		t.db = t.cfg.Reopen(t, t.db)
+		t.reopen()
 		require.Equal(t, want, t.list(t.db, t.col, t.bounds("", "")))
 	}},
 }

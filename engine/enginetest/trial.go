@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -22,6 +23,15 @@ type trial struct {
 // key returns the key of the space that ends in s.
 func (t *trial) key(s string) []byte {
 	return append(bytes.Clone(t.cfg.Space.Prefix), s...)
+}
+
+// reopen closes the DB, unless it is closed, and opens its data again.
+func (t *trial) reopen() {
+	t.Helper()
+	if err := t.db.Close(); !errors.Is(err, engine.ErrClosed) {
+		require.NoError(t, err)
+	}
+	t.db = t.cfg.Reopen(t, t.db)
 }
 
 // open reports whether bounds may be left out.
