@@ -16,7 +16,7 @@ func openServed(o Options, data *dataset) ([]*subject, error) {
 		o.Logger.Warn("no path of a stoa binary: the daemon is not measured")
 		return nil, nil
 	}
-	d, err := serve(o, o.path("served"))
+	d, err := serve(o, o.path("served"), cacheBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ type daemon struct {
 	socket  string
 }
 
-func serve(o Options, dir string) (*daemon, error) {
+func serve(o Options, dir string, cache int64) (*daemon, error) {
 	d := &daemon{socket: dir + ".sock"}
 	p, err := start(func(ctx context.Context) error {
 		c, err := rpc.Dial(d.socket, rpc.ClientOptions{DialTimeout: time.Second})
@@ -55,7 +55,7 @@ func serve(o Options, dir string) (*daemon, error) {
 			return err
 		}
 		return c.Close()
-	}, o.Stoa, "serve", "--dir", dir, "--socket", d.socket, "--cache-size", fmt.Sprint(cacheBytes))
+	}, o.Stoa, "serve", "--dir", dir, "--socket", d.socket, "--cache-size", fmt.Sprint(cache))
 	d.process = p
 	return d, err
 }

@@ -24,6 +24,7 @@ func commands() []entry {
 		{"Daemon", newFlush},
 		{"Daemon", newCompact},
 		{"Daemon", newReopen},
+		{"Daemon", newBench},
 		{"Records", newGet},
 		{"Records", newPut},
 		{"Records", newScan},
