@@ -70,7 +70,6 @@ func Open(dir string, o Options) (*Engine, error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, fmt.Errorf("engine: open: %w", err)
 	}
-	shareArena()
 	e := &Engine{dir: dir, o: o, log: o.Logger.With("dir", dir)}
 	e.space = space{dir: dir, keep: o.MinFreeBytes, now: o.Now}
 	e.scratch.New = func() any { return new(packed) }

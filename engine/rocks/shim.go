@@ -53,9 +53,6 @@ func newHandles(db *grocksdb.DB, families [column.Count + 1]*grocksdb.ColumnFami
 	return h
 }
 
-// shareArena bounds what malloc keeps for threads that are gone.
-func shareArena() { C.stoa_share_arena() }
-
 // checkLayout returns an error unless newHandles can do what it does with this
 // version of grocksdb.
 func checkLayout() error {

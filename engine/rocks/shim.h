@@ -57,10 +57,6 @@ typedef struct {
   uint64_t sequence; // of the last change, once this write was done
 } stoa_written;
 
-// stoa_share_arena makes all threads that come to malloc from now on share one
-// arena. It is for the whole process.
-void stoa_share_arena(void);
-
 void stoa_db_init(stoa_db* d);
 void stoa_db_release(stoa_db* d);
 
