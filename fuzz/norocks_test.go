@@ -1,0 +1,6 @@
+//go:build !cgo
+
+package fuzz
+
+// onDisk returns none: RocksDB needs cgo.
+func onDisk() []subject { return nil }
