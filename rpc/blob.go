@@ -42,9 +42,6 @@ type BlobGetOptions struct {
 	Length uint64 // the most bytes; 0: to the end
 }
 
-// blobPiece is how many bytes of content a message carries.
-const blobPiece = 256 << 10
-
 // BlobPut stores what it reads from content, up to MaxBlob bytes, as a blob. If
 // it is there already, existed is true and nothing is written. It returns
 // ErrBlobMismatch if the content is not what o declares, engine.ErrTooLarge,
@@ -93,7 +90,7 @@ func (c *Client) BlobPut(ctx context.Context, content io.Reader, o BlobPutOption
 func upload(stream grpc.ClientStreamingClient[stoav1.BlobPutRequest, stoav1.BlobPutResponse], m *stoav1.BlobPutRequest, content io.Reader) error {
 	data := new(stoav1.BlobPutRequest_Data)
 	m.Part = data
-	buf := make([]byte, blobPiece)
+	buf := make([]byte, BlobPiece)
 	for {
 		n := 0
 		for n < len(buf) {

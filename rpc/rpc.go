@@ -15,6 +15,10 @@ const (
 	MaxMessage = engine.MaxBatch + 1<<20
 	// MaxBlob is the size of the largest blob in bytes.
 	MaxBlob = 4 << 30
+	// BlobPiece is how many bytes of the content of a blob a message carries here:
+	// with what is around them they fill a buffer of 64 KiB. A client may send up
+	// to 1 MiB in a message.
+	BlobPiece = 64<<10 - 16
 	// MaxLookups is the most keys of a MultiGet.
 	MaxLookups = 16384
 	// MaxPage is about the most bytes of a page of a scan. An entry that is

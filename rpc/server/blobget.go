@@ -11,6 +11,7 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
+	"github.com/stoadb/stoa/rpc"
 )
 
 // download is a blob on its way out, in the state that the store had when it was
@@ -21,7 +22,8 @@ type download struct {
 	snap    engine.Snapshot
 	at, end uint64    // bytes of the content that are left
 	sum     hash.Hash // nil: only a part is read
-	buf     *[]byte
+	buf     *[]byte   // a chunk
+	rest    []byte    // what is wanted of it
 	key     []byte
 }
 
@@ -69,15 +71,13 @@ func (d *download) next() ([]byte, error) {
 		}
 		return nil, io.EOF
 	}
-	index := uint32(d.at / codec.ChunkSize)
-	if err := d.load(index); err != nil {
-		return nil, err
+	if len(d.rest) == 0 {
+		if err := d.load(uint32(d.at / codec.ChunkSize)); err != nil {
+			return nil, err
+		}
 	}
-	begin := uint64(index) * codec.ChunkSize
-	piece := (*d.buf)[d.at-begin:]
-	if left := d.end - d.at; uint64(len(piece)) > left {
-		piece = piece[:left]
-	}
+	piece := d.rest[:min(len(d.rest), rpc.BlobPiece)]
+	d.rest = d.rest[len(piece):]
 	d.at += uint64(len(piece))
 	if d.sum != nil {
 		d.sum.Write(piece)
@@ -101,5 +101,7 @@ func (d *download) load(index uint32) (err error) {
 	if uint64(len(*d.buf)) != want {
 		return damagedBlob(d.id, d.key, fmt.Sprintf("chunk %d of %d has %d bytes instead of %d", index, d.meta.Chunks, len(*d.buf), want))
 	}
+	begin := uint64(index) * codec.ChunkSize
+	d.rest = (*d.buf)[d.at-begin : min(d.end-begin, want)]
 	return nil
 }

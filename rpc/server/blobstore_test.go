@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"testing"
 	"testing/iotest"
@@ -20,6 +19,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/rpc"
@@ -28,7 +28,6 @@ import (
 
 const chunk = codec.ChunkSize
 
-// bytesOf returns n bytes that look random and are the same for every run.
 func bytesOf(n int) []byte {
 	b := make([]byte, n)
 	rand.NewChaCha8([32]byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)}).Read(b)
@@ -126,102 +125,6 @@ func TestChunksGoToTheLogAndTheManifestIsSynced(t *testing.T) {
 	require.Equal(t, []engine.Durability{engine.WAL, engine.WAL, engine.Synced}, eng.applied)
 }
 
-// recordingEngine records how durable batches are, and what iterators load.
-type recordingEngine struct {
-	*mem.Engine
-	applied []engine.Durability
-	loaded  int // bytes
-}
-
-func (e *recordingEngine) Apply(b *engine.Batch) error {
-	e.applied = append(e.applied, b.Durability)
-	return e.Engine.Apply(b)
-}
-
-func (e *recordingEngine) Iterate(col column.Column, r engine.Range) (*engine.Iterator, error) {
-	it, err := e.Engine.Iterate(col, r)
-	if err != nil {
-		return nil, err
-	}
-	return engine.NewIterator(&recordingPager{e, it}, 0), nil
-}
-
-type recordingPager struct {
-	e  *recordingEngine
-	it *engine.Iterator
-}
-
-func (p *recordingPager) Page(dst []byte, entries, bytes int) ([]byte, int, error) {
-	n := len(dst)
-	if dst = p.it.Page(dst, entries, bytes); len(dst) == n {
-		return dst, 0, p.it.Err()
-	}
-	p.e.loaded += len(dst) - n
-	return dst, p.it.PageEntries(), nil
-}
-
-func (p *recordingPager) Close() error { return p.it.Close() }
-
-func TestSweepAndListLoadNoContentOfBlobsThatAreThere(t *testing.T) {
-	eng := &recordingEngine{Engine: mem.New()}
-	defer eng.Close()
-	b := testStore(t, eng, BlobOptions{})
-	for i := range 5 {
-		mustPut(t, b, bytesOf(2*chunk+i))
-	}
-	eng.loaded = 0
-	swept, err := b.sweep(t.Context())
-	require.NoError(t, err)
-	require.Zero(t, swept)
-	require.Less(t, eng.loaded, 1000)
-	page, more, err := b.list(t.Context(), nil, 10)
-	require.NoError(t, err)
-	require.False(t, more)
-	require.Len(t, page, 5)
-}
-
-func TestSweepRemovesChunksWithoutAManifestAndNothingElse(t *testing.T) {
-	b := memStore(t, BlobOptions{})
-	mustPut(t, b, bytesOf(chunk+1))
-	mustPut(t, b, nil)
-	before := blobRows(t, b.eng)
-	last := codec.BlobID(bytes.Repeat([]byte{0xFF}, 32))
-	for _, id := range []codec.BlobID{{1}, {2, 31: 0xFF}, last} {
-		putChunk(t, b.eng, id, 0, []byte("a"))
-		putChunk(t, b.eng, id, 7, []byte("b"))
-		putChunk(t, b.eng, id, 1<<32-1, []byte("c"))
-	}
-	swept, err := b.sweep(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, 3, swept)
-	require.Equal(t, before, blobRows(t, b.eng))
-}
-
-func TestSweepPassesOverWhatIsBeingUploaded(t *testing.T) {
-	b := memStore(t, BlobOptions{})
-	id := codec.BlobID{1}
-	putChunk(t, b.eng, id, 0, []byte("a"))
-	unlock, err := b.locks.lock(t.Context(), id)
-	require.NoError(t, err)
-	swept, err := b.sweep(t.Context())
-	require.NoError(t, err)
-	require.Zero(t, swept)
-	unlock()
-	swept, err = b.sweep(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, 1, swept)
-}
-
-func TestSweepStopsAtAKeyThatIsNone(t *testing.T) {
-	b := memStore(t, BlobOptions{})
-	var batch engine.Batch
-	batch.Put(column.Blobs, []byte("short"), nil)
-	require.NoError(t, b.eng.Apply(&batch))
-	_, err := b.sweep(t.Context())
-	require.ErrorIs(t, err, engine.ErrCorrupt)
-	require.Equal(t, []string{"73686f7274 0"}, blobRows(t, b.eng))
-}
-
 func TestAnUploadRemovesWhatABrokenOneLeftUnderItsID(t *testing.T) {
 	b := memStore(t, BlobOptions{})
 	content := bytesOf(100)
@@ -288,202 +191,9 @@ type sickEngine struct{ *mem.Engine }
 
 func (sickEngine) Health() engine.Health { return engine.Health{Reason: "the disk is broken"} }
 
-func TestSmallUploadsWithoutAnIDNeedNoSpool(t *testing.T) {
-	b := memStore(t, BlobOptions{})
-	for _, n := range []int{0, 1, chunk - 1} {
-		stored, existed, err := b.put(t.Context(), upload{content: bytes.NewReader(bytesOf(n))})
-		require.NoError(t, err)
-		require.False(t, existed)
-		require.Equal(t, contentID(bytesOf(n)), stored.id)
-	}
-	_, _, err := b.put(t.Context(), upload{content: bytes.NewReader(bytesOf(chunk + 1))})
-	require.ErrorIs(t, err, engine.ErrUnsupported)
-	require.ErrorContains(t, err, "declare the id")
-}
-
-func TestTheSpoolHoldsNoFileThatHasAName(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "spool")
-	b := memStore(t, BlobOptions{SpoolDir: dir})
-	st, err := os.Stat(dir)
-	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o700), st.Mode().Perm())
-	content := bytesOf(5*chunk + 1)
-	spooling := &hookedReader{r: bytes.NewReader(content), at: 3 * chunk, hook: func() { require.Empty(t, filesIn(t, dir)) }}
-	stored, existed, err := b.put(t.Context(), upload{content: spooling})
-	require.NoError(t, err)
-	require.False(t, existed)
-	require.Nil(t, spooling.hook)
-	require.Equal(t, contentID(content), stored.id)
-	got, err := readAll(b, stored.id)
-	require.NoError(t, err)
-	require.True(t, bytes.Equal(content, got))
-	_, existed, err = b.put(t.Context(), upload{content: bytes.NewReader(content)})
-	require.NoError(t, err)
-	require.True(t, existed)
-	require.Empty(t, filesIn(t, dir))
-}
-
-func filesIn(t testing.TB, dir string) (names []string) {
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	return names
-}
-
-// hookedReader calls hook once it has been read up to a place.
-type hookedReader struct {
-	r    io.Reader
-	at   int
-	hook func()
-}
-
-func (h *hookedReader) Read(p []byte) (int, error) {
-	n, err := h.r.Read(p)
-	if h.at -= n; h.at <= 0 && h.hook != nil {
-		h.hook()
-		h.hook = nil
-	}
-	return n, err
-}
-
-func TestFilesOfAnEarlierProcessAreRemovedFromTheSpool(t *testing.T) {
-	dir := t.TempDir()
-	require.NoError(t, os.Chmod(dir, 0o700))
-	for _, name := range []string{"upload-123", "mine"} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
-	}
-	memStore(t, BlobOptions{SpoolDir: dir})
-	require.Equal(t, []string{"mine"}, filesIn(t, dir))
-}
-
-func TestASpoolThatIsNotPrivateIsRefused(t *testing.T) {
-	open := filepath.Join(t.TempDir(), "open")
-	require.NoError(t, os.Mkdir(open, 0o755))
-	require.NoError(t, os.Chmod(open, 0o755))
-	file := filepath.Join(t.TempDir(), "file")
-	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	for path, reason := range map[string]string{open: "chmod 0700", file: "not a directory"} {
-		o, err := BlobOptions{SpoolDir: path}.withDefaults()
-		require.NoError(t, err)
-		_, err = newBlobStore(mem.New(), o, slog.New(slog.DiscardHandler))
-		require.ErrorIs(t, err, ErrOptions)
-		require.ErrorContains(t, err, reason)
-	}
-}
-
-func TestTheSpoolKeepsAPartOfTheDiskFree(t *testing.T) {
-	free := int64(300 << 20)
-	b := memStore(t, BlobOptions{SpoolDir: filepath.Join(t.TempDir(), "spool"), freeBytes: func(string) (int64, error) { return free, nil }})
-	content := bytesOf(2 * chunk)
-	_, _, err := b.put(t.Context(), upload{content: bytes.NewReader(content)})
-	require.NoError(t, err)
-
-	large := uint64(50 << 20)
-	r := bytes.NewReader(make([]byte, large))
-	_, _, err = b.put(t.Context(), upload{size: &large, content: r})
-	require.ErrorIs(t, err, engine.ErrNoSpace)
-	require.Equal(t, int(large)-chunk, r.Len(), "refused before it is spooled")
-
-	shrinking := &hookedReader{r: bytes.NewReader(make([]byte, large)), at: 2 * chunk, hook: func() { free = 256 << 20 }}
-	_, _, err = b.put(t.Context(), upload{content: shrinking})
-	require.Equal(t, stoav1.ErrorKind_ERROR_KIND_NO_SPACE, kindOf(t, err))
-}
-
-func TestABlobThatIsLargerThanTheLimitIsRefused(t *testing.T) {
-	require.EqualValues(t, 4<<30, rpc.MaxBlob)
-	o, err := BlobOptions{}.withDefaults()
-	require.NoError(t, err)
-	require.EqualValues(t, rpc.MaxBlob, o.maxSize)
-
-	b := memStore(t, BlobOptions{maxSize: 2 * chunk, SpoolDir: filepath.Join(t.TempDir(), "spool")})
-	mustPut(t, b, bytesOf(2*chunk))
-	before := blobRows(t, b.eng)
-	over := bytesOf(2*chunk + 1)
-	for _, id := range []codec.BlobID{contentID(over), {}} {
-		_, _, err := b.put(t.Context(), upload{id: id, content: bytes.NewReader(over)})
-		require.ErrorIs(t, err, engine.ErrTooLarge)
-		require.Equal(t, before, blobRows(t, b.eng))
-	}
-	size := uint64(2*chunk + 1)
-	_, _, err = b.put(t.Context(), upload{size: &size, content: panicReader{}})
-	require.ErrorIs(t, err, engine.ErrTooLarge)
-	require.Equal(t, "2097152", rpc.Describe(err).Fields[rpc.FieldLimit])
-}
-
-func TestADamagedBlobIsFoundByItsReader(t *testing.T) {
-	content := bytesOf(2*chunk + 100)
-	id := contentID(content)
-	for name, damage := range map[string]func(*engine.Batch){
-		"chunk 1 of 3 is missing": func(b *engine.Batch) { engine.Delete(b, keys.BlobChunk{Blob: id, Index: 1}) },
-		"chunk 2 of 3 has 99 bytes": func(b *engine.Batch) {
-			engine.Put(b, keys.BlobChunk{Blob: id, Index: 2}, codec.BlobChunk(content[:99]))
-		},
-		"the content has the hash": func(b *engine.Batch) {
-			engine.Put(b, keys.BlobChunk{Blob: id, Index: 0}, codec.BlobChunk(content[1:chunk+1]))
-		},
-		"names another hash": func(b *engine.Batch) {
-			engine.Put(b, keys.BlobMeta{Blob: id}, codec.BlobMeta{Size: 2*chunk + 100, Chunks: 3})
-		},
-		"bytes in 4 chunks": func(b *engine.Batch) {
-			engine.Put(b, keys.BlobMeta{Blob: id}, codec.BlobMeta{Size: 2*chunk + 100, Hash: codec.Hash(id), Chunks: 4})
-		},
-		"BlobMeta": func(b *engine.Batch) { b.Put(column.Blobs, id[:], []byte("no manifest")) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := memStore(t, BlobOptions{})
-			mustPut(t, b, content)
-			var batch engine.Batch
-			damage(&batch)
-			require.NoError(t, b.eng.Apply(&batch))
-			_, err := readAll(b, id)
-			require.ErrorIs(t, err, engine.ErrCorrupt)
-			require.ErrorContains(t, err, name)
-			require.Equal(t, stoav1.ErrorKind_ERROR_KIND_CORRUPT, kindOf(t, err))
-			require.Equal(t, id.String(), rpc.Describe(err).Fields[rpc.FieldBlob])
-			require.NoError(t, b.delete(t.Context(), id, false), "what is damaged can be deleted")
-			require.Empty(t, blobRows(t, b.eng))
-		})
-	}
-}
-
-func TestABlobThatAnApplicationNamesIsDeletedOnlyByForce(t *testing.T) {
-	b := memStore(t, BlobOptions{})
-	app := codec.ApplicationID{0xAA}
-	for name, of := range map[string]func(codec.BlobID) codec.ApplicationMeta{
-		"bytecode":          func(id codec.BlobID) codec.ApplicationMeta { return codec.ApplicationMeta{Bytecode: id} },
-		"compiled":          func(id codec.BlobID) codec.ApplicationMeta { return codec.ApplicationMeta{Compiled: id} },
-		"service bytecode":  func(id codec.BlobID) codec.ApplicationMeta { return withService(codec.ServiceMeta{Bytecode: id}) },
-		"service, compiled": func(id codec.BlobID) codec.ApplicationMeta { return withService(codec.ServiceMeta{Compiled: id}) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			id := mustPut(t, b, []byte(name))
-			meta := of(id)
-			meta.ApplicationID = app
-			var batch engine.Batch
-			engine.Put(&batch, keys.ApplicationMeta{App: app}, meta)
-			require.NoError(t, b.eng.Apply(&batch))
-			err := b.delete(t.Context(), id, false)
-			require.ErrorIs(t, err, rpc.ErrBlobInUse)
-			require.Equal(t, app.String(), rpc.Describe(err).Fields[rpc.FieldApplication])
-			_, err = b.stat(b.eng, id)
-			require.NoError(t, err)
-			require.NoError(t, b.delete(t.Context(), id, true))
-			_, err = b.stat(b.eng, id)
-			require.ErrorIs(t, err, engine.ErrNotFound)
-			require.ErrorIs(t, b.delete(t.Context(), id, true), engine.ErrNotFound)
-		})
-	}
-}
-
-func withService(s codec.ServiceMeta) codec.ApplicationMeta {
-	return codec.ApplicationMeta{Services: []codec.ServiceMeta{{Name: "first"}, s}}
-}
-
 // What a blob store does is what a map from ids to contents does.
 func TestBlobsBehaveAsAMapOfContents(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	enginetest.Check(t, 20, func(t *rapid.T) {
 		eng := mem.New()
 		defer eng.Close()
 		o, err := BlobOptions{}.withDefaults()

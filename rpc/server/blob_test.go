@@ -1,0 +1,437 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/mem"
+	"github.com/stoadb/stoa/keys"
+	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+// overEngines runs a test on a daemon of each engine.
+func overEngines(t *testing.T, o Options, test func(t *testing.T, d *testDaemon)) {
+	for name, open := range map[string]func(*testing.T) engine.Engine{
+		"mem":   func(*testing.T) engine.Engine { return mem.New() },
+		"rocks": rocksForBlobs,
+	} {
+		t.Run(name, func(t *testing.T) {
+			eng := open(t)
+			o := o
+			o.Blobs.SpoolDir = filepath.Join(t.TempDir(), "spool")
+			test(t, start(t, eng, o))
+		})
+	}
+}
+
+// noRows waits until the Blobs column is empty.
+func noRows(t *testing.T, d *testDaemon) {
+	t.Helper()
+	require.Eventually(t, func() bool { return len(blobRows(t, d.engine)) == 0 }, 10*time.Second, time.Millisecond)
+}
+
+func TestBlobsOfEverySizeComeBackAsTheyWere(t *testing.T) {
+	overEngines(t, Options{}, func(t *testing.T, d *testDaemon) {
+		c, ctx := d.dial(t), t.Context()
+		for _, n := range []int{0, 1, chunk - 1, chunk, chunk + 1, 10 * chunk} {
+			for _, declared := range []bool{true, false} {
+				content := bytesOf(n)
+				id := contentID(content)
+				var o rpc.BlobPutOptions
+				if declared {
+					o = rpc.BlobPutOptions{ID: id, Size: uint64(n)}
+				}
+				want := rpc.Blob{ID: id, Size: uint64(n), Chunks: uint32((n + chunk - 1) / chunk)}
+				for _, existed := range []bool{false, true} {
+					stored, was, err := c.BlobPut(ctx, bytes.NewReader(content), o)
+					require.NoError(t, err)
+					require.Equal(t, existed, was)
+					require.Equal(t, want, stored)
+				}
+				require.Len(t, blobRows(t, d.engine), 1+int(want.Chunks))
+				found, err := c.BlobStat(ctx, id)
+				require.NoError(t, err)
+				require.Equal(t, want, found)
+				var got bytes.Buffer
+				found, err = c.BlobGet(ctx, id, &got, rpc.BlobGetOptions{})
+				require.NoError(t, err)
+				require.Equal(t, want, found)
+				require.True(t, bytes.Equal(content, got.Bytes()))
+				require.NoError(t, c.BlobDelete(ctx, id, false))
+				require.Empty(t, blobRows(t, d.engine))
+			}
+		}
+		require.Empty(t, filesIn(t, d.o.Blobs.SpoolDir))
+	})
+}
+
+func TestAPartOfABlobIsReadByOffsetAndLength(t *testing.T) {
+	overEngines(t, Options{}, func(t *testing.T, d *testDaemon) {
+		c, ctx := d.dial(t), t.Context()
+		const size = 3*chunk + 7
+		content := bytesOf(size)
+		stored, _, err := c.BlobPut(ctx, bytes.NewReader(content), rpc.BlobPutOptions{})
+		require.NoError(t, err)
+		for _, part := range [][2]uint64{
+			{0, 1}, {0, chunk}, {1, chunk}, {chunk - 1, 2}, {chunk, chunk + 1}, {2*chunk + 5, 0},
+			{3 * chunk, 100}, {size - 1, 0}, {size, 0}, {size, 5}, {0, size}, {0, 1 << 63}, {5, 1<<64 - 1},
+		} {
+			end := uint64(size)
+			if part[1] != 0 && part[1] < end-part[0] {
+				end = part[0] + part[1]
+			}
+			var got bytes.Buffer
+			_, err := c.BlobGet(ctx, stored.ID, &got, rpc.BlobGetOptions{Offset: part[0], Length: part[1]})
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(content[part[0]:end], got.Bytes()), "%v", part)
+		}
+		_, err = c.BlobGet(ctx, stored.ID, io.Discard, rpc.BlobGetOptions{Offset: size + 1})
+		require.ErrorIs(t, err, rpc.ErrRequest)
+	})
+}
+
+func TestContentThatIsNotWhatWasDeclaredIsRefusedAndRemoved(t *testing.T) {
+	overEngines(t, Options{}, func(t *testing.T, d *testDaemon) {
+		c, ctx := d.dial(t), t.Context()
+		content := bytesOf(2*chunk + 9)
+		id, other := contentID(content), contentID(content[1:])
+		short := contentID(content[:2*chunk])
+		for name, test := range map[string]struct {
+			content []byte
+			o       rpc.BlobPutOptions
+			fields  map[string]string
+		}{
+			"wrong id": {content, rpc.BlobPutOptions{ID: other},
+				map[string]string{"field": "blob_id", "declared": other.String(), "actual": id.String()}},
+			"truncated": {content[:2*chunk], rpc.BlobPutOptions{ID: id},
+				map[string]string{"field": "blob_id", "declared": id.String(), "actual": short.String()}},
+			"shorter": {content[:2*chunk], rpc.BlobPutOptions{ID: id, Size: 2*chunk + 9},
+				map[string]string{"field": "size", "declared": "2097161", "actual": "2097152"}},
+			"longer": {content, rpc.BlobPutOptions{ID: short, Size: 2 * chunk},
+				map[string]string{"field": "size", "declared": "2097152", "actual": "2097161"}},
+			"shorter, no id": {content, rpc.BlobPutOptions{Size: 2*chunk + 10},
+				map[string]string{"field": "size", "declared": "2097162", "actual": "2097161"}},
+		} {
+			t.Run(name, func(t *testing.T) {
+				_, _, err := c.BlobPut(ctx, bytes.NewReader(test.content), test.o)
+				require.ErrorIs(t, err, rpc.ErrBlobMismatch)
+				var e *rpc.Error
+				require.ErrorAs(t, err, &e)
+				require.Equal(t, test.fields, e.Fields)
+				require.Contains(t, e.Message, e.Fields["declared"])
+				require.Contains(t, e.Message, e.Fields["actual"])
+				require.Empty(t, blobRows(t, d.engine))
+			})
+		}
+		t.Run("wrong id of a blob that is there", func(t *testing.T) {
+			_, _, err := c.BlobPut(ctx, bytes.NewReader(content), rpc.BlobPutOptions{})
+			require.NoError(t, err)
+			before := blobRows(t, d.engine)
+			_, _, err = c.BlobPut(ctx, bytes.NewReader(content[1:]), rpc.BlobPutOptions{ID: id})
+			require.ErrorIs(t, err, rpc.ErrBlobMismatch)
+			require.Equal(t, before, blobRows(t, d.engine))
+		})
+	})
+}
+
+func TestADeclaredSizeOverTheLimitIsRefusedBeforeAnyContent(t *testing.T) {
+	d := start(t, nil, Options{})
+	stream, err := stoav1.NewBlobClient(d.bare(t)).Put(t.Context())
+	require.NoError(t, err)
+	size := uint64(5 << 30)
+	require.NoError(t, stream.Send(putHeader(codec.BlobID{1}, &size)))
+	require.ErrorIs(t, rpc.FromStatus(stream.RecvMsg(new(stoav1.BlobPutResponse))), engine.ErrTooLarge)
+}
+
+func TestAStreamOverTheLimitIsRefusedAndRemoved(t *testing.T) {
+	overEngines(t, Options{Blobs: BlobOptions{maxSize: 3 * chunk}}, func(t *testing.T, d *testDaemon) {
+		c := d.dial(t)
+		at, over := bytesOf(3*chunk), bytesOf(3*chunk+1)
+		for _, o := range []rpc.BlobPutOptions{{ID: contentID(over)}, {}} {
+			_, _, err := c.BlobPut(t.Context(), bytes.NewReader(over), o)
+			require.ErrorIs(t, err, engine.ErrTooLarge)
+			require.Empty(t, blobRows(t, d.engine))
+		}
+		_, _, err := c.BlobPut(t.Context(), bytes.NewReader(at), rpc.BlobPutOptions{})
+		require.NoError(t, err)
+	})
+}
+
+func putHeader(id codec.BlobID, size *uint64) *stoav1.BlobPutRequest {
+	h := &stoav1.BlobPutHeader{Size: size}
+	if !id.IsZero() {
+		h.BlobId = id[:]
+	}
+	return &stoav1.BlobPutRequest{Part: &stoav1.BlobPutRequest_Header{Header: h}}
+}
+
+func putData(data []byte) *stoav1.BlobPutRequest {
+	return &stoav1.BlobPutRequest{Part: &stoav1.BlobPutRequest_Data{Data: data}}
+}
+
+func TestUploadsThatMakeNoSenseAreRefused(t *testing.T) {
+	d := start(t, nil, Options{})
+	for name, test := range map[string]struct {
+		messages []*stoav1.BlobPutRequest
+		kind     error
+	}{
+		"nothing":           {nil, rpc.ErrRequest},
+		"no header":         {[]*stoav1.BlobPutRequest{putData([]byte("a"))}, rpc.ErrRequest},
+		"an empty message":  {[]*stoav1.BlobPutRequest{{}}, rpc.ErrRequest},
+		"two headers":       {[]*stoav1.BlobPutRequest{putHeader(codec.BlobID{}, nil), putHeader(codec.BlobID{}, nil)}, rpc.ErrRequest},
+		"a short id":        {[]*stoav1.BlobPutRequest{{Part: &stoav1.BlobPutRequest_Header{Header: &stoav1.BlobPutHeader{BlobId: []byte{1}}}}}, rpc.ErrRequest},
+		"the id of nothing": {[]*stoav1.BlobPutRequest{{Part: &stoav1.BlobPutRequest_Header{Header: &stoav1.BlobPutHeader{BlobId: make([]byte, 32)}}}}, rpc.ErrRequest},
+		"a large message":   {[]*stoav1.BlobPutRequest{putHeader(codec.BlobID{}, nil), putData(make([]byte, chunk+1))}, engine.ErrTooLarge},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stream, err := stoav1.NewBlobClient(d.bare(t)).Put(t.Context())
+			require.NoError(t, err)
+			for _, m := range test.messages {
+				if err := stream.Send(m); err != nil {
+					require.Equal(t, io.EOF, err)
+				}
+			}
+			_, err = stream.CloseAndRecv()
+			require.ErrorIs(t, rpc.FromStatus(err), test.kind)
+		})
+	}
+	require.Empty(t, blobRows(t, d.engine))
+}
+
+func TestRequestsAboutNoBlobAreRefused(t *testing.T) {
+	d := start(t, nil, Options{})
+	c, bare, ctx := d.dial(t), stoav1.NewBlobClient(d.bare(t)), t.Context()
+	id := codec.BlobID{1}
+	_, err := c.BlobStat(ctx, id)
+	require.ErrorIs(t, err, engine.ErrNotFound)
+	require.Equal(t, codes.NotFound, status.Code(err))
+	require.ErrorIs(t, c.BlobDelete(ctx, id, true), engine.ErrNotFound)
+	_, err = c.BlobGet(ctx, id, io.Discard, rpc.BlobGetOptions{})
+	require.ErrorIs(t, err, engine.ErrNotFound)
+	_, err = bare.Stat(ctx, &stoav1.BlobStatRequest{BlobId: []byte("short")})
+	require.ErrorIs(t, rpc.FromStatus(err), rpc.ErrRequest)
+	_, err = bare.Delete(ctx, &stoav1.BlobDeleteRequest{})
+	require.ErrorIs(t, rpc.FromStatus(err), rpc.ErrRequest)
+	_, err = bare.List(ctx, &stoav1.BlobListRequest{After: []byte("short")})
+	require.ErrorIs(t, rpc.FromStatus(err), rpc.ErrRequest)
+	stream, err := bare.Get(ctx, &stoav1.BlobGetRequest{BlobId: make([]byte, 32)})
+	require.NoError(t, err)
+	_, err = stream.Recv()
+	require.ErrorIs(t, rpc.FromStatus(err), rpc.ErrRequest)
+}
+
+func TestAllBlobsAreListedPageByPage(t *testing.T) {
+	d := start(t, nil, Options{})
+	want := map[codec.BlobID]uint64{}
+	for i := range maxList + 5 {
+		content := fmt.Appendf(nil, "blob %d", i)
+		want[mustPut(t, d.blobs, content)] = uint64(len(content))
+	}
+	putChunk(t, d.engine, codec.BlobID{0x80}, 0, []byte("being uploaded"))
+	var last codec.BlobID
+	for b, err := range d.dial(t).BlobList(t.Context()) {
+		require.NoError(t, err)
+		require.Equal(t, 1, bytes.Compare(b.ID[:], last[:]))
+		require.Equal(t, want[b.ID], b.Size)
+		last = b.ID
+		delete(want, b.ID)
+	}
+	require.Empty(t, want)
+	bare := stoav1.NewBlobClient(d.bare(t))
+	page, err := bare.List(t.Context(), &stoav1.BlobListRequest{Limit: 1 << 31})
+	require.NoError(t, err)
+	require.Len(t, page.Blobs, maxList)
+	page, err = bare.List(t.Context(), &stoav1.BlobListRequest{After: page.Next, Limit: 5})
+	require.NoError(t, err)
+	require.Len(t, page.Blobs, 5)
+	require.Empty(t, page.Next)
+	page, err = bare.List(t.Context(), &stoav1.BlobListRequest{After: bytes.Repeat([]byte{0xFF}, 32)})
+	require.NoError(t, err)
+	require.Empty(t, page.Blobs)
+}
+
+func TestWhatAKilledClientHasSentIsRemovedAtOnce(t *testing.T) {
+	overEngines(t, Options{}, func(t *testing.T, d *testDaemon) {
+		content := bytesOf(5 * chunk)
+		id := contentID(content)
+		conn := d.bare(t)
+		stream, err := stoav1.NewBlobClient(conn).Put(context.Background())
+		require.NoError(t, err)
+		require.NoError(t, stream.Send(putHeader(id, nil)))
+		for i := range 3 {
+			require.NoError(t, stream.Send(putData(content[i*chunk:(i+1)*chunk])))
+		}
+		require.Eventually(t, func() bool { return len(blobRows(t, d.engine)) == 3 }, 10*time.Second, time.Millisecond)
+		_, err = d.dial(t).BlobStat(t.Context(), id)
+		require.ErrorIs(t, err, engine.ErrNotFound, "chunks without a manifest are invisible")
+		require.NoError(t, conn.Close())
+		noRows(t, d)
+		_, existed, err := d.dial(t).BlobPut(t.Context(), bytes.NewReader(content), rpc.BlobPutOptions{ID: id})
+		require.NoError(t, err)
+		require.False(t, existed)
+	})
+}
+
+func TestWhatABrokenUploadLeftIsSweptAtTheStart(t *testing.T) {
+	eng := mem.New()
+	stays := mustPut(t, testStore(t, eng, BlobOptions{}), bytesOf(10))
+	putChunk(t, eng, codec.BlobID{1}, 0, []byte("left"))
+	d := start(t, eng, Options{})
+	require.Eventually(t, func() bool { return len(blobRows(t, eng)) == 2 }, 10*time.Second, time.Millisecond)
+	_, err := d.dial(t).BlobStat(t.Context(), stays)
+	require.NoError(t, err)
+}
+
+func TestUploadsAndDeletesOfOneBlobTakeTurns(t *testing.T) {
+	overEngines(t, Options{}, func(t *testing.T, d *testDaemon) {
+		content := bytesOf(2*chunk + 3)
+		id := contentID(content)
+		c, ctx := d.dial(t), t.Context()
+
+		var all sync.WaitGroup
+		var written atomic.Int64
+		for i := range 8 {
+			all.Go(func() {
+				var o rpc.BlobPutOptions
+				if i%2 == 0 {
+					o.ID = id
+				}
+				_, existed, err := c.BlobPut(ctx, bytes.NewReader(content), o)
+				require.NoError(t, err)
+				if !existed {
+					written.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		require.EqualValues(t, 1, written.Load())
+
+		var puts, deletes atomic.Int64
+		for i := range 24 {
+			all.Go(func() {
+				if i%3 == 0 {
+					err := c.BlobDelete(ctx, id, false)
+					if err == nil {
+						deletes.Add(1)
+					} else {
+						require.ErrorIs(t, err, engine.ErrNotFound)
+					}
+					return
+				}
+				_, existed, err := c.BlobPut(ctx, bytes.NewReader(content), rpc.BlobPutOptions{ID: id})
+				require.NoError(t, err)
+				if !existed {
+					puts.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		_, err := c.BlobStat(ctx, id)
+		if there := 1 + puts.Load() - deletes.Load(); there == 0 {
+			require.ErrorIs(t, err, engine.ErrNotFound)
+			require.Empty(t, blobRows(t, d.engine))
+		} else {
+			require.EqualValues(t, 1, there)
+			require.NoError(t, err)
+			_, err = c.BlobGet(ctx, id, io.Discard, rpc.BlobGetOptions{})
+			require.NoError(t, err)
+		}
+		require.Empty(t, d.blobs.locks.held)
+	})
+}
+
+func TestADownloadOutlivesTheDeletionOfItsBlob(t *testing.T) {
+	overEngines(t, Options{}, func(t *testing.T, d *testDaemon) {
+		const chunks = 24 // far more than the windows of a stream hold
+		content := bytesOf(chunks * chunk)
+		c, ctx := d.dial(t), t.Context()
+		stored, _, err := c.BlobPut(ctx, bytes.NewReader(content), rpc.BlobPutOptions{})
+		require.NoError(t, err)
+		stream, err := stoav1.NewBlobClient(d.bare(t)).Get(ctx, &stoav1.BlobGetRequest{BlobId: stored.ID[:]})
+		require.NoError(t, err)
+		m, err := stream.Recv()
+		require.NoError(t, err)
+		require.EqualValues(t, chunks*chunk, m.GetInfo().GetSize())
+		require.NoError(t, c.BlobDelete(ctx, stored.ID, false))
+		require.Empty(t, blobRows(t, d.engine))
+		sum := sha256.New()
+		for {
+			m, err := stream.Recv()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			require.NoError(t, err)
+			sum.Write(m.GetData())
+		}
+		require.Equal(t, stored.ID[:], sum.Sum(nil))
+	})
+}
+
+func TestDamageOfABlobReachesTheClient(t *testing.T) {
+	overEngines(t, Options{}, func(t *testing.T, d *testDaemon) {
+		c := d.dial(t)
+		content := bytesOf(chunk + 10)
+		id := mustPut(t, d.blobs, content)
+		putChunk(t, d.engine, id, 1, make([]byte, 10))
+		_, err := c.BlobGet(t.Context(), id, io.Discard, rpc.BlobGetOptions{})
+		require.ErrorIs(t, err, engine.ErrCorrupt)
+		require.Equal(t, codes.DataLoss, status.Code(err))
+		_, err = c.BlobGet(t.Context(), id, io.Discard, rpc.BlobGetOptions{Length: chunk})
+		require.NoError(t, err, "a part that is whole")
+	})
+}
+
+func TestABlobInUseNamesTheApplication(t *testing.T) {
+	d := start(t, nil, Options{})
+	c := d.dial(t)
+	id := mustPut(t, d.blobs, []byte("wasm"))
+	app := codec.ApplicationID{7}
+	var b engine.Batch
+	engine.Put(&b, keys.ApplicationMeta{App: app}, codec.ApplicationMeta{ApplicationID: app, Bytecode: id})
+	require.NoError(t, c.Apply(&b))
+	err := c.BlobDelete(t.Context(), id, false)
+	require.ErrorIs(t, err, rpc.ErrBlobInUse)
+	require.ErrorContains(t, err, app.String())
+	require.NoError(t, c.BlobDelete(t.Context(), id, true))
+}
+
+func TestErrorsOfTheReaderAndTheWriterComeBack(t *testing.T) {
+	d := start(t, nil, Options{})
+	c := d.dial(t)
+	broken := errors.New("broken")
+	content := io.MultiReader(bytes.NewReader(bytesOf(2*chunk)), iotest.ErrReader(broken))
+	_, _, err := c.BlobPut(t.Context(), content, rpc.BlobPutOptions{ID: codec.BlobID{1}})
+	require.ErrorIs(t, err, broken)
+	noRows(t, d)
+	id := mustPut(t, d.blobs, bytesOf(chunk))
+	_, err = c.BlobGet(t.Context(), id, failingWriter{broken}, rpc.BlobGetOptions{})
+	require.ErrorIs(t, err, broken)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = c.BlobGet(ctx, id, io.Discard, rpc.BlobGetOptions{})
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = c.WithContext(ctx).BlobStat(t.Context(), id)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+type failingWriter struct{ err error }
+
+func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }

@@ -1,0 +1,119 @@
+package server
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/mem"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+func TestSmallUploadsWithoutAnIDNeedNoSpool(t *testing.T) {
+	b := memStore(t, BlobOptions{})
+	for _, n := range []int{0, 1, chunk - 1} {
+		stored, existed, err := b.put(t.Context(), upload{content: bytes.NewReader(bytesOf(n))})
+		require.NoError(t, err)
+		require.False(t, existed)
+		require.Equal(t, contentID(bytesOf(n)), stored.id)
+	}
+	_, _, err := b.put(t.Context(), upload{content: bytes.NewReader(bytesOf(chunk + 1))})
+	require.ErrorIs(t, err, engine.ErrUnsupported)
+	require.ErrorContains(t, err, "declare the id")
+}
+
+func TestTheSpoolHoldsNoFileThatHasAName(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "spool")
+	b := memStore(t, BlobOptions{SpoolDir: dir})
+	st, err := os.Stat(dir)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o700), st.Mode().Perm())
+	content := bytesOf(5*chunk + 1)
+	spooling := &hookedReader{r: bytes.NewReader(content), at: 3 * chunk, hook: func() { require.Empty(t, filesIn(t, dir)) }}
+	stored, existed, err := b.put(t.Context(), upload{content: spooling})
+	require.NoError(t, err)
+	require.False(t, existed)
+	require.Nil(t, spooling.hook)
+	require.Equal(t, contentID(content), stored.id)
+	got, err := readAll(b, stored.id)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(content, got))
+	_, existed, err = b.put(t.Context(), upload{content: bytes.NewReader(content)})
+	require.NoError(t, err)
+	require.True(t, existed)
+	require.Empty(t, filesIn(t, dir))
+}
+
+func filesIn(t testing.TB, dir string) (names []string) {
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// hookedReader calls hook once it has been read up to a place.
+type hookedReader struct {
+	r    io.Reader
+	at   int
+	hook func()
+}
+
+func (h *hookedReader) Read(p []byte) (int, error) {
+	n, err := h.r.Read(p)
+	if h.at -= n; h.at <= 0 && h.hook != nil {
+		h.hook()
+		h.hook = nil
+	}
+	return n, err
+}
+
+func TestFilesOfAnEarlierProcessAreRemovedFromTheSpool(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o700))
+	for _, name := range []string{"upload-123", "mine"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
+	}
+	memStore(t, BlobOptions{SpoolDir: dir})
+	require.Equal(t, []string{"mine"}, filesIn(t, dir))
+}
+
+func TestASpoolThatIsNotPrivateIsRefused(t *testing.T) {
+	open := filepath.Join(t.TempDir(), "open")
+	require.NoError(t, os.Mkdir(open, 0o755))
+	require.NoError(t, os.Chmod(open, 0o755))
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	for path, reason := range map[string]string{open: "chmod 0700", file: "not a directory"} {
+		o, err := BlobOptions{SpoolDir: path}.withDefaults()
+		require.NoError(t, err)
+		_, err = newBlobStore(mem.New(), o, slog.New(slog.DiscardHandler))
+		require.ErrorIs(t, err, ErrOptions)
+		require.ErrorContains(t, err, reason)
+	}
+}
+
+func TestTheSpoolKeepsAPartOfTheDiskFree(t *testing.T) {
+	free := int64(300 << 20)
+	b := memStore(t, BlobOptions{SpoolDir: filepath.Join(t.TempDir(), "spool"), freeBytes: func(string) (int64, error) { return free, nil }})
+	content := bytesOf(2 * chunk)
+	_, _, err := b.put(t.Context(), upload{content: bytes.NewReader(content)})
+	require.NoError(t, err)
+
+	large := uint64(50 << 20)
+	r := bytes.NewReader(make([]byte, large))
+	_, _, err = b.put(t.Context(), upload{size: &large, content: r})
+	require.ErrorIs(t, err, engine.ErrNoSpace)
+	require.Equal(t, int(large)-chunk, r.Len(), "refused before it is spooled")
+
+	shrinking := &hookedReader{r: bytes.NewReader(make([]byte, large)), at: 2 * chunk, hook: func() { free = 256 << 20 }}
+	_, _, err = b.put(t.Context(), upload{content: shrinking})
+	require.Equal(t, stoav1.ErrorKind_ERROR_KIND_NO_SPACE, kindOf(t, err))
+}
