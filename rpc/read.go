@@ -6,6 +6,7 @@ import (
 
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -38,18 +39,19 @@ func (c *Client) ApproximateSize(col column.Column, r engine.Range) (uint64, err
 }
 
 func (c *Client) get(dst []byte, col column.Column, key []byte, snapshot uint64) ([]byte, error) {
-	var res *stoav1.GetResponse
-	err := c.invoke("get", func(ctx context.Context) (err error) {
-		res, err = c.store.Get(ctx, &stoav1.GetRequest{Column: stoav1.Column(col), Key: key, Snapshot: snapshot})
-		return err
+	ask := &stoav1.GetRequest{Column: stoav1.Column(col), Key: key, Snapshot: snapshot}
+	answer := wire.Inbound{Data: dst}
+	err := c.invoke("get", func(ctx context.Context) error {
+		answer.Data = dst
+		return c.conn.Invoke(ctx, stoav1.Store_Get_FullMethodName, ask, &answer)
 	})
 	if err != nil {
 		return dst, err
 	}
-	if res.Value == nil {
+	if !answer.Found {
 		return dst, engine.ErrNotFound
 	}
-	return append(dst, res.Value...), nil
+	return answer.Data, nil
 }
 
 func (c *Client) multiGet(buf []byte, lookups []engine.Lookup, snapshot uint64) ([]byte, error) {
@@ -57,17 +59,18 @@ func (c *Client) multiGet(buf []byte, lookups []engine.Lookup, snapshot uint64) 
 		return buf, fmt.Errorf("rpc: multiget: %w: %d keys, at most %d", engine.ErrTooLarge, len(lookups), MaxLookups)
 	}
 	ask := &stoav1.MultiGetRequest{Lookups: AppendLookups(nil, lookups), Snapshot: snapshot}
-	var res *stoav1.MultiGetResponse
-	err := c.invoke("multiget", func(ctx context.Context) (err error) {
-		res, err = c.store.MultiGet(ctx, ask)
-		return err
+	answer := wire.Inbound{Data: buf}
+	err := c.invoke("multiget", func(ctx context.Context) error {
+		answer.Data = buf
+		return c.conn.Invoke(ctx, stoav1.Store_MultiGet_FullMethodName, ask, &answer)
 	})
 	if err != nil {
 		return buf, err
 	}
-	at := len(buf)
-	buf = append(buf, res.Values...)
-	return buf, ParseValues(buf[at:], lookups)
+	if err := ParseValues(answer.Data[len(buf):], lookups); err != nil {
+		return buf, err
+	}
+	return answer.Data, nil
 }
 
 // iterate opens a scan that ends with ctx, of a snapshot or, if it is nil, the

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -20,8 +21,9 @@ type scan struct {
 	cancel context.CancelFunc
 	of     *Snapshot // what it reads; nil: the present state
 
-	rest  []byte // of the page that came last
-	count int    // entries in rest
+	kept  []byte // memory of rest
+	rest  []byte // entries that came and were not handed out
+	count int    // of rest
 	err   error  // what ended the stream; io.EOF: its end
 }
 
@@ -35,29 +37,29 @@ func (c *Client) openScan(ctx context.Context, r *stoav1.ScanRequest, of *Snapsh
 		return nil, c.failed("scan", err)
 	}
 	s := &scan{client: c, stream: stream, cancel: cancel, of: of}
-	if err := s.receive(); err != nil {
+	if s.rest, s.count, err = s.receive(nil); err != nil {
 		cancel()
 		return nil, err
 	}
 	return s, nil
 }
 
-// receive waits for the next page. The end of the stream is no error.
-func (s *scan) receive() error {
-	page, err := s.stream.Recv()
-	switch {
+// receive waits for the next page and appends it to dst. The end of the stream
+// is no error.
+func (s *scan) receive(dst []byte) ([]byte, int, error) {
+	page := wire.Inbound{Data: dst}
+	switch err := s.stream.RecvMsg(&page); {
+	case err == nil:
+		return page.Data, int(page.Count), nil
 	case errors.Is(err, io.EOF):
 		s.err = io.EOF
-		return nil
-	case err != nil && s.closed():
+		return dst, 0, nil
+	case s.closed():
 		s.err = engine.ErrClosed
-		return s.err
-	case err != nil:
+	default:
 		s.err = s.client.failed("scan", err)
-		return s.err
 	}
-	s.rest, s.count = page.GetEntries(), int(page.GetCount())
-	return nil
+	return dst, 0, s.err
 }
 
 // closed reports whether the client, or the snapshot that is read, is closed.
@@ -70,27 +72,32 @@ func (s *scan) Page(dst []byte, maxEntries, maxBytes int) ([]byte, int, error) {
 	if s.closed() {
 		s.rest, s.err = nil, engine.ErrClosed
 	}
-	for len(s.rest) == 0 && s.err == nil {
-		if err := s.receive(); err != nil {
-			return dst, 0, err
-		}
+	if len(s.rest) > 0 {
+		return s.part(dst, maxEntries, maxBytes)
 	}
-	switch {
-	case len(s.rest) == 0 && errors.Is(s.err, io.EOF):
+	if errors.Is(s.err, io.EOF) {
 		return dst, 0, nil
-	case len(s.rest) == 0:
+	}
+	if s.err != nil {
 		return dst, 0, s.err
-	case s.count <= maxEntries && len(s.rest) <= maxBytes:
-		dst = append(dst, s.rest...)
-		n := s.count
+	}
+	at := len(dst)
+	dst, n, err := s.receive(dst)
+	if n <= maxEntries && (len(dst)-at <= maxBytes || maxBytes >= MaxPage) {
+		return dst, n, err
+	}
+	s.kept = append(s.kept[:0], dst[at:]...)
+	s.rest, s.count = s.kept, n
+	return s.part(dst[:at], maxEntries, maxBytes)
+}
+
+// part hands out what came before: all, or as much as is asked for.
+func (s *scan) part(dst []byte, maxEntries, maxBytes int) ([]byte, int, error) {
+	if s.count <= maxEntries && len(s.rest) <= maxBytes {
+		dst, n := append(dst, s.rest...), s.count
 		s.rest, s.count = nil, 0
 		return dst, n, nil
 	}
-	return s.part(dst, maxEntries, maxBytes)
-}
-
-// part hands out the beginning of a page that is larger than was asked for.
-func (s *scan) part(dst []byte, maxEntries, maxBytes int) ([]byte, int, error) {
 	rest, n := s.rest, 0
 	for len(rest) > 0 && (n == 0 || n < maxEntries && len(s.rest)-len(rest) < maxBytes) {
 		var ok bool

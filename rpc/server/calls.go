@@ -22,6 +22,8 @@ import (
 // unary is around every call that is not a stream: its bytes count as in
 // flight, it has a deadline, its panics are faults, its errors have kinds.
 func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (res any, err error) {
+	s.active.Add(1)
+	defer s.active.Add(-1)
 	begun := s.o.Now()
 	defer s.logged(ctx, info.FullMethod, begun, &err)
 	defer s.recovered(ctx, info.FullMethod, &err)
@@ -51,6 +53,8 @@ const (
 
 // stream is around every stream. What it carries is counted where it is handled.
 func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+	s.active.Add(1)
+	defer s.active.Add(-1)
 	begun := s.o.Now()
 	defer s.logged(ss.Context(), info.FullMethod, begun, &err)
 	defer s.recovered(ss.Context(), info.FullMethod, &err)

@@ -8,6 +8,7 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
+	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/rpc"
 )
 
@@ -22,11 +23,10 @@ func conform(t *testing.T, open func(testing.TB) engine.Engine) {
 		Open: func(t testing.TB) enginetest.DB { return start(t, open(t), Options{}).dial(t) },
 		Reopen: func(t testing.TB, db enginetest.DB) enginetest.DB {
 			c := db.(*rpc.Client)
-			c.Close()
 			again, err := rpc.Dial(c.Path(), rpc.ClientOptions{})
 			require.NoError(t, err)
 			return again
 		},
-		Space: enginetest.KeySpace{Columns: []column.Column{column.Generic}, Prefix: row("")},
+		Space: enginetest.KeySpace{Columns: []column.Column{column.Generic}, Prefix: row(""), MaxKey: 16 + keys.MaxVariable},
 	})
 }

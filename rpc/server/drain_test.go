@@ -69,7 +69,8 @@ func TestSessionsAndScansAreToldWhenTheServerStops(t *testing.T) {
 	it, err := c.Iterate(column.Generic, engine.Range{})
 	require.NoError(t, err)
 	defer it.Close()
-	require.True(t, it.Next()) // and then nobody reads: the daemon waits
+	require.True(t, it.Next())
+	time.Sleep(200 * time.Millisecond) // nobody reads: the daemon waits
 	session, err := stoav1.NewStoreClient(d.bare(t)).Session(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, session.Send(&stoav1.SessionRequest{Id: 1, Request: &stoav1.SessionRequest_Snapshot{}}))

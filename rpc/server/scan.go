@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/hex"
 	"math"
-	"sync"
 
 	"google.golang.org/grpc"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -41,11 +41,14 @@ func (t *storeService) Scan(r *stoav1.ScanRequest, stream grpc.ServerStreamingSe
 		defer v.release()
 		defer sc.close()
 		for {
-			page, err := sc.next()
+			page := wire.Page{Entries: wire.Borrow()}
+			var err error
+			*page.Entries, page.Count, err = sc.next(*page.Entries)
 			if err != nil || page.Count == 0 {
+				wire.Return(page.Entries)
 				return err
 			}
-			if err := stream.Send(page); err != nil {
+			if err := stream.SendMsg(&page); err != nil {
 				return err
 			}
 			if v.held != nil {
@@ -59,12 +62,8 @@ func (t *storeService) Scan(r *stoav1.ScanRequest, stream grpc.ServerStreamingSe
 type scan struct {
 	s       *Server
 	it      *engine.Iterator
-	page    []byte
 	entries int // the most of the next page
-	answer  stoav1.ScanResponse
 }
-
-var pages = sync.Pool{New: func() any { return new([]byte) }}
 
 // open opens a scan of the state of v.
 func (v *view) open(r *stoav1.ScanRequest) (*scan, error) {
@@ -87,31 +86,24 @@ func (v *view) open(r *stoav1.ScanRequest) (*scan, error) {
 		v.s.scans.give(1)
 		return nil, err
 	}
-	return &scan{s: v.s, it: it, page: *pages.Get().(*[]byte), entries: rpc.FirstPageEntries}, nil
+	return &scan{s: v.s, it: it, entries: rpc.FirstPageEntries}, nil
 }
 
-// next returns the next page, which is valid until the call after. One without
-// entries is the end.
-func (sc *scan) next() (*stoav1.ScanResponse, error) {
-	sc.page = sc.it.Page(sc.page[:0], sc.entries, rpc.MaxPage)
-	if err := sc.it.Err(); err != nil {
-		return nil, err
+// next appends the next page to dst, and returns how many entries it has. None
+// is the end.
+func (sc *scan) next(dst []byte) ([]byte, uint32, error) {
+	before := len(dst)
+	dst = sc.it.Page(dst, sc.entries, rpc.MaxPage)
+	if err := sc.it.Err(); err != nil || len(dst) == before {
+		return dst, 0, err
 	}
 	sc.entries = min(sc.entries*rpc.PageGrowth, rpc.MaxPageEntries)
-	sc.answer.Entries, sc.answer.Count = sc.page, 0
-	if len(sc.page) > 0 {
-		sc.answer.Count = uint32(sc.it.PageEntries())
-	}
-	return &sc.answer, nil
+	return dst, uint32(sc.it.PageEntries()), nil
 }
 
 func (sc *scan) close() {
 	sc.it.Close()
 	sc.s.scans.give(1)
-	if cap(sc.page) <= 2*rpc.MaxPage {
-		pages.Put(&sc.page)
-	}
-	sc.page = nil
 }
 
 // mayScan returns an error if the range meets secret rows and the peer may not

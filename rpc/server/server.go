@@ -24,6 +24,7 @@ import (
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -37,6 +38,7 @@ type Server struct {
 	health *health.Server
 
 	connections atomic.Int64
+	active      atomic.Int64 // calls whose handlers have not returned
 	inFlight    quota
 	scans       quota
 	sessions    quota
@@ -82,6 +84,7 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 		return nil, err
 	}
 	s.grpc = grpc.NewServer(
+		grpc.ForceServerCodecV2(wire.NewCodec()),
 		grpc.Creds(&gate{
 			allowUIDs: o.AllowUIDs, allowGIDs: o.AllowGIDs, peerOf: o.peerOf, log: o.Logger,
 			limit: int64(o.MaxConnections), open: &s.connections,
@@ -143,15 +146,47 @@ func (s *Server) drain() {
 	begun := s.o.Now()
 	s.health.Shutdown()
 	s.stopOnce.Do(func() { close(s.stopping) })
-	hard := time.AfterFunc(s.o.DrainTimeout, func() {
-		s.log.Warn("calls under way did not finish in time; they are cut off", "after", s.o.DrainTimeout)
-		s.grpc.Stop()
-	})
-	defer hard.Stop()
-	s.grpc.GracefulStop()
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		s.grpc.GracefulStop()
+	}()
+	s.cutOff(drained)
+	<-drained
 	s.streams.Wait()
 	s.snapshots.closeAll()
 	s.log.Info("drained", "took", s.o.Now().Sub(begun))
+}
+
+// drainTick is how often a draining server looks, and drainFlush how long the
+// last answers may take to reach clients that read slowly, or not at all.
+const (
+	drainTick  = 10 * time.Millisecond
+	drainFlush = time.Second
+)
+
+// cutOff hangs up on those who are left when the drain timeout is over, or when
+// nothing is under way any more but answers that nobody reads.
+func (s *Server) cutOff(drained <-chan struct{}) {
+	timeout := time.NewTimer(s.o.DrainTimeout)
+	defer timeout.Stop()
+	tick := time.NewTicker(drainTick)
+	defer tick.Stop()
+	for quiet := time.Duration(0); quiet < drainFlush; {
+		select {
+		case <-drained:
+			return
+		case <-timeout.C:
+			s.log.Warn("calls under way did not finish in time; they are cut off", "after", s.o.DrainTimeout, "calls", s.active.Load())
+			s.grpc.Stop()
+			return
+		case <-tick.C:
+			if quiet += drainTick; s.active.Load() > 0 {
+				quiet = 0
+			}
+		}
+	}
+	s.grpc.Stop()
 }
 
 // errStopping ends what would go on for long when the server drains.

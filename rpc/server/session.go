@@ -23,6 +23,7 @@ type session struct {
 	scans  map[uint64]*sessionScan
 	held   *heldSnapshot // nil: none taken
 	answer stoav1.SessionResponse
+	page   []byte // memory of the answer's page
 
 	shared *sessionShared
 }
@@ -220,17 +221,15 @@ func (n *session) nextPage(id uint64) error {
 	if sc == nil {
 		return noScan(id)
 	}
-	page, err := sc.next()
-	if err != nil {
+	page := &stoav1.ScanResponse{}
+	var err error
+	n.page, page.Count, err = sc.next(n.page[:0])
+	page.Entries, page.End = n.page, page.Count == 0
+	if err != nil || page.End {
 		n.drop(id)
-		return err
-	}
-	if page.End = page.Count == 0; page.End {
-		n.drop(id)
-		page = &stoav1.ScanResponse{End: true}
 	}
 	n.answer.Response = &stoav1.SessionResponse_Page{Page: page}
-	return nil
+	return err
 }
 
 func (n *session) closeScan(id uint64) error {

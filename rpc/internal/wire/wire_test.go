@@ -1,0 +1,99 @@
+package wire
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+// TestMessagesAreThoseOfProtobuf compares both directions with the library.
+func TestMessagesAreThoseOfProtobuf(t *testing.T) {
+	c := NewCodec()
+	rapid.Check(t, func(t *rapid.T) {
+		data := rapid.SliceOfN(rapid.Byte(), 0, 3*minShared).Draw(t, "data")
+		if rapid.Bool().Draw(t, "large") {
+			data = bytes.Repeat(append(data, 1), 20)
+		}
+		count := rapid.Uint32().Draw(t, "count")
+		lent := Borrow()
+		*lent = append(*lent, data...)
+		for _, m := range []struct{ out, want any }{
+			{&Page{Entries: lent, Count: count}, &stoav1.ScanResponse{Entries: data, Count: count}},
+			{&stoav1.GetResponse{Value: data}, &stoav1.GetResponse{Value: data}},
+			{&stoav1.MultiGetResponse{Values: data}, &stoav1.MultiGetResponse{Values: data}},
+			{&stoav1.ApplyRequest{Ops: data, Durability: 2}, &stoav1.ApplyRequest{Ops: data, Durability: 2}},
+		} {
+			out, err := c.Marshal(m.out)
+			require.NoError(t, err)
+			want := m.want.(proto.Message)
+			got := want.ProtoReflect().New().Interface()
+			require.NoError(t, c.Unmarshal(out, got))
+			require.True(t, proto.Equal(want, got))
+			out.Free()
+		}
+	})
+}
+
+func TestAnswersAreAppendedWhereTheCallerWantsThem(t *testing.T) {
+	c := NewCodec()
+	rapid.Check(t, func(t *rapid.T) {
+		m := &stoav1.ScanResponse{
+			Entries: rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(t, "entries"),
+			Count:   rapid.Uint32().Draw(t, "count"), End: rapid.Bool().Draw(t, "end"),
+		}
+		b, err := proto.Marshal(m)
+		require.NoError(t, err)
+		b = append(b, 0xA2, 0x06, 2, 'h', 'i', 0xA8, 0x06, 7, 0xB5, 0x06, 1, 2, 3, 4, 0xB9, 0x06, 1, 2, 3, 4, 5, 6, 7, 8) // of later versions
+		in := Inbound{Data: []byte("before")}
+		require.NoError(t, c.Unmarshal(cutUp(t, b), &in))
+		require.Equal(t, "before"+string(m.Entries), string(in.Data))
+		require.Equal(t, m.Count, in.Count)
+		require.Equal(t, m.End, in.End)
+		require.Equal(t, len(m.Entries) > 0, in.Found)
+	})
+	var in Inbound
+	require.NoError(t, c.Unmarshal(mem.BufferSlice{mem.SliceBuffer{0x0A, 0}}, &in))
+	require.True(t, in.Found, "empty, but there")
+}
+
+// cutUp puts b in buffers of any size.
+func cutUp(t *rapid.T, b []byte) (s mem.BufferSlice) {
+	for len(b) > 0 {
+		n := rapid.IntRange(1, len(b)).Draw(t, "cut")
+		s = append(s, mem.SliceBuffer(b[:n]))
+		b = b[n:]
+	}
+	return s
+}
+
+func TestMalformedAnswersAreRefused(t *testing.T) {
+	c := NewCodec()
+	for _, b := range [][]byte{
+		{0x0A}, {0x0A, 5, 1}, {0x0A, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1}, {0x00}, {0x10},
+		{0x0B}, {0x15, 1}, {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF},
+	} {
+		require.ErrorIs(t, c.Unmarshal(mem.BufferSlice{mem.SliceBuffer(b)}, &Inbound{}), errInbound, "%x", b)
+	}
+	_, err := c.Marshal("text")
+	require.ErrorIs(t, err, errMessage)
+	require.ErrorIs(t, c.Unmarshal(nil, new(string)), errMessage)
+}
+
+func FuzzInbound(f *testing.F) {
+	f.Add([]byte{0x0A, 2, 'h', 'i', 0x10, 3, 0x18, 1})
+	c := NewCodec()
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var in Inbound
+		err := c.Unmarshal(mem.BufferSlice{mem.SliceBuffer(b)}, &in)
+		m := new(stoav1.ScanResponse)
+		if proto.Unmarshal(b, m) == nil && err == nil {
+			require.Equal(t, len(m.Entries), len(in.Data))
+		}
+	})
+}
