@@ -120,7 +120,9 @@ func TestMetricsAndProfilesAreServedOnTheirOwnSocket(t *testing.T) {
 	go func() { served <- ServeMetrics(ctx, ln, registry) }()
 	h := &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
-		Dial:              func(string, string) (net.Conn, error) { return net.Dial("unix", path) },
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", path)
+		},
 	}}
 	read := func(url string) string {
 		res, err := h.Get("http://stoa" + url)
