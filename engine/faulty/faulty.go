@@ -1,156 +1,188 @@
-// Package faulty wraps an engine and lets a test choose the call at which it
-// fails, or at which the process dies, before or after the call has had its
-// effect. It is how a test kills its subject at every point where it touches
-// the store:
+// Package faulty is an engine that fails, or ends as a killed process does, at a
+// call that a test chooses.
 //
-//	for n := uint64(1); ; n++ {
-//		db := faulty.New(mem.New(), faulty.Options{At: n, Fault: faulty.CrashAfter})
-//		operate(db)             // ends with ErrCrashed at some call
-//		crashed := db.Crashed()
-//		db.Restart()            // what the next process finds
-//		check(db)               // all of the operation is there, or nothing
-//		if !crashed {
-//			break           // it has fewer than n calls
+// Start at New. A test that nothing is left half done whatever call the process
+// dies at runs what it tests once for each:
+//
+//	for n := 1; ; n++ {
+//		inner := mem.New()
+//		f := faulty.New(inner, faulty.Options{At: n, Fault: faulty.CrashAfter})
+//		err := operation(f)
+//		if !f.Tripped() {
+//			break // the operation makes less than n calls
 //		}
+//		check(f.Restart()) // what a process that starts now finds
+//		inner.Close()
 //	}
 //
-// What happens depends on nothing but the options and the order of the calls.
-// Start at Options.
+// Calls are counted in the order in which they begin, so that a test whose
+// calls come from one goroutine fails at the same one each time.
 package faulty
 
 import (
 	"errors"
+	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/stoadb/stoa/engine"
 )
 
 var (
-	// ErrFault is what a call returns that was to fail, unless Options say
-	// otherwise.
-	ErrFault = errors.New("faulty: the call was to fail")
-	// ErrCrashed is returned by the call at which the engine crashed, by those
-	// under way at that moment, by all later ones until Restart, and by the
-	// snapshots and iterators from before for ever.
+	// ErrCrashed is returned by every call from a crash on, by snapshots and
+	// iterators too.
 	ErrCrashed = errors.New("faulty: crashed")
+	// ErrInjected is what a call fails with if Options.Err is nil.
+	ErrInjected = errors.New("faulty: injected failure")
 )
 
-// Calls says which calls are counted. The zero Calls is Writes.
+// Calls is which calls are counted.
 type Calls uint8
 
 const (
-	// Writes are Apply and Update.
+	// Writes are calls of Apply and Update.
 	Writes Calls = iota
-	// Reads are Get, MultiGet, Iterate, Snapshot, each page that an iterator
-	// fetches, the reads of a snapshot, and those of the Getter of an Update.
+	// Reads are calls of Get, MultiGet, Iterate and Snapshot, of the engine and of
+	// its snapshots, those of Get in an update, and each page of an iterator.
 	Reads
-	// All are Writes, Reads, and the calls of engine.Maintenance but Health.
-	All
 )
 
-// Fault says what becomes of a call. The zero Fault is Fail.
+// Fault is what happens at the chosen call.
 type Fault uint8
 
 const (
-	// Fail makes the call return an error, without effect.
+	// Fail makes the call return an error and have no effect; later ones work.
 	Fail Fault = iota
-	// CrashBefore crashes just before the call has its effect.
+	// CrashBefore is the end of the process before the call has its effect.
 	CrashBefore
-	// CrashAfter crashes just after the call has had its effect, so that nobody
-	// is told of it.
+	// CrashAfter is the end of the process once the call has had its effect, but
+	// before the caller learns of it.
 	CrashAfter
 )
 
-// Options say which call is hit, and how. The zero Options hit none.
-//
-// An Update that is hit calls its function first, which may have effects
-// outside the store, and is hit before or after its changes are made.
+// Options are which call goes wrong, and how. The zero Options are no fault.
 type Options struct {
-	// At is the number of the call, among those that Calls says, counting from
-	// 1. 0: none.
-	At uint64
-	// Times is how many calls from At on are hit. 0: one; negative: all. After a
-	// crash there are none left.
-	Times int
-	// Calls are those that are counted.
-	Calls Calls
-	// Fault is what becomes of the call.
+	At    int   // the number of the call, from 1; 0: none
+	Calls Calls // what is counted
 	Fault Fault
-	// Err is what a call returns that fails. nil: ErrFault.
-	Err error
+	Err   error // what Fail returns; nil: ErrInjected
 }
 
-// Counts are the calls since New or Arm, those included that were hit, but not
-// those of a crashed engine.
-type Counts struct {
-	Reads, Writes, Maintenance uint64
-}
-
-// Engine is an engine.Engine whose calls reach another one, unless they are
-// hit. Any number of goroutines may use it at once.
+// Engine is an engine.Engine with a fault. Any number of goroutines may use it
+// at once.
 type Engine struct {
-	inner engine.Engine
+	inner   engine.Engine
+	options Options
 
 	mu      sync.Mutex // guards what follows
-	o       Options
-	counts  Counts
-	crashed bool
-	life    uint64 // restarts so far
+	counts  [2]int     // by Calls
+	tripped bool
+
+	crashed atomic.Bool
 }
 
-var _ engine.Engine = (*Engine)(nil)
+var (
+	_ engine.Engine   = (*Engine)(nil)
+	_ engine.Snapshot = (*snapshot)(nil)
+)
 
-// New returns an engine that passes its calls on to inner, and hits those that
-// o says. Closing it closes inner.
+// New returns an engine that passes every call on to inner but the one that o
+// names. Closing it closes inner. It panics if o names no fault that there is.
 func New(inner engine.Engine, o Options) *Engine {
-	return &Engine{inner: inner, o: o}
+	if o.At < 0 || o.Calls > Reads || o.Fault > CrashAfter {
+		panic(fmt.Sprintf("faulty: no such fault: %+v", o))
+	}
+	if o.Err == nil {
+		o.Err = ErrInjected
+	}
+	return &Engine{inner: inner, options: o}
 }
 
-// Arm replaces the options and counts from zero again.
-func (e *Engine) Arm(o Options) {
+// Count returns how many calls of a kind have begun, the failed one included.
+func (e *Engine) Count(c Calls) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.o, e.counts = o, Counts{}
+	return e.counts[c]
 }
 
-// Counts returns how many calls there were.
-func (e *Engine) Counts() Counts {
+// Tripped reports whether the chosen call has come.
+func (e *Engine) Tripped() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.counts
+	return e.tripped
 }
 
-// Crashed reports whether the engine has crashed and was not restarted.
-func (e *Engine) Crashed() bool {
+// Restart returns what the next process sees: an engine without a fault on the
+// same inner engine. For e it is a crash, if it has not had one: whoever still
+// holds it gets ErrCrashed.
+func (e *Engine) Restart() *Engine {
+	e.crashed.Store(true)
+	return New(e.inner, Options{})
+}
+
+// effect is what becomes of a call.
+type effect uint8
+
+const (
+	pass   effect = iota // it is passed on
+	fail                 // it is not, and returns Options.Err
+	before               // it is not, and the process ends
+	after                // it is passed on, and then the process ends
+	gone                 // the process has ended
+)
+
+// begin counts a call and decides on it.
+func (e *Engine) begin(c Calls) effect {
+	if e.crashed.Load() {
+		return gone
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.crashed
+	e.counts[c]++
+	if c != e.options.Calls || e.counts[c] != e.options.At {
+		return pass
+	}
+	e.tripped = true
+	return fail + effect(e.options.Fault)
 }
 
-// Crash crashes now.
-func (e *Engine) Crash() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.crashed = true
-}
-
-// Restart makes a crashed engine take calls again, as a new process would find
-// it, and hits none until Arm. Snapshots and iterators from before stay
-// crashed, whether or not the engine was. What the wrapped engine kept is
-// there: to lose what was not synced, wrap one that is opened anew.
-func (e *Engine) Restart() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.o, e.crashed = Options{}, false
-	e.life++
-}
-
-// Close closes the wrapped engine. It is not counted. While crashed it does
-// nothing and returns ErrCrashed, so that a test's subject that closes on its
-// way out does not take the data along.
-func (e *Engine) Close() error {
-	if e.Crashed() {
+// fault returns the error of a call that is not passed on.
+func (e *Engine) fault(what effect) error {
+	switch what {
+	case fail:
+		return e.options.Err
+	case before, gone:
 		return ErrCrashed
 	}
-	return e.inner.Close()
+	return nil
+}
+
+// end returns what the caller of a call learns that returned err: nothing if the
+// process has ended meanwhile.
+func (e *Engine) end(what effect, err error) error {
+	if what == before || what == after {
+		e.crashed.Store(true)
+	}
+	if e.crashed.Load() {
+		return ErrCrashed
+	}
+	return err
+}
+
+// do makes a call, or what becomes of it.
+func (e *Engine) do(c Calls, call func() error) error {
+	what := e.begin(c)
+	err := e.fault(what)
+	if err == nil {
+		err = call()
+	}
+	return e.end(what, err)
+}
+
+// alive makes a call that is not counted.
+func (e *Engine) alive(call func() error) error {
+	if e.crashed.Load() {
+		return ErrCrashed
+	}
+	return e.end(pass, call())
 }

@@ -5,125 +5,101 @@ import (
 	"github.com/stoadb/stoa/engine"
 )
 
-// reader passes reads on, to the wrapped engine or a snapshot of it.
+// Get is engine.Getter's, and a counted read.
+func (e *Engine) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
+	return reader{e, e.inner}.Get(dst, col, key)
+}
+
+// MultiGet is engine.Reader's, and one counted read.
+func (e *Engine) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
+	return reader{e, e.inner}.MultiGet(buf, lookups)
+}
+
+// Iterate is engine.Reader's, and a counted read; each page that the iterator
+// asks for is another.
+func (e *Engine) Iterate(col column.Column, r engine.Range) (*engine.Iterator, error) {
+	return reader{e, e.inner}.Iterate(col, r)
+}
+
+// Snapshot is engine.Engine's, and a counted read.
+func (e *Engine) Snapshot() (engine.Snapshot, error) {
+	var s engine.Snapshot
+	err := e.do(Reads, func() (err error) {
+		s, err = e.inner.Snapshot()
+		return err
+	})
+	if err != nil {
+		if s != nil {
+			_ = s.Close() // nobody will
+		}
+		return nil, err
+	}
+	return &snapshot{reader{e, s}, s}, nil
+}
+
+// snapshot is a snapshot of the inner engine.
+type snapshot struct {
+	reader
+	inner engine.Snapshot
+}
+
+// Close gives the inner snapshot back even after a crash.
+func (s *snapshot) Close() error { return s.reader.engine.end(pass, s.inner.Close()) }
+
+// reader reads the inner engine, or a snapshot of it.
 type reader struct {
 	engine *Engine
 	inner  engine.Reader
-	life   uint64
-}
-
-func (e *Engine) reader() reader { return reader{e, e.inner, e.now()} }
-
-// Get is engine.Getter's.
-func (e *Engine) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
-	return e.reader().Get(dst, col, key)
-}
-
-// MultiGet is engine.Reader's.
-func (e *Engine) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
-	return e.reader().MultiGet(buf, lookups)
-}
-
-// Iterate is engine.Reader's.
-func (e *Engine) Iterate(col column.Column, r engine.Range) (*engine.Iterator, error) {
-	return e.reader().Iterate(col, r)
 }
 
 func (r reader) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
-	return getter{r.engine, r.inner, r.life}.Get(dst, col, key)
-}
-
-// getter passes the reads of single keys on.
-type getter struct {
-	engine *Engine
-	inner  engine.Getter
-	life   uint64
-}
-
-func (g getter) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
-	c := g.engine.begin(Reads, g.life)
-	if err := c.before(); err != nil {
-		return dst, err
-	}
-	got, err := g.inner.Get(dst, col, key)
-	if err = c.end(err); err != nil {
-		return dst, err
-	}
-	return got, nil
+	return getter{r.engine, r.inner}.Get(dst, col, key)
 }
 
 func (r reader) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
-	c := r.engine.begin(Reads, r.life)
-	if err := c.before(); err != nil {
-		return buf, err
-	}
-	got, err := r.inner.MultiGet(buf, lookups)
-	if err = c.end(err); err != nil {
+	got := buf
+	err := r.engine.do(Reads, func() (err error) {
+		got, err = r.inner.MultiGet(buf, lookups)
+		return err
+	})
+	if err != nil {
 		return buf, err
 	}
 	return got, nil
 }
 
 func (r reader) Iterate(col column.Column, rg engine.Range) (*engine.Iterator, error) {
-	c := r.engine.begin(Reads, r.life)
-	if err := c.before(); err != nil {
+	var it *engine.Iterator
+	err := r.engine.do(Reads, func() (err error) {
+		it, err = r.inner.Iterate(col, rg)
+		return err
+	})
+	if err != nil {
+		if it != nil {
+			_ = it.Close() // nobody will
+		}
 		return nil, err
 	}
-	it, err := r.inner.Iterate(col, rg)
-	if failed := c.end(err); failed != nil {
-		if err == nil {
-			_ = it.Close()
-		}
-		return nil, failed
-	}
-	return engine.NewIterator(&pager{r.engine, it, r.life}, 0), nil
+	return engine.NewIterator(&pager{r.engine, it}, rg.Limit), nil
 }
 
-// pager passes the pages of an iterator on.
+// pager hands out the pages of an iterator of the inner engine.
 type pager struct {
 	engine *Engine
 	inner  *engine.Iterator
-	life   uint64
 }
 
 func (p *pager) Page(dst []byte, maxEntries, maxBytes int) ([]byte, int, error) {
-	c := p.engine.begin(Reads, p.life)
-	if err := c.before(); err != nil {
+	grown := dst
+	err := p.engine.do(Reads, func() error {
+		grown = p.inner.Page(dst, maxEntries, maxBytes)
+		return p.inner.Err()
+	})
+	if err != nil || len(grown) == len(dst) {
 		return dst, 0, err
 	}
-	grown := p.inner.Page(dst, maxEntries, maxBytes)
-	n := 0
-	if len(grown) > len(dst) {
-		n = p.inner.PageEntries()
-	}
-	if err := c.end(p.inner.Err()); err != nil {
-		return dst, 0, err
-	}
-	return grown, n, nil
+	return grown, p.inner.PageEntries(), nil
 }
 
+// Close gives the inner iterator back even after a crash.
 func (p *pager) Close() error { return p.inner.Close() }
-
-// Snapshot is engine.Engine's.
-func (e *Engine) Snapshot() (engine.Snapshot, error) {
-	c := e.begin(Reads, e.now())
-	if err := c.before(); err != nil {
-		return nil, err
-	}
-	s, err := e.inner.Snapshot()
-	if failed := c.end(err); failed != nil {
-		if err == nil {
-			_ = s.Close()
-		}
-		return nil, failed
-	}
-	return &snapshot{reader{e, s, c.life}, s}, nil
-}
-
-type snapshot struct {
-	reader
-	inner engine.Snapshot
-}
-
-// Close gives the wrapped snapshot back in any case. It is not counted.
-func (s *snapshot) Close() error { return s.inner.Close() }
