@@ -1,0 +1,129 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"pgregory.net/rapid"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/keys"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+// over returns err as the other end of a socket sees it.
+func over(err error) error {
+	s, _ := status.FromError(err)
+	return FromStatus(status.FromProto(s.Proto()).Err())
+}
+
+func TestEveryKindCrossesTheSocket(t *testing.T) {
+	for n := range stoav1.ErrorKind_name {
+		k := stoav1.ErrorKind(n)
+		if k == stoav1.ErrorKind_ERROR_KIND_UNSPECIFIED {
+			continue
+		}
+		known, ok := kindOf(k)
+		require.True(t, ok, k)
+		require.NotEqual(t, codes.OK, known.code, k)
+		sent := NewError(k, "what happened", FieldReason, "why", FieldColumn, "Group")
+		got := over(sent)
+		var e *Error
+		require.ErrorAs(t, got, &e)
+		require.Equal(t, k, e.Kind)
+		require.Equal(t, "what happened", e.Error())
+		require.Equal(t, sent.Fields, e.Fields)
+		require.ErrorIs(t, got, known.cause)
+		require.Equal(t, known.code, status.Code(got))
+		require.Equal(t, k, fromSession(sent.InSession()).Kind)
+		require.ErrorIs(t, fromSession(sent.InSession()), known.cause)
+	}
+}
+
+func TestTypedErrorsCrossTheSocketWhole(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		col := column.Column(rapid.IntRange(1, column.Count).Draw(t, "column"))
+		text := rapid.StringMatching(`[ -~]{0,20}`)
+		ke := &keys.Error{Column: col, Type: text.Draw(t, "type"), Field: text.Draw(t, "field"),
+			Offset: rapid.IntRange(-1, 1000).Draw(t, "offset"), Reason: text.Draw(t, "reason")}
+		var gotKey *keys.Error
+		require.ErrorAs(t, over(Describe(ke)), &gotKey)
+		require.Equal(t, ke, gotKey)
+		ve := &codec.Error{Type: ke.Type, Field: ke.Field, Offset: ke.Offset, Reason: ke.Reason}
+		var gotValue *codec.Error
+		require.ErrorAs(t, over(Describe(ve)), &gotValue)
+		require.Equal(t, ve, gotValue)
+		conflict := &engine.Conflict{Column: col, Key: rapid.SliceOfN(rapid.Byte(), 1, 100).Draw(t, "key"), Absent: rapid.Bool().Draw(t, "absent")}
+		var gotConflict *engine.Conflict
+		require.ErrorAs(t, over(Describe(conflict)), &gotConflict)
+		require.Equal(t, conflict, gotConflict)
+		require.Equal(t, conflict.Error(), Describe(conflict).Error())
+	})
+}
+
+func TestErrorsWithoutAKindAreNotDescribed(t *testing.T) {
+	require.Nil(t, Describe(errors.New("unforeseen")))
+	require.Nil(t, Describe(context.Canceled))
+}
+
+func TestStatusesOfGRPCItselfAreNamed(t *testing.T) {
+	for code, want := range map[codes.Code]error{
+		codes.Canceled: context.Canceled, codes.DeadlineExceeded: context.DeadlineExceeded,
+		codes.Unavailable: ErrUnavailable, codes.Unimplemented: engine.ErrUnsupported, codes.ResourceExhausted: ErrBusy,
+	} {
+		err := FromStatus(status.Error(code, "text"))
+		require.ErrorIs(t, err, want)
+		require.Equal(t, code, status.Code(err))
+	}
+	require.ErrorIs(t, FromStatus(status.Error(codes.ResourceExhausted, "received message larger than max")), engine.ErrTooLarge)
+	require.NoError(t, FromStatus(nil))
+}
+
+func TestKindsOfLaterVersionsCountByTheirCode(t *testing.T) {
+	e := &Error{Kind: 9999, Message: "new", code: codes.Unavailable}
+	e.cause = e.rebuild()
+	require.ErrorIs(t, over(e), ErrUnavailable)
+}
+
+func TestPathsAreCutFromTexts(t *testing.T) {
+	for in, out := range map[string]string{
+		"/var/lib/x/000012.sst: bad": "000012.sst: bad",
+		"open /a/b: denied":          "open b: denied",
+		`file "/a/b c"`:              `file "b c"`,
+		"a/b ratio 1/2":              "a/b ratio 1/2",
+		"no path":                    "no path",
+	} {
+		require.Equal(t, out, withoutPaths(in))
+	}
+}
+
+// TestTheReadmeListsEveryKind holds the table of README.md current.
+func TestTheReadmeListsEveryKind(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	_, section, ok := strings.Cut(string(readme), "\n## Errors\n")
+	require.True(t, ok)
+	section, _, _ = strings.Cut(section, "\n## ")
+	rows := map[string]bool{}
+	for line := range strings.Lines(section) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 4 {
+			continue
+		}
+		k := kindNamed(strings.Trim(cells[1], " `"))
+		if k == 0 {
+			continue
+		}
+		rows[reasonOf(k)] = true
+		require.Equal(t, CodeOf(k).String(), strings.TrimSpace(cells[2]), line)
+	}
+	require.Len(t, rows, len(stoav1.ErrorKind_name)-1)
+}

@@ -1,0 +1,169 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/mem"
+	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/wire"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+// fuzzStream is the server's end of a stream whose requests are fixed.
+type fuzzStream struct {
+	ctx   context.Context
+	rest  []byte // messages, each after its length
+	many  bool   // the client may send any number of them
+	codec *wire.Codec
+}
+
+func (s *fuzzStream) SetHeader(metadata.MD) error  { return nil }
+func (s *fuzzStream) SendHeader(metadata.MD) error { return nil }
+func (s *fuzzStream) SetTrailer(metadata.MD)       {}
+func (s *fuzzStream) Context() context.Context     { return s.ctx }
+
+func (s *fuzzStream) SendMsg(m any) error {
+	out, err := s.codec.Marshal(m)
+	out.Free()
+	return err
+}
+
+func (s *fuzzStream) RecvMsg(m any) error {
+	b, n := protowire.ConsumeBytes(s.rest)
+	if n < 0 && s.many {
+		return io.EOF
+	}
+	if n < 0 { // as gRPC does
+		return status.Error(codes.Internal, "a request is missing")
+	}
+	s.rest = s.rest[n:]
+	if err := proto.Unmarshal(b, m.(proto.Message)); err != nil {
+		return status.Error(codes.Internal, err.Error()) // as gRPC does
+	}
+	return nil
+}
+
+// FuzzRequests sends any bytes to any method. It may fail only with an error
+// that a peer may see, and the daemon goes on.
+func FuzzRequests(f *testing.F) {
+	services := []struct {
+		desc *grpc.ServiceDesc
+		of   func(*Server) any
+	}{
+		{&stoav1.Store_ServiceDesc, func(s *Server) any { return &storeService{s: s} }},
+		{&stoav1.Blob_ServiceDesc, func(s *Server) any { return &blobService{s: s} }},
+		{&stoav1.Admin_ServiceDesc, func(s *Server) any { return &adminService{s: s} }},
+	}
+	seedRequests(f)
+	f.Fuzz(func(t *testing.T, service, method byte, data []byte) {
+		eng := mem.New()
+		defer eng.Close()
+		var b engine.Batch
+		b.Put(column.Generic, row("a"), []byte("1"))
+		require.NoError(t, eng.Apply(&b))
+		var log bytes.Buffer
+		s, err := New(eng, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		require.NoError(t, err)
+		defer s.grpc.Stop()
+		ctx, cancel := context.WithCancel(peer.NewContext(t.Context(), &peer.Peer{AuthInfo: Peer{UID: s.o.SecretUIDs[0]}}))
+		defer cancel()
+
+		to := services[int(service)%len(services)]
+		which := int(method) % (len(to.desc.Methods) + len(to.desc.Streams))
+		if which < len(to.desc.Methods) {
+			m := to.desc.Methods[which]
+			_, err = m.Handler(to.of(s), ctx, func(v any) error { return proto.Unmarshal(data, v.(proto.Message)) }, s.unary)
+		} else {
+			m := to.desc.Streams[which-len(to.desc.Methods)]
+			stream := &fuzzStream{ctx: ctx, rest: data, many: m.ClientStreams, codec: wire.NewCodec()}
+			err = s.stream(to.of(s), stream, &grpc.StreamServerInfo{FullMethod: m.StreamName}, m.Handler)
+		}
+		require.NotErrorIs(t, err, rpc.ErrInternal, "%s", log.String())
+		s.streams.Wait()
+		require.Zero(t, s.inFlight.used.Load())
+		require.Zero(t, s.scans.used.Load())
+		require.Zero(t, s.sessions.used.Load())
+		require.Zero(t, s.snapshots.count())
+		_, err = eng.Get(nil, column.Generic, row("none"))
+		require.ErrorIs(t, err, engine.ErrNotFound)
+	})
+}
+
+// seedRequests adds one good request to each method that takes more than an
+// empty one.
+func seedRequests(f *testing.F) {
+	var b engine.Batch
+	b.Put(column.Generic, row("b"), []byte("2"))
+	b.DeleteRange(column.Generic, row("c"), row("d"))
+	b.ExpectAbsent(column.Generic, row("b"))
+	scan := &stoav1.ScanRequest{Column: 10, Prefix: row(""), Reverse: true, Limit: 3}
+	unary := [][]proto.Message{
+		{
+			&stoav1.GetRequest{Column: 10, Key: row("a")},
+			&stoav1.MultiGetRequest{Lookups: rpc.AppendLookups(nil, []engine.Lookup{{Column: 10, Key: row("a")}, {Column: 11, Key: []byte{0x20}}})},
+			&stoav1.ApplyRequest{Ops: b.Bytes(), Expectations: b.Expectations(), Durability: 2},
+			&stoav1.ApproximateSizeRequest{Column: 10, Prefix: row("")},
+		},
+		{
+			&stoav1.BlobStatRequest{BlobId: make([]byte, 32)},
+			&stoav1.BlobDeleteRequest{BlobId: make([]byte, 32), Force: true},
+			&stoav1.BlobListRequest{After: make([]byte, 32), Limit: 5},
+		},
+		{
+			&stoav1.StatusRequest{}, &stoav1.StatsRequest{}, &stoav1.CheckpointRequest{Dir: "relative"},
+			&stoav1.CompactRequest{Column: 10, Start: row("a")}, &stoav1.FlushRequest{}, &stoav1.ReopenRequest{},
+		},
+	}
+	streams := [][][]proto.Message{
+		{
+			{scan},
+			{
+				&stoav1.SessionRequest{Id: 1, Request: &stoav1.SessionRequest_Snapshot{}},
+				&stoav1.SessionRequest{Id: 2, Request: &stoav1.SessionRequest_Get{Get: &stoav1.GetRequest{Column: 10, Key: row("a")}}},
+				&stoav1.SessionRequest{Id: 3, Request: &stoav1.SessionRequest_Scan{Scan: scan}},
+				&stoav1.SessionRequest{Id: 4, Request: &stoav1.SessionRequest_Next{Next: &stoav1.SessionNextRequest{Scan: 3}}},
+				&stoav1.SessionRequest{Id: 5, Request: &stoav1.SessionRequest_Close{Close: &stoav1.SessionCloseRequest{Scan: 3}}},
+			},
+		},
+		{
+			{
+				&stoav1.BlobPutRequest{Part: &stoav1.BlobPutRequest_Header{Header: &stoav1.BlobPutHeader{}}},
+				&stoav1.BlobPutRequest{Part: &stoav1.BlobPutRequest_Data{Data: []byte("content")}},
+			},
+			{&stoav1.BlobGetRequest{BlobId: make([]byte, 32), Offset: 1}},
+		},
+	}
+	for service, list := range unary {
+		for method, m := range list {
+			b, err := proto.Marshal(m)
+			require.NoError(f, err)
+			f.Add(byte(service), byte(method), b)
+		}
+	}
+	for service, list := range streams {
+		for method, messages := range list {
+			var all []byte
+			for _, m := range messages {
+				b, err := proto.Marshal(m)
+				require.NoError(f, err)
+				all = protowire.AppendBytes(all, b)
+			}
+			f.Add(byte(service), byte(len(unary[service])+method), all)
+		}
+	}
+}
