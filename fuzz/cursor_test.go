@@ -17,7 +17,7 @@ type space struct {
 var spaces = [...]space{
 	{column.State, "state state state state state st"},
 	{column.PrivateState, "private private private private "},
-	{column.Generic, "stoa.fuzz\x00\x00\x00\x00\x00\x00\x00"},
+	{column.Generic, "stoa.test\x00\x00\x00\x00\x00\x00\x00"},
 }
 
 // cursor makes operations of the bytes of an input. Past their end it reads

@@ -28,6 +28,7 @@ type subject struct {
 func subjects() []subject {
 	return append([]subject{
 		{name: "mem", open: func(testing.TB, string) enginetest.DB { return mem.New() }},
+		{name: "daemon", open: openDaemon},
 	}, onDisk()...)
 }
 

@@ -1,0 +1,46 @@
+package fuzz
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/engine/enginetest"
+	"github.com/stoadb/stoa/engine/mem"
+	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/server"
+)
+
+// daemon is a client of a daemon in this process. Closing it ends the daemon.
+type daemon struct {
+	*rpc.Client
+	stop func() error
+}
+
+// openDaemon serves a store in memory over a socket. It does not use dir, whose
+// name may be too long for one.
+func openDaemon(t testing.TB, _ string) enginetest.DB {
+	dir, err := os.MkdirTemp("", "st")
+	require.NoError(t, err)
+	path := filepath.Join(dir, "s")
+	eng := mem.New()
+	s, err := server.New(eng, server.Options{})
+	require.NoError(t, err)
+	ln, err := server.Listen(path, server.SocketOptions{})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx, ln) }()
+	client, err := rpc.Dial(path, rpc.ClientOptions{})
+	require.NoError(t, err)
+	return &daemon{client, func() error {
+		cancel()
+		return errors.Join(<-served, eng.Close(), os.RemoveAll(dir))
+	}}
+}
+
+func (d *daemon) Close() error { return errors.Join(d.Client.Close(), d.stop()) }
