@@ -32,7 +32,8 @@ func (a *adminService) Status(context.Context, *stoav1.StatusRequest) (*stoav1.S
 	if i.Disk != nil {
 		free, reserve, err := i.Disk()
 		if err != nil {
-			return nil, err
+			a.s.log.Warn("the free space of the disk is not known", "error", err)
+			return res, nil
 		}
 		res.Disk = &stoav1.Disk{Free: free, Reserve: reserve}
 	}

@@ -48,8 +48,9 @@ type Options struct {
 	MaxSessions int
 	// MaxSessionScans is how many scans one session may have open; 0: 64.
 	MaxSessionScans int
-	// SessionIdle is how long a session may go without a request, and its
-	// snapshot without a read; it is ended then. 0: 10 minutes.
+	// SessionIdle is how long a session may go without a request and its
+	// snapshot without a read, and how long a scan may wait for a client that
+	// does not take the next page; they are ended then. 0: 10 minutes.
 	SessionIdle time.Duration
 	// CallTimeout is the deadline of single reads and writes, and of those of the
 	// Blob service that are not streams, whose client sets none; 0: 60 s.

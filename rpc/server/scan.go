@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"context"
 	"encoding/hex"
 	"math"
 
@@ -37,7 +36,8 @@ func (t *storeService) Scan(r *stoav1.ScanRequest, stream grpc.ServerStreamingSe
 	if v.held != nil {
 		ended = v.held.ended
 	}
-	return t.s.apart(ctx, ended, func() error {
+	act := new(activity)
+	return t.s.apart(ctx, act, ended, func() error {
 		defer v.release()
 		defer sc.close()
 		for {
@@ -51,6 +51,7 @@ func (t *storeService) Scan(r *stoav1.ScanRequest, stream grpc.ServerStreamingSe
 			if err := stream.SendMsg(&page); err != nil {
 				return err
 			}
+			act.touch(t.s.o.Now())
 			if v.held != nil {
 				t.s.snapshots.touch(v.held)
 			}
@@ -122,19 +123,4 @@ func (v *view) mayScan(col column.Column, rg engine.Range) error {
 			rpc.FieldStart, hex.EncodeToString(secret.Start), rpc.FieldEnd, hex.EncodeToString(secret.End))
 	}
 	return nil
-}
-
-// apart runs work, the sends and receives of a stream, on a goroutine of its
-// own, so that the handler can return, which ends the stream, while work waits
-// for a peer that does not read. It returns when work does, or when the server
-// stops or ended is closed.
-func (s *Server) apart(ctx context.Context, ended <-chan struct{}, work func() error) error {
-	select {
-	case err := <-s.detached(ctx, work):
-		return err
-	case <-s.stopping:
-		return errStopping()
-	case <-ended:
-		return rpc.NewError(stoav1.ErrorKind_ERROR_KIND_CLOSED, "rpc: the snapshot that was read is closed")
-	}
 }

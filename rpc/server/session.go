@@ -4,8 +4,6 @@ import (
 	"errors"
 	"io"
 	"strconv"
-	"sync/atomic"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
@@ -25,14 +23,11 @@ type session struct {
 	answer stoav1.SessionResponse
 	page   []byte // memory of the answer's page
 
-	shared *sessionShared
+	activity *activity
 }
 
-// sessionShared is what the watch over a session's idleness sees.
-type sessionShared struct {
-	used     atomic.Int64 // the last request, unix nanoseconds
-	snapshot atomic.Pointer[heldSnapshot]
-}
+// keepPage is the capacity of the largest page whose memory a session keeps.
+const keepPage = 1 << 20
 
 // sessionScan is a scan with the state that it reads.
 type sessionScan struct {
@@ -49,54 +44,13 @@ func (t *storeService) Session(stream grpc.BidiStreamingServer[stoav1.SessionReq
 	if err := t.s.sessions.take(1); err != nil {
 		return err
 	}
-	n := &session{s: t.s, stream: stream, peer: who, scans: make(map[uint64]*sessionScan), shared: new(sessionShared)}
-	n.touch()
-	idle := make(chan struct{})
-	stop := t.s.watchIdle(n.shared, idle)
-	defer stop()
-	err := t.s.apart(stream.Context(), idle, func() error {
+	n := &session{s: t.s, stream: stream, peer: who, scans: make(map[uint64]*sessionScan), activity: new(activity)}
+	return t.s.apart(stream.Context(), n.activity, nil, func() error {
 		defer t.s.sessions.give(1)
 		defer n.close()
 		return n.serve()
 	})
-	select {
-	case <-idle:
-		return rpc.NewError(stoav1.ErrorKind_ERROR_KIND_CLOSED,
-			"rpc: the session was idle for "+t.s.o.SessionIdle.String()+", and is closed")
-	default:
-		return err
-	}
 }
-
-// watchIdle closes idle once the session has been idle for too long.
-func (s *Server) watchIdle(n *sessionShared, idle chan<- struct{}) (stop func()) {
-	var timer *time.Timer
-	stopped := make(chan struct{})
-	timer = time.NewTimer(s.o.SessionIdle)
-	go func() {
-		defer timer.Stop()
-		for {
-			select {
-			case <-stopped:
-				return
-			case <-timer.C:
-			}
-			last := n.used.Load()
-			if h := n.snapshot.Load(); h != nil {
-				last = max(last, h.used.Load())
-			}
-			left := s.o.SessionIdle - s.o.Now().Sub(time.Unix(0, last))
-			if left <= 0 {
-				close(idle)
-				return
-			}
-			timer.Reset(left)
-		}
-	}()
-	return func() { close(stopped) }
-}
-
-func (n *session) touch() { n.shared.used.Store(n.s.o.Now().UnixNano()) }
 
 // serve answers request after request, until the client ends the stream.
 func (n *session) serve() error {
@@ -108,7 +62,7 @@ func (n *session) serve() error {
 		if err != nil {
 			return err
 		}
-		n.touch()
+		n.activity.touch(n.s.o.Now())
 		size := int64(proto.Size(r))
 		if err = n.s.inFlight.take(size); err == nil {
 			err = n.do(r)
@@ -120,6 +74,10 @@ func (n *session) serve() error {
 		n.answer.Id = r.GetId()
 		if err := n.stream.Send(&n.answer); err != nil {
 			return err
+		}
+		n.answer.Response = nil
+		if cap(n.page) > keepPage {
+			n.page = nil
 		}
 	}
 }
@@ -191,7 +149,7 @@ func (n *session) takeSnapshot() error {
 		return err
 	}
 	n.held = h
-	n.shared.snapshot.Store(h)
+	n.activity.snapshot.Store(h)
 	n.answer.Response = &stoav1.SessionResponse_Snapshot{Snapshot: &stoav1.SessionSnapshotResponse{Snapshot: h.id}}
 	return nil
 }

@@ -168,6 +168,22 @@ func TestIdleSessionsEnd(t *testing.T) {
 	require.NoError(t, snap.Close())
 }
 
+func TestScansThatNobodyReadsEnd(t *testing.T) {
+	stub := newStub()
+	d := start(t, stub, Options{SessionIdle: 50 * time.Millisecond})
+	c := d.dial(t)
+	for i := range 3000 {
+		put(t, c, fmt.Sprintf("%04d", i), string(make([]byte, 8000)))
+	}
+	it, err := c.Iterate(column.Generic, engine.Range{})
+	require.NoError(t, err)
+	defer it.Close()
+	require.Eventually(t, func() bool { return stub.iterators.Load() == 0 && d.scans.used.Load() == 0 }, 10*time.Second, 10*time.Millisecond)
+	for it.Next() {
+	}
+	require.ErrorIs(t, it.Err(), engine.ErrClosed)
+}
+
 func TestSessionsRunSideBySide(t *testing.T) {
 	d := start(t, nil, Options{})
 	c := d.dial(t)

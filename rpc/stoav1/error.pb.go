@@ -58,15 +58,17 @@ const (
 	ErrorKind_ERROR_KIND_NO_SPACE ErrorKind = 8
 	// Stored bytes are damaged. Fields: reason; where known column, key, blob_id.
 	ErrorKind_ERROR_KIND_CORRUPT ErrorKind = 9
-	// The store, a snapshot or a scan was closed meanwhile. Fields: none.
+	// The store, or the snapshot that was read, is closed, or the stream was idle
+	// for too long. Fields: none.
 	ErrorKind_ERROR_KIND_CLOSED ErrorKind = 10
 	// The engine has no such operation. Fields: reason.
 	ErrorKind_ERROR_KIND_UNSUPPORTED ErrorKind = 11
 	// The row is secret, and this peer may not read secrets. Fields: column;
 	// key, or start and end of the secret range that a scan meets.
 	ErrorKind_ERROR_KIND_SECRET ErrorKind = 12
-	// Too much at once; try again later. Fields: what (requests, sessions,
-	// snapshots, scans), limit.
+	// Too much at once; try again later. Fields: what (requests, sessions, scans,
+	// scans of one session, transfers of blobs), limit. If it is requests, the
+	// limit is in bytes and the request was not looked at.
 	ErrorKind_ERROR_KIND_BUSY ErrorKind = 13
 	// No such snapshot, or not this peer's: its session has ended.
 	// Fields: snapshot.
