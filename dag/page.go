@@ -48,12 +48,15 @@ func bucketSize(depth int) int {
 	}
 }
 
-// hasRow reports whether the page of count leaves at depth has a row. The inner
-// pages of the first two levels change with nearly every delta, and are made
-// again from the rows below.
+// hasRow reports whether the page of count leaves at depth has a row. Buckets
+// have. Of the inner pages those of the first two levels and of the fourth have
+// none and are made again from the rows below: they would be written with nearly
+// every delta, and there are few enough of them to keep in memory.
 func hasRow(depth int, count uint8) bool {
-	return count > 0 && (depth >= 2 || int(count) <= bucketSize(depth))
+	return count > 0 && (int(count) <= bucketSize(depth) || hasInnerRow(depth))
 }
+
+func hasInnerRow(depth int) bool { return depth == 2 || depth >= 4 }
 
 // addCount returns the sum of two counts.
 func addCount(a, b uint8) uint8 { return uint8(min(int(a)+int(b), manyLeaves)) }
@@ -171,7 +174,7 @@ func parseBucket(p *Prefix, b []byte) (*page, string) {
 }
 
 func parseInner(p *Prefix, b []byte) (*page, string) {
-	if len(b) < 2 || p.n < 2 {
+	if len(b) < 2 || !hasInnerRow(p.Len()) {
 		return nil, "an inner page that is cut short, or has no row here"
 	}
 	set := binary.LittleEndian.Uint16(b)

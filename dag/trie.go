@@ -3,6 +3,7 @@ package dag
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
@@ -25,9 +26,8 @@ type Trie struct {
 	parent  *Trie // what this is an overlay of; nil: of the store
 
 	root    codec.Hash
-	top     kid            // of the root page; count is 0 until it is looked at
-	changed map[Prefix]int // places in changes
-	changes []pageChange   // since the store, or the parent
+	top     kid          // of the root page; count is 0 until it is looked at
+	changed *pageChanges // since the store, or the parent; nil: none
 
 	key, row []byte // buffers
 	reads    TrieReads
@@ -116,12 +116,60 @@ func (t *Trie) Merge() {
 	if p == nil {
 		panic("dag: Merge of a trie that is no overlay")
 	}
-	for _, c := range t.changes {
+	for _, c := range t.pageChanges() {
 		p.set(c)
 	}
 	p.root, p.top = t.root, t.top
 	p.reads.Rows += t.reads.Rows
 	p.reads.Cached += t.reads.Cached
+	t.release()
+}
+
+// pageChanges is the memory that the changes of a trie take.
+type pageChanges struct {
+	at   map[Prefix]int // places in list
+	list []pageChange
+}
+
+// overlays lends memory to overlays, most of which are merged soon.
+var overlays = sync.Pool{New: func() any {
+	return &pageChanges{at: make(map[Prefix]int, 32), list: make([]pageChange, 0, 48)}
+}}
+
+// release gives back the memory of a merged overlay, unless it has grown much.
+func (t *Trie) release() {
+	c := t.changed
+	if t.changed = nil; c != nil && cap(c.list) <= 1024 {
+		c.reset()
+		overlays.Put(c)
+	}
+}
+
+func (c *pageChanges) reset() {
+	clear(c.at)
+	clear(c.list)
+	c.list = c.list[:0]
+}
+
+// set notes a change. What was there before the first at that place counts.
+func (t *Trie) set(c pageChange) {
+	if t.changed == nil {
+		t.changed = overlays.Get().(*pageChanges)
+	}
+	if i, ok := t.changed.at[c.at]; ok {
+		t.changed.list[i].page = c.page
+		return
+	}
+	t.changed.at[c.at] = len(t.changed.list)
+	t.changed.list = append(t.changed.list, c)
+}
+
+// pageChanges returns the changes in order.
+func (t *Trie) pageChanges() []pageChange {
+	if t.changed == nil {
+		return nil
+	}
+	return t.changed.list
 }
 
 // Write puts the rows that the updates of t changed into b, in the order of the
@@ -130,8 +178,9 @@ func (t *Trie) Merge() {
 // those of the trie that it was made from, which has to be written first, in
 // the same batch or before.
 func (t *Trie) Write(b *engine.Batch) {
-	for i := range t.changes {
-		c := &t.changes[i]
+	changes := t.pageChanges()
+	for i := range changes {
+		c := &changes[i]
 		switch {
 		case c.page != nil && hasRow(c.at.Len(), c.page.count):
 			t.row = c.page.appendRow(t.row[:0])
@@ -148,8 +197,9 @@ func (t *Trie) Written() {
 	if t.parent != nil {
 		panic("dag: Written of an overlay")
 	}
-	for i := range t.changes {
-		c := &t.changes[i]
+	changes := t.pageChanges()
+	for i := range changes {
+		c := &changes[i]
 		depth := uint8(c.at.Len())
 		if !c.was.IsZero() {
 			t.cache.drop(c.was, depth)
@@ -158,9 +208,7 @@ func (t *Trie) Written() {
 			t.cache.put(c.page, depth)
 		}
 	}
-	clear(t.changed)
-	clear(t.changes)
-	t.changes = t.changes[:0]
+	t.release()
 }
 
 // rowKey returns the key of the row at p, valid until the next call:
@@ -199,7 +247,7 @@ func (t *Trie) load(p *Prefix, k kid) (*page, error) {
 	if pg := t.held(p, k.hash); pg != nil {
 		return pg, nil
 	}
-	pg, err := t.read(p)
+	pg, err := t.read(p, k)
 	switch {
 	case err != nil:
 		return nil, err
@@ -213,8 +261,11 @@ func (t *Trie) load(p *Prefix, k kid) (*page, error) {
 // held returns the page at p if it is in memory, else nil.
 func (t *Trie) held(p *Prefix, hash codec.Hash) *page {
 	for x := t; x != nil; x = x.parent {
-		if i, ok := x.changed[*p]; ok {
-			return x.changes[i].page
+		if x.changed == nil {
+			continue
+		}
+		if i, ok := x.changed.at[*p]; ok {
+			return x.changed.list[i].page
 		}
 	}
 	pg := t.cache.get(hash, p.n)
@@ -227,7 +278,7 @@ func (t *Trie) held(p *Prefix, hash codec.Hash) *page {
 // readRoot returns the page at the root by what is in the store.
 func (t *Trie) readRoot() (*page, error) {
 	var at Prefix
-	pg, err := t.readRow(&at)
+	pg, err := t.readRow(&at, true)
 	if errors.Is(err, engine.ErrNotFound) {
 		pg, err = t.assemble(&at)
 	}
@@ -237,15 +288,16 @@ func (t *Trie) readRoot() (*page, error) {
 	return pg, err
 }
 
-// read returns the page at p by what is in the store.
-func (t *Trie) read(p *Prefix) (*page, error) {
+// read returns the page at p, where the level above has k, by what is in the
+// store.
+func (t *Trie) read(p *Prefix, k kid) (*page, error) {
 	if p.n == 0 {
 		return t.readRoot()
 	}
-	if p.n == 1 {
+	if !hasRow(p.Len(), k.count) {
 		return t.assemble(p)
 	}
-	pg, err := t.readRow(p)
+	pg, err := t.readRow(p, true)
 	if errors.Is(err, engine.ErrNotFound) {
 		err = t.damaged(p, "the row is missing")
 	}
@@ -253,7 +305,8 @@ func (t *Trie) read(p *Prefix) (*page, error) {
 }
 
 // assemble returns the inner page at p, which has no row, from the rows below;
-// a page without leaves if there are none.
+// a page without leaves if there are none. Where there may be many such rows it
+// keeps none of them, so that one page does not push 16 out of the cache.
 func (t *Trie) assemble(p *Prefix) (*page, error) {
 	pg := newInner(nil)
 	for i := range pg.kids {
@@ -262,7 +315,7 @@ func (t *Trie) assemble(p *Prefix) (*page, error) {
 		var err error
 		if at.n < 2 {
 			below, err = t.assemble(&at)
-		} else if below, err = t.readRow(&at); errors.Is(err, engine.ErrNotFound) {
+		} else if below, err = t.readRow(&at, at.n == 2); errors.Is(err, engine.ErrNotFound) {
 			continue
 		}
 		if err != nil {
@@ -278,7 +331,7 @@ func (t *Trie) assemble(p *Prefix) (*page, error) {
 
 // readRow returns the page whose row is at p. It returns engine.ErrNotFound if
 // there is none.
-func (t *Trie) readRow(p *Prefix) (*page, error) {
+func (t *Trie) readRow(p *Prefix, keep bool) (*page, error) {
 	var err error
 	t.reads.Rows++
 	if t.row, err = t.store.Get(t.row[:0], column.Generic, t.rowKey(p)); err != nil {
@@ -288,7 +341,9 @@ func (t *Trie) readRow(p *Prefix) (*page, error) {
 	if fault != "" {
 		return nil, t.damaged(p, fault)
 	}
-	t.cache.put(pg, p.n)
+	if keep {
+		t.cache.put(pg, p.n)
+	}
 	return pg, nil
 }
 

@@ -184,16 +184,3 @@ func (t *Trie) remove(p Prefix, k kid) {
 		t.set(pageChange{at: p, row: hasRow(p.Len(), k.count), was: k.hash})
 	}
 }
-
-// set notes a change. What was there before the first at that place counts.
-func (t *Trie) set(c pageChange) {
-	if i, ok := t.changed[c.at]; ok {
-		t.changes[i].page = c.page
-		return
-	}
-	if t.changed == nil {
-		t.changed = make(map[Prefix]int, 32)
-	}
-	t.changed[c.at] = len(t.changes)
-	t.changes = append(t.changes, c)
-}
