@@ -87,7 +87,7 @@ func TestDiffFindsExactlyTheKeysThatDiffer(t *testing.T) {
 		defer e.Close()
 		cache := NewTrieCache(0)
 		tries, models := [2]*Trie{}, [2]naive{{}, {}}
-		common := numberedChanges(0, rapid.SampledFrom([]int{0, 0, 30, 350}).Draw(t, "common"), "v")
+		common := drawStart(t)
 		near := drawChanges(t, 60)
 		for i := range tries {
 			tries[i] = OpenTrie(cache, e, codec.ContextID{byte(i)}, EmptyRoot())

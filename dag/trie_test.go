@@ -86,15 +86,35 @@ func check(t require.TestingT, e engine.Engine, trie *Trie, model naive) {
 
 // drawKey draws keys that often share long prefixes, and are often the same.
 func drawKey(t *rapid.T) codec.Hash {
-	key := numbered(rapid.IntRange(0, 400).Draw(t, "key"))
 	if n := rapid.SampledFrom([]int{0, 0, 0, 0, 0, 2, 4, 5, 31, 63}).Draw(t, "shared"); n > 0 {
-		key = codec.Hash(NewPrefix(numbered(0), n).bits)
-		tail := numbered(rapid.IntRange(0, 60).Draw(t, "tail"))
-		for i := n; i < MaxPrefix; i++ {
-			key[i/2] |= byte(nibble(&tail, i)) << (4 - 4*(i%2))
-		}
+		return crowded(n, rapid.IntRange(0, 60).Draw(t, "tail"))
+	}
+	return numbered(rapid.IntRange(0, 400).Draw(t, "key"))
+}
+
+// crowded returns one of the keys that share at least n nibbles.
+func crowded(n, tail int) codec.Hash {
+	key, rest := codec.Hash(NewPrefix(numbered(0), n).bits), numbered(tail)
+	for i := n; i < MaxPrefix; i++ {
+		key[i/2] |= byte(nibble(&rest, i)) << (4 - 4*(i%2))
 	}
 	return key
+}
+
+// drawStart draws nothing, keys spread over the trie, or a crowd somewhere in it,
+// so that there are buckets and inner pages on many levels.
+func drawStart(t *rapid.T) []Change {
+	var c []Change
+	if rapid.Bool().Draw(t, "spread") {
+		c = numberedChanges(0, rapid.SampledFrom([]int{20, 64, 65, 350}).Draw(t, "n"), "0")
+	}
+	if n := rapid.IntRange(0, 8).Draw(t, "crowd"); n > 0 {
+		for i := range rapid.SampledFrom([]int{24, 25, 61}).Draw(t, "of") {
+			c = append(c, set(crowded(n, i), "0"))
+		}
+	}
+	SortChanges(c)
+	return slices.CompactFunc(c, func(a, b Change) bool { return a.Key == b.Key })
 }
 
 func drawChanges(t *rapid.T, most int) []Change {
@@ -143,11 +163,9 @@ func TestRootAndRowsAreAFunctionOfTheSet(t *testing.T) {
 		size := rapid.SampledFrom([]int{-1, 20_000, 0}).Draw(t, "cache")
 		cache := NewTrieCache(size)
 		trie, model := OpenTrie(cache, e, context1, EmptyRoot()), naive{}
-		if rapid.Bool().Draw(t, "large") {
-			c := numberedChanges(0, 350, "0")
-			update(t, trie, c...)
-			model.apply(c)
-		}
+		start := drawStart(t)
+		update(t, trie, start...)
+		model.apply(start)
 		t.Repeat(map[string]func(*rapid.T){
 			"update": func(t *rapid.T) {
 				c := drawChanges(t, 40)
@@ -203,7 +221,7 @@ func TestOverlayRootIsThatOfReallyApplying(t *testing.T) {
 		defer e.Close()
 		cache := NewTrieCache(0)
 		trie := OpenTrie(cache, e, context1, EmptyRoot())
-		base := drawChanges(t, 200)
+		base := drawStart(t)
 		require.NoError(t, trie.Update(base))
 		commit(t, e, trie)
 		before := rows(t, e)
@@ -266,7 +284,7 @@ func TestUpdateDemandsSortedDistinctKeys(t *testing.T) {
 
 // Each single bit of each row, each missing and each added row is found.
 func TestDamageIsFound(t *testing.T) {
-	for _, n := range []int{1, 40, 700} {
+	for _, n := range []int{1, 40, 700, 9000} {
 		e := mem.New()
 		trie := OpenTrie(NewTrieCache(0), e, context1, EmptyRoot())
 		update(t, trie, numberedChanges(0, n, "v")...)
@@ -290,7 +308,7 @@ func TestDamageIsFound(t *testing.T) {
 			require.NoError(t, e.Apply(&b))
 		}
 		for key, row := range all {
-			if n == 1 || r.IntN(60) == 0 {
+			if n == 1 || r.IntN(n/10) == 0 {
 				flipped := []byte(row)
 				i := r.IntN(8 * len(row))
 				flipped[i/8] ^= 1 << (i % 8)
