@@ -8,10 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var (
-	ones = strings.Repeat("11", 32)
-	twos = strings.Repeat("22", 32)
-)
+var ones = strings.Repeat("11", 32)
 
 func typeOf(t *testing.T, name string) Type {
 	typ, ok := TypeByName(name)

@@ -21,9 +21,9 @@ type Spec struct {
 type Compression uint8
 
 const (
-	LZ4         Compression = iota // LZ4 on every level
-	LZ4ThenZSTD                    // LZ4, and ZSTD on the bottommost level
-	NoCompression
+	LZ4           Compression = iota // LZ4 on every level
+	LZ4ThenZSTD                      // LZ4, and ZSTD on the bottommost level
+	NoCompression                    // stored as it is
 )
 
 const (

@@ -25,6 +25,7 @@ const (
 // Valid reports whether d is one of the durabilities.
 func (d Durability) Valid() bool { return d <= WAL }
 
+// String is the durability as messages and flags spell it.
 func (d Durability) String() string {
 	switch d {
 	case Synced:
@@ -57,6 +58,7 @@ type Batch struct {
 
 	ops     []byte // header and changes; empty while there are none
 	expects []byte
+	lent    bool  // ops and expects belong to the caller of ParseBatch
 	err     error // the first change that could not be encoded
 }
 
@@ -115,6 +117,9 @@ func (b *Batch) Guarded() bool { return len(b.expects) > 0 }
 
 // Reset empties b, makes it durable, and keeps its memory.
 func (b *Batch) Reset() {
+	if b.lent {
+		*b = Batch{}
+	}
 	b.Durability, b.ops, b.expects, b.err = Synced, b.ops[:0], b.expects[:0], nil
 }
 
@@ -134,7 +139,7 @@ func (b *Batch) Expectations() []byte { return b.expects }
 // ErrTooLarge if something is over its limit, before it takes any memory.
 // Empty ops are a batch without changes.
 func ParseBatch(ops, expects []byte, d Durability) (*Batch, error) {
-	b := &Batch{Durability: d, ops: ops[:len(ops):len(ops)], expects: expects[:len(expects):len(expects)]}
+	b := &Batch{Durability: d, ops: ops[:len(ops):len(ops)], expects: expects[:len(expects):len(expects)], lent: true}
 	if err := b.Check(); err != nil {
 		return nil, err
 	}
@@ -195,6 +200,9 @@ func (b *Batch) start() {
 
 func (b *Batch) change(tag byte, col column.Column, key []byte) {
 	b.start()
+	if b.lent { // the header is about to change
+		b.ops, b.expects, b.lent = bytes.Clone(b.ops), bytes.Clone(b.expects), false
+	}
 	binary.LittleEndian.PutUint32(b.ops[8:], binary.LittleEndian.Uint32(b.ops[8:])+1)
 	b.ops = append(b.ops, tag, byte(col))
 	b.ops = appendPart(b.ops, key)

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/stoadb/stoa/column"
@@ -16,11 +17,15 @@ type Sink interface {
 	Write(ops []byte, sync bool) error
 }
 
-// A group is bounded, so that no writer waits for an endless one.
+// A group is bounded, so that no writer waits for an endless one, and so are the
+// bytes after which no further batch joins a write.
 const (
 	maxGroupBytes = 4 << 20
 	maxGroupSize  = 1024
 )
+
+// errBroken is what a request gets whose group nobody brought to its end.
+var errBroken = errors.New("engine: the goroutine that wrote this batch and others with it panicked or ended (runtime.Goexit); it may or may not have been written")
 
 // Committer puts the batches of many goroutines one after the other, writes
 // those that wait at the same time as one group with one sync, and answers
@@ -37,8 +42,9 @@ type Committer struct {
 
 	// Owned by whoever leads.
 	group []*request
+	done  int // how many of the group are settled
 	view  overlay
-	ops   []byte // the changes of the group
+	ops   []byte // the changes of one write
 }
 
 // request is one batch on its way through the committer.
@@ -67,7 +73,9 @@ func (c *Committer) Apply(b *Batch) error {
 		return err
 	}
 	if b.Len() == 0 && !b.Guarded() {
-		return nil
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.closed
 	}
 	r := requests.Get().(*request)
 	r.batch = b
@@ -118,28 +126,43 @@ func (c *Committer) commit(r *request) error {
 	c.leading = true
 	c.take(r)
 	c.mu.Unlock()
+	c.lead()
+	return r.result()
+}
 
+// lead commits the group and lets the next one lead, whatever becomes of this
+// goroutine.
+func (c *Committer) lead() {
+	defer c.pass()
 	c.run()
+}
+
+// pass answers the group and wakes whoever has waited longest.
+func (c *Committer) pass() {
+	for _, r := range c.group[c.done:] {
+		r.fail(errBroken)
+	}
 	for _, other := range c.group[1:] {
 		other.woken <- false
 	}
 	clear(c.group)
+	c.view.reset()
 
 	c.mu.Lock()
-	if len(c.queue) > 0 {
-		next := c.queue[0]
-		c.queue = append(c.queue[:0], c.queue[1:]...)
-		next.woken <- true
-	} else {
+	defer c.mu.Unlock()
+	if len(c.queue) == 0 {
 		c.leading = false
 		c.idle.Broadcast()
+		return
 	}
-	c.mu.Unlock()
-	return r.result()
+	next := c.queue[0]
+	c.queue = slices.Delete(c.queue, 0, 1)
+	next.woken <- true
 }
 
 // take moves r and those who wait into the group.
 func (c *Committer) take(r *request) {
+	c.done = 0
 	c.group = append(c.group[:0], r)
 	size, n := r.size(), 0
 	for n < len(c.queue) && len(c.group) < maxGroupSize && size < maxGroupBytes {
@@ -147,72 +170,77 @@ func (c *Committer) take(r *request) {
 		c.group = append(c.group, c.queue[n])
 		n++
 	}
-	rest := copy(c.queue, c.queue[n:])
-	clear(c.queue[rest:])
-	c.queue = c.queue[:rest]
+	c.queue = slices.Delete(c.queue, 0, n)
 }
 
-// run commits the group: together, and if that fails one by one, so that only
-// the guilty fail.
+// run commits the group: together, and what fails together one by one, so that
+// only the guilty fail.
 func (c *Committer) run() {
-	err := c.write(c.group)
-	if err == nil {
-		return
-	}
-	if len(c.group) == 1 {
-		c.group[0].fail(err)
-		return
-	}
-	for i := range c.group {
-		if err := c.write(c.group[i : i+1]); err != nil {
-			c.group[i].fail(err)
+	for singly := 0; c.done < len(c.group); {
+		rest := c.group[c.done:]
+		if singly > 0 {
+			rest = rest[:1]
+			singly--
 		}
+		n, err := c.write(rest)
+		if err != nil && n > 1 {
+			singly = n
+			continue
+		}
+		if err != nil {
+			rest[0].fail(err)
+		}
+		c.done += n
 	}
 }
 
-// write prepares every request of a group and writes the changes of those that
-// may commit. Its error is that of the sink.
-func (c *Committer) write(group []*request) error {
+// write prepares requests of a group in order and writes the changes of those
+// that may commit. It returns how many it has taken, at least one, and the error
+// of the sink.
+func (c *Committer) write(group []*request) (n int, err error) {
 	if len(group) == 1 && group[0].plain() {
 		b := group[0].batch
-		return c.sink.Write(b.Bytes(), b.mustSync())
+		return 1, c.sink.Write(b.Bytes(), b.mustSync())
 	}
-	sync, made := false, 0
+	sync, made, last := false, 0, lastReader(group)
 	c.view.reset()
 	c.ops = append(c.ops[:0], make([]byte, BatchHeader)...)
-	for i, r := range group {
+	for _, r := range group {
+		if n > 0 && (len(c.ops) >= maxGroupBytes || c.view.full() && !r.plain()) {
+			break
+		}
+		n++
 		b := r.prepare(&c.view)
-		if r.err != nil || r.panics != nil {
+		if b == nil || b.Len() == 0 {
 			continue
 		}
 		sync = sync || b.mustSync()
 		made += b.Len()
-		if b.Len() > 0 {
-			c.ops = append(c.ops, b.ops[BatchHeader:]...)
-		}
-		if needsView(group[i+1:]) {
+		c.ops = append(c.ops, b.ops[BatchHeader:]...)
+		if n <= last {
 			c.view.apply(b)
 		}
 	}
 	if made == 0 {
-		return nil
+		return n, nil
 	}
 	binary.LittleEndian.PutUint32(c.ops[8:], uint32(made))
-	err := c.sink.Write(c.ops, sync)
+	err = c.sink.Write(c.ops, sync)
 	if cap(c.ops) > 2*maxGroupBytes {
 		c.ops = nil
 	}
-	return err
+	return n, err
 }
 
-// needsView reports whether any of a group reads what those before it change.
-func needsView(group []*request) bool {
-	for _, r := range group {
-		if !r.plain() {
-			return true
+// lastReader returns the index of the last of a group that reads what those
+// before it change, or -1.
+func lastReader(group []*request) int {
+	for i := len(group) - 1; i >= 0; i-- {
+		if !group[i].plain() {
+			return i
 		}
 	}
-	return false
+	return -1
 }
 
 // plain reports whether r reads nothing.
@@ -225,8 +253,8 @@ func (r *request) size() int {
 	return 0
 }
 
-// prepare returns the batch of r, or sets the error that keeps it from being
-// committed. It may be called again.
+// prepare returns the batch of r, or nil and sets the error that keeps it from
+// being committed. It may be called again.
 func (r *request) prepare(view *overlay) *Batch {
 	r.err, r.panics = nil, nil
 	b := r.batch
@@ -236,11 +264,13 @@ func (r *request) prepare(view *overlay) *Batch {
 		if r.call(view); r.err == nil && r.panics == nil {
 			r.err = b.Check()
 		}
-		if r.err != nil || r.panics != nil {
-			return nil
-		}
 	}
-	r.err = view.check(b)
+	if r.err == nil && r.panics == nil {
+		r.err = view.check(b)
+	}
+	if r.err != nil || r.panics != nil {
+		return nil
+	}
 	return b
 }
 
@@ -273,7 +303,7 @@ func (r *request) result() error {
 
 func (r *request) release() {
 	r.batch, r.update, r.err, r.panics = nil, nil, nil, nil
-	if cap(r.made.ops) > keepBytes {
+	if cap(r.made.ops)+cap(r.made.expects) > keepBytes {
 		r.made = Batch{}
 	}
 	requests.Put(r)
@@ -290,22 +320,4 @@ func (b *Batch) mustSync() bool {
 		}
 	}
 	return false
-}
-
-// check returns a *Conflict if an expectation of b does not hold in v.
-func (v *overlay) check(b *Batch) error {
-	for e, err := range b.Expected {
-		if err != nil {
-			return err
-		}
-		v.got, err = v.Get(v.got[:0], e.Column, e.Key)
-		absent := errors.Is(err, ErrNotFound)
-		if err != nil && !absent {
-			return err
-		}
-		if absent != e.Absent || string(v.got) != string(e.Want) {
-			return &Conflict{Column: e.Column, Key: append([]byte(nil), e.Key...), Absent: e.Absent}
-		}
-	}
-	return nil
 }

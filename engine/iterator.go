@@ -64,7 +64,10 @@ func (it *Iterator) fill() bool {
 	}
 	*it.page, it.rest, it.err = it.nextPage((*it.page)[:0], it.want, maxPageBytes)
 	it.want = min(4*it.want, maxPageEntries)
-	return it.err == nil && len(it.rest) > 0
+	if it.err != nil {
+		it.rest = nil
+	}
+	return len(it.rest) > 0
 }
 
 // ready reports whether there may be more, and sets the error of a closed
@@ -84,7 +87,7 @@ func (it *Iterator) nextPage(dst []byte, entries, bytes int) (grown, added []byt
 	grown, n, err := it.pager.Page(dst, entries, bytes)
 	it.entries = n
 	if it.left >= 0 {
-		it.left -= n
+		it.left = max(it.left-n, 0)
 	}
 	return grown, grown[before:], err
 }

@@ -41,11 +41,14 @@ func (b *Batch) Ops(yield func(Op, error) bool) { Changes(b.ops)(yield) }
 // Changes yields the changes whose bytes are ops (Batch.Bytes), as Ops does.
 func Changes(ops []byte) iter.Seq2[Op, error] {
 	return func(yield func(Op, error) bool) {
-		s := ops
-		if len(s) >= BatchHeader {
-			s = s[BatchHeader:]
+		if len(ops) == 0 {
+			return
 		}
-		for len(s) > 0 {
+		if len(ops) < BatchHeader {
+			yield(Op{}, fmt.Errorf("%w: %d bytes, shorter than the header", ErrBatch, len(ops)))
+			return
+		}
+		for s := ops[BatchHeader:]; len(s) > 0; {
 			op, rest, err := cutOp(s)
 			if !yield(op, err) || err != nil {
 				return
@@ -127,6 +130,10 @@ func (op Op) check() error {
 	}
 	if bytes.Compare(op.Key, op.Value) >= 0 {
 		return fmt.Errorf("%w: the end of a range of %s is not after its start", ErrBatch, op.Column)
+	}
+	// The first key after the longest one is one byte longer.
+	if len(op.Value) > MaxKey+1 {
+		return fmt.Errorf("%w: end of a range of %d bytes, at most %d", ErrTooLarge, len(op.Value), MaxKey+1)
 	}
 	return checkSizes(op.Key, nil)
 }

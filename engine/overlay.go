@@ -2,18 +2,29 @@ package engine
 
 import (
 	"bytes"
+	"errors"
+	"maps"
 
 	"github.com/stoadb/stoa/column"
 )
 
+// What an overlay may hold before it is full, so that neither its memory nor the
+// time that deleted ranges cost grows with the batches of a group.
+const (
+	maxOverlayChanges = 1 << 14
+	maxOverlayRanges  = 64
+	keepOverlayRows   = 1 << 10 // of one column, between groups
+)
+
 // overlay is the store as the requests of a group so far leave it: their
-// changes on top of what is written. It belongs to one goroutine.
+// changes on top of what is written. Any number of goroutines may read it at
+// once; only one changes it, while nobody reads.
 type overlay struct {
-	base   Getter
-	rows   map[string]row // column byte and key
-	ranges []Op           // deleted ranges, in force for keys without a row
-	key    []byte         // scratch: column byte and key
-	got    []byte         // scratch: the value of an expectation
+	base    Getter
+	changes int // applied
+	rows    [column.Count + 1]map[string]row
+	ranges  []Op   // deleted ranges, in force for keys without a row
+	got     []byte // scratch of check: the value of an expectation
 }
 
 type row struct {
@@ -23,55 +34,85 @@ type row struct {
 
 // Get returns what the group so far leaves under key.
 func (v *overlay) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
-	if len(v.rows) > 0 {
-		if r, ok := v.rows[string(v.at(col, key))]; ok {
-			if r.deleted {
-				return dst, ErrNotFound
-			}
-			return append(dst, r.value...), nil
+	if v.changes == 0 || !col.Valid() {
+		return v.base.Get(dst, col, key)
+	}
+	if r, ok := v.rows[col][string(key)]; ok {
+		if r.deleted {
+			return dst, ErrNotFound
 		}
+		return append(dst, r.value...), nil
 	}
 	for _, op := range v.ranges {
-		if op.covers(col, key) {
+		if op.Column == col && op.covers(key) {
 			return dst, ErrNotFound
 		}
 	}
 	return v.base.Get(dst, col, key)
 }
 
-// apply puts the changes of b, which is well formed, on top.
+// full reports whether changes may be missing, so that v is not to be read any
+// more before it is reset.
+func (v *overlay) full() bool {
+	return v.changes >= maxOverlayChanges || len(v.ranges) >= maxOverlayRanges
+}
+
+// apply puts the changes of b, which is well formed, on top, until v is full.
 func (v *overlay) apply(b *Batch) {
-	if v.rows == nil {
-		v.rows = make(map[string]row)
-	}
 	for op := range b.Ops {
-		switch op.Kind {
-		case KindPut:
-			v.rows[string(v.at(op.Column, op.Key))] = row{value: op.Value}
-		case KindDelete:
-			v.rows[string(v.at(op.Column, op.Key))] = row{deleted: true}
-		case KindDeleteRange:
+		if v.full() {
+			return
+		}
+		v.changes++
+		if op.Kind == KindDeleteRange {
 			v.ranges = append(v.ranges, op)
-			for at := range v.rows {
-				if op.covers(column.Column(at[0]), []byte(at[1:])) {
-					delete(v.rows, at)
-				}
-			}
+			maps.DeleteFunc(v.rows[op.Column], func(key string, _ row) bool { return op.covers([]byte(key)) })
+			continue
+		}
+		if v.rows[op.Column] == nil {
+			v.rows[op.Column] = make(map[string]row)
+		}
+		v.rows[op.Column][string(op.Key)] = row{op.Value, op.Kind == KindDelete}
+	}
+}
+
+// reset empties v and lets go of the batches that it refers to.
+func (v *overlay) reset() {
+	if cap(v.got) > keepBytes {
+		v.got = nil
+	}
+	if v.changes == 0 {
+		return
+	}
+	for col, rows := range v.rows {
+		if len(rows) > keepOverlayRows { // clearing costs what the map once grew to
+			v.rows[col] = nil
+		}
+		clear(rows)
+	}
+	clear(v.ranges)
+	v.changes, v.ranges = 0, v.ranges[:0]
+}
+
+// covers reports whether a range deletion takes key, in its column.
+func (op Op) covers(key []byte) bool {
+	return bytes.Compare(op.Key, key) <= 0 && bytes.Compare(key, op.Value) < 0
+}
+
+// check returns a *Conflict if an expectation of b does not hold in v.
+func (v *overlay) check(b *Batch) error {
+	for e, err := range b.Expected {
+		if err != nil {
+			return err
+		}
+		v.got, err = v.Get(v.got[:0], e.Column, e.Key)
+		absent := errors.Is(err, ErrNotFound)
+		if err != nil && !absent {
+			return err
+		}
+		if absent != e.Absent || string(v.got) != string(e.Want) {
+			return &Conflict{Column: e.Column, Key: bytes.Clone(e.Key), Absent: e.Absent}
 		}
 	}
-}
-
-func (v *overlay) reset() {
-	clear(v.rows)
-	v.ranges = v.ranges[:0]
-}
-
-func (v *overlay) at(col column.Column, key []byte) []byte {
-	v.key = append(append(v.key[:0], byte(col)), key...)
-	return v.key
-}
-
-// covers reports whether a range deletion takes key in col.
-func (op Op) covers(col column.Column, key []byte) bool {
-	return op.Column == col && bytes.Compare(op.Key, key) <= 0 && bytes.Compare(key, op.Value) < 0
+	return nil
 }

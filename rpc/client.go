@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -145,6 +146,8 @@ func (c *Client) Close() error {
 	return nil
 }
 
+func (c *Client) closed() bool { return c.conn.GetState() == connectivity.Shutdown }
+
 // call returns the context of one call.
 func (c *Client) call() (context.Context, context.CancelFunc) {
 	if c.timeout < 0 {
@@ -153,12 +156,35 @@ func (c *Client) call() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(c.ctx, c.timeout)
 }
 
+// invoke makes one call. While the daemon has too many requests under way, and
+// so did not look at this one, it asks again, until the call's time is over.
+func (c *Client) invoke(op string, call func(context.Context) error) error {
+	ctx, cancel := c.call()
+	defer cancel()
+	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
+		err := c.failed(op, call(ctx))
+		if err == nil || !overloaded(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(wait):
+		}
+	}
+}
+
+func overloaded(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Kind == stoav1.ErrorKind_ERROR_KIND_BUSY && e.Fields[FieldWhat] == WhatRequests
+}
+
 // failed returns what a stub of c returned as an error of this package.
 func (c *Client) failed(op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if c.conn.GetState() == connectivity.Shutdown {
+	if c.closed() {
 		return fmt.Errorf("rpc: %s: %w", op, engine.ErrClosed)
 	}
 	return FromStatus(err)

@@ -44,6 +44,10 @@ const (
 	FieldActual      = "actual"
 )
 
+// WhatRequests is the value of FieldWhat when too many bytes of requests are
+// under way: the request was not looked at.
+const WhatRequests = "requests"
+
 // Error is an error of a daemon. Its kind says what went wrong and which fields
 // it has. errors.Is and errors.As find the error of package engine, keys or
 // codec that it stands for, with its data. An Error is not changed once made.

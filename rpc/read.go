@@ -23,7 +23,7 @@ func (c *Client) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
 // being asked for. Its bounds are those of r; give a Limit where few entries are
 // wanted.
 func (c *Client) Iterate(col column.Column, r engine.Range) (*engine.Iterator, error) {
-	return c.iterate(c.ctx, col, r, 0)
+	return c.iterate(c.ctx, col, r, nil)
 }
 
 // ApproximateSize returns about how many bytes the keys of col in r take on the
@@ -38,11 +38,13 @@ func (c *Client) ApproximateSize(col column.Column, r engine.Range) (uint64, err
 }
 
 func (c *Client) get(dst []byte, col column.Column, key []byte, snapshot uint64) ([]byte, error) {
-	ctx, cancel := c.call()
-	defer cancel()
-	res, err := c.store.Get(ctx, &stoav1.GetRequest{Column: stoav1.Column(col), Key: key, Snapshot: snapshot})
+	var res *stoav1.GetResponse
+	err := c.invoke("get", func(ctx context.Context) (err error) {
+		res, err = c.store.Get(ctx, &stoav1.GetRequest{Column: stoav1.Column(col), Key: key, Snapshot: snapshot})
+		return err
+	})
 	if err != nil {
-		return dst, c.failed("get", err)
+		return dst, err
 	}
 	if res.Value == nil {
 		return dst, engine.ErrNotFound
@@ -54,23 +56,30 @@ func (c *Client) multiGet(buf []byte, lookups []engine.Lookup, snapshot uint64) 
 	if len(lookups) > MaxLookups {
 		return buf, fmt.Errorf("rpc: multiget: %w: %d keys, at most %d", engine.ErrTooLarge, len(lookups), MaxLookups)
 	}
-	ctx, cancel := c.call()
-	defer cancel()
-	res, err := c.store.MultiGet(ctx, &stoav1.MultiGetRequest{Lookups: AppendLookups(nil, lookups), Snapshot: snapshot})
+	ask := &stoav1.MultiGetRequest{Lookups: AppendLookups(nil, lookups), Snapshot: snapshot}
+	var res *stoav1.MultiGetResponse
+	err := c.invoke("multiget", func(ctx context.Context) (err error) {
+		res, err = c.store.MultiGet(ctx, ask)
+		return err
+	})
 	if err != nil {
-		return buf, c.failed("multiget", err)
+		return buf, err
 	}
 	at := len(buf)
 	buf = append(buf, res.Values...)
 	return buf, ParseValues(buf[at:], lookups)
 }
 
-// iterate opens a scan that ends with ctx.
-func (c *Client) iterate(ctx context.Context, col column.Column, r engine.Range, snapshot uint64) (*engine.Iterator, error) {
-	s, err := c.openScan(ctx, &stoav1.ScanRequest{
-		Column: stoav1.Column(col), Start: r.Start, End: r.End,
-		Reverse: r.Reverse, Limit: uint64(max(r.Limit, 0)), Snapshot: snapshot,
-	})
+// iterate opens a scan that ends with ctx, of a snapshot or, if it is nil, the
+// present state.
+func (c *Client) iterate(ctx context.Context, col column.Column, r engine.Range, of *Snapshot) (*engine.Iterator, error) {
+	ask := &stoav1.ScanRequest{
+		Column: stoav1.Column(col), Start: r.Start, End: r.End, Reverse: r.Reverse, Limit: uint64(max(r.Limit, 0)),
+	}
+	if of != nil {
+		ask.Snapshot = of.id
+	}
+	s, err := c.openScan(ctx, ask, of)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,8 @@ const (
 	// MaxMessage is the size of a message in bytes, either way: a batch, and
 	// room for what is around it.
 	MaxMessage = engine.MaxBatch + 1<<20
+	// MaxBlob is the size of the largest blob in bytes.
+	MaxBlob = 4 << 30
 	// MaxLookups is the most keys of a MultiGet.
 	MaxLookups = 16384
 	// MaxPage is about the most bytes of a page of a scan. An entry that is

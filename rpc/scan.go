@@ -18,6 +18,7 @@ type scan struct {
 	client *Client
 	stream grpc.ServerStreamingClient[stoav1.ScanResponse]
 	cancel context.CancelFunc
+	of     *Snapshot // what it reads; nil: the present state
 
 	rest  []byte // of the page that came last
 	count int    // entries in rest
@@ -26,14 +27,14 @@ type scan struct {
 
 // openScan returns once the daemon has opened the scan, so that the state it
 // reads is that of the call.
-func (c *Client) openScan(ctx context.Context, r *stoav1.ScanRequest) (*scan, error) {
+func (c *Client) openScan(ctx context.Context, r *stoav1.ScanRequest, of *Snapshot) (*scan, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	stream, err := c.store.Scan(ctx, r)
 	if err != nil {
 		cancel()
 		return nil, c.failed("scan", err)
 	}
-	s := &scan{client: c, stream: stream, cancel: cancel}
+	s := &scan{client: c, stream: stream, cancel: cancel, of: of}
 	if err := s.receive(); err != nil {
 		cancel()
 		return nil, err
@@ -48,6 +49,9 @@ func (s *scan) receive() error {
 	case errors.Is(err, io.EOF):
 		s.err = io.EOF
 		return nil
+	case err != nil && s.closed():
+		s.err = engine.ErrClosed
+		return s.err
 	case err != nil:
 		s.err = s.client.failed("scan", err)
 		return s.err
@@ -56,8 +60,16 @@ func (s *scan) receive() error {
 	return nil
 }
 
+// closed reports whether the client, or the snapshot that is read, is closed.
+func (s *scan) closed() bool {
+	return s.client.closed() || s.of != nil && s.of.closed.Load()
+}
+
 // Page is engine.Pager's.
 func (s *scan) Page(dst []byte, maxEntries, maxBytes int) ([]byte, int, error) {
+	if s.closed() {
+		s.rest, s.err = nil, engine.ErrClosed
+	}
 	for len(s.rest) == 0 && s.err == nil {
 		if err := s.receive(); err != nil {
 			return dst, 0, err

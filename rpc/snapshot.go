@@ -83,18 +83,22 @@ func (s *Snapshot) Iterate(col column.Column, r engine.Range) (*engine.Iterator,
 	if s.closed.Load() {
 		return nil, engine.ErrClosed
 	}
-	return s.client.iterate(s.ctx, col, r, s.id)
+	return s.client.iterate(s.ctx, col, r, s)
 }
 
 // closeWait is how long Close waits for a daemon that does not answer.
 const closeWait = 2 * time.Second
 
-// Close gives the snapshot back, and waits until the daemon has done so.
+// Close gives the snapshot back, and waits until the daemon has done so. It
+// returns ErrClosed if that was done before, by closing the client too.
 func (s *Snapshot) Close() error {
 	if s.closed.Swap(true) {
 		return engine.ErrClosed
 	}
 	defer s.cancel()
+	if s.client.closed() {
+		return engine.ErrClosed
+	}
 	defer time.AfterFunc(closeWait, s.cancel).Stop()
 	if err := s.stream.CloseSend(); err != nil {
 		return nil

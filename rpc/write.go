@@ -1,6 +1,8 @@
 package rpc
 
 import (
+	"context"
+
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -17,10 +19,9 @@ func (c *Client) Apply(b *engine.Batch) error {
 	if b.Durability == engine.WAL {
 		durability = stoav1.Durability_DURABILITY_WAL
 	}
-	ctx, cancel := c.call()
-	defer cancel()
-	_, err := c.store.Apply(ctx, &stoav1.ApplyRequest{
-		Ops: b.Bytes(), Expectations: b.Expectations(), Durability: durability,
+	ask := &stoav1.ApplyRequest{Ops: b.Bytes(), Expectations: b.Expectations(), Durability: durability}
+	return c.invoke("apply", func(ctx context.Context) error {
+		_, err := c.store.Apply(ctx, ask)
+		return err
 	})
-	return c.failed("apply", err)
 }

@@ -17,16 +17,19 @@ type entry struct {
 // new command is a new line here and a file of its name.
 func commands() []entry {
 	return []entry{
+		{"Daemon", newServe},
 		{"Daemon", newStatus},
 		{"Daemon", newStats},
 		{"Daemon", newCheckpoint},
 		{"Daemon", newFlush},
 		{"Daemon", newCompact},
 		{"Daemon", newReopen},
+		{"Daemon", newBench},
 		{"Records", newGet},
 		{"Records", newPut},
 		{"Records", newScan},
 		{"Records", newDelete},
+		{"Records", newBlob},
 		{"Offline", newDecode},
 		{"Offline", newEncode},
 		{"Offline", newSchema},

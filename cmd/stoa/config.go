@@ -32,6 +32,9 @@ func (p *process) configure(fs *pflag.FlagSet) error {
 		return bad(fmt.Errorf("read the environment: %w", err), "")
 	}
 	for name := range fromEnv.All() {
+		if fromEnv.String(name) == "" { // as good as not set
+			continue
+		}
 		source := envPrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 		if err := setFlag(fs, name, source, fromEnv.Get(name)); err != nil {
 			return err

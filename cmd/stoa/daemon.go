@@ -11,11 +11,11 @@ import (
 	"github.com/stoadb/stoa/rpc"
 )
 
-// defaultDir is where data lies if nothing says otherwise, and socketName the
-// socket in it.
+// defaultDir is where data lies if nothing says otherwise; the others are in it.
 const (
 	defaultDir = "./stoa-data"
 	socketName = "stoa.sock"
+	spoolName  = "stoa.spool" // uploads whose id is not known yet
 )
 
 // daemonFlags are the flags of commands that talk to a daemon.

@@ -80,7 +80,7 @@ func sentinels() []struct {
 		{rpc.ErrBlobInUse, exitRefused, "--force deletes it all the same"},
 		{rpc.ErrInternal, exitDamage, "the daemon's log says more"},
 		{engine.ErrCorrupt, exitDamage, ""},
-		{engine.ErrLocked, exitOpen, "another process holds the directory: stop it, or serve another one with --dir"},
+		{engine.ErrLocked, exitOpen, "stop that process, or serve another directory with --dir"},
 		{engine.ErrSchema, exitOpen, ""},
 		{engine.ErrNotDatabase, exitOpen, "name a directory of the store, or one that is new, with --dir"},
 		{engine.ErrNotFound, exitNotFound, ""},

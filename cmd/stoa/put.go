@@ -60,8 +60,8 @@ type putFlags struct {
 }
 
 func (f *putFlags) register(fs *pflag.FlagSet) {
-	fs.Var(&f.hex, "hex", "the stored bytes of the value in hex (- reads stdin) instead of JSON")
-	fs.Var(&f.raw, "raw", "the text of a value that is raw bytes (- reads stdin) instead of JSON")
+	fs.Var(&f.hex, "hex", "the stored bytes of the value in hex (- reads stdin, @FILE a file) instead of JSON")
+	fs.Var(&f.raw, "raw", "the text of a value that is raw bytes (- reads stdin, @FILE a file) instead of JSON")
 	fs.Var(&f.expect, "expect", "store only if this JSON is what is stored now")
 	fs.BoolVar(&f.ifAbsent, "if-absent", false, "store only if nothing is stored now")
 	fs.Var(&f.durability, "durability", "synced survives a power loss; wal only the end of the daemon")

@@ -19,7 +19,7 @@ import (
 var update = flag.Bool("update", false, "write what the commands print into the scripts")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"stoa": main})
+	testscript.Main(m, map[string]func(){"stoa": main, "stubborn": stubborn})
 }
 
 // TestScripts runs the transcripts of testdata/script. Beside what testscript
@@ -44,6 +44,7 @@ func TestScripts(t *testing.T) {
 			for _, digit := range "0123" {
 				e.Setenv("ID"+string(digit), strings.Repeat(string(digit), 64))
 			}
+			e.Setenv("GORACE", "atexit_sleep_ms=10") // else each process takes a second to end
 			return nil
 		},
 		Condition: func(cond string) (bool, error) { return cond == "rocks" && hasRocks, nil },

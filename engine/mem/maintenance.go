@@ -34,6 +34,9 @@ func (e *Engine) Compact(col column.Column, _ engine.Range) error {
 
 // Checkpoint returns engine.ErrUnsupported.
 func (e *Engine) Checkpoint(string) error {
+	if err := e.alive(); err != nil {
+		return err
+	}
 	return fmt.Errorf("%w: a checkpoint of an engine in memory", engine.ErrUnsupported)
 }
 

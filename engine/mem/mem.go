@@ -71,6 +71,9 @@ func (e *Engine) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
 
 // Iterate is engine.Reader's.
 func (e *Engine) Iterate(col column.Column, r engine.Range) (*engine.Iterator, error) {
+	if !col.Valid() {
+		return nil, errNoColumn(col)
+	}
 	s, err := e.snapshot(col)
 	if err != nil {
 		return nil, err
@@ -114,9 +117,6 @@ func (e *Engine) Close() error {
 
 // snapshot clones the tree of one column, or those of all if only is 0.
 func (e *Engine) snapshot(only column.Column) (*snapshot, error) {
-	if only != 0 && !only.Valid() {
-		return nil, errNoColumn(only)
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {

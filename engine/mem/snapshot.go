@@ -119,7 +119,7 @@ func (p *pager) Close() error {
 	}
 	p.closed = true
 	if p.owned {
-		return p.from.Close()
+		_ = p.from.Close() // ErrClosed if the engine has been closed, which is no matter here
 	}
 	return nil
 }

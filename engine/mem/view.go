@@ -24,12 +24,14 @@ func (v *view) get(dst []byte, col column.Column, key []byte) ([]byte, error) {
 }
 
 func (v *view) multiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
+	for i := range lookups {
+		if col := lookups[i].Column; !col.Valid() {
+			return buf, errNoColumn(col)
+		}
+	}
 	size := 0
 	for i := range lookups {
 		l := &lookups[i]
-		if !l.Column.Valid() {
-			return buf, errNoColumn(l.Column)
-		}
 		found, ok := v[l.Column].Get(item{key: l.Key})
 		l.Value, l.Found = found.value, ok
 		size += len(found.value)
@@ -68,8 +70,8 @@ func (v *view) apply(op engine.Op) {
 	}
 }
 
-// bounds cuts r to what a tree can be asked for, and calls visit for each entry
-// from after, or from the first if after is nil, in the order of r.
+// walk calls visit for each entry of r that follows the key after, or all if
+// after is nil, in the order of r, until visit returns false.
 func (v *view) walk(col column.Column, r engine.Range, after []byte, visit func(item) bool) {
 	t := v[col]
 	if !r.Reverse {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/enginetest"
 )
 
 // The environment of a process that a test has started.
@@ -118,7 +119,8 @@ func checkWriter(e *Engine, w int) (head uint64, err error) {
 }
 
 func TestKillLosesNothingAcknowledged(t *testing.T) {
-	kills := scale(t, 500)
+	t.Parallel()
+	kills := enginetest.Scale(500)
 	dir, acked, total := shortDir(t), make([]uint64, crashWriters), uint64(0)
 	for i := range kills {
 		if i%100 == 99 { // keep it small, so that the check at every start is

@@ -289,10 +289,20 @@ func (e *Engine) seal() error {
 func (e *Engine) shut(why error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.closeStore()
+	e.down = why
+}
+
+// closeStore closes the store, if one is open. The keeper must have stopped, and
+// the caller holds mu.
+func (e *Engine) closeStore() {
 	if e.st != nil {
 		e.st.close()
 	}
-	e.st, e.down, e.keeper = nil, why, nil
+	if e.keeper != nil {
+		e.keeper.info.release()
+	}
+	e.st, e.keeper = nil, nil
 }
 
 // why returns the reason why nothing is open, nil if a store is.

@@ -30,6 +30,7 @@ func databaseOptions(o *Options, mode Mode) *grocksdb.Options {
 	opts.SetKeepLogFileNum(8)
 	opts.SetMaxLogFileSize(16 * mib)
 	opts.SetMaxManifestFileSize(64 * mib)
+	opts.SetStatsDumpPeriodSec(3600)
 	opts.SetInfoLogLevel(grocksdb.InfoInfoLogLevel)
 	opts.SetWriteBufferSize(mib)
 	opts.SetCompression(grocksdb.NoCompression)

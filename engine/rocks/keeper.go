@@ -16,18 +16,21 @@ var errBackground = errors.New("a flush or a compaction failed; RocksDB's LOG sa
 const pollEvery = time.Second
 
 // keeper is the goroutine beside a store that is open for writing: it syncs what
-// is not synced yet, moves the watermark, and looks for faults.
+// is not synced yet, moves the watermark, looks for faults, and keeps room for
+// RocksDB's LOG.
 type keeper struct {
 	engine *Engine
 	store  *store
 	mark   *watermark
+	info   *infoLog
 	quit   chan struct{}
 	done   chan struct{}
 }
 
 // keep starts a keeper of st, which owns mark until it is stopped.
 func (e *Engine) keep(st *store, mark *watermark) *keeper {
-	k := &keeper{engine: e, store: st, mark: mark, quit: make(chan struct{}), done: make(chan struct{})}
+	k := &keeper{engine: e, store: st, mark: mark, info: newInfoLog(e.dir), quit: make(chan struct{}), done: make(chan struct{})}
+	k.info.reserve()
 	go k.run()
 	return k
 }
@@ -91,6 +94,7 @@ func (k *keeper) poll() {
 	k.engine.mu.RLock()
 	defer k.engine.mu.RUnlock()
 	k.engine.checkBackground(k.store)
+	k.info.reserve()
 }
 
 // checkBackground returns the fault that work in the background has left. The

@@ -44,10 +44,7 @@ func (e *Engine) Reopen() error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.st != nil {
-		e.st.close()
-	}
-	e.st, e.keeper = nil, nil
+	e.closeStore()
 	err := e.start(false)
 	if err == nil {
 		return nil

@@ -66,6 +66,7 @@ func TestSealIsNoticed(t *testing.T) {
 
 // A crash while a store is being made leaves some of its families and no rows.
 func TestFinishesACreationThatWasBrokenOff(t *testing.T) {
+	t.Parallel()
 	for n := range schemaFamilies() {
 		dir := t.TempDir()
 		plain(t, dir, schemaFamilies()[:n+1], nil)

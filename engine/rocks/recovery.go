@@ -11,6 +11,7 @@ const (
 	Absolute
 )
 
+// String is the mode in the words of RocksDB, for logs and reports.
 func (m Mode) String() string {
 	switch m {
 	case TolerateTail:

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/enginetest"
 )
 
 const damagedRows = 200
@@ -76,9 +77,10 @@ func TestKilledStoreHasEverything(t *testing.T) {
 }
 
 func TestFlippedLogIsReportedOrHarmless(t *testing.T) {
+	t.Parallel()
 	dir, _ := crashed(t)
 	reported := 0
-	for range scale(t, 100) {
+	for range enginetest.Scale(100) {
 		hurt := copyDir(t, dir)
 		log := newest(t, hurt, ".log")
 		at := rand.IntN(size(t, log))
@@ -110,10 +112,11 @@ func TestDamagedLogNamesSalvage(t *testing.T) {
 }
 
 func TestTruncatedLogIsReportedByTheWatermark(t *testing.T) {
+	t.Parallel()
 	dir, last := crashed(t)
 	whole := size(t, newest(t, dir, ".log"))
 	cuts := []int{0, whole - 1}
-	for range scale(t, 30) {
+	for range enginetest.Scale(30) {
 		cuts = append(cuts, rand.IntN(whole))
 	}
 	for _, cut := range cuts {
@@ -258,9 +261,10 @@ func flushed(t *testing.T) string {
 }
 
 func TestFlippedTableIsReportedOrHarmless(t *testing.T) {
+	t.Parallel()
 	dir := flushed(t)
 	reported := 0
-	for range scale(t, 60) {
+	for range enginetest.Scale(60) {
 		hurt := copyDir(t, dir)
 		table := newest(t, hurt, ".sst")
 		at := rand.IntN(size(t, table))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -147,18 +146,6 @@ func newest(t testing.TB, dir, ext string) string {
 	require.NoError(t, err)
 	require.NotEmpty(t, names)
 	return names[len(names)-1]
-}
-
-// scale is how much longer or shorter than usual the long tests are to run.
-func scale(t testing.TB, n int) int {
-	t.Helper()
-	s := os.Getenv("STOA_TEST_SCALE")
-	if s == "" {
-		return n
-	}
-	f, err := strconv.ParseFloat(s, 64)
-	require.NoError(t, err)
-	return max(1, int(f*float64(n)))
 }
 
 func ctx(i int) string { return fmt.Sprintf("%032d", i) }

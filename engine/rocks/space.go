@@ -40,9 +40,9 @@ func (s *space) admit(ops []byte) error {
 		}
 		s.free, s.written, s.checked = free, 0, now
 	}
-	s.written += int64(len(ops))
-	left := s.free - s.written
+	left := s.free - s.written - int64(len(ops))
 	if left >= s.keep || (left >= s.keep/4 && onlyDeletes(ops)) {
+		s.written += int64(len(ops))
 		return nil
 	}
 	return fmt.Errorf("%w: %s has %d MiB free, of which %d are kept; free some, or delete", engine.ErrNoSpace, s.dir, s.free/mib, s.keep/mib)

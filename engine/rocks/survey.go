@@ -156,7 +156,7 @@ func (s *survey) admit(dir string, o *Options) error {
 	r := &s.recovery
 	if r.Lost > 0 && !o.AcceptLoss && !o.ReadOnly {
 		return fmt.Errorf("%w: %s ends at sequence %d, but had %d on disk: %d changes are lost; nothing was changed; "+
-			"restore a checkpoint, or open it as it is with AcceptLoss (`stoa serve --accept-loss`)", engine.ErrCorrupt, dir, r.Sequence, r.Watermark, r.Lost)
+			"restore a checkpoint, or take it as it is with AcceptLoss (`stoa serve --accept-loss`)", engine.ErrCorrupt, dir, r.Sequence, r.Watermark, r.Lost)
 	}
 	switch {
 	case s.unfinished():

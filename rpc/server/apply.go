@@ -98,10 +98,6 @@ func checkRange(op engine.Op) error {
 		return &keys.Error{Column: op.Column, Field: "start", Offset: len(op.Key),
 			Reason: fmt.Sprintf("the start of a deleted range has at least %d bytes", within)}
 	}
-	if len(op.Value) > engine.MaxKey+1 {
-		return &keys.Error{Column: op.Column, Field: "end", Offset: engine.MaxKey,
-			Reason: fmt.Sprintf("the end of a deleted range of %d bytes, longer than any key", len(op.Value))}
-	}
 	if op.Column != column.Generic && op.Column != column.Group {
 		return nil
 	}

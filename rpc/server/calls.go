@@ -32,7 +32,7 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 		}
 		defer s.inFlight.give(size)
 	}
-	if _, ok := ctx.Deadline(); !ok && strings.HasPrefix(info.FullMethod, storePrefix) {
+	if _, ok := ctx.Deadline(); !ok && (strings.HasPrefix(info.FullMethod, storePrefix) || strings.HasPrefix(info.FullMethod, blobPrefix)) {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, s.o.CallTimeout)
 		defer cancel()
@@ -44,7 +44,10 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 	return res, nil
 }
 
-const storePrefix = "/stoa.v1.Store/"
+const (
+	storePrefix = "/stoa.v1.Store/"
+	blobPrefix  = "/stoa.v1.Blob/"
+)
 
 // stream is around every stream. What it carries is counted where it is handled.
 func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {

@@ -42,7 +42,7 @@ func unit(what string) string {
 
 // What there may be too much of.
 const (
-	whatRequests     = "requests"
+	whatRequests     = rpc.WhatRequests
 	whatScans        = "scans"
 	whatSessions     = "sessions"
 	whatSessionScans = "scans of one session"

@@ -155,7 +155,7 @@ func (s *Socket) restrict(gid int, mode os.FileMode) error {
 		return err
 	}
 	var err error
-	s.id, err = idOf(s.path)
+	s.id, err = inodeOf(s.path)
 	return err
 }
 
@@ -194,7 +194,7 @@ func (s *Socket) Path() string { return s.path }
 // listening, and gives the path free. Closing again does nothing.
 func (s *Socket) Close() error {
 	s.once.Do(func() {
-		if id, err := idOf(s.path); err == nil && id == s.id {
+		if id, err := inodeOf(s.path); err == nil && id == s.id {
 			s.err = os.Remove(s.path)
 		}
 		s.err = errors.Join(s.err, s.UnixListener.Close())
@@ -203,7 +203,7 @@ func (s *Socket) Close() error {
 	return s.err
 }
 
-func idOf(path string) (fileID, error) {
+func inodeOf(path string) (fileID, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return fileID{}, err

@@ -51,12 +51,15 @@ type Options struct {
 	// SessionIdle is how long a session may go without a request, and its
 	// snapshot without a read; it is ended then. 0: 10 minutes.
 	SessionIdle time.Duration
-	// CallTimeout is the deadline of single reads and writes whose client sets
-	// none; 0: 60 s.
+	// CallTimeout is the deadline of single reads and writes, and of those of the
+	// Blob service that are not streams, whose client sets none; 0: 60 s.
 	CallTimeout time.Duration
 	// DrainTimeout is how long calls under way may take to finish when the
 	// server stops; 0: 30 s.
 	DrainTimeout time.Duration
+
+	// Blobs say how blobs are taken and given out.
+	Blobs BlobOptions
 
 	// Logger is where the server logs; nil: nowhere. Calls are logged at debug,
 	// refused peers as warnings, faults as errors.
@@ -93,6 +96,10 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.SessionIdle < 0 || o.CallTimeout < 0 || o.DrainTimeout < 0 {
 		return o, fmt.Errorf("%w: a time is negative", ErrOptions)
+	}
+	var err error
+	if o.Blobs, err = o.Blobs.withDefaults(); err != nil {
+		return o, err
 	}
 	own := uint32(os.Geteuid())
 	if o.AllowUIDs == nil {

@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
-	"fmt"
-	"log/slog"
 	"math"
-	"runtime/debug"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -50,6 +47,9 @@ func (t *storeService) Scan(r *stoav1.ScanRequest, stream grpc.ServerStreamingSe
 			}
 			if err := stream.Send(page); err != nil {
 				return err
+			}
+			if v.held != nil {
+				t.s.snapshots.touch(v.held)
 			}
 		}
 	})
@@ -137,21 +137,8 @@ func (v *view) mayScan(col column.Column, rg engine.Range) error {
 // for a peer that does not read. It returns when work does, or when the server
 // stops or ended is closed.
 func (s *Server) apart(ctx context.Context, ended <-chan struct{}, work func() error) error {
-	done := make(chan error, 1)
-	s.streams.Add(1)
-	go func() {
-		defer s.streams.Done()
-		var err error
-		defer func() { done <- err }()
-		defer func() {
-			if p := recover(); p != nil {
-				err = s.fault(ctx, "stream", fmt.Errorf("panic: %v", p), slog.String("stack", string(debug.Stack())))
-			}
-		}()
-		err = work()
-	}()
 	select {
-	case err := <-done:
+	case err := <-s.detached(ctx, work):
 		return err
 	case <-s.stopping:
 		return errStopping()

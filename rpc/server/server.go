@@ -40,7 +40,9 @@ type Server struct {
 	inFlight    quota
 	scans       quota
 	sessions    quota
+	transfers   quota
 	snapshots   snapshots
+	blobs       *blobStore
 
 	stopping chan struct{} // closed when the server drains
 	stopOnce sync.Once
@@ -55,7 +57,8 @@ const (
 )
 
 // New returns a server of eng, which stays the caller's to close, after Serve
-// has returned. It returns ErrOptions.
+// has returned. It returns ErrOptions, and what keeps the spool of blobs from
+// being made.
 func New(eng engine.Engine, o Options) (*Server, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -63,11 +66,15 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 	}
 	s := &Server{
 		eng: eng, o: o, log: o.Logger,
-		inFlight: quota{what: whatRequests, limit: o.MaxInFlight},
-		scans:    quota{what: whatScans, limit: int64(o.MaxScans)},
-		sessions: quota{what: whatSessions, limit: int64(o.MaxSessions)},
-		stopping: make(chan struct{}),
-		health:   health.NewServer(),
+		inFlight:  quota{what: whatRequests, limit: o.MaxInFlight},
+		scans:     quota{what: whatScans, limit: int64(o.MaxScans)},
+		sessions:  quota{what: whatSessions, limit: int64(o.MaxSessions)},
+		stopping:  make(chan struct{}),
+		health:    health.NewServer(),
+		transfers: quota{what: whatTransfers, limit: int64(o.Blobs.MaxTransfers)},
+	}
+	if s.blobs, err = newBlobStore(eng, o.Blobs, o.Logger); err != nil {
+		return nil, err
 	}
 	s.snapshots.rand, s.snapshots.now = o.Rand, o.Now
 	unary, stream, err := s.metrics(o.Registry)
@@ -107,12 +114,13 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 
 // Serve answers those who connect to ln, until ctx is done, and then drains: it
 // takes no new calls, lets those under way finish for Options.DrainTimeout, ends
-// sessions and scans with STOPPING, and closes ln. When it has returned, nothing
-// touches the engine any more. It is called once.
+// sessions, scans and transfers of blobs that hang with STOPPING, and closes ln.
+// When it has returned, nothing touches the engine any more. It is called once.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	served := make(chan error, 1)
 	go func() { served <- s.grpc.Serve(ln) }()
 	s.health.Resume()
+	s.sweepBlobs()
 	stopWatchdog := s.startWatchdog()
 	defer stopWatchdog()
 	s.notify(notifyReady)

@@ -75,6 +75,9 @@ func (t *snapshots) reader(id uint64, uid uint32) (*heldSnapshot, error) {
 	return h, nil
 }
 
+// touch notes that a scan of h goes on.
+func (t *snapshots) touch(h *heldSnapshot) { h.used.Store(t.now().UnixNano()) }
+
 // giveBack ends a read. The last reader of a snapshot whose session has ended
 // closes it.
 func (t *snapshots) giveBack(h *heldSnapshot) {

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -92,7 +93,7 @@ func (v *view) get(r *stoav1.GetRequest) (*stoav1.GetResponse, error) {
 	}
 	value, err := v.read.Get(nil, col, r.GetKey())
 	switch {
-	case err == engine.ErrNotFound:
+	case errors.Is(err, engine.ErrNotFound):
 		return &stoav1.GetResponse{}, nil
 	case err != nil:
 		return nil, err

@@ -1,0 +1,130 @@
+// Package bench measures Stoa beside what it stands on and what a user would
+// pick instead, as ratios inside one run.
+//
+// Start at Run: it fills a store, lets subjects take turns at each workload in
+// slices, and returns a Report that prints as a table, JSON and charts.
+// README.md says what each figure means.
+package bench
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Options say what is measured. The zero Options are those of `stoa bench`.
+type Options struct {
+	// Rows is how many rows the store has. 0: 1,000,000.
+	Rows int
+	// Slice is how long a subject works before the next takes its turn. 0: 2 s.
+	Slice time.Duration
+	// Rounds is how many turns each subject has at each workload, after a
+	// warm-up of half a slice. 0: 3.
+	Rounds int
+	// Workloads are the names of the workloads to run. Empty: all.
+	Workloads []string
+	// Stoa is the path of the stoa binary that serves the subject "rpc". Empty:
+	// that subject is left out.
+	Stoa string
+	// Dir is where the stores are made; what is made there is deleted at the
+	// end. Empty: a temporary directory.
+	Dir string
+	// Logger is told how far the run is. nil: nobody is.
+	Logger *slog.Logger
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Rows == 0 {
+		o.Rows = 1_000_000
+	}
+	if o.Slice == 0 {
+		o.Slice = 2 * time.Second
+	}
+	if o.Rounds == 0 {
+		o.Rounds = 3
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Rows < 2*batchLarge || o.Rounds < 1 || o.Slice < time.Millisecond {
+		return o, fmt.Errorf("bench: %d rows, %d rounds, slices of %s: at least %d rows, one round, 1ms",
+			o.Rows, o.Rounds, o.Slice, 2*batchLarge)
+	}
+	for _, name := range o.Workloads {
+		if _, ok := workloadNamed(name); !ok {
+			return o, fmt.Errorf("bench: no workload %q: there are %v", name, WorkloadNames())
+		}
+	}
+	return o, nil
+}
+
+// Run measures and returns the report. It takes about Rounds x Slice for each
+// workload and subject.
+func Run(o Options) (*Report, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if o.Dir == "" {
+		if o.Dir, err = os.MkdirTemp("", "stoa-bench"); err != nil {
+			return nil, fmt.Errorf("bench: %w", err)
+		}
+		defer os.RemoveAll(o.Dir)
+	}
+	data := &dataset{rows: o.Rows}
+	subjects, err := openSubjects(o, data)
+	defer func() {
+		for _, s := range subjects {
+			if err := s.close(); err != nil {
+				o.Logger.Warn("closing", "subject", s.name, "error", err)
+			}
+		}
+	}()
+	if err != nil {
+		return nil, err
+	}
+	r := newReport(o)
+	r.Machine.RocksDB = rocksVersion(o.path("rocks"))
+	for _, s := range subjects {
+		r.Subjects = append(r.Subjects, s.name)
+	}
+	for _, w := range workloads {
+		if !wanted(o.Workloads, w.name) {
+			continue
+		}
+		o.Logger.Info("measuring", "workload", w.name)
+		result, err := measure(o, w, subjects)
+		if err != nil {
+			return nil, err
+		}
+		r.Results = append(r.Results, result)
+	}
+	return r, nil
+}
+
+func wanted(names []string, name string) bool {
+	for _, n := range names {
+		if n == name {
+			return true
+		}
+	}
+	return len(names) == 0
+}
+
+// openSubjects opens everything that can be measured here. What it returns is
+// to be closed, also when it returns an error.
+func openSubjects(o Options, data *dataset) ([]*subject, error) {
+	var subjects []*subject
+	for _, open := range []func(Options, *dataset) ([]*subject, error){openMemory, openRocks, openRedis} {
+		more, err := open(o, data)
+		subjects = append(subjects, more...)
+		if err != nil {
+			return subjects, err
+		}
+	}
+	return subjects, nil
+}
+
+func (o Options) path(name string) string { return filepath.Join(o.Dir, name) }

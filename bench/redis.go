@@ -1,0 +1,152 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/stoadb/stoa/engine"
+)
+
+// openRedis starts a redis-server without persistence on a Unix socket, if one
+// is installed, and fills it.
+func openRedis(o Options, data *dataset) ([]*subject, error) {
+	server, err := exec.LookPath("redis-server")
+	if err != nil {
+		o.Logger.Warn("redis-server is not installed: it is not measured")
+		return nil, nil
+	}
+	socket := o.path("redis.sock")
+	dial := func() *redis.Client {
+		return redis.NewClient(&redis.Options{Network: "unix", Addr: socket, PoolSize: 1, DisableIdentity: true})
+	}
+	db := dial()
+	defer db.Close()
+	p, err := start(func(ctx context.Context) error { return db.Ping(ctx).Err() },
+		server, "--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no", "--dir", o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &subject{
+		name: "redis", elsewhere: p.cpu, close: p.stop,
+		// Without persistence nothing is ever on disk.
+		lacks: []string{"put-synced-1", "put-synced-8", "put-synced-64"},
+		actor: func() (actor, error) { return &redisActor{db: dial(), data: data}, nil },
+	}
+	o.Logger.Info("filling redis", "rows", data.rows)
+	return []*subject{s}, (&redisActor{db: db, data: data}).load()
+}
+
+// sorted is the sorted set that stands for the order of keys: each member is a
+// key and its value.
+const sorted = "stoa:sorted"
+
+// page is how many entries a scan asks for at once.
+const page = 512
+
+// redisActor works on Redis through its usual Go client.
+type redisActor struct {
+	db    *redis.Client
+	data  *dataset
+	value [valueBytes]byte
+	names []string
+}
+
+var ctx = context.Background()
+
+func (a *redisActor) load() error {
+	for first := 0; first < a.data.rows; first += batchLarge {
+		p := a.db.Pipeline()
+		for i := first; i < min(first+batchLarge, a.data.rows); i++ {
+			key, value := a.row(i)
+			p.Set(ctx, key, value, 0)
+			p.ZAdd(ctx, sorted, redis.Z{Member: key + value})
+		}
+		if _, err := p.Exec(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *redisActor) key(row int) string {
+	b, _ := a.data.key(row).AppendBinary(nil)
+	return string(b)
+}
+
+func (a *redisActor) row(row int) (key, value string) {
+	a.data.fill(a.value[:], row)
+	return a.key(row), string(a.value[:])
+}
+
+func (a *redisActor) get(row int) error {
+	v, err := a.db.Get(ctx, a.key(row)).Result()
+	return expect(len(v) == valueBytes, err)
+}
+
+func (a *redisActor) miss(row int) error {
+	err := a.db.Get(ctx, a.key(row)).Err()
+	if errors.Is(err, redis.Nil) {
+		err = engine.ErrNotFound
+	}
+	return expectMissing(err)
+}
+
+func (a *redisActor) multiGet(rows []int) error {
+	a.names = a.names[:0]
+	for _, row := range rows {
+		a.names = append(a.names, a.key(row))
+	}
+	values, err := a.db.MGet(ctx, a.names...).Result()
+	if err != nil {
+		return err
+	}
+	for _, v := range values {
+		if s, ok := v.(string); !ok || len(s) != valueBytes {
+			return errors.New("a value of another size")
+		}
+	}
+	return nil
+}
+
+func (a *redisActor) put(row int) error {
+	key, value := a.row(row)
+	return a.db.Set(ctx, key, value, 0).Err()
+}
+
+func (a *redisActor) putSynced(int) error { return engine.ErrUnsupported }
+
+func (a *redisActor) batch(first, n int) error {
+	p := a.db.Pipeline()
+	for i := range n {
+		key, value := a.row(first + i)
+		p.Set(ctx, key, value, 0)
+	}
+	_, err := p.Exec(ctx)
+	return err
+}
+
+func (a *redisActor) scan(row, n int) (int, error) {
+	key := a.key(row)
+	members, err := a.page("["+key, "("+string(engine.Successor([]byte(key[:32]))), n)
+	return len(members), err
+}
+
+func (a *redisActor) walk() (n int, err error) {
+	for from := "-"; ; {
+		members, err := a.page(from, "+", page)
+		n += len(members)
+		if err != nil || len(members) < page {
+			return n, err
+		}
+		from = "(" + members[len(members)-1]
+	}
+}
+
+func (a *redisActor) page(from, to string, n int) ([]string, error) {
+	return a.db.ZRangeArgs(ctx, redis.ZRangeArgs{Key: sorted, Start: from, Stop: to, ByLex: true, Count: int64(n)}).Result()
+}
+
+func (a *redisActor) release() error { return a.db.Close() }

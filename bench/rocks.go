@@ -1,0 +1,253 @@
+//go:build cgo
+
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/linxGnu/grocksdb"
+
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/rocks"
+)
+
+const cacheBytes = 2 << 30 // all rows and then some
+
+// openRocks fills one store and opens copies of it: with the engine, typed and
+// raw, with a bare loop over grocksdb, and in a daemon.
+func openRocks(o Options, data *dataset) ([]*subject, error) {
+	e, err := rocks.Open(o.path("rocks"), rocks.Options{CacheBytes: cacheBytes})
+	if err != nil {
+		return nil, err
+	}
+	if err := fillRocks(o, e, data); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	subjects := []*subject{
+		{name: "rocks", close: e.Close, settle: e.Flush, actor: func() (actor, error) { return &typed{raw{db: e, data: data}}, nil }},
+		{name: "rocks-raw", close: func() error { return nil }, settle: e.Flush, actor: func() (actor, error) { return &raw{db: e, data: data}, nil }},
+	}
+	direct, err := openDirect(o, data)
+	subjects = append(subjects, direct...)
+	if err != nil {
+		return subjects, err
+	}
+	served, err := openServed(o, data)
+	return append(subjects, served...), err
+}
+
+func fillRocks(o Options, e *rocks.Engine, data *dataset) error {
+	o.Logger.Info("filling", "rows", data.rows)
+	if err := data.load(e); err != nil {
+		return err
+	}
+	if err := e.Compact(column.State, engine.Range{}); err != nil {
+		return err
+	}
+	if err := e.Checkpoint(o.path("grocksdb")); err != nil {
+		return err
+	}
+	return e.Checkpoint(o.path("served"))
+}
+
+// direct is the loop that somebody would write over grocksdb itself.
+type direct struct {
+	db          *grocksdb.DB
+	cf          *grocksdb.ColumnFamilyHandle
+	read        *grocksdb.ReadOptions
+	wal, synced *grocksdb.WriteOptions
+	data        *dataset
+	key         []byte
+	value       [valueBytes]byte
+	buf         []byte
+	pages       [][]byte
+	changes     *grocksdb.WriteBatch
+}
+
+// openDirect opens a checkpoint with the options that the engine wrote there.
+func openDirect(o Options, data *dataset) ([]*subject, error) {
+	dir := o.path("grocksdb")
+	cache := grocksdb.NewLRUCache(cacheBytes)
+	latest, err := grocksdb.LoadLatestOptions(dir, grocksdb.NewDefaultEnv(), false, cache)
+	if err != nil {
+		return nil, err
+	}
+	names := latest.ColumnFamilyNames()
+	families := latest.ColumnFamilyOpts()
+	options := make([]*grocksdb.Options, len(families))
+	for i := range families {
+		options[i] = &families[i]
+		options[i].SetBlockBasedTableFactory(tableOptions(cache))
+	}
+	database, err := databaseOptions(dir)
+	if err != nil {
+		return nil, err
+	}
+	shared, err := grocksdb.GetOptionsFromString(options[0], database)
+	if err != nil {
+		return nil, err
+	}
+	db, handles, err := grocksdb.OpenDbColumnFamilies(shared, dir, names, options)
+	if err != nil {
+		return nil, err
+	}
+	state := handles[slices.Index(names, column.State.String())]
+	return []*subject{{
+		name:   "grocksdb",
+		settle: func() error { return db.FlushCF(state, grocksdb.NewDefaultFlushOptions()) },
+		close: func() error {
+			for _, h := range handles {
+				h.Destroy()
+			}
+			db.Close()
+			return nil
+		},
+		actor: func() (actor, error) {
+			d := &direct{db: db, cf: state, data: data, read: grocksdb.NewDefaultReadOptions(), changes: grocksdb.NewWriteBatch(),
+				wal: grocksdb.NewDefaultWriteOptions(), synced: grocksdb.NewDefaultWriteOptions()}
+			d.synced.SetSync(true)
+			return d, nil
+		},
+	}}, nil
+}
+
+// tableOptions are those of engine/rocks. The library does not load its own
+// filters again from an options file.
+func tableOptions(cache *grocksdb.Cache) *grocksdb.BlockBasedTableOptions {
+	t := grocksdb.NewDefaultBlockBasedTableOptions()
+	t.SetBlockCache(cache)
+	t.SetFilterPolicy(grocksdb.NewBloomFilterFull(10))
+	t.SetWholeKeyFiltering(true)
+	t.SetFormatVersion(5)
+	t.SetCacheIndexAndFilterBlocks(true)
+	t.SetCacheIndexAndFilterBlocksWithHighPriority(true)
+	t.SetPinL0FilterAndIndexBlocksInCache(true)
+	return t
+}
+
+// databaseOptions returns the options of the database as a whole that weigh on
+// the workloads, which grocksdb loads and does not hand out, from the newest
+// options file of dir.
+func databaseOptions(dir string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "OPTIONS-*"))
+	if err != nil || len(files) == 0 {
+		return "", errors.Join(fmt.Errorf("bench: no options file in %s", dir), err)
+	}
+	text, err := os.ReadFile(files[len(files)-1])
+	var set []string
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		switch name, _, _ := strings.Cut(line, "="); name {
+		case "max_background_jobs", "bytes_per_sync", "max_total_wal_size", "db_write_buffer_size", "max_open_files":
+			set = append(set, line)
+		}
+	}
+	return strings.Join(set, ";"), err
+}
+
+func (d *direct) at(row int) []byte {
+	d.key, _ = d.data.key(row).AppendBinary(d.key[:0])
+	return d.key
+}
+
+func (d *direct) lookup(key []byte) error {
+	v, err := d.db.GetPinnedCF(d.read, d.cf, key)
+	if err != nil {
+		return err
+	}
+	defer v.Destroy()
+	if !v.Exists() {
+		return engine.ErrNotFound
+	}
+	d.buf = append(d.buf[:0], v.Data()...)
+	return expect(len(d.buf) == valueBytes, nil)
+}
+
+func (d *direct) get(row int) error  { return d.lookup(d.at(row)) }
+func (d *direct) miss(row int) error { return expectMissing(d.lookup(d.at(row))) }
+
+func (d *direct) multiGet(rows []int) error {
+	if d.pages == nil {
+		d.pages = make([][]byte, len(rows))
+	}
+	for i, row := range rows {
+		d.pages[i], _ = d.data.key(row).AppendBinary(d.pages[i][:0])
+	}
+	found, err := d.db.MultiGetCF(d.read, d.cf, d.pages...)
+	if err != nil {
+		return err
+	}
+	defer found.Destroy()
+	for _, s := range found {
+		if s.Size() != valueBytes {
+			return errors.New("a value of another size")
+		}
+	}
+	return nil
+}
+
+func (d *direct) put(row int) error {
+	d.data.fill(d.value[:], row)
+	return d.db.PutCF(d.wal, d.cf, d.at(row), d.value[:])
+}
+
+func (d *direct) putSynced(row int) error {
+	d.data.fill(d.value[:], row)
+	return d.db.PutCF(d.synced, d.cf, d.at(row), d.value[:])
+}
+
+func (d *direct) batch(first, n int) error {
+	d.changes.Clear()
+	for i := range n {
+		d.data.fill(d.value[:], first+i)
+		d.changes.PutCF(d.cf, d.at(first+i), d.value[:])
+	}
+	return d.db.Write(d.wal, d.changes)
+}
+
+func (d *direct) scan(row, n int) (int, error) {
+	key := d.at(row)
+	read := grocksdb.NewDefaultReadOptions()
+	defer read.Destroy()
+	read.SetIterateUpperBound(engine.Successor(key[:32]))
+	return d.iterate(read, key, n)
+}
+
+func (d *direct) walk() (int, error) {
+	read := grocksdb.NewDefaultReadOptions()
+	defer read.Destroy()
+	read.SetTotalOrderSeek(true)
+	return d.iterate(read, nil, 0)
+}
+
+func (d *direct) iterate(read *grocksdb.ReadOptions, start []byte, limit int) (n int, err error) {
+	it := d.db.NewIteratorCF(read, d.cf)
+	defer it.Close()
+	if start == nil {
+		it.SeekToFirst()
+	} else {
+		it.Seek(start)
+	}
+	for ; it.Valid() && (limit == 0 || n < limit); it.Next() {
+		k, v := it.Key(), it.Value()
+		if k.Size() != keyBytes || v.Size() != valueBytes {
+			err = errors.New("an entry of another size")
+		}
+		n++
+	}
+	return n, errors.Join(err, it.Err())
+}
+
+func (d *direct) release() error {
+	d.changes.Destroy()
+	d.read.Destroy()
+	d.wal.Destroy()
+	d.synced.Destroy()
+	return nil
+}

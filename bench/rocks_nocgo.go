@@ -1,0 +1,9 @@
+//go:build !cgo
+
+package bench
+
+// openRocks opens nothing: RocksDB needs cgo.
+func openRocks(o Options, _ *dataset) ([]*subject, error) {
+	o.Logger.Warn("this binary was built without cgo: no RocksDB, no daemon on it, nothing to compare them with")
+	return nil, nil
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/rpc"
+)
+
+func newBlob(p *process) *cobra.Command {
+	cmd := parent("blob", "Store and read content-addressed binary data",
+		"  stoa blob put app.wasm\n  stoa blob get "+exampleID+" -o app.wasm\n  stoa blob list",
+		newBlobPut(p), newBlobGet(p), newBlobStat(p), newBlobDelete(p), newBlobList(p))
+	cmd.Long = `Store and read binary data of up to 4 GiB. The id of a blob is the SHA-256 of its
+content, which is checked on the way in and out.`
+	return cmd
+}
+
+// blobDoc is a blob as JSON.
+type blobDoc struct {
+	ID      string `json:"blob_id"`
+	Size    uint64 `json:"size,string"`
+	Chunks  uint32 `json:"chunks"`
+	Existed *bool  `json:"existed,omitempty"` // of put: it was there already
+	File    string `json:"file,omitempty"`    // of get: where it was written
+}
+
+func newBlobDoc(b rpc.Blob) blobDoc {
+	return blobDoc{ID: b.ID.String(), Size: b.Size, Chunks: b.Chunks}
+}
+
+func newBlobStat(p *process) *cobra.Command {
+	var daemon daemonFlags
+	cmd := &cobra.Command{
+		Use:     "stat ID",
+		Short:   "Describe a blob",
+		Long:    "Describe a blob. It exits 4 if there is none.",
+		Example: "  stoa blob stat " + exampleID,
+		Args:    exactly("ID"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return p.onBlob(&daemon, args[0], func(ctx context.Context, client *rpc.Client, id codec.BlobID) error {
+				b, err := client.BlobStat(ctx, id)
+				if err != nil {
+					return err
+				}
+				return p.emit(newBlobDoc(b), func(w io.Writer) {
+					var t table
+					t.add("blob", b.ID.String())
+					t.add("size", fmt.Sprintf("%s (%d bytes)", sizeText(b.Size), b.Size))
+					t.add("chunks", fmt.Sprint(b.Chunks))
+					t.write(w, "")
+				})
+			})
+		},
+	}
+	daemon.register(cmd.Flags())
+	return cmd
+}
+
+func newBlobDelete(p *process) *cobra.Command {
+	var daemon daemonFlags
+	var force bool
+	cmd := &cobra.Command{
+		Use:     "delete ID",
+		Short:   "Delete a blob",
+		Long:    "Delete a blob. One that an application names is not deleted, and it exits 5, without --force.",
+		Example: "  stoa blob delete " + exampleID + "\n  stoa blob delete " + exampleID + " --force",
+		Args:    exactly("ID"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return p.onBlob(&daemon, args[0], func(ctx context.Context, client *rpc.Client, id codec.BlobID) error {
+				if err := client.BlobDelete(ctx, id, force); err != nil {
+					return err
+				}
+				done := struct {
+					ID      string `json:"blob_id"`
+					Deleted bool   `json:"deleted"`
+				}{id.String(), true}
+				return p.emit(done, func(w io.Writer) { fmt.Fprintf(w, "deleted %s\n", id) })
+			})
+		},
+	}
+	daemon.register(cmd.Flags())
+	cmd.Flags().BoolVar(&force, "force", false, "delete it even if an application names it")
+	return cmd
+}
+
+func newBlobList(p *process) *cobra.Command {
+	var daemon daemonFlags
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List all blobs in the order of their ids",
+		Example: "  stoa blob list\n  stoa blob list --json",
+		Args:    exactly(),
+		RunE: func(*cobra.Command, []string) error {
+			ctx, forget := interruptible()
+			defer forget()
+			client, err := daemon.dial(p)
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			w := bufio.NewWriter(p.stdout)
+			blobs, bytes := 0, uint64(0)
+			for b, err := range client.BlobList(ctx) {
+				if err != nil {
+					return errors.Join(err, w.Flush())
+				}
+				blobs, bytes = blobs+1, bytes+b.Size
+				if p.json {
+					err = writeJSON(w, newBlobDoc(b))
+				} else {
+					_, err = fmt.Fprintf(w, "%s  %10s  %4d\n", b.ID, sizeText(b.Size), b.Chunks)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			if !p.json {
+				fmt.Fprintf(p.stderr, "%s, %s\n", count(blobs, "blob"), sizeText(bytes))
+			}
+			return w.Flush()
+		},
+	}
+	daemon.register(cmd.Flags())
+	return cmd
+}
+
+// onBlob calls do with the daemon and the blob that an argument names, and a
+// context that Ctrl-C ends.
+func (p *process) onBlob(daemon *daemonFlags, arg string, do func(context.Context, *rpc.Client, codec.BlobID) error) error {
+	id, err := parseBlobID("ID", arg)
+	if err != nil {
+		return err
+	}
+	ctx, forget := interruptible()
+	defer forget()
+	client, err := daemon.dial(p)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return do(ctx, client, id)
+}
+
+func parseBlobID(what, text string) (id codec.BlobID, err error) {
+	b, err := parseHex(what, text)
+	if err != nil {
+		return id, err
+	}
+	if len(b) != len(id) {
+		return id, bad(fmt.Errorf("%s: %s of hex, not %d", what, count(len(b), "byte"), len(id)), "")
+	}
+	return codec.BlobID(b), nil
+}
+
+// interruptible returns a context that Ctrl-C ends, so that nothing half done is
+// left behind.
+func interruptible() (ctx context.Context, forget func()) {
+	return signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+}
+
+// transferred returns the error of a transfer; where it was interrupted, that is
+// what it says.
+func transferred(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return bad(errors.New("interrupted: nothing of the blob is left behind"), "")
+	}
+	return err
+}

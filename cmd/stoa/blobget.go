@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/rpc"
+)
+
+func newBlobGet(p *process) *cobra.Command {
+	var daemon daemonFlags
+	var g download
+	cmd := &cobra.Command{
+		Use:   "get ID",
+		Short: "Write a blob, or a part of it, to a file or to stdout",
+		Long: `Write a blob, or a part of it, to a file or to stdout. The content is checked against
+the id; a file appears under its name only when it is whole. Content goes to a
+terminal only with -o - .`,
+		Example: `  stoa blob get ` + exampleID + ` -o app.wasm
+  stoa blob get ` + exampleID + ` --offset 1048576 --length 64 | xxd`,
+		Args: exactly("ID"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			g.process = p
+			if err := g.check(); err != nil {
+				return err
+			}
+			return p.onBlob(&daemon, args[0], func(ctx context.Context, client *rpc.Client, id codec.BlobID) error {
+				return transferred(ctx, g.run(ctx, client, id))
+			})
+		},
+	}
+	daemon.register(cmd.Flags())
+	cmd.Flags().StringVarP(&g.out, "output", "o", "", "the file to write; - is stdout")
+	cmd.Flags().Uint64Var(&g.part.Offset, "offset", 0, "the first byte")
+	cmd.Flags().Uint64Var(&g.part.Length, "length", 0, "the most bytes; 0: to the end")
+	return cmd
+}
+
+// download is one blob on its way from the daemon.
+type download struct {
+	*process
+	out  string
+	part rpc.BlobGetOptions
+}
+
+func (g *download) toFile() bool { return g.out != "" && g.out != "-" }
+
+func (g *download) check() error {
+	switch {
+	case g.json && !g.toFile():
+		return bad(errors.New("--json needs a file for the content: -o FILE"), "")
+	case g.out == "" && isTerminal(g.stdout):
+		return bad(errors.New("the content of a blob may upset a terminal"), "-o FILE writes it to a file, -o - to the terminal all the same")
+	}
+	return nil
+}
+
+func (g *download) run(ctx context.Context, client *rpc.Client, id codec.BlobID) error {
+	if !g.toFile() {
+		_, err := client.BlobGet(ctx, id, g.stdout, g.part)
+		return err
+	}
+	b, err := g.save(ctx, client, id)
+	if err != nil {
+		return err
+	}
+	d := newBlobDoc(b)
+	d.File = g.out
+	return g.emit(d, func(w io.Writer) { fmt.Fprintf(w, "wrote %s\n", g.out) })
+}
+
+// save writes the content beside its place, and moves it there when it is whole.
+func (g *download) save(ctx context.Context, client *rpc.Client, id codec.BlobID) (b rpc.Blob, err error) {
+	whole, err := client.BlobStat(ctx, id)
+	if err != nil {
+		return b, err
+	}
+	f, err := createBeside(g.out)
+	if err != nil {
+		return b, bad(fmt.Errorf("-o: %w", err), "")
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	length := whole.Size - min(whole.Size, g.part.Offset)
+	if g.part.Length != 0 {
+		length = min(length, g.part.Length)
+	}
+	bar := g.progress("receiving", length)
+	b, err = client.BlobGet(ctx, id, io.MultiWriter(f, bar), g.part)
+	if err = errors.Join(err, bar.Finish(), f.Close()); err != nil {
+		return b, err
+	}
+	return b, os.Rename(f.Name(), g.out)
+}
+
+// createBeside makes a new file next to path, with the mode that path would get
+// itself, as os.CreateTemp does not.
+func createBeside(path string) (*os.File, error) {
+	for n := os.Getpid(); ; n++ {
+		f, err := os.OpenFile(path+"."+strconv.Itoa(n)+".part", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if !errors.Is(err, os.ErrExist) {
+			return f, err
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc"
+)
+
+func newBlobPut(p *process) *cobra.Command {
+	var daemon daemonFlags
+	var idText string
+	cmd := &cobra.Command{
+		Use:   "put FILE|-",
+		Short: "Store a file, or stdin, as a blob, and print its id",
+		Long: `Store a file, or stdin, as a blob, and print its id. A file is hashed first, so that
+one that is there already is not sent again. --id declares the id; content that has
+another one is refused.`,
+		Example: `  stoa blob put app.wasm
+  curl -s https://example.org/app.wasm | stoa blob put - --id ` + exampleID,
+		Args: exactly("FILE"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			u := upload{process: p, path: args[0]}
+			if idText != "" {
+				var err error
+				if u.options.ID, err = parseBlobID("--id", idText); err != nil {
+					return err
+				}
+			}
+			ctx, forget := interruptible()
+			defer forget()
+			client, err := daemon.dial(p)
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			b, existed, err := u.run(ctx, client)
+			if err != nil {
+				return transferred(ctx, err)
+			}
+			d := newBlobDoc(b)
+			d.Existed = &existed
+			return p.emit(d, func(w io.Writer) {
+				fmt.Fprintln(w, b.ID)
+				if existed {
+					fmt.Fprintln(p.stderr, "it was there already")
+				}
+			})
+		},
+	}
+	daemon.register(cmd.Flags())
+	cmd.Flags().StringVar(&idText, "id", "", "the SHA-256 of the content, in hex")
+	return cmd
+}
+
+// upload is one blob on its way to the daemon.
+type upload struct {
+	*process
+	path    string
+	options rpc.BlobPutOptions
+}
+
+func (u *upload) run(ctx context.Context, client *rpc.Client) (b rpc.Blob, existed bool, err error) {
+	if u.path == "-" {
+		return u.send(ctx, client, abandonable(ctx, u.stdin))
+	}
+	f, err := os.Open(u.path)
+	if err != nil {
+		return b, false, bad(err, "")
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	switch {
+	case err != nil:
+		return b, false, bad(err, "")
+	case st.IsDir():
+		return b, false, bad(fmt.Errorf("%s is a directory", u.path), "name a file, or - for stdin")
+	case !st.Mode().IsRegular():
+		return u.send(ctx, client, abandonable(ctx, f))
+	case st.Size() > rpc.MaxBlob:
+		return b, false, fmt.Errorf("%w: %s has %s, a blob at most %s", engine.ErrTooLarge, u.path, sizeText(uint64(st.Size())), sizeText(rpc.MaxBlob))
+	}
+	u.options.Size = uint64(st.Size())
+	if u.options.ID.IsZero() {
+		if err := u.hash(ctx, f); err != nil {
+			return b, false, err
+		}
+	}
+	b, err = client.BlobStat(ctx, u.options.ID)
+	if err == nil || !errors.Is(err, engine.ErrNotFound) {
+		return b, true, err
+	}
+	return u.send(ctx, client, f)
+}
+
+// hash finds the id of a file, which is at its start before and after.
+func (u *upload) hash(ctx context.Context, f *os.File) error {
+	bar := u.progress("hashing", u.options.Size)
+	sum := sha256.New()
+	_, err := io.Copy(io.MultiWriter(sum, bar), untilDone{ctx, f})
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	u.options.ID = codec.BlobID(sum.Sum(nil))
+	return errors.Join(err, bar.Finish())
+}
+
+func (u *upload) send(ctx context.Context, client *rpc.Client, content io.Reader) (rpc.Blob, bool, error) {
+	bar := u.progress("sending", u.options.Size)
+	b, existed, err := client.BlobPut(ctx, io.TeeReader(content, bar), u.options)
+	return b, existed, errors.Join(err, bar.Finish())
+}
+
+// untilDone is a reader that fails once its context is done.
+type untilDone struct {
+	ctx context.Context
+	io.Reader
+}
+
+// Read is io.Reader's.
+func (r untilDone) Read(b []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(b)
+}
+
+// abandonable returns a reader of what r has that fails once ctx is done, even
+// while r keeps it waiting, as a pipe may. Who waits for r then is left behind,
+// until r or the process ends.
+func abandonable(ctx context.Context, r io.Reader) io.Reader {
+	out, in := io.Pipe()
+	go func() {
+		_, err := io.Copy(in, r)
+		in.CloseWithError(err)
+	}()
+	context.AfterFunc(ctx, func() { in.CloseWithError(ctx.Err()) })
+	return out
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/spf13/cobra"
+
+	"github.com/stoadb/stoa/rpc/server"
+)
+
+func newServe(p *process) *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the daemon",
+		Long: `Run the daemon: open a directory, and serve it over a Unix socket until SIGTERM or
+Ctrl-C. Calls under way finish then, and everything is put into tables; a second
+signal ends the daemon at once, which loses nothing that was acknowledged.
+
+Each flag may be set in the environment (--cache-size is STOA_CACHE_SIZE) or in a
+TOML file that --config names (cache-size = "1GiB"); the command line goes before
+the environment, and that before the file. GOGC and GOMEMLIMIT are those of Go;
+they are 400 and 1GiB unless set, which is without the caches of RocksDB.`,
+		Example: `  stoa serve
+  stoa serve --dir /var/lib/stoa --socket /run/stoa/stoa.sock --group stoa
+  STOA_LOG_LEVEL=debug stoa serve --config /etc/stoa.toml
+  stoa serve --engine mem --dir /tmp/try`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := p.configure(cmd.Flags()); err != nil {
+				return err
+			}
+			s, err := f.settings()
+			if err != nil {
+				return err
+			}
+			if p.json && !cmd.Flags().Changed("log-format") {
+				s.logFormat = "json"
+			}
+			log, err := newLogger(p.stderr, s.logLevel, s.logFormat)
+			if err != nil {
+				return bad(err, "")
+			}
+			p.tuneMemory()
+			return s.serve(log)
+		},
+	}
+	f.register(cmd)
+	return cmd
+}
+
+// tuneMemory lets the heap grow further between collections than Go does by
+// itself: most memory of a daemon is RocksDB's, which Go does not see, and its
+// own heap is small.
+func (p *process) tuneMemory() {
+	if p.getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
+	if p.getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(1 << 30)
+	}
+}
+
+// serve runs the daemon until a signal. It returns nil after a clean shutdown.
+func (s *settings) serve(log *slog.Logger) error {
+	ctx, forget := untilSignal(log)
+	defer forget()
+	log.Info("stoa starts", "version", buildVersion().Version, "pid", os.Getpid(), "dir", s.dir, "engine", s.engine)
+	st, err := s.open(log)
+	if err != nil {
+		return err
+	}
+	err = s.serveStore(ctx, st, log)
+	if closing := st.Close(); closing != nil {
+		return errors.Join(err, &failure{exitOpen, fmt.Errorf("the shutdown was not clean: %w", closing),
+			"what was acknowledged is in the write-ahead log, and is read from there at the next start"})
+	}
+	if err == nil {
+		log.Info("clean shutdown", "dir", s.dir)
+	}
+	return err
+}
+
+// serveStore serves an open store until ctx is done.
+func (s *settings) serveStore(ctx context.Context, st *store, log *slog.Logger) error {
+	o := server.Options{
+		Info: st.info, AllowUIDs: s.allowUIDs, AllowGIDs: s.gids, SecretUIDs: s.secretUIDs,
+		DrainTimeout: s.drainTimeout, Logger: log,
+		Blobs: server.BlobOptions{SpoolDir: filepath.Join(s.dir, spoolName), MinFreeBytes: s.keepFree()},
+	}
+	stopMetrics, err := s.serveMetrics(&o, log)
+	if err != nil {
+		return err
+	}
+	defer stopMetrics()
+	srv, err := server.New(st, o)
+	if err != nil {
+		return cannotOpen(err)
+	}
+	ln, err := s.listen(log)
+	if err != nil {
+		return err
+	}
+	s.announce(st, ln, log)
+	return srv.Serve(ctx, ln)
+}
+
+// listen returns the socket that systemd passed, or makes one.
+func (s *settings) listen(log *slog.Logger) (net.Listener, error) {
+	ln, err := server.Activated()
+	if err != nil {
+		return nil, cannotOpen(err)
+	}
+	if ln != nil {
+		log.Info("systemd has made the socket: --socket, --mode and the owner of --group are its own")
+		return ln, nil
+	}
+	socket, err := server.Listen(s.socket, server.SocketOptions{Mode: s.mode, Group: s.group})
+	if err != nil {
+		return nil, cannotOpen(err)
+	}
+	return socket, nil
+}
+
+// announce says what is served, where, in which state it was found, and how to
+// stop it.
+func (s *settings) announce(st *store, ln net.Listener, log *slog.Logger) {
+	level := slog.LevelInfo
+	if st.lastClose == "unclean" {
+		level = slog.LevelWarn
+	}
+	log.Log(context.Background(), level, "serving", "dir", s.dir, "engine", st.info.Engine, "schema", st.info.SchemaVersion,
+		"node_id", st.info.NodeID, "socket", ln.Addr().String(), "last_close", st.lastClose, "lost", st.lost)
+	log.Info("stop with Ctrl-C, or kill -TERM "+fmt.Sprint(os.Getpid()), "pid", os.Getpid())
+}
+
+// serveMetrics serves metrics on their own socket, if there is to be one.
+func (s *settings) serveMetrics(o *server.Options, log *slog.Logger) (stop func(), err error) {
+	if s.metricsSocket == "" {
+		return func() {}, nil
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	o.Registry = registry
+	ln, err := server.Listen(s.metricsSocket, server.SocketOptions{})
+	if err != nil {
+		return nil, cannotOpen(fmt.Errorf("--metrics-socket: %w", err))
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := server.ServeMetrics(ctx, ln, registry); err != nil {
+			log.Error("metrics are not served any more", "error", err)
+		}
+	}()
+	log.Info("metrics", "socket", s.metricsSocket)
+	return func() {
+		cancel()
+		<-done
+	}, nil
+}
+
+// untilSignal returns a context that the first SIGINT or SIGTERM ends. The
+// second ends the process. forget stops listening to them.
+func untilSignal(log *slog.Logger) (ctx context.Context, forget func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-done:
+			return
+		case got := <-signals:
+			log.Info("stopping; a second signal stops at once", "signal", got.String())
+			cancel()
+		}
+		select {
+		case <-done:
+		case got := <-signals:
+			log.Error("stopped at once, without a clean shutdown", "signal", got.String())
+			number, _ := got.(syscall.Signal) // all that Notify was asked for are
+			os.Exit(128 + int(number))
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(done)
+		cancel()
+	}
+}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc/server"
+)
+
+// serving serves an engine in memory and returns the path of the socket.
+func serving(t *testing.T, store engine.Engine) string {
+	dir, err := os.MkdirTemp("", "st")
+	require.NoError(t, err)
+	srv, err := server.New(store, server.Options{Blobs: server.BlobOptions{SpoolDir: filepath.Join(dir, spoolName)}})
+	require.NoError(t, err)
+	ln, err := server.Listen(filepath.Join(dir, socketName), server.SocketOptions{})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- srv.Serve(ctx, ln) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-done)
+		require.NoError(t, store.Close())
+		require.NoError(t, os.RemoveAll(dir))
+	})
+	return ln.Path()
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/mem"
+	"github.com/stoadb/stoa/engine/rocks"
+	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/server"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+// store is an open engine and what is told of it.
+type store struct {
+	engine.Engine
+	info      server.Info
+	lastClose string // how it had been closed, for the log
+	lost      uint64 // changes that had been on disk and are gone
+}
+
+// open opens the engine that the settings name.
+func (s *settings) open(log *slog.Logger) (*store, error) {
+	if s.engine == "mem" {
+		return s.openMem()
+	}
+	e, err := rocks.Open(s.dir, s.rocks(log))
+	if err != nil {
+		return nil, cannotOpen(err)
+	}
+	r := e.Recovery()
+	st := &store{Engine: e, lastClose: "unclean", lost: r.Lost, info: server.Info{
+		Version: buildVersion().Version, Engine: s.engine, NodeID: nodeHex(e.NodeID()), SchemaVersion: e.SchemaVersion(),
+		Recovery: recovered(r),
+		Disk:     func() (free, reserve uint64, err error) { return diskSpace(s.dir, uint64(s.minFree)) },
+	}}
+	switch {
+	case r.Created:
+		st.lastClose = "new"
+	case r.Clean:
+		st.lastClose = "clean"
+	}
+	return st, nil
+}
+
+// openMem makes the directory that the socket of an engine in memory is in.
+func (s *settings) openMem() (*store, error) {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		if errors.Is(err, syscall.ENOTDIR) {
+			err = fmt.Errorf("%w: %w", engine.ErrNotDatabase, err)
+		}
+		return nil, cannotOpen(fmt.Errorf("--dir: %w", err))
+	}
+	return &store{Engine: mem.New(), lastClose: "new", info: server.Info{
+		Version: buildVersion().Version, Engine: s.engine, SchemaVersion: rocks.SchemaVersion,
+	}}, nil
+}
+
+// cannotOpen gives an error of opening its exit code, which is that of damage
+// where there is some.
+func cannotOpen(err error) error {
+	f := *explain(err)
+	switch {
+	case errors.Is(err, rocks.ErrOptions), errors.Is(err, server.ErrOptions), errors.Is(err, rpc.ErrSocketPath):
+		f.code = exitBad
+	case !errors.Is(err, engine.ErrCorrupt):
+		f.code = exitOpen
+	}
+	switch {
+	case errors.Is(err, engine.ErrNoSpace):
+		f.hint = "free some disk space, or lower --min-free"
+	case errors.Is(err, fs.ErrPermission):
+		f.hint = "serve as the user who owns the directory, or name another one with --dir"
+	case errors.Is(err, engine.ErrUnsupported):
+		f.hint = "--engine mem works without RocksDB"
+	}
+	return &f
+}
+
+// recovered returns what was found at open as Admin.Status tells it.
+func recovered(r rocks.Recovery) *stoav1.Recovery {
+	notes := r.Problems
+	if r.Created {
+		notes = append([]string{"the store is new"}, notes...)
+	}
+	if r.Lost > 0 {
+		notes = append(notes, fmt.Sprintf("%s that had been on disk are gone", count(r.Lost, "change")))
+	}
+	return &stoav1.Recovery{
+		Clean: r.Clean || r.Created, Sequence: r.Sequence, SyncedSequence: max(r.Watermark, r.Sequence), Notes: notes,
+	}
+}
+
+func nodeHex(id codec.NodeID) string { return fmt.Sprintf("%016x%016x", id.Hi, id.Lo) }
+
+// diskSpace returns what a user without privileges may still write to the file
+// system of dir, and what is kept of it.
+func diskSpace(dir string, keep uint64) (free, reserve uint64, err error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		return 0, 0, fmt.Errorf("free space of %s: %w", dir, err)
+	}
+	return s.Bavail * uint64(s.Bsize), keep, nil
+}

@@ -1,0 +1,43 @@
+package enginetest
+
+import (
+	"flag"
+	"math"
+	"os"
+	"strconv"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// ScaleEnv is the environment variable by which tests that repeat themselves
+// are made shorter or longer: a factor, 1 where it is not set.
+const ScaleEnv = "STOA_TEST_SCALE"
+
+// Scale returns n times the factor in STOA_TEST_SCALE, and at least 1. It
+// panics if the factor is not a number over 0.
+func Scale(n int) int {
+	s := os.Getenv(ScaleEnv)
+	if s == "" {
+		return n
+	}
+	factor, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(factor > 0) || math.IsInf(factor, 0) {
+		panic("enginetest: " + ScaleEnv + "=" + s + " is not a number over 0")
+	}
+	return max(1, int(math.Min(math.Round(float64(n)*factor), math.MaxInt32)))
+}
+
+// Check is rapid.Check with Scale(n) cases, unless -rapid.checks says how
+// many. Tests that use it must not run in parallel: the flag is the process's.
+func Check(t *testing.T, n int, property func(*rapid.T)) {
+	t.Helper()
+	f := flag.Lookup("rapid.checks")
+	if before := f.Value.String(); before == f.DefValue {
+		if err := f.Value.Set(strconv.Itoa(Scale(n))); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = f.Value.Set(before) }()
+	}
+	rapid.Check(t, property)
+}

@@ -1,0 +1,46 @@
+package faulty
+
+import (
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+)
+
+// Apply is engine.Writer's, and a counted write.
+func (e *Engine) Apply(b *engine.Batch) error {
+	return e.do(Writes, func() error { return e.inner.Apply(b) })
+}
+
+// Update is engine.Engine's, and a counted write. Where it is to have no effect
+// fn runs all the same, so that a caller who takes from fn what was never
+// written is found out. What fn reads are counted reads; after a crash at one of
+// them nothing is written, whatever fn returns.
+func (e *Engine) Update(fn func(engine.Getter, *engine.Batch) error) error {
+	what := e.begin(Writes)
+	if what == gone {
+		return ErrCrashed
+	}
+	return e.end(what, e.inner.Update(func(g engine.Getter, b *engine.Batch) error {
+		if err := fn(getter{e, g}, b); err != nil {
+			return err
+		}
+		return e.end(pass, e.fault(what))
+	}))
+}
+
+// getter reads the state that an update, or anything else, sees.
+type getter struct {
+	engine *Engine
+	inner  engine.Getter
+}
+
+func (g getter) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
+	got := dst
+	err := g.engine.do(Reads, func() (err error) {
+		got, err = g.inner.Get(dst, col, key)
+		return err
+	})
+	if err != nil {
+		return dst, err
+	}
+	return got, nil
+}

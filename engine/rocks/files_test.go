@@ -1,0 +1,82 @@
+package rocks
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+)
+
+func TestMarkerIsItsBytes(t *testing.T) {
+	b := marker{SchemaVersion, 0x0102030405060708}.append(nil)
+	require.Equal(t, "STOACLN1\x01\x00\x00\x00\x08\x07\x06\x05\x04\x03\x02\x01\x06\xAE\x88\xFD"[:20], string(b[:20]))
+	rapid.Check(t, func(t *rapid.T) {
+		m := marker{rapid.Uint32().Draw(t, "schema"), rapid.Uint64().Draw(t, "sequence")}
+		b := m.append(nil)
+		got, ok := parseMarker(b)
+		require.True(t, ok)
+		require.Equal(t, m, got)
+		b[rapid.IntRange(0, len(b)-1).Draw(t, "at")] ^= rapid.ByteRange(1, 255).Draw(t, "flip")
+		_, ok = parseMarker(b)
+		require.False(t, ok)
+		_, ok = parseMarker(b[:rapid.IntRange(0, len(b)-1).Draw(t, "cut")])
+		require.False(t, ok)
+	})
+}
+
+// Whatever happens to the slot that is being written, the other one stands.
+func TestWatermarkSurvivesATornWrite(t *testing.T) {
+	dir := t.TempDir()
+	_, _, problem := readWatermark(dir)
+	require.Contains(t, problem, "missing")
+	w, err := openWatermark(dir, 5, 0)
+	require.NoError(t, err)
+	defer w.close()
+	for seq := uint64(6); seq < 20; seq++ {
+		require.NoError(t, w.raise(seq))
+		require.NoError(t, w.raise(seq-1), "it never falls")
+		at, _, problem := readWatermark(dir)
+		require.Equal(t, seq, at)
+		require.Empty(t, problem)
+
+		b, err := os.ReadFile(filepath.Join(dir, watermarkName))
+		require.NoError(t, err)
+		torn := (1 - w.older) * slotSize
+		b[torn+20] ^= 1
+		other := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(other, watermarkName), b, 0o600))
+		at, _, problem = readWatermark(other)
+		require.Equal(t, seq-1, at)
+		require.NotEmpty(t, problem)
+	}
+}
+
+func TestSpaceIsAskedForSeldom(t *testing.T) {
+	now := time.Unix(1, 0)
+	s := space{dir: t.TempDir(), keep: mib, now: func() time.Time { return now }}
+	var puts, deletes engine.Batch
+	puts.Put(column.Meta, nil, make([]byte, mib))
+	deletes.Delete(column.Meta, nil)
+	require.NoError(t, s.admit(puts.Bytes()))
+	s.free = 3*mib + 100 // as if the disk had only this
+	require.NoError(t, s.admit(puts.Bytes()))
+	require.ErrorIs(t, s.admit(puts.Bytes()), engine.ErrNoSpace, "what was written since counts")
+	require.NoError(t, s.admit(deletes.Bytes()))
+	s.free = s.written + mib/4
+	require.ErrorIs(t, s.admit(deletes.Bytes()), engine.ErrNoSpace)
+	now = now.Add(spaceEvery)
+	require.NoError(t, s.admit(puts.Bytes()), "the disk was asked again")
+	s.free, s.written = 0, spaceBytes
+	require.NoError(t, s.admit(puts.Bytes()), "the disk was asked again")
+	s.dir = filepath.Join(s.dir, "gone")
+	s.checked = time.Time{}
+	require.Error(t, s.admit(puts.Bytes()))
+	s.keep = -1
+	require.NoError(t, s.admit(puts.Bytes()))
+}

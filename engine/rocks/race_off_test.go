@@ -1,0 +1,5 @@
+//go:build !race
+
+package rocks
+
+const raceEnabled = false

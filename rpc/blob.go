@@ -1,0 +1,278 @@
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"iter"
+
+	"google.golang.org/grpc"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+// Blob describes a blob that is there.
+type Blob struct {
+	ID     codec.BlobID
+	Size   uint64 // bytes of the content
+	Chunks uint32 // rows that the content takes
+}
+
+// BlobPutOptions say what is known of a blob before its content. In the zero
+// BlobPutOptions nothing is.
+type BlobPutOptions struct {
+	// ID is the SHA-256 of the content; zeros: not known. The daemon writes
+	// content with a known id once, and spools other content first.
+	ID codec.BlobID
+	// Size is the length of the content in bytes; 0: not known. Of a known one
+	// the daemon says at once if it can't take it.
+	Size uint64
+}
+
+// BlobGetOptions say which part of a blob is read. The zero BlobGetOptions are
+// all of it.
+type BlobGetOptions struct {
+	Offset uint64 // of the first byte
+	Length uint64 // the most bytes; 0: to the end
+}
+
+// blobPiece is how many bytes of content a message carries.
+const blobPiece = 256 << 10
+
+// BlobPut stores what it reads from content, up to MaxBlob bytes, as a blob. If
+// it is there already, existed is true and nothing is written. It returns
+// ErrBlobMismatch if the content is not what o declares, engine.ErrTooLarge,
+// engine.ErrNoSpace, engine.ErrReadOnly, engine.ErrUnsupported if the daemon
+// spools nothing, or what reading content returned; then nothing of it stays. It
+// takes as long as it takes, unless ctx or the context of c ends.
+func (c *Client) BlobPut(ctx context.Context, content io.Reader, o BlobPutOptions) (stored Blob, existed bool, err error) {
+	ctx, cancel := c.within(ctx)
+	defer cancel()
+	stream, err := c.blob.Put(ctx)
+	if err != nil {
+		return Blob{}, false, c.failed("blob put", err)
+	}
+	header := new(stoav1.BlobPutHeader)
+	if !o.ID.IsZero() {
+		header.BlobId = o.ID[:]
+	}
+	if o.Size != 0 {
+		header.Size = &o.Size
+	}
+	m := &stoav1.BlobPutRequest{Part: &stoav1.BlobPutRequest_Header{Header: header}}
+	sent := &tally{sum: sha256.New()}
+	if err = stream.Send(m); err == nil {
+		err = upload(stream, m, io.TeeReader(content, sent))
+	}
+	var unread *contentError
+	switch {
+	case errors.As(err, &unread):
+		return Blob{}, false, unread
+	case err != nil && !errors.Is(err, io.EOF): // io.EOF: the daemon says why below
+		return Blob{}, false, c.failed("blob put", err)
+	}
+	res, err := stream.CloseAndRecv()
+	if err != nil {
+		return Blob{}, false, c.failed("blob put", err)
+	}
+	stored, err = blobOf(res.GetInfo())
+	if err == nil && (stored.ID != sent.id() || stored.Size != sent.n) {
+		err = fmt.Errorf("%w: %d bytes with the SHA-256 %s were sent, but the daemon stored %d bytes as %s",
+			ErrBlobMismatch, sent.n, sent.id(), stored.Size, stored.ID)
+	}
+	return stored, res.GetExisted(), err
+}
+
+// upload sends content. It returns io.EOF if the daemon has ended the stream.
+func upload(stream grpc.ClientStreamingClient[stoav1.BlobPutRequest, stoav1.BlobPutResponse], m *stoav1.BlobPutRequest, content io.Reader) error {
+	data := new(stoav1.BlobPutRequest_Data)
+	m.Part = data
+	buf := make([]byte, blobPiece)
+	for {
+		n := 0
+		for n < len(buf) {
+			k, err := content.Read(buf[n:])
+			n += k
+			if err == io.EOF {
+				if n == 0 {
+					return nil
+				}
+				data.Data = buf[:n]
+				return stream.Send(m)
+			}
+			if err != nil {
+				return &contentError{err}
+			}
+		}
+		data.Data = buf
+		if err := stream.Send(m); err != nil {
+			return err
+		}
+	}
+}
+
+// contentError is an error of the reader or the writer that a caller gave.
+type contentError struct{ cause error }
+
+func (e *contentError) Error() string { return "rpc: content of the blob: " + e.cause.Error() }
+func (e *contentError) Unwrap() error { return e.cause }
+
+// tally counts and hashes what is written to it.
+type tally struct {
+	n   uint64
+	sum hash.Hash
+}
+
+// Write is io.Writer's.
+func (t *tally) Write(p []byte) (int, error) {
+	t.n += uint64(len(p))
+	return t.sum.Write(p)
+}
+
+func (t *tally) id() codec.BlobID { return codec.BlobID(t.sum.Sum(nil)) }
+
+// BlobGet writes the content of a blob, or a part of it, to w. It returns
+// engine.ErrNotFound, ErrRequest for an offset beyond the end, what w returned,
+// or engine.ErrCorrupt if the content is damaged: what w was given then is not
+// the blob's, which for a whole blob is known for certain only at its end. It
+// takes as long as it takes, unless ctx or the context of c ends.
+func (c *Client) BlobGet(ctx context.Context, id codec.BlobID, w io.Writer, o BlobGetOptions) (Blob, error) {
+	ctx, cancel := c.within(ctx)
+	defer cancel()
+	ask := &stoav1.BlobGetRequest{BlobId: id[:], Offset: o.Offset}
+	if o.Length != 0 {
+		ask.Length = &o.Length
+	}
+	stream, err := c.blob.Get(ctx, ask)
+	if err != nil {
+		return Blob{}, c.failed("blob get", err)
+	}
+	m, err := stream.Recv()
+	if err != nil {
+		return Blob{}, c.failed("blob get", err)
+	}
+	b, err := blobOf(m.GetInfo())
+	if err != nil {
+		return Blob{}, err
+	}
+	if b.ID != id {
+		return Blob{}, fmt.Errorf("rpc: blob get: %w: asked for %s, the daemon answered %s", ErrInternal, id, b.ID)
+	}
+	got := &tally{sum: sha256.New()}
+	for {
+		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return b, got.complete(b, o)
+		}
+		if err != nil {
+			return b, c.failed("blob get", err)
+		}
+		got.Write(m.GetData())
+		if _, err := w.Write(m.GetData()); err != nil {
+			return b, &contentError{err}
+		}
+	}
+}
+
+// complete returns an error unless t is the part of b that was asked for.
+func (t *tally) complete(b Blob, o BlobGetOptions) error {
+	want := b.Size - min(o.Offset, b.Size)
+	if o.Length != 0 {
+		want = min(want, o.Length)
+	}
+	if t.n != want {
+		return fmt.Errorf("%w: blob %s: %d bytes came instead of %d", engine.ErrCorrupt, b.ID, t.n, want)
+	}
+	if t.n == b.Size && t.id() != b.ID {
+		return fmt.Errorf("%w: blob %s: the content that came has the SHA-256 %s", engine.ErrCorrupt, b.ID, t.id())
+	}
+	return nil
+}
+
+// BlobStat describes a blob. It returns engine.ErrNotFound if it is not there.
+func (c *Client) BlobStat(ctx context.Context, id codec.BlobID) (Blob, error) {
+	ctx, cancel := c.within(ctx)
+	defer cancel()
+	var res *stoav1.BlobStatResponse
+	err := c.WithContext(ctx).invoke("blob stat", func(ctx context.Context) (err error) {
+		res, err = c.blob.Stat(ctx, &stoav1.BlobStatRequest{BlobId: id[:]})
+		return err
+	})
+	if err != nil {
+		return Blob{}, err
+	}
+	return blobOf(res.GetInfo())
+}
+
+// BlobDelete removes a blob. It returns engine.ErrNotFound if it is not there,
+// and unless force is set ErrBlobInUse if an application names it. It waits for
+// an upload of the blob that is under way.
+func (c *Client) BlobDelete(ctx context.Context, id codec.BlobID, force bool) error {
+	ctx, cancel := c.within(ctx)
+	defer cancel()
+	return c.WithContext(ctx).invoke("blob delete", func(ctx context.Context) error {
+		_, err := c.blob.Delete(ctx, &stoav1.BlobDeleteRequest{BlobId: id[:], Force: force})
+		return err
+	})
+}
+
+// BlobList yields all blobs in the order of their ids. It asks for them page by
+// page, so that it may miss what comes and goes meanwhile. It ends after an
+// error.
+func (c *Client) BlobList(ctx context.Context) iter.Seq2[Blob, error] {
+	return func(yield func(Blob, error) bool) {
+		ctx, cancel := c.within(ctx)
+		defer cancel()
+		var after []byte
+		for {
+			page, err := c.blobPage(ctx, after)
+			if err != nil {
+				yield(Blob{}, err)
+				return
+			}
+			for _, info := range page.GetBlobs() {
+				b, err := blobOf(info)
+				if !yield(b, err) || err != nil {
+					return
+				}
+			}
+			next := page.GetNext()
+			if len(next) == 0 {
+				return
+			}
+			if bytes.Compare(next, after) <= 0 {
+				yield(Blob{}, fmt.Errorf("rpc: blob list: %w: the daemon does not get on", ErrInternal))
+				return
+			}
+			after = next
+		}
+	}
+}
+
+func (c *Client) blobPage(ctx context.Context, after []byte) (page *stoav1.BlobListResponse, err error) {
+	err = c.WithContext(ctx).invoke("blob list", func(ctx context.Context) (err error) {
+		page, err = c.blob.List(ctx, &stoav1.BlobListRequest{After: after})
+		return err
+	})
+	return page, err
+}
+
+// within returns a context that ends with ctx and with that of c.
+func (c *Client) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(c.ctx, func() { cancel(context.Cause(c.ctx)) })
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+func blobOf(info *stoav1.BlobInfo) (Blob, error) {
+	if len(info.GetBlobId()) != len(codec.BlobID{}) {
+		return Blob{}, fmt.Errorf("rpc: blob: %w: the daemon named none", ErrInternal)
+	}
+	return Blob{ID: codec.BlobID(info.GetBlobId()), Size: info.GetSize(), Chunks: info.GetChunks()}, nil
+}

@@ -1,0 +1,182 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+// spool is a private directory for uploads whose id is not known before their
+// end. Their files have no name from the moment they are open, so that the
+// operating system removes them whatever happens.
+type spool struct {
+	dir       string // empty: there is none
+	keep      int64  // bytes of the disk that stay free; not positive: none
+	freeBytes func(dir string) (free int64, err error)
+}
+
+// spoolPattern is the names that files of the spool have for a moment.
+const spoolPattern = "upload-*"
+
+// spoolCheck is after how many bytes the free space of the disk is looked at
+// again.
+const spoolCheck = 16 << 20
+
+// prepare makes the directory, and removes what a process that ended in the
+// wrong moment has left there.
+func (s *spool) prepare() error {
+	if s.dir == "" {
+		return nil
+	}
+	if err := s.makeDir(); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return fmt.Errorf("server: spool: %w", err)
+	}
+	for _, e := range entries {
+		if ours, _ := filepath.Match(spoolPattern, e.Name()); !ours || !e.Type().IsRegular() {
+			continue
+		}
+		if err := os.Remove(filepath.Join(s.dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("server: spool: %w", err)
+		}
+	}
+	return nil
+}
+
+// makeDir makes the directory unless it is there, and returns ErrOptions if what
+// is there is not one, or not private.
+func (s *spool) makeDir() error {
+	if err := os.Mkdir(s.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("server: spool: %w", err)
+	}
+	st, err := os.Lstat(s.dir)
+	switch {
+	case err != nil:
+		return fmt.Errorf("server: spool: %w", err)
+	case !st.IsDir():
+		return fmt.Errorf("%w: the spool %s is not a directory", ErrOptions, s.dir)
+	case st.Mode().Perm()&0o077 != 0:
+		return fmt.Errorf("%w: the spool %s has mode %04o, so that others can reach it; chmod 0700 it", ErrOptions, s.dir, st.Mode().Perm())
+	}
+	return nil
+}
+
+// create opens a file for an upload of that size; nil: not known.
+func (s *spool) create(size *uint64) (*spoolFile, error) {
+	if s.dir == "" {
+		const text = "rpc: unsupported: this daemon has no spool directory: declare the id of a blob that is larger than a chunk"
+		return nil, rpc.NewError(stoav1.ErrorKind_ERROR_KIND_UNSUPPORTED, text, rpc.FieldReason, text)
+	}
+	need := int64(spoolCheck)
+	if size != nil {
+		need = int64(*size)
+	}
+	if err := s.admit(need); err != nil {
+		return nil, err
+	}
+	if err := s.makeDir(); err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp(s.dir, spoolPattern)
+	if err != nil {
+		return nil, spoolFailed(err)
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		f.Close()
+		return nil, spoolFailed(err)
+	}
+	return &spoolFile{spool: s, f: f, admitted: spoolCheck}, nil
+}
+
+// admit returns engine.ErrNoSpace if that many bytes would have to be written to
+// what stays free.
+func (s *spool) admit(need int64) error {
+	if s.keep <= 0 {
+		return nil
+	}
+	free, err := s.freeBytes(s.dir)
+	if err != nil {
+		return fmt.Errorf("server: free space of the spool: %w", err)
+	}
+	if free-need < s.keep {
+		return fmt.Errorf("%w: the disk of the spool has %d MiB free, of which %d are kept, and an upload needs %d; free some, or declare the id of the blob",
+			engine.ErrNoSpace, free>>20, s.keep>>20, (need+1<<20-1)>>20)
+	}
+	return nil
+}
+
+// spoolFailed returns err, engine.ErrNoSpace if the disk is full.
+func spoolFailed(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("%w: the disk of the spool is full; free some space", engine.ErrNoSpace)
+	}
+	return fmt.Errorf("server: spool: %w", err)
+}
+
+// spoolFile is a file without a name: written from the first byte to the last,
+// and then read so.
+type spoolFile struct {
+	spool    *spool
+	f        *os.File
+	admitted int64 // bytes that may be written before the disk is looked at again
+}
+
+// Write is io.Writer's.
+func (s *spoolFile) Write(p []byte) (int, error) {
+	if s.admitted < int64(len(p)) {
+		if err := s.spool.admit(spoolCheck); err != nil {
+			return 0, err
+		}
+		s.admitted = spoolCheck
+	}
+	s.admitted -= int64(len(p))
+	n, err := s.f.Write(p)
+	if err != nil {
+		return n, spoolFailed(err)
+	}
+	return n, nil
+}
+
+func (s *spoolFile) rewind() error {
+	if _, err := s.f.Seek(0, io.SeekStart); err != nil {
+		return spoolFailed(err)
+	}
+	return nil
+}
+
+// Read is io.Reader's.
+func (s *spoolFile) Read(p []byte) (int, error) {
+	n, err := s.f.Read(p)
+	if err != nil && err != io.EOF {
+		return n, spoolFailed(err)
+	}
+	return n, err
+}
+
+func (s *spoolFile) close() { s.f.Close() }
+
+// freeBytes returns what a user without privileges may still write to the file
+// system of dir.
+func freeBytes(dir string) (int64, error) {
+	var st unix.Statfs_t
+	for {
+		err := unix.Statfs(dir, &st)
+		if err == unix.EINTR {
+			continue
+		}
+		return int64(st.Bavail) * int64(st.Bsize), err
+	}
+}

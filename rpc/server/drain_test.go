@@ -1,0 +1,127 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+func TestCallsUnderWayFinishAndNewOnesAreRefusedWhenTheServerStops(t *testing.T) {
+	stub := newStub()
+	held, release := make(chan struct{}), make(chan struct{})
+	stub.apply = func() error {
+		close(held)
+		<-release
+		return nil
+	}
+	d := start(t, stub, Options{})
+	c := d.dial(t)
+	applied := make(chan error, 1)
+	go func() {
+		var b engine.Batch
+		b.Put(column.Generic, row("a"), []byte("1"))
+		applied <- c.Apply(&b)
+	}()
+	<-held
+	stopped := make(chan struct{})
+	go func() {
+		d.stop()
+		close(stopped)
+	}()
+	require.Eventually(t, func() bool {
+		_, err := rpc.Dial(d.path, rpc.ClientOptions{})
+		return errors.Is(err, rpc.ErrNoDaemon)
+	}, 5*time.Second, time.Millisecond)
+	select {
+	case <-stopped:
+		t.Fatal("stopped before the call under way had finished")
+	case err := <-applied:
+		t.Fatalf("answered early: %v", err)
+	case <-time.After(20 * time.Millisecond):
+	}
+	close(release)
+	require.NoError(t, <-applied)
+	<-stopped
+	_, err := stub.Engine.Get(nil, column.Generic, row("a"))
+	require.NoError(t, err, "written, and the engine still open")
+	_, err = c.Get(nil, column.Generic, row("a"))
+	require.ErrorIs(t, err, rpc.ErrUnavailable)
+}
+
+func TestSessionsAndScansAreToldWhenTheServerStops(t *testing.T) {
+	stub := newStub()
+	d := start(t, stub, Options{})
+	c := d.dial(t)
+	for i := range 3000 {
+		put(t, c, fmt.Sprintf("%04d", i), string(make([]byte, 8000)))
+	}
+	it, err := c.Iterate(column.Generic, engine.Range{})
+	require.NoError(t, err)
+	defer it.Close()
+	require.True(t, it.Next()) // and then nobody reads: the daemon waits
+	session, err := stoav1.NewStoreClient(d.bare(t)).Session(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, session.Send(&stoav1.SessionRequest{Id: 1, Request: &stoav1.SessionRequest_Snapshot{}}))
+	_, err = session.Recv()
+	require.NoError(t, err)
+
+	begun := time.Now()
+	d.stop()
+	require.Less(t, time.Since(begun), 10*time.Second, "far before the drain timeout")
+	_, err = session.Recv()
+	require.Equal(t, codes.Unavailable, status.Code(err))
+	require.ErrorIs(t, rpc.FromStatus(err), rpc.ErrUnavailable)
+	for it.Next() {
+	}
+	require.ErrorIs(t, it.Err(), rpc.ErrUnavailable)
+	require.Zero(t, stub.iterators.Load())
+	require.Zero(t, stub.snapshots.Load())
+}
+
+func TestCallsThatDoNotFinishAreCutOffAfterTheDrainTimeout(t *testing.T) {
+	stub := newStub()
+	held, release := make(chan struct{}), make(chan struct{})
+	stub.flush = func() error {
+		close(held)
+		<-release
+		return nil
+	}
+	d := start(t, stub, Options{DrainTimeout: 20 * time.Millisecond})
+	c := d.dial(t)
+	flushed := make(chan error, 1)
+	go func() { flushed <- c.Flush() }()
+	<-held
+	stopped := make(chan struct{})
+	go func() {
+		d.stop()
+		close(stopped)
+	}()
+	require.ErrorIs(t, <-flushed, rpc.ErrUnavailable)
+	select {
+	case <-stopped:
+		t.Fatal("returned while the engine was in use")
+	case <-time.After(20 * time.Millisecond):
+	}
+	close(release)
+	<-stopped
+}
+
+func TestServeReturnsWhenItsListenerFails(t *testing.T) {
+	s, err := New(newStub(), Options{})
+	require.NoError(t, err)
+	ln, err := net.Listen("unix", socketDir(t)+"/s")
+	require.NoError(t, err)
+	ln.Close()
+	require.ErrorContains(t, s.Serve(t.Context(), ln), "server: serve")
+}

@@ -1,0 +1,169 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection/grpc_reflection_v1"
+
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+func TestHealthAndReflectionAnswer(t *testing.T) {
+	conn := start(t, nil, Options{}).bare(t)
+	health := grpc_health_v1.NewHealthClient(conn)
+	for _, name := range []string{"", "stoa.v1.Store", "stoa.v1.Blob", "stoa.v1.Admin"} {
+		res, err := health.Check(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: name})
+		require.NoError(t, err)
+		require.Equal(t, grpc_health_v1.HealthCheckResponse_SERVING, res.GetStatus(), name)
+	}
+	stream, err := grpc_reflection_v1.NewServerReflectionClient(conn).ServerReflectionInfo(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, stream.Send(&grpc_reflection_v1.ServerReflectionRequest{
+		MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_ListServices{}}))
+	res, err := stream.Recv()
+	require.NoError(t, err)
+	names := ""
+	for _, s := range res.GetListServicesResponse().GetService() {
+		names += " " + s.GetName()
+	}
+	require.Contains(t, names, "stoa.v1.Store")
+	require.NoError(t, stream.CloseSend())
+}
+
+func TestStatusTellsWhatTheDaemonIs(t *testing.T) {
+	began := time.Unix(1_700_000_000, 0)
+	c := start(t, nil, Options{Info: Info{
+		Version: "v0", Engine: "mem", NodeID: strings.Repeat("0f", 16), SchemaVersion: 1, Started: began,
+		Recovery: &stoav1.Recovery{Clean: true, Sequence: 5},
+		Disk:     func() (uint64, uint64, error) { return 10, 3, nil },
+	}}).dial(t)
+	s, err := c.Status()
+	require.NoError(t, err)
+	require.EqualValues(t, rpc.APIVersion, s.GetApiVersion())
+	require.EqualValues(t, 1, s.GetSchemaVersion())
+	require.EqualValues(t, os.Getpid(), s.GetPid())
+	require.Equal(t, rpc.Features(), s.GetFeatures())
+	require.True(t, s.GetHealth().GetWritable())
+	require.True(t, s.GetStarted().AsTime().Equal(began))
+	require.True(t, s.GetRecovery().GetClean())
+	require.EqualValues(t, 10, s.GetDisk().GetFree())
+}
+
+func TestMaintenanceOverTheSocket(t *testing.T) {
+	c := start(t, nil, Options{}).dial(t)
+	put(t, c, "a", "1")
+	st, err := c.Stats()
+	require.NoError(t, err)
+	require.EqualValues(t, 1, st.Sequence)
+	require.Len(t, st.Columns, column.Count)
+	require.EqualValues(t, 1, st.Columns[column.Generic-1].Keys)
+	require.NoError(t, c.Flush())
+	require.NoError(t, c.Compact(0, engine.Range{}))
+	require.NoError(t, c.Compact(column.Generic, engine.Prefixed(row(""))))
+	require.ErrorIs(t, c.Compact(0, engine.Range{Start: []byte{1}}), rpc.ErrRequest)
+	h, err := c.Reopen()
+	require.NoError(t, err)
+	require.True(t, h.Writable)
+	n, err := c.ApproximateSize(column.Generic, engine.Range{})
+	require.NoError(t, err)
+	require.EqualValues(t, 18, n)
+}
+
+func TestGarbageOnTheSocketDisturbsNobody(t *testing.T) {
+	d := start(t, nil, Options{})
+	c := d.dial(t)
+	var all sync.WaitGroup
+	for i := range 50 {
+		all.Go(func() {
+			conn, err := net.Dial("unix", d.path)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			if i%2 == 0 {
+				io.WriteString(conn, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+			}
+			io.CopyN(conn, rand.Reader, 64<<10)
+		})
+		fine(t, c)
+	}
+	all.Wait()
+	fine(t, c)
+}
+
+func TestMetricsAndProfilesAreServedOnTheirOwnSocket(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	d := start(t, nil, Options{Registry: registry})
+	c := d.dial(t)
+	fine(t, c)
+	ln, err := Listen(socketDir(t)+"/m", SocketOptions{})
+	require.NoError(t, err)
+	path := ln.Path()
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- ServeMetrics(ctx, ln, registry) }()
+	h := &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		Dial:              func(string, string) (net.Conn, error) { return net.Dial("unix", path) },
+	}}
+	read := func(url string) string {
+		res, err := h.Get("http://stoa" + url)
+		require.NoError(t, err)
+		defer res.Body.Close()
+		require.Equal(t, http.StatusOK, res.StatusCode)
+		b, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		return string(b)
+	}
+	text := read("/metrics")
+	require.Contains(t, text, `grpc_server_handled_total{grpc_code="OK",grpc_method="Apply",grpc_service="stoa.v1.Store",grpc_type="unary"} 1`)
+	require.Contains(t, text, `stoa_column_keys{column="Generic"} 1`)
+	require.Contains(t, text, "stoa_connections 1")
+	require.Contains(t, text, "stoa_writable 1")
+	require.Contains(t, read("/debug/pprof/goroutine?debug=1"), "goroutine profile")
+	cancel()
+	require.NoError(t, <-served)
+	require.NoFileExists(t, path)
+	_, err = New(newStub(), Options{Registry: registry})
+	require.Error(t, err, "one server to a registry")
+}
+
+func TestSystemdIsNotified(t *testing.T) {
+	path := socketDir(t) + "/n"
+	ln, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	require.NoError(t, err)
+	defer ln.Close()
+	t.Setenv("NOTIFY_SOCKET", path)
+	t.Setenv("WATCHDOG_USEC", "20000")
+	d := start(t, nil, Options{})
+	next := func() string {
+		b := make([]byte, 64)
+		require.NoError(t, ln.SetReadDeadline(time.Now().Add(10*time.Second)))
+		n, err := ln.Read(b)
+		require.NoError(t, err)
+		return string(b[:n])
+	}
+	seen := map[string]bool{}
+	for !seen["READY=1"] || !seen["WATCHDOG=1"] {
+		seen[next()] = true
+	}
+	d.stop()
+	for next() != "STOPPING=1" {
+	}
+}

@@ -1,0 +1,166 @@
+package server
+
+import (
+	"bytes"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+// fine demands that the daemon answers as if nothing had happened.
+func fine(t *testing.T, c *rpc.Client) {
+	t.Helper()
+	put(t, c, "fine", "1")
+	v, err := c.Get(nil, column.Generic, row("fine"))
+	require.NoError(t, err)
+	require.Equal(t, "1", string(v))
+}
+
+func TestValuesUpToTheLimitAreTakenAndLargerOnesRefused(t *testing.T) {
+	d := start(t, nil, Options{})
+	c := d.dial(t)
+	large := bytes.Repeat([]byte{7}, engine.MaxValue)
+	put(t, c, "large", string(large))
+	v, err := c.Get(nil, column.Generic, row("large"))
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(large, v))
+
+	var b engine.Batch
+	b.Put(column.Generic, row("larger"), append(large, 0))
+	require.ErrorIs(t, c.Apply(&b), engine.ErrTooLarge, "the client says so")
+	_, err = stoav1.NewStoreClient(d.bare(t)).Apply(t.Context(), &stoav1.ApplyRequest{Ops: b.Bytes()})
+	require.ErrorIs(t, rpc.FromStatus(err), engine.ErrTooLarge, "and so does the daemon")
+	fine(t, c)
+}
+
+func TestMessagesOverTheLimitAreRefused(t *testing.T) {
+	d := start(t, nil, Options{})
+	store := stoav1.NewStoreClient(d.bare(t))
+	_, err := store.Apply(t.Context(), &stoav1.ApplyRequest{Ops: make([]byte, rpc.MaxMessage+1)})
+	require.Equal(t, codes.ResourceExhausted, status.Code(err))
+	require.ErrorIs(t, rpc.FromStatus(err), engine.ErrTooLarge)
+	_, err = store.Apply(t.Context(), &stoav1.ApplyRequest{Ops: make([]byte, engine.MaxBatch+1)})
+	require.ErrorIs(t, rpc.FromStatus(err), engine.ErrTooLarge)
+	fine(t, d.dial(t))
+}
+
+func TestMultiGetHasLimits(t *testing.T) {
+	d := start(t, nil, Options{})
+	c := d.dial(t)
+	many := make([]engine.Lookup, rpc.MaxLookups+1)
+	for i := range many {
+		many[i] = engine.Lookup{Column: column.Generic, Key: row("x")}
+	}
+	_, err := c.MultiGet(nil, many)
+	require.ErrorIs(t, err, engine.ErrTooLarge)
+	_, err = stoav1.NewStoreClient(d.bare(t)).MultiGet(t.Context(), &stoav1.MultiGetRequest{Lookups: rpc.AppendLookups(nil, many)})
+	require.ErrorIs(t, rpc.FromStatus(err), engine.ErrTooLarge)
+	_, err = c.MultiGet(nil, many[1:])
+	require.NoError(t, err)
+
+	put(t, c, "x", string(make([]byte, 1<<20)))
+	_, err = c.MultiGet(nil, many[:100])
+	require.ErrorIs(t, err, engine.ErrTooLarge, "100 MiB of values")
+	var e *rpc.Error
+	require.ErrorAs(t, err, &e)
+	require.NotEmpty(t, e.Fields[rpc.FieldLimit])
+	fine(t, c)
+}
+
+func TestRequestsInFlightAreLimited(t *testing.T) {
+	stub := newStub()
+	held, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	stub.apply = func() error {
+		once.Do(func() { close(held) })
+		<-release
+		return nil
+	}
+	d := start(t, stub, Options{MaxInFlight: 1 << 20})
+	c := d.dial(t)
+	var b engine.Batch
+	b.Put(column.Generic, row("a"), make([]byte, 600<<10))
+	first, second := make(chan error, 1), make(chan error, 1)
+	go func() { first <- c.Apply(&b) }()
+	<-held
+	_, err := stoav1.NewStoreClient(d.bare(t)).Apply(t.Context(), &stoav1.ApplyRequest{Ops: b.Bytes()})
+	require.ErrorIs(t, rpc.FromStatus(err), rpc.ErrBusy)
+	require.Equal(t, codes.ResourceExhausted, status.Code(err))
+	go func() { second <- c.Apply(&b) }() // asks again until there is room
+	time.Sleep(5 * time.Millisecond)
+	close(release)
+	require.NoError(t, <-first)
+	require.NoError(t, <-second)
+	fine(t, c)
+	require.Zero(t, d.inFlight.used.Load())
+}
+
+func TestSessionsSnapshotsAndScansAreLimited(t *testing.T) {
+	d := start(t, nil, Options{MaxSessions: 2, MaxScans: 2})
+	c := d.dial(t)
+	a, err := c.Snapshot()
+	require.NoError(t, err)
+	b, err := c.Snapshot()
+	require.NoError(t, err)
+	_, err = c.Snapshot()
+	require.ErrorIs(t, err, rpc.ErrBusy)
+	require.NoError(t, a.Close())
+	require.Eventually(t, func() bool {
+		s, err := c.Snapshot()
+		if err == nil {
+			s.Close()
+		}
+		return err == nil
+	}, 5*time.Second, time.Millisecond)
+	require.NoError(t, b.Close())
+
+	for i := range 3000 {
+		put(t, c, fmt.Sprintf("%04d", i), string(make([]byte, 8000)))
+	}
+	var open []*engine.Iterator
+	for range 2 {
+		it, err := c.Iterate(column.Generic, engine.Range{})
+		require.NoError(t, err)
+		open = append(open, it)
+	}
+	_, err = c.Iterate(column.Generic, engine.Range{})
+	require.ErrorIs(t, err, rpc.ErrBusy)
+	for _, it := range open {
+		it.Close()
+	}
+	require.Eventually(t, func() bool { return d.scans.used.Load() == 0 }, 5*time.Second, time.Millisecond)
+	fine(t, c)
+}
+
+func TestConnectionsAreLimited(t *testing.T) {
+	d := start(t, nil, Options{MaxConnections: 2})
+	a, b := d.dial(t), d.dial(t)
+	_, err := rpc.Dial(d.path, rpc.ClientOptions{})
+	require.ErrorIs(t, err, rpc.ErrRefused)
+	require.NoError(t, a.Close())
+	require.Eventually(t, func() bool {
+		c, err := rpc.Dial(d.path, rpc.ClientOptions{})
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	}, 5*time.Second, 10*time.Millisecond)
+	fine(t, b)
+}
+
+func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
+	for _, o := range []Options{{MaxScans: -1}, {MaxInFlight: -1}, {DrainTimeout: -1}, {SessionIdle: -1}} {
+		_, err := New(newStub(), o)
+		require.ErrorIs(t, err, ErrOptions)
+	}
+}

@@ -1,0 +1,162 @@
+package server
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+// as makes every peer look like uid.
+func as(uid uint32) func(net.Conn) (Peer, error) {
+	return func(net.Conn) (Peer, error) { return Peer{PID: 4711, UID: uid, GID: uid + 1}, nil }
+}
+
+func TestTheKernelTellsWhoConnects(t *testing.T) {
+	path := socketDir(t) + "/s"
+	ln, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	defer ln.Close()
+	out, err := net.Dial("unix", path)
+	require.NoError(t, err)
+	defer out.Close()
+	in, err := ln.Accept()
+	require.NoError(t, err)
+	defer in.Close()
+	p, err := readPeer(in)
+	require.NoError(t, err)
+	require.Equal(t, Peer{PID: int32(os.Getpid()), UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}, p)
+
+	a, b := net.Pipe()
+	defer a.Close()
+	defer b.Close()
+	_, err = readPeer(a)
+	require.Error(t, err)
+}
+
+func TestPeersThatAreNotOnTheListAreRefused(t *testing.T) {
+	var log bytes.Buffer
+	d := start(t, nil, Options{peerOf: as(4242), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	_, err := rpc.Dial(d.path, rpc.ClientOptions{})
+	require.ErrorIs(t, err, rpc.ErrRefused)
+	d.stop()
+	require.Contains(t, log.String(), "uid=4242")
+	require.Contains(t, log.String(), "pid=4711")
+}
+
+func TestPeersAreAllowedByUserOrGroup(t *testing.T) {
+	for name, o := range map[string]Options{
+		"user":  {AllowUIDs: []uint32{1, 4242}},
+		"group": {AllowUIDs: []uint32{1}, AllowGIDs: []uint32{4243}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o.peerOf = as(4242)
+			fine(t, start(t, nil, o).dial(t))
+		})
+	}
+}
+
+func TestPeersWithoutCredentialsAreRefused(t *testing.T) {
+	d := start(t, nil, Options{peerOf: func(net.Conn) (Peer, error) { return Peer{}, errors.New("no") }})
+	_, err := rpc.Dial(d.path, rpc.ClientOptions{})
+	require.ErrorIs(t, err, rpc.ErrRefused)
+}
+
+// secretRow is a group key, and its key.
+func secretRow() (key, value []byte) {
+	key = append([]byte{0x3A}, make([]byte, 64)...)
+	return key, append([]byte{32, 0, 0, 0}, bytes.Repeat([]byte{0xC5}, 32)...)
+}
+
+func TestSecretsAreForSecretPeersOnly(t *testing.T) {
+	var uid atomic.Uint32
+	uid.Store(4242)
+	d := start(t, nil, Options{
+		AllowUIDs: []uint32{4242, 77}, SecretUIDs: []uint32{77},
+		peerOf: func(net.Conn) (Peer, error) { return Peer{UID: uid.Load()}, nil },
+	})
+	stranger := d.dial(t)
+	uid.Store(77)
+	owner := d.dial(t)
+	key, value := secretRow()
+	var b engine.Batch
+	b.Put(column.Group, key, value)
+	require.NoError(t, owner.Apply(&b))
+
+	got, err := owner.Get(nil, column.Group, key)
+	require.NoError(t, err)
+	require.Equal(t, value, got)
+	_, err = stranger.Get(nil, column.Group, key)
+	require.ErrorIs(t, err, rpc.ErrSecret)
+	require.Equal(t, codes.PermissionDenied, status.Code(err))
+	require.ErrorContains(t, err, "Group")
+	_, err = stranger.MultiGet(nil, []engine.Lookup{{Column: column.Generic, Key: row("a")}, {Column: column.Group, Key: key}})
+	require.ErrorIs(t, err, rpc.ErrSecret)
+
+	scan := func(c *rpc.Client, col column.Column, r engine.Range) error {
+		it, err := c.Iterate(col, r)
+		if err != nil {
+			return err
+		}
+		defer it.Close()
+		for it.Next() {
+		}
+		return it.Err()
+	}
+	for _, r := range []engine.Range{{}, engine.Prefixed(key[:1]), {Start: []byte{0x38}, End: []byte{0x3A, 0}}, {Start: []byte{0x3A, 9}}} {
+		require.ErrorIs(t, scan(stranger, column.Group, r), rpc.ErrSecret)
+		require.NoError(t, scan(owner, column.Group, r))
+	}
+	require.ErrorIs(t, scan(stranger, column.Identity, engine.Prefixed([]byte{1})), rpc.ErrSecret)
+	for _, r := range []engine.Range{engine.Prefixed([]byte{0x21}), {Start: []byte{0x3B}}, {Start: []byte{0x38}, End: []byte{0x3A}}} {
+		require.NoError(t, scan(stranger, column.Group, r))
+	}
+
+	b.Reset()
+	b.Expect(column.Group, key, value)
+	require.ErrorIs(t, stranger.Apply(&b), rpc.ErrSecret, "an expectation would tell")
+	require.NoError(t, owner.Apply(&b))
+
+	session, err := stoav1.NewStoreClient(d.bare(t)).Session(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, session.Send(&stoav1.SessionRequest{Id: 3, Request: &stoav1.SessionRequest_Get{
+		Get: &stoav1.GetRequest{Column: stoav1.Column_COLUMN_GROUP, Key: key}}}))
+	res, err := session.Recv()
+	require.NoError(t, err)
+	require.NotNil(t, res.GetGet(), "the last one to connect was the owner")
+	require.NoError(t, session.CloseSend())
+}
+
+func TestSnapshotsAreForTheUserWhoTookThem(t *testing.T) {
+	var uid atomic.Uint32
+	d := start(t, nil, Options{
+		AllowUIDs: []uint32{1, 2},
+		peerOf:    func(net.Conn) (Peer, error) { return Peer{UID: uid.Load()}, nil },
+	})
+	uid.Store(1)
+	one := d.dial(t)
+	snap, err := one.Snapshot()
+	require.NoError(t, err)
+	defer snap.Close()
+	var id uint64
+	for id = range d.snapshots.held {
+	}
+	uid.Store(2)
+	_, err = stoav1.NewStoreClient(d.bare(t)).Get(t.Context(), &stoav1.GetRequest{
+		Column: stoav1.Column_COLUMN_GENERIC, Key: row("a"), Snapshot: id})
+	require.ErrorIs(t, rpc.FromStatus(err), engine.ErrClosed)
+	_, err = snap.Get(nil, column.Generic, row("a"))
+	require.ErrorIs(t, err, engine.ErrNotFound)
+}

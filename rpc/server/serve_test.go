@@ -1,0 +1,119 @@
+package server
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/mem"
+	"github.com/stoadb/stoa/rpc"
+)
+
+// testDaemon is a server under test.
+type testDaemon struct {
+	*Server
+	path   string
+	engine engine.Engine
+	stop   func() // drains, and waits for it
+}
+
+// start serves eng, or an engine in memory if it is nil, until the test ends.
+func start(t testing.TB, eng engine.Engine, o Options) *testDaemon {
+	t.Helper()
+	if eng == nil {
+		eng = mem.New()
+	}
+	s, err := New(eng, o)
+	require.NoError(t, err)
+	path := filepath.Join(socketDir(t), "s")
+	ln, err := Listen(path, SocketOptions{})
+	require.NoError(t, err)
+	d := &testDaemon{Server: s, path: path, engine: eng}
+	d.stop = serve(t, s, ln)
+	t.Cleanup(func() {
+		d.stop()
+		eng.Close()
+	})
+	return d
+}
+
+// serve serves until the function that it returns is called, or the test ends.
+func serve(t testing.TB, s *Server, ln net.Listener) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx, ln) }()
+	stopped := false
+	return func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		select {
+		case err := <-served:
+			require.NoError(t, err)
+		case <-time.After(30 * time.Second):
+			t.Error("the server does not stop")
+		}
+	}
+}
+
+// socketDir returns a directory whose name is short enough for sockets.
+func socketDir(t testing.TB) string {
+	dir, err := os.MkdirTemp("", "st")
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+func (d *testDaemon) dial(t testing.TB) *rpc.Client {
+	t.Helper()
+	c, err := rpc.Dial(d.path, rpc.ClientOptions{})
+	require.NoError(t, err)
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// row returns a key of the scope that is free for tests.
+func row(name string) []byte {
+	return append([]byte("stoa.test\x00\x00\x00\x00\x00\x00\x00"), name...)
+}
+
+func put(t testing.TB, w engine.Writer, name, value string) {
+	t.Helper()
+	var b engine.Batch
+	b.Durability = engine.WAL
+	b.Put(column.Generic, row(name), []byte(value))
+	require.NoError(t, w.Apply(&b))
+}
+
+func TestRowsWrittenOverTheSocketAreReadBack(t *testing.T) {
+	c := start(t, nil, Options{}).dial(t)
+	put(t, c, "a", "1")
+	put(t, c, "empty", "")
+	v, err := c.Get(nil, column.Generic, row("a"))
+	require.NoError(t, err)
+	require.Equal(t, "1", string(v))
+	v, err = c.Get([]byte("x"), column.Generic, row("empty"))
+	require.NoError(t, err)
+	require.Equal(t, "x", string(v))
+	_, err = c.Get(nil, column.Generic, row("none"))
+	require.ErrorIs(t, err, engine.ErrNotFound)
+
+	it, err := c.Iterate(column.Generic, engine.Range{})
+	require.NoError(t, err)
+	defer it.Close()
+	n := 0
+	for it.Next() {
+		n++
+	}
+	require.NoError(t, it.Err())
+	require.Equal(t, 2, n)
+}

@@ -1,0 +1,263 @@
+package server
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+// talk is a session under test.
+type talk struct {
+	t      *testing.T
+	stream stoav1.Store_SessionClient
+	id     uint64
+}
+
+func (d *testDaemon) talk(t *testing.T) *talk {
+	t.Helper()
+	s, err := stoav1.NewStoreClient(d.bare(t)).Session(t.Context())
+	require.NoError(t, err)
+	return &talk{t: t, stream: s}
+}
+
+// ask sends a request and returns its id and its answer.
+func (k *talk) ask(r *stoav1.SessionRequest) (uint64, *stoav1.SessionResponse) {
+	k.t.Helper()
+	k.id++
+	r.Id = k.id
+	require.NoError(k.t, k.stream.Send(r))
+	res, err := k.stream.Recv()
+	require.NoError(k.t, err)
+	require.Equal(k.t, k.id, res.GetId())
+	return k.id, res
+}
+
+func askGet(name string, snapshot uint64) *stoav1.SessionRequest {
+	return &stoav1.SessionRequest{Request: &stoav1.SessionRequest_Get{Get: &stoav1.GetRequest{
+		Column: stoav1.Column_COLUMN_GENERIC, Key: row(name), Snapshot: snapshot}}}
+}
+
+func askScan(r *stoav1.ScanRequest) *stoav1.SessionRequest {
+	return &stoav1.SessionRequest{Request: &stoav1.SessionRequest_Scan{Scan: r}}
+}
+
+func askNext(scan uint64) *stoav1.SessionRequest {
+	return &stoav1.SessionRequest{Request: &stoav1.SessionRequest_Next{Next: &stoav1.SessionNextRequest{Scan: scan}}}
+}
+
+func askClose(scan uint64) *stoav1.SessionRequest {
+	return &stoav1.SessionRequest{Request: &stoav1.SessionRequest_Close{Close: &stoav1.SessionCloseRequest{Scan: scan}}}
+}
+
+func TestASessionReadsItsSnapshot(t *testing.T) {
+	d := start(t, nil, Options{})
+	c := d.dial(t)
+	put(t, c, "a", "old")
+	k := d.talk(t)
+	_, res := k.ask(askGet("a", 0))
+	require.Equal(t, "old", string(res.GetGet().GetValue()))
+	_, res = k.ask(&stoav1.SessionRequest{Request: &stoav1.SessionRequest_Snapshot{}})
+	id := res.GetSnapshot().GetSnapshot()
+	require.NotZero(t, id)
+	put(t, c, "a", "new")
+	put(t, c, "b", "new")
+	_, res = k.ask(askGet("a", 0))
+	require.Equal(t, "old", string(res.GetGet().GetValue()))
+	_, res = k.ask(askGet("b", 0))
+	require.Nil(t, res.GetGet().Value)
+	_, res = k.ask(&stoav1.SessionRequest{Request: &stoav1.SessionRequest_MultiGet{MultiGet: &stoav1.MultiGetRequest{
+		Lookups: rpc.AppendLookups(nil, []engine.Lookup{{Column: column.Generic, Key: row("a")}, {Column: column.Generic, Key: row("b")}})}}})
+	require.Equal(t, "\x04old\x00", string(res.GetMultiGet().GetValues()))
+
+	store := stoav1.NewStoreClient(d.bare(t))
+	get := &stoav1.GetRequest{Column: stoav1.Column_COLUMN_GENERIC, Key: row("a"), Snapshot: id}
+	got, err := store.Get(t.Context(), get)
+	require.NoError(t, err)
+	require.Equal(t, "old", string(got.GetValue()), "calls outside read it too")
+	_, res = k.ask(&stoav1.SessionRequest{Request: &stoav1.SessionRequest_Snapshot{}})
+	require.Equal(t, stoav1.ErrorKind_ERROR_KIND_REQUEST, res.GetError().GetKind(), "one to a session")
+
+	require.NoError(t, k.stream.CloseSend())
+	_, err = k.stream.Recv()
+	require.ErrorIs(t, err, io.EOF)
+	_, err = store.Get(t.Context(), get)
+	require.ErrorIs(t, rpc.FromStatus(err), engine.ErrClosed, "until it ends")
+}
+
+func TestASessionPullsPages(t *testing.T) {
+	stub := newStub()
+	d := start(t, stub, Options{MaxSessionScans: 2})
+	c := d.dial(t)
+	for i := range 500 {
+		put(t, c, fmt.Sprintf("%03d", i), "v")
+	}
+	k := d.talk(t)
+	all := &stoav1.ScanRequest{Column: stoav1.Column_COLUMN_GENERIC, Prefix: row("")}
+	scan, res := k.ask(askScan(all))
+	counts := []uint32{}
+	for !res.GetPage().GetEnd() {
+		require.Nil(t, res.GetError())
+		counts = append(counts, res.GetPage().GetCount())
+		_, res = k.ask(askNext(scan))
+	}
+	require.Equal(t, []uint32{32, 128, 340}, counts)
+	_, res = k.ask(askNext(scan))
+	require.Equal(t, stoav1.ErrorKind_ERROR_KIND_REQUEST, res.GetError().GetKind(), "it is closed")
+
+	first, _ := k.ask(askScan(all))
+	second, _ := k.ask(askScan(&stoav1.ScanRequest{Column: stoav1.Column_COLUMN_GENERIC, Prefix: row(""), Reverse: true, Limit: 40}))
+	_, res = k.ask(askScan(all))
+	require.Equal(t, stoav1.ErrorKind_ERROR_KIND_BUSY, res.GetError().GetKind())
+	_, res = k.ask(askNext(second))
+	require.EqualValues(t, 8, res.GetPage().GetCount())
+	_, res = k.ask(askClose(first))
+	require.True(t, res.GetPage().GetEnd())
+	_, res = k.ask(askClose(first))
+	require.Equal(t, stoav1.ErrorKind_ERROR_KIND_REQUEST, res.GetError().GetKind())
+	require.EqualValues(t, 1, stub.iterators.Load())
+	require.NoError(t, k.stream.CloseSend())
+	_, err := k.stream.Recv()
+	require.ErrorIs(t, err, io.EOF)
+	require.Zero(t, stub.iterators.Load())
+}
+
+func TestASessionGoesOnAfterErrors(t *testing.T) {
+	stub := newStub()
+	d := start(t, stub, Options{})
+	k := d.talk(t)
+	_, res := k.ask(&stoav1.SessionRequest{})
+	require.Equal(t, stoav1.ErrorKind_ERROR_KIND_REQUEST, res.GetError().GetKind())
+	_, res = k.ask(&stoav1.SessionRequest{Request: &stoav1.SessionRequest_Get{Get: &stoav1.GetRequest{Column: 11, Key: []byte{0x21}}}})
+	require.Equal(t, stoav1.ErrorKind_ERROR_KIND_KEY, res.GetError().GetKind())
+	require.Equal(t, "Group", res.GetError().GetFields()[rpc.FieldColumn])
+	_, res = k.ask(askGet("a", 12345))
+	require.Equal(t, stoav1.ErrorKind_ERROR_KIND_SNAPSHOT, res.GetError().GetKind())
+	stub.failGet(func() error { return io.ErrUnexpectedEOF })
+	_, res = k.ask(askGet("a", 0))
+	require.Equal(t, stoav1.ErrorKind_ERROR_KIND_INTERNAL, res.GetError().GetKind())
+	stub.failGet(nil)
+	_, res = k.ask(askGet("a", 0))
+	require.NotNil(t, res.GetGet())
+	require.NoError(t, k.stream.CloseSend())
+}
+
+func TestIdleSessionsEnd(t *testing.T) {
+	stub := newStub()
+	d := start(t, stub, Options{SessionIdle: 100 * time.Millisecond})
+	c := d.dial(t)
+	snap, err := c.Snapshot()
+	require.NoError(t, err)
+	for range 8 { // reads keep it
+		time.Sleep(25 * time.Millisecond)
+		_, err = snap.Get(nil, column.Generic, row("a"))
+		require.ErrorIs(t, err, engine.ErrNotFound)
+	}
+	require.Eventually(t, func() bool { return stub.snapshots.Load() == 0 }, 10*time.Second, 10*time.Millisecond)
+	_, err = snap.Get(nil, column.Generic, row("a"))
+	require.ErrorIs(t, err, engine.ErrClosed)
+	require.NoError(t, snap.Close())
+}
+
+func TestSessionsRunSideBySide(t *testing.T) {
+	d := start(t, nil, Options{})
+	c := d.dial(t)
+	var all sync.WaitGroup
+	for i := range 16 {
+		name := fmt.Sprintf("%02d", i)
+		put(t, c, name, "0")
+		k := d.talk(t)
+		all.Go(func() {
+			k.ask(&stoav1.SessionRequest{Request: &stoav1.SessionRequest_Snapshot{}})
+			for j := range 50 {
+				put(t, c, name, fmt.Sprint(j+1))
+				_, res := k.ask(askGet(name, 0))
+				if string(res.GetGet().GetValue()) != "0" {
+					t.Errorf("session %d saw %q", i, res.GetGet().GetValue())
+				}
+			}
+			k.stream.CloseSend()
+		})
+	}
+	all.Wait()
+}
+
+func TestAKilledClientLeavesNothingBehind(t *testing.T) {
+	stub := newStub()
+	d := start(t, stub, Options{})
+	c := d.dial(t)
+	for i := range 3000 {
+		put(t, c, fmt.Sprintf("%04d", i), string(make([]byte, 8000)))
+	}
+	victim := d.dial(t)
+	it, err := victim.Iterate(column.Generic, engine.Range{})
+	require.NoError(t, err)
+	require.True(t, it.Next())
+	snap, err := victim.Snapshot()
+	require.NoError(t, err)
+	over, err := snap.Iterate(column.Generic, engine.Range{Reverse: true})
+	require.NoError(t, err)
+	require.True(t, over.Next())
+	require.NotZero(t, stub.iterators.Load()+stub.snapshots.Load())
+	require.NoError(t, victim.Close()) // as the kernel does for a killed one
+	require.Eventually(t, func() bool {
+		return stub.iterators.Load() == 0 && stub.snapshots.Load() == 0 && d.scans.used.Load() == 0 && d.sessions.used.Load() == 0
+	}, 10*time.Second, time.Millisecond)
+	fine(t, c)
+}
+
+func TestAScanOfASnapshotEndsWithIt(t *testing.T) {
+	d := start(t, nil, Options{})
+	c := d.dial(t)
+	for i := range 3000 {
+		put(t, c, fmt.Sprintf("%04d", i), string(make([]byte, 8000)))
+	}
+	snap, err := c.Snapshot()
+	require.NoError(t, err)
+	it, err := snap.Iterate(column.Generic, engine.Range{})
+	require.NoError(t, err)
+	require.True(t, it.Next())
+	require.NoError(t, snap.Close())
+	require.ErrorIs(t, snap.Close(), engine.ErrClosed)
+	for it.Next() {
+	}
+	require.ErrorIs(t, it.Err(), engine.ErrClosed)
+	it.Close()
+	_, err = snap.Iterate(column.Generic, engine.Range{})
+	require.ErrorIs(t, err, engine.ErrClosed)
+}
+
+func TestSnapshotNumbersAreNeverZeroNorTaken(t *testing.T) {
+	numbers := make([]byte, 0, 64)
+	for _, n := range []uint64{0, 5, 5, 0, 6} {
+		numbers = binary.LittleEndian.AppendUint64(numbers, n)
+	}
+	table := snapshots{rand: &cutter{numbers}, now: time.Now}
+	stub := newStub()
+	for _, want := range []uint64{5, 6} {
+		s, err := stub.Snapshot()
+		require.NoError(t, err)
+		h, err := table.add(s, 1)
+		require.NoError(t, err)
+		require.Equal(t, want, h.id)
+	}
+	table.closeAll()
+	require.Zero(t, stub.snapshots.Load())
+}
+
+type cutter struct{ rest []byte }
+
+func (c *cutter) Read(b []byte) (int, error) {
+	n := copy(b, c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}
