@@ -2,6 +2,7 @@ package dag
 
 import (
 	"sync"
+	"unsafe"
 
 	"github.com/stoadb/stoa/codec"
 )
@@ -123,7 +124,10 @@ func (s *cacheShard) link(e *cached) {
 func (e *cached) unlink() { e.prev.next, e.next.prev = e.next, e.prev }
 
 // entryMemory is what a page takes with its place in the list and the index.
-func entryMemory(pg *page) int { return pg.memory() + 160 }
+func entryMemory(pg *page) int { return pg.memory() + int(unsafe.Sizeof(cached{})) + indexMemory }
+
+// indexMemory is what an entry takes in a map that is filled by half.
+const indexMemory = 2 * int(unsafe.Sizeof(cacheKey{})+unsafe.Sizeof((*cached)(nil)))
 
 // Bytes returns about how many bytes the cached pages take.
 func (c *TrieCache) Bytes() (n int) {

@@ -80,21 +80,15 @@ func (w *branchHasher) sum() codec.Hash {
 	return sha256.Sum256(w.b[:w.n])
 }
 
-// leaf is a key and value in the trie.
-type leaf struct {
-	key, value codec.Hash
-	hash       codec.Hash
-}
-
-func newLeaf(key, value codec.Hash) leaf {
-	return leaf{key: key, value: value, hash: leafHash(&key, &value)}
-}
+// leaf is a key and value in the trie. Its hash is not kept: it is cheap, and
+// without it half as many leaves again fit into memory.
+type leaf struct{ key, value codec.Hash }
 
 // hashLeaves returns the hash of the subtree of leaves, which are sorted and at
 // least one.
 func hashLeaves(leaves []leaf) codec.Hash {
 	if len(leaves) == 1 {
-		return leaves[0].hash
+		return leafHash(&leaves[0].key, &leaves[0].value)
 	}
 	depth := common(&leaves[0].key, &leaves[len(leaves)-1].key)
 	var w branchHasher

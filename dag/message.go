@@ -174,7 +174,7 @@ func (n *answerNode) hash() codec.Hash {
 	}
 	all := make([]leaf, len(n.leaves))
 	for i, l := range n.leaves {
-		all[i] = newLeaf(l.Key, l.Value)
+		all[i] = leaf{key: l.Key, value: l.Value}
 	}
 	return hashLeaves(all)
 }

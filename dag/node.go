@@ -48,7 +48,7 @@ func (t *Trie) nodeAt(p Prefix, k kid) (trieNode, error) {
 		if k.count == 0 {
 			return trieNode{}, nil
 		}
-		pg, err := t.load(&p, k)
+		pg, err := t.load(&p, k, true)
 		if err != nil {
 			return trieNode{}, err
 		}

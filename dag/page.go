@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"unsafe"
 
 	"github.com/stoadb/stoa/codec"
 )
@@ -102,11 +103,10 @@ func (pg *page) kid() kid { return kid{hash: pg.hash, count: pg.count} }
 
 // memory returns about how many bytes the page takes.
 func (pg *page) memory() int {
-	n := 160 + cap(pg.leaves)*len(leaf{}.key)*3
 	if pg.kids != nil {
-		n += 16 * 33
+		return int(unsafe.Sizeof(innerPage{}))
 	}
-	return n
+	return int(unsafe.Sizeof(page{})) + cap(pg.leaves)*int(unsafe.Sizeof(leaf{}))
 }
 
 // The tags of rows.
@@ -168,7 +168,7 @@ func parseBucket(p *Prefix, b []byte) (*page, string) {
 		if !p.Covers(key) {
 			return nil, fmt.Sprintf("leaf %d of another prefix", i)
 		}
-		leaves[i] = newLeaf(key, value)
+		leaves[i] = leaf{key: key, value: value}
 	}
 	return newBucket(leaves), ""
 }

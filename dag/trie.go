@@ -242,12 +242,13 @@ func (t *Trie) rootKid() (kid, error) {
 	return t.top, nil
 }
 
-// load returns the page at p, which its parent knows as k.
-func (t *Trie) load(p *Prefix, k kid) (*page, error) {
+// load returns the page at p, which the level above knows as k. A row is kept in
+// the cache if keep is set.
+func (t *Trie) load(p *Prefix, k kid, keep bool) (*page, error) {
 	if pg := t.held(p, k.hash); pg != nil {
 		return pg, nil
 	}
-	pg, err := t.read(p, k)
+	pg, err := t.read(p, k, keep)
 	switch {
 	case err != nil:
 		return nil, err
@@ -290,14 +291,14 @@ func (t *Trie) readRoot() (*page, error) {
 
 // read returns the page at p, where the level above has k, by what is in the
 // store.
-func (t *Trie) read(p *Prefix, k kid) (*page, error) {
+func (t *Trie) read(p *Prefix, k kid, keep bool) (*page, error) {
 	if p.n == 0 {
 		return t.readRoot()
 	}
 	if !hasRow(p.Len(), k.count) {
 		return t.assemble(p)
 	}
-	pg, err := t.readRow(p, true)
+	pg, err := t.readRow(p, keep)
 	if errors.Is(err, engine.ErrNotFound) {
 		err = t.damaged(p, "the row is missing")
 	}

@@ -57,7 +57,8 @@ func (t *Trie) apply(p Prefix, k kid, changes []Change) (kid, error) {
 		leaves, _ := mergeLeaves(nil, changes)
 		return t.build(p, k, leaves), nil
 	}
-	pg, err := t.load(&p, k)
+	// A bucket is about to be replaced.
+	pg, err := t.load(&p, k, int(k.count) > bucketSize(p.Len()))
 	if err != nil {
 		return kid{}, err
 	}
@@ -111,7 +112,7 @@ func mergeLeaves(leaves []leaf, changes []Change) (merged []leaf, differ bool) {
 		case old && !c.Delete && leaves[0].value == c.Value:
 			merged = append(merged, leaves[0])
 		case !c.Delete:
-			merged = append(merged, newLeaf(c.Key, c.Value))
+			merged = append(merged, leaf{key: c.Key, value: c.Value})
 			differ = true
 		case old:
 			differ = true
@@ -158,7 +159,7 @@ func (t *Trie) collect(p *Prefix, pg *page, leaves []leaf) ([]leaf, error) {
 			continue
 		}
 		at := p.child(i)
-		below, err := t.load(&at, k)
+		below, err := t.load(&at, k, false)
 		if err == nil && below.kids != nil {
 			leaves, err = t.collect(&at, below, leaves)
 		} else if err == nil {

@@ -117,7 +117,7 @@ func words(n int) (w []string) {
 // their form.
 func TestRowsAreAsTheReadmeSays(t *testing.T) {
 	key, value := codec.Hash{0x12, 0x34}, codec.Hash{9}
-	bucket := newBucket([]leaf{newLeaf(key, value)})
+	bucket := newBucket([]leaf{{key: key, value: value}})
 	require.Equal(t, "01"+key.String()+value.String(), hex.EncodeToString(bucket.appendRow(nil)))
 	pg := newInner(nil)
 	pg.kids[3], pg.kids[15] = kid{hash: key, count: 20}, kid{hash: value, count: manyLeaves}

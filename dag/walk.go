@@ -113,7 +113,7 @@ func (c *rowChecker) check(p Prefix, k kid) error {
 			return fmt.Errorf("dag: trie: %w: %s %x: nothing leads to this row", engine.ErrCorrupt, column.Generic, c.rows.Key())
 		}
 	}
-	pg, err := c.trie.load(&p, k)
+	pg, err := c.trie.load(&p, k, true)
 	if err != nil || pg.kids == nil {
 		return err
 	}
