@@ -6,6 +6,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"github.com/stoadb/stoa/codec"
 )
 
 // ScopeInfo declares a named scope of the Generic column. Its methods are safe
@@ -54,6 +56,10 @@ var scopes = []ScopeInfo{
 		Value: "opaque", fragment: zeroID}),
 	declare(ScopeInfo{Name: "sse-sessions", Holds: "node software: event stream sessions", Fragment: "session 32",
 		Value: "opaque", fragment: oneID}),
+	declare(ScopeInfo{Name: "dag-clock", Holds: "the hybrid clock's reservation", Fragment: "empty",
+		Value: "u64 LE: NTP64 time that every stamp is below (dag/README.md)", fragment: nothing, value: oneU64}),
+	declare(ScopeInfo{Name: "dag-trie", Holds: "nodes of a context's Merkle trie", Fragment: "context_id 32 ‖ nibbles, a byte each: none, or 2 to 63",
+		Value: "a page (dag/README.md)", fragment: triePath}),
 }
 
 func declare(s ScopeInfo) ScopeInfo {
@@ -95,6 +101,38 @@ func zeroID(fragment []byte) string {
 	}
 	if !bytes.Equal(fragment, make([]byte, 32)) {
 		return "not zeros"
+	}
+	return ""
+}
+
+func nothing(fragment []byte) string {
+	if len(fragment) != 0 {
+		return fmt.Sprintf("%d bytes instead of none", len(fragment))
+	}
+	return ""
+}
+
+func oneU64(value []byte) error {
+	if len(value) != 8 {
+		return &codec.Error{Type: "u64", Offset: min(len(value), 8), Reason: fmt.Sprintf("%d bytes instead of 8", len(value))}
+	}
+	return nil
+}
+
+// triePath accepts the place of a page: rows stand at the root, and from the
+// second level on.
+func triePath(fragment []byte) string {
+	if len(fragment) < 32 {
+		return fmt.Sprintf("%d bytes, fewer than the 32 of a context id", len(fragment))
+	}
+	path := fragment[32:]
+	if len(path) == 1 || len(path) > 63 {
+		return fmt.Sprintf("a path of %d nibbles, neither none nor 2 to 63", len(path))
+	}
+	for _, nibble := range path {
+		if nibble > 0x0F {
+			return fmt.Sprintf("%#02x in a path is no nibble", nibble)
+		}
 	}
 	return ""
 }

@@ -1,0 +1,204 @@
+package dag
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/keys"
+)
+
+// MaxDrift is how far a stamp may be ahead of this node's physical clock: of a
+// peer's stamp that is accepted, and of one that is made here.
+const MaxDrift = 5 * time.Second
+
+const maxDrift = 5 * second
+
+// ErrEarly marks a remote stamp that is more than [MaxDrift] ahead of the
+// physical clock. The error is an [*Early].
+var ErrEarly = errors.New("dag: early")
+
+// ErrClockAhead marks a stamp that would be more than [MaxDrift] ahead of the
+// physical clock. The error is a [*ClockAhead].
+var ErrClockAhead = errors.New("dag: clock ahead")
+
+// Early says when a remote stamp can be accepted.
+type Early struct {
+	Stamp      codec.HybridTimestamp
+	RetryAfter time.Duration // by the physical clock; at least 1 ns
+}
+
+// Error names the stamp and the time to wait.
+func (e *Early) Error() string {
+	return fmt.Sprintf("dag: early: stamp %s of node %s is more than %s ahead of this node's clock: offer it again in %s",
+		NTP64(e.Stamp.Time).Time().Format(time.RFC3339Nano), e.Stamp.ID, MaxDrift, e.RetryAfter)
+}
+
+// Is reports whether target is [ErrEarly].
+func (e *Early) Is(target error) bool { return target == ErrEarly }
+
+// ClockAhead says how far the hybrid clock has run away from the physical one:
+// peers pushed it, or the physical clock went back.
+type ClockAhead struct {
+	Physical   time.Time     // what the physical clock says
+	Next       time.Time     // what the next stamp would say
+	RetryAfter time.Duration // until a stamp can be made; at least 1 ns
+}
+
+// Error names both times and what to do.
+func (e *ClockAhead) Error() string {
+	return fmt.Sprintf("dag: clock ahead: the next stamp would be %s, more than %s after the physical clock, %s: "+
+		"set the clock right, or try again in %s", e.Next.Format(time.RFC3339Nano), MaxDrift,
+		e.Physical.Format(time.RFC3339Nano), e.RetryAfter)
+}
+
+// Is reports whether target is [ErrClockAhead].
+func (e *ClockAhead) Is(target error) bool { return target == ErrClockAhead }
+
+// ClockOptions say whose clock it is.
+type ClockOptions struct {
+	Node codec.NodeID     // this node; not zero
+	Now  func() time.Time // the physical clock; nil: time.Now. It may stand still and jump.
+}
+
+// Clock is the hybrid logical clock of a node. Its stamps increase strictly,
+// whatever the physical clock does and however often the process ends, and are
+// after every remote stamp that it has observed. Any number of goroutines may
+// use it at once.
+//
+// A reservation in the store, a time that all stamps so far are below, makes it
+// so: it is written, synced, ahead of the first stamp that needs it, and one
+// second beyond that stamp. No batch that a stamp goes into has to carry it;
+// losing such a batch leaves a gap in time and nothing else. A store has one
+// clock at a time.
+type Clock struct {
+	node  codec.NodeID
+	now   func() time.Time
+	store engine.Writer
+
+	mu       sync.Mutex
+	last     NTP64 // no stamp after this was made or observed
+	reserved NTP64 // stored: all stamps made or observed are below
+}
+
+// reservationKey is the key of the reservation, in column Generic.
+var reservationKey = clockKey()
+
+func clockKey() []byte {
+	scope, err := keys.NewScope("dag-clock")
+	if err != nil {
+		panic(err)
+	}
+	return scope[:]
+}
+
+// OpenClock returns the clock that continues the one whose reservation r has. It
+// returns engine.ErrCorrupt if that row is damaged, or the error of r. Stamps
+// are made only while w takes writes.
+func OpenClock(r engine.Getter, w engine.Writer, o ClockOptions) (*Clock, error) {
+	if o.Node.IsZero() {
+		return nil, errors.New("dag: clock: no node id")
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	c := &Clock{node: o.Node, now: o.Now, store: w}
+	row, err := r.Get(nil, column.Generic, reservationKey)
+	switch {
+	case errors.Is(err, engine.ErrNotFound):
+		return c, nil
+	case err != nil:
+		return nil, fmt.Errorf("dag: clock: %w", err)
+	case len(row) != 8:
+		return nil, fmt.Errorf("dag: clock: %w: %s %x: a reservation of %d bytes instead of 8",
+			engine.ErrCorrupt, column.Generic, reservationKey, len(row))
+	}
+	c.reserved = NTP64(binary.LittleEndian.Uint64(row))
+	if c.reserved > 0 {
+		c.last = c.reserved - 1
+	}
+	return c, nil
+}
+
+// Node returns the id that stamps carry.
+func (c *Clock) Node() codec.NodeID { return c.node }
+
+// Now returns the time of the physical clock, of which Early and ClockAhead are
+// judged.
+func (c *Clock) Now() time.Time { return c.now() }
+
+// Stamp returns a stamp after all those made and observed. It returns a
+// [*ClockAhead], or the error of the store when the reservation can't be
+// written; then no stamp was made. About once a second it waits for a synced
+// write, so it must not be called from within engine.Update.
+func (c *Clock) Stamp() (codec.HybridTimestamp, error) { return c.StampAfter(0) }
+
+// StampAfter is [Clock.Stamp], for a stamp that is also after t, such as the
+// latest of the parents of a delta.
+func (c *Clock) StampAfter(t NTP64) (codec.HybridTimestamp, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	physical := ToNTP64(c.now())
+	next := max(physical&^counterMask, max(c.last, t).add(1))
+	if next > physical.add(maxDrift) || next == ^NTP64(0) {
+		return codec.HybridTimestamp{}, &ClockAhead{Physical: physical.Time(), Next: next.Time(),
+			RetryAfter: max(1, next.Sub(physical.add(maxDrift)))}
+	}
+	if err := c.reserve(next); err != nil {
+		return codec.HybridTimestamp{}, err
+	}
+	c.last = next
+	return codec.HybridTimestamp{Time: uint64(next), ID: c.node}, nil
+}
+
+// Check returns an [*Early] if the stamp is more than [MaxDrift] ahead of the
+// physical clock, else nil. It changes nothing.
+func (c *Clock) Check(remote codec.HybridTimestamp) error {
+	limit := ToNTP64(c.now()).add(maxDrift)
+	if t := NTP64(remote.Time); t > limit || t == ^NTP64(0) {
+		return &Early{Stamp: remote, RetryAfter: max(1, t.Sub(limit))}
+	}
+	return nil
+}
+
+// Observe makes all later stamps come after remote, also after a restart. It is
+// called when a remote delta has been verified and before the batch that stores
+// it, so that no stored delta is ever after the clock. It returns what Check
+// does, or the error of the store when the reservation can't be written; then
+// nothing has changed. Like Stamp it may wait for a synced write.
+func (c *Clock) Observe(remote codec.HybridTimestamp) error {
+	if err := c.Check(remote); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := NTP64(remote.Time)
+	if t <= c.last {
+		return nil
+	}
+	if err := c.reserve(t); err != nil {
+		return err
+	}
+	c.last = t
+	return nil
+}
+
+// reserve makes sure that the stored reservation is after t.
+func (c *Clock) reserve(t NTP64) error {
+	if t < c.reserved {
+		return nil
+	}
+	until := t.add(second)
+	var b engine.Batch
+	b.Put(column.Generic, reservationKey, binary.LittleEndian.AppendUint64(nil, uint64(until)))
+	if err := c.store.Apply(&b); err != nil {
+		return fmt.Errorf("dag: clock: reserve a second: %w", err)
+	}
+	c.reserved = until
+	return nil
+}

@@ -1,0 +1,278 @@
+package dag
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/mem"
+)
+
+// wire is a peer behind bytes.
+type wire struct {
+	trie     *Trie
+	requests int
+	spoil    func([]byte)
+}
+
+func (w *wire) Nodes(ctx context.Context, r *NodeRequest) (*NodeAnswer, error) {
+	w.requests++
+	sent, err := r.AppendBinary(nil)
+	if err != nil {
+		return nil, err
+	}
+	if r, err = ParseNodeRequest(sent); err != nil {
+		return nil, err
+	}
+	a, err := w.trie.Nodes(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if sent, err = a.AppendBinary(nil); err != nil {
+		return nil, err
+	}
+	if len(sent) > MaxAnswer {
+		return nil, errors.New("longer than any answer")
+	}
+	if w.spoil != nil {
+		w.spoil(sent)
+	}
+	return ParseNodeAnswer(sent)
+}
+
+func differences(t require.TestingT, local *Trie, peer Peer, root codec.Hash) []Difference {
+	var all []Difference
+	for d, err := range Diff(context.Background(), local, peer, root) {
+		require.NoError(t, err)
+		all = append(all, d)
+	}
+	slices.SortFunc(all, func(a, b Difference) int { return bytes.Compare(a.Key[:], b.Key[:]) })
+	return all
+}
+
+// modelDifferences compares two models key by key.
+func modelDifferences(a, b naive) (all []Difference) {
+	hash := func(m naive, k string) codec.Option[codec.Hash] {
+		if v, ok := m[k]; ok {
+			return codec.Some(codec.Hash([]byte(unhex(v))))
+		}
+		return codec.Option[codec.Hash]{}
+	}
+	both := naive{}
+	for k := range a {
+		both[k] = ""
+	}
+	for k := range b {
+		both[k] = ""
+	}
+	for k := range both {
+		if a[k] != b[k] {
+			all = append(all, Difference{Key: codec.Hash([]byte(unhex(k))), Local: hash(a, k), Remote: hash(b, k)})
+		}
+	}
+	slices.SortFunc(all, func(a, b Difference) int { return bytes.Compare(a.Key[:], b.Key[:]) })
+	return all
+}
+
+func TestDiffFindsExactlyTheKeysThatDiffer(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := mem.New()
+		defer e.Close()
+		cache := NewTrieCache(0)
+		tries, models := [2]*Trie{}, [2]naive{{}, {}}
+		common := drawStart(t)
+		near := drawChanges(t, 60)
+		for i := range tries {
+			tries[i] = OpenTrie(cache, e, codec.ContextID{byte(i)}, EmptyRoot())
+			for _, c := range [][]Change{common, near} {
+				require.NoError(t, tries[i].Update(c))
+				models[i].apply(c)
+			}
+			if rapid.Bool().Draw(t, "differ") {
+				c := drawChanges(t, 40)
+				require.NoError(t, tries[i].Update(c))
+				models[i].apply(c)
+			}
+			if rapid.IntRange(0, 5).Draw(t, "emptied") == 0 {
+				tries[i], models[i] = OpenTrie(cache, e, codec.ContextID{byte(i)}, EmptyRoot()), naive{}
+			}
+			if rapid.Bool().Draw(t, "committed") {
+				commit(t, e, tries[i])
+			}
+		}
+		want := modelDifferences(models[0], models[1])
+		require.Equal(t, want, differences(t, tries[0], tries[1], tries[1].Root()))
+		require.Equal(t, want, differences(t, tries[0], &wire{trie: tries[1]}, tries[1].Root()))
+	})
+}
+
+func TestAFalseAnswerIsNotBelieved(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := mem.New()
+		defer e.Close()
+		n := rapid.SampledFrom([]int{1, 50, 400}).Draw(t, "n")
+		local, remote := OpenTrie(NewTrieCache(0), e, context1, EmptyRoot()), OpenTrie(NewTrieCache(0), e, context1, EmptyRoot())
+		update(t, local, numberedChanges(0, n, "v")...)
+		update(t, remote, numberedChanges(0, n, "v")...)
+		update(t, remote, set(numbered(0), "w"))
+		w := &wire{trie: remote}
+		spoiled := rapid.IntRange(1, 2).Draw(t, "request")
+		w.spoil = func(b []byte) {
+			if w.requests == spoiled || n == 1 {
+				i := rapid.IntRange(0, 8*len(b)-1).Draw(t, "bit")
+				b[i/8] ^= 1 << (i % 8)
+			}
+		}
+		var failure error
+		for d, err := range Diff(context.Background(), local, w, remote.Root()) {
+			if failure = err; err == nil {
+				require.Equal(t, numbered(0), d.Key)
+				require.Equal(t, codec.Some(HashValue([]byte("w"))), d.Remote)
+			}
+		}
+		if w.requests >= spoiled || n == 1 {
+			require.True(t, errors.Is(failure, ErrPeer) || errors.Is(failure, codec.ErrMalformed), "%v", failure)
+		}
+	})
+}
+
+func TestDiffEndsWhenItIsToldTo(t *testing.T) {
+	e := mem.New()
+	defer e.Close()
+	local, remote := OpenTrie(NewTrieCache(0), e, context1, EmptyRoot()), OpenTrie(NewTrieCache(0), e, context1, EmptyRoot())
+	update(t, local, numberedChanges(0, 500, "v")...)
+	update(t, remote, numberedChanges(0, 500, "w")...)
+	for stop := 1; stop < 100; stop += 7 {
+		n := 0
+		for _, err := range Diff(context.Background(), local, remote, remote.Root()) {
+			require.NoError(t, err)
+			if n++; n == stop {
+				break
+			}
+		}
+		require.Equal(t, stop, n)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, err := range Diff(ctx, local, remote, remote.Root()) {
+		require.ErrorIs(t, err, context.Canceled)
+	}
+	for _, err := range Diff(context.Background(), local, remote, HashKey(nil)) {
+		require.ErrorIs(t, err, ErrRootGone)
+	}
+}
+
+func TestRequestsAreBounded(t *testing.T) {
+	e := mem.New()
+	defer e.Close()
+	trie := OpenTrie(NewTrieCache(0), e, context1, EmptyRoot())
+	r := &NodeRequest{Root: trie.Root()}
+	for n := range 16 * 16 {
+		r.Prefixes = append(r.Prefixes, NewPrefix(codec.Hash{byte(n)}, 2))
+	}
+	_, err := trie.Nodes(context.Background(), r)
+	require.ErrorIs(t, err, codec.ErrMalformed)
+	_, err = r.AppendBinary(nil)
+	require.ErrorIs(t, err, codec.ErrMalformed)
+	r.Prefixes = []Prefix{NewPrefix(codec.Hash{2}, 2), NewPrefix(codec.Hash{1}, 2)}
+	_, err = r.AppendBinary(nil)
+	require.ErrorIs(t, err, codec.ErrMalformed)
+	slices.Reverse(r.Prefixes)
+	_, err = r.AppendBinary(nil)
+	require.NoError(t, err)
+}
+
+// Two contexts of a million keys, or fewer in a short run, with ten differences,
+// opened cold.
+func TestDiffOfLargeContextsReadsFewNodes(t *testing.T) {
+	n := 100_000
+	if scale(t) > 1 {
+		n = 1_000_000
+	}
+	e, trie := grown(t, n)
+	defer e.Close()
+	other := codec.ContextID{2}
+	copied := OpenTrie(NewTrieCache(0), e, other, EmptyRoot())
+	for from := 0; from < n; from += 20_000 {
+		update(t, copied, numberedChanges(from, from+20_000, "v")...)
+		commit(t, e, copied)
+	}
+	require.Equal(t, trie.Root(), copied.Root())
+	for i := range 10 {
+		c := set(numbered(n/10*i), "w")
+		c.Delete = i%3 == 0
+		update(t, copied, c)
+	}
+	commit(t, e, copied)
+
+	count := func(cache int) (reads TrieReads, requests int) {
+		local := OpenTrie(NewTrieCache(cache), e, context1, trie.Root())
+		remote := OpenTrie(NewTrieCache(cache), e, other, copied.Root())
+		w := &wire{trie: remote}
+		require.Len(t, differences(t, local, w, remote.Root()), 10)
+		a, b := local.Reads(), remote.Reads()
+		return TrieReads{Rows: a.Rows + b.Rows, Cached: a.Cached + b.Cached}, w.requests
+	}
+	reads, requests := count(0)
+	t.Logf("%d keys: %d rows and %d cached pages on both sides, %d requests", n, reads.Rows, reads.Cached, requests)
+	require.Less(t, reads.Rows+reads.Cached, 2000)
+	require.Less(t, requests, 8)
+}
+
+func FuzzParseNodeRequest(f *testing.F) {
+	for _, r := range []NodeRequest{
+		{Prefixes: []Prefix{{}}},
+		{Root: EmptyRoot(), Prefixes: []Prefix{NewPrefix(numbered(1), 3), NewPrefix(numbered(1), 64)}},
+	} {
+		b, err := r.AppendBinary(nil)
+		require.NoError(f, err)
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := ParseNodeRequest(b)
+		if err != nil {
+			require.ErrorIs(t, err, codec.ErrMalformed)
+			return
+		}
+		again, err := r.AppendBinary(nil)
+		require.NoError(t, err)
+		require.Equal(t, b, again)
+	})
+}
+
+func FuzzParseNodeAnswer(f *testing.F) {
+	trie := OpenTrie(NewTrieCache(0), engine.Getter(mem.New()), context1, EmptyRoot())
+	for _, n := range []int{1, 50, 300} {
+		update(f, trie, numberedChanges(0, n, "v")...)
+		a, err := trie.Nodes(context.Background(), &NodeRequest{Root: trie.Root(), Prefixes: []Prefix{
+			{}, NewPrefix(codec.Hash{}, 2), NewPrefix(numbered(0), 2), NewPrefix(numbered(0), 64)}[:1+3*(n%2)]})
+		if err != nil {
+			a, err = trie.Nodes(context.Background(), &NodeRequest{Root: trie.Root(), Prefixes: []Prefix{{}}})
+		}
+		require.NoError(f, err)
+		b, err := a.AppendBinary(nil)
+		require.NoError(f, err)
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		a, err := ParseNodeAnswer(b)
+		if err != nil {
+			require.ErrorIs(t, err, codec.ErrMalformed)
+			return
+		}
+		again, err := a.AppendBinary(nil)
+		require.NoError(t, err)
+		require.Equal(t, b, again)
+		for i := range a.nodes {
+			a.nodes[i].hash()
+			a.nodes[i].within(NewPrefix(numbered(0), 2))
+		}
+	})
+}

@@ -1,0 +1,199 @@
+package dag
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"unsafe"
+
+	"github.com/stoadb/stoa/codec"
+)
+
+// page is a part of a trie that is read and written as one: the keys below a
+// prefix, as a bucket of leaves where they are few, else as the hashes of what
+// is below each next nibble. It never changes once it is made.
+type page struct {
+	hash   codec.Hash // of the subtree
+	count  uint8      // of its leaves, at most manyLeaves
+	leaves []leaf     // of a bucket
+	kids   *[16]kid   // of an inner page, nil of a bucket
+}
+
+// kid is what a page knows of the page below one of its nibbles. The zero kid is
+// none.
+type kid struct {
+	hash  codec.Hash
+	count uint8
+}
+
+// manyLeaves stands for this many leaves and more.
+const manyLeaves = 255
+
+// A bucket at the root holds at most rootBucket leaves, others at most
+// innerBucket. What is below a prefix is a bucket exactly if it fits; below one
+// nibble it never is.
+const (
+	rootBucket  = 64
+	innerBucket = 24
+)
+
+// bucketSize returns the most leaves of a bucket at depth.
+func bucketSize(depth int) int {
+	switch depth {
+	case 0:
+		return rootBucket
+	case 1:
+		return 0
+	default:
+		return innerBucket
+	}
+}
+
+// hasRow reports whether the page of count leaves at depth has a row. Buckets
+// have. Of the inner pages those of the first two levels and of the fourth have
+// none and are made again from the rows below: they would be written with nearly
+// every delta, and there are few enough of them to keep in memory.
+func hasRow(depth int, count uint8) bool {
+	return count > 0 && (int(count) <= bucketSize(depth) || hasInnerRow(depth))
+}
+
+func hasInnerRow(depth int) bool { return depth == 2 || depth >= 4 }
+
+// addCount returns the sum of two counts.
+func addCount(a, b uint8) uint8 { return uint8(min(int(a)+int(b), manyLeaves)) }
+
+// newBucket returns the page of leaves, which it keeps.
+func newBucket(leaves []leaf) *page {
+	return &page{hash: hashLeaves(leaves), count: uint8(len(leaves)), leaves: leaves}
+}
+
+// innerPage is a page and its kids in one piece of memory.
+type innerPage struct {
+	page
+	array [16]kid
+}
+
+// newInner returns an inner page of kids, and none of its own yet.
+func newInner(kids *[16]kid) *page {
+	p := new(innerPage)
+	p.kids = &p.array
+	if kids != nil {
+		p.array = *kids
+	}
+	return &p.page
+}
+
+// seal sets hash and count of an inner page at p from its kids.
+func (pg *page) seal(p *Prefix) {
+	var w branchHasher
+	w.start(&p.bits, int(p.n))
+	pg.count = 0
+	for i := range pg.kids {
+		if k := &pg.kids[i]; k.count > 0 {
+			w.add(i, &k.hash)
+			pg.count = addCount(pg.count, k.count)
+		}
+	}
+	if pg.count > 0 {
+		pg.hash = w.sum()
+	}
+}
+
+func (pg *page) kid() kid { return kid{hash: pg.hash, count: pg.count} }
+
+// memory returns about how many bytes the page takes.
+func (pg *page) memory() int {
+	if pg.kids != nil {
+		return int(unsafe.Sizeof(innerPage{}))
+	}
+	return int(unsafe.Sizeof(page{})) + cap(pg.leaves)*int(unsafe.Sizeof(leaf{}))
+}
+
+// The tags of rows.
+const (
+	tagBucket = 1 // key 32 ‖ value 32 of each leaf, by key
+	tagInner  = 2 // children u16 LE, then hash 32 ‖ count u8 of each
+)
+
+// appendRow appends the bytes of the page; README.md has the format.
+func (pg *page) appendRow(dst []byte) []byte {
+	if pg.kids == nil {
+		dst = append(dst, tagBucket)
+		for i := range pg.leaves {
+			dst = append(dst, pg.leaves[i].key[:]...)
+			dst = append(dst, pg.leaves[i].value[:]...)
+		}
+		return dst
+	}
+	dst = append(dst, tagInner, 0, 0)
+	mask := len(dst) - 2
+	var set uint16
+	for i := range pg.kids {
+		if k := &pg.kids[i]; k.count > 0 {
+			set |= 1 << i
+			dst = append(append(dst, k.hash[:]...), k.count)
+		}
+	}
+	binary.LittleEndian.PutUint16(dst[mask:], set)
+	return dst
+}
+
+// parseRow returns the page at p whose bytes are exactly row, with its hash, and
+// otherwise what is wrong with them.
+func parseRow(p *Prefix, row []byte) (pg *page, fault string) {
+	if len(row) == 0 {
+		return nil, "an empty row"
+	}
+	switch row[0] {
+	case tagBucket:
+		return parseBucket(p, row[1:])
+	case tagInner:
+		return parseInner(p, row[1:])
+	default:
+		return nil, fmt.Sprintf("unknown tag %#02x", row[0])
+	}
+}
+
+func parseBucket(p *Prefix, b []byte) (*page, string) {
+	n := len(b) / 64
+	if len(b)%64 != 0 || n == 0 || n > bucketSize(int(p.n)) {
+		return nil, fmt.Sprintf("a bucket of %d bytes, not of 1 to %d leaves of 64", len(b), bucketSize(int(p.n)))
+	}
+	leaves := make([]leaf, n)
+	for i := range leaves {
+		key, value := codec.Hash(b[64*i:]), codec.Hash(b[64*i+32:])
+		if i > 0 && string(leaves[i-1].key[:]) >= string(key[:]) {
+			return nil, fmt.Sprintf("leaf %d out of order", i)
+		}
+		if !p.Covers(key) {
+			return nil, fmt.Sprintf("leaf %d of another prefix", i)
+		}
+		leaves[i] = leaf{key: key, value: value}
+	}
+	return newBucket(leaves), ""
+}
+
+func parseInner(p *Prefix, b []byte) (*page, string) {
+	if len(b) < 2 || !hasInnerRow(p.Len()) {
+		return nil, "an inner page that is cut short, or has no row here"
+	}
+	set := binary.LittleEndian.Uint16(b)
+	if b = b[2:]; len(b) != 33*bits.OnesCount16(set) {
+		return nil, fmt.Sprintf("an inner page with %d bytes for %d children of 33", len(b), bits.OnesCount16(set))
+	}
+	pg := newInner(nil)
+	for i := range pg.kids {
+		if set>>i&1 == 0 {
+			continue
+		}
+		pg.kids[i] = kid{hash: codec.Hash(b), count: b[32]}
+		if b[32] == 0 {
+			return nil, fmt.Sprintf("child %d without leaves", i)
+		}
+		b = b[33:]
+	}
+	if pg.seal(p); int(pg.count) <= bucketSize(int(p.n)) {
+		return nil, fmt.Sprintf("an inner page of %d leaves, which fit a bucket", pg.count)
+	}
+	return pg, ""
+}

@@ -1,0 +1,353 @@
+package dag
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/keys"
+)
+
+// Trie is the Merkle trie of the state of one context, as it is at one root: a
+// 16-ary compact trie of the SHA-256 of every value by the SHA-256 of its
+// app_key. What it reads it takes from a cache and from the rows of a store, and
+// proves by the root; what it changes it keeps until [Trie.Write].
+//
+// A Trie is for one goroutine. Overlays of one Trie may be used by several, as
+// long as the Trie itself is not changed. A Trie whose method returned an error
+// other than ErrProof is not to be used again: open another.
+type Trie struct {
+	context codec.ContextID
+	cache   *TrieCache
+	store   engine.Getter
+	parent  *Trie // what this is an overlay of; nil: of the store
+
+	root    codec.Hash
+	top     kid          // of the root page; count is 0 until it is looked at
+	changed *pageChanges // since the store, or the parent; nil: none
+
+	key, row []byte // buffers
+	reads    TrieReads
+}
+
+// pageChange is a page that differs from what the store, or the parent, has.
+type pageChange struct {
+	at   Prefix
+	page *page      // nil: none any more
+	row  bool       // the store, or the parent, has a row there
+	was  codec.Hash // the hash of the page that it has there; zero: none
+}
+
+// TrieReads count what a Trie has looked at, without its overlays.
+type TrieReads struct {
+	Rows   int // looked up in the store
+	Cached int // pages found in the cache
+}
+
+// trieScope is the scope of the rows, in column Generic. It is never written to.
+var trieScope = mustScope("dag-trie")
+
+func mustScope(name string) keys.Scope {
+	s, err := keys.NewScope(name)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// OpenTrie returns the trie of a context whose root is root, as Meta has it in
+// the same state that store is in: a snapshot, or a store whose only writer of
+// that context is the caller. It reads nothing yet. If the rows are of another
+// root, methods fail with engine.ErrCorrupt. store must outlive the Trie; cache
+// may be shared by all tries.
+func OpenTrie(cache *TrieCache, store engine.Getter, context codec.ContextID, root codec.Hash) *Trie {
+	t := &Trie{context: context, cache: cache, store: store, root: root}
+	t.key = append(append(t.key, trieScope[:]...), context[:]...)
+	return t
+}
+
+// ReadRoot returns the root that the rows of a context in store make, for those
+// who can't tell it from Meta. It returns engine.ErrCorrupt if they are damaged.
+func ReadRoot(cache *TrieCache, store engine.Getter, context codec.ContextID) (codec.Hash, error) {
+	t := OpenTrie(cache, store, context, codec.Hash{})
+	pg, err := t.readRoot()
+	if err != nil {
+		return codec.Hash{}, err
+	}
+	if pg.count == 0 {
+		return emptyRoot, nil
+	}
+	return pg.hash, nil
+}
+
+// DeleteTrie puts into b the removal of all rows of a context. Tries of it that
+// are open are not to be used after that.
+func DeleteTrie(b *engine.Batch, context codec.ContextID) {
+	start := append(append([]byte(nil), trieScope[:]...), context[:]...)
+	b.DeleteRange(column.Generic, start, engine.Successor(start))
+}
+
+// Context returns whose trie it is.
+func (t *Trie) Context() codec.ContextID { return t.context }
+
+// Root returns the root, with all updates so far.
+func (t *Trie) Root() codec.Hash { return t.root }
+
+// Reads returns what has been read so far.
+func (t *Trie) Reads() TrieReads { return t.reads }
+
+// Overlay returns a trie that is as t is now and changes apart from it. Until
+// the overlay is done with, t must not be changed. It costs nothing until it is
+// changed.
+func (t *Trie) Overlay() *Trie {
+	o := OpenTrie(t.cache, t.store, t.context, t.root)
+	o.parent, o.top = t, t.top
+	return o
+}
+
+// Merge moves the updates of an overlay into the trie that it was made from,
+// which then has its root. The overlay is not to be used again. Merge panics if
+// t is not an overlay.
+func (t *Trie) Merge() {
+	p := t.parent
+	if p == nil {
+		panic("dag: Merge of a trie that is no overlay")
+	}
+	for _, c := range t.pageChanges() {
+		p.set(c)
+	}
+	p.root, p.top = t.root, t.top
+	p.reads.Rows += t.reads.Rows
+	p.reads.Cached += t.reads.Cached
+	t.release()
+}
+
+// pageChanges is the memory that the changes of a trie take.
+type pageChanges struct {
+	at   map[Prefix]int // places in list
+	list []pageChange
+}
+
+// overlays lends memory to overlays, most of which are merged soon.
+var overlays = sync.Pool{New: func() any {
+	return &pageChanges{at: make(map[Prefix]int, 32), list: make([]pageChange, 0, 48)}
+}}
+
+// release gives back the memory of a merged overlay, unless it has grown much.
+func (t *Trie) release() {
+	c := t.changed
+	if t.changed = nil; c != nil && cap(c.list) <= 1024 {
+		c.reset()
+		overlays.Put(c)
+	}
+}
+
+func (c *pageChanges) reset() {
+	clear(c.at)
+	clear(c.list)
+	c.list = c.list[:0]
+}
+
+// set notes a change. What was there before the first at that place counts.
+func (t *Trie) set(c pageChange) {
+	if t.changed == nil {
+		t.changed = overlays.Get().(*pageChanges)
+	}
+	if i, ok := t.changed.at[c.at]; ok {
+		t.changed.list[i].page = c.page
+		return
+	}
+	t.changed.at[c.at] = len(t.changed.list)
+	t.changed.list = append(t.changed.list, c)
+}
+
+// pageChanges returns the changes in order.
+func (t *Trie) pageChanges() []pageChange {
+	if t.changed == nil {
+		return nil
+	}
+	return t.changed.list
+}
+
+// Write puts the rows that the updates of t changed into b, in the order of the
+// updates. It changes nothing in t: when b has been written, call
+// [Trie.Written], else open another trie. An overlay's updates come on top of
+// those of the trie that it was made from, which has to be written first, in
+// the same batch or before.
+func (t *Trie) Write(b *engine.Batch) {
+	changes := t.pageChanges()
+	for i := range changes {
+		c := &changes[i]
+		switch {
+		case c.page != nil && hasRow(c.at.Len(), c.page.count):
+			t.row = c.page.appendRow(t.row[:0])
+			b.Put(column.Generic, t.rowKey(&c.at), t.row)
+		case c.row:
+			b.Delete(column.Generic, t.rowKey(&c.at))
+		}
+	}
+}
+
+// Written tells t that the batch that Write filled has been written: its pages
+// go to the cache and t goes on from there. It panics if t is an overlay.
+func (t *Trie) Written() {
+	if t.parent != nil {
+		panic("dag: Written of an overlay")
+	}
+	changes := t.pageChanges()
+	for i := range changes {
+		c := &changes[i]
+		depth := uint8(c.at.Len())
+		if !c.was.IsZero() {
+			t.cache.drop(c.was, depth)
+		}
+		if c.page != nil {
+			t.cache.put(c.page, depth)
+		}
+	}
+	t.release()
+}
+
+// rowKey returns the key of the row at p, valid until the next call:
+//
+//	scope 16 ‖ context_id 32 ‖ a byte for each nibble
+func (t *Trie) rowKey(p *Prefix) []byte {
+	t.key = t.key[:len(keys.Scope{})+len(t.context)]
+	for i := range p.Len() {
+		t.key = append(t.key, byte(p.Nibble(i)))
+	}
+	return t.key
+}
+
+// rootKid returns what the root page is known by.
+func (t *Trie) rootKid() (kid, error) {
+	if t.root == emptyRoot || t.top.count > 0 {
+		return t.top, nil
+	}
+	var at Prefix
+	pg := t.held(&at, t.root)
+	if pg == nil {
+		var err error
+		if pg, err = t.readRoot(); err != nil {
+			return kid{}, err
+		}
+		if pg.hash != t.root {
+			return kid{}, t.damaged(&at, fmt.Sprintf("the rows make the root %s instead of %s", pg.hash, t.root))
+		}
+	}
+	t.top = pg.kid()
+	return t.top, nil
+}
+
+// load returns the page at p, which the level above knows as k. A row is kept in
+// the cache if keep is set.
+func (t *Trie) load(p *Prefix, k kid, keep bool) (*page, error) {
+	if pg := t.held(p, k.hash); pg != nil {
+		return pg, nil
+	}
+	pg, err := t.read(p, k, keep)
+	switch {
+	case err != nil:
+		return nil, err
+	case pg.kid() != k:
+		return nil, t.damaged(p, fmt.Sprintf("the page of %d leaves has the hash %s, the level above has %d and %s",
+			pg.count, pg.hash, k.count, k.hash))
+	}
+	return pg, nil
+}
+
+// held returns the page at p if it is in memory, else nil.
+func (t *Trie) held(p *Prefix, hash codec.Hash) *page {
+	for x := t; x != nil; x = x.parent {
+		if x.changed == nil {
+			continue
+		}
+		if i, ok := x.changed.at[*p]; ok {
+			return x.changed.list[i].page
+		}
+	}
+	pg := t.cache.get(hash, p.n)
+	if pg != nil {
+		t.reads.Cached++
+	}
+	return pg
+}
+
+// readRoot returns the page at the root by what is in the store.
+func (t *Trie) readRoot() (*page, error) {
+	var at Prefix
+	pg, err := t.readRow(&at, true)
+	if errors.Is(err, engine.ErrNotFound) {
+		pg, err = t.assemble(&at)
+	}
+	if err == nil && pg.kids != nil && pg.count > 0 && pg.count <= rootBucket {
+		err = t.damaged(&at, fmt.Sprintf("%d leaves, which fit a bucket, lie below", pg.count))
+	}
+	return pg, err
+}
+
+// read returns the page at p, where the level above has k, by what is in the
+// store.
+func (t *Trie) read(p *Prefix, k kid, keep bool) (*page, error) {
+	if p.n == 0 {
+		return t.readRoot()
+	}
+	if !hasRow(p.Len(), k.count) {
+		return t.assemble(p)
+	}
+	pg, err := t.readRow(p, keep)
+	if errors.Is(err, engine.ErrNotFound) {
+		err = t.damaged(p, "the row is missing")
+	}
+	return pg, err
+}
+
+// assemble returns the inner page at p, which has no row, from the rows below;
+// a page without leaves if there are none. Where there may be many such rows it
+// keeps none of them, so that one page does not push 16 out of the cache.
+func (t *Trie) assemble(p *Prefix) (*page, error) {
+	pg := newInner(nil)
+	for i := range pg.kids {
+		at := p.child(i)
+		var below *page
+		var err error
+		if at.n < 2 {
+			below, err = t.assemble(&at)
+		} else if below, err = t.readRow(&at, at.n == 2); errors.Is(err, engine.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		pg.kids[i] = below.kid()
+	}
+	if pg.seal(p); pg.count > 0 {
+		t.cache.put(pg, p.n)
+	}
+	return pg, nil
+}
+
+// readRow returns the page whose row is at p. It returns engine.ErrNotFound if
+// there is none.
+func (t *Trie) readRow(p *Prefix, keep bool) (*page, error) {
+	var err error
+	t.reads.Rows++
+	if t.row, err = t.store.Get(t.row[:0], column.Generic, t.rowKey(p)); err != nil {
+		return nil, err
+	}
+	pg, fault := parseRow(p, t.row)
+	if fault != "" {
+		return nil, t.damaged(p, fault)
+	}
+	if keep {
+		t.cache.put(pg, p.n)
+	}
+	return pg, nil
+}
+
+func (t *Trie) damaged(p *Prefix, fault string) error {
+	return fmt.Errorf("dag: trie: %w: %s %x: %s", engine.ErrCorrupt, column.Generic, t.rowKey(p), fault)
+}

@@ -1,0 +1,375 @@
+package dag
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/mem"
+	"github.com/stoadb/stoa/keys"
+)
+
+var context1 = codec.ContextID{1, 0xFF, 31: 0xFF}
+
+// numbered returns a key that is spread as hashes are, always the same for n.
+func numbered(n int) codec.Hash {
+	return HashKey(binary.BigEndian.AppendUint64([]byte("key"), uint64(n)))
+}
+
+func set(key codec.Hash, value string) Change {
+	return Change{Key: key, Value: HashValue([]byte(value))}
+}
+
+func numberedChanges(from, to int, value string) []Change {
+	var c []Change
+	for n := from; n < to; n++ {
+		c = append(c, set(numbered(n), value))
+	}
+	SortChanges(c)
+	return c
+}
+
+func update(t require.TestingT, trie *Trie, c ...Change) {
+	SortChanges(c)
+	require.NoError(t, trie.Update(c))
+}
+
+// commit writes what has changed.
+func commit(t require.TestingT, e engine.Engine, trie *Trie) {
+	var b engine.Batch
+	trie.Write(&b)
+	for op, err := range b.Ops {
+		require.NoError(t, err)
+		require.NoError(t, keys.CheckKey(op.Column, op.Key))
+	}
+	require.NoError(t, e.Apply(&b))
+	trie.Written()
+}
+
+func rows(t require.TestingT, e engine.Reader) map[string]string {
+	it, err := e.Iterate(column.Generic, engine.Prefixed(trieScope[:]))
+	require.NoError(t, err)
+	defer it.Close()
+	m := map[string]string{}
+	for it.Next() {
+		m[string(it.Key())] = string(it.Value())
+	}
+	require.NoError(t, it.Err())
+	return m
+}
+
+// check demands that the trie, a trie opened anew without a cache, the rows and
+// the naive definition agree.
+func check(t require.TestingT, e engine.Engine, trie *Trie, model naive) {
+	require.Equal(t, model.root(), trie.Root().String())
+	root, err := ReadRoot(NewTrieCache(-1), e, trie.Context())
+	require.NoError(t, err)
+	require.Equal(t, trie.Root(), root)
+	require.NoError(t, CheckTrie(e, trie.Context(), trie.Root()))
+	fresh := OpenTrie(NewTrieCache(-1), e, trie.Context(), root)
+	got := naive{}
+	for l, err := range fresh.Leaves() {
+		require.NoError(t, err)
+		got[l.Key.String()] = l.Value.String()
+	}
+	require.Equal(t, model, got)
+}
+
+// drawKey draws keys that often share long prefixes, and are often the same.
+func drawKey(t *rapid.T) codec.Hash {
+	if n := rapid.SampledFrom([]int{0, 0, 0, 0, 0, 2, 4, 5, 31, 63}).Draw(t, "shared"); n > 0 {
+		return crowded(n, rapid.IntRange(0, 60).Draw(t, "tail"))
+	}
+	return numbered(rapid.IntRange(0, 400).Draw(t, "key"))
+}
+
+// crowded returns one of the keys that share at least n nibbles.
+func crowded(n, tail int) codec.Hash {
+	key, rest := codec.Hash(NewPrefix(numbered(0), n).bits), numbered(tail)
+	for i := n; i < MaxPrefix; i++ {
+		key[i/2] |= byte(nibble(&rest, i)) << (4 - 4*(i%2))
+	}
+	return key
+}
+
+// drawStart draws nothing, keys spread over the trie, or a crowd somewhere in it,
+// so that there are buckets and inner pages on many levels.
+func drawStart(t *rapid.T) []Change {
+	var c []Change
+	if rapid.Bool().Draw(t, "spread") {
+		c = numberedChanges(0, rapid.SampledFrom([]int{20, 64, 65, 350}).Draw(t, "n"), "0")
+	}
+	if n := rapid.IntRange(0, 8).Draw(t, "crowd"); n > 0 {
+		for i := range rapid.SampledFrom([]int{24, 25, 61}).Draw(t, "of") {
+			c = append(c, set(crowded(n, i), "0"))
+		}
+	}
+	SortChanges(c)
+	return slices.CompactFunc(c, func(a, b Change) bool { return a.Key == b.Key })
+}
+
+func drawChanges(t *rapid.T, most int) []Change {
+	m := map[codec.Hash]Change{}
+	for range rapid.IntRange(1, most).Draw(t, "changes") {
+		key := drawKey(t)
+		c := set(key, fmt.Sprint(rapid.IntRange(0, 3).Draw(t, "value")))
+		c.Delete = rapid.IntRange(0, 2).Draw(t, "delete") == 0
+		m[key] = c
+	}
+	c := slices.Collect(maps.Values(m))
+	SortChanges(c)
+	return c
+}
+
+func (n naive) apply(changes []Change) {
+	for _, c := range changes {
+		if c.Delete {
+			delete(n, c.Key.String())
+		} else {
+			n[c.Key.String()] = c.Value.String()
+		}
+	}
+}
+
+func TestPrefixesAreNibbles(t *testing.T) {
+	key := codec.Hash{0xAB, 0xCD, 0xEF}
+	require.Equal(t, "abc", NewPrefix(key, 3).String())
+	require.Equal(t, NewPrefix(key, 4), NewPrefix(key, 3).child(0xD))
+	require.True(t, NewPrefix(key, 3).Covers(key))
+	require.False(t, NewPrefix(key, 3).Covers(codec.Hash{0xAB, 0xDD}))
+	require.True(t, Prefix{}.Covers(key))
+	require.Equal(t, 64, common(&key, &key))
+	require.Equal(t, 3, common(&key, &codec.Hash{0xAB, 0xC0}))
+	require.Negative(t, NewPrefix(key, 2).compare(NewPrefix(key, 3)))
+	require.Negative(t, NewPrefix(key, 64).compare(NewPrefix(codec.Hash{0xAC}, 2)))
+	require.Zero(t, NewPrefix(key, 5).compare(NewPrefix(key, 5)))
+}
+
+// Any sequence of updates gives the root that the definition gives, and the same
+// rows as building the result at once: whatever is cached, written or merged.
+func TestRootAndRowsAreAFunctionOfTheSet(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := mem.New()
+		defer e.Close()
+		size := rapid.SampledFrom([]int{-1, 20_000, 0}).Draw(t, "cache")
+		cache := NewTrieCache(size)
+		trie, model := OpenTrie(cache, e, context1, EmptyRoot()), naive{}
+		start := drawStart(t)
+		update(t, trie, start...)
+		model.apply(start)
+		t.Repeat(map[string]func(*rapid.T){
+			"update": func(t *rapid.T) {
+				c := drawChanges(t, 40)
+				require.NoError(t, trie.Update(c))
+				model.apply(c)
+			},
+			"overlay": func(t *rapid.T) {
+				o, c := trie.Overlay(), drawChanges(t, 10)
+				require.NoError(t, o.Update(c))
+				inner := o.Overlay()
+				d := drawChanges(t, 10)
+				require.NoError(t, inner.Update(d))
+				inner.Merge()
+				model.apply(c)
+				model.apply(d)
+				require.Equal(t, model.root(), o.Root().String())
+				o.Merge()
+			},
+			"discard": func(t *rapid.T) {
+				before := trie.Root()
+				o := trie.Overlay()
+				require.NoError(t, o.Update(drawChanges(t, 40)))
+				require.Equal(t, before, trie.Root())
+			},
+			"commit": func(t *rapid.T) { commit(t, e, trie) },
+			"fail": func(t *rapid.T) {
+				commit(t, e, trie)
+				failed := OpenTrie(cache, e, context1, trie.Root())
+				require.NoError(t, failed.Update(drawChanges(t, 40)))
+				failed.Write(new(engine.Batch))
+				trie = OpenTrie(cache, e, context1, trie.Root())
+			},
+			"": func(t *rapid.T) { require.Equal(t, model.root(), trie.Root().String()) },
+		})
+		commit(t, e, trie)
+		check(t, e, trie, model)
+
+		once, other := mem.New(), OpenTrie(NewTrieCache(0), nil, context1, EmptyRoot())
+		defer once.Close()
+		var all []Change
+		for k, v := range model {
+			all = append(all, Change{Key: codec.Hash([]byte(unhex(k))), Value: codec.Hash([]byte(unhex(v)))})
+		}
+		update(t, other, all...)
+		commit(t, once, other)
+		require.Equal(t, rows(t, once), rows(t, e))
+	})
+}
+
+func TestOverlayRootIsThatOfReallyApplying(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := mem.New()
+		defer e.Close()
+		cache := NewTrieCache(0)
+		trie := OpenTrie(cache, e, context1, EmptyRoot())
+		base := drawStart(t)
+		require.NoError(t, trie.Update(base))
+		commit(t, e, trie)
+		before := rows(t, e)
+		c, d := drawChanges(t, 30), drawChanges(t, 30)
+		o := trie.Overlay()
+		require.NoError(t, o.Update(c))
+		nested := o.Overlay()
+		require.NoError(t, nested.Update(d))
+		require.Equal(t, before, rows(t, e))
+
+		// Written one after the other, in one batch.
+		var b engine.Batch
+		o.Write(&b)
+		nested.Write(&b)
+		require.NoError(t, e.Apply(&b))
+		model := naive{}
+		model.apply(base)
+		model.apply(c)
+		require.Equal(t, model.root(), o.Root().String())
+		model.apply(d)
+		check(t, e, OpenTrie(cache, e, context1, nested.Root()), model)
+	})
+}
+
+func TestAnOldSnapshotReadsItsOwnRootThroughTheSharedCache(t *testing.T) {
+	e := mem.New()
+	defer e.Close()
+	cache := NewTrieCache(0)
+	trie := OpenTrie(cache, e, context1, EmptyRoot())
+	update(t, trie, numberedChanges(0, 500, "old")...)
+	commit(t, e, trie)
+	old := trie.Root()
+	snapshot, err := e.Snapshot()
+	require.NoError(t, err)
+	defer snapshot.Close()
+	update(t, trie, numberedChanges(100, 700, "new")...)
+	commit(t, e, trie)
+	past := OpenTrie(cache, snapshot, context1, old)
+	n := 0
+	for l, err := range past.Leaves() {
+		require.NoError(t, err)
+		require.Equal(t, HashValue([]byte("old")), l.Value)
+		n++
+	}
+	require.Equal(t, 500, n)
+	v, ok, err := OpenTrie(cache, e, context1, trie.Root()).Lookup(numbered(650))
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, HashValue([]byte("new")), v)
+}
+
+func TestUpdateDemandsSortedDistinctKeys(t *testing.T) {
+	trie := OpenTrie(NewTrieCache(0), mem.New(), context1, EmptyRoot())
+	a, b := set(codec.Hash{1}, ""), set(codec.Hash{2}, "")
+	require.ErrorIs(t, trie.Update([]Change{b, a}), ErrChanges)
+	require.ErrorIs(t, trie.Update([]Change{a, a}), ErrChanges)
+	require.Equal(t, EmptyRoot(), trie.Root())
+	require.NoError(t, trie.Update([]Change{a, b}))
+}
+
+// Each single bit of each row, each missing and each added row is found.
+func TestDamageIsFound(t *testing.T) {
+	for _, n := range []int{1, 40, 700, 9000} {
+		e := mem.New()
+		trie := OpenTrie(NewTrieCache(0), e, context1, EmptyRoot())
+		update(t, trie, numberedChanges(0, n, "v")...)
+		commit(t, e, trie)
+		require.NoError(t, CheckTrie(e, context1, trie.Root()))
+		all := rows(t, e)
+		r := rand.New(rand.NewPCG(1, uint64(n)))
+		damage := func(key, was string, now []byte) {
+			var b engine.Batch
+			if b.Put(column.Generic, []byte(key), now); now == nil {
+				b.Reset()
+				b.Delete(column.Generic, []byte(key))
+			}
+			require.NoError(t, e.Apply(&b))
+			require.ErrorIs(t, CheckTrie(e, context1, trie.Root()), engine.ErrCorrupt)
+			if b.Reset(); was != "" {
+				b.Put(column.Generic, []byte(key), []byte(was))
+			} else {
+				b.Delete(column.Generic, []byte(key))
+			}
+			require.NoError(t, e.Apply(&b))
+		}
+		for key, row := range all {
+			if n == 1 || r.IntN(n/10) == 0 {
+				flipped := []byte(row)
+				i := r.IntN(8 * len(row))
+				flipped[i/8] ^= 1 << (i % 8)
+				damage(key, row, flipped)
+				damage(key, row, nil)
+				damage(key, row, []byte(row[:len(row)-1]))
+				damage(key, row, append([]byte(row), 0))
+				damage(key+"\x01\x01", "", []byte(row))
+			}
+		}
+		require.NoError(t, CheckTrie(e, context1, trie.Root()))
+		require.NoError(t, e.Close())
+	}
+}
+
+func TestAChangeThatNeedsDamagedRowsFailsAsCorrupt(t *testing.T) {
+	e := mem.New()
+	defer e.Close()
+	trie := OpenTrie(NewTrieCache(0), e, context1, EmptyRoot())
+	update(t, trie, numberedChanges(0, 2000, "v")...)
+	commit(t, e, trie)
+	var b engine.Batch
+	trie2 := OpenTrie(NewTrieCache(0), e, context1, trie.Root())
+	update(t, trie2, numberedChanges(0, 2000, "w")...)
+	trie2.Write(&b)
+	require.NoError(t, e.Apply(&b))
+	wrong := OpenTrie(NewTrieCache(0), e, context1, trie.Root())
+	require.ErrorIs(t, wrong.Update(numberedChanges(0, 1, "x")), engine.ErrCorrupt)
+}
+
+func TestDeletingATrieLeavesOtherContextsAlone(t *testing.T) {
+	e := mem.New()
+	defer e.Close()
+	other := codec.ContextID{2}
+	for _, c := range []codec.ContextID{context1, other} {
+		trie := OpenTrie(NewTrieCache(0), e, c, EmptyRoot())
+		update(t, trie, numberedChanges(0, 300, "v")...)
+		commit(t, e, trie)
+	}
+	var b engine.Batch
+	DeleteTrie(&b, context1)
+	require.NoError(t, e.Apply(&b))
+	root, err := ReadRoot(NewTrieCache(0), e, context1)
+	require.NoError(t, err)
+	require.Equal(t, EmptyRoot(), root)
+	root, err = ReadRoot(NewTrieCache(0), e, other)
+	require.NoError(t, err)
+	require.NoError(t, CheckTrie(e, other, root))
+}
+
+func TestTheCacheStaysWithinItsSize(t *testing.T) {
+	e := mem.New()
+	defer e.Close()
+	const size = 1 << 20
+	cache := NewTrieCache(size)
+	trie := OpenTrie(cache, e, context1, EmptyRoot())
+	for i := range 20 {
+		update(t, trie, numberedChanges(2000*i, 2000*i+2000, "v")...)
+		commit(t, e, trie)
+		require.LessOrEqual(t, cache.Bytes(), size)
+	}
+	require.Greater(t, cache.Bytes(), size/2)
+	require.Equal(t, 0, NewTrieCache(-1).Bytes())
+}
