@@ -31,6 +31,9 @@ type Options struct {
 	// Dir is where the stores are made; what is made there is deleted at the
 	// end. Empty: a temporary directory.
 	Dir string
+	// Peers opens subjects that are measured beside those on RocksDB, in place
+	// of mem and redis. nil: there are none.
+	Peers Peers
 	// Logger is told how far the run is. nil: nobody is.
 	Logger *slog.Logger
 }
@@ -73,12 +76,12 @@ func Run(o Options) (*Report, error) {
 		}
 		defer os.RemoveAll(o.Dir)
 	}
-	data := &dataset{rows: o.Rows}
+	data := &Dataset{Rows: o.Rows}
 	subjects, err := openSubjects(o, data)
 	defer func() {
 		for _, s := range subjects {
-			if err := s.close(); err != nil {
-				o.Logger.Warn("closing", "subject", s.name, "error", err)
+			if err := s.Close(); err != nil {
+				o.Logger.Warn("closing", "subject", s.Name, "error", err)
 			}
 		}
 	}()
@@ -88,7 +91,7 @@ func Run(o Options) (*Report, error) {
 	r := newReport(o)
 	r.Machine.RocksDB = rocksVersion(o.path("rocks"))
 	for _, s := range subjects {
-		r.Subjects = append(r.Subjects, s.name)
+		r.Subjects = append(r.Subjects, s.Name)
 	}
 	for _, w := range workloads {
 		if !wanted(o.Workloads, w.name) {
@@ -115,9 +118,9 @@ func wanted(names []string, name string) bool {
 
 // openSubjects opens everything that can be measured here. What it returns is
 // to be closed, also when it returns an error.
-func openSubjects(o Options, data *dataset) ([]*subject, error) {
-	var subjects []*subject
-	for _, open := range []func(Options, *dataset) ([]*subject, error){openMemory, openRocks, openRedis} {
+func openSubjects(o Options, data *Dataset) ([]*Subject, error) {
+	var subjects []*Subject
+	for _, open := range openers(o) {
 		more, err := open(o, data)
 		subjects = append(subjects, more...)
 		if err != nil {

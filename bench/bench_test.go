@@ -57,17 +57,17 @@ func TestOptionsOutOfTheirLimitsAreRefused(t *testing.T) {
 }
 
 func TestRowsAreOfTheirShapeAndDiffer(t *testing.T) {
-	d := &dataset{rows: 5000}
+	d := &Dataset{Rows: 5000}
 	seen := map[string]bool{}
-	var v [valueBytes]byte
-	for i := range 2 * d.rows {
-		k, err := d.key(i).AppendBinary(nil)
+	var v [ValueBytes]byte
+	for i := range 2 * d.Rows {
+		k, err := d.Key(i).AppendBinary(nil)
 		require.NoError(t, err)
-		require.Len(t, k, keyBytes)
+		require.Len(t, k, KeyBytes)
 		require.False(t, seen[string(k)])
 		seen[string(k)] = true
-		d.fill(v[:], i)
-		require.Equal(t, bytes.Repeat([]byte{byte(i)}, valueBytes/2), v[valueBytes/2:])
+		d.Fill(v[:], i)
+		require.Equal(t, bytes.Repeat([]byte{byte(i)}, ValueBytes/2), v[ValueBytes/2:])
 	}
 }
 
@@ -82,12 +82,12 @@ func scratch(t testing.TB) string {
 func BenchmarkTypedGetFromMemory(b *testing.B) {
 	e := mem.New()
 	defer e.Close()
-	data := &dataset{rows: 10_000}
+	data := &Dataset{Rows: 10_000}
 	require.NoError(b, data.load(e))
 	a := &typed{raw{db: e, data: data}}
 	i := 0
 	for b.Loop() {
-		if err := a.get(i % data.rows); err != nil {
+		if err := a.Get(i % data.Rows); err != nil {
 			b.Fatal(err)
 		}
 		i++

@@ -9,12 +9,14 @@ import (
 	"github.com/stoadb/stoa/keys"
 )
 
-// The shape of a row: a key of 65 bytes, a context id and an app_key of 33, and
-// a value of 256, half of it random and half one repeated byte.
+// The shape of a row: a key, which is a context id and an app_key of 33 bytes,
+// and a value, half of it random and half one repeated byte. Sizes are in bytes.
 const (
+	ContextBytes = 32 // ContextBytes is the size of the part of a key that Scan stays within.
+	KeyBytes     = ContextBytes + appKeyBytes
+	ValueBytes   = 256
+
 	appKeyBytes = 33
-	keyBytes    = 32 + appKeyBytes
-	valueBytes  = 256
 	contexts    = 1000
 
 	batchSmall  = 10
@@ -24,11 +26,14 @@ const (
 	lookups     = 100
 )
 
-// dataset is the rows of a run. Row i is the same in every subject.
-type dataset struct{ rows int }
+// Dataset is the rows of a run. Row i is the same in every subject.
+type Dataset struct {
+	// Rows is how many rows are stored: 0 to Rows-1.
+	Rows int
+}
 
-// key returns the key of row i. Rows from data.rows on are not stored at first.
-func (d *dataset) key(i int) keys.ContextState {
+// Key returns the key of row i. Rows from d.Rows on are not stored at first.
+func (d *Dataset) Key(i int) keys.ContextState {
 	var k keys.ContextState
 	binary.BigEndian.PutUint64(k.Context[:], spread(uint64(i%contexts)))
 	var app [appKeyBytes]byte
@@ -38,26 +43,26 @@ func (d *dataset) key(i int) keys.ContextState {
 	return k
 }
 
-// fill writes the value of row i into v, which has valueBytes.
-func (d *dataset) fill(v []byte, i int) {
+// Fill writes the value of row i into v, which has ValueBytes.
+func (d *Dataset) Fill(v []byte, i int) {
 	x := spread(uint64(i) + 1)
-	for at := 0; at < valueBytes/2; at += 8 {
+	for at := 0; at < ValueBytes/2; at += 8 {
 		x = spread(x)
 		binary.LittleEndian.PutUint64(v[at:], x)
 	}
-	for at := valueBytes / 2; at < valueBytes; at++ {
+	for at := ValueBytes / 2; at < ValueBytes; at++ {
 		v[at] = byte(i)
 	}
 }
 
 // load writes all rows through w.
-func (d *dataset) load(w engine.Writer) error {
+func (d *Dataset) load(w engine.Writer) error {
 	b := engine.Batch{}
-	v := make(codec.Raw, valueBytes)
-	for i := range d.rows {
-		d.fill(v, i)
-		engine.Put(&b, d.key(i), v)
-		if b.Len() < batchLarge && i < d.rows-1 {
+	v := make(codec.Raw, ValueBytes)
+	for i := range d.Rows {
+		d.Fill(v, i)
+		engine.Put(&b, d.Key(i), v)
+		if b.Len() < batchLarge && i < d.Rows-1 {
 			continue
 		}
 		b.Durability = engine.WAL
@@ -70,10 +75,10 @@ func (d *dataset) load(w engine.Writer) error {
 }
 
 // any returns a row that is stored, each as likely as any other.
-func (d *dataset) any(r *rand.Rand) int { return r.IntN(d.rows) }
+func (d *Dataset) any(r *rand.Rand) int { return r.IntN(d.Rows) }
 
 // missing returns a row that is not stored.
-func (d *dataset) missing(r *rand.Rand) int { return d.rows + r.IntN(d.rows) }
+func (d *Dataset) missing(r *rand.Rand) int { return d.Rows + r.IntN(d.Rows) }
 
 // spread is the mixer of SplitMix64 (Steele, Lea, Flood 2014).
 func spread(x uint64) uint64 {

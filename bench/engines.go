@@ -15,79 +15,79 @@ type store interface {
 	engine.Writer
 }
 
-func openMemory(_ Options, data *dataset) ([]*subject, error) {
+func openMemory(_ Options, data *Dataset) ([]*Subject, error) {
 	e := mem.New()
-	s := &subject{name: "mem", close: e.Close, actor: func() (actor, error) { return &typed{raw{db: e, data: data}}, nil }}
-	return []*subject{s}, data.load(e)
+	s := &Subject{Name: "mem", Close: e.Close, Actor: func() (Actor, error) { return &typed{raw{db: e, data: data}}, nil }}
+	return []*Subject{s}, data.load(e)
 }
 
 // raw reads and writes bytes.
 type raw struct {
 	db      store
-	data    *dataset
+	data    *Dataset
 	changes engine.Batch
 	key     []byte
-	value   [valueBytes]byte
+	value   [ValueBytes]byte
 	buf     []byte
 	looks   []engine.Lookup
 }
 
 func (a *raw) at(row int) []byte {
-	a.key, _ = a.data.key(row).AppendBinary(a.key[:0])
+	a.key, _ = a.data.Key(row).AppendBinary(a.key[:0])
 	return a.key
 }
 
-func (a *raw) get(row int) (err error) {
+func (a *raw) Get(row int) (err error) {
 	a.buf, err = a.db.Get(a.buf[:0], column.State, a.at(row))
-	return expect(len(a.buf) == valueBytes, err)
+	return expect(len(a.buf) == ValueBytes, err)
 }
 
-func (a *raw) miss(row int) error {
+func (a *raw) Miss(row int) error {
 	_, err := a.db.Get(a.buf[:0], column.State, a.at(row))
 	return expectMissing(err)
 }
 
-func (a *raw) multiGet(rows []int) (err error) {
+func (a *raw) MultiGet(rows []int) (err error) {
 	if a.looks == nil {
 		a.looks = make([]engine.Lookup, len(rows))
 	}
 	for i, row := range rows {
 		l := &a.looks[i]
 		l.Column = column.State
-		l.Key, _ = a.data.key(row).AppendBinary(l.Key[:0])
+		l.Key, _ = a.data.Key(row).AppendBinary(l.Key[:0])
 	}
 	if a.buf, err = a.db.MultiGet(a.buf[:0], a.looks); err != nil {
 		return err
 	}
 	for i := range a.looks {
-		if err := expect(len(a.looks[i].Value) == valueBytes, nil); err != nil {
+		if err := expect(len(a.looks[i].Value) == ValueBytes, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *raw) put(row int) error        { return a.write(row, 1, engine.WAL) }
-func (a *raw) putSynced(row int) error  { return a.write(row, 1, engine.Synced) }
-func (a *raw) batch(first, n int) error { return a.write(first, n, engine.WAL) }
+func (a *raw) Put(row int) error        { return a.write(row, 1, engine.WAL) }
+func (a *raw) PutSynced(row int) error  { return a.write(row, 1, engine.Synced) }
+func (a *raw) Batch(first, n int) error { return a.write(first, n, engine.WAL) }
 
 func (a *raw) write(first, n int, d engine.Durability) error {
 	b := &a.changes
 	b.Reset()
 	b.Durability = d
 	for i := range n {
-		a.data.fill(a.value[:], first+i)
+		a.data.Fill(a.value[:], first+i)
 		b.Put(column.State, a.at(first+i), a.value[:])
 	}
 	return a.db.Apply(b)
 }
 
-func (a *raw) scan(row, n int) (int, error) {
+func (a *raw) Scan(row, n int) (int, error) {
 	start := a.at(row)
-	return a.count(engine.Range{Start: start, End: engine.Successor(start[:32]), Limit: n})
+	return a.count(engine.Range{Start: start, End: engine.Successor(start[:ContextBytes]), Limit: n})
 }
 
-func (a *raw) walk() (int, error) { return a.count(engine.Range{}) }
+func (a *raw) Walk() (int, error) { return a.count(engine.Range{}) }
 
 func (a *raw) count(r engine.Range) (n int, err error) {
 	it, err := a.db.Iterate(column.State, r)
@@ -95,7 +95,7 @@ func (a *raw) count(r engine.Range) (n int, err error) {
 		return 0, err
 	}
 	for it.Next() {
-		if len(it.Key()) != keyBytes || len(it.Value()) != valueBytes {
+		if len(it.Key()) != KeyBytes || len(it.Value()) != ValueBytes {
 			err = errors.New("an entry of another size")
 		}
 		n++
@@ -103,32 +103,32 @@ func (a *raw) count(r engine.Range) (n int, err error) {
 	return n, errors.Join(err, it.Err(), it.Close())
 }
 
-func (a *raw) release() error { return nil }
+func (a *raw) Release() error { return nil }
 
 // typed reads and writes through typed keys, where there is a difference.
 type typed struct{ raw }
 
-func (a *typed) get(row int) error {
-	v, err := engine.Get(a.db, a.data.key(row))
-	return expect(len(v) == valueBytes, err)
+func (a *typed) Get(row int) error {
+	v, err := engine.Get(a.db, a.data.Key(row))
+	return expect(len(v) == ValueBytes, err)
 }
 
-func (a *typed) miss(row int) error {
-	_, err := engine.Get(a.db, a.data.key(row))
+func (a *typed) Miss(row int) error {
+	_, err := engine.Get(a.db, a.data.Key(row))
 	return expectMissing(err)
 }
 
-func (a *typed) put(row int) error        { return a.write(row, 1, engine.WAL) }
-func (a *typed) putSynced(row int) error  { return a.write(row, 1, engine.Synced) }
-func (a *typed) batch(first, n int) error { return a.write(first, n, engine.WAL) }
+func (a *typed) Put(row int) error        { return a.write(row, 1, engine.WAL) }
+func (a *typed) PutSynced(row int) error  { return a.write(row, 1, engine.Synced) }
+func (a *typed) Batch(first, n int) error { return a.write(first, n, engine.WAL) }
 
 func (a *typed) write(first, n int, d engine.Durability) error {
 	b := &a.changes
 	b.Reset()
 	b.Durability = d
 	for i := range n {
-		a.data.fill(a.value[:], first+i)
-		engine.Put(b, a.data.key(first+i), codec.Raw(a.value[:]))
+		a.data.Fill(a.value[:], first+i)
+		engine.Put(b, a.data.Key(first+i), codec.Raw(a.value[:]))
 	}
 	return a.db.Apply(b)
 }

@@ -26,7 +26,7 @@ type turn struct {
 }
 
 // measure lets all subjects take turns at w.
-func measure(o Options, w workload, subjects []*subject) (Result, error) {
+func measure(o Options, w workload, subjects []*Subject) (Result, error) {
 	result := Result{Workload: w.name, About: w.about, Unit: w.unit}
 	crews := make([]*crew, 0, len(subjects))
 	defer func() {
@@ -40,10 +40,10 @@ func measure(o Options, w workload, subjects []*subject) (Result, error) {
 		}
 		c, err := hire(o, w, s)
 		if err != nil {
-			return result, fmt.Errorf("bench: %s of %s: %w", w.name, s.name, err)
+			return result, fmt.Errorf("bench: %s of %s: %w", w.name, s.Name, err)
 		}
 		crews = append(crews, c)
-		result.Measures = append(result.Measures, Measure{Subject: s.name})
+		result.Measures = append(result.Measures, Measure{Subject: s.Name})
 	}
 	for round := -1; round < o.Rounds; round++ { // round -1 warms up
 		for i, c := range crews {
@@ -53,7 +53,7 @@ func measure(o Options, w workload, subjects []*subject) (Result, error) {
 			}
 			t, err := c.work(length)
 			if err != nil {
-				return result, fmt.Errorf("bench: %s of %s: %w", w.name, c.subject.name, err)
+				return result, fmt.Errorf("bench: %s of %s: %w", w.name, c.subject.Name, err)
 			}
 			if round >= 0 {
 				result.Measures[i].turns = append(result.Measures[i].turns, t)
@@ -68,21 +68,21 @@ func measure(o Options, w workload, subjects []*subject) (Result, error) {
 
 // crew is the workers of one subject at one workload.
 type crew struct {
-	subject  *subject
+	subject  *Subject
 	workload workload
 	workers  []*worker
 }
 
-func hire(o Options, w workload, s *subject) (*crew, error) {
+func hire(o Options, w workload, s *Subject) (*crew, error) {
 	c := &crew{subject: s, workload: w}
 	for i := range w.workers {
-		a, err := s.actor()
+		a, err := s.Actor()
 		if err != nil {
 			c.release()
 			return nil, err
 		}
 		c.workers = append(c.workers, &worker{
-			actor: a, data: &dataset{rows: o.Rows}, rows: make([]int, lookups),
+			Actor: a, data: &Dataset{Rows: o.Rows}, rows: make([]int, lookups),
 			rand: rand.New(rand.NewPCG(uint64(i), 20)),
 		})
 	}
@@ -91,14 +91,14 @@ func hire(o Options, w workload, s *subject) (*crew, error) {
 
 func (c *crew) release() {
 	for _, w := range c.workers {
-		w.release()
+		w.Release()
 	}
 }
 
 // work lets the crew work for about d.
 func (c *crew) work(d time.Duration) (turn, error) {
-	if c.subject.settle != nil {
-		if err := c.subject.settle(); err != nil {
+	if c.subject.Settle != nil {
+		if err := c.subject.Settle(); err != nil {
 			return turn{}, err
 		}
 	}
@@ -177,8 +177,8 @@ type usage struct{ process, elsewhere, calling time.Duration }
 
 func (c *crew) usage() (u usage, err error) {
 	u.process = cpu(unix.RUSAGE_SELF)
-	if c.subject.elsewhere != nil {
-		u.elsewhere, err = c.subject.elsewhere()
+	if c.subject.Elsewhere != nil {
+		u.elsewhere, err = c.subject.Elsewhere()
 	}
 	return u, err
 }
@@ -187,7 +187,7 @@ func (c *crew) usage() (u usage, err error) {
 // all work is done on it, else that of the process, and what another process
 // used.
 func (c *crew) spent(before, after usage) time.Duration {
-	if c.subject.elsewhere == nil && len(c.workers) == 1 {
+	if c.subject.Elsewhere == nil && len(c.workers) == 1 {
 		return before.calling
 	}
 	return after.process - before.process + after.elsewhere - before.elsewhere

@@ -42,8 +42,8 @@ func MeasureScanMemory(o Options, size uint64) (m ScanMemory, err error) {
 		}
 		defer os.RemoveAll(o.Dir)
 	}
-	data := &dataset{rows: int(size / (keyBytes + valueBytes))}
-	o.Logger.Info("filling", "rows", data.rows)
+	data := &Dataset{Rows: int(size / (KeyBytes + ValueBytes))}
+	o.Logger.Info("filling", "rows", data.Rows)
 	if err := fillFor(o.path("memory"), data); err != nil {
 		return m, err
 	}
@@ -53,13 +53,13 @@ func MeasureScanMemory(o Options, size uint64) (m ScanMemory, err error) {
 	}
 	defer func() { err = errors.Join(err, d.process.stop()) }()
 	err = d.with(func(c *rpc.Client) error {
-		o.Logger.Info("scanning", "rows", data.rows)
+		o.Logger.Info("scanning", "rows", data.Rows)
 		return m.scan(c, d.process)
 	})
 	return m, err
 }
 
-func fillFor(dir string, data *dataset) error {
+func fillFor(dir string, data *Dataset) error {
 	e, err := rocks.Open(dir, rocks.Options{})
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 
 // openRedis starts a redis-server without persistence on a Unix socket, if one
 // is installed, and fills it.
-func openRedis(o Options, data *dataset) ([]*subject, error) {
+func openRedis(o Options, data *Dataset) ([]*Subject, error) {
 	server, err := exec.LookPath("redis-server")
 	if err != nil {
 		o.Logger.Warn("redis-server is not installed: it is not measured")
@@ -29,14 +29,14 @@ func openRedis(o Options, data *dataset) ([]*subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &subject{
-		name: "redis", elsewhere: p.cpu, close: p.stop,
+	s := &Subject{
+		Name: "redis", Elsewhere: p.cpu, Close: p.stop,
 		// Without persistence nothing is ever on disk.
-		lacks: []string{"put-synced-1", "put-synced-8", "put-synced-64"},
-		actor: func() (actor, error) { return &redisActor{db: dial(), data: data}, nil },
+		Lacks: []string{"put-synced-1", "put-synced-8", "put-synced-64"},
+		Actor: func() (Actor, error) { return &redisActor{db: dial(), data: data}, nil },
 	}
-	o.Logger.Info("filling redis", "rows", data.rows)
-	return []*subject{s}, (&redisActor{db: db, data: data}).load()
+	o.Logger.Info("filling redis", "rows", data.Rows)
+	return []*Subject{s}, (&redisActor{db: db, data: data}).load()
 }
 
 // sorted is the sorted set that stands for the order of keys: each member is a
@@ -49,17 +49,17 @@ const page = 512
 // redisActor works on Redis through its usual Go client.
 type redisActor struct {
 	db    *redis.Client
-	data  *dataset
-	value [valueBytes]byte
+	data  *Dataset
+	value [ValueBytes]byte
 	names []string
 }
 
 var ctx = context.Background()
 
 func (a *redisActor) load() error {
-	for first := 0; first < a.data.rows; first += batchLarge {
+	for first := 0; first < a.data.Rows; first += batchLarge {
 		p := a.db.Pipeline()
-		for i := first; i < min(first+batchLarge, a.data.rows); i++ {
+		for i := first; i < min(first+batchLarge, a.data.Rows); i++ {
 			key, value := a.row(i)
 			p.Set(ctx, key, value, 0)
 			p.ZAdd(ctx, sorted, redis.Z{Member: key + value})
@@ -72,21 +72,21 @@ func (a *redisActor) load() error {
 }
 
 func (a *redisActor) key(row int) string {
-	b, _ := a.data.key(row).AppendBinary(nil)
+	b, _ := a.data.Key(row).AppendBinary(nil)
 	return string(b)
 }
 
 func (a *redisActor) row(row int) (key, value string) {
-	a.data.fill(a.value[:], row)
+	a.data.Fill(a.value[:], row)
 	return a.key(row), string(a.value[:])
 }
 
-func (a *redisActor) get(row int) error {
+func (a *redisActor) Get(row int) error {
 	v, err := a.db.Get(ctx, a.key(row)).Result()
-	return expect(len(v) == valueBytes, err)
+	return expect(len(v) == ValueBytes, err)
 }
 
-func (a *redisActor) miss(row int) error {
+func (a *redisActor) Miss(row int) error {
 	err := a.db.Get(ctx, a.key(row)).Err()
 	if errors.Is(err, redis.Nil) {
 		err = engine.ErrNotFound
@@ -94,7 +94,7 @@ func (a *redisActor) miss(row int) error {
 	return expectMissing(err)
 }
 
-func (a *redisActor) multiGet(rows []int) error {
+func (a *redisActor) MultiGet(rows []int) error {
 	a.names = a.names[:0]
 	for _, row := range rows {
 		a.names = append(a.names, a.key(row))
@@ -104,21 +104,21 @@ func (a *redisActor) multiGet(rows []int) error {
 		return err
 	}
 	for _, v := range values {
-		if s, ok := v.(string); !ok || len(s) != valueBytes {
+		if s, ok := v.(string); !ok || len(s) != ValueBytes {
 			return errors.New("a value of another size")
 		}
 	}
 	return nil
 }
 
-func (a *redisActor) put(row int) error {
+func (a *redisActor) Put(row int) error {
 	key, value := a.row(row)
 	return a.db.Set(ctx, key, value, 0).Err()
 }
 
-func (a *redisActor) putSynced(int) error { return engine.ErrUnsupported }
+func (a *redisActor) PutSynced(int) error { return engine.ErrUnsupported }
 
-func (a *redisActor) batch(first, n int) error {
+func (a *redisActor) Batch(first, n int) error {
 	p := a.db.Pipeline()
 	for i := range n {
 		key, value := a.row(first + i)
@@ -128,13 +128,13 @@ func (a *redisActor) batch(first, n int) error {
 	return err
 }
 
-func (a *redisActor) scan(row, n int) (int, error) {
+func (a *redisActor) Scan(row, n int) (int, error) {
 	key := a.key(row)
-	members, err := a.page("["+key, "("+string(engine.Successor([]byte(key[:32]))), n)
+	members, err := a.page("["+key, "("+string(engine.Successor([]byte(key[:ContextBytes]))), n)
 	return len(members), err
 }
 
-func (a *redisActor) walk() (n int, err error) {
+func (a *redisActor) Walk() (n int, err error) {
 	for from := "-"; ; {
 		members, err := a.page(from, "+", page)
 		n += len(members)
@@ -149,4 +149,4 @@ func (a *redisActor) page(from, to string, n int) ([]string, error) {
 	return a.db.ZRangeArgs(ctx, redis.ZRangeArgs{Key: sorted, Start: from, Stop: to, ByLex: true, Count: int64(n)}).Result()
 }
 
-func (a *redisActor) release() error { return a.db.Close() }
+func (a *redisActor) Release() error { return a.db.Close() }

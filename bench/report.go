@@ -164,7 +164,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	if r.Machine.RocksDB != "" {
 		fmt.Fprintf(w, ", %s", r.Machine.RocksDB)
 	}
-	fmt.Fprintf(w, "\n%d rows of %d + %d bytes; %d turns of %s each; medians (and least to most)\n\n", r.Rows, keyBytes, valueBytes, r.Rounds, r.Slice)
+	fmt.Fprintf(w, "\n%d rows of %d + %d bytes; %d turns of %s each; medians (and least to most)\n\n", r.Rows, KeyBytes, ValueBytes, r.Rounds, r.Slice)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "workload\tsubject\twall µs\tspread\tcpu µs\tallocs\tp50 µs\tp99 µs\tcpu/grocksdb\twall/grocksdb\twall/rocks\tp50/redis\t")
 	for i := range r.Results {

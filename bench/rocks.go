@@ -21,7 +21,7 @@ const cacheBytes = 2 << 30 // all rows and then some
 
 // openRocks fills one store and opens copies of it: with the engine, typed and
 // raw, with a bare loop over grocksdb, and in a daemon.
-func openRocks(o Options, data *dataset) ([]*subject, error) {
+func openRocks(o Options, data *Dataset) ([]*Subject, error) {
 	e, err := rocks.Open(o.path("rocks"), rocks.Options{CacheBytes: cacheBytes})
 	if err != nil {
 		return nil, err
@@ -29,9 +29,9 @@ func openRocks(o Options, data *dataset) ([]*subject, error) {
 	if err := fillRocks(o, e, data); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
-	subjects := []*subject{
-		{name: "rocks", close: e.Close, settle: e.Flush, actor: func() (actor, error) { return &typed{raw{db: e, data: data}}, nil }},
-		{name: "rocks-raw", close: func() error { return nil }, settle: e.Flush, actor: func() (actor, error) { return &raw{db: e, data: data}, nil }},
+	subjects := []*Subject{
+		{Name: "rocks", Close: e.Close, Settle: e.Flush, Actor: func() (Actor, error) { return &typed{raw{db: e, data: data}}, nil }},
+		{Name: "rocks-raw", Close: func() error { return nil }, Settle: e.Flush, Actor: func() (Actor, error) { return &raw{db: e, data: data}, nil }},
 	}
 	direct, err := openDirect(o, data)
 	subjects = append(subjects, direct...)
@@ -42,8 +42,8 @@ func openRocks(o Options, data *dataset) ([]*subject, error) {
 	return append(subjects, served...), err
 }
 
-func fillRocks(o Options, e *rocks.Engine, data *dataset) error {
-	o.Logger.Info("filling", "rows", data.rows)
+func fillRocks(o Options, e *rocks.Engine, data *Dataset) error {
+	o.Logger.Info("filling", "rows", data.Rows)
 	if err := data.load(e); err != nil {
 		return err
 	}
@@ -62,16 +62,16 @@ type direct struct {
 	cf          *grocksdb.ColumnFamilyHandle
 	read        *grocksdb.ReadOptions
 	wal, synced *grocksdb.WriteOptions
-	data        *dataset
+	data        *Dataset
 	key         []byte
-	value       [valueBytes]byte
+	value       [ValueBytes]byte
 	buf         []byte
 	pages       [][]byte
 	changes     *grocksdb.WriteBatch
 }
 
 // openDirect opens a checkpoint with the options that the engine wrote there.
-func openDirect(o Options, data *dataset) ([]*subject, error) {
+func openDirect(o Options, data *Dataset) ([]*Subject, error) {
 	dir := o.path("grocksdb")
 	cache := grocksdb.NewLRUCache(cacheBytes)
 	latest, err := grocksdb.LoadLatestOptions(dir, grocksdb.NewDefaultEnv(), false, cache)
@@ -98,17 +98,17 @@ func openDirect(o Options, data *dataset) ([]*subject, error) {
 		return nil, err
 	}
 	state := handles[slices.Index(names, column.State.String())]
-	return []*subject{{
-		name:   "grocksdb",
-		settle: func() error { return db.FlushCF(state, grocksdb.NewDefaultFlushOptions()) },
-		close: func() error {
+	return []*Subject{{
+		Name:   "grocksdb",
+		Settle: func() error { return db.FlushCF(state, grocksdb.NewDefaultFlushOptions()) },
+		Close: func() error {
 			for _, h := range handles {
 				h.Destroy()
 			}
 			db.Close()
 			return nil
 		},
-		actor: func() (actor, error) {
+		Actor: func() (Actor, error) {
 			d := &direct{db: db, cf: state, data: data, read: grocksdb.NewDefaultReadOptions(), changes: grocksdb.NewWriteBatch(),
 				wal: grocksdb.NewDefaultWriteOptions(), synced: grocksdb.NewDefaultWriteOptions()}
 			d.synced.SetSync(true)
@@ -152,7 +152,7 @@ func databaseOptions(dir string) (string, error) {
 }
 
 func (d *direct) at(row int) []byte {
-	d.key, _ = d.data.key(row).AppendBinary(d.key[:0])
+	d.key, _ = d.data.Key(row).AppendBinary(d.key[:0])
 	return d.key
 }
 
@@ -166,18 +166,18 @@ func (d *direct) lookup(key []byte) error {
 		return engine.ErrNotFound
 	}
 	d.buf = append(d.buf[:0], v.Data()...)
-	return expect(len(d.buf) == valueBytes, nil)
+	return expect(len(d.buf) == ValueBytes, nil)
 }
 
-func (d *direct) get(row int) error  { return d.lookup(d.at(row)) }
-func (d *direct) miss(row int) error { return expectMissing(d.lookup(d.at(row))) }
+func (d *direct) Get(row int) error  { return d.lookup(d.at(row)) }
+func (d *direct) Miss(row int) error { return expectMissing(d.lookup(d.at(row))) }
 
-func (d *direct) multiGet(rows []int) error {
+func (d *direct) MultiGet(rows []int) error {
 	if d.pages == nil {
 		d.pages = make([][]byte, len(rows))
 	}
 	for i, row := range rows {
-		d.pages[i], _ = d.data.key(row).AppendBinary(d.pages[i][:0])
+		d.pages[i], _ = d.data.Key(row).AppendBinary(d.pages[i][:0])
 	}
 	found, err := d.db.MultiGetCF(d.read, d.cf, d.pages...)
 	if err != nil {
@@ -185,41 +185,41 @@ func (d *direct) multiGet(rows []int) error {
 	}
 	defer found.Destroy()
 	for _, s := range found {
-		if s.Size() != valueBytes {
+		if s.Size() != ValueBytes {
 			return errors.New("a value of another size")
 		}
 	}
 	return nil
 }
 
-func (d *direct) put(row int) error {
-	d.data.fill(d.value[:], row)
+func (d *direct) Put(row int) error {
+	d.data.Fill(d.value[:], row)
 	return d.db.PutCF(d.wal, d.cf, d.at(row), d.value[:])
 }
 
-func (d *direct) putSynced(row int) error {
-	d.data.fill(d.value[:], row)
+func (d *direct) PutSynced(row int) error {
+	d.data.Fill(d.value[:], row)
 	return d.db.PutCF(d.synced, d.cf, d.at(row), d.value[:])
 }
 
-func (d *direct) batch(first, n int) error {
+func (d *direct) Batch(first, n int) error {
 	d.changes.Clear()
 	for i := range n {
-		d.data.fill(d.value[:], first+i)
+		d.data.Fill(d.value[:], first+i)
 		d.changes.PutCF(d.cf, d.at(first+i), d.value[:])
 	}
 	return d.db.Write(d.wal, d.changes)
 }
 
-func (d *direct) scan(row, n int) (int, error) {
+func (d *direct) Scan(row, n int) (int, error) {
 	key := d.at(row)
 	read := grocksdb.NewDefaultReadOptions()
 	defer read.Destroy()
-	read.SetIterateUpperBound(engine.Successor(key[:32]))
+	read.SetIterateUpperBound(engine.Successor(key[:ContextBytes]))
 	return d.iterate(read, key, n)
 }
 
-func (d *direct) walk() (int, error) {
+func (d *direct) Walk() (int, error) {
 	read := grocksdb.NewDefaultReadOptions()
 	defer read.Destroy()
 	read.SetTotalOrderSeek(true)
@@ -236,7 +236,7 @@ func (d *direct) iterate(read *grocksdb.ReadOptions, start []byte, limit int) (n
 	}
 	for ; it.Valid() && (limit == 0 || n < limit); it.Next() {
 		k, v := it.Key(), it.Value()
-		if k.Size() != keyBytes || v.Size() != valueBytes {
+		if k.Size() != KeyBytes || v.Size() != ValueBytes {
 			err = errors.New("an entry of another size")
 		}
 		n++
@@ -244,7 +244,7 @@ func (d *direct) iterate(read *grocksdb.ReadOptions, start []byte, limit int) (n
 	return n, errors.Join(err, it.Err())
 }
 
-func (d *direct) release() error {
+func (d *direct) Release() error {
 	d.changes.Destroy()
 	d.read.Destroy()
 	d.wal.Destroy()

@@ -11,7 +11,7 @@ import (
 )
 
 // openServed starts a daemon on a copy of the store.
-func openServed(o Options, data *dataset) ([]*subject, error) {
+func openServed(o Options, data *Dataset) ([]*Subject, error) {
 	if o.Stoa == "" {
 		o.Logger.Warn("no path of a stoa binary: the daemon is not measured")
 		return nil, nil
@@ -20,10 +20,10 @@ func openServed(o Options, data *dataset) ([]*subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []*subject{{
-		name: "rpc", elsewhere: d.process.cpu, close: d.process.stop,
-		settle: func() error { return d.with((*rpc.Client).Flush) },
-		actor: func() (actor, error) {
+	return []*Subject{{
+		Name: "rpc", Elsewhere: d.process.cpu, Close: d.process.stop,
+		Settle: func() error { return d.with((*rpc.Client).Flush) },
+		Actor: func() (Actor, error) {
 			c, err := rpc.Dial(d.socket, rpc.ClientOptions{})
 			if err != nil {
 				return nil, err
@@ -39,7 +39,7 @@ type client struct {
 	conn *rpc.Client
 }
 
-func (c *client) release() error { return c.conn.Close() }
+func (c *client) Release() error { return c.conn.Close() }
 
 // daemon is a `stoa serve`.
 type daemon struct {

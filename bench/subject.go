@@ -1,41 +1,50 @@
 package bench
 
 import (
+	"slices"
 	"time"
 )
 
-// subject is something that is measured.
-type subject struct {
-	name  string
-	actor func() (actor, error) // one for each goroutine at work
-	// elsewhere returns the CPU time that another process, which does the work
-	// of the subject, has used so far; nil if there is none.
-	elsewhere func() (time.Duration, error)
-	// settle is called before each turn, so that no subject pays for what
-	// another has left to do in the background; nil if there is nothing.
-	settle func() error
-	lacks  []string // workloads that it has no counterpart to
-	close  func() error
+// Subject is something that is measured. Run calls its functions one at a time.
+type Subject struct {
+	// Name is the name in the report.
+	Name string
+	// Actor returns an actor for one goroutine at work.
+	Actor func() (Actor, error)
+	// Elsewhere returns the CPU time that another process, which does the work
+	// of the subject, has used so far. nil: there is none.
+	Elsewhere func() (time.Duration, error)
+	// Settle is called before each turn, so that no subject pays for what
+	// another has left to do in the background. nil: nothing is left.
+	Settle func() error
+	// Lacks are the names of the workloads that it has no counterpart to.
+	Lacks []string
+	// Close is called once, when all actors are released.
+	Close func() error
 }
 
-// actor is one goroutine's hands on a subject. Rows are those of the dataset.
-type actor interface {
-	get(row int) error // of a row that is stored
-	miss(row int) error
-	multiGet(rows []int) error
-	put(row int) error // durable against the end of the process
-	putSynced(row int) error
-	batch(first, n int) error     // of n rows, as put
-	scan(row, n int) (int, error) // n entries from a row on, within its context
-	walk() (int, error)           // every entry
-	release() error
+// Actor is one goroutine's hands on a subject. Rows are those of the Dataset.
+// Whatever reads looks at the size of each value.
+type Actor interface {
+	// Get reads a row that is stored.
+	Get(row int) error
+	// Miss looks for a row that is not stored; finding it is an error.
+	Miss(row int) error
+	// MultiGet reads rows that are stored.
+	MultiGet(rows []int) error
+	// Put writes a row, durable against the end of the process.
+	Put(row int) error
+	// PutSynced writes a row, on disk when it returns.
+	PutSynced(row int) error
+	// Batch writes n rows from first on at once, as durable as Put.
+	Batch(first, n int) error
+	// Scan reads at most n entries in order, from a stored row on and within its
+	// context, and returns how many there were.
+	Scan(row, n int) (int, error)
+	// Walk reads every entry in order and returns how many there were.
+	Walk() (int, error)
+	// Release gives up what the actor holds.
+	Release() error
 }
 
-func (s *subject) has(w workload) bool {
-	for _, name := range s.lacks {
-		if name == w.name {
-			return false
-		}
-	}
-	return true
-}
+func (s *Subject) has(w workload) bool { return !slices.Contains(s.Lacks, w.name) }

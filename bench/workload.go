@@ -17,41 +17,41 @@ type workload struct {
 
 // worker is one goroutine of a workload.
 type worker struct {
-	actor
-	data *dataset
+	Actor
+	data *Dataset
 	rand *rand.Rand
 	rows []int
 }
 
 var workloads = []workload{
 	{"get", "stored rows, warm cache", "get", 1, func(w *worker) (int, error) {
-		return 1, w.get(w.data.any(w.rand))
+		return 1, w.Get(w.data.any(w.rand))
 	}},
 	{"get-missing", "rows that are not stored", "get", 1, func(w *worker) (int, error) {
-		return 1, w.miss(w.data.missing(w.rand))
+		return 1, w.Miss(w.data.missing(w.rand))
 	}},
 	{"multiget-100", "100 stored rows in one call", "call", 1, func(w *worker) (int, error) {
 		for i := range w.rows {
 			w.rows[i] = w.data.any(w.rand)
 		}
-		return 1, w.multiGet(w.rows)
+		return 1, w.MultiGet(w.rows)
 	}},
 	{"scan-100", "100 entries in order, from any row on", "scan", 1, func(w *worker) (int, error) {
-		n, err := w.scan(w.data.any(w.rand), scanEntries)
+		n, err := w.Scan(w.data.any(w.rand), scanEntries)
 		if err == nil && (n == 0 || n > scanEntries) {
 			err = fmt.Errorf("scan of %d returned %d entries", scanEntries, n)
 		}
 		return 1, err
 	}},
 	{"scan-all", "every entry in order", "entry", 1, func(w *worker) (int, error) {
-		n, err := w.walk()
-		if err == nil && n != w.data.rows {
-			err = fmt.Errorf("scan of all %d rows returned %d", w.data.rows, n)
+		n, err := w.Walk()
+		if err == nil && n != w.data.Rows {
+			err = fmt.Errorf("scan of all %d rows returned %d", w.data.Rows, n)
 		}
 		return n, err
 	}},
 	{"put", "one row, not synced", "put", 1, func(w *worker) (int, error) {
-		return 1, w.put(w.data.any(w.rand))
+		return 1, w.Put(w.data.any(w.rand))
 	}},
 	batches(batchSmall), batches(batchMiddle), batches(batchLarge),
 	synced(1), synced(8), synced(64),
@@ -59,12 +59,12 @@ var workloads = []workload{
 
 func batches(n int) workload {
 	return workload{fmt.Sprintf("batch-%d", n), fmt.Sprintf("%d rows at once, not synced", n), "entry", 1,
-		func(w *worker) (int, error) { return n, w.batch(w.rand.IntN(w.data.rows-n), n) }}
+		func(w *worker) (int, error) { return n, w.Batch(w.rand.IntN(w.data.Rows-n), n) }}
 }
 
 func synced(workers int) workload {
 	return workload{fmt.Sprintf("put-synced-%d", workers), fmt.Sprintf("one row, on disk when answered, %d at a time", workers), "put", workers,
-		func(w *worker) (int, error) { return 1, w.putSynced(w.data.any(w.rand)) }}
+		func(w *worker) (int, error) { return 1, w.PutSynced(w.data.any(w.rand)) }}
 }
 
 // WorkloadNames returns the names of the workloads in the order in which they
