@@ -16,7 +16,8 @@ RACE_SCALE ?= 0.1
 # How long each fuzz target runs; FUZZTOTAL, if set, is shared by all of them.
 FUZZTIME ?= 1m
 FUZZTOTAL ?=
-# Arguments of `stoa serve` for `make run`, and of `stoa bench` for `make bench`.
+# Arguments of `stoa serve` for `make run`, of `stoa bench` for `make bench`
+# and `make bench-quick`, and of bench/peers for `make bench-peers`.
 ARGS ?=
 # The Debian releases of `make portability`.
 RELEASES ?= bookworm trixie
@@ -33,8 +34,8 @@ BUF := $(TOOLS)/buf@$(BUF_VERSION)/buf
 # In front of every go command that may compile engine/rocks.
 ROCKS := eval "$$(sh engine/rocks/compat/env.sh)" &&
 
-.PHONY: help run build deps env test race nocgo lint fuzz bench demo smoke \
-	generate proto-lint proto-breaking proto-baseline tools portability clean
+.PHONY: help run build deps env test race nocgo lint fuzz bench bench-quick \
+	bench-peers demo smoke generate proto-lint proto-breaking proto-baseline tools portability clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
@@ -73,6 +74,13 @@ fuzz: deps ## run every fuzz target for FUZZTIME each (default 1m)
 
 bench: build ## run the benchmarks (ARGS='...' for the flags of stoa bench)
 	bin/stoa bench $(ARGS)
+
+bench-quick: build ## run the benchmarks for a first look: fewer rows, short turns
+	bin/stoa bench --quick $(ARGS)
+
+bench-peers: deps ## measure Pebble and bbolt beside engine/rocks (ARGS='-help' for the flags)
+	$(ROCKS) go -C bench/peers build -o ../../bin/bench-peers .
+	bin/bench-peers $(ARGS)
 
 demo: build ## run the session of the README against a daemon of its own
 	@bash .ci/demo
