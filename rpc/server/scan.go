@@ -2,6 +2,8 @@ package server
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/hex"
 	"math"
 
@@ -40,23 +42,69 @@ func (t *storeService) Scan(r *stoav1.ScanRequest, stream grpc.ServerStreamingSe
 	return t.s.apart(ctx, act, ended, func() error {
 		defer v.release()
 		defer sc.close()
-		for {
-			page := wire.Page{Entries: wire.Borrow()}
-			var err error
-			*page.Entries, page.Count, err = sc.next(*page.Entries)
-			if err != nil || page.Count == 0 {
-				wire.Return(page.Entries)
-				return err
-			}
-			if err := stream.SendMsg(&page); err != nil {
-				return err
-			}
+		return sc.send(ctx, stream, func() {
 			act.touch(t.s.o.Now())
 			if v.held != nil {
 				t.s.snapshots.touch(v.held)
 			}
+		})
+	})
+}
+
+// send sends all pages, and calls sent after each. Once pages are full, the next
+// is read while one is on its way; a short scan pays for no goroutine.
+func (sc *scan) send(ctx context.Context, stream grpc.ServerStream, sent func()) error {
+	for sc.entries < rpc.MaxPageEntries {
+		page, err := sc.page()
+		if err != nil || page.Count == 0 {
+			return err
+		}
+		if err := stream.SendMsg(&page); err != nil {
+			return err
+		}
+		sent()
+	}
+	pages, quit := make(chan wire.Page, 1), make(chan struct{})
+	read := sc.s.detached(ctx, func() error {
+		defer close(pages)
+		for {
+			page, err := sc.page()
+			if err != nil || page.Count == 0 {
+				return err
+			}
+			select {
+			case pages <- page:
+			case <-quit:
+				wire.Return(page.Entries)
+				return nil
+			}
 		}
 	})
+	var err error
+	for page := range pages {
+		if err = stream.SendMsg(&page); err != nil {
+			break
+		}
+		sent()
+	}
+	close(quit)
+	for page := range pages {
+		wire.Return(page.Entries)
+	}
+	return cmp.Or(err, <-read)
+}
+
+// page returns the next page, in borrowed memory. One without entries, whose
+// memory is given back, is the end.
+func (sc *scan) page() (wire.Page, error) {
+	page := wire.Page{Entries: wire.Borrow()}
+	var err error
+	*page.Entries, page.Count, err = sc.next(*page.Entries)
+	if err != nil || page.Count == 0 {
+		wire.Return(page.Entries)
+		return wire.Page{}, err
+	}
+	return page, nil
 }
 
 // scan is an open scan. It belongs to one goroutine.
