@@ -72,8 +72,8 @@ lint: deps $(STATICCHECK) proto-lint proto-breaking ## gofmt, go vet, staticchec
 fuzz: deps ## run every fuzz target for FUZZTIME each (default 1m)
 	@$(ROCKS) FUZZTIME='$(FUZZTIME)' FUZZTOTAL='$(FUZZTOTAL)' bash .ci/fuzz
 
-bench: build ## run the benchmarks (ARGS='...' for the flags of stoa bench)
-	bin/stoa bench $(ARGS)
+bench: build ## run the benchmarks into bench/results (ARGS='...' for the flags of stoa bench)
+	bin/stoa bench --out bench/results $(ARGS)
 
 bench-quick: build ## run the benchmarks for a first look: fewer rows, short turns
 	bin/stoa bench --quick $(ARGS)
