@@ -2,8 +2,6 @@ package dag
 
 import (
 	"errors"
-	"os"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +12,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/keys"
 )
@@ -44,19 +43,8 @@ func at(d time.Duration, id codec.NodeID) codec.HybridTimestamp {
 	return codec.HybridTimestamp{Time: uint64(ToNTP64(epoch.Add(d))), ID: id}
 }
 
-// scale is how much longer than usual the long tests run.
-func scale(t testing.TB) int {
-	s := os.Getenv("STOA_TEST_SCALE")
-	if s == "" {
-		return 1
-	}
-	n, err := strconv.Atoi(s)
-	require.NoError(t, err, "STOA_TEST_SCALE is a whole number")
-	return max(n, 1)
-}
-
 func TestNTP64RoundsDownAndComesBack(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	enginetest.Check(t, 100, func(t *rapid.T) {
 		when := time.Unix(rapid.Int64Range(0, 1<<32-1).Draw(t, "s"), rapid.Int64Range(0, 999_999_999).Draw(t, "ns"))
 		back := ToNTP64(when).Time()
 		require.False(t, back.After(when))
@@ -74,7 +62,7 @@ func TestNTP64RoundsDownAndComesBack(t *testing.T) {
 // stands, jumps and runs back: every stamp is after every earlier one and after
 // all that was observed.
 func TestStampsIncreaseWhateverThePhysicalClockDoes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	enginetest.Check(t, 100, func(t *rapid.T) {
 		e, w := mem.New(), &wall{now: epoch}
 		defer e.Close()
 		c := openClock(t, e, w)
@@ -119,10 +107,7 @@ func TestStampsIncreaseWhateverThePhysicalClockDoes(t *testing.T) {
 func TestTenMillionStampsASecondCarryIntoPhysicalTime(t *testing.T) {
 	e, w := mem.New(), &wall{now: epoch}
 	defer e.Close()
-	n := 1_000_000
-	if scale(t) > 1 {
-		n = 10_000_000 * (scale(t) - 1)
-	}
+	n := enginetest.Scale(1_000_000) // all ten million at a scale of 10
 	step := 0
 	c, err := OpenClock(e, e, ClockOptions{Node: node1, Now: func() time.Time {
 		step++

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/mem"
 )
 
@@ -82,7 +83,7 @@ func modelDifferences(a, b naive) (all []Difference) {
 }
 
 func TestDiffFindsExactlyTheKeysThatDiffer(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	enginetest.Check(t, 100, func(t *rapid.T) {
 		e := mem.New()
 		defer e.Close()
 		cache := NewTrieCache(0)
@@ -114,7 +115,7 @@ func TestDiffFindsExactlyTheKeysThatDiffer(t *testing.T) {
 }
 
 func TestAFalseAnswerIsNotBelieved(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	enginetest.Check(t, 100, func(t *rapid.T) {
 		e := mem.New()
 		defer e.Close()
 		n := rapid.SampledFrom([]int{1, 50, 400}).Draw(t, "n")
@@ -189,13 +190,9 @@ func TestRequestsAreBounded(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Two contexts of a million keys, or fewer in a short run, with ten differences,
-// opened cold.
+// Two contexts of many keys with ten differences, opened cold.
 func TestDiffOfLargeContextsReadsFewNodes(t *testing.T) {
-	n := 100_000
-	if scale(t) > 1 {
-		n = 1_000_000
-	}
+	n := 20_000 * enginetest.Scale(5) // a million at a scale of 10
 	e, trie := grown(t, n)
 	defer e.Close()
 	other := codec.ContextID{2}

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/mem"
 )
 
@@ -47,7 +48,7 @@ func prove(t require.TestingT, trie *Trie, key codec.Hash) heldProof {
 }
 
 func TestProofsHoldAndNoMutationOfThemDoes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	enginetest.Check(t, 100, func(t *rapid.T) {
 		e := mem.New()
 		defer e.Close()
 		trie := OpenTrie(NewTrieCache(0), e, context1, EmptyRoot())

@@ -14,6 +14,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/keys"
 )
@@ -157,7 +158,7 @@ func TestPrefixesAreNibbles(t *testing.T) {
 // Any sequence of updates gives the root that the definition gives, and the same
 // rows as building the result at once: whatever is cached, written or merged.
 func TestRootAndRowsAreAFunctionOfTheSet(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	enginetest.Check(t, 100, func(t *rapid.T) {
 		e := mem.New()
 		defer e.Close()
 		size := rapid.SampledFrom([]int{-1, 20_000, 0}).Draw(t, "cache")
@@ -216,7 +217,7 @@ func TestRootAndRowsAreAFunctionOfTheSet(t *testing.T) {
 }
 
 func TestOverlayRootIsThatOfReallyApplying(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	enginetest.Check(t, 100, func(t *rapid.T) {
 		e := mem.New()
 		defer e.Close()
 		cache := NewTrieCache(0)
