@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -74,6 +75,22 @@ func TestMultiGetHasLimits(t *testing.T) {
 	var e *rpc.Error
 	require.ErrorAs(t, err, &e)
 	require.NotEmpty(t, e.Fields[rpc.FieldLimit])
+	fine(t, c)
+}
+
+func TestMultiGetTakesNoMoreMemoryThanItMayAnswer(t *testing.T) {
+	c := start(t, nil, Options{}).dial(t)
+	put(t, c, "large", string(make([]byte, 256<<10)))
+	lookups := make([]engine.Lookup, rpc.MaxLookups) // 4 GiB, if all were answered
+	for i := range lookups {
+		lookups[i] = engine.Lookup{Column: column.Generic, Key: row("large")}
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := c.MultiGet(nil, lookups)
+	require.ErrorIs(t, err, engine.ErrTooLarge)
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(4*engine.MaxBatch))
 	fine(t, c)
 }
 

@@ -153,7 +153,8 @@ func (v *view) multiGet(ctx context.Context, r *stoav1.MultiGetRequest) (*stoav1
 			return nil, err
 		}
 		if packed == nil { // guess the rest from the first group
-			packed = make([]byte, 0, len(b.list)*2+len(b.values)*(len(b.list)+len(group)-1)/len(group))
+			guess := len(b.list)*2 + len(b.values)*(len(b.list)+len(group)-1)/len(group)
+			packed = make([]byte, 0, min(guess, engine.MaxBatch))
 		}
 		for i := range group {
 			packed = rpc.AppendValue(packed, group[i].Value, group[i].Found)
