@@ -34,7 +34,7 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 		}
 		defer s.inFlight.give(size)
 	}
-	if _, ok := ctx.Deadline(); !ok && (strings.HasPrefix(info.FullMethod, storePrefix) || strings.HasPrefix(info.FullMethod, blobPrefix)) {
+	if _, ok := ctx.Deadline(); !ok && ours(info.FullMethod) {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, s.o.CallTimeout)
 		defer cancel()
@@ -58,10 +58,32 @@ func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 	begun := s.o.Now()
 	defer s.logged(ss.Context(), info.FullMethod, begun, &err)
 	defer s.recovered(ss.Context(), info.FullMethod, &err)
-	if err := next(srv, ss); err != nil {
+	if ours(info.FullMethod) {
+		err = next(srv, ss)
+	} else {
+		err = s.untilStopping(ss.Context(), func() error { return next(srv, ss) })
+	}
+	if err != nil {
 		return s.publish(ss.Context(), info.FullMethod, err)
 	}
 	return nil
+}
+
+// ours reports whether a method is one of Store or Blob: its calls are short, or
+// streams that end by themselves when the server stops.
+func ours(method string) bool {
+	return strings.HasPrefix(method, storePrefix) || strings.HasPrefix(method, blobPrefix)
+}
+
+// untilStopping returns when work does, or when the server stops: a watch of
+// gRPC's own services goes on as long as its client likes.
+func (s *Server) untilStopping(ctx context.Context, work func() error) error {
+	select {
+	case err := <-s.detached(ctx, work):
+		return err
+	case <-s.stopping:
+		return errStopping()
+	}
 }
 
 func (s *Server) logged(ctx context.Context, method string, begun time.Time, err *error) {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/grpc/status"
 
 	"github.com/stoadb/stoa/column"
@@ -88,6 +90,32 @@ func TestSessionsAndScansAreToldWhenTheServerStops(t *testing.T) {
 	require.ErrorIs(t, it.Err(), rpc.ErrUnavailable)
 	require.Zero(t, stub.iterators.Load())
 	require.Zero(t, stub.snapshots.Load())
+}
+
+func TestWatchersOfHealthAndReflectionDoNotHoldUpAStop(t *testing.T) {
+	d := start(t, nil, Options{})
+	conn := d.bare(t)
+	watch, err := grpc_health_v1.NewHealthClient(conn).Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{})
+	require.NoError(t, err)
+	res, err := watch.Recv()
+	require.NoError(t, err)
+	require.Equal(t, grpc_health_v1.HealthCheckResponse_SERVING, res.GetStatus())
+	reflection, err := grpc_reflection_v1.NewServerReflectionClient(conn).ServerReflectionInfo(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, reflection.Send(&grpc_reflection_v1.ServerReflectionRequest{
+		MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_ListServices{}}))
+	_, err = reflection.Recv()
+	require.NoError(t, err)
+
+	begun := time.Now()
+	d.stop()
+	require.Less(t, time.Since(begun), 10*time.Second, "far before the drain timeout")
+	for err = nil; err == nil; { // it may be told NOT_SERVING before
+		_, err = watch.Recv()
+	}
+	require.Equal(t, codes.Unavailable, status.Code(err))
+	_, err = reflection.Recv()
+	require.Equal(t, codes.Unavailable, status.Code(err))
 }
 
 func TestCallsThatDoNotFinishAreCutOffAfterTheDrainTimeout(t *testing.T) {
