@@ -89,10 +89,11 @@ func (u *upload) run(ctx context.Context, client *rpc.Client) (b rpc.Blob, exist
 		return b, false, fmt.Errorf("%w: %s has %s, a blob at most %s", engine.ErrTooLarge, u.path, sizeText(uint64(st.Size())), sizeText(rpc.MaxBlob))
 	}
 	u.options.Size = uint64(st.Size())
-	if u.options.ID.IsZero() {
-		if err := u.hash(ctx, f); err != nil {
-			return b, false, err
-		}
+	if !u.options.ID.IsZero() { // declared, which the daemon checks, there already or not
+		return u.send(ctx, client, f)
+	}
+	if err := u.hash(ctx, f); err != nil {
+		return b, false, err
 	}
 	b, err = client.BlobStat(ctx, u.options.ID)
 	if err == nil || !errors.Is(err, engine.ErrNotFound) {
