@@ -7,9 +7,13 @@ import (
 	"strconv"
 )
 
-// parseUsers returns the uids of users that are given by name or number.
+// parseUsers returns the uids of users that are given by name or number: nil for
+// nil, and none for a list that is set and empty.
 func parseUsers(flag string, names []string) ([]uint32, error) {
-	var uids []uint32
+	if names == nil {
+		return nil, nil
+	}
+	uids := make([]uint32, 0, len(names))
 	for _, name := range names {
 		uid, err := parseID(name, func() (string, error) {
 			u, err := user.Lookup(name)
