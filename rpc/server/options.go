@@ -27,8 +27,8 @@ type Options struct {
 	// AllowUIDs are the users who may connect; nil: the server's own user and
 	// root.
 	AllowUIDs []uint32
-	// AllowGIDs are groups whose members may connect too, if the group is their
-	// process's effective one.
+	// AllowGIDs are groups whose members may connect too: processes that have the
+	// group as their effective one or among their supplementary ones.
 	AllowGIDs []uint32
 	// SecretUIDs are the users who may read secret rows; nil: the server's own.
 	SecretUIDs []uint32

@@ -18,6 +18,7 @@ import (
 type Peer struct {
 	PID      int32 // 0 where the system does not tell
 	UID, GID uint32
+	Groups   []uint32 // supplementary; not all on macOS
 }
 
 // AuthType is credentials.AuthInfo's.
@@ -44,7 +45,7 @@ func (g *gate) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, e
 		g.log.Warn("peer refused: its credentials can't be read", "error", err)
 		return nil, nil, fmt.Errorf("%w: %w", errPeer, err)
 	}
-	if !slices.Contains(g.allowUIDs, p.UID) && !slices.Contains(g.allowGIDs, p.GID) {
+	if !g.allows(p) {
 		g.log.Warn("peer refused: not on the list of peers", "uid", p.UID, "gid", p.GID, "pid", p.PID)
 		return nil, nil, errPeer
 	}
@@ -55,6 +56,11 @@ func (g *gate) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, e
 	}
 	g.log.Debug("connected", "uid", p.UID, "gid", p.GID, "pid", p.PID)
 	return &countedConn{Conn: conn, open: g.open}, p, nil
+}
+
+func (g *gate) allows(p Peer) bool {
+	return slices.Contains(g.allowUIDs, p.UID) || slices.Contains(g.allowGIDs, p.GID) ||
+		slices.ContainsFunc(p.Groups, func(gid uint32) bool { return slices.Contains(g.allowGIDs, gid) })
 }
 
 // ClientHandshake is credentials.TransportCredentials's; servers have none.

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"net"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,6 +26,7 @@ func readPeer(conn net.Conn) (Peer, error) {
 			return
 		}
 		p.UID, p.GID = cred.Uid, cred.Groups[0]
+		p.Groups = slices.Clone(cred.Groups[1:max(1, min(int(cred.Ngroups), len(cred.Groups)))])
 		if pid, err := unix.GetsockoptInt(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERPID); err == nil {
 			p.PID = int32(pid)
 		}

@@ -21,7 +21,9 @@ import (
 
 // as makes every peer look like uid.
 func as(uid uint32) func(net.Conn) (Peer, error) {
-	return func(net.Conn) (Peer, error) { return Peer{PID: 4711, UID: uid, GID: uid + 1}, nil }
+	return func(net.Conn) (Peer, error) {
+		return Peer{PID: 4711, UID: uid, GID: uid + 1, Groups: []uint32{uid + 2, uid + 3}}, nil
+	}
 }
 
 func TestTheKernelTellsWhoConnects(t *testing.T) {
@@ -37,7 +39,7 @@ func TestTheKernelTellsWhoConnects(t *testing.T) {
 	defer in.Close()
 	p, err := readPeer(in)
 	require.NoError(t, err)
-	require.Equal(t, Peer{PID: int32(os.Getpid()), UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}, p)
+	require.Equal(t, Peer{PID: int32(os.Getpid()), UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), Groups: p.Groups}, p)
 
 	a, b := net.Pipe()
 	defer a.Close()
@@ -58,8 +60,9 @@ func TestPeersThatAreNotOnTheListAreRefused(t *testing.T) {
 
 func TestPeersAreAllowedByUserOrGroup(t *testing.T) {
 	for name, o := range map[string]Options{
-		"user":  {AllowUIDs: []uint32{1, 4242}},
-		"group": {AllowUIDs: []uint32{1}, AllowGIDs: []uint32{4243}},
+		"user":                {AllowUIDs: []uint32{1, 4242}},
+		"group":               {AllowUIDs: []uint32{1}, AllowGIDs: []uint32{4243}},
+		"supplementary group": {AllowUIDs: []uint32{1}, AllowGIDs: []uint32{4245}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o.peerOf = as(4242)
