@@ -63,12 +63,7 @@ func (n *session) serve() error {
 			return err
 		}
 		n.activity.touch(n.s.o.Now())
-		size := int64(proto.Size(r))
-		if err = n.s.inFlight.take(size); err == nil {
-			err = n.do(r)
-			n.s.inFlight.give(size)
-		}
-		if err != nil {
+		if err := n.counted(r); err != nil {
 			n.fail(err)
 		}
 		n.answer.Id = r.GetId()
@@ -80,6 +75,16 @@ func (n *session) serve() error {
 			n.page = nil
 		}
 	}
+}
+
+// counted does r while its bytes count as in flight, however it ends.
+func (n *session) counted(r *stoav1.SessionRequest) error {
+	size := int64(proto.Size(r))
+	if err := n.s.inFlight.take(size); err != nil {
+		return err
+	}
+	defer n.s.inFlight.give(size)
+	return n.do(r)
 }
 
 // fail makes err the answer.

@@ -151,6 +151,24 @@ func TestASessionGoesOnAfterErrors(t *testing.T) {
 	require.NoError(t, k.stream.CloseSend())
 }
 
+func TestAPanicEndsItsSessionAndLeavesNothingTaken(t *testing.T) {
+	stub := newStub()
+	d := start(t, stub, Options{})
+	k := d.talk(t)
+	_, res := k.ask(&stoav1.SessionRequest{Request: &stoav1.SessionRequest_Snapshot{}})
+	require.NotZero(t, res.GetSnapshot().GetSnapshot())
+	_, res = k.ask(askScan(&stoav1.ScanRequest{Column: stoav1.Column_COLUMN_GENERIC}))
+	require.Nil(t, res.GetError())
+	stub.failGet(func() error { panic("no") })
+	other := d.talk(t)
+	require.NoError(t, other.stream.Send(askGet("a", 0)))
+	_, err := other.stream.Recv()
+	require.ErrorIs(t, rpc.FromStatus(err), rpc.ErrInternal)
+	require.EqualValues(t, 1, d.sessions.used.Load(), "the other one goes on")
+	require.Zero(t, d.inFlight.used.Load())
+	require.NoError(t, k.stream.CloseSend())
+}
+
 func TestIdleSessionsEnd(t *testing.T) {
 	stub := newStub()
 	d := start(t, stub, Options{SessionIdle: 100 * time.Millisecond})
