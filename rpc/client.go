@@ -69,7 +69,7 @@ const (
 )
 
 // Dial connects to the daemon that listens at path. It returns ErrNoDaemon if
-// there is none, ErrRefused if the daemon hangs up, and ErrSocketPath.
+// there is none, ErrRefused if this user may not connect, and ErrSocketPath.
 func Dial(path string, o ClientOptions) (*Client, error) {
 	o = o.withDefaults()
 	if err := probe(path, o.DialTimeout); err != nil {

@@ -3,8 +3,10 @@ package rpc
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -126,4 +128,11 @@ func TestTheReadmeListsEveryKind(t *testing.T) {
 		require.Equal(t, CodeOf(k).String(), strings.TrimSpace(cells[2]), line)
 	}
 	require.Len(t, rows, len(stoav1.ErrorKind_name)-1)
+}
+
+func TestASocketThatKeepsUsOutIsNoMissingDaemon(t *testing.T) {
+	err := noDaemon("/run/s", &net.OpError{Op: "dial", Net: "unix", Err: os.NewSyscallError("connect", syscall.EACCES)})
+	require.ErrorIs(t, err, ErrRefused)
+	require.NotErrorIs(t, err, ErrNoDaemon)
+	require.ErrorContains(t, err, "no permission to connect to /run/s")
 }

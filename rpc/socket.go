@@ -20,8 +20,9 @@ var (
 	ErrSocketPath = errors.New("rpc: not a socket path")
 	// ErrNoDaemon is returned by Dial when nothing listens at the path.
 	ErrNoDaemon = errors.New("rpc: no daemon")
-	// ErrRefused is returned by Dial when the daemon hangs up: it doesn't know
-	// this user, or has too many connections.
+	// ErrRefused is returned by Dial when the permissions of the socket keep this
+	// user out, or when the daemon hangs up: it doesn't know this user, or has too
+	// many connections.
 	ErrRefused = errors.New("rpc: refused")
 )
 
@@ -59,7 +60,7 @@ func noDaemon(path string, err error) error {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		why = "the file is there, but nothing listens"
 	case errors.Is(err, os.ErrPermission):
-		why = "no permission to connect"
+		return fmt.Errorf("%w: no permission to connect to %s: its directory and its mode say who has (stoa serve --group)", ErrRefused, path)
 	case errors.Is(err, syscall.ENOTSOCK), errors.Is(err, syscall.EPROTOTYPE):
 		why = "it is not a socket"
 	}
