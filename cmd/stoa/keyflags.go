@@ -160,7 +160,11 @@ func (k keyed) checkArgs(cmd *cobra.Command, args []string) error {
 	if len(args) <= most {
 		return nil
 	}
-	return bad(fmt.Errorf("%s: unexpected argument %q", cmd.CommandPath(), shortened(args[most], 40)),
+	what := fmt.Sprintf("unexpected argument %q", shortened(args[0], 40))
+	if k.argument != "" { // which it is, and whether it holds a secret, is not clear
+		what = fmt.Sprintf("one value at most, not %d arguments", len(args))
+	}
+	return bad(fmt.Errorf("%s: %s", cmd.CommandPath(), what),
 		"the fields of a key are flags: `"+cmd.CommandPath()+" --help` lists them")
 }
 
