@@ -93,6 +93,9 @@ func Run(o Options) (*Report, error) {
 	for _, s := range subjects {
 		r.Subjects = append(r.Subjects, s.Name)
 	}
+	if err := warm(o, subjects); err != nil {
+		return nil, err
+	}
 	for _, w := range workloads {
 		if !wanted(o.Workloads, w.name) {
 			continue
@@ -105,6 +108,25 @@ func Run(o Options) (*Report, error) {
 		r.Results = append(r.Results, result)
 	}
 	return r, nil
+}
+
+// warm lets every subject read all of its rows once, so that none is measured
+// with a cold cache because its process is younger.
+func warm(o Options, subjects []*Subject) error {
+	for _, s := range subjects {
+		o.Logger.Info("warming", "subject", s.Name)
+		a, err := s.Actor()
+		if err != nil {
+			return fmt.Errorf("bench: warming %s: %w", s.Name, err)
+		}
+		if _, err := a.Walk(); err != nil {
+			return fmt.Errorf("bench: warming %s: %w", s.Name, err)
+		}
+		if err := a.Release(); err != nil {
+			return fmt.Errorf("bench: warming %s: %w", s.Name, err)
+		}
+	}
+	return nil
 }
 
 func wanted(names []string, name string) bool {
