@@ -84,12 +84,19 @@ func isBeginning(name string) bool {
 }
 
 // makeDir makes dir, which only its owner may enter, and the directories on the
-// way to it. It returns when dir is on disk.
+// way to it. It returns when all that it made are on disk. What is there already
+// is left alone: its parent may not be ours to read.
 func makeDir(dir string) error {
+	there := existing(dir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(dir))
+	for ; dir != there; dir = filepath.Dir(dir) {
+		if err := syncDir(filepath.Dir(dir)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // existing returns the part of the path dir that is there.

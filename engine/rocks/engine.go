@@ -80,9 +80,21 @@ func Open(dir string, o Options) (*Engine, error) {
 	return e, nil
 }
 
+// readTries is how often a store that another process has open is tried to be
+// opened read-only: a file of it may go between being named and being opened.
+const readTries = 20
+
 // start opens the directory. The caller holds life, and mu if others may be
 // waiting.
 func (e *Engine) start(readOnly bool) error {
+	err := e.startOnce(readOnly)
+	for try := 1; try < readTries && readOnly && errors.Is(err, engine.ErrCorrupt) && checkLock(e.dir) != nil; try++ {
+		err = e.startOnce(true)
+	}
+	return err
+}
+
+func (e *Engine) startOnce(readOnly bool) error {
 	o := e.o
 	o.ReadOnly = readOnly
 	what, err := lookInto(e.dir)
@@ -109,6 +121,9 @@ func (e *Engine) start(readOnly bool) error {
 	if readOnly {
 		return e.startReader(s, &o)
 	}
+	if err := roomToOpen(e.dir, logBytes(e.dir)); err != nil {
+		return err
+	}
 	return e.startWriter(s, &o, what == nothing || s.unfinished())
 }
 
@@ -119,6 +134,9 @@ func (e *Engine) prepare(o *Options) error {
 	}
 	disk := space{dir: existing(e.dir), keep: o.MinFreeBytes, now: o.Now}
 	if err := disk.admit(nil); err != nil {
+		return err
+	}
+	if err := roomToOpen(disk.dir, 0); err != nil {
 		return err
 	}
 	if err := makeDir(e.dir); err != nil {

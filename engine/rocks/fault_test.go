@@ -97,6 +97,35 @@ func TestFullDiskMakesReadOnlyUntilReopened(t *testing.T) {
 	requireAll(t, open(t, filepath.Join(dir, "db"), Options{MinFreeBytes: -1}), n)
 }
 
+// A RocksDB with assertions ends the process when it cannot write its LOG.
+func TestFullDiskIsRefusedWithNothingChanged(t *testing.T) {
+	dir, _ := smallDisk(t, 24)
+	e := open(t, filepath.Join(dir, "clean"), Options{MinFreeBytes: -1})
+	put(t, e, engine.Synced, column.State, ctx(1), "v")
+	killed := filepath.Join(dir, "killed")
+	require.NoError(t, os.CopyFS(killed, os.DirFS(e.dir)))
+	require.NoError(t, e.Close())
+	ballast, err := os.Create(filepath.Join(dir, "ballast"))
+	require.NoError(t, err)
+	for block := make([]byte, 4096); err == nil; {
+		_, err = ballast.Write(block)
+	}
+	require.NoError(t, ballast.Close())
+
+	for _, db := range []string{e.dir, killed} {
+		before, names := files(t, db), fileNames(t, db)
+		_, err := Open(db, Options{MinFreeBytes: -1})
+		require.ErrorIs(t, err, engine.ErrNoSpace)
+		require.ErrorContains(t, err, db)
+		require.Equal(t, names, fileNames(t, db))
+		require.Equal(t, before, files(t, db))
+		require.Equal(t, "v", get(t, open(t, db, Options{ReadOnly: true}), column.State, ctx(1)))
+	}
+	_, err = Open(filepath.Join(dir, "new"), Options{MinFreeBytes: -1})
+	require.ErrorIs(t, err, engine.ErrNoSpace)
+	require.NoDirExists(t, filepath.Join(dir, "new"))
+}
+
 func TestWritesStopBeforeTheDiskIsFullAndResume(t *testing.T) {
 	dir, _ := smallDisk(t, 64)
 	ballast := filepath.Join(dir, "ballast")

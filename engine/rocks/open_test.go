@@ -12,14 +12,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/linxGnu/grocksdb"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/enginetest"
 )
 
 func TestCreatesPrivateDirectoryWithSchemaAndNode(t *testing.T) {
@@ -209,6 +213,18 @@ func TestRefusesWithoutPermission(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrPermission)
 }
 
+func TestOpensAnEmptyDirectoryWhoseParentCannotBeRead(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("SKIPPED: root may read everything; run this as another user")
+	}
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "db")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	require.NoError(t, os.Chmod(parent, 0o100))
+	defer os.Chmod(parent, 0o700)
+	require.NoError(t, open(t, dir, Options{}).Close())
+}
+
 func TestIsLockedInThisProcess(t *testing.T) {
 	dir := t.TempDir()
 	e := open(t, dir, Options{})
@@ -324,6 +340,33 @@ func TestReadOnlyWritesNothing(t *testing.T) {
 		require.Equal(t, before, files(t, from), name)
 		require.Equal(t, names, fileNames(t, from), name)
 	}
+}
+
+// Tables and logs come and go while they are being looked at.
+func TestReadOnlyOpensBesideABusyWriter(t *testing.T) {
+	e := open(t, t.TempDir(), Options{})
+	var stop atomic.Bool
+	var group sync.WaitGroup
+	group.Go(func() {
+		for i := 0; !stop.Load(); i++ {
+			b := engine.Batch{Durability: engine.WAL}
+			for c := range column.All {
+				b.Put(c, []byte(ctx(i)), make([]byte, 300))
+			}
+			if err := errors.Join(e.Apply(&b), e.st.flush(column.Column(1+i%4))); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	for range enginetest.Scale(20) {
+		ro, err := Open(e.dir, Options{ReadOnly: true})
+		if assert.NoError(t, err) {
+			assert.NoError(t, ro.Close())
+		}
+	}
+	stop.Store(true)
+	group.Wait()
 }
 
 func fileNames(t *testing.T, dir string) (names []string) {

@@ -57,6 +57,25 @@ func onlyDeletes(ops []byte) bool {
 	return true
 }
 
+// openBytes is what opening for writing takes beside the tables that the log
+// becomes: a new LOG, manifest and settings, and the room kept for LOG.
+const openBytes = 4 * mib
+
+// roomToOpen returns ErrNoSpace if the disk of dir has no room to open a store
+// with so many bytes of write-ahead log for writing. RocksDB is not asked to
+// try: builds with assertions end the process when LOG cannot be written.
+func roomToOpen(dir string, log uint64) error {
+	free, err := freeBytes(dir)
+	if err != nil {
+		return fmt.Errorf("engine: free space of %s: %w", dir, err)
+	}
+	if need := openBytes + int64(log); free < need {
+		return fmt.Errorf("%w: %s has %d MiB free, and opening it for writing may take %d; nothing was changed; free some, or open read-only",
+			engine.ErrNoSpace, dir, free/mib, (need+mib-1)/mib)
+	}
+	return nil
+}
+
 // freeBytes returns what a user without privileges may still write to the file
 // system of dir.
 func freeBytes(dir string) (int64, error) {
