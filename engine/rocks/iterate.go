@@ -49,6 +49,13 @@ type pager struct {
 	err      error // what the entries already handed out ended with
 }
 
+// What one page gives at most, whatever it was asked for, so that no product of
+// sizes overflows or reserves memory without end.
+const (
+	mostEntries = 1 << 20
+	mostBytes   = engine.MaxValue
+)
+
 // Page is engine.Pager's. An error comes alone, after the entries before it.
 func (p *pager) Page(dst []byte, maxEntries, maxBytes int) ([]byte, int, error) {
 	p.engine.mu.RLock()
@@ -60,7 +67,8 @@ func (p *pager) Page(dst []byte, maxEntries, maxBytes int) ([]byte, int, error) 
 		return dst, 0, p.err
 	}
 	start, n := len(dst), 0
-	maxEntries = max(maxEntries, 1)
+	maxEntries = min(max(maxEntries, 1), mostEntries)
+	maxBytes = min(max(maxBytes, 0), mostBytes)
 	dst = slices.Grow(dst, p.guess(maxEntries, maxBytes))
 	for !p.ended && n < maxEntries && (n == 0 || len(dst)-start < maxBytes) {
 		var did pageOf

@@ -4,6 +4,8 @@ package rocks
 
 import (
 	"bytes"
+	"errors"
+	"math"
 	"testing"
 
 	"github.com/linxGnu/grocksdb"
@@ -200,6 +202,24 @@ func TestFamiliesMadeInAnotherOrder(t *testing.T) {
 		defer v.Free()
 		require.Equal(t, long, v.Data())
 	})
+}
+
+func TestPageTakesAnyLimits(t *testing.T) {
+	e := open(t, t.TempDir(), Options{})
+	put(t, e, engine.Synced, column.State, ctx(1), "v")
+	put(t, e, engine.Synced, column.State, ctx(2), "v")
+	for _, entries := range []int{math.MinInt, 0, 5, math.MaxInt} {
+		for _, size := range []int{math.MinInt, 0, 500, math.MaxInt} {
+			it, err := e.Iterate(column.State, engine.Range{})
+			require.NoError(t, err)
+			n := 0
+			for len(it.Page(nil, entries, size)) > 0 {
+				n += it.PageEntries()
+			}
+			require.NoError(t, errors.Join(it.Err(), it.Close()))
+			require.Equal(t, 2, n, "%d entries, %d bytes", entries, size)
+		}
+	}
 }
 
 func TestTranslatesFamiliesOfAnyNumber(t *testing.T) {
