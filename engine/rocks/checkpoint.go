@@ -38,6 +38,12 @@ func (e *Engine) Checkpoint(dir string) error {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("engine: checkpoint: %w", err)
 	}
+	if e.fault.Load() == nil {
+		// RocksDB links logs that are closed as they are, synced or not.
+		if err := e.st.syncLog(); err != nil {
+			return e.fail(err)
+		}
+	}
 	if err := e.st.checkpoint(dir); err != nil {
 		return fmt.Errorf("engine: checkpoint to %s: %w", dir, noSpace(err))
 	}
@@ -57,7 +63,7 @@ func (st *store) checkpoint(dir string) (err error) {
 		return classify("checkpoint", err.Error())
 	}
 	defer c.Destroy()
-	seq := st.written.Load() // what the copy holds at least
+	seq := st.synced.Load() // what the copy holds, on disk, at least
 	made := filepath.Join(private, "made")
 	if err := c.CreateCheckpoint(made, math.MaxUint64); err != nil {
 		return classify("checkpoint", err.Error())

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -67,6 +68,18 @@ func TestCheckpointTailIsBounded(t *testing.T) {
 	_, err := Open(dir, Options{})
 	require.ErrorIs(t, err, engine.ErrCorrupt)
 	require.ErrorContains(t, err, "1 changes are lost")
+}
+
+// RocksDB links closed logs into the copy as they are.
+func TestCheckpointIsOnDiskUpToItsWatermark(t *testing.T) {
+	e := open(t, t.TempDir(), Options{WatermarkEvery: time.Hour})
+	put(t, e, engine.WAL, column.State, "k", "v")
+	require.Less(t, e.st.synced.Load(), e.st.written.Load())
+	dir := filepath.Join(t.TempDir(), "copy")
+	require.NoError(t, e.Checkpoint(dir))
+	require.Equal(t, e.st.written.Load(), e.st.synced.Load())
+	at, _, _ := readWatermark(dir)
+	require.Equal(t, e.st.written.Load(), at)
 }
 
 func TestCheckpointRefusesWhatIsThere(t *testing.T) {
