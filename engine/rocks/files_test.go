@@ -57,6 +57,20 @@ func TestWatermarkSurvivesATornWrite(t *testing.T) {
 	}
 }
 
+// Every kill may come before the file is renamed.
+func TestKillsLeaveOneTemporaryFileAtMost(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, watermarkName)
+	require.NoError(t, os.WriteFile(path+".tmp", make([]byte, 9000), 0o600)) // of a kill before
+	require.NoError(t, writeWatermark(dir, 7, 1))
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Len(t, b, slots*slotSize)
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+}
+
 func TestSpaceIsAskedForSeldom(t *testing.T) {
 	now := time.Unix(1, 0)
 	s := space{dir: t.TempDir(), keep: mib, now: func() time.Time { return now }}

@@ -77,9 +77,10 @@ func removeMarker(dir string) error {
 }
 
 // writeFile puts a file with the content b at path, all or nothing, and returns
-// when it is on disk.
+// when it is on disk. The temporary file has always the same name, so that kills
+// leave one at most; only one process at a time has the directory.
 func writeFile(path string, b []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
+	f, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
