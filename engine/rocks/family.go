@@ -16,20 +16,10 @@ const defaultFamily = "default"
 
 const bloomBitsPerKey = 10
 
-// trackLogs is set by a string, since the C API has no call for it. It makes the
-// manifest name the logs that are closed, without which RocksDB takes one that is
-// missing or cut short for one that was never there.
-const trackLogs = "track_and_verify_wals_in_manifest=true"
-
 // databaseOptions returns the options of a database as a whole, which are those
 // of its default family too. README.md has the reasons.
-func databaseOptions(o *Options, mode Mode) (*grocksdb.Options, error) {
-	base := grocksdb.NewDefaultOptions()
-	defer base.Destroy()
-	opts, err := grocksdb.GetOptionsFromString(base, trackLogs)
-	if err != nil {
-		return nil, fmt.Errorf("engine: options: %w", err)
-	}
+func databaseOptions(o *Options, mode Mode) *grocksdb.Options {
+	opts := grocksdb.NewDefaultOptions()
 	opts.SetWALRecoveryMode(mode.wal())
 	opts.SetParanoidChecks(true)
 	opts.SetMaxOpenFiles(-1)
@@ -44,7 +34,7 @@ func databaseOptions(o *Options, mode Mode) (*grocksdb.Options, error) {
 	opts.SetInfoLogLevel(grocksdb.InfoInfoLogLevel)
 	opts.SetWriteBufferSize(mib)
 	opts.SetCompression(grocksdb.NoCompression)
-	return opts, nil
+	return opts
 }
 
 func (m Mode) wal() grocksdb.WALRecoveryMode {

@@ -90,10 +90,7 @@ func (s *survey) readFiles(dir string) {
 }
 
 func (s *survey) listFamilies(dir string, o *Options) error {
-	opts, err := databaseOptions(o, s.recovery.Mode)
-	if err != nil {
-		return err
-	}
+	opts := databaseOptions(o, s.recovery.Mode)
 	defer opts.Destroy()
 	names, err := grocksdb.ListColumnFamilies(opts, dir)
 	if err != nil {
