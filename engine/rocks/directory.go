@@ -84,11 +84,15 @@ func isBeginning(name string) bool {
 }
 
 // makeDir makes dir, which only its owner may enter, and the directories on the
-// way to it. It returns when all that it made are on disk. What is there already
-// is left alone: its parent may not be ours to read.
+// way to it. It returns when all that it made are on disk. A dir that is there
+// already is only closed to others, since RocksDB makes files that all may read;
+// its parent may not be ours to read.
 func makeDir(dir string) error {
 	there := existing(dir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
 		return err
 	}
 	for ; dir != there; dir = filepath.Dir(dir) {

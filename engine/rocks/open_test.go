@@ -61,6 +61,22 @@ func TestCreatesPrivateDirectoryWithSchemaAndNode(t *testing.T) {
 	require.False(t, e.Recovery().Created)
 }
 
+func TestNewStoreIsClosedToOthersInAnyDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "db")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	require.NoError(t, os.Chmod(dir, 0o755))
+	require.NoError(t, open(t, dir, Options{}).Close())
+	mode := func() fs.FileMode {
+		st, err := os.Stat(dir)
+		require.NoError(t, err)
+		return st.Mode().Perm()
+	}
+	require.Equal(t, fs.FileMode(0o700), mode())
+	require.NoError(t, os.Chmod(dir, 0o750))
+	require.NoError(t, open(t, dir, Options{}).Close())
+	require.Equal(t, fs.FileMode(0o750), mode(), "that of a store is its owner's affair")
+}
+
 func TestSealIsNoticed(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, open(t, dir, Options{}).Close())
