@@ -60,7 +60,12 @@ func (e *Engine) Stats() (engine.Stats, error) {
 	if e.closed {
 		return engine.Stats{}, engine.ErrClosed
 	}
-	s := engine.Stats{Sequence: e.sequence, Snapshots: uint64(len(e.open))}
+	s := engine.Stats{Sequence: e.sequence}
+	for o := range e.open {
+		if !o.scan {
+			s.Snapshots++
+		}
+	}
 	for c := range column.All {
 		size := e.view.size(c, engine.Range{})
 		s.Columns = append(s.Columns, engine.ColumnStats{Column: c, Keys: uint64(e.view[c].Len()), MemtableBytes: size})

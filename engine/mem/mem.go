@@ -122,7 +122,7 @@ func (e *Engine) snapshot(only column.Column) (*snapshot, error) {
 	if e.closed {
 		return nil, engine.ErrClosed
 	}
-	s := &snapshot{engine: e}
+	s := &snapshot{engine: e, scan: only != 0}
 	for c := range column.All {
 		if only == 0 || only == c {
 			s.view[c] = e.view[c].Clone()

@@ -11,6 +11,7 @@ import (
 // snapshot is clones of the engine's trees.
 type snapshot struct {
 	engine *Engine
+	scan   bool // made for one iterator over the engine
 
 	mu     sync.RWMutex // guards what follows
 	view   view
