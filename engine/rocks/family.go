@@ -16,10 +16,20 @@ const defaultFamily = "default"
 
 const bloomBitsPerKey = 10
 
+// trackLogs is set by a string, since the C API has no call for it. It makes the
+// manifest name the logs that are closed, without which RocksDB takes one that is
+// missing or cut short for one that was never there.
+const trackLogs = "track_and_verify_wals_in_manifest=true"
+
 // databaseOptions returns the options of a database as a whole, which are those
 // of its default family too. README.md has the reasons.
-func databaseOptions(o *Options, mode Mode) *grocksdb.Options {
-	opts := grocksdb.NewDefaultOptions()
+func databaseOptions(o *Options, mode Mode) (*grocksdb.Options, error) {
+	base := grocksdb.NewDefaultOptions()
+	defer base.Destroy()
+	opts, err := grocksdb.GetOptionsFromString(base, trackLogs)
+	if err != nil {
+		return nil, fmt.Errorf("engine: options: %w", err)
+	}
 	opts.SetWALRecoveryMode(mode.wal())
 	opts.SetParanoidChecks(true)
 	opts.SetMaxOpenFiles(-1)
@@ -34,7 +44,7 @@ func databaseOptions(o *Options, mode Mode) *grocksdb.Options {
 	opts.SetInfoLogLevel(grocksdb.InfoInfoLogLevel)
 	opts.SetWriteBufferSize(mib)
 	opts.SetCompression(grocksdb.NoCompression)
-	return opts
+	return opts, nil
 }
 
 func (m Mode) wal() grocksdb.WALRecoveryMode {

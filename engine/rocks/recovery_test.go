@@ -154,6 +154,39 @@ func TestMissingLogIsReportedByTheWatermark(t *testing.T) {
 	require.False(t, e.NodeID().IsZero())
 }
 
+// A column that is seldom written to keeps old logs alive, of which the sequence
+// that a store ends at says nothing.
+func TestMissingOrCutOlderLogIsReported(t *testing.T) {
+	e := open(t, t.TempDir(), Options{WatermarkEvery: 10 * time.Millisecond})
+	put(t, e, engine.Synced, column.Group, "cold", "v")
+	for range 2 { // each flush begins a new log
+		put(t, e, engine.WAL, column.Meta, "k", "v")
+		require.NoError(t, e.st.flush(column.Meta))
+	}
+	put(t, e, engine.Synced, column.Meta, "k", "last")
+	waitForWatermark(t, e.dir, e.st.written.Load())
+	dir := crash(t, e)
+	logs, err := filepath.Glob(filepath.Join(dir, "[0-9]*.log"))
+	require.NoError(t, err)
+	require.Len(t, logs, 3)
+	for name, damage := range map[string]func(string) error{
+		"missing": os.Remove,
+		"cut":     func(path string) error { return os.Truncate(path, int64(size(t, path)-1)) },
+		"emptied": func(path string) error { return os.Truncate(path, 0) },
+	} {
+		hurt := copyDir(t, dir)
+		require.NoError(t, damage(filepath.Join(hurt, filepath.Base(logs[0]))))
+		before := files(t, hurt)
+		_, err := Open(hurt, Options{})
+		require.ErrorIs(t, err, engine.ErrCorrupt, name)
+		require.ErrorContains(t, err, "stoa salvage "+hurt, name)
+		require.Equal(t, before, files(t, hurt), name)
+	}
+	whole := open(t, dir, Options{})
+	require.Equal(t, "v", get(t, whole, column.Group, "cold"))
+	require.Equal(t, "last", get(t, whole, column.Meta, "k"))
+}
+
 // A record that a power loss cut short, and that nobody was told of, is dropped.
 func TestTornTailBeyondTheWatermarkIsDropped(t *testing.T) {
 	e := open(t, t.TempDir(), Options{WatermarkEvery: time.Hour})

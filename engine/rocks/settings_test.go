@@ -48,6 +48,7 @@ func TestSettingsAreInForce(t *testing.T) {
 		"max_background_jobs": "3", "bytes_per_sync": fmt.Sprint(mib), "keep_log_file_num": "8", "max_manifest_file_size": fmt.Sprint(64 * mib),
 		"info_log_level": "INFO_LEVEL", "wal_recovery_mode": "kTolerateCorruptedTailRecords", "manual_wal_flush": "false", "atomic_flush": "false",
 		"enable_pipelined_write": "false", "unordered_write": "false", "recycle_log_file_num": "0",
+		"track_and_verify_wals_in_manifest": "true",
 	})
 	compression := map[column.Compression][2]string{
 		column.LZ4:           {"kLZ4Compression", "kDisableCompressionOption"},

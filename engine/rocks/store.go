@@ -42,9 +42,12 @@ type opening struct {
 // open opens a database. Its error is ErrCorrupt, ErrLocked or ErrNoSpace where
 // it is one of them.
 func (o opening) open() (*store, error) {
-	st := &store{cache: grocksdb.NewLRUCache(uint64(o.options.CacheBytes))}
-	opts := databaseOptions(o.options, o.mode)
+	opts, err := databaseOptions(o.options, o.mode)
+	if err != nil {
+		return nil, err
+	}
 	defer opts.Destroy()
+	st := &store{cache: grocksdb.NewLRUCache(uint64(o.options.CacheBytes))}
 	opts.SetCreateIfMissing(o.create)
 	opts.SetCreateIfMissingColumnFamilies(o.create)
 	table := tableOptions(st.cache)
@@ -64,7 +67,6 @@ func (o opening) open() (*store, error) {
 			all[i] = family
 		}
 	}
-	var err error
 	if o.readOnly {
 		st.db, st.opened, err = grocksdb.OpenDbForReadOnlyColumnFamilies(opts, o.dir, o.families, all, false)
 	} else {

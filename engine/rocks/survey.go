@@ -90,7 +90,10 @@ func (s *survey) readFiles(dir string) {
 }
 
 func (s *survey) listFamilies(dir string, o *Options) error {
-	opts := databaseOptions(o, s.recovery.Mode)
+	opts, err := databaseOptions(o, s.recovery.Mode)
+	if err != nil {
+		return err
+	}
 	defer opts.Destroy()
 	names, err := grocksdb.ListColumnFamilies(opts, dir)
 	if err != nil {
