@@ -12,12 +12,12 @@ SHELL := /bin/sh
 TESTFLAGS ?=
 # The share of generated cases that property tests run under the race detector,
 # which makes each about ten times slower. Tests read STOA_TEST_SCALE.
-RACE_SCALE ?= 0.1
+RACE_SCALE ?= 0.05
 # How long each fuzz target runs; FUZZTOTAL, if set, is shared by all of them.
 FUZZTIME ?= 1m
 FUZZTOTAL ?=
-# Arguments of `stoa serve` for `make run`, of `stoa bench` for `make bench`
-# and `make bench-quick`, and of bench/peers for `make bench-peers`.
+# Arguments of `stoa serve` for `make run`, of bench/peers for `make bench-peers`,
+# of fuzz/torture for `make torture`, and of `stoa bench` for the other benchmarks.
 ARGS ?=
 # The Debian releases of `make portability`.
 RELEASES ?= bookworm trixie
@@ -31,11 +31,20 @@ TOOLS := bin/tools
 STATICCHECK := $(TOOLS)/staticcheck@$(STATICCHECK_VERSION)/staticcheck
 BUF := $(TOOLS)/buf@$(BUF_VERSION)/buf
 
+# The workloads on rows, which all subjects of `make bench` have in common.
+ROWS := get,get-16,get-64,multiget-100,scan-100,scan-all,mixed-90,put,batch-100,put-synced-1,put-synced-64
+
+# Those of contexts, of governance and of blobs, each beside what it stands on.
+LAYERS := dag-commit,dag-add,dag-parallel,dag-reverse,dag-merge,dag-diff,gov-apply,gov-catchup,gov-log,gov-rotate,blob-put,blob-get
+
+# The workloads of the Kv service.
+KVS := kv-put,kv-put-16,kv-get,kv-get-16,kv-incr,kv-durable-1,kv-durable-16,kv-durable-64,kv-read,kv-mix,kv-list,kv-expire,kv-ttl
+
 # In front of every go command that may compile engine/rocks.
 ROCKS := eval "$$(sh engine/rocks/compat/env.sh)" &&
 
-.PHONY: help run build deps env test race nocgo lint fuzz bench bench-quick \
-	bench-peers demo smoke generate proto-lint proto-breaking proto-baseline tools portability clean
+.PHONY: help run build man deps env test test-view damage torture race kv-kills nocgo lint fuzz bench bench-quick bench-offline \
+	bench-soak bench-peers bench-build demo smoke generate proto-lint proto-breaking proto-baseline tools portability clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
@@ -49,14 +58,33 @@ build: deps ## build bin/stoa
 deps: ## check what a build needs; on Debian and Ubuntu install what is missing
 	@sh engine/rocks/compat/deps.sh
 
+man: build ## write the manual pages into bin/man/man1
+	bin/stoa man bin/man/man1
+
 env: ## print the flags for a bare go command or an editor: eval "$(make -s env)"
 	@sh engine/rocks/compat/env.sh
 
 test: deps ## run all tests (TESTFLAGS='-run X' for go test's flags)
 	$(ROCKS) go test -timeout 8m $(TESTFLAGS) ./...
 
+test-view: ## go through the page of `stoa view` in headless Chromium; skipped, and said so, without one
+	CGO_ENABLED=0 STOA_TEST_VIEW=1 go test -count=1 -v -run InChromium ./cmd/view
+
+damage: deps ## flip every byte of a small store and cut its logs at every length, in processes of their own (minutes)
+	$(ROCKS) STOA_TEST_EVERY_BYTE=1 go test -count=1 -timeout 60m -v -run 'DamageOfEveryByte' ./cmd/inspect
+
+kv-kills: deps ## kill a process 200 times while it writes key-values, and recount what it leaves
+	$(ROCKS) STOA_KV_KILLS=200 go test -count=1 -timeout 15m -run 'X05WhatAKilledProcess' ./kv
+
+torture: deps ## try to make the daemon lose data: kills, power cuts, faults of the disk, full disks, little memory, defects, a clock that runs and jumps, hostile clients, damage (ARGS='-kills 5000 -cuts 5000'; STOA_TORTURE_SEED=n repeats)
+	$(ROCKS) go test -count=1 -timeout 10h -v ./fuzz/torture -args -kills 500 -cuts 500 -every 1 -full 30 -tight 60 -hours 72 -idle 10000 $(ARGS)
+	$(ROCKS) STOA_TEST_SCALE=4 go test -count=1 -timeout 60m -v -run 'TestKill' ./engine/rocks
+	@$(MAKE) --no-print-directory damage
+
+# `make lint` and `make test` have vetted everything; vet would go through all of it
+# once more, since this is another build.
 race: deps ## run all tests under the race detector, with fewer generated cases
-	$(ROCKS) STOA_TEST_SCALE=$(RACE_SCALE) go test -race -timeout 8m $(TESTFLAGS) ./...
+	$(ROCKS) STOA_TEST_SCALE=$(RACE_SCALE) go test -race -vet=off -timeout 8m $(TESTFLAGS) ./...
 
 nocgo: ## build and test without cgo: everything but engine/rocks
 	CGO_ENABLED=0 go build ./...
@@ -72,15 +100,36 @@ lint: deps $(STATICCHECK) proto-lint proto-breaking ## gofmt, go vet, staticchec
 fuzz: deps ## run every fuzz target for FUZZTIME each (default 1m)
 	@$(ROCKS) FUZZTIME='$(FUZZTIME)' FUZZTOTAL='$(FUZZTOTAL)' bash .ci/fuzz
 
-bench: build ## run the benchmarks into bench/results (ARGS='...' for the flags of stoa bench)
-	bin/stoa bench --out bench/results $(ARGS)
+bench: build bench-build ## run all benchmarks into bench/results: Stoa beside RocksDB, Redis and the peers; under 45 minutes
+	bin/stoa bench --rows 200000 --workload $(ROWS) --out bench/results/rows $(ARGS)
+	bin/bench-peers -charts bench/results/rows
+	bin/bench-peers -rows 100000 -rounds 3 -slice 2s -workload $(ROWS) -out bench/results/peers
+	bin/bench-peers -rows 1000000 -workload $(KVS) -out bench/results/kv
+	bin/stoa bench --rows 100000 --workload $(LAYERS) --out bench/results/layers $(ARGS)
+	bin/bench-peers -charts bench/results/layers
+	bin/stoa bench --rows 10000000 --rounds 1 --workload grow --out bench/results/grow $(ARGS)
+	bin/bench-peers -charts bench/results/grow
 
-bench-quick: build ## run the benchmarks for a first look: fewer rows, short turns
-	bin/stoa bench --quick $(ARGS)
+bench-quick: build bench-build ## the same for a first look: fewer rows, short turns; under 5 minutes
+	bin/stoa bench --quick --workload $(ROWS) --out bench/results/quick $(ARGS)
+	bin/bench-peers -charts bench/results/quick
+	bin/bench-peers -rows 20000 -slice 200ms -workload $(ROWS) -out bench/results/quick-peers
+	bin/bench-peers -rows 100000 -slice 200ms -workload $(KVS) -out bench/results/quick-kv
+	bin/stoa bench --quick --workload $(LAYERS),grow --out bench/results/quick-layers $(ARGS)
+	bin/bench-peers -charts bench/results/quick-layers
 
-bench-peers: deps ## measure Pebble and bbolt beside engine/rocks (ARGS='-help' for the flags)
-	$(ROCKS) go -C bench/peers build -o ../../bin/bench-peers .
+bench-soak: build ## an hour of reads, writes and scans in turns of 20 s, to see what changes with time
+	bin/stoa bench --rows 1000000 --slice 20s --rounds 4 --workload get-64,batch-100,scan-all,put-synced-64 --out bench/results/soak $(ARGS)
+
+bench-offline: deps ## measure inspect, verify, export and import of a store of 2 GiB (STOA_BENCH_MB=n for another size)
+	$(ROCKS) STOA_BENCH_MB=$${STOA_BENCH_MB:-2048} go test -run NONE -bench Offline -benchtime 1x -timeout 60m ./cmd/inspect
+
+bench-peers: build bench-build ## measure Pebble, bbolt, badger, etcd, Redis and NATS beside Stoa (ARGS='-help' for the flags)
 	bin/bench-peers $(ARGS)
+
+bench-build: deps
+	$(ROCKS) go -C bench/peers build -o ../../bin/bench-peers .
+	$(ROCKS) eval "$${CXX:-c++} -O2 -std=c++20 $${CGO_CFLAGS:-} -o bin/bench-loop bench/loop/loop.cc $${CGO_LDFLAGS:-} -lrocksdb -lpthread"
 
 demo: build ## run the session of the README against a daemon of its own
 	@bash .ci/demo

@@ -34,6 +34,7 @@ var below = map[string][]string{
 	"engine/rocks":      {"engine"},
 	"engine/faulty":     {"engine"},
 	"engine/enginetest": {"engine"},
+	"engine/seal":       {"engine"},
 	"dag":               {"engine"},
 	"group":             {"dag"},
 	"namespace":         {"group"},
@@ -43,7 +44,7 @@ var below = map[string][]string{
 	"rpc/server":        {"rpc", "engine/mem", "engine/rocks", "engine/faulty"},
 	"bench":             {"rpc/server"},
 	"fuzz":              {"rpc/server"},
-	"cmd":               {"rpc/server", "bench"},
+	"cmd":               {"rpc/server", "bench", "engine/seal"},
 }
 
 // ignored are folders at the root that git ignores.

@@ -2,7 +2,8 @@
 // pick instead, as ratios inside one run.
 //
 // Start at Run: it fills a store, lets subjects take turns at each workload in
-// slices, and returns a Report that prints as a table, JSON and charts.
+// slices, and returns a Report that prints as a table and JSON.
+// Command peers draws charts of it.
 // README.md says what each figure means.
 package bench
 
@@ -11,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -25,8 +27,8 @@ type Options struct {
 	Rounds int
 	// Workloads are the names of the workloads to run. Empty: all.
 	Workloads []string
-	// Stoa is the path of the stoa binary that serves the subject "rpc". Empty:
-	// that subject is left out.
+	// Stoa is the path of the stoa binary that serves the subject "rpc" and the Kv
+	// service. Empty: they are left out.
 	Stoa string
 	// Dir is where the stores are made; what is made there is deleted at the
 	// end. Empty: a temporary directory.
@@ -34,6 +36,9 @@ type Options struct {
 	// Peers opens subjects that are measured beside those on RocksDB, in place
 	// of mem and redis. nil: there are none.
 	Peers Peers
+	// KVPeers opens stores that the Kv service is measured beside, as well as
+	// redis-server. nil: no others.
+	KVPeers KVPeers
 	// Logger is told how far the run is. nil: nobody is.
 	Logger *slog.Logger
 }
@@ -56,7 +61,7 @@ func (o Options) withDefaults() (Options, error) {
 			o.Rows, o.Rounds, o.Slice, 2*batchLarge)
 	}
 	for _, name := range o.Workloads {
-		if _, ok := workloadNamed(name); !ok {
+		if !slices.Contains(WorkloadNames(), name) {
 			return o, fmt.Errorf("bench: no workload %q: there are %v", name, WorkloadNames())
 		}
 	}
@@ -76,8 +81,33 @@ func Run(o Options) (*Report, error) {
 		}
 		defer os.RemoveAll(o.Dir)
 	}
-	data := &Dataset{Rows: o.Rows}
-	subjects, err := openSubjects(o, data)
+	r := newReport(o)
+	if onRows(o.Workloads) {
+		if err := r.measureRows(o); err != nil {
+			return nil, err
+		}
+	}
+	for _, part := range parts(o) {
+		more, err := part(o)
+		if err != nil {
+			return nil, err
+		}
+		r.Results = append(r.Results, more...)
+	}
+	return r, nil
+}
+
+// parts returns what measures workloads that are not on the rows.
+func parts(o Options) []func(Options) ([]Result, error) {
+	if o.Peers != nil {
+		return []func(Options) ([]Result, error){measureKV}
+	}
+	return []func(Options) ([]Result, error){measureDags, measureGovernance, measureKV, measureBlobs, measureGrowth}
+}
+
+// measureRows lets all subjects take turns at the workloads on the rows.
+func (r *Report) measureRows(o Options) error {
+	subjects, err := openSubjects(o, &Dataset{Rows: o.Rows})
 	defer func() {
 		for _, s := range subjects {
 			if err := s.Close(); err != nil {
@@ -86,15 +116,17 @@ func Run(o Options) (*Report, error) {
 		}
 	}()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r := newReport(o)
 	r.Machine.RocksDB = rocksVersion(o.path("rocks"))
 	for _, s := range subjects {
 		r.Subjects = append(r.Subjects, s.Name)
 	}
 	if err := warm(o, subjects); err != nil {
-		return nil, err
+		return err
+	}
+	if r.Sizes, err = sizesOf(subjects); err != nil {
+		return err
 	}
 	for _, w := range workloads {
 		if !wanted(o.Workloads, w.name) {
@@ -103,17 +135,21 @@ func Run(o Options) (*Report, error) {
 		o.Logger.Info("measuring", "workload", w.name)
 		result, err := measure(o, w, subjects)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		r.Results = append(r.Results, result)
 	}
-	return r, nil
+	return nil
 }
 
-// warm lets every subject read all of its rows once, so that none is measured
-// with a cold cache because its process is younger.
+// warm lets every subject read all of its rows once in order and once by key, so
+// that none is measured with a cold cache because its process is younger.
 func warm(o Options, subjects []*Subject) error {
+	rows := make([]int, lookups)
 	for _, s := range subjects {
+		if slices.Contains(s.Lacks, "get") || s.Turn != nil {
+			continue // it has no rows, or has read them
+		}
 		o.Logger.Info("warming", "subject", s.Name)
 		a, err := s.Actor()
 		if err != nil {
@@ -121,6 +157,14 @@ func warm(o Options, subjects []*Subject) error {
 		}
 		if _, err := a.Walk(); err != nil {
 			return fmt.Errorf("bench: warming %s: %w", s.Name, err)
+		}
+		for first := 0; first < o.Rows; first += lookups {
+			for i := range rows {
+				rows[i] = (first + i) % o.Rows
+			}
+			if err := a.MultiGet(rows); err != nil {
+				return fmt.Errorf("bench: warming %s: %w", s.Name, err)
+			}
 		}
 		if err := a.Release(); err != nil {
 			return fmt.Errorf("bench: warming %s: %w", s.Name, err)

@@ -5,19 +5,22 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/mem"
 )
 
 // TestEveryWorkloadRunsOnEverySubject runs each once, on few rows.
 func TestEveryWorkloadRunsOnEverySubject(t *testing.T) {
+	enginetest.SkipUnderRace(t, "figures; the subjects are packages with tests of their own")
 	r, err := Run(Options{Rows: 2 * batchLarge, Slice: 2 * time.Millisecond, Rounds: 2, Dir: scratch(t)})
 	require.NoError(t, err)
-	require.Len(t, r.Results, len(WorkloadNames()))
+	require.Len(t, r.Results, len(WorkloadNames())-len(slices.Concat(kvNames(), blobNames(), growNames()))) // those need a daemon
 	for _, res := range r.Results {
 		for _, m := range res.Measures {
 			require.Positive(t, m.Wall.Median, "%s of %s", res.Workload, m.Subject)
@@ -39,7 +42,6 @@ func TestEveryWorkloadRunsOnEverySubject(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(data, &again))
 	require.Equal(t, r.Subjects, again.Subjects)
-	require.FileExists(t, filepath.Join(dir, "get.png"))
 }
 
 func TestRatioIsTheMedianOfTheRounds(t *testing.T) {

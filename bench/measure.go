@@ -1,8 +1,10 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -22,28 +24,32 @@ type turn struct {
 	WallNanos float64       `json:"wall_ns"`
 	CPUNanos  float64       `json:"cpu_ns"` // of the calling thread, of the process if there are more workers, and of the other process
 	Allocs    float64       `json:"allocs"`
+	Written   float64       `json:"written,omitempty"` // bytes that went to the disk, for each of the rows' that were written
 	latencies []time.Duration
 }
 
 // measure lets all subjects take turns at w.
 func measure(o Options, w workload, subjects []*Subject) (Result, error) {
-	result := Result{Workload: w.name, About: w.about, Unit: w.unit}
-	crews := make([]*crew, 0, len(subjects))
-	defer func() {
-		for _, c := range crews {
-			c.release()
-		}
-	}()
+	var crews []*crew
 	for _, s := range subjects {
 		if !s.has(w) {
 			continue
 		}
 		c, err := hire(o, w, s)
 		if err != nil {
-			return result, fmt.Errorf("bench: %s of %s: %w", w.name, s.Name, err)
+			releaseAll(crews)
+			return Result{}, fmt.Errorf("bench: %s of %s: %w", w.name, s.Name, err)
 		}
 		crews = append(crews, c)
-		result.Measures = append(result.Measures, Measure{Subject: s.Name})
+	}
+	return takeTurns(o, Result{Workload: w.name, About: w.about, Unit: w.unit}, crews)
+}
+
+// takeTurns lets crews take turns, and releases them.
+func takeTurns(o Options, result Result, crews []*crew) (Result, error) {
+	defer releaseAll(crews)
+	for _, c := range crews {
+		result.Measures = append(result.Measures, Measure{Subject: c.name})
 	}
 	for round := -1; round < o.Rounds; round++ { // round -1 warms up
 		for i, c := range crews {
@@ -53,7 +59,7 @@ func measure(o Options, w workload, subjects []*Subject) (Result, error) {
 			}
 			t, err := c.work(length)
 			if err != nil {
-				return result, fmt.Errorf("bench: %s of %s: %w", w.name, c.subject.Name, err)
+				return result, fmt.Errorf("bench: %s of %s: %w", result.Workload, c.name, err)
 			}
 			if round >= 0 {
 				result.Measures[i].turns = append(result.Measures[i].turns, t)
@@ -66,43 +72,64 @@ func measure(o Options, w workload, subjects []*Subject) (Result, error) {
 	return result, nil
 }
 
-// crew is the workers of one subject at one workload.
+// crew is the goroutines that work for one subject at one workload.
 type crew struct {
-	subject  *Subject
-	workload workload
-	workers  []*worker
+	name  string
+	hands []func() (units int, err error) // one of each goroutine, called again and again
+	whole func(d time.Duration) share     // Subject.Turn, in place of hands
+
+	writes    float64                       // bytes of rows that a unit writes
+	server    int                           // Subject.Server
+	elsewhere func() (time.Duration, error) // Subject.Elsewhere
+	settle    func() error                  // Subject.Settle
+	release   func()
+}
+
+func releaseAll(crews []*crew) {
+	for _, c := range crews {
+		c.release()
+	}
 }
 
 func hire(o Options, w workload, s *Subject) (*crew, error) {
-	c := &crew{subject: s, workload: w}
-	for i := range w.workers {
-		a, err := s.Actor()
-		if err != nil {
-			c.release()
-			return nil, err
+	actors, err := s.hire(w)
+	c := &crew{name: s.Name, elsewhere: s.Elsewhere, settle: s.Settle, server: s.Server, writes: w.rows * (KeyBytes + ValueBytes), release: func() {
+		for _, a := range actors {
+			a.Release()
 		}
-		c.workers = append(c.workers, &worker{
+	}}
+	if err != nil {
+		c.release()
+		return nil, err
+	}
+	if s.Turn != nil {
+		c.whole = func(d time.Duration) (done share) {
+			done.units, done.latencies, done.err = s.Turn(w.name, w.workers, d)
+			return done
+		}
+	}
+	for i, a := range actors {
+		worker := &worker{
 			Actor: a, data: &Dataset{Rows: o.Rows}, rows: make([]int, lookups),
 			rand: rand.New(rand.NewPCG(uint64(i), 20)),
-		})
+		}
+		c.hands = append(c.hands, func() (int, error) { return w.do(worker) })
 	}
 	return c, nil
 }
 
-func (c *crew) release() {
-	for _, w := range c.workers {
-		w.Release()
-	}
-}
-
 // work lets the crew work for about d.
 func (c *crew) work(d time.Duration) (turn, error) {
-	if c.subject.Settle != nil {
-		if err := c.subject.Settle(); err != nil {
+	if c.settle != nil {
+		if err := c.settle(); err != nil {
 			return turn{}, err
 		}
 	}
 	runtime.GC()
+	had, err := c.written()
+	if err != nil {
+		return turn{}, err
+	}
 	before, err := c.usage()
 	if err != nil {
 		return turn{}, err
@@ -111,17 +138,20 @@ func (c *crew) work(d time.Duration) (turn, error) {
 	runtime.ReadMemStats(&mem)
 	allocs, start := mem.Mallocs, time.Now()
 
-	shares := make([]share, len(c.workers))
-	if len(c.workers) == 1 {
+	shares := make([]share, max(len(c.hands), 1))
+	switch len(c.hands) {
+	case 0:
+		shares[0] = c.whole(d)
+	case 1:
 		runtime.LockOSThread()
 		cpu := threadCPU()
-		shares[0] = c.run(c.workers[0], start.Add(d))
+		shares[0] = run(c.hands[0], start.Add(d))
 		before.calling = threadCPU() - cpu
 		runtime.UnlockOSThread()
-	} else {
+	default:
 		var wg sync.WaitGroup
-		for i, w := range c.workers {
-			wg.Go(func() { shares[i] = c.run(w, start.Add(d)) })
+		for i, hand := range c.hands {
+			wg.Go(func() { shares[i] = run(hand, start.Add(d)) })
 		}
 		wg.Wait()
 	}
@@ -140,7 +170,30 @@ func (c *crew) work(d time.Duration) (turn, error) {
 	t.WallNanos = float64(t.Wall) / n
 	t.CPUNanos = float64(c.spent(before, after)) / n
 	t.Allocs = float64(mem.Mallocs-allocs) / n
+	if err == nil && c.writes > 0 {
+		t.Written, err = c.wrote(had, n*c.writes)
+	}
 	return t, err
+}
+
+// wrote returns how many bytes went to the disk since it were had, for each of
+// those of rows. What is to be written because of them, and is not yet, is written.
+func (c *crew) wrote(had, rows float64) (float64, error) {
+	if c.settle != nil {
+		if err := c.settle(); err != nil {
+			return 0, err
+		}
+	}
+	has, err := c.written()
+	return (has - had) / rows, err
+}
+
+// written returns how many bytes the crew's process has sent to the disk so far.
+func (c *crew) written() (float64, error) {
+	if c.writes == 0 {
+		return 0, nil
+	}
+	return writtenBy(cmp.Or(c.server, os.Getpid()))
 }
 
 // share is what one worker did.
@@ -150,7 +203,7 @@ type share struct {
 	err       error
 }
 
-func (c *crew) run(w *worker, until time.Time) share {
+func run(hand func() (int, error), until time.Time) share {
 	s := share{latencies: make([]time.Duration, 0, 1<<16)}
 	for i := 0; ; i++ {
 		sample := i%sampleEvery == 0
@@ -160,7 +213,7 @@ func (c *crew) run(w *worker, until time.Time) share {
 				return s
 			}
 		}
-		n, err := c.workload.do(w)
+		n, err := hand()
 		if err != nil {
 			s.err = err
 			return s
@@ -177,8 +230,8 @@ type usage struct{ process, elsewhere, calling time.Duration }
 
 func (c *crew) usage() (u usage, err error) {
 	u.process = cpu(unix.RUSAGE_SELF)
-	if c.subject.Elsewhere != nil {
-		u.elsewhere, err = c.subject.Elsewhere()
+	if c.elsewhere != nil {
+		u.elsewhere, err = c.elsewhere()
 	}
 	return u, err
 }
@@ -187,7 +240,7 @@ func (c *crew) usage() (u usage, err error) {
 // all work is done on it, else that of the process, and what another process
 // used.
 func (c *crew) spent(before, after usage) time.Duration {
-	if c.subject.Elsewhere == nil && len(c.workers) == 1 {
+	if c.elsewhere == nil && len(c.hands) == 1 {
 		return before.calling
 	}
 	return after.process - before.process + after.elsewhere - before.elsewhere

@@ -8,7 +8,7 @@ type Peers func(o Options, data *Dataset) ([]*Subject, error)
 // openers returns what opens the subjects of a run.
 func openers(o Options) []Peers {
 	if o.Peers == nil {
-		return []Peers{openMemory, openRocks, openRedis}
+		return []Peers{openMemory, openRocks, openServedMemory, OpenRedis}
 	}
 	return []Peers{openRocks, o.Peers}
 }

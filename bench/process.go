@@ -5,32 +5,50 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // process is a server that a subject runs in, started and stopped here.
 type process struct {
-	cmd  *exec.Cmd
-	out  strings.Builder
-	done chan error
+	cmd    *exec.Cmd
+	out    strings.Builder // what it says, on stderr and where nobody reads that on stdout
+	done   chan struct{}   // closed when it has ended
+	failed error           // how; to be read once done is closed
 }
 
 const startTimeout = 30 * time.Second
 
-// start runs a command until ready returns nil.
-func start(ready func(context.Context) error, name string, args ...string) (*process, error) {
-	p := &process{cmd: exec.Command(name, args...), done: make(chan error, 1)}
-	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
+// run starts a command, which ends with this process at the latest.
+func (p *process) run() error {
+	p.done = make(chan struct{})
+	p.cmd.Stderr = &p.out
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("bench: starting %s: %w", name, err)
+		return fmt.Errorf("bench: starting %s: %w", p.cmd.Path, err)
 	}
-	go func() { p.done <- p.cmd.Wait() }()
+	go func() {
+		p.failed = p.cmd.Wait()
+		close(p.done)
+	}()
+	return nil
+}
+
+// start runs a command until ready returns nil.
+func start(ready func(context.Context) error, name string, args ...string) (*process, error) {
+	p := &process{cmd: exec.Command(name, args...)}
+	p.cmd.Stdout = &p.out
+	if err := p.run(); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	for {
@@ -39,14 +57,23 @@ func start(ready func(context.Context) error, name string, args ...string) (*pro
 			return p, nil
 		}
 		select {
-		case failed := <-p.done:
-			p.done <- failed
-			return nil, fmt.Errorf("bench: %s ended at once: %v: %s", name, failed, p.out.String())
+		case <-p.done:
+			return nil, fmt.Errorf("bench: %s ended at once: %v: %s", name, p.failed, p.out.String())
 		case <-ctx.Done():
 			return nil, errors.Join(fmt.Errorf("bench: %s is not ready after %s: %w", name, startTimeout, err), p.stop())
-		case <-time.After(20 * time.Millisecond):
+		case <-time.After(2 * time.Millisecond):
 		}
 	}
+}
+
+// StartServer starts a command, which is a peer's server, until ready returns nil. cpu
+// returns the CPU time that it has used; stop ends it.
+func StartServer(ready func(context.Context) error, name string, args ...string) (cpu func() (time.Duration, error), stop func() error, err error) {
+	p, err := start(ready, name, args...)
+	if err != nil {
+		return nil, nil, err
+	}
+	return p.cpu, p.stop, nil
 }
 
 // stop ends the process and waits for it.
@@ -82,10 +109,45 @@ func (p *process) cpu() (time.Duration, error) {
 	return time.Duration(user+system) * tick, errors.Join(err1, err2)
 }
 
+// pid returns the number of the process.
+func (p *process) pid() int { return p.cmd.Process.Pid }
+
+// writtenBy returns how many bytes a process has sent to storage so far.
+func writtenBy(pid int) (float64, error) {
+	io, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(io)) {
+		if n, ok := strings.CutPrefix(line, "write_bytes: "); ok {
+			return strconv.ParseFloat(strings.TrimSpace(n), 64)
+		}
+	}
+	return 0, errors.New("bench: /proc/PID/io has no write_bytes")
+}
+
+// bytesOnDisk returns how much a directory, or a file, takes on the disk.
+func bytesOnDisk(dir string) (size int64, err error) {
+	err = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		var s unix.Stat_t
+		if err == nil {
+			err = unix.Lstat(path, &s)
+		}
+		if errors.Is(err, fs.ErrNotExist) { // a file of a compaction that is gone
+			return nil
+		}
+		size += s.Blocks * 512
+		return err
+	})
+	return size, err
+}
+
 // resident returns the part of the process's memory that is not backed by
 // files, in bytes.
-func (p *process) resident() (int64, error) {
-	f, err := os.Open(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+func (p *process) resident() (int64, error) { return residentOf(p.pid()) }
+
+func residentOf(pid int) (int64, error) {
+	f, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, err
 	}

@@ -4,39 +4,61 @@ import (
 	"context"
 	"errors"
 	"os/exec"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/stoadb/stoa/engine"
 )
 
-// openRedis starts a redis-server without persistence on a Unix socket, if one
-// is installed, and fills it.
-func openRedis(o Options, data *Dataset) ([]*Subject, error) {
+// OpenRedis starts two servers of Redis on Unix sockets, if it is installed: one
+// without persistence, which it fills, and one that is empty and has each write on
+// disk before it answers.
+func OpenRedis(o Options, data *Dataset) ([]*Subject, error) {
 	server, err := exec.LookPath("redis-server")
 	if err != nil {
 		o.Logger.Warn("redis-server is not installed: it is not measured")
 		return nil, nil
 	}
-	socket := o.path("redis.sock")
+	plain := &Subject{Name: "redis", Lacks: syncedNames()} // nothing is ever on disk
+	if err := plain.serveRedis(o, data, server, "no"); err != nil {
+		return nil, err
+	}
+	plain.Share = func(n int) ([]Actor, error) { return pipelined(o.path("redis.sock"), n, data) }
+	o.Logger.Info("filling redis", "rows", data.Rows)
+	a, err := plain.Actor()
+	if err == nil {
+		err = errors.Join(a.(*redisActor).load(), a.Release())
+	}
+	if err != nil {
+		return []*Subject{plain}, err
+	}
+	always := &Subject{Name: "redis-always", Lacks: slices.DeleteFunc(RowWorkloadNames(), func(name string) bool {
+		return slices.Contains(syncedNames(), name)
+	})}
+	if err := always.serveRedis(o, data, server, "yes"); err != nil {
+		return []*Subject{plain}, err
+	}
+	return []*Subject{plain, always}, nil
+}
+
+// serveRedis starts a server for s. Its actors have a connection each.
+func (s *Subject) serveRedis(o Options, data *Dataset, server, persist string) error {
+	socket := o.path(s.Name + ".sock")
 	dial := func() *redis.Client {
 		return redis.NewClient(&redis.Options{Network: "unix", Addr: socket, PoolSize: 1, DisableIdentity: true})
 	}
 	db := dial()
 	defer db.Close()
 	p, err := start(func(ctx context.Context) error { return db.Ping(ctx).Err() },
-		server, "--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no", "--dir", o.Dir)
+		server, "--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", persist, "--appendfsync", "always",
+		"--appenddirname", s.Name, "--dir", o.Dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	s := &Subject{
-		Name: "redis", Elsewhere: p.cpu, Close: p.stop,
-		// Without persistence nothing is ever on disk.
-		Lacks: []string{"put-synced-1", "put-synced-8", "put-synced-64"},
-		Actor: func() (Actor, error) { return &redisActor{db: dial(), data: data}, nil },
-	}
-	o.Logger.Info("filling redis", "rows", data.Rows)
-	return []*Subject{s}, (&redisActor{db: db, data: data}).load()
+	s.Elsewhere, s.Server, s.Close = p.cpu, p.pid(), p.stop
+	s.Actor = func() (Actor, error) { return &redisActor{db: dial(), data: data}, nil }
+	return nil
 }
 
 // sorted is the sorted set that stands for the order of keys: each member is a
@@ -116,7 +138,8 @@ func (a *redisActor) Put(row int) error {
 	return a.db.Set(ctx, key, value, 0).Err()
 }
 
-func (a *redisActor) PutSynced(int) error { return engine.ErrUnsupported }
+// PutSynced is durable in a server that is.
+func (a *redisActor) PutSynced(row int) error { return a.Put(row) }
 
 func (a *redisActor) Batch(first, n int) error {
 	p := a.db.Pipeline()

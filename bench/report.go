@@ -23,6 +23,7 @@ type Report struct {
 	Slice    string    `json:"slice"`
 	Rounds   int       `json:"rounds"`
 	Subjects []string  `json:"subjects"`
+	Sizes    []Size    `json:"sizes,omitempty"`
 	Results  []Result  `json:"results"`
 }
 
@@ -34,6 +35,37 @@ type Machine struct {
 	Go      string `json:"go"`
 	RocksDB string `json:"rocksdb"` // the version of the library; empty without cgo
 	Commit  string `json:"commit"`
+	// Load is how many processes wanted to run on average in the minute before,
+	// where the system tells: over the number of cores, others had a share.
+	Load float64 `json:"load"`
+}
+
+// Size is what a subject takes once it has all rows and has read them, in bytes.
+type Size struct {
+	Subject string `json:"subject"`
+	Memory  int64  `json:"memory,omitempty"` // of its process, and that no file backs; 0: it works in the process that measures
+	Disk    int64  `json:"disk,omitempty"`   // 0: it keeps nothing there
+}
+
+// sizesOf returns the sizes of those that have any.
+func sizesOf(subjects []*Subject) (sizes []Size, err error) {
+	for _, s := range subjects {
+		size := Size{Subject: s.Name}
+		if s.Server != 0 {
+			if size.Memory, err = residentOf(s.Server); err != nil {
+				return sizes, err
+			}
+		}
+		if s.Dir != "" {
+			if size.Disk, err = bytesOnDisk(s.Dir); err != nil {
+				return sizes, fmt.Errorf("bench: how much %s takes: %w", s.Name, err)
+			}
+		}
+		if size.Memory+size.Disk > 0 {
+			sizes = append(sizes, size)
+		}
+	}
+	return sizes, nil
 }
 
 // Result is one workload.
@@ -42,6 +74,43 @@ type Result struct {
 	About    string    `json:"about"`
 	Unit     string    `json:"unit"`
 	Measures []Measure `json:"measures"`
+	Figures  []Figure  `json:"figures,omitempty"`
+	Curves   []Curve   `json:"curves,omitempty"`
+}
+
+// Curve is how something of a subject grows with the rows of its store.
+type Curve struct {
+	Name    string  `json:"name"`
+	Unit    string  `json:"unit"`
+	Subject string  `json:"subject"`
+	Points  []Point `json:"points"`
+}
+
+// Point is a figure at so many rows.
+type Point struct {
+	Rows  int     `json:"rows"`
+	Value float64 `json:"value"`
+}
+
+// Figure is a single figure of a workload, such as a ratio of two subjects or a
+// count.
+type Figure struct {
+	Name     string  `json:"name"`
+	Value    float64 `json:"value"`
+	Unit     string  `json:"unit,omitempty"`     // empty: a ratio or a count
+	Demanded string  `json:"demanded,omitempty"` // what it should be; empty: nothing is demanded
+}
+
+// String is the figure on a line, for people.
+func (f Figure) String() string {
+	s := fmt.Sprintf("%s: %.4g", f.Name, f.Value)
+	if f.Unit != "" {
+		s += " " + f.Unit
+	}
+	if f.Demanded != "" {
+		s += " (demanded: " + f.Demanded + ")"
+	}
+	return s
 }
 
 // Measure is what one subject did in its turns at a workload. Times are
@@ -53,6 +122,7 @@ type Measure struct {
 	Allocs  float64 `json:"allocs"`
 	P50     float64 `json:"p50_ns"`
 	P99     float64 `json:"p99_ns"`
+	Written float64 `json:"written,omitempty"` // bytes to the disk for each of the rows': write amplification
 
 	turns []turn
 }
@@ -77,6 +147,9 @@ func machine() Machine {
 				break
 			}
 		}
+	}
+	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
+		_, _ = fmt.Sscan(string(load), &m.Load) // 0 if it is not what it should be
 	}
 	if build, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range build.Settings {
@@ -106,13 +179,15 @@ func rocksVersion(dir string) string {
 
 // sum works the figures of the turns out.
 func (m *Measure) sum() {
-	var wall, cpu, allocs []float64
+	var wall, cpu, allocs, written []float64
 	var latencies []time.Duration
 	for _, t := range m.turns {
 		wall, cpu, allocs = append(wall, t.WallNanos), append(cpu, t.CPUNanos), append(allocs, t.Allocs)
+		written = append(written, t.Written)
 		latencies = append(latencies, t.latencies...)
 	}
 	m.Wall, m.CPU, m.Allocs = spreadOf(wall), spreadOf(cpu), spreadOf(allocs).Median
+	m.Written = spreadOf(written).Median
 	m.P50, m.P99 = float64(quantile(latencies, 0.5)), float64(quantile(latencies, 0.99))
 }
 
@@ -164,19 +239,87 @@ func (r *Report) WriteText(w io.Writer) error {
 	if r.Machine.RocksDB != "" {
 		fmt.Fprintf(w, ", %s", r.Machine.RocksDB)
 	}
+	if r.Machine.Load > 0 {
+		fmt.Fprintf(w, ", load %.1f before", r.Machine.Load)
+	}
 	fmt.Fprintf(w, "\n%d rows of %d + %d bytes; %d turns of %s each; medians (and least to most)\n\n", r.Rows, KeyBytes, ValueBytes, r.Rounds, r.Slice)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "workload\tsubject\twall µs\tspread\tcpu µs\tallocs\tp50 µs\tp99 µs\tcpu/grocksdb\twall/grocksdb\twall/rocks\tp50/redis\t")
+	fmt.Fprintln(t, "workload\tsubject\twall µs\tspread\tcpu µs\tallocs\twritten\tp50 µs\tp99 µs\tcpu/grocksdb\twall/grocksdb\twall/rocks\twall/redis\tp50/redis\t")
 	for i := range r.Results {
 		res := &r.Results[i]
 		for j := range res.Measures {
 			m := &res.Measures[j]
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s–%s\t%s\t%.2f\t%s\t%s\t%s\t%s\t%s\t%s\t\n", res.Workload, m.Subject,
-				micros(m.Wall.Median), micros(m.Wall.Min), micros(m.Wall.Max), micros(m.CPU.Median), m.Allocs, micros(m.P50), micros(m.P99),
-				res.against(m, "grocksdb", cpuOf), res.against(m, "grocksdb", wallOf), res.against(m, "rocks-raw", wallOf), res.against(m, "redis", p50Of))
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s–%s\t%s\t%.2f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", res.Workload, m.Subject,
+				micros(m.Wall.Median), micros(m.Wall.Min), micros(m.Wall.Max), micros(m.CPU.Median), m.Allocs, amplification(m.Written), micros(m.P50), micros(m.P99),
+				res.against(m, "grocksdb", cpuOf), res.against(m, "grocksdb", wallOf), res.against(m, "rocks-raw", wallOf), res.against(m, "redis", wallOf), res.against(m, "redis", p50Of))
 		}
-		fmt.Fprintln(t, "\t\t\t\t\t\t\t\t\t\t\t\t")
+		fmt.Fprintln(t, "\t\t\t\t\t\t\t\t\t\t\t\t\t\t")
 	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if err := r.writeSizes(w); err != nil {
+		return err
+	}
+	for i := range r.Results {
+		if err := r.Results[i].writeCurves(w); err != nil {
+			return err
+		}
+		for _, f := range r.Results[i].Figures {
+			if _, err := fmt.Fprintf(w, "%s: %s\n", r.Results[i].Workload, f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// writeSizes writes the table of what the subjects take.
+func (r *Report) writeSizes(w io.Writer) error {
+	if len(r.Sizes) == 0 {
+		return nil
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "with all rows\tmemory MiB\tdisk MiB\tdisk/rows\t")
+	for _, s := range r.Sizes {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t\n", s.Subject, mebibytes(s.Memory), mebibytes(s.Disk),
+			amplification(float64(s.Disk)/float64(r.Rows*(KeyBytes+ValueBytes))))
+	}
+	fmt.Fprintln(t, "\t\t\t\t")
+	return t.Flush()
+}
+
+func mebibytes(n int64) string {
+	if n == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", float64(n)/(1<<20))
+}
+
+func amplification(f float64) string {
+	if f == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", f)
+}
+
+// writeCurves writes a table with a line for each curve.
+func (r *Result) writeCurves(w io.Writer) error {
+	if len(r.Curves) == 0 {
+		return nil
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(t, "%s, by rows\tsubject\tunit\t", r.Workload)
+	for _, p := range r.Curves[0].Points {
+		fmt.Fprintf(t, "%d\t", p.Rows)
+	}
+	for _, c := range r.Curves {
+		fmt.Fprintf(t, "\n%s\t%s\t%s\t", c.Name, c.Subject, c.Unit)
+		for _, p := range c.Points {
+			fmt.Fprintf(t, "%.4g\t", p.Value)
+		}
+	}
+	fmt.Fprintln(t)
 	return t.Flush()
 }
 

@@ -30,16 +30,36 @@ func openRocks(o Options, data *Dataset) ([]*Subject, error) {
 		return nil, errors.Join(err, e.Close())
 	}
 	subjects := []*Subject{
-		{Name: "rocks", Close: e.Close, Settle: e.Flush, Actor: func() (Actor, error) { return &typed{raw{db: e, data: data}}, nil }},
+		{Name: "rocks", Dir: o.path("rocks"), Close: e.Close, Settle: e.Flush, Actor: func() (Actor, error) { return &typed{raw{db: e, data: data}}, nil }},
 		{Name: "rocks-raw", Close: func() error { return nil }, Settle: e.Flush, Actor: func() (Actor, error) { return &raw{db: e, data: data}, nil }},
 	}
-	direct, err := openDirect(o, data)
+	compiled, err := openCompiled(o, data)
+	subjects = append(subjects, compiled...)
+	if err != nil {
+		return subjects, err
+	}
+	direct, err := openDirect(o, data, cacheBytes)
 	subjects = append(subjects, direct...)
+	if err != nil {
+		return subjects, err
+	}
+	kept, err := openKept(o, data)
+	subjects = append(subjects, kept...)
 	if err != nil {
 		return subjects, err
 	}
 	served, err := openServed(o, data)
 	return append(subjects, served...), err
+}
+
+// openKept opens a copy of the store with a row cache, as a daemon does.
+func openKept(o Options, data *Dataset) ([]*Subject, error) {
+	e, err := rocks.Open(o.path("kept"), rocks.Options{CacheBytes: cacheBytes, RowCacheBytes: cacheBytes / 4})
+	if err != nil {
+		return nil, err
+	}
+	return []*Subject{{Name: "rocks-rows", Close: e.Close, Settle: e.Flush,
+		Actor: func() (Actor, error) { return &raw{db: e, data: data}, nil }}}, nil
 }
 
 func fillRocks(o Options, e *rocks.Engine, data *Dataset) error {
@@ -50,10 +70,12 @@ func fillRocks(o Options, e *rocks.Engine, data *Dataset) error {
 	if err := e.Compact(column.State, engine.Range{}); err != nil {
 		return err
 	}
-	if err := e.Checkpoint(o.path("grocksdb")); err != nil {
-		return err
+	for _, name := range []string{"compiled", "grocksdb", "kept", "served"} {
+		if err := e.Checkpoint(o.path(name)); err != nil {
+			return err
+		}
 	}
-	return e.Checkpoint(o.path("served"))
+	return nil
 }
 
 // direct is the loop that somebody would write over grocksdb itself.
@@ -71,7 +93,7 @@ type direct struct {
 }
 
 // openDirect opens a checkpoint with the options that the engine wrote there.
-func openDirect(o Options, data *Dataset) ([]*Subject, error) {
+func openDirect(o Options, data *Dataset, cacheBytes uint64) ([]*Subject, error) {
 	dir := o.path("grocksdb")
 	cache := grocksdb.NewLRUCache(cacheBytes)
 	latest, err := grocksdb.LoadLatestOptions(dir, grocksdb.NewDefaultEnv(), false, cache)

@@ -4,9 +4,11 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
 )
 
@@ -20,26 +22,67 @@ func openServed(o Options, data *Dataset) ([]*Subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []*Subject{{
-		Name: "rpc", Elsewhere: d.process.cpu, Close: d.process.stop,
+	framed := d.subject("rpc", rpc.FramingFrames, data)
+	framed.Close, framed.Dir = d.process.stop, o.path("served")
+	return []*Subject{framed, d.subject("rpc-grpc", rpc.FramingGRPC, data)}, nil
+}
+
+// openServedMemory starts a daemon on the engine in memory, and fills it.
+func openServedMemory(o Options, data *Dataset) ([]*Subject, error) {
+	if o.Stoa == "" {
+		return nil, nil // openServed says so
+	}
+	d, err := serve(o, o.path("served-mem"), cacheBytes, "--engine", "mem")
+	if err != nil {
+		return nil, err
+	}
+	s := d.subject("rpc-mem", rpc.FramingFrames, data)
+	s.Close = d.process.stop
+	s.Lacks = syncedNames() // nothing is ever on disk
+	o.Logger.Info("filling rpc-mem", "rows", data.Rows)
+	return []*Subject{s}, d.with(func(c *rpc.Client) error { return data.load(c) })
+}
+
+// subject is the daemon by way of a framing.
+func (d *daemon) subject(name string, f rpc.Framing, data *Dataset) *Subject {
+	share := func(n int) ([]Actor, error) {
+		c, err := rpc.Dial(d.socket, rpc.ClientOptions{Framing: f})
+		if err != nil {
+			return nil, err
+		}
+		actors := make([]Actor, n)
+		for i := range actors {
+			actors[i] = &client{raw{db: c, data: data}, c}
+		}
+		return actors, nil
+	}
+	return &Subject{
+		Name: name, Elsewhere: d.process.cpu, Server: d.process.pid(), Share: share,
 		Settle: func() error { return d.with((*rpc.Client).Flush) },
+		Close:  func() error { return nil },
 		Actor: func() (Actor, error) {
-			c, err := rpc.Dial(d.socket, rpc.ClientOptions{})
+			one, err := share(1)
 			if err != nil {
 				return nil, err
 			}
-			return &client{raw{db: c, data: data}, c}, nil
+			return one[0], nil
 		},
-	}}, nil
+	}
 }
 
-// client is an actor with a connection of its own.
+// client is an actor over a connection, which others may share: who releases it
+// first closes it.
 type client struct {
 	raw
 	conn *rpc.Client
 }
 
-func (c *client) Release() error { return c.conn.Close() }
+func (c *client) Release() error {
+	if err := c.conn.Close(); !errors.Is(err, engine.ErrClosed) {
+		return err
+	}
+	return nil
+}
 
 // daemon is a `stoa serve`.
 type daemon struct {
@@ -47,7 +90,7 @@ type daemon struct {
 	socket  string
 }
 
-func serve(o Options, dir string, cache int64) (*daemon, error) {
+func serve(o Options, dir string, cache int64, more ...string) (*daemon, error) {
 	d := &daemon{socket: dir + ".sock"}
 	p, err := start(func(ctx context.Context) error {
 		c, err := rpc.Dial(d.socket, rpc.ClientOptions{DialTimeout: time.Second})
@@ -55,7 +98,8 @@ func serve(o Options, dir string, cache int64) (*daemon, error) {
 			return err
 		}
 		return c.Close()
-	}, o.Stoa, "serve", "--dir", dir, "--socket", d.socket, "--cache-size", fmt.Sprint(cache))
+	}, o.Stoa, append([]string{"serve", "--raw", "--dir", dir, "--socket", d.socket,
+		"--cache-size", fmt.Sprint(cache), "--row-cache-size", fmt.Sprint(cache / 4)}, more...)...)
 	d.process = p
 	return d, err
 }

@@ -11,11 +11,23 @@ type Subject struct {
 	Name string
 	// Actor returns an actor for one goroutine at work.
 	Actor func() (Actor, error)
+	// Share returns n actors for as many goroutines that share one connection. nil:
+	// there is no connection, and each gets what Actor returns.
+	Share func(n int) ([]Actor, error)
 	// Elsewhere returns the CPU time that another process, which does the work
 	// of the subject, has used so far. nil: there is none.
 	Elsewhere func() (time.Duration, error)
+	// Server is the process that does the work of the subject. 0: this one does.
+	Server int
+	// Dir is the directory or the file that has what the subject keeps on disk.
+	// Empty: it keeps nothing there.
+	Dir string
+	// Turn takes a whole turn at the workload of this name in another process,
+	// which has no hands here: Actor and Share are not called. nil: actors work.
+	Turn func(workload string, workers int, d time.Duration) (units int, latencies []time.Duration, err error)
 	// Settle is called before each turn, so that no subject pays for what
-	// another has left to do in the background. nil: nothing is left.
+	// another has left to do in the background, and after one that has written, so
+	// that its bytes are counted. nil: nothing is left.
 	Settle func() error
 	// Lacks are the names of the workloads that it has no counterpart to.
 	Lacks []string
@@ -45,6 +57,25 @@ type Actor interface {
 	Walk() (int, error)
 	// Release gives up what the actor holds.
 	Release() error
+}
+
+// hire returns the actors of a workload.
+func (s *Subject) hire(w workload) ([]Actor, error) {
+	if s.Turn != nil {
+		return nil, nil
+	}
+	if w.shared && s.Share != nil {
+		return s.Share(w.workers)
+	}
+	var actors []Actor
+	for range w.workers {
+		a, err := s.Actor()
+		if err != nil {
+			return actors, err
+		}
+		actors = append(actors, a)
+	}
+	return actors, nil
 }
 
 func (s *Subject) has(w workload) bool { return !slices.Contains(s.Lacks, w.name) }

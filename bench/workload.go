@@ -3,6 +3,8 @@ package bench
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 )
 
 // workload is what a subject is asked to do, again and again.
@@ -11,6 +13,8 @@ type workload struct {
 	about   string
 	unit    string // what time is given per
 	workers int
+	shared  bool    // the workers share a connection
+	rows    float64 // that a unit writes
 	// do works once and returns how many units that was.
 	do func(*worker) (int, error)
 }
@@ -24,52 +28,80 @@ type worker struct {
 }
 
 var workloads = []workload{
-	{"get", "stored rows, warm cache", "get", 1, func(w *worker) (int, error) {
+	{"get", "stored rows, warm cache", "get", 1, false, 0, func(w *worker) (int, error) {
 		return 1, w.Get(w.data.any(w.rand))
 	}},
-	{"get-missing", "rows that are not stored", "get", 1, func(w *worker) (int, error) {
+	{"get-missing", "rows that are not stored", "get", 1, false, 0, func(w *worker) (int, error) {
 		return 1, w.Miss(w.data.missing(w.rand))
 	}},
-	{"multiget-100", "100 stored rows in one call", "call", 1, func(w *worker) (int, error) {
+	sharing(16), sharing(64),
+	{"multiget-100", "100 stored rows in one call", "call", 1, false, 0, func(w *worker) (int, error) {
 		for i := range w.rows {
 			w.rows[i] = w.data.any(w.rand)
 		}
 		return 1, w.MultiGet(w.rows)
 	}},
-	{"scan-100", "100 entries in order, from any row on", "scan", 1, func(w *worker) (int, error) {
+	{"scan-100", "100 entries in order, from any row on", "scan", 1, false, 0, func(w *worker) (int, error) {
 		n, err := w.Scan(w.data.any(w.rand), scanEntries)
 		if err == nil && (n == 0 || n > scanEntries) {
 			err = fmt.Errorf("scan of %d returned %d entries", scanEntries, n)
 		}
 		return 1, err
 	}},
-	{"scan-all", "every entry in order", "entry", 1, func(w *worker) (int, error) {
+	{"scan-all", "every entry in order", "entry", 1, false, 0, func(w *worker) (int, error) {
 		n, err := w.Walk()
 		if err == nil && n != w.data.Rows {
 			err = fmt.Errorf("scan of all %d rows returned %d", w.data.Rows, n)
 		}
 		return n, err
 	}},
-	{"put", "one row, not synced", "put", 1, func(w *worker) (int, error) {
+	{"mixed-90", "nine gets to a put that is not synced, 16 callers on one connection", "call", 16, true, 0.1, func(w *worker) (int, error) {
+		if w.rand.IntN(10) == 0 {
+			return 1, w.Put(w.data.any(w.rand))
+		}
+		return 1, w.Get(w.data.any(w.rand))
+	}},
+	{"put", "one row, not synced", "put", 1, false, 1, func(w *worker) (int, error) {
 		return 1, w.Put(w.data.any(w.rand))
 	}},
 	batches(batchSmall), batches(batchMiddle), batches(batchLarge),
 	synced(1), synced(8), synced(64),
 }
 
+func sharing(workers int) workload {
+	return workload{fmt.Sprintf("get-%d", workers), fmt.Sprintf("stored rows, %d callers on one connection", workers), "get", workers, true, 0,
+		func(w *worker) (int, error) { return 1, w.Get(w.data.any(w.rand)) }}
+}
+
 func batches(n int) workload {
-	return workload{fmt.Sprintf("batch-%d", n), fmt.Sprintf("%d rows at once, not synced", n), "entry", 1,
+	return workload{fmt.Sprintf("batch-%d", n), fmt.Sprintf("%d rows at once, not synced", n), "entry", 1, false, 1,
 		func(w *worker) (int, error) { return n, w.Batch(w.rand.IntN(w.data.Rows-n), n) }}
 }
 
 func synced(workers int) workload {
-	return workload{fmt.Sprintf("put-synced-%d", workers), fmt.Sprintf("one row, on disk when answered, %d at a time", workers), "put", workers,
+	return workload{fmt.Sprintf("put-synced-%d", workers), fmt.Sprintf("one row, on disk when answered, %d at a time", workers), "put", workers, false, 1,
 		func(w *worker) (int, error) { return 1, w.PutSynced(w.data.any(w.rand)) }}
 }
 
+// syncedNames are the names of the workloads that need a disk.
+func syncedNames() (names []string) {
+	for _, w := range workloads {
+		if strings.HasPrefix(w.name, "put-synced") {
+			names = append(names, w.name)
+		}
+	}
+	return names
+}
+
 // WorkloadNames returns the names of the workloads in the order in which they
-// run: those that only read first.
+// run.
 func WorkloadNames() []string {
+	return slices.Concat(RowWorkloadNames(), dagNames(), govNames(), kvNames(), blobNames(), growNames())
+}
+
+// RowWorkloadNames returns the names of those that all subjects share, on the rows
+// of the Dataset: those that only read first.
+func RowWorkloadNames() []string {
 	names := make([]string, len(workloads))
 	for i, w := range workloads {
 		names[i] = w.name
@@ -77,11 +109,11 @@ func WorkloadNames() []string {
 	return names
 }
 
-func workloadNamed(name string) (workload, bool) {
-	for _, w := range workloads {
-		if w.name == name {
-			return w, true
-		}
-	}
-	return workload{}, false
+// PeerWorkloadNames returns the names of those that are measured with Options.Peers
+// and Options.KVPeers.
+func PeerWorkloadNames() []string { return slices.Concat(RowWorkloadNames(), kvNames()) }
+
+// onRows reports whether any workload on the rows is wanted.
+func onRows(names []string) bool {
+	return slices.ContainsFunc(workloads, func(w workload) bool { return wanted(names, w.name) })
 }

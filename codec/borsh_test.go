@@ -3,6 +3,7 @@ package codec
 import (
 	"math/big"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -136,6 +137,12 @@ var mirrors = map[string]any{
 
 var notBorsh = []string{"codec.Raw", "codec.BlobChunk", "codec.Present"}
 
+// encodedElsewhere are the ops of governance, whose flat form no mirror has: the
+// vectors of packages group and namespace come from an encoder of their own.
+var encodedElsewhere = []string{"codec.GroupOp", "codec.SignedGroupOp", "codec.RootOp", "codec.NamespaceOp",
+	"codec.SignedNamespaceOp", "codec.StoredNamespaceOp", "codec.OpaqueSkeleton", "codec.RotationSkeleton",
+	"codec.Invitation", "codec.KeyEnvelope", "codec.PreviousKey", "codec.KeyRotation"}
+
 // viaOracle decodes src as borsh-go does, and encodes the result again.
 func viaOracle(k kind, src []byte) ([]byte, error) {
 	v := reflect.New(reflect.TypeOf(mirrors[k.typ.Go]))
@@ -191,7 +198,7 @@ func containsAny(s string, parts []string) bool {
 
 func TestEveryBorshTypeHasAMirror(t *testing.T) {
 	for _, k := range kinds {
-		require.NotEqual(t, mirrors[k.typ.Go] != nil, containsAny(k.typ.Go, notBorsh), k.typ.Go)
+		require.NotEqual(t, mirrors[k.typ.Go] != nil, containsAny(k.typ.Go, notBorsh) || slices.Contains(encodedElsewhere, k.typ.Go), k.typ.Go)
 	}
 }
 

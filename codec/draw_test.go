@@ -40,16 +40,101 @@ func drawInto(t *rapid.T, v reflect.Value) {
 		if rapid.Bool().Draw(t, "in progress") {
 			*p = GroupUpgradeStatus{Total: n.Draw(t, "total"), Completed: n.Draw(t, "completed"), Failed: n.Draw(t, "failed")}
 		}
-	case *Option[Secret]:
-		if p.Valid = rapid.Bool().Draw(t, "valid"); p.Valid {
-			drawInto(t, reflect.ValueOf(&p.V).Elem())
+	case *GroupOp:
+		drawKind(t, v)
+		p.Kind %= GroupOpKind(len(groupOps))
+		fitGroupOp(p)
+	case *RootOp:
+		drawKind(t, v)
+		p.Kind %= RootOpKind(len(rootOps))
+		fitRootOp(p)
+	case *NamespaceOp:
+		drawKind(t, v)
+		if p.Kind %= 2; p.Kind == NamespaceRoot {
+			*p = NamespaceOp{Root: p.Root}
+		} else {
+			p.Root = RootOp{}
 		}
+	case *StoredNamespaceOp:
+		drawKind(t, v)
+		if p.Kind %= 2; p.Kind == StoredSigned {
+			p.Opaque = OpaqueSkeleton{}
+		} else {
+			p.Signed = SignedNamespaceOp{}
+		}
+	case *Option[PreviousKey]:
+		drawOption(t, p)
+	case *Option[KeyID]:
+		drawOption(t, p)
+	case *Option[Identity]:
+		drawOption(t, p)
+	case *Option[AliasName]:
+		drawOption(t, p)
+	case *Option[ContextCapability]:
+		drawOption(t, p)
+	case *Option[Secret]:
+		drawOption(t, p)
 	case *Option[string]:
 		if p.Valid = rapid.Bool().Draw(t, "valid"); p.Valid {
 			p.V = rapid.String().Draw(t, "string")
 		}
 	default:
 		drawKind(t, v)
+	}
+}
+
+func drawOption[V any](t *rapid.T, p *Option[V]) {
+	if p.Valid = rapid.Bool().Draw(t, "valid"); p.Valid {
+		drawInto(t, reflect.ValueOf(&p.V).Elem())
+	}
+}
+
+// fitGroupOp zeroes what the kind of the op does not have.
+func fitGroupOp(p *GroupOp) {
+	all := *p
+	*p = GroupOp{Kind: all.Kind}
+	for f, keep := range map[uint32]func(){
+		opContext:      func() { p.ContextID = all.ContextID },
+		opMember:       func() { p.Member = all.Member },
+		opRole:         func() { p.Role = all.Role },
+		opCapabilities: func() { p.Capabilities = all.Capabilities },
+		opPolicy:       func() { p.UpgradePolicy = all.UpgradePolicy },
+		opAppKey:       func() { p.AppKey = all.AppKey },
+		opTarget:       func() { p.TargetApplicationID = all.TargetApplicationID },
+		opVersions:     func() { p.FromVersion, p.ToVersion = all.FromVersion, all.ToVersion },
+		opTotal:        func() { p.Total = all.Total },
+		opProgress:     func() { p.Completed, p.Failed = all.Completed, all.Failed },
+		opMigration:    func() { p.Migration = all.Migration },
+		opMethod:       func() { p.Method = all.Method },
+		opName:         func() { p.Name = all.Name },
+		opIdentity:     func() { p.Identity = all.Identity },
+		opCapability:   func() { p.Capability = all.Capability },
+		opAt:           func() { p.At = all.At },
+	} {
+		if groupOpFields[p.Kind]&f != 0 {
+			keep()
+		}
+	}
+}
+
+// fitRootOp zeroes what the kind of the op does not have.
+func fitRootOp(p *RootOp) {
+	all := *p
+	*p = RootOp{Kind: all.Kind}
+	for f, keep := range map[uint32]func(){
+		rootGroup:  func() { p.GroupID = all.GroupID },
+		rootParent: func() { p.ParentID = all.ParentID },
+		rootBeginning: func() {
+			p.Creator, p.Salt, p.AppKey = all.Creator, all.Salt, all.AppKey
+			p.TargetApplicationID, p.UpgradePolicy, p.CreatedAt = all.TargetApplicationID, all.UpgradePolicy, all.CreatedAt
+		},
+		rootJoin:       func() { p.Invitation, p.Member, p.JoinerSignature = all.Invitation, all.Member, all.JoinerSignature },
+		rootInvitation: func() { p.InvitationID = all.InvitationID },
+		rootKey:        func() { p.KeyID, p.Envelopes = all.KeyID, all.Envelopes },
+	} {
+		if rootOpFields[p.Kind]&f != 0 {
+			keep()
+		}
 	}
 }
 
@@ -138,5 +223,7 @@ var kinds = []kind{
 	kindOf[GroupDefaultCapsValue](), kindOf[GroupContextLastMigrationValue](), kindOf[Nonce](), kindOf[AliasName](),
 	kindOf[OpLogValue](), kindOf[GroupOpHeadValue](), kindOf[MemberContextValue](), kindOf[ContextCapability](),
 	kindOf[ParentRefValue](), kindOf[NamespaceIdentityValue](), kindOf[NamespaceGovOpValue](), kindOf[NamespaceGovHeadValue](),
-	kindOf[GroupKeyValue](),
+	kindOf[GroupKeyValue](), kindOf[GroupOp](), kindOf[SignedGroupOp](), kindOf[RootOp](), kindOf[NamespaceOp](),
+	kindOf[SignedNamespaceOp](), kindOf[StoredNamespaceOp](), kindOf[OpaqueSkeleton](), kindOf[RotationSkeleton](),
+	kindOf[Invitation](), kindOf[KeyEnvelope](), kindOf[PreviousKey](), kindOf[KeyRotation](),
 }

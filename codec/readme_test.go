@@ -3,16 +3,15 @@ package codec
 import (
 	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"github.com/stoadb/stoa/column/readmetest"
 )
 
 var update = flag.Bool("update", false, "rewrite the table of README.md")
 
-func TestReadmeTableIsCurrent(t *testing.T) { requireTable(t, "types", typeTable()) }
+func TestReadmeTableIsCurrent(t *testing.T) { readmetest.Table(t, *update, "types", typeTable()) }
 
 func typeTable() string {
 	var b strings.Builder
@@ -32,21 +31,4 @@ func typeTable() string {
 		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", t.Name, strings.TrimPrefix(t.Go, "codec."), strings.Join(fields, "; "), secret)
 	}
 	return b.String()
-}
-
-// requireTable demands that README.md has the table between the markers of that
-// name, or with -update puts it there.
-func requireTable(t *testing.T, name, table string) {
-	src, err := os.ReadFile("README.md")
-	require.NoError(t, err)
-	begin, end := "<!-- begin "+name+": go test ./codec -update -->\n", "<!-- end "+name+" -->"
-	head, rest, ok := strings.Cut(string(src), begin)
-	require.True(t, ok, "no marker of %s", name)
-	old, tail, ok := strings.Cut(rest, end)
-	require.True(t, ok, "no end of %s", name)
-	if *update {
-		require.NoError(t, os.WriteFile("README.md", []byte(head+begin+table+end+tail), 0o644))
-		return
-	}
-	require.Equal(t, table, old, "run: go test ./codec -update")
 }

@@ -103,6 +103,18 @@ var types = []Type{
 	describe[NamespaceGovOpValue]("NamespaceGovOpValue"),
 	describe[NamespaceGovHeadValue]("NamespaceGovHeadValue"),
 	describe[GroupKeyValue]("GroupKeyEntry"),
+	describe[GroupOp]("GroupOp"),
+	describe[SignedGroupOp]("SignedGroupOp"),
+	describe[RootOp]("RootOp"),
+	describe[NamespaceOp]("NamespaceOp"),
+	describe[SignedNamespaceOp]("SignedNamespaceOp"),
+	describe[StoredNamespaceOp]("StoredNamespaceOp"),
+	describe[OpaqueSkeleton]("OpaqueSkeleton"),
+	describe[RotationSkeleton]("RotationSkeleton"),
+	describe[Invitation]("Invitation"),
+	describe[KeyEnvelope]("KeyEnvelope"),
+	describe[PreviousKey]("PreviousKey"),
+	describe[KeyRotation]("KeyRotation"),
 }
 
 // record is a Value that can be driven by a coder of any mode. The coder goes

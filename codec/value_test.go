@@ -135,6 +135,17 @@ func TestValuesWithoutStoredFormAreRefused(t *testing.T) {
 	refused("delete.value", Action{Kind: ActionDelete, Value: []byte{1}}.AppendBinary)
 	refused("in_progress.completed_at", GroupUpgradeStatus{CompletedAt: 1}.AppendBinary)
 	refused("status.completed.total", GroupUpgradeValue{Status: GroupUpgradeStatus{Phase: UpgradeCompleted, Total: 1}}.AppendBinary)
+	refused("member_left.member", GroupOp{Kind: OpMemberLeft, Member: Identity{1}}.AppendBinary)
+	refused("op.member_added.role", SignedGroupOp{Op: GroupOp{Role: 3}}.AppendBinary)
+	refused("group_alias_set.name", GroupOp{Kind: OpGroupAliasSet, Name: Some(AliasName(""))}.AppendBinary)
+	refused("context_capability_set.capability",
+		GroupOp{Kind: OpContextCapabilitySet, Capability: Some(ContextCapability(0x80))}.AppendBinary)
+	refused("", GroupOp{Kind: GroupOpKind(len(groupOps))}.AppendBinary)
+	refused("merge.group_id", RootOp{Kind: RootMerge, GroupID: GroupID{1}}.AppendBinary)
+	refused("group_deleted.creator", RootOp{Kind: RootGroupDeleted, CreatedAt: 1}.AppendBinary)
+	refused("group.op", NamespaceOp{Kind: NamespaceGroup, Root: RootOp{Kind: RootMerge}}.AppendBinary)
+	refused("root.sealed", NamespaceOp{Sealed: []byte{1}}.AppendBinary)
+	refused("opaque.signed", StoredNamespaceOp{Kind: StoredOpaque, Signed: SignedNamespaceOp{Signer: Identity{1}}}.AppendBinary)
 	refused("application.services[1].name",
 		ContextMetaValue{Application: ApplicationMeta{Services: []ServiceMeta{{}, {Name: "\xff"}}}}.AppendBinary)
 	refused("actions[1].delete.value", ContextDagDeltaValue{HLC: HybridTimestamp{ID: NodeID{Lo: 1}},
@@ -170,6 +181,27 @@ func TestRegistryNamesTheTypeInErrors(t *testing.T) {
 	require.False(t, ok)
 }
 
+// A tag of an op, once given, is not given to another: this is DESIGN's order.
+func TestOpTagsAreForEver(t *testing.T) {
+	require.Equal(t, "admin_transferred", GroupOpKind(20).String())
+	require.Equal(t, "key_rotated", GroupOpKind(21).String())
+	require.Equal(t, "member_added", GroupOpKind(0).String())
+	require.Equal(t, "context_registered", GroupOpKind(11).String())
+	require.Equal(t, "namespace_created", RootOpKind(0).String())
+	require.Equal(t, "merge", RootOpKind(7).String())
+	require.Len(t, groupOpFields, len(groupOps))
+	require.Len(t, rootOpFields, len(rootOps))
+}
+
+func TestSignedOpsHaveTheOneVersion(t *testing.T) {
+	b, err := SignedGroupOp{}.AppendBinary(nil)
+	require.NoError(t, err)
+	require.Equal(t, byte(1), b[0])
+	b[0] = 2
+	_, err = SignedGroupOp{}.Decode(b)
+	require.EqualError(t, err, "codec: SignedGroupOp.version at byte 0: version 2, and only 1 is known")
+}
+
 func TestGroupKeyIsExactly32Bytes(t *testing.T) {
 	for _, n := range []int{0, 31, 33, 64} {
 		src := append(binary.LittleEndian.AppendUint32(nil, uint32(n)), make([]byte, n)...)
@@ -185,6 +217,9 @@ func TestLeastSizesAreThoseOfTheSmallestElements(t *testing.T) {
 	}
 	require.Equal(t, leastAction, size(Delete(nil).AppendBinary(nil)))
 	require.Equal(t, leastEvent, size(Event{}.AppendBinary(nil)))
+	require.Equal(t, leastEnvelope, size(KeyEnvelope{}.AppendBinary(nil)))
+	require.Equal(t, leastRotation, size(KeyRotation{}.AppendBinary(nil)))
+	require.Equal(t, leastRotation, size(RotationSkeleton{}.AppendBinary(nil)))
 	require.Equal(t, leastService, size(ServiceMeta{}.AppendBinary(nil)))
 }
 

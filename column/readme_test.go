@@ -3,18 +3,17 @@ package column
 import (
 	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"github.com/stoadb/stoa/column/readmetest"
 )
 
 var update = flag.Bool("update", false, "rewrite the tables of README.md")
 
 func TestReadmeTablesAreCurrent(t *testing.T) {
-	requireTable(t, "columns", columnTable())
-	requireTable(t, "tuning", tuningTable())
+	readmetest.Table(t, *update, "columns", columnTable())
+	readmetest.Table(t, *update, "tuning", tuningTable())
 }
 
 func columnTable() string {
@@ -52,21 +51,4 @@ func pick(yes bool, then, otherwise string) string {
 		return then
 	}
 	return otherwise
-}
-
-// requireTable demands that README.md has the table between the markers of that
-// name, or with -update puts it there.
-func requireTable(t *testing.T, name, table string) {
-	src, err := os.ReadFile("README.md")
-	require.NoError(t, err)
-	begin, end := "<!-- begin "+name+": go test ./column -update -->\n", "<!-- end "+name+" -->"
-	head, rest, ok := strings.Cut(string(src), begin)
-	require.True(t, ok, "no marker of %s", name)
-	old, tail, ok := strings.Cut(rest, end)
-	require.True(t, ok, "no end of %s", name)
-	if *update {
-		require.NoError(t, os.WriteFile("README.md", []byte(head+begin+table+end+tail), 0o644))
-		return
-	}
-	require.Equal(t, table, old, "run: go test ./column -update")
 }

@@ -1,6 +1,9 @@
 package dag
 
 import (
+	"encoding/binary"
+	"math/bits"
+	"math/rand/v2"
 	"sync"
 	"unsafe"
 
@@ -18,6 +21,7 @@ const DefaultTrieCache = 32 << 20
 // where they stand. So a page can't be stale, whatever became of the batch that
 // it was made for, and a snapshot of the past shares the cache with the present.
 type TrieCache struct {
+	seeds  [2]uint64 // of the tags: who makes hashes that begin alike fills no chain by them
 	shards [cacheShards]cacheShard
 }
 
@@ -30,18 +34,26 @@ type cacheKey struct {
 	depth uint8
 }
 
-// cacheShard is a least-recently-used list of pages, and an index of it.
+// cacheShard is a least-recently-used list of pages, and an index of it. Its
+// entries stand in one piece of memory and name each other by their places in it:
+// a page that comes or goes allocates nothing, and the collector sees only pages.
+// A delta replaces about two pages for each of its actions.
 type cacheShard struct {
-	mu    sync.Mutex
-	room  int // bytes left
-	index map[cacheKey]*cached
-	ring  cached // the list's ends: next is the page used last, prev the one used first
+	mu      sync.Mutex
+	room    int      // bytes left
+	chains  []uint32 // by the lowest bits of a tag: the first entry with them; 0: none
+	entries []cached // entry 0 is the list's ends: next is the page used last, prev the one used first
+	used    int      // entries with a page
+	free    uint32   // an entry without, which begins a chain of them; 0: none
 }
 
+// cached is an entry.
 type cached struct {
-	key        cacheKey
 	page       *page
-	next, prev *cached
+	tag        uint32 // of the key
+	depth      uint8
+	chain      uint32 // the next entry in the same chain; 0: none
+	next, prev uint32
 }
 
 // NewTrieCache returns a cache of at most size bytes, about; 0 is
@@ -50,92 +62,154 @@ func NewTrieCache(size int) *TrieCache {
 	if size == 0 {
 		size = DefaultTrieCache
 	}
-	c := new(TrieCache)
+	c := &TrieCache{seeds: [2]uint64{rand.Uint64(), rand.Uint64()}}
 	for i := range c.shards {
 		s := &c.shards[i]
-		s.room, s.index = size/cacheShards, make(map[cacheKey]*cached)
-		s.ring.next, s.ring.prev = &s.ring, &s.ring
+		s.room, s.entries, s.chains = size/cacheShards, make([]cached, 1), make([]uint32, 8)
 	}
 	return c
 }
 
-func (c *TrieCache) shard(k *cacheKey) *cacheShard { return &c.shards[k.hash[31]%cacheShards] }
+// locate returns the shard that a page belongs to, locked, and its tag there.
+func (c *TrieCache) locate(k *cacheKey) (*cacheShard, uint32) {
+	// Hashes are evenly spread already: one multiplication mixes the seeds in.
+	hi, lo := bits.Mul64(binary.LittleEndian.Uint64(k.hash[:])^c.seeds[0],
+		binary.LittleEndian.Uint64(k.hash[8:])^c.seeds[1]+uint64(k.depth))
+	mixed := hi ^ lo
+	s := &c.shards[mixed>>32%cacheShards]
+	s.mu.Lock()
+	return s, uint32(mixed)
+}
 
 // get returns the page, or nil.
 func (c *TrieCache) get(hash codec.Hash, depth uint8) *page {
 	k := cacheKey{hash, depth}
-	s := c.shard(&k)
-	s.mu.Lock()
+	s, tag := c.locate(&k)
 	defer s.mu.Unlock()
-	e := s.index[k]
-	if e == nil {
+	i := s.find(&k, tag)
+	if i == 0 {
 		return nil
 	}
-	e.unlink()
-	s.link(e)
-	return e.page
+	s.unlink(i)
+	s.link(i)
+	return s.entries[i].page
 }
 
 // put adds a page, at the expense of those that were not used for the longest.
+// Nobody else may know the page yet.
 func (c *TrieCache) put(pg *page, depth uint8) {
 	k := cacheKey{pg.hash, depth}
-	s := c.shard(&k)
-	need := entryMemory(pg)
-	s.mu.Lock()
+	s, tag := c.locate(&k)
 	defer s.mu.Unlock()
-	if s.index[k] != nil {
+	if s.find(&k, tag) != 0 {
 		return
 	}
+	need := entryMemory(pg)
 	for s.room < need {
-		oldest := s.ring.prev
-		if oldest == &s.ring {
+		oldest := s.entries[0].prev
+		if oldest == 0 {
 			return
 		}
 		s.remove(oldest)
 	}
-	e := &cached{key: k, page: pg}
-	s.index[k] = e
-	s.link(e)
+	i := s.take()
+	e, first := &s.entries[i], s.first(tag)
+	e.page, e.tag, e.depth, e.chain = pg, tag, depth, *first
+	*first = i
+	s.link(i)
 	s.room -= need
 }
 
 // drop removes a page that has been replaced.
 func (c *TrieCache) drop(hash codec.Hash, depth uint8) {
 	k := cacheKey{hash, depth}
-	s := c.shard(&k)
-	s.mu.Lock()
+	s, tag := c.locate(&k)
 	defer s.mu.Unlock()
-	if e := s.index[k]; e != nil {
-		s.remove(e)
+	if i := s.find(&k, tag); i != 0 {
+		s.remove(i)
 	}
 }
 
-func (s *cacheShard) remove(e *cached) {
-	e.unlink()
-	delete(s.index, e.key)
+// first returns where the chain of a tag begins.
+func (s *cacheShard) first(tag uint32) *uint32 { return &s.chains[tag&uint32(len(s.chains)-1)] }
+
+// find returns the entry of a key; 0: there is none.
+func (s *cacheShard) find(k *cacheKey, tag uint32) uint32 {
+	i := *s.first(tag)
+	for i != 0 {
+		e := &s.entries[i]
+		if e.tag == tag && e.depth == k.depth && e.page.hash == k.hash {
+			break
+		}
+		i = e.chain
+	}
+	return i
+}
+
+// take returns an entry for another page. As many chains as there are entries, or
+// more, keep them short.
+func (s *cacheShard) take() uint32 {
+	if s.used++; s.used > len(s.chains) {
+		s.rehash(2 * len(s.chains))
+	}
+	i := s.free
+	if i != 0 {
+		s.free = s.entries[i].chain
+		return i
+	}
+	s.entries = append(s.entries, cached{})
+	return uint32(len(s.entries) - 1)
+}
+
+// rehash makes that many chains, a power of two.
+func (s *cacheShard) rehash(chains int) {
+	s.chains = make([]uint32, chains)
+	for i := s.entries[0].next; i != 0; i = s.entries[i].next {
+		e := &s.entries[i]
+		first := s.first(e.tag)
+		e.chain, *first = *first, i
+	}
+}
+
+// remove takes out the page of an entry, which is free then.
+func (s *cacheShard) remove(i uint32) {
+	s.unlink(i)
+	e := &s.entries[i]
+	at := s.first(e.tag)
+	for *at != i {
+		at = &s.entries[*at].chain
+	}
+	*at = e.chain
 	s.room += entryMemory(e.page)
+	e.page, e.chain = nil, s.free
+	s.free = i
+	s.used--
 }
 
-func (s *cacheShard) link(e *cached) {
-	e.prev, e.next = &s.ring, s.ring.next
-	e.prev.next, e.next.prev = e, e
+func (s *cacheShard) link(i uint32) {
+	e, ends := &s.entries[i], &s.entries[0]
+	e.prev, e.next = 0, ends.next
+	s.entries[e.next].prev, ends.next = i, i
 }
 
-func (e *cached) unlink() { e.prev.next, e.next.prev = e.next, e.prev }
+func (s *cacheShard) unlink(i uint32) {
+	e := &s.entries[i]
+	s.entries[e.prev].next, s.entries[e.next].prev = e.next, e.prev
+}
 
-// entryMemory is what a page takes with its place in the list and the index.
-func entryMemory(pg *page) int { return pg.memory() + int(unsafe.Sizeof(cached{})) + indexMemory }
-
-// indexMemory is what an entry takes in a map that is filled by half.
-const indexMemory = 2 * int(unsafe.Sizeof(cacheKey{})+unsafe.Sizeof((*cached)(nil)))
+// entryMemory is what a page takes with its entry and its part of the index, both
+// of which grow by doubling.
+func entryMemory(pg *page) int {
+	return pg.memory() + 2*int(unsafe.Sizeof(cached{})+unsafe.Sizeof(uint32(0)))
+}
 
 // Bytes returns about how many bytes the cached pages take.
 func (c *TrieCache) Bytes() (n int) {
 	for i := range c.shards {
 		s := &c.shards[i]
 		s.mu.Lock()
-		for e := s.ring.next; e != &s.ring; e = e.next {
-			n += entryMemory(e.page)
+		for i := s.entries[0].next; i != 0; i = s.entries[i].next {
+			n += entryMemory(s.entries[i].page)
 		}
 		s.mu.Unlock()
 	}

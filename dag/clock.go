@@ -10,7 +10,6 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
-	"github.com/stoadb/stoa/keys"
 )
 
 // MaxDrift is how far a stamp may be ahead of this node's physical clock: of a
@@ -72,9 +71,9 @@ type ClockOptions struct {
 // use it at once.
 //
 // A reservation in the store, a time that all stamps so far are below, makes it
-// so: it is written, synced, ahead of the first stamp that needs it, and one
-// second beyond that stamp. No batch that a stamp goes into has to carry it;
-// losing such a batch leaves a gap in time and nothing else. A store has one
+// so: it is written, synced, ahead of the first stamp that needs it, up to a
+// second after the physical clock. No batch that a stamp goes into has to carry
+// it; losing such a batch leaves a gap in time and nothing else. A store has one
 // clock at a time.
 type Clock struct {
 	node  codec.NodeID
@@ -84,16 +83,19 @@ type Clock struct {
 	mu       sync.Mutex
 	last     NTP64 // no stamp after this was made or observed
 	reserved NTP64 // stored: all stamps made or observed are below
+	beyond   NTP64 // how far the next reservation goes at least, from the stamp that needs it
 }
 
-// reservationKey is the key of the reservation, in column Generic.
-var reservationKey = clockKey()
+// leastReservation is how far the first reservation of a clock goes at least from
+// the stamp that needs it: 65,536 stamps, or 2^-16 s.
+const leastReservation = counterMask + 1
 
-func clockKey() []byte {
-	scope, err := keys.NewScope("dag-clock")
-	if err != nil {
-		panic(err)
-	}
+// reservationKey is the key of the reservation, in column Generic.
+var reservationKey = ClockKey()
+
+// ClockKey returns the key of the row of the clock, in column Generic.
+func ClockKey() []byte {
+	scope := mustScope("dag-clock")
 	return scope[:]
 }
 
@@ -107,7 +109,7 @@ func OpenClock(r engine.Getter, w engine.Writer, o ClockOptions) (*Clock, error)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	c := &Clock{node: o.Node, now: o.Now, store: w}
+	c := newClock(w, o.Node, o.Now)
 	row, err := r.Get(nil, column.Generic, reservationKey)
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
@@ -123,6 +125,10 @@ func OpenClock(r engine.Getter, w engine.Writer, o ClockOptions) (*Clock, error)
 		c.last = c.reserved - 1
 	}
 	return c, nil
+}
+
+func newClock(w engine.Writer, node codec.NodeID, now func() time.Time) *Clock {
+	return &Clock{node: node, now: now, store: w, beyond: leastReservation}
 }
 
 // Node returns the id that stamps carry.
@@ -149,7 +155,7 @@ func (c *Clock) StampAfter(t NTP64) (codec.HybridTimestamp, error) {
 		return codec.HybridTimestamp{}, &ClockAhead{Physical: physical.Time(), Next: next.Time(),
 			RetryAfter: max(1, next.Sub(physical.add(maxDrift)))}
 	}
-	if err := c.reserve(next); err != nil {
+	if err := c.reserve(next, physical); err != nil {
 		return codec.HybridTimestamp{}, err
 	}
 	c.last = next
@@ -159,7 +165,11 @@ func (c *Clock) StampAfter(t NTP64) (codec.HybridTimestamp, error) {
 // Check returns an [*Early] if the stamp is more than [MaxDrift] ahead of the
 // physical clock, else nil. It changes nothing.
 func (c *Clock) Check(remote codec.HybridTimestamp) error {
-	limit := ToNTP64(c.now()).add(maxDrift)
+	return early(remote, ToNTP64(c.now()))
+}
+
+func early(remote codec.HybridTimestamp, physical NTP64) error {
+	limit := physical.add(maxDrift)
 	if t := NTP64(remote.Time); t > limit || t == ^NTP64(0) {
 		return &Early{Stamp: remote, RetryAfter: max(1, t.Sub(limit))}
 	}
@@ -172,7 +182,8 @@ func (c *Clock) Check(remote codec.HybridTimestamp) error {
 // does, or the error of the store when the reservation can't be written; then
 // nothing has changed. Like Stamp it may wait for a synced write.
 func (c *Clock) Observe(remote codec.HybridTimestamp) error {
-	if err := c.Check(remote); err != nil {
+	physical := ToNTP64(c.now())
+	if err := early(remote, physical); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -181,24 +192,35 @@ func (c *Clock) Observe(remote codec.HybridTimestamp) error {
 	if t <= c.last {
 		return nil
 	}
-	if err := c.reserve(t); err != nil {
+	if err := c.reserve(t, physical); err != nil {
 		return err
 	}
 	c.last = t
 	return nil
 }
 
-// reserve makes sure that the stored reservation is after t.
-func (c *Clock) reserve(t NTP64) error {
+// reserve makes sure that the stored reservation is after t: that it ends a second
+// after the physical clock or, if that is not enough, beyond t.
+//
+// A clock that is opened begins at the end of the reservation before it, ahead of
+// the physical clock by what was left of it. Its own ends there too, a step
+// further, and not a second: else runs that follow each other quickly would get a
+// second further ahead each, up to ClockAhead. Only a clock that goes on in need
+// of more than the physical one gives, because that stands still or because peers
+// are ahead, takes steps that double, up to a second.
+func (c *Clock) reserve(t, physical NTP64) error {
 	if t < c.reserved {
 		return nil
 	}
-	until := t.add(second)
+	until, beyond := physical.add(second), c.beyond
+	if until <= t.add(beyond) {
+		until, beyond = t.add(beyond), min(2*beyond, second)
+	}
 	var b engine.Batch
 	b.Put(column.Generic, reservationKey, binary.LittleEndian.AppendUint64(nil, uint64(until)))
 	if err := c.store.Apply(&b); err != nil {
-		return fmt.Errorf("dag: clock: reserve a second: %w", err)
+		return fmt.Errorf("dag: clock: reserve up to a second: %w", err)
 	}
-	c.reserved = until
+	c.reserved, c.beyond = until, beyond
 	return nil
 }

@@ -104,6 +104,50 @@ func TestStampsIncreaseWhateverThePhysicalClockDoes(t *testing.T) {
 	})
 }
 
+// A store is opened again and again, each time after the clock before it was
+// killed, while the physical clock stands or hardly moves: stamps increase, and
+// are never further ahead than one reservation, and a step of the next for each
+// time.
+func TestQuickRestartsDoNotAddUp(t *testing.T) {
+	enginetest.Check(t, 100, func(t *rapid.T) {
+		e, w := mem.New(), &wall{now: epoch}
+		defer e.Close()
+		var last, steps NTP64
+		for range rapid.IntRange(1, 400).Draw(t, "restarts") {
+			c := openClock(t, e, w)
+			for range rapid.IntRange(1, 3).Draw(t, "stamps") {
+				s, err := c.Stamp()
+				require.NoError(t, err)
+				require.Greater(t, NTP64(s.Time), last)
+				last = NTP64(s.Time)
+				require.LessOrEqual(t, last, ToNTP64(w.Now())+second+steps)
+				w.move(time.Duration(rapid.IntRange(0, 1).Draw(t, "µs")) * time.Microsecond)
+			}
+			steps += leastReservation
+		}
+		w.move(steps.Sub(0)) // what quick restarts took is soon given back
+		s, err := openClock(t, e, w).Stamp()
+		require.NoError(t, err)
+		require.LessOrEqual(t, NTP64(s.Time), ToNTP64(w.Now())+second)
+	})
+}
+
+// Where a clock needs to be ahead of the physical one for long, its steps grow: it
+// soon writes no more than one reservation a second.
+func TestAClockThatIsAheadReservesMoreAndMore(t *testing.T) {
+	e, w := mem.New(), &wall{now: epoch}
+	defer e.Close()
+	counted := &brokenWriter{Writer: e}
+	c, err := OpenClock(e, counted, ClockOptions{Node: node1, Now: w.Now})
+	require.NoError(t, err)
+	const perSecond = 1000
+	for i := range 60 * perSecond { // a peer that is three seconds ahead sends a thousand deltas a second
+		w.move(time.Second / perSecond)
+		require.NoError(t, c.Observe(codec.HybridTimestamp{Time: uint64(ToNTP64(w.Now().Add(3 * time.Second))), ID: node2}), i)
+	}
+	require.InDelta(t, 60+16, counted.writes, 2)
+}
+
 func TestTenMillionStampsASecondCarryIntoPhysicalTime(t *testing.T) {
 	e, w := mem.New(), &wall{now: epoch}
 	defer e.Close()

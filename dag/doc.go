@@ -2,8 +2,11 @@
 // it, the hybrid logical clock that orders them, and the Merkle trie whose root
 // says that two nodes hold the same.
 //
-// [Clock] stamps deltas. [Trie] is the Merkle trie of one context: [Trie.Update]
-// takes changes, [Trie.Root] is what they make of the root, [Trie.Overlay] tries
-// them out, [Trie.Prove] and [Diff] show and compare what is in it. README.md
-// defines the bytes of hashes, proofs, messages and rows.
+// Start at [Store]: [Store.Add] takes the deltas of peers in, [Store.Commit] makes
+// those of this node; [Store.Since] and [Store.Follow] yield them in causal order,
+// [Store.Snapshot] and [Store.Seed] take a context to another node, [Store.Verify]
+// replays one. [Clock] stamps deltas. [Trie] is the Merkle trie of one context:
+// [Trie.Update] takes changes, [Trie.Root] is what they make of the root,
+// [Trie.Overlay] tries them out, [Trie.Prove] and [Diff] show and compare what is in
+// it. README.md defines the bytes of hashes, proofs, messages and rows.
 package dag

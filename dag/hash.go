@@ -80,24 +80,32 @@ func (w *branchHasher) sum() codec.Hash {
 	return sha256.Sum256(w.b[:w.n])
 }
 
-// leaf is a key and value in the trie. Its hash is not kept: it is cheap, and
-// without it half as many leaves again fit into memory.
+// leaf is a key and value in the trie.
 type leaf struct{ key, value codec.Hash }
 
 // hashLeaves returns the hash of the subtree of leaves, which are sorted and at
 // least one.
 func hashLeaves(leaves []leaf) codec.Hash {
+	hashes := make([]codec.Hash, len(leaves))
+	for i := range leaves {
+		hashes[i] = leafHash(&leaves[i].key, &leaves[i].value)
+	}
+	return joinLeaves(leaves, hashes)
+}
+
+// joinLeaves is hashLeaves where the hashes of the leaves are known.
+func joinLeaves(leaves []leaf, hashes []codec.Hash) codec.Hash {
 	if len(leaves) == 1 {
-		return leafHash(&leaves[0].key, &leaves[0].value)
+		return hashes[0]
 	}
 	depth := common(&leaves[0].key, &leaves[len(leaves)-1].key)
 	var w branchHasher
 	w.start((*[32]byte)(&leaves[0].key), depth)
 	for len(leaves) > 0 {
 		n := run(leaves, depth)
-		h := hashLeaves(leaves[:n])
+		h := joinLeaves(leaves[:n], hashes[:n])
 		w.add(nibble(&leaves[0].key, depth), &h)
-		leaves = leaves[n:]
+		leaves, hashes = leaves[n:], hashes[n:]
 	}
 	return w.sum()
 }

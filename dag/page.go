@@ -1,6 +1,7 @@
 package dag
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/bits"
@@ -11,12 +12,13 @@ import (
 
 // page is a part of a trie that is read and written as one: the keys below a
 // prefix, as a bucket of leaves where they are few, else as the hashes of what
-// is below each next nibble. It never changes once it is made.
+// is below each next nibble. It never changes once others know it.
 type page struct {
-	hash   codec.Hash // of the subtree
-	count  uint8      // of its leaves, at most manyLeaves
-	leaves []leaf     // of a bucket
-	kids   *[16]kid   // of an inner page, nil of a bucket
+	hash   codec.Hash   // of the subtree
+	count  uint8        // of its leaves, at most manyLeaves
+	leaves []leaf       // of a bucket
+	hashes []codec.Hash // of the leaves; nil: they are not kept
+	kids   *[16]kid     // of an inner page, nil of a bucket
 }
 
 // kid is what a page knows of the page below one of its nibbles. The zero kid is
@@ -62,9 +64,61 @@ func hasInnerRow(depth int) bool { return depth == 2 || depth >= 4 }
 // addCount returns the sum of two counts.
 func addCount(a, b uint8) uint8 { return uint8(min(int(a)+int(b), manyLeaves)) }
 
-// newBucket returns the page of leaves, which it keeps.
-func newBucket(leaves []leaf) *page {
-	return &page{hash: hashLeaves(leaves), count: uint8(len(leaves)), leaves: leaves}
+// Buckets in the cache keep the hashes of their leaves as far down as hashedDepth:
+// a change of one leaf hashes no other. A context has at most 257 of these; of the
+// buckets below, half as many again fit into memory without.
+const hashedDepth = 2
+
+// newBucket returns the page at depth of leaves, of which it keeps none. The hashes
+// of leaves that old has too are taken from there; old may be nil.
+func newBucket(leaves []leaf, old *page, depth int) *page {
+	n := len(leaves)
+	pg := &page{count: uint8(n)}
+	var hashes []codec.Hash
+	if depth <= hashedDepth {
+		// One piece of memory, that of the leaves first: a leaf is two hashes.
+		all := make([]codec.Hash, 3*n)
+		pg.leaves, pg.hashes = unsafe.Slice((*leaf)(unsafe.Pointer(&all[0])), n), all[2*n:]
+		hashes = all[2*n:]
+	} else {
+		var array [innerBucket]codec.Hash // stays on the stack
+		pg.leaves, hashes = make([]leaf, n), array[:n]
+	}
+	copy(pg.leaves, leaves)
+	at := 0 // in old
+	for i := range leaves {
+		l := &leaves[i]
+		if old != nil && old.hashes != nil {
+			for at < len(old.leaves) && bytes.Compare(old.leaves[at].key[:], l.key[:]) < 0 {
+				at++
+			}
+			if at < len(old.leaves) && old.leaves[at] == *l {
+				hashes[i] = old.hashes[at]
+				continue
+			}
+		}
+		hashes[i] = leafHash(&l.key, &l.value)
+	}
+	pg.hash = joinLeaves(leaves, hashes)
+	return pg
+}
+
+// bucketPage is memory for a bucket that is read to be replaced. It has the hashes
+// of its leaves at any depth, so that proving it and replacing it hash each once.
+type bucketPage struct {
+	page   page
+	leaves [rootBucket]leaf
+	hashes [rootBucket]codec.Hash
+}
+
+// seal returns the page of the first n leaves.
+func (b *bucketPage) seal(n int) *page {
+	for i := range b.leaves[:n] {
+		b.hashes[i] = leafHash(&b.leaves[i].key, &b.leaves[i].value)
+	}
+	b.page = page{count: uint8(n), leaves: b.leaves[:n], hashes: b.hashes[:n]}
+	b.page.hash = joinLeaves(b.page.leaves, b.page.hashes)
+	return &b.page
 }
 
 // innerPage is a page and its kids in one piece of memory.
@@ -106,7 +160,7 @@ func (pg *page) memory() int {
 	if pg.kids != nil {
 		return int(unsafe.Sizeof(innerPage{}))
 	}
-	return int(unsafe.Sizeof(page{})) + cap(pg.leaves)*int(unsafe.Sizeof(leaf{}))
+	return int(unsafe.Sizeof(page{})) + cap(pg.leaves)*int(unsafe.Sizeof(leaf{})) + cap(pg.hashes)*len(codec.Hash{})
 }
 
 // The tags of rows.
@@ -140,13 +194,14 @@ func (pg *page) appendRow(dst []byte) []byte {
 
 // parseRow returns the page at p whose bytes are exactly row, with its hash, and
 // otherwise what is wrong with them.
-func parseRow(p *Prefix, row []byte) (pg *page, fault string) {
+// A bucket is made in into, where it is good until the next, if that is not nil.
+func parseRow(p *Prefix, row []byte, into *bucketPage) (pg *page, fault string) {
 	if len(row) == 0 {
 		return nil, "an empty row"
 	}
 	switch row[0] {
 	case tagBucket:
-		return parseBucket(p, row[1:])
+		return parseBucket(p, row[1:], into)
 	case tagInner:
 		return parseInner(p, row[1:])
 	default:
@@ -154,12 +209,16 @@ func parseRow(p *Prefix, row []byte) (pg *page, fault string) {
 	}
 }
 
-func parseBucket(p *Prefix, b []byte) (*page, string) {
+func parseBucket(p *Prefix, b []byte, into *bucketPage) (*page, string) {
 	n := len(b) / 64
 	if len(b)%64 != 0 || n == 0 || n > bucketSize(int(p.n)) {
 		return nil, fmt.Sprintf("a bucket of %d bytes, not of 1 to %d leaves of 64", len(b), bucketSize(int(p.n)))
 	}
-	leaves := make([]leaf, n)
+	var array [rootBucket]leaf
+	leaves := array[:n]
+	if into != nil {
+		leaves = into.leaves[:n]
+	}
 	for i := range leaves {
 		key, value := codec.Hash(b[64*i:]), codec.Hash(b[64*i+32:])
 		if i > 0 && string(leaves[i-1].key[:]) >= string(key[:]) {
@@ -170,7 +229,10 @@ func parseBucket(p *Prefix, b []byte) (*page, string) {
 		}
 		leaves[i] = leaf{key: key, value: value}
 	}
-	return newBucket(leaves), ""
+	if into != nil {
+		return into.seal(n), ""
+	}
+	return newBucket(leaves, nil, int(p.n)), ""
 }
 
 func parseInner(p *Prefix, b []byte) (*page, string) {

@@ -64,9 +64,7 @@ func mustScope(name string) keys.Scope {
 // root, methods fail with engine.ErrCorrupt. store must outlive the Trie; cache
 // may be shared by all tries.
 func OpenTrie(cache *TrieCache, store engine.Getter, context codec.ContextID, root codec.Hash) *Trie {
-	t := &Trie{context: context, cache: cache, store: store, root: root}
-	t.key = append(append(t.key, trieScope[:]...), context[:]...)
-	return t
+	return &Trie{context: context, cache: cache, store: store, root: root}
 }
 
 // ReadRoot returns the root that the rows of a context in store make, for those
@@ -116,6 +114,9 @@ func (t *Trie) Merge() {
 	if p == nil {
 		panic("dag: Merge of a trie that is no overlay")
 	}
+	if p.changed == nil {
+		p.changed, t.changed = t.changed, nil
+	}
 	for _, c := range t.pageChanges() {
 		p.set(c)
 	}
@@ -127,8 +128,10 @@ func (t *Trie) Merge() {
 
 // pageChanges is the memory that the changes of a trie take.
 type pageChanges struct {
-	at   map[Prefix]int // places in list
-	list []pageChange
+	at     map[Prefix]int // places in list
+	list   []pageChange
+	merged []leaf      // a buffer,
+	bucket *bucketPage // and another, if any was wanted
 }
 
 // overlays lends memory to overlays, most of which are merged soon.
@@ -139,7 +142,7 @@ var overlays = sync.Pool{New: func() any {
 // release gives back the memory of a merged overlay, unless it has grown much.
 func (t *Trie) release() {
 	c := t.changed
-	if t.changed = nil; c != nil && cap(c.list) <= 1024 {
+	if t.changed = nil; c != nil && cap(c.list) <= 1024 && cap(c.merged) <= 1024 {
 		c.reset()
 		overlays.Put(c)
 	}
@@ -153,15 +156,21 @@ func (c *pageChanges) reset() {
 
 // set notes a change. What was there before the first at that place counts.
 func (t *Trie) set(c pageChange) {
+	all := t.changing()
+	if i, ok := all.at[c.at]; ok {
+		all.list[i].page = c.page
+		return
+	}
+	all.at[c.at] = len(all.list)
+	all.list = append(all.list, c)
+}
+
+// changing returns the changes, to which some will come.
+func (t *Trie) changing() *pageChanges {
 	if t.changed == nil {
 		t.changed = overlays.Get().(*pageChanges)
 	}
-	if i, ok := t.changed.at[c.at]; ok {
-		t.changed.list[i].page = c.page
-		return
-	}
-	t.changed.at[c.at] = len(t.changed.list)
-	t.changed.list = append(t.changed.list, c)
+	return t.changed
 }
 
 // pageChanges returns the changes in order.
@@ -215,7 +224,11 @@ func (t *Trie) Written() {
 //
 //	scope 16 ‖ context_id 32 ‖ a byte for each nibble
 func (t *Trie) rowKey(p *Prefix) []byte {
-	t.key = t.key[:len(keys.Scope{})+len(t.context)]
+	const fixed = len(keys.Scope{}) + len(codec.ContextID{})
+	if t.key == nil { // most overlays read no row
+		t.key = place(make([]byte, 0, fixed+MaxPrefix), trieScope, &t.context)
+	}
+	t.key = t.key[:fixed]
 	for i := range p.Len() {
 		t.key = append(t.key, byte(p.Nibble(i)))
 	}
@@ -243,20 +256,27 @@ func (t *Trie) rootKid() (kid, error) {
 }
 
 // load returns the page at p, which the level above knows as k. A row is kept in
-// the cache if keep is set.
+// the cache if keep is set; if not, a bucket is good until the next is loaded.
 func (t *Trie) load(p *Prefix, k kid, keep bool) (*page, error) {
 	if pg := t.held(p, k.hash); pg != nil {
 		return pg, nil
 	}
 	pg, err := t.read(p, k, keep)
-	switch {
-	case err != nil:
+	if err == nil {
+		err = t.is(pg, p, k)
+	}
+	if err != nil {
 		return nil, err
-	case pg.kid() != k:
-		return nil, t.damaged(p, fmt.Sprintf("the page of %d leaves has the hash %s, the level above has %d and %s",
-			pg.count, pg.hash, k.count, k.hash))
 	}
 	return pg, nil
+}
+
+// is returns engine.ErrCorrupt unless pg, at p, is what the level above knows as k.
+func (t *Trie) is(pg *page, p *Prefix, k kid) error {
+	if pg.kid() == k {
+		return nil
+	}
+	return t.damaged(p, fmt.Sprintf("the page of %d leaves has the hash %s, the level above has %d and %s", pg.count, pg.hash, k.count, k.hash))
 }
 
 // held returns the page at p if it is in memory, else nil.
@@ -279,7 +299,7 @@ func (t *Trie) held(p *Prefix, hash codec.Hash) *page {
 // readRoot returns the page at the root by what is in the store.
 func (t *Trie) readRoot() (*page, error) {
 	var at Prefix
-	pg, err := t.readRow(&at, true)
+	pg, err := t.readRow(&at, true, nil)
 	if errors.Is(err, engine.ErrNotFound) {
 		pg, err = t.assemble(&at)
 	}
@@ -298,7 +318,15 @@ func (t *Trie) read(p *Prefix, k kid, keep bool) (*page, error) {
 	if !hasRow(p.Len(), k.count) {
 		return t.assemble(p)
 	}
-	pg, err := t.readRow(p, keep)
+	var into *bucketPage
+	if !keep {
+		c := t.changing()
+		if c.bucket == nil {
+			c.bucket = new(bucketPage)
+		}
+		into = c.bucket
+	}
+	pg, err := t.readRow(p, keep, into)
 	if errors.Is(err, engine.ErrNotFound) {
 		err = t.damaged(p, "the row is missing")
 	}
@@ -316,7 +344,7 @@ func (t *Trie) assemble(p *Prefix) (*page, error) {
 		var err error
 		if at.n < 2 {
 			below, err = t.assemble(&at)
-		} else if below, err = t.readRow(&at, at.n == 2); errors.Is(err, engine.ErrNotFound) {
+		} else if below, err = t.readRow(&at, at.n == 2, nil); errors.Is(err, engine.ErrNotFound) {
 			continue
 		}
 		if err != nil {
@@ -332,13 +360,13 @@ func (t *Trie) assemble(p *Prefix) (*page, error) {
 
 // readRow returns the page whose row is at p. It returns engine.ErrNotFound if
 // there is none.
-func (t *Trie) readRow(p *Prefix, keep bool) (*page, error) {
+func (t *Trie) readRow(p *Prefix, keep bool, into *bucketPage) (*page, error) {
 	var err error
 	t.reads.Rows++
 	if t.row, err = t.store.Get(t.row[:0], column.Generic, t.rowKey(p)); err != nil {
 		return nil, err
 	}
-	pg, fault := parseRow(p, t.row)
+	pg, fault := parseRow(p, t.row, into)
 	if fault != "" {
 		return nil, t.damaged(p, fault)
 	}

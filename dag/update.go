@@ -54,8 +54,8 @@ func (t *Trie) Update(changes []Change) error {
 // afterwards. It was known as k.
 func (t *Trie) apply(p Prefix, k kid, changes []Change) (kid, error) {
 	if k.count == 0 {
-		leaves, _ := mergeLeaves(nil, changes)
-		return t.build(p, k, leaves), nil
+		leaves, _ := t.merge(nil, changes)
+		return t.build(p, k, leaves, nil), nil
 	}
 	// A bucket is about to be replaced.
 	pg, err := t.load(&p, k, int(k.count) > bucketSize(p.Len()))
@@ -63,11 +63,11 @@ func (t *Trie) apply(p Prefix, k kid, changes []Change) (kid, error) {
 		return kid{}, err
 	}
 	if pg.kids == nil {
-		leaves, differ := mergeLeaves(pg.leaves, changes)
+		leaves, differ := t.merge(pg.leaves, changes)
 		if !differ {
 			return k, nil
 		}
-		return t.build(p, k, leaves), nil
+		return t.build(p, k, leaves, pg), nil
 	}
 	next, differ := newInner(pg.kids), false
 	for depth := p.Len(); len(changes) > 0; {
@@ -93,13 +93,19 @@ func (t *Trie) apply(p Prefix, k kid, changes []Change) (kid, error) {
 	if leaves, err = t.collect(&p, next, leaves); err != nil {
 		return kid{}, err
 	}
-	return t.build(p, k, leaves), nil
+	return t.build(p, k, leaves, nil), nil
 }
 
-// mergeLeaves returns the sorted leaves with changes made, in memory of their
-// own, and whether that is anything new.
-func mergeLeaves(leaves []leaf, changes []Change) (merged []leaf, differ bool) {
-	merged = make([]leaf, 0, len(leaves)+len(changes))
+// merge is mergeLeaves in memory that is good until the next call.
+func (t *Trie) merge(leaves []leaf, changes []Change) (merged []leaf, differ bool) {
+	c := t.changing()
+	c.merged, differ = mergeLeaves(c.merged[:0], leaves, changes)
+	return c.merged, differ
+}
+
+// mergeLeaves appends the sorted leaves, with changes made, to merged, and returns
+// whether that is anything new.
+func mergeLeaves(merged, leaves []leaf, changes []Change) (_ []leaf, differ bool) {
 	for i := range changes {
 		c := &changes[i]
 		n := 0
@@ -124,26 +130,23 @@ func mergeLeaves(leaves []leaf, changes []Change) (merged []leaf, differ bool) {
 	return append(merged, leaves...), differ
 }
 
-// build puts the pages of leaves, which it keeps, at p and below, where the page
-// was known as k. It returns what the page is known by.
-func (t *Trie) build(p Prefix, k kid, leaves []leaf) kid {
+// build puts the pages of leaves, of which it keeps none, at p and below, where the
+// page was known as k; old is that page if it was a bucket, or nil. It returns what
+// the page is known by.
+func (t *Trie) build(p Prefix, k kid, leaves []leaf, old *page) kid {
 	if len(leaves) == 0 {
 		t.remove(p, k)
 		return kid{}
 	}
 	depth := p.Len()
 	if len(leaves) <= bucketSize(depth) {
-		return t.put(p, k, newBucket(leaves))
+		return t.put(p, k, newBucket(leaves, old, depth))
 	}
 	pg := newInner(nil)
 	for len(leaves) > 0 {
 		n := run(leaves, depth)
 		i := nibble(&leaves[0].key, depth)
-		below := leaves[:n:n]
-		if n <= bucketSize(depth+1) {
-			below = slices.Clone(below) // a bucket must not pin all of them
-		}
-		pg.kids[i] = t.build(p.child(i), kid{}, below)
+		pg.kids[i] = t.build(p.child(i), kid{}, leaves[:n], old)
 		leaves = leaves[n:]
 	}
 	pg.seal(&p)

@@ -117,7 +117,7 @@ func words(n int) (w []string) {
 // their form.
 func TestRowsAreAsTheReadmeSays(t *testing.T) {
 	key, value := codec.Hash{0x12, 0x34}, codec.Hash{9}
-	bucket := newBucket([]leaf{{key: key, value: value}})
+	bucket := newBucket([]leaf{{key: key, value: value}}, nil, 0)
 	require.Equal(t, "01"+key.String()+value.String(), hex.EncodeToString(bucket.appendRow(nil)))
 	pg := newInner(nil)
 	pg.kids[3], pg.kids[15] = kid{hash: key, count: 20}, kid{hash: value, count: manyLeaves}
@@ -126,13 +126,13 @@ func TestRowsAreAsTheReadmeSays(t *testing.T) {
 	p := NewPrefix(key, 3)
 	require.Equal(t, hex.EncodeToString([]byte("dag-trie"))+strings.Repeat("00", 8)+context1.String()+"010203",
 		hex.EncodeToString(trie.rowKey(&p)))
-	back, fault := parseRow(&Prefix{n: 2}, pg.appendRow(nil))
+	back, fault := parseRow(&Prefix{n: 2}, pg.appendRow(nil), nil)
 	require.Empty(t, fault)
 	require.Equal(t, *pg.kids, *back.kids)
 	for _, bad := range [][]byte{nil, {}, {3}, {1}, {2}, {2, 1}, pg.appendRow(nil)[:40], append(pg.appendRow(nil), 0)} {
-		_, fault = parseRow(&Prefix{n: 2}, bad)
+		_, fault = parseRow(&Prefix{n: 2}, bad, nil)
 		require.NotEmpty(t, fault)
 	}
-	_, fault = parseRow(&Prefix{n: 3}, pg.appendRow(nil))
+	_, fault = parseRow(&Prefix{n: 3}, pg.appendRow(nil), nil)
 	require.NotEmpty(t, fault, "no row for an inner page here")
 }

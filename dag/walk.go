@@ -71,6 +71,11 @@ func (t *Trie) walk(n *trieNode, fn func(Leaf) bool) (on bool, err error) {
 // others. It reads them all, in one state if r is a snapshot, and needs memory
 // for little more than a row of each level.
 func CheckTrie(r engine.Reader, context codec.ContextID, root codec.Hash) error {
+	return checkTrie(r, context, root, func(*leaf) {})
+}
+
+// checkTrie is CheckTrie, and calls visit with every leaf, in order.
+func checkTrie(r engine.Reader, context codec.ContextID, root codec.Hash, visit func(*leaf)) error {
 	t := OpenTrie(NewTrieCache(-1), r, context, root)
 	top, err := t.rootKid()
 	if err != nil {
@@ -81,7 +86,7 @@ func CheckTrie(r engine.Reader, context codec.ContextID, root codec.Hash) error 
 		return err
 	}
 	defer it.Close()
-	c := rowChecker{trie: t, rows: it}
+	c := rowChecker{trie: t, rows: it, visit: visit}
 	if err := c.check(Prefix{}, top); err != nil {
 		return err
 	}
@@ -94,28 +99,30 @@ func CheckTrie(r engine.Reader, context codec.ContextID, root codec.Hash) error 
 // rowChecker compares the pages that one leads to from the root with the rows,
 // which stand in the same order.
 type rowChecker struct {
-	trie *Trie
-	rows *engine.Iterator
+	trie  *Trie
+	rows  *engine.Iterator
+	visit func(*leaf)
 }
 
 func (c *rowChecker) check(p Prefix, k kid) error {
 	if k.count == 0 {
 		return nil
 	}
+	var pg *page
+	var err error
 	if hasRow(p.Len(), k.count) {
-		if !c.rows.Next() {
-			if err := c.rows.Err(); err != nil {
-				return err
-			}
-			return c.trie.damaged(&p, "the row is missing")
-		}
-		if string(c.rows.Key()) != string(c.trie.rowKey(&p)) {
-			return fmt.Errorf("dag: trie: %w: %s %x: nothing leads to this row", engine.ErrCorrupt, column.Generic, c.rows.Key())
-		}
+		pg, err = c.next(&p, k)
+	} else {
+		pg, err = c.trie.load(&p, k, true)
 	}
-	pg, err := c.trie.load(&p, k, true)
-	if err != nil || pg.kids == nil {
+	if err != nil {
 		return err
+	}
+	for i := range pg.leaves {
+		c.visit(&pg.leaves[i])
+	}
+	if pg.kids == nil {
+		return nil
 	}
 	for i := range pg.kids {
 		if err := c.check(p.child(i), pg.kids[i]); err != nil {
@@ -123,4 +130,23 @@ func (c *rowChecker) check(p Prefix, k kid) error {
 		}
 	}
 	return nil
+}
+
+// next returns the page of the next row, which must be that at p, where the level
+// above has k.
+func (c *rowChecker) next(p *Prefix, k kid) (*page, error) {
+	if !c.rows.Next() {
+		if err := c.rows.Err(); err != nil {
+			return nil, err
+		}
+		return nil, c.trie.damaged(p, "the row is missing")
+	}
+	if string(c.rows.Key()) != string(c.trie.rowKey(p)) {
+		return nil, fmt.Errorf("dag: trie: %w: %s %x: nothing leads to this row", engine.ErrCorrupt, column.Generic, c.rows.Key())
+	}
+	pg, fault := parseRow(p, c.rows.Value(), nil)
+	if fault != "" {
+		return nil, c.trie.damaged(p, fault)
+	}
+	return pg, c.trie.is(pg, p, k)
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 	"sync"
 )
 
@@ -20,6 +21,7 @@ var pages = sync.Pool{New: func() any { return new([]byte) }}
 // one. It is not safe for concurrent use.
 type Iterator struct {
 	pager      Pager
+	lender     Lender  // the pager, if it is one
 	page       *[]byte // lent; nil before the first page and once closed
 	rest       []byte
 	key, value []byte
@@ -36,7 +38,8 @@ func NewIterator(p Pager, limit int) *Iterator {
 	if limit <= 0 {
 		limit = -1
 	}
-	return &Iterator{pager: p, want: firstPageEntries, left: limit}
+	lender, _ := p.(Lender)
+	return &Iterator{pager: p, lender: lender, want: firstPageEntries, left: limit}
 }
 
 // Next moves to the next entry, the first time to the first one. It returns
@@ -59,6 +62,10 @@ func (it *Iterator) fill() bool {
 	if !it.ready() {
 		return false
 	}
+	if it.lender != nil {
+		it.borrow()
+		return len(it.rest) > 0
+	}
 	if it.page == nil {
 		it.page = pages.Get().(*[]byte)
 	}
@@ -68,6 +75,21 @@ func (it *Iterator) fill() bool {
 		it.rest = nil
 	}
 	return len(it.rest) > 0
+}
+
+// borrow takes the lender's next page.
+func (it *Iterator) borrow() {
+	most := math.MaxInt
+	if it.left >= 0 {
+		most = it.left
+	}
+	it.rest, it.entries, it.err = it.lender.Lend(most)
+	if it.left >= 0 {
+		it.left = max(it.left-it.entries, 0)
+	}
+	if it.err != nil {
+		it.rest = nil
+	}
 }
 
 // ready reports whether there may be more, and sets the error of a closed

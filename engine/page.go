@@ -21,6 +21,16 @@ type Pager interface {
 	Close() error
 }
 
+// Lender is a Pager that has its entries in pages of its own, which Next of an
+// Iterator then walks through without a copy.
+type Lender interface {
+	Pager
+	// Lend returns the next entries, maxEntries at most, and their number, which
+	// is 0 at the end of the range. They are valid until the next call of Lend,
+	// Page or Close.
+	Lend(maxEntries int) ([]byte, int, error)
+}
+
 // AppendEntry appends an entry to a page.
 func AppendEntry(page, key, value []byte) []byte {
 	page = binary.AppendUvarint(page, uint64(len(key)))

@@ -21,9 +21,13 @@ type daemon struct {
 	stop func() error
 }
 
-// openDaemon serves a store in memory over a socket. It does not use dir, whose
-// name may be too long for one.
-func openDaemon(t testing.TB, _ string) enginetest.DB {
+// openDaemon returns what serves a store in memory over a socket, by way of a
+// framing. It does not use the directory, whose name may be too long for one.
+func openDaemon(f rpc.Framing) func(testing.TB, string) enginetest.DB {
+	return func(t testing.TB, _ string) enginetest.DB { return serveMemory(t, f) }
+}
+
+func serveMemory(t testing.TB, f rpc.Framing) enginetest.DB {
 	dir, err := os.MkdirTemp("", "st")
 	require.NoError(t, err)
 	path := filepath.Join(dir, "s")
@@ -35,7 +39,7 @@ func openDaemon(t testing.TB, _ string) enginetest.DB {
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ctx, ln) }()
-	client, err := rpc.Dial(path, rpc.ClientOptions{})
+	client, err := rpc.Dial(path, rpc.ClientOptions{Framing: f})
 	require.NoError(t, err)
 	return &daemon{client, func() error {
 		cancel()

@@ -11,6 +11,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/mem"
+	"github.com/stoadb/stoa/rpc"
 )
 
 // subject is one of those that must answer alike.
@@ -28,7 +29,8 @@ type subject struct {
 func subjects() []subject {
 	return append([]subject{
 		{name: "mem", open: func(testing.TB, string) enginetest.DB { return mem.New() }},
-		{name: "daemon", open: openDaemon},
+		{name: "daemon", open: openDaemon(rpc.FramingFrames)},
+		{name: "daemon by gRPC", open: openDaemon(rpc.FramingGRPC)},
 	}, onDisk()...)
 }
 

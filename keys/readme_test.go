@@ -3,18 +3,17 @@ package keys
 import (
 	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"github.com/stoadb/stoa/column/readmetest"
 )
 
 var update = flag.Bool("update", false, "rewrite the tables of README.md")
 
 func TestReadmeTablesAreCurrent(t *testing.T) {
-	requireTable(t, "key types", keyTable())
-	requireTable(t, "scopes", scopeTable())
+	readmetest.Table(t, *update, "key types", keyTable())
+	readmetest.Table(t, *update, "scopes", scopeTable())
 }
 
 func keyTable() string {
@@ -52,21 +51,4 @@ func scopeTable() string {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Name, s.Holds, s.Fragment, s.Value)
 	}
 	return b.String()
-}
-
-// requireTable demands that README.md has the table between the markers of that
-// name, or with -update puts it there.
-func requireTable(t *testing.T, name, table string) {
-	src, err := os.ReadFile("README.md")
-	require.NoError(t, err)
-	begin, end := "<!-- begin "+name+": go test ./keys -update -->\n", "<!-- end "+name+" -->"
-	head, rest, ok := strings.Cut(string(src), begin)
-	require.True(t, ok, "no marker of %s", name)
-	old, tail, ok := strings.Cut(rest, end)
-	require.True(t, ok, "no end of %s", name)
-	if *update {
-		require.NoError(t, os.WriteFile("README.md", []byte(head+begin+table+end+tail), 0o644))
-		return
-	}
-	require.Equal(t, table, old, "run: go test ./keys -update")
 }

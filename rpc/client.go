@@ -25,9 +25,11 @@ type ClientOptions struct {
 	// DialTimeout is how long Dial waits for the daemon; 0: 5 s.
 	DialTimeout time.Duration
 	// CallTimeout is how long a call may take, unless its context ends before;
-	// 0: 30 s; negative: as long as it takes. Scans, snapshots and the content of
-	// blobs take as long as they take.
+	// 0: 30 s; negative: as long as it takes. Scans, snapshots, the content of
+	// blobs and streams of deltas and ops take as long as they take.
 	CallTimeout time.Duration
+	// Framing is how calls go over the socket.
+	Framing Framing
 }
 
 func (o ClientOptions) withDefaults() ClientOptions {
@@ -50,10 +52,16 @@ type Client struct {
 	timeout time.Duration
 	ctx     context.Context // of every call
 	conn    *grpc.ClientConn
+	carrier *carrier
 
 	store stoav1.StoreClient
 	blob  stoav1.BlobClient
+	dag   stoav1.DagClient
+	kv    stoav1.KvClient
 	admin stoav1.AdminClient
+
+	namespace stoav1.NamespaceClient
+	group     stoav1.GroupClient
 }
 
 var (
@@ -72,7 +80,7 @@ const (
 // there is none, ErrRefused if this user may not connect, and ErrSocketPath.
 func Dial(path string, o ClientOptions) (*Client, error) {
 	o = o.withDefaults()
-	if err := probe(path, o.DialTimeout); err != nil {
+	if err := CheckSocketPath(path); err != nil {
 		return nil, err
 	}
 	conn, err := grpc.NewClient("passthrough:///"+path,
@@ -93,19 +101,36 @@ func Dial(path string, o ClientOptions) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rpc: dial %s: %w", path, err)
 	}
+	t := newCarrier(path, o.DialTimeout, conn)
 	c := &Client{
-		path: path, timeout: o.CallTimeout, ctx: context.Background(), conn: conn,
-		store: stoav1.NewStoreClient(conn), blob: stoav1.NewBlobClient(conn), admin: stoav1.NewAdminClient(conn),
+		path: path, timeout: o.CallTimeout, ctx: context.Background(), conn: conn, carrier: t,
+		store: stoav1.NewStoreClient(t), blob: stoav1.NewBlobClient(t),
+		dag: stoav1.NewDagClient(t), kv: stoav1.NewKvClient(t), admin: stoav1.NewAdminClient(t),
+		namespace: stoav1.NewNamespaceClient(t), group: stoav1.NewGroupClient(t),
 	}
-	if err := c.connect(o.DialTimeout); err != nil {
+	if err := c.first(o); err != nil {
 		conn.Close()
 		return nil, err
 	}
 	return c, nil
 }
 
-// connect waits until the connection stands, so that a daemon that hangs up is
-// told by Dial rather than by the first call.
+// first makes the first connection, so that a daemon that hangs up is told by
+// Dial rather than by the first call.
+func (c *Client) first(o ClientOptions) error {
+	c.carrier.none.Store(o.Framing == FramingGRPC)
+	if o.Framing != FramingGRPC {
+		if err := c.carrier.first(o.Framing); err != nil || !c.carrier.none.Load() {
+			return err
+		}
+	}
+	if err := probe(c.path, o.DialTimeout); err != nil {
+		return err
+	}
+	return c.connect(o.DialTimeout)
+}
+
+// connect waits until the connection of gRPC stands.
 func (c *Client) connect(timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(c.ctx, timeout)
 	defer cancel()
@@ -141,7 +166,7 @@ func (c *Client) WithContext(ctx context.Context) *Client {
 // Close ends the connection, and every call, scan and snapshot over it. Later
 // calls return engine.ErrClosed.
 func (c *Client) Close() error {
-	if err := c.conn.Close(); err != nil {
+	if err := c.carrier.close(); err != nil {
 		return engine.ErrClosed
 	}
 	return nil
@@ -157,8 +182,17 @@ func (c *Client) call() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(c.ctx, c.timeout)
 }
 
-// invoke makes one call. While the daemon has too many requests under way, and
-// so did not look at this one, it asks again, until the call's time is over.
+// unary makes one call without a context of its own, which costs less.
+func (c *Client) unary(op, method string, ask, answer any) error {
+	err := c.failed(op, c.carrier.call(c.ctx, c.timeout, method, ask, answer))
+	if err == nil || !overloaded(err) {
+		return err
+	}
+	return c.invoke(op, func(ctx context.Context) error { return c.carrier.call(ctx, -1, method, ask, answer) })
+}
+
+// invoke makes one call. While the daemon has too much under way, and so did not
+// look at this one, it asks again, until the call's time is over.
 func (c *Client) invoke(op string, call func(context.Context) error) error {
 	ctx, cancel := c.call()
 	defer cancel()
@@ -177,7 +211,8 @@ func (c *Client) invoke(op string, call func(context.Context) error) error {
 
 func overloaded(err error) bool {
 	var e *Error
-	return errors.As(err, &e) && e.Kind == stoav1.ErrorKind_ERROR_KIND_BUSY && e.Fields[FieldWhat] == WhatRequests
+	return errors.As(err, &e) && e.Kind == stoav1.ErrorKind_ERROR_KIND_BUSY &&
+		(e.Fields[FieldWhat] == WhatRequests || e.Fields[FieldWhat] == WhatCalls)
 }
 
 // failed returns what a stub of c returned as an error of this package.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -33,6 +34,15 @@ func Describe(err error) *Error {
 			"engine: conflict: "+conflict.Column.String()+" "+shortHex(conflict.Key)+": "+expected(conflict.Absent),
 			FieldAbsent, strconv.FormatBool(conflict.Absent))
 	}
+	if e := describeDag(err); e != nil {
+		return e
+	}
+	if e := describeGov(err); e != nil {
+		return e
+	}
+	if e := describeKV(err); e != nil {
+		return e
+	}
 	for _, known := range sentinels {
 		if errors.Is(err, known.is) {
 			text := withoutPaths(err.Error())
@@ -42,7 +52,8 @@ func Describe(err error) *Error {
 	return describeRow(err)
 }
 
-// sentinels are the errors of package engine that have a kind and no data.
+// sentinels are the errors of packages engine and dag that have a kind and no
+// data.
 var sentinels = []struct {
 	is   error
 	kind stoav1.ErrorKind
@@ -55,6 +66,16 @@ var sentinels = []struct {
 	{engine.ErrNoSpace, stoav1.ErrorKind_ERROR_KIND_NO_SPACE},
 	{engine.ErrClosed, stoav1.ErrorKind_ERROR_KIND_CLOSED},
 	{engine.ErrUnsupported, stoav1.ErrorKind_ERROR_KIND_UNSUPPORTED},
+	{dag.ErrClosed, stoav1.ErrorKind_ERROR_KIND_CLOSED},
+	{dag.ErrRootGone, stoav1.ErrorKind_ERROR_KIND_ROOT_GONE},
+	{dag.ErrPeer, stoav1.ErrorKind_ERROR_KIND_PEER},
+	{dag.ErrNoDelta, stoav1.ErrorKind_ERROR_KIND_NO_DELTA},
+	{dag.ErrPosition, stoav1.ErrorKind_ERROR_KIND_POSITION},
+	{dag.ErrSnapshot, stoav1.ErrorKind_ERROR_KIND_SEED},
+	{dag.ErrNotEmpty, stoav1.ErrorKind_ERROR_KIND_NOT_EMPTY},
+	{dag.ErrSeeding, stoav1.ErrorKind_ERROR_KIND_SEEDING},
+	{dag.ErrSnapshotGone, stoav1.ErrorKind_ERROR_KIND_SNAPSHOT_GONE},
+	{dag.ErrAdopting, stoav1.ErrorKind_ERROR_KIND_ADOPTING},
 }
 
 func describeRow(err error) *Error {

@@ -42,15 +42,35 @@ const (
 	FieldApplication = "application_id"
 	FieldDeclared    = "declared"
 	FieldActual      = "actual"
+	FieldContext     = "context_id"   // hex
+	FieldDelta       = "delta_id"     // hex
+	FieldRoot        = "root_hash"    // hex
+	FieldTime        = "time"         // of a stamp, NTP64
+	FieldNode        = "node_id"      // decimal
+	FieldRead        = "read"         // hex: the root that was read
+	FieldDetail      = "detail"       // for people
+	FieldOwner       = "owner"        // a service
+	FieldPhysical    = "physical"     // a time, RFC 3339
+	FieldNext        = "next"         // a time, RFC 3339
+	FieldRetryAfter  = "retry_after"  // milliseconds
+	FieldCode        = "code"         // of a refusal of the Kv service
+	FieldTenant      = "tenant"       // of the Kv service
+	FieldNamespace   = "namespace_id" // hex
+	FieldGroup       = "group_id"     // hex
+	FieldOp          = "op_id"        // hex
 )
 
 // WhatRequests is the value of FieldWhat when too many bytes of requests are
 // under way: the request was not looked at.
 const WhatRequests = "requests"
 
+// WhatCalls is the value of FieldWhat when a connection has too many calls under
+// way: the request was not looked at.
+const WhatCalls = "calls of one connection"
+
 // Error is an error of a daemon. Its kind says what went wrong and which fields
-// it has. errors.Is and errors.As find the error of package engine, keys or
-// codec that it stands for, with its data. An Error is not changed once made.
+// it has. errors.Is and errors.As find the error of package engine, keys,
+// codec, dag or kvstorage that it stands for, with its data. An Error is not changed once made.
 type Error struct {
 	Kind    stoav1.ErrorKind
 	Message string // for people
@@ -131,6 +151,13 @@ func (e *Error) rebuild() error {
 	case stoav1.ErrorKind_ERROR_KIND_VALUE:
 		return &codec.Error{Type: e.Fields[FieldType], Field: e.Fields[FieldField],
 			Offset: e.offset(), Reason: e.Fields[FieldReason]}
+	case stoav1.ErrorKind_ERROR_KIND_ROOT_MOVED, stoav1.ErrorKind_ERROR_KIND_CLOCK_AHEAD, stoav1.ErrorKind_ERROR_KIND_REFUSED, stoav1.ErrorKind_ERROR_KIND_EARLY:
+		return e.rebuildDag()
+	case stoav1.ErrorKind_ERROR_KIND_KV_ARGUMENT, stoav1.ErrorKind_ERROR_KIND_KV_VALUE, stoav1.ErrorKind_ERROR_KIND_KV_QUOTA,
+		stoav1.ErrorKind_ERROR_KIND_KV_CONFLICT, stoav1.ErrorKind_ERROR_KIND_KV_CAPABILITY:
+		return e.rebuildKV()
+	case stoav1.ErrorKind_ERROR_KIND_OP_REFUSED:
+		return e.rebuildRefusal()
 	}
 	k, known := kindOf(e.Kind)
 	if !known && e.code == codes.Unavailable {

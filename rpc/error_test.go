@@ -3,11 +3,13 @@ package rpc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -135,4 +138,39 @@ func TestASocketThatKeepsUsOutIsNoMissingDaemon(t *testing.T) {
 	require.ErrorIs(t, err, ErrRefused)
 	require.NotErrorIs(t, err, ErrNoDaemon)
 	require.ErrorContains(t, err, "no permission to connect to /run/s")
+}
+
+func TestErrorsOfDeltasCrossTheSocketWhole(t *testing.T) {
+	hash := func(b byte) (h [32]byte) { h[0] = b; return h }
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+	for _, want := range []error{
+		&dag.RootMoved{Context: hash(1), Read: hash(2), Have: hash(3)},
+		&dag.ClockAhead{Physical: at, Next: at.Add(time.Second), RetryAfter: 3 * time.Millisecond},
+		&dag.Early{Stamp: codec.HybridTimestamp{Time: 5, ID: codec.NodeID{Hi: 6, Lo: 7}}, RetryAfter: 3 * time.Millisecond},
+		&dag.Refusal{Delta: hash(4), Reason: dag.OverLimit, Detail: "too much"},
+	} {
+		got := over(Describe(fmt.Errorf("wrapped: %w", want)))
+		switch want := want.(type) {
+		case *dag.RootMoved:
+			var is *dag.RootMoved
+			require.ErrorAs(t, got, &is)
+			require.Equal(t, want, is)
+			require.ErrorIs(t, got, engine.ErrConflict)
+		case *dag.ClockAhead:
+			var is *dag.ClockAhead
+			require.ErrorAs(t, got, &is)
+			require.Equal(t, want.Physical, is.Physical)
+			require.Equal(t, want.Next, is.Next)
+			require.Equal(t, want.RetryAfter+time.Millisecond, is.RetryAfter, "rounded up")
+		case *dag.Early:
+			var is *dag.Early
+			require.ErrorAs(t, got, &is)
+			require.Equal(t, want.Stamp, is.Stamp)
+		case *dag.Refusal:
+			var is *dag.Refusal
+			require.ErrorAs(t, got, &is)
+			require.Equal(t, want, is)
+		}
+	}
+	require.Equal(t, stoav1.ErrorKind_ERROR_KIND_SEED, Describe(fmt.Errorf("%w: its base: %w", dag.ErrSnapshot, &dag.Refusal{})).Kind)
 }

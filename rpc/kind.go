@@ -7,8 +7,11 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
+	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -33,6 +36,11 @@ var (
 	// ErrBlobInUse is returned when an application names the blob that was to be
 	// deleted.
 	ErrBlobInUse = errors.New("rpc: blob in use")
+	// ErrOwned is returned when a batch changes rows that a service keeps.
+	ErrOwned = errors.New("rpc: owned")
+	// ErrBound is returned when the user of a connection is bound to a tenant of
+	// the Kv service, and asks for something else.
+	ErrBound = errors.New("rpc: bound to a tenant")
 )
 
 // kind is what the code knows of an ErrorKind.
@@ -81,8 +89,70 @@ func kindOf(k stoav1.ErrorKind) (kind, bool) {
 		return kind{codes.InvalidArgument, ErrBlobMismatch}, true
 	case stoav1.ErrorKind_ERROR_KIND_BLOB_IN_USE:
 		return kind{codes.FailedPrecondition, ErrBlobInUse}, true
+	case stoav1.ErrorKind_ERROR_KIND_OWNED:
+		return kind{codes.FailedPrecondition, ErrOwned}, true
 	default:
-		return kind{codes.Unknown, ErrInternal}, false
+		return dagKindOf(k)
+	}
+}
+
+// dagKindOf is kindOf for the kinds of the Dag service.
+func dagKindOf(k stoav1.ErrorKind) (kind, bool) {
+	switch k {
+	case stoav1.ErrorKind_ERROR_KIND_NO_CONTEXT:
+		return kind{codes.NotFound, dag.ErrNoContext}, true
+	case stoav1.ErrorKind_ERROR_KIND_CONTEXT_EXISTS:
+		return kind{codes.AlreadyExists, dag.ErrExists}, true
+	case stoav1.ErrorKind_ERROR_KIND_ROOT_MOVED:
+		return kind{codes.Aborted, engine.ErrConflict}, true
+	case stoav1.ErrorKind_ERROR_KIND_CLOCK_AHEAD:
+		return kind{codes.FailedPrecondition, dag.ErrClockAhead}, true
+	case stoav1.ErrorKind_ERROR_KIND_NO_DELTA:
+		return kind{codes.NotFound, dag.ErrNoDelta}, true
+	case stoav1.ErrorKind_ERROR_KIND_ROOT_GONE:
+		return kind{codes.FailedPrecondition, dag.ErrRootGone}, true
+	case stoav1.ErrorKind_ERROR_KIND_PEER:
+		return kind{codes.InvalidArgument, dag.ErrPeer}, true
+	case stoav1.ErrorKind_ERROR_KIND_POSITION:
+		return kind{codes.FailedPrecondition, dag.ErrPosition}, true
+	case stoav1.ErrorKind_ERROR_KIND_SEED:
+		return kind{codes.InvalidArgument, dag.ErrSnapshot}, true
+	case stoav1.ErrorKind_ERROR_KIND_NOT_EMPTY:
+		return kind{codes.FailedPrecondition, dag.ErrNotEmpty}, true
+	case stoav1.ErrorKind_ERROR_KIND_SEEDING:
+		return kind{codes.Aborted, dag.ErrSeeding}, true
+	case stoav1.ErrorKind_ERROR_KIND_SNAPSHOT_GONE:
+		return kind{codes.FailedPrecondition, dag.ErrSnapshotGone}, true
+	case stoav1.ErrorKind_ERROR_KIND_EARLY:
+		return kind{codes.FailedPrecondition, dag.ErrEarly}, true
+	case stoav1.ErrorKind_ERROR_KIND_ADOPTING:
+		return kind{codes.Unavailable, dag.ErrAdopting}, true
+	case stoav1.ErrorKind_ERROR_KIND_REFUSED:
+		return kind{codes.InvalidArgument, dag.ErrRefused}, true
+	default:
+		return kvKindOf(k)
+	}
+}
+
+// kvKindOf is kindOf for the kinds of the Kv service.
+func kvKindOf(k stoav1.ErrorKind) (kind, bool) {
+	switch k {
+	case stoav1.ErrorKind_ERROR_KIND_KV_ARGUMENT:
+		return kind{codes.InvalidArgument, &kvstorage.Error{}}, true
+	case stoav1.ErrorKind_ERROR_KIND_KV_VALUE:
+		return kind{codes.FailedPrecondition, &kvstorage.Error{}}, true
+	case stoav1.ErrorKind_ERROR_KIND_KV_QUOTA:
+		return kind{codes.ResourceExhausted, &kvstorage.Error{}}, true
+	case stoav1.ErrorKind_ERROR_KIND_KV_CONFLICT:
+		return kind{codes.Aborted, &kvstorage.Error{}}, true
+	case stoav1.ErrorKind_ERROR_KIND_KV_CAPABILITY:
+		return kind{codes.Unimplemented, &kvstorage.Error{}}, true
+	case stoav1.ErrorKind_ERROR_KIND_KV_NO_TENANT:
+		return kind{codes.NotFound, kv.ErrNoSpace}, true
+	case stoav1.ErrorKind_ERROR_KIND_KV_BOUND:
+		return kind{codes.PermissionDenied, ErrBound}, true
+	default:
+		return govKindOf(k)
 	}
 }
 

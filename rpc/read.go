@@ -39,19 +39,16 @@ func (c *Client) ApproximateSize(col column.Column, r engine.Range) (uint64, err
 }
 
 func (c *Client) get(dst []byte, col column.Column, key []byte, snapshot uint64) ([]byte, error) {
-	ask := &stoav1.GetRequest{Column: stoav1.Column(col), Key: key, Snapshot: snapshot}
-	answer := wire.Inbound{Data: dst}
-	err := c.invoke("get", func(ctx context.Context) error {
-		answer.Data = dst
-		return c.conn.Invoke(ctx, stoav1.Store_Get_FullMethodName, ask, &answer)
-	})
-	if err != nil {
+	g := wire.NewGet()
+	defer g.Free()
+	g.Column, g.Key, g.Snapshot, g.Answer.Data = col, key, snapshot, dst
+	if err := c.unary("get", stoav1.Store_Get_FullMethodName, g, &g.Answer); err != nil {
 		return dst, err
 	}
-	if !answer.Found {
+	if !g.Answer.Found {
 		return dst, engine.ErrNotFound
 	}
-	return answer.Data, nil
+	return g.Answer.Data, nil
 }
 
 func (c *Client) multiGet(buf []byte, lookups []engine.Lookup, snapshot uint64) ([]byte, error) {
@@ -60,11 +57,7 @@ func (c *Client) multiGet(buf []byte, lookups []engine.Lookup, snapshot uint64) 
 	}
 	ask := &stoav1.MultiGetRequest{Lookups: AppendLookups(nil, lookups), Snapshot: snapshot}
 	answer := wire.Inbound{Data: buf}
-	err := c.invoke("multiget", func(ctx context.Context) error {
-		answer.Data = buf
-		return c.conn.Invoke(ctx, stoav1.Store_MultiGet_FullMethodName, ask, &answer)
-	})
-	if err != nil {
+	if err := c.unary("multiget", stoav1.Store_MultiGet_FullMethodName, ask, &answer); err != nil {
 		return buf, err
 	}
 	if err := ParseValues(answer.Data[len(buf):], lookups); err != nil {

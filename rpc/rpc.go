@@ -21,11 +21,18 @@ const (
 	BlobPiece = 64<<10 - 16
 	// MaxLookups is the most keys of a MultiGet.
 	MaxLookups = 16384
+	// MaxDagPage is the most entries of a page of a list of the Dag service.
+	MaxDagPage = 1000
+	// MaxTenants is the most tenants of a page of the Kv service.
+	MaxTenants = 1000
+	// MaxGovPage is the most entries of a page of a list of the services Namespace
+	// and Group.
+	MaxGovPage = 1000
 	// MaxPage is about the most bytes of a page of a scan. An entry that is
 	// larger makes a page of its own.
 	MaxPage = 256 << 10
 	// MaxPageEntries is the most entries of a page of a scan.
-	MaxPageEntries = 1024
+	MaxPageEntries = 2048
 	// FirstPageEntries is the most entries of the first page of a scan; each
 	// page after it may have PageGrowth times the entries of the one before.
 	FirstPageEntries = 32
@@ -36,8 +43,8 @@ const (
 // APIVersion is the version of the protocol that this package speaks.
 const APIVersion = 1
 
-// Features returns what the server of this package can do, as Admin.Status
-// tells it; README.md has the names.
+// Features returns what a server can do, as Admin.Status tells it, if all its
+// services are there; README.md has the names.
 func Features() []string {
-	return []string{"blob", "health", "reflection", "session", "snapshot"}
+	return []string{"blob", "dag", "frames", "governance", "health", "kv", "reflection", "session", "snapshot"}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"google.golang.org/grpc"
 
@@ -17,49 +18,55 @@ import (
 // ahead is bounded by the stream's window.
 type scan struct {
 	client *Client
-	stream grpc.ServerStreamingClient[stoav1.ScanResponse]
+	stream grpc.ClientStream
 	cancel context.CancelFunc
 	of     *Snapshot // what it reads; nil: the present state
 
-	kept  []byte // memory of rest
-	rest  []byte // entries that came and were not handed out
-	count int    // of rest
-	err   error  // what ended the stream; io.EOF: its end
+	page  wire.Lent // what came last
+	rest  []byte    // entries of it that were not handed out
+	count int       // of rest
+	err   error     // what ended the stream; io.EOF: its end
 }
 
 // openScan returns once the daemon has opened the scan, so that the state it
 // reads is that of the call.
 func (c *Client) openScan(ctx context.Context, r *stoav1.ScanRequest, of *Snapshot) (*scan, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	stream, err := c.store.Scan(ctx, r)
+	stream, err := c.carrier.NewStream(ctx, &stoav1.Store_ServiceDesc.Streams[0], stoav1.Store_Scan_FullMethodName)
 	if err != nil {
 		cancel()
 		return nil, c.failed("scan", err)
 	}
 	s := &scan{client: c, stream: stream, cancel: cancel, of: of}
-	if s.rest, s.count, err = s.receive(nil); err != nil {
-		cancel()
+	if err = stream.SendMsg(r); err == nil {
+		err = stream.CloseSend()
+	}
+	if err != nil && !errors.Is(err, io.EOF) { // what io.EOF stands for is received
+		s.Close()
+		return nil, c.failed("scan", err)
+	}
+	if err = s.receive(); err != nil {
+		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-// receive waits for the next page and appends it to dst. The end of the stream
-// is no error.
-func (s *scan) receive(dst []byte) ([]byte, int, error) {
-	page := wire.Inbound{Data: dst}
-	switch err := s.stream.RecvMsg(&page); {
+// receive waits for the next page. The end of the stream is no error.
+func (s *scan) receive() error {
+	switch err := s.stream.RecvMsg(&s.page); {
 	case err == nil:
-		return page.Data, int(page.Count), nil
+		s.rest, s.count = s.page.Entries, int(s.page.Count)
+		return nil
 	case errors.Is(err, io.EOF):
 		s.err = io.EOF
-		return dst, 0, nil
+		return nil
 	case s.closed():
 		s.err = engine.ErrClosed
 	default:
 		s.err = s.client.failed("scan", err)
 	}
-	return dst, 0, s.err
+	return s.err
 }
 
 // closed reports whether the client, or the snapshot that is read, is closed.
@@ -69,52 +76,60 @@ func (s *scan) closed() bool {
 
 // Page is engine.Pager's.
 func (s *scan) Page(dst []byte, maxEntries, maxBytes int) ([]byte, int, error) {
-	if s.closed() {
-		s.rest, s.err = nil, engine.ErrClosed
-	}
-	if len(s.rest) > 0 {
-		return s.part(dst, maxEntries, maxBytes)
-	}
-	if errors.Is(s.err, io.EOF) {
-		return dst, 0, nil
-	}
-	if s.err != nil {
-		return dst, 0, s.err
-	}
-	at := len(dst)
-	dst, n, err := s.receive(dst)
-	if n <= maxEntries && (len(dst)-at <= maxBytes || maxBytes >= MaxPage) {
-		return dst, n, err
-	}
-	s.kept = append(s.kept[:0], dst[at:]...)
-	s.rest, s.count = s.kept, n
-	return s.part(dst[:at], maxEntries, maxBytes)
+	part, n, err := s.next(maxEntries, maxBytes)
+	return append(dst, part...), n, err
 }
 
-// part hands out what came before: all, or as much as is asked for.
-func (s *scan) part(dst []byte, maxEntries, maxBytes int) ([]byte, int, error) {
-	if s.count <= maxEntries && len(s.rest) <= maxBytes {
-		dst, n := append(dst, s.rest...), s.count
+// Lend is engine.Lender's.
+func (s *scan) Lend(maxEntries int) ([]byte, int, error) { return s.next(maxEntries, math.MaxInt) }
+
+// next returns the entries that follow, in the memory that they came in.
+func (s *scan) next(maxEntries, maxBytes int) ([]byte, int, error) {
+	switch {
+	case s.closed():
+		s.rest, s.err = nil, engine.ErrClosed
+		return nil, 0, s.err
+	case len(s.rest) > 0:
+	case errors.Is(s.err, io.EOF):
+		return nil, 0, nil
+	case s.err != nil:
+		return nil, 0, s.err
+	default:
+		if err := s.receive(); err != nil || len(s.rest) == 0 {
+			return nil, 0, err
+		}
+	}
+	return s.part(maxEntries, maxBytes)
+}
+
+// part hands out what came: all, or as much as is asked for.
+func (s *scan) part(maxEntries, maxBytes int) ([]byte, int, error) {
+	if s.count <= maxEntries && (len(s.rest) <= maxBytes || maxBytes >= MaxPage) {
+		all, n := s.rest, s.count
 		s.rest, s.count = nil, 0
-		return dst, n, nil
+		return all, n, nil
 	}
 	rest, n := s.rest, 0
 	for len(rest) > 0 && (n == 0 || n < maxEntries && len(s.rest)-len(rest) < maxBytes) {
 		var ok bool
 		if _, _, rest, ok = engine.CutEntry(rest); !ok {
 			s.rest, s.err = nil, fmt.Errorf("rpc: scan: %w: a page does not parse", engine.ErrCorrupt)
-			return dst, 0, s.err
+			return nil, 0, s.err
 		}
 		n++
 	}
-	dst = append(dst, s.rest[:len(s.rest)-len(rest)]...)
+	first := s.rest[:len(s.rest)-len(rest)]
 	s.rest, s.count = rest, s.count-n
-	return dst, n, nil
+	return first, n, nil
 }
 
 // Close ends the stream.
 func (s *scan) Close() error {
 	s.cancel()
+	if l, ok := s.stream.(interface{ Close() }); ok {
+		l.Close()
+	}
+	s.page.Free()
 	s.rest, s.err = nil, engine.ErrClosed
 	return nil
 }

@@ -1,8 +1,6 @@
 package rpc
 
 import (
-	"context"
-
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -20,8 +18,5 @@ func (c *Client) Apply(b *engine.Batch) error {
 		durability = stoav1.Durability_DURABILITY_WAL
 	}
 	ask := &stoav1.ApplyRequest{Ops: b.Bytes(), Expectations: b.Expectations(), Durability: durability}
-	return c.invoke("apply", func(ctx context.Context) error {
-		_, err := c.store.Apply(ctx, ask)
-		return err
-	})
+	return c.unary("apply", stoav1.Store_Apply_FullMethodName, ask, new(stoav1.ApplyResponse))
 }

@@ -24,12 +24,12 @@ func openBolt(o bench.Options, data *bench.Dataset) ([]*bench.Subject, error) {
 	several := []string{"put-synced-8", "put-synced-64"}
 	subjects := []*bench.Subject{
 		{
-			Name: "bbolt", Close: db.Close, Settle: db.Sync,
+			Name: "bbolt", Dir: filepath.Join(o.Dir, "bbolt"), Close: db.Close, Settle: db.Sync,
 			Actor: func() (bench.Actor, error) { return newBolt(db, data, db.Update), nil },
 		},
 		{
 			Name: "bbolt-batch", Close: func() error { return nil }, Settle: db.Sync,
-			Lacks: slices.DeleteFunc(bench.WorkloadNames(), func(name string) bool { return slices.Contains(several, name) }),
+			Lacks: slices.DeleteFunc(bench.RowWorkloadNames(), func(name string) bool { return slices.Contains(several, name) }),
 			Actor: func() (bench.Actor, error) { return newBolt(db, data, db.Batch), nil },
 		},
 	}

@@ -42,7 +42,7 @@ func openPebble(o bench.Options, data *bench.Dataset) ([]*bench.Subject, error) 
 		return nil, fmt.Errorf("opening pebble: %w", err)
 	}
 	s := &bench.Subject{
-		Name: "pebble", Close: db.Close, Settle: db.Flush,
+		Name: "pebble", Dir: filepath.Join(o.Dir, "pebble"), Close: db.Close, Settle: db.Flush,
 		Actor: func() (bench.Actor, error) { return newPebble(db, data), nil },
 	}
 	o.Logger.Info("filling pebble", "rows", data.Rows)

@@ -36,7 +36,7 @@ Everything is made in a temporary directory and deleted at the end. What is meas
 	fs.StringSliceVar(&f.options.Workloads, "workload", nil, "the workloads to run (default all)")
 	fs.BoolVar(&f.quick, "quick", false, "100,000 rows and turns of 200 ms: figures to look at, not to quote")
 	fs.BoolVar(&f.memory, "memory", false, "measure how a daemon's memory grows while a client scans 1 GiB, and nothing else")
-	fs.StringVar(&f.out, "out", "", "a directory for report.txt, report.json and a chart of each workload")
+	fs.StringVar(&f.out, "out", "", "a directory for report.txt and report.json")
 	return cmd
 }
 

@@ -27,7 +27,7 @@ type daemonFlags struct {
 func (f *daemonFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.socket, "socket", "", "the daemon's socket (default $STOA_SOCKET, else "+socketName+" in the directory)")
 	fs.StringVar(&f.dir, "dir", "", "the daemon's directory (default $STOA_DIR, else "+defaultDir+")")
-	fs.DurationVar(&f.timeout, "timeout", 30*time.Second, "how long a call may take; 0: as long as it takes")
+	fs.DurationVar(&f.timeout, "timeout", 30*time.Second, "how long a call for single records may take; 0: as long as it takes")
 }
 
 // path returns where the socket is, and what says so.

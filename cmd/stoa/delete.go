@@ -24,7 +24,7 @@ func newDelete(p *process) *cobra.Command {
 		flags: func(fs *pflag.FlagSet) {
 			daemon.register(fs)
 			fs.Var(&expect, "expect", "delete only if this JSON is what is stored now")
-			fs.Var(&level, "durability", "synced survives a power loss; wal only the end of the daemon")
+			level.register(fs)
 		},
 		run: func(t target, _ []string) error {
 			b := &engine.Batch{Durability: engine.Durability(level)}

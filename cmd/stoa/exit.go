@@ -8,7 +8,11 @@ import (
 	"io/fs"
 	"syscall"
 
+	"github.com/stoadb/stoa/cmd/inspect"
+	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc"
 )
 
@@ -51,6 +55,9 @@ func explain(err error) *failure {
 	if errors.As(err, &f) {
 		return f
 	}
+	if code, refused := kvExit(err); refused {
+		return &failure{code, err, ""}
+	}
 	for _, known := range sentinels() {
 		if errors.Is(err, known.is) {
 			return &failure{known.code, err, known.hint}
@@ -77,9 +84,40 @@ func sentinels() []struct {
 		{rpc.ErrUnavailable, exitOpen, "the daemon went away: a write under way may or may not have been made"},
 		{rpc.ErrBusy, exitRefused, "the daemon has too much to do at once: try again"},
 		{rpc.ErrSecret, exitRefused, "`stoa serve --secret-peers` says who may read secrets"},
+		{rpc.ErrBound, exitRefused, ""},
+		{kv.ErrNoSpace, exitNotFound, "`stoa kv tenants list` lists those that are here"},
+		{rpc.ErrOwned, exitRefused, "`stoa context`, `dag`, `kv`, `namespace` and `group` write them; `stoa serve --raw` lets others, for repair"},
+		{dag.ErrNoContext, exitNotFound, "`stoa context list` lists those that are here"},
+		{dag.ErrExists, exitRefused, ""},
+		{dag.ErrNoDelta, exitNotFound, ""},
+		{dag.ErrAdopting, exitRefused, ""},
+		{dag.ErrClockAhead, exitRefused, ""},
+		{dag.ErrRootGone, exitRefused, "the context has changed meanwhile: try again"},
+		{dag.ErrPeer, exitRefused, ""},
+		{dag.ErrRefused, exitBad, ""},
+		{dag.ErrPosition, exitRefused, "the context was seeded again: begin anew"},
+		{dag.ErrSnapshot, exitRefused, "ask another node"},
+		{dag.ErrNotEmpty, exitRefused, "--replace seeds it all the same"},
+		{dag.ErrSeeding, exitRefused, ""},
+		{dag.ErrEarly, exitRefused, ""},
+		{namespace.ErrNoNamespace, exitNotFound, "`stoa namespace list` lists those that are here"},
+		{namespace.ErrNoGroup, exitNotFound, "`stoa namespace tree` lists the groups of a namespace"},
+		{namespace.ErrNoContext, exitNotFound, ""},
+		{namespace.ErrNoOp, exitNotFound, ""},
+		{namespace.ErrNoIdentity, exitNotFound, "`stoa namespace identity --new` makes one"},
+		{namespace.ErrNoSigningKey, exitNotFound, ""},
+		{namespace.ErrIdentityExists, exitRefused, ""},
+		{namespace.ErrNoKey, exitRefused, "synchronize with a member who has it"},
+		{namespace.ErrNotEffective, exitRefused, ""},
+		{namespace.ErrExpired, exitRefused, "ask for another invitation"},
+		{namespace.ErrNotDue, exitRefused, ""},
+		{namespace.ErrBehind, exitRefused, "begin anew"},
+		{namespace.ErrUneven, exitRefused, ""},
 		{rpc.ErrBlobInUse, exitRefused, "--force deletes it all the same"},
-		{rpc.ErrInternal, exitDamage, "the daemon's log says more"},
-		{engine.ErrCorrupt, exitDamage, ""},
+		{rpc.ErrInternal, exitRefused, "the daemon's log says more"},
+		{inspect.ErrDamagedRow, exitBad, "--skip-damaged lists such rows and imports the others"},
+		{inspect.ErrDump, exitBad, ""},
+		{engine.ErrCorrupt, exitDamage, "`stoa verify` says more, `stoa salvage` copies what can be read"},
 		{engine.ErrLocked, exitOpen, "stop that process, or serve another directory with --dir"},
 		{engine.ErrSchema, exitOpen, ""},
 		{engine.ErrNotDatabase, exitOpen, "name a directory of the store, or one that is new, with --dir"},

@@ -12,7 +12,7 @@ import (
 )
 
 func newGet(p *process) *cobra.Command {
-	var daemon daemonFlags
+	var daemon recordFlags
 	var secrets reveal
 	var asHex, asRaw bool
 	return keyed{
@@ -29,6 +29,9 @@ func newGet(p *process) *cobra.Command {
 			fs.BoolVar(&asRaw, "raw", false, "print the stored bytes of the value as they are")
 		},
 		run: func(t target, _ []string) error {
+			if asRaw && (asHex || p.json) {
+				return bad(errors.New("--raw is the bytes and nothing else: leave out --hex and --json"), "")
+			}
 			if err := secrets.check(p); err != nil {
 				return err
 			}
@@ -52,9 +55,9 @@ func newGet(p *process) *cobra.Command {
 	}.command()
 }
 
-// read returns the value that the daemon has under the key of t.
-func (p *process) read(daemon *daemonFlags, t target) ([]byte, error) {
-	store, err := daemon.dial(p)
+// read returns the value that is stored under the key of t.
+func (p *process) read(daemon *recordFlags, t target) ([]byte, error) {
+	store, err := daemon.open(p)
 	if err != nil {
 		return nil, err
 	}

@@ -32,6 +32,12 @@ type target struct {
 	key    []byte    // the key or the prefix
 }
 
+// typesGroup is under what help lists the commands of key types.
+const typesGroup = "types"
+
+// takesKeyTypes reports whether a command has one below it for each key type.
+func takesKeyTypes(cmd *cobra.Command) bool { return cmd.ContainsGroup(typesGroup) }
+
 func (k keyed) command() *cobra.Command {
 	var columnName, keyHex string
 	cmd := &cobra.Command{
@@ -61,7 +67,7 @@ func (k keyed) command() *cobra.Command {
 		cmd.Flags().StringVar(&keyHex, "key", "", "the whole key in hex")
 	}
 	k.flags(cmd.PersistentFlags())
-	cmd.AddGroup(&cobra.Group{ID: "types", Title: "Key types:"})
+	cmd.AddGroup(&cobra.Group{ID: typesGroup, Title: "Key types:"})
 	for info := range keys.Schema() {
 		cmd.AddCommand(k.forType(info))
 	}
@@ -81,7 +87,7 @@ func (k keyed) forType(info keys.Info) *cobra.Command {
 		example = strings.TrimRight(example+" "+k.instance(info), " ")
 	}
 	cmd := &cobra.Command{
-		Use: strings.TrimSpace(use + " " + k.argument), GroupID: "types",
+		Use: strings.TrimSpace(use + " " + k.argument), GroupID: typesGroup,
 		Short: fmt.Sprintf("in %s: %s", info.Column, info.Value.Name),
 		Long: fmt.Sprintf("%s: %s of the column %s, with values of type %s.\nThe fields of a value are %s.",
 			k.short, info.Name, info.Column, info.Value.Name, fieldList(valueFields(info))),

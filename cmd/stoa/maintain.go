@@ -8,6 +8,7 @@ import (
 
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/rocks"
 	"github.com/stoadb/stoa/rpc"
 )
 
@@ -30,10 +31,15 @@ func newFlush(p *process) *cobra.Command {
 
 func newCompact(p *process) *cobra.Command {
 	var daemon daemonFlags
+	var offline string
 	cmd := &cobra.Command{
-		Use:               "compact [COLUMN]",
-		Short:             "Rewrite the tables of a column, or of all",
-		Long:              "Rewrite the tables of a column, or of all, without what was overwritten or deleted, and wait for it.",
+		Use:   "compact [COLUMN]",
+		Short: "Rewrite the tables of a column, or of all",
+		Long: `Rewrite the tables of a column, or of all, without what was overwritten or deleted, and
+wait for it. A daemon leaves the tables as they are that have nothing of this: those of
+the last level with nothing above them. --offline works on a directory that no daemon
+has open, and rewrites every table, which reads every block: it exits 2 at a damaged
+one, and then the column has the tables that it had.`,
 		Example:           "  stoa compact State\n  stoa compact",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeFirst(columnNames),
@@ -47,11 +53,15 @@ func newCompact(p *process) *cobra.Command {
 				}
 				what = col.String()
 			}
-			return p.ask(&daemon, func(c *rpc.Client) error { return c.Compact(col, engine.Range{}) },
-				map[string]string{"compacted": what}, func(w io.Writer) { fmt.Fprintf(w, "compacted %s\n", what) })
+			done, text := map[string]string{"compacted": what}, func(w io.Writer) { fmt.Fprintf(w, "compacted %s\n", what) }
+			if offline != "" {
+				return p.withOffline(offline, func(e *rocks.Engine) error { return rewriteColumns(e, col) }, done, text)
+			}
+			return p.ask(&daemon, func(c *rpc.Client) error { return c.Compact(col, engine.Range{}) }, done, text)
 		},
 	}
 	daemon.register(cmd.Flags())
+	cmd.Flags().StringVar(&offline, "offline", "", "compact this directory, which no daemon has open")
 	return cmd
 }
 
@@ -66,30 +76,27 @@ exits 5 if it still takes no writes.`,
 		Example: "  stoa reopen",
 		Args:    exactly(),
 		RunE: func(*cobra.Command, []string) error {
-			client, err := daemon.dial(p)
-			if err != nil {
-				return err
-			}
-			defer client.Close()
-			health, err := client.Reopen()
-			if err != nil {
-				return err
-			}
-			result := struct {
-				Writable bool   `json:"writable"`
-				Reason   string `json:"reason,omitempty"`
-			}{health.Writable, health.Reason}
-			if err := p.emit(result, func(w io.Writer) {
-				if health.Writable {
-					fmt.Fprintln(w, "the storage is open and takes writes")
+			return p.connected(&daemon, func(client *rpc.Client) error {
+				health, err := client.Reopen()
+				if err != nil {
+					return err
 				}
-			}); err != nil {
-				return err
-			}
-			if !health.Writable {
-				return refused(fmt.Errorf("the storage still takes no writes: %s", health.Reason), "")
-			}
-			return nil
+				result := struct {
+					Writable bool   `json:"writable"`
+					Reason   string `json:"reason,omitempty"`
+				}{health.Writable, health.Reason}
+				if err := p.emit(result, func(w io.Writer) {
+					if health.Writable {
+						fmt.Fprintln(w, "the storage is open and takes writes")
+					}
+				}); err != nil {
+					return err
+				}
+				if !health.Writable {
+					return refused(fmt.Errorf("the storage still takes no writes: %s", health.Reason), "")
+				}
+				return nil
+			})
 		},
 	}
 	daemon.register(cmd.Flags())
@@ -98,13 +105,20 @@ exits 5 if it still takes no writes.`,
 
 // ask makes one call to the daemon, and prints that it is done.
 func (p *process) ask(daemon *daemonFlags, call func(*rpc.Client) error, done any, text func(io.Writer)) error {
+	return p.connected(daemon, func(client *rpc.Client) error {
+		if err := call(client); err != nil {
+			return err
+		}
+		return p.emit(done, text)
+	})
+}
+
+// connected connects to the daemon for as long as use takes.
+func (p *process) connected(daemon *daemonFlags, use func(*rpc.Client) error) error {
 	client, err := daemon.dial(p)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	if err := call(client); err != nil {
-		return err
-	}
-	return p.emit(done, text)
+	return use(client)
 }

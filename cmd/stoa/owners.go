@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os/user"
 	"strconv"
+	"strings"
 )
 
 // parseUsers returns the uids of users that are given by name or number: nil for
@@ -28,6 +29,27 @@ func parseUsers(flag string, names []string) ([]uint32, error) {
 		uids = append(uids, uid)
 	}
 	return uids, nil
+}
+
+// parseTenants returns the tenants of users that are given as USER=TENANT, by
+// uid.
+func parseTenants(flag string, pairs []string) (map[uint32]string, error) {
+	tenants := make(map[uint32]string, len(pairs))
+	for _, pair := range pairs {
+		name, tenant, ok := strings.Cut(pair, "=")
+		if !ok || tenant == "" {
+			return nil, bad(fmt.Errorf("--%s: %q is not USER=TENANT", flag, pair), "as in: --"+flag+" 1001=acme")
+		}
+		uids, err := parseUsers(flag, []string{name})
+		if err != nil {
+			return nil, err
+		}
+		if other, twice := tenants[uids[0]]; twice && other != tenant {
+			return nil, bad(fmt.Errorf("--%s: user %s has two tenants, %q and %q", flag, name, other, tenant), "")
+		}
+		tenants[uids[0]] = tenant
+	}
+	return tenants, nil
 }
 
 // parseGroup returns the gid of a group that is given by name or number.

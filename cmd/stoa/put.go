@@ -23,7 +23,7 @@ func newPut(p *process) *cobra.Command {
 		long: `Store a record under a key. The value is JSON with the fields that ` + "`stoa schema`" + `
 lists; - reads it from stdin, @FILE from a file.`,
 		example: `  stoa put GroupMember --group-id ` + exampleID + ` --identity ` + exampleID + ` '{"role":"admin"}'
-  stoa put ContextState --context-id ` + exampleID + ` --app-key 00ff --raw hello
+  stoa put ContextPrivateState --context-id ` + exampleID + ` --app-key 00ff --raw hello
   stoa put --column Group --key 20` + exampleID + ` --if-absent @group.json`,
 		flags: func(fs *pflag.FlagSet) {
 			daemon.register(fs)
@@ -64,7 +64,7 @@ func (f *putFlags) register(fs *pflag.FlagSet) {
 	fs.Var(&f.raw, "raw", "the text of a value that is raw bytes (- reads stdin, @FILE a file) instead of JSON")
 	fs.Var(&f.expect, "expect", "store only if this JSON is what is stored now")
 	fs.BoolVar(&f.ifAbsent, "if-absent", false, "store only if nothing is stored now")
-	fs.Var(&f.durability, "durability", "synced survives a power loss; wal only the end of the daemon")
+	f.durability.register(fs)
 }
 
 // value returns the stored bytes of the value that the command line gives.
@@ -209,6 +209,10 @@ func (o *optional) Type() string { return "text" }
 
 // durability is a flag that says how durable a write is.
 type durability engine.Durability
+
+func (d *durability) register(fs *pflag.FlagSet) {
+	fs.Var(d, "durability", "synced survives a power loss; wal only the end of the daemon")
+}
 
 // Set is pflag.Value's.
 func (d *durability) Set(text string) error {

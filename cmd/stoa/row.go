@@ -24,12 +24,23 @@ type rowDoc struct {
 	Value  json.RawMessage `json:"value,omitempty"`
 }
 
+// malformed is why a stored record does not parse.
+type malformed struct {
+	column column.Column
+	key    []byte
+	err    error
+}
+
+func (m *malformed) Error() string { return fmt.Sprintf("%s %x: %v", m.column, m.key, m.err) }
+
+func (m *malformed) Unwrap() error { return m.err }
+
 // newRow returns the record that is stored under key. A key that does not parse
 // is damage.
 func newRow(col column.Column, key, value []byte) (row, error) {
 	info, err := keys.Identify(col, key)
 	if err != nil {
-		return row{}, damaged(fmt.Errorf("%s %x: %w", col, key, err))
+		return row{}, damaged(&malformed{col, key, err})
 	}
 	return row{info, key, value}, nil
 }
@@ -42,7 +53,7 @@ func (r row) doc(reveal bool) (d rowDoc, err error) {
 		d.Value, err = r.info.Value.JSON(r.value, reveal)
 	}
 	if err != nil {
-		return d, damaged(fmt.Errorf("%s %x: %w", d.Column, r.key, err))
+		return d, damaged(&malformed{r.info.Column, r.key, err})
 	}
 	return d, nil
 }

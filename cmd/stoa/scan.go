@@ -10,13 +10,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/stoadb/stoa/cmd/inspect"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 )
 
 func newScan(p *process) *cobra.Command {
-	var daemon daemonFlags
+	var daemon recordFlags
 	var secrets reveal
 	var f scanFlags
 	return keyed{
@@ -24,7 +25,8 @@ func newScan(p *process) *cobra.Command {
 		short: "List records in the order of their keys",
 		long: `List the records of a key type, or of a column, in the order of their keys. Leading
 fields of the key narrow it. Secrets show as redacted:… . A record that does not
-parse ends the scan, and exits 2.`,
+parse ends the scan of a daemon, and exits 2. With --offline, what does not parse or
+cannot be read is listed on stderr, the rest follows, and it exits 2.`,
 		example: `  stoa scan GroupMember --group-id ` + exampleID + `
   stoa scan GroupOpLog --group-id ` + exampleID + ` --reverse --limit 10 --json
   stoa scan --column Group --from 20 --to 22`,
@@ -41,7 +43,7 @@ parse ends the scan, and exits 2.`,
 			if err != nil {
 				return err
 			}
-			store, err := daemon.dial(p)
+			store, err := daemon.open(p)
 			if err != nil {
 				return err
 			}
@@ -71,6 +73,10 @@ type scan struct {
 	only   string // the key type to list; empty: all
 	window engine.Range
 	limit  int
+	// found is told of damage, behind which the scan of a source goes on; nil: damage
+	// ends it.
+	found  func(inspect.Finding) error
+	source *inspect.Source
 }
 
 func (f *scanFlags) scan(t target) (scan, error) {
@@ -100,49 +106,77 @@ func (f *scanFlags) scan(t target) (scan, error) {
 
 // each calls visit with the records in order, until it returns an error.
 func (s scan) each(store engine.Reader, visit func(row) error) error {
-	left := s.limit
+	left, gaps := s.limit, 0
 	for w := s.window; ; {
-		skip, err := s.run(store, w, &left, visit)
-		if err != nil || skip == nil {
+		last, rest, err := s.run(store, w, &left, visit)
+		if errors.Is(err, engine.ErrCorrupt) && s.found != nil && gaps < inspect.MostGaps {
+			gaps++
+			rest, err = s.around(w, last, err)
+		}
+		if err != nil || rest == nil {
 			return err
 		}
-		if w = *skip; w.Start != nil && w.End != nil && bytes.Compare(w.Start, w.End) >= 0 {
+		if w = *rest; w.Start != nil && w.End != nil && bytes.Compare(w.Start, w.End) >= 0 {
 			return nil
 		}
 	}
 }
 
-// run lists the records of w. It returns the range to go on with where it met
-// the chunks of a blob among the manifests that were asked for: reading over
-// them would read every blob.
-func (s scan) run(store engine.Reader, w engine.Range, left *int, visit func(row) error) (skip *engine.Range, err error) {
+// run lists the records of w, and returns the key of the last one that it met. The
+// range to go on with is where it met the chunks of a blob among the manifests that
+// were asked for: reading over them would read every blob.
+func (s scan) run(store engine.Reader, w engine.Range, left *int, visit func(row) error) (last []byte, rest *engine.Range, err error) {
 	if s.only == "" {
 		w.Limit = *left
 	}
 	it, err := store.Iterate(s.column, w)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
 	for it.Next() {
+		last = append(last[:0], it.Key()...)
 		r, err := newRow(s.column, it.Key(), it.Value())
-		if err != nil {
-			return nil, err
-		}
-		if s.only != "" && r.info.Name != s.only {
+		switch {
+		case err != nil && s.found == nil:
+			return last, nil, err
+		case err != nil:
+			err = s.unparsed("key", err)
+		case s.only != "" && r.info.Name != s.only:
 			if next, ok := pastChunks(w, r); ok {
-				return &next, nil
+				return last, &next, nil
 			}
 			continue
+		default:
+			err = visit(r)
 		}
-		if err := visit(r); err != nil {
-			return nil, err
+		if err != nil {
+			return last, nil, err
 		}
 		if *left--; *left == 0 {
-			return nil, nil
+			return last, nil, nil
 		}
 	}
-	return nil, it.Err()
+	return last, nil, it.Err()
+}
+
+// around tells of damage behind last, and returns what is left of w behind it; nil:
+// nothing.
+func (s scan) around(w engine.Range, last []byte, damage error) (*engine.Range, error) {
+	rest, more, f, err := s.source.Around(s.column, w, last, damage)
+	if err = errors.Join(s.found(f), err); err != nil || !more {
+		return nil, err
+	}
+	return &rest, nil
+}
+
+// unparsed tells of a record whose key or value does not parse.
+func (s scan) unparsed(code string, err error) error {
+	var m *malformed
+	if !errors.As(err, &m) {
+		return err
+	}
+	return s.found(inspect.Finding{Code: code, Column: m.column.String(), Key: inspect.KeyText(m.key), Reason: m.err.Error()})
 }
 
 // pastChunks returns the rest of w after the chunks of the blob that r belongs
@@ -163,13 +197,22 @@ func pastChunks(w engine.Range, r row) (engine.Range, bool) {
 
 func (p *process) emitRows(s scan, store engine.Reader, reveal bool) error {
 	w := bufio.NewWriter(p.stdout)
-	rows := 0
+	rows, damages := 0, 0
+	if source, ok := store.(*inspect.Source); ok {
+		s.source, s.found = source, func(f inspect.Finding) error {
+			damages++
+			return p.warn(f)
+		}
+	}
 	err := s.each(store, func(r row) error {
-		rows++
 		d, err := r.doc(reveal)
+		if err != nil && s.found != nil {
+			return s.unparsed("value", err)
+		}
 		if err != nil {
 			return err
 		}
+		rows++
 		if p.json {
 			return writeJSON(w, d)
 		}
@@ -185,5 +228,14 @@ func (p *process) emitRows(s scan, store engine.Reader, reveal bool) error {
 	if !p.json {
 		fmt.Fprintln(p.stderr, count(rows, "record"))
 	}
-	return nil
+	return found(damages, "place", "could not be read")
+}
+
+// warn tells of damage beside a result that goes on: on stderr, as a line.
+func (p *process) warn(f inspect.Finding) error {
+	if p.json {
+		return writeJSON(p.stderr, verdictLine{Finding: &f})
+	}
+	_, err := fmt.Fprintln(p.stderr, f)
+	return err
 }

@@ -3,16 +3,21 @@ package main
 import (
 	"bytes"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	"github.com/stoadb/stoa/cmd/inspect"
+	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/keys"
+	"github.com/stoadb/stoa/namespace"
 )
 
 // scanned returns the keys that a scan with these flags lists, in hex.
@@ -76,4 +81,110 @@ func TestARecordThatDoesNotParseEndsAScanAsDamage(t *testing.T) {
 	require.NotContains(t, err.Error(), "canary")
 	require.NotContains(t, err.Error(), hex.EncodeToString([]byte("canary")))
 	require.Empty(t, out.String())
+}
+
+// In a directory what does not parse is listed, and what follows too.
+func TestAScanOfADirectoryGoesOnBehindRecordsThatDoNotParse(t *testing.T) {
+	store := mem.New()
+	t.Cleanup(func() { _ = store.Close() })
+	var b engine.Batch
+	secret := append([]byte{0x25}, bytes.Repeat([]byte{7}, 64)...)
+	b.Put(column.Group, secret, []byte("canary"))
+	b.Put(column.Group, []byte{0x99}, []byte("canary"))
+	member := keys.GroupMember{Group: codec.GroupID{1}, Identity: codec.Identity{2}}
+	engine.Put(&b, member, codec.GroupMemberRole(0))
+	require.NoError(t, store.Apply(&b))
+	source := inspect.From(store, inspect.Facts{})
+
+	for _, reverse := range []bool{false, true} {
+		var out, errs strings.Builder
+		p := &process{stdout: &out, stderr: &errs}
+		err := p.emitRows(scan{column: column.Group, window: engine.Range{Reverse: reverse}}, source, false)
+		require.Equal(t, exitDamage, explain(err).code)
+		require.ErrorContains(t, err, "2 places could not be read")
+		require.Equal(t, 1, strings.Count(out.String(), "\n"))
+		require.Contains(t, out.String(), "GroupMember  ")
+		require.Contains(t, errs.String(), "value  Group "+hex.EncodeToString(secret)+"  ")
+		require.Contains(t, errs.String(), "key  Group 99  ")
+		require.Contains(t, errs.String(), "1 record\n")
+		require.NotContains(t, errs.String(), "canary")
+		require.NotContains(t, errs.String(), hex.EncodeToString([]byte("canary")))
+	}
+}
+
+// A namespace that is damaged is told of, and the others are listed.
+func TestDamagedNamespacesAreToldOfOffline(t *testing.T) {
+	store := mem.New()
+	t.Cleanup(func() { _ = store.Close() })
+	made, err := namespace.Open(store, namespace.Options{})
+	require.NoError(t, err)
+	var ids []codec.GroupID
+	for range 3 {
+		id, _, err := made.Create(t.Context(), namespace.Create{})
+		require.NoError(t, err)
+		ids = append(ids, id)
+	}
+	require.NoError(t, made.Close())
+	slices.SortFunc(ids, func(a, b codec.GroupID) int { return bytes.Compare(a[:], b[:]) })
+	head, _ := keys.ByName("NamespaceGovHead")
+	op, _ := keys.ByName("NamespaceGovOp")
+	it, err := store.Iterate(column.Group, engine.Prefixed(append([]byte{op.Tag}, ids[1][:]...)))
+	require.NoError(t, err)
+	require.True(t, it.Next())
+	var b engine.Batch
+	b.Put(column.Group, it.Key(), []byte{0xFF})
+	require.NoError(t, it.Close())
+	b.Put(column.Group, []byte{head.Tag, 0xFF}, []byte("no key"))
+	require.NoError(t, store.Apply(&b))
+
+	var errs strings.Builder
+	p := &process{stderr: &errs, stdout: &errs}
+	source := inspect.From(store, inspect.Facts{})
+	view, err := namespace.Open(engine.ReadOnly(source), namespace.Options{})
+	require.NoError(t, err)
+	defer view.Close()
+	o := &offlineGovernance{Store: view, source: source, warn: p.warn}
+	list, err := o.List(codec.GroupID{}, 10)
+	require.NoError(t, err)
+	require.Len(t, list, 2)
+	require.Equal(t, ids[0], list[0].ID)
+	require.Equal(t, ids[2], list[1].ID)
+	require.Equal(t, 2, o.lost)
+	require.Contains(t, errs.String(), "namespace "+ids[1].String())
+	require.Contains(t, errs.String(), "key  Group ")
+
+	first, err := o.List(codec.GroupID{}, 1)
+	require.NoError(t, err)
+	require.Equal(t, list[:1], first)
+	rest, err := o.List(ids[0], 1)
+	require.NoError(t, err)
+	require.Equal(t, list[1:], rest)
+}
+
+// Contexts are read without the clock, which only stamps need, and that is said.
+func TestContextsAreReadOfflineWithoutAClock(t *testing.T) {
+	store := mem.New()
+	t.Cleanup(func() { _ = store.Close() })
+	made, err := dag.Open(store, dag.Options{Node: codec.NodeID{Lo: 1}})
+	require.NoError(t, err)
+	id := codec.ContextID{1}
+	require.NoError(t, made.CreateContext(id, codec.ApplicationMeta{}))
+	require.NoError(t, made.Close())
+	var b engine.Batch
+	b.Put(column.Generic, dag.ClockKey(), []byte("short"))
+	require.NoError(t, store.Apply(&b))
+
+	source := inspect.From(store, inspect.Facts{})
+	view, err := dag.View(source, dag.Options{})
+	require.NoError(t, err)
+	past := &offlineDag{view, source}
+	defer past.Close()
+	var errs strings.Builder
+	lost, err := past.warn(&process{stderr: &errs})
+	require.NoError(t, err)
+	require.Equal(t, 1, lost)
+	require.Contains(t, errs.String(), "unreadable  Generic "+hex.EncodeToString(dag.ClockKey())+"  ")
+	require.Contains(t, errs.String(), "5 bytes instead of 8; no context needs it to be read\n")
+	_, err = past.Context(id)
+	require.NoError(t, err)
 }

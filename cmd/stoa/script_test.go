@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,22 +19,43 @@ import (
 
 var update = flag.Bool("update", false, "write what the commands print into the scripts")
 
+// patience is how long a test waits for what comes soon, on a machine that may have
+// a lot of other work.
+const patience = 30 * time.Second
+
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "verify" {
+		main() // a test that runs in this process wants a verification apart from it
+	}
+	if os.Getenv(raceEnv) == "" { // for the processes that tests start
+		_ = os.Setenv(raceEnv, quickEnd)
+	}
 	testscript.Main(m, map[string]func(){"stoa": main, "stubborn": stubborn})
 }
+
+// What the race detector does at the end of a process: without it each takes a second
+// to end.
+const (
+	raceEnv  = "GORACE"
+	quickEnd = "atexit_sleep_ms=10"
+)
 
 // TestScripts runs the transcripts of testdata/script. Beside what testscript
 // has, they may say:
 //
 //	exits CODE args...   run stoa, which must exit with CODE
 //	await DIR|SOCKET     wait until a daemon listens
+//	capture NAME REGEXP  set NAME to what the group of REGEXP finds in stdout
 //	terminate            send SIGTERM to the background processes
+//	nodeid               set NODE to the node id that was printed last
 //	[rocks]              this build has RocksDB
 func TestScripts(t *testing.T) {
 	// The path of a socket has to be short, and that of t.TempDir is not.
 	root, err := os.MkdirTemp("", "st")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(root) })
+	backup, err := filepath.Abs("systemd/backup.sh")
+	require.NoError(t, err)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		WorkdirRoot:         root,
@@ -44,12 +66,14 @@ func TestScripts(t *testing.T) {
 			for _, digit := range "0123" {
 				e.Setenv("ID"+string(digit), strings.Repeat(string(digit), 64))
 			}
-			e.Setenv("GORACE", "atexit_sleep_ms=10") // else each process takes a second to end
+			e.Setenv("UID", strconv.Itoa(os.Getuid()))
+			e.Setenv("BACKUP", backup)
+			e.Setenv(raceEnv, os.Getenv(raceEnv))
 			return nil
 		},
 		Condition: func(cond string) (bool, error) { return cond == "rocks" && hasRocks, nil },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "await": await, "terminate": terminate,
+			"exits": exits, "await": await, "terminate": terminate, "capture": capture, "untimed": untimed, "nodeid": nodeID,
 		},
 	})
 }
@@ -81,7 +105,7 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	if st, err := os.Stat(path); filepath.Ext(path) != ".sock" || err == nil && st.IsDir() {
 		path = filepath.Join(path, socketName)
 	}
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		conn, err := net.Dial("unix", path)
 		if err == nil {
 			ts.Check(conn.Close())
@@ -93,6 +117,28 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+func capture(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: capture NAME REGEXP")
+	}
+	re, err := regexp.Compile("(?m)" + args[1])
+	ts.Check(err)
+	found := re.FindStringSubmatch(ts.ReadFile("stdout"))
+	if len(found) != 2 {
+		ts.Fatalf("stdout has not one group of %s", args[1])
+	}
+	ts.Setenv(args[0], found[1])
+}
+
+// untimed writes stdout to a file, without what verify says of the time that it took.
+func untimed(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: untimed FILE")
+	}
+	text := regexp.MustCompile(`(?m)^time: .*\n`).ReplaceAllString(ts.ReadFile("stdout"), "")
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
+}
+
 func terminate(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: terminate")
@@ -100,4 +146,15 @@ func terminate(ts *testscript.TestScript, neg bool, args []string) {
 	for _, cmd := range ts.BackgroundCmds() {
 		ts.Check(cmd.Process.Signal(syscall.SIGTERM))
 	}
+}
+
+func nodeID(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: nodeid")
+	}
+	found := regexp.MustCompile(`"node_id":"([0-9a-f]{32})"`).FindStringSubmatch(ts.ReadFile("stdout"))
+	if found == nil {
+		ts.Fatalf("no node id was printed")
+	}
+	ts.Setenv("NODE", found[1])
 }

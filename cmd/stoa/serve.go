@@ -16,6 +16,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
 
+	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc/server"
 )
 
@@ -43,6 +47,9 @@ they are 400 and 1GiB unless set, which is without the caches of RocksDB.`,
 			}
 			s, err := f.settings()
 			if err != nil {
+				return err
+			}
+			if s.sealKey, err = f.seal.key(p.credentials()); err != nil {
 				return err
 			}
 			if p.json && !cmd.Flags().Changed("log-format") {
@@ -77,11 +84,15 @@ func (s *settings) serve(log *slog.Logger) error {
 	ctx, forget := untilSignal(log)
 	defer forget()
 	log.Info("stoa starts", "version", buildVersion().Version, "pid", os.Getpid(), "dir", s.dir, "engine", s.engine)
+	activated, err := s.sockets()
+	if err != nil {
+		return cannotOpen(err)
+	}
 	st, err := s.open(log)
 	if err != nil {
 		return err
 	}
-	err = s.serveStore(ctx, st, log)
+	err = s.serveStore(ctx, st, activated, log)
 	if closing := st.Close(); closing != nil {
 		return errors.Join(err, &failure{exitOpen, fmt.Errorf("the shutdown was not clean: %w", closing),
 			"what was acknowledged is in the write-ahead log, and is read from there at the next start"})
@@ -92,9 +103,47 @@ func (s *settings) serve(log *slog.Logger) error {
 	return err
 }
 
-// serveStore serves an open store until ctx is done.
-func (s *settings) serveStore(ctx context.Context, st *store, log *slog.Logger) error {
+// sockets returns the socket that systemd passed, or nil. It fails if those that are
+// to be made can't be: a directory is not made for a daemon that can't serve it.
+func (s *settings) sockets() (activated net.Listener, err error) {
+	if activated, err = server.Activated(); err != nil {
+		return nil, err
+	}
+	if activated == nil {
+		err = server.Free(s.socket)
+	}
+	if err == nil && s.metricsSocket != "" {
+		if err = server.Free(s.metricsSocket); err != nil {
+			err = fmt.Errorf("--metrics-socket: %w", err)
+		}
+	}
+	return activated, err
+}
+
+// serveStore serves an open store until ctx is done, on the socket that systemd
+// passed, unless that is nil.
+func (s *settings) serveStore(ctx context.Context, st *store, activated net.Listener, log *slog.Logger) (err error) {
+	contexts, err := dag.Open(st, s.dag(st.node, log))
+	if err != nil {
+		return cannotOpen(err)
+	}
+	defer func() { err = errors.Join(err, contexts.Close()) }()
+	substrate, err := kv.Open(st, kv.Options{Log: log})
+	if err != nil {
+		return cannotOpen(err)
+	}
+	defer func() { err = errors.Join(err, substrate.Close()) }()
+	storage, err := kvstorage.New(substrate, s.storage)
+	if err != nil {
+		return cannotOpen(err)
+	}
+	namespaces, err := namespace.Open(st, namespace.Options{Log: log})
+	if err != nil {
+		return cannotOpen(err)
+	}
+	defer func() { err = errors.Join(err, namespaces.Close()) }()
 	o := server.Options{
+		Dag: contexts, KV: storage, Namespaces: namespaces, Raw: s.raw, Tenants: s.tenants,
 		Info: st.info, AllowUIDs: s.allowUIDs, AllowGIDs: s.gids, SecretUIDs: s.secretUIDs,
 		DrainTimeout: s.drainTimeout, Logger: log,
 		Blobs: server.BlobOptions{SpoolDir: filepath.Join(s.dir, spoolName), MinFreeBytes: s.keepFree()},
@@ -108,7 +157,7 @@ func (s *settings) serveStore(ctx context.Context, st *store, log *slog.Logger) 
 	if err != nil {
 		return cannotOpen(err)
 	}
-	ln, err := s.listen(log)
+	ln, err := s.listen(activated, log)
 	if err != nil {
 		return err
 	}
@@ -117,14 +166,10 @@ func (s *settings) serveStore(ctx context.Context, st *store, log *slog.Logger) 
 }
 
 // listen returns the socket that systemd passed, or makes one.
-func (s *settings) listen(log *slog.Logger) (net.Listener, error) {
-	ln, err := server.Activated()
-	if err != nil {
-		return nil, cannotOpen(err)
-	}
-	if ln != nil {
+func (s *settings) listen(activated net.Listener, log *slog.Logger) (net.Listener, error) {
+	if activated != nil {
 		log.Info("systemd has made the socket: --socket, --mode and the owner of --group are its own")
-		return ln, nil
+		return activated, nil
 	}
 	socket, err := server.Listen(s.socket, server.SocketOptions{Mode: s.mode, Group: s.group})
 	if err != nil {

@@ -9,7 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine/rocks"
+	"github.com/stoadb/stoa/engine/seal"
+	"github.com/stoadb/stoa/kv/kvstorage"
 )
 
 // serveFlags are the flags of serve. Each may also stand in the environment or
@@ -19,19 +23,22 @@ type serveFlags struct {
 	dir, socket, engine     string
 	mode, group             string
 	allowPeers, secretPeers []string
-	cacheSize, maxWAL       size
-	minFree                 size
-	acceptLoss              bool
+	tenantMap               []string
+	cacheSize, rowCacheSize size
+	maxWAL, minFree         size
+	acceptLoss, raw         bool
 	metricsSocket           string
 	logLevel, logFormat     string
-	drainTimeout            time.Duration
+	drainTimeout, baseAge   time.Duration
+	seal                    sealFlags
+	kv                      kvServeFlags
 }
 
 // engines are what --engine takes.
 var engines = []string{"rocks", "mem"}
 
 func (f *serveFlags) register(cmd *cobra.Command) {
-	f.cacheSize, f.maxWAL, f.minFree = 256<<20, 256<<20, 256<<20
+	f.cacheSize, f.rowCacheSize, f.maxWAL, f.minFree = 256<<20, 64<<20, 256<<20, 256<<20
 	fs := cmd.Flags()
 	fs.StringVar(&f.config, "config", "", "a TOML file with settings, named as these flags")
 	fs.StringVar(&f.dir, "dir", defaultDir, "where the data lies; it is made if it is not there")
@@ -41,14 +48,20 @@ func (f *serveFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.group, "group", "", "the group of the socket, whose members may connect")
 	fs.StringSliceVar(&f.allowPeers, "allow-peers", nil, "users who may connect (default: this one and root; \"\": none)")
 	fs.StringSliceVar(&f.secretPeers, "secret-peers", nil, "users who may read secrets (default: this one; \"\": none)")
+	fs.StringArrayVar(&f.tenantMap, "tenant-map", nil, "USER=TENANT: a user who may connect, and use that tenant of the Kv service, and nothing else (repeatable)")
 	fs.Var(&f.cacheSize, "cache-size", "the block cache that all columns share")
+	fs.Var(&f.rowCacheSize, "row-cache-size", "the cache of single rows that are read often, beside it; 0: none")
 	fs.Var(&f.maxWAL, "max-wal", "the write-ahead log from which on memory is written to tables")
 	fs.Var(&f.minFree, "min-free", "free disk space below which writes are refused; 0: none is kept")
 	fs.BoolVar(&f.acceptLoss, "accept-loss", false, "serve a store that has lost writes which were on disk")
+	fs.BoolVar(&f.raw, "raw", false, "let clients write rows that a service keeps, such as State: for repair and tests")
 	fs.StringVar(&f.metricsSocket, "metrics-socket", "", "a second socket with Prometheus metrics and pprof (default off)")
 	fs.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	fs.StringVar(&f.logFormat, "log-format", "auto", "text, json, or auto: text on a terminal, else json")
+	f.seal.register(fs)
+	f.kv.register(fs)
 	fs.DurationVar(&f.drainTimeout, "drain-timeout", 30*time.Second, "how long calls under way may take when the daemon stops")
+	fs.DurationVar(&f.baseAge, "base-age", 10*time.Minute, "how old a delta is at least that snapshots of a context are based on; 0: of any age")
 	for flag, words := range map[string][]string{"engine": engines, "log-level": logLevels, "log-format": logFormats} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // fails only for a flag that is not there
 	}
@@ -61,6 +74,9 @@ type settings struct {
 	gids       []uint32    // of --group
 	allowUIDs  []uint32    // nil: the default
 	secretUIDs []uint32    // nil: the default
+	tenants    map[uint32]string
+	sealKey    seal.Key // the zero Key: none
+	storage    kvstorage.Options
 }
 
 func (f *serveFlags) settings() (s settings, err error) {
@@ -70,6 +86,9 @@ func (f *serveFlags) settings() (s settings, err error) {
 	}
 	if f.drainTimeout <= 0 {
 		return s, bad(fmt.Errorf("--drain-timeout: %s is not more than 0", f.drainTimeout), "")
+	}
+	if f.baseAge < 0 {
+		return s, bad(fmt.Errorf("--base-age: %s is less than 0", f.baseAge), "")
 	}
 	if s.dir == "" {
 		s.dir = defaultDir
@@ -84,6 +103,12 @@ func (f *serveFlags) settings() (s settings, err error) {
 		return s, err
 	}
 	if s.secretUIDs, err = parseUsers("secret-peers", f.secretPeers); err != nil {
+		return s, err
+	}
+	if s.tenants, err = parseTenants("tenant-map", f.tenantMap); err != nil {
+		return s, err
+	}
+	if s.storage, err = f.kv.options(); err != nil {
 		return s, err
 	}
 	return s, s.setPermissions()
@@ -106,9 +131,19 @@ func (s *settings) setPermissions() (err error) {
 
 func (s *settings) rocks(log *slog.Logger) rocks.Options {
 	return rocks.Options{
-		AcceptLoss: s.acceptLoss, CacheBytes: int64(s.cacheSize), MaxWALBytes: int64(s.maxWAL),
+		AcceptLoss: s.acceptLoss, CacheBytes: int64(s.cacheSize), RowCacheBytes: int64(s.rowCacheSize), MaxWALBytes: int64(s.maxWAL),
 		MinFreeBytes: s.keepFree(), Logger: log,
 	}
+}
+
+// dag are the options of the contexts. An age of 0 is negative there: 0 is the
+// default.
+func (s *settings) dag(node codec.NodeID, log *slog.Logger) dag.Options {
+	o := dag.Options{Node: node, Log: log, BaseAge: s.baseAge}
+	if o.BaseAge == 0 {
+		o.BaseAge = -1
+	}
+	return o
 }
 
 // keepFree returns the free space to keep as options have it, where negative is

@@ -14,9 +14,15 @@ import (
 
 // serving serves an engine in memory and returns the path of the socket.
 func serving(t *testing.T, store engine.Engine) string {
+	return servingWith(t, store, server.Options{})
+}
+
+// servingWith is serving with options.
+func servingWith(t *testing.T, store engine.Engine, o server.Options) string {
 	dir, err := os.MkdirTemp("", "st")
 	require.NoError(t, err)
-	srv, err := server.New(store, server.Options{Blobs: server.BlobOptions{SpoolDir: filepath.Join(dir, spoolName)}})
+	o.Blobs.SpoolDir = filepath.Join(dir, spoolName)
+	srv, err := server.New(store, o)
 	require.NoError(t, err)
 	ln, err := server.Listen(filepath.Join(dir, socketName), server.SocketOptions{})
 	require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc"
 )
 
 // statsDoc is what stats prints with --json. Sizes are in bytes.
@@ -40,17 +41,14 @@ func newStats(p *process) *cobra.Command {
 		Example: "  stoa stats\n  stoa stats --json",
 		Args:    exactly(),
 		RunE: func(*cobra.Command, []string) error {
-			client, err := daemon.dial(p)
-			if err != nil {
-				return err
-			}
-			defer client.Close()
-			s, err := client.Stats()
-			if err != nil {
-				return err
-			}
-			d := newStatsDoc(s)
-			return p.emit(d, d.write)
+			return p.connected(&daemon, func(client *rpc.Client) error {
+				s, err := client.Stats()
+				if err != nil {
+					return err
+				}
+				d := newStatsDoc(s)
+				return p.emit(d, d.write)
+			})
 		},
 	}
 	daemon.register(cmd.Flags())

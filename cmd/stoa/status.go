@@ -51,23 +51,20 @@ takes writes. It exits 5 if it takes none.`,
 		Example: "  stoa status\n  stoa status --socket /run/stoa/stoa.sock --json",
 		Args:    exactly(),
 		RunE: func(*cobra.Command, []string) error {
-			client, err := daemon.dial(p)
-			if err != nil {
-				return err
-			}
-			defer client.Close()
-			res, err := client.Status()
-			if err != nil {
-				return err
-			}
-			d := newStatusDoc(client, res)
-			if err := p.emit(d, d.write); err != nil {
-				return err
-			}
-			if !d.Writable {
-				return refused(fmt.Errorf("the daemon takes no writes: %s", d.Reason), "")
-			}
-			return nil
+			return p.connected(&daemon, func(client *rpc.Client) error {
+				res, err := client.Status()
+				if err != nil {
+					return err
+				}
+				d := newStatusDoc(client, res)
+				if err := p.emit(d, d.write); err != nil {
+					return err
+				}
+				if !d.Writable {
+					return refused(fmt.Errorf("the daemon takes no writes: %s", d.Reason), "")
+				}
+				return nil
+			})
 		},
 	}
 	daemon.register(cmd.Flags())

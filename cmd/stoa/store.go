@@ -1,11 +1,14 @@
 package main
 
 import (
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -23,12 +26,16 @@ import (
 type store struct {
 	engine.Engine
 	info      server.Info
+	node      codec.NodeID
 	lastClose string // how it had been closed, for the log
 	lost      uint64 // changes that had been on disk and are gone
 }
 
 // open opens the engine that the settings name.
 func (s *settings) open(log *slog.Logger) (*store, error) {
+	if s.engine == "mem" && !s.sealKey.IsZero() {
+		return nil, bad(errors.New("--engine mem keeps nothing that could be sealed"), "")
+	}
 	if s.engine == "mem" {
 		return s.openMem()
 	}
@@ -37,7 +44,14 @@ func (s *settings) open(log *slog.Logger) (*store, error) {
 		return nil, cannotOpen(err)
 	}
 	r := e.Recovery()
-	st := &store{Engine: e, lastClose: "unclean", lost: r.Lost, info: server.Info{
+	secrets, note, err := opened(e, s.sealKey, log)
+	if err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	if note != "" {
+		r.Problems = append(slices.Clip(r.Problems), note)
+	}
+	st := &store{Engine: secrets, node: e.NodeID(), lastClose: "unclean", lost: r.Lost, info: server.Info{
 		Version: buildVersion().Version, Engine: s.engine, NodeID: nodeHex(e.NodeID()), SchemaVersion: e.SchemaVersion(),
 		Recovery: recovered(r),
 		Disk:     func() (free, reserve uint64, err error) { return diskSpace(s.dir, uint64(s.minFree)) },
@@ -59,9 +73,20 @@ func (s *settings) openMem() (*store, error) {
 		}
 		return nil, cannotOpen(fmt.Errorf("--dir: %w", err))
 	}
-	return &store{Engine: mem.New(), lastClose: "new", info: server.Info{
-		Version: buildVersion().Version, Engine: s.engine, SchemaVersion: rocks.SchemaVersion,
+	node := randomNode()
+	return &store{Engine: mem.New(), node: node, lastClose: "new", info: server.Info{
+		Version: buildVersion().Version, Engine: s.engine, NodeID: nodeHex(node), SchemaVersion: rocks.SchemaVersion,
 	}}, nil
+}
+
+// randomNode returns an id for a node that has no store to keep one.
+func randomNode() (id codec.NodeID) {
+	var b [16]byte
+	for id.IsZero() {
+		_, _ = rand.Read(b[:]) // never fails
+		id = codec.NodeID{Hi: binary.BigEndian.Uint64(b[:]), Lo: binary.BigEndian.Uint64(b[8:])}
+	}
+	return id
 }
 
 // cannotOpen gives an error of opening its exit code, which is that of damage
@@ -94,6 +119,10 @@ func recovered(r rocks.Recovery) *stoav1.Recovery {
 	if r.Lost > 0 {
 		notes = append(notes, fmt.Sprintf("%s that had been on disk are gone", count(r.Lost, "change")))
 	}
+	if r.Cut != "" {
+		notes = append(notes, r.Cut)
+	}
+	notes = slices.Concat(notes, r.Unlisted, r.Logs)
 	return &stoav1.Recovery{
 		Clean: r.Clean || r.Created, Sequence: r.Sequence, SyncedSequence: max(r.Watermark, r.Sequence), Notes: notes,
 	}

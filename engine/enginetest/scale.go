@@ -28,6 +28,20 @@ func Scale(n int) int {
 	return max(1, int(math.Min(math.Round(float64(n)*factor), math.MaxInt32)))
 }
 
+// Stride returns how far apart the places are that a test tries which goes through
+// all of them: 1, and more where the factor in STOA_TEST_SCALE is under 1, but 10
+// at most. It panics as Scale does.
+func Stride() int { return max(1, 10/Scale(10)) }
+
+// SkipUnderRace skips a test that the race detector learns nothing from, and says
+// why. Without the detector the test runs.
+func SkipUnderRace(t testing.TB, why string) {
+	t.Helper()
+	if underRace {
+		t.Skip("not under the race detector: " + why)
+	}
+}
+
 // Check is rapid.Check with Scale(n) cases, unless -rapid.checks says how
 // many. Tests that use it must not run in parallel: the flag is the process's.
 func Check(t *testing.T, n int, property func(*rapid.T)) {

@@ -17,6 +17,7 @@ import (
 type Engine struct {
 	mu       sync.RWMutex // guards what follows
 	view     view
+	index    index
 	closed   bool
 	sequence uint64
 	open     map[*snapshot]struct{} // snapshots that are not closed
@@ -44,6 +45,7 @@ func New() *Engine {
 	e := &Engine{open: make(map[*snapshot]struct{})}
 	for c := range column.All {
 		e.view[c] = btree.NewG(degree, less)
+		e.index[c] = make(map[string][]byte)
 	}
 	e.commit = engine.NewCommitter((*sink)(e))
 	return e
@@ -56,7 +58,7 @@ func (e *Engine) Get(dst []byte, col column.Column, key []byte) ([]byte, error) 
 	if e.closed {
 		return dst, engine.ErrClosed
 	}
-	return e.view.get(dst, col, key)
+	return e.index.get(dst, col, key)
 }
 
 // MultiGet is engine.Reader's.
@@ -107,7 +109,7 @@ func (e *Engine) Close() error {
 		return engine.ErrClosed
 	}
 	e.closed = true
-	e.view = view{}
+	e.view, e.index = view{}, index{}
 	for s := range e.open {
 		s.drop()
 	}
@@ -151,7 +153,7 @@ func (s *sink) Write(ops []byte, _ bool) error {
 		if err != nil {
 			return err
 		}
-		s.view.apply(op)
+		s.view.apply(op, &s.index)
 		s.sequence++
 	}
 	return nil

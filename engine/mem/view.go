@@ -49,12 +49,15 @@ func (v *view) multiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
 	return buf, nil
 }
 
-func (v *view) apply(op engine.Op) {
+// apply makes a change, in x too.
+func (v *view) apply(op engine.Op, x *index) {
 	switch t := v[op.Column]; op.Kind {
 	case engine.KindPut:
 		t.ReplaceOrInsert(item{op.Key, op.Value})
+		x.put(op.Column, item{op.Key, op.Value})
 	case engine.KindDelete:
 		t.Delete(item{key: op.Key})
+		x.remove(op.Column, op.Key)
 	case engine.KindDeleteRange:
 		for {
 			first, found := item{}, false
@@ -66,6 +69,7 @@ func (v *view) apply(op engine.Op) {
 				return
 			}
 			t.Delete(first)
+			x.remove(op.Column, first.key)
 		}
 	}
 }

@@ -71,7 +71,11 @@ func (st *store) checkpoint(dir string) (err error) {
 	if err := os.Chmod(made, 0o700); err != nil {
 		return err
 	}
-	if err := writeWatermark(made, seq, 1); err != nil {
+	manifest, err := markManifest(made, manifestMark{})
+	if err != nil {
+		return err
+	}
+	if err := writeWatermark(made, level{seq, manifest}, 1); err != nil {
 		return err
 	}
 	if err := os.Rename(made, dir); err != nil {

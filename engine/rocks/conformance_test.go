@@ -15,9 +15,18 @@ import (
 )
 
 func TestConformance(t *testing.T) {
+	enginetest.SkipUnderRace(t, "with a row cache goroutines share all that they share without one, and more")
+	conform(t, rocks.Options{})
+}
+
+// TestConformanceWithARowCache is the same with a cache that is too small for what
+// is read.
+func TestConformanceWithARowCache(t *testing.T) { conform(t, rocks.Options{RowCacheBytes: 1 << 20}) }
+
+func conform(t *testing.T, o rocks.Options) {
 	var dirs = map[enginetest.DB]string{}
 	open := func(t testing.TB, dir string) enginetest.DB {
-		e, err := rocks.Open(dir, rocks.Options{})
+		e, err := rocks.Open(dir, o)
 		require.NoError(t, err)
 		dirs[e] = dir
 		return e

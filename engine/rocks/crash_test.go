@@ -29,7 +29,7 @@ const (
 )
 
 func child(dir string) int {
-	task := map[string]func(string) error{"hold": holdOpen, "write": writeUntilKilled}[os.Getenv(childTask)]
+	task := map[string]func(string) error{"hold": holdOpen, "write": writeUntilKilled, "churn": churnUntilKilled}[os.Getenv(childTask)]
 	if err := task(dir); err != nil {
 		fmt.Println("error", err)
 		return 1
@@ -46,6 +46,33 @@ func writeUntilKilled(dir string) error {
 	if err != nil {
 		return err
 	}
+	return write(e)
+}
+
+// churnUntilKilled is writeUntilKilled, while tables are written, compacted and
+// replaced all the time.
+func churnUntilKilled(dir string) error {
+	e, err := Open(dir, Options{WatermarkEvery: 10 * time.Millisecond, MinFreeBytes: -1})
+	if err != nil {
+		return err
+	}
+	go func() {
+		for i := 0; ; i++ {
+			col := []column.Column{column.State, column.Delta, column.Meta}[i%3]
+			err := e.st.flush(col)
+			if i%4 == 0 {
+				err = errors.Join(err, e.Compact(col, engine.Range{}))
+			}
+			if err != nil {
+				fmt.Println("error", err)
+				os.Exit(1)
+			}
+		}
+	}()
+	return write(e)
+}
+
+func write(e *Engine) (err error) {
 	heads := make([]uint64, crashWriters)
 	for w := range heads {
 		if heads[w], err = checkWriter(e, w); err != nil {
@@ -120,14 +147,31 @@ func checkWriter(e *Engine, w int) (head uint64, err error) {
 
 func TestKillLosesNothingAcknowledged(t *testing.T) {
 	t.Parallel()
-	kills := enginetest.Scale(500)
+	killMany(t, "write", enginetest.Scale(500))
+}
+
+// What a kill in the middle of a flush, of a compaction, or of an opening leaves is
+// no damage: tables that the manifest does not list yet, or no more.
+func TestKillInAFlushIsNoDamage(t *testing.T) {
+	t.Parallel()
+	killMany(t, "churn", enginetest.Scale(40))
+}
+
+// killMany kills as often as it is told, and on until something was acknowledged: on a
+// busy machine a few kills may all come before.
+func killMany(t *testing.T, task string, kills int) {
+	const patience = 100
+	t.Helper()
 	dir, acked, total := shortDir(t), make([]uint64, crashWriters), uint64(0)
-	for i := range kills {
+	for i := 0; i < kills || total == 0 && i < kills+patience; i++ {
 		if i%100 == 99 { // keep it small, so that the check at every start is
 			require.NoError(t, os.RemoveAll(dir))
 			clear(acked)
 		}
-		total += killOnce(t, dir, acked, time.Duration(rand.IntN(15000))*time.Microsecond)
+		if task == "churn" && i%2 > 0 {
+			killOpening(t, task, dir)
+		}
+		total += killOnce(t, task, dir, acked, time.Duration(rand.IntN(15000))*time.Microsecond)
 	}
 	require.NotZero(t, total)
 	t.Logf("%d kills, %d batches acknowledged, none lost, none in part", kills, total)
@@ -135,10 +179,10 @@ func TestKillLosesNothingAcknowledged(t *testing.T) {
 
 // killOnce starts a writer, compares what it finds with what was acknowledged,
 // and kills it after a while.
-func killOnce(t *testing.T, dir string, acked []uint64, after time.Duration) (acks uint64) {
+func killOnce(t *testing.T, task, dir string, acked []uint64, after time.Duration) (acks uint64) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childEnv+"="+dir, childTask+"=write")
+	cmd.Env = append(os.Environ(), childEnv+"="+dir, childTask+"="+task)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
@@ -171,6 +215,17 @@ func killOnce(t *testing.T, dir string, acked []uint64, after time.Duration) (ac
 	}
 	require.True(t, killed, "the writer did not get ready")
 	return acks
+}
+
+// killOpening kills a writer that may not have opened its store yet.
+func killOpening(t *testing.T, task, dir string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childEnv+"="+dir, childTask+"="+task)
+	require.NoError(t, cmd.Start())
+	time.Sleep(time.Duration(rand.IntN(100)) * time.Millisecond)
+	require.NoError(t, cmd.Process.Kill())
+	_ = cmd.Wait()
 }
 
 // shortDir is a directory in memory where there is one: a kill does not need a

@@ -58,6 +58,28 @@ func lookInto(dir string) (content, error) {
 	return nothing, nil
 }
 
+// CheckStore returns ErrNotDatabase where dir is no directory with files of a store,
+// however damaged.
+func CheckStore(dir string) error {
+	st, err := os.Stat(dir)
+	if err == nil && !st.IsDir() {
+		return fmt.Errorf("%w: %s is not a directory", engine.ErrNotDatabase, dir)
+	}
+	var entries []os.DirEntry
+	if err == nil {
+		entries, err = os.ReadDir(dir)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("engine: open: %w", err)
+	}
+	for _, e := range entries {
+		if name := e.Name(); name == "CURRENT" || isData(name) || strings.HasPrefix(name, "MANIFEST-") {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: there is none in %s", engine.ErrNotDatabase, dir)
+}
+
 // isData reports whether only a finished database has a file of this name.
 func isData(name string) bool {
 	switch filepath.Ext(name) {

@@ -97,6 +97,7 @@ func (e *Engine) start(readOnly bool) error {
 func (e *Engine) startOnce(readOnly bool) error {
 	o := e.o
 	o.ReadOnly = readOnly
+	o.held = readOnly && checkLock(e.dir) != nil
 	what, err := lookInto(e.dir)
 	if err != nil {
 		return err
@@ -146,11 +147,23 @@ func (e *Engine) prepare(o *Options) error {
 }
 
 func (e *Engine) startReader(s survey, o *Options) error {
-	st, err := opening{dir: e.dir, options: o, mode: s.recovery.Mode, families: s.families, readOnly: true}.open()
+	how := opening{dir: e.dir, options: o, mode: s.recovery.Mode, families: s.families, readOnly: true}
+	if how.secondary() && hasBlobFiles(e.dir) {
+		var err error
+		if how.pinned, err = pin(e.dir, o.ScratchDir); err != nil {
+			return err
+		}
+	}
+	st, err := how.open()
 	if err != nil {
-		return err
+		return errors.Join(err, how.pinned.close())
+	}
+	if how.secondary() && st.numberOfBlobFiles() > 0 {
+		st.close() // the first one has come since
+		return e.startReader(s, o)
 	}
 	s.recovery.Sequence = st.written.Load()
+	s.secondary = o.held && o.ScratchDir != ""
 	e.adopt(st, s)
 	if e.fault.Load() == nil {
 		e.fault.Store(&fault{fmt.Errorf("%w: %s was opened read-only", engine.ErrReadOnly, e.dir)})
@@ -167,23 +180,26 @@ func (e *Engine) startWriter(s survey, o *Options, create bool) error {
 	if err != nil {
 		return err
 	}
-	if create {
+	mark, err := e.beginWriting(st, s.generation)
+	if err == nil && create {
 		s.recovery.Created = true
 		s.node, err = createRows(st, o.Rand)
 		s.schema, s.created = SchemaVersion, true
 	}
-	s.missing = nil
-	var mark *watermark
-	if err == nil {
-		err = removeMarker(e.dir)
+	if err == nil && o.NewNode && !create {
+		s.node, err = renewNode(st, o.Rand)
 	}
 	if err == nil {
-		mark, err = openWatermark(e.dir, st.written.Load(), s.generation)
+		err = raiseTo(mark, e.dir, st.written.Load())
 	}
 	if err != nil {
+		if mark != nil {
+			_ = mark.close() // nothing of it is to be kept
+		}
 		st.close()
 		return fmt.Errorf("engine: open %s: %w", e.dir, noSpace(err))
 	}
+	s.missing = nil
 	s.recovery.Sequence = st.written.Load()
 	e.fault.Store(nil)
 	e.adopt(st, s)
@@ -191,9 +207,45 @@ func (e *Engine) startWriter(s survey, o *Options, create bool) error {
 	return nil
 }
 
+// beginWriting removes the marker and returns a new watermark: both are to be on disk
+// before anything is written, so that there is no moment at which a crash leaves a
+// store with rows and without them.
+func (e *Engine) beginWriting(st *store, generation uint64) (*watermark, error) {
+	if err := removeMarker(e.dir); err != nil {
+		return nil, err
+	}
+	manifest, err := markManifest(e.dir, manifestMark{})
+	if err != nil {
+		return nil, err
+	}
+	return openWatermark(e.dir, level{st.written.Load(), manifest}, generation)
+}
+
+// raiseTo moves a watermark to a sequence that is on disk, and to the end of the
+// manifest.
+func raiseTo(mark *watermark, dir string, seq uint64) error {
+	manifest, err := markManifest(dir, mark.manifest)
+	if err != nil {
+		return err
+	}
+	return mark.raise(level{seq, manifest})
+}
+
 // createRows writes what makes a database a store: the schema version and a new
 // node id, in one batch, and on to a table, so that they outlive the log.
 func createRows(st *store, random io.Reader) (id codec.NodeID, err error) {
+	var rows engine.Batch
+	rows.Put(0, []byte(schemaKey), binary.LittleEndian.AppendUint32(nil, SchemaVersion))
+	return drawNode(st, random, &rows)
+}
+
+// renewNode writes another node id.
+func renewNode(st *store, random io.Reader) (codec.NodeID, error) {
+	return drawNode(st, random, new(engine.Batch))
+}
+
+// drawNode writes a new node id, with rows.
+func drawNode(st *store, random io.Reader, rows *engine.Batch) (id codec.NodeID, err error) {
 	var b [16]byte
 	for id.IsZero() {
 		if _, err := io.ReadFull(random, b[:]); err != nil {
@@ -201,8 +253,6 @@ func createRows(st *store, random io.Reader) (id codec.NodeID, err error) {
 		}
 		id = codec.NodeID{Hi: binary.LittleEndian.Uint64(b[8:]), Lo: binary.LittleEndian.Uint64(b[:])}
 	}
-	var rows engine.Batch
-	rows.Put(0, []byte(schemaKey), binary.LittleEndian.AppendUint32(nil, SchemaVersion))
 	rows.Put(0, []byte(nodeKey), b[:])
 	seq, err := st.h.write(rows.Bytes(), true)
 	if err != nil {
@@ -218,12 +268,12 @@ func createRows(st *store, random io.Reader) (id codec.NodeID, err error) {
 func (e *Engine) adopt(st *store, s survey) {
 	e.st, e.down, e.found = st, nil, s
 	r := s.recovery
-	level := slog.LevelInfo
-	if r.Lost > 0 || len(r.Problems) > 0 {
-		level = slog.LevelWarn
+	severity := slog.LevelInfo
+	if r.Damaged() || len(r.Problems) > 0 {
+		severity = slog.LevelWarn
 	}
-	e.log.Log(context.Background(), level, "store opened", "created", r.Created, "clean", r.Clean, "wal_recovery", r.Mode.String(),
-		"sequence", r.Sequence, "watermark", r.Watermark, "lost", r.Lost, "problems", r.Problems)
+	e.log.Log(context.Background(), severity, "store opened", "created", r.Created, "clean", r.Clean, "wal_recovery", r.Mode.String(),
+		"sequence", r.Sequence, "watermark", r.Watermark, "lost", r.Lost, "manifest_cut", r.Cut, "unlisted", r.Unlisted, "logs_cut", r.Logs, "problems", r.Problems)
 }
 
 // Dir returns the absolute path of the directory.
@@ -239,6 +289,10 @@ func (e *Engine) SchemaVersion() uint32 { return e.facts().schema }
 
 // Sealed reports whether the store kept its secrets sealed when it was opened.
 func (e *Engine) Sealed() bool { return e.facts().sealed }
+
+// Secondary reports whether the store is open beside a process that has it open for
+// writing; see Options.ScratchDir.
+func (e *Engine) Secondary() bool { return e.facts().secondary }
 
 // Unknown lists, for people, what the directory has that this build does not
 // know. It is empty unless the engine is read-only.
@@ -294,7 +348,7 @@ func (e *Engine) seal() error {
 		return err
 	}
 	seq := e.st.written.Load()
-	if err := mark.raise(seq); err != nil {
+	if err := raiseTo(mark, e.dir, seq); err != nil {
 		return fmt.Errorf("engine: close: watermark: %w", noSpace(err))
 	}
 	if err := writeMarker(e.dir, marker{SchemaVersion, seq}); err != nil {

@@ -44,6 +44,9 @@ func databaseOptions(o *Options, mode Mode) (*grocksdb.Options, error) {
 	opts.SetInfoLogLevel(grocksdb.InfoInfoLogLevel)
 	opts.SetWriteBufferSize(mib)
 	opts.SetCompression(grocksdb.NoCompression)
+	if o.ScratchDir != "" {
+		opts.SetDbLogDir(o.ScratchDir)
+	}
 	return opts, nil
 }
 
@@ -97,6 +100,29 @@ func familyOptions(s column.Spec, cache *grocksdb.Cache) (*grocksdb.Options, err
 		return nil, fmt.Errorf("engine: options of %s: %w", s.Name, err)
 	}
 	return opts, nil
+}
+
+// leastShard is the least size of a part of the block cache. What is larger than a
+// part is never kept: RocksDB makes parts of 512 KiB of a small cache, and the index
+// of a table of 64 MiB, which takes some MiB, would be read and decompressed at
+// every lookup.
+const leastShard = 8 * mib
+
+// newCache returns a block cache of so many bytes.
+func newCache(capacity int64) *grocksdb.Cache {
+	o := grocksdb.NewLRUCacheOptions()
+	defer o.Destroy()
+	o.SetCapacity(uint(capacity))
+	o.SetNumShardBits(shardBits(capacity))
+	return grocksdb.NewLRUCacheWithOptions(o)
+}
+
+// shardBits returns how often a cache is halved: at most as often as RocksDB does.
+func shardBits(capacity int64) (n int) {
+	for n < 6 && capacity>>(n+1) >= leastShard {
+		n++
+	}
+	return n
 }
 
 func tableOptions(cache *grocksdb.Cache) *grocksdb.BlockBasedTableOptions {

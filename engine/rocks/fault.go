@@ -25,6 +25,18 @@ func classify(op, text string) error {
 	return fmt.Errorf("%w: %s: %s", kind, op, text)
 }
 
+// renamed says in whose name files are read: RocksDB has them in the directory there,
+// and people know them in the directory known. The zero renamed changes nothing.
+type renamed struct{ there, known string }
+
+// said returns what RocksDB says with the names that people know.
+func (r renamed) said(text string) string {
+	if r.there == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, r.there, r.known)
+}
+
 // reasons are the kinds by what a text starts with and what is in it, the first
 // that fits first.
 var reasons = [...]struct {

@@ -1,6 +1,7 @@
 package rocks
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,6 +13,9 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 )
+
+// ctx returns the ith key of a context.
+func ctx(i int) string { return fmt.Sprintf("%032d", i) }
 
 func TestMarkerIsItsBytes(t *testing.T) {
 	b := marker{SchemaVersion, 0x0102030405060708}.append(nil)
@@ -33,16 +37,17 @@ func TestMarkerIsItsBytes(t *testing.T) {
 // Whatever happens to the slot that is being written, the other one stands.
 func TestWatermarkSurvivesATornWrite(t *testing.T) {
 	dir := t.TempDir()
-	_, _, problem := readWatermark(dir)
+	_, problem := readWatermark(dir)
 	require.Contains(t, problem, "missing")
-	w, err := openWatermark(dir, 5, 0)
+	w, err := openWatermark(dir, level{sequence: 5}, 0)
 	require.NoError(t, err)
 	defer w.close()
 	for seq := uint64(6); seq < 20; seq++ {
-		require.NoError(t, w.raise(seq))
-		require.NoError(t, w.raise(seq-1), "it never falls")
-		at, _, problem := readWatermark(dir)
-		require.Equal(t, seq, at)
+		manifest := manifestMark{seq / 10, seq * 3}
+		require.NoError(t, w.raise(level{seq, manifest}))
+		require.NoError(t, w.raise(level{seq - 1, manifest}), "it never falls")
+		at, problem := readWatermark(dir)
+		require.Equal(t, level{seq, manifest}, at.level)
 		require.Empty(t, problem)
 
 		b, err := os.ReadFile(filepath.Join(dir, watermarkName))
@@ -51,8 +56,8 @@ func TestWatermarkSurvivesATornWrite(t *testing.T) {
 		b[torn+20] ^= 1
 		other := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(other, watermarkName), b, 0o600))
-		at, _, problem = readWatermark(other)
-		require.Equal(t, seq-1, at)
+		at, problem = readWatermark(other)
+		require.Equal(t, seq-1, at.sequence)
 		require.NotEmpty(t, problem)
 	}
 }
@@ -62,7 +67,7 @@ func TestKillsLeaveOneTemporaryFileAtMost(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, watermarkName)
 	require.NoError(t, os.WriteFile(path+".tmp", make([]byte, 9000), 0o600)) // of a kill before
-	require.NoError(t, writeWatermark(dir, 7, 1))
+	require.NoError(t, writeWatermark(dir, level{sequence: 7}, 1))
 	b, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Len(t, b, slots*slotSize)

@@ -26,9 +26,9 @@ func (e *Engine) iterate(s *snapshot, col column.Column, r engine.Range) (*engin
 	if !p.ended {
 		var v *view
 		if s != nil {
-			v = &s.view
+			v = s.state.snapshot()
 		}
-		p.cursor = e.st.h.openCursor(v, col, r)
+		p.cursor = e.st.openCursor(v, col, r)
 		p.place.release = p
 		e.st.open.add(&p.place)
 	}

@@ -17,6 +17,10 @@ import (
 // open for writing.
 const lockName = "LOCK"
 
+// CheckLock returns engine.ErrLocked, with its number, if a process has the store
+// in dir open for writing. It looks only, and knows only on Linux.
+func CheckLock(dir string) error { return checkLock(dir) }
+
 // checkLock returns ErrLocked if a process holds dir, before RocksDB is asked:
 // it would first set its LOG aside. It looks in /proc, since opening and closing
 // the file would give up a lock of this process; elsewhere RocksDB decides.

@@ -74,6 +74,35 @@ func (e *Engine) Flush() error {
 
 // Compact is engine.Maintenance's. Close breaks it off.
 func (e *Engine) Compact(col column.Column, r engine.Range) error {
+	return e.compact(col, r, grocksdb.KIfHaveCompactionFilter)
+}
+
+// Rewrite is Compact for a whole column that leaves no table as it is: Compact takes
+// those of the last level, which nothing lies over, for done, and does not read them.
+// It fails at a damaged block, as engine.ErrCorrupt, after which the engine takes no
+// writes; nothing of the column is lost then that could be read before.
+func (e *Engine) Rewrite(col column.Column) error {
+	err := e.compact(col, engine.Range{}, grocksdb.KForceOptimized)
+	if !errors.Is(err, errBackground) {
+		return err
+	}
+	// RocksDB keeps to itself what failed: reading the column tells.
+	it, rerr := e.Iterate(col, engine.Range{})
+	if rerr != nil {
+		return errors.Join(err, rerr)
+	}
+	defer it.Close()
+	for it.Next() {
+	}
+	if it.Err() != nil {
+		return it.Err()
+	}
+	return err
+}
+
+// compact rewrites tables; last says of which kind those of the last level are that
+// are rewritten too.
+func (e *Engine) compact(col column.Column, r engine.Range, last grocksdb.BottommostLevelCompaction) error {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	if err := e.ready(col); err != nil {
@@ -85,7 +114,10 @@ func (e *Engine) Compact(col column.Column, r engine.Range) error {
 	if empty(r) {
 		return nil
 	}
-	e.st.db.CompactRangeCF(e.st.families[col], grocksdb.Range{Start: r.Start, Limit: r.End})
+	o := grocksdb.NewCompactRangeOptions()
+	defer o.Destroy()
+	o.SetBottommostLevelCompaction(last)
+	e.st.db.CompactRangeCFOpt(e.st.families[col], grocksdb.Range{Start: r.Start, Limit: r.End}, o)
 	return e.checkBackground(e.st)
 }
 

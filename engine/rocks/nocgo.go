@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 )
 
@@ -27,8 +28,20 @@ func (e *Engine) SchemaVersion() uint32 { return 0 }
 // Sealed reports whether the store keeps its secrets sealed.
 func (e *Engine) Sealed() bool { return false }
 
+// Secondary reports whether the store is open as a secondary instance.
+func (e *Engine) Secondary() bool { return false }
+
 // Unknown lists what the directory has that this build does not know.
 func (e *Engine) Unknown() []string { return nil }
 
 // Recovery says what was found at open.
 func (e *Engine) Recovery() Recovery { return Recovery{} }
+
+// SealRow returns engine.ErrUnsupported.
+func (e *Engine) SealRow() ([]byte, error) { return nil, engine.ErrUnsupported }
+
+// SetSealRow returns engine.ErrUnsupported.
+func (e *Engine) SetSealRow([]byte) error { return engine.ErrUnsupported }
+
+// Rewrite returns engine.ErrUnsupported.
+func (e *Engine) Rewrite(column.Column) error { return engine.ErrUnsupported }

@@ -200,7 +200,7 @@ func TestDoesNotMakeADirectoryWithoutSpace(t *testing.T) {
 }
 
 func TestRefusesBadOptions(t *testing.T) {
-	for _, o := range []Options{{CacheBytes: 1}, {CacheBytes: -1}, {MaxWALBytes: 7}, {WatermarkEvery: 1}, {WatermarkEvery: -1}, {BackgroundJobs: -1}, {BackgroundJobs: 65}} {
+	for _, o := range []Options{{CacheBytes: 1}, {CacheBytes: -1}, {RowCacheBytes: 7}, {RowCacheBytes: -1}, {MaxWALBytes: 7}, {WatermarkEvery: 1}, {WatermarkEvery: -1}, {BackgroundJobs: -1}, {BackgroundJobs: 65}} {
 		_, err := Open(t.TempDir(), o)
 		require.ErrorIs(t, err, ErrOptions, "%+v", o)
 	}

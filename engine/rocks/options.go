@@ -42,12 +42,25 @@ type Options struct {
 	// directory. It works beside a process that has the directory open. What
 	// this build does not know is listed by Engine.Unknown and is no error.
 	ReadOnly bool
+	// ScratchDir is a directory outside of the store for what RocksDB writes
+	// beside a store that it only reads: its own log. It implies ReadOnly. If
+	// a process has the store open for writing, it is then opened beside that,
+	// as a secondary instance or, where there are blob files, by links to files
+	// that are held open; the view stays as it is, and Engine.Secondary says so.
+	// Empty: there is none, and a store that is held is opened as it lies.
+	ScratchDir string
 	// AcceptLoss opens a store that has lost changes which were on disk, instead
 	// of refusing it; Engine.Recovery says how many.
 	AcceptLoss bool
+	// NewNode draws another node id for a store that is there, as a copy that is to
+	// run beside the first wants one. Open returns when it is on disk.
+	NewNode bool
 	// CacheBytes is the size of the block cache that all columns share. 0: 256
 	// MiB.
 	CacheBytes int64
+	// RowCacheBytes is the size of a cache of single rows, beside the block cache:
+	// reading a row that it has does not go through RocksDB. 0: there is none.
+	RowCacheBytes int64
 	// MaxWALBytes is the size of the write-ahead log from which on the oldest
 	// columns in memory are written to tables. 0: 256 MiB.
 	MaxWALBytes int64
@@ -69,6 +82,8 @@ type Options struct {
 	Now func() time.Time
 	// Rand is where the node id of a new store comes from. nil: crypto/rand.
 	Rand io.Reader
+
+	held bool // another process has the store open; found at open
 }
 
 // withDefaults returns o with its zero fields filled in, or ErrOptions.
@@ -78,6 +93,7 @@ func (o Options) withDefaults() (Options, error) {
 	fill(&o.MinFreeBytes, defaultMinFreeBytes)
 	fill(&o.WatermarkEvery, defaultWatermarkEvery)
 	fill(&o.BackgroundJobs, defaultJobs)
+	o.ReadOnly = o.ReadOnly || o.ScratchDir != ""
 	o.MustExist = o.MustExist || o.ReadOnly
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -89,8 +105,12 @@ func (o Options) withDefaults() (Options, error) {
 		o.Rand = rand.Reader
 	}
 	switch {
+	case strings.ContainsRune(o.ScratchDir, 0):
+		return o, fmt.Errorf("%w: ScratchDir %q is not a path", ErrOptions, o.ScratchDir)
 	case o.CacheBytes < mib:
 		return o, fmt.Errorf("%w: CacheBytes is %d, at least %d", ErrOptions, o.CacheBytes, mib)
+	case o.RowCacheBytes != 0 && o.RowCacheBytes < mib:
+		return o, fmt.Errorf("%w: RowCacheBytes is %d, 0 or at least %d", ErrOptions, o.RowCacheBytes, mib)
 	case o.MaxWALBytes < mib:
 		return o, fmt.Errorf("%w: MaxWALBytes is %d, at least %d", ErrOptions, o.MaxWALBytes, mib)
 	case o.WatermarkEvery < 10*time.Millisecond:

@@ -16,7 +16,7 @@ func (e *Engine) Get(dst []byte, col column.Column, key []byte) ([]byte, error) 
 	if err := e.ready(col); err != nil {
 		return dst, err
 	}
-	return e.st.h.get(nil, dst, col, key)
+	return e.st.get(nil, dst, col, key)
 }
 
 // MultiGet is engine.Reader's.
@@ -26,9 +26,9 @@ func (e *Engine) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
 	if e.st == nil {
 		return buf, e.down
 	}
-	v := e.st.h.openView()
-	defer e.st.h.closeView(&v)
-	return e.multiGet(&v, buf, lookups)
+	s := e.st.openState()
+	defer e.st.h.closeView(&s.view)
+	return e.multiGet(&s, buf, lookups)
 }
 
 // ready returns an error unless col can be read. The caller holds mu.
@@ -45,43 +45,17 @@ func (e *Engine) ready(col column.Column) error {
 	return nil
 }
 
-// packed is the memory that a MultiGet passes its keys and lengths in.
-type packed struct {
-	keys []byte
-	lens []int64
-}
-
-// keepPacked is how much of it is kept for the next.
-const keepPacked = mib
-
-func (e *Engine) multiGet(v *view, buf []byte, lookups []engine.Lookup) ([]byte, error) {
+func (e *Engine) multiGet(s *state, buf []byte, lookups []engine.Lookup) ([]byte, error) {
+	for i := range lookups {
+		if err := e.ready(lookups[i].Column); err != nil {
+			return buf, err
+		}
+	}
 	p := e.scratch.Get().(*packed)
 	defer func() {
-		if cap(p.keys)+8*cap(p.lens) <= keepPacked {
+		if cap(p.keys)+40*cap(p.sizes) <= keepPacked {
 			e.scratch.Put(p)
 		}
 	}()
-	p.keys, p.lens = p.keys[:0], p.lens[:0]
-	for i := range lookups {
-		l := &lookups[i]
-		if err := e.ready(l.Column); err != nil {
-			return buf, err
-		}
-		p.keys = packKey(p.keys, l.Column, l.Key)
-		p.lens = append(p.lens, -1)
-	}
-	at := len(buf)
-	grown, err := e.st.h.multiGet(v, buf, p.keys, p.lens)
-	if err != nil {
-		return buf, err
-	}
-	for i, n := range p.lens {
-		l := &lookups[i]
-		l.Value, l.Found = nil, n >= 0
-		if l.Found {
-			l.Value = grown[at : at+int(n) : at+int(n)]
-			at += int(n)
-		}
-	}
-	return grown, nil
+	return e.st.multiGet(s, p, buf, lookups)
 }

@@ -31,6 +31,20 @@ type Recovery struct {
 	Sequence  uint64 // the last sequence found
 	// Lost is how many changes that had been on disk are gone: Watermark minus
 	// Sequence, or 0.
-	Lost     uint64
+	Lost uint64
+	// Cut says, for people, what the manifest lacks of what it had on disk; "": nothing
+	// that is known.
+	Cut string
+	// Unlisted says, for people, which tables are there whose changes are in no table
+	// that the manifest lists, and in no log.
+	Unlisted []string
+	// Logs says, for people, which logs cannot be read as far as they were on disk,
+	// though more came after them.
+	Logs     []string
 	Problems []string // what else was not as it should be, for people
+}
+
+// Damaged reports whether changes are gone, or what says where they are.
+func (r *Recovery) Damaged() bool {
+	return r.Lost > 0 || r.Cut != "" || len(r.Unlisted) > 0 || len(r.Logs) > 0
 }

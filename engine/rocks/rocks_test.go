@@ -147,5 +147,3 @@ func newest(t testing.TB, dir, ext string) string {
 	require.NotEmpty(t, names)
 	return names[len(names)-1]
 }
-
-func ctx(i int) string { return fmt.Sprintf("%032d", i) }

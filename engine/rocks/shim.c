@@ -90,14 +90,14 @@ void stoa_multi_get(stoa_db* d, rocksdb_readoptions_t* read, const char* keys,
 }
 
 void stoa_view_open(stoa_db* d, stoa_view* v) {
-  v->snapshot = rocksdb_create_snapshot(d->db);
+  v->snapshot = d->fixed ? NULL : rocksdb_create_snapshot(d->db);
   v->read = rocksdb_readoptions_create();
-  rocksdb_readoptions_set_snapshot(v->read, v->snapshot);
+  if (v->snapshot) rocksdb_readoptions_set_snapshot(v->read, v->snapshot);
 }
 
 void stoa_view_close(stoa_db* d, stoa_view* v) {
   rocksdb_readoptions_destroy(v->read);
-  rocksdb_release_snapshot(d->db, v->snapshot);
+  if (v->snapshot) rocksdb_release_snapshot(d->db, v->snapshot);
 }
 
 // RocksDB keeps pointers to the options and the bounds, so that they live here,
@@ -113,7 +113,8 @@ struct stoa_iter {
 stoa_iter* stoa_iter_open(stoa_db* d, const rocksdb_snapshot_t* snapshot,
                           int col,
                           const char* start, size_t start_len, const char* end,
-                          size_t end_len, int reverse, int in_prefix) {
+                          size_t end_len, int reverse, int in_prefix,
+                          int no_ranges) {
   stoa_iter* s = malloc(sizeof *s + start_len + end_len + 1);
   if (!s) abort();
   s->start_len = start_len;
@@ -133,6 +134,7 @@ stoa_iter* stoa_iter_open(stoa_db* d, const rocksdb_snapshot_t* snapshot,
         s->read, s->bounds + start_len, end_len);
   rocksdb_readoptions_set_total_order_seek(s->read, !in_prefix);
   rocksdb_readoptions_set_prefix_same_as_start(s->read, in_prefix != 0);
+  rocksdb_readoptions_set_ignore_range_deletions(s->read, no_ranges != 0);
   s->it = rocksdb_create_iterator_cf(d->db, s->read, d->cf[col]);
   return s;
 }

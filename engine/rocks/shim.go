@@ -37,12 +37,15 @@ import (
 )
 
 // handles are the C side of an open database.
-type handles struct{ c *C.stoa_db }
+type handles struct {
+	c     *C.stoa_db
+	files renamed
+}
 
 // newHandles takes the C pointers out of grocksdb's structs, which have no
 // accessors for them. A family that is nil is left out.
-func newHandles(db *grocksdb.DB, families [column.Count + 1]*grocksdb.ColumnFamilyHandle) handles {
-	h := handles{(*C.stoa_db)(C.calloc(1, C.sizeof_stoa_db))}
+func newHandles(db *grocksdb.DB, families [column.Count + 1]*grocksdb.ColumnFamilyHandle, files renamed) handles {
+	h := handles{(*C.stoa_db)(C.calloc(1, C.sizeof_stoa_db)), files}
 	h.c.db = *(**C.rocksdb_t)(unsafe.Pointer(db))
 	for i, f := range families {
 		if f != nil {
@@ -64,6 +67,9 @@ func checkLayout() error {
 	}
 	return nil
 }
+
+// fix says that the database does not change: its views are itself.
+func (h handles) fix() { h.c.fixed = 1 }
 
 func (h handles) release() {
 	C.stoa_db_release(h.c)
@@ -92,7 +98,7 @@ func (h handles) get(v *view, dst []byte, col column.Column, key []byte) ([]byte
 	room := dst[len(dst):cap(dst)]
 	C.stoa_get(h.c, read, C.int(col), chars(key), C.size_t(len(key)), chars(room), C.size_t(len(room)), &out)
 	if out.err != nil {
-		return dst, takeError("get", out.err)
+		return dst, h.files.takeError("get", out.err)
 	}
 	if out.found == 0 {
 		return dst, engine.ErrNotFound
@@ -113,7 +119,7 @@ func (h handles) multiGet(v *view, buf, keys []byte, lens []int64) ([]byte, erro
 		room := buf[len(buf):cap(buf)]
 		C.stoa_multi_get(h.c, v.c.read, chars(keys), C.size_t(len(lens)), (*C.int64_t)(&lens[0]), chars(room), C.size_t(len(room)), &out)
 		if out.err != nil {
-			return buf, takeError("multi-get", out.err)
+			return buf, h.files.takeError("multi-get", out.err)
 		}
 		buf = buf[:len(buf)+int(out.used)]
 		keys, lens = keys[out.read:], lens[out.done:]
@@ -132,15 +138,21 @@ func packKey(dst []byte, col column.Column, key []byte) []byte {
 }
 
 // cursor is an iterator of RocksDB with what it points to.
-type cursor struct{ c *C.stoa_iter }
+type cursor struct {
+	c     *C.stoa_iter
+	files renamed
+}
 
-func (h handles) openCursor(v *view, col column.Column, r engine.Range) cursor {
+// openCursor opens an iterator. Unless ranged is set, it does not look for deletions
+// of ranges.
+func (h handles) openCursor(v *view, col column.Column, r engine.Range, ranged bool) cursor {
 	var snapshot *C.rocksdb_snapshot_t
 	if v != nil {
 		snapshot = v.c.snapshot
 	}
-	return cursor{C.stoa_iter_open(h.c, snapshot, C.int(col), chars(r.Start), C.size_t(len(r.Start)),
-		chars(r.End), C.size_t(len(r.End)), truth(r.Reverse), truth(inOnePrefix(col, r)))}
+	c := C.stoa_iter_open(h.c, snapshot, C.int(col), chars(r.Start), C.size_t(len(r.Start)),
+		chars(r.End), C.size_t(len(r.End)), truth(r.Reverse), truth(inOnePrefix(col, r)), truth(!ranged))
+	return cursor{c, h.files}
 }
 
 // pageOf is what page did.
@@ -158,7 +170,7 @@ func (c cursor) page(dst []byte, entries, bytes int) ([]byte, pageOf, error) {
 	C.stoa_iter_page(c.c, chars(room), C.size_t(len(room)), C.size_t(bytes), C.uint64_t(entries), &out)
 	var err error
 	if out.err != nil {
-		err = takeError("iterate", out.err)
+		err = c.files.takeError("iterate", out.err)
 	}
 	return dst[:len(dst)+int(out.used)], pageOf{int(out.entries), int(out.needed), out.end != 0}, err
 }
@@ -170,13 +182,14 @@ func (h handles) write(ops []byte, sync bool) (uint64, error) {
 	var out C.stoa_written
 	C.stoa_write(h.c, chars(ops), C.size_t(len(ops)), truth(sync), &out)
 	if out.err != nil {
-		return 0, takeError("write", out.err)
+		return 0, h.files.takeError("write", out.err)
 	}
 	return uint64(out.sequence), nil
 }
 
-func takeError(op string, text *C.char) error {
-	err := classify(op, C.GoString(text))
+// takeError returns the error that a text of RocksDB is, and frees it.
+func (r renamed) takeError(op string, text *C.char) error {
+	err := classify(op, r.said(C.GoString(text)))
 	C.rocksdb_free(unsafe.Pointer(text))
 	return err
 }

@@ -18,6 +18,7 @@ typedef struct {
   rocksdb_readoptions_t* read;
   rocksdb_writeoptions_t* write_wal;
   rocksdb_writeoptions_t* write_synced;
+  int fixed; // it does not change, and takes no snapshots: a secondary instance
 } stoa_db;
 
 // A snapshot and the options that read from it.
@@ -83,7 +84,8 @@ void stoa_view_close(stoa_db* d, stoa_view* v);
 stoa_iter* stoa_iter_open(stoa_db* d, const rocksdb_snapshot_t* snapshot,
                           int col,
                           const char* start, size_t start_len, const char* end,
-                          size_t end_len, int reverse, int in_prefix);
+                          size_t end_len, int reverse, int in_prefix,
+                          int no_ranges);
 // Seeks if this is the first page, and packs entries into dst until there are
 // max of them, or they take full bytes, or the next does not fit in cap.
 void stoa_iter_page(stoa_iter* it, char* dst, size_t cap, size_t full,

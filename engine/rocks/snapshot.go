@@ -18,7 +18,7 @@ type snapshot struct {
 	place  opened
 
 	mu     sync.RWMutex
-	view   view
+	state  state
 	closed atomic.Bool
 }
 
@@ -29,7 +29,7 @@ func (e *Engine) Snapshot() (engine.Snapshot, error) {
 	if e.st == nil {
 		return nil, e.down
 	}
-	s := &snapshot{engine: e, store: e.st, view: e.st.h.openView()}
+	s := &snapshot{engine: e, store: e.st, state: e.st.openState()}
 	s.place.release = s
 	e.st.open.add(&s.place)
 	e.snapshots.Add(1)
@@ -45,7 +45,7 @@ func (s *snapshot) Get(dst []byte, col column.Column, key []byte) ([]byte, error
 	if err := s.engine.ready(col); err != nil {
 		return dst, err
 	}
-	return s.store.h.get(&s.view, dst, col, key)
+	return s.store.get(&s.state, dst, col, key)
 }
 
 func (s *snapshot) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
@@ -54,7 +54,7 @@ func (s *snapshot) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error)
 	if err := s.alive(); err != nil {
 		return buf, err
 	}
-	return s.engine.multiGet(&s.view, buf, lookups)
+	return s.engine.multiGet(&s.state, buf, lookups)
 }
 
 func (s *snapshot) Iterate(col column.Column, r engine.Range) (*engine.Iterator, error) {
@@ -102,6 +102,6 @@ func (s *snapshot) alive() error {
 // release gives the snapshot back to st.
 func (s *snapshot) release(st *store) {
 	s.closed.Store(true)
-	st.h.closeView(&s.view)
+	st.h.closeView(&s.state.view)
 	s.engine.snapshots.Add(-1)
 }

@@ -65,6 +65,16 @@ func (st *store) number(property string, c column.Column) uint64 {
 	return n
 }
 
+// numberOfBlobFiles returns how many files of large values the store has.
+func (st *store) numberOfBlobFiles() (n uint64) {
+	for c := range column.All {
+		if st.families[c] != nil {
+			n += st.number("rocksdb.num-blob-files", c)
+		}
+	}
+	return n
+}
+
 // logBytes returns the size of the write-ahead log of dir.
 func logBytes(dir string) (n uint64) {
 	logs, err := filepath.Glob(filepath.Join(dir, "[0-9]*.log"))

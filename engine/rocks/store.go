@@ -23,7 +23,11 @@ type store struct {
 	families [column.Count + 1]*grocksdb.ColumnFamilyHandle // by column; 0: default
 	opened   []*grocksdb.ColumnFamilyHandle
 	ids      familyIDs
-	open     openList // iterators and snapshots
+	rows     *rowCache // nil: there is none
+	open     openList  // iterators and snapshots
+	pinned   *pinned   // the directory that is read instead; nil: there is none
+
+	ranged [column.Count + 1]atomic.Bool // columns that may have deletions of ranges
 
 	written atomic.Uint64 // the last sequence that was written,
 	synced  atomic.Uint64 // and the last one that is on disk
@@ -37,6 +41,23 @@ type opening struct {
 	families []string // default first
 	readOnly bool
 	create   bool
+	pinned   *pinned // read this instead of dir; the store closes it
+}
+
+// path is the directory that RocksDB is to open.
+func (o opening) path() string {
+	if o.pinned != nil {
+		return o.pinned.dir
+	}
+	return o.dir
+}
+
+// renamed says whose files are read there.
+func (o opening) renamed() renamed {
+	if o.pinned == nil {
+		return renamed{}
+	}
+	return renamed{there: o.pinned.dir, known: o.dir}
 }
 
 // open opens a database. Its error is ErrCorrupt, ErrLocked or ErrNoSpace where
@@ -47,7 +68,7 @@ func (o opening) open() (*store, error) {
 		return nil, err
 	}
 	defer opts.Destroy()
-	st := &store{cache: grocksdb.NewLRUCache(uint64(o.options.CacheBytes))}
+	st := &store{cache: newCache(o.options.CacheBytes), pinned: o.pinned}
 	opts.SetCreateIfMissing(o.create)
 	opts.SetCreateIfMissingColumnFamilies(o.create)
 	table := tableOptions(st.cache)
@@ -67,27 +88,50 @@ func (o opening) open() (*store, error) {
 			all[i] = family
 		}
 	}
-	if o.readOnly {
-		st.db, st.opened, err = grocksdb.OpenDbForReadOnlyColumnFamilies(opts, o.dir, o.families, all, false)
-	} else {
+	switch {
+	case o.secondary():
+		st.db, st.opened, err = grocksdb.OpenDbAsSecondaryColumnFamilies(opts, o.dir, o.options.ScratchDir, o.families, all)
+	case o.readOnly:
+		st.db, st.opened, err = grocksdb.OpenDbForReadOnlyColumnFamilies(opts, o.path(), o.families, all, false)
+	default:
 		st.db, st.opened, err = grocksdb.OpenDbColumnFamilies(opts, o.dir, o.families, all)
 	}
 	if err != nil {
 		st.cache.Destroy()
-		return nil, openError(o.dir, err)
+		return nil, openError(o.dir, errors.New(o.renamed().said(err.Error())))
 	}
-	st.adopt(o.families)
+	st.adopt(o.families, o.renamed())
+	if o.pinned != nil {
+		o.pinned.settle()
+	}
+	// Opened for writing, nothing is left in a log that is not in a table.
+	st.findRanges(o.readOnly && (o.options.held || logBytes(o.dir) > 0))
+	if o.secondary() {
+		st.h.fix()
+	}
+	if o.options.RowCacheBytes > 0 {
+		if st.rows, err = newRowCache(o.options.RowCacheBytes); err != nil {
+			st.close()
+			return nil, err
+		}
+	}
 	return st, nil
 }
 
+// secondary reports whether the database is to be opened as a secondary
+// instance.
+func (o opening) secondary() bool {
+	return o.readOnly && o.options.held && o.options.ScratchDir != "" && o.pinned == nil
+}
+
 // adopt sorts the open families by column.
-func (st *store) adopt(names []string) {
+func (st *store) adopt(names []string, files renamed) {
 	for i, name := range names {
 		c, _ := column.Parse(name) // 0 for the default family
 		st.families[c] = st.opened[i]
 		st.ids.set(c, st.opened[i].ID())
 	}
-	st.h = newHandles(st.db, st.families)
+	st.h = newHandles(st.db, st.families, files)
 	seq := st.db.GetLatestSequenceNumber()
 	st.written.Store(seq)
 	st.synced.Store(seq)
@@ -97,19 +141,28 @@ func (st *store) adopt(names []string) {
 func (st *store) close() {
 	st.open.closeAll(st)
 	st.h.release()
+	st.rows.close()
 	for _, f := range st.opened {
 		f.Destroy()
 	}
 	st.db.Close()
 	st.cache.Destroy()
+	_ = st.pinned.close() // it is below what its user made, and removes
 }
 
 // write makes the changes of a batch.
 func (st *store) write(ops []byte, sync bool) error {
+	written := false
+	if st.rows != nil {
+		st.rows.begin(ops)
+		defer func() { st.rows.end(written) }()
+	}
+	st.noteRanges(ops)
 	seq, err := st.h.write(st.ids.translate(ops), sync)
 	if err != nil {
 		return err
 	}
+	written = true
 	st.written.Store(seq)
 	if sync {
 		st.synced.Store(seq)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/linxGnu/grocksdb"
 
@@ -34,6 +35,7 @@ type survey struct {
 	sealed     bool
 	generation uint64 // of the watermark; 0: the file has to be written anew
 	recovery   Recovery
+	secondary  bool // it is open beside its owner
 }
 
 // take surveys the database in dir.
@@ -51,7 +53,7 @@ func take(dir string, o *Options) (survey, error) {
 func takeOnce(dir string, o *Options) (s survey, err error) {
 	// The watermark comes first: what a live owner adds later only makes the
 	// database newer than it.
-	s.readFiles(dir)
+	s.readFiles(dir, o)
 	if err = s.listFamilies(dir, o); err != nil {
 		return s, err
 	}
@@ -68,24 +70,41 @@ func takeOnce(dir string, o *Options) (s survey, err error) {
 	return s, s.readDefault(dir, st)
 }
 
-// readFiles reads the marker and the watermark.
-func (s *survey) readFiles(dir string) {
+// readFiles reads the marker, the watermark, and the manifest.
+func (s *survey) readFiles(dir string, o *Options) {
 	r := &s.recovery
 	note := func(problem string) {
 		if problem != "" {
 			r.Problems = append(r.Problems, problem)
 		}
 	}
-	sequence, generation, problem := readWatermark(dir)
+	w, problem := readWatermark(dir)
 	note(problem)
 	if problem == "" {
-		s.generation = generation
+		s.generation = w.generation
 	}
 	m, clean, problem := readMarker(dir)
 	note(problem)
-	r.Watermark, r.Clean, r.Mode = sequence, clean, TolerateTail
+	r.Watermark, r.Clean, r.Mode = w.sequence, clean, TolerateTail
 	if clean {
-		r.Watermark, r.Mode = max(sequence, m.sequence), Absolute
+		r.Watermark, r.Mode = max(w.sequence, m.sequence), Absolute
+	}
+	if o.held {
+		return // its owner is about to list what is not listed yet
+	}
+	l, err := listTables(dir, w.manifest)
+	if checkLock(dir) != nil {
+		return // it has an owner by now
+	}
+	if err != nil { // RocksDB refuses it too, unless it knows more
+		note("tables that the manifest does not list cannot be noticed: " + err.Error())
+	}
+	r.Cut = l.Cut
+	for _, stray := range l.Strays {
+		r.Unlisted = append(r.Unlisted, stray.String())
+	}
+	for _, log := range l.Logs {
+		r.Logs = append(r.Logs, log.String())
 	}
 }
 
@@ -160,6 +179,19 @@ func (s *survey) admit(dir string, o *Options) error {
 	if r.Lost > 0 && !o.AcceptLoss && !o.ReadOnly {
 		return fmt.Errorf("%w: %s ends at sequence %d, but had %d on disk: %d changes are lost; nothing was changed; "+
 			"restore a checkpoint, or take it as it is with AcceptLoss (`stoa serve --accept-loss`)", engine.ErrCorrupt, dir, r.Sequence, r.Watermark, r.Lost)
+	}
+	if len(r.Logs) > 0 && !o.AcceptLoss && !o.ReadOnly {
+		return fmt.Errorf("%w: changes in the middle of the log of %s are lost: %s; nothing was changed; %s, restore a checkpoint, "+
+			"or take it as it is with AcceptLoss (`stoa serve --accept-loss`)", engine.ErrCorrupt, dir, strings.Join(r.Logs, "; "), salvageHint(dir))
+	}
+	found := slices.Clone(r.Unlisted)
+	if r.Cut != "" {
+		found = slices.Insert(found, 0, r.Cut)
+	}
+	if len(found) > 0 && (!s.created || !o.AcceptLoss && !o.ReadOnly) {
+		return fmt.Errorf("%w: the end of the manifest of %s is lost, and with it where the newest tables belong, which RocksDB would delete: %s; "+
+			"nothing was changed; %s, restore a checkpoint, or take it as it is with AcceptLoss (`stoa serve --accept-loss`)",
+			engine.ErrCorrupt, dir, strings.Join(found, "; "), salvageHint(dir))
 	}
 	switch {
 	case s.unfinished():

@@ -9,14 +9,15 @@ import (
 	"path/filepath"
 )
 
-// The watermark is a sequence that is known to be on disk. RocksDB cannot tell a
-// log that was cut off at its end from a shorter one; a store whose last
-// sequence is below its watermark has lost changes. README.md has its format.
+// The watermark is a sequence that is known to be on disk, and how much of the
+// manifest is. RocksDB cannot tell a log, or a manifest, that was cut off at its
+// end from a shorter one; a store whose last sequence is below its watermark has
+// lost changes. README.md has its format.
 const (
 	watermarkName  = "stoa.watermark"
-	watermarkMagic = "STOAWMK1"
+	watermarkMagic = "STOAWMK2"
 	slotSize       = 512 // what a disk writes at once
-	slotUsed       = 28
+	slotUsed       = 44
 	slots          = 2
 )
 
@@ -26,26 +27,38 @@ type watermark struct {
 	file       *os.File
 	generation uint64 // of the slot that was written last
 	older      int    // the slot that is overwritten next
-	sequence   uint64
+	level
 }
 
-// readWatermark returns the watermark of dir, 0 if there is none to be had. A
-// problem says what is wrong with the file.
-func readWatermark(dir string) (sequence, generation uint64, problem string) {
+// level is what a watermark says.
+type level struct {
+	sequence uint64
+	manifest manifestMark
+}
+
+// slot is a level and the generation of the slot that it stands in.
+type slot struct {
+	level
+	generation uint64
+}
+
+// readWatermark returns the watermark of dir, the zero slot if there is none to be
+// had. A problem says what is wrong with the file.
+func readWatermark(dir string) (w slot, problem string) {
 	b, err := os.ReadFile(filepath.Join(dir, watermarkName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, 0, watermarkName + " is missing, so that changes lost at the end of the log cannot be noticed"
+		return w, watermarkName + " is missing, so that changes lost at the end of the log cannot be noticed"
 	}
 	if err != nil {
-		return 0, 0, fmt.Sprintf("%s cannot be read, so that changes lost at the end of the log cannot be noticed: %v", watermarkName, err)
+		return w, fmt.Sprintf("%s cannot be read, so that changes lost at the end of the log cannot be noticed: %v", watermarkName, err)
 	}
 	damaged := 0
 	for i := range slots {
-		s, g, ok := parseSlot(b, i)
+		s, ok := parseSlot(b, i)
 		if !ok {
 			damaged++
-		} else if g >= generation {
-			sequence, generation = s, g
+		} else if s.generation >= w.generation {
+			w = s
 		}
 	}
 	switch damaged {
@@ -53,64 +66,71 @@ func readWatermark(dir string) (sequence, generation uint64, problem string) {
 	case slots:
 		problem = watermarkName + " is damaged, so that changes lost at the end of the log cannot be noticed"
 	default:
-		problem = fmt.Sprintf("one of the two halves of %s is damaged; the other says %d", watermarkName, sequence)
+		problem = fmt.Sprintf("one of the two halves of %s is damaged; the other says %d", watermarkName, w.sequence)
 	}
-	return sequence, generation, problem
+	return w, problem
 }
 
-func parseSlot(b []byte, i int) (sequence, generation uint64, ok bool) {
+func parseSlot(b []byte, i int) (s slot, ok bool) {
 	if len(b) < i*slotSize+slotUsed {
-		return 0, 0, false
+		return s, false
 	}
 	b = b[i*slotSize:][:slotUsed]
-	if string(b[:8]) != watermarkMagic || binary.LittleEndian.Uint32(b[24:]) != castagnoli(b[:24]) {
-		return 0, 0, false
+	if string(b[:8]) != watermarkMagic || binary.LittleEndian.Uint32(b[40:]) != castagnoli(b[:40]) {
+		return s, false
 	}
-	return binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[8:]), true
+	s.generation = binary.LittleEndian.Uint64(b[8:])
+	s.sequence = binary.LittleEndian.Uint64(b[16:])
+	s.manifest.number = binary.LittleEndian.Uint64(b[24:])
+	s.manifest.bytes = binary.LittleEndian.Uint64(b[32:])
+	return s, true
 }
 
-func makeSlot(sequence, generation uint64) []byte {
+func (s slot) bytes() []byte {
 	b := make([]byte, 0, slotSize)
 	b = append(b, watermarkMagic...)
-	b = binary.LittleEndian.AppendUint64(b, generation)
-	b = binary.LittleEndian.AppendUint64(b, sequence)
+	b = binary.LittleEndian.AppendUint64(b, s.generation)
+	b = binary.LittleEndian.AppendUint64(b, s.sequence)
+	b = binary.LittleEndian.AppendUint64(b, s.manifest.number)
+	b = binary.LittleEndian.AppendUint64(b, s.manifest.bytes)
 	return binary.LittleEndian.AppendUint32(b, castagnoli(b))[:slotSize]
 }
 
 // writeWatermark puts a new watermark file in dir, which says the same in both
 // slots.
-func writeWatermark(dir string, sequence, generation uint64) error {
-	b := append(makeSlot(sequence, generation), makeSlot(sequence, generation+1)...)
+func writeWatermark(dir string, l level, generation uint64) error {
+	b := append(slot{l, generation}.bytes(), slot{l, generation + 1}.bytes()...)
 	return writeFile(filepath.Join(dir, watermarkName), b)
 }
 
-// openWatermark starts the watermark of dir anew at sequence, and keeps its file
-// open. generation is that of the file before.
-func openWatermark(dir string, sequence, generation uint64) (*watermark, error) {
-	if err := writeWatermark(dir, sequence, generation+1); err != nil {
+// openWatermark starts the watermark of dir anew at l, and keeps its file open.
+// generation is that of the file before.
+func openWatermark(dir string, l level, generation uint64) (*watermark, error) {
+	if err := writeWatermark(dir, l, generation+1); err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(filepath.Join(dir, watermarkName), os.O_WRONLY, 0)
 	if err != nil {
 		return nil, err
 	}
-	return &watermark{file: f, generation: generation + 2, sequence: sequence}, nil
+	return &watermark{file: f, generation: generation + 2, level: l}, nil
 }
 
-// raise records sequence, which must be on disk already. It overwrites the older
-// slot in place, which takes no space: a crash in the middle leaves the other.
-func (w *watermark) raise(sequence uint64) error {
-	if sequence <= w.sequence {
+// raise records l, which must be on disk already. It overwrites the older slot in
+// place, which takes no space: a crash in the middle leaves the other. The sequence
+// never falls.
+func (w *watermark) raise(l level) error {
+	if l.sequence = max(l.sequence, w.sequence); l == w.level {
 		return nil
 	}
-	next := w.generation + 1
-	if _, err := w.file.WriteAt(makeSlot(sequence, next), int64(w.older)*slotSize); err != nil {
+	next := slot{l, w.generation + 1}
+	if _, err := w.file.WriteAt(next.bytes(), int64(w.older)*slotSize); err != nil {
 		return err
 	}
 	if err := w.file.Sync(); err != nil {
 		return err
 	}
-	w.generation, w.older, w.sequence = next, 1-w.older, sequence
+	w.generation, w.older, w.level = next.generation, 1-w.older, l
 	return nil
 }
 

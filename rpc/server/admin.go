@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -25,7 +26,7 @@ type adminService struct {
 func (a *adminService) Status(context.Context, *stoav1.StatusRequest) (*stoav1.StatusResponse, error) {
 	i := &a.s.o.Info
 	res := &stoav1.StatusResponse{
-		ApiVersion: rpc.APIVersion, SchemaVersion: i.SchemaVersion, Features: rpc.Features(),
+		ApiVersion: rpc.APIVersion, SchemaVersion: i.SchemaVersion, Features: a.s.features(),
 		Version: i.Version, Engine: i.Engine, NodeId: i.NodeID, Pid: int32(os.Getpid()),
 		Started: timestamppb.New(i.Started), Health: a.health(), Recovery: i.Recovery,
 	}
@@ -38,6 +39,27 @@ func (a *adminService) Status(context.Context, *stoav1.StatusRequest) (*stoav1.S
 		res.Disk = &stoav1.Disk{Free: free, Reserve: reserve}
 	}
 	return res, nil
+}
+
+// features returns what this server can do, and what is switched on.
+func (s *Server) features() []string {
+	names := rpc.Features()
+	without := func(feature string) {
+		names = slices.DeleteFunc(names, func(name string) bool { return name == feature })
+	}
+	if s.o.Dag == nil {
+		without("dag")
+	}
+	if s.o.Namespaces == nil {
+		without("governance")
+	}
+	if s.o.KV == nil {
+		without("kv")
+	}
+	if s.o.Raw {
+		names = append(names, "raw")
+	}
+	return names
 }
 
 func (a *adminService) health() *stoav1.Health {

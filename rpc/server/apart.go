@@ -10,20 +10,31 @@ import (
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
+// moment is when something was last done, for a watch over idleness. A step of the
+// wall clock does not change how long ago that is.
+type moment struct{ afterEpoch atomic.Int64 } // nanoseconds
+
+// epoch has a reading of the monotonic clock.
+var epoch = time.Now()
+
+func (m *moment) set(now time.Time) { m.afterEpoch.Store(int64(now.Sub(epoch))) }
+
+func (m *moment) time() time.Time { return epoch.Add(time.Duration(m.afterEpoch.Load())) }
+
 // activity is when a stream was last used, for the watch over its idleness.
 type activity struct {
-	used     atomic.Int64                 // unix nanoseconds
+	used     moment
 	snapshot atomic.Pointer[heldSnapshot] // whose reads count too; may be nil
 }
 
-func (a *activity) touch(now time.Time) { a.used.Store(now.UnixNano()) }
+func (a *activity) touch(now time.Time) { a.used.set(now) }
 
 func (a *activity) last() time.Time {
-	last := a.used.Load()
-	if h := a.snapshot.Load(); h != nil {
-		last = max(last, h.used.Load())
+	last := a.used.time()
+	if h := a.snapshot.Load(); h != nil && h.used.time().After(last) {
+		last = h.used.time()
 	}
-	return time.Unix(0, last)
+	return last
 }
 
 // apart runs work, the sends and receives of a stream, on a goroutine of its

@@ -44,6 +44,18 @@ func (t *storeService) Apply(ctx context.Context, r *stoav1.ApplyRequest) (*stoa
 	return &stoav1.ApplyResponse{}, nil
 }
 
+// directApply is Store.Apply.
+func (t *storeService) directApply() *direct {
+	return &direct{
+		parse: func(sc *scratch, payload []byte) error { return parse(payload, &sc.apply) },
+		do: func(ctx context.Context, sc *scratch) (answer, error) {
+			_, err := t.Apply(ctx, &sc.apply)
+			return answer{}, err
+		},
+		lone: func(sc *scratch) bool { return sc.apply.GetDurability() == stoav1.Durability_DURABILITY_WAL },
+	}
+}
+
 // checkRows returns an error that names the change or the expectation unless
 // every row of b may be written.
 func (s *Server) checkRows(b *engine.Batch, who Peer) error {
@@ -54,6 +66,9 @@ func (s *Server) checkRows(b *engine.Batch, who Peer) error {
 		}
 		if err := checkChange(op); err != nil {
 			return rowError(err, op.Column, op.Key, rpc.FieldChange, n)
+		}
+		if err := s.checkOwner(op); err != nil {
+			return err.With(rpc.FieldChange, strconv.Itoa(n))
 		}
 		n++
 	}

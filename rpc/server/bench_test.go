@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/binary"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -51,6 +52,8 @@ func benchAll(b *testing.B, eng engine.Engine) {
 		store store
 	}{{"direct", eng}, {"socket", c}} {
 		b.Run("get/"+at.name, func(b *testing.B) { benchGet(b, at.store) })
+		b.Run("get16/"+at.name, func(b *testing.B) { benchGets(b, at.store, 16) })
+		b.Run("get64/"+at.name, func(b *testing.B) { benchGets(b, at.store, 64) })
 		b.Run("multiget100/"+at.name, func(b *testing.B) { benchMultiGet(b, at.store) })
 		b.Run("apply100/"+at.name, func(b *testing.B) { benchApply(b, at.store) })
 		b.Run("scan100/"+at.name, func(b *testing.B) { benchScan(b, at.store, 100) })
@@ -70,6 +73,23 @@ func benchGet(b *testing.B, s store) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// benchGets has so many callers share the store, and its one connection.
+func benchGets(b *testing.B, s store, callers int) {
+	b.ReportAllocs()
+	b.SetParallelism((callers + runtime.GOMAXPROCS(0) - 1) / runtime.GOMAXPROCS(0))
+	b.RunParallel(func(pb *testing.PB) {
+		var key, value []byte
+		for pb.Next() {
+			key = benchKey(key, rand.IntN(benchRows))
+			var err error
+			if value, err = s.Get(value[:0], column.Generic, key); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
 }
 
 func benchMultiGet(b *testing.B, s store) {

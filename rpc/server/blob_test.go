@@ -44,7 +44,7 @@ func overEngines(t *testing.T, o Options, test func(t *testing.T, d *testDaemon)
 // noRows waits until the Blobs column is empty.
 func noRows(t *testing.T, d *testDaemon) {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(blobRows(t, d.engine)) == 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(blobRows(t, d.engine)) == 0 }, patience, time.Millisecond)
 }
 
 func TestBlobsOfEverySizeComeBackAsTheyWere(t *testing.T) {
@@ -278,7 +278,7 @@ func TestWhatAKilledClientHasSentIsRemovedAtOnce(t *testing.T) {
 		for i := range 3 {
 			require.NoError(t, stream.Send(putData(content[i*chunk:(i+1)*chunk])))
 		}
-		require.Eventually(t, func() bool { return len(blobRows(t, d.engine)) == 3 }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return len(blobRows(t, d.engine)) == 3 }, patience, time.Millisecond)
 		_, err = d.dial(t).BlobStat(t.Context(), id)
 		require.ErrorIs(t, err, engine.ErrNotFound, "chunks without a manifest are invisible")
 		require.NoError(t, conn.Close())
@@ -294,7 +294,7 @@ func TestWhatABrokenUploadLeftIsSweptAtTheStart(t *testing.T) {
 	stays := mustPut(t, testStore(t, eng, BlobOptions{}), bytesOf(10))
 	putChunk(t, eng, codec.BlobID{1}, 0, []byte("left"))
 	d := start(t, eng, Options{})
-	require.Eventually(t, func() bool { return len(blobRows(t, eng)) == 2 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(blobRows(t, eng)) == 2 }, patience, time.Millisecond)
 	_, err := d.dial(t).BlobStat(t.Context(), stays)
 	require.NoError(t, err)
 }

@@ -25,23 +25,24 @@ const drainIdle = 2 * time.Second
 // peerWait tells since when a transfer waits for its client.
 type peerWait struct {
 	now   func() time.Time
-	since atomic.Int64 // unix nanoseconds; 0: it does not wait
+	waits atomic.Bool
+	since moment // if it waits
 }
 
 // during calls fn, which waits for the client.
 func (w *peerWait) during(fn func() error) error {
-	w.since.Store(w.now().UnixNano())
-	defer w.since.Store(0)
+	w.since.set(w.now())
+	w.waits.Store(true)
+	defer w.waits.Store(false)
 	return fn()
 }
 
 // left returns how long the client may still keep the transfer waiting.
 func (w *peerWait) left(limit time.Duration) time.Duration {
-	since := w.since.Load()
-	if since == 0 {
+	if !w.waits.Load() {
 		return limit
 	}
-	return limit - w.now().Sub(time.Unix(0, since))
+	return limit - w.now().Sub(w.since.time())
 }
 
 // transfer runs work, an upload or a download, on a goroutine of its own, and

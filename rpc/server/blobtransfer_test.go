@@ -25,12 +25,12 @@ func beginUpload(t *testing.T, d *testDaemon, id codec.BlobID, first []byte) grp
 	require.NoError(t, err)
 	require.NoError(t, stream.Send(putHeader(id, nil)))
 	require.NoError(t, stream.Send(putData(first)))
-	require.Eventually(t, func() bool { return len(blobRows(t, d.engine)) == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(blobRows(t, d.engine)) == 1 }, patience, time.Millisecond)
 	return stream
 }
 
 func TestAClientThatHangsDoesNotHoldUpOthers(t *testing.T) {
-	d := start(t, nil, Options{Blobs: BlobOptions{Idle: 100 * time.Millisecond}})
+	d := start(t, nil, Options{Blobs: BlobOptions{Idle: time.Second}})
 	content := bytesOf(2 * chunk)
 	id := contentID(content)
 	hanging := beginUpload(t, d, id, content[:chunk])
@@ -39,7 +39,7 @@ func TestAClientThatHangsDoesNotHoldUpOthers(t *testing.T) {
 	require.False(t, existed)
 	err = rpc.FromStatus(hanging.RecvMsg(new(stoav1.BlobPutResponse)))
 	require.ErrorIs(t, err, engine.ErrClosed)
-	require.ErrorContains(t, err, "waiting for 100ms")
+	require.ErrorContains(t, err, "waiting for 1s")
 }
 
 func TestADownloadThatNobodyReadsIsEnded(t *testing.T) {
@@ -50,7 +50,7 @@ func TestADownloadThatNobodyReadsIsEnded(t *testing.T) {
 	require.NoError(t, err)
 	_, err = stream.Recv()
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return d.transfers.used.Load() == 0 && eng.snapshots.Load() == 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return d.transfers.used.Load() == 0 && eng.snapshots.Load() == 0 }, patience, time.Millisecond)
 	for err == nil {
 		_, err = stream.Recv()
 	}
@@ -104,12 +104,10 @@ func TestAnUploadThatGoesOnFinishesWhileTheServerDrains(t *testing.T) {
 }
 
 func TestAnUploadThatHangsDoesNotHoldUpADrain(t *testing.T) {
-	d := start(t, nil, Options{DrainTimeout: time.Minute})
+	d := start(t, nil, Options{DrainTimeout: time.Hour})
 	content := bytesOf(2 * chunk)
 	stream := beginUpload(t, d, contentID(content), content[:chunk])
-	begun := time.Now()
-	d.stop()
-	require.Less(t, time.Since(begun), 30*time.Second)
+	d.stop() // far before the drain timeout
 	require.ErrorIs(t, rpc.FromStatus(stream.RecvMsg(new(stoav1.BlobPutResponse))), rpc.ErrUnavailable)
 	require.Empty(t, blobRows(t, d.engine))
 }

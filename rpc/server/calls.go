@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,16 +25,18 @@ import (
 func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (res any, err error) {
 	s.active.Add(1)
 	defer s.active.Add(-1)
-	begun := s.o.Now()
-	defer s.logged(ctx, info.FullMethod, begun, &err)
-	defer s.recovered(ctx, info.FullMethod, &err)
-	if m, ok := req.(proto.Message); ok {
-		size := int64(proto.Size(m))
-		if err := s.inFlight.take(size); err != nil {
-			return nil, err
-		}
-		defer s.inFlight.give(size)
+	if s.log.Enabled(ctx, slog.LevelDebug) {
+		defer s.logged(ctx, info.FullMethod, s.o.Now(), &err)
 	}
+	defer s.recovered(ctx, info.FullMethod, &err)
+	if err := s.checkBound(ctx, info.FullMethod); err != nil {
+		return nil, err
+	}
+	size := sizeOf(req)
+	if err := s.inFlight.take(size); err != nil {
+		return nil, err
+	}
+	defer s.inFlight.give(size)
 	if _, ok := ctx.Deadline(); !ok && ours(info.FullMethod) {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, s.o.CallTimeout)
@@ -46,18 +49,38 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 	return res, nil
 }
 
+// sizeOf returns how many bytes a request takes.
+func sizeOf(req any) int64 {
+	switch m := req.(type) {
+	case *scratch:
+		return int64(m.size())
+	case proto.Message:
+		return int64(proto.Size(m))
+	}
+	return 0
+}
+
 const (
 	storePrefix = "/stoa.v1.Store/"
 	blobPrefix  = "/stoa.v1.Blob/"
+	dagPrefix   = "/stoa.v1.Dag/"
+	kvPrefix    = "/stoa.v1.Kv/"
+
+	namespacePrefix = "/stoa.v1.Namespace/"
+	groupPrefix     = "/stoa.v1.Group/"
 )
 
 // stream is around every stream. What it carries is counted where it is handled.
 func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
 	s.active.Add(1)
 	defer s.active.Add(-1)
-	begun := s.o.Now()
-	defer s.logged(ss.Context(), info.FullMethod, begun, &err)
+	if s.log.Enabled(ss.Context(), slog.LevelDebug) {
+		defer s.logged(ss.Context(), info.FullMethod, s.o.Now(), &err)
+	}
 	defer s.recovered(ss.Context(), info.FullMethod, &err)
+	if err := s.checkBound(ss.Context(), info.FullMethod); err != nil {
+		return err
+	}
 	if ours(info.FullMethod) {
 		err = next(srv, ss)
 	} else {
@@ -69,10 +92,11 @@ func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 	return nil
 }
 
-// ours reports whether a method is one of Store or Blob: its calls are short, or
-// streams that end by themselves when the server stops.
+// ours reports whether a method is one of Stoa's own whose calls are short, or streams
+// that end by themselves when the server stops: of all services but Admin.
 func ours(method string) bool {
-	return strings.HasPrefix(method, storePrefix) || strings.HasPrefix(method, blobPrefix)
+	return slices.ContainsFunc([]string{storePrefix, blobPrefix, dagPrefix, kvPrefix, namespacePrefix, groupPrefix},
+		func(prefix string) bool { return strings.HasPrefix(method, prefix) })
 }
 
 // untilStopping returns when work does, or when the server stops: a watch of
@@ -87,9 +111,6 @@ func (s *Server) untilStopping(ctx context.Context, work func() error) error {
 }
 
 func (s *Server) logged(ctx context.Context, method string, begun time.Time, err *error) {
-	if !s.log.Enabled(ctx, slog.LevelDebug) {
-		return
-	}
 	who, _ := peerFrom(ctx)
 	s.log.LogAttrs(ctx, slog.LevelDebug, "call", slog.String("method", method), slog.String("code", status.Code(*err).String()),
 		slog.Duration("took", s.o.Now().Sub(begun)), slog.Int64("uid", int64(who.UID)), slog.Int64("pid", int64(who.PID)))

@@ -52,7 +52,7 @@ func TestAThousandClientsComeAndGoWithoutALeak(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return d.connections.Load() == 1 && d.sessions.used.Load() == 0 &&
 			runtime.NumGoroutine() <= goroutines+2 && descriptors(t) <= files+2
-	}, 20*time.Second, 10*time.Millisecond)
+	}, patience, time.Millisecond)
 	require.Zero(t, d.snapshots.count())
 	fine(t, c)
 }

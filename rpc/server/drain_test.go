@@ -42,9 +42,12 @@ func TestCallsUnderWayFinishAndNewOnesAreRefusedWhenTheServerStops(t *testing.T)
 		close(stopped)
 	}()
 	require.Eventually(t, func() bool {
-		_, err := rpc.Dial(d.path, rpc.ClientOptions{})
+		c, err := rpc.Dial(d.path, rpc.ClientOptions{})
+		if err == nil { // it was quicker than the server
+			c.Close()
+		}
 		return errors.Is(err, rpc.ErrNoDaemon)
-	}, 5*time.Second, time.Millisecond)
+	}, patience, time.Millisecond)
 	select {
 	case <-stopped:
 		t.Fatal("stopped before the call under way had finished")
@@ -63,7 +66,7 @@ func TestCallsUnderWayFinishAndNewOnesAreRefusedWhenTheServerStops(t *testing.T)
 
 func TestSessionsAndScansAreToldWhenTheServerStops(t *testing.T) {
 	stub := newStub()
-	d := start(t, stub, Options{})
+	d := start(t, stub, Options{DrainTimeout: time.Hour})
 	c := d.dial(t)
 	for i := range 3000 {
 		put(t, c, fmt.Sprintf("%04d", i), string(make([]byte, 8000)))
@@ -79,9 +82,7 @@ func TestSessionsAndScansAreToldWhenTheServerStops(t *testing.T) {
 	_, err = session.Recv()
 	require.NoError(t, err)
 
-	begun := time.Now()
-	d.stop()
-	require.Less(t, time.Since(begun), 10*time.Second, "far before the drain timeout")
+	d.stop() // far before the drain timeout
 	_, err = session.Recv()
 	require.Equal(t, codes.Unavailable, status.Code(err))
 	require.ErrorIs(t, rpc.FromStatus(err), rpc.ErrUnavailable)
@@ -93,7 +94,7 @@ func TestSessionsAndScansAreToldWhenTheServerStops(t *testing.T) {
 }
 
 func TestWatchersOfHealthAndReflectionDoNotHoldUpAStop(t *testing.T) {
-	d := start(t, nil, Options{})
+	d := start(t, nil, Options{DrainTimeout: time.Hour})
 	conn := d.bare(t)
 	watch, err := grpc_health_v1.NewHealthClient(conn).Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{})
 	require.NoError(t, err)
@@ -107,9 +108,7 @@ func TestWatchersOfHealthAndReflectionDoNotHoldUpAStop(t *testing.T) {
 	_, err = reflection.Recv()
 	require.NoError(t, err)
 
-	begun := time.Now()
-	d.stop()
-	require.Less(t, time.Since(begun), 10*time.Second, "far before the drain timeout")
+	d.stop()                     // far before the drain timeout
 	for err = nil; err == nil; { // it may be told NOT_SERVING before
 		_, err = watch.Recv()
 	}

@@ -216,7 +216,7 @@ func TestDeadlinesAndCancellationReachTheServer(t *testing.T) {
 	}
 	require.ErrorIs(t, it.Err(), context.Canceled)
 	it.Close()
-	require.Eventually(t, func() bool { return stub.iterators.Load() == 0 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return stub.iterators.Load() == 0 }, patience, time.Millisecond)
 }
 
 func TestCheckpointErrorsNameTheDirectory(t *testing.T) {

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -57,7 +58,7 @@ func TestStatusTellsWhatTheDaemonIs(t *testing.T) {
 	require.EqualValues(t, rpc.APIVersion, s.GetApiVersion())
 	require.EqualValues(t, 1, s.GetSchemaVersion())
 	require.EqualValues(t, os.Getpid(), s.GetPid())
-	require.Equal(t, rpc.Features(), s.GetFeatures())
+	require.Equal(t, []string{"blob", "frames", "health", "reflection", "session", "snapshot"}, s.GetFeatures(), "no contexts are served here")
 	require.True(t, s.GetHealth().GetWritable())
 	require.True(t, s.GetStarted().AsTime().Equal(began))
 	require.True(t, s.GetRecovery().GetClean())
@@ -146,6 +147,46 @@ func TestMetricsAndProfilesAreServedOnTheirOwnSocket(t *testing.T) {
 	require.Error(t, err, "one server to a registry")
 }
 
+func TestCallsCountAlikeInBothFramings(t *testing.T) {
+	counted := func(f rpc.Framing) map[string]string {
+		registry := prometheus.NewRegistry()
+		d := start(t, nil, Options{Registry: registry})
+		c := d.dialAs(t, f)
+		put(t, c, "a", "1")
+		for range 3 {
+			_, err := c.Get(nil, column.Generic, row("a"))
+			require.NoError(t, err)
+		}
+		_, err := c.Get(nil, column.Generic, row("none"))
+		require.ErrorIs(t, err, engine.ErrNotFound)
+		var refused engine.Batch
+		refused.ExpectAbsent(column.Generic, row("a"))
+		require.ErrorIs(t, c.Apply(&refused), engine.ErrConflict)
+		it, err := c.Iterate(column.Generic, engine.Range{})
+		require.NoError(t, err)
+		for it.Next() {
+		}
+		require.NoError(t, it.Close())
+		require.NoError(t, c.Close())
+		d.stop() // a stream is counted when it has ended
+		families, err := registry.Gather()
+		require.NoError(t, err)
+		found := map[string]string{}
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				n := m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
+				if strings.HasPrefix(f.GetName(), "grpc_server") && strings.Contains(fmt.Sprint(m.GetLabel()), "stoa.v1.Store") && n > 0 {
+					found[f.GetName()+fmt.Sprint(m.GetLabel())] = fmt.Sprint(n)
+				}
+			}
+		}
+		return found
+	}
+	frames := counted(rpc.FramingFrames)
+	require.Equal(t, counted(rpc.FramingGRPC), frames)
+	require.Greater(t, len(frames), 8)
+}
+
 func TestSystemdIsNotified(t *testing.T) {
 	path := socketDir(t) + "/n"
 	ln, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
@@ -156,7 +197,7 @@ func TestSystemdIsNotified(t *testing.T) {
 	d := start(t, nil, Options{})
 	next := func() string {
 		b := make([]byte, 64)
-		require.NoError(t, ln.SetReadDeadline(time.Now().Add(10*time.Second)))
+		require.NoError(t, ln.SetReadDeadline(time.Now().Add(patience)))
 		n, err := ln.Read(b)
 		require.NoError(t, err)
 		return string(b[:n])

@@ -46,4 +46,6 @@ const (
 	whatScans        = "scans"
 	whatSessions     = "sessions"
 	whatSessionScans = "scans of one session"
+	whatCalls        = rpc.WhatCalls
+	whatUntaken      = "messages of one stream that wait"
 )

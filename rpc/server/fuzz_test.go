@@ -5,7 +5,10 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net"
+	"os"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
@@ -20,6 +23,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/frame"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -166,4 +170,63 @@ func seedRequests(f *testing.F) {
 			f.Add(byte(service), byte(len(unary[service])+method), all)
 		}
 	}
+}
+
+// asPeer returns ctx as that of a call by the server's own user.
+func asPeer(ctx context.Context) context.Context {
+	return peer.NewContext(ctx, &peer.Peer{AuthInfo: Peer{UID: uint32(os.Geteuid())}})
+}
+
+// FuzzFrames sends any bytes after the greeting of frames. The daemon ends the
+// connection, or waits for more; either way nothing is left when it is closed.
+func FuzzFrames(f *testing.F) {
+	var b engine.Batch
+	b.Put(column.Generic, row("b"), []byte("2"))
+	all := []proto.Message{
+		101: &stoav1.GetRequest{Column: 10, Key: row("a")},
+		102: &stoav1.MultiGetRequest{Lookups: rpc.AppendLookups(nil, []engine.Lookup{{Column: 10, Key: row("a")}})},
+		103: &stoav1.ApplyRequest{Ops: b.Bytes(), Durability: 2},
+		104: &stoav1.ScanRequest{Column: 10, Prefix: row("")},
+		105: &stoav1.ApproximateSizeRequest{Column: 10},
+		106: &stoav1.SessionRequest{Id: 1, Request: &stoav1.SessionRequest_Snapshot{}},
+	}
+	for method, m := range all {
+		if m == nil {
+			continue
+		}
+		payload, err := proto.Marshal(m)
+		require.NoError(f, err)
+		for _, flags := range []frame.Flags{frame.End, 0} {
+			h := frame.Header{Length: uint32(len(payload)), ID: 5, Method: uint16(method), Flags: flags, Deadline: 50}
+			one := append(h.Append(nil), payload...)
+			more := append(frame.Header{ID: 5, Length: uint32(len(payload))}.Append(one), payload...)
+			f.Add(frame.Header{ID: 5, Flags: frame.Cancel}.Append(more))
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		eng := mem.New()
+		defer eng.Close()
+		var log bytes.Buffer
+		s, err := New(eng, Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), MaxInFlight: 1 << 20})
+		require.NoError(t, err)
+		defer s.grpc.Stop()
+		near, far := net.Pipe()
+		served := make(chan struct{})
+		go func() {
+			defer close(served)
+			s.framed.serve(&admitted{countedConn: &countedConn{Conn: far, open: &s.connections}, peer: Peer{UID: s.o.SecretUIDs[0]}})
+		}()
+		go io.Copy(io.Discard, near)
+		near.SetWriteDeadline(time.Now().Add(time.Second))
+		near.Write(data) // the daemon may hang up before it has all
+		near.Close()
+		<-served
+		s.framed.workers.end()
+		s.streams.Wait()
+		require.NotContains(t, log.String(), "level=ERROR")
+		require.Zero(t, s.inFlight.used.Load())
+		require.Zero(t, s.scans.used.Load())
+		require.Zero(t, s.sessions.used.Load())
+		require.Zero(t, s.snapshots.count())
+	})
 }

@@ -138,7 +138,7 @@ func TestSessionsSnapshotsAndScansAreLimited(t *testing.T) {
 			s.Close()
 		}
 		return err == nil
-	}, 5*time.Second, time.Millisecond)
+	}, patience, time.Millisecond)
 	require.NoError(t, b.Close())
 
 	for i := range 3000 {
@@ -155,7 +155,7 @@ func TestSessionsSnapshotsAndScansAreLimited(t *testing.T) {
 	for _, it := range open {
 		it.Close()
 	}
-	require.Eventually(t, func() bool { return d.scans.used.Load() == 0 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return d.scans.used.Load() == 0 }, patience, time.Millisecond)
 	fine(t, c)
 }
 
@@ -171,7 +171,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 			c.Close()
 		}
 		return err == nil
-	}, 5*time.Second, 10*time.Millisecond)
+	}, patience, time.Millisecond)
 	fine(t, b)
 }
 

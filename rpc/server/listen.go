@@ -81,6 +81,28 @@ func Listen(path string, o SocketOptions) (*Socket, error) {
 	return s, nil
 }
 
+// Free returns what would keep Listen from path as things are, before anything is made
+// for a daemon that would then not run: a socket that is taken, something else at the
+// path, a directory to which others can write. It makes nothing; Listen looks again.
+func Free(path string) error {
+	if err := rpc.CheckSocketPath(path); err != nil {
+		return err
+	}
+	dir := filepath.Dir(path)
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil // nobody listens there
+	}
+	if err := prepareDir(dir); err != nil {
+		return err
+	}
+	lock, err := lockPath(path)
+	if err != nil {
+		return err
+	}
+	defer lock.release()
+	return removeStale(path)
+}
+
 func (o SocketOptions) resolve() (gid int, mode os.FileMode, err error) {
 	mode = o.Mode
 	if mode&^0o777 != 0 {

@@ -109,6 +109,24 @@ func TestALiveSocketIsLeftAlone(t *testing.T) {
 	conn.Close()
 }
 
+func TestAPathThatIsFreeStaysAsItIs(t *testing.T) {
+	dir := socketDir(t)
+	path := filepath.Join(dir, "s")
+	require.NoError(t, Free(path))
+	require.NoError(t, Free(filepath.Join(dir, "new", "s")))
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+	ln, err := Listen(path, SocketOptions{})
+	require.NoError(t, err)
+	require.ErrorIs(t, Free(path), ErrSocketTaken)
+	require.NoError(t, ln.Close())
+	require.NoError(t, Free(path))
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	require.ErrorIs(t, Free(path), ErrNotSocket)
+	require.ErrorIs(t, Free(filepath.Join(dir, strings.Repeat("s", 200))), rpc.ErrSocketPath)
+}
+
 func TestAStaleSocketIsReplaced(t *testing.T) {
 	path := filepath.Join(socketDir(t), "s")
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})

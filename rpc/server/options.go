@@ -8,10 +8,15 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -49,8 +54,9 @@ type Options struct {
 	// MaxSessionScans is how many scans one session may have open; 0: 64.
 	MaxSessionScans int
 	// SessionIdle is how long a session may go without a request and its
-	// snapshot without a read, and how long a scan may wait for a client that
-	// does not take the next page; they are ended then. 0: 10 minutes.
+	// snapshot without a read, and how long a scan, or a stream of the services
+	// Dag, Kv, Namespace and Group, may wait for a client that does not take or send what is next;
+	// they are ended then. 0: 10 minutes.
 	SessionIdle time.Duration
 	// CallTimeout is the deadline of single reads and writes, and of those of the
 	// Blob service that are not streams, whose client sets none; 0: 60 s.
@@ -61,6 +67,34 @@ type Options struct {
 
 	// Blobs say how blobs are taken and given out.
 	Blobs BlobOptions
+
+	// Dag keeps the contexts of the engine, for the Dag service; it stays the
+	// caller's to close, after Serve has returned. Nil: there is no such service.
+	Dag *dag.Store
+	// Namespaces is the governance of the engine, for the services Namespace and
+	// Group; it stays the caller's to close, after Serve has returned. Nil: there are
+	// no such services.
+	Namespaces *namespace.Store
+	// MaxGovStreams is how many streams of these services may be open at once; what
+	// exceeds it is refused as busy. 0: 1,024.
+	MaxGovStreams int
+	// Raw lets clients of the Store service write rows that another service
+	// keeps: for repair and tests.
+	Raw bool
+	// MaxDagStreams is how many streams of the Dag service may be open at once;
+	// what exceeds it is refused as busy. 0: 1,024.
+	MaxDagStreams int
+
+	// KV keeps the key-values of the engine, for the Kv service. Its store stays
+	// the caller's to close, after Serve has returned. Nil: there is no such
+	// service.
+	KV *kvstorage.Storage
+	// MaxKVStreams is how many scans and watches of the Kv service may be open at
+	// once; what exceeds it is refused as busy. 0: 4,096.
+	MaxKVStreams int
+	// Tenants binds users, by their number, to a tenant of the Kv service. They may
+	// connect, too, and use the Kv service for that tenant, and nothing else.
+	Tenants map[uint32]string
 
 	// Logger is where the server logs; nil: nowhere. Calls are logged at debug,
 	// refused peers as warnings, faults as errors.
@@ -92,7 +126,7 @@ type Info struct {
 }
 
 func (o Options) withDefaults() (Options, error) {
-	if o.MaxInFlight < 0 || o.MaxConnections < 0 || o.MaxScans < 0 || o.MaxSessions < 0 || o.MaxSessionScans < 0 {
+	if o.MaxInFlight < 0 || o.MaxConnections < 0 || o.MaxScans < 0 || o.MaxSessions < 0 || o.MaxSessionScans < 0 || o.MaxDagStreams < 0 || o.MaxKVStreams < 0 || o.MaxGovStreams < 0 {
 		return o, fmt.Errorf("%w: a limit is negative", ErrOptions)
 	}
 	if o.SessionIdle < 0 || o.CallTimeout < 0 || o.DrainTimeout < 0 {
@@ -106,6 +140,12 @@ func (o Options) withDefaults() (Options, error) {
 	if o.AllowUIDs == nil {
 		o.AllowUIDs = []uint32{own, 0}
 	}
+	for uid, tenant := range o.Tenants {
+		if tenant == "" || len(tenant) > kv.MaxTenant {
+			return o, fmt.Errorf("%w: the tenant of user %d has a name of %d bytes; it has 1 to %d", ErrOptions, uid, len(tenant), kv.MaxTenant)
+		}
+		o.AllowUIDs = append(slices.Clip(o.AllowUIDs), uid)
+	}
 	if o.SecretUIDs == nil {
 		o.SecretUIDs = []uint32{own}
 	}
@@ -115,6 +155,9 @@ func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.MaxScans, 1024)
 	setDefault(&o.MaxSessions, 1024)
 	setDefault(&o.MaxSessionScans, 64)
+	setDefault(&o.MaxDagStreams, 1024)
+	setDefault(&o.MaxKVStreams, 4096)
+	setDefault(&o.MaxGovStreams, 1024)
 	setDefault(&o.SessionIdle, 10*time.Minute)
 	setDefault(&o.CallTimeout, time.Minute)
 	setDefault(&o.DrainTimeout, 30*time.Second)

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/peer"
 )
 
@@ -28,8 +27,8 @@ func (Peer) AuthType() string { return "unix-peer" }
 // is told nothing.
 var errPeer = errors.New("server: peer refused")
 
-// gate is the transport credentials of the server: it asks the kernel who
-// connects, and hangs up on those who may not, before they have sent a byte.
+// gate asks the kernel who connects, and turns away those who may not, before
+// they have sent a byte.
 type gate struct {
 	allowUIDs, allowGIDs []uint32
 	peerOf               func(net.Conn) (Peer, error)
@@ -38,21 +37,21 @@ type gate struct {
 	open                 *atomic.Int64 // connections
 }
 
-// ServerHandshake is credentials.TransportCredentials's.
-func (g *gate) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+// admit returns conn, counted, and who is at its other end, or errPeer.
+func (g *gate) admit(conn net.Conn) (*countedConn, Peer, error) {
 	p, err := g.peerOf(conn)
 	if err != nil {
 		g.log.Warn("peer refused: its credentials can't be read", "error", err)
-		return nil, nil, fmt.Errorf("%w: %w", errPeer, err)
+		return nil, p, fmt.Errorf("%w: %w", errPeer, err)
 	}
 	if !g.allows(p) {
 		g.log.Warn("peer refused: not on the list of peers", "uid", p.UID, "gid", p.GID, "pid", p.PID)
-		return nil, nil, errPeer
+		return nil, p, errPeer
 	}
 	if g.open.Add(1) > g.limit {
 		g.open.Add(-1)
 		g.log.Warn("peer refused: too many connections", "limit", g.limit, "uid", p.UID, "pid", p.PID)
-		return nil, nil, errPeer
+		return nil, p, errPeer
 	}
 	g.log.Debug("connected", "uid", p.UID, "gid", p.GID, "pid", p.PID)
 	return &countedConn{Conn: conn, open: g.open}, p, nil
@@ -62,22 +61,6 @@ func (g *gate) allows(p Peer) bool {
 	return slices.Contains(g.allowUIDs, p.UID) || slices.Contains(g.allowGIDs, p.GID) ||
 		slices.ContainsFunc(p.Groups, func(gid uint32) bool { return slices.Contains(g.allowGIDs, gid) })
 }
-
-// ClientHandshake is credentials.TransportCredentials's; servers have none.
-func (g *gate) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	return nil, nil, errors.New("server: these are a server's credentials")
-}
-
-// Info is credentials.TransportCredentials's.
-func (g *gate) Info() credentials.ProtocolInfo {
-	return credentials.ProtocolInfo{SecurityProtocol: "unix-peer"}
-}
-
-// Clone is credentials.TransportCredentials's.
-func (g *gate) Clone() credentials.TransportCredentials { return g }
-
-// OverrideServerName is credentials.TransportCredentials's; there is no name.
-func (g *gate) OverrideServerName(string) error { return nil }
 
 // countedConn is a connection that counts as open until it is closed.
 type countedConn struct {
@@ -93,6 +76,9 @@ func (c *countedConn) Close() error {
 
 // peerFrom returns who made the call of ctx.
 func peerFrom(ctx context.Context) (Peer, bool) {
+	if c, ok := ctx.(*shortContext); ok {
+		return c.peer, true
+	}
 	p, ok := peer.FromContext(ctx)
 	if !ok {
 		return Peer{}, false

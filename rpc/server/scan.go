@@ -97,9 +97,10 @@ func (sc *scan) send(ctx context.Context, stream grpc.ServerStream, sent func())
 // page returns the next page, in borrowed memory. One without entries, whose
 // memory is given back, is the end.
 func (sc *scan) page() (wire.Page, error) {
-	page := wire.Page{Entries: wire.Borrow()}
+	size := sc.s.pageSize()
+	page := wire.Page{Entries: wire.BorrowUpTo(size)}
 	var err error
-	*page.Entries, page.Count, err = sc.next(*page.Entries)
+	*page.Entries, page.Count, err = sc.next(*page.Entries, size)
 	if err != nil || page.Count == 0 {
 		wire.Return(page.Entries)
 		return wire.Page{}, err
@@ -135,14 +136,33 @@ func (v *view) open(r *stoav1.ScanRequest) (*scan, error) {
 		v.s.scans.give(1)
 		return nil, err
 	}
-	return &scan{s: v.s, it: it, entries: rpc.FirstPageEntries}, nil
+	first := rpc.FirstPageEntries
+	if rg.Limit > 0 {
+		first = max(first, min(rg.Limit, rpc.MaxPageEntries))
+	}
+	return &scan{s: v.s, it: it, entries: first}, nil
 }
 
-// next appends the next page to dst, and returns how many entries it has. None
-// is the end.
-func (sc *scan) next(dst []byte) ([]byte, uint32, error) {
+// What the pages of all open scans are to hold, about, in bytes; and the least that
+// a page holds however many scans there are. A scan has three pages at most: one is
+// sent, one waits, one is read.
+const (
+	allPages = 48 << 20
+	minPage  = 16 << 10
+)
+
+// pageSize returns about how many bytes the next page of a scan may have: the more
+// scans are open, the fewer, since their readers may be slow.
+func (s *Server) pageSize() int {
+	share := allPages / 3 / max(s.scans.used.Load(), 1)
+	return int(min(max(share, minPage), rpc.MaxPage))
+}
+
+// next appends the next page, of about size bytes at most, to dst, and returns how many
+// entries it has. None is the end.
+func (sc *scan) next(dst []byte, size int) ([]byte, uint32, error) {
 	before := len(dst)
-	dst = sc.it.Page(dst, sc.entries, rpc.MaxPage)
+	dst = sc.it.Page(dst, sc.entries, size)
 	if err := sc.it.Err(); err != nil || len(dst) == before {
 		return dst, 0, err
 	}

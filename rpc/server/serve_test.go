@@ -16,6 +16,10 @@ import (
 	"github.com/stoadb/stoa/rpc"
 )
 
+// patience is how long a test waits for what comes soon, on a machine that may have
+// a lot of other work.
+const patience = 30 * time.Second
+
 // testDaemon is a server under test.
 type testDaemon struct {
 	*Server
@@ -59,7 +63,7 @@ func serve(t testing.TB, s *Server, ln net.Listener) (stop func()) {
 		select {
 		case err := <-served:
 			require.NoError(t, err)
-		case <-time.After(30 * time.Second):
+		case <-time.After(patience):
 			t.Error("the server does not stop")
 		}
 	}
@@ -75,7 +79,12 @@ func socketDir(t testing.TB) string {
 
 func (d *testDaemon) dial(t testing.TB) *rpc.Client {
 	t.Helper()
-	c, err := rpc.Dial(d.path, rpc.ClientOptions{})
+	return d.dialAs(t, rpc.FramingAuto)
+}
+
+func (d *testDaemon) dialAs(t testing.TB, f rpc.Framing) *rpc.Client {
+	t.Helper()
+	c, err := rpc.Dial(d.path, rpc.ClientOptions{Framing: f})
 	require.NoError(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c

@@ -2,8 +2,8 @@
 //
 // Start at New and Serve. Listen makes the socket; Activated takes one that
 // systemd made. The services are methods of types of this package, one per
-// service: store.go with scan.go and session.go, blob.go, admin.go. README.md of
-// package rpc is the protocol.
+// service: store.go with scan.go and session.go, blob.go, dag.go, kv.go, namespace.go,
+// group.go, admin.go. README.md of package rpc is the protocol.
 package server
 
 import (
@@ -35,6 +35,7 @@ type Server struct {
 	log *slog.Logger
 
 	grpc   *grpc.Server
+	framed *framed
 	health *health.Server
 
 	connections atomic.Int64
@@ -43,6 +44,9 @@ type Server struct {
 	scans       quota
 	sessions    quota
 	transfers   quota
+	dagStreams  quota
+	kvStreams   quota
+	govStreams  quota
 	snapshots   snapshots
 	blobs       *blobStore
 
@@ -68,12 +72,15 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 	}
 	s := &Server{
 		eng: eng, o: o, log: o.Logger,
-		inFlight:  quota{what: whatRequests, limit: o.MaxInFlight},
-		scans:     quota{what: whatScans, limit: int64(o.MaxScans)},
-		sessions:  quota{what: whatSessions, limit: int64(o.MaxSessions)},
-		stopping:  make(chan struct{}),
-		health:    health.NewServer(),
-		transfers: quota{what: whatTransfers, limit: int64(o.Blobs.MaxTransfers)},
+		inFlight:   quota{what: whatRequests, limit: o.MaxInFlight},
+		scans:      quota{what: whatScans, limit: int64(o.MaxScans)},
+		sessions:   quota{what: whatSessions, limit: int64(o.MaxSessions)},
+		stopping:   make(chan struct{}),
+		health:     health.NewServer(),
+		transfers:  quota{what: whatTransfers, limit: int64(o.Blobs.MaxTransfers)},
+		dagStreams: quota{what: whatDagStreams, limit: int64(o.MaxDagStreams)},
+		kvStreams:  quota{what: whatKVStreams, limit: int64(o.MaxKVStreams)},
+		govStreams: quota{what: whatGovStreams, limit: int64(o.MaxGovStreams)},
 	}
 	if s.blobs, err = newBlobStore(eng, o.Blobs, o.Logger); err != nil {
 		return nil, err
@@ -83,14 +90,13 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	unary, stream = append(unary, s.unary), append(stream, s.stream)
+	s.framed = newFramed(s, unary, stream)
 	s.grpc = grpc.NewServer(
 		grpc.ForceServerCodecV2(wire.NewCodec()),
-		grpc.Creds(&gate{
-			allowUIDs: o.AllowUIDs, allowGIDs: o.AllowGIDs, peerOf: o.peerOf, log: o.Logger,
-			limit: int64(o.MaxConnections), open: &s.connections,
-		}),
-		grpc.ChainUnaryInterceptor(append(unary, s.unary)...),
-		grpc.ChainStreamInterceptor(append(stream, s.stream)...),
+		grpc.Creds(handshake{}),
+		grpc.ChainUnaryInterceptor(unary...),
+		grpc.ChainStreamInterceptor(stream...),
 		grpc.MaxRecvMsgSize(rpc.MaxMessage),
 		grpc.MaxSendMsgSize(rpc.MaxMessage),
 		grpc.MaxConcurrentStreams(o.MaxStreams),
@@ -103,8 +109,27 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 		grpc.WaitForHandlers(true), // the engine is closed after Serve
 	)
-	stoav1.RegisterStoreServer(s.grpc, &storeService{s: s})
+	store := &storeService{s: s}
+	stoav1.RegisterStoreServer(s.grpc, store)
+	s.framed.register(&stoav1.Store_ServiceDesc, store)
+	s.framed.straight(stoav1.Store_Get_FullMethodName, store.directGet())
+	s.framed.straight(stoav1.Store_MultiGet_FullMethodName, store.directMultiGet())
+	s.framed.straight(stoav1.Store_Apply_FullMethodName, store.directApply())
+	if o.KV != nil {
+		service := &kvService{s: s}
+		stoav1.RegisterKvServer(s.grpc, service)
+		s.framed.register(&stoav1.Kv_ServiceDesc, service)
+		s.framed.straight(stoav1.Kv_Get_FullMethodName, service.directGet())
+		s.framed.straight(stoav1.Kv_Put_FullMethodName, service.directPut())
+	}
+	if o.Namespaces != nil {
+		s.registerGovernance()
+	}
+	s.framed.ready()
 	stoav1.RegisterBlobServer(s.grpc, &blobService{s: s})
+	if o.Dag != nil {
+		stoav1.RegisterDagServer(s.grpc, &dagService{s: s})
+	}
 	stoav1.RegisterAdminServer(s.grpc, &adminService{s: s})
 	grpc_health_v1.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
@@ -115,13 +140,27 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 	return s, nil
 }
 
+// registerGovernance registers the services Namespace and Group, on both framings.
+func (s *Server) registerGovernance() {
+	namespaces, groups := &namespaceService{s: s}, &groupService{s: s}
+	stoav1.RegisterNamespaceServer(s.grpc, namespaces)
+	stoav1.RegisterGroupServer(s.grpc, groups)
+	s.framed.register(&stoav1.Namespace_ServiceDesc, namespaces)
+	s.framed.register(&stoav1.Group_ServiceDesc, groups)
+}
+
 // Serve answers those who connect to ln, until ctx is done, and then drains: it
 // takes no new calls, lets those under way finish for Options.DrainTimeout, ends
 // sessions, scans and transfers of blobs that hang with STOPPING, and closes ln.
 // When it has returned, nothing touches the engine any more. It is called once.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	served := make(chan error, 1)
-	go func() { served <- s.grpc.Serve(ln) }()
+	door := newDoorway(ln, &gate{
+		allowUIDs: s.o.AllowUIDs, allowGIDs: s.o.AllowGIDs, peerOf: s.o.peerOf, log: s.log,
+		limit: int64(s.o.MaxConnections), open: &s.connections,
+	}, s.framed.serve)
+	door.open.Go(door.run)
+	go func() { served <- s.grpc.Serve(door) }()
 	s.health.Resume()
 	s.sweepBlobs()
 	stopWatchdog := s.startWatchdog()
@@ -135,24 +174,28 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		served <- err
 	}
 	s.notify(notifyStopping)
-	s.drain()
+	s.drain(door)
 	if failed := <-served; failed != nil && err != nil {
 		return fmt.Errorf("server: serve: %w", failed)
 	}
 	return nil
 }
 
-func (s *Server) drain() {
+func (s *Server) drain(door *doorway) {
 	begun := s.o.Now()
 	s.health.Shutdown()
 	s.stopOnce.Do(func() { close(s.stopping) })
+	door.Close() // gRPC says what the listener failed with
+	s.framed.drain()
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
 		s.grpc.GracefulStop()
+		door.open.Wait()
 	}()
 	s.cutOff(drained)
 	<-drained
+	s.framed.workers.end()
 	s.streams.Wait()
 	s.snapshots.closeAll()
 	s.log.Info("drained", "took", s.o.Now().Sub(begun))
@@ -178,7 +221,7 @@ func (s *Server) cutOff(drained <-chan struct{}) {
 			return
 		case <-timeout.C:
 			s.log.Warn("calls under way did not finish in time; they are cut off", "after", s.o.DrainTimeout, "calls", s.active.Load())
-			s.grpc.Stop()
+			s.hangUp()
 			return
 		case <-tick.C:
 			if quiet += drainTick; s.active.Load() > 0 {
@@ -186,6 +229,12 @@ func (s *Server) cutOff(drained <-chan struct{}) {
 			}
 		}
 	}
+	s.hangUp()
+}
+
+// hangUp ends all connections.
+func (s *Server) hangUp() {
+	s.framed.cutOff()
 	s.grpc.Stop()
 }
 

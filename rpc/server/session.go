@@ -186,7 +186,7 @@ func (n *session) nextPage(id uint64) error {
 	}
 	page := &stoav1.ScanResponse{}
 	var err error
-	n.page, page.Count, err = sc.next(n.page[:0])
+	n.page, page.Count, err = sc.next(n.page[:0], n.s.pageSize())
 	page.Entries, page.End = n.page, page.Count == 0
 	if err != nil || page.End {
 		n.drop(id)

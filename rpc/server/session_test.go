@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -94,6 +95,17 @@ func TestASessionReadsItsSnapshot(t *testing.T) {
 	require.ErrorIs(t, rpc.FromStatus(err), engine.ErrClosed, "until it ends")
 }
 
+func TestAShortScanIsOnePage(t *testing.T) {
+	d := start(t, nil, Options{})
+	c := d.dial(t)
+	for i := range 200 {
+		put(t, c, fmt.Sprintf("%03d", i), "v")
+	}
+	k := d.talk(t)
+	_, res := k.ask(askScan(&stoav1.ScanRequest{Column: stoav1.Column_COLUMN_GENERIC, Limit: 150}))
+	require.EqualValues(t, 150, res.GetPage().GetCount())
+}
+
 func TestASessionPullsPages(t *testing.T) {
 	stub := newStub()
 	d := start(t, stub, Options{MaxSessionScans: 2})
@@ -115,11 +127,11 @@ func TestASessionPullsPages(t *testing.T) {
 	require.Equal(t, stoav1.ErrorKind_ERROR_KIND_REQUEST, res.GetError().GetKind(), "it is closed")
 
 	first, _ := k.ask(askScan(all))
-	second, _ := k.ask(askScan(&stoav1.ScanRequest{Column: stoav1.Column_COLUMN_GENERIC, Prefix: row(""), Reverse: true, Limit: 40}))
+	second, _ := k.ask(askScan(&stoav1.ScanRequest{Column: stoav1.Column_COLUMN_GENERIC, Prefix: row(""), Reverse: true}))
 	_, res = k.ask(askScan(all))
 	require.Equal(t, stoav1.ErrorKind_ERROR_KIND_BUSY, res.GetError().GetKind())
 	_, res = k.ask(askNext(second))
-	require.EqualValues(t, 8, res.GetPage().GetCount())
+	require.EqualValues(t, 128, res.GetPage().GetCount())
 	_, res = k.ask(askClose(first))
 	require.True(t, res.GetPage().GetEnd())
 	_, res = k.ask(askClose(first))
@@ -171,16 +183,23 @@ func TestAPanicEndsItsSessionAndLeavesNothingTaken(t *testing.T) {
 
 func TestIdleSessionsEnd(t *testing.T) {
 	stub := newStub()
-	d := start(t, stub, Options{SessionIdle: 100 * time.Millisecond})
+	idle := 100 * time.Millisecond
+	d := start(t, stub, Options{SessionIdle: idle})
 	c := d.dial(t)
+	begun := time.Now()
 	snap, err := c.Snapshot()
 	require.NoError(t, err)
 	for range 8 { // reads keep it
-		time.Sleep(25 * time.Millisecond)
+		time.Sleep(idle / 4)
+		again := time.Now()
 		_, err = snap.Get(nil, column.Generic, row("a"))
+		if time.Since(begun) >= idle { // the machine has other work
+			break
+		}
 		require.ErrorIs(t, err, engine.ErrNotFound)
+		begun = again
 	}
-	require.Eventually(t, func() bool { return stub.snapshots.Load() == 0 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return stub.snapshots.Load() == 0 }, patience, time.Millisecond)
 	_, err = snap.Get(nil, column.Generic, row("a"))
 	require.ErrorIs(t, err, engine.ErrClosed)
 	require.NoError(t, snap.Close())
@@ -196,10 +215,13 @@ func TestScansThatNobodyReadsEnd(t *testing.T) {
 	it, err := c.Iterate(column.Generic, engine.Range{})
 	require.NoError(t, err)
 	defer it.Close()
-	require.Eventually(t, func() bool { return stub.iterators.Load() == 0 && d.scans.used.Load() == 0 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return stub.iterators.Load() == 0 && d.scans.used.Load() == 0 }, patience, time.Millisecond)
 	for it.Next() {
 	}
-	require.ErrorIs(t, it.Err(), engine.ErrClosed)
+	// A page that is stuck in the connection takes the connection with it.
+	if !errors.Is(it.Err(), rpc.ErrUnavailable) {
+		require.ErrorIs(t, it.Err(), engine.ErrClosed)
+	}
 }
 
 func TestSessionsRunSideBySide(t *testing.T) {
@@ -245,7 +267,7 @@ func TestAKilledClientLeavesNothingBehind(t *testing.T) {
 	require.NoError(t, victim.Close()) // as the kernel does for a killed one
 	require.Eventually(t, func() bool {
 		return stub.iterators.Load() == 0 && stub.snapshots.Load() == 0 && d.scans.used.Load() == 0 && d.sessions.used.Load() == 0
-	}, 10*time.Second, time.Millisecond)
+	}, patience, time.Millisecond)
 	fine(t, c)
 }
 
@@ -294,4 +316,15 @@ func (c *cutter) Read(b []byte) (int, error) {
 	n := copy(b, c.rest)
 	c.rest = c.rest[n:]
 	return n, nil
+}
+
+// How long ago a moment was is told by the monotonic clock, which no step of the wall
+// clock changes, and else by the clock that the server was given.
+func TestMomentsAreMonotonic(t *testing.T) {
+	var m moment
+	m.set(time.Now())
+	require.Contains(t, m.time().String(), " m=", "a time without a reading of the monotonic clock")
+	given := time.Date(2100, 1, 2, 3, 4, 5, 6, time.UTC)
+	m.set(given)
+	require.Equal(t, 7*time.Second, given.Add(7*time.Second).Sub(m.time()))
 }

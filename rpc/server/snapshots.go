@@ -6,7 +6,6 @@ import (
 	"io"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/stoadb/stoa/engine"
@@ -31,7 +30,7 @@ type heldSnapshot struct {
 	id    uint64
 	uid   uint32
 	ended chan struct{} // closed with the session
-	used  atomic.Int64  // when it was last read, unix nanoseconds
+	used  moment        // when it was last read
 
 	readers int // guarded by snapshots.mu
 	gone    bool
@@ -54,7 +53,7 @@ func (t *snapshots) add(snap engine.Snapshot, uid uint32) (*heldSnapshot, error)
 			continue
 		}
 		h := &heldSnapshot{Snapshot: snap, id: id, uid: uid, ended: make(chan struct{})}
-		h.used.Store(t.now().UnixNano())
+		h.used.set(t.now())
 		t.held[id] = h
 		return h, nil
 	}
@@ -71,12 +70,12 @@ func (t *snapshots) reader(id uint64, uid uint32) (*heldSnapshot, error) {
 			"rpc: no such snapshot: the session that held it has ended", rpc.FieldSnapshot, strconv.FormatUint(id, 10))
 	}
 	h.readers++
-	h.used.Store(t.now().UnixNano())
+	h.used.set(t.now())
 	return h, nil
 }
 
 // touch notes that a scan of h goes on.
-func (t *snapshots) touch(h *heldSnapshot) { h.used.Store(t.now().UnixNano()) }
+func (t *snapshots) touch(h *heldSnapshot) { h.used.set(t.now()) }
 
 // giveBack ends a read. The last reader of a snapshot whose session has ended
 // closes it.

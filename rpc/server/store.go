@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -87,20 +88,27 @@ func (v *view) release() {
 }
 
 func (v *view) get(r *stoav1.GetRequest) (*stoav1.GetResponse, error) {
-	col := column.Column(r.GetColumn())
-	if err := v.mayRead(col, r.GetColumn(), r.GetKey()); err != nil {
-		return nil, err
+	value, found, err := v.append(nil, r)
+	if err != nil || !found {
+		return &stoav1.GetResponse{}, err
 	}
-	value, err := v.read.Get(nil, col, r.GetKey())
-	switch {
-	case errors.Is(err, engine.ErrNotFound):
-		return &stoav1.GetResponse{}, nil
-	case err != nil:
-		return nil, err
-	case value == nil:
+	if value == nil {
 		value = []byte{} // set, and empty
 	}
 	return &stoav1.GetResponse{Value: value}, nil
+}
+
+// append appends the value that r asks for to dst.
+func (v *view) append(dst []byte, r *stoav1.GetRequest) (_ []byte, found bool, err error) {
+	col := column.Column(r.GetColumn())
+	if err := v.mayRead(col, r.GetColumn(), r.GetKey()); err != nil {
+		return dst, false, err
+	}
+	dst, err = v.read.Get(dst, col, r.GetKey())
+	if errors.Is(err, engine.ErrNotFound) {
+		return dst, false, nil
+	}
+	return dst, err == nil, err
 }
 
 // multiGetGroup is how many keys of a MultiGet are read at once: between groups
@@ -123,47 +131,56 @@ func (b *lookups) free() {
 }
 
 func (v *view) multiGet(ctx context.Context, r *stoav1.MultiGetRequest) (*stoav1.MultiGetResponse, error) {
+	packed, err := v.appendAll(ctx, nil, r)
+	if err != nil {
+		return nil, err
+	}
+	return &stoav1.MultiGetResponse{Values: packed}, nil
+}
+
+// appendAll appends the packed values that r asks for to dst.
+func (v *view) appendAll(ctx context.Context, dst []byte, r *stoav1.MultiGetRequest) ([]byte, error) {
 	b := lookupPool.Get().(*lookups)
 	defer b.free()
 	var err error
 	if b.list, err = rpc.ParseLookups(b.list[:0], r.GetLookups()); err != nil {
-		return nil, err
+		return dst, err
 	}
 	for i := range b.list {
 		if err := v.mayRead(b.list[i].Column, stoav1.Column(b.list[i].Column), b.list[i].Key); err != nil {
-			return nil, err
+			return dst, err
 		}
 	}
 	read := v.read
 	if len(b.list) > multiGetGroup && v.held == nil {
 		snap, err := v.s.eng.Snapshot()
 		if err != nil {
-			return nil, err
+			return dst, err
 		}
 		defer snap.Close()
 		read = snap
 	}
-	var packed []byte
+	before := len(dst)
 	for at := 0; at < len(b.list); at += multiGetGroup {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return dst, err
 		}
 		group := b.list[at:min(at+multiGetGroup, len(b.list))]
 		if b.values, err = read.MultiGet(b.values[:0], group); err != nil {
-			return nil, err
+			return dst, err
 		}
-		if packed == nil { // guess the rest from the first group
+		if at == 0 { // guess the rest from the first group
 			guess := len(b.list)*2 + len(b.values)*(len(b.list)+len(group)-1)/len(group)
-			packed = make([]byte, 0, min(guess, engine.MaxBatch))
+			dst = slices.Grow(dst, min(guess, engine.MaxBatch))
 		}
 		for i := range group {
-			packed = rpc.AppendValue(packed, group[i].Value, group[i].Found)
+			dst = rpc.AppendValue(dst, group[i].Value, group[i].Found)
 		}
-		if len(packed) > engine.MaxBatch {
-			return nil, answerTooLarge(at + len(group))
+		if len(dst)-before > engine.MaxBatch {
+			return dst, answerTooLarge(at + len(group))
 		}
 	}
-	return &stoav1.MultiGetResponse{Values: packed}, nil
+	return dst, nil
 }
 
 func answerTooLarge(keys int) error {

@@ -67,8 +67,9 @@ const (
 	// key, or start and end of the secret range that a scan meets.
 	ErrorKind_ERROR_KIND_SECRET ErrorKind = 12
 	// Too much at once; try again later. Fields: what (requests, sessions, scans,
-	// scans of one session, transfers of blobs), limit. If it is requests, the
-	// limit is in bytes and the request was not looked at.
+	// scans of one session, transfers of blobs, streams of deltas, snapshots of
+	// contexts, streams of key-values, streams of ops), limit where it is known. If it is requests, the limit is in bytes
+	// and the request was not looked at.
 	ErrorKind_ERROR_KIND_BUSY ErrorKind = 13
 	// No such snapshot, or not this peer's: its session has ended.
 	// Fields: snapshot.
@@ -86,6 +87,107 @@ const (
 	// An application names the blob; it is deleted only by force.
 	// Fields: blob_id, application_id.
 	ErrorKind_ERROR_KIND_BLOB_IN_USE ErrorKind = 19
+	// No such context. Fields: context_id.
+	ErrorKind_ERROR_KIND_NO_CONTEXT ErrorKind = 20
+	// The context is there already. Fields: context_id.
+	ErrorKind_ERROR_KIND_CONTEXT_EXISTS ErrorKind = 21
+	// The root of the context is not the one that was read; nothing was written.
+	// Fields: context_id, read (the root that was read), root_hash (the one that
+	// it has).
+	ErrorKind_ERROR_KIND_ROOT_MOVED ErrorKind = 22
+	// The next stamp would be more than 5 s ahead of the daemon's clock; nothing
+	// was written. Fields: physical and next (times, RFC 3339), retry_after (ms).
+	ErrorKind_ERROR_KIND_CLOCK_AHEAD ErrorKind = 23
+	// The row belongs to a service, which alone writes it. Fields: column, key,
+	// owner (the service); change.
+	ErrorKind_ERROR_KIND_OWNED ErrorKind = 24
+	// No such delta, or none that was applied where one is needed. Fields: reason.
+	ErrorKind_ERROR_KIND_NO_DELTA ErrorKind = 25
+	// The context has another root by now than the one that was asked about.
+	// Fields: reason.
+	ErrorKind_ERROR_KIND_ROOT_GONE ErrorKind = 26
+	// A peer has answered falsely: what it says is not below its root.
+	// Fields: reason.
+	ErrorKind_ERROR_KIND_PEER ErrorKind = 27
+	// The order in which deltas were applied is another one by now, since the
+	// context was seeded or deleted: begin anew. Fields: reason.
+	ErrorKind_ERROR_KIND_POSITION ErrorKind = 28
+	// A snapshot does not hold: nothing was changed. Fields: reason.
+	ErrorKind_ERROR_KIND_SEED ErrorKind = 29
+	// A snapshot is taking the place of the context; try again. Fields: reason.
+	ErrorKind_ERROR_KIND_ADOPTING ErrorKind = 30
+	// The delta that was to be committed would be refused by every node; nothing
+	// was written. Fields: delta_id, reason (as its DagRefusalReason, in lower
+	// case), detail.
+	ErrorKind_ERROR_KIND_REFUSED ErrorKind = 31
+	// The context has deltas and is not flagged to be seeded again. Fields: reason.
+	ErrorKind_ERROR_KIND_NOT_EMPTY ErrorKind = 32
+	// Another call is seeding the context. Fields: reason.
+	ErrorKind_ERROR_KIND_SEEDING ErrorKind = 33
+	// The state that a snapshot was sent from is not kept any more: begin anew.
+	// Fields: reason.
+	ErrorKind_ERROR_KIND_SNAPSHOT_GONE ErrorKind = 34
+	// The base of a snapshot is ahead of the daemon's clock. Fields: time (of its
+	// stamp, NTP64), node_id (decimal), retry_after (ms).
+	ErrorKind_ERROR_KIND_EARLY ErrorKind = 35
+	// The kinds that begin with KV are of the Kv service. Where the capability
+	// refuses, fields are: code (one of kv/kvstorage/README.md, on which clients
+	// act), field (the argument), reason, and for a limit what (its name), limit,
+	// size (what was asked for). Nothing was written.
+	//
+	// An argument is missing, not of its type, or beyond its limit.
+	ErrorKind_ERROR_KIND_KV_ARGUMENT ErrorKind = 36
+	// The value that is there is not one that the operation takes.
+	ErrorKind_ERROR_KIND_KV_VALUE ErrorKind = 37
+	// A tenant would hold more than its quota.
+	ErrorKind_ERROR_KIND_KV_QUOTA ErrorKind = 38
+	// A batch does not find what it expects.
+	ErrorKind_ERROR_KIND_KV_CONFLICT ErrorKind = 39
+	// This daemon does not offer the operation.
+	ErrorKind_ERROR_KIND_KV_CAPABILITY ErrorKind = 40
+	// No such tenant, or not any more. Fields: reason.
+	ErrorKind_ERROR_KIND_KV_NO_TENANT ErrorKind = 41
+	// The user of this connection is bound to a tenant, and may use nothing else.
+	// Fields: tenant (the one that is theirs), reason.
+	ErrorKind_ERROR_KIND_KV_BOUND ErrorKind = 42
+	// No such namespace. Fields: reason, namespace_id.
+	ErrorKind_ERROR_KIND_NO_NAMESPACE ErrorKind = 80
+	// No such group. Fields: reason, group_id or namespace_id.
+	ErrorKind_ERROR_KIND_NO_GROUP ErrorKind = 81
+	// The context belongs to no group. Fields: reason, context_id.
+	ErrorKind_ERROR_KIND_NO_GROUP_CONTEXT ErrorKind = 82
+	// No such op. Fields: reason, namespace_id.
+	ErrorKind_ERROR_KIND_NO_OP ErrorKind = 83
+	// Only a skeleton of the op was kept. Fields: reason, namespace_id.
+	ErrorKind_ERROR_KIND_FORGOTTEN ErrorKind = 84
+	// The daemon has no identity in the namespace: make or import one. Fields:
+	// reason, namespace_id.
+	ErrorKind_ERROR_KIND_NO_IDENTITY ErrorKind = 85
+	// The daemon has an identity in the namespace already. Fields: reason,
+	// namespace_id.
+	ErrorKind_ERROR_KIND_IDENTITY_EXISTS ErrorKind = 86
+	// An exported identity does not open, or is none. Fields: reason, namespace_id.
+	ErrorKind_ERROR_KIND_IDENTITY ErrorKind = 87
+	// The current key of the group is not here: it has to be delivered first.
+	// Fields: reason, namespace_id or group_id.
+	ErrorKind_ERROR_KIND_NO_GROUP_KEY ErrorKind = 88
+	// What was proposed would have no effect; nothing was written. Fields: reason,
+	// with the verdict, and namespace_id or group_id.
+	ErrorKind_ERROR_KIND_NOT_EFFECTIVE ErrorKind = 89
+	// The op would be refused by every node; nothing was written. Fields: op_id,
+	// reason (as its GovRefusalReason, in lower case), detail.
+	ErrorKind_ERROR_KIND_OP_REFUSED ErrorKind = 90
+	// What was given is no invitation, or no request to join by one. Fields: reason.
+	ErrorKind_ERROR_KIND_INVITATION ErrorKind = 91
+	// The invitation has expired. Fields: reason.
+	ErrorKind_ERROR_KIND_EXPIRED ErrorKind = 92
+	// The group has a current key that all members hold. Fields: reason, group_id.
+	ErrorKind_ERROR_KIND_NOT_DUE ErrorKind = 93
+	// The client was too slow to be told of all verdicts that change: begin anew.
+	// Fields: reason, group_id.
+	ErrorKind_ERROR_KIND_BEHIND ErrorKind = 94
+	// No such signing key here. Fields: reason, group_id.
+	ErrorKind_ERROR_KIND_NO_SIGNING_KEY ErrorKind = 95
 )
 
 // Enum value maps for ErrorKind.
@@ -111,28 +213,106 @@ var (
 		17: "ERROR_KIND_INTERNAL",
 		18: "ERROR_KIND_BLOB_MISMATCH",
 		19: "ERROR_KIND_BLOB_IN_USE",
+		20: "ERROR_KIND_NO_CONTEXT",
+		21: "ERROR_KIND_CONTEXT_EXISTS",
+		22: "ERROR_KIND_ROOT_MOVED",
+		23: "ERROR_KIND_CLOCK_AHEAD",
+		24: "ERROR_KIND_OWNED",
+		25: "ERROR_KIND_NO_DELTA",
+		26: "ERROR_KIND_ROOT_GONE",
+		27: "ERROR_KIND_PEER",
+		28: "ERROR_KIND_POSITION",
+		29: "ERROR_KIND_SEED",
+		30: "ERROR_KIND_ADOPTING",
+		31: "ERROR_KIND_REFUSED",
+		32: "ERROR_KIND_NOT_EMPTY",
+		33: "ERROR_KIND_SEEDING",
+		34: "ERROR_KIND_SNAPSHOT_GONE",
+		35: "ERROR_KIND_EARLY",
+		36: "ERROR_KIND_KV_ARGUMENT",
+		37: "ERROR_KIND_KV_VALUE",
+		38: "ERROR_KIND_KV_QUOTA",
+		39: "ERROR_KIND_KV_CONFLICT",
+		40: "ERROR_KIND_KV_CAPABILITY",
+		41: "ERROR_KIND_KV_NO_TENANT",
+		42: "ERROR_KIND_KV_BOUND",
+		80: "ERROR_KIND_NO_NAMESPACE",
+		81: "ERROR_KIND_NO_GROUP",
+		82: "ERROR_KIND_NO_GROUP_CONTEXT",
+		83: "ERROR_KIND_NO_OP",
+		84: "ERROR_KIND_FORGOTTEN",
+		85: "ERROR_KIND_NO_IDENTITY",
+		86: "ERROR_KIND_IDENTITY_EXISTS",
+		87: "ERROR_KIND_IDENTITY",
+		88: "ERROR_KIND_NO_GROUP_KEY",
+		89: "ERROR_KIND_NOT_EFFECTIVE",
+		90: "ERROR_KIND_OP_REFUSED",
+		91: "ERROR_KIND_INVITATION",
+		92: "ERROR_KIND_EXPIRED",
+		93: "ERROR_KIND_NOT_DUE",
+		94: "ERROR_KIND_BEHIND",
+		95: "ERROR_KIND_NO_SIGNING_KEY",
 	}
 	ErrorKind_value = map[string]int32{
-		"ERROR_KIND_UNSPECIFIED":   0,
-		"ERROR_KIND_NOT_FOUND":     1,
-		"ERROR_KIND_CONFLICT":      2,
-		"ERROR_KIND_BATCH":         3,
-		"ERROR_KIND_KEY":           4,
-		"ERROR_KIND_VALUE":         5,
-		"ERROR_KIND_TOO_LARGE":     6,
-		"ERROR_KIND_READ_ONLY":     7,
-		"ERROR_KIND_NO_SPACE":      8,
-		"ERROR_KIND_CORRUPT":       9,
-		"ERROR_KIND_CLOSED":        10,
-		"ERROR_KIND_UNSUPPORTED":   11,
-		"ERROR_KIND_SECRET":        12,
-		"ERROR_KIND_BUSY":          13,
-		"ERROR_KIND_SNAPSHOT":      14,
-		"ERROR_KIND_REQUEST":       15,
-		"ERROR_KIND_STOPPING":      16,
-		"ERROR_KIND_INTERNAL":      17,
-		"ERROR_KIND_BLOB_MISMATCH": 18,
-		"ERROR_KIND_BLOB_IN_USE":   19,
+		"ERROR_KIND_UNSPECIFIED":      0,
+		"ERROR_KIND_NOT_FOUND":        1,
+		"ERROR_KIND_CONFLICT":         2,
+		"ERROR_KIND_BATCH":            3,
+		"ERROR_KIND_KEY":              4,
+		"ERROR_KIND_VALUE":            5,
+		"ERROR_KIND_TOO_LARGE":        6,
+		"ERROR_KIND_READ_ONLY":        7,
+		"ERROR_KIND_NO_SPACE":         8,
+		"ERROR_KIND_CORRUPT":          9,
+		"ERROR_KIND_CLOSED":           10,
+		"ERROR_KIND_UNSUPPORTED":      11,
+		"ERROR_KIND_SECRET":           12,
+		"ERROR_KIND_BUSY":             13,
+		"ERROR_KIND_SNAPSHOT":         14,
+		"ERROR_KIND_REQUEST":          15,
+		"ERROR_KIND_STOPPING":         16,
+		"ERROR_KIND_INTERNAL":         17,
+		"ERROR_KIND_BLOB_MISMATCH":    18,
+		"ERROR_KIND_BLOB_IN_USE":      19,
+		"ERROR_KIND_NO_CONTEXT":       20,
+		"ERROR_KIND_CONTEXT_EXISTS":   21,
+		"ERROR_KIND_ROOT_MOVED":       22,
+		"ERROR_KIND_CLOCK_AHEAD":      23,
+		"ERROR_KIND_OWNED":            24,
+		"ERROR_KIND_NO_DELTA":         25,
+		"ERROR_KIND_ROOT_GONE":        26,
+		"ERROR_KIND_PEER":             27,
+		"ERROR_KIND_POSITION":         28,
+		"ERROR_KIND_SEED":             29,
+		"ERROR_KIND_ADOPTING":         30,
+		"ERROR_KIND_REFUSED":          31,
+		"ERROR_KIND_NOT_EMPTY":        32,
+		"ERROR_KIND_SEEDING":          33,
+		"ERROR_KIND_SNAPSHOT_GONE":    34,
+		"ERROR_KIND_EARLY":            35,
+		"ERROR_KIND_KV_ARGUMENT":      36,
+		"ERROR_KIND_KV_VALUE":         37,
+		"ERROR_KIND_KV_QUOTA":         38,
+		"ERROR_KIND_KV_CONFLICT":      39,
+		"ERROR_KIND_KV_CAPABILITY":    40,
+		"ERROR_KIND_KV_NO_TENANT":     41,
+		"ERROR_KIND_KV_BOUND":         42,
+		"ERROR_KIND_NO_NAMESPACE":     80,
+		"ERROR_KIND_NO_GROUP":         81,
+		"ERROR_KIND_NO_GROUP_CONTEXT": 82,
+		"ERROR_KIND_NO_OP":            83,
+		"ERROR_KIND_FORGOTTEN":        84,
+		"ERROR_KIND_NO_IDENTITY":      85,
+		"ERROR_KIND_IDENTITY_EXISTS":  86,
+		"ERROR_KIND_IDENTITY":         87,
+		"ERROR_KIND_NO_GROUP_KEY":     88,
+		"ERROR_KIND_NOT_EFFECTIVE":    89,
+		"ERROR_KIND_OP_REFUSED":       90,
+		"ERROR_KIND_INVITATION":       91,
+		"ERROR_KIND_EXPIRED":          92,
+		"ERROR_KIND_NOT_DUE":          93,
+		"ERROR_KIND_BEHIND":           94,
+		"ERROR_KIND_NO_SIGNING_KEY":   95,
 	}
 )
 
@@ -249,7 +429,7 @@ const file_stoa_v1_error_proto_rawDesc = "" +
 	"\x06fields\x18\x04 \x03(\v2\x1a.stoa.v1.Error.FieldsEntryR\x06fields\x1a9\n" +
 	"\vFieldsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*\xfb\x03\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*\x80\f\n" +
 	"\tErrorKind\x12\x1a\n" +
 	"\x16ERROR_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ERROR_KIND_NOT_FOUND\x10\x01\x12\x17\n" +
@@ -271,7 +451,46 @@ const file_stoa_v1_error_proto_rawDesc = "" +
 	"\x13ERROR_KIND_STOPPING\x10\x10\x12\x17\n" +
 	"\x13ERROR_KIND_INTERNAL\x10\x11\x12\x1c\n" +
 	"\x18ERROR_KIND_BLOB_MISMATCH\x10\x12\x12\x1a\n" +
-	"\x16ERROR_KIND_BLOB_IN_USE\x10\x13B*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
+	"\x16ERROR_KIND_BLOB_IN_USE\x10\x13\x12\x19\n" +
+	"\x15ERROR_KIND_NO_CONTEXT\x10\x14\x12\x1d\n" +
+	"\x19ERROR_KIND_CONTEXT_EXISTS\x10\x15\x12\x19\n" +
+	"\x15ERROR_KIND_ROOT_MOVED\x10\x16\x12\x1a\n" +
+	"\x16ERROR_KIND_CLOCK_AHEAD\x10\x17\x12\x14\n" +
+	"\x10ERROR_KIND_OWNED\x10\x18\x12\x17\n" +
+	"\x13ERROR_KIND_NO_DELTA\x10\x19\x12\x18\n" +
+	"\x14ERROR_KIND_ROOT_GONE\x10\x1a\x12\x13\n" +
+	"\x0fERROR_KIND_PEER\x10\x1b\x12\x17\n" +
+	"\x13ERROR_KIND_POSITION\x10\x1c\x12\x13\n" +
+	"\x0fERROR_KIND_SEED\x10\x1d\x12\x17\n" +
+	"\x13ERROR_KIND_ADOPTING\x10\x1e\x12\x16\n" +
+	"\x12ERROR_KIND_REFUSED\x10\x1f\x12\x18\n" +
+	"\x14ERROR_KIND_NOT_EMPTY\x10 \x12\x16\n" +
+	"\x12ERROR_KIND_SEEDING\x10!\x12\x1c\n" +
+	"\x18ERROR_KIND_SNAPSHOT_GONE\x10\"\x12\x14\n" +
+	"\x10ERROR_KIND_EARLY\x10#\x12\x1a\n" +
+	"\x16ERROR_KIND_KV_ARGUMENT\x10$\x12\x17\n" +
+	"\x13ERROR_KIND_KV_VALUE\x10%\x12\x17\n" +
+	"\x13ERROR_KIND_KV_QUOTA\x10&\x12\x1a\n" +
+	"\x16ERROR_KIND_KV_CONFLICT\x10'\x12\x1c\n" +
+	"\x18ERROR_KIND_KV_CAPABILITY\x10(\x12\x1b\n" +
+	"\x17ERROR_KIND_KV_NO_TENANT\x10)\x12\x17\n" +
+	"\x13ERROR_KIND_KV_BOUND\x10*\x12\x1b\n" +
+	"\x17ERROR_KIND_NO_NAMESPACE\x10P\x12\x17\n" +
+	"\x13ERROR_KIND_NO_GROUP\x10Q\x12\x1f\n" +
+	"\x1bERROR_KIND_NO_GROUP_CONTEXT\x10R\x12\x14\n" +
+	"\x10ERROR_KIND_NO_OP\x10S\x12\x18\n" +
+	"\x14ERROR_KIND_FORGOTTEN\x10T\x12\x1a\n" +
+	"\x16ERROR_KIND_NO_IDENTITY\x10U\x12\x1e\n" +
+	"\x1aERROR_KIND_IDENTITY_EXISTS\x10V\x12\x17\n" +
+	"\x13ERROR_KIND_IDENTITY\x10W\x12\x1b\n" +
+	"\x17ERROR_KIND_NO_GROUP_KEY\x10X\x12\x1c\n" +
+	"\x18ERROR_KIND_NOT_EFFECTIVE\x10Y\x12\x19\n" +
+	"\x15ERROR_KIND_OP_REFUSED\x10Z\x12\x19\n" +
+	"\x15ERROR_KIND_INVITATION\x10[\x12\x16\n" +
+	"\x12ERROR_KIND_EXPIRED\x10\\\x12\x16\n" +
+	"\x12ERROR_KIND_NOT_DUE\x10]\x12\x15\n" +
+	"\x11ERROR_KIND_BEHIND\x10^\x12\x1d\n" +
+	"\x19ERROR_KIND_NO_SIGNING_KEY\x10_B*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
 
 var (
 	file_stoa_v1_error_proto_rawDescOnce sync.Once

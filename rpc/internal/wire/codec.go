@@ -40,6 +40,8 @@ func (c *Codec) Marshal(v any) (mem.BufferSlice, error) {
 	switch m := v.(type) {
 	case *Page:
 		return m.marshal(), nil
+	case Outbound:
+		return outbound(m), nil
 	case *stoav1.MultiGetResponse:
 		if len(m.Values) >= minShared {
 			return shared(fieldOnly, m.Values), nil
@@ -72,15 +74,21 @@ func (c *Codec) Marshal(v any) (mem.BufferSlice, error) {
 
 // Unmarshal is encoding.CodecV2's.
 func (c *Codec) Unmarshal(data mem.BufferSlice, v any) error {
-	if in, ok := v.(*Inbound); ok {
+	switch in := v.(type) {
+	case *Inbound:
 		return in.unmarshal(data)
+	case *Lent:
+		return in.unmarshal(data)
+	}
+	b := data.MaterializeToBuffer(c.buffers)
+	defer b.Free()
+	if in, ok := v.(*KVItem); ok {
+		return in.Parse(b.ReadOnlyData())
 	}
 	m, ok := v.(proto.Message)
 	if !ok {
 		return errMessage
 	}
-	b := data.MaterializeToBuffer(c.buffers)
-	defer b.Free()
 	return proto.Unmarshal(b.ReadOnlyData(), m)
 }
 

@@ -26,6 +26,22 @@ var memory Pages
 // Borrow returns an empty buffer for the entries of a page.
 func Borrow() *[]byte { return memory.Get(0) }
 
+// BorrowUpTo is Borrow for a page of about most bytes: it holds no more than twice as
+// much.
+func BorrowUpTo(most int) *[]byte {
+	b := memory.Get(0)
+	if cap(*b) > 2*most {
+		*b = nil
+	}
+	return b
+}
+
+// BorrowSize returns a buffer of size bytes, whatever they are.
+func BorrowSize(size int) *[]byte { return memory.Get(size) }
+
+// Lend returns b, a buffer that was borrowed, as one that comes back by itself.
+func Lend(b *[]byte) mem.Buffer { return mem.NewBuffer(b, &memory) }
+
 // Return gives back a buffer that was not sent.
 func Return(b *[]byte) { memory.Put(b) }
 
@@ -57,4 +73,31 @@ func (m *Page) marshal() mem.BufferSlice {
 	head = protowire.AppendTag(head, fieldOnly, protowire.BytesType)
 	head = protowire.AppendVarint(head, uint64(len(*m.Entries)))
 	return mem.BufferSlice{mem.SliceBuffer(head), mem.NewBuffer(m.Entries, &memory)}
+}
+
+// room is what the tag and the length of a message of one bytes field take.
+const room = 6
+
+// Room returns b emptied, with room before its content for Single.
+func Room(b []byte) []byte { return append(b[:0], make([]byte, room)...) }
+
+// Single returns the message whose only field is the content of b, which begins
+// with Room. It is a part of b.
+func Single(b []byte) []byte {
+	var head [room]byte
+	h := singleHead(head[:0], len(b)-room)
+	start := room - len(h)
+	copy(b[start:], h)
+	return b[start:]
+}
+
+// LendSingle returns the message whose only field is the content of b, which was
+// borrowed and comes back by itself.
+func LendSingle(b *[]byte) mem.BufferSlice {
+	return mem.BufferSlice{mem.SliceBuffer(singleHead(make([]byte, 0, room), len(*b))), mem.NewBuffer(b, &memory)}
+}
+
+func singleHead(dst []byte, size int) []byte {
+	dst = protowire.AppendTag(dst, fieldOnly, protowire.BytesType)
+	return protowire.AppendVarint(dst, uint64(size))
 }

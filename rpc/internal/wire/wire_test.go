@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -95,5 +96,80 @@ func FuzzInbound(f *testing.F) {
 		if proto.Unmarshal(b, m) == nil && err == nil {
 			require.Equal(t, len(m.Entries), len(in.Data))
 		}
+	})
+}
+
+// TestRequestsAreParsedAsProtobufDoes compares parsing in place with the
+// library: both take the same bytes, for the same message.
+func TestRequestsAreParsedAsProtobufDoes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		for _, m := range []proto.Message{
+			&stoav1.GetRequest{Column: 7, Key: []byte("key"), Snapshot: 1 << 60},
+			&stoav1.MultiGetRequest{Lookups: []byte("lookups"), Snapshot: 5},
+			&stoav1.ApplyRequest{Ops: []byte("ops"), Expectations: []byte("e"), Durability: 2},
+		} {
+			sameAsProtobuf(t, m, disturbed(t, m))
+		}
+		g := Get{Column: column.Column(rapid.Byte().Draw(t, "column")), Key: rapid.SliceOfN(rapid.Byte(), 0, 200).Draw(t, "key"),
+			Snapshot: rapid.Uint64().Draw(t, "snapshot")}
+		r := new(stoav1.GetRequest)
+		require.NoError(t, Parse(g.AppendTo(nil), r))
+		require.True(t, proto.Equal(&stoav1.GetRequest{Column: stoav1.Column(g.Column), Key: g.Key, Snapshot: g.Snapshot}, r))
+	})
+}
+
+// disturbed returns the bytes of m with other fields in between, some changed.
+func disturbed(t *rapid.T, m proto.Message) []byte {
+	b, err := proto.Marshal(m)
+	require.NoError(t, err)
+	if rapid.Bool().Draw(t, "more") {
+		b = append(b, rapid.SliceOfN(rapid.Byte(), 0, 12).Draw(t, "rest")...)
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "changes") {
+		b[rapid.IntRange(0, len(b)-1).Draw(t, "at")] = rapid.Byte().Draw(t, "byte")
+	}
+	return b
+}
+
+func sameAsProtobuf(t require.TestingT, m proto.Message, b []byte) {
+	want, got := m.ProtoReflect().New().Interface(), m.ProtoReflect().New().Interface()
+	wrong := proto.Unmarshal(b, want)
+	err := Parse(b, got)
+	require.Equal(t, wrong == nil, err == nil, "%x: %v, %v", b, wrong, err)
+	if err == nil {
+		want.ProtoReflect().SetUnknown(nil)
+		require.True(t, proto.Equal(want, got), "%x", b)
+	}
+}
+
+func FuzzRequestsInPlace(f *testing.F) {
+	f.Add([]byte{8, 7, 18, 1, 'k', 25, 1, 2, 3, 4, 5, 6, 7, 8})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, m := range []proto.Message{&stoav1.GetRequest{}, &stoav1.MultiGetRequest{}, &stoav1.ApplyRequest{}} {
+			sameAsProtobuf(t, m, b)
+		}
+		var in Inbound
+		page, lent := new(stoav1.ScanResponse), Lent{}
+		wrong := proto.Unmarshal(b, page)
+		require.Equal(t, wrong == nil, in.Parse(b) == nil)
+		if wrong == nil {
+			require.NoError(t, lent.parse(b))
+			require.Equal(t, string(page.Entries), string(in.Data))
+			require.Equal(t, string(page.Entries), string(lent.Entries))
+			require.Equal(t, page.Count, lent.Count)
+			require.Equal(t, page.End, lent.End)
+		}
+	})
+}
+
+func TestSinglesAreMessagesOfOneField(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		value := bytes.Repeat([]byte{1}, rapid.IntRange(0, 70_000).Draw(t, "size"))
+		want, err := proto.Marshal(&stoav1.GetResponse{Value: value})
+		require.NoError(t, err)
+		require.Equal(t, want, Single(append(Room(nil), value...)))
+		b := Borrow()
+		*b = append(*b, value...)
+		require.Equal(t, want, LendSingle(b).Materialize())
 	})
 }

@@ -1,0 +1,90 @@
+//go:build cgo
+
+package bench
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// openCompiled starts the loop in C++ (loop/loop.cc) on a checkpoint of the store,
+// if it was built: it is looked for beside the stoa binary.
+func openCompiled(o Options, data *Dataset) ([]*Subject, error) {
+	program := filepath.Join(filepath.Dir(o.Stoa), "bench-loop")
+	if _, err := os.Stat(program); o.Stoa == "" || err != nil {
+		o.Logger.Warn("there is no bench-loop beside the stoa binary (make bench-build): the loop in C++ is not measured")
+		return nil, nil
+	}
+	dir := o.path("compiled")
+	l := &loop{process: &process{cmd: exec.Command(program, dir, strconv.Itoa(data.Rows), strconv.Itoa(cacheBytes))}}
+	in, err := l.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := l.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	l.in, l.out = in, bufio.NewReader(out)
+	if err := l.run(); err != nil {
+		return nil, err
+	}
+	s := &Subject{
+		Name: "rocksdb-c++", Elsewhere: l.cpu, Server: l.pid(), Dir: dir,
+		Turn: l.turn, Settle: func() error { _, err := l.ask("flush"); return err },
+		Close: func() error { return errors.Join(in.Close(), l.stop()) },
+	}
+	_, err = l.ask("warm")
+	return []*Subject{s}, err
+}
+
+// loop is the program at work. It is asked in lines, and answers each with one.
+type loop struct {
+	*process
+	in  io.Writer
+	out *bufio.Reader
+}
+
+// ask returns the words of the answer.
+func (l *loop) ask(format string, args ...any) ([]string, error) {
+	if _, err := fmt.Fprintf(l.in, format+"\n", args...); err != nil {
+		return nil, l.failed(err)
+	}
+	line, err := l.out.ReadString('\n')
+	if err != nil {
+		return nil, l.failed(err)
+	}
+	return strings.Fields(line), nil
+}
+
+func (l *loop) failed(err error) error {
+	return errors.Join(fmt.Errorf("bench: the loop in C++: %w", err), l.stop(), errors.New(l.process.out.String()))
+}
+
+// turn is Subject.Turn: the answer is the units and the latencies, in nanoseconds.
+func (l *loop) turn(workload string, workers int, d time.Duration) (units int, latencies []time.Duration, err error) {
+	words, err := l.ask("%s %d %d", workload, workers, d.Nanoseconds())
+	if err != nil {
+		return 0, nil, err
+	}
+	for i, word := range words {
+		n, err := strconv.ParseInt(word, 10, 64)
+		switch {
+		case err != nil:
+			return 0, nil, fmt.Errorf("bench: the loop in C++ answers %q: %w", word, err)
+		case i == 0:
+			units = int(n)
+		default:
+			latencies = append(latencies, time.Duration(n))
+		}
+	}
+	return units, latencies, nil
+}

@@ -1,0 +1,193 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/keys"
+)
+
+// ExportOptions say what Export writes. The zero ExportOptions are all rows,
+// compressed, without secrets.
+type ExportOptions struct {
+	Columns   []column.Column  // only these; nil: all
+	Context   *codec.ContextID // only the rows of a context
+	Namespace *codec.GroupID   // only the rows of a namespace and the groups below it
+	Plain     bool             // lines are not compressed
+	Reveal    bool             // secrets are shown
+	Progress  func(rows uint64)
+}
+
+// Exported counts what Export has written.
+type Exported struct {
+	Rows     uint64 `json:"rows"`
+	Redacted uint64 `json:"redacted"` // rows whose secrets are not shown
+	Sealed   uint64 `json:"sealed"`   // rows whose secrets could not be opened
+	// Findings are what could not be read, and is not in the dump.
+	Findings []Finding `json:"findings,omitempty"`
+}
+
+// Export writes rows of s to w as lines of JSON; README.md has the format. Its
+// memory does not grow with their number. It goes on behind what cannot be read, and
+// the end of the dump says that there was such.
+func Export(ctx context.Context, s *Source, w io.Writer, o ExportOptions) (*Exported, error) {
+	out := &Exported{}
+	wanted, err := o.filter(s, out)
+	if err != nil {
+		return nil, err
+	}
+	d, err := newDumpWriter(w, !o.Plain)
+	if err != nil {
+		return nil, err
+	}
+	walk := &walker{ctx: ctx, progress: o.Progress}
+	err = d.line(dumpLine{Header: &DumpHeader{DumpVersion, s.Facts.Schema, s.Facts.NodeID, o.Reveal, o.what()}})
+	for c := range column.All {
+		if err != nil {
+			break
+		}
+		if o.Columns != nil && !slices.Contains(o.Columns, c) {
+			continue
+		}
+		err = walk.walkAround(s, c, func(key, value []byte) error {
+			if !wanted(c, key, value) {
+				return nil
+			}
+			out.Rows++
+			if info, err := keys.Identify(c, key); err == nil {
+				if done, err := d.raw(&info, key, value); done || err != nil {
+					return err
+				}
+			}
+			l := dumpLine{Record: NewRecord(c, key, value, o.Reveal)}
+			switch {
+			case l.Sealed != "":
+				out.Sealed++
+			case keys.Secret(c, key) && !o.Reveal:
+				l.Redacted = true
+				out.Redacted++
+			}
+			return d.line(l)
+		}, func(after, before []byte, err error) {
+			out.Findings = append(out.Findings, finding("unreadable", c, after, gap(after, before, err)))
+		})
+		if f, ok := tolerated(c, err); ok {
+			out.Findings, err = append(out.Findings, f), nil
+		}
+	}
+	if err == nil {
+		err = d.line(dumpLine{End: &dumpEnd{out.Rows, len(out.Findings)}})
+	}
+	if cerr := d.close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = walk.report()
+	}
+	return out, err
+}
+
+// what says in words what is exported.
+func (o *ExportOptions) what() string {
+	var parts []string
+	for _, c := range o.Columns {
+		parts = append(parts, c.String())
+	}
+	if o.Context != nil {
+		parts = append(parts, "context "+o.Context.String())
+	}
+	if o.Namespace != nil {
+		parts = append(parts, "namespace "+o.Namespace.String())
+	}
+	if parts == nil {
+		return "everything"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// filter returns which rows are wanted. What of the groups cannot be read is in out.
+func (o *ExportOptions) filter(s *Source, out *Exported) (func(column.Column, []byte, []byte) bool, error) {
+	switch {
+	case o.Context != nil && o.Namespace != nil:
+		return nil, fmt.Errorf("inspect: an export of a context or of a namespace, not of both")
+	case o.Context != nil:
+		id := string(o.Context[:])
+		return func(c column.Column, key, _ []byte) bool { return concerns(c, key, id) }, nil
+	case o.Namespace != nil:
+		groups, err := below(s, *o.Namespace, out)
+		if err != nil {
+			return nil, err
+		}
+		return func(c column.Column, key, value []byte) bool {
+			if c != column.Group || len(key) <= contextBytes {
+				return false
+			}
+			if info, err := keys.Identify(c, key); err == nil && info.Name == "ContextGroupRef" {
+				return len(value) == contextBytes && groups[codec.GroupID(value)]
+			}
+			return groups[codec.GroupID(key[1:])]
+		}, nil
+	}
+	return func(column.Column, []byte, []byte) bool { return true }, nil
+}
+
+// concerns reports whether a row is one of a context: in the columns of contexts,
+// in the scopes of Generic that begin with one or with a letter and one, and the
+// group that it is in.
+func concerns(c column.Column, key []byte, id string) bool {
+	at := 0
+	switch {
+	case ofContexts(c):
+	case c == column.Generic && len(key) > len(keys.Scope{}):
+		s := keys.Scope(key)
+		if s.IsKV() || !strings.HasPrefix(s.String(), "dag-") {
+			return false
+		}
+		at = len(s)
+		if n := s.String(); n == "dag-pending" || n == "dag-refused" {
+			at++
+		}
+	case c == column.Group:
+		info, err := keys.Identify(c, key)
+		if err != nil || info.Name != "ContextGroupRef" {
+			return false
+		}
+		at = 1
+	default:
+		return false
+	}
+	return len(key) >= at+len(id) && string(key[at:at+len(id)]) == id
+}
+
+// maxGroups is how many groups of a namespace an export finds at most.
+const maxGroups = 1 << 20
+
+// below returns a group and all below it that can be read.
+func below(r engine.Reader, root codec.GroupID, out *Exported) (map[codec.GroupID]bool, error) {
+	all := map[codec.GroupID]bool{root: true}
+	for open := []codec.GroupID{root}; len(open) > 0; {
+		g := open[len(open)-1]
+		open = open[:len(open)-1]
+		for e, err := range engine.Scan(r, keys.ChildrenOf(g)) {
+			if f, ok := tolerated(column.Group, err); ok {
+				f.Reason += "; groups below " + g.String() + " may be missing"
+				out.Findings = append(out.Findings, f)
+				break
+			}
+			if err != nil {
+				return nil, err
+			}
+			if c := e.Key.Child; !all[c] && len(all) < maxGroups {
+				all[c] = true
+				open = append(open, c)
+			}
+		}
+	}
+	return all, nil
+}

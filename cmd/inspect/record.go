@@ -1,0 +1,102 @@
+package inspect
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/keys"
+	"github.com/stoadb/stoa/kv"
+)
+
+// Record is a row as JSON. What does not parse is there in hex, but for secrets,
+// whose bytes are never shown.
+type Record struct {
+	Column string          `json:"column,omitempty"`
+	Type   string          `json:"type,omitempty"`
+	Key    json.RawMessage `json:"key,omitempty"`
+	Value  json.RawMessage `json:"value,omitempty"`
+	KV     json.RawMessage `json:"kv,omitempty"`      // of a row of key-values: its shape and what is in its key
+	KeyHex string          `json:"key_hex,omitempty"` // of a key that does not parse
+	Hex    string          `json:"hex,omitempty"`     // of a value that does not parse
+	Sealed string          `json:"sealed,omitempty"`  // the id of the key that a value is sealed with
+	Fault  string          `json:"fault,omitempty"`   // why it does not parse
+}
+
+// sealMark begins a sealed value; the id of its key follows.
+const (
+	sealMark   = "STS1"
+	sealKeyLen = 8
+)
+
+// sealedWith returns the id of the key that a secret value is sealed with, in
+// hex; "" if it is not sealed.
+func sealedWith(col column.Column, key, value []byte) string {
+	if !keys.Secret(col, key) || len(value) < len(sealMark)+sealKeyLen || string(value[:len(sealMark)]) != sealMark {
+		return ""
+	}
+	return hex.EncodeToString(value[len(sealMark):][:sealKeyLen])
+}
+
+// NewRecord returns the row, its secrets redacted unless reveal is set.
+func NewRecord(col column.Column, key, value []byte, reveal bool) Record {
+	r := recordOf(col, key)
+	if r.Type == "" {
+		r.hideOrShow(col, key, value)
+		return r
+	}
+	if id := sealedWith(col, key, value); id != "" {
+		r.Sealed = id
+		return r
+	}
+	info, _ := keys.Identify(col, key) // recordOf has found it
+	var err error
+	if r.Value, err = info.Value.JSON(value, reveal); err != nil {
+		r.Value, r.Fault = nil, err.Error()
+		r.hideOrShow(col, key, value)
+	}
+	return r
+}
+
+// recordOf returns a record without its value.
+func recordOf(col column.Column, key []byte) Record {
+	r := Record{Column: col.String()}
+	info, err := keys.Identify(col, key)
+	if err == nil {
+		r.Key, err = info.KeyJSON(key)
+	}
+	if err != nil {
+		r.KeyHex, r.Fault = hex.EncodeToString(key), err.Error()
+		return r
+	}
+	r.Type = info.Name
+	r.KV = kvRow(col, key)
+	return r
+}
+
+// kvRow returns what package kv says of the key of one of its rows; nil if it is
+// none.
+func kvRow(col column.Column, key []byte) json.RawMessage {
+	if col != column.Generic || !keys.Scope(key).IsKV() {
+		return nil
+	}
+	row, err := kv.ParseRow(key)
+	if err != nil {
+		return nil
+	}
+	text, err := json.Marshal(row)
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// hideOrShow sets the bytes of a value that does not parse.
+func (r *Record) hideOrShow(col column.Column, key, value []byte) {
+	if keys.Secret(col, key) {
+		r.Fault += fmt.Sprintf(" (a secret of %d bytes)", len(value))
+		return
+	}
+	r.Hex = hex.EncodeToString(value)
+}

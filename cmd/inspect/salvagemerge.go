@@ -1,0 +1,135 @@
+package inspect
+
+import (
+	"bytes"
+	"cmp"
+	"container/heap"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine/rocks/diskfile"
+)
+
+// merge is the entries of the tables and logs of a column in the order of their
+// keys, the newest of a key first.
+type merge struct {
+	s    *salvage
+	runs []*run // a heap, by the entry that comes next
+	last []byte
+	any  bool
+}
+
+// run is the entries of one file, block by block.
+type run struct {
+	s       *salvage
+	col     column.Column
+	table   *diskfile.Table // nil: those of the logs
+	block   int             // the next one
+	entries []diskfile.Change
+	at      int
+}
+
+func (s *salvage) merge(col column.Column) (*merge, error) {
+	m := &merge{s: s}
+	logged := &run{s: s, col: col}
+	for _, k := range slices.Sorted(maps.Keys(s.logged[col])) {
+		logged.entries = append(logged.entries, s.logged[col][k])
+	}
+	runs := []*run{logged}
+	for _, t := range s.files {
+		if t.Family == col.String() {
+			runs = append(runs, &run{s: s, col: col, table: t})
+		}
+	}
+	for _, r := range runs {
+		if r.ready() {
+			m.runs = append(m.runs, r)
+		}
+	}
+	heap.Init(m)
+	return m, s.ctx.Err()
+}
+
+// next returns the newest entry of the next key. It is valid until the call after.
+func (m *merge) next() (c diskfile.Change, ok bool) {
+	for len(m.runs) > 0 {
+		r := m.runs[0]
+		c := r.entries[r.at]
+		if r.at++; r.ready() {
+			heap.Fix(m, 0)
+		} else {
+			heap.Pop(m)
+		}
+		if m.any && bytes.Equal(c.Key, m.last) {
+			continue // an older one
+		}
+		m.last, m.any = append(m.last[:0], c.Key...), true
+		return c, true
+	}
+	return c, false
+}
+
+// ready reports whether there is an entry, after reading blocks until there is.
+// Those that cannot be read are losses.
+func (r *run) ready() bool {
+	for r.at == len(r.entries) {
+		if r.table == nil || r.block == r.table.Blocks() {
+			return false
+		}
+		r.entries, r.at = nil, 0
+		err := r.table.Read(r.block, func(c diskfile.Change) error {
+			c.Key, c.Value = bytes.Clone(c.Key), bytes.Clone(c.Value)
+			r.entries = append(r.entries, c)
+			return nil
+		})
+		r.block++
+		if err != nil {
+			r.s.out.Losses = append(r.s.out.Losses, r.lost(err))
+			if !errors.Is(err, diskfile.ErrDamaged) {
+				r.block = r.table.Blocks() // the file cannot be read
+			}
+		}
+	}
+	return true
+}
+
+// lost is the loss of the block before the next one: of the rows behind the key of the
+// finding.
+func (r *run) lost(err error) Finding {
+	at := r.block - 1
+	reason := fmt.Sprintf("%s: block %d of %d: %s", r.table.Name(), at+1, r.table.Blocks(), err)
+	var after []byte
+	which := "rows"
+	if at > 0 && r.table.End(at-1) != nil {
+		after, which = r.table.End(at-1), "rows after this key and"
+	}
+	if end := r.table.End(at); end != nil {
+		reason += "; " + which + " up to " + KeyText(end)
+	}
+	return finding("block", r.col, after, reason)
+}
+
+// Len is heap.Interface's.
+func (m *merge) Len() int { return len(m.runs) }
+
+// Less is heap.Interface's.
+func (m *merge) Less(i, j int) bool {
+	a, b := m.runs[i].entries[m.runs[i].at], m.runs[j].entries[m.runs[j].at]
+	return cmp.Or(bytes.Compare(a.Key, b.Key), cmp.Compare(b.Sequence, a.Sequence)) < 0
+}
+
+// Swap is heap.Interface's.
+func (m *merge) Swap(i, j int) { m.runs[i], m.runs[j] = m.runs[j], m.runs[i] }
+
+// Push is heap.Interface's.
+func (m *merge) Push(x any) { m.runs = append(m.runs, x.(*run)) }
+
+// Pop is heap.Interface's.
+func (m *merge) Pop() any {
+	last := m.runs[len(m.runs)-1]
+	m.runs = m.runs[:len(m.runs)-1]
+	return last
+}

@@ -1,0 +1,154 @@
+package inspect
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/rocks"
+	"github.com/stoadb/stoa/engine/seal"
+	"github.com/stoadb/stoa/rpc"
+)
+
+// How a source reads its store.
+const (
+	ReadOnly  = "read-only" // a directory that nobody has open
+	Secondary = "secondary" // a directory beside the process that has it open
+	Daemon    = "daemon"    // through a socket
+)
+
+// Facts are what a source says of its store as a whole.
+type Facts struct {
+	Where    string   `json:"where"` // the directory or the socket
+	How      string   `json:"how"`   // ReadOnly, Secondary or Daemon
+	Schema   uint32   `json:"schema_version"`
+	NodeID   string   `json:"node_id,omitempty"`      // in hex
+	Sequence uint64   `json:"sequence,string"`        // changes since the store was made
+	Clean    bool     `json:"clean"`                  // it had been shut down in order
+	Lost     uint64   `json:"lost,string"`            // changes that had been on disk and are gone
+	Cut      string   `json:"manifest_cut,omitempty"` // what the manifest lacks of what it had on disk
+	Unlisted []string `json:"unlisted,omitempty"`     // tables with changes that the manifest has lost
+	Logs     []string `json:"logs_cut,omitempty"`     // logs that had more on disk, though more came after them
+	Sealed   bool     `json:"sealed"`                 // its secrets are
+	Opened   bool     `json:"opened,omitempty"`       // and the key to them is at hand
+	Unknown  []string `json:"unknown,omitempty"`      // what this build does not know
+	Problems []string `json:"problems,omitempty"`
+	Notes    []string `json:"notes,omitempty"` // what a daemon says of how it found its store
+}
+
+// Source is a store that is only read, in one state. Any number of goroutines
+// may read it at once.
+type Source struct {
+	engine.Reader
+	// Facts are of the store as it was opened.
+	Facts Facts
+
+	dir   string // "": it is read through a daemon
+	mu    sync.Mutex
+	ends  map[column.Column][][]byte // of damaged blocks
+	stats func() (engine.Stats, error)
+	close []func() error // the last first
+}
+
+// From returns a source of a reader that the caller has and closes.
+func From(r engine.Reader, f Facts) *Source { return &Source{Reader: r, Facts: f} }
+
+// Options say how a directory is opened. The zero Options are the defaults.
+type Options struct {
+	// CacheBytes is the size of the block cache; 0: 32 MiB.
+	CacheBytes int64
+	// Key opens the secrets of a sealed store. The zero Key leaves them sealed; a
+	// store that seals nothing needs none.
+	Key seal.Key
+}
+
+// OpenDir opens the store in dir, and changes nothing of it: read-only, or as a
+// secondary instance if a process has it open. What is unknown in it is in
+// Facts. It returns the errors of rocks.Open.
+func OpenDir(dir string, o Options) (*Source, error) {
+	if o.CacheBytes == 0 {
+		o.CacheBytes = 32 << 20
+	}
+	scratch, err := os.MkdirTemp("", "stoa-*")
+	if err != nil {
+		return nil, fmt.Errorf("inspect: a directory for what RocksDB writes: %w", err)
+	}
+	e, err := rocks.Open(dir, rocks.Options{ReadOnly: true, ScratchDir: scratch, CacheBytes: o.CacheBytes})
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(scratch))
+	}
+	r := e.Recovery()
+	s := &Source{
+		Reader: e, dir: dir, stats: e.Stats, close: []func() error{func() error { return os.RemoveAll(scratch) }, e.Close},
+		Facts: Facts{
+			Where: dir, How: ReadOnly, Schema: e.SchemaVersion(), Sequence: r.Sequence, Clean: r.Clean, Lost: r.Lost,
+			Cut: r.Cut, Unlisted: r.Unlisted, Logs: r.Logs,
+			Sealed: e.Sealed(), Unknown: e.Unknown(), Problems: r.Problems,
+		},
+	}
+	if id := e.NodeID(); !id.IsZero() {
+		s.Facts.NodeID = fmt.Sprintf("%016x%016x", id.Hi, id.Lo)
+	}
+	if s.Facts.Sealed && !o.Key.IsZero() {
+		row, err := e.SealRow()
+		if err == nil {
+			s.Reader, err = seal.Reader(e, row, o.Key)
+		}
+		if err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+		s.Facts.Opened = true
+	}
+	if e.Secondary() {
+		s.Facts.How = Secondary
+	}
+	return s, nil
+}
+
+// Through returns a source of the daemon behind c, in the state of now, which
+// closes c. It returns the errors of the client.
+func Through(c *rpc.Client) (*Source, error) {
+	res, err := c.Status()
+	if err != nil {
+		return nil, err
+	}
+	snapshot, err := c.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	return &Source{
+		Reader: snapshot, stats: c.Stats, close: []func() error{c.Close, snapshot.Close},
+		Facts: Facts{
+			Where: c.Path(), How: Daemon, Schema: res.SchemaVersion, NodeID: res.NodeId, Sequence: res.Recovery.GetSequence(),
+			Clean: res.Recovery.GetClean(), Notes: res.Recovery.GetNotes(),
+		},
+	}, nil
+}
+
+// Keys returns about how many rows there are; 0: that is not known.
+func (s *Source) Keys() (n uint64) {
+	if s.stats == nil {
+		return 0
+	}
+	stats, err := s.stats()
+	if err != nil {
+		return 0
+	}
+	for _, c := range stats.Columns {
+		n += c.Keys
+	}
+	return n
+}
+
+// Close gives back what the source holds.
+func (s *Source) Close() error {
+	var errs []error
+	for i := len(s.close) - 1; i >= 0; i-- {
+		errs = append(errs, s.close[i]())
+	}
+	s.close = nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// bytesFlags say how keys and values of states stand on a command line: as text,
+// or in hex.
+type bytesFlags struct{ hex bool }
+
+func (f *bytesFlags) register(fs *pflag.FlagSet) {
+	fs.BoolVar(&f.hex, "hex", false, "keys and values are given in hex instead of text")
+}
+
+// key returns the key that an argument stands for.
+func (f *bytesFlags) key(what, text string) ([]byte, error) {
+	if f.hex {
+		return parseHex(what, text)
+	}
+	return []byte(text), nil
+}
+
+// value returns the value that an argument stands for: - is stdin, @FILE a file.
+func (f *bytesFlags) value(p *process, what, text string) ([]byte, error) {
+	if f.hex {
+		return p.hexArgument(what, text)
+	}
+	return p.argument(what, text)
+}
+
+// pair returns the key and the value of KEY=VALUE.
+func (f *bytesFlags) pair(p *process, what, text string) (key, value []byte, err error) {
+	k, v, ok := strings.Cut(text, "=")
+	if !ok {
+		return nil, nil, bad(fmt.Errorf("%s: no = in it", what), "give KEY=VALUE; a VALUE of - is stdin, @FILE a file")
+	}
+	if key, err = f.key(what, k); err != nil {
+		return nil, nil, err
+	}
+	value, err = f.value(p, what, v)
+	return key, value, err
+}
+
+// bytesText returns bytes as quoted text where they are that, else in hex.
+func bytesText(b []byte) string {
+	if quoted, ok := readable(b); ok {
+		return quoted
+	}
+	return fmt.Sprintf("0x%x", b)
+}
+
+// hexBytes are bytes that stand as hex in JSON.
+type hexBytes []byte
+
+// MarshalText returns the bytes in hex. It never fails.
+func (b hexBytes) MarshalText() ([]byte, error) { return hex.AppendEncode([]byte{}, b), nil }

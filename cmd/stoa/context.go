@@ -1,0 +1,288 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/rpc"
+)
+
+func newContext(p *process) *cobra.Command {
+	cmd := parent("context", "Make, describe and delete contexts, and read their states",
+		"  stoa context create "+exampleID+"\n  stoa context show "+exampleID+"\n  stoa context state scan "+exampleID,
+		newContextCreate(p), newContextDelete(p), newContextList(p), newContextShow(p), newContextApplication(p),
+		newContextConfig(p), newContextState(p), newContextPrivate(p))
+	cmd.Long = `Make, describe and delete contexts, and read their states. The shared state of a
+context is changed by its deltas (` + "`stoa dag commit`" + `), its private state by this node
+alone.`
+	return cmd
+}
+
+// contextDoc is a context as JSON.
+type contextDoc struct {
+	ID           string   `json:"context_id"`
+	Root         string   `json:"root_hash"`
+	Heads        []string `json:"heads"`
+	Applied      uint64   `json:"applied,string"`
+	Pending      int      `json:"pending"`
+	PendingBytes int64    `json:"pending_bytes"`
+	Refused      int      `json:"refused"`
+	Base         string   `json:"base,omitempty"` // of a context that was seeded
+	Reseed       bool     `json:"reseed,omitempty"`
+	Adopting     bool     `json:"adopting,omitempty"`
+
+	app         *codec.ApplicationMeta
+	Application json.RawMessage `json:"application"`
+}
+
+func newContextDoc(c *dag.ContextInfo) (d contextDoc, err error) {
+	d = contextDoc{
+		ID: c.ID.String(), Root: c.Root.String(), Heads: texts(c.Heads), Applied: c.Applied,
+		Pending: c.Pending, PendingBytes: c.PendingBytes, Refused: c.Refused, Reseed: c.Reseed, Adopting: c.Adopting,
+		app: &c.Application,
+	}
+	if !c.Base.IsZero() {
+		d.Base = c.Base.String()
+	}
+	b, err := c.Application.AppendBinary(nil)
+	if err != nil {
+		return d, err
+	}
+	typ, err := valueType("ApplicationMeta")
+	if err == nil {
+		d.Application, err = typ.JSON(b, true)
+	}
+	return d, err
+}
+
+// texts returns ids in hex; none is an empty list.
+func texts[T fmt.Stringer](ids []T) []string {
+	list := make([]string, len(ids))
+	for i := range ids {
+		list[i] = ids[i].String()
+	}
+	return list
+}
+
+func (d contextDoc) write(w io.Writer) {
+	var t table
+	t.add("context", d.ID)
+	t.add("root", d.Root)
+	for _, h := range d.Heads {
+		t.add("head", h)
+	}
+	t.add("applied", count(d.Applied, "delta"))
+	t.add("pending", fmt.Sprintf("%s, %s", count(d.Pending, "delta"), sizeText(uint64(d.PendingBytes))))
+	t.add("refused", count(d.Refused, "delta"))
+	if d.Base != "" {
+		t.add("seeded with", d.Base)
+	}
+	if d.Reseed {
+		t.add("reseed", "deltas have come that may belong beside that: seed it again")
+	}
+	if d.Adopting {
+		t.add("adopting", "a snapshot is taking its place")
+	}
+	if !d.app.ApplicationID.IsZero() {
+		t.add("application", strings.TrimSpace(fmt.Sprintf("%s  %s %s", d.app.ApplicationID, d.app.Package, d.app.Version)))
+	}
+	t.write(w, "")
+}
+
+func newContextCreate(p *process) *cobra.Command {
+	var app applicationFlag
+	return contextCommand{
+		name: "create", short: "Make an empty context",
+		long:    "Make an empty context. It exits 5 if there is one of that id.",
+		example: "\n--application @application.json", flags: app.register,
+		run: func(c *contextCall) error {
+			a, err := app.value(p)
+			if err != nil {
+				return err
+			}
+			if err := c.dag.CreateContext(c.id, a); err != nil {
+				return err
+			}
+			return c.done("created")
+		},
+	}.command(p, "context")
+}
+
+func newContextDelete(p *process) *cobra.Command {
+	return contextCommand{
+		name: "delete", short: "Delete a context from this node, with its states and its deltas",
+		long: `Delete a context from this node, with its states and its deltas. The node's keypair
+in it stays. It exits 4 if there is no such context.`,
+		run: func(c *contextCall) error {
+			if err := c.dag.DeleteContext(c.id); err != nil {
+				return err
+			}
+			return c.done("deleted")
+		},
+	}.command(p, "context")
+}
+
+// done says what was done to the context.
+func (c *contextCall) done(what string) error {
+	return c.emit(map[string]any{"context_id": c.id.String(), what: true}, func(w io.Writer) { fmt.Fprintf(w, "%s %s\n", what, c.id) })
+}
+
+func newContextShow(p *process) *cobra.Command {
+	return contextCommand{
+		name: "show", offline: true, short: "Describe a context", long: "Describe a context: its root, its heads, what waits. It exits 4 if there is none.",
+		run: func(c *contextCall) error {
+			info, err := c.past.Context(c.id)
+			if err != nil {
+				return err
+			}
+			d, err := newContextDoc(&info)
+			if err != nil {
+				return err
+			}
+			return c.emit(d, d.write)
+		},
+	}.command(p, "context")
+}
+
+func newContextList(p *process) *cobra.Command {
+	var daemon daemonFlags
+	cmd := &cobra.Command{
+		Use: "list", Short: "List all contexts in the order of their ids",
+		Example: "  stoa context list\n  stoa context list --json",
+		Args:    exactly(),
+		RunE: func(*cobra.Command, []string) error {
+			ctx, forget := interruptible()
+			defer forget()
+			client, err := daemon.dial(p)
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			c := &contextCall{process: p, ctx: ctx, dag: client.WithContext(ctx).Dag()}
+			all := paged(func(last *dag.ContextInfo) ([]dag.ContextInfo, error) {
+				var after codec.ContextID
+				if last != nil {
+					after = last.ID
+				}
+				return c.dag.Contexts(after, rpc.MaxDagPage)
+			})
+			return list(c, "context", all, func(i dag.ContextInfo) (any, error) { return newContextDoc(&i) }, func(w io.Writer, i dag.ContextInfo) {
+				fmt.Fprintf(w, "%s  %s, root %s\n", i.ID, count(i.Applied, "delta"), i.Root)
+			})
+		},
+	}
+	daemon.register(cmd.Flags())
+	return cmd
+}
+
+// paged yields what next returns page by page, each after the last of the one
+// before, until a page is not full.
+func paged[T any](next func(last *T) ([]T, error)) func(func(T, error) bool) {
+	return func(yield func(T, error) bool) {
+		var last *T
+		for {
+			page, err := next(last)
+			if err != nil {
+				var none T
+				yield(none, err)
+				return
+			}
+			for i := range page {
+				if !yield(page[i], nil) {
+					return
+				}
+			}
+			if len(page) < rpc.MaxDagPage {
+				return
+			}
+			last = &page[len(page)-1]
+		}
+	}
+}
+
+func newContextApplication(p *process) *cobra.Command {
+	return contextCommand{
+		name: "application", args: []string{"JSON"}, short: "Replace the application that a context runs",
+		long:    "Replace the application that a context runs. JSON has the fields of ApplicationMeta\n(`stoa schema ApplicationMeta`); - reads it from stdin, @FILE from a file.",
+		example: "@application.json",
+		run: func(c *contextCall) error {
+			app := applicationFlag{optional{c.args[0], true}}
+			a, err := app.value(p)
+			if err != nil {
+				return err
+			}
+			if err := c.dag.SetApplication(c.id, a); err != nil {
+				return err
+			}
+			return c.done("changed")
+		},
+	}.command(p, "context")
+}
+
+// applicationFlag is an application as JSON. One that is not set is none.
+type applicationFlag struct{ json optional }
+
+func (f *applicationFlag) register(fs *pflag.FlagSet) {
+	fs.Var(&f.json, "application", "what it runs, as JSON with the fields of ApplicationMeta (- reads stdin, @FILE a file)")
+}
+
+func (f *applicationFlag) value(p *process) (a codec.ApplicationMeta, err error) {
+	if !f.json.set {
+		return a, nil
+	}
+	text, err := p.argument("the application", f.json.text)
+	if err != nil {
+		return a, err
+	}
+	typ, err := valueType("ApplicationMeta")
+	if err != nil {
+		return a, err
+	}
+	b, err := typ.FromJSON(text)
+	if err != nil {
+		return a, bad(err, "`stoa schema ApplicationMeta` lists its fields")
+	}
+	return a.Decode(b)
+}
+
+func newContextConfig(p *process) *cobra.Command {
+	var application, members bool
+	return contextCommand{
+		name: "config", short: "Show or raise the revision counters of a context",
+		long: "Show the revision counters of a context, or raise them by one.", example: "\n--bump-members",
+		flags: func(fs *pflag.FlagSet) {
+			fs.BoolVar(&application, "bump-application", false, "raise the revision of its application by one")
+			fs.BoolVar(&members, "bump-members", false, "raise the revision of its members by one")
+		},
+		run: func(c *contextCall) (err error) {
+			var v codec.ContextConfigValue
+			if application || members {
+				v, err = c.dag.BumpConfig(c.id, application, members)
+			} else {
+				v, err = c.dag.Config(c.id)
+			}
+			if err != nil {
+				return err
+			}
+			d := struct {
+				ID          string `json:"context_id"`
+				Application uint64 `json:"application_revision,string"`
+				Members     uint64 `json:"members_revision,string"`
+			}{c.id.String(), v.ApplicationRevision, v.MembersRevision}
+			return c.emit(d, func(w io.Writer) {
+				var t table
+				t.add("application revision", strconv.FormatUint(d.Application, 10))
+				t.add("members revision", strconv.FormatUint(d.Members, 10))
+				t.write(w, "")
+			})
+		},
+	}.command(p, "context")
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/rpc"
+)
+
+// contextCommand describes a command that works on one context of a daemon,
+// whose id is its first argument.
+type contextCommand struct {
+	name, short, long string
+	offline           bool     // it only reads history, and so a directory too
+	args              []string // what follows the context; empty: nothing
+	example           string   // what stands after the context in the example
+	flags             func(*pflag.FlagSet)
+	check             func() error // before a daemon is looked for; nil: nothing
+	run               func(*contextCall) error
+	subs              []*cobra.Command
+}
+
+// contextCall is one run of such a command. Its context ends with Ctrl-C.
+type contextCall struct {
+	*process
+	ctx    context.Context
+	client *rpc.Client // nil of a directory
+	dag    *rpc.Dag    // nil of a directory
+	past   history
+	id     codec.ContextID
+	args   []string // what followed the context
+}
+
+// command returns the command, a subcommand of the one of that name.
+func (c contextCommand) command(p *process, under string) *cobra.Command {
+	var daemon daemonFlags
+	var dir string
+	names := append([]string{"CONTEXT"}, c.args...)
+	use := c.name + " " + strings.Join(names, " ")
+	var example []string
+	for line := range strings.SplitSeq(c.example, "\n") {
+		example = append(example, strings.TrimRight("  stoa "+under+" "+c.name+" "+exampleID+" "+line, " "))
+	}
+	cmd := &cobra.Command{
+		Use: use, Short: c.short, Long: c.long, Example: strings.Join(example, "\n"), Args: exactly(names...),
+		RunE: func(_ *cobra.Command, args []string) error {
+			id, err := parseID32[codec.ContextID]("CONTEXT", args[0])
+			if err != nil {
+				return err
+			}
+			if c.check != nil {
+				if err := c.check(); err != nil {
+					return err
+				}
+			}
+			ctx, forget := interruptible()
+			defer forget()
+			if dir != "" {
+				past, err := p.openDag(dir)
+				if err != nil {
+					return err
+				}
+				defer past.Close()
+				lost, err := past.warn(p)
+				if err != nil {
+					return err
+				}
+				if err := c.run(&contextCall{process: p, ctx: ctx, past: past, id: id, args: args[1:]}); err != nil {
+					return err
+				}
+				return found(lost, "place", "could not be read")
+			}
+			client, err := daemon.dial(p)
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			contexts := client.WithContext(ctx).Dag()
+			return c.run(&contextCall{p, ctx, client, contexts, contexts, id, args[1:]})
+		},
+	}
+	daemon.register(cmd.Flags())
+	if c.offline {
+		cmd.Flags().StringVar(&dir, "offline", "", "read this directory instead of asking a daemon")
+	}
+	if c.flags != nil {
+		c.flags(cmd.Flags())
+	}
+	cmd.AddCommand(c.subs...)
+	return cmd
+}
+
+// atLeast refuses fewer arguments than those that names lists.
+func atLeast(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < len(names) {
+			return exactly(names...)(cmd, args)
+		}
+		return nil
+	}
+}
+
+// parseID32 returns the id that an argument is in hex.
+func parseID32[T ~[32]byte](what, text string) (id T, err error) {
+	b, err := parseHex(what, text)
+	if err != nil {
+		return id, err
+	}
+	if len(b) != len(id) {
+		return id, bad(fmt.Errorf("%s: %s of hex, not %d", what, count(len(b), "byte"), len(id)), "")
+	}
+	return T(b), nil
+}
+
+// list emits each of what a page after page yields, as a line of JSON or of
+// text, and then says how many there were.
+func list[T any](c *contextCall, noun string, all func(yield func(T, error) bool), doc func(T) (any, error), text func(io.Writer, T)) error {
+	n := 0
+	for v, err := range all {
+		if err != nil {
+			return err
+		}
+		n++
+		d, err := doc(v)
+		if err != nil {
+			return err
+		}
+		if err := c.emit(d, func(w io.Writer) { text(w, v) }); err != nil {
+			return err
+		}
+	}
+	if !c.json {
+		fmt.Fprintln(c.stderr, count(n, noun))
+	}
+	return nil
+}

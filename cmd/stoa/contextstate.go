@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc"
+)
+
+// stateKind is one of the two states of a context.
+type stateKind struct {
+	name string
+	get  func(*rpc.Dag, codec.ContextID, []byte) ([]byte, error)
+	scan func(*rpc.Dag, context.Context, codec.ContextID, engine.Range) iter.Seq2[rpc.StateEntry, error]
+}
+
+func sharedState() stateKind { return stateKind{"state", (*rpc.Dag).State, (*rpc.Dag).ScanState} }
+func privateState() stateKind {
+	return stateKind{"private", (*rpc.Dag).Private, (*rpc.Dag).ScanPrivate}
+}
+
+func newContextState(p *process) *cobra.Command {
+	return parent("state", "Read the shared state of a context",
+		"  stoa context state get "+exampleID+" counter\n  stoa context state scan "+exampleID,
+		newStateGet(p, sharedState()), newStateScan(p, sharedState()))
+}
+
+func newContextPrivate(p *process) *cobra.Command {
+	return parent("private", "Read and write the private state of a context, which this node alone has",
+		"  stoa context private put "+exampleID+" draft hello\n  stoa context private scan "+exampleID,
+		newStateGet(p, privateState()), newPrivatePut(p), newPrivateDelete(p), newStateScan(p, privateState()))
+}
+
+// entryDoc is an entry of a state as JSON.
+type entryDoc struct {
+	AppKey hexBytes `json:"app_key"`
+	Value  hexBytes `json:"value"`
+}
+
+func newStateGet(p *process, kind stateKind) *cobra.Command {
+	var in bytesFlags
+	var asRaw bool
+	return contextCommand{
+		name: "get", args: []string{"KEY"}, short: "Read one value",
+		long: "Read the value that the " + kind.name + " state has under a key. It exits 4 if there is none.", example: "counter\n636f756e746572 --hex --raw",
+		flags: func(fs *pflag.FlagSet) {
+			in.register(fs)
+			fs.BoolVar(&asRaw, "raw", false, "print the value as it is")
+		},
+		check: func() error {
+			if asRaw && p.json {
+				return bad(errors.New("--raw and --json exclude each other"), "")
+			}
+			return nil
+		},
+		run: func(c *contextCall) error {
+			key, err := in.key("KEY", c.args[0])
+			if err != nil {
+				return err
+			}
+			value, err := kind.get(c.dag, c.id, key)
+			if errors.Is(err, engine.ErrNotFound) {
+				return &failure{exitNotFound, fmt.Errorf("context %s has nothing under %s", c.id, bytesText(key)), ""}
+			}
+			if err != nil {
+				return err
+			}
+			if asRaw {
+				_, err := p.stdout.Write(value)
+				return err
+			}
+			return c.emit(entryDoc{key, value}, func(w io.Writer) { fmt.Fprintln(w, bytesText(value)) })
+		},
+	}.command(p, "context "+kind.name)
+}
+
+func newStateScan(p *process, kind stateKind) *cobra.Command {
+	var in bytesFlags
+	var prefix, from, to string
+	var limit int
+	var reverse bool
+	return contextCommand{
+		name: "scan", short: "List keys and values in their order",
+		long: "List the keys of the " + kind.name + " state, in their order, with their values.", example: "\n--prefix user/ --limit 10 --json",
+		flags: func(fs *pflag.FlagSet) {
+			in.register(fs)
+			fs.StringVar(&prefix, "prefix", "", "what all keys begin with")
+			fs.StringVar(&from, "from", "", "the first key to list, or its beginning")
+			fs.StringVar(&to, "to", "", "the first key not to list any more, or its beginning")
+			fs.IntVar(&limit, "limit", 0, "the most keys to list; 0: all")
+			fs.BoolVar(&reverse, "reverse", false, "from the last key to the first")
+		},
+		run: func(c *contextCall) error {
+			r, err := in.window(prefix, from, to)
+			if err != nil {
+				return err
+			}
+			if limit < 0 {
+				return bad(fmt.Errorf("--limit: %d is less than 0", limit), "")
+			}
+			r.Limit, r.Reverse = limit, reverse
+			return c.emitEntries(kind.scan(c.dag, c.ctx, c.id, r))
+		},
+	}.command(p, "context "+kind.name)
+}
+
+// window returns the keys that begin with prefix, from one to another.
+func (f *bytesFlags) window(prefix, from, to string) (r engine.Range, err error) {
+	p, err := f.key("--prefix", prefix)
+	if err != nil {
+		return r, err
+	}
+	r = engine.Prefixed(p)
+	start, err := f.key("--from", from)
+	if err != nil {
+		return r, err
+	}
+	if string(start) > string(r.Start) {
+		r.Start = start
+	}
+	end, err := f.key("--to", to)
+	if err == nil && len(end) > 0 && (r.End == nil || string(end) < string(r.End)) {
+		r.End = end
+	}
+	return r, err
+}
+
+func (c *contextCall) emitEntries(all iter.Seq2[rpc.StateEntry, error]) error {
+	w := bufio.NewWriter(c.stdout)
+	n := 0
+	for e, err := range all {
+		if err != nil {
+			return errors.Join(err, w.Flush())
+		}
+		n++
+		if c.json {
+			err = writeJSON(w, entryDoc{e.AppKey, e.Value})
+		} else {
+			_, err = fmt.Fprintf(w, "%s  %s\n", shortened(bytesText(e.AppKey), lineText), shortened(bytesText(e.Value), lineText))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !c.json {
+		fmt.Fprintln(c.stderr, count(n, "key"))
+	}
+	return w.Flush()
+}
+
+func newPrivatePut(p *process) *cobra.Command {
+	var in bytesFlags
+	var level durability
+	return contextCommand{
+		name: "put", args: []string{"KEY", "VALUE"}, short: "Store one value",
+		long:    "Store a value under a key of the private state. A VALUE of - is read from stdin, @FILE from\na file.",
+		example: "draft hello\n6b 0001 --hex --durability wal",
+		flags: func(fs *pflag.FlagSet) {
+			in.register(fs)
+			level.register(fs)
+		},
+		run: func(c *contextCall) error {
+			key, err := in.key("KEY", c.args[0])
+			if err != nil {
+				return err
+			}
+			value, err := in.value(p, "VALUE", c.args[1])
+			if err != nil {
+				return err
+			}
+			if err := c.dag.WritePrivate(c.id, []codec.Action{codec.Put(key, value)}, engine.Durability(level)); err != nil {
+				return err
+			}
+			return c.wrote(key, map[string]any{"app_key": hexBytes(key), "bytes": len(value)}, "stored")
+		},
+	}.command(p, "context private")
+}
+
+func newPrivateDelete(p *process) *cobra.Command {
+	var in bytesFlags
+	var level durability
+	return contextCommand{
+		name: "delete", args: []string{"KEY"}, short: "Delete one value",
+		long: "Delete what the private state has under a key. It is no error if there is nothing.", example: "draft",
+		flags: func(fs *pflag.FlagSet) {
+			in.register(fs)
+			level.register(fs)
+		},
+		run: func(c *contextCall) error {
+			key, err := in.key("KEY", c.args[0])
+			if err != nil {
+				return err
+			}
+			if err := c.dag.WritePrivate(c.id, []codec.Action{codec.Delete(key)}, engine.Durability(level)); err != nil {
+				return err
+			}
+			return c.wrote(key, map[string]any{"app_key": hexBytes(key), "deleted": true}, "deleted")
+		},
+	}.command(p, "context private")
+}
+
+// wrote says what was done to a key.
+func (c *contextCall) wrote(key []byte, doc map[string]any, what string) error {
+	return c.emit(doc, func(w io.Writer) { fmt.Fprintf(w, "%s %s\n", what, bytesText(key)) })
+}

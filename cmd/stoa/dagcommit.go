@@ -1,0 +1,128 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/engine"
+)
+
+// commitFlags are what a commit does.
+type commitFlags struct {
+	in                                                 bytesFlags
+	puts, deletes, events, privatePuts, privateDeletes []string
+	root                                               string
+	level                                              durability
+	bytes                                              bool
+}
+
+func newDagCommit(p *process) *cobra.Command {
+	var f commitFlags
+	return contextCommand{
+		name: "commit", short: "Make a delta on the heads of a context, and apply it",
+		long: `Make a delta on the heads of a context, and apply it. --root is the root of the state
+that was read: if another delta has come meanwhile, nothing is written and it exits 5.
+Without it the present root is taken. A VALUE or DATA of - is stdin, @FILE a file.
+--bytes prints what to send to other nodes, in hex, one delta to a line.`,
+		example: "--put counter=1 --event changed=counter\n--delete counter --private-put seen=1 --bytes",
+		flags:   f.register,
+		run:     f.run,
+	}.command(p, "dag")
+}
+
+func (f *commitFlags) register(fs *pflag.FlagSet) {
+	f.in.register(fs)
+	f.level.register(fs)
+	fs.StringArrayVar(&f.puts, "put", nil, "KEY=VALUE to put into the shared state")
+	fs.StringArrayVar(&f.deletes, "delete", nil, "KEY to delete from the shared state")
+	fs.StringArrayVar(&f.events, "event", nil, "KIND or KIND=DATA to tell the application's handlers")
+	fs.StringArrayVar(&f.privatePuts, "private-put", nil, "KEY=VALUE to put into the private state, in the same batch")
+	fs.StringArrayVar(&f.privateDeletes, "private-delete", nil, "KEY to delete from the private state, in the same batch")
+	fs.StringVar(&f.root, "root", "", "the root of the state that was read (default: the present one)")
+	fs.BoolVar(&f.bytes, "bytes", false, "print the bytes to send to other nodes, in hex")
+}
+
+func (f *commitFlags) run(c *contextCall) (err error) {
+	commit := dag.Commit{Context: c.id, Durability: engine.Durability(f.level)}
+	if commit.Actions, err = f.actions(c.process, "--put", f.puts, "--delete", f.deletes); err != nil {
+		return err
+	}
+	if commit.Private, err = f.actions(c.process, "--private-put", f.privatePuts, "--private-delete", f.privateDeletes); err != nil {
+		return err
+	}
+	if commit.Events, err = f.told(c.process); err != nil {
+		return err
+	}
+	if f.root != "" {
+		commit.ReadRoot, err = parseID32[codec.Hash]("--root", f.root)
+	} else {
+		_, commit.ReadRoot, err = c.dag.Heads(c.id)
+	}
+	if err != nil {
+		return err
+	}
+	done, err := c.dag.Commit(c.ctx, commit)
+	if err != nil {
+		return err
+	}
+	d := struct {
+		ID     string     `json:"delta_id"`
+		Seq    uint64     `json:"seq,string"`
+		Root   string     `json:"root_hash"`
+		Deltas []hexBytes `json:"deltas"`
+	}{ID: done.Delta.String(), Seq: done.Seq, Root: done.Root.String()}
+	for _, b := range done.Deltas {
+		d.Deltas = append(d.Deltas, b)
+	}
+	return c.emit(d, func(w io.Writer) {
+		if f.bytes {
+			for _, b := range done.Deltas {
+				fmt.Fprintf(w, "%x\n", b)
+			}
+			return
+		}
+		var t table
+		t.add("delta", d.ID)
+		t.add("root", d.Root)
+		t.write(w, "")
+	})
+}
+
+// actions returns the puts and the deletes of one state.
+func (f *commitFlags) actions(p *process, put string, puts []string, del string, deletes []string) (list []codec.Action, err error) {
+	for _, text := range puts {
+		key, value, err := f.in.pair(p, put, text)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, codec.Put(key, value))
+	}
+	for _, text := range deletes {
+		key, err := f.in.key(del, text)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, codec.Delete(key))
+	}
+	return list, nil
+}
+
+func (f *commitFlags) told(p *process) (list []codec.Event, err error) {
+	for _, text := range f.events {
+		e := codec.Event{Kind: text}
+		if kind, data, ok := strings.Cut(text, "="); ok {
+			e.Kind = kind
+			if e.Data, err = f.in.value(p, "--event", data); err != nil {
+				return nil, err
+			}
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/dag"
+)
+
+func newDagDiff(p *process) *cobra.Command {
+	var socket, other string
+	return contextCommand{
+		name: "diff", short: "Find the keys in which two states differ",
+		long: `Find the keys in which the state of a context differs from that of the same context at
+another daemon (--peer), or from another context. Little is read and sent: what hashes
+show to be equal is not looked at. Keys and values are shown by their SHA-256. It exits 5
+if they differ.`,
+		example: "--peer other/stoa.sock\n--with " + exampleID,
+		flags: func(fs *pflag.FlagSet) {
+			fs.StringVar(&socket, "peer", "", "the socket of another daemon")
+			fs.StringVar(&other, "with", "", "another context, of the peer if there is one")
+		},
+		check: func() error {
+			if socket == "" && other == "" {
+				return bad(errors.New("--peer or --with says what to compare with"), "")
+			}
+			return nil
+		},
+		run: func(c *contextCall) error {
+			with := c.id
+			if other != "" {
+				var err error
+				if with, err = parseID32[codec.ContextID]("--with", other); err != nil {
+					return err
+				}
+			}
+			if socket == "" {
+				return c.emitDifferences(c.dag.Diff(c.ctx, c.id, with))
+			}
+			peer, err := (&daemonFlags{socket: socket}).dial(p)
+			if err != nil {
+				return fmt.Errorf("--peer: %w", err)
+			}
+			defer peer.Close()
+			theirs := peer.WithContext(c.ctx).Dag()
+			_, root, err := theirs.Heads(with)
+			if err != nil {
+				return fmt.Errorf("--peer: %w", err)
+			}
+			return c.emitDifferences(c.dag.DiffWith(c.ctx, c.id, theirs.Peer(with), root))
+		},
+	}.command(p, "dag")
+}
+
+func (c *contextCall) emitDifferences(all iter.Seq2[dag.Difference, error]) error {
+	type differenceDoc struct {
+		Key    string `json:"key_hash"`
+		Local  string `json:"local,omitempty"`
+		Remote string `json:"remote,omitempty"`
+	}
+	n := 0
+	for f, err := range all {
+		if err != nil {
+			return err
+		}
+		n++
+		d := differenceDoc{f.Key.String(), unlessZero(f.Local.V), unlessZero(f.Remote.V)}
+		err := c.emit(d, func(w io.Writer) {
+			side := "differs"
+			switch {
+			case !f.Remote.Valid:
+				side = "only here"
+			case !f.Local.Valid:
+				side = "only there"
+			}
+			fmt.Fprintf(w, "%-10s  %s\n", side, d.Key)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if n > 0 {
+		return refused(fmt.Errorf("%s in which the states differ", count(n, "key")), "")
+	}
+	if !c.json {
+		fmt.Fprintln(c.stderr, "the states are the same")
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc"
+)
+
+func newDagSince(p *process) *cobra.Command {
+	var heads []string
+	var o dag.SinceOptions
+	var asBytes bool
+	var limit uint
+	return contextCommand{
+		name: "since", short: "List the deltas that a node with given heads lacks",
+		long: `List the applied deltas that are neither given heads nor ancestors of them, parents first:
+what a node with these heads lacks. --bytes prints what to send to it, in hex, one delta to
+a line, as ` + "`stoa dag add`" + ` takes it. Of a node that was seeded, name the delta that it was seeded
+with too: it can't take what is before that. --after goes on after a delta of an earlier
+answer to the same heads, by its number.`,
+		example: "\n--head " + exampleID + " --bytes",
+		flags: func(fs *pflag.FlagSet) {
+			fs.StringSliceVar(&heads, "head", nil, "a head of that node (default: it has nothing)")
+			fs.Uint64Var(&o.After.Seq, "after", 0, "the number of the delta to begin after")
+			registerDeltaFlags(fs, &limit, &asBytes)
+		},
+		run: func(c *contextCall) error {
+			var has []codec.DeltaID
+			for _, text := range heads {
+				id, err := parseID32[codec.DeltaID]("--head", text)
+				if err != nil {
+					return err
+				}
+				has = append(has, id)
+			}
+			o.Unknown = func(ids []codec.DeltaID) {
+				for _, id := range ids {
+					fmt.Fprintf(c.stderr, "head %s is not here: it is left out of account\n", id)
+				}
+			}
+			return c.emitApplied(c.dag.Since(c.ctx, c.id, has, o), limit, asBytes, func(dag.Position) error { return nil })
+		},
+	}.command(p, "dag")
+}
+
+// registerDeltaFlags adds the flags of commands that list whole deltas.
+func registerDeltaFlags(fs *pflag.FlagSet, limit *uint, asBytes *bool) {
+	fs.UintVar(limit, "limit", 0, "the most deltas; 0: all")
+	fs.BoolVar(asBytes, "bytes", false, "print the bytes of each delta as they travel, in hex")
+}
+
+// emitApplied prints deltas as they come, at most limit of them unless that is 0,
+// and calls done after each.
+func (c *contextCall) emitApplied(all iter.Seq2[dag.AppliedDelta, error], limit uint, asBytes bool, done func(dag.Position) error) error {
+	n := uint(0)
+	for a, err := range all {
+		if err != nil {
+			return c.untilInterrupted(err)
+		}
+		n++
+		d := newDeltaDoc(a.Delta, a.Position.Delta)
+		d.Seq, d.Base = a.Seq, a.Base
+		if asBytes {
+			if d.Bytes, err = a.Delta.AppendBinary(nil); err != nil {
+				return err
+			}
+		}
+		err = c.emit(d, func(w io.Writer) {
+			if asBytes {
+				fmt.Fprintf(w, "%x\n", []byte(d.Bytes))
+				return
+			}
+			fmt.Fprintf(w, "%d  %s  %s, %s\n", d.Seq, d.ID, count(len(d.Actions), "action"), count(len(d.Events), "event"))
+			for _, e := range d.Events {
+				fmt.Fprintf(w, "  event %s %s\n", plain(e.Kind), shortened(bytesText(e.Data), lineText))
+			}
+		})
+		if err == nil {
+			err = done(a.Position)
+		}
+		if err != nil {
+			return err
+		}
+		if n == limit {
+			break
+		}
+	}
+	if !c.json {
+		fmt.Fprintln(c.stderr, count(int(n), "delta"))
+	}
+	return nil
+}
+
+// untilInterrupted returns err, unless Ctrl-C has ended what went on for as long
+// as the user liked.
+func (c *contextCall) untilInterrupted(err error) error {
+	if c.ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func newDagFollow(p *process) *cobra.Command {
+	var o dag.FollowOptions
+	var ack, asBytes bool
+	var limit uint
+	return contextCommand{
+		name: "follow", short: "List deltas and their events in the order in which this node applied them",
+		long: `List deltas and their events in the order in which this node applied them, and with
+--live go on as they are applied, until Ctrl-C. --cursor begins after what a named cursor
+has acknowledged; --ack acknowledges each delta once it is printed.`,
+		example: "\n--cursor app --ack --live --json",
+		flags: func(fs *pflag.FlagSet) {
+			fs.StringVar(&o.Cursor, "cursor", "", "the cursor to go on from")
+			fs.Uint64Var(&o.From, "after", 0, "the number of the delta to begin after")
+			fs.BoolVar(&o.Live, "live", false, "wait for more")
+			fs.BoolVar(&ack, "ack", false, "move the cursor behind each delta that was printed")
+			registerDeltaFlags(fs, &limit, &asBytes)
+		},
+		check: func() error {
+			if ack && o.Cursor == "" {
+				return bad(errors.New("--ack moves a cursor: name it with --cursor"), "")
+			}
+			return nil
+		},
+		run: func(c *contextCall) error {
+			return c.emitApplied(c.dag.Follow(c.ctx, c.id, o), limit, asBytes, func(at dag.Position) error {
+				if !ack {
+					return nil
+				}
+				return c.dag.Ack(c.id, o.Cursor, at, engine.Synced)
+			})
+		},
+	}.command(p, "dag")
+}
+
+func newDagCursors(p *process) *cobra.Command {
+	var drop string
+	return contextCommand{
+		name: "cursors", short: "List the cursors of a context, or drop one",
+		long: "List the named cursors of a context and the deltas that they have acknowledged, or drop one.", example: "\n--drop app",
+		flags: func(fs *pflag.FlagSet) { fs.StringVar(&drop, "drop", "", "the cursor to drop") },
+		run: func(c *contextCall) error {
+			if drop != "" {
+				if err := c.dag.DropCursor(c.id, drop); err != nil {
+					return err
+				}
+				return c.emit(map[string]any{"cursor": drop, "dropped": true}, func(w io.Writer) { fmt.Fprintf(w, "dropped %s\n", drop) })
+			}
+			all := paged(func(last *dag.Cursor) ([]dag.Cursor, error) {
+				if last == nil {
+					last = new(dag.Cursor)
+				}
+				return c.dag.Cursors(c.id, last.Name, rpc.MaxDagPage)
+			})
+			return list(c, "cursor", all, func(k dag.Cursor) (any, error) {
+				return struct {
+					Name string `json:"cursor"`
+					Seq  uint64 `json:"seq,string"`
+				}{k.Name, k.Seq}, nil
+			}, func(w io.Writer, k dag.Cursor) { fmt.Fprintf(w, "%s  %d\n", plain(k.Name), k.Seq) })
+		},
+	}.command(p, "dag")
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/namespace"
+)
+
+func newGroup(p *process) *cobra.Command {
+	cmd := parent("group", "Govern groups: members, roles, capabilities, contexts and keys",
+		"  stoa group create home --name kitchen\n  stoa group add home "+exampleID+" --role member\n  stoa group members home",
+		newGroupCreate(p), newGroupDelete(p), newGroupMove(p), newGroupShow(p), newGroupMembers(p), newGroupAdd(p), newGroupRemove(p),
+		newGroupLeave(p), newGroupRole(p), newGroupCaps(p), newGroupTransfer(p), newGroupTarget(p), newGroupPolicy(p), newGroupMigration(p),
+		newGroupMigrated(p), newGroupUpgrade(p), newGroupAlias(p), newGroupAliases(p), newGroupContexts(p),
+		newGroupRegister(p), newGroupDetach(p), newGroupJoin(p), newGroupOps(p), newGroupFollow(p), newGroupVoided(p), newGroupReissue(p),
+		newGroupKeys(p), newGroupRotate(p), newGroupSigningKeys(p), governanceVerify(p, "group", "GROUP"))
+	cmd.Long = `Govern groups: members, roles, capabilities, contexts and keys. Every change is an op that
+this daemon signs, and is to be sent to other nodes: stoa namespace sync. A GROUP, a
+MEMBER and a CONTEXT are ids in hex, or names; "me" is this daemon's identity.`
+	return cmd
+}
+
+func newGroupCreate(p *process) *cobra.Command {
+	var name, policy string
+	return govCommand{
+		name: "create", args: []string{"PARENT"}, short: "Make a group below another", long: "Make a group below another, of which this daemon is the admin identity.",
+		example: "home --name kitchen",
+		flags: func(fs *pflag.FlagSet) {
+			fs.StringVar(&name, "name", "", "what it is called")
+			fs.StringVar(&policy, "policy", "auto", "how it upgrades: auto, manual or frozen")
+		},
+		run: func(c *govCall) error {
+			above, err := c.groupArg("PARENT", c.args[0])
+			if err != nil {
+				return err
+			}
+			op := codec.RootOp{Kind: codec.RootGroupCreated, ParentID: above}
+			if op.UpgradePolicy, err = policyOf(policy); err != nil {
+				return err
+			}
+			ns, err := c.groups.NamespaceOf(above)
+			if err != nil {
+				return err
+			}
+			done, g, err := c.namespaces.Propose(c.ctx, ns, namespace.Proposal{Root: &op})
+			if err != nil {
+				return err
+			}
+			if name != "" {
+				named, _, err := c.namespaces.Propose(c.ctx, ns, namespace.Proposal{GroupID: g,
+					Group: &codec.GroupOp{Kind: codec.OpGroupAliasSet, Name: codec.Some(codec.AliasName(name))}})
+				if err != nil {
+					return fmt.Errorf("group %s was made, but not named: %w", g, err)
+				}
+				done.Wire = append(done.Wire, named.Wire...)
+			}
+			return c.proposed(done, g)
+		},
+	}.command(p, "group")
+}
+
+// groupCommand is a govCommand on a group, its first argument, that proposes an op of it.
+func groupCommand(p *process, g govCommand, op func(c *govCall, g codec.GroupID, args []string) (codec.GroupOp, error)) *cobra.Command {
+	return proposing(p, g, op, (*govCall).propose)
+}
+
+// rootCommand is groupCommand for a root op.
+func rootCommand(p *process, g govCommand, op func(c *govCall, g codec.GroupID, args []string) (codec.RootOp, error)) *cobra.Command {
+	return proposing(p, g, op, func(c *govCall, id codec.GroupID, o codec.RootOp) error {
+		ns, err := c.groups.NamespaceOf(id)
+		if err != nil {
+			return err
+		}
+		return c.proposeRoot(ns, o)
+	})
+}
+
+// proposing is a govCommand that makes an op of a group, its first argument, and
+// of the others, and proposes it.
+func proposing[Op any](p *process, g govCommand, op func(*govCall, codec.GroupID, []string) (Op, error),
+	propose func(*govCall, codec.GroupID, Op) error) *cobra.Command {
+	g.args = append([]string{"GROUP"}, g.args...)
+	g.run = func(c *govCall) error {
+		id, err := c.groupArg("GROUP", c.args[0])
+		if err != nil {
+			return err
+		}
+		o, err := op(c, id, c.args[1:])
+		if err != nil {
+			return err
+		}
+		return propose(c, id, o)
+	}
+	return g.command(p, "group")
+}
+
+func newGroupDelete(p *process) *cobra.Command {
+	return rootCommand(p, govCommand{name: "delete", short: "Delete a group, and all below it", long: "Delete a group, and all below it. A namespace itself stays.", example: "kitchen"},
+		func(_ *govCall, g codec.GroupID, _ []string) (codec.RootOp, error) {
+			return codec.RootOp{Kind: codec.RootGroupDeleted, GroupID: g}, nil
+		})
+}
+
+func newGroupMove(p *process) *cobra.Command {
+	return rootCommand(p, govCommand{name: "move", args: []string{"PARENT"}, short: "Move a group below another", long: "Move a group below another of the same namespace.", example: "kitchen home"},
+		func(c *govCall, g codec.GroupID, args []string) (codec.RootOp, error) {
+			above, err := c.groupArg("PARENT", args[0])
+			return codec.RootOp{Kind: codec.RootGroupReparented, GroupID: g, ParentID: above}, err
+		})
+}
+
+func newGroupShow(p *process) *cobra.Command {
+	return govCommand{
+		name: "show", args: []string{"GROUP"}, offline: true, short: "Describe a group", long: "Describe a group. It exits 4 if there is none.", example: "home",
+		run: func(c *govCall) error {
+			id, known, err := c.groupWithNames()
+			if err != nil {
+				return err
+			}
+			g, err := c.read.Show(id)
+			if err != nil {
+				return err
+			}
+			d := newGroupDoc(&g)
+			return c.emit(d, func(w io.Writer) { d.write(w, known) })
+		},
+	}.command(p, "group")
+}
+
+// groupDoc is a group as JSON.
+type groupDoc struct {
+	ID          string   `json:"group_id"`
+	Namespace   string   `json:"namespace_id"`
+	Parent      string   `json:"parent_id,omitempty"`
+	Children    []string `json:"children"`
+	Name        string   `json:"name,omitempty"`
+	Admin       string   `json:"admin_identity,omitempty"`
+	AppKey      string   `json:"app_key,omitempty"`
+	Application string   `json:"target_application_id,omitempty"`
+	Policy      string   `json:"upgrade_policy"`
+	Migration   string   `json:"migration,omitempty"`
+	Created     string   `json:"created_at"`
+	Defaults    string   `json:"default_capabilities"`
+	Members     int      `json:"members"`
+	Contexts    int      `json:"contexts"`
+	Sequence    uint64   `json:"sequence,string"`
+	Heads       []string `json:"heads"`
+
+	Upgrade *upgradeDoc `json:"upgrade,omitempty"`
+}
+
+func newGroupDoc(g *namespace.GroupInfo) groupDoc {
+	d := groupDoc{
+		ID: g.ID.String(), Namespace: g.Namespace.String(), Parent: unlessZero(g.Parent), Children: texts(g.Children), Name: string(g.Name),
+		Admin: unlessZero(g.Meta.AdminIdentity), AppKey: unlessZero(g.Meta.AppKey), Application: unlessZero(g.Meta.TargetApplicationID),
+		Policy: g.Meta.UpgradePolicy.String(), Migration: g.Meta.Migration.V, Created: stamp(g.Meta.CreatedAt),
+		Defaults: g.Defaults.String(), Members: g.Members, Contexts: g.Contexts, Sequence: g.Sequence, Heads: texts(g.Heads),
+	}
+	if g.Upgrade.Valid {
+		d.Upgrade = newUpgradeDoc(&g.Upgrade.V)
+	}
+	return d
+}
+
+func (d groupDoc) write(w io.Writer, known names) {
+	var t table
+	upgrade := ""
+	if d.Upgrade != nil {
+		upgrade = d.Upgrade.said()
+	}
+	for _, row := range [][2]string{{"group", d.ID}, {"name", d.Name}, {"namespace", d.Namespace}, {"parent", d.Parent},
+		{"children", strings.Join(d.Children, " ")}, {"admin", known.of(d.Admin)}, {"application", d.Application}, {"policy", d.Policy}, {"migration", d.Migration},
+		{"upgrade", upgrade},
+		{"created", d.Created}, {"defaults", d.Defaults}, {"members", fmt.Sprint(d.Members)}, {"contexts", fmt.Sprint(d.Contexts)},
+		{"log", count(d.Sequence, "op")}} {
+		if row[1] != "" {
+			t.add(row[0], row[1])
+		}
+	}
+	t.write(w, "")
+}

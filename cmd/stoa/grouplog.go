@@ -1,0 +1,247 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/namespace"
+)
+
+func newGroupContexts(p *process) *cobra.Command {
+	return govCommand{
+		name: "contexts", args: []string{"GROUP"}, offline: true, short: "List the contexts of a group", long: "List the contexts of a group, and who is who in them.", example: "home",
+		run: func(c *govCall) error {
+			g, known, err := c.groupWithNames()
+			if err != nil {
+				return err
+			}
+			for x, err := range c.allContexts(g) {
+				if err != nil {
+					return err
+				}
+				if err := c.showContext(&x, known); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}.command(p, "group")
+}
+
+func (c *govCall) showContext(x *namespace.ContextInfo, known names) error {
+	type memberDoc struct {
+		Member   string `json:"member"`
+		Identity string `json:"identity,omitempty"`
+		Caps     string `json:"capability,omitempty"`
+	}
+	d := struct {
+		ID        string      `json:"context_id"`
+		Name      string      `json:"name,omitempty"`
+		Migration string      `json:"last_migration,omitempty"`
+		Members   []memberDoc `json:"members"`
+	}{x.ID.String(), string(x.Name), x.LastMigration, []memberDoc{}}
+	for _, m := range x.Members {
+		doc := memberDoc{Member: m.Member.String(), Identity: unlessZero(m.Identity)}
+		if m.Capability.Valid {
+			doc.Caps = m.Capability.V.Capabilities().String()
+		}
+		d.Members = append(d.Members, doc)
+	}
+	return c.emit(d, func(w io.Writer) {
+		line := d.ID
+		if d.Name != "" {
+			line += "  " + plain(d.Name)
+		}
+		fmt.Fprintln(w, line)
+		for _, m := range d.Members {
+			line := "  " + known.of(m.Member)
+			if m.Identity != "" {
+				line += " as " + m.Identity
+			}
+			if m.Caps != "" {
+				line += " may " + m.Caps
+			}
+			fmt.Fprintln(w, line)
+		}
+	})
+}
+
+func newGroupRegister(p *process) *cobra.Command {
+	return groupCommand(p, govCommand{name: "register", args: []string{"CONTEXT"}, short: "Register a context in a group", example: "home " + exampleID,
+		long: "Register a context in a group. It belongs to one group at a time."},
+		func(_ *govCall, _ codec.GroupID, args []string) (op codec.GroupOp, err error) {
+			op.Kind = codec.OpContextRegistered
+			op.ContextID, err = parseID32[codec.ContextID]("CONTEXT", args[0])
+			return op, err
+		})
+}
+
+func newGroupDetach(p *process) *cobra.Command {
+	return groupCommand(p, govCommand{name: "detach", args: []string{"CONTEXT"}, short: "Detach a context from a group", example: "home room",
+		long: "Detach a context from a group, with its names, identities and capabilities there."},
+		func(c *govCall, g codec.GroupID, args []string) (op codec.GroupOp, err error) {
+			op.Kind = codec.OpContextDetached
+			op.ContextID, err = c.contextArg(g, args[0])
+			return op, err
+		})
+}
+
+func newGroupJoin(p *process) *cobra.Command {
+	return groupCommand(p, govCommand{name: "join", args: []string{"CONTEXT", "IDENTITY"}, short: "Say which identity this daemon uses in a context", example: "home room " + exampleID,
+		long: "Say which identity this daemon's member uses in a context of the group."},
+		func(c *govCall, g codec.GroupID, args []string) (op codec.GroupOp, err error) {
+			op.Kind = codec.OpContextJoined
+			if op.Identity, err = parseID32[codec.Identity]("IDENTITY", args[1]); err == nil {
+				op.ContextID, err = c.contextArg(g, args[0])
+			}
+			return op, err
+		})
+}
+
+// showEntry prints an op of a log.
+func (c *govCall) showEntry(e *namespace.Entry, known names) error {
+	d, err := newEntryDoc(e)
+	if err != nil {
+		return err
+	}
+	return c.emit(d, func(w io.Writer) {
+		fmt.Fprintf(w, "%d  %s  %s: %s\n", d.Seq, d.Verdict, known.of(d.Signer), d.said(known))
+	})
+}
+
+func newGroupOps(p *process) *cobra.Command {
+	var window namespace.Window
+	return govCommand{
+		name: "ops", args: []string{"GROUP"}, offline: true, short: "List the ops of a group that this daemon could read",
+		long:    "List the ops of a group in the order in which this daemon could read them, with the\npresent verdicts.",
+		example: "home\nhome --reverse --limit 10",
+		flags: func(fs *pflag.FlagSet) {
+			fs.Uint64Var(&window.From, "from", 0, "the number of the first op")
+			fs.BoolVar(&window.Reverse, "reverse", false, "from there, or from the last, backward")
+			fs.IntVar(&window.Limit, "limit", 0, "the most ops; 0: all")
+		},
+		run: func(c *govCall) error {
+			if window.Limit < 0 {
+				return bad(fmt.Errorf("--limit: %d is less than 0", window.Limit), "")
+			}
+			g, known, err := c.groupWithNames()
+			if err != nil {
+				return err
+			}
+			for e, err := range c.read.Ops(c.ctx, g, window) {
+				if err == nil {
+					err = c.showEntry(&e, known)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}.command(p, "group")
+}
+
+func newGroupFollow(p *process) *cobra.Command {
+	var after uint64
+	var live bool
+	return govCommand{
+		name: "follow", args: []string{"GROUP"}, short: "List ops as they come, and verdicts that change",
+		long: `List the ops of a group in the order in which this daemon could read them, and with --live
+go on as they come, with verdicts that change, until Ctrl-C.`,
+		example: "home --live --json",
+		flags: func(fs *pflag.FlagSet) {
+			fs.Uint64Var(&after, "after", 0, "the number of the op to begin after")
+			fs.BoolVar(&live, "live", false, "wait for more")
+		},
+		run: func(c *govCall) error {
+			g, known, err := c.groupWithNames()
+			if err != nil {
+				return err
+			}
+			for e, err := range c.groups.Follow(c.ctx, g, after, live) {
+				if err != nil {
+					return c.untilInterrupted(err)
+				}
+				if e.Entry != nil {
+					err = c.showEntry(e.Entry, known)
+				} else {
+					d := verdictChangeDoc{e.Change.Op.String(), e.Change.Old.String(), e.Change.New.String()}
+					err = c.emit(d, func(w io.Writer) { fmt.Fprintf(w, "changed  %s  %s, was %s\n", d.ID, d.New, d.Old) })
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}.command(p, "group")
+}
+
+func newGroupVoided(p *process) *cobra.Command {
+	return govCommand{
+		name: "voided", args: []string{"GROUP"}, offline: true, short: "List ops by this daemon that a revocation voided which they had not seen",
+		long: "List ops by this daemon that a revocation voided which they had not seen, the oldest first.", example: "home",
+		run: func(c *govCall) error {
+			g, known, err := c.groupWithNames()
+			if err != nil {
+				return err
+			}
+			all, err := c.read.Voided(g)
+			if err != nil {
+				return err
+			}
+			for _, v := range all {
+				d := govOpDoc{ID: v.ID.String(), Kind: kindOf(v.Root, v.Body)}
+				if d.Op, err = contentJSON(v.Root, v.Body); err != nil {
+					return err
+				}
+				if err := c.emit(map[string]any{"op_id": d.ID, "kind": d.Kind, "op": d.Op}, func(w io.Writer) { fmt.Fprintf(w, "%s  %s\n", d.ID, d.said(known)) }); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}.command(p, "group")
+}
+
+func newGroupReissue(p *process) *cobra.Command {
+	return govCommand{
+		name: "reissue", args: []string{"GROUP"}, short: "Propose again what a revocation voided",
+		long: "Propose again the ops that stoa group voided lists. It exits 5 if one can't be.", example: "home",
+		run: func(c *govCall) error {
+			g, err := c.groupArg("GROUP", c.args[0])
+			if err != nil {
+				return err
+			}
+			all, err := c.groups.Reissue(c.ctx, g)
+			if err != nil {
+				return err
+			}
+			failed := 0
+			for _, r := range all {
+				d := struct {
+					Old    string `json:"op_id"`
+					New    string `json:"reissued,omitempty"`
+					Failed string `json:"failed,omitempty"`
+				}{Old: r.Old.String(), New: unlessZero(r.New.Answer.ID)}
+				said := "reissued as " + d.New
+				if r.Err != nil {
+					d.Failed, said = r.Err.Error(), r.Err.Error()
+					failed++
+				}
+				if err := c.emit(d, func(w io.Writer) { fmt.Fprintf(w, "%s  %s\n", d.Old, said) }); err != nil {
+					return err
+				}
+			}
+			if failed > 0 {
+				return refused(errors.New(count(failed, "op")+" can't be proposed again"), "")
+			}
+			return nil
+		},
+	}.command(p, "group")
+}

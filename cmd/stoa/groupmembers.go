@@ -1,0 +1,316 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/stoadb/stoa/codec"
+)
+
+func newGroupMembers(p *process) *cobra.Command {
+	return govCommand{
+		name: "members", args: []string{"GROUP"}, offline: true, short: "List the members of a group", long: "List the members of a group, by identity, with their roles and capabilities.", example: "home",
+		run: func(c *govCall) error {
+			g, err := c.groupArg("GROUP", c.args[0])
+			if err != nil {
+				return err
+			}
+			for m, err := range c.allMembers(g) {
+				if err != nil {
+					return err
+				}
+				d := struct {
+					ID    string `json:"identity"`
+					Name  string `json:"name,omitempty"`
+					Role  string `json:"role"`
+					Caps  string `json:"capabilities"`
+					Nonce uint64 `json:"nonce,string"`
+				}{m.Identity.String(), string(m.Name), m.Role.String(), m.Capabilities.String(), m.Nonce}
+				err := c.emit(d, func(w io.Writer) {
+					line := fmt.Sprintf("%s  %-9s", d.ID, d.Role)
+					if d.Name != "" {
+						line += "  " + plain(d.Name)
+					}
+					if m.Capabilities != 0 {
+						line += "  " + d.Caps
+					}
+					fmt.Fprintln(w, strings.TrimRight(line, " "))
+				})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}.command(p, "group")
+}
+
+func newGroupAdd(p *process) *cobra.Command {
+	var role string
+	return groupCommand(p, govCommand{
+		name: "add", args: []string{"MEMBER"}, short: "Add a member", example: "home " + exampleID + " --role member",
+		long:  "Add a member, by identity. Of a group below, the member has to be one of the namespace.",
+		flags: func(fs *pflag.FlagSet) { fs.StringVar(&role, "role", "member", "admin, member or read_only") },
+	}, func(_ *govCall, _ codec.GroupID, args []string) (op codec.GroupOp, err error) {
+		op.Kind = codec.OpMemberAdded
+		if op.Member, err = parseID32[codec.Identity]("MEMBER", args[0]); err == nil {
+			op.Role, err = roleOf(role)
+		}
+		return op, err
+	})
+}
+
+func newGroupRemove(p *process) *cobra.Command {
+	var recursive bool
+	return govCommand{
+		name: "remove", args: []string{"GROUP", "MEMBER"}, short: "Remove a member", example: "home bob\nkitchen bob --recursive",
+		long: `Remove a member, and give the group a new key. Removed from a namespace, the member is none
+of its groups any more; from another group, of that one only, but for --recursive.`,
+		flags: func(fs *pflag.FlagSet) {
+			fs.BoolVar(&recursive, "recursive", false, "remove from all groups below it too, one op each")
+		},
+		run: func(c *govCall) error {
+			g, err := c.groupArg("GROUP", c.args[0])
+			if err != nil {
+				return err
+			}
+			who, err := c.memberArg(g, c.args[1])
+			if err != nil {
+				return err
+			}
+			op := codec.GroupOp{Kind: codec.OpMemberRemoved, Member: who}
+			info, err := c.groups.Show(g)
+			if err != nil {
+				return err
+			}
+			if recursive && info.Namespace != g {
+				if err := c.removeBelow(info.Namespace, g, op); err != nil {
+					return err
+				}
+			}
+			return c.propose(g, op)
+		},
+	}.command(p, "group")
+}
+
+// removeBelow proposes a removal in every group below g that has the member.
+func (c *govCall) removeBelow(ns, g codec.GroupID, op codec.GroupOp) error {
+	tree, err := c.namespaces.Tree(ns)
+	if err != nil {
+		return err
+	}
+	below := map[codec.GroupID]bool{g: true}
+	for _, t := range tree { // each after its parent
+		if !below[t.Parent] {
+			continue
+		}
+		below[t.ID] = true
+		for m, err := range c.allMembers(t.ID) {
+			if err != nil {
+				return err
+			}
+			if m.Identity != op.Member {
+				continue
+			}
+			if err := c.propose(t.ID, op); err != nil {
+				return fmt.Errorf("group %s: %w", t.ID, err)
+			}
+		}
+	}
+	return nil
+}
+
+func newGroupLeave(p *process) *cobra.Command {
+	return groupCommand(p, govCommand{name: "leave", short: "Leave a group", long: "Leave a group: this daemon is no member any more.", example: "kitchen"},
+		func(*govCall, codec.GroupID, []string) (codec.GroupOp, error) {
+			return codec.GroupOp{Kind: codec.OpMemberLeft}, nil
+		})
+}
+
+func newGroupRole(p *process) *cobra.Command {
+	return groupCommand(p, govCommand{name: "role", args: []string{"MEMBER", "ROLE"}, short: "Give a member a role", example: "home bob admin",
+		long: "Give a member a role: admin, member or read_only."},
+		func(c *govCall, g codec.GroupID, args []string) (op codec.GroupOp, err error) {
+			op.Kind = codec.OpMemberRoleSet
+			if op.Role, err = roleOf(args[1]); err == nil {
+				op.Member, err = c.memberArg(g, args[0])
+			}
+			return op, err
+		})
+}
+
+// capabilitiesOf returns the capabilities of a list of names, "all" or "none".
+func capabilitiesOf(text string) (caps codec.Capabilities, err error) {
+	for name := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == '|' }) {
+		switch name = strings.ReplaceAll(name, "-", "_"); name {
+		case "none":
+			continue
+		case "all":
+			caps |= codec.AllCapabilities
+			continue
+		}
+		known := false
+		for bit := codec.Capabilities(1); bit <= codec.AllCapabilities; bit <<= 1 {
+			if bit.String() == name {
+				caps, known = caps|bit, true
+			}
+		}
+		if !known {
+			return 0, bad(fmt.Errorf("no capability %q", name), "capabilities are "+strings.ReplaceAll(codec.AllCapabilities.String(), "|", ", "))
+		}
+	}
+	return caps, nil
+}
+
+func newGroupCaps(p *process) *cobra.Command {
+	var defaults, clear bool
+	var in string
+	return govCommand{
+		name: "caps", args: []string{"GROUP"}, optional: []string{"MEMBER", "CAPABILITIES"}, short: "Set the capabilities of a member",
+		long: `Set exactly these capabilities of a member, separated by commas; all and none are such
+too. With --defaults those with which new members begin, and no MEMBER; with --context
+those that replace the member's own in that context, or with --clear do not any more.`,
+		example: "home bob manage_contexts,manage_aliases\nhome --defaults none\nhome bob none --context room",
+		flags: func(fs *pflag.FlagSet) {
+			fs.BoolVar(&defaults, "defaults", false, "of new members")
+			fs.StringVar(&in, "context", "", "in this context")
+			fs.BoolVar(&clear, "clear", false, "the member's own count in the context again")
+		},
+		run: func(c *govCall) error {
+			g, err := c.groupArg("GROUP", c.args[0])
+			if err != nil {
+				return err
+			}
+			op, err := c.capsOp(g, c.args[1:], defaults, in, clear)
+			if err != nil {
+				return err
+			}
+			return c.propose(g, op)
+		},
+	}.command(p, "group")
+}
+
+// capsOp returns the op of a caps command.
+func (c *govCall) capsOp(g codec.GroupID, args []string, defaults bool, in string, clear bool) (op codec.GroupOp, err error) {
+	want := 2
+	if defaults || clear {
+		want = 1
+	}
+	if len(args) != want {
+		return op, bad(errors.New("caps wants MEMBER and CAPABILITIES; with --defaults the one, with --clear the other"), "")
+	}
+	var caps codec.Capabilities
+	if !clear {
+		if caps, err = capabilitiesOf(args[len(args)-1]); err != nil {
+			return op, err
+		}
+	}
+	if defaults {
+		return codec.GroupOp{Kind: codec.OpDefaultCapabilitiesSet, Capabilities: caps}, nil
+	}
+	op = codec.GroupOp{Kind: codec.OpMemberCapabilitySet, Capabilities: caps}
+	if op.Member, err = c.memberArg(g, args[0]); err != nil || in == "" {
+		return op, err
+	}
+	op.Kind, op.Capabilities = codec.OpContextCapabilitySet, 0
+	if !clear {
+		op.Capability = codec.Some(codec.ContextCapability(caps))
+	}
+	op.ContextID, err = c.contextArg(g, in)
+	return op, err
+}
+
+func newGroupTransfer(p *process) *cobra.Command {
+	return groupCommand(p, govCommand{name: "transfer", args: []string{"MEMBER"}, short: "Make a member the admin identity", example: "home bob",
+		long: "Make a member the admin identity, which cannot be removed. Only the present one can."},
+		func(c *govCall, g codec.GroupID, args []string) (op codec.GroupOp, err error) {
+			op.Kind = codec.OpAdminTransferred
+			op.Member, err = c.memberArg(g, args[0])
+			return op, err
+		})
+}
+
+func newGroupAlias(p *process) *cobra.Command {
+	var member, context string
+	return govCommand{
+		name: "alias", args: []string{"GROUP"}, optional: []string{"NAME"}, short: "Name a group, a member or a context",
+		long:    "Name a group, or a member or a context in it; without NAME take the name away. Names are\nunique where they are looked up.",
+		example: "home house\nhome ada --member me\nhome --context room",
+		flags: func(fs *pflag.FlagSet) {
+			fs.StringVar(&member, "member", "", "name this member")
+			fs.StringVar(&context, "context", "", "name this context")
+		},
+		run: func(c *govCall) error {
+			g, err := c.groupArg("GROUP", c.args[0])
+			if err != nil {
+				return err
+			}
+			op := codec.GroupOp{Kind: codec.OpGroupAliasSet}
+			if len(c.args) > 1 {
+				op.Name = codec.Some(codec.AliasName(c.args[1]))
+			}
+			switch {
+			case member != "" && context != "":
+				return bad(errors.New("--member and --context exclude each other"), "")
+			case member != "":
+				op.Kind = codec.OpMemberAliasSet
+				op.Member, err = c.memberArg(g, member)
+			case context != "":
+				op.Kind = codec.OpContextAliasSet
+				op.ContextID, err = c.contextArg(g, context)
+			}
+			if err != nil {
+				return err
+			}
+			return c.propose(g, op)
+		},
+	}.command(p, "group")
+}
+
+func newGroupAliases(p *process) *cobra.Command {
+	return govCommand{
+		name: "aliases", args: []string{"GROUP"}, offline: true, short: "List the names that are used in a group", long: "List the names of a group, of its members and of its contexts.", example: "home",
+		run: func(c *govCall) error {
+			g, err := c.groupArg("GROUP", c.args[0])
+			if err != nil {
+				return err
+			}
+			info, err := c.read.Show(g)
+			if err != nil {
+				return err
+			}
+			show := func(what, name, id string) error {
+				if name == "" {
+					return nil
+				}
+				return c.emit(map[string]string{"of": what, "name": name, "id": id},
+					func(w io.Writer) { fmt.Fprintf(w, "%-7s  %s  %s\n", what, id, plain(name)) })
+			}
+			if err := show("group", string(info.Name), g.String()); err != nil {
+				return err
+			}
+			for m, err := range c.allMembers(g) {
+				if err == nil {
+					err = show("member", string(m.Name), m.Identity.String())
+				}
+				if err != nil {
+					return err
+				}
+			}
+			for x, err := range c.allContexts(g) {
+				if err == nil {
+					err = show("context", string(x.Name), x.ID.String())
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}.command(p, "group")
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stoadb/stoa/cmd/inspect"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/rocks"
+	"github.com/stoadb/stoa/rpc"
+)
+
+func newImport(p *process) *cobra.Command {
+	var source sourceFlags
+	var o inspect.ImportOptions
+	var skip bool
+	cmd := &cobra.Command{
+		Use:   "import FILE [DIR]",
+		Short: "Write the records of a dump to a store",
+		Long: `Write the records of a dump that ` + "`stoa export`" + ` made, or - for stdin, to a directory that
+no daemon has open, and that is made if it is not there; or through a daemon with
+--socket. Each record is checked. Records that are there already are a conflict,
+unless --replace is given. Redacted secrets are passed over and counted. A record that
+did not parse in the store is refused; --skip-damaged lists it on stderr, imports the
+others, and exits 2. A failure leaves the records before it.`,
+		Example: "  stoa import stoa.jsonl.zst ./copy\n  stoa import - --socket /run/stoa/stoa.sock < stoa.jsonl.zst",
+		Args:    cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			from := p.stdin
+			if args[0] != "-" {
+				f, err := os.Open(args[0])
+				if err != nil {
+					return bad(fmt.Errorf("FILE: %w", err), "")
+				}
+				defer f.Close()
+				from = f
+			}
+			to, fresh, err := openTarget(p, &source, args[1:])
+			if err != nil {
+				return err
+			}
+			o.Replace = o.Replace || fresh // there is nothing that could be looked for
+			if skip {
+				o.Damaged = p.warn
+			}
+			bar := p.rows("import", 0)
+			o.Progress = bar.add
+			done, err := inspect.Import(cmd.Context(), from, to, o)
+			bar.finish()
+			if err := errors.Join(err, to.Close()); err != nil {
+				return err
+			}
+			if err := p.emit(done, func(w io.Writer) {
+				fmt.Fprintf(w, "%s written, %d with secrets passed over\n", count(done.Rows, "record"), done.Skipped)
+				if done.Gaps > 0 {
+					fmt.Fprintf(w, "note: %s of the store could not be read when the dump was made\n", count(done.Gaps, "part"))
+				}
+			}); err != nil {
+				return err
+			}
+			if done.Damaged > 0 {
+				return &failure{exitDamage, fmt.Errorf("%s damaged in the store, and not imported", count(done.Damaged, "record")), ""}
+			}
+			return nil
+		},
+	}
+	source.register(cmd.Flags())
+	cmd.Flags().BoolVar(&skip, "skip-damaged", false, "pass over records that did not parse in the store")
+	cmd.Flags().BoolVar(&o.Replace, "replace", false, "overwrite records that are there")
+	return cmd
+}
+
+// sink is a store to write to.
+type sink interface {
+	engine.Writer
+	Close() error
+}
+
+// openTarget opens what the flags and the arguments name, and says whether it was
+// made just now.
+func openTarget(p *process, f *sourceFlags, args []string) (to sink, fresh bool, err error) {
+	if f.socket == "" {
+		key, err := f.seal.key(p.credentials())
+		if err != nil {
+			return nil, false, err
+		}
+		e, err := openOffline(p.directory(args), rocks.Options{})
+		if err != nil {
+			return nil, false, err
+		}
+		to, _, err = opened(e, key, slog.New(slog.DiscardHandler))
+		if err != nil {
+			return nil, false, errors.Join(err, e.Close())
+		}
+		return to, e.Recovery().Created, nil
+	}
+	if len(args) > 0 {
+		return nil, false, bad(errors.New("--socket and DIR exclude each other"), "")
+	}
+	c, err := rpc.Dial(f.socket, rpc.ClientOptions{})
+	if err != nil {
+		return nil, false, err
+	}
+	return c, false, nil
+}
+
+// openOffline opens a directory for writing.
+func openOffline(dir string, o rocks.Options) (*rocks.Engine, error) {
+	e, err := rocks.Open(dir, o)
+	if err == nil {
+		return e, nil
+	}
+	failed := *explain(cannotOpen(err))
+	switch {
+	case errors.Is(err, engine.ErrLocked):
+		failed.hint = "a daemon has it open: --socket goes through it"
+	case errors.Is(err, engine.ErrNotDatabase) && o.MustExist:
+		failed.hint = "name a directory of the store"
+	case errors.Is(err, engine.ErrNotDatabase):
+		failed.hint = "name a directory of the store, or one that is new"
+	case errors.Is(err, engine.ErrCorrupt):
+		failed.hint = salvageHint(dir)
+	}
+	return nil, &failed
+}

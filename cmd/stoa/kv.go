@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/rpc"
+)
+
+func newKV(p *process) *cobra.Command {
+	cmd := parent("kv", "Read, change and watch the key-values of tenants",
+		"  stoa kv put greeting '\"hello\"' --tenant acme --ttl 1h\n  stoa kv get greeting --tenant acme\n  stoa kv watch --tenant acme --json",
+		newKVGet(p), newKVPut(p), newKVDelete(p), newKVList(p), newKVIncrement(p), newKVSwap(p), newKVTouch(p), newKVWatch(p), newKVBatch(p),
+		newKVTenants(p), newKVStats(p), newKVCapabilities(p))
+	cmd.Long = `Read, change and watch the key-values of tenants: JSON values under keys, with times to
+live, increment and compare-and-swap (host.kvStorage of RFC 0015). --tenant, else
+$STOA_TENANT, says whose; a user whom the daemon binds to a tenant needs neither.`
+	return cmd
+}
+
+// kvCommand describes a command that works on what a tenant has.
+type kvCommand struct {
+	name, short, long string
+	args              []string // names; one in brackets may be left out
+	example           string   // what stands after the name, a line for each
+	flags             func(*pflag.FlagSet)
+	run               func(*kvCall) error
+}
+
+// kvCall is one run of such a command. Its context ends with Ctrl-C.
+type kvCall struct {
+	*process
+	ctx    context.Context
+	client *rpc.Client
+	kv     *rpc.KV
+	args   []string
+}
+
+// arg returns an argument that may have been left out.
+func (c *kvCall) arg(n int) string {
+	if n < len(c.args) {
+		return c.args[n]
+	}
+	return ""
+}
+
+// command returns the command, a subcommand of the one of that name.
+func (c kvCommand) command(p *process, under string) *cobra.Command {
+	var daemon daemonFlags
+	var tenant string
+	var example []string
+	for line := range strings.SplitSeq(c.example, "\n") {
+		example = append(example, strings.TrimRight("  stoa "+under+" "+c.name+" "+line, " "))
+	}
+	cmd := &cobra.Command{
+		Use: strings.Join(append([]string{c.name}, c.args...), " "), Short: c.short, Long: c.long, Example: strings.Join(example, "\n"), Args: withOptional(c.args),
+		RunE: func(_ *cobra.Command, args []string) error {
+			ctx, forget := interruptible()
+			defer forget()
+			if tenant == "" {
+				tenant = p.getenv("STOA_TENANT")
+			}
+			client, err := daemon.dial(p)
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			return c.run(&kvCall{p, ctx, client, client.WithContext(ctx).KV(tenant), args})
+		},
+	}
+	daemon.register(cmd.Flags())
+	if under == "kv" { // others have the tenant as an argument
+		cmd.Flags().StringVar(&tenant, "tenant", "", "the tenant (default $STOA_TENANT, else the one that the daemon binds this user to)")
+	}
+	if c.flags != nil {
+		c.flags(cmd.Flags())
+	}
+	return cmd
+}
+
+// withOptional is exactly for names of which the last may be left out, if it
+// stands in brackets.
+func withOptional(names []string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if n := len(names); n > 0 && strings.HasPrefix(names[n-1], "[") && len(args) == n-1 {
+			return nil
+		}
+		return exactly(names...)(cmd, args)
+	}
+}
+
+// itemDoc is what a key has, as JSON.
+type itemDoc struct {
+	Key         string          `json:"key"`
+	Value       json.RawMessage `json:"value,omitempty"`
+	Revision    uint64          `json:"revision,string"`
+	ExpiresAt   string          `json:"expires_at,omitempty"`
+	RemainingMS int64           `json:"ttl_remaining_ms,omitempty"`
+}
+
+func newItemDoc(i *kvstorage.Item) itemDoc {
+	d := itemDoc{Key: i.Key, Value: i.Value, Revision: i.Revision}
+	if !i.Expires.IsZero() {
+		d.ExpiresAt, d.RemainingMS = i.Expires.UTC().Format("2006-01-02T15:04:05.000Z07:00"), i.Remaining.Milliseconds()
+	}
+	return d
+}
+
+// write says what was done to a key.
+func (d itemDoc) write(w io.Writer, done string) {
+	fmt.Fprintf(w, "%s %s at revision %d", done, strconv.Quote(d.Key), d.Revision)
+	if d.ExpiresAt != "" {
+		fmt.Fprintf(w, ", until %s", d.ExpiresAt)
+	}
+	fmt.Fprintln(w)
+}
+
+// noKey is the failure of a command that needs something to be there.
+func noKey(key string) error {
+	return fmt.Errorf("%w: nothing is stored under %s", engine.ErrNotFound, strconv.Quote(key))
+}
+
+// kvWriteFlags are those of commands that write.
+type kvWriteFlags struct {
+	ttl        time.Duration
+	durability durability
+}
+
+func (f *kvWriteFlags) register(fs *pflag.FlagSet, without string) {
+	fs.DurationVar(&f.ttl, "ttl", 0, "how long it is there, in whole seconds (default: "+without+")")
+	f.durability.register(fs)
+}
+
+func (f *kvWriteFlags) options() (o kvstorage.WriteOptions, err error) {
+	if o.TTLSeconds, err = wholeSeconds(f.ttl); err != nil {
+		return o, err
+	}
+	o.Durability = engine.Durability(f.durability)
+	return o, nil
+}
+
+// wholeSeconds returns a time to live, nil for 0.
+func wholeSeconds(d time.Duration) (*int64, error) {
+	if d%time.Second != 0 || d < 0 {
+		return nil, bad(fmt.Errorf("--ttl: %s is not a whole number of seconds", d), "")
+	}
+	if d == 0 {
+		return nil, nil
+	}
+	n := int64(d / time.Second)
+	return &n, nil
+}
+
+// valueArgument returns the JSON that an argument stands for.
+func (p *process) valueArgument(what, arg string, text bool) ([]byte, error) {
+	b, err := p.argument(what, arg)
+	if err != nil {
+		return nil, err
+	}
+	if text {
+		return json.Marshal(string(b))
+	}
+	if !json.Valid(b) {
+		return nil, bad(fmt.Errorf("%s: not JSON", what), "--text stores it as a string")
+	}
+	return b, nil
+}
+
+func newKVStats(p *process) *cobra.Command {
+	return kvCommand{
+		name: "stats", short: "Count what a tenant has", example: "--tenant acme",
+		run: func(c *kvCall) error {
+			s, err := c.kv.Stats()
+			if err != nil {
+				return err
+			}
+			d := newTenantDoc("", s)
+			return c.emit(d, d.write)
+		},
+	}.command(p, "kv")
+}
+
+func newKVCapabilities(p *process) *cobra.Command {
+	return kvCommand{
+		name: "capabilities", short: "Show what the daemon offers, and its limits",
+		run: func(c *kvCall) error {
+			doc, tenant, err := c.client.Capability()
+			if err != nil {
+				return err
+			}
+			return c.emit(struct {
+				kvstorage.Capability
+				Tenant string `json:"tenant,omitempty"`
+			}{doc, tenant}, func(w io.Writer) {
+				t := table{}
+				t.add("supported", strconv.FormatBool(doc.Supported))
+				t.add("longest key", count(doc.MaxKeyBytes, "byte"))
+				t.add("longest value", count(doc.MaxValueBytes, "byte"))
+				t.add("longest time to live", count(int(doc.MaxTTLSeconds), "second"))
+				t.add("increment", strconv.FormatBool(doc.AtomicIncrement))
+				t.add("compare-and-swap", strconv.FormatBool(doc.CompareAndSwap))
+				if tenant != "" {
+					t.add("bound to tenant", strconv.Quote(tenant))
+				}
+				t.write(w, "")
+			})
+		},
+	}.command(p, "kv")
+}
+
+// kvExit returns the exit code that a refusal of the Kv service leads to.
+func kvExit(err error) (code int, refused bool) {
+	var e *kvstorage.Error
+	if !errors.As(err, &e) {
+		return 0, false
+	}
+	switch e.Code {
+	case kvstorage.CapabilityMissing, kvstorage.NotANumber, kvstorage.Overflow, kvstorage.QuotaExhausted, kvstorage.Conflict:
+		return exitRefused, true
+	}
+	return exitBad, true
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/kv/kvstorage"
+)
+
+func newKVGet(p *process) *cobra.Command {
+	return kvCommand{
+		name: "get", short: "Print the value of a key", args: []string{"KEY"},
+		long:    `Print the value of a key as JSON in canonical form; with --json what else is known of it.`,
+		example: "greeting --tenant acme\ngreeting --tenant acme --json",
+		run: func(c *kvCall) error {
+			i, err := c.kv.Get(c.args[0])
+			if err != nil {
+				return err
+			}
+			if !i.Found {
+				return noKey(c.args[0])
+			}
+			return c.emit(newItemDoc(&i), func(w io.Writer) { fmt.Fprintf(w, "%s\n", i.Value) })
+		},
+	}.command(p, "kv")
+}
+
+func newKVPut(p *process) *cobra.Command {
+	var f kvWriteFlags
+	var text bool
+	return kvCommand{
+		name: "put", short: "Store a value", args: []string{"KEY", "VALUE"},
+		long: `Store a value: JSON, or with --text any text. A VALUE of - is read from stdin, @FILE from
+a file. Without --ttl it is there for ever, even if what it replaces was not.`,
+		example: "greeting '\"hello\"' --tenant acme\nsession @session.json --tenant acme --ttl 30m",
+		flags: func(fs *pflag.FlagSet) {
+			fs.BoolVar(&text, "text", false, "VALUE is text, and stored as a string")
+			f.register(fs, "for ever")
+		},
+		run: func(c *kvCall) error {
+			o, err := f.options()
+			if err != nil {
+				return err
+			}
+			value, err := c.valueArgument("VALUE", c.args[1], text)
+			if err != nil {
+				return err
+			}
+			i, err := c.kv.Put(c.args[0], value, o)
+			if err != nil {
+				return err
+			}
+			return c.emitItem(&i, "stored")
+		},
+	}.command(p, "kv")
+}
+
+// emitItem says what was done to a key.
+func (c *kvCall) emitItem(i *kvstorage.Item, done string) error {
+	d := newItemDoc(i)
+	return c.emit(d, func(w io.Writer) { d.write(w, done) })
+}
+
+func newKVDelete(p *process) *cobra.Command {
+	var level durability
+	return kvCommand{
+		name: "del", short: "Remove what a key has", args: []string{"KEY"}, example: "greeting --tenant acme",
+		flags: level.register,
+		run: func(c *kvCall) error {
+			existed, err := c.kv.Delete(c.args[0], kvstorage.WriteOptions{Durability: engine.Durability(level)})
+			if err != nil {
+				return err
+			}
+			if !existed {
+				return noKey(c.args[0])
+			}
+			return c.emit(struct {
+				Key     string `json:"key"`
+				Deleted bool   `json:"deleted"`
+			}{c.args[0], true}, func(w io.Writer) { fmt.Fprintf(w, "deleted %s\n", strconv.Quote(c.args[0])) })
+		},
+	}.command(p, "kv")
+}
+
+func newKVIncrement(p *process) *cobra.Command {
+	var f kvWriteFlags
+	return kvCommand{
+		name: "incr", short: "Add to an integer", args: []string{"KEY", "[DELTA]"},
+		long: `Add DELTA, 1 if it is left out, to an integer, 0 if there is none, and print the sum. A
+negative DELTA stands after --.`,
+		example: "visits --tenant acme\nvisits 10 --tenant acme\nstock --tenant acme -- -1",
+		flags:   func(fs *pflag.FlagSet) { f.register(fs, "as long as before") },
+		run: func(c *kvCall) error {
+			o, err := f.options()
+			if err != nil {
+				return err
+			}
+			delta := int64(1)
+			if text := c.arg(1); text != "" {
+				if delta, err = strconv.ParseInt(text, 10, 64); err != nil {
+					return bad(fmt.Errorf("DELTA: %q is no integer of 64 bits", text), "")
+				}
+			}
+			i, err := c.kv.Increment(c.args[0], delta, o)
+			if err != nil {
+				return err
+			}
+			return c.emit(newItemDoc(&i), func(w io.Writer) { fmt.Fprintf(w, "%s\n", i.Value) })
+		},
+	}.command(p, "kv")
+}
+
+func newKVTouch(p *process) *cobra.Command {
+	var f kvWriteFlags
+	return kvCommand{
+		name: "touch", short: "Set how long a key is there", args: []string{"KEY"},
+		example: "session --tenant acme --ttl 30m\nsession --tenant acme",
+		flags:   func(fs *pflag.FlagSet) { f.register(fs, "for ever") },
+		run: func(c *kvCall) error {
+			o, err := f.options()
+			if err != nil {
+				return err
+			}
+			i, err := c.kv.Touch(c.args[0], o)
+			if err != nil {
+				return err
+			}
+			if !i.Found {
+				return noKey(c.args[0])
+			}
+			i.Value = nil
+			return c.emitItem(&i, "touched")
+		},
+	}.command(p, "kv")
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/kvstorage"
+)
+
+func newKVList(p *process) *cobra.Command {
+	var limit int
+	var cursor string
+	return kvCommand{
+		name: "list", short: "List keys and values in order", args: []string{"[PREFIX]"},
+		long: `List keys and values in byte order of the keys, those that begin with PREFIX, all of one
+state. With --limit it is a page; the cursor of the next one is printed after it.`,
+		example: "--tenant acme\nsession/ --tenant acme --limit 100 --json",
+		flags: func(fs *pflag.FlagSet) {
+			fs.IntVar(&limit, "limit", 0, "list a page of so many, at most 10000 (default: all)")
+			fs.StringVar(&cursor, "cursor", "", "of the page before")
+		},
+		run: func(c *kvCall) error {
+			if limit == 0 && cursor == "" {
+				return c.listAll()
+			}
+			page, err := c.kv.List(kvstorage.ListOptions{Prefix: c.arg(0), Cursor: cursor, Limit: limit})
+			if err != nil {
+				return err
+			}
+			d := struct {
+				Items []itemDoc `json:"items"`
+				Next  string    `json:"next,omitempty"`
+			}{Items: []itemDoc{}, Next: page.Next}
+			for n := range page.Items {
+				d.Items = append(d.Items, newItemDoc(&page.Items[n]))
+			}
+			return c.emit(d, func(w io.Writer) {
+				for n := range d.Items {
+					d.Items[n].writeLine(w)
+				}
+				if d.Next != "" {
+					fmt.Fprintf(w, "next: --cursor %s\n", d.Next)
+				}
+			})
+		},
+	}.command(p, "kv")
+}
+
+// writeLine writes a key with its value.
+func (d *itemDoc) writeLine(w io.Writer) {
+	fmt.Fprintf(w, "%s  %s\n", strconv.Quote(d.Key), shortened(string(d.Value), lineText))
+}
+
+func (c *kvCall) listAll() error {
+	n := 0
+	for i, err := range c.kv.All(c.ctx, c.arg(0)) {
+		if err != nil {
+			return err
+		}
+		n++
+		d := newItemDoc(&i)
+		if err := c.emit(d, d.writeLine); err != nil {
+			return err
+		}
+	}
+	if !c.json {
+		fmt.Fprintln(c.stderr, count(n, "key"))
+	}
+	return nil
+}
+
+// watchFlags are those of watch.
+type watchFlags struct {
+	now   bool
+	after optional
+	count int
+}
+
+func newKVWatch(p *process) *cobra.Command {
+	var f watchFlags
+	return kvCommand{
+		name: "watch", short: "Print changes as they are made", args: []string{"[PREFIX]"},
+		long: `Print what there is, a line that says that this was it (synced), and then every change as
+it is made, until Ctrl-C. --now leaves out what there is; --after goes on behind a revision.
+A line that says resync is followed by all there is, as the log does not reach that far.`,
+		example: "--tenant acme\nsession/ --tenant acme --after 42 --json",
+		flags: func(fs *pflag.FlagSet) {
+			fs.BoolVar(&f.now, "now", false, "begin with the next change")
+			fs.Var(&f.after, "after", "begin behind this revision")
+			fs.IntVar(&f.count, "count", 0, "end after so many lines (default: never)")
+		},
+		run: f.run,
+	}.command(p, "kv")
+}
+
+func (f *watchFlags) run(c *kvCall) error {
+	o := kv.WatchOptions{Prefix: []byte(c.arg(0))}
+	switch {
+	case f.now && f.after.set:
+		return bad(errors.New("--now and --after exclude each other"), "")
+	case f.now:
+		o.Start = kv.FromNow
+	case f.after.set:
+		n, err := strconv.ParseUint(f.after.text, 10, 64)
+		if err != nil {
+			return bad(fmt.Errorf("--after: %q is no revision", f.after.text), "")
+		}
+		o.Start, o.After = kv.FromRevision, n
+	}
+	n := 0
+	for e, err := range c.kv.Watch(c.ctx, o) {
+		if err != nil {
+			if errors.Is(c.ctx.Err(), context.Canceled) {
+				return nil
+			}
+			return err
+		}
+		if err := c.emitEvent(&e); err != nil {
+			return err
+		}
+		if n++; n == f.count {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (c *kvCall) emitEvent(e *kvstorage.Event) error {
+	d := struct {
+		Event    string   `json:"event"`
+		Revision uint64   `json:"revision,string"`
+		Key      string   `json:"key,omitempty"`
+		Item     *itemDoc `json:"item,omitempty"`
+	}{Event: e.Kind.String(), Revision: e.Revision, Key: e.Item.Key}
+	if e.Item.Found {
+		item := newItemDoc(&e.Item)
+		d.Item = &item
+	}
+	return c.emit(d, func(w io.Writer) {
+		fmt.Fprintf(w, "%d  %s", d.Revision, d.Event)
+		if d.Key != "" {
+			fmt.Fprintf(w, "  %s", strconv.Quote(d.Key))
+		}
+		if d.Item != nil {
+			fmt.Fprintf(w, "  %s", shortened(string(d.Item.Value), lineText))
+		}
+		fmt.Fprintln(w)
+	})
+}

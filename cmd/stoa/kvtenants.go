@@ -1,0 +1,135 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/kv"
+)
+
+func newKVTenants(p *process) *cobra.Command {
+	return parent("tenants", "Make, list and drop tenants, and set their quotas",
+		"  stoa kv tenants list\n  stoa kv tenants create acme --max-keys 10000 --max-bytes 64MiB\n  stoa kv tenants drop acme",
+		newTenantList(p), newTenantCreate(p), newTenantDrop(p), newTenantQuota(p))
+}
+
+// tenantDoc is a tenant with its counters, as JSON.
+type tenantDoc struct {
+	Tenant   string `json:"tenant,omitempty"`
+	Keys     uint64 `json:"keys,string"`
+	Bytes    uint64 `json:"bytes,string"`
+	MaxKeys  uint64 `json:"max_keys,string"`  // 0: no bound
+	MaxBytes uint64 `json:"max_bytes,string"` // 0: no bound
+	Revision uint64 `json:"revision,string"`
+	Floor    uint64 `json:"floor,string"`
+}
+
+func newTenantDoc(name string, s kv.Stats) tenantDoc {
+	return tenantDoc{name, s.Keys, s.Bytes, s.Quota.Keys, s.Quota.Bytes, s.Revision, s.Floor}
+}
+
+// write writes the counters, a line for each.
+func (d tenantDoc) write(w io.Writer) {
+	var t table
+	t.add("keys", strconv.FormatUint(d.Keys, 10), "of "+bound(d.MaxKeys, strconv.FormatUint(d.MaxKeys, 10)))
+	t.add("bytes", strconv.FormatUint(d.Bytes, 10), "of "+bound(d.MaxBytes, strconv.FormatUint(d.MaxBytes, 10)))
+	t.add("revision", strconv.FormatUint(d.Revision, 10))
+	t.add("log from", strconv.FormatUint(d.Floor+1, 10))
+	t.write(w, "")
+}
+
+func bound(n uint64, text string) string {
+	if n == 0 {
+		return "any number"
+	}
+	return text
+}
+
+func newTenantList(p *process) *cobra.Command {
+	return kvCommand{
+		name: "list", short: "List the tenants with what they hold", example: "\n--json",
+		run: func(c *kvCall) error {
+			n := 0
+			for after := ""; ; {
+				page, next, err := c.client.Tenants(after, 0)
+				if err != nil {
+					return err
+				}
+				for _, t := range page {
+					n++
+					d := newTenantDoc(t.Name, t.Stats)
+					if err := c.emit(d, func(w io.Writer) {
+						fmt.Fprintf(w, "%s  %s, %s\n", strconv.Quote(d.Tenant), count(d.Keys, "key"), count(d.Bytes, "byte"))
+					}); err != nil {
+						return err
+					}
+				}
+				if after = next; after == "" {
+					break
+				}
+			}
+			if !c.json {
+				fmt.Fprintln(c.stderr, count(n, "tenant"))
+			}
+			return nil
+		},
+	}.command(p, "kv tenants")
+}
+
+// quotaFlags say what a tenant may hold.
+type quotaFlags struct {
+	keys  uint64
+	bytes size
+}
+
+func (f *quotaFlags) register(fs *pflag.FlagSet) {
+	fs.Uint64Var(&f.keys, "max-keys", 0, "how many keys it may hold (default: any number)")
+	fs.Var(&f.bytes, "max-bytes", "how many bytes of keys and values it may hold; 0: any number")
+}
+
+func (f *quotaFlags) quota() kv.Quota { return kv.Quota{Keys: f.keys, Bytes: uint64(f.bytes)} }
+
+func newTenantCreate(p *process) *cobra.Command {
+	var f quotaFlags
+	return tenantCommand(p, "create", "Make a tenant, or set the quota of one that is there", "acme --max-keys 10000", "created", f.register,
+		func(c *kvCall) error { return c.client.KV(c.args[0]).CreateTenant(f.quota()) })
+}
+
+func newTenantQuota(p *process) *cobra.Command {
+	var f quotaFlags
+	return tenantCommand(p, "quota", "Set what a tenant may hold", "acme --max-keys 10000 --max-bytes 64MiB", "changed", f.register,
+		func(c *kvCall) error { return c.client.KV(c.args[0]).SetQuota(f.quota()) })
+}
+
+func newTenantDrop(p *process) *cobra.Command {
+	return tenantCommand(p, "drop", "Remove a tenant with all that it has", "acme", "dropped", nil,
+		func(c *kvCall) error {
+			existed, err := c.client.KV(c.args[0]).DropTenant()
+			if err == nil && !existed {
+				err = fmt.Errorf("%w: there is no tenant %s", engine.ErrNotFound, strconv.Quote(c.args[0]))
+			}
+			return err
+		})
+}
+
+// tenantCommand returns a command that does one thing to a tenant.
+func tenantCommand(p *process, name, short, example, done string, flags func(*pflag.FlagSet), run func(*kvCall) error) *cobra.Command {
+	return kvCommand{
+		name: name, short: short, args: []string{"TENANT"}, example: example, flags: flags,
+		run: func(c *kvCall) error {
+			if c.args[0] == "" {
+				return bad(errors.New("TENANT: it is empty"), "")
+			}
+			if err := run(c); err != nil {
+				return err
+			}
+			return c.emit(map[string]any{"tenant": c.args[0], done: true}, func(w io.Writer) { fmt.Fprintf(w, "%s %s\n", done, strconv.Quote(c.args[0])) })
+		},
+	}.command(p, "kv tenants")
+}

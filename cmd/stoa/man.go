@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+func newMan(p *process) *cobra.Command {
+	return &cobra.Command{
+		Use:   "man DIR",
+		Short: "Write the manual pages",
+		Long: `Write the manual pages, one for each command, into a directory, which is made if it is
+not there. Pages that are there are replaced.`,
+		Example: "  stoa man /usr/local/share/man/man1\n  stoa man man1 && man -l man1/stoa-serve.1",
+		Args:    exactly("DIR"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			result := struct {
+				Dir   string   `json:"dir"`
+				Pages []string `json:"pages"`
+			}{Dir: args[0]}
+			if err := os.MkdirAll(result.Dir, 0o755); err != nil {
+				return cannotOpen(err)
+			}
+			err := manPages(newRoot(&process{}), func(name string, page []byte) error {
+				result.Pages = append(result.Pages, name)
+				if err := os.WriteFile(filepath.Join(result.Dir, name), page, 0o644); err != nil {
+					return cannotOpen(err)
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			return p.emit(result, func(w io.Writer) { fmt.Fprintf(w, "%s in %s\n", count(len(result.Pages), "page"), result.Dir) })
+		},
+	}
+}
+
+// manPages passes the page of a command, and those of all below it, to write. The
+// key types below get, put, scan and delete have none: stoa schema lists them.
+func manPages(cmd *cobra.Command, write func(name string, page []byte) error) error {
+	if takesKeyTypes(cmd) {
+		cmd.RemoveCommand(cmd.Commands()...)
+	}
+	cmd.DisableAutoGenTag = true // which has the time of day
+	built := builtAt()
+	var page bytes.Buffer
+	if err := doc.GenMan(cmd, &doc.GenManHeader{Section: "1", Date: &built, Source: "stoa", Manual: "Stoa"}, &page); err != nil {
+		return fmt.Errorf("man: %s: %w", cmd.CommandPath(), err)
+	}
+	if err := write(strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1", page.Bytes()); err != nil {
+		return err
+	}
+	for _, sub := range cmd.Commands() {
+		if !sub.IsAvailableCommand() {
+			continue
+		}
+		if err := manPages(sub, write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// builtAt returns when the program's source was committed, if it was; so pages of one
+// build are the same whenever they are written.
+func builtAt() time.Time {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if at, err := time.Parse(time.RFC3339, s.Value); s.Key == "vcs.time" && err == nil {
+				return at
+			}
+		}
+	}
+	return time.Now()
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/namespace"
+	"github.com/stoadb/stoa/rpc"
+)
+
+func newNamespaceSync(p *process) *cobra.Command {
+	return &cobra.Command{
+		Use: "sync SOCKET_A SOCKET_B [NAMESPACE...]", Short: "Exchange ops between two daemons until both have the same",
+		Long: `Exchange the ops of namespaces, or of those in which either daemon has an identity or ops,
+between two daemons until both have the same. It exits 5 where they can't be brought
+level, because one has forgotten what the other lacks.`,
+		Example: "  stoa namespace sync a/stoa.sock b/stoa.sock\n  stoa namespace sync a/stoa.sock b/stoa.sock " + exampleID,
+		Args:    atLeast("SOCKET_A", "SOCKET_B"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			ctx, forget := interruptible()
+			defer forget()
+			var sides []*rpc.Namespaces
+			for _, path := range args[:2] {
+				client, err := (&daemonFlags{socket: path}).dial(p)
+				if err != nil {
+					return err
+				}
+				defer client.Close()
+				sides = append(sides, client.WithContext(ctx).Namespaces())
+			}
+			all, err := toSync(args[2:], sides)
+			if err != nil {
+				return err
+			}
+			var failed error
+			for _, ns := range all {
+				r, err := namespace.Sync(ctx, ns, sides[0], sides[1])
+				if err != nil {
+					failed = errors.Join(failed, err)
+					continue
+				}
+				d := struct {
+					ID    string   `json:"namespace_id"`
+					ToA   int      `json:"to_a"` // ops
+					ToB   int      `json:"to_b"`
+					Heads []string `json:"heads"`
+				}{ns.String(), r.ToA.Stored, r.ToB.Stored, texts(r.Heads)}
+				err = p.emit(d, func(w io.Writer) {
+					fmt.Fprintf(w, "%s  %s to A, %s to B\n", d.ID, count(d.ToA, "op"), count(d.ToB, "op"))
+				})
+				if err != nil {
+					return err
+				}
+			}
+			return failed
+		},
+	}
+}
+
+// toSync returns the namespaces that are named, or all of both sides.
+func toSync(named []string, sides []*rpc.Namespaces) (all []codec.GroupID, err error) {
+	for _, text := range named {
+		ns, err := parseID32[codec.GroupID]("NAMESPACE", text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, ns)
+	}
+	if len(named) > 0 {
+		return all, nil
+	}
+	seen := map[codec.GroupID]bool{}
+	for _, side := range sides {
+		for info, err := range (&govCall{read: daemonGovernance{Namespaces: side}}).allNamespaces() {
+			if err != nil {
+				return nil, err
+			}
+			if !seen[info.ID] {
+				seen[info.ID] = true
+				all = append(all, info.ID)
+			}
+		}
+	}
+	return all, nil
+}
+
+func newNamespaceVerify(p *process) *cobra.Command {
+	return governanceVerify(p, "namespace", "NAMESPACE")
+}
+
+// governanceVerify is the verify command of namespaces, and of groups, which are verified
+// with their namespace.
+func governanceVerify(p *process, under, arg string) *cobra.Command {
+	return govCommand{
+		name: "verify", args: []string{arg}, short: "Evaluate a namespace again from its ops, and compare",
+		long: `Check every signature, id and nonce of the namespace, evaluate it again, in the daemon's
+memory, and compare every verdict and row with what is stored. It exits 2 if something
+differs.`,
+		example: "home",
+		run: func(c *govCall) error {
+			g, err := c.groupArg(arg, c.args[0])
+			if err != nil {
+				return err
+			}
+			ns, err := c.groups.NamespaceOf(g)
+			if err != nil {
+				return err
+			}
+			r, err := c.namespaces.Verify(c.ctx, ns)
+			if err != nil {
+				return err
+			}
+			type findingDoc struct {
+				Detail string   `json:"detail"`
+				Column string   `json:"column,omitempty"`
+				Key    hexBytes `json:"key,omitempty"`
+			}
+			d := struct {
+				ID       string       `json:"namespace_id"`
+				Ops      int          `json:"ops"`
+				Findings []findingDoc `json:"findings"`
+				More     int          `json:"more,omitempty"`
+			}{ns.String(), r.Ops, []findingDoc{}, r.More}
+			for _, f := range r.Findings {
+				doc := findingDoc{Detail: f.What, Key: f.Key}
+				if f.Column != 0 {
+					doc.Column = f.Column.String()
+				}
+				d.Findings = append(d.Findings, doc)
+			}
+			n := len(r.Findings) + r.More
+			err = c.emit(d, func(w io.Writer) {
+				for _, f := range d.Findings {
+					fmt.Fprintf(w, "%s %x: %s\n", f.Column, []byte(f.Key), f.Detail)
+				}
+				fmt.Fprintf(w, "%s compared, %s\n", count(d.Ops, "op"), count(n, "finding"))
+			})
+			if err == nil && n > 0 {
+				err = &failure{exitDamage, fmt.Errorf("namespace %s is not what its ops make: %s", ns, count(n, "finding")), "restore a checkpoint, or begin anew and synchronize"}
+			}
+			return err
+		},
+	}.command(p, under)
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stoadb/stoa/namespace"
+	"github.com/stoadb/stoa/rpc"
+)
+
+func newNamespacePending(p *process) *cobra.Command {
+	return govCommand{
+		name: "pending", args: []string{"NAMESPACE"}, offline: true, short: "List ops that wait for others",
+		long: "List the ops that wait for ancestors which are not here, in the order of their ids, with\nthose of their parents that are missing.", example: "home",
+		run: func(c *govCall) error {
+			ns, err := c.namespaceArg(c.args[0])
+			if err != nil {
+				return err
+			}
+			all := paged(func(last *namespace.PendingOp) ([]namespace.PendingOp, error) {
+				if last == nil {
+					last = new(namespace.PendingOp)
+				}
+				return c.read.PendingOps(ns, last.ID, rpc.MaxGovPage)
+			})
+			for op, err := range all {
+				if err != nil {
+					return err
+				}
+				d := struct {
+					ID      string   `json:"op_id"`
+					Bytes   int      `json:"bytes"`
+					Missing []string `json:"missing"`
+				}{op.ID.String(), op.Bytes, texts(op.Missing)}
+				err := c.emit(d, func(w io.Writer) {
+					fmt.Fprintf(w, "%s  %s\n", d.ID, sizeText(uint64(d.Bytes)))
+					for _, id := range d.Missing {
+						fmt.Fprintf(w, "  missing  %s\n", id)
+					}
+				})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}.command(p, "namespace")
+}
+
+func newNamespaceEquivocations(p *process) *cobra.Command {
+	return govCommand{
+		name: "equivocations", args: []string{"NAMESPACE"}, offline: true, short: "List pairs of ops that one signer gave one nonce",
+		long: "List the pairs of ops that one signer gave one nonce: two things said side by side, by\none who lies or whose identity two daemons have. Both count.", example: "home",
+		run: func(c *govCall) error {
+			ns, known, err := c.namespaceWithNames()
+			if err != nil {
+				return err
+			}
+			all, err := c.read.Equivocations(ns)
+			if err != nil {
+				return err
+			}
+			for _, e := range all {
+				d := struct {
+					Signer string   `json:"signer"`
+					Nonce  uint64   `json:"nonce,string"`
+					Ops    []string `json:"ops"`
+				}{e.Signer.String(), e.Nonce, []string{e.First.String(), e.Second.String()}}
+				err := c.emit(d, func(w io.Writer) {
+					fmt.Fprintf(w, "%s  nonce %d  %s  %s\n", known.of(d.Signer), d.Nonce, d.Ops[0], d.Ops[1])
+				})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}.command(p, "namespace")
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"errors"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/stoadb/stoa/cmd/inspect"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/seal"
+	"github.com/stoadb/stoa/rpc"
+)
+
+// sourceFlags are the flags of commands that read a directory, or the store of
+// a daemon through its socket.
+type sourceFlags struct {
+	socket string
+	seal   sealFlags
+}
+
+const sourceLong = `DIR is a directory of the store (default $STOA_DIR, else ` + defaultDir + `). It is not changed:
+it is opened read-only, or beside the daemon that has it open. --socket asks a
+daemon instead.`
+
+func (f *sourceFlags) register(fs *pflag.FlagSet) {
+	f.seal.register(fs)
+	fs.StringVar(&f.socket, "socket", "", "read through the daemon that listens there, instead of a directory")
+}
+
+// open opens what the flags and the arguments name.
+func (f *sourceFlags) open(p *process, args []string) (*inspect.Source, error) {
+	if f.socket != "" {
+		if len(args) > 0 {
+			return nil, bad(errors.New("--socket and DIR exclude each other"), "")
+		}
+		return throughSocket(f.socket)
+	}
+	return p.openSource(p.directory(args), &f.seal)
+}
+
+// directory returns the directory that a command line names.
+func (p *process) directory(args []string) string {
+	switch {
+	case len(args) > 0:
+		return args[0]
+	case p.getenv("STOA_DIR") != "":
+		return p.getenv("STOA_DIR")
+	}
+	return defaultDir
+}
+
+func throughSocket(path string) (*inspect.Source, error) {
+	c, err := rpc.Dial(path, rpc.ClientOptions{})
+	if err != nil {
+		return nil, err
+	}
+	s, err := inspect.Through(c)
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return s, nil
+}
+
+// openSource opens a directory, or a socket, as diff takes either.
+func (p *process) openSource(path string, sealed *sealFlags) (*inspect.Source, error) {
+	if st, err := os.Stat(path); err == nil && st.Mode()&os.ModeSocket != 0 {
+		return throughSocket(path)
+	}
+	key, err := sealed.key(p.credentials())
+	if err != nil {
+		return nil, err
+	}
+	s, err := inspect.OpenDir(path, inspect.Options{Key: key})
+	if err != nil {
+		return nil, cannotRead(path, err)
+	}
+	return s, nil
+}
+
+// cannotRead gives an error of opening a directory to read it its exit code and
+// hint.
+func cannotRead(dir string, err error) error {
+	f := *explain(err)
+	switch {
+	case errors.Is(err, seal.ErrWrongKey):
+		return sealFailure(err)
+	case errors.Is(err, engine.ErrCorrupt):
+		f.hint = salvageHint(dir)
+	case errors.Is(err, engine.ErrNotDatabase):
+		f.code, f.hint = exitOpen, "name a directory of the store"
+	default:
+		f.code, f.hint = exitOpen, ""
+	}
+	return &f
+}
+
+func salvageHint(dir string) string { return "`stoa salvage " + dir + " NEW` copies what can be read" }
+
+// records is a store to read records from: a daemon's, or one in a directory.
+type records interface {
+	engine.Reader
+	Close() error
+}
+
+// recordFlags are the flags of commands that read records.
+type recordFlags struct {
+	daemonFlags
+	offline string
+	seal    sealFlags
+}
+
+func (f *recordFlags) register(fs *pflag.FlagSet) {
+	f.daemonFlags.register(fs)
+	f.seal.register(fs)
+	fs.StringVar(&f.offline, "offline", "", "read this directory instead of asking a daemon")
+}
+
+func (f *recordFlags) open(p *process) (records, error) {
+	if f.offline != "" {
+		s, err := p.openSource(f.offline, &f.seal)
+		if err == nil && s.Facts.Sealed && !s.Facts.Opened {
+			s.Reader = seal.LockedReader(s.Reader)
+		}
+		return s, err
+	}
+	c, err := f.dial(p)
+	if err == nil {
+		return c, nil
+	}
+	if errors.Is(err, rpc.ErrNoDaemon) {
+		failed := *explain(err)
+		failed.hint += "; --offline DIR reads a directory without one"
+		return nil, &failed
+	}
+	return nil, err
+}

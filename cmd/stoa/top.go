@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc"
+)
+
+// topDoc is one look at a daemon with --json. Sizes are in bytes, rates per
+// second since the look before; the first look has none.
+type topDoc struct {
+	At       time.Time `json:"at"`
+	Writable bool      `json:"writable"`
+	Reason   string    `json:"reason,omitempty"` // why not
+	Changes  *float64  `json:"changes_per_second,omitempty"`
+	Compact  uint64    `json:"pending_compaction_bytes"`
+	Calls    []callDoc `json:"calls,omitempty"` // with --metrics-socket, the busiest first
+	statsDoc
+}
+
+// topLook is what a rate is the difference of.
+type topLook struct {
+	at    time.Time
+	stats engine.Stats
+	calls callCounts
+}
+
+func newTop(p *process) *cobra.Command {
+	var daemon daemonFlags
+	var metrics string
+	var once bool
+	var every time.Duration
+	cmd := &cobra.Command{
+		Use:   "top",
+		Short: "Watch the rates and sizes of a daemon",
+		Long: `Watch a daemon: changes a second, the write-ahead log, what compaction has to do, whether
+writes wait for it, and the columns. With --metrics-socket, which is that of serve, also
+the rate and the times of each call. On a terminal it is drawn anew every --interval until
+Ctrl-C; elsewhere the looks follow each other. --once looks once: for rates it waits one
+interval.`,
+		Example: "  stoa top\n  stoa top --metrics-socket /run/stoa/metrics.sock --interval 5s\n  stoa top --once --json",
+		Args:    exactly(),
+		RunE: func(*cobra.Command, []string) error {
+			if every < 10*time.Millisecond {
+				return bad(fmt.Errorf("--interval: %s is less than 10ms", every), "")
+			}
+			client, err := daemon.dial(p)
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			if metrics == "" {
+				metrics = p.getenv("STOA_METRICS_SOCKET")
+			}
+			ctx, forget := interruptible()
+			defer forget()
+			return p.top(ctx, client, metrics, every, once)
+		},
+	}
+	daemon.register(cmd.Flags())
+	cmd.Flags().StringVar(&metrics, "metrics-socket", "", "the socket of serve --metrics-socket, for the times of calls (default $STOA_METRICS_SOCKET)")
+	cmd.Flags().BoolVar(&once, "once", false, "look once")
+	cmd.Flags().DurationVar(&every, "interval", 2*time.Second, "the time between two looks")
+	return cmd
+}
+
+// clearScreen moves a terminal's cursor to the top and clears what is below.
+const clearScreen = "\x1b[H\x1b[J"
+
+// top looks at a daemon until ctx is done.
+func (p *process) top(ctx context.Context, client *rpc.Client, metrics string, every time.Duration, once bool) error {
+	before, _, err := p.look(ctx, client, metrics, topLook{})
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		now, d, err := p.look(ctx, client, metrics, before)
+		if errors.Is(err, context.Canceled) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		err = p.emit(d, func(w io.Writer) {
+			if isTerminal(p.stdout) && !once {
+				fmt.Fprint(w, clearScreen)
+			}
+			d.write(w)
+		})
+		if err != nil || once {
+			return err
+		}
+		before = now
+	}
+}
+
+// look looks once, and compares with the look before.
+func (p *process) look(ctx context.Context, client *rpc.Client, metrics string, before topLook) (now topLook, d topDoc, err error) {
+	if now.stats, err = client.Stats(); err != nil {
+		return now, d, err
+	}
+	res, err := client.Status()
+	if err != nil {
+		return now, d, err
+	}
+	now.at = time.Now()
+	d = topDoc{At: now.at.UTC(), Writable: res.Health.GetWritable(), Reason: res.Health.GetReason(), statsDoc: newStatsDoc(now.stats)}
+	for _, c := range now.stats.Columns {
+		d.Compact += c.PendingCompaction
+	}
+	if metrics != "" {
+		if now.calls, err = readCalls(ctx, metrics); err != nil {
+			return now, d, err
+		}
+	}
+	if before.at.IsZero() {
+		return now, d, nil
+	}
+	seconds := now.at.Sub(before.at).Seconds()
+	rate := max(float64(now.stats.Sequence)-float64(before.stats.Sequence), 0) / seconds
+	d.Changes = &rate
+	d.Calls = now.calls.since(before.calls, seconds)
+	return now, d, nil
+}
+
+func (d topDoc) write(w io.Writer) {
+	var t table
+	t.add("at", d.At.Local().Format(time.DateTime))
+	switch {
+	case !d.Writable:
+		t.add("writes", "refused: "+d.Reason)
+	case d.Stopped:
+		t.add("writes", "wait for compaction")
+	default:
+		t.add("writes", "taken")
+	}
+	if d.Changes != nil {
+		t.add("changes", fmt.Sprintf("%.1f/s, %d in all", *d.Changes, d.Sequence))
+	}
+	t.add("write-ahead log", sizeText(d.WALBytes))
+	t.add("in memory", sizeText(d.MemtableBytes))
+	t.add("to compact", sizeText(d.Compact))
+	t.add("block cache", sizeText(d.CacheBytes)+" of "+sizeText(d.CacheCapacity))
+	t.add("snapshots", fmt.Sprint(d.Snapshots))
+	t.write(w, "")
+	fmt.Fprintln(w)
+	if len(d.Calls) > 0 {
+		calls := table{right: []bool{false, true, true, true, true, true}}
+		calls.add("CALL", "PER SECOND", "MEAN", "HALF WITHIN", "99 % WITHIN", "FAILED")
+		for _, c := range d.Calls {
+			calls.add(c.Call, fmt.Sprintf("%.1f", c.PerSecond), duration(c.Mean), within(c.P50), within(c.P99), fmt.Sprintf("%.1f", c.Failed))
+		}
+		calls.write(w, "")
+		fmt.Fprintln(w)
+	}
+	columns := table{right: []bool{false, true, true, true, true}}
+	columns.add("COLUMN", "KEYS", "ON DISK", "IN MEMORY", "TO COMPACT")
+	for _, c := range d.Columns {
+		columns.add(c.Column, fmt.Sprint(c.Keys), sizeText(c.TableBytes+c.BlobBytes), sizeText(c.MemtableBytes), sizeText(c.PendingCompaction))
+	}
+	columns.write(w, "")
+}
+
+// duration writes seconds for people.
+func duration(seconds float64) string {
+	return time.Duration(seconds * float64(time.Second)).Round(time.Microsecond).String()
+}

@@ -1,0 +1,109 @@
+// The tree of groups with their members.
+import { ask, counted, el, href, notice, short } from "./dom.js";
+import { showDetail } from "./detail.js";
+
+export async function groups({ box, parameters, current }) {
+  const doc = await ask("groups");
+  if (!current()) return;
+  box.append(el("h1", {}, "Groups ", el("small", {}, counted(doc.groups.length, "group") + (doc.more ? ", and more" : ""))));
+  if (!doc.groups.length) {
+    box.append(el("p", { class: "quiet empty" }, "There are no groups here."));
+    return;
+  }
+  const { root, astray } = rooted(doc.groups);
+  if (astray) box.append(notice("warning", `${counted(astray, "group")} that no root group leads to: verify --full says more`));
+  box.append(picture(root));
+  if (parameters.id) await choose(parameters.id);
+}
+
+// rooted hangs the groups below each other, and the root groups below one that
+// is not drawn. Those of a cycle are astray.
+function rooted(list) {
+  const ids = new Set(list.map((g) => g.id));
+  const below = new Map();
+  for (const g of list) {
+    const parent = ids.has(g.parent) ? g.parent : "";
+    below.set(parent, [...(below.get(parent) ?? []), g]);
+  }
+  const placed = new Set();
+  const build = (g) => {
+    if (g.id) placed.add(g.id);
+    return { ...g, children: (below.get(g.id) ?? []).filter((c) => !placed.has(c.id)).map(build) };
+  };
+  const root = build({ id: "", members: [] });
+  return { root, astray: list.length - placed.size };
+}
+
+const [boxWidth, lineHeight, gapX, gapY] = [230, 20, 60, 18];
+const heightOf = (g) => 44 + lineHeight * (g.members.length + (g.more_members ? 1 : 0));
+
+// picture draws the tree from left to right: a box for each group.
+function picture(data) {
+  const root = d3.hierarchy(data);
+  let bottom = 0;
+  root.eachAfter((n) => { // leaves one below the other, parents in the middle of their children
+    n.y = (n.depth - 1) * (boxWidth + gapX);
+    const own = n.depth ? heightOf(n.data) : 0;
+    if (!n.children) {
+      n.x = bottom;
+      bottom += own + gapY;
+      return;
+    }
+    const last = n.children.at(-1);
+    const middle = (n.children[0].x + last.x + heightOf(last.data)) / 2;
+    n.x = Math.max(middle - own / 2, n.children[0].x);
+    bottom = Math.max(bottom, n.x + own + gapY);
+  });
+  const nodes = root.descendants().slice(1);
+  const width = d3.max(nodes, (n) => n.y) + boxWidth + 4;
+  const height = d3.max(nodes, (n) => n.x + heightOf(n.data)) + 4;
+  const svg = d3.create("svg").attr("width", width).attr("height", height).attr("viewBox", `-2 -2 ${width} ${height}`).attr("role", "img");
+  const link = d3.linkHorizontal();
+  svg.append("g").selectAll("path").data(root.links().filter((l) => l.source.depth)).join("path").attr("class", "branch")
+    .attr("d", (l) => link({
+      source: [l.source.y + boxWidth, l.source.x + 22],
+      target: [l.target.y, l.target.x + 22],
+    }));
+  const boxes = svg.append("g").selectAll("g").data(nodes).join("g").attr("class", "group").attr("tabindex", 0)
+    .attr("transform", (n) => `translate(${n.y},${n.x})`)
+    .on("click", (_, n) => choose(n.data.id))
+    .on("keydown", (event, n) => { if (event.key === "Enter") choose(n.data.id); });
+  boxes.append("rect").attr("width", boxWidth).attr("height", (n) => heightOf(n.data)).attr("rx", 8);
+  boxes.append("text").attr("class", "name").attr("x", 12).attr("y", 20).text((n) => n.data.alias ? fit(n.data.alias, 26) : fit(n.data.id, 13));
+  boxes.append("text").attr("class", "sub").attr("x", 12).attr("y", 35)
+    .text((n) => (n.data.fault ? "damaged" : n.data.alias ? n.data.id.slice(0, 12) + "…" : n.depth === 1 ? "root group" : "group"));
+  boxes.each(function (n) {
+    const lines = n.data.members.map((m) => ({ text: m.alias ? fit(m.alias, 18) : fit(m.identity, 13), role: m.role }));
+    if (n.data.more_members) lines.push({ text: "and more", role: "" });
+    const line = d3.select(this).selectAll("g").data(lines).join("g").attr("transform", (_, i) => `translate(12,${52 + i * lineHeight})`);
+    line.append("circle").attr("class", (l) => `role ${l.role}`).attr("r", (l) => (l.role ? 4 : 0)).attr("cx", 4).attr("cy", -4);
+    line.append("text").attr("class", "member").attr("x", 14).text((l) => l.text);
+    line.append("text").attr("class", "sub").attr("x", boxWidth - 24).attr("text-anchor", "end").text((l) => l.role.replace("_", " "));
+  });
+  return el("div", { class: "scroll tree" }, svg.node());
+}
+
+const fit = (text, most) => (text.length > most ? text.slice(0, most - 1) + "…" : text);
+
+// choose shows everything of a group.
+async function choose(id) {
+  const g = await ask("group", { id }).catch((error) => ({ error }));
+  if (g.error) {
+    showDetail("A group", notice("error", g.error.message));
+    return;
+  }
+  showDetail(g.alias || "A group",
+    g.fault && notice("error", g.fault),
+    el("dl", { class: "about" },
+      el("dt", {}, "id"), el("dd", {}, el("code", {}, g.id)),
+      g.parent && [el("dt", {}, "parent"), el("dd", {}, el("code", {}, g.parent))],
+      g.admin && [el("dt", {}, "admin"), el("dd", {}, el("code", {}, g.admin))],
+      g.upgrade_policy && [el("dt", {}, "upgrades"), el("dd", {}, g.upgrade_policy)]),
+    el("h3", {}, "Members ", el("small", {}, g.more_members ? `the first ${g.members.length}` : g.members.length)),
+    el("ul", { class: "members" }, g.members.map((m) => el("li", {},
+      el("span", { class: "tag" }, m.role.replace("_", " ")), " ", m.alias && el("b", {}, m.alias + " "), short(m.identity),
+      m.capabilities && el("div", { class: "quiet" }, m.capabilities)))),
+    el("h3", {}, "Contexts ", el("small", {}, (g.contexts ?? []).length)),
+    el("ul", { class: "members" }, (g.contexts ?? []).map((c) => el("li", {},
+      el("a", { href: href("deltas", { context: c.id }) }, c.alias && el("b", {}, c.alias + " "), short(c.id))))));
+}

@@ -1,0 +1,103 @@
+// What the store holds: columns and sizes, contexts, facts.
+import { ask, count, counted, el, href, notice, short, size } from "./dom.js";
+
+export async function overview({ box, store, current }) {
+  const body = el("div");
+  box.append(el("h1", {}, "Overview"), facts(store.store), body);
+  for (;;) {
+    const job = await ask("survey");
+    if (!current()) return;
+    if (job.state === "failed") throw new Error(job.error);
+    if (job.state === "done") {
+      body.replaceChildren(...report(job.overview));
+      return;
+    }
+    body.replaceChildren(progress("Counting every row", job));
+    await new Promise((resolve) => setTimeout(resolve, 300));
+  }
+}
+
+// progress shows how far work is that reads the whole store.
+export function progress(what, job) {
+  const share = job.total > 0 ? Math.min(job.rows / job.total, 0.99) : null;
+  return el("div", { class: "progress" },
+    el("p", {}, `${what}: ${count(job.rows)}${job.total ? " of about " + count(job.total) : ""}`),
+    el("progress", share === null ? {} : { value: share, max: 1 }));
+}
+
+function facts(f) {
+  const items = [["Schema", f.schema_version], ["Changes", count(f.sequence)]];
+  if (f.node_id) items.push(["Node", short(f.node_id)]);
+  if (f.how !== "daemon") items.push(["Last close", f.clean ? "clean" : "unclean, or in use"]);
+  items.push(["Secrets", f.sealed ? (f.opened ? "sealed, key at hand" : "sealed") : f.how === "daemon" ? "as the daemon shows them" : "plain at rest"]);
+  const list = el("dl", { class: "facts" }, items.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
+  const remarks = [
+    ...(Number(f.lost) ? [notice("error", `${counted(f.lost, "change")} that had been on disk are gone`)] : []),
+    ...(f.problems ?? []).map((p) => notice("error", p)),
+    ...(f.unknown ?? []).map((u) => notice("warning", u)),
+    ...(f.notes ?? []).map((n) => notice("info", n)),
+  ];
+  return el("section", {}, list, ...remarks);
+}
+
+function report(o) {
+  const total = o.columns.reduce((t, c) => ({ rows: t.rows + c.rows, bytes: t.bytes + c.bytes }), { rows: 0, bytes: 0 });
+  const parts = [
+    ...(o.findings ?? []).map((f) => notice("warning", `${f.column ?? ""} ${f.reason}`)),
+    el("h2", {}, "Columns ", el("small", {}, `${counted(total.rows, "row")}, ${size(total.bytes)} of keys and values`)),
+    columns(o.columns),
+  ];
+  const unaccounted = o.columns.filter((c) => c.unaccounted);
+  for (const c of unaccounted) {
+    parts.push(notice("warning", `${c.column}: ${counted(c.unaccounted.rows, "row")} that the schema does not know`),
+      el("ul", { class: "examples" }, c.unaccounted.examples.map((e) => el("li", {}, el("code", {}, e.key), " ", e.reason))));
+  }
+  parts.push(el("h2", {}, "Contexts ", el("small", {}, contextsNote(o))), contexts(o.contexts ?? []));
+  return parts;
+}
+
+function contextsNote(o) {
+  const shown = (o.contexts ?? []).length;
+  return counted(o.context_count, "context") + (shown && shown < o.context_count ? `, the largest ${shown}` : "");
+}
+
+const headings = (first) => el("thead", {}, el("tr", {}, el("th", {}, first), el("th", { class: "bar" }, ""),
+  ["Rows", "Bytes", "Smallest", "Largest"].map((h) => el("th", { class: "number" }, h))));
+
+function cells(t) {
+  return [count(t.rows), t.rows ? size(t.bytes) : "", t.rows ? size(t.smallest) : "", t.rows ? size(t.largest) : ""]
+    .map((text) => el("td", { class: "number" }, text));
+}
+
+// measured is a table of what there is, with a bar of the share of bytes.
+function measured(first, rows) {
+  const widest = d3.max(rows, (r) => r.tally.bytes) || 1;
+  const scale = d3.scaleSqrt([0, widest], [0, 100]);
+  const body = el("tbody", {}, rows.map((r) => {
+    const bar = el("i");
+    bar.style.width = `${r.tally.bytes ? Math.max(scale(r.tally.bytes), 1) : 0}%`;
+    return el("tr", { class: r.part ? "part" : r.tally.rows ? "" : "vacant" }, el("td", {}, r.name),
+      el("td", { class: "bar", title: "bytes, as the root of their number" }, bar), cells(r.tally));
+  }));
+  return el("div", { class: "scroll" }, el("table", { class: "measured" }, headings(first), body));
+}
+
+function columns(list) {
+  return measured("Column", list.flatMap((c) => [
+    { name: el("a", { href: href("records", { column: c.column }) }, c.column), tally: c },
+    ...(c.parts ?? []).map((p) => ({
+      part: true, tally: p,
+      name: el("a", { href: href("records", { column: c.column, prefix: p.prefix, kind: p.name }) }, p.name),
+    })),
+  ]));
+}
+
+function contexts(list) {
+  if (!list.length) return el("p", { class: "quiet" }, "There are none.");
+  return measured("Context", list.flatMap((c) => [
+    { name: el("a", { href: href("deltas", { context: c.context_id }) }, short(c.context_id)), tally: c },
+    ...c.columns.map((p) => ({
+      part: true, tally: p, name: el("a", { href: href("records", { column: p.name, prefix: c.context_id }) }, p.name),
+    })),
+  ]));
+}

@@ -1,0 +1,253 @@
+package view
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/stoadb/stoa/cmd/inspect"
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/keys"
+)
+
+// The kinds of nodes in the graph of a context.
+const (
+	kindApplied = "applied"
+	kindPending = "pending" // it waits for others
+	kindMissing = "missing" // others wait for it
+	kindBase    = "base"    // what a snapshot began with, of which there is no delta
+	kindDamaged = "damaged"
+)
+
+// How many nodes a graph has.
+const (
+	usualNodes = 200
+	mostNodes  = 2000
+)
+
+// orderScope and pendingScope are what dag keeps of the order of application, and
+// of what waits.
+const (
+	orderScope   = "dag-order"
+	pendingScope = "dag-pending"
+)
+
+// deltas answers the graph of the newest deltas of a context: those applied before
+// the place that before names, or, without it, the newest of all and those that
+// wait.
+func (s *Server) deltas(r *http.Request) (any, error) {
+	id, err := idOf(r, "context")
+	if err != nil {
+		return nil, err
+	}
+	limit, err := limitOf(r, usualNodes, mostNodes)
+	if err != nil {
+		return nil, err
+	}
+	before := uint64(0)
+	if text := r.URL.Query().Get("before"); text != "" {
+		if before, err = strconv.ParseUint(text, 10, 64); err != nil || before == 0 {
+			return nil, bad("before: %q is no place in the order", text)
+		}
+	}
+	var g Graph
+	err = s.store.with(func(src *inspect.Source) (err error) {
+		c := contextGraph{store: src, context: id, known: map[codec.DeltaID]bool{}}
+		g, err = c.graph(before, limit)
+		return err
+	})
+	return g, err
+}
+
+// contextGraph gathers the nodes of a context.
+type contextGraph struct {
+	store   engine.Reader
+	context codec.ContextID
+	heads   []codec.DeltaID
+	nodes   []Node
+	known   map[codec.DeltaID]bool // those in nodes
+}
+
+func (c *contextGraph) graph(before uint64, limit int) (Graph, error) {
+	meta, err := engine.Get(c.store, keys.ContextMeta{Context: c.context})
+	if err != nil && !errors.Is(err, engine.ErrNotFound) {
+		return Graph{}, err
+	}
+	c.heads = meta.DagHeads
+	if before == 0 {
+		if err := c.pending(limit); err != nil {
+			return Graph{}, err
+		}
+	}
+	oldest, err := c.applied(before, limit)
+	if err == nil && oldest == 0 && before == 0 {
+		err = c.unordered(limit)
+	}
+	if err != nil {
+		return Graph{}, err
+	}
+	g := Draw(c.nodes)
+	if oldest > 1 {
+		g.More = strconv.FormatUint(oldest, 10)
+	}
+	return g, nil
+}
+
+// place returns the leading bytes of the rows of a scope that are of the context.
+func (c *contextGraph) place(scope string, kind ...byte) ([]byte, error) {
+	s, err := keys.NewScope(scope)
+	return append(append(s[:], kind...), c.context[:]...), err
+}
+
+// applied adds the newest deltas before a place in the order of application, and
+// returns the place of the oldest of them; 0: there are none.
+func (c *contextGraph) applied(before uint64, limit int) (oldest uint64, err error) {
+	prefix, err := c.place(orderScope)
+	if err != nil {
+		return 0, err
+	}
+	rg := engine.Prefixed(prefix)
+	rg.Reverse, rg.Limit = true, limit
+	if before > 0 {
+		rg.End = binary.BigEndian.AppendUint64(slices.Clone(prefix), before)
+	}
+	it, err := c.store.Iterate(column.Generic, rg)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = it.Close() }() // what it has to say, Err has said
+	for it.Next() {
+		at := it.Key()[len(prefix):]
+		if len(at) != 8 || len(it.Value()) < len(codec.DeltaID{}) {
+			return 0, fmt.Errorf("view: %w: %s %x", engine.ErrCorrupt, orderScope, it.Key())
+		}
+		oldest = binary.BigEndian.Uint64(at)
+		if err := c.add(codec.DeltaID(it.Value()), kindBase); err != nil {
+			return 0, err
+		}
+	}
+	return oldest, it.Err()
+}
+
+// pending adds deltas that wait, and those that they wait for.
+func (c *contextGraph) pending(limit int) error {
+	for _, kind := range []struct {
+		of     byte
+		absent string // what a delta is that is not there
+	}{{'a', kindDamaged}, {'m', kindMissing}} {
+		prefix, err := c.place(pendingScope, kind.of)
+		if err != nil {
+			return err
+		}
+		rg := engine.Prefixed(prefix)
+		rg.Limit = limit
+		it, err := c.store.Iterate(column.Generic, rg)
+		if err != nil {
+			return err
+		}
+		for it.Next() && err == nil {
+			id := it.Value()
+			if kind.of == 'm' {
+				id = it.Key()[len(prefix):]
+			}
+			if len(id) < len(codec.DeltaID{}) {
+				err = fmt.Errorf("view: %w: %s %x", engine.ErrCorrupt, pendingScope, it.Key())
+				break
+			}
+			err = c.add(codec.DeltaID(id), kind.absent)
+		}
+		if err = errors.Join(err, it.Err(), it.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unordered adds the deltas of a context that has no order: rows that something
+// else than dag has written.
+func (c *contextGraph) unordered(limit int) error {
+	for e, err := range engine.Scan(c.store, keys.DeltasOf(c.context)) {
+		if err != nil {
+			return err
+		}
+		if !c.known[e.Key.Delta] {
+			c.put(e.Key.Delta, e.Value)
+		}
+		if len(c.nodes) >= limit {
+			break
+		}
+	}
+	slices.SortStableFunc(c.nodes, func(a, b Node) int { return -compareText(a.Time, b.Time) })
+	return nil
+}
+
+func compareText(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// add adds a delta by its id; one that is not there is of the kind absent.
+func (c *contextGraph) add(id codec.DeltaID, absent string) error {
+	if c.known[id] {
+		return nil
+	}
+	d, err := engine.Get(c.store, keys.ContextDagDelta{Context: c.context, Delta: id})
+	switch {
+	case err == nil:
+		c.put(id, d)
+		return nil
+	case errors.Is(err, engine.ErrNotFound):
+		c.keep(id, Node{Kind: absent, Label: absent})
+		return nil
+	case errors.Is(err, engine.ErrCorrupt):
+		c.keep(id, Node{Kind: kindDamaged, Label: err.Error()})
+		return nil
+	}
+	return err
+}
+
+func (c *contextGraph) put(id codec.DeltaID, d codec.ContextDagDeltaValue) {
+	n := Node{Kind: kindApplied, Label: counted(len(d.Actions), "action"), By: d.HLC.ID.String(),
+		Time: dag.NTP64(d.HLC.Time).Time().UTC().Format(time.RFC3339Nano), Column: column.Delta.String(),
+		At: hex.EncodeToString(append(c.context[:], id[:]...))}
+	if len(d.Events) > 0 {
+		n.Label += ", " + counted(len(d.Events), "event")
+	}
+	if !d.Applied {
+		n.Kind = kindPending
+	}
+	for _, p := range d.Parents {
+		n.Parents = append(n.Parents, p.String())
+	}
+	c.keep(id, n)
+}
+
+func (c *contextGraph) keep(id codec.DeltaID, n Node) {
+	n.ID, n.Head = id.String(), slices.Contains(c.heads, id)
+	if n.Parents == nil {
+		n.Parents = []string{}
+	}
+	c.known[id] = true
+	c.nodes = append(c.nodes, n)
+}
+
+// counted returns n with what it counts.
+func counted(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}

@@ -1,0 +1,106 @@
+package view
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+)
+
+// TestThePageInChromium goes through the page as a reader does, at three widths,
+// light and dark: nothing may stick out, nor the console complain. `make
+// test-view` runs it; a browser reaches no Unix socket, so it listens on loopback.
+func TestThePageInChromium(t *testing.T) {
+	if os.Getenv("STOA_TEST_VIEW") == "" {
+		t.Skip("`make test-view` drives the page in Chromium")
+	}
+	b := openTab(t)
+	sample := newSample(t, 40)
+	sample.put(t, func(batch *engine.Batch) {
+		batch.Put(column.Alias, []byte{9, 9}, []byte("what is this"))
+		batch.Put(column.Meta, idNamedBytes("damaged"), []byte("no description"))
+	})
+	s := sample.served(t)
+	ln, root, err := Listen("127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx, ln) }()
+	defer func() { stop(); require.NoError(t, <-done) }()
+
+	b.size(1280, 860, false)
+	b.call("Page.navigate", map[string]any{"url": root + s.Path()}, nil)
+	b.await(`document.body?.dataset.ready === "overview"`)
+	deltas := "#/deltas?context=" + sample.context.String()
+	views := []struct {
+		name, hash, says, act string // act: a script that is run first
+		until                 string
+	}{
+		{"overview", "#/overview", "GroupMember", "", ""},
+		{"records", "#/records?column=Group&prefix=21", "identity", "", ""},
+		{"record", "#/records?column=Delta", "ContextDagDelta", `document.querySelector("tbody tr").click()`, `document.querySelector("#detail dl") !== null`},
+		{"secrets", "#/records?column=Identity", "redacted:", "", ""},
+		{"deltas", deltas, "waits for others", "", ""},
+		{"delta", deltas, "counter", `document.querySelectorAll(".line")[4].click()`, `document.querySelector("#detail h3") !== null`},
+		{"governance", "#/governance", "namespace created", "", ""},
+		{"groups", "#/groups", "Kalliope", "", ""},
+		{"group", "#/groups?id=" + sample.child.String(), "shared notes", "", `!document.querySelector("#detail").hidden`},
+		{"findings", "#/findings", "2 findings", `document.querySelector("#start")?.click()`, `document.querySelector("tbody") !== null`},
+	}
+	for _, look := range []struct {
+		name          string
+		width, height int
+		dark          bool
+	}{{"light", 1280, 860, false}, {"dark", 1280, 860, true}, {"narrow", 560, 860, false}} {
+		b.size(look.width, look.height, look.dark)
+		for _, v := range views {
+			b.show("#/overview")
+			b.show(v.hash)
+			if v.act != "" {
+				eval[any](b, v.act+", null")
+			}
+			if v.until != "" {
+				b.await(v.until)
+			}
+			b.picture(look.name + "-" + v.name)
+			text := eval[string](b, "document.body.innerText")
+			require.Contains(t, text, v.says, "%s %s", look.name, v.name)
+			require.NotRegexp(t, `undefined|\bnull\b|NaN|\[object`, text, "%s %s", look.name, v.name)
+			for _, secret := range sample.secrets {
+				require.NotContains(t, text, secret.Reveal())
+			}
+			require.Empty(t, eval[[]string](b, sticksOut), "%s %s: sticks out of the window", look.name, v.name)
+		}
+	}
+	// What a store says is text, and no markup.
+	b.show("#/groups")
+	require.True(t, eval[bool](b, `document.body.innerText.includes("<b>north</b>")||[...document.querySelectorAll("svg text")].some(e=>e.textContent.includes("<b>"))`))
+	b.show(deltas)
+	require.Equal(t, len(sample.applied)+2, eval[int](b, `document.querySelectorAll(".line").length`))
+	require.Equal(t, eval[int](b, `document.querySelectorAll(".line").length`), eval[int](b, `document.querySelectorAll("svg .node").length`))
+	eval[any](b, `document.getElementById("reopen").click(), null`)
+	b.await(`!document.getElementById("reopen").disabled && document.body.dataset.ready === "deltas"`)
+	require.Empty(t, b.faults, strings.Join(b.faults, "\n"))
+}
+
+// sticksOut lists the elements that are wider than the window and not within one
+// that scrolls by itself.
+const sticksOut = `(() => {
+  const out = document.documentElement.scrollWidth > innerWidth ? ["the page"] : [];
+  for (const e of document.querySelectorAll("body *")) {
+    if (e.closest(".scroll, .lanes, svg, [hidden]") && !e.matches(".scroll, .lanes")) continue;
+    const r = e.getBoundingClientRect();
+    if (r.width > 0 && (r.right > innerWidth + 1 || r.left < -1)) out.push(e.tagName + "." + e.className + " " + r.right);
+  }
+  return out.slice(0, 5);
+})()`
+
+func idNamedBytes(name string) []byte {
+	id := idNamed(name)
+	return id[:]
+}

@@ -1,0 +1,144 @@
+package view
+
+import (
+	"context"
+	"crypto/rand"
+	"embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/stoadb/stoa/cmd/inspect"
+)
+
+//go:embed assets
+var assets embed.FS // it is never written to
+
+// Options say what a Server shows. Open is required.
+type Options struct {
+	// Open opens the store; it is called at the start, and when the reader asks
+	// for the state of now. Its sources are closed by the server.
+	Open func() (*inspect.Source, error)
+	// Verify does the work of inspect.Verify on the store; nil: it is called on
+	// the source. A command that reads a directory in a process of its own, which
+	// damage may end, passes that.
+	Verify func(ctx context.Context, o inspect.VerifyOptions, visit func(inspect.Finding) error) (*inspect.Verdict, error)
+	// Rand draws the token; nil: crypto/rand.
+	Rand io.Reader
+}
+
+// Server is the page and the data of one store. It is an http.Handler, safe for
+// concurrent use.
+type Server struct {
+	store  *held
+	token  string
+	verify func(context.Context, inspect.VerifyOptions, func(inspect.Finding) error) (*inspect.Verdict, error)
+	jobs   *jobs
+	inside http.Handler // what the token leads to
+}
+
+// tokenBytes is how many random bytes a token has.
+const tokenBytes = 24
+
+// New opens the store and returns its server. It returns the errors of
+// Options.Open.
+func New(o Options) (*Server, error) {
+	if o.Rand == nil {
+		o.Rand = rand.Reader
+	}
+	token := make([]byte, tokenBytes)
+	if _, err := io.ReadFull(o.Rand, token); err != nil {
+		return nil, fmt.Errorf("view: draw a token: %w", err)
+	}
+	store, err := hold(o.Open)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{store: store, token: base64.RawURLEncoding.EncodeToString(token), verify: o.Verify, jobs: newJobs()}
+	if s.verify == nil {
+		s.verify = s.verifyHere
+	}
+	page, err := fs.Sub(assets, "assets")
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("view: %w", err), store.close())
+	}
+	s.inside = s.routes(page)
+	return s, nil
+}
+
+// Path returns the path of the page, which begins with the token: whoever has it
+// may read what the page shows.
+func (s *Server) Path() string { return "/" + s.token + "/" }
+
+// routes are the answers behind the token.
+func (s *Server) routes(page fs.FS) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /{$}", http.FileServerFS(page))
+	mux.Handle("GET /{file}", http.FileServerFS(page))
+	mux.Handle("GET /vendor/{file}", http.FileServerFS(page))
+	for path, answer := range map[string]func(*http.Request) (any, error){
+		"/api/store":      s.facts,
+		"/api/survey":     s.survey,
+		"/api/findings":   s.findings,
+		"/api/rows":       s.rows,
+		"/api/row":        s.row,
+		"/api/contexts":   s.contexts,
+		"/api/deltas":     s.deltas,
+		"/api/namespaces": s.namespaces,
+		"/api/ops":        s.ops,
+		"/api/groups":     s.groups,
+		"/api/group":      s.group,
+	} {
+		mux.Handle("GET "+path, data(answer))
+	}
+	mux.Handle("POST /api/reopen", data(s.reopen))
+	return mux
+}
+
+// facts answers what the store is, and what the schema has.
+func (s *Server) facts(*http.Request) (any, error) {
+	var doc struct {
+		Store   inspect.Facts `json:"store"`
+		Keys    uint64        `json:"keys"` // about how many; 0: not known
+		Columns []columnDoc   `json:"columns"`
+	}
+	err := s.store.with(func(src *inspect.Source) error {
+		doc.Store, doc.Keys = src.Facts, src.Keys()
+		return nil
+	})
+	doc.Columns = schema()
+	return doc, err
+}
+
+// reopen opens the store anew, in the state of now.
+func (s *Server) reopen(*http.Request) (any, error) {
+	return struct{}{}, s.jobs.stop(s.store.reopen)
+}
+
+// Serve answers on ln until ctx is done, and closes ln.
+func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
+	h := &http.Server{
+		Handler: s, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: time.Minute,
+		MaxHeaderBytes: 16 << 10,
+	}
+	served := make(chan error, 1)
+	go func() { served <- h.Serve(ln) }()
+	select {
+	case err := <-served:
+		return fmt.Errorf("view: serve: %w", err)
+	case <-ctx.Done():
+	}
+	err := h.Close()
+	if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, ended)
+	}
+	return err
+}
+
+// Close ends what is under way and closes the store.
+func (s *Server) Close() error { return s.jobs.stop(s.store.close) }

@@ -1,0 +1,113 @@
+package codec
+
+// The fewest bytes that a KeyEnvelope and a KeyRotation take.
+const (
+	leastEnvelope = 32 + 32 + 48
+	leastRotation = 32 + 32 + 1 + 4
+)
+
+// KeyEnvelope is a group key sealed to one member.
+type KeyEnvelope struct {
+	Recipient Identity
+	Ephemeral Hash     // an X25519 public key, for this envelope only
+	Sealed    [48]byte // the key, and a tag of 16 bytes
+}
+
+// AppendBinary implements [Value].
+func (v KeyEnvelope) AppendBinary(dst []byte) ([]byte, error) {
+	c := encoder("KeyEnvelope", dst)
+	v.layout(&c)
+	return c.encoded()
+}
+
+// Decode implements [Value].
+func (KeyEnvelope) Decode(src []byte) (KeyEnvelope, error) {
+	var v KeyEnvelope
+	c := decoder("KeyEnvelope", src)
+	v.layout(&c)
+	return ended(v, &c)
+}
+
+func (v KeyEnvelope) run(c coder) (KeyEnvelope, coder) { v.layout(&c); return v, c }
+
+func (v *KeyEnvelope) layout(c *coder) {
+	id(c, "recipient", &v.Recipient)
+	id(c, "ephemeral", &v.Ephemeral)
+	c.fixed("sealed", "48 bytes", v.Sealed[:])
+}
+
+// envelopes visits a list of envelopes.
+func (c *coder) envelopes(name string, p *[]KeyEnvelope) {
+	var spare KeyEnvelope
+	for i := range list(c, name, "KeyEnvelope", p, leastEnvelope) {
+		c.item(name, i)
+		at(*p, i, &spare).layout(c)
+		c.end()
+	}
+	c.listEnd()
+}
+
+// PreviousKey is the key that a group had before, sealed under the one that
+// follows it.
+type PreviousKey struct {
+	KeyID  KeyID
+	Sealed [72]byte // a nonce of 24 bytes, the key, and a tag of 16 bytes
+}
+
+// AppendBinary implements [Value].
+func (v PreviousKey) AppendBinary(dst []byte) ([]byte, error) {
+	c := encoder("PreviousKey", dst)
+	v.layout(&c)
+	return c.encoded()
+}
+
+// Decode implements [Value].
+func (PreviousKey) Decode(src []byte) (PreviousKey, error) {
+	var v PreviousKey
+	c := decoder("PreviousKey", src)
+	v.layout(&c)
+	return ended(v, &c)
+}
+
+func (v PreviousKey) run(c coder) (PreviousKey, coder) { v.layout(&c); return v, c }
+
+func (v *PreviousKey) layout(c *coder) {
+	id(c, "key_id", &v.KeyID)
+	c.fixed("sealed", "72 bytes", v.Sealed[:])
+}
+
+// KeyRotation gives a group a new key.
+type KeyRotation struct {
+	GroupID   GroupID
+	NewKeyID  KeyID
+	Previous  Option[PreviousKey] // none: the group's first key
+	Envelopes []KeyEnvelope       // one for each member, sorted by recipient
+}
+
+// AppendBinary implements [Value].
+func (v KeyRotation) AppendBinary(dst []byte) ([]byte, error) {
+	c := encoder("KeyRotation", dst)
+	v.layout(&c)
+	return c.encoded()
+}
+
+// Decode implements [Value].
+func (KeyRotation) Decode(src []byte) (KeyRotation, error) {
+	var v KeyRotation
+	c := decoder("KeyRotation", src)
+	v.layout(&c)
+	return ended(v, &c)
+}
+
+func (v KeyRotation) run(c coder) (KeyRotation, coder) { v.layout(&c); return v, c }
+
+func (v *KeyRotation) layout(c *coder) {
+	id(c, "group_id", &v.GroupID)
+	id(c, "new_key_id", &v.NewKeyID)
+	if c.option("previous", "Option<PreviousKey>", &v.Previous.Valid) {
+		c.begin("previous", "PreviousKey")
+		v.Previous.V.layout(c)
+		c.end()
+	}
+	c.envelopes("envelopes", &v.Envelopes)
+}

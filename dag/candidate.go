@@ -1,0 +1,277 @@
+package dag
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+)
+
+// candidate is a delta that is being judged.
+type candidate struct {
+	p       *prepared
+	parents []head // those that are applied; all of them, in their order, once it is to be settled
+	waited  bool   // it is pending: it has rows that say so
+	ready   bool   // and one that says that it waits for no other delta
+}
+
+// judge finds out what a delta is: applied, refused, or one that has to wait, and
+// puts into the batch what follows. verified is the root of its causal cut if that
+// is known. What waits for it is left to drain.
+func (g *group) judge(x *candidate, a *Answer, verified *codec.Hash) error {
+	absent, refused, err := g.resolve(x)
+	if err != nil {
+		return err
+	}
+	if refused != nil {
+		return g.refuse(x, &Refusal{Delta: x.p.id, Reason: RefusedAncestor, Ancestor: *refused}, a)
+	}
+	if g.beforeBase(x, len(absent) == 0) {
+		return g.turnAway(x, a)
+	}
+	if len(absent) > 0 {
+		return g.pend(x, absent, a)
+	}
+	for i := range x.parents {
+		if x.p.d.HLC.Time <= x.parents[i].hlc.Time {
+			return g.refuse(x, &Refusal{Delta: x.p.id, Reason: BadTime, Ancestor: x.parents[i].id}, a)
+		}
+	}
+	return g.settle(x, a, verified)
+}
+
+// resolve finds the parents of x that are applied; absent are the others, refused
+// is one of them that is known to be refused.
+func (g *group) resolve(x *candidate) (absent []codec.DeltaID, refused *codec.DeltaID, err error) {
+	x.parents = x.parents[:0]
+	for i := range x.p.d.Parents {
+		id := &x.p.d.Parents[i]
+		if at, ok := g.c.head(id); ok {
+			x.parents = append(x.parents, g.c.heads[at])
+			continue
+		}
+		seq, ok, err := readSeq(&g.view, &g.c.id, id)
+		if err != nil {
+			return nil, nil, err
+		}
+		if ok {
+			row, err := readOrder(&g.view, &g.c.id, seq)
+			if err != nil {
+				return nil, nil, err
+			}
+			x.parents = append(x.parents, head{stamp{row.hlc, *id}, seq})
+			continue
+		}
+		r, err := g.refusal(id)
+		if err != nil {
+			return nil, nil, err
+		}
+		if r != nil && refused == nil {
+			refused = id
+		}
+		absent = append(absent, *id)
+	}
+	return absent, refused, nil
+}
+
+// settle judges a delta whose parents are all applied by the root of its causal
+// cut.
+func (g *group) settle(x *candidate, a *Answer, verified *codec.Hash) error {
+	var won *outcome
+	var root codec.Hash
+	var err error
+	switch {
+	case g.c.onHeads(x.p.d.Parents):
+		won, err = g.linear(x)
+		if err == nil {
+			root = won.trie.Root()
+		}
+	case verified != nil:
+		root = *verified
+		if root == x.p.d.ExpectedRoot {
+			won, err = g.compete(x)
+		}
+	default:
+		won, root, err = g.concurrent(x, g.s.options.CutBudget)
+		if errors.Is(err, errBudget) {
+			return g.verifyLater(x, a)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if root != x.p.d.ExpectedRoot {
+		return g.refuse(x, &Refusal{Delta: x.p.id, Reason: RootMismatch, Expected: x.p.d.ExpectedRoot, Computed: root}, a)
+	}
+	switch err := g.s.clock.Observe(x.p.d.HLC); {
+	case errors.Is(err, ErrEarly): // the physical clock has gone back since it came
+		return g.tooEarly(x, err, a)
+	case err != nil:
+		return err
+	}
+	return g.apply(x, won, a)
+}
+
+// outcome is what a delta changes of the present state: of its writes those that
+// win, and the trie after them.
+type outcome struct {
+	trie *Trie        // an overlay
+	lost map[int]bool // by index of action: those that a newer write of the key hides; nil: none
+}
+
+// linear is the outcome of a delta on top of all others: it is newer than they
+// are, so that nothing has to be compared.
+func (g *group) linear(x *candidate) (*outcome, error) {
+	return g.outcome(x, nil)
+}
+
+func (g *group) outcome(x *candidate, lost map[int]bool) (*outcome, error) {
+	g.changes = g.changes[:0]
+	for i := range x.p.writes {
+		if !lost[x.p.writes[i].action] {
+			g.changes = append(g.changes, x.p.writes[i].Change)
+		}
+	}
+	o := g.c.trie.Overlay()
+	if err := o.Update(g.changes); err != nil {
+		return nil, err
+	}
+	return &outcome{trie: o, lost: lost}, nil
+}
+
+// compete is the outcome of a delta beside which others have been applied: each
+// of its writes is compared with the newest of that key.
+func (g *group) compete(x *candidate) (*outcome, error) {
+	lost := make(map[int]bool)
+	mine := stamp{x.p.d.HLC, x.p.id}
+	for i := range x.p.writes {
+		w := &x.p.writes[i]
+		now, ok, err := g.newest(&w.Key)
+		if err != nil {
+			return nil, err
+		}
+		if ok && now.after(&mine) {
+			lost[w.action] = true
+		}
+	}
+	return g.outcome(x, lost)
+}
+
+// newest returns the version of a key that makes the present state; ok is false if
+// it was never written.
+func (g *group) newest(key *codec.Hash) (v version, ok bool, err error) {
+	err = versionsOf(&g.view, &g.c.id, key, func(found *version) bool {
+		v, ok = *found, true
+		return false
+	})
+	return v, ok, err
+}
+
+// versionsOf calls fn with the versions of a key, the newest first, until it
+// returns false.
+func versionsOf(v *view, context *codec.ContextID, key *codec.Hash, fn func(*version) bool) error {
+	var array [placeLen + 32]byte
+	prefix := versionPrefix(array[:0], context, key)
+	return v.scan(prefix, prefix, func(key, value []byte) error {
+		found, _, ok := parseVersion(key, value)
+		if !ok {
+			return damagedRow(column.Generic, key, "not a version")
+		}
+		if !fn(&found) {
+			return errStop
+		}
+		return nil
+	})
+}
+
+// apply puts into the batch what a delta changes.
+func (g *group) apply(x *candidate, o *outcome, a *Answer) error {
+	c, p := g.c, x.p
+	if c.row.seeded() {
+		if err := g.keepSeeded(x, o); err != nil {
+			return err
+		}
+	}
+	g.key = deltaKey(g.key[:0], &c.id, &p.id)
+	g.value = p.appendRow(g.value[:0], true)
+	g.batch.Put(column.Delta, g.key, g.value)
+
+	seq := c.next
+	order := orderRow{id: p.id, hlc: p.d.HLC}
+	for i := range x.parents {
+		g.seqs = append(g.seqs, x.parents[i].seq)
+	}
+	order.parents, g.seqs = g.seqs, g.seqs[:0]
+	g.key, g.value = orderKey(g.key[:0], &c.id, seq), order.appendBinary(g.value[:0])
+	g.put(g.key, g.value)
+	g.key, g.value = seqKey(g.key[:0], &c.id, &p.id), appendU64(g.value[:0], seq)
+	g.put(g.key, g.value)
+
+	mine := stamp{p.d.HLC, p.id}
+	for i := range p.writes {
+		g.write1(&p.writes[i], &mine, &p.d.Actions[p.writes[i].action], o)
+	}
+	o.trie.Merge()
+	if err := g.dropWaiting(x); err != nil {
+		return err
+	}
+	c.advance(p.d.Parents, head{mine, seq})
+	g.meta = true
+	g.applied++
+
+	if a.Kind == 0 {
+		a.Kind, a.Seq = Applied, seq
+	}
+	a.Applied = append(a.Applied, p.id)
+	return g.wake(&p.id, false, a)
+}
+
+// write1 puts one action into the batch.
+func (g *group) write1(w *write, mine *stamp, action *codec.Action, o *outcome) {
+	id := &g.c.id
+	g.key, g.value = versionKey(g.key[:0], id, &w.Key, mine), appendVersion(g.value[:0], &w.Change)
+	g.put(g.key, g.value)
+	g.c.recent.wrote(&w.Key, version{stamp: *mine, put: !w.Delete, value: w.Value})
+	if o.lost[w.action] {
+		return
+	}
+	g.key = stateKey(g.key[:0], id, action.Key)
+	if w.Delete {
+		g.batch.Delete(column.State, g.key)
+	} else {
+		g.batch.Put(column.State, g.key, action.Value)
+	}
+}
+
+// advance makes a delta the newest: it takes the place of those of its parents
+// that were heads.
+func (c *loaded) advance(parents []codec.DeltaID, h head) {
+	for i := range parents {
+		if at, ok := c.head(&parents[i]); ok {
+			c.heads = append(c.heads[:at], c.heads[at+1:]...)
+		}
+	}
+	at, _ := c.head(&h.id)
+	c.heads = append(c.heads, head{})
+	copy(c.heads[at+1:], c.heads[at:])
+	c.heads[at] = h
+	c.next++
+}
+
+// readDelta returns a delta of the context, and false if it is not here.
+func readDelta(r engine.Getter, context codec.ContextID, id *codec.DeltaID) (v codec.ContextDagDeltaValue, ok bool, err error) {
+	key := deltaKey(nil, &context, id)
+	b, err := r.Get(nil, column.Delta, key)
+	if errors.Is(err, engine.ErrNotFound) {
+		return v, false, nil
+	}
+	if err != nil {
+		return v, false, err
+	}
+	if v, err = v.Decode(b); err != nil {
+		return v, false, fmt.Errorf("%w: %w", engine.ErrCorrupt, damagedRow(column.Delta, key, err.Error()))
+	}
+	return v, true, nil
+}

@@ -1,0 +1,74 @@
+package dag_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/mem"
+)
+
+func TestACommitOnAnotherRootIsAConflict(t *testing.T) {
+	s := node(t, 1)
+	d := commit(t, s, put("x", "1"))
+	before := info(t, s)
+	_, err := s.Commit(bg, dag.Commit{Context: ctx1, Actions: []codec.Action{put("x", "2")}, ReadRoot: dag.EmptyRoot()})
+	require.ErrorIs(t, err, engine.ErrConflict)
+	var moved *dag.RootMoved
+	require.ErrorAs(t, err, &moved)
+	require.Equal(t, dag.RootMoved{Context: ctx1, Read: dag.EmptyRoot(), Have: d.ExpectedRoot}, *moved)
+	_, err = s.Commit(bg, dag.Commit{Context: ctx1, Actions: []codec.Action{put("x", "2"), put("x", "3")}, ReadRoot: d.ExpectedRoot})
+	require.ErrorIs(t, err, dag.ErrRefused)
+	_, err = s.Commit(bg, dag.Commit{Context: ctx2})
+	require.ErrorIs(t, err, dag.ErrNoContext)
+	require.Equal(t, before, info(t, s))
+}
+
+func TestACommitWritesPrivateStateAndEvents(t *testing.T) {
+	db := mem.New()
+	defer db.Close()
+	s := open(t, db, options(1))
+	require.NoError(t, s.CreateContext(ctx1, codec.ApplicationMeta{}))
+	done, err := s.Commit(bg, dag.Commit{Context: ctx1, ReadRoot: dag.EmptyRoot(), Events: []codec.Event{{Kind: "k", Data: []byte("d")}},
+		Private: []codec.Action{put("p", "1"), put("q", "1"), del("p")}})
+	require.NoError(t, err)
+	require.Equal(t, dag.EmptyRoot(), done.Root)
+	require.Equal(t, uint64(1), done.Seq)
+	d, _, err := s.Get(ctx1, done.Delta)
+	require.NoError(t, err)
+	require.Equal(t, []codec.Event{{Kind: "k", Data: []byte("d")}}, d.Events)
+	v, err := db.Get(nil, column.PrivateState, append(ctx1[:], 'q'))
+	require.NoError(t, err)
+	require.Equal(t, "1", string(v))
+	_, err = db.Get(nil, column.PrivateState, append(ctx1[:], 'p'))
+	require.ErrorIs(t, err, engine.ErrNotFound)
+}
+
+func TestManyHeadsAreJoinedByACommitOnly(t *testing.T) {
+	s, other := node(t, 1), node(t, 2)
+	for i := range 200 { // each from a node of its own
+		add(t, s, commit(t, node(t, uint64(100+i)), put(string(rune('a'+i)), "1"), put("all", string(rune('a'+i)))))
+	}
+	require.Len(t, info(t, s).Heads, 200)
+	require.Equal(t, uint64(200), info(t, s).Applied, "nothing received makes a node write a delta")
+	_, root, err := s.Heads(ctx1)
+	require.NoError(t, err)
+	done, err := s.Commit(bg, dag.Commit{Context: ctx1, Actions: []codec.Action{put("x", "1")}, ReadRoot: root})
+	require.NoError(t, err)
+	require.Len(t, done.Deltas, 4, "200 heads, 137, 74, 11")
+	require.Equal(t, []codec.DeltaID{done.Delta}, info(t, s).Heads)
+	// Another node that has all heads takes the joins as they are.
+	for i := range 200 {
+		add(t, other, commit(t, node(t, uint64(100+i)), put(string(rune('a'+i)), "1"), put("all", string(rune('a'+i)))))
+	}
+	for _, wire := range done.Deltas {
+		d, err := dag.ParseDelta(wire)
+		require.NoError(t, err)
+		require.Equal(t, dag.Applied, add(t, other, d).Kind)
+	}
+	equal(t, s, other)
+}

@@ -1,0 +1,176 @@
+package dag
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+)
+
+// errNotLean says that a replay has made something that a lean engine does not keep
+// and has no other place for.
+var errNotLean = errors.New("dag: not to be replayed in a lean engine")
+
+// lean is the engine of a replay that finds nothing wrong. Most of what a replay
+// writes are rows that are stored already: a lean engine does not write them again.
+// Deltas and versions it reads from the past, as far as the replay has come; the
+// versions that are written it counts, so that they can be compared in the end; the
+// state it drops, for the trie has it. What is read from the past may be false until
+// then: if anything differs in the end, nothing has been shown.
+type lean struct {
+	engine.Engine // keeps the rest: the order, numbers, the trie
+	past          *history
+
+	mu       sync.Mutex
+	batch    engine.Batch // what of a batch is kept
+	versions rowSum
+}
+
+// Apply is Writer's. It returns errNotLean for a change that no replay of what is
+// right makes.
+func (l *lean) Apply(b *engine.Batch) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.batch.Reset()
+	l.batch.Durability = engine.WAL
+	versions := l.versions
+	for op, err := range b.Ops {
+		if err != nil {
+			return err
+		}
+		kept, err := l.takes(&op, &versions)
+		if err != nil {
+			return err
+		}
+		switch {
+		case !kept:
+		case op.Kind == engine.KindDelete:
+			l.batch.Delete(op.Column, op.Key)
+		default:
+			l.batch.Put(op.Column, op.Key, op.Value)
+		}
+	}
+	if err := l.Engine.Apply(&l.batch); err != nil {
+		return err
+	}
+	l.versions = versions
+	return nil
+}
+
+// takes reports whether a change is to be written, and counts a version.
+func (l *lean) takes(op *engine.Op, versions *rowSum) (kept bool, err error) {
+	switch {
+	case op.Kind != engine.KindPut && op.Kind != engine.KindDelete:
+		return false, fmt.Errorf("%w: a range is removed", errNotLean)
+	case op.Column == column.State:
+		return false, nil
+	case op.Column == column.Delta && op.Kind == engine.KindPut:
+		return false, nil
+	case op.Column == column.Delta, inScope(op.Key, pendingScope), inScope(op.Key, refusedScope):
+		return false, fmt.Errorf("%w: a delta waits, or is refused", errNotLean)
+	case op.Column != column.Generic || !inScope(op.Key, versionScope):
+		return true, nil
+	case op.Kind == engine.KindDelete:
+		return false, fmt.Errorf("%w: a version is removed", errNotLean)
+	}
+	versions.add(op.Key, op.Value)
+	return false, nil
+}
+
+// inScope reports whether a key of Generic lies in a scope.
+func inScope(key []byte, scope [16]byte) bool {
+	return len(key) >= len(scope) && [16]byte(key) == scope
+}
+
+// Get is Getter's. A delta comes from the past: only one that is applied is asked
+// for.
+func (l *lean) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
+	if col == column.Delta {
+		return l.past.r.Get(dst, col, key)
+	}
+	return l.Engine.Get(dst, col, key)
+}
+
+// Iterate is Reader's. Versions come from the past, those of deltas that the replay
+// has applied.
+func (l *lean) Iterate(col column.Column, rg engine.Range) (*engine.Iterator, error) {
+	if col != column.Generic || !inScope(rg.Start, versionScope) {
+		return l.Engine.Iterate(col, rg)
+	}
+	limit := rg.Limit
+	rg.Limit = 0
+	it, err := l.past.r.Iterate(col, rg)
+	if err != nil {
+		return nil, err
+	}
+	return engine.NewIterator(&leanVersions{l, it}, limit), nil
+}
+
+// leanVersions is the pager of versions of what has been applied.
+type leanVersions struct {
+	l  *lean
+	it *engine.Iterator
+}
+
+// Page is engine.Pager's.
+func (p *leanVersions) Page(dst []byte, maxEntries, maxBytes int) ([]byte, int, error) {
+	n := 0
+	for from := len(dst); n < maxEntries && len(dst)-from < maxBytes && p.it.Next(); {
+		v, _, ok := parseVersion(p.it.Key(), p.it.Value())
+		if !ok {
+			return dst, n, damagedRow(column.Generic, p.it.Key(), "not a version")
+		}
+		_, applied, err := readSeq(p.l.Engine, &p.l.past.context, &v.id)
+		if err != nil {
+			return dst, n, err
+		}
+		if applied {
+			dst = engine.AppendEntry(dst, p.it.Key(), p.it.Value())
+			n++
+		}
+	}
+	return dst, n, p.it.Err()
+}
+
+// Close is engine.Pager's.
+func (p *leanVersions) Close() error { return p.it.Close() }
+
+// same compares what a lean replay does not write with what is stored. It returns
+// errNotLean if anything differs. leaves are those of the trie, which has the root
+// that the replay ends with.
+func (v *verifier) same(leaves *rowSum) error {
+	id := &v.past.context
+	stored := v.lean.versions.empty()
+	err := each(v.past.r, engine.Prefixed(place(nil, versionScope, id)), func(key, value []byte) error {
+		stored.add(key, value)
+		return v.ctx.Err()
+	})
+	if err == nil && stored != v.lean.versions {
+		err = fmt.Errorf("%w: versions differ", errNotLean)
+	}
+	if err != nil {
+		return err
+	}
+	state := leaves.empty()
+	it, err := v.past.r.Iterate(column.State, engine.Prefixed(id[:]))
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for it.Next() {
+		state.leaf(&leaf{key: HashKey(it.Key()[len(id):]), value: HashValue(it.Value())})
+		if err := v.ctx.Err(); err != nil {
+			return err
+		}
+	}
+	if err := it.Err(); err != nil {
+		return err
+	}
+	if state != *leaves {
+		return fmt.Errorf("%w: the state differs", errNotLean)
+	}
+	v.report.Rows += stored.rows + state.rows
+	return nil
+}

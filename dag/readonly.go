@@ -1,0 +1,39 @@
+package dag
+
+import (
+	"context"
+	"errors"
+
+	"github.com/stoadb/stoa/engine"
+)
+
+// View returns the store of what is in r, which is only read and must outlive it:
+// a directory that was opened read-only, or a snapshot. Nothing goes on in the
+// background: what waits does, and the adoption of a snapshot that was broken off
+// stays so. What writes returns engine.ErrReadOnly. A node need not be named. A clock
+// that is damaged is none, since no stamp is made; [Store.ClockDamage] has the reason.
+// It returns the error of r.
+func View(r engine.Reader, o Options) (*Store, error) {
+	if o.Node.IsZero() {
+		o.Node.Lo = 1 // no stamp is made
+	}
+	if err := o.setDefaults(); err != nil {
+		return nil, err
+	}
+	db := engine.ReadOnly(r)
+	clock, err := OpenClock(db, db, ClockOptions{Node: o.Node, Now: o.Now})
+	damage := err
+	switch {
+	case errors.Is(err, engine.ErrCorrupt):
+		clock = newClock(db, o.Node, o.Now)
+	case err != nil:
+		return nil, err
+	}
+	s := &Store{db: db, options: o, clock: clock, clockDamage: damage, slots: newSlots(o.MaxContexts), lane: newLane()}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// ClockDamage returns why the clock of a view cannot be read, which is
+// engine.ErrCorrupt; nil if it can.
+func (s *Store) ClockDamage() error { return s.clockDamage }

@@ -1,0 +1,204 @@
+package dag
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+)
+
+// The scopes of the rows, in column Generic. They are never written to.
+var (
+	orderScope   = mustScope("dag-order")
+	seqScope     = mustScope("dag-seq")
+	versionScope = mustScope("dag-version")
+	pendingScope = mustScope("dag-pending")
+	refusedScope = mustScope("dag-refused")
+	contextScope = mustScope("dag-context")
+	cursorScope  = mustScope("dag-cursor")
+	seededScope  = mustScope("dag-seeded")
+	stagingScope = mustScope("dag-staging")
+)
+
+// place appends scope ‖ context_id, which the keys of most scopes begin with.
+func place(dst []byte, scope [16]byte, context *codec.ContextID) []byte {
+	return append(append(dst, scope[:]...), context[:]...)
+}
+
+// placeLen is the length of what place appends.
+const placeLen = 16 + 32
+
+// orderKey appends the key of the delta that was applied as number seq.
+func orderKey(dst []byte, context *codec.ContextID, seq uint64) []byte {
+	return binary.BigEndian.AppendUint64(place(dst, orderScope, context), seq)
+}
+
+// orderSeq returns the number in a key of the order.
+func orderSeq(key []byte) (seq uint64, ok bool) {
+	if len(key) != placeLen+8 {
+		return 0, false
+	}
+	return binary.BigEndian.Uint64(key[placeLen:]), true
+}
+
+// orderRow is an applied delta in the order of application.
+type orderRow struct {
+	id      codec.DeltaID
+	hlc     codec.HybridTimestamp
+	parents []uint64 // where its parents are; none of a first delta and of a base
+}
+
+// appendBinary appends
+//
+//	delta_id 32 ‖ hlc 24 ‖ place of each parent u64 LE, in the order of the parents
+func (r *orderRow) appendBinary(dst []byte) []byte {
+	dst = appendStamp(append(dst, r.id[:]...), r.hlc)
+	for _, seq := range r.parents {
+		dst = binary.LittleEndian.AppendUint64(dst, seq)
+	}
+	return dst
+}
+
+// parseOrder returns the row whose bytes are b, and false if they are none.
+func parseOrder(b []byte) (r orderRow, ok bool) {
+	const fixed = 32 + 24
+	if len(b) < fixed || (len(b)-fixed)%8 != 0 || len(b) > fixed+8*MaxParents {
+		return r, false
+	}
+	r.id, r.hlc = codec.DeltaID(b), cutStamp(b[32:])
+	if b = b[fixed:]; len(b) > 0 {
+		r.parents = make([]uint64, len(b)/8)
+		for i := range r.parents {
+			r.parents[i] = binary.LittleEndian.Uint64(b[8*i:])
+		}
+	}
+	return r, true
+}
+
+// seqKey appends the key of the number of an applied delta.
+func seqKey(dst []byte, context *codec.ContextID, id *codec.DeltaID) []byte {
+	return append(place(dst, seqScope, context), id[:]...)
+}
+
+// parseU64 returns a little-endian number, and false if b is none.
+func parseU64(b []byte) (n uint64, ok bool) {
+	if len(b) != 8 {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint64(b), true
+}
+
+// stamp is what decides between two writes to a key: the greater wins.
+type stamp struct {
+	hlc codec.HybridTimestamp
+	id  codec.DeltaID
+}
+
+// after reports whether s wins over o.
+func (s *stamp) after(o *stamp) bool {
+	if c := s.hlc.Compare(o.hlc); c != 0 {
+		return c > 0
+	}
+	return string(s.id[:]) > string(o.id[:])
+}
+
+// version is one write to one key.
+type version struct {
+	stamp
+	put   bool
+	value codec.Hash // of a put
+}
+
+// versionPrefix appends what the keys of all versions of a key begin with.
+func versionPrefix(dst []byte, context *codec.ContextID, key *codec.Hash) []byte {
+	return append(place(dst, versionScope, context), key[:]...)
+}
+
+// versionKey appends the key of a version. All bits of the stamp are turned over,
+// so that the newest version of a key comes first.
+func versionKey(dst []byte, context *codec.ContextID, key *codec.Hash, s *stamp) []byte {
+	dst = versionPrefix(dst, context, key)
+	dst = binary.BigEndian.AppendUint64(dst, ^s.hlc.Time)
+	dst = binary.BigEndian.AppendUint64(dst, ^s.hlc.ID.Hi)
+	dst = binary.BigEndian.AppendUint64(dst, ^s.hlc.ID.Lo)
+	for _, b := range s.id {
+		dst = append(dst, ^b)
+	}
+	return dst
+}
+
+// appendVersion appends 01 ‖ SHA-256(value) of a put, 02 of a delete.
+func appendVersion(dst []byte, c *Change) []byte {
+	if c.Delete {
+		return append(dst, 2)
+	}
+	return append(append(dst, 1), c.Value[:]...)
+}
+
+// parseVersion returns the version in a row, the hash of the key that it is of,
+// and false if the row is none.
+func parseVersion(key, value []byte) (v version, of codec.Hash, ok bool) {
+	if len(key) != placeLen+32+8+16+32 {
+		return v, of, false
+	}
+	of = codec.Hash(key[placeLen:])
+	k := key[placeLen+32:]
+	v.hlc = codec.HybridTimestamp{Time: ^binary.BigEndian.Uint64(k),
+		ID: codec.NodeID{Hi: ^binary.BigEndian.Uint64(k[8:]), Lo: ^binary.BigEndian.Uint64(k[16:])}}
+	for i, b := range k[24:] {
+		v.id[i] = ^b
+	}
+	switch {
+	case len(value) == 33 && value[0] == 1:
+		v.put, v.value = true, codec.Hash(value[1:])
+	case len(value) != 1 || value[0] != 2:
+		return v, of, false
+	}
+	return v, of, true
+}
+
+// cursorKey appends the key of a follower's cursor.
+func cursorKey(dst []byte, context *codec.ContextID, name string) []byte {
+	return append(place(dst, cursorScope, context), name...)
+}
+
+// hashedKey appends the key of a row of scope seededScope or stagingScope.
+func hashedKey(dst []byte, scope [16]byte, context *codec.ContextID, key *codec.Hash) []byte {
+	return append(place(dst, scope, context), key[:]...)
+}
+
+// appendStateRow appends the value of such a row:
+//
+//	length of app_key u32 LE ‖ app_key ‖ value
+func appendStateRow(dst, appKey, value []byte) []byte {
+	return append(appendBytes(dst, appKey), value...)
+}
+
+// parseStateRow takes such a value apart; both are parts of b.
+func parseStateRow(b []byte) (appKey, value []byte, ok bool) {
+	if len(b) < 4 {
+		return nil, nil, false
+	}
+	n := int64(binary.LittleEndian.Uint32(b))
+	if b = b[4:]; n > int64(len(b)) {
+		return nil, nil, false
+	}
+	return b[:n:n], b[n:], true
+}
+
+// stateKey appends the key of an app_key in column State or PrivateState.
+func stateKey(dst []byte, context *codec.ContextID, appKey []byte) []byte {
+	return append(append(dst, context[:]...), appKey...)
+}
+
+// deltaKey appends the key of a delta in column Delta.
+func deltaKey(dst []byte, context *codec.ContextID, id *codec.DeltaID) []byte {
+	return append(append(dst, context[:]...), id[:]...)
+}
+
+// damagedRow is the error of a row that does not parse.
+func damagedRow(col column.Column, key []byte, fault string) error {
+	return fmt.Errorf("dag: %w: %s %x: %s", engine.ErrCorrupt, col, key, fault)
+}

@@ -1,0 +1,147 @@
+package dag
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/engine"
+)
+
+// Options say how a [Store] works. The zero Options, but for Node, are the
+// defaults.
+type Options struct {
+	Node            codec.NodeID     // this node; not zero
+	Now             func() time.Time // the physical clock; nil: time.Now
+	Cache           *TrieCache       // pages of tries; nil: a cache of DefaultTrieCache bytes
+	MaxPending      int              // the most deltas of a context that wait; 0: 65,536
+	MaxPendingBytes int64            // the most bytes that they take; 0: 256 MiB. A single delta may be larger.
+	MaxRefused      int              // the most refusals of a context that are remembered; 0: 4,096
+	MaxContexts     int              // about how many contexts are kept loaded; 0: 1,024
+	BaseAge         time.Duration    // how old the base of a snapshot is at least; 0: 10 minutes; negative: any
+	MaxSnapshots    int              // the most snapshots that are sent at a time; 0: 4
+	SnapshotIdle    time.Duration    // how long a snapshot is held for its receiver to go on; 0: 5 minutes
+	CutBudget       int              // how much of the past Add looks at before it leaves a delta to the background; 0: 20,000 rows
+	Log             *slog.Logger     // what the background has to say; nil: nothing
+}
+
+func (o *Options) setDefaults() error {
+	if o.Node.IsZero() {
+		return errors.New("dag: open: no node id")
+	}
+	if o.MaxPending < 0 || o.MaxPendingBytes < 0 || o.MaxRefused < 0 || o.MaxContexts < 0 || o.CutBudget < 0 ||
+		o.MaxSnapshots < 0 || o.SnapshotIdle < 0 {
+		return fmt.Errorf("dag: open: a negative limit in %+v", *o)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Cache == nil {
+		o.Cache = NewTrieCache(0)
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	setDefault(&o.MaxPending, 65_536)
+	setDefault(&o.MaxPendingBytes, 256<<20)
+	setDefault(&o.MaxRefused, 4096)
+	setDefault(&o.MaxContexts, 1024)
+	setDefault(&o.BaseAge, 10*time.Minute)
+	setDefault(&o.CutBudget, 20_000)
+	setDefault(&o.MaxSnapshots, 4)
+	setDefault(&o.SnapshotIdle, 5*time.Minute)
+	return nil
+}
+
+func setDefault[T comparable](p *T, v T) {
+	var zero T
+	if *p == zero {
+		*p = v
+	}
+}
+
+// Store is the contexts of one engine: their deltas, state and roots. An engine
+// has one Store at a time, and nobody else writes its rows. Any number of
+// goroutines may use it at once.
+type Store struct {
+	db      engine.Engine
+	options Options
+	clock   *Clock
+
+	clockDamage error // of a view
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	calls  sync.WaitGroup // slots in use, reads, and the background
+	lane   lane
+
+	leases  leases
+	seeding sync.Map // of codec.ContextID: those that a call of Seed is at work on
+
+	mu     sync.Mutex
+	slots  slots
+	closed bool
+}
+
+// Open returns the store of what is in db, which must outlive it. It reads
+// little: contexts are loaded when they are used. What waits and could be applied
+// is applied in the background, until Close. It returns engine.ErrCorrupt for a
+// damaged row of the clock or of what it looks through to find work, or the error of
+// db; of a context whose seeding can't be ended it logs why.
+func Open(db engine.Engine, o Options) (*Store, error) {
+	if err := o.setDefaults(); err != nil {
+		return nil, err
+	}
+	clock, err := OpenClock(db, db, ClockOptions{Node: o.Node, Now: o.Now})
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{db: db, options: o, clock: clock, slots: newSlots(o.MaxContexts), lane: newLane()}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.leases.epoch = uint64(ToNTP64(o.Now()))
+	if err := s.rollForwardAll(); err != nil {
+		s.cancel()
+		return nil, err
+	}
+	s.calls.Add(1)
+	go s.background()
+	if err := s.restoreAll(); err != nil {
+		_ = s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close ends the background work and all streams and waits for the calls under
+// way. It does not close the engine. Later calls return [ErrClosed].
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return ErrClosed
+	}
+	s.closed = true
+	s.mu.Unlock()
+	s.cancel()
+	s.leases.close()
+	s.calls.Wait()
+	return nil
+}
+
+// enter begins a call that Close waits for, until s.calls.Done.
+func (s *Store) enter() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	s.calls.Add(1)
+	return nil
+}
+
+// Clock returns the clock that stamps the deltas of this store.
+func (s *Store) Clock() *Clock { return s.clock }

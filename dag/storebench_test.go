@@ -1,0 +1,235 @@
+package dag_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/mem"
+	"github.com/stoadb/stoa/engine/rocks"
+)
+
+// cpu returns the time that the process has computed for.
+func cpu(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func rocksDB(b *testing.B) *rocks.Engine {
+	db, err := rocks.Open(b.TempDir()+"/db", rocks.Options{})
+	if err != nil {
+		b.Skip(err)
+	}
+	b.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// ten returns ten actions of 100 bytes on the first n keys.
+func ten(r *rand.Rand, n int) []codec.Action {
+	actions := make([]codec.Action, 10)
+	for i := range actions {
+		value := make([]byte, 90)
+		for j := range value {
+			value[j] = byte(r.Uint32())
+		}
+		actions[i] = put(fmt.Sprintf("key %06d", r.IntN(n/10)*10+i), string(value))
+	}
+	return actions
+}
+
+// grow fills the context with n keys, by deltas that it returns.
+func grow(b *testing.B, s *dag.Store, n int) (deltas []*dag.Delta) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for from := 0; from < n; from += 1000 {
+		var actions []codec.Action
+		for i := range min(1000, n-from) {
+			a := ten(r, 10)[0]
+			a.Key = fmt.Appendf(nil, "key %06d", from+i)
+			actions = append(actions, a)
+		}
+		deltas = append(deltas, commit(b, s, actions...))
+	}
+	return deltas
+}
+
+// measure times each of n calls together, and reports the CPU time of one.
+func measure(b *testing.B, each func(i int)) {
+	b.ReportAllocs()
+	b.ResetTimer()
+	before := cpu(b)
+	for i := range b.N {
+		each(i)
+	}
+	b.ReportMetric(float64(cpu(b)-before)/float64(b.N)/1e3, "cpu-us/op")
+}
+
+// BenchmarkStore commits and adds deltas of ten actions of 100 bytes, unsynced, to
+// a context of so many keys on RocksDB, beside bare batches of their State, Delta
+// and Meta rows.
+func BenchmarkStore(b *testing.B) {
+	for _, n := range []int{1_000, 1_000_000} {
+		b.Run(fmt.Sprint("bare/", n), func(b *testing.B) {
+			db := rocksDB(b)
+			s := open(b, db, dag.Options{Node: codec.NodeID{Lo: 1}})
+			require.NoError(b, s.CreateContext(ctx1, codec.ApplicationMeta{}))
+			grow(b, s, n)
+			meta, err := db.Get(nil, column.Meta, ctx1[:])
+			require.NoError(b, err)
+			r := rand.New(rand.NewPCG(3, 4))
+			deltas := make([]dag.Delta, b.N)
+			for i := range deltas {
+				deltas[i] = dag.Delta{Parents: []codec.DeltaID{{byte(i)}}, Actions: ten(r, n), HLC: codec.HybridTimestamp{Time: uint64(i), ID: codec.NodeID{Lo: 1}}}
+			}
+			var batch engine.Batch
+			var key, value []byte
+			measure(b, func(i int) {
+				d := &deltas[i]
+				batch.Reset()
+				batch.Durability = engine.WAL
+				for j := range d.Actions {
+					key = append(append(key[:0], ctx1[:]...), d.Actions[j].Key...)
+					batch.Put(column.State, key, d.Actions[j].Value)
+				}
+				value, err = codec.ContextDagDeltaValue{DeltaID: codec.DeltaID{byte(i), byte(i >> 8), byte(i >> 16)}, Parents: d.Parents, Actions: d.Actions, HLC: d.HLC}.AppendBinary(value[:0])
+				require.NoError(b, err)
+				key = append(append(key[:0], ctx1[:]...), value[:32]...)
+				batch.Put(column.Delta, key, value)
+				batch.Put(column.Meta, ctx1[:], meta)
+				if err := db.Apply(&batch); err != nil {
+					b.Fatal(err)
+				}
+			})
+		})
+		b.Run(fmt.Sprint("commit/", n), func(b *testing.B) {
+			s := open(b, rocksDB(b), dag.Options{Node: codec.NodeID{Lo: 1}})
+			require.NoError(b, s.CreateContext(ctx1, codec.ApplicationMeta{}))
+			grow(b, s, n)
+			r := rand.New(rand.NewPCG(3, 4))
+			commits := make([][]codec.Action, b.N)
+			for i := range commits {
+				commits[i] = ten(r, n)
+			}
+			_, root, err := s.Heads(ctx1)
+			require.NoError(b, err)
+			measure(b, func(i int) {
+				done, err := s.Commit(bg, dag.Commit{Context: ctx1, Actions: commits[i], ReadRoot: root, Durability: engine.WAL})
+				if err != nil {
+					b.Fatal(err)
+				}
+				root = done.Root
+			})
+		})
+		b.Run(fmt.Sprint("add/", n), func(b *testing.B) {
+			memory := mem.New()
+			defer memory.Close()
+			author := open(b, memory, dag.Options{Node: codec.NodeID{Lo: 2}})
+			s := open(b, rocksDB(b), dag.Options{Node: codec.NodeID{Lo: 1}})
+			for _, s := range []*dag.Store{author, s} {
+				require.NoError(b, s.CreateContext(ctx1, codec.ApplicationMeta{}))
+			}
+			r := rand.New(rand.NewPCG(3, 4))
+			for _, d := range grow(b, author, n) {
+				add(b, s, d)
+			}
+			deltas := make([]*dag.Delta, b.N)
+			for i := range deltas {
+				deltas[i] = commit(b, author, ten(r, n)...)
+			}
+			measure(b, func(i int) {
+				a, err := s.Add(bg, deltas[i], dag.AddOptions{Durability: engine.WAL})
+				if err != nil || a.Kind != dag.Applied {
+					b.Fatal(err, a.Kind)
+				}
+			})
+		})
+	}
+}
+
+// BenchmarkBranches adds branches of ten deltas that were made on one delta, each
+// of ten actions on a thousand keys, one branch after the other and in turn, and
+// as many deltas in one line.
+func BenchmarkBranches(b *testing.B) {
+	const branches, length, keys = 100, 10, 1000
+	r := rand.New(rand.NewPCG(5, 6))
+	start := node(b, 1)
+	base := grow(b, start, keys)
+	var line []*dag.Delta
+	for range branches * length {
+		line = append(line, commit(b, start, ten(r, keys)...))
+	}
+	var after []*dag.Delta
+	for i := range branches {
+		author := node(b, uint64(10+i))
+		for _, d := range base {
+			add(b, author, d)
+		}
+		for range length {
+			after = append(after, commit(b, author, ten(r, keys)...))
+		}
+	}
+	var inTurn []*dag.Delta
+	for i := range length {
+		for j := range branches {
+			inTurn = append(inTurn, after[j*length+i])
+		}
+	}
+	for _, tc := range []struct {
+		name   string
+		deltas []*dag.Delta
+	}{{"line", line}, {"after", after}, {"in turn", inTurn}} {
+		b.Run(tc.name, func(b *testing.B) {
+			for range b.N {
+				db := rocksDB(b)
+				o := options(2)
+				o.CutBudget = 1 << 30
+				s := open(b, db, o)
+				require.NoError(b, s.CreateContext(ctx1, codec.ApplicationMeta{}))
+				for _, d := range base {
+					add(b, s, d)
+				}
+				before := cpu(b)
+				for _, d := range tc.deltas {
+					a, err := s.Add(bg, d, dag.AddOptions{Durability: engine.WAL})
+					if err != nil || a.Kind != dag.Applied {
+						b.Fatal(err, a.Kind)
+					}
+				}
+				b.ReportMetric(float64(cpu(b)-before)/float64(len(tc.deltas))/1e3, "cpu-us/delta")
+			}
+		})
+	}
+}
+
+// BenchmarkReverse adds chains from their ends.
+func BenchmarkReverse(b *testing.B) {
+	for _, n := range []int{1_000, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			author := node(b, 1)
+			r := rand.New(rand.NewPCG(7, 8))
+			var chain []*dag.Delta
+			for range n {
+				chain = append(chain, commit(b, author, ten(r, 1000)...))
+			}
+			for range b.N {
+				s := open(b, rocksDB(b), options(2))
+				require.NoError(b, s.CreateContext(ctx1, codec.ApplicationMeta{}))
+				before := cpu(b)
+				for i := len(chain) - 1; i >= 0; i-- {
+					_, err := s.Add(bg, chain[i], dag.AddOptions{Durability: engine.WAL})
+					require.NoError(b, err)
+				}
+				b.ReportMetric(float64(cpu(b)-before)/float64(n)/1e3, "cpu-us/delta")
+				require.Equal(b, uint64(n), info(b, s).Applied)
+			}
+		})
+	}
+}

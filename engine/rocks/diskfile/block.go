@@ -1,0 +1,115 @@
+package diskfile
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// Compressions of a block, the byte behind it.
+const (
+	blockPlain = 0
+	blockLZ4   = 4
+	blockZSTD  = 7
+
+	blockTrailer = 5        // that byte, and the checksum
+	maxBlock     = 64 << 20 // of a block once it is decompressed
+)
+
+// handle says where a block is.
+type handle struct{ offset, size uint64 }
+
+func cutHandle(b []byte) (h handle, rest []byte, ok bool) {
+	n := 0
+	if h.offset, n = binary.Uvarint(b); n <= 0 {
+		return h, nil, false
+	}
+	b = b[n:]
+	if h.size, n = binary.Uvarint(b); n <= 0 {
+		return h, nil, false
+	}
+	return h, b[n:], true
+}
+
+// checkBlock reports whether the checksum behind a block is that of it and of its
+// kind.
+func checkBlock(block, trailer []byte) bool {
+	return uint32(xxh3(block))^uint32(trailer[0])*0x6b9083d9 == binary.LittleEndian.Uint32(trailer[1:])
+}
+
+// unpack returns what a block holds.
+func unpack(block []byte, kind byte) ([]byte, error) {
+	if kind == blockPlain {
+		return block, nil
+	}
+	size, n := binary.Uvarint(block)
+	if n <= 0 || size > maxBlock {
+		return nil, fmt.Errorf("%w: a compressed block without a size", ErrDamaged)
+	}
+	switch kind {
+	case blockLZ4:
+		return lz4(block[n:], int(size))
+	case blockZSTD:
+		z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxBlock))
+		if err != nil {
+			return nil, err
+		}
+		defer z.Close()
+		b, err := z.DecodeAll(block[n:], make([]byte, 0, size))
+		if err != nil || uint64(len(b)) != size {
+			return nil, fmt.Errorf("%w: not a block of zstd", ErrDamaged)
+		}
+		return b, nil
+	}
+	return nil, fmt.Errorf("%w: a block with the compression %d, which this build does not know", ErrDamaged, kind)
+}
+
+// entries calls visit with the entries of a block, whose keys share their
+// beginnings. Where the values are handles, as in an index, they have no length.
+func entries(block []byte, index bool, visit func(key, value []byte) error) error {
+	bad := fmt.Errorf("%w: the entries of a block do not parse", ErrDamaged)
+	if len(block) < 4 {
+		return bad
+	}
+	restarts := int(binary.LittleEndian.Uint32(block[len(block)-4:]) & 0x7FFFFFFF)
+	end := len(block) - 4 - 4*restarts
+	if restarts > len(block)/4 || end < 0 {
+		return bad
+	}
+	var key []byte
+	for rest := block[:end]; len(rest) > 0; {
+		var n [3]uint64 // shared, not shared, bytes of the value
+		count := len(n)
+		if index {
+			count--
+		}
+		for i := range count {
+			v, used := binary.Uvarint(rest)
+			if used <= 0 || v > uint64(len(block)) {
+				return bad
+			}
+			n[i], rest = v, rest[used:]
+		}
+		if n[0] > uint64(len(key)) || n[1] > uint64(len(rest)) {
+			return bad
+		}
+		key = append(key[:n[0]], rest[:n[1]]...)
+		rest = rest[n[1]:]
+		if index {
+			_, after, ok := cutHandle(rest)
+			if !ok || n[0] != 0 {
+				return bad
+			}
+			n[2] = uint64(len(rest) - len(after))
+		}
+		if n[2] > uint64(len(rest)) {
+			return bad
+		}
+		if err := visit(key, rest[:n[2]:n[2]]); err != nil {
+			return err
+		}
+		rest = rest[n[2]:]
+	}
+	return nil
+}

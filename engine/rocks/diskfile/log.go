@@ -1,0 +1,174 @@
+package diskfile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"iter"
+)
+
+// A log is blocks of 32 KiB, the last one shorter. A block is fragments:
+//
+//	masked CRC-32C of what follows the length 4 | length 2 | type 1 | [log number 4] | data
+//
+// A record is one fragment, or a first, middle ones and a last. Fewer bytes than
+// a header at the end of a block are zero.
+const (
+	logBlock  = 32 << 10
+	logHeader = 7
+)
+
+// Types of fragments. Those of recycled logs, which hold the number of the log,
+// are recycled more.
+const (
+	fragmentZero   = 0 // space that was reserved, not written
+	fragmentFull   = 1
+	fragmentFirst  = 2
+	fragmentMiddle = 3
+	fragmentLast   = 4
+	recycled       = 4
+)
+
+// maxRecord is the longest record that is put together: a group of batches of
+// the store is shorter.
+const maxRecord = 256 << 20
+
+// Record is one record of a log.
+type Record struct {
+	Offset int64 // where it starts in the file
+	End    int64 // where it ends
+	Data   []byte
+}
+
+// Log yields the records of a log in order. Data is valid until the next one. An
+// error is a *Damage, after which it goes on with the next block, or what reading
+// failed with, after which it ends. A record that the file ends in the middle
+// of, as a power loss leaves it, is a *Damage that is Cut.
+func Log(r io.Reader) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		l := logReader{yield: yield, table: castagnoli()}
+		block := make([]byte, logBlock)
+		for {
+			n, err := io.ReadFull(r, block)
+			last := err == io.EOF || err == io.ErrUnexpectedEOF
+			if err != nil && !last {
+				yield(Record{}, err)
+				return
+			}
+			if !l.block(block[:n]) {
+				return
+			}
+			if last {
+				l.end()
+				return
+			}
+			l.at += logBlock
+		}
+	}
+}
+
+// Cut reports whether d is the end of a log in the middle of a record.
+func (d *Damage) Cut() bool { return d.Reason == cutShort }
+
+const cutShort = "the file ends in the middle of a record"
+
+// logReader puts records together.
+type logReader struct {
+	yield func(Record, error) bool
+	table *crc32.Table
+	at    int64 // where the block starts
+	open  bool  // a record has begun
+	start int64 // where
+	buf   []byte
+	stop  bool
+}
+
+// block reads the fragments of a block. It returns false if no more are wanted.
+func (l *logReader) block(b []byte) bool {
+	for pos := 0; len(b)-pos >= logHeader; {
+		h := b[pos:]
+		length, typ := int(binary.LittleEndian.Uint16(h[4:])), h[6]
+		if typ == fragmentZero && length == 0 && binary.LittleEndian.Uint32(h) == 0 { // the rest was never written
+			return true
+		}
+		size := logHeader
+		if typ > recycled && typ <= 2*recycled {
+			size += 4
+		}
+		if len(h) < size+length {
+			if len(b) < logBlock { // the last block
+				l.damage(pos, len(h), cutShort)
+				return !l.stop
+			}
+			l.damage(pos, len(h), fmt.Sprintf("a length of %d bytes, where the block has %d", length, len(h)))
+			return !l.stop
+		}
+		if masked(crc32.Checksum(h[6:size+length], l.table)) != binary.LittleEndian.Uint32(h) {
+			l.damage(pos, len(h), "checksum mismatch")
+			return !l.stop
+		}
+		l.fragment(typ, h[size:size+length], l.at+int64(pos), l.at+int64(pos+size+length))
+		if l.stop {
+			return false
+		}
+		pos += size + length
+	}
+	return true
+}
+
+func (l *logReader) fragment(typ byte, data []byte, at, end int64) {
+	if typ > recycled && typ <= 2*recycled {
+		typ -= recycled
+	}
+	begins := typ == fragmentFull || typ == fragmentFirst
+	switch {
+	case typ > 2*recycled: // settings of the log, which say nothing of rows
+		return
+	case begins && l.open:
+		l.report(l.start, at-l.start, "a record without an end")
+	case !begins && !l.open:
+		l.report(at, int64(len(data)), "a part of a record without its beginning")
+		return
+	case begins:
+	case len(l.buf)+len(data) > maxRecord:
+		l.open = false
+		l.report(l.start, at-l.start, "a record that does not end")
+		return
+	}
+	if l.stop {
+		return
+	}
+	if begins {
+		l.open, l.start, l.buf = true, at, l.buf[:0]
+	}
+	l.buf = append(l.buf, data...)
+	if typ == fragmentFull || typ == fragmentLast {
+		l.open = false
+		l.stop = !l.yield(Record{l.start, end, l.buf}, nil)
+	}
+}
+
+// damage reports that the block cannot be read from pos on.
+func (l *logReader) damage(pos, length int, reason string) {
+	at := l.at + int64(pos)
+	if l.open {
+		length += int(at - l.start)
+		at = l.start
+	}
+	l.open = false
+	l.report(at, int64(length), reason)
+}
+
+func (l *logReader) report(at, length int64, reason string) {
+	if !l.stop {
+		l.stop = !l.yield(Record{}, &Damage{Offset: at, Length: length, Reason: reason})
+	}
+}
+
+// end reports a record that has no end.
+func (l *logReader) end() {
+	if l.open {
+		l.report(l.start, int64(len(l.buf)), cutShort)
+	}
+}

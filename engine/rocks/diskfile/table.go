@@ -1,0 +1,299 @@
+package diskfile
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Table is an open table file, of format version 5, as package rocks writes them:
+//
+//	data blocks | filter | index | properties | meta index | footer 53
+//
+// It is not safe for concurrent use.
+type Table struct {
+	// Family is the name of the column family; "" if that cannot be read.
+	Family string
+	// Scanned says that the index cannot be read, so that the blocks are found one
+	// after the other.
+	Scanned bool
+	// Deletes are the deletions of ranges.
+	Deletes []Change
+
+	file     *os.File
+	size     int64
+	blocks   []handle
+	ends     [][]byte // of the blocks, as the index has them; nil if it was not read
+	userKeys bool     // the keys of the index have no sequence
+}
+
+const (
+	footerSize  = 53
+	tableMagic  = 0x88e241b785f4cff7
+	checkXXH3   = 4
+	maxTable    = 1 << 40
+	scanWindow  = 256 << 10 // the largest block that is looked for without an index
+	typeDelete  = 0x0
+	typePut     = 0x1
+	typeSingle  = 0x7
+	typeRange   = 0xF
+	typeBlobRef = 0x11
+)
+
+// OpenTable opens a table file. It returns ErrDamaged where not even the first
+// block can be found.
+func OpenTable(path string) (*Table, error) { return openTable(path, true) }
+
+// OpenListedTable opens a table that a manifest lists. It returns ErrDamaged where
+// its footer or its index cannot be read.
+func OpenListedTable(path string) (*Table, error) { return openTable(path, false) }
+
+// openTable opens a table file. Unless scan is set, it returns ErrDamaged for one
+// that was not written to its end.
+func openTable(path string, scan bool) (*Table, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	t := &Table{file: f}
+	st, err := f.Stat()
+	if err == nil {
+		t.size = st.Size()
+		err = t.read(scan)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return t, nil
+}
+
+// Close closes the file.
+func (t *Table) Close() error { return t.file.Close() }
+
+// Name returns the name of the file.
+func (t *Table) Name() string { return filepath.Base(t.file.Name()) }
+
+// Blocks returns how many data blocks there are.
+func (t *Table) Blocks() int { return len(t.blocks) }
+
+func (t *Table) read(scan bool) error {
+	if t.size < footerSize || t.size > maxTable {
+		return fmt.Errorf("%w: a table of %d bytes", ErrDamaged, t.size)
+	}
+	footer := make([]byte, footerSize)
+	if _, err := t.file.ReadAt(footer, t.size-footerSize); err != nil {
+		return err
+	}
+	good := footer[0] == checkXXH3 && le64(footer[footerSize-8:]) == tableMagic
+	meta, rest, ok := cutHandle(footer[1:])
+	index, _, also := cutHandle(rest)
+	if good && ok {
+		t.readMeta(meta)
+	}
+	if good && ok && also && t.readIndex(index) == nil {
+		return nil
+	}
+	if !scan {
+		return fmt.Errorf("%w: a table without an index", ErrDamaged)
+	}
+	t.Scanned, t.blocks, t.ends = true, nil, nil
+	return t.scan()
+}
+
+// block returns what a block holds.
+func (t *Table) block(h handle) ([]byte, error) {
+	b, err := t.stored(nil, h)
+	if err != nil {
+		return nil, err
+	}
+	return unpack(b[:h.size], b[h.size])
+}
+
+// stored returns a block as it is stored, with its trailer, in buf if that has room.
+func (t *Table) stored(buf []byte, h handle) ([]byte, error) {
+	if h.size > maxBlock || h.offset > uint64(t.size) || h.offset+h.size+blockTrailer > uint64(t.size) {
+		return nil, &Damage{Offset: int64(h.offset), Reason: "a block beyond the file"}
+	}
+	b := slices.Grow(buf[:0], int(h.size+blockTrailer))[:h.size+blockTrailer]
+	if _, err := t.file.ReadAt(b, int64(h.offset)); err != nil {
+		return nil, err
+	}
+	if !checkBlock(b[:h.size], b[h.size:]) {
+		return nil, &Damage{Offset: int64(h.offset), Length: int64(h.size), Reason: "checksum mismatch"}
+	}
+	return b, nil
+}
+
+// End returns a key that is not below those of data block i, and below those of the
+// next; nil if the index was not read.
+func (t *Table) End(i int) []byte {
+	if t.ends == nil {
+		return nil
+	}
+	return t.ends[i]
+}
+
+// Check returns ErrDamaged if data block i is not what its checksum says. It reads
+// into buf, and returns that, grown, for the next call.
+func (t *Table) Check(buf []byte, i int) ([]byte, error) {
+	b, err := t.stored(buf, t.blocks[i])
+	if err != nil {
+		return buf, err
+	}
+	return b, nil
+}
+
+// readMeta reads the name of the family and the deletions of ranges.
+func (t *Table) readMeta(h handle) {
+	b, err := t.block(h)
+	if err != nil {
+		return // what it names stays unknown
+	}
+	_ = entries(b, false, func(key, value []byte) error {
+		at, _, ok := cutHandle(value)
+		if !ok {
+			return nil
+		}
+		part, err := t.block(at)
+		if err != nil {
+			return nil
+		}
+		switch string(key) {
+		case "rocksdb.properties":
+			return entries(part, false, func(key, value []byte) error {
+				switch string(key) {
+				case "rocksdb.column.family.name":
+					t.Family = string(value)
+				case "rocksdb.index.key.is.user.key":
+					t.userKeys = len(value) == 1 && value[0] == 1
+				}
+				return nil
+			})
+		case "rocksdb.range_del":
+			return entries(part, false, func(key, value []byte) error {
+				if c, ok := internal(key, value); ok && c.Kind == DeleteRange {
+					c.Key, c.Value = append([]byte(nil), c.Key...), append([]byte(nil), value...)
+					t.Deletes = append(t.Deletes, c)
+				}
+				return nil
+			})
+		}
+		return nil
+	})
+}
+
+func (t *Table) readIndex(h handle) error {
+	b, err := t.block(h)
+	if err != nil {
+		return err
+	}
+	return entries(b, true, func(key, value []byte) error {
+		at, _, ok := cutHandle(value)
+		if !ok || !t.userKeys && len(key) < 8 {
+			return fmt.Errorf("%w: an index entry", ErrDamaged)
+		}
+		if !t.userKeys {
+			key = key[:len(key)-8]
+		}
+		t.blocks, t.ends = append(t.blocks, at), append(t.ends, append([]byte(nil), key...))
+		return nil
+	})
+}
+
+// scan finds the data blocks without the index: they come one after the other from
+// the start, and each ends where its checksum is.
+func (t *Table) scan() error {
+	window := make([]byte, scanWindow)
+	for at := int64(0); at < t.size; {
+		n, err := t.file.ReadAt(window, at)
+		if n == 0 {
+			return err
+		}
+		size, ok := findBlock(window[:n])
+		if !ok {
+			break
+		}
+		h := handle{uint64(at), uint64(size)}
+		if !t.isData(h) {
+			break
+		}
+		t.blocks = append(t.blocks, h)
+		at += int64(size) + blockTrailer
+	}
+	if len(t.blocks) == 0 {
+		return fmt.Errorf("%w: neither an index nor a first block", ErrDamaged)
+	}
+	return nil
+}
+
+func findBlock(b []byte) (size int, ok bool) {
+	for size := 1; size+blockTrailer <= len(b); size++ {
+		switch b[size] {
+		case blockPlain, blockLZ4, blockZSTD:
+			if checkBlock(b[:size], b[size:size+blockTrailer]) {
+				return size, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// isData reports whether a block holds entries of rows.
+func (t *Table) isData(h handle) bool {
+	b, err := t.block(h)
+	if err != nil {
+		return false
+	}
+	n := 0
+	err = entries(b, false, func(key, value []byte) error {
+		if _, ok := internal(key, value); !ok {
+			return ErrDamaged
+		}
+		n++
+		return nil
+	})
+	return err == nil && n > 0
+}
+
+// internal returns the change that an entry of a table is. Its key ends with the
+// sequence and the kind. A value that stands in a blob file has Blob set.
+func internal(key, value []byte) (c Change, ok bool) {
+	if len(key) < 8 {
+		return c, false
+	}
+	packed := binary.LittleEndian.Uint64(key[len(key)-8:])
+	c.Key, c.Sequence, c.Value = key[:len(key)-8], packed>>8, value
+	switch packed & 0xFF {
+	case typePut:
+		c.Kind = Put
+	case typeBlobRef:
+		c.Kind, c.Blob = Put, true
+	case typeDelete, typeSingle:
+		c.Kind = Delete
+	case typeRange:
+		c.Kind = DeleteRange
+	default:
+		return c, false
+	}
+	return c, true
+}
+
+// Read calls visit with the entries of data block i, in the order of their keys,
+// the newest of a key first. They are valid until it returns. It returns ErrDamaged
+// if the block cannot be read, before any of it was visited.
+func (t *Table) Read(i int, visit func(Change) error) error {
+	b, err := t.block(t.blocks[i])
+	if err != nil {
+		return err
+	}
+	return entries(b, false, func(key, value []byte) error {
+		c, ok := internal(key, value)
+		if !ok {
+			return fmt.Errorf("%w: an entry of a kind that this build does not know", ErrDamaged)
+		}
+		return visit(c)
+	})
+}

@@ -1,0 +1,171 @@
+package torture
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stoadb/stoa/rpc"
+)
+
+// program is what serves a store: the real daemon, or one with a defect.
+type program struct {
+	path string
+	env  []string // besides that of the test
+	args []string // besides those of command
+	// framings are what its clients use; none: all.
+	framings []rpc.Framing
+	// start starts a command of it; nil: nothing is between the two.
+	start func(*exec.Cmd) error
+}
+
+// command is that of the real daemon. One with a defect reads the directory alone.
+func (p program) command(dir string) *exec.Cmd {
+	cmd := exec.Command(p.path, append([]string{"serve", "--dir", dir, "--cache-size", "8MiB"}, p.args...)...)
+	cmd.Env = append(os.Environ(), p.env...)
+	return cmd
+}
+
+// served is a process that serves, or has.
+type served struct {
+	cmd    *exec.Cmd
+	socket string
+	log    string // path
+	wait   func() error
+	ended  chan struct{} // closed when it has
+}
+
+// serve starts the program on a directory. What it logs is beside that.
+func (p program) serve(dir string) (*served, error) {
+	d := &served{cmd: p.command(dir), socket: filepath.Join(dir, "stoa.sock"), log: dir + ".log"}
+	log, err := os.Create(d.log)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	d.cmd.Stdout, d.cmd.Stderr = log, log
+	begin := p.start
+	if begin == nil {
+		begin = (*exec.Cmd).Start
+	}
+	if err := begin(d.cmd); err != nil {
+		return nil, err
+	}
+	d.wait, d.ended = sync.OnceValue(d.cmd.Wait), make(chan struct{})
+	go func() {
+		_ = d.wait()
+		close(d.ended)
+	}()
+	return d, nil
+}
+
+// dial connects as soon as the daemon listens.
+func (d *served) dial(f rpc.Framing) (*rpc.Client, error) {
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		c, err := rpc.Dial(d.socket, rpc.ClientOptions{Framing: f, DialTimeout: time.Second})
+		if err == nil {
+			return c, nil
+		}
+		select {
+		case <-d.ended:
+			return nil, fmt.Errorf("the daemon ended instead of serving: %s", d.tail())
+		case <-time.After(5 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			return nil, fmt.Errorf("no daemon within 30 s: %w; its log: %s", err, d.tail())
+		}
+	}
+}
+
+// kill ends the process as kill -9 does. It returns an error if it has panicked
+// before, or ended by itself.
+func (d *served) kill() error {
+	_ = d.cmd.Process.Kill() // it has ended
+	_ = d.wait()
+	text, err := os.ReadFile(d.log)
+	if err == nil && (bytes.Contains(text, []byte("panic")) || d.cmd.ProcessState.Exited()) {
+		return fmt.Errorf("the daemon ended before it was killed: %s", d.tail())
+	}
+	return err
+}
+
+// stop ends the process as an operator does.
+func (d *served) stop() error {
+	if err := d.cmd.Process.Signal(os.Interrupt); err != nil {
+		return err
+	}
+	if err := d.wait(); err != nil {
+		return fmt.Errorf("the daemon did not shut down: %w: %s", err, d.tail())
+	}
+	return nil
+}
+
+// over reports whether the process has ended, or does within that time.
+func (d *served) over(within time.Duration) bool {
+	select {
+	case <-d.ended:
+	case <-time.After(within):
+	}
+	select {
+	case <-d.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// tail is the end of the log.
+func (d *served) tail() string {
+	text, err := os.ReadFile(d.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-4000):])
+}
+
+// errNoStore is what verifyStore returns where there is none, or one whose creation
+// was broken off.
+var errNoStore = errors.New("there is no store")
+
+// verifyStore runs `stoa verify --full` of the real program.
+func verifyStore(dir string) error {
+	path, err := stoaBinary()
+	if err != nil {
+		return err
+	}
+	out, err := exec.Command(path, "verify", "--full", dir).CombinedOutput()
+	if err != nil && bytes.Contains(out, []byte("engine: not a database")) {
+		return errNoStore
+	}
+	if err != nil {
+		return wrongf("verify --full: %v: %s", err, out[:min(len(out), 4000)])
+	}
+	return nil
+}
+
+// realDaemon is the program that is built of cmd/stoa.
+func realDaemon(t testing.TB) program {
+	t.Helper()
+	path, err := stoaBinary()
+	if errors.Is(err, errNoRocks) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program{path: path}
+}
+
+func dialUnix(path string) func(context.Context, string) (net.Conn, error) {
+	return func(ctx context.Context, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", path)
+	}
+}

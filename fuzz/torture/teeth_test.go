@@ -1,0 +1,46 @@
+package torture
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/rpc"
+)
+
+// A harness that finds nothing would hold nothing: each of these daemons has one
+// defect, and is caught by what is wrong with it; the one that has none, but is made
+// in the same way, passes.
+func TestDaemonsWithADefectDoNotPass(t *testing.T) {
+	realDaemon(t) // or there is nothing to kill
+	seed := seedOf(t)
+	for _, tc := range []struct {
+		defect string
+		kills  int
+		caught string // what is said of it; empty: nothing
+	}{
+		{"nothing", 3, ""},
+		{"sync off", 25, "acknowledged|is not there|instead of|before its time"},
+		{"split batch", 25, "exit status 2|is not there, nor|there is map|acknowledged were"},
+		{"lost index row", 25, "dag-seq"},
+		{"skipped root check", 25, "on a root that the context does not have"},
+		{"broken compare", 25, "whose expectation does not hold"},
+	} {
+		t.Run(tc.defect, func(t *testing.T) {
+			p := program{path: os.Args[0], env: []string{defectEnv + "=" + tc.defect}}
+			if tc.defect == "skipped root check" {
+				p.framings = []rpc.Framing{rpc.FramingGRPC}
+			}
+			h := newHarness(t, p, seed)
+			err := h.run(tc.kills)
+			if tc.caught == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.Error(t, err, "%d kills", h.kills)
+			require.Regexp(t, tc.caught, err.Error())
+			t.Logf("caught after %d kills: %.300s", h.kills, err)
+		})
+	}
+}

@@ -1,0 +1,130 @@
+package group
+
+import (
+	"bytes"
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/stoadb/stoa/codec"
+)
+
+// Result is what a set of ops amounts to.
+type Result struct {
+	Verdicts      map[codec.OpID]Verdict
+	Rows          []Row // of the Group column, by key
+	Config        map[codec.ContextID]codec.ContextConfigValue
+	Equivocations []Equivocation
+
+	members map[codec.GroupID][]codec.Identity
+}
+
+// Row is one row of the Group column.
+type Row struct{ Key, Value []byte }
+
+// Equivocation is a pair of ops by one signer with one nonce. Both count as ops.
+type Equivocation struct {
+	Signer codec.Identity
+	Nonce  uint64
+	First  codec.OpID // by id
+	Second codec.OpID
+}
+
+// Members returns the members of a group, by identity; nil for one that is not there.
+// The result is not to be modified.
+func (r *Result) Members(g codec.GroupID) []codec.Identity { return r.members[g] }
+
+// Groups returns the groups of the tree, by id.
+func (r *Result) Groups() []codec.GroupID {
+	return slices.SortedFunc(maps.Keys(r.members), func(a, b codec.GroupID) int { return bytes.Compare(a[:], b[:]) })
+}
+
+// Evaluate judges ops, in whatever order they are given, and returns what they
+// amount to. It fails with [ErrIncomplete] where a parent is missing, or where not
+// exactly one op has no parents and creates the namespace. It reads nothing else, and
+// changes none of its arguments.
+//
+// self is the identity of this node, of which the row of the namespace's heads holds
+// the next nonce; zero: it has none.
+//
+// Evaluate takes time that grows with the square of the ops and faster. A node keeps
+// rows up to date in another way, and is right where it agrees with this.
+func Evaluate(ops []Op, self codec.Identity) (*Result, error) {
+	g, err := newGraph(ops)
+	if err != nil {
+		return nil, err
+	}
+	j := newJudge(g, g.ops[0].Root.GroupID)
+	for _, op := range g.ops {
+		if err := j.take(op); err != nil {
+			return nil, err
+		}
+	}
+	t := newTree(j.namespace)
+	r := &Result{Verdicts: map[codec.OpID]Verdict{}, Config: map[codec.ContextID]codec.ContextConfigValue{},
+		Equivocations: equivocations(g.ops), members: map[codec.GroupID][]codec.Identity{}}
+	for i, op := range g.ops {
+		r.Verdicts[op.ID] = j.verdict(i, t)
+	}
+	for id := range t.groups {
+		r.members[id] = j.members(id)
+	}
+	r.Rows, err = j.rows(t, self)
+	for id, s := range t.groups {
+		for c, own := range s.contexts {
+			r.Config[c] = codec.ContextConfigValue{ApplicationRevision: s.applicationRevision + own.config.ApplicationRevision,
+				MembersRevision: s.membersRevision + own.config.MembersRevision}
+		}
+		slices.SortFunc(r.members[id], func(a, b codec.Identity) int { return bytes.Compare(a[:], b[:]) })
+	}
+	return r, err
+}
+
+// verdict judges op i and, where it is effective, folds it into t.
+func (j *judge) verdict(i int, t *tree) Verdict {
+	op := j.ops[i]
+	if op.Root == nil && op.Body == nil {
+		if op.Fault != 0 {
+			return Verdict{Void, op.Fault}
+		}
+		return Verdict{Outcome: Sealed}
+	}
+	if ok, reason := j.effective(i); !ok {
+		return Verdict{Void, reason}
+	}
+	verdict := t.apply(op)
+	if verdict.Outcome == Effective && op.Body != nil && op.Body.Kind == codec.OpMemberCapabilitySet &&
+		op.Body.Capabilities != 0 && !j.memberAt(i, op.Group, op.Body.Member, j.given[i][0]) {
+		return skipped(NotMember)
+	}
+	return verdict
+}
+
+// members returns who holds a standing grant of a group.
+func (j *judge) members(g codec.GroupID) (found []codec.Identity) {
+	for h, grants := range j.of {
+		if h.group == g && j.any(grants, j.stands) {
+			found = append(found, h.who)
+		}
+	}
+	return found
+}
+
+// equivocations returns the pairs of ops that have signer and nonce in common.
+func equivocations(ops []*Op) (found []Equivocation) {
+	for i, a := range ops {
+		for _, b := range ops[i+1:] {
+			if a.Signer == b.Signer && a.Nonce == b.Nonce {
+				pair := Equivocation{Signer: a.Signer, Nonce: a.Nonce, First: a.ID, Second: b.ID}
+				if bytes.Compare(a.ID[:], b.ID[:]) > 0 {
+					pair.First, pair.Second = b.ID, a.ID
+				}
+				found = append(found, pair)
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b Equivocation) int {
+		return cmp.Or(bytes.Compare(a.First[:], b.First[:]), bytes.Compare(a.Second[:], b.Second[:]))
+	})
+	return found
+}

@@ -1,0 +1,214 @@
+package group
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/stoadb/stoa/codec"
+)
+
+func compareID[T ~[32]byte](a, b T) int {
+	x, y := [32]byte(a), [32]byte(b)
+	return bytes.Compare(x[:], y[:])
+}
+
+// judgeNew judges the op that came last; top: it descends from all others. No op
+// descends from it, so that all others are as they were, unless it takes something from
+// somebody whom ops beside it are by or about.
+func (l *Ledger) judgeNew(i int, top bool) {
+	j := l.judge
+	if l.unsettles(i, top) {
+		l.stale = true
+		return
+	}
+	if top {
+		j.top = i
+	}
+	j.effective(i)
+	l.strike(i, top)
+	for _, g := range j.given[i] {
+		if top { // whatever strikes it would have to be beside it
+			g.struck, g.strikes = true, nil
+		}
+		j.counts(g)
+		l.stand(g)
+	}
+	j.top = -1
+}
+
+// unsettles reports whether the op i, which came last, may change the verdict on others.
+func (l *Ledger) unsettles(i int, top bool) bool {
+	j, op := l.judge, l.judge.ops[i]
+	if r := op.Root; r != nil {
+		switch r.Kind {
+		case codec.RootGroupCreated:
+			return j.created[r.GroupID] != i
+		case codec.RootInvitationRevoked:
+			return l.anyBeside(i, j.joins[r.InvitationID])
+		}
+		return false
+	}
+	who, ok := strikesAt(op)
+	if top || !ok {
+		return false
+	}
+	for _, c := range l.past.of[who] {
+		for _, y := range slices.Backward(l.past.chains[c].ops) {
+			if int(y) == i {
+				continue
+			}
+			if !l.past.follows(i, int(y)) {
+				return true
+			}
+			break
+		}
+	}
+	return l.anyBeside(i, l.about[who])
+}
+
+func (l *Ledger) anyBeside(i int, ops []int) bool {
+	return slices.ContainsFunc(ops, func(y int) bool { return y != i && !l.past.follows(i, y) })
+}
+
+// strikesAt returns whose grants an op of a group may strike.
+func strikesAt(op *Op) (who codec.Identity, ok bool) {
+	if op.Body == nil {
+		return who, false
+	}
+	switch op.Body.Kind {
+	case codec.OpMemberLeft, codec.OpAdminTransferred:
+		return op.Signer, true
+	case codec.OpMemberRemoved, codec.OpMemberRoleSet, codec.OpMemberCapabilitySet:
+		return op.Body.Member, true
+	default:
+		return who, false
+	}
+}
+
+// strike notes which grants op i, which came last, strikes.
+func (l *Ledger) strike(i int, top bool) {
+	j := l.judge
+	who, ok := strikesAt(j.ops[i])
+	if !ok {
+		return
+	}
+	var hit []*grant
+	for _, id := range l.groupsOf[who] {
+		h := holder{id, who}
+		if !top {
+			hit = append(hit, j.of[h]...)
+			continue
+		}
+		for _, g := range j.standing[h] {
+			if j.strikesFromAbove(i, g) || j.isOwn(i, g) && j.broken(i) == 0 {
+				hit = append(hit, g)
+			}
+		}
+	}
+	for _, g := range hit {
+		if top {
+			g.strikes = append(slices.Clip(g.strikes), i)
+		} else {
+			g.struck = false
+		}
+		l.stand(g)
+	}
+}
+
+// stand notes whether g stands, and touches its rows.
+func (l *Ledger) stand(g *grant) {
+	j, h := l.judge, holder{g.group, g.who}
+	list := j.standing[h]
+	at := slices.Index(list, g)
+	stands := j.stands(g)
+	switch {
+	case stands && at < 0:
+		j.standing[h] = append(list, g)
+	case !stands && at >= 0:
+		j.standing[h] = slices.Delete(slices.Clone(list), at, at+1)
+	default:
+		return
+	}
+	l.touchGrant(g)
+}
+
+func (l *Ledger) touchGrant(g *grant) {
+	l.touch(place{kind: placeMember, group: g.group, who: g.who})
+	if g.right == rightIdentity {
+		l.touch(place{kind: placeMeta, group: g.group})
+	}
+}
+
+// judgeAll judges everything again.
+func (l *Ledger) judgeAll() {
+	j := l.judge
+	clear(j.effects)
+	clear(j.standing)
+	j.top = -1
+	for _, grants := range j.of {
+		for _, g := range grants {
+			g.forget()
+		}
+	}
+	for _, i := range l.past.order {
+		if op := j.ops[i]; op.Root != nil || op.Body != nil {
+			j.effective(int(i))
+		}
+	}
+	for h, grants := range j.of {
+		for _, g := range grants {
+			l.touchGrant(g)
+			if j.stands(g) {
+				j.standing[h] = append(j.standing[h], g)
+			}
+		}
+	}
+	l.stale = false
+	l.replant()
+}
+
+// VerdictChange is a verdict that is another one now.
+type VerdictChange struct {
+	Op  codec.OpID
+	Old Verdict // of an op that has just come: zero
+	New Verdict
+}
+
+// Settle brings verdicts and rows up to date with all that has come, and returns the
+// verdicts that have changed since it was last called, in the order in which their ops
+// came.
+func (l *Ledger) Settle() (changed []VerdictChange) {
+	if l.stale {
+		l.judgeAll()
+	}
+	for ; l.folded < len(l.past.order); l.folded++ {
+		l.fold(int(l.past.order[l.folded]))
+	}
+	for i, old := range l.was {
+		if l.verdicts[i] == old {
+			delete(l.was, i)
+		}
+	}
+	for i := range l.was {
+		changed = append(changed, VerdictChange{l.past.ids[i], l.was[i], l.verdicts[i]})
+	}
+	slices.SortFunc(changed, func(a, b VerdictChange) int { return l.past.at[a.Op] - l.past.at[b.Op] })
+	clear(l.was)
+	return changed
+}
+
+// fold gives op i its verdict and does in the tree what it does.
+func (l *Ledger) fold(i int) {
+	v := l.judge.verdict(i, l.tree)
+	if len(l.steps) == 2*l.keep {
+		l.steps = append([]step(nil), l.steps[l.keep:]...)
+	}
+	l.steps = append(l.steps, step{l.journal.undo})
+	l.journal.undo = nil
+	if old := l.verdicts[i]; old != v {
+		if _, noted := l.was[i]; !noted {
+			l.was[i] = old
+		}
+		l.verdicts[i] = v
+	}
+}

@@ -1,0 +1,293 @@
+package group
+
+import (
+	"slices"
+
+	"github.com/stoadb/stoa/codec"
+)
+
+// Ledger is the ops of one namespace and what they amount to, kept up to date as they
+// come. It says what [Evaluate] says of the same ops: an op on top of all others costs
+// what it changes itself, one beside others moreover what comes after it in the order
+// by (height, id). Where it may change what others may do, all is judged again, once
+// for as many ops as come before [Ledger.Settle].
+//
+// Ops are known by the order in which they came: 0, 1 and so on. A Ledger keeps the ops
+// it is given, and is not safe for concurrent use.
+type Ledger struct {
+	judge   *judge
+	past    *past
+	tree    *tree
+	journal journal
+
+	verdicts []Verdict
+	was      map[int]Verdict // before the first change since the last Settle
+	steps    []step          // how to undo what the last of order[:folded] have done
+	folded   int             // so many of the order are in the tree
+	stale    bool            // all is to be judged again
+	whole    bool            // touched holds all rows
+	keep     int             // steps, at least
+	many     int             // rows of a group that is gone
+
+	groupsOf map[codec.Identity][]codec.GroupID // where an identity was ever given something
+	everIn   map[codec.GroupID][]codec.Identity // the other way round
+	about    map[codec.Identity][]int           // ops that name an identity
+	logs     map[codec.GroupID]*groupLog
+	self     codec.Identity
+	nonce    uint64 // the greatest of self
+}
+
+// groupLog is what rows say of the readable ops of a group.
+type groupLog struct {
+	count  uint64
+	heads  []int
+	nonces map[codec.Identity]uint64
+}
+
+type step struct{ undo []func() }
+
+// keptSteps is how many ops at the end of the order can be undone, at least.
+const keptSteps = 4096
+
+// NewLedger returns the ledger of a namespace without ops, of which self is the identity
+// of this node; zero: it has none.
+func NewLedger(namespace codec.GroupID, self codec.Identity) *Ledger {
+	l := &Ledger{past: newPast(), was: map[int]Verdict{}, groupsOf: map[codec.Identity][]codec.GroupID{},
+		everIn: map[codec.GroupID][]codec.Identity{}, about: map[codec.Identity][]int{}, logs: map[codec.GroupID]*groupLog{}, self: self, keep: keptSteps, many: manyRows}
+	l.judge = newJudge(l.past, namespace)
+	l.journal = journal{touched: map[place]struct{}{}, members: func(g codec.GroupID) []codec.Identity { return l.everIn[g] }}
+	l.plant()
+	return l
+}
+
+// plant begins the tree anew.
+func (l *Ledger) plant() {
+	l.tree = newTree(l.judge.namespace)
+	l.tree.journal = &l.journal
+	l.steps, l.folded, l.journal.undo = nil, 0, nil
+}
+
+// Cut is the set of some ops and all their ancestors.
+type Cut struct {
+	past  *past
+	clock clock
+}
+
+// Has reports whether op i is in the cut.
+func (c Cut) Has(i int) bool { return c.past.has(c.clock, i) }
+
+// LastNonce returns the greatest nonce of signer in the cut; 0: it has signed nothing.
+func (c Cut) LastNonce(signer codec.Identity) uint64 {
+	_, _, nonce := c.past.last(c.clock, signer)
+	return nonce
+}
+
+// All reports whether the cut is of all ops.
+func (c Cut) All() bool { return c.past.covers(c.clock) }
+
+// Cut returns the cut with these heads, or [ErrIncomplete] where one is unknown.
+func (l *Ledger) Cut(heads []codec.OpID) (Cut, error) {
+	c, err := l.past.cut(heads)
+	return Cut{l.past, c}, err
+}
+
+// Find returns which op has an id.
+func (l *Ledger) Find(id codec.OpID) (i int, ok bool) { i, ok = l.past.at[id]; return i, ok }
+
+// Len returns how many ops there are.
+func (l *Ledger) Len() int { return len(l.judge.ops) }
+
+// Op returns op i. It is not to be modified.
+func (l *Ledger) Op(i int) *Op { return l.judge.ops[i] }
+
+// Height returns the height of op i.
+func (l *Ledger) Height(i int) int { return int(l.past.heights[i]) }
+
+// Before reports whether op a is before op b by (height, id).
+func (l *Ledger) Before(a, b int) bool { return l.past.before(a, b) }
+
+// Verdict returns the verdict on op i, as of the last Settle.
+func (l *Ledger) Verdict(i int) Verdict { return l.verdicts[i] }
+
+// Heads returns the ops that no other descends from, by id.
+func (l *Ledger) Heads() []codec.OpID { return l.idsOf(l.past.heads) }
+
+// Twins returns the other ops with the signer and the nonce of op i.
+func (l *Ledger) Twins(i int) []int { return l.past.twins(i, l.judge.ops[i]) }
+
+// Members returns the members of a group, by identity, as of the last Settle; nil for a
+// group that is not there.
+func (l *Ledger) Members(g codec.GroupID) (found []codec.Identity) {
+	if l.tree.groups[g] == nil {
+		return nil
+	}
+	for _, who := range l.everIn[g] {
+		if len(l.judge.standing[holder{g, who}]) > 0 {
+			found = append(found, who)
+		}
+	}
+	slices.SortFunc(found, compareID)
+	return found
+}
+
+// IsMember reports whether who is a member of g, as of the last Settle.
+func (l *Ledger) IsMember(g codec.GroupID, who codec.Identity) bool {
+	return l.tree.groups[g] != nil && len(l.judge.standing[holder{g, who}]) > 0
+}
+
+// Groups returns the groups of the tree, by id.
+func (l *Ledger) Groups() (found []codec.GroupID) {
+	for g := range l.tree.groups {
+		found = append(found, g)
+	}
+	slices.SortFunc(found, compareID)
+	return found
+}
+
+// SetSelf says who this node is, whose next nonce a row holds.
+func (l *Ledger) SetSelf(self codec.Identity) {
+	l.self, l.nonce = self, 0
+	for _, c := range l.past.of[self] {
+		l.nonce = max(l.nonce, l.past.chains[c].first+uint64(len(l.past.chains[c].ops))-1)
+	}
+	if l.Len() > 0 {
+		l.touch(place{kind: placeHeads})
+	}
+}
+
+// Hold has the next Settle judge everything again, and makes adding cheap until then:
+// for very many ops at a time.
+func (l *Ledger) Hold() { l.stale = true }
+
+// Add takes the next op and returns which it is. It returns [ErrIncomplete] where a
+// parent is missing. What it changes is known after Settle.
+func (l *Ledger) Add(op *Op) (int, error) {
+	c, err := l.past.cut(op.Parents)
+	if err != nil {
+		return 0, err
+	}
+	top := l.past.covers(c)
+	i := l.past.add(op, c)
+	if err := l.judge.take(op); err != nil {
+		return 0, err
+	}
+	l.verdicts = append(l.verdicts, Verdict{})
+	l.insert(i)
+	l.note(i)
+	l.touch(place{kind: placeHeads})
+	if op.Signer == l.self {
+		l.nonce = max(l.nonce, op.Nonce)
+	}
+	l.log(i)
+	if !l.stale {
+		l.judgeNew(i, top)
+	}
+	return i, nil
+}
+
+// Open makes op i readable that was not: its body, or why it is void for good.
+func (l *Ledger) Open(i int, body *codec.GroupOp, fault Reason) {
+	op := *l.judge.ops[i]
+	op.Body, op.Fault = body, fault
+	l.judge.ops[i] = &op
+	l.judge.effects[i] = answer{}
+	l.rewind(l.past.placeOf(i))
+	if body == nil {
+		return
+	}
+	l.judge.given[i] = l.judge.grantsAt(i)
+	if err := l.judge.index(i, &op); err != nil {
+		panic(err) // only what joins is refused, and that is clear
+	}
+	l.note(i)
+	l.log(i)
+	l.stale = l.stale || weighs(&op)
+}
+
+// weighs reports whether an op of a group may change what others may do.
+func weighs(op *Op) bool {
+	switch op.Body.Kind {
+	case codec.OpMemberAdded, codec.OpMemberRemoved, codec.OpMemberLeft, codec.OpMemberRoleSet, codec.OpMemberCapabilitySet,
+		codec.OpDefaultCapabilitiesSet, codec.OpAdminTransferred:
+		return true
+	default:
+		return false
+	}
+}
+
+// insert puts op i into the order, and takes what comes after it out of the tree.
+func (l *Ledger) insert(i int) { l.rewind(l.past.place(i)) }
+
+// rewind takes out of the tree what has been folded from a place of the order on.
+func (l *Ledger) rewind(to int) {
+	if to < l.folded-len(l.steps) {
+		l.replant()
+	}
+	for l.folded > to {
+		last := len(l.steps) - 1
+		for _, undo := range slices.Backward(l.steps[last].undo) {
+			undo()
+		}
+		l.steps = l.steps[:last]
+		l.folded--
+	}
+}
+
+// replant begins the tree anew; all of its rows may change.
+func (l *Ledger) replant() {
+	for id, s := range l.tree.groups {
+		l.tree.touchAll(id, s)
+	}
+	l.plant()
+	l.whole = true
+}
+
+// note keeps the indexes of identities up to date with op i.
+func (l *Ledger) note(i int) {
+	op := l.judge.ops[i]
+	for _, g := range l.judge.given[i] {
+		if !slices.Contains(l.groupsOf[g.who], g.group) {
+			l.groupsOf[g.who] = append(l.groupsOf[g.who], g.group)
+			l.everIn[g.group] = append(l.everIn[g.group], g.who)
+		}
+	}
+	for _, who := range mentions(op) {
+		l.about[who] = append(l.about[who], i)
+	}
+}
+
+// mentions returns the identities whose grants an op depends on, or changes, besides its
+// signer's.
+func mentions(op *Op) (who []codec.Identity) {
+	if op.Root != nil {
+		if op.Root.Kind == codec.RootMemberJoined {
+			return []codec.Identity{op.Root.Member, op.Root.Invitation.Inviter}
+		}
+		return nil
+	}
+	if op.Body == nil || op.Body.Member.IsZero() {
+		return nil
+	}
+	return []codec.Identity{op.Body.Member}
+}
+
+// log adds op i, if it is a readable one of a group, to what rows say of those.
+func (l *Ledger) log(i int) {
+	op := l.judge.ops[i]
+	if op.Root != nil || op.Body == nil {
+		return
+	}
+	g := l.logs[op.Group]
+	if g == nil {
+		g = &groupLog{nonces: map[codec.Identity]uint64{}}
+		l.logs[op.Group] = g
+	}
+	g.count++
+	g.nonces[op.Signer] = max(g.nonces[op.Signer], op.Nonce)
+	if !slices.ContainsFunc(g.heads, func(a int) bool { return l.past.follows(a, i) }) {
+		g.heads = append(slices.DeleteFunc(slices.Clone(g.heads), func(a int) bool { return l.past.follows(i, a) }), i)
+	}
+	l.touch(place{kind: placeNonce, group: op.Group, who: op.Signer}, place{kind: placeHeads, group: op.Group})
+}
+
+func (l *Ledger) touch(at ...place) { l.tree.touch(at...) }

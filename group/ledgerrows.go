@@ -1,0 +1,255 @@
+package group
+
+import (
+	"slices"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/keys"
+)
+
+// RowChange is a row to be written, or to be deleted if Value is nil.
+type RowChange struct {
+	Column column.Column
+	Key    []byte
+	Value  []byte
+	All    bool // all rows whose keys begin with Key are to be deleted
+}
+
+// Rows returns the rows that may have changed since it was last called, as they are
+// now; whole: all were looked at, most of which will be what they were. The ledger must
+// be settled.
+func (l *Ledger) Rows() (rows []RowChange, whole bool, err error) {
+	w := &changes{}
+	if whole = l.whole; whole {
+		for id, s := range l.tree.groups {
+			l.tree.touchAll(id, s)
+		}
+	}
+	gone := l.gone()
+	for p := range l.journal.touched {
+		if gone[p.group] < l.many || !p.kind.inGroup() {
+			l.row(w, p)
+		}
+	}
+	for g, n := range gone {
+		if n >= l.many {
+			w.dropGroup(g)
+		}
+	}
+	clear(l.journal.touched)
+	l.whole = false
+	return w.rows, whole, w.err
+}
+
+type changes struct {
+	rows []RowChange
+	err  error
+}
+
+// manyRows is from how many touched rows on those of a group that is gone are deleted as
+// ranges, so that however many there are fit in a batch.
+const manyRows = 256
+
+// gone returns how many touched rows there are of each group that is there no more.
+func (l *Ledger) gone() map[codec.GroupID]int {
+	gone := map[codec.GroupID]int{}
+	for p := range l.journal.touched {
+		if p.kind.inGroup() && l.tree.groups[p.group] == nil {
+			gone[p.group]++
+		}
+	}
+	return gone
+}
+
+// dropGroup notes that all rows of a group are to be deleted, but for its nonces, its log
+// and its keys; and for those whose keys do not begin with it.
+func (w *changes) dropGroup(g codec.GroupID) {
+	dropAll(w, keys.GroupMeta{Group: g})
+	dropAll(w, keys.GroupMember{Group: g})
+	dropAll(w, keys.GroupContextIndex{Group: g})
+	dropAll(w, keys.GroupUpgradeKey{Group: g})
+	dropAll(w, keys.GroupMemberCapability{Group: g})
+	dropAll(w, keys.GroupDefaultCaps{Group: g})
+	dropAll(w, keys.GroupContextLastMigration{Group: g})
+	dropAll(w, keys.GroupMemberAlias{Group: g})
+	dropAll(w, keys.GroupAlias{Group: g})
+	dropAll(w, keys.GroupContextAlias{Group: g})
+	dropAll(w, keys.GroupMemberContext{Group: g})
+	dropAll(w, keys.GroupContextMemberCap{Group: g})
+}
+
+// dropAll notes that all rows with the prefix and the group of key are to be deleted.
+func dropAll[K keys.Key[K, V], V codec.Value[V]](w *changes, key K) {
+	k, err := key.AppendBinary(nil)
+	if err != nil {
+		if w.err == nil {
+			w.err = err
+		}
+		return
+	}
+	w.rows = append(w.rows, RowChange{Column: key.Slot().Column, Key: k[:1+len(codec.GroupID{})], All: true})
+}
+
+// record notes a row, which is not there if has is false.
+func record[K keys.Key[K, V], V codec.Value[V]](w *changes, has bool, key K, value V) {
+	k, err := key.AppendBinary(nil)
+	var v []byte
+	if err == nil && has {
+		v, err = value.AppendBinary([]byte{})
+	}
+	if err != nil && w.err == nil {
+		w.err = err
+	}
+	w.rows = append(w.rows, RowChange{Column: key.Slot().Column, Key: k, Value: v})
+}
+
+// row notes the row at a place.
+func (l *Ledger) row(w *changes, p place) {
+	switch p.kind {
+	case placeHeads:
+		l.headsRow(w, p.group)
+		return
+	case placeNonce:
+		if log := l.logs[p.group]; log != nil && log.nonces[p.who] > 0 { // else it was only tried
+			record(w, true, keys.GroupLocalGovNonce{Group: p.group, Signer: p.who}, codec.Nonce(log.nonces[p.who]))
+		}
+		return
+	case placeChild:
+		s := l.tree.groups[codec.GroupID(p.who)]
+		record(w, s != nil && s.parent == p.group && !p.group.IsZero(), keys.GroupChildIndex{Parent: p.group, Child: codec.GroupID(p.who)}, codec.Present{})
+		return
+	case placeHome, placeConfig:
+		l.homeRow(w, p)
+		return
+	}
+	s := l.tree.groups[p.group]
+	if !p.context.IsZero() {
+		l.contextRow(w, p, s)
+		return
+	}
+	has := s != nil
+	if !has {
+		s = &state{}
+	}
+	switch p.kind {
+	case placeMeta:
+		record(w, has, keys.GroupMeta{Group: p.group}, l.meta(p.group, s))
+	case placeMember:
+		l.memberRows(w, p, has, s)
+	case placeUpgrade:
+		var v codec.GroupUpgradeValue
+		if s.upgrade != nil {
+			v = *s.upgrade
+		}
+		record(w, s.upgrade != nil, keys.GroupUpgradeKey{Group: p.group}, v)
+	case placeDefaults:
+		var v codec.GroupDefaultCapsValue
+		if s.defaults != nil {
+			v.Capabilities = *s.defaults
+		}
+		record(w, s.defaults != nil, keys.GroupDefaultCaps{Group: p.group}, v)
+	case placeName:
+		record(w, s.name != "", keys.GroupAlias{Group: p.group}, s.name)
+	case placeMemberName:
+		name, named := s.names[p.who]
+		record(w, named, keys.GroupMemberAlias{Group: p.group, Identity: p.who}, name)
+	case placeParent:
+		record(w, has && p.group != l.tree.namespace, keys.GroupParentRef{Child: p.group}, codec.ParentRefValue{ParentID: s.parent})
+	}
+}
+
+func (l *Ledger) headsRow(w *changes, g codec.GroupID) {
+	if g.IsZero() {
+		record(w, true, keys.NamespaceGovHead{Namespace: l.judge.namespace}, codec.NamespaceGovHeadValue{Sequence: l.nonce + 1, DagHeads: l.Heads()})
+		return
+	}
+	if log := l.logs[g]; log != nil && log.count > 0 {
+		record(w, true, keys.GroupOpHead{Group: g}, codec.GroupOpHeadValue{Sequence: log.count, DagHeads: l.idsOf(log.heads)})
+	}
+}
+
+func (l *Ledger) idsOf(ops []int) (ids []codec.OpID) {
+	for _, i := range ops {
+		ids = append(ids, l.past.ids[i])
+	}
+	slices.SortFunc(ids, compareID)
+	return ids
+}
+
+// homeRow notes the group of a context, or its revisions.
+func (l *Ledger) homeRow(w *changes, p place) {
+	home, has := l.tree.homes[p.context]
+	if p.kind == placeHome {
+		record(w, has, keys.ContextGroupRef{Context: p.context}, codec.GroupRefValue{GroupID: home})
+		return
+	}
+	var v codec.ContextConfigValue
+	if has {
+		g := l.tree.groups[home]
+		own := g.contexts[p.context].config
+		v.ApplicationRevision = g.applicationRevision + own.ApplicationRevision
+		v.MembersRevision = g.membersRevision + own.MembersRevision
+	}
+	record(w, has, keys.ContextConfig{Context: p.context}, v)
+}
+
+func (l *Ledger) contextRow(w *changes, p place, s *state) {
+	c := &contextState{}
+	has := s != nil && s.contexts[p.context] != nil
+	if has {
+		c = s.contexts[p.context]
+	}
+	switch p.kind {
+	case placeContext:
+		record(w, has, keys.GroupContextIndex{Group: p.group, Context: p.context}, codec.Present{})
+	case placeMigration:
+		var v codec.GroupContextLastMigrationValue
+		if c.migration != nil {
+			v.Method = *c.migration
+		}
+		record(w, c.migration != nil, keys.GroupContextLastMigration{Group: p.group, Context: p.context}, v)
+	case placeContextName:
+		record(w, c.name != "", keys.GroupContextAlias{Group: p.group, Context: p.context}, c.name)
+	case placeJoined:
+		id, joined := c.identities[p.who]
+		record(w, joined, keys.GroupMemberContext{Group: p.group, Identity: p.who, Context: p.context}, codec.MemberContextValue{Identity: id})
+	case placeMask:
+		mask, masked := c.masks[p.who]
+		record(w, masked, keys.GroupContextMemberCap{Group: p.group, Context: p.context, Identity: p.who}, mask)
+	}
+}
+
+// meta returns the description of a group, with who stands as its admin identity.
+func (l *Ledger) meta(id codec.GroupID, s *state) codec.GroupMetaValue {
+	meta := s.meta
+	for _, who := range l.everIn[id] {
+		for _, g := range l.judge.standing[holder{id, who}] {
+			if g.right == rightIdentity {
+				meta.AdminIdentity = who
+			}
+		}
+	}
+	return meta
+}
+
+// memberRows notes the role and the capabilities of a member.
+func (l *Ledger) memberRows(w *changes, p place, has bool, s *state) {
+	standing := l.judge.standing[holder{p.group, p.who}]
+	has = has && len(standing) > 0
+	var caps codec.Capabilities
+	role, given := s.roles[p.who]
+	if !given {
+		role = codec.Member // made an Admin at once, and demoted by someone who could not say to what
+	}
+	for _, g := range standing {
+		switch {
+		case g.right == rightIdentity || g.right == rightAdmin:
+			role = codec.Admin
+		case g.right >= rightBit:
+			caps |= 1 << (g.right - rightBit)
+		}
+	}
+	record(w, has, keys.GroupMember{Group: p.group, Identity: p.who}, role)
+	record(w, has && caps != 0, keys.GroupMemberCapability{Group: p.group, Identity: p.who}, codec.GroupMemberCapabilityValue{Capabilities: caps})
+}

@@ -1,0 +1,104 @@
+package group
+
+import (
+	"bytes"
+	"crypto/sha512"
+
+	"filippo.io/edwards25519"
+
+	"github.com/stoadb/stoa/codec"
+)
+
+// multiples is a table of a point: row j has the multiples 1 to 2^(width-1) of the point
+// times 2^(width·j). So a multiple of it is one addition for each width bits, without
+// doubling, whatever the order of the point.
+type multiples struct {
+	width int
+	rows  [][]edwards25519.Point
+}
+
+// scalarBits is the length of a reduced scalar.
+const scalarBits = 253
+
+const (
+	baseWidth = 8 // 0.6 MB, once
+	keyWidth  = 5 // 130 kB for each signer
+)
+
+func multiplesOfBase() *multiples {
+	return newMultiples(baseWidth, edwards25519.NewGeneratorPoint())
+}
+
+// multiplesOfKey returns the table of the negated point of a key that has verified.
+func multiplesOfKey(signer codec.Identity) *multiples {
+	a, err := new(edwards25519.Point).SetBytes(signer[:])
+	if err != nil {
+		panic("group: a key that has verified is no point: " + err.Error())
+	}
+	return newMultiples(keyWidth, a.Negate(a))
+}
+
+func newMultiples(width int, of *edwards25519.Point) *multiples {
+	m := &multiples{width: width, rows: make([][]edwards25519.Point, scalarBits/width+1)}
+	first := new(edwards25519.Point).Set(of)
+	for j := range m.rows {
+		row := make([]edwards25519.Point, 1<<(width-1))
+		row[0].Set(first)
+		for i := 1; i < len(row); i++ {
+			row[i].Add(&row[i-1], first)
+		}
+		m.rows[j] = row
+		first.Add(&row[len(row)-1], &row[len(row)-1]) // 2^width times the first
+	}
+	return m
+}
+
+// addTo adds scalar, reduced and little endian, times the point to sum.
+func (m *multiples) addTo(sum *edwards25519.Point, scalar []byte) {
+	carry := 0
+	for j, row := range m.rows {
+		d := window(scalar, j*m.width, m.width) + carry
+		carry = 0
+		if d > len(row) { // a negative digit, and one more of the next
+			d -= 2 * len(row)
+			carry = 1
+		}
+		switch {
+		case d > 0:
+			sum.Add(sum, &row[d-1])
+		case d < 0:
+			sum.Subtract(sum, &row[-d-1])
+		}
+	}
+}
+
+// window returns the bits of scalar from one on, at most 8.
+func window(scalar []byte, from, width int) int {
+	at := from / 8
+	v := int(scalar[at])
+	if at+1 < len(scalar) {
+		v |= int(scalar[at+1]) << 8
+	}
+	return v >> (from % 8) & (1<<width - 1)
+}
+
+// verifies reports whether sig is that of signer, of whom key is the table, over message:
+// whether R = S·B - k·A, byte for byte, as crypto/ed25519 asks.
+func verifies(base, key *multiples, signer *codec.Identity, message []byte, sig *codec.Signature) bool {
+	if _, err := new(edwards25519.Scalar).SetCanonicalBytes(sig[32:]); err != nil {
+		return false
+	}
+	h := sha512.New()
+	h.Write(sig[:32])
+	h.Write(signer[:])
+	h.Write(message)
+	var digest [sha512.Size]byte
+	k, err := new(edwards25519.Scalar).SetUniformBytes(h.Sum(digest[:0]))
+	if err != nil {
+		return false
+	}
+	sum := edwards25519.NewIdentityPoint()
+	base.addTo(sum, sig[32:])
+	key.addTo(sum, k.Bytes())
+	return bytes.Equal(sum.Bytes(), sig[:32])
+}

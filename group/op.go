@@ -1,0 +1,82 @@
+package group
+
+import "github.com/stoadb/stoa/codec"
+
+// Op is one op of a namespace as this node can read it. Its signatures, nonce and
+// form have been checked: what fails there is refused and never becomes an Op.
+type Op struct {
+	ID      codec.OpID
+	Parents []codec.OpID
+	Signer  codec.Identity
+	Nonce   uint64
+
+	Root *codec.RootOp // of a root op; else nil
+
+	Group codec.GroupID  // of a group op
+	Body  *codec.GroupOp // of a group op; nil where it cannot be read
+	Fault Reason         // of a group op without Body: why it is void for good; zero: its key may yet come
+}
+
+// Outcome is what has become of an op. The zero Outcome is none.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Effective Outcome = iota + 1 // it does what it says
+	Void                         // its signer was not entitled to it
+	Skipped                      // its signer was, but it would break an invariant of rows, so it changes none
+	Sealed                       // it cannot be opened here, and does nothing
+)
+
+var outcomes = []string{"none", "effective", "void", "skipped", "sealed"}
+
+// String returns "effective", "void", "skipped", "sealed", or "none".
+func (o Outcome) String() string { return outcomes[min(int(o), len(outcomes))%len(outcomes)] }
+
+// Verdict is the present judgement of an op. It is a function of the ops and keys
+// that this node has, and changes when others arrive.
+type Verdict struct {
+	Outcome Outcome
+	Reason  Reason // of Void and Skipped; else zero
+}
+
+// String returns, for example, "void: no right".
+func (v Verdict) String() string {
+	if v.Reason == 0 {
+		return v.Outcome.String()
+	}
+	return v.Outcome.String() + ": " + v.Reason.String()
+}
+
+// Reason says why an op is void or skipped.
+type Reason uint8
+
+// The reasons. Void: NoRight to ContextElsewhere. Skipped: Exists and those after it.
+const (
+	NoRight          Reason = iota + 1 // no grant among its ancestors gives its signer the right to it
+	Revoked                            // there is one, but it was revoked, and the op does not descend from that
+	AdminIdentity                      // it would remove or demote the admin identity
+	NotInNamespace                     // its target is not a member of the namespace
+	Consumed                           // its invitation was used by an ancestor
+	Withdrawn                          // its invitation was revoked
+	Unopenable                         // it fails to open under its key
+	Malformed                          // what was sealed is no group op
+	Rewrapped                          // what was sealed belongs to another place, signer or group
+	Forged                             // what was sealed has a bad signature
+	ContextElsewhere                   // the context belongs to another group
+	Exists                             // the group has been created before
+	NoGroup                            // there is no such group at its place in the order
+	NotMember                          // its target is no member
+	Cycle                              // the group would be below itself
+	TooDeep                            // the group would be more than 16 below the root
+	NameTaken                          // another has that name
+	NoContext                          // the context does not belong to the group
+	NoUpgrade                          // no upgrade is in progress, or the counts are larger than it
+)
+
+var reasons = []string{"", "no right", "right revoked", "admin identity", "target not in the namespace", "invitation used",
+	"invitation revoked", "cannot be opened", "malformed", "rewrapped", "forged", "context in another group", "group exists", "no such group",
+	"target not a member", "cycle", "too deep", "name taken", "no such context", "no such upgrade"}
+
+// String returns a few words for people.
+func (r Reason) String() string { return reasons[int(r)%len(reasons)] }

@@ -1,0 +1,131 @@
+package group
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/stoadb/stoa/codec"
+)
+
+// target returns whom op is about, and in which group.
+func (op *Op) target() (codec.Identity, codec.GroupID) {
+	switch {
+	case op.Root != nil && op.Root.Kind == codec.RootMemberJoined:
+		return op.Root.Member, op.Root.Invitation.GroupID
+	case op.Root != nil:
+		return codec.Identity{}, op.Root.GroupID
+	case op.Body == nil:
+		return codec.Identity{}, op.Group
+	case op.Body.Kind == codec.OpMemberLeft:
+		return op.Signer, op.Group
+	default:
+		return op.Body.Member, op.Group
+	}
+}
+
+// dethrones reports whether op would remove or demote its target.
+func (op *Op) dethrones() bool {
+	if op.Body == nil {
+		return false
+	}
+	k := op.Body.Kind
+	return k == codec.OpMemberRemoved || k == codec.OpMemberLeft || k == codec.OpMemberRoleSet && op.Body.Role != codec.Admin
+}
+
+// admits reports whether op gives its target standing in a group, which below the
+// namespace only its members may have.
+func (op *Op) admits() bool {
+	if op.Root != nil {
+		return op.Root.Kind == codec.RootMemberJoined
+	}
+	k := op.Body.Kind
+	return k == codec.OpMemberAdded || k == codec.OpAdminTransferred || gives(op.Body, codec.Admin)
+}
+
+// strikes returns the ops that strike g.
+func (j *judge) strikes(g *grant) []int {
+	if g.struck {
+		return g.strikes
+	}
+	if g.asked {
+		panic(fmt.Sprintf("group: asking about the grant of op %s led back to it", j.ops[g.op].ID))
+	}
+	g.asked = true
+	found := []int{}
+	for _, r := range j.revokers[g.who] {
+		if j.strikesFromAbove(r, g) {
+			found = append(found, r)
+		}
+	}
+	if own := j.ownStrike(g, found); own >= 0 {
+		found = append(found, own)
+	}
+	g.struck, g.strikes, g.asked = true, found, false
+	return found
+}
+
+// strikesFromAbove reports whether r strikes g under a grant that ranks above g, and
+// g does not descend from r.
+func (j *judge) strikesFromAbove(r int, g *grant) bool {
+	if j.after(g, r) || !j.aims(r, g) || j.isOwn(r, g) {
+		return false
+	}
+	n := needs(j.ops[r], j.namespace)[0]
+	return j.any(j.grantsFor(n, r), func(q *grant) bool { return j.above(q, g) && j.under(r, n, q) }) && j.broken(r) == 0
+}
+
+// after reports whether g descends from r, or is r's.
+func (j *judge) after(g *grant, r int) bool {
+	return !slices.ContainsFunc(g.ops, func(op int) bool { return !j.from(op, r) })
+}
+
+// aims reports whether r, where effective, is against rights like that of g.
+func (j *judge) aims(r int, g *grant) bool {
+	op := j.ops[r]
+	target, group := op.target()
+	if target != g.who {
+		return false
+	}
+	removes := op.Body.Kind == codec.OpMemberRemoved || op.Body.Kind == codec.OpMemberLeft
+	if group != g.group {
+		return removes && group == j.namespace // it ends every membership below
+	}
+	switch {
+	case removes:
+		return g.right != rightIdentity
+	case op.Body.Kind == codec.OpMemberRoleSet:
+		return op.Body.Role != codec.Admin && g.right == rightAdmin
+	case op.Body.Kind == codec.OpMemberCapabilitySet:
+		return g.right >= rightBit && !op.Body.Capabilities.Has(1<<(g.right-rightBit))
+	default:
+		return false
+	}
+}
+
+// isOwn reports whether r is an op by which the holder of g gives it up.
+func (j *judge) isOwn(r int, g *grant) bool {
+	op := j.ops[r]
+	if op.Signer != g.who || op.Group != g.group || !j.knows(r, g) {
+		return false
+	}
+	return op.Body.Kind == codec.OpMemberLeft && g.right != rightIdentity ||
+		op.Body.Kind == codec.OpAdminTransferred && g.right == rightIdentity
+}
+
+// ownStrike returns the op by which the holder of g gives it up, or -1. Of several the
+// first by (height, id) counts: the others would be made with what is gone.
+func (j *judge) ownStrike(g *grant, fromAbove []int) int {
+	for _, r := range j.revokers[g.who] {
+		if !j.isOwn(r, g) || j.broken(r) != 0 {
+			continue
+		}
+		before := true
+		for _, other := range fromAbove {
+			before = before && j.follows(other, r)
+		}
+		if before {
+			return r
+		}
+	}
+	return -1
+}

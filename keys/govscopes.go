@@ -1,0 +1,17 @@
+package keys
+
+// The checks of the scopes of package namespace.
+
+func govOpValue(value []byte) error {
+	if len(value) != 32+8+1 {
+		return malformed("gov-op", value, "an id, a number and a reason")
+	}
+	return nil
+}
+
+func govReissuedValue(value []byte) error {
+	if len(value) != 32 {
+		return malformed("gov-reissued", value, "an id")
+	}
+	return nil
+}

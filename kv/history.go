@@ -1,0 +1,112 @@
+package kv
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+)
+
+// The history of a key is a row with the revisions that are kept, oldest first,
+// u64 each in little endian, and a row of each.
+
+func parseRevisions(row, src []byte) ([]uint64, error) {
+	if len(src) == 0 || len(src)%8 != 0 || len(src) > 8*MaxHistory {
+		return nil, damaged(row, "not a list of revisions")
+	}
+	list := make([]uint64, len(src)/8)
+	for i := range list {
+		list[i] = binary.LittleEndian.Uint64(src[8*i:])
+		if i > 0 && list[i] <= list[i-1] {
+			return nil, damaged(row, "revisions that are not in order")
+		}
+	}
+	return list, nil
+}
+
+// remember puts a change into the history of its key, and lets go of what is
+// beyond the depth.
+func (tx *Tx) remember(r Record) error {
+	if tx.typ.History == 0 {
+		return nil
+	}
+	head := tx.u.key(Row{Scope: tx.scope, Shape: ShapeHistory, Key: r.Key})
+	list, err := tx.revisions(head)
+	if err != nil {
+		return err
+	}
+	list = append(list, r.Revision)
+	row := Row{Scope: tx.scope, Shape: ShapeRevision, Name: r.Key}
+	for len(list) > tx.typ.History {
+		row.Number = list[0]
+		tx.u.delete(tx.u.key(row))
+		list = list[1:]
+	}
+	row.Number = r.Revision
+	tx.u.put(tx.u.key(row), appendRecord(nil, &r))
+	value := make([]byte, 0, 8*len(list))
+	for _, n := range list {
+		value = binary.LittleEndian.AppendUint64(value, n)
+	}
+	tx.u.put(head, value)
+	return nil
+}
+
+func (tx *Tx) revisions(head []byte) ([]uint64, error) {
+	value, err := tx.u.get(head)
+	if errors.Is(err, engine.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parseRevisions(head, value)
+}
+
+// History returns the revisions of key that are kept, oldest first; none if the
+// type keeps no history or nothing was ever put there.
+func (tx *Tx) History(key []byte) ([]uint64, error) {
+	return tx.revisions(tx.u.key(Row{Scope: tx.scope, Shape: ShapeHistory, Key: key}))
+}
+
+// History returns the changes of key that are kept, oldest first. Expiry is as
+// it was written: a record of the past may have an expiry that has passed.
+func (v *View) History(key []byte) ([]Record, error) {
+	head := Row{Scope: v.scope, Shape: ShapeHistory, Key: key}.AppendKey(nil)
+	value, err := v.reader.Get(nil, column.Generic, head)
+	if errors.Is(err, engine.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	list, err := parseRevisions(head, value)
+	if err != nil {
+		return nil, err
+	}
+	records := make([]Record, 0, len(list))
+	for _, n := range list {
+		r, err := v.AtRevision(key, n)
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, r)
+	}
+	return slices.Clip(records), nil
+}
+
+// AtRevision returns the change of key that has the revision, or ErrTrimmed if
+// the key had none or it is no longer kept.
+func (v *View) AtRevision(key []byte, revision uint64) (Record, error) {
+	row := Row{Scope: v.scope, Shape: ShapeRevision, Name: key, Number: revision}.AppendKey(nil)
+	value, err := v.reader.Get(nil, column.Generic, row)
+	if errors.Is(err, engine.ErrNotFound) {
+		return Record{}, &Error{Code: CodeTrimmed, Field: "revision", Have: revision, Reason: "the key has no such revision, or it is no longer kept"}
+	}
+	if err != nil {
+		return Record{}, err
+	}
+	return parseRecord(row, slices.Clone(key), value)
+}

@@ -1,0 +1,159 @@
+package kvstorage
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestK03PutThenGet(t *testing.T) {
+	h := newHost(t, Options{})
+	h.call("put", `{"key":"k","value":{"b":1,"a":"x"}}`)
+	raw, err := h.raw("t", "get", `{"key":"k"}`)
+	require.NoError(t, err)
+	require.Equal(t, `{"found":true,"value":{"a":"x","b":1},"revision":"1","ttlRemainingMs":null}`, string(raw))
+}
+
+func TestK04GetMissing(t *testing.T) {
+	h := newHost(t, Options{})
+	raw, err := h.raw("t", "get", `{"key":"k"}`)
+	require.NoError(t, err)
+	require.Equal(t, `{"found":false,"value":null,"ttlRemainingMs":null}`, string(raw))
+	stats, err := h.Stats("t")
+	require.NoError(t, err)
+	require.Zero(t, stats, "reading makes nothing")
+}
+
+func TestK05ValueTypes(t *testing.T) {
+	h := newHost(t, Options{})
+	deep := strings.Repeat(`[{"a":`, 32) + "1" + strings.Repeat("}]", 32)
+	for _, v := range []string{"null", "true", "false", "0", "-1", "1.5", "9007199254740991", `""`, `"ü\u0000"`, "[]", "{}", deep, `"<&>"`, `{"a":[null,true,{"b":"c"}]}`} {
+		h.call("put", `{"key":"k","value":%s}`, v)
+		raw, err := h.raw("t", "get", `{"key":"k"}`)
+		require.NoError(t, err)
+		var got struct {
+			Found bool
+			Value json.RawMessage
+		}
+		require.NoError(t, json.Unmarshal(raw, &got))
+		require.True(t, got.Found, v)
+		require.Equal(t, v, string(got.Value))
+	}
+	require.Equal(t, "invalid_argument", h.code("put", `{"key":"k","value":%s1%s}`, strings.Repeat("[", 200), strings.Repeat("]", 200)))
+}
+
+func TestK06Overwrite(t *testing.T) {
+	h := newHost(t, Options{})
+	h.call("put", `{"key":"k","value":1,"ttlSeconds":60}`)
+	require.NotNil(t, h.call("get", `{"key":"k"}`)["ttlRemainingMs"])
+	h.call("put", `{"key":"k","value":2}`)
+	got := h.call("get", `{"key":"k"}`)
+	require.Equal(t, number(2), got["value"])
+	require.Nil(t, got["ttlRemainingMs"])
+	require.NotContains(t, got, "expiresAt")
+}
+
+func TestK07Delete(t *testing.T) {
+	h := newHost(t, Options{})
+	yes, no := reply{"deleted": true, "existed": true}, reply{"deleted": false, "existed": false}
+	require.Equal(t, no, h.call("delete", `{"key":"k"}`))
+	h.call("put", `{"key":"k","value":1}`)
+	require.Equal(t, yes, h.call("delete", `{"key":"k"}`))
+	require.Equal(t, no, h.call("del", `{"key":"k"}`))
+	h.call("put", `{"key":"k","value":1,"ttlSeconds":1}`)
+	h.clock.Oversleep(2e9)
+	require.Equal(t, no, h.call("delete", `{"key":"k"}`))
+}
+
+func TestK13K14K15Keys(t *testing.T) {
+	h := newHost(t, Options{MaxKeyBytes: 8})
+	require.Nil(t, h.code("put", `{"key":"üüüü","value":1}`))
+	require.Equal(t, "kv_key_too_large", h.code("put", `{"key":"üüüüx","value":1}`))
+	require.Equal(t, "kv_key_too_large", h.code("get", `{"key":"123456789"}`))
+	require.Equal(t, reply{"code": "invalid_argument", "field": "key"}, h.call("put", `{"key":"","value":1}`))
+	require.Equal(t, "invalid_argument", h.code("get", `{}`))
+	for _, key := range []string{`a\u0000b`, `a\nb`, "a:b", "a/b", "😀"} {
+		h.call("put", `{"key":"%s","value":"%s"}`, key, key)
+	}
+	page, err := h.List(ctx, "t", ListOptions{})
+	require.NoError(t, err)
+	var keys []string
+	for _, i := range page.Items {
+		keys = append(keys, i.Key)
+	}
+	require.Equal(t, []string{"a\x00b", "a\nb", "a/b", "a:b", "üüüü", "😀"}, keys)
+	for _, bad := range []string{"a\xffb", "\xc0\x80", "\xed\xa0\x80"} {
+		_, err := h.Put(ctx, "t", bad, []byte("1"), WriteOptions{})
+		require.ErrorIs(t, err, &Error{Code: InvalidArgument})
+		require.Equal(t, "invalid_argument", h.code("get", `{"key":"%s"}`, bad))
+	}
+	require.Equal(t, "invalid_argument", h.code("get", `{"key":"\ud800"}`))
+	require.Equal(t, "invalid_argument", h.code("get", `{"key":7}`))
+}
+
+func TestK16ValueSizes(t *testing.T) {
+	h := newHost(t, Options{MaxValueBytes: 20})
+	require.Nil(t, h.code("put", `{"key":"k","value":"%s"}`, text(18)))
+	require.Equal(t, "kv_value_too_large", h.code("put", `{"key":"k","value":"%s"}`, text(19)))
+	require.Nil(t, h.code("put", `{"key":"k","value":  [ 1 , 2 ,    3 , 4 ,  5  ,  6  ] }`), "what counts is the canonical form")
+	require.Equal(t, "kv_value_too_large", h.code("put", `{"key":"k","value":"\u0001\u0001\u0001\u0001"}`))
+}
+
+func TestK17TheOldValueIsKeptOnRefusal(t *testing.T) {
+	h := newHost(t, Options{MaxValueBytes: 20})
+	h.call("put", `{"key":"k","value":"old","ttlSeconds":60}`)
+	before := h.call("get", `{"key":"k"}`)
+	for _, bad := range []string{`{"key":"k","value":"` + text(30) + `"}`, `{"key":"k","value":1,"ttlSeconds":0}`, `{"key":"k"}`, `{"key":"k","value":1,"else":2}`, `{"key":"k","value":}`, `[]`, ``} {
+		require.NotNil(t, h.code("put", "%s", bad), bad)
+	}
+	require.Equal(t, before, h.call("get", `{"key":"k"}`))
+}
+
+func TestK40UnknownOperationsAndSurfaces(t *testing.T) {
+	h := newHost(t, Options{})
+	require.Equal(t, reply{"code": "invalid_argument", "field": "op"}, h.call("flush", `{}`))
+	_, err := h.Call(ctx, "sqlStorage", "get", "t", []byte(`{"key":"k"}`))
+	require.ErrorIs(t, err, &Error{Code: InvalidArgument})
+}
+
+// Vectors of RFC 8785: its sections 3.2.2 to 3.2.4 and its appendix B.
+func TestCanonicalForm(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"numbers":[333333333.33333329,1E30,4.50,2e-3,0.000000000000000000000000001],"string":"\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/","literals":[null,true,false]}`: `{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],"string":"€$\u000f\nA'B\"\\\\\"/"}`,
+		`{"\u20ac":"Euro","\r":"CR","\ufb33":"Hebrew","1":"One","\ud83d\ude00":"Smile","\u0080":"Control","\u00f6":"o"}`:                                                      "{\"\\r\":\"CR\",\"1\":\"One\",\"\u0080\":\"Control\",\"ö\":\"o\",\"€\":\"Euro\",\"😀\":\"Smile\",\"\ufb33\":\"Hebrew\"}",
+		"-0": "0", "-0.0": "0", "5e-324": "5e-324", "-1.7976931348623157e308": "-1.7976931348623157e+308", "1e21": "1e+21", "1e20": "100000000000000000000",
+		"295147905179352830000": "295147905179352830000", "9.5367431640625e-7": "9.5367431640625e-7", "0.000001": "0.000001", "1.0": "1", " 1\n": "1", "9007199254740992": "9007199254740992", "9223372036854775807.0": "9223372036854776000",
+	} {
+		got, err := Canonical([]byte(in))
+		require.NoError(t, err, in)
+		require.Equal(t, want, string(got))
+	}
+	for _, bad := range []string{"", " ", "nul", "01", "1.", ".5", "1e", "+1", "-", "1 2", "[1,]", "[1", "{", `{"a"}`, `{"a":1,}`, `{a:1}`, `{"a":1,"a":2}`, `{"a":1,"\u0061":2}`,
+		`"`, `"\x"`, `"\u12"`, `"\ud800"`, `"\udc00\ud800"`, "\"\x01\"", "\"\xff\"", "1e999", "9007199254740993", "-9007199254740993", "NaN", "Infinity", "'a'"} {
+		_, err := Canonical([]byte(bad))
+		require.ErrorIs(t, err, &Error{Code: InvalidArgument}, "%q", bad)
+	}
+}
+
+// Canonical agrees with encoding/json on what a value is, and is stable.
+func FuzzCanonical(f *testing.F) {
+	for _, seed := range []string{`{"b":[1,2.5e7,"x\u0000"],"a":null}`, `"😀"`, `-0`, `[[[]]]`, `1e400`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		out, err := Canonical(in)
+		if err != nil {
+			return
+		}
+		var before, after any
+		require.NoError(t, json.Unmarshal(in, &before))
+		require.NoError(t, json.Unmarshal(out, &after))
+		require.True(t, reflect.DeepEqual(before, after), "%s became %s", in, out) // -0 is 0
+		again, err := Canonical(out)
+		require.NoError(t, err)
+		require.Equal(t, string(out), string(again))
+	})
+}

@@ -1,0 +1,74 @@
+package kv
+
+import "fmt"
+
+// System says which system of the house a space belongs to. The zero System has
+// no spaces.
+type System uint8
+
+// The systems. A number is never given twice.
+const (
+	SystemStorage System = 1 // kvStorage (package kvstorage)
+	SystemTest    System = 255
+)
+
+// Type is what the records of a space are. The zero options are the defaults.
+type Type struct {
+	System System
+	Space  string // the name of the space within the system
+	// Indexes are kept in the batch of every change.
+	Indexes []Index
+	// History is how many revisions of each key are kept, deletions included; 0:
+	// none but the newest record.
+	History int
+	// Log is how many changes are kept for watchers, at least; 0: DefaultLog.
+	Log int
+	// Job does what is due; see [Tx.Schedule]. It must not block, as it runs while
+	// other writes wait, and may run more than once for one job: only what its last
+	// run did to tx counts. If it returns an error nothing of it is written, and it
+	// is tried again a second later. nil: jobs that are due are removed.
+	Job func(tx *Tx, j Job) error
+}
+
+// Index is an index of records. A record is found under each of its terms.
+type Index struct {
+	Number uint16 // within the type; never reused for other terms
+	Name   string // for people
+	// Terms returns the terms of a record, in any order. It must be a function of
+	// its arguments, which it must not keep nor change.
+	Terms func(key, value []byte) [][]byte
+}
+
+// check refuses a type that is not well formed.
+func (t *Type) check() error {
+	if t.System == 0 {
+		return invalid("system", "system 0 is the house's own and has no spaces")
+	}
+	if err := checkName("space", t.Space); err != nil {
+		return err
+	}
+	if t.History < 0 || t.History > MaxHistory {
+		return invalid("history", "%d revisions of a key; a space keeps 0 to %d", t.History, MaxHistory)
+	}
+	if t.Log < 0 {
+		return invalid("log", "%d changes; a log keeps at least 1, and 0 is %d", t.Log, DefaultLog)
+	}
+	seen := map[uint16]bool{}
+	for _, i := range t.Indexes {
+		if seen[i.Number] || i.Terms == nil {
+			return invalid("indexes", "index %d (%s) is declared twice, or has no Terms", i.Number, i.Name)
+		}
+		seen[i.Number] = true
+	}
+	return nil
+}
+
+func (t *Type) log() uint64 {
+	if t.Log == 0 {
+		return DefaultLog
+	}
+	return uint64(t.Log)
+}
+
+// String names the type.
+func (t *Type) String() string { return fmt.Sprintf("%d/%s", t.System, t.Space) }

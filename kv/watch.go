@@ -1,0 +1,242 @@
+package kv
+
+import (
+	"bytes"
+	"context"
+	"iter"
+
+	"github.com/stoadb/stoa/engine"
+)
+
+// EventKind is what an [Event] says.
+type EventKind uint8
+
+const (
+	// EventPut is a record: of the initial state, or put since.
+	EventPut EventKind = 1 + iota
+	// EventDelete is a key that was deleted.
+	EventDelete
+	// EventExpire is a key whose record expired.
+	EventExpire
+	// EventSynced ends an initial state: it was that of Revision, and what follows
+	// are the changes since.
+	EventSynced
+	// EventResync says that the log does not go on from the last revision that the
+	// watcher has seen: changes after it are no longer kept, or a power loss took it
+	// with writes that were not synced. An initial state follows, and what the
+	// watcher knows that is not in it is gone.
+	EventResync
+)
+
+// String is the kind as clients spell it.
+func (k EventKind) String() string {
+	names := [...]string{"none", "put", "delete", "expire", "synced", "resync"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return names[0]
+}
+
+// Event is something that a watcher is told.
+type Event struct {
+	Kind     EventKind
+	Revision uint64 // to resume after; of a record of an initial state, the record's
+	Record   Record // of the first three kinds; its bytes are the receiver's
+}
+
+// WatchStart is where a watch begins.
+type WatchStart uint8
+
+const (
+	// FromState begins with the records that there are and EventSynced.
+	FromState WatchStart = iota
+	// FromNow begins with the next change.
+	FromNow
+	// FromRevision begins with the change after a revision.
+	FromRevision
+)
+
+// WatchOptions say what is watched. The zero WatchOptions are all keys, their
+// present state first.
+type WatchOptions struct {
+	Prefix []byte // keys that begin with it
+	Start  WatchStart
+	After  uint64 // with FromRevision: the last revision that the watcher has seen
+}
+
+// watchPage is how many changes are read at once.
+const watchPage = 256
+
+// Watch yields what happens to the keys that begin with a prefix, in order of
+// the revisions, without gap and without repetition, until ctx ends, the store
+// is closed or the space is dropped, whose errors are the last thing it yields.
+//
+// A watcher reads the log at its own speed: a slow one holds up nobody and
+// costs no memory but a page of changes. If it falls behind what the log keeps
+// it is told so by EventResync. While the initial state is read the room of what
+// is overwritten is held back. Of a key whose values are longer than MaxInline,
+// changes that were overtaken may be left out; the last one never is.
+func (s *Space) Watch(ctx context.Context, o WatchOptions) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		w := watcher{space: s, ctx: ctx, options: o, yield: yield}
+		defer s.store.bells.listen(s.scope)()
+		if err := w.run(); err != nil {
+			yield(Event{}, err)
+		}
+	}
+}
+
+type watcher struct {
+	space   *Space
+	ctx     context.Context
+	options WatchOptions
+	yield   func(Event, error) bool
+	seen    uint64 // revision up to which everything has been told
+	stopped bool   // the receiver wants no more
+}
+
+func (w *watcher) run() error {
+	stats, err := w.space.Stats()
+	if err != nil {
+		return err
+	}
+	switch w.options.Start {
+	case FromState:
+		err = w.state()
+	case FromNow:
+		w.seen = stats.Revision
+	case FromRevision:
+		if w.seen = w.options.After; w.seen > stats.Revision {
+			err = w.resync()
+		}
+	default:
+		err = invalid("start", "no such start of a watch")
+	}
+	for err == nil && !w.stopped {
+		rung := w.space.store.bells.next(w.space.scope)
+		var more bool
+		if more, err = w.changes(); err == nil && !more && !w.stopped {
+			err = w.wait(rung)
+		}
+	}
+	return err
+}
+
+func (w *watcher) wait(rung <-chan struct{}) error {
+	select {
+	case <-w.ctx.Done():
+		return w.ctx.Err()
+	case <-w.space.store.closed:
+		return closedError()
+	case <-rung:
+		_, err := w.space.Stats() // ErrNoSpace once it is dropped
+		return err
+	}
+}
+
+func (w *watcher) tell(e Event) bool {
+	w.stopped = w.stopped || !w.yield(e, nil)
+	return !w.stopped
+}
+
+// state tells the records that there are.
+func (w *watcher) state() error {
+	view, err := w.space.View()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = view.Close() }()
+	stats, err := view.Stats()
+	if err != nil {
+		return err
+	}
+	// The records that have expired and are not swept yet are told all the same:
+	// the event that they expired is still to come.
+	view.at = 0
+	for r, err := range view.All(w.ctx, w.options.Prefix) {
+		if err != nil {
+			return err
+		}
+		if !w.tell(Event{EventPut, r.Revision, r}) {
+			return nil
+		}
+	}
+	w.seen = stats.Revision
+	w.tell(Event{Kind: EventSynced, Revision: w.seen})
+	return nil
+}
+
+// resync tells that the log does not go on from what the watcher has seen, and
+// the state.
+func (w *watcher) resync() error {
+	if !w.tell(Event{Kind: EventResync, Revision: w.seen}) {
+		return nil
+	}
+	return w.state()
+}
+
+// changes tells a page of the log, and returns whether there may be more.
+func (w *watcher) changes() (more bool, err error) {
+	r := engine.Prefixed(append(w.space.scope[:len(w.space.scope):len(w.space.scope)], byte(ShapeLog)))
+	r.Start = Row{Scope: w.space.scope, Shape: ShapeLog, Number: w.seen + 1}.AppendKey(nil)
+	r.Limit = watchPage
+	n := 0
+	for row, err := range scanRows(w.ctx, w.space.store.db, r) {
+		if err != nil {
+			return false, err
+		}
+		if row.Number != w.seen+1 { // every revision has a row, so some were trimmed
+			return true, w.resync()
+		}
+		record, elsewhere, err := parseLog(row.raw, row.value)
+		if err != nil {
+			return false, err
+		}
+		n, w.seen = n+1, row.Number
+		if !bytes.HasPrefix(record.Key, w.options.Prefix) {
+			continue
+		}
+		if told, err := w.change(record, elsewhere); err != nil || !told {
+			return false, err
+		}
+	}
+	return n == watchPage, nil
+}
+
+// change tells one change.
+func (w *watcher) change(r Record, elsewhere bool) (goOn bool, err error) {
+	r.Key, r.Value = bytes.Clone(r.Key), bytes.Clone(r.Value)
+	if elsewhere {
+		value, ok, err := w.longValue(r)
+		if err != nil || !ok {
+			return err == nil, err
+		}
+		r.Value = value
+	}
+	kind := EventPut
+	switch r.Kind {
+	case Deleted:
+		kind = EventDelete
+	case Expired:
+		kind = EventExpire
+	}
+	return w.tell(Event{kind, r.Revision, r}), nil
+}
+
+// longValue returns the value of a change that the log does not hold itself, if
+// it is still there.
+func (w *watcher) longValue(r Record) ([]byte, bool, error) {
+	view := w.space.now()
+	if w.space.typ.History > 0 {
+		old, err := view.AtRevision(r.Key, r.Revision)
+		if err == nil {
+			return old.Value, true, nil
+		}
+		return nil, false, unless(err, ErrTrimmed)
+	}
+	now, err := view.Get(r.Key)
+	if err != nil || now.Revision != r.Revision {
+		return nil, false, unless(err, ErrNotFound)
+	}
+	return now.Value, true, nil
+}

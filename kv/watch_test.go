@@ -1,0 +1,244 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/engine"
+)
+
+// changes are the changes after a revision up to another, as "kind revision".
+func changes(t testing.TB, s *Space, after, upTo uint64) []string {
+	var list []string
+	for e, err := range s.Watch(ctx, WatchOptions{Start: FromRevision, After: after}) {
+		require.NoError(t, err)
+		list = append(list, fmt.Sprint(e.Kind, " ", e.Revision))
+		if e.Revision >= upTo && e.Kind != EventResync {
+			break
+		}
+	}
+	return list
+}
+
+func TestAWatchBeginsWithTheStateAndGoesOnWithoutAGap(t *testing.T) {
+	h := newHouse(t)
+	s := h.space("a", "plain")
+	for i := range 50 {
+		put(t, s, fmt.Sprint("k", i), "old", 0)
+	}
+	started := make(chan struct{})
+	done := make(chan map[string]uint64)
+	go func() {
+		state, last, synced := map[string]uint64{}, uint64(0), false
+		for e, err := range s.Watch(ctx, WatchOptions{Prefix: []byte("k")}) {
+			if err != nil {
+				break
+			}
+			switch e.Kind {
+			case EventSynced:
+				synced, last = true, e.Revision
+				close(started)
+				continue
+			case EventDelete:
+				delete(state, string(e.Record.Key))
+			case EventPut:
+				state[string(e.Record.Key)] = e.Revision
+			}
+			if synced {
+				if e.Revision != last+1 {
+					break
+				}
+				last = e.Revision
+			}
+			if last == 550 {
+				break
+			}
+		}
+		done <- state
+	}()
+	for i := range 500 {
+		if i == 250 {
+			<-started
+		}
+		if i%10 == 9 {
+			_, err := s.Delete(ctx, fmt.Append(nil, "k", i%50))
+			require.NoError(t, err)
+			put(t, s, fmt.Sprint("k", i%50), "again", 0)
+			continue
+		}
+		put(t, s, fmt.Sprint("k", i%50), "new", 0)
+	}
+	stats, err := s.Stats()
+	require.NoError(t, err)
+	require.Equal(t, uint64(50+450+2*50), stats.Revision)
+	state := <-done
+	want := map[string]uint64{}
+	for r, err := range s.All(ctx, nil) {
+		require.NoError(t, err)
+		if r.Revision <= 550 {
+			want[string(r.Key)] = r.Revision
+		}
+	}
+	require.NotEmpty(t, want)
+	for k, rev := range want {
+		require.Equal(t, rev, state[k], k)
+	}
+}
+
+func TestAWatchThatFallsBehindIsToldSo(t *testing.T) {
+	h := newHouse(t)
+	s := h.space("a", "words") // keeps 64 changes
+	for i := range 200 {
+		put(t, s, fmt.Sprint(i%3), "v", 0)
+	}
+	list := changes(t, s, 5, 200)
+	require.Equal(t, []string{"resync 5", "put 199", "put 200"}, list[:3])
+	require.Equal(t, []string{"put 150", "put 151"}, changes(t, s, 149, 151), "what the log keeps is told")
+	require.Equal(t, "resync 201", changes(t, s, 201, 200)[0], "what is not there yet is no place to go on from")
+	stats, err := s.Stats()
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, stats.Revision-stats.Floor, uint64(64))
+	require.Equal(t, int(stats.Revision-stats.Floor), h.count(ShapeLog))
+}
+
+func TestALogGrowsByASixtyFourthBeforeItIsTrimmed(t *testing.T) {
+	h := newHouse(t, Type{System: SystemTest, Space: "plain", Log: 256})
+	s := h.space("a", "plain")
+	floors := map[uint64]bool{}
+	for n := range uint64(300) {
+		put(t, s, "k", fmt.Sprint(n), 0)
+		stats, err := s.Stats()
+		require.NoError(t, err)
+		require.Equal(t, n+1, stats.Revision)
+		require.GreaterOrEqual(t, stats.Revision-stats.Floor, min(stats.Revision, 256))
+		require.Less(t, stats.Revision-stats.Floor, uint64(256+4))
+		floors[stats.Floor] = true
+	}
+	require.Len(t, floors, 1+44/4, "none, and what is trimmed at a time")
+	require.Equal(t, 256, h.count(ShapeLog))
+}
+
+func TestAWatchEndsWithItsContextItsStoreAndItsSpace(t *testing.T) {
+	h := newHouse(t)
+	s := h.space("a", "plain")
+	end := func(ctx context.Context, how func()) error {
+		got := make(chan error, 1)
+		go func() {
+			for _, err := range s.Watch(ctx, WatchOptions{Start: FromNow}) {
+				got <- err
+			}
+		}()
+		until(t, "watching", func() bool { return h.bells.listeners.Load() == 1 })
+		how()
+		defer until(t, "over", func() bool { return h.bells.listeners.Load() == 0 })
+		return <-got
+	}
+	over, cancel := context.WithCancel(ctx)
+	require.ErrorIs(t, end(over, cancel), context.Canceled)
+	require.ErrorIs(t, end(ctx, func() { require.NoError(t, h.DropTenant(ctx, "a")) }), ErrNoSpace)
+	s = h.space("a", "plain")
+	require.ErrorIs(t, end(ctx, func() { require.NoError(t, h.Close()) }), ErrClosed)
+}
+
+// Long values are not in the log: a watcher that is late hears of the last one.
+func TestLongValuesAreWatched(t *testing.T) {
+	for _, space := range []string{"plain", "words"} {
+		h := newHouse(t)
+		s := h.space("a", space)
+		long := strings.Repeat("x ", MaxInline)
+		put(t, s, "k", long, 0)
+		put(t, s, "k", long+"2", 0)
+		put(t, s, "l", "short", 0)
+		var got []string
+		for e, err := range s.Watch(ctx, WatchOptions{Start: FromRevision}) {
+			require.NoError(t, err)
+			got = append(got, string(e.Record.Value))
+			if e.Revision == 3 {
+				break
+			}
+		}
+		want := []string{long, long + "2", "short"}
+		if space == "plain" {
+			want = want[1:]
+		}
+		require.Equal(t, want, got)
+	}
+}
+
+// A watcher that does not read holds up nobody.
+func TestASlowWatcherBlocksNobody(t *testing.T) {
+	h := newHouse(t)
+	s := h.space("a", "words")
+	put(t, s, "k", "v", 0)
+	saw, goOn := make(chan Event), make(chan struct{})
+	slow, stop := context.WithCancel(ctx)
+	go func() {
+		defer close(saw)
+		for e, err := range s.Watch(slow, WatchOptions{Start: FromRevision}) {
+			if err != nil {
+				return
+			}
+			saw <- e
+			<-goOn
+		}
+	}()
+	require.Equal(t, uint64(1), (<-saw).Revision)
+	for i := range 300 {
+		put(t, s, "k", fmt.Sprint(i), 0)
+	}
+	goOn <- struct{}{}
+	kinds := []EventKind{(<-saw).Kind}
+	goOn <- struct{}{}
+	e := <-saw
+	kinds = append(kinds, e.Kind)
+	require.Equal(t, []EventKind{EventResync, EventPut}, kinds)
+	require.Equal(t, "299", string(e.Record.Value))
+	stop()
+	goOn <- struct{}{}
+	for range saw {
+		goOn <- struct{}{}
+	}
+}
+
+func TestJobsAreDoneOnceInTheBatchThatRemovesThem(t *testing.T) {
+	var tries atomic.Int32
+	typ := Type{System: SystemTest, Space: "jobs"}
+	typ.Job = func(tx *Tx, j Job) error {
+		if tries.Add(1) == 2 {
+			return errors.New("not yet")
+		}
+		_, err := tx.Put([]byte(j.Name), j.Payload, PutOptions{})
+		return err
+	}
+	h := newHouse(t, typ)
+	s := h.space("a", "jobs")
+	schedule := func(name string, in time.Duration) {
+		require.NoError(t, s.Update(ctx, engine.Synced, func(tx *Tx) error {
+			return tx.Schedule(name, tx.Now().Add(in), []byte("do "+name))
+		}))
+	}
+	schedule("one", time.Hour)
+	schedule("one", time.Minute)
+	schedule("never", time.Minute)
+	require.NoError(t, s.Update(ctx, engine.Synced, func(tx *Tx) error {
+		was, err := tx.Cancel("never")
+		require.True(t, was)
+		return err
+	}))
+	h.clock.Pass(time.Minute)
+	until(t, "done", func() bool { return value(t, s, "one") == "do one" })
+	require.Zero(t, h.count(ShapeJob)+h.count(ShapeDue))
+	schedule("two", time.Second)
+	h.clock.Pass(time.Second)
+	until(t, "tried", func() bool { return tries.Load() == 2 })
+	until(t, "done", func() bool { h.clock.Pass(100 * time.Millisecond); return value(t, s, "two") == "do two" })
+	require.Equal(t, "-", value(t, s, "never"))
+	h.sound()
+}

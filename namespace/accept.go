@@ -1,0 +1,221 @@
+package namespace
+
+import (
+	"fmt"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/group"
+)
+
+// arrival is an op that has passed [Check], on its way into the DAG.
+type arrival struct {
+	op    *Op
+	read  *opened // as it was read before its turn came; nil: no key for it was here
+	waits bool    // it is one of those that wait
+}
+
+// accept judges whether an op can be taken, and takes it, has it wait, or refuses it.
+func (b *batch) accept(x *arrival, a *Answer) error {
+	c, op := b.c, x.op
+	a.Namespace, a.ID = c.id, op.ID
+	if i, known := c.ledger.Find(op.ID); known {
+		a.Kind = Duplicate
+		a.Verdict = c.ledger.Verdict(i)
+		b.answers = append(b.answers, a)
+		return nil
+	}
+	if gone, refused := c.refused.among(op.Parents); refused {
+		if x.waits {
+			b.release(op.ID)
+		}
+		b.refuse(orphaned(op.ID, gone), a)
+		return nil
+	}
+	if w := c.pending.ops[op.ID]; w != nil && !x.waits {
+		a.Kind, a.Missing = Pending, c.missing(op.Parents)
+		return nil
+	}
+	if missing := c.missing(op.Parents); len(missing) > 0 {
+		a.Kind, a.Missing = Pending, missing
+		return b.hold(x, a)
+	}
+	if x.waits {
+		b.release(op.ID)
+	}
+	refusal, err := c.admit(op)
+	if err != nil {
+		return err
+	}
+	if refusal != nil {
+		b.refuse(refusal, a)
+		return nil
+	}
+	return b.take(op, x.read, a)
+}
+
+// take takes an op that is admissible into the DAG, with the keys that it brings and what
+// they open. read is what it seals, if that is known.
+func (b *batch) take(op *Op, read *opened, a *Answer) error {
+	c := b.c
+	fresh := b.collect(op)
+	if op.Root == nil && read == nil {
+		read = b.open(op)
+	}
+	if err := b.put(op, read, a); err != nil {
+		return err
+	}
+	if err := b.use(fresh); err != nil {
+		return err
+	}
+	for _, child := range c.pending.children[op.ID] {
+		if w := c.pending.ops[child]; len(c.missing(w.parents)) == 0 {
+			w.answer = a
+			c.pending.ready = append(c.pending.ready, child)
+		}
+	}
+	return nil
+}
+
+// open reads a sealed op, if its key is here.
+func (b *batch) open(op *Op) *opened {
+	key, ok := b.c.ring[GroupKey{op.GroupID, op.KeyID}]
+	if !ok || op.Signed == nil {
+		return nil
+	}
+	return openWith(op, key, &b.s.verifier)
+}
+
+// hold has an op wait for its ancestors, and makes room.
+func (b *batch) hold(x *arrival, a *Answer) error {
+	c := b.c
+	wire := x.op.wire()
+	c.wait(x.op, len(wire))
+	b.rows.Put(column.Generic, numbered(pendingScope, c.id, c.pending.ops[x.op.ID].arrival), wire)
+	b.waits[x.op.ID] = wire
+	for {
+		id, crowded := c.pending.crowded(&b.s.options)
+		if !crowded {
+			return nil
+		}
+		b.release(id)
+		a.Dropped = append(a.Dropped, id)
+	}
+}
+
+// release takes an op from those that wait.
+func (b *batch) release(id codec.OpID) {
+	b.rows.Delete(column.Generic, numbered(pendingScope, b.c.id, b.c.pending.ops[id].arrival))
+	delete(b.waits, id)
+	b.c.forget(id)
+}
+
+// drain judges ops that have waited and wait no longer, until the batch is full.
+func (b *batch) drain() error {
+	p := &b.c.pending
+	for len(p.ready) > 0 && !b.full() {
+		id := p.ready[0]
+		p.ready = p.ready[1:]
+		w := p.ops[id]
+		if w == nil {
+			continue
+		}
+		wire, ok := b.waits[id]
+		if !ok {
+			var err error
+			if wire, err = b.s.db.Get(nil, column.Generic, numbered(pendingScope, b.c.id, w.arrival)); err != nil {
+				return err
+			}
+		}
+		op, _, err := parseWire(wire)
+		if err != nil {
+			return damaged(numbered(pendingScope, b.c.id, w.arrival), err.Error())
+		}
+		a := &Answer{}
+		if w.answer != nil {
+			w.answer.cascade(a)
+		}
+		if err := b.accept(&arrival{op: op, waits: true}, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cascade adds the answer to an op that has waited. It stays where it is, so that it can
+// still be completed.
+func (a *Answer) cascade(of *Answer) {
+	if a.root != nil {
+		a = a.root
+	}
+	of.root = a
+	a.later = append(a.later, of)
+}
+
+// complete copies the answers of the cascade.
+func (a *Answer) complete() {
+	for _, of := range a.later {
+		done := *of
+		done.root = nil
+		a.Cascade = append(a.Cascade, done)
+	}
+	a.later = nil
+}
+
+// admit is [Admit] by the indexes.
+func (c *loaded) admit(op *Op) (*Refusal, error) {
+	if len(op.Parents) == 0 {
+		if c.ledger.Len() > 0 {
+			return &Refusal{op.ID, BadForm, "the namespace has been created by op " + c.ledger.Op(0).ID.String()}, nil
+		}
+		return asRefusal(nonceFault(op, 1))
+	}
+	cut, err := c.ledger.Cut(op.Parents)
+	if err != nil {
+		return nil, err
+	}
+	if !c.holders.isKnown(op.Signer, cut) {
+		return &Refusal{op.ID, Stranger, "signed by " + op.Signer.String()}, nil
+	}
+	if r, err := asRefusal(nonceFault(op, cut.LastNonce(op.Signer)+1)); r != nil || err != nil {
+		return r, err
+	}
+	if detail := c.keyFault(op, cut); detail != "" {
+		return &Refusal{op.ID, UnknownKey, detail}, nil
+	}
+	return nil, nil
+}
+
+func asRefusal(err error) (*Refusal, error) {
+	if err == nil {
+		return nil, nil
+	}
+	if r, ok := err.(*Refusal); ok {
+		return r, nil
+	}
+	return nil, err
+}
+
+func (c *loaded) keyFault(op *Op, cut group.Cut) string {
+	if op.Root != nil {
+		k := GroupKey{op.Root.GroupID, op.Root.KeyID}
+		if op.Root.Kind == codec.RootKeyDelivery && !c.holders.holds(k, cut, op.Signer) {
+			return fmt.Sprintf("the signer delivers key %s, which it was never sent", k.KeyID)
+		}
+		return ""
+	}
+	introduced := c.holders.hasKey(GroupKey{op.GroupID, op.KeyID}, cut)
+	for _, r := range op.Rotations {
+		if c.holders.hasKey(GroupKey{r.GroupID, r.NewKeyID}, cut) {
+			return fmt.Sprintf("the new key %s is not new", r.NewKeyID)
+		}
+		if r.Previous.Valid && !c.holders.hasKey(GroupKey{r.GroupID, r.Previous.V}, cut) {
+			return fmt.Sprintf("no ancestor introduces the previous key %s", r.Previous.V)
+		}
+		introduced = introduced || r.GroupID == op.GroupID && r.NewKeyID == op.KeyID
+	}
+	if !introduced {
+		return fmt.Sprintf("no ancestor introduces %s", op.KeyID)
+	}
+	return ""
+}

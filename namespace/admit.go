@@ -1,0 +1,94 @@
+package namespace
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/stoadb/stoa/codec"
+)
+
+// Admit returns a [*Refusal] unless op, which passed [Check], may stand on its
+// ancestors, which must be complete; their order does not matter. It asks only what is
+// clear of them, so that every node decides alike, whatever keys it has: the signer is
+// known, has the next nonce, and the keys it names exist.
+//
+// It looks at all ancestors. What keeps an index of nonces, known identities and
+// holders at the heads has to agree with it.
+func Admit(op *Op, ancestors []*Op) error {
+	if len(op.Parents) == 0 {
+		return nonceFault(op, 1)
+	}
+	last, known := uint64(0), false
+	for _, a := range ancestors {
+		if a.Signer == op.Signer {
+			last = max(last, a.Nonce)
+		}
+		known = known || introduces(a, op.Signer)
+	}
+	if !known {
+		return &Refusal{op.ID, Stranger, "signed by " + op.Signer.String()}
+	}
+	if err := nonceFault(op, last+1); err != nil {
+		return err
+	}
+	return keyFault(op, ancestors)
+}
+
+func nonceFault(op *Op, next uint64) error {
+	detail := fmt.Sprintf("nonce %d, the next is %d", op.Nonce, next)
+	switch {
+	case op.Nonce < next:
+		return &Refusal{op.ID, Replay, detail}
+	case op.Nonce > next:
+		return &Refusal{op.ID, BadNonce, detail}
+	default:
+		return nil
+	}
+}
+
+// introduces reports whether a is clear about id being someone: it created the
+// namespace, joined, or was sent a key. Who was added by a sealed op can't read it, nor
+// seal anything, before that.
+func introduces(a *Op, id codec.Identity) bool {
+	if a.Root == nil {
+		return slices.ContainsFunc(a.Rotations, func(r codec.RotationSkeleton) bool { return slices.Contains(r.Recipients, id) })
+	}
+	switch a.Root.Kind {
+	case codec.RootNamespaceCreated:
+		return a.Signer == id
+	case codec.RootMemberJoined:
+		return a.Root.Member == id
+	case codec.RootKeyDelivery:
+		return slices.Contains(recipients(a.Root.Envelopes), id)
+	default:
+		return false
+	}
+}
+
+func keyFault(op *Op, ancestors []*Op) error {
+	if op.Root != nil && op.Root.Kind != codec.RootKeyDelivery {
+		return nil
+	}
+	held := Holdings(ancestors)
+	if op.Root != nil {
+		if k := (GroupKey{op.Root.GroupID, op.Root.KeyID}); !held[k][op.Signer] {
+			return &Refusal{op.ID, UnknownKey, "the signer delivers key " + k.KeyID.String() + ", which it was never sent"}
+		}
+		return nil
+	}
+	sealedUnder := GroupKey{op.GroupID, op.KeyID}
+	introduced := held[sealedUnder] != nil
+	for _, r := range op.Rotations {
+		if held[GroupKey{r.GroupID, r.NewKeyID}] != nil {
+			return &Refusal{op.ID, UnknownKey, "the new key " + r.NewKeyID.String() + " is not new"}
+		}
+		if r.Previous.Valid && held[GroupKey{r.GroupID, r.Previous.V}] == nil {
+			return &Refusal{op.ID, UnknownKey, "no ancestor introduces the previous key " + r.Previous.V.String()}
+		}
+		introduced = introduced || GroupKey{r.GroupID, r.NewKeyID} == sealedUnder
+	}
+	if !introduced {
+		return &Refusal{op.ID, UnknownKey, "no ancestor introduces " + op.KeyID.String()}
+	}
+	return nil
+}

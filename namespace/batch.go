@@ -1,0 +1,220 @@
+package namespace
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/group"
+	"github.com/stoadb/stoa/keys"
+)
+
+// batch is what requests about one namespace write together.
+type batch struct {
+	s *Store
+	p *slot
+	c *loaded
+
+	rows    engine.Batch
+	taken   int                   // ops
+	fresh   map[codec.OpID]*Op    // those of this batch, whose rows can't be read yet
+	answers []*Answer             // of taken ops, which get their verdicts at the end
+	earlier []group.VerdictChange // by settling before the end
+	waits   map[codec.OpID][]byte // ops that have begun to wait in this batch
+}
+
+// A batch that has reached one of these takes no further request.
+const (
+	fullBytes = 8 << 20
+	fullOps   = 4096 // taken or opened
+)
+
+func (s *Store) begin(p *slot) (*batch, error) {
+	if p.state == nil {
+		c, err := load(s.db, p.id)
+		if err != nil {
+			return nil, err
+		}
+		c.slot = p
+		p.state = c
+		p.current.Store(c)
+	}
+	b := &batch{s: s, p: p, c: p.state, fresh: map[codec.OpID]*Op{}, waits: map[codec.OpID][]byte{}}
+	return b, nil
+}
+
+func (b *batch) full() bool { return b.rows.Size() >= fullBytes || b.taken >= b.s.most }
+
+// changed returns a number that grows with what the batch does.
+func (b *batch) changed() int { return b.rows.Len() + b.taken }
+
+// finish writes the batch, with the ops that have waited for others or a key, and further
+// batches as long as some of those are left. After an error the namespace is no longer
+// loaded.
+func (b *batch) finish() error {
+	for written := false; ; written = true {
+		err := b.unlock()
+		if err == nil {
+			err = b.drain()
+		}
+		if err == nil {
+			err = b.write()
+		}
+		switch {
+		case err != nil && written:
+			b.p.state = nil
+			b.s.options.Log.Error("namespace: ops that have waited could not be judged", "namespace", b.c.id.String(), "error", err)
+			return nil // what was asked for is done
+		case err != nil:
+			b.p.state = nil
+			return fmt.Errorf("namespace: %s: %w", b.c.id, err)
+		case len(b.c.pending.ready) == 0 && len(b.c.openable) == 0:
+			return nil
+		}
+	}
+}
+
+func (b *batch) write() error {
+	changed := append(b.earlier, b.c.ledger.Settle()...)
+	if b.taken > 0 || len(changed) > 0 {
+		if err := b.derive(); err != nil {
+			return err
+		}
+	}
+	if b.rows.Len() == 0 {
+		return nil
+	}
+	if err := b.s.db.Apply(&b.rows); err != nil {
+		return err
+	}
+	b.answer(changed)
+	b.p.tell(changed)
+	b.rows.Reset()
+	b.taken, b.answers, b.earlier = 0, nil, nil
+	clear(b.fresh)
+	clear(b.waits)
+	return nil
+}
+
+// derive puts what follows from the ops into the batch: where all was looked at, only
+// what is not so already.
+func (b *batch) derive() error {
+	rows, whole, err := b.c.ledger.Rows()
+	if err != nil {
+		return err
+	}
+	var have []byte
+	for _, r := range rows {
+		if r.All {
+			if err := b.dropAll(r, whole); err != nil {
+				return err
+			}
+			continue
+		}
+		if whole {
+			have, err = b.s.db.Get(have[:0], r.Column, r.Key)
+			absent := errors.Is(err, engine.ErrNotFound)
+			if err != nil && !absent {
+				return err
+			}
+			if absent == (r.Value == nil) && bytes.Equal(have, r.Value) {
+				continue
+			}
+		}
+		if r.Value == nil {
+			b.rows.Delete(r.Column, r.Key)
+		} else {
+			b.rows.Put(r.Column, r.Key, r.Value)
+		}
+	}
+	return nil
+}
+
+// dropAll deletes all rows that begin with the key of r; with look only if there are any.
+func (b *batch) dropAll(r group.RowChange, look bool) error {
+	rg := engine.Prefixed(r.Key)
+	if look {
+		it, err := b.s.db.Iterate(r.Column, rg)
+		if err != nil {
+			return err
+		}
+		found := it.Next()
+		if err := errors.Join(it.Err(), it.Close()); err != nil || !found {
+			return err
+		}
+	}
+	b.rows.DeleteRange(r.Column, rg.Start, rg.End)
+	return nil
+}
+
+// answer completes the answers to what was taken.
+func (b *batch) answer(changed []group.VerdictChange) {
+	var others []group.VerdictChange
+	for _, c := range changed {
+		if c.Old != (group.Verdict{}) {
+			others = append(others, c)
+		}
+	}
+	for _, a := range b.answers {
+		if i, ok := b.c.ledger.Find(a.ID); ok {
+			a.Verdict = b.c.ledger.Verdict(i)
+		}
+		a.Changed = others
+	}
+}
+
+// settle judges what has been taken so far.
+func (b *batch) settle() { b.earlier = append(b.earlier, b.c.ledger.Settle()...) }
+
+// put adds an op and its rows to the DAG; read is what it seals, nil if it is not to be
+// opened.
+func (b *batch) put(op *Op, read *opened, a *Answer) error {
+	c := b.c
+	if read == nil {
+		read = &opened{}
+	}
+	f := fact{id: op.ID, fault: read.fault}
+	if read.body != nil {
+		f.seq = c.nextSeq(op.GroupID)
+		engine.Put(&b.rows, keys.GroupOpLog{Group: op.GroupID, Seq: keys.NewSeq(f.seq)}, codec.OpLogValue{Op: read.inner})
+	}
+	whole := op.Root != nil || read.body != nil || read.fault != 0 || !b.s.options.ForgetPayloads
+	row, err := storedForm(op, whole)
+	if err != nil {
+		return err
+	}
+	engine.Put(&b.rows, keys.NamespaceGovOp{Namespace: c.id, Delta: op.ID}, row)
+	b.rows.Put(column.Generic, numbered(opScope, c.id, uint64(c.ledger.Len())), f.appendBinary(nil))
+	i, err := c.add(op, f, read.body, whole)
+	if err != nil {
+		return err
+	}
+	b.taken++
+	b.fresh[op.ID] = op
+	b.answers = append(b.answers, a)
+	a.Kind = Stored
+	a.Equivocation = c.equivocation(i)
+	return nil
+}
+
+// equivocation returns the first pair of op i and another with its signer and nonce.
+func (c *loaded) equivocation(i int) *group.Equivocation {
+	twins := c.ledger.Twins(i)
+	if len(twins) == 0 {
+		return nil
+	}
+	e := c.pair(i, twins[0])
+	return &e
+}
+
+func (c *loaded) pair(i, other int) group.Equivocation {
+	op, twin := c.ledger.Op(i), c.ledger.Op(other)
+	e := group.Equivocation{Signer: op.Signer, Nonce: op.Nonce, First: op.ID, Second: twin.ID}
+	if compare(e.First, e.Second) > 0 {
+		e.First, e.Second = e.Second, e.First
+	}
+	return e
+}

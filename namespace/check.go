@@ -1,0 +1,160 @@
+package namespace
+
+import (
+	"bytes"
+	"fmt"
+
+	"filippo.io/edwards25519"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/group"
+)
+
+// The limits of an op.
+const (
+	MaxParents = 64      // the parents of an op
+	MaxOp      = 4 << 20 // the bytes of an op
+)
+
+// ValidIdentity reports whether id is the encoding, in its only form, of a point of the
+// curve that is not of small order: a key that can sign, and be sealed to.
+func ValidIdentity(id codec.Identity) bool {
+	_, err := new(edwards25519.Point).SetBytes(id[:])
+	return err == nil && group.Sound(id)
+}
+
+// Check returns a [*Refusal] unless s is in form and its signatures are good: all that
+// can be said without its ancestors. It is safe for concurrent use, and what takes time
+// before an op is applied.
+func Check(s *codec.SignedNamespaceOp) (*Op, error) {
+	op, err := NewOp(s)
+	if err != nil {
+		return nil, &Refusal{Reason: BadForm, Detail: err.Error()}
+	}
+	if r := checkOp(op, nil); r != nil {
+		return nil, r
+	}
+	return op, nil
+}
+
+// checkOp is Check of an op that is whole; nil: it has passed.
+func checkOp(op *Op, v *group.Verifier) *Refusal {
+	if detail := formFault(op); detail != "" {
+		return &Refusal{op.ID, BadForm, detail}
+	}
+	if detail := signatureFault(op, v); detail != "" {
+		return &Refusal{op.ID, BadSignature, detail}
+	}
+	return nil
+}
+
+func signatureFault(op *Op, v *group.Verifier) string {
+	s := op.Signed
+	if v.VerifyMessage(s.Signer, group.Unsigned(op.signed), s.Signature) != nil {
+		return "not the signer's"
+	}
+	if r := &s.Op.Root; s.Op.Kind == codec.NamespaceRoot && r.Kind == codec.RootMemberJoined {
+		if group.VerifyInvitation(&r.Invitation) != nil {
+			return "the invitation's is not the inviter's"
+		}
+		if group.VerifyJoin(&r.Invitation, r.Member, r.JoinerSignature) != nil {
+			return "the joiner's is not the member's"
+		}
+	}
+	return ""
+}
+
+func formFault(op *Op) string {
+	s := op.Signed
+	creating := op.Root != nil && op.Root.Kind == codec.RootNamespaceCreated
+	switch {
+	case len(op.wire()) > MaxOp:
+		return fmt.Sprintf("more than %d bytes", MaxOp)
+	case len(s.Parents) > MaxParents:
+		return fmt.Sprintf("%d parents, more than %d", len(s.Parents), MaxParents)
+	case !ascending(s.Parents):
+		return "parents are not in ascending order, or not distinct"
+	case creating != (len(s.Parents) == 0):
+		return "only the op that creates the namespace has no parents, and it has none"
+	case op.Root != nil:
+		return rootFault(s, op.Root)
+	case len(s.Op.Sealed) < sealOverhead:
+		return fmt.Sprintf("%d sealed bytes are too few", len(s.Op.Sealed))
+	}
+	return rotationFault(s.Op.Rotations)
+}
+
+func ascending[T ~[32]byte](ids []T) bool {
+	for i := 1; i < len(ids); i++ {
+		if compare(ids[i-1], ids[i]) >= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func compare[T ~[32]byte](a, b T) int {
+	x, y := [32]byte(a), [32]byte(b)
+	return bytes.Compare(x[:], y[:])
+}
+
+func rootFault(s *codec.SignedNamespaceOp, r *codec.RootOp) string {
+	switch r.Kind {
+	case codec.RootNamespaceCreated, codec.RootGroupCreated:
+		id, err := CreationID(r)
+		switch {
+		case err != nil || id != r.GroupID:
+			return "the group's id is not that of its content"
+		case r.Creator != s.Signer:
+			return "the creator is not the signer"
+		case (r.Kind == codec.RootNamespaceCreated) != (r.GroupID == s.NamespaceID):
+			return "the namespace's id is not that of its content"
+		}
+	case codec.RootGroupReparented, codec.RootGroupDeleted:
+		if r.GroupID == s.NamespaceID {
+			return "the namespace itself can't be moved or deleted"
+		}
+	case codec.RootMemberJoined:
+		v := &r.Invitation
+		switch {
+		case v.NamespaceID != s.NamespaceID:
+			return "the invitation is of another namespace"
+		case v.Invitee.Valid && v.Invitee.V != r.Member:
+			return "the invitation is for somebody else"
+		}
+	case codec.RootKeyDelivery:
+		return envelopesFault(r.Envelopes)
+	}
+	return ""
+}
+
+func rotationFault(rotations []codec.KeyRotation) string {
+	for i, r := range rotations {
+		if i > 0 && compare(rotations[i-1].GroupID, r.GroupID) >= 0 {
+			return "rotations are not in ascending order of groups, or not distinct"
+		}
+		if r.Previous.Valid && r.Previous.V.KeyID == r.NewKeyID {
+			return "a key is its own previous one"
+		}
+		if fault := envelopesFault(r.Envelopes); fault != "" {
+			return fault
+		}
+	}
+	return ""
+}
+
+func envelopesFault(envelopes []codec.KeyEnvelope) string {
+	ids := recipients(envelopes)
+	if len(ids) == 0 {
+		return "no envelopes"
+	}
+	if !ascending(ids) {
+		return "envelopes are not in ascending order of recipients, or not distinct"
+	}
+	for _, id := range ids {
+		if !ValidIdentity(id) {
+			return "recipient " + id.String() + " is not a key"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,198 @@
+package namespace
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/group"
+)
+
+func requireRefused(t *testing.T, reason RefusalReason, err error) {
+	t.Helper()
+	var r *Refusal
+	require.ErrorAs(t, err, &r)
+	require.ErrorIs(t, err, ErrRefused)
+	require.Equal(t, reason, r.Reason, err)
+}
+
+// resigned changes a copy of s and signs it anew, as its author could.
+func resigned(t *testing.T, s *codec.SignedNamespaceOp, name string, change func(*codec.SignedNamespaceOp)) *codec.SignedNamespaceOp {
+	b, err := s.AppendBinary(nil)
+	require.NoError(t, err)
+	c, err := codec.SignedNamespaceOp{}.Decode(b)
+	require.NoError(t, err)
+	change(&c)
+	require.NoError(t, Sign(&c, seedOf(name)))
+	return &c
+}
+
+func TestFormIsRefused(t *testing.T) {
+	z := found(t, "Z")
+	creating := z.ops[0].Signed
+	sealed := z.do(add("M", codec.Member))[0]
+	require.Len(t, sealed.Op.Rotations, 1, "the first op carries a rotation")
+	for name, change := range map[string]func(*codec.SignedNamespaceOp){
+		"another id":         func(s *codec.SignedNamespaceOp) { s.Op.Root.GroupID[0]++ },
+		"another salt":       func(s *codec.SignedNamespaceOp) { s.Op.Root.Salt[0]++ },
+		"another creator":    func(s *codec.SignedNamespaceOp) { s.Op.Root.Creator = idOf("M") },
+		"another namespace":  func(s *codec.SignedNamespaceOp) { s.NamespaceID[0]++ },
+		"with a parent":      func(s *codec.SignedNamespaceOp) { s.Parents = []codec.OpID{{1}} },
+		"no creating op":     func(s *codec.SignedNamespaceOp) { s.Op.Root = codec.RootOp{Kind: codec.RootMerge} },
+		"a group it is not":  func(s *codec.SignedNamespaceOp) { s.Op.Root.Kind = codec.RootGroupCreated },
+		"the root moved":     func(s *codec.SignedNamespaceOp) { reroot(s, codec.RootGroupReparented) },
+		"the root deleted":   func(s *codec.SignedNamespaceOp) { reroot(s, codec.RootGroupDeleted) },
+		"empty key delivery": func(s *codec.SignedNamespaceOp) { reroot(s, codec.RootKeyDelivery) },
+	} {
+		_, err := Check(resigned(t, creating, "Z", change))
+		require.Error(t, err, name)
+		requireRefused(t, BadForm, err)
+	}
+	many := make([]codec.OpID, MaxParents+1)
+	for i := range many {
+		many[i][0] = byte(i)
+	}
+	for name, change := range map[string]func(*codec.SignedNamespaceOp){
+		"no parents":       func(s *codec.SignedNamespaceOp) { s.Parents = nil },
+		"65 parents":       func(s *codec.SignedNamespaceOp) { s.Parents = many },
+		"unsorted parents": func(s *codec.SignedNamespaceOp) { s.Parents = []codec.OpID{{2}, {1}} },
+		"parents twice":    func(s *codec.SignedNamespaceOp) { s.Parents = []codec.OpID{{1}, {1}} },
+		"nothing sealed":   func(s *codec.SignedNamespaceOp) { s.Op.Sealed = s.Op.Sealed[:sealOverhead-1] },
+		"rotations twice":  func(s *codec.SignedNamespaceOp) { s.Op.Rotations = append(s.Op.Rotations, s.Op.Rotations[0]) },
+		"envelopes twice":  func(s *codec.SignedNamespaceOp) { e := &s.Op.Rotations[0].Envelopes; *e = append(*e, (*e)[0]) },
+		"no envelopes":     func(s *codec.SignedNamespaceOp) { s.Op.Rotations[0].Envelopes = nil },
+		"to a small point": func(s *codec.SignedNamespaceOp) { s.Op.Rotations[0].Envelopes[0].Recipient = codec.Identity{1} },
+		"key its own parent": func(s *codec.SignedNamespaceOp) {
+			r := &s.Op.Rotations[0]
+			r.Previous = codec.Some(codec.PreviousKey{KeyID: r.NewKeyID})
+		},
+		"too large": func(s *codec.SignedNamespaceOp) { s.Op.Sealed = make([]byte, MaxOp) },
+	} {
+		_, err := Check(resigned(t, sealed, "Z", change))
+		require.Error(t, err, name)
+		requireRefused(t, BadForm, err)
+	}
+	_, err := Check(resigned(t, sealed, "Z", func(*codec.SignedNamespaceOp) {}))
+	require.NoError(t, err)
+}
+
+func reroot(s *codec.SignedNamespaceOp, kind codec.RootOpKind) {
+	s.Parents = []codec.OpID{{1}}
+	s.Op.Root = codec.RootOp{Kind: kind, GroupID: s.NamespaceID}
+}
+
+func TestSignaturesAreRefused(t *testing.T) {
+	z := found(t, "Z")
+	s := *z.do(add("M", codec.Member))[0]
+	s.Nonce++
+	_, err := Check(&s)
+	requireRefused(t, BadSignature, err)
+	s.Nonce--
+	s.Signer = idOf("M")
+	_, err = Check(&s)
+	requireRefused(t, BadSignature, err)
+
+	join := codec.RootOp{Kind: codec.RootMemberJoined, Member: idOf("J"), Invitation: codec.Invitation{NamespaceID: z.namespace,
+		GroupID: z.namespace, Role: codec.Member, Inviter: idOf("Z")}}
+	require.NoError(t, group.SignInvitation(&join.Invitation, seedOf("Z")))
+	join.JoinerSignature, err = group.SignJoin(&join.Invitation, seedOf("J"))
+	require.NoError(t, err)
+	good := z.root(join)
+	for name, change := range map[string]func(*codec.SignedNamespaceOp){
+		"by nobody":       func(s *codec.SignedNamespaceOp) { s.Op.Root.Invitation.Signature[40] ^= 1 },
+		"better role":     func(s *codec.SignedNamespaceOp) { s.Op.Root.Invitation.Role = codec.Admin },
+		"somebody else":   func(s *codec.SignedNamespaceOp) { s.Op.Root.Member = idOf("K") },
+		"without consent": func(s *codec.SignedNamespaceOp) { s.Op.Root.JoinerSignature = codec.Signature{} },
+	} {
+		_, err := Check(resigned(t, good, "Z", change))
+		require.Error(t, err, name)
+		requireRefused(t, BadSignature, err)
+	}
+	for _, change := range []func(*codec.SignedNamespaceOp){
+		func(s *codec.SignedNamespaceOp) { s.Op.Root.Invitation.NamespaceID[0]++ },
+		func(s *codec.SignedNamespaceOp) { s.Op.Root.Invitation.Invitee = codec.Some(idOf("K")) },
+	} {
+		_, err := Check(resigned(t, good, "Z", change))
+		requireRefused(t, BadForm, err)
+	}
+}
+
+func TestWhatTheAncestorsSayIsRefused(t *testing.T) {
+	z := found(t, "Z")
+	first := z.do(add("M", codec.Member))[0]
+	m := z.peer("M")
+	m.sync(z)
+	next := m.root(codec.RootOp{Kind: codec.RootMerge})
+	admit := func(name string, change func(*codec.SignedNamespaceOp)) error {
+		op, err := Check(resigned(t, next, name, change))
+		require.NoError(t, err)
+		return Admit(op, m.view().Cut(next.Parents))
+	}
+	require.NoError(t, admit("M", func(*codec.SignedNamespaceOp) {}))
+	requireRefused(t, Replay, admit("M", func(s *codec.SignedNamespaceOp) { s.Nonce = 0 }))
+	requireRefused(t, BadNonce, admit("M", func(s *codec.SignedNamespaceOp) { s.Nonce = 2 }))
+	requireRefused(t, BadNonce, admit("M", func(s *codec.SignedNamespaceOp) { s.Nonce = ^uint64(0) }))
+	requireRefused(t, Stranger, admit("X", func(*codec.SignedNamespaceOp) {}))
+	requireRefused(t, Replay, admit("Z", func(*codec.SignedNamespaceOp) {}))
+
+	group := func(change func(*codec.SignedNamespaceOp)) func(s *codec.SignedNamespaceOp) {
+		return func(s *codec.SignedNamespaceOp) {
+			s.Op = codec.NamespaceOp{Kind: codec.NamespaceGroup, GroupID: z.namespace, KeyID: first.Op.KeyID, Sealed: make([]byte, 100)}
+			change(s)
+		}
+	}
+	require.NoError(t, admit("M", group(func(*codec.SignedNamespaceOp) {})))
+	requireRefused(t, UnknownKey, admit("M", group(func(s *codec.SignedNamespaceOp) { s.Op.KeyID[0]++ })))
+	requireRefused(t, UnknownKey, admit("M", group(func(s *codec.SignedNamespaceOp) { s.Op.GroupID[0]++ })))
+	requireRefused(t, UnknownKey, admit("M", group(func(s *codec.SignedNamespaceOp) { s.Op.Rotations = first.Op.Rotations })))
+	requireRefused(t, UnknownKey, admit("M", group(func(s *codec.SignedNamespaceOp) {
+		r := codec.KeyRotation{GroupID: z.namespace, NewKeyID: codec.KeyID{1}, Envelopes: first.Op.Rotations[0].Envelopes}
+		r.Previous = codec.Some(codec.PreviousKey{KeyID: codec.KeyID{2}})
+		s.Op.Rotations = []codec.KeyRotation{r}
+	})))
+	deliver := func(k codec.KeyID) func(s *codec.SignedNamespaceOp) {
+		return func(s *codec.SignedNamespaceOp) {
+			s.Op.Root = codec.RootOp{Kind: codec.RootKeyDelivery, GroupID: z.namespace, KeyID: k, Envelopes: first.Op.Rotations[0].Envelopes}
+		}
+	}
+	require.NoError(t, admit("M", deliver(first.Op.KeyID)))
+	requireRefused(t, UnknownKey, admit("M", deliver(codec.KeyID{1})))
+}
+
+// A second op without parents for a namespace id is another op with the same content: it
+// is in form, but no set of ops has room for it.
+func TestNamespaceBeginsOnce(t *testing.T) {
+	z := found(t, "Z")
+	second, err := Check(resigned(t, z.ops[0].Signed, "Z", func(s *codec.SignedNamespaceOp) {}))
+	require.NoError(t, err)
+	require.Equal(t, z.ops[0].ID, second.ID, "Ed25519 as Go signs gives one signature")
+	_, err = Check(resigned(t, z.ops[0].Signed, "Z", func(s *codec.SignedNamespaceOp) { s.Nonce = 2 }))
+	require.NoError(t, err)
+	again, _ := Check(resigned(t, z.ops[0].Signed, "Z", func(s *codec.SignedNamespaceOp) { s.Nonce = 2 }))
+	requireRefused(t, BadNonce, Admit(again, nil))
+}
+
+func TestSkeletonKeepsWhatTheDAGNeeds(t *testing.T) {
+	z := found(t, "Z")
+	z.do(add("M", codec.Member))
+	z.do(remove("M"))
+	for _, op := range z.ops {
+		if op.Root != nil {
+			continue
+		}
+		row, err := codec.StoredNamespaceOp{Kind: codec.StoredOpaque, Opaque: op.Skeleton()}.AppendBinary(nil)
+		require.NoError(t, err)
+		back, err := ParseOp(row)
+		require.NoError(t, err)
+		whole := *op
+		whole.Signed, whole.signed = nil, nil
+		require.Equal(t, &whole, back)
+		require.Equal(t, group.Op{ID: op.ID, Parents: op.Parents, Signer: op.Signer, Nonce: op.Nonce, Group: op.GroupID}, z.ring.Read(back))
+		row, err = codec.StoredNamespaceOp{Signed: *op.Signed}.AppendBinary(nil)
+		require.NoError(t, err)
+		back, err = ParseOp(row)
+		require.NoError(t, err)
+		require.Equal(t, op, back)
+	}
+}

@@ -1,0 +1,164 @@
+package namespace
+
+import (
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/keys"
+)
+
+// collect takes the keys that an op, which is about to be one of the DAG, gives this
+// node, and returns the new ones.
+func (b *batch) collect(op *Op) (fresh []GroupKey) {
+	if op.Signed == nil {
+		return nil
+	}
+	gain := b.gaining(&fresh)
+	if r := op.Root; r != nil && r.Kind == codec.RootKeyDelivery {
+		b.c.unpack(GroupKey{r.GroupID, r.KeyID}, r.Envelopes, gain)
+	}
+	for i := range op.Signed.Op.Rotations {
+		r := &op.Signed.Op.Rotations[i]
+		b.c.unpack(GroupKey{r.GroupID, r.NewKeyID}, r.Envelopes, gain)
+		b.c.follow(r, gain)
+	}
+	return fresh
+}
+
+// gaining returns what keeps a key that is new, and adds it to fresh.
+func (b *batch) gaining(fresh *[]GroupKey) func(GroupKey, codec.Secret) {
+	return func(k GroupKey, key codec.Secret) {
+		if _, has := b.c.ring[k]; !has {
+			b.c.keep(k, key)
+			engine.Put(&b.rows, keys.GroupKeyEntry{Group: k.GroupID, Key: k.KeyID}, codec.GroupKeyValue{Key: key})
+			*fresh = append(*fresh, k)
+		}
+	}
+}
+
+// use follows new keys to those before them, and opens what has waited for any; what this
+// batch has no room for is opened by further ones.
+func (b *batch) use(fresh []GroupKey) error {
+	gain := b.gaining(&fresh)
+	for len(fresh) > 0 {
+		k := fresh[0]
+		fresh = fresh[1:]
+		if err := b.chase(k, gain); err != nil {
+			return err
+		}
+		b.c.openable = append(b.c.openable, b.c.locked[k]...)
+		delete(b.c.locked, k)
+	}
+	return b.unlock()
+}
+
+func (c *loaded) keep(k GroupKey, key codec.Secret) {
+	c.ringMu.Lock()
+	defer c.ringMu.Unlock()
+	c.ring[k] = key
+}
+
+// unpack opens the envelope for this node, if there is one.
+func (c *loaded) unpack(k GroupKey, envelopes []codec.KeyEnvelope, gain func(GroupKey, codec.Secret)) {
+	if _, has := c.ring[k]; has || !c.identity.Valid {
+		return
+	}
+	for i := range envelopes {
+		if envelopes[i].Recipient != c.self() {
+			continue
+		}
+		if key, err := OpenKey(c.identity.V.PrivateKey, c.id, k.GroupID, k.KeyID, &envelopes[i]); err == nil {
+			gain(k, key)
+		}
+	}
+}
+
+// follow opens the key before that of r.
+func (c *loaded) follow(r *codec.KeyRotation, gain func(GroupKey, codec.Secret)) {
+	key, ok := c.ring[GroupKey{r.GroupID, r.NewKeyID}]
+	if !ok || !r.Previous.Valid {
+		return
+	}
+	before := GroupKey{r.GroupID, r.Previous.V.KeyID}
+	if _, has := c.ring[before]; has {
+		return
+	}
+	if previous, err := OpenPrevious(c.id, r, key); err == nil {
+		gain(before, previous)
+	}
+}
+
+// chase opens the keys before a new one, by all rotations to it.
+func (b *batch) chase(k GroupKey, gain func(GroupKey, codec.Secret)) error {
+	for _, m := range b.c.holders.about[k] {
+		op, err := b.stored(b.c.ledger.Op(m.op).ID)
+		if err != nil {
+			return err
+		}
+		if op.Signed == nil {
+			continue
+		}
+		for i := range op.Signed.Op.Rotations {
+			if r := &op.Signed.Op.Rotations[i]; r.GroupID == k.GroupID && r.NewKeyID == k.KeyID {
+				b.c.follow(r, gain)
+			}
+		}
+	}
+	return nil
+}
+
+// stored returns an op of the DAG as it was taken.
+func (b *batch) stored(id codec.OpID) (*Op, error) {
+	if op := b.fresh[id]; op != nil {
+		return op, nil
+	}
+	return readOp(b.s.db, b.c.id, id)
+}
+
+// unlock opens ops whose key has come, until the batch is full: they act as late ones do.
+func (b *batch) unlock() error {
+	c := b.c
+	for len(c.openable) > 0 && !b.full() {
+		i := c.openable[0]
+		c.openable = c.openable[1:]
+		op, err := b.stored(c.ledger.Op(i).ID)
+		if err != nil {
+			return err
+		}
+		if o := b.open(op); o != nil {
+			if err := b.unseal(i, op, o); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (b *batch) unseal(i int, op *Op, o *opened) error {
+	c, f := b.c, &b.c.facts[i]
+	f.fault = o.fault
+	if o.body != nil {
+		f.seq = c.nextSeq(op.GroupID)
+		c.logged(op.GroupID, f.seq, i)
+		engine.Put(&b.rows, keys.GroupOpLog{Group: op.GroupID, Seq: keys.NewSeq(f.seq)}, codec.OpLogValue{Op: o.inner})
+	}
+	b.rows.Put(keys.Generic{}.Slot().Column, numbered(opScope, c.id, uint64(i)), f.appendBinary(nil))
+	c.ledger.Open(i, o.body, o.fault)
+	clear(c.due)
+	b.taken++ // its rows follow
+	return nil
+}
+
+// readAgain has read as what the keys of this node, which it has just got an identity
+// for, open.
+func (b *batch) readAgain() error {
+	for i := range b.c.ledger.Len() {
+		op, err := b.stored(b.c.ledger.Op(i).ID)
+		if err != nil {
+			return err
+		}
+		if err := b.use(b.collect(op)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

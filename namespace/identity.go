@@ -1,0 +1,91 @@
+package namespace
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/group"
+	"github.com/stoadb/stoa/keys"
+)
+
+// ErrIdentityExists is returned where this node has an identity in a namespace: it is
+// made once.
+var ErrIdentityExists = errors.New("namespace: this node has an identity there already")
+
+// Identity returns who this node is in a namespace, or [ErrNoIdentity].
+func (s *Store) Identity(ns codec.GroupID) (codec.Identity, error) {
+	v, err := s.ExportIdentity(ns)
+	return v.PublicKey, err
+}
+
+// ExportIdentity returns the identity of this node in a namespace with its private key,
+// or [ErrNoIdentity]. It is for the caller to seal it.
+func (s *Store) ExportIdentity(ns codec.GroupID) (codec.NamespaceIdentityValue, error) {
+	p, err := s.slot(ns)
+	if err != nil {
+		return codec.NamespaceIdentityValue{}, err
+	}
+	defer s.calls.Done()
+	p.look.RLock()
+	defer p.look.RUnlock()
+	v, err := engine.Get(s.db, keys.NamespaceIdentity{Namespace: ns})
+	if errors.Is(err, engine.ErrNotFound) {
+		err = fmt.Errorf("%w: %s", ErrNoIdentity, ns)
+	}
+	return v, err
+}
+
+// NewIdentity makes the identity of this node in a namespace, which it has to be before
+// it joins. It returns [ErrIdentityExists] where there is one.
+func (s *Store) NewIdentity(ns codec.GroupID) (codec.Identity, error) {
+	v, err := newIdentity(s.options.Rand)
+	if err != nil {
+		return codec.Identity{}, err
+	}
+	return v.PublicKey, s.ImportIdentity(ns, v)
+}
+
+func newIdentity(random io.Reader) (v codec.NamespaceIdentityValue, err error) {
+	if _, err = io.ReadFull(random, v.PrivateKey[:]); err != nil {
+		return v, err
+	}
+	if _, err = io.ReadFull(random, v.SenderKey[:]); err != nil {
+		return v, err
+	}
+	v.PublicKey = group.IdentityOf(v.PrivateKey)
+	return v, nil
+}
+
+// ImportIdentity makes v the identity of this node in a namespace, and opens what it
+// opens. It returns [ErrIdentityExists] where there is another, and [ErrIdentity] where
+// the private key is not that of the public one.
+func (s *Store) ImportIdentity(ns codec.GroupID, v codec.NamespaceIdentityValue) error {
+	if group.IdentityOf(v.PrivateKey) != v.PublicKey {
+		return fmt.Errorf("%w: the private key is not that of %s", ErrIdentity, v.PublicKey)
+	}
+	r := &request{do: func(b *batch) error { return b.identify(v) }}
+	if err := s.submit(ns, r); err != nil {
+		return err
+	}
+	return r.err
+}
+
+func (b *batch) identify(v codec.NamespaceIdentityValue) error {
+	c := b.c
+	if c.identity.Valid {
+		if c.identity.V == v {
+			return nil
+		}
+		return fmt.Errorf("%w: it is %s", ErrIdentityExists, c.self())
+	}
+	engine.Put(&b.rows, keys.NamespaceIdentity{Namespace: c.id}, v)
+	c.identity = codec.Some(v)
+	c.ledger.SetSelf(v.PublicKey)
+	if c.ledger.Len() > 0 {
+		b.taken++ // the row of the heads has the next nonce
+	}
+	return b.readAgain()
+}

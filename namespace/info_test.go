@@ -1,0 +1,134 @@
+package namespace
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/engine/mem"
+	"github.com/stoadb/stoa/group"
+)
+
+// founded returns the store of an engine in memory, and a namespace that it created.
+func founded(t *testing.T) (*Store, codec.GroupID) {
+	t.Helper()
+	db := mem.New()
+	s, err := Open(db, Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, s.Close())
+		require.NoError(t, db.Close())
+	})
+	ns, _, err := s.Create(t.Context(), Create{Alias: codec.Some(codec.AliasName("home"))})
+	require.NoError(t, err)
+	return s, ns
+}
+
+func proposeTo(t *testing.T, s *Store, ns codec.GroupID, what Proposal) Proposed {
+	t.Helper()
+	done, err := s.Propose(t.Context(), ns, what)
+	require.NoError(t, err)
+	return done
+}
+
+func TestRowsDescribeGroupsMembersContextsAndTrees(t *testing.T) {
+	s, ns := founded(t)
+	self, err := s.Identity(ns)
+	require.NoError(t, err)
+	room, other := codec.ContextID{1}, codec.ContextID{2}
+	for _, op := range []codec.GroupOp{
+		{Kind: codec.OpMemberAdded, Member: newcomer(t), Role: codec.Member},
+		{Kind: codec.OpMemberAliasSet, Member: self, Name: codec.Some(codec.AliasName("ada"))},
+		{Kind: codec.OpContextRegistered, ContextID: room},
+		{Kind: codec.OpContextRegistered, ContextID: other},
+		{Kind: codec.OpContextAliasSet, ContextID: room, Name: codec.Some(codec.AliasName("room"))},
+		{Kind: codec.OpContextJoined, ContextID: room, Identity: codec.Identity{9}},
+		{Kind: codec.OpContextMigrated, ContextID: room, Method: "v2"},
+	} {
+		proposeTo(t, s, ns, Proposal{GroupID: ns, Group: &op})
+	}
+	proposeTo(t, s, ns, Proposal{Root: &codec.RootOp{Kind: codec.RootGroupCreated, ParentID: ns}})
+
+	tree, err := s.Tree(ns)
+	require.NoError(t, err)
+	require.Len(t, tree, 2)
+	require.Equal(t, TreeGroup{ID: ns, Name: "home", Members: 2}, tree[0])
+	below := tree[1].ID
+	require.Equal(t, TreeGroup{ID: below, Parent: ns, Depth: 1, Members: 1}, tree[1])
+
+	g, err := s.Show(ns)
+	require.NoError(t, err)
+	require.Equal(t, codec.AliasName("home"), g.Name)
+	require.Equal(t, []codec.GroupID{below}, g.Children)
+	require.Equal(t, self, g.Meta.AdminIdentity)
+	require.Equal(t, []int{2, 2}, []int{g.Members, g.Contexts})
+	g, err = s.Show(below)
+	require.NoError(t, err)
+	require.Equal(t, []codec.GroupID{ns, ns}, []codec.GroupID{g.Parent, g.Namespace})
+	_, err = s.Show(codec.GroupID{1})
+	require.ErrorIs(t, err, ErrNoGroup)
+
+	members, err := s.Members(ns, codec.Identity{}, 1)
+	require.NoError(t, err)
+	require.Len(t, members, 1)
+	rest, err := s.Members(ns, members[0].Identity, 0)
+	require.NoError(t, err)
+	require.Len(t, rest, 1)
+	for _, m := range append(members, rest...) {
+		if m.Identity == self {
+			require.Equal(t, MemberInfo{Identity: self, Role: codec.Admin, Name: "ada", Nonce: m.Nonce}, m)
+		} else {
+			require.Equal(t, codec.Member, m.Role)
+		}
+	}
+
+	contexts, err := s.Contexts(ns, codec.ContextID{}, 1)
+	require.NoError(t, err)
+	require.Equal(t, []ContextInfo{{ID: room, Name: "room", LastMigration: "v2",
+		Members: []ContextMember{{Member: self, Identity: codec.Identity{9}}}}}, contexts)
+	contexts, err = s.Contexts(ns, room, 0)
+	require.NoError(t, err)
+	require.Equal(t, []ContextInfo{{ID: other}}, contexts)
+	of, root, err := s.Resolve(room)
+	require.NoError(t, err)
+	require.Equal(t, []codec.GroupID{ns, ns}, []codec.GroupID{of, root})
+	_, _, err = s.Resolve(codec.ContextID{8})
+	require.ErrorIs(t, err, ErrNoContext)
+	root, err = s.NamespaceOf(below)
+	require.NoError(t, err)
+	require.Equal(t, ns, root)
+
+	info, err := s.Namespace(ns)
+	require.NoError(t, err)
+	require.Equal(t, []any{codec.AliasName("home"), self, 2}, []any{info.Name, info.Identity, info.Groups})
+	all, err := s.Namespaces(codec.GroupID{}, 0)
+	require.NoError(t, err)
+	require.Equal(t, []codec.GroupID{ns}, all)
+	_, err = s.Namespace(codec.GroupID{1})
+	require.ErrorIs(t, err, ErrNoNamespace)
+	_, err = s.Tree(codec.GroupID{1})
+	require.ErrorIs(t, err, ErrNoNamespace)
+}
+
+// newcomer returns an identity that can be sealed to.
+func newcomer(t *testing.T) codec.Identity {
+	t.Helper()
+	return group.IdentityOf(codec.Secret{7})
+}
+
+func TestSigningKeysAreKeptAndForgotten(t *testing.T) {
+	s, ns := founded(t)
+	given, err := s.AddSigningKey(ns, codec.Some(codec.Secret{5}))
+	require.NoError(t, err)
+	require.Equal(t, group.IdentityOf(codec.Secret{5}), given)
+	fresh, err := s.AddSigningKey(ns, codec.Option[codec.Secret]{})
+	require.NoError(t, err)
+	list, err := s.SigningKeys(ns)
+	require.NoError(t, err)
+	require.ElementsMatch(t, []codec.Identity{given, fresh}, list)
+	require.NoError(t, s.DeleteSigningKey(ns, given))
+	require.ErrorIs(t, s.DeleteSigningKey(ns, given), ErrNoSigningKey)
+	_, err = s.AddSigningKey(codec.GroupID{}, codec.Option[codec.Secret]{})
+	require.ErrorIs(t, err, codec.ErrMalformed)
+}

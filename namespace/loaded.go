@@ -1,0 +1,221 @@
+package namespace
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/group"
+	"github.com/stoadb/stoa/keys"
+)
+
+// loaded is a namespace in memory: the causal order of its ops and what they amount to,
+// who holds which key, and what waits. What is sealed, and signatures, stay on disk.
+type loaded struct {
+	id      codec.GroupID
+	slot    *slot
+	ledger  *group.Ledger
+	ops     []visible
+	facts   []fact
+	holders holders
+	pending pending
+	refused refusals // lately
+
+	identity codec.Option[codec.NamespaceIdentityValue]
+	ringMu   sync.RWMutex // guards writing to ring; whoever serves reads without
+	ring     Keyring
+	locked   map[GroupKey][]int        // ops that wait for a key
+	openable []int                     // ops whose key has come
+	logs     map[codec.GroupID][]int32 // the readable ops of a group, by number
+	due      map[rotationAt]bool       // memo of counts; until another op is opened
+}
+
+// visible is what everyone sees of an op, besides what the ledger knows.
+type visible struct {
+	keyID     codec.KeyID
+	rotations []codec.RotationSkeleton
+	whole     bool // the payload is here
+}
+
+// self returns the identity of this node; zero: it has none.
+func (c *loaded) self() codec.Identity { return c.identity.V.PublicKey }
+
+// load reads a namespace, which may have no ops yet.
+func load(r engine.Reader, ns codec.GroupID) (*loaded, error) {
+	c := &loaded{id: ns, ring: Keyring{}, locked: map[GroupKey][]int{}, logs: map[codec.GroupID][]int32{}, due: map[rotationAt]bool{},
+		holders: newHolders()}
+	identity, err := engine.Get(r, keys.NamespaceIdentity{Namespace: ns})
+	switch {
+	case err == nil:
+		c.identity = codec.Some(identity)
+	case !errors.Is(err, engine.ErrNotFound):
+		return nil, err
+	}
+	c.ledger = group.NewLedger(ns, c.self())
+	if err := c.loadOps(r); err != nil {
+		return nil, err
+	}
+	c.ledger.Settle()
+	if _, _, err := c.ledger.Rows(); err != nil {
+		return nil, err
+	}
+	if err := c.loadKeys(r); err != nil {
+		return nil, err
+	}
+	return c, c.loadPending(r)
+}
+
+// loadOps adds all ops to the ledger, in the order in which they were taken.
+func (c *loaded) loadOps(r engine.Reader) error {
+	var facts []fact
+	err := each(r, scoped(nil, opScope, c.id), func(key, value []byte) error {
+		n, err := numberOf(key)
+		if err == nil && n != uint64(len(facts)) {
+			err = damaged(key, fmt.Sprintf("number %d follows %d ops", n, len(facts)))
+		}
+		if err != nil {
+			return err
+		}
+		f, err := parseFact(key, value)
+		facts = append(facts, f)
+		return err
+	})
+	if err != nil || len(facts) == 0 {
+		return err
+	}
+	c.ledger.Hold() // everything is judged once
+	const page = 256
+	for len(facts) > 0 {
+		n := min(page, len(facts))
+		if err := c.loadPage(r, facts[:n]); err != nil {
+			return err
+		}
+		facts = facts[n:]
+	}
+	return nil
+}
+
+// loadPage adds ops, with two reads for all of them.
+func (c *loaded) loadPage(r engine.Reader, facts []fact) error {
+	ops := make([]engine.Lookup, len(facts))
+	for i, f := range facts {
+		k, err := keys.NamespaceGovOp{Namespace: c.id, Delta: f.id}.AppendBinary(nil)
+		if err != nil {
+			return err
+		}
+		ops[i] = engine.Lookup{Column: keys.NamespaceGovOp{}.Slot().Column, Key: k}
+	}
+	if _, err := r.MultiGet(nil, ops); err != nil {
+		return err
+	}
+	parsed := make([]*Op, len(facts))
+	var bodies []engine.Lookup
+	for i, f := range facts {
+		if !ops[i].Found {
+			return damaged(ops[i].Key, "op "+f.id.String()+" is missing")
+		}
+		v, err := codec.NamespaceGovOpValue{}.Decode(ops[i].Value)
+		if err == nil {
+			parsed[i], err = ParseOp(v.SkeletonBytes)
+		}
+		if err != nil {
+			return fmt.Errorf("namespace: %w: op %s: %w", engine.ErrCorrupt, f.id, err)
+		}
+		if f.seq > 0 {
+			k, err := keys.GroupOpLog{Group: parsed[i].GroupID, Seq: keys.NewSeq(f.seq)}.AppendBinary(nil)
+			if err != nil {
+				return err
+			}
+			bodies = append(bodies, engine.Lookup{Column: keys.GroupOpLog{}.Slot().Column, Key: k})
+		}
+	}
+	if _, err := r.MultiGet(nil, bodies); err != nil {
+		return err
+	}
+	for i, f := range facts {
+		var body *codec.GroupOp
+		if f.seq > 0 {
+			inner, err := decodeLog(&bodies[0])
+			if err != nil {
+				return err
+			}
+			body, bodies = &inner.Op, bodies[1:]
+		}
+		if _, err := c.add(parsed[i], f, body, parsed[i].Signed != nil); err != nil {
+			return fmt.Errorf("namespace: %w: op %s: %w", engine.ErrCorrupt, f.id, err)
+		}
+	}
+	return nil
+}
+
+func decodeLog(row *engine.Lookup) (codec.SignedGroupOp, error) {
+	if !row.Found {
+		return codec.SignedGroupOp{}, damaged(row.Key, "the op of a group is missing in its log")
+	}
+	v, err := codec.OpLogValue{}.Decode(row.Value)
+	if err != nil {
+		return codec.SignedGroupOp{}, fmt.Errorf("namespace: %w: %x: %w", engine.ErrCorrupt, row.Key, err)
+	}
+	inner, err := codec.SignedGroupOp{}.Decode(v.Op)
+	if err != nil {
+		return inner, fmt.Errorf("namespace: %w: %x: %w", engine.ErrCorrupt, row.Key, err)
+	}
+	return inner, nil
+}
+
+// add takes an op into memory.
+func (c *loaded) add(op *Op, f fact, body *codec.GroupOp, whole bool) (int, error) {
+	read := &group.Op{ID: op.ID, Parents: op.Parents, Signer: op.Signer, Nonce: op.Nonce, Root: op.Root, Group: op.GroupID,
+		Body: body, Fault: f.fault}
+	i, err := c.ledger.Add(read)
+	if err != nil {
+		return i, err
+	}
+	c.facts = append(c.facts, f)
+	c.ops = append(c.ops, visible{op.KeyID, op.Rotations, whole})
+	c.holders.take(i, op)
+	c.logged(op.GroupID, f.seq, i)
+	if op.Root == nil && body == nil && f.fault == 0 && whole {
+		k := GroupKey{op.GroupID, op.KeyID}
+		c.locked[k] = append(c.locked[k], i)
+	}
+	return i, nil
+}
+
+// logged notes that op i has that number in the log of g; 0: none.
+func (c *loaded) logged(g codec.GroupID, seq uint64, i int) {
+	log := c.logs[g]
+	for uint64(len(log)) < seq {
+		log = append(log, 0)
+	}
+	if seq > 0 {
+		log[seq-1] = int32(i)
+		c.logs[g] = log
+	}
+}
+
+// nextSeq returns the number of the next op in the log of g.
+func (c *loaded) nextSeq(g codec.GroupID) uint64 { return uint64(len(c.logs[g])) + 1 }
+
+// loadKeys reads the keys of all groups that this node has.
+func (c *loaded) loadKeys(r engine.Reader) error {
+	for g := range c.holders.groups {
+		for e, err := range engine.Scan(r, keys.KeysOf(g)) {
+			if err != nil {
+				return err
+			}
+			c.ring[GroupKey{g, e.Key.Key}] = e.Value.Key
+		}
+	}
+	for k, ops := range c.locked { // the process may have ended before all were opened
+		if _, has := c.ring[k]; has {
+			c.openable = append(c.openable, ops...)
+			delete(c.locked, k)
+		}
+	}
+	slices.Sort(c.openable)
+	return nil
+}

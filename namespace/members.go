@@ -1,0 +1,132 @@
+package namespace
+
+import (
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/keys"
+)
+
+// MemberInfo is a member of a group.
+type MemberInfo struct {
+	Identity     codec.Identity
+	Role         codec.GroupMemberRole
+	Capabilities codec.Capabilities
+	Name         codec.AliasName // empty: none here
+	Nonce        uint64          // the highest of the member's readable ops of the group
+}
+
+// Members returns the members of a group after one of them, by identity; zeros: from
+// the first. A limit of 0 is none. It returns [ErrNoGroup].
+func (s *Store) Members(g codec.GroupID, after codec.Identity, limit int) (list []MemberInfo, err error) {
+	err = s.reading(func(r engine.Reader) error {
+		if _, err := meta(r, g); err != nil {
+			return err
+		}
+		from := keys.GroupMember{Group: g, Identity: after}
+		for e, err := range engine.ScanWindow(r, keys.MembersOf(g), engine.Window[keys.GroupMember]{From: &from}) {
+			if err != nil {
+				return err
+			}
+			if e.Key.Identity == after {
+				continue
+			}
+			m, err := readMember(r, g, e.Key.Identity, e.Value)
+			if err != nil {
+				return err
+			}
+			if list = append(list, m); len(list) == limit {
+				return nil
+			}
+		}
+		return nil
+	})
+	return list, err
+}
+
+func readMember(r engine.Getter, g codec.GroupID, id codec.Identity, role codec.GroupMemberRole) (MemberInfo, error) {
+	m := MemberInfo{Identity: id, Role: role}
+	has, _, err := optional(r, keys.GroupMemberCapability{Group: g, Identity: id})
+	if err != nil {
+		return m, err
+	}
+	m.Capabilities = has.Capabilities
+	if m.Name, _, err = optional(r, keys.GroupMemberAlias{Group: g, Identity: id}); err != nil {
+		return m, err
+	}
+	nonce, _, err := optional(r, keys.GroupLocalGovNonce{Group: g, Signer: id})
+	m.Nonce = uint64(nonce)
+	return m, err
+}
+
+// ContextInfo is a context of a group.
+type ContextInfo struct {
+	ID            codec.ContextID
+	Name          codec.AliasName // empty: none here
+	LastMigration string          // empty: none
+	Members       []ContextMember // by member: those of whom there is something to say
+}
+
+// ContextMember is what a member is in a context.
+type ContextMember struct {
+	Member     codec.Identity
+	Identity   codec.Identity // that is used there; zeros: the member has not joined it
+	Capability codec.Option[codec.ContextCapability]
+}
+
+// Contexts returns the contexts of a group after one of them, by id; zeros: from the
+// first. A limit of 0 is none. It returns [ErrNoGroup].
+func (s *Store) Contexts(g codec.GroupID, after codec.ContextID, limit int) (list []ContextInfo, err error) {
+	err = s.reading(func(r engine.Reader) error {
+		if _, err := meta(r, g); err != nil {
+			return err
+		}
+		from := keys.GroupContextIndex{Group: g, Context: after}
+		for e, err := range engine.ScanWindow(r, keys.ContextsOf(g), engine.Window[keys.GroupContextIndex]{From: &from}) {
+			if err != nil {
+				return err
+			}
+			if e.Key.Context == after {
+				continue
+			}
+			c, err := readContext(r, g, e.Key.Context)
+			if err != nil {
+				return err
+			}
+			if list = append(list, c); len(list) == limit {
+				return nil
+			}
+		}
+		return nil
+	})
+	return list, err
+}
+
+func readContext(r engine.Reader, g codec.GroupID, id codec.ContextID) (c ContextInfo, err error) {
+	c.ID = id
+	if c.Name, _, err = optional(r, keys.GroupContextAlias{Group: g, Context: id}); err != nil {
+		return c, err
+	}
+	migration, _, err := optional(r, keys.GroupContextLastMigration{Group: g, Context: id})
+	if err != nil {
+		return c, err
+	}
+	c.LastMigration = migration.Method
+	for e, err := range engine.Scan(r, keys.MembersOf(g)) {
+		if err != nil {
+			return c, err
+		}
+		m := ContextMember{Member: e.Key.Identity}
+		used, joined, err := optional(r, keys.GroupMemberContext{Group: g, Identity: m.Member, Context: id})
+		if err != nil {
+			return c, err
+		}
+		m.Identity = used.Identity
+		if m.Capability.V, m.Capability.Valid, err = optional(r, keys.GroupContextMemberCap{Group: g, Context: id, Identity: m.Member}); err != nil {
+			return c, err
+		}
+		if joined || m.Capability.Valid {
+			c.Members = append(c.Members, m)
+		}
+	}
+	return c, nil
+}

@@ -1,0 +1,131 @@
+package namespace
+
+import (
+	"crypto/sha256"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/group"
+)
+
+// What is signed or hashed here begins with one of these; none begins another, nor any
+// of package group.
+const (
+	DomainOp        = "stoa.namespace.v1"    // a SignedNamespaceOp
+	domainNamespace = "stoa.id.namespace.v1" // the id of a namespace
+	domainGroup     = "stoa.id.group.v1"     // the id of another group
+	domainSeal      = "stoa.seal.v1"         // the additional data of a sealed op
+	domainEnvelope  = "stoa.envelope.v1"     // what an envelope's key is derived from
+	domainPrevious  = "stoa.previous.v1"     // the additional data of a previous key
+)
+
+// Op is one op of a governance DAG, as everyone sees it who has its bytes: its place
+// in the DAG, what is clear of it, and what is sealed. It is not to be modified.
+type Op struct {
+	ID      codec.OpID
+	Parents []codec.OpID
+	Signer  codec.Identity
+	Nonce   uint64
+
+	Root *codec.RootOp // of a root op; else nil
+
+	GroupID   codec.GroupID // of a group op, as what follows
+	KeyID     codec.KeyID
+	Rotations []codec.RotationSkeleton
+	Signed    *codec.SignedNamespaceOp // nil where only a skeleton was kept
+
+	signed []byte // DomainOp ‖ what Signed is encoded; nil with it
+}
+
+// NewOp returns s as an Op, which shares its memory. It returns [codec.ErrMalformed]
+// where s has no stored form; that s is admissible is for [Check] to say.
+func NewOp(s *codec.SignedNamespaceOp) (*Op, error) {
+	b, err := s.AppendBinary([]byte(DomainOp))
+	if err != nil {
+		return nil, err
+	}
+	return describe(s, b), nil
+}
+
+// parseWire returns the op that travels as these bytes, of which it keeps a copy, or
+// [codec.ErrMalformed]; and in any case the id that the bytes have.
+func parseWire(wire []byte) (*Op, codec.OpID, error) {
+	b := append(append(make([]byte, 0, len(DomainOp)+len(wire)), DomainOp...), wire...)
+	s, err := codec.SignedNamespaceOp{}.Decode(b[len(DomainOp):])
+	if err != nil {
+		return nil, sha256.Sum256(b), err
+	}
+	op := describe(&s, b) // no other bytes decode to s
+	return op, op.ID, nil
+}
+
+// describe returns s, whose encoding signed ends with, as an Op.
+func describe(s *codec.SignedNamespaceOp, signed []byte) *Op {
+	op := &Op{ID: sha256.Sum256(signed), Parents: s.Parents, Signer: s.Signer, Nonce: s.Nonce, Signed: s, signed: signed}
+	if s.Op.Kind == codec.NamespaceRoot {
+		op.Root = &s.Op.Root
+		return op
+	}
+	op.GroupID, op.KeyID = s.Op.GroupID, s.Op.KeyID
+	for _, r := range s.Op.Rotations {
+		skeleton := codec.RotationSkeleton{GroupID: r.GroupID, NewKeyID: r.NewKeyID, Recipients: recipients(r.Envelopes)}
+		if r.Previous.Valid {
+			skeleton.Previous = codec.Some(r.Previous.V.KeyID)
+		}
+		op.Rotations = append(op.Rotations, skeleton)
+	}
+	return op
+}
+
+// wire returns a whole op as it travels. It is not to be modified.
+func (op *Op) wire() []byte { return op.signed[len(DomainOp):] }
+
+// ParseOp returns the op of a row of prefix 0x38.
+func ParseOp(row []byte) (*Op, error) {
+	if len(row) > 0 && codec.StoredOpKind(row[0]) == codec.StoredSigned {
+		op, _, err := parseWire(row[1:])
+		return op, err
+	}
+	stored, err := codec.StoredNamespaceOp{}.Decode(row)
+	if err != nil {
+		return nil, err
+	}
+	o := &stored.Opaque
+	return &Op{ID: o.OpID, Parents: o.Parents, Signer: o.Signer, Nonce: o.Nonce, GroupID: o.GroupID, KeyID: o.KeyID,
+		Rotations: o.Rotations}, nil
+}
+
+// Skeleton returns what is kept of a group op whose payload is to be forgotten: all
+// that the DAG and the rules of keys need.
+func (op *Op) Skeleton() codec.OpaqueSkeleton {
+	return codec.OpaqueSkeleton{OpID: op.ID, Parents: op.Parents, Signer: op.Signer, Nonce: op.Nonce, GroupID: op.GroupID,
+		KeyID: op.KeyID, Rotations: op.Rotations}
+}
+
+func recipients(envelopes []codec.KeyEnvelope) (ids []codec.Identity) {
+	for _, e := range envelopes {
+		ids = append(ids, e.Recipient)
+	}
+	return ids
+}
+
+// Sign sets the signer and the signature of s, which must be complete but for them.
+func Sign(s *codec.SignedNamespaceOp, seed codec.Secret) error {
+	s.Signer = group.IdentityOf(seed)
+	b, err := s.AppendBinary(nil)
+	if err == nil {
+		s.Signature = group.Sign(seed, DomainOp, group.Unsigned(b))
+	}
+	return err
+}
+
+// CreationID returns the id of the group that the creating op r makes: SHA-256 of a
+// domain and of r with its group_id zeroed.
+func CreationID(r *codec.RootOp) (codec.GroupID, error) {
+	body, domain := *r, domainGroup
+	if r.Kind == codec.RootNamespaceCreated {
+		domain = domainNamespace
+	}
+	body.GroupID = codec.GroupID{}
+	b, err := body.AppendBinary([]byte(domain))
+	return sha256.Sum256(b), err
+}

@@ -1,0 +1,102 @@
+package namespace
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/group"
+	"github.com/stoadb/stoa/keys"
+)
+
+// The scopes of the Generic column that are this package's. They are never written to.
+var (
+	opScope       = mustScope("gov-op")
+	pendingScope  = mustScope("gov-pending")
+	reissuedScope = mustScope("gov-reissued")
+)
+
+func mustScope(name string) keys.Scope {
+	s, err := keys.NewScope(name)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// scoped appends scope ‖ namespace.
+func scoped(dst []byte, scope keys.Scope, ns codec.GroupID) []byte {
+	return append(append(dst, scope[:]...), ns[:]...)
+}
+
+// numbered returns scope ‖ namespace ‖ n u64.
+func numbered(scope keys.Scope, ns codec.GroupID, n uint64) []byte {
+	return binary.BigEndian.AppendUint64(scoped(nil, scope, ns), n)
+}
+
+// numberOf returns the number at the end of such a key.
+func numberOf(key []byte) (uint64, error) {
+	if len(key) != 16+32+8 {
+		return 0, damaged(key, fmt.Sprintf("%d bytes instead of 56", len(key)))
+	}
+	return binary.BigEndian.Uint64(key[16+32:]), nil
+}
+
+func damaged(key []byte, fault string) error {
+	return fmt.Errorf("namespace: %w: %s %x: %s", engine.ErrCorrupt, column.Generic, key, fault)
+}
+
+// fact is what a row of gov-op says of an op:
+//
+//	op_id 32 ‖ number in its group's log u64 LE ‖ fault u8
+type fact struct {
+	id    codec.OpID
+	seq   uint64       // 0: it cannot be read
+	fault group.Reason // why it never will be; 0: it may
+}
+
+func (f *fact) appendBinary(dst []byte) []byte {
+	return append(binary.LittleEndian.AppendUint64(append(dst, f.id[:]...), f.seq), byte(f.fault))
+}
+
+func parseFact(key, value []byte) (f fact, err error) {
+	if len(value) != 32+8+1 {
+		return f, damaged(key, fmt.Sprintf("%d bytes instead of 41", len(value)))
+	}
+	return fact{codec.OpID(value), binary.LittleEndian.Uint64(value[32:]), group.Reason(value[40])}, nil
+}
+
+// each calls fn with all rows of Generic that begin with prefix.
+func each(r engine.Reader, prefix []byte, fn func(key, value []byte) error) error {
+	it, err := r.Iterate(column.Generic, engine.Prefixed(prefix))
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for it.Next() {
+		if err := fn(it.Key(), it.Value()); err != nil {
+			return err
+		}
+	}
+	return it.Err()
+}
+
+// storedForm returns the row of prefix 0x38 for op: whole, or what is left of it.
+func storedForm(op *Op, whole bool) (codec.NamespaceGovOpValue, error) {
+	if whole {
+		return codec.NamespaceGovOpValue{SkeletonBytes: append([]byte{byte(codec.StoredSigned)}, op.wire()...)}, nil
+	}
+	b, err := codec.StoredNamespaceOp{Kind: codec.StoredOpaque, Opaque: op.Skeleton()}.AppendBinary(nil)
+	return codec.NamespaceGovOpValue{SkeletonBytes: b}, err
+}
+
+// readOp returns the op of the namespace with that id as it is stored.
+func readOp(r engine.Getter, ns codec.GroupID, id codec.OpID) (*Op, error) {
+	v, err := engine.Get(r, keys.NamespaceGovOp{Namespace: ns, Delta: id})
+	if err != nil {
+		return nil, err
+	}
+	return ParseOp(v.SkeletonBytes)
+}

@@ -1,0 +1,325 @@
+package namespace_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/enginetest"
+	"github.com/stoadb/stoa/keys"
+	"github.com/stoadb/stoa/namespace"
+)
+
+// propose has the node make an op of g, and returns all ops that go with it.
+func (w *witness) propose(g codec.GroupID, body codec.GroupOp) []*namespace.Op {
+	ops, err := w.try(namespace.Proposal{GroupID: g, Group: &body})
+	require.NoError(w.t, err)
+	return ops
+}
+
+func (w *witness) try(what namespace.Proposal) (made []*namespace.Op, err error) {
+	done, err := w.store.Propose(context.Background(), w.ns, what)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range done.Wire {
+		s, err := codec.SignedNamespaceOp{}.Decode(b)
+		require.NoError(w.t, err)
+		op, err := namespace.Check(&s)
+		require.NoError(w.t, err)
+		require.NoError(w.t, namespace.Admit(op, w.forge.cut(op.Parents)), "what is proposed others take")
+		w.forge.ops, w.forge.byID[op.ID] = append(w.forge.ops, op), op
+		w.keepKeys(op)
+		w.note(op)
+		made = append(made, op)
+	}
+	return made, nil
+}
+
+// keepKeys takes down the keys that the node made for op, which it keeps.
+func (w *witness) keepKeys(op *namespace.Op) {
+	for _, r := range op.Rotations {
+		v, err := engine.Get(w.db, keys.GroupKeyEntry{Group: r.GroupID, Key: r.NewKeyID})
+		require.NoError(w.t, err)
+		k := namespace.GroupKey{GroupID: r.GroupID, KeyID: r.NewKeyID}
+		w.own[k], w.forge.ring[k] = v.Key, v.Key
+	}
+}
+
+// crowd is nodes that make ops beside each other, honestly by Propose or not, and meet.
+type crowd struct {
+	*forge
+	nodes map[string]*witness
+	names []string
+	seals []sealed
+	rogue map[string][]codec.Secret // keys that somebody made up
+	leaks []*namespace.Op           // the ops with which they did
+}
+
+// sealed is an op that a node sealed, and who was no member for it.
+type sealed struct {
+	op   *namespace.Op
+	gone []string
+}
+
+func newCrowd(t *rapid.T, base *forge, names ...string) *crowd {
+	c := &crowd{forge: base.copy(t), nodes: map[string]*witness{}, names: names, rogue: map[string][]codec.Secret{}}
+	for _, name := range names {
+		c.nodes[name] = c.holding(t, name)
+	}
+	return c
+}
+
+func (c *crowd) close() {
+	for _, w := range c.nodes {
+		w.close()
+	}
+}
+
+// act has somebody do something.
+func (c *crowd) act(t *rapid.T) {
+	w := c.nodes[rapid.SampledFrom(c.names).Draw(t, "who")]
+	g := rapid.SampledFrom([]codec.GroupID{c.ns, c.ns, c.sub}).Draw(t, "group")
+	body := named(fmt.Sprint("name", rapid.IntRange(0, 9).Draw(t, "name")))
+	switch rapid.IntRange(0, 6).Draw(t, "what") {
+	case 0, 1, 2:
+		body = removed(rapid.SampledFrom(c.names).Draw(t, "whom"))
+	case 3:
+		body = codec.GroupOp{Kind: codec.OpMemberLeft}
+	case 4:
+		c.cheat(t, w, g)
+		return
+	}
+	before, _ := w.result()
+	var gone []string
+	for _, name := range c.names {
+		if !slices.Contains(before.Members(g), is(name)) {
+			gone = append(gone, name)
+		}
+	}
+	made, err := w.try(namespace.Proposal{GroupID: g, Group: &body})
+	if errors.Is(err, namespace.ErrNotEffective) || errors.Is(err, namespace.ErrNoKey) {
+		return
+	}
+	require.NoError(t, err)
+	for _, op := range made {
+		if op.Root == nil {
+			c.seals = append(c.seals, sealed{op, gone})
+		}
+	}
+}
+
+// cheat has a node sign a new key for whom it pleases it.
+func (c *crowd) cheat(t *rapid.T, w *witness, g codec.GroupID) {
+	before := len(c.ops)
+	had := cloneMap(c.ring)
+	c.drawRotation(t, w.name, g, w.heads())
+	for k, key := range c.ring {
+		if _, old := had[k]; !old {
+			c.rogue[w.name] = append(c.rogue[w.name], key)
+		}
+	}
+	for _, op := range c.ops[before:] {
+		w.give(op)
+		c.leaks = append(c.leaks, op)
+	}
+}
+
+// story tells, for people, how op came about.
+func (c *crowd) story(op *namespace.Op) (text string) {
+	called := func(id codec.Identity) string {
+		for name, other := range identities {
+			if other == id {
+				return name
+			}
+		}
+		return id.String()
+	}
+	numbers := map[codec.OpID]int{}
+	for n, o := range c.cut([]codec.OpID{op.ID}) {
+		numbers[o.ID] = n
+		text += fmt.Sprintf("%d on", n)
+		for _, p := range o.Parents {
+			text += fmt.Sprint(" ", numbers[p])
+		}
+		text += " by " + called(o.Signer)
+		if o.Root != nil {
+			text += fmt.Sprintf(": %s of %x key %x", o.Root.Kind, o.Root.GroupID[:2], o.Root.KeyID[:2])
+			for _, e := range o.Root.Envelopes {
+				text += " to " + called(e.Recipient)
+			}
+		} else {
+			text += fmt.Sprintf(": group %x under %x", o.GroupID[:2], o.KeyID[:2])
+			if body := c.read(o, c.ring).op.Body; body != nil {
+				text += fmt.Sprint(", ", body.Kind, " of ", called(body.Member))
+			}
+		}
+		for _, r := range o.Rotations {
+			text += fmt.Sprintf(", rotation of %x to %x after %x for", r.GroupID[:2], r.NewKeyID[:2], r.Previous.V[:2])
+			for _, id := range r.Recipients {
+				text += " " + called(id)
+			}
+		}
+		text += "\n"
+	}
+	return text
+}
+
+func (c *crowd) meet(t *rapid.T) {
+	a, b := c.nodes[rapid.SampledFrom(c.names).Draw(t, "a")], c.nodes[rapid.SampledFrom(c.names).Draw(t, "b")]
+	for _, op := range slices.Clone(c.ops) {
+		if a.has[op.ID] != nil && b.has[op.ID] == nil {
+			b.give(op)
+		} else if b.has[op.ID] != nil && a.has[op.ID] == nil {
+			a.give(op)
+		}
+	}
+}
+
+// loot returns every key that can be had with all that a node holds and every byte that
+// was ever sent, but for what a member hands out whom whoever sealed has not seen do it:
+// against that there is no help.
+func (c *crowd) loot(w *witness, unseen []*namespace.Op) map[codec.Secret]bool {
+	found := map[codec.Secret]bool{}
+	ops := slices.DeleteFunc(slices.Clone(c.ops), func(op *namespace.Op) bool { return slices.Contains(unseen, op) })
+	for _, key := range c.rogue[w.name] {
+		found[key] = true
+	}
+	for _, key := range w.own {
+		found[key] = true
+	}
+	for _, op := range ops {
+		for _, r := range op.Signed.Op.Rotations {
+			c.unpack(w, found, r.GroupID, r.NewKeyID, r.Envelopes)
+		}
+		if r := op.Root; r != nil && r.Kind == codec.RootKeyDelivery {
+			c.unpack(w, found, r.GroupID, r.KeyID, r.Envelopes)
+		}
+	}
+	for more := true; more; {
+		before := len(found)
+		for _, op := range ops {
+			for _, r := range op.Signed.Op.Rotations {
+				for key := range found {
+					if previous, err := namespace.OpenPrevious(c.ns, &r, key); err == nil {
+						found[previous] = true
+					}
+				}
+			}
+		}
+		more = len(found) > before
+	}
+	return found
+}
+
+// unseen returns the leaks that op does not descend from.
+func (c *crowd) unseen(op *namespace.Op) (unseen []*namespace.Op) {
+	cut := c.cut(op.Parents)
+	for _, leak := range c.leaks {
+		if !slices.Contains(cut, leak) {
+			unseen = append(unseen, leak)
+		}
+	}
+	return unseen
+}
+
+func (c *crowd) unpack(w *witness, found map[codec.Secret]bool, g codec.GroupID, id codec.KeyID, envelopes []codec.KeyEnvelope) {
+	for i := range envelopes {
+		if key, err := namespace.OpenKey(who(w.name), c.ns, g, id, &envelopes[i]); err == nil {
+			found[key] = true
+		}
+	}
+}
+
+// With everything that a node holds and everything that is ever sent, it opens nothing
+// that was sealed by a node for which its owner was no member. Nobody is let in again,
+// so that nothing is anybody's by right; and members make up keys of their own.
+func TestNobodyOpensWhatWasSealedWithoutThem(t *testing.T) {
+	base := opening(t)
+	opened, closed := 0, 0
+	enginetest.Check(t, 25, func(t *rapid.T) {
+		c := newCrowd(t, base, "Z", "K", "L", "M", "A")
+		defer c.close()
+		for range rapid.IntRange(3, 12).Draw(t, "steps") {
+			if c.act(t); rapid.Bool().Draw(t, "meet") {
+				c.meet(t)
+			}
+		}
+		for _, name := range c.names {
+			spy := c.nodes[name]
+			for _, op := range c.ops {
+				if spy.has[op.ID] == nil {
+					spy.give(op)
+				}
+			}
+			spy.check()
+			for _, s := range c.seals {
+				found, open := c.loot(spy, c.unseen(s.op)), false
+				for key := range found {
+					_, err := namespace.OpenOp(s.op.Signed, key)
+					open = open || err == nil
+				}
+				if slices.Contains(s.gone, name) {
+					closed++
+					require.False(t, open, "%s opens an op sealed without it:\n%s", name, c.story(s.op))
+				} else if open {
+					opened++
+				}
+			}
+		}
+	})
+	require.Positive(t, opened, "nobody opens anything: the property says nothing")
+	require.Positive(t, closed, "nobody is ever gone: the property says nothing")
+}
+
+// After whatever happened, the admin identity can act where it has the key, and its op
+// carries or finds a key that exactly the members have.
+func TestProposeMendsKeys(t *testing.T) {
+	base := opening(t)
+	mended := 0
+	enginetest.Check(t, 12, func(t *rapid.T) {
+		c := newCrowd(t, base, "Z", "K", "L", "M")
+		defer c.close()
+		for range rapid.IntRange(2, 8).Draw(t, "steps") {
+			c.act(t)
+		}
+		z := c.nodes["Z"]
+		for _, op := range slices.Clone(c.ops) {
+			if z.has[op.ID] == nil {
+				z.give(op)
+			}
+		}
+		body := named("last")
+		_, err := z.try(namespace.Proposal{GroupID: c.ns, Group: &body})
+		if errors.Is(err, namespace.ErrNoKey) {
+			return
+		}
+		require.NoError(t, err)
+		result := z.check()
+		next := named("under which")
+		made, err := z.try(namespace.Proposal{GroupID: c.ns, Group: &next})
+		require.NoError(t, err)
+		require.Len(t, made, 1, "nothing is left to mend")
+		require.Empty(t, made[0].Rotations)
+		mended++
+		k := namespace.GroupKey{GroupID: c.ns, KeyID: made[0].KeyID}
+		for _, name := range c.names {
+			w := c.nodes[name]
+			for _, op := range slices.Clone(c.ops) {
+				if w.has[op.ID] == nil {
+					w.give(op)
+				}
+			}
+			_, has := w.ring()[k]
+			require.Equal(t, slices.Contains(result.Members(c.ns), is(name)), has, name)
+		}
+	})
+	require.Positive(t, mended)
+}

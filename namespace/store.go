@@ -1,0 +1,125 @@
+package namespace
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/group"
+)
+
+var (
+	// ErrClosed is returned by a store that has been closed.
+	ErrClosed = errors.New("namespace: the store is closed")
+	// ErrNoNamespace is returned for a namespace whose creating op is not here.
+	ErrNoNamespace = errors.New("namespace: no such namespace")
+	// ErrNoIdentity is returned where this node has no identity in a namespace: make or
+	// import one.
+	ErrNoIdentity = errors.New("namespace: this node has no identity there")
+	// ErrNoGroup is returned for a group that no namespace here has.
+	ErrNoGroup = errors.New("namespace: no such group")
+	// ErrNoOp is returned for an op that is not here.
+	ErrNoOp = errors.New("namespace: no such op")
+	// ErrForgotten is returned for an op of which only a skeleton was kept.
+	ErrForgotten = errors.New("namespace: the payload of the op was forgotten")
+)
+
+// Options say how a [Store] works. The zero Options are the defaults.
+type Options struct {
+	Now             func() time.Time // when invitations expire; nil: time.Now
+	Rand            io.Reader        // of keys and nonces; safe for concurrent use; nil: crypto/rand
+	MaxPending      int              // the most ops of a namespace that wait for ancestors; 0: 65,536
+	MaxPendingBytes int64            // the most bytes that they take; 0: 256 MiB. A single op may be larger.
+	ForgetPayloads  bool             // what can't be opened when it comes is kept as a skeleton
+	Log             *slog.Logger     // what can't be returned to anyone; nil: nothing
+}
+
+func (o *Options) setDefaults() error {
+	if o.MaxPending < 0 || o.MaxPendingBytes < 0 {
+		return fmt.Errorf("namespace: open: a negative limit: %d ops, %d bytes", o.MaxPending, o.MaxPendingBytes)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Rand == nil {
+		o.Rand = rand.Reader
+	}
+	if o.MaxPending == 0 {
+		o.MaxPending = 65_536
+	}
+	if o.MaxPendingBytes == 0 {
+		o.MaxPendingBytes = 256 << 20
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+// Store is the governance of all namespaces of one engine. An engine has one Store at a
+// time, and nobody else writes its rows. Any number of goroutines may use it at once.
+type Store struct {
+	db      engine.Engine
+	most    int // ops of a batch
+	options Options
+
+	verifier group.Verifier
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	calls  sync.WaitGroup
+
+	mu     sync.Mutex
+	slots  map[codec.GroupID]*slot
+	closed bool
+}
+
+// Open returns the store of what is in db, which must outlive it. It reads nothing:
+// namespaces are loaded when they are used.
+func Open(db engine.Engine, o Options) (*Store, error) {
+	if err := o.setDefaults(); err != nil {
+		return nil, err
+	}
+	s := &Store{db: db, most: fullOps, options: o, slots: map[codec.GroupID]*slot{}}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// Close ends all streams and waits for the calls under way. It does not close the
+// engine. Later calls return [ErrClosed].
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return ErrClosed
+	}
+	s.closed = true
+	s.mu.Unlock()
+	s.cancel()
+	s.calls.Wait()
+	return nil
+}
+
+// slot returns the place of a namespace for a call that Close waits for, until
+// s.calls.Done.
+func (s *Store) slot(ns codec.GroupID) (*slot, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, ErrClosed
+	}
+	p := s.slots[ns]
+	if p == nil {
+		p = &slot{id: ns, news: make(chan struct{})}
+		s.slots[ns] = p
+	}
+	s.calls.Add(1)
+	return p, nil
+}

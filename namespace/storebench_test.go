@@ -1,0 +1,112 @@
+package namespace
+
+import (
+	"crypto/ed25519"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/group"
+)
+
+// madeHistory returns the ops of a namespace of Z's in which so many follow each other:
+// names, members and roles of 50 people.
+func madeHistory(t testing.TB, n int) (codec.GroupID, [][]byte) {
+	z := found(t, "Z")
+	var wires [][]byte
+	keep := func(s *codec.SignedNamespaceOp) codec.OpID {
+		wire, err := s.AppendBinary(nil)
+		require.NoError(t, err)
+		wires = append(wires, wire)
+		op, err := NewOp(s)
+		require.NoError(t, err)
+		return op.ID
+	}
+	keep(z.ops[0].Signed)
+	head := keep(z.do(call("x"))[0])
+	var key codec.Secret
+	var id codec.KeyID
+	for k, secret := range z.ring {
+		id, key = k.KeyID, secret
+	}
+	for i := range n {
+		who := fmt.Sprint("person ", i%50)
+		var body codec.GroupOp
+		switch {
+		case i < 50:
+			body = add(who, codec.Member)
+		case i%7 == 0:
+			body = codec.GroupOp{Kind: codec.OpMemberRoleSet, Member: idOf(who), Role: codec.GroupMemberRole(i / 350 % 2)}
+		case i%11 == 0:
+			body = codec.GroupOp{Kind: codec.OpMemberCapabilitySet, Member: idOf(who), Capabilities: codec.Capabilities(i % 128)}
+		default:
+			body = codec.GroupOp{Kind: codec.OpMemberAliasSet, Member: idOf(who), Name: codec.Some(codec.AliasName(fmt.Sprint("n", i)))}
+		}
+		s := &codec.SignedNamespaceOp{NamespaceID: z.namespace, Parents: []codec.OpID{head}, Nonce: uint64(3 + i), Signer: idOf("Z"),
+			Op: codec.NamespaceOp{Kind: codec.NamespaceGroup, GroupID: z.namespace, KeyID: id}}
+		inner := codec.SignedGroupOp{GroupID: z.namespace, Parents: s.Parents, Signer: s.Signer, Nonce: s.Nonce, Op: body}
+		require.NoError(t, group.SignOp(&inner, seedOf("Z")))
+		plain, err := inner.AppendBinary(nil)
+		require.NoError(t, err)
+		require.NoError(t, SealOp(z.random, s, key, plain))
+		require.NoError(t, Sign(s, seedOf("Z")))
+		head = keep(s)
+	}
+	return z.namespace, wires
+}
+
+func BenchmarkVerify(b *testing.B) {
+	seed := seedOf("Z")
+	key := ed25519.NewKeyFromSeed(seed[:])
+	message := make([]byte, 350)
+	sig := ed25519.Sign(key, message)
+	public := key.Public().(ed25519.PublicKey)
+	for b.Loop() {
+		if !ed25519.Verify(public, message, sig) {
+			b.Fatal()
+		}
+	}
+}
+
+// BenchmarkStream applies ops as a stream to a store in memory: what there is besides
+// verifying two signatures.
+func BenchmarkStream(b *testing.B) {
+	for _, n := range []int{1000, 20_000} {
+		ns, wires := madeHistory(b, n)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				s := newStore(b, 1)
+				imported(b, s, ns, "Z")
+				for a, err := range s.ApplyMany(bg, func(yield func([]byte) bool) {
+					for _, w := range wires {
+						if !yield(w) {
+							return
+						}
+					}
+				}) {
+					require.NoError(b, err)
+					require.Equal(b, Stored, a.Kind)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(wires)), "ns/op-applied")
+		})
+	}
+}
+
+// BenchmarkOps reads the log of a group.
+func BenchmarkOps(b *testing.B) {
+	ns, wires := madeHistory(b, 3000)
+	s := newStore(b, 1)
+	imported(b, s, ns, "Z")
+	applied(b, s, wires...)
+	n := 0
+	for b.Loop() {
+		for _, err := range s.Ops(bg, ns, Window{}) {
+			require.NoError(b, err)
+			n++
+		}
+	}
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "ops/s")
+}

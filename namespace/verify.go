@@ -1,0 +1,208 @@
+package namespace
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/group"
+	"github.com/stoadb/stoa/keys"
+)
+
+// Finding is something that is not as it must be.
+type Finding struct {
+	Column column.Column
+	Key    []byte
+	What   string // for people
+}
+
+// fewOps is up to how many ops are evaluated by the definition itself.
+const fewOps = 2000
+
+// Verify takes all ops of a namespace in again, in memory, and returns every difference
+// between what follows from them and what is stored: signatures, ids, nonces, verdicts
+// and rows. Up to 2,000 ops are evaluated by [group.Evaluate] too.
+func (s *Store) Verify(ctx context.Context, ns codec.GroupID) (found []Finding, err error) {
+	err = s.view(ns, func(c *loaded) error {
+		v := &verifying{s: s, c: c, ctx: ctx}
+		if err := v.replay(); err != nil {
+			return err
+		}
+		if err := v.compareRows(); err != nil {
+			return err
+		}
+		found = v.found
+		return nil
+	})
+	return found, err
+}
+
+type verifying struct {
+	s     *Store
+	c     *loaded // as it is
+	again *loaded // as it should be
+	ctx   context.Context
+	read  []group.Op
+	found []Finding
+}
+
+func (v *verifying) find(col column.Column, key []byte, format string, args ...any) {
+	v.found = append(v.found, Finding{col, key, fmt.Sprintf(format, args...)})
+}
+
+// replay takes all ops in again.
+func (v *verifying) replay() error {
+	c := v.c
+	again := &loaded{id: c.id, identity: c.identity, ring: c.ring, holders: newHolders(), locked: map[GroupKey][]int{},
+		logs: map[codec.GroupID][]int32{}, due: map[rotationAt]bool{}, ledger: group.NewLedger(c.id, c.self())}
+	again.ledger.Hold()
+	v.again = again
+	for i := range c.ledger.Len() {
+		if err := v.ctx.Err(); err != nil {
+			return err
+		}
+		id := c.ledger.Op(i).ID
+		key, err := keys.NamespaceGovOp{Namespace: c.id, Delta: id}.AppendBinary(nil)
+		if err != nil {
+			return err
+		}
+		op, err := readOp(v.s.db, c.id, id)
+		if err != nil {
+			return err
+		}
+		if op.Signed != nil {
+			if op, err = Check(op.Signed); err != nil {
+				v.find(column.Group, key, "%v", err)
+				return nil
+			}
+		}
+		if op.ID != id {
+			v.find(column.Group, key, "the op has id %s", op.ID)
+		}
+		refusal, err := again.admit(op)
+		if err != nil {
+			return err
+		}
+		if refusal != nil {
+			v.find(column.Group, key, "%v", refusal)
+		}
+		if err := v.retake(i, op); err != nil {
+			return err
+		}
+	}
+	again.ledger.Settle()
+	for i := range c.ledger.Len() {
+		if have, want := c.ledger.Verdict(i), again.ledger.Verdict(i); have != want {
+			v.find(column.Group, nil, "op %s is %s, and should be %s", c.ledger.Op(i).ID, have, want)
+		}
+	}
+	return nil
+}
+
+// retake adds op i, as it can be read, and looks at its row in the log.
+func (v *verifying) retake(i int, op *Op) error {
+	f := v.c.facts[i]
+	read := v.again.ring.Read(op)
+	v.read = append(v.read, read)
+	if (read.Body != nil) != (f.seq > 0) || read.Fault != f.fault {
+		v.find(column.Generic, numbered(opScope, v.c.id, uint64(i)), "op %s is readable: %t, fault: %s; stored as number %d, fault: %s",
+			op.ID, read.Body != nil, read.Fault, f.seq, f.fault)
+	}
+	if read.Body != nil && f.seq > 0 {
+		key := keys.GroupOpLog{Group: op.GroupID, Seq: keys.NewSeq(f.seq)}
+		row, err := engine.Get(v.s.db, key)
+		if err != nil {
+			return err
+		}
+		inner, err := OpenOp(op.Signed, v.again.ring[GroupKey{op.GroupID, op.KeyID}])
+		if err != nil || !bytes.Equal(inner, row.Op) {
+			b, _ := key.AppendBinary(nil)
+			v.find(column.Group, b, "it is not what op %s seals", op.ID)
+		}
+	}
+	_, err := v.again.add(op, fact{id: op.ID, seq: f.seq, fault: read.Fault}, read.Body, op.Signed != nil)
+	return err
+}
+
+// compareRows compares the rows of the Group column that follow from the ops.
+func (v *verifying) compareRows() error {
+	rows, _, err := v.again.ledger.Rows()
+	if err != nil {
+		return err
+	}
+	want := map[string][]byte{}
+	for _, r := range rows {
+		if r.Value != nil && r.Column == column.Group {
+			want[string(r.Key)] = r.Value
+		}
+	}
+	if len(v.read) <= fewOps && len(v.read) == v.c.ledger.Len() {
+		result, err := group.Evaluate(v.read, v.c.self())
+		if err != nil {
+			return err
+		}
+		if len(result.Rows) != len(want) {
+			v.find(column.Group, nil, "%d rows follow from the definition, %d from the ledger", len(result.Rows), len(want))
+		}
+		for _, r := range result.Rows {
+			if have, ok := want[string(r.Key)]; !ok || !bytes.Equal(have, r.Value) {
+				v.find(column.Group, r.Key, "by the definition it is %x, by the ledger %x", r.Value, have)
+			}
+		}
+	}
+	return v.compareStored(want)
+}
+
+// compareStored looks at all rows of the groups of the namespace.
+func (v *verifying) compareStored(want map[string][]byte) error {
+	mine := map[codec.GroupID]bool{v.c.id: true}
+	for i := range v.c.ledger.Len() {
+		op := v.c.ledger.Op(i)
+		mine[op.Group] = true
+		if op.Root != nil {
+			mine[op.Root.GroupID] = true
+		}
+	}
+	delete(mine, codec.GroupID{})
+	it, err := v.s.db.Iterate(column.Group, engine.Range{})
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for it.Next() {
+		key := it.Key()
+		if !derived(key, it.Value(), mine) {
+			continue
+		}
+		expected, ok := want[string(key)]
+		switch {
+		case !ok:
+			v.find(column.Group, slices.Clone(key), "it should not be there")
+		case !bytes.Equal(expected, it.Value()):
+			v.find(column.Group, slices.Clone(key), "it is %x, and should be %x", it.Value(), expected)
+		}
+		delete(want, string(key))
+	}
+	for key := range want {
+		v.find(column.Group, []byte(key), "it is missing")
+	}
+	return it.Err()
+}
+
+// derived reports whether a row of the Group column follows from the ops of these groups:
+// not the ops, the log, or secrets.
+func derived(key, value []byte, mine map[codec.GroupID]bool) bool {
+	const signingKey, contextRef, log, identity, op, groupKey = 0x25, 0x23, 0x30, 0x37, 0x38, 0x3A
+	switch key[0] {
+	case signingKey, log, identity, op, groupKey:
+		return false
+	case contextRef:
+		return len(value) == 32 && mine[codec.GroupID(value)]
+	default:
+		return len(key) >= 33 && mine[codec.GroupID(key[1:33])]
+	}
+}

@@ -1,0 +1,130 @@
+package wire
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+// fields goes through the fields of a message in place.
+type fields struct {
+	rest   []byte
+	number protowire.Number
+	typ    protowire.Type
+	value  uint64 // of a number
+	bytes  []byte // of bytes: a part of the message, never nil
+	err    error
+}
+
+// next moves to the next field; it returns false at the end and on an error.
+func (f *fields) next() bool {
+	if len(f.rest) == 0 {
+		return false
+	}
+	number, typ, n := protowire.ConsumeTag(f.rest)
+	if n < 0 {
+		return f.fail(n)
+	}
+	f.rest, f.number, f.typ, f.value, f.bytes = f.rest[n:], number, typ, 0, nil
+	switch typ {
+	case protowire.VarintType:
+		f.value, n = protowire.ConsumeVarint(f.rest)
+	case protowire.Fixed64Type:
+		f.value, n = protowire.ConsumeFixed64(f.rest)
+	case protowire.BytesType:
+		f.bytes, n = protowire.ConsumeBytes(f.rest)
+		f.bytes = f.bytes[:len(f.bytes):len(f.bytes)]
+	default:
+		n = protowire.ConsumeFieldValue(number, typ, f.rest)
+	}
+	if n < 0 {
+		return f.fail(n)
+	}
+	f.rest = f.rest[n:]
+	return true
+}
+
+// is reports whether the field is that one; of another type it is unknown.
+func (f *fields) is(number protowire.Number, typ protowire.Type) bool {
+	return f.number == number && f.typ == typ
+}
+
+func (f *fields) fail(n int) bool {
+	f.err = fmt.Errorf("%w: %w", errInbound, protowire.ParseError(n))
+	return false
+}
+
+// Parse decodes b into m. The bytes of a GetRequest, a MultiGetRequest, an
+// ApplyRequest, a KvGetRequest and a KvPutRequest become parts of b; all others
+// are copied.
+func Parse(b []byte, m proto.Message) error {
+	f := fields{rest: b}
+	switch r := m.(type) {
+	case *stoav1.GetRequest:
+		r.Reset()
+		for f.next() {
+			switch {
+			case f.is(1, protowire.VarintType):
+				r.Column = stoav1.Column(f.value)
+			case f.is(2, protowire.BytesType):
+				r.Key = f.bytes
+			case f.is(3, protowire.Fixed64Type):
+				r.Snapshot = f.value
+			}
+		}
+	case *stoav1.MultiGetRequest:
+		r.Reset()
+		for f.next() {
+			switch {
+			case f.is(1, protowire.BytesType):
+				r.Lookups = f.bytes
+			case f.is(2, protowire.Fixed64Type):
+				r.Snapshot = f.value
+			}
+		}
+	case *stoav1.ApplyRequest:
+		r.Reset()
+		for f.next() {
+			switch {
+			case f.is(1, protowire.BytesType):
+				r.Ops = f.bytes
+			case f.is(2, protowire.BytesType):
+				r.Expectations = f.bytes
+			case f.is(3, protowire.VarintType):
+				r.Durability = stoav1.Durability(f.value)
+			}
+		}
+	case *stoav1.KvGetRequest:
+		r.Reset()
+		for f.next() {
+			switch {
+			case f.is(1, protowire.BytesType):
+				r.Tenant = f.bytes
+			case f.is(2, protowire.BytesType):
+				r.Key = f.bytes
+			}
+		}
+	case *stoav1.KvPutRequest:
+		r.Reset()
+		for f.next() {
+			switch {
+			case f.is(1, protowire.BytesType):
+				r.Tenant = f.bytes
+			case f.is(2, protowire.BytesType):
+				r.Key = f.bytes
+			case f.is(3, protowire.BytesType):
+				r.Value = f.bytes
+			case f.is(4, protowire.VarintType):
+				r.TtlSeconds = proto.Int64(int64(f.value))
+			case f.is(5, protowire.VarintType):
+				r.Durability = stoav1.Durability(f.value)
+			}
+		}
+	default:
+		return proto.Unmarshal(b, m)
+	}
+	return f.err
+}

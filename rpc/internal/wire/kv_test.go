@@ -1,0 +1,79 @@
+package wire
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+func TestAKVPutIsItsMessage(t *testing.T) {
+	some := rapid.SliceOfN(rapid.Byte(), 0, 300)
+	rapid.Check(t, func(t *rapid.T) {
+		p := KVPut{KVGet: KVGet{Tenant: some.Draw(t, "tenant"), Key: rapid.String().Draw(t, "key")}, Value: some.Draw(t, "value"),
+			Durability: stoav1.Durability(rapid.IntRange(0, 3).Draw(t, "durability"))}
+		if rapid.Bool().Draw(t, "expires") {
+			p.TTLSeconds = proto.Int64(rapid.Int64().Draw(t, "ttl"))
+		}
+		sent := p.AppendTo(nil)
+		var library, byHand stoav1.KvPutRequest
+		require.NoError(t, proto.Unmarshal(sent, &library))
+		require.NoError(t, Parse(sent, &byHand))
+		for _, m := range []*stoav1.KvPutRequest{&library, &byHand} {
+			require.Equal(t, string(p.Tenant), string(m.Tenant))
+			require.Equal(t, p.Key, string(m.Key))
+			require.Equal(t, string(p.Value), string(m.Value))
+			require.Equal(t, p.TTLSeconds, m.TtlSeconds)
+			require.Equal(t, p.Durability, m.Durability)
+		}
+	})
+}
+
+func TestAKVItemIsItsMessage(t *testing.T) {
+	c := NewCodec()
+	rapid.Check(t, func(t *rapid.T) {
+		i := KVItem{Found: rapid.Bool().Draw(t, "found")}
+		var b []byte
+		if i.Found {
+			i.Value = rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(t, "value")
+			i.Revision, i.ExpiresMS, i.RemainingMS = rapid.Uint64().Draw(t, "revision"), rapid.Uint64().Draw(t, "expires"), rapid.Uint64().Draw(t, "remaining")
+			b = Single(i.AppendItem(Room(nil)))
+		}
+		var m stoav1.KvGetResponse
+		require.NoError(t, proto.Unmarshal(b, &m))
+		require.Equal(t, i.Found, m.Item != nil)
+		require.Equal(t, string(i.Value), string(m.GetItem().GetValue()))
+		require.Equal(t, []uint64{i.Revision, i.ExpiresMS, i.RemainingMS}, []uint64{m.GetItem().GetRevision(), m.GetItem().GetExpiresMs(), m.GetItem().GetRemainingMs()})
+
+		again, err := proto.Marshal(&m)
+		require.NoError(t, err)
+		again = append(again, 0xA2, 0x06, 2, 'h', 'i') // of a later version
+		var in KVItem
+		require.NoError(t, c.Unmarshal(cutUp(t, again), &in))
+		require.Equal(t, string(i.Value), string(in.Value))
+		in.Value, i.Value = nil, nil
+		require.Equal(t, i, in)
+	})
+	for _, b := range [][]byte{{0x0A}, {0x0A, 2, 0x12, 5}, {0x0A, 1, 0x18}} {
+		require.ErrorIs(t, new(KVItem).Parse(b), errInbound)
+	}
+}
+
+// A request that is put together and taken apart by hand is the one of the
+// protobuf library.
+func TestAKVGetIsItsMessage(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := KVGet{Tenant: rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(t, "tenant"), Key: rapid.String().Draw(t, "key")}
+		sent := g.AppendTo(nil)
+		var library, byHand stoav1.KvGetRequest
+		require.NoError(t, proto.Unmarshal(sent, &library))
+		require.NoError(t, Parse(sent, &byHand))
+		for _, m := range []*stoav1.KvGetRequest{&library, &byHand} {
+			require.Equal(t, string(g.Tenant), string(m.Tenant))
+			require.Equal(t, g.Key, string(m.Key))
+		}
+	})
+}

@@ -1,0 +1,75 @@
+package wire
+
+import (
+	"sync"
+
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/stoadb/stoa/column"
+)
+
+// Outbound is a message that is put straight to where it goes out from.
+type Outbound interface {
+	// AppendTo appends the message to dst.
+	AppendTo(dst []byte) []byte
+}
+
+// Get is a stoav1.GetRequest on its way out, and the answer to it.
+type Get struct {
+	Column   column.Column
+	Key      []byte // not kept
+	Snapshot uint64
+	Answer   Inbound
+}
+
+var gets = sync.Pool{New: func() any { return new(Get) }}
+
+// NewGet returns a Get, to be given back by Free.
+func NewGet() *Get { return gets.Get().(*Get) }
+
+// Free gives g back.
+func (g *Get) Free() {
+	*g = Get{}
+	gets.Put(g)
+}
+
+// AppendTo is Outbound's.
+func (g *Get) AppendTo(dst []byte) []byte {
+	if g.Column != 0 {
+		dst = protowire.AppendTag(dst, 1, protowire.VarintType)
+		dst = protowire.AppendVarint(dst, uint64(g.Column))
+	}
+	if len(g.Key) > 0 {
+		dst = protowire.AppendTag(dst, 2, protowire.BytesType)
+		dst = protowire.AppendBytes(dst, g.Key)
+	}
+	if g.Snapshot != 0 {
+		dst = protowire.AppendTag(dst, 3, protowire.Fixed64Type)
+		dst = protowire.AppendFixed64(dst, g.Snapshot)
+	}
+	return dst
+}
+
+// outbound returns m as what gRPC sends.
+func outbound(m Outbound) mem.BufferSlice {
+	return mem.BufferSlice{mem.SliceBuffer(m.AppendTo(nil))}
+}
+
+// Parse decodes a message that came in one piece.
+func (in *Inbound) Parse(b []byte) error {
+	in.Found, in.Count, in.End = false, 0, false
+	start := len(in.Data)
+	f := fields{rest: b}
+	for f.next() {
+		switch {
+		case f.is(fieldOnly, protowire.BytesType):
+			in.Data, in.Found = append(in.Data[:start], f.bytes...), true
+		case f.is(2, protowire.VarintType):
+			in.Count = uint32(f.value)
+		case f.is(3, protowire.VarintType):
+			in.End = f.value != 0
+		}
+	}
+	return f.err
+}

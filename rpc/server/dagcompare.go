@@ -1,0 +1,182 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"google.golang.org/grpc"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/rpc/internal/dagwire"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+// Prove is Dag.Prove.
+func (t *dagService) Prove(_ context.Context, r *stoav1.DagProveRequest) (*stoav1.DagProveResponse, error) {
+	id, err := contextID(r)
+	if err != nil {
+		return nil, err
+	}
+	e, err := t.s.o.Dag.Prove(id, r.GetAppKey())
+	if err != nil {
+		return nil, aboutContext(err, id)
+	}
+	res := &stoav1.DagProveResponse{RootHash: dagwire.Bytes(e.Root)}
+	if e.Value.Valid {
+		if res.Value = e.Value.V; res.Value == nil {
+			res.Value = []byte{} // set, and empty
+		}
+	}
+	res.Proof, err = e.Proof.AppendBinary(nil)
+	return res, err
+}
+
+// Nodes is Dag.Nodes.
+func (t *dagService) Nodes(ctx context.Context, r *stoav1.DagNodesRequest) (*stoav1.DagNodesResponse, error) {
+	id, err := contextID(r)
+	if err != nil {
+		return nil, err
+	}
+	ask, err := dag.ParseNodeRequest(r.GetRequest())
+	if err != nil {
+		return nil, badField("request", err.Error())
+	}
+	answer, err := t.s.o.Dag.Nodes(ctx, id, ask)
+	if err != nil {
+		return nil, aboutContext(err, id)
+	}
+	res := new(stoav1.DagNodesResponse)
+	res.Answer, err = answer.AppendBinary(nil)
+	return res, err
+}
+
+// Diff is Dag.Diff.
+func (t *dagService) Diff(stream grpc.BidiStreamingServer[stoav1.DagDiffRequest, stoav1.DagDiffResponse]) error {
+	return t.s.dagStream(stream.Context(), func(ctx context.Context, wait *peerWait) error {
+		d := &differ{stream: stream, wait: wait}
+		start, err := d.receive()
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		all, id, err := t.compare(ctx, d, start.GetStart())
+		if err != nil {
+			return err
+		}
+		for found, err := range all {
+			if err == nil {
+				err = d.add(found)
+			}
+			if err != nil {
+				return aboutContext(err, id)
+			}
+		}
+		return d.flush()
+	})
+}
+
+// compare begins the comparison that a client asks for.
+func (t *dagService) compare(ctx context.Context, d *differ, start *stoav1.DagDiffStart) (all iter.Seq2[dag.Difference, error], id codec.ContextID, err error) {
+	if start == nil {
+		return nil, id, badField("start", "it comes first")
+	}
+	if id, err = contextID(start); err != nil {
+		return nil, id, err
+	}
+	switch with := start.GetWith().(type) {
+	case *stoav1.DagDiffStart_OtherContextId:
+		other, err := dagwire.ID[codec.ContextID]("other_context_id", with.OtherContextId)
+		if err != nil {
+			return nil, id, field(err)
+		}
+		if err := t.there(t.s.eng, other); err != nil {
+			return nil, id, err
+		}
+		return t.s.o.Dag.Diff(ctx, id, other), id, nil
+	case *stoav1.DagDiffStart_RemoteRoot:
+		root, err := dagwire.Hash[codec.Hash]("remote_root", with.RemoteRoot)
+		if err != nil {
+			return nil, id, field(err)
+		}
+		return t.s.o.Dag.DiffWith(ctx, id, d, root), id, nil
+	}
+	return nil, id, badField("start.with", "another context, or the root of a peer's")
+}
+
+// differencesAtOnce is how many differences are sent together.
+const differencesAtOnce = 512
+
+// differ is a comparison on its way: a dag.Peer that asks the client.
+type differ struct {
+	stream grpc.BidiStreamingServer[stoav1.DagDiffRequest, stoav1.DagDiffResponse]
+	wait   *peerWait
+	found  []*stoav1.DagDifference // not sent yet
+}
+
+func (d *differ) receive() (m *stoav1.DagDiffRequest, err error) {
+	err = d.wait.during(func() (err error) {
+		m, err = d.stream.Recv()
+		return err
+	})
+	return m, err
+}
+
+func (d *differ) send(m *stoav1.DagDiffResponse) error {
+	return d.wait.during(func() error { return d.stream.Send(m) })
+}
+
+// Nodes is dag.Peer's.
+func (d *differ) Nodes(_ context.Context, r *dag.NodeRequest) (*dag.NodeAnswer, error) {
+	if err := d.flush(); err != nil {
+		return nil, err
+	}
+	ask, err := r.AppendBinary(nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.send(&stoav1.DagDiffResponse{Part: &stoav1.DagDiffResponse_NodesRequest{NodesRequest: ask}}); err != nil {
+		return nil, err
+	}
+	m, err := d.receive()
+	if errors.Is(err, io.EOF) {
+		return nil, badField("nodes_answer", "the stream ends before it")
+	}
+	if err != nil {
+		return nil, err
+	}
+	part, ok := m.GetPart().(*stoav1.DagDiffRequest_NodesAnswer)
+	if !ok {
+		return nil, badField("part", "nodes_answer follows nodes_request")
+	}
+	answer, err := dag.ParseNodeAnswer(part.NodesAnswer)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", dag.ErrPeer, err.Error())
+	}
+	return answer, nil
+}
+
+func (d *differ) add(found dag.Difference) error {
+	m := &stoav1.DagDifference{KeyHash: dagwire.Bytes(found.Key)}
+	if found.Local.Valid {
+		m.Local = dagwire.Bytes(found.Local.V)
+	}
+	if found.Remote.Valid {
+		m.Remote = dagwire.Bytes(found.Remote.V)
+	}
+	if d.found = append(d.found, m); len(d.found) < differencesAtOnce {
+		return nil
+	}
+	return d.flush()
+}
+
+func (d *differ) flush() error {
+	if len(d.found) == 0 {
+		return nil
+	}
+	m := &stoav1.DagDiffResponse{Part: &stoav1.DagDiffResponse_Differences{Differences: &stoav1.DagDifferences{Differences: d.found}}}
+	d.found = nil
+	return d.send(m)
+}

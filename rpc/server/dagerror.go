@@ -1,0 +1,34 @@
+package server
+
+import (
+	"errors"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+// aboutContext returns err with the context that it is about, where it is one
+// of package dag that does not say so itself.
+func aboutContext(err error, id codec.ContextID) error {
+	for _, known := range []struct {
+		is   error
+		kind stoav1.ErrorKind
+		text string
+	}{
+		{dag.ErrNoContext, stoav1.ErrorKind_ERROR_KIND_NO_CONTEXT, "dag: no context " + id.String()},
+		{dag.ErrExists, stoav1.ErrorKind_ERROR_KIND_CONTEXT_EXISTS, "dag: context " + id.String() + " is there already"},
+	} {
+		if errors.Is(err, known.is) {
+			return rpc.NewError(known.kind, known.text, rpc.FieldContext, id.String())
+		}
+	}
+	if errors.Is(err, dag.ErrSnapshotsBusy) {
+		return rpc.NewError(stoav1.ErrorKind_ERROR_KIND_BUSY, "rpc: busy: "+err.Error(), rpc.FieldWhat, "snapshots of contexts")
+	}
+	if errors.Is(err, dag.ErrCursor) {
+		return badField("cursor", err.Error())
+	}
+	return err
+}

@@ -1,0 +1,78 @@
+package server
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/dagwire"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+const whatDagStreams = "streams of deltas"
+
+// dagStream runs work, a stream of the Dag service, on a goroutine of its own,
+// and returns when work does, when the client keeps it waiting for too long, or
+// when the server stops. work ends with its context, and a write that it has
+// begun is finished first.
+func (s *Server) dagStream(ctx context.Context, work func(context.Context, *peerWait) error) error {
+	return s.pacedStream(ctx, &s.dagStreams, work)
+}
+
+// pacedStream is dagStream for the streams that open counts.
+func (s *Server) pacedStream(ctx context.Context, open *quota, work func(context.Context, *peerWait) error) error {
+	if err := open.take(1); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	wait := &peerWait{now: s.o.Now}
+	done := s.detached(ctx, func() error {
+		defer open.give(1)
+		return work(ctx, wait)
+	})
+	timer := time.NewTimer(s.o.SessionIdle)
+	defer timer.Stop()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-s.stopping:
+			return errStopping()
+		case <-timer.C:
+		}
+		left := wait.left(s.o.SessionIdle)
+		if left <= 0 {
+			return rpc.NewError(stoav1.ErrorKind_ERROR_KIND_CLOSED,
+				"rpc: closed: the client kept the stream waiting for "+s.o.SessionIdle.String())
+		}
+		timer.Reset(left)
+	}
+}
+
+// dagQueue is how many bytes of deltas wait on a stream, either way.
+const dagQueue = 1 << 20
+
+// sendApplied sends deltas as they come, and together those that have come while
+// the client took the ones before. A limit of 0 is none.
+func (s *Server) sendApplied(ctx context.Context, wait *peerWait, open func(context.Context) iter.Seq2[dag.AppliedDelta, error],
+	decode bool, limit uint64, send func([]*stoav1.DagEntry) error) error {
+	return pass(s, ctx, wait, dagQueue, func(ctx context.Context, q *queue[*stoav1.DagEntry]) error {
+		n := uint64(0)
+		for a, err := range open(ctx) {
+			if err != nil {
+				return err
+			}
+			e, bytes, err := dagwire.FromApplied(&a, decode)
+			if err != nil || !q.put(ctx, e, bytes) {
+				return err
+			}
+			if n++; n == limit {
+				return nil
+			}
+		}
+		return nil
+	}, send)
+}

@@ -1,0 +1,182 @@
+package server
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
+
+	"github.com/stoadb/stoa/rpc/internal/frame"
+	"github.com/stoadb/stoa/rpc/internal/wire"
+)
+
+// framedCall is a call with a goroutine of its own.
+type framedCall struct {
+	conn   *framedConn
+	id     uint64
+	cancel context.CancelFunc
+	stream *framedStream // nil: it is unary
+}
+
+// request is the payload of a frame, in memory of its own.
+type request struct {
+	memory *[]byte
+	quota  int64 // what it was admitted with
+}
+
+// own returns the payload of f as one that outlives the reader's buffer.
+func own(f frame.Frame) request {
+	if f.Owned != nil {
+		return request{f.Owned, int64(len(f.Payload))}
+	}
+	b := wire.BorrowSize(len(f.Payload))
+	copy(*b, f.Payload)
+	return request{memory: b}
+}
+
+// counted parses r into v. From then on its bytes count where it is handled.
+func (s *Server) counted(r *request, v any) error {
+	s.inFlight.give(r.quota)
+	r.quota = 0
+	return parse(*r.memory, v)
+}
+
+func (s *Server) freed(r *request) {
+	s.inFlight.give(r.quota)
+	wire.Return(r.memory)
+	*r = request{}
+}
+
+// begin begins a call that is not short. An error refuses it, but for
+// frame.ErrMalformed.
+func (c *framedConn) begin(f frame.Frame, m *method) error {
+	ends := f.Flags&frame.End != 0
+	if !ends && (m.stream == nil || !m.stream.ClientStreams) {
+		return fmt.Errorf("%w: %s takes one message, which ends the request", frame.ErrMalformed, m.Name)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.calls[f.ID] != nil {
+		return fmt.Errorf("%w: call %d is under way", frame.ErrMalformed, f.ID)
+	}
+	if c.taken >= int(c.s.o.MaxStreams) {
+		return busy(whatCalls, int64(c.s.o.MaxStreams))
+	}
+	k := &framedCall{conn: c, id: f.ID}
+	ctx := c.ctx
+	if f.Deadline > 0 {
+		ctx, k.cancel = context.WithTimeout(ctx, time.Duration(f.Deadline)*time.Millisecond)
+	} else {
+		ctx, k.cancel = context.WithCancel(ctx)
+	}
+	c.calls[f.ID] = k
+	c.taken++
+	if m.unary != nil {
+		r := own(f)
+		c.work.Add(1)
+		c.f.workers.run(func() {
+			defer c.work.Done()
+			k.unary(ctx, m, r)
+		})
+		return nil
+	}
+	k.stream = newFramedStream(k, ctx)
+	if !ends || !m.stream.ClientStreams {
+		k.stream.inbox <- own(f)
+	}
+	if ends {
+		k.stream.closeInbox()
+	}
+	c.work.Go(func() { k.streaming(m) })
+	return nil
+}
+
+// unary answers a unary call.
+func (k *framedCall) unary(ctx context.Context, m *method, r request) {
+	c := k.conn
+	payload, err := c.f.generated(ctx, m, func(v any) error { return c.s.counted(&r, v) })
+	c.s.freed(&r)
+	k.answer(payload, err)
+	k.ended()
+}
+
+// generated makes a unary call by the generated code.
+func (f *framed) generated(ctx context.Context, m *method, decode func(any) error) (mem.BufferSlice, error) {
+	res, err := m.unary.Handler(m.service, ctx, decode, f.unary)
+	if err != nil {
+		return nil, err
+	}
+	payload, err := f.codec.Marshal(res)
+	if err != nil {
+		return nil, status.Error(codes.Internal, err.Error())
+	}
+	return payload, nil
+}
+
+// answer answers the call. Its place is free before: the peer may begin another call
+// as soon as it has the answer, which may be before this one has ended here.
+func (k *framedCall) answer(payload mem.BufferSlice, err error) {
+	c := k.conn
+	c.mu.Lock()
+	c.taken--
+	c.mu.Unlock()
+	c.answer(k.id, payload, err)
+}
+
+// streaming serves a stream.
+func (k *framedCall) streaming(m *method) {
+	c, ss := k.conn, k.stream
+	info := &grpc.StreamServerInfo{FullMethod: m.Name, IsClientStream: m.stream.ClientStreams, IsServerStream: m.stream.ServerStreams}
+	err := c.f.stream(m.service, ss, info, m.stream.Handler)
+	k.cancel() // what is still being sent is not waited for
+	k.answer(nil, err)
+	k.ended()
+	ss.drop()
+}
+
+// ended is called when a call is answered.
+func (k *framedCall) ended() {
+	c := k.conn
+	k.cancel()
+	c.mu.Lock()
+	delete(c.calls, k.id)
+	c.mu.Unlock()
+	if c.flush() && c.s.isStopping() {
+		c.endIfQuiet()
+	}
+}
+
+// more takes a frame that is not the first of its call. What is for a call that
+// has ended is dropped: the peer did not know.
+func (c *framedConn) more(f frame.Frame) error {
+	c.mu.Lock()
+	k := c.calls[f.ID]
+	c.mu.Unlock()
+	switch {
+	case k == nil:
+		c.discard(f)
+		return nil
+	case f.Flags&frame.Cancel != 0:
+		k.cancel()
+		return nil
+	case k.stream == nil:
+		c.discard(f)
+		return fmt.Errorf("%w: a message for call %d, which takes one", frame.ErrMalformed, f.ID)
+	case f.Flags&frame.Credit != 0:
+		k.stream.give(binary.LittleEndian.Uint32(f.Payload))
+		return nil
+	case f.Refused != nil:
+		k.stream.fail(f.Refused)
+		return nil
+	case f.Flags&frame.End != 0:
+		c.discard(f)
+		k.stream.closeInbox()
+		return nil
+	}
+	return k.stream.put(f)
+}

@@ -1,0 +1,165 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/stoadb/stoa/rpc/internal/frame"
+	"github.com/stoadb/stoa/rpc/internal/wire"
+)
+
+// hand reads a connection.
+type hand struct {
+	conn *framedConn
+	r    *frame.Reader
+	sc   scratch
+
+	// state is what the hand does, in its lowest bits, and counts its calls above
+	// them. Only the hand changes it, but for handLeft.
+	state atomic.Uint64
+}
+
+// What a hand does.
+const (
+	handReads   = iota // it reads, or does what takes no time
+	handCalls          // it makes a call
+	handLeft           // it makes a call, and another reads meanwhile
+	handAnswers        // it has made one, whose answer is not with the writer yet
+
+	handDoes = 3
+	handCall = 4 // one call more
+)
+
+func newHand(c *framedConn, r *frame.Reader) *hand {
+	h := &hand{conn: c, r: r}
+	h.sc.handler = h.sc.handle
+	h.sc.ctx = shortContext{Context: c.ctx, peer: c.nc.peer, received: time.Now()}
+	return h
+}
+
+func (h *hand) does() uint64 { return h.state.Load() & handDoes }
+
+// called is called before a call. It returns the state, which made wants.
+func (h *hand) called() uint64 {
+	state := h.state.Load() + handCall + handCalls
+	h.state.Store(state)
+	if c := h.conn; !c.armed.Load() && c.armed.CompareAndSwap(false, true) {
+		c.timer.Reset(handover)
+	}
+	return state
+}
+
+// made is called when the call is made. It returns false if another hand reads
+// by now. To write the answer may take long too: nobody takes over then.
+func (h *hand) made(state uint64) bool {
+	return h.state.CompareAndSwap(state, state+handAnswers-handCalls)
+}
+
+// run reads and answers until the connection ends, or another takes over.
+func (h *hand) run() {
+	c := h.conn
+	c.w.Flush(false) // of the hand before; an error is met again
+	for {
+		f, ok, err := h.r.Next()
+		if err == nil && ok {
+			var goesOn bool
+			if goesOn, err = h.take(f); !goesOn && err == nil {
+				return
+			}
+		}
+		if err != nil {
+			c.malformed(err)
+			break
+		}
+		if ok {
+			continue
+		}
+		if !h.rest() {
+			break
+		}
+		if err := h.r.Fill(); err != nil {
+			if !errors.Is(err, io.EOF) {
+				c.s.log.Debug("connection lost", "uid", c.nc.peer.UID, "pid", c.nc.peer.PID, "error", err)
+			}
+			break
+		}
+		h.sc.ctx.received = time.Now()
+	}
+	c.s.inFlight.give(int64(h.r.Close()))
+	c.end()
+	close(c.over)
+}
+
+// rest is called before waiting for more.
+func (h *hand) rest() bool {
+	c := h.conn
+	if !c.flush() {
+		return false
+	}
+	if c.s.isStopping() {
+		c.endIfQuiet()
+	}
+	return true
+}
+
+// take does what a frame asks for. It returns false if another has taken over,
+// and an error if the peer does not keep to the format.
+func (h *hand) take(f frame.Frame) (bool, error) {
+	c := h.conn
+	switch {
+	case f.ID == 0:
+		return false, fmt.Errorf("%w: a request without an id", frame.ErrMalformed)
+	case f.Method == 0:
+		return true, c.more(f)
+	case f.Flags&(frame.Cancel|frame.Credit|frame.Error) != 0:
+		return false, fmt.Errorf("%w: a request with flags %#02x", frame.ErrMalformed, f.Flags)
+	}
+	m := c.f.methods[f.Method]
+	err := f.Refused
+	switch {
+	case err != nil:
+	case m == nil:
+		err = status.Errorf(codes.Unimplemented, "no method %d", f.Method)
+	case c.s.isStopping():
+		err = errStopping()
+	case f.Owned == nil && f.Flags&frame.End != 0 && (m.Short || h.lone(f, m)):
+		return h.short(f, m), nil
+	default:
+		err = c.begin(f, m)
+	}
+	if err != nil {
+		c.discard(f)
+		if errors.Is(err, frame.ErrMalformed) {
+			return false, err
+		}
+		c.refuse(f.ID, err)
+	}
+	return true, nil
+}
+
+// lone reports whether a call is answered as a short one, since the connection has
+// nothing else to do.
+func (h *hand) lone(f frame.Frame, m *method) bool {
+	if m.direct == nil || m.direct.lone == nil || h.r.Buffered() > 0 {
+		return false
+	}
+	c := h.conn
+	c.mu.Lock()
+	busy := len(c.calls) > 0 || c.loose > 0
+	c.mu.Unlock()
+	return !busy && m.direct.parse(&h.sc, f.Payload) == nil && m.direct.lone(&h.sc)
+}
+
+// discard gives back what a frame holds.
+func (c *framedConn) discard(f frame.Frame) {
+	if f.Owned != nil {
+		c.s.inFlight.give(int64(len(f.Payload)))
+		wire.Return(f.Owned)
+	}
+}

@@ -1,0 +1,45 @@
+package server
+
+import (
+	"context"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+// aboutGov returns err with the field that says what it is about, where it is of a
+// kind of the services Namespace and Group.
+func aboutGov(err error, name, value string) error {
+	known := rpc.Describe(err)
+	if known == nil || known.Kind < stoav1.ErrorKind_ERROR_KIND_NO_NAMESPACE || known.Kind > stoav1.ErrorKind_ERROR_KIND_NO_SIGNING_KEY {
+		return err
+	}
+	return known.With(name, value)
+}
+
+// aboutNamespace is aboutGov for a namespace.
+func aboutNamespace(err error, id codec.GroupID) error {
+	if err == nil {
+		return nil
+	}
+	return aboutGov(err, rpc.FieldNamespace, id.String())
+}
+
+// aboutGroup is aboutGov for a group.
+func aboutGroup(err error, id codec.GroupID) error {
+	if err == nil {
+		return nil
+	}
+	return aboutGov(err, rpc.FieldGroup, id.String())
+}
+
+// maySeal refuses peers that may not read secrets.
+func (s *Server) maySeal(ctx context.Context) error {
+	who, _ := peerFrom(ctx)
+	if s.maySeeSecrets(who) {
+		return nil
+	}
+	return rpc.NewError(stoav1.ErrorKind_ERROR_KIND_SECRET, "rpc: secret: identities are not for this user (stoa serve --secret-peers)",
+		rpc.FieldColumn, "Group")
+}

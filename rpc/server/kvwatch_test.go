@@ -1,0 +1,184 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/enginetest"
+	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/rpc"
+)
+
+// watched collects what a watch yields, until it ends.
+func watched(ctx context.Context, k *rpc.KV, o kv.WatchOptions) (events <-chan string, ended <-chan error) {
+	out, end := make(chan string, 1000), make(chan error, 1)
+	go func() {
+		var last error
+		for e, err := range k.Watch(ctx, o) {
+			if last = err; err == nil {
+				out <- fmt.Sprintf("%s %d %s %s", e.Kind, e.Revision, e.Item.Key, e.Item.Value)
+			}
+		}
+		end <- last
+	}()
+	return out, end
+}
+
+func next(t testing.TB, events <-chan string, want ...string) {
+	t.Helper()
+	for _, w := range want {
+		select {
+		case got := <-events:
+			require.Equal(t, w, got)
+		case <-time.After(patience):
+			require.Fail(t, "no event", "waiting for %s", w)
+		}
+	}
+}
+
+func TestAWatchHasTheStateThenEveryChangeAndResumes(t *testing.T) {
+	overBoth(t, func(t *testing.T, f rpc.Framing) {
+		d := startKV(t, Options{}, kvstorage.Options{})
+		k := d.dialAs(t, f).KV("acme")
+		for _, key := range []string{"b", "a", "z"} {
+			_, err := k.Put(key, []byte(`"`+key+`"`), forever)
+			require.NoError(t, err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		events, ended := watched(ctx, k, kv.WatchOptions{})
+		next(t, events, `put 2 a "a"`, `put 1 b "b"`, `put 3 z "z"`, "synced 3  null")
+		_, err := k.Put("c", []byte("1"), ttl(1))
+		require.NoError(t, err)
+		_, err = k.Delete("a", forever)
+		require.NoError(t, err)
+		next(t, events, "put 4 c 1", "delete 5 a null")
+		d.clock.Pass(2 * time.Second)
+		next(t, events, "expire 6 c null")
+		stop()
+		require.ErrorIs(t, <-ended, context.Canceled)
+
+		ctx, stop = context.WithCancel(t.Context())
+		defer stop()
+		events, ended = watched(ctx, k, kv.WatchOptions{Start: kv.FromRevision, After: 4, Prefix: []byte("c")})
+		next(t, events, "expire 6 c null")
+		_, err = d.storage.DropTenant(ctx, "acme")
+		require.NoError(t, err)
+		require.ErrorIs(t, <-ended, kv.ErrNoSpace)
+
+		events, ended = watched(ctx, k, kv.WatchOptions{Start: kv.FromRevision, After: 4})
+		next(t, events, "resync 4  null", "synced 0  null")
+		d.stop()
+		require.ErrorIs(t, <-ended, rpc.ErrUnavailable, "a daemon that stops ends its watches")
+	})
+}
+
+func TestStreamsOfKeyValuesAreLimited(t *testing.T) {
+	d := startKV(t, Options{MaxKVStreams: 1}, kvstorage.Options{})
+	k := d.dial(t).KV("acme")
+	ctx, stop := context.WithCancel(t.Context())
+	events, ended := watched(ctx, k, kv.WatchOptions{})
+	next(t, events, "synced 0  null")
+	for _, err := range k.All(t.Context(), "") {
+		require.ErrorIs(t, err, rpc.ErrBusy)
+	}
+	stop()
+	<-ended
+	require.Eventually(t, func() bool {
+		for _, err := range k.All(t.Context(), "") {
+			return err == nil
+		}
+		return true
+	}, patience, time.Millisecond)
+	_, err := k.Put("k", []byte("1"), forever)
+	require.NoError(t, err)
+}
+
+// Over the socket an operation answers what it answers in process, whatever was
+// done before, and whoever the tenant is.
+func TestX03OperationsOverTheSocketAreThoseInProcess(t *testing.T) {
+	overBoth(t, func(t *testing.T, f rpc.Framing) {
+		p := &pair{t: t, near: startKV(t, Options{}, kvstorage.Options{}), far: startKV(t, Options{}, kvstorage.Options{})}
+		p.client = p.far.dialAs(t, f)
+		enginetest.Check(t, 50, func(r *rapid.T) {
+			p.run++
+			for range 40 {
+				p.step(r)
+			}
+		})
+	})
+}
+
+// pair is a storage in process, and another one over the socket.
+type pair struct {
+	t         *testing.T
+	near, far *kvDaemon
+	client    *rpc.Client
+	run       int // each has tenants of its own
+}
+
+// step makes one operation on both. Revisions are left out of account: when the
+// sweeper numbers what has expired is its affair.
+func (p *pair) step(r *rapid.T) {
+	tenant := rapid.SampledFrom([]string{"a", "b", "\xff\x00"}).Draw(r, "tenant") + fmt.Sprint(p.run)
+	key := rapid.SampledFrom([]string{"k", "k2", "other", ""}).Draw(r, "key")
+	value := []byte(rapid.SampledFrom([]string{"1", "-5", `"x"`, "null", `{"b":1,"a":2}`, "{"}).Draw(r, "value"))
+	expect := kvstorage.Expect{Strict: rapid.Bool().Draw(r, "strict"),
+		Value: []byte(rapid.SampledFrom([]string{"1", "2", "null", `{"a":2,"b":1}`}).Draw(r, "expected"))}
+	if rapid.Bool().Draw(r, "absent") {
+		expect = kvstorage.Expect{Absent: true}
+	}
+	o := kvstorage.WriteOptions{Durability: engine.WAL}
+	if seconds := rapid.Int64Range(-1, 3).Draw(r, "ttl"); seconds >= 0 {
+		o.TTLSeconds = &seconds
+	}
+	delta := rapid.Int64().Draw(r, "delta")
+	ctx, s, k := p.t.Context(), p.near.storage, p.client.KV(tenant)
+	var want, got kvstorage.Result
+	var here, there error
+	switch rapid.IntRange(0, 7).Draw(r, "operation") {
+	case 0:
+		want.Item, here = s.Get(ctx, tenant, key)
+		got.Item, there = k.Get(key)
+	case 1:
+		want.Item, here = s.Put(ctx, tenant, key, value, o)
+		got.Item, there = k.Put(key, value, o)
+		want.Item.Value = got.Item.Value // which the client knows
+	case 2:
+		want.Swapped, here = s.Delete(ctx, tenant, key, o)
+		got.Swapped, there = k.Delete(key, o)
+	case 3:
+		want.Item, here = s.Touch(ctx, tenant, key, o)
+		got.Item, there = k.Touch(key, o)
+	case 4:
+		want.Item, here = s.Increment(ctx, tenant, key, delta, o)
+		got.Item, there = k.Increment(key, delta, o)
+	case 5:
+		want, here = s.CompareAndSwap(ctx, tenant, key, expect, value, o)
+		got, there = k.CompareAndSwap(key, expect, value, o)
+	case 6:
+		page, err := s.List(ctx, tenant, kvstorage.ListOptions{Prefix: key, Limit: 1})
+		remote, failed := k.List(kvstorage.ListOptions{Prefix: key, Limit: 1})
+		require.Equal(r, len(page.Items), len(remote.Items))
+		require.Equal(r, page.Next == "", remote.Next == "")
+		if here, there = err, failed; len(page.Items) > 0 {
+			want.Item, got.Item = page.Items[0], remote.Items[0]
+		}
+	default:
+		p.near.clock.Pass(700 * time.Millisecond)
+		p.far.clock.Pass(700 * time.Millisecond)
+	}
+	if here != nil {
+		require.EqualError(r, there, here.Error())
+		return
+	}
+	require.NoError(r, there)
+	want.Item.Revision, got.Item.Revision = 0, 0
+	require.Equal(r, jsonOf(p.t, want), jsonOf(p.t, got))
+}

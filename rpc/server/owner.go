@@ -1,0 +1,52 @@
+package server
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+// What the scopes of the services Dag, of Namespace and Group, and of Kv begin with.
+const (
+	dagScopes = "dag-"
+	govScopes = "gov-"
+	kvScopes  = "\x00"
+)
+
+// owner returns the service that alone writes the row under key, or a range of
+// rows that starts there; empty if there is none.
+func (s *Server) owner(col column.Column, key []byte) string {
+	if s.o.Raw {
+		return ""
+	}
+	if s.o.Dag != nil && (col == column.Meta || col == column.Delta || col == column.State || inScopes(col, key, dagScopes)) {
+		return stoav1.Dag_ServiceDesc.ServiceName
+	}
+	if s.o.Namespaces != nil && (col == column.Group || col == column.Config || inScopes(col, key, govScopes)) {
+		return stoav1.Namespace_ServiceDesc.ServiceName
+	}
+	if s.o.KV != nil && inScopes(col, key, kvScopes) {
+		return stoav1.Kv_ServiceDesc.ServiceName
+	}
+	return ""
+}
+
+func inScopes(col column.Column, key []byte, scopes string) bool {
+	return col == column.Generic && bytes.HasPrefix(key, []byte(scopes))
+}
+
+// checkOwner refuses a change of rows that a service keeps: what it knows of
+// them, such as the root of a state, would not be true any more.
+func (s *Server) checkOwner(op engine.Op) *rpc.Error {
+	owner := s.owner(op.Column, op.Key)
+	if owner == "" {
+		return nil
+	}
+	return rpc.KeyError(stoav1.ErrorKind_ERROR_KIND_OWNED, op.Column, op.Key,
+		fmt.Sprintf("rpc: owned: %s writes these rows of %s, and nobody else (stoa serve --raw, for repair)", owner, op.Column),
+		rpc.FieldOwner, owner)
+}

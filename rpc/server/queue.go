@@ -1,0 +1,104 @@
+package server
+
+import (
+	"context"
+	"sync"
+)
+
+// queue is where what one goroutine makes waits for another that takes it more
+// slowly: whoever takes gets all that is there. It has one writer and one reader.
+type queue[T any] struct {
+	limit int // bytes that may wait, before the writer waits too; a larger one when nothing else does
+
+	mu     sync.Mutex
+	full   []T // guarded by mu
+	bytes  int // guarded by mu; of full
+	closed bool
+
+	news, space chan struct{} // each holds one signal
+}
+
+func newQueue[T any](limit int) *queue[T] {
+	return &queue[T]{limit: limit, news: make(chan struct{}, 1), space: make(chan struct{}, 1)}
+}
+
+// put adds what takes that many bytes, or returns false when ctx is done.
+func (q *queue[T]) put(ctx context.Context, v T, bytes int) bool {
+	for {
+		q.mu.Lock()
+		room := len(q.full) == 0 || q.bytes+bytes <= q.limit
+		if room {
+			q.full, q.bytes = append(q.full, v), q.bytes+bytes
+		}
+		q.mu.Unlock()
+		if room {
+			signal(q.news)
+			return true
+		}
+		select {
+		case <-q.space:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// close says that nothing follows.
+func (q *queue[T]) close() {
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+	signal(q.news)
+}
+
+// take waits and takes all that is there; none: nothing follows, or ctx is done.
+func (q *queue[T]) take(ctx context.Context) []T {
+	for {
+		q.mu.Lock()
+		all, closed := q.full, q.closed
+		q.full, q.bytes = nil, 0
+		q.mu.Unlock()
+		if len(all) > 0 || closed {
+			signal(q.space)
+			return all
+		}
+		select {
+		case <-q.news:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// pass sends what fill puts into a queue of so many bytes as it comes, and
+// together what has come while the client took the items before. It returns what
+// fill or send does, and not before both have.
+func pass[T any](s *Server, ctx context.Context, wait *peerWait, limit int, fill func(context.Context, *queue[T]) error, send func([]T) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	q := newQueue[T](limit)
+	filled := s.detached(ctx, func() error {
+		defer q.close()
+		return fill(ctx, q)
+	})
+	for {
+		items := q.take(ctx)
+		if len(items) == 0 {
+			break
+		}
+		if err := wait.during(func() error { return send(items) }); err != nil {
+			cancel()
+			<-filled
+			return err
+		}
+	}
+	cancel()
+	return <-filled
+}
