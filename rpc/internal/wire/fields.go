@@ -28,6 +28,10 @@ func (f *fields) next() bool {
 	if n < 0 {
 		return f.fail(n)
 	}
+	if !number.IsValid() { // ConsumeTag takes the larger numbers of a MessageSet too
+		f.err = fmt.Errorf("%w: field %d", errInbound, number)
+		return false
+	}
 	f.rest, f.number, f.typ, f.value, f.bytes = f.rest[n:], number, typ, 0, nil
 	switch typ {
 	case protowire.VarintType:

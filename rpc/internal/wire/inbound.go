@@ -36,7 +36,7 @@ func (in *Inbound) unmarshal(data mem.BufferSlice) error {
 			return err
 		}
 		field, typ := protowire.DecodeTag(tag)
-		if field < 1 {
+		if !field.IsValid() {
 			return fmt.Errorf("%w: field %d", errInbound, field)
 		}
 		switch {
@@ -117,6 +117,9 @@ func uvarint(r *mem.Reader) (n uint64, err error) {
 		b, err := r.ReadByte()
 		if err != nil {
 			return 0, fmt.Errorf("%w: cut short", errInbound)
+		}
+		if shift == 63 && b > 1 {
+			break
 		}
 		n |= uint64(b&0x7F) << shift
 		if b < 0x80 {
