@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv/kvstorage"
@@ -107,8 +108,30 @@ func (r *kvRun) start() (err error) {
 			}
 			changes = changes[:0]
 		}
-		return c.Flush()
+		if err := c.Flush(); err != nil {
+			return err
+		}
+		return r.warm(c)
 	})
+}
+
+// warm reads every row and every key once.
+func (r *kvRun) warm(c *rpc.Client) error {
+	errs := make([]error, 16)
+	var readers sync.WaitGroup
+	for first := range errs {
+		readers.Go(func() {
+			a, k := &raw{db: c, data: r.data}, c.KV(kvTenant)
+			for row := first; row < r.data.Rows && errs[first] == nil; row += len(errs) {
+				if errs[first] = a.Get(row); errs[first] == nil {
+					i, err := k.Get(r.keys[row])
+					errs[first] = expect(len(i.Value) == ValueBytes, err)
+				}
+			}
+		})
+	}
+	readers.Wait()
+	return errors.Join(errs...)
 }
 
 func (r *kvRun) close() (err error) {
