@@ -27,6 +27,9 @@ type Options struct {
 	Rounds int
 	// Workloads are the names of the workloads to run. Empty: all.
 	Workloads []string
+	// Subjects are the names of the subjects that take turns at the workloads on
+	// the rows. Empty: all.
+	Subjects []string
 	// Stoa is the path of the stoa binary that serves the subject "rpc" and the Kv
 	// service. Empty: they are left out.
 	Stoa string
@@ -119,13 +122,17 @@ func (r *Report) measureRows(o Options) error {
 		return err
 	}
 	r.Machine.RocksDB = rocksVersion(o.path("rocks"))
-	for _, s := range subjects {
-		r.Subjects = append(r.Subjects, s.Name)
-	}
-	if err := warm(o, subjects); err != nil {
+	measured, err := chosen(o, subjects)
+	if err != nil {
 		return err
 	}
-	if r.Sizes, err = sizesOf(subjects); err != nil {
+	for _, s := range measured {
+		r.Subjects = append(r.Subjects, s.Name)
+	}
+	if err := warm(o, measured); err != nil {
+		return err
+	}
+	if r.Sizes, err = sizesOf(measured); err != nil {
 		return err
 	}
 	for _, w := range workloads {
@@ -133,13 +140,30 @@ func (r *Report) measureRows(o Options) error {
 			continue
 		}
 		o.Logger.Info("measuring", "workload", w.name)
-		result, err := measure(o, w, subjects)
+		result, err := measure(o, w, measured)
 		if err != nil {
 			return err
 		}
 		r.Results = append(r.Results, result)
 	}
 	return nil
+}
+
+// chosen returns the subjects that are wanted.
+func chosen(o Options, subjects []*Subject) (some []*Subject, err error) {
+	var names []string
+	for _, s := range subjects {
+		names = append(names, s.Name)
+		if wanted(o.Subjects, s.Name) {
+			some = append(some, s)
+		}
+	}
+	for _, name := range o.Subjects {
+		if !slices.Contains(names, name) {
+			return nil, fmt.Errorf("bench: no subject %q here: there are %v", name, names)
+		}
+	}
+	return some, nil
 }
 
 // warm lets every subject read all of its rows once in order and once by key, so

@@ -34,6 +34,7 @@ Everything is made in a temporary directory and deleted at the end. What is meas
 	fs.DurationVar(&f.options.Slice, "slice", 2*time.Second, "how long each works before the next takes its turn")
 	fs.IntVar(&f.options.Rounds, "rounds", 3, "how many turns each has")
 	fs.StringSliceVar(&f.options.Workloads, "workload", nil, "the workloads to run (default all)")
+	fs.StringSliceVar(&f.options.Subjects, "subject", nil, "who takes turns at get to put-synced-64 (default all)")
 	fs.BoolVar(&f.quick, "quick", false, "100,000 rows and turns of 200 ms: figures to look at, not to quote")
 	fs.BoolVar(&f.memory, "memory", false, "measure how a daemon's memory grows while a client scans 1 GiB, and nothing else")
 	fs.StringVar(&f.out, "out", "", "a directory for report.txt and report.json")

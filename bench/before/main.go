@@ -1,0 +1,233 @@
+// Command before measures what single improvements of the hot paths give. Each
+// patch in its folder takes one of them out: before is built with it, after is the
+// tree as it is, and both take turns, a run of `stoa bench` each.
+//
+// A patch begins with lines that say what it is about:
+//
+//	path: the hot path
+//	without: what is taken out
+//	measure: a workload and a subject, of which wall time is compared; any number
+//
+// Run it in the root of the module. It prints a table in Markdown.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stoadb/stoa/bench"
+)
+
+func main() {
+	var o options
+	flag.StringVar(&o.only, "only", "", "measure the patches whose names begin with `this`")
+	flag.IntVar(&o.turns, "turns", 3, "how many runs each build has")
+	flag.IntVar(&o.rows, "rows", 100_000, "how many rows there are")
+	flag.DurationVar(&o.slice, "slice", time.Second, "how long a run measures each")
+	flag.Parse()
+	if err := o.run(); err != nil {
+		fmt.Fprintln(os.Stderr, "before:", err)
+		os.Exit(1)
+	}
+}
+
+type options struct {
+	only        string
+	turns, rows int
+	slice       time.Duration
+}
+
+// folder has the patches.
+const folder = "bench/before"
+
+func (o *options) run() error {
+	paths, err := filepath.Glob(filepath.Join(folder, "*.patch"))
+	if err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp("", "stoa-before")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	after := filepath.Join(work, "after")
+	if err := command("", "go", "build", "-o", after, "./cmd/stoa"); err != nil {
+		return err
+	}
+	tree := filepath.Join(work, "tree")
+	if err := copyTree(tree); err != nil {
+		return err
+	}
+	fmt.Print("| Hot path | Taken out | Workload, subject | Before µs | After µs | Before / after |\n|---|---|---|---|---|---|\n")
+	for _, path := range paths {
+		name := strings.TrimSuffix(filepath.Base(path), ".patch")
+		if !strings.HasPrefix(name, o.only) {
+			continue
+		}
+		p, err := readPatch(path)
+		if err != nil {
+			return err
+		}
+		if err := o.compare(p, tree, filepath.Join(work, "before"), after); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// copyTree copies what git knows of the module, and what is new, to dir.
+func copyTree(dir string) error {
+	listed, err := exec.Command("git", "ls-files", "-co", "--exclude-standard", "-z").Output()
+	if err != nil {
+		return fmt.Errorf("git ls-files: %w", err)
+	}
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(listed), "\x00"), "\x00") {
+		content, err := os.ReadFile(name)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // deleted, and not committed
+		}
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(to, content, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// patch is what takes an improvement out.
+type patch struct {
+	file     string
+	path     string
+	without  string
+	measures []measure
+}
+
+type measure struct{ workload, subject string }
+
+func readPatch(file string) (*patch, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	p := &patch{file: file}
+	lines := bufio.NewScanner(bytes.NewReader(content))
+	for lines.Scan() && lines.Text() != "" {
+		field, value, _ := strings.Cut(lines.Text(), ": ")
+		switch field {
+		case "path":
+			p.path = value
+		case "without":
+			p.without = value
+		case "measure":
+			workload, subject, _ := strings.Cut(value, " ")
+			p.measures = append(p.measures, measure{workload, subject})
+		default:
+			return nil, fmt.Errorf("%s: a line %q", file, lines.Text())
+		}
+	}
+	if p.path == "" || p.without == "" || len(p.measures) == 0 {
+		return nil, fmt.Errorf("%s: path, without or measure is missing", file)
+	}
+	return p, nil
+}
+
+// compare builds a tree with a patch, lets both builds take turns, and prints.
+func (o *options) compare(p *patch, tree, before, after string) error {
+	file, err := filepath.Abs(p.file)
+	if err != nil {
+		return err
+	}
+	if err := command(tree, "git", "apply", file); err != nil {
+		return err
+	}
+	if err := command(tree, "go", "build", "-o", before, "./cmd/stoa"); err != nil {
+		return err
+	}
+	if err := command(tree, "git", "apply", "-R", file); err != nil {
+		return err
+	}
+	builds := [2]string{before, after}
+	var walls [2]map[measure][]float64
+	for turn := range o.turns {
+		for i := range builds {
+			i ^= turn & 1 // who comes first changes
+			if walls[i] == nil {
+				walls[i] = map[measure][]float64{}
+			}
+			if err := o.bench(builds[i], p.measures, walls[i]); err != nil {
+				return err
+			}
+		}
+	}
+	for _, m := range p.measures {
+		was, is := median(walls[0][m]), median(walls[1][m])
+		fmt.Printf("| %s | %s | %s, %s | %.3g | %.3g | %.2f |\n", p.path, p.without, m.workload, m.subject, was/1e3, is/1e3, was/is)
+	}
+	return nil
+}
+
+// bench runs a build once, and adds the wall times of what is measured.
+func (o *options) bench(stoa string, measures []measure, walls map[measure][]float64) error {
+	var workloads, subjects []string
+	for _, m := range measures {
+		workloads = append(workloads, m.workload)
+		if m.subject == "rpc" && !slices.Contains(subjects, m.subject) {
+			subjects = append(subjects, m.subject)
+		}
+	}
+	cmd := exec.Command(stoa, "bench", "--json", "--rounds", "1", "--rows", fmt.Sprint(o.rows), "--slice", o.slice.String(),
+		"--workload", strings.Join(workloads, ","), "--subject", strings.Join(subjects, ","))
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("%s: %w\n%s", cmd, err, &said)
+	}
+	var report bench.Report
+	if err := json.Unmarshal(out, &report); err != nil {
+		return fmt.Errorf("%s: %w", cmd, err)
+	}
+	for _, result := range report.Results {
+		for _, found := range result.Measures {
+			m := measure{result.Workload, found.Subject}
+			walls[m] = append(walls[m], found.Wall.Median)
+		}
+	}
+	for _, m := range measures {
+		if len(walls[m]) == 0 {
+			return fmt.Errorf("%s: nothing is measured of %s, %s", cmd, m.workload, m.subject)
+		}
+	}
+	return nil
+}
+
+func median(values []float64) float64 {
+	values = slices.Sorted(slices.Values(values))
+	return values[len(values)/2]
+}
+
+// command runs what prints only if it fails.
+func command(dir, name string, args ...string) error {
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", cmd, err, out)
+	}
+	return nil
+}
