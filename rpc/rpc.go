@@ -30,7 +30,7 @@ const (
 	MaxGovPage = 1000
 	// MaxPage is about the most bytes of a page of a scan. An entry that is
 	// larger makes a page of its own.
-	MaxPage = 256 << 10
+	MaxPage = 512 << 10
 	// MaxPageEntries is the most entries of a page of a scan.
 	MaxPageEntries = 2048
 	// FirstPageEntries is the most entries of the first page of a scan; each

@@ -2,8 +2,6 @@ package server
 
 import (
 	"bytes"
-	"cmp"
-	"context"
 	"encoding/hex"
 	"math"
 
@@ -42,7 +40,7 @@ func (t *storeService) Scan(r *stoav1.ScanRequest, stream grpc.ServerStreamingSe
 	return t.s.apart(ctx, act, ended, func() error {
 		defer v.release()
 		defer sc.close()
-		return sc.send(ctx, stream, func() {
+		return sc.send(stream, func() {
 			act.touch(t.s.o.Now())
 			if v.held != nil {
 				t.s.snapshots.touch(v.held)
@@ -51,10 +49,11 @@ func (t *storeService) Scan(r *stoav1.ScanRequest, stream grpc.ServerStreamingSe
 	})
 }
 
-// send sends all pages, and calls sent after each. Once pages are full, the next
-// is read while one is on its way; a short scan pays for no goroutine.
-func (sc *scan) send(ctx context.Context, stream grpc.ServerStream, sent func()) error {
-	for sc.entries < rpc.MaxPageEntries {
+// send sends all pages, and calls sent after each. It reads none ahead: what the
+// socket holds keeps the client busy, and to hand pages to another goroutine costs
+// more than it gives.
+func (sc *scan) send(stream grpc.ServerStream, sent func()) error {
+	for {
 		page, err := sc.page()
 		if err != nil || page.Count == 0 {
 			return err
@@ -64,34 +63,6 @@ func (sc *scan) send(ctx context.Context, stream grpc.ServerStream, sent func())
 		}
 		sent()
 	}
-	pages, quit := make(chan wire.Page, 1), make(chan struct{})
-	read := sc.s.detached(ctx, func() error {
-		defer close(pages)
-		for {
-			page, err := sc.page()
-			if err != nil || page.Count == 0 {
-				return err
-			}
-			select {
-			case pages <- page:
-			case <-quit:
-				wire.Return(page.Entries)
-				return nil
-			}
-		}
-	})
-	var err error
-	for page := range pages {
-		if err = stream.SendMsg(&page); err != nil {
-			break
-		}
-		sent()
-	}
-	close(quit)
-	for page := range pages {
-		wire.Return(page.Entries)
-	}
-	return cmp.Or(err, <-read)
 }
 
 // page returns the next page, in borrowed memory. One without entries, whose

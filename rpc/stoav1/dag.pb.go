@@ -1735,7 +1735,7 @@ func (x *DagScanStateRequest) GetLimit() uint64 {
 type DagScanStateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The keys and values, for each: key length uvarint, app_key, value length
-	// uvarint, value. A page takes about 256 KiB at most, or one entry.
+	// uvarint, value. A page takes about 512 KiB at most, or one entry.
 	Entries []byte `protobuf:"bytes,1,opt,name=entries,proto3" json:"entries,omitempty"`
 	// How many there are.
 	Count         uint32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`

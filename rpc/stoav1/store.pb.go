@@ -493,7 +493,7 @@ func (x *ScanRequest) GetSnapshot() uint64 {
 type ScanResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The entries, for each: key length uvarint, key, value length uvarint,
-	// value. A page takes about 256 KiB at most, or one entry.
+	// value. A page takes about 512 KiB at most, or one entry.
 	Entries []byte `protobuf:"bytes,1,opt,name=entries,proto3" json:"entries,omitempty"`
 	// How many entries there are.
 	Count uint32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
