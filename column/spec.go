@@ -42,7 +42,7 @@ var specs = [end]Spec{
 	Blobs:        {Name: "Blobs", Holds: "content-addressed binary data", Key: "blob_id 32 (manifest) or blob_id 32 ‖ index u32 BE (chunk)", WriteBuffer: 64 * mib, BlobFiles: true, MinBlob: 32 * kib, FiltersForHits: true},
 	Application:  {Name: "Application", Holds: "WASM application records", Key: "application_id 32", WriteBuffer: 16 * mib, BlobFiles: true, MinBlob: 32 * kib, FiltersForHits: true},
 	Alias:        {Name: "Alias", Holds: "name → id", Key: "kind 1 ‖ scope 32 ‖ name 50", WriteBuffer: 4 * mib},
-	Generic:      {Name: "Generic", Holds: "everything else, in named scopes", Key: "scope 16 ‖ fragment var", PrefixBytes: 16, WriteBuffer: 32 * mib},
+	Generic:      {Name: "Generic", Holds: "everything else, in named scopes", Key: "scope 16 ‖ fragment var", PrefixBytes: 16, WriteBuffer: 8 * mib},
 	Group:        {Name: "Group", Holds: "governance, one-byte prefixes 0x20–0x3A", Key: "prefix 1 ‖ ids", PrefixBytes: 33, WriteBuffer: 32 * mib},
 }
 

@@ -7,6 +7,7 @@
 //	path: the hot path
 //	without: what is taken out
 //	measure: a workload and a subject, of which wall time is compared; any number
+//	rows: how many rows it takes to see it; -rows if it is not said
 //
 // Run it in the root of the module. It prints a table in Markdown.
 package main
@@ -14,6 +15,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -22,6 +24,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -116,6 +119,7 @@ type patch struct {
 	path     string
 	without  string
 	measures []measure
+	rows     int // 0: any
 }
 
 type measure struct{ workload, subject string }
@@ -137,6 +141,10 @@ func readPatch(file string) (*patch, error) {
 		case "measure":
 			workload, subject, _ := strings.Cut(value, " ")
 			p.measures = append(p.measures, measure{workload, subject})
+		case "rows":
+			if p.rows, err = strconv.Atoi(value); err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
 		default:
 			return nil, fmt.Errorf("%s: a line %q", file, lines.Text())
 		}
@@ -170,7 +178,7 @@ func (o *options) compare(p *patch, tree, before, after string) error {
 			if walls[i] == nil {
 				walls[i] = map[measure][]float64{}
 			}
-			if err := o.bench(builds[i], p.measures, walls[i]); err != nil {
+			if err := o.bench(builds[i], p, walls[i]); err != nil {
 				return err
 			}
 		}
@@ -183,15 +191,15 @@ func (o *options) compare(p *patch, tree, before, after string) error {
 }
 
 // bench runs a build once, and adds the wall times of what is measured.
-func (o *options) bench(stoa string, measures []measure, walls map[measure][]float64) error {
+func (o *options) bench(stoa string, p *patch, walls map[measure][]float64) error {
 	var workloads, subjects []string
-	for _, m := range measures {
+	for _, m := range p.measures {
 		workloads = append(workloads, m.workload)
 		if m.subject == "rpc" && !slices.Contains(subjects, m.subject) {
 			subjects = append(subjects, m.subject)
 		}
 	}
-	cmd := exec.Command(stoa, "bench", "--json", "--rounds", "1", "--rows", fmt.Sprint(o.rows), "--slice", o.slice.String(),
+	cmd := exec.Command(stoa, "bench", "--json", "--rounds", "1", "--rows", fmt.Sprint(cmp.Or(p.rows, o.rows)), "--slice", o.slice.String(),
 		"--workload", strings.Join(workloads, ","), "--subject", strings.Join(subjects, ","))
 	var said bytes.Buffer
 	cmd.Stderr = &said
@@ -209,7 +217,7 @@ func (o *options) bench(stoa string, measures []measure, walls map[measure][]flo
 			walls[m] = append(walls[m], found.Wall.Median)
 		}
 	}
-	for _, m := range measures {
+	for _, m := range p.measures {
 		if len(walls[m]) == 0 {
 			return fmt.Errorf("%s: nothing is measured of %s, %s", cmd, m.workload, m.subject)
 		}

@@ -49,9 +49,8 @@ func (t *storeService) Scan(r *stoav1.ScanRequest, stream grpc.ServerStreamingSe
 	})
 }
 
-// send sends all pages, and calls sent after each. It reads none ahead: what the
-// socket holds keeps the client busy, and to hand pages to another goroutine costs
-// more than it gives.
+// send sends all pages, and calls sent after each. It reads none ahead: the socket
+// holds what the client reads meanwhile.
 func (sc *scan) send(stream grpc.ServerStream, sent func()) error {
 	for {
 		page, err := sc.page()
