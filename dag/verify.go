@@ -244,7 +244,7 @@ func (v *verifier) deltas(row *contextRow) error {
 		want = 2
 	}
 	var offers []Offer
-	var ids []codec.DeltaID
+	var places []placed
 	size := 0
 	rg := engine.Prefixed(place(nil, orderScope, &v.past.context))
 	rg.Start = orderKey(nil, &v.past.context, want)
@@ -265,7 +265,7 @@ func (v *verifier) deltas(row *contextRow) error {
 		if err == nil {
 			var d *Delta
 			if d, err = v.past.delta(o.id); err == nil {
-				offers, ids = append(offers, Offer{Delta: d}), append(ids, o.id)
+				offers, places = append(offers, Offer{Delta: d}), append(places, placed{seq, o.id})
 				size += d.size()
 			}
 		}
@@ -275,28 +275,37 @@ func (v *verifier) deltas(row *contextRow) error {
 		if len(offers) < maxGroup && size < maxOffered {
 			return nil
 		}
-		err = v.offer(offers, ids)
-		offers, ids, size = offers[:0], ids[:0], 0
+		err = v.offer(offers, places)
+		offers, places, size = offers[:0], places[:0], 0
 		v.step(PhaseDeltas)
 		return err
 	})
 	if err := v.damage(err); err != nil {
 		return err
 	}
-	return v.offer(offers, ids)
+	return v.offer(offers, places)
 }
 
-// offer replays deltas, which stand under ids.
-func (v *verifier) offer(offers []Offer, ids []codec.DeltaID) error {
+// placed is a row of the order: the number and the id of a delta.
+type placed struct {
+	seq uint64
+	id  codec.DeltaID
+}
+
+// offer replays deltas, which stand in those places.
+func (v *verifier) offer(offers []Offer, places []placed) error {
 	v.step(PhaseReplay)
 	answers, err := v.again.AddMany(v.ctx, offers, engine.WAL)
 	for i, a := range answers {
-		if a.ID != ids[i] {
-			v.report.find(Finding{Code: FindingDelta, Delta: ids[i], Detail: fmt.Sprintf("its bytes have the id %s", a.ID)})
+		if a.ID != places[i].id {
+			v.report.find(Finding{Code: FindingDelta, Delta: places[i].id, Detail: fmt.Sprintf("its bytes have the id %s", a.ID)})
 		}
 		switch {
-		case a.Kind == Applied || a.Kind == Duplicate:
+		case a.Kind == Applied:
 			v.report.Deltas++
+		case a.Kind == Duplicate:
+			v.report.find(Finding{Code: FindingOrder, Column: column.Generic, Key: orderKey(nil, &v.past.context, places[i].seq), Delta: a.ID,
+				Detail: "a second place of a delta"})
 		case a.Refusal != nil:
 			v.report.find(Finding{Code: FindingRefused, Delta: a.ID, Detail: a.Refusal.Error()})
 		default:

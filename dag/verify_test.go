@@ -218,9 +218,13 @@ func TestVerifyReportsEveryDifference(t *testing.T) {
 		"a number gone":    {remove(column.Generic, scoped("dag-seq")), codes{dag.FindingSeq, dag.FindingStray}, codes{dag.FindingSeq, dag.FindingStray}},
 		"a place's stamp":  {change(column.Generic, scoped("dag-order", 0, 0, 0, 0, 0, 0, 0, 2), 32+3), codes{dag.FindingOrder}, codes{dag.FindingOrder}},
 		"a place's parent": {change(column.Generic, scoped("dag-order", 0, 0, 0, 0, 0, 0, 0, 3), 32+24), codes{dag.FindingDamaged, dag.FindingRoot}, codes{dag.FindingDamaged}},
-		"the trie":         {change(column.Generic, scoped("dag-trie"), 1), codes{dag.FindingTrie}, codes{dag.FindingTrie}},
-		"the root":         {meta(func(v *codec.ContextMetaValue) { v.RootHash[0]++ }), codes{dag.FindingRoot, dag.FindingTrie}, codes{dag.FindingRoot, dag.FindingTrie}},
-		"the heads":        {meta(func(v *codec.ContextMetaValue) { v.DagHeads = nil }), codes{dag.FindingHeads}, codes{dag.FindingHeads}},
+		"a second place": {func(t *testing.T, db engine.Engine, b *engine.Batch) { // of the second delta, after the third
+			_, value := firstRow(t, db, column.Generic, scoped("dag-order", 0, 0, 0, 0, 0, 0, 0, 2))
+			b.Put(column.Generic, scoped("dag-order", 0, 0, 0, 0, 0, 0, 0, 4), value)
+		}, codes{dag.FindingOrder}, codes{dag.FindingOrder}},
+		"the trie":  {change(column.Generic, scoped("dag-trie"), 1), codes{dag.FindingTrie}, codes{dag.FindingTrie}},
+		"the root":  {meta(func(v *codec.ContextMetaValue) { v.RootHash[0]++ }), codes{dag.FindingRoot, dag.FindingTrie}, codes{dag.FindingRoot, dag.FindingTrie}},
+		"the heads": {meta(func(v *codec.ContextMetaValue) { v.DagHeads = nil }), codes{dag.FindingHeads}, codes{dag.FindingHeads}},
 		"a stray delta": {func(_ *testing.T, _ engine.Engine, b *engine.Batch) {
 			engine.Put(b, keys.ContextDagDelta{Context: ctx1, Delta: codec.DeltaID{1}}, codec.ContextDagDeltaValue{DeltaID: codec.DeltaID{1}, HLC: codec.HybridTimestamp{Time: 1, ID: codec.NodeID{Lo: 1}}})
 		}, codes{dag.FindingStray}, codes{dag.FindingStray}},
