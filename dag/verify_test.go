@@ -221,7 +221,7 @@ func TestVerifyReportsEveryDifference(t *testing.T) {
 		"a second place": {func(t *testing.T, db engine.Engine, b *engine.Batch) { // of the second delta, after the third
 			_, value := firstRow(t, db, column.Generic, scoped("dag-order", 0, 0, 0, 0, 0, 0, 0, 2))
 			b.Put(column.Generic, scoped("dag-order", 0, 0, 0, 0, 0, 0, 0, 4), value)
-		}, codes{dag.FindingOrder}, codes{dag.FindingOrder}},
+		}, codes{dag.FindingOrder}, codes{dag.FindingBase, dag.FindingUnproved}},
 		"the trie":  {change(column.Generic, scoped("dag-trie"), 1), codes{dag.FindingTrie}, codes{dag.FindingTrie}},
 		"the root":  {meta(func(v *codec.ContextMetaValue) { v.RootHash[0]++ }), codes{dag.FindingRoot, dag.FindingTrie}, codes{dag.FindingRoot, dag.FindingTrie}},
 		"the heads": {meta(func(v *codec.ContextMetaValue) { v.DagHeads = nil }), codes{dag.FindingHeads}, codes{dag.FindingHeads}},
