@@ -54,6 +54,9 @@ type options struct {
 const folder = "bench/before"
 
 func (o *options) run() error {
+	if o.turns < 1 {
+		return fmt.Errorf("-turns is %d, at least 1", o.turns)
+	}
 	paths, err := filepath.Glob(filepath.Join(folder, "*.patch"))
 	if err != nil {
 		return err
@@ -171,13 +174,10 @@ func (o *options) compare(p *patch, tree, before, after string) error {
 		return err
 	}
 	builds := [2]string{before, after}
-	var walls [2]map[measure][]float64
+	walls := [2]map[measure][]float64{{}, {}}
 	for turn := range o.turns {
 		for i := range builds {
 			i ^= turn & 1 // who comes first changes
-			if walls[i] == nil {
-				walls[i] = map[measure][]float64{}
-			}
 			if err := o.bench(builds[i], p, walls[i]); err != nil {
 				return err
 			}
@@ -195,8 +195,8 @@ func (o *options) bench(stoa string, p *patch, walls map[measure][]float64) erro
 	var workloads, subjects []string
 	for _, m := range p.measures {
 		workloads = append(workloads, m.workload)
-		if m.subject == "rpc" && !slices.Contains(subjects, m.subject) {
-			subjects = append(subjects, m.subject)
+		if m.subject == "rpc" { // of the workloads on the rows; others have their own
+			subjects = []string{m.subject}
 		}
 	}
 	cmd := exec.Command(stoa, "bench", "--json", "--rounds", "1", "--rows", fmt.Sprint(cmp.Or(p.rows, o.rows)), "--slice", o.slice.String(),

@@ -113,9 +113,9 @@ func (v *view) open(r *stoav1.ScanRequest) (*scan, error) {
 	return &scan{s: v.s, it: it, entries: first}, nil
 }
 
-// What the pages of all open scans are to hold, about, in bytes; and the least that
-// a page holds however many scans there are. A scan has three pages at most: one is
-// sent, one waits, one is read.
+// What the pages of all open scans are to hold at most, about, in bytes; and the least
+// that a page holds however many scans there are. A scan is reckoned three pages: the
+// one that is read, and its part of those that wait on a connection or are sent.
 const (
 	allPages = 48 << 20
 	minPage  = 16 << 10
