@@ -111,10 +111,10 @@ bench: build bench-build ## run all benchmarks into bench/results: Stoa beside R
 	bin/bench-peers -charts bench/results/grow
 
 bench-quick: build bench-build ## the same for a first look: fewer rows, short turns; under 5 minutes
-	bin/stoa bench --quick --workload $(ROWS) --out bench/results/quick $(ARGS)
+	bin/stoa bench --quick --rounds 2 --workload $(ROWS) --out bench/results/quick $(ARGS)
 	bin/bench-peers -charts bench/results/quick
 	bin/bench-peers -rows 20000 -rounds 2 -slice 200ms -workload $(ROWS) -out bench/results/quick-peers
-	bin/bench-peers -rows 100000 -slice 200ms -workload $(KVS) -out bench/results/quick-kv
+	bin/bench-peers -rows 100000 -rounds 2 -slice 200ms -workload $(KVS) -out bench/results/quick-kv
 	bin/stoa bench --quick --workload $(LAYERS),grow --out bench/results/quick-layers $(ARGS)
 	bin/bench-peers -charts bench/results/quick-layers
 
