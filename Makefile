@@ -19,6 +19,8 @@ FUZZTOTAL ?=
 # Arguments of `stoa serve` for `make run`, of bench/peers for `make bench-peers`,
 # of fuzz/torture for `make torture`, and of `stoa bench` for the other benchmarks.
 ARGS ?=
+# How often `make flaky` runs the suite.
+ROUNDS ?= 10
 # The Debian releases of `make portability`.
 RELEASES ?= bookworm trixie
 
@@ -44,7 +46,7 @@ KVS := kv-put,kv-put-16,kv-get,kv-get-16,kv-incr,kv-durable-1,kv-durable-16,kv-d
 ROCKS := eval "$$(sh engine/rocks/compat/env.sh)" &&
 
 .PHONY: help run build man deps env test test-view damage torture race kv-kills nocgo lint fuzz bench bench-quick bench-offline \
-	bench-soak bench-peers bench-before bench-build demo smoke generate proto-lint proto-breaking proto-baseline tools portability clean
+	bench-soak bench-peers bench-before bench-build mutants flaky demo smoke generate proto-lint proto-breaking proto-baseline tools portability clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
@@ -85,6 +87,12 @@ torture: deps ## try to make the daemon lose data: kills, power cuts, faults of 
 # once more, since this is another build.
 race: deps ## run all tests under the race detector, with fewer generated cases
 	$(ROCKS) STOA_TEST_SCALE=$(RACE_SCALE) go test -race -vet=off -timeout 8m $(TESTFLAGS) ./...
+
+mutants: deps ## change the code in small ways, one at a time, and print what no test notices (ARGS='-n 800 -seed 7 -packages dag,kv')
+	$(ROCKS) STOA_TEST_SCALE=$${STOA_TEST_SCALE:-0.1} go run ./fuzz/mutants $(ARGS)
+
+flaky: deps ## run the suite 10 times beside two busy loops, the quick packages with 1, 2 and 4 processors (ROUNDS=n)
+	@$(ROCKS) ROUNDS='$(ROUNDS)' bash .ci/flaky
 
 nocgo: ## build and test without cgo: everything but engine/rocks
 	CGO_ENABLED=0 go build ./...
