@@ -162,13 +162,15 @@ func (a *Answer) complete() {
 	a.later = nil
 }
 
-// admit is [Admit] by the indexes.
+// admit returns why an op that passed [Check] may not stand on its ancestors, or nil. It
+// asks only what is clear of them, so that every node decides alike, whatever keys it has:
+// the signer is known, has the next nonce, and the keys it names exist.
 func (c *loaded) admit(op *Op) (*Refusal, error) {
 	if len(op.Parents) == 0 {
 		if c.ledger.Len() > 0 {
 			return &Refusal{op.ID, BadForm, "the namespace has been created by op " + c.ledger.Op(0).ID.String()}, nil
 		}
-		return asRefusal(nonceFault(op, 1))
+		return nonceFault(op, 1), nil
 	}
 	cut, err := c.ledger.Cut(op.Parents)
 	if err != nil {
@@ -177,8 +179,8 @@ func (c *loaded) admit(op *Op) (*Refusal, error) {
 	if !c.holders.isKnown(op.Signer, cut) {
 		return &Refusal{op.ID, Stranger, "signed by " + op.Signer.String()}, nil
 	}
-	if r, err := asRefusal(nonceFault(op, cut.LastNonce(op.Signer)+1)); r != nil || err != nil {
-		return r, err
+	if r := nonceFault(op, cut.LastNonce(op.Signer)+1); r != nil {
+		return r, nil
 	}
 	if detail := c.keyFault(op, cut); detail != "" {
 		return &Refusal{op.ID, UnknownKey, detail}, nil
@@ -186,14 +188,16 @@ func (c *loaded) admit(op *Op) (*Refusal, error) {
 	return nil, nil
 }
 
-func asRefusal(err error) (*Refusal, error) {
-	if err == nil {
-		return nil, nil
+func nonceFault(op *Op, next uint64) *Refusal {
+	detail := fmt.Sprintf("nonce %d, the next is %d", op.Nonce, next)
+	switch {
+	case op.Nonce < next:
+		return &Refusal{op.ID, Replay, detail}
+	case op.Nonce > next:
+		return &Refusal{op.ID, BadNonce, detail}
+	default:
+		return nil
 	}
-	if r, ok := err.(*Refusal); ok {
-		return r, nil
-	}
-	return nil, err
 }
 
 func (c *loaded) keyFault(op *Op, cut group.Cut) string {

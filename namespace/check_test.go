@@ -127,7 +127,7 @@ func TestWhatTheAncestorsSayIsRefused(t *testing.T) {
 	admit := func(name string, change func(*codec.SignedNamespaceOp)) error {
 		op, err := Check(resigned(t, next, name, change))
 		require.NoError(t, err)
-		return Admit(op, m.view().Cut(next.Parents))
+		return admit(op, m.view().cut(next.Parents))
 	}
 	require.NoError(t, admit("M", func(*codec.SignedNamespaceOp) {}))
 	requireRefused(t, Replay, admit("M", func(s *codec.SignedNamespaceOp) { s.Nonce = 0 }))
@@ -170,7 +170,7 @@ func TestNamespaceBeginsOnce(t *testing.T) {
 	_, err = Check(resigned(t, z.ops[0].Signed, "Z", func(s *codec.SignedNamespaceOp) { s.Nonce = 2 }))
 	require.NoError(t, err)
 	again, _ := Check(resigned(t, z.ops[0].Signed, "Z", func(s *codec.SignedNamespaceOp) { s.Nonce = 2 }))
-	requireRefused(t, BadNonce, Admit(again, nil))
+	requireRefused(t, BadNonce, admit(again, nil))
 }
 
 func TestSkeletonKeepsWhatTheDAGNeeds(t *testing.T) {

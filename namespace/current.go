@@ -8,7 +8,8 @@ import (
 	"github.com/stoadb/stoa/group"
 )
 
-// standpoint is a cut of the DAG and who is a member there. It answers what [View] does.
+// standpoint is a cut of the DAG and who is a member there. It answers which key is
+// current at the cut, and who lacks it.
 type standpoint struct {
 	*loaded
 	cut    group.Cut
@@ -103,4 +104,14 @@ func (p standpoint) lacking(k GroupKey, members *group.Ledger) []codec.Identity 
 	held := map[codec.Identity]bool{}
 	p.holders.all(k, p.cut, func(id codec.Identity) bool { held[id] = true; return true })
 	return lacking(members.Members(k.GroupID), held)
+}
+
+// lacking returns those of members who do not hold a key.
+func lacking(members []codec.Identity, holders map[codec.Identity]bool) (without []codec.Identity) {
+	for _, m := range members {
+		if !holders[m] {
+			without = append(without, m)
+		}
+	}
+	return without
 }

@@ -2,14 +2,16 @@
 // namespace, in which the ops of its groups travel sealed, and the keys they are
 // sealed under.
 //
-// Start at [Op], one op as everyone sees it, and [Check] and [Admit], which decide
-// what is refused. [Keyring] opens what is sealed and hands it to package group, which
-// says what it does. [View] answers who holds which key at a point of the DAG, and
-// which key is current there; [View.Compose] makes the ops of this node.
-//
-// All of this is a function of its arguments. A [Store] does the same on an engine, step
-// by step: [Store.Propose] makes ops, [Store.Apply] takes those of others, in any order,
-// and the rows of the Group column are at all times those that follow from the ops that
-// are here; [Store.Verify] holds it to the definitions. README.md has the formats and
+// Start at [Store]: [Store.Propose] makes ops, [Store.Apply] takes those of others, in
+// any order, and the rows of the Group column are at all times those that follow from the
+// ops that are here. An [Op] is one op as everyone sees it; [Check] says what is refused of
+// it by itself, batch.accept what is refused, or waits, by its ancestors (accept.go).
+// Package group says what the ops do that can be read. What is clear of all ops answers
+// who holds which key (holders), and which key is current at a point of the DAG
+// (standpoint): by that proposing makes what must go with an op of this node (propose.go).
+// [Store.Verify] takes everything in again and compares. README.md has the formats and
 // rules.
+//
+// The tests have those rules a second time, as functions of their arguments that know no
+// store (ref*_test.go), and hold the Store to them.
 package namespace

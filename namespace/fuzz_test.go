@@ -42,7 +42,7 @@ func FuzzSignedNamespaceOp(f *testing.F) {
 			require.ErrorIs(t, err, ErrRefused)
 			return
 		}
-		if err := Admit(op, z.ops); err != nil {
+		if err := admit(op, z.ops); err != nil {
 			require.ErrorIs(t, err, ErrRefused)
 		}
 		ring := Keyring{GroupKey{op.GroupID, op.KeyID}: codec.Secret{1}}
@@ -69,7 +69,7 @@ func FuzzStoredNamespaceOp(f *testing.F) {
 			require.ErrorIs(t, err, codec.ErrMalformed)
 			return
 		}
-		_ = Holdings([]*Op{op})
+		_ = holdings([]*Op{op})
 	})
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/stoadb/stoa/group"
 )
 
-// holders is an index of what [Holdings] and [Admit] ask about, of all ops: who is known
-// to anyone, and which ops are about a key.
+// holders is an index of what is clear of all ops: who is known to anyone, and which ops
+// are about a key.
 type holders struct {
 	known  map[codec.Identity][]int // ops that introduce somebody
 	about  map[GroupKey][]mention

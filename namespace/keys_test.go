@@ -139,16 +139,16 @@ func TestJoinedMemberIsSentTheKey(t *testing.T) {
 	j := z.peer("J")
 	j.sync(z)
 	require.Empty(t, j.ring)
-	_, err = j.view().Deliver(j.random, seedOf("J"), j.ring, j.view().Heads(), j.namespace)
+	_, err = j.view().deliver(j.random, seedOf("J"), j.ring, j.view().heads(), j.namespace)
 	require.ErrorIs(t, err, ErrNoKey)
 	_, err = j.try(j.namespace, codec.GroupOp{Kind: codec.OpMemberLeft})
 	require.ErrorIs(t, err, ErrNoKey)
 	_, err = j.try(j.namespace, call("y"))
 	require.ErrorIs(t, err, ErrNotEffective, "it may not name the group")
-	delivery, err := z.view().Deliver(z.random, seedOf("Z"), z.ring, z.view().Heads(), z.namespace)
+	delivery, err := z.view().deliver(z.random, seedOf("Z"), z.ring, z.view().heads(), z.namespace)
 	require.NoError(t, err)
 	z.take(delivery)
-	again, err := z.view().Deliver(z.random, seedOf("Z"), z.ring, z.view().Heads(), z.namespace)
+	again, err := z.view().deliver(z.random, seedOf("Z"), z.ring, z.view().heads(), z.namespace)
 	require.NoError(t, err)
 	require.Nil(t, again)
 	j.sync(z)
@@ -185,7 +185,7 @@ func TestWhatIsSealedBelongsToItsCarrier(t *testing.T) {
 	v := m.view()
 	// wrap carries those bytes in an op that M signs
 	wrap := func(plain []byte, secret codec.Secret) group.Verdict {
-		s := &codec.SignedNamespaceOp{NamespaceID: z.namespace, Parents: v.Heads(), Signer: idOf("M"), Nonce: 1,
+		s := &codec.SignedNamespaceOp{NamespaceID: z.namespace, Parents: v.heads(), Signer: idOf("M"), Nonce: 1,
 			Op: codec.NamespaceOp{Kind: codec.NamespaceGroup, GroupID: z.namespace, KeyID: key.KeyID}}
 		require.NoError(t, SealOp(randomness(1), s, secret, plain))
 		require.NoError(t, Sign(s, seedOf("M")))
@@ -197,7 +197,7 @@ func TestWhatIsSealedBelongsToItsCarrier(t *testing.T) {
 	require.Equal(t, group.Verdict{Outcome: group.Void, Reason: group.Rewrapped}, wrap(inner, z.ring[key]))
 	require.Equal(t, group.Verdict{Outcome: group.Void, Reason: group.Malformed}, wrap([]byte("no op"), z.ring[key]))
 	require.Equal(t, group.Verdict{Outcome: group.Void, Reason: group.Unopenable}, wrap(inner, codec.Secret{1}))
-	own := codec.SignedGroupOp{GroupID: z.namespace, Parents: v.Heads(), Signer: idOf("M"), Nonce: 1, Op: call("x")}
+	own := codec.SignedGroupOp{GroupID: z.namespace, Parents: v.heads(), Signer: idOf("M"), Nonce: 1, Op: call("x")}
 	forged, err := own.AppendBinary(nil)
 	require.NoError(t, err)
 	require.Equal(t, group.Verdict{Outcome: group.Void, Reason: group.Forged}, wrap(forged, z.ring[key]))

@@ -40,6 +40,12 @@ type visible struct {
 	whole     bool // the payload is here
 }
 
+// rotationAt is the rotation of a group by an op.
+type rotationAt struct {
+	op codec.OpID
+	g  codec.GroupID
+}
+
 // self returns the identity of this node; zero: it has none.
 func (c *loaded) self() codec.Identity { return c.identity.V.PublicKey }
 

@@ -55,7 +55,7 @@ func (n *node) take(ops ...*codec.SignedNamespaceOp) {
 		if n.has(op.ID) {
 			continue
 		}
-		require.NoError(n.t, Admit(op, n.above(op)))
+		require.NoError(n.t, admit(op, n.above(op)))
 		n.ops = append(n.ops, op)
 	}
 	n.ring.Gather(n.namespace, n.ops, seedOf(n.name))
@@ -65,7 +65,7 @@ func (n *node) has(id codec.OpID) bool {
 	return slices.ContainsFunc(n.ops, func(o *Op) bool { return o.ID == id })
 }
 
-func (n *node) above(op *Op) []*Op { return n.view().Cut(op.Parents) }
+func (n *node) above(op *Op) []*Op { return n.view().cut(op.Parents) }
 
 // sync has n take all that o has, in the order in which o took it.
 func (n *node) sync(o *node) {
@@ -76,8 +76,8 @@ func (n *node) sync(o *node) {
 	}
 }
 
-func (n *node) view() *View {
-	v, err := NewView(n.namespace, n.ops, n.ring)
+func (n *node) view() *view {
+	v, err := newView(n.namespace, n.ops, n.ring)
 	require.NoError(n.t, err)
 	return v
 }
@@ -85,7 +85,7 @@ func (n *node) view() *View {
 // try has n make an op on its heads.
 func (n *node) try(g codec.GroupID, body codec.GroupOp) ([]*codec.SignedNamespaceOp, error) {
 	v := n.view()
-	ops, err := v.Compose(n.random, seedOf(n.name), n.ring, v.Heads(), g, body)
+	ops, err := v.compose(n.random, seedOf(n.name), n.ring, v.heads(), g, body)
 	if err == nil {
 		n.take(ops...)
 	}
@@ -101,7 +101,7 @@ func (n *node) do(body codec.GroupOp) []*codec.SignedNamespaceOp {
 // root has n make a root op on its heads.
 func (n *node) root(r codec.RootOp) *codec.SignedNamespaceOp {
 	v := n.view()
-	s := &codec.SignedNamespaceOp{NamespaceID: n.namespace, Parents: v.Heads(), Op: codec.NamespaceOp{Root: r}}
+	s := &codec.SignedNamespaceOp{NamespaceID: n.namespace, Parents: v.heads(), Op: codec.NamespaceOp{Root: r}}
 	for _, op := range n.ops {
 		if op.Signer == idOf(n.name) {
 			s.Nonce = max(s.Nonce, op.Nonce)

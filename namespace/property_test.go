@@ -163,11 +163,11 @@ func TestProposeMends(t *testing.T) {
 			return
 		}
 		view := z.view()
-		heads := view.Heads()
-		id, ok, err := view.Current(heads, z.namespace)
+		heads := view.heads()
+		id, ok, err := view.currentKey(heads, z.namespace)
 		require.NoError(t, err)
 		require.True(t, ok)
-		without, err := view.Lacking(heads, GroupKey{z.namespace, id})
+		without, err := view.lackingAt(heads, GroupKey{z.namespace, id})
 		require.NoError(t, err)
 		require.Empty(t, without)
 		for _, name := range v.names {
@@ -194,7 +194,7 @@ func TestConcurrentRemovalsLeaveNoKey(t *testing.T) {
 	require.Len(t, byL.Op.Rotations, 1)
 	z.sync(k)
 	z.sync(l)
-	_, ok, err := z.view().Current(z.view().Heads(), z.namespace)
+	_, ok, err := z.view().currentKey(z.view().heads(), z.namespace)
 	require.NoError(t, err)
 	require.False(t, ok)
 	mended := z.do(call("x"))[0]
@@ -214,7 +214,7 @@ func TestConcurrentRemovalsLeaveNoKey(t *testing.T) {
 	bad := resigned(t, next, "Z", func(s *codec.SignedNamespaceOp) { s.Op.Rotations = []codec.KeyRotation{r} })
 	z.ops = z.ops[:len(z.ops)-1]
 	z.take(bad)
-	id, ok, err := z.view().Current(z.view().Heads(), z.namespace)
+	id, ok, err := z.view().currentKey(z.view().heads(), z.namespace)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, mended.Op.KeyID, id)
@@ -241,7 +241,7 @@ func TestRotationToOthersThanTheMembersDoesNotCount(t *testing.T) {
 		other.sync(l)
 		other.take(unfair)
 		view := other.view()
-		_, ok, err := view.Current(view.Heads(), z.namespace)
+		_, ok, err := view.currentKey(view.heads(), z.namespace)
 		require.NoError(t, err)
 		require.False(t, ok)
 		require.Len(t, other.do(call("x"))[0].Op.Rotations[0].Envelopes, 3)
@@ -263,7 +263,7 @@ func TestRemovalFromTheNamespaceRotatesBelow(t *testing.T) {
 	require.Len(t, removal.Op.Rotations, 2)
 	view := z.view()
 	for _, g := range []codec.GroupID{z.namespace, sub} {
-		id, ok, err := view.Current(view.Heads(), g)
+		id, ok, err := view.currentKey(view.heads(), g)
 		require.NoError(t, err)
 		require.True(t, ok)
 		require.True(t, slices.ContainsFunc(removal.Op.Rotations, func(r codec.KeyRotation) bool { return r.NewKeyID == id }))
@@ -288,7 +288,7 @@ func TestHoldersFollowTheChain(t *testing.T) {
 	require.Len(t, d.ring, 2)
 	d.do(codec.GroupOp{Kind: codec.OpMemberLeft})
 	z.sync(d)
-	_, ok, err := z.view().Current(z.view().Heads(), z.namespace)
+	_, ok, err := z.view().currentKey(z.view().heads(), z.namespace)
 	require.NoError(t, err)
 	require.False(t, ok)
 	next := z.do(call("x"))[0]
@@ -307,7 +307,7 @@ func TestHoldersOfALongChain(t *testing.T) {
 		ops = append(ops, &Op{Signer: codec.Identity{n}, Rotations: []codec.RotationSkeleton{r}})
 	}
 	for range 2 {
-		held := Holdings(ops)
+		held := holdings(ops)
 		for n := range byte(5) {
 			require.Len(t, held[GroupKey{KeyID: codec.KeyID{n + 1}}], 5-int(n))
 		}

@@ -11,6 +11,14 @@ import (
 	"github.com/stoadb/stoa/group"
 )
 
+var (
+	// ErrNoKey is returned where the group has a current key and this node lacks it: it
+	// has to wait for a delivery.
+	ErrNoKey = errors.New("namespace: the current key of the group is not here")
+	// ErrNotEffective is returned where an op would be void or skipped.
+	ErrNotEffective = errors.New("namespace: the op would have no effect")
+)
+
 // Proposal is what an op of this node is to do: Root, or what Group does in GroupID.
 type Proposal struct {
 	Root    *codec.RootOp // of a creation: GroupID, Creator and Salt are filled in

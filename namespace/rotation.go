@@ -58,3 +58,13 @@ func chained(namespace codec.GroupID, r *codec.KeyRotation) []byte {
 	}
 	return b
 }
+
+// deliver completes s, which has its place, as the delivery of key.
+func deliver(random io.Reader, seed codec.Secret, s *codec.SignedNamespaceOp, k GroupKey, key codec.Secret, to []codec.Identity) error {
+	envelopes, err := SealKeyTo(random, s.NamespaceID, k.GroupID, key, to)
+	if err != nil {
+		return err
+	}
+	s.Op = codec.NamespaceOp{Root: codec.RootOp{Kind: codec.RootKeyDelivery, GroupID: k.GroupID, KeyID: k.KeyID, Envelopes: envelopes}}
+	return Sign(s, seed)
+}

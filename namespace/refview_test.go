@@ -10,11 +10,10 @@ import (
 	"github.com/stoadb/stoa/group"
 )
 
-// View answers questions about keys at cuts of one DAG, with what can be read of it. A
-// cut is given by its heads: those ops and all their ancestors. It works everything out
-// from the ops; what keeps keys up to date step by step has to agree with it. It is not
-// safe for concurrent use.
-type View struct {
+// view is the reference of which key is current where: it answers questions about keys at
+// cuts of one DAG, with what can be read of it, and works everything out from the ops. A
+// cut is given by its heads: those ops and all their ancestors.
+type view struct {
 	namespace codec.GroupID
 	ops       map[codec.OpID]*Op
 	read      map[codec.OpID]group.Op
@@ -23,15 +22,10 @@ type View struct {
 	due       map[rotationAt]bool
 }
 
-type rotationAt struct {
-	op codec.OpID
-	g  codec.GroupID
-}
-
-// NewView returns a view of ops, a set with all its parents, as ring reads them. It
+// newView returns a view of ops, a set with all its parents, as ring reads them. It
 // returns [group.ErrIncomplete] where a parent is missing.
-func NewView(namespace codec.GroupID, ops []*Op, ring Keyring) (*View, error) {
-	v := &View{namespace: namespace, ops: map[codec.OpID]*Op{}, read: map[codec.OpID]group.Op{}, heights: map[codec.OpID]int{},
+func newView(namespace codec.GroupID, ops []*Op, ring Keyring) (*view, error) {
+	v := &view{namespace: namespace, ops: map[codec.OpID]*Op{}, read: map[codec.OpID]group.Op{}, heights: map[codec.OpID]int{},
 		results: map[string]*group.Result{}, due: map[rotationAt]bool{}}
 	for _, op := range ops {
 		v.ops[op.ID] = op
@@ -49,7 +43,7 @@ func NewView(namespace codec.GroupID, ops []*Op, ring Keyring) (*View, error) {
 	return v, nil
 }
 
-func (v *View) findHeight(id codec.OpID, op *Op) {
+func (v *view) findHeight(id codec.OpID, op *Op) {
 	height := 0
 	for _, p := range op.Parents {
 		h, known := v.heights[p]
@@ -61,8 +55,8 @@ func (v *View) findHeight(id codec.OpID, op *Op) {
 	v.heights[id] = height
 }
 
-// Heads returns the ops that no other op descends from, by id.
-func (v *View) Heads() []codec.OpID {
+// heads returns the ops that no other op descends from, by id.
+func (v *view) heads() []codec.OpID {
 	inner := map[codec.OpID]bool{}
 	for _, op := range v.ops {
 		for _, p := range op.Parents {
@@ -79,8 +73,8 @@ func (v *View) Heads() []codec.OpID {
 	return heads
 }
 
-// Cut returns the ops of the cut with these heads, by (height, id).
-func (v *View) Cut(heads []codec.OpID) (cut []*Op) {
+// cut returns the ops of the cut with these heads, by (height, id).
+func (v *view) cut(heads []codec.OpID) (cut []*Op) {
 	seen := map[codec.OpID]bool{}
 	for stack := slices.Clone(heads); len(stack) > 0; {
 		id := stack[len(stack)-1]
@@ -97,8 +91,8 @@ func (v *View) Cut(heads []codec.OpID) (cut []*Op) {
 	return cut
 }
 
-// At evaluates the cut with these heads.
-func (v *View) At(heads []codec.OpID) (*group.Result, error) {
+// at evaluates the cut with these heads.
+func (v *view) at(heads []codec.OpID) (*group.Result, error) {
 	key := fmt.Sprint(heads)
 	if r, ok := v.results[key]; ok {
 		return r, nil
@@ -108,28 +102,28 @@ func (v *View) At(heads []codec.OpID) (*group.Result, error) {
 	return r, err
 }
 
-func (v *View) readAt(heads []codec.OpID) (read []group.Op) {
-	for _, op := range v.Cut(heads) {
+func (v *view) readAt(heads []codec.OpID) (read []group.Op) {
+	for _, op := range v.cut(heads) {
 		read = append(read, v.read[op.ID])
 	}
 	return read
 }
 
-// Current returns the current key of g at a cut, if there is one: of the keys whose
+// currentKey returns the current key of g at a cut, if there is one: of the keys whose
 // holders are all members there, the one introduced last by (height, key id). Only keys
 // count whose rotation was due, by a member and to exactly the members at its own cut.
-func (v *View) Current(heads []codec.OpID, g codec.GroupID) (codec.KeyID, bool, error) {
+func (v *view) currentKey(heads []codec.OpID, g codec.GroupID) (codec.KeyID, bool, error) {
 	return v.current(heads, g, codec.OpID{})
 }
 
-// current is Current without the keys that the op except introduces.
-func (v *View) current(heads []codec.OpID, g codec.GroupID, except codec.OpID) (key codec.KeyID, ok bool, err error) {
-	result, err := v.At(heads)
+// current is currentKey without the keys that the op except introduces.
+func (v *view) current(heads []codec.OpID, g codec.GroupID, except codec.OpID) (key codec.KeyID, ok bool, err error) {
+	result, err := v.at(heads)
 	if err != nil {
 		return key, false, err
 	}
-	members, cut := result.Members(g), v.Cut(heads)
-	held := Holdings(cut)
+	members, cut := result.Members(g), v.cut(heads)
+	held := holdings(cut)
 	last := -1
 	for _, op := range cut { // by height, so that a key counts where it was introduced last
 		for _, r := range op.Rotations {
@@ -152,13 +146,13 @@ func (v *View) current(heads []codec.OpID, g codec.GroupID, except codec.OpID) (
 
 // counts reports whether the rotation r of op was due, by a member and to exactly the
 // members, at the cut that op is the head of.
-func (v *View) counts(op *Op, r codec.RotationSkeleton) (bool, error) {
+func (v *view) counts(op *Op, r codec.RotationSkeleton) (bool, error) {
 	at := rotationAt{op.ID, r.GroupID}
 	if good, known := v.due[at]; known {
 		return good, nil
 	}
 	heads := []codec.OpID{op.ID}
-	result, err := v.At(heads)
+	result, err := v.at(heads)
 	if err != nil {
 		return false, err
 	}
@@ -184,20 +178,11 @@ func within(holders map[codec.Identity]bool, members []codec.Identity) bool {
 	return true
 }
 
-// Lacking returns the members of g at a cut that do not hold a key, by identity.
-func (v *View) Lacking(heads []codec.OpID, k GroupKey) ([]codec.Identity, error) {
-	result, err := v.At(heads)
+// lackingAt returns the members of g at a cut that do not hold a key, by identity.
+func (v *view) lackingAt(heads []codec.OpID, k GroupKey) ([]codec.Identity, error) {
+	result, err := v.at(heads)
 	if err != nil {
 		return nil, err
 	}
-	return lacking(result.Members(k.GroupID), Holdings(v.Cut(heads))[k]), nil
-}
-
-func lacking(members []codec.Identity, holders map[codec.Identity]bool) (without []codec.Identity) {
-	for _, m := range members {
-		if !holders[m] {
-			without = append(without, m)
-		}
-	}
-	return without
+	return lacking(result.Members(k.GroupID), holdings(v.cut(heads))[k]), nil
 }

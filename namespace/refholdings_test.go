@@ -6,10 +6,10 @@ import (
 	"github.com/stoadb/stoa/codec"
 )
 
-// Holdings returns who holds which key, by what is clear of ops: the signer of its
+// holdings is the reference of who holds which key: it returns who holds which key, by what is clear of ops: the signer of its
 // rotation, the recipients of that and of deliveries, and whoever holds a key that
 // follows it, for that opens those before.
-func Holdings(ops []*Op) map[GroupKey]map[codec.Identity]bool {
+func holdings(ops []*Op) map[GroupKey]map[codec.Identity]bool {
 	held := map[GroupKey]map[codec.Identity]bool{}
 	give := func(k GroupKey, ids ...codec.Identity) {
 		if held[k] == nil {

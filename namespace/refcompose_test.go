@@ -10,20 +10,13 @@ import (
 	"github.com/stoadb/stoa/group"
 )
 
-var (
-	// ErrNoKey is returned where the group has a current key and this node lacks it: it
-	// has to wait for a delivery.
-	ErrNoKey = errors.New("namespace: the current key of the group is not here")
-	// ErrNotEffective is returned where an op would be void or skipped.
-	ErrNotEffective = errors.New("namespace: the op would have no effect")
-	// ErrHeads is returned where there are more heads than an op may have parents:
-	// merges come first.
-	ErrHeads = errors.New("namespace: too many heads")
-)
+// errHeads is returned where there are more heads than an op may have parents: a Store
+// makes merges first.
+var errHeads = errors.New("namespace: too many heads")
 
 // draft is an op under construction.
 type draft struct {
-	*View
+	*view
 	random io.Reader
 	seed   codec.Secret
 	self   codec.Identity
@@ -33,16 +26,14 @@ type draft struct {
 	after  *group.Result // with the op
 }
 
-// Compose makes the op of g that does body, signed with seed, on the given heads, and
-// what must go with it so that nobody seals under a key that someone else than a member
-// holds: a rotation where the group has no current key or will have none, and where the
-// key stays a delivery to members who lack it. The ops are to be applied and sent in
-// order, all of them or none. New keys are added to ring.
-//
-// It returns [ErrNoKey], [ErrNotEffective] or [ErrHeads].
-func (v *View) Compose(random io.Reader, seed codec.Secret, ring Keyring, heads []codec.OpID, g codec.GroupID,
+// compose is the reference of what a [Store] proposes: the op of g that does body, signed
+// with seed, on the given heads, and what must go with it so that nobody seals under a key
+// that someone else than a member holds: a rotation where the group has no current key or
+// will have none, and where the key stays a delivery to members who lack it. New keys are
+// added to ring. It returns [ErrNoKey], [ErrNotEffective] or [errHeads].
+func (v *view) compose(random io.Reader, seed codec.Secret, ring Keyring, heads []codec.OpID, g codec.GroupID,
 	body codec.GroupOp) ([]*codec.SignedNamespaceOp, error) {
-	d := &draft{View: v, random: random, seed: seed, self: group.IdentityOf(seed), ring: ring, heads: heads}
+	d := &draft{view: v, random: random, seed: seed, self: group.IdentityOf(seed), ring: ring, heads: heads}
 	if err := d.judge(g, &body); err != nil {
 		return nil, err
 	}
@@ -77,7 +68,7 @@ func (v *View) Compose(random io.Reader, seed codec.Secret, ring Keyring, heads 
 // judge finds the nonce, and what the group is with the op.
 func (d *draft) judge(g codec.GroupID, body *codec.GroupOp) (err error) {
 	if len(d.heads) > MaxParents {
-		return fmt.Errorf("%w: %d", ErrHeads, len(d.heads))
+		return fmt.Errorf("%w: %d", errHeads, len(d.heads))
 	}
 	d.heads = slices.SortedFunc(slices.Values(d.heads), compare)
 	d.nonce = d.nextNonce(d.heads, d.self)
@@ -95,7 +86,7 @@ func (d *draft) judge(g codec.GroupID, body *codec.GroupOp) (err error) {
 // currentKey returns the key to seal under, if there is one, and whether it is still
 // current with the op.
 func (d *draft) currentKey(g codec.GroupID) (key codec.Option[codec.Secret], stays bool, err error) {
-	id, has, err := d.Current(d.heads, g)
+	id, has, err := d.view.currentKey(d.heads, g)
 	if err != nil || !has {
 		return key, false, err
 	}
@@ -103,7 +94,7 @@ func (d *draft) currentKey(g codec.GroupID) (key codec.Option[codec.Secret], sta
 	if !ok {
 		return key, false, fmt.Errorf("%w: %s", ErrNoKey, id)
 	}
-	held := Holdings(d.Cut(d.heads))[GroupKey{g, id}]
+	held := holdings(d.cut(d.heads))[GroupKey{g, id}]
 	return codec.Some(secret), within(held, d.after.Members(g)), nil
 }
 
@@ -132,7 +123,7 @@ func (d *draft) rotate(s *codec.SignedNamespaceOp, g codec.GroupID, previous cod
 
 // latest returns the key of g introduced last of those that are here.
 func (d *draft) latest(g codec.GroupID) (found codec.Option[codec.Secret]) {
-	for _, op := range d.Cut(d.heads) {
+	for _, op := range d.cut(d.heads) {
 		for _, r := range op.Rotations {
 			if key, ok := d.ring[GroupKey{g, r.NewKeyID}]; ok && r.GroupID == g {
 				found = codec.Some(key)
@@ -148,7 +139,7 @@ func (d *draft) rotateBelow(s *codec.SignedNamespaceOp, g codec.GroupID, body *c
 	if g != d.namespace || body.Kind != codec.OpMemberRemoved {
 		return nil
 	}
-	before, err := d.At(d.heads)
+	before, err := d.at(d.heads)
 	if err != nil {
 		return err
 	}
@@ -190,7 +181,7 @@ func (d *draft) seal(s *codec.SignedNamespaceOp, g codec.GroupID, body *codec.Gr
 // deliver returns the op after s that sends key to the members who lack it, or nil.
 func (d *draft) deliver(s *codec.SignedNamespaceOp, g codec.GroupID, key codec.Secret) (*codec.SignedNamespaceOp, error) {
 	k := GroupKey{g, KeyID(key)}
-	to := lacking(d.after.Members(g), Holdings(d.Cut(d.heads))[k])
+	to := lacking(d.after.Members(g), holdings(d.cut(d.heads))[k])
 	if len(to) == 0 {
 		return nil, nil
 	}

@@ -1,4 +1,4 @@
-package fuzz
+package namespace_test
 
 import (
 	"bytes"
@@ -82,8 +82,8 @@ func governed(t testing.TB) *council {
 	return c
 }
 
-// listener is a node that is told anything, and what it should have taken.
-type listener struct {
+// audience is a node that is told anything, and what it should have taken.
+type audience struct {
 	t     testing.TB
 	db    engine.Engine
 	store *namespace.Store
@@ -92,14 +92,14 @@ type listener struct {
 	waiting []*namespace.Op
 }
 
-func (l *listener) open() {
+func (l *audience) open() {
 	var err error
 	l.store, err = namespace.Open(l.db, namespace.Options{Now: clock})
 	require.NoError(l.t, err)
 }
 
 // hear gives the store bytes, and demands the answer of the definition.
-func (l *listener) hear(wire []byte, ns codec.GroupID) {
+func (l *audience) hear(wire []byte, ns codec.GroupID) {
 	before := bytes.Clone(wire)
 	a, err := l.store.Apply(context.Background(), wire)
 	require.NoError(l.t, err)
@@ -134,19 +134,19 @@ func (l *listener) hear(wire []byte, ns codec.GroupID) {
 	}
 }
 
-func (l *listener) requireRefused(a namespace.Answer, err error) {
+func (l *audience) requireRefused(a namespace.Answer, err error) {
 	var r *namespace.Refusal
 	require.ErrorAs(l.t, err, &r)
 	require.Equal(l.t, namespace.Refused, a.Kind, err)
 	require.Equal(l.t, r.Reason, a.Refusal.Reason, err)
 }
 
-func (l *listener) ready(op *namespace.Op) bool {
+func (l *audience) ready(op *namespace.Op) bool {
 	return !slices.ContainsFunc(op.Parents, func(p codec.OpID) bool { return l.has[p] == nil })
 }
 
 // judge takes op, whose parents are there, or returns why not.
-func (l *listener) judge(op *namespace.Op) error {
+func (l *audience) judge(op *namespace.Op) error {
 	if len(op.Parents) == 0 && len(l.has) > 0 {
 		return &namespace.Refusal{Op: op.ID, Reason: namespace.BadForm}
 	}
@@ -168,7 +168,7 @@ func (l *listener) judge(op *namespace.Op) error {
 	return err
 }
 
-func (l *listener) cascade() {
+func (l *audience) cascade() {
 	for i := 0; i < len(l.waiting); i++ {
 		op := l.waiting[i]
 		if !l.ready(op) {
@@ -185,7 +185,7 @@ func (l *listener) cascade() {
 
 // check demands that exactly the ops are stored that should be, and that all rows are
 // those of the definition.
-func (l *listener) check(ns codec.GroupID) {
+func (l *audience) check(ns codec.GroupID) {
 	stored := 0
 	for e, err := range engine.Scan(l.db, keys.GovOpsOf(ns)) {
 		require.NoError(l.t, err)
@@ -219,7 +219,7 @@ func FuzzGovernance(f *testing.F) {
 		if len(steps) > 4*64 {
 			return
 		}
-		l := &listener{t: t, db: mem.New(), has: map[codec.OpID]*namespace.Op{}}
+		l := &audience{t: t, db: mem.New(), has: map[codec.OpID]*namespace.Op{}}
 		l.open()
 		require.NoError(t, l.store.ImportIdentity(c.namespace, c.founder))
 		for len(steps) >= 4 {

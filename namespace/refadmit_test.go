@@ -1,22 +1,18 @@
 package namespace
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/stoadb/stoa/codec"
 )
 
-// Admit returns a [*Refusal] unless op, which passed [Check], may stand on its
-// ancestors, which must be complete; their order does not matter. It asks only what is
-// clear of them, so that every node decides alike, whatever keys it has: the signer is
-// known, has the next nonce, and the keys it names exist.
-//
-// It looks at all ancestors. What keeps an index of nonces, known identities and
-// holders at the heads has to agree with it.
-func Admit(op *Op, ancestors []*Op) error {
+// admit is the reference of what a [Store] refuses: a [*Refusal] unless op, which passed
+// [Check], may stand on its ancestors, which must be complete; their order does not
+// matter. It asks only what is clear of them: the signer is known, has the next nonce,
+// and the keys it names exist. It looks at all ancestors, where a Store has indexes.
+func admit(op *Op, ancestors []*Op) error {
 	if len(op.Parents) == 0 {
-		return nonceFault(op, 1)
+		return asError(nonceFault(op, 1))
 	}
 	last, known := uint64(0), false
 	for _, a := range ancestors {
@@ -28,22 +24,10 @@ func Admit(op *Op, ancestors []*Op) error {
 	if !known {
 		return &Refusal{op.ID, Stranger, "signed by " + op.Signer.String()}
 	}
-	if err := nonceFault(op, last+1); err != nil {
-		return err
+	if r := nonceFault(op, last+1); r != nil {
+		return r
 	}
 	return keyFault(op, ancestors)
-}
-
-func nonceFault(op *Op, next uint64) error {
-	detail := fmt.Sprintf("nonce %d, the next is %d", op.Nonce, next)
-	switch {
-	case op.Nonce < next:
-		return &Refusal{op.ID, Replay, detail}
-	case op.Nonce > next:
-		return &Refusal{op.ID, BadNonce, detail}
-	default:
-		return nil
-	}
 }
 
 // introduces reports whether a is clear about id being someone: it created the
@@ -69,7 +53,7 @@ func keyFault(op *Op, ancestors []*Op) error {
 	if op.Root != nil && op.Root.Kind != codec.RootKeyDelivery {
 		return nil
 	}
-	held := Holdings(ancestors)
+	held := holdings(ancestors)
 	if op.Root != nil {
 		if k := (GroupKey{op.Root.GroupID, op.Root.KeyID}); !held[k][op.Signer] {
 			return &Refusal{op.ID, UnknownKey, "the signer delivers key " + k.KeyID.String() + ", which it was never sent"}
@@ -91,4 +75,12 @@ func keyFault(op *Op, ancestors []*Op) error {
 		return &Refusal{op.ID, UnknownKey, "no ancestor introduces " + op.KeyID.String()}
 	}
 	return nil
+}
+
+// asError returns r as an error, which is nil where r is.
+func asError(r *Refusal) error {
+	if r == nil {
+		return nil
+	}
+	return r
 }
