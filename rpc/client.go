@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"time"
 
 	"google.golang.org/grpc"
@@ -15,6 +14,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc/internal/link"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -143,13 +143,26 @@ func (c *Client) connect(timeout time.Duration) error {
 			if err := probe(c.path, timeout); err != nil {
 				return err
 			}
-			return fmt.Errorf("%w by the daemon at %s: it hung up on uid %d; its log says why (stoa serve --allow-peers)", ErrRefused, c.path, os.Getuid())
+			return c.refusal(timeout)
 		default:
 			if !c.conn.WaitForStateChange(ctx, s) {
 				return fmt.Errorf("%w at %s: something listens, but does not answer within %s", ErrNoDaemon, c.path, timeout)
 			}
 		}
 	}
+}
+
+// refusal returns why the daemon does not serve a connection of gRPC, which does not
+// tell: it does so in frames.
+func (c *Client) refusal(timeout time.Duration) error {
+	l, err := link.Dial(c.path, time.Now().Add(timeout))
+	switch {
+	case err == nil:
+		l.Close()
+	case refused(err):
+		return refusedBy(c.path, err)
+	}
+	return hungUp(c.path)
 }
 
 // Path returns the path of the socket.

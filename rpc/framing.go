@@ -91,6 +91,8 @@ func (t *carrier) connect() (*link.Conn, error) {
 	case errors.Is(err, link.ErrNotFramed):
 		t.none.Store(true)
 		return nil, nil
+	case refused(err):
+		return nil, err
 	case err != nil:
 		return nil, status.Error(codes.Unavailable, err.Error())
 	}
@@ -112,11 +114,28 @@ func (t *carrier) first(f Framing) error {
 		t.none.Store(true)
 		return nil
 	case errors.Is(err, link.ErrHungUp):
-		return fmt.Errorf("%w by the daemon at %s: it hung up on uid %d; its log says why (stoa serve --allow-peers)", ErrRefused, t.path, os.Getuid())
+		return hungUp(t.path)
+	case refused(err):
+		return refusedBy(t.path, err)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return fmt.Errorf("%w at %s: something listens, but does not answer within %s", ErrNoDaemon, t.path, t.timeout)
 	}
 	return noDaemon(t.path, err)
+}
+
+// refused reports whether a daemon said why it does not serve a connection.
+func refused(err error) bool {
+	_, ok := status.FromError(err)
+	return ok
+}
+
+func refusedBy(path string, err error) error {
+	return fmt.Errorf("%w (the daemon at %s)", FromStatus(err), path)
+}
+
+// hungUp is the error of a daemon that does not say why it does not serve this user.
+func hungUp(path string) error {
+	return fmt.Errorf("%w by the daemon at %s: it hung up on uid %d, who may not connect (stoa serve --allow-peers), or at a rush of connections; its log says which", ErrRefused, path, os.Getuid())
 }
 
 func (t *carrier) close() error {

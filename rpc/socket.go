@@ -21,8 +21,8 @@ var (
 	// ErrNoDaemon is returned by Dial when nothing listens at the path.
 	ErrNoDaemon = errors.New("rpc: no daemon")
 	// ErrRefused is returned by Dial when the permissions of the socket keep this
-	// user out, or when the daemon hangs up: it doesn't know this user, or has too
-	// many connections.
+	// user out, or when the daemon hangs up, as it does on users that it doesn't
+	// know.
 	ErrRefused = errors.New("rpc: refused")
 )
 

@@ -31,7 +31,10 @@ type doorway struct {
 	open   sync.WaitGroup // goroutines of connections
 
 	mu      sync.Mutex
-	waiting map[*admitted]struct{} // connections that have not said what they speak
+	waiting map[net.Conn]struct{} // connections that have not said what they speak
+
+	turned     [maxTurnedAway]net.Conn // the last ones that are not served
+	turnedNext int
 }
 
 // admitted is a connection that the gate has let in. What was read of it to see
@@ -54,7 +57,7 @@ func (c *admitted) Read(b []byte) (int, error) {
 
 func newDoorway(ln net.Listener, g *gate, framed func(*admitted)) *doorway {
 	return &doorway{
-		Listener: ln, gate: g, framed: framed, waiting: make(map[*admitted]struct{}),
+		Listener: ln, gate: g, framed: framed, waiting: make(map[net.Conn]struct{}),
 		http2: make(chan *admitted), failed: make(chan error, 1), closed: make(chan struct{}),
 	}
 }
@@ -90,8 +93,12 @@ func (d *doorway) run() {
 // enter serves a connection, or gives it to gRPC.
 func (d *doorway) enter(conn net.Conn) {
 	counted, who, err := d.gate.admit(conn)
-	if err != nil {
+	if errors.Is(err, errPeer) {
 		conn.Close()
+		return
+	}
+	if err != nil {
+		d.turnAway(conn, err)
 		return
 	}
 	c := &admitted{countedConn: counted, peer: who}
@@ -120,7 +127,7 @@ func (d *doorway) enter(conn net.Conn) {
 }
 
 // track has c closed with the doorway; it returns false if it is closed already.
-func (d *doorway) track(c *admitted) bool {
+func (d *doorway) track(c net.Conn) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.waiting == nil {
@@ -130,7 +137,7 @@ func (d *doorway) track(c *admitted) bool {
 	return true
 }
 
-func (d *doorway) untrack(c *admitted) {
+func (d *doorway) untrack(c net.Conn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.waiting, c)

@@ -47,5 +47,6 @@ const (
 	whatSessions     = "sessions"
 	whatSessionScans = "scans of one session"
 	whatCalls        = rpc.WhatCalls
+	whatConnections  = "connections"
 	whatUntaken      = "messages of one stream that wait"
 )

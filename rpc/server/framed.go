@@ -86,6 +86,7 @@ func (f *framed) serve(nc *admitted) {
 	defer nc.Close()
 	c := newFramedConn(f, nc)
 	if !f.enter(c) {
+		nc.Write(refusalOf(errStopping())) // it is hung up on either way
 		return
 	}
 	defer f.leave(c)

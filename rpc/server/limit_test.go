@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"fmt"
+	"net"
 	"runtime"
 	"sync"
 	"testing"
@@ -160,19 +161,39 @@ func TestSessionsSnapshotsAndScansAreLimited(t *testing.T) {
 }
 
 func TestConnectionsAreLimited(t *testing.T) {
-	d := start(t, nil, Options{MaxConnections: 2})
-	a, b := d.dial(t), d.dial(t)
+	for name, f := range map[string]rpc.Framing{"frames": rpc.FramingAuto, "gRPC": rpc.FramingGRPC} {
+		t.Run(name, func(t *testing.T) {
+			d := start(t, nil, Options{MaxConnections: 2})
+			a, b := d.dial(t), d.dial(t)
+			_, err := rpc.Dial(d.path, rpc.ClientOptions{Framing: f})
+			require.ErrorIs(t, err, rpc.ErrBusy)
+			require.ErrorContains(t, err, "no more than 2 connections at once")
+			require.NotErrorIs(t, err, rpc.ErrRefused, "this user may connect")
+			require.NoError(t, a.Close())
+			require.Eventually(t, func() bool {
+				c, err := rpc.Dial(d.path, rpc.ClientOptions{Framing: f})
+				if err == nil {
+					c.Close()
+				}
+				return err == nil
+			}, patience, time.Millisecond)
+			fine(t, b)
+		})
+	}
+}
+
+func TestConnectionsThatSayNothingKeepNobodyFromBeingTold(t *testing.T) {
+	d := start(t, nil, Options{MaxConnections: 1})
+	c := d.dial(t)
+	for range 2 * maxTurnedAway {
+		silent, err := net.Dial("unix", d.path)
+		require.NoError(t, err)
+		defer silent.Close()
+	}
 	_, err := rpc.Dial(d.path, rpc.ClientOptions{})
-	require.ErrorIs(t, err, rpc.ErrRefused)
-	require.NoError(t, a.Close())
-	require.Eventually(t, func() bool {
-		c, err := rpc.Dial(d.path, rpc.ClientOptions{})
-		if err == nil {
-			c.Close()
-		}
-		return err == nil
-	}, patience, time.Millisecond)
-	fine(t, b)
+	require.ErrorIs(t, err, rpc.ErrBusy)
+	fine(t, c)
+	d.stop() // which waits for none of them
 }
 
 func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {

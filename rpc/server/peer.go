@@ -37,7 +37,8 @@ type gate struct {
 	open                 *atomic.Int64 // connections
 }
 
-// admit returns conn, counted, and who is at its other end, or errPeer.
+// admit returns conn, counted, and who is at its other end; errPeer for one who may
+// not connect, and an *rpc.Error where there are too many connections.
 func (g *gate) admit(conn net.Conn) (*countedConn, Peer, error) {
 	p, err := g.peerOf(conn)
 	if err != nil {
@@ -51,7 +52,7 @@ func (g *gate) admit(conn net.Conn) (*countedConn, Peer, error) {
 	if g.open.Add(1) > g.limit {
 		g.open.Add(-1)
 		g.log.Warn("peer refused: too many connections", "limit", g.limit, "uid", p.UID, "pid", p.PID)
-		return nil, p, errPeer
+		return nil, p, busy(whatConnections, g.limit)
 	}
 	g.log.Debug("connected", "uid", p.UID, "gid", p.GID, "pid", p.PID)
 	return &countedConn{Conn: conn, open: g.open}, p, nil

@@ -60,7 +60,8 @@ type Conn struct {
 }
 
 // Dial connects to the daemon at path and waits for its greeting until deadline.
-// It returns ErrNotFramed, ErrHungUp, and what the system says.
+// It returns ErrNotFramed, ErrHungUp, what the system says, and, as a status, why the
+// daemon does not serve this connection.
 func Dial(path string, deadline time.Time) (*Conn, error) {
 	d := net.Dialer{Deadline: deadline}
 	nc, err := d.Dial("unix", path)
@@ -108,6 +109,9 @@ func (c *Conn) greet(deadline time.Time) error {
 			return fmt.Errorf("%w: %w", ErrHungUp, err)
 		case ok:
 			c.nc.SetDeadline(time.Time{})
+			if f.Flags&frame.Error != 0 {
+				return fromWire(f.Payload)
+			}
 			c.hello, err = frame.ParseGreeting(f.Payload)
 			return err
 		}
