@@ -1,9 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/knadh/koanf/parsers/toml/v2"
 	"github.com/knadh/koanf/providers/env/v2"
@@ -18,8 +21,9 @@ const envPrefix = "STOA_"
 
 // configure sets the flags that are not on the command line: from the
 // environment, else from the file that --config or STOA_CONFIG names. A setting
-// of the file that is no flag is an error.
-func (p *process) configure(fs *pflag.FlagSet) error {
+// of the file that is no flag is an error. It returns where each of them was set.
+func (p *process) configure(fs *pflag.FlagSet) (origins, error) {
+	set := origins{}
 	fromEnv := koanf.New(".")
 	err := fromEnv.Load(env.Provider(".", env.Opt{
 		Prefix:      envPrefix,
@@ -29,25 +33,65 @@ func (p *process) configure(fs *pflag.FlagSet) error {
 		},
 	}), nil)
 	if err != nil {
-		return bad(fmt.Errorf("read the environment: %w", err), "")
+		return nil, bad(fmt.Errorf("read the environment: %w", err), "")
 	}
 	for name := range fromEnv.All() {
 		if fromEnv.String(name) == "" { // as good as not set
 			continue
 		}
 		source := envPrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
-		if err := setFlag(fs, name, source, fromEnv.Get(name)); err != nil {
-			return err
+		if err := set.flag(fs, name, source, fromEnv.Get(name)); err != nil {
+			return nil, err
 		}
 	}
 	path := fs.Lookup("config").Value.String()
 	if path == "" {
-		return nil
+		return set, nil
 	}
-	return configureFromFile(fs, path)
+	return set, set.fromFile(fs, path)
 }
 
-func configureFromFile(fs *pflag.FlagSet, path string) error {
+// origins are where flags were set that are not on the command line, by flag.
+type origins map[string]origin
+
+// origin is where a flag was set.
+type origin struct {
+	source string // the name of a variable, or a file and its setting
+	value  string
+}
+
+// tellingValue is how many bytes a value has at least that an error is taken to name
+// by chance no more.
+const tellingValue = 4
+
+// explain adds to an error where a flag was set that it names, itself or by its value.
+func (o origins) explain(err error) error {
+	var f *failure
+	if !errors.As(err, &f) {
+		return err
+	}
+	text := err.Error()
+	for _, name := range slices.Sorted(maps.Keys(o)) {
+		value := o[name].value
+		if namesFlag(text, name) || len(value) >= tellingValue && strings.Contains(text, value) {
+			err = &failure{f.code, fmt.Errorf("%w (--%s was set by %s)", err, name, o[name].source), f.hint}
+		}
+	}
+	return err
+}
+
+// namesFlag reports whether a text has --name in it, and not only as the beginning of
+// another flag.
+func namesFlag(text, name string) bool {
+	for _, rest := range strings.Split(text, "--"+name)[1:] {
+		if rest == "" || rest[0] != '-' && !unicode.IsLetter(rune(rest[0])) {
+			return true
+		}
+	}
+	return false
+}
+
+func (o origins) fromFile(fs *pflag.FlagSet, path string) error {
 	settings := koanf.New(".")
 	if err := settings.Load(file.Provider(path), toml.Parser()); err != nil {
 		return bad(fmt.Errorf("--config %s: %w", path, err), "")
@@ -59,16 +103,16 @@ func configureFromFile(fs *pflag.FlagSet, path string) error {
 			return bad(fmt.Errorf("--config %s: no setting %q%s", path, name, didYouMean(known, names)),
 				"the settings are "+strings.Join(names, ", "))
 		}
-		if err := setFlag(fs, known, path+": "+name, value); err != nil {
+		if err := o.flag(fs, known, path+": "+name, value); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// setFlag sets a flag that has not been set, as if value stood on the command
+// flag sets a flag that has not been set, as if value stood on the command
 // line. Names that are no flags are left alone: the environment has others.
-func setFlag(fs *pflag.FlagSet, name, source string, value any) error {
+func (o origins) flag(fs *pflag.FlagSet, name, source string, value any) error {
 	f := fs.Lookup(name)
 	if f == nil || f.Changed {
 		return nil
@@ -84,6 +128,7 @@ func setFlag(fs *pflag.FlagSet, name, source string, value any) error {
 	if err := fs.Set(name, text); err != nil {
 		return bad(fmt.Errorf("%s: %w", source, err), "")
 	}
+	o[name] = origin{source, text}
 	return nil
 }
 

@@ -42,29 +42,35 @@ they are 400 and 1GiB unless set, which is without the caches of RocksDB.`,
   stoa serve --engine mem --dir /tmp/try`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := p.configure(cmd.Flags()); err != nil {
-				return err
+			set, err := p.configure(cmd.Flags())
+			if err == nil {
+				err = p.serve(cmd, &f)
 			}
-			s, err := f.settings()
-			if err != nil {
-				return err
-			}
-			if s.sealKey, err = f.seal.key(p.credentials()); err != nil {
-				return err
-			}
-			if p.json && !cmd.Flags().Changed("log-format") {
-				s.logFormat = "json"
-			}
-			log, err := newLogger(p.stderr, s.logLevel, s.logFormat)
-			if err != nil {
-				return bad(err, "")
-			}
-			p.tuneMemory()
-			return s.serve(log)
+			return set.explain(err)
 		},
 	}
 	f.register(cmd)
 	return cmd
+}
+
+// serve runs the daemon with flags that are all set.
+func (p *process) serve(cmd *cobra.Command, f *serveFlags) error {
+	s, err := f.settings()
+	if err != nil {
+		return err
+	}
+	if s.sealKey, err = f.seal.key(p.credentials()); err != nil {
+		return err
+	}
+	if p.json && !cmd.Flags().Changed("log-format") {
+		s.logFormat = "json"
+	}
+	log, err := newLogger(p.stderr, s.logLevel, s.logFormat)
+	if err != nil {
+		return bad(err, "")
+	}
+	p.tuneMemory()
+	return s.serve(log)
 }
 
 // tuneMemory lets the heap grow further between collections than Go does by

@@ -34,6 +34,9 @@ type serveFlags struct {
 	kv                      kvServeFlags
 }
 
+// leastSize is the least that a cache or the write-ahead log may have.
+const leastSize = 1 << 20
+
 // engines are what --engine takes.
 var engines = []string{"rocks", "mem"}
 
@@ -89,6 +92,11 @@ func (f *serveFlags) settings() (s settings, err error) {
 	}
 	if f.baseAge < 0 {
 		return s, bad(fmt.Errorf("--base-age: %s is less than 0", f.baseAge), "")
+	}
+	for flag, bytes := range map[string]size{"cache-size": f.cacheSize, "row-cache-size": f.rowCacheSize, "max-wal": f.maxWAL} {
+		if bytes != 0 && bytes < leastSize {
+			return s, bad(fmt.Errorf("--%s: %s is less than %s", flag, sizeText(uint64(bytes)), sizeText(leastSize)), "")
+		}
 	}
 	if s.dir == "" {
 		s.dir = defaultDir
