@@ -19,6 +19,25 @@ import (
 // indexes, as services[1].name.
 type field struct{ path, text string }
 
+// meaning returns what a number says to people: the time of a stamp in seconds, the
+// names of a set of capabilities; "" for any other field.
+func (f field) meaning() string {
+	name := f.path[strings.LastIndexByte(f.path, '.')+1:]
+	n, err := strconv.ParseUint(f.text, 10, 64)
+	switch {
+	case err != nil:
+		return ""
+	case (name == "at" || strings.HasSuffix(name, "_at")) && n > 0 && n < yearTenThousand:
+		return stamp(n)
+	case name == "capabilities" || name == "capability":
+		return codec.Capabilities(n).String()
+	}
+	return ""
+}
+
+// yearTenThousand is the first second that RFC 3339 has no text for.
+const yearTenThousand = 253_402_300_800
+
 // flatten returns the fields of a JSON object that this program has made, in
 // their order.
 func flatten(object json.RawMessage) ([]field, error) {
@@ -91,6 +110,8 @@ func writeFields(w io.Writer, object json.RawMessage, raw []string, indent strin
 	for _, f := range fields {
 		if slices.Contains(raw, f.path) {
 			f.text = withText(f.text)
+		} else if means := f.meaning(); means != "" {
+			f.text += "  " + means
 		}
 		t.add(f.path, f.text)
 	}
@@ -147,6 +168,9 @@ func (f field) inline(raw []string) string {
 		if said, ok := readableHex(f.text); ok {
 			return shortened(said, lineText)
 		}
+	}
+	if means := f.meaning(); means != "" {
+		return f.text + " (" + means + ")"
 	}
 	return shortened(f.text, lineText)
 }

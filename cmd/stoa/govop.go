@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace"
 )
@@ -65,10 +67,11 @@ func newEntryDoc(e *namespace.Entry) (d govOpDoc, err error) {
 	return d, err
 }
 
-// said says for people what an op does, with names where there are some.
-func (d *govOpDoc) said(known names) string {
+// said says for people what an op does, with names where there are some: in brief, or
+// with every field in full.
+func (d *govOpDoc) said(known names, full bool) string {
 	if d.Op == nil {
-		return "sealed"
+		return "sealed: the key of its group is not here"
 	}
 	fields, err := flatten(d.Op)
 	if err != nil {
@@ -76,10 +79,59 @@ func (d *govOpDoc) said(known names) string {
 	}
 	words := []string{d.Kind}
 	for _, f := range fields {
-		name, text := f.path[strings.LastIndexByte(f.path, '.')+1:], known.of(f.text)
-		if name != "kind" && name != d.Kind {
-			words = append(words, name+"="+shortened(text, lineText))
+		name := f.path[strings.LastIndexByte(f.path, '.')+1:]
+		if name == "kind" || name == d.Kind || !full && f.forMachines(name) {
+			continue
 		}
+		words = append(words, name+"="+f.inOp(known, full))
 	}
 	return strings.Join(words, " ")
+}
+
+// signedBy returns who signed the op: by name, or by id, of which a brief line has the
+// beginning.
+func (d *govOpDoc) signedBy(known names, full bool) string {
+	return field{text: d.Signer}.inOp(known, full)
+}
+
+// inOp returns the text of a field of an op.
+func (f field) inOp(known names, full bool) string {
+	text, means := known.of(f.text), f.meaning()
+	switch {
+	case means != "" && strings.Contains(f.path, "capabilit"):
+		return means
+	case means != "":
+		return means + " (" + f.text + ")"
+	case full:
+		return text
+	case text == f.text && isID(text):
+		return text[:briefID] + "…"
+	}
+	return shortened(text, lineText)
+}
+
+// briefID is how many digits of an id a brief line has.
+const briefID = 12
+
+// forMachines reports whether a brief line leaves the field out: ids that are zeros, and
+// what nobody reads.
+func (f field) forMachines(name string) bool {
+	switch name {
+	case "signature", "joiner_signature", "salt", "ephemeral", "sealed":
+		return true
+	case "nonce":
+		return isID(f.text)
+	}
+	return isID(f.text) && strings.Trim(f.text, "0") == ""
+}
+
+// opLines ends the help of commands that list ops.
+const opLines = `
+
+A line has who signed an op and what it does, in brief; --full and --json have all of it.
+Ops are ordered by their parents and carry no clock: the times that some have, such as
+created_at, are those that whoever signed them wrote.`
+
+func fullFlag(fs *pflag.FlagSet, full *bool) {
+	fs.BoolVar(full, "full", false, "print whole ids, and the fields that only machines read")
 }

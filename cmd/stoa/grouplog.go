@@ -104,23 +104,25 @@ func newGroupJoin(p *process) *cobra.Command {
 }
 
 // showEntry prints an op of a log.
-func (c *govCall) showEntry(e *namespace.Entry, known names) error {
+func (c *govCall) showEntry(e *namespace.Entry, known names, full bool) error {
 	d, err := newEntryDoc(e)
 	if err != nil {
 		return err
 	}
 	return c.emit(d, func(w io.Writer) {
-		fmt.Fprintf(w, "%d  %s  %s: %s\n", d.Seq, d.Verdict, known.of(d.Signer), d.said(known))
+		fmt.Fprintf(w, "%d  %s  %s: %s\n", d.Seq, d.Verdict, d.signedBy(known, full), d.said(known, full))
 	})
 }
 
 func newGroupOps(p *process) *cobra.Command {
 	var window namespace.Window
+	var full bool
 	return govCommand{
 		name: "ops", args: []string{"GROUP"}, offline: true, short: "List the ops of a group that this daemon could read",
-		long:    "List the ops of a group in the order in which this daemon could read them, with the\npresent verdicts.",
+		long:    "List the ops of a group in the order in which this daemon could read them, with the\npresent verdicts." + opLines,
 		example: "home\nhome --reverse --limit 10",
 		flags: func(fs *pflag.FlagSet) {
+			fullFlag(fs, &full)
 			fs.Uint64Var(&window.From, "from", 0, "the number of the first op")
 			fs.BoolVar(&window.Reverse, "reverse", false, "from there, or from the last, backward")
 			fs.IntVar(&window.Limit, "limit", 0, "the most ops; 0: all")
@@ -135,7 +137,7 @@ func newGroupOps(p *process) *cobra.Command {
 			}
 			for e, err := range c.read.Ops(c.ctx, g, window) {
 				if err == nil {
-					err = c.showEntry(&e, known)
+					err = c.showEntry(&e, known, full)
 				}
 				if err != nil {
 					return err
@@ -148,13 +150,14 @@ func newGroupOps(p *process) *cobra.Command {
 
 func newGroupFollow(p *process) *cobra.Command {
 	var after uint64
-	var live bool
+	var live, full bool
 	return govCommand{
 		name: "follow", args: []string{"GROUP"}, short: "List ops as they come, and verdicts that change",
 		long: `List the ops of a group in the order in which this daemon could read them, and with --live
-go on as they come, with verdicts that change, until Ctrl-C.`,
+go on as they come, with verdicts that change, until Ctrl-C.` + opLines,
 		example: "home --live --json",
 		flags: func(fs *pflag.FlagSet) {
+			fullFlag(fs, &full)
 			fs.Uint64Var(&after, "after", 0, "the number of the op to begin after")
 			fs.BoolVar(&live, "live", false, "wait for more")
 		},
@@ -168,7 +171,7 @@ go on as they come, with verdicts that change, until Ctrl-C.`,
 					return c.untilInterrupted(err)
 				}
 				if e.Entry != nil {
-					err = c.showEntry(e.Entry, known)
+					err = c.showEntry(e.Entry, known, full)
 				} else {
 					d := verdictChangeDoc{e.Change.Op.String(), e.Change.Old.String(), e.Change.New.String()}
 					err = c.emit(d, func(w io.Writer) { fmt.Fprintf(w, "changed  %s  %s, was %s\n", d.ID, d.New, d.Old) })
@@ -200,7 +203,7 @@ func newGroupVoided(p *process) *cobra.Command {
 				if d.Op, err = contentJSON(v.Root, v.Body); err != nil {
 					return err
 				}
-				if err := c.emit(map[string]any{"op_id": d.ID, "kind": d.Kind, "op": d.Op}, func(w io.Writer) { fmt.Fprintf(w, "%s  %s\n", d.ID, d.said(known)) }); err != nil {
+				if err := c.emit(map[string]any{"op_id": d.ID, "kind": d.Kind, "op": d.Op}, func(w io.Writer) { fmt.Fprintf(w, "%s  %s\n", d.ID, d.said(known, true)) }); err != nil {
 					return err
 				}
 			}

@@ -25,14 +25,15 @@ func newOpDoc(o *namespace.OpInfo) (d govOpDoc, err error) {
 
 func newNamespaceOps(p *process) *cobra.Command {
 	var heads []string
-	var asBytes bool
+	var asBytes, full bool
 	return govCommand{
 		name: "ops", args: []string{"NAMESPACE"}, offline: true, short: "List the ops of a namespace, parents first",
 		long: `List the ops of a namespace, parents first, with what can be read of them and the present
 verdicts; with --head what a node with these heads lacks. --bytes prints what to send to
-it, in hex, one op to a line, as stoa namespace apply takes it.`,
+it, in hex, one op to a line, as stoa namespace apply takes it.` + opLines,
 		example: "home\nhome --head " + exampleID + " --bytes",
 		flags: func(fs *pflag.FlagSet) {
+			fullFlag(fs, &full)
 			fs.StringSliceVar(&heads, "head", nil, "a head of a node (default: it has nothing)")
 			fs.BoolVar(&asBytes, "bytes", false, "print the bytes of each op as they travel, in hex")
 		},
@@ -53,7 +54,7 @@ it, in hex, one op to a line, as stoa namespace apply takes it.`,
 				if err == nil && asBytes && !c.json {
 					_, err = fmt.Fprintf(c.stdout, "%x\n", sent.Wire)
 				} else if err == nil {
-					err = c.showOp(ns, sent.ID, known, asBytes)
+					err = c.showOp(ns, sent.ID, known, asBytes, full)
 				}
 				if err != nil {
 					return err
@@ -64,7 +65,7 @@ it, in hex, one op to a line, as stoa namespace apply takes it.`,
 	}.command(p, "namespace")
 }
 
-func (c *govCall) showOp(ns codec.GroupID, id codec.OpID, known names, asBytes bool) error {
+func (c *govCall) showOp(ns codec.GroupID, id codec.OpID, known names, asBytes, full bool) error {
 	op, err := c.read.Op(ns, id)
 	if err != nil {
 		return err
@@ -77,7 +78,7 @@ func (c *govCall) showOp(ns codec.GroupID, id codec.OpID, known names, asBytes b
 		d.Bytes = op.Wire
 	}
 	return c.emit(d, func(w io.Writer) {
-		fmt.Fprintf(w, "%s  %s  %s: %s\n", d.ID, d.Verdict, known.of(d.Signer), d.said(known))
+		fmt.Fprintf(w, "%s  %s  %s: %s\n", d.ID, d.Verdict, d.signedBy(known, full), d.said(known, full))
 	})
 }
 
@@ -93,7 +94,7 @@ func newNamespaceOp(p *process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.showOp(ns, id, known, true)
+			return c.showOp(ns, id, known, true, true)
 		},
 	}.command(p, "namespace")
 }

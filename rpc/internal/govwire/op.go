@@ -50,8 +50,21 @@ func Op(m *stoav1.GovOp) (o namespace.OpInfo, err error) {
 	if o.Rotations, err = rotations(m.GetRotations()); err != nil {
 		return o, err
 	}
-	o.Root, o.Body, err = Content(m)
+	if o.Root, o.Body, err = Content(m); err == nil && o.Root != nil && len(o.Wire) > 0 {
+		err = travelled(&o)
+	}
 	return o, err
+}
+
+// travelled sets a root op to that of its bytes, which have all of it: the fields of a
+// message leave out what envelopes hold.
+func travelled(o *namespace.OpInfo) error {
+	s, err := codec.SignedNamespaceOp{}.Decode(o.Wire)
+	if err != nil || s.Op.Kind != codec.NamespaceRoot {
+		return &dagwire.FieldError{Field: "op", Reason: "not the bytes of the root op"}
+	}
+	o.Root = &s.Op.Root
+	return nil
 }
 
 func rotations(list []*stoav1.GovRotation) (all []codec.RotationSkeleton, err error) {
