@@ -21,8 +21,10 @@ FUZZTOTAL ?=
 ARGS ?=
 # How often `make flaky` runs the suite.
 ROUNDS ?= 10
-# The Debian releases of `make portability`.
+# The releases of Debian and Ubuntu of `make portability`, and what runs in each;
+# empty: all tests.
 RELEASES ?= bookworm trixie
+COMMAND ?=
 
 # Tools are built from source at these versions, into bin/tools. The plugins
 # that write Go for buf have theirs in rpc/proto/buf.gen.yaml.
@@ -67,7 +69,7 @@ env: ## print the flags for a bare go command or an editor: eval "$(make -s env)
 	@sh engine/rocks/compat/env.sh
 
 test: deps ## run all tests (TESTFLAGS='-run X' for go test's flags)
-	$(ROCKS) go test -timeout 8m $(TESTFLAGS) ./...
+	$(ROCKS) go test -timeout 60m $(TESTFLAGS) ./...
 
 test-view: ## go through the page of `stoa view` in headless Chromium; skipped, and said so, without one
 	CGO_ENABLED=0 STOA_TEST_VIEW=1 go test -count=1 -v -run InChromium ./cmd/view
@@ -76,7 +78,7 @@ damage: deps ## flip every byte of a small store and cut its logs at every lengt
 	$(ROCKS) STOA_TEST_EVERY_BYTE=1 go test -count=1 -timeout 60m -v -run 'DamageOfEveryByte' ./cmd/inspect
 
 kv-kills: deps ## kill a process 200 times while it writes key-values, and recount what it leaves
-	$(ROCKS) STOA_KV_KILLS=200 go test -count=1 -timeout 15m -run 'X05WhatAKilledProcess' ./kv
+	$(ROCKS) STOA_KV_KILLS=200 go test -count=1 -timeout 60m -run 'X05WhatAKilledProcess' ./kv
 
 torture: deps ## try to make the daemon lose data: kills, power cuts, faults of the disk, full disks, little memory, defects, a clock that runs and jumps, hostile clients, damage (ARGS='-kills 5000 -cuts 5000'; STOA_TORTURE_SEED=n repeats)
 	$(ROCKS) go test -count=1 -timeout 10h -v ./fuzz/torture -args -kills 500 -cuts 500 -every 1 -full 30 -tight 60 -hours 72 -idle 10000 $(ARGS)
@@ -86,7 +88,7 @@ torture: deps ## try to make the daemon lose data: kills, power cuts, faults of 
 # `make lint` and `make test` have vetted everything; vet would go through all of it
 # once more, since this is another build.
 race: deps ## run all tests under the race detector, with fewer generated cases
-	$(ROCKS) STOA_TEST_SCALE=$(RACE_SCALE) go test -race -vet=off -timeout 8m $(TESTFLAGS) ./...
+	$(ROCKS) STOA_TEST_SCALE=$(RACE_SCALE) go test -race -vet=off -timeout 60m $(TESTFLAGS) ./...
 
 mutants: deps ## change the code in small ways, one at a time, and print what no test notices (ARGS='-n 800 -seed 7 -packages dag,kv')
 	$(ROCKS) STOA_TEST_SCALE=$${STOA_TEST_SCALE:-0.1} go run ./fuzz/mutants $(ARGS)
@@ -96,7 +98,7 @@ flaky: deps ## run the suite 10 times beside two busy loops, the quick packages 
 
 nocgo: ## build and test without cgo: everything but engine/rocks
 	CGO_ENABLED=0 go build ./...
-	CGO_ENABLED=0 go test -timeout 8m $(TESTFLAGS) ./...
+	CGO_ENABLED=0 go test -timeout 60m $(TESTFLAGS) ./...
 
 lint: deps $(STATICCHECK) proto-lint proto-breaking ## gofmt, go vet, staticcheck, go.mod tidy, generated code current
 	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')) && \
@@ -167,8 +169,8 @@ proto-baseline: $(BUF) ## at a release: make today's rpc/proto what clients rely
 
 tools: $(STATICCHECK) $(BUF) ## build the tools of lint and generate into bin/tools
 
-portability: ## build and test in a chroot of each Debian release (as root; RELEASES='...')
-	@bash engine/rocks/compat/portability.sh $(RELEASES)
+portability: ## build and test in chroots of Debian and Ubuntu (as root; RELEASES='trixie noble', COMMAND='go test ./engine/rocks')
+	@bash engine/rocks/compat/portability.sh $(if $(COMMAND),-c '$(COMMAND)') $(RELEASES)
 
 clean: ## delete bin/ (stoa-data stays)
 	rm -rf bin

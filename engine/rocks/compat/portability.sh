@@ -1,27 +1,41 @@
 #!/usr/bin/env bash
 # Builds and tests this working tree, uncommitted changes included, in a chroot
-# of each Debian release that is named:
+# of each release of Debian or Ubuntu that is named:
 #
-#   engine/rocks/compat/portability.sh bookworm trixie
+#   engine/rocks/compat/portability.sh [-c COMMAND] bookworm trixie noble
+#
+# COMMAND runs there instead of the whole `make test`, behind the flags for go
+# that `make env` prints, as: -c 'go test -count=1 ./engine/rocks'.
 #
 # Needs root and debootstrap. Each chroot is made once, below $STOA_CHROOTS
-# (default /var/tmp/stoa-chroots), from the package mirror that this machine
-# uses, and holds only make and certificates: what a build needs is installed
-# there by `make deps`, which is so tested too. Go and its downloaded modules are
-# this machine's, mounted read-only in a mount namespace of their own that ends
-# with the script. The build caches stay in the chroot.
+# (default /var/tmp/stoa-chroots), from the mirror of Debian that this machine
+# uses or Ubuntu's own, and holds only make and certificates: what a build needs is
+# installed there by `make deps`, which is so tested too. Go and its downloaded
+# modules are this machine's, mounted read-only in a mount namespace of their own
+# that ends with the script. The build caches stay in the chroot. What is said is
+# also in RELEASE.log there. A release that fails does not keep the next ones from
+# being tried.
 set -euo pipefail
 
 repo=$(cd "$(dirname "$0")/../../.." && pwd)
 chroots=${STOA_CHROOTS:-/var/tmp/stoa-chroots}
+ubuntu=https://archive.ubuntu.com/ubuntu
+given=() # the options, for the process that the mounts are made in
 
 fail() {
 	echo "portability: $*" >&2
 	exit 1
 }
 
-(($# > 0)) || fail "name at least one Debian release, such as: bookworm trixie"
-[[ $(uname -s) == Linux ]] || fail "chroots of Debian need Linux"
+command="make --no-print-directory test TESTFLAGS=-count=1"
+if [[ ${1:-} == -c ]]; then
+	(($# > 1)) || fail "-c wants a command"
+	given=("$1" "$2")
+	command=$2
+	shift 2
+fi
+(($# > 0)) || fail "name at least one release, such as: bookworm trixie noble"
+[[ $(uname -s) == Linux ]] || fail "chroots need Linux"
 ((EUID == 0)) || fail "run it as root: debootstrap, mount and chroot need that"
 for tool in debootstrap unshare chroot go; do
 	command -v "$tool" >/dev/null || fail "$tool is missing (on Debian: apt-get install debootstrap util-linux)"
@@ -29,7 +43,7 @@ done
 
 # All mounts below are private to this process and gone when it ends.
 if [[ -z ${STOA_PORTABILITY_NAMESPACE:-} ]]; then
-	STOA_PORTABILITY_NAMESPACE=1 exec unshare --mount --propagation private -- bash "$0" "$@"
+	STOA_PORTABILITY_NAMESPACE=1 exec unshare --mount --propagation private -- bash "$0" "${given[@]}" "$@"
 fi
 
 goroot=$(cd "$repo" && go env GOROOT)
@@ -43,13 +57,42 @@ mirror() {
 		fail "apt knows no package mirror; run apt-get update once"
 }
 
+# is_ubuntu RELEASE says whose it is.
+is_ubuntu() {
+	case $1 in
+	focal | jammy | noble | plucky | questing | resolute) return 0 ;;
+	*) return 1 ;;
+	esac
+}
+
+# ubuntu_keys prints the file with the keys that Ubuntu signs with. Where no package
+# has brought it, it comes from Ubuntu, over TLS.
+ubuntu_keys() {
+	local keys=/usr/share/keyrings/ubuntu-archive-keyring.gpg
+	if [[ ! -r $keys ]]; then
+		keys=$chroots/ubuntu-archive-keyring.gpg
+		[[ -r $keys ]] || curl -fsS -o "$keys" "$ubuntu/project/ubuntu-archive-keyring.gpg" ||
+			fail "the keys of Ubuntu can't be had; install the package ubuntu-keyring"
+	fi
+	printf '%s\n' "$keys"
+}
+
 # make_chroot RELEASE FOLDER makes it whole or leaves nothing under its name.
 make_chroot() {
+	local from options=(--variant=minbase --include=make,ca-certificates) how=()
 	echo "portability: making a chroot of $1 in $2"
 	mkdir -p "$chroots"
 	rm -rf "$2.new"
-	debootstrap --variant=minbase --include=make,ca-certificates "$1" "$2.new" "$(mirror)" >"$2.log" 2>&1 ||
-		{ tail -n 20 "$2.log" >&2; fail "debootstrap of $1 failed; its whole output is in $2.log"; }
+	if is_ubuntu "$1"; then
+		from=${ubuntu/https/http} # a minimal system has no certificates yet; packages are signed
+		options+=(--components=main,universe "--keyring=$(ubuntu_keys)")
+		# All releases of Ubuntu are made alike; an older debootstrap lacks the names of newer ones.
+		[[ -e /usr/share/debootstrap/scripts/$1 ]] || how=(/usr/share/debootstrap/scripts/gutsy)
+	else
+		from=$(mirror)
+	fi
+	debootstrap "${options[@]}" "$1" "$2.new" "$from" "${how[@]}" >"$2.debootstrap.log" 2>&1 ||
+		{ tail -n 20 "$2.debootstrap.log" >&2; fail "debootstrap of $1 failed; its whole output is in $2.debootstrap.log"; }
 	mv "$2.new" "$2"
 }
 
@@ -87,13 +130,32 @@ inside() {
 # Fetch every module that a test may import while there is a network.
 (cd "$repo" && go list -deps -test ./... >/dev/null)
 
-for release; do
-	root=$chroots/$release
-	begun=$SECONDS
-	[[ -d $root ]] || make_chroot "$release" "$root"
+# check RELEASE builds and tests there.
+check() {
+	local root=$chroots/$1
+	[[ -d $root ]] || make_chroot "$1" "$root"
 	copy_tree "$root/src/stoa"
 	mount_into "$root"
 	inside "$root" 'make --no-print-directory deps env build'
-	inside "$root" 'make --no-print-directory test TESTFLAGS=-count=1'
-	echo "portability: $release passed in $((SECONDS - begun)) s"
+	inside "$root" 'eval "$(make -s env)" && '"$command"
+}
+
+mkdir -p "$chroots"
+failed=()
+for release; do
+	begun=$SECONDS
+	log=$chroots/$release.log
+	# Not the left side of an || or an if: set -e would not count there.
+	set +e
+	(set -e; check "$release") 2>&1 | tee "$log"
+	ended=${PIPESTATUS[0]}
+	set -e
+	if ((ended == 0)); then
+		echo "portability: $release passed in $((SECONDS - begun)) s"
+	else
+		failed+=("$release")
+		echo "portability: $release FAILED after $((SECONDS - begun)) s; all of it is in $log:"
+		grep -E '^ *--- FAIL|^FAIL|^panic:|^portability:' "$log" | head -n 40 || true
+	fi
 done
+((${#failed[@]} == 0)) || fail "failed: ${failed[*]}"
