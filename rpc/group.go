@@ -53,6 +53,19 @@ func (g *Groups) Contexts(id codec.GroupID, after codec.ContextID, limit int) ([
 	return collect("contexts", res.GetContexts(), govwire.Context)
 }
 
+// Names is namespace.Store's; a limit over 1,000, or of 0, is one of 1,000.
+func (g *Groups) Names(id codec.GroupID, after namespace.Name, limit int) ([]namespace.Name, error) {
+	ask := &stoav1.GroupNamesRequest{GroupId: id[:], Limit: govPageOf(limit)}
+	if after != (namespace.Name{}) {
+		ask.After = govwire.FromName(&after)
+	}
+	res, err := dagCall(g.c, "names", g.c.group.Names, ask)
+	if err != nil {
+		return nil, err
+	}
+	return collect("names", res.GetNames(), govwire.Name)
+}
+
 // Resolve is namespace.Store's.
 func (g *Groups) Resolve(context codec.ContextID) (of, ns codec.GroupID, err error) {
 	return g.resolve(&stoav1.GroupResolveRequest{What: &stoav1.GroupResolveRequest_ContextId{ContextId: context[:]}})

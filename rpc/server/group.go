@@ -89,6 +89,30 @@ func (t *groupService) Contexts(_ context.Context, r *stoav1.GroupContextsReques
 	return res, nil
 }
 
+// Names is Group.Names.
+func (t *groupService) Names(_ context.Context, r *stoav1.GroupNamesRequest) (*stoav1.GroupNamesResponse, error) {
+	g, err := groupID(r)
+	if err != nil {
+		return nil, err
+	}
+	var after namespace.Name
+	if r.GetAfter() != nil {
+		if after, err = govwire.Name(r.GetAfter()); err != nil {
+			return nil, field(err)
+		}
+	}
+	limit := govPage(r.GetLimit())
+	page, err := t.store().Names(g, after, limit+1)
+	if err != nil {
+		return nil, aboutGroup(err, g)
+	}
+	res := &stoav1.GroupNamesResponse{More: len(page) > limit}
+	for _, n := range page[:min(len(page), limit)] {
+		res.Names = append(res.Names, govwire.FromName(&n))
+	}
+	return res, nil
+}
+
 // Resolve is Group.Resolve.
 func (t *groupService) Resolve(_ context.Context, r *stoav1.GroupResolveRequest) (*stoav1.GroupResolveResponse, error) {
 	var g, ns codec.GroupID

@@ -125,12 +125,14 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 	if o.Namespaces != nil {
 		s.registerGovernance()
 	}
+	admin := &adminService{s: s}
+	stoav1.RegisterAdminServer(s.grpc, admin)
+	s.framed.register(&stoav1.Admin_ServiceDesc, admin)
 	s.framed.ready()
 	stoav1.RegisterBlobServer(s.grpc, &blobService{s: s})
 	if o.Dag != nil {
 		stoav1.RegisterDagServer(s.grpc, &dagService{s: s})
 	}
-	stoav1.RegisterAdminServer(s.grpc, &adminService{s: s})
 	grpc_health_v1.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
 	for name := range s.grpc.GetServiceInfo() {

@@ -22,6 +22,84 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// FindKind is what is looked for.
+type FindKind int32
+
+const (
+	// None.
+	FindKind_FIND_KIND_UNSPECIFIED FindKind = 0
+	// A namespace, by id or by the name of its root group; also one that this daemon
+	// has an identity in and no op yet.
+	FindKind_FIND_KIND_NAMESPACE FindKind = 1
+	// A group, by id or name.
+	FindKind_FIND_KIND_GROUP FindKind = 2
+	// A member of group_id or of a group above it, by identity or name.
+	FindKind_FIND_KIND_MEMBER FindKind = 3
+	// A context, by id, by an alias in the column Alias, or by its name in a group.
+	FindKind_FIND_KIND_CONTEXT FindKind = 4
+	// A delta of context_id, applied or waiting, by id.
+	FindKind_FIND_KIND_DELTA FindKind = 5
+	// An op of the namespace group_id, by id.
+	FindKind_FIND_KIND_OP FindKind = 6
+	// A blob, by id.
+	FindKind_FIND_KIND_BLOB FindKind = 7
+	// An application, by id or by an alias in the column Alias.
+	FindKind_FIND_KIND_APPLICATION FindKind = 8
+)
+
+// Enum value maps for FindKind.
+var (
+	FindKind_name = map[int32]string{
+		0: "FIND_KIND_UNSPECIFIED",
+		1: "FIND_KIND_NAMESPACE",
+		2: "FIND_KIND_GROUP",
+		3: "FIND_KIND_MEMBER",
+		4: "FIND_KIND_CONTEXT",
+		5: "FIND_KIND_DELTA",
+		6: "FIND_KIND_OP",
+		7: "FIND_KIND_BLOB",
+		8: "FIND_KIND_APPLICATION",
+	}
+	FindKind_value = map[string]int32{
+		"FIND_KIND_UNSPECIFIED": 0,
+		"FIND_KIND_NAMESPACE":   1,
+		"FIND_KIND_GROUP":       2,
+		"FIND_KIND_MEMBER":      3,
+		"FIND_KIND_CONTEXT":     4,
+		"FIND_KIND_DELTA":       5,
+		"FIND_KIND_OP":          6,
+		"FIND_KIND_BLOB":        7,
+		"FIND_KIND_APPLICATION": 8,
+	}
+)
+
+func (x FindKind) Enum() *FindKind {
+	p := new(FindKind)
+	*p = x
+	return p
+}
+
+func (x FindKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (FindKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_stoa_v1_admin_proto_enumTypes[0].Descriptor()
+}
+
+func (FindKind) Type() protoreflect.EnumType {
+	return &file_stoa_v1_admin_proto_enumTypes[0]
+}
+
+func (x FindKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use FindKind.Descriptor instead.
+func (FindKind) EnumDescriptor() ([]byte, []int) {
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{0}
+}
+
 // StatusRequest asks for the status.
 type StatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -977,6 +1055,199 @@ func (x *ReopenResponse) GetHealth() *Health {
 	return nil
 }
 
+// FindRequest says what is looked for.
+type FindRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What it is.
+	Kind FindKind `protobuf:"varint,1,opt,name=kind,proto3,enum=stoa.v1.FindKind" json:"kind,omitempty"`
+	// A whole name, or the first hex digits of an id: at least 4.
+	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	// The group of members, the namespace of ops, and the group in which a context has
+	// its name; empty for contexts: any.
+	GroupId []byte `protobuf:"bytes,3,opt,name=group_id,json=groupId,proto3" json:"group_id,omitempty"`
+	// The context of deltas.
+	ContextId     []byte `protobuf:"bytes,4,opt,name=context_id,json=contextId,proto3" json:"context_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FindRequest) Reset() {
+	*x = FindRequest{}
+	mi := &file_stoa_v1_admin_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FindRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FindRequest) ProtoMessage() {}
+
+func (x *FindRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_admin_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FindRequest.ProtoReflect.Descriptor instead.
+func (*FindRequest) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *FindRequest) GetKind() FindKind {
+	if x != nil {
+		return x.Kind
+	}
+	return FindKind_FIND_KIND_UNSPECIFIED
+}
+
+func (x *FindRequest) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *FindRequest) GetGroupId() []byte {
+	if x != nil {
+		return x.GroupId
+	}
+	return nil
+}
+
+func (x *FindRequest) GetContextId() []byte {
+	if x != nil {
+		return x.ContextId
+	}
+	return nil
+}
+
+// FindResponse is what that may mean.
+type FindResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most 16, each once, those by name first.
+	Matches []*FindMatch `protobuf:"bytes,1,rep,name=matches,proto3" json:"matches,omitempty"`
+	// There are more.
+	More          bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FindResponse) Reset() {
+	*x = FindResponse{}
+	mi := &file_stoa_v1_admin_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FindResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FindResponse) ProtoMessage() {}
+
+func (x *FindResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_admin_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FindResponse.ProtoReflect.Descriptor instead.
+func (*FindResponse) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *FindResponse) GetMatches() []*FindMatch {
+	if x != nil {
+		return x.Matches
+	}
+	return nil
+}
+
+func (x *FindResponse) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
+// FindMatch is one thing that may be meant.
+type FindMatch struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its id, 32 bytes.
+	Id []byte `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The name by which it was found; empty: by its id.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// The group in which it has the name, or that it belongs to; empty: none.
+	GroupId       []byte `protobuf:"bytes,3,opt,name=group_id,json=groupId,proto3" json:"group_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FindMatch) Reset() {
+	*x = FindMatch{}
+	mi := &file_stoa_v1_admin_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FindMatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FindMatch) ProtoMessage() {}
+
+func (x *FindMatch) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_admin_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FindMatch.ProtoReflect.Descriptor instead.
+func (*FindMatch) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *FindMatch) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *FindMatch) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *FindMatch) GetGroupId() []byte {
+	if x != nil {
+		return x.GroupId
+	}
+	return nil
+}
+
 var File_stoa_v1_admin_proto protoreflect.FileDescriptor
 
 const file_stoa_v1_admin_proto_rawDesc = "" +
@@ -1043,7 +1314,30 @@ const file_stoa_v1_admin_proto_rawDesc = "" +
 	"\rFlushResponse\"\x0f\n" +
 	"\rReopenRequest\"9\n" +
 	"\x0eReopenResponse\x12'\n" +
-	"\x06health\x18\x01 \x01(\v2\x0f.stoa.v1.HealthR\x06health2\xf2\x02\n" +
+	"\x06health\x18\x01 \x01(\v2\x0f.stoa.v1.HealthR\x06health\"\x82\x01\n" +
+	"\vFindRequest\x12%\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x11.stoa.v1.FindKindR\x04kind\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\x12\x19\n" +
+	"\bgroup_id\x18\x03 \x01(\fR\agroupId\x12\x1d\n" +
+	"\n" +
+	"context_id\x18\x04 \x01(\fR\tcontextId\"P\n" +
+	"\fFindResponse\x12,\n" +
+	"\amatches\x18\x01 \x03(\v2\x12.stoa.v1.FindMatchR\amatches\x12\x12\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\"J\n" +
+	"\tFindMatch\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\fR\x02id\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x19\n" +
+	"\bgroup_id\x18\x03 \x01(\fR\agroupId*\xd6\x01\n" +
+	"\bFindKind\x12\x19\n" +
+	"\x15FIND_KIND_UNSPECIFIED\x10\x00\x12\x17\n" +
+	"\x13FIND_KIND_NAMESPACE\x10\x01\x12\x13\n" +
+	"\x0fFIND_KIND_GROUP\x10\x02\x12\x14\n" +
+	"\x10FIND_KIND_MEMBER\x10\x03\x12\x15\n" +
+	"\x11FIND_KIND_CONTEXT\x10\x04\x12\x13\n" +
+	"\x0fFIND_KIND_DELTA\x10\x05\x12\x10\n" +
+	"\fFIND_KIND_OP\x10\x06\x12\x12\n" +
+	"\x0eFIND_KIND_BLOB\x10\a\x12\x19\n" +
+	"\x15FIND_KIND_APPLICATION\x10\b2\xa7\x03\n" +
 	"\x05Admin\x129\n" +
 	"\x06Status\x12\x16.stoa.v1.StatusRequest\x1a\x17.stoa.v1.StatusResponse\x126\n" +
 	"\x05Stats\x12\x15.stoa.v1.StatsRequest\x1a\x16.stoa.v1.StatsResponse\x12E\n" +
@@ -1051,7 +1345,8 @@ const file_stoa_v1_admin_proto_rawDesc = "" +
 	"Checkpoint\x12\x1a.stoa.v1.CheckpointRequest\x1a\x1b.stoa.v1.CheckpointResponse\x12<\n" +
 	"\aCompact\x12\x17.stoa.v1.CompactRequest\x1a\x18.stoa.v1.CompactResponse\x126\n" +
 	"\x05Flush\x12\x15.stoa.v1.FlushRequest\x1a\x16.stoa.v1.FlushResponse\x129\n" +
-	"\x06Reopen\x12\x16.stoa.v1.ReopenRequest\x1a\x17.stoa.v1.ReopenResponseB*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
+	"\x06Reopen\x12\x16.stoa.v1.ReopenRequest\x1a\x17.stoa.v1.ReopenResponse\x123\n" +
+	"\x04Find\x12\x14.stoa.v1.FindRequest\x1a\x15.stoa.v1.FindResponseB*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
 
 var (
 	file_stoa_v1_admin_proto_rawDescOnce sync.Once
@@ -1065,53 +1360,62 @@ func file_stoa_v1_admin_proto_rawDescGZIP() []byte {
 	return file_stoa_v1_admin_proto_rawDescData
 }
 
-var file_stoa_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_stoa_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_stoa_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_stoa_v1_admin_proto_goTypes = []any{
-	(*StatusRequest)(nil),         // 0: stoa.v1.StatusRequest
-	(*StatusResponse)(nil),        // 1: stoa.v1.StatusResponse
-	(*Health)(nil),                // 2: stoa.v1.Health
-	(*Recovery)(nil),              // 3: stoa.v1.Recovery
-	(*Disk)(nil),                  // 4: stoa.v1.Disk
-	(*StatsRequest)(nil),          // 5: stoa.v1.StatsRequest
-	(*StatsResponse)(nil),         // 6: stoa.v1.StatsResponse
-	(*ColumnStats)(nil),           // 7: stoa.v1.ColumnStats
-	(*CheckpointRequest)(nil),     // 8: stoa.v1.CheckpointRequest
-	(*CheckpointResponse)(nil),    // 9: stoa.v1.CheckpointResponse
-	(*CompactRequest)(nil),        // 10: stoa.v1.CompactRequest
-	(*CompactResponse)(nil),       // 11: stoa.v1.CompactResponse
-	(*FlushRequest)(nil),          // 12: stoa.v1.FlushRequest
-	(*FlushResponse)(nil),         // 13: stoa.v1.FlushResponse
-	(*ReopenRequest)(nil),         // 14: stoa.v1.ReopenRequest
-	(*ReopenResponse)(nil),        // 15: stoa.v1.ReopenResponse
-	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
-	(Column)(0),                   // 17: stoa.v1.Column
+	(FindKind)(0),                 // 0: stoa.v1.FindKind
+	(*StatusRequest)(nil),         // 1: stoa.v1.StatusRequest
+	(*StatusResponse)(nil),        // 2: stoa.v1.StatusResponse
+	(*Health)(nil),                // 3: stoa.v1.Health
+	(*Recovery)(nil),              // 4: stoa.v1.Recovery
+	(*Disk)(nil),                  // 5: stoa.v1.Disk
+	(*StatsRequest)(nil),          // 6: stoa.v1.StatsRequest
+	(*StatsResponse)(nil),         // 7: stoa.v1.StatsResponse
+	(*ColumnStats)(nil),           // 8: stoa.v1.ColumnStats
+	(*CheckpointRequest)(nil),     // 9: stoa.v1.CheckpointRequest
+	(*CheckpointResponse)(nil),    // 10: stoa.v1.CheckpointResponse
+	(*CompactRequest)(nil),        // 11: stoa.v1.CompactRequest
+	(*CompactResponse)(nil),       // 12: stoa.v1.CompactResponse
+	(*FlushRequest)(nil),          // 13: stoa.v1.FlushRequest
+	(*FlushResponse)(nil),         // 14: stoa.v1.FlushResponse
+	(*ReopenRequest)(nil),         // 15: stoa.v1.ReopenRequest
+	(*ReopenResponse)(nil),        // 16: stoa.v1.ReopenResponse
+	(*FindRequest)(nil),           // 17: stoa.v1.FindRequest
+	(*FindResponse)(nil),          // 18: stoa.v1.FindResponse
+	(*FindMatch)(nil),             // 19: stoa.v1.FindMatch
+	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
+	(Column)(0),                   // 21: stoa.v1.Column
 }
 var file_stoa_v1_admin_proto_depIdxs = []int32{
-	16, // 0: stoa.v1.StatusResponse.started:type_name -> google.protobuf.Timestamp
-	2,  // 1: stoa.v1.StatusResponse.health:type_name -> stoa.v1.Health
-	3,  // 2: stoa.v1.StatusResponse.recovery:type_name -> stoa.v1.Recovery
-	4,  // 3: stoa.v1.StatusResponse.disk:type_name -> stoa.v1.Disk
-	7,  // 4: stoa.v1.StatsResponse.columns:type_name -> stoa.v1.ColumnStats
-	17, // 5: stoa.v1.ColumnStats.column:type_name -> stoa.v1.Column
-	17, // 6: stoa.v1.CompactRequest.column:type_name -> stoa.v1.Column
-	2,  // 7: stoa.v1.ReopenResponse.health:type_name -> stoa.v1.Health
-	0,  // 8: stoa.v1.Admin.Status:input_type -> stoa.v1.StatusRequest
-	5,  // 9: stoa.v1.Admin.Stats:input_type -> stoa.v1.StatsRequest
-	8,  // 10: stoa.v1.Admin.Checkpoint:input_type -> stoa.v1.CheckpointRequest
-	10, // 11: stoa.v1.Admin.Compact:input_type -> stoa.v1.CompactRequest
-	12, // 12: stoa.v1.Admin.Flush:input_type -> stoa.v1.FlushRequest
-	14, // 13: stoa.v1.Admin.Reopen:input_type -> stoa.v1.ReopenRequest
-	1,  // 14: stoa.v1.Admin.Status:output_type -> stoa.v1.StatusResponse
-	6,  // 15: stoa.v1.Admin.Stats:output_type -> stoa.v1.StatsResponse
-	9,  // 16: stoa.v1.Admin.Checkpoint:output_type -> stoa.v1.CheckpointResponse
-	11, // 17: stoa.v1.Admin.Compact:output_type -> stoa.v1.CompactResponse
-	13, // 18: stoa.v1.Admin.Flush:output_type -> stoa.v1.FlushResponse
-	15, // 19: stoa.v1.Admin.Reopen:output_type -> stoa.v1.ReopenResponse
-	14, // [14:20] is the sub-list for method output_type
-	8,  // [8:14] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	20, // 0: stoa.v1.StatusResponse.started:type_name -> google.protobuf.Timestamp
+	3,  // 1: stoa.v1.StatusResponse.health:type_name -> stoa.v1.Health
+	4,  // 2: stoa.v1.StatusResponse.recovery:type_name -> stoa.v1.Recovery
+	5,  // 3: stoa.v1.StatusResponse.disk:type_name -> stoa.v1.Disk
+	8,  // 4: stoa.v1.StatsResponse.columns:type_name -> stoa.v1.ColumnStats
+	21, // 5: stoa.v1.ColumnStats.column:type_name -> stoa.v1.Column
+	21, // 6: stoa.v1.CompactRequest.column:type_name -> stoa.v1.Column
+	3,  // 7: stoa.v1.ReopenResponse.health:type_name -> stoa.v1.Health
+	0,  // 8: stoa.v1.FindRequest.kind:type_name -> stoa.v1.FindKind
+	19, // 9: stoa.v1.FindResponse.matches:type_name -> stoa.v1.FindMatch
+	1,  // 10: stoa.v1.Admin.Status:input_type -> stoa.v1.StatusRequest
+	6,  // 11: stoa.v1.Admin.Stats:input_type -> stoa.v1.StatsRequest
+	9,  // 12: stoa.v1.Admin.Checkpoint:input_type -> stoa.v1.CheckpointRequest
+	11, // 13: stoa.v1.Admin.Compact:input_type -> stoa.v1.CompactRequest
+	13, // 14: stoa.v1.Admin.Flush:input_type -> stoa.v1.FlushRequest
+	15, // 15: stoa.v1.Admin.Reopen:input_type -> stoa.v1.ReopenRequest
+	17, // 16: stoa.v1.Admin.Find:input_type -> stoa.v1.FindRequest
+	2,  // 17: stoa.v1.Admin.Status:output_type -> stoa.v1.StatusResponse
+	7,  // 18: stoa.v1.Admin.Stats:output_type -> stoa.v1.StatsResponse
+	10, // 19: stoa.v1.Admin.Checkpoint:output_type -> stoa.v1.CheckpointResponse
+	12, // 20: stoa.v1.Admin.Compact:output_type -> stoa.v1.CompactResponse
+	14, // 21: stoa.v1.Admin.Flush:output_type -> stoa.v1.FlushResponse
+	16, // 22: stoa.v1.Admin.Reopen:output_type -> stoa.v1.ReopenResponse
+	18, // 23: stoa.v1.Admin.Find:output_type -> stoa.v1.FindResponse
+	17, // [17:24] is the sub-list for method output_type
+	10, // [10:17] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_stoa_v1_admin_proto_init() }
@@ -1126,13 +1430,14 @@ func file_stoa_v1_admin_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_stoa_v1_admin_proto_rawDesc), len(file_stoa_v1_admin_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   16,
+			NumEnums:      1,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_stoa_v1_admin_proto_goTypes,
 		DependencyIndexes: file_stoa_v1_admin_proto_depIdxs,
+		EnumInfos:         file_stoa_v1_admin_proto_enumTypes,
 		MessageInfos:      file_stoa_v1_admin_proto_msgTypes,
 	}.Build()
 	File_stoa_v1_admin_proto = out.File

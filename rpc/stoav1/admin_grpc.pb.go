@@ -25,6 +25,7 @@ const (
 	Admin_Compact_FullMethodName    = "/stoa.v1.Admin/Compact"
 	Admin_Flush_FullMethodName      = "/stoa.v1.Admin/Flush"
 	Admin_Reopen_FullMethodName     = "/stoa.v1.Admin/Reopen"
+	Admin_Find_FullMethodName       = "/stoa.v1.Admin/Find"
 )
 
 // AdminClient is the client API for Admin service.
@@ -46,6 +47,9 @@ type AdminClient interface {
 	// Reopen closes and opens the storage after a fault that made it read-only.
 	// All snapshots and scans end. It does nothing if the storage is well.
 	Reopen(ctx context.Context, in *ReopenRequest, opts ...grpc.CallOption) (*ReopenResponse, error)
+	// Find returns what a name, or the first digits of an id, may mean: what people
+	// type where an id is asked for.
+	Find(ctx context.Context, in *FindRequest, opts ...grpc.CallOption) (*FindResponse, error)
 }
 
 type adminClient struct {
@@ -116,6 +120,16 @@ func (c *adminClient) Reopen(ctx context.Context, in *ReopenRequest, opts ...grp
 	return out, nil
 }
 
+func (c *adminClient) Find(ctx context.Context, in *FindRequest, opts ...grpc.CallOption) (*FindResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(FindResponse)
+	err := c.cc.Invoke(ctx, Admin_Find_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AdminServer is the server API for Admin service.
 // All implementations must embed UnimplementedAdminServer
 // for forward compatibility.
@@ -135,6 +149,9 @@ type AdminServer interface {
 	// Reopen closes and opens the storage after a fault that made it read-only.
 	// All snapshots and scans end. It does nothing if the storage is well.
 	Reopen(context.Context, *ReopenRequest) (*ReopenResponse, error)
+	// Find returns what a name, or the first digits of an id, may mean: what people
+	// type where an id is asked for.
+	Find(context.Context, *FindRequest) (*FindResponse, error)
 	mustEmbedUnimplementedAdminServer()
 }
 
@@ -162,6 +179,9 @@ func (UnimplementedAdminServer) Flush(context.Context, *FlushRequest) (*FlushRes
 }
 func (UnimplementedAdminServer) Reopen(context.Context, *ReopenRequest) (*ReopenResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Reopen not implemented")
+}
+func (UnimplementedAdminServer) Find(context.Context, *FindRequest) (*FindResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Find not implemented")
 }
 func (UnimplementedAdminServer) mustEmbedUnimplementedAdminServer() {}
 func (UnimplementedAdminServer) testEmbeddedByValue()               {}
@@ -292,6 +312,24 @@ func _Admin_Reopen_Handler(srv interface{}, ctx context.Context, dec func(interf
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Admin_Find_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(FindRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).Find(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_Find_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).Find(ctx, req.(*FindRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Admin_ServiceDesc is the grpc.ServiceDesc for Admin service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -322,6 +360,10 @@ var Admin_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Reopen",
 			Handler:    _Admin_Reopen_Handler,
+		},
+		{
+			MethodName: "Find",
+			Handler:    _Admin_Find_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -21,6 +21,63 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// GroupNamed is what has a name.
+type GroupNamed int32
+
+const (
+	// None.
+	GroupNamed_GROUP_NAMED_UNSPECIFIED GroupNamed = 0
+	// A group.
+	GroupNamed_GROUP_NAMED_GROUP GroupNamed = 1
+	// A member.
+	GroupNamed_GROUP_NAMED_MEMBER GroupNamed = 2
+	// A context.
+	GroupNamed_GROUP_NAMED_CONTEXT GroupNamed = 3
+)
+
+// Enum value maps for GroupNamed.
+var (
+	GroupNamed_name = map[int32]string{
+		0: "GROUP_NAMED_UNSPECIFIED",
+		1: "GROUP_NAMED_GROUP",
+		2: "GROUP_NAMED_MEMBER",
+		3: "GROUP_NAMED_CONTEXT",
+	}
+	GroupNamed_value = map[string]int32{
+		"GROUP_NAMED_UNSPECIFIED": 0,
+		"GROUP_NAMED_GROUP":       1,
+		"GROUP_NAMED_MEMBER":      2,
+		"GROUP_NAMED_CONTEXT":     3,
+	}
+)
+
+func (x GroupNamed) Enum() *GroupNamed {
+	p := new(GroupNamed)
+	*p = x
+	return p
+}
+
+func (x GroupNamed) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (GroupNamed) Descriptor() protoreflect.EnumDescriptor {
+	return file_stoa_v1_group_proto_enumTypes[0].Descriptor()
+}
+
+func (GroupNamed) Type() protoreflect.EnumType {
+	return &file_stoa_v1_group_proto_enumTypes[0]
+}
+
+func (x GroupNamed) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use GroupNamed.Descriptor instead.
+func (GroupNamed) EnumDescriptor() ([]byte, []int) {
+	return file_stoa_v1_group_proto_rawDescGZIP(), []int{0}
+}
+
 // GroupUpgrade is the latest upgrade of a group.
 type GroupUpgrade struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2281,6 +2338,207 @@ func (*GroupDeleteSigningKeyResponse) Descriptor() ([]byte, []int) {
 	return file_stoa_v1_group_proto_rawDescGZIP(), []int{35}
 }
 
+// GroupNamesRequest asks for a page of names.
+type GroupNamesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The group.
+	GroupId []byte `protobuf:"bytes,1,opt,name=group_id,json=groupId,proto3" json:"group_id,omitempty"`
+	// What the last name of the page before is of; not set: from the first.
+	After *GroupName `protobuf:"bytes,2,opt,name=after,proto3" json:"after,omitempty"`
+	// The most names of the page; 0: 1,000, which is the most.
+	Limit         uint32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupNamesRequest) Reset() {
+	*x = GroupNamesRequest{}
+	mi := &file_stoa_v1_group_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupNamesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupNamesRequest) ProtoMessage() {}
+
+func (x *GroupNamesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_group_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupNamesRequest.ProtoReflect.Descriptor instead.
+func (*GroupNamesRequest) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_group_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *GroupNamesRequest) GetGroupId() []byte {
+	if x != nil {
+		return x.GroupId
+	}
+	return nil
+}
+
+func (x *GroupNamesRequest) GetAfter() *GroupName {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+func (x *GroupNamesRequest) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+// GroupName is the name of something.
+type GroupName struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What has it.
+	Of GroupNamed `protobuf:"varint,1,opt,name=of,proto3,enum=stoa.v1.GroupNamed" json:"of,omitempty"`
+	// Its id, 32 bytes.
+	Id []byte `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// The name.
+	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// The group in which it has the name.
+	GroupId []byte `protobuf:"bytes,4,opt,name=group_id,json=groupId,proto3" json:"group_id,omitempty"`
+	// It is of a member who is none of that group any more.
+	Former        bool `protobuf:"varint,5,opt,name=former,proto3" json:"former,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupName) Reset() {
+	*x = GroupName{}
+	mi := &file_stoa_v1_group_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupName) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupName) ProtoMessage() {}
+
+func (x *GroupName) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_group_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupName.ProtoReflect.Descriptor instead.
+func (*GroupName) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_group_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *GroupName) GetOf() GroupNamed {
+	if x != nil {
+		return x.Of
+	}
+	return GroupNamed_GROUP_NAMED_UNSPECIFIED
+}
+
+func (x *GroupName) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *GroupName) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *GroupName) GetGroupId() []byte {
+	if x != nil {
+		return x.GroupId
+	}
+	return nil
+}
+
+func (x *GroupName) GetFormer() bool {
+	if x != nil {
+		return x.Former
+	}
+	return false
+}
+
+// GroupNamesResponse lists names.
+type GroupNamesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The names, in the order of what has them and of ids.
+	Names []*GroupName `protobuf:"bytes,1,rep,name=names,proto3" json:"names,omitempty"`
+	// There are more after these.
+	More          bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupNamesResponse) Reset() {
+	*x = GroupNamesResponse{}
+	mi := &file_stoa_v1_group_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupNamesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupNamesResponse) ProtoMessage() {}
+
+func (x *GroupNamesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_group_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupNamesResponse.ProtoReflect.Descriptor instead.
+func (*GroupNamesResponse) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_group_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *GroupNamesResponse) GetNames() []*GroupName {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+func (x *GroupNamesResponse) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
 var File_stoa_v1_group_proto protoreflect.FileDescriptor
 
 const file_stoa_v1_group_proto_rawDesc = "" +
@@ -2436,7 +2694,26 @@ const file_stoa_v1_group_proto_rawDesc = "" +
 	"\bgroup_id\x18\x01 \x01(\fR\agroupId\x12\x1d\n" +
 	"\n" +
 	"public_key\x18\x02 \x01(\fR\tpublicKey\"\x1f\n" +
-	"\x1dGroupDeleteSigningKeyResponse2\xc3\a\n" +
+	"\x1dGroupDeleteSigningKeyResponse\"n\n" +
+	"\x11GroupNamesRequest\x12\x19\n" +
+	"\bgroup_id\x18\x01 \x01(\fR\agroupId\x12(\n" +
+	"\x05after\x18\x02 \x01(\v2\x12.stoa.v1.GroupNameR\x05after\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\rR\x05limit\"\x87\x01\n" +
+	"\tGroupName\x12#\n" +
+	"\x02of\x18\x01 \x01(\x0e2\x13.stoa.v1.GroupNamedR\x02of\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\fR\x02id\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x19\n" +
+	"\bgroup_id\x18\x04 \x01(\fR\agroupId\x12\x16\n" +
+	"\x06former\x18\x05 \x01(\bR\x06former\"R\n" +
+	"\x12GroupNamesResponse\x12(\n" +
+	"\x05names\x18\x01 \x03(\v2\x12.stoa.v1.GroupNameR\x05names\x12\x12\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more*q\n" +
+	"\n" +
+	"GroupNamed\x12\x1b\n" +
+	"\x17GROUP_NAMED_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11GROUP_NAMED_GROUP\x10\x01\x12\x16\n" +
+	"\x12GROUP_NAMED_MEMBER\x10\x02\x12\x17\n" +
+	"\x13GROUP_NAMED_CONTEXT\x10\x032\x85\b\n" +
 	"\x05Group\x12:\n" +
 	"\x03Get\x12\x18.stoa.v1.GroupGetRequest\x1a\x19.stoa.v1.GroupGetResponse\x12F\n" +
 	"\aMembers\x12\x1c.stoa.v1.GroupMembersRequest\x1a\x1d.stoa.v1.GroupMembersResponse\x12I\n" +
@@ -2450,7 +2727,8 @@ const file_stoa_v1_group_proto_rawDesc = "" +
 	"\x06Rotate\x12\x1b.stoa.v1.GroupRotateRequest\x1a\x1c.stoa.v1.GroupRotateResponse\x12R\n" +
 	"\vSigningKeys\x12 .stoa.v1.GroupSigningKeysRequest\x1a!.stoa.v1.GroupSigningKeysResponse\x12X\n" +
 	"\rAddSigningKey\x12\".stoa.v1.GroupAddSigningKeyRequest\x1a#.stoa.v1.GroupAddSigningKeyResponse\x12a\n" +
-	"\x10DeleteSigningKey\x12%.stoa.v1.GroupDeleteSigningKeyRequest\x1a&.stoa.v1.GroupDeleteSigningKeyResponseB*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
+	"\x10DeleteSigningKey\x12%.stoa.v1.GroupDeleteSigningKeyRequest\x1a&.stoa.v1.GroupDeleteSigningKeyResponse\x12@\n" +
+	"\x05Names\x12\x1a.stoa.v1.GroupNamesRequest\x1a\x1b.stoa.v1.GroupNamesResponseB*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
 
 var (
 	file_stoa_v1_group_proto_rawDescOnce sync.Once
@@ -2464,103 +2742,113 @@ func file_stoa_v1_group_proto_rawDescGZIP() []byte {
 	return file_stoa_v1_group_proto_rawDescData
 }
 
-var file_stoa_v1_group_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_stoa_v1_group_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_stoa_v1_group_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_stoa_v1_group_proto_goTypes = []any{
-	(*GroupUpgrade)(nil),                  // 0: stoa.v1.GroupUpgrade
-	(*GroupInfo)(nil),                     // 1: stoa.v1.GroupInfo
-	(*GroupGetRequest)(nil),               // 2: stoa.v1.GroupGetRequest
-	(*GroupGetResponse)(nil),              // 3: stoa.v1.GroupGetResponse
-	(*GroupMembersRequest)(nil),           // 4: stoa.v1.GroupMembersRequest
-	(*GroupMember)(nil),                   // 5: stoa.v1.GroupMember
-	(*GroupMembersResponse)(nil),          // 6: stoa.v1.GroupMembersResponse
-	(*GroupContextsRequest)(nil),          // 7: stoa.v1.GroupContextsRequest
-	(*GroupContext)(nil),                  // 8: stoa.v1.GroupContext
-	(*GroupContextMember)(nil),            // 9: stoa.v1.GroupContextMember
-	(*GroupContextsResponse)(nil),         // 10: stoa.v1.GroupContextsResponse
-	(*GroupResolveRequest)(nil),           // 11: stoa.v1.GroupResolveRequest
-	(*GroupResolveResponse)(nil),          // 12: stoa.v1.GroupResolveResponse
-	(*GroupOpsRequest)(nil),               // 13: stoa.v1.GroupOpsRequest
-	(*GroupLogEntry)(nil),                 // 14: stoa.v1.GroupLogEntry
-	(*GroupOpsResponse)(nil),              // 15: stoa.v1.GroupOpsResponse
-	(*GroupFollowRequest)(nil),            // 16: stoa.v1.GroupFollowRequest
-	(*GroupEvent)(nil),                    // 17: stoa.v1.GroupEvent
-	(*GroupFollowResponse)(nil),           // 18: stoa.v1.GroupFollowResponse
-	(*GroupVoidedRequest)(nil),            // 19: stoa.v1.GroupVoidedRequest
-	(*GroupVoidedOp)(nil),                 // 20: stoa.v1.GroupVoidedOp
-	(*GroupVoidedResponse)(nil),           // 21: stoa.v1.GroupVoidedResponse
-	(*GroupReissueRequest)(nil),           // 22: stoa.v1.GroupReissueRequest
-	(*GroupReissued)(nil),                 // 23: stoa.v1.GroupReissued
-	(*GroupReissueResponse)(nil),          // 24: stoa.v1.GroupReissueResponse
-	(*GroupKeysRequest)(nil),              // 25: stoa.v1.GroupKeysRequest
-	(*GroupKey)(nil),                      // 26: stoa.v1.GroupKey
-	(*GroupKeysResponse)(nil),             // 27: stoa.v1.GroupKeysResponse
-	(*GroupRotateRequest)(nil),            // 28: stoa.v1.GroupRotateRequest
-	(*GroupRotateResponse)(nil),           // 29: stoa.v1.GroupRotateResponse
-	(*GroupSigningKeysRequest)(nil),       // 30: stoa.v1.GroupSigningKeysRequest
-	(*GroupSigningKeysResponse)(nil),      // 31: stoa.v1.GroupSigningKeysResponse
-	(*GroupAddSigningKeyRequest)(nil),     // 32: stoa.v1.GroupAddSigningKeyRequest
-	(*GroupAddSigningKeyResponse)(nil),    // 33: stoa.v1.GroupAddSigningKeyResponse
-	(*GroupDeleteSigningKeyRequest)(nil),  // 34: stoa.v1.GroupDeleteSigningKeyRequest
-	(*GroupDeleteSigningKeyResponse)(nil), // 35: stoa.v1.GroupDeleteSigningKeyResponse
-	(GovUpgradePolicy)(0),                 // 36: stoa.v1.GovUpgradePolicy
-	(GovRole)(0),                          // 37: stoa.v1.GovRole
-	(*GovOp)(nil),                         // 38: stoa.v1.GovOp
-	(*GovVerdictChange)(nil),              // 39: stoa.v1.GovVerdictChange
-	(*GovRootOp)(nil),                     // 40: stoa.v1.GovRootOp
-	(*GovGroupOp)(nil),                    // 41: stoa.v1.GovGroupOp
-	(*GovProposed)(nil),                   // 42: stoa.v1.GovProposed
+	(GroupNamed)(0),                       // 0: stoa.v1.GroupNamed
+	(*GroupUpgrade)(nil),                  // 1: stoa.v1.GroupUpgrade
+	(*GroupInfo)(nil),                     // 2: stoa.v1.GroupInfo
+	(*GroupGetRequest)(nil),               // 3: stoa.v1.GroupGetRequest
+	(*GroupGetResponse)(nil),              // 4: stoa.v1.GroupGetResponse
+	(*GroupMembersRequest)(nil),           // 5: stoa.v1.GroupMembersRequest
+	(*GroupMember)(nil),                   // 6: stoa.v1.GroupMember
+	(*GroupMembersResponse)(nil),          // 7: stoa.v1.GroupMembersResponse
+	(*GroupContextsRequest)(nil),          // 8: stoa.v1.GroupContextsRequest
+	(*GroupContext)(nil),                  // 9: stoa.v1.GroupContext
+	(*GroupContextMember)(nil),            // 10: stoa.v1.GroupContextMember
+	(*GroupContextsResponse)(nil),         // 11: stoa.v1.GroupContextsResponse
+	(*GroupResolveRequest)(nil),           // 12: stoa.v1.GroupResolveRequest
+	(*GroupResolveResponse)(nil),          // 13: stoa.v1.GroupResolveResponse
+	(*GroupOpsRequest)(nil),               // 14: stoa.v1.GroupOpsRequest
+	(*GroupLogEntry)(nil),                 // 15: stoa.v1.GroupLogEntry
+	(*GroupOpsResponse)(nil),              // 16: stoa.v1.GroupOpsResponse
+	(*GroupFollowRequest)(nil),            // 17: stoa.v1.GroupFollowRequest
+	(*GroupEvent)(nil),                    // 18: stoa.v1.GroupEvent
+	(*GroupFollowResponse)(nil),           // 19: stoa.v1.GroupFollowResponse
+	(*GroupVoidedRequest)(nil),            // 20: stoa.v1.GroupVoidedRequest
+	(*GroupVoidedOp)(nil),                 // 21: stoa.v1.GroupVoidedOp
+	(*GroupVoidedResponse)(nil),           // 22: stoa.v1.GroupVoidedResponse
+	(*GroupReissueRequest)(nil),           // 23: stoa.v1.GroupReissueRequest
+	(*GroupReissued)(nil),                 // 24: stoa.v1.GroupReissued
+	(*GroupReissueResponse)(nil),          // 25: stoa.v1.GroupReissueResponse
+	(*GroupKeysRequest)(nil),              // 26: stoa.v1.GroupKeysRequest
+	(*GroupKey)(nil),                      // 27: stoa.v1.GroupKey
+	(*GroupKeysResponse)(nil),             // 28: stoa.v1.GroupKeysResponse
+	(*GroupRotateRequest)(nil),            // 29: stoa.v1.GroupRotateRequest
+	(*GroupRotateResponse)(nil),           // 30: stoa.v1.GroupRotateResponse
+	(*GroupSigningKeysRequest)(nil),       // 31: stoa.v1.GroupSigningKeysRequest
+	(*GroupSigningKeysResponse)(nil),      // 32: stoa.v1.GroupSigningKeysResponse
+	(*GroupAddSigningKeyRequest)(nil),     // 33: stoa.v1.GroupAddSigningKeyRequest
+	(*GroupAddSigningKeyResponse)(nil),    // 34: stoa.v1.GroupAddSigningKeyResponse
+	(*GroupDeleteSigningKeyRequest)(nil),  // 35: stoa.v1.GroupDeleteSigningKeyRequest
+	(*GroupDeleteSigningKeyResponse)(nil), // 36: stoa.v1.GroupDeleteSigningKeyResponse
+	(*GroupNamesRequest)(nil),             // 37: stoa.v1.GroupNamesRequest
+	(*GroupName)(nil),                     // 38: stoa.v1.GroupName
+	(*GroupNamesResponse)(nil),            // 39: stoa.v1.GroupNamesResponse
+	(GovUpgradePolicy)(0),                 // 40: stoa.v1.GovUpgradePolicy
+	(GovRole)(0),                          // 41: stoa.v1.GovRole
+	(*GovOp)(nil),                         // 42: stoa.v1.GovOp
+	(*GovVerdictChange)(nil),              // 43: stoa.v1.GovVerdictChange
+	(*GovRootOp)(nil),                     // 44: stoa.v1.GovRootOp
+	(*GovGroupOp)(nil),                    // 45: stoa.v1.GovGroupOp
+	(*GovProposed)(nil),                   // 46: stoa.v1.GovProposed
 }
 var file_stoa_v1_group_proto_depIdxs = []int32{
-	36, // 0: stoa.v1.GroupInfo.upgrade_policy:type_name -> stoa.v1.GovUpgradePolicy
-	0,  // 1: stoa.v1.GroupInfo.upgrade:type_name -> stoa.v1.GroupUpgrade
-	1,  // 2: stoa.v1.GroupGetResponse.group:type_name -> stoa.v1.GroupInfo
-	37, // 3: stoa.v1.GroupMember.role:type_name -> stoa.v1.GovRole
-	5,  // 4: stoa.v1.GroupMembersResponse.members:type_name -> stoa.v1.GroupMember
-	9,  // 5: stoa.v1.GroupContext.members:type_name -> stoa.v1.GroupContextMember
-	8,  // 6: stoa.v1.GroupContextsResponse.contexts:type_name -> stoa.v1.GroupContext
-	38, // 7: stoa.v1.GroupLogEntry.op:type_name -> stoa.v1.GovOp
-	14, // 8: stoa.v1.GroupOpsResponse.entries:type_name -> stoa.v1.GroupLogEntry
-	14, // 9: stoa.v1.GroupEvent.entry:type_name -> stoa.v1.GroupLogEntry
-	39, // 10: stoa.v1.GroupEvent.changed:type_name -> stoa.v1.GovVerdictChange
-	17, // 11: stoa.v1.GroupFollowResponse.events:type_name -> stoa.v1.GroupEvent
-	40, // 12: stoa.v1.GroupVoidedOp.root_op:type_name -> stoa.v1.GovRootOp
-	41, // 13: stoa.v1.GroupVoidedOp.group_op:type_name -> stoa.v1.GovGroupOp
-	20, // 14: stoa.v1.GroupVoidedResponse.ops:type_name -> stoa.v1.GroupVoidedOp
-	42, // 15: stoa.v1.GroupReissued.proposed:type_name -> stoa.v1.GovProposed
-	23, // 16: stoa.v1.GroupReissueResponse.reissued:type_name -> stoa.v1.GroupReissued
-	26, // 17: stoa.v1.GroupKeysResponse.keys:type_name -> stoa.v1.GroupKey
-	42, // 18: stoa.v1.GroupRotateResponse.proposed:type_name -> stoa.v1.GovProposed
-	2,  // 19: stoa.v1.Group.Get:input_type -> stoa.v1.GroupGetRequest
-	4,  // 20: stoa.v1.Group.Members:input_type -> stoa.v1.GroupMembersRequest
-	7,  // 21: stoa.v1.Group.Contexts:input_type -> stoa.v1.GroupContextsRequest
-	11, // 22: stoa.v1.Group.Resolve:input_type -> stoa.v1.GroupResolveRequest
-	13, // 23: stoa.v1.Group.Ops:input_type -> stoa.v1.GroupOpsRequest
-	16, // 24: stoa.v1.Group.Follow:input_type -> stoa.v1.GroupFollowRequest
-	19, // 25: stoa.v1.Group.Voided:input_type -> stoa.v1.GroupVoidedRequest
-	22, // 26: stoa.v1.Group.Reissue:input_type -> stoa.v1.GroupReissueRequest
-	25, // 27: stoa.v1.Group.Keys:input_type -> stoa.v1.GroupKeysRequest
-	28, // 28: stoa.v1.Group.Rotate:input_type -> stoa.v1.GroupRotateRequest
-	30, // 29: stoa.v1.Group.SigningKeys:input_type -> stoa.v1.GroupSigningKeysRequest
-	32, // 30: stoa.v1.Group.AddSigningKey:input_type -> stoa.v1.GroupAddSigningKeyRequest
-	34, // 31: stoa.v1.Group.DeleteSigningKey:input_type -> stoa.v1.GroupDeleteSigningKeyRequest
-	3,  // 32: stoa.v1.Group.Get:output_type -> stoa.v1.GroupGetResponse
-	6,  // 33: stoa.v1.Group.Members:output_type -> stoa.v1.GroupMembersResponse
-	10, // 34: stoa.v1.Group.Contexts:output_type -> stoa.v1.GroupContextsResponse
-	12, // 35: stoa.v1.Group.Resolve:output_type -> stoa.v1.GroupResolveResponse
-	15, // 36: stoa.v1.Group.Ops:output_type -> stoa.v1.GroupOpsResponse
-	18, // 37: stoa.v1.Group.Follow:output_type -> stoa.v1.GroupFollowResponse
-	21, // 38: stoa.v1.Group.Voided:output_type -> stoa.v1.GroupVoidedResponse
-	24, // 39: stoa.v1.Group.Reissue:output_type -> stoa.v1.GroupReissueResponse
-	27, // 40: stoa.v1.Group.Keys:output_type -> stoa.v1.GroupKeysResponse
-	29, // 41: stoa.v1.Group.Rotate:output_type -> stoa.v1.GroupRotateResponse
-	31, // 42: stoa.v1.Group.SigningKeys:output_type -> stoa.v1.GroupSigningKeysResponse
-	33, // 43: stoa.v1.Group.AddSigningKey:output_type -> stoa.v1.GroupAddSigningKeyResponse
-	35, // 44: stoa.v1.Group.DeleteSigningKey:output_type -> stoa.v1.GroupDeleteSigningKeyResponse
-	32, // [32:45] is the sub-list for method output_type
-	19, // [19:32] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	40, // 0: stoa.v1.GroupInfo.upgrade_policy:type_name -> stoa.v1.GovUpgradePolicy
+	1,  // 1: stoa.v1.GroupInfo.upgrade:type_name -> stoa.v1.GroupUpgrade
+	2,  // 2: stoa.v1.GroupGetResponse.group:type_name -> stoa.v1.GroupInfo
+	41, // 3: stoa.v1.GroupMember.role:type_name -> stoa.v1.GovRole
+	6,  // 4: stoa.v1.GroupMembersResponse.members:type_name -> stoa.v1.GroupMember
+	10, // 5: stoa.v1.GroupContext.members:type_name -> stoa.v1.GroupContextMember
+	9,  // 6: stoa.v1.GroupContextsResponse.contexts:type_name -> stoa.v1.GroupContext
+	42, // 7: stoa.v1.GroupLogEntry.op:type_name -> stoa.v1.GovOp
+	15, // 8: stoa.v1.GroupOpsResponse.entries:type_name -> stoa.v1.GroupLogEntry
+	15, // 9: stoa.v1.GroupEvent.entry:type_name -> stoa.v1.GroupLogEntry
+	43, // 10: stoa.v1.GroupEvent.changed:type_name -> stoa.v1.GovVerdictChange
+	18, // 11: stoa.v1.GroupFollowResponse.events:type_name -> stoa.v1.GroupEvent
+	44, // 12: stoa.v1.GroupVoidedOp.root_op:type_name -> stoa.v1.GovRootOp
+	45, // 13: stoa.v1.GroupVoidedOp.group_op:type_name -> stoa.v1.GovGroupOp
+	21, // 14: stoa.v1.GroupVoidedResponse.ops:type_name -> stoa.v1.GroupVoidedOp
+	46, // 15: stoa.v1.GroupReissued.proposed:type_name -> stoa.v1.GovProposed
+	24, // 16: stoa.v1.GroupReissueResponse.reissued:type_name -> stoa.v1.GroupReissued
+	27, // 17: stoa.v1.GroupKeysResponse.keys:type_name -> stoa.v1.GroupKey
+	46, // 18: stoa.v1.GroupRotateResponse.proposed:type_name -> stoa.v1.GovProposed
+	38, // 19: stoa.v1.GroupNamesRequest.after:type_name -> stoa.v1.GroupName
+	0,  // 20: stoa.v1.GroupName.of:type_name -> stoa.v1.GroupNamed
+	38, // 21: stoa.v1.GroupNamesResponse.names:type_name -> stoa.v1.GroupName
+	3,  // 22: stoa.v1.Group.Get:input_type -> stoa.v1.GroupGetRequest
+	5,  // 23: stoa.v1.Group.Members:input_type -> stoa.v1.GroupMembersRequest
+	8,  // 24: stoa.v1.Group.Contexts:input_type -> stoa.v1.GroupContextsRequest
+	12, // 25: stoa.v1.Group.Resolve:input_type -> stoa.v1.GroupResolveRequest
+	14, // 26: stoa.v1.Group.Ops:input_type -> stoa.v1.GroupOpsRequest
+	17, // 27: stoa.v1.Group.Follow:input_type -> stoa.v1.GroupFollowRequest
+	20, // 28: stoa.v1.Group.Voided:input_type -> stoa.v1.GroupVoidedRequest
+	23, // 29: stoa.v1.Group.Reissue:input_type -> stoa.v1.GroupReissueRequest
+	26, // 30: stoa.v1.Group.Keys:input_type -> stoa.v1.GroupKeysRequest
+	29, // 31: stoa.v1.Group.Rotate:input_type -> stoa.v1.GroupRotateRequest
+	31, // 32: stoa.v1.Group.SigningKeys:input_type -> stoa.v1.GroupSigningKeysRequest
+	33, // 33: stoa.v1.Group.AddSigningKey:input_type -> stoa.v1.GroupAddSigningKeyRequest
+	35, // 34: stoa.v1.Group.DeleteSigningKey:input_type -> stoa.v1.GroupDeleteSigningKeyRequest
+	37, // 35: stoa.v1.Group.Names:input_type -> stoa.v1.GroupNamesRequest
+	4,  // 36: stoa.v1.Group.Get:output_type -> stoa.v1.GroupGetResponse
+	7,  // 37: stoa.v1.Group.Members:output_type -> stoa.v1.GroupMembersResponse
+	11, // 38: stoa.v1.Group.Contexts:output_type -> stoa.v1.GroupContextsResponse
+	13, // 39: stoa.v1.Group.Resolve:output_type -> stoa.v1.GroupResolveResponse
+	16, // 40: stoa.v1.Group.Ops:output_type -> stoa.v1.GroupOpsResponse
+	19, // 41: stoa.v1.Group.Follow:output_type -> stoa.v1.GroupFollowResponse
+	22, // 42: stoa.v1.Group.Voided:output_type -> stoa.v1.GroupVoidedResponse
+	25, // 43: stoa.v1.Group.Reissue:output_type -> stoa.v1.GroupReissueResponse
+	28, // 44: stoa.v1.Group.Keys:output_type -> stoa.v1.GroupKeysResponse
+	30, // 45: stoa.v1.Group.Rotate:output_type -> stoa.v1.GroupRotateResponse
+	32, // 46: stoa.v1.Group.SigningKeys:output_type -> stoa.v1.GroupSigningKeysResponse
+	34, // 47: stoa.v1.Group.AddSigningKey:output_type -> stoa.v1.GroupAddSigningKeyResponse
+	36, // 48: stoa.v1.Group.DeleteSigningKey:output_type -> stoa.v1.GroupDeleteSigningKeyResponse
+	39, // 49: stoa.v1.Group.Names:output_type -> stoa.v1.GroupNamesResponse
+	36, // [36:50] is the sub-list for method output_type
+	22, // [22:36] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_stoa_v1_group_proto_init() }
@@ -2585,13 +2873,14 @@ func file_stoa_v1_group_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_stoa_v1_group_proto_rawDesc), len(file_stoa_v1_group_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   36,
+			NumEnums:      1,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_stoa_v1_group_proto_goTypes,
 		DependencyIndexes: file_stoa_v1_group_proto_depIdxs,
+		EnumInfos:         file_stoa_v1_group_proto_enumTypes,
 		MessageInfos:      file_stoa_v1_group_proto_msgTypes,
 	}.Build()
 	File_stoa_v1_group_proto = out.File

@@ -32,6 +32,7 @@ const (
 	Group_SigningKeys_FullMethodName      = "/stoa.v1.Group/SigningKeys"
 	Group_AddSigningKey_FullMethodName    = "/stoa.v1.Group/AddSigningKey"
 	Group_DeleteSigningKey_FullMethodName = "/stoa.v1.Group/DeleteSigningKey"
+	Group_Names_FullMethodName            = "/stoa.v1.Group/Names"
 )
 
 // GroupClient is the client API for Group service.
@@ -71,6 +72,10 @@ type GroupClient interface {
 	AddSigningKey(ctx context.Context, in *GroupAddSigningKeyRequest, opts ...grpc.CallOption) (*GroupAddSigningKeyResponse, error)
 	// DeleteSigningKey removes one.
 	DeleteSigningKey(ctx context.Context, in *GroupDeleteSigningKeyRequest, opts ...grpc.CallOption) (*GroupDeleteSigningKeyResponse, error)
+	// Names lists the names by which a group speaks of groups, members and contexts of
+	// its namespace: its own, else those of the nearest group above it, else those of
+	// any other, each thing once, page by page.
+	Names(ctx context.Context, in *GroupNamesRequest, opts ...grpc.CallOption) (*GroupNamesResponse, error)
 }
 
 type groupClient struct {
@@ -220,6 +225,16 @@ func (c *groupClient) DeleteSigningKey(ctx context.Context, in *GroupDeleteSigni
 	return out, nil
 }
 
+func (c *groupClient) Names(ctx context.Context, in *GroupNamesRequest, opts ...grpc.CallOption) (*GroupNamesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GroupNamesResponse)
+	err := c.cc.Invoke(ctx, Group_Names_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // GroupServer is the server API for Group service.
 // All implementations must embed UnimplementedGroupServer
 // for forward compatibility.
@@ -257,6 +272,10 @@ type GroupServer interface {
 	AddSigningKey(context.Context, *GroupAddSigningKeyRequest) (*GroupAddSigningKeyResponse, error)
 	// DeleteSigningKey removes one.
 	DeleteSigningKey(context.Context, *GroupDeleteSigningKeyRequest) (*GroupDeleteSigningKeyResponse, error)
+	// Names lists the names by which a group speaks of groups, members and contexts of
+	// its namespace: its own, else those of the nearest group above it, else those of
+	// any other, each thing once, page by page.
+	Names(context.Context, *GroupNamesRequest) (*GroupNamesResponse, error)
 	mustEmbedUnimplementedGroupServer()
 }
 
@@ -305,6 +324,9 @@ func (UnimplementedGroupServer) AddSigningKey(context.Context, *GroupAddSigningK
 }
 func (UnimplementedGroupServer) DeleteSigningKey(context.Context, *GroupDeleteSigningKeyRequest) (*GroupDeleteSigningKeyResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteSigningKey not implemented")
+}
+func (UnimplementedGroupServer) Names(context.Context, *GroupNamesRequest) (*GroupNamesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Names not implemented")
 }
 func (UnimplementedGroupServer) mustEmbedUnimplementedGroupServer() {}
 func (UnimplementedGroupServer) testEmbeddedByValue()               {}
@@ -554,6 +576,24 @@ func _Group_DeleteSigningKey_Handler(srv interface{}, ctx context.Context, dec f
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Group_Names_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GroupNamesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(GroupServer).Names(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Group_Names_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(GroupServer).Names(ctx, req.(*GroupNamesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Group_ServiceDesc is the grpc.ServiceDesc for Group service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -608,6 +648,10 @@ var Group_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DeleteSigningKey",
 			Handler:    _Group_DeleteSigningKey_Handler,
+		},
+		{
+			MethodName: "Names",
+			Handler:    _Group_Names_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

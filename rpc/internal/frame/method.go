@@ -76,5 +76,8 @@ func Methods() []Method {
 		{411, stoav1.Group_SigningKeys_FullMethodName, false},
 		{412, stoav1.Group_AddSigningKey_FullMethodName, false},
 		{413, stoav1.Group_DeleteSigningKey_FullMethodName, false},
+		{414, stoav1.Group_Names_FullMethodName, false},
+
+		{501, stoav1.Admin_Find_FullMethodName, false},
 	}
 }

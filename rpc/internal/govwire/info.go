@@ -148,3 +148,18 @@ func upgrade(m *stoav1.GroupUpgrade) (u codec.GroupUpgradeValue, err error) {
 	u.InitiatedBy, err = dagwire.Hash[codec.Identity]("upgrade.initiated_by", m.GetInitiatedBy())
 	return u, err
 }
+
+// FromName returns a name as it goes over the wire.
+func FromName(n *namespace.Name) *stoav1.GroupName {
+	return &stoav1.GroupName{Of: stoav1.GroupNamed(n.Of), Id: dagwire.Bytes(n.ID), Name: string(n.Name), GroupId: dagwire.Bytes(n.In), Former: n.Former}
+}
+
+// Name returns the name that came over the wire.
+func Name(m *stoav1.GroupName) (n namespace.Name, err error) {
+	n = namespace.Name{Of: namespace.Named(m.GetOf()), Name: codec.AliasName(m.GetName()), Former: m.GetFormer()}
+	if n.ID, err = dagwire.Hash[[32]byte]("id", m.GetId()); err != nil {
+		return n, err
+	}
+	n.In, err = dagwire.Optional[codec.GroupID]("group_id", m.GetGroupId())
+	return n, err
+}

@@ -1,0 +1,83 @@
+package server
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/namespace"
+	"github.com/stoadb/stoa/namespace/naming"
+	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+func TestFindAnswersAsItDoesInADirectory(t *testing.T) {
+	overBoth(t, func(t *testing.T, f rpc.Framing) {
+		d, home := founded(t, f, Options{})
+		c := d.dialAs(t, f)
+		self, err := d.Identity(home)
+		require.NoError(t, err)
+		d.propose(t, home, codec.GroupOp{Kind: codec.OpMemberAliasSet, Member: self, Name: codec.Some(codec.AliasName("ada"))})
+		for _, q := range []naming.Query{
+			{Kind: naming.Namespace, Text: "home"},
+			{Kind: naming.Group, Text: home.String()[:8]},
+			{Kind: naming.Member, Text: "ada", Group: home},
+			{Kind: naming.Member, Text: self.String()[:12], Group: home},
+			{Kind: naming.Delta, Text: "abcd", Context: codec.ContextID{1}},
+		} {
+			want, err := naming.Find(t.Context(), d.eng, q)
+			require.NoError(t, err)
+			require.Equal(t, q.Kind != naming.Delta, len(want.Matches) == 1)
+			got, err := c.Find(q)
+			require.NoError(t, err)
+			require.ElementsMatch(t, want.Matches, got.Matches)
+			require.Equal(t, want.More, got.More)
+		}
+		_, err = c.Find(naming.Query{Kind: naming.Member, Text: "ada"})
+		require.ErrorIs(t, err, rpc.ErrRequest)
+		_, err = c.Find(naming.Query{Text: "ada"})
+		require.ErrorIs(t, err, rpc.ErrRequest)
+		_, err = stoav1.NewAdminClient(d.bare(t)).Find(context.Background(), &stoav1.FindRequest{Kind: 257, Text: "home"})
+		require.ErrorContains(t, err, "kind")
+	})
+}
+
+func TestNamesComePageByPage(t *testing.T) {
+	overBoth(t, func(t *testing.T, f rpc.Framing) {
+		d, home := founded(t, f, Options{})
+		self, err := d.Identity(home)
+		require.NoError(t, err)
+		d.propose(t, home, codec.GroupOp{Kind: codec.OpMemberAliasSet, Member: self, Name: codec.Some(codec.AliasName("ada"))})
+		want := []namespace.Name{
+			{Of: namespace.NamedGroup, ID: home, Name: "home", In: home},
+			{Of: namespace.NamedMember, ID: self, Name: "ada", In: home},
+		}
+		all, err := d.groups.Names(home, namespace.Name{}, 0)
+		require.NoError(t, err)
+		require.Equal(t, want, all)
+		var after namespace.Name
+		for _, one := range want {
+			page, err := d.groups.Names(home, after, 1)
+			require.NoError(t, err)
+			require.Equal(t, []namespace.Name{one}, page)
+			after = page[0]
+		}
+		none, err := d.groups.Names(home, after, 1)
+		require.NoError(t, err)
+		require.Empty(t, none)
+		_, err = d.groups.Names(codec.GroupID{9}, namespace.Name{}, 0)
+		require.ErrorIs(t, err, namespace.ErrNoGroup)
+	})
+}
+
+func TestWhoIsBoundToATenantFindsNothing(t *testing.T) {
+	overBoth(t, func(t *testing.T, f rpc.Framing) {
+		d := startKV(t, Options{Tenants: map[uint32]string{uint32(os.Getuid()): "mine"}, AllowUIDs: []uint32{}}, kvstorage.Options{})
+		_, err := d.dialAs(t, f).Find(naming.Query{Kind: naming.Context, Text: "room"})
+		require.ErrorIs(t, err, rpc.ErrBound)
+	})
+}
