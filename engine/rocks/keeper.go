@@ -71,7 +71,7 @@ func (k *keeper) raise() {
 		e.fail(err)
 		return
 	}
-	if err := raiseTo(k.mark, e.dir, seq); err != nil { // RocksDB may be about to begin a new manifest
+	if err := errors.Join(k.mark.takeMissed(), raiseTo(k.mark, e.dir, seq)); err != nil { // RocksDB may be about to begin a new manifest
 		e.log.Warn("watermark not written; it is tried again", "error", err)
 	}
 }

@@ -202,11 +202,49 @@ func TestMissingOrCutOlderLogIsReported(t *testing.T) {
 	require.Equal(t, "last", get(t, whole, column.Meta, "k"))
 }
 
+// What a kill leaves has everything that was acknowledged as synced, and says so: there
+// is no moment behind an acknowledgement at which a log that is cut off goes unnoticed.
+func TestLogCutAnywhereAfterAKillIsReported(t *testing.T) {
+	t.Parallel()
+	e := open(t, t.TempDir(), Options{WatermarkEvery: time.Hour})
+	for i := range damagedRows {
+		put(t, e, engine.Synced, column.State, ctx(i), fmt.Sprint(i))
+	}
+	dir := crash(t, e)
+	whole := size(t, newest(t, dir, ".log"))
+	cuts := []int{0, whole - 1}
+	for range enginetest.Scale(30) {
+		cuts = append(cuts, rand.IntN(whole))
+	}
+	for _, cut := range cuts {
+		hurt := copyDir(t, dir)
+		require.NoError(t, os.Truncate(newest(t, hurt, ".log"), int64(cut)))
+		_, err := Open(hurt, Options{})
+		require.ErrorIs(t, err, engine.ErrCorrupt, "cut at %d of %d", cut, whole)
+		require.ErrorContains(t, err, "changes are lost")
+	}
+	// A power loss may leave less of the mark, and it may tear it.
+	path := filepath.Join(dir, watermarkName)
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for name, left := range map[string][]byte{
+		"an older one": append(b[:slots*slotSize:slots*slotSize], b[:slotSize]...),
+		"none":         b[:slots*slotSize],
+		"a torn one":   append(b[:slots*slotSize+17:slots*slotSize+17], make([]byte, slotSize-17)...),
+	} {
+		hurt := copyDir(t, dir)
+		require.NoError(t, os.WriteFile(filepath.Join(hurt, watermarkName), left, 0o600))
+		e := open(t, hurt, Options{})
+		requireRows(t, e, damagedRows)
+		require.Empty(t, e.Recovery().Problems, name)
+	}
+}
+
 // A record that a power loss cut short, and that nobody was told of, is dropped.
 func TestTornTailBeyondTheWatermarkIsDropped(t *testing.T) {
 	e := open(t, t.TempDir(), Options{WatermarkEvery: time.Hour})
 	for i := range 10 {
-		put(t, e, engine.Synced, column.State, ctx(i), fmt.Sprint(i))
+		put(t, e, engine.WAL, column.State, ctx(i), fmt.Sprint(i))
 	}
 	dir := crash(t, e)
 	log := newest(t, dir, ".log")

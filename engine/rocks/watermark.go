@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 )
 
 // The watermark is a sequence that is known to be on disk, and how much of the
@@ -18,16 +19,20 @@ const (
 	watermarkMagic = "STOAWMK2"
 	slotSize       = 512 // what a disk writes at once
 	slotUsed       = 44
-	slots          = 2
+	slots          = 2 // that are synced
+	latestSlot     = 2 // the one behind them, which is not
 )
 
-// watermark is the open watermark file of a store. It is not safe for
-// concurrent use.
+// watermark is the open watermark file of a store. One goroutine at a time may
+// raise it, and one, which may be another, note in it.
 type watermark struct {
 	file       *os.File
 	generation uint64 // of the slot that was written last
 	older      int    // the slot that is overwritten next
 	level
+
+	latest [slotUsed]byte // the latest slot; owned by note
+	missed atomic.Pointer[error]
 }
 
 // level is what a watermark says.
@@ -61,6 +66,10 @@ func readWatermark(dir string) (w slot, problem string) {
 			w = s
 		}
 	}
+	// A power loss may leave the latest slot in part: then it says nothing.
+	if latest, ok := parseSlot(b, latestSlot); ok && damaged < slots {
+		w.sequence = max(w.sequence, latest.sequence)
+	}
 	switch damaged {
 	case 0:
 	case slots:
@@ -86,20 +95,24 @@ func parseSlot(b []byte, i int) (s slot, ok bool) {
 	return s, true
 }
 
-func (s slot) bytes() []byte {
-	b := make([]byte, 0, slotSize)
+func (s slot) bytes() []byte { return s.append(make([]byte, 0, slotSize))[:slotSize] }
+
+// append appends the slotUsed bytes of s to b.
+func (s slot) append(b []byte) []byte {
+	start := len(b)
 	b = append(b, watermarkMagic...)
 	b = binary.LittleEndian.AppendUint64(b, s.generation)
 	b = binary.LittleEndian.AppendUint64(b, s.sequence)
 	b = binary.LittleEndian.AppendUint64(b, s.manifest.number)
 	b = binary.LittleEndian.AppendUint64(b, s.manifest.bytes)
-	return binary.LittleEndian.AppendUint32(b, castagnoli(b))[:slotSize]
+	return binary.LittleEndian.AppendUint32(b, castagnoli(b[start:]))
 }
 
-// writeWatermark puts a new watermark file in dir, which says the same in both
+// writeWatermark puts a new watermark file in dir, which says the same in all
 // slots.
 func writeWatermark(dir string, l level, generation uint64) error {
 	b := append(slot{l, generation}.bytes(), slot{l, generation + 1}.bytes()...)
+	b = append(b, slot{l, 0}.bytes()...)
 	return writeFile(filepath.Join(dir, watermarkName), b)
 }
 
@@ -114,6 +127,25 @@ func openWatermark(dir string, l level, generation uint64) (*watermark, error) {
 		return nil, err
 	}
 	return &watermark{file: f, generation: generation + 2, level: l}, nil
+}
+
+// note records a sequence that is on disk already, and does not sync that: a kill
+// leaves it to be found, and a power loss may leave an older one, never a greater. It
+// is fast enough to follow each sync of the log. What goes wrong takeMissed returns.
+func (w *watermark) note(sequence uint64) {
+	slot{level: level{sequence: sequence}}.append(w.latest[:0])
+	if _, err := w.file.WriteAt(w.latest[:], latestSlot*slotSize); err != nil {
+		missed := err // only this is on the heap
+		w.missed.CompareAndSwap(nil, &missed)
+	}
+}
+
+// takeMissed returns why a note was not written, once.
+func (w *watermark) takeMissed() error {
+	if missed := w.missed.Swap(nil); missed != nil {
+		return *missed
+	}
+	return nil
 }
 
 // raise records l, which must be on disk already. It overwrites the older slot in

@@ -41,6 +41,9 @@ func (s *sink) Write(ops []byte, sync bool) error {
 		return err
 	}
 	err := e.st.write(ops, sync)
+	if err == nil && sync {
+		e.keeper.mark.note(e.st.synced.Load())
+	}
 	if err == nil || errors.Is(err, errRefused) {
 		return err
 	}
