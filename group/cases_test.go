@@ -12,7 +12,7 @@ import (
 // has seen the second and third, removes B, while B, who has seen the first and
 // second, removes A.
 func TestMutualRemovalHasOneOutcome(t *testing.T) {
-	w, z := newWorld(t)
+	w, z := newCase(t)
 	k := w.op("Z", added("K", codec.Admin), z)
 	l := w.op("Z", added("L", codec.Admin), k)
 	a := w.op("Z", added("A", codec.Member), l)
@@ -35,7 +35,7 @@ func TestMutualRemovalHasOneOutcome(t *testing.T) {
 }
 
 func TestBackDatedOpOfARemovedAdminChangesNothing(t *testing.T) {
-	w, z := newWorld(t)
+	w, z := newCase(t)
 	k := w.op("Z", added("K", codec.Admin), z)
 	m := w.op("Z", added("M", codec.Member), k)
 	w.op("Z", removed("K"), m)
@@ -52,7 +52,7 @@ func TestBackDatedOpOfARemovedAdminChangesNothing(t *testing.T) {
 // An op is void until the revocation that struck its signer is itself voided: it is
 // then effective, on every node.
 func TestVoidUntilTheRevocationIsVoided(t *testing.T) {
-	w, z := newWorld(t)
+	w, z := newCase(t)
 	k := w.op("Z", added("K", codec.Admin), z)
 	l := w.op("Z", added("L", codec.Admin), k)
 	byL := w.op("L", added("X", codec.Member), l)
@@ -67,7 +67,7 @@ func TestVoidUntilTheRevocationIsVoided(t *testing.T) {
 }
 
 func TestOldAdminCannotBackDateAfterTheTransfer(t *testing.T) {
-	w, z := newWorld(t)
+	w, z := newCase(t)
 	k := w.op("Z", added("K", codec.Admin), z)
 	transfer := w.op("Z", transferred("K"), k)
 	w.requireRoster("Z+ K*", "ZK")
@@ -86,7 +86,7 @@ func TestOldAdminCannotBackDateAfterTheTransfer(t *testing.T) {
 // nothing above it can: of two transfers the first counts, though it came later. It is
 // reported.
 func TestOfTwoTransfersTheFirstCounts(t *testing.T) {
-	w, z := newWorld(t)
+	w, z := newCase(t)
 	k := w.op("Z", added("K", codec.Admin), z)
 	l := w.op("Z", added("L", codec.Admin), k)
 	late := w.op("Z", transferred("L"), l)
@@ -100,7 +100,7 @@ func TestOfTwoTransfersTheFirstCounts(t *testing.T) {
 }
 
 func TestAdminIdentityIsTheLastAdmin(t *testing.T) {
-	w, z := newWorld(t)
+	w, z := newCase(t)
 	k := w.op("Z", added("K", codec.Admin), z)
 	w.requireVerdict(void(AdminIdentity), w.op("Z", left, k))
 	w.requireVerdict(void(AdminIdentity), w.op("K", removed("Z"), k))
@@ -115,7 +115,7 @@ func TestAdminIdentityIsTheLastAdmin(t *testing.T) {
 }
 
 func TestLeaving(t *testing.T) {
-	w, z := newWorld(t)
+	w, z := newCase(t)
 	m := w.op("Z", added("M", codec.Member), z)
 	bits := w.op("Z", caps("M", codec.ManageAliases), m)
 	leaving := w.op("M", left, m)
@@ -132,7 +132,7 @@ func TestLeaving(t *testing.T) {
 // A leaving that a removal beside it made void strikes nothing: what its signer did
 // before the removal stays.
 func TestVoidLeavingStrikesNothing(t *testing.T) {
-	w, z := newWorld(t)
+	w, z := newCase(t)
 	m := w.op("Z", added("M", codec.Member), z)
 	named := w.op("M", codec.GroupOp{Kind: codec.OpMemberAliasSet, Member: who("M"), Name: codec.Some(codec.AliasName("m"))}, m)
 	removal := w.op("Z", removed("M"), named)
@@ -143,8 +143,78 @@ func TestVoidLeavingStrikesNothing(t *testing.T) {
 	require.Equal(t, effective, r.Verdicts[named])
 }
 
+// C, an Admin, leaves. Beside that stands what C did, or what lets C into a group below,
+// and on top of it a lower Admin D removes C. The leaving is under C's standing as Admin,
+// which outranks all that D can do: it ends C's membership, whatever D does.
+func TestLeavingOfAnAdminOutranksALaterRemoval(t *testing.T) {
+	for _, what := range []string{"an op", "a group below", "nothing above"} {
+		w, z := newCase(t, what)
+		c := w.op("Z", added("C", codec.Admin), z)
+		d := w.op("Z", added("D", codec.Admin), c)
+		made := w.root("Z", groupCreated("Z", sub, root), d)
+		leaving := w.op("C", left, made)
+		var beside codec.OpID
+		if what == "a group below" {
+			beside = w.in(sub, "Z", added("C", codec.Member), made)
+		} else {
+			beside = w.op("C", codec.GroupOp{Kind: codec.OpKeyRotated}, made)
+		}
+		var removal codec.OpID
+		if what != "nothing above" {
+			removal = w.op("D", removed("C"), beside)
+			w.requireVerdict(effective, removal)
+		}
+		w.requireVerdict(effective, leaving)
+		want := void(Revoked)
+		if what == "a group below" {
+			want = void(NotInNamespace)
+		}
+		w.requireVerdict(want, beside)
+		w.requireRoster("Z* D+", "ZCD")
+		require.Empty(t, w.result().roster(t, sub, "C"))
+	}
+}
+
+// So it is with a capability that is cleared on top of what was done with it: the leaving
+// is under the membership, which came before it.
+func TestLeavingEndsACapabilityThatIsClearedElsewhere(t *testing.T) {
+	w, z := newCase(t)
+	m := w.op("Z", added("M", codec.Member), z)
+	d := w.op("Z", added("D", codec.Admin), m)
+	bit := w.op("Z", caps("M", codec.ManageAliases), d)
+	leaving := w.op("M", left, bit)
+	beside := w.op("M", named("x"), bit)
+	w.op("D", caps("M", 0), beside)
+	w.requireVerdict(effective, leaving)
+	w.requireVerdict(void(Revoked), beside)
+}
+
+// A removal by someone who outranks the one who leaves closes what came before it: a
+// leaving that is signed beside it afterwards disowns nothing.
+func TestRemovalFromAboveVoidsTheLeavingBesideIt(t *testing.T) {
+	w, z := newCase(t)
+	d := w.op("Z", added("D", codec.Admin), z)
+	c := w.op("Z", added("C", codec.Admin), d)
+	beside := w.op("C", named("x"), c)
+	removal := w.op("D", removed("C"), beside)
+	leaving := w.op("C", left, c)
+	w.requireVerdict(void(Revoked), leaving)
+	w.requireVerdict(effective, beside)
+	w.requireVerdict(effective, removal)
+	// and where it demotes only, the leaving ends the membership, not what the Admin did
+	w, z = newCase(t, "demotion")
+	d = w.op("Z", added("D", codec.Admin), z)
+	c = w.op("Z", added("C", codec.Admin), d)
+	beside = w.op("C", named("x"), c)
+	w.op("D", roleSet("C", codec.Member), beside)
+	leaving = w.op("C", left, c)
+	w.requireVerdict(effective, leaving)
+	w.requireVerdict(effective, beside)
+	w.requireRoster("Z* D+", "ZCD")
+}
+
 func TestDemotion(t *testing.T) {
-	w, z := newWorld(t)
+	w, z := newCase(t)
 	k := w.op("Z", added("K", codec.Admin), z)
 	l := w.op("Z", added("L", codec.Admin), k)
 	demotion := w.op("K", roleSet("L", codec.ReadOnly), l)
@@ -159,7 +229,7 @@ func TestDemotion(t *testing.T) {
 }
 
 func TestCapabilities(t *testing.T) {
-	w, z := newWorld(t)
+	w, z := newCase(t)
 	m := w.op("Z", added("M", codec.Member), z)
 	set := w.op("Z", caps("M", codec.ManageMembers|codec.ManageAliases), m)
 	w.requireRoster("Z* M21", "ZM")
@@ -175,7 +245,7 @@ func TestCapabilities(t *testing.T) {
 }
 
 func TestDefaultCapabilitiesAreThoseAtTheCut(t *testing.T) {
-	w, z := newWorld(t)
+	w, z := newCase(t)
 	early := w.op("Z", added("E", codec.Member), z)
 	defaults := w.op("Z", codec.GroupOp{Kind: codec.OpDefaultCapabilitiesSet, Capabilities: codec.ManageContexts}, early)
 	w.op("Z", added("R", codec.ReadOnly), defaults)
@@ -186,7 +256,7 @@ func TestDefaultCapabilitiesAreThoseAtTheCut(t *testing.T) {
 }
 
 func TestRemovalFromTheNamespaceEndsEveryMembershipBelow(t *testing.T) {
-	w, z := newWorld(t)
+	w, z := newCase(t)
 	m := w.op("Z", added("M", codec.Member), z)
 	s := w.op("Z", caps("M", codec.ManageSubgroups), m)
 	made := w.root("M", groupCreated("M", sub, root), s)
@@ -204,7 +274,7 @@ func TestRemovalFromTheNamespaceEndsEveryMembershipBelow(t *testing.T) {
 
 // Whoever created a group and gave it away does not get it back by creating it again.
 func TestGroupIsCreatedOnce(t *testing.T) {
-	w, z := newWorld(t)
+	w, z := newCase(t)
 	m := w.op("Z", added("M", codec.Admin), z)
 	n := w.op("Z", added("N", codec.Member), m)
 	made := w.root("M", groupCreated("M", sub, root), n)
@@ -220,7 +290,7 @@ func TestGroupIsCreatedOnce(t *testing.T) {
 }
 
 func TestCreatingOp(t *testing.T) {
-	w, z := newWorld(t)
+	w, z := newCase(t)
 	w.op("Z", added("M", codec.Member), z)
 	_, err := Evaluate(w.ops[1:], codec.Identity{})
 	require.ErrorIs(t, err, ErrIncomplete)

@@ -14,7 +14,7 @@ import (
 func groupNo(n int) codec.GroupID { return codec.GroupID{1, byte(n)} }
 
 func TestTreeHasNoCyclesAndIsNotTooDeep(t *testing.T) {
-	w, last := newWorld(t)
+	w, last := newCase(t)
 	parent := root
 	for n := range maxDepth {
 		last = w.root("Z", groupCreated("Z", groupNo(n), parent), last)
@@ -41,7 +41,7 @@ func TestTreeHasNoCyclesAndIsNotTooDeep(t *testing.T) {
 }
 
 func TestDeletionTakesAllBelowButNotTheHistory(t *testing.T) {
-	w, z := newWorld(t)
+	w, z := newCase(t)
 	one := w.root("Z", groupCreated("Z", groupNo(1), root), z)
 	two := w.root("Z", groupCreated("Z", groupNo(2), groupNo(1)), one)
 	context := codec.GroupOp{Kind: codec.OpContextRegistered, ContextID: codec.ContextID{7}}
@@ -62,7 +62,7 @@ func TestDeletionTakesAllBelowButNotTheHistory(t *testing.T) {
 }
 
 func TestContextBelongsToOneGroup(t *testing.T) {
-	w, z := newWorld(t)
+	w, z := newCase(t)
 	made := w.root("Z", groupCreated("Z", sub, root), z)
 	c := codec.ContextID{7}
 	register := codec.GroupOp{Kind: codec.OpContextRegistered, ContextID: c}
@@ -85,7 +85,7 @@ func TestContextBelongsToOneGroup(t *testing.T) {
 }
 
 func TestNamesAreUniqueWhereTheyAreLookedUp(t *testing.T) {
-	w, z := newWorld(t)
+	w, z := newCase(t)
 	name := func(m, n string) codec.GroupOp {
 		b := codec.GroupOp{Kind: codec.OpMemberAliasSet, Member: who(m)}
 		if n != "" {
@@ -115,7 +115,7 @@ func TestNamesAreUniqueWhereTheyAreLookedUp(t *testing.T) {
 }
 
 func TestUpgradeRunsFromStartToEnd(t *testing.T) {
-	w, z := newWorld(t)
+	w, z := newCase(t)
 	progress := func(done, failed uint64) codec.GroupOp {
 		return codec.GroupOp{Kind: codec.OpUpgradeProgressed, Completed: done, Failed: failed}
 	}
@@ -143,7 +143,7 @@ func TestUpgradeRunsFromStartToEnd(t *testing.T) {
 
 // A later op by height wins, whatever its author's clock says; between equals the id.
 func TestOtherRowsAreTheLastEffectiveOps(t *testing.T) {
-	w, z := newWorld(t)
+	w, z := newCase(t)
 	k := w.op("Z", added("K", codec.Admin), z)
 	apps := [2]codec.ApplicationID{{1}, {2}}
 	ids := map[codec.OpID]codec.ApplicationID{}
@@ -175,7 +175,7 @@ func TestOtherRowsAreTheLastEffectiveOps(t *testing.T) {
 
 // Every row is one that may be written.
 func TestRowsAreValid(t *testing.T) {
-	w, z := newWorld(t)
+	w, z := newCase(t)
 	m := w.op("Z", added("M", codec.Member), z)
 	w.op("Z", caps("M", codec.AllCapabilities), m)
 	w.root("M", groupCreated("M", sub, root))

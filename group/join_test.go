@@ -1,6 +1,7 @@
 package group
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,8 +22,8 @@ func revoked(t *testing.T, r codec.RootOp) codec.RootOp {
 }
 
 // invitingWorld has an Admin K and a member I who may invite, who is the op last.
-func invitingWorld(t *testing.T) (w *world, last codec.OpID) {
-	w, z := newWorld(t)
+func invitingWorld(t *testing.T, variant ...string) (w *world, last codec.OpID) {
+	w, z := newCase(t, variant...)
 	k := w.op("Z", added("K", codec.Admin), z)
 	i := w.op("K", added("I", codec.Member), k)
 	m := w.op("K", added("M", codec.Member), i)
@@ -47,7 +48,7 @@ func TestJoinIsEffectiveUnderTheInvitersGrant(t *testing.T) {
 // is asked, whatever is delivered first.
 func TestJoinThatStraddlesTheExpiryIsOneThing(t *testing.T) {
 	for _, expires := range []uint64{0, 1, 1 << 63} {
-		w, last := invitingWorld(t)
+		w, last := invitingWorld(t, fmt.Sprint(expires))
 		join := w.root("M", joined("I", "J", root, codec.Member, expires), last)
 		w.op("J", left, join)
 		w.requireVerdict(effective, join)

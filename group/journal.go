@@ -2,8 +2,8 @@ package group
 
 import "github.com/stoadb/stoa/codec"
 
-// place names a row by what it is about. The zero fields are those that its kind has
-// not.
+// place names a row by what it is about. Fields that its kind has not are zero; so may
+// others be, for ids are what signers please.
 type place struct {
 	kind    placeKind
 	group   codec.GroupID
@@ -32,13 +32,14 @@ const (
 	placeConfig
 	placeNonce
 	placeHeads
+	placeNamespaceHeads
 )
 
 // inGroup reports whether the keys of such rows begin with their group, which takes them
 // along when it goes.
 func (k placeKind) inGroup() bool {
 	switch k {
-	case placeParent, placeChild, placeHome, placeConfig, placeNonce, placeHeads:
+	case placeParent, placeChild, placeHome, placeConfig, placeNonce, placeHeads, placeNamespaceHeads:
 		return false
 	default:
 		return true

@@ -151,7 +151,7 @@ func (l *Ledger) SetSelf(self codec.Identity) {
 		l.nonce = max(l.nonce, l.past.chains[c].first+uint64(len(l.past.chains[c].ops))-1)
 	}
 	if l.Len() > 0 {
-		l.touch(place{kind: placeHeads})
+		l.touch(place{kind: placeNamespaceHeads})
 	}
 }
 
@@ -174,7 +174,7 @@ func (l *Ledger) Add(op *Op) (int, error) {
 	l.verdicts = append(l.verdicts, Verdict{})
 	l.insert(i)
 	l.note(i)
-	l.touch(place{kind: placeHeads})
+	l.touch(place{kind: placeNamespaceHeads})
 	if op.Signer == l.self {
 		l.nonce = max(l.nonce, op.Nonce)
 	}

@@ -95,7 +95,7 @@ func (b *book) check() {
 
 // decorate adds ops about contexts, names and upgrades, and moves and deletes groups.
 func (w *world) decorate(t *rapid.T, most int) {
-	context := rapid.SampledFrom([]codec.ContextID{{1}, {2}})
+	context := rapid.SampledFrom([]codec.ContextID{{}, {2}})
 	groups := []codec.GroupID{root, sub, groupOf("Z", 0), groupOf("Z", 1)}
 	group := rapid.SampledFrom(groups)
 	name := rapid.SampledFrom(cast[:5])
@@ -104,7 +104,7 @@ func (w *world) decorate(t *rapid.T, most int) {
 		parents, g, c := w.drawParents(t), group.Draw(t, "group"), context.Draw(t, "context")
 		r := codec.RootOp{Kind: codec.RootGroupReparented, GroupID: rapid.SampledFrom(groups[1:]).Draw(t, "moved"), ParentID: g}
 		b := codec.GroupOp{ContextID: c}
-		switch rapid.IntRange(0, 13).Draw(t, "kind") {
+		switch rapid.IntRange(0, 20).Draw(t, "kind") {
 		case 0:
 			w.root("Z", r, parents...)
 			continue
@@ -137,6 +137,22 @@ func (w *world) decorate(t *rapid.T, most int) {
 			}
 		case 12:
 			b = codec.GroupOp{Kind: codec.OpUpgradeStarted, ToVersion: 2, Total: 3}
+		case 13:
+			b = codec.GroupOp{Kind: codec.OpUpgradeCompleted, At: 4}
+		case 14:
+			b = codec.GroupOp{Kind: codec.OpUpgradePolicySet, UpgradePolicy: codec.UpgradeFrozen}
+		case 15:
+			b = codec.GroupOp{Kind: codec.OpTargetApplicationSet, AppKey: codec.Hash(c)}
+		case 16:
+			b = codec.GroupOp{Kind: codec.OpMigrationSet, Migration: codec.Some("m")}
+		case 17:
+			b = codec.GroupOp{Kind: codec.OpKeyRotated}
+		case 18:
+			w.root(name.Draw(t, "merges"), codec.RootOp{Kind: codec.RootMerge}, parents...)
+			continue
+		case 19:
+			w.root(name.Draw(t, "delivers"), codec.RootOp{Kind: codec.RootKeyDelivery, GroupID: g}, parents...)
+			continue
 		default:
 			b = codec.GroupOp{Kind: codec.OpUpgradeProgressed, Completed: uint64(rapid.IntRange(0, 4).Draw(t, "completed"))}
 		}

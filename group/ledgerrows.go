@@ -110,6 +110,9 @@ func (l *Ledger) row(w *changes, p place) {
 	case placeHeads:
 		l.headsRow(w, p.group)
 		return
+	case placeNamespaceHeads:
+		record(w, true, keys.NamespaceGovHead{Namespace: l.judge.namespace}, codec.NamespaceGovHeadValue{Sequence: l.nonce + 1, DagHeads: l.Heads()})
+		return
 	case placeNonce:
 		if log := l.logs[p.group]; log != nil && log.nonces[p.who] > 0 { // else it was only tried
 			record(w, true, keys.GroupLocalGovNonce{Group: p.group, Signer: p.who}, codec.Nonce(log.nonces[p.who]))
@@ -122,12 +125,11 @@ func (l *Ledger) row(w *changes, p place) {
 	case placeHome, placeConfig:
 		l.homeRow(w, p)
 		return
-	}
-	s := l.tree.groups[p.group]
-	if !p.context.IsZero() {
-		l.contextRow(w, p, s)
+	case placeContext, placeMigration, placeContextName, placeJoined, placeMask:
+		l.contextRow(w, p, l.tree.groups[p.group])
 		return
 	}
+	s := l.tree.groups[p.group]
 	has := s != nil
 	if !has {
 		s = &state{}
@@ -160,10 +162,6 @@ func (l *Ledger) row(w *changes, p place) {
 }
 
 func (l *Ledger) headsRow(w *changes, g codec.GroupID) {
-	if g.IsZero() {
-		record(w, true, keys.NamespaceGovHead{Namespace: l.judge.namespace}, codec.NamespaceGovHeadValue{Sequence: l.nonce + 1, DagHeads: l.Heads()})
-		return
-	}
 	if log := l.logs[g]; log != nil && log.count > 0 {
 		record(w, true, keys.GroupOpHead{Group: g}, codec.GroupOpHeadValue{Sequence: log.count, DagHeads: l.idsOf(log.heads)})
 	}

@@ -32,7 +32,7 @@ func history(t *rapid.T, most int) *world {
 		signer, target, g := name.Draw(t, "signer"), name.Draw(t, "target"), group.Draw(t, "group")
 		parents := w.drawParents(t)
 		var b codec.GroupOp
-		switch rapid.IntRange(0, 14).Draw(t, "kind") {
+		switch rapid.IntRange(0, 17).Draw(t, "kind") {
 		case 0, 1, 2:
 			b = added(target, role.Draw(t, "role"))
 		case 3, 4, 5:
@@ -47,11 +47,14 @@ func history(t *rapid.T, most int) *world {
 			b = left
 		case 11:
 			b = transferred(target)
-		case 12:
-			w.root(signer, joined(name.Draw(t, "inviter"), target, g, role.Draw(t, "role"), uint64(rapid.IntRange(0, 2).Draw(t, "number"))), parents...)
+		case 12, 16:
+			w.root(signer, drawJoin(t, target, g), parents...)
 			continue
 		case 13:
 			w.root(signer, groupCreated(signer, groupOf(signer, rapid.IntRange(0, 1).Draw(t, "number")), g), parents...)
+			continue
+		case 14, 15:
+			w.root(rapid.SampledFrom(cast[:4]).Draw(t, "revoker"), w.drawRevocation(t, g), parents...)
 			continue
 		default:
 			b = codec.GroupOp{Kind: codec.OpMemberAliasSet, Member: who(target), Name: codec.Some(codec.AliasName("n"))}
@@ -59,6 +62,32 @@ func history(t *rapid.T, most int) *world {
 		w.in(g, signer, b, parents...)
 	}
 	return w
+}
+
+// drawJoin returns the joining of target on one of few invitations, so that they meet
+// again.
+func drawJoin(t *rapid.T, target string, g codec.GroupID) codec.RootOp {
+	inviter := rapid.SampledFrom(cast[:4]).Draw(t, "inviter")
+	role := rapid.SampledFrom([]codec.GroupMemberRole{codec.Admin, codec.Member}).Draw(t, "role invited to")
+	return joined(inviter, target, g, role, uint64(rapid.IntRange(0, 1).Draw(t, "number")))
+}
+
+// drawRevocation returns the revocation of an invitation: often of one that has been
+// used, so that it is revoked beside or after that.
+func (w *world) drawRevocation(t *rapid.T, g codec.GroupID) codec.RootOp {
+	var used []codec.RootOp
+	for _, op := range w.ops {
+		if op.Root != nil && op.Root.Kind == codec.RootMemberJoined {
+			used = append(used, *op.Root)
+		}
+	}
+	join := drawJoin(t, "X", g)
+	if len(used) > 0 && rapid.IntRange(0, 3).Draw(t, "unused") > 0 {
+		join = rapid.SampledFrom(used).Draw(t, "used")
+	}
+	id, err := InvitationID(&join.Invitation)
+	require.NoError(t, err)
+	return codec.RootOp{Kind: codec.RootInvitationRevoked, GroupID: join.Invitation.GroupID, InvitationID: id}
 }
 
 // groupOf is a group that creator creates: its id covers the creator.
@@ -77,6 +106,25 @@ func (w *world) drawParents(t *rapid.T) []codec.OpID {
 		parents = append(parents, w.ops[rapid.IntRange(0, len(w.ops)-1).Draw(t, "parent")].ID)
 	}
 	return slices.Compact(parents)
+}
+
+// What is never drawn is never tried: every kind of op is, in as few histories as any
+// test draws.
+func TestHistoriesHaveEveryKindOfOp(t *testing.T) {
+	drawn := map[string]int{}
+	histories := rapid.Custom(func(t *rapid.T) *world {
+		w := history(t, 25)
+		w.decorate(t, 20)
+		return w
+	})
+	for seed := range 60 {
+		for kind, n := range histories.Example(seed).kinds() {
+			drawn[kind] += n
+		}
+	}
+	for _, kind := range everyKind() {
+		require.Positive(t, drawn[kind], "no history has a %s: %v", kind, drawn)
+	}
 }
 
 func TestResultIsAFunctionOfTheSetOfOps(t *testing.T) {
@@ -128,7 +176,7 @@ func TestRemovedMembersCannotBackDate(t *testing.T) {
 			crowned := name == "Z" || slices.ContainsFunc(w.ops, func(op Op) bool {
 				return op.Body != nil && op.Body.Kind == codec.OpAdminTransferred && op.Body.Member == who(name)
 			})
-			late := &world{t: t, ops: slices.Clone(w.ops), byID: w.byID, count: w.count}
+			late := &world{t: t, ops: slices.Clone(w.ops), byID: w.byID, names: w.names, count: w.count}
 			for n := range 6 {
 				parents := late.drawParents(t)
 				ops := []codec.GroupOp{removed("K"), added("X", codec.Member), roleSet("B", codec.Admin), caps("M", codec.AllCapabilities),

@@ -65,9 +65,10 @@ func (j *judge) strikes(g *grant) []int {
 }
 
 // strikesFromAbove reports whether r strikes g under a grant that ranks above g, and
-// g does not descend from r.
+// g does not descend from r. A leaving does so too, to what its signer has besides the
+// grant that it is made under.
 func (j *judge) strikesFromAbove(r int, g *grant) bool {
-	if j.after(g, r) || !j.aims(r, g) || j.isOwn(r, g) {
+	if j.after(g, r) || !j.aims(r, g) {
 		return false
 	}
 	n := needs(j.ops[r], j.namespace)[0]
@@ -102,7 +103,7 @@ func (j *judge) aims(r int, g *grant) bool {
 	}
 }
 
-// isOwn reports whether r is an op by which the holder of g gives it up.
+// isOwn reports whether r is an op by which the holder of g gives up g itself.
 func (j *judge) isOwn(r int, g *grant) bool {
 	op := j.ops[r]
 	if op.Signer != g.who || op.Group != g.group || !j.knows(r, g) {

@@ -17,11 +17,12 @@ import (
 
 // world is a history under construction: ops with names for people to write.
 type world struct {
-	t       require.TestingT
-	ops     []Op
-	byID    map[codec.OpID]*Op
-	invited map[string]codec.Invitation
-	count   int
+	t     require.TestingT
+	ops   []Op
+	byID  map[codec.OpID]*Op
+	names map[string]bool // of those who sign
+	count int
+	ties  bool // it is the ids that decide somewhere, see golden
 }
 
 var (
@@ -33,7 +34,7 @@ var (
 func who(name string) codec.Identity { return codec.Identity(sha256.Sum256([]byte("who " + name))) }
 
 func newWorld(t require.TestingT) (*world, codec.OpID) {
-	w := &world{t: t, byID: map[codec.OpID]*Op{}, invited: map[string]codec.Invitation{}}
+	w := &world{t: t, byID: map[codec.OpID]*Op{}, names: map[string]bool{}}
 	return w, w.root("Z", codec.RootOp{Kind: codec.RootNamespaceCreated, GroupID: root, Creator: who("Z")})
 }
 
@@ -44,6 +45,7 @@ func (w *world) add(name string, op Op, parents []codec.OpID) codec.OpID {
 		parents = w.heads()
 	}
 	op.Signer, op.Parents = who(name), parents
+	w.names[name] = true
 	op.Nonce = w.lastNonce(op.Signer, parents) + 1
 	w.count++
 	op.ID = sha256.Sum256(fmt.Append(nil, "op ", w.count, " of ", name))
