@@ -1,6 +1,7 @@
 package rocks
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,6 +21,8 @@ type Listing struct {
 	Strays []diskfile.Stray
 	// Logs are those that it knows to have been longer.
 	Logs []diskfile.CutLog
+	// Damaged are logs with something in them that no store writes.
+	Damaged []diskfile.DamagedLog
 }
 
 // List reads the manifest of dir, which no process may have open for writing, and
@@ -38,8 +41,22 @@ func listTables(dir string, mark manifestMark) (l Listing, err error) {
 	if l.Strays, err = l.Manifest.Strays(dir); err != nil {
 		return l, err
 	}
-	l.Logs, err = l.Manifest.CutLogs(dir)
+	l.Logs, l.Damaged, err = l.Manifest.CheckLogs(dir)
 	return l, err
+}
+
+// unfit says, for people, what RocksDB is not to be asked about: places of the
+// manifest and of the logs of dir that no store writes. Some of its versions look
+// for ever for the end of such a thing, which one flipped bit makes.
+func (l *Listing) unfit(err error) (places []string) {
+	var damage *diskfile.Damage
+	if errors.As(err, &damage) {
+		places = append(places, fmt.Sprintf("MANIFEST-%06d is damaged at byte %d: %s", l.Manifest.Number, damage.Offset, damage.Reason))
+	}
+	for _, log := range l.Damaged {
+		places = append(places, log.String())
+	}
+	return places
 }
 
 // manifestMark is how much of a manifest is known to be on disk. The zero

@@ -14,6 +14,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/rocks/diskfile"
 )
 
 // The keys of the default family.
@@ -35,7 +36,8 @@ type survey struct {
 	sealed     bool
 	generation uint64 // of the watermark; 0: the file has to be written anew
 	recovery   Recovery
-	secondary  bool // it is open beside its owner
+	secondary  bool     // it is open beside its owner
+	unfit      []string // what RocksDB is not to be asked about; see Listing.unfit
 }
 
 // take surveys the database in dir.
@@ -54,6 +56,9 @@ func takeOnce(dir string, o *Options) (s survey, err error) {
 	// The watermark comes first: what a live owner adds later only makes the
 	// database newer than it.
 	s.readFiles(dir, o)
+	if len(s.unfit) > 0 {
+		return s, fmt.Errorf("%w: open %s: %s; nothing was changed; %s", engine.ErrCorrupt, dir, strings.Join(s.unfit, "; "), salvageHint(dir))
+	}
 	if err = s.listFamilies(dir, o); err != nil {
 		return s, err
 	}
@@ -89,13 +94,20 @@ func (s *survey) readFiles(dir string, o *Options) {
 	if clean {
 		r.Watermark, r.Mode = max(w.sequence, m.sequence), Absolute
 	}
-	if o.held {
-		return // its owner is about to list what is not listed yet
+	if o.held { // its owner is about to list what is not listed yet
+		var l Listing
+		var err error
+		if l.Manifest, err = diskfile.ReadManifest(dir); err == nil {
+			_, l.Damaged, _ = l.Manifest.CheckLogs(dir) // what fails to be read RocksDB reports
+		}
+		s.unfit = l.unfit(err)
+		return
 	}
 	l, err := listTables(dir, w.manifest)
 	if checkLock(dir) != nil {
 		return // it has an owner by now
 	}
+	s.unfit = l.unfit(err)
 	if err != nil { // RocksDB refuses it too, unless it knows more
 		note("tables that the manifest does not list cannot be noticed: " + err.Error())
 	}

@@ -20,7 +20,7 @@ const (
 )
 
 // Types of fragments. Those of recycled logs, which hold the number of the log,
-// are recycled more.
+// are recycled more. The store writes neither these nor any that comes after them.
 const (
 	fragmentZero   = 0 // space that was reserved, not written
 	fragmentFull   = 1
@@ -39,6 +39,9 @@ type Record struct {
 	Offset int64 // where it starts in the file
 	End    int64 // where it ends
 	Data   []byte
+	// Recycled says that it is in the form of logs whose files are used again, which
+	// the store does not write.
+	Recycled bool
 }
 
 // Log yields the records of a log in order. Data is valid until the next one. An
@@ -71,7 +74,14 @@ func Log(r io.Reader) iter.Seq2[Record, error] {
 // Cut reports whether d is the end of a log in the middle of a record.
 func (d *Damage) Cut() bool { return d.Reason == cutShort }
 
-const cutShort = "the file ends in the middle of a record"
+const (
+	cutShort       = "the file ends in the middle of a record"
+	recycledRecord = "a record in the form of recycled logs, which the store does not write"
+)
+
+func unknownFragment(typ byte) string {
+	return fmt.Sprintf("a fragment of type %d, which the store does not write", typ)
+}
 
 // logReader puts records together.
 type logReader struct {
@@ -80,6 +90,7 @@ type logReader struct {
 	at    int64 // where the block starts
 	open  bool  // a record has begun
 	start int64 // where
+	again bool  // a part of it is in the form of recycled logs
 	buf   []byte
 	stop  bool
 }
@@ -97,11 +108,14 @@ func (l *logReader) block(b []byte) bool {
 			size += 4
 		}
 		if len(h) < size+length {
-			if len(b) < logBlock { // the last block
-				l.damage(pos, len(h), cutShort)
-				return !l.stop
+			reason := fmt.Sprintf("a length of %d bytes, where the block has %d", length, len(h))
+			switch {
+			case typ > recycled: // no end of a log that the store has written
+				reason = unknownFragment(typ)
+			case len(b) < logBlock: // the last block
+				reason = cutShort
 			}
-			l.damage(pos, len(h), fmt.Sprintf("a length of %d bytes, where the block has %d", length, len(h)))
+			l.damage(pos, len(h), reason)
 			return !l.stop
 		}
 		if masked(crc32.Checksum(h[6:size+length], l.table)) != binary.LittleEndian.Uint32(h) {
@@ -118,12 +132,14 @@ func (l *logReader) block(b []byte) bool {
 }
 
 func (l *logReader) fragment(typ byte, data []byte, at, end int64) {
-	if typ > recycled && typ <= 2*recycled {
+	again := typ > recycled && typ <= 2*recycled
+	if again {
 		typ -= recycled
 	}
 	begins := typ == fragmentFull || typ == fragmentFirst
 	switch {
-	case typ > 2*recycled: // settings of the log, which say nothing of rows
+	case typ > 2*recycled: // settings of the log
+		l.report(at, end-at, unknownFragment(typ))
 		return
 	case begins && l.open:
 		l.report(l.start, at-l.start, "a record without an end")
@@ -140,12 +156,13 @@ func (l *logReader) fragment(typ byte, data []byte, at, end int64) {
 		return
 	}
 	if begins {
-		l.open, l.start, l.buf = true, at, l.buf[:0]
+		l.open, l.start, l.again, l.buf = true, at, false, l.buf[:0]
 	}
+	l.again = l.again || again
 	l.buf = append(l.buf, data...)
 	if typ == fragmentFull || typ == fragmentLast {
 		l.open = false
-		l.stop = !l.yield(Record{l.start, end, l.buf}, nil)
+		l.stop = !l.yield(Record{l.start, end, l.buf, l.again}, nil)
 	}
 }
 
@@ -155,6 +172,9 @@ func (l *logReader) damage(pos, length int, reason string) {
 	if l.open {
 		length += int(at - l.start)
 		at = l.start
+		if l.again && reason == cutShort { // the store has not begun it
+			reason = recycledRecord
+		}
 	}
 	l.open = false
 	l.report(at, int64(length), reason)
@@ -169,6 +189,6 @@ func (l *logReader) report(at, length int64, reason string) {
 // end reports a record that has no end.
 func (l *logReader) end() {
 	if l.open {
-		l.report(l.start, int64(len(l.buf)), cutShort)
+		l.damage(int(l.start-l.at)+len(l.buf), 0, cutShort)
 	}
 }

@@ -78,6 +78,9 @@ func ReadManifest(dir string) (*Manifest, error) {
 		case err != nil:
 			errs = append(errs, err)
 			continue
+		case r.Recycled:
+			errs = append(errs, &Damage{Offset: r.Offset, Length: r.End - r.Offset, Reason: recycledRecord})
+			continue
 		}
 		e, err := parseEdit(r.Data)
 		if err == nil {
