@@ -57,18 +57,27 @@ func (s *Store) Ack(id codec.ContextID, name string, at Position, d engine.Durab
 	})
 }
 
-// DropCursor forgets a cursor, if there is one. It returns ErrCursor, ErrClosed,
+// DropCursor forgets a cursor, and says whether there was one. It returns ErrCursor, ErrClosed,
 // or the engine's error.
-func (s *Store) DropCursor(id codec.ContextID, name string) error {
+func (s *Store) DropCursor(id codec.ContextID, name string) (existed bool, err error) {
 	if err := checkCursor(name); err != nil {
-		return err
+		return false, err
 	}
 	if err := s.ended(s.ctx); err != nil {
-		return err
+		return false, err
 	}
-	var b engine.Batch
-	b.Delete(column.Generic, cursorKey(nil, &id, name))
-	return s.db.Apply(&b)
+	key := cursorKey(nil, &id, name)
+	err = s.db.Update(func(r engine.Getter, b *engine.Batch) error {
+		_, err := r.Get(nil, column.Generic, key)
+		if existed = err == nil; existed {
+			b.Delete(column.Generic, key)
+		}
+		if errors.Is(err, engine.ErrNotFound) {
+			return nil
+		}
+		return err
+	})
+	return existed && err == nil, err
 }
 
 // Cursors returns the cursors of a context whose names come after a name, in the

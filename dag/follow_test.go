@@ -43,7 +43,11 @@ func TestFollowerGetsEveryDeltaAtLeastOnce(t *testing.T) {
 	cursors, err = s.Cursors(ctx1, "app", 1)
 	require.NoError(t, err)
 	require.Equal(t, []dag.Cursor{{Name: "other", Seq: 1}}, cursors)
-	require.NoError(t, s.DropCursor(ctx1, "app"))
+	for _, there := range []bool{true, false} {
+		existed, err := s.DropCursor(ctx1, "app")
+		require.NoError(t, err)
+		require.Equal(t, there, existed)
+	}
 	require.Len(t, all(t, s.Follow(bg, ctx1, dag.FollowOptions{Cursor: "app"})), 3)
 	require.Len(t, all(t, s.Follow(bg, ctx1, dag.FollowOptions{Cursor: "other", From: 2})), 1)
 }

@@ -66,7 +66,7 @@ func TestX05NothingIsHalfDoneWhereverTheProcessDies(t *testing.T) {
 					for range 60 {
 						tenant := fmt.Sprint("t", r.IntN(2))
 						if r.IntN(40) == 0 {
-							_ = s.DropTenant(ctx, tenant)
+							_, _ = s.DropTenant(ctx, tenant)
 						}
 						if space, err := s.CreateSpace(ctx, tenant, SystemTest, "words", Quota{}); err == nil {
 							_ = disturb(r, space)

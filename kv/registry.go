@@ -112,25 +112,25 @@ func lookTenant(get func(key []byte) ([]byte, error), name string) (tenantRow, e
 
 // addSpace makes the space of a type for a tenant, and the tenant, unless they
 // are there.
-func (u *unit) addSpace(name string, system System, space uint32, quota Quota) (keys.Scope, error) {
+func (u *unit) addSpace(name string, system System, space uint32, quota Quota) (scope keys.Scope, created bool, err error) {
 	t, err := lookTenant(u.get, name)
 	if errors.Is(err, ErrNoSpace) {
 		t.number, err = u.next(KindTenants, maxTenants)
 		u.put(u.key(Row{Shape: ShapeTenantName, Number: t.number}), []byte(name))
 	}
 	if err != nil {
-		return keys.Scope{}, err
+		return scope, false, err
 	}
-	scope := keys.NewKVScope(uint8(system), space, t.number)
+	scope = keys.NewKVScope(uint8(system), space, t.number)
 	meta := u.key(Row{Scope: scope, Shape: ShapeMeta})
 	if _, err := u.get(meta); !errors.Is(err, engine.ErrNotFound) {
-		return scope, err
+		return scope, false, err
 	}
 	t.spaces++
 	u.put(meta, appendMeta(nil, &Stats{Quota: quota}))
 	u.put(u.key(Row{Shape: ShapeTenantSpaces, Number: t.number, Of: scope}), nil)
 	u.put(u.key(Row{Shape: ShapeTenant, Key: []byte(name)}), t.bytes())
-	return scope, nil
+	return scope, true, nil
 }
 
 // Tenant is a tenant and its spaces.
@@ -177,34 +177,43 @@ func tenantSpaces(ctx context.Context, r engine.Reader, tenant uint64) ([]keys.S
 	return scopes, nil
 }
 
+// Dropped is how much went with a tenant.
+type Dropped struct {
+	Keys  uint64 // records, those that had just expired included
+	Bytes uint64 // of their keys and values
+}
+
 // DropTenant removes a tenant and everything in its spaces, in one batch. It
 // returns ErrNoSpace if there is no such tenant. Its name may be used again, by
 // a tenant that has nothing of it.
-func (s *Store) DropTenant(ctx context.Context, name string) error {
+func (s *Store) DropTenant(ctx context.Context, name string) (d Dropped, err error) {
 	if err := checkTenant(name); err != nil {
-		return err
+		return d, err
 	}
 	before, err := s.db.Snapshot()
 	if err != nil {
-		return err
+		return d, err
 	}
 	defer func() { _ = before.Close() }()
 	tenant, err := lookTenant(s.get, name)
 	if err != nil {
-		return err
+		return d, err
 	}
 	var scopes []keys.Scope
 	for try := 1; ; try++ {
 		if scopes, err = tenantSpaces(ctx, s.db, tenant.number); err != nil {
-			return err
+			return d, err
 		}
-		err = s.update(ctx, engine.Synced, func(u *unit) error { return u.dropTenant(name, tenant.number, scopes) })
+		err = s.update(ctx, engine.Synced, func(u *unit) (err error) {
+			d, err = u.dropTenant(name, tenant.number, scopes)
+			return err
+		})
 		if !errors.Is(err, ErrBusy) || try == maxTries {
 			break
 		}
 	}
 	if err != nil {
-		return err
+		return Dropped{}, err
 	}
 	s.mu.Lock()
 	s.drops++
@@ -216,7 +225,7 @@ func (s *Store) DropTenant(ctx context.Context, name string) error {
 			s.log.Warn("kv: what a dropped tenant had due stays in the line until it is due", "err", err)
 		}
 	}
-	return nil
+	return d, nil
 }
 
 // maxTries is how often a change is prepared again that others have overtaken.
@@ -226,24 +235,33 @@ func (s *Store) get(key []byte) ([]byte, error) { return s.db.Get(nil, column.Ge
 
 // dropTenant removes a tenant whose spaces are scopes, or returns ErrBusy if it
 // has others by now.
-func (u *unit) dropTenant(name string, number uint64, scopes []keys.Scope) error {
+func (u *unit) dropTenant(name string, number uint64, scopes []keys.Scope) (d Dropped, err error) {
 	t, err := lookTenant(u.get, name)
 	if err != nil {
-		return err
+		return d, err
 	}
 	if t.number != number {
-		return &Error{Code: CodeNoSpace, Field: "tenant", Reason: "the tenant has been dropped"}
+		return d, &Error{Code: CodeNoSpace, Field: "tenant", Reason: "the tenant has been dropped"}
 	}
 	if t.spaces != uint64(len(scopes)) {
-		return &Error{Code: CodeBusy, Field: "tenant", Reason: "the tenant got another space meanwhile: try again"}
+		return d, &Error{Code: CodeBusy, Field: "tenant", Reason: "the tenant got another space meanwhile: try again"}
 	}
 	u.delete(u.key(Row{Shape: ShapeTenantName, Number: number}))
 	u.delete(u.key(Row{Shape: ShapeTenant, Key: []byte(name)}))
 	for _, scope := range scopes {
+		row := u.key(Row{Scope: scope, Shape: ShapeMeta})
+		value, err := u.get(row)
+		if err != nil {
+			return d, err
+		}
+		if had, err := parseMeta(row, value); err == nil { // what is damaged is dropped too
+			d.Keys += had.Keys
+			d.Bytes += had.Bytes
+		}
 		u.delete(u.key(Row{Shape: ShapeTenantSpaces, Number: number, Of: scope}))
 		u.batch.DeleteRange(column.Generic, scope[:], engine.Successor(scope[:]))
 	}
-	return nil
+	return d, nil
 }
 
 // disarm removes what a dropped space has due from the line. What it leaves, if

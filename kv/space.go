@@ -93,26 +93,33 @@ func (s *Store) opened(name spaceName, scope keys.Scope, drops uint64) *Space {
 // CreateSpace is Space, but makes what is missing: the space, with a quota, and
 // the tenant. The quota of a space that is there stays.
 func (s *Store) CreateSpace(ctx context.Context, tenant string, system System, space string, quota Quota) (*Space, error) {
-	found, err := s.Space(tenant, system, space)
+	found, _, err := s.OpenSpace(ctx, tenant, system, space, quota)
+	return found, err
+}
+
+// OpenSpace is CreateSpace, and says whether it was this call that made the
+// space.
+func (s *Store) OpenSpace(ctx context.Context, tenant string, system System, space string, quota Quota) (found *Space, created bool, err error) {
+	found, err = s.Space(tenant, system, space)
 	if !errors.Is(err, ErrNoSpace) {
-		return found, err
+		return found, false, err
 	}
 	number, err := s.number(ctx, typeName{system, space})
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	s.mu.RLock()
 	drops := s.drops
 	s.mu.RUnlock()
 	var scope keys.Scope
 	err = s.update(ctx, engine.Synced, func(u *unit) (err error) {
-		scope, err = u.addSpace(tenant, system, number, quota)
+		scope, created, err = u.addSpace(tenant, system, number, quota)
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return s.opened(spaceName{tenant, system, space}, scope, drops), nil
+	return s.opened(spaceName{tenant, system, space}, scope, drops), created, nil
 }
 
 // Forget makes the next call of Space look a space up that was remembered under

@@ -142,7 +142,10 @@ func TestAWatchEndsWithItsContextItsStoreAndItsSpace(t *testing.T) {
 	}
 	over, cancel := context.WithCancel(ctx)
 	require.ErrorIs(t, end(over, cancel), context.Canceled)
-	require.ErrorIs(t, end(ctx, func() { require.NoError(t, h.DropTenant(ctx, "a")) }), ErrNoSpace)
+	require.ErrorIs(t, end(ctx, func() {
+		_, err := h.DropTenant(ctx, "a")
+		require.NoError(t, err)
+	}), ErrNoSpace)
 	s = h.space("a", "plain")
 	require.ErrorIs(t, end(ctx, func() { require.NoError(t, h.Close()) }), ErrClosed)
 }

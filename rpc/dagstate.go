@@ -39,13 +39,13 @@ func present(value []byte, err error) ([]byte, error) {
 	return value, err
 }
 
-// WritePrivate makes changes of the private state of a context, all or none. No
-// key may come twice. It returns dag.ErrNoContext, *keys.Error for a key that is
+// WritePrivate makes changes of the private state of a context, all or none, and
+// says how many keys that it deletes had something. No key may come twice. It returns dag.ErrNoContext, *keys.Error for a key that is
 // too long, or what engine.Writer's Apply does.
-func (d *Dag) WritePrivate(id codec.ContextID, actions []codec.Action, durability engine.Durability) error {
-	_, err := dagCall(d.c, "write private state", d.c.dag.WritePrivate, &stoav1.DagWritePrivateRequest{
+func (d *Dag) WritePrivate(id codec.ContextID, actions []codec.Action, durability engine.Durability) (deleted int, err error) {
+	res, err := dagCall(d.c, "write private state", d.c.dag.WritePrivate, &stoav1.DagWritePrivateRequest{
 		ContextId: id[:], Actions: dagwire.FromActions(actions), Durability: wireDurability(durability)})
-	return err
+	return int(res.GetDeleted()), err
 }
 
 func wireDurability(d engine.Durability) stoav1.Durability {

@@ -161,7 +161,7 @@ func (d *Dag) Cursors(id codec.ContextID, after string, limit int) ([]dag.Cursor
 }
 
 // DropCursor is dag.Store's.
-func (d *Dag) DropCursor(id codec.ContextID, name string) error {
-	_, err := dagCall(d.c, "drop cursor", d.c.dag.DropCursor, &stoav1.DagDropCursorRequest{ContextId: id[:], Cursor: name})
-	return err
+func (d *Dag) DropCursor(id codec.ContextID, name string) (existed bool, err error) {
+	res, err := dagCall(d.c, "drop cursor", d.c.dag.DropCursor, &stoav1.DagDropCursorRequest{ContextId: id[:], Cursor: name})
+	return res.GetExisted(), err
 }

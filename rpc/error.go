@@ -160,8 +160,11 @@ func (e *Error) rebuild() error {
 		return e.rebuildRefusal()
 	}
 	k, known := kindOf(e.Kind)
-	if !known && e.code == codes.Unavailable {
+	switch {
+	case !known && e.code == codes.Unavailable:
 		return ErrUnavailable
+	case !known && e.code == codes.Unimplemented: // the daemon is older than the call
+		return engine.ErrUnsupported
 	}
 	return k.cause
 }

@@ -37,6 +37,9 @@ func (k *KV) Get(key string) (kvstorage.Item, error) {
 	return kvwire.Short(key, &g.Answer), err
 }
 
+// errNoItem is an answer to a write that does not say what is there now.
+var errNoItem = errors.New("it does not say what was stored")
+
 // Put stores a value; see kvstorage.Storage. The result has no value.
 func (k *KV) Put(key string, value []byte, o kvstorage.WriteOptions) (kvstorage.Item, error) {
 	p := wire.NewKVPut()
@@ -47,15 +50,28 @@ func (k *KV) Put(key string, value []byte, o kvstorage.WriteOptions) (kvstorage.
 		ask = &stoav1.KvPutRequest{Tenant: k.tenant, Key: []byte(key), Value: value, TtlSeconds: o.TTLSeconds, Durability: p.Durability}
 	}
 	err := k.c.unary("kv put", stoav1.Kv_Put_FullMethodName, ask, &p.Answer)
+	if err == nil && !p.Answer.Found {
+		err = odd("kv put", errNoItem)
+	}
 	return kvwire.Short(key, &p.Answer), err
 }
 
 // Delete removes what a key has, and says whether there was anything.
-func (k *KV) Delete(key string, o kvstorage.WriteOptions) (existed bool, err error) {
+func (k *KV) Delete(key string, o kvstorage.WriteOptions) (kvstorage.Deleted, error) {
 	var res stoav1.KvDeleteResponse
-	err = k.c.unary("kv delete", stoav1.Kv_Delete_FullMethodName, &stoav1.KvDeleteRequest{
+	err := k.c.unary("kv delete", stoav1.Kv_Delete_FullMethodName, &stoav1.KvDeleteRequest{
 		Tenant: k.tenant, Key: []byte(key), Durability: wireDurability(o.Durability)}, &res)
-	return res.GetExisted(), err
+	return kvstorage.Deleted{Existed: res.GetExisted(), Revision: res.GetRevision(), Item: kvwire.Item(key, nil)}, err
+}
+
+// CompareAndDelete removes what a key has if that is what is expected; see
+// kvstorage.Storage. It returns engine.ErrUnsupported if the daemon is older than
+// the call.
+func (k *KV) CompareAndDelete(key string, expect kvstorage.Expect, o kvstorage.WriteOptions) (kvstorage.Deleted, error) {
+	var res stoav1.KvCompareAndDeleteResponse
+	err := k.c.unary("kv delete", stoav1.Kv_CompareAndDelete_FullMethodName, &stoav1.KvCompareAndDeleteRequest{
+		Tenant: k.tenant, Key: []byte(key), Expect: kvwire.FromExpect(expect), Durability: wireDurability(o.Durability)}, &res)
+	return kvstorage.Deleted{Existed: res.GetDeleted(), Revision: res.GetRevision(), Item: kvwire.Item(key, res.GetItem())}, err
 }
 
 // Touch sets the time to live of what a key has; see kvstorage.Storage.
@@ -71,6 +87,9 @@ func (k *KV) Increment(key string, delta int64, o kvstorage.WriteOptions) (kvsto
 	var res stoav1.KvIncrementResponse
 	err := k.c.unary("kv increment", stoav1.Kv_Increment_FullMethodName, &stoav1.KvIncrementRequest{
 		Tenant: k.tenant, Key: []byte(key), Delta: &delta, TtlSeconds: o.TTLSeconds, Durability: wireDurability(o.Durability)}, &res)
+	if err == nil && res.GetItem() == nil {
+		err = odd("kv increment", errNoItem)
+	}
 	return kvwire.Item(key, res.GetItem()), err
 }
 
@@ -81,7 +100,11 @@ func (k *KV) CompareAndSwap(key string, expect kvstorage.Expect, value []byte, o
 	err := k.c.unary("kv swap", stoav1.Kv_CompareAndSwap_FullMethodName, &stoav1.KvCompareAndSwapRequest{
 		Tenant: k.tenant, Key: []byte(key), Expect: kvwire.FromExpect(expect), Value: value, TtlSeconds: o.TTLSeconds,
 		Durability: wireDurability(o.Durability)}, &res)
-	return kvstorage.Result{Swapped: res.GetSwapped(), Item: kvwire.Item(key, res.GetItem())}, err
+	r := kvstorage.Result{Swapped: res.GetSwapped(), Item: kvwire.Item(key, res.GetItem())}
+	if r.Swapped {
+		r.Revision = r.Item.Revision
+	}
+	return r, err
 }
 
 // Batch makes changes, all of them or none; see kvstorage.Storage. Results have
@@ -100,7 +123,10 @@ func (k *KV) Batch(changes []kvstorage.Change, d engine.Durability) ([]kvstorage
 	}
 	results := make([]kvstorage.Result, len(changes))
 	for n, m := range res.GetResults() {
-		results[n] = kvstorage.Result{Swapped: changes[n].Op == kvstorage.OpSwap, Item: kvwire.Item(changes[n].Key, m.GetItem())}
+		var err error
+		if results[n], err = kvwire.Result(&changes[n], m); err != nil {
+			return nil, odd("kv batch", err)
+		}
 	}
 	return results, nil
 }

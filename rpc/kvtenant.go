@@ -15,19 +15,29 @@ func (k *KV) Stats() (kv.Stats, error) {
 	return kvwire.Stats(res.GetStats()), err
 }
 
-// CreateTenant makes the tenant, with a quota, and sets the quota of one that is
-// there.
-func (k *KV) CreateTenant(q kv.Quota) error {
-	return k.c.unary("kv create tenant", stoav1.Kv_CreateTenant_FullMethodName,
-		&stoav1.KvCreateTenantRequest{Tenant: k.tenant, Quota: kvwire.FromQuota(q)}, new(stoav1.KvCreateTenantResponse))
+// HasTenant says whether there is the tenant: one that was made, or that has
+// written.
+func (k *KV) HasTenant() (bool, error) {
+	var res stoav1.KvStatsResponse
+	err := k.c.unary("kv stats", stoav1.Kv_Stats_FullMethodName, &stoav1.KvStatsRequest{Tenant: k.tenant}, &res)
+	return err == nil && !res.GetNoTenant(), err
+}
+
+// CreateTenant makes the tenant, with a quota, sets the quota of one that is
+// there, and says whether there was none.
+func (k *KV) CreateTenant(q kv.Quota) (created bool, err error) {
+	var res stoav1.KvCreateTenantResponse
+	err = k.c.unary("kv create tenant", stoav1.Kv_CreateTenant_FullMethodName,
+		&stoav1.KvCreateTenantRequest{Tenant: k.tenant, Quota: kvwire.FromQuota(q)}, &res)
+	return res.GetCreated(), err
 }
 
 // DropTenant removes the tenant with everything that it has, and says whether
-// there was one.
-func (k *KV) DropTenant() (existed bool, err error) {
+// there was one, and how much it had.
+func (k *KV) DropTenant() (had kv.Dropped, existed bool, err error) {
 	var res stoav1.KvDropTenantResponse
 	err = k.c.unary("kv drop tenant", stoav1.Kv_DropTenant_FullMethodName, &stoav1.KvDropTenantRequest{Tenant: k.tenant}, &res)
-	return res.GetExisted(), err
+	return kv.Dropped{Keys: res.GetKeys(), Bytes: res.GetBytes()}, res.GetExisted(), err
 }
 
 // SetQuota sets what the tenant may hold. It returns kv.ErrNoSpace if there is no

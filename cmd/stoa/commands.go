@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // entry is one line of the table of commands.
@@ -95,5 +98,26 @@ func parent(use, short, example string, subs ...*cobra.Command) *cobra.Command {
 
 // flagError explains a flag that does not parse.
 func flagError(cmd *cobra.Command, err error) error {
-	return bad(err, "run `"+cmd.CommandPath()+" --help` for the flags")
+	return bad(flagFault(err), "run `"+cmd.CommandPath()+" --help` for the flags")
+}
+
+// flagFault is what a flag's value is wrong in, in the words of who gave it.
+func flagFault(err error) error {
+	var value *pflag.InvalidValueError
+	if !errors.As(err, &value) {
+		return err
+	}
+	name, given := "--"+value.GetFlag().Name, value.GetValue()
+	var number *strconv.NumError
+	switch kind := value.GetFlag().Value.Type(); {
+	case kind == "duration":
+		return fmt.Errorf("%s: %q is no duration: write it as 90s, 15m or 1h30m", name, given)
+	case errors.As(err, &number) && errors.Is(number.Err, strconv.ErrRange):
+		return fmt.Errorf("%s: %s is out of range", name, given)
+	case kind == "bool":
+		return fmt.Errorf("%s: %q is neither true nor false", name, given)
+	case errors.As(err, &number):
+		return fmt.Errorf("%s: %q is no whole number", name, given)
+	}
+	return err
 }

@@ -177,7 +177,7 @@ func newPrivatePut(p *process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := c.dag.WritePrivate(c.id, []codec.Action{codec.Put(key, value)}, engine.Durability(level)); err != nil {
+			if _, err := c.dag.WritePrivate(c.id, []codec.Action{codec.Put(key, value)}, engine.Durability(level)); err != nil {
 				return err
 			}
 			return c.wrote(key, map[string]any{"app_key": hexBytes(key), "bytes": len(value)}, "stored")
@@ -200,10 +200,12 @@ func newPrivateDelete(p *process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := c.dag.WritePrivate(c.id, []codec.Action{codec.Delete(key)}, engine.Durability(level)); err != nil {
+			deleted, err := c.dag.WritePrivate(c.id, []codec.Action{codec.Delete(key)}, engine.Durability(level))
+			if err != nil {
 				return err
 			}
-			return c.wrote(key, map[string]any{"app_key": hexBytes(key), "deleted": true}, "deleted")
+			said := map[bool]string{true: "deleted", false: "nothing is stored under"}[deleted > 0]
+			return c.wrote(key, map[string]any{"app_key": hexBytes(key), "deleted": deleted > 0}, said)
 		},
 	}.command(p, "context private")
 }

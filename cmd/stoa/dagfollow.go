@@ -151,7 +151,11 @@ func newDagCursors(p *process) *cobra.Command {
 		flags: func(fs *pflag.FlagSet) { fs.StringVar(&drop, "drop", "", "the cursor to drop") },
 		run: func(c *contextCall) error {
 			if drop != "" {
-				if err := c.dag.DropCursor(c.id, drop); err != nil {
+				existed, err := c.dag.DropCursor(c.id, drop)
+				if err == nil && !existed {
+					err = fmt.Errorf("%w: there is no cursor %s", engine.ErrNotFound, plain(drop))
+				}
+				if err != nil {
 					return err
 				}
 				return c.emit(map[string]any{"cursor": drop, "dropped": true}, func(w io.Writer) { fmt.Fprintf(w, "dropped %s\n", drop) })

@@ -44,6 +44,9 @@ func newDelete(p *process) *cobra.Command {
 			if err != nil && !keys.Secret(t.column, t.key) { // who may delete a secret need not be let read it
 				return err
 			}
+			if err == nil && !expect.set { // what is said to be deleted is what was there
+				b.Expect(t.column, t.key, old)
+			}
 			if err := store.Apply(b); err != nil {
 				return err
 			}

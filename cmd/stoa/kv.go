@@ -44,6 +44,7 @@ type kvCall struct {
 	ctx    context.Context
 	client *rpc.Client
 	kv     *rpc.KV
+	tenant string // "": the one that this user is bound to
 	args   []string
 }
 
@@ -76,7 +77,7 @@ func (c kvCommand) command(p *process, under string) *cobra.Command {
 				return err
 			}
 			defer client.Close()
-			return c.run(&kvCall{p, ctx, client, client.WithContext(ctx).KV(tenant), args})
+			return c.run(&kvCall{p, ctx, client, client.WithContext(ctx).KV(tenant), tenant, args})
 		},
 	}
 	daemon.register(cmd.Flags())
@@ -182,6 +183,9 @@ func newKVStats(p *process) *cobra.Command {
 		name: "stats", short: "Count what a tenant has", example: "--tenant acme",
 		run: func(c *kvCall) error {
 			s, err := c.kv.Stats()
+			if err == nil {
+				err = c.expectTenant(int(min(s.Revision, 1)))
+			}
 			if err != nil {
 				return err
 			}

@@ -68,23 +68,62 @@ func (c *kvCall) emitItem(i *kvstorage.Item, done string) error {
 
 func newKVDelete(p *process) *cobra.Command {
 	var level durability
+	var f expectFlags
 	return kvCommand{
-		name: "del", short: "Remove what a key has", args: []string{"KEY"}, example: "greeting --tenant acme",
-		flags: level.register,
+		name: "del", short: "Remove what a key has", args: []string{"KEY"},
+		long: `Remove what a key has, with --expect or --revision only if that is what it has. If it is
+something else, the exit code is 5, and what it has is printed.`,
+		example: "greeting --tenant acme\nleader --tenant acme --expect '\"me\"'",
+		flags: func(fs *pflag.FlagSet) {
+			f.register(fs)
+			fs.BoolVar(&f.text, "text", false, "--expect is text, and a string")
+			level.register(fs)
+		},
 		run: func(c *kvCall) error {
-			existed, err := c.kv.Delete(c.args[0], kvstorage.WriteOptions{Durability: engine.Durability(level)})
+			expect, err := f.expected(c)
 			if err != nil {
 				return err
 			}
-			if !existed {
-				return noKey(c.args[0])
+			o := kvstorage.WriteOptions{Durability: engine.Durability(level)}
+			var d kvstorage.Deleted
+			if f.given() {
+				d, err = c.kv.CompareAndDelete(c.args[0], expect, o)
+			} else {
+				d, err = c.kv.Delete(c.args[0], o)
 			}
-			return c.emit(struct {
-				Key     string `json:"key"`
-				Deleted bool   `json:"deleted"`
-			}{c.args[0], true}, func(w io.Writer) { fmt.Fprintf(w, "deleted %s\n", strconv.Quote(c.args[0])) })
+			if err != nil {
+				return err
+			}
+			return c.emitDeleted(&d)
 		},
 	}.command(p, "kv")
+}
+
+func (c *kvCall) emitDeleted(d *kvstorage.Deleted) error {
+	if !d.Existed && !d.Item.Found {
+		return noKey(c.args[0])
+	}
+	doc := struct {
+		Key      string   `json:"key"`
+		Deleted  bool     `json:"deleted"`
+		Revision uint64   `json:"revision,string,omitempty"`
+		Item     *itemDoc `json:"item,omitempty"`
+	}{Key: c.args[0], Deleted: d.Existed, Revision: d.Revision}
+	if !d.Existed {
+		item := newItemDoc(&d.Item)
+		doc.Item = &item
+	}
+	err := c.emit(doc, func(w io.Writer) {
+		if d.Existed {
+			fmt.Fprintf(w, "deleted %s at revision %d\n", strconv.Quote(doc.Key), doc.Revision)
+		} else {
+			fmt.Fprintf(w, "%s\n", d.Item.Value)
+		}
+	})
+	if err == nil && !d.Existed {
+		err = otherItem("deleted", &d.Item)
+	}
+	return err
 }
 
 func newKVIncrement(p *process) *cobra.Command {

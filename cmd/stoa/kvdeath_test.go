@@ -91,8 +91,8 @@ func ask(k *rpc.KV, in asked) (told, error) {
 		_, err := k.Put(in.key, digits(in.n), o)
 		return told{there: true}, err
 	case "delete":
-		existed, err := k.Delete(in.key, o)
-		return told{there: existed}, err
+		d, err := k.Delete(in.key, o)
+		return told{there: d.Existed}, err
 	case "increment":
 		i, err := k.Increment(in.key, in.n, o)
 		return item(i, true), err

@@ -34,6 +34,9 @@ state. With --limit it is a page; the cursor of the next one is printed after it
 			if err != nil {
 				return err
 			}
+			if err := c.expectTenant(len(page.Items)); err != nil {
+				return err
+			}
 			d := struct {
 				Items []itemDoc `json:"items"`
 				Next  string    `json:"next,omitempty"`
@@ -70,10 +73,26 @@ func (c *kvCall) listAll() error {
 			return err
 		}
 	}
+	if err := c.expectTenant(n); err != nil {
+		return err
+	}
 	if !c.json {
 		fmt.Fprintln(c.stderr, count(n, "key"))
 	}
 	return nil
+}
+
+// expectTenant returns a failure if nothing was found because there is no such
+// tenant.
+func (c *kvCall) expectTenant(found int) error {
+	if found > 0 {
+		return nil
+	}
+	there, err := c.kv.HasTenant()
+	if err == nil && !there && c.tenant != "" { // one that this user is bound to need not have written yet
+		err = noTenant(c.tenant)
+	}
+	return err
 }
 
 // watchFlags are those of watch.

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv"
 )
 
@@ -97,39 +96,66 @@ func (f *quotaFlags) quota() kv.Quota { return kv.Quota{Keys: f.keys, Bytes: uin
 
 func newTenantCreate(p *process) *cobra.Command {
 	var f quotaFlags
-	return tenantCommand(p, "create", "Make a tenant, or set the quota of one that is there", "acme --max-keys 10000", "created", f.register,
-		func(c *kvCall) error { return c.client.KV(c.args[0]).CreateTenant(f.quota()) })
-}
-
-func newTenantQuota(p *process) *cobra.Command {
-	var f quotaFlags
-	return tenantCommand(p, "quota", "Set what a tenant may hold", "acme --max-keys 10000 --max-bytes 64MiB", "changed", f.register,
-		func(c *kvCall) error { return c.client.KV(c.args[0]).SetQuota(f.quota()) })
-}
-
-func newTenantDrop(p *process) *cobra.Command {
-	return tenantCommand(p, "drop", "Remove a tenant with all that it has", "acme", "dropped", nil,
-		func(c *kvCall) error {
-			existed, err := c.client.KV(c.args[0]).DropTenant()
-			if err == nil && !existed {
-				err = fmt.Errorf("%w: there is no tenant %s", engine.ErrNotFound, strconv.Quote(c.args[0]))
-			}
+	return tenantCommand(p, "create", "Make a tenant, or set the quota of one that is there", "acme --max-keys 10000", f.register,
+		func(c *kvCall, d *tenantDone) error {
+			created, err := c.client.KV(c.args[0]).CreateTenant(f.quota())
+			d.Created, d.said = &created, map[bool]string{true: "created", false: "it was there already: changed the quota of"}[created]
 			return err
 		})
 }
 
+func newTenantQuota(p *process) *cobra.Command {
+	var f quotaFlags
+	return tenantCommand(p, "quota", "Set what a tenant may hold", "acme --max-keys 10000 --max-bytes 64MiB", f.register,
+		func(c *kvCall, d *tenantDone) error {
+			d.Changed, d.said = true, "changed"
+			return c.client.KV(c.args[0]).SetQuota(f.quota())
+		})
+}
+
+func newTenantDrop(p *process) *cobra.Command {
+	return tenantCommand(p, "drop", "Remove a tenant with all that it has", "acme", nil,
+		func(c *kvCall, d *tenantDone) error {
+			had, existed, err := c.client.KV(c.args[0]).DropTenant()
+			if err == nil && !existed {
+				err = noTenant(c.args[0])
+			}
+			d.Dropped, d.Keys, d.Bytes = existed, &had.Keys, &had.Bytes
+			d.said, d.with = "dropped", fmt.Sprintf(" with %s, %s", count(had.Keys, "key"), count(had.Bytes, "byte"))
+			return err
+		})
+}
+
+// noTenant is the failure of a command about a tenant that there is not.
+func noTenant(name string) error {
+	return &failure{exitNotFound, fmt.Errorf("there is no tenant %s", strconv.Quote(name)), "`stoa kv tenants list` lists those that are here"}
+}
+
+// tenantDone is what was done to a tenant, as JSON.
+type tenantDone struct {
+	Created *bool   `json:"created,omitempty"` // false: its quota was set
+	Changed bool    `json:"changed,omitempty"`
+	Dropped bool    `json:"dropped,omitempty"`
+	Keys    *uint64 `json:"keys,string,omitempty"`  // that were dropped
+	Bytes   *uint64 `json:"bytes,string,omitempty"` // of keys and values that were dropped
+	Tenant  string  `json:"tenant"`
+
+	said, with string // before and behind the name, for people
+}
+
 // tenantCommand returns a command that does one thing to a tenant.
-func tenantCommand(p *process, name, short, example, done string, flags func(*pflag.FlagSet), run func(*kvCall) error) *cobra.Command {
+func tenantCommand(p *process, name, short, example string, flags func(*pflag.FlagSet), run func(*kvCall, *tenantDone) error) *cobra.Command {
 	return kvCommand{
 		name: name, short: short, args: []string{"TENANT"}, example: example, flags: flags,
 		run: func(c *kvCall) error {
 			if c.args[0] == "" {
 				return bad(errors.New("TENANT: it is empty"), "")
 			}
-			if err := run(c); err != nil {
+			d := tenantDone{Tenant: c.args[0]}
+			if err := run(c, &d); err != nil {
 				return err
 			}
-			return c.emit(map[string]any{"tenant": c.args[0], done: true}, func(w io.Writer) { fmt.Fprintf(w, "%s %s\n", done, strconv.Quote(c.args[0])) })
+			return c.emit(d, func(w io.Writer) { fmt.Fprintf(w, "%s %s%s\n", d.said, strconv.Quote(d.Tenant), d.with) })
 		},
 	}.command(p, "kv tenants")
 }

@@ -91,9 +91,9 @@ func (w *registers) use(c *rpc.Client) error {
 		}
 	case 4:
 		delete(w.under, key)
-		var existed bool
-		if existed, err = k.Delete(key, o); err == nil && existed != there {
-			return wrongf("%s: a delete found something: %t", key, existed)
+		var d kvstorage.Deleted
+		if d, err = k.Delete(key, o); err == nil && d.Existed != there {
+			return wrongf("%s: a delete found something: %t", key, d.Existed)
 		}
 	case 5:
 		var changes []kvstorage.Change

@@ -244,12 +244,12 @@ func (w *terms) use(c *rpc.Client) error {
 		}
 		return w.stored(key, value, o.TTLSeconds, r.Item, m, w.time.after(m))
 	case 5:
-		existed, err := k.Delete(key, kvstorage.WriteOptions{})
+		d, err := k.Delete(key, kvstorage.WriteOptions{})
 		if err != nil {
 			w.perhaps(key, m, func(term, times) term { return term{} })
 			return err
 		}
-		return w.deleted(key, existed, m)
+		return w.deleted(key, d.Existed, m)
 	case 6:
 		return w.many(k, value, &seconds, m)
 	}

@@ -177,8 +177,8 @@ func callPut(s *Storage, ctx context.Context, tenant string, a arguments) (any, 
 }
 
 func callDelete(s *Storage, ctx context.Context, tenant string, a arguments) (any, error) {
-	existed, err := s.Delete(ctx, tenant, a.text("key"), WriteOptions{})
-	return map[string]bool{"deleted": existed, "existed": existed}, err
+	d, err := s.Delete(ctx, tenant, a.text("key"), WriteOptions{})
+	return map[string]bool{"deleted": d.Existed, "existed": d.Existed}, err
 }
 
 func callList(s *Storage, ctx context.Context, tenant string, a arguments) (any, error) {

@@ -46,12 +46,21 @@ type Change struct {
 	Expect     Expect // required for swap. In a batch, others fail it all if it is not met
 }
 
-// Result is what became of a change. Item is what the key has now; of a delete,
-// Found says whether there was anything; of a swap that was refused, what is
-// there.
+// Result is what became of a change. Item is what the key has now; of a delete
+// that was made, what was there, without its value; of a swap or a delete that
+// did not find what it expects, what is there.
 type Result struct {
-	Item    Item
-	Swapped bool // of a swap: whether it found what it expected
+	Item     Item
+	Swapped  bool   // of a swap: whether it found what it expected
+	Revision uint64 // of the change; 0: there was nothing to change
+}
+
+// Deleted is what became of a delete.
+type Deleted struct {
+	Existed  bool   // there was something, and there is nothing now
+	Revision uint64 // of the deletion; 0: nothing was deleted
+	// Item is what is there, if it is not what was expected; nothing otherwise.
+	Item Item
 }
 
 // prepared is a change whose costly part is done.
@@ -128,7 +137,10 @@ func (s *Storage) single(ctx context.Context, tenant string, c Change, d engine.
 		return refused, s.told(err)
 	}
 	err = s.update(ctx, tenant, d, func(tx *kv.Tx) (err error) {
-		r, err = s.apply(tx, p, false)
+		r, err = s.apply(tx, p)
+		if errors.Is(err, errUnmet) {
+			err = nil
+		}
 		return err
 	})
 	if err != nil {
@@ -142,6 +154,32 @@ func (s *Storage) single(ctx context.Context, tenant string, c Change, d engine.
 // there keeps its time to live unless a new one is given.
 func (s *Storage) CompareAndSwap(ctx context.Context, tenant, key string, expect Expect, value []byte, o WriteOptions) (Result, error) {
 	return s.single(ctx, tenant, Change{Op: OpSwap, Key: key, Value: value, Expect: expect, TTLSeconds: o.TTLSeconds}, o.Durability)
+}
+
+// CompareAndDelete removes what a key has if that is what is expected, and says
+// what is there if it is not. Being refused is no error. It is offered where
+// compare-and-swap is.
+func (s *Storage) CompareAndDelete(ctx context.Context, tenant, key string, expect Expect, o WriteOptions) (Deleted, error) {
+	none := Deleted{Item: nothing(key)}
+	switch {
+	case s.o.NoCompareAndSwap && !s.o.Off:
+		return none, s.told(missing("compareAndSwap"))
+	case expect.any(), expect.Absent:
+		return none, s.told(refuse(InvalidArgument, "expect", "say what is expected: a value or a revision"))
+	}
+	if found, err := s.look(tenant, []byte(key)); err != nil || found == nil { // nothing is made for a tenant that has nothing
+		return none, err
+	}
+	r, err := s.single(ctx, tenant, Change{Op: OpDelete, Key: key, Expect: expect}, o.Durability)
+	return deleted(r), err
+}
+
+// deleted is what the result of a delete says.
+func deleted(r Result) Deleted {
+	if r.Revision == 0 {
+		return Deleted{Item: r.Item}
+	}
+	return Deleted{Existed: true, Revision: r.Revision, Item: nothing(r.Item.Key)}
 }
 
 // maxChanges is how many changes a batch has at most.
@@ -169,7 +207,7 @@ func (s *Storage) Batch(ctx context.Context, tenant string, changes []Change, d 
 	err := s.update(ctx, tenant, d, func(tx *kv.Tx) error {
 		for i, p := range list {
 			var err error
-			if results[i], err = s.apply(tx, p, len(list) > 1); err != nil {
+			if results[i], err = s.apply(tx, p); err != nil {
 				return inBatch(err, i, len(list))
 			}
 		}
@@ -181,35 +219,38 @@ func (s *Storage) Batch(ctx context.Context, tenant string, changes []Change, d 
 	return results, nil
 }
 
-// inBatch says which change of several was refused.
+// inBatch says which change of several was refused, as people count.
 func inBatch(err error, i, n int) error {
+	if errors.Is(err, errUnmet) {
+		err = refuse(Conflict, "expect", "the key does not have what is expected")
+	}
 	if n == 1 {
 		return err
 	}
-	return at(err, "change", i)
+	return at(err, fmt.Sprintf("change %d of %d", i+1, n))
 }
 
 // at says which one of several was refused.
-func at(err error, what string, number int) error {
+func at(err error, which string) error {
 	var e *Error
 	if errors.As(err, &e) {
-		e.Reason = fmt.Sprintf("%s %d: %s", what, number, e.Reason)
+		e.Reason = which + ": " + e.Reason
 	}
 	return err
 }
 
-// apply makes a prepared change.
-func (s *Storage) apply(tx *kv.Tx, p prepared, several bool) (Result, error) {
+// errUnmet is returned for a change that does not find what it expects.
+var errUnmet = errors.New("kvstorage: not what is expected")
+
+// apply makes a prepared change. With errUnmet the result has what is there.
+func (s *Storage) apply(tx *kv.Tx, p prepared) (Result, error) {
 	r, err := tx.Get(p.key)
 	if err != nil && !errors.Is(err, kv.ErrNotFound) {
 		return Result{}, err
 	}
 	if !p.Expect.met(r) {
-		if p.Op != OpSwap || several {
-			return Result{}, refuse(Conflict, "expect", "the key does not have what is expected")
-		}
 		r.Value = bytes.Clone(r.Value) // the transaction's is gone with it
-		return Result{Item: live(r, p.Key, tx)}, nil
+		return Result{Item: live(r, p.Key, tx)}, errUnmet
 	}
 	o := kv.PutOptions{TTL: p.ttl, Form: formJSON, KeepTTL: p.Op != OpPut}
 	value := p.Value
@@ -219,13 +260,13 @@ func (s *Storage) apply(tx *kv.Tx, p prepared, several bool) (Result, error) {
 		if err != nil {
 			return Result{Item: nothing(p.Key)}, unlessNotFound(err)
 		}
-		return Result{Item: Item{Found: true, Key: p.Key, Value: null, Revision: old.Revision}}, nil
+		return Result{Item: Item{Found: true, Key: p.Key, Value: null, Revision: old.Revision}, Revision: tx.Revision()}, nil
 	case OpTouch:
 		if r.Kind != kv.Put {
 			return Result{Item: nothing(p.Key)}, nil
 		}
 		touched, err := tx.Touch(p.key, p.ttl)
-		return Result{Item: live(touched, p.Key, tx)}, err
+		return Result{Item: live(touched, p.Key, tx), Revision: touched.Revision}, err
 	case OpIncrement:
 		if value, err = increment(r, p.Delta); err != nil {
 			return Result{}, err
@@ -233,7 +274,7 @@ func (s *Storage) apply(tx *kv.Tx, p prepared, several bool) (Result, error) {
 		o.Form = formCounter
 	}
 	r, err = tx.Put(p.key, value, o)
-	return Result{Item: live(r, p.Key, tx), Swapped: p.Op == OpSwap}, err
+	return Result{Item: live(r, p.Key, tx), Swapped: p.Op == OpSwap, Revision: r.Revision}, err
 }
 
 func live(r kv.Record, key string, tx *kv.Tx) Item {

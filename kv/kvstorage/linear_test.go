@@ -97,8 +97,8 @@ func ask(s *Storage, in asked) (out told, err error) {
 		i, err := s.Put(ctx, "t", in.key, digits(in.n), o)
 		return item(i, true), err
 	case "delete":
-		existed, err := s.Delete(ctx, "t", in.key, o)
-		return told{there: existed}, err
+		d, err := s.Delete(ctx, "t", in.key, o)
+		return told{there: d.Existed}, err
 	case "increment":
 		i, err := s.Increment(ctx, "t", in.key, in.n, o)
 		return item(i, true), err

@@ -214,12 +214,12 @@ func (s *Storage) Put(ctx context.Context, tenant, key string, value []byte, o W
 }
 
 // Delete removes what a key has, and says whether there was anything.
-func (s *Storage) Delete(ctx context.Context, tenant, key string, o WriteOptions) (bool, error) {
+func (s *Storage) Delete(ctx context.Context, tenant, key string, o WriteOptions) (Deleted, error) {
 	if found, err := s.look(tenant, []byte(key)); err != nil || found == nil { // nothing is made for a tenant that has nothing
-		return false, err
+		return Deleted{Item: nothing(key)}, err
 	}
-	i, err := s.one(ctx, tenant, Change{Op: OpDelete, Key: key}, o.Durability)
-	return i.Found, err
+	r, err := s.single(ctx, tenant, Change{Op: OpDelete, Key: key}, o.Durability)
+	return deleted(r), err
 }
 
 // Touch sets the time to live of what a key has; without one it is there for

@@ -122,6 +122,45 @@ func TestK39BothVocabularies(t *testing.T) {
 	require.Equal(t, "invalid_argument", h.code("cas", `{"key":"k","expect":1,"expectedValue":1,"set":2}`), "under two names")
 }
 
+func TestDeletesOnAConditionSayWhatIsThere(t *testing.T) {
+	h := newHost(t, Options{})
+	put, err := h.Put(ctx, "t", "k", []byte(`{"b":1,"a":2}`), WriteOptions{})
+	require.NoError(t, err)
+	for _, stale := range []Expect{{Value: []byte("1")}, {Revision: put.Revision + 1}, {Value: []byte("null")}} {
+		d, err := h.CompareAndDelete(ctx, "t", "k", stale, WriteOptions{})
+		require.NoError(t, err)
+		require.Equal(t, Deleted{Item: put}, d)
+	}
+	d, err := h.CompareAndDelete(ctx, "t", "k", Expect{Value: []byte(`{"a":2,"b":1}`), Revision: put.Revision}, WriteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, Deleted{Existed: true, Revision: put.Revision + 1, Item: nothing("k")}, d)
+	for _, tenant := range []string{"t", "stranger"} {
+		d, err = h.CompareAndDelete(ctx, tenant, "k", Expect{Revision: put.Revision}, WriteOptions{})
+		require.NoError(t, err)
+		require.Equal(t, Deleted{Item: nothing("k")}, d)
+	}
+	for _, none := range []Expect{{}, {Absent: true}, {Strict: true}} {
+		_, err = h.CompareAndDelete(ctx, "t", "k", none, WriteOptions{})
+		require.ErrorIs(t, err, &Error{Code: InvalidArgument})
+	}
+	_, err = newHost(t, Options{NoCompareAndSwap: true}).CompareAndDelete(ctx, "t", "k", Expect{Revision: 1}, WriteOptions{})
+	require.ErrorIs(t, err, &Error{Code: CapabilityMissing})
+}
+
+func TestWhatChangesNothingHasNoRevision(t *testing.T) {
+	h := newHost(t, Options{})
+	results, err := h.Batch(ctx, "t", []Change{
+		{Op: OpPut, Key: "k", Value: []byte("1")}, {Op: OpDelete, Key: "k"}, {Op: OpDelete, Key: "k"}, {Op: OpTouch, Key: "k"}, {Op: OpIncrement, Key: "k"},
+		{Op: OpTouch, Key: "k"}, {Op: OpSwap, Key: "k", Value: []byte("1"), Expect: Expect{Value: []byte("0")}},
+	}, engine.WAL)
+	require.NoError(t, err)
+	var revisions []uint64
+	for _, r := range results {
+		revisions = append(revisions, r.Revision)
+	}
+	require.Equal(t, []uint64{1, 2, 0, 0, 3, 4, 5}, revisions)
+}
+
 func TestBatchesExpectAndLandWhole(t *testing.T) {
 	h := newHost(t, Options{})
 	one := int64(1)
@@ -143,8 +182,11 @@ func TestBatchesExpectAndLandWhole(t *testing.T) {
 	} {
 		_, err = h.Batch(ctx, "t", []Change{{Op: OpPut, Key: "c", Value: []byte("1")}, failing}, engine.WAL)
 		require.ErrorIs(t, err, &Error{Code: Conflict})
-		require.ErrorContains(t, err, "change 1")
+		require.ErrorContains(t, err, "change 2 of 2")
 		require.Equal(t, false, h.call("get", `{"key":"c"}`)["found"])
+		results, err = h.Batch(ctx, "t", []Change{failing}, engine.WAL)
+		require.ErrorIs(t, err, &Error{Code: Conflict}, "alone too")
+		require.Nil(t, results)
 	}
 	_, err = h.Batch(ctx, "t", []Change{{Op: 9, Key: "c"}}, engine.WAL)
 	require.ErrorIs(t, err, &Error{Code: InvalidArgument})

@@ -14,30 +14,37 @@ import (
 	"github.com/stoadb/stoa/kv"
 )
 
-// CreateTenant makes a tenant that has nothing, with a quota, and sets the quota
-// of one that is there.
-func (s *Storage) CreateTenant(ctx context.Context, tenant string, q kv.Quota) error {
-	if err := s.begin(tenant); err != nil {
-		return s.told(err)
-	}
-	found, err := s.store.CreateSpace(ctx, tenant, kv.SystemStorage, space, q)
-	if err != nil {
-		return s.told(err)
-	}
-	return s.told(found.SetQuota(ctx, q))
-}
-
-// DropTenant removes a tenant with everything that it has, in every system of
-// the store, and says whether there was one.
-func (s *Storage) DropTenant(ctx context.Context, tenant string) (bool, error) {
+// CreateTenant makes a tenant that has nothing, with a quota, sets the quota of
+// one that is there, and says whether there was none.
+func (s *Storage) CreateTenant(ctx context.Context, tenant string, q kv.Quota) (created bool, err error) {
 	if err := s.begin(tenant); err != nil {
 		return false, s.told(err)
 	}
-	err := s.store.DropTenant(ctx, tenant)
-	if errors.Is(err, kv.ErrNoSpace) {
-		return false, nil
+	found, created, err := s.store.OpenSpace(ctx, tenant, kv.SystemStorage, space, q)
+	if err != nil {
+		return false, s.told(err)
 	}
-	return err == nil, s.told(err)
+	return created, s.told(found.SetQuota(ctx, q))
+}
+
+// HasTenant says whether there is a tenant: one that was made, or that has
+// written.
+func (s *Storage) HasTenant(tenant string) (bool, error) {
+	found, err := s.read(tenant)
+	return found != nil, err
+}
+
+// DropTenant removes a tenant with everything that it has, in every system of
+// the store, and says whether there was one, and how much it had.
+func (s *Storage) DropTenant(ctx context.Context, tenant string) (had kv.Dropped, existed bool, err error) {
+	if err := s.begin(tenant); err != nil {
+		return had, false, s.told(err)
+	}
+	had, err = s.store.DropTenant(ctx, tenant)
+	if errors.Is(err, kv.ErrNoSpace) {
+		return had, false, nil
+	}
+	return had, err == nil, s.told(err)
 }
 
 // SetQuota sets what a tenant may hold. What it holds beyond that stays. It
@@ -153,7 +160,7 @@ func (s *Storage) readLines(in *bufio.Reader, number int) (lines []line, last bo
 		}
 		var l line
 		if l, err = s.parseLine(text); err != nil {
-			return nil, false, at(err, "line", number+len(lines))
+			return nil, false, at(err, fmt.Sprintf("line %d", number+len(lines)))
 		}
 		lines = append(lines, l)
 	}

@@ -122,14 +122,17 @@ func TestCallsOnAContextThatIsNotThereSaySo(t *testing.T) {
 		"bump":            func() error { _, err := d.dag.BumpConfig(room, true, false); return err },
 		"state":           func() error { _, err := d.dag.State(room, nil); return err },
 		"private":         func() error { _, err := d.dag.Private(room, nil); return err },
-		"write private":   func() error { return d.dag.WritePrivate(room, []codec.Action{codec.Delete(nil)}, engine.WAL) },
-		"scan":            func() error { return first(d.dag.ScanState(ctx, room, engine.Range{})) },
-		"commit":          func() error { _, err := d.dag.Commit(ctx, dag.Commit{Context: room}); return err },
-		"get":             func() error { _, _, err := d.dag.Get(room, codec.DeltaID{1}); return err },
-		"heads":           func() error { _, _, err := d.dag.Heads(room); return err },
-		"missing":         func() error { _, err := d.dag.Missing(room, codec.DeltaID{}, 0); return err },
-		"pending":         func() error { _, err := d.dag.Pending(room, 0, 0); return err },
-		"refusals":        func() error { _, err := d.dag.Refusals(room, 0, 0); return err },
+		"write private": func() error {
+			_, err := d.dag.WritePrivate(room, []codec.Action{codec.Delete(nil)}, engine.WAL)
+			return err
+		},
+		"scan":     func() error { return first(d.dag.ScanState(ctx, room, engine.Range{})) },
+		"commit":   func() error { _, err := d.dag.Commit(ctx, dag.Commit{Context: room}); return err },
+		"get":      func() error { _, _, err := d.dag.Get(room, codec.DeltaID{1}); return err },
+		"heads":    func() error { _, _, err := d.dag.Heads(room); return err },
+		"missing":  func() error { _, err := d.dag.Missing(room, codec.DeltaID{}, 0); return err },
+		"pending":  func() error { _, err := d.dag.Pending(room, 0, 0); return err },
+		"refusals": func() error { _, err := d.dag.Refusals(room, 0, 0); return err },
 	} {
 		require.ErrorIs(t, call(), dag.ErrNoContext, name)
 	}
@@ -354,7 +357,9 @@ func TestConfigCountersAreRaisedByOneEach(t *testing.T) {
 func TestStatesAreScannedWithinTheirContext(t *testing.T) {
 	d := inRoom(t, 1, Options{})
 	require.NoError(t, d.dag.CreateContext(codec.ContextID{8}, codec.ApplicationMeta{}))
-	require.NoError(t, d.dag.WritePrivate(codec.ContextID{8}, []codec.Action{codec.Put([]byte("0001"), nil)}, engine.WAL))
+	deleted, err := d.dag.WritePrivate(codec.ContextID{8}, []codec.Action{codec.Put([]byte("0001"), nil)}, engine.WAL)
+	require.NoError(t, err)
+	require.Zero(t, deleted)
 	var actions []codec.Action
 	for i := range 3000 {
 		actions = append(actions, codec.Put(fmt.Appendf(nil, "%04d", i), bytes.Repeat([]byte{byte(i)}, 200)))
@@ -379,10 +384,15 @@ func TestStatesAreScannedWithinTheirContext(t *testing.T) {
 			require.Len(t, scan(engine.Prefixed([]byte("29"))), 100)
 		})
 	}
-	require.NoError(t, d.dag.WritePrivate(room, []codec.Action{codec.Delete([]byte("0001"))}, engine.Synced))
+	for _, there := range []int{1, 0} { // the other is not there
+		deleted, err = d.dag.WritePrivate(room, []codec.Action{codec.Delete([]byte("0001")), codec.Delete([]byte("none"))}, engine.Synced)
+		require.NoError(t, err)
+		require.Equal(t, there, deleted)
+	}
 	_, err = d.dag.Private(room, []byte("0001"))
 	require.ErrorIs(t, err, engine.ErrNotFound)
-	require.ErrorIs(t, d.dag.WritePrivate(room, []codec.Action{codec.Delete(nil), codec.Delete(nil)}, engine.WAL), rpc.ErrRequest)
+	_, err = d.dag.WritePrivate(room, []codec.Action{codec.Delete(nil), codec.Delete(nil)}, engine.WAL)
+	require.ErrorIs(t, err, rpc.ErrRequest)
 }
 
 func collect[T any](t testing.TB, all func(func(T, error) bool)) (list []T) {

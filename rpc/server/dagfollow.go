@@ -83,8 +83,9 @@ func (t *dagService) DropCursor(_ context.Context, r *stoav1.DagDropCursorReques
 	if err := t.there(t.s.eng, id); err != nil {
 		return nil, err
 	}
-	if err := t.s.o.Dag.DropCursor(id, r.GetCursor()); err != nil {
+	existed, err := t.s.o.Dag.DropCursor(id, r.GetCursor())
+	if err != nil {
 		return nil, aboutContext(err, id)
 	}
-	return &stoav1.DagDropCursorResponse{}, nil
+	return &stoav1.DagDropCursorResponse{Existed: existed}, nil
 }

@@ -126,7 +126,11 @@ func TestFollowersGoOnFromTheirCursorsAndHearOfNewDeltas(t *testing.T) {
 	cancel()
 	_, err, _ = next()
 	require.ErrorIs(t, err, context.Canceled)
-	require.NoError(t, d.dag.DropCursor(room, "app"))
+	for _, there := range []bool{true, false} {
+		existed, err := d.dag.DropCursor(room, "app")
+		require.NoError(t, err)
+		require.Equal(t, there, existed)
+	}
 	cursors, err = d.dag.Cursors(room, "", 0)
 	require.NoError(t, err)
 	require.Empty(t, cursors)

@@ -187,21 +187,30 @@ func (t *dagService) WritePrivate(ctx context.Context, r *stoav1.DagWritePrivate
 		return nil, err
 	}
 	// The context that is deleted meanwhile leaves nothing to the next of its id.
+	deleted := uint32(0)
 	err = t.s.eng.Update(func(read engine.Getter, b *engine.Batch) error {
-		b.Durability = d
+		b.Durability, deleted = d, 0
 		for i, a := range actions {
 			if a.Kind == codec.ActionPut {
 				b.Put(column.PrivateState, rows[i], a.Value)
-			} else {
-				b.Delete(column.PrivateState, rows[i])
+				continue
 			}
+			_, err := read.Get(nil, column.PrivateState, rows[i])
+			if errors.Is(err, engine.ErrNotFound) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			b.Delete(column.PrivateState, rows[i])
+			deleted++
 		}
 		return t.there(read, id)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &stoav1.DagWritePrivateResponse{}, nil
+	return &stoav1.DagWritePrivateResponse{Deleted: deleted}, nil
 }
 
 // ScanState is Dag.ScanState.

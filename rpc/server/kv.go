@@ -54,11 +54,15 @@ func (t *kvService) Stats(ctx context.Context, r *stoav1.KvStatsRequest) (*stoav
 	if err != nil {
 		return nil, err
 	}
+	there, err := t.storage().HasTenant(tenant)
+	if err != nil {
+		return nil, err
+	}
 	stats, err := t.storage().Stats(tenant)
 	if err != nil {
 		return nil, err
 	}
-	return &stoav1.KvStatsResponse{Stats: kvwire.FromStats(stats)}, nil
+	return &stoav1.KvStatsResponse{Stats: kvwire.FromStats(stats), NoTenant: !there}, nil
 }
 
 // Capabilities is Kv.Capabilities.

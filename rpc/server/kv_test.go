@@ -106,15 +106,27 @@ func TestKVOperationsOverBothFramings(t *testing.T) {
 		require.True(t, i.Found, "null is a value")
 		require.Equal(t, "null", string(i.Value))
 
-		existed, err := k.Delete("new", forever)
+		none := kvstorage.Item{Key: "new", Value: json.RawMessage("null")}
+		gone, err := k.Delete("new", forever)
 		require.NoError(t, err)
-		require.True(t, existed)
-		existed, err = k.Delete("new", forever)
+		require.Equal(t, kvstorage.Deleted{Existed: true, Revision: i.Revision + 1, Item: none}, gone)
+		gone, err = k.Delete("new", forever)
 		require.NoError(t, err)
-		require.False(t, existed)
+		require.Equal(t, kvstorage.Deleted{Item: none}, gone)
 		i, err = k.Get("new")
 		require.NoError(t, err)
 		require.False(t, i.Found)
+
+		i, err = k.Put("c", []byte("1"), forever)
+		require.NoError(t, err)
+		gone, err = k.CompareAndDelete("c", kvstorage.Expect{Value: []byte("2")}, forever)
+		require.NoError(t, err)
+		require.False(t, gone.Existed)
+		require.Equal(t, "1", string(gone.Item.Value), "what is there")
+		require.Equal(t, i.Revision, gone.Item.Revision)
+		gone, err = k.CompareAndDelete("c", kvstorage.Expect{Revision: i.Revision}, forever)
+		require.NoError(t, err)
+		require.Equal(t, kvstorage.Deleted{Existed: true, Revision: i.Revision + 1, Item: kvstorage.Item{Key: "c", Value: json.RawMessage("null")}}, gone)
 
 		stats, err := k.Stats()
 		require.NoError(t, err)
@@ -230,11 +242,19 @@ func TestKVBatchesAreWholeOrNothing(t *testing.T) {
 		var refusal *kvstorage.Error
 		require.ErrorAs(t, err, &refusal, "the guard is gone")
 		require.Equal(t, kvstorage.Conflict, refusal.Code)
-		require.Contains(t, refusal.Reason, "change 3")
+		require.Contains(t, refusal.Reason, "change 4 of 5")
 		require.Equal(t, codes.Aborted, status.Code(err))
 		i, err := k.Get("n")
 		require.NoError(t, err)
 		require.Equal(t, "5", string(i.Value), "nothing of it was done")
+		results, err = k.Batch([]kvstorage.Change{{Op: kvstorage.OpSwap, Key: "n", Value: []byte("7"), Expect: kvstorage.Expect{Value: []byte("99")}}}, engine.WAL)
+		require.Nil(t, results)
+		require.ErrorAs(t, err, &refusal, "a batch of one")
+		require.Equal(t, kvstorage.Conflict, refusal.Code)
+		require.Equal(t, codes.Aborted, status.Code(err))
+		i, err = k.Get("n")
+		require.NoError(t, err)
+		require.Equal(t, "5", string(i.Value))
 		_, err = k.Batch([]kvstorage.Change{{Op: 99, Key: "x"}}, engine.Synced)
 		require.ErrorAs(t, err, &refusal)
 		require.Equal(t, kvstorage.InvalidArgument, refusal.Code)
@@ -378,8 +398,9 @@ func TestX03AConnectionThatIsBoundToATenantSeesNothingElse(t *testing.T) {
 		_, write := theirs.Put("k", []byte("2"), forever)
 		_, list := theirs.List(kvstorage.ListOptions{})
 		_, stats := theirs.Stats()
-		_, drop := theirs.DropTenant()
-		_, dropMine := c.KV("mine").DropTenant()
+		_, _, drop := theirs.DropTenant()
+		_, _, dropMine := c.KV("mine").DropTenant()
+		_, create := theirs.CreateTenant(kv.Quota{})
 		_, _, tenants := c.Tenants("", 0)
 		var scan, watch error
 		for _, scan = range theirs.All(t.Context(), "") {
@@ -392,7 +413,7 @@ func TestX03AConnectionThatIsBoundToATenantSeesNothingElse(t *testing.T) {
 		_, session := c.Snapshot()
 		_, blob := c.BlobStat(t.Context(), [32]byte{1})
 		for name, err := range map[string]error{"get": get, "put": write, "list": list, "stats": stats, "drop": drop, "drop own": dropMine,
-			"tenants": tenants, "quota": c.KV("").SetQuota(kv.Quota{}), "create": theirs.CreateTenant(kv.Quota{}), "scan": scan, "watch": watch,
+			"tenants": tenants, "quota": c.KV("").SetQuota(kv.Quota{}), "create": create, "scan": scan, "watch": watch,
 			"raw get": raw, "raw apply": c.Apply(&b), "snapshot": session, "flush": c.Flush(), "blob": blob} {
 			require.ErrorIs(t, err, rpc.ErrBound, name)
 			require.Equal(t, codes.PermissionDenied, status.Code(err), name)
@@ -451,7 +472,9 @@ func TestTenantsAreListedPageByPage(t *testing.T) {
 	for n := range 25 {
 		name := fmt.Sprintf("tenant %02d \xff", n)
 		want = append(want, name)
-		require.NoError(t, c.KV(name).CreateTenant(kv.Quota{Keys: uint64(n)}))
+		created, err := c.KV(name).CreateTenant(kv.Quota{Keys: uint64(n)})
+		require.NoError(t, err)
+		require.True(t, created)
 	}
 	var names []string
 	for after, pages := "", 1; ; pages++ {
@@ -467,10 +490,19 @@ func TestTenantsAreListedPageByPage(t *testing.T) {
 		}
 	}
 	require.Equal(t, want, names)
-	existed, err := c.KV(want[0]).DropTenant()
+	_, err := c.KV(want[0]).Put("key", []byte("12345"), forever)
+	require.NoError(t, err)
+	created, err := c.KV(want[0]).CreateTenant(kv.Quota{})
+	require.NoError(t, err)
+	require.False(t, created)
+	had, existed, err := c.KV(want[0]).DropTenant()
 	require.NoError(t, err)
 	require.True(t, existed)
-	existed, err = c.KV(want[0]).DropTenant()
+	require.Equal(t, kv.Dropped{Keys: 1, Bytes: 8}, had)
+	there, err := c.KV(want[0]).HasTenant()
+	require.NoError(t, err)
+	require.False(t, there)
+	_, existed, err = c.KV(want[0]).DropTenant()
 	require.NoError(t, err)
 	require.False(t, existed)
 	page, next, err := c.Tenants("", 0)

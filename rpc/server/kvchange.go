@@ -47,11 +47,11 @@ func (t *kvService) Delete(ctx context.Context, r *stoav1.KvDeleteRequest) (*sto
 	if err != nil {
 		return nil, err
 	}
-	existed, err := t.storage().Delete(ctx, tenant, string(r.GetKey()), o)
+	d, err := t.storage().Delete(ctx, tenant, string(r.GetKey()), o)
 	if err != nil {
 		return nil, err
 	}
-	return &stoav1.KvDeleteResponse{Existed: existed}, nil
+	return &stoav1.KvDeleteResponse{Existed: d.Existed, Revision: d.Revision}, nil
 }
 
 // Touch is Kv.Touch.
@@ -93,6 +93,19 @@ func (t *kvService) CompareAndSwap(ctx context.Context, r *stoav1.KvCompareAndSw
 	return &stoav1.KvCompareAndSwapResponse{Swapped: res.Swapped, Item: kvwire.FromItem(&res.Item, true)}, nil
 }
 
+// CompareAndDelete is Kv.CompareAndDelete.
+func (t *kvService) CompareAndDelete(ctx context.Context, r *stoav1.KvCompareAndDeleteRequest) (*stoav1.KvCompareAndDeleteResponse, error) {
+	tenant, o, err := t.write(ctx, r, nil)
+	if err != nil {
+		return nil, err
+	}
+	d, err := t.storage().CompareAndDelete(ctx, tenant, string(r.GetKey()), kvwire.Expect(r.GetExpect()), o)
+	if err != nil {
+		return nil, err
+	}
+	return &stoav1.KvCompareAndDeleteResponse{Deleted: d.Existed, Revision: d.Revision, Item: kvwire.FromItem(&d.Item, true)}, nil
+}
+
 // Batch is Kv.Batch.
 func (t *kvService) Batch(ctx context.Context, r *stoav1.KvBatchRequest) (*stoav1.KvBatchResponse, error) {
 	tenant, o, err := t.write(ctx, r, nil)
@@ -109,7 +122,7 @@ func (t *kvService) Batch(ctx context.Context, r *stoav1.KvBatchRequest) (*stoav
 	}
 	res := &stoav1.KvBatchResponse{Results: make([]*stoav1.KvResult, len(results))}
 	for n := range results {
-		res.Results[n] = &stoav1.KvResult{Item: kvwire.FromItem(&results[n].Item, changes[n].Op == kvstorage.OpIncrement)}
+		res.Results[n] = kvwire.FromResult(changes[n].Op, &results[n])
 	}
 	return res, nil
 }

@@ -73,10 +73,11 @@ func (t *kvService) CreateTenant(ctx context.Context, r *stoav1.KvCreateTenantRe
 	if err := t.operator(ctx); err != nil {
 		return nil, err
 	}
-	if err := t.storage().CreateTenant(ctx, string(r.GetTenant()), kvwire.Quota(r.GetQuota())); err != nil {
+	created, err := t.storage().CreateTenant(ctx, string(r.GetTenant()), kvwire.Quota(r.GetQuota()))
+	if err != nil {
 		return nil, err
 	}
-	return &stoav1.KvCreateTenantResponse{}, nil
+	return &stoav1.KvCreateTenantResponse{Created: created}, nil
 }
 
 // DropTenant is Kv.DropTenant.
@@ -84,11 +85,11 @@ func (t *kvService) DropTenant(ctx context.Context, r *stoav1.KvDropTenantReques
 	if err := t.operator(ctx); err != nil {
 		return nil, err
 	}
-	existed, err := t.storage().DropTenant(ctx, string(r.GetTenant()))
+	had, existed, err := t.storage().DropTenant(ctx, string(r.GetTenant()))
 	if err != nil {
 		return nil, err
 	}
-	return &stoav1.KvDropTenantResponse{Existed: existed}, nil
+	return &stoav1.KvDropTenantResponse{Existed: existed, Keys: had.Keys, Bytes: had.Bytes}, nil
 }
 
 // ListTenants is Kv.ListTenants.

@@ -68,7 +68,7 @@ func TestAWatchHasTheStateThenEveryChangeAndResumes(t *testing.T) {
 		defer stop()
 		events, ended = watched(ctx, k, kv.WatchOptions{Start: kv.FromRevision, After: 4, Prefix: []byte("c")})
 		next(t, events, "expire 6 c null")
-		_, err = d.storage.DropTenant(ctx, "acme")
+		_, _, err = d.storage.DropTenant(ctx, "acme")
 		require.NoError(t, err)
 		require.ErrorIs(t, <-ended, kv.ErrNoSpace)
 
@@ -142,7 +142,7 @@ func (p *pair) step(r *rapid.T) {
 	ctx, s, k := p.t.Context(), p.near.storage, p.client.KV(tenant)
 	var want, got kvstorage.Result
 	var here, there error
-	switch rapid.IntRange(0, 7).Draw(r, "operation") {
+	switch rapid.IntRange(0, 9).Draw(r, "operation") {
 	case 0:
 		want.Item, here = s.Get(ctx, tenant, key)
 		got.Item, there = k.Get(key)
@@ -151,8 +151,12 @@ func (p *pair) step(r *rapid.T) {
 		got.Item, there = k.Put(key, value, o)
 		want.Item.Value = got.Item.Value // which the client knows
 	case 2:
-		want.Swapped, here = s.Delete(ctx, tenant, key, o)
-		got.Swapped, there = k.Delete(key, o)
+		var near, far kvstorage.Deleted
+		near, here = s.Delete(ctx, tenant, key, o)
+		far, there = k.Delete(key, o)
+		require.Equal(r, near.Existed, far.Existed)
+		require.Equal(r, near.Revision == 0, far.Revision == 0)
+		want.Item, got.Item = near.Item, far.Item
 	case 3:
 		want.Item, here = s.Touch(ctx, tenant, key, o)
 		got.Item, there = k.Touch(key, o)
@@ -169,6 +173,28 @@ func (p *pair) step(r *rapid.T) {
 		require.Equal(r, page.Next == "", remote.Next == "")
 		if here, there = err, failed; len(page.Items) > 0 {
 			want.Item, got.Item = page.Items[0], remote.Items[0]
+		}
+	case 7:
+		var near, far kvstorage.Deleted
+		near, here = s.CompareAndDelete(ctx, tenant, key, expect, o)
+		far, there = k.CompareAndDelete(key, expect, o)
+		require.Equal(r, near.Existed, far.Existed)
+		require.Equal(r, near.Revision == 0, far.Revision == 0)
+		want.Item, got.Item = near.Item, far.Item
+	case 8: // of one change, and of more
+		batch := []kvstorage.Change{{Op: kvstorage.OpSwap, Key: key, Value: value, Expect: expect}}
+		for _, op := range rapid.SliceOfN(rapid.SampledFrom([]kvstorage.Op{kvstorage.OpPut, kvstorage.OpDelete, kvstorage.OpTouch, kvstorage.OpSwap}), 0, 2).Draw(r, "more") {
+			batch = append(batch, kvstorage.Change{Op: op, Key: "k2", Value: value, Expect: expect})
+		}
+		var near, far []kvstorage.Result
+		near, here = s.Batch(ctx, tenant, batch, engine.WAL)
+		if far, there = k.Batch(batch, engine.WAL); here == nil {
+			require.Len(r, far, len(near))
+			for i := range near {
+				require.Equal(r, near[i].Swapped, far[i].Swapped)
+				require.Equal(r, near[i].Revision == 0, far[i].Revision == 0)
+				require.Equal(r, near[i].Item.Found, far[i].Item.Found)
+			}
 		}
 	default:
 		p.near.clock.Pass(700 * time.Millisecond)

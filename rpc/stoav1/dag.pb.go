@@ -1954,7 +1954,9 @@ func (x *DagWritePrivateRequest) GetDurability() Durability {
 
 // DagWritePrivateResponse says that the changes were made.
 type DagWritePrivateResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many of the keys that were to be deleted had something.
+	Deleted       uint32 `protobuf:"varint,1,opt,name=deleted,proto3" json:"deleted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1987,6 +1989,13 @@ func (x *DagWritePrivateResponse) ProtoReflect() protoreflect.Message {
 // Deprecated: Use DagWritePrivateResponse.ProtoReflect.Descriptor instead.
 func (*DagWritePrivateResponse) Descriptor() ([]byte, []int) {
 	return file_stoa_v1_dag_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *DagWritePrivateResponse) GetDeleted() uint32 {
+	if x != nil {
+		return x.Deleted
+	}
+	return 0
 }
 
 // DagScanPrivateRequest names a range of keys, as DagScanStateRequest does.
@@ -4677,7 +4686,9 @@ func (x *DagDropCursorRequest) GetCursor() string {
 
 // DagDropCursorResponse says that it is gone.
 type DagDropCursorResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// There was one.
+	Existed       bool `protobuf:"varint,1,opt,name=existed,proto3" json:"existed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4710,6 +4721,13 @@ func (x *DagDropCursorResponse) ProtoReflect() protoreflect.Message {
 // Deprecated: Use DagDropCursorResponse.ProtoReflect.Descriptor instead.
 func (*DagDropCursorResponse) Descriptor() ([]byte, []int) {
 	return file_stoa_v1_dag_proto_rawDescGZIP(), []int{70}
+}
+
+func (x *DagDropCursorResponse) GetExisted() bool {
+	if x != nil {
+		return x.Existed
+	}
+	return false
 }
 
 // DagProveRequest names a key of the shared state.
@@ -6292,8 +6310,9 @@ const file_stoa_v1_dag_proto_rawDesc = "" +
 	"\aactions\x18\x02 \x03(\v2\x12.stoa.v1.DagActionR\aactions\x123\n" +
 	"\n" +
 	"durability\x18\x03 \x01(\x0e2\x13.stoa.v1.DurabilityR\n" +
-	"durability\"\x19\n" +
-	"\x17DagWritePrivateResponse\"\xb3\x01\n" +
+	"durability\"3\n" +
+	"\x17DagWritePrivateResponse\x12\x18\n" +
+	"\adeleted\x18\x01 \x01(\rR\adeleted\"\xb3\x01\n" +
 	"\x15DagScanPrivateRequest\x12\x1d\n" +
 	"\n" +
 	"context_id\x18\x01 \x01(\fR\tcontextId\x12\x14\n" +
@@ -6494,8 +6513,9 @@ const file_stoa_v1_dag_proto_rawDesc = "" +
 	"\x14DagDropCursorRequest\x12\x1d\n" +
 	"\n" +
 	"context_id\x18\x01 \x01(\fR\tcontextId\x12\x16\n" +
-	"\x06cursor\x18\x02 \x01(\tR\x06cursor\"\x17\n" +
-	"\x15DagDropCursorResponse\"I\n" +
+	"\x06cursor\x18\x02 \x01(\tR\x06cursor\"1\n" +
+	"\x15DagDropCursorResponse\x12\x18\n" +
+	"\aexisted\x18\x01 \x01(\bR\aexisted\"I\n" +
 	"\x0fDagProveRequest\x12\x1d\n" +
 	"\n" +
 	"context_id\x18\x01 \x01(\fR\tcontextId\x12\x17\n" +

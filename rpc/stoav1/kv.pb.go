@@ -155,7 +155,8 @@ const (
 	KvEventKind_KV_EVENT_KIND_DELETE KvEventKind = 2
 	// What a key had has expired.
 	KvEventKind_KV_EVENT_KIND_EXPIRE KvEventKind = 3
-	// The state is complete; what follows are changes.
+	// The state is complete, or, with always_synced, the watch has begun and has
+	// told what it had missed; what follows are changes.
 	KvEventKind_KV_EVENT_KIND_SYNCED KvEventKind = 4
 	// What comes next is no longer kept: the state follows, and what the watcher
 	// knows that is not in it is gone.
@@ -222,7 +223,11 @@ type KvItem struct {
 	ExpiresMs uint64 `protobuf:"varint,4,opt,name=expires_ms,json=expiresMs,proto3" json:"expires_ms,omitempty"`
 	// How long it was still there at the time of the answer, in ms; 0 if it never
 	// expires.
-	RemainingMs   uint64 `protobuf:"varint,5,opt,name=remaining_ms,json=remainingMs,proto3" json:"remaining_ms,omitempty"`
+	RemainingMs uint64 `protobuf:"varint,5,opt,name=remaining_ms,json=remainingMs,proto3" json:"remaining_ms,omitempty"`
+	// The revision of the put since which the key has been there.
+	CreatedRevision uint64 `protobuf:"varint,6,opt,name=created_revision,json=createdRevision,proto3" json:"created_revision,omitempty"`
+	// When the last change was made, in ms since 1970.
+	WrittenMs     uint64 `protobuf:"varint,7,opt,name=written_ms,json=writtenMs,proto3" json:"written_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -288,6 +293,20 @@ func (x *KvItem) GetExpiresMs() uint64 {
 func (x *KvItem) GetRemainingMs() uint64 {
 	if x != nil {
 		return x.RemainingMs
+	}
+	return 0
+}
+
+func (x *KvItem) GetCreatedRevision() uint64 {
+	if x != nil {
+		return x.CreatedRevision
+	}
+	return 0
+}
+
+func (x *KvItem) GetWrittenMs() uint64 {
+	if x != nil {
+		return x.WrittenMs
 	}
 	return 0
 }
@@ -664,7 +683,9 @@ func (x *KvDeleteRequest) GetDurability() Durability {
 type KvDeleteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// There was something.
-	Existed       bool `protobuf:"varint,1,opt,name=existed,proto3" json:"existed,omitempty"`
+	Existed bool `protobuf:"varint,1,opt,name=existed,proto3" json:"existed,omitempty"`
+	// The revision of the deletion; 0: there was nothing to delete.
+	Revision      uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -704,6 +725,13 @@ func (x *KvDeleteResponse) GetExisted() bool {
 		return x.Existed
 	}
 	return false
+}
+
+func (x *KvDeleteResponse) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
 }
 
 // KvTouchRequest sets a time to live.
@@ -1099,6 +1127,143 @@ func (x *KvCompareAndSwapResponse) GetItem() *KvItem {
 	return nil
 }
 
+// KvCompareAndDeleteRequest removes what a key has on a condition.
+type KvCompareAndDeleteRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tenant.
+	Tenant []byte `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// The key.
+	Key []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	// What is expected; an empty one, and one of nothing, is refused.
+	Expect *KvExpect `protobuf:"bytes,3,opt,name=expect,proto3" json:"expect,omitempty"`
+	// When the write is acknowledged.
+	Durability    Durability `protobuf:"varint,4,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KvCompareAndDeleteRequest) Reset() {
+	*x = KvCompareAndDeleteRequest{}
+	mi := &file_stoa_v1_kv_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KvCompareAndDeleteRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KvCompareAndDeleteRequest) ProtoMessage() {}
+
+func (x *KvCompareAndDeleteRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_kv_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KvCompareAndDeleteRequest.ProtoReflect.Descriptor instead.
+func (*KvCompareAndDeleteRequest) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *KvCompareAndDeleteRequest) GetTenant() []byte {
+	if x != nil {
+		return x.Tenant
+	}
+	return nil
+}
+
+func (x *KvCompareAndDeleteRequest) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *KvCompareAndDeleteRequest) GetExpect() *KvExpect {
+	if x != nil {
+		return x.Expect
+	}
+	return nil
+}
+
+func (x *KvCompareAndDeleteRequest) GetDurability() Durability {
+	if x != nil {
+		return x.Durability
+	}
+	return Durability_DURABILITY_UNSPECIFIED
+}
+
+// KvCompareAndDeleteResponse says what became of it.
+type KvCompareAndDeleteResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The key had what was expected, and has nothing.
+	Deleted bool `protobuf:"varint,1,opt,name=deleted,proto3" json:"deleted,omitempty"`
+	// The revision of the deletion; 0: nothing was deleted.
+	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	// What is there, if nothing was deleted; not set: nothing.
+	Item          *KvItem `protobuf:"bytes,3,opt,name=item,proto3" json:"item,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KvCompareAndDeleteResponse) Reset() {
+	*x = KvCompareAndDeleteResponse{}
+	mi := &file_stoa_v1_kv_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KvCompareAndDeleteResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KvCompareAndDeleteResponse) ProtoMessage() {}
+
+func (x *KvCompareAndDeleteResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_kv_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KvCompareAndDeleteResponse.ProtoReflect.Descriptor instead.
+func (*KvCompareAndDeleteResponse) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *KvCompareAndDeleteResponse) GetDeleted() bool {
+	if x != nil {
+		return x.Deleted
+	}
+	return false
+}
+
+func (x *KvCompareAndDeleteResponse) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *KvCompareAndDeleteResponse) GetItem() *KvItem {
+	if x != nil {
+		return x.Item
+	}
+	return nil
+}
+
 // KvChange is one change of a batch. It may expect something, whatever it does.
 type KvChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1120,7 +1285,7 @@ type KvChange struct {
 
 func (x *KvChange) Reset() {
 	*x = KvChange{}
-	mi := &file_stoa_v1_kv_proto_msgTypes[14]
+	mi := &file_stoa_v1_kv_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1132,7 +1297,7 @@ func (x *KvChange) String() string {
 func (*KvChange) ProtoMessage() {}
 
 func (x *KvChange) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_kv_proto_msgTypes[14]
+	mi := &file_stoa_v1_kv_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1145,7 +1310,7 @@ func (x *KvChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KvChange.ProtoReflect.Descriptor instead.
 func (*KvChange) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{14}
+	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *KvChange) GetOp() KvOp {
@@ -1205,7 +1370,7 @@ type KvBatchRequest struct {
 
 func (x *KvBatchRequest) Reset() {
 	*x = KvBatchRequest{}
-	mi := &file_stoa_v1_kv_proto_msgTypes[15]
+	mi := &file_stoa_v1_kv_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1217,7 +1382,7 @@ func (x *KvBatchRequest) String() string {
 func (*KvBatchRequest) ProtoMessage() {}
 
 func (x *KvBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_kv_proto_msgTypes[15]
+	mi := &file_stoa_v1_kv_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1230,7 +1395,7 @@ func (x *KvBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KvBatchRequest.ProtoReflect.Descriptor instead.
 func (*KvBatchRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{15}
+	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *KvBatchRequest) GetTenant() []byte {
@@ -1259,14 +1424,19 @@ type KvResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What is there now, without its key and, but for an increment, its value; of a
 	// delete, what was there. Not set: nothing.
-	Item          *KvItem `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
+	Item *KvItem `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
+	// Of a swap: the key had what was expected, and has the new value. Not set: the
+	// change is no swap.
+	Swapped *bool `protobuf:"varint,2,opt,name=swapped,proto3,oneof" json:"swapped,omitempty"`
+	// The revision of the change; 0: there was nothing to change.
+	Revision      uint64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *KvResult) Reset() {
 	*x = KvResult{}
-	mi := &file_stoa_v1_kv_proto_msgTypes[16]
+	mi := &file_stoa_v1_kv_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1278,7 +1448,7 @@ func (x *KvResult) String() string {
 func (*KvResult) ProtoMessage() {}
 
 func (x *KvResult) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_kv_proto_msgTypes[16]
+	mi := &file_stoa_v1_kv_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1291,7 +1461,7 @@ func (x *KvResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KvResult.ProtoReflect.Descriptor instead.
 func (*KvResult) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{16}
+	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *KvResult) GetItem() *KvItem {
@@ -1299,6 +1469,20 @@ func (x *KvResult) GetItem() *KvItem {
 		return x.Item
 	}
 	return nil
+}
+
+func (x *KvResult) GetSwapped() bool {
+	if x != nil && x.Swapped != nil {
+		return *x.Swapped
+	}
+	return false
+}
+
+func (x *KvResult) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
 }
 
 // KvBatchResponse says what became of the changes.
@@ -1312,7 +1496,7 @@ type KvBatchResponse struct {
 
 func (x *KvBatchResponse) Reset() {
 	*x = KvBatchResponse{}
-	mi := &file_stoa_v1_kv_proto_msgTypes[17]
+	mi := &file_stoa_v1_kv_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1324,7 +1508,7 @@ func (x *KvBatchResponse) String() string {
 func (*KvBatchResponse) ProtoMessage() {}
 
 func (x *KvBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_kv_proto_msgTypes[17]
+	mi := &file_stoa_v1_kv_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1337,7 +1521,7 @@ func (x *KvBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KvBatchResponse.ProtoReflect.Descriptor instead.
 func (*KvBatchResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{17}
+	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *KvBatchResponse) GetResults() []*KvResult {
@@ -1366,7 +1550,7 @@ type KvListRequest struct {
 
 func (x *KvListRequest) Reset() {
 	*x = KvListRequest{}
-	mi := &file_stoa_v1_kv_proto_msgTypes[18]
+	mi := &file_stoa_v1_kv_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1378,7 +1562,7 @@ func (x *KvListRequest) String() string {
 func (*KvListRequest) ProtoMessage() {}
 
 func (x *KvListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_kv_proto_msgTypes[18]
+	mi := &file_stoa_v1_kv_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1391,7 +1575,7 @@ func (x *KvListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KvListRequest.ProtoReflect.Descriptor instead.
 func (*KvListRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{18}
+	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *KvListRequest) GetTenant() []byte {
@@ -1442,7 +1626,7 @@ type KvListResponse struct {
 
 func (x *KvListResponse) Reset() {
 	*x = KvListResponse{}
-	mi := &file_stoa_v1_kv_proto_msgTypes[19]
+	mi := &file_stoa_v1_kv_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1454,7 +1638,7 @@ func (x *KvListResponse) String() string {
 func (*KvListResponse) ProtoMessage() {}
 
 func (x *KvListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_kv_proto_msgTypes[19]
+	mi := &file_stoa_v1_kv_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1467,7 +1651,7 @@ func (x *KvListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KvListResponse.ProtoReflect.Descriptor instead.
 func (*KvListResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{19}
+	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *KvListResponse) GetItems() []*KvItem {
@@ -1499,7 +1683,7 @@ type KvScanRequest struct {
 
 func (x *KvScanRequest) Reset() {
 	*x = KvScanRequest{}
-	mi := &file_stoa_v1_kv_proto_msgTypes[20]
+	mi := &file_stoa_v1_kv_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1511,7 +1695,7 @@ func (x *KvScanRequest) String() string {
 func (*KvScanRequest) ProtoMessage() {}
 
 func (x *KvScanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_kv_proto_msgTypes[20]
+	mi := &file_stoa_v1_kv_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1524,7 +1708,7 @@ func (x *KvScanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KvScanRequest.ProtoReflect.Descriptor instead.
 func (*KvScanRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{20}
+	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *KvScanRequest) GetTenant() []byte {
@@ -1559,7 +1743,7 @@ type KvScanResponse struct {
 
 func (x *KvScanResponse) Reset() {
 	*x = KvScanResponse{}
-	mi := &file_stoa_v1_kv_proto_msgTypes[21]
+	mi := &file_stoa_v1_kv_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1571,7 +1755,7 @@ func (x *KvScanResponse) String() string {
 func (*KvScanResponse) ProtoMessage() {}
 
 func (x *KvScanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_kv_proto_msgTypes[21]
+	mi := &file_stoa_v1_kv_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1584,7 +1768,7 @@ func (x *KvScanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KvScanResponse.ProtoReflect.Descriptor instead.
 func (*KvScanResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{21}
+	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *KvScanResponse) GetItems() []*KvItem {
@@ -1604,14 +1788,19 @@ type KvWatchRequest struct {
 	// Where it begins.
 	Start KvWatchStart `protobuf:"varint,3,opt,name=start,proto3,enum=stoa.v1.KvWatchStart" json:"start,omitempty"`
 	// The last revision that the watcher has seen, to begin after.
-	After         uint64 `protobuf:"varint,4,opt,name=after,proto3" json:"after,omitempty"`
+	After uint64 `protobuf:"varint,4,opt,name=after,proto3" json:"after,omitempty"`
+	// Of those keys, the ones that begin with one of these; none: all. At most 64.
+	Prefixes [][]byte `protobuf:"bytes,5,rep,name=prefixes,proto3" json:"prefixes,omitempty"`
+	// A watch from now on, or from a revision, says KV_EVENT_KIND_SYNCED too: once,
+	// when it has told all that there was to tell when it began.
+	AlwaysSynced  bool `protobuf:"varint,6,opt,name=always_synced,json=alwaysSynced,proto3" json:"always_synced,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *KvWatchRequest) Reset() {
 	*x = KvWatchRequest{}
-	mi := &file_stoa_v1_kv_proto_msgTypes[22]
+	mi := &file_stoa_v1_kv_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1623,7 +1812,7 @@ func (x *KvWatchRequest) String() string {
 func (*KvWatchRequest) ProtoMessage() {}
 
 func (x *KvWatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_kv_proto_msgTypes[22]
+	mi := &file_stoa_v1_kv_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1636,7 +1825,7 @@ func (x *KvWatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KvWatchRequest.ProtoReflect.Descriptor instead.
 func (*KvWatchRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{22}
+	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *KvWatchRequest) GetTenant() []byte {
@@ -1667,6 +1856,20 @@ func (x *KvWatchRequest) GetAfter() uint64 {
 	return 0
 }
 
+func (x *KvWatchRequest) GetPrefixes() [][]byte {
+	if x != nil {
+		return x.Prefixes
+	}
+	return nil
+}
+
+func (x *KvWatchRequest) GetAlwaysSynced() bool {
+	if x != nil {
+		return x.AlwaysSynced
+	}
+	return false
+}
+
 // KvEvent is something that a watcher is told.
 type KvEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1683,7 +1886,7 @@ type KvEvent struct {
 
 func (x *KvEvent) Reset() {
 	*x = KvEvent{}
-	mi := &file_stoa_v1_kv_proto_msgTypes[23]
+	mi := &file_stoa_v1_kv_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1695,7 +1898,7 @@ func (x *KvEvent) String() string {
 func (*KvEvent) ProtoMessage() {}
 
 func (x *KvEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_kv_proto_msgTypes[23]
+	mi := &file_stoa_v1_kv_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1708,7 +1911,7 @@ func (x *KvEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KvEvent.ProtoReflect.Descriptor instead.
 func (*KvEvent) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{23}
+	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *KvEvent) GetKind() KvEventKind {
@@ -1743,7 +1946,7 @@ type KvWatchResponse struct {
 
 func (x *KvWatchResponse) Reset() {
 	*x = KvWatchResponse{}
-	mi := &file_stoa_v1_kv_proto_msgTypes[24]
+	mi := &file_stoa_v1_kv_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1755,7 +1958,7 @@ func (x *KvWatchResponse) String() string {
 func (*KvWatchResponse) ProtoMessage() {}
 
 func (x *KvWatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_kv_proto_msgTypes[24]
+	mi := &file_stoa_v1_kv_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1768,7 +1971,7 @@ func (x *KvWatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KvWatchResponse.ProtoReflect.Descriptor instead.
 func (*KvWatchResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{24}
+	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *KvWatchResponse) GetEvents() []*KvEvent {
@@ -1791,7 +1994,7 @@ type KvQuota struct {
 
 func (x *KvQuota) Reset() {
 	*x = KvQuota{}
-	mi := &file_stoa_v1_kv_proto_msgTypes[25]
+	mi := &file_stoa_v1_kv_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1803,7 +2006,7 @@ func (x *KvQuota) String() string {
 func (*KvQuota) ProtoMessage() {}
 
 func (x *KvQuota) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_kv_proto_msgTypes[25]
+	mi := &file_stoa_v1_kv_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1816,7 +2019,7 @@ func (x *KvQuota) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KvQuota.ProtoReflect.Descriptor instead.
 func (*KvQuota) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{25}
+	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *KvQuota) GetKeys() uint64 {
@@ -1852,7 +2055,7 @@ type KvStats struct {
 
 func (x *KvStats) Reset() {
 	*x = KvStats{}
-	mi := &file_stoa_v1_kv_proto_msgTypes[26]
+	mi := &file_stoa_v1_kv_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1864,7 +2067,7 @@ func (x *KvStats) String() string {
 func (*KvStats) ProtoMessage() {}
 
 func (x *KvStats) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_kv_proto_msgTypes[26]
+	mi := &file_stoa_v1_kv_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1877,7 +2080,7 @@ func (x *KvStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KvStats.ProtoReflect.Descriptor instead.
 func (*KvStats) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{26}
+	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *KvStats) GetRevision() uint64 {
@@ -1926,7 +2129,7 @@ type KvStatsRequest struct {
 
 func (x *KvStatsRequest) Reset() {
 	*x = KvStatsRequest{}
-	mi := &file_stoa_v1_kv_proto_msgTypes[27]
+	mi := &file_stoa_v1_kv_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1938,7 +2141,7 @@ func (x *KvStatsRequest) String() string {
 func (*KvStatsRequest) ProtoMessage() {}
 
 func (x *KvStatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_kv_proto_msgTypes[27]
+	mi := &file_stoa_v1_kv_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1951,7 +2154,7 @@ func (x *KvStatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KvStatsRequest.ProtoReflect.Descriptor instead.
 func (*KvStatsRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{27}
+	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *KvStatsRequest) GetTenant() []byte {
@@ -1965,14 +2168,16 @@ func (x *KvStatsRequest) GetTenant() []byte {
 type KvStatsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Zeros for a tenant that there is not.
-	Stats         *KvStats `protobuf:"bytes,1,opt,name=stats,proto3" json:"stats,omitempty"`
+	Stats *KvStats `protobuf:"bytes,1,opt,name=stats,proto3" json:"stats,omitempty"`
+	// There is no such tenant.
+	NoTenant      bool `protobuf:"varint,2,opt,name=no_tenant,json=noTenant,proto3" json:"no_tenant,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *KvStatsResponse) Reset() {
 	*x = KvStatsResponse{}
-	mi := &file_stoa_v1_kv_proto_msgTypes[28]
+	mi := &file_stoa_v1_kv_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1984,7 +2189,7 @@ func (x *KvStatsResponse) String() string {
 func (*KvStatsResponse) ProtoMessage() {}
 
 func (x *KvStatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_kv_proto_msgTypes[28]
+	mi := &file_stoa_v1_kv_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1997,7 +2202,7 @@ func (x *KvStatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KvStatsResponse.ProtoReflect.Descriptor instead.
 func (*KvStatsResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{28}
+	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *KvStatsResponse) GetStats() *KvStats {
@@ -2005,6 +2210,13 @@ func (x *KvStatsResponse) GetStats() *KvStats {
 		return x.Stats
 	}
 	return nil
+}
+
+func (x *KvStatsResponse) GetNoTenant() bool {
+	if x != nil {
+		return x.NoTenant
+	}
+	return false
 }
 
 // KvCapabilitiesRequest asks what there is.
@@ -2016,7 +2228,7 @@ type KvCapabilitiesRequest struct {
 
 func (x *KvCapabilitiesRequest) Reset() {
 	*x = KvCapabilitiesRequest{}
-	mi := &file_stoa_v1_kv_proto_msgTypes[29]
+	mi := &file_stoa_v1_kv_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2028,7 +2240,7 @@ func (x *KvCapabilitiesRequest) String() string {
 func (*KvCapabilitiesRequest) ProtoMessage() {}
 
 func (x *KvCapabilitiesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_kv_proto_msgTypes[29]
+	mi := &file_stoa_v1_kv_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2041,7 +2253,7 @@ func (x *KvCapabilitiesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KvCapabilitiesRequest.ProtoReflect.Descriptor instead.
 func (*KvCapabilitiesRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{29}
+	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{31}
 }
 
 // KvCapabilitiesResponse is the capability document of RFC 0015.
@@ -2067,7 +2279,7 @@ type KvCapabilitiesResponse struct {
 
 func (x *KvCapabilitiesResponse) Reset() {
 	*x = KvCapabilitiesResponse{}
-	mi := &file_stoa_v1_kv_proto_msgTypes[30]
+	mi := &file_stoa_v1_kv_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2079,7 +2291,7 @@ func (x *KvCapabilitiesResponse) String() string {
 func (*KvCapabilitiesResponse) ProtoMessage() {}
 
 func (x *KvCapabilitiesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_kv_proto_msgTypes[30]
+	mi := &file_stoa_v1_kv_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2092,7 +2304,7 @@ func (x *KvCapabilitiesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KvCapabilitiesResponse.ProtoReflect.Descriptor instead.
 func (*KvCapabilitiesResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{30}
+	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *KvCapabilitiesResponse) GetSupported() bool {
@@ -2157,7 +2369,7 @@ type KvCreateTenantRequest struct {
 
 func (x *KvCreateTenantRequest) Reset() {
 	*x = KvCreateTenantRequest{}
-	mi := &file_stoa_v1_kv_proto_msgTypes[31]
+	mi := &file_stoa_v1_kv_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2169,7 +2381,7 @@ func (x *KvCreateTenantRequest) String() string {
 func (*KvCreateTenantRequest) ProtoMessage() {}
 
 func (x *KvCreateTenantRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_kv_proto_msgTypes[31]
+	mi := &file_stoa_v1_kv_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2182,7 +2394,7 @@ func (x *KvCreateTenantRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KvCreateTenantRequest.ProtoReflect.Descriptor instead.
 func (*KvCreateTenantRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{31}
+	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *KvCreateTenantRequest) GetTenant() []byte {
@@ -2201,14 +2413,16 @@ func (x *KvCreateTenantRequest) GetQuota() *KvQuota {
 
 // KvCreateTenantResponse says that it is there.
 type KvCreateTenantResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// There was none before.
+	Created       bool `protobuf:"varint,1,opt,name=created,proto3" json:"created,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *KvCreateTenantResponse) Reset() {
 	*x = KvCreateTenantResponse{}
-	mi := &file_stoa_v1_kv_proto_msgTypes[32]
+	mi := &file_stoa_v1_kv_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2220,7 +2434,7 @@ func (x *KvCreateTenantResponse) String() string {
 func (*KvCreateTenantResponse) ProtoMessage() {}
 
 func (x *KvCreateTenantResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_kv_proto_msgTypes[32]
+	mi := &file_stoa_v1_kv_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2233,7 +2447,14 @@ func (x *KvCreateTenantResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KvCreateTenantResponse.ProtoReflect.Descriptor instead.
 func (*KvCreateTenantResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{32}
+	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *KvCreateTenantResponse) GetCreated() bool {
+	if x != nil {
+		return x.Created
+	}
+	return false
 }
 
 // KvDropTenantRequest removes a tenant.
@@ -2247,7 +2468,7 @@ type KvDropTenantRequest struct {
 
 func (x *KvDropTenantRequest) Reset() {
 	*x = KvDropTenantRequest{}
-	mi := &file_stoa_v1_kv_proto_msgTypes[33]
+	mi := &file_stoa_v1_kv_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2259,7 +2480,7 @@ func (x *KvDropTenantRequest) String() string {
 func (*KvDropTenantRequest) ProtoMessage() {}
 
 func (x *KvDropTenantRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_kv_proto_msgTypes[33]
+	mi := &file_stoa_v1_kv_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2272,7 +2493,7 @@ func (x *KvDropTenantRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KvDropTenantRequest.ProtoReflect.Descriptor instead.
 func (*KvDropTenantRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{33}
+	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *KvDropTenantRequest) GetTenant() []byte {
@@ -2286,14 +2507,18 @@ func (x *KvDropTenantRequest) GetTenant() []byte {
 type KvDropTenantResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// There was such a tenant.
-	Existed       bool `protobuf:"varint,1,opt,name=existed,proto3" json:"existed,omitempty"`
+	Existed bool `protobuf:"varint,1,opt,name=existed,proto3" json:"existed,omitempty"`
+	// How many keys it had, those that had just expired included.
+	Keys uint64 `protobuf:"varint,2,opt,name=keys,proto3" json:"keys,omitempty"`
+	// Bytes of its keys and values.
+	Bytes         uint64 `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *KvDropTenantResponse) Reset() {
 	*x = KvDropTenantResponse{}
-	mi := &file_stoa_v1_kv_proto_msgTypes[34]
+	mi := &file_stoa_v1_kv_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2305,7 +2530,7 @@ func (x *KvDropTenantResponse) String() string {
 func (*KvDropTenantResponse) ProtoMessage() {}
 
 func (x *KvDropTenantResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_kv_proto_msgTypes[34]
+	mi := &file_stoa_v1_kv_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2318,7 +2543,7 @@ func (x *KvDropTenantResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KvDropTenantResponse.ProtoReflect.Descriptor instead.
 func (*KvDropTenantResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{34}
+	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *KvDropTenantResponse) GetExisted() bool {
@@ -2326,6 +2551,20 @@ func (x *KvDropTenantResponse) GetExisted() bool {
 		return x.Existed
 	}
 	return false
+}
+
+func (x *KvDropTenantResponse) GetKeys() uint64 {
+	if x != nil {
+		return x.Keys
+	}
+	return 0
+}
+
+func (x *KvDropTenantResponse) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
 }
 
 // KvListTenantsRequest asks for a page of tenants.
@@ -2341,7 +2580,7 @@ type KvListTenantsRequest struct {
 
 func (x *KvListTenantsRequest) Reset() {
 	*x = KvListTenantsRequest{}
-	mi := &file_stoa_v1_kv_proto_msgTypes[35]
+	mi := &file_stoa_v1_kv_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2353,7 +2592,7 @@ func (x *KvListTenantsRequest) String() string {
 func (*KvListTenantsRequest) ProtoMessage() {}
 
 func (x *KvListTenantsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_kv_proto_msgTypes[35]
+	mi := &file_stoa_v1_kv_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2366,7 +2605,7 @@ func (x *KvListTenantsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KvListTenantsRequest.ProtoReflect.Descriptor instead.
 func (*KvListTenantsRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{35}
+	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *KvListTenantsRequest) GetAfter() []byte {
@@ -2396,7 +2635,7 @@ type KvTenant struct {
 
 func (x *KvTenant) Reset() {
 	*x = KvTenant{}
-	mi := &file_stoa_v1_kv_proto_msgTypes[36]
+	mi := &file_stoa_v1_kv_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2408,7 +2647,7 @@ func (x *KvTenant) String() string {
 func (*KvTenant) ProtoMessage() {}
 
 func (x *KvTenant) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_kv_proto_msgTypes[36]
+	mi := &file_stoa_v1_kv_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2421,7 +2660,7 @@ func (x *KvTenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KvTenant.ProtoReflect.Descriptor instead.
 func (*KvTenant) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{36}
+	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *KvTenant) GetName() []byte {
@@ -2451,7 +2690,7 @@ type KvListTenantsResponse struct {
 
 func (x *KvListTenantsResponse) Reset() {
 	*x = KvListTenantsResponse{}
-	mi := &file_stoa_v1_kv_proto_msgTypes[37]
+	mi := &file_stoa_v1_kv_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2463,7 +2702,7 @@ func (x *KvListTenantsResponse) String() string {
 func (*KvListTenantsResponse) ProtoMessage() {}
 
 func (x *KvListTenantsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_kv_proto_msgTypes[37]
+	mi := &file_stoa_v1_kv_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2476,7 +2715,7 @@ func (x *KvListTenantsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KvListTenantsResponse.ProtoReflect.Descriptor instead.
 func (*KvListTenantsResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{37}
+	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *KvListTenantsResponse) GetTenants() []*KvTenant {
@@ -2506,7 +2745,7 @@ type KvSetQuotaRequest struct {
 
 func (x *KvSetQuotaRequest) Reset() {
 	*x = KvSetQuotaRequest{}
-	mi := &file_stoa_v1_kv_proto_msgTypes[38]
+	mi := &file_stoa_v1_kv_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2518,7 +2757,7 @@ func (x *KvSetQuotaRequest) String() string {
 func (*KvSetQuotaRequest) ProtoMessage() {}
 
 func (x *KvSetQuotaRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_kv_proto_msgTypes[38]
+	mi := &file_stoa_v1_kv_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2531,7 +2770,7 @@ func (x *KvSetQuotaRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KvSetQuotaRequest.ProtoReflect.Descriptor instead.
 func (*KvSetQuotaRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{38}
+	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *KvSetQuotaRequest) GetTenant() []byte {
@@ -2557,7 +2796,7 @@ type KvSetQuotaResponse struct {
 
 func (x *KvSetQuotaResponse) Reset() {
 	*x = KvSetQuotaResponse{}
-	mi := &file_stoa_v1_kv_proto_msgTypes[39]
+	mi := &file_stoa_v1_kv_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2569,7 +2808,7 @@ func (x *KvSetQuotaResponse) String() string {
 func (*KvSetQuotaResponse) ProtoMessage() {}
 
 func (x *KvSetQuotaResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_kv_proto_msgTypes[39]
+	mi := &file_stoa_v1_kv_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2582,21 +2821,24 @@ func (x *KvSetQuotaResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KvSetQuotaResponse.ProtoReflect.Descriptor instead.
 func (*KvSetQuotaResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{39}
+	return file_stoa_v1_kv_proto_rawDescGZIP(), []int{41}
 }
 
 var File_stoa_v1_kv_proto protoreflect.FileDescriptor
 
 const file_stoa_v1_kv_proto_rawDesc = "" +
 	"\n" +
-	"\x10stoa/v1/kv.proto\x12\astoa.v1\x1a\x13stoa/v1/store.proto\"\x8e\x01\n" +
+	"\x10stoa/v1/kv.proto\x12\astoa.v1\x1a\x13stoa/v1/store.proto\"\xd8\x01\n" +
 	"\x06KvItem\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\fR\x05value\x12\x1a\n" +
 	"\brevision\x18\x03 \x01(\x04R\brevision\x12\x1d\n" +
 	"\n" +
 	"expires_ms\x18\x04 \x01(\x04R\texpiresMs\x12!\n" +
-	"\fremaining_ms\x18\x05 \x01(\x04R\vremainingMs\"{\n" +
+	"\fremaining_ms\x18\x05 \x01(\x04R\vremainingMs\x12)\n" +
+	"\x10created_revision\x18\x06 \x01(\x04R\x0fcreatedRevision\x12\x1d\n" +
+	"\n" +
+	"written_ms\x18\a \x01(\x04R\twrittenMs\"{\n" +
 	"\bKvExpect\x12\x16\n" +
 	"\x06absent\x18\x01 \x01(\bR\x06absent\x12\x19\n" +
 	"\x05value\x18\x02 \x01(\fH\x00R\x05value\x88\x01\x01\x12\x16\n" +
@@ -2625,9 +2867,10 @@ const file_stoa_v1_kv_proto_rawDesc = "" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x123\n" +
 	"\n" +
 	"durability\x18\x03 \x01(\x0e2\x13.stoa.v1.DurabilityR\n" +
-	"durability\",\n" +
+	"durability\"H\n" +
 	"\x10KvDeleteResponse\x12\x18\n" +
-	"\aexisted\x18\x01 \x01(\bR\aexisted\"\xa5\x01\n" +
+	"\aexisted\x18\x01 \x01(\bR\aexisted\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x04R\brevision\"\xa5\x01\n" +
 	"\x0eKvTouchRequest\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12$\n" +
@@ -2665,7 +2908,18 @@ const file_stoa_v1_kv_proto_rawDesc = "" +
 	"\f_ttl_seconds\"Y\n" +
 	"\x18KvCompareAndSwapResponse\x12\x18\n" +
 	"\aswapped\x18\x01 \x01(\bR\aswapped\x12#\n" +
-	"\x04item\x18\x02 \x01(\v2\x0f.stoa.v1.KvItemR\x04item\"\xd7\x01\n" +
+	"\x04item\x18\x02 \x01(\v2\x0f.stoa.v1.KvItemR\x04item\"\xa5\x01\n" +
+	"\x19KvCompareAndDeleteRequest\x12\x16\n" +
+	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\fR\x03key\x12)\n" +
+	"\x06expect\x18\x03 \x01(\v2\x11.stoa.v1.KvExpectR\x06expect\x123\n" +
+	"\n" +
+	"durability\x18\x04 \x01(\x0e2\x13.stoa.v1.DurabilityR\n" +
+	"durability\"w\n" +
+	"\x1aKvCompareAndDeleteResponse\x12\x18\n" +
+	"\adeleted\x18\x01 \x01(\bR\adeleted\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x04R\brevision\x12#\n" +
+	"\x04item\x18\x03 \x01(\v2\x0f.stoa.v1.KvItemR\x04item\"\xd7\x01\n" +
 	"\bKvChange\x12\x1d\n" +
 	"\x02op\x18\x01 \x01(\x0e2\r.stoa.v1.KvOpR\x02op\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
@@ -2681,9 +2935,13 @@ const file_stoa_v1_kv_proto_rawDesc = "" +
 	"\achanges\x18\x02 \x03(\v2\x11.stoa.v1.KvChangeR\achanges\x123\n" +
 	"\n" +
 	"durability\x18\x03 \x01(\x0e2\x13.stoa.v1.DurabilityR\n" +
-	"durability\"/\n" +
+	"durability\"v\n" +
 	"\bKvResult\x12#\n" +
-	"\x04item\x18\x01 \x01(\v2\x0f.stoa.v1.KvItemR\x04item\">\n" +
+	"\x04item\x18\x01 \x01(\v2\x0f.stoa.v1.KvItemR\x04item\x12\x1d\n" +
+	"\aswapped\x18\x02 \x01(\bH\x00R\aswapped\x88\x01\x01\x12\x1a\n" +
+	"\brevision\x18\x03 \x01(\x04R\brevisionB\n" +
+	"\n" +
+	"\b_swapped\">\n" +
 	"\x0fKvBatchResponse\x12+\n" +
 	"\aresults\x18\x01 \x03(\v2\x11.stoa.v1.KvResultR\aresults\"\x8a\x01\n" +
 	"\rKvListRequest\x12\x16\n" +
@@ -2700,12 +2958,14 @@ const file_stoa_v1_kv_proto_rawDesc = "" +
 	"\x06prefix\x18\x02 \x01(\fR\x06prefix\x12\x1b\n" +
 	"\tkeys_only\x18\x03 \x01(\bR\bkeysOnly\"7\n" +
 	"\x0eKvScanResponse\x12%\n" +
-	"\x05items\x18\x01 \x03(\v2\x0f.stoa.v1.KvItemR\x05items\"\x83\x01\n" +
+	"\x05items\x18\x01 \x03(\v2\x0f.stoa.v1.KvItemR\x05items\"\xc4\x01\n" +
 	"\x0eKvWatchRequest\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12\x16\n" +
 	"\x06prefix\x18\x02 \x01(\fR\x06prefix\x12+\n" +
 	"\x05start\x18\x03 \x01(\x0e2\x15.stoa.v1.KvWatchStartR\x05start\x12\x14\n" +
-	"\x05after\x18\x04 \x01(\x04R\x05after\"t\n" +
+	"\x05after\x18\x04 \x01(\x04R\x05after\x12\x1a\n" +
+	"\bprefixes\x18\x05 \x03(\fR\bprefixes\x12#\n" +
+	"\ralways_synced\x18\x06 \x01(\bR\falwaysSynced\"t\n" +
 	"\aKvEvent\x12(\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x14.stoa.v1.KvEventKindR\x04kind\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12#\n" +
@@ -2722,9 +2982,10 @@ const file_stoa_v1_kv_proto_rawDesc = "" +
 	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\x12&\n" +
 	"\x05quota\x18\x05 \x01(\v2\x10.stoa.v1.KvQuotaR\x05quota\"(\n" +
 	"\x0eKvStatsRequest\x12\x16\n" +
-	"\x06tenant\x18\x01 \x01(\fR\x06tenant\"9\n" +
+	"\x06tenant\x18\x01 \x01(\fR\x06tenant\"V\n" +
 	"\x0fKvStatsResponse\x12&\n" +
-	"\x05stats\x18\x01 \x01(\v2\x10.stoa.v1.KvStatsR\x05stats\"\x17\n" +
+	"\x05stats\x18\x01 \x01(\v2\x10.stoa.v1.KvStatsR\x05stats\x12\x1b\n" +
+	"\tno_tenant\x18\x02 \x01(\bR\bnoTenant\"\x17\n" +
 	"\x15KvCapabilitiesRequest\"\x97\x02\n" +
 	"\x16KvCapabilitiesResponse\x12\x1c\n" +
 	"\tsupported\x18\x01 \x01(\bR\tsupported\x12\"\n" +
@@ -2736,12 +2997,15 @@ const file_stoa_v1_kv_proto_rawDesc = "" +
 	"\x06tenant\x18\a \x01(\fR\x06tenant\"W\n" +
 	"\x15KvCreateTenantRequest\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12&\n" +
-	"\x05quota\x18\x02 \x01(\v2\x10.stoa.v1.KvQuotaR\x05quota\"\x18\n" +
-	"\x16KvCreateTenantResponse\"-\n" +
+	"\x05quota\x18\x02 \x01(\v2\x10.stoa.v1.KvQuotaR\x05quota\"2\n" +
+	"\x16KvCreateTenantResponse\x12\x18\n" +
+	"\acreated\x18\x01 \x01(\bR\acreated\"-\n" +
 	"\x13KvDropTenantRequest\x12\x16\n" +
-	"\x06tenant\x18\x01 \x01(\fR\x06tenant\"0\n" +
+	"\x06tenant\x18\x01 \x01(\fR\x06tenant\"Z\n" +
 	"\x14KvDropTenantResponse\x12\x18\n" +
-	"\aexisted\x18\x01 \x01(\bR\aexisted\"B\n" +
+	"\aexisted\x18\x01 \x01(\bR\aexisted\x12\x12\n" +
+	"\x04keys\x18\x02 \x01(\x04R\x04keys\x12\x14\n" +
+	"\x05bytes\x18\x03 \x01(\x04R\x05bytes\"B\n" +
 	"\x14KvListTenantsRequest\x12\x14\n" +
 	"\x05after\x18\x01 \x01(\fR\x05after\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\rR\x05limit\"F\n" +
@@ -2774,14 +3038,15 @@ const file_stoa_v1_kv_proto_rawDesc = "" +
 	"\x14KV_EVENT_KIND_DELETE\x10\x02\x12\x18\n" +
 	"\x14KV_EVENT_KIND_EXPIRE\x10\x03\x12\x18\n" +
 	"\x14KV_EVENT_KIND_SYNCED\x10\x04\x12\x18\n" +
-	"\x14KV_EVENT_KIND_RESYNC\x10\x052\xb4\b\n" +
+	"\x14KV_EVENT_KIND_RESYNC\x10\x052\x91\t\n" +
 	"\x02Kv\x124\n" +
 	"\x03Get\x12\x15.stoa.v1.KvGetRequest\x1a\x16.stoa.v1.KvGetResponse\x124\n" +
 	"\x03Put\x12\x15.stoa.v1.KvPutRequest\x1a\x16.stoa.v1.KvPutResponse\x12=\n" +
 	"\x06Delete\x12\x18.stoa.v1.KvDeleteRequest\x1a\x19.stoa.v1.KvDeleteResponse\x12:\n" +
 	"\x05Touch\x12\x17.stoa.v1.KvTouchRequest\x1a\x18.stoa.v1.KvTouchResponse\x12F\n" +
 	"\tIncrement\x12\x1b.stoa.v1.KvIncrementRequest\x1a\x1c.stoa.v1.KvIncrementResponse\x12U\n" +
-	"\x0eCompareAndSwap\x12 .stoa.v1.KvCompareAndSwapRequest\x1a!.stoa.v1.KvCompareAndSwapResponse\x12:\n" +
+	"\x0eCompareAndSwap\x12 .stoa.v1.KvCompareAndSwapRequest\x1a!.stoa.v1.KvCompareAndSwapResponse\x12[\n" +
+	"\x10CompareAndDelete\x12\".stoa.v1.KvCompareAndDeleteRequest\x1a#.stoa.v1.KvCompareAndDeleteResponse\x12:\n" +
 	"\x05Batch\x12\x17.stoa.v1.KvBatchRequest\x1a\x18.stoa.v1.KvBatchResponse\x127\n" +
 	"\x04List\x12\x16.stoa.v1.KvListRequest\x1a\x17.stoa.v1.KvListResponse\x129\n" +
 	"\x04Scan\x12\x16.stoa.v1.KvScanRequest\x1a\x17.stoa.v1.KvScanResponse0\x01\x12<\n" +
@@ -2807,120 +3072,127 @@ func file_stoa_v1_kv_proto_rawDescGZIP() []byte {
 }
 
 var file_stoa_v1_kv_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_stoa_v1_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_stoa_v1_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_stoa_v1_kv_proto_goTypes = []any{
-	(KvOp)(0),                        // 0: stoa.v1.KvOp
-	(KvWatchStart)(0),                // 1: stoa.v1.KvWatchStart
-	(KvEventKind)(0),                 // 2: stoa.v1.KvEventKind
-	(*KvItem)(nil),                   // 3: stoa.v1.KvItem
-	(*KvExpect)(nil),                 // 4: stoa.v1.KvExpect
-	(*KvGetRequest)(nil),             // 5: stoa.v1.KvGetRequest
-	(*KvGetResponse)(nil),            // 6: stoa.v1.KvGetResponse
-	(*KvPutRequest)(nil),             // 7: stoa.v1.KvPutRequest
-	(*KvPutResponse)(nil),            // 8: stoa.v1.KvPutResponse
-	(*KvDeleteRequest)(nil),          // 9: stoa.v1.KvDeleteRequest
-	(*KvDeleteResponse)(nil),         // 10: stoa.v1.KvDeleteResponse
-	(*KvTouchRequest)(nil),           // 11: stoa.v1.KvTouchRequest
-	(*KvTouchResponse)(nil),          // 12: stoa.v1.KvTouchResponse
-	(*KvIncrementRequest)(nil),       // 13: stoa.v1.KvIncrementRequest
-	(*KvIncrementResponse)(nil),      // 14: stoa.v1.KvIncrementResponse
-	(*KvCompareAndSwapRequest)(nil),  // 15: stoa.v1.KvCompareAndSwapRequest
-	(*KvCompareAndSwapResponse)(nil), // 16: stoa.v1.KvCompareAndSwapResponse
-	(*KvChange)(nil),                 // 17: stoa.v1.KvChange
-	(*KvBatchRequest)(nil),           // 18: stoa.v1.KvBatchRequest
-	(*KvResult)(nil),                 // 19: stoa.v1.KvResult
-	(*KvBatchResponse)(nil),          // 20: stoa.v1.KvBatchResponse
-	(*KvListRequest)(nil),            // 21: stoa.v1.KvListRequest
-	(*KvListResponse)(nil),           // 22: stoa.v1.KvListResponse
-	(*KvScanRequest)(nil),            // 23: stoa.v1.KvScanRequest
-	(*KvScanResponse)(nil),           // 24: stoa.v1.KvScanResponse
-	(*KvWatchRequest)(nil),           // 25: stoa.v1.KvWatchRequest
-	(*KvEvent)(nil),                  // 26: stoa.v1.KvEvent
-	(*KvWatchResponse)(nil),          // 27: stoa.v1.KvWatchResponse
-	(*KvQuota)(nil),                  // 28: stoa.v1.KvQuota
-	(*KvStats)(nil),                  // 29: stoa.v1.KvStats
-	(*KvStatsRequest)(nil),           // 30: stoa.v1.KvStatsRequest
-	(*KvStatsResponse)(nil),          // 31: stoa.v1.KvStatsResponse
-	(*KvCapabilitiesRequest)(nil),    // 32: stoa.v1.KvCapabilitiesRequest
-	(*KvCapabilitiesResponse)(nil),   // 33: stoa.v1.KvCapabilitiesResponse
-	(*KvCreateTenantRequest)(nil),    // 34: stoa.v1.KvCreateTenantRequest
-	(*KvCreateTenantResponse)(nil),   // 35: stoa.v1.KvCreateTenantResponse
-	(*KvDropTenantRequest)(nil),      // 36: stoa.v1.KvDropTenantRequest
-	(*KvDropTenantResponse)(nil),     // 37: stoa.v1.KvDropTenantResponse
-	(*KvListTenantsRequest)(nil),     // 38: stoa.v1.KvListTenantsRequest
-	(*KvTenant)(nil),                 // 39: stoa.v1.KvTenant
-	(*KvListTenantsResponse)(nil),    // 40: stoa.v1.KvListTenantsResponse
-	(*KvSetQuotaRequest)(nil),        // 41: stoa.v1.KvSetQuotaRequest
-	(*KvSetQuotaResponse)(nil),       // 42: stoa.v1.KvSetQuotaResponse
-	(Durability)(0),                  // 43: stoa.v1.Durability
+	(KvOp)(0),                          // 0: stoa.v1.KvOp
+	(KvWatchStart)(0),                  // 1: stoa.v1.KvWatchStart
+	(KvEventKind)(0),                   // 2: stoa.v1.KvEventKind
+	(*KvItem)(nil),                     // 3: stoa.v1.KvItem
+	(*KvExpect)(nil),                   // 4: stoa.v1.KvExpect
+	(*KvGetRequest)(nil),               // 5: stoa.v1.KvGetRequest
+	(*KvGetResponse)(nil),              // 6: stoa.v1.KvGetResponse
+	(*KvPutRequest)(nil),               // 7: stoa.v1.KvPutRequest
+	(*KvPutResponse)(nil),              // 8: stoa.v1.KvPutResponse
+	(*KvDeleteRequest)(nil),            // 9: stoa.v1.KvDeleteRequest
+	(*KvDeleteResponse)(nil),           // 10: stoa.v1.KvDeleteResponse
+	(*KvTouchRequest)(nil),             // 11: stoa.v1.KvTouchRequest
+	(*KvTouchResponse)(nil),            // 12: stoa.v1.KvTouchResponse
+	(*KvIncrementRequest)(nil),         // 13: stoa.v1.KvIncrementRequest
+	(*KvIncrementResponse)(nil),        // 14: stoa.v1.KvIncrementResponse
+	(*KvCompareAndSwapRequest)(nil),    // 15: stoa.v1.KvCompareAndSwapRequest
+	(*KvCompareAndSwapResponse)(nil),   // 16: stoa.v1.KvCompareAndSwapResponse
+	(*KvCompareAndDeleteRequest)(nil),  // 17: stoa.v1.KvCompareAndDeleteRequest
+	(*KvCompareAndDeleteResponse)(nil), // 18: stoa.v1.KvCompareAndDeleteResponse
+	(*KvChange)(nil),                   // 19: stoa.v1.KvChange
+	(*KvBatchRequest)(nil),             // 20: stoa.v1.KvBatchRequest
+	(*KvResult)(nil),                   // 21: stoa.v1.KvResult
+	(*KvBatchResponse)(nil),            // 22: stoa.v1.KvBatchResponse
+	(*KvListRequest)(nil),              // 23: stoa.v1.KvListRequest
+	(*KvListResponse)(nil),             // 24: stoa.v1.KvListResponse
+	(*KvScanRequest)(nil),              // 25: stoa.v1.KvScanRequest
+	(*KvScanResponse)(nil),             // 26: stoa.v1.KvScanResponse
+	(*KvWatchRequest)(nil),             // 27: stoa.v1.KvWatchRequest
+	(*KvEvent)(nil),                    // 28: stoa.v1.KvEvent
+	(*KvWatchResponse)(nil),            // 29: stoa.v1.KvWatchResponse
+	(*KvQuota)(nil),                    // 30: stoa.v1.KvQuota
+	(*KvStats)(nil),                    // 31: stoa.v1.KvStats
+	(*KvStatsRequest)(nil),             // 32: stoa.v1.KvStatsRequest
+	(*KvStatsResponse)(nil),            // 33: stoa.v1.KvStatsResponse
+	(*KvCapabilitiesRequest)(nil),      // 34: stoa.v1.KvCapabilitiesRequest
+	(*KvCapabilitiesResponse)(nil),     // 35: stoa.v1.KvCapabilitiesResponse
+	(*KvCreateTenantRequest)(nil),      // 36: stoa.v1.KvCreateTenantRequest
+	(*KvCreateTenantResponse)(nil),     // 37: stoa.v1.KvCreateTenantResponse
+	(*KvDropTenantRequest)(nil),        // 38: stoa.v1.KvDropTenantRequest
+	(*KvDropTenantResponse)(nil),       // 39: stoa.v1.KvDropTenantResponse
+	(*KvListTenantsRequest)(nil),       // 40: stoa.v1.KvListTenantsRequest
+	(*KvTenant)(nil),                   // 41: stoa.v1.KvTenant
+	(*KvListTenantsResponse)(nil),      // 42: stoa.v1.KvListTenantsResponse
+	(*KvSetQuotaRequest)(nil),          // 43: stoa.v1.KvSetQuotaRequest
+	(*KvSetQuotaResponse)(nil),         // 44: stoa.v1.KvSetQuotaResponse
+	(Durability)(0),                    // 45: stoa.v1.Durability
 }
 var file_stoa_v1_kv_proto_depIdxs = []int32{
 	3,  // 0: stoa.v1.KvGetResponse.item:type_name -> stoa.v1.KvItem
-	43, // 1: stoa.v1.KvPutRequest.durability:type_name -> stoa.v1.Durability
+	45, // 1: stoa.v1.KvPutRequest.durability:type_name -> stoa.v1.Durability
 	3,  // 2: stoa.v1.KvPutResponse.item:type_name -> stoa.v1.KvItem
-	43, // 3: stoa.v1.KvDeleteRequest.durability:type_name -> stoa.v1.Durability
-	43, // 4: stoa.v1.KvTouchRequest.durability:type_name -> stoa.v1.Durability
+	45, // 3: stoa.v1.KvDeleteRequest.durability:type_name -> stoa.v1.Durability
+	45, // 4: stoa.v1.KvTouchRequest.durability:type_name -> stoa.v1.Durability
 	3,  // 5: stoa.v1.KvTouchResponse.item:type_name -> stoa.v1.KvItem
-	43, // 6: stoa.v1.KvIncrementRequest.durability:type_name -> stoa.v1.Durability
+	45, // 6: stoa.v1.KvIncrementRequest.durability:type_name -> stoa.v1.Durability
 	3,  // 7: stoa.v1.KvIncrementResponse.item:type_name -> stoa.v1.KvItem
 	4,  // 8: stoa.v1.KvCompareAndSwapRequest.expect:type_name -> stoa.v1.KvExpect
-	43, // 9: stoa.v1.KvCompareAndSwapRequest.durability:type_name -> stoa.v1.Durability
+	45, // 9: stoa.v1.KvCompareAndSwapRequest.durability:type_name -> stoa.v1.Durability
 	3,  // 10: stoa.v1.KvCompareAndSwapResponse.item:type_name -> stoa.v1.KvItem
-	0,  // 11: stoa.v1.KvChange.op:type_name -> stoa.v1.KvOp
-	4,  // 12: stoa.v1.KvChange.expect:type_name -> stoa.v1.KvExpect
-	17, // 13: stoa.v1.KvBatchRequest.changes:type_name -> stoa.v1.KvChange
-	43, // 14: stoa.v1.KvBatchRequest.durability:type_name -> stoa.v1.Durability
-	3,  // 15: stoa.v1.KvResult.item:type_name -> stoa.v1.KvItem
-	19, // 16: stoa.v1.KvBatchResponse.results:type_name -> stoa.v1.KvResult
-	3,  // 17: stoa.v1.KvListResponse.items:type_name -> stoa.v1.KvItem
-	3,  // 18: stoa.v1.KvScanResponse.items:type_name -> stoa.v1.KvItem
-	1,  // 19: stoa.v1.KvWatchRequest.start:type_name -> stoa.v1.KvWatchStart
-	2,  // 20: stoa.v1.KvEvent.kind:type_name -> stoa.v1.KvEventKind
-	3,  // 21: stoa.v1.KvEvent.item:type_name -> stoa.v1.KvItem
-	26, // 22: stoa.v1.KvWatchResponse.events:type_name -> stoa.v1.KvEvent
-	28, // 23: stoa.v1.KvStats.quota:type_name -> stoa.v1.KvQuota
-	29, // 24: stoa.v1.KvStatsResponse.stats:type_name -> stoa.v1.KvStats
-	28, // 25: stoa.v1.KvCreateTenantRequest.quota:type_name -> stoa.v1.KvQuota
-	29, // 26: stoa.v1.KvTenant.stats:type_name -> stoa.v1.KvStats
-	39, // 27: stoa.v1.KvListTenantsResponse.tenants:type_name -> stoa.v1.KvTenant
-	28, // 28: stoa.v1.KvSetQuotaRequest.quota:type_name -> stoa.v1.KvQuota
-	5,  // 29: stoa.v1.Kv.Get:input_type -> stoa.v1.KvGetRequest
-	7,  // 30: stoa.v1.Kv.Put:input_type -> stoa.v1.KvPutRequest
-	9,  // 31: stoa.v1.Kv.Delete:input_type -> stoa.v1.KvDeleteRequest
-	11, // 32: stoa.v1.Kv.Touch:input_type -> stoa.v1.KvTouchRequest
-	13, // 33: stoa.v1.Kv.Increment:input_type -> stoa.v1.KvIncrementRequest
-	15, // 34: stoa.v1.Kv.CompareAndSwap:input_type -> stoa.v1.KvCompareAndSwapRequest
-	18, // 35: stoa.v1.Kv.Batch:input_type -> stoa.v1.KvBatchRequest
-	21, // 36: stoa.v1.Kv.List:input_type -> stoa.v1.KvListRequest
-	23, // 37: stoa.v1.Kv.Scan:input_type -> stoa.v1.KvScanRequest
-	25, // 38: stoa.v1.Kv.Watch:input_type -> stoa.v1.KvWatchRequest
-	30, // 39: stoa.v1.Kv.Stats:input_type -> stoa.v1.KvStatsRequest
-	32, // 40: stoa.v1.Kv.Capabilities:input_type -> stoa.v1.KvCapabilitiesRequest
-	34, // 41: stoa.v1.Kv.CreateTenant:input_type -> stoa.v1.KvCreateTenantRequest
-	36, // 42: stoa.v1.Kv.DropTenant:input_type -> stoa.v1.KvDropTenantRequest
-	38, // 43: stoa.v1.Kv.ListTenants:input_type -> stoa.v1.KvListTenantsRequest
-	41, // 44: stoa.v1.Kv.SetQuota:input_type -> stoa.v1.KvSetQuotaRequest
-	6,  // 45: stoa.v1.Kv.Get:output_type -> stoa.v1.KvGetResponse
-	8,  // 46: stoa.v1.Kv.Put:output_type -> stoa.v1.KvPutResponse
-	10, // 47: stoa.v1.Kv.Delete:output_type -> stoa.v1.KvDeleteResponse
-	12, // 48: stoa.v1.Kv.Touch:output_type -> stoa.v1.KvTouchResponse
-	14, // 49: stoa.v1.Kv.Increment:output_type -> stoa.v1.KvIncrementResponse
-	16, // 50: stoa.v1.Kv.CompareAndSwap:output_type -> stoa.v1.KvCompareAndSwapResponse
-	20, // 51: stoa.v1.Kv.Batch:output_type -> stoa.v1.KvBatchResponse
-	22, // 52: stoa.v1.Kv.List:output_type -> stoa.v1.KvListResponse
-	24, // 53: stoa.v1.Kv.Scan:output_type -> stoa.v1.KvScanResponse
-	27, // 54: stoa.v1.Kv.Watch:output_type -> stoa.v1.KvWatchResponse
-	31, // 55: stoa.v1.Kv.Stats:output_type -> stoa.v1.KvStatsResponse
-	33, // 56: stoa.v1.Kv.Capabilities:output_type -> stoa.v1.KvCapabilitiesResponse
-	35, // 57: stoa.v1.Kv.CreateTenant:output_type -> stoa.v1.KvCreateTenantResponse
-	37, // 58: stoa.v1.Kv.DropTenant:output_type -> stoa.v1.KvDropTenantResponse
-	40, // 59: stoa.v1.Kv.ListTenants:output_type -> stoa.v1.KvListTenantsResponse
-	42, // 60: stoa.v1.Kv.SetQuota:output_type -> stoa.v1.KvSetQuotaResponse
-	45, // [45:61] is the sub-list for method output_type
-	29, // [29:45] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	4,  // 11: stoa.v1.KvCompareAndDeleteRequest.expect:type_name -> stoa.v1.KvExpect
+	45, // 12: stoa.v1.KvCompareAndDeleteRequest.durability:type_name -> stoa.v1.Durability
+	3,  // 13: stoa.v1.KvCompareAndDeleteResponse.item:type_name -> stoa.v1.KvItem
+	0,  // 14: stoa.v1.KvChange.op:type_name -> stoa.v1.KvOp
+	4,  // 15: stoa.v1.KvChange.expect:type_name -> stoa.v1.KvExpect
+	19, // 16: stoa.v1.KvBatchRequest.changes:type_name -> stoa.v1.KvChange
+	45, // 17: stoa.v1.KvBatchRequest.durability:type_name -> stoa.v1.Durability
+	3,  // 18: stoa.v1.KvResult.item:type_name -> stoa.v1.KvItem
+	21, // 19: stoa.v1.KvBatchResponse.results:type_name -> stoa.v1.KvResult
+	3,  // 20: stoa.v1.KvListResponse.items:type_name -> stoa.v1.KvItem
+	3,  // 21: stoa.v1.KvScanResponse.items:type_name -> stoa.v1.KvItem
+	1,  // 22: stoa.v1.KvWatchRequest.start:type_name -> stoa.v1.KvWatchStart
+	2,  // 23: stoa.v1.KvEvent.kind:type_name -> stoa.v1.KvEventKind
+	3,  // 24: stoa.v1.KvEvent.item:type_name -> stoa.v1.KvItem
+	28, // 25: stoa.v1.KvWatchResponse.events:type_name -> stoa.v1.KvEvent
+	30, // 26: stoa.v1.KvStats.quota:type_name -> stoa.v1.KvQuota
+	31, // 27: stoa.v1.KvStatsResponse.stats:type_name -> stoa.v1.KvStats
+	30, // 28: stoa.v1.KvCreateTenantRequest.quota:type_name -> stoa.v1.KvQuota
+	31, // 29: stoa.v1.KvTenant.stats:type_name -> stoa.v1.KvStats
+	41, // 30: stoa.v1.KvListTenantsResponse.tenants:type_name -> stoa.v1.KvTenant
+	30, // 31: stoa.v1.KvSetQuotaRequest.quota:type_name -> stoa.v1.KvQuota
+	5,  // 32: stoa.v1.Kv.Get:input_type -> stoa.v1.KvGetRequest
+	7,  // 33: stoa.v1.Kv.Put:input_type -> stoa.v1.KvPutRequest
+	9,  // 34: stoa.v1.Kv.Delete:input_type -> stoa.v1.KvDeleteRequest
+	11, // 35: stoa.v1.Kv.Touch:input_type -> stoa.v1.KvTouchRequest
+	13, // 36: stoa.v1.Kv.Increment:input_type -> stoa.v1.KvIncrementRequest
+	15, // 37: stoa.v1.Kv.CompareAndSwap:input_type -> stoa.v1.KvCompareAndSwapRequest
+	17, // 38: stoa.v1.Kv.CompareAndDelete:input_type -> stoa.v1.KvCompareAndDeleteRequest
+	20, // 39: stoa.v1.Kv.Batch:input_type -> stoa.v1.KvBatchRequest
+	23, // 40: stoa.v1.Kv.List:input_type -> stoa.v1.KvListRequest
+	25, // 41: stoa.v1.Kv.Scan:input_type -> stoa.v1.KvScanRequest
+	27, // 42: stoa.v1.Kv.Watch:input_type -> stoa.v1.KvWatchRequest
+	32, // 43: stoa.v1.Kv.Stats:input_type -> stoa.v1.KvStatsRequest
+	34, // 44: stoa.v1.Kv.Capabilities:input_type -> stoa.v1.KvCapabilitiesRequest
+	36, // 45: stoa.v1.Kv.CreateTenant:input_type -> stoa.v1.KvCreateTenantRequest
+	38, // 46: stoa.v1.Kv.DropTenant:input_type -> stoa.v1.KvDropTenantRequest
+	40, // 47: stoa.v1.Kv.ListTenants:input_type -> stoa.v1.KvListTenantsRequest
+	43, // 48: stoa.v1.Kv.SetQuota:input_type -> stoa.v1.KvSetQuotaRequest
+	6,  // 49: stoa.v1.Kv.Get:output_type -> stoa.v1.KvGetResponse
+	8,  // 50: stoa.v1.Kv.Put:output_type -> stoa.v1.KvPutResponse
+	10, // 51: stoa.v1.Kv.Delete:output_type -> stoa.v1.KvDeleteResponse
+	12, // 52: stoa.v1.Kv.Touch:output_type -> stoa.v1.KvTouchResponse
+	14, // 53: stoa.v1.Kv.Increment:output_type -> stoa.v1.KvIncrementResponse
+	16, // 54: stoa.v1.Kv.CompareAndSwap:output_type -> stoa.v1.KvCompareAndSwapResponse
+	18, // 55: stoa.v1.Kv.CompareAndDelete:output_type -> stoa.v1.KvCompareAndDeleteResponse
+	22, // 56: stoa.v1.Kv.Batch:output_type -> stoa.v1.KvBatchResponse
+	24, // 57: stoa.v1.Kv.List:output_type -> stoa.v1.KvListResponse
+	26, // 58: stoa.v1.Kv.Scan:output_type -> stoa.v1.KvScanResponse
+	29, // 59: stoa.v1.Kv.Watch:output_type -> stoa.v1.KvWatchResponse
+	33, // 60: stoa.v1.Kv.Stats:output_type -> stoa.v1.KvStatsResponse
+	35, // 61: stoa.v1.Kv.Capabilities:output_type -> stoa.v1.KvCapabilitiesResponse
+	37, // 62: stoa.v1.Kv.CreateTenant:output_type -> stoa.v1.KvCreateTenantResponse
+	39, // 63: stoa.v1.Kv.DropTenant:output_type -> stoa.v1.KvDropTenantResponse
+	42, // 64: stoa.v1.Kv.ListTenants:output_type -> stoa.v1.KvListTenantsResponse
+	44, // 65: stoa.v1.Kv.SetQuota:output_type -> stoa.v1.KvSetQuotaResponse
+	49, // [49:66] is the sub-list for method output_type
+	32, // [32:49] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_stoa_v1_kv_proto_init() }
@@ -2934,14 +3206,15 @@ func file_stoa_v1_kv_proto_init() {
 	file_stoa_v1_kv_proto_msgTypes[8].OneofWrappers = []any{}
 	file_stoa_v1_kv_proto_msgTypes[10].OneofWrappers = []any{}
 	file_stoa_v1_kv_proto_msgTypes[12].OneofWrappers = []any{}
-	file_stoa_v1_kv_proto_msgTypes[14].OneofWrappers = []any{}
+	file_stoa_v1_kv_proto_msgTypes[16].OneofWrappers = []any{}
+	file_stoa_v1_kv_proto_msgTypes[18].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_stoa_v1_kv_proto_rawDesc), len(file_stoa_v1_kv_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   40,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

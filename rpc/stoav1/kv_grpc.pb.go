@@ -19,22 +19,23 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Kv_Get_FullMethodName            = "/stoa.v1.Kv/Get"
-	Kv_Put_FullMethodName            = "/stoa.v1.Kv/Put"
-	Kv_Delete_FullMethodName         = "/stoa.v1.Kv/Delete"
-	Kv_Touch_FullMethodName          = "/stoa.v1.Kv/Touch"
-	Kv_Increment_FullMethodName      = "/stoa.v1.Kv/Increment"
-	Kv_CompareAndSwap_FullMethodName = "/stoa.v1.Kv/CompareAndSwap"
-	Kv_Batch_FullMethodName          = "/stoa.v1.Kv/Batch"
-	Kv_List_FullMethodName           = "/stoa.v1.Kv/List"
-	Kv_Scan_FullMethodName           = "/stoa.v1.Kv/Scan"
-	Kv_Watch_FullMethodName          = "/stoa.v1.Kv/Watch"
-	Kv_Stats_FullMethodName          = "/stoa.v1.Kv/Stats"
-	Kv_Capabilities_FullMethodName   = "/stoa.v1.Kv/Capabilities"
-	Kv_CreateTenant_FullMethodName   = "/stoa.v1.Kv/CreateTenant"
-	Kv_DropTenant_FullMethodName     = "/stoa.v1.Kv/DropTenant"
-	Kv_ListTenants_FullMethodName    = "/stoa.v1.Kv/ListTenants"
-	Kv_SetQuota_FullMethodName       = "/stoa.v1.Kv/SetQuota"
+	Kv_Get_FullMethodName              = "/stoa.v1.Kv/Get"
+	Kv_Put_FullMethodName              = "/stoa.v1.Kv/Put"
+	Kv_Delete_FullMethodName           = "/stoa.v1.Kv/Delete"
+	Kv_Touch_FullMethodName            = "/stoa.v1.Kv/Touch"
+	Kv_Increment_FullMethodName        = "/stoa.v1.Kv/Increment"
+	Kv_CompareAndSwap_FullMethodName   = "/stoa.v1.Kv/CompareAndSwap"
+	Kv_CompareAndDelete_FullMethodName = "/stoa.v1.Kv/CompareAndDelete"
+	Kv_Batch_FullMethodName            = "/stoa.v1.Kv/Batch"
+	Kv_List_FullMethodName             = "/stoa.v1.Kv/List"
+	Kv_Scan_FullMethodName             = "/stoa.v1.Kv/Scan"
+	Kv_Watch_FullMethodName            = "/stoa.v1.Kv/Watch"
+	Kv_Stats_FullMethodName            = "/stoa.v1.Kv/Stats"
+	Kv_Capabilities_FullMethodName     = "/stoa.v1.Kv/Capabilities"
+	Kv_CreateTenant_FullMethodName     = "/stoa.v1.Kv/CreateTenant"
+	Kv_DropTenant_FullMethodName       = "/stoa.v1.Kv/DropTenant"
+	Kv_ListTenants_FullMethodName      = "/stoa.v1.Kv/ListTenants"
+	Kv_SetQuota_FullMethodName         = "/stoa.v1.Kv/SetQuota"
 )
 
 // KvClient is the client API for Kv service.
@@ -63,6 +64,8 @@ type KvClient interface {
 	Increment(ctx context.Context, in *KvIncrementRequest, opts ...grpc.CallOption) (*KvIncrementResponse, error)
 	// CompareAndSwap stores a value if the key has what is expected.
 	CompareAndSwap(ctx context.Context, in *KvCompareAndSwapRequest, opts ...grpc.CallOption) (*KvCompareAndSwapResponse, error)
+	// CompareAndDelete removes what a key has if that is what is expected.
+	CompareAndDelete(ctx context.Context, in *KvCompareAndDeleteRequest, opts ...grpc.CallOption) (*KvCompareAndDeleteResponse, error)
 	// Batch makes changes one after the other, all of them or none.
 	Batch(ctx context.Context, in *KvBatchRequest, opts ...grpc.CallOption) (*KvBatchResponse, error)
 	// List returns a page of what a tenant has, in byte order of the keys.
@@ -151,6 +154,16 @@ func (c *kvClient) CompareAndSwap(ctx context.Context, in *KvCompareAndSwapReque
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(KvCompareAndSwapResponse)
 	err := c.cc.Invoke(ctx, Kv_CompareAndSwap_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *kvClient) CompareAndDelete(ctx context.Context, in *KvCompareAndDeleteRequest, opts ...grpc.CallOption) (*KvCompareAndDeleteResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(KvCompareAndDeleteResponse)
+	err := c.cc.Invoke(ctx, Kv_CompareAndDelete_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -301,6 +314,8 @@ type KvServer interface {
 	Increment(context.Context, *KvIncrementRequest) (*KvIncrementResponse, error)
 	// CompareAndSwap stores a value if the key has what is expected.
 	CompareAndSwap(context.Context, *KvCompareAndSwapRequest) (*KvCompareAndSwapResponse, error)
+	// CompareAndDelete removes what a key has if that is what is expected.
+	CompareAndDelete(context.Context, *KvCompareAndDeleteRequest) (*KvCompareAndDeleteResponse, error)
 	// Batch makes changes one after the other, all of them or none.
 	Batch(context.Context, *KvBatchRequest) (*KvBatchResponse, error)
 	// List returns a page of what a tenant has, in byte order of the keys.
@@ -352,6 +367,9 @@ func (UnimplementedKvServer) Increment(context.Context, *KvIncrementRequest) (*K
 }
 func (UnimplementedKvServer) CompareAndSwap(context.Context, *KvCompareAndSwapRequest) (*KvCompareAndSwapResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CompareAndSwap not implemented")
+}
+func (UnimplementedKvServer) CompareAndDelete(context.Context, *KvCompareAndDeleteRequest) (*KvCompareAndDeleteResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CompareAndDelete not implemented")
 }
 func (UnimplementedKvServer) Batch(context.Context, *KvBatchRequest) (*KvBatchResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Batch not implemented")
@@ -508,6 +526,24 @@ func _Kv_CompareAndSwap_Handler(srv interface{}, ctx context.Context, dec func(i
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(KvServer).CompareAndSwap(ctx, req.(*KvCompareAndSwapRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Kv_CompareAndDelete_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(KvCompareAndDeleteRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(KvServer).CompareAndDelete(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Kv_CompareAndDelete_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(KvServer).CompareAndDelete(ctx, req.(*KvCompareAndDeleteRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -708,6 +744,10 @@ var Kv_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CompareAndSwap",
 			Handler:    _Kv_CompareAndSwap_Handler,
+		},
+		{
+			MethodName: "CompareAndDelete",
+			Handler:    _Kv_CompareAndDelete_Handler,
 		},
 		{
 			MethodName: "Batch",

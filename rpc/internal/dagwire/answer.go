@@ -1,6 +1,8 @@
 package dagwire
 
 import (
+	"errors"
+
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/stoadb/stoa/codec"
@@ -27,8 +29,12 @@ func FromAnswer(a *dag.Answer) *stoav1.DagAnswer {
 	return m
 }
 
-// Answer returns the answer that came over the wire.
+// Answer returns the answer that came over the wire. It returns an error for one
+// that does not say what became of the delta.
 func Answer(m *stoav1.DagAnswer) (a dag.Answer, err error) {
+	if m.GetKind() == stoav1.DagAnswerKind_DAG_ANSWER_KIND_UNSPECIFIED {
+		return a, errors.New("it does not say what became of the delta")
+	}
 	a = dag.Answer{Kind: dag.AnswerKind(m.GetKind()), Verifying: m.GetVerifying(), RetryAfter: m.GetRetryAfter().AsDuration(), Seq: m.GetSeq()}
 	if a.ID, err = Optional[codec.DeltaID]("delta_id", m.GetDeltaId()); err != nil {
 		return a, err

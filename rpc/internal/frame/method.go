@@ -40,6 +40,7 @@ func Methods() []Method {
 		{214, stoav1.Kv_DropTenant_FullMethodName, false},
 		{215, stoav1.Kv_ListTenants_FullMethodName, false},
 		{216, stoav1.Kv_SetQuota_FullMethodName, false},
+		{217, stoav1.Kv_CompareAndDelete_FullMethodName, false},
 
 		{301, stoav1.Namespace_NewIdentity_FullMethodName, false},
 		{302, stoav1.Namespace_GetIdentity_FullMethodName, false},

@@ -1,6 +1,8 @@
 package govwire
 
 import (
+	"errors"
+
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/group"
 	"github.com/stoadb/stoa/namespace"
@@ -75,8 +77,12 @@ func FromAnswer(a *namespace.Answer) *stoav1.GovAnswer {
 	return m
 }
 
-// Answer returns the answer that came over the wire.
+// Answer returns the answer that came over the wire. It returns an error for one
+// that does not say what became of the op.
 func Answer(m *stoav1.GovAnswer) (a namespace.Answer, err error) {
+	if m.GetKind() == stoav1.GovAnswerKind_GOV_ANSWER_KIND_UNSPECIFIED {
+		return a, errors.New("it does not say what became of the op")
+	}
 	a = namespace.Answer{Kind: namespace.AnswerKind(m.GetKind()), Verdict: Verdict(m.GetVerdict())}
 	if a.Namespace, err = dagwire.Optional[codec.GroupID]("namespace_id", m.GetNamespaceId()); err != nil {
 		return a, err

@@ -1,6 +1,8 @@
 package kvwire
 
 import (
+	"errors"
+
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -36,6 +38,25 @@ func Change(m *stoav1.KvChange) kvstorage.Change {
 		c.Op = kvstorage.Op(op)
 	}
 	return c
+}
+
+// FromResult returns what became of a change of a batch.
+func FromResult(op kvstorage.Op, r *kvstorage.Result) *stoav1.KvResult {
+	m := &stoav1.KvResult{Item: FromItem(&r.Item, op == kvstorage.OpIncrement), Revision: r.Revision}
+	if op == kvstorage.OpSwap {
+		m.Swapped = &r.Swapped
+	}
+	return m
+}
+
+// Result returns what became of a change of a batch, of which only the key is
+// taken. It returns an error if the answer does not say what became of a swap.
+func Result(c *kvstorage.Change, m *stoav1.KvResult) (kvstorage.Result, error) {
+	r := kvstorage.Result{Item: Item(c.Key, m.GetItem()), Swapped: m.GetSwapped(), Revision: m.GetRevision()}
+	if c.Op == kvstorage.OpSwap && m.Swapped == nil {
+		return r, errors.New("it does not say whether a swap was made: read the key")
+	}
+	return r, nil
 }
 
 // Delta returns what an increment adds; nil is 1.
