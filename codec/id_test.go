@@ -77,6 +77,11 @@ func requireDecimal(t require.TestingT, id NodeID) {
 	require.Equal(t, id, back)
 }
 
+func TestPeopleAreShownNodeIDsInHex(t *testing.T) {
+	require.Equal(t, "000000000000000a0000000000000b0c", NodeID{0xa, 0xb0c}.Hex())
+	require.Equal(t, "315cbe03fd9eeda4f0e1128abc27766a", NodeID{0x315cbe03fd9eeda4, 0xf0e1128abc27766a}.Hex())
+}
+
 func TestNodeIDsOrderAsNumbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		small := rapid.Uint64Max(3)

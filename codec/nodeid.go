@@ -2,6 +2,7 @@ package codec
 
 import (
 	"cmp"
+	"fmt"
 	"math/bits"
 	"strconv"
 )
@@ -23,6 +24,9 @@ func (id NodeID) Compare(o NodeID) int {
 
 // String returns the id in decimal.
 func (id NodeID) String() string { return string(id.appendDecimal(nil)) }
+
+// Hex returns the id as 32 hex digits, as people are shown it.
+func (id NodeID) Hex() string { return fmt.Sprintf("%016x%016x", id.Hi, id.Lo) }
 
 func (id NodeID) appendDecimal(dst []byte) []byte {
 	if id.Hi == 0 {

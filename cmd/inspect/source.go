@@ -90,7 +90,7 @@ func OpenDir(dir string, o Options) (*Source, error) {
 		},
 	}
 	if id := e.NodeID(); !id.IsZero() {
-		s.Facts.NodeID = fmt.Sprintf("%016x%016x", id.Hi, id.Lo)
+		s.Facts.NodeID = id.Hex()
 	}
 	if s.Facts.Sealed && !o.Key.IsZero() {
 		row, err := e.SealRow()

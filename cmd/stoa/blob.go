@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/namespace/naming"
 	"github.com/stoadb/stoa/rpc"
 )
 
@@ -136,10 +137,6 @@ func newBlobList(p *process) *cobra.Command {
 // onBlob calls do with the daemon and the blob that an argument names, and a
 // context that Ctrl-C ends.
 func (p *process) onBlob(daemon *daemonFlags, arg string, do func(context.Context, *rpc.Client, codec.BlobID) error) error {
-	id, err := parseBlobID("ID", arg)
-	if err != nil {
-		return err
-	}
 	ctx, forget := interruptible()
 	defer forget()
 	client, err := daemon.dial(p)
@@ -147,18 +144,11 @@ func (p *process) onBlob(daemon *daemonFlags, arg string, do func(context.Contex
 		return err
 	}
 	defer client.Close()
-	return do(ctx, client, id)
-}
-
-func parseBlobID(what, text string) (id codec.BlobID, err error) {
-	b, err := parseHex(what, text)
+	id, err := find[codec.BlobID](client.WithContext(ctx).Find, "ID", arg, naming.Query{Kind: naming.Blob})
 	if err != nil {
-		return id, err
+		return err
 	}
-	if len(b) != len(id) {
-		return id, bad(fmt.Errorf("%s: %s of hex, not %d", what, count(len(b), "byte"), len(id)), "")
-	}
-	return codec.BlobID(b), nil
+	return do(ctx, client, id)
 }
 
 // interruptible returns a context that Ctrl-C ends, so that nothing half done is

@@ -31,7 +31,7 @@ another one is refused.`,
 			u := upload{process: p, path: args[0]}
 			if idText != "" {
 				var err error
-				if u.options.ID, err = parseBlobID("--id", idText); err != nil {
+				if u.options.ID, err = parseID32[codec.BlobID]("--id", idText); err != nil {
 					return err
 				}
 			}

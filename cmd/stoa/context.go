@@ -100,7 +100,7 @@ func (d contextDoc) write(w io.Writer) {
 func newContextCreate(p *process) *cobra.Command {
 	var app applicationFlag
 	return contextCommand{
-		name: "create", short: "Make an empty context",
+		name: "create", creates: true, short: "Make an empty context",
 		long:    "Make an empty context. It exits 5 if there is one of that id.",
 		example: "\n--application @application.json", flags: app.register,
 		run: func(c *contextCall) error {

@@ -10,14 +10,16 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/namespace/naming"
 	"github.com/stoadb/stoa/rpc"
 )
 
 // contextCommand describes a command that works on one context of a daemon,
-// whose id is its first argument.
+// which its first argument names.
 type contextCommand struct {
 	name, short, long string
 	offline           bool     // it only reads history, and so a directory too
+	creates           bool     // the context has a whole id, which nothing here need have
 	args              []string // what follows the context; empty: nothing
 	example           string   // what stands after the context in the example
 	flags             func(*pflag.FlagSet)
@@ -33,8 +35,26 @@ type contextCall struct {
 	client *rpc.Client // nil of a directory
 	dag    *rpc.Dag    // nil of a directory
 	past   history
+	find   finder
 	id     codec.ContextID
 	args   []string // what followed the context
+}
+
+// deltaArg returns the delta of the context that an argument is.
+func (c *contextCall) deltaArg(what, text string) (codec.DeltaID, error) {
+	return find[codec.DeltaID](c.find, what, text, naming.Query{Kind: naming.Delta, Context: c.id})
+}
+
+// deltaArgs is deltaArg for each of a list.
+func (c *contextCall) deltaArgs(what string, texts []string) (ids []codec.DeltaID, err error) {
+	for _, text := range texts {
+		id, err := c.deltaArg(what, text)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
 }
 
 // command returns the command, a subcommand of the one of that name.
@@ -50,10 +70,6 @@ func (c contextCommand) command(p *process, under string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: c.short, Long: c.long, Example: strings.Join(example, "\n"), Args: exactly(names...),
 		RunE: func(_ *cobra.Command, args []string) error {
-			id, err := parseID32[codec.ContextID]("CONTEXT", args[0])
-			if err != nil {
-				return err
-			}
 			if c.check != nil {
 				if err := c.check(); err != nil {
 					return err
@@ -71,7 +87,7 @@ func (c contextCommand) command(p *process, under string) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := c.run(&contextCall{process: p, ctx: ctx, past: past, id: id, args: args[1:]}); err != nil {
+				if err := c.on(&contextCall{process: p, ctx: ctx, past: past, find: finderIn(ctx, past.source), args: args[1:]}, args[0]); err != nil {
 					return err
 				}
 				return found(lost, "place", "could not be read")
@@ -82,7 +98,8 @@ func (c contextCommand) command(p *process, under string) *cobra.Command {
 			}
 			defer client.Close()
 			contexts := client.WithContext(ctx).Dag()
-			return c.run(&contextCall{p, ctx, client, contexts, contexts, id, args[1:]})
+			call := &contextCall{process: p, ctx: ctx, client: client, dag: contexts, past: contexts, find: client.WithContext(ctx).Find, args: args[1:]}
+			return c.on(call, args[0])
 		},
 	}
 	daemon.register(cmd.Flags())
@@ -94,6 +111,19 @@ func (c contextCommand) command(p *process, under string) *cobra.Command {
 	}
 	cmd.AddCommand(c.subs...)
 	return cmd
+}
+
+// on runs the command on the context that its first argument is.
+func (c *contextCommand) on(call *contextCall, context string) (err error) {
+	if c.creates {
+		call.id, err = parseID32[codec.ContextID]("CONTEXT", context)
+	} else {
+		call.id, err = find[codec.ContextID](call.find, "CONTEXT", context, naming.Query{Kind: naming.Context})
+	}
+	if err != nil {
+		return err
+	}
+	return c.run(call)
 }
 
 // atLeast refuses fewer arguments than those that names lists.

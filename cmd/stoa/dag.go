@@ -24,12 +24,12 @@ and pipes as hex, one to a line.`
 // stampDoc is a stamp as JSON.
 type stampDoc struct {
 	Time   uint64 `json:"time,string"` // NTP64
-	Node   string `json:"node_id"`     // decimal
+	Node   string `json:"node_id"`     // 32 hex digits
 	Around string `json:"at"`          // RFC 3339
 }
 
 func newStampDoc(t codec.HybridTimestamp) stampDoc {
-	return stampDoc{t.Time, t.ID.String(), dag.NTP64(t.Time).Time().UTC().Format(time.RFC3339Nano)}
+	return stampDoc{t.Time, t.ID.Hex(), dag.NTP64(t.Time).Time().UTC().Format(time.RFC3339Nano)}
 }
 
 // refusalDoc is a refusal as JSON.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/namespace/naming"
 )
 
 func newDagDiff(p *process) *cobra.Command {
@@ -33,14 +34,11 @@ if they differ.`,
 			return nil
 		},
 		run: func(c *contextCall) error {
-			with := c.id
-			if other != "" {
-				var err error
-				if with, err = parseID32[codec.ContextID]("--with", other); err != nil {
+			if socket == "" {
+				with, err := c.otherContext(c.find, other)
+				if err != nil {
 					return err
 				}
-			}
-			if socket == "" {
 				return c.emitDifferences(c.dag.Diff(c.ctx, c.id, with))
 			}
 			peer, err := (&daemonFlags{socket: socket}).dial(p)
@@ -48,6 +46,10 @@ if they differ.`,
 				return fmt.Errorf("--peer: %w", err)
 			}
 			defer peer.Close()
+			with, err := c.otherContext(peer.WithContext(c.ctx).Find, other)
+			if err != nil {
+				return err
+			}
 			theirs := peer.WithContext(c.ctx).Dag()
 			_, root, err := theirs.Heads(with)
 			if err != nil {
@@ -56,6 +58,14 @@ if they differ.`,
 			return c.emitDifferences(c.dag.DiffWith(c.ctx, c.id, theirs.Peer(with), root))
 		},
 	}.command(p, "dag")
+}
+
+// otherContext returns the context that --with names where f looks, or the same one.
+func (c *contextCall) otherContext(f finder, text string) (codec.ContextID, error) {
+	if text == "" {
+		return c.id, nil
+	}
+	return find[codec.ContextID](f, "--with", text, naming.Query{Kind: naming.Context})
 }
 
 func (c *contextCall) emitDifferences(all iter.Seq2[dag.Difference, error]) error {

@@ -34,13 +34,9 @@ answer to the same heads, by its number.`,
 			registerDeltaFlags(fs, &limit, &asBytes)
 		},
 		run: func(c *contextCall) error {
-			var has []codec.DeltaID
-			for _, text := range heads {
-				id, err := parseID32[codec.DeltaID]("--head", text)
-				if err != nil {
-					return err
-				}
-				has = append(has, id)
+			has, err := c.deltaArgs("--head", heads)
+			if err != nil {
+				return err
 			}
 			o.Unknown = func(ids []codec.DeltaID) {
 				for _, id := range ids {

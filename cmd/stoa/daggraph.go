@@ -62,8 +62,11 @@ func newDagGraph(p *process) *cobra.Command {
 	return cmd
 }
 
+// shortDigits is as many digits of an id as tell it apart from others here.
+const shortDigits = 12
+
 // shortID is as much of an id as tells deltas of one graph apart.
-func shortID(id codec.DeltaID) string { return id.String()[:12] }
+func shortID(id codec.DeltaID) string { return id.String()[:shortDigits] }
 
 func writeDot(w io.Writer, g []rpc.Header) error {
 	var b strings.Builder

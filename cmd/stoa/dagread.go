@@ -75,12 +75,9 @@ func (f *walkFlags) walk(c *contextCall) (func(func(rpc.Header, error) bool), er
 	if f.limit < 0 {
 		return nil, bad(fmt.Errorf("--limit: %d is less than 0", f.limit), "")
 	}
-	for _, text := range f.from {
-		id, err := parseID32[codec.DeltaID]("--from", text)
-		if err != nil {
-			return nil, err
-		}
-		o.From = append(o.From, id)
+	var err error
+	if o.From, err = c.deltaArgs("--from", f.from); err != nil {
+		return nil, err
 	}
 	return c.past.Walk(c.ctx, c.id, o), nil
 }
@@ -185,7 +182,7 @@ func newDagShow(p *process) *cobra.Command {
 			fs.BoolVar(&asBytes, "bytes", false, "print its bytes as they travel, in hex")
 		},
 		run: func(c *contextCall) error {
-			id, err := parseID32[codec.DeltaID]("DELTA", c.args[0])
+			id, err := c.deltaArg("DELTA", c.args[0])
 			if err != nil {
 				return err
 			}
@@ -269,11 +266,11 @@ func newDagAncestor(p *process) *cobra.Command {
 A. Both must be applied here. No delta is its own ancestor.`,
 		example: exampleID + " " + exampleID,
 		run: func(c *contextCall) error {
-			a, err := parseID32[codec.DeltaID]("A", c.args[0])
+			a, err := c.deltaArg("A", c.args[0])
 			if err != nil {
 				return err
 			}
-			b, err := parseID32[codec.DeltaID]("B", c.args[1])
+			b, err := c.deltaArg("B", c.args[1])
 			if err != nil {
 				return err
 			}

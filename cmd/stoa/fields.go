@@ -44,7 +44,14 @@ func flatten(object json.RawMessage) ([]field, error) {
 	d := json.NewDecoder(bytes.NewReader(object))
 	d.UseNumber()
 	var fields []field
-	err := walk(d, "", func(path, text string) { fields = append(fields, field{path, text}) })
+	err := walk(d, "", func(path, text string) {
+		if path == "hlc.id" || strings.HasSuffix(path, ".hlc.id") {
+			if id, err := codec.ParseNodeID(text); err == nil {
+				text = id.Hex() // as everything else that people are shown
+			}
+		}
+		fields = append(fields, field{path, text})
+	})
 	return fields, err
 }
 

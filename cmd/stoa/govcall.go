@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"strings"
 
@@ -12,6 +10,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace"
+	"github.com/stoadb/stoa/namespace/naming"
 	"github.com/stoadb/stoa/rpc"
 )
 
@@ -33,6 +32,7 @@ type govCall struct {
 	namespaces *rpc.Namespaces // nil of a directory
 	groups     *rpc.Groups     // nil of a directory
 	read       governance
+	find       finder
 	args       []string
 }
 
@@ -67,7 +67,7 @@ func (c govCommand) command(p *process, under string) *cobra.Command {
 					return err
 				}
 				defer read.Close()
-				if err := c.run(&govCall{process: p, ctx: ctx, read: read, args: args}); err != nil {
+				if err := c.run(&govCall{process: p, ctx: ctx, read: read, find: finderIn(ctx, read.source), args: args}); err != nil {
 					return offlineGovFailure(err)
 				}
 				return found(read.lost, "place", "could not be read")
@@ -79,7 +79,7 @@ func (c govCommand) command(p *process, under string) *cobra.Command {
 			defer client.Close()
 			view := client.WithContext(ctx)
 			namespaces, groups := view.Namespaces(), view.Groups()
-			return c.run(&govCall{p, ctx, namespaces, groups, daemonGovernance{namespaces, groups}, args})
+			return c.run(&govCall{p, ctx, namespaces, groups, daemonGovernance{namespaces, groups}, view.Find, args})
 		},
 	}
 	if c.offline {
@@ -93,32 +93,24 @@ func (c govCommand) command(p *process, under string) *cobra.Command {
 	return cmd
 }
 
-// isID reports whether an argument looks like an id rather than a name.
-func isID(text string) bool {
-	return len(strings.TrimPrefix(text, "0x")) == 64 && !strings.ContainsFunc(text, func(r rune) bool {
-		return !strings.ContainsRune("0123456789abcdefABCDEFxX", r)
-	})
-}
-
-// only returns the one id that has a name.
-func only[T ~[32]byte](what, name string, found []T) (id T, err error) {
-	switch len(found) {
-	case 0:
-		return id, &failure{exitNotFound, fmt.Errorf("%s: nothing here is called %q", what, name), "give its id, in hex"}
-	case 1:
-		return found[0], nil
-	}
-	return id, bad(fmt.Errorf("%s: %d are called %q", what, len(found), name), "give the id, in hex")
-}
-
 // groupArg returns the group that an argument is, by id or by name.
 func (c *govCall) groupArg(what, text string) (codec.GroupID, error) {
-	return c.findGroup(what, text, false)
+	return find[codec.GroupID](c.find, what, text, naming.Query{Kind: naming.Group})
 }
 
 // namespaceArg is groupArg for a namespace.
 func (c *govCall) namespaceArg(text string) (codec.GroupID, error) {
-	return c.findGroup("NAMESPACE", text, true)
+	return find[codec.GroupID](c.find, "NAMESPACE", text, naming.Query{Kind: naming.Namespace})
+}
+
+// opArg returns the op of a namespace that an argument is.
+func (c *govCall) opArg(ns codec.GroupID, what, text string) (codec.OpID, error) {
+	return find[codec.OpID](c.find, what, text, naming.Query{Kind: naming.Op, Group: ns})
+}
+
+// applicationArg returns the application that an argument is, by id or by an alias.
+func (c *govCall) applicationArg(what, text string) (codec.ApplicationID, error) {
+	return find[codec.ApplicationID](c.find, what, text, naming.Query{Kind: naming.Application})
 }
 
 // groupWithNames returns the group that the first argument is, and the names that are
@@ -136,34 +128,6 @@ func (c *govCall) namespaceWithNames() (ns codec.GroupID, known names, err error
 		known, err = c.namesOf(ns)
 	}
 	return ns, known, err
-}
-
-func (c *govCall) findGroup(what, text string, roots bool) (codec.GroupID, error) {
-	if isID(text) {
-		return parseID32[codec.GroupID](what, text)
-	}
-	var found []codec.GroupID
-	for info, err := range c.allNamespaces() {
-		if err != nil {
-			return codec.GroupID{}, err
-		}
-		if roots {
-			if string(info.Name) == text {
-				found = append(found, info.ID)
-			}
-			continue
-		}
-		tree, err := c.read.Tree(info.ID)
-		if err != nil {
-			return codec.GroupID{}, err
-		}
-		for _, g := range tree {
-			if string(g.Name) == text {
-				found = append(found, g.ID)
-			}
-		}
-	}
-	return only(what, text, found)
 }
 
 func (c *govCall) allNamespaces() func(func(namespace.Info, error) bool) {
@@ -193,12 +157,9 @@ func (c *govCall) allContexts(g codec.GroupID) func(func(namespace.ContextInfo, 
 	})
 }
 
-// memberArg returns the identity that an argument is: by itself, by the name of a
-// member of g, or "me".
-func (c *govCall) memberArg(g codec.GroupID, text string) (codec.Identity, error) {
-	if isID(text) {
-		return parseID32[codec.Identity]("MEMBER", text)
-	}
+// memberArg returns the identity that an argument is: by itself, by the name that g or
+// a group above it has for a member, or "me".
+func (c *govCall) memberArg(g codec.GroupID, what, text string) (codec.Identity, error) {
 	if text == "me" {
 		ns, err := c.read.NamespaceOf(g)
 		if err != nil {
@@ -206,69 +167,13 @@ func (c *govCall) memberArg(g codec.GroupID, text string) (codec.Identity, error
 		}
 		return c.read.Identity(ns)
 	}
-	var found []codec.Identity
-	for m, err := range c.allMembers(g) {
-		if err != nil {
-			return codec.Identity{}, err
-		}
-		if string(m.Name) == text {
-			found = append(found, m.Identity)
-		}
-	}
-	return only("MEMBER", text, found)
+	return find[codec.Identity](c.find, what, text, naming.Query{Kind: naming.Member, Group: g})
 }
 
-// contextArg returns the context that an argument is, by id or by its name in g.
-func (c *govCall) contextArg(g codec.GroupID, text string) (codec.ContextID, error) {
-	if isID(text) {
-		return parseID32[codec.ContextID]("CONTEXT", text)
-	}
-	var found []codec.ContextID
-	for x, err := range c.allContexts(g) {
-		if err != nil {
-			return codec.ContextID{}, err
-		}
-		if string(x.Name) == text {
-			found = append(found, x.ID)
-		}
-	}
-	return only("CONTEXT", text, found)
-}
-
-// names are the names of members and contexts by their ids in hex.
-type names map[string]string
-
-// namesOf returns the names that are used in a group; none where it was deleted.
-func (c *govCall) namesOf(g codec.GroupID) (names, error) {
-	known := names{}
-	for m, err := range c.allMembers(g) {
-		if errors.Is(err, namespace.ErrNoGroup) {
-			return known, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if m.Name != "" {
-			known[m.Identity.String()] = string(m.Name)
-		}
-	}
-	for x, err := range c.allContexts(g) {
-		if err != nil {
-			return nil, err
-		}
-		if x.Name != "" {
-			known[x.ID.String()] = string(x.Name)
-		}
-	}
-	return known, nil
-}
-
-// of returns the name of an id, or the id.
-func (n names) of(id string) string {
-	if name, ok := n[id]; ok {
-		return plain(name)
-	}
-	return id
+// contextArg returns the context that an argument is, by id, by its name in g or by an
+// alias.
+func (c *govCall) contextArg(g codec.GroupID, what, text string) (codec.ContextID, error) {
+	return find[codec.ContextID](c.find, what, text, naming.Query{Kind: naming.Context, Group: g})
 }
 
 // proposedDoc is what a daemon has made, as JSON.

@@ -18,14 +18,14 @@ func newGroupTarget(p *process) *cobra.Command {
 		name: "target", args: []string{"APPLICATION"}, short: "Set the application that a group runs", example: "home " + exampleID,
 		long:  "Set the application that a group runs, by its id.",
 		flags: func(fs *pflag.FlagSet) { fs.StringVar(&app, "app-key", "", "the key of the application") },
-	}, func(_ *govCall, _ codec.GroupID, args []string) (op codec.GroupOp, err error) {
+	}, func(c *govCall, _ codec.GroupID, args []string) (op codec.GroupOp, err error) {
 		op.Kind = codec.OpTargetApplicationSet
 		if app != "" {
 			if op.AppKey, err = parseID32[codec.Hash]("--app-key", app); err != nil {
 				return op, err
 			}
 		}
-		op.TargetApplicationID, err = parseID32[codec.ApplicationID]("APPLICATION", args[0])
+		op.TargetApplicationID, err = c.applicationArg("APPLICATION", args[0])
 		return op, err
 	})
 }
@@ -57,7 +57,7 @@ func newGroupMigrated(p *process) *cobra.Command {
 		long: "Say that a context was migrated by a method, which raises the revision of its application."},
 		func(c *govCall, g codec.GroupID, args []string) (op codec.GroupOp, err error) {
 			op.Kind, op.Method = codec.OpContextMigrated, args[1]
-			op.ContextID, err = c.contextArg(g, args[0])
+			op.ContextID, err = c.contextArg(g, "CONTEXT", args[0])
 			return op, err
 		})
 }

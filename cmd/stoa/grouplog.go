@@ -74,9 +74,9 @@ func (c *govCall) showContext(x *namespace.ContextInfo, known names) error {
 func newGroupRegister(p *process) *cobra.Command {
 	return groupCommand(p, govCommand{name: "register", args: []string{"CONTEXT"}, short: "Register a context in a group", example: "home " + exampleID,
 		long: "Register a context in a group. It belongs to one group at a time."},
-		func(_ *govCall, _ codec.GroupID, args []string) (op codec.GroupOp, err error) {
+		func(c *govCall, _ codec.GroupID, args []string) (op codec.GroupOp, err error) {
 			op.Kind = codec.OpContextRegistered
-			op.ContextID, err = parseID32[codec.ContextID]("CONTEXT", args[0])
+			op.ContextID, err = c.contextArg(codec.GroupID{}, "CONTEXT", args[0])
 			return op, err
 		})
 }
@@ -86,7 +86,7 @@ func newGroupDetach(p *process) *cobra.Command {
 		long: "Detach a context from a group, with its names, identities and capabilities there."},
 		func(c *govCall, g codec.GroupID, args []string) (op codec.GroupOp, err error) {
 			op.Kind = codec.OpContextDetached
-			op.ContextID, err = c.contextArg(g, args[0])
+			op.ContextID, err = c.contextArg(g, "CONTEXT", args[0])
 			return op, err
 		})
 }
@@ -96,8 +96,8 @@ func newGroupJoin(p *process) *cobra.Command {
 		long: "Say which identity this daemon's member uses in a context of the group."},
 		func(c *govCall, g codec.GroupID, args []string) (op codec.GroupOp, err error) {
 			op.Kind = codec.OpContextJoined
-			if op.Identity, err = parseID32[codec.Identity]("IDENTITY", args[1]); err == nil {
-				op.ContextID, err = c.contextArg(g, args[0])
+			if op.Identity, err = c.memberArg(g, "IDENTITY", args[1]); err == nil {
+				op.ContextID, err = c.contextArg(g, "CONTEXT", args[0])
 			}
 			return op, err
 		})

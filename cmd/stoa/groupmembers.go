@@ -16,7 +16,7 @@ func newGroupMembers(p *process) *cobra.Command {
 	return govCommand{
 		name: "members", args: []string{"GROUP"}, offline: true, short: "List the members of a group", long: "List the members of a group, by identity, with their roles and capabilities.", example: "home",
 		run: func(c *govCall) error {
-			g, err := c.groupArg("GROUP", c.args[0])
+			g, known, err := c.groupWithNames()
 			if err != nil {
 				return err
 			}
@@ -30,11 +30,11 @@ func newGroupMembers(p *process) *cobra.Command {
 					Role  string `json:"role"`
 					Caps  string `json:"capabilities"`
 					Nonce uint64 `json:"nonce,string"`
-				}{m.Identity.String(), string(m.Name), m.Role.String(), m.Capabilities.String(), m.Nonce}
+				}{m.Identity.String(), known[m.Identity.String()].name, m.Role.String(), m.Capabilities.String(), m.Nonce}
 				err := c.emit(d, func(w io.Writer) {
 					line := fmt.Sprintf("%s  %-9s", d.ID, d.Role)
 					if d.Name != "" {
-						line += "  " + plain(d.Name)
+						line += "  " + known.of(d.ID)
 					}
 					if m.Capabilities != 0 {
 						line += "  " + d.Caps
@@ -56,9 +56,9 @@ func newGroupAdd(p *process) *cobra.Command {
 		name: "add", args: []string{"MEMBER"}, short: "Add a member", example: "home " + exampleID + " --role member",
 		long:  "Add a member, by identity. Of a group below, the member has to be one of the namespace.",
 		flags: func(fs *pflag.FlagSet) { fs.StringVar(&role, "role", "member", "admin, member or read_only") },
-	}, func(_ *govCall, _ codec.GroupID, args []string) (op codec.GroupOp, err error) {
+	}, func(c *govCall, g codec.GroupID, args []string) (op codec.GroupOp, err error) {
 		op.Kind = codec.OpMemberAdded
-		if op.Member, err = parseID32[codec.Identity]("MEMBER", args[0]); err == nil {
+		if op.Member, err = c.memberArg(g, "MEMBER", args[0]); err == nil {
 			op.Role, err = roleOf(role)
 		}
 		return op, err
@@ -79,7 +79,7 @@ of its groups any more; from another group, of that one only, but for --recursiv
 			if err != nil {
 				return err
 			}
-			who, err := c.memberArg(g, c.args[1])
+			who, err := c.memberArg(g, "MEMBER", c.args[1])
 			if err != nil {
 				return err
 			}
@@ -138,7 +138,7 @@ func newGroupRole(p *process) *cobra.Command {
 		func(c *govCall, g codec.GroupID, args []string) (op codec.GroupOp, err error) {
 			op.Kind = codec.OpMemberRoleSet
 			if op.Role, err = roleOf(args[1]); err == nil {
-				op.Member, err = c.memberArg(g, args[0])
+				op.Member, err = c.memberArg(g, "MEMBER", args[0])
 			}
 			return op, err
 		})
@@ -214,14 +214,14 @@ func (c *govCall) capsOp(g codec.GroupID, args []string, defaults bool, in strin
 		return codec.GroupOp{Kind: codec.OpDefaultCapabilitiesSet, Capabilities: caps}, nil
 	}
 	op = codec.GroupOp{Kind: codec.OpMemberCapabilitySet, Capabilities: caps}
-	if op.Member, err = c.memberArg(g, args[0]); err != nil || in == "" {
+	if op.Member, err = c.memberArg(g, "MEMBER", args[0]); err != nil || in == "" {
 		return op, err
 	}
 	op.Kind, op.Capabilities = codec.OpContextCapabilitySet, 0
 	if !clear {
 		op.Capability = codec.Some(codec.ContextCapability(caps))
 	}
-	op.ContextID, err = c.contextArg(g, in)
+	op.ContextID, err = c.contextArg(g, "--context", in)
 	return op, err
 }
 
@@ -230,7 +230,7 @@ func newGroupTransfer(p *process) *cobra.Command {
 		long: "Make a member the admin identity, which cannot be removed. Only the present one can."},
 		func(c *govCall, g codec.GroupID, args []string) (op codec.GroupOp, err error) {
 			op.Kind = codec.OpAdminTransferred
-			op.Member, err = c.memberArg(g, args[0])
+			op.Member, err = c.memberArg(g, "MEMBER", args[0])
 			return op, err
 		})
 }
@@ -259,10 +259,10 @@ func newGroupAlias(p *process) *cobra.Command {
 				return bad(errors.New("--member and --context exclude each other"), "")
 			case member != "":
 				op.Kind = codec.OpMemberAliasSet
-				op.Member, err = c.memberArg(g, member)
+				op.Member, err = c.memberArg(g, "--member", member)
 			case context != "":
 				op.Kind = codec.OpContextAliasSet
-				op.ContextID, err = c.contextArg(g, context)
+				op.ContextID, err = c.contextArg(g, "--context", context)
 			}
 			if err != nil {
 				return err

@@ -85,7 +85,7 @@ func newNamespaceCreate(p *process) *cobra.Command {
 				}
 			}
 			if target != "" {
-				if n.TargetApplicationID, err = parseID32[codec.ApplicationID]("--application", target); err != nil {
+				if n.TargetApplicationID, err = c.applicationArg("--application", target); err != nil {
 					return err
 				}
 			}
@@ -300,7 +300,7 @@ one who is to join: stoa namespace join. It admits one, once.`,
 				return err
 			}
 			if invitee != "" {
-				id, err := parseID32[codec.Identity]("--invitee", invitee)
+				id, err := c.memberArg(g, "--invitee", invitee)
 				if err != nil {
 					return err
 				}

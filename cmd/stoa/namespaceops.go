@@ -44,7 +44,7 @@ it, in hex, one op to a line, as stoa namespace apply takes it.` + opLines,
 			}
 			var has []codec.OpID
 			for _, text := range heads {
-				id, err := parseID32[codec.OpID]("--head", text)
+				id, err := c.opArg(ns, "--head", text)
 				if err != nil {
 					return err
 				}
@@ -86,11 +86,11 @@ func newNamespaceOp(p *process) *cobra.Command {
 	return govCommand{
 		name: "op", args: []string{"NAMESPACE", "OP"}, offline: true, short: "Show one op", long: "Show one op, with its bytes in JSON. It exits 4 if it is not here.", example: "home " + exampleID,
 		run: func(c *govCall) error {
-			id, err := parseID32[codec.OpID]("OP", c.args[1])
+			ns, known, err := c.namespaceWithNames()
 			if err != nil {
 				return err
 			}
-			ns, known, err := c.namespaceWithNames()
+			id, err := c.opArg(ns, "OP", c.args[1])
 			if err != nil {
 				return err
 			}

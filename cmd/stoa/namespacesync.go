@@ -9,6 +9,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace"
+	"github.com/stoadb/stoa/namespace/naming"
 	"github.com/stoadb/stoa/rpc"
 )
 
@@ -23,14 +24,14 @@ level, because one has forgotten what the other lacks.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			ctx, forget := interruptible()
 			defer forget()
-			var sides []*rpc.Namespaces
+			var sides []*rpc.Client
 			for _, path := range args[:2] {
 				client, err := (&daemonFlags{socket: path}).dial(p)
 				if err != nil {
 					return err
 				}
 				defer client.Close()
-				sides = append(sides, client.WithContext(ctx).Namespaces())
+				sides = append(sides, client.WithContext(ctx))
 			}
 			all, err := toSync(args[2:], sides)
 			if err != nil {
@@ -38,7 +39,7 @@ level, because one has forgotten what the other lacks.`,
 			}
 			var failed error
 			for _, ns := range all {
-				r, err := namespace.Sync(ctx, ns, sides[0], sides[1])
+				r, err := namespace.Sync(ctx, ns, sides[0].Namespaces(), sides[1].Namespaces())
 				if err != nil {
 					failed = errors.Join(failed, err)
 					continue
@@ -62,9 +63,9 @@ level, because one has forgotten what the other lacks.`,
 }
 
 // toSync returns the namespaces that are named, or all of both sides.
-func toSync(named []string, sides []*rpc.Namespaces) (all []codec.GroupID, err error) {
+func toSync(named []string, sides []*rpc.Client) (all []codec.GroupID, err error) {
 	for _, text := range named {
-		ns, err := parseID32[codec.GroupID]("NAMESPACE", text)
+		ns, err := find[codec.GroupID](eitherFinds(sides), "NAMESPACE", text, naming.Query{Kind: naming.Namespace})
 		if err != nil {
 			return nil, err
 		}
@@ -75,7 +76,7 @@ func toSync(named []string, sides []*rpc.Namespaces) (all []codec.GroupID, err e
 	}
 	seen := map[codec.GroupID]bool{}
 	for _, side := range sides {
-		for info, err := range (&govCall{read: daemonGovernance{Namespaces: side}}).allNamespaces() {
+		for info, err := range (&govCall{read: daemonGovernance{Namespaces: side.Namespaces()}}).allNamespaces() {
 			if err != nil {
 				return nil, err
 			}
@@ -86,6 +87,17 @@ func toSync(named []string, sides []*rpc.Namespaces) (all []codec.GroupID, err e
 		}
 	}
 	return all, nil
+}
+
+// eitherFinds finds what either of two daemons has.
+func eitherFinds(sides []*rpc.Client) finder {
+	return func(q naming.Query) (naming.Answer, error) {
+		a, err := sides[0].Find(q)
+		if err != nil || len(a.Matches) > 0 {
+			return a, err
+		}
+		return sides[1].Find(q)
+	}
 }
 
 func newNamespaceVerify(p *process) *cobra.Command {

@@ -28,6 +28,7 @@ type governance interface {
 	PendingOps(ns codec.GroupID, after codec.OpID, limit int) ([]namespace.PendingOp, error)
 	Equivocations(ns codec.GroupID) ([]group.Equivocation, error)
 	Show(g codec.GroupID) (namespace.GroupInfo, error)
+	Names(g codec.GroupID, after namespace.Name, limit int) ([]namespace.Name, error)
 	NamespaceOf(g codec.GroupID) (codec.GroupID, error)
 	Members(g codec.GroupID, after codec.Identity, limit int) ([]namespace.MemberInfo, error)
 	Contexts(g codec.GroupID, after codec.ContextID, limit int) ([]namespace.ContextInfo, error)

@@ -52,7 +52,7 @@ func (s *settings) open(log *slog.Logger) (*store, error) {
 		r.Problems = append(slices.Clip(r.Problems), note)
 	}
 	st := &store{Engine: secrets, node: e.NodeID(), lastClose: "unclean", lost: r.Lost, info: server.Info{
-		Version: buildVersion().Version, Engine: s.engine, NodeID: nodeHex(e.NodeID()), SchemaVersion: e.SchemaVersion(),
+		Version: buildVersion().Version, Engine: s.engine, NodeID: e.NodeID().Hex(), SchemaVersion: e.SchemaVersion(),
 		Recovery: recovered(r),
 		Disk:     func() (free, reserve uint64, err error) { return diskSpace(s.dir, uint64(s.minFree)) },
 	}}
@@ -75,7 +75,7 @@ func (s *settings) openMem() (*store, error) {
 	}
 	node := randomNode()
 	return &store{Engine: mem.New(), node: node, lastClose: "new", info: server.Info{
-		Version: buildVersion().Version, Engine: s.engine, NodeID: nodeHex(node), SchemaVersion: rocks.SchemaVersion,
+		Version: buildVersion().Version, Engine: s.engine, NodeID: node.Hex(), SchemaVersion: rocks.SchemaVersion,
 	}}, nil
 }
 
@@ -127,8 +127,6 @@ func recovered(r rocks.Recovery) *stoav1.Recovery {
 		Clean: r.Clean || r.Created, Sequence: r.Sequence, SyncedSequence: max(r.Watermark, r.Sequence), Notes: notes,
 	}
 }
-
-func nodeHex(id codec.NodeID) string { return fmt.Sprintf("%016x%016x", id.Hi, id.Lo) }
 
 // diskSpace returns what a user without privileges may still write to the file
 // system of dir, and what is kept of it.

@@ -220,7 +220,7 @@ func (c *contextGraph) add(id codec.DeltaID, absent string) error {
 }
 
 func (c *contextGraph) put(id codec.DeltaID, d codec.ContextDagDeltaValue) {
-	n := Node{Kind: kindApplied, Label: counted(len(d.Actions), "action"), By: d.HLC.ID.String(),
+	n := Node{Kind: kindApplied, Label: counted(len(d.Actions), "action"), By: d.HLC.ID.Hex(),
 		Time: dag.NTP64(d.HLC.Time).Time().UTC().Format(time.RFC3339Nano), Column: column.Delta.String(),
 		At: hex.EncodeToString(append(c.context[:], id[:]...))}
 	if len(d.Events) > 0 {
