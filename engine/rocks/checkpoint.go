@@ -38,6 +38,10 @@ func (e *Engine) Checkpoint(dir string) error {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("engine: checkpoint: %w", err)
 	}
+	e.checkHome()
+	if f := e.fault.Load(); f != nil && errors.Is(f.err, ErrMoved) && !e.home.follows() {
+		return f.err // files would be looked for in another directory
+	}
 	if e.fault.Load() == nil {
 		// RocksDB links logs that are closed as they are, synced or not.
 		if err := e.st.syncLog(); err != nil {

@@ -32,6 +32,7 @@ type Engine struct {
 	st    *store // nil: not open
 	down  error  // why not
 	found survey
+	home  *home // of a store that was opened for writing; nil: none was
 
 	commit *engine.Committer
 	fault  atomic.Pointer[fault] // why it takes no writes; nil: it does
@@ -77,6 +78,7 @@ func Open(dir string, o Options) (*Engine, error) {
 	if err := e.start(o.ReadOnly); err != nil {
 		return nil, err
 	}
+	e.o.MustExist, e.o.NewNode = true, false // for Reopen
 	return e, nil
 }
 
@@ -176,11 +178,16 @@ func (e *Engine) startWriter(s survey, o *Options, create bool) error {
 	for c := range column.All {
 		families = append(families, c.String())
 	}
-	st, err := opening{dir: e.dir, options: o, mode: s.recovery.Mode, families: families, create: create}.open()
+	at, err := openHome(e.dir, o.plain)
 	if err != nil {
+		return fmt.Errorf("engine: open: %w", err)
+	}
+	st, err := opening{dir: e.dir, options: o, mode: s.recovery.Mode, families: families, create: create, home: at}.open()
+	if err != nil {
+		at.close()
 		return err
 	}
-	mark, err := e.beginWriting(st, s.generation)
+	mark, err := beginWriting(st, s.generation)
 	if err == nil && create {
 		s.recovery.Created = true
 		s.node, err = createRows(st, o.Rand)
@@ -190,19 +197,21 @@ func (e *Engine) startWriter(s survey, o *Options, create bool) error {
 		s.node, err = renewNode(st, o.Rand)
 	}
 	if err == nil {
-		err = raiseTo(mark, e.dir, st.written.Load())
+		err = raiseTo(mark, at.path, st.written.Load())
 	}
 	if err != nil {
 		if mark != nil {
 			_ = mark.close() // nothing of it is to be kept
 		}
 		st.close()
+		at.close()
 		return fmt.Errorf("engine: open %s: %w", e.dir, noSpace(err))
 	}
 	s.missing = nil
 	s.recovery.Sequence = st.written.Load()
 	e.fault.Store(nil)
 	e.adopt(st, s)
+	e.home = at
 	e.keeper = e.keep(st, mark)
 	return nil
 }
@@ -210,15 +219,16 @@ func (e *Engine) startWriter(s survey, o *Options, create bool) error {
 // beginWriting removes the marker and returns a new watermark: both are to be on disk
 // before anything is written, so that there is no moment at which a crash leaves a
 // store with rows and without them.
-func (e *Engine) beginWriting(st *store, generation uint64) (*watermark, error) {
-	if err := removeMarker(e.dir); err != nil {
+func beginWriting(st *store, generation uint64) (*watermark, error) {
+	dir := st.home.path
+	if err := removeMarker(dir); err != nil {
 		return nil, err
 	}
-	manifest, err := markManifest(e.dir, manifestMark{})
+	manifest, err := markManifest(dir, manifestMark{})
 	if err != nil {
 		return nil, err
 	}
-	return openWatermark(e.dir, level{st.written.Load(), manifest}, generation)
+	return openWatermark(dir, level{st.written.Load(), manifest}, generation)
 }
 
 // raiseTo moves a watermark to a sequence that is on disk, and to the end of the
@@ -326,7 +336,8 @@ func (e *Engine) Close() error {
 }
 
 // seal puts everything on disk that a clean shutdown needs, and leaves the
-// marker. A store with a fault is left as it is.
+// marker. A store with a fault is left as it is; but for one whose directory was
+// moved, if files still go into that.
 func (e *Engine) seal() error {
 	if e.keeper == nil {
 		return nil
@@ -336,9 +347,16 @@ func (e *Engine) seal() error {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	e.st.db.DisableManualCompaction()
-	if e.fault.Load() != nil {
-		return nil
+	e.checkHome()
+	if f := e.fault.Load(); f != nil {
+		if !errors.Is(f.err, ErrMoved) || !e.home.follows() {
+			return nil
+		}
+		if e.home.removed() {
+			return f.err
+		}
 	}
+	dir := e.home.path
 	for c := range e.st.families {
 		if err := e.st.flush(column.Column(c)); err != nil {
 			return err
@@ -348,11 +366,11 @@ func (e *Engine) seal() error {
 		return err
 	}
 	seq := e.st.written.Load()
-	if err := raiseTo(mark, e.dir, seq); err != nil {
-		return fmt.Errorf("engine: close: watermark: %w", noSpace(err))
+	if err := raiseTo(mark, dir, seq); err != nil {
+		return fmt.Errorf("engine: close %s: watermark: %w", e.dir, noSpace(err))
 	}
-	if err := writeMarker(e.dir, marker{SchemaVersion, seq}); err != nil {
-		return fmt.Errorf("engine: close: marker: %w", noSpace(err))
+	if err := writeMarker(dir, marker{SchemaVersion, seq}); err != nil {
+		return fmt.Errorf("engine: close %s: marker: %w", e.dir, noSpace(err))
 	}
 	return nil
 }
@@ -373,6 +391,7 @@ func (e *Engine) closeStore() {
 	}
 	if e.keeper != nil {
 		e.keeper.info.release()
+		e.home.close()
 	}
 	e.st, e.keeper = nil, nil
 }

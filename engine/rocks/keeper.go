@@ -29,7 +29,7 @@ type keeper struct {
 
 // keep starts a keeper of st, which owns mark until it is stopped.
 func (e *Engine) keep(st *store, mark *watermark) *keeper {
-	k := &keeper{engine: e, store: st, mark: mark, info: newInfoLog(e.dir), quit: make(chan struct{}), done: make(chan struct{})}
+	k := &keeper{engine: e, store: st, mark: mark, info: newInfoLog(st.home.path), quit: make(chan struct{}), done: make(chan struct{})}
 	k.info.reserve()
 	go k.run()
 	return k
@@ -63,6 +63,7 @@ func (k *keeper) run() {
 // raise moves the watermark to what is on disk, after syncing what is not.
 func (k *keeper) raise() {
 	e := k.engine
+	e.checkHome()
 	if e.fault.Load() != nil {
 		return
 	}
@@ -71,7 +72,7 @@ func (k *keeper) raise() {
 		e.fail(err)
 		return
 	}
-	if err := errors.Join(k.mark.takeMissed(), raiseTo(k.mark, e.dir, seq)); err != nil { // RocksDB may be about to begin a new manifest
+	if err := errors.Join(k.mark.takeMissed(), raiseTo(k.mark, k.store.home.path, seq)); err != nil { // RocksDB may be about to begin a new manifest
 		e.log.Warn("watermark not written; it is tried again", "error", err)
 	}
 }
@@ -93,8 +94,18 @@ func (k *keeper) sync() (uint64, error) {
 func (k *keeper) poll() {
 	k.engine.mu.RLock()
 	defer k.engine.mu.RUnlock()
+	k.engine.checkHome()
 	k.engine.checkBackground(k.store)
-	k.info.reserve()
+	if f := k.engine.fault.Load(); f == nil || !errors.Is(f.err, ErrMoved) {
+		k.info.reserve()
+	}
+}
+
+// checkHome makes the engine read-only if its directory was moved.
+func (e *Engine) checkHome() {
+	if err := e.home.check(); err != nil && e.fault.Load() == nil {
+		e.fail(err)
+	}
 }
 
 // checkBackground returns the fault that work in the background has left. The

@@ -37,6 +37,9 @@ func (e *Engine) Reopen() error {
 	if e.o.ReadOnly || e.fault.Load() == nil {
 		return nil
 	}
+	if err := e.moved(); err != nil {
+		return err
+	}
 	e.commit.Stop(errReopening)
 	defer e.commit.Resume()
 	if e.keeper != nil {
@@ -55,6 +58,20 @@ func (e *Engine) Reopen() error {
 		e.down = fmt.Errorf("engine: %s is not open: reopen failed: %w", e.dir, err)
 	}
 	return err
+}
+
+// moved returns ErrMoved if the path of the store does not lead to the directory that was
+// opened: what is there is not to be opened in its stead.
+func (e *Engine) moved() error {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if e.home == nil {
+		return nil
+	}
+	if err := e.home.check(); err != nil {
+		return fmt.Errorf("%w: %w", engine.ErrReadOnly, err)
+	}
+	return nil
 }
 
 // Flush is engine.Maintenance's.
@@ -125,6 +142,9 @@ func (e *Engine) compact(col column.Column, r engine.Range, last grocksdb.Bottom
 func (e *Engine) writable() error {
 	if e.st == nil {
 		return e.down
+	}
+	if e.keeper != nil {
+		e.checkHome()
 	}
 	if f := e.fault.Load(); f != nil {
 		return f.err

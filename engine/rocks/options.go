@@ -83,7 +83,8 @@ type Options struct {
 	// Rand is where the node id of a new store comes from. nil: crypto/rand.
 	Rand io.Reader
 
-	held bool // another process has the store open; found at open
+	held  bool // another process has the store open; found at open
+	plain bool // the directory is written to by its path, as on systems without /proc; for tests
 }
 
 // withDefaults returns o with its zero fields filled in, or ErrOptions.

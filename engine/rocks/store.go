@@ -26,6 +26,7 @@ type store struct {
 	rows     *rowCache // nil: there is none
 	open     openList  // iterators and snapshots
 	pinned   *pinned   // the directory that is read instead; nil: there is none
+	home     *home     // of a store that is open for writing; else nil
 
 	ranged [column.Count + 1]atomic.Bool // columns that may have deletions of ranges
 
@@ -42,22 +43,26 @@ type opening struct {
 	readOnly bool
 	create   bool
 	pinned   *pinned // read this instead of dir; the store closes it
+	home     *home   // dir, to write to; who opens the store closes it afterwards
 }
 
 // path is the directory that RocksDB is to open.
 func (o opening) path() string {
-	if o.pinned != nil {
+	switch {
+	case o.pinned != nil:
 		return o.pinned.dir
+	case o.home != nil:
+		return o.home.path
 	}
 	return o.dir
 }
 
 // renamed says whose files are read there.
 func (o opening) renamed() renamed {
-	if o.pinned == nil {
+	if o.path() == o.dir {
 		return renamed{}
 	}
-	return renamed{there: o.pinned.dir, known: o.dir}
+	return renamed{there: o.path(), known: o.dir}
 }
 
 // open opens a database. Its error is ErrCorrupt, ErrLocked or ErrNoSpace where
@@ -68,7 +73,7 @@ func (o opening) open() (*store, error) {
 		return nil, err
 	}
 	defer opts.Destroy()
-	st := &store{cache: newCache(o.options.CacheBytes), pinned: o.pinned}
+	st := &store{cache: newCache(o.options.CacheBytes), pinned: o.pinned, home: o.home}
 	opts.SetCreateIfMissing(o.create)
 	opts.SetCreateIfMissingColumnFamilies(o.create)
 	table := tableOptions(st.cache)
@@ -94,7 +99,7 @@ func (o opening) open() (*store, error) {
 	case o.readOnly:
 		st.db, st.opened, err = grocksdb.OpenDbForReadOnlyColumnFamilies(opts, o.path(), o.families, all, false)
 	default:
-		st.db, st.opened, err = grocksdb.OpenDbColumnFamilies(opts, o.dir, o.families, all)
+		st.db, st.opened, err = grocksdb.OpenDbColumnFamilies(opts, o.path(), o.families, all)
 	}
 	if err != nil {
 		st.cache.Destroy()

@@ -55,7 +55,11 @@ func (s *sink) Write(ops []byte, sync bool) error {
 // not be asked to. It returns the error that writes get from now on; the first
 // fault stays.
 func (e *Engine) fail(err error) error {
-	f := &fault{fmt.Errorf("%w since %s: %w; repair what it names, then reopen", engine.ErrReadOnly, e.o.Now().UTC().Format("2006-01-02 15:04:05"), err)}
+	remedy := "; repair what it names, then reopen"
+	if errors.Is(err, ErrMoved) {
+		remedy = "" // it has its own
+	}
+	f := &fault{fmt.Errorf("%w since %s: %w%s", engine.ErrReadOnly, e.o.Now().UTC().Format("2006-01-02 15:04:05"), err, remedy)}
 	if !e.fault.CompareAndSwap(nil, f) {
 		return e.fault.Load().err
 	}
