@@ -123,11 +123,9 @@ func TestWhatTheAncestorsSayIsRefused(t *testing.T) {
 	first := z.do(add("M", codec.Member))[0]
 	m := z.peer("M")
 	m.sync(z)
-	next := m.root(codec.RootOp{Kind: codec.RootMerge})
+	next := m.copy().root(codec.RootOp{Kind: codec.RootMerge})
 	admit := func(name string, change func(*codec.SignedNamespaceOp)) error {
-		op, err := Check(resigned(t, next, name, change))
-		require.NoError(t, err)
-		return admit(op, m.view().cut(next.Parents))
+		return m.copy().offer(resigned(t, next, name, change))
 	}
 	require.NoError(t, admit("M", func(*codec.SignedNamespaceOp) {}))
 	requireRefused(t, Replay, admit("M", func(s *codec.SignedNamespaceOp) { s.Nonce = 0 }))

@@ -1,14 +1,18 @@
 package namespace
 
 import (
+	"context"
 	"crypto/sha256"
+	"errors"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"slices"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/group"
 )
 
@@ -20,31 +24,47 @@ func seedOf(name string) codec.Secret { return sha256.Sum256([]byte("seed of " +
 
 func idOf(name string) codec.Identity { return group.IdentityOf(seedOf(name)) }
 
-// node is one person's node: the ops it has, and its keys.
+// node is one person's node: a [Store], and beside it the reference, which is told of the
+// same ops. Each answer of the one is held to the other.
 type node struct {
 	t         require.TestingT
 	name      string
 	namespace codec.GroupID
+	store     *Store
 	ops       []*Op
 	ring      Keyring
 	random    io.Reader
 }
 
+func newNode(t require.TestingT, name string, ns codec.GroupID) *node {
+	n := &node{t: t, name: name, namespace: ns, ring: Keyring{}, random: randomness(name[0])}
+	var err error
+	n.store, err = Open(mem.New(), Options{Rand: n.random})
+	require.NoError(t, err)
+	require.NoError(t, n.store.ImportIdentity(ns, codec.NamespaceIdentityValue{PublicKey: idOf(name), PrivateKey: seedOf(name)}))
+	return n
+}
+
 // found returns the node of name with a new namespace.
 func found(t require.TestingT, name string) *node {
-	n := &node{t: t, name: name, ring: Keyring{}, random: randomness(name[0])}
 	s := &codec.SignedNamespaceOp{Nonce: 1, Op: codec.NamespaceOp{Root: codec.RootOp{Creator: idOf(name), Salt: codec.Hash{7}}}}
 	id, err := CreationID(&s.Op.Root)
 	require.NoError(t, err)
-	s.NamespaceID, s.Op.Root.GroupID, n.namespace = id, id, id
+	s.NamespaceID, s.Op.Root.GroupID = id, id
 	require.NoError(t, Sign(s, seedOf(name)))
+	n := newNode(t, name, id)
 	n.take(s)
 	return n
 }
 
 // peer returns an empty node of another person in the namespace of n.
-func (n *node) peer(name string) *node {
-	return &node{t: n.t, name: name, namespace: n.namespace, ring: Keyring{}, random: randomness(name[0])}
+func (n *node) peer(name string) *node { return newNode(n.t, name, n.namespace) }
+
+// copy returns another node of the same person, with what n has.
+func (n *node) copy() *node {
+	c := n.peer(n.name)
+	c.sync(n)
+	return c
 }
 
 // take has n accept ops, each on its ancestors, and gather keys.
@@ -56,9 +76,44 @@ func (n *node) take(ops ...*codec.SignedNamespaceOp) {
 			continue
 		}
 		require.NoError(n.t, admit(op, n.above(op)))
+		a, err := n.store.Apply(context.Background(), op.wire())
+		require.NoError(n.t, err)
+		require.Equal(n.t, Stored, a.Kind, "%v", a.Refusal)
 		n.ops = append(n.ops, op)
 	}
+	n.gather()
+}
+
+// offer returns why n refuses s, or nil: the store and the reference say the same.
+func (n *node) offer(s *codec.SignedNamespaceOp) error {
+	op, err := Check(s)
+	if err == nil {
+		err = admit(op, n.above(op))
+	}
+	b, encoding := s.AppendBinary(nil)
+	require.NoError(n.t, encoding)
+	a, broken := n.store.Apply(context.Background(), b)
+	require.NoError(n.t, broken)
+	if err == nil {
+		require.Equal(n.t, Stored, a.Kind, "%v", a.Refusal)
+		n.ops = append(n.ops, op)
+		n.gather()
+		return nil
+	}
+	require.Equal(n.t, Refused, a.Kind, err)
+	var r *Refusal
+	require.ErrorAs(n.t, err, &r)
+	require.Equal(n.t, r.Reason, a.Refusal.Reason)
+	return a.Refusal
+}
+
+// gather has the reference find keys, which must be those that the store has.
+func (n *node) gather() {
 	n.ring.Gather(n.namespace, n.ops, seedOf(n.name))
+	require.NoError(n.t, n.store.view(n.namespace, func(c *loaded) error {
+		require.True(n.t, maps.EqualFunc(n.ring, c.ring, codec.Secret.Equal), "%s has other keys than those that can be had", n.name)
+		return nil
+	}))
 }
 
 func (n *node) has(id codec.OpID) bool {
@@ -82,14 +137,68 @@ func (n *node) view() *view {
 	return v
 }
 
-// try has n make an op on its heads.
+// try has n make an op on its heads, which must be as the reference makes it.
 func (n *node) try(g codec.GroupID, body codec.GroupOp) ([]*codec.SignedNamespaceOp, error) {
 	v := n.view()
-	ops, err := v.compose(n.random, seedOf(n.name), n.ring, v.heads(), g, body)
-	if err == nil {
-		n.take(ops...)
+	want, due := v.compose(randomness(0), seedOf(n.name), maps.Clone(n.ring), v.heads(), g, body)
+	done, err := n.store.Propose(context.Background(), n.namespace, Proposal{GroupID: g, Group: &body})
+	if due != nil || err != nil {
+		require.Error(n.t, due, "%v", err)
+		require.Error(n.t, err, "%v", due)
+		require.Equal(n.t, errors.Is(due, ErrNoKey), errors.Is(err, ErrNoKey), "%v, and due is %v", err, due)
+		require.Equal(n.t, errors.Is(due, ErrNotEffective), errors.Is(err, ErrNotEffective), "%v, and due is %v", err, due)
+		return nil, err
 	}
-	return ops, err
+	var ops []*codec.SignedNamespaceOp
+	for _, wire := range done.Wire {
+		op, _, err := parseWire(wire)
+		require.NoError(n.t, err)
+		require.NoError(n.t, admit(op, n.above(op)))
+		n.ops, ops = append(n.ops, op), append(ops, op.Signed)
+	}
+	n.keep(done.Keys)
+	n.gather()
+	require.Equal(n.t, shapes(want), shapes(ops))
+	return ops, nil
+}
+
+// keep takes keys that the store has made, for whomever they are.
+func (n *node) keep(made []GroupKey) {
+	require.NoError(n.t, n.store.view(n.namespace, func(c *loaded) error {
+		for _, k := range made {
+			n.ring[k] = c.ring[k]
+		}
+		return nil
+	}))
+}
+
+// shape is what of an op does not depend on ids and keys that are drawn.
+type shape struct {
+	root      codec.RootOpKind
+	group     codec.GroupID
+	underNew  bool
+	under     codec.KeyID // unless it is a new one
+	previous  map[codec.GroupID]codec.Option[codec.KeyID]
+	rotations map[codec.GroupID][]codec.Identity
+	delivery  []codec.Identity
+}
+
+func shapes(ops []*codec.SignedNamespaceOp) (found []shape) {
+	fresh := map[codec.KeyID]bool{}
+	for _, s := range ops {
+		p := shape{root: s.Op.Root.Kind, group: s.Op.GroupID, previous: map[codec.GroupID]codec.Option[codec.KeyID]{},
+			rotations: map[codec.GroupID][]codec.Identity{}, delivery: recipients(s.Op.Root.Envelopes)}
+		for _, r := range s.Op.Rotations {
+			fresh[r.NewKeyID] = true
+			p.rotations[r.GroupID] = recipients(r.Envelopes)
+			p.previous[r.GroupID] = codec.Option[codec.KeyID]{V: r.Previous.V.KeyID, Valid: r.Previous.Valid}
+		}
+		if p.underNew = fresh[s.Op.KeyID]; !p.underNew {
+			p.under = s.Op.KeyID
+		}
+		found = append(found, p)
+	}
+	return found
 }
 
 func (n *node) do(body codec.GroupOp) []*codec.SignedNamespaceOp {
@@ -113,9 +222,22 @@ func (n *node) root(r codec.RootOp) *codec.SignedNamespaceOp {
 	return s
 }
 
+// result evaluates what n has, which must be what its store says.
 func (n *node) result() *group.Result {
 	r, err := group.Evaluate(n.ring.ReadAll(n.ops), codec.Identity{})
 	require.NoError(n.t, err)
+	require.NoError(n.t, n.store.view(n.namespace, func(c *loaded) error {
+		require.Equal(n.t, len(r.Verdicts), c.ledger.Len())
+		for id, want := range r.Verdicts {
+			i, ok := c.ledger.Find(id)
+			require.True(n.t, ok)
+			require.Equal(n.t, want, c.ledger.Verdict(i))
+		}
+		return nil
+	}))
+	found, err := n.store.Verify(context.Background(), n.namespace)
+	require.NoError(n.t, err)
+	require.Empty(n.t, found)
 	return r
 }
 

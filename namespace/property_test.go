@@ -210,10 +210,8 @@ func TestConcurrentRemovalsLeaveNoKey(t *testing.T) {
 	require.NoError(t, err)
 	r, err := NewRotation(randomness(3), z.namespace, z.namespace, rogue, codec.Option[codec.Secret]{}, z.result().Members(z.namespace))
 	require.NoError(t, err)
-	next := z.do(call("y"))[0]
-	bad := resigned(t, next, "Z", func(s *codec.SignedNamespaceOp) { s.Op.Rotations = []codec.KeyRotation{r} })
-	z.ops = z.ops[:len(z.ops)-1]
-	z.take(bad)
+	next := z.copy().do(call("y"))[0]
+	z.take(resigned(t, next, "Z", func(s *codec.SignedNamespaceOp) { s.Op.Rotations = []codec.KeyRotation{r} }))
 	id, ok, err := z.view().currentKey(z.view().heads(), z.namespace)
 	require.NoError(t, err)
 	require.True(t, ok)
