@@ -110,6 +110,7 @@ func fitGroupOp(p *GroupOp) {
 		opIdentity:     func() { p.Identity = all.Identity },
 		opCapability:   func() { p.Capability = all.Capability },
 		opAt:           func() { p.At = all.At },
+		opPlacement:    func() { p.Number, p.Placement = all.Number, all.Placement },
 	} {
 		if groupOpFields[p.Kind]&f != 0 {
 			keep()

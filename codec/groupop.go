@@ -28,12 +28,14 @@ const (
 	OpMigrationSet                              // Migration is run on upgrade
 	OpAdminTransferred                          // Member is the admin identity
 	OpKeyRotated                                // nothing: its carrier brings a key
+	OpContextPlaced                             // ContextID belongs to the group, as the context's own key says: Number, Placement
 )
 
 var groupOps = []string{"member_added", "member_removed", "member_left", "member_role_set", "member_capability_set",
 	"default_capabilities_set", "upgrade_policy_set", "target_application_set", "upgrade_started", "upgrade_progressed",
 	"upgrade_completed", "context_registered", "context_detached", "context_migrated", "member_alias_set",
-	"group_alias_set", "context_alias_set", "context_joined", "context_capability_set", "migration_set", "admin_transferred", "key_rotated"}
+	"group_alias_set", "context_alias_set", "context_joined", "context_capability_set", "migration_set", "admin_transferred", "key_rotated",
+	"context_placed"}
 
 // String returns "member_added", …, or "GroupOpKind(n)".
 func (k GroupOpKind) String() string { return enumName("GroupOpKind", uint8(k), groupOps) }
@@ -56,6 +58,7 @@ const (
 	opIdentity
 	opCapability
 	opAt
+	opPlacement
 )
 
 // groupOpFields are the fields of each kind of group op. It is never written to.
@@ -82,6 +85,7 @@ var groupOpFields = []uint32{
 	OpMigrationSet:           opMigration,
 	OpAdminTransferred:       opMember,
 	OpKeyRotated:             0,
+	OpContextPlaced:          opContext | opPlacement,
 }
 
 // GroupOp is what a signed op does to a group. Which fields count depends on the
@@ -106,6 +110,8 @@ type GroupOp struct {
 	Identity            Identity
 	Capability          Option[ContextCapability] // none takes the mask away
 	At                  uint64                    // unix seconds, its author's words
+	Number              uint64                    // of what a context's key has signed the greatest counts; never 0
+	Placement           Signature                 // by the context's key, over namespace, group, context and number
 }
 
 // AppendBinary implements [Value].
@@ -182,6 +188,10 @@ func (v *GroupOp) layoutText(c *coder, has uint32) {
 	}
 	if c.holds(has, opAt, "at", v.At == 0) {
 		c.u64("at", &v.At)
+	}
+	if c.holds(has, opPlacement, "placement", v.Number == 0 && v.Placement == Signature{}) {
+		c.u64("number", &v.Number)
+		c.signature("placement", &v.Placement)
 	}
 	c.end()
 }

@@ -34,6 +34,7 @@ var (
 		codec.OpMigrationSet:           {Admins: true, Caps: codec.ManageApplication},
 		codec.OpAdminTransferred:       {},
 		codec.OpKeyRotated:             {Admins: true, Members: true},
+		codec.OpContextPlaced:          {Admins: true, Caps: codec.ManageContexts},
 	}
 	rootAccess = [...]Access{
 		codec.RootNamespaceCreated:  {},

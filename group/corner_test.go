@@ -171,5 +171,5 @@ func TestZeroIdsAreIds(t *testing.T) {
 	w.op("Z", codec.GroupOp{Kind: codec.OpContextAliasSet, Name: codec.Some(codec.AliasName("c"))}, c)
 	w.op("Z", codec.GroupOp{Kind: codec.OpContextJoined, Identity: who("Z")})
 	w.requireVerdict(void(NoRight), w.in(codec.GroupID{}, "Z", left))
-	require.Len(t, w.result().Config, 1)
+	require.Len(t, w.result().Claims, 1)
 }

@@ -12,8 +12,8 @@ import (
 // Result is what a set of ops amounts to.
 type Result struct {
 	Verdicts      map[codec.OpID]Verdict
-	Rows          []Row // of the Group column, by key
-	Config        map[codec.ContextID]codec.ContextConfigValue
+	Rows          []Row                     // of the Group column, by key
+	Claims        map[codec.ContextID]Claim // of this namespace; that they count is for [Home] to say
 	Equivocations []Equivocation
 
 	members map[codec.GroupID][]codec.Identity
@@ -61,20 +61,16 @@ func Evaluate(ops []Op, self codec.Identity) (*Result, error) {
 		}
 	}
 	t := newTree(j.namespace)
-	r := &Result{Verdicts: map[codec.OpID]Verdict{}, Config: map[codec.ContextID]codec.ContextConfigValue{},
-		Equivocations: equivocations(g.ops), members: map[codec.GroupID][]codec.Identity{}}
+	r := &Result{Verdicts: map[codec.OpID]Verdict{}, Equivocations: equivocations(g.ops), members: map[codec.GroupID][]codec.Identity{}}
 	for i, op := range g.ops {
 		r.Verdicts[op.ID] = j.verdict(i, t)
 	}
 	for id := range t.groups {
 		r.members[id] = j.members(id)
 	}
+	r.Claims = maps.Collect(t.claims())
 	r.Rows, err = j.rows(t, self)
-	for id, s := range t.groups {
-		for c, own := range s.contexts {
-			r.Config[c] = codec.ContextConfigValue{ApplicationRevision: s.applicationRevision + own.config.ApplicationRevision,
-				MembersRevision: s.membersRevision + own.config.MembersRevision}
-		}
+	for id := range t.groups {
 		slices.SortFunc(r.members[id], func(a, b codec.Identity) int { return bytes.Compare(a[:], b[:]) })
 	}
 	return r, err

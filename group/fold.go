@@ -1,6 +1,8 @@
 package group
 
 import (
+	"iter"
+
 	"github.com/stoadb/stoa/codec"
 )
 
@@ -43,6 +45,7 @@ type contextState struct {
 	identities map[codec.Identity]codec.Identity
 	masks      map[codec.Identity]codec.ContextCapability
 	config     codec.ContextConfigValue // what the context's own ops add to those of its group
+	number     uint64                   // of the placement by which the group has it; 0: by its members' word alone
 }
 
 // skipped is the verdict on an effective op that changes nothing.
@@ -210,4 +213,27 @@ func (t *tree) raise(g *state, revision *uint64) {
 		at = append(at, place{kind: placeConfig, context: c})
 	}
 	change(t, revision, *revision+1, at...)
+}
+
+// claim returns which group has a context.
+func (t *tree) claim(c codec.ContextID) (claim Claim, ok bool) {
+	home, ok := t.homes[c]
+	if !ok {
+		return Claim{}, false
+	}
+	g := t.groups[home]
+	own := g.contexts[c]
+	return Claim{Group: home, Number: own.number, Config: codec.ContextConfigValue{
+		ApplicationRevision: g.applicationRevision + own.config.ApplicationRevision,
+		MembersRevision:     g.membersRevision + own.config.MembersRevision}}, true
+}
+
+func (t *tree) claims() iter.Seq2[codec.ContextID, Claim] {
+	return func(yield func(codec.ContextID, Claim) bool) {
+		for c := range t.homes {
+			if claim, ok := t.claim(c); ok && !yield(c, claim) {
+				return
+			}
+		}
+	}
 }

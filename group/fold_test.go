@@ -78,10 +78,10 @@ func TestContextBelongsToOneGroup(t *testing.T) {
 		w.requireVerdict(effective, w.op("Z", b))
 		w.requireVerdict(skipped(NoContext), w.in(sub, "Z", b))
 	}
-	require.Equal(t, codec.ContextConfigValue{ApplicationRevision: 1, MembersRevision: 2}, w.result().Config[c])
+	require.Equal(t, codec.ContextConfigValue{ApplicationRevision: 1, MembersRevision: 2}, w.result().Claims[c].Config)
 	w.op("Z", detach)
 	w.requireVerdict(effective, w.in(sub, "Z", register))
-	require.Equal(t, codec.ContextConfigValue{}, w.result().Config[c])
+	require.Equal(t, codec.ContextConfigValue{}, w.result().Claims[c].Config)
 }
 
 func TestNamesAreUniqueWhereTheyAreLookedUp(t *testing.T) {

@@ -28,12 +28,10 @@ func (t *tree) applyToGroup(g *state, op *Op) Verdict {
 		t.setMeta(g, op.Group, meta)
 	case codec.OpUpgradeStarted, codec.OpUpgradeProgressed, codec.OpUpgradeCompleted:
 		return t.applyUpgrade(g, op)
-	case codec.OpContextRegistered:
+	case codec.OpContextRegistered, codec.OpContextPlaced:
 		return t.register(g, op)
 	case codec.OpContextDetached:
-		gone := g.contexts[b.ContextID].places(op.Group, b.ContextID)
-		unset(t, g.contexts, b.ContextID, gone...)
-		unset(t, t.homes, b.ContextID)
+		t.detach(op.Group, b.ContextID)
 	case codec.OpMemberAliasSet, codec.OpGroupAliasSet, codec.OpContextAliasSet:
 		return t.applyName(g, op)
 	default:
@@ -80,19 +78,34 @@ func needsContext(k codec.GroupOpKind) bool {
 	}
 }
 
-// register gives a context to a group. One that another group has is void, whatever
-// group's key this node lacks: the first by (height, id) that it can read has it.
+// register gives a context to a group. From another group that has it only a placement
+// takes it that goes before the other's; else the op is void, whatever group's key this
+// node lacks: of those without a placement the first by (height, id) that it can read has
+// the context.
 func (t *tree) register(g *state, op *Op) Verdict {
-	c := op.Body.ContextID
+	c, number := op.Body.ContextID, op.Body.Number
 	if home, ok := t.homes[c]; ok && home != op.Group {
-		return Verdict{Void, ContextElsewhere}
+		if !(Claim{Group: op.Group, Number: number}).beats(Claim{Group: home, Number: t.groups[home].contexts[c].number}) {
+			return Verdict{Void, ContextElsewhere}
+		}
+		t.detach(home, c)
 	}
 	if g.contexts[c] == nil {
 		s := &contextState{identities: map[codec.Identity]codec.Identity{}, masks: map[codec.Identity]codec.ContextCapability{}}
 		set(t, g.contexts, c, s, s.places(op.Group, c)...)
 	}
+	if s := g.contexts[c]; number > s.number {
+		change(t, &s.number, number, place{kind: placeHome, context: c})
+	}
 	set(t, t.homes, c, op.Group)
 	return Verdict{Outcome: Effective}
+}
+
+// detach takes a context from the group that has it, with all that is set for it there.
+func (t *tree) detach(id codec.GroupID, c codec.ContextID) {
+	contexts := t.groups[id].contexts
+	unset(t, contexts, c, contexts[c].places(id, c)...)
+	unset(t, t.homes, c)
 }
 
 func (t *tree) applyUpgrade(g *state, op *Op) Verdict {

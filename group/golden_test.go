@@ -67,8 +67,8 @@ func (w *world) requireGolden(t *testing.T, file string) {
 	for _, row := range r.Rows {
 		g.Rows[hex.EncodeToString(row.Key)] = hex.EncodeToString(row.Value)
 	}
-	for c, v := range r.Config {
-		g.Config[c] = asJSON(t, "ContextConfigValue", v)
+	for c, claim := range r.Claims {
+		g.Config[c] = asJSON(t, "ContextConfigValue", claim.Config)
 	}
 	for _, op := range w.ops {
 		o := goldenOp{ID: op.ID, Parents: op.Parents, Signer: op.Signer, Nonce: op.Nonce, Verdict: r.Verdicts[op.ID].String()}

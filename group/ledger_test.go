@@ -81,7 +81,12 @@ func (b *book) check() {
 		require.Equal(b.t, v, b.rows[k], "%x", k)
 	}
 	require.Equal(b.t, len(rows), len(b.rows))
-	require.Equal(b.t, want.Config, b.config)
+	config := map[codec.ContextID]codec.ContextConfigValue{}
+	for c, claim := range want.Claims {
+		config[c] = claim.Config
+	}
+	require.Equal(b.t, config, b.config)
+	require.Equal(b.t, want.Claims, maps.Collect(b.ledger.Claims()))
 	require.Equal(b.t, want.Groups(), b.ledger.Groups())
 	for _, g := range want.Groups() {
 		require.Equal(b.t, want.Members(g), b.ledger.Members(g))
@@ -104,7 +109,7 @@ func (w *world) decorate(t *rapid.T, most int) {
 		parents, g, c := w.drawParents(t), group.Draw(t, "group"), context.Draw(t, "context")
 		r := codec.RootOp{Kind: codec.RootGroupReparented, GroupID: rapid.SampledFrom(groups[1:]).Draw(t, "moved"), ParentID: g}
 		b := codec.GroupOp{ContextID: c}
-		switch rapid.IntRange(0, 20).Draw(t, "kind") {
+		switch rapid.IntRange(0, 21).Draw(t, "kind") {
 		case 0:
 			w.root("Z", r, parents...)
 			continue
@@ -117,6 +122,8 @@ func (w *world) decorate(t *rapid.T, most int) {
 			continue
 		case 3, 4:
 			b.Kind = codec.OpContextRegistered
+		case 20:
+			b.Kind, b.Number = codec.OpContextPlaced, rapid.Uint64Range(1, 3).Draw(t, "number")
 		case 5:
 			b.Kind = codec.OpContextDetached
 		case 6:

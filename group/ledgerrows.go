@@ -1,6 +1,7 @@
 package group
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/stoadb/stoa/codec"
@@ -177,20 +178,20 @@ func (l *Ledger) idsOf(ops []int) (ids []codec.OpID) {
 
 // homeRow notes the group of a context, or its revisions.
 func (l *Ledger) homeRow(w *changes, p place) {
-	home, has := l.tree.homes[p.context]
+	claim, has := l.Claim(p.context)
 	if p.kind == placeHome {
-		record(w, has, keys.ContextGroupRef{Context: p.context}, codec.GroupRefValue{GroupID: home})
+		record(w, has, keys.ContextGroupRef{Context: p.context}, codec.GroupRefValue{GroupID: claim.Group})
 		return
 	}
-	var v codec.ContextConfigValue
-	if has {
-		g := l.tree.groups[home]
-		own := g.contexts[p.context].config
-		v.ApplicationRevision = g.applicationRevision + own.ApplicationRevision
-		v.MembersRevision = g.membersRevision + own.MembersRevision
-	}
-	record(w, has, keys.ContextConfig{Context: p.context}, v)
+	record(w, has, keys.ContextConfig{Context: p.context}, claim.Config)
 }
+
+// Claim returns which group of the namespace has a context, as of the last Settle. That
+// it counts is for [Home] to say of the claims of all namespaces.
+func (l *Ledger) Claim(c codec.ContextID) (Claim, bool) { return l.tree.claim(c) }
+
+// Claims yields the claims on all contexts that groups of the namespace have, in no order.
+func (l *Ledger) Claims() iter.Seq2[codec.ContextID, Claim] { return l.tree.claims() }
 
 func (l *Ledger) contextRow(w *changes, p place, s *state) {
 	c := &contextState{}

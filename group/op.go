@@ -51,7 +51,8 @@ func (v Verdict) String() string {
 // Reason says why an op is void or skipped.
 type Reason uint8
 
-// The reasons. Void: NoRight to ContextElsewhere. Skipped: Exists and those after it.
+// The reasons. Void: NoRight to ContextElsewhere, and NotPlaced. Skipped: Exists to
+// NoUpgrade. Numbers are stored, and never change.
 const (
 	NoRight          Reason = iota + 1 // no grant among its ancestors gives its signer the right to it
 	Revoked                            // there is one, but it was revoked, and the op does not descend from that
@@ -72,11 +73,13 @@ const (
 	NameTaken                          // another has that name
 	NoContext                          // the context does not belong to the group
 	NoUpgrade                          // no upgrade is in progress, or the counts are larger than it
+	NotPlaced                          // the key of the context has not signed for the group
 )
 
 var reasons = []string{"", "no right", "right revoked", "admin identity", "target not in the namespace", "invitation used",
 	"invitation revoked", "cannot be opened", "malformed", "rewrapped", "forged", "context in another group", "group exists", "no such group",
-	"target not a member", "cycle", "too deep", "name taken", "no such context", "no such upgrade"}
+	"target not a member", "cycle", "too deep", "name taken", "no such context", "no such upgrade",
+	"not signed by the context's creator"}
 
 // String returns a few words for people.
 func (r Reason) String() string { return reasons[int(r)%len(reasons)] }

@@ -12,6 +12,7 @@ const (
 	DomainGroup      = "stoa.group.v1"      // a SignedGroupOp
 	DomainInvitation = "stoa.invitation.v1" // an Invitation, by its inviter
 	DomainJoin       = "stoa.join.v1"       // an invitation and a member, by the member
+	DomainPlacement  = "stoa.placement.v1"  // the group of a context, by the context's own key
 )
 
 // signatureSize is the length of the signature that ends every signed value.

@@ -15,3 +15,10 @@ func govReissuedValue(value []byte) error {
 	}
 	return nil
 }
+
+func govHomeValue(value []byte) error {
+	if len(value) != 32+3*8 {
+		return malformed("gov-home", value, "an id and three numbers")
+	}
+	return nil
+}

@@ -95,6 +95,9 @@ var scopes = []ScopeInfo{
 		Value: "the op as it travels (namespace/README.md)", fragment: bytesOf(32 + 8)}),
 	declare(ScopeInfo{Name: "gov-reissued", Holds: "ops of this node that a revocation voided, and that were proposed again",
 		Fragment: "namespace_id 32 ‖ op_id 32", Value: "op_id 32: the new one", fragment: bytesOf(32 + 32), value: govReissuedValue}),
+	declare(ScopeInfo{Name: "gov-home", Holds: "which group of a namespace has a context", Fragment: "context_id 32 ‖ namespace_id 32",
+		Value:    "group_id 32 ‖ number of its placement u64 LE, or 0 ‖ application and members revision u64 LE each (namespace/README.md)",
+		fragment: bytesOf(32 + 32), value: govHomeValue}),
 }
 
 func declare(s ScopeInfo) ScopeInfo {

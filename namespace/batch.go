@@ -19,11 +19,12 @@ type batch struct {
 	c *loaded
 
 	rows    engine.Batch
-	taken   int                   // ops
-	fresh   map[codec.OpID]*Op    // those of this batch, whose rows can't be read yet
-	answers []*Answer             // of taken ops, which get their verdicts at the end
-	earlier []group.VerdictChange // by settling before the end
-	waits   map[codec.OpID][]byte // ops that have begun to wait in this batch
+	homes   map[codec.ContextID]struct{} // contexts whose groups or counters may have changed
+	taken   int                          // ops
+	fresh   map[codec.OpID]*Op           // those of this batch, whose rows can't be read yet
+	answers []*Answer                    // of taken ops, which get their verdicts at the end
+	earlier []group.VerdictChange        // by settling before the end
+	waits   map[codec.OpID][]byte        // ops that have begun to wait in this batch
 }
 
 // A batch that has reached one of these takes no further request.
@@ -42,7 +43,8 @@ func (s *Store) begin(p *slot) (*batch, error) {
 		p.state = c
 		p.current.Store(c)
 	}
-	b := &batch{s: s, p: p, c: p.state, fresh: map[codec.OpID]*Op{}, waits: map[codec.OpID][]byte{}}
+	b := &batch{s: s, p: p, c: p.state, fresh: map[codec.OpID]*Op{}, waits: map[codec.OpID][]byte{},
+		homes: map[codec.ContextID]struct{}{}}
 	return b, nil
 }
 
@@ -84,10 +86,10 @@ func (b *batch) write() error {
 			return err
 		}
 	}
-	if b.rows.Len() == 0 {
+	if b.rows.Len() == 0 && len(b.homes) == 0 {
 		return nil
 	}
-	if err := b.s.db.Apply(&b.rows); err != nil {
+	if err := b.apply(); err != nil {
 		return err
 	}
 	b.answer(changed)
@@ -96,6 +98,28 @@ func (b *batch) write() error {
 	b.taken, b.answers, b.earlier = 0, nil, nil
 	clear(b.fresh)
 	clear(b.waits)
+	clear(b.homes)
+	return nil
+}
+
+// apply writes the rows, with what they make of rows that several namespaces share.
+func (b *batch) apply() error {
+	if len(b.homes) > 0 || !b.s.claimed.Load() {
+		b.s.claiming.Lock()
+		defer b.s.claiming.Unlock()
+		if err := b.claimAll(); err != nil {
+			return err
+		}
+		if err := b.claim(); err != nil {
+			return err
+		}
+	}
+	if b.rows.Len() > 0 {
+		if err := b.s.db.Apply(&b.rows); err != nil {
+			return err
+		}
+	}
+	b.s.claimed.Store(true)
 	return nil
 }
 
@@ -108,6 +132,10 @@ func (b *batch) derive() error {
 	}
 	var have []byte
 	for _, r := range rows {
+		if c, ok := concerns(&r); ok {
+			b.homes[c] = struct{}{}
+			continue
+		}
 		if r.All {
 			if err := b.dropAll(r, whole); err != nil {
 				return err

@@ -50,7 +50,7 @@ func TestALargeGroupIsDeletedByRanges(t *testing.T) {
 
 	deletion, err := k.Propose(bg, ns, Proposal{Root: &codec.RootOp{Kind: codec.RootGroupDeleted, GroupID: sub}})
 	require.NoError(t, err)
-	require.Less(t, db.last, 2*contexts+40)
+	require.Less(t, db.last, 3*contexts+40)
 	requireSound(t, k, ns)
 	left := derivedRows(t, k.db, ns)
 	require.Less(t, len(left), len(before)-4*contexts+1)

@@ -70,10 +70,13 @@ func all(names ...string) (ids []codec.Identity) {
 }
 
 // newForge returns a forge with a namespace created by Z.
-func newForge(t require.TestingT) *forge {
-	f := &forge{t: t, byID: map[codec.OpID]*namespace.Op{}, ring: namespace.Keyring{}, random: rand.NewChaCha8([32]byte{42}),
+func newForge(t require.TestingT) *forge { return forgeOf(t, 1) }
+
+// forgeOf is newForge; n tells several namespaces apart.
+func forgeOf(t require.TestingT, n byte) *forge {
+	f := &forge{t: t, byID: map[codec.OpID]*namespace.Op{}, ring: namespace.Keyring{}, random: rand.NewChaCha8([32]byte{41 + n}),
 		reads: map[codec.OpID]reading{}}
-	r := codec.RootOp{Kind: codec.RootNamespaceCreated, Creator: is("Z"), Salt: codec.Hash{1}, CreatedAt: 1}
+	r := codec.RootOp{Kind: codec.RootNamespaceCreated, Creator: is("Z"), Salt: codec.Hash{n}, CreatedAt: 1}
 	id, err := namespace.CreationID(&r)
 	require.NoError(t, err)
 	r.GroupID, f.ns = id, id

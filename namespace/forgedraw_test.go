@@ -14,8 +14,11 @@ import (
 // opening is how every drawn history begins: Z, with K and L as Admins and M as a
 // member, all of whom and A and B have the key, and a group below of which only Z, K
 // and A have one.
-func opening(t require.TestingT) *forge {
-	f := newForge(t)
+func opening(t require.TestingT) *forge { return openingOf(t, 1) }
+
+// openingOf is opening; n tells several namespaces apart.
+func openingOf(t require.TestingT, n byte) *forge {
+	f := forgeOf(t, n)
 	for _, name := range []string{"K", "L"} {
 		require.NotNil(t, f.op("Z", added(name, codec.Admin)))
 	}
@@ -86,9 +89,12 @@ func (f *forge) drawBody(t *rapid.T) codec.GroupOp {
 	target := rapid.SampledFrom(cast[:7]).Draw(t, "target")
 	role := rapid.SampledFrom([]codec.GroupMemberRole{codec.Admin, codec.Admin, codec.Member, codec.ReadOnly})
 	mask := rapid.SampledFrom([]codec.Capabilities{0, codec.ManageMembers, codec.ManageCapabilities | codec.ManageAliases, codec.AllCapabilities})
-	c := codec.ContextID{byte(rapid.IntRange(1, 2).Draw(t, "context"))}
+	c := rapid.SampledFrom([]codec.ContextID{{1}, {2}, room(0)}).Draw(t, "context")
 	alias := codec.Some(codec.AliasName(fmt.Sprint("name", rapid.IntRange(0, 1).Draw(t, "alias"))))
-	switch rapid.IntRange(0, 22).Draw(t, "kind") {
+	switch rapid.IntRange(0, 24).Draw(t, "kind") {
+	case 23, 24:
+		g := rapid.SampledFrom([]codec.GroupID{f.ns, f.sub}).Draw(t, "home")
+		return placedIn(0, f.ns, g, rapid.Uint64Range(1, 3).Draw(t, "placement"))
 	case 0, 1, 2:
 		return added(target, role.Draw(t, "role"))
 	case 3, 4, 5, 6:

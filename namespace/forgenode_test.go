@@ -183,10 +183,10 @@ func (w *witness) check() *group.Result {
 	got, log := w.column()
 	w.requireSame(want, got)
 	w.checkLog(log, ring)
-	for c, config := range result.Config {
+	for c, claim := range result.Claims {
 		stored, err := engine.Get(w.db, keys.ContextConfig{Context: c})
 		require.NoError(w.t, err)
-		require.Equal(w.t, config, stored)
+		require.Equal(w.t, claim.Config, stored)
 	}
 	found, err := w.store.Equivocations(w.ns)
 	require.NoError(w.t, err)

@@ -64,6 +64,8 @@ func readInner(s *codec.SignedNamespaceOp, plain []byte, v *group.Verifier) (*co
 		return nil, group.Forged
 	case names(&inner.Op) && !ValidIdentity(inner.Op.Member):
 		return nil, group.Malformed // nobody could give it a key, so no key could be given to exactly the members
+	case inner.Op.Kind == codec.OpContextPlaced && group.VerifyPlacement(s.NamespaceID, s.Op.GroupID, &inner.Op) != nil:
+		return nil, group.NotPlaced
 	}
 	return &inner.Op, 0
 }

@@ -29,8 +29,9 @@ type Proposal struct {
 // Propose makes an op on top of all that is here, signed by this node, and what must go
 // with it so that nobody seals under a key that someone else than a member holds: a
 // rotation in it, or a delivery after it. More than [MaxParents] heads are joined first.
-// All is written in one batch. It returns [ErrNoIdentity], [ErrNoNamespace],
-// [ErrNotEffective], [ErrNoKey], [ErrIdentity] for a member who is no key, [ErrRefused],
+// A context that is registered is placed by its own key, if that is here. All is written
+// in one batch. It returns [ErrNoIdentity], [ErrNoNamespace], [ErrNotEffective],
+// [ErrContextTaken], [ErrNotPlaced], [ErrNoKey], [ErrIdentity] for a member who is no key, [ErrRefused],
 // codec.ErrMalformed, or an error as [Store.Apply] has it.
 func (s *Store) Propose(ctx context.Context, ns codec.GroupID, what Proposal) (Proposed, error) {
 	var done Proposed
@@ -159,10 +160,14 @@ func (p *proposing) try(s *codec.SignedNamespaceOp, planned group.Op, look func(
 			look()
 		}
 	})
-	if err == nil && verdict.Outcome != group.Effective {
-		err = fmt.Errorf("%w: %s", ErrNotEffective, verdict)
+	switch {
+	case err != nil || verdict.Outcome == group.Effective:
+		return err
+	case verdict.Reason == group.ContextElsewhere:
+		home, _ := p.c.ledger.Claim(planned.Body.ContextID)
+		return taken(planned.Body.ContextID, planned.Group, home.Group)
 	}
-	return err
+	return fmt.Errorf("%w: %s", ErrNotEffective, verdict)
 }
 
 // root proposes a root op.
@@ -206,6 +211,9 @@ func (p *proposing) group(g codec.GroupID, body codec.GroupOp, a *Answer) error 
 	if err != nil {
 		return err
 	}
+	if body, err = p.placing(g, body); err != nil {
+		return err
+	}
 	if _, err := body.AppendBinary(nil); err != nil {
 		return err
 	}
@@ -227,6 +235,9 @@ func (p *proposing) group(g codec.GroupID, body codec.GroupOp, a *Answer) error 
 			}
 		}
 	}); err != nil {
+		return err
+	}
+	if err := p.contest(g, &body); err != nil {
 		return err
 	}
 	s.Op = codec.NamespaceOp{Kind: codec.NamespaceGroup, GroupID: g}

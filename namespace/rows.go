@@ -16,6 +16,7 @@ var (
 	opScope       = mustScope("gov-op")
 	pendingScope  = mustScope("gov-pending")
 	reissuedScope = mustScope("gov-reissued")
+	homeScope     = mustScope("gov-home")
 )
 
 func mustScope(name string) keys.Scope {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stoadb/stoa/codec"
@@ -71,6 +72,8 @@ type Store struct {
 	options Options
 
 	verifier group.Verifier
+	claiming sync.Mutex  // held by who writes what is of several namespaces: claims, and the rows that follow
+	claimed  atomic.Bool // the claims of all namespaces are there
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc

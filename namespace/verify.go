@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/stoadb/stoa/codec"
@@ -140,19 +141,23 @@ func (v *verifying) compareRows() error {
 			want[string(r.Key)] = r.Value
 		}
 	}
+	defined := maps.Clone(want)
 	if len(v.read) <= fewOps && len(v.read) == v.c.ledger.Len() {
 		result, err := group.Evaluate(v.read, v.c.self())
 		if err != nil {
 			return err
 		}
-		if len(result.Rows) != len(want) {
-			v.find(column.Group, nil, "%d rows follow from the definition, %d from the ledger", len(result.Rows), len(want))
+		if len(result.Rows) != len(defined) {
+			v.find(column.Group, nil, "%d rows follow from the definition, %d from the ledger", len(result.Rows), len(defined))
 		}
 		for _, r := range result.Rows {
-			if have, ok := want[string(r.Key)]; !ok || !bytes.Equal(have, r.Value) {
+			if have, ok := defined[string(r.Key)]; !ok || !bytes.Equal(have, r.Value) {
 				v.find(column.Group, r.Key, "by the definition it is %x, by the ledger %x", r.Value, have)
 			}
 		}
+	}
+	if err := v.compareHomes(want); err != nil {
+		return err
 	}
 	return v.compareStored(want)
 }

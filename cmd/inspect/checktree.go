@@ -3,10 +3,13 @@ package inspect
 import (
 	"crypto/ed25519"
 	"crypto/sha256"
+	"slices"
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/group"
 	"github.com/stoadb/stoa/keys"
+	"github.com/stoadb/stoa/namespace"
 )
 
 // checkTree checks that children and parents name each other, and that no group
@@ -71,7 +74,11 @@ func checkContexts(v *verifier) check {
 				return err
 			}
 			ref, ok, err := get(v, keys.ContextGroupRef{Context: k.Context})
-			if err == nil && (!ok || ref.GroupID != k.Group) {
+			if err != nil || ok && ref.GroupID == k.Group {
+				return err
+			}
+			elsewhere, err := v.elsewhere(k, codec.Option[codec.GroupID]{V: ref.GroupID, Valid: ok})
+			if err == nil && !elsewhere {
 				err = v.found("context-mirror", column.Group, r.key, "the context does not name this group")
 			}
 			return err
@@ -92,6 +99,21 @@ func checkContexts(v *verifier) check {
 		}
 		return nil
 	})
+}
+
+// elsewhere reports whether a context that a group lists has another group, or none, since
+// groups of several namespaces claim it.
+func (v *verifier) elsewhere(k keys.GroupContextIndex, named codec.Option[codec.GroupID]) (bool, error) {
+	claims, err := namespace.Claims(v.source, k.Context)
+	if err != nil {
+		if isDamage(err) {
+			return false, nil // it is reported where it is
+		}
+		return false, err
+	}
+	home, ok := group.Home(claims)
+	return ok == named.Valid && home.Group == named.V &&
+		slices.ContainsFunc(claims, func(c group.Claim) bool { return c.Group == k.Group }), nil
 }
 
 // checkKeyIDs checks that keys are those that their ids say.
