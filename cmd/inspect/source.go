@@ -28,7 +28,7 @@ type Facts struct {
 	NodeID   string   `json:"node_id,omitempty"`      // in hex
 	Sequence uint64   `json:"sequence,string"`        // changes since the store was made
 	Clean    bool     `json:"clean"`                  // it had been shut down in order
-	Lost     uint64   `json:"lost,string"`            // changes that had been on disk and are gone
+	Lost     uint64   `json:"lost"`                   // changes that had been on disk and are gone
 	Cut      string   `json:"manifest_cut,omitempty"` // what the manifest lacks of what it had on disk
 	Unlisted []string `json:"unlisted,omitempty"`     // tables with changes that the manifest has lost
 	Logs     []string `json:"logs_cut,omitempty"`     // logs that had more on disk, though more came after them

@@ -28,7 +28,7 @@ content, which is checked on the way in and out.`
 // blobDoc is a blob as JSON.
 type blobDoc struct {
 	ID      string `json:"blob_id"`
-	Size    uint64 `json:"size,string"`
+	Size    uint64 `json:"size"`
 	Chunks  uint32 `json:"chunks"`
 	Existed *bool  `json:"existed,omitempty"` // of put: it was there already
 	File    string `json:"file,omitempty"`    // of get: where it was written

@@ -24,6 +24,14 @@ func (f *bytesFlags) key(what, text string) ([]byte, error) {
 	return []byte(text), nil
 }
 
+// written is key for a key that is written: an empty one has to be meant.
+func (f *bytesFlags) written(what, text string) ([]byte, error) {
+	if text == "" && !f.hex {
+		return nil, bad(fmt.Errorf("%s: the key is empty", what), "if that is meant, give keys and values in hex: --hex")
+	}
+	return f.key(what, text)
+}
+
 // value returns the value that an argument stands for: - is stdin, @FILE a file.
 func (f *bytesFlags) value(p *process, what, text string) ([]byte, error) {
 	if f.hex {
@@ -38,7 +46,7 @@ func (f *bytesFlags) pair(p *process, what, text string) (key, value []byte, err
 	if !ok {
 		return nil, nil, bad(fmt.Errorf("%s: no = in it", what), "give KEY=VALUE; a VALUE of - is stdin, @FILE a file")
 	}
-	if key, err = f.key(what, k); err != nil {
+	if key, err = f.written(what, k); err != nil {
 		return nil, nil, err
 	}
 	value, err = f.value(p, what, v)

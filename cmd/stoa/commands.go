@@ -96,8 +96,12 @@ func parent(use, short, example string, subs ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// flagError explains a flag that does not parse.
+// flagError explains a flag that does not parse, or a command that is not there if that
+// is why its flags are not.
 func flagError(cmd *cobra.Command, err error) error {
+	if args := cmd.Flags().Args(); len(args) > 0 && cmd.Use == cmd.Name() && cmd.HasAvailableSubCommands() {
+		return noSuchCommand(cmd, args) // the flags are of a command that is not there
+	}
 	return bad(flagFault(err), "run `"+cmd.CommandPath()+" --help` for the flags")
 }
 
@@ -119,5 +123,5 @@ func flagFault(err error) error {
 	case errors.As(err, &number):
 		return fmt.Errorf("%s: %q is no whole number", name, given)
 	}
-	return err
+	return fmt.Errorf("%s: %q: %w", name, given, errors.Unwrap(value))
 }

@@ -31,7 +31,7 @@ type contextDoc struct {
 	ID           string   `json:"context_id"`
 	Root         string   `json:"root_hash"`
 	Heads        []string `json:"heads"`
-	Applied      uint64   `json:"applied,string"`
+	Applied      uint64   `json:"applied"`
 	Pending      int      `json:"pending"`
 	PendingBytes int64    `json:"pending_bytes"`
 	Refused      int      `json:"refused"`

@@ -18,14 +18,17 @@ import (
 
 // stateKind is one of the two states of a context.
 type stateKind struct {
-	name string
+	name string // of its commands
+	said string // as in "the shared state"
 	get  func(*rpc.Dag, codec.ContextID, []byte) ([]byte, error)
 	scan func(*rpc.Dag, context.Context, codec.ContextID, engine.Range) iter.Seq2[rpc.StateEntry, error]
 }
 
-func sharedState() stateKind { return stateKind{"state", (*rpc.Dag).State, (*rpc.Dag).ScanState} }
+func sharedState() stateKind {
+	return stateKind{"state", "shared", (*rpc.Dag).State, (*rpc.Dag).ScanState}
+}
 func privateState() stateKind {
-	return stateKind{"private", (*rpc.Dag).Private, (*rpc.Dag).ScanPrivate}
+	return stateKind{"private", "private", (*rpc.Dag).Private, (*rpc.Dag).ScanPrivate}
 }
 
 func newContextState(p *process) *cobra.Command {
@@ -51,7 +54,7 @@ func newStateGet(p *process, kind stateKind) *cobra.Command {
 	var asRaw bool
 	return contextCommand{
 		name: "get", args: []string{"KEY"}, short: "Read one value",
-		long: "Read the value that the " + kind.name + " state has under a key. It exits 4 if there is none.", example: "counter\n636f756e746572 --hex --raw",
+		long: "Read the value that the " + kind.said + " state has under a key. It exits 4 if there is none.", example: "counter\n636f756e746572 --hex --raw",
 		flags: func(fs *pflag.FlagSet) {
 			in.register(fs)
 			fs.BoolVar(&asRaw, "raw", false, "print the value as it is")
@@ -90,7 +93,7 @@ func newStateScan(p *process, kind stateKind) *cobra.Command {
 	var reverse bool
 	return contextCommand{
 		name: "scan", short: "List keys and values in their order",
-		long: "List the keys of the " + kind.name + " state, in their order, with their values.", example: "\n--prefix user/ --limit 10 --json",
+		long: "List the keys of the " + kind.said + " state, in their order, with their values.", example: "\n--prefix user/ --limit 10 --json",
 		flags: func(fs *pflag.FlagSet) {
 			in.register(fs)
 			fs.StringVar(&prefix, "prefix", "", "what all keys begin with")
@@ -169,7 +172,7 @@ func newPrivatePut(p *process) *cobra.Command {
 			level.register(fs)
 		},
 		run: func(c *contextCall) error {
-			key, err := in.key("KEY", c.args[0])
+			key, err := in.written("KEY", c.args[0])
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,6 +23,15 @@ const (
 type daemonFlags struct {
 	socket, dir string
 	timeout     time.Duration
+	flag        string // which names the socket; empty: --socket
+}
+
+// named returns the flag, or the argument, that names the socket.
+func (f *daemonFlags) named() string {
+	if f.flag == "" {
+		return "--socket"
+	}
+	return f.flag
 }
 
 func (f *daemonFlags) register(fs *pflag.FlagSet) {
@@ -34,7 +44,7 @@ func (f *daemonFlags) register(fs *pflag.FlagSet) {
 func (f *daemonFlags) path(p *process) (path, because string) {
 	switch {
 	case f.socket != "":
-		return f.socket, "--socket"
+		return f.socket, f.named()
 	case f.dir != "":
 		return filepath.Join(f.dir, socketName), "--dir"
 	case p.getenv("STOA_SOCKET") != "":
@@ -60,7 +70,11 @@ func (f *daemonFlags) dial(p *process) (*rpc.Client, error) {
 		if dir, wdErr := os.Getwd(); wdErr == nil && !filepath.IsAbs(path) {
 			because += ", from " + dir
 		}
-		return nil, fmt.Errorf("%w (looked there because of %s)", err, because)
+		err = fmt.Errorf("%w (looked there because of %s)", err, because)
+		if errors.Is(err, rpc.ErrNoDaemon) && f.flag != "" {
+			return nil, &failure{exitOpen, err, "start one there with `stoa serve`, or name another socket: " + f.flag}
+		}
+		return nil, err
 	}
 	return client, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -19,7 +20,7 @@ type commitFlags struct {
 	puts, deletes, events, privatePuts, privateDeletes []string
 	root                                               string
 	level                                              durability
-	bytes                                              bool
+	bytes, empty                                       bool
 }
 
 func newDagCommit(p *process) *cobra.Command {
@@ -29,7 +30,8 @@ func newDagCommit(p *process) *cobra.Command {
 		long: `Make a delta on the heads of a context, and apply it. --root is the root of the state
 that was read: if another delta has come meanwhile, nothing is written and it exits 5.
 Without it the present root is taken. A VALUE or DATA of - is stdin, @FILE a file.
---bytes prints what to send to other nodes, in hex, one delta to a line.`,
+--bytes prints what to send to other nodes, in hex, one delta to a line. A delta that does
+nothing has to be meant: --empty.`,
 		example: "--put counter=1 --event changed=counter\n--delete counter --private-put seen=1 --bytes",
 		flags:   f.register,
 		run:     f.run,
@@ -45,6 +47,7 @@ func (f *commitFlags) register(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.privatePuts, "private-put", nil, "KEY=VALUE to put into the private state, in the same batch")
 	fs.StringArrayVar(&f.privateDeletes, "private-delete", nil, "KEY to delete from the private state, in the same batch")
 	fs.StringVar(&f.root, "root", "", "the root of the state that was read (default: the present one)")
+	fs.BoolVar(&f.empty, "empty", false, "make a delta that does nothing, such as one that joins the heads")
 	fs.BoolVar(&f.bytes, "bytes", false, "print the bytes to send to other nodes, in hex")
 }
 
@@ -58,6 +61,9 @@ func (f *commitFlags) run(c *contextCall) (err error) {
 	}
 	if commit.Events, err = f.told(c.process); err != nil {
 		return err
+	}
+	if len(commit.Actions)+len(commit.Events)+len(commit.Private) == 0 && !f.empty {
+		return bad(errors.New("dag commit: nothing to commit"), "say what it does with --put, --delete or --event; --empty makes a delta that does nothing")
 	}
 	if f.root != "" {
 		commit.ReadRoot, err = parseID32[codec.Hash]("--root", f.root)
@@ -104,7 +110,7 @@ func (f *commitFlags) actions(p *process, put string, puts []string, del string,
 		list = append(list, codec.Put(key, value))
 	}
 	for _, text := range deletes {
-		key, err := f.in.key(del, text)
+		key, err := f.in.written(del, text)
 		if err != nil {
 			return nil, err
 		}

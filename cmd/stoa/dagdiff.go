@@ -41,9 +41,9 @@ if they differ.`,
 				}
 				return c.emitDifferences(c.dag.Diff(c.ctx, c.id, with))
 			}
-			peer, err := (&daemonFlags{socket: socket}).dial(p)
+			peer, err := (&daemonFlags{socket: socket, flag: "--peer"}).dial(p)
 			if err != nil {
-				return fmt.Errorf("--peer: %w", err)
+				return err
 			}
 			defer peer.Close()
 			with, err := c.otherContext(peer.WithContext(c.ctx).Find, other)

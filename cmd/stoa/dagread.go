@@ -26,15 +26,17 @@ func newDagHeads(p *process) *cobra.Command {
 				Seq uint64   `json:"seq,string"`
 			}
 			d := struct {
-				Root  string    `json:"root_hash"`
-				Heads []headDoc `json:"heads"`
-			}{root.String(), []headDoc{}}
+				Root   string    `json:"root_hash"`
+				Heads  []string  `json:"heads"`
+				Deltas []headDoc `json:"deltas"` // the heads
+			}{root.String(), []string{}, []headDoc{}}
 			for _, h := range heads {
-				d.Heads = append(d.Heads, headDoc{h.ID.String(), newStampDoc(h.HLC), h.Seq})
+				d.Heads = append(d.Heads, h.ID.String())
+				d.Deltas = append(d.Deltas, headDoc{h.ID.String(), newStampDoc(h.HLC), h.Seq})
 			}
 			return c.emit(d, func(w io.Writer) {
 				fmt.Fprintf(w, "root  %s\n", d.Root)
-				for _, h := range d.Heads {
+				for _, h := range d.Deltas {
 					fmt.Fprintf(w, "head  %s  %s by %s\n", h.ID, h.HLC.Around, h.HLC.Node)
 				}
 			})

@@ -45,8 +45,8 @@ u32 LE; it appears under its name only when it is whole.`,
 			}
 			d := struct {
 				File   string `json:"file"`
-				Rows   uint64 `json:"rows,string"`
-				Deltas uint64 `json:"deltas,string"`
+				Rows   uint64 `json:"rows"`
+				Deltas uint64 `json:"deltas"`
 			}{out, end.RowCount, end.DeltaCount}
 			return c.emit(d, func(w io.Writer) {
 				fmt.Fprintf(w, "wrote %s: %s and %s\n", out, count(d.Rows, "key"), count(d.Deltas, "delta"))
@@ -156,9 +156,9 @@ func (c *contextCall) emitSeeded(done *dag.Seeded) error {
 	d := struct {
 		Adopted  bool          `json:"adopted"`
 		Base     string        `json:"base,omitempty"`
-		Rows     uint64        `json:"rows,string"`
-		Deltas   uint64        `json:"deltas,string"`
-		Restored uint64        `json:"restored,string"`
+		Rows     uint64        `json:"rows"`
+		Deltas   uint64        `json:"deltas"`
+		Restored uint64        `json:"restored"`
 		Refused  []*refusalDoc `json:"refused,omitempty"`
 		Dropped  []string      `json:"dropped,omitempty"`
 	}{done.Adopted, unlessZero(done.Base), done.Rows, done.Deltas, done.Restored, nil, texts(done.Dropped)}

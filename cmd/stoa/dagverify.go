@@ -29,8 +29,8 @@ and every row of its state with what is stored. It exits 2 if something differs.
 			d := struct {
 				Context  string       `json:"context_id"`
 				Base     string       `json:"base,omitempty"`
-				Deltas   uint64       `json:"deltas,string"`
-				Rows     uint64       `json:"rows,string"`
+				Deltas   uint64       `json:"deltas"`
+				Rows     uint64       `json:"rows"`
 				Root     string       `json:"root_hash"`
 				Replayed string       `json:"replayed_root_hash"`
 				Findings []findingDoc `json:"findings"`

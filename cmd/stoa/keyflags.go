@@ -146,13 +146,16 @@ func (k keyed) byBytes(columnName, keyHex string) (t target, err error) {
 
 // noTarget explains a command line that names no key.
 func (k keyed) noTarget(args []string) error {
-	if len(args) > 0 {
-		_, err := keyType(args[0])
-		return err
-	}
 	other := "--column COLUMN --key HEX"
 	if k.prefix {
 		other = "--column COLUMN"
+	}
+	if len(args) > 0 {
+		if col, err := parseColumn(args[0]); err == nil {
+			return bad(fmt.Errorf("%s is a column, not a key type", col), "as in: stoa "+k.name+" "+strings.Replace(other, "COLUMN", col.String(), 1))
+		}
+		_, err := keyType(args[0])
+		return err
 	}
 	return bad(fmt.Errorf("stoa %s wants a key type and its fields, or %s", k.name, other),
 		"as in: "+strings.TrimSpace(strings.SplitN(k.example, "\n", 2)[0]))
@@ -182,7 +185,7 @@ func (k keyed) flagError(cmd *cobra.Command, err error) error {
 		for _, f := range info.Fields {
 			names = append(names, "--"+flagName(f))
 		}
-		return bad(err, fmt.Sprintf("the fields of %s are %s; `%s --help` lists all flags",
+		return bad(flagFault(err), fmt.Sprintf("the fields of %s are %s; `%s --help` lists all flags",
 			info.Name, strings.Join(names, ", "), cmd.CommandPath()))
 	}
 	if args := cmd.Flags().Args(); len(args) > 0 && !cmd.Flags().Changed("column") {

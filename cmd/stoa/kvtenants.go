@@ -21,10 +21,10 @@ func newKVTenants(p *process) *cobra.Command {
 // tenantDoc is a tenant with its counters, as JSON.
 type tenantDoc struct {
 	Tenant   string `json:"tenant,omitempty"`
-	Keys     uint64 `json:"keys,string"`
-	Bytes    uint64 `json:"bytes,string"`
-	MaxKeys  uint64 `json:"max_keys,string"`  // 0: no bound
-	MaxBytes uint64 `json:"max_bytes,string"` // 0: no bound
+	Keys     uint64 `json:"keys"`
+	Bytes    uint64 `json:"bytes"`
+	MaxKeys  uint64 `json:"max_keys"`  // 0: no bound
+	MaxBytes uint64 `json:"max_bytes"` // 0: no bound
 	Revision uint64 `json:"revision,string"`
 	Floor    uint64 `json:"floor,string"`
 }
@@ -136,8 +136,8 @@ type tenantDone struct {
 	Created *bool   `json:"created,omitempty"` // false: its quota was set
 	Changed bool    `json:"changed,omitempty"`
 	Dropped bool    `json:"dropped,omitempty"`
-	Keys    *uint64 `json:"keys,string,omitempty"`  // that were dropped
-	Bytes   *uint64 `json:"bytes,string,omitempty"` // of keys and values that were dropped
+	Keys    *uint64 `json:"keys,omitempty"`  // that were dropped
+	Bytes   *uint64 `json:"bytes,omitempty"` // of keys and values that were dropped
 	Tenant  string  `json:"tenant"`
 
 	said, with string // before and behind the name, for people

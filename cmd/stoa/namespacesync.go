@@ -25,8 +25,8 @@ level, because one has forgotten what the other lacks.`,
 			ctx, forget := interruptible()
 			defer forget()
 			var sides []*rpc.Client
-			for _, path := range args[:2] {
-				client, err := (&daemonFlags{socket: path}).dial(p)
+			for i, path := range args[:2] {
+				client, err := (&daemonFlags{socket: path, flag: []string{"SOCKET_A", "SOCKET_B"}[i]}).dial(p)
 				if err != nil {
 					return err
 				}

@@ -1,6 +1,12 @@
 package main
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
+
+// maxNear is the most candidates that an error lists.
+const maxNear = 4
 
 // didYouMean returns ": did you mean A or B?" with the candidates that name may
 // stand for, or "" if none is near.
@@ -11,8 +17,11 @@ func didYouMean(name string, candidates []string) string {
 			near = append(near, c)
 		}
 	}
-	if len(near) == 0 {
+	switch {
+	case len(near) == 0:
 		return ""
+	case len(near) > maxNear:
+		return fmt.Sprintf(": did you mean %s, or another of %d like it?", strings.Join(near[:maxNear], ", "), len(near))
 	}
 	return ": did you mean " + strings.Join(near, " or ") + "?"
 }
