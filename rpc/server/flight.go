@@ -34,7 +34,7 @@ func busy(what string, limit int64) *rpc.Error {
 }
 
 func unit(what string) string {
-	if what == whatRequests {
+	if what == whatRequests || what == whatUnpaced {
 		return " bytes of "
 	}
 	return " "
@@ -49,4 +49,5 @@ const (
 	whatCalls        = rpc.WhatCalls
 	whatConnections  = "connections"
 	whatUntaken      = "messages of one stream that wait"
+	whatUnpaced      = "messages of one stream without credit"
 )

@@ -37,6 +37,9 @@ type method struct {
 	direct  *direct // nil: by way of the generated code
 }
 
+// takesMany tells whether the client may send many messages.
+func (m *method) takesMany() bool { return m.stream != nil && m.stream.ClientStreams }
+
 func newFramed(s *Server, unary []grpc.UnaryServerInterceptor, stream []grpc.StreamServerInterceptor) *framed {
 	return &framed{
 		s: s, codec: wire.NewCodec(), unary: chainUnary(unary), stream: chainStream(stream),
@@ -72,7 +75,7 @@ func (f *framed) straight(name string, d *direct) {
 
 // ready makes the greeting, once all methods are registered.
 func (f *framed) ready() {
-	g := frame.Greeting{Calls: f.s.o.MaxStreams, Message: rpc.MaxMessage, Window: frame.Window}
+	g := frame.Greeting{Calls: f.s.o.MaxStreams, Message: rpc.MaxMessage, Window: frame.Window, ClientWindow: frame.Window}
 	for _, m := range frame.Methods() {
 		if f.methods[m.Number] != nil {
 			g.Methods = append(g.Methods, m.Number)

@@ -56,7 +56,7 @@ func (s *Server) freed(r *request) {
 // frame.ErrMalformed.
 func (c *framedConn) begin(f frame.Frame, m *method) error {
 	ends := f.Flags&frame.End != 0
-	if !ends && (m.stream == nil || !m.stream.ClientStreams) {
+	if !ends && !m.takesMany() {
 		return fmt.Errorf("%w: %s takes one message, which ends the request", frame.ErrMalformed, m.Name)
 	}
 	c.mu.Lock()
@@ -85,9 +85,9 @@ func (c *framedConn) begin(f frame.Frame, m *method) error {
 		})
 		return nil
 	}
-	k.stream = newFramedStream(k, ctx)
+	k.stream = newFramedStream(k, ctx, f.Flags&frame.Paced != 0)
 	if !ends || !m.stream.ClientStreams {
-		k.stream.inbox <- own(f)
+		k.stream.keep(own(f))
 	}
 	if ends {
 		k.stream.closeInbox()

@@ -124,6 +124,8 @@ func (h *hand) take(f frame.Frame) (bool, error) {
 	err := f.Refused
 	switch {
 	case err != nil:
+	case m != nil && f.Flags&frame.Paced != 0 && !m.takesMany():
+		err = fmt.Errorf("%w: %s takes one message, which is not paced", frame.ErrMalformed, m.Name)
 	case m == nil:
 		err = status.Errorf(codes.Unimplemented, "no method %d", f.Method)
 	case c.s.isStopping():

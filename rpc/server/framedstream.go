@@ -2,8 +2,6 @@ package server
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"sync"
 
 	"google.golang.org/grpc/codes"
@@ -13,24 +11,20 @@ import (
 	"github.com/stoadb/stoa/rpc/internal/frame"
 )
 
-// maxInbox is how many messages of a stream may wait to be taken.
-const maxInbox = 64
-
-// framedStream is the grpc.ServerStream of a call in frames.
+// framedStream is the grpc.ServerStream of a call in frames. What the client
+// sends is in framedinbox.go.
 type framedStream struct {
 	k     *framedCall
 	ctx   context.Context
-	inbox chan request
+	inbox inbox
 
 	mu     sync.Mutex
-	closed bool // no more messages come
-	err    error
 	credit int64
 	more   chan struct{} // of capacity 1: there is credit
 }
 
-func newFramedStream(k *framedCall, ctx context.Context) *framedStream {
-	return &framedStream{k: k, ctx: ctx, inbox: make(chan request, maxInbox), credit: frame.Window, more: make(chan struct{}, 1)}
+func newFramedStream(k *framedCall, ctx context.Context, paced bool) *framedStream {
+	return &framedStream{k: k, ctx: ctx, inbox: newInbox(paced), credit: frame.Window, more: make(chan struct{}, 1)}
 }
 
 // Context is grpc.ServerStream's.
@@ -97,70 +91,5 @@ func (s *framedStream) give(n uint32) {
 	select {
 	case s.more <- struct{}{}:
 	default:
-	}
-}
-
-// RecvMsg is grpc.ServerStream's.
-func (s *framedStream) RecvMsg(m any) error {
-	select {
-	case r, ok := <-s.inbox:
-		if !ok {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			if s.err != nil {
-				return s.err
-			}
-			return io.EOF
-		}
-		defer s.k.conn.s.freed(&r)
-		return s.k.conn.s.counted(&r, m)
-	case <-s.ctx.Done():
-		return status.FromContextError(s.ctx.Err()).Err()
-	}
-}
-
-// put brings a message. More than maxInbox that are not taken end the stream.
-func (s *framedStream) put(f frame.Frame) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		s.k.conn.discard(f)
-		if s.err != nil {
-			return nil
-		}
-		return fmt.Errorf("%w: a message after the last of call %d", frame.ErrMalformed, f.ID)
-	}
-	r := own(f)
-	select {
-	case s.inbox <- r:
-	default:
-		s.k.conn.s.freed(&r)
-		s.closeWith(busy(whatUntaken, maxInbox))
-	}
-	return nil
-}
-
-// fail ends what comes with err.
-func (s *framedStream) fail(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closeWith(err)
-}
-
-func (s *framedStream) closeInbox() { s.fail(nil) }
-
-// closeWith ends what comes, unless that was done before. The caller holds mu.
-func (s *framedStream) closeWith(err error) {
-	if !s.closed {
-		s.closed, s.err = true, err
-		close(s.inbox)
-	}
-}
-
-// drop gives back what came and was not taken. The handler has returned.
-func (s *framedStream) drop() {
-	s.closeInbox()
-	for r := range s.inbox {
-		s.k.conn.s.freed(&r)
 	}
 }

@@ -26,6 +26,9 @@ const (
 	// Window is how many bytes of messages a stream sends before it waits for
 	// credit. The message that exceeds it is still sent.
 	Window = 1 << 20
+	// PerMessage is what a message of a paced stream counts beside its payload, so
+	// that empty ones are not without number.
+	PerMessage = 256
 )
 
 // Errors of frames.
@@ -51,8 +54,11 @@ const (
 	Cancel
 	// Credit: the stream may send as many bytes more as the payload, a u32, says.
 	Credit
+	// Paced: in the first frame of a client's stream. Its messages wait for credit,
+	// each of which counts PerMessage bytes beside its payload.
+	Paced
 
-	known = End | Error | Cancel | Credit
+	known = End | Error | Cancel | Credit | Paced
 )
 
 // Header stands before each payload. All numbers are little-endian:
@@ -101,6 +107,8 @@ func (h Header) check() error {
 		return fmt.Errorf("%w: credit with other flags or without its number", ErrMalformed)
 	case h.Flags&Error != 0 && h.Flags != Error|End:
 		return fmt.Errorf("%w: an error that does not end", ErrMalformed)
+	case h.Flags&Paced != 0 && h.Method == 0:
+		return fmt.Errorf("%w: a stream that is paced from its middle on", ErrMalformed)
 	case h.Length > MaxPayload:
 		return fmt.Errorf("%w: %d bytes announced, at most %d", ErrTooLarge, h.Length, MaxPayload)
 	}

@@ -39,7 +39,9 @@ func TestHeadersAreReadBackOrRefused(t *testing.T) {
 		}
 	})
 	for name, h := range map[string]Header{
-		"flag":                  {Flags: 16},
+		"flag":                  {Flags: 32},
+		"paced in its middle":   {Flags: Paced},
+		"paced and cancelled":   {Method: 101, Flags: Paced | Cancel},
 		"error without an end":  {Flags: Error},
 		"cancel with a payload": {Flags: Cancel, Length: 1},
 		"cancel and end":        {Flags: Cancel | End},
@@ -55,7 +57,7 @@ func TestHeadersAreReadBackOrRefused(t *testing.T) {
 }
 
 func TestGreetingsAreReadBack(t *testing.T) {
-	g := Greeting{Calls: 256, Message: MaxPayload, Window: Window, Methods: []uint16{101, 104, 900}}
+	g := Greeting{Calls: 256, Message: MaxPayload, Window: Window, Methods: []uint16{101, 104, 900}, ClientWindow: Window}
 	b := g.Append(nil)
 	h, err := Parse(b)
 	require.NoError(t, err)
@@ -63,6 +65,10 @@ func TestGreetingsAreReadBack(t *testing.T) {
 	got, err := ParseGreeting(append(b[HeaderSize:], 0, 0, 7, 7)) // of a later version
 	require.NoError(t, err)
 	require.Equal(t, g, got)
+	earlier, err := ParseGreeting(b[HeaderSize : len(b)-greetingEnd])
+	require.NoError(t, err)
+	require.Zero(t, earlier.ClientWindow)
+	require.Equal(t, g.Methods, earlier.Methods)
 	require.True(t, got.Has(104))
 	require.False(t, got.Has(7))
 	for _, bad := range [][]byte{nil, make([]byte, 11), make([]byte, 12)} {

@@ -28,6 +28,9 @@ type call struct {
 	sent    bool      // the daemon may know of it
 	sending bool
 	waiting bool
+	credit  int64         // of a paced stream: what it may send
+	starved bool          // it waits for credit
+	room    chan struct{} // of capacity 1, of a paced stream: who waits for credit is to look; nil: it is not paced
 	prev    *call
 	next    *call // in Conn.idle
 }
@@ -183,12 +186,22 @@ func (c *Conn) end(k *call, err error) {
 
 // attend makes whoever waits for k look. The caller holds mu.
 func (c *Conn) attend(k *call) {
+	if k.starved {
+		k.lookForRoom()
+	}
 	switch {
 	case !k.waiting:
 	case c.reading == k:
 		c.kick()
 	default:
 		k.wakeUp()
+	}
+}
+
+func (k *call) lookForRoom() {
+	select {
+	case k.room <- struct{}{}:
+	default: // it is told already
 	}
 }
 

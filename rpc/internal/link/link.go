@@ -54,6 +54,7 @@ type Conn struct {
 	idle    list      // calls that wait while another reads
 	reading *call     // who reads; nil: nobody
 	pump    *call     // what reads while a large write is under way
+	starved int       // streams that wait for credit
 	filling bool      // it waits for the connection
 	kicked  bool      // it is told to look up
 	err     error     // why the connection is of no use; nil: it is

@@ -1,7 +1,9 @@
 package link
 
 import (
+	"encoding/binary"
 	"errors"
+	"io"
 	"os"
 	"time"
 
@@ -68,6 +70,28 @@ func (c *Conn) wait(k *call) error {
 	return k.err
 }
 
+// spend waits until the daemon takes more of a paced stream, and takes n of that,
+// be it more than there is. It returns io.EOF once the stream has ended.
+func (c *Conn) spend(k *call, n int64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k.credit <= 0 && !k.done {
+		k.starved = true
+		c.starved++
+		c.pumpFor() // credit is read as all else
+		c.mu.Unlock()
+		<-k.room
+		c.mu.Lock()
+		c.starved--
+		k.starved = false
+	}
+	if k.done {
+		return io.EOF
+	}
+	k.credit -= n
+	return nil
+}
+
 // leave is called after wait. The caller holds mu.
 func (c *Conn) leave(k *call) {
 	if c.reading == k || c.reading == nil {
@@ -75,15 +99,16 @@ func (c *Conn) leave(k *call) {
 	}
 }
 
-// abdicate lets another one read: who waits, or if nobody does and a call has
-// ended here and not yet there, the pump, since the daemon may be in the middle of
-// writing what it does not yet know to be unwanted. The caller holds mu.
+// abdicate lets another one read: who waits, or if nobody does the pump, if a
+// stream waits for credit, or a call has ended here and not yet there, since the
+// daemon may be in the middle of writing what it does not yet know to be unwanted.
+// The caller holds mu.
 func (c *Conn) abdicate() {
 	c.reading = nil
 	if k := c.idle.head; k != nil {
 		c.idle.remove(k)
 		k.wakeUp()
-	} else if c.calls.ghosts > 0 {
+	} else if c.calls.ghosts > 0 || c.starved > 0 {
 		c.pumpFor()
 	}
 }
@@ -139,6 +164,13 @@ func (c *Conn) take(f frame.Frame) {
 		}
 		if f.Owned != nil {
 			wire.Return(f.Owned)
+		}
+		return
+	}
+	if f.Flags&frame.Credit != 0 {
+		k.credit = min(k.credit+int64(binary.LittleEndian.Uint32(f.Payload)), 1<<40)
+		if k.starved {
+			k.lookForRoom()
 		}
 		return
 	}

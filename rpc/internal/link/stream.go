@@ -22,6 +22,7 @@ type Stream struct {
 	stop   func() bool
 	method uint16 // of the first frame; 0 then
 	many   bool   // the client may send many messages
+	paced  bool   // they wait for credit
 	taken  int    // bytes for which no credit was given yet
 }
 
@@ -36,6 +37,11 @@ func (c *Conn) Open(ctx context.Context, method uint16, many bool) (*Stream, err
 		return nil, err
 	}
 	s := &Stream{conn: c, k: k, ctx: ctx, method: method, many: many}
+	if s.paced = many && c.hello.ClientWindow > 0; s.paced {
+		c.mu.Lock()
+		k.credit, k.room = int64(c.hello.ClientWindow), make(chan struct{}, 1)
+		c.mu.Unlock()
+	}
 	s.stop = context.AfterFunc(ctx, func() { c.cancel(k.id, status.FromContextError(ctx.Err()).Err()) })
 	return s, nil
 }
@@ -49,7 +55,8 @@ func (s *Stream) Header() (metadata.MD, error) { return nil, nil }
 // Trailer is grpc.ClientStream's; frames have none.
 func (s *Stream) Trailer() metadata.MD { return nil }
 
-// SendMsg is grpc.ClientStream's. It returns io.EOF once the stream has ended.
+// SendMsg is grpc.ClientStream's. It waits until the daemon takes more, and
+// returns io.EOF once the stream has ended.
 func (s *Stream) SendMsg(m any) error {
 	payload, err := s.conn.codec.Marshal(m)
 	if err != nil {
@@ -62,6 +69,12 @@ func (s *Stream) SendMsg(m any) error {
 	var flags frame.Flags
 	if !s.many {
 		flags = frame.End
+	}
+	if s.paced {
+		if err := s.conn.spend(s.k, int64(payload.Len())+frame.PerMessage); err != nil {
+			payload.Free()
+			return err
+		}
 	}
 	return s.send(flags, payload)
 }
@@ -85,6 +98,9 @@ func (s *Stream) send(flags frame.Flags, payload mem.BufferSlice) error {
 	h := frame.Header{ID: s.k.id, Method: s.method, Flags: flags}
 	if s.method != 0 {
 		h.Deadline, _ = remaining(s.ctx, -1) // a context that has ended ends the stream
+		if s.paced {
+			h.Flags |= frame.Paced
+		}
 		s.method = 0
 	}
 	if err := s.conn.send(s.k, h, payload); err != nil {
