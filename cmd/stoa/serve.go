@@ -94,7 +94,7 @@ func (s *settings) serve(log *slog.Logger) error {
 	if err != nil {
 		return cannotOpen(err)
 	}
-	st, err := s.open(log)
+	st, err := openUntil(ctx, s.dir, func() (*store, error) { return s.open(log) })
 	if err != nil {
 		return err
 	}
@@ -107,6 +107,30 @@ func (s *settings) serve(log *slog.Logger) error {
 		log.Info("clean shutdown", "dir", s.dir)
 	}
 	return err
+}
+
+// openUntil opens the store in dir, which may take as long as its log is. A signal
+// breaks that off, and the process has to end then, as by a kill, which loses nothing.
+func openUntil(ctx context.Context, dir string, open func() (*store, error)) (*store, error) {
+	var st *store
+	var err error
+	opened := make(chan struct{})
+	go func() {
+		defer close(opened)
+		st, err = open()
+	}()
+	select {
+	case <-opened:
+		return st, err
+	case <-ctx.Done():
+	}
+	select {
+	case <-opened: // both at once
+		return st, err
+	default:
+	}
+	return nil, &failure{128 + int(stoppedBy(ctx)), fmt.Errorf("stopped while %s was being opened", dir),
+		"nothing is lost: what was acknowledged is read from the write-ahead log at the next start"}
 }
 
 // sockets returns the socket that systemd passed, or nil. It fails if those that are
@@ -226,7 +250,7 @@ func (s *settings) serveMetrics(o *server.Options, log *slog.Logger) (stop func(
 // untilSignal returns a context that the first SIGINT or SIGTERM ends. The
 // second ends the process. forget stops listening to them.
 func untilSignal(log *slog.Logger) (ctx context.Context, forget func()) {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	done := make(chan struct{})
@@ -236,19 +260,38 @@ func untilSignal(log *slog.Logger) (ctx context.Context, forget func()) {
 			return
 		case got := <-signals:
 			log.Info("stopping; a second signal stops at once", "signal", got.String())
-			cancel()
+			cancel(stopped{got})
 		}
 		select {
 		case <-done:
 		case got := <-signals:
 			log.Error("stopped at once, without a clean shutdown", "signal", got.String())
-			number, _ := got.(syscall.Signal) // all that Notify was asked for are
-			os.Exit(128 + int(number))
+			os.Exit(128 + int(number(got)))
 		}
 	}()
 	return ctx, func() {
 		signal.Stop(signals)
 		close(done)
-		cancel()
+		cancel(nil)
 	}
+}
+
+// stopped is the cause of a context that a signal has ended.
+type stopped struct{ by os.Signal }
+
+func (s stopped) Error() string { return "stopped by signal: " + s.by.String() }
+
+// stoppedBy returns the signal that has ended ctx; 0: none has.
+func stoppedBy(ctx context.Context) syscall.Signal {
+	var s stopped
+	if !errors.As(context.Cause(ctx), &s) {
+		return 0
+	}
+	return number(s.by)
+}
+
+// number returns which signal s is: all that are asked for are of this type.
+func number(s os.Signal) syscall.Signal {
+	n, _ := s.(syscall.Signal)
+	return n
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -44,6 +45,24 @@ func TestASecondSignalEndsTheDaemonAtOnce(t *testing.T) {
 	var exit *exec.ExitError
 	require.ErrorAs(t, cmd.Wait(), &exit)
 	require.Equal(t, 128+int(syscall.SIGTERM), exit.ExitCode())
+}
+
+// A signal ends a daemon that is still opening its store, however long that would take.
+func TestASignalEndsAnOpeningThatDoesNotEnd(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	defer close(goOn)
+	go func() {
+		<-begun
+		cancel(stopped{syscall.SIGINT})
+	}()
+	_, err := openUntil(ctx, "dir", func() (*store, error) {
+		close(begun)
+		<-goOn
+		return nil, nil
+	})
+	require.Equal(t, 128+int(syscall.SIGINT), explain(err).code)
+	require.ErrorContains(t, err, "stopped while dir was being opened")
 }
 
 func TestAnUploadIsInterruptedWhileItsContentKeepsItWaiting(t *testing.T) {

@@ -56,7 +56,9 @@ var _ engine.Engine = (*Engine)(nil)
 // process has it open; engine.ErrSchema if it has another schema version or
 // other column families; engine.ErrCorrupt if it is damaged or has lost changes
 // that were on disk (see AcceptLoss); engine.ErrNoSpace if the disk is full. In
-// all these cases it changes nothing of the store.
+// all these cases it changes nothing of the store. An opening that computes for a
+// minute without reading anything is ErrCorrupt too; its thread is left behind, and
+// the process should end.
 func Open(dir string, o Options) (*Engine, error) {
 	o, err := o.withDefaults()
 	if err == nil {
@@ -90,7 +92,7 @@ const readTries = 20
 // waiting.
 func (e *Engine) start(readOnly bool) error {
 	err := e.startOnce(readOnly)
-	for try := 1; try < readTries && readOnly && errors.Is(err, engine.ErrCorrupt) && checkLock(e.dir) != nil; try++ {
+	for try := 1; try < readTries && readOnly && errors.Is(err, engine.ErrCorrupt) && !errors.Is(err, errStuck) && checkLock(e.dir) != nil; try++ {
 		err = e.startOnce(true)
 	}
 	return err

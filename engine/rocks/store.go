@@ -66,8 +66,13 @@ func (o opening) renamed() renamed {
 }
 
 // open opens a database. Its error is ErrCorrupt, ErrLocked or ErrNoSpace where
-// it is one of them.
+// it is one of them. An opening that does not end is given up; see watched.
 func (o opening) open() (*store, error) {
+	return watched(o.dir, stuckAfter, lookEvery, o.openHere, (*store).close)
+}
+
+// openHere opens a database on this thread, however long that takes.
+func (o opening) openHere() (*store, error) {
 	opts, err := databaseOptions(o.options, o.mode)
 	if err != nil {
 		return nil, err

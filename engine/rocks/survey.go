@@ -121,14 +121,20 @@ func (s *survey) readFiles(dir string, o *Options) {
 }
 
 func (s *survey) listFamilies(dir string, o *Options) error {
-	opts, err := databaseOptions(o, s.recovery.Mode)
+	names, err := watched(dir, stuckAfter, lookEvery, func() ([]string, error) {
+		opts, err := databaseOptions(o, s.recovery.Mode)
+		if err != nil {
+			return nil, err
+		}
+		defer opts.Destroy()
+		names, err := grocksdb.ListColumnFamilies(opts, dir)
+		if err != nil {
+			return nil, openError(dir, err)
+		}
+		return names, nil
+	}, func([]string) {})
 	if err != nil {
 		return err
-	}
-	defer opts.Destroy()
-	names, err := grocksdb.ListColumnFamilies(opts, dir)
-	if err != nil {
-		return openError(dir, err)
 	}
 	for _, name := range names {
 		if _, known := column.Parse(name); known || name == defaultFamily {
