@@ -34,8 +34,12 @@ type Early struct {
 
 // Error names the stamp and the time to wait.
 func (e *Early) Error() string {
-	return fmt.Sprintf("dag: early: stamp %s of node %s is more than %s ahead of this node's clock: offer it again in %s",
+	text := fmt.Sprintf("dag: early: stamp %s of node %s is more than %s ahead of this node's clock: offer it again in %s",
 		NTP64(e.Stamp.Time).Time().Format(time.RFC3339Nano), e.Stamp.ID, MaxDrift, e.RetryAfter)
+	if e.RetryAfter > time.Minute {
+		text += "; the clock of one of the two nodes is wrong, or was when the delta was made"
+	}
+	return text
 }
 
 // Is reports whether target is [ErrEarly].
@@ -52,7 +56,7 @@ type ClockAhead struct {
 // Error names both times and what to do.
 func (e *ClockAhead) Error() string {
 	return fmt.Sprintf("dag: clock ahead: the next stamp would be %s, more than %s after the physical clock, %s: "+
-		"set the clock right, or try again in %s", e.Next.Format(time.RFC3339Nano), MaxDrift,
+		"set the clock right, confirm that it is, or try again in %s", e.Next.Format(time.RFC3339Nano), MaxDrift,
 		e.Physical.Format(time.RFC3339Nano), e.RetryAfter)
 }
 
@@ -63,6 +67,9 @@ func (e *ClockAhead) Is(target error) bool { return target == ErrClockAhead }
 type ClockOptions struct {
 	Node codec.NodeID     // this node; not zero
 	Now  func() time.Time // the physical clock; nil: time.Now. It may stand still and jump.
+	// Uptime is what the physical clock is held against, so that its steps are
+	// noticed; nil: [SystemUptime] where Now is nil too, else nothing.
+	Uptime *Uptime
 }
 
 // Clock is the hybrid logical clock of a node. Its stamps increase strictly,
@@ -76,9 +83,9 @@ type ClockOptions struct {
 // it; losing such a batch leaves a gap in time and nothing else. A store has one
 // clock at a time.
 type Clock struct {
-	node  codec.NodeID
-	now   func() time.Time
-	store engine.Writer
+	node     codec.NodeID
+	physical *physical
+	store    engine.Writer
 
 	mu       sync.Mutex
 	last     NTP64 // no stamp after this was made or observed
@@ -108,8 +115,15 @@ func OpenClock(r engine.Getter, w engine.Writer, o ClockOptions) (*Clock, error)
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+		if o.Uptime == nil {
+			o.Uptime = SystemUptime()
+		}
 	}
-	c := newClock(w, o.Node, o.Now)
+	p, err := openPhysical(r, o.Now, o.Uptime)
+	if err != nil {
+		return nil, err
+	}
+	c := newClock(w, o.Node, p)
 	row, err := r.Get(nil, column.Generic, reservationKey)
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
@@ -127,29 +141,41 @@ func OpenClock(r engine.Getter, w engine.Writer, o ClockOptions) (*Clock, error)
 	return c, nil
 }
 
-func newClock(w engine.Writer, node codec.NodeID, now func() time.Time) *Clock {
-	return &Clock{node: node, now: now, store: w, beyond: leastReservation}
+func newClock(w engine.Writer, node codec.NodeID, p *physical) *Clock {
+	return &Clock{node: node, physical: p, store: w, beyond: leastReservation}
 }
 
 // Node returns the id that stamps carry.
 func (c *Clock) Node() codec.NodeID { return c.node }
 
 // Now returns the time of the physical clock, of which Early and ClockAhead are
-// judged.
-func (c *Clock) Now() time.Time { return c.now() }
+// judged. While that has jumped, it is the time that it would say if it had not.
+func (c *Clock) Now() time.Time {
+	t, _ := c.physical.read()
+	return t
+}
 
 // Stamp returns a stamp after all those made and observed. It returns a
-// [*ClockAhead], or the error of the store when the reservation can't be
-// written; then no stamp was made. About once a second it waits for a synced
+// [*ClockJumped], a [*ClockAhead], or the error of the store when the reservation
+// can't be written; then no stamp was made. About once a second it waits for a synced
 // write, so it must not be called from within engine.Update.
 func (c *Clock) Stamp() (codec.HybridTimestamp, error) { return c.StampAfter(0) }
 
 // StampAfter is [Clock.Stamp], for a stamp that is also after t, such as the
-// latest of the parents of a delta.
+// latest of the parents of a delta. Where t is itself more than [MaxDrift] ahead of
+// the physical clock, as it is in a context that was written to while this clock was
+// wrong, the stamp is the next after t, and no other stamp has to come after it.
 func (c *Clock) StampAfter(t NTP64) (codec.HybridTimestamp, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	physical := ToNTP64(c.now())
+	now, jumped := c.physical.read()
+	if jumped != nil {
+		return codec.HybridTimestamp{}, jumped
+	}
+	physical := ToNTP64(now)
+	if next := t.add(1); t > physical.add(maxDrift) && next != ^NTP64(0) {
+		return codec.HybridTimestamp{Time: uint64(next), ID: c.node}, nil
+	}
 	next := max(physical&^counterMask, max(c.last, t).add(1))
 	if next > physical.add(maxDrift) || next == ^NTP64(0) {
 		return codec.HybridTimestamp{}, &ClockAhead{Physical: physical.Time(), Next: next.Time(),
@@ -165,7 +191,7 @@ func (c *Clock) StampAfter(t NTP64) (codec.HybridTimestamp, error) {
 // Check returns an [*Early] if the stamp is more than [MaxDrift] ahead of the
 // physical clock, else nil. It changes nothing.
 func (c *Clock) Check(remote codec.HybridTimestamp) error {
-	return early(remote, ToNTP64(c.now()))
+	return early(remote, ToNTP64(c.Now()))
 }
 
 func early(remote codec.HybridTimestamp, physical NTP64) error {
@@ -182,7 +208,7 @@ func early(remote codec.HybridTimestamp, physical NTP64) error {
 // does, or the error of the store when the reservation can't be written; then
 // nothing has changed. Like Stamp it may wait for a synced write.
 func (c *Clock) Observe(remote codec.HybridTimestamp) error {
-	physical := ToNTP64(c.now())
+	physical := ToNTP64(c.Now())
 	if err := early(remote, physical); err != nil {
 		return err
 	}
@@ -216,11 +242,20 @@ func (c *Clock) reserve(t, physical NTP64) error {
 	if until <= t.add(beyond) {
 		until, beyond = t.add(beyond), min(2*beyond, second)
 	}
+	if err := c.write(until); err != nil {
+		return err
+	}
+	c.reserved, c.beyond = until, beyond
+	return nil
+}
+
+// write stores a reservation, and beside it the anchor of the physical clock.
+func (c *Clock) write(until NTP64) error {
 	var b engine.Batch
 	b.Put(column.Generic, reservationKey, binary.LittleEndian.AppendUint64(nil, uint64(until)))
+	c.physical.anchor(&b)
 	if err := c.store.Apply(&b); err != nil {
 		return fmt.Errorf("dag: clock: reserve up to a second: %w", err)
 	}
-	c.reserved, c.beyond = until, beyond
 	return nil
 }

@@ -225,7 +225,7 @@ func TestStampComesAfterAGivenTime(t *testing.T) {
 	require.ErrorIs(t, err, ErrClockAhead)
 	_, err = c.StampAfter(ToNTP64(epoch.Add(5 * time.Second)))
 	require.EqualError(t, err, "dag: clock ahead: the next stamp would be 2026-03-01T12:00:05Z, more than 5s after the "+
-		"physical clock, 2026-03-01T12:00:00Z: set the clock right, or try again in 1ns")
+		"physical clock, 2026-03-01T12:00:00Z: set the clock right, confirm that it is, or try again in 1ns")
 }
 
 func TestEarlySaysWhenToRetryAndChangesNothing(t *testing.T) {

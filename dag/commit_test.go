@@ -2,6 +2,7 @@ package dag_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -71,4 +72,36 @@ func TestManyHeadsAreJoinedByACommitOnly(t *testing.T) {
 		require.Equal(t, dag.Applied, add(t, other, d).Kind)
 	}
 	equal(t, s, other)
+}
+
+// A node whose clock was ten years ahead has written to a context. With the clock
+// set right it goes on there, in order, and what it makes elsewhere is not held up.
+func TestAContextWithADeltaFromTheFutureGoesOn(t *testing.T) {
+	db := mem.New()
+	defer db.Close()
+	now := begin.AddDate(10, 0, 0)
+	o := options(1)
+	o.Now = func() time.Time { return now }
+	s := open(t, db, o)
+	require.NoError(t, s.CreateContext(ctx1, codec.ApplicationMeta{}))
+	first := commit(t, s, put("x", "1"))
+	require.NoError(t, s.Close())
+
+	now = begin
+	s = open(t, db, o)
+	require.NoError(t, s.CreateContext(ctx2, codec.ApplicationMeta{}))
+	second := commit(t, s, put("x", "2"))
+	require.Equal(t, first.HLC.Time+1, second.HLC.Time)
+	_, err := s.Commit(bg, dag.Commit{Context: ctx2, ReadRoot: dag.EmptyRoot()})
+	require.ErrorIs(t, err, dag.ErrClockAhead)
+	_, err = s.Clock().Confirm()
+	require.NoError(t, err)
+	_, err = s.Commit(bg, dag.Commit{Context: ctx2, ReadRoot: dag.EmptyRoot()})
+	require.NoError(t, err)
+	third := commit(t, s, put("x", "3"))
+	require.Equal(t, second.HLC.Time+1, third.HLC.Time)
+	require.Empty(t, verify(t, s).Findings)
+
+	other := node(t, 2)
+	require.Equal(t, dag.TooEarly, add(t, other, first).Kind)
 }

@@ -21,11 +21,11 @@ func View(r engine.Reader, o Options) (*Store, error) {
 		return nil, err
 	}
 	db := engine.ReadOnly(r)
-	clock, err := OpenClock(db, db, ClockOptions{Node: o.Node, Now: o.Now})
+	clock, err := OpenClock(db, db, ClockOptions{Node: o.Node, Now: o.Now, Uptime: o.Uptime})
 	damage := err
 	switch {
 	case errors.Is(err, engine.ErrCorrupt):
-		clock = newClock(db, o.Node, o.Now)
+		clock = newClock(db, o.Node, &physical{now: o.Now})
 	case err != nil:
 		return nil, err
 	}

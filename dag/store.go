@@ -17,6 +17,7 @@ import (
 type Options struct {
 	Node            codec.NodeID     // this node; not zero
 	Now             func() time.Time // the physical clock; nil: time.Now
+	Uptime          *Uptime          // what the physical clock is held against; nil: SystemUptime where Now is nil too, else nothing
 	Cache           *TrieCache       // pages of tries; nil: a cache of DefaultTrieCache bytes
 	MaxPending      int              // the most deltas of a context that wait; 0: 65,536
 	MaxPendingBytes int64            // the most bytes that they take; 0: 256 MiB. A single delta may be larger.
@@ -39,6 +40,9 @@ func (o *Options) setDefaults() error {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+		if o.Uptime == nil {
+			o.Uptime = SystemUptime()
+		}
 	}
 	if o.Cache == nil {
 		o.Cache = NewTrieCache(0)
@@ -96,13 +100,13 @@ func Open(db engine.Engine, o Options) (*Store, error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, err
 	}
-	clock, err := OpenClock(db, db, ClockOptions{Node: o.Node, Now: o.Now})
+	clock, err := OpenClock(db, db, ClockOptions{Node: o.Node, Now: o.Now, Uptime: o.Uptime})
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{db: db, options: o, clock: clock, slots: newSlots(o.MaxContexts), lane: newLane()}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.leases.epoch = uint64(ToNTP64(o.Now()))
+	s.leases.epoch = uint64(ToNTP64(clock.Now()))
 	if err := s.rollForwardAll(); err != nil {
 		s.cancel()
 		return nil, err

@@ -167,7 +167,7 @@ func (v *verifier) holds() error {
 
 // clock returns a clock to which no applied delta is early.
 func (v *verifier) clock() (func() time.Time, error) {
-	latest := ToNTP64(v.s.options.Now())
+	latest := ToNTP64(v.s.clock.Now())
 	err := each(v.past.r, engine.Prefixed(place(nil, orderScope, &v.past.context)), func(_, value []byte) error {
 		if row, ok := parseOrder(value); ok {
 			latest = max(latest, NTP64(row.hlc.Time))

@@ -64,6 +64,14 @@ func malformed(typ string, value []byte, want string) error {
 	return &codec.Error{Type: typ, Offset: 0, Reason: fmt.Sprintf("%d bytes, which are not %s", len(value), want)}
 }
 
+// uptimeValue accepts boot 16 ‖ physical time u64 ‖ uptime u64.
+func uptimeValue(value []byte) error {
+	if len(value) != 16+8+8 {
+		return malformed("dag-uptime", value, "a boot id and two times")
+	}
+	return nil
+}
+
 // orderValue accepts delta_id 32 ‖ hlc 24 ‖ at most 64 places of 8 bytes.
 func orderValue(value []byte) error {
 	if n := len(value) - 32 - 24; n < 0 || n%8 != 0 || n > 64*8 {

@@ -58,6 +58,8 @@ var scopes = []ScopeInfo{
 		Value: "opaque", fragment: oneID}),
 	declare(ScopeInfo{Name: "dag-clock", Holds: "the hybrid clock's reservation", Fragment: "empty",
 		Value: "u64 LE: NTP64 time that every stamp is below (dag/README.md)", fragment: nothing, value: oneU64}),
+	declare(ScopeInfo{Name: "dag-uptime", Holds: "what the physical clock said when it was last in order", Fragment: "empty",
+		Value: "boot 16 ‖ Unix time in ns u64 LE ‖ uptime in ns u64 LE (dag/README.md)", fragment: nothing, value: uptimeValue}),
 	declare(ScopeInfo{Name: "dag-trie", Holds: "nodes of a context's Merkle trie", Fragment: "context_id 32 ‖ nibbles, a byte each: none, or 2 to 63",
 		Value: "a page (dag/README.md)", fragment: triePath}),
 	declare(ScopeInfo{Name: "dag-order", Holds: "applied deltas of a context, in the order in which they were applied here",

@@ -17,6 +17,7 @@ func describeDag(err error) *Error {
 	var (
 		moved   *dag.RootMoved
 		ahead   *dag.ClockAhead
+		jumped  *dag.ClockJumped
 		early   *dag.Early
 		refusal *dag.Refusal
 	)
@@ -30,6 +31,9 @@ func describeDag(err error) *Error {
 		return NewError(stoav1.ErrorKind_ERROR_KIND_CLOCK_AHEAD, ahead.Error(),
 			FieldPhysical, ahead.Physical.UTC().Format(time.RFC3339Nano), FieldNext, ahead.Next.UTC().Format(time.RFC3339Nano),
 			FieldRetryAfter, strconv.FormatInt(ahead.RetryAfter.Milliseconds()+1, 10))
+	case errors.As(err, &jumped):
+		return NewError(stoav1.ErrorKind_ERROR_KIND_CLOCK_JUMPED, jumped.Error(),
+			FieldPhysical, jumped.Physical.UTC().Format(time.RFC3339Nano), FieldExpected, jumped.Expected.UTC().Format(time.RFC3339Nano))
 	case errors.As(err, &early):
 		return NewError(stoav1.ErrorKind_ERROR_KIND_EARLY, early.Error(), FieldTime, strconv.FormatUint(early.Stamp.Time, 10),
 			FieldNode, early.Stamp.ID.String(), FieldRetryAfter, strconv.FormatInt(early.RetryAfter.Milliseconds()+1, 10))
@@ -52,6 +56,11 @@ func (e *Error) rebuildDag() error {
 		a.Physical, _ = time.Parse(time.RFC3339Nano, e.Fields[FieldPhysical])
 		a.Next, _ = time.Parse(time.RFC3339Nano, e.Fields[FieldNext])
 		return a
+	case stoav1.ErrorKind_ERROR_KIND_CLOCK_JUMPED:
+		j := &dag.ClockJumped{}
+		j.Physical, _ = time.Parse(time.RFC3339Nano, e.Fields[FieldPhysical])
+		j.Expected, _ = time.Parse(time.RFC3339Nano, e.Fields[FieldExpected])
+		return j
 	case stoav1.ErrorKind_ERROR_KIND_EARLY:
 		a := &dag.Early{RetryAfter: e.retryAfter()}
 		a.Stamp.Time, _ = strconv.ParseUint(e.Fields[FieldTime], 10, 64)

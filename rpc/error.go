@@ -52,6 +52,7 @@ const (
 	FieldOwner       = "owner"        // a service
 	FieldPhysical    = "physical"     // a time, RFC 3339
 	FieldNext        = "next"         // a time, RFC 3339
+	FieldExpected    = "expected"     // a time, RFC 3339
 	FieldRetryAfter  = "retry_after"  // milliseconds
 	FieldCode        = "code"         // of a refusal of the Kv service
 	FieldTenant      = "tenant"       // of the Kv service
@@ -151,7 +152,7 @@ func (e *Error) rebuild() error {
 	case stoav1.ErrorKind_ERROR_KIND_VALUE:
 		return &codec.Error{Type: e.Fields[FieldType], Field: e.Fields[FieldField],
 			Offset: e.offset(), Reason: e.Fields[FieldReason]}
-	case stoav1.ErrorKind_ERROR_KIND_ROOT_MOVED, stoav1.ErrorKind_ERROR_KIND_CLOCK_AHEAD, stoav1.ErrorKind_ERROR_KIND_REFUSED, stoav1.ErrorKind_ERROR_KIND_EARLY:
+	case stoav1.ErrorKind_ERROR_KIND_ROOT_MOVED, stoav1.ErrorKind_ERROR_KIND_CLOCK_AHEAD, stoav1.ErrorKind_ERROR_KIND_CLOCK_JUMPED, stoav1.ErrorKind_ERROR_KIND_REFUSED, stoav1.ErrorKind_ERROR_KIND_EARLY:
 		return e.rebuildDag()
 	case stoav1.ErrorKind_ERROR_KIND_KV_ARGUMENT, stoav1.ErrorKind_ERROR_KIND_KV_VALUE, stoav1.ErrorKind_ERROR_KIND_KV_QUOTA,
 		stoav1.ErrorKind_ERROR_KIND_KV_CONFLICT, stoav1.ErrorKind_ERROR_KIND_KV_CAPABILITY:

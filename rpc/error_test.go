@@ -146,6 +146,7 @@ func TestErrorsOfDeltasCrossTheSocketWhole(t *testing.T) {
 	for _, want := range []error{
 		&dag.RootMoved{Context: hash(1), Read: hash(2), Have: hash(3)},
 		&dag.ClockAhead{Physical: at, Next: at.Add(time.Second), RetryAfter: 3 * time.Millisecond},
+		&dag.ClockJumped{Physical: at, Expected: at.Add(-time.Hour)},
 		&dag.Early{Stamp: codec.HybridTimestamp{Time: 5, ID: codec.NodeID{Hi: 6, Lo: 7}}, RetryAfter: 3 * time.Millisecond},
 		&dag.Refusal{Delta: hash(4), Reason: dag.OverLimit, Detail: "too much"},
 	} {
@@ -162,6 +163,11 @@ func TestErrorsOfDeltasCrossTheSocketWhole(t *testing.T) {
 			require.Equal(t, want.Physical, is.Physical)
 			require.Equal(t, want.Next, is.Next)
 			require.Equal(t, want.RetryAfter+time.Millisecond, is.RetryAfter, "rounded up")
+		case *dag.ClockJumped:
+			var is *dag.ClockJumped
+			require.ErrorAs(t, got, &is)
+			require.Equal(t, want, is)
+			require.ErrorIs(t, got, dag.ErrClockJumped)
 		case *dag.Early:
 			var is *dag.Early
 			require.ErrorAs(t, got, &is)

@@ -107,6 +107,8 @@ func dagKindOf(k stoav1.ErrorKind) (kind, bool) {
 		return kind{codes.Aborted, engine.ErrConflict}, true
 	case stoav1.ErrorKind_ERROR_KIND_CLOCK_AHEAD:
 		return kind{codes.FailedPrecondition, dag.ErrClockAhead}, true
+	case stoav1.ErrorKind_ERROR_KIND_CLOCK_JUMPED:
+		return kind{codes.FailedPrecondition, dag.ErrClockJumped}, true
 	case stoav1.ErrorKind_ERROR_KIND_NO_DELTA:
 		return kind{codes.NotFound, dag.ErrNoDelta}, true
 	case stoav1.ErrorKind_ERROR_KIND_ROOT_GONE:

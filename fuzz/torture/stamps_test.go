@@ -24,7 +24,7 @@ type stamps struct {
 	baseAge func() time.Duration // of the daemon that serves
 
 	lines [2]*line  // a stamp of one is after those of the other by the clock alone
-	last  dag.NTP64 // the latest stamp, of all contexts
+	last  dag.NTP64 // the latest stamp of all contexts that the clock was moved by
 
 	behind  int // commits that were refused as the time of day is behind
 	bases   int // snapshots with a base
@@ -108,15 +108,34 @@ func (w *stamps) newest(l *line, head dag.Head, root codec.Hash, m moment) error
 	t := w.time.after(m)
 	stamp := dag.NTP64(head.HLC.Time)
 	at := sinceEpoch(stamp.Time())
-	if stamp <= w.last {
+	// On top of a stamp that is too far ahead for the clock comes the next one.
+	counted := l.counts(stamp) && (!t.steady || sinceEpoch(stamp.Time()) > t.day+dag.MaxDrift-time.Millisecond)
+	switch {
+	case stamp <= dag.NTP64(l.head.HLC.Time):
+		return wrongf("the stamp of %s, %s, is not after the one before, %s", head.ID, stamp.Time(), dag.NTP64(l.head.HLC.Time).Time())
+	case counted:
+	case stamp <= w.last:
 		return wrongf("the stamp of %s, %s, is not after the one before, %s", head.ID, stamp.Time(), w.last.Time())
-	}
-	if t.steady && (at < t.day-time.Millisecond || at > t.end+dag.MaxDrift+time.Millisecond) {
+	case t.steady && (at < t.day-time.Millisecond || at > t.end+dag.MaxDrift+time.Millisecond):
 		return wrongf("the stamp of %s is %s; it was made between %s and %s", head.ID, moments(at), moments(t.day), moments(t.end))
 	}
-	l.head, l.root, w.last = head, root, stamp
-	l.list = append(l.list, at)
+	w.follow(l, head, root)
 	return nil
+}
+
+// counts reports whether a stamp is the next after the newest of the context.
+func (l *line) counts(stamp dag.NTP64) bool {
+	return l.head.HLC.Time != 0 && stamp == dag.NTP64(l.head.HLC.Time)+1
+}
+
+// follow makes a delta the newest of its context.
+func (w *stamps) follow(l *line, head dag.Head, root codec.Hash) {
+	stamp := dag.NTP64(head.HLC.Time)
+	if !l.counts(stamp) {
+		w.last = stamp
+	}
+	l.head, l.root = head, root
+	l.list = append(l.list, sinceEpoch(stamp.Time()))
 }
 
 // refused looks at why a commit was refused.
@@ -218,11 +237,10 @@ func (w *stamps) recountLine(d *rpc.Dag, l *line) error {
 	case len(heads) == 0 && len(l.list) == 0:
 	case len(heads) == 1 && heads[0].ID == l.head.ID && root == l.root:
 	case len(heads) == 1 && heads[0].Seq == l.head.Seq+1: // the commit under way
-		if dag.NTP64(heads[0].HLC.Time) <= w.last {
+		if heads[0].HLC.Time <= l.head.HLC.Time {
 			return wrongf("the stamp of %s is not after the one before", heads[0].ID)
 		}
-		l.head, l.root, w.last = heads[0], root, dag.NTP64(heads[0].HLC.Time)
-		l.list = append(l.list, sinceEpoch(w.last.Time()))
+		w.follow(l, heads[0], root)
 	default:
 		return wrongf("the heads of context %s are %v; acknowledged was %v", l.context, heads, l.head)
 	}

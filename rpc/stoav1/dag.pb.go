@@ -6184,6 +6184,255 @@ func (x *DagVerifySummary) GetMore() uint64 {
 	return 0
 }
 
+// DagClock is what the clock of a node says. Times are nanoseconds since 1970.
+type DagClock struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The system clock.
+	Physical int64 `protobuf:"fixed64,1,opt,name=physical,proto3" json:"physical,omitempty"`
+	// What it would say had nobody set it since it was last in order.
+	Expected int64 `protobuf:"fixed64,2,opt,name=expected,proto3" json:"expected,omitempty"`
+	// They differ by more than 5 s: no delta is made.
+	Jumped bool `protobuf:"varint,3,opt,name=jumped,proto3" json:"jumped,omitempty"`
+	// No stamp that was made or taken from others is after this.
+	Last int64 `protobuf:"fixed64,4,opt,name=last,proto3" json:"last,omitempty"`
+	// That is more than 5 s after the system clock: no delta is made, but on top of
+	// deltas that are ahead themselves.
+	Ahead         bool `protobuf:"varint,5,opt,name=ahead,proto3" json:"ahead,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DagClock) Reset() {
+	*x = DagClock{}
+	mi := &file_stoa_v1_dag_proto_msgTypes[93]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DagClock) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DagClock) ProtoMessage() {}
+
+func (x *DagClock) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_dag_proto_msgTypes[93]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DagClock.ProtoReflect.Descriptor instead.
+func (*DagClock) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_dag_proto_rawDescGZIP(), []int{93}
+}
+
+func (x *DagClock) GetPhysical() int64 {
+	if x != nil {
+		return x.Physical
+	}
+	return 0
+}
+
+func (x *DagClock) GetExpected() int64 {
+	if x != nil {
+		return x.Expected
+	}
+	return 0
+}
+
+func (x *DagClock) GetJumped() bool {
+	if x != nil {
+		return x.Jumped
+	}
+	return false
+}
+
+func (x *DagClock) GetLast() int64 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
+func (x *DagClock) GetAhead() bool {
+	if x != nil {
+		return x.Ahead
+	}
+	return false
+}
+
+// DagGetClockRequest asks what the clock says.
+type DagGetClockRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DagGetClockRequest) Reset() {
+	*x = DagGetClockRequest{}
+	mi := &file_stoa_v1_dag_proto_msgTypes[94]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DagGetClockRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DagGetClockRequest) ProtoMessage() {}
+
+func (x *DagGetClockRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_dag_proto_msgTypes[94]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DagGetClockRequest.ProtoReflect.Descriptor instead.
+func (*DagGetClockRequest) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_dag_proto_rawDescGZIP(), []int{94}
+}
+
+// DagGetClockResponse says it.
+type DagGetClockResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The clock.
+	Clock         *DagClock `protobuf:"bytes,1,opt,name=clock,proto3" json:"clock,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DagGetClockResponse) Reset() {
+	*x = DagGetClockResponse{}
+	mi := &file_stoa_v1_dag_proto_msgTypes[95]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DagGetClockResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DagGetClockResponse) ProtoMessage() {}
+
+func (x *DagGetClockResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_dag_proto_msgTypes[95]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DagGetClockResponse.ProtoReflect.Descriptor instead.
+func (*DagGetClockResponse) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_dag_proto_rawDescGZIP(), []int{95}
+}
+
+func (x *DagGetClockResponse) GetClock() *DagClock {
+	if x != nil {
+		return x.Clock
+	}
+	return nil
+}
+
+// DagConfirmClockRequest confirms the system clock.
+type DagConfirmClockRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DagConfirmClockRequest) Reset() {
+	*x = DagConfirmClockRequest{}
+	mi := &file_stoa_v1_dag_proto_msgTypes[96]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DagConfirmClockRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DagConfirmClockRequest) ProtoMessage() {}
+
+func (x *DagConfirmClockRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_dag_proto_msgTypes[96]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DagConfirmClockRequest.ProtoReflect.Descriptor instead.
+func (*DagConfirmClockRequest) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_dag_proto_rawDescGZIP(), []int{96}
+}
+
+// DagConfirmClockResponse says what the clock says after that.
+type DagConfirmClockResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The clock.
+	Clock         *DagClock `protobuf:"bytes,1,opt,name=clock,proto3" json:"clock,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DagConfirmClockResponse) Reset() {
+	*x = DagConfirmClockResponse{}
+	mi := &file_stoa_v1_dag_proto_msgTypes[97]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DagConfirmClockResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DagConfirmClockResponse) ProtoMessage() {}
+
+func (x *DagConfirmClockResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_dag_proto_msgTypes[97]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DagConfirmClockResponse.ProtoReflect.Descriptor instead.
+func (*DagConfirmClockResponse) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_dag_proto_rawDescGZIP(), []int{97}
+}
+
+func (x *DagConfirmClockResponse) GetClock() *DagClock {
+	if x != nil {
+		return x.Clock
+	}
+	return nil
+}
+
 var File_stoa_v1_dag_proto protoreflect.FileDescriptor
 
 const file_stoa_v1_dag_proto_rawDesc = "" +
@@ -6606,7 +6855,19 @@ const file_stoa_v1_dag_proto_rawDesc = "" +
 	"\x04base\x18\x03 \x01(\fR\x04base\x12\x1b\n" +
 	"\troot_hash\x18\x04 \x01(\fR\brootHash\x12,\n" +
 	"\x12replayed_root_hash\x18\x05 \x01(\fR\x10replayedRootHash\x12\x12\n" +
-	"\x04more\x18\x06 \x01(\x04R\x04more*\xe6\x01\n" +
+	"\x04more\x18\x06 \x01(\x04R\x04more\"\x84\x01\n" +
+	"\bDagClock\x12\x1a\n" +
+	"\bphysical\x18\x01 \x01(\x10R\bphysical\x12\x1a\n" +
+	"\bexpected\x18\x02 \x01(\x10R\bexpected\x12\x16\n" +
+	"\x06jumped\x18\x03 \x01(\bR\x06jumped\x12\x12\n" +
+	"\x04last\x18\x04 \x01(\x10R\x04last\x12\x14\n" +
+	"\x05ahead\x18\x05 \x01(\bR\x05ahead\"\x14\n" +
+	"\x12DagGetClockRequest\">\n" +
+	"\x13DagGetClockResponse\x12'\n" +
+	"\x05clock\x18\x01 \x01(\v2\x11.stoa.v1.DagClockR\x05clock\"\x18\n" +
+	"\x16DagConfirmClockRequest\"B\n" +
+	"\x17DagConfirmClockResponse\x12'\n" +
+	"\x05clock\x18\x01 \x01(\v2\x11.stoa.v1.DagClockR\x05clock*\xe6\x01\n" +
 	"\rDagAnswerKind\x12\x1f\n" +
 	"\x1bDAG_ANSWER_KIND_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17DAG_ANSWER_KIND_APPLIED\x10\x01\x12\x1b\n" +
@@ -6627,7 +6888,7 @@ const file_stoa_v1_dag_proto_rawDesc = "" +
 	"\x1bDAG_DELTA_STATE_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17DAG_DELTA_STATE_APPLIED\x10\x01\x12\x1b\n" +
 	"\x17DAG_DELTA_STATE_PENDING\x10\x02\x12\x19\n" +
-	"\x15DAG_DELTA_STATE_READY\x10\x032\xc4\x13\n" +
+	"\x15DAG_DELTA_STATE_READY\x10\x032\xde\x14\n" +
 	"\x03Dag\x12T\n" +
 	"\rCreateContext\x12 .stoa.v1.DagCreateContextRequest\x1a!.stoa.v1.DagCreateContextResponse\x12T\n" +
 	"\rDeleteContext\x12 .stoa.v1.DagDeleteContextRequest\x1a!.stoa.v1.DagDeleteContextResponse\x12Q\n" +
@@ -6669,7 +6930,9 @@ const file_stoa_v1_dag_proto_rawDesc = "" +
 	"\fSeedProgress\x12\x1f.stoa.v1.DagSeedProgressRequest\x1a .stoa.v1.DagSeedProgressResponse\x12K\n" +
 	"\n" +
 	"ForgetSeed\x12\x1d.stoa.v1.DagForgetSeedRequest\x1a\x1e.stoa.v1.DagForgetSeedResponse\x12A\n" +
-	"\x06Verify\x12\x19.stoa.v1.DagVerifyRequest\x1a\x1a.stoa.v1.DagVerifyResponse0\x01B*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
+	"\x06Verify\x12\x19.stoa.v1.DagVerifyRequest\x1a\x1a.stoa.v1.DagVerifyResponse0\x01\x12E\n" +
+	"\bGetClock\x12\x1b.stoa.v1.DagGetClockRequest\x1a\x1c.stoa.v1.DagGetClockResponse\x12Q\n" +
+	"\fConfirmClock\x12\x1f.stoa.v1.DagConfirmClockRequest\x1a .stoa.v1.DagConfirmClockResponseB*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
 
 var (
 	file_stoa_v1_dag_proto_rawDescOnce sync.Once
@@ -6684,7 +6947,7 @@ func file_stoa_v1_dag_proto_rawDescGZIP() []byte {
 }
 
 var file_stoa_v1_dag_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_stoa_v1_dag_proto_msgTypes = make([]protoimpl.MessageInfo, 93)
+var file_stoa_v1_dag_proto_msgTypes = make([]protoimpl.MessageInfo, 98)
 var file_stoa_v1_dag_proto_goTypes = []any{
 	(DagAnswerKind)(0),                // 0: stoa.v1.DagAnswerKind
 	(DagRefusalReason)(0),             // 1: stoa.v1.DagRefusalReason
@@ -6782,140 +7045,151 @@ var file_stoa_v1_dag_proto_goTypes = []any{
 	(*DagVerifyResponse)(nil),         // 93: stoa.v1.DagVerifyResponse
 	(*DagFinding)(nil),                // 94: stoa.v1.DagFinding
 	(*DagVerifySummary)(nil),          // 95: stoa.v1.DagVerifySummary
-	(Durability)(0),                   // 96: stoa.v1.Durability
-	(*durationpb.Duration)(nil),       // 97: google.protobuf.Duration
-	(*Error)(nil),                     // 98: stoa.v1.Error
-	(Column)(0),                       // 99: stoa.v1.Column
+	(*DagClock)(nil),                  // 96: stoa.v1.DagClock
+	(*DagGetClockRequest)(nil),        // 97: stoa.v1.DagGetClockRequest
+	(*DagGetClockResponse)(nil),       // 98: stoa.v1.DagGetClockResponse
+	(*DagConfirmClockRequest)(nil),    // 99: stoa.v1.DagConfirmClockRequest
+	(*DagConfirmClockResponse)(nil),   // 100: stoa.v1.DagConfirmClockResponse
+	(Durability)(0),                   // 101: stoa.v1.Durability
+	(*durationpb.Duration)(nil),       // 102: google.protobuf.Duration
+	(*Error)(nil),                     // 103: stoa.v1.Error
+	(Column)(0),                       // 104: stoa.v1.Column
 }
 var file_stoa_v1_dag_proto_depIdxs = []int32{
-	4,  // 0: stoa.v1.DagDelta.actions:type_name -> stoa.v1.DagAction
-	3,  // 1: stoa.v1.DagDelta.hlc:type_name -> stoa.v1.DagTimestamp
-	5,  // 2: stoa.v1.DagDelta.events:type_name -> stoa.v1.DagEvent
-	8,  // 3: stoa.v1.DagApplication.services:type_name -> stoa.v1.DagApplicationService
-	3,  // 4: stoa.v1.DagContextInfo.base_hlc:type_name -> stoa.v1.DagTimestamp
-	7,  // 5: stoa.v1.DagContextInfo.application:type_name -> stoa.v1.DagApplication
-	7,  // 6: stoa.v1.DagCreateContextRequest.application:type_name -> stoa.v1.DagApplication
-	9,  // 7: stoa.v1.DagListContextsResponse.contexts:type_name -> stoa.v1.DagContextInfo
-	9,  // 8: stoa.v1.DagGetContextResponse.context:type_name -> stoa.v1.DagContextInfo
-	7,  // 9: stoa.v1.DagSetApplicationRequest.application:type_name -> stoa.v1.DagApplication
-	20, // 10: stoa.v1.DagGetConfigResponse.config:type_name -> stoa.v1.DagConfig
-	20, // 11: stoa.v1.DagBumpConfigResponse.config:type_name -> stoa.v1.DagConfig
-	4,  // 12: stoa.v1.DagWritePrivateRequest.actions:type_name -> stoa.v1.DagAction
-	96, // 13: stoa.v1.DagWritePrivateRequest.durability:type_name -> stoa.v1.Durability
-	4,  // 14: stoa.v1.DagCommitRequest.actions:type_name -> stoa.v1.DagAction
-	5,  // 15: stoa.v1.DagCommitRequest.events:type_name -> stoa.v1.DagEvent
-	4,  // 16: stoa.v1.DagCommitRequest.private_actions:type_name -> stoa.v1.DagAction
-	96, // 17: stoa.v1.DagCommitRequest.durability:type_name -> stoa.v1.Durability
-	1,  // 18: stoa.v1.DagRefusal.reason:type_name -> stoa.v1.DagRefusalReason
-	0,  // 19: stoa.v1.DagAnswer.kind:type_name -> stoa.v1.DagAnswerKind
-	37, // 20: stoa.v1.DagAnswer.refused:type_name -> stoa.v1.DagRefusal
-	97, // 21: stoa.v1.DagAnswer.retry_after:type_name -> google.protobuf.Duration
-	37, // 22: stoa.v1.DagAnswer.refusal:type_name -> stoa.v1.DagRefusal
-	96, // 23: stoa.v1.DagAddRequest.durability:type_name -> stoa.v1.Durability
-	38, // 24: stoa.v1.DagAddResponse.answer:type_name -> stoa.v1.DagAnswer
-	96, // 25: stoa.v1.DagAddManyRequest.durability:type_name -> stoa.v1.Durability
-	38, // 26: stoa.v1.DagAddManyResponse.answer:type_name -> stoa.v1.DagAnswer
-	98, // 27: stoa.v1.DagAddManyResponse.error:type_name -> stoa.v1.Error
-	6,  // 28: stoa.v1.DagEntry.decoded:type_name -> stoa.v1.DagDelta
-	2,  // 29: stoa.v1.DagGetResponse.state:type_name -> stoa.v1.DagDeltaState
-	6,  // 30: stoa.v1.DagGetResponse.decoded:type_name -> stoa.v1.DagDelta
-	3,  // 31: stoa.v1.DagHead.hlc:type_name -> stoa.v1.DagTimestamp
-	48, // 32: stoa.v1.DagHeadsResponse.heads:type_name -> stoa.v1.DagHead
-	53, // 33: stoa.v1.DagPendingResponse.pending:type_name -> stoa.v1.DagPendingEntry
-	37, // 34: stoa.v1.DagListedRefusal.refusal:type_name -> stoa.v1.DagRefusal
-	56, // 35: stoa.v1.DagRefusalsResponse.refusals:type_name -> stoa.v1.DagListedRefusal
-	43, // 36: stoa.v1.DagSinceRequest.after:type_name -> stoa.v1.DagPosition
-	44, // 37: stoa.v1.DagSinceResponse.entries:type_name -> stoa.v1.DagEntry
-	43, // 38: stoa.v1.DagWalkRequest.before:type_name -> stoa.v1.DagPosition
-	3,  // 39: stoa.v1.DagHeader.hlc:type_name -> stoa.v1.DagTimestamp
-	61, // 40: stoa.v1.DagWalkResponse.deltas:type_name -> stoa.v1.DagHeader
-	44, // 41: stoa.v1.DagFollowResponse.entries:type_name -> stoa.v1.DagEntry
-	43, // 42: stoa.v1.DagAckRequest.at:type_name -> stoa.v1.DagPosition
-	96, // 43: stoa.v1.DagAckRequest.durability:type_name -> stoa.v1.Durability
-	70, // 44: stoa.v1.DagCursorsResponse.cursors:type_name -> stoa.v1.DagCursor
-	79, // 45: stoa.v1.DagDiffRequest.start:type_name -> stoa.v1.DagDiffStart
-	81, // 46: stoa.v1.DagDiffResponse.differences:type_name -> stoa.v1.DagDifferences
-	82, // 47: stoa.v1.DagDifferences.differences:type_name -> stoa.v1.DagDifference
-	86, // 48: stoa.v1.DagSeedRequest.header:type_name -> stoa.v1.DagSeedHeader
-	37, // 49: stoa.v1.DagSeedResponse.refused:type_name -> stoa.v1.DagRefusal
-	94, // 50: stoa.v1.DagVerifyResponse.finding:type_name -> stoa.v1.DagFinding
-	95, // 51: stoa.v1.DagVerifyResponse.summary:type_name -> stoa.v1.DagVerifySummary
-	99, // 52: stoa.v1.DagFinding.column:type_name -> stoa.v1.Column
-	10, // 53: stoa.v1.Dag.CreateContext:input_type -> stoa.v1.DagCreateContextRequest
-	12, // 54: stoa.v1.Dag.DeleteContext:input_type -> stoa.v1.DagDeleteContextRequest
-	14, // 55: stoa.v1.Dag.ListContexts:input_type -> stoa.v1.DagListContextsRequest
-	16, // 56: stoa.v1.Dag.GetContext:input_type -> stoa.v1.DagGetContextRequest
-	18, // 57: stoa.v1.Dag.SetApplication:input_type -> stoa.v1.DagSetApplicationRequest
-	21, // 58: stoa.v1.Dag.GetConfig:input_type -> stoa.v1.DagGetConfigRequest
-	23, // 59: stoa.v1.Dag.BumpConfig:input_type -> stoa.v1.DagBumpConfigRequest
-	25, // 60: stoa.v1.Dag.GetState:input_type -> stoa.v1.DagGetStateRequest
-	27, // 61: stoa.v1.Dag.ScanState:input_type -> stoa.v1.DagScanStateRequest
-	29, // 62: stoa.v1.Dag.GetPrivate:input_type -> stoa.v1.DagGetPrivateRequest
-	31, // 63: stoa.v1.Dag.WritePrivate:input_type -> stoa.v1.DagWritePrivateRequest
-	33, // 64: stoa.v1.Dag.ScanPrivate:input_type -> stoa.v1.DagScanPrivateRequest
-	35, // 65: stoa.v1.Dag.Commit:input_type -> stoa.v1.DagCommitRequest
-	39, // 66: stoa.v1.Dag.Add:input_type -> stoa.v1.DagAddRequest
-	41, // 67: stoa.v1.Dag.AddMany:input_type -> stoa.v1.DagAddManyRequest
-	45, // 68: stoa.v1.Dag.Get:input_type -> stoa.v1.DagGetRequest
-	47, // 69: stoa.v1.Dag.Heads:input_type -> stoa.v1.DagHeadsRequest
-	50, // 70: stoa.v1.Dag.Missing:input_type -> stoa.v1.DagMissingRequest
-	52, // 71: stoa.v1.Dag.Pending:input_type -> stoa.v1.DagPendingRequest
-	55, // 72: stoa.v1.Dag.Refusals:input_type -> stoa.v1.DagRefusalsRequest
-	58, // 73: stoa.v1.Dag.Since:input_type -> stoa.v1.DagSinceRequest
-	60, // 74: stoa.v1.Dag.Walk:input_type -> stoa.v1.DagWalkRequest
-	63, // 75: stoa.v1.Dag.IsAncestor:input_type -> stoa.v1.DagIsAncestorRequest
-	65, // 76: stoa.v1.Dag.Follow:input_type -> stoa.v1.DagFollowRequest
-	67, // 77: stoa.v1.Dag.Ack:input_type -> stoa.v1.DagAckRequest
-	69, // 78: stoa.v1.Dag.Cursors:input_type -> stoa.v1.DagCursorsRequest
-	72, // 79: stoa.v1.Dag.DropCursor:input_type -> stoa.v1.DagDropCursorRequest
-	74, // 80: stoa.v1.Dag.Prove:input_type -> stoa.v1.DagProveRequest
-	76, // 81: stoa.v1.Dag.Nodes:input_type -> stoa.v1.DagNodesRequest
-	78, // 82: stoa.v1.Dag.Diff:input_type -> stoa.v1.DagDiffRequest
-	83, // 83: stoa.v1.Dag.Snapshot:input_type -> stoa.v1.DagSnapshotRequest
-	85, // 84: stoa.v1.Dag.Seed:input_type -> stoa.v1.DagSeedRequest
-	88, // 85: stoa.v1.Dag.SeedProgress:input_type -> stoa.v1.DagSeedProgressRequest
-	90, // 86: stoa.v1.Dag.ForgetSeed:input_type -> stoa.v1.DagForgetSeedRequest
-	92, // 87: stoa.v1.Dag.Verify:input_type -> stoa.v1.DagVerifyRequest
-	11, // 88: stoa.v1.Dag.CreateContext:output_type -> stoa.v1.DagCreateContextResponse
-	13, // 89: stoa.v1.Dag.DeleteContext:output_type -> stoa.v1.DagDeleteContextResponse
-	15, // 90: stoa.v1.Dag.ListContexts:output_type -> stoa.v1.DagListContextsResponse
-	17, // 91: stoa.v1.Dag.GetContext:output_type -> stoa.v1.DagGetContextResponse
-	19, // 92: stoa.v1.Dag.SetApplication:output_type -> stoa.v1.DagSetApplicationResponse
-	22, // 93: stoa.v1.Dag.GetConfig:output_type -> stoa.v1.DagGetConfigResponse
-	24, // 94: stoa.v1.Dag.BumpConfig:output_type -> stoa.v1.DagBumpConfigResponse
-	26, // 95: stoa.v1.Dag.GetState:output_type -> stoa.v1.DagGetStateResponse
-	28, // 96: stoa.v1.Dag.ScanState:output_type -> stoa.v1.DagScanStateResponse
-	30, // 97: stoa.v1.Dag.GetPrivate:output_type -> stoa.v1.DagGetPrivateResponse
-	32, // 98: stoa.v1.Dag.WritePrivate:output_type -> stoa.v1.DagWritePrivateResponse
-	34, // 99: stoa.v1.Dag.ScanPrivate:output_type -> stoa.v1.DagScanPrivateResponse
-	36, // 100: stoa.v1.Dag.Commit:output_type -> stoa.v1.DagCommitResponse
-	40, // 101: stoa.v1.Dag.Add:output_type -> stoa.v1.DagAddResponse
-	42, // 102: stoa.v1.Dag.AddMany:output_type -> stoa.v1.DagAddManyResponse
-	46, // 103: stoa.v1.Dag.Get:output_type -> stoa.v1.DagGetResponse
-	49, // 104: stoa.v1.Dag.Heads:output_type -> stoa.v1.DagHeadsResponse
-	51, // 105: stoa.v1.Dag.Missing:output_type -> stoa.v1.DagMissingResponse
-	54, // 106: stoa.v1.Dag.Pending:output_type -> stoa.v1.DagPendingResponse
-	57, // 107: stoa.v1.Dag.Refusals:output_type -> stoa.v1.DagRefusalsResponse
-	59, // 108: stoa.v1.Dag.Since:output_type -> stoa.v1.DagSinceResponse
-	62, // 109: stoa.v1.Dag.Walk:output_type -> stoa.v1.DagWalkResponse
-	64, // 110: stoa.v1.Dag.IsAncestor:output_type -> stoa.v1.DagIsAncestorResponse
-	66, // 111: stoa.v1.Dag.Follow:output_type -> stoa.v1.DagFollowResponse
-	68, // 112: stoa.v1.Dag.Ack:output_type -> stoa.v1.DagAckResponse
-	71, // 113: stoa.v1.Dag.Cursors:output_type -> stoa.v1.DagCursorsResponse
-	73, // 114: stoa.v1.Dag.DropCursor:output_type -> stoa.v1.DagDropCursorResponse
-	75, // 115: stoa.v1.Dag.Prove:output_type -> stoa.v1.DagProveResponse
-	77, // 116: stoa.v1.Dag.Nodes:output_type -> stoa.v1.DagNodesResponse
-	80, // 117: stoa.v1.Dag.Diff:output_type -> stoa.v1.DagDiffResponse
-	84, // 118: stoa.v1.Dag.Snapshot:output_type -> stoa.v1.DagSnapshotResponse
-	87, // 119: stoa.v1.Dag.Seed:output_type -> stoa.v1.DagSeedResponse
-	89, // 120: stoa.v1.Dag.SeedProgress:output_type -> stoa.v1.DagSeedProgressResponse
-	91, // 121: stoa.v1.Dag.ForgetSeed:output_type -> stoa.v1.DagForgetSeedResponse
-	93, // 122: stoa.v1.Dag.Verify:output_type -> stoa.v1.DagVerifyResponse
-	88, // [88:123] is the sub-list for method output_type
-	53, // [53:88] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	4,   // 0: stoa.v1.DagDelta.actions:type_name -> stoa.v1.DagAction
+	3,   // 1: stoa.v1.DagDelta.hlc:type_name -> stoa.v1.DagTimestamp
+	5,   // 2: stoa.v1.DagDelta.events:type_name -> stoa.v1.DagEvent
+	8,   // 3: stoa.v1.DagApplication.services:type_name -> stoa.v1.DagApplicationService
+	3,   // 4: stoa.v1.DagContextInfo.base_hlc:type_name -> stoa.v1.DagTimestamp
+	7,   // 5: stoa.v1.DagContextInfo.application:type_name -> stoa.v1.DagApplication
+	7,   // 6: stoa.v1.DagCreateContextRequest.application:type_name -> stoa.v1.DagApplication
+	9,   // 7: stoa.v1.DagListContextsResponse.contexts:type_name -> stoa.v1.DagContextInfo
+	9,   // 8: stoa.v1.DagGetContextResponse.context:type_name -> stoa.v1.DagContextInfo
+	7,   // 9: stoa.v1.DagSetApplicationRequest.application:type_name -> stoa.v1.DagApplication
+	20,  // 10: stoa.v1.DagGetConfigResponse.config:type_name -> stoa.v1.DagConfig
+	20,  // 11: stoa.v1.DagBumpConfigResponse.config:type_name -> stoa.v1.DagConfig
+	4,   // 12: stoa.v1.DagWritePrivateRequest.actions:type_name -> stoa.v1.DagAction
+	101, // 13: stoa.v1.DagWritePrivateRequest.durability:type_name -> stoa.v1.Durability
+	4,   // 14: stoa.v1.DagCommitRequest.actions:type_name -> stoa.v1.DagAction
+	5,   // 15: stoa.v1.DagCommitRequest.events:type_name -> stoa.v1.DagEvent
+	4,   // 16: stoa.v1.DagCommitRequest.private_actions:type_name -> stoa.v1.DagAction
+	101, // 17: stoa.v1.DagCommitRequest.durability:type_name -> stoa.v1.Durability
+	1,   // 18: stoa.v1.DagRefusal.reason:type_name -> stoa.v1.DagRefusalReason
+	0,   // 19: stoa.v1.DagAnswer.kind:type_name -> stoa.v1.DagAnswerKind
+	37,  // 20: stoa.v1.DagAnswer.refused:type_name -> stoa.v1.DagRefusal
+	102, // 21: stoa.v1.DagAnswer.retry_after:type_name -> google.protobuf.Duration
+	37,  // 22: stoa.v1.DagAnswer.refusal:type_name -> stoa.v1.DagRefusal
+	101, // 23: stoa.v1.DagAddRequest.durability:type_name -> stoa.v1.Durability
+	38,  // 24: stoa.v1.DagAddResponse.answer:type_name -> stoa.v1.DagAnswer
+	101, // 25: stoa.v1.DagAddManyRequest.durability:type_name -> stoa.v1.Durability
+	38,  // 26: stoa.v1.DagAddManyResponse.answer:type_name -> stoa.v1.DagAnswer
+	103, // 27: stoa.v1.DagAddManyResponse.error:type_name -> stoa.v1.Error
+	6,   // 28: stoa.v1.DagEntry.decoded:type_name -> stoa.v1.DagDelta
+	2,   // 29: stoa.v1.DagGetResponse.state:type_name -> stoa.v1.DagDeltaState
+	6,   // 30: stoa.v1.DagGetResponse.decoded:type_name -> stoa.v1.DagDelta
+	3,   // 31: stoa.v1.DagHead.hlc:type_name -> stoa.v1.DagTimestamp
+	48,  // 32: stoa.v1.DagHeadsResponse.heads:type_name -> stoa.v1.DagHead
+	53,  // 33: stoa.v1.DagPendingResponse.pending:type_name -> stoa.v1.DagPendingEntry
+	37,  // 34: stoa.v1.DagListedRefusal.refusal:type_name -> stoa.v1.DagRefusal
+	56,  // 35: stoa.v1.DagRefusalsResponse.refusals:type_name -> stoa.v1.DagListedRefusal
+	43,  // 36: stoa.v1.DagSinceRequest.after:type_name -> stoa.v1.DagPosition
+	44,  // 37: stoa.v1.DagSinceResponse.entries:type_name -> stoa.v1.DagEntry
+	43,  // 38: stoa.v1.DagWalkRequest.before:type_name -> stoa.v1.DagPosition
+	3,   // 39: stoa.v1.DagHeader.hlc:type_name -> stoa.v1.DagTimestamp
+	61,  // 40: stoa.v1.DagWalkResponse.deltas:type_name -> stoa.v1.DagHeader
+	44,  // 41: stoa.v1.DagFollowResponse.entries:type_name -> stoa.v1.DagEntry
+	43,  // 42: stoa.v1.DagAckRequest.at:type_name -> stoa.v1.DagPosition
+	101, // 43: stoa.v1.DagAckRequest.durability:type_name -> stoa.v1.Durability
+	70,  // 44: stoa.v1.DagCursorsResponse.cursors:type_name -> stoa.v1.DagCursor
+	79,  // 45: stoa.v1.DagDiffRequest.start:type_name -> stoa.v1.DagDiffStart
+	81,  // 46: stoa.v1.DagDiffResponse.differences:type_name -> stoa.v1.DagDifferences
+	82,  // 47: stoa.v1.DagDifferences.differences:type_name -> stoa.v1.DagDifference
+	86,  // 48: stoa.v1.DagSeedRequest.header:type_name -> stoa.v1.DagSeedHeader
+	37,  // 49: stoa.v1.DagSeedResponse.refused:type_name -> stoa.v1.DagRefusal
+	94,  // 50: stoa.v1.DagVerifyResponse.finding:type_name -> stoa.v1.DagFinding
+	95,  // 51: stoa.v1.DagVerifyResponse.summary:type_name -> stoa.v1.DagVerifySummary
+	104, // 52: stoa.v1.DagFinding.column:type_name -> stoa.v1.Column
+	96,  // 53: stoa.v1.DagGetClockResponse.clock:type_name -> stoa.v1.DagClock
+	96,  // 54: stoa.v1.DagConfirmClockResponse.clock:type_name -> stoa.v1.DagClock
+	10,  // 55: stoa.v1.Dag.CreateContext:input_type -> stoa.v1.DagCreateContextRequest
+	12,  // 56: stoa.v1.Dag.DeleteContext:input_type -> stoa.v1.DagDeleteContextRequest
+	14,  // 57: stoa.v1.Dag.ListContexts:input_type -> stoa.v1.DagListContextsRequest
+	16,  // 58: stoa.v1.Dag.GetContext:input_type -> stoa.v1.DagGetContextRequest
+	18,  // 59: stoa.v1.Dag.SetApplication:input_type -> stoa.v1.DagSetApplicationRequest
+	21,  // 60: stoa.v1.Dag.GetConfig:input_type -> stoa.v1.DagGetConfigRequest
+	23,  // 61: stoa.v1.Dag.BumpConfig:input_type -> stoa.v1.DagBumpConfigRequest
+	25,  // 62: stoa.v1.Dag.GetState:input_type -> stoa.v1.DagGetStateRequest
+	27,  // 63: stoa.v1.Dag.ScanState:input_type -> stoa.v1.DagScanStateRequest
+	29,  // 64: stoa.v1.Dag.GetPrivate:input_type -> stoa.v1.DagGetPrivateRequest
+	31,  // 65: stoa.v1.Dag.WritePrivate:input_type -> stoa.v1.DagWritePrivateRequest
+	33,  // 66: stoa.v1.Dag.ScanPrivate:input_type -> stoa.v1.DagScanPrivateRequest
+	35,  // 67: stoa.v1.Dag.Commit:input_type -> stoa.v1.DagCommitRequest
+	39,  // 68: stoa.v1.Dag.Add:input_type -> stoa.v1.DagAddRequest
+	41,  // 69: stoa.v1.Dag.AddMany:input_type -> stoa.v1.DagAddManyRequest
+	45,  // 70: stoa.v1.Dag.Get:input_type -> stoa.v1.DagGetRequest
+	47,  // 71: stoa.v1.Dag.Heads:input_type -> stoa.v1.DagHeadsRequest
+	50,  // 72: stoa.v1.Dag.Missing:input_type -> stoa.v1.DagMissingRequest
+	52,  // 73: stoa.v1.Dag.Pending:input_type -> stoa.v1.DagPendingRequest
+	55,  // 74: stoa.v1.Dag.Refusals:input_type -> stoa.v1.DagRefusalsRequest
+	58,  // 75: stoa.v1.Dag.Since:input_type -> stoa.v1.DagSinceRequest
+	60,  // 76: stoa.v1.Dag.Walk:input_type -> stoa.v1.DagWalkRequest
+	63,  // 77: stoa.v1.Dag.IsAncestor:input_type -> stoa.v1.DagIsAncestorRequest
+	65,  // 78: stoa.v1.Dag.Follow:input_type -> stoa.v1.DagFollowRequest
+	67,  // 79: stoa.v1.Dag.Ack:input_type -> stoa.v1.DagAckRequest
+	69,  // 80: stoa.v1.Dag.Cursors:input_type -> stoa.v1.DagCursorsRequest
+	72,  // 81: stoa.v1.Dag.DropCursor:input_type -> stoa.v1.DagDropCursorRequest
+	74,  // 82: stoa.v1.Dag.Prove:input_type -> stoa.v1.DagProveRequest
+	76,  // 83: stoa.v1.Dag.Nodes:input_type -> stoa.v1.DagNodesRequest
+	78,  // 84: stoa.v1.Dag.Diff:input_type -> stoa.v1.DagDiffRequest
+	83,  // 85: stoa.v1.Dag.Snapshot:input_type -> stoa.v1.DagSnapshotRequest
+	85,  // 86: stoa.v1.Dag.Seed:input_type -> stoa.v1.DagSeedRequest
+	88,  // 87: stoa.v1.Dag.SeedProgress:input_type -> stoa.v1.DagSeedProgressRequest
+	90,  // 88: stoa.v1.Dag.ForgetSeed:input_type -> stoa.v1.DagForgetSeedRequest
+	92,  // 89: stoa.v1.Dag.Verify:input_type -> stoa.v1.DagVerifyRequest
+	97,  // 90: stoa.v1.Dag.GetClock:input_type -> stoa.v1.DagGetClockRequest
+	99,  // 91: stoa.v1.Dag.ConfirmClock:input_type -> stoa.v1.DagConfirmClockRequest
+	11,  // 92: stoa.v1.Dag.CreateContext:output_type -> stoa.v1.DagCreateContextResponse
+	13,  // 93: stoa.v1.Dag.DeleteContext:output_type -> stoa.v1.DagDeleteContextResponse
+	15,  // 94: stoa.v1.Dag.ListContexts:output_type -> stoa.v1.DagListContextsResponse
+	17,  // 95: stoa.v1.Dag.GetContext:output_type -> stoa.v1.DagGetContextResponse
+	19,  // 96: stoa.v1.Dag.SetApplication:output_type -> stoa.v1.DagSetApplicationResponse
+	22,  // 97: stoa.v1.Dag.GetConfig:output_type -> stoa.v1.DagGetConfigResponse
+	24,  // 98: stoa.v1.Dag.BumpConfig:output_type -> stoa.v1.DagBumpConfigResponse
+	26,  // 99: stoa.v1.Dag.GetState:output_type -> stoa.v1.DagGetStateResponse
+	28,  // 100: stoa.v1.Dag.ScanState:output_type -> stoa.v1.DagScanStateResponse
+	30,  // 101: stoa.v1.Dag.GetPrivate:output_type -> stoa.v1.DagGetPrivateResponse
+	32,  // 102: stoa.v1.Dag.WritePrivate:output_type -> stoa.v1.DagWritePrivateResponse
+	34,  // 103: stoa.v1.Dag.ScanPrivate:output_type -> stoa.v1.DagScanPrivateResponse
+	36,  // 104: stoa.v1.Dag.Commit:output_type -> stoa.v1.DagCommitResponse
+	40,  // 105: stoa.v1.Dag.Add:output_type -> stoa.v1.DagAddResponse
+	42,  // 106: stoa.v1.Dag.AddMany:output_type -> stoa.v1.DagAddManyResponse
+	46,  // 107: stoa.v1.Dag.Get:output_type -> stoa.v1.DagGetResponse
+	49,  // 108: stoa.v1.Dag.Heads:output_type -> stoa.v1.DagHeadsResponse
+	51,  // 109: stoa.v1.Dag.Missing:output_type -> stoa.v1.DagMissingResponse
+	54,  // 110: stoa.v1.Dag.Pending:output_type -> stoa.v1.DagPendingResponse
+	57,  // 111: stoa.v1.Dag.Refusals:output_type -> stoa.v1.DagRefusalsResponse
+	59,  // 112: stoa.v1.Dag.Since:output_type -> stoa.v1.DagSinceResponse
+	62,  // 113: stoa.v1.Dag.Walk:output_type -> stoa.v1.DagWalkResponse
+	64,  // 114: stoa.v1.Dag.IsAncestor:output_type -> stoa.v1.DagIsAncestorResponse
+	66,  // 115: stoa.v1.Dag.Follow:output_type -> stoa.v1.DagFollowResponse
+	68,  // 116: stoa.v1.Dag.Ack:output_type -> stoa.v1.DagAckResponse
+	71,  // 117: stoa.v1.Dag.Cursors:output_type -> stoa.v1.DagCursorsResponse
+	73,  // 118: stoa.v1.Dag.DropCursor:output_type -> stoa.v1.DagDropCursorResponse
+	75,  // 119: stoa.v1.Dag.Prove:output_type -> stoa.v1.DagProveResponse
+	77,  // 120: stoa.v1.Dag.Nodes:output_type -> stoa.v1.DagNodesResponse
+	80,  // 121: stoa.v1.Dag.Diff:output_type -> stoa.v1.DagDiffResponse
+	84,  // 122: stoa.v1.Dag.Snapshot:output_type -> stoa.v1.DagSnapshotResponse
+	87,  // 123: stoa.v1.Dag.Seed:output_type -> stoa.v1.DagSeedResponse
+	89,  // 124: stoa.v1.Dag.SeedProgress:output_type -> stoa.v1.DagSeedProgressResponse
+	91,  // 125: stoa.v1.Dag.ForgetSeed:output_type -> stoa.v1.DagForgetSeedResponse
+	93,  // 126: stoa.v1.Dag.Verify:output_type -> stoa.v1.DagVerifyResponse
+	98,  // 127: stoa.v1.Dag.GetClock:output_type -> stoa.v1.DagGetClockResponse
+	100, // 128: stoa.v1.Dag.ConfirmClock:output_type -> stoa.v1.DagConfirmClockResponse
+	92,  // [92:129] is the sub-list for method output_type
+	55,  // [55:92] is the sub-list for method input_type
+	55,  // [55:55] is the sub-list for extension type_name
+	55,  // [55:55] is the sub-list for extension extendee
+	0,   // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_stoa_v1_dag_proto_init() }
@@ -6962,7 +7236,7 @@ func file_stoa_v1_dag_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_stoa_v1_dag_proto_rawDesc), len(file_stoa_v1_dag_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   93,
+			NumMessages:   98,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

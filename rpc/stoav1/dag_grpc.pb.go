@@ -54,6 +54,8 @@ const (
 	Dag_SeedProgress_FullMethodName   = "/stoa.v1.Dag/SeedProgress"
 	Dag_ForgetSeed_FullMethodName     = "/stoa.v1.Dag/ForgetSeed"
 	Dag_Verify_FullMethodName         = "/stoa.v1.Dag/Verify"
+	Dag_GetClock_FullMethodName       = "/stoa.v1.Dag/GetClock"
+	Dag_ConfirmClock_FullMethodName   = "/stoa.v1.Dag/ConfirmClock"
 )
 
 // DagClient is the client API for Dag service.
@@ -149,6 +151,11 @@ type DagClient interface {
 	// Verify makes a context again from its deltas, in the daemon's memory, and
 	// compares. It streams what differs, the first 1,000, and a summary at the end.
 	Verify(ctx context.Context, in *DagVerifyRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[DagVerifyResponse], error)
+	// GetClock says what the clock of the node says, by which deltas are stamped.
+	GetClock(ctx context.Context, in *DagGetClockRequest, opts ...grpc.CallOption) (*DagGetClockResponse, error)
+	// ConfirmClock takes the system clock as right, after it has jumped or while the
+	// hybrid clock is ahead of it; on disk when it is answered.
+	ConfirmClock(ctx context.Context, in *DagConfirmClockRequest, opts ...grpc.CallOption) (*DagConfirmClockResponse, error)
 }
 
 type dagClient struct {
@@ -572,6 +579,26 @@ func (c *dagClient) Verify(ctx context.Context, in *DagVerifyRequest, opts ...gr
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Dag_VerifyClient = grpc.ServerStreamingClient[DagVerifyResponse]
 
+func (c *dagClient) GetClock(ctx context.Context, in *DagGetClockRequest, opts ...grpc.CallOption) (*DagGetClockResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DagGetClockResponse)
+	err := c.cc.Invoke(ctx, Dag_GetClock_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *dagClient) ConfirmClock(ctx context.Context, in *DagConfirmClockRequest, opts ...grpc.CallOption) (*DagConfirmClockResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DagConfirmClockResponse)
+	err := c.cc.Invoke(ctx, Dag_ConfirmClock_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // DagServer is the server API for Dag service.
 // All implementations must embed UnimplementedDagServer
 // for forward compatibility.
@@ -665,6 +692,11 @@ type DagServer interface {
 	// Verify makes a context again from its deltas, in the daemon's memory, and
 	// compares. It streams what differs, the first 1,000, and a summary at the end.
 	Verify(*DagVerifyRequest, grpc.ServerStreamingServer[DagVerifyResponse]) error
+	// GetClock says what the clock of the node says, by which deltas are stamped.
+	GetClock(context.Context, *DagGetClockRequest) (*DagGetClockResponse, error)
+	// ConfirmClock takes the system clock as right, after it has jumped or while the
+	// hybrid clock is ahead of it; on disk when it is answered.
+	ConfirmClock(context.Context, *DagConfirmClockRequest) (*DagConfirmClockResponse, error)
 	mustEmbedUnimplementedDagServer()
 }
 
@@ -779,6 +811,12 @@ func (UnimplementedDagServer) ForgetSeed(context.Context, *DagForgetSeedRequest)
 }
 func (UnimplementedDagServer) Verify(*DagVerifyRequest, grpc.ServerStreamingServer[DagVerifyResponse]) error {
 	return status.Error(codes.Unimplemented, "method Verify not implemented")
+}
+func (UnimplementedDagServer) GetClock(context.Context, *DagGetClockRequest) (*DagGetClockResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetClock not implemented")
+}
+func (UnimplementedDagServer) ConfirmClock(context.Context, *DagConfirmClockRequest) (*DagConfirmClockResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ConfirmClock not implemented")
 }
 func (UnimplementedDagServer) mustEmbedUnimplementedDagServer() {}
 func (UnimplementedDagServer) testEmbeddedByValue()             {}
@@ -1356,6 +1394,42 @@ func _Dag_Verify_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Dag_VerifyServer = grpc.ServerStreamingServer[DagVerifyResponse]
 
+func _Dag_GetClock_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DagGetClockRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DagServer).GetClock(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Dag_GetClock_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DagServer).GetClock(ctx, req.(*DagGetClockRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Dag_ConfirmClock_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DagConfirmClockRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DagServer).ConfirmClock(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Dag_ConfirmClock_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DagServer).ConfirmClock(ctx, req.(*DagConfirmClockRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Dag_ServiceDesc is the grpc.ServiceDesc for Dag service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -1466,6 +1540,14 @@ var Dag_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ForgetSeed",
 			Handler:    _Dag_ForgetSeed_Handler,
+		},
+		{
+			MethodName: "GetClock",
+			Handler:    _Dag_GetClock_Handler,
+		},
+		{
+			MethodName: "ConfirmClock",
+			Handler:    _Dag_ConfirmClock_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

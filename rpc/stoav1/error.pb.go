@@ -188,6 +188,10 @@ const (
 	ErrorKind_ERROR_KIND_BEHIND ErrorKind = 94
 	// No such signing key here. Fields: reason, group_id.
 	ErrorKind_ERROR_KIND_NO_SIGNING_KEY ErrorKind = 95
+	// The system clock was set, or set itself, by more than 5 s; no delta is made until
+	// it is confirmed or set back. Fields: physical (what it says) and expected (what
+	// it would say by the time that has passed; times, RFC 3339).
+	ErrorKind_ERROR_KIND_CLOCK_JUMPED ErrorKind = 96
 )
 
 // Enum value maps for ErrorKind.
@@ -252,6 +256,7 @@ var (
 		93: "ERROR_KIND_NOT_DUE",
 		94: "ERROR_KIND_BEHIND",
 		95: "ERROR_KIND_NO_SIGNING_KEY",
+		96: "ERROR_KIND_CLOCK_JUMPED",
 	}
 	ErrorKind_value = map[string]int32{
 		"ERROR_KIND_UNSPECIFIED":      0,
@@ -313,6 +318,7 @@ var (
 		"ERROR_KIND_NOT_DUE":          93,
 		"ERROR_KIND_BEHIND":           94,
 		"ERROR_KIND_NO_SIGNING_KEY":   95,
+		"ERROR_KIND_CLOCK_JUMPED":     96,
 	}
 )
 
@@ -429,7 +435,7 @@ const file_stoa_v1_error_proto_rawDesc = "" +
 	"\x06fields\x18\x04 \x03(\v2\x1a.stoa.v1.Error.FieldsEntryR\x06fields\x1a9\n" +
 	"\vFieldsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*\x80\f\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*\x9d\f\n" +
 	"\tErrorKind\x12\x1a\n" +
 	"\x16ERROR_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ERROR_KIND_NOT_FOUND\x10\x01\x12\x17\n" +
@@ -490,7 +496,8 @@ const file_stoa_v1_error_proto_rawDesc = "" +
 	"\x12ERROR_KIND_EXPIRED\x10\\\x12\x16\n" +
 	"\x12ERROR_KIND_NOT_DUE\x10]\x12\x15\n" +
 	"\x11ERROR_KIND_BEHIND\x10^\x12\x1d\n" +
-	"\x19ERROR_KIND_NO_SIGNING_KEY\x10_B*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
+	"\x19ERROR_KIND_NO_SIGNING_KEY\x10_\x12\x1b\n" +
+	"\x17ERROR_KIND_CLOCK_JUMPED\x10`B*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
 
 var (
 	file_stoa_v1_error_proto_rawDescOnce sync.Once

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stoadb/stoa/dag"
+)
+
+func newDagClock(p *process) *cobra.Command {
+	var daemon daemonFlags
+	var confirm bool
+	cmd := &cobra.Command{
+		Use: "clock", Short: "Say what the clock says that deltas are stamped by, and confirm it",
+		Long: `Say what the clock says that deltas are stamped by.
+
+A system clock that is set by more than 5 s while the daemon runs, or sets itself, has
+jumped: no delta is made until it is set back or confirmed. A clock that was ahead for a
+while has left stamps of the future: the contexts that have them go on after these, and
+other nodes take their deltas when that time has come; in other contexts no delta is made
+until the clock is confirmed. --confirm takes what the system clock says as right.`,
+		Example: "  stoa dag clock\n  stoa dag clock --confirm",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			client, err := daemon.dial(p)
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			ask := client.Dag().Clock
+			if confirm {
+				ask = client.Dag().ConfirmClock
+			}
+			state, err := ask()
+			if err != nil {
+				return err
+			}
+			return p.emitClock(&state)
+		},
+	}
+	daemon.register(cmd.Flags())
+	cmd.Flags().BoolVar(&confirm, "confirm", false, "take the system clock as right from now on")
+	return cmd
+}
+
+// emitClock prints what a clock says.
+func (p *process) emitClock(s *dag.ClockState) error {
+	d := struct {
+		Physical time.Time `json:"system_clock"`
+		Expected time.Time `json:"expected"`
+		Last     time.Time `json:"last_stamp"`
+		Jumped   bool      `json:"jumped"`
+		Ahead    bool      `json:"ahead"`
+	}{s.Physical.UTC(), s.Expected.UTC(), s.Last.UTC(), s.Jumped, s.Ahead}
+	return p.emit(d, func(w io.Writer) {
+		var t table
+		t.add("system clock", d.Physical.Format(time.RFC3339Nano))
+		if d.Last.Unix() != 0 {
+			t.add("last stamp", d.Last.Format(time.RFC3339Nano))
+		}
+		t.add("state", clockText(s))
+		t.write(w, "")
+	})
+}
+
+// clockText says in words whether a clock is in order.
+func clockText(s *dag.ClockState) string {
+	switch {
+	case s.Jumped:
+		return fmt.Sprintf("jumped: by the time that has passed it would be %s; no delta is made until it is set right, or confirmed by --confirm",
+			s.Expected.UTC().Format(time.RFC3339))
+	case s.Ahead:
+		return fmt.Sprintf("behind the last stamp by %s: no delta is made, but in contexts that have such stamps, until then or until it is confirmed by --confirm",
+			s.Last.Sub(s.Physical).Round(time.Second))
+	}
+	return "in order"
+}

@@ -1,0 +1,37 @@
+package server
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/dag"
+)
+
+func TestAClockThatJumpsStampsNothingUntilItIsConfirmed(t *testing.T) {
+	d := startDagOn(t, 1, Options{}, &dag.Uptime{Boot: [16]byte{1}, Elapsed: func() time.Duration { return time.Hour }})
+	require.NoError(t, d.dag.CreateContext(room, codec.ApplicationMeta{}))
+	d.commit(t, "a", "1")
+	begun := time.Unix(0, d.now.Load()).UTC()
+	state, err := d.dag.Clock()
+	require.NoError(t, err)
+	require.Equal(t, dag.ClockState{Physical: begun, Expected: begun, Last: state.Last}, state)
+	require.WithinDuration(t, begun, state.Last, time.Second)
+
+	d.now.Add(int64(10 * 365 * 24 * time.Hour))
+	jumped := time.Unix(0, d.now.Load()).UTC()
+	_, root, err := d.dag.Heads(room)
+	require.NoError(t, err)
+	_, err = d.dag.Commit(t.Context(), dag.Commit{Context: room, ReadRoot: root})
+	require.ErrorIs(t, err, dag.ErrClockJumped)
+	state, err = d.dag.Clock()
+	require.NoError(t, err)
+	require.Equal(t, dag.ClockState{Physical: jumped, Expected: begun, Jumped: true, Last: state.Last}, state)
+
+	state, err = d.dag.ConfirmClock()
+	require.NoError(t, err)
+	require.False(t, state.Jumped)
+	d.commit(t, "a", "2")
+}
