@@ -105,6 +105,25 @@ func TestProofsHoldAndNoMutationOfThemDoes(t *testing.T) {
 
 // The value of a leaf that is a key and a value of 64 bytes, and a branch that
 // looks like one, have other hashes.
+// A branch of a proof has every child but the one on the way of the key. One that
+// has that, too, leads to the root whatever is claimed to stand there.
+func TestABranchWithTheKeysOwnPlaceProvesNothing(t *testing.T) {
+	e := mem.New()
+	defer e.Close()
+	trie := OpenTrie(NewTrieCache(0), e, context1, EmptyRoot())
+	one, two, value := codec.Hash{0x10}, codec.Hash{0x20}, codec.Hash{1}
+	update(t, trie, Change{Key: one, Value: value}, Change{Key: two, Value: value})
+	p, err := trie.Prove(one)
+	require.NoError(t, err)
+	require.NoError(t, p.VerifyIncluded(trie.Root(), one, value))
+	p.steps[0].bits |= 1 << 1
+	p.steps[0].siblings = []codec.Hash{leafHash(&one, &value), leafHash(&two, &value)}
+	require.ErrorIs(t, p.VerifyIncluded(trie.Root(), one, codec.Hash{2}), ErrProof)
+	require.ErrorIs(t, p.VerifyIncluded(trie.Root(), one, value), ErrProof)
+	absent := Proof{kind: proofLeaf, steps: p.steps, other: trieNode{key: codec.Hash{0x1f}, value: value}}
+	require.ErrorIs(t, absent.VerifyAbsent(trie.Root(), codec.Hash{0x1e}), ErrProof)
+}
+
 func TestKindsOfNodesDoNotShareHashes(t *testing.T) {
 	key, value := HashKey([]byte("k")), HashValue([]byte("v"))
 	leaf := leafHash(&key, &value)

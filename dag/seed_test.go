@@ -428,6 +428,38 @@ func TestFalseSnapshotsAreRefused(t *testing.T) {
 	}
 }
 
+// A context that another has copied has the same root: its snapshot holds in all
+// but the contexts that it and its base name.
+func TestTheSnapshotOfAnotherContextIsRefused(t *testing.T) {
+	from, _, closed := fresh(t, aged(1))
+	defer closed()
+	require.NoError(t, from.CreateContext(ctx2, codec.ApplicationMeta{}))
+	for _, id := range []codec.ContextID{ctx1, ctx2} {
+		_, err := from.Commit(bg, dag.Commit{Context: id, Actions: []codec.Action{put("x", "1")}, ReadRoot: dag.EmptyRoot()})
+		require.NoError(t, err)
+	}
+	to, _, closed := fresh(t, aged(2))
+	defer closed()
+	_, err := to.Seed(bg, ctx1, sent(t, from.Snapshot(bg, ctx2, nil)), dag.SeedOptions{})
+	require.ErrorIs(t, err, dag.ErrSnapshot)
+	require.ErrorContains(t, err, "it is of context "+ctx2.String())
+	renamed := func(yield func(*dag.SnapshotPart, error) bool) {
+		for p, err := range from.Snapshot(bg, ctx2, nil) {
+			if err == nil && p.Kind == dag.PartStart {
+				p.Context = ctx1
+			}
+			if !yield(p, err) {
+				return
+			}
+		}
+	}
+	_, err = to.Seed(bg, ctx1, sent(t, renamed), dag.SeedOptions{})
+	require.ErrorIs(t, err, dag.ErrSnapshot)
+	require.ErrorContains(t, err, "its base is of context "+ctx2.String())
+	require.Empty(t, mustHeads(t, to))
+	seed(t, to, from, dag.SeedOptions{})
+}
+
 func TestSeedReplacesNothingUnasked(t *testing.T) {
 	g := newGrove()
 	h := g.grow(t, 1, nil, put("k", "h"))
