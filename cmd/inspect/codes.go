@@ -13,6 +13,7 @@ type Code struct {
 var Codes = []Code{
 	{"open", "fast", "RocksDB does not open the directory"},
 	{"abort", "fast", "RocksDB ended the process that read it"},
+	{"unfinished", "fast", "a store that import, salvage or restore was making when it was broken off: what is in it is a part"},
 	{"unreadable", "fast", "rows of a column cannot be read; the key is the last one before them"},
 	{"table", "fast", "a table, or a block of one, that is not what its checksum says; found without RocksDB"},
 	{"lost", "fast", "changes that had been on disk and are gone"},

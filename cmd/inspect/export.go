@@ -38,6 +38,9 @@ type Exported struct {
 // the end of the dump says that there was such.
 func Export(ctx context.Context, s *Source, w io.Writer, o ExportOptions) (*Exported, error) {
 	out := &Exported{}
+	if s.Facts.Unfinished != "" {
+		out.Findings = append(out.Findings, Finding{Code: "unfinished", Reason: s.Facts.unfinished()})
+	}
 	wanted, err := o.filter(s, out)
 	if err != nil {
 		return nil, err

@@ -32,11 +32,18 @@ type Facts struct {
 	Cut      string   `json:"manifest_cut,omitempty"` // what the manifest lacks of what it had on disk
 	Unlisted []string `json:"unlisted,omitempty"`     // tables with changes that the manifest has lost
 	Logs     []string `json:"logs_cut,omitempty"`     // logs that had more on disk, though more came after them
-	Sealed   bool     `json:"sealed"`                 // its secrets are
-	Opened   bool     `json:"opened,omitempty"`       // and the key to them is at hand
-	Unknown  []string `json:"unknown,omitempty"`      // what this build does not know
-	Problems []string `json:"problems,omitempty"`
-	Notes    []string `json:"notes,omitempty"` // what a daemon says of how it found its store
+	// Unfinished is what was to make the store and was broken off, or is under way.
+	Unfinished string   `json:"unfinished,omitempty"`
+	Sealed     bool     `json:"sealed"`            // its secrets are
+	Opened     bool     `json:"opened,omitempty"`  // and the key to them is at hand
+	Unknown    []string `json:"unknown,omitempty"` // what this build does not know
+	Problems   []string `json:"problems,omitempty"`
+	Notes      []string `json:"notes,omitempty"` // what a daemon says of how it found its store
+}
+
+// unfinished says that the store is not whole.
+func (f *Facts) unfinished() string {
+	return "the store is not whole: it is what " + f.Unfinished + " has left"
 }
 
 // Source is a store that is only read, in one state. Any number of goroutines
@@ -85,7 +92,7 @@ func OpenDir(dir string, o Options) (*Source, error) {
 		Reader: e, dir: dir, stats: e.Stats, close: []func() error{func() error { return os.RemoveAll(scratch) }, e.Close},
 		Facts: Facts{
 			Where: dir, How: ReadOnly, Schema: e.SchemaVersion(), Sequence: r.Sequence, Clean: r.Clean, Lost: r.Lost,
-			Cut: r.Cut, Unlisted: r.Unlisted, Logs: r.Logs,
+			Cut: r.Cut, Unlisted: r.Unlisted, Logs: r.Logs, Unfinished: r.Unfinished,
 			Sealed: e.Sealed(), Unknown: e.Unknown(), Problems: r.Problems,
 		},
 	}

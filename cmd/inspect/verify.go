@@ -18,6 +18,8 @@ import (
 type VerifyOptions struct {
 	// Full adds what follows references from row to row and hashes content.
 	Full bool
+	// Building takes a store that is being built for a whole one.
+	Building bool
 	// Progress is told of every few thousand rows, how many more; nil: nobody.
 	Progress func(rows uint64)
 	// Step is told what is being done, which is one of the phases of the split or the
@@ -43,7 +45,7 @@ type Verdict struct {
 // columns and keys. It goes on behind damage as far as it can. Its error is what
 // kept it from looking, or of visit.
 func Verify(ctx context.Context, s *Source, o VerifyOptions, visit func(Finding) error) (*Verdict, error) {
-	v := &verifier{source: s, visit: visit, step: o.Step, watch: watch{now: o.Now}, out: &Verdict{Store: s.Facts, Full: o.Full, Codes: map[string]uint64{}}}
+	v := &verifier{source: s, visit: visit, building: o.Building, step: o.Step, watch: watch{now: o.Now}, out: &Verdict{Store: s.Facts, Full: o.Full, Codes: map[string]uint64{}}}
 	v.walker = &walker{ctx: ctx, progress: func(rows uint64) {
 		v.out.Rows += rows
 		if o.Progress != nil {
@@ -75,10 +77,12 @@ type verifier struct {
 	*walker
 	source *Source
 	visit  func(Finding) error
-	step   func(what string, done, all uint64)
-	watch  watch
-	out    *Verdict
-	failed error // of visit
+	// building: the store is being built, by whoever verifies it
+	building bool
+	step     func(what string, done, all uint64)
+	watch    watch
+	out      *Verdict
+	failed   error // of visit
 
 	clockTold bool // that the clock of package dag is damaged
 }
@@ -118,6 +122,9 @@ func (v *verifier) found(code string, col column.Column, key []byte, reason stri
 // store reports what was found at open.
 func (v *verifier) store() {
 	f := &v.source.Facts
+	if f.Unfinished != "" && !v.building {
+		_ = v.found("unfinished", 0, nil, "%s", f.unfinished())
+	}
 	if f.Lost > 0 {
 		_ = v.found("lost", 0, nil, "%d changes that had been on disk are gone", f.Lost)
 	}

@@ -21,6 +21,9 @@ func (p *process) verifyApart(cmd *cobra.Command, f *verifyFlags, dir string) er
 	if f.full {
 		args = append(args, "--full")
 	}
+	if f.building {
+		args = append(args, "--building")
+	}
 	args = append(args, f.sealed.args()...)
 	child := p.self(cmd, append(args, "--", dir)...)
 	var said tail

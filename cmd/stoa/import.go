@@ -27,7 +27,8 @@ no daemon has open, and that is made if it is not there; or through a daemon wit
 --socket. Each record is checked. Records that are there already are a conflict,
 unless --replace is given. Redacted secrets are passed over and counted. A record that
 did not parse in the store is refused; --skip-damaged lists it on stderr, imports the
-others, and exits 2. A failure leaves the records before it.`,
+others, and exits 2. A failure leaves the records before it; a new directory says in
+itself that it is not whole until the import has ended, and is not served before.`,
 		Example: "  stoa import stoa.jsonl.zst ./copy\n  stoa import - --socket /run/stoa/stoa.sock < stoa.jsonl.zst",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -44,6 +45,11 @@ others, and exits 2. A failure leaves the records before it.`,
 			if err != nil {
 				return err
 			}
+			if fresh {
+				if err := p.startBuilding(p.directory(args[1:]), "import "+args[0]); err != nil {
+					return errors.Join(err, to.Close())
+				}
+			}
 			o.Replace = o.Replace || fresh // there is nothing that could be looked for
 			if skip {
 				o.Damaged = p.warn
@@ -52,7 +58,11 @@ others, and exits 2. A failure leaves the records before it.`,
 			o.Progress = bar.add
 			done, err := inspect.Import(cmd.Context(), from, to, o)
 			bar.finish()
-			if err := errors.Join(err, to.Close()); err != nil {
+			err = errors.Join(err, to.Close())
+			if fresh {
+				err = endBuilding(p.directory(args[1:]), err)
+			}
+			if err != nil {
 				return err
 			}
 			if err := p.emit(done, func(w io.Writer) {
@@ -114,6 +124,9 @@ func openOffline(dir string, o rocks.Options) (*rocks.Engine, error) {
 	e, err := rocks.Open(dir, o)
 	if err == nil {
 		return e, nil
+	}
+	if failed := isUnfinished(dir, err); failed != nil {
+		return nil, failed
 	}
 	failed := *explain(cannotOpen(err))
 	switch {

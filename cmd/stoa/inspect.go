@@ -75,6 +75,9 @@ func writeFacts(w io.Writer, f inspect.Facts) {
 	case f.Sealed:
 		t.add("secrets", "sealed, and their key was not given")
 	}
+	if f.Unfinished != "" {
+		t.add("not whole", "it is what "+f.Unfinished+" has left")
+	}
 	if f.Lost > 0 {
 		t.add("lost", count(f.Lost, "change")+" that had been on disk")
 	}

@@ -70,6 +70,12 @@ func (r *restore) run(cmd *cobra.Command, p *process) (aside string, err error) 
 			err = errors.Join(err, os.RemoveAll(made))
 		}
 	}()
+	if err := os.Mkdir(made, 0o700); err != nil {
+		return "", err
+	}
+	if err := p.startBuilding(made, "restore "+r.src+" "+r.dst); err != nil {
+		return "", err
+	}
 	if err := copyStore(r.src, made); err != nil {
 		return "", fmt.Errorf("copy %s: %w", r.src, err)
 	}
@@ -77,7 +83,7 @@ func (r *restore) run(cmd *cobra.Command, p *process) (aside string, err error) 
 		return "", err
 	}
 	if r.newNode {
-		e, err := openOffline(made, rocks.Options{MustExist: true, NewNode: true})
+		e, err := openOffline(made, rocks.Options{MustExist: true, NewNode: true, Building: true})
 		if err == nil {
 			err = e.Close()
 		}
@@ -85,12 +91,18 @@ func (r *restore) run(cmd *cobra.Command, p *process) (aside string, err error) 
 			return "", err
 		}
 	}
+	if err := rocks.EndBuilding(made); err != nil {
+		return "", err
+	}
 	return r.swap(made)
 }
 
 func (r *restore) check() error {
 	if err := rocks.CheckStore(r.src); err != nil {
 		return cannotRead(r.src, err)
+	}
+	if err := rocks.CheckWhole(r.src); err != nil {
+		return &failure{exitOpen, err, unfinishedHint(r.src)}
 	}
 	if err := rocks.CheckLock(r.src); err != nil {
 		return &failure{exitOpen, err, "restore copies checkpoints: `stoa checkpoint` makes one of what is served"}
@@ -112,7 +124,7 @@ func (r *restore) verify(cmd *cobra.Command, p *process, dir string) error {
 	var said bytes.Buffer
 	quiet := *p
 	quiet.stdout = &said
-	err := quiet.verifyApart(cmd, &verifyFlags{full: true, sealed: &r.seal}, dir)
+	err := quiet.verifyApart(cmd, &verifyFlags{full: true, building: true, sealed: &r.seal}, dir)
 	if err != nil {
 		_, werr := p.stdout.Write(said.Bytes())
 		return errors.Join(err, werr)
@@ -143,14 +155,11 @@ func (r *restore) swap(made string) (aside string, err error) {
 	return aside, syncPath(filepath.Dir(r.dst))
 }
 
-// copyStore copies the files of a store, and returns when they are on disk. What
+// copyStore copies the files of a store into dst, and returns when they are on disk. What
 // a daemon keeps beside them is left out.
 func copyStore(src, dst string) error {
 	entries, err := os.ReadDir(src)
 	if err != nil {
-		return err
-	}
-	if err := os.Mkdir(dst, 0o700); err != nil {
 		return err
 	}
 	for _, e := range entries {

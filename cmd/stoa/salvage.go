@@ -30,6 +30,9 @@ node id.`,
 			if err := rocks.CheckStore(src); err != nil {
 				return cannotRead(src, err)
 			}
+			if failed := isUnfinished(dst, rocks.CheckWhole(dst)); failed != nil {
+				return failed
+			}
 			if _, err := os.Lstat(dst); !errors.Is(err, fs.ErrNotExist) {
 				return bad(fmt.Errorf("DST: there is something at %s", dst), "name a path where nothing is")
 			}
@@ -37,12 +40,18 @@ node id.`,
 			if err != nil {
 				return err
 			}
+			if err := p.startBuilding(dst, "salvage "+src+" "+dst); err != nil {
+				return errors.Join(err, e.Close())
+			}
 			out, err := inspect.Salvage(cmd.Context(), src, e)
 			if err == nil && out.SealRow != nil {
 				err = e.SetSealRow(out.SealRow)
 			}
-			if err := errors.Join(err, e.Close()); err != nil {
+			if err := endBuilding(dst, errors.Join(err, e.Close())); err != nil {
 				return err
+			}
+			if part := rocks.CheckWhole(src); part != nil {
+				out.Notes = append(out.Notes, part.Error())
 			}
 			if err := p.emit(out, func(w io.Writer) { writeSalvaged(w, out, dst) }); err != nil {
 				return err

@@ -75,6 +75,12 @@ func (p *process) openSource(path string, sealed *sealFlags) (*inspect.Source, e
 	if err != nil {
 		return nil, cannotRead(path, err)
 	}
+	if s.Facts.Unfinished != "" {
+		note := inspect.Finding{Code: "unfinished", Reason: path + " is what " + s.Facts.Unfinished + " has left: a part"}
+		if err := p.warn(note); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
 	return s, nil
 }
 

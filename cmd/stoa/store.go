@@ -40,6 +40,9 @@ func (s *settings) open(log *slog.Logger) (*store, error) {
 		return s.openMem()
 	}
 	e, err := rocks.Open(s.dir, s.rocks(log))
+	if failed := isUnfinished(s.dir, err); failed != nil {
+		return nil, failed
+	}
 	if err != nil {
 		return nil, cannotOpen(err)
 	}

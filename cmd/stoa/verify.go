@@ -67,6 +67,7 @@ type verifyFlags struct {
 	fast, full bool
 	codes      bool
 	inProcess  bool // the process that verifyApart starts
+	building   bool // a store that is being built counts as whole
 	sealed     *sealFlags
 }
 
@@ -76,7 +77,10 @@ func (f *verifyFlags) register(cmd *cobra.Command) {
 	fs.BoolVar(&f.full, "full", false, "all checks")
 	fs.BoolVar(&f.codes, "codes", false, "list the codes of findings, and what they mean")
 	fs.BoolVar(&f.inProcess, "in-process", false, "read the directory in this process, and tell of progress in JSON")
-	_ = fs.MarkHidden("in-process") // fails only for a flag that is not there
+	fs.BoolVar(&f.building, "building", false, "take a store that is being built for a whole one")
+	for _, hidden := range []string{"in-process", "building"} {
+		_ = fs.MarkHidden(hidden) // fails only for a flag that is not there
+	}
 }
 
 func writeCodes(w io.Writer) {
@@ -110,7 +114,7 @@ func (p *process) verify(cmd *cobra.Command, f *verifyFlags, where string, open 
 		return err
 	}
 	defer s.Close()
-	o := inspect.VerifyOptions{Full: f.full}
+	o := inspect.VerifyOptions{Full: f.full, Building: f.building}
 	if f.full {
 		o.Now = time.Now
 	}

@@ -53,7 +53,8 @@ var _ engine.Engine = (*Engine)(nil)
 //
 // It returns ErrOptions for options out of their limits; engine.ErrNotDatabase
 // if dir is a file, or has something else in it; engine.ErrLocked if another
-// process has it open; engine.ErrSchema if it has another schema version or
+// process has it open; ErrUnfinished if it is not whole (see Building);
+// engine.ErrSchema if it has another schema version or
 // other column families; engine.ErrCorrupt if it is damaged or has lost changes
 // that were on disk (see AcceptLoss); engine.ErrNoSpace if the disk is full. In
 // all these cases it changes nothing of the store. An opening that computes for a
@@ -102,6 +103,13 @@ func (e *Engine) startOnce(readOnly bool) error {
 	o := e.o
 	o.ReadOnly = readOnly
 	o.held = readOnly && checkLock(e.dir) != nil
+	builder, err := building(e.dir)
+	if err != nil {
+		return err
+	}
+	if builder != "" && !readOnly && !o.Building {
+		return unfinished(e.dir, builder)
+	}
 	what, err := lookInto(e.dir)
 	if err != nil {
 		return err
@@ -123,6 +131,7 @@ func (e *Engine) startOnce(readOnly bool) error {
 	if err != nil {
 		return err
 	}
+	s.recovery.Unfinished = builder
 	if readOnly {
 		return e.startReader(s, &o)
 	}

@@ -52,6 +52,9 @@ type Options struct {
 	// AcceptLoss opens a store that has lost changes which were on disk, instead
 	// of refusing it; Engine.Recovery says how many.
 	AcceptLoss bool
+	// Building opens a store for writing that is being built, as BeginBuilding has said.
+	// Unset, such a store is ErrUnfinished.
+	Building bool
 	// NewNode draws another node id for a store that is there, as a copy that is to
 	// run beside the first wants one. Open returns when it is on disk.
 	NewNode bool

@@ -40,8 +40,11 @@ type Recovery struct {
 	Unlisted []string
 	// Logs says, for people, which logs cannot be read as far as they were on disk,
 	// though more came after them.
-	Logs     []string
-	Problems []string // what else was not as it should be, for people
+	Logs []string
+	// Unfinished says, for people, what was to make the store and was broken off, or is
+	// under way; "": it is whole.
+	Unfinished string
+	Problems   []string // what else was not as it should be, for people
 }
 
 // Damaged reports whether changes are gone, or what says where they are.

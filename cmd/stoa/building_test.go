@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/rocks"
+)
+
+// largeStore makes a store of more rows than a tool writes at once.
+func largeStore(t *testing.T, rows int) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "db")
+	e, err := rocks.Open(dir, rocks.Options{})
+	require.NoError(t, err)
+	b := engine.Batch{}
+	for i := range rows {
+		key := append([]byte(fmt.Sprintf("%-16s", "stoa.test")), fmt.Sprintf("%08d", i)...)
+		key = bytes.ReplaceAll(key, []byte(" "), []byte{0})
+		b.Put(column.Generic, key, bytes.Repeat([]byte{byte(i)}, 100))
+	}
+	require.NoError(t, e.Apply(&b))
+	require.NoError(t, e.Close())
+	return dir
+}
+
+// ran runs the program and returns what it says, and its exit code.
+func ran(t *testing.T, args ...string) (said string, code int) {
+	t.Helper()
+	out, err := exec.Command("stoa", args...).CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		require.NoError(t, err)
+		return string(out), 0
+	}
+	return string(out), exit.ExitCode()
+}
+
+// isPart demands that every tool says of dir that a command was broken off there.
+func isPart(t *testing.T, dir, command string) {
+	t.Helper()
+	for _, args := range [][]string{{"serve", "--dir", dir}, {"compact", "--offline", dir}, {"rekey", dir, "--new-key-file", keyFile(t)},
+		{"import", os.DevNull, dir}, {"salvage", dir, dir}, {"restore", dir, dir + ".to"}} {
+		said, code := ran(t, args...)
+		require.Equal(t, exitOpen, code, "%s: %s", args, said)
+		require.Contains(t, said, "not whole", args)
+		require.Contains(t, said, "stoa "+command, args)
+		require.Contains(t, said, "remove "+dir+" and run the command again", args)
+	}
+	for _, args := range [][]string{{"verify", dir}, {"verify", dir, "--full"}, {"export", dir, "--plain"}} {
+		said, code := ran(t, args...)
+		require.Equal(t, exitDamage, code, "%s: %s", args, said)
+		require.Contains(t, said, "unfinished", args)
+	}
+	for _, args := range [][]string{{"inspect", dir}, {"hash", dir}, {"scan", "Generic", "--offline", dir}} {
+		said, _ := ran(t, args...)
+		require.Contains(t, said, "stoa "+command, args)
+	}
+}
+
+func keyFile(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "key")
+	require.NoError(t, os.WriteFile(path, bytes.Repeat([]byte{'a'}, 64), 0o600))
+	return path
+}
+
+// begun waits until a command has said in dir that it builds a store.
+func begun(t *testing.T, dir string) {
+	t.Helper()
+	require.Eventually(t, func() bool { return rocks.CheckWhole(dir) != nil }, time.Minute, time.Microsecond)
+}
+
+func kill(cmd *exec.Cmd) {
+	_ = cmd.Process.Kill() // it may have ended
+	_ = cmd.Wait()
+}
+
+func TestKilledImportLeavesAStoreThatSaysSo(t *testing.T) {
+	if !hasRocks {
+		t.Skip("an engine in memory keeps nothing across a kill")
+	}
+	const rows = 9000
+	src := largeStore(t, rows)
+	dump, err := exec.Command("stoa", "export", src, "--plain").Output()
+	require.NoError(t, err)
+	lines := strings.SplitAfter(strings.TrimSuffix(string(dump), "\n"), "\n")
+	for name, given := range map[string]int{"nothing": 0, "the header": 1, "a part": 5000, "all but the end": len(lines) - 1} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "copy")
+			cmd := exec.Command("stoa", "import", "-", dir)
+			in, err := cmd.StdinPipe()
+			require.NoError(t, err)
+			require.NoError(t, cmd.Start())
+			defer kill(cmd)
+			_, err = io.WriteString(in, strings.Join(lines[:given], ""))
+			require.NoError(t, err)
+			begun(t, dir)
+			kill(cmd)
+			isPart(t, dir, "import -")
+
+			require.NoError(t, os.RemoveAll(dir))
+			again := exec.Command("stoa", "import", "-", dir)
+			again.Stdin = bytes.NewReader(dump)
+			out, err := again.CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			said, code := ran(t, "verify", dir, "--full")
+			require.Zero(t, code, said)
+			require.Contains(t, said, fmt.Sprint(rows))
+		})
+	}
+}
+
+func TestImportThatFailsLeavesAStoreThatSaysSo(t *testing.T) {
+	if !hasRocks {
+		t.Skip("it needs a directory")
+	}
+	file := filepath.Join(t.TempDir(), "dump")
+	dump, err := exec.Command("stoa", "export", largeStore(t, 10), "--plain").Output()
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, dump[:len(dump)-30], 0o600))
+	dir := filepath.Join(t.TempDir(), "copy")
+	said, code := ran(t, "import", file, dir)
+	require.Equal(t, exitBad, code)
+	require.Contains(t, said, "cut off")
+	require.Contains(t, said, "what is in "+dir+" is not whole")
+	isPart(t, dir, "import "+file)
+}
+
+// Salvage and restore are killed as soon as they have begun; one that was quicker has
+// left a whole store.
+func TestKilledSalvageAndRestoreLeaveStoresThatSaySo(t *testing.T) {
+	if !hasRocks {
+		t.Skip("an engine in memory keeps nothing across a kill")
+	}
+	src := largeStore(t, 60_000)
+	for command, beside := range map[string]string{"salvage": "", "restore": ".restoring"} {
+		t.Run(command, func(t *testing.T) {
+			for killed := false; !killed; {
+				dst := filepath.Join(t.TempDir(), "copy")
+				cmd := exec.Command("stoa", command, src, dst)
+				require.NoError(t, cmd.Start())
+				require.Eventually(t, func() bool {
+					_, err := os.Lstat(dst)
+					return rocks.CheckWhole(dst+beside) != nil || beside != "" && err == nil
+				}, time.Minute, time.Microsecond)
+				kill(cmd)
+				if rocks.CheckWhole(dst+beside) == nil {
+					said, code := ran(t, "verify", dst, "--full")
+					require.Zero(t, code, said)
+					continue
+				}
+				killed = true
+				if _, err := os.Lstat(filepath.Join(dst+beside, "CURRENT")); err == nil {
+					isPart(t, dst+beside, command+" "+src)
+				}
+				if beside != "" {
+					require.NoFileExists(t, dst)
+				} else {
+					require.NoError(t, os.RemoveAll(dst))
+				}
+				said, code := ran(t, command, src, dst)
+				require.Zero(t, code, said)
+				require.NoError(t, rocks.CheckWhole(dst))
+				_, err := os.Lstat(dst + beside + "/stoa.building")
+				require.ErrorIs(t, err, fs.ErrNotExist)
+			}
+		})
+	}
+}
