@@ -6,24 +6,47 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/group"
 	"github.com/stoadb/stoa/keys"
 )
+
+// Standing is what this node is in a namespace. The numbers go over the wire.
+type Standing uint8
+
+// The standings.
+const (
+	NoStanding Standing = iota // it has no identity there
+	Awaiting                   // it has one, and was never a member
+	Belongs                    // it is a member
+	Removed                    // it was a member, and is none any more
+)
+
+var standings = []string{"none", "waiting", "member", "removed"}
+
+// String returns "none", "waiting", "member" or "removed".
+func (s Standing) String() string { return standings[int(s)%len(standings)] }
 
 // Info describes a namespace.
 type Info struct {
 	ID       codec.GroupID
 	Name     codec.AliasName // of its root group; empty: it has none here
 	Identity codec.Identity  // of this node; zeros: it has none
+	Standing Standing
 	Ops      int
 	Pending  int // ops that wait for others
 	Groups   int
 	Heads    []codec.OpID // by id
 }
 
-// Namespace describes a namespace. It returns [ErrNoNamespace].
+// Namespace describes a namespace, also one in which this node has an identity and no
+// op yet. It returns [ErrNoNamespace].
 func (s *Store) Namespace(ns codec.GroupID) (Info, error) {
 	info := Info{ID: ns}
-	err := s.view(ns, func(c *loaded) error {
+	err := s.viewAny(ns, func(c *loaded) error {
+		if c.ledger.Len() == 0 && !c.identity.Valid {
+			return ErrNoNamespace
+		}
+		info.Standing = c.standing()
 		info.Identity, info.Ops, info.Pending = c.self(), c.ledger.Len(), len(c.pending.ops)
 		info.Groups, info.Heads = len(c.ledger.Groups()), c.ledger.Heads()
 		name, err := engine.Get(s.db, keys.GroupAlias{Group: ns})
@@ -37,4 +60,24 @@ func (s *Store) Namespace(ns codec.GroupID) (Info, error) {
 		err = fmt.Errorf("%w: %s", ErrNoNamespace, ns)
 	}
 	return info, err
+}
+
+// standing works out what this node is.
+func (c *loaded) standing() Standing {
+	self := c.self()
+	switch {
+	case !c.identity.Valid:
+		return NoStanding
+	case c.ledger.Len() > 0 && c.ledger.IsMember(c.id, self):
+		return Belongs
+	}
+	for i := range c.ledger.Len() {
+		op := c.ledger.Op(i)
+		entered := op.Root != nil && (op.Root.Kind == codec.RootNamespaceCreated && op.Signer == self || op.Root.Kind == codec.RootMemberJoined && op.Root.Member == self) ||
+			op.Body != nil && op.Group == c.id && op.Body.Kind == codec.OpMemberAdded && op.Body.Member == self
+		if entered && c.ledger.Verdict(i).Outcome == group.Effective {
+			return Removed
+		}
+	}
+	return Awaiting
 }

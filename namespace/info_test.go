@@ -112,6 +112,42 @@ func TestRowsDescribeGroupsMembersContextsAndTrees(t *testing.T) {
 }
 
 // newcomer returns an identity that can be sealed to.
+func TestStandingFollowsWhatTheOpsSay(t *testing.T) {
+	a, ns := founded(t)
+	b, err := Open(mem.New(), Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	standing := func(s *Store) Standing {
+		info, err := s.Namespace(ns)
+		require.NoError(t, err)
+		return info.Standing
+	}
+	require.Equal(t, Belongs, standing(a))
+	_, err = b.Namespace(ns)
+	require.ErrorIs(t, err, ErrNoNamespace)
+	self, err := b.NewIdentity(ns)
+	require.NoError(t, err)
+	require.Equal(t, Awaiting, standing(b))
+	all, err := b.Namespaces(codec.GroupID{}, 0)
+	require.NoError(t, err)
+	require.Equal(t, []codec.GroupID{ns}, all)
+	rest, err := b.Namespaces(ns, 1)
+	require.NoError(t, err)
+	require.Empty(t, rest)
+	share := func() {
+		_, err := Sync(t.Context(), ns, a, b)
+		require.NoError(t, err)
+	}
+	share()
+	require.Equal(t, Awaiting, standing(b), "it has the ops, of which none is about it")
+	proposeTo(t, a, ns, Proposal{GroupID: ns, Group: &codec.GroupOp{Kind: codec.OpMemberAdded, Member: self, Role: codec.Member}})
+	share()
+	require.Equal(t, Belongs, standing(b))
+	proposeTo(t, a, ns, Proposal{GroupID: ns, Group: &codec.GroupOp{Kind: codec.OpMemberRemoved, Member: self}})
+	share()
+	require.Equal(t, Removed, standing(b))
+}
+
 func newcomer(t *testing.T) codec.Identity {
 	t.Helper()
 	return group.IdentityOf(codec.Secret{7})

@@ -1,8 +1,10 @@
 package namespace
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/engine"
@@ -54,23 +56,46 @@ func (s *Store) Tree(ns codec.GroupID) (list []TreeGroup, err error) {
 	return list, err
 }
 
-// Namespaces returns the namespaces that are here after one of them, by id; zeros: from
-// the first. A limit of 0 is none.
+// Namespaces returns the namespaces that are here, and those in which this node has an
+// identity, after one of them, by id; zeros: from the first. A limit of 0 is none.
 func (s *Store) Namespaces(after codec.GroupID, limit int) (list []codec.GroupID, err error) {
 	err = s.reading(func(r engine.Reader) error {
-		from := keys.NamespaceGovHead{Namespace: after}
-		for e, err := range engine.ScanWindow(r, keys.Prefix[keys.NamespaceGovHead]{}, engine.Window[keys.NamespaceGovHead]{From: &from}) {
+		for _, lead := range [][]byte{keys.Prefix[keys.NamespaceGovHead]{}.AppendTo(nil), keys.Prefix[keys.NamespaceIdentity]{}.AppendTo(nil)} {
+			ids, err := idsAfter(r, lead, after, limit)
 			if err != nil {
 				return err
 			}
-			if e.Key.Namespace == after {
-				continue
-			}
-			if list = append(list, e.Key.Namespace); len(list) == limit {
-				return nil
-			}
+			list = append(list, ids...)
 		}
 		return nil
 	})
+	slices.SortFunc(list, compare)
+	list = slices.Compact(list)
+	if limit > 0 && len(list) > limit {
+		list = list[:limit]
+	}
 	return list, err
+}
+
+// idsAfter returns the namespaces of the rows of Group that begin with lead, without
+// looking at what is stored there.
+func idsAfter(r engine.Reader, lead []byte, after codec.GroupID, limit int) (ids []codec.GroupID, err error) {
+	rg := engine.Prefixed(lead)
+	rg.Limit = limit
+	if after != (codec.GroupID{}) {
+		rg.Start = append(append(bytes.Clone(lead), after[:]...), 0)
+	}
+	it, err := r.Iterate(keys.NamespaceGovHead{}.Slot().Column, rg)
+	if err != nil {
+		return nil, err
+	}
+	defer it.Close()
+	for it.Next() {
+		id, ok := bytes.CutPrefix(it.Key(), lead)
+		if !ok || len(id) != len(after) {
+			return nil, fmt.Errorf("namespace: %w: %x is no row of a namespace", engine.ErrCorrupt, it.Key())
+		}
+		ids = append(ids, codec.GroupID(id))
+	}
+	return ids, it.Err()
 }

@@ -111,7 +111,7 @@ func sentinels() []struct {
 		{namespace.ErrNoKey, exitRefused, "synchronize with a member who has it"},
 		{namespace.ErrNotEffective, exitRefused, ""},
 		{namespace.ErrExpired, exitRefused, "ask for another invitation"},
-		{namespace.ErrNotDue, exitRefused, ""},
+		{namespace.ErrNotDue, exitRefused, "only members hold the key that is current; a member whose machine was stolen is removed, which makes a new one: `stoa group remove`"},
 		{namespace.ErrBehind, exitRefused, "begin anew"},
 		{namespace.ErrUneven, exitRefused, ""},
 		{rpc.ErrBlobInUse, exitRefused, "--force deletes it all the same"},

@@ -34,6 +34,7 @@ type govCall struct {
 	read       governance
 	find       finder
 	args       []string
+	socket     string // of the daemon
 }
 
 // command returns the command, a subcommand of the one of that name.
@@ -79,7 +80,7 @@ func (c govCommand) command(p *process, under string) *cobra.Command {
 			defer client.Close()
 			view := client.WithContext(ctx)
 			namespaces, groups := view.Namespaces(), view.Groups()
-			return c.run(&govCall{p, ctx, namespaces, groups, daemonGovernance{namespaces, groups}, view.Find, args})
+			return c.run(&govCall{p, ctx, namespaces, groups, daemonGovernance{namespaces, groups}, view.Find, args, client.Path()})
 		},
 	}
 	if c.offline {
@@ -209,7 +210,7 @@ func (c *govCall) propose(g codec.GroupID, op codec.GroupOp) error {
 	}
 	done, _, err := c.namespaces.Propose(c.ctx, ns, namespace.Proposal{GroupID: g, Group: &op})
 	if err != nil {
-		return err
+		return c.explainVoid(ns, err)
 	}
 	return c.proposed(done, codec.GroupID{})
 }
@@ -218,7 +219,7 @@ func (c *govCall) propose(g codec.GroupID, op codec.GroupOp) error {
 func (c *govCall) proposeRoot(ns codec.GroupID, op codec.RootOp) error {
 	done, g, err := c.namespaces.Propose(c.ctx, ns, namespace.Proposal{Root: &op})
 	if err != nil {
-		return err
+		return c.explainVoid(ns, err)
 	}
 	return c.proposed(done, g)
 }

@@ -37,10 +37,23 @@ type namespaceDoc struct {
 	Pending  int      `json:"pending"`
 	Groups   int      `json:"groups"`
 	Heads    []string `json:"heads"`
+	Standing string   `json:"standing"` // of this daemon
+}
+
+// standing says for people what this daemon is in a namespace, where that is not a
+// member.
+func (d *namespaceDoc) standing() string {
+	switch d.Standing {
+	case namespace.Awaiting.String():
+		return "you wait to be admitted"
+	case namespace.Removed.String():
+		return "you were removed"
+	}
+	return ""
 }
 
 func newNamespaceDoc(i *namespace.Info) namespaceDoc {
-	return namespaceDoc{i.ID.String(), string(i.Name), unlessZero(i.Identity), i.Ops, i.Pending, i.Groups, texts(i.Heads)}
+	return namespaceDoc{i.ID.String(), string(i.Name), unlessZero(i.Identity), i.Ops, i.Pending, i.Groups, texts(i.Heads), i.Standing.String()}
 }
 
 func (d namespaceDoc) write(w io.Writer) {
@@ -51,6 +64,9 @@ func (d namespaceDoc) write(w io.Writer) {
 	}
 	if d.Identity != "" {
 		t.add("identity", d.Identity)
+	}
+	if said := d.standing(); said != "" {
+		t.add("standing", said)
 	}
 	t.add("ops", fmt.Sprintf("%d, %d waiting", d.Ops, d.Pending))
 	t.add("groups", fmt.Sprint(d.Groups))
@@ -125,7 +141,7 @@ func roleOf(name string) (codec.GroupMemberRole, error) {
 
 func newNamespaceList(p *process) *cobra.Command {
 	return govCommand{
-		name: "list", offline: true, short: "List namespaces", long: "List the namespaces that are here, in the order of their ids.",
+		name: "list", offline: true, short: "List namespaces", long: "List the namespaces that are here, and those that this daemon waits to enter, in the\norder of their ids.",
 		run: func(c *govCall) error {
 			for info, err := range c.allNamespaces() {
 				if err != nil {
@@ -133,7 +149,13 @@ func newNamespaceList(p *process) *cobra.Command {
 				}
 				d := newNamespaceDoc(&info)
 				err := c.emit(d, func(w io.Writer) {
-					fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%s  %s, %s  %s", d.ID, count(d.Ops, "op"), count(d.Groups, "group"), d.Name), " "))
+					line := fmt.Sprintf("%s  %s, %s", d.ID, count(d.Ops, "op"), count(d.Groups, "group"))
+					for _, more := range []string{d.Name, d.standing()} {
+						if more != "" {
+							line += "  " + more
+						}
+					}
+					fmt.Fprintln(w, line)
 				})
 				if err != nil {
 					return err
@@ -172,6 +194,9 @@ func newNamespaceTree(p *process) *cobra.Command {
 			}
 			tree, err := c.read.Tree(ns)
 			if err != nil {
+				return err
+			}
+			if err := c.noteStanding(ns); err != nil {
 				return err
 			}
 			type groupDoc struct {
@@ -312,6 +337,9 @@ one who is to join: stoa namespace join. It admits one, once.`,
 			}
 			id, err := invitationID(b)
 			if err != nil {
+				return err
+			}
+			if err := c.guideInvited(g); err != nil {
 				return err
 			}
 			return c.emit(map[string]string{"invitation": hex.EncodeToString(b), "invitation_id": id.String()},

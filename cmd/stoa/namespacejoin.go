@@ -67,9 +67,17 @@ namespace admit. Then synchronize.`,
 				return err
 			}
 			d := map[string]string{"namespace_id": j.Namespace.String(), "identity": j.Identity.String(), "request": hex.EncodeToString(j.Request)}
+			c.guide("this is for a member, who runs: stoa namespace admit REQUEST", "then synchronize: stoa namespace sync THEIR_SOCKET "+c.socket)
 			return c.emit(d, func(w io.Writer) { fmt.Fprintf(w, "%x\n", j.Request) })
 		},
 	}.command(p, "namespace")
+}
+
+// requested returns the namespace that a request is to join, zeros if it is none.
+func requested(request []byte) codec.GroupID {
+	const tail = len(codec.Identity{}) + len(codec.Signature{})
+	v, _ := namespace.ParseInvitation(request[:max(len(request)-tail, 0)])
+	return v.NamespaceID
 }
 
 func newNamespaceAdmit(p *process) *cobra.Command {
@@ -84,8 +92,9 @@ func newNamespaceAdmit(p *process) *cobra.Command {
 			}
 			done, err := c.namespaces.Admit(c.ctx, b)
 			if err != nil {
-				return err
+				return c.explainVoid(requested(b), err)
 			}
+			c.guide("synchronize, so that they learn of it: stoa namespace sync " + c.socket + " THEIR_SOCKET")
 			return c.proposed(done, codec.GroupID{})
 		},
 	}.command(p, "namespace")

@@ -80,7 +80,7 @@ func toSync(named []string, sides []*rpc.Client) (all []codec.GroupID, err error
 			if err != nil {
 				return nil, err
 			}
-			if !seen[info.ID] {
+			if !seen[info.ID] && info.Ops > 0 {
 				seen[info.ID] = true
 				all = append(all, info.ID)
 			}

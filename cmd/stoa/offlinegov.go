@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/stoadb/stoa/cmd/inspect"
 	"github.com/stoadb/stoa/codec"
@@ -88,10 +90,38 @@ func (o *offlineGovernance) List(after codec.GroupID, limit int) (list []namespa
 		}
 		return nil
 	})
-	if errors.Is(err, errPageFull) {
-		err = nil
+	if err != nil && !errors.Is(err, errPageFull) {
+		return list, err
 	}
-	return list, err
+	return o.withAwaited(list, after, limit)
+}
+
+// withAwaited adds the namespaces of which there is an identity and no op to a page of
+// the others.
+func (o *offlineGovernance) withAwaited(list []namespace.Info, after codec.GroupID, limit int) ([]namespace.Info, error) {
+	all, err := o.Namespaces(after, limit)
+	if err != nil {
+		return list, err
+	}
+	for _, id := range all {
+		begun, err := engine.Has(o.source, keys.NamespaceGovHead{Namespace: id})
+		if err != nil {
+			return list, err
+		}
+		if begun {
+			continue
+		}
+		info, err := o.Namespace(id)
+		if err != nil {
+			return list, err
+		}
+		list = append(list, info)
+	}
+	slices.SortFunc(list, func(a, b namespace.Info) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	if limit > 0 && len(list) > limit {
+		list = list[:limit]
+	}
+	return list, nil
 }
 
 // errPageFull ends a scan.

@@ -21,6 +21,63 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// NamespaceStanding is what a daemon is in a namespace.
+type NamespaceStanding int32
+
+const (
+	// It has no identity there.
+	NamespaceStanding_NAMESPACE_STANDING_UNSPECIFIED NamespaceStanding = 0
+	// It has one, and was never a member.
+	NamespaceStanding_NAMESPACE_STANDING_WAITING NamespaceStanding = 1
+	// It is a member.
+	NamespaceStanding_NAMESPACE_STANDING_MEMBER NamespaceStanding = 2
+	// It was a member, and is none any more.
+	NamespaceStanding_NAMESPACE_STANDING_REMOVED NamespaceStanding = 3
+)
+
+// Enum value maps for NamespaceStanding.
+var (
+	NamespaceStanding_name = map[int32]string{
+		0: "NAMESPACE_STANDING_UNSPECIFIED",
+		1: "NAMESPACE_STANDING_WAITING",
+		2: "NAMESPACE_STANDING_MEMBER",
+		3: "NAMESPACE_STANDING_REMOVED",
+	}
+	NamespaceStanding_value = map[string]int32{
+		"NAMESPACE_STANDING_UNSPECIFIED": 0,
+		"NAMESPACE_STANDING_WAITING":     1,
+		"NAMESPACE_STANDING_MEMBER":      2,
+		"NAMESPACE_STANDING_REMOVED":     3,
+	}
+)
+
+func (x NamespaceStanding) Enum() *NamespaceStanding {
+	p := new(NamespaceStanding)
+	*p = x
+	return p
+}
+
+func (x NamespaceStanding) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (NamespaceStanding) Descriptor() protoreflect.EnumDescriptor {
+	return file_stoa_v1_namespace_proto_enumTypes[0].Descriptor()
+}
+
+func (NamespaceStanding) Type() protoreflect.EnumType {
+	return &file_stoa_v1_namespace_proto_enumTypes[0]
+}
+
+func (x NamespaceStanding) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use NamespaceStanding.Descriptor instead.
+func (NamespaceStanding) EnumDescriptor() ([]byte, []int) {
+	return file_stoa_v1_namespace_proto_rawDescGZIP(), []int{0}
+}
+
 // NamespaceNewIdentityRequest names a namespace.
 type NamespaceNewIdentityRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -993,7 +1050,9 @@ type NamespaceInfo struct {
 	// How many groups it has.
 	Groups uint32 `protobuf:"varint,6,opt,name=groups,proto3" json:"groups,omitempty"`
 	// The ops that no other names as a parent.
-	Heads         [][]byte `protobuf:"bytes,7,rep,name=heads,proto3" json:"heads,omitempty"`
+	Heads [][]byte `protobuf:"bytes,7,rep,name=heads,proto3" json:"heads,omitempty"`
+	// What this daemon is in it.
+	Standing      NamespaceStanding `protobuf:"varint,8,opt,name=standing,proto3,enum=stoa.v1.NamespaceStanding" json:"standing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1075,6 +1134,13 @@ func (x *NamespaceInfo) GetHeads() [][]byte {
 		return x.Heads
 	}
 	return nil
+}
+
+func (x *NamespaceInfo) GetStanding() NamespaceStanding {
+	if x != nil {
+		return x.Standing
+	}
+	return NamespaceStanding_NAMESPACE_STANDING_UNSPECIFIED
 }
 
 // NamespaceListRequest asks for a page of namespaces.
@@ -2955,7 +3021,7 @@ const file_stoa_v1_namespace_proto_rawDesc = "" +
 	"\x1aNamespaceApplyManyResponse\x12,\n" +
 	"\x06answer\x18\x01 \x01(\v2\x12.stoa.v1.GovAnswerH\x00R\x06answer\x12&\n" +
 	"\x05error\x18\x02 \x01(\v2\x0e.stoa.v1.ErrorH\x00R\x05errorB\b\n" +
-	"\x06result\"\xbc\x01\n" +
+	"\x06result\"\xf4\x01\n" +
 	"\rNamespaceInfo\x12!\n" +
 	"\fnamespace_id\x18\x01 \x01(\fR\vnamespaceId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
@@ -2963,7 +3029,8 @@ const file_stoa_v1_namespace_proto_rawDesc = "" +
 	"\x03ops\x18\x04 \x01(\x04R\x03ops\x12\x18\n" +
 	"\apending\x18\x05 \x01(\x04R\apending\x12\x16\n" +
 	"\x06groups\x18\x06 \x01(\rR\x06groups\x12\x14\n" +
-	"\x05heads\x18\a \x03(\fR\x05heads\"B\n" +
+	"\x05heads\x18\a \x03(\fR\x05heads\x126\n" +
+	"\bstanding\x18\b \x01(\x0e2\x1a.stoa.v1.NamespaceStandingR\bstanding\"B\n" +
 	"\x14NamespaceListRequest\x12\x14\n" +
 	"\x05after\x18\x01 \x01(\fR\x05after\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\rR\x05limit\"c\n" +
@@ -3067,7 +3134,12 @@ const file_stoa_v1_namespace_proto_rawDesc = "" +
 	"\amissing\x18\x03 \x03(\fR\amissing\"i\n" +
 	"\x1cNamespaceListPendingResponse\x125\n" +
 	"\apending\x18\x01 \x03(\v2\x1b.stoa.v1.NamespacePendingOpR\apending\x12\x12\n" +
-	"\x04next\x18\x02 \x01(\fR\x04next2\x94\x0e\n" +
+	"\x04next\x18\x02 \x01(\fR\x04next*\x96\x01\n" +
+	"\x11NamespaceStanding\x12\"\n" +
+	"\x1eNAMESPACE_STANDING_UNSPECIFIED\x10\x00\x12\x1e\n" +
+	"\x1aNAMESPACE_STANDING_WAITING\x10\x01\x12\x1d\n" +
+	"\x19NAMESPACE_STANDING_MEMBER\x10\x02\x12\x1e\n" +
+	"\x1aNAMESPACE_STANDING_REMOVED\x10\x032\x94\x0e\n" +
 	"\tNamespace\x12Z\n" +
 	"\vNewIdentity\x12$.stoa.v1.NamespaceNewIdentityRequest\x1a%.stoa.v1.NamespaceNewIdentityResponse\x12Z\n" +
 	"\vGetIdentity\x12$.stoa.v1.NamespaceGetIdentityRequest\x1a%.stoa.v1.NamespaceGetIdentityResponse\x12c\n" +
@@ -3104,141 +3176,144 @@ func file_stoa_v1_namespace_proto_rawDescGZIP() []byte {
 	return file_stoa_v1_namespace_proto_rawDescData
 }
 
+var file_stoa_v1_namespace_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_stoa_v1_namespace_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
 var file_stoa_v1_namespace_proto_goTypes = []any{
-	(*NamespaceNewIdentityRequest)(nil),     // 0: stoa.v1.NamespaceNewIdentityRequest
-	(*NamespaceNewIdentityResponse)(nil),    // 1: stoa.v1.NamespaceNewIdentityResponse
-	(*NamespaceGetIdentityRequest)(nil),     // 2: stoa.v1.NamespaceGetIdentityRequest
-	(*NamespaceGetIdentityResponse)(nil),    // 3: stoa.v1.NamespaceGetIdentityResponse
-	(*NamespaceExportIdentityRequest)(nil),  // 4: stoa.v1.NamespaceExportIdentityRequest
-	(*NamespaceExportIdentityResponse)(nil), // 5: stoa.v1.NamespaceExportIdentityResponse
-	(*NamespaceImportIdentityRequest)(nil),  // 6: stoa.v1.NamespaceImportIdentityRequest
-	(*NamespaceImportIdentityResponse)(nil), // 7: stoa.v1.NamespaceImportIdentityResponse
-	(*NamespaceCreateRequest)(nil),          // 8: stoa.v1.NamespaceCreateRequest
-	(*NamespaceCreateResponse)(nil),         // 9: stoa.v1.NamespaceCreateResponse
-	(*NamespaceGroupProposal)(nil),          // 10: stoa.v1.NamespaceGroupProposal
-	(*NamespaceProposeRequest)(nil),         // 11: stoa.v1.NamespaceProposeRequest
-	(*NamespaceProposeResponse)(nil),        // 12: stoa.v1.NamespaceProposeResponse
-	(*NamespaceApplyRequest)(nil),           // 13: stoa.v1.NamespaceApplyRequest
-	(*NamespaceApplyResponse)(nil),          // 14: stoa.v1.NamespaceApplyResponse
-	(*NamespaceApplyManyRequest)(nil),       // 15: stoa.v1.NamespaceApplyManyRequest
-	(*NamespaceApplyManyResponse)(nil),      // 16: stoa.v1.NamespaceApplyManyResponse
-	(*NamespaceInfo)(nil),                   // 17: stoa.v1.NamespaceInfo
-	(*NamespaceListRequest)(nil),            // 18: stoa.v1.NamespaceListRequest
-	(*NamespaceListResponse)(nil),           // 19: stoa.v1.NamespaceListResponse
-	(*NamespaceGetRequest)(nil),             // 20: stoa.v1.NamespaceGetRequest
-	(*NamespaceGetResponse)(nil),            // 21: stoa.v1.NamespaceGetResponse
-	(*NamespaceTreeRequest)(nil),            // 22: stoa.v1.NamespaceTreeRequest
-	(*NamespaceTreeGroup)(nil),              // 23: stoa.v1.NamespaceTreeGroup
-	(*NamespaceTreeResponse)(nil),           // 24: stoa.v1.NamespaceTreeResponse
-	(*NamespaceHeadsRequest)(nil),           // 25: stoa.v1.NamespaceHeadsRequest
-	(*NamespaceHeadsResponse)(nil),          // 26: stoa.v1.NamespaceHeadsResponse
-	(*NamespaceGetOpRequest)(nil),           // 27: stoa.v1.NamespaceGetOpRequest
-	(*NamespaceGetOpResponse)(nil),          // 28: stoa.v1.NamespaceGetOpResponse
-	(*NamespaceOpsSinceRequest)(nil),        // 29: stoa.v1.NamespaceOpsSinceRequest
-	(*NamespaceSentOp)(nil),                 // 30: stoa.v1.NamespaceSentOp
-	(*NamespaceOpsSinceResponse)(nil),       // 31: stoa.v1.NamespaceOpsSinceResponse
-	(*NamespaceMissingRequest)(nil),         // 32: stoa.v1.NamespaceMissingRequest
-	(*NamespaceMissingResponse)(nil),        // 33: stoa.v1.NamespaceMissingResponse
-	(*NamespacePendingRequest)(nil),         // 34: stoa.v1.NamespacePendingRequest
-	(*NamespacePendingResponse)(nil),        // 35: stoa.v1.NamespacePendingResponse
-	(*NamespaceEquivocationsRequest)(nil),   // 36: stoa.v1.NamespaceEquivocationsRequest
-	(*NamespaceEquivocationsResponse)(nil),  // 37: stoa.v1.NamespaceEquivocationsResponse
-	(*NamespaceInviteRequest)(nil),          // 38: stoa.v1.NamespaceInviteRequest
-	(*NamespaceInviteResponse)(nil),         // 39: stoa.v1.NamespaceInviteResponse
-	(*NamespaceJoinRequest)(nil),            // 40: stoa.v1.NamespaceJoinRequest
-	(*NamespaceJoinResponse)(nil),           // 41: stoa.v1.NamespaceJoinResponse
-	(*NamespaceAdmitRequest)(nil),           // 42: stoa.v1.NamespaceAdmitRequest
-	(*NamespaceAdmitResponse)(nil),          // 43: stoa.v1.NamespaceAdmitResponse
-	(*NamespaceVerifyRequest)(nil),          // 44: stoa.v1.NamespaceVerifyRequest
-	(*NamespaceFinding)(nil),                // 45: stoa.v1.NamespaceFinding
-	(*NamespaceVerifySummary)(nil),          // 46: stoa.v1.NamespaceVerifySummary
-	(*NamespaceVerifyResponse)(nil),         // 47: stoa.v1.NamespaceVerifyResponse
-	(*NamespaceListPendingRequest)(nil),     // 48: stoa.v1.NamespaceListPendingRequest
-	(*NamespacePendingOp)(nil),              // 49: stoa.v1.NamespacePendingOp
-	(*NamespaceListPendingResponse)(nil),    // 50: stoa.v1.NamespaceListPendingResponse
-	(GovUpgradePolicy)(0),                   // 51: stoa.v1.GovUpgradePolicy
-	(*GovProposed)(nil),                     // 52: stoa.v1.GovProposed
-	(*GovGroupOp)(nil),                      // 53: stoa.v1.GovGroupOp
-	(*GovRootOp)(nil),                       // 54: stoa.v1.GovRootOp
-	(*GovAnswer)(nil),                       // 55: stoa.v1.GovAnswer
-	(*Error)(nil),                           // 56: stoa.v1.Error
-	(*GovOp)(nil),                           // 57: stoa.v1.GovOp
-	(*GovEquivocation)(nil),                 // 58: stoa.v1.GovEquivocation
-	(GovRole)(0),                            // 59: stoa.v1.GovRole
-	(Column)(0),                             // 60: stoa.v1.Column
+	(NamespaceStanding)(0),                  // 0: stoa.v1.NamespaceStanding
+	(*NamespaceNewIdentityRequest)(nil),     // 1: stoa.v1.NamespaceNewIdentityRequest
+	(*NamespaceNewIdentityResponse)(nil),    // 2: stoa.v1.NamespaceNewIdentityResponse
+	(*NamespaceGetIdentityRequest)(nil),     // 3: stoa.v1.NamespaceGetIdentityRequest
+	(*NamespaceGetIdentityResponse)(nil),    // 4: stoa.v1.NamespaceGetIdentityResponse
+	(*NamespaceExportIdentityRequest)(nil),  // 5: stoa.v1.NamespaceExportIdentityRequest
+	(*NamespaceExportIdentityResponse)(nil), // 6: stoa.v1.NamespaceExportIdentityResponse
+	(*NamespaceImportIdentityRequest)(nil),  // 7: stoa.v1.NamespaceImportIdentityRequest
+	(*NamespaceImportIdentityResponse)(nil), // 8: stoa.v1.NamespaceImportIdentityResponse
+	(*NamespaceCreateRequest)(nil),          // 9: stoa.v1.NamespaceCreateRequest
+	(*NamespaceCreateResponse)(nil),         // 10: stoa.v1.NamespaceCreateResponse
+	(*NamespaceGroupProposal)(nil),          // 11: stoa.v1.NamespaceGroupProposal
+	(*NamespaceProposeRequest)(nil),         // 12: stoa.v1.NamespaceProposeRequest
+	(*NamespaceProposeResponse)(nil),        // 13: stoa.v1.NamespaceProposeResponse
+	(*NamespaceApplyRequest)(nil),           // 14: stoa.v1.NamespaceApplyRequest
+	(*NamespaceApplyResponse)(nil),          // 15: stoa.v1.NamespaceApplyResponse
+	(*NamespaceApplyManyRequest)(nil),       // 16: stoa.v1.NamespaceApplyManyRequest
+	(*NamespaceApplyManyResponse)(nil),      // 17: stoa.v1.NamespaceApplyManyResponse
+	(*NamespaceInfo)(nil),                   // 18: stoa.v1.NamespaceInfo
+	(*NamespaceListRequest)(nil),            // 19: stoa.v1.NamespaceListRequest
+	(*NamespaceListResponse)(nil),           // 20: stoa.v1.NamespaceListResponse
+	(*NamespaceGetRequest)(nil),             // 21: stoa.v1.NamespaceGetRequest
+	(*NamespaceGetResponse)(nil),            // 22: stoa.v1.NamespaceGetResponse
+	(*NamespaceTreeRequest)(nil),            // 23: stoa.v1.NamespaceTreeRequest
+	(*NamespaceTreeGroup)(nil),              // 24: stoa.v1.NamespaceTreeGroup
+	(*NamespaceTreeResponse)(nil),           // 25: stoa.v1.NamespaceTreeResponse
+	(*NamespaceHeadsRequest)(nil),           // 26: stoa.v1.NamespaceHeadsRequest
+	(*NamespaceHeadsResponse)(nil),          // 27: stoa.v1.NamespaceHeadsResponse
+	(*NamespaceGetOpRequest)(nil),           // 28: stoa.v1.NamespaceGetOpRequest
+	(*NamespaceGetOpResponse)(nil),          // 29: stoa.v1.NamespaceGetOpResponse
+	(*NamespaceOpsSinceRequest)(nil),        // 30: stoa.v1.NamespaceOpsSinceRequest
+	(*NamespaceSentOp)(nil),                 // 31: stoa.v1.NamespaceSentOp
+	(*NamespaceOpsSinceResponse)(nil),       // 32: stoa.v1.NamespaceOpsSinceResponse
+	(*NamespaceMissingRequest)(nil),         // 33: stoa.v1.NamespaceMissingRequest
+	(*NamespaceMissingResponse)(nil),        // 34: stoa.v1.NamespaceMissingResponse
+	(*NamespacePendingRequest)(nil),         // 35: stoa.v1.NamespacePendingRequest
+	(*NamespacePendingResponse)(nil),        // 36: stoa.v1.NamespacePendingResponse
+	(*NamespaceEquivocationsRequest)(nil),   // 37: stoa.v1.NamespaceEquivocationsRequest
+	(*NamespaceEquivocationsResponse)(nil),  // 38: stoa.v1.NamespaceEquivocationsResponse
+	(*NamespaceInviteRequest)(nil),          // 39: stoa.v1.NamespaceInviteRequest
+	(*NamespaceInviteResponse)(nil),         // 40: stoa.v1.NamespaceInviteResponse
+	(*NamespaceJoinRequest)(nil),            // 41: stoa.v1.NamespaceJoinRequest
+	(*NamespaceJoinResponse)(nil),           // 42: stoa.v1.NamespaceJoinResponse
+	(*NamespaceAdmitRequest)(nil),           // 43: stoa.v1.NamespaceAdmitRequest
+	(*NamespaceAdmitResponse)(nil),          // 44: stoa.v1.NamespaceAdmitResponse
+	(*NamespaceVerifyRequest)(nil),          // 45: stoa.v1.NamespaceVerifyRequest
+	(*NamespaceFinding)(nil),                // 46: stoa.v1.NamespaceFinding
+	(*NamespaceVerifySummary)(nil),          // 47: stoa.v1.NamespaceVerifySummary
+	(*NamespaceVerifyResponse)(nil),         // 48: stoa.v1.NamespaceVerifyResponse
+	(*NamespaceListPendingRequest)(nil),     // 49: stoa.v1.NamespaceListPendingRequest
+	(*NamespacePendingOp)(nil),              // 50: stoa.v1.NamespacePendingOp
+	(*NamespaceListPendingResponse)(nil),    // 51: stoa.v1.NamespaceListPendingResponse
+	(GovUpgradePolicy)(0),                   // 52: stoa.v1.GovUpgradePolicy
+	(*GovProposed)(nil),                     // 53: stoa.v1.GovProposed
+	(*GovGroupOp)(nil),                      // 54: stoa.v1.GovGroupOp
+	(*GovRootOp)(nil),                       // 55: stoa.v1.GovRootOp
+	(*GovAnswer)(nil),                       // 56: stoa.v1.GovAnswer
+	(*Error)(nil),                           // 57: stoa.v1.Error
+	(*GovOp)(nil),                           // 58: stoa.v1.GovOp
+	(*GovEquivocation)(nil),                 // 59: stoa.v1.GovEquivocation
+	(GovRole)(0),                            // 60: stoa.v1.GovRole
+	(Column)(0),                             // 61: stoa.v1.Column
 }
 var file_stoa_v1_namespace_proto_depIdxs = []int32{
-	51, // 0: stoa.v1.NamespaceCreateRequest.upgrade_policy:type_name -> stoa.v1.GovUpgradePolicy
-	52, // 1: stoa.v1.NamespaceCreateResponse.proposed:type_name -> stoa.v1.GovProposed
-	53, // 2: stoa.v1.NamespaceGroupProposal.op:type_name -> stoa.v1.GovGroupOp
-	54, // 3: stoa.v1.NamespaceProposeRequest.root:type_name -> stoa.v1.GovRootOp
-	10, // 4: stoa.v1.NamespaceProposeRequest.group:type_name -> stoa.v1.NamespaceGroupProposal
-	52, // 5: stoa.v1.NamespaceProposeResponse.proposed:type_name -> stoa.v1.GovProposed
-	55, // 6: stoa.v1.NamespaceApplyResponse.answer:type_name -> stoa.v1.GovAnswer
-	55, // 7: stoa.v1.NamespaceApplyManyResponse.answer:type_name -> stoa.v1.GovAnswer
-	56, // 8: stoa.v1.NamespaceApplyManyResponse.error:type_name -> stoa.v1.Error
-	17, // 9: stoa.v1.NamespaceListResponse.namespaces:type_name -> stoa.v1.NamespaceInfo
-	17, // 10: stoa.v1.NamespaceGetResponse.namespace:type_name -> stoa.v1.NamespaceInfo
-	23, // 11: stoa.v1.NamespaceTreeResponse.groups:type_name -> stoa.v1.NamespaceTreeGroup
-	57, // 12: stoa.v1.NamespaceGetOpResponse.op:type_name -> stoa.v1.GovOp
-	30, // 13: stoa.v1.NamespaceOpsSinceResponse.ops:type_name -> stoa.v1.NamespaceSentOp
-	58, // 14: stoa.v1.NamespaceEquivocationsResponse.equivocations:type_name -> stoa.v1.GovEquivocation
-	59, // 15: stoa.v1.NamespaceInviteRequest.role:type_name -> stoa.v1.GovRole
-	52, // 16: stoa.v1.NamespaceAdmitResponse.proposed:type_name -> stoa.v1.GovProposed
-	60, // 17: stoa.v1.NamespaceFinding.column:type_name -> stoa.v1.Column
-	45, // 18: stoa.v1.NamespaceVerifyResponse.finding:type_name -> stoa.v1.NamespaceFinding
-	46, // 19: stoa.v1.NamespaceVerifyResponse.summary:type_name -> stoa.v1.NamespaceVerifySummary
-	49, // 20: stoa.v1.NamespaceListPendingResponse.pending:type_name -> stoa.v1.NamespacePendingOp
-	0,  // 21: stoa.v1.Namespace.NewIdentity:input_type -> stoa.v1.NamespaceNewIdentityRequest
-	2,  // 22: stoa.v1.Namespace.GetIdentity:input_type -> stoa.v1.NamespaceGetIdentityRequest
-	4,  // 23: stoa.v1.Namespace.ExportIdentity:input_type -> stoa.v1.NamespaceExportIdentityRequest
-	6,  // 24: stoa.v1.Namespace.ImportIdentity:input_type -> stoa.v1.NamespaceImportIdentityRequest
-	8,  // 25: stoa.v1.Namespace.Create:input_type -> stoa.v1.NamespaceCreateRequest
-	11, // 26: stoa.v1.Namespace.Propose:input_type -> stoa.v1.NamespaceProposeRequest
-	13, // 27: stoa.v1.Namespace.Apply:input_type -> stoa.v1.NamespaceApplyRequest
-	15, // 28: stoa.v1.Namespace.ApplyMany:input_type -> stoa.v1.NamespaceApplyManyRequest
-	18, // 29: stoa.v1.Namespace.List:input_type -> stoa.v1.NamespaceListRequest
-	20, // 30: stoa.v1.Namespace.Get:input_type -> stoa.v1.NamespaceGetRequest
-	22, // 31: stoa.v1.Namespace.Tree:input_type -> stoa.v1.NamespaceTreeRequest
-	25, // 32: stoa.v1.Namespace.Heads:input_type -> stoa.v1.NamespaceHeadsRequest
-	27, // 33: stoa.v1.Namespace.GetOp:input_type -> stoa.v1.NamespaceGetOpRequest
-	29, // 34: stoa.v1.Namespace.OpsSince:input_type -> stoa.v1.NamespaceOpsSinceRequest
-	32, // 35: stoa.v1.Namespace.Missing:input_type -> stoa.v1.NamespaceMissingRequest
-	34, // 36: stoa.v1.Namespace.Pending:input_type -> stoa.v1.NamespacePendingRequest
-	36, // 37: stoa.v1.Namespace.Equivocations:input_type -> stoa.v1.NamespaceEquivocationsRequest
-	38, // 38: stoa.v1.Namespace.Invite:input_type -> stoa.v1.NamespaceInviteRequest
-	40, // 39: stoa.v1.Namespace.Join:input_type -> stoa.v1.NamespaceJoinRequest
-	42, // 40: stoa.v1.Namespace.Admit:input_type -> stoa.v1.NamespaceAdmitRequest
-	44, // 41: stoa.v1.Namespace.Verify:input_type -> stoa.v1.NamespaceVerifyRequest
-	48, // 42: stoa.v1.Namespace.ListPending:input_type -> stoa.v1.NamespaceListPendingRequest
-	1,  // 43: stoa.v1.Namespace.NewIdentity:output_type -> stoa.v1.NamespaceNewIdentityResponse
-	3,  // 44: stoa.v1.Namespace.GetIdentity:output_type -> stoa.v1.NamespaceGetIdentityResponse
-	5,  // 45: stoa.v1.Namespace.ExportIdentity:output_type -> stoa.v1.NamespaceExportIdentityResponse
-	7,  // 46: stoa.v1.Namespace.ImportIdentity:output_type -> stoa.v1.NamespaceImportIdentityResponse
-	9,  // 47: stoa.v1.Namespace.Create:output_type -> stoa.v1.NamespaceCreateResponse
-	12, // 48: stoa.v1.Namespace.Propose:output_type -> stoa.v1.NamespaceProposeResponse
-	14, // 49: stoa.v1.Namespace.Apply:output_type -> stoa.v1.NamespaceApplyResponse
-	16, // 50: stoa.v1.Namespace.ApplyMany:output_type -> stoa.v1.NamespaceApplyManyResponse
-	19, // 51: stoa.v1.Namespace.List:output_type -> stoa.v1.NamespaceListResponse
-	21, // 52: stoa.v1.Namespace.Get:output_type -> stoa.v1.NamespaceGetResponse
-	24, // 53: stoa.v1.Namespace.Tree:output_type -> stoa.v1.NamespaceTreeResponse
-	26, // 54: stoa.v1.Namespace.Heads:output_type -> stoa.v1.NamespaceHeadsResponse
-	28, // 55: stoa.v1.Namespace.GetOp:output_type -> stoa.v1.NamespaceGetOpResponse
-	31, // 56: stoa.v1.Namespace.OpsSince:output_type -> stoa.v1.NamespaceOpsSinceResponse
-	33, // 57: stoa.v1.Namespace.Missing:output_type -> stoa.v1.NamespaceMissingResponse
-	35, // 58: stoa.v1.Namespace.Pending:output_type -> stoa.v1.NamespacePendingResponse
-	37, // 59: stoa.v1.Namespace.Equivocations:output_type -> stoa.v1.NamespaceEquivocationsResponse
-	39, // 60: stoa.v1.Namespace.Invite:output_type -> stoa.v1.NamespaceInviteResponse
-	41, // 61: stoa.v1.Namespace.Join:output_type -> stoa.v1.NamespaceJoinResponse
-	43, // 62: stoa.v1.Namespace.Admit:output_type -> stoa.v1.NamespaceAdmitResponse
-	47, // 63: stoa.v1.Namespace.Verify:output_type -> stoa.v1.NamespaceVerifyResponse
-	50, // 64: stoa.v1.Namespace.ListPending:output_type -> stoa.v1.NamespaceListPendingResponse
-	43, // [43:65] is the sub-list for method output_type
-	21, // [21:43] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	52, // 0: stoa.v1.NamespaceCreateRequest.upgrade_policy:type_name -> stoa.v1.GovUpgradePolicy
+	53, // 1: stoa.v1.NamespaceCreateResponse.proposed:type_name -> stoa.v1.GovProposed
+	54, // 2: stoa.v1.NamespaceGroupProposal.op:type_name -> stoa.v1.GovGroupOp
+	55, // 3: stoa.v1.NamespaceProposeRequest.root:type_name -> stoa.v1.GovRootOp
+	11, // 4: stoa.v1.NamespaceProposeRequest.group:type_name -> stoa.v1.NamespaceGroupProposal
+	53, // 5: stoa.v1.NamespaceProposeResponse.proposed:type_name -> stoa.v1.GovProposed
+	56, // 6: stoa.v1.NamespaceApplyResponse.answer:type_name -> stoa.v1.GovAnswer
+	56, // 7: stoa.v1.NamespaceApplyManyResponse.answer:type_name -> stoa.v1.GovAnswer
+	57, // 8: stoa.v1.NamespaceApplyManyResponse.error:type_name -> stoa.v1.Error
+	0,  // 9: stoa.v1.NamespaceInfo.standing:type_name -> stoa.v1.NamespaceStanding
+	18, // 10: stoa.v1.NamespaceListResponse.namespaces:type_name -> stoa.v1.NamespaceInfo
+	18, // 11: stoa.v1.NamespaceGetResponse.namespace:type_name -> stoa.v1.NamespaceInfo
+	24, // 12: stoa.v1.NamespaceTreeResponse.groups:type_name -> stoa.v1.NamespaceTreeGroup
+	58, // 13: stoa.v1.NamespaceGetOpResponse.op:type_name -> stoa.v1.GovOp
+	31, // 14: stoa.v1.NamespaceOpsSinceResponse.ops:type_name -> stoa.v1.NamespaceSentOp
+	59, // 15: stoa.v1.NamespaceEquivocationsResponse.equivocations:type_name -> stoa.v1.GovEquivocation
+	60, // 16: stoa.v1.NamespaceInviteRequest.role:type_name -> stoa.v1.GovRole
+	53, // 17: stoa.v1.NamespaceAdmitResponse.proposed:type_name -> stoa.v1.GovProposed
+	61, // 18: stoa.v1.NamespaceFinding.column:type_name -> stoa.v1.Column
+	46, // 19: stoa.v1.NamespaceVerifyResponse.finding:type_name -> stoa.v1.NamespaceFinding
+	47, // 20: stoa.v1.NamespaceVerifyResponse.summary:type_name -> stoa.v1.NamespaceVerifySummary
+	50, // 21: stoa.v1.NamespaceListPendingResponse.pending:type_name -> stoa.v1.NamespacePendingOp
+	1,  // 22: stoa.v1.Namespace.NewIdentity:input_type -> stoa.v1.NamespaceNewIdentityRequest
+	3,  // 23: stoa.v1.Namespace.GetIdentity:input_type -> stoa.v1.NamespaceGetIdentityRequest
+	5,  // 24: stoa.v1.Namespace.ExportIdentity:input_type -> stoa.v1.NamespaceExportIdentityRequest
+	7,  // 25: stoa.v1.Namespace.ImportIdentity:input_type -> stoa.v1.NamespaceImportIdentityRequest
+	9,  // 26: stoa.v1.Namespace.Create:input_type -> stoa.v1.NamespaceCreateRequest
+	12, // 27: stoa.v1.Namespace.Propose:input_type -> stoa.v1.NamespaceProposeRequest
+	14, // 28: stoa.v1.Namespace.Apply:input_type -> stoa.v1.NamespaceApplyRequest
+	16, // 29: stoa.v1.Namespace.ApplyMany:input_type -> stoa.v1.NamespaceApplyManyRequest
+	19, // 30: stoa.v1.Namespace.List:input_type -> stoa.v1.NamespaceListRequest
+	21, // 31: stoa.v1.Namespace.Get:input_type -> stoa.v1.NamespaceGetRequest
+	23, // 32: stoa.v1.Namespace.Tree:input_type -> stoa.v1.NamespaceTreeRequest
+	26, // 33: stoa.v1.Namespace.Heads:input_type -> stoa.v1.NamespaceHeadsRequest
+	28, // 34: stoa.v1.Namespace.GetOp:input_type -> stoa.v1.NamespaceGetOpRequest
+	30, // 35: stoa.v1.Namespace.OpsSince:input_type -> stoa.v1.NamespaceOpsSinceRequest
+	33, // 36: stoa.v1.Namespace.Missing:input_type -> stoa.v1.NamespaceMissingRequest
+	35, // 37: stoa.v1.Namespace.Pending:input_type -> stoa.v1.NamespacePendingRequest
+	37, // 38: stoa.v1.Namespace.Equivocations:input_type -> stoa.v1.NamespaceEquivocationsRequest
+	39, // 39: stoa.v1.Namespace.Invite:input_type -> stoa.v1.NamespaceInviteRequest
+	41, // 40: stoa.v1.Namespace.Join:input_type -> stoa.v1.NamespaceJoinRequest
+	43, // 41: stoa.v1.Namespace.Admit:input_type -> stoa.v1.NamespaceAdmitRequest
+	45, // 42: stoa.v1.Namespace.Verify:input_type -> stoa.v1.NamespaceVerifyRequest
+	49, // 43: stoa.v1.Namespace.ListPending:input_type -> stoa.v1.NamespaceListPendingRequest
+	2,  // 44: stoa.v1.Namespace.NewIdentity:output_type -> stoa.v1.NamespaceNewIdentityResponse
+	4,  // 45: stoa.v1.Namespace.GetIdentity:output_type -> stoa.v1.NamespaceGetIdentityResponse
+	6,  // 46: stoa.v1.Namespace.ExportIdentity:output_type -> stoa.v1.NamespaceExportIdentityResponse
+	8,  // 47: stoa.v1.Namespace.ImportIdentity:output_type -> stoa.v1.NamespaceImportIdentityResponse
+	10, // 48: stoa.v1.Namespace.Create:output_type -> stoa.v1.NamespaceCreateResponse
+	13, // 49: stoa.v1.Namespace.Propose:output_type -> stoa.v1.NamespaceProposeResponse
+	15, // 50: stoa.v1.Namespace.Apply:output_type -> stoa.v1.NamespaceApplyResponse
+	17, // 51: stoa.v1.Namespace.ApplyMany:output_type -> stoa.v1.NamespaceApplyManyResponse
+	20, // 52: stoa.v1.Namespace.List:output_type -> stoa.v1.NamespaceListResponse
+	22, // 53: stoa.v1.Namespace.Get:output_type -> stoa.v1.NamespaceGetResponse
+	25, // 54: stoa.v1.Namespace.Tree:output_type -> stoa.v1.NamespaceTreeResponse
+	27, // 55: stoa.v1.Namespace.Heads:output_type -> stoa.v1.NamespaceHeadsResponse
+	29, // 56: stoa.v1.Namespace.GetOp:output_type -> stoa.v1.NamespaceGetOpResponse
+	32, // 57: stoa.v1.Namespace.OpsSince:output_type -> stoa.v1.NamespaceOpsSinceResponse
+	34, // 58: stoa.v1.Namespace.Missing:output_type -> stoa.v1.NamespaceMissingResponse
+	36, // 59: stoa.v1.Namespace.Pending:output_type -> stoa.v1.NamespacePendingResponse
+	38, // 60: stoa.v1.Namespace.Equivocations:output_type -> stoa.v1.NamespaceEquivocationsResponse
+	40, // 61: stoa.v1.Namespace.Invite:output_type -> stoa.v1.NamespaceInviteResponse
+	42, // 62: stoa.v1.Namespace.Join:output_type -> stoa.v1.NamespaceJoinResponse
+	44, // 63: stoa.v1.Namespace.Admit:output_type -> stoa.v1.NamespaceAdmitResponse
+	48, // 64: stoa.v1.Namespace.Verify:output_type -> stoa.v1.NamespaceVerifyResponse
+	51, // 65: stoa.v1.Namespace.ListPending:output_type -> stoa.v1.NamespaceListPendingResponse
+	44, // [44:66] is the sub-list for method output_type
+	22, // [22:44] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_stoa_v1_namespace_proto_init() }
@@ -3266,13 +3341,14 @@ func file_stoa_v1_namespace_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_stoa_v1_namespace_proto_rawDesc), len(file_stoa_v1_namespace_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   51,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_stoa_v1_namespace_proto_goTypes,
 		DependencyIndexes: file_stoa_v1_namespace_proto_depIdxs,
+		EnumInfos:         file_stoa_v1_namespace_proto_enumTypes,
 		MessageInfos:      file_stoa_v1_namespace_proto_msgTypes,
 	}.Build()
 	File_stoa_v1_namespace_proto = out.File

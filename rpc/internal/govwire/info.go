@@ -12,12 +12,14 @@ func FromNamespace(i *namespace.Info) *stoav1.NamespaceInfo {
 	return &stoav1.NamespaceInfo{
 		NamespaceId: dagwire.Bytes(i.ID), Name: string(i.Name), Identity: dagwire.OptionalBytes(i.Identity),
 		Ops: uint64(i.Ops), Pending: uint64(i.Pending), Groups: uint32(i.Groups), Heads: dagwire.List(i.Heads),
+		Standing: stoav1.NamespaceStanding(i.Standing),
 	}
 }
 
 // Namespace returns the description that came over the wire.
 func Namespace(m *stoav1.NamespaceInfo) (i namespace.Info, err error) {
-	i = namespace.Info{Name: codec.AliasName(m.GetName()), Ops: int(m.GetOps()), Pending: int(m.GetPending()), Groups: int(m.GetGroups())}
+	i = namespace.Info{Name: codec.AliasName(m.GetName()), Ops: int(m.GetOps()), Pending: int(m.GetPending()), Groups: int(m.GetGroups()),
+		Standing: namespace.Standing(m.GetStanding())}
 	if i.ID, err = dagwire.ID[codec.GroupID]("namespace_id", m.GetNamespaceId()); err != nil {
 		return i, err
 	}
