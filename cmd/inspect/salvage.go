@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -109,7 +108,7 @@ func (s *salvage) logs() error {
 }
 
 func (s *salvage) log(log diskfile.File) error {
-	f, err := os.Open(log.Path)
+	f, err := diskfile.Open(log.Path)
 	if err != nil {
 		s.lost("log", err.Error())
 		return nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/stoadb/stoa/column"
@@ -85,7 +84,7 @@ func (d *logDump) damage(file string, at int64, reason string) {
 }
 
 func (d *logDump) file(path string, last bool) error {
-	f, err := os.Open(path)
+	f, err := diskfile.Open(path)
 	if err != nil {
 		return fmt.Errorf("inspect: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/rocks/diskfile"
 )
 
 // content is what a path holds, as far as its file names tell.
@@ -39,6 +40,9 @@ func lookInto(dir string) (content, error) {
 	}
 	foreign := ""
 	data := ""
+	if err := checkFiles(dir, entries); err != nil {
+		return 0, err
+	}
 	for _, e := range entries {
 		switch name := e.Name(); {
 		case name == "CURRENT":
@@ -78,6 +82,29 @@ func CheckStore(dir string) error {
 		}
 	}
 	return fmt.Errorf("%w: there is none in %s", engine.ErrNotDatabase, dir)
+}
+
+// checkFiles returns ErrCorrupt if a file that RocksDB or the store would open by its
+// name is none: a link leads elsewhere, a pipe is waited for without end, and a device
+// may have no end. The directory itself may be a link.
+func checkFiles(dir string, entries []os.DirEntry) error {
+	for _, e := range entries {
+		name := e.Name()
+		if name != "CURRENT" && !isData(name) && !isBeginning(name) || e.Type().IsRegular() {
+			continue
+		}
+		if e.IsDir() && name == "lost+found" || ours(name) && (e.IsDir() || e.Type()&fs.ModeSocket != 0) {
+			continue // of a file system; what the rest of stoa puts beside the database
+		}
+		return fmt.Errorf("%w: %s of %s is %s, and no regular file as everything of a store; nothing was opened; "+
+			"put a copy of the file in its place, or %s", engine.ErrCorrupt, name, dir, diskfile.KindOfFile(e.Type()), salvageHint(dir))
+	}
+	return nil
+}
+
+// ours reports whether a name is kept for what stoa puts beside the database.
+func ours(name string) bool {
+	return strings.HasPrefix(name, "stoa.") && !strings.HasPrefix(name, markerName) && !strings.HasPrefix(name, watermarkName)
 }
 
 // isData reports whether only a finished database has a file of this name.

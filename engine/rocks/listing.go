@@ -3,7 +3,6 @@ package rocks
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/stoadb/stoa/engine/rocks/diskfile"
@@ -84,7 +83,7 @@ func markManifest(dir string, was manifestMark) (manifestMark, error) {
 	if err != nil {
 		return was, err
 	}
-	f, err := os.Open(path)
+	f, err := diskfile.Open(path)
 	if err != nil {
 		return was, err
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/rocks/diskfile"
 )
 
 // lockName is the file that RocksDB locks with fcntl while it has a directory
@@ -50,7 +51,7 @@ func checkLock(dir string) error {
 // another process holds it, and asks the system which. This process has no lock
 // there to give up.
 func lockHolder(dir string) error {
-	f, err := os.Open(filepath.Join(dir, lockName))
+	f, err := diskfile.Open(filepath.Join(dir, lockName))
 	if err != nil {
 		return lockedBy(dir, 0)
 	}

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/stoadb/stoa/engine/rocks/diskfile"
 )
 
 // The clean-shutdown marker is there exactly while the store is closed and
@@ -16,6 +18,7 @@ const (
 	markerName  = "stoa.clean"
 	markerMagic = "STOACLN1"
 	markerSize  = 24
+	maxMark     = 64 << 10 // bytes that are read of the marker, and of the watermark
 )
 
 // castagnoli returns the checksum of the marker and the watermark.
@@ -30,7 +33,7 @@ type marker struct {
 // readMarker returns the marker of dir. One that is not there, or damaged, is
 // not ok; a problem says which damage.
 func readMarker(dir string) (m marker, ok bool, problem string) {
-	b, err := os.ReadFile(filepath.Join(dir, markerName))
+	b, err := diskfile.ReadSmall(filepath.Join(dir, markerName), maxMark)
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, false, ""
 	}

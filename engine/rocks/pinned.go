@@ -72,7 +72,7 @@ func (p *pinned) hold(dir string) error {
 		if !e.Type().IsRegular() || p.files[name] != nil {
 			continue
 		}
-		f, err := os.Open(filepath.Join(dir, name))
+		f, err := diskfile.Open(filepath.Join(dir, name))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // if it is wanted, opening the database fails
 		}
@@ -108,7 +108,7 @@ func (p *pinned) copyManifest(dir string) error {
 }
 
 func (p *pinned) copy(dir, name string) error {
-	from, err := os.Open(filepath.Join(dir, name))
+	from, err := diskfile.Open(filepath.Join(dir, name))
 	if err != nil {
 		return err
 	}

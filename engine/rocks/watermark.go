@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
+
+	"github.com/stoadb/stoa/engine/rocks/diskfile"
 )
 
 // The watermark is a sequence that is known to be on disk, and how much of the
@@ -50,7 +52,7 @@ type slot struct {
 // readWatermark returns the watermark of dir, the zero slot if there is none to be
 // had. A problem says what is wrong with the file.
 func readWatermark(dir string) (w slot, problem string) {
-	b, err := os.ReadFile(filepath.Join(dir, watermarkName))
+	b, err := diskfile.ReadSmall(filepath.Join(dir, watermarkName), maxMark)
 	if errors.Is(err, fs.ErrNotExist) {
 		return w, watermarkName + " is missing, so that changes lost at the end of the log cannot be noticed"
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"golang.org/x/crypto/argon2"
+	"golang.org/x/sys/unix"
 )
 
 // Key is what a store is opened with: 32 bytes of a file, or a passphrase. The
@@ -106,7 +107,7 @@ func ReadCredential(dir string) (Key, error) {
 
 // readPrivate returns the content of a file that others may not read.
 func readPrivate(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe is refused, not waited for
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrKey, err)
 	}

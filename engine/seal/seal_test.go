@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -366,6 +367,10 @@ func TestKeyFilesAreTheirOwnersAlone(t *testing.T) {
 		}
 	}
 	_, err = seal.ReadKeyFile(write("short", raw[:31], 0o600))
+	require.ErrorIs(t, err, seal.ErrKey)
+	pipe := filepath.Join(dir, "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	_, err = seal.ReadKeyFile(pipe) // nobody will ever write to it
 	require.ErrorIs(t, err, seal.ErrKey)
 	_, err = seal.ReadKeyFile(filepath.Join(dir, "none"))
 	require.ErrorIs(t, err, os.ErrNotExist)

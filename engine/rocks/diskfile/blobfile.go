@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"os"
 	"path/filepath"
 )
 
@@ -39,7 +38,7 @@ func BlobValue(dir string, key, ref []byte) ([]byte, error) {
 	if len(rest) != 1 || size > maxBlock || offset < before || offset > maxTable {
 		return nil, fmt.Errorf("%w: a reference to a blob file", ErrDamaged)
 	}
-	f, err := os.Open(filepath.Join(dir, fmt.Sprintf("%06d.blob", number)))
+	f, err := Open(filepath.Join(dir, fmt.Sprintf("%06d.blob", number)))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 )
 
@@ -77,7 +76,7 @@ func (m *Manifest) needs(log uint64) bool {
 // for anything that the store does not write, but for a record that the end of the
 // file cuts short.
 func lastEnd(path string) (end int64, err error) {
-	f, err := os.Open(path)
+	f, err := Open(path)
 	if err != nil {
 		return 0, err
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -50,7 +49,10 @@ type ListedTable struct {
 	First, Last uint64 // the sequences of its oldest and its newest change
 }
 
-const manifestPrefix = "MANIFEST-"
+const (
+	manifestPrefix = "MANIFEST-"
+	maxCurrent     = 64 // bytes of CURRENT, which holds a name with a number of 20 digits at most
+)
 
 // ReadManifest reads the manifest that CURRENT of dir names. Where it cannot be
 // read to its end, it returns an error with what was found, which always has the
@@ -63,7 +65,7 @@ func ReadManifest(dir string) (*Manifest, error) {
 		return m, err
 	}
 	m.Number = number
-	f, err := os.Open(path)
+	f, err := Open(path)
 	if err != nil {
 		return m, err
 	}
@@ -97,7 +99,7 @@ func ReadManifest(dir string) (*Manifest, error) {
 // CurrentManifest returns the path and the number of the manifest that CURRENT of
 // dir names. It returns ErrDamaged if CURRENT names none.
 func CurrentManifest(dir string) (path string, number uint64, err error) {
-	current, err := os.ReadFile(filepath.Join(dir, "CURRENT"))
+	current, err := ReadSmall(filepath.Join(dir, "CURRENT"), maxCurrent)
 	if err != nil {
 		return "", 0, err
 	}

@@ -140,7 +140,7 @@ func logStarts(dir string) ([]logStart, error) {
 }
 
 func firstSequence(path string) (uint64, error) {
-	f, err := os.Open(path)
+	f, err := Open(path)
 	if err != nil {
 		return 0, err
 	}

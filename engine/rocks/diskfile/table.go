@@ -54,7 +54,7 @@ func OpenListedTable(path string) (*Table, error) { return openTable(path, false
 // openTable opens a table file. Unless scan is set, it returns ErrDamaged for one
 // that was not written to its end.
 func openTable(path string, scan bool) (*Table, error) {
-	f, err := os.Open(path)
+	f, err := Open(path)
 	if err != nil {
 		return nil, err
 	}
