@@ -3,6 +3,7 @@ package seal_test
 import (
 	"bytes"
 	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -397,4 +398,77 @@ func TestPassphrasesOpenTheirStore(t *testing.T) {
 	_, err = seal.Open(m, wrong, seal.Options{})
 	require.ErrorIs(t, err, seal.ErrWrongKey)
 	require.Equal(t, contents(t, s), contents(t, sealed(t, m, right)))
+}
+
+// nonceOf is the nonce of a sealed value.
+func nonceOf(box []byte) string { return string(box[4+8 : 4+8+24]) }
+
+func TestNoNonceComesTwice(t *testing.T) {
+	m := &memory{Engine: mem.New()}
+	defer m.Close()
+	s := sealed(t, m, key(t, 1))
+	seen := map[string]bool{string(make([]byte, 24)): true}
+	for range 20 {
+		fill(t, s)
+		for _, p := range places[:secretPlaces] {
+			box, err := m.Get(nil, p.col, []byte(p.key))
+			require.NoError(t, err)
+			require.False(t, seen[nonceOf(box)], "%q", p.key)
+			seen[nonceOf(box)] = true
+		}
+	}
+}
+
+// ringStart is where the entries of the ring begin, ringEntry is how long one is:
+// id 8, nonce 24, key 32, tag 16.
+const ringStart, ringEntry = 5 + 1 + 1 + 16 + 4 + 4 + 1 + 1, 8 + 24 + 32 + 16
+
+func TestTheRingIsWrappedWithANewNonceEachTime(t *testing.T) {
+	m := &memory{Engine: mem.New()}
+	defer m.Close()
+	s, k := sealed(t, m, key(t, 1)), byte(1)
+	seen := map[string]bool{string(make([]byte, 24)): true}
+	for range 5 {
+		k++
+		require.NoError(t, s.Rekey(key(t, k)))
+		require.Len(t, m.row, ringStart+ringEntry)
+		nonce := string(m.row[ringStart+8 : ringStart+8+24])
+		require.False(t, seen[nonce])
+		seen[nonce] = true
+	}
+}
+
+func TestARingBeyondItsLimitsIsCorrupt(t *testing.T) {
+	m := &memory{Engine: mem.New()}
+	defer m.Close()
+	sealed(t, m, key(t, 1))
+	phrase, err := seal.NewPassphrase([]byte("correct horse"))
+	require.NoError(t, err)
+	p := &memory{Engine: mem.New()}
+	defer p.Close()
+	sealed(t, p, phrase)
+	open := func(row []byte, k seal.Key) error {
+		_, err := seal.Reader(m, row, k)
+		return err
+	}
+	keysOf := func(n int) []byte {
+		row := bytes.Clone(m.row[:ringStart])
+		row[ringStart-1] = byte(n)
+		return append(row, bytes.Repeat(m.row[ringStart:], n)...)
+	}
+	require.ErrorIs(t, open(keysOf(16), key(t, 1)), seal.ErrWrongKey, "as many as there may be, but changed")
+	require.ErrorIs(t, open(keysOf(17), key(t, 1)), engine.ErrCorrupt)
+	require.ErrorIs(t, open(keysOf(0), key(t, 1)), engine.ErrCorrupt)
+
+	asks := func(time, memory uint32, threads byte) []byte {
+		row := bytes.Clone(p.row)
+		binary.LittleEndian.PutUint32(row[ringStart-10:], time)
+		binary.LittleEndian.PutUint32(row[ringStart-6:], memory)
+		row[ringStart-2] = threads
+		return row
+	}
+	require.ErrorIs(t, open(asks(1, 8, 1), phrase), seal.ErrWrongKey, "within the limits, but changed")
+	for _, row := range [][]byte{asks(0, 8, 1), asks(65, 8, 1), asks(1, 1<<20+1, 1), asks(1, 8, 0)} {
+		require.ErrorIs(t, open(row, phrase), engine.ErrCorrupt)
+	}
 }
