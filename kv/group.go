@@ -180,7 +180,7 @@ func (tx *Tx) Acknowledge(stream, group string, numbers ...uint64) (int, error) 
 
 // Claim gives a consumer those of the pending entries whose last delivery is at
 // least idle ago, and counts a delivery more. Of those that the stream no longer
-// keeps nothing stays pending.
+// keeps nothing stays pending. It returns ErrNotFound if there is no such group.
 func (tx *Tx) Claim(stream, group, consumer string, idle time.Duration, numbers ...uint64) ([]Entry, error) {
 	if err := checkName("consumer", consumer); err != nil {
 		return nil, err
@@ -247,13 +247,16 @@ func (v *View) Group(stream, group string) (GroupInfo, error) {
 }
 
 // Pending returns what is pending in a group after an entry, oldest first, at
-// most limit of it, 0 for 100.
+// most limit of it, 0 for 100. It returns ErrNotFound if there is no such group.
 func (v *View) Pending(ctx context.Context, stream, group string, after uint64, limit int) ([]Pending, error) {
 	if limit < 0 || limit > MaxPage {
 		return nil, invalid("limit", "a page has 1 to %d entries, and 0 is %d", MaxPage, defaultPage)
 	}
 	if limit == 0 {
 		limit = defaultPage
+	}
+	if _, err := v.Group(stream, group); err != nil {
+		return nil, err
 	}
 	if after == math.MaxUint64 {
 		return nil, nil
@@ -277,6 +280,7 @@ func (v *View) Pending(ctx context.Context, stream, group string, after uint64, 
 
 // ClaimIdle gives a consumer pending entries of a group whose last delivery is
 // at least idle ago, oldest first, at most limit of them, which is 1 to MaxPage.
+// It returns ErrNotFound if there is no such group.
 func (s *Space) ClaimIdle(ctx context.Context, d engine.Durability, stream, group, consumer string, idle time.Duration, limit int) ([]Entry, error) {
 	var claimed []Entry
 	for after := uint64(0); ; {

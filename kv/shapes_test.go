@@ -398,7 +398,7 @@ func TestAStreamIsFollowedAndTrimmedByTheSweep(t *testing.T) {
 	add("2")
 	require.Equal(t, "2", <-got)
 	h.clock.Pass(time.Second)
-	until(t, "trimmed", func() bool { return h.count(ShapeEntry) == 0 })
+	h.later("trimmed", func() bool { return h.count(ShapeEntry) == 0 })
 	require.Zero(t, h.count(ShapeDue))
 	add("3")
 	require.Equal(t, "3", <-got)

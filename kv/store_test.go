@@ -100,6 +100,12 @@ func until(t testing.TB, what string, done func() bool) {
 	require.Eventually(t, done, 10*time.Second, time.Millisecond, what)
 }
 
+// later lets time pass until the sweep has done what it does.
+func (h *house) later(what string, done func() bool) {
+	h.t.Helper()
+	require.True(h.t, h.clock.Until(done), what)
+}
+
 func value(t testing.TB, s *Space, key string) string {
 	r, err := s.Get([]byte(key))
 	if errors.Is(err, ErrNotFound) {
@@ -172,7 +178,7 @@ func TestExpiredIsAbsentAtOnceAndSweptSoon(t *testing.T) {
 	page, err := s.List(ctx, ListOptions{})
 	require.NoError(t, err)
 	require.Empty(t, page.Records)
-	until(t, "swept", func() bool { return h.count(ShapeRecord)+h.count(ShapeDue)+h.count(ShapeIndex) == 0 })
+	h.later("swept", func() bool { return h.count(ShapeRecord)+h.count(ShapeDue)+h.count(ShapeIndex) == 0 })
 	stats, err := s.Stats()
 	require.NoError(t, err)
 	require.Equal(t, uint64(2), stats.Revision, "its expiry is a change")
@@ -230,8 +236,9 @@ func TestX08LazyAndBackgroundExpiry(t *testing.T) {
 		}
 		close(heard)
 	}()
-	until(t, "watching", func() bool { return h.bells.listeners.Load() == 1 })
+	require.Equal(t, EventSynced, (<-heard).Kind, "the watch has begun")
 	h.clock.Pass(2*time.Second + time.Millisecond)
+	h.later("swept", func() bool { return len(heard) > 0 })
 	e := <-heard
 	require.Equal(t, EventExpire, e.Kind)
 	require.Equal(t, "k", string(e.Record.Key))
@@ -251,7 +258,7 @@ func TestX09ExpiryWhileDown(t *testing.T) {
 	h = openHouse(t, h.db, h.clock)
 	s = h.space("a", "plain")
 	require.Equal(t, "-", value(t, s, "k"))
-	until(t, "swept", func() bool { return h.count(ShapeRecord) == 0 })
+	h.later("swept", func() bool { return h.count(ShapeRecord) == 0 })
 	require.Equal(t, []string{"put 1", "expire 2"}, changes(t, s, 0, 2))
 	h = h.reopen()
 	require.Equal(t, uint64(3), put(t, h.space("a", "plain"), "l", "", 0).Revision, "it expired once")
@@ -265,12 +272,12 @@ func TestX10TheClockStepsBack(t *testing.T) {
 	h.clock.Pass(2 * time.Second)
 	h.clock.Set(-10 * time.Minute)
 	require.Equal(t, "-", value(t, s, "soon"))
-	until(t, "swept", func() bool { return h.count(ShapeRecord) == 1 })
+	h.later("swept", func() bool { return h.count(ShapeRecord) == 1 })
 	require.Equal(t, uint64(4), put(t, s, "new", "v", 30*time.Second).Revision)
 	h.clock.Pass(31 * time.Second)
 	require.Equal(t, "-", value(t, s, "new"), "a time to live is as long as ever")
 	require.Equal(t, "v", value(t, s, "later"))
-	until(t, "swept", func() bool { return h.count(ShapeRecord) == 1 })
+	h.later("swept", func() bool { return h.count(ShapeRecord) == 1 })
 	h = h.reopen()
 	s = h.space("a", "plain")
 	require.Equal(t, "v", value(t, s, "later"))
@@ -287,7 +294,7 @@ func TestTheTimeOutlivesTheProcess(t *testing.T) {
 	put(t, s, "gone", "v", time.Hour)
 	put(t, s, "k", "v", 2*time.Hour)
 	h.clock.Set(61 * time.Minute)
-	until(t, "swept", func() bool { h.clock.Pass(time.Second); return h.count(ShapeRecord) == 1 })
+	h.later("swept", func() bool { return h.count(ShapeRecord) == 1 })
 	h.clock.Set(-3 * time.Hour)
 	h = h.reopen()
 	r := put(t, h.space("a", "plain"), "new", "v", 0)

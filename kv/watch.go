@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/stoadb/stoa/engine"
 )
@@ -18,8 +19,10 @@ const (
 	EventDelete
 	// EventExpire is a key whose record expired.
 	EventExpire
-	// EventSynced ends an initial state: it was that of Revision, and what follows
-	// are the changes since.
+	// EventSynced says that everything up to Revision has been told, and that what
+	// follows are the changes since. It ends a state. A watch from now on begins with
+	// it; one from a revision tells it once, behind the changes that there were when
+	// it began.
 	EventSynced
 	// EventResync says that the log does not go on from the last revision that the
 	// watcher has seen: changes after it are no longer kept, or a power loss took it
@@ -59,9 +62,36 @@ const (
 // WatchOptions say what is watched. The zero WatchOptions are all keys, their
 // present state first.
 type WatchOptions struct {
-	Prefix []byte // keys that begin with it
-	Start  WatchStart
-	After  uint64 // with FromRevision: the last revision that the watcher has seen
+	Prefix   []byte   // keys that begin with it
+	Prefixes [][]byte // of those, the ones that begin with one of these, at most MaxPrefixes; none: all
+	Start    WatchStart
+	After    uint64 // with FromRevision: the last revision that the watcher has seen
+}
+
+// MaxPrefixes is how many prefixes one watch has at most.
+const MaxPrefixes = 64
+
+// Matches reports whether changes of a key are watched.
+func (o *WatchOptions) Matches(key []byte) bool {
+	return bytes.HasPrefix(key, o.Prefix) &&
+		(len(o.Prefixes) == 0 || slices.ContainsFunc(o.Prefixes, func(prefix []byte) bool { return bytes.HasPrefix(key, prefix) }))
+}
+
+// ranges are the prefixes that together are those of the options, in order, none
+// of which another begins with.
+func (o *WatchOptions) ranges() (list [][]byte) {
+	if len(o.Prefixes) == 0 {
+		return [][]byte{o.Prefix}
+	}
+	for _, p := range slices.SortedFunc(slices.Values(o.Prefixes), bytes.Compare) {
+		if bytes.HasPrefix(o.Prefix, p) {
+			return [][]byte{o.Prefix}
+		}
+		if n := len(list); bytes.HasPrefix(p, o.Prefix) && (n == 0 || !bytes.HasPrefix(p, list[n-1])) {
+			list = append(list, p)
+		}
+	}
+	return list
 }
 
 // watchPage is how many changes are read at once.
@@ -92,14 +122,20 @@ type watcher struct {
 	options WatchOptions
 	yield   func(Event, error) bool
 	seen    uint64 // revision up to which everything has been told
+	begun   uint64 // revision of the space when the watch began
+	synced  bool   // the receiver knows that it was told everything up to begun
 	stopped bool   // the receiver wants no more
 }
 
 func (w *watcher) run() error {
+	if len(w.options.Prefixes) > MaxPrefixes {
+		return invalid("prefixes", "a watch has at most %d prefixes", MaxPrefixes)
+	}
 	stats, err := w.space.Stats()
 	if err != nil {
 		return err
 	}
+	w.begun = stats.Revision
 	switch w.options.Start {
 	case FromState:
 		err = w.state()
@@ -111,6 +147,9 @@ func (w *watcher) run() error {
 		}
 	default:
 		err = invalid("start", "no such start of a watch")
+	}
+	if err == nil {
+		w.catchUp()
 	}
 	for err == nil && !w.stopped {
 		rung := w.space.store.bells.next(w.space.scope)
@@ -139,6 +178,15 @@ func (w *watcher) tell(e Event) bool {
 	return !w.stopped
 }
 
+// catchUp tells, once, that everything has been told that there was when the
+// watch began.
+func (w *watcher) catchUp() {
+	if !w.synced && w.seen >= w.begun {
+		w.synced = true
+		w.tell(Event{Kind: EventSynced, Revision: w.seen})
+	}
+}
+
 // state tells the records that there are.
 func (w *watcher) state() error {
 	view, err := w.space.View()
@@ -153,15 +201,17 @@ func (w *watcher) state() error {
 	// The records that have expired and are not swept yet are told all the same:
 	// the event that they expired is still to come.
 	view.at = 0
-	for r, err := range view.All(w.ctx, w.options.Prefix) {
-		if err != nil {
-			return err
-		}
-		if !w.tell(Event{EventPut, r.Revision, r}) {
-			return nil
+	for _, prefix := range w.options.ranges() {
+		for r, err := range view.All(w.ctx, prefix) {
+			if err != nil {
+				return err
+			}
+			if !w.tell(Event{EventPut, r.Revision, r}) {
+				return nil
+			}
 		}
 	}
-	w.seen = stats.Revision
+	w.seen, w.synced = stats.Revision, true
 	w.tell(Event{Kind: EventSynced, Revision: w.seen})
 	return nil
 }
@@ -193,11 +243,13 @@ func (w *watcher) changes() (more bool, err error) {
 			return false, err
 		}
 		n, w.seen = n+1, row.Number
-		if !bytes.HasPrefix(record.Key, w.options.Prefix) {
-			continue
+		if w.options.Matches(record.Key) {
+			if told, err := w.change(record, elsewhere); err != nil || !told {
+				return false, err
+			}
 		}
-		if told, err := w.change(record, elsewhere); err != nil || !told {
-			return false, err
+		if w.catchUp(); w.stopped {
+			return false, nil
 		}
 	}
 	return n == watchPage, nil

@@ -131,8 +131,10 @@ func TestAWatchEndsWithItsContextItsStoreAndItsSpace(t *testing.T) {
 	end := func(ctx context.Context, how func()) error {
 		got := make(chan error, 1)
 		go func() {
-			for _, err := range s.Watch(ctx, WatchOptions{Start: FromNow}) {
-				got <- err
+			for e, err := range s.Watch(ctx, WatchOptions{Start: FromNow}) {
+				if e.Kind != EventSynced {
+					got <- err
+				}
 			}
 		}()
 		until(t, "watching", func() bool { return h.bells.listeners.Load() == 1 })
@@ -175,6 +177,79 @@ func TestLongValuesAreWatched(t *testing.T) {
 	}
 }
 
+// told returns what a watch tells, as kind, revision and key, until it has told
+// n events.
+func told(t *testing.T, s *Space, o WatchOptions, n int) (list []string) {
+	for e, err := range s.Watch(ctx, o) {
+		require.NoError(t, err)
+		if list = append(list, strings.TrimSpace(fmt.Sprintf("%s %d %s", e.Kind, e.Revision, e.Record.Key))); len(list) == n {
+			break
+		}
+	}
+	return list
+}
+
+func TestAWatchSaysOnceThatItHasCaughtUp(t *testing.T) {
+	h := newHouse(t)
+	s := h.space("a", "plain")
+	for _, key := range []string{"a1", "b1", "a2"} {
+		put(t, s, key, "v", 0)
+	}
+	now := WatchOptions{Start: FromNow}
+	for e, err := range s.Watch(ctx, now) {
+		require.NoError(t, err)
+		if e.Kind == EventSynced { // it has begun: what is put now is told
+			require.Equal(t, uint64(3), e.Revision)
+			put(t, s, "a3", "v", 0)
+			continue
+		}
+		require.Equal(t, uint64(4), e.Revision)
+		break
+	}
+	require.Equal(t, []string{"put 2 b1", "synced 4"}, told(t, s, WatchOptions{Start: FromRevision, After: 1, Prefix: []byte("b")}, 2),
+		"behind changes that are not watched too")
+	require.Equal(t, []string{"synced 4"}, told(t, s, WatchOptions{Start: FromRevision, After: 4}, 1), "there is nothing to catch up with")
+	require.Equal(t, []string{"resync 9", "put 1 a1", "put 3 a2", "put 4 a3", "put 2 b1", "synced 4"}, told(t, s, WatchOptions{Start: FromRevision, After: 9}, 6))
+	n := 0
+	for e, err := range s.Watch(ctx, WatchOptions{Start: FromRevision, After: 3}) {
+		require.NoError(t, err)
+		if n++; e.Kind == EventSynced {
+			put(t, s, "b2", "v", 0)
+		}
+		if n == 4 {
+			break
+		}
+		require.Equal(t, n == 2, e.Kind == EventSynced)
+		if n == 3 {
+			put(t, s, "b3", "v", 0)
+		}
+	}
+}
+
+func TestAWatchOfSeveralPrefixesTellsEachChangeOnce(t *testing.T) {
+	h := newHouse(t)
+	s := h.space("a", "plain")
+	for _, key := range []string{"x/b", "x/a1", "y", "x/a2", "x/c"} {
+		put(t, s, key, "v", 0)
+	}
+	prefixes := func(list ...string) (all [][]byte) {
+		for _, p := range list {
+			all = append(all, []byte(p))
+		}
+		return all
+	}
+	o := WatchOptions{Prefix: []byte("x/"), Prefixes: prefixes("x/c", "x/a", "x/a1", "y", "x/a2", "x/a")}
+	require.Equal(t, []string{"put 2 x/a1", "put 4 x/a2", "put 5 x/c", "synced 5"}, told(t, s, o, 4))
+	o.Start = FromRevision
+	require.Equal(t, []string{"put 2 x/a1", "put 4 x/a2", "put 5 x/c", "synced 5"}, told(t, s, o, 4))
+	o = WatchOptions{Prefix: []byte("x/a"), Prefixes: prefixes("x/", "y")}
+	require.Equal(t, []string{"put 2 x/a1", "put 4 x/a2", "synced 5"}, told(t, s, o, 3))
+	require.Equal(t, []string{"synced 5"}, told(t, s, WatchOptions{Prefix: []byte("z"), Prefixes: prefixes("y")}, 1))
+	for _, err := range s.Watch(ctx, WatchOptions{Prefixes: make([][]byte, MaxPrefixes+1)}) {
+		require.ErrorIs(t, err, ErrInvalidArgument)
+	}
+}
+
 // A watcher that does not read holds up nobody.
 func TestASlowWatcherBlocksNobody(t *testing.T) {
 	h := newHouse(t)
@@ -193,6 +268,8 @@ func TestASlowWatcherBlocksNobody(t *testing.T) {
 		}
 	}()
 	require.Equal(t, uint64(1), (<-saw).Revision)
+	goOn <- struct{}{}
+	require.Equal(t, EventSynced, (<-saw).Kind)
 	for i := range 300 {
 		put(t, s, "k", fmt.Sprint(i), 0)
 	}
@@ -236,12 +313,12 @@ func TestJobsAreDoneOnceInTheBatchThatRemovesThem(t *testing.T) {
 		return err
 	}))
 	h.clock.Pass(time.Minute)
-	until(t, "done", func() bool { return value(t, s, "one") == "do one" })
+	h.later("done", func() bool { return value(t, s, "one") == "do one" })
 	require.Zero(t, h.count(ShapeJob)+h.count(ShapeDue))
 	schedule("two", time.Second)
 	h.clock.Pass(time.Second)
-	until(t, "tried", func() bool { return tries.Load() == 2 })
-	until(t, "done", func() bool { h.clock.Pass(100 * time.Millisecond); return value(t, s, "two") == "do two" })
+	h.later("tried", func() bool { return tries.Load() == 2 })
+	h.later("done", func() bool { return value(t, s, "two") == "do two" })
 	require.Equal(t, "-", value(t, s, "never"))
 	h.sound()
 }

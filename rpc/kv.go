@@ -135,13 +135,16 @@ func (k *KV) Batch(changes []kvstorage.Change, d engine.Durability) ([]kvstorage
 func (k *KV) List(o kvstorage.ListOptions) (kvstorage.Page, error) {
 	var res stoav1.KvListResponse
 	err := k.c.unary("kv list", stoav1.Kv_List_FullMethodName, &stoav1.KvListRequest{
-		Tenant: k.tenant, Prefix: []byte(o.Prefix), Cursor: o.Cursor, Limit: uint32(max(o.Limit, 0))}, &res)
+		Tenant: k.tenant, Prefix: []byte(o.Prefix), Cursor: o.Cursor, Limit: uint32(max(o.Limit, 0)), KeysOnly: o.KeysOnly}, &res)
 	if err != nil {
 		return kvstorage.Page{}, err
 	}
 	page := kvstorage.Page{Next: res.GetNext(), Items: make([]kvstorage.Item, len(res.GetItems()))}
 	for n, m := range res.GetItems() {
 		page.Items[n] = kvwire.Listed(m)
+		if o.KeysOnly {
+			page.Items[n].Value = nil
+		}
 	}
 	return page, nil
 }
@@ -149,17 +152,31 @@ func (k *KV) List(o kvstorage.ListOptions) (kvstorage.Page, error) {
 // All yields what the tenant has under keys that begin with prefix, in byte
 // order, as it is when it begins.
 func (k *KV) All(ctx context.Context, prefix string) iter.Seq2[kvstorage.Item, error] {
+	return k.scan(ctx, prefix, false)
+}
+
+// Keys is All without the values, which do not cross the socket: those of the
+// items are nil.
+func (k *KV) Keys(ctx context.Context, prefix string) iter.Seq2[kvstorage.Item, error] {
+	return k.scan(ctx, prefix, true)
+}
+
+func (k *KV) scan(ctx context.Context, prefix string, keysOnly bool) iter.Seq2[kvstorage.Item, error] {
 	return func(yield func(kvstorage.Item, error) bool) {
 		ctx, cancel := k.c.within(ctx)
 		defer cancel()
-		s, err := k.c.kv.Scan(ctx, &stoav1.KvScanRequest{Tenant: k.tenant, Prefix: []byte(prefix)})
+		s, err := k.c.kv.Scan(ctx, &stoav1.KvScanRequest{Tenant: k.tenant, Prefix: []byte(prefix), KeysOnly: keysOnly})
 		for err == nil {
 			var m *stoav1.KvScanResponse
 			if m, err = s.Recv(); err != nil {
 				break
 			}
 			for _, i := range m.GetItems() {
-				if !yield(kvwire.Listed(i), nil) {
+				item := kvwire.Listed(i)
+				if keysOnly {
+					item.Value = nil
+				}
+				if !yield(item, nil) {
 					return
 				}
 			}
@@ -170,21 +187,26 @@ func (k *KV) All(ctx context.Context, prefix string) iter.Seq2[kvstorage.Item, e
 	}
 }
 
-// Watch yields what happens; see kvstorage.Storage. To resume after the
-// connection is lost, watch from the last revision that was yielded after
-// kv.EventSynced.
+// Watch yields what happens; see kvstorage.Storage. It has begun once it yields:
+// every change that is made from then on is told, and one from now on yields
+// kv.EventSynced at once. (A daemon whose features lack kv-synced says so only
+// after a state.) To resume after the connection is lost, watch from the last
+// revision that was yielded after kv.EventSynced.
 func (k *KV) Watch(ctx context.Context, o kv.WatchOptions) iter.Seq2[kvstorage.Event, error] {
 	return func(yield func(kvstorage.Event, error) bool) {
 		ctx, cancel := k.c.within(ctx)
 		defer cancel()
 		s, err := k.c.kv.Watch(ctx, &stoav1.KvWatchRequest{
-			Tenant: k.tenant, Prefix: o.Prefix, Start: stoav1.KvWatchStart(o.Start) + stoav1.KvWatchStart_KV_WATCH_START_STATE, After: o.After})
+			Tenant: k.tenant, Prefix: o.Prefix, Prefixes: o.Prefixes, AlwaysSynced: true, Start: stoav1.KvWatchStart(o.Start) + stoav1.KvWatchStart_KV_WATCH_START_STATE, After: o.After})
 		for err == nil {
 			var m *stoav1.KvWatchResponse
 			if m, err = s.Recv(); err != nil {
 				break
 			}
 			for _, e := range m.GetEvents() {
+				if e.GetItem() != nil && !o.Matches(e.GetItem().GetKey()) {
+					continue // an older daemon knows one prefix only
+				}
 				if !yield(kvwire.Event(e), nil) {
 					return
 				}

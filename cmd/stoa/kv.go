@@ -91,10 +91,11 @@ func (c kvCommand) command(p *process, under string) *cobra.Command {
 }
 
 // withOptional is exactly for names of which the last may be left out, if it
-// stands in brackets.
+// stands in brackets, or be given more than once, if dots stand in them too.
 func withOptional(names []string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if n := len(names); n > 0 && strings.HasPrefix(names[n-1], "[") && len(args) == n-1 {
+		n := len(names)
+		if n > 0 && strings.HasPrefix(names[n-1], "[") && len(args) == n-1 || n > 0 && strings.HasSuffix(names[n-1], "...]") && len(args) >= n {
 			return nil
 		}
 		return exactly(names...)(cmd, args)
@@ -110,10 +111,13 @@ type itemDoc struct {
 	RemainingMS int64           `json:"ttl_remaining_ms,omitempty"`
 }
 
+// itemTime is how the times of items are written.
+const itemTime = "2006-01-02T15:04:05.000Z07:00"
+
 func newItemDoc(i *kvstorage.Item) itemDoc {
 	d := itemDoc{Key: i.Key, Value: i.Value, Revision: i.Revision}
 	if !i.Expires.IsZero() {
-		d.ExpiresAt, d.RemainingMS = i.Expires.UTC().Format("2006-01-02T15:04:05.000Z07:00"), i.Remaining.Milliseconds()
+		d.ExpiresAt, d.RemainingMS = i.Expires.UTC().Format(itemTime), i.Remaining.Milliseconds()
 	}
 	return d
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -13,10 +14,15 @@ import (
 )
 
 func newKVGet(p *process) *cobra.Command {
+	var asBytes bool
 	return kvCommand{
 		name: "get", short: "Print the value of a key", args: []string{"KEY"},
-		long:    `Print the value of a key as JSON in canonical form; with --json what else is known of it.`,
-		example: "greeting --tenant acme\ngreeting --tenant acme --json",
+		long: `Print the value of a key as JSON in canonical form; with --json what else is known of it,
+and with --bytes the bytes that ` + "`put --bytes`" + ` has stored, as they are.`,
+		example: "greeting --tenant acme\ngreeting --tenant acme --json\nlogo --tenant acme --bytes > logo.png",
+		flags: func(fs *pflag.FlagSet) {
+			fs.BoolVar(&asBytes, "bytes", false, "print the bytes that the value stands for")
+		},
 		run: func(c *kvCall) error {
 			i, err := c.kv.Get(c.args[0])
 			if err != nil {
@@ -25,21 +31,38 @@ func newKVGet(p *process) *cobra.Command {
 			if !i.Found {
 				return noKey(c.args[0])
 			}
-			return c.emit(newItemDoc(&i), func(w io.Writer) { fmt.Fprintf(w, "%s\n", i.Value) })
+			if asBytes {
+				b, ok := kvstorage.ToBytes(i.Value)
+				if !ok {
+					return refused(fmt.Errorf("the value of %s is not bytes", strconv.Quote(i.Key)), "leave out --bytes to see it")
+				}
+				_, err = c.stdout.Write(b)
+				return err
+			}
+			d := struct {
+				itemDoc
+				Created uint64 `json:"created_revision,string,omitempty"`
+				Written string `json:"written_at,omitempty"`
+			}{newItemDoc(&i), i.Created, ""}
+			if !i.Written.IsZero() {
+				d.Written = i.Written.UTC().Format(itemTime)
+			}
+			return c.emit(d, func(w io.Writer) { fmt.Fprintf(w, "%s\n", i.Value) })
 		},
 	}.command(p, "kv")
 }
 
 func newKVPut(p *process) *cobra.Command {
 	var f kvWriteFlags
-	var text bool
+	var text, asBytes bool
 	return kvCommand{
 		name: "put", short: "Store a value", args: []string{"KEY", "VALUE"},
-		long: `Store a value: JSON, or with --text any text. A VALUE of - is read from stdin, @FILE from
-a file. Without --ttl it is there for ever, even if what it replaces was not.`,
+		long: `Store a value: JSON, or with --text any text, or with --bytes any bytes, which JSON has as
+{"/":{"bytes":"BASE64"}}. A VALUE of - is read from stdin, @FILE from a file. Without --ttl it is there for ever, even if what it replaces was not.`,
 		example: "greeting '\"hello\"' --tenant acme\nsession @session.json --tenant acme --ttl 30m",
 		flags: func(fs *pflag.FlagSet) {
 			fs.BoolVar(&text, "text", false, "VALUE is text, and stored as a string")
+			fs.BoolVar(&asBytes, "bytes", false, "VALUE is bytes, and stored as such")
 			f.register(fs, "for ever")
 		},
 		run: func(c *kvCall) error {
@@ -47,7 +70,17 @@ a file. Without --ttl it is there for ever, even if what it replaces was not.`,
 			if err != nil {
 				return err
 			}
-			value, err := c.valueArgument("VALUE", c.args[1], text)
+			if text && asBytes {
+				return bad(errors.New("--text and --bytes exclude each other"), "")
+			}
+			var value []byte
+			if asBytes {
+				if value, err = c.argument("VALUE", c.args[1]); err == nil {
+					value = kvstorage.FromBytes(value)
+				}
+			} else {
+				value, err = c.valueArgument("VALUE", c.args[1], text)
+			}
 			if err != nil {
 				return err
 			}

@@ -17,6 +17,7 @@ import (
 func newKVList(p *process) *cobra.Command {
 	var limit int
 	var cursor string
+	var keysOnly bool
 	return kvCommand{
 		name: "list", short: "List keys and values in order", args: []string{"[PREFIX]"},
 		long: `List keys and values in byte order of the keys, those that begin with PREFIX, all of one
@@ -25,12 +26,13 @@ state. With --limit it is a page; the cursor of the next one is printed after it
 		flags: func(fs *pflag.FlagSet) {
 			fs.IntVar(&limit, "limit", 0, "list a page of so many, at most 10000 (default: all)")
 			fs.StringVar(&cursor, "cursor", "", "of the page before")
+			fs.BoolVar(&keysOnly, "keys-only", false, "leave the values out")
 		},
 		run: func(c *kvCall) error {
 			if limit == 0 && cursor == "" {
-				return c.listAll()
+				return c.listAll(keysOnly)
 			}
-			page, err := c.kv.List(kvstorage.ListOptions{Prefix: c.arg(0), Cursor: cursor, Limit: limit})
+			page, err := c.kv.List(kvstorage.ListOptions{Prefix: c.arg(0), Cursor: cursor, Limit: limit, KeysOnly: keysOnly})
 			if err != nil {
 				return err
 			}
@@ -58,12 +60,19 @@ state. With --limit it is a page; the cursor of the next one is printed after it
 
 // writeLine writes a key with its value.
 func (d *itemDoc) writeLine(w io.Writer) {
+	if d.Value == nil { // it was left out
+		fmt.Fprintln(w, strconv.Quote(d.Key))
+		return
+	}
 	fmt.Fprintf(w, "%s  %s\n", strconv.Quote(d.Key), shortened(string(d.Value), lineText))
 }
 
-func (c *kvCall) listAll() error {
-	n := 0
-	for i, err := range c.kv.All(c.ctx, c.arg(0)) {
+func (c *kvCall) listAll(keysOnly bool) error {
+	n, items := 0, c.kv.All
+	if keysOnly {
+		items = c.kv.Keys
+	}
+	for i, err := range items(c.ctx, c.arg(0)) {
 		if err != nil {
 			return err
 		}
@@ -105,11 +114,12 @@ type watchFlags struct {
 func newKVWatch(p *process) *cobra.Command {
 	var f watchFlags
 	return kvCommand{
-		name: "watch", short: "Print changes as they are made", args: []string{"[PREFIX]"},
+		name: "watch", short: "Print changes as they are made", args: []string{"[PREFIX...]"},
 		long: `Print what there is, a line that says that this was it (synced), and then every change as
-it is made, until Ctrl-C. --now leaves out what there is; --after goes on behind a revision.
-A line that says resync is followed by all there is, as the log does not reach that far.`,
-		example: "--tenant acme\nsession/ --tenant acme --after 42 --json",
+it is made, until Ctrl-C, of all keys or those that begin with one of the prefixes. --now
+leaves out what there is; --after goes on behind a revision, and says synced once it has
+caught up. A line that says resync is followed by all there is, as the log does not reach that far.`,
+		example: "--tenant acme\nsession/ user/ --tenant acme --after 42 --json",
 		flags: func(fs *pflag.FlagSet) {
 			fs.BoolVar(&f.now, "now", false, "begin with the next change")
 			fs.Var(&f.after, "after", "begin behind this revision")
@@ -120,7 +130,10 @@ A line that says resync is followed by all there is, as the log does not reach t
 }
 
 func (f *watchFlags) run(c *kvCall) error {
-	o := kv.WatchOptions{Prefix: []byte(c.arg(0))}
+	var o kv.WatchOptions
+	for _, prefix := range c.args {
+		o.Prefixes = append(o.Prefixes, []byte(prefix))
+	}
 	switch {
 	case f.now && f.after.set:
 		return bad(errors.New("--now and --after exclude each other"), "")

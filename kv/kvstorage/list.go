@@ -12,6 +12,8 @@ type ListOptions struct {
 	Prefix string // keys that begin with it; "": all
 	Cursor string // of the page before; "": the first page
 	Limit  int    // at most kv.MaxPage; 0: 100
+	// KeysOnly leaves the values out: those of the items are nil.
+	KeysOnly bool
 }
 
 // Page is a part of a listing, in byte order of the keys.
@@ -38,7 +40,11 @@ func (s *Storage) List(ctx context.Context, tenant string, o ListOptions) (Page,
 	}
 	out := Page{Next: page.Next}
 	for _, r := range page.Records {
-		out.Items = append(out.Items, s.item(r))
+		i := s.item(r)
+		if o.KeysOnly {
+			i.Value = nil
+		}
+		out.Items = append(out.Items, i)
 	}
 	return out, nil
 }
@@ -67,6 +73,18 @@ func (s *Storage) All(ctx context.Context, tenant, prefix string) iter.Seq2[Item
 	}
 }
 
+// Keys is All without the values: those of the items are nil.
+func (s *Storage) Keys(ctx context.Context, tenant, prefix string) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		for i, err := range s.All(ctx, tenant, prefix) {
+			i.Value = nil
+			if !yield(i, err) {
+				return
+			}
+		}
+	}
+}
+
 // Event is what a watcher is told; see [kv.Event].
 type Event struct {
 	Kind     kv.EventKind
@@ -75,7 +93,8 @@ type Event struct {
 }
 
 // Watch yields what happens to keys of a tenant that begin with the options'
-// prefix; see [kv.Space.Watch]. A tenant that has nothing gets its space by it.
+// prefixes. A watch has begun once it yields; for one from now on that is
+// kv.EventSynced; see [kv.Space.Watch]. A tenant that has nothing gets its space by it.
 func (s *Storage) Watch(ctx context.Context, tenant string, o kv.WatchOptions) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if err := s.begin(tenant); err != nil {

@@ -74,6 +74,34 @@ func TestK29IncrementOfWhatIsNoInteger(t *testing.T) {
 	require.Equal(t, number(5), h.call("increment", `{"key":"k"}`)["value"])
 }
 
+// What is shown of a counter may be put back: it counts on.
+func TestACounterThatIsPutBackAsItWasReadCountsOn(t *testing.T) {
+	h := newHost(t, Options{})
+	for _, n := range []int64{0, -7, maxSafe, maxSafe + 1, -maxSafe - 1, maxSafe + 2, -maxSafe - 3, math.MaxInt64 - 1, math.MinInt64} {
+		_, err := h.Delete(ctx, "t", "k", WriteOptions{})
+		require.NoError(t, err)
+		shown, err := h.Increment(ctx, "t", "k", n, WriteOptions{})
+		require.NoError(t, err)
+		_, err = h.Put(ctx, "t", "k", shown.Value, WriteOptions{})
+		require.NoError(t, err)
+		back, err := h.Get(ctx, "t", "k")
+		require.NoError(t, err)
+		require.Equal(t, string(shown.Value), string(back.Value))
+		r, err := h.CompareAndSwap(ctx, "t", "k", Expect{Value: shown.Value}, back.Value, WriteOptions{})
+		require.NoError(t, err)
+		require.True(t, r.Swapped)
+		i, err := h.Increment(ctx, "t", "k", 1, WriteOptions{})
+		require.NoError(t, err, n)
+		got, ok := integer(i.Value)
+		require.True(t, ok)
+		require.Equal(t, n+1, got)
+	}
+	for _, text := range []string{`"9007199254740991"`, `"-5"`, `"09007199254740993"`, `"9223372036854775808"`, `"9007199254740993 "`} {
+		h.call("put", `{"key":"k","value":%s}`, text)
+		require.Equal(t, "kv_not_a_number", h.code("increment", `{"key":"k"}`), text)
+	}
+}
+
 func TestK30IncrementKeepsTTL(t *testing.T) {
 	h := newHost(t, Options{})
 	h.call("put", `{"key":"k","value":1,"ttlSeconds":60}`)

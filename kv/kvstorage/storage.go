@@ -52,6 +52,8 @@ type Item struct {
 	Key      string
 	Value    json.RawMessage // canonical; null if nothing is found
 	Revision uint64          // of the last change; 0 if nothing is found
+	Created  uint64          // the revision of the put since which the key has been there
+	Written  time.Time       // when the last change was made
 	Expires  time.Time       // zero: never
 	// Remaining is how long the value is still there, at the time of the answer; 0
 	// if it never expires.
@@ -66,7 +68,7 @@ func nothing(key string) Item { return Item{Key: key, Value: null} }
 
 // item is what a record is to clients, at a time.
 func item(key string, r kv.Record, now func() time.Time) Item {
-	i := Item{Found: true, Key: key, Value: shown(r), Revision: r.Revision, Expires: r.Expires, counter: r.Form == formCounter}
+	i := Item{Found: true, Key: key, Value: shown(r), Revision: r.Revision, Created: r.Created, Written: r.Written, Expires: r.Expires, counter: r.Form == formCounter}
 	if !r.Expires.IsZero() {
 		i.Remaining = max(r.Expires.Sub(now()), 0)
 	}
@@ -239,12 +241,20 @@ func (s *Storage) Increment(ctx context.Context, tenant, key string, delta int64
 	return s.one(ctx, tenant, Change{Op: OpIncrement, Key: key, Delta: delta, TTLSeconds: o.TTLSeconds}, o.Durability)
 }
 
+// counted is the integer that a value is to increment: one that stands as a
+// number, or beyond what is exact as a double as its digits in a string, which is
+// how it is shown.
+func counted(value []byte) (int64, bool) {
+	n, ok := integer(value)
+	return n, ok && (value[0] != '"' || n > maxSafe || n < -maxSafe)
+}
+
 // increment returns the integer of a record and delta.
 func increment(r kv.Record, delta int64) ([]byte, error) {
 	n := int64(0)
 	if r.Kind == kv.Put {
-		var err error
-		if n, err = strconv.ParseInt(string(r.Value), 10, 64); err != nil {
+		var ok bool
+		if n, ok = counted(r.Value); !ok {
 			return nil, refuse(NotANumber, "key", "its value is not an integer of 64 bits")
 		}
 	}

@@ -14,6 +14,7 @@ type Clock struct {
 	day     time.Time
 	elapsed time.Duration
 	timers  map[*timer]bool
+	slept   chan struct{} // of capacity 1: somebody has gone to sleep
 }
 
 type timer struct {
@@ -23,7 +24,7 @@ type timer struct {
 
 // New returns a clock that stands at noon of some day.
 func New() *Clock {
-	return &Clock{day: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), timers: map[*timer]bool{}}
+	return &Clock{day: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), timers: map[*timer]bool{}, slept: make(chan struct{}, 1)}
 }
 
 // Now is kv.Clock's.
@@ -41,6 +42,10 @@ func (c *Clock) Timer(at time.Duration) (<-chan time.Time, func() bool) {
 		t.fired <- c.day
 	} else {
 		c.timers[t] = true
+		select {
+		case c.slept <- struct{}{}:
+		default:
+		}
 	}
 	return t.fired, func() bool {
 		c.mu.Lock()
@@ -55,12 +60,57 @@ func (c *Clock) Timer(at time.Duration) (<-chan time.Time, func() bool) {
 func (c *Clock) Pass(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.pass(d)
+}
+
+// pass is Pass. The caller holds mu.
+func (c *Clock) pass(d time.Duration) {
 	c.day, c.elapsed = c.day.Add(d), c.elapsed+d
 	for t := range c.timers {
 		if t.at <= c.elapsed {
 			t.fired <- c.day
 			delete(c.timers, t)
 		}
+	}
+}
+
+// patience is how long Until waits, in time that really passes, for whoever is
+// awake to go to sleep or to be done.
+const patience = time.Minute
+
+// Until lets time pass from the moment at which one sleeper wakes to that of the
+// next until done, and returns false if that is never so. Who was woken is given
+// the time to do what it does: time stands still until somebody sleeps.
+func (c *Clock) Until(done func() bool) bool {
+	for begun := time.Now(); !done(); {
+		select {
+		case <-c.slept: // all that it woke for is done
+			begun = time.Now()
+			if done() {
+				return true
+			}
+		case <-time.After(time.Millisecond): // what is awake may be done without sleeping again
+			if time.Since(begun) > patience {
+				return false
+			}
+		}
+		c.wakeNext()
+	}
+	return true
+}
+
+// wakeNext lets time pass until somebody wakes, if somebody sleeps.
+func (c *Clock) wakeNext() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	next := time.Duration(-1)
+	for t := range c.timers {
+		if next < 0 || t.at < next {
+			next = t.at
+		}
+	}
+	if next >= 0 {
+		c.pass(next - c.elapsed)
 	}
 }
 

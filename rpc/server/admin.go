@@ -55,6 +55,7 @@ func (s *Server) features() []string {
 	}
 	if s.o.KV == nil {
 		without("kv")
+		without("kv-synced")
 	}
 	if s.o.Raw {
 		names = append(names, "raw")

@@ -37,7 +37,7 @@ func (t *kvService) List(ctx context.Context, r *stoav1.KvListRequest) (*stoav1.
 	if err != nil {
 		return nil, err
 	}
-	page, err := t.storage().List(ctx, tenant, kvstorage.ListOptions{Prefix: string(r.GetPrefix()), Cursor: r.GetCursor(), Limit: int(r.GetLimit())})
+	page, err := t.storage().List(ctx, tenant, kvstorage.ListOptions{Prefix: string(r.GetPrefix()), Cursor: r.GetCursor(), Limit: int(r.GetLimit()), KeysOnly: r.GetKeysOnly()})
 	if err != nil {
 		return nil, err
 	}

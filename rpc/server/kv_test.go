@@ -74,13 +74,17 @@ func TestKVOperationsOverBothFramings(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, uint64(1), i.Revision)
 		d.clock.Pass(time.Second)
+		written := d.clock.Now().Add(-time.Second)
 		i, err = k.Get("a")
 		require.NoError(t, err)
 		require.Equal(t, `{"a":[true],"b":1}`, string(i.Value))
+		require.Equal(t, written, i.Written)
+		require.Equal(t, uint64(1), i.Created)
 		require.InDelta(t, 9*time.Second, i.Remaining, float64(5*time.Millisecond))
 		require.Equal(t, d.clock.Now().Add(i.Remaining), i.Expires)
 		i, err = k.Touch("a", forever)
 		require.NoError(t, err)
+		require.Equal(t, []any{uint64(2), uint64(1), d.clock.Now()}, []any{i.Revision, i.Created, i.Written})
 		require.True(t, i.Found)
 		require.Zero(t, i.Expires)
 		i, err = k.Touch("none", ttl(1))
@@ -292,6 +296,14 @@ func TestX13ListsAndScansOverBothFramings(t *testing.T) {
 			listed = append(listed, i.Key)
 		}
 		require.Equal(t, want, listed)
+		listed = nil
+		for i, err := range k.Keys(t.Context(), "k") {
+			require.NoError(t, err)
+			require.Nil(t, i.Value)
+			require.NotZero(t, i.Revision)
+			listed = append(listed, i.Key)
+		}
+		require.Equal(t, want, listed)
 		for _, err := range k.All(t.Context(), "") {
 			require.NoError(t, err)
 			break // ends the stream
@@ -301,8 +313,9 @@ func TestX13ListsAndScansOverBothFramings(t *testing.T) {
 		var refusal *kvstorage.Error
 		require.ErrorAs(t, err, &refusal)
 		require.Equal(t, kvstorage.InvalidCursor, refusal.Code)
-		page, err := k.List(kvstorage.ListOptions{Limit: 1})
+		page, err := k.List(kvstorage.ListOptions{Limit: 1, KeysOnly: true})
 		require.NoError(t, err)
+		require.Nil(t, page.Items[0].Value)
 		_, err = c.KV("other").List(kvstorage.ListOptions{Limit: 1, Cursor: page.Next})
 		require.ErrorAs(t, err, &refusal, "a cursor of another tenant")
 		require.Equal(t, kvstorage.InvalidCursor, refusal.Code)

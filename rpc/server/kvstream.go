@@ -24,7 +24,11 @@ func (t *kvService) Scan(r *stoav1.KvScanRequest, stream grpc.ServerStreamingSer
 	}
 	return t.s.pacedStream(stream.Context(), &t.s.kvStreams, func(ctx context.Context, wait *peerWait) error {
 		return pass(t.s, ctx, wait, kvQueue, func(ctx context.Context, q *queue[*stoav1.KvItem]) error {
-			for i, err := range t.storage().All(ctx, tenant, string(r.GetPrefix())) {
+			items := t.storage().All(ctx, tenant, string(r.GetPrefix()))
+			if r.GetKeysOnly() {
+				items = t.storage().Keys(ctx, tenant, string(r.GetPrefix()))
+			}
+			for i, err := range items {
 				if err != nil {
 					return err
 				}
@@ -50,9 +54,14 @@ func (t *kvService) Watch(r *stoav1.KvWatchRequest, stream grpc.ServerStreamingS
 	}
 	return t.s.pacedStream(stream.Context(), &t.s.kvStreams, func(ctx context.Context, wait *peerWait) error {
 		return pass(t.s, ctx, wait, kvQueue, func(ctx context.Context, q *queue[*stoav1.KvEvent]) error {
+			stateComes := o.Start == kv.FromState
 			for e, err := range t.storage().Watch(ctx, tenant, o) {
 				if err != nil {
 					return err
+				}
+				stateComes = stateComes || e.Kind == kv.EventResync
+				if e.Kind == kv.EventSynced && !stateComes && !r.GetAlwaysSynced() {
+					continue // a client that does not know that there is one without a state
 				}
 				m := kvwire.FromEvent(&e)
 				if !q.put(ctx, m, kvwire.ItemBytes(m.GetItem())) {
@@ -65,7 +74,7 @@ func (t *kvService) Watch(r *stoav1.KvWatchRequest, stream grpc.ServerStreamingS
 }
 
 func watchOptions(r *stoav1.KvWatchRequest) (kv.WatchOptions, error) {
-	o := kv.WatchOptions{Prefix: r.GetPrefix(), After: r.GetAfter()}
+	o := kv.WatchOptions{Prefix: r.GetPrefix(), Prefixes: r.GetPrefixes(), After: r.GetAfter()}
 	switch r.GetStart() {
 	case stoav1.KvWatchStart_KV_WATCH_START_UNSPECIFIED, stoav1.KvWatchStart_KV_WATCH_START_STATE:
 		o.Start = kv.FromState

@@ -14,6 +14,7 @@ import (
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
 // watched collects what a watch yields, until it ends.
@@ -67,7 +68,7 @@ func TestAWatchHasTheStateThenEveryChangeAndResumes(t *testing.T) {
 		ctx, stop = context.WithCancel(t.Context())
 		defer stop()
 		events, ended = watched(ctx, k, kv.WatchOptions{Start: kv.FromRevision, After: 4, Prefix: []byte("c")})
-		next(t, events, "expire 6 c null")
+		next(t, events, "expire 6 c null", "synced 6  null")
 		_, _, err = d.storage.DropTenant(ctx, "acme")
 		require.NoError(t, err)
 		require.ErrorIs(t, <-ended, kv.ErrNoSpace)
@@ -77,6 +78,65 @@ func TestAWatchHasTheStateThenEveryChangeAndResumes(t *testing.T) {
 		d.stop()
 		require.ErrorIs(t, <-ended, rpc.ErrUnavailable, "a daemon that stops ends its watches")
 	})
+}
+
+func TestAWatchThatHasBegunMissesNothing(t *testing.T) {
+	overBoth(t, func(t *testing.T, f rpc.Framing) {
+		k := startKV(t, Options{}, kvstorage.Options{}).dialAs(t, f).KV("acme")
+		for n := range 20 {
+			for e, err := range k.Watch(t.Context(), kv.WatchOptions{Start: kv.FromNow}) {
+				require.NoError(t, err)
+				if e.Kind == kv.EventSynced {
+					_, err := k.Put("k", []byte(fmt.Sprint(n)), forever)
+					require.NoError(t, err)
+					continue
+				}
+				require.Equal(t, fmt.Sprint(n), string(e.Item.Value))
+				break
+			}
+		}
+		events, _ := watched(t.Context(), k, kv.WatchOptions{Start: kv.FromRevision, After: 19, Prefixes: [][]byte{[]byte("k"), []byte("l")}})
+		next(t, events, "put 20 k 19", "synced 20  null")
+		for _, key := range []string{"a", "l", "k"} {
+			_, err := k.Put(key, []byte("1"), forever)
+			require.NoError(t, err)
+		}
+		next(t, events, "put 22 l 1", "put 23 k 1")
+	})
+}
+
+// A client that does not ask for it is not told of a state that it did not ask for.
+func TestAWatchTellsSyncedWithoutAStateOnlyOnDemand(t *testing.T) {
+	d := startKV(t, Options{}, kvstorage.Options{})
+	k, bare := d.dial(t).KV("acme"), stoav1.NewKvClient(d.bare(t))
+	for range 2 {
+		_, err := k.Put("k", []byte("1"), forever)
+		require.NoError(t, err)
+	}
+	put, synced := stoav1.KvEventKind_KV_EVENT_KIND_PUT, stoav1.KvEventKind_KV_EVENT_KIND_SYNCED
+	for always, want := range map[bool][]stoav1.KvEventKind{false: {put, put}, true: {put, synced, put}} {
+		stats, err := k.Stats()
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		s, err := bare.Watch(ctx, &stoav1.KvWatchRequest{
+			Tenant: []byte("acme"), Start: stoav1.KvWatchStart_KV_WATCH_START_REVISION, After: stats.Revision - 1, AlwaysSynced: always})
+		require.NoError(t, err)
+		var kinds []stoav1.KvEventKind
+		for changed := false; len(kinds) < len(want); {
+			m, err := s.Recv()
+			require.NoError(t, err)
+			for _, e := range m.GetEvents() {
+				kinds = append(kinds, e.GetKind())
+			}
+			if !changed && len(kinds) == len(want)-1 {
+				changed = true
+				_, err = k.Put("k", []byte("1"), forever)
+				require.NoError(t, err)
+			}
+		}
+		require.Equal(t, want, kinds)
+		stop()
+	}
 }
 
 func TestStreamsOfKeyValuesAreLimited(t *testing.T) {
@@ -206,5 +266,6 @@ func (p *pair) step(r *rapid.T) {
 	}
 	require.NoError(r, there)
 	want.Item.Revision, got.Item.Revision = 0, 0
+	want.Item.Created, got.Item.Created = 0, 0
 	require.Equal(r, jsonOf(p.t, want), jsonOf(p.t, got))
 }

@@ -18,7 +18,8 @@ func FromItem(i *kvstorage.Item, value bool) *stoav1.KvItem {
 	if !short.Found {
 		return nil
 	}
-	m := &stoav1.KvItem{Revision: short.Revision, ExpiresMs: short.ExpiresMS, RemainingMs: short.RemainingMS}
+	m := &stoav1.KvItem{Revision: short.Revision, ExpiresMs: short.ExpiresMS, RemainingMs: short.RemainingMS,
+		CreatedRevision: short.CreatedRevision, WrittenMs: short.WrittenMS}
 	if value {
 		m.Value = short.Value
 	}
@@ -40,7 +41,7 @@ func ItemBytes(m *stoav1.KvItem) int { return 64 + len(m.GetKey()) + len(m.GetVa
 // Item returns what a key has; of nothing, the value is null.
 func Item(key string, m *stoav1.KvItem) kvstorage.Item {
 	return Short(key, &wire.KVItem{Found: m != nil, Value: m.GetValue(), Revision: m.GetRevision(),
-		ExpiresMS: m.GetExpiresMs(), RemainingMS: m.GetRemainingMs()})
+		ExpiresMS: m.GetExpiresMs(), RemainingMS: m.GetRemainingMs(), CreatedRevision: m.GetCreatedRevision(), WrittenMS: m.GetWrittenMs()})
 }
 
 // Short is Item for an answer that was not taken apart by the protobuf library.
@@ -48,8 +49,11 @@ func Short(key string, m *wire.KVItem) kvstorage.Item {
 	if !m.Found {
 		return kvstorage.Item{Key: key, Value: []byte("null")}
 	}
-	i := kvstorage.Item{Found: true, Key: key, Value: m.Value, Revision: m.Revision,
+	i := kvstorage.Item{Found: true, Key: key, Value: m.Value, Revision: m.Revision, Created: m.CreatedRevision,
 		Remaining: time.Duration(m.RemainingMS) * time.Millisecond}
+	if m.WrittenMS != 0 { // an older daemon does not say
+		i.Written = time.UnixMilli(int64(m.WrittenMS)).UTC()
+	}
 	if m.ExpiresMS != 0 {
 		i.Expires = time.UnixMilli(int64(m.ExpiresMS)).UTC()
 	}
@@ -61,7 +65,10 @@ func FromShort(i *kvstorage.Item) wire.KVItem {
 	if !i.Found {
 		return wire.KVItem{}
 	}
-	m := wire.KVItem{Found: true, Value: i.Value, Revision: i.Revision, RemainingMS: uint64(i.Remaining / time.Millisecond)}
+	m := wire.KVItem{Found: true, Value: i.Value, Revision: i.Revision, RemainingMS: uint64(i.Remaining / time.Millisecond), CreatedRevision: i.Created}
+	if !i.Written.IsZero() {
+		m.WrittenMS = uint64(i.Written.UnixMilli())
+	}
 	if !i.Expires.IsZero() {
 		m.ExpiresMS = uint64(i.Expires.UnixMilli())
 	}

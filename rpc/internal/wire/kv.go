@@ -15,6 +15,7 @@ type KVItem struct {
 	Found                            bool
 	Value                            []byte // on its way in, the caller's
 	Revision, ExpiresMS, RemainingMS uint64
+	CreatedRevision, WrittenMS       uint64
 }
 
 // AppendItem appends the item alone, without a key.
@@ -24,7 +25,9 @@ func (i *KVItem) AppendItem(dst []byte) []byte {
 	}
 	dst = appendNumberField(dst, 3, i.Revision)
 	dst = appendNumberField(dst, 4, i.ExpiresMS)
-	return appendNumberField(dst, 5, i.RemainingMS)
+	dst = appendNumberField(dst, 5, i.RemainingMS)
+	dst = appendNumberField(dst, 6, i.CreatedRevision)
+	return appendNumberField(dst, 7, i.WrittenMS)
 }
 
 func appendBytesField[T []byte | string](dst []byte, field protowire.Number, b T) []byte {
@@ -68,6 +71,10 @@ func (i *KVItem) parseItem(b []byte) error {
 			i.ExpiresMS = f.value
 		case f.is(5, protowire.VarintType):
 			i.RemainingMS = f.value
+		case f.is(6, protowire.VarintType):
+			i.CreatedRevision = f.value
+		case f.is(7, protowire.VarintType):
+			i.WrittenMS = f.value
 		}
 	}
 	return f.err
