@@ -201,7 +201,7 @@ func makeStores(t testing.TB, rows int) (closed, killed string) {
 		require.NoError(t, err)
 		require.Equal(t, stats.Sequence, s.Facts.Sequence)
 		require.NoError(t, s.Close())
-		if bytes.Contains(b, []byte{byte(stats.Sequence), byte(stats.Sequence >> 8), 0, 0, 0, 0, 0, 0}) {
+		if bytes.Contains(b[:1024], []byte{byte(stats.Sequence), byte(stats.Sequence >> 8), 0, 0, 0, 0, 0, 0}) {
 			break
 		}
 		require.NoError(t, os.RemoveAll(killed))

@@ -32,6 +32,8 @@ type Facts struct {
 	Cut      string   `json:"manifest_cut,omitempty"` // what the manifest lacks of what it had on disk
 	Unlisted []string `json:"unlisted,omitempty"`     // tables with changes that the manifest has lost
 	Logs     []string `json:"logs_cut,omitempty"`     // logs that had more on disk, though more came after them
+	Left     []string `json:"left,omitempty"`         // what is behind a hole in what was not known to be on disk
+	Kept     []string `json:"kept,omitempty"`         // files with what recoveries have left
 	// Unfinished is what was to make the store and was broken off, or is under way.
 	Unfinished string   `json:"unfinished,omitempty"`
 	Sealed     bool     `json:"sealed"`            // its secrets are
@@ -92,7 +94,7 @@ func OpenDir(dir string, o Options) (*Source, error) {
 		Reader: e, dir: dir, stats: e.Stats, close: []func() error{func() error { return os.RemoveAll(scratch) }, e.Close},
 		Facts: Facts{
 			Where: dir, How: ReadOnly, Schema: e.SchemaVersion(), Sequence: r.Sequence, Clean: r.Clean, Lost: r.Lost,
-			Cut: r.Cut, Unlisted: r.Unlisted, Logs: r.Logs, Unfinished: r.Unfinished,
+			Cut: r.Cut, Unlisted: r.Unlisted, Logs: r.Logs, Left: r.Left, Kept: rocks.Kept(dir), Unfinished: r.Unfinished,
 			Sealed: e.Sealed(), Unknown: e.Unknown(), Problems: r.Problems,
 		},
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/stoadb/stoa/codec"
@@ -137,11 +138,17 @@ func (v *verifier) store() {
 	for _, log := range f.Logs {
 		_ = v.found("log-cut", 0, nil, "%s", log)
 	}
+	for _, left := range f.Left {
+		_ = v.found("left", 0, nil, "%s; a start for writing puts what is there aside", left)
+	}
 	for _, problem := range f.Problems {
 		_ = v.found("marks", 0, nil, "%s", problem)
 	}
 	for _, u := range f.Unknown {
 		_ = v.found("schema", 0, nil, "%s", u)
+	}
+	if len(f.Kept) > 0 {
+		v.out.Notes = append(v.out.Notes, "what a start after a power loss has left is in "+strings.Join(f.Kept, ", ")+": see `stoa wal dump FILE`; delete it when nobody wants it")
 	}
 	if f.Sealed && !f.Opened {
 		v.out.Notes = append(v.out.Notes, "the secrets are sealed, and their key was not given: their values were not looked at")

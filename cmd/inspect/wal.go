@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/stoadb/stoa/column"
@@ -42,16 +43,17 @@ type LogSummary struct {
 	Findings []Finding `json:"findings,omitempty"`
 }
 
-// DumpLog calls visit with every batch of the write-ahead logs of dir, in order.
+// DumpLog calls visit with every batch of the write-ahead logs of a directory, in
+// order, or of the one file that path names, as a start after a power loss leaves one.
 // It reads the files themselves: the directory may be in use, or too damaged to
 // be opened. Damage is among the findings. Batches are valid until visit returns.
-func DumpLog(ctx context.Context, dir string, visit func(*LogBatch) error) (*LogSummary, error) {
-	if err := rocks.CheckStore(dir); err != nil {
+func DumpLog(ctx context.Context, path string, visit func(*LogBatch) error) (*LogSummary, error) {
+	dir, logs := path, []diskfile.File{{Path: path}}
+	st, err := os.Stat(path)
+	if err == nil && st.Mode().IsRegular() && filepath.Ext(path) == ".log" {
+		dir = filepath.Dir(path)
+	} else if logs, err = storeLogs(path); err != nil {
 		return nil, err
-	}
-	logs, err := diskfile.Files(dir, ".log")
-	if err != nil {
-		return nil, fmt.Errorf("inspect: %w", err)
 	}
 	d := &logDump{visit: visit}
 	m, err := diskfile.ReadManifest(dir)
@@ -70,6 +72,18 @@ func DumpLog(ctx context.Context, dir string, visit func(*LogBatch) error) (*Log
 		}
 	}
 	return &d.out, nil
+}
+
+// storeLogs returns the logs of a store.
+func storeLogs(dir string) ([]diskfile.File, error) {
+	if err := rocks.CheckStore(dir); err != nil {
+		return nil, err
+	}
+	logs, err := diskfile.Files(dir, ".log")
+	if err != nil {
+		return nil, fmt.Errorf("inspect: %w", err)
+	}
+	return logs, nil
 }
 
 // logDump is a dump under way.

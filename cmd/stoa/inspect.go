@@ -87,6 +87,12 @@ func writeFacts(w io.Writer, f inspect.Facts) {
 	for _, found := range slices.Concat(f.Unlisted, f.Logs) {
 		t.add("lost", found)
 	}
+	for _, left := range f.Left {
+		t.add("left", left)
+	}
+	for _, kept := range f.Kept {
+		t.add("kept", kept+", which a start after a power loss has left")
+	}
 	for _, u := range f.Unknown {
 		t.add("unknown", u)
 	}

@@ -48,6 +48,7 @@ const (
 //	capture NAME REGEXP  set NAME to what the group of REGEXP finds in stdout
 //	terminate            send SIGTERM to the background processes
 //	nodeid               set NODE to the node id that was printed last
+//	holed DIR            make a store as a power cut leaves it
 //	[rocks]              this build has RocksDB
 func TestScripts(t *testing.T) {
 	// The path of a socket has to be short, and that of t.TempDir is not.
@@ -73,7 +74,7 @@ func TestScripts(t *testing.T) {
 		},
 		Condition: func(cond string) (bool, error) { return cond == "rocks" && hasRocks, nil },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "await": await, "terminate": terminate, "capture": capture, "untimed": untimed, "nodeid": nodeID,
+			"exits": exits, "await": await, "terminate": terminate, "capture": capture, "untimed": untimed, "nodeid": nodeID, "holed": holed,
 		},
 	})
 }

@@ -125,7 +125,7 @@ func recovered(r rocks.Recovery) *stoav1.Recovery {
 	if r.Cut != "" {
 		notes = append(notes, r.Cut)
 	}
-	notes = slices.Concat(notes, r.Unlisted, r.Logs)
+	notes = slices.Concat(notes, r.Unlisted, r.Logs, r.Left)
 	return &stoav1.Recovery{
 		Clean: r.Clean || r.Created, Sequence: r.Sequence, SyncedSequence: max(r.Watermark, r.Sequence), Notes: notes,
 	}

@@ -18,11 +18,12 @@ func newWAL(p *process) *cobra.Command {
 func newWALDump(p *process) *cobra.Command {
 	var limit uint64
 	cmd := &cobra.Command{
-		Use:   "dump [DIR]",
+		Use:   "dump [DIR | FILE]",
 		Short: "List the batches of the write-ahead log, decoded",
 		Long: `List the batches of the write-ahead log of a directory, change by change. The files
 are read as they lie: a daemon may have them open, and RocksDB may refuse them.
-After a clean shutdown there is nothing in them. It exits 2 if they are damaged; that
+After a clean shutdown there is nothing in them. A FILE is one log, such as a
+stoa.left-… that a start after a power loss has put aside. It exits 2 if they are damaged; that
 the last one ends in the middle of a record, as a power loss leaves it, is no damage.`,
 		Example: "  stoa wal dump /var/lib/stoa\n  stoa wal dump --limit 10 --json",
 		Args:    cobra.MaximumNArgs(1),

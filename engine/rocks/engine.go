@@ -161,9 +161,9 @@ func (e *Engine) prepare(o *Options) error {
 
 func (e *Engine) startReader(s survey, o *Options) error {
 	how := opening{dir: e.dir, options: o, mode: s.recovery.Mode, families: s.families, readOnly: true}
-	if how.secondary() && hasBlobFiles(e.dir) {
+	if how.secondary() && hasBlobFiles(e.dir) || s.holes.any() {
 		var err error
-		if how.pinned, err = pin(e.dir, o.ScratchDir); err != nil {
+		if how.pinned, err = pin(e.dir, o.ScratchDir, s.holes.lengths()); err != nil {
 			return err
 		}
 	}
@@ -192,6 +192,13 @@ func (e *Engine) startWriter(s survey, o *Options, create bool) error {
 	at, err := openHome(e.dir, o.plain)
 	if err != nil {
 		return fmt.Errorf("engine: open: %w", err)
+	}
+	if s.holes.any() {
+		err = s.leave(e.dir)
+	}
+	if err != nil {
+		at.close()
+		return err
 	}
 	st, err := opening{dir: e.dir, options: o, mode: s.recovery.Mode, families: families, create: create, home: at}.open()
 	if err != nil {
@@ -290,11 +297,11 @@ func (e *Engine) adopt(st *store, s survey) {
 	e.st, e.down, e.found = st, nil, s
 	r := s.recovery
 	severity := slog.LevelInfo
-	if r.Damaged() || len(r.Problems) > 0 {
+	if r.Damaged() || len(r.Left) > 0 || len(r.Problems) > 0 {
 		severity = slog.LevelWarn
 	}
 	e.log.Log(context.Background(), severity, "store opened", "created", r.Created, "clean", r.Clean, "wal_recovery", r.Mode.String(),
-		"sequence", r.Sequence, "watermark", r.Watermark, "lost", r.Lost, "manifest_cut", r.Cut, "unlisted", r.Unlisted, "logs_cut", r.Logs, "problems", r.Problems)
+		"sequence", r.Sequence, "watermark", r.Watermark, "lost", r.Lost, "manifest_cut", r.Cut, "unlisted", r.Unlisted, "logs_cut", r.Logs, "left", r.Left, "problems", r.Problems)
 }
 
 // Dir returns the absolute path of the directory.

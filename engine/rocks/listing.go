@@ -16,12 +16,18 @@ type Listing struct {
 	// Cut says, for people, what the manifest lacks of what it had on disk. "": that
 	// is not known to lack anything.
 	Cut string
+	// Hole is where the manifest ends, though more is behind it that was not known to be
+	// on disk and does not count; nil: it has none.
+	Hole *diskfile.Hole
 	// Strays are tables that it must have listed.
 	Strays []diskfile.Stray
 	// Logs are those that it knows to have been longer.
 	Logs []diskfile.CutLog
 	// Damaged are logs with something in them that no store writes.
 	Damaged []diskfile.DamagedLog
+	// Chain is how far the logs go without a hole. Where the manifest lacks something, or
+	// a log does, nobody knows where they begin, and it is empty.
+	Chain diskfile.Chain
 }
 
 // List reads the manifest of dir, which no process may have open for writing, and
@@ -33,14 +39,24 @@ func List(dir string) (Listing, error) {
 }
 
 func listTables(dir string, mark manifestMark) (l Listing, err error) {
-	if l.Manifest, err = diskfile.ReadManifest(dir); err != nil {
+	if l.Manifest, err = diskfile.ReadManifest(dir); l.Manifest.Hole != nil && !mark.covers(l.Manifest) {
+		if l.Manifest, err = diskfile.ReadManifestToHole(dir); err == nil {
+			l.Hole, err = l.Manifest.Hole, admitManifestHole(dir, l.Manifest)
+		}
+	}
+	if err != nil {
 		return l, err
 	}
 	l.Cut = mark.lackOf(l.Manifest)
 	if l.Strays, err = l.Manifest.Strays(dir); err != nil {
 		return l, err
 	}
-	l.Logs, l.Damaged, err = l.Manifest.CheckLogs(dir)
+	if l.Logs, l.Damaged, err = l.Manifest.CheckLogs(dir); err != nil {
+		return l, err
+	}
+	if l.Cut == "" && len(l.Strays) == 0 && len(l.Logs) == 0 {
+		l.Chain, err = l.Manifest.Chain(dir)
+	}
 	return l, err
 }
 
@@ -63,6 +79,19 @@ func (l *Listing) unfit(err error) (places []string) {
 type manifestMark struct {
 	number uint64 // of the manifest
 	bytes  uint64 // up to the end of a record
+}
+
+// covers reports whether the hole of m is in what was on disk. Where nothing says what
+// was, that is so unless m lists no table before it: then it is of a store that was
+// about to be made.
+func (mark manifestMark) covers(m *diskfile.Manifest) bool {
+	switch mark.number {
+	case 0:
+		return m.Tabled() > 0
+	case m.Number:
+		return uint64(m.Hole.Offset) < mark.bytes
+	}
+	return m.Number < mark.number
 }
 
 // lackOf says what m lacks of what was on disk.

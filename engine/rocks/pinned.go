@@ -25,6 +25,8 @@ import (
 type pinned struct {
 	dir   string
 	files map[string]*os.File // by name
+
+	lengths map[string]int64 // of files that are shown in part only, as copies; nil: somebody writes to the directory
 }
 
 // hasBlobFiles reports whether a directory has files of large values.
@@ -33,10 +35,12 @@ func hasBlobFiles(dir string) bool {
 	return err == nil && len(names) > 0
 }
 
-// pin shows dir in a new directory below scratch. It is ErrCorrupt if a file went while
+// pin shows dir in a new directory below scratch, or below that for temporary files if
+// that is empty; of the files that lengths names, only so much: it is nil where a process writes
+// to dir. It is ErrCorrupt if a file went while
 // it was being looked at: then it may be tried again.
-func pin(dir, scratch string) (p *pinned, err error) {
-	p = &pinned{files: map[string]*os.File{}}
+func pin(dir, scratch string, lengths map[string]int64) (p *pinned, err error) {
+	p = &pinned{files: map[string]*os.File{}, lengths: lengths}
 	if p.dir, err = os.MkdirTemp(scratch, "view-*"); err != nil {
 		return nil, fmt.Errorf("engine: open %s: %w", dir, err)
 	}
@@ -72,6 +76,12 @@ func (p *pinned) hold(dir string) error {
 		if !e.Type().IsRegular() || p.files[name] != nil {
 			continue
 		}
+		if p.lengths != nil {
+			if err := p.show(dir, name); err != nil {
+				return err
+			}
+			continue
+		}
 		f, err := diskfile.Open(filepath.Join(dir, name))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // if it is wanted, opening the database fails
@@ -85,6 +95,21 @@ func (p *pinned) hold(dir string) error {
 		}
 	}
 	return nil
+}
+
+// show is hold for a file of a directory that nobody writes to: it stays there, or is
+// shown in part.
+func (p *pinned) show(dir, name string) error {
+	_, there := p.files[name]
+	p.files[name] = nil
+	length, inPart := p.lengths[name]
+	switch {
+	case there || inPart && length == 0:
+		return nil
+	case inPart:
+		return p.copy(dir, name)
+	}
+	return os.Symlink(filepath.Join(dir, name), filepath.Join(p.dir, name))
 }
 
 // copyManifest copies the manifest and what names it.
@@ -117,7 +142,11 @@ func (p *pinned) copy(dir, name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(to, from)
+	var content io.Reader = from
+	if length, inPart := p.lengths[name]; inPart {
+		content = io.LimitReader(from, length)
+	}
+	_, err = io.Copy(to, content)
 	return errors.Join(err, to.Close())
 }
 
@@ -125,7 +154,7 @@ func (p *pinned) copy(dir, name string) error {
 // are opened when they are read.
 func (p *pinned) settle() {
 	for name, f := range p.files {
-		if !strings.HasSuffix(name, ".blob") {
+		if f != nil && !strings.HasSuffix(name, ".blob") {
 			_ = f.Close() // it was only read
 			delete(p.files, name)
 		}
@@ -138,7 +167,9 @@ func (p *pinned) close() error {
 		return nil
 	}
 	for _, f := range p.files {
-		_ = f.Close() // it was only read
+		if f != nil {
+			_ = f.Close() // it was only read
+		}
 	}
 	return os.RemoveAll(p.dir)
 }

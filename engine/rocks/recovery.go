@@ -41,6 +41,10 @@ type Recovery struct {
 	// Logs says, for people, which logs cannot be read as far as they were on disk,
 	// though more came after them.
 	Logs []string
+	// Left says, for people, what was behind a hole in what was not known to be on disk.
+	// Opened for writing, the store has put it into files of its directory, which are
+	// named there, and goes on before the hole; read-only it is only not shown.
+	Left []string
 	// Unfinished says, for people, what was to make the store and was broken off, or is
 	// under way; "": it is whole.
 	Unfinished string

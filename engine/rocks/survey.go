@@ -36,6 +36,7 @@ type survey struct {
 	sealed     bool
 	generation uint64 // of the watermark; 0: the file has to be written anew
 	recovery   Recovery
+	holes      holes
 	secondary  bool     // it is open beside its owner
 	unfit      []string // what RocksDB is not to be asked about; see Listing.unfit
 }
@@ -55,28 +56,40 @@ func take(dir string, o *Options) (survey, error) {
 func takeOnce(dir string, o *Options) (s survey, err error) {
 	// The watermark comes first: what a live owner adds later only makes the
 	// database newer than it.
-	s.readFiles(dir, o)
+	err = s.readFiles(dir, o)
 	if len(s.unfit) > 0 {
-		return s, fmt.Errorf("%w: open %s: %s; nothing was changed; %s", engine.ErrCorrupt, dir, strings.Join(s.unfit, "; "), salvageHint(dir))
+		err = fmt.Errorf("%w: open %s: %s; nothing was changed; %s", engine.ErrCorrupt, dir, strings.Join(s.unfit, "; "), salvageHint(dir))
 	}
-	if err = s.listFamilies(dir, o); err != nil {
-		return s, err
-	}
-	opening := opening{dir: dir, options: o, mode: s.recovery.Mode, families: []string{defaultFamily}, readOnly: true}
-	st, err := opening.open()
 	if err != nil {
 		return s, err
 	}
+	opening := opening{dir: dir, options: o, mode: s.recovery.Mode, readOnly: true}
+	if s.holes.any() {
+		if opening.pinned, err = pin(dir, o.ScratchDir, s.holes.lengths()); err != nil {
+			return s, err
+		}
+	}
+	if err = s.listFamilies(opening); err != nil {
+		return s, errors.Join(err, opening.pinned.close())
+	}
+	opening.families = []string{defaultFamily}
+	st, err := opening.open()
+	if err != nil {
+		return s, errors.Join(err, opening.pinned.close())
+	}
 	defer st.close()
-	s.recovery.Sequence = st.db.GetLatestSequenceNumber()
+	if s.recovery.Sequence == 0 { // RocksDB's may be that of a change whose log is gone
+		s.recovery.Sequence = st.db.GetLatestSequenceNumber()
+	}
 	if s.recovery.Watermark > s.recovery.Sequence {
 		s.recovery.Lost = s.recovery.Watermark - s.recovery.Sequence
 	}
 	return s, s.readDefault(dir, st)
 }
 
-// readFiles reads the marker, the watermark, and the manifest.
-func (s *survey) readFiles(dir string, o *Options) {
+// readFiles reads the marker, the watermark, the manifest and the logs. It returns
+// ErrCorrupt for a hole in what was on disk.
+func (s *survey) readFiles(dir string, o *Options) error {
 	r := &s.recovery
 	note := func(problem string) {
 		if problem != "" {
@@ -101,13 +114,26 @@ func (s *survey) readFiles(dir string, o *Options) {
 			_, l.Damaged, _ = l.Manifest.CheckLogs(dir) // what fails to be read RocksDB reports
 		}
 		s.unfit = l.unfit(err)
-		return
+		return nil
+	}
+	covered := r.Watermark
+	if clean || w.generation == 0 {
+		covered = everything
 	}
 	l, err := listTables(dir, w.manifest)
 	if checkLock(dir) != nil {
-		return // it has an owner by now
+		return nil // it has an owner by now
 	}
-	s.unfit = l.unfit(err)
+	if errors.Is(err, engine.ErrCorrupt) {
+		return err
+	}
+	hole := admitHole(dir, l.Chain, l.Manifest, covered)
+	if hole == nil {
+		s.endBefore(&l)
+	}
+	if s.unfit = l.unfit(err); len(s.unfit) > 0 || hole != nil {
+		return hole // which is said in the words of what is unfit, where something is
+	}
 	if err != nil { // RocksDB refuses it too, unless it knows more
 		note("tables that the manifest does not list cannot be noticed: " + err.Error())
 	}
@@ -118,18 +144,33 @@ func (s *survey) readFiles(dir string, o *Options) {
 	for _, log := range l.Logs {
 		r.Logs = append(r.Logs, log.String())
 	}
+	return nil
 }
 
-func (s *survey) listFamilies(dir string, o *Options) error {
-	names, err := watched(dir, stuckAfter, lookEvery, func() ([]string, error) {
-		opts, err := databaseOptions(o, s.recovery.Mode)
+// endBefore has the store end before the holes of a listing.
+func (s *survey) endBefore(l *Listing) {
+	r := &s.recovery
+	s.holes, r.Sequence = holes{l.Chain.Hole, l.Hole}, l.Chain.Last
+	if l.Chain.Hole != nil {
+		l.Damaged = nil // that is behind it
+		r.Left = append(r.Left, fmt.Sprintf("the log ends at sequence %d, before a hole in what was not known to be on disk: %s", l.Chain.Last, l.Chain.Hole))
+	}
+	if l.Hole != nil {
+		r.Left = append(r.Left, fmt.Sprintf("the manifest ends before a hole in what was not known to be on disk: %s", l.Hole))
+	}
+}
+
+// listFamilies asks RocksDB which families there are.
+func (s *survey) listFamilies(o opening) error {
+	names, err := watched(o.dir, stuckAfter, lookEvery, func() ([]string, error) {
+		opts, err := databaseOptions(o.options, o.mode)
 		if err != nil {
 			return nil, err
 		}
 		defer opts.Destroy()
-		names, err := grocksdb.ListColumnFamilies(opts, dir)
+		names, err := grocksdb.ListColumnFamilies(opts, o.path())
 		if err != nil {
-			return nil, openError(dir, err)
+			return nil, openError(o.dir, errors.New(o.renamed().said(err.Error())))
 		}
 		return names, nil
 	}, func([]string) {})
@@ -229,6 +270,15 @@ func (s *survey) admit(dir string, o *Options) error {
 		return fmt.Errorf("%w: %s lacks the column family %q; open read-only to look at the rest", engine.ErrSchema, dir, s.missing[0])
 	}
 	return nil
+}
+
+// leave ends the files before their holes, and says where it has put the rest.
+func (s *survey) leave(dir string) error {
+	kept, err := s.holes.leave(dir)
+	if err == nil {
+		s.recovery.Left = append(s.recovery.Left, "what was left is kept in "+strings.Join(kept, ", ")+" of "+dir)
+	}
+	return err
 }
 
 // strange lists, for people, what is not as this build knows it.

@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"io"
 	"iter"
+	"slices"
 )
 
 // A log is blocks of 32 KiB, the last one shorter. A block is fragments:
@@ -18,6 +19,10 @@ const (
 	logBlock  = 32 << 10
 	logHeader = 7
 )
+
+// BlockStart returns where the block of a log begins that a place of it is in: it can be
+// read from there on.
+func BlockStart(at int64) int64 { return at - at%logBlock }
 
 // Types of fragments. Those of recycled logs, which hold the number of the log,
 // are recycled more. The store writes neither these nor any that comes after them.
@@ -47,10 +52,11 @@ type Record struct {
 // Log yields the records of a log in order. Data is valid until the next one. An
 // error is a *Damage, after which it goes on with the next block, or what reading
 // failed with, after which it ends. A record that the file ends in the middle
-// of, as a power loss leaves it, is a *Damage that is Cut.
+// of, as a power loss leaves it, is a *Damage that is Cut. Zeros to the end of the
+// file are space that was reserved; zeros with more behind them are damage.
 func Log(r io.Reader) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		l := logReader{yield: yield, table: castagnoli()}
+		l := logReader{yield: yield, table: castagnoli(), zeros: -1}
 		block := make([]byte, logBlock)
 		for {
 			n, err := io.ReadFull(r, block)
@@ -76,6 +82,8 @@ func (d *Damage) Cut() bool { return d.Reason == cutShort }
 
 const (
 	cutShort       = "the file ends in the middle of a record"
+	unfilled       = "zeros where a record is due, and more behind them"
+	hollow         = "zeros in the middle of a record"
 	recycledRecord = "a record in the form of recycled logs, which the store does not write"
 )
 
@@ -92,6 +100,7 @@ type logReader struct {
 	start int64 // where
 	again bool  // a part of it is in the form of recycled logs
 	buf   []byte
+	zeros int64 // where those start that go on to here; -1: there are none
 	stop  bool
 }
 
@@ -101,7 +110,10 @@ func (l *logReader) block(b []byte) bool {
 		h := b[pos:]
 		length, typ := int(binary.LittleEndian.Uint16(h[4:])), h[6]
 		if typ == fragmentZero && length == 0 && binary.LittleEndian.Uint32(h) == 0 { // the rest was never written
-			return true
+			return l.unwritten(h, l.at+int64(pos))
+		}
+		if l.zeros >= 0 {
+			l.endZeros(l.at + int64(pos))
 		}
 		size := logHeader
 		if typ > recycled && typ <= 2*recycled {
@@ -129,6 +141,28 @@ func (l *logReader) block(b []byte) bool {
 		pos += size + length
 	}
 	return true
+}
+
+// unwritten passes over the rest of a block, which begins with zeros.
+func (l *logReader) unwritten(rest []byte, at int64) bool {
+	if l.zeros < 0 {
+		l.zeros = at
+	}
+	if slices.ContainsFunc(rest, func(b byte) bool { return b != 0 }) {
+		l.endZeros(at + int64(len(rest)))
+	}
+	return !l.stop
+}
+
+// endZeros reports zeros, with what comes behind them, up to a place where something
+// may begin.
+func (l *logReader) endZeros(upTo int64) {
+	at, reason := l.zeros, unfilled
+	if l.open {
+		at, reason = l.start, hollow
+	}
+	l.open, l.zeros = false, -1
+	l.report(at, upTo-at, reason)
 }
 
 func (l *logReader) fragment(typ byte, data []byte, at, end int64) {
@@ -188,7 +222,10 @@ func (l *logReader) report(at, length int64, reason string) {
 
 // end reports a record that has no end.
 func (l *logReader) end() {
-	if l.open {
+	switch {
+	case l.open && l.zeros >= 0:
+		l.report(l.start, l.zeros-l.start, hollow)
+	case l.open:
 		l.damage(int(l.start-l.at)+len(l.buf), 0, cutShort)
 	}
 }

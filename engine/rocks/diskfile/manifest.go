@@ -18,6 +18,9 @@ type Manifest struct {
 	// Torn says that there is more behind End, the beginning of a record: a kill or a
 	// power loss leaves that, and so does damage.
 	Torn bool
+	// Hole is where it is damaged first, nil if it is not. What comes behind it was read
+	// all the same, unless it was to be passed over.
+	Hole *Hole
 	// Families are the column families by RocksDB's numbers.
 	Families map[uint32]*Family
 	// Logs are logs that nothing more is written to, and how many bytes of each were on
@@ -58,7 +61,13 @@ const (
 // read to its end, it returns an error with what was found, which always has the
 // family 0, "default": an ErrDamaged, or what reading failed with. A manifest that
 // ends in the middle of a record is Torn, and no error.
-func ReadManifest(dir string) (*Manifest, error) {
+func ReadManifest(dir string) (*Manifest, error) { return readManifest(dir, false) }
+
+// ReadManifestToHole is ReadManifest that passes over what comes behind a hole, which
+// is no error.
+func ReadManifestToHole(dir string) (*Manifest, error) { return readManifest(dir, true) }
+
+func readManifest(dir string, toHole bool) (*Manifest, error) {
 	m := &Manifest{Families: map[uint32]*Family{0: newFamily("default")}, Logs: map[uint64]uint64{}}
 	path, number, err := CurrentManifest(dir)
 	if err != nil {
@@ -73,16 +82,29 @@ func ReadManifest(dir string) (*Manifest, error) {
 	var errs []error
 	for r, err := range Log(f) {
 		var damage *Damage
+		if err == nil && r.Recycled {
+			err = &Damage{Offset: r.Offset, Length: r.End - r.Offset, Reason: recycledRecord}
+		}
 		switch {
 		case errors.As(err, &damage) && damage.Cut():
 			m.Torn = true
 			continue
+		case damage != nil:
+			if m.Hole == nil {
+				m.Hole = &Hole{File: File{path, number}, Offset: m.End, Reason: damage.Reason}
+			}
+			if !toHole {
+				errs = append(errs, err)
+			}
+			continue
 		case err != nil:
 			errs = append(errs, err)
 			continue
-		case r.Recycled:
-			errs = append(errs, &Damage{Offset: r.Offset, Length: r.End - r.Offset, Reason: recycledRecord})
-			continue
+		case m.Hole != nil:
+			m.Hole.Records++
+			if toHole {
+				continue
+			}
 		}
 		e, err := parseEdit(r.Data)
 		if err == nil {
@@ -92,6 +114,11 @@ func ReadManifest(dir string) (*Manifest, error) {
 			errs = append(errs, fmt.Errorf("record at byte %d: %w", r.Offset, err))
 		}
 		m.End = r.End
+	}
+	if m.Hole != nil {
+		if m.Hole.Bytes, err = bytesBehind(m.Hole); err != nil {
+			errs = append(errs, err)
+		}
 	}
 	return m, errors.Join(errs...)
 }
@@ -148,6 +175,15 @@ func (m *Manifest) apply(e *edit) error {
 		f.flushed = max(f.flushed, a.Last)
 	}
 	return nil
+}
+
+// Tabled returns the sequence of the newest change that a family has ever had in a
+// table.
+func (m *Manifest) Tabled() (seq uint64) {
+	for _, f := range m.Families {
+		seq = max(seq, f.flushed)
+	}
+	return seq
 }
 
 // TablePath returns where the table of a number is in dir.
