@@ -174,11 +174,29 @@ func (s *supervisor) path(r *notification, c call, first int) (string, error) {
 		}
 		name = filepath.Join(from, name)
 	}
+	if name, err = s.follow(name); err != nil {
+		return "", err
+	}
 	below, ok := strings.CutPrefix(filepath.Clean(name), s.top+"/")
 	if !ok || foreign(below) {
 		return "", errElsewhere
 	}
 	return below, nil
+}
+
+// follow returns where a path leads that begins with a directory which the process has
+// open, as the engine names its own.
+func (s *supervisor) follow(name string) (string, error) {
+	rest, ok := strings.CutPrefix(filepath.Clean(name), "/proc/self/fd/")
+	fd, below, inside := strings.Cut(rest, "/")
+	if !ok || !inside {
+		return name, nil
+	}
+	dir, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", s.pid, fd))
+	if err != nil {
+		return "", errGone
+	}
+	return filepath.Join(dir, below), nil
 }
 
 // foreign reports whether a name below top is not the daemon's to make.
