@@ -217,7 +217,11 @@ func (s *salvage) tables() error {
 		name := filepath.Base(f.Path)
 		t, err := diskfile.OpenTable(f.Path)
 		if err != nil {
-			s.lost("table", fmt.Sprintf("%s: %s: all of it", name, err))
+			code := "table"
+			if errors.Is(err, diskfile.ErrFormat) {
+				code = "format"
+			}
+			s.lost(code, fmt.Sprintf("%s: %s: all of it", name, err))
 			continue
 		}
 		s.files = append(s.files, t)

@@ -303,3 +303,22 @@ func TestSalvageOfAnotherSchemaSaysWhatItPassesBy(t *testing.T) {
 	require.Empty(t, out.Losses)
 	require.Empty(t, out.Notes)
 }
+
+// A table that another RocksDB has written, of another format version, is not called
+// damaged.
+func TestSalvageNamesAnUnknownFormat(t *testing.T) {
+	dir, _ := makeStores(t, 3)
+	tables, err := diskfile.Files(dir, ".sst")
+	require.NoError(t, err)
+	b, err := os.ReadFile(tables[0].Path)
+	require.NoError(t, err)
+	clear(b[:len(b)-53])                            // no block of it is one of ours
+	binary.LittleEndian.PutUint32(b[len(b)-12:], 6) // the format version
+	require.NoError(t, os.Remove(tables[0].Path))   // it may be linked
+	require.NoError(t, os.WriteFile(tables[0].Path, b, 0o600))
+	_, out := salvaged(t, dir)
+	require.Len(t, out.Losses, 1)
+	require.Equal(t, "format", out.Losses[0].Code)
+	require.Contains(t, out.Losses[0].Reason, "unknown format: a table of format version 6")
+	require.NotContains(t, out.Losses[0].Reason, "damaged")
+}

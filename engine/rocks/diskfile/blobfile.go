@@ -43,6 +43,9 @@ func BlobValue(dir string, key, ref []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	defer f.Close()
+	if st, err := f.Stat(); err != nil || offset+size > uint64(st.Size()) { // before there is room for it
+		return nil, fmt.Errorf("%w: a reference beyond the end of %s", ErrDamaged, f.Name())
+	}
 	b := make([]byte, before+size)
 	if _, err := f.ReadAt(b, int64(offset-before)); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, f.Name(), err)

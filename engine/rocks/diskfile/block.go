@@ -43,26 +43,26 @@ func unpack(block []byte, kind byte) ([]byte, error) {
 	if kind == blockPlain {
 		return block, nil
 	}
+	if kind != blockLZ4 && kind != blockZSTD {
+		return nil, unknownFormat(fmt.Sprintf("a block with the compression %d, which this build does not know", kind))
+	}
 	size, n := binary.Uvarint(block)
 	if n <= 0 || size > maxBlock {
 		return nil, fmt.Errorf("%w: a compressed block without a size", ErrDamaged)
 	}
-	switch kind {
-	case blockLZ4:
+	if kind == blockLZ4 {
 		return lz4(block[n:], int(size))
-	case blockZSTD:
-		z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxBlock))
-		if err != nil {
-			return nil, err
-		}
-		defer z.Close()
-		b, err := z.DecodeAll(block[n:], make([]byte, 0, size))
-		if err != nil || uint64(len(b)) != size {
-			return nil, fmt.Errorf("%w: not a block of zstd", ErrDamaged)
-		}
-		return b, nil
 	}
-	return nil, fmt.Errorf("%w: a block with the compression %d, which this build does not know", ErrDamaged, kind)
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxBlock))
+	if err != nil {
+		return nil, err
+	}
+	defer z.Close()
+	b, err := z.DecodeAll(block[n:], make([]byte, 0, size))
+	if err != nil || uint64(len(b)) != size {
+		return nil, fmt.Errorf("%w: not a block of zstd", ErrDamaged)
+	}
+	return b, nil
 }
 
 // entries calls visit with the entries of a block, whose keys share their

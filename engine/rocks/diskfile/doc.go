@@ -17,6 +17,18 @@ import (
 // The error itself is a *Damage where it has a place.
 var ErrDamaged = errors.New("diskfile: damaged")
 
+// ErrFormat marks what is in a format that this build does not read, as another
+// RocksDB or other settings write it. It is ErrDamaged too.
+var ErrFormat = errors.New("diskfile: unknown format")
+
+// unknownFormat says which.
+type unknownFormat string
+
+func (u unknownFormat) Error() string { return ErrFormat.Error() + ": " + string(u) }
+
+// Is reports whether target is ErrFormat or ErrDamaged.
+func (u unknownFormat) Is(target error) bool { return target == ErrFormat || target == ErrDamaged }
+
 // Damage is a place of a file that cannot be read.
 type Damage struct {
 	Offset int64 // where it starts

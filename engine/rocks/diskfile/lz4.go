@@ -2,11 +2,17 @@ package diskfile
 
 import "fmt"
 
+// maxRatio is more than a byte of LZ4 stands for.
+const maxRatio = 256
+
 // lz4 returns the size bytes that src, a block of LZ4, stands for. It returns
 // ErrDamaged if that is none.
 func lz4(src []byte, size int) ([]byte, error) {
-	dst := make([]byte, 0, size)
 	bad := fmt.Errorf("%w: not a block of LZ4", ErrDamaged)
+	if size > maxRatio*(len(src)+1) {
+		return nil, bad
+	}
+	dst := make([]byte, 0, size)
 	length := func(n int) (int, bool) {
 		if n < 15 {
 			return n, true

@@ -28,14 +28,25 @@ type Table struct {
 	blocks   []handle
 	ends     [][]byte // of the blocks, as the index has them; nil if it was not read
 	userKeys bool     // the keys of the index have no sequence
+	kept     int64    // bytes of Deletes and ends
 }
 
 const (
-	footerSize  = 53
-	tableMagic  = 0x88e241b785f4cff7
-	checkXXH3   = 4
-	maxTable    = 1 << 40
-	scanWindow  = 256 << 10 // the largest block that is looked for without an index
+	footerSize = 53
+	tableMagic = 0x88e241b785f4cff7
+	checkXXH3  = 4
+	maxTable   = 1 << 40
+	version    = 5
+	scanWindow = 256 << 10 // the largest block that is looked for without an index
+
+	// What is kept of a table that is open, its index and its deletions of ranges, is at
+	// most keptLeast bytes and keptPerByte for each byte of the file. In a file that was
+	// made up a few hundred bytes may stand for any number: keys that share their
+	// beginnings are written out, and zstd stores what repeats once.
+	keptLeast   = 16 << 20
+	keptPerByte = 64
+	keptEntry   = 64 // what an entry costs besides its bytes
+
 	typeDelete  = 0x0
 	typePut     = 0x1
 	typeSingle  = 0x7
@@ -87,20 +98,70 @@ func (t *Table) read(scan bool) error {
 	if _, err := t.file.ReadAt(footer, t.size-footerSize); err != nil {
 		return err
 	}
-	good := footer[0] == checkXXH3 && le64(footer[footerSize-8:]) == tableMagic
-	meta, rest, ok := cutHandle(footer[1:])
-	index, _, also := cutHandle(rest)
-	if good && ok {
-		t.readMeta(meta)
+	err := readFormat(footer)
+	if err == nil {
+		err = t.readFooter(footer)
 	}
-	if good && ok && also && t.readIndex(index) == nil {
-		return nil
-	}
-	if !scan {
-		return fmt.Errorf("%w: a table without an index", ErrDamaged)
+	if err == nil || !scan || errors.Is(err, errTooMuch) {
+		return err
 	}
 	t.Scanned, t.blocks, t.ends = true, nil, nil
-	return t.scan()
+	if serr := t.scan(); serr != nil && !errors.Is(err, ErrFormat) {
+		return serr
+	} else if serr == nil { // a table of ours all the same, whose end is damaged
+		return nil
+	}
+	return err
+}
+
+// readFormat returns an error unless a footer is one of the format that this package
+// reads.
+func readFormat(footer []byte) error {
+	written := binary.LittleEndian.Uint32(footer[footerSize-12:])
+	switch {
+	case le64(footer[footerSize-8:]) != tableMagic:
+		return fmt.Errorf("%w: a table without an index", ErrDamaged)
+	case written != version || footer[0] != checkXXH3:
+		return unknownFormat(fmt.Sprintf("a table of format version %d with checksums of kind %d, as another RocksDB writes it or one with other settings; known are version %d and kind %d",
+			written, footer[0], version, checkXXH3))
+	}
+	return nil
+}
+
+// readFooter reads what a footer leads to. Of what else than the index cannot be read
+// it keeps silent.
+func (t *Table) readFooter(footer []byte) error {
+	bad := fmt.Errorf("%w: a table without an index", ErrDamaged)
+	meta, rest, ok := cutHandle(footer[1:])
+	if !ok {
+		return bad
+	}
+	if err := t.readMeta(meta); errors.Is(err, errTooMuch) {
+		return err
+	}
+	index, _, ok := cutHandle(rest)
+	if !ok {
+		return bad
+	}
+	if err := t.readIndex(index); err != nil {
+		if errors.Is(err, errTooMuch) || errors.Is(err, ErrFormat) {
+			return err
+		}
+		return bad
+	}
+	return nil
+}
+
+// errTooMuch marks a table of which more would have to be kept than may be.
+var errTooMuch = errors.New("more than its size allows")
+
+// keep counts what is kept of an entry.
+func (t *Table) keep(bytes int) error {
+	t.kept += int64(bytes) + keptEntry
+	if most := keptLeast + keptPerByte*t.size; t.kept > most {
+		return fmt.Errorf("%w: the index and the deletions of ranges of a table of %d bytes take more than %d, %w", ErrDamaged, t.size, most, errTooMuch)
+	}
+	return nil
 }
 
 // block returns what a block holds.
@@ -146,13 +207,14 @@ func (t *Table) Check(buf []byte, i int) ([]byte, error) {
 	return b, nil
 }
 
-// readMeta reads the name of the family and the deletions of ranges.
-func (t *Table) readMeta(h handle) {
+// readMeta reads the name of the family and the deletions of ranges. What cannot be
+// read of them stays unknown.
+func (t *Table) readMeta(h handle) error {
 	b, err := t.block(h)
 	if err != nil {
-		return // what it names stays unknown
+		return err
 	}
-	_ = entries(b, false, func(key, value []byte) error {
+	return entries(b, false, func(key, value []byte) error {
 		at, _, ok := cutHandle(value)
 		if !ok {
 			return nil
@@ -175,6 +237,9 @@ func (t *Table) readMeta(h handle) {
 		case "rocksdb.range_del":
 			return entries(part, false, func(key, value []byte) error {
 				if c, ok := internal(key, value); ok && c.Kind == DeleteRange {
+					if err := t.keep(len(key) + len(value)); err != nil {
+						return err
+					}
 					c.Key, c.Value = append([]byte(nil), c.Key...), append([]byte(nil), value...)
 					t.Deletes = append(t.Deletes, c)
 				}
@@ -197,6 +262,9 @@ func (t *Table) readIndex(h handle) error {
 		}
 		if !t.userKeys {
 			key = key[:len(key)-8]
+		}
+		if err := t.keep(len(key)); err != nil {
+			return err
 		}
 		t.blocks, t.ends = append(t.blocks, at), append(t.ends, append([]byte(nil), key...))
 		return nil
