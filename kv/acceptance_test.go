@@ -3,9 +3,11 @@ package kv
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"testing"
 	"time"
 
@@ -106,10 +108,12 @@ func TestTheCheckFindsEveryMissingRow(t *testing.T) {
 		return tx.Schedule("job", tx.Now().Add(time.Hour), nil)
 	}))
 	h.sound()
+	seen := map[string]bool{}
 	findings := func() (codes []string) {
 		for f, err := range h.Check(ctx) {
 			require.NoError(t, err)
 			codes = append(codes, f.Code)
+			seen[f.Code] = true
 		}
 		return codes
 	}
@@ -152,4 +156,5 @@ func TestTheCheckFindsEveryMissingRow(t *testing.T) {
 		b.Delete(column.Generic, extra.AppendKey(nil))
 		require.NoError(t, h.db.Apply(&b))
 	}
+	require.Equal(t, []string{"counters", "due", "group", "history", "index", "log", "registry", "row", "set", "stream"}, slices.Sorted(maps.Keys(seen)))
 }

@@ -68,6 +68,38 @@ func TestEveryCodeOfVerifyIsExplained(t *testing.T) {
 	require.Equal(t, used, explained)
 }
 
+// TestEveryCodeIsNamedInATestThatMakesIt looks for the codes in the tests here, in those
+// and the scripts of cmd/stoa, and in those of the packages whose checks they are of.
+func TestEveryCodeIsNamedInATestThatMakesIt(t *testing.T) {
+	read := func(patterns ...string) (all string) {
+		for _, pattern := range patterns {
+			names, err := filepath.Glob(pattern)
+			require.NoError(t, err)
+			require.NotEmpty(t, names, pattern)
+			for _, name := range names {
+				text, err := os.ReadFile(name)
+				require.NoError(t, err)
+				if name != "codes_test.go" {
+					all += string(text)
+				}
+			}
+		}
+		return all
+	}
+	here := read("*_test.go", "../stoa/*_test.go", "../stoa/testdata/script/*.txtar")
+	deltas, values := read("../../dag/*_test.go"), read("../../kv/*_test.go")
+	for _, c := range Codes {
+		named := regexp.MustCompile(`(^|[^a-z-])` + c.Code + `([^a-z-]|$)`).MatchString(here)
+		if of, ok := strings.CutPrefix(c.Code, "dag-"); ok {
+			named = named || strings.Contains(deltas, "dag.Finding"+strings.ToUpper(of[:1])+of[1:])
+		}
+		if of, ok := strings.CutPrefix(c.Code, "kv-"); ok {
+			named = named || strings.Contains(values, `"`+of+`"`)
+		}
+		require.True(t, named, "no test makes verify find %q", c.Code)
+	}
+}
+
 func TestTheREADMEExplainsTheCodes(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
