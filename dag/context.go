@@ -156,11 +156,12 @@ func (s *Store) exclusively(id codec.ContextID, fn func(*engine.Batch) error) er
 	return r.err
 }
 
-// readMeta returns the metadata of a context, or [ErrNoContext].
+// readMeta returns the metadata of a context, which may not have begun here, or
+// [ErrNoContext].
 func readMeta(r engine.Getter, id codec.ContextID) (codec.ContextMetaValue, error) {
 	meta, err := engine.Get(r, keys.ContextMeta{Context: id})
 	if errors.Is(err, engine.ErrNotFound) {
-		return meta, fmt.Errorf("%w: %s", ErrNoContext, id)
+		return governedMeta(r, id)
 	}
 	return meta, err
 }

@@ -1,6 +1,7 @@
 package dag
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -139,7 +140,13 @@ func (g *group) serve(requests []*request) (n int, err error) {
 		return 1, requests[0].do(g)
 	}
 	if g.p.state == nil {
-		if g.p.state, err = load(g.s.db, g.s.options.Cache, g.p.id); err != nil {
+		g.p.state, err = load(g.s.db, g.s.options.Cache, g.p.id)
+		if errors.Is(err, ErrNoContext) {
+			if err = g.s.begin(g.p.id); err == nil {
+				g.p.state, err = load(g.s.db, g.s.options.Cache, g.p.id)
+			}
+		}
+		if err != nil {
 			return 1, err
 		}
 	}

@@ -52,6 +52,17 @@ func (d *Dag) CreateContext(id codec.ContextID, app codec.ApplicationMeta) error
 	return err
 }
 
+// NewContext makes an empty context with a new id, and returns it: the public half of a
+// key which the daemon keeps, and with which it says which group has the context.
+func (d *Dag) NewContext(app codec.ApplicationMeta) (id codec.ContextID, err error) {
+	res, err := dagCall(d.c, "create context", d.c.dag.CreateContext, &stoav1.DagCreateContextRequest{Application: dagwire.FromApplication(&app)})
+	if err != nil {
+		return id, err
+	}
+	id, err = dagwire.ID[codec.ContextID]("context_id", res.GetContextId())
+	return id, odd("create context", err)
+}
+
 // SetApplication is dag.Store's.
 func (d *Dag) SetApplication(id codec.ContextID, app codec.ApplicationMeta) error {
 	_, err := dagCall(d.c, "set application", d.c.dag.SetApplication,

@@ -97,3 +97,13 @@ func (g *Groups) DeleteSigningKey(id codec.GroupID, public codec.Identity) error
 		&stoav1.GroupDeleteSigningKeyRequest{GroupId: id[:], PublicKey: public[:]})
 	return err
 }
+
+// Place is namespace.Store's; a zero namespace is the one that has the group there.
+func (g *Groups) Place(c codec.ContextID, ns, id codec.GroupID) (op codec.GroupOp, err error) {
+	res, err := dagCall(g.c, "place context", g.c.group.Place, &stoav1.GroupPlaceRequest{ContextId: c[:], GroupId: id[:], NamespaceId: dagwire.OptionalBytes(ns)})
+	if err != nil {
+		return op, err
+	}
+	op, err = govwire.GroupOp("op", res.GetOp())
+	return op, odd("place context", err)
+}

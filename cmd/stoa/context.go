@@ -18,7 +18,7 @@ import (
 func newContext(p *process) *cobra.Command {
 	cmd := parent("context", "Make, describe and delete contexts, and read their states",
 		"  stoa context create "+exampleID+"\n  stoa context show "+exampleID+"\n  stoa context state scan "+exampleID,
-		newContextCreate(p), newContextDelete(p), newContextList(p), newContextShow(p), newContextApplication(p),
+		newContextCreate(p), newContextDelete(p), newContextList(p), newContextShow(p), newContextPlace(p), newContextApplication(p),
 		newContextConfig(p), newContextState(p), newContextPrivate(p))
 	cmd.Long = `Make, describe and delete contexts, and read their states. The shared state of a
 context is changed by its deltas (` + "`stoa dag commit`" + `), its private state by this node
@@ -101,14 +101,21 @@ func newContextCreate(p *process) *cobra.Command {
 	var app applicationFlag
 	return contextCommand{
 		name: "create", creates: true, short: "Make an empty context",
-		long:    "Make an empty context. It exits 5 if there is one of that id.",
+		long: `Make an empty context, and print its id. Without an id it makes a new key, which the
+daemon keeps, and whose public half is the id: with it the daemon says which group has
+the context, and nobody else can. It exits 5 if there is a context of that id.`,
 		example: "\n--application @application.json", flags: app.register,
 		run: func(c *contextCall) error {
 			a, err := app.value(p)
 			if err != nil {
 				return err
 			}
-			if err := c.dag.CreateContext(c.id, a); err != nil {
+			if c.fresh {
+				c.id, err = c.dag.NewContext(a)
+			} else {
+				err = c.dag.CreateContext(c.id, a)
+			}
+			if err != nil {
 				return err
 			}
 			return c.done("created")

@@ -19,7 +19,7 @@ import (
 type contextCommand struct {
 	name, short, long string
 	offline           bool     // it only reads history, and so a directory too
-	creates           bool     // the context has a whole id, which nothing here need have
+	creates           bool     // the context has a whole id, which nothing here need have; without one the daemon makes one
 	args              []string // what follows the context; empty: nothing
 	example           string   // what stands after the context in the example
 	flags             func(*pflag.FlagSet)
@@ -37,6 +37,7 @@ type contextCall struct {
 	past   history
 	find   finder
 	id     codec.ContextID
+	fresh  bool     // there is no id: it is to be made
 	args   []string // what followed the context
 }
 
@@ -62,14 +63,21 @@ func (c contextCommand) command(p *process, under string) *cobra.Command {
 	var daemon daemonFlags
 	var dir string
 	names := append([]string{"CONTEXT"}, c.args...)
-	use := c.name + " " + strings.Join(names, " ")
+	use, count := c.name+" "+strings.Join(names, " "), exactly(names...)
+	if c.creates {
+		use, count = c.name+" [CONTEXT]", atMostOne("CONTEXT")
+	}
 	var example []string
 	for line := range strings.SplitSeq(c.example, "\n") {
 		example = append(example, strings.TrimRight("  stoa "+under+" "+c.name+" "+exampleID+" "+line, " "))
 	}
 	cmd := &cobra.Command{
-		Use: use, Short: c.short, Long: c.long, Example: strings.Join(example, "\n"), Args: exactly(names...),
+		Use: use, Short: c.short, Long: c.long, Example: strings.Join(example, "\n"), Args: count,
 		RunE: func(_ *cobra.Command, args []string) error {
+			fresh := len(args) == 0
+			if fresh {
+				args = []string{""}
+			}
 			if c.check != nil {
 				if err := c.check(); err != nil {
 					return err
@@ -98,7 +106,7 @@ func (c contextCommand) command(p *process, under string) *cobra.Command {
 			}
 			defer client.Close()
 			contexts := client.WithContext(ctx).Dag()
-			call := &contextCall{process: p, ctx: ctx, client: client, dag: contexts, past: contexts, find: client.WithContext(ctx).Find, args: args[1:]}
+			call := &contextCall{process: p, ctx: ctx, client: client, dag: contexts, past: contexts, find: client.WithContext(ctx).Find, fresh: fresh, args: args[1:]}
 			return c.on(call, args[0])
 		},
 	}
@@ -115,15 +123,27 @@ func (c contextCommand) command(p *process, under string) *cobra.Command {
 
 // on runs the command on the context that its first argument is.
 func (c *contextCommand) on(call *contextCall, context string) (err error) {
-	if c.creates {
+	switch {
+	case call.fresh:
+	case c.creates:
 		call.id, err = parseID32[codec.ContextID]("CONTEXT", context)
-	} else {
+	default:
 		call.id, err = find[codec.ContextID](call.find, "CONTEXT", context, naming.Query{Kind: naming.Context})
 	}
 	if err != nil {
 		return err
 	}
 	return c.run(call)
+}
+
+// atMostOne refuses more than one argument.
+func atMostOne(name string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return exactly(name)(cmd, args)
+		}
+		return nil
+	}
 }
 
 // atLeast refuses fewer arguments than those that names lists.

@@ -71,16 +71,6 @@ func (c *govCall) showContext(x *namespace.ContextInfo, known names) error {
 	})
 }
 
-func newGroupRegister(p *process) *cobra.Command {
-	return groupCommand(p, govCommand{name: "register", args: []string{"CONTEXT"}, short: "Register a context in a group", example: "home " + exampleID,
-		long: "Register a context in a group. It belongs to one group at a time."},
-		func(c *govCall, _ codec.GroupID, args []string) (op codec.GroupOp, err error) {
-			op.Kind = codec.OpContextRegistered
-			op.ContextID, err = c.contextArg(codec.GroupID{}, "CONTEXT", args[0])
-			return op, err
-		})
-}
-
 func newGroupDetach(p *process) *cobra.Command {
 	return groupCommand(p, govCommand{name: "detach", args: []string{"CONTEXT"}, short: "Detach a context from a group", example: "home room",
 		long: "Detach a context from a group, with its names, identities and capabilities there."},

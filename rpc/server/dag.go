@@ -57,18 +57,23 @@ func durability(d stoav1.Durability) (engine.Durability, error) {
 
 // CreateContext is Dag.CreateContext.
 func (t *dagService) CreateContext(_ context.Context, r *stoav1.DagCreateContextRequest) (*stoav1.DagCreateContextResponse, error) {
-	id, err := contextID(r)
-	if err != nil {
-		return nil, err
-	}
 	app, err := dagwire.Application("application", r.GetApplication())
 	if err != nil {
 		return nil, field(err)
 	}
+	var id codec.ContextID
+	if len(r.GetContextId()) == 0 && t.s.o.Namespaces != nil {
+		id, err = t.s.o.Namespaces.NewContextKey()
+	} else {
+		id, err = contextID(r)
+	}
+	if err != nil {
+		return nil, err
+	}
 	if err := t.s.o.Dag.CreateContext(id, app); err != nil {
 		return nil, aboutContext(err, id)
 	}
-	return &stoav1.DagCreateContextResponse{}, nil
+	return &stoav1.DagCreateContextResponse{ContextId: dagwire.Bytes(id)}, nil
 }
 
 // SetApplication is Dag.SetApplication.

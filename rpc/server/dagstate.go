@@ -20,8 +20,11 @@ import (
 
 // there returns an error unless the context is there.
 func (t *dagService) there(r engine.Getter, id codec.ContextID) error {
-	_, err := engine.Get(r, keys.ContextMeta{Context: id})
-	if errors.Is(err, engine.ErrNotFound) {
+	has, err := engine.Has(r, keys.ContextMeta{Context: id})
+	if !has && err == nil {
+		has, err = engine.Has(r, keys.ContextGroupRef{Context: id}) // it begins with the first that is written to it
+	}
+	if !has && err == nil {
 		err = dag.ErrNoContext
 	}
 	return aboutContext(err, id)
@@ -186,6 +189,9 @@ func (t *dagService) WritePrivate(ctx context.Context, r *stoav1.DagWritePrivate
 	if err := ctx.Err(); err != nil { // nobody waits for it any more
 		return nil, err
 	}
+	if err := t.s.o.Dag.Begin(id); err != nil {
+		return nil, aboutContext(err, id)
+	}
 	// The context that is deleted meanwhile leaves nothing to the next of its id.
 	deleted := uint32(0)
 	err = t.s.eng.Update(func(read engine.Getter, b *engine.Batch) error {
@@ -205,7 +211,11 @@ func (t *dagService) WritePrivate(ctx context.Context, r *stoav1.DagWritePrivate
 			b.Delete(column.PrivateState, rows[i])
 			deleted++
 		}
-		return t.there(read, id)
+		has, err := engine.Has(read, keys.ContextMeta{Context: id})
+		if err == nil && !has {
+			err = aboutContext(dag.ErrNoContext, id)
+		}
+		return err
 	})
 	if err != nil {
 		return nil, err

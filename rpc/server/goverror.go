@@ -12,7 +12,8 @@ import (
 // kind of the services Namespace and Group.
 func aboutGov(err error, name, value string) error {
 	known := rpc.Describe(err)
-	if known == nil || known.Kind < stoav1.ErrorKind_ERROR_KIND_NO_NAMESPACE || known.Kind > stoav1.ErrorKind_ERROR_KIND_NO_SIGNING_KEY {
+	if known == nil || known.Kind < stoav1.ErrorKind_ERROR_KIND_NO_NAMESPACE || known.Kind > stoav1.ErrorKind_ERROR_KIND_NO_CONTEXT_KEY ||
+		known.Kind == stoav1.ErrorKind_ERROR_KIND_CLOCK_JUMPED {
 		return err
 	}
 	return known.With(name, value)

@@ -88,3 +88,32 @@ func (t *groupService) DeleteSigningKey(_ context.Context, r *stoav1.GroupDelete
 	}
 	return &stoav1.GroupDeleteSigningKeyResponse{}, nil
 }
+
+// Place is Group.Place.
+func (t *groupService) Place(ctx context.Context, r *stoav1.GroupPlaceRequest) (*stoav1.GroupPlaceResponse, error) {
+	if err := t.s.maySeal(ctx); err != nil {
+		return nil, err
+	}
+	c, err := contextID(r)
+	if err != nil {
+		return nil, err
+	}
+	g, err := groupID(r)
+	if err != nil {
+		return nil, err
+	}
+	ns, err := dagwire.Optional[codec.GroupID]("namespace_id", r.GetNamespaceId())
+	if err != nil {
+		return nil, field(err)
+	}
+	if ns.IsZero() {
+		if ns, err = t.store().NamespaceOf(g); err != nil {
+			return nil, aboutGroup(err, g)
+		}
+	}
+	op, err := t.store().Place(c, ns, g)
+	if err != nil {
+		return nil, aboutGroup(err, g)
+	}
+	return &stoav1.GroupPlaceResponse{Op: govwire.FromGroupOp(&op)}, nil
+}

@@ -815,7 +815,8 @@ func (x *DagContextInfo) GetApplication() *DagApplication {
 // DagCreateContextRequest names a new context.
 type DagCreateContextRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its id, not zeros.
+	// Its id, not zeros; empty: that of a new key, which the daemon keeps. With that key
+	// it says which group has the context.
 	ContextId []byte `protobuf:"bytes,1,opt,name=context_id,json=contextId,proto3" json:"context_id,omitempty"`
 	// The application that it runs; not set: none yet.
 	Application   *DagApplication `protobuf:"bytes,2,opt,name=application,proto3" json:"application,omitempty"`
@@ -869,7 +870,9 @@ func (x *DagCreateContextRequest) GetApplication() *DagApplication {
 
 // DagCreateContextResponse says that the context is there.
 type DagCreateContextResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its id.
+	ContextId     []byte `protobuf:"bytes,1,opt,name=context_id,json=contextId,proto3" json:"context_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -902,6 +905,13 @@ func (x *DagCreateContextResponse) ProtoReflect() protoreflect.Message {
 // Deprecated: Use DagCreateContextResponse.ProtoReflect.Descriptor instead.
 func (*DagCreateContextResponse) Descriptor() ([]byte, []int) {
 	return file_stoa_v1_dag_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *DagCreateContextResponse) GetContextId() []byte {
+	if x != nil {
+		return x.ContextId
+	}
+	return nil
 }
 
 // DagDeleteContextRequest names a context.
@@ -6490,8 +6500,10 @@ const file_stoa_v1_dag_proto_rawDesc = "" +
 	"\x17DagCreateContextRequest\x12\x1d\n" +
 	"\n" +
 	"context_id\x18\x01 \x01(\fR\tcontextId\x129\n" +
-	"\vapplication\x18\x02 \x01(\v2\x17.stoa.v1.DagApplicationR\vapplication\"\x1a\n" +
-	"\x18DagCreateContextResponse\"8\n" +
+	"\vapplication\x18\x02 \x01(\v2\x17.stoa.v1.DagApplicationR\vapplication\"9\n" +
+	"\x18DagCreateContextResponse\x12\x1d\n" +
+	"\n" +
+	"context_id\x18\x01 \x01(\fR\tcontextId\"8\n" +
 	"\x17DagDeleteContextRequest\x12\x1d\n" +
 	"\n" +
 	"context_id\x18\x01 \x01(\fR\tcontextId\"\x1a\n" +

@@ -192,6 +192,15 @@ const (
 	// it is confirmed or set back. Fields: physical (what it says) and expected (what
 	// it would say by the time that has passed; times, RFC 3339).
 	ErrorKind_ERROR_KIND_CLOCK_JUMPED ErrorKind = 96
+	// Another group has the context, and the context's creator has not signed for this
+	// one since; nothing was written. Fields: reason, namespace_id.
+	ErrorKind_ERROR_KIND_CONTEXT_TAKEN ErrorKind = 97
+	// The signature is not that of the context's creator for this group; nothing was
+	// written. Fields: reason, namespace_id.
+	ErrorKind_ERROR_KIND_NOT_PLACED ErrorKind = 98
+	// The key of the context is not here, but on the node that created it. Fields:
+	// reason, group_id.
+	ErrorKind_ERROR_KIND_NO_CONTEXT_KEY ErrorKind = 99
 )
 
 // Enum value maps for ErrorKind.
@@ -257,6 +266,9 @@ var (
 		94: "ERROR_KIND_BEHIND",
 		95: "ERROR_KIND_NO_SIGNING_KEY",
 		96: "ERROR_KIND_CLOCK_JUMPED",
+		97: "ERROR_KIND_CONTEXT_TAKEN",
+		98: "ERROR_KIND_NOT_PLACED",
+		99: "ERROR_KIND_NO_CONTEXT_KEY",
 	}
 	ErrorKind_value = map[string]int32{
 		"ERROR_KIND_UNSPECIFIED":      0,
@@ -319,6 +331,9 @@ var (
 		"ERROR_KIND_BEHIND":           94,
 		"ERROR_KIND_NO_SIGNING_KEY":   95,
 		"ERROR_KIND_CLOCK_JUMPED":     96,
+		"ERROR_KIND_CONTEXT_TAKEN":    97,
+		"ERROR_KIND_NOT_PLACED":       98,
+		"ERROR_KIND_NO_CONTEXT_KEY":   99,
 	}
 )
 
@@ -435,7 +450,7 @@ const file_stoa_v1_error_proto_rawDesc = "" +
 	"\x06fields\x18\x04 \x03(\v2\x1a.stoa.v1.Error.FieldsEntryR\x06fields\x1a9\n" +
 	"\vFieldsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*\x9d\f\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*\xf5\f\n" +
 	"\tErrorKind\x12\x1a\n" +
 	"\x16ERROR_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ERROR_KIND_NOT_FOUND\x10\x01\x12\x17\n" +
@@ -497,7 +512,10 @@ const file_stoa_v1_error_proto_rawDesc = "" +
 	"\x12ERROR_KIND_NOT_DUE\x10]\x12\x15\n" +
 	"\x11ERROR_KIND_BEHIND\x10^\x12\x1d\n" +
 	"\x19ERROR_KIND_NO_SIGNING_KEY\x10_\x12\x1b\n" +
-	"\x17ERROR_KIND_CLOCK_JUMPED\x10`B*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
+	"\x17ERROR_KIND_CLOCK_JUMPED\x10`\x12\x1c\n" +
+	"\x18ERROR_KIND_CONTEXT_TAKEN\x10a\x12\x19\n" +
+	"\x15ERROR_KIND_NOT_PLACED\x10b\x12\x1d\n" +
+	"\x19ERROR_KIND_NO_CONTEXT_KEY\x10cB*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
 
 var (
 	file_stoa_v1_error_proto_rawDescOnce sync.Once

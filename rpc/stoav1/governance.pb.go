@@ -71,6 +71,8 @@ const (
 	GovGroupOpKind_GOV_GROUP_OP_KIND_ADMIN_TRANSFERRED GovGroupOpKind = 21
 	// Nothing: the op brings a key.
 	GovGroupOpKind_GOV_GROUP_OP_KIND_KEY_ROTATED GovGroupOpKind = 22
+	// context_id belongs to the group by the word of its own key: number, placement.
+	GovGroupOpKind_GOV_GROUP_OP_KIND_CONTEXT_PLACED GovGroupOpKind = 23
 )
 
 // Enum value maps for GovGroupOpKind.
@@ -99,6 +101,7 @@ var (
 		20: "GOV_GROUP_OP_KIND_MIGRATION_SET",
 		21: "GOV_GROUP_OP_KIND_ADMIN_TRANSFERRED",
 		22: "GOV_GROUP_OP_KIND_KEY_ROTATED",
+		23: "GOV_GROUP_OP_KIND_CONTEXT_PLACED",
 	}
 	GovGroupOpKind_value = map[string]int32{
 		"GOV_GROUP_OP_KIND_UNSPECIFIED":              0,
@@ -124,6 +127,7 @@ var (
 		"GOV_GROUP_OP_KIND_MIGRATION_SET":            20,
 		"GOV_GROUP_OP_KIND_ADMIN_TRANSFERRED":        21,
 		"GOV_GROUP_OP_KIND_KEY_ROTATED":              22,
+		"GOV_GROUP_OP_KIND_CONTEXT_PLACED":           23,
 	}
 )
 
@@ -450,6 +454,8 @@ const (
 	GovReason_GOV_REASON_NO_CONTEXT GovReason = 18
 	// No upgrade is in progress, or the counts are larger than it.
 	GovReason_GOV_REASON_NO_UPGRADE GovReason = 19
+	// The key of the context has not signed for the group.
+	GovReason_GOV_REASON_NOT_PLACED GovReason = 20
 )
 
 // Enum value maps for GovReason.
@@ -475,6 +481,7 @@ var (
 		17: "GOV_REASON_NAME_TAKEN",
 		18: "GOV_REASON_NO_CONTEXT",
 		19: "GOV_REASON_NO_UPGRADE",
+		20: "GOV_REASON_NOT_PLACED",
 	}
 	GovReason_value = map[string]int32{
 		"GOV_REASON_UNSPECIFIED":       0,
@@ -497,6 +504,7 @@ var (
 		"GOV_REASON_NAME_TAKEN":        17,
 		"GOV_REASON_NO_CONTEXT":        18,
 		"GOV_REASON_NO_UPGRADE":        19,
+		"GOV_REASON_NOT_PLACED":        20,
 	}
 )
 
@@ -704,7 +712,11 @@ type GovGroupOp struct {
 	// Capabilities in one context; not set takes them away.
 	Capability *uint32 `protobuf:"varint,18,opt,name=capability,proto3,oneof" json:"capability,omitempty"`
 	// Unix seconds, its author's words.
-	At            uint64 `protobuf:"varint,19,opt,name=at,proto3" json:"at,omitempty"`
+	At uint64 `protobuf:"varint,19,opt,name=at,proto3" json:"at,omitempty"`
+	// Of what a context's key has signed the greatest number counts; not 0.
+	Number uint64 `protobuf:"varint,20,opt,name=number,proto3" json:"number,omitempty"`
+	// The signature of a context's key, 64 bytes (group/README.md).
+	Placement     []byte `protobuf:"bytes,21,opt,name=placement,proto3" json:"placement,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -870,6 +882,20 @@ func (x *GovGroupOp) GetAt() uint64 {
 		return x.At
 	}
 	return 0
+}
+
+func (x *GovGroupOp) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *GovGroupOp) GetPlacement() []byte {
+	if x != nil {
+		return x.Placement
+	}
+	return nil
 }
 
 // GovRootOp is an op that is clear to all members of a namespace. Which fields
@@ -1697,7 +1723,7 @@ var File_stoa_v1_governance_proto protoreflect.FileDescriptor
 
 const file_stoa_v1_governance_proto_rawDesc = "" +
 	"\n" +
-	"\x18stoa/v1/governance.proto\x12\astoa.v1\"\xa2\x05\n" +
+	"\x18stoa/v1/governance.proto\x12\astoa.v1\"\xd8\x05\n" +
 	"\n" +
 	"GovGroupOp\x12+\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x17.stoa.v1.GovGroupOpKindR\x04kind\x12\x1d\n" +
@@ -1723,7 +1749,9 @@ const file_stoa_v1_governance_proto_rawDesc = "" +
 	"\n" +
 	"capability\x18\x12 \x01(\rH\x02R\n" +
 	"capability\x88\x01\x01\x12\x0e\n" +
-	"\x02at\x18\x13 \x01(\x04R\x02atB\f\n" +
+	"\x02at\x18\x13 \x01(\x04R\x02at\x12\x16\n" +
+	"\x06number\x18\x14 \x01(\x04R\x06number\x12\x1c\n" +
+	"\tplacement\x18\x15 \x01(\fR\tplacementB\f\n" +
 	"\n" +
 	"_migrationB\a\n" +
 	"\x05_nameB\r\n" +
@@ -1803,7 +1831,7 @@ const file_stoa_v1_governance_proto_rawDesc = "" +
 	" \x03(\v2\x19.stoa.v1.GovVerdictChangeR\achanged\"K\n" +
 	"\vGovProposed\x12*\n" +
 	"\x06answer\x18\x01 \x01(\v2\x12.stoa.v1.GovAnswerR\x06answer\x12\x10\n" +
-	"\x03ops\x18\x02 \x03(\fR\x03ops*\xad\a\n" +
+	"\x03ops\x18\x02 \x03(\fR\x03ops*\xd3\a\n" +
 	"\x0eGovGroupOpKind\x12!\n" +
 	"\x1dGOV_GROUP_OP_KIND_UNSPECIFIED\x10\x00\x12\"\n" +
 	"\x1eGOV_GROUP_OP_KIND_MEMBER_ADDED\x10\x01\x12$\n" +
@@ -1828,7 +1856,8 @@ const file_stoa_v1_governance_proto_rawDesc = "" +
 	"(GOV_GROUP_OP_KIND_CONTEXT_CAPABILITY_SET\x10\x13\x12#\n" +
 	"\x1fGOV_GROUP_OP_KIND_MIGRATION_SET\x10\x14\x12'\n" +
 	"#GOV_GROUP_OP_KIND_ADMIN_TRANSFERRED\x10\x15\x12!\n" +
-	"\x1dGOV_GROUP_OP_KIND_KEY_ROTATED\x10\x16*d\n" +
+	"\x1dGOV_GROUP_OP_KIND_KEY_ROTATED\x10\x16\x12$\n" +
+	" GOV_GROUP_OP_KIND_CONTEXT_PLACED\x10\x17*d\n" +
 	"\aGovRole\x12\x18\n" +
 	"\x14GOV_ROLE_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eGOV_ROLE_ADMIN\x10\x01\x12\x13\n" +
@@ -1855,7 +1884,7 @@ const file_stoa_v1_governance_proto_rawDesc = "" +
 	"\x15GOV_OUTCOME_EFFECTIVE\x10\x01\x12\x14\n" +
 	"\x10GOV_OUTCOME_VOID\x10\x02\x12\x17\n" +
 	"\x13GOV_OUTCOME_SKIPPED\x10\x03\x12\x16\n" +
-	"\x12GOV_OUTCOME_SEALED\x10\x04*\x9e\x04\n" +
+	"\x12GOV_OUTCOME_SEALED\x10\x04*\xb9\x04\n" +
 	"\tGovReason\x12\x1a\n" +
 	"\x16GOV_REASON_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13GOV_REASON_NO_RIGHT\x10\x01\x12\x16\n" +
@@ -1877,7 +1906,8 @@ const file_stoa_v1_governance_proto_rawDesc = "" +
 	"\x13GOV_REASON_TOO_DEEP\x10\x10\x12\x19\n" +
 	"\x15GOV_REASON_NAME_TAKEN\x10\x11\x12\x19\n" +
 	"\x15GOV_REASON_NO_CONTEXT\x10\x12\x12\x19\n" +
-	"\x15GOV_REASON_NO_UPGRADE\x10\x13*\xa5\x01\n" +
+	"\x15GOV_REASON_NO_UPGRADE\x10\x13\x12\x19\n" +
+	"\x15GOV_REASON_NOT_PLACED\x10\x14*\xa5\x01\n" +
 	"\rGovAnswerKind\x12\x1f\n" +
 	"\x1bGOV_ANSWER_KIND_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16GOV_ANSWER_KIND_STORED\x10\x01\x12\x1d\n" +

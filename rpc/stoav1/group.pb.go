@@ -2539,6 +2539,116 @@ func (x *GroupNamesResponse) GetMore() bool {
 	return false
 }
 
+// GroupPlaceRequest says where a context is to be.
+type GroupPlaceRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The context, whose key is here.
+	ContextId []byte `protobuf:"bytes,1,opt,name=context_id,json=contextId,proto3" json:"context_id,omitempty"`
+	// The group.
+	GroupId []byte `protobuf:"bytes,2,opt,name=group_id,json=groupId,proto3" json:"group_id,omitempty"`
+	// Its namespace; empty: the one that has the group here.
+	NamespaceId   []byte `protobuf:"bytes,3,opt,name=namespace_id,json=namespaceId,proto3" json:"namespace_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupPlaceRequest) Reset() {
+	*x = GroupPlaceRequest{}
+	mi := &file_stoa_v1_group_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupPlaceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupPlaceRequest) ProtoMessage() {}
+
+func (x *GroupPlaceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_group_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupPlaceRequest.ProtoReflect.Descriptor instead.
+func (*GroupPlaceRequest) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_group_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *GroupPlaceRequest) GetContextId() []byte {
+	if x != nil {
+		return x.ContextId
+	}
+	return nil
+}
+
+func (x *GroupPlaceRequest) GetGroupId() []byte {
+	if x != nil {
+		return x.GroupId
+	}
+	return nil
+}
+
+func (x *GroupPlaceRequest) GetNamespaceId() []byte {
+	if x != nil {
+		return x.NamespaceId
+	}
+	return nil
+}
+
+// GroupPlaceResponse is what its key has signed.
+type GroupPlaceResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The op, to be proposed in the group.
+	Op            *GovGroupOp `protobuf:"bytes,1,opt,name=op,proto3" json:"op,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupPlaceResponse) Reset() {
+	*x = GroupPlaceResponse{}
+	mi := &file_stoa_v1_group_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupPlaceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupPlaceResponse) ProtoMessage() {}
+
+func (x *GroupPlaceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_group_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupPlaceResponse.ProtoReflect.Descriptor instead.
+func (*GroupPlaceResponse) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_group_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *GroupPlaceResponse) GetOp() *GovGroupOp {
+	if x != nil {
+		return x.Op
+	}
+	return nil
+}
+
 var File_stoa_v1_group_proto protoreflect.FileDescriptor
 
 const file_stoa_v1_group_proto_rawDesc = "" +
@@ -2707,13 +2817,20 @@ const file_stoa_v1_group_proto_rawDesc = "" +
 	"\x06former\x18\x05 \x01(\bR\x06former\"R\n" +
 	"\x12GroupNamesResponse\x12(\n" +
 	"\x05names\x18\x01 \x03(\v2\x12.stoa.v1.GroupNameR\x05names\x12\x12\n" +
-	"\x04more\x18\x02 \x01(\bR\x04more*q\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\"p\n" +
+	"\x11GroupPlaceRequest\x12\x1d\n" +
+	"\n" +
+	"context_id\x18\x01 \x01(\fR\tcontextId\x12\x19\n" +
+	"\bgroup_id\x18\x02 \x01(\fR\agroupId\x12!\n" +
+	"\fnamespace_id\x18\x03 \x01(\fR\vnamespaceId\"9\n" +
+	"\x12GroupPlaceResponse\x12#\n" +
+	"\x02op\x18\x01 \x01(\v2\x13.stoa.v1.GovGroupOpR\x02op*q\n" +
 	"\n" +
 	"GroupNamed\x12\x1b\n" +
 	"\x17GROUP_NAMED_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11GROUP_NAMED_GROUP\x10\x01\x12\x16\n" +
 	"\x12GROUP_NAMED_MEMBER\x10\x02\x12\x17\n" +
-	"\x13GROUP_NAMED_CONTEXT\x10\x032\x85\b\n" +
+	"\x13GROUP_NAMED_CONTEXT\x10\x032\xc7\b\n" +
 	"\x05Group\x12:\n" +
 	"\x03Get\x12\x18.stoa.v1.GroupGetRequest\x1a\x19.stoa.v1.GroupGetResponse\x12F\n" +
 	"\aMembers\x12\x1c.stoa.v1.GroupMembersRequest\x1a\x1d.stoa.v1.GroupMembersResponse\x12I\n" +
@@ -2728,6 +2845,7 @@ const file_stoa_v1_group_proto_rawDesc = "" +
 	"\vSigningKeys\x12 .stoa.v1.GroupSigningKeysRequest\x1a!.stoa.v1.GroupSigningKeysResponse\x12X\n" +
 	"\rAddSigningKey\x12\".stoa.v1.GroupAddSigningKeyRequest\x1a#.stoa.v1.GroupAddSigningKeyResponse\x12a\n" +
 	"\x10DeleteSigningKey\x12%.stoa.v1.GroupDeleteSigningKeyRequest\x1a&.stoa.v1.GroupDeleteSigningKeyResponse\x12@\n" +
+	"\x05Place\x12\x1a.stoa.v1.GroupPlaceRequest\x1a\x1b.stoa.v1.GroupPlaceResponse\x12@\n" +
 	"\x05Names\x12\x1a.stoa.v1.GroupNamesRequest\x1a\x1b.stoa.v1.GroupNamesResponseB*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
 
 var (
@@ -2743,7 +2861,7 @@ func file_stoa_v1_group_proto_rawDescGZIP() []byte {
 }
 
 var file_stoa_v1_group_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_stoa_v1_group_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_stoa_v1_group_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_stoa_v1_group_proto_goTypes = []any{
 	(GroupNamed)(0),                       // 0: stoa.v1.GroupNamed
 	(*GroupUpgrade)(nil),                  // 1: stoa.v1.GroupUpgrade
@@ -2785,70 +2903,75 @@ var file_stoa_v1_group_proto_goTypes = []any{
 	(*GroupNamesRequest)(nil),             // 37: stoa.v1.GroupNamesRequest
 	(*GroupName)(nil),                     // 38: stoa.v1.GroupName
 	(*GroupNamesResponse)(nil),            // 39: stoa.v1.GroupNamesResponse
-	(GovUpgradePolicy)(0),                 // 40: stoa.v1.GovUpgradePolicy
-	(GovRole)(0),                          // 41: stoa.v1.GovRole
-	(*GovOp)(nil),                         // 42: stoa.v1.GovOp
-	(*GovVerdictChange)(nil),              // 43: stoa.v1.GovVerdictChange
-	(*GovRootOp)(nil),                     // 44: stoa.v1.GovRootOp
-	(*GovGroupOp)(nil),                    // 45: stoa.v1.GovGroupOp
-	(*GovProposed)(nil),                   // 46: stoa.v1.GovProposed
+	(*GroupPlaceRequest)(nil),             // 40: stoa.v1.GroupPlaceRequest
+	(*GroupPlaceResponse)(nil),            // 41: stoa.v1.GroupPlaceResponse
+	(GovUpgradePolicy)(0),                 // 42: stoa.v1.GovUpgradePolicy
+	(GovRole)(0),                          // 43: stoa.v1.GovRole
+	(*GovOp)(nil),                         // 44: stoa.v1.GovOp
+	(*GovVerdictChange)(nil),              // 45: stoa.v1.GovVerdictChange
+	(*GovRootOp)(nil),                     // 46: stoa.v1.GovRootOp
+	(*GovGroupOp)(nil),                    // 47: stoa.v1.GovGroupOp
+	(*GovProposed)(nil),                   // 48: stoa.v1.GovProposed
 }
 var file_stoa_v1_group_proto_depIdxs = []int32{
-	40, // 0: stoa.v1.GroupInfo.upgrade_policy:type_name -> stoa.v1.GovUpgradePolicy
+	42, // 0: stoa.v1.GroupInfo.upgrade_policy:type_name -> stoa.v1.GovUpgradePolicy
 	1,  // 1: stoa.v1.GroupInfo.upgrade:type_name -> stoa.v1.GroupUpgrade
 	2,  // 2: stoa.v1.GroupGetResponse.group:type_name -> stoa.v1.GroupInfo
-	41, // 3: stoa.v1.GroupMember.role:type_name -> stoa.v1.GovRole
+	43, // 3: stoa.v1.GroupMember.role:type_name -> stoa.v1.GovRole
 	6,  // 4: stoa.v1.GroupMembersResponse.members:type_name -> stoa.v1.GroupMember
 	10, // 5: stoa.v1.GroupContext.members:type_name -> stoa.v1.GroupContextMember
 	9,  // 6: stoa.v1.GroupContextsResponse.contexts:type_name -> stoa.v1.GroupContext
-	42, // 7: stoa.v1.GroupLogEntry.op:type_name -> stoa.v1.GovOp
+	44, // 7: stoa.v1.GroupLogEntry.op:type_name -> stoa.v1.GovOp
 	15, // 8: stoa.v1.GroupOpsResponse.entries:type_name -> stoa.v1.GroupLogEntry
 	15, // 9: stoa.v1.GroupEvent.entry:type_name -> stoa.v1.GroupLogEntry
-	43, // 10: stoa.v1.GroupEvent.changed:type_name -> stoa.v1.GovVerdictChange
+	45, // 10: stoa.v1.GroupEvent.changed:type_name -> stoa.v1.GovVerdictChange
 	18, // 11: stoa.v1.GroupFollowResponse.events:type_name -> stoa.v1.GroupEvent
-	44, // 12: stoa.v1.GroupVoidedOp.root_op:type_name -> stoa.v1.GovRootOp
-	45, // 13: stoa.v1.GroupVoidedOp.group_op:type_name -> stoa.v1.GovGroupOp
+	46, // 12: stoa.v1.GroupVoidedOp.root_op:type_name -> stoa.v1.GovRootOp
+	47, // 13: stoa.v1.GroupVoidedOp.group_op:type_name -> stoa.v1.GovGroupOp
 	21, // 14: stoa.v1.GroupVoidedResponse.ops:type_name -> stoa.v1.GroupVoidedOp
-	46, // 15: stoa.v1.GroupReissued.proposed:type_name -> stoa.v1.GovProposed
+	48, // 15: stoa.v1.GroupReissued.proposed:type_name -> stoa.v1.GovProposed
 	24, // 16: stoa.v1.GroupReissueResponse.reissued:type_name -> stoa.v1.GroupReissued
 	27, // 17: stoa.v1.GroupKeysResponse.keys:type_name -> stoa.v1.GroupKey
-	46, // 18: stoa.v1.GroupRotateResponse.proposed:type_name -> stoa.v1.GovProposed
+	48, // 18: stoa.v1.GroupRotateResponse.proposed:type_name -> stoa.v1.GovProposed
 	38, // 19: stoa.v1.GroupNamesRequest.after:type_name -> stoa.v1.GroupName
 	0,  // 20: stoa.v1.GroupName.of:type_name -> stoa.v1.GroupNamed
 	38, // 21: stoa.v1.GroupNamesResponse.names:type_name -> stoa.v1.GroupName
-	3,  // 22: stoa.v1.Group.Get:input_type -> stoa.v1.GroupGetRequest
-	5,  // 23: stoa.v1.Group.Members:input_type -> stoa.v1.GroupMembersRequest
-	8,  // 24: stoa.v1.Group.Contexts:input_type -> stoa.v1.GroupContextsRequest
-	12, // 25: stoa.v1.Group.Resolve:input_type -> stoa.v1.GroupResolveRequest
-	14, // 26: stoa.v1.Group.Ops:input_type -> stoa.v1.GroupOpsRequest
-	17, // 27: stoa.v1.Group.Follow:input_type -> stoa.v1.GroupFollowRequest
-	20, // 28: stoa.v1.Group.Voided:input_type -> stoa.v1.GroupVoidedRequest
-	23, // 29: stoa.v1.Group.Reissue:input_type -> stoa.v1.GroupReissueRequest
-	26, // 30: stoa.v1.Group.Keys:input_type -> stoa.v1.GroupKeysRequest
-	29, // 31: stoa.v1.Group.Rotate:input_type -> stoa.v1.GroupRotateRequest
-	31, // 32: stoa.v1.Group.SigningKeys:input_type -> stoa.v1.GroupSigningKeysRequest
-	33, // 33: stoa.v1.Group.AddSigningKey:input_type -> stoa.v1.GroupAddSigningKeyRequest
-	35, // 34: stoa.v1.Group.DeleteSigningKey:input_type -> stoa.v1.GroupDeleteSigningKeyRequest
-	37, // 35: stoa.v1.Group.Names:input_type -> stoa.v1.GroupNamesRequest
-	4,  // 36: stoa.v1.Group.Get:output_type -> stoa.v1.GroupGetResponse
-	7,  // 37: stoa.v1.Group.Members:output_type -> stoa.v1.GroupMembersResponse
-	11, // 38: stoa.v1.Group.Contexts:output_type -> stoa.v1.GroupContextsResponse
-	13, // 39: stoa.v1.Group.Resolve:output_type -> stoa.v1.GroupResolveResponse
-	16, // 40: stoa.v1.Group.Ops:output_type -> stoa.v1.GroupOpsResponse
-	19, // 41: stoa.v1.Group.Follow:output_type -> stoa.v1.GroupFollowResponse
-	22, // 42: stoa.v1.Group.Voided:output_type -> stoa.v1.GroupVoidedResponse
-	25, // 43: stoa.v1.Group.Reissue:output_type -> stoa.v1.GroupReissueResponse
-	28, // 44: stoa.v1.Group.Keys:output_type -> stoa.v1.GroupKeysResponse
-	30, // 45: stoa.v1.Group.Rotate:output_type -> stoa.v1.GroupRotateResponse
-	32, // 46: stoa.v1.Group.SigningKeys:output_type -> stoa.v1.GroupSigningKeysResponse
-	34, // 47: stoa.v1.Group.AddSigningKey:output_type -> stoa.v1.GroupAddSigningKeyResponse
-	36, // 48: stoa.v1.Group.DeleteSigningKey:output_type -> stoa.v1.GroupDeleteSigningKeyResponse
-	39, // 49: stoa.v1.Group.Names:output_type -> stoa.v1.GroupNamesResponse
-	36, // [36:50] is the sub-list for method output_type
-	22, // [22:36] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	47, // 22: stoa.v1.GroupPlaceResponse.op:type_name -> stoa.v1.GovGroupOp
+	3,  // 23: stoa.v1.Group.Get:input_type -> stoa.v1.GroupGetRequest
+	5,  // 24: stoa.v1.Group.Members:input_type -> stoa.v1.GroupMembersRequest
+	8,  // 25: stoa.v1.Group.Contexts:input_type -> stoa.v1.GroupContextsRequest
+	12, // 26: stoa.v1.Group.Resolve:input_type -> stoa.v1.GroupResolveRequest
+	14, // 27: stoa.v1.Group.Ops:input_type -> stoa.v1.GroupOpsRequest
+	17, // 28: stoa.v1.Group.Follow:input_type -> stoa.v1.GroupFollowRequest
+	20, // 29: stoa.v1.Group.Voided:input_type -> stoa.v1.GroupVoidedRequest
+	23, // 30: stoa.v1.Group.Reissue:input_type -> stoa.v1.GroupReissueRequest
+	26, // 31: stoa.v1.Group.Keys:input_type -> stoa.v1.GroupKeysRequest
+	29, // 32: stoa.v1.Group.Rotate:input_type -> stoa.v1.GroupRotateRequest
+	31, // 33: stoa.v1.Group.SigningKeys:input_type -> stoa.v1.GroupSigningKeysRequest
+	33, // 34: stoa.v1.Group.AddSigningKey:input_type -> stoa.v1.GroupAddSigningKeyRequest
+	35, // 35: stoa.v1.Group.DeleteSigningKey:input_type -> stoa.v1.GroupDeleteSigningKeyRequest
+	40, // 36: stoa.v1.Group.Place:input_type -> stoa.v1.GroupPlaceRequest
+	37, // 37: stoa.v1.Group.Names:input_type -> stoa.v1.GroupNamesRequest
+	4,  // 38: stoa.v1.Group.Get:output_type -> stoa.v1.GroupGetResponse
+	7,  // 39: stoa.v1.Group.Members:output_type -> stoa.v1.GroupMembersResponse
+	11, // 40: stoa.v1.Group.Contexts:output_type -> stoa.v1.GroupContextsResponse
+	13, // 41: stoa.v1.Group.Resolve:output_type -> stoa.v1.GroupResolveResponse
+	16, // 42: stoa.v1.Group.Ops:output_type -> stoa.v1.GroupOpsResponse
+	19, // 43: stoa.v1.Group.Follow:output_type -> stoa.v1.GroupFollowResponse
+	22, // 44: stoa.v1.Group.Voided:output_type -> stoa.v1.GroupVoidedResponse
+	25, // 45: stoa.v1.Group.Reissue:output_type -> stoa.v1.GroupReissueResponse
+	28, // 46: stoa.v1.Group.Keys:output_type -> stoa.v1.GroupKeysResponse
+	30, // 47: stoa.v1.Group.Rotate:output_type -> stoa.v1.GroupRotateResponse
+	32, // 48: stoa.v1.Group.SigningKeys:output_type -> stoa.v1.GroupSigningKeysResponse
+	34, // 49: stoa.v1.Group.AddSigningKey:output_type -> stoa.v1.GroupAddSigningKeyResponse
+	36, // 50: stoa.v1.Group.DeleteSigningKey:output_type -> stoa.v1.GroupDeleteSigningKeyResponse
+	41, // 51: stoa.v1.Group.Place:output_type -> stoa.v1.GroupPlaceResponse
+	39, // 52: stoa.v1.Group.Names:output_type -> stoa.v1.GroupNamesResponse
+	38, // [38:53] is the sub-list for method output_type
+	23, // [23:38] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_stoa_v1_group_proto_init() }
@@ -2874,7 +2997,7 @@ func file_stoa_v1_group_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_stoa_v1_group_proto_rawDesc), len(file_stoa_v1_group_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   39,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -32,6 +32,7 @@ const (
 	Group_SigningKeys_FullMethodName      = "/stoa.v1.Group/SigningKeys"
 	Group_AddSigningKey_FullMethodName    = "/stoa.v1.Group/AddSigningKey"
 	Group_DeleteSigningKey_FullMethodName = "/stoa.v1.Group/DeleteSigningKey"
+	Group_Place_FullMethodName            = "/stoa.v1.Group/Place"
 	Group_Names_FullMethodName            = "/stoa.v1.Group/Names"
 )
 
@@ -72,6 +73,10 @@ type GroupClient interface {
 	AddSigningKey(ctx context.Context, in *GroupAddSigningKeyRequest, opts ...grpc.CallOption) (*GroupAddSigningKeyResponse, error)
 	// DeleteSigningKey removes one.
 	DeleteSigningKey(ctx context.Context, in *GroupDeleteSigningKeyRequest, opts ...grpc.CallOption) (*GroupDeleteSigningKeyResponse, error)
+	// Place signs that a context belongs to a group, which need not be here, with the
+	// context's key: for a member who may register contexts there. Only for peers that may
+	// read secrets.
+	Place(ctx context.Context, in *GroupPlaceRequest, opts ...grpc.CallOption) (*GroupPlaceResponse, error)
 	// Names lists the names by which a group speaks of groups, members and contexts of
 	// its namespace: its own, else those of the nearest group above it, else those of
 	// any other, each thing once, page by page.
@@ -225,6 +230,16 @@ func (c *groupClient) DeleteSigningKey(ctx context.Context, in *GroupDeleteSigni
 	return out, nil
 }
 
+func (c *groupClient) Place(ctx context.Context, in *GroupPlaceRequest, opts ...grpc.CallOption) (*GroupPlaceResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GroupPlaceResponse)
+	err := c.cc.Invoke(ctx, Group_Place_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *groupClient) Names(ctx context.Context, in *GroupNamesRequest, opts ...grpc.CallOption) (*GroupNamesResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(GroupNamesResponse)
@@ -272,6 +287,10 @@ type GroupServer interface {
 	AddSigningKey(context.Context, *GroupAddSigningKeyRequest) (*GroupAddSigningKeyResponse, error)
 	// DeleteSigningKey removes one.
 	DeleteSigningKey(context.Context, *GroupDeleteSigningKeyRequest) (*GroupDeleteSigningKeyResponse, error)
+	// Place signs that a context belongs to a group, which need not be here, with the
+	// context's key: for a member who may register contexts there. Only for peers that may
+	// read secrets.
+	Place(context.Context, *GroupPlaceRequest) (*GroupPlaceResponse, error)
 	// Names lists the names by which a group speaks of groups, members and contexts of
 	// its namespace: its own, else those of the nearest group above it, else those of
 	// any other, each thing once, page by page.
@@ -324,6 +343,9 @@ func (UnimplementedGroupServer) AddSigningKey(context.Context, *GroupAddSigningK
 }
 func (UnimplementedGroupServer) DeleteSigningKey(context.Context, *GroupDeleteSigningKeyRequest) (*GroupDeleteSigningKeyResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteSigningKey not implemented")
+}
+func (UnimplementedGroupServer) Place(context.Context, *GroupPlaceRequest) (*GroupPlaceResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Place not implemented")
 }
 func (UnimplementedGroupServer) Names(context.Context, *GroupNamesRequest) (*GroupNamesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Names not implemented")
@@ -576,6 +598,24 @@ func _Group_DeleteSigningKey_Handler(srv interface{}, ctx context.Context, dec f
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Group_Place_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GroupPlaceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(GroupServer).Place(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Group_Place_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(GroupServer).Place(ctx, req.(*GroupPlaceRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Group_Names_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(GroupNamesRequest)
 	if err := dec(in); err != nil {
@@ -648,6 +688,10 @@ var Group_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DeleteSigningKey",
 			Handler:    _Group_DeleteSigningKey_Handler,
+		},
+		{
+			MethodName: "Place",
+			Handler:    _Group_Place_Handler,
 		},
 		{
 			MethodName: "Names",

@@ -78,6 +78,7 @@ func Methods() []Method {
 		{412, stoav1.Group_AddSigningKey_FullMethodName, false},
 		{413, stoav1.Group_DeleteSigningKey_FullMethodName, false},
 		{414, stoav1.Group_Names_FullMethodName, false},
+		{415, stoav1.Group_Place_FullMethodName, false},
 
 		{501, stoav1.Admin_Find_FullMethodName, false},
 	}

@@ -4,6 +4,7 @@
 package govwire
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/stoadb/stoa/codec"
@@ -42,7 +43,10 @@ func FromGroupOp(o *codec.GroupOp) *stoav1.GovGroupOp {
 		Capabilities: uint32(o.Capabilities), AppKey: dagwire.OptionalBytes(o.AppKey),
 		TargetApplicationId: dagwire.OptionalBytes(o.TargetApplicationID),
 		FromVersion:         o.FromVersion, ToVersion: o.ToVersion, Total: o.Total, Completed: o.Completed, Failed: o.Failed,
-		Method: o.Method, Identity: dagwire.OptionalBytes(o.Identity), At: o.At,
+		Method: o.Method, Identity: dagwire.OptionalBytes(o.Identity), At: o.At, Number: o.Number,
+	}
+	if o.Placement != (codec.Signature{}) {
+		m.Placement = bytes.Clone(o.Placement[:])
 	}
 	switch o.Kind {
 	case codec.OpMemberAdded, codec.OpMemberRoleSet:
@@ -67,13 +71,20 @@ func FromGroupOp(o *codec.GroupOp) *stoav1.GovGroupOp {
 // GroupOp returns the op of a group in a field. That it is one of its kind is for its
 // encoding to say.
 func GroupOp(field string, m *stoav1.GovGroupOp) (o codec.GroupOp, err error) {
-	if k := m.GetKind(); k < 1 || k > stoav1.GovGroupOpKind_GOV_GROUP_OP_KIND_KEY_ROTATED {
+	if k := m.GetKind(); k < 1 || k > stoav1.GovGroupOpKind_GOV_GROUP_OP_KIND_CONTEXT_PLACED {
 		return o, &dagwire.FieldError{Field: field + ".kind", Reason: fmt.Sprintf("no kind %d", k)}
 	}
 	o = codec.GroupOp{
 		Kind: codec.GroupOpKind(m.GetKind() - 1), Capabilities: codec.Capabilities(m.GetCapabilities()),
 		FromVersion: m.GetFromVersion(), ToVersion: m.GetToVersion(), Total: m.GetTotal(),
-		Completed: m.GetCompleted(), Failed: m.GetFailed(), Method: m.GetMethod(), At: m.GetAt(),
+		Completed: m.GetCompleted(), Failed: m.GetFailed(), Method: m.GetMethod(), At: m.GetAt(), Number: m.GetNumber(),
+	}
+	switch n := len(m.GetPlacement()); n {
+	case 0:
+	case len(o.Placement):
+		o.Placement = codec.Signature(m.GetPlacement())
+	default:
+		return o, &dagwire.FieldError{Field: field + ".placement", Reason: fmt.Sprintf("%d bytes instead of %d", n, len(o.Placement))}
 	}
 	if m.GetRole() != 0 || o.Kind == codec.OpMemberAdded || o.Kind == codec.OpMemberRoleSet {
 		if o.Role, err = Role(field+".role", m.GetRole()); err != nil {
