@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,30 +38,26 @@ func EndBuilding(dir string) error {
 // CheckWhole returns ErrUnfinished for a directory whose store is being built, or was
 // when that was broken off.
 func CheckWhole(dir string) error {
-	what, err := building(dir)
-	if err == nil && what != "" {
-		err = unfinished(dir, what)
+	if what := building(dir); what != "" {
+		return unfinished(dir, what)
 	}
-	return err
+	return nil
 }
 
 // building returns what makes a store of dir; "": nothing, it is whole.
-func building(dir string) (what string, err error) {
+func building(dir string) (what string) {
 	path := filepath.Join(dir, buildingName)
 	st, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return "", nil // opening the directory says what it is
-	}
 	if err != nil {
-		return "", fmt.Errorf("engine: open: %w", err)
+		return "" // or opening the directory says what it is
 	}
 	what = "something that was broken off"
 	if !st.Mode().IsRegular() {
-		return what, nil
+		return what
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return what, nil
+		return what
 	}
 	defer f.Close()
 	if b, err := io.ReadAll(io.LimitReader(f, maxBuilding)); err == nil {
@@ -76,7 +71,7 @@ func building(dir string) (what string, err error) {
 			what = text
 		}
 	}
-	return what, nil
+	return what
 }
 
 // unfinished is the error of a store of dir that is not whole.

@@ -75,6 +75,9 @@ func (st *store) checkpoint(dir string) (err error) {
 	if err := os.Chmod(made, 0o700); err != nil {
 		return err
 	}
+	if err := ownFormat().write(made); err != nil {
+		return err
+	}
 	manifest, err := markManifest(made, manifestMark{})
 	if err != nil {
 		return err

@@ -103,12 +103,13 @@ func (e *Engine) startOnce(readOnly bool) error {
 	o := e.o
 	o.ReadOnly = readOnly
 	o.held = readOnly && checkLock(e.dir) != nil
-	builder, err := building(e.dir)
-	if err != nil {
-		return err
-	}
+	builder := building(e.dir)
 	if builder != "" && !readOnly && !o.Building {
 		return unfinished(e.dir, builder)
+	}
+	wrote, problem := readFormat(e.dir)
+	if err := wrote.refuse(e.dir); err != nil && !readOnly {
+		return err
 	}
 	what, err := lookInto(e.dir)
 	if err != nil {
@@ -131,7 +132,10 @@ func (e *Engine) startOnce(readOnly bool) error {
 	if err != nil {
 		return err
 	}
-	s.recovery.Unfinished = builder
+	s.recovery.Unfinished, s.format = builder, wrote
+	if problem != "" {
+		s.recovery.Problems = append(s.recovery.Problems, problem)
+	}
 	if readOnly {
 		return e.startReader(s, &o)
 	}
@@ -239,6 +243,9 @@ func (e *Engine) startWriter(s survey, o *Options, create bool) error {
 // store with rows and without them.
 func beginWriting(st *store, generation uint64) (*watermark, error) {
 	dir := st.home.path
+	if err := ownFormat().write(dir); err != nil {
+		return nil, err
+	}
 	if err := removeMarker(dir); err != nil {
 		return nil, err
 	}

@@ -32,6 +32,7 @@ type survey struct {
 	missing    []string
 	created    bool // the schema version is there
 	schema     uint32
+	format     format // what wrote it last
 	node       codec.NodeID
 	sealed     bool
 	generation uint64 // of the watermark; 0: the file has to be written anew
@@ -285,6 +286,9 @@ func (s *survey) leave(dir string) error {
 func (s *survey) strange() (list []string) {
 	if s.created && s.schema != SchemaVersion {
 		list = append(list, fmt.Sprintf("schema version %d (this build knows %d)", s.schema, SchemaVersion))
+	}
+	if s.format.newer() {
+		list = append(list, s.format.unknown())
 	}
 	for _, name := range s.unknown {
 		list = append(list, fmt.Sprintf("column family %q", name))

@@ -87,6 +87,9 @@ func parseSlot(b []byte, i int) (s slot, ok bool) {
 		return s, false
 	}
 	b = b[i*slotSize:][:slotUsed]
+	if string(b[:8]) == firstMagic {
+		return parseFirst(b)
+	}
 	if string(b[:8]) != watermarkMagic || binary.LittleEndian.Uint32(b[40:]) != castagnoli(b[:40]) {
 		return s, false
 	}
@@ -94,6 +97,18 @@ func parseSlot(b []byte, i int) (s slot, ok bool) {
 	s.sequence = binary.LittleEndian.Uint64(b[16:])
 	s.manifest.number = binary.LittleEndian.Uint64(b[24:])
 	s.manifest.bytes = binary.LittleEndian.Uint64(b[32:])
+	return s, true
+}
+
+// firstMagic begins a slot of format 1, which says nothing of the manifest.
+const firstMagic = "STOAWMK1"
+
+func parseFirst(b []byte) (s slot, ok bool) {
+	if binary.LittleEndian.Uint32(b[24:]) != castagnoli(b[:24]) {
+		return s, false
+	}
+	s.generation = binary.LittleEndian.Uint64(b[8:])
+	s.sequence = binary.LittleEndian.Uint64(b[16:])
 	return s, true
 }
 
