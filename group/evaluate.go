@@ -2,7 +2,6 @@ package group
 
 import (
 	"bytes"
-	"cmp"
 	"maps"
 	"slices"
 
@@ -14,21 +13,13 @@ type Result struct {
 	Verdicts      map[codec.OpID]Verdict
 	Rows          []Row                     // of the Group column, by key
 	Claims        map[codec.ContextID]Claim // of this namespace; that they count is for [Home] to say
-	Equivocations []Equivocation
+	Equivocations []Equivocation            // by (signer, nonce)
 
 	members map[codec.GroupID][]codec.Identity
 }
 
 // Row is one row of the Group column.
 type Row struct{ Key, Value []byte }
-
-// Equivocation is a pair of ops by one signer with one nonce. Both count as ops.
-type Equivocation struct {
-	Signer codec.Identity
-	Nonce  uint64
-	First  codec.OpID // by id
-	Second codec.OpID
-}
 
 // Members returns the members of a group, by identity; nil for one that is not there.
 // The result is not to be modified.
@@ -103,24 +94,5 @@ func (j *judge) members(g codec.GroupID) (found []codec.Identity) {
 			found = append(found, h.who)
 		}
 	}
-	return found
-}
-
-// equivocations returns the pairs of ops that have signer and nonce in common.
-func equivocations(ops []*Op) (found []Equivocation) {
-	for i, a := range ops {
-		for _, b := range ops[i+1:] {
-			if a.Signer == b.Signer && a.Nonce == b.Nonce {
-				pair := Equivocation{Signer: a.Signer, Nonce: a.Nonce, First: a.ID, Second: b.ID}
-				if bytes.Compare(a.ID[:], b.ID[:]) > 0 {
-					pair.First, pair.Second = b.ID, a.ID
-				}
-				found = append(found, pair)
-			}
-		}
-	}
-	slices.SortFunc(found, func(a, b Equivocation) int {
-		return cmp.Or(bytes.Compare(a.First[:], b.First[:]), bytes.Compare(a.Second[:], b.Second[:]))
-	})
 	return found
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -25,7 +26,7 @@ type golden struct {
 	Ops           []goldenOp                          `json:"ops"`
 	Members       map[codec.GroupID][]codec.Identity  `json:"members"`
 	Config        map[codec.ContextID]json.RawMessage `json:"config,omitempty"`
-	Equivocations int                                 `json:"equivocations,omitempty"`
+	Equivocations map[codec.Identity]map[string]int   `json:"equivocations,omitempty"` // nonce → ops
 	Rows          map[string]string                   `json:"rows"`
 }
 
@@ -57,7 +58,13 @@ func (w *world) requireGolden(t *testing.T, file string) {
 	w.requireLedgers()
 	r := w.result()
 	g := golden{Names: map[string]codec.Identity{}, Ties: w.ties, Members: map[codec.GroupID][]codec.Identity{}, Rows: map[string]string{},
-		Config: map[codec.ContextID]json.RawMessage{}, Equivocations: len(r.Equivocations)}
+		Config: map[codec.ContextID]json.RawMessage{}, Equivocations: map[codec.Identity]map[string]int{}}
+	for _, e := range r.Equivocations {
+		if g.Equivocations[e.Signer] == nil {
+			g.Equivocations[e.Signer] = map[string]int{}
+		}
+		g.Equivocations[e.Signer][strconv.FormatUint(e.Nonce, 10)] = e.Count
+	}
 	for name := range w.names {
 		g.Names[name] = who(name)
 	}

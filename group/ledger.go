@@ -112,9 +112,6 @@ func (l *Ledger) Verdict(i int) Verdict { return l.verdicts[i] }
 // Heads returns the ops that no other descends from, by id.
 func (l *Ledger) Heads() []codec.OpID { return l.idsOf(l.past.heads) }
 
-// Twins returns the other ops with the signer and the nonce of op i.
-func (l *Ledger) Twins(i int) []int { return l.past.twins(i, l.judge.ops[i]) }
-
 // Members returns the members of a group, by identity, as of the last Settle; nil for a
 // group that is not there.
 func (l *Ledger) Members(g codec.GroupID) (found []codec.Identity) {

@@ -91,11 +91,15 @@ func (b *book) check() {
 	for _, g := range want.Groups() {
 		require.Equal(b.t, want.Members(g), b.ledger.Members(g))
 	}
-	pairs := 0
-	for i := range b.ledger.Len() {
-		pairs += len(b.ledger.Twins(i))
+	var paged []Equivocation
+	for last := (Equivocation{}); ; last = paged[len(paged)-1] {
+		page := b.ledger.Equivocations(last, 2)
+		if paged = append(paged, page...); len(page) < 2 {
+			break
+		}
 	}
-	require.Equal(b.t, 2*len(want.Equivocations), pairs)
+	require.Equal(b.t, want.Equivocations, paged)
+	require.Equal(b.t, want.Equivocations, b.ledger.Equivocations(Equivocation{}, 0))
 }
 
 // decorate adds ops about contexts, names and upgrades, and moves and deletes groups.

@@ -137,18 +137,12 @@ func (h *past) placeOf(i int) int {
 	return at
 }
 
-// twins returns the other ops of the same signer with the same nonce.
-func (h *past) twins(i int, op *Op) (found []int) {
-	for _, id := range h.of[op.Signer] {
-		ch := &h.chains[id]
-		if op.Nonce < ch.first || op.Nonce-ch.first >= uint64(len(ch.ops)) {
-			continue
-		}
-		if other := int(ch.ops[op.Nonce-ch.first]); other != i {
-			found = append(found, other)
-		}
+// at returns the op of the chain with a nonce, if it has one.
+func (c *chain) at(nonce uint64) (op int, has bool) {
+	if nonce < c.first || nonce-c.first >= uint64(len(c.ops)) {
+		return 0, false
 	}
-	return found
+	return int(c.ops[nonce-c.first]), true
 }
 
 // drop takes the last op out again, which had found the given heads.

@@ -31,7 +31,7 @@ type Answer struct {
 	Refusal   *Refusal      // of Refused
 	Dropped   []codec.OpID  // of Pending: ops that waited longest, and had to make room
 
-	Equivocation *group.Equivocation   // of Stored: another op has its signer and nonce; the first of them
+	Equivocation *group.Equivocation   // of Stored: others have its signer and nonce; it and the first of them
 	Cascade      []Answer              // ops that have waited for this one
 	Changed      []group.VerdictChange // verdicts on other ops that have changed with the batch in which this one was written
 

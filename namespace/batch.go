@@ -224,25 +224,8 @@ func (b *batch) put(op *Op, read *opened, a *Answer) error {
 	b.fresh[op.ID] = op
 	b.answers = append(b.answers, a)
 	a.Kind = Stored
-	a.Equivocation = c.equivocation(i)
+	if e, ok := c.ledger.Equivocation(i); ok {
+		a.Equivocation = &e
+	}
 	return nil
-}
-
-// equivocation returns the first pair of op i and another with its signer and nonce.
-func (c *loaded) equivocation(i int) *group.Equivocation {
-	twins := c.ledger.Twins(i)
-	if len(twins) == 0 {
-		return nil
-	}
-	e := c.pair(i, twins[0])
-	return &e
-}
-
-func (c *loaded) pair(i, other int) group.Equivocation {
-	op, twin := c.ledger.Op(i), c.ledger.Op(other)
-	e := group.Equivocation{Signer: op.Signer, Nonce: op.Nonce, First: op.ID, Second: twin.ID}
-	if compare(e.First, e.Second) > 0 {
-		e.First, e.Second = e.Second, e.First
-	}
-	return e
 }

@@ -188,16 +188,12 @@ func (s *Store) Op(ns codec.GroupID, id codec.OpID) (info OpInfo, err error) {
 	return info, err
 }
 
-// Equivocations returns the pairs of ops that have signer and nonce in common.
-func (s *Store) Equivocations(ns codec.GroupID) (found []group.Equivocation, err error) {
+// Equivocations returns where signers have given a nonce to several ops, after one of
+// those by (signer, nonce), which alone are looked at; zero: from the first. A limit of 0
+// is none. It returns [ErrNoNamespace].
+func (s *Store) Equivocations(ns codec.GroupID, after group.Equivocation, limit int) (found []group.Equivocation, err error) {
 	err = s.view(ns, func(c *loaded) error {
-		for i := range c.ledger.Len() {
-			for _, other := range c.ledger.Twins(i) {
-				if i < other {
-					found = append(found, c.pair(i, other))
-				}
-			}
-		}
+		found = c.ledger.Equivocations(after, limit)
 		return nil
 	})
 	return found, err

@@ -108,9 +108,10 @@ func (n *Namespaces) Missing(ns codec.GroupID, after codec.OpID, limit int) ([]c
 	return ids, odd("missing", err)
 }
 
-// Equivocations is namespace.Store's, the first 10,000.
-func (n *Namespaces) Equivocations(ns codec.GroupID) ([]group.Equivocation, error) {
-	res, err := dagCall(n.c, "equivocations", n.c.namespace.Equivocations, &stoav1.NamespaceEquivocationsRequest{NamespaceId: ns[:]})
+// Equivocations is namespace.Store's; a limit over 1,000, or of 0, is one of 1,000.
+func (n *Namespaces) Equivocations(ns codec.GroupID, after group.Equivocation, limit int) ([]group.Equivocation, error) {
+	res, err := dagCall(n.c, "equivocations", n.c.namespace.Equivocations,
+		&stoav1.NamespaceEquivocationsRequest{NamespaceId: ns[:], After: govwire.NextEquivocation(after), Limit: govPageOf(limit)})
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stoadb/stoa/group"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc"
 )
@@ -51,25 +52,31 @@ func newNamespacePending(p *process) *cobra.Command {
 
 func newNamespaceEquivocations(p *process) *cobra.Command {
 	return govCommand{
-		name: "equivocations", args: []string{"NAMESPACE"}, offline: true, short: "List pairs of ops that one signer gave one nonce",
-		long: "List the pairs of ops that one signer gave one nonce: two things said side by side, by\none who lies or whose identity two daemons have. Both count.", example: "home",
+		name: "equivocations", args: []string{"NAMESPACE"}, offline: true, short: "List ops that one signer gave one nonce",
+		long: "List where one signer gave one nonce to several ops: things said side by side, by one\nwho lies or whose identity two daemons have. All count; two of them are shown.", example: "home",
 		run: func(c *govCall) error {
 			ns, known, err := c.namespaceWithNames()
 			if err != nil {
 				return err
 			}
-			all, err := c.read.Equivocations(ns)
-			if err != nil {
-				return err
-			}
-			for _, e := range all {
+			all := paged(func(last *group.Equivocation) ([]group.Equivocation, error) {
+				if last == nil {
+					last = new(group.Equivocation)
+				}
+				return c.read.Equivocations(ns, *last, rpc.MaxDagPage)
+			})
+			for e, err := range all {
+				if err != nil {
+					return err
+				}
 				d := struct {
 					Signer string   `json:"signer"`
 					Nonce  uint64   `json:"nonce,string"`
+					Count  int      `json:"count"`
 					Ops    []string `json:"ops"`
-				}{e.Signer.String(), e.Nonce, []string{e.First.String(), e.Second.String()}}
+				}{e.Signer.String(), e.Nonce, e.Count, []string{e.First.String(), e.Second.String()}}
 				err := c.emit(d, func(w io.Writer) {
-					fmt.Fprintf(w, "%s  nonce %d  %s  %s\n", known.of(d.Signer), d.Nonce, d.Ops[0], d.Ops[1])
+					fmt.Fprintf(w, "%s  nonce %d  %d ops  %s  %s\n", known.of(d.Signer), d.Nonce, d.Count, d.Ops[0], d.Ops[1])
 				})
 				if err != nil {
 					return err

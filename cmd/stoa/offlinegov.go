@@ -28,7 +28,7 @@ type governance interface {
 	OpsSince(ctx context.Context, ns codec.GroupID, heads []codec.OpID, cursor uint64) iter.Seq2[namespace.Sent, error]
 	Missing(ns codec.GroupID, after codec.OpID, limit int) ([]codec.OpID, error)
 	PendingOps(ns codec.GroupID, after codec.OpID, limit int) ([]namespace.PendingOp, error)
-	Equivocations(ns codec.GroupID) ([]group.Equivocation, error)
+	Equivocations(ns codec.GroupID, after group.Equivocation, limit int) ([]group.Equivocation, error)
 	Show(g codec.GroupID) (namespace.GroupInfo, error)
 	Names(g codec.GroupID, after namespace.Name, limit int) ([]namespace.Name, error)
 	NamespaceOf(g codec.GroupID) (codec.GroupID, error)

@@ -231,7 +231,7 @@ func TestAnswersToOpsAreTypedOverTheSocket(t *testing.T) {
 		require.Equal(t, namespace.Stranger, answer.Refusal.Reason)
 		require.Equal(t, childID, answer.Cascade[0].ID)
 		require.Equal(t, namespace.RefusedAncestor, answer.Cascade[0].Refusal.Reason)
-		pairs, err := b.Equivocations(ns)
+		pairs, err := b.Equivocations(ns, group.Equivocation{}, 0)
 		require.NoError(t, err)
 		require.Empty(t, pairs)
 	})

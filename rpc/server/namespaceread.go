@@ -166,22 +166,27 @@ func (t *namespaceService) ListPending(_ context.Context, r *stoav1.NamespaceLis
 	return res, nil
 }
 
-// maxEquivocations is how many pairs an answer lists.
-const maxEquivocations = 10_000
-
 // Equivocations is Namespace.Equivocations.
 func (t *namespaceService) Equivocations(_ context.Context, r *stoav1.NamespaceEquivocationsRequest) (*stoav1.NamespaceEquivocationsResponse, error) {
 	ns, err := namespaceID(r)
 	if err != nil {
 		return nil, err
 	}
-	pairs, err := t.store().Equivocations(ns)
+	after, err := govwire.AfterEquivocation(r.GetAfter())
+	if err != nil {
+		return nil, field(err)
+	}
+	limit := govPage(r.GetLimit())
+	page, err := t.store().Equivocations(ns, after, limit)
 	if err != nil {
 		return nil, aboutNamespace(err, ns)
 	}
 	res := new(stoav1.NamespaceEquivocationsResponse)
-	for i := range pairs[:min(len(pairs), maxEquivocations)] {
-		res.Equivocations = append(res.Equivocations, govwire.FromEquivocation(&pairs[i]))
+	for i := range page {
+		res.Equivocations = append(res.Equivocations, govwire.FromEquivocation(&page[i]))
+	}
+	if len(page) == limit {
+		res.Next = govwire.NextEquivocation(page[limit-1])
 	}
 	return res, nil
 }

@@ -1400,17 +1400,19 @@ func (x *GovVerdictChange) GetNew() *GovVerdict {
 	return nil
 }
 
-// GovEquivocation is two ops by one signer with one nonce.
+// GovEquivocation is several ops by one signer with one nonce, two of them shown.
 type GovEquivocation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Who signed both.
+	// Who signed them.
 	Signer []byte `protobuf:"bytes,1,opt,name=signer,proto3" json:"signer,omitempty"`
-	// The nonce of both.
+	// The nonce of all.
 	Nonce uint64 `protobuf:"varint,2,opt,name=nonce,proto3" json:"nonce,omitempty"`
-	// One of them.
+	// One of them, the lesser of the two by id.
 	First []byte `protobuf:"bytes,3,opt,name=first,proto3" json:"first,omitempty"`
-	// The other.
-	Second        []byte `protobuf:"bytes,4,opt,name=second,proto3" json:"second,omitempty"`
+	// Another.
+	Second []byte `protobuf:"bytes,4,opt,name=second,proto3" json:"second,omitempty"`
+	// How many there are.
+	Count         uint64 `protobuf:"varint,5,opt,name=count,proto3" json:"count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1471,6 +1473,13 @@ func (x *GovEquivocation) GetSecond() []byte {
 		return x.Second
 	}
 	return nil
+}
+
+func (x *GovEquivocation) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
 }
 
 // GovRefusal says why an op is refused: no later op or key could change that.
@@ -1806,12 +1815,13 @@ const file_stoa_v1_governance_proto_rawDesc = "" +
 	"\x10GovVerdictChange\x12\x13\n" +
 	"\x05op_id\x18\x01 \x01(\fR\x04opId\x12%\n" +
 	"\x03old\x18\x02 \x01(\v2\x13.stoa.v1.GovVerdictR\x03old\x12%\n" +
-	"\x03new\x18\x03 \x01(\v2\x13.stoa.v1.GovVerdictR\x03new\"m\n" +
+	"\x03new\x18\x03 \x01(\v2\x13.stoa.v1.GovVerdictR\x03new\"\x83\x01\n" +
 	"\x0fGovEquivocation\x12\x16\n" +
 	"\x06signer\x18\x01 \x01(\fR\x06signer\x12\x14\n" +
 	"\x05nonce\x18\x02 \x01(\x04R\x05nonce\x12\x14\n" +
 	"\x05first\x18\x03 \x01(\fR\x05first\x12\x16\n" +
-	"\x06second\x18\x04 \x01(\fR\x06second\"l\n" +
+	"\x06second\x18\x04 \x01(\fR\x06second\x12\x14\n" +
+	"\x05count\x18\x05 \x01(\x04R\x05count\"l\n" +
 	"\n" +
 	"GovRefusal\x12\x13\n" +
 	"\x05op_id\x18\x01 \x01(\fR\x04opId\x121\n" +

@@ -2111,7 +2111,11 @@ func (x *NamespacePendingResponse) GetBytes() uint64 {
 type NamespaceEquivocationsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace.
-	NamespaceId   []byte `protobuf:"bytes,1,opt,name=namespace_id,json=namespaceId,proto3" json:"namespace_id,omitempty"`
+	NamespaceId []byte `protobuf:"bytes,1,opt,name=namespace_id,json=namespaceId,proto3" json:"namespace_id,omitempty"`
+	// Next of the page before; empty: from the first.
+	After []byte `protobuf:"bytes,2,opt,name=after,proto3" json:"after,omitempty"`
+	// The most of the page; 0: 1,000, which is the most.
+	Limit         uint32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2153,11 +2157,29 @@ func (x *NamespaceEquivocationsRequest) GetNamespaceId() []byte {
 	return nil
 }
 
-// NamespaceEquivocationsResponse lists pairs, the first 10,000.
+func (x *NamespaceEquivocationsRequest) GetAfter() []byte {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+func (x *NamespaceEquivocationsRequest) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+// NamespaceEquivocationsResponse is a page of equivocations.
 type NamespaceEquivocationsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The pairs, by the ids of their ops.
+	// One for each signer and nonce, in the order of these; of its ops the two with the
+	// least ids, and how many there are.
 	Equivocations []*GovEquivocation `protobuf:"bytes,1,rep,name=equivocations,proto3" json:"equivocations,omitempty"`
+	// What to ask for after this page: the last signer, and the nonce as a big endian u64;
+	// empty: nothing follows.
+	Next          []byte `protobuf:"bytes,2,opt,name=next,proto3" json:"next,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2195,6 +2217,13 @@ func (*NamespaceEquivocationsResponse) Descriptor() ([]byte, []int) {
 func (x *NamespaceEquivocationsResponse) GetEquivocations() []*GovEquivocation {
 	if x != nil {
 		return x.Equivocations
+	}
+	return nil
+}
+
+func (x *NamespaceEquivocationsResponse) GetNext() []byte {
+	if x != nil {
+		return x.Next
 	}
 	return nil
 }
@@ -3083,11 +3112,14 @@ const file_stoa_v1_namespace_proto_rawDesc = "" +
 	"\fnamespace_id\x18\x01 \x01(\fR\vnamespaceId\"B\n" +
 	"\x18NamespacePendingResponse\x12\x10\n" +
 	"\x03ops\x18\x01 \x01(\x04R\x03ops\x12\x14\n" +
-	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\"B\n" +
+	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\"n\n" +
 	"\x1dNamespaceEquivocationsRequest\x12!\n" +
-	"\fnamespace_id\x18\x01 \x01(\fR\vnamespaceId\"`\n" +
+	"\fnamespace_id\x18\x01 \x01(\fR\vnamespaceId\x12\x14\n" +
+	"\x05after\x18\x02 \x01(\fR\x05after\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\rR\x05limit\"t\n" +
 	"\x1eNamespaceEquivocationsResponse\x12>\n" +
-	"\requivocations\x18\x01 \x03(\v2\x18.stoa.v1.GovEquivocationR\requivocations\"\x92\x01\n" +
+	"\requivocations\x18\x01 \x03(\v2\x18.stoa.v1.GovEquivocationR\requivocations\x12\x12\n" +
+	"\x04next\x18\x02 \x01(\fR\x04next\"\x92\x01\n" +
 	"\x16NamespaceInviteRequest\x12\x19\n" +
 	"\bgroup_id\x18\x01 \x01(\fR\agroupId\x12$\n" +
 	"\x04role\x18\x02 \x01(\x0e2\x10.stoa.v1.GovRoleR\x04role\x12\x18\n" +

@@ -91,7 +91,7 @@ type NamespaceClient interface {
 	Missing(ctx context.Context, in *NamespaceMissingRequest, opts ...grpc.CallOption) (*NamespaceMissingResponse, error)
 	// Pending says how many ops wait for others.
 	Pending(ctx context.Context, in *NamespacePendingRequest, opts ...grpc.CallOption) (*NamespacePendingResponse, error)
-	// Equivocations lists pairs of ops by one signer with one nonce.
+	// Equivocations lists where signers have given one nonce to several ops, in pages.
 	Equivocations(ctx context.Context, in *NamespaceEquivocationsRequest, opts ...grpc.CallOption) (*NamespaceEquivocationsResponse, error)
 	// Invite signs an invitation to a group.
 	Invite(ctx context.Context, in *NamespaceInviteRequest, opts ...grpc.CallOption) (*NamespaceInviteResponse, error)
@@ -406,7 +406,7 @@ type NamespaceServer interface {
 	Missing(context.Context, *NamespaceMissingRequest) (*NamespaceMissingResponse, error)
 	// Pending says how many ops wait for others.
 	Pending(context.Context, *NamespacePendingRequest) (*NamespacePendingResponse, error)
-	// Equivocations lists pairs of ops by one signer with one nonce.
+	// Equivocations lists where signers have given one nonce to several ops, in pages.
 	Equivocations(context.Context, *NamespaceEquivocationsRequest) (*NamespaceEquivocationsResponse, error)
 	// Invite signs an invitation to a group.
 	Invite(context.Context, *NamespaceInviteRequest) (*NamespaceInviteResponse, error)

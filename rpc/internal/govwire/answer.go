@@ -1,7 +1,9 @@
 package govwire
 
 import (
+	"encoding/binary"
 	"errors"
+	"fmt"
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/group"
@@ -37,12 +39,12 @@ func Change(m *stoav1.GovVerdictChange) (c group.VerdictChange, err error) {
 
 // FromEquivocation returns an equivocation as it goes over the wire.
 func FromEquivocation(e *group.Equivocation) *stoav1.GovEquivocation {
-	return &stoav1.GovEquivocation{Signer: dagwire.Bytes(e.Signer), Nonce: e.Nonce, First: dagwire.Bytes(e.First), Second: dagwire.Bytes(e.Second)}
+	return &stoav1.GovEquivocation{Signer: dagwire.Bytes(e.Signer), Nonce: e.Nonce, First: dagwire.Bytes(e.First), Second: dagwire.Bytes(e.Second), Count: uint64(e.Count)}
 }
 
 // Equivocation returns the equivocation that came over the wire.
 func Equivocation(m *stoav1.GovEquivocation) (e group.Equivocation, err error) {
-	e.Nonce = m.GetNonce()
+	e.Nonce, e.Count = m.GetNonce(), int(m.GetCount())
 	if e.Signer, err = dagwire.Hash[codec.Identity]("signer", m.GetSigner()); err != nil {
 		return e, err
 	}
@@ -50,6 +52,27 @@ func Equivocation(m *stoav1.GovEquivocation) (e group.Equivocation, err error) {
 		return e, err
 	}
 	e.Second, err = dagwire.Hash[codec.OpID]("second", m.GetSecond())
+	return e, err
+}
+
+// NextEquivocation returns where the page after e begins; nil for the first page.
+func NextEquivocation(e group.Equivocation) []byte {
+	if e.Signer.IsZero() {
+		return nil
+	}
+	return binary.BigEndian.AppendUint64(dagwire.Bytes(e.Signer), e.Nonce)
+}
+
+// AfterEquivocation returns what [NextEquivocation] has written.
+func AfterEquivocation(b []byte) (e group.Equivocation, err error) {
+	const size = len(codec.Identity{}) + 8
+	switch len(b) {
+	case 0:
+	case size:
+		e.Signer, e.Nonce = codec.Identity(b[:size-8]), binary.BigEndian.Uint64(b[size-8:])
+	default:
+		err = &dagwire.FieldError{Field: "after", Reason: fmt.Sprintf("%d bytes instead of %d", len(b), size)}
+	}
 	return e, err
 }
 
