@@ -13,6 +13,7 @@ import (
 // second, removes A.
 func TestMutualRemovalHasOneOutcome(t *testing.T) {
 	w, z := newCase(t)
+	w.ties = true
 	k := w.op("Z", added("K", codec.Admin), z)
 	l := w.op("Z", added("L", codec.Admin), k)
 	a := w.op("Z", added("A", codec.Member), l)

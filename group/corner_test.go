@@ -173,3 +173,21 @@ func TestZeroIdsAreIds(t *testing.T) {
 	w.requireVerdict(void(NoRight), w.in(codec.GroupID{}, "Z", left))
 	require.Len(t, w.result().Claims, 1)
 }
+
+// A group whose creator has created it twice is one, with the rank of the first by
+// (height, id), in whatever order the two come.
+func TestRepeatedCreationHasTheRankOfTheFirst(t *testing.T) {
+	w, z := newCase(t)
+	k := w.op("Z", added("K", codec.Admin), z)
+	high := k
+	for range 4 {
+		high = w.root("Z", codec.RootOp{Kind: codec.RootMerge}, high)
+	}
+	late := w.root("Z", groupCreated("Z", sub, root), high)
+	early := w.root("Z", groupCreated("Z", sub, root), k)
+	given := w.in(sub, "Z", transferred("K"), early)
+	w.requireVerdict(effective, early)
+	w.requireVerdict(skipped(Exists), late)
+	w.requireVerdict(effective, given)
+	require.Equal(t, "Z+ K*", w.result().roster(t, sub, "ZK"))
+}

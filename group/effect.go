@@ -16,7 +16,7 @@ type judge struct {
 	given     [][]*grant               // by op
 	of        map[holder][]*grant      // by who holds them
 	effects   []answer                 // memo of effective, by op
-	created   map[codec.GroupID]int    // the first op that creates a group
+	created   map[codec.GroupID]int    // the first op that creates a group, by (height, id)
 	defaults  map[codec.GroupID][]int  // DefaultCapabilitiesSet; these lists are by (height, id)
 	joins     map[codec.Hash][]int     // MemberJoined, by invitation
 	withdrawn map[codec.Hash][]int     // InvitationRevoked
@@ -71,10 +71,17 @@ func (j *judge) grantsAt(i int) (given []*grant) {
 	op := j.ops[i]
 	if op.Root != nil && op.Root.Kind == codec.RootGroupCreated {
 		if first, again := j.created[op.Root.GroupID]; again {
-			for _, g := range j.given[first] {
-				g.ops = append(g.ops, i)
+			given = j.given[first]
+			earlier := j.before(i, first) // it comes later, and is the one whose rank counts
+			for _, g := range given {
+				if g.ops = append(g.ops, i); earlier {
+					g.op = i
+				}
 			}
-			return j.given[first]
+			if earlier {
+				j.created[op.Root.GroupID] = i
+			}
+			return given
 		}
 		j.created[op.Root.GroupID] = i
 	}

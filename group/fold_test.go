@@ -15,6 +15,7 @@ func groupNo(n int) codec.GroupID { return codec.GroupID{1, byte(n)} }
 
 func TestTreeHasNoCyclesAndIsNotTooDeep(t *testing.T) {
 	w, last := newCase(t)
+	w.ties = true
 	parent := root
 	for n := range maxDepth {
 		last = w.root("Z", groupCreated("Z", groupNo(n), parent), last)
@@ -86,6 +87,7 @@ func TestContextBelongsToOneGroup(t *testing.T) {
 
 func TestNamesAreUniqueWhereTheyAreLookedUp(t *testing.T) {
 	w, z := newCase(t)
+	w.ties = true
 	name := func(m, n string) codec.GroupOp {
 		b := codec.GroupOp{Kind: codec.OpMemberAliasSet, Member: who(m)}
 		if n != "" {
@@ -144,6 +146,7 @@ func TestUpgradeRunsFromStartToEnd(t *testing.T) {
 // A later op by height wins, whatever its author's clock says; between equals the id.
 func TestOtherRowsAreTheLastEffectiveOps(t *testing.T) {
 	w, z := newCase(t)
+	w.ties = true
 	k := w.op("Z", added("K", codec.Admin), z)
 	apps := [2]codec.ApplicationID{{1}, {2}}
 	ids := map[codec.OpID]codec.ApplicationID{}

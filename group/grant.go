@@ -19,7 +19,7 @@ const capabilityBits = 7
 // grant is one right that an op gives to one identity. An op that gives several
 // counts as so many grants: a revocation may strike some of them.
 type grant struct {
-	op        int   // the first that gives it
+	op        int   // the first that gives it, by (height, id)
 	ops       []int // all that do: several only where a group was created with the same body again
 	group     codec.GroupID
 	namespace bool // group is the namespace itself

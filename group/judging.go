@@ -42,7 +42,7 @@ func (l *Ledger) unsettles(i int, top bool) bool {
 	if r := op.Root; r != nil {
 		switch r.Kind {
 		case codec.RootGroupCreated:
-			return j.created[r.GroupID] != i
+			return len(j.given[i][0].ops) > 1
 		case codec.RootInvitationRevoked:
 			return l.anyBeside(i, j.joins[r.InvitationID])
 		}
