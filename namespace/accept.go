@@ -19,6 +19,11 @@ type arrival struct {
 func (b *batch) accept(x *arrival, a *Answer) error {
 	c, op := b.c, x.op
 	a.Namespace, a.ID = c.id, op.ID
+	if !x.waits { // what came before it, and has waited, comes first
+		if err := b.drain(); err != nil {
+			return err
+		}
+	}
 	if i, known := c.ledger.Find(op.ID); known {
 		a.Kind = Duplicate
 		a.Verdict = c.ledger.Verdict(i)

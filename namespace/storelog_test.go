@@ -222,6 +222,26 @@ func TestForgottenPayloads(t *testing.T) {
 	}
 }
 
+// What has waited is judged before the next op of a stream, which may stand on it.
+func TestOpWhoseAncestorsCameBeforeItInTheStreamIsStored(t *testing.T) {
+	z, k, ns := pairOf(t)
+	heads, err := z.Heads(ns)
+	require.NoError(t, err)
+	first := mergeOn(t, ns, "K", 1, heads...)
+	waits := mergeOn(t, ns, "K", 2, first.ID)
+	last := mergeOn(t, ns, "K", 3, waits.ID)
+	applied(t, k, waits.wire())
+	a, b := k.check(first.wire()), k.check(last.wire())
+	require.NoError(t, k.submit(ns, a.request, b.request)) // in one batch
+	answer, err := a.result()
+	require.NoError(t, err)
+	require.Len(t, answer.Cascade, 1)
+	answer, err = b.result()
+	require.NoError(t, err)
+	require.Equal(t, Stored, answer.Kind)
+	requireSound(t, k, ns)
+}
+
 func TestManyHeadsAreJoined(t *testing.T) {
 	z, k, ns := pairOf(t)
 	first, err := z.Heads(ns)

@@ -166,13 +166,13 @@ func (v *verifying) compareRows() error {
 func (v *verifying) compareStored(want map[string][]byte) error {
 	mine := map[codec.GroupID]bool{v.c.id: true}
 	for i := range v.c.ledger.Len() {
-		op := v.c.ledger.Op(i)
-		mine[op.Group] = true
-		if op.Root != nil {
+		switch op := v.c.ledger.Op(i); {
+		case op.Root == nil:
+			mine[op.Group] = true
+		case !op.Root.GroupID.IsZero(): // of those that are about a group
 			mine[op.Root.GroupID] = true
 		}
 	}
-	delete(mine, codec.GroupID{})
 	it, err := v.s.db.Iterate(column.Group, engine.Range{})
 	if err != nil {
 		return err
