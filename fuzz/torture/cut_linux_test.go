@@ -1,6 +1,7 @@
 package torture
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -9,8 +10,11 @@ import (
 	"slices"
 )
 
-// sector is what a disk writes at once.
-const sector = 512
+// What a disk writes at once, and what a system writes back at once.
+const (
+	sector = 512
+	page   = 4096
+)
 
 // cut is how one power cut chooses among what is not sure.
 type cut struct {
@@ -25,12 +29,14 @@ type losses struct {
 	undone  int // changes of directories
 	dropped int // writes to files
 	torn    int // writes that are there in part
+	holes   int // sectors and pages that are not there, or not as they were last
 }
 
 func (l *losses) add(m losses) {
 	l.undone += m.undone
 	l.dropped += m.dropped
 	l.torn += m.torn
+	l.holes += m.holes
 }
 
 // fate is what becomes of what was not synced.
@@ -40,7 +46,8 @@ const (
 	lost    fate = iota // all of it
 	kept                // nothing
 	ordered             // what came last
-	mixed               // any of the changes of directories, and what was last of each file
+	mixed               // any of the changes of directories; each file has a fate of its own
+	apart               // what came last of each directory; any of the sectors or pages of each file
 	fates
 )
 
@@ -49,7 +56,7 @@ func newCut(r *rand.Rand) *cut {
 }
 
 func (c *cut) String() string {
-	return fmt.Sprintf("names %d, data %d: %d changes of directories undone, %d writes dropped, %d torn", c.names, c.data, c.undone, c.dropped, c.torn)
+	return fmt.Sprintf("names %d, data %d: %d changes of directories undone, %d writes dropped, %d torn, %d sectors or pages lost", c.names, c.data, c.undone, c.dropped, c.torn, c.holes)
 }
 
 // do makes the directories of d as they are after the cut, and puts them in place of
@@ -74,10 +81,18 @@ func (c *cut) do(d *disk, top string) error {
 // before it that it builds on.
 func (c *cut) cutNames(d *disk) {
 	upTo := c.rand.IntN(len(d.pending) + 1)
+	ends := map[*node]int{} // which change is the first that its directory loses
 	var gone []entryChange
 	for i, change := range d.pending {
 		drop := false
 		switch c.names {
+		case apart:
+			for _, dir := range change.dirs() {
+				if _, drawn := ends[dir]; !drawn {
+					ends[dir] = i + c.rand.IntN(len(d.pending)-i+1)
+				}
+				drop = drop || i >= ends[dir]
+			}
 		case lost:
 			drop = true
 		case ordered:
@@ -124,10 +139,13 @@ func (c *cut) write(n *node, path string, left map[*node][]byte) error {
 func (c *cut) content(n *node) []byte {
 	how, count := c.data, len(n.unsynced)
 	if how == mixed { // each file as it comes
-		how = []fate{lost, kept, ordered}[c.rand.IntN(3)]
+		how = []fate{lost, kept, ordered, apart}[c.rand.IntN(4)]
 	}
 	if how == kept || count == 0 {
 		return n.last()
+	}
+	if how == apart {
+		return c.scattered(n)
 	}
 	upTo := 0
 	if how == ordered {
@@ -152,6 +170,36 @@ func (c *cut) content(n *node) []byte {
 	if part > 0 {
 		c.torn++
 		b = edit{next.at, next.data[:part]}.apply(b)
+	}
+	return b
+}
+
+// scattered is what is left of a file of which each sector, or each page, has reached the
+// disk by itself: as it was last, as it was when something less was written, or as it was
+// synced; zeros where it was not there then. So has its size.
+func (c *cut) scattered(n *node) []byte {
+	unit := []int{sector, page}[c.rand.IntN(2)]
+	lost := []int{1, 10, 50, 90}[c.rand.IntN(4)] // of 100
+	between := n.synced
+	for _, e := range n.unsynced[:c.rand.IntN(len(n.unsynced)+1)] {
+		between = e.apply(between)
+	}
+	last := n.last()
+	b := make([]byte, []int{len(last), len(between)}[c.rand.IntN(2)])
+	once := min(len(n.synced), len(b)) / unit // at least one of those that were written is not there
+	once += c.rand.IntN(len(b)/unit - once + 1)
+	for i, at := 0, 0; at < len(b); i, at = i+1, at+unit {
+		from := last
+		if i == once || c.rand.IntN(100) < lost {
+			from = [][]byte{n.synced, between}[c.rand.IntN(2)]
+		}
+		end := min(at+unit, len(b))
+		if at < len(from) {
+			copy(b[at:end], from[at:min(end, len(from))])
+		}
+		if at >= len(last) || !bytes.Equal(b[at:end], last[at:min(end, len(last))]) {
+			c.holes++
+		}
 	}
 	return b
 }

@@ -68,6 +68,51 @@ type place struct {
 // entryChange puts nodes at places, nil to remove what is there: all or none.
 type entryChange map[place]*node
 
+// dirs returns the directories that a change is in, in the order of the names.
+func (c entryChange) dirs() (dirs []*node) {
+	at := slices.SortedFunc(maps.Keys(c), func(a, b place) int { return strings.Compare(a.name, b.name) })
+	for _, p := range at {
+		if !slices.Contains(dirs, p.dir) {
+			dirs = append(dirs, p.dir)
+		}
+	}
+	return dirs
+}
+
+// clone returns a disk to cut that is as d is at this moment. It shares the bytes of
+// files, which are never changed in place.
+func (d *disk) clone() *disk {
+	made := map[*node]*node{}
+	var copied func(n *node) *node
+	copied = func(n *node) *node {
+		if n == nil || made[n] != nil {
+			return made[n]
+		}
+		c := *n
+		c.unsynced = slices.Clone(n.unsynced)
+		made[n] = &c
+		if n.entries != nil {
+			c.entries, c.sure = map[string]*node{}, map[string]*node{}
+			for name, m := range n.entries {
+				c.entries[name] = copied(m)
+			}
+			for name, m := range n.sure {
+				c.sure[name] = copied(m)
+			}
+		}
+		return &c
+	}
+	to := &disk{top: copied(d.top)}
+	for _, change := range d.pending {
+		c := entryChange{}
+		for at, n := range change {
+			c[place{copied(at.dir), at.name}] = copied(n)
+		}
+		to.pending = append(to.pending, c)
+	}
+	return to
+}
+
 // touches reports whether two changes are of one place.
 func (c entryChange) touches(d entryChange) bool {
 	for at := range d {

@@ -1,12 +1,14 @@
 package torture
 
 import (
+	"bytes"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,9 +28,9 @@ func TestDiskLeavesWhatACutMay(t *testing.T) {
 		calls func(*disk)
 		leave []string // the files and their contents, of each outcome
 	}{
-		"nothing synced":   {func(d *disk) { create(d, "a", "xy") }, []string{"", "a= ", "a=x ", "a=xy "}},
+		"nothing synced":   {func(d *disk) { create(d, "a", "xy") }, []string{"", "a=\x00\x00 ", "a= ", "a=x ", "a=xy "}},
 		"file synced":      {func(d *disk) { d.sync(create(d, "a", "xy")) }, []string{"", "a=xy "}},
-		"directory synced": {func(d *disk) { create(d, "a", "xy"); d.sync(d.top) }, []string{"a= ", "a=x ", "a=xy "}},
+		"directory synced": {func(d *disk) { create(d, "a", "xy"); d.sync(d.top) }, []string{"a=\x00\x00 ", "a= ", "a=x ", "a=xy "}},
 		"both synced":      {func(d *disk) { d.sync(create(d, "a", "xy")); d.sync(d.top) }, []string{"a=xy "}},
 		"sync failed": {func(d *disk) {
 			n := create(d, "a", "x")
@@ -42,7 +44,7 @@ func TestDiskLeavesWhatACutMay(t *testing.T) {
 			d.sync(d.top)
 			n.edit(edit{2, []byte("z")})
 			n.edit(edit{3, []byte("z")})
-		}, []string{"a=xy ", "a=xyz ", "a=xyzz "}},
+		}, []string{"a=xy\x00\x00 ", "a=xy\x00 ", "a=xy ", "a=xyz\x00 ", "a=xyz ", "a=xyzz "}},
 		"cut short": {func(d *disk) {
 			n := create(d, "a", "xy")
 			d.sync(n)
@@ -79,6 +81,43 @@ func TestDiskLeavesWhatACutMay(t *testing.T) {
 			require.Equal(t, tc.leave, slices.Sorted(maps.Keys(seen)))
 		})
 	}
+}
+
+// Of a file each sector or page is there or not, whatever became of those before it; of
+// each directory what was last is not.
+func TestDiskLeavesAnySectorsAndTheFirstNames(t *testing.T) {
+	sectors, names := map[string]bool{}, map[string]bool{}
+	for seed := range uint64(400) {
+		d := &disk{top: newDir()}
+		dirs := []*node{newDir(), newDir()}
+		for i, name := range []string{"s", "t"} {
+			d.change(entryChange{place{d.top, name}: dirs[i]})
+		}
+		d.sync(d.top)
+		n := &node{}
+		for i := range 6 {
+			d.change(entryChange{place{dirs[i%2], string(rune('a' + i))}: n})
+		}
+		for _, c := range "123" {
+			n.edit(edit{int64(len(n.now)), bytes.Repeat([]byte{byte(c)}, sector)})
+		}
+		c := newCut(rand.New(rand.NewPCG(seed, 0)))
+		c.names, c.data = apart, apart
+		b := c.content(n)
+		kept := ""
+		for ; len(b) >= sector; b = b[sector:] {
+			kept += string(b[0])
+		}
+		sectors[strings.ReplaceAll(kept, "\x00", ".")] = true
+		c.cutNames(d)
+		names[strings.Join(slices.Sorted(maps.Keys(dirs[0].sure)), "")+"|"+strings.Join(slices.Sorted(maps.Keys(dirs[1].sure)), "")] = true
+	}
+	for _, want := range []string{"123", "12.", "1.3", ".23", "1..", ".2.", "..3", "...", "12", ".2", "1", ""} {
+		require.Contains(t, sectors, want)
+	}
+	require.Len(t, names, 16) // each directory has none, or the first one, two or three
+	require.Contains(t, names, "|bdf")
+	require.Contains(t, names, "ace|b")
 }
 
 // contents lists the files below top.

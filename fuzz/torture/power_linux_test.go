@@ -99,8 +99,8 @@ func TestPowerCutsUnderMixedLoadLoseNothing(t *testing.T) {
 	if errors.Is(err, errNoSupervisor) {
 		t.Skip("SKIPPED: no power cut was made:", err)
 	}
-	t.Logf("%d power cuts, %d of them before the daemon listened; %d changes of directories undone, %d writes dropped and %d torn; %d writes acknowledged and recounted",
-		p.cuts, h.opening, p.did.undone, p.did.dropped, p.did.torn, h.total())
+	t.Logf("%d power cuts, %d of them before the daemon listened; %d changes of directories undone, %d writes dropped, %d torn, %d sectors or pages lost, %d stores left with a hole; %d writes acknowledged and recounted",
+		p.cuts, h.opening, p.did.undone, p.did.dropped, p.did.torn, p.did.holes, h.holes, h.total())
 	if err != nil {
 		t.Fatalf("%s=%d: after cut %d (%v): %v", seedEnv, seed, p.cuts, p.last, err)
 	}
