@@ -85,7 +85,9 @@ type Engine interface {
 	Snapshot() (Snapshot, error)
 	// Close waits for calls under way, makes all writes durable, and gives back
 	// everything, iterators and snapshots included. Every later call, Close
-	// too, returns ErrClosed.
+	// too, returns ErrClosed. An iterator that is open then may still yield the
+	// entries that it was given ahead, and ends with ErrClosed unless those were
+	// the last.
 	Close() error
 }
 

@@ -21,7 +21,8 @@ var (
 	// (MaxKey, MaxValue, MaxBatch); nothing is written.
 	ErrTooLarge = errors.New("engine: too large")
 	// ErrClosed is returned by every method of a closed engine, snapshot or
-	// iterator.
+	// iterator. An open iterator of an engine or a snapshot that is closed may
+	// yield what it was given ahead before.
 	ErrClosed = errors.New("engine: closed")
 	// ErrReadOnly is returned by every write of an engine that was opened
 	// read-only, or that stopped writing after a fault of its storage; the

@@ -159,6 +159,44 @@ func TestASweepThatFailsIsTriedAgainAfterAWhile(t *testing.T) {
 	h.later("swept", func() bool { return h.count(ShapeRecord) == 0 })
 }
 
+// levels notes how durable the batches are that an engine is asked for.
+type levels struct {
+	engine.Engine
+	mu   sync.Mutex
+	last engine.Durability
+}
+
+func (l *levels) Update(fn func(engine.Getter, *engine.Batch) error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Engine.Update(func(r engine.Getter, b *engine.Batch) error {
+		err := fn(r, b)
+		l.last = b.Durability
+		return err
+	})
+}
+
+func TestWhatASweepDidIsSyncedAtItsEnd(t *testing.T) {
+	for _, n := range []int{1, sweepRows, sweepRows + 1, 2*sweepRows + 7} {
+		db := &levels{Engine: mem.New()}
+		t.Cleanup(func() { _ = db.Close() })
+		h := openHouse(t, db, kvtest.New())
+		s := h.space("a", "plain")
+		require.NoError(t, s.Update(ctx, engine.WAL, func(tx *Tx) error {
+			for i := range n {
+				_, err := tx.Put(fmt.Append(nil, i), []byte("v"), PutOptions{TTL: time.Second})
+				require.NoError(t, err)
+			}
+			return nil
+		}))
+		require.Equal(t, engine.WAL, db.last)
+		h.clock.Pass(2 * time.Second)
+		h.later("swept", func() bool { return h.count(ShapeRecord) == 0 })
+		require.NoError(t, h.Close()) // so that the pass has ended
+		require.Equal(t, engine.Synced, db.last, "of %d", n)
+	}
+}
+
 // Many that expire at once: none is seen from then on, reads go on while they
 // are swept, and each is one event.
 func TestX11ManyKeysExpireInTheSameSecond(t *testing.T) {

@@ -13,9 +13,6 @@ import (
 	"github.com/stoadb/stoa/rpc/internal/frame"
 )
 
-// greetTimeout is how long a connection may take to say which framing it speaks.
-const greetTimeout = 10 * time.Second
-
 // doorway stands before gRPC: it accepts connections, lets the gate look at who
 // it is, and gives those that begin with HTTP/2 to gRPC, whose listener it is,
 // and those that begin with frames to framed.
@@ -107,7 +104,7 @@ func (d *doorway) enter(conn net.Conn) {
 		return
 	}
 	var begin [len(frame.Magic)]byte
-	c.SetReadDeadline(time.Now().Add(greetTimeout))
+	c.SetReadDeadline(time.Now().Add(d.gate.greeting))
 	_, err = io.ReadFull(conn, begin[:])
 	c.SetReadDeadline(time.Time{})
 	d.untrack(c)

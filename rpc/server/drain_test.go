@@ -64,6 +64,23 @@ func TestCallsUnderWayFinishAndNewOnesAreRefusedWhenTheServerStops(t *testing.T)
 	require.ErrorIs(t, err, rpc.ErrUnavailable)
 }
 
+// scanWaits tells whether a stream of answers over frames waits for its client:
+// for credit, or for room in the connection.
+func (d *testDaemon) scanWaits() (waits bool) {
+	d.framed.all(func(c *framedConn) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, k := range c.calls {
+			if k.stream != nil {
+				k.stream.mu.Lock()
+				waits = waits || k.stream.credit <= 0 || c.w.Waiting() > 0
+				k.stream.mu.Unlock()
+			}
+		}
+	})
+	return waits
+}
+
 func TestSessionsAndScansAreToldWhenTheServerStops(t *testing.T) {
 	stub := newStub()
 	d := start(t, stub, Options{DrainTimeout: time.Hour})
@@ -75,7 +92,7 @@ func TestSessionsAndScansAreToldWhenTheServerStops(t *testing.T) {
 	require.NoError(t, err)
 	defer it.Close()
 	require.True(t, it.Next())
-	time.Sleep(200 * time.Millisecond) // nobody reads: the daemon waits
+	require.Eventually(t, func() bool { return d.scanWaits() }, patience, time.Millisecond, "nobody reads: the daemon waits")
 	session, err := stoav1.NewStoreClient(d.bare(t)).Session(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, session.Send(&stoav1.SessionRequest{Id: 1, Request: &stoav1.SessionRequest_Snapshot{}}))

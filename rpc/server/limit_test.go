@@ -3,12 +3,15 @@ package server
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -16,6 +19,7 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/frame"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -95,7 +99,23 @@ func TestMultiGetTakesNoMoreMemoryThanItMayAnswer(t *testing.T) {
 	fine(t, c)
 }
 
-func TestRequestsInFlightAreLimited(t *testing.T) {
+// refusals is how many calls were answered with RESOURCE_EXHAUSTED.
+func refusals(t testing.TB, registry *prometheus.Registry) (n float64) {
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			for _, label := range m.GetLabel() {
+				if f.GetName() == "grpc_server_handled_total" && label.GetValue() == codes.ResourceExhausted.String() {
+					n += m.GetCounter().GetValue()
+				}
+			}
+		}
+	}
+	return n
+}
+
+func TestRequestsOfSessionsInFlightAreLimited(t *testing.T) {
 	stub := newStub()
 	held, release := make(chan struct{}), make(chan struct{})
 	var once sync.Once
@@ -107,6 +127,52 @@ func TestRequestsInFlightAreLimited(t *testing.T) {
 	d := start(t, stub, Options{MaxInFlight: 1 << 20})
 	c := d.dial(t)
 	var b engine.Batch
+	b.Put(column.Generic, row("a"), make([]byte, 900<<10))
+	first := make(chan error, 1)
+	go func() { first <- c.Apply(&b) }()
+	<-held
+	session, err := stoav1.NewStoreClient(d.bare(t)).Session(t.Context())
+	require.NoError(t, err)
+	ask := func(lookups int) *stoav1.SessionResponse {
+		packed := rpc.AppendLookups(nil, slices.Repeat([]engine.Lookup{{Column: column.Generic, Key: row("k")}}, lookups))
+		require.NoError(t, session.Send(&stoav1.SessionRequest{Id: 1, Request: &stoav1.SessionRequest_MultiGet{MultiGet: &stoav1.MultiGetRequest{Lookups: packed}}}))
+		m, err := session.Recv()
+		require.NoError(t, err)
+		return m
+	}
+	require.Equal(t, stoav1.ErrorKind_ERROR_KIND_BUSY, ask(10_000).GetError().GetKind())
+	require.NotNil(t, ask(1).GetMultiGet(), "the session goes on")
+	close(release)
+	require.NoError(t, <-first)
+	require.NotNil(t, ask(10_000).GetMultiGet())
+}
+
+func TestWhoDoesNotSayWhichFramingIsHungUpOn(t *testing.T) {
+	d := start(t, nil, Options{Greeting: 10 * time.Millisecond})
+	conn, err := net.Dial("unix", d.path)
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = conn.Write([]byte(frame.Magic[:3]))
+	require.NoError(t, err)
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(patience)))
+	_, err = conn.Read(make([]byte, 1))
+	require.ErrorIs(t, err, io.EOF)
+	fine(t, d.dial(t))
+}
+
+func TestRequestsInFlightAreLimited(t *testing.T) {
+	stub := newStub()
+	held, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	stub.apply = func() error {
+		once.Do(func() { close(held) })
+		<-release
+		return nil
+	}
+	registry := prometheus.NewRegistry()
+	d := start(t, stub, Options{MaxInFlight: 1 << 20, Registry: registry})
+	c := d.dialAs(t, rpc.FramingGRPC) // frames refuse what is not counted as a call
+	var b engine.Batch
 	b.Put(column.Generic, row("a"), make([]byte, 600<<10))
 	first, second := make(chan error, 1), make(chan error, 1)
 	go func() { first <- c.Apply(&b) }()
@@ -115,7 +181,7 @@ func TestRequestsInFlightAreLimited(t *testing.T) {
 	require.ErrorIs(t, rpc.FromStatus(err), rpc.ErrBusy)
 	require.Equal(t, codes.ResourceExhausted, status.Code(err))
 	go func() { second <- c.Apply(&b) }() // asks again until there is room
-	time.Sleep(5 * time.Millisecond)
+	require.Eventually(t, func() bool { return refusals(t, registry) > 1 }, patience, time.Millisecond)
 	close(release)
 	require.NoError(t, <-first)
 	require.NoError(t, <-second)

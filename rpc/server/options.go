@@ -58,6 +58,9 @@ type Options struct {
 	// Dag, Kv, Namespace and Group, may wait for a client that does not take or send what is next;
 	// they are ended then. 0: 10 minutes.
 	SessionIdle time.Duration
+	// Greeting is how long a connection may take to say which framing it speaks; 0:
+	// 10 s.
+	Greeting time.Duration
 	// CallTimeout is the deadline of single reads and writes, and of those of the
 	// Blob service that are not streams, whose client sets none; 0: 60 s.
 	CallTimeout time.Duration
@@ -129,7 +132,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.MaxInFlight < 0 || o.MaxConnections < 0 || o.MaxScans < 0 || o.MaxSessions < 0 || o.MaxSessionScans < 0 || o.MaxDagStreams < 0 || o.MaxKVStreams < 0 || o.MaxGovStreams < 0 {
 		return o, fmt.Errorf("%w: a limit is negative", ErrOptions)
 	}
-	if o.SessionIdle < 0 || o.CallTimeout < 0 || o.DrainTimeout < 0 {
+	if o.SessionIdle < 0 || o.Greeting < 0 || o.CallTimeout < 0 || o.DrainTimeout < 0 {
 		return o, fmt.Errorf("%w: a time is negative", ErrOptions)
 	}
 	var err error
@@ -159,6 +162,7 @@ func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.MaxKVStreams, 4096)
 	setDefault(&o.MaxGovStreams, 1024)
 	setDefault(&o.SessionIdle, 10*time.Minute)
+	setDefault(&o.Greeting, 10*time.Second)
 	setDefault(&o.CallTimeout, time.Minute)
 	setDefault(&o.DrainTimeout, 30*time.Second)
 	if o.Logger == nil {

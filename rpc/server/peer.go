@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc/peer"
 )
@@ -35,6 +36,7 @@ type gate struct {
 	log                  *slog.Logger
 	limit                int64
 	open                 *atomic.Int64 // connections
+	greeting             time.Duration // how long one may take to say which framing it speaks
 }
 
 // admit returns conn, counted, and who is at its other end; errPeer for one who may

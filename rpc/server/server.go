@@ -159,7 +159,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	served := make(chan error, 1)
 	door := newDoorway(ln, &gate{
 		allowUIDs: s.o.AllowUIDs, allowGIDs: s.o.AllowGIDs, peerOf: s.o.peerOf, log: s.log,
-		limit: int64(s.o.MaxConnections), open: &s.connections,
+		limit: int64(s.o.MaxConnections), open: &s.connections, greeting: s.o.Greeting,
 	}, s.framed.serve)
 	door.open.Go(door.run)
 	go func() { served <- s.grpc.Serve(door) }()

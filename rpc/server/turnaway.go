@@ -25,7 +25,7 @@ func (d *doorway) turnAway(conn net.Conn, why error) {
 	}
 	defer d.untrack(conn)
 	d.makeRoom(conn)
-	conn.SetDeadline(time.Now().Add(greetTimeout))
+	conn.SetDeadline(time.Now().Add(d.gate.greeting))
 	var begin [len(frame.Magic)]byte
 	if _, err := io.ReadFull(conn, begin[:]); err == nil && string(begin[:]) == frame.Magic {
 		conn.Write(refusalOf(why)) // it is hung up on either way

@@ -40,13 +40,15 @@ func TestAKVItemIsItsMessage(t *testing.T) {
 		if i.Found {
 			i.Value = rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(t, "value")
 			i.Revision, i.ExpiresMS, i.RemainingMS = rapid.Uint64().Draw(t, "revision"), rapid.Uint64().Draw(t, "expires"), rapid.Uint64().Draw(t, "remaining")
+			i.CreatedRevision, i.WrittenMS = rapid.Uint64().Draw(t, "created"), rapid.Uint64().Draw(t, "written")
 			b = Single(i.AppendItem(Room(nil)))
 		}
 		var m stoav1.KvGetResponse
 		require.NoError(t, proto.Unmarshal(b, &m))
 		require.Equal(t, i.Found, m.Item != nil)
 		require.Equal(t, string(i.Value), string(m.GetItem().GetValue()))
-		require.Equal(t, []uint64{i.Revision, i.ExpiresMS, i.RemainingMS}, []uint64{m.GetItem().GetRevision(), m.GetItem().GetExpiresMs(), m.GetItem().GetRemainingMs()})
+		require.Equal(t, []uint64{i.Revision, i.ExpiresMS, i.RemainingMS, i.CreatedRevision, i.WrittenMS},
+			[]uint64{m.GetItem().GetRevision(), m.GetItem().GetExpiresMs(), m.GetItem().GetRemainingMs(), m.GetItem().GetCreatedRevision(), m.GetItem().GetWrittenMs()})
 
 		again, err := proto.Marshal(&m)
 		require.NoError(t, err)

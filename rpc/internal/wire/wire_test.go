@@ -2,10 +2,12 @@ package wire
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
@@ -57,6 +59,9 @@ func TestAnswersAreAppendedWhereTheCallerWantsThem(t *testing.T) {
 		require.Equal(t, m.Count, in.Count)
 		require.Equal(t, m.End, in.End)
 		require.Equal(t, len(m.Entries) > 0, in.Found)
+		var lent Lent
+		require.NoError(t, lent.parse(b))
+		require.Equal(t, []any{string(m.Entries), m.Count, m.End}, []any{string(lent.Entries), lent.Count, lent.End})
 	})
 	var in Inbound
 	require.NoError(t, c.Unmarshal(mem.BufferSlice{mem.SliceBuffer{0x0A, 0}}, &in))
@@ -110,6 +115,8 @@ func TestRequestsAreParsedAsProtobufDoes(t *testing.T) {
 			&stoav1.GetRequest{Column: 7, Key: []byte("key"), Snapshot: 1 << 60},
 			&stoav1.MultiGetRequest{Lookups: []byte("lookups"), Snapshot: 5},
 			&stoav1.ApplyRequest{Ops: []byte("ops"), Expectations: []byte("e"), Durability: 2},
+			&stoav1.KvGetRequest{Tenant: []byte("tenant"), Key: []byte("key")},
+			&stoav1.KvPutRequest{Tenant: []byte("t"), Key: []byte("k"), Value: []byte("1"), TtlSeconds: proto.Int64(60), Durability: 1},
 		} {
 			sameAsProtobuf(t, m, disturbed(t, m))
 		}
@@ -145,13 +152,58 @@ func sameAsProtobuf(t require.TestingT, m proto.Message, b []byte) {
 	}
 }
 
+// parsedInPlace are the requests that Parse decodes itself.
+func parsedInPlace() []proto.Message {
+	return []proto.Message{&stoav1.GetRequest{}, &stoav1.MultiGetRequest{}, &stoav1.ApplyRequest{}, &stoav1.KvGetRequest{}, &stoav1.KvPutRequest{}}
+}
+
+// TestEveryFieldIsDecodedByHandAsByTheLibrary sends each field that the
+// descriptors have as each type of the wire.
+func TestEveryFieldIsDecodedByHandAsByTheLibrary(t *testing.T) {
+	for _, m := range parsedInPlace() {
+		fields := m.ProtoReflect().Descriptor().Fields()
+		for i := range fields.Len() {
+			number := fields.Get(i).Number()
+			for name, b := range map[string][]byte{
+				"varint":  protowire.AppendVarint(protowire.AppendTag(nil, number, protowire.VarintType), 2),
+				"fixed64": protowire.AppendFixed64(protowire.AppendTag(nil, number, protowire.Fixed64Type), 3),
+				"bytes":   protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), []byte("4")),
+				"fixed32": protowire.AppendFixed32(protowire.AppendTag(nil, number, protowire.Fixed32Type), 5),
+			} {
+				t.Run(fmt.Sprintf("%s/%d/%s", m.ProtoReflect().Descriptor().Name(), number, name), func(t *testing.T) { sameAsProtobuf(t, m, b) })
+			}
+		}
+	}
+}
+
+// TestAnswersThatAreDecodedByHandHaveNoOtherFields: a field that is added to one
+// of them is added by hand, too.
+func TestAnswersThatAreDecodedByHandHaveNoOtherFields(t *testing.T) {
+	for m, want := range map[proto.Message][]protowire.Number{
+		&stoav1.GetResponse{}:      {1},
+		&stoav1.MultiGetResponse{}: {1},
+		&stoav1.ScanResponse{}:     {1, 2, 3},
+		&stoav1.KvGetResponse{}:    {1},
+		&stoav1.KvPutResponse{}:    {1},
+		&stoav1.KvItem{}:           {1, 2, 3, 4, 5, 6, 7}, // the key is what was asked for
+	} {
+		var have []protowire.Number
+		for i := range m.ProtoReflect().Descriptor().Fields().Len() {
+			have = append(have, m.ProtoReflect().Descriptor().Fields().Get(i).Number())
+		}
+		require.ElementsMatch(t, want, have, "%T", m)
+	}
+}
+
 func FuzzRequestsInPlace(f *testing.F) {
 	f.Add([]byte{8, 7, 18, 1, 'k', 25, 1, 2, 3, 4, 5, 6, 7, 8})
+	f.Add([]byte{10, 1, 't', 18, 1, 'k', 26, 1, '1', 32, 60, 40, 1})      // a put
+	f.Add([]byte{33, 1, 2, 3, 4, 5, 6, 7, 8})                             // a time to live that is no number
 	f.Add([]byte{0xF8, 0xFF, 0xFF, 0xFF, 0x0F, 0})                        // the largest field number
 	f.Add([]byte{0x80, 0x80, 0x80, 0x80, 0x10, 0})                        // one more
 	f.Add(append([]byte{0xD1, 0xD1, 0xD1, 0xE8}, []byte("000000000")...)) // found by fuzzing
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, m := range []proto.Message{&stoav1.GetRequest{}, &stoav1.MultiGetRequest{}, &stoav1.ApplyRequest{}} {
+		for _, m := range parsedInPlace() {
 			sameAsProtobuf(t, m, b)
 		}
 		var in Inbound
