@@ -39,7 +39,7 @@ func TestX05WhatAKilledProcessLeavesEqualsARecount(t *testing.T) {
 	dir, random := t.TempDir(), rand.New(rand.NewPCG(41, 42))
 	revisions := uint64(0)
 	for range kills {
-		cmd := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
+		cmd := enginetest.EndWithParent(exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$"))
 		cmd.Env = append(os.Environ(), doomed+"="+dir)
 		out, err := cmd.StdoutPipe()
 		require.NoError(t, err)

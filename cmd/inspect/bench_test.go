@@ -27,6 +27,7 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/rocks"
 	"github.com/stoadb/stoa/keys"
 )
@@ -220,7 +221,7 @@ func goThrough(what string, w io.Writer) error {
 // time it took, how many bytes of memory at most, and the split of verify-full.
 func apart(b *testing.B, name, dir string) (cpu time.Duration, most int64, split []Spent) {
 	b.Helper()
-	cmd := exec.Command(os.Args[0])
+	cmd := enginetest.EndWithParent(exec.Command(os.Args[0]))
 	cmd.Env = append(os.Environ(), offlineEnv+"="+name+"="+dir)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()

@@ -129,7 +129,7 @@ func (w *worker) look(dir string) (s seen) {
 
 func (w *worker) start() {
 	w.err.Reset()
-	w.cmd = exec.Command(os.Args[0])
+	w.cmd = enginetest.EndWithParent(exec.Command(os.Args[0]))
 	w.cmd.Env = append(os.Environ(), workerEnv+"=1", "GOTRACEBACK=none")
 	w.cmd.Stderr = &w.err
 	var err error

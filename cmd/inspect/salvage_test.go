@@ -25,6 +25,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/engine/rocks"
 	"github.com/stoadb/stoa/engine/rocks/diskfile"
@@ -106,7 +107,7 @@ func churnAndWait(dir string, w io.Writer) error {
 func killedInChurn(t *testing.T) (dir, digest string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "killed")
-	cmd := exec.Command(os.Args[0])
+	cmd := enginetest.EndWithParent(exec.Command(os.Args[0]))
 	cmd.Env = append(os.Environ(), churnEnv+"="+dir)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()

@@ -229,7 +229,7 @@ func (c *canaries) daemon(args ...string) (log string, stop func()) {
 	}
 	said, err := os.CreateTemp(c.vars["DIR"], "log")
 	require.NoError(c.t, err)
-	cmd := exec.Command("stoa", args...)
+	cmd := enginetest.EndWithParent(exec.Command("stoa", args...))
 	cmd.Stdout, cmd.Stderr = said, said
 	require.NoError(c.t, cmd.Start())
 	c.mark(args)

@@ -25,7 +25,7 @@ func TestTheKvServiceIsMeasured(t *testing.T) {
 			names = append(names, name)
 		}
 	}
-	cmd := exec.Command("stoa", "bench", "--json", "--rows", "2000", "--slice", "2ms", "--rounds", "1", "--workload", strings.Join(names, ","))
+	cmd := enginetest.EndWithParent(exec.Command("stoa", "bench", "--json", "--rows", "2000", "--slice", "2ms", "--rounds", "1", "--workload", strings.Join(names, ",")))
 	dir, err := os.MkdirTemp("", "st") // short enough for sockets
 	require.NoError(t, err)
 	defer os.RemoveAll(dir)

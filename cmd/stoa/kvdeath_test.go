@@ -147,7 +147,7 @@ func (h *kvHistory) client(id, n, keys int, f rpc.Framing) error {
 
 // serveKV runs the daemon until stop, which kills it or has it shut down.
 func (h *kvHistory) serveKV(dir string) (stop func(kill bool)) {
-	cmd := exec.Command("stoa", "serve", "--dir", dir, "--cache-size", "8MiB")
+	cmd := enginetest.EndWithParent(exec.Command("stoa", "serve", "--dir", dir, "--cache-size", "8MiB"))
 	require.NoError(h.t, cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()

@@ -98,7 +98,7 @@ func TestRekeyIsResumedAfterKills(t *testing.T) {
 	}
 	s := sealedStore(t, sealKeys[0])
 	run := func(from, to int) *exec.Cmd {
-		return exec.Command("stoa", "rekey", s.dir, "--seal-key-file", files[from], "--new-key-file", files[to])
+		return enginetest.EndWithParent(exec.Command("stoa", "rekey", s.dir, "--seal-key-file", files[from], "--new-key-file", files[to]))
 	}
 	start := time.Now()
 	out, err := run(0, 1).CombinedOutput()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/mem"
 )
 
@@ -29,7 +30,7 @@ func stubborn() {
 }
 
 func TestASecondSignalEndsTheDaemonAtOnce(t *testing.T) {
-	cmd := exec.Command("stubborn")
+	cmd := enginetest.EndWithParent(exec.Command("stubborn"))
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	in, err := cmd.StdinPipe()
@@ -66,7 +67,7 @@ func TestASignalEndsAnOpeningThatDoesNotEnd(t *testing.T) {
 }
 
 func TestAnUploadIsInterruptedWhileItsContentKeepsItWaiting(t *testing.T) {
-	cmd := exec.Command("stoa", "blob", "put", "-", "--socket", serving(t, mem.New()))
+	cmd := enginetest.EndWithParent(exec.Command("stoa", "blob", "put", "-", "--socket", serving(t, mem.New())))
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)
 	defer in.Close()

@@ -181,7 +181,7 @@ func killMany(t *testing.T, task string, kills int) {
 // and kills it after a while.
 func killOnce(t *testing.T, task, dir string, acked []uint64, after time.Duration) (acks uint64) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
+	cmd := enginetest.EndWithParent(exec.Command(os.Args[0]))
 	cmd.Env = append(os.Environ(), childEnv+"="+dir, childTask+"="+task)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -220,7 +220,7 @@ func killOnce(t *testing.T, task, dir string, acked []uint64, after time.Duratio
 // killOpening kills a writer that may not have opened its store yet.
 func killOpening(t *testing.T, task, dir string) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
+	cmd := enginetest.EndWithParent(exec.Command(os.Args[0]))
 	cmd.Env = append(os.Environ(), childEnv+"="+dir, childTask+"="+task)
 	require.NoError(t, cmd.Start())
 	time.Sleep(time.Duration(rand.IntN(100)) * time.Millisecond)

@@ -398,7 +398,7 @@ func fileNames(t *testing.T, dir string) (names []string) {
 // dir, and waits until it says that it is ready.
 func startChild(t *testing.T, what, dir string) (*exec.Cmd, io.WriteCloser) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
+	cmd := enginetest.EndWithParent(exec.Command(os.Args[0]))
 	cmd.Env = append(os.Environ(), childEnv+"="+dir, childTask+"="+what)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()

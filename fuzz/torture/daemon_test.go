@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/rpc"
 )
 
@@ -31,7 +32,7 @@ type program struct {
 
 // command is that of the real daemon. One with a defect reads the directory alone.
 func (p program) command(dir string) *exec.Cmd {
-	cmd := exec.Command(p.path, append([]string{"serve", "--dir", dir, "--cache-size", "8MiB"}, p.args...)...)
+	cmd := enginetest.EndWithParent(exec.Command(p.path, append([]string{"serve", "--dir", dir, "--cache-size", "8MiB"}, p.args...)...))
 	cmd.Env = append(os.Environ(), p.env...)
 	return cmd
 }

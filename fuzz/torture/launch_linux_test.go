@@ -12,6 +12,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/stoadb/stoa/engine/enginetest"
 )
 
 // launchEnv makes this program one that gives itself up to be supervised and then
@@ -34,7 +36,7 @@ func supervised(cmd *exec.Cmd) (*exec.Cmd, func() (listener int, err error), err
 	}
 	theirs := os.NewFile(uintptr(pair[1]), "launch")
 	ours := os.NewFile(uintptr(pair[0]), "supervise")
-	c := exec.Command(os.Args[0], cmd.Args...)
+	c := enginetest.EndWithParent(exec.Command(os.Args[0], cmd.Args...))
 	c.Args[1] = cmd.Path
 	env := cmd.Env
 	if env == nil {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/stoadb/stoa/engine/enginetest"
 )
 
 // errNoGroup is why the memory of a process cannot be limited.
@@ -121,7 +123,7 @@ func limitTo(most int) (*limits, error) {
 
 // start starts a command in the group, from its first page on.
 func (l *limits) start(cmd *exec.Cmd) error {
-	inside := exec.Command("/bin/sh", append([]string{"-c", `echo $$ >"$0/cgroup.procs" && exec "$@"`, l.dir}, cmd.Args...)...)
+	inside := enginetest.EndWithParent(exec.Command("/bin/sh", append([]string{"-c", `echo $$ >"$0/cgroup.procs" && exec "$@"`, l.dir}, cmd.Args...)...))
 	inside.Env, inside.Stdout, inside.Stderr = cmd.Env, cmd.Stdout, cmd.Stderr
 	*cmd = *inside
 	return cmd.Start()

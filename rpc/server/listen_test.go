@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/rpc"
 )
 
@@ -234,7 +235,7 @@ func TestSocketActivation(t *testing.T) {
 	file, err := made.File()
 	require.NoError(t, err)
 	defer file.Close()
-	self := exec.Command(os.Args[0], "-test.run=^TestSocketActivation$", "-test.v")
+	self := enginetest.EndWithParent(exec.Command(os.Args[0], "-test.run=^TestSocketActivation$", "-test.v"))
 	self.Env = append(os.Environ(), "STOA_TEST_ACTIVATED=1", "LISTEN_FDS=1")
 	self.ExtraFiles = []*os.File{file}
 	out := make(chan string, 1)
