@@ -51,7 +51,7 @@ func tabled(t *testing.T) string {
 		m, err := markManifest(e.dir, manifestMark{})
 		require.NoError(t, err)
 		return w.level == level{s.Sequence, m}
-	}, 10*time.Second, time.Millisecond)
+	}, 5*time.Minute, time.Millisecond)
 	return crash(t, e)
 }
 

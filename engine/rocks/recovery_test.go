@@ -41,7 +41,7 @@ func waitForWatermark(t *testing.T, dir string, sequence uint64) {
 	require.Eventually(t, func() bool {
 		at, _ := readWatermark(dir)
 		return at.sequence == sequence
-	}, 10*time.Second, time.Millisecond)
+	}, 5*time.Minute, time.Millisecond)
 }
 
 // requireRows demands that the rows are all there.

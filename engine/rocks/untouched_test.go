@@ -179,7 +179,7 @@ func TestReadingAHeldStoreKeepsItsBlobFiles(t *testing.T) {
 	put(t, e, engine.WAL, column.State, ctx(0), "new")
 	require.NoError(t, e.Flush())
 	require.NoError(t, e.Compact(column.Blobs, engine.Range{}))
-	require.Eventually(t, func() bool { return len(blobs()) == 0 }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return len(blobs()) == 0 }, 5*time.Minute, 10*time.Millisecond)
 	for _, r := range []*Engine{r, late} {
 		require.Equal(t, 44, readAll(t, r))
 		require.Equal(t, large(3), get(t, r, column.Blobs, ctx(3)))

@@ -80,7 +80,7 @@ func (l *load) turn(i int, c *rpc.Client) error {
 // progress waits until n more writes are acknowledged, or one has failed.
 func (l *load) progress(n int) error {
 	from := l.total.Load()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(200 * time.Microsecond) {
+	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(200 * time.Microsecond) {
 		now := l.total.Load() - from
 		if now >= int64(n) || len(l.errs) > 0 { // end says which
 			return nil
@@ -93,7 +93,7 @@ func (l *load) progress(n int) error {
 
 // standstill waits until every worker has been refused something three times, or one has failed.
 func (l *load) standstill() error {
-	for deadline := time.Now().Add(2 * time.Minute); len(l.errs) == 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Minute); len(l.errs) == 0; time.Sleep(time.Millisecond) {
 		taken := 0
 		for taken < len(l.refused) && l.refused[taken].Load() >= 3 {
 			taken++
