@@ -35,7 +35,7 @@ const (
 
 func (s *Store) begin(p *slot) (*batch, error) {
 	if p.state == nil {
-		c, err := load(s.db, p.id)
+		c, err := s.load(p.id)
 		if err != nil {
 			return nil, err
 		}

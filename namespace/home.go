@@ -153,7 +153,7 @@ func (s *Store) writeClaims() error {
 		if err != nil {
 			return err
 		}
-		c, err := load(r, e.Key.Namespace)
+		c, err := load(r, e.Key.Namespace, nil)
 		if err != nil {
 			return err
 		}

@@ -44,7 +44,9 @@ func (s *Store) Namespace(ns codec.GroupID) (Info, error) {
 	info := Info{ID: ns}
 	err := s.viewAny(ns, func(c *loaded) error {
 		if c.ledger.Len() == 0 && !c.identity.Valid {
-			return ErrNoNamespace
+			if rows, err := s.onlyRows(ns); err != nil || !rows {
+				return errors.Join(err, ErrNoNamespace)
+			}
 		}
 		info.Standing = c.standing()
 		info.Identity, info.Ops, info.Pending = c.self(), c.ledger.Len(), len(c.pending.ops)
@@ -80,4 +82,13 @@ func (c *loaded) standing() Standing {
 		}
 	}
 	return Awaiting
+}
+
+// onlyRows reports whether rows of a namespace are there none of whose ops can be read,
+// for a store that passes over damage.
+func (s *Store) onlyRows(ns codec.GroupID) (bool, error) {
+	if !s.viewing {
+		return false, nil
+	}
+	return engine.Has(s.db, keys.NamespaceGovHead{Namespace: ns})
 }

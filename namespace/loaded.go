@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/group"
 	"github.com/stoadb/stoa/keys"
@@ -17,6 +18,7 @@ import (
 type loaded struct {
 	id      codec.GroupID
 	slot    *slot
+	tell    func(col column.Column, key []byte, err error) error // of damage; nil: it is an error
 	ledger  *group.Ledger
 	ops     []visible
 	facts   []fact
@@ -50,8 +52,20 @@ type rotationAt struct {
 func (c *loaded) self() codec.Identity { return c.identity.V.PublicKey }
 
 // load reads a namespace, which may have no ops yet.
-func load(r engine.Reader, ns codec.GroupID) (*loaded, error) {
-	c := &loaded{id: ns, ring: Keyring{}, locked: map[GroupKey][]int{}, logs: map[codec.GroupID][]int32{}, due: map[rotationAt]bool{},
+func (s *Store) load(ns codec.GroupID) (*loaded, error) {
+	if !s.viewing {
+		return load(s.db, ns, nil)
+	}
+	c, err := load(s.db, ns, s.options.Damaged)
+	if err == nil { // both would be written
+		c.openable, c.pending.ready = nil, nil
+	}
+	return c, err
+}
+
+// load is Store's, and tells of damage, if anybody is to be told.
+func load(r engine.Reader, ns codec.GroupID, tell func(column.Column, []byte, error) error) (*loaded, error) {
+	c := &loaded{id: ns, tell: tell, ring: Keyring{}, locked: map[GroupKey][]int{}, logs: map[codec.GroupID][]int32{}, due: map[rotationAt]bool{},
 		holders: newHolders()}
 	identity, err := engine.Get(r, keys.NamespaceIdentity{Namespace: ns})
 	switch {
@@ -79,15 +93,18 @@ func (c *loaded) loadOps(r engine.Reader) error {
 	var facts []fact
 	err := each(r, scoped(nil, opScope, c.id), func(key, value []byte) error {
 		n, err := numberOf(key)
-		if err == nil && n != uint64(len(facts)) {
+		if err == nil && n != uint64(len(facts)) && c.tell == nil { // else who reads has told
 			err = damaged(key, fmt.Sprintf("number %d follows %d ops", n, len(facts)))
 		}
 		if err != nil {
-			return err
+			return c.beside(column.Generic, key, err)
 		}
 		f, err := parseFact(key, value)
+		if err != nil {
+			return c.beside(column.Generic, key, err)
+		}
 		facts = append(facts, f)
-		return err
+		return nil
 	})
 	if err != nil || len(facts) == 0 {
 		return err
@@ -102,6 +119,14 @@ func (c *loaded) loadOps(r engine.Reader) error {
 		facts = facts[n:]
 	}
 	return nil
+}
+
+// beside returns nil for damage that somebody is told of, and err for any other.
+func (c *loaded) beside(col column.Column, key []byte, err error) error {
+	if c.tell == nil || !errors.Is(err, engine.ErrCorrupt) {
+		return err
+	}
+	return c.tell(col, key, err)
 }
 
 // loadPage adds ops, with two reads for all of them.
@@ -120,18 +145,16 @@ func (c *loaded) loadPage(r engine.Reader, facts []fact) error {
 	parsed := make([]*Op, len(facts))
 	var bodies []engine.Lookup
 	for i, f := range facts {
-		if !ops[i].Found {
-			return damaged(ops[i].Key, "op "+f.id.String()+" is missing")
-		}
-		v, err := codec.NamespaceGovOpValue{}.Decode(ops[i].Value)
-		if err == nil {
-			parsed[i], err = ParseOp(v.SkeletonBytes)
-		}
+		op, err := parseRow(&ops[i], f.id)
 		if err != nil {
-			return fmt.Errorf("namespace: %w: op %s: %w", engine.ErrCorrupt, f.id, err)
+			if err = c.beside(ops[i].Column, ops[i].Key, err); err != nil {
+				return err
+			}
+			continue
 		}
+		parsed[i] = op
 		if f.seq > 0 {
-			k, err := keys.GroupOpLog{Group: parsed[i].GroupID, Seq: keys.NewSeq(f.seq)}.AppendBinary(nil)
+			k, err := keys.GroupOpLog{Group: op.GroupID, Seq: keys.NewSeq(f.seq)}.AppendBinary(nil)
 			if err != nil {
 				return err
 			}
@@ -142,19 +165,42 @@ func (c *loaded) loadPage(r engine.Reader, facts []fact) error {
 		return err
 	}
 	for i, f := range facts {
+		if parsed[i] == nil {
+			continue
+		}
 		var body *codec.GroupOp
 		if f.seq > 0 {
 			inner, err := decodeLog(&bodies[0])
-			if err != nil {
+			if err == nil {
+				body = &inner.Op
+			} else if err = c.beside(bodies[0].Column, bodies[0].Key, err); err != nil {
 				return err
 			}
-			body, bodies = &inner.Op, bodies[1:]
+			bodies = bodies[1:]
 		}
 		if _, err := c.add(parsed[i], f, body, parsed[i].Signed != nil); err != nil {
-			return fmt.Errorf("namespace: %w: op %s: %w", engine.ErrCorrupt, f.id, err)
+			if err = c.beside(ops[i].Column, ops[i].Key, fmt.Errorf("namespace: %w: op %s: %w", engine.ErrCorrupt, f.id, err)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// parseRow returns the op of a row that should be there.
+func parseRow(row *engine.Lookup, id codec.OpID) (*Op, error) {
+	if !row.Found {
+		return nil, damaged(row.Key, "op "+id.String()+" is missing")
+	}
+	v, err := codec.NamespaceGovOpValue{}.Decode(row.Value)
+	if err != nil {
+		return nil, fmt.Errorf("namespace: %w: op %s: %w", engine.ErrCorrupt, id, err)
+	}
+	op, err := ParseOp(v.SkeletonBytes)
+	if err != nil {
+		return nil, fmt.Errorf("namespace: %w: op %s: %w", engine.ErrCorrupt, id, err)
+	}
+	return op, nil
 }
 
 func decodeLog(row *engine.Lookup) (codec.SignedGroupOp, error) {

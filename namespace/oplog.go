@@ -84,26 +84,42 @@ func (s *Store) readLog(c *loaded, g codec.GroupID, w Window, page []Entry) ([]E
 	if err != nil {
 		return nil, err
 	}
+	if c.tell != nil {
+		rg.Limit = 0 // of entries, which not every row is
+	}
 	it, err := s.db.Iterate(keys.GroupOpLog{}.Slot().Column, rg)
 	if err != nil {
 		return nil, err
 	}
 	defer it.Close()
-	for it.Next() {
-		key, err := keys.GroupOpLog{}.Parse(it.Key())
-		seq := key.Seq.Uint64()
-		value := it.Value()
-		if err != nil || seq == 0 || seq > uint64(len(c.logs[g])) || len(value) < 4 || uint64(binary.LittleEndian.Uint32(value)) != uint64(len(value)-4) {
-			return nil, fmt.Errorf("namespace: %w: %x is no entry of the log of group %s", engine.ErrCorrupt, it.Key(), g)
-		}
-		i := int(c.logs[g][seq-1])
-		page = append(page, Entry{Seq: seq, ID: c.ledger.Op(i).ID, Verdict: c.ledger.Verdict(i)})
-		entry := &page[len(page)-1]
-		if entry.Op, err = entry.Op.Decode(value[4:]); err != nil { // an OpLogValue is a byte string
-			return nil, fmt.Errorf("namespace: %w: number %d of the log of group %s: %w", engine.ErrCorrupt, seq, g, err)
+	for (w.Limit == 0 || len(page) < w.Limit) && it.Next() {
+		entry, err := c.entryOf(g, it.Key(), it.Value())
+		if err == nil {
+			page = append(page, entry)
+		} else if err = c.beside(keys.GroupOpLog{}.Slot().Column, it.Key(), err); err != nil {
+			return nil, err
 		}
 	}
 	return page, it.Err()
+}
+
+// entryOf returns the entry of a row of the log of g.
+func (c *loaded) entryOf(g codec.GroupID, row, value []byte) (e Entry, err error) {
+	key, err := keys.GroupOpLog{}.Parse(row)
+	e.Seq = key.Seq.Uint64()
+	log := c.logs[g]
+	if err != nil || e.Seq == 0 || e.Seq > uint64(len(log)) || len(value) < 4 || uint64(binary.LittleEndian.Uint32(value)) != uint64(len(value)-4) {
+		return e, fmt.Errorf("namespace: %w: %x is no entry of the log of group %s", engine.ErrCorrupt, row, g)
+	}
+	i := int(log[e.Seq-1])
+	if op := c.ledger.Op(i); op.Group != g || c.facts[i].seq != e.Seq {
+		return e, fmt.Errorf("namespace: %w: number %d of the log of group %s: its op is not here", engine.ErrCorrupt, e.Seq, g)
+	}
+	e.ID, e.Verdict = c.ledger.Op(i).ID, c.ledger.Verdict(i)
+	if e.Op, err = e.Op.Decode(value[4:]); err != nil { // an OpLogValue is a byte string
+		err = fmt.Errorf("namespace: %w: number %d of the log of group %s: %w", engine.ErrCorrupt, e.Seq, g, err)
+	}
+	return e, err
 }
 
 // logRange returns the rows of a part of the log.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 )
 
@@ -30,11 +31,11 @@ func (c *loaded) loadPending(r engine.Reader) error {
 	return each(r, scoped(nil, pendingScope, c.id), func(key, value []byte) error {
 		n, err := numberOf(key)
 		if err != nil {
-			return err
+			return c.beside(column.Generic, key, err)
 		}
 		op, _, err := parseWire(value)
 		if err != nil {
-			return damaged(key, err.Error())
+			return c.beside(column.Generic, key, damaged(key, err.Error()))
 		}
 		c.pending.next = max(c.pending.next, n)
 		if c.wait(op, len(value)) == nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/group"
 )
@@ -40,6 +41,11 @@ type Options struct {
 	MaxPendingBytes int64            // the most bytes that they take; 0: 256 MiB. A single op may be larger.
 	ForgetPayloads  bool             // what can't be opened when it comes is kept as a skeleton
 	Log             *slog.Logger     // what can't be returned to anyone; nil: nothing
+	// Damaged is for a store made by [View]: it is told of a row that is damaged, or
+	// that can't be read for want of another, and its namespace is what is left. It may
+	// be called by many goroutines at once; its error ends the call that met the row.
+	// Nil: damage does.
+	Damaged func(col column.Column, key []byte, err error) error
 }
 
 func (o *Options) setDefaults() error {
@@ -74,6 +80,7 @@ type Store struct {
 	verifier group.Verifier
 	claiming sync.Mutex  // held by who writes what is of several namespaces: claims, and the rows that follow
 	claimed  atomic.Bool // the claims of all namespaces are there
+	viewing  bool        // made by View
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -93,6 +100,17 @@ func Open(db engine.Engine, o Options) (*Store, error) {
 	s := &Store{db: db, most: fullOps, options: o, slots: map[codec.GroupID]*slot{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil
+}
+
+// View returns the store of what is in r, which is only read and must outlive it: a
+// directory that was opened read-only, or a snapshot. What waits does, whether or not
+// what it waited for is there. What writes returns engine.ErrReadOnly.
+func View(r engine.Reader, o Options) (*Store, error) {
+	s, err := Open(engine.ReadOnly(r), o)
+	if err == nil {
+		s.viewing = true
+	}
+	return s, err
 }
 
 // Close ends all streams and waits for the calls under way. It does not close the

@@ -128,10 +128,14 @@ func Through(c *rpc.Client) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
+	sequence := res.Recovery.GetSequence()
+	if stats, err := c.Stats(); err == nil { // an engine that fails may not have any
+		sequence = stats.Sequence
+	}
 	return &Source{
 		Reader: snapshot, stats: c.Stats, close: []func() error{c.Close, snapshot.Close},
 		Facts: Facts{
-			Where: c.Path(), How: Daemon, Schema: res.SchemaVersion, NodeID: res.NodeId, Sequence: res.Recovery.GetSequence(),
+			Where: c.Path(), How: Daemon, Schema: res.SchemaVersion, NodeID: res.NodeId, Sequence: sequence,
 			Clean: res.Recovery.GetClean(), Notes: res.Recovery.GetNotes(),
 		},
 	}, nil

@@ -39,7 +39,7 @@ func newBlobDoc(b rpc.Blob) blobDoc {
 }
 
 func newBlobStat(p *process) *cobra.Command {
-	var daemon daemonFlags
+	var from recordFlags
 	cmd := &cobra.Command{
 		Use:     "stat ID",
 		Short:   "Describe a blob",
@@ -47,7 +47,7 @@ func newBlobStat(p *process) *cobra.Command {
 		Example: "  stoa blob stat " + exampleID,
 		Args:    exactly("ID"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return p.onBlob(&daemon, args[0], func(ctx context.Context, client *rpc.Client, id codec.BlobID) error {
+			return p.onBlob(from.dial, args[0], func(ctx context.Context, client *rpc.Client, id codec.BlobID) error {
 				b, err := client.BlobStat(ctx, id)
 				if err != nil {
 					return err
@@ -62,7 +62,7 @@ func newBlobStat(p *process) *cobra.Command {
 			})
 		},
 	}
-	daemon.register(cmd.Flags())
+	from.register(cmd.Flags())
 	return cmd
 }
 
@@ -76,7 +76,7 @@ func newBlobDelete(p *process) *cobra.Command {
 		Example: "  stoa blob delete " + exampleID + "\n  stoa blob delete " + exampleID + " --force",
 		Args:    exactly("ID"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return p.onBlob(&daemon, args[0], func(ctx context.Context, client *rpc.Client, id codec.BlobID) error {
+			return p.onBlob(daemon.dial, args[0], func(ctx context.Context, client *rpc.Client, id codec.BlobID) error {
 				if err := client.BlobDelete(ctx, id, force); err != nil {
 					return err
 				}
@@ -94,7 +94,7 @@ func newBlobDelete(p *process) *cobra.Command {
 }
 
 func newBlobList(p *process) *cobra.Command {
-	var daemon daemonFlags
+	var from recordFlags
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List all blobs in the order of their ids",
@@ -103,7 +103,7 @@ func newBlobList(p *process) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			ctx, forget := interruptible()
 			defer forget()
-			client, err := daemon.dial(p)
+			client, err := from.dial(p)
 			if err != nil {
 				return err
 			}
@@ -130,16 +130,16 @@ func newBlobList(p *process) *cobra.Command {
 			return w.Flush()
 		},
 	}
-	daemon.register(cmd.Flags())
+	from.register(cmd.Flags())
 	return cmd
 }
 
 // onBlob calls do with the daemon and the blob that an argument names, and a
 // context that Ctrl-C ends.
-func (p *process) onBlob(daemon *daemonFlags, arg string, do func(context.Context, *rpc.Client, codec.BlobID) error) error {
+func (p *process) onBlob(dial func(*process) (*rpc.Client, error), arg string, do func(context.Context, *rpc.Client, codec.BlobID) error) error {
 	ctx, forget := interruptible()
 	defer forget()
-	client, err := daemon.dial(p)
+	client, err := dial(p)
 	if err != nil {
 		return err
 	}

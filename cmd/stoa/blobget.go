@@ -15,7 +15,7 @@ import (
 )
 
 func newBlobGet(p *process) *cobra.Command {
-	var daemon daemonFlags
+	var from recordFlags
 	var g download
 	cmd := &cobra.Command{
 		Use:   "get ID",
@@ -31,12 +31,12 @@ terminal only with -o - .`,
 			if err := g.check(); err != nil {
 				return err
 			}
-			return p.onBlob(&daemon, args[0], func(ctx context.Context, client *rpc.Client, id codec.BlobID) error {
+			return p.onBlob(from.dial, args[0], func(ctx context.Context, client *rpc.Client, id codec.BlobID) error {
 				return transferred(ctx, g.run(ctx, client, id))
 			})
 		},
 	}
-	daemon.register(cmd.Flags())
+	from.register(cmd.Flags())
 	cmd.Flags().StringVarP(&g.out, "output", "o", "", "the file to write; - is stdout")
 	cmd.Flags().Uint64Var(&g.part.Offset, "offset", 0, "the first byte")
 	cmd.Flags().Uint64Var(&g.part.Length, "length", 0, "the most bytes; 0: to the end")

@@ -146,7 +146,7 @@ func newContextShow(p *process) *cobra.Command {
 	return contextCommand{
 		name: "show", offline: true, short: "Describe a context", long: "Describe a context: its root, its heads, what waits. It exits 4 if there is none.",
 		run: func(c *contextCall) error {
-			info, err := c.past.Context(c.id)
+			info, err := c.dag.Context(c.id)
 			if err != nil {
 				return err
 			}
@@ -160,7 +160,7 @@ func newContextShow(p *process) *cobra.Command {
 }
 
 func newContextList(p *process) *cobra.Command {
-	var daemon daemonFlags
+	var from recordFlags
 	cmd := &cobra.Command{
 		Use: "list", Short: "List all contexts in the order of their ids",
 		Example: "  stoa context list\n  stoa context list --json",
@@ -168,7 +168,7 @@ func newContextList(p *process) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			ctx, forget := interruptible()
 			defer forget()
-			client, err := daemon.dial(p)
+			client, err := from.dial(p)
 			if err != nil {
 				return err
 			}
@@ -186,7 +186,7 @@ func newContextList(p *process) *cobra.Command {
 			})
 		},
 	}
-	daemon.register(cmd.Flags())
+	from.register(cmd.Flags())
 	return cmd
 }
 
@@ -263,7 +263,7 @@ func (f *applicationFlag) value(p *process) (a codec.ApplicationMeta, err error)
 func newContextConfig(p *process) *cobra.Command {
 	var application, members bool
 	return contextCommand{
-		name: "config", short: "Show or raise the revision counters of a context",
+		name: "config", offline: true, short: "Show or raise the revision counters of a context",
 		long: "Show the revision counters of a context, or raise them by one.", example: "\n--bump-members",
 		flags: func(fs *pflag.FlagSet) {
 			fs.BoolVar(&application, "bump-application", false, "raise the revision of its application by one")

@@ -18,7 +18,7 @@ import (
 // which its first argument names.
 type contextCommand struct {
 	name, short, long string
-	offline           bool     // it only reads history, and so a directory too
+	offline           bool     // it reads, and so a directory too
 	creates           bool     // the context has a whole id, which nothing here need have; without one the daemon makes one
 	args              []string // what follows the context; empty: nothing
 	example           string   // what stands after the context in the example
@@ -32,9 +32,8 @@ type contextCommand struct {
 type contextCall struct {
 	*process
 	ctx    context.Context
-	client *rpc.Client // nil of a directory
-	dag    *rpc.Dag    // nil of a directory
-	past   history
+	client *rpc.Client
+	dag    *rpc.Dag
 	find   finder
 	id     codec.ContextID
 	fresh  bool     // there is no id: it is to be made
@@ -60,8 +59,7 @@ func (c *contextCall) deltaArgs(what string, texts []string) (ids []codec.DeltaI
 
 // command returns the command, a subcommand of the one of that name.
 func (c contextCommand) command(p *process, under string) *cobra.Command {
-	var daemon daemonFlags
-	var dir string
+	var from recordFlags
 	names := append([]string{"CONTEXT"}, c.args...)
 	use, count := c.name+" "+strings.Join(names, " "), exactly(names...)
 	if c.creates {
@@ -85,35 +83,16 @@ func (c contextCommand) command(p *process, under string) *cobra.Command {
 			}
 			ctx, forget := interruptible()
 			defer forget()
-			if dir != "" {
-				past, err := p.openDag(dir)
-				if err != nil {
-					return err
-				}
-				defer past.Close()
-				lost, err := past.warn(p)
-				if err != nil {
-					return err
-				}
-				if err := c.on(&contextCall{process: p, ctx: ctx, past: past, find: finderIn(ctx, past.source), args: args[1:]}, args[0]); err != nil {
-					return err
-				}
-				return found(lost, "place", "could not be read")
-			}
-			client, err := daemon.dial(p)
+			client, err := from.dial(p)
 			if err != nil {
 				return err
 			}
 			defer client.Close()
-			contexts := client.WithContext(ctx).Dag()
-			call := &contextCall{process: p, ctx: ctx, client: client, dag: contexts, past: contexts, find: client.WithContext(ctx).Find, fresh: fresh, args: args[1:]}
-			return c.on(call, args[0])
+			view := client.WithContext(ctx)
+			return c.on(&contextCall{process: p, ctx: ctx, client: client, dag: view.Dag(), find: view.Find, fresh: fresh, args: args[1:]}, args[0])
 		},
 	}
-	daemon.register(cmd.Flags())
-	if c.offline {
-		cmd.Flags().StringVar(&dir, "offline", "", "read this directory instead of asking a daemon")
-	}
+	from.registerFor(cmd.Flags(), c.offline)
 	if c.flags != nil {
 		c.flags(cmd.Flags())
 	}

@@ -53,7 +53,7 @@ func newStateGet(p *process, kind stateKind) *cobra.Command {
 	var in bytesFlags
 	var asRaw bool
 	return contextCommand{
-		name: "get", args: []string{"KEY"}, short: "Read one value",
+		name: "get", offline: true, args: []string{"KEY"}, short: "Read one value",
 		long: "Read the value that the " + kind.said + " state has under a key. It exits 4 if there is none.", example: "counter\n636f756e746572 --hex --raw",
 		flags: func(fs *pflag.FlagSet) {
 			in.register(fs)
@@ -92,7 +92,7 @@ func newStateScan(p *process, kind stateKind) *cobra.Command {
 	var limit int
 	var reverse bool
 	return contextCommand{
-		name: "scan", short: "List keys and values in their order",
+		name: "scan", offline: true, short: "List keys and values in their order",
 		long: "List the keys of the " + kind.said + " state, in their order, with their values.", example: "\n--prefix user/ --limit 10 --json",
 		flags: func(fs *pflag.FlagSet) {
 			in.register(fs)

@@ -17,7 +17,7 @@ import (
 func newDagDiff(p *process) *cobra.Command {
 	var socket, other string
 	return contextCommand{
-		name: "diff", short: "Find the keys in which two states differ",
+		name: "diff", offline: true, short: "Find the keys in which two states differ",
 		long: `Find the keys in which the state of a context differs from that of the same context at
 another daemon (--peer), or from another context. Little is read and sent: what hashes
 show to be equal is not looked at. Keys and values are shown by their SHA-256. It exits 5

@@ -21,7 +21,7 @@ func newDagSince(p *process) *cobra.Command {
 	var asBytes bool
 	var limit uint
 	return contextCommand{
-		name: "since", short: "List the deltas that a node with given heads lacks",
+		name: "since", offline: true, short: "List the deltas that a node with given heads lacks",
 		long: `List the applied deltas that are neither given heads nor ancestors of them, parents first:
 what a node with these heads lacks. --bytes prints what to send to it, in hex, one delta to
 a line, as ` + "`stoa dag add`" + ` takes it. Of a node that was seeded, name the delta that it was seeded
@@ -110,7 +110,7 @@ func newDagFollow(p *process) *cobra.Command {
 	var ack, asBytes bool
 	var limit uint
 	return contextCommand{
-		name: "follow", short: "List deltas and their events in the order in which this node applied them",
+		name: "follow", offline: true, short: "List deltas and their events in the order in which this node applied them",
 		long: `List deltas and their events in the order in which this node applied them, and with
 --live go on as they are applied, until Ctrl-C. --cursor begins after what a named cursor
 has acknowledged; --ack acknowledges each delta once it is printed.`,
@@ -142,7 +142,7 @@ has acknowledged; --ack acknowledges each delta once it is printed.`,
 func newDagCursors(p *process) *cobra.Command {
 	var drop string
 	return contextCommand{
-		name: "cursors", short: "List the cursors of a context, or drop one",
+		name: "cursors", offline: true, short: "List the cursors of a context, or drop one",
 		long: "List the named cursors of a context and the deltas that they have acknowledged, or drop one.", example: "\n--drop app",
 		flags: func(fs *pflag.FlagSet) { fs.StringVar(&drop, "drop", "", "the cursor to drop") },
 		run: func(c *contextCall) error {

@@ -17,7 +17,7 @@ func newDagProof(p *process) *cobra.Command {
 	var in bytesFlags
 	var out string
 	return contextCommand{
-		name: "proof", args: []string{"KEY"}, short: "Prove that a key has its value, or that it is absent",
+		name: "proof", offline: true, args: []string{"KEY"}, short: "Prove that a key has its value, or that it is absent",
 		long: `Prove that a key of the shared state has its value, or that it is absent, to whoever has
 the root. -o writes the proof to a file, which ` + "`stoa dag proof verify`" + ` checks offline.`,
 		example: "counter -o counter.proof\ncounter --json",

@@ -16,7 +16,7 @@ func newDagHeads(p *process) *cobra.Command {
 	return contextCommand{
 		name: "heads", offline: true, short: "Show the heads and the root of a context", long: "Show the deltas that no other names as its parent, and the root.",
 		run: func(c *contextCall) error {
-			heads, root, err := c.past.Heads(c.id)
+			heads, root, err := c.dag.Heads(c.id)
 			if err != nil {
 				return err
 			}
@@ -81,7 +81,7 @@ func (f *walkFlags) walk(c *contextCall) (func(func(rpc.Header, error) bool), er
 	if o.From, err = c.deltaArgs("--from", f.from); err != nil {
 		return nil, err
 	}
-	return c.past.Walk(c.ctx, c.id, o), nil
+	return c.dag.Walk(c.ctx, c.id, o), nil
 }
 
 func newDagLog(p *process) *cobra.Command {
@@ -188,7 +188,7 @@ func newDagShow(p *process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			delta, state, err := c.past.Get(c.id, id)
+			delta, state, err := c.dag.Get(c.id, id)
 			if err != nil {
 				return err
 			}
@@ -213,7 +213,7 @@ func newDagMissing(p *process) *cobra.Command {
 				if last == nil {
 					last = new(codec.DeltaID)
 				}
-				return c.past.Missing(c.id, *last, rpc.MaxDagPage)
+				return c.dag.Missing(c.id, *last, rpc.MaxDagPage)
 			})
 			return list(c, "delta", all, func(id codec.DeltaID) (any, error) { return map[string]string{"delta_id": id.String()}, nil },
 				func(w io.Writer, id codec.DeltaID) { fmt.Fprintln(w, id) })
@@ -229,7 +229,7 @@ func newDagPending(p *process) *cobra.Command {
 				if last == nil {
 					last = new(dag.PendingDelta)
 				}
-				return c.past.Pending(c.id, last.Arrival, rpc.MaxDagPage)
+				return c.dag.Pending(c.id, last.Arrival, rpc.MaxDagPage)
 			})
 			return list(c, "delta", all, func(d dag.PendingDelta) (any, error) {
 				return struct {
@@ -250,7 +250,7 @@ func newDagRefused(p *process) *cobra.Command {
 				if last == nil {
 					last = new(dag.ListedRefusal)
 				}
-				return c.past.Refusals(c.id, last.Seq, rpc.MaxDagPage)
+				return c.dag.Refusals(c.id, last.Seq, rpc.MaxDagPage)
 			})
 			return list(c, "delta", all, func(r dag.ListedRefusal) (any, error) { return newRefusalDoc(&r.Refusal), nil },
 				func(w io.Writer, r dag.ListedRefusal) {
@@ -263,7 +263,7 @@ func newDagRefused(p *process) *cobra.Command {
 
 func newDagAncestor(p *process) *cobra.Command {
 	return contextCommand{
-		name: "ancestor", args: []string{"A", "B"}, short: "Tell whether a delta is an ancestor of another",
+		name: "ancestor", offline: true, args: []string{"A", "B"}, short: "Tell whether a delta is an ancestor of another",
 		long: `Tell whether delta A is an ancestor of delta B: whether B was made by a node that had applied
 A. Both must be applied here. No delta is its own ancestor.`,
 		example: exampleID + " " + exampleID,

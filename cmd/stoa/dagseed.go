@@ -18,7 +18,7 @@ import (
 func newDagSnapshot(p *process) *cobra.Command {
 	var out string
 	return contextCommand{
-		name: "snapshot", short: "Write what another node needs to join a context",
+		name: "snapshot", offline: true, short: "Write what another node needs to join a context",
 		long: `Write a snapshot of a context to a file: a base, the state at it, and the deltas after it.
 ` + "`stoa dag seed`" + ` takes it. The file is the parts of dag/README.md, each behind its length as
 u32 LE; it appears under its name only when it is whole.`,

@@ -11,7 +11,7 @@ import (
 
 func newDagVerify(p *process) *cobra.Command {
 	return contextCommand{
-		name: "verify", short: "Replay a context from its deltas, and compare",
+		name: "verify", offline: true, short: "Replay a context from its deltas, and compare",
 		long: `Replay a context from its deltas, in the daemon's memory, and compare every root, the heads
 and every row of its state with what is stored. It exits 2 if something differs.`,
 		run: func(c *contextCall) error {

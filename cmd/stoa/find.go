@@ -1,24 +1,16 @@
 package main
 
 import (
-	"context"
 	"encoding/hex"
 	"fmt"
 	"strings"
 
 	"github.com/stoadb/stoa/codec"
-	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/namespace/naming"
 )
 
-// finder says what a name or the first digits of an id may mean: in the store of a
-// daemon, which is one call, or in a directory.
+// finder says what a name or the first digits of an id may mean, in one call.
 type finder func(naming.Query) (naming.Answer, error)
-
-// finderIn returns the finder in a store that is read.
-func finderIn(ctx context.Context, r engine.Reader) finder {
-	return func(q naming.Query) (naming.Answer, error) { return naming.Find(ctx, r, q) }
-}
 
 // isID reports whether an argument is a whole id.
 func isID(text string) bool {

@@ -14,10 +14,10 @@ import (
 	"github.com/stoadb/stoa/rpc"
 )
 
-// govCommand describes a command about governance that asks a daemon.
+// govCommand describes a command about governance.
 type govCommand struct {
 	name, short, long string
-	offline           bool     // it only reads, and so a directory too
+	offline           bool     // it reads, and so a directory too
 	args              []string // what must be given
 	optional          []string // what may follow
 	example           string   // what stands after the name
@@ -25,12 +25,18 @@ type govCommand struct {
 	run               func(*govCall) error
 }
 
+// governance is what is read of namespaces and groups.
+type governance struct {
+	*rpc.Namespaces
+	*rpc.Groups
+}
+
 // govCall is one run of such a command. Its context ends with Ctrl-C.
 type govCall struct {
 	*process
 	ctx        context.Context
-	namespaces *rpc.Namespaces // nil of a directory
-	groups     *rpc.Groups     // nil of a directory
+	namespaces *rpc.Namespaces
+	groups     *rpc.Groups
 	read       governance
 	find       finder
 	args       []string
@@ -62,17 +68,6 @@ func (c govCommand) command(p *process, under string) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			ctx, forget := interruptible()
 			defer forget()
-			if from.offline != "" {
-				read, err := from.openGovernance(p)
-				if err != nil {
-					return err
-				}
-				defer read.Close()
-				if err := c.run(&govCall{process: p, ctx: ctx, read: read, find: finderIn(ctx, read.source), args: args}); err != nil {
-					return offlineGovFailure(err)
-				}
-				return found(read.lost, "place", "could not be read")
-			}
 			client, err := from.dial(p)
 			if err != nil {
 				return err
@@ -80,14 +75,10 @@ func (c govCommand) command(p *process, under string) *cobra.Command {
 			defer client.Close()
 			view := client.WithContext(ctx)
 			namespaces, groups := view.Namespaces(), view.Groups()
-			return c.run(&govCall{p, ctx, namespaces, groups, daemonGovernance{namespaces, groups}, view.Find, args, client.Path()})
+			return c.run(&govCall{p, ctx, namespaces, groups, governance{namespaces, groups}, view.Find, args, client.Path()})
 		},
 	}
-	if c.offline {
-		from.register(cmd.Flags())
-	} else {
-		from.daemonFlags.register(cmd.Flags())
-	}
+	from.registerFor(cmd.Flags(), c.offline)
 	if c.flags != nil {
 		c.flags(cmd.Flags())
 	}

@@ -105,13 +105,10 @@ func (f field) inOp(known names, full bool) string {
 	case full:
 		return text
 	case text == f.text && isID(text):
-		return text[:briefID] + "…"
+		return text[:shortDigits] + "…"
 	}
 	return shortened(text, lineText)
 }
-
-// briefID is how many digits of an id a brief line has.
-const briefID = 12
 
 // forMachines reports whether a brief line leaves the field out: ids that are zeros, and
 // what nobody reads.

@@ -14,7 +14,7 @@ import (
 
 func newGroupKeys(p *process) *cobra.Command {
 	return govCommand{
-		name: "keys", args: []string{"GROUP"}, short: "List the keys of a group: ids and holders", example: "home",
+		name: "keys", offline: true, args: []string{"GROUP"}, short: "List the keys of a group: ids and holders", example: "home",
 		long: "List the keys of a group as they were introduced: ids and holders, never the keys.",
 		run: func(c *govCall) error {
 			g, known, err := c.groupWithNames()
@@ -77,7 +77,7 @@ func newGroupSigningKeys(p *process) *cobra.Command {
 	var fresh bool
 	var seedFile, drop string
 	return govCommand{
-		name: "signing-keys", args: []string{"GROUP"}, short: "List, add or drop the signing keys that this daemon holds for a group",
+		name: "signing-keys", offline: true, args: []string{"GROUP"}, short: "List, add or drop the signing keys that this daemon holds for a group",
 		long: `List the Ed25519 keys that this daemon holds for a group: the public halves. --new makes
 one, --seed-file takes the seed in a file, 64 hex digits, and --drop forgets one.`,
 		example: "home\nhome --new\nhome --drop " + exampleID,

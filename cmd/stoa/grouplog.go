@@ -142,7 +142,7 @@ func newGroupFollow(p *process) *cobra.Command {
 	var after uint64
 	var live, full bool
 	return govCommand{
-		name: "follow", args: []string{"GROUP"}, short: "List ops as they come, and verdicts that change",
+		name: "follow", offline: true, args: []string{"GROUP"}, short: "List ops as they come, and verdicts that change",
 		long: `List the ops of a group in the order in which this daemon could read them, and with --live
 go on as they come, with verdicts that change, until Ctrl-C.` + opLines,
 		example: "home --live --json",

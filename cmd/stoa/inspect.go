@@ -64,6 +64,7 @@ func writeFacts(w io.Writer, f inspect.Facts) {
 	if f.NodeID != "" {
 		t.add("node id", f.NodeID)
 	}
+	t.add("sequence", fmt.Sprint(f.Sequence))
 	closed := "clean"
 	if !f.Clean {
 		closed = "unclean, or in use"

@@ -34,6 +34,7 @@ type kvCommand struct {
 	name, short, long string
 	args              []string // names; one in brackets may be left out
 	example           string   // what stands after the name, a line for each
+	offline           bool     // it reads, and so a directory too
 	flags             func(*pflag.FlagSet)
 	run               func(*kvCall) error
 }
@@ -58,7 +59,7 @@ func (c *kvCall) arg(n int) string {
 
 // command returns the command, a subcommand of the one of that name.
 func (c kvCommand) command(p *process, under string) *cobra.Command {
-	var daemon daemonFlags
+	var from recordFlags
 	var tenant string
 	var example []string
 	for line := range strings.SplitSeq(c.example, "\n") {
@@ -72,7 +73,7 @@ func (c kvCommand) command(p *process, under string) *cobra.Command {
 			if tenant == "" {
 				tenant = p.getenv("STOA_TENANT")
 			}
-			client, err := daemon.dial(p)
+			client, err := from.dial(p)
 			if err != nil {
 				return err
 			}
@@ -80,7 +81,7 @@ func (c kvCommand) command(p *process, under string) *cobra.Command {
 			return c.run(&kvCall{p, ctx, client, client.WithContext(ctx).KV(tenant), tenant, args})
 		},
 	}
-	daemon.register(cmd.Flags())
+	from.registerFor(cmd.Flags(), c.offline)
 	if under == "kv" { // others have the tenant as an argument
 		cmd.Flags().StringVar(&tenant, "tenant", "", "the tenant (default $STOA_TENANT, else the one that the daemon binds this user to)")
 	}
@@ -184,7 +185,7 @@ func (p *process) valueArgument(what, arg string, text bool) ([]byte, error) {
 
 func newKVStats(p *process) *cobra.Command {
 	return kvCommand{
-		name: "stats", short: "Count what a tenant has", example: "--tenant acme",
+		name: "stats", offline: true, short: "Count what a tenant has", example: "--tenant acme",
 		run: func(c *kvCall) error {
 			s, err := c.kv.Stats()
 			if err == nil {

@@ -16,7 +16,7 @@ import (
 func newKVGet(p *process) *cobra.Command {
 	var asBytes bool
 	return kvCommand{
-		name: "get", short: "Print the value of a key", args: []string{"KEY"},
+		name: "get", offline: true, short: "Print the value of a key", args: []string{"KEY"},
 		long: `Print the value of a key as JSON in canonical form; with --json what else is known of it,
 and with --bytes the bytes that ` + "`put --bytes`" + ` has stored, as they are.`,
 		example: "greeting --tenant acme\ngreeting --tenant acme --json\nlogo --tenant acme --bytes > logo.png",

@@ -19,7 +19,7 @@ func newKVList(p *process) *cobra.Command {
 	var cursor string
 	var keysOnly bool
 	return kvCommand{
-		name: "list", short: "List keys and values in order", args: []string{"[PREFIX]"},
+		name: "list", offline: true, short: "List keys and values in order", args: []string{"[PREFIX]"},
 		long: `List keys and values in byte order of the keys, those that begin with PREFIX, all of one
 state. With --limit it is a page; the cursor of the next one is printed after it.`,
 		example: "--tenant acme\nsession/ --tenant acme --limit 100 --json",

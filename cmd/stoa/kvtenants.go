@@ -52,7 +52,7 @@ func bound(n uint64, text string) string {
 
 func newTenantList(p *process) *cobra.Command {
 	return kvCommand{
-		name: "list", short: "List the tenants with what they hold", example: "\n--json",
+		name: "list", offline: true, short: "List the tenants with what they hold", example: "\n--json",
 		run: func(c *kvCall) error {
 			n := 0
 			for after := ""; ; {

@@ -227,7 +227,7 @@ func newNamespaceIdentity(p *process) *cobra.Command {
 	var fresh bool
 	var export, from, passphrase string
 	return govCommand{
-		name: "identity", args: []string{"NAMESPACE"}, short: "Show, make, export or import this daemon's identity in a namespace",
+		name: "identity", offline: true, args: []string{"NAMESPACE"}, short: "Show, make, export or import this daemon's identity in a namespace",
 		long: `Show, make, export or import this daemon's identity in a namespace. Only the public key
 is shown. An export is sealed under the passphrase in --passphrase-file, which only its
 owner may read; two daemons with one identity that sign at once equivocate.`,

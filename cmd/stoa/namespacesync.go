@@ -76,7 +76,7 @@ func toSync(named []string, sides []*rpc.Client) (all []codec.GroupID, err error
 	}
 	seen := map[codec.GroupID]bool{}
 	for _, side := range sides {
-		for info, err := range (&govCall{read: daemonGovernance{Namespaces: side.Namespaces()}}).allNamespaces() {
+		for info, err := range (&govCall{read: governance{Namespaces: side.Namespaces()}}).allNamespaces() {
 			if err != nil {
 				return nil, err
 			}
@@ -108,7 +108,7 @@ func newNamespaceVerify(p *process) *cobra.Command {
 // with their namespace.
 func governanceVerify(p *process, under, arg string) *cobra.Command {
 	return govCommand{
-		name: "verify", args: []string{arg}, short: "Evaluate a namespace again from its ops, and compare",
+		name: "verify", offline: true, args: []string{arg}, short: "Evaluate a namespace again from its ops, and compare",
 		long: `Check every signature, id and nonce of the namespace, evaluate it again, in the daemon's
 memory, and compare every verdict and row with what is stored. It exits 2 if something
 differs.`,

@@ -14,6 +14,8 @@ type process struct {
 	stdout, stderr io.Writer
 	env            []string
 	json           bool // --json: results and errors are JSON
+
+	offline []*offlineStore // that the command reads
 }
 
 // getenv returns the value of an environment variable, or "".

@@ -14,7 +14,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, env []string)
 	p := &process{stdin: stdin, stdout: stdout, stderr: stderr, env: env}
 	root := newRoot(p)
 	root.SetArgs(args)
-	err := root.ExecuteContext(context.Background())
+	err := p.readOffline(root.ExecuteContext(context.Background()))
 	if err == nil {
 		return exitOK
 	}

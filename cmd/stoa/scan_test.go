@@ -18,6 +18,7 @@ import (
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/namespace"
+	"github.com/stoadb/stoa/rpc"
 )
 
 // scanned returns the keys that a scan with these flags lists, in hex.
@@ -137,28 +138,37 @@ func TestDamagedNamespacesAreToldOfOffline(t *testing.T) {
 	b.Put(column.Group, []byte{head.Tag, 0xFF}, []byte("no key"))
 	require.NoError(t, store.Apply(&b))
 
-	var errs strings.Builder
-	p := &process{stderr: &errs, stdout: &errs}
-	source := inspect.From(store, inspect.Facts{})
-	view, err := namespace.Open(engine.ReadOnly(source), namespace.Options{})
+	o, client, told := readingOffline(t, store)
+	list, err := client.Namespaces().List(codec.GroupID{}, 10)
 	require.NoError(t, err)
-	defer view.Close()
-	o := &offlineGovernance{Store: view, source: source, warn: p.warn}
-	list, err := o.List(codec.GroupID{}, 10)
-	require.NoError(t, err)
-	require.Len(t, list, 2)
-	require.Equal(t, ids[0], list[0].ID)
-	require.Equal(t, ids[2], list[1].ID)
+	require.Len(t, list, 3)
+	require.Equal(t, ids, []codec.GroupID{list[0].ID, list[1].ID, list[2].ID})
+	require.Equal(t, []int{1, 0, 1}, []int{list[0].Ops, list[1].Ops, list[2].Ops})
+	require.Contains(t, told(), "value  Group ")
+	require.Contains(t, told(), "key  Group ")
 	require.Equal(t, 2, o.lost)
-	require.Contains(t, errs.String(), "namespace "+ids[1].String())
-	require.Contains(t, errs.String(), "key  Group ")
 
-	first, err := o.List(codec.GroupID{}, 1)
+	first, err := client.Namespaces().List(codec.GroupID{}, 1)
 	require.NoError(t, err)
 	require.Equal(t, list[:1], first)
-	rest, err := o.List(ids[0], 1)
+	rest, err := client.Namespaces().List(ids[0], 1)
 	require.NoError(t, err)
-	require.Equal(t, list[1:], rest)
+	require.Equal(t, list[1:2], rest)
+}
+
+// readingOffline returns a client of a store that is read as a directory is, and what
+// it was told of damage.
+func readingOffline(t *testing.T, store engine.Engine) (*offlineStore, *rpc.Client, func() string) {
+	var errs strings.Builder
+	o := &offlineStore{p: &process{stderr: &errs, stdout: &errs}}
+	client, err := o.serveSource(inspect.From(store, inspect.Facts{}))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, o.end()) })
+	return o, client, func() string {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return errs.String()
+	}
 }
 
 // Contexts are read without the clock, which only stamps need, and that is said.
@@ -174,17 +184,10 @@ func TestContextsAreReadOfflineWithoutAClock(t *testing.T) {
 	b.Put(column.Generic, dag.ClockKey(), []byte("short"))
 	require.NoError(t, store.Apply(&b))
 
-	source := inspect.From(store, inspect.Facts{})
-	view, err := dag.View(source, dag.Options{})
-	require.NoError(t, err)
-	past := &offlineDag{view, source}
-	defer past.Close()
-	var errs strings.Builder
-	lost, err := past.warn(&process{stderr: &errs})
-	require.NoError(t, err)
-	require.Equal(t, 1, lost)
-	require.Contains(t, errs.String(), "unreadable  Generic "+hex.EncodeToString(dag.ClockKey())+"  ")
-	require.Contains(t, errs.String(), "5 bytes instead of 8; no context needs it to be read\n")
-	_, err = past.Context(id)
+	o, client, told := readingOffline(t, store)
+	require.Equal(t, 1, o.lost)
+	require.Contains(t, told(), "value  Generic "+hex.EncodeToString(dag.ClockKey())+"  ")
+	require.Contains(t, told(), "5 bytes instead of 8\n")
+	_, err = client.Dag().Context(id)
 	require.NoError(t, err)
 }

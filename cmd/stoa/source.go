@@ -109,7 +109,8 @@ type records interface {
 	Close() error
 }
 
-// recordFlags are the flags of commands that read records.
+// recordFlags are the flags of commands that only read: what a daemon has, or what is in
+// a directory.
 type recordFlags struct {
 	daemonFlags
 	offline string
@@ -122,22 +123,48 @@ func (f *recordFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.offline, "offline", "", "read this directory instead of asking a daemon")
 }
 
+// registerFor is register for a command that reads a directory too, if offline says so.
+func (f *recordFlags) registerFor(fs *pflag.FlagSet, offline bool) {
+	if offline {
+		f.register(fs)
+		return
+	}
+	f.daemonFlags.register(fs)
+}
+
 func (f *recordFlags) open(p *process) (records, error) {
 	if f.offline != "" {
 		s, err := p.openSource(f.offline, &f.seal)
-		if err == nil && s.Facts.Sealed && !s.Facts.Opened {
-			s.Reader = seal.LockedReader(s.Reader)
+		if err == nil {
+			lockSecrets(s)
 		}
 		return s, err
 	}
 	c, err := f.dial(p)
-	if err == nil {
-		return c, nil
+	if err != nil {
+		return nil, err
 	}
+	return c, nil
+}
+
+// lockSecrets makes reading a secret of a sealed store whose key is not at hand an error
+// that says so.
+func lockSecrets(s *inspect.Source) {
+	if s.Facts.Sealed && !s.Facts.Opened {
+		s.Reader = seal.LockedReader(s.Reader)
+	}
+}
+
+// dial connects to the daemon, or to what answers for it from a directory.
+func (f *recordFlags) dial(p *process) (*rpc.Client, error) {
+	if f.offline != "" {
+		return p.serveOffline(f.offline, &f.seal)
+	}
+	c, err := f.daemonFlags.dial(p)
 	if errors.Is(err, rpc.ErrNoDaemon) {
 		failed := *explain(err)
 		failed.hint += "; --offline DIR reads a directory without one"
 		return nil, &failed
 	}
-	return nil, err
+	return c, err
 }

@@ -24,8 +24,9 @@ type statusDoc struct {
 	PID      int32        `json:"pid"`
 	Started  time.Time    `json:"started"`
 	Writable bool         `json:"writable"`
-	Reason   string       `json:"reason,omitempty"` // why not writable
-	Recovery *recoveryDoc `json:"recovery,omitempty"`
+	Reason   string       `json:"reason,omitempty"`          // why not writable
+	Sequence *uint64      `json:"sequence,string,omitempty"` // of changes, by now
+	Recovery *recoveryDoc `json:"recovery,omitempty"`        // how the store was found
 	Disk     *diskDoc     `json:"disk,omitempty"`
 }
 
@@ -42,21 +43,28 @@ type diskDoc struct {
 }
 
 func newStatus(p *process) *cobra.Command {
-	var daemon daemonFlags
+	var from recordFlags
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Say what the daemon is, and how it is",
 		Long: `Say what the daemon is, how its store was found when it started, and whether it
-takes writes. It exits 5 if it takes none.`,
-		Example: "  stoa status\n  stoa status --socket /run/stoa/stoa.sock --json",
+takes writes. It exits 5 if it takes none. --offline says what there is to say of a
+directory that no daemon serves.`,
+		Example: "  stoa status\n  stoa status --socket /run/stoa/stoa.sock --json\n  stoa status --offline /var/lib/stoa",
 		Args:    exactly(),
 		RunE: func(*cobra.Command, []string) error {
-			return p.connected(&daemon, func(client *rpc.Client) error {
+			if from.offline != "" {
+				return p.statusOffline(&from)
+			}
+			return p.connected(&from.daemonFlags, func(client *rpc.Client) error {
 				res, err := client.Status()
 				if err != nil {
 					return err
 				}
 				d := newStatusDoc(client, res)
+				if stats, err := client.Stats(); err == nil { // an engine that fails may not have any
+					d.Sequence = &stats.Sequence
+				}
 				if err := p.emit(d, d.write); err != nil {
 					return err
 				}
@@ -67,8 +75,18 @@ takes writes. It exits 5 if it takes none.`,
 			})
 		},
 	}
-	daemon.register(cmd.Flags())
+	from.register(cmd.Flags())
 	return cmd
+}
+
+// statusOffline says of a directory what its files do.
+func (p *process) statusOffline(from *recordFlags) error {
+	s, err := p.openSource(from.offline, &from.seal)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return p.emit(s.Facts, func(w io.Writer) { writeFacts(w, s.Facts) })
 }
 
 func newStatusDoc(client *rpc.Client, res *stoav1.StatusResponse) statusDoc {
@@ -103,9 +121,12 @@ func (d statusDoc) write(w io.Writer) {
 	} else {
 		t.add("writes", "refused: "+d.Reason)
 	}
+	if d.Sequence != nil {
+		t.add("sequence", fmt.Sprint(*d.Sequence))
+	}
 	if r := d.Recovery; r != nil {
 		t.add("last close", closedHow(r.Clean))
-		t.add("sequence", fmt.Sprintf("%d found, %d known to be on disk", r.Sequence, r.Synced))
+		t.add("at the start", fmt.Sprintf("sequence %d found, %d known to be on disk", r.Sequence, r.Synced))
 		for _, note := range r.Notes {
 			t.add("recovery", note)
 		}

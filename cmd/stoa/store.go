@@ -117,7 +117,7 @@ func cannotOpen(err error) error {
 func recovered(r rocks.Recovery) *stoav1.Recovery {
 	notes := r.Problems
 	if r.Created {
-		notes = append([]string{"the store is new"}, notes...)
+		notes = append([]string{"the store was made at this start"}, notes...)
 	}
 	if r.Lost > 0 {
 		notes = append(notes, fmt.Sprintf("%s that had been on disk are gone", count(r.Lost, "change")))

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bytes"
+	"encoding/hex"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/rocks"
+	"github.com/stoadb/stoa/group"
+	"github.com/stoadb/stoa/keys"
+	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/namespace"
+)
+
+// noOffline are the commands that ask a daemon and read no directory instead, and why.
+var noOffline = map[string]string{
+	"top": "it watches a daemon", "stats": "it counts what a daemon does",
+	"flush": "it is the daemon's to do", "reopen": "it is the daemon's to do",
+	"blob put": "it writes", "blob delete": "it writes",
+	"context create": "it writes", "context delete": "it writes", "context application": "it writes",
+	"context private put": "it writes", "context private delete": "it writes",
+	"dag commit": "it writes", "dag add": "it writes", "dag seed": "it writes",
+	"kv put": "it writes", "kv del": "it writes", "kv incr": "it writes", "kv cas": "it writes", "kv touch": "it writes",
+	"kv batch": "it writes", "kv watch": "a directory does not change", "kv capabilities": "they are a daemon's",
+	"kv tenants create": "it writes", "kv tenants drop": "it writes", "kv tenants quota": "it writes",
+	"namespace create": "it writes", "namespace invite": "it signs", "namespace revoke": "it writes", "namespace join": "it writes",
+	"namespace admit": "it writes", "namespace apply": "it writes",
+	"group create": "it writes", "group delete": "it writes", "group move": "it writes", "group add": "it writes", "group remove": "it writes",
+	"group leave": "it writes", "group role": "it writes", "group caps": "it writes", "group transfer": "it writes", "group target": "it writes",
+	"group policy": "it writes", "group migration": "it writes", "group migrated": "it writes", "group alias": "it writes",
+	"group register": "it writes", "group detach": "it writes", "group join": "it writes", "group reissue": "it writes", "group rotate": "it writes",
+	"group upgrade start": "it writes", "group upgrade progress": "it writes", "group upgrade done": "it writes",
+}
+
+// Whatever a daemon is asked for and a directory can answer is to be had of a directory.
+func TestWhatReadsADaemonReadsADirectory(t *testing.T) {
+	unused := maps.Clone(noOffline)
+	for cmd := range leaves(newRoot(&process{})) {
+		name := strings.TrimPrefix(cmd.CommandPath(), "stoa ")
+		asks := cmd.Flags().Lookup("socket") != nil && cmd.Flags().Lookup("dir") != nil
+		if !asks || name == "serve" {
+			continue
+		}
+		_, excused := noOffline[name]
+		delete(unused, name)
+		offline := cmd.Flags().Lookup("offline")
+		assert.NotEqual(t, excused, offline != nil, "stoa %s", name)
+	}
+	require.Empty(t, slices.Sorted(maps.Keys(unused)))
+}
+
+// leaves yields the commands below cmd that do something themselves.
+func leaves(cmd *cobra.Command) func(func(*cobra.Command) bool) {
+	return func(yield func(*cobra.Command) bool) {
+		var visit func(*cobra.Command) bool
+		visit = func(c *cobra.Command) bool {
+			for _, sub := range c.Commands() {
+				if !visit(sub) {
+					return false
+				}
+			}
+			return !c.Flags().HasFlags() || yield(c)
+		}
+		visit(cmd)
+	}
+}
+
+// What reads a directory lists what is good of it, tells of each row that is not, and
+// exits with 2.
+func TestOfflineReadersGoOnBehindDamage(t *testing.T) {
+	if !hasRocks {
+		t.Skip("no RocksDB in this build")
+	}
+	dir := filepath.Join(t.TempDir(), "data")
+	store, err := rocks.Open(dir, rocks.Options{})
+	require.NoError(t, err)
+	var bad engine.Batch
+	home := damagedGovernance(t, store, &bad)
+	contexts := damagedContexts(t, store, &bad)
+	damagedTenant(t, store, &bad)
+	require.NoError(t, store.Apply(&bad))
+	require.NoError(t, store.Close())
+
+	for args, good := range map[string][]string{
+		"namespace list":                            {home.String(), "home"},
+		"namespace ops home":                        {"namespace_created"},
+		"namespace show home":                       {"home"},
+		"group members home":                        {"  member     ann", "  member     bob", "  member     cyd", "  admin"},
+		"group show home":                           {"members    4"},
+		"group contexts home":                       {contexts[0].String() + "  room"},
+		"group ops home":                            {"group_alias_set name=home", "member_alias_set member=cyd name=cyd"},
+		"context list":                              {contexts[0].String(), contexts[2].String()},
+		"kv list --tenant acme":                     {`"a"  1`, `"c"  3`},
+		"get GroupMeta --group-id " + home.String(): nil,
+	} {
+		var out, errs strings.Builder
+		code := run(append(strings.Fields(args), "--offline", dir), strings.NewReader(""), &out, &errs, nil)
+		if good == nil {
+			require.Equal(t, exitOK, code, "%s: %s", args, &errs)
+			continue
+		}
+		assert.Equal(t, exitDamage, code, "%s: %s%s", args, &out, &errs)
+		for _, line := range good {
+			assert.Contains(t, out.String(), line, "%s: %s", args, &errs)
+		}
+		assert.Regexp(t, `(?m)^(value|unreadable)  [A-Z][a-z]+ [0-9a-f]+  `, errs.String(), args)
+		assert.Contains(t, errs.String(), "could not be read", args)
+	}
+}
+
+// damagedGovernance makes a namespace with four members and more, and puts damage of
+// some rows into bad.
+func damagedGovernance(t *testing.T, store engine.Engine, bad *engine.Batch) codec.GroupID {
+	made, err := namespace.Open(store, namespace.Options{})
+	require.NoError(t, err)
+	defer made.Close()
+	home, _, err := made.Create(t.Context(), namespace.Create{Alias: codec.Some(codec.AliasName("home"))})
+	require.NoError(t, err)
+	propose := func(op codec.GroupOp) {
+		_, err := made.Propose(t.Context(), home, namespace.Proposal{GroupID: home, Group: &op})
+		require.NoError(t, err)
+	}
+	propose(codec.GroupOp{Kind: codec.OpContextRegistered, ContextID: codec.ContextID{1}})
+	propose(codec.GroupOp{Kind: codec.OpContextAliasSet, ContextID: codec.ContextID{1}, Name: codec.Some(codec.AliasName("room"))})
+	for _, name := range []string{"ann", "bob", "cyd"} {
+		who := group.IdentityOf(codec.Secret{name[0]})
+		propose(codec.GroupOp{Kind: codec.OpMemberAdded, Member: who, Role: codec.Member})
+		propose(codec.GroupOp{Kind: codec.OpMemberAliasSet, Member: who, Name: codec.Some(codec.AliasName(name))})
+	}
+	between := group.IdentityOf(codec.Secret{'b'})
+	between[31]++
+	damage(t, bad, keys.GroupMember{Group: home, Identity: between}, 7)
+	damage(t, bad, keys.GroupContextIndex{Group: home, Context: codec.ContextID{0, 1}}, 7)
+	damage(t, bad, keys.GroupDefaultCaps{Group: home}, 7)
+	damage(t, bad, keys.GroupOpLog{Group: home, Seq: keys.NewSeq(3)}, 7)
+	return home
+}
+
+// damagedContexts makes three contexts, and puts damage of some rows into bad.
+func damagedContexts(t *testing.T, store engine.Engine, bad *engine.Batch) (ids []codec.ContextID) {
+	made, err := dag.Open(store, dag.Options{Node: codec.NodeID{Lo: 1}})
+	require.NoError(t, err)
+	defer made.Close()
+	for n := range 3 {
+		id := codec.ContextID{1, byte(n)}
+		require.NoError(t, made.CreateContext(id, codec.ApplicationMeta{}))
+		for _, key := range []string{"a", "b", "c"} {
+			_, root, err := made.Heads(id)
+			require.NoError(t, err)
+			_, err = made.Commit(t.Context(), dag.Commit{Context: id, ReadRoot: root, Actions: []codec.Action{codec.Put([]byte(key), []byte{"123"[key[0]-'a']})}})
+			require.NoError(t, err)
+		}
+		ids = append(ids, id)
+	}
+	damage(t, bad, keys.ContextMeta{Context: ids[1]}, 7)
+	return ids
+}
+
+// damagedTenant makes a tenant with three keys, and puts damage of one into bad.
+func damagedTenant(t *testing.T, store engine.Engine, bad *engine.Batch) {
+	substrate, err := kv.Open(store, kv.Options{})
+	require.NoError(t, err)
+	defer substrate.Close()
+	storage, err := kvstorage.New(substrate, kvstorage.Options{})
+	require.NoError(t, err)
+	for _, key := range []string{"a", "b", "c"} {
+		_, err := storage.Put(t.Context(), "acme", key, []byte{"123"[key[0]-'a']}, kvstorage.WriteOptions{})
+		require.NoError(t, err)
+	}
+	it, err := store.Iterate(column.Generic, engine.Range{})
+	require.NoError(t, err)
+	defer it.Close()
+	for it.Next() {
+		row, err := kv.ParseRow(it.Key())
+		if err == nil && string(row.Key) == "b" && bytes.HasSuffix(it.Key(), []byte("b")) {
+			bad.Put(column.Generic, it.Key(), []byte{7})
+			return
+		}
+	}
+	t.Fatal("no row of the key: ", hex.EncodeToString(it.Key()))
+}
+
+// damage puts a value that does not parse.
+func damage[K keys.Key[K, V], V codec.Value[V]](t *testing.T, b *engine.Batch, k K, value byte) {
+	key, err := k.AppendBinary(nil)
+	require.NoError(t, err)
+	b.Put(k.Slot().Column, key, []byte{value})
+}
