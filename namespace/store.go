@@ -109,6 +109,7 @@ func View(r engine.Reader, o Options) (*Store, error) {
 	s, err := Open(engine.ReadOnly(r), o)
 	if err == nil {
 		s.viewing = true
+		s.claimed.Store(true) // none is written
 	}
 	return s, err
 }

@@ -32,7 +32,7 @@ var noOffline = map[string]string{
 	"blob put": "it writes", "blob delete": "it writes",
 	"context create": "it writes", "context delete": "it writes", "context application": "it writes",
 	"context private put": "it writes", "context private delete": "it writes",
-	"dag commit": "it writes", "dag add": "it writes", "dag seed": "it writes",
+	"dag commit": "it writes", "dag clock": "it is the daemon's", "dag add": "it writes", "dag seed": "it writes",
 	"kv put": "it writes", "kv del": "it writes", "kv incr": "it writes", "kv cas": "it writes", "kv touch": "it writes",
 	"kv batch": "it writes", "kv watch": "a directory does not change", "kv capabilities": "they are a daemon's",
 	"kv tenants create": "it writes", "kv tenants drop": "it writes", "kv tenants quota": "it writes",
