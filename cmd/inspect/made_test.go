@@ -2,6 +2,8 @@ package inspect
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"testing"
@@ -194,4 +196,24 @@ func TestKeyValuesThatCannotBeReadAreAFinding(t *testing.T) {
 	defer e.Close()
 	fillKeyValues(t, e)
 	require.Contains(t, codesOf(t, unreadable{e}, Facts{}, true), "kv-damaged")
+}
+
+// Whatever holds a value that does not parse, it is shown by length and digest
+// unless it is asked for: it may be a private key in a form that nobody knows.
+func TestValuesThatDoNotParseAreNotShown(t *testing.T) {
+	member, _ := keys.GroupMember{Group: codec.GroupID{1}, Identity: codec.Identity{2}}.AppendBinary(nil)
+	identity, _ := keys.ContextIdentity{Context: codec.ContextID{1}}.AppendBinary(nil)
+	value := []byte("a private key of another program")
+	for _, c := range []struct {
+		col column.Column
+		key []byte
+	}{{column.Group, member}, {column.Identity, identity}, {column.Group, []byte{0x99}}, {column.Meta, []byte("short")}} {
+		hidden, err := json.Marshal(NewRecord(c.col, c.key, value, false))
+		require.NoError(t, err)
+		require.NotContains(t, string(hidden), hex.EncodeToString(value[:4]), "%s %x", c.col, c.key)
+		require.NotContains(t, string(hidden), "private key of")
+		sum := sha256.Sum256(value)
+		require.Contains(t, string(hidden), fmt.Sprintf("(the value is not shown: 32 bytes, SHA-256 %x…)", sum[:8]))
+		require.Equal(t, hex.EncodeToString(value), NewRecord(c.col, c.key, value, true).Hex)
+	}
 }

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -10,8 +11,9 @@ import (
 	"github.com/stoadb/stoa/kv"
 )
 
-// Record is a row as JSON. What does not parse is there in hex, but for secrets,
-// whose bytes are never shown.
+// Record is a row as JSON. Secrets are redacted in it unless they are asked for, and
+// so is the value of a row that does not parse, by its length and digest: of what
+// another program wrote, or damage has moved, nobody knows that it holds no secret.
 type Record struct {
 	Column string          `json:"column,omitempty"`
 	Type   string          `json:"type,omitempty"`
@@ -19,7 +21,7 @@ type Record struct {
 	Value  json.RawMessage `json:"value,omitempty"`
 	KV     json.RawMessage `json:"kv,omitempty"`      // of a row of key-values: its shape and what is in its key
 	KeyHex string          `json:"key_hex,omitempty"` // of a key that does not parse
-	Hex    string          `json:"hex,omitempty"`     // of a value that does not parse
+	Hex    string          `json:"hex,omitempty"`     // of a value that does not parse, where it is asked for
 	Sealed string          `json:"sealed,omitempty"`  // the id of the key that a value is sealed with
 	Fault  string          `json:"fault,omitempty"`   // why it does not parse
 }
@@ -39,11 +41,12 @@ func sealedWith(col column.Column, key, value []byte) string {
 	return hex.EncodeToString(value[len(sealMark):][:sealKeyLen])
 }
 
-// NewRecord returns the row, its secrets redacted unless reveal is set.
+// NewRecord returns the row; secrets, and a value that does not parse, are shown only
+// if reveal is set.
 func NewRecord(col column.Column, key, value []byte, reveal bool) Record {
 	r := recordOf(col, key)
 	if r.Type == "" {
-		r.hideOrShow(col, key, value)
+		r.hideOrShow(value, reveal)
 		return r
 	}
 	if id := sealedWith(col, key, value); id != "" {
@@ -54,7 +57,7 @@ func NewRecord(col column.Column, key, value []byte, reveal bool) Record {
 	var err error
 	if r.Value, err = info.Value.JSON(value, reveal); err != nil {
 		r.Value, r.Fault = nil, err.Error()
-		r.hideOrShow(col, key, value)
+		r.hideOrShow(value, reveal)
 	}
 	return r
 }
@@ -92,11 +95,12 @@ func kvRow(col column.Column, key []byte) json.RawMessage {
 	return text
 }
 
-// hideOrShow sets the bytes of a value that does not parse.
-func (r *Record) hideOrShow(col column.Column, key, value []byte) {
-	if keys.Secret(col, key) {
-		r.Fault += fmt.Sprintf(" (a secret of %d bytes)", len(value))
+// hideOrShow sets the bytes of a value that does not parse, or says what they are.
+func (r *Record) hideOrShow(value []byte, reveal bool) {
+	if reveal {
+		r.Hex = hex.EncodeToString(value)
 		return
 	}
-	r.Hex = hex.EncodeToString(value)
+	sum := sha256.Sum256(value)
+	r.Fault += fmt.Sprintf(" (the value is not shown: %d bytes, SHA-256 %x…)", len(value), sum[:8])
 }

@@ -77,7 +77,8 @@ type rowDoc struct {
 // start.
 func newRowDoc(col column.Column, key, value []byte, whole, start int) rowDoc {
 	doc := rowDoc{At: hex.EncodeToString(key), Size: len(value)}
-	if len(value) <= whole || keys.Secret(col, key) { // a secret is no longer for being redacted
+	// A secret is no longer for being redacted, and nor is what does not parse.
+	if len(value) <= whole || keys.Secret(col, key) || keys.Check(col, key, value) != nil {
 		doc.Record = inspect.NewRecord(col, key, value, false)
 		return doc
 	}
