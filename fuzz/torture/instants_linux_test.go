@@ -27,7 +27,7 @@ type instant struct {
 	file  string // that is about to be synced
 	disk  *disk
 	sure  uint64 // rows that had been acknowledged as synced, and all before them
-	ended bool   // the store was shut down in order
+	ended bool   // the store was shut down in order, or is being
 }
 
 // instants is a power supply that remembers instants.
@@ -35,6 +35,7 @@ type instants struct {
 	power
 	all   []instant // by the supervisor, until it has ended
 	sure  atomic.Uint64
+	ends  atomic.Bool  // the store is being shut down in order
 	marks atomic.Int64 // how often the watermark was about to be synced
 }
 
@@ -46,16 +47,17 @@ func (m *instants) note(does action, path string) injury {
 	if name == "stoa.watermark" {
 		m.marks.Add(1)
 	}
-	m.all = append(m.all, instant{file: name, disk: m.disk.clone(), sure: m.sure.Load()})
+	m.all = append(m.all, instant{file: name, disk: m.disk.clone(), sure: m.sure.Load(), ended: m.ends.Load()})
 	return injury{}
 }
 
 // live writes rows, one after the other: synced ones, and after each some that are not,
-// with flushes among them, until the watermark was moved twice.
+// with flushes among them, until the watermark was moved twice; one, if it was.
 func (m *instants) live(c *rpc.Client) error {
-	for n := uint64(0); n < 60 || m.marks.Load() < 2 && n < 10_000; n++ { // or it is never synced
+	n := m.sure.Load()
+	for begun := n; n == begun || n < 60 || m.marks.Load() < 2 && n < 10_000; n++ { // or it is never synced
 		b := engine.Batch{Durability: engine.WAL}
-		if n%5 == 0 {
+		if n%5 == 0 || n == begun {
 			b.Durability = engine.Synced
 		}
 		size := []int{10, 300, 5000, 40 << 10}[m.rand.IntN(4)]
@@ -78,7 +80,7 @@ func (m *instants) live(c *rpc.Client) error {
 	return nil
 }
 
-// judge opens what a cut has left of a instant: everything that was acknowledged as
+// judge opens what a cut has left of an instant: everything that was acknowledged as
 // synced is there, and of the rest what came first.
 func (at instant) judge(dir string) (left int, err error) {
 	e, err := rocks.Open(dir, rocks.Options{MinFreeBytes: -1, CacheBytes: 1 << 20})
@@ -123,13 +125,12 @@ func TestAPowerCutBeforeAnySyncLeavesAStore(t *testing.T) {
 		defer s.kill() // it is dead, or something is wrong
 		c, err := s.dial(rpc.FramingFrames)
 		require.NoError(t, err)
-		if m.sure.Load() == 0 {
-			require.NoError(t, m.live(c))
-		}
+		require.NoError(t, m.live(c))
 		c.Close()
+		m.ends.Store(i == 1)
 		require.NoError(t, end(s))
 		require.NoError(t, m.settle())
-		m.all = append(m.all, instant{file: "the end", disk: m.disk.clone(), sure: m.sure.Load(), ended: i == 1})
+		m.all = append(m.all, instant{file: "the end", disk: m.disk.clone(), sure: m.sure.Load(), ended: m.ends.Load()})
 	}
 	holes, left := m.cutAll(t, seed)
 	t.Logf("%d cuts of %d instants; %d sectors or pages lost among others, %d holes left", m.cuts, len(m.all), holes, left)
