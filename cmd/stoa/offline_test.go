@@ -30,7 +30,7 @@ var noOffline = map[string]string{
 	"top": "it watches a daemon", "stats": "it counts what a daemon does",
 	"flush": "it is the daemon's to do", "reopen": "it is the daemon's to do",
 	"blob put": "it writes", "blob delete": "it writes",
-	"context create": "it writes", "context delete": "it writes", "context application": "it writes",
+	"context create": "it writes", "context place": "it signs, and counts what it signs", "context delete": "it writes", "context application": "it writes",
 	"context private put": "it writes", "context private delete": "it writes",
 	"dag commit": "it writes", "dag clock": "it is the daemon's", "dag add": "it writes", "dag seed": "it writes",
 	"kv put": "it writes", "kv del": "it writes", "kv incr": "it writes", "kv cas": "it writes", "kv touch": "it writes",

@@ -12,6 +12,7 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
+	"github.com/stoadb/stoa/keys"
 )
 
 func TestEveryNodeIsDrawnAboveItsParents(t *testing.T) {
@@ -188,4 +189,24 @@ func TestTheTreeOfGroups(t *testing.T) {
 	require.Contains(t, byName["ada"].Capabilities, "manage members, manage contexts")
 	g = ask[groupDoc](t, s, "group", "id", sample.child.String())
 	require.Equal(t, "shared notes", g.Contexts[0].Alias)
+}
+
+// Members behind one whose row is damaged are shown, and the damage is.
+func TestAGroupIsShownBesideItsDamage(t *testing.T) {
+	sample := newSample(t, 1)
+	damaged := idNamed("hedy")
+	for _, who := range []string{"ada", "grace", "barbara", "margaret", "radia", "frances"} {
+		if id := idNamed(who); string(id[:]) < string(damaged[:]) {
+			damaged = id // others are behind it
+		}
+	}
+	sample.put(t, func(b *engine.Batch) {
+		key, err := keys.GroupMember{Group: sample.namespace, Identity: damaged}.AppendBinary(nil)
+		require.NoError(t, err)
+		b.Put(column.Group, key, []byte{7})
+	})
+	g := ask[groupDoc](t, sample.served(t), "group", "id", sample.namespace.String())
+	require.Len(t, g.Members, 6)
+	require.Contains(t, g.Fault, "value  Group ")
+	require.Contains(t, g.Fault, codec.Identity(damaged).String())
 }

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -60,7 +61,7 @@ func (s *Server) groups(*http.Request) (any, error) {
 			if err != nil {
 				continue // verify reports it
 			}
-			g, err := groupOf(src, k.Group, fewMembers)
+			g, err := groupBeside(src, k.Group, fewMembers)
 			if err != nil {
 				return err
 			}
@@ -79,7 +80,7 @@ func (s *Server) group(r *http.Request) (any, error) {
 	}
 	var g groupDoc
 	err = s.store.with(func(src *inspect.Source) (err error) {
-		if g, err = groupOf(src, id, mostMembers); err != nil {
+		if g, err = groupBeside(src, id, mostMembers); err != nil {
 			return err
 		}
 		for e, err := range engine.Scan(src, keys.ContextsOf(id)) {
@@ -94,6 +95,23 @@ func (s *Server) group(r *http.Request) (any, error) {
 		}
 		return nil
 	})
+	return g, err
+}
+
+// groupBeside is groupOf beside what is damaged in it, which its fault says: the first
+// place, and how many there are.
+func groupBeside(src *inspect.Source, id codec.GroupID, members int) (groupDoc, error) {
+	var damage []inspect.Finding
+	g, err := groupOf(src.Lenient(func(f inspect.Finding) error {
+		damage = append(damage, f)
+		return nil
+	}), id, members)
+	if len(damage) > 0 {
+		g.Fault = damage[0].String()
+		if more := len(damage) - 1; more > 0 {
+			g.Fault += fmt.Sprintf(", and %s", counted(more, "more place"))
+		}
+	}
 	return g, err
 }
 

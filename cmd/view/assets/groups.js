@@ -71,7 +71,7 @@ function picture(data) {
   boxes.append("rect").attr("width", boxWidth).attr("height", (n) => heightOf(n.data)).attr("rx", 8);
   boxes.append("text").attr("class", "name").attr("x", 12).attr("y", 20).text((n) => n.data.alias ? fit(n.data.alias, 26) : fit(n.data.id, 13));
   boxes.append("text").attr("class", "sub").attr("x", 12).attr("y", 35)
-    .text((n) => (n.data.fault ? "damaged" : n.data.alias ? n.data.id.slice(0, 12) + "…" : n.depth === 1 ? "root group" : "group"));
+    .text((n) => (n.data.fault ? `damaged · ${n.data.id.slice(0, 12)}…` : n.data.alias ? n.data.id.slice(0, 12) + "…" : n.depth === 1 ? "root group" : "group"));
   boxes.each(function (n) {
     const lines = n.data.members.map((m) => ({ text: m.alias ? fit(m.alias, 18) : fit(m.identity, 13), role: m.role }));
     if (n.data.more_members) lines.push({ text: "and more", role: "" });
