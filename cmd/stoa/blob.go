@@ -18,7 +18,7 @@ import (
 
 func newBlob(p *process) *cobra.Command {
 	cmd := parent("blob", "Store and read content-addressed binary data",
-		"  stoa blob put app.wasm\n  stoa blob get "+exampleID+" -o app.wasm\n  stoa blob list",
+		"  stoa blob put app.wasm\n  stoa blob get "+exampleDigits+" -o app.wasm\n  stoa blob list",
 		newBlobPut(p), newBlobGet(p), newBlobStat(p), newBlobDelete(p), newBlobList(p))
 	cmd.Long = `Store and read binary data of up to 4 GiB. The id of a blob is the SHA-256 of its
 content, which is checked on the way in and out.`
@@ -44,7 +44,7 @@ func newBlobStat(p *process) *cobra.Command {
 		Use:     "stat ID",
 		Short:   "Describe a blob",
 		Long:    "Describe a blob. It exits 4 if there is none.",
-		Example: "  stoa blob stat " + exampleID,
+		Example: "  stoa blob stat " + exampleDigits,
 		Args:    exactly("ID"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return p.onBlob(from.dial, args[0], func(ctx context.Context, client *rpc.Client, id codec.BlobID) error {
@@ -73,7 +73,7 @@ func newBlobDelete(p *process) *cobra.Command {
 		Use:     "delete ID",
 		Short:   "Delete a blob",
 		Long:    "Delete a blob. One that an application names is not deleted, and it exits 5, without --force.",
-		Example: "  stoa blob delete " + exampleID + "\n  stoa blob delete " + exampleID + " --force",
+		Example: "  stoa blob delete " + exampleDigits + "\n  stoa blob delete " + exampleDigits + " --force",
 		Args:    exactly("ID"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return p.onBlob(daemon.dial, args[0], func(ctx context.Context, client *rpc.Client, id codec.BlobID) error {

@@ -23,8 +23,8 @@ func newBlobGet(p *process) *cobra.Command {
 		Long: `Write a blob, or a part of it, to a file or to stdout. The content is checked against
 the id; a file appears under its name only when it is whole. Content goes to a
 terminal only with -o - .`,
-		Example: `  stoa blob get ` + exampleID + ` -o app.wasm
-  stoa blob get ` + exampleID + ` --offset 1048576 --length 64 | xxd`,
+		Example: `  stoa blob get ` + exampleDigits + ` -o app.wasm
+  stoa blob get ` + exampleDigits + ` --offset 1048576 --length 64 | xxd`,
 		Args: exactly("ID"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			g.process = p

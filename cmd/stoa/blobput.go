@@ -25,7 +25,7 @@ func newBlobPut(p *process) *cobra.Command {
 one that is there already is not sent again. --id declares the id; content that has
 another one is refused.`,
 		Example: `  stoa blob put app.wasm
-  curl -s https://example.org/app.wasm | stoa blob put - --id ` + exampleID,
+  curl -s https://example.org/app.wasm | stoa blob put -`,
 		Args: exactly("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			u := upload{process: p, path: args[0]}

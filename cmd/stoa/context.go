@@ -17,7 +17,7 @@ import (
 
 func newContext(p *process) *cobra.Command {
 	cmd := parent("context", "Make, describe and delete contexts, and read their states",
-		"  stoa context create "+exampleID+"\n  stoa context show "+exampleID+"\n  stoa context state scan "+exampleID,
+		"  stoa context create\n  stoa context show room\n  stoa context state scan room",
 		newContextCreate(p), newContextDelete(p), newContextList(p), newContextShow(p), newContextPlace(p), newContextApplication(p),
 		newContextConfig(p), newContextState(p), newContextPrivate(p))
 	cmd.Long = `Make, describe and delete contexts, and read their states. The shared state of a
@@ -104,7 +104,7 @@ func newContextCreate(p *process) *cobra.Command {
 		long: `Make an empty context, and print its id. Without an id it makes a new key, which the
 daemon keeps, and whose public half is the id: with it the daemon says which group has
 the context, and nobody else can. It exits 5 if there is a context of that id.`,
-		example: "\n--application @application.json", flags: app.register,
+		flags: app.register,
 		run: func(c *contextCall) error {
 			a, err := app.value(p)
 			if err != nil {
@@ -219,7 +219,7 @@ func newContextApplication(p *process) *cobra.Command {
 	return contextCommand{
 		name: "application", args: []string{"JSON"}, short: "Replace the application that a context runs",
 		long:    "Replace the application that a context runs. JSON has the fields of ApplicationMeta\n(`stoa schema ApplicationMeta`); - reads it from stdin, @FILE from a file.",
-		example: "@application.json",
+		example: exampleApplication,
 		run: func(c *contextCall) error {
 			app := applicationFlag{optional{c.args[0], true}}
 			a, err := app.value(p)

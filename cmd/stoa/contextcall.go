@@ -57,6 +57,14 @@ func (c *contextCall) deltaArgs(what string, texts []string) (ids []codec.DeltaI
 	return ids, nil
 }
 
+// exampleContext is the context of examples.
+func (c *contextCommand) exampleContext() string {
+	if c.creates {
+		return "" // the daemon makes its id
+	}
+	return "room"
+}
+
 // command returns the command, a subcommand of the one of that name.
 func (c contextCommand) command(p *process, under string) *cobra.Command {
 	var from recordFlags
@@ -67,7 +75,7 @@ func (c contextCommand) command(p *process, under string) *cobra.Command {
 	}
 	var example []string
 	for line := range strings.SplitSeq(c.example, "\n") {
-		example = append(example, strings.TrimRight("  stoa "+under+" "+c.name+" "+exampleID+" "+line, " "))
+		example = append(example, strings.TrimRight("  stoa "+under+" "+c.name+strings.TrimRight(" "+c.exampleContext(), " ")+" "+line, " "))
 	}
 	cmd := &cobra.Command{
 		Use: use, Short: c.short, Long: c.long, Example: strings.Join(example, "\n"), Args: count,

@@ -66,7 +66,7 @@ func parsePlacement(text string, op *codec.GroupOp) error {
 
 func newGroupRegister(p *process) *cobra.Command {
 	var placement string
-	return groupCommand(p, govCommand{name: "register", args: []string{"CONTEXT"}, short: "Register a context in a group", example: "home " + exampleID,
+	return groupCommand(p, govCommand{name: "register", args: []string{"CONTEXT"}, short: "Register a context in a group", example: "kitchen " + exampleDigits,
 		long: `Register a context in a group. It belongs to one group at a time: where the daemon has the
 context's key, or --placement gives what "stoa context place" has printed where that is, it
 is taken from a group that has it; else it must be in none, and a group for which the key

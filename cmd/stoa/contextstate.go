@@ -33,13 +33,13 @@ func privateState() stateKind {
 
 func newContextState(p *process) *cobra.Command {
 	return parent("state", "Read the shared state of a context",
-		"  stoa context state get "+exampleID+" counter\n  stoa context state scan "+exampleID,
+		"  stoa context state get room counter\n  stoa context state scan room",
 		newStateGet(p, sharedState()), newStateScan(p, sharedState()))
 }
 
 func newContextPrivate(p *process) *cobra.Command {
 	return parent("private", "Read and write the private state of a context, which this node alone has",
-		"  stoa context private put "+exampleID+" draft hello\n  stoa context private scan "+exampleID,
+		"  stoa context private put room draft hello\n  stoa context private scan room",
 		newStateGet(p, privateState()), newPrivatePut(p), newPrivateDelete(p), newStateScan(p, privateState()))
 }
 

@@ -82,7 +82,7 @@ func newDagAdd(p *process) *cobra.Command {
 		Long: `Offer deltas that another node has sent, and say what becomes of each. A file, or
 stdin, has one delta as its bytes, or any number in hex, one to a line. It exits 5 if one
 is refused, and 1 if one can't be judged.`,
-		Example: "  stoa dag add delta.bin\n  stoa dag since " + exampleID + " --bytes --socket a.sock | stoa dag add - --socket b.sock",
+		Example: "  stoa dag add delta.hex\n  stoa dag since room --bytes --socket a/stoa.sock | stoa dag add - --socket b/stoa.sock",
 	}, "delta", func(ctx context.Context, client *rpc.Client, deltas iter.Seq[[]byte]) iter.Seq2[dag.Answer, error] {
 		return client.Dag().AddMany(ctx, deltas, engine.Durability(level))
 	}, func(a *dag.Answer) (bool, error) {

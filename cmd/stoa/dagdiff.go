@@ -22,7 +22,7 @@ func newDagDiff(p *process) *cobra.Command {
 another daemon (--peer), or from another context. Little is read and sent: what hashes
 show to be equal is not looked at. Keys and values are shown by their SHA-256. It exits 5
 if they differ.`,
-		example: "--peer other/stoa.sock\n--with " + exampleID,
+		example: "--peer b/stoa.sock\n--with " + exampleDigits,
 		flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&socket, "peer", "", "the socket of another daemon")
 			fs.StringVar(&other, "with", "", "another context, of the peer if there is one")

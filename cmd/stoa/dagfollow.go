@@ -27,7 +27,7 @@ what a node with these heads lacks. --bytes prints what to send to it, in hex, o
 a line, as ` + "`stoa dag add`" + ` takes it. Of a node that was seeded, name the delta that it was seeded
 with too: it can't take what is before that. --after goes on after a delta of an earlier
 answer to the same heads, by its number.`,
-		example: "\n--head " + exampleID + " --bytes",
+		example: "\n--head " + exampleDigits + " --bytes",
 		flags: func(fs *pflag.FlagSet) {
 			fs.StringSliceVar(&heads, "head", nil, "a head of that node (default: it has nothing)")
 			fs.Uint64Var(&o.After.Seq, "after", 0, "the number of the delta to begin after")

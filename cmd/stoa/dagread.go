@@ -180,7 +180,7 @@ func newDagShow(p *process) *cobra.Command {
 	return contextCommand{
 		name: "show", offline: true, args: []string{"DELTA"}, short: "Show one delta",
 		long:    "Show one delta that is here, applied or waiting. It exits 4 if there is none. --bytes prints\nwhat travels, in hex.",
-		example: exampleID, flags: func(fs *pflag.FlagSet) {
+		example: exampleDigits, flags: func(fs *pflag.FlagSet) {
 			fs.BoolVar(&asBytes, "bytes", false, "print its bytes as they travel, in hex")
 		},
 		run: func(c *contextCall) error {
@@ -266,7 +266,7 @@ func newDagAncestor(p *process) *cobra.Command {
 		name: "ancestor", offline: true, args: []string{"A", "B"}, short: "Tell whether a delta is an ancestor of another",
 		long: `Tell whether delta A is an ancestor of delta B: whether B was made by a node that had applied
 A. Both must be applied here. No delta is its own ancestor.`,
-		example: exampleID + " " + exampleID,
+		example: exampleDigits + " " + exampleDigits,
 		run: func(c *contextCall) error {
 			a, err := c.deltaArg("A", c.args[0])
 			if err != nil {

@@ -18,9 +18,10 @@ func newDelete(p *process) *cobra.Command {
 		name:  "delete",
 		short: "Delete one record",
 		long:  "Delete the record that is stored under a key. It is an error, and exits 4, if there is none.",
-		example: `  stoa delete GroupMember --group-id ` + exampleID + ` --identity ` + exampleID + `
-  stoa delete GroupAlias --group-id ` + exampleID + ` --expect '{"name":"main"}'
-  stoa delete --column Group --key 20` + exampleID,
+		example: `  stoa delete ContextPrivateState --context-id room --app-key 00ff
+  stoa delete ApplicationMeta --application-id 2bf07165f318
+  stoa delete --column Generic --key 73746f612e746573740000000000000000ff`,
+		instance: nil, owned: true, open: daemon.finder(p),
 		flags: func(fs *pflag.FlagSet) {
 			daemon.register(fs)
 			fs.Var(&expect, "expect", "delete only if this JSON is what is stored now")

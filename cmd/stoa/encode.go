@@ -33,7 +33,7 @@ func newEncodeKey(p *process) *cobra.Command {
 		Short: "Encode a key of a type",
 		Long:  fmt.Sprintf(encodeLong, "a key"),
 		Example: `  stoa encode key GroupMeta '{"group_id":"` + exampleID + `"}'
-  stoa encode key Alias @key.json --json`,
+  stoa encode key Alias '{"kind":1,"scope":"` + zeroID + `","name":"main"}' --json`,
 		Args:              exactly("TYPE", "JSON"),
 		ValidArgsFunction: completeFirst(keyTypeNames),
 		RunE: func(_ *cobra.Command, args []string) error {

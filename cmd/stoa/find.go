@@ -7,10 +7,31 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace/naming"
+	"github.com/stoadb/stoa/rpc"
 )
 
 // finder says what a name or the first digits of an id may mean, in one call.
 type finder func(naming.Query) (naming.Answer, error)
+
+// finder returns what opens the daemon's store to look ids up.
+func (f *daemonFlags) finder(p *process) func() (finder, func() error, error) {
+	return openFinder(func() (*rpc.Client, error) { return f.dial(p) })
+}
+
+// finder returns what opens the store, or the directory, to look ids up.
+func (f *recordFlags) finder(p *process) func() (finder, func() error, error) {
+	return openFinder(func() (*rpc.Client, error) { return f.dial(p) })
+}
+
+func openFinder(dial func() (*rpc.Client, error)) func() (finder, func() error, error) {
+	return func() (finder, func() error, error) {
+		client, err := dial()
+		if err != nil {
+			return nil, nil, err
+		}
+		return client.Find, client.Close, nil
+	}
+}
 
 // isID reports whether an argument is a whole id.
 func isID(text string) bool {

@@ -19,9 +19,10 @@ func newGet(p *process) *cobra.Command {
 		name:  "get",
 		short: "Read one record",
 		long:  "Read the record that is stored under a key. Secrets show as redacted:… .",
-		example: `  stoa get GroupMember --group-id ` + exampleID + ` --identity ` + exampleID + `
-  stoa get ContextState --context-id ` + exampleID + ` --app-key 00ff --raw
-  stoa get --column Group --key 20` + exampleID + ` --json`,
+		example: `  stoa get GroupMember --group-id home --identity alice
+  stoa get ContextState --context-id room --app-key 636f756e746572 --raw
+  stoa get --column Generic --key 73746f612e746573740000000000000000ff --json`,
+		open: daemon.finder(p),
 		flags: func(fs *pflag.FlagSet) {
 			daemon.register(fs)
 			secrets.register(fs)

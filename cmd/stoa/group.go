@@ -14,7 +14,7 @@ import (
 
 func newGroup(p *process) *cobra.Command {
 	cmd := parent("group", "Govern groups: members, roles, capabilities, contexts and keys",
-		"  stoa group create home --name kitchen\n  stoa group add home "+exampleID+" --role member\n  stoa group members home",
+		"  stoa group create home --name kitchen\n  stoa group add kitchen bob --role member\n  stoa group members home",
 		newGroupCreate(p), newGroupDelete(p), newGroupMove(p), newGroupShow(p), newGroupMembers(p), newGroupAdd(p), newGroupRemove(p),
 		newGroupLeave(p), newGroupRole(p), newGroupCaps(p), newGroupTransfer(p), newGroupTarget(p), newGroupPolicy(p), newGroupMigration(p),
 		newGroupMigrated(p), newGroupUpgrade(p), newGroupAlias(p), newGroupAliases(p), newGroupContexts(p),

@@ -15,7 +15,7 @@ import (
 func newGroupTarget(p *process) *cobra.Command {
 	var app string
 	return groupCommand(p, govCommand{
-		name: "target", args: []string{"APPLICATION"}, short: "Set the application that a group runs", example: "home " + exampleID,
+		name: "target", args: []string{"APPLICATION"}, short: "Set the application that a group runs", example: "home " + exampleDigits,
 		long:  "Set the application that a group runs, by its id.",
 		flags: func(fs *pflag.FlagSet) { fs.StringVar(&app, "app-key", "", "the key of the application") },
 	}, func(c *govCall, _ codec.GroupID, args []string) (op codec.GroupOp, err error) {

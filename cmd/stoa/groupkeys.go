@@ -80,7 +80,7 @@ func newGroupSigningKeys(p *process) *cobra.Command {
 		name: "signing-keys", offline: true, args: []string{"GROUP"}, short: "List, add or drop the signing keys that this daemon holds for a group",
 		long: `List the Ed25519 keys that this daemon holds for a group: the public halves. --new makes
 one, --seed-file takes the seed in a file, 64 hex digits, and --drop forgets one.`,
-		example: "home\nhome --new\nhome --drop " + exampleID,
+		example: "home\nhome --new",
 		flags: func(fs *pflag.FlagSet) {
 			fs.BoolVar(&fresh, "new", false, "make one")
 			fs.StringVar(&seedFile, "seed-file", "", "take the seed in this file")

@@ -82,7 +82,7 @@ func newGroupDetach(p *process) *cobra.Command {
 }
 
 func newGroupJoin(p *process) *cobra.Command {
-	return groupCommand(p, govCommand{name: "join", args: []string{"CONTEXT", "IDENTITY"}, short: "Say which identity this daemon uses in a context", example: "home room " + exampleID,
+	return groupCommand(p, govCommand{name: "join", args: []string{"CONTEXT", "IDENTITY"}, short: "Say which identity this daemon uses in a context", example: "home room me",
 		long: "Say which identity this daemon's member uses in a context of the group."},
 		func(c *govCall, g codec.GroupID, args []string) (op codec.GroupOp, err error) {
 			op.Kind = codec.OpContextJoined

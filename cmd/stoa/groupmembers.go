@@ -53,7 +53,7 @@ func newGroupMembers(p *process) *cobra.Command {
 func newGroupAdd(p *process) *cobra.Command {
 	var role string
 	return groupCommand(p, govCommand{
-		name: "add", args: []string{"MEMBER"}, short: "Add a member", example: "home " + exampleID + " --role member",
+		name: "add", args: []string{"MEMBER"}, short: "Add a member", example: "kitchen bob --role member",
 		long:  "Add a member, by identity. Of a group below, the member has to be one of the namespace.",
 		flags: func(fs *pflag.FlagSet) { fs.StringVar(&role, "role", "member", "admin, member or read_only") },
 	}, func(c *govCall, g codec.GroupID, args []string) (op codec.GroupOp, err error) {

@@ -15,7 +15,7 @@ import (
 // places in an order and stamps are decimal strings, and so are the fields of the
 // schema that are u64; what a command counts or measures is a number.
 func TestJSONHasNumbersWhereItCounts(t *testing.T) {
-	places := []string{"seq", "sequence", "first_sequence", "last_sequence", "synced_sequence", "revision", "application_revision",
+	places := []string{"seq", "sequence", "first_sequence", "last_sequence", "synced_sequence", "revision", "created_revision", "application_revision",
 		"members_revision", "floor", "arrival", "nonce", "time"}
 	schema := []string{"from_version", "to_version", "total", "completed", "failed"} // of GroupUpgradeValue
 	tag := regexp.MustCompile("(u?int\\d*)\\s+`json:\"([a-z_]+)(,string)?")

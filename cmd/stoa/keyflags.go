@@ -20,8 +20,13 @@ type keyed struct {
 	argument string                 // what stands after the key, as in "JSON"; empty: nothing
 	instance func(keys.Info) string // an example of it; nil: nothing
 	prefix   bool                   // leading fields, or a whole column, are enough
+	owned    bool                   // it changes records, which services have of their own
 	flags    func(fs *pflag.FlagSet)
 	run      func(t target, args []string) error
+
+	// open opens the store in which ids are looked up that are given by their first
+	// digits or by a name. It is asked for no other.
+	open func() (finder, func() error, error)
 }
 
 // target is what a command line names: one key, or the keys of a type or of a
@@ -86,14 +91,21 @@ func (k keyed) forType(info keys.Info) *cobra.Command {
 	if k.instance != nil {
 		example = strings.TrimRight(example+" "+k.instance(info), " ")
 	}
+	long := ""
+	if by, ok := writers[info.Name]; ok && k.owned {
+		example, long = by.example(k.name, example), "\n\nA service writes these records and refuses others, but for repair (`stoa serve --raw`);\nthe example shows the command that does, or where none does how to look."
+	}
 	cmd := &cobra.Command{
 		Use: strings.TrimSpace(use + " " + k.argument), GroupID: typesGroup,
 		Short: fmt.Sprintf("in %s: %s", info.Column, info.Value.Name),
 		Long: fmt.Sprintf("%s: %s of the column %s, with values of type %s.\nThe fields of a value are %s.",
-			k.short, info.Name, info.Column, info.Value.Name, fieldList(valueFields(info))),
+			k.short, info.Name, info.Column, info.Value.Name, fieldList(valueFields(info))) + long,
 		Example: example,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := k.checkArgs(cmd, args); err != nil {
+				return err
+			}
+			if err := k.findIDs(info, cmd.Flags(), values); err != nil {
 				return err
 			}
 			fields, err := givenFields(info, cmd.Flags(), values)
@@ -243,6 +255,24 @@ func placeholder(f keys.Field) string {
 }
 
 func exampleField(f keys.Field) string {
+	switch f.Name {
+	case "scope":
+		if isHex(f) { // of an alias of a context
+			return zeroID
+		}
+	case "context_id":
+		return "room"
+	case "group_id", "namespace_id", "parent_id":
+		return "home"
+	case "child_id":
+		return "kitchen"
+	case "identity", "signer":
+		return "alice"
+	case "delta_id", "blob_id", "application_id":
+		return exampleDigits
+	case "index":
+		return "0"
+	}
 	switch {
 	case f.Bytes == 0:
 		return "00ff"

@@ -309,7 +309,7 @@ func newNamespaceInvite(p *process) *cobra.Command {
 		name: "invite", args: []string{"GROUP"}, short: "Invite to a group",
 		long: `Invite to a group, which may be the namespace itself. The invitation, in hex, is for the
 one who is to join: stoa namespace join. It admits one, once.`,
-		example: "home --role member\nhome --invitee " + exampleID + " --expires 1h",
+		example: "home --role member\nhome --invitee bob --expires 1h",
 		flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&role, "role", "member", "admin, member or read_only")
 			fs.StringVar(&invitee, "invitee", "", "who may use it (default: whoever has it)")

@@ -25,7 +25,7 @@ func newNamespaceRevoke(p *process) *cobra.Command {
 	return govCommand{
 		name: "revoke", args: []string{"GROUP", "INVITATION"}, short: "Revoke an invitation",
 		long:    "Revoke an invitation, by its id or by itself, in hex, - or @FILE.",
-		example: "home " + exampleID,
+		example: "home @invitation",
 		run: func(c *govCall) error {
 			g, err := c.groupArg("GROUP", c.args[0])
 			if err != nil {

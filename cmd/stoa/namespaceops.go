@@ -31,7 +31,7 @@ func newNamespaceOps(p *process) *cobra.Command {
 		long: `List the ops of a namespace, parents first, with what can be read of them and the present
 verdicts; with --head what a node with these heads lacks. --bytes prints what to send to
 it, in hex, one op to a line, as stoa namespace apply takes it.` + opLines,
-		example: "home\nhome --head " + exampleID + " --bytes",
+		example: "home\nhome --head " + exampleDigits + " --bytes",
 		flags: func(fs *pflag.FlagSet) {
 			fullFlag(fs, &full)
 			fs.StringSliceVar(&heads, "head", nil, "a head of a node (default: it has nothing)")
@@ -84,7 +84,7 @@ func (c *govCall) showOp(ns codec.GroupID, id codec.OpID, known names, asBytes, 
 
 func newNamespaceOp(p *process) *cobra.Command {
 	return govCommand{
-		name: "op", args: []string{"NAMESPACE", "OP"}, offline: true, short: "Show one op", long: "Show one op, with its bytes in JSON. It exits 4 if it is not here.", example: "home " + exampleID,
+		name: "op", args: []string{"NAMESPACE", "OP"}, offline: true, short: "Show one op", long: "Show one op, with its bytes in JSON. It exits 4 if it is not here.", example: "home " + exampleDigits,
 		run: func(c *govCall) error {
 			ns, known, err := c.namespaceWithNames()
 			if err != nil {
@@ -165,7 +165,7 @@ func newNamespaceApply(p *process) *cobra.Command {
 		Use: "apply FILE|-...", Short: "Offer ops that another node has sent",
 		Long: `Offer ops that another node has sent, and say what becomes of each. A file, or stdin, has
 one op as its bytes, or any number in hex, one to a line. It exits 5 if one is refused.`,
-		Example: "  stoa namespace ops home --bytes --socket a.sock | stoa namespace apply - --socket b.sock",
+		Example: "  stoa namespace ops home --bytes --socket a/stoa.sock | stoa namespace apply - --socket b/stoa.sock",
 	}, "op", func(ctx context.Context, client *rpc.Client, ops iter.Seq[[]byte]) iter.Seq2[namespace.Answer, error] {
 		return client.Namespaces().ApplyMany(ctx, ops)
 	}, func(a *namespace.Answer) (bool, error) {

@@ -19,7 +19,7 @@ func newNamespaceSync(p *process) *cobra.Command {
 		Long: `Exchange the ops of namespaces, or of those in which either daemon has an identity or ops,
 between two daemons until both have the same. It exits 5 where they can't be brought
 level, because one has forgotten what the other lacks.`,
-		Example: "  stoa namespace sync a/stoa.sock b/stoa.sock\n  stoa namespace sync a/stoa.sock b/stoa.sock " + exampleID,
+		Example: "  stoa namespace sync a/stoa.sock b/stoa.sock\n  stoa namespace sync a/stoa.sock b/stoa.sock home",
 		Args:    atLeast("SOCKET_A", "SOCKET_B"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			ctx, forget := interruptible()

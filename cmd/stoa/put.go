@@ -18,17 +18,18 @@ func newPut(p *process) *cobra.Command {
 	var daemon daemonFlags
 	var f putFlags
 	return keyed{
-		name: "put", argument: "[JSON]", instance: exampleValue,
+		name: "put", argument: "[JSON]", instance: exampleValue, owned: true,
 		short: "Store one record",
 		long: `Store a record under a key. The value is JSON with the fields that ` + "`stoa schema`" + `
 lists; - reads it from stdin, @FILE from a file.`,
-		example: `  stoa put GroupMember --group-id ` + exampleID + ` --identity ` + exampleID + ` '{"role":"admin"}'
-  stoa put ContextPrivateState --context-id ` + exampleID + ` --app-key 00ff --raw hello
-  stoa put --column Group --key 20` + exampleID + ` --if-absent @group.json`,
+		example: `  stoa put ContextPrivateState --context-id room --app-key 6b --raw hello
+  stoa put Generic --scope stoa.test --fragment 01 --if-absent --raw hello
+  stoa put --column Generic --key 73746f612e7465737400000000000000aa --raw hello`,
 		flags: func(fs *pflag.FlagSet) {
 			daemon.register(fs)
 			f.register(fs)
 		},
+		open: daemon.finder(p),
 		run: func(t target, args []string) error {
 			value, err := f.value(p, t.info, args)
 			if err != nil {
@@ -176,16 +177,15 @@ func valueFields(info keys.Info) (fields []fieldDoc) {
 
 // exampleValue returns a value for the example of a key type.
 func exampleValue(info keys.Info) string {
-	switch fields := info.Value.Fields; {
-	case len(fields) == 0:
-		return ""
-	case fields[0].Kind == "raw bytes":
-		return "--raw hello"
-	case info.Name == "GroupMember":
-		return `'{"role":"admin"}'`
-	default:
-		return "@value.json"
+	switch info.Name {
+	case "ApplicationMeta":
+		return exampleApplication
+	case "Alias":
+		return `'{"id":"` + exampleID + `"}'`
+	case "ContextIdentity":
+		return `'{"private_key":null,"sender_key":null}'`
 	}
+	return "--raw hello"
 }
 
 // optional is a flag that may be set to the empty text. The zero optional is not

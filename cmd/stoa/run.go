@@ -35,7 +35,7 @@ Data lies in $STOA_DIR or ./stoa-data, and the socket in it as stoa.sock.
 Exit codes: 0 ok, 1 usage or bad input, 2 damage found, 3 cannot open or no
 daemon, 4 not found, 5 refused or conflict.`,
 		Example: `  stoa serve
-  stoa put GroupMember --group-id ` + exampleID + ` --identity ` + exampleID + ` '{"role":"admin"}'
+  stoa namespace create --name home
   stoa scan GroupMember --json`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
@@ -55,3 +55,13 @@ daemon, 4 not found, 5 refused or conflict.`,
 
 // exampleID stands for an id in examples.
 const exampleID = "1111111111111111111111111111111111111111111111111111111111111111"
+
+// zeroID is the scope of aliases that have none, and the id of no blob.
+const zeroID = "0000000000000000000000000000000000000000000000000000000000000000"
+
+// exampleApplication is an application of examples, as an argument.
+const exampleApplication = `'{"application_id":"` + exampleID + `","bytecode":"` + zeroID + `","size":"6","source":"file",` +
+	`"metadata":"","compiled":"` + zeroID + `","package":"org.example.chat","version":"1","signer_id":"","services":[]}'`
+
+// exampleDigits stand for the first digits of an id in examples.
+const exampleDigits = "2bf07165f318"

@@ -27,14 +27,15 @@ func newScan(p *process) *cobra.Command {
 fields of the key narrow it. Secrets show as redacted:… . A record that does not
 parse ends the scan of a daemon, and exits 2. With --offline, what does not parse or
 cannot be read is listed on stderr, the rest follows, and it exits 2.`,
-		example: `  stoa scan GroupMember --group-id ` + exampleID + `
-  stoa scan GroupOpLog --group-id ` + exampleID + ` --reverse --limit 10 --json
+		example: `  stoa scan GroupMember --group-id home
+  stoa scan GroupOpLog --group-id home --reverse --limit 10 --json
   stoa scan --column Group --from 20 --to 22`,
 		flags: func(fs *pflag.FlagSet) {
 			daemon.register(fs)
 			secrets.register(fs)
 			f.register(fs)
 		},
+		open: daemon.finder(p),
 		run: func(t target, _ []string) error {
 			if err := secrets.check(p); err != nil {
 				return err

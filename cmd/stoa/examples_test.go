@@ -1,0 +1,263 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+)
+
+// What the examples of help call home, kitchen, alice, bob and room, and the files that
+// they name. prepared is where the daemon a, of alice, and b, of bob, run.
+const prepareExamples = `
+set -e
+echo 2222222222222222222222222222222222222222222222222222222222222222 > other
+echo hello > app.wasm
+echo '{"op":"put","key":"a","value":1}' > changes.jsonl
+echo '{"user":"ada"}' > session.json
+echo correct horse > phrase; chmod 600 phrase
+stoa namespace create --name home
+stoa group create home --name kitchen
+stoa group alias home alice --member me
+stoa namespace invite home > joining
+stoa namespace join @joining --dir b > request.b
+stoa namespace admit @request.b
+stoa namespace sync a/stoa.sock b/stoa.sock
+stoa group alias home bob --member $(stoa namespace identity home --dir b)
+stoa group add kitchen bob
+stoa context create ` + exampleID + `
+stoa group register home ` + exampleID + `
+stoa group alias home room --context ` + exampleID + `
+stoa group join home room me
+stoa dag commit room --put counter=1
+stoa dag commit room --put draft=1 --private-put draft=1 --private-put counter=1
+stoa put ContextPrivateState --context-id room --app-key 00ff --raw hello
+stoa dag commit room --hex --put 00ff=31
+stoa put Generic --scope stoa.test --fragment 00ff --raw hello
+stoa put Alias --kind context --scope ` + zeroID + ` --name main '{"id":"` + exampleID + `"}'
+stoa put ApplicationMeta --application-id ` + exampleID + ` ` + exampleApplication + `
+stoa put ContextIdentity --context-id room '{"private_key":null,"sender_key":null}'
+stoa context create $(cat other)
+stoa dag commit $(cat other) --put counter=1 --put draft=1
+stoa dag commit $(cat other) --hex --put 00ff=31
+stoa context create ` + exampleID + ` --dir b
+stoa group caps home alice manage_contexts
+stoa group caps home alice none --context room
+stoa group caps home --defaults manage_contexts
+stoa group migrated home room to_v2
+stoa group upgrade start home 1 2 --contexts 3
+stoa put Alias --kind context --scope ` + zeroID + ` --name room '{"id":"` + exampleID + `"}'
+stoa group signing-keys home --new | cut -c1-64 > signing
+stoa group keys home | tail -1 | cut -c1-64 > key
+stoa dag log room --limit 1 --json | sed 's/.*"delta_id":"\([0-9a-f]*\)".*/\1/' > delta
+stoa dag log room --json | tail -1 | sed 's/.*"delta_id":"\([0-9a-f]*\)".*/\1/' > older
+stoa dag heads room --json | sed 's/.*"root_hash":"\([0-9a-f]*\)".*/\1/' > root
+stoa dag show room $(cat delta) --bytes > delta.hex
+stoa dag proof room counter -o counter.proof
+stoa dag snapshot room -o room.snapshot
+stoa blob put app.wasm --json | sed 's/.*"blob_id":"\([0-9a-f]*\)".*/\1/' > blob
+stoa namespace ops home --json | tail -1 | sed 's/.*"op_id":"\([0-9a-f]*\)".*/\1/' > op
+stoa kv tenants create acme
+stoa kv put greeting '"hello"' --tenant acme
+stoa kv put session '{}' --tenant acme --ttl 1h
+stoa kv put leader '"you"' --tenant acme
+stoa namespace invite home > invitation
+stoa namespace join @invitation --dir b > request
+`
+
+// goesOn are the examples that run until somebody ends them: only their command line is
+// looked at here. outside are those that need what a test does not have.
+var (
+	goesOn  = regexp.MustCompile(`^stoa (serve|top|view)\b|^STOA_LOG_LEVEL=debug stoa serve|stoa kv watch|--live`)
+	outside = regexp.MustCompile(`curl|dot -T|man -l|xxd|stoa bench|completion|/usr/local|/run/stoa|/var/lib|/backup|^stoa (rekey|restore|salvage|import|export|checkpoint|wal|reopen)`)
+)
+
+// before is what a person has done before an example makes sense.
+var before = map[string]string{
+	"stoa dag cursors room --drop":          "stoa dag follow room --cursor app --ack",
+	"stoa dag diff room --peer":             "stoa dag since room --bytes | stoa dag add - --dir b",
+	"stoa group upgrade start":              "stoa group upgrade done home",
+	"stoa group rotate":                     "stoa group leave home --dir b && stoa namespace sync a/stoa.sock b/stoa.sock",
+	"stoa delete ContextPrivateState":       "stoa put ContextPrivateState --context-id room --app-key 00ff --raw hello",
+	"stoa kv cas leader '\"me\"' --absent":  "stoa kv del leader --tenant acme",
+	"stoa context config room --bump":       "stoa group detach home room",
+	"stoa context create":                   "stoa context delete room",
+	"stoa group create home --name kitchen": "stoa group delete kitchen",
+	"stoa group leave kitchen":              "stoa group transfer kitchen bob",
+	"stoa kv get logo":                      "stoa kv put logo --bytes @app.wasm --tenant acme",
+	"stoa kv del leader":                    "stoa kv put leader '\"me\"' --tenant acme",
+}
+
+// examplesOf returns the examples of a command and of all below it.
+func examplesOf(cmd *cobra.Command) (list []string) {
+	for line := range strings.Lines(cmd.Example) {
+		if line = strings.TrimSpace(line); line != "" {
+			list = append(list, line)
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		list = append(list, examplesOf(sub)...)
+	}
+	return list
+}
+
+// TestExamplesAreWellFormed parses every example: its command is there, and takes the
+// flags and the arguments.
+func TestExamplesAreWellFormed(t *testing.T) {
+	all := examplesOf(newRoot(&process{}))
+	require.Greater(t, len(all), 280)
+	quoted := regexp.MustCompile(`'[^']*'|"[^"]*"|[^\s'"]+`)
+	for _, line := range all {
+		require.NotContains(t, line, "@value.json", line)
+		for _, part := range strings.Split(line, " | ") {
+			_, rest, ok := strings.Cut(" "+part, " stoa ")
+			if !ok {
+				continue
+			}
+			rest, _, _ = strings.Cut(rest, " > ")
+			rest, _, _ = strings.Cut(rest, " < ")
+			rest, _, _ = strings.Cut(rest, " && ")
+			var args []string
+			for _, word := range quoted.FindAllString(strings.TrimSuffix(rest, ")"), -1) {
+				args = append(args, strings.Trim(word, `'"`))
+			}
+			cmd, left, err := newRoot(&process{}).Find(args)
+			require.NoError(t, err, line)
+			require.NoError(t, cmd.ParseFlags(left), line)
+			require.NoError(t, cmd.ValidateArgs(cmd.Flags().Args()), line)
+		}
+	}
+}
+
+// TestExamplesWorkAsPasted pastes the examples into a shell, beside daemons that have
+// what they name. Those that only read share a store; each of the others has its own.
+func TestExamplesWorkAsPasted(t *testing.T) {
+	if !hasRocks {
+		t.Skip("no RocksDB in this build")
+	}
+	dir, err := os.MkdirTemp("", "ex")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	first := &pasting{t: t, dir: filepath.Join(dir, "0")}
+	require.NoError(t, os.Mkdir(first.dir, 0o700))
+	first.serve()
+	out, err := first.paste(prepareExamples)
+	require.NoError(t, err, out)
+	for _, name := range []string{"delta", "older", "root", "blob", "op", "other", "signing", "key"} {
+		b, err := os.ReadFile(filepath.Join(first.dir, name))
+		require.NoError(t, err)
+		first.ids = append(first.ids, name, strings.TrimSpace(string(b)))
+	}
+	all := examplesOf(newRoot(&process{}))
+	slices.Sort(all)
+	var changing []string
+	for _, line := range slices.Compact(all) {
+		switch {
+		case goesOn.MatchString(line), outside.MatchString(line):
+		case strings.Contains(line, "kv get logo"), strings.Contains(line, "--drop"), strings.Contains(line, "--peer"):
+			changing = append(changing, line)
+		case regexp.MustCompile(` (show|list|log|heads|graph|get|scan|stat|tree|ops|op|members|contexts|aliases|keys|voided|missing|pending|refused|proof|since|snapshot|status|stats|schema|decode|encode|version|inspect|hash|verify|equivocations|capabilities|cursors|ancestor|diff)\b`).MatchString(line):
+			first.must(line)
+		default:
+			changing = append(changing, line)
+		}
+	}
+	first.stop()
+	for i, line := range changing {
+		next := &pasting{t: t, dir: filepath.Join(dir, fmt.Sprint(i+1)), ids: first.ids}
+		require.NoError(t, exec.Command("cp", "-a", first.dir, next.dir).Run())
+		next.serve()
+		for example, first := range before {
+			if strings.HasPrefix(line, example) {
+				out, err := next.paste(first)
+				require.NoError(t, err, out)
+			}
+		}
+		next.must(line)
+		next.stop()
+		require.NoError(t, os.RemoveAll(next.dir))
+	}
+}
+
+// pasting is a directory in which examples are pasted, with its daemons.
+type pasting struct {
+	t       *testing.T
+	dir     string
+	ids     []string // of what examples name by exampleDigits: name, id and so on
+	daemons []*exec.Cmd
+}
+
+// serve starts the daemons, and waits until they listen.
+func (p *pasting) serve() {
+	for _, name := range []string{"a", "b"} {
+		cmd := exec.Command("stoa", "serve", "--dir", name, "--log-level", "error")
+		cmd.Dir, cmd.Stderr = p.dir, os.Stderr
+		require.NoError(p.t, cmd.Start())
+		p.daemons = append(p.daemons, cmd)
+	}
+	p.t.Cleanup(p.stop)
+	for _, name := range []string{"a", "b"} {
+		require.Eventually(p.t, func() bool { _, err := p.paste("stoa status --dir " + name); return err == nil }, patience, 20*time.Millisecond)
+	}
+}
+
+func (p *pasting) stop() {
+	for _, cmd := range p.daemons {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+	}
+	p.daemons = nil
+}
+
+func (p *pasting) paste(line string) (string, error) {
+	ctx, cancel := context.WithTimeout(p.t.Context(), 10*patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", line)
+	cmd.Dir = p.dir
+	cmd.Env = append(os.Environ(), "STOA_DIR=a")
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// must pastes an example, with the ids of here in the place of those that stand for the
+// reader's own.
+func (p *pasting) must(line string) {
+	p.t.Helper()
+	id := map[string]string{"application": exampleID}
+	for i := 0; i < len(p.ids); i += 2 {
+		id[p.ids[i]] = p.ids[i+1]
+	}
+	kind := "delta"
+	switch {
+	case strings.Contains(line, "application-id"), strings.Contains(line, "group target"):
+		kind = "application"
+	case strings.Contains(line, "--with"), strings.Contains(line, "group register"):
+		kind = "other"
+	case strings.Contains(line, "stoa blob"), strings.Contains(line, "--blob-id"):
+		kind = "blob"
+	case strings.Contains(line, "stoa namespace op"), strings.Contains(line, "--namespace-id"):
+		kind = "op"
+	}
+	pasted := line
+	if strings.Contains(line, "stoa dag ancestor") {
+		pasted = strings.Replace(pasted, exampleDigits, id["older"][:12], 1)
+	}
+	pasted = strings.ReplaceAll(pasted, exampleDigits, id[kind][:12])
+	pasted = strings.ReplaceAll(pasted, "--root "+exampleID, "--root "+id["root"])
+	secret := map[bool]string{true: "signing", false: "key"}[strings.Contains(line, "SigningKey")]
+	pasted = strings.ReplaceAll(pasted, "--key-id "+exampleID, "--key-id "+id[secret])
+	out, err := p.paste(pasted)
+	if err != nil {
+		p.t.Errorf("%s\n  as: %s\n  %s %v", line, pasted, out, err)
+	}
+}
