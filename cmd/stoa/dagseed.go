@@ -22,7 +22,7 @@ func newDagSnapshot(p *process) *cobra.Command {
 		long: `Write a snapshot of a context to a file: a base, the state at it, and the deltas after it.
 ` + "`stoa dag seed`" + ` takes it. The file is the parts of dag/README.md, each behind its length as
 u32 LE; it appears under its name only when it is whole.`,
-		example: "-o room.snapshot\n-o - | stoa dag seed " + exampleID + " - --socket b/stoa.sock",
+		example: "-o room.snapshot\n-o - | stoa dag seed room - --socket b/stoa.sock",
 		flags:   func(fs *pflag.FlagSet) { fs.StringVarP(&out, "output", "o", "", "the file to write; - is stdout") },
 		check: func() error {
 			switch {

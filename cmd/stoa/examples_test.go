@@ -35,28 +35,28 @@ stoa namespace admit @request.b
 stoa namespace sync a/stoa.sock b/stoa.sock
 stoa group alias home bob --member $(stoa namespace identity home --dir b)
 stoa group add kitchen bob
-stoa context create ` + exampleID + `
-stoa group register home ` + exampleID + `
-stoa group alias home room --context ` + exampleID + `
+stoa context create --json | sed 's/.*"context_id":"\([0-9a-f]*\)".*/\1/' > room
+stoa group register home $(cat room)
+stoa group alias home room --context $(cat room)
 stoa group join home room me
 stoa dag commit room --put counter=1
 stoa dag commit room --put draft=1 --private-put draft=1 --private-put counter=1
 stoa put ContextPrivateState --context-id room --app-key 00ff --raw hello
 stoa dag commit room --hex --put 00ff=31
 stoa put Generic --scope stoa.test --fragment 00ff --raw hello
-stoa put Alias --kind context --scope ` + zeroID + ` --name main '{"id":"` + exampleID + `"}'
+stoa put Alias --kind context --scope ` + zeroID + ` --name main '{"id":"'$(cat room)'"}'
 stoa put ApplicationMeta --application-id ` + exampleID + ` ` + exampleApplication + `
-stoa put ContextIdentity --context-id room '{"private_key":null,"sender_key":null}'
 stoa context create $(cat other)
 stoa dag commit $(cat other) --put counter=1 --put draft=1
 stoa dag commit $(cat other) --hex --put 00ff=31
-stoa context create ` + exampleID + ` --dir b
+stoa context create $(cat room) --dir b
+stoa put Alias --dir b --kind context --scope ` + zeroID + ` --name room '{"id":"'$(cat room)'"}'
 stoa group caps home alice manage_contexts
 stoa group caps home alice none --context room
 stoa group caps home --defaults manage_contexts
 stoa group migrated home room to_v2
 stoa group upgrade start home 1 2 --contexts 3
-stoa put Alias --kind context --scope ` + zeroID + ` --name room '{"id":"` + exampleID + `"}'
+stoa put Alias --kind context --scope ` + zeroID + ` --name room '{"id":"'$(cat room)'"}'
 stoa group signing-keys home --new | cut -c1-64 > signing
 stoa group keys home | tail -1 | cut -c1-64 > key
 stoa dag log room --limit 1 --json | sed 's/.*"delta_id":"\([0-9a-f]*\)".*/\1/' > delta

@@ -93,7 +93,7 @@ func (k keyed) forType(info keys.Info) *cobra.Command {
 	}
 	long := ""
 	if by, ok := writers[info.Name]; ok && k.owned {
-		example, long = by.example(k.name, example), "\n\nA service writes these records and refuses others, but for repair (`stoa serve --raw`);\nthe example shows the command that does, or where none does how to look."
+		example, long = by.example(k.name, example), "\n\nA service writes these records; who writes them otherwise does so for repair (`stoa serve --raw`);\nthe example shows the command that does, or where none does how to look."
 	}
 	cmd := &cobra.Command{
 		Use: strings.TrimSpace(use + " " + k.argument), GroupID: typesGroup,

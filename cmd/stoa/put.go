@@ -182,8 +182,6 @@ func exampleValue(info keys.Info) string {
 		return exampleApplication
 	case "Alias":
 		return `'{"id":"` + exampleID + `"}'`
-	case "ContextIdentity":
-		return `'{"private_key":null,"sender_key":null}'`
 	}
 	return "--raw hello"
 }
