@@ -45,6 +45,7 @@ stoa put ContextPrivateState --context-id room --app-key 00ff --raw hello
 stoa dag commit room --hex --put 00ff=31
 stoa put Generic --scope stoa.test --fragment 00ff --raw hello
 stoa put Alias --kind context --scope ` + zeroID + ` --name main '{"id":"'$(cat room)'"}'
+stoa put ContextIdentity --context-id room '{"private_key":null,"sender_key":null}'
 stoa put ApplicationMeta --application-id ` + exampleID + ` ` + exampleApplication + `
 stoa context create $(cat other)
 stoa dag commit $(cat other) --put counter=1 --put draft=1
@@ -94,6 +95,7 @@ var before = map[string]string{
 	"stoa context create":                   "stoa context delete room",
 	"stoa group create home --name kitchen": "stoa group delete kitchen",
 	"stoa group leave kitchen":              "stoa group transfer kitchen bob",
+	"stoa put ContextIdentity":              "stoa delete ContextIdentity --context-id room",
 	"stoa kv get logo":                      "stoa kv put logo --bytes @app.wasm --tenant acme",
 	"stoa kv del leader":                    "stoa kv put leader '\"me\"' --tenant acme",
 }

@@ -180,6 +180,8 @@ func exampleValue(info keys.Info) string {
 	switch info.Name {
 	case "ApplicationMeta":
 		return exampleApplication
+	case "ContextIdentity":
+		return `--if-absent '{"private_key":null,"sender_key":null}'`
 	case "Alias":
 		return `'{"id":"` + exampleID + `"}'`
 	}

@@ -21,7 +21,6 @@ func (w writer) example(name, look string) string {
 // writers are those of the types that services keep, by key type.
 var writers = map[string]writer{
 	"ContextMeta":               {"context create", "context delete room"},
-	"ContextIdentity":           {"context create", ""},
 	"ContextConfig":             {"group migrated home room to_v2", "context delete room"},
 	"ContextState":              {"dag commit room --put counter=1", "dag commit room --delete counter"},
 	"ContextDagDelta":           {"dag commit room --put counter=1", "context delete room"},
