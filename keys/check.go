@@ -45,9 +45,21 @@ func Check(col column.Column, key, value []byte) error {
 	return i.Value.Check(value)
 }
 
+// cursorSecret is the key, in Generic, of what package kv signs its cursors with: the
+// scope of its own rows, which is zeros, shape C, kind k (kv/README.md).
+const cursorSecret = "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00Ck"
+
 // Secret reports whether the value under a key with these bytes in col holds a
-// secret. Bytes that are no key count by their tag.
+// secret, which is shown to nobody who does not ask for it and may. Bytes that are no
+// key count by their tag.
 func Secret(col column.Column, key []byte) bool {
+	return Sealed(col, key) || col == column.Generic && string(key) == cursorSecret
+}
+
+// Sealed reports whether the value under a key with these bytes in col is a secret
+// that a sealed store keeps encrypted: [Secret] but for what cursors of key-values are
+// signed with, which guards nothing beyond the key-values, in plain in the same files.
+func Sealed(col column.Column, key []byte) bool {
 	switch col {
 	case column.Identity:
 		return true
@@ -66,9 +78,18 @@ func isSecretTag(tag byte) bool {
 // bytes. A nil Start is the first key, a nil End is beyond the last.
 type KeyRange struct{ Start, End []byte }
 
-// SecretRanges returns the ranges of keys of col whose values hold secrets, in
-// order; nil where there are none.
+// SecretRanges returns the ranges of keys of col that are [Secret], in order; nil
+// where there are none.
 func SecretRanges(col column.Column) []KeyRange {
+	if col == column.Generic {
+		return []KeyRange{{Start: []byte(cursorSecret), End: []byte(cursorSecret + "\x00")}}
+	}
+	return SealedRanges(col)
+}
+
+// SealedRanges returns the ranges of keys of col that are [Sealed], in order; nil
+// where there are none.
+func SealedRanges(col column.Column) []KeyRange {
 	switch col {
 	case column.Identity:
 		return []KeyRange{{}}

@@ -78,6 +78,7 @@ func TestSecretsAreWhereTheSchemaSays(t *testing.T) {
 		}
 		key := append([]byte{k.info.Tag}, make([]byte, k.info.Size)...)
 		require.Equal(t, k.info.Secret, Secret(k.info.Column, key))
+		require.Equal(t, k.info.Secret, Sealed(k.info.Column, key))
 		inRange := false
 		for _, r := range SecretRanges(k.info.Column) {
 			inRange = inRange || string(key) >= string(r.Start) && (r.End == nil || string(key) < string(r.End))
@@ -86,6 +87,12 @@ func TestSecretsAreWhereTheSchemaSays(t *testing.T) {
 	})
 	require.Equal(t, []string{"ContextIdentity", "GroupSigningKey", "NamespaceIdentity", "GroupKeyEntry"}, secret)
 	require.False(t, Secret(column.Group, nil))
+	cursors := append(make([]byte, 16), "Ck"...)
+	require.True(t, Secret(column.Generic, cursors))
+	require.False(t, Sealed(column.Generic, cursors))
+	require.False(t, Secret(column.State, cursors))
+	require.Equal(t, []KeyRange{{cursors, append(cursors[:18:18], 0)}}, SecretRanges(column.Generic))
+	require.Nil(t, SealedRanges(column.Generic))
 	require.Equal(t, []KeyRange{{[]byte{0x25}, []byte{0x26}}, {[]byte{0x37}, []byte{0x38}}, {[]byte{0x3A}, []byte{0x3B}}}, SecretRanges(column.Group))
 }
 

@@ -40,7 +40,11 @@ func (s *Store) cursor(scope keys.Scope, question, place []byte) string {
 func (s *Store) place(scope keys.Scope, question []byte, cursor string) ([]byte, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if err != nil || len(raw) < macBytes || subtle.ConstantTimeCompare(raw[:macBytes], s.mac(scope, question, raw[macBytes:])) != 1 {
-		return nil, &Error{Code: CodeInvalidCursor, Field: "cursor", Reason: "it is not of a page of this listing: begin without one"}
+		return nil, noCursor()
 	}
 	return bytes.Clone(raw[macBytes:]), nil
+}
+
+func noCursor() error {
+	return &Error{Code: CodeInvalidCursor, Field: "cursor", Reason: "it is not of a page of this listing: begin without one"}
 }

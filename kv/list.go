@@ -93,6 +93,9 @@ func (v *View) page(ctx context.Context, r engine.Range, question []byte, cursor
 			return "", err
 		}
 		after := append(v.scope[:len(v.scope):len(v.scope)], place...)
+		if bytes.Compare(after, r.Start) < 0 || r.End != nil && bytes.Compare(after, r.End) >= 0 { // signed, and yet of no page of this listing
+			return "", noCursor()
+		}
 		if r.Reverse {
 			r.End = after
 		} else {

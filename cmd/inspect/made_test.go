@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -216,4 +217,33 @@ func TestValuesThatDoNotParseAreNotShown(t *testing.T) {
 		require.Contains(t, string(hidden), fmt.Sprintf("(the value is not shown: 32 bytes, SHA-256 %x…)", sum[:8]))
 		require.Equal(t, hex.EncodeToString(value), NewRecord(c.col, c.key, value, true).Hex)
 	}
+}
+
+// What cursors of key-values are signed with is shown, dumped and compared as a secret.
+func TestTheSecretOfCursorsIsRedacted(t *testing.T) {
+	e := mem.New()
+	defer e.Close()
+	fillKeyValues(t, e)
+	key := append(make([]byte, 16), "Ck"...)
+	secret, err := e.Get(nil, column.Generic, key)
+	require.NoError(t, err)
+	sum := sha256.Sum256(secret)
+	r := NewRecord(column.Generic, key, secret, false)
+	require.JSONEq(t, fmt.Sprintf(`{"value":"redacted:%x"}`, sum[:4]), string(r.Value))
+	require.Contains(t, string(NewRecord(column.Generic, key, secret, true).Value), hex.EncodeToString(secret))
+
+	var dump bytes.Buffer
+	out, err := Export(t.Context(), From(e, Facts{}), &dump, ExportOptions{Plain: true})
+	require.NoError(t, err)
+	require.Equal(t, uint64(1), out.Redacted)
+	require.NotContains(t, dump.String(), hex.EncodeToString(secret))
+	other := mem.New()
+	defer other.Close()
+	in, err := Import(t.Context(), &dump, other, ImportOptions{})
+	require.NoError(t, err)
+	require.Equal(t, uint64(1), in.Skipped)
+	fillKeyValues(t, other)
+	own, err := other.Get(nil, column.Generic, key)
+	require.NoError(t, err)
+	require.NotEqual(t, secret, own)
 }

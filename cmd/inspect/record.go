@@ -55,11 +55,22 @@ func NewRecord(col column.Column, key, value []byte, reveal bool) Record {
 	}
 	info, _ := keys.Identify(col, key) // recordOf has found it
 	var err error
-	if r.Value, err = info.Value.JSON(value, reveal); err != nil {
+	if r.Value, err = ValueJSON(info, key, value, reveal); err != nil {
 		r.Value, r.Fault = nil, err.Error()
 		r.hideOrShow(value, reveal)
 	}
 	return r
+}
+
+// ValueJSON returns the value of a row that parses as JSON, with its secrets redacted
+// unless reveal is set. It returns an error that is codec.ErrMalformed if it does not
+// parse.
+func ValueJSON(info keys.Info, key, value []byte, reveal bool) (json.RawMessage, error) {
+	if !reveal && !info.Secret && keys.Secret(info.Column, key) { // raw bytes, all of them secret
+		sum := sha256.Sum256(value)
+		return json.Marshal(map[string]string{"value": fmt.Sprintf("redacted:%x", sum[:4])})
+	}
+	return info.Value.JSON(value, reveal)
 }
 
 // recordOf returns a record without its value.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/keys"
 )
 
 func newGet(p *process) *cobra.Command {
@@ -36,8 +37,8 @@ func newGet(p *process) *cobra.Command {
 			if err := secrets.check(p); err != nil {
 				return err
 			}
-			if (asHex || asRaw) && t.info.Secret && !secrets.asked {
-				return refused(fmt.Errorf("the values of %s hold secrets: their bytes are not shown", t.info.Name),
+			if (asHex || asRaw) && keys.Secret(t.column, t.key) && !secrets.asked {
+				return refused(fmt.Errorf("%s holds a secret: its bytes are not shown", keyText(t.info, t.key)),
 					"leave out --hex and --raw to see what is not secret")
 			}
 			value, err := p.read(&daemon, t)

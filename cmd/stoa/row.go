@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/stoadb/stoa/cmd/inspect"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/keys"
 )
@@ -50,7 +51,7 @@ func newRow(col column.Column, key, value []byte) (row, error) {
 func (r row) doc(reveal bool) (d rowDoc, err error) {
 	d = rowDoc{Column: r.info.Column.String(), Type: r.info.Name}
 	if d.Key, err = r.info.KeyJSON(r.key); err == nil {
-		d.Value, err = r.info.Value.JSON(r.value, reveal)
+		d.Value, err = inspect.ValueJSON(r.info, r.key, r.value, reveal)
 	}
 	if err != nil {
 		return d, damaged(&malformed{r.info.Column, r.key, err})

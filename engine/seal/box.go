@@ -76,7 +76,7 @@ func sealedWith(value []byte) (id KeyID, ok bool) {
 
 // hasSecrets reports whether a range of a column may hold secrets.
 func hasSecrets(col column.Column, rg engine.Range) bool {
-	for _, s := range keys.SecretRanges(col) {
+	for _, s := range keys.SealedRanges(col) {
 		before := rg.End != nil && s.Start != nil && bytes.Compare(rg.End, s.Start) <= 0
 		after := s.End != nil && bytes.Compare(rg.Start, s.End) >= 0
 		if !before && !after {

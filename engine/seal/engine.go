@@ -161,7 +161,7 @@ func (e *Engine) guarded(g engine.Getter, out, b *engine.Batch) error {
 		if err != nil {
 			return err
 		}
-		if x.Absent || !keys.Secret(x.Column, x.Key) {
+		if x.Absent || !keys.Sealed(x.Column, x.Key) {
 			continue
 		}
 		value, err := get(g, e.ring.Load(), nil, x.Column, x.Key)
@@ -187,7 +187,7 @@ func (e *Engine) copy(out, b *engine.Batch) error {
 		switch op.Kind {
 		case engine.KindPut:
 			value := op.Value
-			if keys.Secret(op.Column, op.Key) {
+			if keys.Sealed(op.Column, op.Key) {
 				if box, err = r.seal(box[:0], op.Column, op.Key, op.Value, e.random); err != nil {
 					return err
 				}
@@ -208,7 +208,7 @@ func (e *Engine) copy(out, b *engine.Batch) error {
 			return err
 		case x.Absent:
 			out.ExpectAbsent(x.Column, x.Key)
-		case !keys.Secret(x.Column, x.Key):
+		case !keys.Sealed(x.Column, x.Key):
 			out.Expect(x.Column, x.Key, x.Want)
 		}
 	}
@@ -218,7 +218,7 @@ func (e *Engine) copy(out, b *engine.Batch) error {
 // touchesSecrets reports whether a batch writes secrets, or expects some.
 func touchesSecrets(b *engine.Batch) bool {
 	for op := range b.Ops {
-		if op.Kind == engine.KindPut && keys.Secret(op.Column, op.Key) {
+		if op.Kind == engine.KindPut && keys.Sealed(op.Column, op.Key) {
 			return true
 		}
 	}
@@ -227,7 +227,7 @@ func touchesSecrets(b *engine.Batch) bool {
 
 func expectsSecrets(b *engine.Batch) bool {
 	for x := range b.Expected {
-		if !x.Absent && keys.Secret(x.Column, x.Key) {
+		if !x.Absent && keys.Sealed(x.Column, x.Key) {
 			return true
 		}
 	}

@@ -63,12 +63,12 @@ func (l locked) Update(fn func(engine.Getter, *engine.Batch) error) error {
 
 func refuseSecrets(b *engine.Batch) error {
 	for op, err := range b.Ops {
-		if err == nil && op.Kind == engine.KindPut && keys.Secret(op.Column, op.Key) {
+		if err == nil && op.Kind == engine.KindPut && keys.Sealed(op.Column, op.Key) {
 			return noKey(op.Column, op.Key)
 		}
 	}
 	for x, err := range b.Expected {
-		if err == nil && !x.Absent && keys.Secret(x.Column, x.Key) {
+		if err == nil && !x.Absent && keys.Sealed(x.Column, x.Key) {
 			return noKey(x.Column, x.Key)
 		}
 	}
@@ -96,7 +96,7 @@ type lockedGetter struct{ engine.Getter }
 
 // Get is engine.Getter's.
 func (g lockedGetter) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
-	if keys.Secret(col, key) {
+	if keys.Sealed(col, key) {
 		return dst, noKey(col, key)
 	}
 	return g.Getter.Get(dst, col, key)
@@ -112,7 +112,7 @@ func (l lockedReader) Get(dst []byte, col column.Column, key []byte) ([]byte, er
 // MultiGet is engine.Reader's.
 func (l lockedReader) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
 	for _, k := range lookups {
-		if keys.Secret(k.Column, k.Key) {
+		if keys.Sealed(k.Column, k.Key) {
 			return buf, noKey(k.Column, k.Key)
 		}
 	}
@@ -145,7 +145,7 @@ func (p *lockedPager) Page(dst []byte, maxEntries, maxBytes int) ([]byte, int, e
 	n := 0
 	for rest := p.page; len(rest) > 0; n++ {
 		key, value, after, ok := engine.CutEntry(rest)
-		if !ok || keys.Secret(p.col, key) {
+		if !ok || keys.Sealed(p.col, key) {
 			p.err = noKey(p.col, key)
 			break
 		}

@@ -28,7 +28,7 @@ func (r reader) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
 }
 
 func get(g engine.Getter, ring *ring, dst []byte, col column.Column, key []byte) ([]byte, error) {
-	if !keys.Secret(col, key) {
+	if !keys.Sealed(col, key) {
 		return g.Get(dst, col, key)
 	}
 	n := len(dst)
@@ -52,7 +52,7 @@ func (r reader) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
 	}
 	for i := range lookups {
 		l := &lookups[i]
-		if !l.Found || !keys.Secret(l.Column, l.Key) {
+		if !l.Found || !keys.Sealed(l.Column, l.Key) {
 			continue
 		}
 		if l.Value, err = r.ring.open(l.Column, l.Key, l.Value); err != nil {
@@ -93,7 +93,7 @@ func (p *pager) Page(dst []byte, maxEntries, maxBytes int) ([]byte, int, error) 
 			p.err = engine.ErrCorrupt
 			break
 		}
-		if keys.Secret(p.col, key) {
+		if keys.Sealed(p.col, key) {
 			if value, p.err = p.ring.open(p.col, key, value); p.err != nil {
 				break
 			}

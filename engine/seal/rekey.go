@@ -32,7 +32,7 @@ func (e *Engine) Rekey(next Key) error {
 func (e *Engine) finish(k Key) error {
 	r := e.ring.Load()
 	for c := range column.All {
-		for _, rg := range keys.SecretRanges(c) {
+		for _, rg := range keys.SealedRanges(c) {
 			if err := e.reseal(c, engine.Range{Start: rg.Start, End: rg.End}); err != nil {
 				return err
 			}
@@ -43,7 +43,7 @@ func (e *Engine) finish(k Key) error {
 		return err
 	}
 	for c := range column.All {
-		for _, rg := range keys.SecretRanges(c) {
+		for _, rg := range keys.SealedRanges(c) {
 			if err := e.Compact(c, engine.Range{Start: rg.Start, End: rg.End}); err != nil {
 				return err
 			}

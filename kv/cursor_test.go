@@ -1,0 +1,42 @@
+package kv
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/engine"
+)
+
+// A cursor that is signed right and yet leads out of what is listed, as whoever has the
+// secret could make one, leads nowhere.
+func TestACursorLeadsNotOutOfItsListing(t *testing.T) {
+	h := newHouse(t)
+	s := h.space("tenant", "words")
+	put(t, s, "b1", "1", 0)
+	put(t, s, "b2", "2", 0)
+	put(t, s, "c", "3", 0)
+	at := func(place string) []byte { return append(s.scope[:len(s.scope):len(s.scope)], place...) }
+	list := func(place string, reverse bool) (keys []string, err error) {
+		_, err = s.now().page(ctx, engine.Range{Start: at("Vb"), End: at("Vc"), Reverse: reverse}, []byte("q"),
+			h.cursor(s.scope, []byte("q"), []byte(place)), 10, func(r storedRow) (int, error) {
+				keys = append(keys, string(r.Key))
+				return 1, nil
+			})
+		return keys, err
+	}
+	keys, err := list("Vb1", false)
+	require.NoError(t, err)
+	require.Equal(t, []string{"b2"}, keys)
+	keys, err = list("Vb2", true)
+	require.NoError(t, err)
+	require.Equal(t, []string{"b1"}, keys)
+	for _, place := range []string{"", "M", "Va", "Vc", "X"} {
+		for _, reverse := range []bool{false, true} {
+			_, err = list(place, reverse)
+			var invalid *Error
+			require.ErrorAs(t, err, &invalid, "%q", place)
+			require.Equal(t, CodeInvalidCursor, invalid.Code)
+		}
+	}
+}
