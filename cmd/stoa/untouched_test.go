@@ -92,6 +92,7 @@ func storesToRead(t *testing.T) map[string]string {
 	require.NoError(t, e.Flush())
 	fill(2) // is in the log
 	copied := func(from, to string) {
+		require.NoError(t, os.Mkdir(at(to), 0o700))
 		require.NoError(t, copyStore(at(from), at(to)))
 	}
 	copied("held", "killed")
