@@ -86,7 +86,7 @@ func sentinels() []struct {
 		{rpc.ErrSecret, exitRefused, "`stoa serve --secret-peers` says who may read secrets"},
 		{rpc.ErrBound, exitRefused, ""},
 		{kv.ErrNoSpace, exitNotFound, "`stoa kv tenants list` lists those that are here"},
-		{rpc.ErrOwned, exitRefused, "`stoa context`, `dag`, `kv`, `namespace` and `group` write them; `stoa serve --raw` lets others, for repair"},
+		{rpc.ErrOwned, exitRefused, "`stoa blob`, `context`, `dag`, `kv`, `namespace` and `group` write them; `stoa serve --raw` lets others, for repair"},
 		{dag.ErrNoContext, exitNotFound, "`stoa context list` lists those that are here"},
 		{dag.ErrExists, exitRefused, ""},
 		{dag.ErrNoDelta, exitNotFound, ""},

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/keys"
@@ -435,3 +436,27 @@ func TestErrorsOfTheReaderAndTheWriterComeBack(t *testing.T) {
 type failingWriter struct{ err error }
 
 func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
+
+func TestRowsOfBlobsAreWrittenByTheirServiceOnly(t *testing.T) {
+	id := codec.BlobID{1}
+	overBoth(t, func(t *testing.T, f rpc.Framing) {
+		d, raw := start(t, nil, Options{}), start(t, nil, Options{Raw: true})
+		for name, change := range map[string]func(*engine.Batch){
+			"manifest": func(b *engine.Batch) { engine.Put(b, keys.BlobMeta{Blob: id}, codec.BlobMeta{}) },
+			"chunk":    func(b *engine.Batch) { engine.Put(b, keys.BlobChunk{Blob: id}, codec.BlobChunk("a")) },
+			"delete":   func(b *engine.Batch) { engine.Delete(b, keys.BlobChunk{Blob: id}) },
+			"range":    func(b *engine.Batch) { b.DeleteRange(column.Blobs, id[:], []byte{2}) },
+		} {
+			var b engine.Batch
+			b.Put(column.Generic, row("good"), nil)
+			change(&b)
+			err := d.dialAs(t, f).Apply(&b)
+			require.ErrorIs(t, err, rpc.ErrOwned, name)
+			require.Equal(t, "stoa.v1.Blob", rpc.Describe(err).Fields[rpc.FieldOwner])
+			require.Equal(t, "1", rpc.Describe(err).Fields[rpc.FieldChange])
+			_, err = d.engine.Get(nil, column.Generic, row("good"))
+			require.ErrorIs(t, err, engine.ErrNotFound, "nothing was written")
+			require.NoError(t, raw.dialAs(t, f).Apply(&b), name)
+		}
+	})
+}

@@ -23,6 +23,9 @@ func (s *Server) owner(col column.Column, key []byte) string {
 	if s.o.Raw {
 		return ""
 	}
+	if col == column.Blobs {
+		return stoav1.Blob_ServiceDesc.ServiceName
+	}
 	if s.o.Dag != nil && (col == column.Meta || col == column.Delta || col == column.State || inScopes(col, key, dagScopes)) {
 		return stoav1.Dag_ServiceDesc.ServiceName
 	}
@@ -40,7 +43,7 @@ func inScopes(col column.Column, key []byte, scopes string) bool {
 }
 
 // checkOwner refuses a change of rows that a service keeps: what it knows of
-// them, such as the root of a state, would not be true any more.
+// them, such as the root of a state or the content of a blob, would not be true any more.
 func (s *Server) checkOwner(op engine.Op) *rpc.Error {
 	owner := s.owner(op.Column, op.Key)
 	if owner == "" {
