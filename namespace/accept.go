@@ -169,7 +169,8 @@ func (a *Answer) complete() {
 
 // admit returns why an op that passed [Check] may not stand on its ancestors, or nil. It
 // asks only what is clear of them, so that every node decides alike, whatever keys it has:
-// the signer is known, has the next nonce, and the keys it names exist.
+// the signer is known, has the next nonce, and the groups and keys it names exist. So
+// nothing that is signed in one namespace reaches a row of another's group.
 func (c *loaded) admit(op *Op) (*Refusal, error) {
 	if len(op.Parents) == 0 {
 		if c.ledger.Len() > 0 {
@@ -186,6 +187,11 @@ func (c *loaded) admit(op *Op) (*Refusal, error) {
 	}
 	if r := nonceFault(op, cut.LastNonce(op.Signer)+1); r != nil {
 		return r, nil
+	}
+	for _, g := range op.groups() {
+		if !c.holders.isCreated(g, cut) {
+			return &Refusal{op.ID, UnknownGroup, "no ancestor creates group " + g.String() + " in this namespace"}, nil
+		}
 	}
 	if detail := c.keyFault(op, cut); detail != "" {
 		return &Refusal{op.ID, UnknownKey, detail}, nil

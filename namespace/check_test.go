@@ -142,7 +142,7 @@ func TestWhatTheAncestorsSayIsRefused(t *testing.T) {
 	}
 	require.NoError(t, admit("M", group(func(*codec.SignedNamespaceOp) {})))
 	requireRefused(t, UnknownKey, admit("M", group(func(s *codec.SignedNamespaceOp) { s.Op.KeyID[0]++ })))
-	requireRefused(t, UnknownKey, admit("M", group(func(s *codec.SignedNamespaceOp) { s.Op.GroupID[0]++ })))
+	requireRefused(t, UnknownGroup, admit("M", group(func(s *codec.SignedNamespaceOp) { s.Op.GroupID[0]++ })))
 	requireRefused(t, UnknownKey, admit("M", group(func(s *codec.SignedNamespaceOp) { s.Op.Rotations = first.Op.Rotations })))
 	requireRefused(t, UnknownKey, admit("M", group(func(s *codec.SignedNamespaceOp) {
 		r := codec.KeyRotation{GroupID: z.namespace, NewKeyID: codec.KeyID{1}, Envelopes: first.Op.Rotations[0].Envelopes}

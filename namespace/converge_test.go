@@ -138,7 +138,8 @@ func TestNodesConverge(t *testing.T) {
 		for _, o := range []group.Outcome{group.Effective, group.Void, group.Skipped, group.Sealed} {
 			require.Positive(t, seen[o], "the property says nothing about %s", o)
 		}
-		for _, r := range []namespace.RefusalReason{namespace.BadSignature, namespace.Replay, namespace.BadNonce, namespace.Stranger, namespace.UnknownKey} {
+		for _, r := range []namespace.RefusalReason{namespace.BadSignature, namespace.Replay, namespace.BadNonce, namespace.Stranger,
+			namespace.UnknownGroup, namespace.UnknownKey} {
 			require.Positive(t, refusals[r], "the property says nothing about %s", r)
 		}
 		require.Positive(t, equivocations)

@@ -7,12 +7,13 @@ import (
 	"github.com/stoadb/stoa/group"
 )
 
-// holders is an index of what is clear of all ops: who is known to anyone, and which ops
-// are about a key.
+// holders is an index of what is clear of all ops: who is known to anyone, which ops
+// create a group, and which are about a key.
 type holders struct {
-	known  map[codec.Identity][]int // ops that introduce somebody
-	about  map[GroupKey][]mention
-	groups map[codec.GroupID][]rotation // by the order in which they came
+	known   map[codec.Identity][]int // ops that introduce somebody
+	created map[codec.GroupID][]int  // ops that create a group
+	about   map[GroupKey][]mention
+	groups  map[codec.GroupID][]rotation // by the order in which they came
 }
 
 // mention is an op that is about a key.
@@ -30,7 +31,8 @@ type rotation struct {
 }
 
 func newHolders() holders {
-	return holders{known: map[codec.Identity][]int{}, about: map[GroupKey][]mention{}, groups: map[codec.GroupID][]rotation{}}
+	return holders{known: map[codec.Identity][]int{}, created: map[codec.GroupID][]int{}, about: map[GroupKey][]mention{},
+		groups: map[codec.GroupID][]rotation{}}
 }
 
 // take adds op i.
@@ -50,7 +52,10 @@ func (h *holders) take(i int, op *Op) {
 	}
 	switch r := op.Root; r.Kind {
 	case codec.RootNamespaceCreated:
+		h.created[r.GroupID] = append(h.created[r.GroupID], i)
 		h.introduce(i, op.Signer)
+	case codec.RootGroupCreated:
+		h.created[r.GroupID] = append(h.created[r.GroupID], i)
 	case codec.RootMemberJoined:
 		h.introduce(i, r.Member)
 	case codec.RootKeyDelivery:
@@ -70,6 +75,11 @@ func (h *holders) introduce(i int, ids ...codec.Identity) {
 // isKnown reports whether an op of the cut introduces id.
 func (h *holders) isKnown(id codec.Identity, cut group.Cut) bool {
 	return slices.ContainsFunc(h.known[id], cut.Has)
+}
+
+// isCreated reports whether an op of the cut creates a group.
+func (h *holders) isCreated(g codec.GroupID, cut group.Cut) bool {
+	return slices.ContainsFunc(h.created[g], cut.Has)
 }
 
 // hasKey reports whether an op of the cut is about a key.

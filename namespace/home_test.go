@@ -3,6 +3,8 @@ package namespace_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -49,9 +51,14 @@ func (n *bystander) close() {
 
 func (n *bystander) give(ops ...*namespace.Op) {
 	for _, op := range ops {
-		_, err := n.store.Apply(context.Background(), bytesOf(n.t, op))
-		require.NoError(n.t, err)
+		n.giveWire(bytesOf(n.t, op))
 	}
+}
+
+func (n *bystander) giveWire(wire []byte) namespace.Answer {
+	answer, err := n.store.Apply(context.Background(), wire)
+	require.NoError(n.t, err)
+	return answer
 }
 
 // shared returns the rows that are a function of the ops: of Group all but the log, which
@@ -116,7 +123,8 @@ type signature struct {
 }
 
 // contend draws ops of two namespaces about the same contexts: registrations without a
-// signature, placements, replays of placements elsewhere, and what frees a context.
+// signature, placements, replays of placements elsewhere, and what frees a context; and
+// what must be refused, about groups of the other one.
 func contend(t *rapid.T, forges []*forge, signed map[signature]bool, most int) {
 	for range rapid.IntRange(1, most).Draw(t, "ops") {
 		f := rapid.SampledFrom(forges).Draw(t, "namespace")
@@ -128,7 +136,7 @@ func contend(t *rapid.T, forges []*forge, signed map[signature]bool, most int) {
 			c = codec.ContextID{} // whose id nobody has the key of
 		}
 		var body codec.GroupOp
-		switch rapid.IntRange(0, 9).Draw(t, "what") {
+		switch rapid.IntRange(0, 10).Draw(t, "what") {
 		case 0, 1:
 			body = registered(c)
 		case 2, 3, 4:
@@ -147,6 +155,14 @@ func contend(t *rapid.T, forges []*forge, signed map[signature]bool, most int) {
 			body = rapid.SampledFrom([]codec.GroupOp{removed("K"), removed("L"), added("M", codec.Admin)}).Draw(t, "member")
 		case 8:
 			body = codec.GroupOp{Kind: codec.OpContextMigrated, ContextID: c, Method: "m"}
+		case 9: // about a group of the other one
+			of := forges[0]
+			if of == f {
+				of = forges[1]
+			}
+			what := rapid.SampledFrom(slices.Sorted(maps.Keys(trespasses))).Draw(t, "trespass")
+			require.Nil(t, trespasses[what](f, of, name, parents...), what)
+			continue
 		default:
 			f.root(name, codec.RootOp{Kind: codec.RootGroupDeleted, GroupID: f.sub}, parents...)
 			continue
@@ -156,8 +172,9 @@ func contend(t *rapid.T, forges []*forge, signed map[signature]bool, most int) {
 }
 
 // Two namespaces that contend for the same contexts, with everything that a hostile member
-// can say: nodes that have the same ops end in the same rows, whichever came first and
-// whenever they were restarted, nothing is found wrong with them, and a context that its
+// can say: nodes that have the same ops end in the same rows, whichever came first,
+// whenever they were restarted, and whether they were offered what is to be refused or
+// not; nothing is found wrong with them, and a context that its
 // key has placed somewhere is in no group that the key has not signed for.
 func TestContextsOfTwoNamespacesConverge(t *testing.T) {
 	var contested, homeless, moved int
@@ -165,17 +182,22 @@ func TestContextsOfTwoNamespacesConverge(t *testing.T) {
 		forges := []*forge{openingOf(t, 1), openingOf(t, 2)}
 		signed := map[signature]bool{}
 		contend(t, forges, signed, 16)
-		var ops []*namespace.Op
-		for _, f := range forges {
-			ops = append(ops, f.ops...)
-		}
 		first := newBystander(t, "K", forges...)
 		defer first.close()
-		first.give(ops...)
+		var wires [][]byte
+		for _, f := range forges {
+			first.give(f.ops...)
+			for _, op := range f.ops {
+				wires = append(wires, bytesOf(t, op))
+			}
+			for _, bad := range f.refused { // which first is spared
+				wires = append(wires, bad.bytes)
+			}
+		}
 		second := newBystander(t, "K", forges...)
 		defer second.close()
-		for i, op := range rapid.Permutation(ops).Draw(t, "order") {
-			second.give(op)
+		for i, wire := range rapid.Permutation(wires).Draw(t, "order") {
+			second.giveWire(wire)
 			if rapid.IntRange(0, 15).Draw(t, "restart") == 0 {
 				require.NoError(t, second.store.Close())
 				second.open()

@@ -76,6 +76,29 @@ func describe(s *codec.SignedNamespaceOp, signed []byte) *Op {
 	return op
 }
 
+// groups returns the groups that an op is about, or puts a group below.
+func (op *Op) groups() []codec.GroupID {
+	if op.Root == nil {
+		ids := []codec.GroupID{op.GroupID}
+		for _, r := range op.Rotations {
+			ids = append(ids, r.GroupID)
+		}
+		return ids
+	}
+	switch r := op.Root; r.Kind {
+	case codec.RootGroupCreated: // its id is what it is made of
+		return []codec.GroupID{r.ParentID}
+	case codec.RootGroupReparented:
+		return []codec.GroupID{r.GroupID, r.ParentID}
+	case codec.RootMemberJoined:
+		return []codec.GroupID{r.Invitation.GroupID}
+	case codec.RootGroupDeleted, codec.RootInvitationRevoked, codec.RootKeyDelivery:
+		return []codec.GroupID{r.GroupID}
+	default: // the namespace itself, or none
+		return nil
+	}
+}
+
 // wire returns a whole op as it travels. It is not to be modified.
 func (op *Op) wire() []byte { return op.signed[len(DomainOp):] }
 

@@ -9,7 +9,8 @@ import (
 // admit is the reference of what a [Store] refuses: a [*Refusal] unless op, which passed
 // [Check], may stand on its ancestors, which must be complete; their order does not
 // matter. It asks only what is clear of them: the signer is known, has the next nonce,
-// and the keys it names exist. It looks at all ancestors, where a Store has indexes.
+// and the groups and keys it names exist. It looks at all ancestors, where a Store has
+// indexes.
 func admit(op *Op, ancestors []*Op) error {
 	if len(op.Parents) == 0 {
 		return asError(nonceFault(op, 1))
@@ -27,7 +28,42 @@ func admit(op *Op, ancestors []*Op) error {
 	if r := nonceFault(op, last+1); r != nil {
 		return r
 	}
+	if err := groupFault(op, ancestors); err != nil {
+		return err
+	}
 	return keyFault(op, ancestors)
+}
+
+// groupFault asks of every group that op is about whether an ancestor creates it.
+func groupFault(op *Op, ancestors []*Op) error {
+	created := map[codec.GroupID]bool{}
+	for _, a := range ancestors {
+		if a.Root != nil && (a.Root.Kind == codec.RootNamespaceCreated || a.Root.Kind == codec.RootGroupCreated) {
+			created[a.Root.GroupID] = true
+		}
+	}
+	var about []codec.GroupID
+	if r := op.Root; r != nil {
+		about = map[codec.RootOpKind][]codec.GroupID{
+			codec.RootGroupCreated:      {r.ParentID},
+			codec.RootGroupReparented:   {r.ParentID, r.GroupID},
+			codec.RootGroupDeleted:      {r.GroupID},
+			codec.RootMemberJoined:      {r.Invitation.GroupID},
+			codec.RootInvitationRevoked: {r.GroupID},
+			codec.RootKeyDelivery:       {r.GroupID},
+		}[r.Kind]
+	} else {
+		about = append(about, op.GroupID)
+	}
+	for _, r := range op.Rotations {
+		about = append(about, r.GroupID)
+	}
+	for _, g := range about {
+		if !created[g] {
+			return &Refusal{op.ID, UnknownGroup, "no ancestor creates group " + g.String()}
+		}
+	}
+	return nil
 }
 
 // introduces reports whether a is clear about id being someone: it created the

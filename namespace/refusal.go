@@ -35,12 +35,13 @@ const (
 	Replay                                   // a nonce that the signer has used among the op's ancestors
 	BadNonce                                 // a nonce beyond the next
 	Stranger                                 // a signer of whom none of the ancestors knows
+	UnknownGroup                             // a group that no ancestor creates in the namespace
 	UnknownKey                               // a key that no ancestor introduced, or delivered by one who has it not
 	RefusedAncestor                          // an ancestor was refused, so that it never will stand on its ancestors
 )
 
-var refusalReasons = []string{"none", "form", "signature", "replay", "bad nonce", "stranger", "unknown key", "refused ancestor"}
+var refusalReasons = []string{"none", "form", "signature", "replay", "bad nonce", "stranger", "unknown group", "unknown key", "refused ancestor"}
 
-// String returns "form", "signature", "replay", "bad nonce", "stranger", "unknown key",
-// "refused ancestor", or "none".
+// String returns "form", "signature", "replay", "bad nonce", "stranger", "unknown group",
+// "unknown key", "refused ancestor", or "none".
 func (r RefusalReason) String() string { return refusalReasons[int(r)%len(refusalReasons)] }
