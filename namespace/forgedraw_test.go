@@ -194,7 +194,7 @@ func (f *forge) drawOdd(t *rapid.T, signer string, g codec.GroupID, parents []co
 		return
 	}
 	plain := f.inner(s, f.ns, f.drawBody(t))
-	kind := rapid.IntRange(0, 9).Draw(t, "odd")
+	kind := rapid.IntRange(0, 11).Draw(t, "odd")
 	switch kind {
 	case 0:
 		s.Nonce--
@@ -216,6 +216,14 @@ func (f *forge) drawOdd(t *rapid.T, signer string, g codec.GroupID, parents []co
 		}
 	case 7: // a key that nobody has
 		key[0] ^= 1
+	case 10: // a new key that is not new
+		r, err := namespace.NewRotation(f.random, f.ns, f.ns, key, codec.Option[codec.Secret]{}, all("Z"))
+		require.NoError(t, err)
+		s.Op.Rotations = append(s.Op.Rotations, r)
+	case 11: // after one that nobody has
+		never := key
+		never[0] ^= 1
+		f.rotate(s, f.ns, &never, all("Z"))
 	}
 	f.seal(s, f.ns, key, plain)
 	if kind == 8 {
