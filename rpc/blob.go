@@ -22,6 +22,16 @@ type Blob struct {
 	ID     codec.BlobID
 	Size   uint64 // bytes of the content
 	Chunks uint32 // rows that the content takes
+	// Healed is what BlobPut has made good of it.
+	Healed BlobHealed
+}
+
+// BlobHealed says what an upload has made good of a blob that was there, damaged. In
+// the zero BlobHealed nothing was.
+type BlobHealed struct {
+	Chunks   uint32 // how many were missing or wrong
+	Manifest bool   // it was wrong
+	Surplus  bool   // there were chunks beyond the last one
 }
 
 // BlobPutOptions say what is known of a blob before its content. In the zero
@@ -43,11 +53,12 @@ type BlobGetOptions struct {
 }
 
 // BlobPut stores what it reads from content, up to MaxBlob bytes, as a blob. If
-// it is there already, existed is true and nothing is written. It returns
+// it is there already, existed is true and nothing is written but what is damaged of
+// it, which stored.Healed says then. It returns
 // ErrBlobMismatch if the content is not what o declares, engine.ErrTooLarge,
 // engine.ErrNoSpace, engine.ErrReadOnly, engine.ErrUnsupported if the daemon
-// spools nothing, or what reading content returned; then nothing of it stays. It
-// takes as long as it takes, unless ctx or the context of c ends.
+// spools nothing, or what reading content returned; then nothing of it stays, and
+// nothing of a blob that was there is worse. It takes as long as it takes, unless ctx or the context of c ends.
 func (c *Client) BlobPut(ctx context.Context, content io.Reader, o BlobPutOptions) (stored Blob, existed bool, err error) {
 	ctx, cancel := c.within(ctx)
 	defer cancel()
@@ -79,6 +90,9 @@ func (c *Client) BlobPut(ctx context.Context, content io.Reader, o BlobPutOption
 		return Blob{}, false, c.failed("blob put", err)
 	}
 	stored, err = blobOf(res.GetInfo())
+	if h := res.GetHealed(); h != nil {
+		stored.Healed = BlobHealed{Chunks: h.GetChunks(), Manifest: h.GetManifest(), Surplus: h.GetSurplus()}
+	}
 	if err == nil && (stored.ID != sent.id() || stored.Size != sent.n) {
 		err = fmt.Errorf("%w: %d bytes with the SHA-256 %s were sent, but the daemon stored %d bytes as %s",
 			ErrBlobMismatch, sent.n, sent.id(), stored.Size, stored.ID)

@@ -32,6 +32,15 @@ type blobDoc struct {
 	Chunks  uint32 `json:"chunks"`
 	Existed *bool  `json:"existed,omitempty"` // of put: it was there already
 	File    string `json:"file,omitempty"`    // of get: where it was written
+
+	Healed *healedDoc `json:"healed,omitempty"` // of put: what was damaged
+}
+
+// healedDoc is what an upload has made good, as JSON.
+type healedDoc struct {
+	Chunks   uint32 `json:"chunks"`
+	Manifest bool   `json:"manifest"`
+	Surplus  bool   `json:"surplus"`
 }
 
 func newBlobDoc(b rpc.Blob) blobDoc {

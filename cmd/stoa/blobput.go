@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -22,8 +23,8 @@ func newBlobPut(p *process) *cobra.Command {
 		Use:   "put FILE|-",
 		Short: "Store a file, or stdin, as a blob, and print its id",
 		Long: `Store a file, or stdin, as a blob, and print its id. A file is hashed first, so that
-one that is there already is not sent again. --id declares the id; content that has
-another one is refused.`,
+one that is there already is not sent again. What is damaged of a blob that is there is
+written anew, and said. --id declares the id; content that has another one is refused.`,
 		Example: `  stoa blob put app.wasm
   curl -s https://example.org/app.wasm | stoa blob put -`,
 		Args: exactly("FILE"),
@@ -48,9 +49,15 @@ another one is refused.`,
 			}
 			d := newBlobDoc(b)
 			d.Existed = &existed
+			if h := b.Healed; h != (rpc.BlobHealed{}) {
+				d.Healed = &healedDoc{h.Chunks, h.Manifest, h.Surplus}
+			}
 			return p.emit(d, func(w io.Writer) {
 				fmt.Fprintln(w, b.ID)
-				if existed {
+				switch {
+				case b.Healed != (rpc.BlobHealed{}):
+					fmt.Fprintln(p.stderr, "it was there, damaged: "+healedText(b.Healed))
+				case existed:
 					fmt.Fprintln(p.stderr, "it was there already")
 				}
 			})
@@ -59,6 +66,21 @@ another one is refused.`,
 	daemon.register(cmd.Flags())
 	cmd.Flags().StringVar(&idText, "id", "", "the SHA-256 of the content, in hex")
 	return cmd
+}
+
+// healedText says what an upload has made good.
+func healedText(h rpc.BlobHealed) string {
+	var parts []string
+	if h.Chunks > 0 {
+		parts = append(parts, count(uint64(h.Chunks), "chunk")+" written anew")
+	}
+	if h.Manifest {
+		parts = append(parts, "the manifest written anew")
+	}
+	if h.Surplus {
+		parts = append(parts, "chunks beyond the last removed")
+	}
+	return strings.Join(parts, ", ")
 }
 
 // upload is one blob on its way to the daemon.

@@ -32,7 +32,7 @@ func (t *blobService) Put(stream grpc.ClientStreamingServer[stoav1.BlobPutReques
 		if err != nil {
 			return err
 		}
-		return stream.SendAndClose(&stoav1.BlobPutResponse{Info: stored.info(), Existed: existed})
+		return stream.SendAndClose(&stoav1.BlobPutResponse{Info: stored.info(), Existed: existed, Healed: stored.healed.wire()})
 	})
 }
 
@@ -173,6 +173,14 @@ func (t *blobService) List(ctx context.Context, r *stoav1.BlobListRequest) (*sto
 // info returns b as it goes over the wire.
 func (b *blob) info() *stoav1.BlobInfo {
 	return &stoav1.BlobInfo{BlobId: append([]byte{}, b.id[:]...), Size: b.meta.Size, Chunks: b.meta.Chunks}
+}
+
+// wire returns h as it goes over the wire.
+func (h healing) wire() *stoav1.BlobHealed {
+	if h == (healing{}) {
+		return nil
+	}
+	return &stoav1.BlobHealed{Chunks: h.chunks, Manifest: h.manifest, Surplus: h.surplus}
 }
 
 // blobID returns the id in a field of a request.

@@ -51,6 +51,12 @@ func damagedBlob(id codec.BlobID, key []byte, reason string) error {
 		fmt.Sprintf("engine: corrupt: blob %s: %s", id, reason), rpc.FieldBlob, id.String(), rpc.FieldReason, reason)
 }
 
+// unhealed is about a blob of which more is damaged than memory has room for.
+func unhealed(id codec.BlobID) error {
+	text := "rpc: unsupported: this daemon has no spool directory, and more than one chunk of blob " + id.String() + " is damaged: delete the blob, then put it again"
+	return rpc.NewError(stoav1.ErrorKind_ERROR_KIND_UNSUPPORTED, text, rpc.FieldReason, text)
+}
+
 // damagedSpool is about a spool that gave back other bytes than were written.
 func damagedSpool(err error) error {
 	return fmt.Errorf("%w: the disk of the spool changed an upload: %s", engine.ErrCorrupt, err.Error())

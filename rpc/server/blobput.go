@@ -22,9 +22,10 @@ type upload struct {
 	content io.Reader
 }
 
-// put stores a blob. If it is there already, it is not written: existed is true,
-// and its content has been checked all the same. If put fails, nothing of it
-// stays.
+// put stores a blob. If it is there already, existed is true, what comes has been
+// checked all the same, and what of it was not stored so is written anew. If put
+// fails, nothing stays of a blob that was not there, and nothing becomes worse of
+// one that was.
 func (b *blobStore) put(ctx context.Context, u upload) (stored blob, existed bool, err error) {
 	if u.size != nil && *u.size > b.max {
 		return blob{}, false, blobTooLarge(*u.size, b.max)
@@ -33,26 +34,32 @@ func (b *blobStore) put(ctx context.Context, u upload) (stored blob, existed boo
 	if u.id.IsZero() {
 		return b.putUnnamed(ctx, content)
 	}
-	return b.putNamed(ctx, u.id, content, false)
+	return b.putNamed(ctx, u.id, content)
 }
 
-// putNamed stores content, which should be that of id, straight under it. If the
-// blob is there, checked content is not read again.
-func (b *blobStore) putNamed(ctx context.Context, id codec.BlobID, content io.Reader, checked bool) (blob, bool, error) {
+// putNamed stores content, which should be that of id, straight under it.
+func (b *blobStore) putNamed(ctx context.Context, id codec.BlobID, content io.Reader) (blob, bool, error) {
 	unlock, err := b.locks.lock(ctx, id)
 	if err != nil {
 		return blob{}, false, err
 	}
-	found, err := b.stat(b.eng, id)
+	_, err = b.stat(b.eng, id)
 	if errors.Is(err, engine.ErrNotFound) {
 		defer unlock()
 		written, err := b.write(ctx, id, content)
 		return written, false, err
 	}
-	unlock() // nothing is written from here on: others need not wait
-	if err == nil && !checked {
-		err = b.verify(id, content)
+	if err != nil && !errors.Is(err, engine.ErrCorrupt) {
+		unlock()
+		return blob{}, false, err
 	}
+	snap, err := b.eng.Snapshot()
+	unlock() // nothing is written before all has come: others need not wait
+	if err != nil {
+		return blob{}, false, err
+	}
+	defer snap.Close()
+	found, err := b.heal(ctx, id, snap, content)
 	return found, err == nil, err
 }
 
@@ -118,7 +125,7 @@ func (b *blobStore) write(ctx context.Context, id codec.BlobID, content io.Reade
 		return blob{}, err
 	}
 	done = true
-	return blob{id, meta}, nil
+	return blob{id: id, meta: meta}, nil
 }
 
 // writable returns an error if the store takes no writes, so that nobody sends
@@ -128,15 +135,6 @@ func (b *blobStore) writable() error {
 		return readOnly(h.Reason)
 	}
 	return nil
-}
-
-// verify returns an error unless content is that of id.
-func (b *blobStore) verify(id codec.BlobID, content io.Reader) error {
-	sum := sha256.New()
-	if err := b.drain(content, sum); err != nil {
-		return err
-	}
-	return sameHash(id, sum)
 }
 
 // drain writes content to w.
@@ -166,7 +164,7 @@ func (b *blobStore) putUnnamed(ctx context.Context, content *measured) (blob, bo
 	}
 	if end {
 		id := codec.BlobID(sha256.Sum256(*buf))
-		return b.putNamed(ctx, id, bytes.NewReader(*buf), true)
+		return b.putNamed(ctx, id, bytes.NewReader(*buf))
 	}
 	if err := b.writable(); err != nil {
 		return blob{}, false, err
@@ -183,7 +181,7 @@ func (b *blobStore) putUnnamed(ctx context.Context, content *measured) (blob, bo
 	if err := file.rewind(); err != nil {
 		return blob{}, false, err
 	}
-	stored, existed, err := b.putNamed(ctx, codec.BlobID(sum.Sum(nil)), file, true)
+	stored, existed, err := b.putNamed(ctx, codec.BlobID(sum.Sum(nil)), file)
 	if errors.Is(err, rpc.ErrBlobMismatch) {
 		err = damagedSpool(err)
 	}

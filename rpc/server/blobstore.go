@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -29,8 +30,9 @@ type blobStore struct {
 
 // blob is a blob that is there.
 type blob struct {
-	id   codec.BlobID
-	meta codec.BlobMeta
+	id     codec.BlobID
+	meta   codec.BlobMeta
+	healed healing // by the upload that returned it
 }
 
 func newBlobStore(eng engine.Engine, o BlobOptions, log *slog.Logger) (*blobStore, error) {
@@ -76,7 +78,7 @@ func checkedBlob(id codec.BlobID, meta codec.BlobMeta) (blob, error) {
 	case meta.Size > rpc.MaxBlob || meta.Chunks != chunksOf(meta.Size):
 		return blob{}, damagedBlob(id, id[:], fmt.Sprintf("the manifest has %d bytes in %d chunks", meta.Size, meta.Chunks))
 	}
-	return blob{id, meta}, nil
+	return blob{id: id, meta: meta}, nil
 }
 
 // chunksOf returns how many chunks that many bytes take.
@@ -84,9 +86,9 @@ func chunksOf(size uint64) uint32 {
 	return uint32((size + codec.ChunkSize - 1) / codec.ChunkSize)
 }
 
-// chunkRange returns the keys that the chunks of a blob lie between.
-func chunkRange(id codec.BlobID) (start, end []byte) {
-	start = append(id[:len(id):len(id)], 0, 0, 0, 0)
+// chunksFrom returns the keys that the chunks of a blob lie between, from that index on.
+func chunksFrom(id codec.BlobID, index uint32) (start, end []byte) {
+	start = binary.BigEndian.AppendUint32(id[:len(id):len(id)], index)
 	return start, append(id[:len(id):len(id)], 0xFF, 0xFF, 0xFF, 0xFF, 0)
 }
 
@@ -95,7 +97,7 @@ func chunkRange(id codec.BlobID) (start, end []byte) {
 func (b *blobStore) discard(id codec.BlobID) error {
 	batch := engine.Batch{Durability: engine.WAL}
 	engine.ExpectAbsent(&batch, keys.BlobMeta{Blob: id})
-	start, end := chunkRange(id)
+	start, end := chunksFrom(id, 0)
 	batch.DeleteRange(column.Blobs, start, end)
 	if err := b.eng.Apply(&batch); err != nil && !errors.Is(err, engine.ErrConflict) {
 		return err
@@ -125,7 +127,7 @@ func (b *blobStore) delete(ctx context.Context, id codec.BlobID, force bool) err
 	}
 	var batch engine.Batch
 	engine.Delete(&batch, keys.BlobMeta{Blob: id})
-	start, end := chunkRange(id)
+	start, end := chunksFrom(id, 0)
 	batch.DeleteRange(column.Blobs, start, end)
 	return b.eng.Apply(&batch)
 }

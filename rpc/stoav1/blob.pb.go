@@ -21,6 +21,64 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// BlobRemedy is what makes a damaged blob good.
+type BlobRemedy int32
+
+const (
+	// Not known.
+	BlobRemedy_BLOB_REMEDY_UNSPECIFIED BlobRemedy = 0
+	// Verify with repair: its content is all there, so that the manifest can be
+	// written anew, and chunks beyond the last one removed.
+	BlobRemedy_BLOB_REMEDY_REPAIR BlobRemedy = 1
+	// Verify with repair: there are only remains of an upload, to be removed.
+	BlobRemedy_BLOB_REMEDY_REMOVE BlobRemedy = 2
+	// Content is lost: put the blob again, or delete it.
+	BlobRemedy_BLOB_REMEDY_PUT BlobRemedy = 3
+)
+
+// Enum value maps for BlobRemedy.
+var (
+	BlobRemedy_name = map[int32]string{
+		0: "BLOB_REMEDY_UNSPECIFIED",
+		1: "BLOB_REMEDY_REPAIR",
+		2: "BLOB_REMEDY_REMOVE",
+		3: "BLOB_REMEDY_PUT",
+	}
+	BlobRemedy_value = map[string]int32{
+		"BLOB_REMEDY_UNSPECIFIED": 0,
+		"BLOB_REMEDY_REPAIR":      1,
+		"BLOB_REMEDY_REMOVE":      2,
+		"BLOB_REMEDY_PUT":         3,
+	}
+)
+
+func (x BlobRemedy) Enum() *BlobRemedy {
+	p := new(BlobRemedy)
+	*p = x
+	return p
+}
+
+func (x BlobRemedy) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (BlobRemedy) Descriptor() protoreflect.EnumDescriptor {
+	return file_stoa_v1_blob_proto_enumTypes[0].Descriptor()
+}
+
+func (BlobRemedy) Type() protoreflect.EnumType {
+	return &file_stoa_v1_blob_proto_enumTypes[0]
+}
+
+func (x BlobRemedy) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use BlobRemedy.Descriptor instead.
+func (BlobRemedy) EnumDescriptor() ([]byte, []int) {
+	return file_stoa_v1_blob_proto_rawDescGZIP(), []int{0}
+}
+
 // BlobInfo describes a blob.
 type BlobInfo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -234,7 +292,10 @@ type BlobPutResponse struct {
 	// The blob.
 	Info *BlobInfo `protobuf:"bytes,1,opt,name=info,proto3" json:"info,omitempty"`
 	// It was there already.
-	Existed       bool `protobuf:"varint,2,opt,name=existed,proto3" json:"existed,omitempty"`
+	Existed bool `protobuf:"varint,2,opt,name=existed,proto3" json:"existed,omitempty"`
+	// What was damaged of it, and was written anew from this upload; not set:
+	// nothing was.
+	Healed        *BlobHealed `protobuf:"bytes,3,opt,name=healed,proto3" json:"healed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -283,6 +344,77 @@ func (x *BlobPutResponse) GetExisted() bool {
 	return false
 }
 
+func (x *BlobPutResponse) GetHealed() *BlobHealed {
+	if x != nil {
+		return x.Healed
+	}
+	return nil
+}
+
+// BlobHealed says what an upload has made good of a blob that was there.
+type BlobHealed struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many chunks were missing or wrong.
+	Chunks uint32 `protobuf:"varint,1,opt,name=chunks,proto3" json:"chunks,omitempty"`
+	// The manifest was wrong.
+	Manifest bool `protobuf:"varint,2,opt,name=manifest,proto3" json:"manifest,omitempty"`
+	// There were chunks beyond the last one.
+	Surplus       bool `protobuf:"varint,3,opt,name=surplus,proto3" json:"surplus,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BlobHealed) Reset() {
+	*x = BlobHealed{}
+	mi := &file_stoa_v1_blob_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BlobHealed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BlobHealed) ProtoMessage() {}
+
+func (x *BlobHealed) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_blob_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BlobHealed.ProtoReflect.Descriptor instead.
+func (*BlobHealed) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_blob_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *BlobHealed) GetChunks() uint32 {
+	if x != nil {
+		return x.Chunks
+	}
+	return 0
+}
+
+func (x *BlobHealed) GetManifest() bool {
+	if x != nil {
+		return x.Manifest
+	}
+	return false
+}
+
+func (x *BlobHealed) GetSurplus() bool {
+	if x != nil {
+		return x.Surplus
+	}
+	return false
+}
+
 // BlobGetRequest names a blob and a part of it.
 type BlobGetRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -298,7 +430,7 @@ type BlobGetRequest struct {
 
 func (x *BlobGetRequest) Reset() {
 	*x = BlobGetRequest{}
-	mi := &file_stoa_v1_blob_proto_msgTypes[4]
+	mi := &file_stoa_v1_blob_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -310,7 +442,7 @@ func (x *BlobGetRequest) String() string {
 func (*BlobGetRequest) ProtoMessage() {}
 
 func (x *BlobGetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_blob_proto_msgTypes[4]
+	mi := &file_stoa_v1_blob_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -323,7 +455,7 @@ func (x *BlobGetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobGetRequest.ProtoReflect.Descriptor instead.
 func (*BlobGetRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_blob_proto_rawDescGZIP(), []int{4}
+	return file_stoa_v1_blob_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *BlobGetRequest) GetBlobId() []byte {
@@ -363,7 +495,7 @@ type BlobGetResponse struct {
 
 func (x *BlobGetResponse) Reset() {
 	*x = BlobGetResponse{}
-	mi := &file_stoa_v1_blob_proto_msgTypes[5]
+	mi := &file_stoa_v1_blob_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -375,7 +507,7 @@ func (x *BlobGetResponse) String() string {
 func (*BlobGetResponse) ProtoMessage() {}
 
 func (x *BlobGetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_blob_proto_msgTypes[5]
+	mi := &file_stoa_v1_blob_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -388,7 +520,7 @@ func (x *BlobGetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobGetResponse.ProtoReflect.Descriptor instead.
 func (*BlobGetResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_blob_proto_rawDescGZIP(), []int{5}
+	return file_stoa_v1_blob_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *BlobGetResponse) GetPart() isBlobGetResponse_Part {
@@ -445,7 +577,7 @@ type BlobStatRequest struct {
 
 func (x *BlobStatRequest) Reset() {
 	*x = BlobStatRequest{}
-	mi := &file_stoa_v1_blob_proto_msgTypes[6]
+	mi := &file_stoa_v1_blob_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -457,7 +589,7 @@ func (x *BlobStatRequest) String() string {
 func (*BlobStatRequest) ProtoMessage() {}
 
 func (x *BlobStatRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_blob_proto_msgTypes[6]
+	mi := &file_stoa_v1_blob_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -470,7 +602,7 @@ func (x *BlobStatRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobStatRequest.ProtoReflect.Descriptor instead.
 func (*BlobStatRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_blob_proto_rawDescGZIP(), []int{6}
+	return file_stoa_v1_blob_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *BlobStatRequest) GetBlobId() []byte {
@@ -491,7 +623,7 @@ type BlobStatResponse struct {
 
 func (x *BlobStatResponse) Reset() {
 	*x = BlobStatResponse{}
-	mi := &file_stoa_v1_blob_proto_msgTypes[7]
+	mi := &file_stoa_v1_blob_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -503,7 +635,7 @@ func (x *BlobStatResponse) String() string {
 func (*BlobStatResponse) ProtoMessage() {}
 
 func (x *BlobStatResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_blob_proto_msgTypes[7]
+	mi := &file_stoa_v1_blob_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -516,7 +648,7 @@ func (x *BlobStatResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobStatResponse.ProtoReflect.Descriptor instead.
 func (*BlobStatResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_blob_proto_rawDescGZIP(), []int{7}
+	return file_stoa_v1_blob_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *BlobStatResponse) GetInfo() *BlobInfo {
@@ -539,7 +671,7 @@ type BlobDeleteRequest struct {
 
 func (x *BlobDeleteRequest) Reset() {
 	*x = BlobDeleteRequest{}
-	mi := &file_stoa_v1_blob_proto_msgTypes[8]
+	mi := &file_stoa_v1_blob_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -551,7 +683,7 @@ func (x *BlobDeleteRequest) String() string {
 func (*BlobDeleteRequest) ProtoMessage() {}
 
 func (x *BlobDeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_blob_proto_msgTypes[8]
+	mi := &file_stoa_v1_blob_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -564,7 +696,7 @@ func (x *BlobDeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobDeleteRequest.ProtoReflect.Descriptor instead.
 func (*BlobDeleteRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_blob_proto_rawDescGZIP(), []int{8}
+	return file_stoa_v1_blob_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *BlobDeleteRequest) GetBlobId() []byte {
@@ -590,7 +722,7 @@ type BlobDeleteResponse struct {
 
 func (x *BlobDeleteResponse) Reset() {
 	*x = BlobDeleteResponse{}
-	mi := &file_stoa_v1_blob_proto_msgTypes[9]
+	mi := &file_stoa_v1_blob_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -602,7 +734,7 @@ func (x *BlobDeleteResponse) String() string {
 func (*BlobDeleteResponse) ProtoMessage() {}
 
 func (x *BlobDeleteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_blob_proto_msgTypes[9]
+	mi := &file_stoa_v1_blob_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -615,7 +747,7 @@ func (x *BlobDeleteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobDeleteResponse.ProtoReflect.Descriptor instead.
 func (*BlobDeleteResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_blob_proto_rawDescGZIP(), []int{9}
+	return file_stoa_v1_blob_proto_rawDescGZIP(), []int{10}
 }
 
 // BlobListRequest asks for a page of blobs.
@@ -631,7 +763,7 @@ type BlobListRequest struct {
 
 func (x *BlobListRequest) Reset() {
 	*x = BlobListRequest{}
-	mi := &file_stoa_v1_blob_proto_msgTypes[10]
+	mi := &file_stoa_v1_blob_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -643,7 +775,7 @@ func (x *BlobListRequest) String() string {
 func (*BlobListRequest) ProtoMessage() {}
 
 func (x *BlobListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_blob_proto_msgTypes[10]
+	mi := &file_stoa_v1_blob_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -656,7 +788,7 @@ func (x *BlobListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobListRequest.ProtoReflect.Descriptor instead.
 func (*BlobListRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_blob_proto_rawDescGZIP(), []int{10}
+	return file_stoa_v1_blob_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *BlobListRequest) GetAfter() []byte {
@@ -686,7 +818,7 @@ type BlobListResponse struct {
 
 func (x *BlobListResponse) Reset() {
 	*x = BlobListResponse{}
-	mi := &file_stoa_v1_blob_proto_msgTypes[11]
+	mi := &file_stoa_v1_blob_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -698,7 +830,7 @@ func (x *BlobListResponse) String() string {
 func (*BlobListResponse) ProtoMessage() {}
 
 func (x *BlobListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_blob_proto_msgTypes[11]
+	mi := &file_stoa_v1_blob_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -711,7 +843,7 @@ func (x *BlobListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobListResponse.ProtoReflect.Descriptor instead.
 func (*BlobListResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_blob_proto_rawDescGZIP(), []int{11}
+	return file_stoa_v1_blob_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *BlobListResponse) GetBlobs() []*BlobInfo {
@@ -726,6 +858,367 @@ func (x *BlobListResponse) GetNext() []byte {
 		return x.Next
 	}
 	return nil
+}
+
+// BlobVerifyRequest asks for a verification.
+type BlobVerifyRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The blob; empty: all of them.
+	BlobId []byte `protobuf:"bytes,1,opt,name=blob_id,json=blobId,proto3" json:"blob_id,omitempty"`
+	// Repair what can be repaired from what is there.
+	Repair        bool `protobuf:"varint,2,opt,name=repair,proto3" json:"repair,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BlobVerifyRequest) Reset() {
+	*x = BlobVerifyRequest{}
+	mi := &file_stoa_v1_blob_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BlobVerifyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BlobVerifyRequest) ProtoMessage() {}
+
+func (x *BlobVerifyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_blob_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BlobVerifyRequest.ProtoReflect.Descriptor instead.
+func (*BlobVerifyRequest) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_blob_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *BlobVerifyRequest) GetBlobId() []byte {
+	if x != nil {
+		return x.BlobId
+	}
+	return nil
+}
+
+func (x *BlobVerifyRequest) GetRepair() bool {
+	if x != nil {
+		return x.Repair
+	}
+	return false
+}
+
+// BlobVerifyResponse is a part of a verification.
+type BlobVerifyResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The summary comes last, once.
+	//
+	// Types that are valid to be assigned to Part:
+	//
+	//	*BlobVerifyResponse_Damage
+	//	*BlobVerifyResponse_Summary
+	Part          isBlobVerifyResponse_Part `protobuf_oneof:"part"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BlobVerifyResponse) Reset() {
+	*x = BlobVerifyResponse{}
+	mi := &file_stoa_v1_blob_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BlobVerifyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BlobVerifyResponse) ProtoMessage() {}
+
+func (x *BlobVerifyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_blob_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BlobVerifyResponse.ProtoReflect.Descriptor instead.
+func (*BlobVerifyResponse) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_blob_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *BlobVerifyResponse) GetPart() isBlobVerifyResponse_Part {
+	if x != nil {
+		return x.Part
+	}
+	return nil
+}
+
+func (x *BlobVerifyResponse) GetDamage() *BlobDamage {
+	if x != nil {
+		if x, ok := x.Part.(*BlobVerifyResponse_Damage); ok {
+			return x.Damage
+		}
+	}
+	return nil
+}
+
+func (x *BlobVerifyResponse) GetSummary() *BlobVerifySummary {
+	if x != nil {
+		if x, ok := x.Part.(*BlobVerifyResponse_Summary); ok {
+			return x.Summary
+		}
+	}
+	return nil
+}
+
+type isBlobVerifyResponse_Part interface {
+	isBlobVerifyResponse_Part()
+}
+
+type BlobVerifyResponse_Damage struct {
+	// A blob that is damaged.
+	Damage *BlobDamage `protobuf:"bytes,1,opt,name=damage,proto3,oneof"`
+}
+
+type BlobVerifyResponse_Summary struct {
+	// What was verified.
+	Summary *BlobVerifySummary `protobuf:"bytes,2,opt,name=summary,proto3,oneof"`
+}
+
+func (*BlobVerifyResponse_Damage) isBlobVerifyResponse_Part() {}
+
+func (*BlobVerifyResponse_Summary) isBlobVerifyResponse_Part() {}
+
+// BlobDamage says what is damaged of a blob.
+type BlobDamage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The blob.
+	BlobId []byte `protobuf:"bytes,1,opt,name=blob_id,json=blobId,proto3" json:"blob_id,omitempty"`
+	// What is wrong with it, the first 16 faults.
+	Faults []*BlobFault `protobuf:"bytes,2,rep,name=faults,proto3" json:"faults,omitempty"`
+	// How many faults follow these.
+	More uint32 `protobuf:"varint,3,opt,name=more,proto3" json:"more,omitempty"`
+	// What makes it good.
+	Remedy BlobRemedy `protobuf:"varint,4,opt,name=remedy,proto3,enum=stoa.v1.BlobRemedy" json:"remedy,omitempty"`
+	// It was repaired.
+	Repaired      bool `protobuf:"varint,5,opt,name=repaired,proto3" json:"repaired,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BlobDamage) Reset() {
+	*x = BlobDamage{}
+	mi := &file_stoa_v1_blob_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BlobDamage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BlobDamage) ProtoMessage() {}
+
+func (x *BlobDamage) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_blob_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BlobDamage.ProtoReflect.Descriptor instead.
+func (*BlobDamage) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_blob_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *BlobDamage) GetBlobId() []byte {
+	if x != nil {
+		return x.BlobId
+	}
+	return nil
+}
+
+func (x *BlobDamage) GetFaults() []*BlobFault {
+	if x != nil {
+		return x.Faults
+	}
+	return nil
+}
+
+func (x *BlobDamage) GetMore() uint32 {
+	if x != nil {
+		return x.More
+	}
+	return 0
+}
+
+func (x *BlobDamage) GetRemedy() BlobRemedy {
+	if x != nil {
+		return x.Remedy
+	}
+	return BlobRemedy_BLOB_REMEDY_UNSPECIFIED
+}
+
+func (x *BlobDamage) GetRepaired() bool {
+	if x != nil {
+		return x.Repaired
+	}
+	return false
+}
+
+// BlobFault is one thing that is wrong with a blob.
+type BlobFault struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// blob-manifest, blob-chunk or blob-hash, as verification of a store calls it.
+	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
+	// The row in the Blobs column.
+	Key []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	// What is wrong.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BlobFault) Reset() {
+	*x = BlobFault{}
+	mi := &file_stoa_v1_blob_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BlobFault) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BlobFault) ProtoMessage() {}
+
+func (x *BlobFault) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_blob_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BlobFault.ProtoReflect.Descriptor instead.
+func (*BlobFault) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_blob_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *BlobFault) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *BlobFault) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *BlobFault) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// BlobVerifySummary is what a verification has come to.
+type BlobVerifySummary struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many blobs were read, those that are damaged included.
+	Blobs uint64 `protobuf:"varint,1,opt,name=blobs,proto3" json:"blobs,omitempty"`
+	// How many bytes of content these have.
+	Bytes uint64 `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// How many are damaged.
+	Damaged uint64 `protobuf:"varint,3,opt,name=damaged,proto3" json:"damaged,omitempty"`
+	// How many of those were repaired.
+	Repaired      uint64 `protobuf:"varint,4,opt,name=repaired,proto3" json:"repaired,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BlobVerifySummary) Reset() {
+	*x = BlobVerifySummary{}
+	mi := &file_stoa_v1_blob_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BlobVerifySummary) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BlobVerifySummary) ProtoMessage() {}
+
+func (x *BlobVerifySummary) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_blob_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BlobVerifySummary.ProtoReflect.Descriptor instead.
+func (*BlobVerifySummary) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_blob_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *BlobVerifySummary) GetBlobs() uint64 {
+	if x != nil {
+		return x.Blobs
+	}
+	return 0
+}
+
+func (x *BlobVerifySummary) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *BlobVerifySummary) GetDamaged() uint64 {
+	if x != nil {
+		return x.Damaged
+	}
+	return 0
+}
+
+func (x *BlobVerifySummary) GetRepaired() uint64 {
+	if x != nil {
+		return x.Repaired
+	}
+	return 0
 }
 
 var File_stoa_v1_blob_proto protoreflect.FileDescriptor
@@ -744,10 +1237,16 @@ const file_stoa_v1_blob_proto_rawDesc = "" +
 	"\rBlobPutHeader\x12\x17\n" +
 	"\ablob_id\x18\x01 \x01(\fR\x06blobId\x12\x17\n" +
 	"\x04size\x18\x02 \x01(\x04H\x00R\x04size\x88\x01\x01B\a\n" +
-	"\x05_size\"R\n" +
+	"\x05_size\"\x7f\n" +
 	"\x0fBlobPutResponse\x12%\n" +
 	"\x04info\x18\x01 \x01(\v2\x11.stoa.v1.BlobInfoR\x04info\x12\x18\n" +
-	"\aexisted\x18\x02 \x01(\bR\aexisted\"i\n" +
+	"\aexisted\x18\x02 \x01(\bR\aexisted\x12+\n" +
+	"\x06healed\x18\x03 \x01(\v2\x13.stoa.v1.BlobHealedR\x06healed\"Z\n" +
+	"\n" +
+	"BlobHealed\x12\x16\n" +
+	"\x06chunks\x18\x01 \x01(\rR\x06chunks\x12\x1a\n" +
+	"\bmanifest\x18\x02 \x01(\bR\bmanifest\x12\x18\n" +
+	"\asurplus\x18\x03 \x01(\bR\asurplus\"i\n" +
 	"\x0eBlobGetRequest\x12\x17\n" +
 	"\ablob_id\x18\x01 \x01(\fR\x06blobId\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x04R\x06offset\x12\x1b\n" +
@@ -770,13 +1269,43 @@ const file_stoa_v1_blob_proto_rawDesc = "" +
 	"\x05limit\x18\x02 \x01(\rR\x05limit\"O\n" +
 	"\x10BlobListResponse\x12'\n" +
 	"\x05blobs\x18\x01 \x03(\v2\x11.stoa.v1.BlobInfoR\x05blobs\x12\x12\n" +
-	"\x04next\x18\x02 \x01(\fR\x04next2\xbb\x02\n" +
+	"\x04next\x18\x02 \x01(\fR\x04next\"D\n" +
+	"\x11BlobVerifyRequest\x12\x17\n" +
+	"\ablob_id\x18\x01 \x01(\fR\x06blobId\x12\x16\n" +
+	"\x06repair\x18\x02 \x01(\bR\x06repair\"\x83\x01\n" +
+	"\x12BlobVerifyResponse\x12-\n" +
+	"\x06damage\x18\x01 \x01(\v2\x13.stoa.v1.BlobDamageH\x00R\x06damage\x126\n" +
+	"\asummary\x18\x02 \x01(\v2\x1a.stoa.v1.BlobVerifySummaryH\x00R\asummaryB\x06\n" +
+	"\x04part\"\xae\x01\n" +
+	"\n" +
+	"BlobDamage\x12\x17\n" +
+	"\ablob_id\x18\x01 \x01(\fR\x06blobId\x12*\n" +
+	"\x06faults\x18\x02 \x03(\v2\x12.stoa.v1.BlobFaultR\x06faults\x12\x12\n" +
+	"\x04more\x18\x03 \x01(\rR\x04more\x12+\n" +
+	"\x06remedy\x18\x04 \x01(\x0e2\x13.stoa.v1.BlobRemedyR\x06remedy\x12\x1a\n" +
+	"\brepaired\x18\x05 \x01(\bR\brepaired\"I\n" +
+	"\tBlobFault\x12\x12\n" +
+	"\x04code\x18\x01 \x01(\tR\x04code\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\fR\x03key\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"u\n" +
+	"\x11BlobVerifySummary\x12\x14\n" +
+	"\x05blobs\x18\x01 \x01(\x04R\x05blobs\x12\x14\n" +
+	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\x12\x18\n" +
+	"\adamaged\x18\x03 \x01(\x04R\adamaged\x12\x1a\n" +
+	"\brepaired\x18\x04 \x01(\x04R\brepaired*n\n" +
+	"\n" +
+	"BlobRemedy\x12\x1b\n" +
+	"\x17BLOB_REMEDY_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12BLOB_REMEDY_REPAIR\x10\x01\x12\x16\n" +
+	"\x12BLOB_REMEDY_REMOVE\x10\x02\x12\x13\n" +
+	"\x0fBLOB_REMEDY_PUT\x10\x032\x80\x03\n" +
 	"\x04Blob\x12:\n" +
 	"\x03Put\x12\x17.stoa.v1.BlobPutRequest\x1a\x18.stoa.v1.BlobPutResponse(\x01\x12:\n" +
 	"\x03Get\x12\x17.stoa.v1.BlobGetRequest\x1a\x18.stoa.v1.BlobGetResponse0\x01\x12;\n" +
 	"\x04Stat\x12\x18.stoa.v1.BlobStatRequest\x1a\x19.stoa.v1.BlobStatResponse\x12A\n" +
 	"\x06Delete\x12\x1a.stoa.v1.BlobDeleteRequest\x1a\x1b.stoa.v1.BlobDeleteResponse\x12;\n" +
-	"\x04List\x12\x18.stoa.v1.BlobListRequest\x1a\x19.stoa.v1.BlobListResponseB*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
+	"\x04List\x12\x18.stoa.v1.BlobListRequest\x1a\x19.stoa.v1.BlobListResponse\x12C\n" +
+	"\x06Verify\x12\x1a.stoa.v1.BlobVerifyRequest\x1a\x1b.stoa.v1.BlobVerifyResponse0\x01B*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
 
 var (
 	file_stoa_v1_blob_proto_rawDescOnce sync.Once
@@ -790,42 +1319,57 @@ func file_stoa_v1_blob_proto_rawDescGZIP() []byte {
 	return file_stoa_v1_blob_proto_rawDescData
 }
 
-var file_stoa_v1_blob_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_stoa_v1_blob_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_stoa_v1_blob_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_stoa_v1_blob_proto_goTypes = []any{
-	(*BlobInfo)(nil),           // 0: stoa.v1.BlobInfo
-	(*BlobPutRequest)(nil),     // 1: stoa.v1.BlobPutRequest
-	(*BlobPutHeader)(nil),      // 2: stoa.v1.BlobPutHeader
-	(*BlobPutResponse)(nil),    // 3: stoa.v1.BlobPutResponse
-	(*BlobGetRequest)(nil),     // 4: stoa.v1.BlobGetRequest
-	(*BlobGetResponse)(nil),    // 5: stoa.v1.BlobGetResponse
-	(*BlobStatRequest)(nil),    // 6: stoa.v1.BlobStatRequest
-	(*BlobStatResponse)(nil),   // 7: stoa.v1.BlobStatResponse
-	(*BlobDeleteRequest)(nil),  // 8: stoa.v1.BlobDeleteRequest
-	(*BlobDeleteResponse)(nil), // 9: stoa.v1.BlobDeleteResponse
-	(*BlobListRequest)(nil),    // 10: stoa.v1.BlobListRequest
-	(*BlobListResponse)(nil),   // 11: stoa.v1.BlobListResponse
+	(BlobRemedy)(0),            // 0: stoa.v1.BlobRemedy
+	(*BlobInfo)(nil),           // 1: stoa.v1.BlobInfo
+	(*BlobPutRequest)(nil),     // 2: stoa.v1.BlobPutRequest
+	(*BlobPutHeader)(nil),      // 3: stoa.v1.BlobPutHeader
+	(*BlobPutResponse)(nil),    // 4: stoa.v1.BlobPutResponse
+	(*BlobHealed)(nil),         // 5: stoa.v1.BlobHealed
+	(*BlobGetRequest)(nil),     // 6: stoa.v1.BlobGetRequest
+	(*BlobGetResponse)(nil),    // 7: stoa.v1.BlobGetResponse
+	(*BlobStatRequest)(nil),    // 8: stoa.v1.BlobStatRequest
+	(*BlobStatResponse)(nil),   // 9: stoa.v1.BlobStatResponse
+	(*BlobDeleteRequest)(nil),  // 10: stoa.v1.BlobDeleteRequest
+	(*BlobDeleteResponse)(nil), // 11: stoa.v1.BlobDeleteResponse
+	(*BlobListRequest)(nil),    // 12: stoa.v1.BlobListRequest
+	(*BlobListResponse)(nil),   // 13: stoa.v1.BlobListResponse
+	(*BlobVerifyRequest)(nil),  // 14: stoa.v1.BlobVerifyRequest
+	(*BlobVerifyResponse)(nil), // 15: stoa.v1.BlobVerifyResponse
+	(*BlobDamage)(nil),         // 16: stoa.v1.BlobDamage
+	(*BlobFault)(nil),          // 17: stoa.v1.BlobFault
+	(*BlobVerifySummary)(nil),  // 18: stoa.v1.BlobVerifySummary
 }
 var file_stoa_v1_blob_proto_depIdxs = []int32{
-	2,  // 0: stoa.v1.BlobPutRequest.header:type_name -> stoa.v1.BlobPutHeader
-	0,  // 1: stoa.v1.BlobPutResponse.info:type_name -> stoa.v1.BlobInfo
-	0,  // 2: stoa.v1.BlobGetResponse.info:type_name -> stoa.v1.BlobInfo
-	0,  // 3: stoa.v1.BlobStatResponse.info:type_name -> stoa.v1.BlobInfo
-	0,  // 4: stoa.v1.BlobListResponse.blobs:type_name -> stoa.v1.BlobInfo
-	1,  // 5: stoa.v1.Blob.Put:input_type -> stoa.v1.BlobPutRequest
-	4,  // 6: stoa.v1.Blob.Get:input_type -> stoa.v1.BlobGetRequest
-	6,  // 7: stoa.v1.Blob.Stat:input_type -> stoa.v1.BlobStatRequest
-	8,  // 8: stoa.v1.Blob.Delete:input_type -> stoa.v1.BlobDeleteRequest
-	10, // 9: stoa.v1.Blob.List:input_type -> stoa.v1.BlobListRequest
-	3,  // 10: stoa.v1.Blob.Put:output_type -> stoa.v1.BlobPutResponse
-	5,  // 11: stoa.v1.Blob.Get:output_type -> stoa.v1.BlobGetResponse
-	7,  // 12: stoa.v1.Blob.Stat:output_type -> stoa.v1.BlobStatResponse
-	9,  // 13: stoa.v1.Blob.Delete:output_type -> stoa.v1.BlobDeleteResponse
-	11, // 14: stoa.v1.Blob.List:output_type -> stoa.v1.BlobListResponse
-	10, // [10:15] is the sub-list for method output_type
-	5,  // [5:10] is the sub-list for method input_type
-	5,  // [5:5] is the sub-list for extension type_name
-	5,  // [5:5] is the sub-list for extension extendee
-	0,  // [0:5] is the sub-list for field type_name
+	3,  // 0: stoa.v1.BlobPutRequest.header:type_name -> stoa.v1.BlobPutHeader
+	1,  // 1: stoa.v1.BlobPutResponse.info:type_name -> stoa.v1.BlobInfo
+	5,  // 2: stoa.v1.BlobPutResponse.healed:type_name -> stoa.v1.BlobHealed
+	1,  // 3: stoa.v1.BlobGetResponse.info:type_name -> stoa.v1.BlobInfo
+	1,  // 4: stoa.v1.BlobStatResponse.info:type_name -> stoa.v1.BlobInfo
+	1,  // 5: stoa.v1.BlobListResponse.blobs:type_name -> stoa.v1.BlobInfo
+	16, // 6: stoa.v1.BlobVerifyResponse.damage:type_name -> stoa.v1.BlobDamage
+	18, // 7: stoa.v1.BlobVerifyResponse.summary:type_name -> stoa.v1.BlobVerifySummary
+	17, // 8: stoa.v1.BlobDamage.faults:type_name -> stoa.v1.BlobFault
+	0,  // 9: stoa.v1.BlobDamage.remedy:type_name -> stoa.v1.BlobRemedy
+	2,  // 10: stoa.v1.Blob.Put:input_type -> stoa.v1.BlobPutRequest
+	6,  // 11: stoa.v1.Blob.Get:input_type -> stoa.v1.BlobGetRequest
+	8,  // 12: stoa.v1.Blob.Stat:input_type -> stoa.v1.BlobStatRequest
+	10, // 13: stoa.v1.Blob.Delete:input_type -> stoa.v1.BlobDeleteRequest
+	12, // 14: stoa.v1.Blob.List:input_type -> stoa.v1.BlobListRequest
+	14, // 15: stoa.v1.Blob.Verify:input_type -> stoa.v1.BlobVerifyRequest
+	4,  // 16: stoa.v1.Blob.Put:output_type -> stoa.v1.BlobPutResponse
+	7,  // 17: stoa.v1.Blob.Get:output_type -> stoa.v1.BlobGetResponse
+	9,  // 18: stoa.v1.Blob.Stat:output_type -> stoa.v1.BlobStatResponse
+	11, // 19: stoa.v1.Blob.Delete:output_type -> stoa.v1.BlobDeleteResponse
+	13, // 20: stoa.v1.Blob.List:output_type -> stoa.v1.BlobListResponse
+	15, // 21: stoa.v1.Blob.Verify:output_type -> stoa.v1.BlobVerifyResponse
+	16, // [16:22] is the sub-list for method output_type
+	10, // [10:16] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_stoa_v1_blob_proto_init() }
@@ -838,23 +1382,28 @@ func file_stoa_v1_blob_proto_init() {
 		(*BlobPutRequest_Data)(nil),
 	}
 	file_stoa_v1_blob_proto_msgTypes[2].OneofWrappers = []any{}
-	file_stoa_v1_blob_proto_msgTypes[4].OneofWrappers = []any{}
-	file_stoa_v1_blob_proto_msgTypes[5].OneofWrappers = []any{
+	file_stoa_v1_blob_proto_msgTypes[5].OneofWrappers = []any{}
+	file_stoa_v1_blob_proto_msgTypes[6].OneofWrappers = []any{
 		(*BlobGetResponse_Info)(nil),
 		(*BlobGetResponse_Data)(nil),
+	}
+	file_stoa_v1_blob_proto_msgTypes[14].OneofWrappers = []any{
+		(*BlobVerifyResponse_Damage)(nil),
+		(*BlobVerifyResponse_Summary)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_stoa_v1_blob_proto_rawDesc), len(file_stoa_v1_blob_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   12,
+			NumEnums:      1,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_stoa_v1_blob_proto_goTypes,
 		DependencyIndexes: file_stoa_v1_blob_proto_depIdxs,
+		EnumInfos:         file_stoa_v1_blob_proto_enumTypes,
 		MessageInfos:      file_stoa_v1_blob_proto_msgTypes,
 	}.Build()
 	File_stoa_v1_blob_proto = out.File

@@ -24,6 +24,7 @@ const (
 	Blob_Stat_FullMethodName   = "/stoa.v1.Blob/Stat"
 	Blob_Delete_FullMethodName = "/stoa.v1.Blob/Delete"
 	Blob_List_FullMethodName   = "/stoa.v1.Blob/List"
+	Blob_Verify_FullMethodName = "/stoa.v1.Blob/Verify"
 )
 
 // BlobClient is the client API for Blob service.
@@ -34,7 +35,8 @@ const (
 // the SHA-256 of its content.
 type BlobClient interface {
 	// Put stores a blob: a header, then the content in as many messages as the
-	// client likes. A blob that is there already is not written again.
+	// client likes. A blob that is there already is not written again, but for
+	// what is damaged of it.
 	Put(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[BlobPutRequest, BlobPutResponse], error)
 	// Get streams a blob, or a part of it: its info, then the content.
 	Get(ctx context.Context, in *BlobGetRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BlobGetResponse], error)
@@ -44,6 +46,10 @@ type BlobClient interface {
 	Delete(ctx context.Context, in *BlobDeleteRequest, opts ...grpc.CallOption) (*BlobDeleteResponse, error)
 	// List describes all blobs in the order of their ids, page by page.
 	List(ctx context.Context, in *BlobListRequest, opts ...grpc.CallOption) (*BlobListResponse, error)
+	// Verify reads one blob or all of them, streams what is damaged as it finds
+	// it, and ends with a summary. If it is asked to, it repairs what can be
+	// repaired from what is there.
+	Verify(ctx context.Context, in *BlobVerifyRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BlobVerifyResponse], error)
 }
 
 type blobClient struct {
@@ -116,6 +122,25 @@ func (c *blobClient) List(ctx context.Context, in *BlobListRequest, opts ...grpc
 	return out, nil
 }
 
+func (c *blobClient) Verify(ctx context.Context, in *BlobVerifyRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BlobVerifyResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Blob_ServiceDesc.Streams[2], Blob_Verify_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[BlobVerifyRequest, BlobVerifyResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Blob_VerifyClient = grpc.ServerStreamingClient[BlobVerifyResponse]
+
 // BlobServer is the server API for Blob service.
 // All implementations must embed UnimplementedBlobServer
 // for forward compatibility.
@@ -124,7 +149,8 @@ func (c *blobClient) List(ctx context.Context, in *BlobListRequest, opts ...grpc
 // the SHA-256 of its content.
 type BlobServer interface {
 	// Put stores a blob: a header, then the content in as many messages as the
-	// client likes. A blob that is there already is not written again.
+	// client likes. A blob that is there already is not written again, but for
+	// what is damaged of it.
 	Put(grpc.ClientStreamingServer[BlobPutRequest, BlobPutResponse]) error
 	// Get streams a blob, or a part of it: its info, then the content.
 	Get(*BlobGetRequest, grpc.ServerStreamingServer[BlobGetResponse]) error
@@ -134,6 +160,10 @@ type BlobServer interface {
 	Delete(context.Context, *BlobDeleteRequest) (*BlobDeleteResponse, error)
 	// List describes all blobs in the order of their ids, page by page.
 	List(context.Context, *BlobListRequest) (*BlobListResponse, error)
+	// Verify reads one blob or all of them, streams what is damaged as it finds
+	// it, and ends with a summary. If it is asked to, it repairs what can be
+	// repaired from what is there.
+	Verify(*BlobVerifyRequest, grpc.ServerStreamingServer[BlobVerifyResponse]) error
 	mustEmbedUnimplementedBlobServer()
 }
 
@@ -158,6 +188,9 @@ func (UnimplementedBlobServer) Delete(context.Context, *BlobDeleteRequest) (*Blo
 }
 func (UnimplementedBlobServer) List(context.Context, *BlobListRequest) (*BlobListResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method List not implemented")
+}
+func (UnimplementedBlobServer) Verify(*BlobVerifyRequest, grpc.ServerStreamingServer[BlobVerifyResponse]) error {
+	return status.Error(codes.Unimplemented, "method Verify not implemented")
 }
 func (UnimplementedBlobServer) mustEmbedUnimplementedBlobServer() {}
 func (UnimplementedBlobServer) testEmbeddedByValue()              {}
@@ -252,6 +285,17 @@ func _Blob_List_Handler(srv interface{}, ctx context.Context, dec func(interface
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Blob_Verify_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(BlobVerifyRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(BlobServer).Verify(m, &grpc.GenericServerStream[BlobVerifyRequest, BlobVerifyResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Blob_VerifyServer = grpc.ServerStreamingServer[BlobVerifyResponse]
+
 // Blob_ServiceDesc is the grpc.ServiceDesc for Blob service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -281,6 +325,11 @@ var Blob_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Get",
 			Handler:       _Blob_Get_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Verify",
+			Handler:       _Blob_Verify_Handler,
 			ServerStreams: true,
 		},
 	},
