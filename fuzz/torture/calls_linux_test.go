@@ -21,6 +21,7 @@ const (
 	callRemove                     // path
 	callMkdir                      // path, mode
 	callOther                      // what the model does not know
+	callNone                       // what the kernel is to say that it has not: the daemon then writes
 )
 
 func (a action) String() string {
@@ -41,6 +42,7 @@ func calls() map[uint32]call {
 		unix.SYS_FTRUNCATE: {callTruncate, false}, unix.SYS_FSYNC: {callSync, false}, unix.SYS_FDATASYNC: {callSync, false},
 		unix.SYS_RENAMEAT2: {callRename, true}, unix.SYS_RENAMEAT: {callRename, true}, unix.SYS_LINKAT: {callLink, true},
 		unix.SYS_UNLINKAT: {callRemove, true}, unix.SYS_MKDIRAT: {callMkdir, true},
+		unix.SYS_COPY_FILE_RANGE: {callNone, false},
 		unix.SYS_WRITEV: {callOther, false}, unix.SYS_PWRITEV: {callOther, false}, unix.SYS_PWRITEV2: {callOther, false},
 	}
 	maps.Copy(m, oldCalls())

@@ -132,6 +132,8 @@ func (s *supervisor) answer(r *notification) (answer, error) {
 	switch c.does {
 	case callOpen, callRename, callLink, callRemove, callMkdir:
 		value, err = s.onPaths(r, c)
+	case callNone:
+		err = unix.ENOSYS
 	default:
 		value, err = s.onFile(r, c)
 	}
