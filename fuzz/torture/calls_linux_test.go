@@ -43,7 +43,7 @@ func calls() map[uint32]call {
 		unix.SYS_RENAMEAT2: {callRename, true}, unix.SYS_RENAMEAT: {callRename, true}, unix.SYS_LINKAT: {callLink, true},
 		unix.SYS_UNLINKAT: {callRemove, true}, unix.SYS_MKDIRAT: {callMkdir, true},
 		unix.SYS_COPY_FILE_RANGE: {callNone, false},
-		unix.SYS_WRITEV: {callOther, false}, unix.SYS_PWRITEV: {callOther, false}, unix.SYS_PWRITEV2: {callOther, false},
+		unix.SYS_WRITEV:          {callOther, false}, unix.SYS_PWRITEV: {callOther, false}, unix.SYS_PWRITEV2: {callOther, false},
 	}
 	maps.Copy(m, oldCalls())
 	return m
