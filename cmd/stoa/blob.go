@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/namespace/naming"
 	"github.com/stoadb/stoa/rpc"
 )
@@ -78,6 +79,7 @@ func newBlobStat(p *process) *cobra.Command {
 func newBlobDelete(p *process) *cobra.Command {
 	var daemon daemonFlags
 	var force bool
+	var sure confirmation
 	cmd := &cobra.Command{
 		Use:     "delete ID",
 		Short:   "Delete a blob",
@@ -86,18 +88,32 @@ func newBlobDelete(p *process) *cobra.Command {
 		Args:    exactly("ID"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return p.onBlob(daemon.dial, args[0], func(ctx context.Context, client *rpc.Client, id codec.BlobID) error {
+				b, err := client.BlobStat(ctx, id)
+				if err != nil && !errors.Is(err, engine.ErrCorrupt) { // one that is damaged can go too
+					return err
+				}
+				had := sizeText(b.Size)
+				if err != nil {
+					had = "damaged"
+				}
+				err = sure.confirm(ctx, p, func() (string, error) { return fmt.Sprintf("delete the blob %s, %s", id, had), nil })
+				if err != nil {
+					return err
+				}
 				if err := client.BlobDelete(ctx, id, force); err != nil {
 					return err
 				}
 				done := struct {
 					ID      string `json:"blob_id"`
 					Deleted bool   `json:"deleted"`
-				}{id.String(), true}
-				return p.emit(done, func(w io.Writer) { fmt.Fprintf(w, "deleted %s\n", id) })
+					Size    uint64 `json:"size"`
+				}{id.String(), true, b.Size}
+				return p.emit(done, func(w io.Writer) { fmt.Fprintf(w, "deleted %s, %s\n", id, had) })
 			})
 		},
 	}
 	daemon.register(cmd.Flags())
+	sure.register(cmd.Flags())
 	cmd.Flags().BoolVar(&force, "force", false, "delete it even if an application names it")
 	return cmd
 }

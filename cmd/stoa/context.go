@@ -124,15 +124,38 @@ the context, and nobody else can. It exits 5 if there is a context of that id.`,
 }
 
 func newContextDelete(p *process) *cobra.Command {
+	var sure confirmation
 	return contextCommand{
 		name: "delete", short: "Delete a context from this node, with its states and its deltas",
 		long: `Delete a context from this node, with its states and its deltas. The node's keypair
 in it stays. It exits 4 if there is no such context.`,
+		example: "\n--yes",
+		flags:   sure.register,
 		run: func(c *contextCall) error {
+			info, err := c.dag.Context(c.id)
+			if err != nil {
+				return err
+			}
+			had := count(info.Applied, "delta")
+			if info.Pending > 0 {
+				had += fmt.Sprintf(" and %d that wait", info.Pending)
+			}
+			err = sure.confirm(c.ctx, c.process, func() (string, error) {
+				return fmt.Sprintf("delete the context %s from this node, with its states and %s", c.id, had), nil
+			})
+			if err != nil {
+				return err
+			}
 			if err := c.dag.DeleteContext(c.id); err != nil {
 				return err
 			}
-			return c.done("deleted")
+			done := struct {
+				ID      string `json:"context_id"`
+				Deleted bool   `json:"deleted"`
+				Applied uint64 `json:"applied"` // deltas that went
+				Pending int    `json:"pending"` // deltas that waited, and went
+			}{c.id.String(), true, info.Applied, info.Pending}
+			return c.emit(done, func(w io.Writer) { fmt.Fprintf(w, "deleted %s, %s\n", c.id, had) })
 		},
 	}.command(p, "context")
 }

@@ -90,16 +90,23 @@ func (c *contextCall) writeSnapshot(w io.Writer) (end *dag.SnapshotPart, err err
 
 func newDagSeed(p *process) *cobra.Command {
 	var o dag.SeedOptions
+	var sure confirmation
 	return contextCommand{
 		name: "seed", args: []string{"FILE"}, short: "Take over a context from a snapshot",
 		long: `Take over a context from a snapshot, a file or - for stdin. The context must be there. Its
 state is proved before it takes the place of what was there. A context that has deltas is
 replaced only if it is flagged to be seeded again, or with --replace.`,
-		example: "room.snapshot",
+		example: "room.snapshot\nroom.snapshot --replace --yes",
 		flags: func(fs *pflag.FlagSet) {
+			sure.register(fs)
 			fs.BoolVar(&o.Replace, "replace", false, "replace deltas that do not descend from the snapshot's base")
 		},
 		run: func(c *contextCall) error {
+			if o.Replace {
+				if err := sure.confirm(c.ctx, c.process, c.aboutReplaced); err != nil {
+					return err
+				}
+			}
 			r := c.stdin
 			if c.args[0] != "-" {
 				f, err := os.Open(c.args[0])
@@ -119,6 +126,12 @@ replaced only if it is flagged to be seeded again, or with --replace.`,
 			return c.emitSeeded(&done)
 		},
 	}.command(p, "dag")
+}
+
+// aboutReplaced says what the state of a snapshot takes the place of.
+func (c *contextCall) aboutReplaced() (string, error) {
+	info, err := c.dag.Context(c.id)
+	return fmt.Sprintf("replace the shared state and %s of the context %s by those of %s", count(info.Applied, "delta"), c.id, c.args[0]), err
 }
 
 // snapshotParts yields the parts that writeSnapshot has written.

@@ -92,8 +92,8 @@ var before = map[string]string{
 	"stoa delete ContextPrivateState":       "stoa put ContextPrivateState --context-id room --app-key 00ff --raw hello",
 	"stoa kv cas leader '\"me\"' --absent":  "stoa kv del leader --tenant acme",
 	"stoa context config room --bump":       "stoa group detach home room",
-	"stoa context create":                   "stoa context delete room",
-	"stoa group create home --name kitchen": "stoa group delete kitchen",
+	"stoa context create":                   "stoa context delete room --yes",
+	"stoa group create home --name kitchen": "stoa group delete kitchen --yes",
 	"stoa group leave kitchen":              "stoa group transfer kitchen bob",
 	"stoa put ContextIdentity":              "stoa delete ContextIdentity --context-id room",
 	"stoa kv get logo":                      "stoa kv put logo --bytes @app.wasm --tenant acme",
@@ -258,6 +258,9 @@ func (p *pasting) must(line string) {
 	pasted = strings.ReplaceAll(pasted, "--root "+exampleID, "--root "+id["root"])
 	secret := map[bool]string{true: "signing", false: "key"}[strings.Contains(line, "SigningKey")]
 	pasted = strings.ReplaceAll(pasted, "--key-id "+exampleID, "--key-id "+id[secret])
+	if cmd, _, err := newRoot(&process{}).Find(strings.Fields(line)[1:]); err == nil && cmd.Flag("yes") != nil && !strings.Contains(line, "|") {
+		pasted += " --yes" // what a person answers
+	}
 	out, err := p.paste(pasted)
 	if err != nil {
 		p.t.Errorf("%s\n  as: %s\n  %s %v", line, pasted, out, err)

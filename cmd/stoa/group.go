@@ -101,10 +101,56 @@ func proposing[Op any](p *process, g govCommand, op func(*govCall, codec.GroupID
 }
 
 func newGroupDelete(p *process) *cobra.Command {
-	return rootCommand(p, govCommand{name: "delete", short: "Delete a group, and all below it", long: "Delete a group, and all below it. A namespace itself stays.", example: "kitchen"},
-		func(_ *govCall, g codec.GroupID, _ []string) (codec.RootOp, error) {
-			return codec.RootOp{Kind: codec.RootGroupDeleted, GroupID: g}, nil
-		})
+	var sure confirmation
+	return govCommand{
+		name: "delete", args: []string{"GROUP"}, short: "Delete a group, and all below it", long: "Delete a group, and all below it, for every member. A namespace itself stays.",
+		example: "kitchen\nkitchen --yes", flags: sure.register,
+		run: func(c *govCall) error {
+			g, err := c.groupArg("GROUP", c.args[0])
+			if err != nil {
+				return err
+			}
+			ns, err := c.read.NamespaceOf(g)
+			if err != nil {
+				return err
+			}
+			all, err := c.allOfGroup(ns, g)
+			if err != nil {
+				return err
+			}
+			err = sure.confirm(c.ctx, c.process, func() (string, error) { return "delete, for every member, " + all, nil })
+			if err == nil {
+				err = c.proposeRoot(ns, codec.RootOp{Kind: codec.RootGroupDeleted, GroupID: g})
+			}
+			if err == nil {
+				c.guide("deleted " + all)
+			}
+			return err
+		},
+	}.command(p, "group")
+}
+
+// allOfGroup says what goes with a group.
+func (c *govCall) allOfGroup(ns, g codec.GroupID) (string, error) {
+	tree, err := c.read.Tree(ns)
+	if err != nil {
+		return "", err
+	}
+	name, depth, below, members := g.String(), -1, 0, 0
+	for _, t := range tree { // each after its parent
+		switch {
+		case t.ID == g:
+			depth, members = t.Depth, t.Members
+			if t.Name != "" {
+				name = plain(string(t.Name))
+			}
+		case depth >= 0 && t.Depth > depth:
+			below, members = below+1, members+t.Members
+		default:
+			depth = -1
+		}
+	}
+	return fmt.Sprintf("the group %s with %s below it and %s", name, count(below, "group"), count(members, "membership")), nil
 }
 
 func newGroupMove(p *process) *cobra.Command {

@@ -76,12 +76,15 @@ to members who lack it. It exits 5 where neither is due.`,
 func newGroupSigningKeys(p *process) *cobra.Command {
 	var fresh bool
 	var seedFile, drop string
+	var sure confirmation
 	return govCommand{
 		name: "signing-keys", offline: true, args: []string{"GROUP"}, short: "List, add or drop the signing keys that this daemon holds for a group",
 		long: `List the Ed25519 keys that this daemon holds for a group: the public halves. --new makes
-one, --seed-file takes the seed in a file, 64 hex digits, and --drop forgets one.`,
+one, --seed-file takes the seed in a file, 64 hex digits, and --drop, which asks first,
+forgets one.`,
 		example: "home\nhome --new",
 		flags: func(fs *pflag.FlagSet) {
+			sure.register(fs)
 			fs.BoolVar(&fresh, "new", false, "make one")
 			fs.StringVar(&seedFile, "seed-file", "", "take the seed in this file")
 			fs.StringVar(&drop, "drop", "", "forget the key with this public half")
@@ -97,6 +100,11 @@ one, --seed-file takes the seed in a file, 64 hex digits, and --drop forgets one
 			switch {
 			case drop != "":
 				id, err := parseID32[codec.Identity]("--drop", drop)
+				if err == nil {
+					err = sure.confirm(c.ctx, c.process, func() (string, error) {
+						return fmt.Sprintf("forget the private half of the key %s, which nobody else may have", id), nil
+					})
+				}
 				if err == nil {
 					err = c.groups.DeleteSigningKey(g, id)
 				}

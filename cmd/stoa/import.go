@@ -19,19 +19,28 @@ func newImport(p *process) *cobra.Command {
 	var source sourceFlags
 	var o inspect.ImportOptions
 	var skip bool
+	var sure confirmation
 	cmd := &cobra.Command{
 		Use:   "import FILE [DIR]",
 		Short: "Write the records of a dump to a store",
 		Long: `Write the records of a dump that ` + "`stoa export`" + ` made, or - for stdin, to a directory that
 no daemon has open, and that is made if it is not there; or through a daemon with
 --socket. Each record is checked. Records that are there already are a conflict,
-unless --replace is given. Redacted secrets are passed over and counted. A record that
+unless --replace is given, which asks first. Redacted secrets are passed over and counted. A record that
 did not parse in the store is refused; --skip-damaged lists it on stderr, imports the
 others, and exits 2. A failure leaves the records before it; a new directory says in
 itself that it is not whole until the import has ended, and is not served before.`,
 		Example: "  stoa import stoa.jsonl.zst ./copy\n  stoa import - --socket /run/stoa/stoa.sock < stoa.jsonl.zst",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.Replace {
+				err := sure.confirm(cmd.Context(), p, func() (string, error) {
+					return "replace the records that are there already by those of " + args[0], nil
+				})
+				if err != nil {
+					return err
+				}
+			}
 			from := p.stdin
 			if args[0] != "-" {
 				f, err := os.Open(args[0])
@@ -80,6 +89,7 @@ itself that it is not whole until the import has ended, and is not served before
 		},
 	}
 	source.register(cmd.Flags())
+	sure.register(cmd.Flags())
 	cmd.Flags().BoolVar(&skip, "skip-damaged", false, "pass over records that did not parse in the store")
 	cmd.Flags().BoolVar(&o.Replace, "replace", false, "overwrite records that are there")
 	return cmd

@@ -114,8 +114,12 @@ func newTenantQuota(p *process) *cobra.Command {
 }
 
 func newTenantDrop(p *process) *cobra.Command {
-	return tenantCommand(p, "drop", "Remove a tenant with all that it has", "acme", nil,
+	var sure confirmation
+	return tenantCommand(p, "drop", "Remove a tenant with all that it has", "acme\nacme --yes", sure.register,
 		func(c *kvCall, d *tenantDone) error {
+			if err := sure.confirm(c.ctx, c.process, func() (string, error) { return c.aboutTenant(c.args[0]) }); err != nil {
+				return err
+			}
 			had, existed, err := c.client.KV(c.args[0]).DropTenant()
 			if err == nil && !existed {
 				err = noTenant(c.args[0])
@@ -124,6 +128,20 @@ func newTenantDrop(p *process) *cobra.Command {
 			d.said, d.with = "dropped", fmt.Sprintf(" with %s, %s", count(had.Keys, "key"), count(had.Bytes, "byte"))
 			return err
 		})
+}
+
+// aboutTenant says what would be dropped.
+func (c *kvCall) aboutTenant(name string) (string, error) {
+	tenant := c.client.WithContext(c.ctx).KV(name)
+	there, err := tenant.HasTenant()
+	if err == nil && !there {
+		err = noTenant(name)
+	}
+	if err != nil {
+		return "", err
+	}
+	has, err := tenant.Stats()
+	return fmt.Sprintf("drop tenant %s with %s, %s", strconv.Quote(name), count(has.Keys, "key"), count(has.Bytes, "byte")), err
 }
 
 // noTenant is the failure of a command about a tenant that there is not.

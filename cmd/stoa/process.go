@@ -28,8 +28,9 @@ func (p *process) getenv(name string) string {
 	return ""
 }
 
-// isTerminal reports whether what is written to w is read by a person.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+// isTerminal reports whether what is written to a stream is read by a person, or what is
+// read from it is typed by one.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+)
+
+// unasked are the commands that delete or replace without asking, and why.
+var unasked = map[string]string{
+	"stoa delete":                 "one record, whose key stands in the command line",
+	"stoa context private delete": "one value, whose key stands in the command line",
+	"stoa restore":                "what it replaces it moves aside",
+	"stoa dag cursors":            "a cursor is a place, not data",
+}
+
+func TestWhatDestroysWantsYes(t *testing.T) {
+	asks := map[string]bool{}
+	everyLeaf(func(path string, cmd *cobra.Command) {
+		destroys := cmd.Name() == "delete" || cmd.Name() == "drop" || cmd.Flag("replace") != nil || cmd.Flag("drop") != nil || cmd.Flag("force") != nil
+		if cmd.Flag("yes") != nil {
+			asks[path] = true
+		} else if destroys && unasked[path] == "" {
+			t.Errorf("%s destroys, and has no --yes", path)
+		}
+	})
+	for path := range unasked {
+		require.False(t, asks[path], "%s asks: it is not one of those that do not", path)
+	}
+	require.Equal(t, map[string]bool{"stoa blob delete": true, "stoa context delete": true, "stoa dag seed": true, "stoa group delete": true,
+		"stoa group signing-keys": true,
+		"stoa import":             true, "stoa kv tenants drop": true}, asks)
+}
