@@ -69,10 +69,7 @@ func all(names ...string) (ids []codec.Identity) {
 	return ids
 }
 
-// newForge returns a forge with a namespace created by Z.
-func newForge(t require.TestingT) *forge { return forgeOf(t, 1) }
-
-// forgeOf is newForge; n tells several namespaces apart.
+// forgeOf returns a forge with a namespace created by Z; n tells several namespaces apart.
 func forgeOf(t require.TestingT, n byte) *forge {
 	f := &forge{t: t, byID: map[codec.OpID]*namespace.Op{}, ring: namespace.Keyring{}, random: rand.NewChaCha8([32]byte{41 + n}),
 		reads: map[codec.OpID]reading{}}
