@@ -51,20 +51,37 @@ type rotationAt struct {
 // self returns the identity of this node; zero: it has none.
 func (c *loaded) self() codec.Identity { return c.identity.V.PublicKey }
 
-// load reads a namespace, which may have no ops yet.
+// load reads a namespace, which may have no ops yet. Rows that older rules have made are
+// made anew, unless nothing can be written: ops are judged by the rules of this build
+// anyway.
 func (s *Store) load(ns codec.GroupID) (*loaded, error) {
-	if !s.viewing {
-		return load(s.db, ns, nil)
+	made, err := rulesOf(s.db, ns)
+	if err == nil {
+		err = newerRules(ns, made)
+	} else if s.viewing && s.options.Damaged != nil && errors.Is(err, engine.ErrCorrupt) {
+		err = s.options.Damaged(column.Generic, scoped(nil, rulesScope, ns), err)
 	}
-	c, err := load(s.db, ns, s.options.Damaged)
-	if err == nil { // both would be written
-		c.openable, c.pending.ready = nil, nil
+	switch {
+	case err != nil:
+		return nil, err
+	case s.viewing:
+		c, _, err := fold(s.db, ns, s.options.Damaged)
+		if err == nil { // both would be written
+			c.openable, c.pending.ready = nil, nil
+		}
+		return c, err
+	case made < Rules:
+		if c, err := s.refold(ns, made); !errors.Is(err, engine.ErrReadOnly) {
+			return c, err
+		}
 	}
+	c, _, err := fold(s.db, ns, nil)
 	return c, err
 }
 
-// load is Store's, and tells of damage, if anybody is to be told.
-func load(r engine.Reader, ns codec.GroupID, tell func(column.Column, []byte, error) error) (*loaded, error) {
+// fold reads a namespace, and tells of damage, if anybody is to be told. The rows are
+// those that follow from its ops, and some that do not.
+func fold(r engine.Reader, ns codec.GroupID, tell func(column.Column, []byte, error) error) (*loaded, []group.RowChange, error) {
 	c := &loaded{id: ns, tell: tell, ring: Keyring{}, locked: map[GroupKey][]int{}, logs: map[codec.GroupID][]int32{}, due: map[rotationAt]bool{},
 		holders: newHolders()}
 	identity, err := engine.Get(r, keys.NamespaceIdentity{Namespace: ns})
@@ -72,20 +89,21 @@ func load(r engine.Reader, ns codec.GroupID, tell func(column.Column, []byte, er
 	case err == nil:
 		c.identity = codec.Some(identity)
 	case !errors.Is(err, engine.ErrNotFound):
-		return nil, err
+		return nil, nil, err
 	}
 	c.ledger = group.NewLedger(ns, c.self())
 	if err := c.loadOps(r); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	c.ledger.Settle()
-	if _, _, err := c.ledger.Rows(); err != nil {
-		return nil, err
+	rows, _, err := c.ledger.Rows()
+	if err != nil {
+		return nil, nil, err
 	}
 	if err := c.loadKeys(r); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return c, c.loadPending(r)
+	return c, rows, c.loadPending(r)
 }
 
 // loadOps adds all ops to the ledger, in the order in which they were taken.
