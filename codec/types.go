@@ -10,7 +10,7 @@ import (
 // Type describes one record type to tools that meet records as bytes or JSON.
 // The zero Type is none. A Type is safe for concurrent use.
 type Type struct {
-	Name   string  // as in SCHEMA.md and on the command line
+	Name   string  // as in README.md and on the command line
 	Go     string  // the Go type, which several names may share, as in codec.AliasName
 	Secret bool    // holds secret fields
 	Fields []Field // in stored order; not to be modified
@@ -49,7 +49,7 @@ func (t Type) FromJSON(src []byte) ([]byte, error) {
 	return t.ops.parse(n, coder{mode: reading, typ: t.Name, text: new(textState)})
 }
 
-// Types yields every record type, in the order of SCHEMA.md.
+// Types yields every record type, in the order of README.md.
 func Types() iter.Seq[Type] { return slices.Values(types) }
 
 // TypeByName returns the type of that name.

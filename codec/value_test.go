@@ -181,7 +181,7 @@ func TestRegistryNamesTheTypeInErrors(t *testing.T) {
 	require.False(t, ok)
 }
 
-// A tag of an op, once given, is not given to another: this is DESIGN's order.
+// A tag of an op, once given, is not given to another: this is the order of group/README.md.
 func TestOpTagsAreForEver(t *testing.T) {
 	require.Equal(t, "admin_transferred", GroupOpKind(20).String())
 	require.Equal(t, "key_rotated", GroupOpKind(21).String())

@@ -7,7 +7,7 @@ import (
 )
 
 // judge answers, for one set of ops, which are effective and which grants stand. It
-// is DESIGN's definition put down as it reads: every question about a grant asks only
+// is the definition of group/README.md put down as it reads: every question about a grant asks only
 // about grants that rank above it, so the recursion ends.
 type judge struct {
 	causal

@@ -13,7 +13,7 @@ import (
 // Info describes one key type to tools that meet keys as bytes, JSON or text.
 // The zero Info is none. An Info is safe for concurrent use.
 type Info struct {
-	Name   string // as in SCHEMA.md and on the command line
+	Name   string // as in README.md and on the command line
 	Column column.Column
 	Tag    byte       // the first byte, in the Group column; elsewhere 0
 	Size   int        // bytes, Tag included; the fewest where MaxVar is not 0
@@ -33,7 +33,7 @@ type operations struct {
 	print func(src []byte, c *coder) error
 }
 
-// Schema yields every key type, in the order of SCHEMA.md.
+// Schema yields every key type, in the order of README.md.
 func Schema() iter.Seq[Info] { return slices.Values(schema) }
 
 // ByName returns the key type of that name.

@@ -14,7 +14,7 @@ import (
 	"github.com/stoadb/stoa/keys"
 )
 
-// vectors is the shape of testdata/schema.json, the golden bytes of SCHEMA.md.
+// vectors is the shape of testdata/schema.json, the golden bytes of every key type.
 type vectors struct {
 	Keys      []vector `json:"keys"`
 	Values    []vector `json:"values"`

@@ -145,7 +145,7 @@ type StatusResponse struct {
 	// The version of the storage schema.
 	SchemaVersion uint32 `protobuf:"varint,2,opt,name=schema_version,json=schemaVersion,proto3" json:"schema_version,omitempty"`
 	// What this daemon can do beyond the first release of this API, and what is
-	// switched on; README.md has the names.
+	// switched on; rpc/README.md has the names.
 	Features []string `protobuf:"bytes,3,rep,name=features,proto3" json:"features,omitempty"`
 	// The version of the program.
 	Version string `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`

@@ -27,7 +27,7 @@ const (
 // A failed call carries, in its google.rpc.Status, one google.rpc.ErrorInfo
 // with domain "stoa", the kind's name without ERROR_KIND_ as reason, and the
 // fields named here as metadata. Keys and ids are in lower-case hex, numbers
-// in decimal. README.md has the gRPC code of each kind.
+// in decimal. rpc/README.md has the gRPC code of each kind.
 type ErrorKind int32
 
 const (

@@ -291,9 +291,9 @@ func (x *MultiGetResponse) GetValues() []byte {
 // ApplyRequest is a batch.
 type ApplyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The changes, in the format of README.md: that of a RocksDB write batch.
+	// The changes, in the format of engine/README.md: that of a RocksDB write batch.
 	Ops []byte `protobuf:"bytes,1,opt,name=ops,proto3" json:"ops,omitempty"`
-	// What must hold before them, in the format of README.md.
+	// What must hold before them, in the format of engine/README.md.
 	Expectations []byte `protobuf:"bytes,2,opt,name=expectations,proto3" json:"expectations,omitempty"`
 	// When the write is acknowledged.
 	Durability    Durability `protobuf:"varint,3,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`

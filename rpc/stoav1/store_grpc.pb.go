@@ -33,7 +33,7 @@ const (
 //
 // Store reads and writes rows as bytes. Keys and values are those of the
 // schema; a row that is not is refused. Packed bytes use unsigned LEB128
-// numbers of minimal length, written uvarint below; README.md has the formats.
+// numbers of minimal length, written uvarint below; engine/README.md has the formats.
 type StoreClient interface {
 	// Get returns the value of one key.
 	Get(ctx context.Context, in *GetRequest, opts ...grpc.CallOption) (*GetResponse, error)
@@ -137,7 +137,7 @@ type Store_SessionClient = grpc.BidiStreamingClient[SessionRequest, SessionRespo
 //
 // Store reads and writes rows as bytes. Keys and values are those of the
 // schema; a row that is not is refused. Packed bytes use unsigned LEB128
-// numbers of minimal length, written uvarint below; README.md has the formats.
+// numbers of minimal length, written uvarint below; engine/README.md has the formats.
 type StoreServer interface {
 	// Get returns the value of one key.
 	Get(context.Context, *GetRequest) (*GetResponse, error)
