@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"testing"
 
@@ -36,8 +37,8 @@ func withContexts(t testing.TB, e engine.Engine, deltas, value int) {
 }
 
 // fullCodes returns the findings of a full verification, by code.
-func fullCodes(t testing.TB, e engine.Reader) map[string]uint64 {
-	v, err := Verify(t.Context(), From(e, Facts{}), VerifyOptions{Full: true}, func(f Finding) error { return nil })
+func fullCodes(t require.TestingT, e engine.Reader) map[string]uint64 {
+	v, err := Verify(context.Background(), From(e, Facts{}), VerifyOptions{Full: true}, func(f Finding) error { return nil })
 	require.NoError(t, err)
 	return v.Codes
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
+	"github.com/stoadb/stoa/namespace"
 )
 
 // ExportOptions say what Export writes. The zero ExportOptions are all rows,
@@ -29,6 +30,9 @@ type Exported struct {
 	Rows     uint64 `json:"rows"`
 	Redacted uint64 `json:"redacted"` // rows whose secrets are not shown
 	Sealed   uint64 `json:"sealed"`   // rows whose secrets could not be opened
+	// Governed are rows that are left out because they say what the keys of a group
+	// open: without secrets, ops of namespaces are in a dump as they travel, and no more.
+	Governed uint64 `json:"governed,omitempty"`
 	// Findings are what could not be read, and is not in the dump.
 	Findings []Finding `json:"findings,omitempty"`
 }
@@ -49,8 +53,13 @@ func Export(ctx context.Context, s *Source, w io.Writer, o ExportOptions) (*Expo
 	if err != nil {
 		return nil, err
 	}
+	opened := o.Reveal && (!s.Facts.Sealed || s.Facts.Opened)
+	gov, err := withheldOf(s, opened)
+	if err != nil {
+		return nil, err
+	}
 	walk := &walker{ctx: ctx, progress: o.Progress}
-	err = d.line(dumpLine{Header: &DumpHeader{DumpVersion, s.Facts.Schema, s.Facts.NodeID, o.Reveal, o.what()}})
+	err = d.line(dumpLine{Header: &DumpHeader{DumpVersion, s.Facts.Schema, s.Facts.NodeID, opened, o.what()}})
 	for c := range column.All {
 		if err != nil {
 			break
@@ -60,6 +69,14 @@ func Export(ctx context.Context, s *Source, w io.Writer, o ExportOptions) (*Expo
 		}
 		err = walk.walkAround(s, c, func(key, value []byte) error {
 			if !wanted(c, key, value) {
+				return nil
+			}
+			value, there, err := gov.locked(c, key, value)
+			if err != nil {
+				return err
+			}
+			if !there {
+				out.Governed++
 				return nil
 			}
 			out.Rows++
@@ -123,21 +140,47 @@ func (o *ExportOptions) filter(s *Source, out *Exported) (func(column.Column, []
 		id := string(o.Context[:])
 		return func(c column.Column, key, _ []byte) bool { return concerns(c, key, id) }, nil
 	case o.Namespace != nil:
-		groups, err := below(s, *o.Namespace, out)
+		groups, err := o.groups(s, out)
 		if err != nil {
 			return nil, err
 		}
-		return func(c column.Column, key, value []byte) bool {
-			if c != column.Group || len(key) <= contextBytes {
-				return false
-			}
-			if info, err := keys.Identify(c, key); err == nil && info.Name == "ContextGroupRef" {
-				return len(value) == contextBytes && groups[codec.GroupID(value)]
-			}
-			return groups[codec.GroupID(key[1:])]
-		}, nil
+		return func(c column.Column, key, value []byte) bool { return o.inNamespace(s, groups, c, key, value) }, nil
 	}
 	return func(column.Column, []byte, []byte) bool { return true }, nil
+}
+
+// inNamespace reports whether a row is one of a namespace: of its groups, of their
+// contexts' groups and counters, or kept for its ops.
+func (o *ExportOptions) inNamespace(s *Source, groups map[codec.GroupID]bool, c column.Column, key, value []byte) bool {
+	switch {
+	case c == column.Generic:
+		ns, ok := namespace.OfNamespace(key)
+		return ok && ns == *o.Namespace
+	case c == column.Config && len(key) == contextBytes:
+		ref, err := engine.Get(s, keys.ContextGroupRef{Context: codec.ContextID(key)})
+		return err == nil && groups[ref.GroupID]
+	case c != column.Group || len(key) <= contextBytes:
+		return false
+	}
+	if info, err := keys.Identify(c, key); err == nil && info.Name == "ContextGroupRef" {
+		return len(value) == contextBytes && groups[codec.GroupID(value)]
+	}
+	return groups[codec.GroupID(key[1:])]
+}
+
+// groups returns the groups of a namespace, or below a group, that can be found. What
+// cannot be read is in out.
+func (o *ExportOptions) groups(s *Source, out *Exported) (map[codec.GroupID]bool, error) {
+	told := func(f Finding) error {
+		f.Reason += "; groups below " + o.Namespace.String() + " may be missing"
+		out.Findings = append(out.Findings, f)
+		return nil
+	}
+	groups, err := namespace.GroupsOf(s.Lenient(told), *o.Namespace)
+	if f, ok := tolerated(column.Group, err); ok {
+		return groups, told(f)
+	}
+	return groups, err
 }
 
 // concerns reports whether a row is one of a context: in the columns of contexts,
@@ -166,31 +209,4 @@ func concerns(c column.Column, key []byte, id string) bool {
 		return false
 	}
 	return len(key) >= at+len(id) && string(key[at:at+len(id)]) == id
-}
-
-// maxGroups is how many groups of a namespace an export finds at most.
-const maxGroups = 1 << 20
-
-// below returns a group and all below it that can be read.
-func below(r engine.Reader, root codec.GroupID, out *Exported) (map[codec.GroupID]bool, error) {
-	all := map[codec.GroupID]bool{root: true}
-	for open := []codec.GroupID{root}; len(open) > 0; {
-		g := open[len(open)-1]
-		open = open[:len(open)-1]
-		for e, err := range engine.Scan(r, keys.ChildrenOf(g)) {
-			if f, ok := tolerated(column.Group, err); ok {
-				f.Reason += "; groups below " + g.String() + " may be missing"
-				out.Findings = append(out.Findings, f)
-				break
-			}
-			if err != nil {
-				return nil, err
-			}
-			if c := e.Key.Child; !all[c] && len(all) < maxGroups {
-				all[c] = true
-				open = append(open, c)
-			}
-		}
-	}
-	return all, nil
 }

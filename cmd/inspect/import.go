@@ -1,16 +1,21 @@
 package inspect
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
+	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
+	"github.com/stoadb/stoa/namespace"
 )
 
 // ErrDump is returned for what is no dump, is cut off, or holds what is no row of
@@ -21,13 +26,18 @@ var ErrDump = errors.New("inspect: not a dump")
 // was made.
 var ErrDamagedRow = errors.New("a row that did not parse in the store")
 
+// ErrMissingOp is returned for a dump without secrets in which an op of a namespace is not
+// there, so that those after it cannot be taken in.
+var ErrMissingOp = errors.New("inspect: the dump lacks an op of a namespace")
+
 // ImportOptions say how Import writes. The zero ImportOptions replace nothing.
 type ImportOptions struct {
 	// Replace overwrites rows that are there. Unset, a row that is there is
 	// engine.ErrConflict.
 	Replace bool
 	// Damaged is told of rows that did not parse when the dump was made, which are
-	// passed over. Unset, such a row is ErrDamagedRow.
+	// passed over, and of ops for want of which others are. Unset, such a row is
+	// ErrDamagedRow, and such an op ErrMissingOp.
 	Damaged  func(Finding) error
 	Progress func(rows uint64)
 }
@@ -38,8 +48,13 @@ type Imported struct {
 	Rows   uint64     `json:"rows"`
 	// Skipped are rows whose secrets the dump does not show, or has sealed.
 	Skipped uint64 `json:"skipped"`
-	// Damaged are rows that were passed over because they do not parse.
+	// Damaged are rows that were passed over because they do not parse, or lack others.
 	Damaged uint64 `json:"damaged,omitempty"`
+	// Kept are rows of namespaces that were there already, which were left as they are.
+	Kept uint64 `json:"kept,omitempty"`
+	// Locked are the namespaces whose ops are there and whose keys are not, so that of
+	// their groups there is what follows from ops in clear.
+	Locked []codec.GroupID `json:"locked,omitempty"`
 	// Gaps are places of the store that could not be read when the dump was made.
 	Gaps int `json:"gaps,omitempty"`
 }
@@ -50,20 +65,31 @@ const (
 	importBytes   = 2 << 20
 )
 
+// Target is the store that an import writes to.
+type Target interface {
+	engine.Reader
+	engine.Writer
+}
+
 // Import writes the rows of a dump to w, batch by batch: a failure leaves those
 // before it. Durable are they once the store is closed in order, or synced. Its
-// memory does not grow with their number.
-func Import(ctx context.Context, r io.Reader, w engine.Writer, o ImportOptions) (*Imported, error) {
+// memory does not grow with their number, but with that of ops of namespaces. Of a dump
+// without secrets, namespaces are as for a node that has none of their keys; one that is
+// there already is left as it is, and what w has of it is not replaced.
+func Import(ctx context.Context, r io.Reader, w Target, o ImportOptions) (*Imported, error) {
 	d, err := newDumpReader(r)
 	if err != nil {
 		return nil, err
 	}
 	defer d.close()
-	im := &importer{ctx: ctx, w: w, o: o}
+	im := &importer{ctx: ctx, w: w, o: o, namespaces: map[codec.GroupID]bool{}}
 	im.batch.Durability = engine.WAL
 	err = im.run(d)
 	if err == nil {
 		err = im.flush()
+	}
+	if err == nil && (!im.out.Header.Secrets || im.out.Skipped > 0) {
+		return &im.out, im.lock()
 	}
 	var conflict *engine.Conflict
 	if err != nil && !errors.As(err, &conflict) && !errors.Is(err, ctx.Err()) {
@@ -75,11 +101,14 @@ func Import(ctx context.Context, r io.Reader, w engine.Writer, o ImportOptions) 
 // importer is an import under way.
 type importer struct {
 	ctx   context.Context
-	w     engine.Writer
+	w     Target
 	o     ImportOptions
 	out   Imported
 	batch engine.Batch
 	rows  uint64 // of the dump
+
+	there      *namespace.Governed    // what was there of namespaces; nil: it is replaced
+	namespaces map[codec.GroupID]bool // of which ops have come
 }
 
 func (im *importer) run(d *dumpReader) error {
@@ -107,7 +136,9 @@ func (im *importer) run(d *dumpReader) error {
 			if l.Header == nil || l.Header.Version != DumpVersion {
 				return fmt.Errorf("%w: it does not begin with {\"stoa_dump\":{\"version\":%d", ErrDump, DumpVersion)
 			}
-			im.out.Header = *l.Header
+			if err := im.begin(*l.Header); err != nil {
+				return err
+			}
 		case l.End != nil:
 			if l.End.Rows != im.rows {
 				return fmt.Errorf("%w: it ends with %d rows, and had %d", ErrDump, im.rows, l.End.Rows)
@@ -182,7 +213,41 @@ func (im *importer) put(name string, key, value []byte) error {
 	return im.add(col, key, value)
 }
 
+// begin takes the header of the dump.
+func (im *importer) begin(h DumpHeader) (err error) {
+	im.out.Header = h
+	if im.o.Replace && !h.Secrets {
+		im.there, err = namespace.GovernedIn(im.w, nil)
+	}
+	return err
+}
+
+// lock makes of the namespaces that have come what there is of them without their keys.
+func (im *importer) lock() error {
+	im.out.Locked = slices.SortedFunc(maps.Keys(im.namespaces), func(a, b codec.GroupID) int { return bytes.Compare(a[:], b[:]) })
+	return namespace.Lock(im.ctx, im.w, im.w, im.out.Locked, func(key []byte, err error) error {
+		if im.o.Damaged == nil {
+			return fmt.Errorf("%w: %v", ErrMissingOp, err)
+		}
+		im.out.Damaged++
+		return im.o.Damaged(finding("op-missing", column.Group, key, err.Error()))
+	})
+}
+
 func (im *importer) add(col column.Column, key, value []byte) error {
+	if im.there != nil {
+		kept, err := im.there.Owns(col, key, value)
+		if err != nil {
+			return err
+		}
+		if kept {
+			im.out.Kept++
+			return nil
+		}
+	}
+	if ns, ok := namespace.OfOp(col, key); ok {
+		im.namespaces[ns] = true
+	}
 	if !im.o.Replace {
 		im.batch.ExpectAbsent(col, key)
 	}

@@ -18,6 +18,8 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/rocks"
+	"github.com/stoadb/stoa/keys"
+	"github.com/stoadb/stoa/namespace"
 )
 
 // largeStore makes a store of more rows than a tool writes at once.
@@ -122,6 +124,41 @@ func TestKilledImportLeavesAStoreThatSaysSo(t *testing.T) {
 			require.Contains(t, said, fmt.Sprint(rows))
 		})
 	}
+}
+
+// Until namespaces that came without keys are whole, the store is not.
+func TestImportThatLacksAnOpLeavesAStoreThatSaysSo(t *testing.T) {
+	if !hasRocks {
+		t.Skip("it needs a directory")
+	}
+	dir := filepath.Join(t.TempDir(), "db")
+	e, err := rocks.Open(dir, rocks.Options{})
+	require.NoError(t, err)
+	s, err := namespace.Open(e, namespace.Options{})
+	require.NoError(t, err)
+	ns, made, err := s.Create(t.Context(), namespace.Create{})
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	b := engine.Batch{}
+	engine.Delete(&b, keys.NamespaceGovOp{Namespace: ns, Delta: made.Answer.ID})
+	require.NoError(t, e.Apply(&b))
+	require.NoError(t, e.Close())
+	dump := filepath.Join(t.TempDir(), "dump")
+	said, code := ran(t, "export", dir, "--out", dump)
+	require.Zero(t, code, said)
+
+	part := filepath.Join(t.TempDir(), "part")
+	said, code = ran(t, "import", dump, part)
+	require.Equal(t, exitBad, code, said)
+	require.Contains(t, said, "op "+made.Answer.ID.String()+" is missing")
+	require.Contains(t, said, "--skip-damaged")
+	isPart(t, part, "import "+dump)
+
+	whole := filepath.Join(t.TempDir(), "whole")
+	said, code = ran(t, "import", dump, whole, "--skip-damaged")
+	require.Equal(t, exitDamage, code, said)
+	said, code = ran(t, "verify", whole, "--full")
+	require.Zero(t, code, said)
 }
 
 func TestImportThatFailsLeavesAStoreThatSaysSo(t *testing.T) {

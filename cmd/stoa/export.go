@@ -28,8 +28,9 @@ func newExport(p *process) *cobra.Command {
 		Use:   "export [DIR]",
 		Short: "Write the records of a store as lines of JSON",
 		Long: `Write the records of a store, of some columns, of a context or of a namespace, as
-lines of JSON, compressed with zstd unless --plain is given. Secrets are redacted, so
-that a dump may be handed on; ` + "`stoa import`" + ` passes over them. What cannot be read is
+lines of JSON, compressed with zstd unless --plain is given. Secrets are redacted, and ops
+of namespaces are sealed as they travel, without what their keys open and what follows from
+that, so that a dump may be handed on; ` + "`stoa import`" + ` passes over them. What cannot be read is
 listed, the rest is written, and it exits 2. With --reveal-secrets
 they are in it, which only a file that --out makes for its owner alone may take, or a
 terminal.
@@ -165,6 +166,9 @@ func (p *process) exported(f *exportFlags, done *inspect.Exported) error {
 // withheld says of how many records the secrets are not in a dump.
 func withheld(done *inspect.Exported) string {
 	text := fmt.Sprintf("%d with redacted secrets", done.Redacted)
+	if done.Governed > 0 {
+		text += fmt.Sprintf(", %d left out that follow from sealed ops", done.Governed)
+	}
 	if done.Sealed > 0 {
 		text += fmt.Sprintf(", %d with sealed ones, whose key was not given", done.Sealed)
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,10 +27,13 @@ func newImport(p *process) *cobra.Command {
 		Long: `Write the records of a dump that ` + "`stoa export`" + ` made, or - for stdin, to a directory that
 no daemon has open, and that is made if it is not there; or through a daemon with
 --socket. Each record is checked. Records that are there already are a conflict,
-unless --replace is given, which asks first. Redacted secrets are passed over and counted. A record that
-did not parse in the store is refused; --skip-damaged lists it on stderr, imports the
-others, and exits 2. A failure leaves the records before it; a new directory says in
-itself that it is not whole until the import has ended, and is not served before.`,
+unless --replace is given, which asks first. Redacted secrets are passed over and
+counted; without the keys of its groups a namespace has its ops, and what follows from
+those that are clear, until the keys come. One that is there already is left as it is by
+a dump without secrets. A record that did not parse in the store is refused, and so is an
+op without those before it; --skip-damaged lists it on stderr, imports the others, and
+exits 2. A failure leaves the records before it; a new directory says in itself that it
+is not whole until the import has ended, and is not served before.`,
 		Example: "  stoa import stoa.jsonl.zst ./copy\n  stoa import - --socket /run/stoa/stoa.sock < stoa.jsonl.zst",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -74,12 +78,7 @@ itself that it is not whole until the import has ended, and is not served before
 			if err != nil {
 				return err
 			}
-			if err := p.emit(done, func(w io.Writer) {
-				fmt.Fprintf(w, "%s written, %d with secrets passed over\n", count(done.Rows, "record"), done.Skipped)
-				if done.Gaps > 0 {
-					fmt.Fprintf(w, "note: %s of the store could not be read when the dump was made\n", count(done.Gaps, "part"))
-				}
-			}); err != nil {
+			if err := p.emit(done, func(w io.Writer) { imported(w, done) }); err != nil {
 				return err
 			}
 			if done.Damaged > 0 {
@@ -95,9 +94,28 @@ itself that it is not whole until the import has ended, and is not served before
 	return cmd
 }
 
+// imported says what was written, and what is to be done about what was not.
+func imported(w io.Writer, done *inspect.Imported) {
+	fmt.Fprintf(w, "%s written, %d with secrets passed over\n", count(done.Rows, "record"), done.Skipped)
+	if done.Gaps > 0 {
+		fmt.Fprintf(w, "note: %s of the store could not be read when the dump was made\n", count(done.Gaps, "part"))
+	}
+	if done.Kept > 0 {
+		fmt.Fprintf(w, "note: %s of namespaces that are here already left as they are: `stoa namespace sync` brings what is new\n", count(done.Kept, "record"))
+	}
+	if n := len(done.Locked); n > 0 {
+		ids := texts(done.Locked[:min(n, 3)])
+		if n > len(ids) {
+			ids = append(ids, "…")
+		}
+		fmt.Fprintf(w, "next: %s came without keys (%s): serve the store and join again (`stoa namespace join`), or bring the identity, unless another node signs with it (`stoa namespace identity ID --import FILE`)\n",
+			count(n, "namespace"), strings.Join(ids, ", "))
+	}
+}
+
 // sink is a store to write to.
 type sink interface {
-	engine.Writer
+	inspect.Target
 	Close() error
 }
 

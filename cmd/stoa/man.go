@@ -61,7 +61,7 @@ func manPages(cmd *cobra.Command, write func(name string, page []byte) error) er
 		return err
 	}
 	for _, sub := range cmd.Commands() {
-		if !sub.IsAvailableCommand() && !sub.IsAdditionalHelpTopicCommand() {
+		if !sub.IsAvailableCommand() {
 			continue
 		}
 		if err := manPages(sub, write); err != nil {
