@@ -46,5 +46,5 @@ const APIVersion = 1
 // Features returns what a server can do, as Admin.Status tells it, if all its
 // services are there; README.md has the names.
 func Features() []string {
-	return []string{"blob", "dag", "find", "frames", "governance", "health", "kv", "kv-synced", "reflection", "session", "snapshot"}
+	return []string{"blob", "blob-verify", "dag", "find", "frames", "governance", "health", "kv", "kv-synced", "reflection", "session", "snapshot"}
 }

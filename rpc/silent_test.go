@@ -56,9 +56,13 @@ func TestTheClientClaimsNothingThatTheAnswerDoesNotSay(t *testing.T) {
 		"kv increment": func() error { _, err := k.Increment("k", 1, kvstorage.WriteOptions{}); return err },
 		"kv batch":     func() error { _, err := k.Batch([]kvstorage.Change{swap}, engine.Synced); return err },
 		"blob put":     func() error { _, _, err := c.BlobPut(ctx, strings.NewReader(""), BlobPutOptions{}); return err },
-		"dag commit":   func() error { _, err := c.Dag().Commit(ctx, dag.Commit{}); return err },
-		"dag add":      func() error { _, err := c.Dag().Add(ctx, nil, dag.AddOptions{}); return err },
-		"create":       func() error { _, _, err := c.Namespaces().Create(ctx, namespace.Create{}); return err },
+		"blob verify": func() error {
+			_, err := c.BlobVerify(ctx, BlobVerifyOptions{}, func(BlobDamage) error { return nil })
+			return err
+		},
+		"dag commit": func() error { _, err := c.Dag().Commit(ctx, dag.Commit{}); return err },
+		"dag add":    func() error { _, err := c.Dag().Add(ctx, nil, dag.AddOptions{}); return err },
+		"create":     func() error { _, _, err := c.Namespaces().Create(ctx, namespace.Create{}); return err },
 		"propose": func() error {
 			_, _, err := c.Namespaces().Propose(ctx, codec.GroupID{}, namespace.Proposal{})
 			return err

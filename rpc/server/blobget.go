@@ -91,17 +91,13 @@ func (d *download) load(index uint32) (err error) {
 		return err
 	}
 	*d.buf, err = d.snap.Get((*d.buf)[:0], column.Blobs, d.key)
-	if errors.Is(err, engine.ErrNotFound) {
-		return damagedBlob(d.id, d.key, fmt.Sprintf("chunk %d of %d is missing", index, d.meta.Chunks))
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, engine.ErrNotFound) {
 		return err
 	}
-	want := min(d.meta.Size-uint64(index)*codec.ChunkSize, codec.ChunkSize)
-	if uint64(len(*d.buf)) != want {
-		return damagedBlob(d.id, d.key, fmt.Sprintf("chunk %d of %d has %d bytes instead of %d", index, d.meta.Chunks, len(*d.buf), want))
+	if reason := chunkFault(d.meta, index, len(*d.buf), err); reason != "" {
+		return damagedBlob(d.id, d.key, reason)
 	}
 	begin := uint64(index) * codec.ChunkSize
-	d.rest = (*d.buf)[d.at-begin : min(d.end-begin, want)]
+	d.rest = (*d.buf)[d.at-begin : min(d.end-begin, uint64(len(*d.buf)))]
 	return nil
 }

@@ -68,7 +68,9 @@ func firstSpan(r engine.Reader, start []byte) (span blobSpan, ok bool, err error
 }
 
 // sweep removes the chunks that broken uploads have left, and returns of how
-// many blobs it did. It passes over what is being uploaded.
+// many blobs it did. Where they are all of the content, only the manifest is missing,
+// which may have been lost as well: it is written. It passes over what is being
+// uploaded.
 func (b *blobStore) sweep(ctx context.Context) (swept int, err error) {
 	err = walkBlobs(ctx, b.eng, []byte{}, func(s blobSpan) (bool, error) {
 		if s.manifest != nil {
@@ -79,10 +81,19 @@ func (b *blobStore) sweep(ctx context.Context) (swept int, err error) {
 			return true, nil
 		}
 		defer unlock()
-		if err := b.discard(s.id); err != nil {
-			return false, err
+		x, err := b.examine(ctx, b.eng, s.id)
+		if err != nil || x.there || len(x.faults) == 0 { // it was uploaded or removed meanwhile
+			return err == nil, err
 		}
-		swept++
+		repaired, err := b.repair(&x)
+		switch {
+		case err != nil:
+			return false, err
+		case x.whole && repaired:
+			b.log.Warn("a blob had lost its manifest, which is written anew", "blob_id", s.id)
+		default:
+			swept++
+		}
 		return true, nil
 	})
 	return swept, err

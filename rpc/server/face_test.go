@@ -58,7 +58,7 @@ func TestStatusTellsWhatTheDaemonIs(t *testing.T) {
 	require.EqualValues(t, rpc.APIVersion, s.GetApiVersion())
 	require.EqualValues(t, 1, s.GetSchemaVersion())
 	require.EqualValues(t, os.Getpid(), s.GetPid())
-	require.Equal(t, []string{"blob", "find", "frames", "health", "reflection", "session", "snapshot"}, s.GetFeatures(), "no contexts are served here")
+	require.Equal(t, []string{"blob", "blob-verify", "find", "frames", "health", "reflection", "session", "snapshot"}, s.GetFeatures(), "no contexts are served here")
 	require.True(t, s.GetHealth().GetWritable())
 	require.True(t, s.GetStarted().AsTime().Equal(began))
 	require.True(t, s.GetRecovery().GetClean())

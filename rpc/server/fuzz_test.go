@@ -150,6 +150,7 @@ func seedRequests(f *testing.F) {
 				&stoav1.BlobPutRequest{Part: &stoav1.BlobPutRequest_Data{Data: []byte("content")}},
 			},
 			{&stoav1.BlobGetRequest{BlobId: make([]byte, 32), Offset: 1}},
+			{&stoav1.BlobVerifyRequest{Repair: true}},
 		},
 	}
 	for service, list := range unary {
