@@ -20,7 +20,7 @@ import (
 func newBlob(p *process) *cobra.Command {
 	cmd := parent("blob", "Store and read content-addressed binary data",
 		"  stoa blob put app.wasm\n  stoa blob get "+exampleDigits+" -o app.wasm\n  stoa blob list",
-		newBlobPut(p), newBlobGet(p), newBlobStat(p), newBlobDelete(p), newBlobList(p))
+		newBlobPut(p), newBlobGet(p), newBlobStat(p), newBlobDelete(p), newBlobList(p), newBlobVerify(p))
 	cmd.Long = `Store and read binary data of up to 4 GiB. The id of a blob is the SHA-256 of its
 content, which is checked on the way in and out.`
 	return cmd
@@ -173,7 +173,11 @@ func (p *process) onBlob(dial func(*process) (*rpc.Client, error), arg string, d
 	if err != nil {
 		return err
 	}
-	return do(ctx, client, id)
+	err = do(ctx, client, id)
+	if errors.Is(err, engine.ErrCorrupt) {
+		return &failure{exitDamage, err, "`stoa blob put` of the file that it was made of heals it; `stoa blob verify` says more"}
+	}
+	return err
 }
 
 // interruptible returns a context that Ctrl-C ends, so that nothing half done is

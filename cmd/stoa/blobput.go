@@ -117,11 +117,27 @@ func (u *upload) run(ctx context.Context, client *rpc.Client) (b rpc.Blob, exist
 	if err := u.hash(ctx, f); err != nil {
 		return b, false, err
 	}
-	b, err = client.BlobStat(ctx, u.options.ID)
-	if err == nil || !errors.Is(err, engine.ErrNotFound) {
-		return b, true, err
+	whole, err := u.isWhole(ctx, client)
+	if err != nil {
+		return b, false, err
+	}
+	if whole {
+		b, err = client.BlobStat(ctx, u.options.ID)
+		if err == nil || !errors.Is(err, engine.ErrNotFound) {
+			return b, true, err
+		}
 	}
 	return u.send(ctx, client, f)
+}
+
+// isWhole reports whether the blob is there, with nothing of it damaged. A daemon that
+// is too old to say so compares what it is sent.
+func (u *upload) isWhole(ctx context.Context, client *rpc.Client) (bool, error) {
+	v, err := client.BlobVerify(ctx, rpc.BlobVerifyOptions{ID: u.options.ID}, func(rpc.BlobDamage) error { return nil })
+	if errors.Is(err, engine.ErrNotFound) || errors.Is(err, engine.ErrUnsupported) {
+		return false, nil
+	}
+	return v.Damaged == 0, err
 }
 
 // hash finds the id of a file, which is at its start before and after.

@@ -18,8 +18,9 @@ type BlobOptions struct {
 	// MinFreeBytes is the free space of the disk of SpoolDir below which nothing
 	// is spooled; 0: 256 MiB; negative: none is kept free.
 	MinFreeBytes int64
-	// MaxTransfers is how many uploads and downloads may be under way at once,
-	// of up to 8 MiB of memory each; what exceeds it is refused as busy. 0: 64.
+	// MaxTransfers is how many uploads, downloads and verifications may be under
+	// way at once, of up to 8 MiB of memory each; what exceeds it is refused as
+	// busy. 0: 64.
 	MaxTransfers int
 	// Idle is how long a client may keep an upload or a download waiting, which
 	// is ended then; 0: 1 minute.
