@@ -76,6 +76,9 @@ func (b *blobStore) sweep(ctx context.Context) (swept int, err error) {
 		if s.manifest != nil {
 			return true, nil
 		}
+		if err := b.writable(); err != nil {
+			return false, err
+		}
 		unlock, free := b.locks.tryLock(s.id)
 		if !free {
 			return true, nil
