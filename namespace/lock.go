@@ -104,7 +104,7 @@ func (l *locking) drop() (err error) {
 		}
 		l.batch.Delete(column.Group, key)
 		if ref, err := (keys.ContextGroupRef{}).Parse(key); err == nil {
-			engine.Delete(&l.batch, keys.ContextConfig{Context: ref.Context})
+			engine.Delete(&l.batch, keys.ContextConfig(ref))
 		}
 		if err := l.flush(fullBytes); err != nil {
 			return err

@@ -33,7 +33,6 @@ type nodeDraw struct {
 	groups   []codec.GroupID
 	of       map[codec.GroupID]codec.GroupID // the namespace of a group
 	members  []codec.Identity
-	contexts []codec.ContextID
 	canaries []string // what only who holds the keys may learn
 }
 
