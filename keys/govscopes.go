@@ -22,3 +22,10 @@ func govHomeValue(value []byte) error {
 	}
 	return nil
 }
+
+func govRulesValue(value []byte) error {
+	if len(value) != 4 {
+		return malformed("gov-rules", value, "a version")
+	}
+	return nil
+}

@@ -100,6 +100,8 @@ var scopes = []ScopeInfo{
 	declare(ScopeInfo{Name: "gov-home", Holds: "which group of a namespace has a context", Fragment: "context_id 32 ‖ namespace_id 32",
 		Value:    "group_id 32 ‖ number of its placement u64 LE, or 0 ‖ application and members revision u64 LE each (namespace/README.md)",
 		fragment: bytesOf(32 + 32), value: govHomeValue}),
+	declare(ScopeInfo{Name: "gov-rules", Holds: "by which rules the rows of a namespace were made", Fragment: "namespace_id 32",
+		Value: "u32 LE: their version (namespace/README.md)", fragment: bytesOf(32), value: govRulesValue}),
 }
 
 func declare(s ScopeInfo) ScopeInfo {

@@ -20,6 +20,7 @@ type batch struct {
 
 	rows    engine.Batch
 	homes   map[codec.ContextID]struct{} // contexts whose groups or counters may have changed
+	anew    bool                         // what is stored of those does not count
 	taken   int                          // ops
 	fresh   map[codec.OpID]*Op           // those of this batch, whose rows can't be read yet
 	answers []*Answer                    // of taken ops, which get their verdicts at the end
@@ -43,9 +44,12 @@ func (s *Store) begin(p *slot) (*batch, error) {
 		p.state = c
 		p.current.Store(c)
 	}
-	b := &batch{s: s, p: p, c: p.state, fresh: map[codec.OpID]*Op{}, waits: map[codec.OpID][]byte{},
+	return s.newBatch(p, p.state), nil
+}
+
+func (s *Store) newBatch(p *slot, c *loaded) *batch {
+	return &batch{s: s, p: p, c: c, fresh: map[codec.OpID]*Op{}, waits: map[codec.OpID][]byte{},
 		homes: map[codec.ContextID]struct{}{}}
-	return b, nil
 }
 
 func (b *batch) full() bool { return b.rows.Size() >= fullBytes || b.taken >= b.s.most }
@@ -215,6 +219,9 @@ func (b *batch) put(op *Op, read *opened, a *Answer) error {
 		return err
 	}
 	engine.Put(&b.rows, keys.NamespaceGovOp{Namespace: c.id, Delta: op.ID}, row)
+	if c.ledger.Len() == 0 {
+		putRules(&b.rows, c.id)
+	}
 	b.rows.Put(column.Generic, numbered(opScope, c.id, uint64(c.ledger.Len())), f.appendBinary(nil))
 	i, err := c.add(op, f, read.body, whole)
 	if err != nil {

@@ -21,7 +21,8 @@ import (
 //	gov-home ‖ context 32 ‖ namespace 32  →  group 32 ‖ number u64 ‖ application u64 ‖ members u64
 //
 // The row of zeros says that the claims of all namespaces are there: a store that was
-// written without them gets them before anything else is written.
+// written without them gets them before anything else is written, the first of what refold
+// writes among it.
 const claimSize = 32 + 3*8
 
 func claimKey(c codec.ContextID, ns codec.GroupID) []byte {
@@ -92,7 +93,7 @@ func (b *batch) claim() error {
 		}
 		old, had := all[b.c.id]
 		now, has := b.c.ledger.Claim(c)
-		if had == has && old == now {
+		if had == has && old == now && !b.anew {
 			continue
 		}
 		was, held := all.home()
@@ -103,7 +104,7 @@ func (b *batch) claim() error {
 			delete(all, b.c.id)
 			b.rows.Delete(column.Generic, claimKey(c, b.c.id))
 		}
-		if home, ok := all.home(); ok != held || home != was {
+		if home, ok := all.home(); ok != held || home != was || b.anew {
 			putHome(&b.rows, c, home, ok)
 		}
 	}

@@ -51,16 +51,31 @@ type rotationAt struct {
 // self returns the identity of this node; zero: it has none.
 func (c *loaded) self() codec.Identity { return c.identity.V.PublicKey }
 
-// load reads a namespace, which may have no ops yet.
+// load reads a namespace, which may have no ops yet. Rows that older rules have made are
+// made anew, unless nothing can be written: ops are judged by the rules of this build
+// anyway.
 func (s *Store) load(ns codec.GroupID) (*loaded, error) {
-	if !s.viewing {
-		c, _, err := fold(s.db, ns, nil)
+	made, err := rulesOf(s.db, ns)
+	if err == nil {
+		err = newerRules(ns, made)
+	} else if s.viewing && s.options.Damaged != nil && errors.Is(err, engine.ErrCorrupt) {
+		err = s.options.Damaged(column.Generic, scoped(nil, rulesScope, ns), err)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case s.viewing:
+		c, _, err := fold(s.db, ns, s.options.Damaged)
+		if err == nil { // both would be written
+			c.openable, c.pending.ready = nil, nil
+		}
 		return c, err
+	case made < Rules:
+		if c, err := s.refold(ns, made); !errors.Is(err, engine.ErrReadOnly) {
+			return c, err
+		}
 	}
-	c, _, err := fold(s.db, ns, s.options.Damaged)
-	if err == nil { // both would be written
-		c.openable, c.pending.ready = nil, nil
-	}
+	c, _, err := fold(s.db, ns, nil)
 	return c, err
 }
 

@@ -17,6 +17,7 @@ var (
 	pendingScope  = mustScope("gov-pending")
 	reissuedScope = mustScope("gov-reissued")
 	homeScope     = mustScope("gov-home")
+	rulesScope    = mustScope("gov-rules")
 )
 
 func mustScope(name string) keys.Scope {

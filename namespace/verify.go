@@ -26,9 +26,17 @@ const fewOps = 2000
 
 // Verify takes all ops of a namespace in again, in memory, and returns every difference
 // between what follows from them and what is stored: signatures, ids, nonces, verdicts
-// and rows. Up to 2,000 ops are evaluated by [group.Evaluate] too.
+// and rows. Up to 2,000 ops are evaluated by [group.Evaluate] too. It returns [ErrRules] for
+// rows that other rules have made than those of this build.
 func (s *Store) Verify(ctx context.Context, ns codec.GroupID) (found []Finding, err error) {
 	err = s.view(ns, func(c *loaded) error {
+		made, err := rulesOf(s.db, ns)
+		if err == nil {
+			err = olderRules(ns, made)
+		}
+		if err != nil {
+			return err
+		}
 		v := &verifying{s: s, c: c, ctx: ctx}
 		if err := v.replay(); err != nil {
 			return err
@@ -135,12 +143,8 @@ func (v *verifying) compareRows() error {
 	if err != nil {
 		return err
 	}
-	want := map[string][]byte{}
-	for _, r := range rows {
-		if r.Value != nil && r.Column == column.Group {
-			want[string(r.Key)] = r.Value
-		}
-	}
+	want := wanted{}
+	want.add(rows)
 	defined := maps.Clone(want)
 	if len(v.read) <= fewOps && len(v.read) == v.c.ledger.Len() {
 		result, err := group.Evaluate(v.read, v.c.self())
@@ -163,51 +167,16 @@ func (v *verifying) compareRows() error {
 }
 
 // compareStored looks at all rows of the groups of the namespace.
-func (v *verifying) compareStored(want map[string][]byte) error {
-	mine := map[codec.GroupID]bool{v.c.id: true}
-	for i := range v.c.ledger.Len() {
-		switch op := v.c.ledger.Op(i); {
-		case op.Root == nil:
-			mine[op.Group] = true
-		case !op.Root.GroupID.IsZero(): // of those that are about a group
-			mine[op.Root.GroupID] = true
-		}
-	}
-	it, err := v.s.db.Iterate(column.Group, engine.Range{})
-	if err != nil {
-		return err
-	}
-	defer it.Close()
-	for it.Next() {
-		key := it.Key()
-		if !derived(key, it.Value(), mine) {
-			continue
-		}
-		expected, ok := want[string(key)]
+func (v *verifying) compareStored(want wanted) error {
+	return differing(v.s.db, v.again.ours(), want, func(key, have, due []byte) error {
 		switch {
-		case !ok:
+		case due == nil:
 			v.find(column.Group, slices.Clone(key), "it should not be there")
-		case !bytes.Equal(expected, it.Value()):
-			v.find(column.Group, slices.Clone(key), "it is %x, and should be %x", it.Value(), expected)
+		case have == nil:
+			v.find(column.Group, slices.Clone(key), "it is missing")
+		default:
+			v.find(column.Group, slices.Clone(key), "it is %x, and should be %x", have, due)
 		}
-		delete(want, string(key))
-	}
-	for key := range want {
-		v.find(column.Group, []byte(key), "it is missing")
-	}
-	return it.Err()
-}
-
-// derived reports whether a row of the Group column follows from the ops of these groups:
-// not the ops, the log, or secrets.
-func derived(key, value []byte, mine map[codec.GroupID]bool) bool {
-	const signingKey, contextRef, log, identity, op, groupKey = 0x25, 0x23, 0x30, 0x37, 0x38, 0x3A
-	switch key[0] {
-	case signingKey, log, identity, op, groupKey:
-		return false
-	case contextRef:
-		return len(value) == 32 && mine[codec.GroupID(value)]
-	default:
-		return len(key) >= 33 && mine[codec.GroupID(key[1:33])]
-	}
+		return nil
+	})
 }

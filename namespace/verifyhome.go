@@ -13,7 +13,7 @@ import (
 // those whose group is one of it; of want it takes the groups of contexts that by the claims
 // of all namespaces are not here. A store that was written without claims has them as soon
 // as something is written.
-func (v *verifying) compareHomes(want map[string][]byte) error {
+func (v *verifying) compareHomes(want wanted) error {
 	has, err := hasClaims(v.s.db)
 	if err != nil || !has {
 		return err
@@ -59,7 +59,7 @@ func (v *verifying) compareHomes(want map[string][]byte) error {
 }
 
 // compareHome is compareHomes for one context that a group of the namespace has.
-func (v *verifying) compareHome(want map[string][]byte, c codec.ContextID, due group.Claim, all claims) error {
+func (v *verifying) compareHome(want wanted, c codec.ContextID, due group.Claim, all claims) error {
 	if home, ok := all.home(); !ok || home != due {
 		key, err := keys.ContextGroupRef{Context: c}.AppendBinary(nil)
 		delete(want, string(key))

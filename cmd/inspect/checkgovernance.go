@@ -36,6 +36,8 @@ func (v *verifier) governance(id codec.GroupID, head []byte) error {
 	switch {
 	case v.ctx.Err() != nil:
 		return v.ctx.Err()
+	case errors.Is(err, namespace.ErrRules): // which is engine.ErrUnsupported
+		return v.notTaken(id, err.Error())
 	case errors.Is(err, rpc.ErrSecret), errors.Is(err, engine.ErrUnsupported):
 		return v.notTaken(id, "the keys of its groups are not shown to this user")
 	case errors.Is(err, engine.ErrReadOnly):

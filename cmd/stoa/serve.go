@@ -172,6 +172,9 @@ func (s *settings) serveStore(ctx context.Context, st *store, activated net.List
 		return cannotOpen(err)
 	}
 	defer func() { err = errors.Join(err, namespaces.Close()) }()
+	if err := namespaces.Refold(ctx); err != nil {
+		log.Error("namespaces whose rows were made by other rules", "error", err)
+	}
 	o := server.Options{
 		Dag: contexts, KV: storage, Namespaces: namespaces, Raw: s.raw, Tenants: s.tenants,
 		Info: st.info, AllowUIDs: s.allowUIDs, AllowGIDs: s.gids, SecretUIDs: s.secretUIDs,
