@@ -134,8 +134,13 @@ func (l *locking) derive(ns codec.GroupID) error {
 	if err != nil {
 		return err
 	}
+	if c.ledger.Len() > 0 {
+		putRules(&l.batch, ns)
+	} else {
+		rows = nil
+	}
 	for _, row := range rows {
-		if row.Value == nil || c.ledger.Len() == 0 {
+		if row.Value == nil {
 			continue
 		}
 		l.batch.Put(row.Column, row.Key, row.Value)

@@ -244,12 +244,20 @@ func TestDumpsOfNodesThatCarryOpsAreWhole(t *testing.T) {
 }
 
 // inClear makes of a dump with secrets one without, that has in clear what follows from ops,
-// as dumps have had.
+// and does not say by which rules, as dumps have had.
 func inClear(t require.TestingT, text []byte) []byte {
 	var out bytes.Buffer
+	dropped := uint64(0)
 	for line := range bytes.Lines(text) {
 		var l dumpLine
 		require.NoError(t, json.Unmarshal(line, &l))
+		if bytes.Contains(line, []byte(`"scope":"gov-rules"`)) {
+			dropped++
+			continue
+		}
+		if l.End != nil {
+			l.End.Rows -= dropped
+		}
 		if l.Header != nil {
 			l.Header.Secrets = false
 		} else if info, ok := keys.ByName(l.Type); ok && info.Secret {
