@@ -159,7 +159,7 @@ func (c *canaries) mark(args []string) {
 func everyLeaf(visit func(path string, cmd *cobra.Command)) {
 	seen := map[string]bool{}
 	everyCommand(func(cmd *cobra.Command) {
-		if cmd.HasParent() && !cmd.HasSubCommands() && !seen[namedPath(cmd)] {
+		if cmd.HasParent() && cmd.Runnable() && !cmd.HasSubCommands() && !seen[namedPath(cmd)] {
 			seen[namedPath(cmd)] = true
 			visit(namedPath(cmd), cmd)
 		}

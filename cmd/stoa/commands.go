@@ -60,6 +60,7 @@ func commands() []entry {
 }
 
 func addCommands(root *cobra.Command, p *process) {
+	root.AddCommand(newConcepts())
 	for _, e := range commands() {
 		if !root.ContainsGroup(e.group) {
 			root.AddGroup(&cobra.Group{ID: e.group, Title: e.group + ":"})

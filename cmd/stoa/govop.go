@@ -127,7 +127,7 @@ const opLines = `
 
 A line has who signed an op and what it does, in brief; --full and --json have all of it.
 Ops are ordered by their parents and carry no clock: the times that some have, such as
-created_at, are those that whoever signed them wrote.`
+created_at, are those that whoever signed them wrote. ` + conceptsHint + `.`
 
 func fullFlag(fs *pflag.FlagSet, full *bool) {
 	fs.BoolVar(full, "full", false, "print whole ids, and the fields that only machines read")

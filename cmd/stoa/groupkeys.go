@@ -58,7 +58,7 @@ func newGroupRotate(p *process) *cobra.Command {
 	return govCommand{
 		name: "rotate", args: []string{"GROUP"}, short: "Give a group the key that is due", example: "home",
 		long: `Give a group a new key, where it has none that only members hold, and send the current one
-to members who lack it. It exits 5 where neither is due.`,
+to members who lack it. It exits 5 where neither is due. ` + conceptsHint + `.`,
 		run: func(c *govCall) error {
 			g, err := c.groupArg("GROUP", c.args[0])
 			if err != nil {

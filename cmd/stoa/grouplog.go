@@ -178,7 +178,7 @@ go on as they come, with verdicts that change, until Ctrl-C.` + opLines,
 func newGroupVoided(p *process) *cobra.Command {
 	return govCommand{
 		name: "voided", args: []string{"GROUP"}, offline: true, short: "List ops by this daemon that a revocation voided which they had not seen",
-		long: "List ops by this daemon that a revocation voided which they had not seen, the oldest first.", example: "home",
+		long: "List ops by this daemon that a revocation voided which they had not seen, the oldest first.\n" + conceptsHint + ".", example: "home",
 		run: func(c *govCall) error {
 			g, known, err := c.groupWithNames()
 			if err != nil {

@@ -61,7 +61,7 @@ func manPages(cmd *cobra.Command, write func(name string, page []byte) error) er
 		return err
 	}
 	for _, sub := range cmd.Commands() {
-		if !sub.IsAvailableCommand() {
+		if !sub.IsAvailableCommand() && !sub.IsAdditionalHelpTopicCommand() {
 			continue
 		}
 		if err := manPages(sub, write); err != nil {

@@ -33,7 +33,7 @@ in eleven RocksDB column families, and serves them over one Unix socket.
 
 Data lies in $STOA_DIR or ./stoa-data, and the socket in it as stoa.sock.
 Exit codes: 0 ok, 1 usage or bad input, 2 damage found, 3 cannot open or no
-daemon, 4 not found, 5 refused or conflict.`,
+daemon, 4 not found, 5 refused or conflict. ` + conceptsHint + `.`,
 		Example: `  stoa serve
   stoa namespace create --name home
   stoa scan GroupMember --json`,

@@ -23,7 +23,7 @@ func everyCommand(visit func(*cobra.Command)) {
 func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
 	everyCommand(func(cmd *cobra.Command) {
 		require.NotEmpty(t, cmd.Short, cmd.CommandPath())
-		require.NotEmpty(t, cmd.Example, cmd.CommandPath())
+		require.Equal(t, cmd.IsAdditionalHelpTopicCommand(), cmd.Example == "", cmd.CommandPath()) // a topic does nothing
 		for line := range strings.Lines(cmd.Example) {
 			require.True(t, strings.HasPrefix(line, "  "), cmd.CommandPath())
 			require.Contains(t, line, "stoa ", cmd.CommandPath())

@@ -31,7 +31,7 @@ and ops in again, and ends with the time that each of this has taken.
 
 It exits 2 if it finds anything. --codes lists what it can find, and reads nothing. It
 reads a directory in a process of its own, so that damage which ends RocksDB is a
-finding too.
+finding too. ` + conceptsHint + `.
 
 ` + sourceLong,
 		Example: "  stoa verify /var/lib/stoa\n  stoa verify --full --json /backup/stoa-today",
