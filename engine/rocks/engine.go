@@ -427,11 +427,3 @@ func (e *Engine) why() error {
 	defer e.mu.RUnlock()
 	return e.down
 }
-
-// noSpace marks an error of a full disk.
-func noSpace(err error) error {
-	if isFull(err) && !errors.Is(err, engine.ErrNoSpace) {
-		return fmt.Errorf("%w: %w", engine.ErrNoSpace, err)
-	}
-	return err
-}

@@ -96,3 +96,11 @@ func freeBytes(dir string) (int64, error) {
 func isFull(err error) bool {
 	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
 }
+
+// noSpace marks an error of a full disk.
+func noSpace(err error) error {
+	if isFull(err) && !errors.Is(err, engine.ErrNoSpace) {
+		return fmt.Errorf("%w: %w", engine.ErrNoSpace, err)
+	}
+	return err
+}
