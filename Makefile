@@ -23,7 +23,7 @@ ARGS ?=
 ROUNDS ?= 10
 # The releases of Debian and Ubuntu of `make portability`, and what runs in each;
 # empty: all tests.
-RELEASES ?= bookworm trixie
+RELEASES ?= bookworm trixie noble
 COMMAND ?=
 
 # Tools are built from source at these versions, into bin/tools. The plugins

@@ -194,6 +194,7 @@ func properties(t *testing.T, property func(t *testing.T, k kind)) {
 // kind is a Go type, with its operations free of the type parameter.
 type kind struct {
 	typ    Type
+	zero   any
 	draw   func(t *rapid.T) any
 	encode func(v any, dst []byte) ([]byte, error)
 	decode func(src []byte) (any, error)
@@ -206,6 +207,7 @@ func kindOf[V Value[V]]() kind {
 			k.typ = typ
 		}
 	}
+	k.zero = *new(V)
 	k.draw = func(t *rapid.T) any { return draw[V](t) }
 	k.encode = func(v any, dst []byte) ([]byte, error) { return v.(V).AppendBinary(dst) }
 	k.decode = func(src []byte) (any, error) {

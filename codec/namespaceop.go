@@ -74,6 +74,11 @@ func (v *RootOp) empty() bool {
 		v.Member.IsZero() && v.JoinerSignature.IsZero() && v.InvitationID.IsZero() && v.KeyID.IsZero() && len(v.Envelopes) == 0
 }
 
+// empty reports whether v is the zero NamespaceOp.
+func (v *NamespaceOp) empty() bool {
+	return v.Kind == 0 && v.Root.empty() && v.GroupID.IsZero() && v.KeyID.IsZero() && len(v.Sealed) == 0 && len(v.Rotations) == 0
+}
+
 // SignedNamespaceOp is one op of the governance DAG of a namespace, as it travels.
 type SignedNamespaceOp struct {
 	NamespaceID GroupID
@@ -111,4 +116,9 @@ func (v *SignedNamespaceOp) layout(c *coder) {
 	v.Op.layout(c)
 	c.end()
 	c.signature("signature", &v.Signature)
+}
+
+// empty reports whether v is the zero SignedNamespaceOp.
+func (v *SignedNamespaceOp) empty() bool {
+	return v.NamespaceID.IsZero() && len(v.Parents) == 0 && v.Signer.IsZero() && v.Nonce == 0 && v.Op.empty() && v.Signature.IsZero()
 }

@@ -59,6 +59,12 @@ func (v *OpaqueSkeleton) layout(c *coder) {
 	c.listEnd()
 }
 
+// empty reports whether v is the zero OpaqueSkeleton.
+func (v *OpaqueSkeleton) empty() bool {
+	return v.OpID.IsZero() && len(v.Parents) == 0 && v.Signer.IsZero() && v.Nonce == 0 && v.GroupID.IsZero() &&
+		v.KeyID.IsZero() && len(v.Rotations) == 0
+}
+
 // RotationSkeleton is a [KeyRotation] without the keys in it: who holds what.
 type RotationSkeleton struct {
 	GroupID    GroupID
@@ -119,10 +125,10 @@ func (v StoredNamespaceOp) run(c coder) (StoredNamespaceOp, coder) { v.layout(&c
 func (v *StoredNamespaceOp) layout(c *coder) {
 	c.variant((*uint8)(&v.Kind), storedOps)
 	if v.Kind == StoredSigned {
-		c.absent("opaque", v.Opaque.OpID.IsZero() && v.Opaque.Signer.IsZero())
+		c.absent("opaque", v.Opaque.empty())
 		v.Signed.layout(c)
 	} else {
-		c.absent("signed", v.Signed.NamespaceID.IsZero() && v.Signed.Signer.IsZero())
+		c.absent("signed", v.Signed.empty())
 		v.Opaque.layout(c)
 	}
 	c.end()

@@ -3,6 +3,7 @@ package codec
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -152,6 +153,24 @@ func TestValuesWithoutStoredFormAreRefused(t *testing.T) {
 		Actions: []Action{Put(nil, nil), {Kind: ActionDelete, Value: []byte{1}}}}.AppendBinary)
 }
 
+// What follows a fault in a list is not read: it would be memory for nothing.
+func TestAListIsReadUpToItsFirstFault(t *testing.T) {
+	value := make([]byte, 100)
+	actions := make([]Action, 1000)
+	for i := range actions {
+		actions[i] = Put(value, value)
+	}
+	b, err := ContextDagDeltaValue{HLC: HybridTimestamp{ID: NodeID{Lo: 1}}, Actions: actions}.AppendBinary(nil)
+	require.NoError(t, err)
+	first, err := actions[0].AppendBinary(nil)
+	require.NoError(t, err)
+	b[bytes.Index(b, first)] = 7 // no kind of action
+	require.Less(t, testing.AllocsPerRun(10, func() {
+		_, err = ContextDagDeltaValue{}.Decode(b)
+		require.ErrorIs(t, err, ErrMalformed)
+	}), 100.0)
+}
+
 func TestErrorNamesTypeFieldOffsetAndReason(t *testing.T) {
 	delta := append(make([]byte, 32), 0xFF, 0xFF, 0xFF, 0x0F)
 	_, err := ContextDagDeltaValue{}.Decode(delta)
@@ -207,6 +226,7 @@ func TestGroupKeyIsExactly32Bytes(t *testing.T) {
 		src := append(binary.LittleEndian.AppendUint32(nil, uint32(n)), make([]byte, n)...)
 		_, err := GroupKeyValue{}.Decode(src)
 		require.ErrorIs(t, err, ErrMalformed, n)
+		require.ErrorContains(t, err, fmt.Sprintf("codec: GroupKeyValue.key at byte 0: %d bytes instead of 32", n))
 	}
 }
 

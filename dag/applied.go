@@ -46,6 +46,8 @@ type reel struct {
 	heads  []codec.DeltaID // when the reel began
 	base   codec.DeltaID   // when the reel began
 	anchor Position        // what must still be there; zero: nothing
+	limit  int             // the most deltas; 0: all
+	taken  int             // of these
 	page   []AppliedDelta
 }
 
@@ -85,7 +87,10 @@ func (r *reel) at(p Position) error {
 		return fmt.Errorf("%w: context %s has applied %d deltas, not %d", ErrPosition, r.past.context, last, p.Seq)
 	}
 	row, err := r.past.order(p.Seq)
-	if err == nil && !p.Delta.IsZero() && row.id != p.Delta {
+	if err != nil {
+		return r.store.beside(err)
+	}
+	if !p.Delta.IsZero() && row.id != p.Delta {
 		err = fmt.Errorf("%w: number %d of context %s is %s, not %s", ErrPosition, p.Seq, r.past.context, row.id, p.Delta)
 	}
 	return err
@@ -102,17 +107,19 @@ func (r *reel) fill(next func() (uint64, error)) error {
 		if err := r.at(r.anchor); err != nil {
 			return err
 		}
-		for size := 0; len(r.page) < pageDeltas && size < pageBytes; {
+		for size := 0; len(r.page) < pageDeltas && size < pageBytes && (r.limit == 0 || r.taken < r.limit); {
 			seq, err := next()
 			if err != nil || seq == 0 {
 				return err
 			}
 			a, n, err := r.past.applied(seq, r.base)
-			if err != nil {
+			if err == nil {
+				r.page = append(r.page, a)
+				size += n
+				r.taken++
+			} else if err = r.store.beside(err); err != nil {
 				return err
 			}
-			size += n
-			r.page = append(r.page, a)
 		}
 		return nil
 	})

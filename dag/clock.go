@@ -72,6 +72,16 @@ type ClockOptions struct {
 	Uptime *Uptime
 }
 
+func (o *ClockOptions) setDefaults() {
+	if o.Now != nil {
+		return
+	}
+	o.Now = time.Now
+	if o.Uptime == nil {
+		o.Uptime = SystemUptime()
+	}
+}
+
 // Clock is the hybrid logical clock of a node. Its stamps increase strictly,
 // whatever the physical clock does and however often the process ends, and are
 // after every remote stamp that it has observed. Any number of goroutines may
@@ -113,12 +123,7 @@ func OpenClock(r engine.Getter, w engine.Writer, o ClockOptions) (*Clock, error)
 	if o.Node.IsZero() {
 		return nil, errors.New("dag: clock: no node id")
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-		if o.Uptime == nil {
-			o.Uptime = SystemUptime()
-		}
-	}
+	o.setDefaults()
 	p, err := openPhysical(r, o.Now, o.Uptime)
 	if err != nil {
 		return nil, err

@@ -91,9 +91,8 @@ func (s *Store) Cursors(id codec.ContextID, after string, limit int) ([]Cursor, 
 	if after != "" {
 		rg.Start = cursorKey(nil, &id, after+"\x00")
 	}
-	rg.Limit = limit
 	var list []Cursor
-	err := each(s.db, rg, func(key, value []byte) error {
+	err := s.list(s.db, rg, limit, func(key, value []byte) error {
 		seq, ok := parseU64(value)
 		if !ok {
 			return damagedRow(column.Generic, key, "not a number")

@@ -28,13 +28,8 @@ func (s *Store) Walk(ctx context.Context, id codec.ContextID, o WalkOptions) ite
 			yield(AppliedDelta{}, err)
 			return
 		}
-		n := 0
-		r.run(ctx, func() (uint64, error) {
-			if n++; o.Limit > 0 && n > o.Limit {
-				return 0, nil
-			}
-			return next()
-		}, yield)
+		r.limit = o.Limit
+		r.run(ctx, next, yield)
 	}
 }
 
@@ -59,6 +54,7 @@ func (r *reel) descent(ctx context.Context, o *WalkOptions) (func() (uint64, err
 		}, nil
 	}
 	line := newLineage(&r.past)
+	line.lost = func(_ uint64, _ bool, err error) error { return r.store.beside(err) }
 	return func() (uint64, error) {
 		for {
 			seq, err := line.next()

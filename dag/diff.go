@@ -82,7 +82,7 @@ type differ struct {
 	local *Trie
 	yield func(Difference, error) bool
 	done  bool   // the receiver wants no more
-	open  []want // nodes of the peer to look at, those found last at the end
+	open  []want // nodes of the peer to look at, in their order in the trie
 }
 
 // want is a node of the peer that is not the same here.
@@ -114,12 +114,12 @@ func (d *differ) run(ctx context.Context, peer Peer, remoteRoot codec.Hash) erro
 	return nil
 }
 
-// round asks the peer for the nodes found last, and looks at them.
+// round asks the peer for the last of the open nodes, in the place of which come
+// those of their children that differ, and looks at them.
 func (d *differ) round(ctx context.Context, peer Peer, remoteRoot codec.Hash) error {
 	from := max(0, len(d.open)-MaxNodes)
 	wants := slices.Clone(d.open[from:])
 	d.open = d.open[:from]
-	slices.SortFunc(wants, func(a, b want) int { return a.below.compare(b.below) })
 	r := &NodeRequest{Root: remoteRoot, Prefixes: make([]Prefix, len(wants))}
 	for i := range wants {
 		r.Prefixes[i] = wants[i].below
@@ -137,9 +137,11 @@ func (d *differ) round(ctx context.Context, peer Peer, remoteRoot codec.Hash) er
 			return fmt.Errorf("%w: the node at %q has the hash %s instead of %s", ErrPeer, w.below, h, w.hash)
 		}
 		mine, err := d.local.nodeUnder(w.below)
-		if err == nil && n.branch.kind == nodeBranch {
+		switch {
+		case err != nil:
+		case n.branch.kind == nodeBranch:
 			err = d.branch(&mine, &n.branch)
-		} else if err == nil {
+		default:
 			err = d.leaves(&mine, n.leaves)
 		}
 		if err != nil || d.done {

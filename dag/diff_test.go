@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/mem"
@@ -142,6 +143,85 @@ func TestAFalseAnswerIsNotBelieved(t *testing.T) {
 			require.True(t, errors.Is(failure, ErrPeer) || errors.Is(failure, codec.ErrMalformed), "%v", failure)
 		}
 	})
+}
+
+// answers is a peer that says what it is told to, question by question.
+type answers []*NodeAnswer
+
+func (a *answers) Nodes(context.Context, *NodeRequest) (*NodeAnswer, error) {
+	next := (*a)[0]
+	*a = (*a)[1:]
+	return next, nil
+}
+
+// An answer that hashes to what was asked for is not believed if it has other nodes
+// than those.
+func TestAnAnswerToAnotherQuestionIsNotBelieved(t *testing.T) {
+	e := mem.New()
+	defer e.Close()
+	local := OpenTrie(NewTrieCache(0), e, context1, EmptyRoot())
+	low, high := Leaf{Key: codec.Hash{0x0F}, Value: codec.Hash{1}}, Leaf{Key: codec.Hash{0xF0}, Value: codec.Hash{2}}
+	hash := func(l Leaf) codec.Hash { return hashLeaves([]leaf{{key: l.Key, value: l.Value}}) }
+	of := func(l Leaf) answerNode { return answerNode{leaves: []Leaf{l}} }
+	top := func(first, last Leaf) answerNode {
+		n := trieNode{kind: nodeBranch, bits: 1 | 1<<15}
+		n.hashes[0], n.hashes[15] = hash(first), hash(last)
+		return answerNode{branch: n}
+	}
+	for name, nodes := range map[string][][]answerNode{
+		"too few nodes":           {{top(low, high)}, {of(low)}},
+		"too many nodes":          {{top(low, high)}, {of(low), of(high), of(low)}},
+		"no nodes":                {{}},
+		"a key below another one": {{top(low, low)}, {of(low), of(low)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := top(low, high)
+			if len(nodes[0]) > 0 {
+				root = nodes[0][0]
+			}
+			var peer answers
+			for _, n := range nodes {
+				peer = append(peer, &NodeAnswer{nodes: n})
+			}
+			var failure error
+			for _, err := range Diff(context.Background(), local, &peer, root.hash()) {
+				failure = err
+			}
+			require.ErrorIs(t, failure, ErrPeer)
+		})
+	}
+	peer := answers{{nodes: []answerNode{top(low, high)}}, {nodes: []answerNode{of(low), of(high)}}}
+	root := top(low, high)
+	require.Len(t, differences(t, local, &peer, root.hash()), 2)
+}
+
+// Rows of this node that are damaged are no difference from the peer.
+func TestDiffOverDamagedRowsSaysSo(t *testing.T) {
+	for _, n := range []int{10, 2000} {
+		e := mem.New()
+		local, remote := OpenTrie(NewTrieCache(0), e, context1, EmptyRoot()), OpenTrie(NewTrieCache(0), e, context1, EmptyRoot())
+		update(t, local, numberedChanges(0, n, "v")...)
+		update(t, remote, numberedChanges(0, n, "w")...)
+		commit(t, e, local)
+		for key, row := range rows(t, e) {
+			var b engine.Batch
+			b.Put(column.Generic, []byte(key), []byte(row[:len(row)-1]))
+			require.NoError(t, e.Apply(&b))
+			damaged := OpenTrie(NewTrieCache(0), e, context1, local.Root())
+			var failure error
+			for d, err := range Diff(context.Background(), damaged, remote, remote.Root()) {
+				if failure = err; err == nil {
+					require.Equal(t, codec.Some(HashValue([]byte("v"))), d.Local)
+					require.Equal(t, codec.Some(HashValue([]byte("w"))), d.Remote)
+				}
+			}
+			require.ErrorIs(t, failure, engine.ErrCorrupt)
+			b.Reset()
+			b.Put(column.Generic, []byte(key), []byte(row))
+			require.NoError(t, e.Apply(&b))
+		}
+		require.NoError(t, e.Close())
+	}
 }
 
 func TestDiffEndsWhenItIsToldTo(t *testing.T) {

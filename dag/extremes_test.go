@@ -86,7 +86,12 @@ func TestALongCascadeIsFinishedAfterAKill(t *testing.T) {
 		n.open()
 		first := w.all[0].delta
 		_, err := n.store.Add(context.Background(), first, dag.AddOptions{Durability: engine.WAL})
-		time.Sleep(time.Millisecond) // what goes on in the background
+		if err == nil { // the rest goes on in the background
+			require.Eventually(t, func() bool {
+				info, err := n.store.Context(w.context)
+				return n.engine.Tripped() || err == nil && info.Pending == 0
+			}, time.Minute, 100*time.Microsecond)
+		}
 		tripped := n.engine.Tripped()
 		n.restart(true)
 		if err != nil {

@@ -86,7 +86,7 @@ func (s *Store) Heads(id codec.ContextID) (list []Head, root codec.Hash, err err
 			return err
 		}
 		root = meta.RootHash
-		heads, err := readHeads(r, id, meta.DagHeads)
+		heads, err := readHeads(r, id, meta.DagHeads, s.beside)
 		for i := range heads {
 			list = append(list, Head{heads[i].id, heads[i].hlc, heads[i].seq})
 		}
@@ -165,9 +165,28 @@ func (s *Store) page(id codec.ContextID, prefix, after []byte, limit int, fn fun
 			return err
 		}
 		rg := engine.Prefixed(prefix)
-		rg.Start, rg.Limit = append(append(append([]byte(nil), prefix...), after...), 0), limit
-		return each(r, rg, func(key, value []byte) error { return fn(r, key, value) })
+		rg.Start = append(append(append([]byte(nil), prefix...), after...), 0)
+		return s.list(r, rg, limit, func(key, value []byte) error { return fn(r, key, value) })
 	})
+}
+
+// list calls fn with the rows of Generic in a range until it has returned nil limit
+// times; 0: all. In a view it goes on behind those that are damaged.
+func (s *Store) list(r engine.Reader, rg engine.Range, limit int, fn func(key, value []byte) error) error {
+	n := 0
+	err := each(r, rg, func(key, value []byte) error {
+		if err := fn(key, value); err != nil {
+			return s.beside(err)
+		}
+		if n++; n == limit {
+			return errStop
+		}
+		return nil
+	})
+	if err == errStop {
+		return nil
+	}
+	return err
 }
 
 // State returns the value under an app_key of a context, which belongs to the

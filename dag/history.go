@@ -111,6 +111,9 @@ func (h *history) delta(id codec.DeltaID) (*Delta, error) {
 	if errors.Is(err, engine.ErrNotFound) || err == nil && !v.Applied {
 		return nil, damagedRow(column.Delta, deltaKey(nil, &h.context, &id), "it is in the order, but not there as an applied delta")
 	}
+	if errors.Is(err, engine.ErrCorrupt) {
+		return nil, damagedRow(column.Delta, deltaKey(nil, &h.context, &id), err.Error())
+	}
 	if err != nil {
 		return nil, err
 	}

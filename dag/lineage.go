@@ -19,6 +19,10 @@ type lineage struct {
 	at   uint64 // everything from here on has been looked at; 0: nothing yet
 	open int    // wanted and not had, and not looked at
 
+	// lost returns nil for what cannot be read of a delta, which has no parents then;
+	// nil: that ends the walk. It may add colours to what comes before seq.
+	lost func(seq uint64, had bool, err error) error
+
 	want, have seqSet
 	scratch    []uint64
 }
@@ -50,7 +54,10 @@ func (l *lineage) next() (uint64, error) {
 			l.open--
 		}
 		var err error
-		if l.scratch, err = l.rows.parents(l.scratch[:0], seq); err != nil {
+		if l.scratch, err = l.rows.parents(l.scratch[:0], seq); err != nil && l.lost != nil {
+			l.scratch, err = l.scratch[:0], l.lost(seq, had, err)
+		}
+		if err != nil {
 			return 0, err
 		}
 		for _, p := range l.scratch {

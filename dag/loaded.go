@@ -63,7 +63,7 @@ func load(r engine.Reader, cache *TrieCache, id codec.ContextID) (*loaded, error
 		return nil, err
 	}
 	c.next++
-	if c.heads, err = readHeads(r, id, meta.DagHeads); err != nil {
+	if c.heads, err = readHeads(r, id, meta.DagHeads, func(err error) error { return err }); err != nil {
 		return nil, err
 	}
 	if err := c.loadPending(r); err != nil {
@@ -122,25 +122,32 @@ func each(r engine.Reader, rg engine.Range, fn func(key, value []byte) error) er
 	return it.Err()
 }
 
-// readHeads returns the heads that Meta names.
-func readHeads(r engine.Getter, id codec.ContextID, ids []codec.DeltaID) ([]head, error) {
-	heads := make([]head, len(ids))
+// readHeads returns the heads that Meta names, without those for whose damage beside
+// returns nil.
+func readHeads(r engine.Getter, id codec.ContextID, ids []codec.DeltaID, beside func(error) error) ([]head, error) {
+	heads := make([]head, 0, len(ids))
 	for i := range ids {
-		seq, ok, err := readSeq(r, &id, &ids[i])
-		if err == nil && !ok {
-			err = damagedRow(column.Generic, seqKey(nil, &id, &ids[i]), "a head without a place in the order")
-		}
-		if err != nil {
+		h, err := readHead(r, id, &ids[i])
+		if err == nil {
+			heads = append(heads, h)
+		} else if err = beside(err); err != nil {
 			return nil, err
 		}
-		row, err := readOrder(r, &id, seq)
-		if err != nil {
-			return nil, err
-		}
-		heads[i] = head{stamp{row.hlc, ids[i]}, seq}
 	}
 	slices.SortFunc(heads, func(a, b head) int { return bytes.Compare(a.id[:], b.id[:]) })
 	return heads, nil
+}
+
+func readHead(r engine.Getter, context codec.ContextID, id *codec.DeltaID) (head, error) {
+	seq, ok, err := readSeq(r, &context, id)
+	if err == nil && !ok {
+		err = damagedRow(column.Generic, seqKey(nil, &context, id), "a head without a place in the order")
+	}
+	if err != nil {
+		return head{}, err
+	}
+	row, err := readOrder(r, &context, seq)
+	return head{stamp{row.hlc, *id}, seq}, err
 }
 
 // readSeq returns the number of an applied delta; ok is false if it is not

@@ -164,14 +164,14 @@ func (n *replica) recover(f *fact) {
 // settle waits until the background has nothing left to verify.
 func (n *replica) settle() {
 	n.t.Helper()
-	for until := time.Now().Add(20 * time.Second); time.Now().Before(until); time.Sleep(100 * time.Microsecond) {
+	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(100 * time.Microsecond) {
 		info, err := n.store.Context(n.world.context)
 		require.NoError(n.t, err)
 		if int(info.Applied) == len(n.verdicts.applied) && info.Pending == len(n.verdicts.pending) {
 			return
 		}
 	}
-	n.t.Errorf("not settled after 20 s")
+	n.t.Errorf("not settled after a minute")
 	n.t.FailNow()
 }
 

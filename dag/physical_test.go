@@ -244,3 +244,38 @@ func TestStampsOfAContextIncreaseThroughJumpsAndConfirmations(t *testing.T) {
 		})
 	})
 }
+
+// A clock that nobody chooses is that of the system, held against its uptime; one that
+// somebody chooses is held against what they choose. So it is of clocks, stores and views.
+func TestOnlyTheSystemsClockIsHeldAgainstItsUptime(t *testing.T) {
+	e, chosen := mem.New(), &Uptime{Elapsed: func() time.Duration { return 0 }}
+	defer e.Close()
+	now := func() time.Time { return time.Unix(1_700_000_000, 0) }
+	for name, c := range map[string]struct {
+		now          func() time.Time
+		uptime, want *Uptime
+	}{
+		"nothing":   {nil, nil, SystemUptime()},
+		"an uptime": {nil, chosen, chosen},
+		"a clock":   {now, nil, nil},
+		"both":      {now, chosen, chosen},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock, err := OpenClock(e, e, ClockOptions{Node: node1, Now: c.now, Uptime: c.uptime})
+			require.NoError(t, err)
+			s, err := Open(e, Options{Node: node1, Now: c.now, Uptime: c.uptime})
+			require.NoError(t, err)
+			defer s.Close()
+			view, err := View(e, Options{Now: c.now, Uptime: c.uptime})
+			require.NoError(t, err)
+			defer view.Close()
+			for _, of := range []*Clock{clock, s.clock, view.clock} {
+				require.NotNil(t, of.physical.now)
+				require.Equal(t, c.want == nil, of.physical.uptime == nil)
+				if c.want != nil {
+					require.Equal(t, c.want.Boot, of.physical.uptime.Boot)
+				}
+			}
+		})
+	}
+}

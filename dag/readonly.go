@@ -12,7 +12,8 @@ import (
 // background: what waits does, and the adoption of a snapshot that was broken off
 // stays so. What writes returns engine.ErrReadOnly. A node need not be named. A clock
 // that is damaged is none, since no stamp is made; [Store.ClockDamage] has the reason.
-// It returns the error of r.
+// With Options.Damaged, lists and streams go on behind rows that are damaged. It
+// returns the error of r.
 func View(r engine.Reader, o Options) (*Store, error) {
 	if o.Node.IsZero() {
 		o.Node.Lo = 1 // no stamp is made
@@ -21,17 +22,29 @@ func View(r engine.Reader, o Options) (*Store, error) {
 		return nil, err
 	}
 	db := engine.ReadOnly(r)
-	clock, err := OpenClock(db, db, ClockOptions{Node: o.Node, Now: o.Now, Uptime: o.Uptime})
+	clock, err := OpenClock(db, db, o.clock())
 	damage := err
 	switch {
 	case errors.Is(err, engine.ErrCorrupt):
-		clock = newClock(db, o.Node, &physical{now: o.Now})
+		c := o.clock()
+		c.setDefaults()
+		clock = newClock(db, c.Node, &physical{now: c.Now})
 	case err != nil:
 		return nil, err
 	}
 	s := &Store{db: db, options: o, clock: clock, clockDamage: damage, slots: newSlots(o.MaxContexts), lane: newLane()}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil
+}
+
+// beside returns nil for a damaged row that somebody is told of, and err for any
+// other error.
+func (s *Store) beside(err error) error {
+	var d *rowDamage
+	if s.options.Damaged == nil || !errors.As(err, &d) {
+		return err
+	}
+	return s.options.Damaged(d.col, d.key, err)
 }
 
 // ClockDamage returns why the clock of a view cannot be read, which is

@@ -65,7 +65,7 @@ func TestACascadeThatWasCutShortGoesOnByItself(t *testing.T) {
 	require.Less(t, len(r.Applied), 700)
 	_ = s.Close()
 	s = open(t, f.Restart(), options(2))
-	require.Eventually(t, func() bool { return info(t, s).Applied == 700 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return info(t, s).Applied == 700 }, time.Minute, time.Millisecond)
 	require.Zero(t, info(t, s).Pending)
 	equal(t, a, s)
 }

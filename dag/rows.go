@@ -1,6 +1,7 @@
 package dag
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 
@@ -198,7 +199,22 @@ func deltaKey(dst []byte, context *codec.ContextID, id *codec.DeltaID) []byte {
 	return append(append(dst, context[:]...), id[:]...)
 }
 
-// damagedRow is the error of a row that does not parse.
-func damagedRow(col column.Column, key []byte, fault string) error {
-	return fmt.Errorf("dag: %w: %s %x: %s", engine.ErrCorrupt, col, key, fault)
+// rowDamage is the error of a row that does not parse, or that is not there though
+// others say so. It is engine.ErrCorrupt.
+type rowDamage struct {
+	col   column.Column
+	key   []byte
+	fault string
 }
+
+func damagedRow(col column.Column, key []byte, fault string) error {
+	return &rowDamage{col, bytes.Clone(key), fault}
+}
+
+// Error names the row and the fault.
+func (d *rowDamage) Error() string {
+	return fmt.Sprintf("dag: %v: %s %x: %s", engine.ErrCorrupt, d.col, d.key, d.fault)
+}
+
+// Is reports whether target is engine.ErrCorrupt.
+func (d *rowDamage) Is(target error) bool { return target == engine.ErrCorrupt }

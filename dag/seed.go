@@ -154,7 +154,6 @@ type seeder struct {
 	trie    *Trie // of what has been received of the state
 	settled bool  // deltas are to be added to the context: it has been adopted, or need not be
 	deltas  uint64
-	resumed bool
 	same    bool // the context has that base: its state need not come again
 	lost    bool // a delta of the snapshot was turned away
 }
@@ -203,9 +202,7 @@ func (x *seeder) start(part *SnapshotPart) error {
 	if err != nil {
 		return err
 	}
-	if row != nil && string(row.base) == string(part.Base) && string(row.resume) == string(part.Resume) {
-		x.resumed = true
-	} else {
+	if row == nil || string(row.base) != string(part.Base) || string(row.resume) != string(part.Resume) {
 		row = &seedingRow{root: emptyRoot, base: part.Base, resume: part.Resume}
 		var b engine.Batch
 		deleteSeeding(&b, &x.id)
@@ -353,8 +350,10 @@ func (x *seeder) add(part *SnapshotPart) error {
 	return err
 }
 
+// end takes the last part. Deltas are counted from the first of the snapshot, of one
+// that was resumed too: it goes on among the rows, or before the first delta.
 func (x *seeder) end(part *SnapshotPart) error {
-	if x.row.rows != part.RowCount || !x.resumed && x.deltas != part.DeltaCount {
+	if x.row.rows != part.RowCount || x.deltas != part.DeltaCount {
 		return fmt.Errorf("%w: %d rows and %d deltas have come, of %d and %d", ErrSnapshot, x.row.rows, x.deltas, part.RowCount, part.DeltaCount)
 	}
 	if err := x.settle(); err != nil {

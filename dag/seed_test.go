@@ -312,6 +312,48 @@ func TestSnapshotGoesOnWhereItWasCut(t *testing.T) {
 	}
 }
 
+// A part of a snapshot ends once it has 256 KiB: also one of what has changed since the
+// base, whose rows are found through the deltas that changed them.
+func TestPartsOfASnapshotAreBounded(t *testing.T) {
+	const target = 256 << 10
+	g := newGrove()
+	base := large(t, g)
+	var changes []codec.Action
+	for i := range byte(12) {
+		changes = append(changes, codec.Put([]byte{'l', i}, make([]byte, 60<<10)))
+	}
+	g.grow(t, 1, []*dag.Delta{g.grow(t, 1, []*dag.Delta{base}, changes[:6]...)}, changes[6:]...)
+	o := options(1)
+	o.BaseAge = time.Hour - 11*time.Second - time.Second/2
+	a, _, closed := fresh(t, o)
+	defer closed()
+	give(t, a, g.all...)
+	rows, parts := 0, 0
+	for p, err := range a.Snapshot(bg, ctx1, nil) {
+		require.NoError(t, err)
+		if p.Kind == dag.PartStart {
+			d, err := dag.ParseDelta(p.Base)
+			require.NoError(t, err)
+			require.Equal(t, base.ID(), d.ID())
+		}
+		size, last := 0, 0
+		for _, r := range p.Rows {
+			last = len(r.AppKey) + len(r.Value)
+			size += last
+		}
+		for _, d := range p.Deltas {
+			last = len(d)
+			size += last
+		}
+		require.Less(t, size-last, target, "%s", p.Kind)
+		if rows += len(p.Rows); len(p.Rows) > 0 {
+			parts++
+		}
+	}
+	require.Equal(t, 13, rows)
+	require.Equal(t, 4, parts, "three rows of 100 KiB in each")
+}
+
 func TestHeldSnapshotsAreBounded(t *testing.T) {
 	g := newGrove()
 	g.grow(t, 1, nil, put("k", "1"))
@@ -394,6 +436,18 @@ func TestFalseSnapshotsAreRefused(t *testing.T) {
 			p := *parts[0]
 			p.Context = ctx2
 			parts[0] = &p
+			return parts
+		},
+		"a row more than it says": func(parts []*dag.SnapshotPart) []*dag.SnapshotPart {
+			end := *parts[len(parts)-1]
+			end.RowCount--
+			parts[len(parts)-1] = &end
+			return parts
+		},
+		"a delta less than it says": func(parts []*dag.SnapshotPart) []*dag.SnapshotPart {
+			end := *parts[len(parts)-1]
+			end.DeltaCount++
+			parts[len(parts)-1] = &end
 			return parts
 		},
 		"a base that is none": func(parts []*dag.SnapshotPart) []*dag.SnapshotPart {
@@ -556,6 +610,39 @@ func TestSeedingWithTheSameBaseAnswersTheCallForAnother(t *testing.T) {
 	g.whole(t, c, db, top.ID())
 	require.Equal(t, dag.BeforeSnapshot, offer(t, c, h).Kind)
 	require.True(t, flagged())
+}
+
+// What is turned away from the snapshot itself calls for another seeding, even if its
+// base is the one that is here.
+func TestASeedingThatTurnsADeltaAwayDoesNotAnswerTheCallForAnother(t *testing.T) {
+	g := newGrove()
+	h := g.grow(t, 1, nil, put("k", "h"))
+	base := g.grow(t, 1, []*dag.Delta{h}, put("k", "base"))
+	a, _, closed := fresh(t, aged(1))
+	defer closed()
+	give(t, a, h, base)
+	c, _, closed := fresh(t, aged(2))
+	defer closed()
+	seed(t, c, a, dag.SeedOptions{})
+	early, err := h.AppendBinary(nil)
+	require.NoError(t, err)
+	_, err = c.Seed(bg, ctx1, func(yield func(*dag.SnapshotPart, error) bool) {
+		for p, err := range a.Snapshot(bg, ctx1, nil) {
+			if err == nil && p.Kind == dag.PartEnd {
+				if !yield(&dag.SnapshotPart{Kind: dag.PartDeltas, Deltas: [][]byte{early}}, nil) {
+					return
+				}
+				p.DeltaCount++
+			}
+			if !yield(p, err) {
+				return
+			}
+		}
+	}, dag.SeedOptions{})
+	require.NoError(t, err)
+	info, err := c.Context(ctx1)
+	require.NoError(t, err)
+	require.True(t, info.Reseed)
 }
 
 // The process dies at every write, and at every read, of a second seeding:

@@ -83,7 +83,7 @@ func (r *reel) since(ctx context.Context, heads []codec.DeltaID) (set difference
 		return set, heads, err
 	}
 	top, err := r.past.order(set.last)
-	if err != nil {
+	if err = r.store.beside(err); err != nil {
 		return set, nil, err
 	}
 	r.anchor = Position{Seq: set.last, Delta: top.id}
@@ -95,20 +95,46 @@ func (r *reel) since(ctx context.Context, heads []codec.DeltaID) (set difference
 			unknown = append(unknown, id)
 			continue
 		}
-		if err != nil {
+		if err == nil {
+			line.had(seq)
+			known = true
+		} else if err = r.store.beside(err); err != nil {
 			return set, nil, err
 		}
-		line.had(seq)
-		known = true
 	}
 	if !known {
 		return set, unknown, nil
 	}
-	if err := r.past.want(line, r.heads); err != nil {
+	if err := r.wantAll(line, set.last); err != nil {
 		return set, nil, err
 	}
 	set.line = line
 	return set, unknown, line.finish(ctx)
+}
+
+// wantAll adds the heads to be returned by a lineage, and so all that was applied up
+// to number last. Where damage hides what is before a delta, each number is wanted for
+// itself.
+func (r *reel) wantAll(line *lineage, last uint64) error {
+	upTo := func(seq uint64) {
+		for ; seq > 0; seq-- {
+			line.wanted(seq)
+		}
+	}
+	line.lost = func(seq uint64, had bool, err error) error {
+		if !had {
+			upTo(seq - 1)
+		}
+		return r.store.beside(err)
+	}
+	heads, err := readHeads(r.past.r, r.past.context, r.heads, r.store.beside)
+	for _, h := range heads {
+		line.wanted(h.seq)
+	}
+	if len(heads) < len(r.heads) {
+		upTo(last)
+	}
+	return err
 }
 
 // want adds deltas to be returned by a lineage. It returns ErrNoDelta for one

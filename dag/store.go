@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 )
 
@@ -28,6 +29,16 @@ type Options struct {
 	SnapshotIdle    time.Duration    // how long a snapshot is held for its receiver to go on; 0: 5 minutes
 	CutBudget       int              // how much of the past Add looks at before it leaves a delta to the background; 0: 20,000 rows
 	Log             *slog.Logger     // what the background has to say; nil: nothing
+	// Damaged is for a store made by [View]: it is told of a row that is damaged, or
+	// that is not there though others say so, and what is listed is what is left. It may
+	// be called by many goroutines at once; its error ends the call that met the row.
+	// Nil: damage does.
+	Damaged func(col column.Column, key []byte, err error) error
+}
+
+// clock returns the options of the clock.
+func (o *Options) clock() ClockOptions {
+	return ClockOptions{Node: o.Node, Now: o.Now, Uptime: o.Uptime}
 }
 
 func (o *Options) setDefaults() error {
@@ -37,12 +48,6 @@ func (o *Options) setDefaults() error {
 	if o.MaxPending < 0 || o.MaxPendingBytes < 0 || o.MaxRefused < 0 || o.MaxContexts < 0 || o.CutBudget < 0 ||
 		o.MaxSnapshots < 0 || o.SnapshotIdle < 0 {
 		return fmt.Errorf("dag: open: a negative limit in %+v", *o)
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-		if o.Uptime == nil {
-			o.Uptime = SystemUptime()
-		}
 	}
 	if o.Cache == nil {
 		o.Cache = NewTrieCache(0)
@@ -100,7 +105,8 @@ func Open(db engine.Engine, o Options) (*Store, error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, err
 	}
-	clock, err := OpenClock(db, db, ClockOptions{Node: o.Node, Now: o.Now, Uptime: o.Uptime})
+	o.Damaged = nil
+	clock, err := OpenClock(db, db, o.clock())
 	if err != nil {
 		return nil, err
 	}

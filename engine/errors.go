@@ -49,6 +49,9 @@ var (
 	// ErrNotDatabase is returned when a path is not a directory of the store:
 	// a file, or a directory with something else in it.
 	ErrNotDatabase = errors.New("engine: not a database")
+	// ErrPlace is returned when a directory of the store is to be made where none
+	// may be: within that of another; nothing is made.
+	ErrPlace = errors.New("engine: no place for a store")
 )
 
 // Conflict says which expectation did not hold.

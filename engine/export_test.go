@@ -7,8 +7,23 @@ func (c *Committer) Waiting() int {
 	return len(c.queue)
 }
 
+// Kept returns what the committer holds between groups: bytes of the buffer for
+// values that are compared, and columns for whose changed rows it has a map.
+func (c *Committer) Kept() (values, maps int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, rows := range c.view.rows {
+		if rows != nil {
+			maps++
+		}
+	}
+	return cap(c.view.got), maps
+}
+
 // Bounds that tests go over.
 const (
+	KeepBytes         = keepBytes
+	KeepOverlayRows   = keepOverlayRows
 	MaxGroupBytes     = maxGroupBytes
 	MaxGroupSize      = maxGroupSize
 	MaxOverlayChanges = maxOverlayChanges

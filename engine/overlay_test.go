@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -126,6 +127,30 @@ func TestReadersAfterAFullOverlaySeeEverything(t *testing.T) {
 	again, seenAgain := look("0", last)
 	requireAllWell(t, together(t, c, apply(puts(engine.Synced, "0")), again))
 	require.Equal(t, []string{"v0", "new"}, *seenAgain)
+}
+
+func TestWhatALargeGroupNeededIsNotKept(t *testing.T) {
+	s := newSink()
+	c := engine.NewCommitter(s)
+	group := func(rows int, value string) {
+		many := filled(func(b *engine.Batch) {
+			for i := range rows {
+				b.Put(column.State, fmt.Appendf(nil, "%d", i), nil)
+			}
+			b.Put(column.Meta, []byte("large"), []byte(value))
+		})
+		expecting := filled(func(b *engine.Batch) { b.Expect(column.Meta, []byte("large"), []byte(value)) })
+		requireAllWell(t, together(t, c, apply(many), apply(expecting)))
+	}
+	group(engine.KeepOverlayRows, "small")
+	values, maps := c.Kept()
+	require.NotZero(t, values)
+	require.Equal(t, 2, maps)
+
+	group(engine.KeepOverlayRows+1, strings.Repeat("x", engine.KeepBytes+1))
+	values, maps = c.Kept()
+	require.Zero(t, values)
+	require.Equal(t, 1, maps)
 }
 
 func TestTheGetterOfAnUpdateServesManyGoroutines(t *testing.T) {

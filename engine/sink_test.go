@@ -180,7 +180,7 @@ func ask(c *engine.Committer, r request) (a answer) {
 }
 
 func awaitWaiting(t require.TestingT, c *engine.Committer, n int) {
-	for deadline := time.Now().Add(20 * time.Second); c.Waiting() != n; runtime.Gosched() {
+	for deadline := time.Now().Add(time.Minute); c.Waiting() != n; runtime.Gosched() {
 		require.True(t, time.Now().Before(deadline), "%d wait, want %d", c.Waiting(), n)
 	}
 }

@@ -277,6 +277,7 @@ func TestRemovalFromTheNamespaceEndsEveryMembershipBelow(t *testing.T) {
 // Whoever created a group and gave it away does not get it back by creating it again.
 func TestGroupIsCreatedOnce(t *testing.T) {
 	w, z := newCase(t)
+	w.ties = true // of two creations of one height
 	m := w.op("Z", added("M", codec.Admin), z)
 	n := w.op("Z", added("N", codec.Member), m)
 	made := w.root("M", groupCreated("M", sub, root), n)

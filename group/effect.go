@@ -150,6 +150,9 @@ func (j *judge) fault(x int) Reason {
 	if len(op.Parents) == 0 {
 		return 0 // the one that creates the namespace
 	}
+	if op.Fault != 0 {
+		return op.Fault
+	}
 	if op.Root == nil && op.Body == nil {
 		return NoRight
 	}

@@ -116,6 +116,13 @@ func TestNamesAreUniqueWhereTheyAreLookedUp(t *testing.T) {
 	require.ElementsMatch(t, []Verdict{effective, skipped(NameTaken)}, []Verdict{r.Verdicts[first], r.Verdicts[second]})
 }
 
+func TestUpgradeCompletesNoMoreThanItHas(t *testing.T) {
+	w, z := newCase(t)
+	w.op("Z", codec.GroupOp{Kind: codec.OpUpgradeStarted, FromVersion: 1, ToVersion: 2, Total: 3, At: 9}, z)
+	w.requireVerdict(effective, w.op("Z", codec.GroupOp{Kind: codec.OpUpgradeProgressed, Completed: 3}))
+	w.requireVerdict(skipped(NoUpgrade), w.op("Z", codec.GroupOp{Kind: codec.OpUpgradeProgressed, Completed: 4}))
+}
+
 func TestUpgradeRunsFromStartToEnd(t *testing.T) {
 	w, z := newCase(t)
 	progress := func(done, failed uint64) codec.GroupOp {

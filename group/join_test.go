@@ -89,3 +89,14 @@ func TestRemovedMemberAdmitsNobody(t *testing.T) {
 	w.requireVerdict(void(Revoked), w.root("M", joined("I", "J", root, codec.Member, 5), last))
 	w.requireRoster("", "J")
 }
+
+// An invitation to a group that was deleted meanwhile admits nobody, and takes nothing down.
+func TestJoinToAGroupThatIsGoneMeanwhileChangesNothing(t *testing.T) {
+	w, z := newWorld(t)
+	last := w.op("Z", added("K", codec.Admin), w.op("Z", added("M", codec.Member), z))
+	made := w.root("Z", groupCreated("Z", groupNo(1), root), last)
+	w.root("Z", codec.RootOp{Kind: codec.RootGroupDeleted, GroupID: groupNo(1)}, made)
+	later := w.op("K", named("x"), made)
+	w.requireVerdict(skipped(NoGroup), w.root("Z", joined("Z", "M", groupNo(1), codec.Member, 5), later))
+	require.Nil(t, w.result().Members(groupNo(1)))
+}

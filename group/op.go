@@ -14,7 +14,7 @@ type Op struct {
 
 	Group codec.GroupID  // of a group op
 	Body  *codec.GroupOp // of a group op; nil where it cannot be read
-	Fault Reason         // of a group op without Body: why it is void for good; zero: its key may yet come
+	Fault Reason         // why it is void for good, whatever else it is; zero, of a group op without Body: its key may yet come
 }
 
 // Outcome is what has become of an op. The zero Outcome is none.
@@ -51,8 +51,9 @@ func (v Verdict) String() string {
 // Reason says why an op is void or skipped.
 type Reason uint8
 
-// The reasons. Void: NoRight to ContextElsewhere, and NotPlaced. Skipped: Exists to
-// NoUpgrade. Numbers are stored, and never change.
+// The reasons. Void: NoRight to ContextElsewhere, NotPlaced, and NoGroup of an op that no
+// namespace takes any more. Skipped: Exists to NoUpgrade. Numbers are stored, and never
+// change.
 const (
 	NoRight          Reason = iota + 1 // no grant among its ancestors gives its signer the right to it
 	Revoked                            // there is one, but it was revoked, and the op does not descend from that

@@ -163,6 +163,10 @@ func TestErrorsSayWhere(t *testing.T) {
 	require.EqualError(t, err, "keys: GroupMember in Group at byte 0: 0 bytes instead of 65")
 	_, err = GroupMember{}.Parse(make([]byte, 65))
 	require.EqualError(t, err, "keys: GroupMember in Group at byte 0: prefix 0x00 instead of 0x21")
+	_, err = Identify(column.Group, []byte{0x21, 1})
+	require.EqualError(t, err, "keys: GroupMember in Group at byte 2: prefix 0x21: 2 bytes instead of 65")
+	_, err = Identify(column.Meta, []byte{1})
+	require.EqualError(t, err, "keys: ContextMeta in Meta at byte 1: 1 bytes instead of 32")
 	_, err = Identify(column.Column(12), nil)
 	require.EqualError(t, err, "keys: key in Column(12): no such column")
 	_, err = Identify(column.Blobs, make([]byte, 33))
@@ -179,4 +183,9 @@ func TestNames(t *testing.T) {
 		_, err := NewName(s)
 		require.ErrorIs(t, err, ErrLayout, "%q", s)
 	}
+}
+
+func TestPartsOfUpTo64BytesAreHeldInPlace(t *testing.T) {
+	part := make([]byte, 64)
+	require.Zero(t, testing.AllocsPerRun(100, func() { NewBytes(part) }))
 }

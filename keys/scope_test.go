@@ -89,6 +89,7 @@ func TestScopesCheckTheirFragments(t *testing.T) {
 	require.NoError(t, CheckKey(column.Generic, genericKey(t, "ssl_certs:server", zeros)))
 	kv := NewKVScope(1, 2, 3)
 	require.NoError(t, CheckKey(column.Generic, kv[:]))
+	require.NoError(t, Check(column.Generic, kv[:], []byte("anything")))
 
 	for scope, fragment := range map[string][]byte{
 		"sync-in-progres": ones[:31], "sse-sessions": nil, "ssl_certs:server": ones,

@@ -10,6 +10,18 @@ import (
 
 // A cursor that is signed right and yet leads out of what is listed, as whoever has the
 // secret could make one, leads nowhere.
+func TestAPageHasNoNegativeNumberOfEntries(t *testing.T) {
+	s := newHouse(t).space("tenant", "words")
+	for limit, fine := range map[int]bool{-1: false, 0: true, 1: true, MaxPage: true, MaxPage + 1: false} {
+		_, err := s.List(ctx, ListOptions{Limit: limit})
+		if fine {
+			require.NoError(t, err, limit)
+		} else {
+			require.ErrorIs(t, err, ErrInvalidArgument, limit)
+		}
+	}
+}
+
 func TestACursorLeadsNotOutOfItsListing(t *testing.T) {
 	h := newHouse(t)
 	s := h.space("tenant", "words")

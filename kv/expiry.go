@@ -32,23 +32,45 @@ type scheduler struct {
 
 func (d *scheduler) init() { d.poke = make(chan struct{}, 1) } // next is 0: look
 
-// expect notes that something may be due at a moment, and returns whether that
-// is before what was expected.
-func (d *scheduler) expect(due uint64) (earlier bool) {
+// expect notes that something may be due at a moment.
+func (d *scheduler) expect(due uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	earlier = due < d.next
 	d.next = min(d.next, due)
-	return earlier
+}
+
+// failed is expect of what could not be done. Whoever was poked for meanwhile
+// waits with it: the sweep comes again when it is time to try again, or when
+// something is written after this.
+func (d *scheduler) failed(due uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.next = min(d.next, due)
+	d.drain()
+}
+
+// drain takes back a poke. The caller holds mu.
+func (d *scheduler) drain() {
+	select {
+	case <-d.poke:
+	default:
+	}
 }
 
 // arm makes the sweep come at a moment, or before.
 func (d *scheduler) arm(due uint64) {
-	if due != math.MaxUint64 && d.expect(due) {
-		select {
-		case d.poke <- struct{}{}:
-		default: // it is poked already
-		}
+	if due == math.MaxUint64 {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if due >= d.next {
+		return
+	}
+	d.next = due
+	select {
+	case d.poke <- struct{}{}:
+	default: // it is poked already
 	}
 }
 
@@ -57,10 +79,7 @@ func (d *scheduler) arm(due uint64) {
 func (d *scheduler) take() uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	select {
-	case <-d.poke:
-	default:
-	}
+	d.drain()
 	next := d.next
 	d.next = math.MaxUint64
 	return next
@@ -135,7 +154,7 @@ func (s *Store) sweepDue(ctx context.Context) (err error) {
 	start := appendU64(append(make([]byte, len(keys.Scope{})), byte(ShapeDue)), from)
 	defer func() {
 		if err != nil {
-			s.dues.expect(from)
+			s.dues.failed(from)
 		}
 	}()
 	for some := false; s.open() == nil; some = true {

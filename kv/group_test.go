@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,5 +28,56 @@ func TestAGroupThatIsNotThereGivesNothingAway(t *testing.T) {
 		require.ErrorIs(t, err, ErrNotFound)
 		_, err = s.now().Pending(ctx, stream, "none", 0, 0)
 		require.ErrorIs(t, err, ErrNotFound)
+	}
+}
+
+// Whoever asks for what is behind the last number that there can be is not given the page
+// from the beginning again.
+func TestNothingIsPendingBehindTheLastNumber(t *testing.T) {
+	h := newHouse(t)
+	s := h.space("a", "plain")
+	require.NoError(t, s.Update(ctx, engine.WAL, func(tx *Tx) error {
+		_, err := tx.Append("s", []byte("1"), StreamLimits{})
+		require.NoError(t, err)
+		_, err = tx.CreateGroup("s", "g", 0)
+		require.NoError(t, err)
+		_, err = tx.Deliver("s", "g", "c", 1)
+		return err
+	}))
+	list, err := s.now().Pending(ctx, "s", "g", 0, 0)
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	list, err = s.now().Pending(ctx, "s", "g", math.MaxUint64, 0)
+	require.NoError(t, err)
+	require.Empty(t, list)
+}
+
+// A page of what is pending has as many entries as were asked for, 100 if nobody said, and
+// the next one goes on behind it.
+func TestWhatIsPendingComesInPages(t *testing.T) {
+	h := newHouse(t)
+	s := h.space("a", "plain")
+	const entries = defaultPage + 20
+	require.NoError(t, s.Update(ctx, engine.WAL, func(tx *Tx) error {
+		_, err := tx.CreateGroup("s", "g", 0)
+		require.NoError(t, err)
+		for range entries {
+			_, err := tx.Append("s", []byte("1"), StreamLimits{})
+			require.NoError(t, err)
+		}
+		_, err = tx.Deliver("s", "g", "c", entries)
+		return err
+	}))
+	for limit, want := range map[int]int{0: defaultPage, 1: 1, entries: entries, MaxPage: entries} {
+		list, err := s.now().Pending(ctx, "s", "g", 0, limit)
+		require.NoError(t, err)
+		require.Len(t, list, want)
+		rest, err := s.now().Pending(ctx, "s", "g", list[len(list)-1].Number, MaxPage)
+		require.NoError(t, err)
+		require.Len(t, rest, entries-want)
+	}
+	for _, limit := range []int{-1, MaxPage + 1} {
+		_, err := s.now().Pending(ctx, "s", "g", 0, limit)
+		require.ErrorIs(t, err, ErrInvalidArgument)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -130,31 +131,46 @@ func TestX06AnAnsweredWriteIsThere(t *testing.T) {
 // stubborn takes no writes for a while.
 type stubborn struct {
 	engine.Engine
+	clock   *kvtest.Clock
 	refuses atomic.Bool
-	tries   atomic.Int32
+	asked   func() // if set, called when it is asked in vain
+	mu      sync.Mutex
+	tries   []time.Duration // when it was asked in vain
+}
+
+func (s *stubborn) tried() []time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.tries)
 }
 
 func (s *stubborn) Update(fn func(engine.Getter, *engine.Batch) error) error {
 	if s.refuses.Load() {
-		s.tries.Add(1)
+		if s.asked != nil {
+			s.asked()
+		}
+		s.mu.Lock()
+		s.tries = append(s.tries, s.clock.Elapsed())
+		s.mu.Unlock()
 		return engine.ErrNoSpace
 	}
 	return s.Engine.Update(fn)
 }
 
 func TestASweepThatFailsIsTriedAgainAfterAWhile(t *testing.T) {
-	db := &stubborn{Engine: mem.New()}
+	db := &stubborn{Engine: mem.New(), clock: kvtest.New()}
 	t.Cleanup(func() { _ = db.Close() })
-	h := openHouse(t, db, kvtest.New())
+	h := openHouse(t, db, db.clock)
 	s := h.space("a", "plain")
 	put(t, s, "k", "v", time.Second)
+	db.asked = func() { h.dues.arm(0) } // as a write does that ends meanwhile
 	db.refuses.Store(true)
 	h.clock.Pass(2 * time.Second)
-	h.later("tried", func() bool { return db.tries.Load() > 0 })
+	h.later("tried", func() bool { return len(db.tried()) > 0 })
 	require.Equal(t, "-", value(t, s, "k"), "absent all the same")
-	first := h.clock.Elapsed()
-	h.later("tried again", func() bool { return db.tries.Load() > 1 })
-	require.GreaterOrEqual(t, h.clock.Elapsed()-first, sweepRetry, "not before its time")
+	h.later("tried again", func() bool { return len(db.tried()) > 1 })
+	tries := db.tried()
+	require.GreaterOrEqual(t, tries[1]-tries[0], sweepRetry, "not before its time")
 	db.refuses.Store(false)
 	h.later("swept", func() bool { return h.count(ShapeRecord) == 0 })
 }

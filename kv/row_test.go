@@ -201,3 +201,9 @@ func FuzzParseValues(f *testing.F) {
 		_, _ = parseTenant(nil, b)
 	})
 }
+
+func TestTextThatIsNoUTF8IsShownInHexadecimal(t *testing.T) {
+	text, err := json.Marshal(Row{Scope: keys.NewKVScope(1, 2, 3), Shape: ShapeRecord, Key: []byte("\xffk")})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"shape":"record","system":1,"space":2,"tenant":"3","key_hex":"ff6b"}`, string(text))
+}

@@ -97,7 +97,7 @@ func (h *house) count(shape Shape) int {
 // until waits for what the background does.
 func until(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	require.Eventually(t, done, 10*time.Second, time.Millisecond, what)
+	require.Eventually(t, done, time.Minute, time.Millisecond, what)
 }
 
 // later lets time pass until the sweep has done what it does.

@@ -260,7 +260,7 @@ func (w *watcher) change(r Record, elsewhere bool) (goOn bool, err error) {
 	r.Key, r.Value = bytes.Clone(r.Key), bytes.Clone(r.Value)
 	if elsewhere {
 		value, ok, err := w.longValue(r)
-		if err != nil || !ok {
+		if !ok {
 			return err == nil, err
 		}
 		r.Value = value

@@ -322,3 +322,18 @@ func TestJobsAreDoneOnceInTheBatchThatRemovesThem(t *testing.T) {
 	require.Equal(t, "-", value(t, s, "never"))
 	h.sound()
 }
+
+func TestAJobIsNotDoneBeforeItsTime(t *testing.T) {
+	s := newHouse(t, Type{System: SystemTest, Space: "jobs"}).space("a", "jobs")
+	for _, after := range []time.Duration{0, 1, time.Millisecond / 2, time.Millisecond - 1, time.Millisecond} {
+		require.NoError(t, s.Update(ctx, engine.Synced, func(tx *Tx) error {
+			at := timeOf(uint64(tx.Now().UnixMilli())).Add(after)
+			require.NoError(t, tx.Schedule("job", at, nil))
+			j, err := tx.job("job")
+			require.NoError(t, err)
+			require.False(t, j.Due.Before(at), "%s after", after)
+			require.Less(t, j.Due.Sub(at), time.Millisecond)
+			return nil
+		}))
+	}
+}

@@ -134,7 +134,7 @@ func TestNodesConverge(t *testing.T) {
 		}
 	})
 	t.Log(histories, "histories, outcomes", seen, "refusals", refusals, "equivocations", equivocations)
-	if histories >= 100 {
+	if histories >= 1000 { // of fewer, some of these are rare
 		for _, o := range []group.Outcome{group.Effective, group.Void, group.Skipped, group.Sealed} {
 			require.Positive(t, seen[o], "the property says nothing about %s", o)
 		}

@@ -76,7 +76,7 @@ func (l *listener) knows(log []namespace.Entry) bool {
 // keepUp waits until l knows what is.
 func (l *listener) keepUp(t require.TestingT, w *witness) {
 	log := logOf(t, w, l.g)
-	require.Eventually(t, func() bool { return l.knows(log) }, 20*time.Second, 100*time.Microsecond, "a follower of %d ops", len(log))
+	require.Eventually(t, func() bool { return l.knows(log) }, time.Minute, 100*time.Microsecond, "a follower of %d ops", len(log))
 }
 
 // Whoever follows while ops come in any order hears of each once, without gaps, and ends
@@ -97,7 +97,7 @@ func TestFollowersEndWithWhatIs(t *testing.T) {
 		for _, op := range base.ops {
 			w.give(op)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		followers := []*listener{listen(ctx, w.store, f.ns, 0), listen(ctx, w.store, f.ns, 2)}
 		if len(logOf(t, w, f.sub)) > 0 {

@@ -25,6 +25,7 @@ type forge struct {
 	ring   namespace.Keyring
 	random io.Reader
 	count  byte
+	guests map[codec.Identity]codec.Secret // the seeds of those who sign and are not of the cast
 
 	refused []refused
 	reads   map[codec.OpID]reading
@@ -69,10 +70,15 @@ func all(names ...string) (ids []codec.Identity) {
 	return ids
 }
 
+// newForge returns a forge of a namespace that is yet to be created.
+func newForge(t require.TestingT, n byte) *forge {
+	return &forge{t: t, byID: map[codec.OpID]*namespace.Op{}, ring: namespace.Keyring{}, random: rand.NewChaCha8([32]byte{41 + n}),
+		reads: map[codec.OpID]reading{}}
+}
+
 // forgeOf returns a forge with a namespace created by Z; n tells several namespaces apart.
 func forgeOf(t require.TestingT, n byte) *forge {
-	f := &forge{t: t, byID: map[codec.OpID]*namespace.Op{}, ring: namespace.Keyring{}, random: rand.NewChaCha8([32]byte{41 + n}),
-		reads: map[codec.OpID]reading{}}
+	f := newForge(t, n)
 	r := codec.RootOp{Kind: codec.RootNamespaceCreated, Creator: is("Z"), Salt: codec.Hash{n}, CreatedAt: 1}
 	id, err := namespace.CreationID(&r)
 	require.NoError(t, err)
@@ -155,12 +161,16 @@ func (f *forge) heads() (heads []codec.OpID) {
 
 // draft returns an unsigned op of name on parents; none: on all heads.
 func (f *forge) draft(name string, parents []codec.OpID) *codec.SignedNamespaceOp {
+	return f.draftBy(is(name), parents)
+}
+
+func (f *forge) draftBy(signer codec.Identity, parents []codec.OpID) *codec.SignedNamespaceOp {
 	if len(parents) == 0 {
 		parents = f.heads()
 	}
 	parents = slices.Clone(parents)
 	slices.SortFunc(parents, compare)
-	s := &codec.SignedNamespaceOp{NamespaceID: f.ns, Parents: slices.Compact(parents), Signer: is(name)}
+	s := &codec.SignedNamespaceOp{NamespaceID: f.ns, Parents: slices.Compact(parents), Signer: signer}
 	for _, op := range f.cut(parents) {
 		if op.Signer == s.Signer {
 			s.Nonce = max(s.Nonce, op.Nonce)
@@ -260,6 +270,9 @@ func (f *forge) seedOf(id codec.Identity) codec.Secret {
 		if identities[name] == id {
 			return who(name)
 		}
+	}
+	if seed, ok := f.guests[id]; ok {
+		return seed
 	}
 	panic(fmt.Sprintf("nobody is %s", id))
 }

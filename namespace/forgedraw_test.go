@@ -1,8 +1,6 @@
 package namespace_test
 
 import (
-	"fmt"
-
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -52,7 +50,10 @@ func named(name string) codec.GroupOp {
 // play draws more ops: by people who promote, demote and remove each other, on the heads
 // or beside what is there, as of someone offline or lying; and what must be refused.
 func (f *forge) play(t *rapid.T, most int) {
-	name := rapid.SampledFrom(cast[:7])
+	if rapid.Bool().Draw(t, "furnished") {
+		f.furnish()
+	}
+	name := rapid.SampledFrom(append([]string{"Z", "Z", "K", "L"}, cast[:7]...)) // more who may than who may not
 	for range rapid.IntRange(1, most).Draw(t, "ops") {
 		signer := name.Draw(t, "signer")
 		g := rapid.SampledFrom([]codec.GroupID{f.ns, f.ns, f.ns, f.sub}).Draw(t, "group")
@@ -70,6 +71,13 @@ func (f *forge) play(t *rapid.T, most int) {
 	}
 }
 
+// furnish gives the namespace what some kinds of op are about: a context, and an upgrade
+// that runs.
+func (f *forge) furnish() {
+	require.NotNil(f.t, f.op("Z", registered(codec.ContextID{1})))
+	require.NotNil(f.t, f.op("Z", codec.GroupOp{Kind: codec.OpUpgradeStarted, ToVersion: 2, Total: 2}))
+}
+
 func (f *forge) drawParents(t *rapid.T) []codec.OpID {
 	if rapid.IntRange(0, 2).Draw(t, "on the heads") > 0 {
 		return nil
@@ -85,77 +93,48 @@ func (f *forge) drawOp(t *rapid.T) *namespace.Op {
 	return f.ops[rapid.IntRange(0, len(f.ops)-1).Draw(t, "op")]
 }
 
-func (f *forge) drawBody(t *rapid.T) codec.GroupOp {
-	target := rapid.SampledFrom(cast[:7]).Draw(t, "target")
-	role := rapid.SampledFrom([]codec.GroupMemberRole{codec.Admin, codec.Admin, codec.Member, codec.ReadOnly})
-	mask := rapid.SampledFrom([]codec.Capabilities{0, codec.ManageMembers, codec.ManageCapabilities | codec.ManageAliases, codec.AllCapabilities})
-	c := rapid.SampledFrom([]codec.ContextID{{1}, {2}, room(0)}).Draw(t, "context")
-	alias := codec.Some(codec.AliasName(fmt.Sprint("name", rapid.IntRange(0, 1).Draw(t, "alias"))))
-	switch rapid.IntRange(0, 24).Draw(t, "kind") {
-	case 23, 24:
-		g := rapid.SampledFrom([]codec.GroupID{f.ns, f.sub}).Draw(t, "home")
-		return placedIn(0, f.ns, g, rapid.Uint64Range(1, 3).Draw(t, "placement"))
-	case 0, 1, 2:
-		return added(target, role.Draw(t, "role"))
-	case 3, 4, 5, 6:
-		return removed(target)
-	case 7, 8:
-		return roleSet(target, role.Draw(t, "role"))
-	case 9:
-		return codec.GroupOp{Kind: codec.OpMemberCapabilitySet, Member: is(target), Capabilities: mask.Draw(t, "mask")}
-	case 10:
-		return codec.GroupOp{Kind: codec.OpDefaultCapabilitiesSet, Capabilities: mask.Draw(t, "mask")}
-	case 11:
-		return codec.GroupOp{Kind: codec.OpMemberLeft}
-	case 12:
-		return codec.GroupOp{Kind: codec.OpAdminTransferred, Member: is(target)}
-	case 13:
-		return codec.GroupOp{Kind: codec.OpContextRegistered, ContextID: c}
-	case 14:
-		return codec.GroupOp{Kind: codec.OpContextDetached, ContextID: c}
-	case 15:
-		return codec.GroupOp{Kind: codec.OpContextMigrated, ContextID: c, Method: "m"}
-	case 16:
-		return codec.GroupOp{Kind: codec.OpMemberAliasSet, Member: is(target), Name: alias}
-	case 17:
-		return codec.GroupOp{Kind: codec.OpContextAliasSet, ContextID: c, Name: alias}
-	case 18:
-		return codec.GroupOp{Kind: codec.OpContextJoined, ContextID: c, Identity: is(target)}
-	case 19:
-		return codec.GroupOp{Kind: codec.OpTargetApplicationSet, AppKey: codec.Hash(c)}
-	case 20:
-		return codec.GroupOp{Kind: codec.OpUpgradeStarted, ToVersion: 2, Total: uint64(c[0]), At: 3}
-	case 21:
-		return codec.GroupOp{Kind: codec.OpKeyRotated}
-	default:
-		return codec.GroupOp{Kind: codec.OpUpgradeProgressed, Completed: uint64(c[0])}
-	}
-}
-
+// drawRoot draws a root op. The namespace is created once, so that its creation is not
+// among them.
 func (f *forge) drawRoot(t *rapid.T, signer string, g codec.GroupID) codec.RootOp {
 	n := byte(rapid.IntRange(0, 2).Draw(t, "number"))
 	other := rapid.SampledFrom(cast[:7]).Draw(t, "other")
 	role := rapid.SampledFrom([]codec.GroupMemberRole{codec.Admin, codec.Member}).Draw(t, "role")
-	switch rapid.IntRange(0, 7).Draw(t, "root") {
-	case 0:
+	switch kind := rapid.SampledFrom(rootsDrawn).Draw(t, "root"); kind {
+	case codec.RootGroupCreated:
 		return f.creation(signer, g, n)
-	case 1:
-		return codec.RootOp{Kind: codec.RootGroupReparented, GroupID: f.creation(signer, g, n).GroupID, ParentID: f.sub}
-	case 2:
-		return codec.RootOp{Kind: codec.RootGroupDeleted, GroupID: f.sub}
-	case 3, 4:
+	case codec.RootGroupReparented:
+		return codec.RootOp{Kind: kind, GroupID: f.drawGroup(t), ParentID: f.drawGroup(t)}
+	case codec.RootGroupDeleted:
+		return codec.RootOp{Kind: kind, GroupID: f.sub}
+	case codec.RootMemberJoined:
 		return f.join(other, rapid.SampledFrom(cast[:7]).Draw(t, "joins"), g, role, n)
-	case 5:
+	case codec.RootInvitationRevoked:
 		r := f.join(other, signer, g, role, n)
 		id, err := group.InvitationID(&r.Invitation)
 		require.NoError(t, err)
-		return codec.RootOp{Kind: codec.RootInvitationRevoked, GroupID: g, InvitationID: id}
-	case 6:
+		return codec.RootOp{Kind: kind, GroupID: g, InvitationID: id}
+	case codec.RootKeyDelivery:
 		if key, ok := f.keyAt(f.heads(), g); ok {
 			return f.deliver(g, key, all(other))
 		}
+		return codec.RootOp{Kind: codec.RootMerge}
+	case codec.RootMerge:
+		return codec.RootOp{Kind: kind}
+	default:
+		require.Fail(t, "nobody draws it", kind)
+		return codec.RootOp{}
 	}
-	return codec.RootOp{Kind: codec.RootMerge}
+}
+
+// drawGroup draws a group that was created, the namespace among them.
+func (f *forge) drawGroup(t *rapid.T) codec.GroupID {
+	groups := []codec.GroupID{f.ns}
+	for _, op := range f.ops {
+		if op.Root != nil && op.Root.Kind == codec.RootGroupCreated {
+			groups = append(groups, op.Root.GroupID)
+		}
+	}
+	return rapid.SampledFrom(groups).Draw(t, "created")
 }
 
 // drawRotation makes an op that carries a new key, with or without the one before, for

@@ -112,7 +112,7 @@ const logTag, opTag = 0x30, 0x38
 
 // logged reports whether a row of Group is an entry of the log of one of these groups.
 func logged(key []byte, groups map[codec.GroupID]bool) bool {
-	return key[0] == logTag && len(key) >= 33 && groups[codec.GroupID(key[1:])]
+	return len(key) >= 33 && key[0] == logTag && groups[codec.GroupID(key[1:])]
 }
 
 // Owns reports whether a row is of a namespace of the store in any way: Derives, an op, or

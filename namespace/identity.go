@@ -39,7 +39,8 @@ func (s *Store) ExportIdentity(ns codec.GroupID) (codec.NamespaceIdentityValue, 
 }
 
 // NewIdentity makes the identity of this node in a namespace, which it has to be before
-// it joins. It returns [ErrIdentityExists] where there is one.
+// it joins. It returns [ErrIdentityExists] where there is one, and codec.ErrMalformed for
+// the id of zeros, which no namespace has.
 func (s *Store) NewIdentity(ns codec.GroupID) (codec.Identity, error) {
 	v, err := newIdentity(s.options.Rand)
 	if err != nil {
@@ -60,9 +61,14 @@ func newIdentity(random io.Reader) (v codec.NamespaceIdentityValue, err error) {
 }
 
 // ImportIdentity makes v the identity of this node in a namespace, and opens what it
-// opens. It returns [ErrIdentityExists] where there is another, and [ErrIdentity] where
-// the private key is not that of the public one.
+// opens. It returns [ErrIdentityExists] where there is another, [ErrIdentity] where the
+// private key is not that of the public one, and codec.ErrMalformed for the id of zeros,
+// which no namespace has.
 func (s *Store) ImportIdentity(ns codec.GroupID, v codec.NamespaceIdentityValue) error {
+	if ns.IsZero() {
+		return fmt.Errorf("namespace: identity: %w: no namespace has the id of zeros, as an id is a hash: name the one that you are to join, which its invitation says",
+			codec.ErrMalformed)
+	}
 	if group.IdentityOf(v.PrivateKey) != v.PublicKey {
 		return fmt.Errorf("%w: the private key is not that of %s", ErrIdentity, v.PublicKey)
 	}

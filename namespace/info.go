@@ -70,13 +70,15 @@ func (c *loaded) standing() Standing {
 	switch {
 	case !c.identity.Valid:
 		return NoStanding
-	case c.ledger.Len() > 0 && c.ledger.IsMember(c.id, self):
+	case c.ledger.IsMember(c.id, self):
 		return Belongs
 	}
 	for i := range c.ledger.Len() {
 		op := c.ledger.Op(i)
-		entered := op.Root != nil && (op.Root.Kind == codec.RootNamespaceCreated && op.Signer == self || op.Root.Kind == codec.RootMemberJoined && op.Root.Member == self) ||
-			op.Body != nil && op.Group == c.id && op.Body.Kind == codec.OpMemberAdded && op.Body.Member == self
+		// Whoever signs what counts is a member, whoever is added to a group below is one of
+		// the namespace, and of the ops of the root only a join names a member.
+		entered := op.Signer == self || op.Root != nil && op.Root.Member == self ||
+			op.Body != nil && op.Body.Kind == codec.OpMemberAdded && op.Body.Member == self
 		if entered && c.ledger.Verdict(i).Outcome == group.Effective {
 			return Removed
 		}

@@ -1,13 +1,18 @@
 package namespace
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/group"
+	"github.com/stoadb/stoa/keys"
 )
 
 // founded returns the store of an engine in memory, and a namespace that it created.
@@ -167,4 +172,101 @@ func TestSigningKeysAreKeptAndForgotten(t *testing.T) {
 	require.ErrorIs(t, s.DeleteSigningKey(ns, given), ErrNoSigningKey)
 	_, err = s.AddSigningKey(codec.GroupID{}, codec.Option[codec.Secret]{})
 	require.ErrorIs(t, err, codec.ErrMalformed)
+}
+
+// However somebody came in, who is put out is told that it was so, and who never was in
+// waits.
+func TestWhoWasInIsToldOfTheRemoval(t *testing.T) {
+	standing := func(s *Store, ns codec.GroupID) Standing {
+		info, err := s.Namespace(ns)
+		require.NoError(t, err)
+		return info.Standing
+	}
+	t.Run("as the creator", func(t *testing.T) {
+		z, k, ns := pairOf(t)
+		self, err := z.Identity(ns)
+		require.NoError(t, err)
+		proposed(t, z, ns, ns, codec.GroupOp{Kind: codec.OpAdminTransferred, Member: idOf("K")})
+		exchange(t, ns, z, k)
+		proposed(t, k, ns, ns, codec.GroupOp{Kind: codec.OpMemberRemoved, Member: self})
+		exchange(t, ns, z, k)
+		require.Equal(t, Removed, standing(z, ns))
+	})
+	t.Run("by an invitation", func(t *testing.T) {
+		z, m := newStore(t, 1), newStore(t, 2)
+		ns, wire := created(t, z)
+		invitation, err := z.Invite(bg, Invite{GroupID: ns, Role: codec.Member, Expires: time.Now().Add(time.Hour)})
+		require.NoError(t, err)
+		request, err := m.Join(bg, invitation)
+		require.NoError(t, err)
+		p, err := z.Admit(bg, request)
+		require.NoError(t, err)
+		applied(t, m, append(wire, p.Wire...)...)
+		require.Equal(t, Belongs, standing(m, ns))
+		self, err := m.Identity(ns)
+		require.NoError(t, err)
+		applied(t, m, proposed(t, z, ns, ns, codec.GroupOp{Kind: codec.OpMemberRemoved, Member: self}).Wire...)
+		require.Equal(t, Removed, standing(m, ns))
+	})
+	t.Run("never, but others were", func(t *testing.T) {
+		z, k, ns := pairOf(t)
+		x := newStore(t, 3)
+		imported(t, x, ns, "X")
+		proposed(t, z, ns, ns, codec.GroupOp{Kind: codec.OpMemberAliasSet, Member: idOf("X"), Name: codec.Some(codec.AliasName("x"))})
+		proposed(t, z, ns, ns, remove("K"))
+		lost := proposed(t, k, ns, ns, add("X", codec.Member)) // beside the removal of who signs it
+		exchange(t, ns, z, k)
+		exchange(t, ns, z, x)
+		op, err := z.Op(ns, lost.Answer.ID)
+		require.NoError(t, err)
+		require.NotEqual(t, group.Effective, op.Verdict.Outcome)
+		require.Equal(t, Awaiting, standing(x, ns))
+	})
+}
+
+// No namespace has the id of zeros: none waits to be entered there, and where a store has
+// an identity under it, lists go on after it.
+func TestTheIDOfZerosIsNoNamespace(t *testing.T) {
+	s := newStore(t, 1)
+	ns, _ := created(t, s)
+	zeros := codec.GroupID{}
+	_, err := s.NewIdentity(zeros)
+	require.ErrorIs(t, err, codec.ErrMalformed)
+	require.ErrorContains(t, err, "no namespace has the id of zeros")
+	v := codec.NamespaceIdentityValue{PublicKey: idOf("K"), PrivateKey: seedOf("K"), SenderKey: codec.Secret{1}}
+	require.ErrorIs(t, s.ImportIdentity(zeros, v), codec.ErrMalformed)
+	_, err = s.Identity(zeros)
+	require.ErrorIs(t, err, ErrNoIdentity)
+
+	s.damage(t, func(b *engine.Batch) { engine.Put(b, keys.NamespaceIdentity{Namespace: zeros}, v) })
+	s = s.reopened(t, 1)
+	for _, limit := range []int{0, 1, 2} {
+		var listed []codec.GroupID
+		for after := zeros; ; {
+			page, err := s.Namespaces(after, limit)
+			require.NoError(t, err)
+			if listed = append(listed, page...); limit == 0 || len(page) < limit {
+				break
+			}
+			after = page[len(page)-1]
+		}
+		require.Equal(t, []codec.GroupID{ns}, listed)
+	}
+	self, err := s.Identity(zeros)
+	require.NoError(t, err, "what is there is not lost")
+	require.Equal(t, idOf("K"), self)
+}
+
+func TestARowOfNoNamespaceIsDamage(t *testing.T) {
+	s, ns := founded(t)
+	key, err := keys.NamespaceGovHead{Namespace: ns}.AppendBinary(nil)
+	require.NoError(t, err)
+	for _, bad := range [][]byte{key[:len(key)-1], append(slices.Clone(key), 0)} {
+		s.damage(t, func(b *engine.Batch) { b.Put(column.Group, bad, nil) })
+		_, err := s.Namespaces(codec.GroupID{}, 0)
+		require.ErrorIs(t, err, engine.ErrCorrupt)
+		s.damage(t, func(b *engine.Batch) { b.Delete(column.Group, bad) })
+	}
+	_, err = s.Namespaces(codec.GroupID{}, 0)
+	require.NoError(t, err)
 }

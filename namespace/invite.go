@@ -112,22 +112,49 @@ func (s *Store) Join(ctx context.Context, invitation []byte) ([]byte, error) {
 // group along, if this node has it. It returns [ErrNotInvited], [ErrExpired], or an error
 // as [Store.Propose] has it. The clock of this node is the only one that is asked.
 func (s *Store) Admit(ctx context.Context, request []byte) (done Proposed, err error) {
-	const tail = len(codec.Identity{}) + len(codec.Signature{})
-	if len(request) < tail {
-		return done, fmt.Errorf("%w: %d bytes", ErrNotInvited, len(request))
-	}
-	at := len(request) - tail
-	v, err := ParseInvitation(request[:at])
+	r, err := parseRequest(request)
 	if err != nil {
 		return done, err
 	}
-	r := codec.RootOp{Kind: codec.RootMemberJoined, Invitation: v, Member: codec.Identity(request[at:]),
-		JoinerSignature: codec.Signature(request[at+len(codec.Identity{}):])}
-	if err := group.VerifyJoin(&v, r.Member, r.JoinerSignature); err != nil {
-		return done, fmt.Errorf("%w: %w", ErrNotInvited, err)
-	}
+	v := &r.Invitation
 	if now := s.options.Now().Unix(); now < 0 || uint64(now) >= v.ExpiresAt {
-		return done, fmt.Errorf("%w: at %d, and it is %d", ErrExpired, v.ExpiresAt, now)
+		return done, fmt.Errorf("%w: at %s, and it is %s", ErrExpired, instant(v.ExpiresAt), instant(uint64(max(now, 0))))
 	}
 	return s.Propose(ctx, v.NamespaceID, Proposal{Root: &r})
+}
+
+// instant returns seconds since 1970 as people read them; what no year of four digits has
+// stays a number.
+func instant(s uint64) string {
+	const year10000 = 253402300800
+	if s >= year10000 {
+		return fmt.Sprint(s)
+	}
+	return time.Unix(int64(s), 0).UTC().Format(time.RFC3339)
+}
+
+// ParseRequest returns the invitation that a request of [Store.Join] answers, and who
+// has signed it; or [ErrNotInvited].
+func ParseRequest(b []byte) (codec.Invitation, codec.Identity, error) {
+	r, err := parseRequest(b)
+	return r.Invitation, r.Member, err
+}
+
+// parseRequest returns the op that a request asks for.
+func parseRequest(b []byte) (r codec.RootOp, err error) {
+	const tail = len(codec.Identity{}) + len(codec.Signature{})
+	if len(b) < tail {
+		return r, fmt.Errorf("%w: %d bytes", ErrNotInvited, len(b))
+	}
+	at := len(b) - tail
+	v, err := ParseInvitation(b[:at])
+	if err != nil {
+		return r, err
+	}
+	r = codec.RootOp{Kind: codec.RootMemberJoined, Invitation: v, Member: codec.Identity(b[at:]),
+		JoinerSignature: codec.Signature(b[at+len(codec.Identity{}):])}
+	if err := group.VerifyJoin(&v, r.Member, r.JoinerSignature); err != nil {
+		return r, fmt.Errorf("%w: %w", ErrNotInvited, err)
+	}
+	return r, nil
 }

@@ -196,6 +196,9 @@ func (c *loaded) loadPage(r engine.Reader, facts []fact) error {
 			}
 			bodies = bodies[1:]
 		}
+		if c.isStray(parsed[i]) {
+			f.fault, body = group.NoGroup, nil
+		}
 		if _, err := c.add(parsed[i], f, body, parsed[i].Signed != nil); err != nil {
 			if err = c.beside(ops[i].Column, ops[i].Key, fmt.Errorf("namespace: %w: op %s: %w", engine.ErrCorrupt, f.id, err)); err != nil {
 				return err
@@ -236,6 +239,24 @@ func decodeLog(row *engine.Lookup) (codec.SignedGroupOp, error) {
 	return inner, nil
 }
 
+// isStray reports whether an op is about a group that none of its ancestors creates. None
+// is taken: those that are stored older versions have taken, and they are void.
+func (c *loaded) isStray(op *Op) bool {
+	for _, g := range op.groups() {
+		if g == c.id {
+			continue
+		}
+		if len(c.holders.created[g]) == 0 {
+			return true
+		}
+		cut, err := c.ledger.Cut(op.Parents)
+		if err == nil && !c.holders.isCreated(g, cut) { // else to add it fails, and says why
+			return true
+		}
+	}
+	return false
+}
+
 // add takes an op into memory.
 func (c *loaded) add(op *Op, f fact, body *codec.GroupOp, whole bool) (int, error) {
 	read := &group.Op{ID: op.ID, Parents: op.Parents, Signer: op.Signer, Nonce: op.Nonce, Root: op.Root, Group: op.GroupID,
@@ -255,7 +276,7 @@ func (c *loaded) add(op *Op, f fact, body *codec.GroupOp, whole bool) (int, erro
 	return i, nil
 }
 
-// logged notes that op i has that number in the log of g; 0: none.
+// logged notes that op i, which is not the first, has that number in the log of g; 0: none.
 func (c *loaded) logged(g codec.GroupID, seq uint64, i int) {
 	log := c.logs[g]
 	for uint64(len(log)) < seq {

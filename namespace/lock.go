@@ -3,7 +3,6 @@ package namespace
 import (
 	"bytes"
 	"context"
-	"errors"
 	"maps"
 
 	"github.com/stoadb/stoa/codec"
@@ -22,7 +21,6 @@ import (
 func Lock(ctx context.Context, r engine.Reader, w engine.Writer, namespaces []codec.GroupID, lost func(key []byte, err error) error) error {
 	l := &locking{ctx: ctx, r: r, w: w, lost: lost, groups: map[codec.GroupID]bool{},
 		namespaces: map[codec.GroupID]bool{}, gaps: map[codec.GroupID]bool{}}
-	l.batch.Durability = engine.WAL
 	for _, ns := range namespaces {
 		l.namespaces[ns] = true
 		if err := l.unread(ns); err != nil {
@@ -59,9 +57,9 @@ func (l *locking) flush(full int) error {
 	if l.batch.Len() == 0 || l.batch.Size() < full {
 		return nil
 	}
+	l.batch.Durability = engine.WAL
 	err := l.w.Apply(&l.batch)
 	l.batch.Reset()
-	l.batch.Durability = engine.WAL
 	return err
 }
 
@@ -91,26 +89,16 @@ func (l *locking) unread(ns codec.GroupID) error {
 }
 
 // drop deletes what follows from ops.
-func (l *locking) drop() (err error) {
-	it, err := l.r.Iterate(column.Group, engine.Range{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, it.Close()) }()
-	for it.Next() {
-		key, value := it.Key(), it.Value()
-		if len(key) == 0 || !logged(key, l.groups) && !derived(key, value, l.groups) {
-			continue
-		}
+func (l *locking) drop() error {
+	follows := func(key, value []byte) bool { return logged(key, l.groups) || derived(key, value, l.groups) }
+	err := differing(l.r, follows, nil, func(key, _, _ []byte) error {
 		l.batch.Delete(column.Group, key)
 		if ref, err := (keys.ContextGroupRef{}).Parse(key); err == nil {
 			engine.Delete(&l.batch, keys.ContextConfig(ref))
 		}
-		if err := l.flush(fullBytes); err != nil {
-			return err
-		}
-	}
-	if err := it.Err(); err != nil {
+		return l.flush(fullBytes)
+	})
+	if err != nil {
 		return err
 	}
 	err = each(l.r, homeScope[:], func(key, _ []byte) error {

@@ -53,6 +53,17 @@ func TestNamesAreInheritedAndOutliveARemoval(t *testing.T) {
 	require.Equal(t, codec.AliasName("ada"), names(home)[self].Name)
 	require.Equal(t, inKitchen[room], names(home)[room], "what only a group below names has that name")
 
+	drawer := codec.GroupID{}
+	proposeTo(t, s, home, Proposal{Root: &codec.RootOp{Kind: codec.RootGroupCreated, ParentID: kitchen}})
+	tree, err = s.Tree(home)
+	require.NoError(t, err)
+	for _, g := range tree {
+		if g.ID != home && g.ID != kitchen {
+			drawer = g.ID
+		}
+	}
+	require.Equal(t, inKitchen, names(drawer), "the nearest group above that has a name for it")
+
 	propose(home, codec.GroupOp{Kind: codec.OpMemberRemoved, Member: bob})
 	require.Equal(t, Name{Of: NamedMember, ID: bob, Name: "bob", In: home, Former: true}, names(kitchen)[bob])
 	_, err = s.Names(codec.GroupID{9}, Name{}, 0)

@@ -2,7 +2,6 @@ package namespace
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
@@ -108,17 +107,15 @@ func (c *loaded) entryOf(g codec.GroupID, row, value []byte) (e Entry, err error
 	key, err := keys.GroupOpLog{}.Parse(row)
 	e.Seq = key.Seq.Uint64()
 	log := c.logs[g]
-	if err != nil || e.Seq == 0 || e.Seq > uint64(len(log)) || len(value) < 4 || uint64(binary.LittleEndian.Uint32(value)) != uint64(len(value)-4) {
+	if err != nil || e.Seq == 0 || e.Seq > uint64(len(log)) {
 		return e, fmt.Errorf("namespace: %w: %x is no entry of the log of group %s", engine.ErrCorrupt, row, g)
 	}
 	i := int(log[e.Seq-1])
-	if op := c.ledger.Op(i); op.Group != g || c.facts[i].seq != e.Seq {
+	if i == 0 { // the first op of a namespace is of no group
 		return e, fmt.Errorf("namespace: %w: number %d of the log of group %s: its op is not here", engine.ErrCorrupt, e.Seq, g)
 	}
 	e.ID, e.Verdict = c.ledger.Op(i).ID, c.ledger.Verdict(i)
-	if e.Op, err = e.Op.Decode(value[4:]); err != nil { // an OpLogValue is a byte string
-		err = fmt.Errorf("namespace: %w: number %d of the log of group %s: %w", engine.ErrCorrupt, e.Seq, g, err)
-	}
+	e.Op, err = decodeLog(&engine.Lookup{Key: row, Value: value, Found: true})
 	return e, err
 }
 

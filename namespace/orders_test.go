@@ -2,6 +2,7 @@ package namespace_test
 
 import (
 	"crypto/sha512"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -241,7 +242,7 @@ func TestSecondCreationIsRefused(t *testing.T) {
 	f := opening(t)
 	second := *f.ops[0].Signed
 	b := bytesOf(t, f.ops[0])
-	second.Signature = signOtherwise(t, who("Z"), append([]byte(namespace.DomainOp), group.Unsigned(b)...))
+	second.Signature = signOtherwise(t, who("Z"), 0, append([]byte(namespace.DomainOp), group.Unsigned(b)...))
 	op, err := namespace.Check(&second)
 	require.NoError(t, err, "it is a good signature")
 	require.NotEqual(t, f.ops[0].ID, op.ID)
@@ -257,12 +258,13 @@ func TestSecondCreationIsRefused(t *testing.T) {
 	w.check()
 }
 
-// signOtherwise signs as Ed25519 does, but for the nonce inside, which is another.
-func signOtherwise(t *testing.T, seed codec.Secret, message []byte) (sig codec.Signature) {
+// signOtherwise signs as Ed25519 does, but for the nonce inside, which is another for
+// each n.
+func signOtherwise(t require.TestingT, seed codec.Secret, n int, message []byte) (sig codec.Signature) {
 	hashed := sha512.Sum512(seed[:])
 	secret, err := edwards25519.NewScalar().SetBytesWithClamping(hashed[:32])
 	require.NoError(t, err)
-	drawn := sha512.Sum512(append([]byte("otherwise"), message...))
+	drawn := sha512.Sum512(append(fmt.Append(nil, "otherwise ", n), message...))
 	r, err := edwards25519.NewScalar().SetUniformBytes(drawn[:])
 	require.NoError(t, err)
 	point := new(edwards25519.Point).ScalarBaseMult(r).Bytes()

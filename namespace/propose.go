@@ -267,10 +267,10 @@ func (p *proposing) group(g codec.GroupID, body codec.GroupOp, a *Answer) error 
 	if err != nil {
 		return err
 	}
-	if err := p.place(s, &body, inner, a); err != nil || !stays {
+	if err := p.place(s, &body, inner, a); err != nil {
 		return err
 	}
-	return p.deliver(g)
+	return p.deliver(g) // to nobody, where the key is new
 }
 
 // rotate adds a rotation of g to exactly these members, and returns the key, which this

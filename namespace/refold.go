@@ -8,6 +8,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/group"
 	"github.com/stoadb/stoa/keys"
 )
 
@@ -79,7 +80,7 @@ func (s *Store) refold(ns codec.GroupID, made uint32) (*loaded, error) {
 func (b *batch) reread(want wanted) error {
 	c := b.c
 	for i, f := range c.facts {
-		if f.fault == 0 {
+		if f.fault == 0 || f.fault == group.NoGroup {
 			continue
 		}
 		op, err := readOp(b.s.db, c.id, f.id)
@@ -107,7 +108,7 @@ func (b *batch) reread(want wanted) error {
 // its claims, and the groups and counters of the contexts that it names.
 func (b *batch) correct(want wanted) error {
 	contexts := map[codec.ContextID]struct{}{}
-	err := differing(b.s.db, b.c.ours(), want, func(key, _, value []byte) error {
+	err := differing(b.s.db, b.c.follows(), want, func(key, _, value []byte) error {
 		if k, err := (keys.ContextGroupRef{}).Parse(key); err == nil { // for the claims of all to say
 			contexts[k.Context] = struct{}{}
 			return nil

@@ -2,15 +2,20 @@ package namespace
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/faulty"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/group"
+	"github.com/stoadb/stoa/keys"
 )
 
 // pair is the store of Z, who has created a namespace, and that of K, an Admin of it.
@@ -73,9 +78,94 @@ func TestOpsAreReadBothWays(t *testing.T) {
 
 // K removes L while L acts: on K's node L's op comes late and is void; on L's it was
 // effective, and a follower is told.
+// A row of a log that is no entry is damage, wherever it is broken, and no entry of another
+// number; who reads around damage is told, and goes on.
+func TestADamagedLogIsNotReadAsAnother(t *testing.T) {
+	z, _, ns := pairOf(t)
+	for _, name := range []string{"a", "b"} {
+		proposed(t, z, ns, ns, call(name))
+	}
+	all := ops(t, z, ns, Window{})
+	require.Len(t, all, 4)
+	rowOf := func(seq uint64) (key, value []byte) {
+		key, err := keys.GroupOpLog{Group: ns, Seq: keys.NewSeq(seq)}.AppendBinary(nil)
+		require.NoError(t, err)
+		if value, err = z.db.Get(nil, column.Group, key); err != nil {
+			require.ErrorIs(t, err, engine.ErrNotFound)
+			return key, nil
+		}
+		return key, value
+	}
+	first, _ := rowOf(1)
+	_, none := rowOf(0)
+	require.Nil(t, none)
+	before, _ := rowOf(0)
+	behind, _ := rowOf(9)
+	second, value := rowOf(2)
+	for name, row := range map[string]struct{ key, value []byte }{
+		"number 0":                 {before, value},
+		"a number behind the last": {behind, value},
+		"a key cut off":            {first[:len(first)-1], value},
+		"a key too long":           {append(slices.Clone(second), 0), value},
+		"nothing":                  {second, nil},
+		"a length cut off":         {second, value[:3]},
+		"a length alone":           {second, value[:4]},
+		"an op cut off":            {second, value[:len(value)-1]},
+		"an op too long":           {second, append(slices.Clone(value), 0)},
+		"an op of no length":       {second, []byte{0, 0, 0, 0}},
+		"an op of another length":  {second, append([]byte{value[0] + 1}, value[1:]...)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			was, err := z.db.Get(nil, column.Group, row.key)
+			z.damage(t, func(b *engine.Batch) { b.Put(column.Group, row.key, row.value) })
+			defer z.damage(t, func(b *engine.Batch) {
+				if b.Put(column.Group, row.key, was); err != nil {
+					b.Reset()
+					b.Delete(column.Group, row.key)
+				}
+			})
+			var failure error
+			for e, err := range z.Ops(bg, ns, Window{}) {
+				if failure = err; err == nil {
+					require.Equal(t, all[e.Seq-1], e)
+				}
+			}
+			require.ErrorIs(t, failure, engine.ErrCorrupt)
+		})
+	}
+	require.Equal(t, all, ops(t, z, ns, Window{}))
+}
+
+// An entry whose op is gone is passed over by who reads around damage, and is not another
+// op's; what is beside it is read.
+func TestAnEntryWhoseOpIsGoneIsPassedOver(t *testing.T) {
+	z, k, ns := pairOf(t)
+	gone := proposed(t, z, ns, ns, call("a")).Answer.ID
+	beside := proposed(t, k, ns, ns, call("b")).Answer.ID
+	exchange(t, ns, z, k)
+	all := ops(t, z, ns, Window{})
+	require.Len(t, all, 4)
+	require.Equal(t, []codec.OpID{gone, beside}, []codec.OpID{all[2].ID, all[3].ID})
+	require.NoError(t, z.Close())
+	z.damage(t, func(b *engine.Batch) { engine.Delete(b, keys.NamespaceGovOp{Namespace: ns, Delta: gone}) })
+	var told [][]byte
+	view, err := View(z.db, Options{Damaged: func(_ column.Column, key []byte, _ error) error {
+		told = append(told, slices.Clone(key))
+		return nil
+	}})
+	require.NoError(t, err)
+	defer view.Close()
+	left := ops(t, view, ns, Window{})
+	require.Equal(t, []uint64{1, 2, 4}, []uint64{left[0].Seq, left[1].Seq, left[2].Seq})
+	require.Equal(t, beside, left[2].ID)
+	entry, err := keys.GroupOpLog{Group: ns, Seq: keys.NewSeq(3)}.AppendBinary(nil)
+	require.NoError(t, err)
+	require.Contains(t, told, entry)
+}
+
 func TestFollowTellsOfEntriesAndVerdicts(t *testing.T) {
 	z, k, ns := pairOf(t)
-	ctx, cancel := context.WithTimeout(bg, 20*time.Second)
+	ctx, cancel := context.WithTimeout(bg, time.Minute)
 	defer cancel()
 	events := make(chan Event)
 	go func() {
@@ -156,6 +246,13 @@ func TestInviteJoinAdmit(t *testing.T) {
 	require.NoError(t, err)
 	_, err = z.Admit(bg, request)
 	require.ErrorIs(t, err, ErrExpired)
+	require.Regexp(t, `: at 20\d\d-[0-9-]+T[0-9:]+Z, and it is 20\d\d-[0-9-]+T[0-9:]+Z$`, err.Error(), "a person reads it")
+	v, who, err := ParseRequest(request)
+	require.NoError(t, err)
+	require.Equal(t, ns, v.NamespaceID)
+	require.Equal(t, self, who)
+	_, _, err = ParseRequest(old)
+	require.ErrorIs(t, err, ErrNotInvited, "an invitation is no request")
 	_, err = m.Invite(bg, Invite{GroupID: ns, Expires: time.Now().Add(time.Hour)})
 	require.ErrorIs(t, err, ErrNotEffective)
 }
@@ -423,6 +520,13 @@ func TestNothingIsProposedThatOthersRefuse(t *testing.T) {
 	require.ErrorIs(t, err, ErrRefused)
 	_, err = z.Propose(bg, codec.GroupID{1}, Proposal{Root: &codec.RootOp{Kind: codec.RootMerge}})
 	require.ErrorIs(t, err, ErrNoNamespace)
+	before, err := z.Heads(ns)
+	require.NoError(t, err)
+	_, err = z.Propose(bg, ns, Proposal{GroupID: ns, Group: &codec.GroupOp{Kind: codec.OpMigrationSet, Migration: codec.Some(strings.Repeat("m", MaxOp))}})
+	require.ErrorIs(t, err, ErrRefused, "more bytes than an op may have")
+	after, err := z.Heads(ns)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
 	requireSound(t, z, ns)
 }
 

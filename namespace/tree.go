@@ -57,7 +57,8 @@ func (s *Store) Tree(ns codec.GroupID) (list []TreeGroup, err error) {
 }
 
 // Namespaces returns the namespaces that are here, and those in which this node has an
-// identity, after one of them, by id; zeros: from the first. A limit of 0 is none.
+// identity, after one of them, by id; zeros: from the first. A limit of 0 is none. An
+// identity under the id of zeros, which no namespace has, is passed over.
 func (s *Store) Namespaces(after codec.GroupID, limit int) (list []codec.GroupID, err error) {
 	err = s.reading(func(r engine.Reader) error {
 		for _, lead := range [][]byte{keys.Prefix[keys.NamespaceGovHead]{}.AppendTo(nil), keys.Prefix[keys.NamespaceIdentity]{}.AppendTo(nil)} {
@@ -82,17 +83,15 @@ func (s *Store) Namespaces(after codec.GroupID, limit int) (list []codec.GroupID
 func idsAfter(r engine.Reader, lead []byte, after codec.GroupID, limit int) (ids []codec.GroupID, err error) {
 	rg := engine.Prefixed(lead)
 	rg.Limit = limit
-	if after != (codec.GroupID{}) {
-		rg.Start = append(append(bytes.Clone(lead), after[:]...), 0)
-	}
+	rg.Start = append(append(bytes.Clone(lead), after[:]...), 0)
 	it, err := r.Iterate(keys.NamespaceGovHead{}.Slot().Column, rg)
 	if err != nil {
 		return nil, err
 	}
 	defer it.Close()
 	for it.Next() {
-		id, ok := bytes.CutPrefix(it.Key(), lead)
-		if !ok || len(id) != len(after) {
+		id := it.Key()[len(lead):]
+		if len(id) != len(after) {
 			return nil, fmt.Errorf("namespace: %w: %x is no row of a namespace", engine.ErrCorrupt, it.Key())
 		}
 		ids = append(ids, codec.GroupID(id))

@@ -12,7 +12,6 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
-	"github.com/stoadb/stoa/group"
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/namespace"
 )
@@ -162,38 +161,81 @@ func TestGroupIDIsOfOneNamespace(t *testing.T) {
 	require.Equal(t, namespace.BadForm, n.giveWire(theirs.refused[2].bytes).Refusal.Reason)
 }
 
-// A store in which such an op lies already is read as it is, and Verify names the op.
-func TestOpAboutAnotherNamespacesGroupThatIsStoredIsReported(t *testing.T) {
-	ours, theirs := openingOf(t, 1), openingOf(t, 2)
-	require.Nil(t, theirs.in(ours.ns, "Z", named("x")))
+// What an older version has taken of such ops is void, has no part in any row, and is no
+// finding that nothing ends; what stands on it goes on.
+func TestOpAboutAnotherNamespacesGroupThatIsStoredIsVoid(t *testing.T) {
+	for _, what := range slices.Sorted(maps.Keys(trespasses)) {
+		t.Run(what, func(t *testing.T) {
+			ours, theirs := openingOf(t, 1), openingOf(t, 2)
+			require.Nil(t, trespasses[what](theirs, ours, "Z"))
+			storedByAnOlderVersion(t, ours, theirs)
+		})
+	}
+}
+
+// So it is with a group of the namespace that was created beside the op: the older version
+// found the op effective.
+func TestOpAboutAGroupCreatedBesideItThatIsStoredIsVoid(t *testing.T) {
+	f := openingOf(t, 1)
+	parents := f.heads()
+	above := f.creation("Z", f.ns, 7)
+	require.NotNil(t, f.root("Z", above, parents...))
+	require.Nil(t, f.root("K", f.creation("K", above.GroupID, 8), parents...))
+	storedByAnOlderVersion(t, f, f)
+}
+
+// storedByAnOlderVersion gives a node of K the ops of both forges, and has the op that
+// theirs refused stored there as it was before such ops were refused.
+func storedByAnOlderVersion(t *testing.T, ours, theirs *forge) {
 	bad := theirs.refused[0].op
 	n := newBystander(t, "K", ours, theirs)
 	defer n.close()
 	n.give(ours.ops...)
 	n.give(theirs.ops...)
 	require.NoError(t, n.store.Close())
+	before := n.shared()
 
 	var b engine.Batch
 	stored, err := codec.StoredNamespaceOp{Kind: codec.StoredSigned, Signed: *bad.Signed}.AppendBinary(nil)
 	require.NoError(t, err)
-	row := keys.NamespaceGovOp{Namespace: theirs.ns, Delta: bad.ID}
-	engine.Put(&b, row, codec.NamespaceGovOpValue{SkeletonBytes: stored})
-	scope, err := keys.NewScope("gov-op")
-	require.NoError(t, err)
-	taken := append(scope[:], theirs.ns[:]...)
+	engine.Put(&b, keys.NamespaceGovOp{Namespace: theirs.ns, Delta: bad.ID}, codec.NamespaceGovOpValue{SkeletonBytes: stored})
+	taken := append([]byte("gov-op\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), theirs.ns[:]...)
 	b.Put(column.Generic, binary.BigEndian.AppendUint64(taken, uint64(len(theirs.ops))), append(bad.ID[:], make([]byte, 9)...))
+	b.Delete(column.Generic, append([]byte("gov-rules\x00\x00\x00\x00\x00\x00\x00"), theirs.ns[:]...))
 	require.NoError(t, n.db.Apply(&b))
+
 	n.open()
-	require.Equal(t, group.Verdict{Outcome: group.Sealed}.String(), n.verdict(theirs, bad))
-	n.requireSound(ours)
-	found, err := n.store.Verify(context.Background(), theirs.ns)
-	require.NoError(t, err)
-	at, err := row.AppendBinary(nil)
-	require.NoError(t, err)
-	require.True(t, slices.ContainsFunc(found, func(f namespace.Finding) bool {
-		return slices.Equal(f.Key, at) && f.What == (&namespace.Refusal{Op: bad.ID, Reason: namespace.UnknownGroup,
-			Detail: "no ancestor creates group " + ours.ns.String() + " in this namespace"}).Error()
-	}), "%v", found)
-	n.give(theirs.op("Z", named("more")), ours.op("Z", named("more")))
-	n.requireSound(ours)
+	require.NoError(t, n.store.Refold(context.Background()))
+	require.Equal(t, "void: no such group", n.verdict(theirs, bad))
+	n.requireSound(ours, theirs)
+	after := n.shared()
+	for key, value := range before {
+		if key[:len("Group 39")] == "Group 39" || key[:len("Group 38")] == "Group 38" { // heads, and the op itself
+			continue
+		}
+		require.Equal(t, value, after[key], key)
+	}
+	theirs.ops, theirs.byID[bad.ID] = append(theirs.ops, bad), bad
+	on := theirs.op("Z", named("more"))
+	require.Contains(t, on.Parents, bad.ID)
+	n.give(on, ours.op("Z", named("more")))
+	require.Equal(t, "effective", n.verdict(theirs, on))
+	require.NoError(t, n.store.Close())
+	n.open()
+	require.Equal(t, "void: no such group", n.verdict(theirs, bad))
+	n.requireSound(ours, theirs)
+}
+
+// A key that is of no row, as made-up tables have it, is nothing to Verify.
+func TestShortKeysAreNoRowsOfGroups(t *testing.T) {
+	f := openingOf(t, 1)
+	n := newBystander(t, "K", f)
+	defer n.close()
+	n.give(f.ops...)
+	var b engine.Batch
+	for _, key := range []string{"", " ", "0", "#", string(append([]byte{0x21}, f.ns[:31]...))} {
+		b.Put(column.Group, []byte(key), []byte("?"))
+	}
+	require.NoError(t, n.db.Apply(&b))
+	n.requireSound(f)
 }

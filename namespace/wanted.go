@@ -32,10 +32,10 @@ func (w wanted) add(rows []group.RowChange) {
 	}
 }
 
-// differing calls fn with each row of some groups that is stored otherwise than is wanted:
-// what is there and what should be, nil: nothing. The key and what is there are only lent,
-// and want is used up.
-func differing(r engine.Reader, groups map[codec.GroupID]bool, want wanted, fn func(key, have, due []byte) error) error {
+// differing calls fn with each row, of those that mine is true of, which is stored otherwise
+// than is wanted: what is there and what should be, nil: nothing. The key and what is there
+// are only lent, and want is used up.
+func differing(r engine.Reader, mine func(key, value []byte) bool, want wanted, fn func(key, have, due []byte) error) error {
 	it, err := r.Iterate(column.Group, engine.Range{})
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func differing(r engine.Reader, groups map[codec.GroupID]bool, want wanted, fn f
 	defer it.Close()
 	for it.Next() {
 		key := it.Key()
-		if !derived(key, it.Value(), groups) {
+		if !mine(key, it.Value()) {
 			continue
 		}
 		due, ok := want[string(key)]
@@ -59,7 +59,7 @@ func differing(r engine.Reader, groups map[codec.GroupID]bool, want wanted, fn f
 		return err
 	}
 	for key, due := range want {
-		if !derived([]byte(key), due, groups) {
+		if !mine([]byte(key), due) {
 			continue
 		}
 		if err := fn([]byte(key), nil, due); err != nil {
@@ -67,6 +67,12 @@ func differing(r engine.Reader, groups map[codec.GroupID]bool, want wanted, fn f
 		}
 	}
 	return nil
+}
+
+// follows reports whether a row of the Group column follows from the ops of the namespace.
+func (c *loaded) follows() func(key, value []byte) bool {
+	ours := c.ours()
+	return func(key, value []byte) bool { return derived(key, value, ours) }
 }
 
 // ours returns the namespace and all groups that were ever created below it, whatever
@@ -95,12 +101,15 @@ func (c *loaded) ours() map[codec.GroupID]bool {
 // not the ops, the log, or secrets.
 func derived(key, value []byte, mine map[codec.GroupID]bool) bool {
 	const signingKey, contextRef, log, identity, op, groupKey = 0x25, 0x23, 0x30, 0x37, 0x38, 0x3A
+	if len(key) < 33 {
+		return false
+	}
 	switch key[0] {
 	case signingKey, log, identity, op, groupKey:
 		return false
 	case contextRef:
 		return len(value) == 32 && mine[codec.GroupID(value)]
 	default:
-		return len(key) >= 33 && mine[codec.GroupID(key[1:33])]
+		return mine[codec.GroupID(key[1:33])]
 	}
 }

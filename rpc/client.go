@@ -185,7 +185,9 @@ func (c *Client) Close() error {
 	return nil
 }
 
-func (c *Client) closed() bool { return c.conn.GetState() == connectivity.Shutdown }
+// closed reports whether Close has been called: what a call ends with from then on
+// is that.
+func (c *Client) closed() bool { return c.carrier.closed.Load() }
 
 // call returns the context of one call.
 func (c *Client) call() (context.Context, context.CancelFunc) {

@@ -34,7 +34,7 @@ func (o *orphans) row(r row) error {
 		}
 		at = len(s) + between
 	}
-	if len(r.key) < at+contextBytes || slices.Equal(o.last, r.key[:at+contextBytes]) {
+	if slices.Equal(o.last, r.key[:at+contextBytes]) { // rows come that have their form, and so a context
 		return nil
 	}
 	o.last = append(o.last[:0], r.key[:at+contextBytes]...)

@@ -81,8 +81,67 @@ func TestAFullVerificationReplaysContexts(t *testing.T) {
 			}
 			require.NoError(t, it.Close())
 			require.NoError(t, e.Apply(&b))
-			require.Contains(t, fullCodes(t, e), test.want)
+			codes := fullCodes(t, e)
+			require.Contains(t, codes, test.want)
+			if test.want != "dag-seq" { // a parent without a number
+				require.NotContains(t, codes, "delta-parent", "the replay has told it")
+			}
 		})
+	}
+}
+
+// What a context began with may have parents that were never here, and while its state
+// is being replaced any delta may.
+func TestParentsBeforeASnapshotAreNotMissed(t *testing.T) {
+	ctx, base := codec.ContextID{1}, codec.DeltaID{1}
+	for name, test := range map[string]struct {
+		base   codec.DeltaID
+		moving byte
+		missed bool
+	}{
+		"the base":     {base, 0, false},
+		"another":      {codec.DeltaID{2}, 0, true},
+		"being seeded": {codec.DeltaID{2}, 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := mem.New()
+			defer e.Close()
+			apply(t, e, func(b *engine.Batch) {
+				engine.Put(b, scoped(contextScope, ctx[:]...), codec.Raw(append(test.base[:], append(make([]byte, 24), test.moving)...)))
+				engine.Put(b, keys.ContextDagDelta{Context: ctx, Delta: base}, codec.ContextDagDeltaValue{
+					DeltaID: base, Parents: []codec.DeltaID{{3}}, HLC: codec.HybridTimestamp{Time: 1, ID: codec.NodeID{Lo: 1}}, Applied: true})
+			})
+			_, missed := fullCodes(t, e)["delta-parent"]
+			require.Equal(t, test.missed, missed)
+		})
+	}
+}
+
+// Two contexts that are not there are two findings, however many rows they have.
+func TestAMissingContextIsToldOnceForManyRows(t *testing.T) {
+	e := mem.New()
+	defer e.Close()
+	apply(t, e, func(b *engine.Batch) {
+		for i := range byte(6) {
+			delta := codec.DeltaID{i}
+			engine.Put(b, keys.ContextDagDelta{Context: codec.ContextID{i % 2}, Delta: delta}, codec.ContextDagDeltaValue{
+				DeltaID: delta, HLC: codec.HybridTimestamp{Time: 1, ID: codec.NodeID{Lo: 1}}})
+		}
+	})
+	require.EqualValues(t, 2, fullCodes(t, e)["context-missing"])
+}
+
+// A row that ends before it names a context, or right behind, is of none.
+func TestARowThatIsCutOffIsOfNoContext(t *testing.T) {
+	for name, between := range ofDeltas {
+		for length := range between + contextBytes + 1 {
+			e := mem.New()
+			apply(t, e, func(b *engine.Batch) {
+				engine.Put(b, scoped(name, make([]byte, length)...), codec.Raw("x"))
+			})
+			require.Equal(t, map[string]uint64{"scope": 1}, fullCodes(t, e), "%s, %d bytes", name, length)
+			require.NoError(t, e.Close())
+		}
 	}
 }
 

@@ -49,6 +49,11 @@ func (v *verifier) table(buf []byte, family string, number uint64) ([]byte, erro
 		return buf, v.found("table", c, nil, "%s: %s", filepath.Base(path), err)
 	}
 	defer t.Close()
+	for _, unread := range t.Unread {
+		if err := v.found("table", c, nil, "%s: %s", filepath.Base(path), unread); err != nil {
+			return buf, err
+		}
+	}
 	for i := range t.Blocks() {
 		if buf, err = t.Check(buf, i); err != nil {
 			if err := v.found("table", c, nil, "%s: block %d of %d: %s", filepath.Base(path), i+1, t.Blocks(), err); err != nil {

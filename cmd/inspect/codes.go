@@ -21,7 +21,7 @@ var Codes = []Code{
 	{"table-unlisted", "fast", "a table that the manifest must have listed, with changes that are in no other table and no log; RocksDB deletes it when it opens the directory for writing"},
 	{"log-cut", "fast", "a log cannot be read as far as it was on disk, though more came after it"},
 	{"left", "fast", "what is behind a hole in the log or the manifest, in what was not known to be on disk, as a power loss leaves it; a start for writing ends before it, and keeps it in a file"},
-	{"marks", "fast", "stoa.watermark or stoa.clean is damaged or missing"},
+	{"marks", "fast", "stoa.watermark, stoa.clean or stoa.format is damaged or missing; a start for writing, for stoa.format `stoa serve --accept-loss`, makes them anew"},
 	{"schema", "fast", "another schema version, an unknown or a missing column family"},
 	{"key", "fast", "a key that the schema does not have"},
 	{"scope", "fast", "a key in a scope that is not declared"},

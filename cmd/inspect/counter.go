@@ -37,7 +37,7 @@ func (c *counter) add(key, value []byte) {
 	if err != nil {
 		c.unaccounted.add(key, value)
 		if len(c.unaccounted.Examples) < maxExamples {
-			c.unaccounted.Examples = append(c.unaccounted.Examples, finding("unaccounted", c.col, key, err.Error()))
+			c.unaccounted.Examples = append(c.unaccounted.Examples, NewFinding("unaccounted", c.col, key, err.Error()))
 		}
 		return
 	}

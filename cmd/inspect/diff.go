@@ -108,7 +108,7 @@ func (d *differ) begin(s *Source, name string) (*cursor, error) {
 		d.out.Findings = append(d.out.Findings, f)
 	}
 	c, err := s.cursor(d.col, func(after, before []byte, err error) {
-		found(finding("unreadable", d.col, after, gap(after, before, err)))
+		found(NewFinding("unreadable", d.col, after, gap(after, before, err)))
 	})
 	if err == nil {
 		return c, c.next()

@@ -95,7 +95,7 @@ func Export(ctx context.Context, s *Source, w io.Writer, o ExportOptions) (*Expo
 			}
 			return d.line(l)
 		}, func(after, before []byte, err error) {
-			out.Findings = append(out.Findings, finding("unreadable", c, after, gap(after, before, err)))
+			out.Findings = append(out.Findings, NewFinding("unreadable", c, after, gap(after, before, err)))
 		})
 		if f, ok := tolerated(c, err); ok {
 			out.Findings, err = append(out.Findings, f), nil

@@ -3,6 +3,7 @@ package inspect
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/faulty"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/keys"
 )
@@ -154,6 +156,47 @@ func TestExportsOfContextsAndNamespaces(t *testing.T) {
 	require.EqualValues(t, 4, count(ExportOptions{Namespace: &root}))
 	require.EqualValues(t, 2, count(ExportOptions{Namespace: &child}))
 	require.EqualValues(t, 5, count(ExportOptions{Columns: []column.Column{column.Group}}))
+	apply(t, e, func(b *engine.Batch) { b.Put(column.Group, append([]byte{0x20}, root[:31]...), nil) }) // of no group
+	require.EqualValues(t, 4, count(ExportOptions{Namespace: &root}))
+}
+
+// The end of a dump says that it is whole.
+func TestADumpThatIsBrokenOffHasNoEnd(t *testing.T) {
+	e, copied := mem.New(), mem.New()
+	defer e.Close()
+	defer copied.Close()
+	apply(t, e, func(b *engine.Batch) {
+		for i := range uint32(2 * stride) {
+			engine.Put(b, keys.ContextState{AppKey: keys.NewBytes(binary.BigEndian.AppendUint32(nil, i))}, codec.Raw("v"))
+		}
+	})
+	for _, plain := range []bool{true, false} {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		var out bytes.Buffer
+		_, err := Export(ctx, From(e, Facts{Schema: 1}), &out, ExportOptions{Plain: plain})
+		require.ErrorIs(t, err, context.Canceled)
+		_, err = Import(t.Context(), &out, copied, ImportOptions{Replace: true})
+		require.ErrorIs(t, err, ErrDump)
+	}
+}
+
+// However small its rows are, an import holds a few thousand of them at once.
+func TestAnImportIsWrittenInBatches(t *testing.T) {
+	const rows = 3 * importChanges
+	from, to := mem.New(), faulty.New(mem.New(), faulty.Options{})
+	defer from.Close()
+	defer to.Close()
+	apply(t, from, func(b *engine.Batch) {
+		for i := range uint32(rows) {
+			engine.Put(b, keys.ContextState{AppKey: keys.NewBytes(binary.BigEndian.AppendUint32(nil, i))}, codec.Raw(nil))
+		}
+	})
+	text, _ := dump(t, from, ExportOptions{})
+	got, err := Import(t.Context(), bytes.NewReader(text), to, ImportOptions{})
+	require.NoError(t, err)
+	require.EqualValues(t, rows, got.Rows)
+	require.GreaterOrEqual(t, to.Count(faulty.Writes), rows/importChanges)
 }
 
 // The short way to a line gives what the long way gives.

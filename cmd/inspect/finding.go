@@ -53,7 +53,9 @@ func gap(after, before []byte, err error) string {
 	return err.Error() + "; " + which + " cannot be read"
 }
 
-func finding(code string, col column.Column, key []byte, reason string) Finding {
+// NewFinding returns a finding about a row, or about what begins at a key. What is no
+// column is left out.
+func NewFinding(code string, col column.Column, key []byte, reason string) Finding {
 	f := Finding{Code: code, Key: KeyText(key), Reason: reason}
 	if col.Valid() {
 		f.Column = col.String()

@@ -65,7 +65,7 @@ func Hash(ctx context.Context, s *Source, progress func(rows uint64)) (*Digests,
 			p.add(key, value)
 			return nil
 		}, func(after, before []byte, err error) {
-			gaps = append(gaps, finding("unreadable", c, after, gap(after, before, err)))
+			gaps = append(gaps, NewFinding("unreadable", c, after, gap(after, before, err)))
 		})
 		if f, ok := tolerated(c, err); ok {
 			gaps, err = append(gaps, f), nil

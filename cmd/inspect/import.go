@@ -230,7 +230,7 @@ func (im *importer) lock() error {
 			return fmt.Errorf("%w: %v", ErrMissingOp, err)
 		}
 		im.out.Damaged++
-		return im.o.Damaged(finding("op-missing", column.Group, key, err.Error()))
+		return im.o.Damaged(NewFinding("op-missing", column.Group, key, err.Error()))
 	})
 }
 

@@ -21,9 +21,16 @@ func (s *Source) Lenient(tell func(Finding) error) engine.Reader {
 	return &lenient{s: s, tell: tell, told: map[string]bool{}}
 }
 
+// AsIs is Lenient that passes on rows that do not parse, as they are: what cannot be read
+// is left out, and nothing else.
+func (s *Source) AsIs(tell func(Finding) error) engine.Reader {
+	return &lenient{s: s, tell: tell, asIs: true, told: map[string]bool{}}
+}
+
 type lenient struct {
 	s    *Source
 	tell func(Finding) error
+	asIs bool // rows are not looked at
 
 	mu   sync.Mutex
 	told map[string]bool // the places that were passed to tell
@@ -46,6 +53,9 @@ func (l *lenient) met(f Finding) error {
 
 // parses reports whether a row does, and tells of one that does not.
 func (l *lenient) parses(col column.Column, key, value []byte) (bool, error) {
+	if l.asIs {
+		return true, nil
+	}
 	code := "value"
 	_, err := keys.Identify(col, key)
 	if err != nil {
@@ -56,14 +66,14 @@ func (l *lenient) parses(col column.Column, key, value []byte) (bool, error) {
 	if err == nil {
 		return true, nil
 	}
-	return false, l.met(finding(code, col, key, err.Error()))
+	return false, l.met(NewFinding(code, col, key, err.Error()))
 }
 
 // Get is engine.Getter's.
 func (l *lenient) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
 	got, err := l.s.Get(dst, col, key)
 	if isDamage(err) {
-		return dst, errors.Join(engine.ErrNotFound, l.met(finding("unreadable", col, key, err.Error())))
+		return dst, errors.Join(engine.ErrNotFound, l.met(NewFinding("unreadable", col, key, err.Error())))
 	}
 	if err != nil {
 		return got, err

@@ -105,7 +105,7 @@ func (s *Source) Around(col column.Column, rg engine.Range, last []byte, damage 
 			before, rg.Start = next, next
 		}
 	}
-	return rg, next != nil, finding("unreadable", col, after, gap(after, before, damage)), err
+	return rg, next != nil, NewFinding("unreadable", col, after, gap(after, before, damage)), err
 }
 
 // feel is past where the ends of blocks are not known. What cannot be read is mostly a

@@ -38,9 +38,18 @@ type Salvaged struct {
 // overwritten or deleted where the manifest does not tell which tables count.
 //
 // The newest entry of a key counts, by its sequence; its memory is that of the
-// write-ahead log and of one block of each table.
+// write-ahead log and of one block of each table: of files that were made up, no more
+// than their sizes allow (see heldLeast), and what would take more is a loss.
 func Salvage(ctx context.Context, dir string, w engine.Writer) (*Salvaged, error) {
-	s := &salvage{ctx: ctx, dir: dir, out: &Salvaged{Losses: []Finding{}}, w: w}
+	return newSalvage(ctx, dir, w).run()
+}
+
+func newSalvage(ctx context.Context, dir string, w engine.Writer) *salvage {
+	return &salvage{ctx: ctx, dir: dir, out: &Salvaged{Losses: []Finding{}}, w: w, most: heldLeast}
+}
+
+// run salvages, once.
+func (s *salvage) run() (*Salvaged, error) {
 	defer s.close()
 	s.listing = s.list()
 	if err := s.logs(); err != nil {
@@ -71,6 +80,9 @@ type salvage struct {
 	batch   engine.Batch
 	listing listing
 	files   []*diskfile.Table
+	shared  diskfile.Allowance
+	held    int64                                        // bytes of entries of blocks that wait to be merged
+	most    int64                                        // that may be; grows with the tables
 	logged  [column.Count + 1]map[string]diskfile.Change // the newest of a key in the logs
 	ranges  [column.Count + 1][]diskfile.Change          // deletions of ranges
 
@@ -215,7 +227,7 @@ func (s *salvage) tables() error {
 	}
 	for _, f := range s.listing.count(files) {
 		name := filepath.Base(f.Path)
-		t, err := diskfile.OpenTable(f.Path)
+		t, err := diskfile.OpenTable(f.Path, &s.shared)
 		if err != nil {
 			code := "table"
 			if errors.Is(err, diskfile.ErrFormat) {
@@ -225,6 +237,7 @@ func (s *salvage) tables() error {
 			continue
 		}
 		s.files = append(s.files, t)
+		s.most += heldPerByte * t.Size()
 		s.out.Tables++
 		s.sort(t, name)
 		if t.Scanned {
@@ -240,6 +253,9 @@ func (s *salvage) sort(t *diskfile.Table, name string) {
 	switch {
 	case ok:
 		s.ranges[col] = append(s.ranges[col], t.Deletes...)
+		for _, err := range t.Unread {
+			s.lost("table", fmt.Sprintf("%s: %s; rows that it deleted may come back", name, err))
+		}
 	case t.Family == "default":
 		s.wholeOf(t, name)
 	case t.Family == "":
@@ -292,14 +308,14 @@ func (s *salvage) put(col column.Column, c diskfile.Change) error {
 	if c.Blob {
 		v, err := diskfile.BlobValue(s.dir, c.Key, c.Value)
 		if err != nil {
-			s.out.Losses = append(s.out.Losses, finding("blob-file", col, c.Key, err.Error()))
+			s.out.Losses = append(s.out.Losses, NewFinding("blob-file", col, c.Key, err.Error()))
 			return nil
 		}
 		value = v
 	}
 	if _, err := keys.Identify(col, c.Key); err != nil || len(value) > engine.MaxValue {
 		s.out.Refused++
-		s.out.Losses = append(s.out.Losses, finding("row", col, c.Key, "no row of the schema"))
+		s.out.Losses = append(s.out.Losses, NewFinding("row", col, c.Key, "no row of the schema"))
 		return nil
 	}
 	s.batch.Put(col, c.Key, value)

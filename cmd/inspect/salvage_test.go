@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -307,6 +308,130 @@ func TestSalvageOfAnotherSchemaSaysWhatItPassesBy(t *testing.T) {
 
 // A table that another RocksDB has written, of another format version, is not called
 // damaged.
+// A few bytes of a table may stand for many: of hundreds no more is held at once than
+// allowed, and what is passed over is a loss.
+func TestSalvageHoldsNoMoreOfManyTablesThanTheirSizesAllow(t *testing.T) {
+	made, dir := t.TempDir(), t.TempDir()
+	e, err := rocks.Open(made, rocks.Options{})
+	require.NoError(t, err)
+	var b engine.Batch
+	engine.Put(&b, keys.ContextState{Context: codec.ContextID{7}, AppKey: keys.NewBytes([]byte("row"))}, codec.Raw(make([]byte, 1<<20)))
+	require.NoError(t, e.Apply(&b))
+	require.NoError(t, e.Close())
+	tables, err := filepath.Glob(filepath.Join(made, "*.sst"))
+	require.NoError(t, err)
+	const copies = 300
+	allowed := 10 << 20 // bytes of entries in "some"
+	for _, path := range tables {
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		if len(content) > 64<<10 || !bytes.Contains(content, []byte("State")) {
+			continue
+		}
+		allowed += copies * heldPerByte * len(content)
+		for i := range copies {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%06d.sst", 100+i)), content, 0o600))
+		}
+	}
+	for name, c := range map[string]struct {
+		most int64
+		lost int
+	}{"all": {most: 310 << 20}, "some": {most: 10 << 20, lost: copies - allowed>>20}} {
+		t.Run(name, func(t *testing.T) {
+			to := mem.New()
+			defer to.Close()
+			s := newSalvage(t.Context(), dir, to)
+			s.most = c.most
+			out, err := s.run()
+			require.NoError(t, err)
+			require.Equal(t, copies, out.Tables)
+			require.EqualValues(t, 1, out.Rows)
+			require.Zero(t, s.held)
+			blocks := 0
+			for _, f := range out.Losses {
+				if f.Code == "block" {
+					require.Contains(t, f.Reason, "more than the sizes of the files allow")
+					blocks++
+				}
+			}
+			require.InDelta(t, c.lost, blocks, 2)
+		})
+	}
+}
+
+// Of a block that is told as lost no rows are taken, not those before its largest
+// either: what is lost is what the loss says.
+func TestABlockThatIsPassedOverIsPassedOverWhole(t *testing.T) {
+	dir := t.TempDir()
+	e, err := rocks.Open(dir, rocks.Options{})
+	require.NoError(t, err)
+	var b engine.Batch
+	for key, size := range map[string]int{"a": 1, "b": 1 << 20} {
+		engine.Put(&b, keys.ContextState{Context: codec.ContextID{7}, AppKey: keys.NewBytes([]byte(key))}, codec.Raw(make([]byte, size)))
+	}
+	require.NoError(t, e.Apply(&b))
+	require.NoError(t, e.Close())
+	for most, rows := range map[int64]int{0: 0, 2 << 20: 2} {
+		to := mem.New()
+		s := newSalvage(t.Context(), dir, to)
+		s.most = most
+		out, err := s.run()
+		require.NoError(t, err)
+		require.Len(t, rowsOf(t, to), rows)
+		require.Equal(t, rows == 0, slices.ContainsFunc(out.Losses, func(f Finding) bool { return f.Code == "block" }))
+		require.NoError(t, to.Close())
+	}
+}
+
+// Without its deletions of ranges a table brings rows back; without its properties
+// nobody knows of which column its rows are.
+func TestTablesWhosePropertiesOrDeletionsCannotBeReadAreReported(t *testing.T) {
+	id := codec.ContextID{7}
+	end := append(id[:], "the end of what is deleted"...)
+	for part, c := range map[string]struct{ is, lost string }{
+		"deletions of ranges": {string(end), "its deletions of ranges cannot be read: .*; rows that it deleted may come back"},
+		"properties":          {"leveldb.BytewiseComparator", "the name of its column family cannot be read: all of it"},
+	} {
+		t.Run(part, func(t *testing.T) {
+			dir := t.TempDir()
+			e, err := rocks.Open(dir, rocks.Options{})
+			require.NoError(t, err)
+			var b engine.Batch
+			engine.Put(&b, keys.ContextState{Context: id, AppKey: keys.NewBytes([]byte("row"))}, codec.Raw("v"))
+			require.NoError(t, e.Apply(&b))
+			require.NoError(t, e.Flush())
+			b.Reset()
+			b.DeleteRange(column.State, id[:], end)
+			require.NoError(t, e.Apply(&b))
+			require.NoError(t, e.Close())
+
+			tables, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+			require.NoError(t, err)
+			damaged := ""
+			for _, path := range tables {
+				content, err := os.ReadFile(path)
+				require.NoError(t, err)
+				if !bytes.Contains(content, end) {
+					continue
+				}
+				damaged = filepath.Base(path)
+				content[bytes.Index(content, []byte(c.is))] ^= 1
+				require.NoError(t, os.WriteFile(path, content, 0o600))
+			}
+			require.NotEmpty(t, damaged)
+			if out := look(dir); out.Err == "" { // RocksDB refuses some
+				require.Len(t, out.Findings, 1)
+				require.Equal(t, "table", out.Findings[0].Code)
+				require.Contains(t, out.Findings[0].Reason, damaged+": its "+part+" cannot be read: ")
+			}
+			_, saved := salvaged(t, dir)
+			require.Len(t, saved.Losses, 1)
+			require.Equal(t, "table", saved.Losses[0].Code)
+			require.Regexp(t, damaged+": "+c.lost, saved.Losses[0].Reason)
+		})
+	}
+}
+
 func TestSalvageNamesAnUnknownFormat(t *testing.T) {
 	dir, _ := makeStores(t, 3)
 	tables, err := diskfile.Files(dir, ".sst")

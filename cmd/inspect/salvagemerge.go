@@ -22,6 +22,20 @@ type merge struct {
 	any  bool
 }
 
+// Of each table that is merged the entries of one block are held: all together at most
+// heldLeast bytes and heldPerByte for each byte of the files. A few bytes of a file that
+// was made up may stand for a block of 64 MiB.
+const (
+	heldLeast   = 256 << 20
+	heldPerByte = 16
+	heldEntry   = 96 // what an entry costs besides its bytes
+
+	// mostBlocks is how many damaged blocks of a table are losses of their own.
+	mostBlocks = 1000
+)
+
+var errHeld = fmt.Errorf("%w: its entries take, with those of other tables, more than the sizes of the files allow", diskfile.ErrDamaged)
+
 // run is the entries of one file, block by block.
 type run struct {
 	s       *salvage
@@ -30,6 +44,24 @@ type run struct {
 	block   int             // the next one
 	entries []diskfile.Change
 	at      int
+	held    int64 // bytes of entries
+	damaged int   // blocks
+}
+
+// hold counts an entry that is held.
+func (r *run) hold(c diskfile.Change) error {
+	n := int64(len(c.Key)+len(c.Value)) + heldEntry
+	if r.s.held+n > r.s.most {
+		return errHeld
+	}
+	r.held, r.s.held = r.held+n, r.s.held+n
+	return nil
+}
+
+// drop lets go of all entries.
+func (r *run) drop() {
+	r.s.held -= r.held
+	r.entries, r.at, r.held = nil, 0, 0
 }
 
 func (s *salvage) merge(col column.Column) (*merge, error) {
@@ -76,24 +108,41 @@ func (m *merge) next() (c diskfile.Change, ok bool) {
 // Those that cannot be read are losses.
 func (r *run) ready() bool {
 	for r.at == len(r.entries) {
+		r.drop()
 		if r.table == nil || r.block == r.table.Blocks() {
+			r.more()
 			return false
 		}
-		r.entries, r.at = nil, 0
 		err := r.table.Read(r.block, func(c diskfile.Change) error {
+			if err := r.hold(c); err != nil {
+				return err
+			}
 			c.Key, c.Value = bytes.Clone(c.Key), bytes.Clone(c.Value)
 			r.entries = append(r.entries, c)
 			return nil
 		})
 		r.block++
 		if err != nil {
-			r.s.out.Losses = append(r.s.out.Losses, r.lost(err))
+			if errors.Is(err, errHeld) {
+				r.drop()
+			}
+			if r.damaged++; r.damaged <= mostBlocks {
+				r.s.out.Losses = append(r.s.out.Losses, r.lost(err))
+			}
 			if !errors.Is(err, diskfile.ErrDamaged) {
 				r.block = r.table.Blocks() // the file cannot be read
 			}
 		}
 	}
 	return true
+}
+
+// more is the loss of the blocks that are no losses of their own.
+func (r *run) more() {
+	if n := r.damaged - mostBlocks; n > 0 {
+		r.damaged = 0
+		r.s.out.Losses = append(r.s.out.Losses, NewFinding("block", r.col, nil, fmt.Sprintf("%s: %d more blocks of %d", r.table.Name(), n, r.table.Blocks())))
+	}
 }
 
 // lost is the loss of the block before the next one: of the rows behind the key of the
@@ -109,7 +158,7 @@ func (r *run) lost(err error) Finding {
 	if end := r.table.End(at); end != nil {
 		reason += "; " + which + " up to " + KeyText(end)
 	}
-	return finding("block", r.col, after, reason)
+	return NewFinding("block", r.col, after, reason)
 }
 
 // Len is heap.Interface's.

@@ -59,7 +59,8 @@ type Source struct {
 	mu    sync.Mutex
 	ends  map[column.Column][][]byte // of damaged blocks
 	stats func() (engine.Stats, error)
-	close []func() error // the last first
+	today func() (Facts, error) // nil: Facts do not change
+	close []func() error        // the last first
 }
 
 // From returns a source of a reader that the caller has and closes.
@@ -72,6 +73,9 @@ type Options struct {
 	// Key opens the secrets of a sealed store. The zero Key leaves them sealed; a
 	// store that seals nothing needs none.
 	Key seal.Key
+	// Building opens what is there of a store that is being built as a whole one. Unset,
+	// one that has not got as far as a database is rocks.ErrUnfinished.
+	Building bool
 }
 
 // OpenDir opens the store in dir, and changes nothing of it: read-only, or as a
@@ -85,7 +89,7 @@ func OpenDir(dir string, o Options) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("inspect: a directory for what RocksDB writes: %w", err)
 	}
-	e, err := rocks.Open(dir, rocks.Options{ReadOnly: true, ScratchDir: scratch, CacheBytes: o.CacheBytes})
+	e, err := rocks.Open(dir, rocks.Options{ReadOnly: true, ScratchDir: scratch, CacheBytes: o.CacheBytes, Building: o.Building})
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(scratch))
 	}
@@ -120,7 +124,7 @@ func OpenDir(dir string, o Options) (*Source, error) {
 // Through returns a source of the daemon behind c, in the state of now, which
 // closes c. It returns the errors of the client.
 func Through(c *rpc.Client) (*Source, error) {
-	res, err := c.Status()
+	facts, err := factsOf(c)
 	if err != nil {
 		return nil, err
 	}
@@ -128,32 +132,58 @@ func Through(c *rpc.Client) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
+	return &Source{
+		Reader: snapshot, stats: c.Stats, close: []func() error{c.Close, snapshot.Close}, Facts: facts,
+		today: func() (Facts, error) { return factsOf(c) },
+	}, nil
+}
+
+// factsOf returns what a daemon says of its store now.
+func factsOf(c *rpc.Client) (Facts, error) {
+	res, err := c.Status()
+	if err != nil {
+		return Facts{}, err
+	}
 	sequence := res.Recovery.GetSequence()
 	if stats, err := c.Stats(); err == nil { // an engine that fails may not have any
 		sequence = stats.Sequence
 	}
-	return &Source{
-		Reader: snapshot, stats: c.Stats, close: []func() error{c.Close, snapshot.Close},
-		Facts: Facts{
-			Where: c.Path(), How: Daemon, Schema: res.SchemaVersion, NodeID: res.NodeId, Sequence: sequence,
-			Clean: res.Recovery.GetClean(), Notes: res.Recovery.GetNotes(),
-		},
+	return Facts{
+		Where: c.Path(), How: Daemon, Schema: res.SchemaVersion, NodeID: res.NodeId, Sequence: sequence,
+		Clean: res.Recovery.GetClean(), Notes: res.Recovery.GetNotes(),
 	}, nil
 }
 
+// Today returns the facts as they are now: a daemon is asked for them again, whose store
+// may have changed since it was opened; those of a directory are Facts. It returns the
+// errors of the client.
+func (s *Source) Today() (Facts, error) {
+	if s.today == nil {
+		return s.Facts, nil
+	}
+	return s.today()
+}
+
 // Keys returns about how many rows there are; 0: that is not known.
-func (s *Source) Keys() (n uint64) {
+func (s *Source) Keys() uint64 {
+	rows, _ := s.Extent()
+	return rows
+}
+
+// Extent returns about how many rows there are, and how many bytes they take on disk; 0:
+// that is not known.
+func (s *Source) Extent() (rows, bytes uint64) {
 	if s.stats == nil {
-		return 0
+		return 0, 0
 	}
 	stats, err := s.stats()
 	if err != nil {
-		return 0
+		return 0, 0
 	}
 	for _, c := range stats.Columns {
-		n += c.Keys
+		rows, bytes = rows+c.Keys, bytes+c.TableBytes+c.BlobBytes
 	}
-	return n
+	return rows, bytes
 }
 
 // Close gives back what the source holds.

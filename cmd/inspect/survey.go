@@ -99,14 +99,14 @@ type surveyor struct {
 }
 
 func (v *surveyor) lost(c column.Column, after, before []byte, err error) {
-	v.out.Findings = append(v.out.Findings, finding("unreadable", c, after, gap(after, before, err)))
+	v.out.Findings = append(v.out.Findings, NewFinding("unreadable", c, after, gap(after, before, err)))
 }
 
 // tolerate makes findings of errors that concern one column only.
 func (v *surveyor) tolerate(c column.Column, err error) error {
 	f, ok := tolerated(c, err)
 	if errors.Is(err, rpc.ErrSecret) {
-		f, ok = finding("secret", c, nil, "the daemon does not show its secrets to this user"), true
+		f, ok = NewFinding("secret", c, nil, "the daemon does not show its secrets to this user"), true
 	}
 	if !ok {
 		return err

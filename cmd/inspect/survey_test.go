@@ -30,6 +30,20 @@ func raw(t require.TestingT, rows map[column.Column]map[string]string) *mem.Engi
 // id32 returns an id whose bytes are all b.
 func id32(b byte) string { return strings.Repeat(string([]byte{b}), 32) }
 
+func TestTheScopeOfZerosIsCountedAsAnyOther(t *testing.T) {
+	zeros := string(make([]byte, 16))
+	e := raw(t, map[column.Column]map[string]string{column.Generic: {zeros + "a": "v", zeros + "b": "v"}})
+	defer e.Close()
+	v, err := Survey(t.Context(), From(e, Facts{}), SurveyOptions{})
+	require.NoError(t, err)
+	for _, c := range v.Columns {
+		if c.Column == column.Generic.String() {
+			require.Len(t, c.Parts, 1)
+			require.EqualValues(t, 2, c.Parts[0].Rows)
+		}
+	}
+}
+
 func TestSurveyCountsEveryRowOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rows := map[column.Column]map[string]string{}

@@ -115,7 +115,7 @@ func (v *verifier) found(code string, col column.Column, key []byte, reason stri
 	v.out.Findings++
 	v.out.Codes[code]++
 	if v.failed == nil {
-		v.failed = v.visit(finding(code, col, key, reason))
+		v.failed = v.visit(NewFinding(code, col, key, reason))
 	}
 	return v.failed
 }

@@ -157,9 +157,9 @@ func (c *cursor) close() error {
 func tolerated(c column.Column, err error) (f Finding, ok bool) {
 	switch {
 	case errors.Is(err, engine.ErrSchema):
-		return finding("no-column", c, nil, err.Error()), true
+		return NewFinding("no-column", c, nil, err.Error()), true
 	case isDamage(err):
-		return finding("unreadable", c, nil, err.Error()), true
+		return NewFinding("unreadable", c, nil, err.Error()), true
 	}
 	return f, false
 }

@@ -125,6 +125,21 @@ func TestDamageAtTheEndOfAColumnEndsIt(t *testing.T) {
 	require.EqualValues(t, left, verdict.Rows)
 }
 
+func TestAGapSaysWhichRowsCannotBeRead(t *testing.T) {
+	a, b := []byte{0xAA}, []byte{0xBB}
+	for _, c := range []struct {
+		after, before []byte
+		which         string
+	}{
+		{nil, nil, "all of its rows"},
+		{nil, b, "rows before bb"},
+		{a, b, "rows after this key and before bb"},
+		{a, nil, "rows after this key"},
+	} {
+		require.Equal(t, "damage; "+c.which+" cannot be read", gap(c.after, c.before, errors.New("damage")))
+	}
+}
+
 // What compares, digests or copies a store goes on behind damage, too, and says so.
 func TestDamageIsPassedByWhateverReads(t *testing.T) {
 	dir, left := holed(t, 6000, []float64{0, 0.2, 0.5, 0.7})

@@ -35,7 +35,7 @@ func (p *process) verifyApart(cmd *cobra.Command, f *verifyFlags, dir string) er
 	if err != nil {
 		return fmt.Errorf("start a process to verify in: %w", err)
 	}
-	out := p.verdicts()
+	out := p.verdicts(dir)
 	whole, err := out.readVerdicts(stdout, func(total uint64) *rowBar { return p.rows("verify", total) })
 	if err != nil {
 		_ = child.Process.Kill() // it may have ended
@@ -51,7 +51,7 @@ func (p *process) verifyApart(cmd *cobra.Command, f *verifyFlags, dir string) er
 		return failed
 	}
 	reason := fmt.Sprintf("the process that read the directory ended (%v): %s", ended, said.line())
-	return errors.Join(out.closed(dir, inspect.Finding{Code: "abort", Reason: reason}, f.full), out.w.Flush(), out.result())
+	return errors.Join(out.closed(inspect.Finding{Code: "abort", Reason: reason}, f.full), out.w.Flush(), out.result())
 }
 
 // self returns a command that runs this program again.

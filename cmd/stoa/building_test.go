@@ -102,6 +102,7 @@ func TestKilledImportLeavesAStoreThatSaysSo(t *testing.T) {
 	lines := strings.SplitAfter(strings.TrimSuffix(string(dump), "\n"), "\n")
 	for name, given := range map[string]int{"nothing": 0, "the header": 1, "a part": 5000, "all but the end": len(lines) - 1} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it waits for processes
 			dir := filepath.Join(t.TempDir(), "copy")
 			cmd := exec.Command("stoa", "import", "-", dir)
 			in, err := cmd.StdinPipe()
@@ -177,6 +178,64 @@ func TestImportThatFailsLeavesAStoreThatSaysSo(t *testing.T) {
 	isPart(t, dir, "import "+file)
 }
 
+// A copy that is broken off anywhere has no CURRENT: it would be a database that lacks
+// files.
+func TestACopyIsADatabaseOnlyWhenItIsWhole(t *testing.T) {
+	if !hasRocks {
+		t.Skip("it needs a directory")
+	}
+	src := largeStore(t, 10)
+	entries, err := os.ReadDir(src)
+	require.NoError(t, err)
+	breaks := 0
+	for _, e := range entries {
+		if e.Name() == "CURRENT" || e.Name() == "LOCK" {
+			continue
+		}
+		dst := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dst, e.Name()), nil, 0o600)) // in the way
+		require.ErrorIs(t, copyStore(src, dst), fs.ErrExist)
+		require.NoFileExists(t, filepath.Join(dst, "CURRENT"), e.Name())
+		breaks++
+	}
+	require.Greater(t, breaks, 3)
+	dst := t.TempDir()
+	require.NoError(t, copyStore(src, dst))
+	require.FileExists(t, filepath.Join(dst, "CURRENT"))
+}
+
+// A restore that was killed before it had copied CURRENT has left a part, and that is
+// what each tool says.
+func TestAPartOfACopyIsCalledThat(t *testing.T) {
+	if !hasRocks {
+		t.Skip("it needs a directory")
+	}
+	src := largeStore(t, 10)
+	dir := filepath.Join(t.TempDir(), "a.restoring")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	require.NoError(t, (&process{}).startBuilding(dir, "restore "+src+" a"))
+	isPart := func(code int, args ...string) {
+		t.Helper()
+		said, exit := ran(t, args...)
+		require.Equal(t, code, exit, "%s: %s", args, said)
+		require.Contains(t, said, "not whole: "+dir+" is what `stoa restore "+src+" a`, begun ", args)
+		require.Contains(t, said, "remove "+dir+" and run the command again", args)
+		require.NotContains(t, said, "CURRENT", args)
+	}
+	all := func() {
+		t.Helper()
+		isPart(exitDamage, "verify", dir)
+		isPart(exitDamage, "verify", dir, "--json")
+		for _, args := range [][]string{{"inspect", dir}, {"hash", dir}, {"export", dir, "--plain"}, {"scan", "Generic", "--offline", dir}, {"serve", "--dir", dir}} {
+			isPart(exitOpen, args...)
+		}
+	}
+	all()
+	require.NoError(t, copyStore(src, dir))
+	require.NoError(t, os.Remove(filepath.Join(dir, "CURRENT")))
+	all()
+}
+
 // Salvage and restore are killed as soon as they have begun; one that was quicker has
 // left a whole store.
 func TestKilledSalvageAndRestoreLeaveStoresThatSaySo(t *testing.T) {
@@ -186,6 +245,7 @@ func TestKilledSalvageAndRestoreLeaveStoresThatSaySo(t *testing.T) {
 	src := largeStore(t, 60_000)
 	for command, beside := range map[string]string{"salvage": "", "restore": ".restoring"} {
 		t.Run(command, func(t *testing.T) {
+			t.Parallel()
 			for killed := false; !killed; {
 				dst := filepath.Join(t.TempDir(), "copy")
 				cmd := exec.Command("stoa", command, src, dst)

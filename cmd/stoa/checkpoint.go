@@ -28,14 +28,17 @@ a directory that no daemon has open; it opens it as a daemon does, for writing.`
 			if err != nil {
 				return bad(fmt.Errorf("DIR: %w", err), "")
 			}
+			copied := map[string]string{"dir": dir}
+			said := func(w io.Writer) { fmt.Fprintf(w, "copied to %s\n", dir) }
 			if offline != "" {
-				return p.withOffline(offline, func(e *rocks.Engine) error { return e.Checkpoint(dir) },
-					map[string]string{"dir": dir}, func(w io.Writer) { fmt.Fprintf(w, "copied to %s\n", dir) })
+				err = p.withOffline(offline, func(e *rocks.Engine) error { return e.Checkpoint(dir) }, copied, said)
+			} else {
+				err = p.ask(&daemon, func(c *rpc.Client) error { return c.Checkpoint(dir) }, copied, said)
 			}
-			return p.ask(&daemon, func(c *rpc.Client) error { return c.Checkpoint(dir) },
-				struct {
-					Dir string `json:"dir"`
-				}{dir}, func(w io.Writer) { fmt.Fprintf(w, "copied to %s\n", dir) })
+			if err == nil {
+				p.guide("to put it back, when no daemon serves DIR: stoa restore " + quoted(dir) + " DIR --replace")
+			}
+			return err
 		},
 	}
 	daemon.register(cmd.Flags())

@@ -9,10 +9,12 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/stoadb/stoa/keys"
 )
 
-// confirmation is the flag of commands that destroy more than one row, which nothing
-// brings back. Without it they ask, where there is somebody to ask.
+// confirmation is the flag of commands that destroy more than one row, or a secret,
+// which nothing brings back. Without it they ask, where there is somebody to ask.
 type confirmation struct{ yes bool }
 
 func (c *confirmation) register(fs *pflag.FlagSet) {
@@ -21,6 +23,19 @@ func (c *confirmation) register(fs *pflag.FlagSet) {
 
 // maxAnswer is the most bytes that are read of an answer.
 const maxAnswer = 1 << 10
+
+// confirmSecret is confirm for a record that is about to be deleted or replaced. Only
+// one that holds a secret is asked for: nobody else may have it.
+func (c *confirmation) confirmSecret(p *process, verb string, t target) error {
+	if !keys.Secret(t.column, t.key) {
+		return nil
+	}
+	ctx, forget := interruptible()
+	defer forget()
+	return c.confirm(ctx, p, func() (string, error) {
+		return fmt.Sprintf("%s the secret in %s, which nobody else may have", verb, keyText(t.info, t.key)), nil
+	})
+}
 
 // confirm returns nil if what a command is about to do, a sentence that begins with its
 // verb, is to be done. A person is asked on a terminal, until ctx ends; everything but y

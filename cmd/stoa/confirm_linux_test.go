@@ -34,6 +34,8 @@ var destroying = []struct {
 	{"context delete $CONTEXT", `delete the context $CONTEXT from this node, with its states and 1 delta`, "context show $CONTEXT", exitNotFound},
 	{"blob delete $BLOB", `delete the blob $BLOB, 5 B`, "blob stat $BLOB", exitNotFound},
 	{"group signing-keys home --drop $KEY", `forget the private half of the key $KEY, which nobody else may have`, "group signing-keys home", exitOK},
+	{"delete ContextIdentity --context-id $CONTEXT", `delete the secret in ContextIdentity context_id=$CONTEXT, which nobody else may have`, "get ContextIdentity --context-id $CONTEXT", exitNotFound},
+	{`put ContextIdentity --context-id $CONTEXT {"private_key":null,"sender_key":null}`, `replace the secret in ContextIdentity context_id=$CONTEXT, which nobody else may have`, "get ContextIdentity --context-id $CONTEXT", exitOK},
 	{"dag seed $CONTEXT $FILES/snapshot --replace", `replace the shared state and 1 delta of the context $CONTEXT by those of $FILES/snapshot`, "context state get $CONTEXT k", exitOK},
 	{"import $FILES/dump --replace", `replace the records that are there already by those of $FILES/dump`, "kv get a --tenant acme", exitOK},
 }
@@ -69,6 +71,7 @@ func toDestroy(t *testing.T) (socket string, names map[string]string) {
 	must("group create kitchen --name drawer")
 	names["CONTEXT"] = id("context create")
 	must("dag commit " + names["CONTEXT"] + " --put k=v")
+	must(`put ContextIdentity --context-id ` + names["CONTEXT"] + ` {"private_key":"` + strings.Repeat("7", 64) + `","sender_key":null}`)
 	must("dag snapshot " + names["CONTEXT"] + " -o " + filepath.Join(files, "snapshot"))
 	require.NoError(t, os.WriteFile(filepath.Join(files, "content"), []byte("hello"), 0o600))
 	names["KEY"] = id("group signing-keys home --new")

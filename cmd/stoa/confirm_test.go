@@ -9,7 +9,6 @@ import (
 
 // unasked are the commands that delete or replace without asking, and why.
 var unasked = map[string]string{
-	"stoa delete":                 "one record, whose key stands in the command line",
 	"stoa context private delete": "one value, whose key stands in the command line",
 	"stoa restore":                "what it replaces it moves aside",
 	"stoa dag cursors":            "a cursor is a place, not data",
@@ -29,6 +28,6 @@ func TestWhatDestroysWantsYes(t *testing.T) {
 		require.False(t, asks[path], "%s asks: it is not one of those that do not", path)
 	}
 	require.Equal(t, map[string]bool{"stoa blob delete": true, "stoa context delete": true, "stoa dag seed": true, "stoa group delete": true,
-		"stoa group signing-keys": true,
-		"stoa import":             true, "stoa kv tenants drop": true}, asks)
+		"stoa group signing-keys": true, "stoa delete": true, "stoa put": true,
+		"stoa import": true, "stoa kv tenants drop": true}, asks)
 }

@@ -118,7 +118,11 @@ the context, and nobody else can. It exits 5 if there is a context of that id.`,
 			if err != nil {
 				return err
 			}
-			return c.done("created")
+			if err := c.done("created"); err != nil {
+				return err
+			}
+			c.guideContext()
+			return nil
 		},
 	}.command(p, "context")
 }
@@ -177,7 +181,13 @@ func newContextShow(p *process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.emit(d, d.write)
+			if err := c.emit(d, d.write); err != nil {
+				return err
+			}
+			if info.Applied == 0 && info.Pending == 0 {
+				c.guide("nothing was written to it that is here: what another node has comes by stoa dag since, and stoa dag add")
+			}
+			return nil
 		},
 	}.command(p, "context")
 }

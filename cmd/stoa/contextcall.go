@@ -35,6 +35,7 @@ type contextCall struct {
 	client *rpc.Client
 	dag    *rpc.Dag
 	find   finder
+	again  string // what a command line has, after a space, to reach the same daemon
 	id     codec.ContextID
 	fresh  bool     // there is no id: it is to be made
 	args   []string // what followed the context
@@ -97,7 +98,7 @@ func (c contextCommand) command(p *process, under string) *cobra.Command {
 			}
 			defer client.Close()
 			view := client.WithContext(ctx)
-			return c.on(&contextCall{process: p, ctx: ctx, client: client, dag: view.Dag(), find: view.Find, fresh: fresh, args: args[1:]}, args[0])
+			return c.on(&contextCall{process: p, ctx: ctx, client: client, dag: view.Dag(), find: view.Find, again: from.again(), fresh: fresh, args: args[1:]}, args[0])
 		},
 	}
 	from.registerFor(cmd.Flags(), c.offline)
@@ -113,7 +114,9 @@ func (c *contextCommand) on(call *contextCall, context string) (err error) {
 	switch {
 	case call.fresh:
 	case c.creates:
-		call.id, err = parseID32[codec.ContextID]("CONTEXT", context)
+		if call.id, err = parseID32[codec.ContextID]("CONTEXT", context); err != nil {
+			err = bad(err, "without an id the daemon makes one; a name is given afterwards: `stoa group register` and `stoa group alias --context`")
+		}
 	default:
 		call.id, err = find[codec.ContextID](call.find, "CONTEXT", context, naming.Query{Kind: naming.Context})
 	}

@@ -66,19 +66,31 @@ func parsePlacement(text string, op *codec.GroupOp) error {
 
 func newGroupRegister(p *process) *cobra.Command {
 	var placement string
-	return groupCommand(p, govCommand{name: "register", args: []string{"CONTEXT"}, short: "Register a context in a group", example: "kitchen " + exampleDigits,
+	return govCommand{
+		name: "register", args: []string{"GROUP", "CONTEXT"}, short: "Register a context in a group", example: "kitchen " + exampleDigits,
 		long: `Register a context in a group. It belongs to one group at a time: where the daemon has the
 context's key, or --placement gives what "stoa context place" has printed where that is, it
 is taken from a group that has it; else it must be in none, and a group for which the key
 signs takes it.`,
 		flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&placement, "placement", "", "what the context's key has signed for this group, in hex")
-		}},
-		func(c *govCall, _ codec.GroupID, args []string) (op codec.GroupOp, err error) {
-			op.Kind = codec.OpContextRegistered
-			if op.ContextID, err = c.contextArg(codec.GroupID{}, "CONTEXT", args[0]); err == nil && placement != "" {
+		},
+		run: func(c *govCall) error {
+			g, err := c.groupArg("GROUP", c.args[0])
+			if err != nil {
+				return err
+			}
+			op := codec.GroupOp{Kind: codec.OpContextRegistered}
+			if op.ContextID, err = c.contextArg(codec.GroupID{}, "CONTEXT", c.args[1]); err == nil && placement != "" {
 				err = parsePlacement(placement, &op)
 			}
-			return op, err
-		})
+			if err != nil {
+				return err
+			}
+			if err := c.propose(g, op); err != nil {
+				return err
+			}
+			return c.guideRegistered(g, op.ContextID)
+		},
+	}.command(p, "group")
 }

@@ -40,19 +40,39 @@ func (f *daemonFlags) register(fs *pflag.FlagSet) {
 	fs.DurationVar(&f.timeout, "timeout", 30*time.Second, "how long a call for single records may take; 0: as long as it takes")
 }
 
+// again returns what a command line has, after a space, to reach the same daemon; nothing
+// where it goes by the environment.
+func (f *daemonFlags) again() string {
+	switch {
+	case f.socket != "":
+		return " --socket " + quoted(f.socket)
+	case f.dir != "":
+		return " --dir " + quoted(f.dir)
+	}
+	return ""
+}
+
 // path returns where the socket is, and what says so.
 func (f *daemonFlags) path(p *process) (path, because string) {
 	switch {
 	case f.socket != "":
-		return f.socket, f.named()
+		return socketAt(f.socket), f.named()
 	case f.dir != "":
 		return filepath.Join(f.dir, socketName), "--dir"
 	case p.getenv("STOA_SOCKET") != "":
-		return p.getenv("STOA_SOCKET"), "STOA_SOCKET"
+		return socketAt(p.getenv("STOA_SOCKET")), "STOA_SOCKET"
 	case p.getenv("STOA_DIR") != "":
 		return filepath.Join(p.getenv("STOA_DIR"), socketName), "STOA_DIR"
 	}
 	return filepath.Join(defaultDir, socketName), "the default"
+}
+
+// socketAt returns the socket that a path means: itself, or the one in a directory.
+func socketAt(path string) string {
+	if st, err := os.Stat(path); err == nil && st.IsDir() {
+		return filepath.Join(path, socketName)
+	}
+	return path
 }
 
 // dial connects to the daemon.

@@ -14,10 +14,12 @@ func newDelete(p *process) *cobra.Command {
 	var daemon daemonFlags
 	var expect optional
 	var level durability
+	var sure confirmation
 	return keyed{
 		name:  "delete",
 		short: "Delete one record",
-		long:  "Delete the record that is stored under a key. It is an error, and exits 4, if there is none.",
+		long: `Delete the record that is stored under a key. It is an error, and exits 4, if there is none.
+It asks before it deletes a secret, such as a private key.`,
 		example: `  stoa delete ContextPrivateState --context-id room --app-key 00ff
   stoa delete ApplicationMeta --application-id 2bf07165f318
   stoa delete --column Generic --key 73746f612e746573740000000000000000ff`,
@@ -26,6 +28,7 @@ func newDelete(p *process) *cobra.Command {
 			daemon.register(fs)
 			fs.Var(&expect, "expect", "delete only if this JSON is what is stored now")
 			level.register(fs)
+			sure.register(fs)
 		},
 		run: func(t target, _ []string) error {
 			b := &engine.Batch{Durability: engine.Durability(level)}
@@ -47,6 +50,9 @@ func newDelete(p *process) *cobra.Command {
 			}
 			if err == nil && !expect.set { // what is said to be deleted is what was there
 				b.Expect(t.column, t.key, old)
+			}
+			if err := sure.confirmSecret(p, "delete", t); err != nil {
+				return err
 			}
 			if err := store.Apply(b); err != nil {
 				return err

@@ -11,10 +11,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/engine/enginetest"
 )
 
 // What the examples of help call home, kitchen, alice, bob and room, and the files that
@@ -31,6 +32,8 @@ stoa group create home --name kitchen
 stoa group alias home alice --member me
 stoa namespace invite home > joining
 stoa namespace join @joining --dir b > request.b
+stoa namespace invite home > invitation
+stoa namespace join @invitation --dir b > request
 stoa namespace admit @request.b
 stoa namespace sync a/stoa.sock b/stoa.sock
 stoa group alias home bob --member $(stoa namespace identity home --dir b)
@@ -72,8 +75,6 @@ stoa kv tenants create acme
 stoa kv put greeting '"hello"' --tenant acme
 stoa kv put session '{}' --tenant acme --ttl 1h
 stoa kv put leader '"you"' --tenant acme
-stoa namespace invite home > invitation
-stoa namespace join @invitation --dir b > request
 `
 
 // goesOn are the examples that run until somebody ends them: only their command line is
@@ -95,10 +96,13 @@ var before = map[string]string{
 	"stoa context create":                   "stoa context delete room --yes",
 	"stoa group create home --name kitchen": "stoa group delete kitchen --yes",
 	"stoa group leave kitchen":              "stoa group transfer kitchen bob",
-	"stoa put ContextIdentity":              "stoa delete ContextIdentity --context-id room",
+	"stoa put ContextIdentity":              "stoa delete ContextIdentity --context-id room --yes",
 	"stoa kv get logo":                      "stoa kv put logo --bytes @app.wasm --tenant acme",
 	"stoa kv del leader":                    "stoa kv put leader '\"me\"' --tenant acme",
 }
+
+// besideB are the lines that need the daemon b; the others do without it.
+var besideB = regexp.MustCompile(`\bb/stoa\.sock|--dir b\b`)
 
 // examplesOf returns the examples of a command and of all below it.
 func examplesOf(cmd *cobra.Command) (list []string) {
@@ -152,7 +156,7 @@ func TestExamplesWorkAsPasted(t *testing.T) {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	first := &pasting{t: t, dir: filepath.Join(dir, "0")}
 	require.NoError(t, os.Mkdir(first.dir, 0o700))
-	first.serve()
+	first.serve("a", "b")
 	out, err := first.paste(prepareExamples)
 	require.NoError(t, err, out)
 	for _, name := range []string{"delta", "older", "root", "blob", "op", "other", "signing", "key"} {
@@ -176,18 +180,29 @@ func TestExamplesWorkAsPasted(t *testing.T) {
 	}
 	first.stop()
 	for i, line := range changing {
-		next := &pasting{t: t, dir: filepath.Join(dir, fmt.Sprint(i+1)), ids: first.ids}
-		require.NoError(t, exec.Command("cp", "-a", first.dir, next.dir).Run())
-		next.serve()
-		for example, first := range before {
-			if strings.HasPrefix(line, example) {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			next := &pasting{t: t, dir: filepath.Join(dir, fmt.Sprint(i+1)), ids: first.ids}
+			require.NoError(t, exec.Command("cp", "-a", first.dir, next.dir).Run())
+			var earlier []string
+			for example, first := range before {
+				if strings.HasPrefix(line, example) {
+					earlier = append(earlier, first)
+				}
+			}
+			daemons := []string{"a"}
+			if besideB.MatchString(strings.Join(append(earlier, line), "\n")) {
+				daemons = append(daemons, "b")
+			}
+			next.serve(daemons...)
+			for _, first := range earlier {
 				out, err := next.paste(first)
 				require.NoError(t, err, out)
 			}
-		}
-		next.must(line)
-		next.stop()
-		require.NoError(t, os.RemoveAll(next.dir))
+			next.must(line)
+			next.stop()
+			require.NoError(t, os.RemoveAll(next.dir))
+		})
 	}
 }
 
@@ -199,17 +214,17 @@ type pasting struct {
 	daemons []*exec.Cmd
 }
 
-// serve starts the daemons, and waits until they listen.
-func (p *pasting) serve() {
-	for _, name := range []string{"a", "b"} {
-		cmd := exec.Command("stoa", "serve", "--dir", name, "--log-level", "error")
+// serve starts daemons by their directories, and waits until they listen.
+func (p *pasting) serve(names ...string) {
+	for _, name := range names {
+		cmd := enginetest.EndWithParent(exec.Command("stoa", "serve", "--dir", name, "--log-level", "error"))
 		cmd.Dir, cmd.Stderr = p.dir, os.Stderr
 		require.NoError(p.t, cmd.Start())
 		p.daemons = append(p.daemons, cmd)
 	}
 	p.t.Cleanup(p.stop)
-	for _, name := range []string{"a", "b"} {
-		require.Eventually(p.t, func() bool { _, err := p.paste("stoa status --dir " + name); return err == nil }, patience, 20*time.Millisecond)
+	for _, name := range names {
+		require.NoError(p.t, listens(filepath.Join(p.dir, name, socketName)))
 	}
 }
 
@@ -224,7 +239,7 @@ func (p *pasting) stop() {
 func (p *pasting) paste(line string) (string, error) {
 	ctx, cancel := context.WithTimeout(p.t.Context(), 10*patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", line)
+	cmd := enginetest.EndWithParent(exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", line))
 	cmd.Dir = p.dir
 	cmd.Env = append(os.Environ(), "STOA_DIR=a")
 	out, err := cmd.CombinedOutput()

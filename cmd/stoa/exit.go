@@ -66,6 +66,9 @@ func explain(err error) *failure {
 	return &failure{exitBad, err, ""}
 }
 
+// mendHint says what there is to do about damage.
+const mendHint = "`stoa restore BACKUP DIR --replace` puts a backup in its place, `stoa salvage` copies what can be read"
+
 // sentinels are the errors of other packages and what they mean for the exit
 // code. The first that fits counts.
 func sentinels() []struct {
@@ -113,6 +116,7 @@ func sentinels() []struct {
 		{namespace.ErrNotPlaced, exitBad, "on the node that created the context `stoa context place CONTEXT GROUP` prints one"},
 		{namespace.ErrNoContextKey, exitNotFound, "the node that created the context has it"},
 		{namespace.ErrNotEffective, exitRefused, conceptsHint},
+		{namespace.ErrNotInvited, exitBad, "`stoa namespace invite` prints an invitation, `stoa namespace join` makes a request of it, `stoa namespace admit` takes that"},
 		{namespace.ErrExpired, exitRefused, "ask for another invitation"},
 		{namespace.ErrNotDue, exitRefused, "only members hold the key that is current; a member whose machine was stolen is removed, which makes a new one: `stoa group remove`; " + conceptsHint},
 		{namespace.ErrBehind, exitRefused, "begin anew"},
@@ -122,10 +126,11 @@ func sentinels() []struct {
 		{inspect.ErrDamagedRow, exitBad, "--skip-damaged lists such rows and imports the others"},
 		{inspect.ErrMissingOp, exitBad, "--skip-damaged lists what cannot be taken in and imports the others, to which it comes again by `stoa namespace sync`"},
 		{inspect.ErrDump, exitBad, ""},
-		{engine.ErrCorrupt, exitDamage, "`stoa verify` says more, `stoa salvage` copies what can be read"},
+		{engine.ErrCorrupt, exitDamage, "`stoa verify` says more; " + mendHint},
 		{engine.ErrLocked, exitOpen, "stop that process, or serve another directory with --dir"},
-		{engine.ErrSchema, exitOpen, ""},
+		{engine.ErrSchema, exitOpen, "`stoa inspect`, `stoa export` and what takes --offline read it without a daemon"},
 		{engine.ErrNotDatabase, exitOpen, "name a directory of the store, or one that is new, with --dir"},
+		{engine.ErrPlace, exitBad, ""},
 		{engine.ErrNotFound, exitNotFound, ""},
 		{engine.ErrConflict, exitRefused, "read the record again, and retry with what is stored now"},
 		{engine.ErrReadOnly, exitRefused, "`stoa status` says why; once that is mended, `stoa reopen`"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stoadb/stoa/cmd/inspect"
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/namespace/naming"
 )
 
 // exportFlags are the flags of export.
@@ -48,6 +50,9 @@ terminal.
 				return err
 			}
 			defer s.Close()
+			if err := f.scope(cmd.Context(), s, &o); err != nil {
+				return err
+			}
 			bar := p.rows("export", s.Keys())
 			o.Progress = bar.add
 			var done *inspect.Exported
@@ -91,29 +96,35 @@ func (f *exportFlags) options(p *process) (o inspect.ExportOptions, err error) {
 		}
 		o.Columns = append(o.Columns, c)
 	}
+	if f.context != "" && f.namespace != "" {
+		return o, bad(errors.New("--context and --namespace exclude each other"), "")
+	}
+	return o, nil
+}
+
+// scope puts into o what --context and --namespace are, by what s has.
+func (f *exportFlags) scope(ctx context.Context, s *inspect.Source, o *inspect.ExportOptions) error {
+	look := func(q naming.Query) (naming.Answer, error) {
+		return naming.Find(ctx, s.Lenient(func(inspect.Finding) error { return nil }), q) // damage is told of where it is exported
+	}
 	for _, id := range []struct {
 		flag, text string
+		kind       naming.Kind
 		set        func([32]byte)
 	}{
-		{"--context", f.context, func(b [32]byte) { o.Context = (*codec.ContextID)(&b) }},
-		{"--namespace", f.namespace, func(b [32]byte) { o.Namespace = (*codec.GroupID)(&b) }},
+		{"--context", f.context, naming.Context, func(b [32]byte) { o.Context = (*codec.ContextID)(&b) }},
+		{"--namespace", f.namespace, naming.Namespace, func(b [32]byte) { o.Namespace = (*codec.GroupID)(&b) }},
 	} {
 		if id.text == "" {
 			continue
 		}
-		b, err := parseHex(id.flag, id.text)
+		found, err := find[[32]byte](look, id.flag, id.text, naming.Query{Kind: id.kind})
 		if err != nil {
-			return o, err
+			return err
 		}
-		if len(b) != 32 {
-			return o, bad(fmt.Errorf("%s: %s of hex, not 32", id.flag, count(len(b), "byte")), "")
-		}
-		id.set([32]byte(b))
+		id.set(found)
 	}
-	if o.Context != nil && o.Namespace != nil {
-		return o, bad(errors.New("--context and --namespace exclude each other"), "")
-	}
-	return o, nil
+	return nil
 }
 
 // exportTo calls write with the file, which only its owner may read, or stdout. A

@@ -92,6 +92,7 @@ func missingHint(text string, k naming.Kind) string {
 		naming.Member: "`stoa group members GROUP` lists those of a group", naming.Context: "`stoa context list` lists those that are here",
 		naming.Delta: "`stoa dag log CONTEXT` lists those of a context", naming.Op: "`stoa namespace ops NAMESPACE` lists those of a namespace",
 		naming.Blob: "`stoa blob list` lists those that are here", naming.Application: "`stoa scan ApplicationMeta` lists those that are here",
+		naming.SigningKey: "`stoa group signing-keys GROUP` lists those that are here", naming.GroupKey: "`stoa group keys GROUP` lists those of a group",
 	}[k]
 	if len(text) < naming.MinDigits && beginsID(text) {
 		hint = fmt.Sprintf("an id is known by its first %d digits or more; ", naming.MinDigits) + hint

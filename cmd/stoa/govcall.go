@@ -35,12 +35,16 @@ type governance struct {
 type govCall struct {
 	*process
 	ctx        context.Context
+	store      *rpc.Client
 	namespaces *rpc.Namespaces
 	groups     *rpc.Groups
 	read       governance
 	find       finder
 	args       []string
 	socket     string // of the daemon
+	again      string // what a command line has, after a space, to reach the same daemon
+
+	shown shownWords
 }
 
 // command returns the command, a subcommand of the one of that name.
@@ -75,7 +79,10 @@ func (c govCommand) command(p *process, under string) *cobra.Command {
 			defer client.Close()
 			view := client.WithContext(ctx)
 			namespaces, groups := view.Namespaces(), view.Groups()
-			return c.run(&govCall{p, ctx, namespaces, groups, governance{namespaces, groups}, view.Find, args, client.Path()})
+			call := &govCall{process: p, ctx: ctx, store: view, namespaces: namespaces, groups: groups, read: governance{namespaces, groups},
+				find: view.Find, args: args, socket: client.Path(), again: from.again()}
+			defer func() { call.shown.explain(p) }()
+			return c.run(call)
 		},
 	}
 	from.registerFor(cmd.Flags(), c.offline)
@@ -131,6 +138,16 @@ func (c *govCall) allNamespaces() func(func(namespace.Info, error) bool) {
 	})
 }
 
+// isMember reports whether somebody is a member of a group.
+func (c *govCall) isMember(g codec.GroupID, who codec.Identity) (bool, error) {
+	for m, err := range c.allMembers(g) {
+		if err != nil || m.Identity == who {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
 func (c *govCall) allMembers(g codec.GroupID) func(func(namespace.MemberInfo, error) bool) {
 	return paged(func(last *namespace.MemberInfo) ([]namespace.MemberInfo, error) {
 		if last == nil {
@@ -179,6 +196,7 @@ type proposedDoc struct {
 // proposed says what was made.
 func (c *govCall) proposed(done namespace.Proposed, g codec.GroupID) error {
 	d := proposedDoc{Group: unlessZero(g), ID: done.Answer.ID.String(), Verdict: done.Answer.Verdict.String(), Ops: []hexBytes{}}
+	c.shown.verdict(d.Verdict)
 	for _, op := range done.Wire {
 		d.Ops = append(d.Ops, op)
 	}

@@ -50,7 +50,7 @@ func newGroupCreate(p *process) *cobra.Command {
 			}
 			done, g, err := c.namespaces.Propose(c.ctx, ns, namespace.Proposal{Root: &op})
 			if err != nil {
-				return err
+				return c.explainVoid(ns, err)
 			}
 			if name != "" {
 				named, _, err := c.namespaces.Propose(c.ctx, ns, namespace.Proposal{GroupID: g,
@@ -60,7 +60,11 @@ func newGroupCreate(p *process) *cobra.Command {
 				}
 				done.Wire = append(done.Wire, named.Wire...)
 			}
-			return c.proposed(done, g)
+			if err := c.proposed(done, g); err != nil {
+				return err
+			}
+			c.guide("to add a member of its namespace: stoa group add " + callable(name, g.String()) + " MEMBER" + c.again)
+			return nil
 		},
 	}.command(p, "group")
 }
@@ -171,6 +175,9 @@ func newGroupShow(p *process) *cobra.Command {
 			}
 			g, err := c.read.Show(id)
 			if err != nil {
+				return err
+			}
+			if err := c.noteStanding(id, known); err != nil {
 				return err
 			}
 			d := newGroupDoc(&g)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/namespace/naming"
 )
 
 func newGroupKeys(p *process) *cobra.Command {
@@ -25,7 +26,9 @@ func newGroupKeys(p *process) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			current := len(all) == 0
 			for _, k := range all {
+				current = current || k.Current
 				d := struct {
 					ID      string   `json:"key_id"`
 					Current bool     `json:"current"`
@@ -48,6 +51,9 @@ func newGroupKeys(p *process) *cobra.Command {
 				if err := c.emit(d, func(w io.Writer) { fmt.Fprintf(w, "%s  %-8s  %s\n", d.ID, state, strings.Join(holders, " ")) }); err != nil {
 					return err
 				}
+			}
+			if !current {
+				c.guide("none is current: a member gives the group a new one with the next change, or with stoa group rotate " + known.called(g.String()))
 			}
 			return nil
 		},
@@ -99,7 +105,7 @@ forgets one.`,
 			}
 			switch {
 			case drop != "":
-				id, err := parseID32[codec.Identity]("--drop", drop)
+				id, err := find[codec.Identity](c.find, "--drop", drop, naming.Query{Kind: naming.SigningKey, Group: g})
 				if err == nil {
 					err = sure.confirm(c.ctx, c.process, func() (string, error) {
 						return fmt.Sprintf("forget the private half of the key %s, which nobody else may have", id), nil

@@ -82,12 +82,22 @@ func newGroupDetach(p *process) *cobra.Command {
 }
 
 func newGroupJoin(p *process) *cobra.Command {
-	return groupCommand(p, govCommand{name: "join", args: []string{"CONTEXT", "IDENTITY"}, short: "Say which identity this daemon uses in a context", example: "home room me",
-		long: "Say which identity this daemon's member uses in a context of the group."},
+	return groupCommand(p, govCommand{name: "join", args: []string{"CONTEXT"}, optional: []string{"IDENTITY"}, short: "Say which identity this daemon uses in a context",
+		example: "home room me\nhome room",
+		long: `Say which identity this daemon's member uses in a context of the group. Without IDENTITY it
+is the one whose private key this daemon holds for the context (ContextIdentity), which is
+made where there is none.`},
 		func(c *govCall, g codec.GroupID, args []string) (op codec.GroupOp, err error) {
 			op.Kind = codec.OpContextJoined
-			if op.Identity, err = c.memberArg(g, "IDENTITY", args[1]); err == nil {
-				op.ContextID, err = c.contextArg(g, "CONTEXT", args[0])
+			if op.ContextID, err = c.contextArg(g, "CONTEXT", args[0]); err != nil {
+				return op, err
+			}
+			if len(args) > 1 {
+				op.Identity, err = c.memberArg(g, "IDENTITY", args[1])
+				return op, err
+			}
+			if op.Identity, err = c.contextIdentity(op.ContextID); err == nil {
+				c.guide("this daemon is " + op.Identity.String() + " in this context")
 			}
 			return op, err
 		})
@@ -99,6 +109,7 @@ func (c *govCall) showEntry(e *namespace.Entry, known names, full bool) error {
 	if err != nil {
 		return err
 	}
+	c.shown.verdict(d.Verdict)
 	return c.emit(d, func(w io.Writer) {
 		fmt.Fprintf(w, "%d  %s  %s: %s\n", d.Seq, d.Verdict, d.signedBy(known, full), d.said(known, full))
 	})
@@ -164,6 +175,7 @@ go on as they come, with verdicts that change, until Ctrl-C.` + opLines,
 					err = c.showEntry(e.Entry, known, full)
 				} else {
 					d := verdictChangeDoc{e.Change.Op.String(), e.Change.Old.String(), e.Change.New.String()}
+					c.shown.verdict(d.New)
 					err = c.emit(d, func(w io.Writer) { fmt.Fprintf(w, "changed  %s  %s, was %s\n", d.ID, d.New, d.Old) })
 				}
 				if err != nil {

@@ -20,6 +20,9 @@ func newGroupMembers(p *process) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := c.noteStanding(g, known); err != nil {
+				return err
+			}
 			for m, err := range c.allMembers(g) {
 				if err != nil {
 					return err
@@ -88,12 +91,20 @@ of its groups any more; from another group, of that one only, but for --recursiv
 			if err != nil {
 				return err
 			}
+			known, err := c.namesOf(g)
+			if err != nil {
+				return err
+			}
 			if recursive && info.Namespace != g {
 				if err := c.removeBelow(info.Namespace, g, op); err != nil {
 					return err
 				}
 			}
-			return c.propose(g, op)
+			if err := c.propose(g, op); err != nil {
+				return err
+			}
+			c.guideRemoved(known.of(who.String()))
+			return nil
 		},
 	}.command(p, "group")
 }
@@ -110,26 +121,36 @@ func (c *govCall) removeBelow(ns, g codec.GroupID, op codec.GroupOp) error {
 			continue
 		}
 		below[t.ID] = true
-		for m, err := range c.allMembers(t.ID) {
-			if err != nil {
-				return err
-			}
-			if m.Identity != op.Member {
-				continue
-			}
-			if err := c.propose(t.ID, op); err != nil {
-				return fmt.Errorf("group %s: %w", t.ID, err)
-			}
+		member, err := c.isMember(t.ID, op.Member)
+		if err != nil {
+			return err
+		}
+		if !member {
+			continue
+		}
+		if err := c.propose(t.ID, op); err != nil {
+			return fmt.Errorf("group %s: %w", t.ID, err)
 		}
 	}
 	return nil
 }
 
 func newGroupLeave(p *process) *cobra.Command {
-	return groupCommand(p, govCommand{name: "leave", short: "Leave a group", long: "Leave a group: this daemon is no member any more.", example: "kitchen"},
-		func(*govCall, codec.GroupID, []string) (codec.GroupOp, error) {
-			return codec.GroupOp{Kind: codec.OpMemberLeft}, nil
-		})
+	return govCommand{
+		name: "leave", args: []string{"GROUP"}, short: "Leave a group", long: "Leave a group: this daemon is no member any more.", example: "kitchen",
+		run: func(c *govCall) error {
+			g, err := c.groupArg("GROUP", c.args[0])
+			if err != nil {
+				return err
+			}
+			if err := c.propose(g, codec.GroupOp{Kind: codec.OpMemberLeft}); err != nil {
+				return err
+			}
+			c.guide("who stays gives the group a new key with the next change, or with stoa group rotate, once they know: stoa namespace sync " +
+				quoted(c.socket) + " THEIR_SOCKET")
+			return nil
+		},
+	}.command(p, "group")
 }
 
 func newGroupRole(p *process) *cobra.Command {
@@ -143,6 +164,9 @@ func newGroupRole(p *process) *cobra.Command {
 			return op, err
 		})
 }
+
+// capabilityNames returns what capabilities are called.
+func capabilityNames() []string { return strings.Split(codec.AllCapabilities.String(), "|") }
 
 // capabilitiesOf returns the capabilities of a list of names, "all" or "none".
 func capabilitiesOf(text string) (caps codec.Capabilities, err error) {
@@ -161,7 +185,7 @@ func capabilitiesOf(text string) (caps codec.Capabilities, err error) {
 			}
 		}
 		if !known {
-			return 0, bad(fmt.Errorf("no capability %q", name), "capabilities are "+strings.ReplaceAll(codec.AllCapabilities.String(), "|", ", "))
+			return 0, bad(fmt.Errorf("no capability %q", name), "capabilities are "+strings.Join(capabilityNames(), ", ")+", all and none")
 		}
 	}
 	return caps, nil
@@ -174,7 +198,8 @@ func newGroupCaps(p *process) *cobra.Command {
 		name: "caps", args: []string{"GROUP"}, optional: []string{"MEMBER", "CAPABILITIES"}, short: "Set the capabilities of a member",
 		long: `Set exactly these capabilities of a member, separated by commas; all and none are such
 too. With --defaults those with which new members begin, and no MEMBER; with --context
-those that replace the member's own in that context, or with --clear do not any more.`,
+those that replace the member's own in that context, or with --clear do not any more.
+They are: ` + strings.Join(capabilityNames()[:4], ", ") + ",\n" + strings.Join(capabilityNames()[4:], ", ") + `.`,
 		example: "home bob manage_contexts,manage_aliases\nhome --defaults none\nhome bob none --context room",
 		flags: func(fs *pflag.FlagSet) {
 			fs.BoolVar(&defaults, "defaults", false, "of new members")
@@ -202,7 +227,8 @@ func (c *govCall) capsOp(g codec.GroupID, args []string, defaults bool, in strin
 		want = 1
 	}
 	if len(args) != want {
-		return op, bad(errors.New("caps wants MEMBER and CAPABILITIES; with --defaults the one, with --clear the other"), "")
+		return op, bad(errors.New("caps wants MEMBER and CAPABILITIES; with --defaults the one, with --clear the other"),
+			"`stoa group members GROUP` lists those that members have; capabilities are "+strings.Join(capabilityNames(), ", ")+", all and none")
 	}
 	var caps codec.Capabilities
 	if !clear {

@@ -3,7 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/group"
@@ -11,13 +13,100 @@ import (
 )
 
 // guide tells a person what comes next, a line for each step.
-func (c *govCall) guide(steps ...string) {
-	if c.json {
+func (p *process) guide(steps ...string) {
+	if p.json {
 		return
 	}
 	for _, step := range steps {
-		fmt.Fprintln(c.stderr, step)
+		fmt.Fprintln(p.stderr, step)
 	}
+}
+
+// word matches a name that means itself in a shell.
+var word = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+
+// quoted returns a word that a shell reads as text.
+func quoted(text string) string {
+	if !strings.ContainsFunc(text, func(r rune) bool {
+		return !strings.ContainsRune("/._-+@%,:", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// callable returns how a line that is to be pasted calls what has that id: by its name,
+// which others may have chosen, where a shell takes it for a word, else by its first
+// digits.
+func callable(name, id string) string {
+	if word.MatchString(name) {
+		return name
+	}
+	return id[:shortDigits]
+}
+
+// called is callable for what names has.
+func (n names) called(id string) string { return callable(n[id].name, id) }
+
+// guideBegun says what is done first in a namespace that is new.
+func (c *govCall) guideBegun(info *namespace.Info) {
+	home := callable(string(info.Name), info.ID.String())
+	c.guide("to be shown by name: stoa group alias "+home+" NAME --member me"+c.again,
+		"to ask others in:    stoa namespace invite "+home+c.again)
+}
+
+// guideAdmitted says who came in by an invitation, and what to do so that they learn of it.
+func (c *govCall) guideAdmitted(v *codec.Invitation, who codec.Identity) error {
+	known, err := c.namesOf(v.NamespaceID)
+	if err != nil {
+		return err
+	}
+	home, id := known.called(v.NamespaceID.String()), who.String()
+	c.guide(known.of(id) + " is a member of " + c.shownGroup(v.GroupID))
+	if _, named := known[id]; !named {
+		c.guide("to name them: stoa group alias " + home + " NAME --member " + id[:shortDigits] + c.again)
+	}
+	c.guide("synchronize, so that they learn of it: stoa namespace sync " + quoted(c.socket) + " THEIR_SOCKET")
+	return nil
+}
+
+// shownGroup returns the name of a group, or its id.
+func (c *govCall) shownGroup(g codec.GroupID) string {
+	if known, err := c.namesOf(g); err == nil {
+		return known.of(g.String())
+	}
+	return g.String()
+}
+
+// guideRemoved says what a removal does, and what it does not.
+func (c *govCall) guideRemoved(who string) {
+	c.guide("what members sign from here on is under a new key, which "+who+" does not get; what they have they keep",
+		"deltas of contexts are not sealed: send them no more",
+		"synchronize, so that the others learn of it: stoa namespace sync "+quoted(c.socket)+" THEIR_SOCKET")
+}
+
+// guideDeltas says how deltas go from one daemon to another, which ops do not take along.
+func (p *process) guideDeltas(from, to string) {
+	p.guide("deltas of contexts go apart, each way: stoa dag since CONTEXT --bytes --socket " + quoted(from) + " | stoa dag add - --socket " + quoted(to))
+}
+
+// guideRegistered says how a context gets a name in its group.
+func (c *govCall) guideRegistered(g codec.GroupID, id codec.ContextID) error {
+	known, err := c.namesOf(g)
+	if err != nil {
+		return err
+	}
+	if _, named := known[id.String()]; !named {
+		c.guide("to name it for all members: stoa group alias " + known.called(g.String()) + " NAME --context " + id.String()[:shortDigits] + c.again)
+	}
+	return nil
+}
+
+// guideContext says what a context that is new is for.
+func (c *contextCall) guideContext() {
+	id := c.id.String()[:shortDigits]
+	c.guide("to change its state:        stoa dag commit "+id+" --put KEY=VALUE"+c.again,
+		"to share it with a group:   stoa group register GROUP "+id+c.again)
 }
 
 // guideInvited says what to do with an invitation to a group.
@@ -31,24 +120,76 @@ func (c *govCall) guideInvited(g codec.GroupID) error {
 		if err != nil {
 			return err
 		}
-		home := known.of(ns.String())
-		c.guide(fmt.Sprintf("this is of use only to a member of %s: others are invited there first, with stoa namespace invite %s", home, home))
+		c.guide(fmt.Sprintf("this is of use only to a member of %s: others are invited there first, with stoa namespace invite %s%s",
+			known.of(ns.String()), known.called(ns.String()), c.again))
 	}
-	c.guide("this is for who is to join, who runs: stoa namespace join INVITATION")
+	c.guide("this is for who is to join, who runs: stoa namespace join INVITATION (or @FILE, where it is in one)")
 	return nil
 }
 
-// noteStanding tells who was removed from a namespace that they were: what is shown is
-// what was known then.
-func (c *govCall) noteStanding(ns codec.GroupID) error {
-	info, err := c.read.Namespace(ns)
+// noteStanding tells who was removed from a group or its namespace that they were, by
+// whom, and what they hold still: what is shown is what was known then. Ops carry no
+// clock, so the op is named and not a time.
+func (c *govCall) noteStanding(g codec.GroupID, known names) error {
+	if c.json {
+		return nil
+	}
+	ns, err := c.read.NamespaceOf(g)
 	if err != nil {
 		return err
 	}
-	if info.Standing == namespace.Removed {
-		c.guide("you were removed from this namespace: what came later is not here")
+	info, err := c.read.Namespace(ns)
+	if err != nil || info.Identity.IsZero() {
+		return err
 	}
-	return nil
+	if info.Standing == namespace.Removed {
+		by, err := c.removedBy(ns, info.Identity, known)
+		c.guide(fmt.Sprintf("you were removed from this namespace%s: what came later is not here; you still hold its %s and %s of that time, and the keys of then",
+			by, count(info.Ops, "op"), count(info.Groups, "group")))
+		return err
+	}
+	if member, err := c.isMember(g, info.Identity); member || err != nil {
+		return err
+	}
+	by, err := c.removedBy(g, info.Identity, known)
+	if by != "" {
+		c.guide("you were removed from this group" + by + ": you still hold its keys of that time, and what they open; what is sealed later you can't read")
+	}
+	return err
+}
+
+// removedBy says by whom, and by what op, somebody was removed from a group, or that they
+// left; empty: no op that can be read here says so.
+func (c *govCall) removedBy(g codec.GroupID, who codec.Identity, known names) (string, error) {
+	for e, err := range c.read.Ops(c.ctx, g, namespace.Window{Reverse: true}) {
+		if err != nil {
+			return "", err
+		}
+		if e.Verdict.Outcome != group.Effective {
+			continue
+		}
+		op := e.ID.String()[:shortDigits]
+		switch o := &e.Op.Op; {
+		case o.Kind == codec.OpMemberRemoved && o.Member == who:
+			return fmt.Sprintf(" by %s, op %s", known.of(e.Op.Signer.String()), op), nil
+		case o.Kind == codec.OpMemberLeft && e.Op.Signer == who:
+			return fmt.Sprintf(" as you asked, op %s", op), nil
+		}
+	}
+	return "", nil
+}
+
+// voidHints say what there is to do about an op that would have no effect.
+var voidHints = map[group.Reason]string{
+	group.NotInNamespace: "who enters a group has to be a member of its namespace first: `stoa namespace invite NAMESPACE` invites there",
+	group.NoRight:        "`stoa group members GROUP` lists who has which role and capabilities; an admin gives them: `stoa group role`, `stoa group caps`",
+	group.Revoked:        "`stoa group members GROUP` lists who has which role and capabilities; an admin gives them: `stoa group role`, `stoa group caps`",
+	group.AdminIdentity:  "`stoa group transfer GROUP MEMBER` makes another member the admin identity first",
+	group.Consumed:       "an invitation admits one, once: `stoa namespace invite` makes another",
+	group.Withdrawn:      "`stoa namespace invite` makes another invitation",
+	group.NotMember:      "`stoa group members GROUP` lists the members",
+	group.NameTaken:      "`stoa group aliases GROUP` lists the names that are used, and without NAME `stoa group alias` takes one away",
+	group.NoContext:      "`stoa group contexts GROUP` lists the contexts, and `stoa group register` registers one",
 }
 
 // explainVoid gives an op that would have no effect the hint that its reason asks for.
@@ -56,11 +197,13 @@ func (c *govCall) explainVoid(ns codec.GroupID, err error) error {
 	if !errors.Is(err, namespace.ErrNotEffective) && !errors.Is(err, namespace.ErrNoKey) {
 		return err
 	}
-	if strings.Contains(err.Error(), group.NotInNamespace.String()) {
-		return refused(err, "who enters a group has to be a member of its namespace first: `stoa namespace invite NAMESPACE` invites there")
-	}
 	if info, failed := c.read.Namespace(ns); failed == nil && info.Standing == namespace.Removed {
 		return refused(err, "you were removed from this namespace: a member can invite you again")
+	}
+	for reason, hint := range voidHints {
+		if strings.HasSuffix(err.Error(), ": "+reason.String()) {
+			return refused(err, hint)
+		}
 	}
 	return err
 }

@@ -54,7 +54,7 @@ func found(n int, noun, what string) error {
 	if n == 0 {
 		return nil
 	}
-	return &failure{exitDamage, fmt.Errorf("%s %s", count(n, noun), what), "`stoa verify` says more, `stoa salvage` copies what can be read"}
+	return &failure{exitDamage, fmt.Errorf("%s %s", count(n, noun), what), "`stoa verify` says more; " + mendHint}
 }
 
 func writeFacts(w io.Writer, f inspect.Facts) {

@@ -12,7 +12,7 @@ import (
 var fieldKinds = map[string]naming.Kind{
 	"context_id": naming.Context, "group_id": naming.Group, "namespace_id": naming.Namespace, "parent_id": naming.Group,
 	"child_id": naming.Group, "identity": naming.Member, "signer": naming.Member, "delta_id": naming.Delta,
-	"blob_id": naming.Blob, "application_id": naming.Application,
+	"blob_id": naming.Blob, "application_id": naming.Application, "key_id": naming.GroupKey,
 }
 
 // findIDs puts whole ids in the place of names and of first digits among the fields of a
@@ -36,6 +36,9 @@ func (k keyed) findIDs(info keys.Info, fs *pflag.FlagSet, values []string) error
 		q.Kind = kind
 		if f.Name == "delta_id" && q.Context.IsZero() {
 			q.Kind = naming.Op // of a namespace
+		}
+		if f.Name == "key_id" && info.Name == "GroupSigningKey" {
+			q.Kind = naming.SigningKey
 		}
 		id, err := find[[32]byte](look, "--"+flagName(f), values[i], q)
 		if err != nil {

@@ -114,7 +114,11 @@ func newNamespaceCreate(p *process) *cobra.Command {
 				return err
 			}
 			d := newNamespaceDoc(&info)
-			return c.emit(d, d.write)
+			if err := c.emit(d, d.write); err != nil {
+				return err
+			}
+			c.guideBegun(&info)
+			return nil
 		},
 	}.command(p, "namespace")
 }
@@ -188,7 +192,7 @@ func newNamespaceTree(p *process) *cobra.Command {
 	return govCommand{
 		name: "tree", args: []string{"NAMESPACE"}, offline: true, short: "Show the groups of a namespace", long: "Show the groups of a namespace, each below its parent.", example: "home",
 		run: func(c *govCall) error {
-			ns, err := c.namespaceArg(c.args[0])
+			ns, known, err := c.namespaceWithNames()
 			if err != nil {
 				return err
 			}
@@ -196,7 +200,7 @@ func newNamespaceTree(p *process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := c.noteStanding(ns); err != nil {
+			if err := c.noteStanding(ns, known); err != nil {
 				return err
 			}
 			type groupDoc struct {

@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -55,11 +57,15 @@ func newNamespaceJoin(p *process) *cobra.Command {
 		name: "join", args: []string{"INVITATION"}, short: "Ask to join by an invitation",
 		long: `Ask to join by an invitation, in hex, - or @FILE: the daemon signs the request, with an
 identity that it makes where it has none. The request, in hex, is for a member: stoa
-namespace admit. Then synchronize.`,
+namespace admit. Then synchronize. A daemon that is a member already, and has the
+key of the group, says so and makes no request.`,
 		example: "@invitation",
 		run: func(c *govCall) error {
 			b, err := c.hexArgument("INVITATION", c.args[0])
 			if err != nil {
+				return err
+			}
+			if member, err := c.alreadyIn(b); member || err != nil {
 				return err
 			}
 			j, err := c.namespaces.Join(c.ctx, b)
@@ -67,17 +73,41 @@ namespace admit. Then synchronize.`,
 				return err
 			}
 			d := map[string]string{"namespace_id": j.Namespace.String(), "identity": j.Identity.String(), "request": hex.EncodeToString(j.Request)}
-			c.guide("this is for a member, who runs: stoa namespace admit REQUEST", "then synchronize: stoa namespace sync THEIR_SOCKET "+c.socket)
+			c.guide("this is for a member, who runs: stoa namespace admit REQUEST (or @FILE, where it is in one)", "then synchronize: stoa namespace sync THEIR_SOCKET "+quoted(c.socket))
 			return c.emit(d, func(w io.Writer) { fmt.Fprintf(w, "%x\n", j.Request) })
 		},
 	}.command(p, "namespace")
 }
 
-// requested returns the namespace that a request is to join, zeros if it is none.
-func requested(request []byte) codec.GroupID {
-	const tail = len(codec.Identity{}) + len(codec.Signature{})
-	v, _ := namespace.ParseInvitation(request[:max(len(request)-tail, 0)])
-	return v.NamespaceID
+// alreadyIn reports, and says, that the daemon is a member of what an invitation is to, and
+// has its key. A member that lacks the key gets it by a request.
+func (c *govCall) alreadyIn(invitation []byte) (bool, error) {
+	v, err := namespace.ParseInvitation(invitation)
+	if err != nil {
+		return false, nil // who takes the invitation says what it lacks
+	}
+	in, err := c.read.Namespace(v.NamespaceID)
+	if errors.Is(err, namespace.ErrNoNamespace) {
+		return false, nil
+	}
+	if err != nil || in.Standing != namespace.Belongs {
+		return false, err
+	}
+	member, err := c.isMember(v.GroupID, in.Identity)
+	if errors.Is(err, namespace.ErrNoGroup) {
+		return false, nil
+	}
+	if err != nil || !member {
+		return false, err
+	}
+	held, err := c.groups.Keys(v.GroupID)
+	if err != nil || !slices.ContainsFunc(held, func(k namespace.KeyInfo) bool { return k.Current && k.Here }) {
+		return false, err
+	}
+	c.guide("this daemon is a member of "+c.shownGroup(v.GroupID)+" already, as "+in.Identity.String()+": there is nothing to ask for",
+		"`stoa namespace sync` with another daemon brings what is new")
+	d := map[string]any{"namespace_id": v.NamespaceID.String(), "identity": in.Identity.String(), "member": true}
+	return true, c.emit(d, func(io.Writer) {})
 }
 
 func newNamespaceAdmit(p *process) *cobra.Command {
@@ -90,12 +120,18 @@ func newNamespaceAdmit(p *process) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			asked, who, err := namespace.ParseRequest(b)
+			if err != nil {
+				return err
+			}
 			done, err := c.namespaces.Admit(c.ctx, b)
 			if err != nil {
-				return c.explainVoid(requested(b), err)
+				return c.explainVoid(asked.NamespaceID, err)
 			}
-			c.guide("synchronize, so that they learn of it: stoa namespace sync " + c.socket + " THEIR_SOCKET")
-			return c.proposed(done, codec.GroupID{})
+			if err := c.proposed(done, codec.GroupID{}); err != nil {
+				return err
+			}
+			return c.guideAdmitted(&asked, who)
 		},
 	}.command(p, "namespace")
 }

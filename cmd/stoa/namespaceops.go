@@ -77,6 +77,7 @@ func (c *govCall) showOp(ns codec.GroupID, id codec.OpID, known names, asBytes, 
 	if asBytes {
 		d.Bytes = op.Wire
 	}
+	c.shown.verdict(d.Verdict)
 	return c.emit(d, func(w io.Writer) {
 		fmt.Fprintf(w, "%s  %s  %s: %s\n", d.ID, d.Verdict, d.signedBy(known, full), d.said(known, full))
 	})
@@ -161,7 +162,8 @@ func (d govAnswerDoc) write(w io.Writer) {
 }
 
 func newNamespaceApply(p *process) *cobra.Command {
-	return offerCommand(p, cobra.Command{
+	var shown shownWords
+	cmd := offerCommand(p, cobra.Command{
 		Use: "apply FILE|-...", Short: "Offer ops that another node has sent",
 		Long: `Offer ops that another node has sent, and say what becomes of each. A file, or stdin, has
 one op as its bytes, or any number in hex, one to a line. It exits 5 if one is refused.`,
@@ -170,8 +172,15 @@ one op as its bytes, or any number in hex, one to a line. It exits 5 if one is r
 		return client.Namespaces().ApplyMany(ctx, ops)
 	}, func(a *namespace.Answer) (bool, error) {
 		d := newGovAnswerDoc(a)
+		shown.answer(&d)
 		return a.Kind == namespace.Refused, p.emit(d, d.write)
 	})
+	apply := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		defer shown.explain(p)
+		return apply(cmd, args)
+	}
+	return cmd
 }
 
 func newNamespaceMissing(p *process) *cobra.Command {

@@ -16,9 +16,11 @@ import (
 func newNamespaceSync(p *process) *cobra.Command {
 	return &cobra.Command{
 		Use: "sync SOCKET_A SOCKET_B [NAMESPACE...]", Short: "Exchange ops between two daemons until both have the same",
-		Long: `Exchange the ops of namespaces, or of those in which either daemon has an identity or ops,
-between two daemons until both have the same. It exits 5 where they can't be brought
-level, because one has forgotten what the other lacks.`,
+		Long: `Exchange the ops of namespaces, or of those in which both daemons have an identity or ops,
+between two daemons until both have the same. One that is known to one of them alone goes
+to the other only where it is named. It exits 5 where they can't be brought
+level, because one has forgotten what the other lacks. A daemon is named by its socket, or
+by the directory that has it.`,
 		Example: "  stoa namespace sync a/stoa.sock b/stoa.sock\n  stoa namespace sync a/stoa.sock b/stoa.sock home",
 		Args:    atLeast("SOCKET_A", "SOCKET_B"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -33,7 +35,7 @@ level, because one has forgotten what the other lacks.`,
 				defer client.Close()
 				sides = append(sides, client.WithContext(ctx))
 			}
-			all, err := toSync(args[2:], sides)
+			all, err := p.toSync(args[2:], sides)
 			if err != nil {
 				return err
 			}
@@ -51,19 +53,25 @@ level, because one has forgotten what the other lacks.`,
 					Heads []string `json:"heads"`
 				}{ns.String(), r.ToA.Stored, r.ToB.Stored, texts(r.Heads)}
 				err = p.emit(d, func(w io.Writer) {
-					fmt.Fprintf(w, "%s  %s to A, %s to B\n", d.ID, count(d.ToA, "op"), count(d.ToB, "op"))
+					line := fmt.Sprintf("%s  %s to A, %s to B", d.ID, count(d.ToA, "op"), count(d.ToB, "op"))
+					if name := nameAt(sides, ns); name != "" {
+						line += "  " + plain(name)
+					}
+					fmt.Fprintln(w, line)
 				})
 				if err != nil {
 					return err
 				}
 			}
+			p.guideDeltas(sides[0].Path(), sides[1].Path())
 			return failed
 		},
 	}
 }
 
-// toSync returns the namespaces that are named, or all of both sides.
-func toSync(named []string, sides []*rpc.Client) (all []codec.GroupID, err error) {
+// toSync returns the namespaces that are named, or all that both sides know. It says of
+// the others that they stay where they are: who is a member, and of what, is clear in ops.
+func (p *process) toSync(named []string, sides []*rpc.Client) (all []codec.GroupID, err error) {
 	for _, text := range named {
 		ns, err := find[codec.GroupID](eitherFinds(sides), "NAMESPACE", text, naming.Query{Kind: naming.Namespace})
 		if err != nil {
@@ -74,19 +82,40 @@ func toSync(named []string, sides []*rpc.Client) (all []codec.GroupID, err error
 	if len(named) > 0 {
 		return all, nil
 	}
-	seen := map[codec.GroupID]bool{}
+	var order []codec.GroupID
+	knows, ops := map[codec.GroupID]int{}, map[codec.GroupID]int{}
 	for _, side := range sides {
 		for info, err := range (&govCall{read: governance{Namespaces: side.Namespaces()}}).allNamespaces() {
 			if err != nil {
 				return nil, err
 			}
-			if !seen[info.ID] && info.Ops > 0 {
-				seen[info.ID] = true
-				all = append(all, info.ID)
+			if knows[info.ID]++; knows[info.ID] == 1 {
+				order = append(order, info.ID)
 			}
+			ops[info.ID] += info.Ops
+		}
+	}
+	for _, ns := range order {
+		switch {
+		case ops[ns] == 0: // nobody has begun it
+		case knows[ns] == len(sides):
+			all = append(all, ns)
+		default:
+			p.guide(fmt.Sprintf("left out, since one of the two has no part in it: %s; to send it all the same: stoa namespace sync %s %s %s",
+				ns, quoted(sides[0].Path()), quoted(sides[1].Path()), ns))
 		}
 	}
 	return all, nil
+}
+
+// nameAt returns what a namespace is called by the first of two daemons that knows.
+func nameAt(sides []*rpc.Client, ns codec.GroupID) string {
+	for _, side := range sides {
+		if info, err := side.Namespaces().Namespace(ns); err == nil && info.Name != "" {
+			return string(info.Name)
+		}
+	}
+	return ""
 }
 
 // eitherFinds finds what either of two daemons has.

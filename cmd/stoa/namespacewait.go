@@ -75,6 +75,7 @@ func newNamespaceEquivocations(p *process) *cobra.Command {
 					Count  int      `json:"count"`
 					Ops    []string `json:"ops"`
 				}{e.Signer.String(), e.Nonce, e.Count, []string{e.First.String(), e.Second.String()}}
+				c.shown.equivocation = true
 				err := c.emit(d, func(w io.Writer) {
 					fmt.Fprintf(w, "%s  nonce %d  %d ops  %s  %s\n", known.of(d.Signer), d.Nonce, d.Count, d.Ops[0], d.Ops[1])
 				})

@@ -89,7 +89,8 @@ func TestOfflineReadersGoOnBehindDamage(t *testing.T) {
 	require.NoError(t, err)
 	var bad engine.Batch
 	home := damagedGovernance(t, store, &bad)
-	contexts := damagedContexts(t, store, &bad)
+	contexts, deltas := damagedContexts(t, store, &bad)
+	room, first, last := contexts[2].String(), deltas[0].String(), deltas[2].String()
 	damagedTenant(t, store, &bad)
 	require.NoError(t, store.Apply(&bad))
 	require.NoError(t, store.Close())
@@ -103,6 +104,15 @@ func TestOfflineReadersGoOnBehindDamage(t *testing.T) {
 		"group contexts home":                       {contexts[0].String() + "  room"},
 		"group ops home":                            {"group_alias_set name=home", "member_alias_set member=cyd name=cyd"},
 		"context list":                              {contexts[0].String(), contexts[2].String()},
+		"dag log " + room:                           {"3  " + last, "1  " + first},
+		"dag log " + room + " --limit 2":            {"3  " + last, "1  " + first},
+		"dag log " + room + " --from " + last:       {"3  " + last},
+		"dag since " + room:                         {"1  " + first, "3  " + last},
+		"dag since " + room + " --head " + first:    {"3  " + last},
+		"dag follow " + room:                        {"1  " + first, "3  " + last},
+		"dag graph " + room:                         {first[:12], last[:12]},
+		"dag heads " + contexts[0].String():         {"root  "},
+		"dag cursors " + room:                       {"a  1", "c  1"},
 		"kv list --tenant acme":                     {`"a"  1`, `"c"  3`},
 		"get GroupMeta --group-id " + home.String(): nil,
 	} {
@@ -150,7 +160,7 @@ func damagedGovernance(t *testing.T, store engine.Engine, bad *engine.Batch) cod
 }
 
 // damagedContexts makes three contexts, and puts damage of some rows into bad.
-func damagedContexts(t *testing.T, store engine.Engine, bad *engine.Batch) (ids []codec.ContextID) {
+func damagedContexts(t *testing.T, store engine.Engine, bad *engine.Batch) (ids []codec.ContextID, deltas []codec.DeltaID) {
 	made, err := dag.Open(store, dag.Options{Node: codec.NodeID{Lo: 1}})
 	require.NoError(t, err)
 	defer made.Close()
@@ -162,11 +172,20 @@ func damagedContexts(t *testing.T, store engine.Engine, bad *engine.Batch) (ids 
 			require.NoError(t, err)
 			_, err = made.Commit(t.Context(), dag.Commit{Context: id, ReadRoot: root, Actions: []codec.Action{codec.Put([]byte(key), []byte{"123"[key[0]-'a']})}})
 			require.NoError(t, err)
+			require.NoError(t, made.Ack(id, key, dag.Position{Seq: 1}, engine.Synced))
 		}
 		ids = append(ids, id)
 	}
+	for a, err := range made.Follow(t.Context(), ids[2], dag.FollowOptions{}) {
+		require.NoError(t, err)
+		deltas = append(deltas, a.Position.Delta)
+	}
 	damage(t, bad, keys.ContextMeta{Context: ids[1]}, 7)
-	return ids
+	damage(t, bad, keys.ContextDagDelta{Context: ids[2], Delta: deltas[1]}, 7)
+	damageRow(t, store, bad, "dag-order", append(ids[2][:], 2))
+	damageRow(t, store, bad, "dag-order", append(ids[0][:], 3))
+	damageRow(t, store, bad, "dag-cursor", append(ids[2][:], 'b'))
+	return ids, deltas
 }
 
 // damagedTenant makes a tenant with three keys, and puts damage of one into bad.
@@ -191,6 +210,22 @@ func damagedTenant(t *testing.T, store engine.Engine, bad *engine.Batch) {
 		}
 	}
 	t.Fatal("no row of the key: ", hex.EncodeToString(it.Key()))
+}
+
+// damageRow puts a value that does not parse under the key of Generic that begins with
+// a scope and the 32 bytes of id, and ends with the rest of it.
+func damageRow(t *testing.T, store engine.Engine, b *engine.Batch, scope string, id []byte) {
+	rg := engine.Prefixed([]byte(scope))
+	it, err := store.Iterate(column.Generic, rg)
+	require.NoError(t, err)
+	defer it.Close()
+	for it.Next() {
+		if bytes.Contains(it.Key(), id[:32]) && bytes.HasSuffix(it.Key(), id[32:]) {
+			b.Put(column.Generic, it.Key(), []byte{7})
+			return
+		}
+	}
+	t.Fatal("no row of ", scope)
 }
 
 // damage puts a value that does not parse.

@@ -61,7 +61,7 @@ func (o *offlineStore) serveSource(source *inspect.Source) (_ *rpc.Client, err e
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	settings := server.Options{Info: server.Info{Version: buildVersion().Version, Engine: source.Facts.How, NodeID: source.Facts.NodeID,
 		SchemaVersion: source.Facts.Schema}}
-	if settings.Dag, err = dag.View(db, dag.Options{}); err != nil {
+	if settings.Dag, err = dag.View(db, dag.Options{Damaged: o.lose}); err != nil {
 		return nil, err
 	}
 	o.close = append(o.close, settings.Dag.Close)
@@ -132,7 +132,7 @@ func (o *offlineStore) tell(f inspect.Finding) error {
 
 // lose is tell for damage that a service finds.
 func (o *offlineStore) lose(col column.Column, key []byte, err error) error {
-	return o.tell(inspect.Finding{Code: "unreadable", Column: col.String(), Key: inspect.KeyText(key), Reason: err.Error()})
+	return o.tell(inspect.NewFinding("unreadable", col, key, err.Error()))
 }
 
 // end gives back everything.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
+	"github.com/stoadb/stoa/rpc"
 )
 
 func newPut(p *process) *cobra.Command {
@@ -21,7 +23,8 @@ func newPut(p *process) *cobra.Command {
 		name: "put", argument: "[JSON]", instance: exampleValue, owned: true,
 		short: "Store one record",
 		long: `Store a record under a key. The value is JSON with the fields that ` + "`stoa schema`" + `
-lists; - reads it from stdin, @FILE from a file.`,
+lists; - reads it from stdin, @FILE from a file. It asks before it replaces a secret, such
+as a private key.`,
 		example: `  stoa put ContextPrivateState --context-id room --app-key 6b --raw hello
   stoa put Generic --scope stoa.test --fragment 01 --if-absent --raw hello
   stoa put --column Generic --key 73746f612e7465737400000000000000aa --raw hello`,
@@ -44,7 +47,7 @@ lists; - reads it from stdin, @FILE from a file.`,
 				return err
 			}
 			defer store.Close()
-			if err := store.Apply(b); err != nil {
+			if err := f.store(p, store, t, value, b); err != nil {
 				return err
 			}
 			return p.emitChange(t, change{Bytes: len(value), Durability: b.Durability.String()})
@@ -58,6 +61,27 @@ type putFlags struct {
 	expect     optional
 	ifAbsent   bool
 	durability durability
+	sure       confirmation
+}
+
+// store makes the change of b. It asks before another secret is replaced: whether there
+// is one the write itself finds out, since who writes a secret need not be let read it.
+func (f *putFlags) store(p *process, store *rpc.Client, t target, value []byte, b *engine.Batch) error {
+	if !keys.Secret(t.column, t.key) || f.ifAbsent || f.expect.set || f.sure.yes {
+		return store.Apply(b)
+	}
+	if old, err := store.Get(nil, t.column, t.key); err != nil || !bytes.Equal(old, value) {
+		first := engine.Batch{Durability: b.Durability}
+		first.ExpectAbsent(t.column, t.key)
+		first.Put(t.column, t.key, value)
+		if err := store.Apply(&first); !errors.Is(err, engine.ErrConflict) {
+			return err
+		}
+		if err := f.sure.confirmSecret(p, "replace", t); err != nil {
+			return err
+		}
+	}
+	return store.Apply(b)
 }
 
 func (f *putFlags) register(fs *pflag.FlagSet) {
@@ -66,6 +90,7 @@ func (f *putFlags) register(fs *pflag.FlagSet) {
 	fs.Var(&f.expect, "expect", "store only if this JSON is what is stored now")
 	fs.BoolVar(&f.ifAbsent, "if-absent", false, "store only if nothing is stored now")
 	f.durability.register(fs)
+	f.sure.register(fs)
 }
 
 // value returns the stored bytes of the value that the command line gives.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,7 +33,7 @@ is to run beside the first wants --new-node.`,
 			if err != nil {
 				return err
 			}
-			return p.emit(struct {
+			err = p.emit(struct {
 				Dir   string `json:"dir"`
 				Aside string `json:"aside,omitempty"`
 			}{r.dst, aside}, func(w io.Writer) {
@@ -41,6 +42,11 @@ is to run beside the first wants --new-node.`,
 					fmt.Fprintf(w, "what was there is in %s\n", aside)
 				}
 			})
+			if err == nil {
+				p.guide("serve it: stoa serve --dir "+quoted(r.dst),
+					"what it has signed since the copy was made is on other nodes: `stoa namespace sync` with one of them before it signs anything")
+			}
+			return err
 		},
 	}
 	r.seal.register(cmd.Flags())
@@ -82,14 +88,8 @@ func (r *restore) run(cmd *cobra.Command, p *process) (aside string, err error) 
 	if err := r.verify(cmd, p, made); err != nil {
 		return "", err
 	}
-	if r.newNode {
-		e, err := openOffline(made, rocks.Options{MustExist: true, NewNode: true, Building: true})
-		if err == nil {
-			err = e.Close()
-		}
-		if err != nil {
-			return "", err
-		}
+	if err := r.settle(made); err != nil {
+		return "", err
 	}
 	if err := rocks.EndBuilding(made); err != nil {
 		return "", err
@@ -110,7 +110,7 @@ func (r *restore) check() error {
 	_, err := os.Lstat(r.dst)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil
+		return rocks.CheckPlace(r.dst)
 	case err != nil:
 		return err
 	case !r.replace:
@@ -130,6 +130,16 @@ func (r *restore) verify(cmd *cobra.Command, p *process, dir string) error {
 		return errors.Join(err, werr)
 	}
 	return nil
+}
+
+// settle shuts the copy down in order, as the daemon that the copy was made beside has
+// not: what is in its log goes into tables.
+func (r *restore) settle(made string) error {
+	e, err := openOffline(made, rocks.Options{MustExist: true, NewNode: r.newNode, Building: true})
+	if err != nil {
+		return err
+	}
+	return e.Close()
 }
 
 // swap moves the copy to its place, and what is there aside.
@@ -156,11 +166,15 @@ func (r *restore) swap(made string) (aside string, err error) {
 }
 
 // copyStore copies the files of a store into dst, and returns when they are on disk. What
-// a daemon keeps beside them is left out.
+// a daemon keeps beside them is left out. CURRENT comes last: before it is there nothing
+// takes a part of the files for a damaged database.
 func copyStore(src, dst string) error {
 	entries, err := os.ReadDir(src)
 	if err != nil {
 		return err
+	}
+	if i := slices.IndexFunc(entries, func(e os.DirEntry) bool { return e.Name() == "CURRENT" }); i >= 0 {
+		entries = slices.Concat(entries[:i], entries[i+1:], entries[i:i+1])
 	}
 	for _, e := range entries {
 		if !e.Type().IsRegular() || e.Name() == "LOCK" || strings.HasPrefix(e.Name(), socketName) {

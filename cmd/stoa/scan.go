@@ -177,7 +177,7 @@ func (s scan) unparsed(code string, err error) error {
 	if !errors.As(err, &m) {
 		return err
 	}
-	return s.found(inspect.Finding{Code: code, Column: m.column.String(), Key: inspect.KeyText(m.key), Reason: m.err.Error()})
+	return s.found(inspect.NewFinding(code, m.column, m.key, m.err.Error()))
 }
 
 // pastChunks returns the rest of w after the chunks of the blob that r belongs

@@ -2,6 +2,7 @@ package main
 
 import (
 	"flag"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/engine/enginetest"
 )
 
 var update = flag.Bool("update", false, "write what the commands print into the scripts")
@@ -25,12 +28,18 @@ const patience = 30 * time.Second
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "verify" {
-		main() // a test that runs in this process wants a verification apart from it
+		command() // a test that runs in this process wants a verification apart from it
 	}
 	if os.Getenv(raceEnv) == "" { // for the processes that tests start
 		_ = os.Setenv(raceEnv, quickEnd)
 	}
-	testscript.Main(m, map[string]func(){"stoa": main, "stubborn": stubborn})
+	testscript.Main(m, map[string]func(){"stoa": command, "stubborn": stubborn})
+}
+
+// command is main in a process that a test, or a script of one, has started.
+func command() {
+	enginetest.EndThisWithParent()
+	main()
 }
 
 // What the race detector does at the end of a process: without it each takes a second
@@ -106,14 +115,18 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	if st, err := os.Stat(path); filepath.Ext(path) != ".sock" || err == nil && st.IsDir() {
 		path = filepath.Join(path, socketName)
 	}
+	ts.Check(listens(path))
+}
+
+// listens waits until a daemon listens on a socket.
+func listens(path string) error {
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		conn, err := net.Dial("unix", path)
 		if err == nil {
-			ts.Check(conn.Close())
-			return
+			return conn.Close()
 		}
 		if time.Now().After(deadline) {
-			ts.Fatalf("no daemon: %v", err)
+			return fmt.Errorf("no daemon: %w", err)
 		}
 	}
 }

@@ -27,14 +27,18 @@ func (f *sealFlags) key(credentials string) (k seal.Key, err error) {
 	case f.keyFile != "" && f.passphraseFile != "":
 		return k, bad(errors.New("a key file and a passphrase file exclude each other"), "")
 	case f.keyFile != "":
-		k, err = seal.ReadKeyFile(f.keyFile)
+		if k, err = seal.ReadKeyFile(f.keyFile); err != nil {
+			err = fmt.Errorf("--seal-key-file: %w", err)
+		}
 	case f.passphraseFile != "":
-		k, err = seal.ReadPassphraseFile(f.passphraseFile)
+		if k, err = seal.ReadPassphraseFile(f.passphraseFile); err != nil {
+			err = fmt.Errorf("--seal-passphrase-file: %w", err)
+		}
 	default:
 		k, err = seal.ReadCredential(credentials)
 	}
 	if err != nil {
-		return k, bad(err, "")
+		return k, bad(err, "nothing was changed; the file is to be there, to be of mode 0600, and to belong to who runs this")
 	}
 	return k, nil
 }
@@ -65,7 +69,7 @@ func opened(e *rocks.Engine, k seal.Key, log *slog.Logger) (_ engine.Engine, not
 		}
 		return s, "", nil
 	case e.Sealed():
-		note = "secrets are sealed, and their key was not given: what needs none is served"
+		note = "secrets are sealed, and their key was not given: what needs none is served; start again with --seal-key-file or --seal-passphrase-file"
 		log.Warn(note)
 		return seal.Locked(e), note, nil
 	}

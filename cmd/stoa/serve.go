@@ -101,7 +101,7 @@ func (s *settings) serve(log *slog.Logger) error {
 	err = s.serveStore(ctx, st, activated, log)
 	if closing := st.Close(); closing != nil {
 		return errors.Join(err, &failure{exitOpen, fmt.Errorf("the shutdown was not clean: %w", closing),
-			"what was acknowledged is in the write-ahead log, and is read from there at the next start"})
+			"what was acknowledged is in the write-ahead log of the directory that was opened, and is read from there at the next start"})
 	}
 	if err == nil {
 		log.Info("clean shutdown", "dir", s.dir)

@@ -56,7 +56,7 @@ func (f *serveFlags) register(cmd *cobra.Command) {
 	fs.Var(&f.rowCacheSize, "row-cache-size", "the cache of single rows that are read often, beside it; 0: none")
 	fs.Var(&f.maxWAL, "max-wal", "the write-ahead log from which on memory is written to tables")
 	fs.Var(&f.minFree, "min-free", "free disk space below which writes are refused; 0: none is kept")
-	fs.BoolVar(&f.acceptLoss, "accept-loss", false, "serve a store that has lost writes which were on disk")
+	fs.BoolVar(&f.acceptLoss, "accept-loss", false, "serve a store that has lost writes which were on disk, or what says which version may write it")
 	fs.BoolVar(&f.raw, "raw", false, "let clients write rows that a service keeps, such as State: for repair and tests")
 	fs.StringVar(&f.metricsSocket, "metrics-socket", "", "a second socket with Prometheus metrics and pprof (default off)")
 	fs.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")

@@ -15,8 +15,9 @@ import (
 // sourceFlags are the flags of commands that read a directory, or the store of
 // a daemon through its socket.
 type sourceFlags struct {
-	socket string
-	seal   sealFlags
+	socket   string
+	seal     sealFlags
+	building bool // what is there of a store that is being built counts as whole
 }
 
 const sourceLong = `DIR is a directory of the store (default $STOA_DIR, else ` + defaultDir + `). It is not changed:
@@ -36,7 +37,7 @@ func (f *sourceFlags) open(p *process, args []string) (*inspect.Source, error) {
 		}
 		return throughSocket(f.socket)
 	}
-	return p.openSource(p.directory(args), &f.seal)
+	return p.openAsIs(p.directory(args), &f.seal, f.building)
 }
 
 // directory returns the directory that a command line names.
@@ -51,7 +52,7 @@ func (p *process) directory(args []string) string {
 }
 
 func throughSocket(path string) (*inspect.Source, error) {
-	c, err := rpc.Dial(path, rpc.ClientOptions{})
+	c, err := rpc.Dial(socketAt(path), rpc.ClientOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +63,14 @@ func throughSocket(path string) (*inspect.Source, error) {
 	return s, nil
 }
 
-// openSource opens a directory, or a socket, as diff takes either.
+// openSource opens a directory, or a socket: either may be named.
 func (p *process) openSource(path string, sealed *sealFlags) (*inspect.Source, error) {
+	return p.openAsIs(path, sealed, false)
+}
+
+// openAsIs is openSource; building takes what is there of a store that is being built for
+// a whole one.
+func (p *process) openAsIs(path string, sealed *sealFlags, building bool) (*inspect.Source, error) {
 	if st, err := os.Stat(path); err == nil && st.Mode()&os.ModeSocket != 0 {
 		return throughSocket(path)
 	}
@@ -71,11 +78,11 @@ func (p *process) openSource(path string, sealed *sealFlags) (*inspect.Source, e
 	if err != nil {
 		return nil, err
 	}
-	s, err := inspect.OpenDir(path, inspect.Options{Key: key})
+	s, err := inspect.OpenDir(path, inspect.Options{Key: key, Building: building})
 	if err != nil {
 		return nil, cannotRead(path, err)
 	}
-	if s.Facts.Unfinished != "" {
+	if s.Facts.Unfinished != "" && !building {
 		note := inspect.Finding{Code: "unfinished", Reason: path + " is what " + s.Facts.Unfinished + " has left: a part"}
 		if err := p.warn(note); err != nil {
 			return nil, errors.Join(err, s.Close())
@@ -87,6 +94,9 @@ func (p *process) openSource(path string, sealed *sealFlags) (*inspect.Source, e
 // cannotRead gives an error of opening a directory to read it its exit code and
 // hint.
 func cannotRead(dir string, err error) error {
+	if failed := isUnfinished(dir, err); failed != nil {
+		return failed
+	}
 	f := *explain(err)
 	switch {
 	case errors.Is(err, seal.ErrWrongKey):
@@ -115,9 +125,11 @@ type recordFlags struct {
 	daemonFlags
 	offline string
 	seal    sealFlags
+	reads   bool // the command may read a directory, and has the flags for it
 }
 
 func (f *recordFlags) register(fs *pflag.FlagSet) {
+	f.reads = true
 	f.daemonFlags.register(fs)
 	f.seal.register(fs)
 	fs.StringVar(&f.offline, "offline", "", "read this directory instead of asking a daemon")
@@ -161,7 +173,7 @@ func (f *recordFlags) dial(p *process) (*rpc.Client, error) {
 		return p.serveOffline(f.offline, &f.seal)
 	}
 	c, err := f.daemonFlags.dial(p)
-	if errors.Is(err, rpc.ErrNoDaemon) {
+	if errors.Is(err, rpc.ErrNoDaemon) && f.reads {
 		failed := *explain(err)
 		failed.hint += "; --offline DIR reads a directory without one"
 		return nil, &failed

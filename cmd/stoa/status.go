@@ -116,11 +116,7 @@ func (d statusDoc) write(w io.Writer) {
 	if len(d.Features) > 0 {
 		t.add("features", strings.Join(d.Features, ", "))
 	}
-	if d.Writable {
-		t.add("writes", "taken")
-	} else {
-		t.add("writes", "refused: "+d.Reason)
-	}
+	t.add("writes", d.writes())
 	if d.Sequence != nil {
 		t.add("sequence", fmt.Sprint(*d.Sequence))
 	}
@@ -135,6 +131,19 @@ func (d statusDoc) write(w io.Writer) {
 		t.add("disk", fmt.Sprintf("%s free, writes are refused below %s", sizeText(k.Free), sizeText(k.Reserve)))
 	}
 	t.write(w, "")
+}
+
+// writes says whether writes are taken, and if not why.
+func (d statusDoc) writes() string {
+	switch k := d.Disk; {
+	case !d.Writable:
+		return "refused: " + d.Reason
+	case k != nil && k.Free < k.Reserve/4:
+		return "refused until some of the disk is freed"
+	case k != nil && k.Free < k.Reserve:
+		return "refused until some of the disk is freed, but for deletions"
+	}
+	return "taken"
 }
 
 // closedHow says how a store had been closed before it was opened.

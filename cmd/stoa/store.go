@@ -70,7 +70,14 @@ func (s *settings) open(log *slog.Logger) (*store, error) {
 
 // openMem makes the directory that the socket of an engine in memory is in.
 func (s *settings) openMem() (*store, error) {
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+	_, err := os.Stat(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = rocks.CheckPlace(s.dir)
+	}
+	if err == nil {
+		err = os.MkdirAll(s.dir, 0o700)
+	}
+	if err != nil {
 		if errors.Is(err, syscall.ENOTDIR) {
 			err = fmt.Errorf("%w: %w", engine.ErrNotDatabase, err)
 		}
@@ -97,7 +104,7 @@ func randomNode() (id codec.NodeID) {
 func cannotOpen(err error) error {
 	f := *explain(err)
 	switch {
-	case errors.Is(err, rocks.ErrOptions), errors.Is(err, server.ErrOptions), errors.Is(err, rpc.ErrSocketPath):
+	case errors.Is(err, rocks.ErrOptions), errors.Is(err, server.ErrOptions), errors.Is(err, rpc.ErrSocketPath), errors.Is(err, engine.ErrPlace):
 		f.code = exitBad
 	case !errors.Is(err, engine.ErrCorrupt):
 		f.code = exitOpen

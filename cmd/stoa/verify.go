@@ -9,12 +9,14 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stoadb/stoa/cmd/inspect"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/rocks"
 )
 
 func newVerify(p *process) *cobra.Command {
@@ -50,6 +52,7 @@ finding too. ` + conceptsHint + `.
 				f.sealed = &source.seal
 				return p.verifyApart(cmd, &f, p.directory(args))
 			}
+			source.building = f.building
 			where := source.socket
 			if where == "" {
 				where = p.directory(args)
@@ -105,10 +108,17 @@ type verdictLine struct {
 
 // verify verifies a source in this process; where is its directory or socket.
 func (p *process) verify(cmd *cobra.Command, f *verifyFlags, where string, open func() (*inspect.Source, error)) error {
-	out := p.verdicts()
+	out := p.verdicts(where)
 	s, err := open()
-	if errors.Is(err, engine.ErrCorrupt) {
-		return errors.Join(out.closed(where, inspect.Finding{Code: "open", Reason: err.Error()}, f.full), out.w.Flush(), out.result())
+	code := ""
+	switch {
+	case errors.Is(err, rocks.ErrUnfinished):
+		code = "unfinished"
+	case errors.Is(err, engine.ErrCorrupt):
+		code = "open"
+	}
+	if code != "" {
+		return errors.Join(out.closed(inspect.Finding{Code: code, Reason: err.Error()}, f.full), out.w.Flush(), out.result())
 	}
 	if err != nil {
 		return err
@@ -138,15 +148,24 @@ func (p *process) verify(cmd *cobra.Command, f *verifyFlags, where string, open 
 type verdicts struct {
 	w     *bufio.Writer
 	json  bool
+	where string // the store's directory or socket
 	found int
+	blobs int  // of those, what is wrong with blobs
+	part  bool // the store is not whole
 }
 
-func (p *process) verdicts() *verdicts { return &verdicts{w: bufio.NewWriter(p.stdout), json: p.json} }
+func (p *process) verdicts(where string) *verdicts {
+	return &verdicts{w: bufio.NewWriter(p.stdout), json: p.json, where: where}
+}
 
 func (o *verdicts) line(l verdictLine) error { return writeJSON(o.w, l) }
 
 func (o *verdicts) finding(f inspect.Finding) error {
 	o.found++
+	o.part = o.part || f.Code == "unfinished"
+	if strings.HasPrefix(f.Code, "blob-") {
+		o.blobs++
+	}
 	if o.json {
 		return o.line(verdictLine{Finding: &f})
 	}
@@ -155,8 +174,8 @@ func (o *verdicts) finding(f inspect.Finding) error {
 }
 
 // closed reports a store of which nothing else can be said.
-func (o *verdicts) closed(where string, f inspect.Finding, full bool) error {
-	return errors.Join(o.finding(f), o.summary(&inspect.Verdict{Store: inspect.Facts{Where: where}, Full: full, Findings: uint64(o.found), Codes: map[string]uint64{f.Code: 1}}))
+func (o *verdicts) closed(f inspect.Finding, full bool) error {
+	return errors.Join(o.finding(f), o.summary(&inspect.Verdict{Store: inspect.Facts{Where: o.where}, Full: full, Findings: uint64(o.found), Codes: map[string]uint64{f.Code: 1}}))
 }
 
 func (o *verdicts) summary(v *inspect.Verdict) error {
@@ -172,7 +191,17 @@ func (o *verdicts) result() error {
 	if o.found == 0 {
 		return nil
 	}
-	return &failure{exitDamage, errors.New(count(o.found, "finding")), "`stoa salvage` copies what can be read; `stoa verify --codes` explains the codes"}
+	hint := "`stoa verify --codes` explains the codes"
+	if o.blobs > 0 {
+		hint += "; `stoa blob verify --repair` repairs what can be of blobs"
+	}
+	switch {
+	case o.part:
+		hint += "; " + unfinishedHint(o.where)
+	case o.found > o.blobs:
+		hint += "; " + mendHint
+	}
+	return &failure{exitDamage, errors.New(count(o.found, "finding")), hint}
 }
 
 func writeVerdict(w io.Writer, v *inspect.Verdict) {

@@ -39,7 +39,8 @@ there, as from another machine:
 
   ssh -L 8080:/run/user/1000/view.sock host
 
-It shows the store as it was when it was opened; the button Reload opens it again.
+It shows the store as it was when it was opened; the button Reload opens it again. The
+fast checks of stoa verify begin by themselves where the store is small.
 
 ` + sourceLong,
 		Example: "  stoa view /var/lib/stoa\n  stoa view --socket /run/stoa/stoa.sock --listen 127.0.0.1:8080\n  stoa view /backup/stoa-today --listen unix:/run/user/1000/view.sock",

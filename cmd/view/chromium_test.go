@@ -131,7 +131,7 @@ func eval[T any](b *tab, script string) T {
 
 // await waits until a script comes to true.
 func (b *tab) await(script string) {
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if eval[bool](b, script) {
 			return
 		}

@@ -61,7 +61,9 @@ func (s *Server) deltas(r *http.Request) (any, error) {
 	var g Graph
 	err = s.store.with(func(src *inspect.Source) (err error) {
 		c := contextGraph{store: src, context: id, known: map[codec.DeltaID]bool{}}
+		c.rows = src.AsIs(c.tell)
 		g, err = c.graph(before, limit)
+		g.gaps = c.gaps
 		return err
 	})
 	return g, err
@@ -69,15 +71,21 @@ func (s *Server) deltas(r *http.Request) (any, error) {
 
 // contextGraph gathers the nodes of a context.
 type contextGraph struct {
-	store   engine.Reader
+	store   engine.Reader // where damage is an error
+	rows    engine.Reader // that goes on behind it
 	context codec.ContextID
 	heads   []codec.DeltaID
 	nodes   []Node
 	known   map[codec.DeltaID]bool // those in nodes
+	gaps
 }
 
 func (c *contextGraph) graph(before uint64, limit int) (Graph, error) {
 	meta, err := engine.Get(c.store, keys.ContextMeta{Context: c.context})
+	if errors.Is(err, engine.ErrCorrupt) { // which deltas are heads is not known
+		c.lose("value", column.Meta, c.context[:], err)
+		err = nil
+	}
 	if err != nil && !errors.Is(err, engine.ErrNotFound) {
 		return Graph{}, err
 	}
@@ -119,7 +127,7 @@ func (c *contextGraph) applied(before uint64, limit int) (oldest uint64, err err
 	if before > 0 {
 		rg.End = binary.BigEndian.AppendUint64(slices.Clone(prefix), before)
 	}
-	it, err := c.store.Iterate(column.Generic, rg)
+	it, err := c.rows.Iterate(column.Generic, rg)
 	if err != nil {
 		return 0, err
 	}
@@ -127,7 +135,8 @@ func (c *contextGraph) applied(before uint64, limit int) (oldest uint64, err err
 	for it.Next() {
 		at := it.Key()[len(prefix):]
 		if len(at) != 8 || len(it.Value()) < len(codec.DeltaID{}) {
-			return 0, fmt.Errorf("view: %w: %s %x", engine.ErrCorrupt, orderScope, it.Key())
+			c.lose("value", column.Generic, it.Key(), fmt.Errorf("it is no row of %s", orderScope))
+			continue
 		}
 		oldest = binary.BigEndian.Uint64(at)
 		if err := c.add(codec.DeltaID(it.Value()), kindBase); err != nil {
@@ -149,7 +158,7 @@ func (c *contextGraph) pending(limit int) error {
 		}
 		rg := engine.Prefixed(prefix)
 		rg.Limit = limit
-		it, err := c.store.Iterate(column.Generic, rg)
+		it, err := c.rows.Iterate(column.Generic, rg)
 		if err != nil {
 			return err
 		}
@@ -159,8 +168,8 @@ func (c *contextGraph) pending(limit int) error {
 				id = it.Key()[len(prefix):]
 			}
 			if len(id) < len(codec.DeltaID{}) {
-				err = fmt.Errorf("view: %w: %s %x", engine.ErrCorrupt, pendingScope, it.Key())
-				break
+				c.lose("value", column.Generic, it.Key(), fmt.Errorf("it is no row of %s", pendingScope))
+				continue
 			}
 			err = c.add(codec.DeltaID(id), kind.absent)
 		}
@@ -174,16 +183,29 @@ func (c *contextGraph) pending(limit int) error {
 // unordered adds the deltas of a context that has no order: rows that something
 // else than dag has written.
 func (c *contextGraph) unordered(limit int) error {
-	for e, err := range engine.Scan(c.store, keys.DeltasOf(c.context)) {
+	it, err := c.rows.Iterate(column.Delta, engine.Prefixed(c.context[:]))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = it.Close() }() // what it has to say, Err has said
+	for len(c.nodes) < limit && it.Next() {
+		k, err := keys.ContextDagDelta{}.Parse(it.Key())
 		if err != nil {
-			return err
+			c.lose("key", column.Delta, it.Key(), err)
+			continue
 		}
-		if !c.known[e.Key.Delta] {
-			c.put(e.Key.Delta, e.Value)
+		if c.known[k.Delta] {
+			continue
 		}
-		if len(c.nodes) >= limit {
-			break
+		d, err := codec.ContextDagDeltaValue{}.Decode(it.Value())
+		if err != nil {
+			c.keep(k.Delta, Node{Kind: kindDamaged, Label: err.Error()})
+			continue
 		}
+		c.put(k.Delta, d)
+	}
+	if err := it.Err(); err != nil {
+		return err
 	}
 	slices.SortStableFunc(c.nodes, func(a, b Node) int { return -compareText(a.Time, b.Time) })
 	return nil

@@ -10,6 +10,8 @@ type Node struct {
 	Head    bool     `json:"head,omitempty"` // no other is upon it
 	Label   string   `json:"label"`          // what it does, in few words
 	By      string   `json:"by,omitempty"`   // whose it is
+	Name    string   `json:"name,omitempty"` // of whose it is
+	Verdict string   `json:"verdict,omitempty"`
 	Time    string   `json:"time,omitempty"` // RFC 3339; empty: it has none
 	Column  string   `json:"column,omitempty"`
 	At      string   `json:"at,omitempty"` // the key of its row in the column, in hex
@@ -31,6 +33,7 @@ type Graph struct {
 	Edges []Edge `json:"edges"`
 	Lanes int    `json:"lanes"`          // how many there are
 	More  string `json:"more,omitempty"` // what to ask for, for older nodes; empty: there are none
+	gaps
 }
 
 // Draw places nodes: each above its parents, and those that nothing orders as they

@@ -15,15 +15,37 @@ type held struct {
 
 	mu     sync.RWMutex
 	source *inspect.Source // nil once it is closed, or if it did not open again
+	rules  *governance     // of the source
 	failed error           // why it did not
 }
 
 func hold(open func() (*inspect.Source, error)) (*held, error) {
-	source, err := open()
-	if err != nil {
-		return nil, err
+	h := &held{open: open}
+	if h.take(); h.failed != nil {
+		return nil, h.failed
 	}
-	return &held{open: open, source: source}, nil
+	return h, nil
+}
+
+// take opens the source.
+func (h *held) take() {
+	if h.source, h.failed = h.open(); h.failed != nil {
+		return
+	}
+	if h.rules, h.failed = governanceOf(h.source); h.failed != nil {
+		h.failed = errors.Join(h.failed, h.source.Close())
+		h.source = nil
+	}
+}
+
+// drop closes the source, if it is open.
+func (h *held) drop() error {
+	if h.source == nil {
+		return nil
+	}
+	err := errors.Join(h.rules.ops.Close(), h.source.Close())
+	h.source, h.rules = nil, nil
+	return err
 }
 
 // with calls read with the source, which stays open until it returns.
@@ -36,25 +58,22 @@ func (h *held) with(read func(*inspect.Source) error) error {
 	return read(h.source)
 }
 
+// governed is with for who asks for the governance too.
+func (h *held) governed(read func(*inspect.Source, *governance) error) error {
+	return h.with(func(src *inspect.Source) error { return read(src, h.rules) })
+}
+
 // reopen waits for those who read, closes the source and opens it again.
 func (h *held) reopen() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var closing error
-	if h.source != nil {
-		closing = h.source.Close()
-	}
-	h.source, h.failed = h.open()
+	closing := h.drop()
+	h.take()
 	return errors.Join(h.failed, closing)
 }
 
 func (h *held) close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.source == nil {
-		return nil
-	}
-	err := h.source.Close()
-	h.source = nil
-	return err
+	return h.drop()
 }

@@ -2,7 +2,7 @@ package view
 
 import (
 	"context"
-	"errors"
+	"maps"
 	"net/http"
 	"sync"
 
@@ -22,6 +22,7 @@ type jobDoc struct {
 	Overview *inspect.Overview `json:"overview,omitempty"`
 	Verdict  *inspect.Verdict  `json:"verdict,omitempty"`
 	Findings []inspect.Finding `json:"findings,omitempty"` // the first of them
+	Columns  map[string]uint64 `json:"columns,omitempty"`  // findings by column
 }
 
 // job is such work. Its methods are safe for concurrent use.
@@ -35,13 +36,16 @@ func (j *job) now() jobDoc {
 	defer j.mu.Unlock()
 	doc := j.doc
 	doc.Findings = doc.Findings[:len(doc.Findings):len(doc.Findings)]
+	doc.Columns = maps.Clone(doc.Columns)
 	return doc
 }
 
-func (j *job) progress(rows uint64) {
+// progress counts rows, and returns how many were read so far.
+func (j *job) progress(rows uint64) uint64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.doc.Rows += rows
+	return j.doc.Rows
 }
 
 func (j *job) finding(f inspect.Finding) error {
@@ -49,6 +53,12 @@ func (j *job) finding(f inspect.Finding) error {
 	defer j.mu.Unlock()
 	if len(j.doc.Findings) < maxFindings {
 		j.doc.Findings = append(j.doc.Findings, f)
+	}
+	if j.doc.Columns == nil {
+		j.doc.Columns = map[string]uint64{}
+	}
+	if f.Column != "" {
+		j.doc.Columns[f.Column]++
 	}
 	return nil
 }
@@ -115,7 +125,7 @@ func (s *Server) survey(*http.Request) (any, error) {
 		var out *inspect.Overview
 		err := s.store.with(func(src *inspect.Source) (err error) {
 			j.expect(src.Keys())
-			out, err = inspect.Survey(ctx, src, inspect.SurveyOptions{Contexts: 20, Progress: j.progress})
+			out, err = inspect.Survey(ctx, src, inspect.SurveyOptions{Contexts: 20, Progress: func(rows uint64) { j.progress(rows) }})
 			return err
 		})
 		j.end(out, nil, err)
@@ -137,20 +147,7 @@ func (s *Server) findings(r *http.Request) (any, error) {
 	} else if full != "" && full != "0" {
 		return nil, bad("full: %q is neither 0 nor 1", full)
 	}
-	return s.jobs.get(name, q.Get("start") == "1", func(ctx context.Context, j *job) {
-		err := s.store.with(func(src *inspect.Source) error {
-			j.expect(src.Keys())
-			return nil
-		})
-		var v *inspect.Verdict
-		if err == nil {
-			v, err = s.verify(ctx, inspect.VerifyOptions{Full: name == "full", Progress: j.progress}, j.finding)
-		}
-		if errors.Is(err, context.Canceled) {
-			err = errors.New("it was broken off")
-		}
-		j.end(nil, v, err)
-	}), nil
+	return s.jobs.get(name, q.Get("start") == "1", s.verifying(inspect.VerifyOptions{Full: name == "full"}, 0)), nil
 }
 
 // verifyHere verifies the source in this process.

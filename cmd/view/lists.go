@@ -22,6 +22,7 @@ const (
 type listDoc struct {
 	Items []itemDoc `json:"items"`
 	Next  string    `json:"next,omitempty"` // pass it as after for the next page
+	gaps
 }
 
 type itemDoc struct {
@@ -82,7 +83,8 @@ func (s *Server) list(r *http.Request, col column.Column, prefix []byte, describ
 	}
 	doc := listDoc{Items: []itemDoc{}}
 	err = s.store.with(func(src *inspect.Source) error {
-		it, err := src.Iterate(col, rg)
+		store := src.AsIs(doc.tell)
+		it, err := store.Iterate(col, rg)
 		if err != nil {
 			return err
 		}
@@ -96,7 +98,7 @@ func (s *Server) list(r *http.Request, col column.Column, prefix []byte, describ
 			item := itemDoc{ID: hex.EncodeToString(id)}
 			if len(id) != 32 {
 				item.Fault = "the key is not one of the schema"
-			} else if err := describe(src, &item, [32]byte(id), it.Value()); err != nil {
+			} else if err := describe(store, &item, [32]byte(id), it.Value()); err != nil {
 				return err
 			}
 			doc.Items = append(doc.Items, item)

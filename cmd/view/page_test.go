@@ -2,7 +2,9 @@ package view
 
 import (
 	"context"
+	"encoding/hex"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +12,7 @@ import (
 
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/keys"
 )
 
 // TestThePageInChromium goes through the page as a reader does, at three widths,
@@ -25,23 +28,14 @@ func TestThePageInChromium(t *testing.T) {
 		batch.Put(column.Alias, []byte{9, 9}, []byte("what is this"))
 		batch.Put(column.Meta, idNamedBytes("damaged"), []byte("no description"))
 	})
-	s := sample.served(t)
-	ln, root, err := Listen("127.0.0.1:0")
-	require.NoError(t, err)
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- s.Serve(ctx, ln) }()
-	defer func() { stop(); require.NoError(t, <-done) }()
-
 	b.size(1280, 860, false)
-	b.call("Page.navigate", map[string]any{"url": root + s.Path()}, nil)
-	b.await(`document.body?.dataset.ready === "overview"`)
+	b.visit(sample.served(t))
 	deltas := "#/deltas?context=" + sample.context.String()
 	views := []struct {
 		name, hash, says, act string // act: a script that is run first
 		until                 string
 	}{
-		{"overview", "#/overview", "GroupMember", "", ""},
+		{"overview", "#/overview", "The fast checks found damage: 2 findings", "", `document.querySelector('nav a[href="#/findings"] .badge')?.textContent === "2"`},
 		{"records", "#/records?column=Group&prefix=21", "identity", "", ""},
 		{"record", "#/records?column=Delta", "ContextDagDelta", `document.querySelector("tbody tr").click()`, `document.querySelector("#detail dl") !== null`},
 		{"secrets", "#/records?column=Identity", "redacted:", "", ""},
@@ -86,6 +80,57 @@ func TestThePageInChromium(t *testing.T) {
 	eval[any](b, `document.getElementById("reopen").click(), null`)
 	b.await(`!document.getElementById("reopen").disabled && document.body.dataset.ready === "deltas"`)
 	require.Empty(t, b.faults, strings.Join(b.faults, "\n"))
+}
+
+// TestDamageInChromium looks at a namespace whose keys are there, and in which rows are
+// damaged: nothing is pressed.
+func TestDamageInChromium(t *testing.T) {
+	if os.Getenv("STOA_TEST_VIEW") == "" {
+		t.Skip("`make test-view` drives the page in Chromium")
+	}
+	b := openTab(t)
+	c := newCommons(t)
+	ops := ask[Graph](t, c.served(t), "ops", "namespace", c.namespace.String()).Nodes
+	op, err := hex.DecodeString(ops[slices.IndexFunc(ops, func(n Node) bool { return strings.HasPrefix(n.Label, "group alias set") })].At)
+	require.NoError(t, err)
+	member := append(append([]byte{keys.GroupMember{}.Slot().Tag}, c.kitchen[:]...), idNamedBytes("nobody")...)
+	c.put(t, func(batch *engine.Batch) {
+		batch.Put(column.Group, member, []byte{7})
+		batch.Put(column.Blobs, []byte{1}, []byte("?"))
+	})
+	b.size(1280, 860, false)
+	b.visit(c.holedAt(t, column.Group, op))
+	for _, v := range []struct{ hash, says, until string }{
+		{"#/overview", "The fast checks found damage", `document.querySelectorAll("nav .badge").length === 4 && document.querySelectorAll(".measured .badge").length === 2`},
+		{"#/governance", "member added in home: member bob, role member", `document.querySelector(".line.damaged") !== null && document.querySelector(".left") !== null`},
+		{"#/groups", "damaged", `document.querySelectorAll(".tree .bad").length === 1`},
+		{"#/groups?id=" + c.kitchen.String(), "alice", `document.querySelector("#detail li")?.innerText.includes("admin")`},
+		{"#/records?column=Group", "1 place could not be read", `document.querySelectorAll("tbody tr").length > 5`},
+	} {
+		b.show("#/findings")
+		b.show(v.hash)
+		b.await(v.until)
+		b.picture("damage-" + strings.NewReplacer("#/", "", "?", "-", "=", "-").Replace(v.hash))
+		require.Contains(t, eval[string](b, "document.body.innerText"), v.says, v.hash)
+		require.Empty(t, eval[[]string](b, sticksOut), "%s: sticks out of the window", v.hash)
+	}
+	b.show("#/governance")
+	eval[any](b, `[...document.querySelectorAll(".line")].find((l) => l.innerText.includes("bob, name bob")).click(), null`)
+	b.await(`document.querySelector("#detail")?.innerText.includes("What it does")`)
+	b.picture("damage-op")
+	require.Empty(t, b.faults, strings.Join(b.faults, "\n"))
+}
+
+// visit serves the page on loopback until the test ends, and goes there.
+func (b *tab) visit(s *Server) {
+	ln, root, err := Listen("127.0.0.1:0")
+	require.NoError(b.t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx, ln) }()
+	b.t.Cleanup(func() { stop(); require.NoError(b.t, <-done) })
+	b.call("Page.navigate", map[string]any{"url": root + s.Path()}, nil)
+	b.await(`document.body?.dataset.ready === "overview"`)
 }
 
 // sticksOut lists the elements that are wider than the window and not within one

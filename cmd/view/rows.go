@@ -92,7 +92,8 @@ func newRowDoc(col column.Column, key, value []byte, whole, start int) rowDoc {
 type pageDoc struct {
 	Rows  []rowDoc `json:"rows"`
 	Next  string   `json:"next,omitempty"`  // pass it as after for the next page
-	Fault string   `json:"fault,omitempty"` // what could not be read behind the last row
+	Fault string   `json:"fault,omitempty"` // why nothing behind the last row can be read
+	gaps
 }
 
 // rows answers a page of the rows of a column: those whose keys begin with
@@ -117,7 +118,9 @@ func (s *Server) rows(r *http.Request) (any, error) {
 	rg := rangeOf(prefix, after, r.URL.Query().Get("reverse") == "1")
 	var page pageDoc
 	err = s.store.with(func(src *inspect.Source) (err error) {
-		page, err = pageOf(src, col, rg, limit)
+		var left gaps
+		page, err = pageOf(src.AsIs(left.tell), col, rg, limit)
+		page.gaps = left
 		return err
 	})
 	return page, err

@@ -91,6 +91,7 @@ func (s *Server) routes(page fs.FS) http.Handler {
 		"/api/deltas":     s.deltas,
 		"/api/namespaces": s.namespaces,
 		"/api/ops":        s.ops,
+		"/api/op":         s.op,
 		"/api/groups":     s.groups,
 		"/api/group":      s.group,
 	} {
@@ -100,18 +101,29 @@ func (s *Server) routes(page fs.FS) http.Handler {
 	return mux
 }
 
-// facts answers what the store is, and what the schema has.
+// factsDoc is what the store is now, and what the schema has.
+type factsDoc struct {
+	Store     inspect.Facts `json:"store"`
+	Shown     uint64        `json:"shown,string"`        // the sequence of the state that all else is of
+	Keys      uint64        `json:"keys"`                // about how many; 0: not known
+	Unchecked string        `json:"unchecked,omitempty"` // why the fast checks have not begun
+	Columns   []columnDoc   `json:"columns"`
+}
+
+// facts answers what the store is, and lets the fast checks of a small one begin: it is
+// the first that the page asks for.
 func (s *Server) facts(*http.Request) (any, error) {
-	var doc struct {
-		Store   inspect.Facts `json:"store"`
-		Keys    uint64        `json:"keys"` // about how many; 0: not known
-		Columns []columnDoc   `json:"columns"`
-	}
-	err := s.store.with(func(src *inspect.Source) error {
-		doc.Store, doc.Keys = src.Facts, src.Keys()
-		return nil
+	doc := factsDoc{Columns: schema()}
+	var size uint64
+	err := s.store.with(func(src *inspect.Source) (err error) {
+		doc.Shown = src.Facts.Sequence
+		doc.Keys, size = src.Extent()
+		doc.Store, err = src.Today()
+		return err
 	})
-	doc.Columns = schema()
+	if err == nil {
+		doc.Unchecked = s.checkSmall(doc.Keys, size)
+	}
 	return doc, err
 }
 

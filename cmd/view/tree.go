@@ -1,9 +1,7 @@
 package view
 
 import (
-	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/stoadb/stoa/cmd/inspect"
 	"github.com/stoadb/stoa/codec"
@@ -21,20 +19,23 @@ const (
 
 // groupDoc is a group: in the tree, or by itself.
 type groupDoc struct {
-	ID       string      `json:"id"`
-	Parent   string      `json:"parent,omitempty"` // empty: it is a root group
-	Alias    string      `json:"alias,omitempty"`
-	Admin    string      `json:"admin,omitempty"`
-	Policy   string      `json:"upgrade_policy,omitempty"`
-	Fault    string      `json:"fault,omitempty"`
-	Members  []memberDoc `json:"members"`      // the first ones
-	More     bool        `json:"more_members"` // there are others
-	Contexts []itemDoc   `json:"contexts,omitempty"`
+	ID         string      `json:"id"`
+	Parent     string      `json:"parent,omitempty"` // empty: it is a root group
+	Alias      string      `json:"alias,omitempty"`
+	Admin      string      `json:"admin,omitempty"`
+	AdminAlias string      `json:"admin_alias,omitempty"`
+	Policy     string      `json:"upgrade_policy,omitempty"`
+	Fault      string      `json:"fault,omitempty"`
+	Members    []memberDoc `json:"members"`      // the first ones
+	More       bool        `json:"more_members"` // there are others
+	Contexts   []itemDoc   `json:"contexts,omitempty"`
 }
 
 type memberDoc struct {
 	Identity     string `json:"identity"`
 	Alias        string `json:"alias,omitempty"`
+	Elsewhere    bool   `json:"elsewhere,omitempty"` // another group gives the name
+	From         string `json:"from,omitempty"`      // that group, if it is above
 	Role         string `json:"role"`
 	Capabilities string `json:"capabilities,omitempty"`
 }
@@ -44,10 +45,11 @@ func (s *Server) groups(*http.Request) (any, error) {
 	doc := struct {
 		Groups []groupDoc `json:"groups"`
 		More   bool       `json:"more"` // there are others
+		gaps
 	}{Groups: []groupDoc{}}
-	err := s.store.with(func(src *inspect.Source) error {
+	err := s.store.governed(func(src *inspect.Source, rules *governance) error {
 		rg := engine.Prefixed([]byte{keys.GroupMeta{}.Slot().Tag})
-		it, err := src.Iterate(column.Group, rg)
+		it, err := src.AsIs(doc.tell).Iterate(column.Group, rg)
 		if err != nil {
 			return err
 		}
@@ -59,9 +61,10 @@ func (s *Server) groups(*http.Request) (any, error) {
 			}
 			k, err := keys.GroupMeta{}.Parse(it.Key())
 			if err != nil {
-				continue // verify reports it
+				doc.lose("key", column.Group, it.Key(), err)
+				continue
 			}
-			g, err := groupBeside(src, k.Group, fewMembers)
+			g, err := groupBeside(src, func(r engine.Reader) (groupDoc, error) { return groupOf(r, rules, k.Group, fewMembers) })
 			if err != nil {
 				return err
 			}
@@ -79,37 +82,43 @@ func (s *Server) group(r *http.Request) (any, error) {
 		return nil, err
 	}
 	var g groupDoc
-	err = s.store.with(func(src *inspect.Source) (err error) {
-		if g, err = groupBeside(src, id, mostMembers); err != nil {
-			return err
-		}
-		for e, err := range engine.Scan(src, keys.ContextsOf(id)) {
-			if err != nil || len(g.Contexts) == mostMembers {
-				return passable(err)
+	err = s.store.governed(func(src *inspect.Source, rules *governance) (err error) {
+		g, err = groupBeside(src, func(r engine.Reader) (groupDoc, error) {
+			g, err := groupOf(r, rules, id, mostMembers)
+			if err == nil {
+				g.Contexts, err = contextsOf(r, id)
 			}
-			name, err := alias(src, keys.GroupContextAlias{Group: id, Context: e.Key.Context})
-			if passable(err) != nil {
-				return err
-			}
-			g.Contexts = append(g.Contexts, itemDoc{ID: e.Key.Context.String(), Alias: name})
-		}
-		return nil
+			return g, err
+		})
+		return err
 	})
 	return g, err
 }
 
-// groupBeside is groupOf beside what is damaged in it, which its fault says: the first
+// contextsOf returns the first contexts of a group.
+func contextsOf(r engine.Reader, id codec.GroupID) (list []itemDoc, err error) {
+	for e, err := range engine.Scan(r, keys.ContextsOf(id)) {
+		if err != nil || len(list) == mostMembers {
+			return list, err
+		}
+		name, err := alias(r, keys.GroupContextAlias{Group: id, Context: e.Key.Context})
+		if passable(err) != nil {
+			return list, err
+		}
+		list = append(list, itemDoc{ID: e.Key.Context.String(), Alias: name})
+	}
+	return list, nil
+}
+
+// groupBeside reads a group beside what is damaged in it, which its fault says: the first
 // place, and how many there are.
-func groupBeside(src *inspect.Source, id codec.GroupID, members int) (groupDoc, error) {
-	var damage []inspect.Finding
-	g, err := groupOf(src.Lenient(func(f inspect.Finding) error {
-		damage = append(damage, f)
-		return nil
-	}), id, members)
-	if len(damage) > 0 {
-		g.Fault = damage[0].String()
-		if more := len(damage) - 1; more > 0 {
-			g.Fault += fmt.Sprintf(", and %s", counted(more, "more place"))
+func groupBeside(src *inspect.Source, read func(engine.Reader) (groupDoc, error)) (groupDoc, error) {
+	var lost gaps
+	g, err := read(src.Lenient(lost.tell))
+	if lost.Left > 0 {
+		g.Fault = lost.Places[0].String()
+		if more := lost.Left - 1; more > 0 {
+			g.Fault += ", and " + counted(more, "more place")
 		}
 	}
 	return g, err
@@ -117,11 +126,14 @@ func groupBeside(src *inspect.Source, id codec.GroupID, members int) (groupDoc, 
 
 // groupOf reads a group and at most so many of its members. What is damaged in it
 // is said in its fault.
-func groupOf(r engine.Reader, id codec.GroupID, members int) (g groupDoc, err error) {
+func groupOf(r engine.Reader, rules *governance, id codec.GroupID, members int) (g groupDoc, err error) {
 	g = groupDoc{ID: id.String(), Members: []memberDoc{}}
 	meta, err := engine.Get(r, keys.GroupMeta{Group: id})
 	if err == nil {
 		g.Admin, g.Policy = meta.AdminIdentity.String(), meta.UpgradePolicy.String()
+		if g.AdminAlias, _, err = rules.member(id, meta.AdminIdentity); err != nil {
+			return g, err
+		}
 	} else if passable(err) != nil {
 		return g, err
 	} else {
@@ -147,7 +159,7 @@ func groupOf(r engine.Reader, id codec.GroupID, members int) (g groupDoc, err er
 			g.More = true
 			return g, nil
 		}
-		m, err := memberOf(r, e.Key, e.Value)
+		m, err := memberOf(r, rules, e.Key, e.Value)
 		if err != nil {
 			return g, err
 		}
@@ -156,14 +168,23 @@ func groupOf(r engine.Reader, id codec.GroupID, members int) (g groupDoc, err er
 	return g, nil
 }
 
-func memberOf(r engine.Reader, k keys.GroupMember, role codec.GroupMemberRole) (m memberDoc, err error) {
+func memberOf(r engine.Reader, rules *governance, k keys.GroupMember, role codec.GroupMemberRole) (m memberDoc, err error) {
 	m = memberDoc{Identity: k.Identity.String(), Role: role.String()}
 	if m.Alias, err = alias(r, keys.GroupMemberAlias(k)); passable(err) != nil {
 		return m, err
 	}
+	if m.Alias == "" {
+		var from codec.GroupID
+		if m.Alias, from, err = rules.member(k.Group, k.Identity); err != nil {
+			return m, err
+		}
+		if m.Elsewhere = m.Alias != ""; from != (codec.GroupID{}) {
+			m.From = from.String()
+		}
+	}
 	caps, err := engine.Get(r, keys.GroupMemberCapability(k))
 	if err == nil {
-		m.Capabilities = strings.ReplaceAll(strings.ReplaceAll(caps.Capabilities.String(), "|", ", "), "_", " ")
+		m.Capabilities = spaced(caps.Capabilities.String())
 	}
 	return m, passable(err)
 }

@@ -168,7 +168,7 @@ func TestNoAnswerShowsASecret(t *testing.T) {
 
 // ended waits until work that reads the whole store has ended.
 func ended(t *testing.T, s *Server, path string, query ...string) jobDoc {
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
 		if doc := ask[jobDoc](t, s, path, query...); doc.State != "running" {
 			return doc
 		}

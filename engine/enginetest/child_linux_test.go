@@ -19,27 +19,41 @@ func TestAChildEndsWithItsParent(t *testing.T) {
 		cmd.Env = append(os.Environ(), env+"="+generation)
 		return cmd
 	}
-	switch os.Getenv(env) {
-	case "parent":
-		child := EndWithParent(start("child"))
+	parentOf := func(child *exec.Cmd) {
 		child.Stdout = os.Stdout
 		require.NoError(t, child.Start())
-		time.Sleep(time.Hour)
-	case "child":
+		time.Sleep(time.Hour) // until it is killed
+	}
+	ready := func() {
 		fmt.Println("ready")
 		time.Sleep(time.Hour)
 	}
-	r, w, err := os.Pipe()
-	require.NoError(t, err)
-	defer r.Close()
-	parent := start("parent")
-	parent.Stdout = w
-	require.NoError(t, parent.Start())
-	defer parent.Process.Kill()
-	require.NoError(t, w.Close())
-	_, err = io.ReadFull(r, make([]byte, len("ready\n")))
-	require.NoError(t, err)
-	require.NoError(t, parent.Process.Kill())
-	_, _ = io.Copy(io.Discard, r) // until nobody holds the other end
-	require.Error(t, parent.Wait())
+	switch os.Getenv(env) {
+	case "parent of one that is told":
+		parentOf(EndWithParent(start("told")))
+	case "parent of one that asks":
+		parentOf(start("asks"))
+	case "told":
+		ready()
+	case "asks":
+		EndThisWithParent()
+		ready()
+	}
+	for _, child := range []string{"one that is told", "one that asks"} {
+		t.Run(child, func(t *testing.T) {
+			r, w, err := os.Pipe()
+			require.NoError(t, err)
+			defer r.Close()
+			parent := start("parent of " + child)
+			parent.Stdout = w
+			require.NoError(t, parent.Start())
+			defer parent.Process.Kill()
+			require.NoError(t, w.Close())
+			_, err = io.ReadFull(r, make([]byte, len("ready\n")))
+			require.NoError(t, err)
+			require.NoError(t, parent.Process.Kill())
+			_, _ = io.Copy(io.Discard, r) // until nobody holds the other end
+			require.Error(t, parent.Wait())
+		})
+	}
 }

@@ -61,16 +61,18 @@ type Limits struct {
 	Lookups   int // of one MultiGet; 0: 10,000
 }
 
-// Run runs the suite, one subtest per promise of the contract.
+// Run runs the suite, one subtest per promise of the contract. They run side by side,
+// each with a DB of its own: Open and Reopen are called concurrently.
 func Run(t *testing.T, c Config) {
 	require.NotNil(t, c.Open, "Config.Open")
 	require.NotEmpty(t, c.Space.Columns, "Config.Space.Columns")
 	fill(&c.Space.MaxKey, engine.MaxKey)
 	fill(&c.Limits.Snapshots, 100)
 	fill(&c.Limits.Lookups, 10_000)
-	for _, group := range [][]promise{points, sizes, batches, ranges, iterators, snapshots, lookups, guards, contention, closing, random} {
+	for _, group := range [][]promise{points, sizes, batches, ranges, iterators, snapshots, lookups, guards, contention, closing} {
 		run(t, c, group)
 	}
+	t.Run(random.name, func(t *testing.T) { random.test(start(t, &c)) }) // alone, as Check says
 	t.Run("update", func(t *testing.T) {
 		if _, ok := start(t, &c).db.(updater); !ok {
 			t.Log("not tested: the DB has no Update")
@@ -102,7 +104,10 @@ type promise struct {
 
 func run(t *testing.T, c Config, group []promise) {
 	for _, p := range group {
-		t.Run(p.name, func(t *testing.T) { p.test(start(t, &c)) })
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			p.test(start(t, &c))
+		})
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/stoadb/stoa/engine"
 )
 
-var random = []promise{
-	{"any sequence of operations does what it does to a map", func(t *trial) {
+var random = promise{
+	"any sequence of operations does what it does to a map", func(t *trial) {
 		Check(t.T, 100, func(rt *rapid.T) {
 			s := &sequence{T: rt, trial: t, stored: model{}}
 			s.clear()
@@ -38,7 +38,7 @@ var random = []promise{
 			}
 			rt.Repeat(actions)
 		})
-	}},
+	},
 }
 
 // sequence is one run of random operations on a DB and on a model of it.

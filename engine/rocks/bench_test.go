@@ -119,3 +119,17 @@ func BenchmarkApply(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkCreate(b *testing.B) {
+	for b.Loop() {
+		require.NoError(b, open(b, b.TempDir(), Options{}).Close())
+	}
+}
+
+func BenchmarkOpen(b *testing.B) {
+	dir := b.TempDir()
+	require.NoError(b, open(b, dir, Options{}).Close())
+	for b.Loop() {
+		require.NoError(b, open(b, dir, Options{}).Close())
+	}
+}

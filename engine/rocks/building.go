@@ -60,16 +60,15 @@ func building(dir string) (what string) {
 		return what
 	}
 	defer f.Close()
-	if b, err := io.ReadAll(io.LimitReader(f, maxBuilding)); err == nil {
-		text := strings.Map(func(r rune) rune {
-			if !unicode.IsPrint(r) {
-				return -1
-			}
-			return r
-		}, string(b))
-		if text = strings.TrimSpace(text); text != "" {
-			what = text
+	b, _ := io.ReadAll(io.LimitReader(f, maxBuilding)) // what can be read of it is said
+	text := strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return -1
 		}
+		return r
+	}, string(b))
+	if text = strings.TrimSpace(text); text != "" {
+		what = text
 	}
 	return what
 }

@@ -15,8 +15,9 @@ import (
 
 // Checkpoint is engine.Maintenance's. It writes nothing to tables: what is in
 // memory goes along as a copy of the write-ahead log. It returns fs.ErrExist if
-// there is something at dir, and engine.ErrUnsupported if the engine was opened
-// read-only. The copy has a watermark of its own, and this node's id.
+// there is something at dir, engine.ErrPlace if that is within a store, and
+// engine.ErrUnsupported if the engine was opened read-only. The copy has a watermark
+// of its own, and this node's id.
 func (e *Engine) Checkpoint(dir string) error {
 	if err := checkPath(dir); err != nil {
 		return err
@@ -37,6 +38,9 @@ func (e *Engine) Checkpoint(dir string) error {
 		return fmt.Errorf("engine: checkpoint: %s: %w; give a path where nothing is", dir, fs.ErrExist)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("engine: checkpoint: %w", err)
+	}
+	if err := CheckPlace(dir); err != nil {
+		return err
 	}
 	e.checkHome()
 	if f := e.fault.Load(); f != nil && errors.Is(f.err, ErrMoved) && !e.home.follows() {
@@ -64,13 +68,13 @@ func (st *store) checkpoint(dir string) (err error) {
 	defer os.RemoveAll(private)
 	c, err := st.db.NewCheckpoint()
 	if err != nil {
-		return classify("checkpoint", err.Error())
+		return st.h.files.classify("checkpoint", err.Error())
 	}
 	defer c.Destroy()
 	seq := st.synced.Load() // what the copy holds, on disk, at least
 	made := filepath.Join(private, "made")
 	if err := c.CreateCheckpoint(made, math.MaxUint64); err != nil {
-		return classify("checkpoint", err.Error())
+		return st.h.files.classify("checkpoint", err.Error())
 	}
 	if err := os.Chmod(made, 0o700); err != nil {
 		return err

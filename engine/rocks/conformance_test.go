@@ -5,6 +5,7 @@ package rocks_test
 import (
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,17 +25,19 @@ func TestConformance(t *testing.T) {
 func TestConformanceWithARowCache(t *testing.T) { conform(t, rocks.Options{RowCacheBytes: 1 << 20}) }
 
 func conform(t *testing.T, o rocks.Options) {
-	var dirs = map[enginetest.DB]string{}
+	var dirs sync.Map // of a DB
 	open := func(t testing.TB, dir string) enginetest.DB {
 		e, err := rocks.Open(dir, o)
 		require.NoError(t, err)
-		dirs[e] = dir
+		dirs.Store(e, dir)
 		return e
 	}
 	enginetest.Run(t, enginetest.Config{
 		Open: func(t testing.TB) enginetest.DB { return open(t, filepath.Join(t.TempDir(), "db")) },
 		Reopen: func(t testing.TB, db enginetest.DB) enginetest.DB {
-			return open(t, dirs[db])
+			dir, ok := dirs.Load(db)
+			require.True(t, ok)
+			return open(t, dir.(string))
 		},
 		Space: enginetest.KeySpace{Columns: slices.Collect(column.All)},
 	})

@@ -32,7 +32,7 @@ func lookInto(dir string) (content, error) {
 		return 0, fmt.Errorf("engine: open: %w", err)
 	}
 	if !st.IsDir() {
-		return 0, fmt.Errorf("%w: %s is not a directory", engine.ErrNotDatabase, dir)
+		return 0, noDirectory(dir, st.Mode())
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -67,7 +67,7 @@ func lookInto(dir string) (content, error) {
 func CheckStore(dir string) error {
 	st, err := os.Stat(dir)
 	if err == nil && !st.IsDir() {
-		return fmt.Errorf("%w: %s is not a directory", engine.ErrNotDatabase, dir)
+		return noDirectory(dir, st.Mode())
 	}
 	var entries []os.DirEntry
 	if err == nil {
@@ -82,6 +82,15 @@ func CheckStore(dir string) error {
 		}
 	}
 	return fmt.Errorf("%w: there is none in %s", engine.ErrNotDatabase, dir)
+}
+
+// noDirectory is the error of a path that has another kind of file.
+func noDirectory(dir string, mode fs.FileMode) error {
+	hint := ""
+	if mode&fs.ModeSocket != 0 {
+		hint = "; --socket names a socket, and --dir the directory that the data lies in"
+	}
+	return fmt.Errorf("%w: %s is %s, and no directory%s", engine.ErrNotDatabase, dir, diskfile.KindOfFile(mode), hint)
 }
 
 // checkFiles returns ErrCorrupt if a file that RocksDB or the store would open by its
@@ -105,6 +114,16 @@ func checkFiles(dir string, entries []os.DirEntry) error {
 // ours reports whether a name is kept for what stoa puts beside the database.
 func ours(name string) bool {
 	return strings.HasPrefix(name, "stoa.") && !strings.HasPrefix(name, markerName) && !strings.HasPrefix(name, watermarkName)
+}
+
+// numbered returns the names of the files in dir that RocksDB has numbered and that end
+// in ext; none of a directory that cannot be read.
+func numbered(dir, ext string) []string {
+	names, err := fs.Glob(os.DirFS(dir), "[0-9]*"+ext) // the name of dir may be a pattern too
+	if err != nil {
+		return nil
+	}
+	return names
 }
 
 // isData reports whether only a finished database has a file of this name.
@@ -141,15 +160,14 @@ func makeDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	if err := os.Chmod(dir, 0o700); err != nil && !errors.Is(err, fs.ErrPermission) { // a volume may be another's
-		return err
+	err := os.Chmod(dir, 0o700)
+	if errors.Is(err, fs.ErrPermission) { // a volume may be another's
+		err = nil
 	}
-	for ; dir != there; dir = filepath.Dir(dir) {
-		if err := syncDir(filepath.Dir(dir)); err != nil {
-			return err
-		}
+	for ; err == nil && dir != there; dir = filepath.Dir(dir) {
+		err = syncDir(filepath.Dir(dir))
 	}
-	return nil
+	return err
 }
 
 // existing returns the part of the path dir that is there.

@@ -52,10 +52,11 @@ var _ engine.Engine = (*Engine)(nil)
 // Open opens the store in dir, and makes it if there is none and o says so.
 //
 // It returns ErrOptions for options out of their limits; engine.ErrNotDatabase
-// if dir is a file, or has something else in it; engine.ErrLocked if another
-// process has it open; ErrUnfinished if it is not whole (see Building);
-// engine.ErrSchema if it has another schema version or
-// other column families; engine.ErrCorrupt if it is damaged or has lost changes
+// if dir is a file, or has something else in it; engine.ErrPlace if it is to be made
+// within another store; engine.ErrLocked if another process has it open; ErrUnfinished
+// if it is not whole (see Building); engine.ErrSchema if it has another schema version
+// or other column families, or was written by a version that this build must not write
+// after, or that cannot be told; engine.ErrCorrupt if it is damaged or has lost changes
 // that were on disk (see AcceptLoss); engine.ErrNoSpace if the disk is full. In
 // all these cases it changes nothing of the store. An opening that computes for a
 // minute without reading anything is ErrCorrupt too; its thread is left behind, and
@@ -112,6 +113,12 @@ func (e *Engine) startOnce(readOnly bool) error {
 		return err
 	}
 	what, err := lookInto(e.dir)
+	if builder != "" && !o.Building && (err != nil || what == nothing) {
+		return unfinished(e.dir, builder) // which says more than what it lacks
+	}
+	if err == nil && problem != "" && !readOnly && !o.AcceptLoss {
+		err = unreadable(e.dir, problem)
+	}
 	if err != nil {
 		return err
 	}
@@ -149,6 +156,9 @@ func (e *Engine) startOnce(readOnly bool) error {
 func (e *Engine) prepare(o *Options) error {
 	if o.MustExist {
 		return fmt.Errorf("%w: there is none in %s", engine.ErrNotDatabase, e.dir)
+	}
+	if err := CheckPlace(e.dir); err != nil {
+		return err
 	}
 	disk := space{dir: existing(e.dir), keep: o.MinFreeBytes, now: o.Now}
 	if err := disk.admit(nil); err != nil {
@@ -209,6 +219,7 @@ func (e *Engine) startWriter(s survey, o *Options, create bool) error {
 		at.close()
 		return err
 	}
+	said := at.renamed()
 	mark, err := beginWriting(st, s.generation)
 	if err == nil && create {
 		s.recovery.Created = true
@@ -227,7 +238,7 @@ func (e *Engine) startWriter(s survey, o *Options, create bool) error {
 		}
 		st.close()
 		at.close()
-		return fmt.Errorf("engine: open %s: %w", e.dir, noSpace(err))
+		return fmt.Errorf("engine: open %s: %w", e.dir, noSpace(said.say(err)))
 	}
 	s.missing = nil
 	s.recovery.Sequence = st.written.Load()
@@ -345,8 +356,11 @@ func (e *Engine) facts() survey {
 	return e.found
 }
 
-// Close is engine.Engine's. Its error says that something of the last writes
-// could not be put into tables; they are still in the log.
+// Close is engine.Engine's. Its error says why the store is left as a kill would leave
+// it: it has a fault (see Health), or something of the last writes could not be put into
+// tables. They are still in the log. If the directory was moved and files go where its
+// path leads (see README.md), the error is ErrMoved, and the database stays open and
+// locked until the process ends.
 func (e *Engine) Close() error {
 	e.life.Lock()
 	defer e.life.Unlock()
@@ -356,16 +370,20 @@ func (e *Engine) Close() error {
 	}
 	err := e.seal()
 	e.shut(engine.ErrClosed)
-	e.log.Info("store closed", "error", err)
+	severity := slog.LevelInfo
+	if err != nil {
+		severity = slog.LevelError
+	}
+	e.log.Log(context.Background(), severity, "store closed", "error", err)
 	return err
 }
 
 // seal puts everything on disk that a clean shutdown needs, and leaves the
-// marker. A store with a fault is left as it is; but for one whose directory was
-// moved, if files still go into that.
+// marker. A store with a fault is left as it is, which its error says; but for one whose
+// directory was moved, if files still go into that.
 func (e *Engine) seal() error {
 	if e.keeper == nil {
-		return nil
+		return e.unsealed()
 	}
 	mark := e.keeper.stop()
 	defer mark.close()
@@ -373,15 +391,10 @@ func (e *Engine) seal() error {
 	defer e.mu.RUnlock()
 	e.st.db.DisableManualCompaction()
 	e.checkHome()
-	if f := e.fault.Load(); f != nil {
-		if !errors.Is(f.err, ErrMoved) || !e.home.follows() {
-			return nil
-		}
-		if e.home.removed() {
-			return f.err
-		}
+	if f := e.fault.Load(); f != nil && !(errors.Is(f.err, ErrMoved) && e.home.follows() && !e.home.removed()) {
+		return e.unsealed()
 	}
-	dir := e.home.path
+	dir, said := e.home.path, e.home.renamed()
 	for c := range e.st.families {
 		if err := e.st.flush(column.Column(c)); err != nil {
 			return err
@@ -392,12 +405,22 @@ func (e *Engine) seal() error {
 	}
 	seq := e.st.written.Load()
 	if err := raiseTo(mark, dir, seq); err != nil {
-		return fmt.Errorf("engine: close %s: watermark: %w", e.dir, noSpace(err))
+		return fmt.Errorf("engine: close %s: watermark: %w", e.dir, noSpace(said.say(err)))
 	}
 	if err := writeMarker(dir, marker{SchemaVersion, seq}); err != nil {
-		return fmt.Errorf("engine: close %s: marker: %w", e.dir, noSpace(err))
+		return fmt.Errorf("engine: close %s: marker: %w", e.dir, noSpace(said.say(err)))
 	}
 	return nil
+}
+
+// unsealed returns why a store that was to be written to is not sealed; nil if it was
+// only to be read.
+func (e *Engine) unsealed() error {
+	f := e.fault.Load()
+	if e.o.ReadOnly || f == nil {
+		return nil
+	}
+	return fmt.Errorf("engine: close %s: it is left as a kill would leave it: %w", e.dir, f.err)
 }
 
 // shut closes the store, if it is open, and makes every call return why.
@@ -411,8 +434,9 @@ func (e *Engine) shut(why error) {
 // closeStore closes the store, if one is open. The keeper must have stopped, and
 // the caller holds mu.
 func (e *Engine) closeStore() {
-	if e.st != nil {
-		e.st.close()
+	if e.st != nil && !e.st.close() {
+		e.log.Error("the database is left open until the process ends, since its closing would write to where the path leads, " +
+			"which is not the directory that was opened; nothing is lost")
 	}
 	if e.keeper != nil {
 		e.keeper.info.release()

@@ -31,11 +31,32 @@ type renamed struct{ there, known string }
 
 // said returns what RocksDB says with the names that people know.
 func (r renamed) said(text string) string {
-	if r.there == "" {
+	if r.there == r.known {
 		return text
 	}
 	return strings.ReplaceAll(text, r.there, r.known)
 }
+
+// say returns an error of the system with the names that people know; nil for nil.
+func (r renamed) say(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &knownError{err, r.said(err.Error())}
+}
+
+// knownError is an error in the names that people know.
+type knownError struct {
+	err  error
+	text string
+}
+
+func (e *knownError) Error() string { return e.text }
+
+func (e *knownError) Unwrap() error { return e.err }
+
+// classify is the function of that name, with the names that people know.
+func (r renamed) classify(op, text string) error { return classify(op, r.said(text)) }
 
 // reasons are the kinds by what a text starts with and what is in it, the first
 // that fits first.

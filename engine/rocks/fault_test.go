@@ -186,6 +186,19 @@ func TestFirstFaultStaysAndReopenClearsIt(t *testing.T) {
 	require.Equal(t, "v", get(t, e, column.Meta, "k"))
 }
 
+func TestReopenMakesNoNewStore(t *testing.T) {
+	e := open(t, t.TempDir(), Options{})
+	put(t, e, engine.Synced, column.Meta, "k", "v")
+	e.fail(errors.New("the disk burns"))
+	for name := range files(t, e.dir) {
+		require.NoError(t, os.Remove(filepath.Join(e.dir, name)))
+	}
+	require.Error(t, e.Reopen())
+	// RocksDB 9.10 writes its manifest anew as it closes; what makes a store is ours.
+	require.NoFileExists(t, filepath.Join(e.dir, watermarkName))
+	require.False(t, e.Health().Writable)
+}
+
 func onePut() *engine.Batch {
 	b := new(engine.Batch)
 	b.Put(column.Meta, []byte("one"), nil)
@@ -196,10 +209,23 @@ func TestStoreWithAFaultIsNotMarkedClean(t *testing.T) {
 	dir := t.TempDir()
 	e := open(t, dir, Options{})
 	put(t, e, engine.Synced, column.Meta, "k", "v")
-	e.fail(errors.New("the disk burns"))
-	require.NoError(t, e.Close())
+	fault := errors.New("the disk burns")
+	e.fail(fault)
+	require.ErrorIs(t, e.Close(), fault)
 	require.NoFileExists(t, filepath.Join(dir, markerName))
 	require.Equal(t, "v", get(t, open(t, dir, Options{}), column.Meta, "k"))
+}
+
+func TestFailuresNameTheDirectoryAsPeopleKnowIt(t *testing.T) {
+	e := open(t, t.TempDir(), Options{})
+	put(t, e, engine.Synced, column.Meta, "k", "v")
+	for n := range 200 {
+		_ = os.Mkdir(filepath.Join(e.dir, fmt.Sprintf("%06d.sst", n)), 0o700) // some are tables
+	}
+	err := e.Flush()
+	require.ErrorContains(t, err, e.dir)
+	require.NotContains(t, err.Error(), "/proc/")
+	require.ErrorIs(t, e.Close(), engine.ErrReadOnly)
 }
 
 func TestErrorsOfRocksDBAreClassified(t *testing.T) {

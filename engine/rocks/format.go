@@ -54,7 +54,7 @@ func readFormat(dir string) (f format, problem string) {
 		_, err = fmt.Sscanf(string(b), formatLine, &f.version, &f.needs, &f.program)
 	}
 	if err != nil || f.String() != string(b) {
-		return format{}, formatName + " is damaged, so that it cannot be told which version wrote the store"
+		return format{}, formatName + " is damaged, so that it cannot be told which version may write the store"
 	}
 	return f, ""
 }
@@ -78,6 +78,15 @@ func (f format) refuse(dir string) error {
 	own := ownFormat()
 	return fmt.Errorf("%w: %s was written by stoa %s, format %d, which only a build that knows format %d may write; this is stoa %s, format %d; nothing was changed; use that version, or open read-only",
 		engine.ErrSchema, dir, f.program, f.version, f.needs, own.program, own.version)
+}
+
+// unreadable returns ErrSchema for a directory whose format has a problem: a newer
+// version, which this build must not write after, may have written it.
+func unreadable(dir, problem string) error {
+	own := ownFormat()
+	return fmt.Errorf("%w: %s: %s; nothing was changed; if it was this one (stoa %s, format %d) or an older one, "+
+		"take it as it is with AcceptLoss (`stoa serve --accept-loss`), which writes the file anew; else use the version that wrote it, or open read-only",
+		engine.ErrSchema, dir, problem, own.program, own.version)
 }
 
 // unknown says, for people, what of f this build does not know.

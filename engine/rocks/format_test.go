@@ -53,14 +53,35 @@ func TestStoreOfANewerVersionIsRefusedByName(t *testing.T) {
 	require.Equal(t, ownFormat(), f)
 }
 
-func TestDamagedFormatIsAProblem(t *testing.T) {
+// A store that does not say which version may write it is read by any, and written only
+// if its owner says that none was newer.
+func TestStoreWhoseVersionCannotBeToldIsNotWritten(t *testing.T) {
 	for _, text := range []string{"", "stoa format", "stoa format 3 needs 3 by x", "stoa format 3 needs 3 by x\nmore", "stoa format -3 needs 3 by x\n"} {
 		dir := t.TempDir()
-		require.NoError(t, open(t, dir, Options{}).Close())
-		require.NoError(t, os.WriteFile(filepath.Join(dir, formatName), []byte(text), 0o600))
 		e := open(t, dir, Options{})
+		put(t, e, engine.Synced, column.State, ctx(1), "1")
+		require.NoError(t, e.Close())
+		require.NoError(t, os.WriteFile(filepath.Join(dir, formatName), []byte(text), 0o600))
+		before := files(t, dir)
+		_, err := Open(dir, Options{})
+		require.ErrorIs(t, err, engine.ErrSchema, text)
+		require.ErrorContains(t, err, dir+": stoa.format is damaged")
+		require.ErrorContains(t, err, "this one (stoa "+ownFormat().program+", format 3) or an older one")
+		require.ErrorContains(t, err, "--accept-loss")
+		require.Equal(t, before, files(t, dir), "nothing was changed")
+
+		e = open(t, dir, Options{ReadOnly: true})
 		require.Len(t, e.Recovery().Problems, 1, text)
 		require.Contains(t, e.Recovery().Problems[0], formatName)
+		require.Equal(t, "1", get(t, e, column.State, ctx(1)))
+		require.NoError(t, e.Close())
+
+		e = open(t, dir, Options{AcceptLoss: true})
+		require.Len(t, e.Recovery().Problems, 1, text)
+		require.NoError(t, e.Close())
+		e = open(t, dir, Options{})
+		require.Empty(t, e.Recovery().Problems, text)
+		require.Equal(t, "1", get(t, e, column.State, ctx(1)))
 	}
 }
 

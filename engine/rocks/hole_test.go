@@ -188,6 +188,49 @@ func TestZerosInPlaceOfWholeRecordsAreNoticed(t *testing.T) {
 	require.ErrorContains(t, err, "zeros")
 }
 
+// Every record that is there is whole, and one is not there.
+func TestARecordThatIsGoneFromTheMiddleIsDamage(t *testing.T) {
+	e := open(t, t.TempDir(), Options{WatermarkEvery: time.Hour})
+	log := newest(t, e.dir, ".log")
+	put(t, e, engine.Synced, column.State, "first", "1")
+	from := size(t, log)
+	put(t, e, engine.Synced, column.State, "gone", "2")
+	to := size(t, log)
+	put(t, e, engine.Synced, column.State, "behind", "3")
+	dir := crash(t, e)
+	b, err := os.ReadFile(log)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(newest(t, dir, ".log"), append(b[:from:from], b[to:]...), 0o600))
+	for _, o := range []Options{{}, {AcceptLoss: true}, {ReadOnly: true}} {
+		_, err := Open(dir, o)
+		require.ErrorIs(t, err, engine.ErrCorrupt)
+		require.ErrorContains(t, err, "in what was on disk")
+		require.ErrorContains(t, err, "is due")
+	}
+}
+
+// The watermark may be behind: the manifest knows of the logs that were closed since.
+func TestHoleBeforeWhatTheManifestKnowsIsDamage(t *testing.T) {
+	hole := diskfile.Hole{File: diskfile.File{Number: 3}, Offset: 100, Later: []diskfile.File{{Number: 5}, {Number: 7}}}
+	chain := diskfile.Chain{Last: 10, Hole: &hole}
+	for _, c := range []struct {
+		logs  map[uint64]uint64
+		known bool
+	}{
+		{nil, false}, {map[uint64]uint64{3: 100}, false}, {map[uint64]uint64{3: 101}, true},
+		{map[uint64]uint64{3: 100, 5: 1}, true}, {map[uint64]uint64{7: 1}, true}, {map[uint64]uint64{9: 1}, false},
+	} {
+		err := admitHole("dir", chain, &diskfile.Manifest{Logs: c.logs}, chain.Last)
+		if !c.known {
+			require.NoError(t, err, "%v", c.logs)
+			continue
+		}
+		require.ErrorIs(t, err, engine.ErrCorrupt, "%v", c.logs)
+		require.ErrorContains(t, err, "as its manifest knows", "%v", c.logs)
+	}
+	require.ErrorContains(t, admitHole("dir", chain, &diskfile.Manifest{}, chain.Last+1), "up to sequence 11")
+}
+
 // Records of a manifest that nobody waited for are in part on the disk: what they were
 // to say is still in the logs.
 func TestHoleInTheUnsyncedManifestIsLeft(t *testing.T) {

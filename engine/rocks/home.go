@@ -58,6 +58,9 @@ func openHome(dir string, plain bool) (*home, error) {
 // follows reports whether files of the store go into its directory wherever that is.
 func (h *home) follows() bool { return h.path != h.dir }
 
+// renamed says whose files are opened through it.
+func (h *home) renamed() renamed { return renamed{there: h.path, known: h.dir} }
+
 // check returns ErrMoved if the path of the store does not lead to its directory any
 // more. What the system does not tell is no reason.
 func (h *home) check() error {

@@ -3,9 +3,13 @@
 package rocks
 
 import (
+	"bytes"
 	"errors"
+	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -68,12 +72,23 @@ func (m *moving) putUntilRefused(t *testing.T) (err error) {
 }
 
 // whole closes the store and demands that what was acknowledged is in the directory
-// that was moved, and nothing in the other.
+// that was moved, and nothing in the other. By path the store is left as by a kill, and
+// held until the process ends.
 func (m *moving) whole(t *testing.T, clean bool) {
 	t.Helper()
-	require.NoError(t, m.Close())
+	at := m.at
+	err := m.Close()
+	if clean {
+		require.NoError(t, err)
+	} else {
+		require.ErrorIs(t, err, ErrMoved)
+		require.ErrorContains(t, err, m.old)
+		_, err := Open(at, Options{MustExist: true})
+		require.ErrorIs(t, err, engine.ErrLocked)
+		at = copyDir(t, at)
+	}
 	require.Empty(t, fileNames(t, m.old))
-	e, err := Open(m.at, Options{MustExist: true})
+	e, err := Open(at, Options{MustExist: true})
 	require.NoError(t, err)
 	defer e.Close()
 	r := e.Recovery()
@@ -83,6 +98,46 @@ func (m *moving) whole(t *testing.T, clean bool) {
 		_, err := e.Get(nil, column.State, []byte(ctx(i)))
 		require.NoError(t, err)
 	}
+}
+
+// RocksDB and the marks are given a path that the system has made up: nobody is told it.
+func TestErrorsNameTheDirectoryThatWasOpened(t *testing.T) {
+	named := func(t *testing.T, dir, file, text string) {
+		t.Helper()
+		require.Contains(t, text, filepath.Join(dir, file))
+		require.NotContains(t, text, "/proc/")
+	}
+	t.Run("opening", func(t *testing.T) {
+		dir := t.TempDir()
+		require.NoError(t, open(t, dir, Options{}).Close())
+		require.NoError(t, os.Remove(filepath.Join(dir, formatName)))
+		require.NoError(t, os.Mkdir(filepath.Join(dir, formatName+".tmp"), 0o700)) // in the way
+		_, err := Open(dir, Options{})
+		require.ErrorIs(t, err, syscall.EISDIR)
+		named(t, dir, formatName, err.Error())
+	})
+	t.Run("the watermark", func(t *testing.T) {
+		dir := t.TempDir()
+		var said bytes.Buffer
+		e := open(t, dir, Options{WatermarkEvery: time.Hour, Logger: slog.New(slog.NewTextHandler(&said, nil))})
+		require.NoError(t, e.keeper.mark.file.Close())
+		put(t, e, engine.Synced, column.State, ctx(1), "1")
+		said.Reset()
+		e.keeper.raise()
+		require.Contains(t, said.String(), "watermark not written")
+		named(t, dir, watermarkName, said.String())
+		err := e.Close()
+		require.ErrorIs(t, err, fs.ErrClosed)
+		named(t, dir, watermarkName, err.Error())
+	})
+	t.Run("the marker", func(t *testing.T) {
+		dir := t.TempDir()
+		e := open(t, dir, Options{})
+		require.NoError(t, os.Mkdir(filepath.Join(dir, markerName+".tmp"), 0o700))
+		err := e.Close()
+		require.ErrorIs(t, err, syscall.EISDIR)
+		named(t, dir, markerName, err.Error())
+	})
 }
 
 func TestMovedDirectoryTakesNoWritesAndLosesNone(t *testing.T) {

@@ -133,9 +133,6 @@ func (p *pager) end() {
 
 // Close is engine.Pager's.
 func (p *pager) Close() error {
-	if p.closed {
-		return nil
-	}
 	p.engine.mu.RLock()
 	defer p.engine.mu.RUnlock()
 	p.closed = true

@@ -73,7 +73,7 @@ func (k *keeper) raise() {
 		return
 	}
 	if err := errors.Join(k.mark.takeMissed(), raiseTo(k.mark, k.store.home.path, seq)); err != nil { // RocksDB may be about to begin a new manifest
-		e.log.Warn("watermark not written; it is tried again", "error", err)
+		e.log.Warn("watermark not written; it is tried again", "error", k.store.home.renamed().say(err))
 	}
 }
 

@@ -157,7 +157,7 @@ func (st *store) flush(c column.Column) error {
 	opts := grocksdb.NewDefaultFlushOptions()
 	defer opts.Destroy()
 	if err := st.db.FlushCF(st.families[c], opts); err != nil {
-		return classify("flush", err.Error())
+		return st.h.files.classify("flush", err.Error())
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ func (st *store) flush(c column.Column) error {
 func (st *store) syncLog() error {
 	seq := st.written.Load()
 	if err := st.db.FlushWAL(true); err != nil {
-		return classify("sync the log", err.Error())
+		return st.h.files.classify("sync the log", err.Error())
 	}
 	for {
 		synced := st.synced.Load()

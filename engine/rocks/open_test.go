@@ -123,7 +123,7 @@ var refusals = []refusal{
 	{"a file", func(t *testing.T, dir string) {
 		require.NoError(t, os.Remove(dir))
 		require.NoError(t, os.WriteFile(dir, []byte("x"), 0o600))
-	}, Options{}, engine.ErrNotDatabase, []string{"not a directory"}},
+	}, Options{}, engine.ErrNotDatabase, []string{"no directory"}},
 	{"other files", func(t *testing.T, dir string) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "letter.txt"), []byte("x"), 0o600))
 	}, Options{}, engine.ErrNotDatabase, []string{"letter.txt"}},

@@ -50,10 +50,11 @@ type Options struct {
 	// Empty: there is none, and a store that is held is opened as it lies.
 	ScratchDir string
 	// AcceptLoss opens a store that has lost changes which were on disk, instead
-	// of refusing it; Engine.Recovery says how many.
+	// of refusing it; Engine.Recovery says how many. It also opens one that does not
+	// say which version may write it, since that is damaged.
 	AcceptLoss bool
-	// Building opens a store for writing that is being built, as BeginBuilding has said.
-	// Unset, such a store is ErrUnfinished.
+	// Building opens a store that is being built, as BeginBuilding has said. Unset, such
+	// a store is ErrUnfinished, unless it is opened read-only and is a database already.
 	Building bool
 	// NewNode draws another node id for a store that is there, as a copy that is to
 	// run beside the first wants one. Open returns when it is on disk.

@@ -30,10 +30,7 @@ type pinned struct {
 }
 
 // hasBlobFiles reports whether a directory has files of large values.
-func hasBlobFiles(dir string) bool {
-	names, err := filepath.Glob(filepath.Join(dir, "[0-9]*.blob"))
-	return err == nil && len(names) > 0
-}
+func hasBlobFiles(dir string) bool { return len(numbered(dir, ".blob")) > 0 }
 
 // pin shows dir in a new directory below scratch, or below that for temporary files if
 // that is empty; of the files that lengths names, only so much: it is nil where a process writes

@@ -4,6 +4,8 @@ package rocks
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -82,7 +84,10 @@ func TestDeletedRangeIsGoneWhereverItIs(t *testing.T) {
 	}
 	require.Equal(t, left, list(t, e, column.Config, engine.Range{}))
 	logged := crash(t, e)
+	pattern := filepath.Join(t.TempDir(), "a*[b]?")
+	require.NoError(t, os.Rename(crash(t, e), pattern))
 	gone(logged, Options{ReadOnly: true})
+	gone(pattern, Options{ReadOnly: true}) // which is a name, whatever it looks like
 	gone(logged, Options{})
 	gone(logged, Options{})
 	gone(e.dir, Options{ReadOnly: true})

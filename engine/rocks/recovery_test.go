@@ -274,18 +274,66 @@ func TestMarkerIsThereExactlyWhileClosed(t *testing.T) {
 	require.Equal(t, Recovery{Clean: true, Mode: Absolute, Watermark: 3, Sequence: 3}, e.Recovery())
 }
 
-func TestMarkerDecidesHowTheLogIsRead(t *testing.T) {
+// closedTorn returns the directory of a store that was closed, and whose log ends as a
+// power loss may leave it, and a clean shutdown never does.
+func closedTorn(t *testing.T) string {
 	dir := t.TempDir()
 	require.NoError(t, open(t, dir, Options{}).Close())
-	// What a power loss may leave, and a clean shutdown never does.
 	torn := binary.LittleEndian.AppendUint32(nil, 0xDEADBEEF)
 	torn = append(torn, 200, 0, 1, 'x')
 	log, err := os.OpenFile(newest(t, dir, ".log"), os.O_APPEND|os.O_WRONLY, 0)
 	require.NoError(t, err)
 	_, err = log.Write(torn)
 	require.NoError(t, errors.Join(err, log.Close()))
+	return dir
+}
 
-	_, err = Open(copyDir(t, dir), Options{})
+// An owner that opens a store while it is surveyed, and dies, leaves what the marker that
+// was read first does not speak of. It is looked at once more, and only then.
+func TestAnOwnerThatDiesDuringASurveyIsNoDamage(t *testing.T) {
+	o, err := Options{ReadOnly: true}.withDefaults()
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		before, between func(dir string) error
+		looks           int
+		want            error
+	}{
+		"it died":            {nil, func(dir string) error { return os.Remove(filepath.Join(dir, markerName)) }, 2, nil},
+		"there was none":     {nil, nil, 1, engine.ErrCorrupt},
+		"it was there first": {func(dir string) error { return os.Remove(filepath.Join(dir, markerName)) }, nil, 1, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, looks := closedTorn(t), 0
+			if c.before != nil {
+				require.NoError(t, c.before(dir))
+			}
+			_, err := lookAgain(dir, func() (survey, error) {
+				s, err := takeOnce(dir, &o)
+				if looks++; looks == 1 && c.between != nil {
+					require.ErrorIs(t, err, engine.ErrCorrupt)
+					require.NoError(t, c.between(dir))
+				}
+				return s, err
+			})
+			require.ErrorIs(t, err, c.want)
+			require.Equal(t, c.looks, looks)
+		})
+	}
+	dir, looks := t.TempDir(), 0 // damage in a store that was not closed is what it is
+	_, err = lookAgain(dir, func() (survey, error) { looks++; return survey{}, engine.ErrCorrupt })
+	require.ErrorIs(t, err, engine.ErrCorrupt)
+	require.Equal(t, 1, looks)
+	_, err = lookAgain(dir, func() (survey, error) {
+		looks++
+		return survey{recovery: Recovery{Clean: true}}, engine.ErrNoSpace
+	})
+	require.ErrorIs(t, err, engine.ErrNoSpace, "which is no damage, and is not tried again")
+	require.Equal(t, 2, looks)
+}
+
+func TestMarkerDecidesHowTheLogIsRead(t *testing.T) {
+	dir := closedTorn(t)
+	_, err := Open(copyDir(t, dir), Options{})
 	require.ErrorIs(t, err, engine.ErrCorrupt)
 
 	without := copyDir(t, dir)

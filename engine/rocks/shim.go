@@ -189,7 +189,7 @@ func (h handles) write(ops []byte, sync bool) (uint64, error) {
 
 // takeError returns the error that a text of RocksDB is, and frees it.
 func (r renamed) takeError(op string, text *C.char) error {
-	err := classify(op, r.said(C.GoString(text)))
+	err := r.classify(op, C.GoString(text))
 	C.rocksdb_free(unsafe.Pointer(text))
 	return err
 }

@@ -77,12 +77,8 @@ func (st *store) numberOfBlobFiles() (n uint64) {
 
 // logBytes returns the size of the write-ahead log of dir.
 func logBytes(dir string) (n uint64) {
-	logs, err := filepath.Glob(filepath.Join(dir, "[0-9]*.log"))
-	if err != nil {
-		return 0
-	}
-	for _, name := range logs {
-		if st, err := os.Stat(name); err == nil {
+	for _, name := range numbered(dir, ".log") {
+		if st, err := os.Stat(filepath.Join(dir, name)); err == nil {
 			n += uint64(st.Size())
 		}
 	}
@@ -99,9 +95,6 @@ func (e *Engine) ApproximateSize(col column.Column, r engine.Range) (uint64, err
 	}
 	if r.End == nil {
 		r.End = bytes.Repeat([]byte{0xFF}, engine.MaxKey+1)
-	}
-	if r.Start == nil {
-		r.Start = []byte{}
 	}
 	sizes, err := e.st.db.GetApproximateSizesCF(e.st.families[col], []grocksdb.Range{{Start: r.Start, Limit: r.End}})
 	if err != nil {

@@ -58,17 +58,12 @@ func (o opening) path() string {
 }
 
 // renamed says whose files are read there.
-func (o opening) renamed() renamed {
-	if o.path() == o.dir {
-		return renamed{}
-	}
-	return renamed{there: o.path(), known: o.dir}
-}
+func (o opening) renamed() renamed { return renamed{there: o.path(), known: o.dir} }
 
 // open opens a database. Its error is ErrCorrupt, ErrLocked or ErrNoSpace where
 // it is one of them. An opening that does not end is given up; see watched.
 func (o opening) open() (*store, error) {
-	return watched(o.dir, stuckAfter, lookEvery, o.openHere, (*store).close)
+	return watched(o.dir, stuckAfter, lookEvery, o.openHere, func(st *store) { st.close() })
 }
 
 // openHere opens a database on this thread, however long that takes.
@@ -81,6 +76,7 @@ func (o opening) openHere() (*store, error) {
 	st := &store{cache: newCache(o.options.CacheBytes), pinned: o.pinned, home: o.home}
 	opts.SetCreateIfMissing(o.create)
 	opts.SetCreateIfMissingColumnFamilies(o.create)
+	opts.SetMaxFileOpeningThreads(openers(o.path()))
 	table := tableOptions(st.cache)
 	defer table.Destroy()
 	opts.SetBlockBasedTableFactory(table)
@@ -128,6 +124,17 @@ func (o opening) openHere() (*store, error) {
 	return st, nil
 }
 
+// openers returns how many threads are to open the tables of a directory. RocksDB
+// starts them for each family in turn, however few tables that has.
+func openers(dir string) int {
+	return min(1+len(numbered(dir, ".sst"))/tablesOfAnOpener, mostOpeners)
+}
+
+const (
+	tablesOfAnOpener = 32
+	mostOpeners      = 16 // RocksDB's own number
+)
+
 // secondary reports whether the database is to be opened as a secondary
 // instance.
 func (o opening) secondary() bool {
@@ -147,17 +154,24 @@ func (st *store) adopt(names []string, files renamed) {
 	st.synced.Store(seq)
 }
 
-// close gives back everything, in the order that RocksDB demands.
-func (st *store) close() {
+// close gives back everything, in the order that RocksDB demands. It returns false, and
+// leaves the database open and at rest, if RocksDB would write to another directory: as it
+// closes, it looks for its manifest by the path, and makes a new one where it finds none.
+func (st *store) close() bool {
 	st.open.closeAll(st)
 	st.h.release()
 	st.rows.close()
+	if st.home != nil && !st.home.follows() && st.home.check() != nil {
+		st.db.CancelAllBackgroundWork(true)
+		return false
+	}
 	for _, f := range st.opened {
 		f.Destroy()
 	}
 	st.db.Close()
 	st.cache.Destroy()
 	_ = st.pinned.close() // it is below what its user made, and removes
+	return true
 }
 
 // write makes the changes of a batch.

@@ -44,11 +44,17 @@ type survey struct {
 
 // take surveys the database in dir.
 func take(dir string, o *Options) (survey, error) {
-	s, err := takeOnce(dir, o)
+	return lookAgain(dir, func() (survey, error) { return takeOnce(dir, o) })
+}
+
+// lookAgain surveys the database in dir a second time where the first found damage and
+// the marker of a clean shutdown, which is gone since: an owner has opened it meanwhile,
+// and may have died.
+func lookAgain(dir string, look func() (survey, error)) (survey, error) {
+	s, err := look()
 	if errors.Is(err, engine.ErrCorrupt) && s.recovery.Clean {
-		// Its owner may have opened it since the marker was read.
 		if _, clean, _ := readMarker(dir); !clean {
-			s, err = takeOnce(dir, o)
+			s, err = look()
 		}
 	}
 	return s, err

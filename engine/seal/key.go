@@ -124,7 +124,7 @@ func readPrivate(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %s has %d bytes", ErrKey, path, st.Size())
 	}
 	b := make([]byte, st.Size())
-	if _, err := f.ReadAt(b, 0); err != nil && len(b) > 0 {
+	if _, err := f.ReadAt(b, 0); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrKey, err)
 	}
 	return b, nil

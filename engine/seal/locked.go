@@ -63,12 +63,18 @@ func (l locked) Update(fn func(engine.Getter, *engine.Batch) error) error {
 
 func refuseSecrets(b *engine.Batch) error {
 	for op, err := range b.Ops {
-		if err == nil && op.Kind == engine.KindPut && keys.Sealed(op.Column, op.Key) {
+		if err != nil {
+			return err
+		}
+		if op.Kind == engine.KindPut && keys.Sealed(op.Column, op.Key) {
 			return noKey(op.Column, op.Key)
 		}
 	}
 	for x, err := range b.Expected {
-		if err == nil && !x.Absent && keys.Sealed(x.Column, x.Key) {
+		if err != nil {
+			return err
+		}
+		if !x.Absent && keys.Sealed(x.Column, x.Key) {
 			return noKey(x.Column, x.Key)
 		}
 	}

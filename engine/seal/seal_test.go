@@ -19,6 +19,7 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
+	"github.com/stoadb/stoa/engine/faulty"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/engine/seal"
 )
@@ -321,9 +322,14 @@ func TestWithoutTheKeyTheRestIsServed(t *testing.T) {
 	fill(t, sealed(t, m, key(t, 1)))
 	l := seal.Locked(m)
 	for i, p := range places {
-		var b, want engine.Batch
+		var b, want, absent engine.Batch
 		b.Put(p.col, []byte(p.key), []byte("new"))
 		want.Expect(p.col, []byte(p.key), []byte("x"))
+		absent.ExpectAbsent(p.col, []byte(p.key))
+		require.ErrorIs(t, l.Apply(&absent), engine.ErrConflict, "whether something is there needs no key")
+		absent.Reset()
+		absent.ExpectAbsent(p.col, []byte(p.key+"?"))
+		require.NoError(t, l.Apply(&absent))
 		_, err := l.Get(nil, p.col, []byte(p.key))
 		_, several := l.MultiGet(nil, []engine.Lookup{{Column: p.col, Key: []byte(p.key)}})
 		if i < secretPlaces {
@@ -336,6 +342,10 @@ func TestWithoutTheKeyTheRestIsServed(t *testing.T) {
 			continue
 		}
 		require.NoError(t, errors.Join(err, several, l.Apply(&b)))
+		require.ErrorIs(t, l.Apply(&want), engine.ErrConflict)
+		want.Reset()
+		want.Expect(p.col, []byte(p.key), []byte("new"))
+		require.NoError(t, l.Apply(&want))
 	}
 	it, err := l.Iterate(column.Group, engine.Range{})
 	require.NoError(t, err)
@@ -344,6 +354,18 @@ func TestWithoutTheKeyTheRestIsServed(t *testing.T) {
 	require.Equal(t, "\x21m", string(it.Key()))
 	require.False(t, it.Next())
 	require.ErrorIs(t, it.Err(), engine.ErrUnsupported)
+}
+
+// A page that cannot be read is an error, and not the end of the rows.
+func TestWithoutTheKeyAnErrorOfTheStoreIsTold(t *testing.T) {
+	m := mem.New()
+	defer m.Close()
+	l := seal.Locked(faulty.New(m, faulty.Options{At: 2, Calls: faulty.Reads, Fault: faulty.Fail}))
+	it, err := l.Iterate(column.Group, engine.Range{})
+	require.NoError(t, err)
+	defer it.Close()
+	require.False(t, it.Next())
+	require.ErrorIs(t, it.Err(), faulty.ErrInjected)
 }
 
 func TestKeyFilesAreTheirOwnersAlone(t *testing.T) {
@@ -367,8 +389,10 @@ func TestKeyFilesAreTheirOwnersAlone(t *testing.T) {
 			require.ErrorContains(t, err, "chmod 600")
 		}
 	}
-	_, err = seal.ReadKeyFile(write("short", raw[:31], 0o600))
-	require.ErrorIs(t, err, seal.ErrKey)
+	for name, content := range map[string][]byte{"short": raw[:31], "empty": nil} {
+		_, err = seal.ReadKeyFile(write(name, content, 0o600))
+		require.ErrorIs(t, err, seal.ErrKey)
+	}
 	pipe := filepath.Join(dir, "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	_, err = seal.ReadKeyFile(pipe) // nobody will ever write to it

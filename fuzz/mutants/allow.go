@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	"path"
+	"slices"
 	"strings"
 )
 
@@ -38,4 +40,22 @@ func readAllowed(name string) (map[string]string, error) {
 		return nil, fmt.Errorf("%s: nothing says why %q is allowed", name, key)
 	}
 	return allowed, lines.Err()
+}
+
+// stale lists what is allowed of these packages and is no mutant of theirs: code
+// that was changed since, or a slip of the pen.
+func stale(allowed map[string]string, all []*site, packages []string) []string {
+	known := map[string]bool{}
+	for _, m := range all {
+		known[m.key()] = true
+	}
+	var gone []string
+	for key := range allowed {
+		file, _, _ := strings.Cut(key, ":")
+		if !known[key] && slices.Contains(packages, path.Dir(file)) {
+			gone = append(gone, key)
+		}
+	}
+	slices.Sort(gone)
+	return gone
 }

@@ -4,12 +4,10 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -43,18 +41,20 @@ type settings struct {
 	jobs     int
 	errors   bool
 	list     bool
+	verbose  bool
 }
 
 func main() {
 	var s settings
 	packages := flag.String("packages", strings.Join(slices.Sorted(maps.Keys(testedBy)), ","), "the packages to mutate")
 	flag.StringVar(&s.only, "only", "", "only mutants whose key (see -list) holds this text")
-	flag.IntVar(&s.count, "n", 400, "how many mutants to try, chosen by -seed; 0 is all")
+	flag.IntVar(&s.count, "n", 400, "how many mutants to try, chosen by -seed, some of each package; 0 is all")
 	flag.Uint64Var(&s.seed, "seed", 1, "the seed of the choice")
 	flag.DurationVar(&s.budget, "budget", 3*time.Minute, "how long to look for a test that fails, for each mutant")
 	flag.IntVar(&s.jobs, "jobs", 2, "mutants that are tried at a time")
 	flag.BoolVar(&s.errors, "errors", false, "errors that are ignored are mutants too")
 	flag.BoolVar(&s.list, "list", false, "only list the chosen mutants")
+	flag.BoolVar(&s.verbose, "v", false, "print killed and allowed mutants too, with the test that kills or the reason")
 	flag.Parse()
 	s.packages = strings.Split(*packages, ",")
 	survivors, err := run(s)
@@ -87,6 +87,9 @@ func run(s settings) (survivors int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	for _, key := range stale(allowed, all, s.packages) {
+		fmt.Printf("no such mutant, and yet in %s: %s\n", allowName, key)
+	}
 	chosen := choose(all, s)
 	fmt.Printf("%d mutants of %d, seed %d\n", len(chosen), len(all), s.seed)
 	if s.list {
@@ -108,24 +111,6 @@ func run(s settings) (survivors int, err error) {
 	return judge(m, binaries, s, allowed)
 }
 
-// choose draws the mutants to try, in the order of their places.
-func choose(all []*site, s settings) []*site {
-	if !s.errors {
-		all = slices.DeleteFunc(all, func(m *site) bool { return m.operator == ignored })
-	}
-	if s.only != "" {
-		all = slices.DeleteFunc(all, func(m *site) bool { return !strings.Contains(m.key(), s.only) })
-	}
-	if s.count == 0 || len(all) <= s.count {
-		return all
-	}
-	random := rand.New(rand.NewPCG(s.seed, 0))
-	random.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
-	all = all[:s.count]
-	slices.SortFunc(all, func(a, b *site) int { return a.id - b.id })
-	return all
-}
-
 // testPackages are the packages whose tests are to notice mutants of these.
 func testPackages(packages []string) []string {
 	set := map[string]bool{}
@@ -135,72 +120,4 @@ func testPackages(packages []string) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(set))
-}
-
-// judge surveys the tests and tries each mutant on those that reach it.
-func judge(m *schema, binaries map[string]string, s settings, allowed map[string]string) (int, error) {
-	byID := map[int]*site{}
-	most := 0
-	for _, site := range m.sites {
-		byID[site.id], most = site, max(most, site.id)
-	}
-	first := newRunner(m, binaries, 0, most)
-	for _, pkg := range slices.Sorted(maps.Keys(binaries)) {
-		begun := time.Now()
-		if err := first.survey(pkg, byID); err != nil {
-			return 0, err
-		}
-		fmt.Printf("surveyed %s in %.0f s\n", pkg, time.Since(begun).Seconds())
-	}
-	var (
-		mu       sync.Mutex
-		killed   int
-		lived    int
-		excused  int
-		failed   error
-		waiting  = make(chan *site)
-		together sync.WaitGroup
-	)
-	for job := range s.jobs {
-		together.Go(func() {
-			r := newRunner(m, binaries, job, most)
-			for site := range waiting {
-				killer, spent, err := r.try(site, s.budget)
-				mu.Lock()
-				switch reason := allowed[site.key()]; {
-				case err != nil:
-					failed = err
-				case killer != "":
-					killed++
-					if reason != "" {
-						fmt.Printf("killed, and yet in %s: %s\n\tby %s\n", allowName, site.key(), killer)
-					}
-				case reason != "":
-					excused++
-				default:
-					lived++
-					fmt.Printf("LIVES %s:%d: %s\n\t%s\n", site.file, site.line, site.key(), whatTried(site, spent))
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	for _, site := range m.sites {
-		waiting <- site
-	}
-	close(waiting)
-	together.Wait()
-	fmt.Printf("%d mutants: %d killed, %d allowed by %s, %d live\n", len(m.sites), killed, excused, allowName, lived)
-	return lived, failed
-}
-
-// whatTried says how a mutant that lives was looked for.
-func whatTried(s *site, spent bool) string {
-	switch {
-	case len(s.tests) == 0:
-		return "no test reaches it"
-	case spent:
-		return fmt.Sprintf("not noticed within the budget by the first of %d tests that reach it", len(s.tests))
-	}
-	return fmt.Sprintf("not noticed by the %d tests that reach it", len(s.tests))
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -61,9 +62,15 @@ func (r *runner) reached() ([]int, error) {
 	return ids, nil
 }
 
-// run runs tests of one package and reports whether all passed within the limit.
-// The output is that of the tests.
-func (r *runner) run(pkg string, names []string, limit time.Duration) (bool, []byte) {
+// outcome is how a run of tests ended.
+type outcome struct {
+	passed  bool
+	timeout bool   // it was killed at the limit
+	text    []byte // what the tests wrote
+}
+
+// run runs tests of one package, for at most the limit.
+func (r *runner) run(pkg string, names []string, limit time.Duration) outcome {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	command := exec.CommandContext(ctx, r.binaries[pkg], "-test.failfast", "-test.run", "^("+strings.Join(names, "|")+")$")
@@ -76,7 +83,7 @@ func (r *runner) run(pkg string, names []string, limit time.Duration) (bool, []b
 	command.Stdout, command.Stderr = &out, &out
 	err := command.Run()
 	_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // children that the tests left
-	return err == nil, out.Bytes()
+	return outcome{err == nil, ctx.Err() != nil, out.Bytes()}
 }
 
 // list returns the names of the tests of a package.
@@ -102,8 +109,8 @@ func (r *runner) survey(pkg string, byID map[int]*site) error {
 			return err
 		}
 		begun := time.Now()
-		if passed, out := r.run(pkg, []string{name}, 20*time.Minute); !passed {
-			fmt.Printf("left out: %s of %s fails with no mutant on\n%s\n", name, pkg, tail(out))
+		if o := r.run(pkg, []string{name}, 20*time.Minute); !o.passed {
+			fmt.Printf("left out: %s of %s fails with no mutant on\n%s\n", name, pkg, tail(o.text))
 			continue
 		}
 		t := &test{pkg, name, time.Since(begun)}
@@ -120,18 +127,24 @@ func (r *runner) survey(pkg string, byID map[int]*site) error {
 	return nil
 }
 
+// trial is what came of the tests that a mutant was tried on.
+type trial struct {
+	killer  string // a test that failed or did not end, or "" if the mutant lives
+	timeout bool   // it did not end
+	spent   bool   // the budget ended the trial before all tests had run
+}
+
 // try switches a mutant on and runs the tests that reach it, the quick ones
-// first, until one fails or the budget is spent. It returns a test that fails, or
-// "", and whether the budget ended it.
-func (r *runner) try(s *site, budget time.Duration) (killer string, spent bool, err error) {
+// first, until one fails or the budget is spent.
+func (r *runner) try(s *site, budget time.Duration) (trial, error) {
 	if err := r.set(s.id); err != nil {
-		return "", false, err
+		return trial{}, err
 	}
-	slices.SortStableFunc(s.tests, func(a, b *test) int { return int(a.took - b.took) })
+	slices.SortStableFunc(s.tests, func(a, b *test) int { return cmp.Compare(a.took, b.took) })
 	begun := time.Now()
 	for at := 0; at < len(s.tests); {
 		if time.Since(begun) > budget {
-			return "", true, nil
+			return trial{spent: true}, nil
 		}
 		pkg, expected := s.tests[at].pkg, time.Duration(0)
 		var names []string
@@ -140,11 +153,14 @@ func (r *runner) try(s *site, budget time.Duration) (killer string, spent bool, 
 			expected += s.tests[at].took
 			at++
 		}
-		if passed, out := r.run(pkg, names, time.Minute+10*expected); !passed {
-			return failing(out, names), false, nil
+		switch o := r.run(pkg, names, time.Minute+10*expected); {
+		case o.timeout:
+			return trial{killer: "no end of " + strings.Join(names, ", "), timeout: true}, nil
+		case !o.passed:
+			return trial{killer: failing(o.text, names)}, nil
 		}
 	}
-	return "", false, nil
+	return trial{}, nil
 }
 
 // failing is the name of the test that failed, by the output of a run.

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path"
 	"strings"
 )
 
@@ -16,6 +17,8 @@ type site struct {
 	function string // the declaration around it
 	operator string // what is changed, one of those of operators
 	source   string // the code that is changed, on one line
+	changed  string // what it becomes
+	nth      int    // among those of the declaration with the same change of the same code, from 1
 	edits    []edit
 	tests    []*test // those that reach it, set by the survey
 }
@@ -29,7 +32,19 @@ type edit struct {
 
 // key names a site beyond edits of the file around it: what allow.txt has.
 func (s *site) key() string {
-	return fmt.Sprintf("%s: %s: %s: %s", s.file, s.function, s.operator, s.source)
+	key := fmt.Sprintf("%s: %s: %s: %s", s.file, s.function, s.operator, s.source)
+	if s.nth > 1 {
+		key += fmt.Sprintf(" #%d", s.nth)
+	}
+	return key
+}
+
+// pkg is the package, by its folder from the root.
+func (s *site) pkg() string { return path.Dir(s.file) }
+
+// String is the place and the change, for whoever looks at it.
+func (s *site) String() string {
+	return fmt.Sprintf("%s:%d: %s\n\t%s -> %s\n", s.file, s.line, s.key(), s.source, s.changed)
 }
 
 // finder collects the sites of one file.
@@ -87,12 +102,15 @@ const ignored = "error ignored"
 // condition has the mutants of what an if asks: never so, always so.
 func (f *finder) condition(cond ast.Expr) {
 	if e, ok := cond.(*ast.BinaryExpr); ok && e.Op == token.NEQ && f.text(e) == "err != nil" {
-		f.wrap(ignored, cond, "!stoamutant.On(%d) && (", ")")
+		f.wrap(ignored, cond, "false", "!stoamutant.On(%d) && (", ")")
 		return
 	}
-	f.wrap("never", cond, "!stoamutant.On(%d) && (", ")")
-	f.wrap("always", cond, "stoamutant.On(%d) || (", ")")
+	f.wrap("never", cond, "false", "!stoamutant.On(%d) && (", ")")
+	f.wrap("always", cond, "true", "stoamutant.On(%d) || (", ")")
 }
+
+// boundary is the comparison that differs only where both sides are equal.
+var boundary = map[token.Token]string{token.LSS: "<=", token.GTR: ">=", token.LEQ: "<", token.GEQ: ">"}
 
 // binary has the mutants of a comparison at its boundary, and of one side of a
 // conjunction or disjunction that is not asked.
@@ -100,25 +118,25 @@ func (f *finder) binary(e *ast.BinaryExpr) {
 	switch e.Op {
 	case token.LSS, token.GTR:
 		if pure(e.X) && pure(e.Y) {
-			f.wrap("boundary", e, "(", " || stoamutant.On(%d) && "+f.text(e.X)+" == "+f.text(e.Y)+")")
+			f.wrap("boundary", e, f.text(e.X)+" "+boundary[e.Op]+" "+f.text(e.Y), "(", " || stoamutant.On(%d) && "+f.text(e.X)+" == "+f.text(e.Y)+")")
 		}
 	case token.LEQ, token.GEQ:
 		if pure(e.X) && pure(e.Y) {
-			f.wrap("boundary", e, "(", " && !(stoamutant.On(%d) && "+f.text(e.X)+" == "+f.text(e.Y)+"))")
+			f.wrap("boundary", e, f.text(e.X)+" "+boundary[e.Op]+" "+f.text(e.Y), "(", " && !(stoamutant.On(%d) && "+f.text(e.X)+" == "+f.text(e.Y)+"))")
 		}
 	case token.LAND:
-		f.wrap("left side true", e.X, "(stoamutant.On(%d) || ", ")")
-		f.wrap("right side true", e.Y, "(stoamutant.On(%d) || ", ")")
+		f.wrap("left side true", e.X, "true", "(stoamutant.On(%d) || ", ")")
+		f.wrap("right side true", e.Y, "true", "(stoamutant.On(%d) || ", ")")
 	case token.LOR:
-		f.wrap("left side false", e.X, "(!stoamutant.On(%d) && (", "))")
-		f.wrap("right side false", e.Y, "(!stoamutant.On(%d) && (", "))")
+		f.wrap("left side false", e.X, "false", "(!stoamutant.On(%d) && (", "))")
+		f.wrap("right side false", e.Y, "false", "(!stoamutant.On(%d) && (", "))")
 	}
 }
 
 // answer has the mutant of a constant truth that is returned.
 func (f *finder) answer(result ast.Expr) {
 	if name, ok := result.(*ast.Ident); ok && (name.Name == "true" || name.Name == "false") {
-		f.wrap("other answer", result, "(stoamutant.On(%d) != ", ")")
+		f.wrap("other answer", result, map[string]string{"true": "false", "false": "true"}[name.Name], "(stoamutant.On(%d) != ", ")")
 	}
 }
 
@@ -129,27 +147,33 @@ func (f *finder) statements(list []ast.Stmt) {
 		switch s := statement.(type) {
 		case *ast.ExprStmt:
 			if call, ok := s.X.(*ast.CallExpr); ok && !holds(call) {
-				f.wrap("left out", s, "if !stoamutant.On(%d) { ", " }")
+				f.wrap("left out", s, "nothing", "if !stoamutant.On(%d) { ", " }")
 			}
 		case *ast.AssignStmt:
 			if s.Tok != token.DEFINE && settable(s.Lhs) {
-				f.wrap("left out", s, "if !stoamutant.On(%d) { ", " }")
+				f.wrap("left out", s, "nothing", "if !stoamutant.On(%d) { ", " }")
 			}
 		case *ast.IncDecStmt:
 			if settable([]ast.Expr{s.X}) {
-				f.wrap("left out", s, "if !stoamutant.On(%d) { ", " }")
+				f.wrap("left out", s, "nothing", "if !stoamutant.On(%d) { ", " }")
 			}
 		}
 	}
 }
 
-// wrap adds a mutant that stands around a node.
-func (f *finder) wrap(operator string, n ast.Node, before, after string) {
+// wrap adds a mutant that stands around a node and makes changed of it.
+func (f *finder) wrap(operator string, n ast.Node, changed, before, after string) {
 	start, end := f.set.Position(n.Pos()), f.set.Position(n.End())
-	f.sites = append(f.sites, &site{
-		file: f.file, line: start.Line, function: f.function, operator: operator, source: f.text(n),
+	s := &site{
+		file: f.file, line: start.Line, function: f.function, operator: operator, source: f.text(n), changed: changed, nth: 1,
 		edits: []edit{{start.Offset, before}, {end.Offset, after}},
-	})
+	}
+	for _, other := range f.sites {
+		if other.function == s.function && other.operator == s.operator && other.source == s.source {
+			s.nth++
+		}
+	}
+	f.sites = append(f.sites, s)
 }
 
 // text is the source of a node on one line.

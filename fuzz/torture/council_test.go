@@ -23,9 +23,10 @@ type council struct {
 	groups    []codec.GroupID
 	contexts  []codec.ContextID
 	seen      [3]int // how many of the lists above were looked up
+	homes     homes
 }
 
-func newCouncil(r *rand.Rand, _ byte) worker { return &council{rand: r} }
+func newCouncil(r *rand.Rand, _ byte) worker { return &council{rand: r, homes: homes{rand: r}} }
 
 // mostMembers and mostGroups keep what is rewritten with every op small.
 const (
@@ -43,7 +44,9 @@ func (w *council) use(c *rpc.Client) error {
 		return err
 	}
 	what, room, member := namespace.Proposal{GroupID: w.namespace}, codec.ContextID{}, codec.Identity{}
-	switch k := w.rand.IntN(10); {
+	switch k := w.rand.IntN(12); {
+	case k >= 10:
+		return w.homes.place(n, w.namespace, append([]codec.GroupID{w.namespace}, w.groups...))
 	case k == 0 && len(w.members) < mostMembers:
 		member = group.IdentityOf(codec.Secret{byte(w.rand.Uint32()), byte(w.rand.Uint32()), byte(w.rand.Uint32()), byte(w.rand.Uint32()), 1})
 		what.Group = &codec.GroupOp{Kind: codec.OpMemberAdded, Member: member, Role: codec.Member}
@@ -106,5 +109,5 @@ func (w *council) recount(c *rpc.Client) error {
 			return wrongf("context %s is of group %s", w.contexts[w.seen[2]], of)
 		}
 	}
-	return nil
+	return w.homes.recount(g, w.namespace)
 }

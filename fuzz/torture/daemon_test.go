@@ -155,7 +155,7 @@ func verifyStore(dir string) error {
 	if err != nil {
 		return err
 	}
-	out, err := exec.Command(path, "verify", "--full", dir).CombinedOutput()
+	out, err := enginetest.EndWithParent(exec.Command(path, "verify", "--full", dir)).CombinedOutput()
 	if err != nil && bytes.Contains(out, []byte("engine: not a database")) {
 		return errNoStore
 	}

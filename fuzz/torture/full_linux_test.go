@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/rpc"
@@ -147,7 +148,13 @@ func (f *filling) round() error {
 	if f.rand.IntN(2) == 0 {
 		err = errors.Join(err, d.kill())
 	} else {
-		err = errors.Join(err, d.stop())
+		stopped := d.stop()
+		if stopped != nil && !f.kept { // a flush or a compaction may have filled the disk again
+			var did outcome
+			did, stopped = ending(d)
+			f.count("when it was stopped, the daemon", did)
+		}
+		err = errors.Join(err, stopped)
 	}
 	return errors.Join(err, f.check())
 }
@@ -268,14 +275,25 @@ func (f *filling) grow(c *rpc.Client) error {
 		return err
 	}
 	if f.kept {
-		time.Sleep(200 * time.Millisecond) // it looks at the disk ten times a second
-		return nil
+		return untilTaken(c) // it looks at the disk ten times a second
 	}
 	h, err := c.Reopen()
 	if err == nil && !h.Writable {
 		err = wrongf("reopened, it is read-only: %s", h.Reason)
 	}
 	return err
+}
+
+// untilTaken writes a row that nobody counts until that is taken.
+func untilTaken(c *rpc.Client) (err error) {
+	var b engine.Batch
+	b.Put(column.Generic, []byte("stoa.test\x00\x00\x00\x00\x00\x00\x00grown"), nil)
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if err = c.Apply(&b); !noSpace(err) {
+			return err
+		}
+	}
+	return wrongf("writes are refused on a disk that has grown: %v", err)
 }
 
 // goOn demands that everything is there, and that writes are taken.

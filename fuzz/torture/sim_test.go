@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/rpc"
 )
@@ -317,7 +318,7 @@ func (s *span) useCopy(dir string) error {
 	if err != nil {
 		return err
 	}
-	if out, err := exec.Command(path, "restore", "--replace", dir, s.dir).CombinedOutput(); err != nil {
+	if out, err := enginetest.EndWithParent(exec.Command(path, "restore", "--replace", dir, s.dir)).CombinedOutput(); err != nil {
 		return wrongf("restore: %v: %s", err, out[:min(len(out), 4000)])
 	}
 	return os.RemoveAll(s.dir + ".replaced")

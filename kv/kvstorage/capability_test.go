@@ -78,6 +78,15 @@ func TestK01CapabilityDocument(t *testing.T) {
 	}
 }
 
+func TestLimitsOfOneAndOfTheStoreAreInRange(t *testing.T) {
+	require.NoError(t, Options{MaxKeyBytes: 1, MaxValueBytes: 1, MaxTTLSeconds: 1}.Check())
+	require.NoError(t, Options{MaxKeyBytes: kv.MaxKey, MaxValueBytes: kv.MaxValue, MaxTTLSeconds: maxTTL}.Check())
+	for _, o := range []Options{{MaxKeyBytes: -1}, {MaxKeyBytes: kv.MaxKey + 1}, {MaxValueBytes: -1}, {MaxValueBytes: kv.MaxValue + 1},
+		{MaxTTLSeconds: -1}, {MaxTTLSeconds: maxTTL + 1}} {
+		require.ErrorIs(t, o.Check(), &Error{Code: InvalidArgument})
+	}
+}
+
 func TestK02ConfiguredOff(t *testing.T) {
 	h := newHost(t, Options{Off: true})
 	for op, args := range map[string]string{"get": `{"key":"k"}`, "put": `{"key":"k","value":1}`, "delete": `{"key":"k"}`, "list": `{}`,
@@ -119,6 +128,11 @@ func TestK42TheV2CodesOfLimits(t *testing.T) {
 
 // Every refusal has a code of the list and a field, and shows neither a key nor a
 // value nor a place of the machine.
+func TestErrorsSayCodeFieldAndReason(t *testing.T) {
+	require.EqualError(t, &Error{Code: Conflict, Reason: "why"}, "kvstorage: "+string(Conflict)+": why")
+	require.EqualError(t, &Error{Code: Conflict, Field: "f", Reason: "why"}, "kvstorage: "+string(Conflict)+": f: why")
+}
+
 func TestX12ErrorShape(t *testing.T) {
 	h := newHost(t, Options{MaxKeyBytes: 20, MaxValueBytes: 40, MaxTTLSeconds: 10, Quota: kv.Quota{Keys: 1}})
 	h.call("put", `{"key":"secret-key","value":"secret-value"}`)

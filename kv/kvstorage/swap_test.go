@@ -188,6 +188,10 @@ func TestBatchesExpectAndLandWhole(t *testing.T) {
 		require.ErrorIs(t, err, &Error{Code: Conflict}, "alone too")
 		require.Nil(t, results)
 	}
+	for _, both := range []Expect{{Absent: true, Revision: 1}, {Absent: true, Value: []byte("1")}} {
+		_, err = h.Batch(ctx, "t", []Change{{Op: OpPut, Key: "c", Value: []byte("1"), Expect: both}}, engine.WAL)
+		require.ErrorIs(t, err, &Error{Code: InvalidArgument})
+	}
 	_, err = h.Batch(ctx, "t", []Change{{Op: 9, Key: "c"}}, engine.WAL)
 	require.ErrorIs(t, err, &Error{Code: InvalidArgument})
 	_, err = h.Batch(ctx, "t", make([]Change, maxChanges+1), engine.WAL)

@@ -1,7 +1,6 @@
 package kvstorage
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -10,38 +9,41 @@ import (
 	"github.com/stoadb/stoa/engine/mem"
 )
 
-// By the clock of the machine: a value is there until its time, and no later
-// than a second after it is gone.
+// A value is there until a millisecond before its time, and gone a millisecond after.
 func TestK18TTLIsSeen(t *testing.T) {
+	h := newHost(t, Options{})
+	found := func(key int) bool { return h.call("get", `{"key":"%d"}`, key)["found"].(bool) }
+	for ttl := 1; ttl <= 3; ttl++ {
+		h.call("put", `{"key":"%d","value":1,"ttlSeconds":%d}`, ttl, ttl)
+	}
+	began := h.clock.Elapsed()
+	for ttl := 1; ttl <= 3; ttl++ {
+		h.clock.Pass(began + time.Duration(ttl)*time.Second - time.Millisecond - h.clock.Elapsed())
+		require.True(t, found(ttl), "key %d is gone early", ttl)
+		h.clock.Pass(2 * time.Millisecond)
+		require.False(t, found(ttl), "key %d is late", ttl)
+	}
+}
+
+// By the clock of the machine too: it is gone no later than a second after its time.
+func TestK18TTLIsSeenByTheClockOfTheMachine(t *testing.T) {
 	t.Parallel()
 	db := mem.New()
 	t.Cleanup(func() { _ = db.Close() })
 	h := openHost(t, db, nil, Options{})
-	type life struct {
-		from, until time.Time // of the put's answer: it begins between
-		ttl         time.Duration
-	}
-	lives := map[string]life{}
-	for n := range 20 {
-		ttl := 1 + n%3
+	const ttl = time.Second
+	from := time.Now() // it begins between this and until
+	h.call("put", `{"key":"k","value":1,"ttlSeconds":1}`)
+	until := time.Now()
+	for {
 		before := time.Now()
-		h.call("put", `{"key":"%d","value":1,"ttlSeconds":%d}`, n, ttl)
-		lives[fmt.Sprint(n)] = life{before, time.Now(), time.Duration(ttl) * time.Second}
-	}
-	for len(lives) > 0 {
-		for key, l := range lives {
-			before := time.Now()
-			found := h.call("get", `{"key":"%s"}`, key)["found"].(bool)
-			after := time.Now()
-			if found {
-				require.LessOrEqual(t, before.Sub(l.until), l.ttl+time.Second, "key %s is late", key)
-			} else {
-				require.GreaterOrEqual(t, after.Sub(l.from), l.ttl, "key %s is gone early", key)
-				delete(lives, key)
-			}
+		if !h.call("get", `{"key":"k"}`)["found"].(bool) {
+			break
 		}
+		require.LessOrEqual(t, before.Sub(until), ttl+time.Second, "it is late")
 		time.Sleep(10 * time.Millisecond)
 	}
+	require.GreaterOrEqual(t, time.Since(from), ttl, "it is gone early")
 }
 
 func TestK19TTLInfo(t *testing.T) {

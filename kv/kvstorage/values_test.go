@@ -119,6 +119,16 @@ func TestK40UnknownOperationsAndSurfaces(t *testing.T) {
 	require.ErrorIs(t, err, &Error{Code: InvalidArgument})
 }
 
+func TestArgumentsAreAnObjectWithAllThatIsRequired(t *testing.T) {
+	h := newHost(t, Options{})
+	for _, args := range []string{`null`, `[]`, `"x"`, `1`} {
+		_, err := h.raw("t", "list", args)
+		require.EqualError(t, err, "kvstorage: invalid_argument: args: arguments are an object")
+	}
+	_, err := h.raw("t", "put", `{"key":"k"}`)
+	require.EqualError(t, err, "kvstorage: invalid_argument: value: it is required")
+}
+
 // Vectors of RFC 8785: its sections 3.2.2 to 3.2.4 and its appendix B.
 func TestCanonicalForm(t *testing.T) {
 	for in, want := range map[string]string{

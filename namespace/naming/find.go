@@ -37,6 +37,10 @@ func Find(ctx context.Context, r engine.Reader, q Query) (Answer, error) {
 		err = f.deltas()
 	case Op:
 		err = f.byID(keys.NamespaceGovOp{}.Slot().Column, keys.GovOpsOf(q.Group).AppendTo(nil), q.Group)
+	case SigningKey:
+		err = f.byID(keys.GroupSigningKey{}.Slot().Column, keys.SigningKeysOf(q.Group).AppendTo(nil), q.Group)
+	case GroupKey:
+		err = f.byID(keys.GroupKeyEntry{}.Slot().Column, keys.KeysOf(q.Group).AppendTo(nil), q.Group)
 	case Blob:
 		err = f.byID(keys.BlobMeta{}.Slot().Column, nil, codec.GroupID{})
 	case Application:

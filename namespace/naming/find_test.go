@@ -89,6 +89,7 @@ func TestEveryKindIsFoundWhereItsRowsAre(t *testing.T) {
 	applied, waiting := codec.DeltaID(id(t, "abcd06")), codec.DeltaID(id(t, "abcd07"))
 	op, blob, app := codec.OpID(id(t, "abcd08")), codec.BlobID(id(t, "abcd09")), codec.ApplicationID(id(t, "abcd0a"))
 	orphan := codec.BlobID(id(t, "abcd00"))
+	signing, entry := codec.KeyID(id(t, "abcd0b")), codec.KeyID(id(t, "abcd0c"))
 	scope, err := keys.NewScope("dag-pending")
 	require.NoError(t, err)
 	delta := codec.ContextDagDeltaValue{HLC: codec.HybridTimestamp{ID: codec.NodeID{Lo: 1}}}
@@ -109,6 +110,8 @@ func TestEveryKindIsFoundWhereItsRowsAre(t *testing.T) {
 		fragment := append(append([]byte{'i'}, here[:]...), waiting[:]...)
 		engine.Put(b, keys.Generic{Scope: scope, Fragment: keys.NewBytes(fragment)}, codec.Raw(make([]byte, 8)))
 		engine.Put(b, keys.NamespaceGovOp{Namespace: ns, Delta: op}, codec.NamespaceGovOpValue{})
+		engine.Put(b, keys.GroupSigningKey{Group: g, Key: signing}, codec.GroupSigningKeyValue{})
+		engine.Put(b, keys.GroupKeyEntry{Group: g, Key: entry}, codec.GroupKeyValue{})
 		engine.Put(b, keys.BlobMeta{Blob: blob}, codec.BlobMeta{})
 		for i := range uint32(40) { // more than there may be matches
 			engine.Put(b, keys.BlobChunk{Blob: blob, Index: i}, codec.BlobChunk("x"))
@@ -128,6 +131,8 @@ func TestEveryKindIsFoundWhereItsRowsAre(t *testing.T) {
 		{Query{Kind: Op, Text: "abcd", Group: ns}, []Match{{ID: op, In: ns}}},
 		{Query{Kind: Blob, Text: "abcd"}, []Match{{ID: blob}}},
 		{Query{Kind: Application, Text: "abcd"}, []Match{{ID: app}}},
+		{Query{Kind: SigningKey, Text: "abcd", Group: g}, []Match{{signing, "", g}}},
+		{Query{Kind: GroupKey, Text: "abcd", Group: g}, []Match{{entry, "", g}}},
 		{Query{Kind: Application, Text: "room"}, []Match{{ID: app, Name: "room"}}},
 	} {
 		require.Equal(t, c.want, find(t, db, c.q), "%+v", c.q)

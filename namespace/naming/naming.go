@@ -1,13 +1,15 @@
 // Package naming finds what a person means by a name or by the first digits of an
-// id: namespaces, groups, members, contexts, deltas, ops, blobs and applications.
+// id: namespaces, groups and their keys, members, contexts, deltas, ops, blobs and
+// applications.
 //
 // [Find] reads nothing but the rows of a store, and so it answers alike for a daemon
-// and for a directory. It reads no value that holds secrets.
+// and for a directory. What it returns holds no secret.
 package naming
 
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/stoadb/stoa/codec"
 )
@@ -34,13 +36,16 @@ const (
 	Op                          // of Query.Group, a namespace, by id
 	Blob                        // by id
 	Application                 // by id, or by an alias of this node
+	SigningKey                  // that this node holds for Query.Group, by its public half
+	GroupKey                    // of Query.Group, by id
 )
 
 var kinds = []string{Namespace: "namespace", Group: "group", Member: "member", Context: "context", Delta: "delta",
-	Op: "op", Blob: "blob", Application: "application"}
+	Op: "op", Blob: "blob", Application: "application",
+	SigningKey: "signing key", GroupKey: "group key"}
 
 // Valid reports whether k is one of the kinds.
-func (k Kind) Valid() bool { return k >= Namespace && k <= Application }
+func (k Kind) Valid() bool { return k >= Namespace && k <= GroupKey }
 
 // String returns the name of the kind, or "Kind(n)".
 func (k Kind) String() string {
@@ -56,8 +61,8 @@ type Query struct {
 	Text string // a whole name, or at least MinDigits hex digits of an id
 
 	// Group is the group of members, which they have to be of, or of one above it; the
-	// namespace of ops; and the group in which contexts have names. Zeros: contexts of
-	// all groups, and no members or ops.
+	// namespace of ops; the group of keys; and the group in which contexts have names.
+	// Zeros: contexts of all groups, and nothing of the others.
 	Group codec.GroupID
 	// Context is the context of deltas.
 	Context codec.ContextID
@@ -69,7 +74,7 @@ func (q *Query) check() error {
 		return fmt.Errorf("%w: no kind %d", ErrQuery, q.Kind)
 	case q.Text == "":
 		return fmt.Errorf("%w: the text is empty", ErrQuery)
-	case (q.Kind == Member || q.Kind == Op) && q.Group == codec.GroupID{}:
+	case slices.Contains([]Kind{Member, Op, SigningKey, GroupKey}, q.Kind) && q.Group == codec.GroupID{}:
 		return fmt.Errorf("%w: a %s of no group", ErrQuery, q.Kind)
 	case q.Kind == Delta && q.Context.IsZero():
 		return fmt.Errorf("%w: a delta of no context", ErrQuery)

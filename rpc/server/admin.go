@@ -103,6 +103,8 @@ func (a *adminService) Checkpoint(_ context.Context, r *stoav1.CheckpointRequest
 		return &stoav1.CheckpointResponse{}, nil
 	case rpc.Describe(err) != nil:
 		return nil, err
+	case errors.Is(err, engine.ErrPlace):
+		return nil, badField("dir", err.Error())
 	case errors.Is(err, fs.ErrExist):
 		return nil, badField("dir", "it exists; name a directory that does not")
 	case errors.Is(err, fs.ErrNotExist):

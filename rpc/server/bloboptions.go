@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/stoadb/stoa/rpc"
@@ -13,7 +14,8 @@ type BlobOptions struct {
 	// SpoolDir is a directory that only the daemon's user can reach, in which
 	// uploads wait whose id is not declared; New makes it if it is not there.
 	// Empty: uploads of more than 1 MiB have to declare their id, else they are
-	// refused as unsupported.
+	// refused as unsupported. The directory that it is in is held open, so that it is
+	// found where that is moved.
 	SpoolDir string
 	// MinFreeBytes is the free space of the disk of SpoolDir below which nothing
 	// is spooled; 0: 256 MiB; negative: none is kept free.
@@ -26,8 +28,8 @@ type BlobOptions struct {
 	// is ended then; 0: 1 minute.
 	Idle time.Duration
 
-	maxSize   uint64                                   // bytes of a blob; tests set a smaller one
-	freeBytes func(dir string) (free int64, err error) // tests set it
+	maxSize   uint64                                     // bytes of a blob; tests set a smaller one
+	freeBytes func(dir *os.File) (free int64, err error) // tests set it
 }
 
 func (o BlobOptions) withDefaults() (BlobOptions, error) {

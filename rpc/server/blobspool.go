@@ -1,12 +1,14 @@
 package server
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -19,14 +21,18 @@ import (
 // spool is a private directory for uploads whose id is not known before their
 // end. Their files have no name from the moment they are open, so that the
 // operating system removes them whatever happens.
+//
+// It is found through the directory that it is in, held open: if that is moved, the spool
+// is what moves with it, and never one in another directory that takes the place.
 type spool struct {
-	dir       string // empty: there is none
-	keep      int64  // bytes of the disk that stay free; not positive: none
-	freeBytes func(dir string) (free int64, err error)
+	dir       string   // empty: there is none
+	above     *os.Root // the directory that dir is in
+	keep      int64    // bytes of the disk that stay free; not positive: none
+	freeBytes func(dir *os.File) (free int64, err error)
 }
 
-// spoolPattern is the names that files of the spool have for a moment.
-const spoolPattern = "upload-*"
+// spoolPrefix begins the names that files of the spool have for a moment.
+const spoolPrefix = "upload-"
 
 // spoolCheck is after how many bytes the free space of the disk is looked at
 // again.
@@ -38,31 +44,39 @@ func (s *spool) prepare() error {
 	if s.dir == "" {
 		return nil
 	}
+	above, err := os.OpenRoot(filepath.Dir(s.dir))
+	if err != nil {
+		return fmt.Errorf("server: spool: %w", err)
+	}
+	s.above = above
 	if err := s.makeDir(); err != nil {
 		return err
 	}
-	entries, err := os.ReadDir(s.dir)
+	entries, err := fs.ReadDir(s.above.FS(), s.name())
 	if err != nil {
 		return fmt.Errorf("server: spool: %w", err)
 	}
 	for _, e := range entries {
-		if ours, _ := filepath.Match(spoolPattern, e.Name()); !ours || !e.Type().IsRegular() {
+		if !strings.HasPrefix(e.Name(), spoolPrefix) || !e.Type().IsRegular() {
 			continue
 		}
-		if err := os.Remove(filepath.Join(s.dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.above.Remove(filepath.Join(s.name(), e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("server: spool: %w", err)
 		}
 	}
 	return nil
 }
 
+// name is that of the directory in the one above.
+func (s *spool) name() string { return filepath.Base(s.dir) }
+
 // makeDir makes the directory unless it is there, and returns ErrOptions if what
 // is there is not one, or not private.
 func (s *spool) makeDir() error {
-	if err := os.Mkdir(s.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := s.above.Mkdir(s.name(), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("server: spool: %w", err)
 	}
-	st, err := os.Lstat(s.dir)
+	st, err := s.above.Lstat(s.name())
 	switch {
 	case err != nil:
 		return fmt.Errorf("server: spool: %w", err)
@@ -84,17 +98,18 @@ func (s *spool) create(size *uint64) (*spoolFile, error) {
 	if size != nil {
 		need = int64(*size)
 	}
-	if err := s.admit(need); err != nil {
-		return nil, err
-	}
 	if err := s.makeDir(); err != nil {
 		return nil, err
 	}
-	f, err := os.CreateTemp(s.dir, spoolPattern)
+	if err := s.admit(need); err != nil {
+		return nil, err
+	}
+	name := filepath.Join(s.name(), spoolPrefix+rand.Text())
+	f, err := s.above.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, spoolFailed(err)
 	}
-	if err := os.Remove(f.Name()); err != nil {
+	if err := s.above.Remove(name); err != nil {
 		f.Close()
 		return nil, spoolFailed(err)
 	}
@@ -107,7 +122,12 @@ func (s *spool) admit(need int64) error {
 	if s.keep <= 0 {
 		return nil
 	}
-	free, err := s.freeBytes(s.dir)
+	dir, err := s.above.Open(s.name())
+	if err != nil {
+		return fmt.Errorf("server: spool: %w", err)
+	}
+	defer dir.Close()
+	free, err := s.freeBytes(dir)
 	if err != nil {
 		return fmt.Errorf("server: free space of the spool: %w", err)
 	}
@@ -170,10 +190,10 @@ func (s *spoolFile) close() { s.f.Close() }
 
 // freeBytes returns what a user without privileges may still write to the file
 // system of dir.
-func freeBytes(dir string) (int64, error) {
+func freeBytes(dir *os.File) (int64, error) {
 	var st unix.Statfs_t
 	for {
-		err := unix.Statfs(dir, &st)
+		err := unix.Fstatfs(int(dir.Fd()), &st)
 		if err == unix.EINTR {
 			continue
 		}

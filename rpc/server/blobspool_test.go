@@ -75,6 +75,25 @@ func (h *hookedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
+func TestTheSpoolIsFoundWhereTheStoreIsMoved(t *testing.T) {
+	root := t.TempDir()
+	old, moved := filepath.Join(root, "old"), filepath.Join(root, "new")
+	require.NoError(t, os.Mkdir(old, 0o700))
+	b := memStore(t, BlobOptions{SpoolDir: filepath.Join(old, "spool"), MinFreeBytes: 1})
+	require.NoError(t, os.Rename(old, moved))
+	require.NoError(t, os.Mkdir(old, 0o700))
+	content := bytesOf(3 * chunk)
+	_, _, err := b.put(t.Context(), upload{content: bytes.NewReader(content)})
+	require.NoError(t, err)
+	require.Empty(t, filesIn(t, old), "it is another's")
+
+	require.NoError(t, os.Remove(filepath.Join(moved, "spool")))
+	_, _, err = b.put(t.Context(), upload{content: bytes.NewReader(content[1:])})
+	require.NoError(t, err)
+	require.Empty(t, filesIn(t, old))
+	require.DirExists(t, filepath.Join(moved, "spool"))
+}
+
 func TestFilesOfAnEarlierProcessAreRemovedFromTheSpool(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(dir, 0o700))
@@ -102,7 +121,7 @@ func TestASpoolThatIsNotPrivateIsRefused(t *testing.T) {
 
 func TestTheSpoolKeepsAPartOfTheDiskFree(t *testing.T) {
 	free := int64(300 << 20)
-	b := memStore(t, BlobOptions{SpoolDir: filepath.Join(t.TempDir(), "spool"), freeBytes: func(string) (int64, error) { return free, nil }})
+	b := memStore(t, BlobOptions{SpoolDir: filepath.Join(t.TempDir(), "spool"), freeBytes: func(*os.File) (int64, error) { return free, nil }})
 	content := bytesOf(2 * chunk)
 	_, _, err := b.put(t.Context(), upload{content: bytes.NewReader(content)})
 	require.NoError(t, err)

@@ -137,6 +137,16 @@ func TestAnUploadRemovesWhatABrokenOneLeftUnderItsID(t *testing.T) {
 	require.Equal(t, content, got)
 }
 
+func TestABlobThatIsThereIsNotDiscarded(t *testing.T) {
+	b := memStore(t, BlobOptions{})
+	content := bytesOf(2 * chunk)
+	id := mustPut(t, b, content)
+	require.NoError(t, b.discard(id), "its upload was not broken off")
+	got, err := readAll(b, id)
+	require.NoError(t, err)
+	require.Equal(t, content, got)
+}
+
 func TestAFailingReaderLeavesNothing(t *testing.T) {
 	b := memStore(t, BlobOptions{SpoolDir: filepath.Join(t.TempDir(), "spool")})
 	broken := errors.New("broken")

@@ -13,6 +13,8 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/faulty"
+	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -175,6 +177,58 @@ func TestARepairIsMadeWholeOrNotAtAll(t *testing.T) {
 	_, err := d.dial(t).BlobVerify(t.Context(), rpc.BlobVerifyOptions{Repair: true}, nil)
 	require.ErrorIs(t, err, engine.ErrNoSpace)
 	require.True(t, maps.Equal(before, contentsOf(t, eng)))
+}
+
+func TestLeftChunksThatCannotBeRemovedAreNotSaidToBe(t *testing.T) {
+	eng := newStub()
+	defer eng.Close()
+	d := start(t, eng, Options{})
+	damaged(t, d.blobs, bytesOf(2*chunk+1), func(b *engine.Batch, id codec.BlobID) { dropManifest(b, id); dropChunk(b, id, 0) })
+	eng.apply = func() error { return engine.ErrNoSpace }
+	_, err := d.dial(t).BlobVerify(t.Context(), rpc.BlobVerifyOptions{Repair: true}, func(rpc.BlobDamage) error { return nil })
+	require.ErrorIs(t, err, engine.ErrNoSpace)
+	_, err = d.blobs.sweep(t.Context())
+	require.ErrorIs(t, err, engine.ErrNoSpace)
+}
+
+// Nothing but the chunks that the manifest has can be missing.
+func TestABlobOfWholeChunksWithOtherBytesMissesNoChunk(t *testing.T) {
+	d := start(t, nil, Options{})
+	damaged(t, d.blobs, bytesOf(2*chunk), func(b *engine.Batch, id codec.BlobID) { setChunk(b, id, 1, bytesOf(chunk)) })
+	found, _ := verified(t, d.dial(t), rpc.BlobVerifyOptions{})
+	require.Len(t, found, 1)
+	require.Len(t, found[0].Faults, 1)
+	require.Equal(t, codeHash, found[0].Faults[0].Code)
+}
+
+// A read that fails is no fault of the blob, whatever was found before it, nor does a
+// repair go by what was read until then.
+func TestAVerificationWhoseReadsFailSaysSo(t *testing.T) {
+	for name, damage := range map[string]func(*engine.Batch, codec.BlobID){
+		"a chunk is missing":       func(b *engine.Batch, id codec.BlobID) { dropChunk(b, id, 0) },
+		"the manifest is wrong":    func(b *engine.Batch, id codec.BlobID) { setManifest(b, id, 1, 1) },
+		"the manifest is missing":  dropManifest,
+		"chunks of another upload": func(b *engine.Batch, id codec.BlobID) { dropManifest(b, id); dropChunk(b, id, 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inner := mem.New()
+			defer inner.Close()
+			id := damaged(t, testStore(t, inner, BlobOptions{}), bytesOf(3*chunk+1), damage)
+			before := contentsOf(t, inner)
+			for n := 1; ; n++ {
+				f := faulty.New(inner, faulty.Options{At: n, Calls: faulty.Reads})
+				b := testStore(t, f, BlobOptions{})
+				_, repaired, err := b.check(t.Context(), id, true)
+				if !f.Tripped() {
+					require.NoError(t, err)
+					break
+				}
+				require.ErrorIs(t, err, faulty.ErrInjected, "read %d", n)
+				require.False(t, repaired)
+				require.True(t, maps.Equal(before, contentsOf(t, inner)))
+			}
+		})
+	}
 }
 
 func TestVerificationRepairsBesideOthersWhoUseTheBlob(t *testing.T) {

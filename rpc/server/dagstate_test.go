@@ -1,6 +1,7 @@
 package server
 
 import (
+	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,6 +11,8 @@ import (
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
+	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
 // deleting is an engine that deletes a context as soon as anybody has looked
@@ -61,4 +64,24 @@ func TestAStateThatASnapshotTakesThePlaceOfIsNotReadHalf(t *testing.T) {
 	_, err = d.dag.Private(room, []byte("k"))
 	require.NoError(t, err)
 	require.NoError(t, first(d.dag.ScanPrivate(t.Context(), room, engine.Range{})))
+}
+
+// An entry that is larger than a page has one of its own, and no empty page comes
+// before it.
+func TestAnEntryLargerThanAPageHasOneOfItsOwn(t *testing.T) {
+	d := inRoom(t, 1, Options{})
+	var b engine.Batch
+	for _, key := range []string{"a", "b"} {
+		b.Put(column.State, append(room[:], key...), make([]byte, rpc.MaxPage+1))
+	}
+	require.NoError(t, d.engine.Apply(&b))
+	s, err := stoav1.NewDagClient(d.bare(t)).ScanState(t.Context(), &stoav1.DagScanStateRequest{ContextId: room[:]})
+	require.NoError(t, err)
+	for range 2 {
+		page, err := s.Recv()
+		require.NoError(t, err)
+		require.EqualValues(t, 1, page.GetCount())
+	}
+	_, err = s.Recv()
+	require.ErrorIs(t, err, io.EOF)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,13 +23,16 @@ import (
 func TestCallsUnderWayFinishAndNewOnesAreRefusedWhenTheServerStops(t *testing.T) {
 	stub := newStub()
 	held, release := make(chan struct{}), make(chan struct{})
+	var finished atomic.Bool
 	stub.apply = func() error {
 		close(held)
 		<-release
+		finished.Store(true)
 		return nil
 	}
 	d := start(t, stub, Options{})
-	c := d.dial(t)
+	c, resting := d.dial(t), d.dial(t)
+	require.NoError(t, resting.Flush())
 	applied := make(chan error, 1)
 	go func() {
 		var b engine.Batch
@@ -36,10 +40,10 @@ func TestCallsUnderWayFinishAndNewOnesAreRefusedWhenTheServerStops(t *testing.T)
 		applied <- c.Apply(&b)
 	}()
 	<-held
-	stopped := make(chan struct{})
+	stopped := make(chan bool) // whether the call had finished
 	go func() {
 		d.stop()
-		close(stopped)
+		stopped <- finished.Load()
 	}()
 	require.Eventually(t, func() bool {
 		c, err := rpc.Dial(d.path, rpc.ClientOptions{})
@@ -48,16 +52,15 @@ func TestCallsUnderWayFinishAndNewOnesAreRefusedWhenTheServerStops(t *testing.T)
 		}
 		return errors.Is(err, rpc.ErrNoDaemon)
 	}, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return d.connections.Load() == 1 }, patience, time.Millisecond, "who has nothing under way is gone")
 	select {
-	case <-stopped:
-		t.Fatal("stopped before the call under way had finished")
 	case err := <-applied:
 		t.Fatalf("answered early: %v", err)
-	case <-time.After(20 * time.Millisecond):
+	default:
 	}
 	close(release)
 	require.NoError(t, <-applied)
-	<-stopped
+	require.True(t, <-stopped, "it stops when the call under way has finished")
 	_, err := stub.Engine.Get(nil, column.Generic, row("a"))
 	require.NoError(t, err, "written, and the engine still open")
 	_, err = c.Get(nil, column.Generic, row("a"))
@@ -137,9 +140,11 @@ func TestWatchersOfHealthAndReflectionDoNotHoldUpAStop(t *testing.T) {
 func TestCallsThatDoNotFinishAreCutOffAfterTheDrainTimeout(t *testing.T) {
 	stub := newStub()
 	held, release := make(chan struct{}), make(chan struct{})
+	var finished atomic.Bool
 	stub.flush = func() error {
 		close(held)
 		<-release
+		finished.Store(true)
 		return nil
 	}
 	d := start(t, stub, Options{DrainTimeout: 20 * time.Millisecond})
@@ -147,19 +152,15 @@ func TestCallsThatDoNotFinishAreCutOffAfterTheDrainTimeout(t *testing.T) {
 	flushed := make(chan error, 1)
 	go func() { flushed <- c.Flush() }()
 	<-held
-	stopped := make(chan struct{})
+	stopped := make(chan bool) // whether the call had finished
 	go func() {
 		d.stop()
-		close(stopped)
+		stopped <- finished.Load()
 	}()
 	require.ErrorIs(t, <-flushed, rpc.ErrUnavailable)
-	select {
-	case <-stopped:
-		t.Fatal("returned while the engine was in use")
-	case <-time.After(20 * time.Millisecond):
-	}
+	require.Eventually(t, func() bool { return d.connections.Load() == 0 }, patience, time.Millisecond)
 	close(release)
-	<-stopped
+	require.True(t, <-stopped, "it returns when the engine is not in use any more")
 }
 
 func TestServeReturnsWhenItsListenerFails(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/link"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -192,6 +193,9 @@ func TestMalformedBatchesAndLookupsAreRefused(t *testing.T) {
 	}
 }
 
+// streamedRows of 4,000 bytes are about what a daemon sends before it is read.
+const streamedRows = 1000
+
 func TestDeadlinesAndCancellationReachTheServer(t *testing.T) {
 	stub := newStub()
 	c := start(t, stub, Options{}).dial(t)
@@ -204,7 +208,7 @@ func TestDeadlinesAndCancellationReachTheServer(t *testing.T) {
 	close(release)
 	stub.failGet(nil)
 
-	for i := range 2000 {
+	for i := range 2 * streamedRows {
 		put(t, c, fmt.Sprintf("%05d", i), strings.Repeat("x", 4000))
 	}
 	ctx, cancel = context.WithCancel(t.Context())
@@ -219,6 +223,35 @@ func TestDeadlinesAndCancellationReachTheServer(t *testing.T) {
 	require.Eventually(t, func() bool { return stub.iterators.Load() == 0 }, patience, time.Millisecond)
 }
 
+// deaf is a context that calls nobody when it ends, as one does whose callers do not
+// come to run.
+type deaf struct{ context.Context }
+
+func (deaf) AfterFunc(func()) func() bool { return func() bool { return true } }
+func (deaf) Value(any) any                { return nil } // who asks would find the context within
+
+func TestAStreamEndsWithItsContextBeforeWhoWatchesThatRuns(t *testing.T) {
+	d := start(t, nil, Options{})
+	c := d.dial(t)
+	for i := range 2 * streamedRows {
+		put(t, c, fmt.Sprintf("%05d", i), strings.Repeat("x", 4000))
+	}
+	conn, err := link.Dial(d.path, time.Now().Add(patience))
+	require.NoError(t, err)
+	defer conn.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	stream, err := conn.Open(deaf{ctx}, 104, false) // Store.Scan
+	require.NoError(t, err)
+	require.NoError(t, stream.SendMsg(&stoav1.ScanRequest{Column: stoav1.Column_COLUMN_GENERIC}))
+	var page stoav1.ScanResponse
+	require.NoError(t, stream.RecvMsg(&page))
+	cancel()
+	for err = nil; err == nil; {
+		err = stream.RecvMsg(&page)
+	}
+	require.Equal(t, codes.Canceled, status.Code(err), "%v", err)
+}
+
 func TestCheckpointErrorsNameTheDirectory(t *testing.T) {
 	stub := newStub()
 	c := start(t, stub, Options{}).dial(t)
@@ -226,7 +259,7 @@ func TestCheckpointErrorsNameTheDirectory(t *testing.T) {
 	require.ErrorIs(t, c.Checkpoint("relative"), rpc.ErrRequest)
 	require.ErrorIs(t, c.Checkpoint(dir), rpc.ErrRequest)
 	require.ErrorIs(t, c.Checkpoint(dir+"/new"), engine.ErrUnsupported)
-	for _, cause := range []error{fs.ErrExist, fs.ErrNotExist, fs.ErrPermission} {
+	for _, cause := range []error{fs.ErrExist, fs.ErrNotExist, fs.ErrPermission, engine.ErrPlace} {
 		stub.check = func(string) error { return &fs.PathError{Op: "mkdir", Path: "/x", Err: cause} }
 		err := c.Checkpoint(dir + "/new")
 		require.ErrorIs(t, err, rpc.ErrRequest)

@@ -88,12 +88,12 @@ func (c *framedConn) end() {
 	c.nc.Close()
 }
 
-// endIfQuiet ends the connection of a stopping server if nothing is under way.
+// endIfQuiet ends the connection if nothing is under way. The server is stopping.
 func (c *framedConn) endIfQuiet() {
 	c.mu.Lock()
 	quiet := len(c.calls) == 0 && c.hand.does() == handReads && c.loose == 0 && c.w.Waiting() == 0
 	c.mu.Unlock()
-	if quiet && c.s.isStopping() {
+	if quiet {
 		c.end()
 	}
 }

@@ -311,6 +311,7 @@ func TestErrorsOfGovernanceHaveKinds(t *testing.T) {
 		"op":       {func() error { _, err := d.Op(ns, codec.OpID{9}); return err }, namespace.ErrNoOp, codes.NotFound, stoav1.ErrorKind_ERROR_KIND_NO_OP},
 		"identity": {func() error { _, err := d.Identity(none); return err }, namespace.ErrNoIdentity, codes.FailedPrecondition, stoav1.ErrorKind_ERROR_KIND_NO_IDENTITY},
 		"again":    {func() error { _, err := d.NewIdentity(ns); return err }, namespace.ErrIdentityExists, codes.AlreadyExists, stoav1.ErrorKind_ERROR_KIND_IDENTITY_EXISTS},
+		"zeros":    {func() error { _, err := d.NewIdentity(codec.GroupID{}); return err }, rpc.ErrRequest, codes.InvalidArgument, stoav1.ErrorKind_ERROR_KIND_REQUEST},
 		"export":   {func() error { _, err := d.ImportIdentity(none, []byte{1}, []byte("p")); return err }, namespace.ErrExport, codes.InvalidArgument, stoav1.ErrorKind_ERROR_KIND_IDENTITY},
 		"effect": {func() error {
 			_, _, err := d.Propose(ctx, ns, namespace.Proposal{GroupID: ns, Group: &codec.GroupOp{Kind: codec.OpMemberRemoved, Member: self}})

@@ -9,7 +9,7 @@ import (
 )
 
 // aboutGov returns err with the field that says what it is about, where it is of a
-// kind of the services Namespace and Group.
+// kind of the services Namespace and Group; nil is nil.
 func aboutGov(err error, name, value string) error {
 	known := rpc.Describe(err)
 	if known == nil || known.Kind < stoav1.ErrorKind_ERROR_KIND_NO_NAMESPACE || known.Kind > stoav1.ErrorKind_ERROR_KIND_NO_CONTEXT_KEY ||
@@ -21,17 +21,11 @@ func aboutGov(err error, name, value string) error {
 
 // aboutNamespace is aboutGov for a namespace.
 func aboutNamespace(err error, id codec.GroupID) error {
-	if err == nil {
-		return nil
-	}
 	return aboutGov(err, rpc.FieldNamespace, id.String())
 }
 
 // aboutGroup is aboutGov for a group.
 func aboutGroup(err error, id codec.GroupID) error {
-	if err == nil {
-		return nil
-	}
 	return aboutGov(err, rpc.FieldGroup, id.String())
 }
 

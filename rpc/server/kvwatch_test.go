@@ -139,6 +139,36 @@ func TestAWatchTellsSyncedWithoutAStateOnlyOnDemand(t *testing.T) {
 	}
 }
 
+// Where a state comes, at the start or after a gap, every client is told that it is
+// complete.
+func TestAWatchTellsWhereAStateEnds(t *testing.T) {
+	d := startKV(t, Options{}, kvstorage.Options{})
+	k, bare := d.dial(t).KV("acme"), stoav1.NewKvClient(d.bare(t))
+	_, err := k.Put("k", []byte("1"), forever)
+	require.NoError(t, err)
+	kinds := func(r *stoav1.KvWatchRequest, n int) (kinds []stoav1.KvEventKind) {
+		ctx, stop := context.WithTimeout(t.Context(), patience)
+		defer stop()
+		r.Tenant = []byte("acme")
+		s, err := bare.Watch(ctx, r)
+		require.NoError(t, err)
+		for len(kinds) < n {
+			m, err := s.Recv()
+			require.NoError(t, err, "after %v", kinds)
+			for _, e := range m.GetEvents() {
+				kinds = append(kinds, e.GetKind())
+			}
+		}
+		return kinds
+	}
+	put, synced, resync := stoav1.KvEventKind_KV_EVENT_KIND_PUT, stoav1.KvEventKind_KV_EVENT_KIND_SYNCED, stoav1.KvEventKind_KV_EVENT_KIND_RESYNC
+	require.Equal(t, []stoav1.KvEventKind{put, synced}, kinds(&stoav1.KvWatchRequest{}, 2))
+	_, _, err = d.storage.DropTenant(t.Context(), "acme")
+	require.NoError(t, err)
+	require.Equal(t, []stoav1.KvEventKind{resync, synced},
+		kinds(&stoav1.KvWatchRequest{Start: stoav1.KvWatchStart_KV_WATCH_START_REVISION, After: 1}, 2))
+}
+
 func TestStreamsOfKeyValuesAreLimited(t *testing.T) {
 	d := startKV(t, Options{MaxKVStreams: 1}, kvstorage.Options{})
 	k := d.dial(t).KV("acme")

@@ -254,3 +254,15 @@ func TestSocketActivation(t *testing.T) {
 }
 
 func pid() string { return strconv.Itoa(os.Getpid()) }
+
+func TestADirectoryOfAnotherUserIsRefused(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a directory away")
+	}
+	dir := socketDir(t)
+	require.NoError(t, prepareDir(dir))
+	require.NoError(t, os.Chown(dir, 4242, -1))
+	err := prepareDir(dir)
+	require.ErrorIs(t, err, ErrSocketDir)
+	require.ErrorContains(t, err, "belongs to uid 4242")
+}

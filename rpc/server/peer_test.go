@@ -131,6 +131,13 @@ func TestSecretsAreForSecretPeersOnly(t *testing.T) {
 	b.Expect(column.Group, key, value)
 	require.ErrorIs(t, stranger.Apply(&b), rpc.ErrSecret, "an expectation would tell")
 	require.NoError(t, owner.Apply(&b))
+	b.Reset()
+	b.ExpectAbsent(column.Generic, row("free"))
+	b.Put(column.Generic, row("free"), []byte("1"))
+	require.NoError(t, stranger.Apply(&b), "what is no secret may be expected")
+	b.Reset()
+	b.Expect(column.Generic, row("free"), []byte("1"))
+	require.NoError(t, stranger.Apply(&b))
 
 	session, err := stoav1.NewStoreClient(d.bare(t)).Session(t.Context())
 	require.NoError(t, err)

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -183,26 +186,62 @@ func TestAPanicEndsItsSessionAndLeavesNothingTaken(t *testing.T) {
 
 func TestIdleSessionsEnd(t *testing.T) {
 	stub := newStub()
-	idle := 100 * time.Millisecond
-	d := start(t, stub, Options{SessionIdle: idle})
-	c := d.dial(t)
+	const idle = 10 * time.Millisecond
 	begun := time.Now()
+	var passed, looks atomic.Int64 // looks at the clock
+	d := start(t, stub, Options{SessionIdle: idle, Now: func() time.Time {
+		looks.Add(1)
+		return begun.Add(time.Duration(passed.Load()))
+	}})
+	c := d.dial(t)
 	snap, err := c.Snapshot()
 	require.NoError(t, err)
 	for range 8 { // reads keep it
-		time.Sleep(idle / 4)
-		again := time.Now()
+		passed.Add(int64(idle) - 1)
+		before := looks.Load() // only the watch over idleness looks
+		require.Eventually(t, func() bool { return looks.Load() > before+1 }, patience, time.Millisecond)
 		_, err = snap.Get(nil, column.Generic, row("a"))
-		if time.Since(begun) >= idle { // the machine has other work
-			break
-		}
 		require.ErrorIs(t, err, engine.ErrNotFound)
-		begun = again
 	}
+	passed.Add(int64(idle))
 	require.Eventually(t, func() bool { return stub.snapshots.Load() == 0 }, patience, time.Millisecond)
 	_, err = snap.Get(nil, column.Generic, row("a"))
 	require.ErrorIs(t, err, engine.ErrClosed)
 	require.NoError(t, snap.Close())
+}
+
+func TestASessionWithoutASnapshotEndsWhenIdle(t *testing.T) {
+	d := start(t, nil, Options{SessionIdle: time.Millisecond})
+	s, err := stoav1.NewStoreClient(d.bare(t)).Session(t.Context())
+	require.NoError(t, err)
+	_, err = s.Recv()
+	require.ErrorIs(t, rpc.FromStatus(err), engine.ErrClosed)
+}
+
+// The timer of a watch may fire in the moment in which the watch is stopped.
+func TestAWatchOverIdlenessMayBeStoppedAtAnyMoment(t *testing.T) {
+	now, looks := time.Now(), make(chan struct{}, 1)
+	d := start(t, nil, Options{SessionIdle: 1, Now: func() time.Time {
+		select {
+		case looks <- struct{}{}:
+		default:
+		}
+		runtime.Gosched()
+		return now
+	}})
+	var a activity
+	a.touch(now) // never idle: the timer goes on until it is stopped
+	idle := make(chan struct{})
+	for range 100 {
+		stop := d.watchIdle(&a, idle)
+		<-looks
+		stop()
+	}
+	select {
+	case <-idle:
+		t.Fatal("it was not idle")
+	default:
+	}
 }
 
 func TestScansThatNobodyReadsEnd(t *testing.T) {
@@ -307,6 +346,16 @@ func TestSnapshotNumbersAreNeverZeroNorTaken(t *testing.T) {
 		require.Equal(t, want, h.id)
 	}
 	table.closeAll()
+	require.Zero(t, stub.snapshots.Load())
+}
+
+func TestASnapshotThatGetsNoNumberIsNotKept(t *testing.T) {
+	stub := newStub()
+	d := start(t, stub, Options{})
+	d.snapshots.rand = iotest.ErrReader(errors.New("no randomness"))
+	k := d.talk(t)
+	_, res := k.ask(&stoav1.SessionRequest{Request: &stoav1.SessionRequest_Snapshot{}})
+	require.NotNil(t, res.GetError())
 	require.Zero(t, stub.snapshots.Load())
 }
 

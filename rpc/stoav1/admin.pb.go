@@ -45,20 +45,26 @@ const (
 	FindKind_FIND_KIND_BLOB FindKind = 7
 	// An application, by id or by an alias in the column Alias.
 	FindKind_FIND_KIND_APPLICATION FindKind = 8
+	// A signing key that this daemon holds for the group group_id, by its public half.
+	FindKind_FIND_KIND_SIGNING_KEY FindKind = 9
+	// A key of the group group_id that is here, by its id.
+	FindKind_FIND_KIND_GROUP_KEY FindKind = 10
 )
 
 // Enum value maps for FindKind.
 var (
 	FindKind_name = map[int32]string{
-		0: "FIND_KIND_UNSPECIFIED",
-		1: "FIND_KIND_NAMESPACE",
-		2: "FIND_KIND_GROUP",
-		3: "FIND_KIND_MEMBER",
-		4: "FIND_KIND_CONTEXT",
-		5: "FIND_KIND_DELTA",
-		6: "FIND_KIND_OP",
-		7: "FIND_KIND_BLOB",
-		8: "FIND_KIND_APPLICATION",
+		0:  "FIND_KIND_UNSPECIFIED",
+		1:  "FIND_KIND_NAMESPACE",
+		2:  "FIND_KIND_GROUP",
+		3:  "FIND_KIND_MEMBER",
+		4:  "FIND_KIND_CONTEXT",
+		5:  "FIND_KIND_DELTA",
+		6:  "FIND_KIND_OP",
+		7:  "FIND_KIND_BLOB",
+		8:  "FIND_KIND_APPLICATION",
+		9:  "FIND_KIND_SIGNING_KEY",
+		10: "FIND_KIND_GROUP_KEY",
 	}
 	FindKind_value = map[string]int32{
 		"FIND_KIND_UNSPECIFIED": 0,
@@ -70,6 +76,8 @@ var (
 		"FIND_KIND_OP":          6,
 		"FIND_KIND_BLOB":        7,
 		"FIND_KIND_APPLICATION": 8,
+		"FIND_KIND_SIGNING_KEY": 9,
+		"FIND_KIND_GROUP_KEY":   10,
 	}
 )
 
@@ -1327,7 +1335,7 @@ const file_stoa_v1_admin_proto_rawDesc = "" +
 	"\tFindMatch\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x19\n" +
-	"\bgroup_id\x18\x03 \x01(\fR\agroupId*\xd6\x01\n" +
+	"\bgroup_id\x18\x03 \x01(\fR\agroupId*\x8a\x02\n" +
 	"\bFindKind\x12\x19\n" +
 	"\x15FIND_KIND_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13FIND_KIND_NAMESPACE\x10\x01\x12\x13\n" +
@@ -1337,7 +1345,10 @@ const file_stoa_v1_admin_proto_rawDesc = "" +
 	"\x0fFIND_KIND_DELTA\x10\x05\x12\x10\n" +
 	"\fFIND_KIND_OP\x10\x06\x12\x12\n" +
 	"\x0eFIND_KIND_BLOB\x10\a\x12\x19\n" +
-	"\x15FIND_KIND_APPLICATION\x10\b2\xa7\x03\n" +
+	"\x15FIND_KIND_APPLICATION\x10\b\x12\x19\n" +
+	"\x15FIND_KIND_SIGNING_KEY\x10\t\x12\x17\n" +
+	"\x13FIND_KIND_GROUP_KEY\x10\n" +
+	"2\xa7\x03\n" +
 	"\x05Admin\x129\n" +
 	"\x06Status\x12\x16.stoa.v1.StatusRequest\x1a\x17.stoa.v1.StatusResponse\x126\n" +
 	"\x05Stats\x12\x15.stoa.v1.StatsRequest\x1a\x16.stoa.v1.StatsResponse\x12E\n" +

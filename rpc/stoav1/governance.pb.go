@@ -440,7 +440,7 @@ const (
 	GovReason_GOV_REASON_CONTEXT_ELSEWHERE GovReason = 11
 	// The group has been created before.
 	GovReason_GOV_REASON_EXISTS GovReason = 12
-	// There is no such group at its place in the order.
+	// There is no such group at its place in the order; if void: no ancestor creates it.
 	GovReason_GOV_REASON_NO_GROUP GovReason = 13
 	// Its target is no member.
 	GovReason_GOV_REASON_NOT_MEMBER GovReason = 14

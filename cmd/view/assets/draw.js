@@ -34,16 +34,20 @@ export function draw(graph, select) {
   const lines = graph.nodes.map((n) => {
     const choose = () => select(n);
     return el("div", {
-      class: `line ${n.kind}`, tabindex: "0", role: "button", onclick: choose,
+      class: `line ${n.kind}${n.verdict && n.verdict !== "effective" ? " idle" : ""}`, tabindex: "0", role: "button", onclick: choose,
       onkeydown: (event) => { if (event.key === "Enter") choose(); },
       onmouseenter: () => mark(n.row), onfocus: () => mark(n.row), onblur: () => mark(null),
     }, short(n.id), el("span", { class: "label", title: n.label }, n.label), n.head && el("span", { class: "tag" }, "head"),
-    el("span", { class: "by", title: n.by ?? "" }, n.by ? "by " + (n.by.length > 10 ? n.by.slice(0, 8) + "…" : n.by) : ""), n.time ? time(n.time) : el("span"));
+    el("span", { class: "by", title: [n.by, n.verdict].filter(Boolean).join(", ") }, signed(n)), n.time ? time(n.time) : el("span"));
   });
   const list = el("div", { class: "lines", onmouseleave: () => mark(null) }, lines);
   const lanes = el("div", { class: "lanes" }, svg.node());
   return el("div", { class: "graph" }, lanes, list);
 }
+
+// signed says whose a node is, and what became of it.
+const signed = (n) => [n.name || n.by ? "by " + (n.name || (n.by.length > 10 ? n.by.slice(0, 8) + "…" : n.by)) : "",
+  n.verdict && el(n.verdict === "effective" ? "span" : "b", { class: "verdict" }, n.verdict)].filter(Boolean);
 
 // route is the way of an edge: out of its child into its lane, down, and over to
 // its parent.

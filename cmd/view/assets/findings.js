@@ -1,8 +1,9 @@
 // What verify finds.
 import { ask, count, counted, el, href, notice } from "./dom.js";
+import { watch } from "./checks.js";
 import { progress } from "./overview.js";
 
-export async function findings({ box, parameters, current }) {
+export async function findings({ box, store, parameters, current }) {
   const full = parameters.full === "1" ? "1" : "0";
   const body = el("div");
   box.append(el("h1", {}, "Findings"), el("div", { class: "chips", role: "group", "aria-label": "How much is checked" },
@@ -14,11 +15,12 @@ export async function findings({ box, parameters, current }) {
   let job = await ask("findings", { full });
   if (job.state === "idle" || job.state === "failed") {
     await new Promise((resolve) => {
-      body.replaceChildren(job.error ? notice("error", job.error) : "",
+      body.replaceChildren(job.error ? notice("error", job.error) : full === "0" && store.unchecked ? notice("info", store.unchecked) : "",
         el("button", { class: "primary", id: "start", onclick: resolve }, `Verify ${full === "1" ? "everything" : "now"}`));
       document.body.dataset.ready = "findings";
     });
     job = await ask("findings", { full, start: "1" });
+    if (full === "0") watch();
   }
   for (; current(); job = await ask("findings", { full })) {
     if (job.state === "failed") throw new Error(job.error);

@@ -1,18 +1,25 @@
 // The tree of groups with their members.
 import { ask, counted, el, href, notice, short } from "./dom.js";
+import { about, leftOut, whenChecked } from "./checks.js";
 import { showDetail } from "./detail.js";
 
-export async function groups({ box, parameters, current }) {
+let ofOps = []; // the first bytes of the keys of rows that are of a namespace, and not of its root group
+
+export async function groups({ box, store, parameters, current }) {
+  ofOps = store.columns.find((c) => c.name === "Group").kinds.filter((k) => k.name.startsWith("Namespace")).map((k) => k.prefix);
   const doc = await ask("groups");
   if (!current()) return;
   box.append(el("h1", {}, "Groups ", el("small", {}, counted(doc.groups.length, "group") + (doc.more ? ", and more" : ""))));
+  box.append(leftOut(doc));
   if (!doc.groups.length) {
     box.append(el("p", { class: "quiet empty" }, "There are no groups here."));
     return;
   }
   const { root, astray } = rooted(doc.groups);
   if (astray) box.append(notice("warning", `${counted(astray, "group")} that no root group leads to: verify --full says more`));
-  box.append(picture(root));
+  const drawn = el("div", {}, picture(root));
+  whenChecked(current, () => drawn.replaceChildren(picture(root)));
+  box.append(drawn);
   if (parameters.id) await choose(parameters.id);
 }
 
@@ -64,14 +71,14 @@ function picture(data) {
       source: [l.source.y + boxWidth, l.source.x + 22],
       target: [l.target.y, l.target.x + 22],
     }));
-  const boxes = svg.append("g").selectAll("g").data(nodes).join("g").attr("class", "group").attr("tabindex", 0)
+  const boxes = svg.append("g").selectAll("g").data(nodes).join("g").attr("class", (n) => (wrong(n.data) ? "group bad" : "group")).attr("tabindex", 0)
     .attr("transform", (n) => `translate(${n.y},${n.x})`)
     .on("click", (_, n) => choose(n.data.id))
     .on("keydown", (event, n) => { if (event.key === "Enter") choose(n.data.id); });
   boxes.append("rect").attr("width", boxWidth).attr("height", (n) => heightOf(n.data)).attr("rx", 8);
   boxes.append("text").attr("class", "name").attr("x", 12).attr("y", 20).text((n) => n.data.alias ? fit(n.data.alias, 26) : fit(n.data.id, 13));
   boxes.append("text").attr("class", "sub").attr("x", 12).attr("y", 35)
-    .text((n) => (n.data.fault ? `damaged · ${n.data.id.slice(0, 12)}…` : n.data.alias ? n.data.id.slice(0, 12) + "…" : n.depth === 1 ? "root group" : "group"));
+    .text((n) => (wrong(n.data) ? `⚠ damaged · ${n.data.id.slice(0, 12)}…` : n.data.alias ? n.data.id.slice(0, 12) + "…" : n.depth === 1 ? "root group" : "group"));
   boxes.each(function (n) {
     const lines = n.data.members.map((m) => ({ text: m.alias ? fit(m.alias, 18) : fit(m.identity, 13), role: m.role }));
     if (n.data.more_members) lines.push({ text: "and more", role: "" });
@@ -82,6 +89,10 @@ function picture(data) {
   });
   return el("div", { class: "scroll tree" }, svg.node());
 }
+
+// wrong reports whether a group, or a row of it that the fast checks have looked at, is
+// damaged. Keys of the column begin with a byte for their type.
+const wrong = (g) => g.fault || about("Group", "", (key) => key.slice(2, 66) === g.id && !ofOps.includes(key.slice(0, 2))) > 0;
 
 const fit = (text, most) => (text.length > most ? text.slice(0, most - 1) + "…" : text);
 
@@ -97,11 +108,11 @@ async function choose(id) {
     el("dl", { class: "about" },
       el("dt", {}, "id"), el("dd", {}, el("code", {}, g.id)),
       g.parent && [el("dt", {}, "parent"), el("dd", {}, el("code", {}, g.parent))],
-      g.admin && [el("dt", {}, "admin"), el("dd", {}, el("code", {}, g.admin))],
+      g.admin && [el("dt", {}, "admin"), el("dd", {}, g.admin_alias && `${g.admin_alias}  `, el("code", {}, g.admin))],
       g.upgrade_policy && [el("dt", {}, "upgrades"), el("dd", {}, g.upgrade_policy)]),
     el("h3", {}, "Members ", el("small", {}, g.more_members ? `the first ${g.members.length}` : g.members.length)),
     el("ul", { class: "members" }, g.members.map((m) => el("li", {},
-      el("span", { class: "tag" }, m.role.replace("_", " ")), " ", m.alias && el("b", {}, m.alias + " "), short(m.identity),
+      el("span", { class: "tag" }, m.role.replace("_", " ")), " ", m.alias && el("b", { title: m.elsewhere ? "the name that another group gives" : "" }, m.alias + " "), short(m.identity),
       m.capabilities && el("div", { class: "quiet" }, m.capabilities)))),
     el("h3", {}, "Contexts ", el("small", {}, (g.contexts ?? []).length)),
     el("ul", { class: "members" }, (g.contexts ?? []).map((c) => el("li", {},

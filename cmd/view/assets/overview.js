@@ -1,15 +1,26 @@
 // What the store holds: columns and sizes, contexts, facts.
 import { ask, count, counted, el, href, notice, short, size } from "./dom.js";
+import { about, badge, summary, whenChecked } from "./checks.js";
 
-export async function overview({ box, store, current }) {
-  const body = el("div");
-  box.append(el("h1", {}, "Overview"), facts(store.store), body);
+export async function overview({ box, current }) {
+  const now = await ask("store"); // a daemon goes on
+  if (!current()) return;
+  const [checks, body] = [el("div"), el("div")];
+  let counts = null;
+  const update = () => {
+    checks.replaceChildren(summary(now.unchecked));
+    if (counts) body.replaceChildren(...report(counts));
+  };
+  whenChecked(current, update);
+  update();
+  box.append(el("h1", {}, "Overview"), facts(now), checks, body);
   for (;;) {
     const job = await ask("survey");
     if (!current()) return;
     if (job.state === "failed") throw new Error(job.error);
     if (job.state === "done") {
-      body.replaceChildren(...report(job.overview));
+      counts = job.overview;
+      update();
       return;
     }
     body.replaceChildren(progress("Counting every row", job));
@@ -25,13 +36,15 @@ export function progress(what, job) {
     el("progress", share === null ? {} : { value: share, max: 1 }));
 }
 
-function facts(f) {
+function facts({ store: f, shown }) {
   const items = [["Schema", f.schema_version], ["Changes", count(f.sequence)]];
   if (f.node_id) items.push(["Node", short(f.node_id)]);
   if (f.how !== "daemon") items.push(["Last close", f.clean ? "clean" : "unclean, or in use"]);
   items.push(["Secrets", f.sealed ? (f.opened ? "sealed, key at hand" : "sealed") : f.how === "daemon" ? "as the daemon shows them" : "plain at rest"]);
   const list = el("dl", { class: "facts" }, items.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
+  const since = Number(f.sequence) - Number(shown);
   const remarks = [
+    ...(since > 0 ? [notice("info", `${counted(since, "change")} since the state that is shown here: Reload shows that of now.`)] : []),
     ...(Number(f.lost) ? [notice("error", `${counted(f.lost, "change")} that had been on disk are gone`)] : []),
     ...(f.problems ?? []).map((p) => notice("error", p)),
     ...(f.unknown ?? []).map((u) => notice("warning", u)),
@@ -82,9 +95,12 @@ function measured(first, rows) {
   return el("div", { class: "scroll" }, el("table", { class: "measured" }, headings(first), body));
 }
 
+// marked is a name with how many findings there are of what it is of.
+const marked = (name, findings) => (findings ? el("span", {}, name, " ", badge(findings, "finding")) : name);
+
 function columns(list) {
   return measured("Column", list.flatMap((c) => [
-    { name: el("a", { href: href("records", { column: c.column }) }, c.column), tally: c },
+    { name: marked(el("a", { href: href("records", { column: c.column }) }, c.column), about(c.column, "")), tally: c },
     ...(c.parts ?? []).map((p) => ({
       part: true, tally: p,
       name: el("a", { href: href("records", { column: c.column, prefix: p.prefix, kind: p.name }) }, p.name),
@@ -95,7 +111,7 @@ function columns(list) {
 function contexts(list) {
   if (!list.length) return el("p", { class: "quiet" }, "There are none.");
   return measured("Context", list.flatMap((c) => [
-    { name: el("a", { href: href("deltas", { context: c.context_id }) }, short(c.context_id)), tally: c },
+    { name: marked(el("a", { href: href("deltas", { context: c.context_id }) }, short(c.context_id)), about("", c.context_id)), tally: c },
     ...c.columns.map((p) => ({
       part: true, tally: p, name: el("a", { href: href("records", { column: p.name, prefix: c.context_id }) }, p.name),
     })),

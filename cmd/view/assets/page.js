@@ -1,6 +1,7 @@
 // The shell: which view is shown, and what it is shown of. The address after #
 // says it all, so that the browser's history and bookmarks work.
 import { ask, el, notice } from "./dom.js";
+import { watch } from "./checks.js";
 import { closeDetail } from "./detail.js";
 import { overview } from "./overview.js";
 import { records } from "./records.js";
@@ -51,6 +52,7 @@ async function open() {
   document.getElementById("where").textContent = store.store.where;
   document.getElementById("where").title = store.store.where;
   document.getElementById("how").textContent = store.store.how;
+  watch();
   await show();
 }
 

@@ -1,5 +1,6 @@
 // The rows of a column, decoded, a page at a time.
 import { ask, count, el, href, notice, size } from "./dom.js";
+import { leftOut } from "./checks.js";
 import { readable, showRow } from "./detail.js";
 
 export async function records({ box, store, parameters, current }) {
@@ -9,6 +10,7 @@ export async function records({ box, store, parameters, current }) {
   });
   if (!current()) return;
   box.append(el("h1", {}, "Records"), columnBar(store.columns, column), kindBar(column, parameters), search(column, parameters));
+  box.append(leftOut(page));
   box.append(page.rows.length ? table(page.rows) : el("p", { class: "quiet empty" }, "No rows here."));
   if (page.fault) box.append(notice("error", `What follows cannot be read: ${page.fault}`));
   box.append(pager(column, parameters, page));

@@ -104,3 +104,23 @@ func TestChainBeginsWhereTheTablesEnd(t *testing.T) {
 	require.Contains(t, c.Hole.String(), "sequence 101 is due, and 106 comes")
 	require.EqualValues(t, 1, c.Hole.Records)
 }
+
+// A log whose records say again what the log before it has said is no part of the chain.
+func TestALogThatGoesBackEndsTheChain(t *testing.T) {
+	dir := t.TempDir()
+	require.EqualValues(t, 110, writeChain(t, dir, 101, [][]int{{5, 5}}))
+	again, err := os.ReadFile(chainLog(dir, 0))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(chainLog(dir, 1), again, 0o600))
+	c := readChain(t, dir, 100)
+	require.EqualValues(t, 110, c.Last)
+	require.NotNil(t, c.Hole)
+	require.Equal(t, chainLog(dir, 1), c.Hole.Path)
+	require.Contains(t, c.Hole.String(), "sequence 111 is due, and 101 comes")
+}
+
+func TestBatchesWithoutChangesHaveNoLastChange(t *testing.T) {
+	dir := t.TempDir()
+	writeChain(t, dir, 101, [][]int{{0, 0}})
+	require.Equal(t, Chain{}, readChain(t, dir, 100))
+}

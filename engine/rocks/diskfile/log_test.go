@@ -117,3 +117,22 @@ func TestBatchesParseOrAreRefused(t *testing.T) {
 		require.Equal(t, b.Count, n)
 	})
 }
+
+// Zeros in the place of the first block are damage as soon as records come behind them.
+func TestZerosBeforeTheFirstRecordAreTold(t *testing.T) {
+	record := []byte("a record")
+	got, damages := readLog(t, append(make([]byte, logBlock), writeLog([][]byte{record})...))
+	require.Equal(t, [][]byte{record}, got)
+	require.Equal(t, []*Damage{{Offset: 0, Length: logBlock, Reason: unfilled}}, damages)
+}
+
+// A power loss cuts a log in the middle of a record's second block too: that is its end, and
+// no damage.
+func TestALogMayEndInTheMiddleOfALongRecord(t *testing.T) {
+	log := writeLog([][]byte{bytes.Repeat([]byte("x"), 2*logBlock)})
+	got, damages := readLog(t, log[:logBlock+100])
+	require.Empty(t, got)
+	require.Len(t, damages, 1)
+	require.True(t, damages[0].Cut(), damages[0].Reason)
+	require.Zero(t, damages[0].Offset)
+}

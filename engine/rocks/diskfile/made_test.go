@@ -48,6 +48,8 @@ func entry(b []byte, shared int, key, value []byte) []byte {
 	return append(append(b, key...), value...)
 }
 
+func openAlone(path string) (*Table, error) { return OpenTable(path, new(Allowance)) }
+
 // allocated returns how many bytes f allocates.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
@@ -74,7 +76,7 @@ func TestAMadeUpTableTakesNoMoreMemoryThanItsSizeAllows(t *testing.T) {
 		path := m.write(t, meta, index, version, checkXXH3)
 		st, err := os.Stat(path)
 		require.NoError(t, err)
-		for _, open := range []func(string) (*Table, error){OpenTable, OpenListedTable} {
+		for _, open := range []func(string) (*Table, error){openAlone, OpenListedTable} {
 			took := allocated(func() {
 				_, err := open(path)
 				require.ErrorIs(t, err, ErrDamaged)
@@ -82,6 +84,85 @@ func TestAMadeUpTableTakesNoMoreMemoryThanItsSizeAllows(t *testing.T) {
 			})
 			require.Less(t, took, uint64(2*(keptLeast+keptPerByte*st.Size())), "a table of %d bytes", st.Size())
 		}
+	}
+}
+
+// Tables that are open at once share what they may keep beyond their sizes, and give it
+// back.
+func TestMadeUpTablesTogetherKeepNoMoreThanTheirSizesAllow(t *testing.T) {
+	key := append(bytes.Repeat([]byte("k"), keptLeast/64), typeRange, 1, 0, 0, 0, 0, 0, 0)
+	deletes := entry(nil, 0, key, []byte("l"))
+	for range 15 {
+		deletes = entry(deletes, len(key), nil, []byte("l"))
+	}
+	var m madeTable
+	at := m.block(deletes, blockZSTD)
+	meta := m.block(entry(nil, 0, []byte("rocksdb.range_del"), at), blockPlain)
+	path := m.write(t, meta, m.block(nil, blockPlain), version, checkXXH3)
+	var shared Allowance
+	var tables []*Table
+	for range 300 {
+		table, err := OpenTable(path, &shared)
+		if err != nil {
+			require.ErrorContains(t, err, "more than its size allows")
+			continue
+		}
+		tables = append(tables, table)
+	}
+	require.NotEmpty(t, tables)
+	require.Less(t, len(tables), 10)
+	require.NoError(t, tables[0].Close())
+	left := shared
+	require.ErrorIs(t, tables[0].Close(), os.ErrClosed)
+	require.Equal(t, left, shared, "it is given back once")
+	again, err := OpenTable(path, &shared)
+	require.NoError(t, err)
+	for _, table := range append(tables[1:], again) {
+		require.NoError(t, table.Close())
+	}
+	require.Zero(t, shared)
+}
+
+// A deletion of a range that cannot be read brings rows back: it is told of.
+func TestDeletionsThatCannotBeReadAreToldOf(t *testing.T) {
+	deletes := func(typ byte) []byte {
+		return entry(nil, 0, append([]byte("k"), typ, 1, 0, 0, 0, 0, 0, 0), []byte("l"))
+	}
+	for name, c := range map[string]struct {
+		deletes []byte
+		damage  func(m *madeTable, at, meta []byte) (newMeta []byte)
+		unread  string
+	}{
+		"none":            {deletes: deletes(typeRange)},
+		"of another kind": {deletes: deletes(typePut), unread: "its deletions of ranges cannot be read"},
+		"a flipped bit":   {deletes: deletes(typeRange), damage: func(m *madeTable, _, meta []byte) []byte { m.b[3] ^= 1; return meta }, unread: "its deletions of ranges cannot be read: diskfile: damaged at byte 0: checksum mismatch"},
+		"beyond the file": {deletes: deletes(typeRange), damage: func(m *madeTable, _, _ []byte) []byte {
+			return m.block(entry(nil, 0, []byte("rocksdb.range_del"), binary.AppendUvarint(binary.AppendUvarint(nil, 1<<30), 9)), blockPlain)
+		}, unread: "its deletions of ranges cannot be read"},
+		"nowhere": {deletes: deletes(typeRange), damage: func(m *madeTable, _, _ []byte) []byte {
+			return m.block(entry(nil, 0, []byte("rocksdb.range_del"), nil), blockPlain)
+		}, unread: "its deletions of ranges cannot be read"},
+		"of unknown places": {deletes: deletes(typeRange), damage: func(m *madeTable, at, meta []byte) []byte { m.b[len(m.b)-8] ^= 1; return meta }, unread: "the list of its properties and deletions of ranges cannot be read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var m madeTable
+			at := m.block(c.deletes, blockPlain)
+			meta := m.block(entry(nil, 0, []byte("rocksdb.range_del"), at), blockPlain)
+			if c.damage != nil {
+				meta = c.damage(&m, at, meta)
+			}
+			table, err := OpenListedTable(m.write(t, meta, m.block(nil, blockPlain), version, checkXXH3))
+			require.NoError(t, err)
+			defer table.Close()
+			if c.unread == "" {
+				require.Empty(t, table.Unread)
+				require.Len(t, table.Deletes, 1)
+				return
+			}
+			require.Len(t, table.Unread, 1)
+			require.ErrorIs(t, table.Unread[0], ErrDamaged)
+			require.ErrorContains(t, table.Unread[0], c.unread)
+		})
 	}
 }
 
@@ -96,7 +177,7 @@ func TestTablesOfOtherFormatsAreNamed(t *testing.T) {
 			var m madeTable
 			index := m.block(nil, made.kind)
 			path := m.write(t, m.block(nil, blockPlain), index, made.version, made.checks)
-			for _, open := range []func(string) (*Table, error){OpenTable, OpenListedTable} {
+			for _, open := range []func(string) (*Table, error){openAlone, OpenListedTable} {
 				_, err := open(path)
 				require.ErrorIs(t, err, ErrFormat)
 				require.ErrorIs(t, err, ErrDamaged)

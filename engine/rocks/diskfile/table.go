@@ -22,6 +22,10 @@ type Table struct {
 	Scanned bool
 	// Deletes are the deletions of ranges.
 	Deletes []Change
+	// Unread says what of the blocks beside rows and index cannot be read: each is
+	// ErrDamaged. Without the deletions of ranges rows seem to be there that they deleted.
+	// nil: all can.
+	Unread []error
 
 	file     *os.File
 	size     int64
@@ -29,7 +33,14 @@ type Table struct {
 	ends     [][]byte // of the blocks, as the index has them; nil if it was not read
 	userKeys bool     // the keys of the index have no sequence
 	kept     int64    // bytes of Deletes and ends
+	beyond   int64    // of those, what the size of the file does not allow
+	shared   *Allowance
 }
+
+// Allowance is what tables that are open at once may keep together beyond what the sizes
+// of their files allow. The zero Allowance is all of it; it is not safe for concurrent
+// use.
+type Allowance struct{ taken int64 }
 
 const (
 	footerSize = 53
@@ -39,8 +50,8 @@ const (
 	version    = 5
 	scanWindow = 256 << 10 // the largest block that is looked for without an index
 
-	// What is kept of a table that is open, its index and its deletions of ranges, is at
-	// most keptLeast bytes and keptPerByte for each byte of the file. In a file that was
+	// What is kept of tables that are open, their indexes and deletions of ranges, is at
+	// most keptPerByte bytes for each byte of their files and keptLeast for all together. In a file that was
 	// made up a few hundred bytes may stand for any number: keys that share their
 	// beginnings are written out, and zstd stores what repeats once.
 	keptLeast   = 16 << 20
@@ -55,37 +66,45 @@ const (
 )
 
 // OpenTable opens a table file. It returns ErrDamaged where not even the first
-// block can be found.
-func OpenTable(path string) (*Table, error) { return openTable(path, true) }
+// block can be found, or where more would have to be kept of it than its size and what
+// is left of shared allow.
+func OpenTable(path string, shared *Allowance) (*Table, error) { return openTable(path, shared, true) }
 
 // OpenListedTable opens a table that a manifest lists. It returns ErrDamaged where
 // its footer or its index cannot be read.
-func OpenListedTable(path string) (*Table, error) { return openTable(path, false) }
+func OpenListedTable(path string) (*Table, error) { return openTable(path, new(Allowance), false) }
 
 // openTable opens a table file. Unless scan is set, it returns ErrDamaged for one
 // that was not written to its end.
-func openTable(path string, scan bool) (*Table, error) {
+func openTable(path string, shared *Allowance, scan bool) (*Table, error) {
 	f, err := Open(path)
 	if err != nil {
 		return nil, err
 	}
-	t := &Table{file: f}
+	t := &Table{file: f, shared: shared}
 	st, err := f.Stat()
 	if err == nil {
 		t.size = st.Size()
 		err = t.read(scan)
 	}
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, errors.Join(err, t.Close())
 	}
 	return t, nil
 }
 
-// Close closes the file.
-func (t *Table) Close() error { return t.file.Close() }
+// Close closes the file, and gives back what was taken of the allowance.
+func (t *Table) Close() error {
+	t.shared.taken -= t.beyond
+	t.beyond = 0
+	return t.file.Close()
+}
 
 // Name returns the name of the file.
 func (t *Table) Name() string { return filepath.Base(t.file.Name()) }
+
+// Size returns how many bytes the file has.
+func (t *Table) Size() int64 { return t.size }
 
 // Blocks returns how many data blocks there are.
 func (t *Table) Blocks() int { return len(t.blocks) }
@@ -128,8 +147,8 @@ func readFormat(footer []byte) error {
 	return nil
 }
 
-// readFooter reads what a footer leads to. Of what else than the index cannot be read
-// it keeps silent.
+// readFooter reads what a footer leads to. Only what else than the index cannot be read
+// is no error of its own; see Unread.
 func (t *Table) readFooter(footer []byte) error {
 	bad := fmt.Errorf("%w: a table without an index", ErrDamaged)
 	meta, rest, ok := cutHandle(footer[1:])
@@ -157,9 +176,12 @@ var errTooMuch = errors.New("more than its size allows")
 
 // keep counts what is kept of an entry.
 func (t *Table) keep(bytes int) error {
-	t.kept += int64(bytes) + keptEntry
-	if most := keptLeast + keptPerByte*t.size; t.kept > most {
-		return fmt.Errorf("%w: the index and the deletions of ranges of a table of %d bytes take more than %d, %w", ErrDamaged, t.size, most, errTooMuch)
+	n := int64(bytes) + keptEntry
+	t.kept += n
+	beyond := max(0, min(n, t.kept-keptPerByte*t.size))
+	t.beyond += beyond
+	if t.shared.taken += beyond; t.shared.taken > keptLeast {
+		return fmt.Errorf("%w: the index and the deletions of ranges of a table of %d bytes take %w", ErrDamaged, t.size, errTooMuch)
 	}
 	return nil
 }
@@ -208,46 +230,74 @@ func (t *Table) Check(buf []byte, i int) ([]byte, error) {
 }
 
 // readMeta reads the name of the family and the deletions of ranges. What cannot be
-// read of them stays unknown.
+// read of them goes to Unread; its error is errTooMuch.
 func (t *Table) readMeta(h handle) error {
 	b, err := t.block(h)
-	if err != nil {
+	if err == nil {
+		err = entries(b, false, t.readPart)
+	}
+	if errors.Is(err, errTooMuch) {
 		return err
 	}
-	return entries(b, false, func(key, value []byte) error {
-		at, _, ok := cutHandle(value)
-		if !ok {
-			return nil
-		}
-		part, err := t.block(at)
-		if err != nil {
-			return nil
-		}
-		switch string(key) {
-		case "rocksdb.properties":
-			return entries(part, false, func(key, value []byte) error {
-				switch string(key) {
-				case "rocksdb.column.family.name":
-					t.Family = string(value)
-				case "rocksdb.index.key.is.user.key":
-					t.userKeys = len(value) == 1 && value[0] == 1
-				}
-				return nil
-			})
-		case "rocksdb.range_del":
-			return entries(part, false, func(key, value []byte) error {
-				if c, ok := internal(key, value); ok && c.Kind == DeleteRange {
-					if err := t.keep(len(key) + len(value)); err != nil {
-						return err
-					}
-					c.Key, c.Value = append([]byte(nil), c.Key...), append([]byte(nil), value...)
-					t.Deletes = append(t.Deletes, c)
-				}
-				return nil
-			})
-		}
+	t.unread("the list of its properties and deletions of ranges", err)
+	return nil
+}
+
+func (t *Table) unread(what string, err error) {
+	if err != nil {
+		t.Unread = append(t.Unread, fmt.Errorf("%s cannot be read: %w", what, err))
+	}
+}
+
+// readPart reads what an entry of the meta index leads to. Its error is errTooMuch.
+func (t *Table) readPart(key, value []byte) error {
+	var what string
+	var read func(key, value []byte) error
+	switch string(key) {
+	case "rocksdb.properties":
+		what, read = "its properties", t.readProperty
+	case "rocksdb.range_del":
+		what, read = "its deletions of ranges", t.readDelete
+	default:
 		return nil
-	})
+	}
+	at, _, ok := cutHandle(value)
+	if !ok {
+		t.unread(what, fmt.Errorf("%w: where they are", ErrDamaged))
+		return nil
+	}
+	part, err := t.block(at)
+	if err == nil {
+		err = entries(part, false, read)
+	}
+	if errors.Is(err, errTooMuch) {
+		return err
+	}
+	t.unread(what, err)
+	return nil
+}
+
+func (t *Table) readProperty(key, value []byte) error {
+	switch string(key) {
+	case "rocksdb.column.family.name":
+		t.Family = string(value)
+	case "rocksdb.index.key.is.user.key":
+		t.userKeys = len(value) == 1 && value[0] == 1
+	}
+	return nil
+}
+
+func (t *Table) readDelete(key, value []byte) error {
+	c, ok := internal(key, value)
+	if !ok || c.Kind != DeleteRange {
+		return fmt.Errorf("%w: an entry that deletes no range", ErrDamaged)
+	}
+	if err := t.keep(len(key) + len(value)); err != nil {
+		return err
+	}
+	c.Key, c.Value = append([]byte(nil), c.Key...), append([]byte(nil), value...)
+	t.Deletes = append(t.Deletes, c)
+	return nil
 }
 
 func (t *Table) readIndex(h handle) error {

@@ -2,6 +2,8 @@ package diskfile
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,4 +52,20 @@ func TestBlocksParseOrAreRefused(t *testing.T) {
 		_, err := BlobValue(t.Name(), bytes.Clone(b), b)
 		require.ErrorIs(t, err, ErrDamaged)
 	})
+}
+
+// A table whose end is damaged is read block by block, up to the first that has no rows.
+func TestATableWithoutItsEndHasItsRowsOnly(t *testing.T) {
+	dir := t.TempDir()
+	writeTable(t, dir, "000007.sst", "State", 3, 4)
+	path := filepath.Join(dir, "000007.sst")
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	clear(b[len(b)-footerSize:])
+	require.NoError(t, os.WriteFile(path, b, 0o600))
+	table, err := openAlone(path)
+	require.NoError(t, err)
+	defer table.Close()
+	require.True(t, table.Scanned)
+	require.Equal(t, 1, table.Blocks())
 }

@@ -112,6 +112,9 @@ func (s *Stream) send(flags frame.Flags, payload mem.BufferSlice) error {
 // RecvMsg is grpc.ClientStream's.
 func (s *Stream) RecvMsg(m any) error {
 	c, k := s.conn, s.k
+	if ended := s.ctx.Err(); ended != nil { // whoever watches the context may not have come to it
+		c.cancel(k.id, status.FromContextError(ended).Err())
+	}
 	c.mu.Lock()
 	err := c.wait(k)
 	c.leave(k)

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/engine/mem"
+	"github.com/stoadb/stoa/keys"
+	"github.com/stoadb/stoa/namespace"
+	"github.com/stoadb/stoa/rpc/server"
+)
+
+// noSuchID begins no id.
+const noSuchID = "feedfeed"
+
+// idWords are the placeholders of arguments that are ids, with what is there.
+var idWords = map[string]string{
+	"CONTEXT": "room", "GROUP": "home", "NAMESPACE": "home", "PARENT": "home", "MEMBER": "me", "IDENTITY": "me",
+	"DELTA": exampleID, "OP": exampleID, "ID": exampleID, "A": exampleID, "B": exampleID, "APPLICATION": exampleID,
+}
+
+// otherWords are those of all other arguments, with what may stand there.
+var otherWords = map[string]string{
+	"CAPABILITIES": "none", "CHANGES": "-", "COLUMN": "Group", "COMPLETED": "0", "DIR": "", "DST": "x", "FAILED": "0", "FILE": "x", "FILE|-": "-",
+	"FROM": "1", "TO": "2", "INVITATION": "00", "JSON": "{}", "KEY": "k", "METHOD": "m", "NAME": "n", "POLICY": "open", "PREFIX": "p", "REQUEST": "00",
+	"ROLE": "member", "SRC": "x", "TENANT": "acme", "VALUE": "1", "|": "",
+}
+
+// noIDArguments are arguments and flags that are whole ids though they stand where ids
+// do, and why.
+var noIDArguments = map[string]string{
+	"context create [CONTEXT]": "it is a new id", "context place GROUP": "with --namespace, the group is elsewhere", "context place --namespace": "it is not here",
+	"diff A": "it is a directory", "diff B": "it is a directory", "kv incr [DELTA]": "it is a number",
+	"blob put --id": "it is what the content has to hash to", "namespace invite --invitee": "who is invited is nobody here yet",
+	"namespace create --app-key": "it is a hash", "group target --app-key": "it is a hash",
+	"dag commit --root": "it is the root that was read", "dag proof verify --root": "it is the root that is trusted",
+}
+
+// idFlags are flags that are ids, wherever they stand; otherFlags are all others that
+// take text.
+var (
+	idFlags    = strings.Fields("application context drop from head member namespace with id invitee root app-key")
+	otherFlags = strings.Fields(`allow-peers column config cursor delete dir engine event export format group import listen log-format log-level
+		metrics-socket migration mode name new-key-file new-passphrase-file offline out output passphrase-file peer placement policy prefix
+		private-delete private-put put role seal-key-file seal-passphrase-file secret-peers seed-file socket subject tenant tenant-map to workload
+		key kind scope fragment seq index`)
+	noIDFlags = []string{"dag cursors --drop", "context private scan --from", "context state scan --from", "scan --key"}
+)
+
+// TestEveryIDIsFoundByItsFirstDigits goes through the arguments and the flags of all
+// commands: each that is an id is looked up.
+func TestEveryIDIsFoundByItsFirstDigits(t *testing.T) {
+	socket := servingRoom(t)
+	unused := maps.Clone(noIDArguments)
+	tried := 0
+	try := func(args []string, what string) {
+		t.Helper()
+		tried++
+		var out, errs strings.Builder
+		code := run(args, strings.NewReader(""), &out, &errs, nil)
+		assert.Equal(t, exitNotFound, code, "%s: stoa %s: %s", what, strings.Join(args, " "), &errs)
+		assert.Regexp(t, `no [a-z ]+ here is called "`+noSuchID+`", or has an id that begins so`, errs.String(), "%s: stoa %s", what, strings.Join(args, " "))
+	}
+	for cmd := range leaves(newRoot(&process{})) {
+		name := strings.TrimPrefix(cmd.CommandPath(), "stoa ")
+		if _, err := keyType(cmd.Name()); err == nil && name != cmd.Name() {
+			tryFields(t, cmd, name, socket, try)
+			continue
+		}
+		line := strings.Fields(name)
+		var places []int // of ids in line
+		var words []string
+		for _, word := range strings.Fields(cmd.Use)[1:] {
+			bare := strings.TrimSuffix(strings.Trim(word, "[]."), "...")
+			if strings.HasPrefix(bare, "--") || bare == "" || bare == "TYPE" {
+				continue
+			}
+			value, isID := idWords[bare]
+			if _, excused := unused[name+" "+word]; excused {
+				delete(unused, name+" "+word)
+				value, isID = exampleID, false
+			} else if !isID {
+				var known bool
+				value, known = otherWords[bare]
+				require.True(t, known, "stoa %s %s: say in this test whether it is an id", name, word)
+			}
+			if isID {
+				places = append(places, len(line))
+				words = append(words, word)
+			}
+			if value != "" {
+				line = append(line, value)
+			}
+		}
+		if cmd.Flag("socket") != nil {
+			line = append(line, "--socket", socket)
+		}
+		if cmd.Flag("yes") != nil {
+			line = append(line, "--yes")
+		}
+		line = append(line, strings.Fields(strings.ReplaceAll(alsoNeeded[name], "SOCKET", socket))...)
+		for i, at := range places {
+			args := slices.Clone(line)
+			args[at] = noSuchID
+			try(args, words[i])
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			flag := name + " --" + f.Name
+			_, excused := unused[flag]
+			delete(unused, flag)
+			switch {
+			case excused, !strings.HasPrefix(f.Value.Type(), "string"), slices.Contains(noIDFlags, flag), slices.Contains(otherFlags, f.Name):
+			case slices.Contains(idFlags, f.Name):
+				try(append(slices.Clone(line), "--"+f.Name, noSuchID), flag)
+			default:
+				t.Errorf("stoa %s: say in this test whether it is an id", flag)
+			}
+		})
+	}
+	require.Empty(t, slices.Sorted(maps.Keys(unused)))
+	require.Greater(t, tried, 200)
+}
+
+// alsoNeeded are flags that a command asks for before it looks anything up.
+var alsoNeeded = map[string]string{"dag diff": "--peer SOCKET", "dag snapshot": "--output -"}
+
+// tryFields tries the ids in the fields of a type of keys.
+func tryFields(t *testing.T, cmd *cobra.Command, name, socket string, try func(args []string, what string)) {
+	info, ok := keys.ByName(cmd.Name())
+	require.True(t, ok, name)
+	for i, f := range info.Fields {
+		if f.Bytes != 32 || f.Name == "scope" {
+			continue // the scope of an alias is any bytes
+		}
+		args := append(strings.Fields(name), "--socket", socket)
+		for j, other := range info.Fields {
+			value := exampleField(other)
+			switch {
+			case i == j:
+				value = noSuchID
+			case other.Bytes == 32:
+				value = exampleID
+			}
+			args = append(args, "--"+flagName(other), value)
+			if i == j && strings.HasPrefix(name, "scan") {
+				break // of a beginning of the key
+			}
+		}
+		try(args, name+" --"+flagName(f))
+	}
+}
+
+// servingRoom serves a namespace home with a context room.
+func servingRoom(t *testing.T) string {
+	store := mem.New()
+	contexts, err := dag.Open(store, dag.Options{Node: codec.NodeID{Lo: 1}})
+	require.NoError(t, err)
+	namespaces, err := namespace.Open(store, namespace.Options{})
+	require.NoError(t, err)
+	home, _, err := namespaces.Create(t.Context(), namespace.Create{Alias: codec.Some(codec.AliasName("home"))})
+	require.NoError(t, err)
+	for _, op := range []codec.GroupOp{
+		{Kind: codec.OpContextRegistered, ContextID: codec.ContextID{1}},
+		{Kind: codec.OpContextAliasSet, ContextID: codec.ContextID{1}, Name: codec.Some(codec.AliasName("room"))},
+	} {
+		_, err := namespaces.Propose(t.Context(), home, namespace.Proposal{GroupID: home, Group: &op})
+		require.NoError(t, err)
+	}
+	socket := servingWith(t, store, server.Options{Dag: contexts, Namespaces: namespaces})
+	t.Cleanup(func() {
+		require.NoError(t, contexts.Close())
+		require.NoError(t, namespaces.Close())
+	})
+	return socket
+}

@@ -1,0 +1,71 @@
+package view
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/cmd/inspect"
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/server"
+)
+
+// throughDaemon returns the server of the sample as a daemon serves it
+// to users that may not read its secrets.
+func (s *sample) throughDaemon(t *testing.T) *Server {
+	dir, err := os.MkdirTemp("", "st")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	path := filepath.Join(dir, "stoa.sock")
+	daemon, err := server.New(s.store, server.Options{SecretUIDs: []uint32{1 << 30}, Blobs: server.BlobOptions{SpoolDir: filepath.Join(dir, "spool")}})
+	require.NoError(t, err)
+	ln, err := server.Listen(path, server.SocketOptions{})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- daemon.Serve(ctx, ln) }()
+	t.Cleanup(func() { stop(); require.NoError(t, <-done) })
+	srv, err := New(Options{Open: func() (*inspect.Source, error) {
+		c, err := rpc.Dial(path, rpc.ClientOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return inspect.Through(c)
+	}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, srv.Close()) })
+	return srv
+}
+
+func TestTheSequenceOfADaemonIsThatOfNow(t *testing.T) {
+	sample := newSample(t, 1)
+	s := sample.throughDaemon(t)
+	begun := ask[factsDoc](t, s, "store")
+	require.Equal(t, begun.Shown, begun.Store.Sequence)
+	for i := range 3 {
+		sample.put(t, func(b *engine.Batch) {
+			b.Put(column.Generic, append([]byte("stoa.test\x00\x00\x00\x00\x00\x00\x00k"), byte(i)), []byte("v"))
+		})
+		now := ask[factsDoc](t, s, "store")
+		stats, err := sample.store.Stats()
+		require.NoError(t, err)
+		require.Equal(t, stats.Sequence, now.Store.Sequence)
+		require.Greater(t, now.Store.Sequence, begun.Store.Sequence)
+		require.Equal(t, begun.Shown, now.Shown, "the rows are those of the start")
+	}
+}
+
+// A daemon keeps secrets from whom it does not name; the rest of governance is shown all
+// the same.
+func TestGovernanceIsShownWithoutTheRightToSecrets(t *testing.T) {
+	c := newCommons(t)
+	s := c.throughDaemon(t)
+	status, _ := get(s, "api/rows?column=Identity")
+	require.Equal(t, 403, status)
+	require.Contains(t, labels(ask[Graph](t, s, "ops", "namespace", c.namespace.String())), "opened | member added in home: member bob, role member | alice | effective")
+}
