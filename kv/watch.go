@@ -161,15 +161,19 @@ func (w *watcher) run() error {
 	return err
 }
 
+// wait returns once the space has changed since rung was taken. A drop that came
+// before that has no change to be found: it is looked for first.
 func (w *watcher) wait(rung <-chan struct{}) error {
+	if _, err := w.space.Stats(); err != nil {
+		return err
+	}
 	select {
 	case <-w.ctx.Done():
 		return w.ctx.Err()
 	case <-w.space.store.closed:
 		return closedError()
 	case <-rung:
-		_, err := w.space.Stats() // ErrNoSpace once it is dropped
-		return err
+		return nil
 	}
 }
 

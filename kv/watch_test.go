@@ -152,6 +152,36 @@ func TestAWatchEndsWithItsContextItsStoreAndItsSpace(t *testing.T) {
 	require.ErrorIs(t, end(ctx, func() { require.NoError(t, h.Close()) }), ErrClosed)
 }
 
+// The drop comes after the space was found and before anything waits for a bell.
+func TestADropThatNobodyHearsEndsWhatWatches(t *testing.T) {
+	h := newHouse(t)
+	within, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	drop := func() {
+		_, err := h.DropTenant(ctx, "a")
+		require.NoError(t, err)
+	}
+	var last error
+	for _, err := range h.space("a", "plain").Watch(within, WatchOptions{Start: FromNow}) {
+		if last = err; err == nil {
+			drop()
+		}
+	}
+	require.ErrorIs(t, last, ErrNoSpace)
+
+	s := h.space("a", "plain")
+	require.NoError(t, s.Update(ctx, engine.WAL, func(tx *Tx) error {
+		_, err := tx.Append("stream", []byte("1"), StreamLimits{})
+		return err
+	}))
+	for _, err := range s.Follow(within, "stream", 0) {
+		if last = err; err == nil {
+			drop()
+		}
+	}
+	require.ErrorIs(t, last, ErrNoSpace)
+}
+
 // Long values are not in the log: a watcher that is late hears of the last one.
 func TestLongValuesAreWatched(t *testing.T) {
 	for _, space := range []string{"plain", "words"} {
