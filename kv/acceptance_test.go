@@ -17,7 +17,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 )
 
-// README.md lists every row of the acceptance tables with its test, and every
+// README.md lists every requirement on key-values with its test, and every
 // test that it lists is there and carries the row's number in its name.
 func TestEveryRowHasATest(t *testing.T) {
 	tests := map[string]bool{}

@@ -36,9 +36,9 @@ import (
 )
 
 // TestNoOutputShowsASecret runs every command in text and JSON, with a daemon and
-// without one, over plain and sealed secrets in all places that SCHEMA has for
-// them, and looks for these secrets, and for those that governance has made, in
-// outputs, logs, metrics, errors, exports and the page of view.
+// without one, over plain and sealed secrets in all rows that may hold one by
+// package keys, and looks for these secrets, and for those that governance has made,
+// in outputs, logs, metrics, errors, exports and the page of view.
 func TestNoOutputShowsASecret(t *testing.T) {
 	if !hasRocks {
 		t.Skip("no RocksDB in this build")
