@@ -28,7 +28,7 @@ func drawSaved(dir string) error {
 	return draw(&r, dir)
 }
 
-// draw writes a chart of each workload below dir, as PNG and as SVG.
+// draw writes a chart of each workload below dir, as SVG.
 func draw(r *bench.Report, dir string) error {
 	for i := range r.Results {
 		res := &r.Results[i]
@@ -56,13 +56,11 @@ func draw(r *bench.Report, dir string) error {
 
 const curveWidth = 13 // in cm
 
-// save writes a chart as PNG and as SVG; width is in centimeters.
+// save writes a chart as SVG; width is in centimeters.
 func save(p *plot.Plot, dir, name string, width float64) error {
-	for _, kind := range []string{".png", ".svg"} {
-		path := filepath.Join(dir, strings.NewReplacer("/", "-", " ", "-").Replace(name)+kind)
-		if err := p.Save(vg.Length(width)*vg.Centimeter, 8*vg.Centimeter, path); err != nil {
-			return fmt.Errorf("drawing %s: %w", path, err)
-		}
+	path := filepath.Join(dir, strings.NewReplacer("/", "-", " ", "-").Replace(name)+".svg")
+	if err := p.Save(vg.Length(width)*vg.Centimeter, 8*vg.Centimeter, path); err != nil {
+		return fmt.Errorf("drawing %s: %w", path, err)
 	}
 	return nil
 }

@@ -23,11 +23,11 @@ func TestChartsAreDrawnOfAReportThatWasSaved(t *testing.T) {
 	}}
 	require.NoError(t, r.Save(dir))
 	require.NoError(t, drawSaved(dir))
-	for name, begins := range map[string]string{"get.png": "\x89PNG", "get.svg": "<?xml", "grow-disk.png": "\x89PNG"} {
+	for _, name := range []string{"get.svg", "grow-disk.svg"} {
 		b, err := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(t, err)
-		require.Equal(t, begins, string(b[:len(begins)]))
+		require.Regexp(t, "^<\\?xml", string(b))
 	}
-	require.NoFileExists(t, filepath.Join(dir, "figures.png"))
+	require.NoFileExists(t, filepath.Join(dir, "figures.svg"))
 	require.ErrorContains(t, drawSaved(filepath.Join(dir, "none")), "drawing charts")
 }
