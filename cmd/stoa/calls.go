@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"fmt"
@@ -9,11 +8,13 @@ import (
 	"math"
 	"net"
 	"net/http"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 )
 
 // callDoc is how one call went since the look before.
@@ -66,47 +67,45 @@ func readCalls(ctx context.Context, socket string) (callCounts, error) {
 // parseCalls reads what Prometheus is given; other metrics than those of calls are
 // passed over.
 func parseCalls(r io.Reader) (callCounts, error) {
-	sample := regexp.MustCompile(`^grpc_server_(handled_total|handling_seconds_bucket|handling_seconds_sum)\{(.*)\} (\S+)$`)
-	label := regexp.MustCompile(`(\w+)="([^"]*)"`)
-	all := callCounts{}
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		found := sample.FindStringSubmatch(lines.Text())
-		if found == nil {
-			continue
-		}
-		labels := map[string]string{}
-		for _, l := range label.FindAllStringSubmatch(found[2], -1) {
-			labels[l[1]] = l[2]
-		}
-		value, err := strconv.ParseFloat(found[3], 64)
-		if err != nil {
-			return nil, fmt.Errorf("metrics: %q: %w", lines.Text(), err)
-		}
-		name := strings.TrimPrefix(labels["grpc_service"], "stoa.v1.") + "." + labels["grpc_method"]
-		if all[name] == nil {
-			all[name] = &callCount{within: map[float64]float64{}}
-		}
-		all[name].add(found[1], labels, value)
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(r)
+	if err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	return all, lines.Err()
+	all := callCounts{}
+	for _, m := range families["grpc_server_handled_total"].GetMetric() {
+		labels := labelsOf(m)
+		c := all.of(labels)
+		c.done += m.GetCounter().GetValue()
+		if labels["grpc_code"] != "OK" {
+			c.failed += m.GetCounter().GetValue()
+		}
+	}
+	for _, m := range families["grpc_server_handling_seconds"].GetMetric() {
+		c := all.of(labelsOf(m))
+		c.seconds += m.GetHistogram().GetSampleSum()
+		for _, b := range m.GetHistogram().GetBucket() {
+			c.within[b.GetUpperBound()] += float64(b.GetCumulativeCount())
+		}
+	}
+	return all, nil
 }
 
-func (c *callCount) add(metric string, labels map[string]string, value float64) {
-	switch metric {
-	case "handled_total":
-		c.done += value
-		if labels["grpc_code"] != "OK" {
-			c.failed += value
-		}
-	case "handling_seconds_sum":
-		c.seconds += value
-	case "handling_seconds_bucket":
-		if bound, err := strconv.ParseFloat(labels["le"], 64); err == nil { // the format has no other
-			c.within[bound] += value
-		}
+func labelsOf(m *dto.Metric) map[string]string {
+	labels := map[string]string{}
+	for _, l := range m.GetLabel() {
+		labels[l.GetName()] = l.GetValue()
 	}
+	return labels
+}
+
+// of returns the counters of the call that the labels name.
+func (all callCounts) of(labels map[string]string) *callCount {
+	name := strings.TrimPrefix(labels["grpc_service"], "stoa.v1.") + "." + labels["grpc_method"]
+	if all[name] == nil {
+		all[name] = &callCount{within: map[float64]float64{}}
+	}
+	return all[name]
 }
 
 // bound returns the least bound of the histogram within which n calls were since an

@@ -11,9 +11,10 @@ import (
 // which failed have failed.
 func metricsText(n, failed string) string {
 	labels := `grpc_method="Get",grpc_service="stoa.v1.Store",grpc_type="unary"`
-	return "# HELP x y\nstoa_wal_bytes 7\n" +
+	return "# HELP x y\nstoa_wal_bytes 7\n# TYPE grpc_server_handled_total counter\n" +
 		`grpc_server_handled_total{grpc_code="OK",` + labels + "} " + n + "\n" +
 		`grpc_server_handled_total{grpc_code="NotFound",` + labels + "} " + failed + "\n" +
+		"# TYPE grpc_server_handling_seconds histogram\n" +
 		`grpc_server_handling_seconds_bucket{` + labels + `,le="0.001"} 0` + "\n" +
 		`grpc_server_handling_seconds_bucket{` + labels + `,le="0.005"} ` + n + "\n" +
 		`grpc_server_handling_seconds_bucket{` + labels + `,le="+Inf"} ` + n + "\n" +

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+	"github.com/zeebo/xxh3"
 )
 
 // Compressions of a block, the byte behind it.
@@ -35,7 +37,7 @@ func cutHandle(b []byte) (h handle, rest []byte, ok bool) {
 // checkBlock reports whether the checksum behind a block is that of it and of its
 // kind.
 func checkBlock(block, trailer []byte) bool {
-	return uint32(xxh3(block))^uint32(trailer[0])*0x6b9083d9 == binary.LittleEndian.Uint32(trailer[1:])
+	return uint32(xxh3.Hash(block))^uint32(trailer[0])*0x6b9083d9 == binary.LittleEndian.Uint32(trailer[1:])
 }
 
 // unpack returns what a block holds.
@@ -51,7 +53,7 @@ func unpack(block []byte, kind byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: a compressed block without a size", ErrDamaged)
 	}
 	if kind == blockLZ4 {
-		return lz4(block[n:], int(size))
+		return unpackLZ4(block[n:], int(size))
 	}
 	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxBlock))
 	if err != nil {
@@ -63,6 +65,16 @@ func unpack(block []byte, kind byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: not a block of zstd", ErrDamaged)
 	}
 	return b, nil
+}
+
+// unpackLZ4 returns the size bytes that src, a block of LZ4, stands for. It returns
+// ErrDamaged if it stands for fewer, for more, or for none.
+func unpackLZ4(src []byte, size int) ([]byte, error) {
+	dst := make([]byte, size)
+	if n, err := lz4.UncompressBlock(src, dst); err != nil || n != size {
+		return nil, fmt.Errorf("%w: not a block of LZ4", ErrDamaged)
+	}
+	return dst, nil
 }
 
 // entries calls visit with the entries of a block, whose keys share their

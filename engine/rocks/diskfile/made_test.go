@@ -10,6 +10,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
+	"github.com/zeebo/xxh3"
 )
 
 // madeTable is a table that was made by hand.
@@ -25,7 +26,7 @@ func (m *madeTable) block(entries []byte, kind byte) []byte {
 	}
 	at := len(m.b)
 	m.b = append(append(m.b, b...), kind)
-	m.b = binary.LittleEndian.AppendUint32(m.b, uint32(xxh3(b))^uint32(kind)*0x6b9083d9)
+	m.b = binary.LittleEndian.AppendUint32(m.b, uint32(xxh3.Hash(b))^uint32(kind)*0x6b9083d9)
 	return binary.AppendUvarint(binary.AppendUvarint(nil, uint64(at)), uint64(len(b)))
 }
 

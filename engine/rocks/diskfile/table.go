@@ -138,7 +138,7 @@ func (t *Table) read(scan bool) error {
 func readFormat(footer []byte) error {
 	written := binary.LittleEndian.Uint32(footer[footerSize-12:])
 	switch {
-	case le64(footer[footerSize-8:]) != tableMagic:
+	case binary.LittleEndian.Uint64(footer[footerSize-8:]) != tableMagic:
 		return fmt.Errorf("%w: a table without an index", ErrDamaged)
 	case written != version || footer[0] != checkXXH3:
 		return unknownFormat(fmt.Sprintf("a table of format version %d with checksums of kind %d, as another RocksDB writes it or one with other settings; known are version %d and kind %d",
