@@ -46,5 +46,5 @@ func (s *Store) baseLimit() NTP64 {
 	if s.options.BaseAge < 0 {
 		return ^NTP64(0)
 	}
-	return ToNTP64(s.clock.Now().Add(-s.options.BaseAge)) | counterMask
+	return ToNTP64(s.clock.Now().Add(-s.options.BaseAge)).Latest()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/keys"
 )
 
 // MaxDrift is how far a stamp may be ahead of this node's physical clock: of a
@@ -112,7 +113,7 @@ var reservationKey = ClockKey()
 
 // ClockKey returns the key of the row of the clock, in column Generic.
 func ClockKey() []byte {
-	scope := mustScope("dag-clock")
+	scope := keys.MustScope("dag-clock")
 	return scope[:]
 }
 
@@ -144,6 +145,18 @@ func OpenClock(r engine.Getter, w engine.Writer, o ClockOptions) (*Clock, error)
 		c.last = c.reserved - 1
 	}
 	return c, nil
+}
+
+// NewClock returns a clock that knows of no stamp before its own, and holds the
+// physical clock against nothing: for a store that is only read, and whose rows of the
+// clock are damaged. Stamps are made only while w takes writes. It panics if the node
+// is zero.
+func NewClock(w engine.Writer, o ClockOptions) *Clock {
+	if o.Node.IsZero() {
+		panic("dag: clock: no node id")
+	}
+	o.setDefaults()
+	return newClock(w, o.Node, &physical{now: o.Now})
 }
 
 func newClock(w engine.Writer, node codec.NodeID, p *physical) *Clock {

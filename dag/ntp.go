@@ -42,6 +42,9 @@ func (t NTP64) Sub(u NTP64) time.Duration {
 	return time.Duration(d>>32)*time.Second + time.Duration(fraction)
 }
 
+// Latest returns the latest stamp that has the physical time of t: its counter is full.
+func (t NTP64) Latest() NTP64 { return t | counterMask }
+
 // add returns t+d; the greatest time where that has no form.
 func (t NTP64) add(d NTP64) NTP64 {
 	if sum := t + d; sum >= t {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/keys"
 )
 
 // ErrClockJumped marks a physical clock that was set, or reset itself, by more than
@@ -35,7 +36,7 @@ func (e *ClockJumped) Is(target error) bool { return target == ErrClockJumped }
 // then the physical time in nanoseconds since 1970 and the uptime in nanoseconds,
 // u64 little endian each.
 var anchorKey = func() []byte {
-	scope := mustScope("dag-uptime")
+	scope := keys.MustScope("dag-uptime")
 	return scope[:]
 }()
 

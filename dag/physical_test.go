@@ -246,7 +246,7 @@ func TestStampsOfAContextIncreaseThroughJumpsAndConfirmations(t *testing.T) {
 }
 
 // A clock that nobody chooses is that of the system, held against its uptime; one that
-// somebody chooses is held against what they choose. So it is of clocks, stores and views.
+// somebody chooses is held against what they choose.
 func TestOnlyTheSystemsClockIsHeldAgainstItsUptime(t *testing.T) {
 	e, chosen := mem.New(), &Uptime{Elapsed: func() time.Duration { return 0 }}
 	defer e.Close()
@@ -263,19 +263,24 @@ func TestOnlyTheSystemsClockIsHeldAgainstItsUptime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clock, err := OpenClock(e, e, ClockOptions{Node: node1, Now: c.now, Uptime: c.uptime})
 			require.NoError(t, err)
-			s, err := Open(e, Options{Node: node1, Now: c.now, Uptime: c.uptime})
-			require.NoError(t, err)
-			defer s.Close()
-			view, err := View(e, Options{Now: c.now, Uptime: c.uptime})
-			require.NoError(t, err)
-			defer view.Close()
-			for _, of := range []*Clock{clock, s.clock, view.clock} {
-				require.NotNil(t, of.physical.now)
-				require.Equal(t, c.want == nil, of.physical.uptime == nil)
-				if c.want != nil {
-					require.Equal(t, c.want.Boot, of.physical.uptime.Boot)
-				}
+			require.NotNil(t, clock.physical.now)
+			require.Equal(t, c.want == nil, clock.physical.uptime == nil)
+			if c.want != nil {
+				require.Equal(t, c.want.Boot, clock.physical.uptime.Boot)
 			}
 		})
 	}
+}
+
+// A clock that knows of nothing before it takes the physical clock as it is, whatever
+// the rows say.
+func TestANewClockReadsNoRows(t *testing.T) {
+	m, e := newMachine(), mem.New()
+	defer e.Close()
+	last := stamped(t, m.clock(t, e, e))
+	c := NewClock(e, ClockOptions{Node: node1, Now: m.Now, Uptime: &Uptime{Boot: m.boot, Elapsed: func() time.Duration { return m.elapsed }}})
+	m.move(-time.Hour)
+	require.Equal(t, m.Now(), c.Now())
+	require.Less(t, stamped(t, c), last)
+	require.Panics(t, func() { NewClock(e, ClockOptions{}) })
 }

@@ -26,9 +26,7 @@ func View(r engine.Reader, o Options) (*Store, error) {
 	damage := err
 	switch {
 	case errors.Is(err, engine.ErrCorrupt):
-		c := o.clock()
-		c.setDefaults()
-		clock = newClock(db, c.Node, &physical{now: c.Now})
+		clock = NewClock(db, o.clock())
 	case err != nil:
 		return nil, err
 	}

@@ -8,19 +8,20 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/keys"
 )
 
 // The scopes of the rows, in column Generic. They are never written to.
 var (
-	orderScope   = mustScope("dag-order")
-	seqScope     = mustScope("dag-seq")
-	versionScope = mustScope("dag-version")
-	pendingScope = mustScope("dag-pending")
-	refusedScope = mustScope("dag-refused")
-	contextScope = mustScope("dag-context")
-	cursorScope  = mustScope("dag-cursor")
-	seededScope  = mustScope("dag-seeded")
-	stagingScope = mustScope("dag-staging")
+	orderScope   = keys.MustScope("dag-order")
+	seqScope     = keys.MustScope("dag-seq")
+	versionScope = keys.MustScope("dag-version")
+	pendingScope = keys.MustScope("dag-pending")
+	refusedScope = keys.MustScope("dag-refused")
+	contextScope = keys.MustScope("dag-context")
+	cursorScope  = keys.MustScope("dag-cursor")
+	seededScope  = keys.MustScope("dag-seeded")
+	stagingScope = keys.MustScope("dag-staging")
 )
 
 // place appends scope ‖ context_id, which the keys of most scopes begin with.

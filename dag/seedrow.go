@@ -8,13 +8,14 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/keys"
 )
 
 // The rows of a snapshot that is being received. They are no part of the context
 // until it is adopted.
 var (
-	seedingScope = mustScope("dag-seeding")
-	asideScope   = mustScope("dag-aside")
+	seedingScope = keys.MustScope("dag-seeding")
+	asideScope   = keys.MustScope("dag-aside")
 )
 
 // domainShadow begins what the id of a shadow is the hash of.

@@ -48,15 +48,7 @@ type TrieReads struct {
 }
 
 // trieScope is the scope of the rows, in column Generic. It is never written to.
-var trieScope = mustScope("dag-trie")
-
-func mustScope(name string) keys.Scope {
-	s, err := keys.NewScope(name)
-	if err != nil {
-		panic(err)
-	}
-	return s
-}
+var trieScope = keys.MustScope("dag-trie")
 
 // OpenTrie returns the trie of a context whose root is root, as Meta has it in
 // the same state that store is in: a snapshot, or a store whose only writer of

@@ -28,6 +28,16 @@ func NewScope(name string) (s Scope, err error) {
 	return s, nil
 }
 
+// MustScope returns the scope of a name that stands in the program, and panics
+// where [NewScope] returns an error.
+func MustScope(name string) Scope {
+	s, err := NewScope(name)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
 // NewKVScope returns the scope of one key-value space of one tenant.
 func NewKVScope(system uint8, space uint32, tenant uint64) (s Scope) {
 	s[1] = system

@@ -40,6 +40,13 @@ func TestTextsThatAreNoScope(t *testing.T) {
 	}
 }
 
+func TestANameInTheProgramIsAScope(t *testing.T) {
+	s, err := NewScope("nobody")
+	require.NoError(t, err)
+	require.Equal(t, s, MustScope("nobody"))
+	require.Panics(t, func() { MustScope("") })
+}
+
 func genericKey(t *testing.T, scope string, fragment []byte) []byte {
 	s, err := NewScope(scope)
 	require.NoError(t, err)

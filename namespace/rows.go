@@ -13,20 +13,12 @@ import (
 
 // The scopes of the Generic column that are this package's. They are never written to.
 var (
-	opScope       = mustScope("gov-op")
-	pendingScope  = mustScope("gov-pending")
-	reissuedScope = mustScope("gov-reissued")
-	homeScope     = mustScope("gov-home")
-	rulesScope    = mustScope("gov-rules")
+	opScope       = keys.MustScope("gov-op")
+	pendingScope  = keys.MustScope("gov-pending")
+	reissuedScope = keys.MustScope("gov-reissued")
+	homeScope     = keys.MustScope("gov-home")
+	rulesScope    = keys.MustScope("gov-rules")
 )
-
-func mustScope(name string) keys.Scope {
-	s, err := keys.NewScope(name)
-	if err != nil {
-		panic(err)
-	}
-	return s
-}
 
 // scoped appends scope ‖ namespace.
 func scoped(dst []byte, scope keys.Scope, ns codec.GroupID) []byte {
