@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 )
 
@@ -135,8 +136,8 @@ func (a *adding) begin(d *Delta, claimed codec.DeltaID, durability engine.Durabi
 }
 
 // early returns why a stamp can't be accepted yet, or nil.
-func (s *Store) early(t codec.HybridTimestamp) *Early {
-	var early *Early
+func (s *Store) early(t codec.HybridTimestamp) *hlc.Early {
+	var early *hlc.Early
 	errors.As(s.clock.Check(t), &early)
 	return early
 }

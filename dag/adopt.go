@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 )
@@ -236,7 +237,7 @@ func (s *Store) restoreAll() error {
 	}
 	for _, id := range ids {
 		err := s.restore(s.ctx, id, new(Seeded))
-		if errors.Is(err, ErrEarly) {
+		if errors.Is(err, hlc.ErrEarly) {
 			// The clock was set back. They stay where they are.
 			s.options.Log.Warn("deltas from before a context was seeded are kept for later", "context", id, "error", err)
 		} else if err != nil {
@@ -277,7 +278,7 @@ func (s *Store) restore(ctx context.Context, id codec.ContextID, result *Seeded)
 		case BeforeSnapshot, Refused:
 			result.Dropped = report(result.Dropped, d.ID())
 		case TooEarly:
-			return &Early{Stamp: d.HLC, RetryAfter: a.RetryAfter}
+			return &hlc.Early{Stamp: d.HLC, RetryAfter: a.RetryAfter}
 		}
 		result.Dropped = report(result.Dropped, a.Dropped...)
 		result.Dropped = report(result.Dropped, a.Evicted...)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/dag/hlc"
 )
 
 // A base is a delta that every other applied delta of a context is an ancestor or
@@ -13,7 +14,7 @@ import (
 // findBase returns the newest base whose stamp is not after limit, in a seeded
 // context at the latest the one that it was seeded with. The seq is 0 if there is
 // none.
-func (h *history) findBase(ctx context.Context, heads []codec.DeltaID, own *contextRow, limit NTP64) (uint64, orderRow, error) {
+func (h *history) findBase(ctx context.Context, heads []codec.DeltaID, own *contextRow, limit hlc.NTP64) (uint64, orderRow, error) {
 	line := newLineage(h)
 	if err := h.want(line, heads); err != nil {
 		return 0, orderRow{}, err
@@ -31,7 +32,7 @@ func (h *history) findBase(ctx context.Context, heads []codec.DeltaID, own *cont
 		if err != nil {
 			return 0, orderRow{}, err
 		}
-		if alone && (NTP64(row.hlc.Time) <= limit || row.id == own.base.id) {
+		if alone && (hlc.NTP64(row.hlc.Time) <= limit || row.id == own.base.id) {
 			return seq, row, nil
 		}
 		if len(row.parents) == 0 {
@@ -42,9 +43,9 @@ func (h *history) findBase(ctx context.Context, heads []codec.DeltaID, own *cont
 }
 
 // baseLimit returns the latest stamp of a base.
-func (s *Store) baseLimit() NTP64 {
+func (s *Store) baseLimit() hlc.NTP64 {
 	if s.options.BaseAge < 0 {
-		return ^NTP64(0)
+		return ^hlc.NTP64(0)
 	}
-	return ToNTP64(s.clock.Now().Add(-s.options.BaseAge)).Latest()
+	return hlc.ToNTP64(s.clock.Now().Add(-s.options.BaseAge)).Latest()
 }

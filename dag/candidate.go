@@ -6,6 +6,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 )
 
@@ -106,7 +107,7 @@ func (g *group) settle(x *candidate, a *Answer, verified *codec.Hash) error {
 		return g.refuse(x, &Refusal{Delta: x.p.id, Reason: RootMismatch, Expected: x.p.d.ExpectedRoot, Computed: root}, a)
 	}
 	switch err := g.s.clock.Observe(x.p.d.HLC); {
-	case errors.Is(err, ErrEarly): // the physical clock has gone back since it came
+	case errors.Is(err, hlc.ErrEarly): // the physical clock has gone back since it came
 		return g.tooEarly(x, err, a)
 	case err != nil:
 		return err

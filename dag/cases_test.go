@@ -11,6 +11,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/faulty"
@@ -25,7 +26,7 @@ func appNumber(n byte) codec.ApplicationMeta {
 // made is a delta of the world with the right root, at a time after dawn and its
 // parents.
 func (w *world) made(after time.Duration, actions []codec.Action, parents ...*fact) *fact {
-	d := &dag.Delta{Context: w.context, Actions: actions, HLC: codec.HybridTimestamp{Time: uint64(dag.ToNTP64(dawn.Add(after))), ID: authors[len(w.all)%len(authors)]}}
+	d := &dag.Delta{Context: w.context, Actions: actions, HLC: codec.HybridTimestamp{Time: uint64(hlc.ToNTP64(dawn.Add(after))), ID: authors[len(w.all)%len(authors)]}}
 	for _, p := range parents {
 		d.Parents = append(d.Parents, p.id)
 		d.HLC.Time = max(d.HLC.Time, p.delta.HLC.Time+1)

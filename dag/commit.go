@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 )
 
@@ -31,7 +32,7 @@ type Committed struct {
 // Commit makes a delta of an execution, on top of all heads, and applies it, all in
 // one batch. It returns a [*RootMoved], which is engine.ErrConflict, if the root is
 // not the one that the execution has read; a [*Refusal] for actions of a wrong form
-// or over a limit; [ErrClockAhead]; or an error as [Store.Add] has it. With an error
+// or over a limit; [hlc.ErrAhead]; or an error as [Store.Add] has it. With an error
 // nothing is written.
 //
 // Where there are more than [MaxParents] heads, those that are lowest by stamp are
@@ -151,7 +152,7 @@ func (g *group) stampAfter(heads []head) (codec.HybridTimestamp, error) {
 	for i := range heads {
 		latest = max(latest, heads[i].hlc.Time)
 	}
-	return g.s.clock.StampAfter(NTP64(latest))
+	return g.s.clock.StampAfter(hlc.NTP64(latest))
 }
 
 // expect sets the expected root of a delta, and its id by that.

@@ -9,6 +9,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 )
@@ -93,7 +94,7 @@ func TestAContextWithADeltaFromTheFutureGoesOn(t *testing.T) {
 	second := commit(t, s, put("x", "2"))
 	require.Equal(t, first.HLC.Time+1, second.HLC.Time)
 	_, err := s.Commit(bg, dag.Commit{Context: ctx2, ReadRoot: dag.EmptyRoot()})
-	require.ErrorIs(t, err, dag.ErrClockAhead)
+	require.ErrorIs(t, err, hlc.ErrAhead)
 	_, err = s.Clock().Confirm()
 	require.NoError(t, err)
 	_, err = s.Commit(bg, dag.Commit{Context: ctx2, ReadRoot: dag.EmptyRoot()})

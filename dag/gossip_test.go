@@ -11,6 +11,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
 )
@@ -67,7 +68,7 @@ func (g *gossip) commit(i int) {
 	require.NoError(g.t, err)
 	c, err := n.store.Commit(context.Background(), dag.Commit{Context: someone, Actions: drawActions(g.t), ReadRoot: root, Durability: engine.WAL})
 	if err != nil {
-		require.ErrorIs(g.t, err, dag.ErrClockAhead)
+		require.ErrorIs(g.t, err, hlc.ErrAhead)
 		return
 	}
 	g.send(i, c.Deltas...)

@@ -13,6 +13,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 )
@@ -78,7 +79,7 @@ func rootFor(t require.TestingT, state map[string]string) codec.Hash {
 
 // grow returns a delta of a node on top of parents.
 func (g *grove) grow(t require.TestingT, node uint64, parents []*dag.Delta, actions ...codec.Action) *dag.Delta {
-	d := &dag.Delta{Context: ctx1, Actions: actions, HLC: codec.HybridTimestamp{Time: uint64(dag.ToNTP64(g.now)) &^ 0xFFFF, ID: codec.NodeID{Lo: node}}}
+	d := &dag.Delta{Context: ctx1, Actions: actions, HLC: codec.HybridTimestamp{Time: uint64(hlc.ToNTP64(g.now)) &^ 0xFFFF, ID: codec.NodeID{Lo: node}}}
 	g.now = g.now.Add(time.Second)
 	for _, p := range parents {
 		d.Parents = append(d.Parents, p.ID())

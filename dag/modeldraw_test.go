@@ -9,6 +9,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/hlc"
 )
 
 var (
@@ -32,7 +33,7 @@ func drawWorld(t *rapid.T, most int) *world {
 	w := newWorld(someone)
 	faults := rapid.Bool().Draw(t, "faults")
 	if rapid.IntRange(0, 9).Draw(t, "large") == 0 {
-		w.add(w.seal(&dag.Delta{Context: someone, Actions: manyActions(70), HLC: codec.HybridTimestamp{Time: uint64(dag.ToNTP64(dawn)), ID: authors[0]}}))
+		w.add(w.seal(&dag.Delta{Context: someone, Actions: manyActions(70), HLC: codec.HybridTimestamp{Time: uint64(hlc.ToNTP64(dawn)), ID: authors[0]}}))
 	}
 	for range rapid.IntRange(min(4, most), most).Draw(t, "deltas") {
 		drawDelta(t, w, faults)
@@ -51,7 +52,7 @@ func manyActions(n int) (actions []codec.Action) {
 func drawDelta(t *rapid.T, w *world, faults bool) *fact {
 	d := &dag.Delta{Context: w.context, Parents: drawParents(t, w, faults), Actions: drawActions(t)}
 	d.HLC.ID = rapid.SampledFrom(authors).Draw(t, "author")
-	d.HLC.Time = uint64(dag.ToNTP64(dawn))
+	d.HLC.Time = uint64(hlc.ToNTP64(dawn))
 	for _, p := range d.Parents {
 		if f := w.byID[p]; f != nil {
 			d.HLC.Time = max(d.HLC.Time, f.delta.HLC.Time)

@@ -13,6 +13,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/faulty"
 	"github.com/stoadb/stoa/engine/mem"
@@ -116,7 +117,7 @@ func (n *replica) stop() {
 
 // early reports whether the node's clock is too far behind for f.
 func (n *replica) early(f *fact) bool {
-	return f.delta.HLC.Time > uint64(dag.ToNTP64(n.clock.Now()))+5*ntpSecond
+	return f.delta.HLC.Time > uint64(hlc.ToNTP64(n.clock.Now()))+5*ntpSecond
 }
 
 // give adds a delta and compares the answer with what the world says. It returns

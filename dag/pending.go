@@ -5,6 +5,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 )
 
@@ -61,7 +62,7 @@ func (g *group) tooEarly(x *candidate, err error, a *Answer) error {
 		}
 	}
 	if a.Kind == 0 {
-		var early *Early
+		var early *hlc.Early
 		errors.As(err, &early)
 		a.Kind, a.RetryAfter = TooEarly, early.RetryAfter
 	}

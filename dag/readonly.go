@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 )
 
@@ -22,11 +23,11 @@ func View(r engine.Reader, o Options) (*Store, error) {
 		return nil, err
 	}
 	db := engine.ReadOnly(r)
-	clock, err := OpenClock(db, db, o.clock())
+	clock, err := hlc.Open(db, db, o.clock())
 	damage := err
 	switch {
 	case errors.Is(err, engine.ErrCorrupt):
-		clock = NewClock(db, o.clock())
+		clock = hlc.New(db, o.clock())
 	case err != nil:
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 )
@@ -146,7 +147,7 @@ func listedGrove(t *rapid.T, s *dag.Store) *grove {
 	g.draw(t, rapid.IntRange(2, 12).Draw(t, "deltas"))
 	give(t, s, g.shuffled(t)...)
 	for n := range 3 {
-		ghost := &dag.Delta{Context: ctx1, Parents: []codec.DeltaID{{9, byte(n)}}, HLC: codec.HybridTimestamp{Time: uint64(dag.ToNTP64(begin)), ID: codec.NodeID{Lo: 7}}}
+		ghost := &dag.Delta{Context: ctx1, Parents: []codec.DeltaID{{9, byte(n)}}, HLC: codec.HybridTimestamp{Time: uint64(hlc.ToNTP64(begin)), ID: codec.NodeID{Lo: 7}}}
 		a, err := s.Add(t.Context(), ghost, dag.AddOptions{})
 		require.NoError(t, err)
 		require.Equal(t, dag.Pending, a.Kind)

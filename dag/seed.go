@@ -9,6 +9,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 )
@@ -116,7 +117,7 @@ func (s *Store) beginSeed(id codec.ContextID) (done func(), err error) {
 // or io.ErrUnexpectedEOF. What has been received stays: give the Resume of
 // [Store.SeedProgress] to the sender, and what it yields to Seed. If it has been adopted
 // (Seeded.Adopted), the rest is what Since of any node yields. Other errors: ErrSnapshot,
-// ErrNotEmpty, ErrSeeding, ErrNoContext, [*Early] for a base from ahead of the clock,
+// ErrNotEmpty, ErrSeeding, ErrNoContext, [*hlc.Early] for a base from ahead of the clock,
 // ErrClosed, that of ctx, engine.ErrCorrupt, or the engine's.
 func (s *Store) Seed(ctx context.Context, id codec.ContextID, parts iter.Seq2[*SnapshotPart, error], o SeedOptions) (Seeded, error) {
 	done, err := s.beginSeed(id)
@@ -344,7 +345,7 @@ func (x *seeder) add(part *SnapshotPart) error {
 		case Refused:
 			x.result.Refused = report(x.result.Refused, *a.Refusal)
 		case TooEarly:
-			return fmt.Errorf("dag: seed: %w", &Early{Stamp: offers[i].Delta.HLC, RetryAfter: a.RetryAfter})
+			return fmt.Errorf("dag: seed: %w", &hlc.Early{Stamp: offers[i].Delta.HLC, RetryAfter: a.RetryAfter})
 		}
 	}
 	return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 )
 
@@ -18,7 +19,7 @@ import (
 type Options struct {
 	Node            codec.NodeID     // this node; not zero
 	Now             func() time.Time // the physical clock; nil: time.Now
-	Uptime          *Uptime          // what the physical clock is held against; nil: SystemUptime where Now is nil too, else nothing
+	Uptime          *hlc.Uptime      // what the physical clock is held against; nil: SystemUptime where Now is nil too, else nothing
 	Cache           *TrieCache       // pages of tries; nil: a cache of DefaultTrieCache bytes
 	MaxPending      int              // the most deltas of a context that wait; 0: 65,536
 	MaxPendingBytes int64            // the most bytes that they take; 0: 256 MiB. A single delta may be larger.
@@ -37,8 +38,8 @@ type Options struct {
 }
 
 // clock returns the options of the clock.
-func (o *Options) clock() ClockOptions {
-	return ClockOptions{Node: o.Node, Now: o.Now, Uptime: o.Uptime}
+func (o *Options) clock() hlc.Options {
+	return hlc.Options{Node: o.Node, Now: o.Now, Uptime: o.Uptime}
 }
 
 func (o *Options) setDefaults() error {
@@ -79,7 +80,7 @@ func setDefault[T comparable](p *T, v T) {
 type Store struct {
 	db      engine.Engine
 	options Options
-	clock   *Clock
+	clock   *hlc.Clock
 
 	clockDamage error // of a view
 
@@ -106,13 +107,13 @@ func Open(db engine.Engine, o Options) (*Store, error) {
 		return nil, err
 	}
 	o.Damaged = nil
-	clock, err := OpenClock(db, db, o.clock())
+	clock, err := hlc.Open(db, db, o.clock())
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{db: db, options: o, clock: clock, slots: newSlots(o.MaxContexts), lane: newLane()}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.leases.epoch = uint64(ToNTP64(clock.Now()))
+	s.leases.epoch = uint64(hlc.ToNTP64(clock.Now()))
 	if err := s.rollForwardAll(); err != nil {
 		s.cancel()
 		return nil, err
@@ -154,4 +155,4 @@ func (s *Store) enter() error {
 }
 
 // Clock returns the clock that stamps the deltas of this store.
-func (s *Store) Clock() *Clock { return s.clock }
+func (s *Store) Clock() *hlc.Clock { return s.clock }

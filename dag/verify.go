@@ -12,6 +12,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 )
@@ -167,10 +168,10 @@ func (v *verifier) holds() error {
 
 // clock returns a clock to which no applied delta is early.
 func (v *verifier) clock() (func() time.Time, error) {
-	latest := ToNTP64(v.s.clock.Now())
+	latest := hlc.ToNTP64(v.s.clock.Now())
 	err := each(v.past.r, engine.Prefixed(place(nil, orderScope, &v.past.context)), func(_, value []byte) error {
 		if row, ok := parseOrder(value); ok {
-			latest = max(latest, NTP64(row.hlc.Time))
+			latest = max(latest, hlc.NTP64(row.hlc.Time))
 		}
 		return v.ctx.Err()
 	})

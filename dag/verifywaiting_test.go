@@ -12,6 +12,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
 )
@@ -131,7 +132,7 @@ func TestAViewReadsContextsWithoutAClock(t *testing.T) {
 	heads, root, err := s.Heads(ctx1)
 	require.NoError(t, err)
 	var b engine.Batch
-	b.Put(column.Generic, dag.ClockKey(), []byte("short"))
+	b.Put(column.Generic, hlc.RowKey(), []byte("short"))
 	require.NoError(t, db.Apply(&b))
 	snapshot, err := db.Snapshot()
 	require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -16,9 +17,9 @@ import (
 func describeDag(err error) *Error {
 	var (
 		moved   *dag.RootMoved
-		ahead   *dag.ClockAhead
-		jumped  *dag.ClockJumped
-		early   *dag.Early
+		ahead   *hlc.Ahead
+		jumped  *hlc.Jumped
+		early   *hlc.Early
 		refusal *dag.Refusal
 	)
 	switch {
@@ -52,17 +53,17 @@ func (e *Error) rebuildDag() error {
 		return &dag.RootMoved{Context: idIn[codec.ContextID](e, FieldContext),
 			Read: idIn[codec.Hash](e, FieldRead), Have: idIn[codec.Hash](e, FieldRoot)}
 	case stoav1.ErrorKind_ERROR_KIND_CLOCK_AHEAD:
-		a := &dag.ClockAhead{RetryAfter: e.retryAfter()}
+		a := &hlc.Ahead{RetryAfter: e.retryAfter()}
 		a.Physical, _ = time.Parse(time.RFC3339Nano, e.Fields[FieldPhysical])
 		a.Next, _ = time.Parse(time.RFC3339Nano, e.Fields[FieldNext])
 		return a
 	case stoav1.ErrorKind_ERROR_KIND_CLOCK_JUMPED:
-		j := &dag.ClockJumped{}
+		j := &hlc.Jumped{}
 		j.Physical, _ = time.Parse(time.RFC3339Nano, e.Fields[FieldPhysical])
 		j.Expected, _ = time.Parse(time.RFC3339Nano, e.Fields[FieldExpected])
 		return j
 	case stoav1.ErrorKind_ERROR_KIND_EARLY:
-		a := &dag.Early{RetryAfter: e.retryAfter()}
+		a := &hlc.Early{RetryAfter: e.retryAfter()}
 		a.Stamp.Time, _ = strconv.ParseUint(e.Fields[FieldTime], 10, 64)
 		a.Stamp.ID, _ = codec.ParseNodeID(e.Fields[FieldNode])
 		return a

@@ -19,6 +19,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -145,9 +146,9 @@ func TestErrorsOfDeltasCrossTheSocketWhole(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 	for _, want := range []error{
 		&dag.RootMoved{Context: hash(1), Read: hash(2), Have: hash(3)},
-		&dag.ClockAhead{Physical: at, Next: at.Add(time.Second), RetryAfter: 3 * time.Millisecond},
-		&dag.ClockJumped{Physical: at, Expected: at.Add(-time.Hour)},
-		&dag.Early{Stamp: codec.HybridTimestamp{Time: 5, ID: codec.NodeID{Hi: 6, Lo: 7}}, RetryAfter: 3 * time.Millisecond},
+		&hlc.Ahead{Physical: at, Next: at.Add(time.Second), RetryAfter: 3 * time.Millisecond},
+		&hlc.Jumped{Physical: at, Expected: at.Add(-time.Hour)},
+		&hlc.Early{Stamp: codec.HybridTimestamp{Time: 5, ID: codec.NodeID{Hi: 6, Lo: 7}}, RetryAfter: 3 * time.Millisecond},
 		&dag.Refusal{Delta: hash(4), Reason: dag.OverLimit, Detail: "too much"},
 	} {
 		got := over(Describe(fmt.Errorf("wrapped: %w", want)))
@@ -157,19 +158,19 @@ func TestErrorsOfDeltasCrossTheSocketWhole(t *testing.T) {
 			require.ErrorAs(t, got, &is)
 			require.Equal(t, want, is)
 			require.ErrorIs(t, got, engine.ErrConflict)
-		case *dag.ClockAhead:
-			var is *dag.ClockAhead
+		case *hlc.Ahead:
+			var is *hlc.Ahead
 			require.ErrorAs(t, got, &is)
 			require.Equal(t, want.Physical, is.Physical)
 			require.Equal(t, want.Next, is.Next)
 			require.Equal(t, want.RetryAfter+time.Millisecond, is.RetryAfter, "rounded up")
-		case *dag.ClockJumped:
-			var is *dag.ClockJumped
+		case *hlc.Jumped:
+			var is *hlc.Jumped
 			require.ErrorAs(t, got, &is)
 			require.Equal(t, want, is)
-			require.ErrorIs(t, got, dag.ErrClockJumped)
-		case *dag.Early:
-			var is *dag.Early
+			require.ErrorIs(t, got, hlc.ErrJumped)
+		case *hlc.Early:
+			var is *hlc.Early
 			require.ErrorAs(t, got, &is)
 			require.Equal(t, want.Stamp, is.Stamp)
 		case *dag.Refusal:

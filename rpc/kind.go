@@ -8,6 +8,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/kv"
@@ -106,9 +107,9 @@ func dagKindOf(k stoav1.ErrorKind) (kind, bool) {
 	case stoav1.ErrorKind_ERROR_KIND_ROOT_MOVED:
 		return kind{codes.Aborted, engine.ErrConflict}, true
 	case stoav1.ErrorKind_ERROR_KIND_CLOCK_AHEAD:
-		return kind{codes.FailedPrecondition, dag.ErrClockAhead}, true
+		return kind{codes.FailedPrecondition, hlc.ErrAhead}, true
 	case stoav1.ErrorKind_ERROR_KIND_CLOCK_JUMPED:
-		return kind{codes.FailedPrecondition, dag.ErrClockJumped}, true
+		return kind{codes.FailedPrecondition, hlc.ErrJumped}, true
 	case stoav1.ErrorKind_ERROR_KIND_NO_DELTA:
 		return kind{codes.NotFound, dag.ErrNoDelta}, true
 	case stoav1.ErrorKind_ERROR_KIND_ROOT_GONE:
@@ -126,7 +127,7 @@ func dagKindOf(k stoav1.ErrorKind) (kind, bool) {
 	case stoav1.ErrorKind_ERROR_KIND_SNAPSHOT_GONE:
 		return kind{codes.FailedPrecondition, dag.ErrSnapshotGone}, true
 	case stoav1.ErrorKind_ERROR_KIND_EARLY:
-		return kind{codes.FailedPrecondition, dag.ErrEarly}, true
+		return kind{codes.FailedPrecondition, hlc.ErrEarly}, true
 	case stoav1.ErrorKind_ERROR_KIND_ADOPTING:
 		return kind{codes.Unavailable, dag.ErrAdopting}, true
 	case stoav1.ErrorKind_ERROR_KIND_REFUSED:

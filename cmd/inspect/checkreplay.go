@@ -8,6 +8,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/engine/rocks"
@@ -27,7 +28,7 @@ func (v *verifier) replay(id codec.ContextID) error {
 	defer view.Close()
 	if err := view.ClockDamage(); err != nil && !v.clockTold {
 		v.clockTold = true // it is the clock of all contexts
-		if err := v.found("dag-clock", column.Generic, dag.ClockKey(), "%s", err); err != nil {
+		if err := v.found("dag-clock", column.Generic, hlc.RowKey(), "%s", err); err != nil {
 			return err
 		}
 	}

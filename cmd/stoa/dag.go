@@ -8,6 +8,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/hlc"
 )
 
 func newDag(p *process) *cobra.Command {
@@ -29,7 +30,7 @@ type stampDoc struct {
 }
 
 func newStampDoc(t codec.HybridTimestamp) stampDoc {
-	return stampDoc{t.Time, t.ID.Hex(), dag.NTP64(t.Time).Time().UTC().Format(time.RFC3339Nano)}
+	return stampDoc{t.Time, t.ID.Hex(), hlc.NTP64(t.Time).Time().UTC().Format(time.RFC3339Nano)}
 }
 
 // refusalDoc is a refusal as JSON.

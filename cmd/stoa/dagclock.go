@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/hlc"
 )
 
 func newDagClock(p *process) *cobra.Command {
@@ -47,7 +47,7 @@ until the clock is confirmed. --confirm takes what the system clock says as righ
 }
 
 // emitClock prints what a clock says.
-func (p *process) emitClock(s *dag.ClockState) error {
+func (p *process) emitClock(s *hlc.State) error {
 	d := struct {
 		Physical time.Time `json:"system_clock"`
 		Expected time.Time `json:"expected"`
@@ -67,7 +67,7 @@ func (p *process) emitClock(s *dag.ClockState) error {
 }
 
 // clockText says in words whether a clock is in order.
-func clockText(s *dag.ClockState) string {
+func clockText(s *hlc.State) string {
 	switch {
 	case s.Jumped:
 		return fmt.Sprintf("jumped: by the time that has passed it would be %s; no delta is made until it is set right, or confirmed by --confirm",

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stoadb/stoa/cmd/inspect"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/namespace"
@@ -94,8 +95,8 @@ func sentinels() []struct {
 		{dag.ErrExists, exitRefused, ""},
 		{dag.ErrNoDelta, exitNotFound, ""},
 		{dag.ErrAdopting, exitRefused, ""},
-		{dag.ErrClockAhead, exitRefused, "`stoa dag clock` says more, and confirms that the system clock is right"},
-		{dag.ErrClockJumped, exitRefused, "`stoa dag clock` says more, and confirms that the system clock is right"},
+		{hlc.ErrAhead, exitRefused, "`stoa dag clock` says more, and confirms that the system clock is right"},
+		{hlc.ErrJumped, exitRefused, "`stoa dag clock` says more, and confirms that the system clock is right"},
 		{dag.ErrRootGone, exitRefused, "the context has changed meanwhile: try again"},
 		{dag.ErrPeer, exitRefused, ""},
 		{dag.ErrRefused, exitBad, ""},
@@ -103,7 +104,7 @@ func sentinels() []struct {
 		{dag.ErrSnapshot, exitRefused, "ask another node"},
 		{dag.ErrNotEmpty, exitRefused, "--replace seeds it all the same"},
 		{dag.ErrSeeding, exitRefused, ""},
-		{dag.ErrEarly, exitRefused, ""},
+		{hlc.ErrEarly, exitRefused, ""},
 		{namespace.ErrNoNamespace, exitNotFound, "`stoa namespace list` lists those that are here"},
 		{namespace.ErrNoGroup, exitNotFound, "`stoa namespace tree` lists the groups of a namespace"},
 		{namespace.ErrNoContext, exitNotFound, ""},

@@ -13,6 +13,7 @@ import (
 	"github.com/stoadb/stoa/cmd/inspect"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
@@ -66,7 +67,7 @@ func (o *offlineStore) serveSource(source *inspect.Source) (_ *rpc.Client, err e
 	}
 	o.close = append(o.close, settings.Dag.Close)
 	if damage := settings.Dag.ClockDamage(); damage != nil {
-		if err := o.lose(column.Generic, dag.ClockKey(), fmt.Errorf("%w; no context needs it to be read", damage)); err != nil {
+		if err := o.lose(column.Generic, hlc.RowKey(), fmt.Errorf("%w; no context needs it to be read", damage)); err != nil {
 			return nil, err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/keys"
@@ -181,12 +182,12 @@ func TestContextsAreReadOfflineWithoutAClock(t *testing.T) {
 	require.NoError(t, made.CreateContext(id, codec.ApplicationMeta{}))
 	require.NoError(t, made.Close())
 	var b engine.Batch
-	b.Put(column.Generic, dag.ClockKey(), []byte("short"))
+	b.Put(column.Generic, hlc.RowKey(), []byte("short"))
 	require.NoError(t, store.Apply(&b))
 
 	o, client, told := readingOffline(t, store)
 	require.Equal(t, 1, o.lost)
-	require.Contains(t, told(), "value  Generic "+hex.EncodeToString(dag.ClockKey())+"  ")
+	require.Contains(t, told(), "value  Generic "+hex.EncodeToString(hlc.RowKey())+"  ")
 	require.Contains(t, told(), "5 bytes instead of 8\n")
 	_, err = client.Dag().Context(id)
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 	"github.com/stoadb/stoa/cmd/inspect"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
-	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 )
@@ -243,7 +243,7 @@ func (c *contextGraph) add(id codec.DeltaID, absent string) error {
 
 func (c *contextGraph) put(id codec.DeltaID, d codec.ContextDagDeltaValue) {
 	n := Node{Kind: kindApplied, Label: counted(len(d.Actions), "action"), By: d.HLC.ID.Hex(),
-		Time: dag.NTP64(d.HLC.Time).Time().UTC().Format(time.RFC3339Nano), Column: column.Delta.String(),
+		Time: hlc.NTP64(d.HLC.Time).Time().UTC().Format(time.RFC3339Nano), Column: column.Delta.String(),
 		At: hex.EncodeToString(append(c.context[:], id[:]...))}
 	if len(d.Events) > 0 {
 		n.Label += ", " + counted(len(d.Events), "event")

@@ -23,6 +23,7 @@ var testedBy = map[string][]string{
 	"group":                 {"group", "namespace"},
 	"namespace":             {"namespace"},
 	"dag":                   {"dag"},
+	"dag/hlc":               {"dag/hlc", "dag"},
 	"kv":                    {"kv", "kv/kvstorage"},
 	"kv/kvstorage":          {"kv/kvstorage"},
 	"rpc/server":            {"rpc/server"},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
 )
@@ -84,7 +85,7 @@ func (w *branch) use(c *rpc.Client) (err error) {
 		commit.Actions = append(commit.Actions, codec.Put([]byte(key), []byte(w.under[key])))
 	}
 	done, err := d.Commit(context.Background(), commit)
-	if w.stepped && errors.Is(err, dag.ErrClockAhead) {
+	if w.stepped && errors.Is(err, hlc.ErrAhead) {
 		return errLater
 	}
 	if err != nil {

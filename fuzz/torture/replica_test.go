@@ -10,6 +10,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/rpc"
@@ -82,7 +83,7 @@ func (w *replica) use(c *rpc.Client) error {
 		commit.Actions = append(commit.Actions, codec.Put(fmt.Append(nil, "k", k), fmt.Append(nil, w.rand.Uint64())))
 	}
 	done, err := w.author.Commit(context.Background(), commit)
-	if w.time != nil && errors.Is(err, dag.ErrClockAhead) {
+	if w.time != nil && errors.Is(err, hlc.ErrAhead) {
 		return errLater
 	}
 	if err != nil {
@@ -157,7 +158,7 @@ func (w *replica) early(a dag.Answer, t times) error {
 	if err != nil {
 		return err
 	}
-	at := sinceEpoch(dag.NTP64(delta.HLC.Time).Time()) - dag.MaxDrift
+	at := sinceEpoch(hlc.NTP64(delta.HLC.Time).Time()) - hlc.MaxDrift
 	if a.Kind != dag.TooEarly {
 		if t.steady && a.Kind == dag.Applied && at > t.end+time.Millisecond {
 			return wrongf("delta %s was taken at %s, before %s", a.ID, moments(t.end), moments(at))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/rpc"
 )
@@ -24,7 +25,7 @@ type stamps struct {
 	baseAge func() time.Duration // of the daemon that serves
 
 	lines [2]*line  // a stamp of one is after those of the other by the clock alone
-	last  dag.NTP64 // the latest stamp of all contexts that the clock was moved by
+	last  hlc.NTP64 // the latest stamp of all contexts that the clock was moved by
 
 	behind  int // commits that were refused as the time of day is behind
 	bases   int // snapshots with a base
@@ -60,7 +61,7 @@ func (l *line) next() *line {
 
 // ahead is how far a stamp that is stored may be ahead of the time of day: what is made
 // here, or accepted, 5 s, and a reservation, 1 s, that a restart goes on behind.
-const ahead = dag.MaxDrift + time.Second
+const ahead = hlc.MaxDrift + time.Second
 
 func (w *stamps) use(c *rpc.Client) error {
 	d, i := c.Dag(), w.rand.IntN(len(w.lines))
@@ -86,7 +87,7 @@ func (w *stamps) use(c *rpc.Client) error {
 
 	done, err := d.Commit(context.Background(), dag.Commit{Context: l.context, ReadRoot: l.root,
 		Actions: []codec.Action{codec.Put(fmt.Append(nil, "k", w.rand.IntN(20)), fmt.Append(nil, w.rand.Uint64()))}})
-	var late *dag.ClockAhead
+	var late *hlc.Ahead
 	if errors.As(err, &late) {
 		return w.refused(late, m)
 	}
@@ -106,17 +107,17 @@ func (w *stamps) use(c *rpc.Client) error {
 // newest takes note of the newest delta, which was made since m.
 func (w *stamps) newest(l *line, head dag.Head, root codec.Hash, m moment) error {
 	t := w.time.after(m)
-	stamp := dag.NTP64(head.HLC.Time)
+	stamp := hlc.NTP64(head.HLC.Time)
 	at := sinceEpoch(stamp.Time())
 	// On top of a stamp that is too far ahead for the clock comes the next one.
-	counted := l.counts(stamp) && (!t.steady || sinceEpoch(stamp.Time()) > t.day+dag.MaxDrift-time.Millisecond)
+	counted := l.counts(stamp) && (!t.steady || sinceEpoch(stamp.Time()) > t.day+hlc.MaxDrift-time.Millisecond)
 	switch {
-	case stamp <= dag.NTP64(l.head.HLC.Time):
-		return wrongf("the stamp of %s, %s, is not after the one before, %s", head.ID, stamp.Time(), dag.NTP64(l.head.HLC.Time).Time())
+	case stamp <= hlc.NTP64(l.head.HLC.Time):
+		return wrongf("the stamp of %s, %s, is not after the one before, %s", head.ID, stamp.Time(), hlc.NTP64(l.head.HLC.Time).Time())
 	case counted:
 	case stamp <= w.last:
 		return wrongf("the stamp of %s, %s, is not after the one before, %s", head.ID, stamp.Time(), w.last.Time())
-	case t.steady && (at < t.day-time.Millisecond || at > t.end+dag.MaxDrift+time.Millisecond):
+	case t.steady && (at < t.day-time.Millisecond || at > t.end+hlc.MaxDrift+time.Millisecond):
 		return wrongf("the stamp of %s is %s; it was made between %s and %s", head.ID, moments(at), moments(t.day), moments(t.end))
 	}
 	w.follow(l, head, root)
@@ -124,13 +125,13 @@ func (w *stamps) newest(l *line, head dag.Head, root codec.Hash, m moment) error
 }
 
 // counts reports whether a stamp is the next after the newest of the context.
-func (l *line) counts(stamp dag.NTP64) bool {
-	return l.head.HLC.Time != 0 && stamp == dag.NTP64(l.head.HLC.Time)+1
+func (l *line) counts(stamp hlc.NTP64) bool {
+	return l.head.HLC.Time != 0 && stamp == hlc.NTP64(l.head.HLC.Time)+1
 }
 
 // follow makes a delta the newest of its context.
 func (w *stamps) follow(l *line, head dag.Head, root codec.Hash) {
-	stamp := dag.NTP64(head.HLC.Time)
+	stamp := hlc.NTP64(head.HLC.Time)
 	if !l.counts(stamp) {
 		w.last = stamp
 	}
@@ -139,14 +140,14 @@ func (w *stamps) follow(l *line, head dag.Head, root codec.Hash) {
 }
 
 // refused looks at why a commit was refused.
-func (w *stamps) refused(e *dag.ClockAhead, m moment) error {
+func (w *stamps) refused(e *hlc.Ahead, m moment) error {
 	t := w.time.after(m)
 	w.behind++
 	next, day := sinceEpoch(e.Next), sinceEpoch(e.Physical)
 	switch {
 	case t.steady && (day < t.day-time.Millisecond || day > t.end):
 		return wrongf("it was %s to %s, not %s as the refusal of a commit says: %v", moments(t.day), moments(t.end), moments(day), e)
-	case next < day+dag.MaxDrift-time.Millisecond, e.RetryAfter > next-day-dag.MaxDrift+2*time.Millisecond:
+	case next < day+hlc.MaxDrift-time.Millisecond, e.RetryAfter > next-day-hlc.MaxDrift+2*time.Millisecond:
 		return wrongf("a commit was refused for no reason: %v", e)
 	case next > w.time.latest()+ahead+time.Millisecond:
 		return wrongf("stamps are more than %s after %s, the latest time of day that there was: %v", ahead, moments(w.time.latest()), e)
@@ -197,7 +198,7 @@ func (w *stamps) aged(l *line, base []byte, t times) error {
 			return wrongf("the base of a snapshot: %v", err)
 		}
 		w.bases++
-		at = sinceEpoch(dag.NTP64(d.HLC.Time).Time())
+		at = sinceEpoch(hlc.NTP64(d.HLC.Time).Time())
 	}
 	if !t.steady {
 		return nil

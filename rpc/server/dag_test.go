@@ -18,6 +18,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/rpc"
@@ -38,7 +39,7 @@ func startDag(t testing.TB, node uint64, o Options) *dagDaemon {
 }
 
 // startDagOn is startDag on a machine that has an uptime, if that is not nil.
-func startDagOn(t testing.TB, node uint64, o Options, uptime *dag.Uptime) *dagDaemon {
+func startDagOn(t testing.TB, node uint64, o Options, uptime *hlc.Uptime) *dagDaemon {
 	t.Helper()
 	d := &dagDaemon{now: new(atomic.Int64)}
 	d.now.Store(1_700_000_000e9)
@@ -239,8 +240,8 @@ func TestADeltaFromAheadOfTheClockIsEarlyAndACommitBehindItOnlyWhereItIs(t *test
 	other := codec.ContextID{8}
 	require.NoError(t, b.dag.CreateContext(other, codec.ApplicationMeta{}))
 	_, err = b.dag.Commit(t.Context(), dag.Commit{Context: other, ReadRoot: dag.EmptyRoot()})
-	require.ErrorIs(t, err, dag.ErrClockAhead)
-	var e *dag.ClockAhead
+	require.ErrorIs(t, err, hlc.ErrAhead)
+	var e *hlc.Ahead
 	require.ErrorAs(t, err, &e)
 	require.True(t, e.Next.After(e.Physical))
 	require.Positive(t, e.RetryAfter)

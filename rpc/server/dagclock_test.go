@@ -8,16 +8,17 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/hlc"
 )
 
 func TestAClockThatJumpsStampsNothingUntilItIsConfirmed(t *testing.T) {
-	d := startDagOn(t, 1, Options{}, &dag.Uptime{Boot: [16]byte{1}, Elapsed: func() time.Duration { return time.Hour }})
+	d := startDagOn(t, 1, Options{}, &hlc.Uptime{Boot: [16]byte{1}, Elapsed: func() time.Duration { return time.Hour }})
 	require.NoError(t, d.dag.CreateContext(room, codec.ApplicationMeta{}))
 	d.commit(t, "a", "1")
 	begun := time.Unix(0, d.now.Load()).UTC()
 	state, err := d.dag.Clock()
 	require.NoError(t, err)
-	require.Equal(t, dag.ClockState{Physical: begun, Expected: begun, Last: state.Last}, state)
+	require.Equal(t, hlc.State{Physical: begun, Expected: begun, Last: state.Last}, state)
 	require.WithinDuration(t, begun, state.Last, time.Second)
 
 	d.now.Add(int64(10 * 365 * 24 * time.Hour))
@@ -25,10 +26,10 @@ func TestAClockThatJumpsStampsNothingUntilItIsConfirmed(t *testing.T) {
 	_, root, err := d.dag.Heads(room)
 	require.NoError(t, err)
 	_, err = d.dag.Commit(t.Context(), dag.Commit{Context: room, ReadRoot: root})
-	require.ErrorIs(t, err, dag.ErrClockJumped)
+	require.ErrorIs(t, err, hlc.ErrJumped)
 	state, err = d.dag.Clock()
 	require.NoError(t, err)
-	require.Equal(t, dag.ClockState{Physical: jumped, Expected: begun, Jumped: true, Last: state.Last}, state)
+	require.Equal(t, hlc.State{Physical: jumped, Expected: begun, Jumped: true, Last: state.Last}, state)
 
 	state, err = d.dag.ConfirmClock()
 	require.NoError(t, err)

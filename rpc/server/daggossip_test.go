@@ -11,6 +11,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
 )
@@ -42,7 +43,7 @@ func (g *gossip) commit(from int) {
 	}
 	done, err := d.Commit(g.t.Context(), dag.Commit{Context: g.context, Actions: []codec.Action{action}, ReadRoot: root, Durability: engine.WAL})
 	if err != nil {
-		require.ErrorIs(g.t, err, dag.ErrClockAhead)
+		require.ErrorIs(g.t, err, hlc.ErrAhead)
 		return
 	}
 	g.made = append(g.made, done.Deltas...)

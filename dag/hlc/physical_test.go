@@ -1,4 +1,4 @@
-package dag
+package hlc
 
 import (
 	"errors"
@@ -30,7 +30,7 @@ func newMachine() *machine { return &machine{wall: wall{now: epoch}, boot: [16]b
 func (m *machine) pass(d time.Duration) { m.elapsed += d; m.move(d) }
 
 func (m *machine) clock(t require.TestingT, e engine.Engine, w engine.Writer) *Clock {
-	c, err := OpenClock(e, w, ClockOptions{Node: node1, Now: m.Now,
+	c, err := Open(e, w, Options{Node: node1, Now: m.Now,
 		Uptime: &Uptime{Boot: m.boot, Elapsed: func() time.Duration { return m.elapsed }}})
 	require.NoError(t, err)
 	return c
@@ -53,10 +53,10 @@ func TestAStepOfThePhysicalClockIsNotTaken(t *testing.T) {
 			m.pass(time.Minute)
 			m.move(step)
 			_, err := c.Stamp()
-			var jumped *ClockJumped
+			var jumped *Jumped
 			require.ErrorAs(t, err, &jumped)
-			require.ErrorIs(t, err, ErrClockJumped)
-			require.Equal(t, ClockJumped{Physical: epoch.Add(time.Minute + step), Expected: epoch.Add(time.Minute)}, *jumped)
+			require.ErrorIs(t, err, ErrJumped)
+			require.Equal(t, Jumped{Physical: epoch.Add(time.Minute + step), Expected: epoch.Add(time.Minute)}, *jumped)
 			require.True(t, c.State().Jumped)
 			// What others send is judged by the time that has passed.
 			require.Equal(t, epoch.Add(time.Minute), c.Now())
@@ -65,10 +65,10 @@ func TestAStepOfThePhysicalClockIsNotTaken(t *testing.T) {
 			// A restart of the daemon changes nothing about it.
 			c = m.clock(t, e, e)
 			_, err = c.Stamp()
-			require.ErrorIs(t, err, ErrClockJumped)
+			require.ErrorIs(t, err, ErrJumped)
 			m.pass(time.Hour)
 			_, err = c.Stamp()
-			require.ErrorIs(t, err, ErrClockJumped)
+			require.ErrorIs(t, err, ErrJumped)
 			// Set right again, it goes on as if nothing had been.
 			m.move(-step)
 			require.Equal(t, ToNTP64(epoch.Add(time.Minute+time.Hour))&^counterMask, stamped(t, c))
@@ -135,7 +135,7 @@ func TestASpellOfAWrongClockIsOver(t *testing.T) {
 	c := m.clock(t, e, e)
 	require.True(t, c.State().Ahead)
 	_, err := c.Stamp()
-	require.ErrorIs(t, err, ErrClockAhead)
+	require.ErrorIs(t, err, ErrAhead)
 	// The context that was written to goes on after what it has.
 	s, err := c.StampAfter(wrong)
 	require.NoError(t, err)
@@ -165,7 +165,7 @@ func TestAConfirmationThatIsNotStoredChangesNothing(t *testing.T) {
 	require.True(t, state.Jumped)
 	broken.err = nil
 	_, err = c.Stamp()
-	require.ErrorIs(t, err, ErrClockJumped)
+	require.ErrorIs(t, err, ErrJumped)
 }
 
 func TestADamagedAnchorIsReported(t *testing.T) {
@@ -174,7 +174,7 @@ func TestADamagedAnchorIsReported(t *testing.T) {
 	var b engine.Batch
 	b.Put(column.Generic, anchorKey, []byte("short"))
 	require.NoError(t, e.Apply(&b))
-	_, err := OpenClock(e, e, ClockOptions{Node: node1, Now: m.Now, Uptime: &Uptime{Elapsed: func() time.Duration { return 0 }}})
+	_, err := Open(e, e, Options{Node: node1, Now: m.Now, Uptime: &Uptime{Elapsed: func() time.Duration { return 0 }}})
 	require.ErrorIs(t, err, engine.ErrCorrupt)
 	require.ErrorContains(t, err, "an anchor of 5 bytes instead of 32")
 }
@@ -207,9 +207,9 @@ func TestStampsOfAContextIncreaseThroughJumpsAndConfirmations(t *testing.T) {
 				s, err := c.StampAfter(*head)
 				limit := ToNTP64(c.Now()) + maxDrift
 				switch {
-				case errors.Is(err, ErrClockJumped):
+				case errors.Is(err, ErrJumped):
 					require.True(t, c.State().Jumped)
-				case errors.Is(err, ErrClockAhead):
+				case errors.Is(err, ErrAhead):
 					require.True(t, c.State().Ahead)
 				default:
 					require.NoError(t, err)
@@ -261,7 +261,7 @@ func TestOnlyTheSystemsClockIsHeldAgainstItsUptime(t *testing.T) {
 		"both":      {now, chosen, chosen},
 	} {
 		t.Run(name, func(t *testing.T) {
-			clock, err := OpenClock(e, e, ClockOptions{Node: node1, Now: c.now, Uptime: c.uptime})
+			clock, err := Open(e, e, Options{Node: node1, Now: c.now, Uptime: c.uptime})
 			require.NoError(t, err)
 			require.NotNil(t, clock.physical.now)
 			require.Equal(t, c.want == nil, clock.physical.uptime == nil)
@@ -278,9 +278,9 @@ func TestANewClockReadsNoRows(t *testing.T) {
 	m, e := newMachine(), mem.New()
 	defer e.Close()
 	last := stamped(t, m.clock(t, e, e))
-	c := NewClock(e, ClockOptions{Node: node1, Now: m.Now, Uptime: &Uptime{Boot: m.boot, Elapsed: func() time.Duration { return m.elapsed }}})
+	c := New(e, Options{Node: node1, Now: m.Now, Uptime: &Uptime{Boot: m.boot, Elapsed: func() time.Duration { return m.elapsed }}})
 	m.move(-time.Hour)
 	require.Equal(t, m.Now(), c.Now())
 	require.Less(t, stamped(t, c), last)
-	require.Panics(t, func() { NewClock(e, ClockOptions{}) })
+	require.Panics(t, func() { New(e, Options{}) })
 }

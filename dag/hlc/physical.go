@@ -1,4 +1,4 @@
-package dag
+package hlc
 
 import (
 	"encoding/binary"
@@ -12,25 +12,25 @@ import (
 	"github.com/stoadb/stoa/keys"
 )
 
-// ErrClockJumped marks a physical clock that was set, or reset itself, by more than
-// [MaxDrift] while time passed otherwise. The error is a [*ClockJumped].
-var ErrClockJumped = errors.New("dag: clock jumped")
+// ErrJumped marks a physical clock that was set, or reset itself, by more than
+// [MaxDrift] while time passed otherwise. The error is a [*Jumped].
+var ErrJumped = errors.New("dag: clock jumped")
 
-// ClockJumped says how far the physical clock is from what it would say had nobody
+// Jumped says how far the physical clock is from what it would say had nobody
 // set it. No stamp is made until both agree again, or the new time is confirmed.
-type ClockJumped struct {
+type Jumped struct {
 	Physical time.Time // what the physical clock says
 	Expected time.Time // what it said when it was last in order, and the time that has passed since
 }
 
 // Error names both times and what to do.
-func (e *ClockJumped) Error() string {
+func (e *Jumped) Error() string {
 	return fmt.Sprintf("dag: clock jumped: the system clock says %s, and by the time that has passed it would be %s: "+
 		"set the clock right, or confirm that it is", e.Physical.UTC().Format(time.RFC3339), e.Expected.UTC().Format(time.RFC3339))
 }
 
-// Is reports whether target is [ErrClockJumped].
-func (e *ClockJumped) Is(target error) bool { return target == ErrClockJumped }
+// Is reports whether target is [ErrJumped].
+func (e *Jumped) Is(target error) bool { return target == ErrJumped }
 
 // anchorKey is the key of the row of the anchor, in column Generic: boot 16 bytes,
 // then the physical time in nanoseconds since 1970 and the uptime in nanoseconds,
@@ -95,7 +95,7 @@ func (p *physical) both() (time.Time, time.Duration) {
 
 // read returns the time, and whether the physical clock says another one that was
 // not confirmed.
-func (p *physical) read() (time.Time, *ClockJumped) {
+func (p *physical) read() (time.Time, *Jumped) {
 	if p.uptime == nil {
 		return p.now(), nil
 	}
@@ -104,7 +104,7 @@ func (p *physical) read() (time.Time, *ClockJumped) {
 	wall, at := p.both()
 	expected := p.wall.Add(at - p.at)
 	if off := wall.Sub(expected); off > MaxDrift || off < -MaxDrift {
-		return expected, &ClockJumped{Physical: wall, Expected: expected}
+		return expected, &Jumped{Physical: wall, Expected: expected}
 	}
 	p.wall, p.at = wall, at
 	return wall, nil

@@ -1,11 +1,11 @@
-package dag
+package hlc
 
 import (
 	"time"
 )
 
-// ClockState is what the clock of a node says, and what it is held against.
-type ClockState struct {
+// State is what the clock of a node says, and what it is held against.
+type State struct {
 	Physical time.Time // what the physical clock says
 	// Expected is what it would say had nobody set it since it was last in order;
 	// as Physical where it is in order, or where there is nothing to hold it against.
@@ -18,11 +18,11 @@ type ClockState struct {
 }
 
 // State returns what the clock says now.
-func (c *Clock) State() ClockState {
+func (c *Clock) State() State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now, jumped := c.physical.read()
-	s := ClockState{Physical: now, Expected: now, Last: c.last.Time()}
+	s := State{Physical: now, Expected: now, Last: c.last.Time()}
 	if jumped != nil {
 		s.Physical, s.Expected, s.Jumped = jumped.Physical, jumped.Expected, true
 	}
@@ -36,7 +36,7 @@ func (c *Clock) State() ClockState {
 // some that this node has made, in other contexts or in deltas that were lost. A
 // context that has such a stamp goes on after it (see [Clock.StampAfter]). It
 // returns the error of the store; then nothing has changed.
-func (c *Clock) Confirm() (ClockState, error) {
+func (c *Clock) Confirm() (State, error) {
 	c.mu.Lock()
 	now, undo := c.physical.confirm()
 	physical := ToNTP64(now)

@@ -1,4 +1,4 @@
-package dag
+package hlc
 
 import (
 	"encoding/binary"
@@ -23,9 +23,9 @@ const maxDrift = 5 * second
 // physical clock. The error is an [*Early].
 var ErrEarly = errors.New("dag: early")
 
-// ErrClockAhead marks a stamp that would be more than [MaxDrift] ahead of the
-// physical clock. The error is a [*ClockAhead].
-var ErrClockAhead = errors.New("dag: clock ahead")
+// ErrAhead marks a stamp that would be more than [MaxDrift] ahead of the
+// physical clock. The error is a [*Ahead].
+var ErrAhead = errors.New("dag: clock ahead")
 
 // Early says when a remote stamp can be accepted.
 type Early struct {
@@ -46,26 +46,26 @@ func (e *Early) Error() string {
 // Is reports whether target is [ErrEarly].
 func (e *Early) Is(target error) bool { return target == ErrEarly }
 
-// ClockAhead says how far the hybrid clock has run away from the physical one:
+// Ahead says how far the hybrid clock has run away from the physical one:
 // peers pushed it, or the physical clock went back.
-type ClockAhead struct {
+type Ahead struct {
 	Physical   time.Time     // what the physical clock says
 	Next       time.Time     // what the next stamp would say
 	RetryAfter time.Duration // until a stamp can be made; at least 1 ns
 }
 
 // Error names both times and what to do.
-func (e *ClockAhead) Error() string {
+func (e *Ahead) Error() string {
 	return fmt.Sprintf("dag: clock ahead: the next stamp would be %s, more than %s after the physical clock, %s: "+
 		"set the clock right, confirm that it is, or try again in %s", e.Next.Format(time.RFC3339Nano), MaxDrift,
 		e.Physical.Format(time.RFC3339Nano), e.RetryAfter)
 }
 
-// Is reports whether target is [ErrClockAhead].
-func (e *ClockAhead) Is(target error) bool { return target == ErrClockAhead }
+// Is reports whether target is [ErrAhead].
+func (e *Ahead) Is(target error) bool { return target == ErrAhead }
 
-// ClockOptions say whose clock it is.
-type ClockOptions struct {
+// Options say whose clock it is.
+type Options struct {
 	Node codec.NodeID     // this node; not zero
 	Now  func() time.Time // the physical clock; nil: time.Now. It may stand still and jump.
 	// Uptime is what the physical clock is held against, so that its steps are
@@ -73,7 +73,7 @@ type ClockOptions struct {
 	Uptime *Uptime
 }
 
-func (o *ClockOptions) setDefaults() {
+func (o *Options) setDefaults() {
 	if o.Now != nil {
 		return
 	}
@@ -109,18 +109,18 @@ type Clock struct {
 const leastReservation = counterMask + 1
 
 // reservationKey is the key of the reservation, in column Generic.
-var reservationKey = ClockKey()
+var reservationKey = RowKey()
 
-// ClockKey returns the key of the row of the clock, in column Generic.
-func ClockKey() []byte {
+// RowKey returns the key of the row of the clock, in column Generic.
+func RowKey() []byte {
 	scope := keys.MustScope("dag-clock")
 	return scope[:]
 }
 
-// OpenClock returns the clock that continues the one whose reservation r has. It
+// Open returns the clock that continues the one whose reservation r has. It
 // returns engine.ErrCorrupt if that row is damaged, or the error of r. Stamps
 // are made only while w takes writes.
-func OpenClock(r engine.Getter, w engine.Writer, o ClockOptions) (*Clock, error) {
+func Open(r engine.Getter, w engine.Writer, o Options) (*Clock, error) {
 	if o.Node.IsZero() {
 		return nil, errors.New("dag: clock: no node id")
 	}
@@ -151,7 +151,7 @@ func OpenClock(r engine.Getter, w engine.Writer, o ClockOptions) (*Clock, error)
 // physical clock against nothing: for a store that is only read, and whose rows of the
 // clock are damaged. Stamps are made only while w takes writes. It panics if the node
 // is zero.
-func NewClock(w engine.Writer, o ClockOptions) *Clock {
+func New(w engine.Writer, o Options) *Clock {
 	if o.Node.IsZero() {
 		panic("dag: clock: no node id")
 	}
@@ -166,23 +166,24 @@ func newClock(w engine.Writer, node codec.NodeID, p *physical) *Clock {
 // Node returns the id that stamps carry.
 func (c *Clock) Node() codec.NodeID { return c.node }
 
-// Now returns the time of the physical clock, of which Early and ClockAhead are
-// judged. While that has jumped, it is the time that it would say if it had not.
+// Now returns the time of the physical clock, by which it is judged whether a stamp
+// is early or ahead. While that has jumped, it is the time that it would say if it had not.
 func (c *Clock) Now() time.Time {
 	t, _ := c.physical.read()
 	return t
 }
 
 // Stamp returns a stamp after all those made and observed. It returns a
-// [*ClockJumped], a [*ClockAhead], or the error of the store when the reservation
+// [*Jumped], a [*Ahead], or the error of the store when the reservation
 // can't be written; then no stamp was made. About once a second it waits for a synced
 // write, so it must not be called from within engine.Update.
 func (c *Clock) Stamp() (codec.HybridTimestamp, error) { return c.StampAfter(0) }
 
-// StampAfter is [Clock.Stamp], for a stamp that is also after t, such as the
-// latest of the parents of a delta. Where t is itself more than [MaxDrift] ahead of
-// the physical clock, as it is in a context that was written to while this clock was
-// wrong, the stamp is the next after t, and no other stamp has to come after it.
+// StampAfter returns a stamp after all those made and observed that is also after t,
+// such as the latest of the parents of a delta. Where t is itself more than [MaxDrift]
+// ahead of the physical clock, as it is in a context that was written to while this
+// clock was wrong, the stamp is the next after t, and no other stamp has to come after
+// it. Its errors, and what it waits for, are those of [Clock.Stamp].
 func (c *Clock) StampAfter(t NTP64) (codec.HybridTimestamp, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -196,7 +197,7 @@ func (c *Clock) StampAfter(t NTP64) (codec.HybridTimestamp, error) {
 	}
 	next := max(physical&^counterMask, max(c.last, t).add(1))
 	if next > physical.add(maxDrift) || next == ^NTP64(0) {
-		return codec.HybridTimestamp{}, &ClockAhead{Physical: physical.Time(), Next: next.Time(),
+		return codec.HybridTimestamp{}, &Ahead{Physical: physical.Time(), Next: next.Time(),
 			RetryAfter: max(1, next.Sub(physical.add(maxDrift)))}
 	}
 	if err := c.reserve(next, physical); err != nil {
@@ -249,7 +250,7 @@ func (c *Clock) Observe(remote codec.HybridTimestamp) error {
 // A clock that is opened begins at the end of the reservation before it, ahead of
 // the physical clock by what was left of it. Its own ends there too, a step
 // further, and not a second: else runs that follow each other quickly would get a
-// second further ahead each, up to ClockAhead. Only a clock that goes on in need
+// second further ahead each, until none is given. Only a clock that goes on in need
 // of more than the physical one gives, because that stands still or because peers
 // are ahead, takes steps that double, up to a second.
 func (c *Clock) reserve(t, physical NTP64) error {

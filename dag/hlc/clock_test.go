@@ -1,4 +1,4 @@
-package dag
+package hlc
 
 import (
 	"errors"
@@ -33,8 +33,8 @@ func (w *wall) Now() time.Time { w.mu.Lock(); defer w.mu.Unlock(); return w.now 
 
 func (w *wall) move(d time.Duration) { w.mu.Lock(); defer w.mu.Unlock(); w.now = w.now.Add(d) }
 
-func openClock(t require.TestingT, e engine.Engine, w *wall) *Clock {
-	c, err := OpenClock(e, e, ClockOptions{Node: node1, Now: w.Now})
+func open(t require.TestingT, e engine.Engine, w *wall) *Clock {
+	c, err := Open(e, e, Options{Node: node1, Now: w.Now})
 	require.NoError(t, err)
 	return c
 }
@@ -61,20 +61,24 @@ func TestNTP64RoundsDownAndComesBack(t *testing.T) {
 // A clock is stamped, observed, restarted and killed while the physical clock
 // stands, jumps and runs back: every stamp is after every earlier one and after
 // all that was observed.
+func TestTheLatestStampOfATimeHasAFullCounter(t *testing.T) {
+	require.Equal(t, NTP64(0x1_0002_ffff), NTP64(0x1_0002_0003).Latest())
+}
+
 func TestStampsIncreaseWhateverThePhysicalClockDoes(t *testing.T) {
 	enginetest.Check(t, 100, func(t *rapid.T) {
 		e, w := mem.New(), &wall{now: epoch}
 		defer e.Close()
-		c := openClock(t, e, w)
+		c := open(t, e, w)
 		var last uint64
 		jump := rapid.Int64Range(-int64(8*time.Second), int64(8*time.Second))
 		t.Repeat(map[string]func(*rapid.T){
 			"stamp": func(t *rapid.T) {
 				s, err := c.Stamp()
 				if err != nil {
-					var ahead *ClockAhead
+					var ahead *Ahead
 					require.ErrorAs(t, err, &ahead)
-					require.ErrorIs(t, err, ErrClockAhead)
+					require.ErrorIs(t, err, ErrAhead)
 					w.move(ahead.RetryAfter + time.Microsecond)
 					s, err = c.Stamp()
 					require.NoError(t, err, "after the time it said")
@@ -99,7 +103,7 @@ func TestStampsIncreaseWhateverThePhysicalClockDoes(t *testing.T) {
 			},
 			"jump": func(t *rapid.T) { w.move(time.Duration(jump.Draw(t, "by"))) },
 			"tick": func(t *rapid.T) { w.move(time.Duration(rapid.IntRange(0, 40_000).Draw(t, "ns"))) },
-			"kill": func(t *rapid.T) { c = openClock(t, e, w) },
+			"kill": func(t *rapid.T) { c = open(t, e, w) },
 		})
 	})
 }
@@ -114,7 +118,7 @@ func TestQuickRestartsDoNotAddUp(t *testing.T) {
 		defer e.Close()
 		var last, steps NTP64
 		for range rapid.IntRange(1, 400).Draw(t, "restarts") {
-			c := openClock(t, e, w)
+			c := open(t, e, w)
 			for range rapid.IntRange(1, 3).Draw(t, "stamps") {
 				s, err := c.Stamp()
 				require.NoError(t, err)
@@ -126,7 +130,7 @@ func TestQuickRestartsDoNotAddUp(t *testing.T) {
 			steps += leastReservation
 		}
 		w.move(steps.Sub(0)) // what quick restarts took is soon given back
-		s, err := openClock(t, e, w).Stamp()
+		s, err := open(t, e, w).Stamp()
 		require.NoError(t, err)
 		require.LessOrEqual(t, NTP64(s.Time), ToNTP64(w.Now())+second)
 	})
@@ -138,7 +142,7 @@ func TestAClockThatIsAheadReservesMoreAndMore(t *testing.T) {
 	e, w := mem.New(), &wall{now: epoch}
 	defer e.Close()
 	counted := &brokenWriter{Writer: e}
-	c, err := OpenClock(e, counted, ClockOptions{Node: node1, Now: w.Now})
+	c, err := Open(e, counted, Options{Node: node1, Now: w.Now})
 	require.NoError(t, err)
 	const perSecond = 1000
 	for i := range 60 * perSecond { // a peer that is three seconds ahead sends a thousand deltas a second
@@ -153,7 +157,7 @@ func TestTenMillionStampsASecondCarryIntoPhysicalTime(t *testing.T) {
 	defer e.Close()
 	n := enginetest.Scale(1_000_000) // all ten million at a scale of 10
 	step := 0
-	c, err := OpenClock(e, e, ClockOptions{Node: node1, Now: func() time.Time {
+	c, err := Open(e, e, Options{Node: node1, Now: func() time.Time {
 		step++
 		return epoch.Add(time.Duration(step) * 100) // 10 million a second
 	}})
@@ -170,7 +174,7 @@ func TestTenMillionStampsASecondCarryIntoPhysicalTime(t *testing.T) {
 	require.LessOrEqual(t, NTP64(last), ToNTP64(epoch.Add(time.Duration(step)*100))+1, "keeps up")
 
 	// Frozen, the counter has to carry.
-	f := openClock(t, e, w)
+	f := open(t, e, w)
 	w.now = NTP64(last).Time().Add(2 * time.Second)
 	first, err := f.Stamp()
 	require.NoError(t, err)
@@ -186,7 +190,7 @@ func TestTenMillionStampsASecondCarryIntoPhysicalTime(t *testing.T) {
 func TestStampsOfManyGoroutinesDiffer(t *testing.T) {
 	e, w := mem.New(), &wall{now: epoch}
 	defer e.Close()
-	c := openClock(t, e, w)
+	c := open(t, e, w)
 	const each = 2000
 	var wg sync.WaitGroup
 	got := make([][]uint64, 8)
@@ -216,13 +220,13 @@ func TestStampsOfManyGoroutinesDiffer(t *testing.T) {
 func TestStampComesAfterAGivenTime(t *testing.T) {
 	e, w := mem.New(), &wall{now: epoch}
 	defer e.Close()
-	c := openClock(t, e, w)
+	c := open(t, e, w)
 	parent := ToNTP64(epoch.Add(time.Second))
 	s, err := c.StampAfter(parent)
 	require.NoError(t, err)
 	require.Equal(t, uint64(parent+1), s.Time)
 	_, err = c.StampAfter(^NTP64(0))
-	require.ErrorIs(t, err, ErrClockAhead)
+	require.ErrorIs(t, err, ErrAhead)
 	_, err = c.StampAfter(ToNTP64(epoch.Add(5 * time.Second)))
 	require.EqualError(t, err, "dag: clock ahead: the next stamp would be 2026-03-01T12:00:05Z, more than 5s after the "+
 		"physical clock, 2026-03-01T12:00:00Z: set the clock right, confirm that it is, or try again in 1ns")
@@ -231,7 +235,7 @@ func TestStampComesAfterAGivenTime(t *testing.T) {
 func TestEarlySaysWhenToRetryAndChangesNothing(t *testing.T) {
 	e, w := mem.New(), &wall{now: epoch}
 	defer e.Close()
-	c := openClock(t, e, w)
+	c := open(t, e, w)
 	err := c.Observe(at(7*time.Second, node2))
 	require.EqualError(t, err, "dag: early: stamp 2026-03-01T12:00:07Z of node 129127208515966861314 is more than 5s ahead "+
 		"of this node's clock: offer it again in 2s")
@@ -246,7 +250,7 @@ func TestAStampIsMadeOnlyOnceItsReservationIsStored(t *testing.T) {
 	e, w := mem.New(), &wall{now: epoch}
 	defer e.Close()
 	broken := &brokenWriter{Writer: e}
-	c, err := OpenClock(e, broken, ClockOptions{Node: node1, Now: w.Now})
+	c, err := Open(e, broken, Options{Node: node1, Now: w.Now})
 	require.NoError(t, err)
 	s, err := c.Stamp()
 	require.NoError(t, err)
@@ -273,16 +277,16 @@ func TestADamagedReservationIsReported(t *testing.T) {
 	var b engine.Batch
 	b.Put(column.Generic, reservationKey, []byte{1})
 	require.NoError(t, e.Apply(&b))
-	_, err := OpenClock(e, e, ClockOptions{Node: node1})
+	_, err := Open(e, e, Options{Node: node1})
 	require.ErrorIs(t, err, engine.ErrCorrupt)
-	_, err = OpenClock(e, e, ClockOptions{})
+	_, err = Open(e, e, Options{})
 	require.EqualError(t, err, "dag: clock: no node id")
 }
 
 func TestTheReservationIsARowThatMayBeWritten(t *testing.T) {
 	e, w := mem.New(), &wall{now: epoch}
 	defer e.Close()
-	_, err := openClock(t, e, w).Stamp()
+	_, err := open(t, e, w).Stamp()
 	require.NoError(t, err)
 	row, err := e.Get(nil, column.Generic, reservationKey)
 	require.NoError(t, err)
@@ -309,7 +313,7 @@ func (w *brokenWriter) Apply(b *engine.Batch) error {
 func BenchmarkStamp(b *testing.B) {
 	e := mem.New()
 	defer e.Close()
-	c, err := OpenClock(e, e, ClockOptions{Node: node1})
+	c, err := Open(e, e, Options{Node: node1})
 	require.NoError(b, err)
 	b.ReportAllocs()
 	for b.Loop() {
