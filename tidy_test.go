@@ -73,6 +73,7 @@ func TestTidyFindsOffences(t *testing.T) {
 		{"imports", "engine/mem/x.go", importing("engine/rocks"), importing("keys")},
 		{"imports", "group/x.go", importing("namespace"), importing("dag")},
 		{"imports", "kv/x.go", importing("dag"), importing("engine")},
+		{"imports", "blob/x.go", importing("rpc"), importing("engine")},
 		{"imports", "rpc/x.go", importing("rpc/server"), importing("rpc/stoav1")},
 		{"imports", "bench/x.go", importing("cmd/stoa"), importing("engine/rocks")},
 		{"cgo", "engine/x.go", "package p\nimport \"C\"\n", "package p\n"},

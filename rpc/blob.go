@@ -12,27 +12,11 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
-
-// Blob describes a blob that is there.
-type Blob struct {
-	ID     codec.BlobID
-	Size   uint64 // bytes of the content
-	Chunks uint32 // rows that the content takes
-	// Healed is what BlobPut has made good of it.
-	Healed BlobHealed
-}
-
-// BlobHealed says what an upload has made good of a blob that was there, damaged. In
-// the zero BlobHealed nothing was.
-type BlobHealed struct {
-	Chunks   uint32 // how many were missing or wrong
-	Manifest bool   // it was wrong
-	Surplus  bool   // there were chunks beyond the last one
-}
 
 // BlobPutOptions say what is known of a blob before its content. In the zero
 // BlobPutOptions nothing is.
@@ -52,19 +36,19 @@ type BlobGetOptions struct {
 	Length uint64 // the most bytes; 0: to the end
 }
 
-// BlobPut stores what it reads from content, up to MaxBlob bytes, as a blob. If
+// BlobPut stores what it reads from content, up to blob.MaxSize bytes, as a blob. If
 // it is there already, existed is true and nothing is written but what is damaged of
 // it, which stored.Healed says then. It returns
-// ErrBlobMismatch if the content is not what o declares, engine.ErrTooLarge,
+// blob.ErrMismatch if the content is not what o declares, engine.ErrTooLarge,
 // engine.ErrNoSpace, engine.ErrReadOnly, engine.ErrUnsupported if the daemon
 // spools nothing, or what reading content returned; then nothing of it stays, and
 // nothing of a blob that was there is worse. It takes as long as it takes, unless ctx or the context of c ends.
-func (c *Client) BlobPut(ctx context.Context, content io.Reader, o BlobPutOptions) (stored Blob, existed bool, err error) {
+func (c *Client) BlobPut(ctx context.Context, content io.Reader, o BlobPutOptions) (stored blob.Info, existed bool, err error) {
 	ctx, cancel := c.within(ctx)
 	defer cancel()
 	stream, err := c.blob.Put(ctx)
 	if err != nil {
-		return Blob{}, false, c.failed("blob put", err)
+		return blob.Info{}, false, c.failed("blob put", err)
 	}
 	header := new(stoav1.BlobPutHeader)
 	if !o.ID.IsZero() {
@@ -81,21 +65,21 @@ func (c *Client) BlobPut(ctx context.Context, content io.Reader, o BlobPutOption
 	var unread *contentError
 	switch {
 	case errors.As(err, &unread):
-		return Blob{}, false, unread
+		return blob.Info{}, false, unread
 	case err != nil && !errors.Is(err, io.EOF): // io.EOF: the daemon says why below
-		return Blob{}, false, c.failed("blob put", err)
+		return blob.Info{}, false, c.failed("blob put", err)
 	}
 	res, err := stream.CloseAndRecv()
 	if err != nil {
-		return Blob{}, false, c.failed("blob put", err)
+		return blob.Info{}, false, c.failed("blob put", err)
 	}
 	stored, err = blobOf(res.GetInfo())
 	if h := res.GetHealed(); h != nil {
-		stored.Healed = BlobHealed{Chunks: h.GetChunks(), Manifest: h.GetManifest(), Surplus: h.GetSurplus()}
+		stored.Healed = blob.Healing{Chunks: h.GetChunks(), Manifest: h.GetManifest(), Surplus: h.GetSurplus()}
 	}
 	if err == nil && (stored.ID != sent.id() || stored.Size != sent.n) {
 		err = fmt.Errorf("%w: %d bytes with the SHA-256 %s were sent, but the daemon stored %d bytes as %s",
-			ErrBlobMismatch, sent.n, sent.id(), stored.Size, stored.ID)
+			blob.ErrMismatch, sent.n, sent.id(), stored.Size, stored.ID)
 	}
 	return stored, res.GetExisted(), err
 }
@@ -153,7 +137,7 @@ func (t *tally) id() codec.BlobID { return codec.BlobID(t.sum.Sum(nil)) }
 // or engine.ErrCorrupt if the content is damaged: what w was given then is not
 // the blob's, which for a whole blob is known for certain only at its end. It
 // takes as long as it takes, unless ctx or the context of c ends.
-func (c *Client) BlobGet(ctx context.Context, id codec.BlobID, w io.Writer, o BlobGetOptions) (Blob, error) {
+func (c *Client) BlobGet(ctx context.Context, id codec.BlobID, w io.Writer, o BlobGetOptions) (blob.Info, error) {
 	ctx, cancel := c.within(ctx)
 	defer cancel()
 	ask := &stoav1.BlobGetRequest{BlobId: id[:], Offset: o.Offset}
@@ -162,18 +146,18 @@ func (c *Client) BlobGet(ctx context.Context, id codec.BlobID, w io.Writer, o Bl
 	}
 	stream, err := c.blob.Get(ctx, ask)
 	if err != nil {
-		return Blob{}, c.failed("blob get", err)
+		return blob.Info{}, c.failed("blob get", err)
 	}
 	m, err := stream.Recv()
 	if err != nil {
-		return Blob{}, c.failed("blob get", err)
+		return blob.Info{}, c.failed("blob get", err)
 	}
 	b, err := blobOf(m.GetInfo())
 	if err != nil {
-		return Blob{}, err
+		return blob.Info{}, err
 	}
 	if b.ID != id {
-		return Blob{}, fmt.Errorf("rpc: blob get: %w: asked for %s, the daemon answered %s", ErrInternal, id, b.ID)
+		return blob.Info{}, fmt.Errorf("rpc: blob get: %w: asked for %s, the daemon answered %s", ErrInternal, id, b.ID)
 	}
 	got := &tally{sum: sha256.New()}
 	for {
@@ -192,7 +176,7 @@ func (c *Client) BlobGet(ctx context.Context, id codec.BlobID, w io.Writer, o Bl
 }
 
 // complete returns an error unless t is the part of b that was asked for.
-func (t *tally) complete(b Blob, o BlobGetOptions) error {
+func (t *tally) complete(b blob.Info, o BlobGetOptions) error {
 	want := b.Size - min(o.Offset, b.Size)
 	if o.Length != 0 {
 		want = min(want, o.Length)
@@ -207,7 +191,7 @@ func (t *tally) complete(b Blob, o BlobGetOptions) error {
 }
 
 // BlobStat describes a blob. It returns engine.ErrNotFound if it is not there.
-func (c *Client) BlobStat(ctx context.Context, id codec.BlobID) (Blob, error) {
+func (c *Client) BlobStat(ctx context.Context, id codec.BlobID) (blob.Info, error) {
 	ctx, cancel := c.within(ctx)
 	defer cancel()
 	var res *stoav1.BlobStatResponse
@@ -216,13 +200,13 @@ func (c *Client) BlobStat(ctx context.Context, id codec.BlobID) (Blob, error) {
 		return err
 	})
 	if err != nil {
-		return Blob{}, err
+		return blob.Info{}, err
 	}
 	return blobOf(res.GetInfo())
 }
 
 // BlobDelete removes a blob. It returns engine.ErrNotFound if it is not there,
-// and unless force is set ErrBlobInUse if an application names it. It waits for
+// and unless force is set blob.ErrInUse if an application names it. It waits for
 // an upload of the blob that is under way.
 func (c *Client) BlobDelete(ctx context.Context, id codec.BlobID, force bool) error {
 	ctx, cancel := c.within(ctx)
@@ -236,15 +220,15 @@ func (c *Client) BlobDelete(ctx context.Context, id codec.BlobID, force bool) er
 // BlobList yields all blobs in the order of their ids. It asks for them page by
 // page, so that it may miss what comes and goes meanwhile. It ends after an
 // error.
-func (c *Client) BlobList(ctx context.Context) iter.Seq2[Blob, error] {
-	return func(yield func(Blob, error) bool) {
+func (c *Client) BlobList(ctx context.Context) iter.Seq2[blob.Info, error] {
+	return func(yield func(blob.Info, error) bool) {
 		ctx, cancel := c.within(ctx)
 		defer cancel()
 		var after []byte
 		for {
 			page, err := c.blobPage(ctx, after)
 			if err != nil {
-				yield(Blob{}, err)
+				yield(blob.Info{}, err)
 				return
 			}
 			for _, info := range page.GetBlobs() {
@@ -258,7 +242,7 @@ func (c *Client) BlobList(ctx context.Context) iter.Seq2[Blob, error] {
 				return
 			}
 			if bytes.Compare(next, after) <= 0 {
-				yield(Blob{}, fmt.Errorf("rpc: blob list: %w: the daemon does not get on", ErrInternal))
+				yield(blob.Info{}, fmt.Errorf("rpc: blob list: %w: the daemon does not get on", ErrInternal))
 				return
 			}
 			after = next
@@ -281,9 +265,9 @@ func (c *Client) within(ctx context.Context) (context.Context, context.CancelFun
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-func blobOf(info *stoav1.BlobInfo) (Blob, error) {
+func blobOf(info *stoav1.BlobInfo) (blob.Info, error) {
 	if len(info.GetBlobId()) != len(codec.BlobID{}) {
-		return Blob{}, fmt.Errorf("rpc: blob: %w: the daemon named none", ErrInternal)
+		return blob.Info{}, fmt.Errorf("rpc: blob: %w: the daemon named none", ErrInternal)
 	}
-	return Blob{ID: codec.BlobID(info.GetBlobId()), Size: info.GetSize(), Chunks: info.GetChunks()}, nil
+	return blob.Info{ID: codec.BlobID(info.GetBlobId()), Size: info.GetSize(), Chunks: info.GetChunks()}, nil
 }

@@ -43,6 +43,9 @@ func Describe(err error) *Error {
 	if e := describeKV(err); e != nil {
 		return e
 	}
+	if e := describeBlob(err); e != nil {
+		return e
+	}
 	for _, known := range sentinels {
 		if errors.Is(err, known.is) {
 			text := withoutPaths(err.Error())

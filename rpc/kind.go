@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/dag/hlc"
@@ -31,12 +32,6 @@ var (
 	ErrRequest = errors.New("rpc: bad request")
 	// ErrInternal is returned on a fault of the daemon, which its log shows.
 	ErrInternal = errors.New("rpc: internal error")
-	// ErrBlobMismatch is returned when the content of a blob is not what was
-	// declared.
-	ErrBlobMismatch = errors.New("rpc: blob mismatch")
-	// ErrBlobInUse is returned when an application names the blob that was to be
-	// deleted.
-	ErrBlobInUse = errors.New("rpc: blob in use")
 	// ErrOwned is returned when a batch changes rows that a service keeps.
 	ErrOwned = errors.New("rpc: owned")
 	// ErrBound is returned when the user of a connection is bound to a tenant of
@@ -87,9 +82,9 @@ func kindOf(k stoav1.ErrorKind) (kind, bool) {
 	case stoav1.ErrorKind_ERROR_KIND_INTERNAL:
 		return kind{codes.Internal, ErrInternal}, true
 	case stoav1.ErrorKind_ERROR_KIND_BLOB_MISMATCH:
-		return kind{codes.InvalidArgument, ErrBlobMismatch}, true
+		return kind{codes.InvalidArgument, blob.ErrMismatch}, true
 	case stoav1.ErrorKind_ERROR_KIND_BLOB_IN_USE:
-		return kind{codes.FailedPrecondition, ErrBlobInUse}, true
+		return kind{codes.FailedPrecondition, blob.ErrInUse}, true
 	case stoav1.ErrorKind_ERROR_KIND_OWNED:
 		return kind{codes.FailedPrecondition, ErrOwned}, true
 	default:

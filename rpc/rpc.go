@@ -13,8 +13,6 @@ const (
 	// MaxMessage is the size of a message in bytes, either way: a batch, and
 	// room for what is around it.
 	MaxMessage = engine.MaxBatch + 1<<20
-	// MaxBlob is the size of the largest blob in bytes.
-	MaxBlob = 4 << 30
 	// BlobPiece is how many bytes of the content of a blob a message carries here:
 	// with what is around them they fill a buffer of 64 KiB. A client may send up
 	// to 1 MiB in a message.

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
@@ -57,7 +58,7 @@ func TestTheClientClaimsNothingThatTheAnswerDoesNotSay(t *testing.T) {
 		"kv batch":     func() error { _, err := k.Batch([]kvstorage.Change{swap}, engine.Synced); return err },
 		"blob put":     func() error { _, _, err := c.BlobPut(ctx, strings.NewReader(""), BlobPutOptions{}); return err },
 		"blob verify": func() error {
-			_, err := c.BlobVerify(ctx, BlobVerifyOptions{}, func(BlobDamage) error { return nil })
+			_, err := c.BlobVerify(ctx, blob.VerifyOptions{}, func(blob.Damage) error { return nil })
 			return err
 		},
 		"dag commit": func() error { _, err := c.Dag().Commit(ctx, dag.Commit{}); return err },

@@ -2,11 +2,11 @@ package inspect
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"hash"
 
+	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/keys"
@@ -35,13 +35,15 @@ func (b *blobs) row(r row) error {
 	if r.info.Name == "BlobMeta" {
 		return b.manifest(r)
 	}
-	id, index := codec.BlobID(r.key), binary.BigEndian.Uint32(r.key[len(codec.BlobID{}):])
+	k, err := keys.BlobChunk{}.Parse(r.key)
 	switch {
-	case b.open && id == b.id:
-		return b.chunk(r, index)
-	case b.strays == 0 || id != b.stray:
+	case err != nil:
+		return err
+	case b.open && k.Blob == b.id:
+		return b.chunk(r, k.Index)
+	case b.strays == 0 || k.Blob != b.stray:
 		b.strays++
-		b.stray = id
+		b.stray = k.Blob
 	}
 	return nil
 }
@@ -57,12 +59,8 @@ func (b *blobs) manifest(r row) (err error) {
 	if b.hash != nil {
 		b.hash.Reset()
 	}
-	chunks := (b.meta.Size + codec.ChunkSize - 1) / codec.ChunkSize
-	switch {
-	case b.meta.Hash != codec.Hash(b.id):
-		return b.found("blob-manifest", r.key, "the manifest names another hash, "+b.meta.Hash.String())
-	case uint64(b.meta.Chunks) != chunks:
-		return b.found("blob-manifest", r.key, fmt.Sprintf("the manifest has %d bytes in %d chunks", b.meta.Size, b.meta.Chunks))
+	if reason := blob.ManifestFault(b.id, b.meta); reason != "" {
+		return b.found(blob.CodeManifest, r.key, reason)
 	}
 	return nil
 }
@@ -80,16 +78,12 @@ func (b *blobs) chunk(r row, index uint32) error {
 	want := b.next
 	b.next = index + 1
 	if index != want {
-		if err := b.found("blob-chunk", r.key, fmt.Sprintf("chunk %d where %d should be", index, want)); err != nil {
+		if err := b.found(blob.CodeChunk, r.key, fmt.Sprintf("chunk %d where %d should be", index, want)); err != nil {
 			return err
 		}
 	}
-	size := uint64(codec.ChunkSize)
-	if index+1 == b.meta.Chunks {
-		size = b.meta.Size - uint64(index)*codec.ChunkSize
-	}
-	if index < b.meta.Chunks && uint64(len(r.value)) != size {
-		return b.found("blob-chunk", r.key, fmt.Sprintf("chunk %d has %d bytes instead of %d", index, len(r.value), size))
+	if size := blob.ChunkBytes(b.meta, index); index < b.meta.Chunks && uint64(len(r.value)) != size {
+		return b.found(blob.CodeChunk, r.key, fmt.Sprintf("chunk %d has %d bytes instead of %d", index, len(r.value), size))
 	}
 	if b.hash != nil {
 		_, _ = b.hash.Write(r.value) // a hash takes everything
@@ -104,13 +98,13 @@ func (b *blobs) finish() error {
 	}
 	b.open = false
 	if b.next != b.meta.Chunks {
-		return b.found("blob-chunk", b.id[:], fmt.Sprintf("the chunks end at %d, the manifest has %d", b.next, b.meta.Chunks))
+		return b.found(blob.CodeChunk, b.id[:], fmt.Sprintf("the chunks end at %d, the manifest has %d", b.next, b.meta.Chunks))
 	}
 	if b.hash == nil || b.fault {
 		return nil
 	}
 	if sum := b.hash.Sum(nil); string(sum) != string(b.id[:]) {
-		return b.v.found("blob-hash", column.Blobs, b.id[:], "the content hashes to %s", hex.EncodeToString(sum))
+		return b.v.found(blob.CodeHash, column.Blobs, b.id[:], "the content hashes to %s", hex.EncodeToString(sum))
 	}
 	return nil
 }
@@ -129,14 +123,7 @@ func checkApplications(v *verifier) check {
 		if err != nil {
 			return err
 		}
-		refs := []codec.BlobID{a.Bytecode, a.Compiled}
-		for _, s := range a.Services {
-			refs = append(refs, s.Bytecode, s.Compiled)
-		}
-		for _, id := range refs {
-			if id == (codec.BlobID{}) {
-				continue
-			}
+		for id := range blob.Named(&a) {
 			there, err := has(v, keys.BlobMeta{Blob: id})
 			if err == nil && !there {
 				err = v.found("application-blob", column.Application, r.key, "the blob %s is not there", id)

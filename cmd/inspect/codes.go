@@ -1,5 +1,7 @@
 package inspect
 
+import "github.com/stoadb/stoa/blob"
+
 // Code is what a finding is of.
 type Code struct {
 	Code  string `json:"code"`
@@ -36,9 +38,9 @@ var Codes = []Code{
 	{"op-head-missing", "fast", "an op log without a head"},
 	{"op-head-sequence", "fast", "a head of an op log at another op than the last"},
 	{"op-missing", "fast", "a head of a group or namespace that is no op"},
-	{"blob-manifest", "fast", "a manifest that cannot be"},
-	{"blob-chunk", "fast", "a chunk that is missing, too many, or of a wrong size"},
-	{"blob-hash", "full", "content that does not hash to the id"},
+	{blob.CodeManifest, "fast", "a manifest that cannot be"},
+	{blob.CodeChunk, "fast", "a chunk that is missing, too many, or of a wrong size"},
+	{blob.CodeHash, "full", "content that does not hash to the id"},
 	{"delta-id", "full", "a delta under another's id"},
 	{"delta-parent", "full", "an applied delta whose parent is not"},
 	{"context-missing", "full", "deltas, or what they have made, of a context that is not there"},

@@ -16,7 +16,7 @@ import (
 )
 
 // TestEveryCodeOfVerifyIsExplained looks for the codes in the sources: those that
-// verify reports here, those of package dag, and those of package kv.
+// verify reports here, and those of packages dag, kv and blob.
 func TestEveryCodeOfVerifyIsExplained(t *testing.T) {
 	explained := map[string]bool{}
 	for _, c := range Codes {
@@ -54,6 +54,7 @@ func TestEveryCodeOfVerifyIsExplained(t *testing.T) {
 	for prefix, of := range map[string]struct{ file, pattern string }{
 		"dag-": {"../../dag/report.go", `FindingCode = "([a-z]+)"`},
 		"kv-":  {"../../kv/check.go", `Code   string // ([a-z, ]+)`},
+		"":     {"../../blob/layout.go", `Code\w+ += "([a-z-]+)"`},
 	} {
 		source, err := os.ReadFile(of.file)
 		require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/namespace/naming"
@@ -44,7 +45,7 @@ type healedDoc struct {
 	Surplus  bool   `json:"surplus"`
 }
 
-func newBlobDoc(b rpc.Blob) blobDoc {
+func newBlobDoc(b blob.Info) blobDoc {
 	return blobDoc{ID: b.ID.String(), Size: b.Size, Chunks: b.Chunks}
 }
 

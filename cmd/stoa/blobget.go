@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/rpc"
 )
@@ -77,7 +78,7 @@ func (g *download) run(ctx context.Context, client *rpc.Client, id codec.BlobID)
 }
 
 // save writes the content beside its place, and moves it there when it is whole.
-func (g *download) save(ctx context.Context, client *rpc.Client, id codec.BlobID) (b rpc.Blob, err error) {
+func (g *download) save(ctx context.Context, client *rpc.Client, id codec.BlobID) (b blob.Info, err error) {
 	whole, err := client.BlobStat(ctx, id)
 	if err != nil {
 		return b, err

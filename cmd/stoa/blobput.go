@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
@@ -49,13 +50,13 @@ written anew, and said. --id declares the id; content that has another one is re
 			}
 			d := newBlobDoc(b)
 			d.Existed = &existed
-			if h := b.Healed; h != (rpc.BlobHealed{}) {
+			if h := b.Healed; h != (blob.Healing{}) {
 				d.Healed = &healedDoc{h.Chunks, h.Manifest, h.Surplus}
 			}
 			return p.emit(d, func(w io.Writer) {
 				fmt.Fprintln(w, b.ID)
 				switch {
-				case b.Healed != (rpc.BlobHealed{}):
+				case b.Healed != (blob.Healing{}):
 					fmt.Fprintln(p.stderr, "it was there, damaged: "+healedText(b.Healed))
 				case existed:
 					fmt.Fprintln(p.stderr, "it was there already")
@@ -69,7 +70,7 @@ written anew, and said. --id declares the id; content that has another one is re
 }
 
 // healedText says what an upload has made good.
-func healedText(h rpc.BlobHealed) string {
+func healedText(h blob.Healing) string {
 	var parts []string
 	if h.Chunks > 0 {
 		parts = append(parts, count(uint64(h.Chunks), "chunk")+" written anew")
@@ -90,7 +91,7 @@ type upload struct {
 	options rpc.BlobPutOptions
 }
 
-func (u *upload) run(ctx context.Context, client *rpc.Client) (b rpc.Blob, existed bool, err error) {
+func (u *upload) run(ctx context.Context, client *rpc.Client) (b blob.Info, existed bool, err error) {
 	if u.path == "-" {
 		return u.send(ctx, client, abandonable(ctx, u.stdin))
 	}
@@ -107,8 +108,8 @@ func (u *upload) run(ctx context.Context, client *rpc.Client) (b rpc.Blob, exist
 		return b, false, bad(fmt.Errorf("%s is a directory", u.path), "name a file, or - for stdin")
 	case !st.Mode().IsRegular():
 		return u.send(ctx, client, abandonable(ctx, f))
-	case st.Size() > rpc.MaxBlob:
-		return b, false, fmt.Errorf("%w: %s has %s, a blob at most %s", engine.ErrTooLarge, u.path, sizeText(uint64(st.Size())), sizeText(rpc.MaxBlob))
+	case st.Size() > blob.MaxSize:
+		return b, false, fmt.Errorf("%w: %s has %s, a blob at most %s", engine.ErrTooLarge, u.path, sizeText(uint64(st.Size())), sizeText(blob.MaxSize))
 	}
 	u.options.Size = uint64(st.Size())
 	if !u.options.ID.IsZero() { // declared, which the daemon checks, there already or not
@@ -133,7 +134,7 @@ func (u *upload) run(ctx context.Context, client *rpc.Client) (b rpc.Blob, exist
 // isWhole reports whether the blob is there, with nothing of it damaged. A daemon that
 // is too old to say so compares what it is sent.
 func (u *upload) isWhole(ctx context.Context, client *rpc.Client) (bool, error) {
-	v, err := client.BlobVerify(ctx, rpc.BlobVerifyOptions{ID: u.options.ID}, func(rpc.BlobDamage) error { return nil })
+	v, err := client.BlobVerify(ctx, blob.VerifyOptions{ID: u.options.ID}, func(blob.Damage) error { return nil })
 	if errors.Is(err, engine.ErrNotFound) || errors.Is(err, engine.ErrUnsupported) {
 		return false, nil
 	}
@@ -152,7 +153,7 @@ func (u *upload) hash(ctx context.Context, f *os.File) error {
 	return errors.Join(err, bar.Finish())
 }
 
-func (u *upload) send(ctx context.Context, client *rpc.Client, content io.Reader) (rpc.Blob, bool, error) {
+func (u *upload) send(ctx context.Context, client *rpc.Client, content io.Reader) (blob.Info, bool, error) {
 	bar := u.progress("sending", u.options.Size)
 	b, existed, err := client.BlobPut(ctx, io.TeeReader(content, bar), u.options)
 	return b, existed, errors.Join(err, bar.Finish())

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace/naming"
 	"github.com/stoadb/stoa/rpc"
@@ -56,7 +57,7 @@ remains of uploads, are removed. A blob of which content is lost is made good by
 // blobVerify is a verification of blobs.
 type blobVerify struct {
 	*process
-	o rpc.BlobVerifyOptions
+	o blob.VerifyOptions
 	w *bufio.Writer
 }
 
@@ -111,7 +112,7 @@ type blobFaultDoc struct {
 }
 
 // damage tells of a damaged blob.
-func (v *blobVerify) damage(d rpc.BlobDamage) error {
+func (v *blobVerify) damage(d blob.Damage) error {
 	remedy, text := remedyOf(d)
 	if v.json {
 		doc := blobDamageDoc{ID: d.ID.String(), More: d.More, Remedy: remedy, Repaired: d.Repaired}
@@ -133,17 +134,17 @@ func (v *blobVerify) damage(d rpc.BlobDamage) error {
 }
 
 // remedyOf names what makes a blob good, and says what was done or is to be done.
-func remedyOf(d rpc.BlobDamage) (name, text string) {
+func remedyOf(d blob.Damage) (name, text string) {
 	switch {
-	case d.Remedy == rpc.BlobRepair && d.Repaired:
+	case d.Remedy == blob.Repair && d.Repaired:
 		return "repair", "repaired"
-	case d.Remedy == rpc.BlobRepair:
+	case d.Remedy == blob.Repair:
 		return "repair", "`stoa blob verify --repair` repairs it"
-	case d.Remedy == rpc.BlobRemove && d.Repaired:
+	case d.Remedy == blob.Remove && d.Repaired:
 		return "remove", "removed"
-	case d.Remedy == rpc.BlobRemove:
+	case d.Remedy == blob.Remove:
 		return "remove", "`stoa blob verify --repair` removes them"
-	case d.Remedy == rpc.BlobUpload:
+	case d.Remedy == blob.Upload:
 		return "put", "content is lost: `stoa blob put FILE` writes it anew, `stoa blob delete` removes what is left"
 	}
 	return "unknown", "this stoa does not know what makes it good"

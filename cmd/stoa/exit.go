@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"syscall"
 
+	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/cmd/inspect"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/dag/hlc"
@@ -122,7 +123,7 @@ func sentinels() []struct {
 		{namespace.ErrNotDue, exitRefused, "only members hold the key that is current; a member whose machine was stolen is removed, which makes a new one: `stoa group remove`; " + conceptsHint},
 		{namespace.ErrBehind, exitRefused, "begin anew"},
 		{namespace.ErrUneven, exitRefused, ""},
-		{rpc.ErrBlobInUse, exitRefused, "--force deletes it all the same"},
+		{blob.ErrInUse, exitRefused, "--force deletes it all the same"},
 		{rpc.ErrInternal, exitRefused, "the daemon's log says more"},
 		{inspect.ErrDamagedRow, exitBad, "--skip-damaged lists such rows and imports the others"},
 		{inspect.ErrMissingOp, exitBad, "--skip-damaged lists what cannot be taken in and imports the others, to which it comes again by `stoa namespace sync`"},

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/cmd/inspect"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
@@ -88,7 +89,10 @@ func (o *offlineStore) serveSource(source *inspect.Source) (_ *rpc.Client, err e
 		return nil, fmt.Errorf("a directory for a socket: %w", err)
 	}
 	o.close = append(o.close, func() error { return os.RemoveAll(private) })
-	settings.Blobs.SpoolDir = filepath.Join(private, spoolName)
+	if settings.Blobs, err = blob.Open(db, blob.Options{SpoolDir: filepath.Join(private, spoolName)}); err != nil {
+		return nil, err
+	}
+	o.close = append(o.close, settings.Blobs.Close)
 	return o.listen(db, settings, filepath.Join(private, socketName))
 }
 

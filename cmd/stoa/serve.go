@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
 
+	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
@@ -175,11 +176,16 @@ func (s *settings) serveStore(ctx context.Context, st *store, activated net.List
 	if err := namespaces.Refold(ctx); err != nil {
 		log.Error("namespaces whose rows were made by other rules", "error", err)
 	}
+	blobs, err := blob.Open(st, blob.Options{SpoolDir: filepath.Join(s.dir, spoolName), MinFreeBytes: s.keepFree(), Logger: log})
+	if err != nil {
+		return cannotOpen(err)
+	}
+	defer func() { err = errors.Join(err, blobs.Close()) }()
 	o := server.Options{
 		Dag: contexts, KV: storage, Namespaces: namespaces, Raw: s.raw, Tenants: s.tenants,
 		Info: st.info, AllowUIDs: s.allowUIDs, AllowGIDs: s.gids, SecretUIDs: s.secretUIDs,
 		DrainTimeout: s.drainTimeout, Logger: log,
-		Blobs: server.BlobOptions{SpoolDir: filepath.Join(s.dir, spoolName), MinFreeBytes: s.keepFree()},
+		Blobs: blobs,
 	}
 	stopMetrics, err := s.serveMetrics(&o, log)
 	if err != nil {

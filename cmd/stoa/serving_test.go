@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc/server"
 )
@@ -21,7 +22,8 @@ func serving(t *testing.T, store engine.Engine) string {
 func servingWith(t *testing.T, store engine.Engine, o server.Options) string {
 	dir, err := os.MkdirTemp("", "st")
 	require.NoError(t, err)
-	o.Blobs.SpoolDir = filepath.Join(dir, spoolName)
+	o.Blobs, err = blob.Open(store, blob.Options{SpoolDir: filepath.Join(dir, spoolName)})
+	require.NoError(t, err)
 	srv, err := server.New(store, o)
 	require.NoError(t, err)
 	ln, err := server.Listen(filepath.Join(dir, socketName), server.SocketOptions{})
@@ -32,6 +34,7 @@ func servingWith(t *testing.T, store engine.Engine, o server.Options) string {
 	t.Cleanup(func() {
 		stop()
 		require.NoError(t, <-done)
+		require.NoError(t, o.Blobs.Close())
 		require.NoError(t, store.Close())
 		require.NoError(t, os.RemoveAll(dir))
 	})

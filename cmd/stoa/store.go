@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
@@ -104,7 +105,7 @@ func randomNode() (id codec.NodeID) {
 func cannotOpen(err error) error {
 	f := *explain(err)
 	switch {
-	case errors.Is(err, rocks.ErrOptions), errors.Is(err, server.ErrOptions), errors.Is(err, rpc.ErrSocketPath), errors.Is(err, engine.ErrPlace):
+	case errors.Is(err, rocks.ErrOptions), errors.Is(err, server.ErrOptions), errors.Is(err, blob.ErrOptions), errors.Is(err, rpc.ErrSocketPath), errors.Is(err, engine.ErrPlace):
 		f.code = exitBad
 	case !errors.Is(err, engine.ErrCorrupt):
 		f.code = exitOpen

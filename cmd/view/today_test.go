@@ -22,7 +22,7 @@ func (s *sample) throughDaemon(t *testing.T) *Server {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	path := filepath.Join(dir, "stoa.sock")
-	daemon, err := server.New(s.store, server.Options{SecretUIDs: []uint32{1 << 30}, Blobs: server.BlobOptions{SpoolDir: filepath.Join(dir, "spool")}})
+	daemon, err := server.New(s.store, server.Options{SecretUIDs: []uint32{1 << 30}})
 	require.NoError(t, err)
 	ln, err := server.Listen(path, server.SocketOptions{})
 	require.NoError(t, err)

@@ -20,6 +20,7 @@ var testedBy = map[string][]string{
 	"engine/rocks":          {"engine/rocks"},
 	"engine/rocks/diskfile": {"engine/rocks/diskfile", "engine/rocks", "cmd/inspect"},
 	"engine/seal":           {"engine/seal", "cmd/stoa"},
+	"blob":                  {"blob"},
 	"group":                 {"group", "namespace"},
 	"namespace":             {"namespace"},
 	"dag":                   {"dag"},

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
@@ -319,8 +320,11 @@ func serveEngine(e engine.Engine, disk *rocks.Engine, socket string, o parts) er
 	if err != nil {
 		return err
 	}
-	o.server.Dag, o.server.KV, o.server.Namespaces = contexts, storage, namespaces
-	o.server.Blobs.SpoolDir = filepath.Join(filepath.Dir(socket), "stoa.spool")
+	blobs, err := blob.Open(e, blob.Options{SpoolDir: filepath.Join(filepath.Dir(socket), "stoa.spool")})
+	if err != nil {
+		return err
+	}
+	o.server.Dag, o.server.KV, o.server.Namespaces, o.server.Blobs = contexts, storage, namespaces, blobs
 	srv, err := server.New(e, o.server)
 	if err != nil {
 		return err
@@ -332,5 +336,5 @@ func serveEngine(e engine.Engine, disk *rocks.Engine, socket string, o parts) er
 	ctx, forget := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer forget()
 	err = srv.Serve(ctx, ln)
-	return errors.Join(err, namespaces.Close(), substrate.Close(), contexts.Close())
+	return errors.Join(err, blobs.Close(), namespaces.Close(), substrate.Close(), contexts.Close())
 }

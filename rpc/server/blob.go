@@ -9,30 +9,32 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// blobService is the Blob service: what it does is blobStore's.
+// blobService is the Blob service: package blob over the wire.
 type blobService struct {
 	stoav1.UnimplementedBlobServer
 	s *Server
 }
 
-// Put is Blob.Put.
+// Put stores the content that the client sends after a header, by [blob.Store.Put].
 func (t *blobService) Put(stream grpc.ClientStreamingServer[stoav1.BlobPutRequest, stoav1.BlobPutResponse]) error {
 	return t.s.transfer(stream.Context(), uploadBytes, func(ctx context.Context, wait *peerWait) error {
 		in := &incoming{stream: stream, wait: wait}
-		u, err := in.header()
+		o, err := in.header()
 		if err != nil {
 			return err
 		}
-		stored, existed, err := t.s.blobs.put(ctx, u)
+		stored, existed, err := t.s.blobs.Put(ctx, in, o)
 		if err != nil {
 			return err
 		}
-		return stream.SendAndClose(&stoav1.BlobPutResponse{Info: stored.info(), Existed: existed, Healed: stored.healed.wire()})
+		return stream.SendAndClose(&stoav1.BlobPutResponse{Info: blobInfo(stored), Existed: existed, Healed: blobHealed(stored.Healed)})
 	})
 }
 
@@ -53,22 +55,20 @@ func (in *incoming) receive() (m *stoav1.BlobPutRequest, err error) {
 }
 
 // header reads what comes before the content.
-func (in *incoming) header() (upload, error) {
+func (in *incoming) header() (o blob.PutOptions, err error) {
 	m, err := in.receive()
 	if err != nil && !errors.Is(err, io.EOF) {
-		return upload{}, err
+		return o, err
 	}
 	h := m.GetHeader()
 	if h == nil {
-		return upload{}, badField("header", "it comes first")
+		return o, badField("header", "it comes first")
 	}
-	u := upload{size: h.Size, content: in}
+	o.Size, err = h.Size, nil
 	if len(h.GetBlobId()) > 0 {
-		u.id, err = blobID("header.blob_id", h.GetBlobId())
-	} else {
-		err = nil
+		o.ID, err = blobID("header.blob_id", h.GetBlobId())
 	}
-	return u, err
+	return o, err
 }
 
 // Read is io.Reader's.
@@ -94,24 +94,32 @@ func (in *incoming) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Get is Blob.Get.
+// Get sends the info of a blob, and then the content that was asked for, by
+// [blob.Store.Read].
 func (t *blobService) Get(r *stoav1.BlobGetRequest, stream grpc.ServerStreamingServer[stoav1.BlobGetResponse]) error {
 	id, err := blobID("blob_id", r.GetBlobId())
 	if err != nil {
 		return err
 	}
+	length := uint64(blob.ToTheEnd)
+	if r.Length != nil {
+		length = *r.Length
+	}
 	return t.s.transfer(stream.Context(), 0, func(ctx context.Context, wait *peerWait) error {
-		d, err := t.s.blobs.open(id, r.GetOffset(), r.Length)
+		d, err := t.s.blobs.Read(id, r.GetOffset(), length)
+		if errors.Is(err, blob.ErrOffset) {
+			return badField("offset", err.Error())
+		}
 		if err != nil {
 			return err
 		}
-		defer d.close()
-		m := &stoav1.BlobGetResponse{Part: &stoav1.BlobGetResponse_Info{Info: d.info()}}
+		defer d.Close()
+		m := &stoav1.BlobGetResponse{Part: &stoav1.BlobGetResponse_Info{Info: blobInfo(d.Info())}}
 		for {
 			if err := wait.during(func() error { return stream.Send(m) }); err != nil {
 				return err
 			}
-			piece, err := d.next()
+			piece, err := d.Next(rpc.BlobPiece)
 			if err == io.EOF {
 				return nil
 			}
@@ -126,61 +134,78 @@ func (t *blobService) Get(r *stoav1.BlobGetRequest, stream grpc.ServerStreamingS
 	})
 }
 
-// Stat is Blob.Stat.
+// Stat describes a blob, by [blob.Store.Stat].
 func (t *blobService) Stat(_ context.Context, r *stoav1.BlobStatRequest) (*stoav1.BlobStatResponse, error) {
 	id, err := blobID("blob_id", r.GetBlobId())
 	if err != nil {
 		return nil, err
 	}
-	found, err := t.s.blobs.stat(t.s.eng, id)
+	found, err := t.s.blobs.Stat(id)
 	if err != nil {
 		return nil, err
 	}
-	return &stoav1.BlobStatResponse{Info: found.info()}, nil
+	return &stoav1.BlobStatResponse{Info: blobInfo(found)}, nil
 }
 
-// Delete is Blob.Delete.
+// Delete removes a blob, by [blob.Store.Delete].
 func (t *blobService) Delete(ctx context.Context, r *stoav1.BlobDeleteRequest) (*stoav1.BlobDeleteResponse, error) {
 	id, err := blobID("blob_id", r.GetBlobId())
 	if err != nil {
 		return nil, err
 	}
-	if err := t.s.blobs.delete(ctx, id, r.GetForce()); err != nil {
+	if err := t.s.blobs.Delete(ctx, id, r.GetForce()); err != nil {
 		return nil, err
 	}
 	return &stoav1.BlobDeleteResponse{}, nil
 }
 
-// List is Blob.List.
+// maxList is the most blobs of a page of a list.
+const maxList = 1000
+
+// listLimit returns the limit that a request means.
+func listLimit(asked uint32) int {
+	if asked == 0 {
+		return maxList
+	}
+	return int(min(asked, maxList))
+}
+
+// List answers with a page of [blob.Store.All].
 func (t *blobService) List(ctx context.Context, r *stoav1.BlobListRequest) (*stoav1.BlobListResponse, error) {
 	if n := len(r.GetAfter()); n != 0 && n != len(codec.BlobID{}) {
 		return nil, badField("after", fmt.Sprintf("%d bytes instead of the %d of an id", n, len(codec.BlobID{})))
 	}
-	page, more, err := t.s.blobs.list(ctx, r.GetAfter(), listLimit(r.GetLimit()))
-	if err != nil {
-		return nil, err
+	res, limit := &stoav1.BlobListResponse{}, listLimit(r.GetLimit())
+	var start []byte
+	if len(r.GetAfter()) > 0 {
+		if start = engine.Successor(r.GetAfter()); start == nil {
+			return res, nil
+		}
 	}
-	res := &stoav1.BlobListResponse{Blobs: make([]*stoav1.BlobInfo, len(page))}
-	for i := range page {
-		res.Blobs[i] = page[i].info()
-	}
-	if more {
-		res.Next = res.Blobs[len(page)-1].BlobId
+	for b, err := range t.s.blobs.All(ctx, start) {
+		if err != nil {
+			return nil, err
+		}
+		if len(res.Blobs) == limit {
+			res.Next = res.Blobs[limit-1].BlobId
+			break
+		}
+		res.Blobs = append(res.Blobs, blobInfo(b))
 	}
 	return res, nil
 }
 
-// info returns b as it goes over the wire.
-func (b *blob) info() *stoav1.BlobInfo {
-	return &stoav1.BlobInfo{BlobId: append([]byte{}, b.id[:]...), Size: b.meta.Size, Chunks: b.meta.Chunks}
+// blobInfo returns b as it goes over the wire.
+func blobInfo(b blob.Info) *stoav1.BlobInfo {
+	return &stoav1.BlobInfo{BlobId: b.ID[:], Size: b.Size, Chunks: b.Chunks}
 }
 
-// wire returns h as it goes over the wire.
-func (h healing) wire() *stoav1.BlobHealed {
-	if h == (healing{}) {
+// blobHealed returns h as it goes over the wire: nil if nothing was damaged.
+func blobHealed(h blob.Healing) *stoav1.BlobHealed {
+	if h == (blob.Healing{}) {
 		return nil
 	}
-	return &stoav1.BlobHealed{Chunks: h.chunks, Manifest: h.manifest, Surplus: h.surplus}
+	return &stoav1.BlobHealed{Chunks: h.Chunks, Manifest: h.Manifest, Surplus: h.Surplus}
 }
 
 // blobID returns the id in a field of a request.
@@ -192,4 +217,29 @@ func blobID(field string, bytes []byte) (id codec.BlobID, err error) {
 		return id, badField(field, "all zeros, which means no blob")
 	}
 	return id, nil
+}
+
+// sweepBlobs sweeps once, beside the calls of clients, until the server stops.
+func (s *Server) sweepBlobs() {
+	ctx, cancel := context.WithCancel(context.Background())
+	s.streams.Add(1)
+	go func() {
+		defer s.streams.Done()
+		defer cancel()
+		swept, err := s.blobs.Sweep(ctx)
+		switch {
+		case errors.Is(err, context.Canceled):
+		case err != nil:
+			s.log.Warn("what broken uploads have left is not all removed; the next start tries again", "removed", swept, "error", err)
+		case swept > 0:
+			s.log.Info("removed what broken uploads have left", "blobs", swept)
+		}
+	}()
+	go func() {
+		defer cancel()
+		select {
+		case <-s.stopping:
+		case <-ctx.Done():
+		}
+	}()
 }

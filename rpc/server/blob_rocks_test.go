@@ -28,7 +28,8 @@ func rocksForBlobs(t *testing.T) engine.Engine {
 
 // Server and client share this process, so that both are measured.
 func TestTransfersTakeBoundedMemory(t *testing.T) {
-	d := start(t, rocksForBlobs(t), Options{Blobs: BlobOptions{SpoolDir: filepath.Join(t.TempDir(), "spool")}})
+	eng := rocksForBlobs(t)
+	d := start(t, eng, Options{Blobs: withSpool(t, eng)})
 	c := d.dial(t)
 	size := int64(enginetest.Scale(256)) << 20
 	content := func() io.Reader {

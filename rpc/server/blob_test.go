@@ -7,9 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
@@ -27,17 +27,60 @@ import (
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// overEngines runs a test on a daemon of each engine.
-func overEngines(t *testing.T, o Options, test func(t *testing.T, d *testDaemon)) {
+const chunk = codec.ChunkSize
+
+func bytesOf(n int) []byte {
+	b := make([]byte, n)
+	rand.NewChaCha8([32]byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)}).Read(b)
+	return b
+}
+
+func contentID(content []byte) codec.BlobID { return sha256.Sum256(content) }
+
+// withSpool returns a store of the blobs in eng that has a spool.
+func withSpool(t testing.TB, eng engine.Engine) *blob.Store {
+	t.Helper()
+	b, err := blob.Open(eng, blob.Options{SpoolDir: filepath.Join(t.TempDir(), "spool")})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	return b
+}
+
+func mustPut(t testing.TB, b *blob.Store, content []byte) codec.BlobID {
+	t.Helper()
+	stored, _, err := b.Put(t.Context(), bytes.NewReader(content), blob.PutOptions{ID: contentID(content)})
+	require.NoError(t, err)
+	return stored.ID
+}
+
+// blobRows returns the keys of the Blobs column with the lengths of their values.
+func blobRows(t testing.TB, r engine.Reader) (rows []string) {
+	t.Helper()
+	it, err := r.Iterate(column.Blobs, engine.Range{})
+	require.NoError(t, err)
+	defer it.Close()
+	for it.Next() {
+		rows = append(rows, fmt.Sprintf("%x %d", it.Key(), len(it.Value())))
+	}
+	require.NoError(t, it.Err())
+	return rows
+}
+
+func putChunk(t require.TestingT, w engine.Writer, id codec.BlobID, index uint32, value []byte) {
+	var b engine.Batch
+	engine.Put(&b, keys.BlobChunk{Blob: id, Index: index}, codec.BlobChunk(value))
+	require.NoError(t, w.Apply(&b))
+}
+
+// overEngines runs a test on a daemon of each engine, which has a spool.
+func overEngines(t *testing.T, test func(t *testing.T, d *testDaemon)) {
 	for name, open := range map[string]func(*testing.T) engine.Engine{
 		"mem":   func(*testing.T) engine.Engine { return mem.New() },
 		"rocks": rocksForBlobs,
 	} {
 		t.Run(name, func(t *testing.T) {
 			eng := open(t)
-			o := o
-			o.Blobs.SpoolDir = filepath.Join(t.TempDir(), "spool")
-			test(t, start(t, eng, o))
+			test(t, start(t, eng, Options{Blobs: withSpool(t, eng)}))
 		})
 	}
 }
@@ -49,7 +92,7 @@ func noRows(t *testing.T, d *testDaemon) {
 }
 
 func TestBlobsOfEverySizeComeBackAsTheyWere(t *testing.T) {
-	overEngines(t, Options{}, func(t *testing.T, d *testDaemon) {
+	overEngines(t, func(t *testing.T, d *testDaemon) {
 		c, ctx := d.dial(t), t.Context()
 		for _, n := range []int{0, 1, chunk - 1, chunk, chunk + 1, 10 * chunk} {
 			for _, declared := range []bool{true, false} {
@@ -59,7 +102,7 @@ func TestBlobsOfEverySizeComeBackAsTheyWere(t *testing.T) {
 				if declared {
 					o = rpc.BlobPutOptions{ID: id, Size: uint64(n)}
 				}
-				want := rpc.Blob{ID: id, Size: uint64(n), Chunks: uint32((n + chunk - 1) / chunk)}
+				want := blob.Info{ID: id, Size: uint64(n), Chunks: uint32((n + chunk - 1) / chunk)}
 				for _, existed := range []bool{false, true} {
 					stored, was, err := c.BlobPut(ctx, bytes.NewReader(content), o)
 					require.NoError(t, err)
@@ -79,12 +122,11 @@ func TestBlobsOfEverySizeComeBackAsTheyWere(t *testing.T) {
 				require.Empty(t, blobRows(t, d.engine))
 			}
 		}
-		require.Empty(t, filesIn(t, d.o.Blobs.SpoolDir))
 	})
 }
 
 func TestAPartOfABlobIsReadByOffsetAndLength(t *testing.T) {
-	overEngines(t, Options{}, func(t *testing.T, d *testDaemon) {
+	overEngines(t, func(t *testing.T, d *testDaemon) {
 		c, ctx := d.dial(t), t.Context()
 		const size = 3*chunk + 7
 		content := bytesOf(size)
@@ -109,7 +151,7 @@ func TestAPartOfABlobIsReadByOffsetAndLength(t *testing.T) {
 }
 
 func TestContentThatIsNotWhatWasDeclaredIsRefusedAndRemoved(t *testing.T) {
-	overEngines(t, Options{}, func(t *testing.T, d *testDaemon) {
+	overEngines(t, func(t *testing.T, d *testDaemon) {
 		c, ctx := d.dial(t), t.Context()
 		content := bytesOf(2*chunk + 9)
 		id, other := contentID(content), contentID(content[1:])
@@ -132,7 +174,7 @@ func TestContentThatIsNotWhatWasDeclaredIsRefusedAndRemoved(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				_, _, err := c.BlobPut(ctx, bytes.NewReader(test.content), test.o)
-				require.ErrorIs(t, err, rpc.ErrBlobMismatch)
+				require.ErrorIs(t, err, blob.ErrMismatch)
 				var e *rpc.Error
 				require.ErrorAs(t, err, &e)
 				require.Equal(t, test.fields, e.Fields)
@@ -146,7 +188,7 @@ func TestContentThatIsNotWhatWasDeclaredIsRefusedAndRemoved(t *testing.T) {
 			require.NoError(t, err)
 			before := blobRows(t, d.engine)
 			_, _, err = c.BlobPut(ctx, bytes.NewReader(content[1:]), rpc.BlobPutOptions{ID: id})
-			require.ErrorIs(t, err, rpc.ErrBlobMismatch)
+			require.ErrorIs(t, err, blob.ErrMismatch)
 			require.Equal(t, before, blobRows(t, d.engine))
 		})
 	})
@@ -159,20 +201,6 @@ func TestADeclaredSizeOverTheLimitIsRefusedBeforeAnyContent(t *testing.T) {
 	size := uint64(5 << 30)
 	require.NoError(t, stream.Send(putHeader(codec.BlobID{1}, &size)))
 	require.ErrorIs(t, rpc.FromStatus(stream.RecvMsg(new(stoav1.BlobPutResponse))), engine.ErrTooLarge)
-}
-
-func TestAStreamOverTheLimitIsRefusedAndRemoved(t *testing.T) {
-	overEngines(t, Options{Blobs: BlobOptions{maxSize: 3 * chunk}}, func(t *testing.T, d *testDaemon) {
-		c := d.dial(t)
-		at, over := bytesOf(3*chunk), bytesOf(3*chunk+1)
-		for _, o := range []rpc.BlobPutOptions{{ID: contentID(over)}, {}} {
-			_, _, err := c.BlobPut(t.Context(), bytes.NewReader(over), o)
-			require.ErrorIs(t, err, engine.ErrTooLarge)
-			require.Empty(t, blobRows(t, d.engine))
-		}
-		_, _, err := c.BlobPut(t.Context(), bytes.NewReader(at), rpc.BlobPutOptions{})
-		require.NoError(t, err)
-	})
 }
 
 func putHeader(id codec.BlobID, size *uint64) *stoav1.BlobPutRequest {
@@ -269,7 +297,7 @@ func TestAllBlobsAreListedPageByPage(t *testing.T) {
 }
 
 func TestWhatAKilledClientHasSentIsRemovedAtOnce(t *testing.T) {
-	overEngines(t, Options{}, func(t *testing.T, d *testDaemon) {
+	overEngines(t, func(t *testing.T, d *testDaemon) {
 		content := bytesOf(5 * chunk)
 		id := contentID(content)
 		conn := d.bare(t)
@@ -292,7 +320,7 @@ func TestWhatAKilledClientHasSentIsRemovedAtOnce(t *testing.T) {
 
 func TestWhatABrokenUploadLeftIsSweptAtTheStart(t *testing.T) {
 	eng := mem.New()
-	stays := mustPut(t, testStore(t, eng, BlobOptions{}), bytesOf(10))
+	stays := mustPut(t, withSpool(t, eng), bytesOf(10))
 	putChunk(t, eng, codec.BlobID{1}, 0, []byte("left"))
 	d := start(t, eng, Options{})
 	require.Eventually(t, func() bool { return len(blobRows(t, eng)) == 2 }, patience, time.Millisecond)
@@ -300,66 +328,8 @@ func TestWhatABrokenUploadLeftIsSweptAtTheStart(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestUploadsAndDeletesOfOneBlobTakeTurns(t *testing.T) {
-	overEngines(t, Options{}, func(t *testing.T, d *testDaemon) {
-		content := bytesOf(2*chunk + 3)
-		id := contentID(content)
-		c, ctx := d.dial(t), t.Context()
-
-		var all sync.WaitGroup
-		var written atomic.Int64
-		for i := range 8 {
-			all.Go(func() {
-				var o rpc.BlobPutOptions
-				if i%2 == 0 {
-					o.ID = id
-				}
-				_, existed, err := c.BlobPut(ctx, bytes.NewReader(content), o)
-				require.NoError(t, err)
-				if !existed {
-					written.Add(1)
-				}
-			})
-		}
-		all.Wait()
-		require.EqualValues(t, 1, written.Load())
-
-		var puts, deletes atomic.Int64
-		for i := range 24 {
-			all.Go(func() {
-				if i%3 == 0 {
-					err := c.BlobDelete(ctx, id, false)
-					if err == nil {
-						deletes.Add(1)
-					} else {
-						require.ErrorIs(t, err, engine.ErrNotFound)
-					}
-					return
-				}
-				_, existed, err := c.BlobPut(ctx, bytes.NewReader(content), rpc.BlobPutOptions{ID: id})
-				require.NoError(t, err)
-				if !existed {
-					puts.Add(1)
-				}
-			})
-		}
-		all.Wait()
-		_, err := c.BlobStat(ctx, id)
-		if there := 1 + puts.Load() - deletes.Load(); there == 0 {
-			require.ErrorIs(t, err, engine.ErrNotFound)
-			require.Empty(t, blobRows(t, d.engine))
-		} else {
-			require.EqualValues(t, 1, there)
-			require.NoError(t, err)
-			_, err = c.BlobGet(ctx, id, io.Discard, rpc.BlobGetOptions{})
-			require.NoError(t, err)
-		}
-		require.Empty(t, d.blobs.locks.held)
-	})
-}
-
 func TestADownloadOutlivesTheDeletionOfItsBlob(t *testing.T) {
-	overEngines(t, Options{}, func(t *testing.T, d *testDaemon) {
+	overEngines(t, func(t *testing.T, d *testDaemon) {
 		const chunks = 24 // far more than the windows of a stream hold
 		content := bytesOf(chunks * chunk)
 		c, ctx := d.dial(t), t.Context()
@@ -386,7 +356,7 @@ func TestADownloadOutlivesTheDeletionOfItsBlob(t *testing.T) {
 }
 
 func TestDamageOfABlobReachesTheClient(t *testing.T) {
-	overEngines(t, Options{}, func(t *testing.T, d *testDaemon) {
+	overEngines(t, func(t *testing.T, d *testDaemon) {
 		c := d.dial(t)
 		content := bytesOf(chunk + 10)
 		id := mustPut(t, d.blobs, content)
@@ -408,7 +378,7 @@ func TestABlobInUseNamesTheApplication(t *testing.T) {
 	engine.Put(&b, keys.ApplicationMeta{App: app}, codec.ApplicationMeta{ApplicationID: app, Bytecode: id})
 	require.NoError(t, c.Apply(&b))
 	err := c.BlobDelete(t.Context(), id, false)
-	require.ErrorIs(t, err, rpc.ErrBlobInUse)
+	require.ErrorIs(t, err, blob.ErrInUse)
 	require.ErrorContains(t, err, app.String())
 	require.NoError(t, c.BlobDelete(t.Context(), id, true))
 }

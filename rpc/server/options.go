@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
@@ -68,8 +69,17 @@ type Options struct {
 	// server stops; 0: 30 s.
 	DrainTimeout time.Duration
 
-	// Blobs say how blobs are taken and given out.
-	Blobs BlobOptions
+	// Blobs keeps the blobs of the engine, for the Blob service; it stays the
+	// caller's to close, after Serve has returned. Nil: one without a spool, so that
+	// content of more than 1 MiB has to come with its id.
+	Blobs *blob.Store
+	// MaxTransfers is how many uploads, downloads and verifications of blobs may be
+	// under way at once, of up to 8 MiB of memory each; what exceeds it is refused as
+	// busy. 0: 64.
+	MaxTransfers int
+	// TransferIdle is how long a client may keep an upload or a download waiting, which
+	// is ended then; 0: 1 minute.
+	TransferIdle time.Duration
 
 	// Dag keeps the contexts of the engine, for the Dag service; it stays the
 	// caller's to close, after Serve has returned. Nil: there is no such service.
@@ -129,15 +139,11 @@ type Info struct {
 }
 
 func (o Options) withDefaults() (Options, error) {
-	if o.MaxInFlight < 0 || o.MaxConnections < 0 || o.MaxScans < 0 || o.MaxSessions < 0 || o.MaxSessionScans < 0 || o.MaxDagStreams < 0 || o.MaxKVStreams < 0 || o.MaxGovStreams < 0 {
+	if o.MaxInFlight < 0 || o.MaxConnections < 0 || o.MaxScans < 0 || o.MaxSessions < 0 || o.MaxSessionScans < 0 || o.MaxDagStreams < 0 || o.MaxKVStreams < 0 || o.MaxGovStreams < 0 || o.MaxTransfers < 0 {
 		return o, fmt.Errorf("%w: a limit is negative", ErrOptions)
 	}
-	if o.SessionIdle < 0 || o.Greeting < 0 || o.CallTimeout < 0 || o.DrainTimeout < 0 {
+	if o.SessionIdle < 0 || o.Greeting < 0 || o.CallTimeout < 0 || o.DrainTimeout < 0 || o.TransferIdle < 0 {
 		return o, fmt.Errorf("%w: a time is negative", ErrOptions)
-	}
-	var err error
-	if o.Blobs, err = o.Blobs.withDefaults(); err != nil {
-		return o, err
 	}
 	own := uint32(os.Geteuid())
 	if o.AllowUIDs == nil {
@@ -161,6 +167,8 @@ func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.MaxDagStreams, 1024)
 	setDefault(&o.MaxKVStreams, 4096)
 	setDefault(&o.MaxGovStreams, 1024)
+	setDefault(&o.MaxTransfers, 64)
+	setDefault(&o.TransferIdle, time.Minute)
 	setDefault(&o.SessionIdle, 10*time.Minute)
 	setDefault(&o.Greeting, 10*time.Second)
 	setDefault(&o.CallTimeout, time.Minute)

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
+	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/wire"
@@ -48,7 +49,7 @@ type Server struct {
 	kvStreams   quota
 	govStreams  quota
 	snapshots   snapshots
-	blobs       *blobStore
+	blobs       *blob.Store
 
 	stopping chan struct{} // closed when the server drains
 	stopOnce sync.Once
@@ -63,8 +64,7 @@ const (
 )
 
 // New returns a server of eng, which stays the caller's to close, after Serve
-// has returned. It returns ErrOptions, and what keeps the spool of blobs from
-// being made.
+// has returned. It returns ErrOptions, and what keeps metrics from being registered.
 func New(eng engine.Engine, o Options) (*Server, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -77,13 +77,15 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 		sessions:   quota{what: whatSessions, limit: int64(o.MaxSessions)},
 		stopping:   make(chan struct{}),
 		health:     health.NewServer(),
-		transfers:  quota{what: whatTransfers, limit: int64(o.Blobs.MaxTransfers)},
+		transfers:  quota{what: whatTransfers, limit: int64(o.MaxTransfers)},
 		dagStreams: quota{what: whatDagStreams, limit: int64(o.MaxDagStreams)},
 		kvStreams:  quota{what: whatKVStreams, limit: int64(o.MaxKVStreams)},
 		govStreams: quota{what: whatGovStreams, limit: int64(o.MaxGovStreams)},
 	}
-	if s.blobs, err = newBlobStore(eng, o.Blobs, o.Logger); err != nil {
-		return nil, err
+	if s.blobs = o.Blobs; s.blobs == nil {
+		if s.blobs, err = blob.Open(eng, blob.Options{Logger: o.Logger}); err != nil {
+			return nil, err
+		}
 	}
 	s.snapshots.rand, s.snapshots.now = o.Rand, o.Now
 	unary, stream, err := s.metrics(o.Registry)

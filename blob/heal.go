@@ -1,4 +1,4 @@
-package server
+package blob
 
 import (
 	"bytes"
@@ -15,19 +15,19 @@ import (
 	"github.com/stoadb/stoa/keys"
 )
 
-// healing is what an upload has made good of a blob that was there. In the zero
-// healing nothing was damaged.
-type healing struct {
-	chunks   uint32 // were missing or wrong
-	manifest bool   // was wrong
-	surplus  bool   // there were chunks beyond the last
+// Healing says what an upload has made good of a blob that was there, damaged. In
+// the zero Healing nothing was.
+type Healing struct {
+	Chunks   uint32 // how many were missing or wrong
+	Manifest bool   // it was wrong
+	Surplus  bool   // there were chunks beyond the last one
 }
 
 // comparison is an upload of a blob that is there. Chunks that are stored as they
 // come are forgotten; the others are kept until all of the content has come and is
 // known to be right, since until then it may be the upload that is wrong.
 type comparison struct {
-	store *blobStore
+	store *Store
 	id    codec.BlobID
 	meta  codec.BlobMeta // of what has come
 	sum   hash.Hash
@@ -51,38 +51,38 @@ type keptChunk struct {
 // heal checks content, which should be that of a blob that is there in from, and
 // writes what is damaged of it anew. Each write makes the blob better by itself, so that
 // it does not matter after which of them the process ends.
-func (b *blobStore) heal(ctx context.Context, id codec.BlobID, from engine.Reader, content io.Reader) (blob, error) {
-	c := &comparison{store: b, id: id, meta: codec.BlobMeta{Hash: codec.Hash(id)}, sum: sha256.New(), old: b.bufs.Get().(*[]byte)}
+func (b *Store) heal(ctx context.Context, id codec.BlobID, from engine.Reader, content io.Reader) (Info, error) {
+	c := &comparison{store: b, id: id, meta: codec.BlobMeta{Hash: codec.Hash(id)}, sum: sha256.New(), old: b.borrow()}
 	defer c.close()
 	if err := c.read(ctx, from, content); err != nil {
-		return blob{}, err
+		return Info{}, err
 	}
 	if err := sameHash(id, c.sum); err != nil {
-		return blob{}, err
+		return Info{}, err
 	}
-	found := blob{id: id, meta: c.meta}
+	found := info(id, c.meta)
 	wrong, err := c.wrong(from)
-	if err != nil || wrong == (healing{}) {
+	if err != nil || wrong == (Healing{}) {
 		return found, err
 	}
 	if c.unkept != nil {
-		return blob{}, c.unkept
+		return Info{}, c.unkept
 	}
 	if err := b.writable(); err != nil {
-		return blob{}, err
+		return Info{}, err
 	}
 	unlock, err := b.locks.lock(ctx, id)
 	if err != nil {
-		return blob{}, err
+		return Info{}, err
 	}
 	defer unlock()
-	switch _, err := b.stat(b.eng, id); {
+	switch _, err := stat(b.eng, id); {
 	case errors.Is(err, engine.ErrNotFound):
 		return found, nil // it was deleted after this upload of it, so to speak
 	case err != nil && !errors.Is(err, engine.ErrCorrupt):
-		return blob{}, err
+		return Info{}, err
 	}
-	found.healed, err = c.write()
+	found.Healed, err = c.write()
 	return found, err
 }
 
@@ -99,7 +99,7 @@ func (c *comparison) close() {
 
 // read reads the content, and keeps the chunks that differ from those in from.
 func (c *comparison) read(ctx context.Context, from engine.Reader, content io.Reader) (err error) {
-	buf := c.store.bufs.Get().(*[]byte)
+	buf := c.store.borrow()
 	defer func() { c.store.giveBack(buf) }()
 	for end := false; !end; {
 		if *buf, end, err = fill(content, *buf); err != nil {
@@ -146,7 +146,7 @@ func (c *comparison) keep(index uint32, chunk *[]byte) (next *[]byte, err error)
 	c.kept = append(c.kept, keptChunk{index, len(*chunk), sha256.Sum256(*chunk)})
 	if c.first == nil {
 		c.first = chunk
-		return c.store.bufs.Get().(*[]byte), nil
+		return c.store.borrow(), nil
 	}
 	if c.rest == nil {
 		if c.store.spool.dir == "" {
@@ -161,13 +161,13 @@ func (c *comparison) keep(index uint32, chunk *[]byte) (next *[]byte, err error)
 }
 
 // wrong returns what of the blob differs in r from what has come.
-func (c *comparison) wrong(r engine.Reader) (healing, error) {
-	found, err := c.store.stat(r, c.id)
+func (c *comparison) wrong(r engine.Reader) (Healing, error) {
+	manifest, err := stat(r, c.id)
 	if err != nil && !errors.Is(err, engine.ErrCorrupt) {
-		return healing{}, err
+		return Healing{}, err
 	}
-	w := healing{chunks: c.differ, manifest: err != nil || found.meta != c.meta}
-	w.surplus, err = c.store.chunkFrom(r, c.id, c.meta.Chunks)
+	w := Healing{Chunks: c.differ, Manifest: err != nil || manifest != c.meta}
+	w.Surplus, err = chunkFrom(r, c.id, c.meta.Chunks)
 	if errors.Is(err, engine.ErrCorrupt) { // beyond the content, which is what counts
 		err = nil
 	}
@@ -176,22 +176,22 @@ func (c *comparison) wrong(r engine.Reader) (healing, error) {
 
 // write writes what was kept, but for what another upload has written meanwhile. The
 // caller holds the lock of the blob.
-func (c *comparison) write() (healing, error) {
+func (c *comparison) write() (Healing, error) {
 	c.differ = 0
 	if c.rest != nil {
 		if err := c.rest.rewind(); err != nil {
-			return healing{}, err
+			return Healing{}, err
 		}
 	}
 	batch := new(engine.Batch)
 	for i := range c.kept {
 		chunk, err := c.content(i)
 		if err != nil {
-			return healing{}, err
+			return Healing{}, err
 		}
 		same, err := c.isStored(c.store.eng, c.kept[i].index, chunk)
 		if err != nil {
-			return healing{}, err
+			return Healing{}, err
 		}
 		if same {
 			continue
@@ -201,11 +201,11 @@ func (c *comparison) write() (healing, error) {
 		batch.Durability = engine.WAL
 		batch.Put(column.Blobs, c.key, chunk)
 		if err := c.store.eng.Apply(batch); err != nil {
-			return healing{}, err
+			return Healing{}, err
 		}
 	}
 	wrong, err := c.wrong(c.store.eng)
-	if err == nil && wrong != (healing{}) {
+	if err == nil && wrong != (Healing{}) {
 		err = c.store.putManifest(c.id, c.meta)
 	}
 	return wrong, err
@@ -229,7 +229,7 @@ func (c *comparison) content(i int) ([]byte, error) {
 
 // putManifest writes the manifest of a blob whose chunks are there, and removes those
 // beyond. The caller holds the lock of the blob.
-func (b *blobStore) putManifest(id codec.BlobID, meta codec.BlobMeta) error {
+func (b *Store) putManifest(id codec.BlobID, meta codec.BlobMeta) error {
 	var batch engine.Batch
 	engine.Put(&batch, keys.BlobMeta{Blob: id}, meta)
 	start, end := chunksFrom(id, meta.Chunks)
@@ -238,7 +238,7 @@ func (b *blobStore) putManifest(id codec.BlobID, meta codec.BlobMeta) error {
 }
 
 // chunkFrom reports whether there is a chunk of a blob with that index or a later one.
-func (b *blobStore) chunkFrom(r engine.Reader, id codec.BlobID, index uint32) (bool, error) {
+func chunkFrom(r engine.Reader, id codec.BlobID, index uint32) (bool, error) {
 	start, end := chunksFrom(id, index)
 	it, err := r.Iterate(column.Blobs, engine.Range{Start: start, End: end, Limit: 1})
 	if err != nil {

@@ -1,9 +1,8 @@
-package server
+package blob
 
 import (
 	"bytes"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,39 +11,38 @@ import (
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
-	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
 func TestSmallUploadsWithoutAnIDNeedNoSpool(t *testing.T) {
-	b := memStore(t, BlobOptions{})
+	b := memStore(t, Options{})
 	for _, n := range []int{0, 1, chunk - 1} {
-		stored, existed, err := b.put(t.Context(), upload{content: bytes.NewReader(bytesOf(n))})
+		stored, existed, err := b.Put(t.Context(), bytes.NewReader(bytesOf(n)), PutOptions{})
 		require.NoError(t, err)
 		require.False(t, existed)
-		require.Equal(t, contentID(bytesOf(n)), stored.id)
+		require.Equal(t, contentID(bytesOf(n)), stored.ID)
 	}
-	_, _, err := b.put(t.Context(), upload{content: bytes.NewReader(bytesOf(chunk + 1))})
+	_, _, err := b.Put(t.Context(), bytes.NewReader(bytesOf(chunk+1)), PutOptions{})
 	require.ErrorIs(t, err, engine.ErrUnsupported)
 	require.ErrorContains(t, err, "declare the id")
 }
 
 func TestTheSpoolHoldsNoFileThatHasAName(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "spool")
-	b := memStore(t, BlobOptions{SpoolDir: dir})
+	b := memStore(t, Options{SpoolDir: dir})
 	st, err := os.Stat(dir)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o700), st.Mode().Perm())
 	content := bytesOf(5*chunk + 1)
 	spooling := &hookedReader{r: bytes.NewReader(content), at: 3 * chunk, hook: func() { require.Empty(t, filesIn(t, dir)) }}
-	stored, existed, err := b.put(t.Context(), upload{content: spooling})
+	stored, existed, err := b.Put(t.Context(), spooling, PutOptions{})
 	require.NoError(t, err)
 	require.False(t, existed)
 	require.Nil(t, spooling.hook)
-	require.Equal(t, contentID(content), stored.id)
-	got, err := readAll(b, stored.id)
+	require.Equal(t, contentID(content), stored.ID)
+	got, err := readAll(b, stored.ID)
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(content, got))
-	_, existed, err = b.put(t.Context(), upload{content: bytes.NewReader(content)})
+	_, existed, err = b.Put(t.Context(), bytes.NewReader(content), PutOptions{})
 	require.NoError(t, err)
 	require.True(t, existed)
 	require.Empty(t, filesIn(t, dir))
@@ -79,16 +77,16 @@ func TestTheSpoolIsFoundWhereTheStoreIsMoved(t *testing.T) {
 	root := t.TempDir()
 	old, moved := filepath.Join(root, "old"), filepath.Join(root, "new")
 	require.NoError(t, os.Mkdir(old, 0o700))
-	b := memStore(t, BlobOptions{SpoolDir: filepath.Join(old, "spool"), MinFreeBytes: 1})
+	b := memStore(t, Options{SpoolDir: filepath.Join(old, "spool"), MinFreeBytes: 1})
 	require.NoError(t, os.Rename(old, moved))
 	require.NoError(t, os.Mkdir(old, 0o700))
 	content := bytesOf(3 * chunk)
-	_, _, err := b.put(t.Context(), upload{content: bytes.NewReader(content)})
+	_, _, err := b.Put(t.Context(), bytes.NewReader(content), PutOptions{})
 	require.NoError(t, err)
 	require.Empty(t, filesIn(t, old), "it is another's")
 
 	require.NoError(t, os.Remove(filepath.Join(moved, "spool")))
-	_, _, err = b.put(t.Context(), upload{content: bytes.NewReader(content[1:])})
+	_, _, err = b.Put(t.Context(), bytes.NewReader(content[1:]), PutOptions{})
 	require.NoError(t, err)
 	require.Empty(t, filesIn(t, old))
 	require.DirExists(t, filepath.Join(moved, "spool"))
@@ -100,7 +98,7 @@ func TestFilesOfAnEarlierProcessAreRemovedFromTheSpool(t *testing.T) {
 	for _, name := range []string{"upload-123", "mine"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
 	}
-	memStore(t, BlobOptions{SpoolDir: dir})
+	memStore(t, Options{SpoolDir: dir})
 	require.Equal(t, []string{"mine"}, filesIn(t, dir))
 }
 
@@ -111,9 +109,7 @@ func TestASpoolThatIsNotPrivateIsRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	for path, reason := range map[string]string{open: "chmod 0700", file: "not a directory"} {
-		o, err := BlobOptions{SpoolDir: path}.withDefaults()
-		require.NoError(t, err)
-		_, err = newBlobStore(mem.New(), o, slog.New(slog.DiscardHandler))
+		_, err := Open(mem.New(), Options{SpoolDir: path})
 		require.ErrorIs(t, err, ErrOptions)
 		require.ErrorContains(t, err, reason)
 	}
@@ -121,18 +117,18 @@ func TestASpoolThatIsNotPrivateIsRefused(t *testing.T) {
 
 func TestTheSpoolKeepsAPartOfTheDiskFree(t *testing.T) {
 	free := int64(300 << 20)
-	b := memStore(t, BlobOptions{SpoolDir: filepath.Join(t.TempDir(), "spool"), freeBytes: func(*os.File) (int64, error) { return free, nil }})
+	b := memStore(t, Options{SpoolDir: filepath.Join(t.TempDir(), "spool"), freeBytes: func(*os.File) (int64, error) { return free, nil }})
 	content := bytesOf(2 * chunk)
-	_, _, err := b.put(t.Context(), upload{content: bytes.NewReader(content)})
+	_, _, err := b.Put(t.Context(), bytes.NewReader(content), PutOptions{})
 	require.NoError(t, err)
 
 	large := uint64(50 << 20)
 	r := bytes.NewReader(make([]byte, large))
-	_, _, err = b.put(t.Context(), upload{size: &large, content: r})
+	_, _, err = b.Put(t.Context(), r, PutOptions{Size: &large})
 	require.ErrorIs(t, err, engine.ErrNoSpace)
 	require.Equal(t, int(large)-chunk, r.Len(), "refused before it is spooled")
 
 	shrinking := &hookedReader{r: bytes.NewReader(make([]byte, large)), at: 2 * chunk, hook: func() { free = 256 << 20 }}
-	_, _, err = b.put(t.Context(), upload{content: shrinking})
-	require.Equal(t, stoav1.ErrorKind_ERROR_KIND_NO_SPACE, kindOf(t, err))
+	_, _, err = b.Put(t.Context(), shrinking, PutOptions{})
+	require.ErrorIs(t, err, engine.ErrNoSpace)
 }

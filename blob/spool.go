@@ -1,4 +1,4 @@
-package server
+package blob
 
 import (
 	"crypto/rand"
@@ -14,8 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/stoadb/stoa/engine"
-	"github.com/stoadb/stoa/rpc"
-	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
 // spool is a private directory for uploads whose id is not known before their
@@ -46,7 +44,7 @@ func (s *spool) prepare() error {
 	}
 	above, err := os.OpenRoot(filepath.Dir(s.dir))
 	if err != nil {
-		return fmt.Errorf("server: spool: %w", err)
+		return fmt.Errorf("blob: spool: %w", err)
 	}
 	s.above = above
 	if err := s.makeDir(); err != nil {
@@ -54,17 +52,25 @@ func (s *spool) prepare() error {
 	}
 	entries, err := fs.ReadDir(s.above.FS(), s.name())
 	if err != nil {
-		return fmt.Errorf("server: spool: %w", err)
+		return fmt.Errorf("blob: spool: %w", err)
 	}
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), spoolPrefix) || !e.Type().IsRegular() {
 			continue
 		}
 		if err := s.above.Remove(filepath.Join(s.name(), e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("server: spool: %w", err)
+			return fmt.Errorf("blob: spool: %w", err)
 		}
 	}
 	return nil
+}
+
+// close gives the directory above free. Nothing is spooled after it.
+func (s *spool) close() error {
+	if s.above == nil {
+		return nil
+	}
+	return s.above.Close()
 }
 
 // name is that of the directory in the one above.
@@ -74,12 +80,12 @@ func (s *spool) name() string { return filepath.Base(s.dir) }
 // is there is not one, or not private.
 func (s *spool) makeDir() error {
 	if err := s.above.Mkdir(s.name(), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("server: spool: %w", err)
+		return fmt.Errorf("blob: spool: %w", err)
 	}
 	st, err := s.above.Lstat(s.name())
 	switch {
 	case err != nil:
-		return fmt.Errorf("server: spool: %w", err)
+		return fmt.Errorf("blob: spool: %w", err)
 	case !st.IsDir():
 		return fmt.Errorf("%w: the spool %s is not a directory", ErrOptions, s.dir)
 	case st.Mode().Perm()&0o077 != 0:
@@ -91,8 +97,7 @@ func (s *spool) makeDir() error {
 // create opens a file for an upload of that size; nil: not known.
 func (s *spool) create(size *uint64) (*spoolFile, error) {
 	if s.dir == "" {
-		const text = "rpc: unsupported: this daemon has no spool directory: declare the id of a blob that is larger than a chunk"
-		return nil, rpc.NewError(stoav1.ErrorKind_ERROR_KIND_UNSUPPORTED, text, rpc.FieldReason, text)
+		return nil, errNoSpool
 	}
 	need := int64(spoolCheck)
 	if size != nil {
@@ -124,12 +129,12 @@ func (s *spool) admit(need int64) error {
 	}
 	dir, err := s.above.Open(s.name())
 	if err != nil {
-		return fmt.Errorf("server: spool: %w", err)
+		return fmt.Errorf("blob: spool: %w", err)
 	}
 	defer dir.Close()
 	free, err := s.freeBytes(dir)
 	if err != nil {
-		return fmt.Errorf("server: free space of the spool: %w", err)
+		return fmt.Errorf("blob: free space of the spool: %w", err)
 	}
 	if free-need < s.keep {
 		return fmt.Errorf("%w: the disk of the spool has %d MiB free, of which %d are kept, and an upload needs %d; free some, or declare the id of the blob",
@@ -143,7 +148,7 @@ func spoolFailed(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fmt.Errorf("%w: the disk of the spool is full; free some space", engine.ErrNoSpace)
 	}
-	return fmt.Errorf("server: spool: %w", err)
+	return fmt.Errorf("blob: spool: %w", err)
 }
 
 // spoolFile is a file without a name: written from the first byte to the last,

@@ -1,4 +1,4 @@
-package server
+package blob
 
 import (
 	"bytes"
@@ -11,19 +11,30 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
-	"github.com/stoadb/stoa/rpc"
-	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// The codes of faults, as cmd/inspect has them.
+// MaxFaults is how many faults of one blob are told.
+const MaxFaults = 16
+
+// Fault is one thing that is wrong with a blob.
+type Fault struct {
+	Code   string // [CodeManifest], [CodeChunk] or [CodeHash]
+	Key    []byte // of the row in the Blobs column
+	Reason string
+}
+
+// Remedy is what makes a damaged blob good. The zero Remedy means that it is not known.
+type Remedy uint8
+
+// The remedies.
 const (
-	codeManifest = "blob-manifest"
-	codeChunk    = "blob-chunk"
-	codeHash     = "blob-hash"
+	// Repair is a verification that repairs: all of the content is there.
+	Repair Remedy = iota + 1
+	// Remove is a verification that repairs: remains of an upload are removed.
+	Remove
+	// Upload is another upload of the blob, some of which is lost.
+	Upload
 )
-
-// maxFaults is how many faults of one blob are told.
-const maxFaults = 16
 
 // examination is what the rows of a blob are, beside what they should be.
 type examination struct {
@@ -32,19 +43,19 @@ type examination struct {
 	whole  bool           // the first chunks are the content
 	meta   codec.BlobMeta // if whole: the manifest that it has
 	size   uint64         // bytes of chunks that were read
-	faults []*stoav1.BlobFault
+	faults []Fault
 	more   uint32 // faults
 }
 
 // examine reads the rows of a blob in r. What it finds is told as faults; its errors
 // are others. The content is told from everything else by its hash alone.
-func (b *blobStore) examine(ctx context.Context, r engine.Reader, id codec.BlobID) (examination, error) {
+func (b *Store) examine(ctx context.Context, r engine.Reader, id codec.BlobID) (examination, error) {
 	x := examination{id: id}
-	found, err := b.stat(r, id)
+	found, err := stat(r, id)
 	switch {
 	case errors.Is(err, engine.ErrCorrupt):
 		x.there = true
-		x.fault(codeManifest, id[:], rpc.Describe(err).Fields[rpc.FieldReason])
+		x.fault(CodeManifest, id[:], reasonOf(err))
 	case err == nil:
 		x.there = true
 	case !errors.Is(err, engine.ErrNotFound):
@@ -52,7 +63,7 @@ func (b *blobStore) examine(ctx context.Context, r engine.Reader, id codec.BlobI
 	}
 	var manifest *codec.BlobMeta
 	if err == nil {
-		manifest = &found.meta
+		manifest = &found
 	}
 	unread := x
 	if err := b.examineChunks(ctx, r, &x, manifest); err != nil {
@@ -61,19 +72,19 @@ func (b *blobStore) examine(ctx context.Context, r engine.Reader, id codec.BlobI
 	if x.whole { // whatever a wrong manifest says of the chunks
 		x.faults, x.more = unread.faults, unread.more
 	}
-	return x, b.judge(r, &x, manifest)
+	return x, x.judge(r, manifest)
 }
 
 // examineChunks reads the chunks from the first on, until they are the content, and
 // otherwise as long as they could be, or as the manifest has some; nil: it has none.
-func (b *blobStore) examineChunks(ctx context.Context, r engine.Reader, x *examination, manifest *codec.BlobMeta) error {
-	buf := b.bufs.Get().(*[]byte)
+func (b *Store) examineChunks(ctx context.Context, r engine.Reader, x *examination, manifest *codec.BlobMeta) error {
+	buf := b.borrow()
 	defer b.giveBack(buf)
 	sum, key := sha256.New(), make([]byte, 0, len(x.id)+4)
 	x.meta.Hash = codec.Hash(x.id)
 	may := true // what was read may be the beginning of the content
 	x.whole = x.there && codec.BlobID(sum.Sum(nil)) == x.id
-	for i := uint32(0); !x.whole && i < chunksOf(rpc.MaxBlob) && (may || manifest != nil && i < manifest.Chunks); i++ {
+	for i := uint32(0); !x.whole && uint64(i) < ChunksOf(MaxSize) && (may || manifest != nil && i < manifest.Chunks); i++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -88,7 +99,7 @@ func (b *blobStore) examineChunks(ctx context.Context, r engine.Reader, x *exami
 		x.size += uint64(len(*buf))
 		if manifest != nil && i < manifest.Chunks {
 			if reason := chunkFault(*manifest, i, len(*buf), err); reason != "" {
-				x.fault(codeChunk, key, reason)
+				x.fault(CodeChunk, key, reason)
 			}
 		}
 		if may = may && err == nil && len(*buf) > 0 && len(*buf) <= codec.ChunkSize; may {
@@ -100,15 +111,26 @@ func (b *blobStore) examineChunks(ctx context.Context, r engine.Reader, x *exami
 		}
 	}
 	if manifest != nil && !x.whole && len(x.faults) == 0 {
-		x.fault(codeHash, x.id[:], "the content has the hash "+codec.BlobID(sum.Sum(nil)).String())
+		x.fault(CodeHash, x.id[:], otherHash(codec.BlobID(sum.Sum(nil))))
 	}
 	return nil
 }
 
+// reasonOf says what is wrong, of an error of stat that is engine.ErrCorrupt.
+func reasonOf(err error) string {
+	var c *Corrupt
+	if errors.As(err, &c) {
+		return c.Reason
+	}
+	return err.Error()
+}
+
+func otherHash(actual codec.BlobID) string { return "the content has the hash " + actual.String() }
+
 // chunkFault says what is wrong with a chunk that the manifest m has, and that has n
 // bytes or could not be read; empty: nothing is.
 func chunkFault(m codec.BlobMeta, index uint32, n int, err error) string {
-	want := min(m.Size-uint64(index)*codec.ChunkSize, codec.ChunkSize)
+	want := ChunkBytes(m, index)
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
 		return fmt.Sprintf("chunk %d of %d is missing", index, m.Chunks)
@@ -121,52 +143,52 @@ func chunkFault(m codec.BlobMeta, index uint32, n int, err error) string {
 }
 
 // judge adds the faults that show once the chunks have been read.
-func (b *blobStore) judge(r engine.Reader, x *examination, manifest *codec.BlobMeta) error {
+func (x *examination) judge(r engine.Reader, manifest *codec.BlobMeta) error {
 	last := x.meta
 	switch {
 	case x.whole && !x.there:
-		x.fault(codeManifest, x.id[:], "the manifest is missing, and all of the content is there")
+		x.fault(CodeManifest, x.id[:], "the manifest is missing, and all of the content is there")
 	case x.whole && manifest != nil && *manifest != x.meta:
-		x.fault(codeManifest, x.id[:], fmt.Sprintf("the manifest has %d bytes in %d chunks, and the content %d in %d",
+		x.fault(CodeManifest, x.id[:], fmt.Sprintf("the manifest has %d bytes in %d chunks, and the content %d in %d",
 			manifest.Size, manifest.Chunks, x.meta.Size, x.meta.Chunks))
 	case x.whole:
 	case !x.there:
-		left, err := b.chunkFrom(r, x.id, 0)
+		left, err := chunkFrom(r, x.id, 0)
 		if left {
-			x.fault(codeChunk, x.id[:], "chunks without a manifest, which are not all of the content")
+			x.fault(CodeChunk, x.id[:], "chunks without a manifest, which are not all of the content")
 		}
 		return err
 	case manifest == nil:
-		x.fault(codeHash, x.id[:], "the chunks that are there are not the content either")
+		x.fault(CodeHash, x.id[:], "the chunks that are there are not the content either")
 		return nil
 	default:
 		last = *manifest
 	}
-	beyond, err := b.chunkFrom(r, x.id, last.Chunks)
+	beyond, err := chunkFrom(r, x.id, last.Chunks)
 	if beyond {
 		key, _ := chunksFrom(x.id, last.Chunks)
-		x.fault(codeChunk, key, fmt.Sprintf("chunks beyond the last, of index %d or more", last.Chunks))
+		x.fault(CodeChunk, key, fmt.Sprintf("chunks beyond the last, of index %d or more", last.Chunks))
 	}
 	return err
 }
 
 // fault adds a fault.
 func (x *examination) fault(code string, key []byte, reason string) {
-	if len(x.faults) == maxFaults {
+	if len(x.faults) == MaxFaults {
 		x.more++
 		return
 	}
-	x.faults = append(x.faults, &stoav1.BlobFault{Code: code, Key: bytes.Clone(key), Reason: reason})
+	x.faults = append(x.faults, Fault{Code: code, Key: bytes.Clone(key), Reason: reason})
 }
 
 // remedy returns what makes the blob good that has faults.
-func (x *examination) remedy() stoav1.BlobRemedy {
+func (x *examination) remedy() Remedy {
 	switch {
 	case x.whole:
-		return stoav1.BlobRemedy_BLOB_REMEDY_REPAIR
+		return Repair
 	case !x.there:
-		return stoav1.BlobRemedy_BLOB_REMEDY_REMOVE
+		return Remove
 	default:
-		return stoav1.BlobRemedy_BLOB_REMEDY_PUT
+		return Upload
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 
+	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
@@ -30,7 +31,7 @@ func beginUpload(t *testing.T, d *testDaemon, id codec.BlobID, first []byte) grp
 }
 
 func TestAClientThatHangsDoesNotHoldUpOthers(t *testing.T) {
-	d := start(t, nil, Options{Blobs: BlobOptions{Idle: time.Second}})
+	d := start(t, nil, Options{TransferIdle: time.Second})
 	content := bytesOf(2 * chunk)
 	id := contentID(content)
 	hanging := beginUpload(t, d, id, content[:chunk])
@@ -44,7 +45,7 @@ func TestAClientThatHangsDoesNotHoldUpOthers(t *testing.T) {
 
 func TestADownloadThatNobodyReadsIsEnded(t *testing.T) {
 	eng := newStub()
-	d := start(t, eng, Options{Blobs: BlobOptions{Idle: 100 * time.Millisecond}})
+	d := start(t, eng, Options{TransferIdle: 100 * time.Millisecond})
 	id := mustPut(t, d.blobs, bytesOf(24*chunk))
 	stream, err := stoav1.NewBlobClient(d.bare(t)).Get(t.Context(), &stoav1.BlobGetRequest{BlobId: id[:]})
 	require.NoError(t, err)
@@ -58,7 +59,7 @@ func TestADownloadThatNobodyReadsIsEnded(t *testing.T) {
 }
 
 func TestTransfersBeyondTheLimitAreRefusedAsBusy(t *testing.T) {
-	d := start(t, nil, Options{Blobs: BlobOptions{MaxTransfers: 1}})
+	d := start(t, nil, Options{MaxTransfers: 1})
 	content := bytesOf(2 * chunk)
 	stream := beginUpload(t, d, contentID(content), content[:chunk])
 	c := d.dial(t)
@@ -159,7 +160,7 @@ func TestTheClientChecksWhatTheDaemonSays(t *testing.T) {
 	_, err = c.BlobGet(t.Context(), codec.BlobID{1}, io.Discard, rpc.BlobGetOptions{})
 	require.ErrorIs(t, err, rpc.ErrInternal)
 	_, _, err = c.BlobPut(t.Context(), bytes.NewReader([]byte("other")), rpc.BlobPutOptions{})
-	require.ErrorIs(t, err, rpc.ErrBlobMismatch)
+	require.ErrorIs(t, err, blob.ErrMismatch)
 	daemon.content = []byte("good")
 	_, err = c.BlobGet(t.Context(), id, io.Discard, rpc.BlobGetOptions{})
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-package server
+package blob
 
 import (
 	"bytes"
@@ -51,23 +51,25 @@ func (p *recordingPager) Close() error { return p.it.Close() }
 func TestSweepAndListLoadNoContentOfBlobsThatAreThere(t *testing.T) {
 	eng := &recordingEngine{Engine: mem.New()}
 	defer eng.Close()
-	b := testStore(t, eng, BlobOptions{})
+	b := testStore(t, eng, Options{})
 	for i := range 5 {
 		mustPut(t, b, bytesOf(2*chunk+i))
 	}
 	eng.loaded = 0
-	swept, err := b.sweep(t.Context())
+	swept, err := b.Sweep(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, swept)
 	require.Less(t, eng.loaded, 1000)
-	page, more, err := b.list(t.Context(), nil, 10)
-	require.NoError(t, err)
-	require.False(t, more)
-	require.Len(t, page, 5)
+	listed := 0
+	for _, err := range b.All(t.Context(), nil) {
+		require.NoError(t, err)
+		listed++
+	}
+	require.Equal(t, 5, listed)
 }
 
 func TestSweepRemovesChunksWithoutAManifestAndNothingElse(t *testing.T) {
-	b := memStore(t, BlobOptions{})
+	b := memStore(t, Options{})
 	mustPut(t, b, bytesOf(chunk+1))
 	mustPut(t, b, nil)
 	before := blobRows(t, b.eng)
@@ -77,33 +79,33 @@ func TestSweepRemovesChunksWithoutAManifestAndNothingElse(t *testing.T) {
 		putChunk(t, b.eng, id, 7, []byte("b"))
 		putChunk(t, b.eng, id, 1<<32-1, []byte("c"))
 	}
-	swept, err := b.sweep(t.Context())
+	swept, err := b.Sweep(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 3, swept)
 	require.Equal(t, before, blobRows(t, b.eng))
 }
 
 func TestSweepPassesOverWhatIsBeingUploaded(t *testing.T) {
-	b := memStore(t, BlobOptions{})
+	b := memStore(t, Options{})
 	id := codec.BlobID{1}
 	putChunk(t, b.eng, id, 0, []byte("a"))
 	unlock, err := b.locks.lock(t.Context(), id)
 	require.NoError(t, err)
-	swept, err := b.sweep(t.Context())
+	swept, err := b.Sweep(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, swept)
 	unlock()
-	swept, err = b.sweep(t.Context())
+	swept, err = b.Sweep(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 1, swept)
 }
 
 func TestSweepStopsAtAKeyThatIsNone(t *testing.T) {
-	b := memStore(t, BlobOptions{})
+	b := memStore(t, Options{})
 	var batch engine.Batch
 	batch.Put(column.Blobs, []byte("short"), nil)
 	require.NoError(t, b.eng.Apply(&batch))
-	_, err := b.sweep(t.Context())
+	_, err := b.Sweep(t.Context())
 	require.ErrorIs(t, err, engine.ErrCorrupt)
 	require.Equal(t, []string{"73686f7274 0"}, blobRows(t, b.eng))
 }

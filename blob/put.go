@@ -1,4 +1,4 @@
-package server
+package blob
 
 import (
 	"bytes"
@@ -12,38 +12,46 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
-	"github.com/stoadb/stoa/rpc"
 )
 
-// upload is a blob on its way in.
-type upload struct {
-	id      codec.BlobID // zeros: not known
-	size    *uint64      // nil: not known
-	content io.Reader
+// PutOptions say what is known of a blob before its content. In the zero PutOptions
+// nothing is.
+type PutOptions struct {
+	// ID is the SHA-256 of the content; zeros: not known. Content with a known id is
+	// written once; other content of more than 1 MiB waits in the spool first.
+	ID codec.BlobID
+	// Size is the length of the content in bytes; nil: not known.
+	Size *uint64
 }
 
-// put stores a blob. If it is there already, existed is true, what comes has been
-// checked all the same, and what of it was not stored so is written anew. If put
-// fails, nothing stays of a blob that was not there, and nothing becomes worse of
-// one that was.
-func (b *blobStore) put(ctx context.Context, u upload) (stored blob, existed bool, err error) {
-	if u.size != nil && *u.size > b.max {
-		return blob{}, false, blobTooLarge(*u.size, b.max)
+// Put stores what it reads from content, to its end, as a blob. If it is there
+// already, existed is true, what comes has been checked all the same, and what of it
+// was not stored so is written anew, which stored.Healed says. If Put fails, nothing
+// stays of a blob that was not there, and nothing becomes worse of one that was.
+//
+// It returns ErrMismatch if the content is not what o declares, engine.ErrTooLarge
+// (for a declared size before anything is read), engine.ErrReadOnly likewise,
+// engine.ErrNoSpace, engine.ErrUnsupported if it would have to wait in a spool and there
+// is none, what reading content returned, or the error of ctx. While it writes it holds
+// the lock of the blob: others who put or delete that one wait, or until their ctx is done.
+func (b *Store) Put(ctx context.Context, content io.Reader, o PutOptions) (stored Info, existed bool, err error) {
+	if o.Size != nil && *o.Size > b.max {
+		return Info{}, false, &TooLarge{*o.Size, b.max}
 	}
-	content := &measured{from: u.content, want: u.size, max: b.max}
-	if u.id.IsZero() {
-		return b.putUnnamed(ctx, content)
+	counted := &measured{from: content, want: o.Size, max: b.max}
+	if o.ID.IsZero() {
+		return b.putUnnamed(ctx, counted)
 	}
-	return b.putNamed(ctx, u.id, content)
+	return b.putNamed(ctx, o.ID, counted)
 }
 
 // putNamed stores content, which should be that of id, straight under it.
-func (b *blobStore) putNamed(ctx context.Context, id codec.BlobID, content io.Reader) (blob, bool, error) {
+func (b *Store) putNamed(ctx context.Context, id codec.BlobID, content io.Reader) (Info, bool, error) {
 	unlock, err := b.locks.lock(ctx, id)
 	if err != nil {
-		return blob{}, false, err
+		return Info{}, false, err
 	}
-	_, err = b.stat(b.eng, id)
+	_, err = stat(b.eng, id)
 	if errors.Is(err, engine.ErrNotFound) {
 		defer unlock()
 		written, err := b.write(ctx, id, content)
@@ -51,12 +59,12 @@ func (b *blobStore) putNamed(ctx context.Context, id codec.BlobID, content io.Re
 	}
 	if err != nil && !errors.Is(err, engine.ErrCorrupt) {
 		unlock()
-		return blob{}, false, err
+		return Info{}, false, err
 	}
 	snap, err := b.eng.Snapshot()
 	unlock() // nothing is written before all has come: others need not wait
 	if err != nil {
-		return blob{}, false, err
+		return Info{}, false, err
 	}
 	defer snap.Close()
 	found, err := b.heal(ctx, id, snap, content)
@@ -65,17 +73,17 @@ func (b *blobStore) putNamed(ctx context.Context, id codec.BlobID, content io.Re
 
 // write stores content under id: chunk by chunk as it comes, and the manifest
 // once it is complete and has the hash. The caller holds the lock of id.
-func (b *blobStore) write(ctx context.Context, id codec.BlobID, content io.Reader) (written blob, err error) {
+func (b *Store) write(ctx context.Context, id codec.BlobID, content io.Reader) (written Info, err error) {
 	if err := b.writable(); err != nil {
-		return blob{}, err
+		return Info{}, err
 	}
 	// Under the id of a broken upload that the sweep has not come to there may
 	// be chunks beyond those of this one, which a manifest would hide for good.
 	if left, err := b.hasChunks(id); err != nil {
-		return blob{}, err
+		return Info{}, err
 	} else if left {
 		if err := b.discard(id); err != nil {
-			return blob{}, err
+			return Info{}, err
 		}
 	}
 	begun, done := false, false
@@ -88,49 +96,49 @@ func (b *blobStore) write(ctx context.Context, id codec.BlobID, content io.Reade
 		}
 	}()
 
-	buf := b.bufs.Get().(*[]byte)
+	buf := b.borrow()
 	defer b.giveBack(buf)
 	sum, meta := sha256.New(), codec.BlobMeta{Hash: codec.Hash(id)}
 	batch, key := new(engine.Batch), make([]byte, 0, len(id)+4)
 	for end := false; !end; {
 		if *buf, end, err = fill(content, *buf); err != nil {
-			return blob{}, err
+			return Info{}, err
 		}
 		if err := ctx.Err(); err != nil {
-			return blob{}, err
+			return Info{}, err
 		}
 		if len(*buf) == 0 {
 			break
 		}
 		sum.Write(*buf)
 		if key, err = (keys.BlobChunk{Blob: id, Index: meta.Chunks}).AppendBinary(key[:0]); err != nil {
-			return blob{}, err
+			return Info{}, err
 		}
 		batch.Reset()
 		batch.Durability = engine.WAL
 		batch.Put(column.Blobs, key, *buf)
 		begun = true
 		if err := b.eng.Apply(batch); err != nil {
-			return blob{}, err
+			return Info{}, err
 		}
 		meta.Size += uint64(len(*buf))
 		meta.Chunks++
 	}
 	if err := sameHash(id, sum); err != nil {
-		return blob{}, err
+		return Info{}, err
 	}
 	batch.Reset()
 	engine.Put(batch, keys.BlobMeta{Blob: id}, meta)
 	if err := b.eng.Apply(batch); err != nil {
-		return blob{}, err
+		return Info{}, err
 	}
 	done = true
-	return blob{id: id, meta: meta}, nil
+	return info(id, meta), nil
 }
 
 // writable returns an error if the store takes no writes, so that nobody sends
 // gigabytes to learn it.
-func (b *blobStore) writable() error {
+func (b *Store) writable() error {
 	if h := b.eng.Health(); !h.Writable {
 		return readOnly(h.Reason)
 	}
@@ -138,8 +146,8 @@ func (b *blobStore) writable() error {
 }
 
 // drain writes content to w.
-func (b *blobStore) drain(content io.Reader, w io.Writer) (err error) {
-	buf := b.bufs.Get().(*[]byte)
+func (b *Store) drain(content io.Reader, w io.Writer) (err error) {
+	buf := b.borrow()
 	defer b.giveBack(buf)
 	for end := false; !end; {
 		if *buf, end, err = fill(content, *buf); err != nil {
@@ -154,35 +162,35 @@ func (b *blobStore) drain(content io.Reader, w io.Writer) (err error) {
 
 // putUnnamed stores content whose id is not known before its end. It waits in
 // memory, or if it is longer than a chunk in the spool.
-func (b *blobStore) putUnnamed(ctx context.Context, content *measured) (blob, bool, error) {
-	buf := b.bufs.Get().(*[]byte)
+func (b *Store) putUnnamed(ctx context.Context, content *measured) (Info, bool, error) {
+	buf := b.borrow()
 	defer b.giveBack(buf)
 	var end bool
 	var err error
 	if *buf, end, err = fill(content, *buf); err != nil {
-		return blob{}, false, err
+		return Info{}, false, err
 	}
 	if end {
 		id := codec.BlobID(sha256.Sum256(*buf))
 		return b.putNamed(ctx, id, bytes.NewReader(*buf))
 	}
 	if err := b.writable(); err != nil {
-		return blob{}, false, err
+		return Info{}, false, err
 	}
 	file, err := b.spool.create(content.want)
 	if err != nil {
-		return blob{}, false, err
+		return Info{}, false, err
 	}
 	defer file.close()
 	sum := sha256.New()
 	if err := b.drain(io.MultiReader(bytes.NewReader(*buf), content), io.MultiWriter(sum, file)); err != nil {
-		return blob{}, false, err
+		return Info{}, false, err
 	}
 	if err := file.rewind(); err != nil {
-		return blob{}, false, err
+		return Info{}, false, err
 	}
 	stored, existed, err := b.putNamed(ctx, codec.BlobID(sum.Sum(nil)), file)
-	if errors.Is(err, rpc.ErrBlobMismatch) {
+	if errors.Is(err, ErrMismatch) {
 		err = damagedSpool(err)
 	}
 	return stored, existed, err
@@ -191,7 +199,7 @@ func (b *blobStore) putUnnamed(ctx context.Context, content *measured) (blob, bo
 // sameHash returns an error with both hashes unless sum is that of id.
 func sameHash(id codec.BlobID, sum hash.Hash) error {
 	if actual := codec.BlobID(sum.Sum(nil)); actual != id {
-		return wrongID(id, actual)
+		return &WrongID{id, actual}
 	}
 	return nil
 }
@@ -227,9 +235,9 @@ func (m *measured) Read(p []byte) (int, error) {
 	m.n += uint64(n)
 	switch {
 	case m.want != nil && (m.n > *m.want || err == io.EOF && m.n < *m.want):
-		return n, wrongSize(*m.want, m.n, err == io.EOF)
+		return n, &WrongSize{*m.want, m.n, err == io.EOF}
 	case m.n > m.max:
-		return n, blobTooLarge(m.n, m.max)
+		return n, &TooLarge{m.n, m.max}
 	}
 	return n, err
 }

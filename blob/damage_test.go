@@ -1,4 +1,4 @@
-package server
+package blob
 
 import (
 	"bytes"
@@ -11,29 +11,28 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
-	"github.com/stoadb/stoa/rpc"
-	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
 func TestABlobThatIsLargerThanTheLimitIsRefused(t *testing.T) {
-	require.EqualValues(t, 4<<30, rpc.MaxBlob)
-	o, err := BlobOptions{}.withDefaults()
-	require.NoError(t, err)
-	require.EqualValues(t, rpc.MaxBlob, o.maxSize)
+	require.EqualValues(t, 4<<30, MaxSize)
+	require.EqualValues(t, MaxSize, Options{}.withDefaults().maxSize)
 
-	b := memStore(t, BlobOptions{maxSize: 2 * chunk, SpoolDir: filepath.Join(t.TempDir(), "spool")})
-	mustPut(t, b, bytesOf(2*chunk))
+	b := memStore(t, Options{maxSize: 2 * chunk, SpoolDir: filepath.Join(t.TempDir(), "spool")})
+	id := mustPut(t, b, bytesOf(2*chunk))
+	require.NoError(t, b.Delete(t.Context(), id, false))
+	_, _, err := b.Put(t.Context(), bytes.NewReader(bytesOf(2*chunk)), PutOptions{})
+	require.NoError(t, err)
 	before := blobRows(t, b.eng)
 	over := bytesOf(2*chunk + 1)
 	for _, id := range []codec.BlobID{contentID(over), {}} {
-		_, _, err := b.put(t.Context(), upload{id: id, content: bytes.NewReader(over)})
+		_, _, err := b.Put(t.Context(), bytes.NewReader(over), PutOptions{ID: id})
 		require.ErrorIs(t, err, engine.ErrTooLarge)
 		require.Equal(t, before, blobRows(t, b.eng))
 	}
 	size := uint64(2*chunk + 1)
-	_, _, err = b.put(t.Context(), upload{size: &size, content: panicReader{}})
+	_, _, err = b.Put(t.Context(), panicReader{}, PutOptions{Size: &size})
 	require.ErrorIs(t, err, engine.ErrTooLarge)
-	require.Equal(t, "2097152", rpc.Describe(err).Fields[rpc.FieldLimit])
+	require.Equal(t, &TooLarge{size, 2 * chunk}, err)
 }
 
 func TestADamagedBlobIsFoundByItsReader(t *testing.T) {
@@ -56,7 +55,7 @@ func TestADamagedBlobIsFoundByItsReader(t *testing.T) {
 		"BlobMeta": func(b *engine.Batch) { b.Put(column.Blobs, id[:], []byte("no manifest")) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := memStore(t, BlobOptions{})
+			b := memStore(t, Options{})
 			mustPut(t, b, content)
 			var batch engine.Batch
 			damage(&batch)
@@ -64,16 +63,17 @@ func TestADamagedBlobIsFoundByItsReader(t *testing.T) {
 			_, err := readAll(b, id)
 			require.ErrorIs(t, err, engine.ErrCorrupt)
 			require.ErrorContains(t, err, name)
-			require.Equal(t, stoav1.ErrorKind_ERROR_KIND_CORRUPT, kindOf(t, err))
-			require.Equal(t, id.String(), rpc.Describe(err).Fields[rpc.FieldBlob])
-			require.NoError(t, b.delete(t.Context(), id, false), "what is damaged can be deleted")
+			var c *Corrupt
+			require.ErrorAs(t, err, &c)
+			require.Equal(t, id, c.ID)
+			require.NoError(t, b.Delete(t.Context(), id, false), "what is damaged can be deleted")
 			require.Empty(t, blobRows(t, b.eng))
 		})
 	}
 }
 
 func TestABlobThatAnApplicationNamesIsDeletedOnlyByForce(t *testing.T) {
-	b := memStore(t, BlobOptions{})
+	b := memStore(t, Options{})
 	app := codec.ApplicationID{0xAA}
 	for name, of := range map[string]func(codec.BlobID) codec.ApplicationMeta{
 		"bytecode":          func(id codec.BlobID) codec.ApplicationMeta { return codec.ApplicationMeta{Bytecode: id} },
@@ -88,15 +88,15 @@ func TestABlobThatAnApplicationNamesIsDeletedOnlyByForce(t *testing.T) {
 			var batch engine.Batch
 			engine.Put(&batch, keys.ApplicationMeta{App: app}, meta)
 			require.NoError(t, b.eng.Apply(&batch))
-			err := b.delete(t.Context(), id, false)
-			require.ErrorIs(t, err, rpc.ErrBlobInUse)
-			require.Equal(t, app.String(), rpc.Describe(err).Fields[rpc.FieldApplication])
-			_, err = b.stat(b.eng, id)
+			err := b.Delete(t.Context(), id, false)
+			require.ErrorIs(t, err, ErrInUse)
+			require.Equal(t, &InUse{id, app}, err)
+			_, err = b.Stat(id)
 			require.NoError(t, err)
-			require.NoError(t, b.delete(t.Context(), id, true))
-			_, err = b.stat(b.eng, id)
+			require.NoError(t, b.Delete(t.Context(), id, true))
+			_, err = b.Stat(id)
 			require.ErrorIs(t, err, engine.ErrNotFound)
-			require.ErrorIs(t, b.delete(t.Context(), id, true), engine.ErrNotFound)
+			require.ErrorIs(t, b.Delete(t.Context(), id, true), engine.ErrNotFound)
 		})
 	}
 }

@@ -89,7 +89,7 @@ func (s *Server) detached(ctx context.Context, work func() error) <-chan error {
 // watch returns what done says, unless the client keeps the transfer waiting for
 // too long.
 func (s *Server) watch(wait *peerWait, done <-chan error) error {
-	limit, stopping := s.o.Blobs.Idle, s.stopping
+	limit, stopping := s.o.TransferIdle, s.stopping
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	for {
