@@ -57,7 +57,6 @@ type Client struct {
 	store stoav1.StoreClient
 	blob  stoav1.BlobClient
 	dag   stoav1.DagClient
-	kv    stoav1.KvClient
 	admin stoav1.AdminClient
 
 	namespace stoav1.NamespaceClient
@@ -105,7 +104,7 @@ func Dial(path string, o ClientOptions) (*Client, error) {
 	c := &Client{
 		path: path, timeout: o.CallTimeout, ctx: context.Background(), conn: conn, carrier: t,
 		store: stoav1.NewStoreClient(t), blob: stoav1.NewBlobClient(t),
-		dag: stoav1.NewDagClient(t), kv: stoav1.NewKvClient(t), admin: stoav1.NewAdminClient(t),
+		dag: stoav1.NewDagClient(t), admin: stoav1.NewAdminClient(t),
 		namespace: stoav1.NewNamespaceClient(t), group: stoav1.NewGroupClient(t),
 	}
 	if err := c.first(o); err != nil {
@@ -197,13 +196,13 @@ func (c *Client) call() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(c.ctx, c.timeout)
 }
 
-// unary makes one call without a context of its own, which costs less.
-func (c *Client) unary(op, method string, ask, answer any) error {
-	err := c.failed(op, c.carrier.call(c.ctx, c.timeout, method, ask, answer))
+// unary makes one call, which ends with ctx, and after the time that calls have.
+func (c *Client) unary(ctx context.Context, op, method string, ask, answer any) error {
+	err := c.failed(op, c.carrier.call(ctx, c.timeout, method, ask, answer))
 	if err == nil || !overloaded(err) {
 		return err
 	}
-	return c.invoke(op, func(ctx context.Context) error { return c.carrier.call(ctx, -1, method, ask, answer) })
+	return c.WithContext(ctx).invoke(op, func(ctx context.Context) error { return c.carrier.call(ctx, -1, method, ask, answer) })
 }
 
 // invoke makes one call. While the daemon has too much under way, and so did not

@@ -49,7 +49,7 @@ type carrier struct {
 
 func newCarrier(path string, timeout time.Duration, conn *grpc.ClientConn) *carrier {
 	t := &carrier{path: path, timeout: timeout, grpc: conn, numbers: make(map[string]uint16)}
-	for _, m := range frame.Methods() {
+	for _, m := range FrameMethods() {
 		t.numbers[m.Name] = m.Number
 	}
 	return t

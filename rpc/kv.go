@@ -2,218 +2,256 @@ package rpc
 
 import (
 	"context"
-	"errors"
-	"io"
+	"fmt"
 	"iter"
 
-	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/rpc/internal/kvwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
 // KV is what a tenant keeps in a daemon. Its methods are those of
-// kvstorage.Storage, with the same errors, and those of calls: ErrUnavailable,
+// [kvstorage.Storage], with the same errors, and those of calls: ErrUnavailable,
 // ErrBusy, ErrBound and their like. It is a view of its client, and as safe for
-// concurrent use.
+// concurrent use. Reads are in this file, writes in kvchange.go, tenants in
+// kvtenant.go.
 type KV struct {
 	c      *Client
-	tenant []byte
+	tenant string
 }
 
 // KV returns what a tenant keeps; "" is the tenant that the daemon binds this
 // user to. Calls that take no context end with that of c; streams end with both.
-func (c *Client) KV(tenant string) *KV { return &KV{c, []byte(tenant)} }
+func (c *Client) KV(tenant string) *KV { return &KV{c, tenant} }
+
+// kvReads are the operations that read key-values.
+var kvReads = []op.Entry{kvGet, kvList, kvScan, kvWatch, kvStats, kvCapabilities}
+
+// kvKey are arguments about a key of a tenant.
+type kvKey struct{ Tenant, Key string }
+
+// TenantName returns the tenant.
+func (a *kvKey) TenantName() *string { return &a.Tenant }
+
+// kvItem carries what a key has as an answer about it, which does not name it.
+func kvItem(m *op.Map, field **stoav1.KvItem, key string, i *kvstorage.Item) {
+	if m.Parsing() {
+		*i = kvwire.Item(key, *field)
+	} else {
+		*field = kvwire.FromItem(i, true)
+	}
+}
+
+// kvStored carries what a write has stored, without the value. A client that has no item
+// does not know.
+func kvStored(m *op.Map, field **stoav1.KvItem, key string, i *kvstorage.Item) {
+	switch {
+	case !m.Parsing():
+		*field = kvwire.FromItem(i, false)
+	case *field == nil:
+		m.Fail(errNoItem)
+	default:
+		*i = kvwire.Item(key, *field)
+	}
+}
+
+// errNoItem is an answer to a write that does not say what is there now.
+var errNoItem = &op.FieldError{Field: "item", Reason: "it does not say what was stored"}
+
+var kvGet = &op.Unary[*kvstorage.Storage, kvKey, kvstorage.Item, stoav1.KvGetRequest, stoav1.KvGetResponse]{
+	Method: op.Method{Number: 201, Name: stoav1.Kv_Get_FullMethodName, Label: "kv get", Access: op.AccessTenant, Short: true},
+	Ask: func(m *op.Map, r *stoav1.KvGetRequest, a *kvKey) {
+		op.Text(m, &r.Tenant, &a.Tenant)
+		op.Text(m, &r.Key, &a.Key)
+	},
+	Answer: func(m *op.Map, r *stoav1.KvGetResponse, a *kvKey, i *kvstorage.Item) { kvItem(m, &r.Item, a.Key, i) },
+	Do: func(ctx context.Context, s *kvstorage.Storage, a *kvKey) (kvstorage.Item, error) {
+		return s.Get(ctx, a.Tenant, a.Key)
+	},
+}
 
 // Get returns what a key has; nothing is no error.
 func (k *KV) Get(key string) (kvstorage.Item, error) {
 	p := wire.NewKVPut()
 	defer p.Free()
 	g := &p.KVGet
-	g.Tenant, g.Key = k.tenant, key
-	err := k.c.unary("kv get", stoav1.Kv_Get_FullMethodName, g, &g.Answer)
+	g.Tenant, g.Key = []byte(k.tenant), key
+	err := k.c.unary(k.c.ctx, kvGet.Label, kvGet.Name, g, &g.Answer)
 	return kvwire.Short(key, &g.Answer), err
 }
 
-// errNoItem is an answer to a write that does not say what is there now.
-var errNoItem = errors.New("it does not say what was stored")
-
-// Put stores a value; see kvstorage.Storage. The result has no value.
-func (k *KV) Put(key string, value []byte, o kvstorage.WriteOptions) (kvstorage.Item, error) {
-	p := wire.NewKVPut()
-	defer p.Free()
-	p.Tenant, p.Key, p.Value, p.TTLSeconds, p.Durability = k.tenant, key, value, o.TTLSeconds, wireDurability(o.Durability)
-	var ask any = p
-	if len(value) > wire.MaxKVPut {
-		ask = &stoav1.KvPutRequest{Tenant: k.tenant, Key: []byte(key), Value: value, TtlSeconds: o.TTLSeconds, Durability: p.Durability}
-	}
-	err := k.c.unary("kv put", stoav1.Kv_Put_FullMethodName, ask, &p.Answer)
-	if err == nil && !p.Answer.Found {
-		err = odd("kv put", errNoItem)
-	}
-	return kvwire.Short(key, &p.Answer), err
+// kvListing are the arguments of List.
+type kvListing struct {
+	Tenant string
+	kvstorage.ListOptions
 }
 
-// Delete removes what a key has, and says whether there was anything.
-func (k *KV) Delete(key string, o kvstorage.WriteOptions) (kvstorage.Deleted, error) {
-	var res stoav1.KvDeleteResponse
-	err := k.c.unary("kv delete", stoav1.Kv_Delete_FullMethodName, &stoav1.KvDeleteRequest{
-		Tenant: k.tenant, Key: []byte(key), Durability: wireDurability(o.Durability)}, &res)
-	return kvstorage.Deleted{Existed: res.GetExisted(), Revision: res.GetRevision(), Item: kvwire.Item(key, nil)}, err
+// TenantName returns the tenant.
+func (a *kvListing) TenantName() *string { return &a.Tenant }
+
+var kvList = &op.Unary[*kvstorage.Storage, kvListing, kvstorage.Page, stoav1.KvListRequest, stoav1.KvListResponse]{
+	Method: op.Method{Number: 208, Name: stoav1.Kv_List_FullMethodName, Label: "kv list", Access: op.AccessTenant},
+	Ask: func(m *op.Map, r *stoav1.KvListRequest, a *kvListing) {
+		op.Text(m, &r.Tenant, &a.Tenant)
+		op.Text(m, &r.Prefix, &a.Prefix)
+		op.Same(m, &r.Cursor, &a.Cursor)
+		op.Number(m, &r.Limit, &a.Limit)
+		op.Same(m, &r.KeysOnly, &a.KeysOnly)
+	},
+	Answer: func(m *op.Map, r *stoav1.KvListResponse, a *kvListing, p *kvstorage.Page) {
+		op.Same(m, &r.Next, &p.Next)
+		kvItems(m, &r.Items, &p.Items, a.KeysOnly)
+	},
+	Do: func(ctx context.Context, s *kvstorage.Storage, a *kvListing) (kvstorage.Page, error) {
+		return s.List(ctx, a.Tenant, a.ListOptions)
+	},
 }
 
-// CompareAndDelete removes what a key has if that is what is expected; see
-// kvstorage.Storage. It returns engine.ErrUnsupported if the daemon is older than
-// the call.
-func (k *KV) CompareAndDelete(key string, expect kvstorage.Expect, o kvstorage.WriteOptions) (kvstorage.Deleted, error) {
-	var res stoav1.KvCompareAndDeleteResponse
-	err := k.c.unary("kv delete", stoav1.Kv_CompareAndDelete_FullMethodName, &stoav1.KvCompareAndDeleteRequest{
-		Tenant: k.tenant, Key: []byte(key), Expect: kvwire.FromExpect(expect), Durability: wireDurability(o.Durability)}, &res)
-	return kvstorage.Deleted{Existed: res.GetDeleted(), Revision: res.GetRevision(), Item: kvwire.Item(key, res.GetItem())}, err
-}
-
-// Touch sets the time to live of what a key has; see kvstorage.Storage.
-func (k *KV) Touch(key string, o kvstorage.WriteOptions) (kvstorage.Item, error) {
-	var res stoav1.KvTouchResponse
-	err := k.c.unary("kv touch", stoav1.Kv_Touch_FullMethodName, &stoav1.KvTouchRequest{
-		Tenant: k.tenant, Key: []byte(key), TtlSeconds: o.TTLSeconds, Durability: wireDurability(o.Durability)}, &res)
-	return kvwire.Item(key, res.GetItem()), err
-}
-
-// Increment adds delta to an integer; see kvstorage.Storage.
-func (k *KV) Increment(key string, delta int64, o kvstorage.WriteOptions) (kvstorage.Item, error) {
-	var res stoav1.KvIncrementResponse
-	err := k.c.unary("kv increment", stoav1.Kv_Increment_FullMethodName, &stoav1.KvIncrementRequest{
-		Tenant: k.tenant, Key: []byte(key), Delta: &delta, TtlSeconds: o.TTLSeconds, Durability: wireDurability(o.Durability)}, &res)
-	if err == nil && res.GetItem() == nil {
-		err = odd("kv increment", errNoItem)
-	}
-	return kvwire.Item(key, res.GetItem()), err
-}
-
-// CompareAndSwap stores a value if the key has what is expected; see
-// kvstorage.Storage.
-func (k *KV) CompareAndSwap(key string, expect kvstorage.Expect, value []byte, o kvstorage.WriteOptions) (kvstorage.Result, error) {
-	var res stoav1.KvCompareAndSwapResponse
-	err := k.c.unary("kv swap", stoav1.Kv_CompareAndSwap_FullMethodName, &stoav1.KvCompareAndSwapRequest{
-		Tenant: k.tenant, Key: []byte(key), Expect: kvwire.FromExpect(expect), Value: value, TtlSeconds: o.TTLSeconds,
-		Durability: wireDurability(o.Durability)}, &res)
-	r := kvstorage.Result{Swapped: res.GetSwapped(), Item: kvwire.Item(key, res.GetItem())}
-	if r.Swapped {
-		r.Revision = r.Item.Revision
-	}
-	return r, err
-}
-
-// Batch makes changes, all of them or none; see kvstorage.Storage. Results have
-// values for increments only.
-func (k *KV) Batch(changes []kvstorage.Change, d engine.Durability) ([]kvstorage.Result, error) {
-	ask := &stoav1.KvBatchRequest{Tenant: k.tenant, Changes: make([]*stoav1.KvChange, len(changes)), Durability: wireDurability(d)}
-	for n := range changes {
-		ask.Changes[n] = kvwire.FromChange(&changes[n])
-	}
-	var res stoav1.KvBatchResponse
-	if err := k.c.unary("kv batch", stoav1.Kv_Batch_FullMethodName, ask, &res); err != nil {
-		return nil, err
-	}
-	if len(res.GetResults()) != len(changes) {
-		return nil, odd("kv batch", errors.New("not one result for each change"))
-	}
-	results := make([]kvstorage.Result, len(changes))
-	for n, m := range res.GetResults() {
-		var err error
-		if results[n], err = kvwire.Result(&changes[n], m); err != nil {
-			return nil, odd("kv batch", err)
-		}
-	}
-	return results, nil
-}
-
-// List returns a page; see kvstorage.Storage.
+// List returns a page; see [kvstorage.Storage.List].
 func (k *KV) List(o kvstorage.ListOptions) (kvstorage.Page, error) {
-	var res stoav1.KvListResponse
-	err := k.c.unary("kv list", stoav1.Kv_List_FullMethodName, &stoav1.KvListRequest{
-		Tenant: k.tenant, Prefix: []byte(o.Prefix), Cursor: o.Cursor, Limit: uint32(max(o.Limit, 0)), KeysOnly: o.KeysOnly}, &res)
-	if err != nil {
-		return kvstorage.Page{}, err
-	}
-	page := kvstorage.Page{Next: res.GetNext(), Items: make([]kvstorage.Item, len(res.GetItems()))}
-	for n, m := range res.GetItems() {
-		page.Items[n] = kvwire.Listed(m)
-		if o.KeysOnly {
-			page.Items[n].Value = nil
+	return call(k.c.ctx, k.c, kvList, kvListing{k.tenant, o})
+}
+
+// kvItems carries items with their keys, without their values on demand.
+func kvItems(m *op.Map, field *[]*stoav1.KvItem, list *[]kvstorage.Item, keysOnly bool) {
+	op.List(m, field, list,
+		func(i *kvstorage.Item) *stoav1.KvItem { return kvwire.FromListed(i, !keysOnly) },
+		func(f *stoav1.KvItem) (kvstorage.Item, error) {
+			i := kvwire.Listed(f)
+			if keysOnly {
+				i.Value = nil
+			}
+			return i, nil
+		})
+}
+
+// kvQueue is how many bytes of items wait on a stream.
+const kvQueue = 256 << 10
+
+// kvItemBytes is about what an item takes on the wire and in memory.
+func kvItemBytes(i *kvstorage.Item) int { return 64 + len(i.Key) + len(i.Value) }
+
+// kvScanning are the arguments of Scan.
+type kvScanning struct {
+	Tenant, Prefix string
+	KeysOnly       bool
+}
+
+// TenantName returns the tenant.
+func (a *kvScanning) TenantName() *string { return &a.Tenant }
+
+var kvScan = &op.Stream[*kvstorage.Storage, kvScanning, kvstorage.Item, stoav1.KvScanRequest, stoav1.KvScanResponse]{
+	Method: op.Method{Number: 209, Name: stoav1.Kv_Scan_FullMethodName, Label: "kv scan", Access: op.AccessTenant},
+	Ask: func(m *op.Map, r *stoav1.KvScanRequest, a *kvScanning) {
+		op.Text(m, &r.Tenant, &a.Tenant)
+		op.Text(m, &r.Prefix, &a.Prefix)
+		op.Same(m, &r.KeysOnly, &a.KeysOnly)
+	},
+	Items: func(m *op.Map, r *stoav1.KvScanResponse, a *kvScanning, list *[]kvstorage.Item) {
+		kvItems(m, &r.Items, list, a.KeysOnly)
+	},
+	Do: func(ctx context.Context, s *kvstorage.Storage, a *kvScanning) iter.Seq2[kvstorage.Item, error] {
+		if a.KeysOnly {
+			return s.Keys(ctx, a.Tenant, a.Prefix)
 		}
-	}
-	return page, nil
+		return s.All(ctx, a.Tenant, a.Prefix)
+	},
+	Size: kvItemBytes, Queue: kvQueue,
 }
 
 // All yields what the tenant has under keys that begin with prefix, in byte
 // order, as it is when it begins.
 func (k *KV) All(ctx context.Context, prefix string) iter.Seq2[kvstorage.Item, error] {
-	return k.scan(ctx, prefix, false)
+	return stream(ctx, k.c, kvScan, kvScanning{k.tenant, prefix, false})
 }
 
 // Keys is All without the values, which do not cross the socket: those of the
 // items are nil.
 func (k *KV) Keys(ctx context.Context, prefix string) iter.Seq2[kvstorage.Item, error] {
-	return k.scan(ctx, prefix, true)
+	return stream(ctx, k.c, kvScan, kvScanning{k.tenant, prefix, true})
 }
 
-func (k *KV) scan(ctx context.Context, prefix string, keysOnly bool) iter.Seq2[kvstorage.Item, error] {
-	return func(yield func(kvstorage.Item, error) bool) {
-		ctx, cancel := k.c.within(ctx)
-		defer cancel()
-		s, err := k.c.kv.Scan(ctx, &stoav1.KvScanRequest{Tenant: k.tenant, Prefix: []byte(prefix), KeysOnly: keysOnly})
-		for err == nil {
-			var m *stoav1.KvScanResponse
-			if m, err = s.Recv(); err != nil {
-				break
-			}
-			for _, i := range m.GetItems() {
-				item := kvwire.Listed(i)
-				if keysOnly {
-					item.Value = nil
-				}
-				if !yield(item, nil) {
-					return
-				}
-			}
+// kvWatching are the arguments of Watch.
+type kvWatching struct {
+	Tenant string
+	kv.WatchOptions
+	AlwaysSynced bool // tell kv.EventSynced where no state comes too
+}
+
+// TenantName returns the tenant.
+func (a *kvWatching) TenantName() *string { return &a.Tenant }
+
+var kvWatch = &op.Stream[*kvstorage.Storage, kvWatching, kvstorage.Event, stoav1.KvWatchRequest, stoav1.KvWatchResponse]{
+	Method: op.Method{Number: 210, Name: stoav1.Kv_Watch_FullMethodName, Label: "kv watch", Access: op.AccessTenant},
+	Ask: func(m *op.Map, r *stoav1.KvWatchRequest, a *kvWatching) {
+		op.Text(m, &r.Tenant, &a.Tenant)
+		op.Same(m, &r.Prefix, &a.Prefix)
+		op.Same(m, &r.Prefixes, &a.Prefixes)
+		op.Via(m, &r.Start, &a.Start, kvFromStart, kvStart)
+		op.Same(m, &r.After, &a.After)
+		op.Same(m, &r.AlwaysSynced, &a.AlwaysSynced)
+		if m.Parsing() && a.After != 0 && a.Start != kv.FromRevision {
+			m.Fail(&op.FieldError{Field: "after", Reason: "it goes with KV_WATCH_START_REVISION only"})
 		}
-		if !errors.Is(err, io.EOF) {
-			yield(kvstorage.Item{}, k.c.failed("kv scan", err))
+	},
+	Items: func(m *op.Map, r *stoav1.KvWatchResponse, _ *kvWatching, list *[]kvstorage.Event) {
+		op.List(m, &r.Events, list, kvwire.FromEvent, op.Always(kvwire.Event))
+	},
+	Do:   watchKV,
+	Size: func(e *kvstorage.Event) int { return kvItemBytes(&e.Item) }, Queue: kvQueue,
+}
+
+// watchKV leaves out what a client does not know that does not ask for it: that there is
+// an EventSynced without a state.
+func watchKV(ctx context.Context, s *kvstorage.Storage, a *kvWatching) iter.Seq2[kvstorage.Event, error] {
+	return func(yield func(kvstorage.Event, error) bool) {
+		stateComes := a.Start == kv.FromState
+		for e, err := range s.Watch(ctx, a.Tenant, a.WatchOptions) {
+			stateComes = stateComes || e.Kind == kv.EventResync
+			if err == nil && e.Kind == kv.EventSynced && !stateComes && !a.AlwaysSynced {
+				continue
+			}
+			if !yield(e, err) {
+				return
+			}
 		}
 	}
 }
 
-// Watch yields what happens; see kvstorage.Storage. It has begun once it yields:
+func kvFromStart(s *kv.WatchStart) stoav1.KvWatchStart {
+	return stoav1.KvWatchStart(*s) + stoav1.KvWatchStart_KV_WATCH_START_STATE
+}
+
+func kvStart(start stoav1.KvWatchStart) (kv.WatchStart, error) {
+	switch start {
+	case stoav1.KvWatchStart_KV_WATCH_START_UNSPECIFIED, stoav1.KvWatchStart_KV_WATCH_START_STATE:
+		return kv.FromState, nil
+	case stoav1.KvWatchStart_KV_WATCH_START_NOW:
+		return kv.FromNow, nil
+	case stoav1.KvWatchStart_KV_WATCH_START_REVISION:
+		return kv.FromRevision, nil
+	}
+	return 0, &op.FieldError{Field: "start", Reason: fmt.Sprintf("no start %d", int32(start))}
+}
+
+// Watch yields what happens; see [kvstorage.Storage.Watch]. It has begun once it yields:
 // every change that is made from then on is told, and one from now on yields
 // kv.EventSynced at once. (A daemon whose features lack kv-synced says so only
 // after a state.) To resume after the connection is lost, watch from the last
 // revision that was yielded after kv.EventSynced.
 func (k *KV) Watch(ctx context.Context, o kv.WatchOptions) iter.Seq2[kvstorage.Event, error] {
 	return func(yield func(kvstorage.Event, error) bool) {
-		ctx, cancel := k.c.within(ctx)
-		defer cancel()
-		s, err := k.c.kv.Watch(ctx, &stoav1.KvWatchRequest{
-			Tenant: k.tenant, Prefix: o.Prefix, Prefixes: o.Prefixes, AlwaysSynced: true, Start: stoav1.KvWatchStart(o.Start) + stoav1.KvWatchStart_KV_WATCH_START_STATE, After: o.After})
-		for err == nil {
-			var m *stoav1.KvWatchResponse
-			if m, err = s.Recv(); err != nil {
-				break
+		for e, err := range stream(ctx, k.c, kvWatch, kvWatching{k.tenant, o, true}) {
+			keyed := e.Kind == kv.EventPut || e.Kind == kv.EventDelete || e.Kind == kv.EventExpire
+			if err == nil && keyed && !o.Matches([]byte(e.Item.Key)) {
+				continue // an older daemon knows one prefix only
 			}
-			for _, e := range m.GetEvents() {
-				if e.GetItem() != nil && !o.Matches(e.GetItem().GetKey()) {
-					continue // an older daemon knows one prefix only
-				}
-				if !yield(kvwire.Event(e), nil) {
-					return
-				}
+			if !yield(e, err) {
+				return
 			}
-		}
-		if !errors.Is(err, io.EOF) {
-			yield(kvstorage.Event{}, k.c.failed("kv watch", err))
 		}
 	}
 }

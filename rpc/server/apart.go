@@ -46,7 +46,7 @@ func (s *Server) apart(ctx context.Context, a *activity, ended <-chan struct{}, 
 	idle := make(chan struct{})
 	defer s.watchIdle(a, idle)()
 	select {
-	case err := <-s.detached(ctx, work):
+	case err := <-s.Detached(ctx, work):
 		return err
 	case <-s.stopping:
 		return errStopping()

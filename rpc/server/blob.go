@@ -47,7 +47,7 @@ type incoming struct {
 
 // receive waits for the next message. Its error is io.EOF at the end.
 func (in *incoming) receive() (m *stoav1.BlobPutRequest, err error) {
-	err = in.wait.during(func() (err error) {
+	err = in.wait.During(func() (err error) {
 		m, err = in.stream.Recv()
 		return err
 	})
@@ -116,7 +116,7 @@ func (t *blobService) Get(r *stoav1.BlobGetRequest, stream grpc.ServerStreamingS
 		defer d.Close()
 		m := &stoav1.BlobGetResponse{Part: &stoav1.BlobGetResponse_Info{Info: blobInfo(d.Info())}}
 		for {
-			if err := wait.during(func() error { return stream.Send(m) }); err != nil {
+			if err := wait.During(func() error { return stream.Send(m) }); err != nil {
 				return err
 			}
 			piece, err := d.Next(rpc.BlobPiece)

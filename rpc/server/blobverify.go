@@ -21,7 +21,7 @@ func (t *blobService) Verify(r *stoav1.BlobVerifyRequest, stream grpc.ServerStre
 	}
 	return t.s.pacedStream(stream.Context(), &t.s.transfers, func(ctx context.Context, wait *peerWait) error {
 		send := func(m *stoav1.BlobVerifyResponse) error {
-			return wait.during(func() error { return stream.Send(m) })
+			return wait.During(func() error { return stream.Send(m) })
 		}
 		v, err := t.s.blobs.Verify(ctx, o, func(d blob.Damage) error {
 			return send(&stoav1.BlobVerifyResponse{Part: &stoav1.BlobVerifyResponse_Damage{Damage: blobDamage(&d)}})

@@ -103,7 +103,7 @@ func ours(method string) bool {
 // gRPC's own services goes on as long as its client likes.
 func (s *Server) untilStopping(ctx context.Context, work func() error) error {
 	select {
-	case err := <-s.detached(ctx, work):
+	case err := <-s.Detached(ctx, work):
 		return err
 	case <-s.stopping:
 		return errStopping()
@@ -128,6 +128,7 @@ func (s *Server) recovered(ctx context.Context, method string, err *error) {
 // publish returns err as the peer may see it. What is not foreseen goes to the
 // log, and the peer gets its number there.
 func (s *Server) publish(ctx context.Context, method string, err error) error {
+	err = field(err)
 	if known := rpc.Describe(err); known != nil {
 		if errors.Is(err, engine.ErrCorrupt) {
 			s.log.ErrorContext(ctx, "damage found", "method", method, "error", err)

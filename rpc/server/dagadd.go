@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"io"
 
 	"google.golang.org/grpc"
@@ -88,26 +89,26 @@ func (t *dagService) AddMany(stream grpc.BidiStreamingServer[stoav1.DagAddManyRe
 	return t.s.dagStream(stream.Context(), func(ctx context.Context, wait *peerWait) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		q := newQueue[*stoav1.DagAddManyRequest](dagQueue)
-		read := t.s.detached(ctx, func() error {
-			defer q.close()
+		q := op.NewQueue[*stoav1.DagAddManyRequest](dagQueue)
+		read := t.s.Detached(ctx, func() error {
+			defer q.Close()
 			for {
 				m, err := stream.Recv()
 				if errors.Is(err, io.EOF) {
 					return nil
 				}
-				if err != nil || !q.put(ctx, m, len(m.GetDelta())+64) {
+				if err != nil || !q.Put(ctx, m, len(m.GetDelta())+64) {
 					return err
 				}
 			}
 		})
 		for {
-			all := q.take(ctx)
+			all := q.Take(ctx)
 			if len(all) == 0 {
 				break
 			}
 			if err := t.addAll(ctx, all, func(m *stoav1.DagAddManyResponse) error {
-				return wait.during(func() error { return stream.Send(m) })
+				return wait.During(func() error { return stream.Send(m) })
 			}); err != nil {
 				return err // which ends the stream, and so Recv
 			}

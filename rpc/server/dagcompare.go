@@ -117,7 +117,7 @@ type differ struct {
 }
 
 func (d *differ) receive() (m *stoav1.DagDiffRequest, err error) {
-	err = d.wait.during(func() (err error) {
+	err = d.wait.During(func() (err error) {
 		m, err = d.stream.Recv()
 		return err
 	})
@@ -125,7 +125,7 @@ func (d *differ) receive() (m *stoav1.DagDiffRequest, err error) {
 }
 
 func (d *differ) send(m *stoav1.DagDiffResponse) error {
-	return d.wait.during(func() error { return d.stream.Send(m) })
+	return d.wait.During(func() error { return d.stream.Send(m) })
 }
 
 // Nodes is dag.Peer's.

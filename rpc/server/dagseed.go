@@ -33,7 +33,7 @@ func (t *dagService) Snapshot(r *stoav1.DagSnapshotRequest, stream grpc.ServerSt
 			if err != nil {
 				return err
 			}
-			if err := wait.during(func() error { return stream.Send(&stoav1.DagSnapshotResponse{Part: b}) }); err != nil {
+			if err := wait.During(func() error { return stream.Send(&stoav1.DagSnapshotResponse{Part: b}) }); err != nil {
 				return err
 			}
 		}
@@ -75,7 +75,7 @@ type seedIn struct {
 }
 
 func (in *seedIn) receive() (m *stoav1.DagSeedRequest, err error) {
-	err = in.wait.during(func() (err error) {
+	err = in.wait.During(func() (err error) {
 		m, err = in.stream.Recv()
 		return err
 	})

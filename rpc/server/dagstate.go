@@ -298,7 +298,7 @@ func (t *dagService) scanApp(ctx context.Context, col column.Column, r appRange,
 		var page []byte
 		count, most := uint32(0), uint32(rpc.FirstPageEntries)
 		flush := func() error {
-			err := wait.during(func() error { return send(page, count) })
+			err := wait.During(func() error { return send(page, count) })
 			page, count, most = page[:0], 0, min(most*rpc.PageGrowth, rpc.MaxPageEntries)
 			return err
 		}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"iter"
 	"time"
 
@@ -11,7 +12,10 @@ import (
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-const whatDagStreams = "streams of deltas"
+const (
+	whatDagStreams = "streams of deltas"
+	whatKVStreams  = "streams of key-values"
+)
 
 // dagStream runs work, a stream of the Dag service, on a goroutine of its own,
 // and returns when work does, when the client keeps it waiting for too long, or
@@ -29,7 +33,7 @@ func (s *Server) pacedStream(ctx context.Context, open *quota, work func(context
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	wait := &peerWait{now: s.o.Now}
-	done := s.detached(ctx, func() error {
+	done := s.Detached(ctx, func() error {
 		defer open.give(1)
 		return work(ctx, wait)
 	})
@@ -59,14 +63,14 @@ const dagQueue = 1 << 20
 // the client took the ones before. A limit of 0 is none.
 func (s *Server) sendApplied(ctx context.Context, wait *peerWait, open func(context.Context) iter.Seq2[dag.AppliedDelta, error],
 	decode bool, limit uint64, send func([]*stoav1.DagEntry) error) error {
-	return pass(s, ctx, wait, dagQueue, func(ctx context.Context, q *queue[*stoav1.DagEntry]) error {
+	return op.Pass(ctx, s, wait, dagQueue, func(ctx context.Context, q *op.Queue[*stoav1.DagEntry]) error {
 		n := uint64(0)
 		for a, err := range open(ctx) {
 			if err != nil {
 				return err
 			}
 			e, bytes, err := dagwire.FromApplied(&a, decode)
-			if err != nil || !q.put(ctx, e, bytes) {
+			if err != nil || !q.Put(ctx, e, bytes) {
 				return err
 			}
 			if n++; n == limit {

@@ -27,7 +27,7 @@ func (t *dagService) Verify(r *stoav1.DagVerifyRequest, stream grpc.ServerStream
 			return aboutContext(err, id)
 		}
 		for _, m := range dagwire.FromReport(&report) {
-			if err := wait.during(func() error { return stream.Send(m) }); err != nil {
+			if err := wait.During(func() error { return stream.Send(m) }); err != nil {
 				return err
 			}
 		}

@@ -53,7 +53,7 @@ func (t *dagService) Since(r *stoav1.DagSinceRequest, stream grpc.ServerStreamin
 		if tell(); first.Unknown == nil {
 			return nil
 		}
-		return wait.during(func() error { return stream.Send(first) })
+		return wait.During(func() error { return stream.Send(first) })
 	})
 }
 

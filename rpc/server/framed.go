@@ -49,7 +49,7 @@ func newFramed(s *Server, unary []grpc.UnaryServerInterceptor, stream []grpc.Str
 
 // register adds the methods of a service that go in frames.
 func (f *framed) register(d *grpc.ServiceDesc, service any) {
-	for _, m := range frame.Methods() {
+	for _, m := range rpc.FrameMethods() {
 		for i := range d.Methods {
 			if m.Name == "/"+d.ServiceName+"/"+d.Methods[i].MethodName {
 				f.methods[m.Number] = &method{Method: m, service: service, unary: &d.Methods[i],
@@ -76,7 +76,7 @@ func (f *framed) straight(name string, d *direct) {
 // ready makes the greeting, once all methods are registered.
 func (f *framed) ready() {
 	g := frame.Greeting{Calls: f.s.o.MaxStreams, Message: rpc.MaxMessage, Window: frame.Window, ClientWindow: frame.Window}
-	for _, m := range frame.Methods() {
+	for _, m := range rpc.FrameMethods() {
 		if f.methods[m.Number] != nil {
 			g.Methods = append(g.Methods, m.Number)
 		}

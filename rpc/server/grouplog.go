@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"github.com/stoadb/stoa/rpc/internal/op"
 
 	"google.golang.org/grpc"
 
@@ -43,25 +44,25 @@ func (t *groupService) Follow(r *stoav1.GroupFollowRequest, stream grpc.ServerSt
 	return t.s.govStream(stream.Context(), func(ctx context.Context, wait *peerWait) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		q := newQueue[*stoav1.GroupEvent](govQueue)
-		read := t.s.detached(ctx, func() error {
-			defer q.close()
+		q := op.NewQueue[*stoav1.GroupEvent](govQueue)
+		read := t.s.Detached(ctx, func() error {
+			defer q.Close()
 			for e, err := range t.store().Follow(ctx, g, r.GetAfter(), r.GetLive()) {
 				if err != nil {
 					return aboutGroup(err, g)
 				}
-				if !q.put(ctx, govwire.FromEvent(&e), eventBytes) {
+				if !q.Put(ctx, govwire.FromEvent(&e), eventBytes) {
 					return nil
 				}
 			}
 			return nil
 		})
 		for {
-			events := q.take(ctx)
+			events := q.Take(ctx)
 			if len(events) == 0 {
 				break
 			}
-			if err := wait.during(func() error { return stream.Send(&stoav1.GroupFollowResponse{Events: events}) }); err != nil {
+			if err := wait.During(func() error { return stream.Send(&stoav1.GroupFollowResponse{Events: events}) }); err != nil {
 				cancel()
 				<-read
 				return err

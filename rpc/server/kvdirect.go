@@ -3,10 +3,17 @@ package server
 import (
 	"context"
 
+	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/rpc/internal/kvwire"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
+
+// kvService answers in frames, in short, what is called most: other operations are
+// served as package rpc describes them.
+type kvService struct{ s *Server }
+
+func (t *kvService) storage() *kvstorage.Storage { return t.s.o.KV }
 
 // directGet is Kv.Get.
 func (t *kvService) directGet() *direct {
@@ -16,7 +23,7 @@ func (t *kvService) directGet() *direct {
 			if string(sc.kvGet.GetTenant()) != sc.tenant { // mostly it is the same
 				sc.tenant = string(sc.kvGet.GetTenant())
 			}
-			tenant, err := t.bound(ctx, sc.tenant)
+			tenant, err := t.s.tenantOf(ctx, sc.tenant)
 			if err != nil {
 				return answer{}, err
 			}
@@ -48,4 +55,16 @@ func (t *kvService) directPut() *direct {
 		},
 		lone: func(sc *scratch) bool { return sc.kvPut.GetDurability() == stoav1.Durability_DURABILITY_WAL },
 	}
+}
+
+func (t *kvService) put(ctx context.Context, r *stoav1.KvPutRequest) (kvstorage.Item, error) {
+	tenant, err := t.s.tenantOf(ctx, string(r.GetTenant()))
+	if err != nil {
+		return kvstorage.Item{}, err
+	}
+	d, err := durability(r.GetDurability())
+	if err != nil {
+		return kvstorage.Item{}, err
+	}
+	return t.storage().Put(ctx, tenant, string(r.GetKey()), r.GetValue(), kvstorage.WriteOptions{TTLSeconds: r.TtlSeconds, Durability: d})
 }

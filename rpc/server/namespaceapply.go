@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"io"
 
 	"google.golang.org/grpc"
@@ -25,22 +26,22 @@ func (t *namespaceService) ApplyMany(stream grpc.BidiStreamingServer[stoav1.Name
 	return t.s.govStream(stream.Context(), func(ctx context.Context, wait *peerWait) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		q := newQueue[[]byte](govQueue)
-		read := t.s.detached(ctx, func() error {
-			defer q.close()
+		q := op.NewQueue[[]byte](govQueue)
+		read := t.s.Detached(ctx, func() error {
+			defer q.Close()
 			for {
 				m, err := stream.Recv()
 				if errors.Is(err, io.EOF) {
 					return nil
 				}
-				if err != nil || !q.put(ctx, m.GetOp(), len(m.GetOp())+64) {
+				if err != nil || !q.Put(ctx, m.GetOp(), len(m.GetOp())+64) {
 					return err
 				}
 			}
 		})
 		ops := func(yield func([]byte) bool) {
 			for {
-				all := q.take(ctx)
+				all := q.Take(ctx)
 				if len(all) == 0 {
 					return
 				}
@@ -56,7 +57,7 @@ func (t *namespaceService) ApplyMany(stream grpc.BidiStreamingServer[stoav1.Name
 				return err // which ends the stream, and so Recv
 			}
 			m := &stoav1.NamespaceApplyManyResponse{Result: &stoav1.NamespaceApplyManyResponse_Answer{Answer: govwire.FromAnswer(&a)}}
-			if err := wait.during(func() error { return stream.Send(m) }); err != nil {
+			if err := wait.During(func() error { return stream.Send(m) }); err != nil {
 				return err
 			}
 		}

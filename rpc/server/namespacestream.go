@@ -26,7 +26,7 @@ func (t *namespaceService) OpsSince(r *stoav1.NamespaceOpsSinceRequest, stream g
 			if len(m.GetOps()) == 0 {
 				return nil
 			}
-			err := wait.during(func() error { return stream.Send(m) })
+			err := wait.During(func() error { return stream.Send(m) })
 			m, size = new(stoav1.NamespaceOpsSinceResponse), 0
 			return err
 		}
@@ -66,12 +66,12 @@ func (t *namespaceService) Verify(r *stoav1.NamespaceVerifyRequest, stream grpc.
 		for _, f := range found[:min(len(found), maxFindings)] {
 			m := &stoav1.NamespaceVerifyResponse{Part: &stoav1.NamespaceVerifyResponse_Finding{Finding: &stoav1.NamespaceFinding{
 				Detail: f.What, Column: stoav1.Column(f.Column), Key: f.Key}}}
-			if err := wait.during(func() error { return stream.Send(m) }); err != nil {
+			if err := wait.During(func() error { return stream.Send(m) }); err != nil {
 				return err
 			}
 		}
 		end := &stoav1.NamespaceVerifyResponse{Part: &stoav1.NamespaceVerifyResponse_Summary{Summary: &stoav1.NamespaceVerifySummary{
 			Ops: uint64(info.Ops), More: uint64(max(len(found)-maxFindings, 0))}}}
-		return wait.during(func() error { return stream.Send(end) })
+		return wait.During(func() error { return stream.Send(end) })
 	})
 }

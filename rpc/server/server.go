@@ -119,8 +119,7 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 	s.framed.straight(stoav1.Store_Apply_FullMethodName, store.directApply())
 	if o.KV != nil {
 		service := &kvService{s: s}
-		stoav1.RegisterKvServer(s.grpc, service)
-		s.framed.register(&stoav1.Kv_ServiceDesc, service)
+		s.register(&stoav1.Kv_ServiceDesc, o.KV)
 		s.framed.straight(stoav1.Kv_Get_FullMethodName, service.directGet())
 		s.framed.straight(stoav1.Kv_Put_FullMethodName, service.directPut())
 	}

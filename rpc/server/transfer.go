@@ -29,8 +29,8 @@ type peerWait struct {
 	since moment // if it waits
 }
 
-// during calls fn, which waits for the client.
-func (w *peerWait) during(fn func() error) error {
+// During calls fn, which waits for the client.
+func (w *peerWait) During(fn func() error) error {
 	w.since.set(w.now())
 	w.waits.Store(true)
 	defer w.waits.Store(false)
@@ -60,7 +60,7 @@ func (s *Server) transfer(ctx context.Context, bytes int64, work func(context.Co
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	wait := &peerWait{now: s.o.Now}
-	done := s.detached(ctx, func() error {
+	done := s.Detached(ctx, func() error {
 		defer s.transfers.give(1)
 		defer s.inFlight.give(bytes)
 		return work(ctx, wait)
@@ -68,8 +68,8 @@ func (s *Server) transfer(ctx context.Context, bytes int64, work func(context.Co
 	return s.watch(wait, done)
 }
 
-// detached runs work on a goroutine of its own, and says what it returned.
-func (s *Server) detached(ctx context.Context, work func() error) <-chan error {
+// Detached runs work on a goroutine of its own, and says what it returned.
+func (s *Server) Detached(ctx context.Context, work func() error) <-chan error {
 	done := make(chan error, 1)
 	s.streams.Add(1)
 	go func() {

@@ -7,14 +7,12 @@ import (
 	"fmt"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
 // FieldError says which field of a message makes no sense.
-type FieldError struct{ Field, Reason string }
-
-// Error names the field.
-func (e *FieldError) Error() string { return e.Field + ": " + e.Reason }
+type FieldError = op.FieldError
 
 // Hash returns the 32 bytes in a field, zeros too.
 func Hash[T ~[32]byte](field string, b []byte) (id T, err error) {

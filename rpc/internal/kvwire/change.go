@@ -9,7 +9,7 @@ import (
 )
 
 // FromExpect returns what is expected, nil if that is anything.
-func FromExpect(e kvstorage.Expect) *stoav1.KvExpect {
+func FromExpect(e *kvstorage.Expect) *stoav1.KvExpect {
 	if !e.Absent && e.Value == nil && !e.Strict && e.Revision == 0 {
 		return nil
 	}
@@ -23,7 +23,7 @@ func Expect(m *stoav1.KvExpect) kvstorage.Expect {
 
 // FromChange returns a change of a batch.
 func FromChange(c *kvstorage.Change) *stoav1.KvChange {
-	m := &stoav1.KvChange{Op: stoav1.KvOp(c.Op), Key: []byte(c.Key), Value: c.Value, TtlSeconds: c.TTLSeconds, Expect: FromExpect(c.Expect)}
+	m := &stoav1.KvChange{Op: stoav1.KvOp(c.Op), Key: []byte(c.Key), Value: c.Value, TtlSeconds: c.TTLSeconds, Expect: FromExpect(&c.Expect)}
 	if c.Op == kvstorage.OpIncrement {
 		m.Delta = &c.Delta
 	}
@@ -58,6 +58,9 @@ func Result(c *kvstorage.Change, m *stoav1.KvResult) (kvstorage.Result, error) {
 	}
 	return r, nil
 }
+
+// FromDelta returns what an increment adds.
+func FromDelta(n *int64) *int64 { return n }
 
 // Delta returns what an increment adds; nil is 1.
 func Delta(n *int64) int64 {

@@ -35,9 +35,6 @@ func FromListed(i *kvstorage.Item, value bool) *stoav1.KvItem {
 	return m
 }
 
-// ItemBytes is about what an item takes on the wire and in memory.
-func ItemBytes(m *stoav1.KvItem) int { return 64 + len(m.GetKey()) + len(m.GetValue()) }
-
 // Item returns what a key has; of nothing, the value is null.
 func Item(key string, m *stoav1.KvItem) kvstorage.Item {
 	return Short(key, &wire.KVItem{Found: m != nil, Value: m.GetValue(), Revision: m.GetRevision(),
@@ -79,8 +76,8 @@ func FromShort(i *kvstorage.Item) wire.KVItem {
 func Listed(m *stoav1.KvItem) kvstorage.Item { return Item(string(m.GetKey()), m) }
 
 // FromStats returns the counters of a tenant.
-func FromStats(s kv.Stats) *stoav1.KvStats {
-	return &stoav1.KvStats{Revision: s.Revision, Floor: s.Floor, Keys: s.Keys, Bytes: s.Bytes, Quota: FromQuota(s.Quota)}
+func FromStats(s *kv.Stats) *stoav1.KvStats {
+	return &stoav1.KvStats{Revision: s.Revision, Floor: s.Floor, Keys: s.Keys, Bytes: s.Bytes, Quota: FromQuota(&s.Quota)}
 }
 
 // Stats returns the counters of a tenant.
@@ -89,7 +86,7 @@ func Stats(m *stoav1.KvStats) kv.Stats {
 }
 
 // FromQuota returns a quota.
-func FromQuota(q kv.Quota) *stoav1.KvQuota { return &stoav1.KvQuota{Keys: q.Keys, Bytes: q.Bytes} }
+func FromQuota(q *kv.Quota) *stoav1.KvQuota { return &stoav1.KvQuota{Keys: q.Keys, Bytes: q.Bytes} }
 
 // Quota returns a quota.
 func Quota(m *stoav1.KvQuota) kv.Quota { return kv.Quota{Keys: m.GetKeys(), Bytes: m.GetBytes()} }

@@ -1,13 +1,13 @@
-package server
+package op
 
 import (
 	"context"
 	"sync"
 )
 
-// queue is where what one goroutine makes waits for another that takes it more
+// Queue is where what one goroutine makes waits for another that takes it more
 // slowly: whoever takes gets all that is there. It has one writer and one reader.
-type queue[T any] struct {
+type Queue[T any] struct {
 	limit int // bytes that may wait, before the writer waits too; a larger one when nothing else does
 
 	mu     sync.Mutex
@@ -18,12 +18,13 @@ type queue[T any] struct {
 	news, space chan struct{} // each holds one signal
 }
 
-func newQueue[T any](limit int) *queue[T] {
-	return &queue[T]{limit: limit, news: make(chan struct{}, 1), space: make(chan struct{}, 1)}
+// NewQueue returns a queue in which so many bytes may wait.
+func NewQueue[T any](limit int) *Queue[T] {
+	return &Queue[T]{limit: limit, news: make(chan struct{}, 1), space: make(chan struct{}, 1)}
 }
 
-// put adds what takes that many bytes, or returns false when ctx is done.
-func (q *queue[T]) put(ctx context.Context, v T, bytes int) bool {
+// Put adds what takes that many bytes, or returns false when ctx is done.
+func (q *Queue[T]) Put(ctx context.Context, v T, bytes int) bool {
 	for {
 		q.mu.Lock()
 		room := len(q.full) == 0 || q.bytes+bytes <= q.limit
@@ -43,16 +44,16 @@ func (q *queue[T]) put(ctx context.Context, v T, bytes int) bool {
 	}
 }
 
-// close says that nothing follows.
-func (q *queue[T]) close() {
+// Close says that nothing follows.
+func (q *Queue[T]) Close() {
 	q.mu.Lock()
 	q.closed = true
 	q.mu.Unlock()
 	signal(q.news)
 }
 
-// take waits and takes all that is there; none: nothing follows, or ctx is done.
-func (q *queue[T]) take(ctx context.Context) []T {
+// Take waits and takes all that is there; none: nothing follows, or ctx is done.
+func (q *Queue[T]) Take(ctx context.Context) []T {
 	for {
 		q.mu.Lock()
 		all, closed := q.full, q.closed
@@ -77,23 +78,23 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// pass sends what fill puts into a queue of so many bytes as it comes, and
+// Pass sends what fill puts into a queue of so many bytes as it comes, and
 // together what has come while the client took the items before. It returns what
 // fill or send does, and not before both have.
-func pass[T any](s *Server, ctx context.Context, wait *peerWait, limit int, fill func(context.Context, *queue[T]) error, send func([]T) error) error {
+func Pass[T any](ctx context.Context, h Host, pace Pace, limit int, fill func(context.Context, *Queue[T]) error, send func([]T) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	q := newQueue[T](limit)
-	filled := s.detached(ctx, func() error {
-		defer q.close()
+	q := NewQueue[T](limit)
+	filled := h.Detached(ctx, func() error {
+		defer q.Close()
 		return fill(ctx, q)
 	})
 	for {
-		items := q.take(ctx)
+		items := q.Take(ctx)
 		if len(items) == 0 {
 			break
 		}
-		if err := wait.during(func() error { return send(items) }); err != nil {
+		if err := pace.During(func() error { return send(items) }); err != nil {
 			cancel()
 			<-filled
 			return err

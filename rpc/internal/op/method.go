@@ -1,0 +1,69 @@
+package op
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+)
+
+// Method is what is known of an operation besides its messages.
+type Method struct {
+	Number uint16 // in frames; never reused. Those of a service have the same hundred
+	Name   string // as gRPC has it: /stoa.v1.Kv/Get
+	Label  string // what the errors of a client call it
+	Access Access
+	// Short calls are answered on the goroutine that reads the connection, which
+	// saves handing them over: those that take some microseconds.
+	Short bool
+}
+
+// Access says who may call an operation.
+type Access uint8
+
+// Who may call an operation.
+const (
+	// AccessUnbound is every user who is not bound to a tenant.
+	AccessUnbound Access = iota
+	// AccessAll is every user.
+	AccessAll
+	// AccessTenant is every user, about the tenant that the user is bound to. The
+	// arguments are Tenanted.
+	AccessTenant
+	// AccessTenants is every user who is not bound to a tenant, to change tenants.
+	AccessTenants
+	// AccessSecrets is users who may read secrets.
+	AccessSecrets
+)
+
+// Tenanted are arguments that name a tenant.
+type Tenanted interface{ TenantName() *string }
+
+// Host is the server that operations are served by.
+type Host interface {
+	// Admit refuses a call that its user may not make, and has arguments that are
+	// Tenanted name the tenant of a user who is bound to one.
+	Admit(ctx context.Context, m *Method, in any) error
+	// Paced runs a stream, of which there may be a limited number, and returns when
+	// work does, when its client keeps it waiting for too long, or when the server
+	// stops.
+	Paced(ctx context.Context, m *Method, work func(context.Context, Pace) error) error
+	// Detached runs work, a part of a stream, on a goroutine that the server waits
+	// for before it ends.
+	Detached(ctx context.Context, work func() error) <-chan error
+}
+
+// Pace is told when a stream waits for its client.
+type Pace interface {
+	// During runs what waits for the client.
+	During(wait func() error) error
+}
+
+// Entry is an operation.
+type Entry interface {
+	About() *Method
+	// Register adds the operation to a service.
+	Register(h Host, d *grpc.ServiceDesc)
+}
+
+// About returns what is known of the operation besides its messages.
+func (m *Method) About() *Method { return m }
