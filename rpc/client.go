@@ -15,6 +15,7 @@ import (
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc/internal/link"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -197,7 +198,11 @@ func (c *Client) call() (context.Context, context.CancelFunc) {
 }
 
 // unary makes one call, which ends with ctx, and after the time that calls have.
-func (c *Client) unary(ctx context.Context, op, method string, ask, answer any) error {
+func (c *Client) unary(ctx context.Context, m *op.Method, ask, answer any) error {
+	return c.ask(ctx, m.Name, m.Full(), ask, answer)
+}
+
+func (c *Client) ask(ctx context.Context, op, method string, ask, answer any) error {
 	err := c.failed(op, c.carrier.call(ctx, c.timeout, method, ask, answer))
 	if err == nil || !overloaded(err) {
 		return err

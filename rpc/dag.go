@@ -10,6 +10,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/rpc/internal/dagwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -59,7 +60,7 @@ func (d *Dag) NewContext(app codec.ApplicationMeta) (id codec.ContextID, err err
 	if err != nil {
 		return id, err
 	}
-	id, err = dagwire.ID[codec.ContextID]("context_id", res.GetContextId())
+	id, err = op.ParseID[codec.ContextID]("context_id", res.GetContextId())
 	return id, odd("create context", err)
 }
 
@@ -89,7 +90,7 @@ func (d *Dag) Context(id codec.ContextID) (dag.ContextInfo, error) {
 // Contexts is dag.Store's; a limit over 1,000, or of 0, is one of 1,000.
 func (d *Dag) Contexts(after codec.ContextID, limit int) ([]dag.ContextInfo, error) {
 	res, err := dagCall(d.c, "contexts", d.c.dag.ListContexts,
-		&stoav1.DagListContextsRequest{After: dagwire.OptionalBytes(after), Limit: pageOf(limit)})
+		&stoav1.DagListContextsRequest{After: op.OptionalBytes(after), Limit: pageOf(limit)})
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc/internal/dagwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -29,8 +30,8 @@ func (d *Dag) Commit(ctx context.Context, c dag.Commit) (dag.Committed, error) {
 		return dag.Committed{}, err
 	}
 	done := dag.Committed{Deltas: res.GetDeltas(), Seq: res.GetSeq()}
-	if done.Delta, err = dagwire.ID[codec.DeltaID]("delta_id", res.GetDeltaId()); err == nil {
-		done.Root, err = dagwire.Hash[codec.Hash]("root_hash", res.GetRootHash())
+	if done.Delta, err = op.ParseID[codec.DeltaID]("delta_id", res.GetDeltaId()); err == nil {
+		done.Root, err = op.ParseHash[codec.Hash]("root_hash", res.GetRootHash())
 	}
 	return done, odd("commit", err)
 }
@@ -49,7 +50,7 @@ func (d *Dag) Add(ctx context.Context, delta []byte, o dag.AddOptions) (dag.Answ
 	client, cancel := d.until(ctx)
 	defer cancel()
 	res, err := dagCall(client, "add", d.c.dag.Add, &stoav1.DagAddRequest{
-		Delta: delta, ClaimedId: dagwire.OptionalBytes(o.Claimed), Durability: wireDurability(o.Durability),
+		Delta: delta, ClaimedId: op.OptionalBytes(o.Claimed), Durability: wireDurability(o.Durability),
 	})
 	if err != nil {
 		return dag.Answer{}, err

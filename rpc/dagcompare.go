@@ -9,7 +9,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
-	"github.com/stoadb/stoa/rpc/internal/dagwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -23,7 +23,7 @@ func (d *Dag) Prove(id codec.ContextID, appKey []byte) (e dag.Evidence, err erro
 	if res.Value != nil {
 		e.Value = codec.Some(res.GetValue())
 	}
-	if e.Root, err = dagwire.Hash[codec.Hash]("root_hash", res.GetRootHash()); err == nil {
+	if e.Root, err = op.ParseHash[codec.Hash]("root_hash", res.GetRootHash()); err == nil {
 		e.Proof, err = dag.ParseProof(res.GetProof())
 	}
 	return e, odd("prove", err)
@@ -119,7 +119,7 @@ func askPeer(ctx context.Context, peer dag.Peer, ask []byte) ([]byte, error) {
 }
 
 func differenceOf(m *stoav1.DagDifference) (f dag.Difference, err error) {
-	if f.Key, err = dagwire.Hash[codec.Hash]("key_hash", m.GetKeyHash()); err != nil {
+	if f.Key, err = op.ParseHash[codec.Hash]("key_hash", m.GetKeyHash()); err != nil {
 		return f, err
 	}
 	for _, side := range []struct {
@@ -130,7 +130,7 @@ func differenceOf(m *stoav1.DagDifference) (f dag.Difference, err error) {
 		if len(side.from) == 0 {
 			continue
 		}
-		if side.to.V, err = dagwire.Hash[codec.Hash](side.field, side.from); err != nil {
+		if side.to.V, err = op.ParseHash[codec.Hash](side.field, side.from); err != nil {
 			return f, err
 		}
 		side.to.Valid = true

@@ -4,6 +4,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/rpc/internal/dagwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -25,7 +26,7 @@ func (d *Dag) Heads(id codec.ContextID) (heads []dag.Head, root codec.Hash, err 
 	}
 	for _, m := range res.GetHeads() {
 		h := dag.Head{Seq: m.GetSeq()}
-		if h.ID, err = dagwire.ID[codec.DeltaID]("delta_id", m.GetDeltaId()); err == nil {
+		if h.ID, err = op.ParseID[codec.DeltaID]("delta_id", m.GetDeltaId()); err == nil {
 			h.HLC, err = dagwire.Stamp("hlc", m.GetHlc())
 		}
 		if err != nil {
@@ -33,18 +34,18 @@ func (d *Dag) Heads(id codec.ContextID) (heads []dag.Head, root codec.Hash, err 
 		}
 		heads = append(heads, h)
 	}
-	root, err = dagwire.Hash[codec.Hash]("root_hash", res.GetRootHash())
+	root, err = op.ParseHash[codec.Hash]("root_hash", res.GetRootHash())
 	return heads, root, odd("heads", err)
 }
 
 // Missing is dag.Store's; a limit over 1,000, or of 0, is one of 1,000.
 func (d *Dag) Missing(id codec.ContextID, after codec.DeltaID, limit int) ([]codec.DeltaID, error) {
 	res, err := dagCall(d.c, "missing", d.c.dag.Missing,
-		&stoav1.DagMissingRequest{ContextId: id[:], After: dagwire.OptionalBytes(after), Limit: pageOf(limit)})
+		&stoav1.DagMissingRequest{ContextId: id[:], After: op.OptionalBytes(after), Limit: pageOf(limit)})
 	if err != nil {
 		return nil, err
 	}
-	list, err := dagwire.IDs[codec.DeltaID]("missing", res.GetMissing())
+	list, err := op.ParseIDs[codec.DeltaID]("missing", res.GetMissing())
 	return list, odd("missing", err)
 }
 
@@ -58,7 +59,7 @@ func (d *Dag) Pending(id codec.ContextID, after uint64, limit int) ([]dag.Pendin
 	list := make([]dag.PendingDelta, len(res.GetPending()))
 	for i, m := range res.GetPending() {
 		list[i] = dag.PendingDelta{Arrival: m.GetArrival(), Bytes: m.GetBytes()}
-		if list[i].ID, err = dagwire.ID[codec.DeltaID]("delta_id", m.GetDeltaId()); err != nil {
+		if list[i].ID, err = op.ParseID[codec.DeltaID]("delta_id", m.GetDeltaId()); err != nil {
 			return nil, odd("pending", err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/rpc/internal/dagwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -80,7 +81,7 @@ func (d *Dag) SeedProgress(id codec.ContextID) (p dag.SeedProgress, ok bool, err
 		return p, false, err
 	}
 	p.Rows, p.Resume = res.GetRows(), res.GetResume()
-	p.Base, err = dagwire.Optional[codec.DeltaID]("base", res.GetBase())
+	p.Base, err = op.ParseOptional[codec.DeltaID]("base", res.GetBase())
 	return p, err == nil, odd("seed progress", err)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc/internal/dagwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -18,13 +19,13 @@ func (d *Dag) Since(ctx context.Context, id codec.ContextID, heads []codec.Delta
 	return func(yield func(dag.AppliedDelta, error) bool) {
 		ctx, cancel := d.c.within(ctx)
 		defer cancel()
-		s, err := d.c.dag.Since(ctx, &stoav1.DagSinceRequest{ContextId: id[:], Heads: dagwire.List(heads), After: dagwire.FromPosition(o.After)})
+		s, err := d.c.dag.Since(ctx, &stoav1.DagSinceRequest{ContextId: id[:], Heads: op.FromIDs(heads), After: dagwire.FromPosition(o.After)})
 		for err == nil {
 			var m *stoav1.DagSinceResponse
 			if m, err = s.Recv(); err != nil {
 				break
 			}
-			unknown, odds := dagwire.IDs[codec.DeltaID]("unknown", m.GetUnknown())
+			unknown, odds := op.ParseIDs[codec.DeltaID]("unknown", m.GetUnknown())
 			if odds != nil {
 				yield(dag.AppliedDelta{}, odd("since", odds))
 				return
@@ -90,7 +91,7 @@ func (d *Dag) Walk(ctx context.Context, id codec.ContextID, o dag.WalkOptions) i
 	return func(yield func(Header, error) bool) {
 		client, cancel := d.until(ctx)
 		defer cancel()
-		ask := &stoav1.DagWalkRequest{ContextId: id[:], From: dagwire.List(o.From), Before: dagwire.FromPosition(o.Before)}
+		ask := &stoav1.DagWalkRequest{ContextId: id[:], From: op.FromIDs(o.From), Before: dagwire.FromPosition(o.Before)}
 		for left := o.Limit; ; {
 			ask.Limit = pageOf(left)
 			res, err := dagCall(client, "walk", d.c.dag.Walk, ask)
@@ -119,16 +120,16 @@ func (d *Dag) Walk(ctx context.Context, id codec.ContextID, o dag.WalkOptions) i
 func headerOf(m *stoav1.DagHeader) (h Header, err error) {
 	h = Header{Actions: m.GetActions(), Events: m.GetEvents(), Size: m.GetSize(), Base: m.GetBase()}
 	h.Seq = m.GetSeq()
-	if h.Position.Delta, err = dagwire.ID[codec.DeltaID]("delta_id", m.GetDeltaId()); err != nil {
+	if h.Position.Delta, err = op.ParseID[codec.DeltaID]("delta_id", m.GetDeltaId()); err != nil {
 		return h, err
 	}
-	if h.Parents, err = dagwire.IDs[codec.DeltaID]("parents", m.GetParents()); err != nil {
+	if h.Parents, err = op.ParseIDs[codec.DeltaID]("parents", m.GetParents()); err != nil {
 		return h, err
 	}
 	if h.HLC, err = dagwire.Stamp("hlc", m.GetHlc()); err != nil {
 		return h, err
 	}
-	h.ExpectedRoot, err = dagwire.Hash[codec.Hash]("expected_root_hash", m.GetExpectedRootHash())
+	h.ExpectedRoot, err = op.ParseHash[codec.Hash]("expected_root_hash", m.GetExpectedRootHash())
 	return h, err
 }
 

@@ -2,7 +2,7 @@ package rpc
 
 import (
 	"github.com/stoadb/stoa/namespace/naming"
-	"github.com/stoadb/stoa/rpc/internal/dagwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -10,7 +10,7 @@ import (
 // match is [ErrRequest].
 func (c *Client) Find(q naming.Query) (naming.Answer, error) {
 	ask := &stoav1.FindRequest{Kind: stoav1.FindKind(q.Kind), Text: q.Text,
-		GroupId: dagwire.OptionalBytes(q.Group), ContextId: dagwire.OptionalBytes(q.Context)}
+		GroupId: op.OptionalBytes(q.Group), ContextId: op.OptionalBytes(q.Context)}
 	res, err := dagCall(c, "find", c.admin.Find, ask)
 	if err != nil {
 		return naming.Answer{}, err
@@ -21,8 +21,8 @@ func (c *Client) Find(q naming.Query) (naming.Answer, error) {
 
 func matchOf(m *stoav1.FindMatch) (found naming.Match, err error) {
 	found.Name = m.GetName()
-	if found.ID, err = dagwire.Hash[[32]byte]("id", m.GetId()); err == nil {
-		found.In, err = dagwire.Optional[[32]byte]("group_id", m.GetGroupId())
+	if found.ID, err = op.ParseHash[[32]byte]("id", m.GetId()); err == nil {
+		found.In, err = op.ParseOptional[[32]byte]("group_id", m.GetGroupId())
 	}
 	return found, err
 }

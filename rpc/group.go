@@ -8,8 +8,8 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace"
-	"github.com/stoadb/stoa/rpc/internal/dagwire"
 	"github.com/stoadb/stoa/rpc/internal/govwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -35,7 +35,7 @@ func (g *Groups) Show(id codec.GroupID) (namespace.GroupInfo, error) {
 // Members is namespace.Store's; a limit over 1,000, or of 0, is one of 1,000.
 func (g *Groups) Members(id codec.GroupID, after codec.Identity, limit int) ([]namespace.MemberInfo, error) {
 	res, err := dagCall(g.c, "members", g.c.group.Members,
-		&stoav1.GroupMembersRequest{GroupId: id[:], After: dagwire.OptionalBytes(after), Limit: govPageOf(limit)})
+		&stoav1.GroupMembersRequest{GroupId: id[:], After: op.OptionalBytes(after), Limit: govPageOf(limit)})
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (g *Groups) Members(id codec.GroupID, after codec.Identity, limit int) ([]n
 // 1,000, or of 0, is one of 1,000.
 func (g *Groups) Contexts(id codec.GroupID, after codec.ContextID, limit int) ([]namespace.ContextInfo, error) {
 	res, err := dagCall(g.c, "contexts", g.c.group.Contexts,
-		&stoav1.GroupContextsRequest{GroupId: id[:], After: dagwire.OptionalBytes(after), Limit: govPageOf(limit)})
+		&stoav1.GroupContextsRequest{GroupId: id[:], After: op.OptionalBytes(after), Limit: govPageOf(limit)})
 	if err != nil {
 		return nil, err
 	}
@@ -82,8 +82,8 @@ func (g *Groups) resolve(ask *stoav1.GroupResolveRequest) (of, ns codec.GroupID,
 	if err != nil {
 		return of, ns, err
 	}
-	if of, err = dagwire.ID[codec.GroupID]("group_id", res.GetGroupId()); err == nil {
-		ns, err = dagwire.ID[codec.GroupID]("namespace_id", res.GetNamespaceId())
+	if of, err = op.ParseID[codec.GroupID]("group_id", res.GetGroupId()); err == nil {
+		ns, err = op.ParseID[codec.GroupID]("namespace_id", res.GetNamespaceId())
 	}
 	return of, ns, odd("resolve", err)
 }

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace"
-	"github.com/stoadb/stoa/rpc/internal/dagwire"
 	"github.com/stoadb/stoa/rpc/internal/govwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -18,7 +18,7 @@ func (g *Groups) Voided(id codec.GroupID) ([]namespace.Voided, error) {
 		return nil, err
 	}
 	return collect("voided", res.GetOps(), func(m *stoav1.GroupVoidedOp) (v namespace.Voided, err error) {
-		if v.ID, err = dagwire.ID[codec.OpID]("op_id", m.GetOpId()); err == nil {
+		if v.ID, err = op.ParseID[codec.OpID]("op_id", m.GetOpId()); err == nil {
 			v.Root, v.Body, err = govwire.Content(m)
 		}
 		return v, err
@@ -34,7 +34,7 @@ func (g *Groups) Reissue(ctx context.Context, id codec.GroupID) ([]namespace.Rei
 		return nil, err
 	}
 	return collect("reissue", res.GetReissued(), func(m *stoav1.GroupReissued) (r namespace.Reissued, err error) {
-		if r.Old, err = dagwire.ID[codec.OpID]("op_id", m.GetOpId()); err != nil {
+		if r.Old, err = op.ParseID[codec.OpID]("op_id", m.GetOpId()); err != nil {
 			return r, err
 		}
 		if m.GetFailed() != "" {
@@ -73,7 +73,7 @@ func (g *Groups) SigningKeys(id codec.GroupID) ([]codec.Identity, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := dagwire.IDs[codec.Identity]("public_keys", res.GetPublicKeys())
+	all, err := op.ParseIDs[codec.Identity]("public_keys", res.GetPublicKeys())
 	return all, odd("signing keys", err)
 }
 
@@ -87,7 +87,7 @@ func (g *Groups) AddSigningKey(id codec.GroupID, seed codec.Option[codec.Secret]
 	if err != nil {
 		return codec.Identity{}, err
 	}
-	public, err := dagwire.ID[codec.Identity]("public_key", res.GetPublicKey())
+	public, err := op.ParseID[codec.Identity]("public_key", res.GetPublicKey())
 	return public, odd("add signing key", err)
 }
 
@@ -99,11 +99,11 @@ func (g *Groups) DeleteSigningKey(id codec.GroupID, public codec.Identity) error
 }
 
 // Place is namespace.Store's; a zero namespace is the one that has the group there.
-func (g *Groups) Place(c codec.ContextID, ns, id codec.GroupID) (op codec.GroupOp, err error) {
-	res, err := dagCall(g.c, "place context", g.c.group.Place, &stoav1.GroupPlaceRequest{ContextId: c[:], GroupId: id[:], NamespaceId: dagwire.OptionalBytes(ns)})
+func (g *Groups) Place(c codec.ContextID, ns, id codec.GroupID) (placed codec.GroupOp, err error) {
+	res, err := dagCall(g.c, "place context", g.c.group.Place, &stoav1.GroupPlaceRequest{ContextId: c[:], GroupId: id[:], NamespaceId: op.OptionalBytes(ns)})
 	if err != nil {
-		return op, err
+		return placed, err
 	}
-	op, err = govwire.GroupOp("op", res.GetOp())
-	return op, odd("place context", err)
+	placed, err = govwire.GroupOp("op", res.GetOp())
+	return placed, odd("place context", err)
 }

@@ -5,8 +5,8 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace"
-	"github.com/stoadb/stoa/rpc/internal/dagwire"
 	"github.com/stoadb/stoa/rpc/internal/govwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -16,7 +16,7 @@ func (n *Namespaces) Invite(ctx context.Context, i namespace.Invite) ([]byte, er
 	defer cancel()
 	ask := &stoav1.NamespaceInviteRequest{GroupId: i.GroupID[:], Role: govwire.FromRole(i.Role), ExpiresAt: uint64(max(i.Expires.Unix(), 0))}
 	if i.Invitee.Valid {
-		ask.Invitee = dagwire.Bytes(i.Invitee.V)
+		ask.Invitee = op.Bytes(i.Invitee.V)
 	}
 	res, err := dagCall(client, "invite", n.c.namespace.Invite, ask)
 	return res.GetInvitation(), err
@@ -38,8 +38,8 @@ func (n *Namespaces) Join(ctx context.Context, invitation []byte) (j Joining, er
 		return j, err
 	}
 	j.Request = res.GetRequest()
-	if j.Namespace, err = dagwire.ID[codec.GroupID]("namespace_id", res.GetNamespaceId()); err == nil {
-		j.Identity, err = dagwire.ID[codec.Identity]("identity", res.GetIdentity())
+	if j.Namespace, err = op.ParseID[codec.GroupID]("namespace_id", res.GetNamespaceId()); err == nil {
+		j.Identity, err = op.ParseID[codec.Identity]("identity", res.GetIdentity())
 	}
 	return j, odd("join", err)
 }

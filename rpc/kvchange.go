@@ -11,170 +11,148 @@ import (
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// kvChanges are the operations that change key-values.
-var kvChanges = []op.Entry{kvPut, kvDelete, kvTouch, kvIncrement, kvSwap, kvSwapDelete, kvBatch}
-
 // kvWrite are the arguments of a change of a key.
 type kvWrite struct {
 	kvKey
 	kvstorage.WriteOptions
 	Value  []byte
-	Delta  int64
+	Delta  *int64 // nil: 1
 	Expect kvstorage.Expect
 }
 
-var kvPut = &op.Unary[*kvstorage.Storage, kvWrite, kvstorage.Item, stoav1.KvPutRequest, stoav1.KvPutResponse]{
-	Method: op.Method{Number: 202, Name: stoav1.Kv_Put_FullMethodName, Label: "kv put", Access: op.AccessTenant},
-	Ask: func(m *op.Map, r *stoav1.KvPutRequest, a *kvWrite) {
-		op.Text(m, &r.Tenant, &a.Tenant)
-		op.Text(m, &r.Key, &a.Key)
-		op.Same(m, &r.Value, &a.Value)
-		op.Same(m, &r.TtlSeconds, &a.TTLSeconds)
-		op.Durability(m, &r.Durability, &a.Durability)
-	},
-	Answer: func(m *op.Map, r *stoav1.KvPutResponse, a *kvWrite, i *kvstorage.Item) {
-		kvStored(m, &r.Item, a.Key, i)
-	},
-	Do: func(ctx context.Context, s *kvstorage.Storage, a *kvWrite) (kvstorage.Item, error) {
-		return s.Put(ctx, a.Tenant, a.Key, a.Value, a.WriteOptions)
-	},
+func (k *KV) write(key string, o kvstorage.WriteOptions) kvWrite {
+	return kvWrite{kvKey: kvKey{k.tenant, key}, WriteOptions: o}
 }
+
+// itemNamed names the key in an answer about it.
+func itemNamed(a *kvWrite, i *kvstorage.Item) error {
+	i.Key = a.Key
+	return nil
+}
+
+// itemStored is itemNamed for an answer that must have an item.
+func itemStored(a *kvWrite, i *kvstorage.Item) error {
+	if !i.Found {
+		return errNoItem
+	}
+	return itemNamed(a, i)
+}
+
+// errNoItem is an answer to a write that does not say what is there now.
+var errNoItem = &op.FieldError{Field: "item", Reason: "it does not say what was stored"}
+
+var kvPut = op.New(op.Method{Number: 202, Name: "Kv.Put", Access: op.AccessTenant},
+	func(ctx context.Context, s *kvstorage.Storage, a *kvWrite) (kvstorage.Item, error) {
+		return stored(s.Put(ctx, a.Tenant, a.Key, a.Value, a.WriteOptions))
+	}).Told(itemStored)
 
 // Put stores a value; see [kvstorage.Storage.Put]. The result has no value.
 func (k *KV) Put(key string, value []byte, o kvstorage.WriteOptions) (kvstorage.Item, error) {
 	if len(value) > wire.MaxKVPut {
-		return call(k.c.ctx, k.c, kvPut, kvWrite{kvKey: kvKey{k.tenant, key}, WriteOptions: o, Value: value})
+		a := k.write(key, o)
+		a.Value = value
+		return call(k.c.ctx, k.c, kvPut, a)
 	}
 	p := wire.NewKVPut()
 	defer p.Free()
-	p.Tenant, p.Key, p.Value, p.TTLSeconds = []byte(k.tenant), key, value, o.TTLSeconds
-	op.Durability(new(op.Map), &p.Durability, &o.Durability)
-	err := k.c.unary(k.c.ctx, kvPut.Label, kvPut.Name, p, &p.Answer)
+	p.Tenant, p.Key, p.Value, p.TTLSeconds, p.Durability = []byte(k.tenant), key, value, o.TTLSeconds, wireDurability(o.Durability)
+	err := k.c.unary(k.c.ctx, &kvPut.Method, p, &p.Answer)
 	if err == nil && !p.Answer.Found {
-		err = odd(kvPut.Label, errNoItem)
+		err = odd(kvPut.Name, errNoItem)
 	}
 	return kvwire.Short(key, &p.Answer), err
 }
 
-var kvDelete = &op.Unary[*kvstorage.Storage, kvWrite, kvstorage.Deleted, stoav1.KvDeleteRequest, stoav1.KvDeleteResponse]{
-	Method: op.Method{Number: 203, Name: stoav1.Kv_Delete_FullMethodName, Label: "kv delete", Access: op.AccessTenant},
-	Ask: func(m *op.Map, r *stoav1.KvDeleteRequest, a *kvWrite) {
-		op.Text(m, &r.Tenant, &a.Tenant)
-		op.Text(m, &r.Key, &a.Key)
-		op.Durability(m, &r.Durability, &a.Durability)
-	},
-	Answer: func(m *op.Map, r *stoav1.KvDeleteResponse, a *kvWrite, d *kvstorage.Deleted) {
-		op.Same(m, &r.Existed, &d.Existed)
-		op.Same(m, &r.Revision, &d.Revision)
-		if m.Parsing() {
-			d.Item = kvwire.Item(a.Key, nil)
-		}
-	},
-	Do: func(ctx context.Context, s *kvstorage.Storage, a *kvWrite) (kvstorage.Deleted, error) {
-		return s.Delete(ctx, a.Tenant, a.Key, a.WriteOptions)
-	},
+var kvDelete = op.New(op.Method{Number: 203, Name: "Kv.Delete", Access: op.AccessTenant},
+	func(ctx context.Context, s *kvstorage.Storage, a *kvWrite) (kvDeleted, error) {
+		d, err := s.Delete(ctx, a.Tenant, a.Key, a.WriteOptions)
+		return kvDeleted{d.Existed, d.Revision}, err
+	})
+
+// kvDeleted is what became of a key that was to go.
+type kvDeleted struct {
+	Existed  bool
+	Revision uint64
 }
 
 // Delete removes what a key has, and says whether there was anything.
 func (k *KV) Delete(key string, o kvstorage.WriteOptions) (kvstorage.Deleted, error) {
-	return call(k.c.ctx, k.c, kvDelete, kvWrite{kvKey: kvKey{k.tenant, key}, WriteOptions: o})
+	d, err := call(k.c.ctx, k.c, kvDelete, k.write(key, o))
+	return kvstorage.Deleted{Existed: d.Existed, Revision: d.Revision, Item: kvwire.Item(key, nil)}, err
 }
 
-var kvTouch = &op.Unary[*kvstorage.Storage, kvWrite, kvstorage.Item, stoav1.KvTouchRequest, stoav1.KvTouchResponse]{
-	Method: op.Method{Number: 204, Name: stoav1.Kv_Touch_FullMethodName, Label: "kv touch", Access: op.AccessTenant},
-	Ask: func(m *op.Map, r *stoav1.KvTouchRequest, a *kvWrite) {
-		op.Text(m, &r.Tenant, &a.Tenant)
-		op.Text(m, &r.Key, &a.Key)
-		op.Same(m, &r.TtlSeconds, &a.TTLSeconds)
-		op.Durability(m, &r.Durability, &a.Durability)
-	},
-	Answer: func(m *op.Map, r *stoav1.KvTouchResponse, a *kvWrite, i *kvstorage.Item) {
-		kvItem(m, &r.Item, a.Key, i)
-	},
-	Do: func(ctx context.Context, s *kvstorage.Storage, a *kvWrite) (kvstorage.Item, error) {
-		return s.Touch(ctx, a.Tenant, a.Key, a.WriteOptions)
-	},
-}
+var kvTouch = op.New(op.Method{Number: 204, Name: "Kv.Touch", Access: op.AccessTenant},
+	func(ctx context.Context, s *kvstorage.Storage, a *kvWrite) (kvstorage.Item, error) {
+		return unnamed(s.Touch(ctx, a.Tenant, a.Key, a.WriteOptions))
+	}).Told(itemNamed)
 
 // Touch sets the time to live of what a key has; see [kvstorage.Storage.Touch].
 func (k *KV) Touch(key string, o kvstorage.WriteOptions) (kvstorage.Item, error) {
-	return call(k.c.ctx, k.c, kvTouch, kvWrite{kvKey: kvKey{k.tenant, key}, WriteOptions: o})
+	return call(k.c.ctx, k.c, kvTouch, k.write(key, o))
 }
 
-var kvIncrement = &op.Unary[*kvstorage.Storage, kvWrite, kvstorage.Item, stoav1.KvIncrementRequest, stoav1.KvIncrementResponse]{
-	Method: op.Method{Number: 205, Name: stoav1.Kv_Increment_FullMethodName, Label: "kv increment", Access: op.AccessTenant},
-	Ask: func(m *op.Map, r *stoav1.KvIncrementRequest, a *kvWrite) {
-		op.Text(m, &r.Tenant, &a.Tenant)
-		op.Text(m, &r.Key, &a.Key)
-		op.Via(m, &r.Delta, &a.Delta, kvwire.FromDelta, op.Always(kvwire.Delta))
-		op.Same(m, &r.TtlSeconds, &a.TTLSeconds)
-		op.Durability(m, &r.Durability, &a.Durability)
-	},
-	Answer: func(m *op.Map, r *stoav1.KvIncrementResponse, a *kvWrite, i *kvstorage.Item) {
-		if kvItem(m, &r.Item, a.Key, i); r.Item == nil {
-			m.Fail(errNoItem)
-		}
-	},
-	Do: func(ctx context.Context, s *kvstorage.Storage, a *kvWrite) (kvstorage.Item, error) {
-		return s.Increment(ctx, a.Tenant, a.Key, a.Delta, a.WriteOptions)
-	},
-}
+var kvIncrement = op.New(op.Method{Number: 205, Name: "Kv.Increment", Access: op.AccessTenant},
+	func(ctx context.Context, s *kvstorage.Storage, a *kvWrite) (kvstorage.Item, error) {
+		return unnamed(s.Increment(ctx, a.Tenant, a.Key, kvwire.Delta(a.Delta), a.WriteOptions))
+	}).Told(itemStored)
 
 // Increment adds delta to an integer; see [kvstorage.Storage.Increment].
 func (k *KV) Increment(key string, delta int64, o kvstorage.WriteOptions) (kvstorage.Item, error) {
-	return call(k.c.ctx, k.c, kvIncrement, kvWrite{kvKey: kvKey{k.tenant, key}, WriteOptions: o, Delta: delta})
+	a := k.write(key, o)
+	a.Delta = &delta
+	return call(k.c.ctx, k.c, kvIncrement, a)
 }
 
-var kvSwap = &op.Unary[*kvstorage.Storage, kvWrite, kvstorage.Result, stoav1.KvCompareAndSwapRequest, stoav1.KvCompareAndSwapResponse]{
-	Method: op.Method{Number: 206, Name: stoav1.Kv_CompareAndSwap_FullMethodName, Label: "kv swap", Access: op.AccessTenant},
-	Ask: func(m *op.Map, r *stoav1.KvCompareAndSwapRequest, a *kvWrite) {
-		op.Text(m, &r.Tenant, &a.Tenant)
-		op.Text(m, &r.Key, &a.Key)
-		op.Via(m, &r.Expect, &a.Expect, kvwire.FromExpect, op.Always(kvwire.Expect))
-		op.Same(m, &r.Value, &a.Value)
-		op.Same(m, &r.TtlSeconds, &a.TTLSeconds)
-		op.Durability(m, &r.Durability, &a.Durability)
-	},
-	Answer: func(m *op.Map, r *stoav1.KvCompareAndSwapResponse, a *kvWrite, res *kvstorage.Result) {
-		op.Same(m, &r.Swapped, &res.Swapped)
-		if kvItem(m, &r.Item, a.Key, &res.Item); m.Parsing() && res.Swapped {
-			res.Revision = res.Item.Revision
-		}
-	},
-	Do: func(ctx context.Context, s *kvstorage.Storage, a *kvWrite) (kvstorage.Result, error) {
-		return s.CompareAndSwap(ctx, a.Tenant, a.Key, a.Expect, a.Value, a.WriteOptions)
-	},
+// kvSwapped is what became of a swap.
+type kvSwapped struct {
+	Swapped bool
+	Item    kvstorage.Item
 }
+
+var kvSwap = op.New(op.Method{Number: 206, Name: "Kv.CompareAndSwap", Access: op.AccessTenant},
+	func(ctx context.Context, s *kvstorage.Storage, a *kvWrite) (r kvSwapped, err error) {
+		done, err := s.CompareAndSwap(ctx, a.Tenant, a.Key, a.Expect, a.Value, a.WriteOptions)
+		r.Swapped = done.Swapped
+		r.Item, err = unnamed(done.Item, err)
+		return r, err
+	}).Told(func(a *kvWrite, r *kvSwapped) error { return itemNamed(a, &r.Item) })
 
 // CompareAndSwap stores a value if the key has what is expected; see
 // [kvstorage.Storage.CompareAndSwap].
 func (k *KV) CompareAndSwap(key string, expect kvstorage.Expect, value []byte, o kvstorage.WriteOptions) (kvstorage.Result, error) {
-	return call(k.c.ctx, k.c, kvSwap, kvWrite{kvKey: kvKey{k.tenant, key}, WriteOptions: o, Value: value, Expect: expect})
+	a := k.write(key, o)
+	a.Expect, a.Value = expect, value
+	done, err := call(k.c.ctx, k.c, kvSwap, a)
+	r := kvstorage.Result{Swapped: done.Swapped, Item: done.Item}
+	if r.Swapped {
+		r.Revision = r.Item.Revision
+	}
+	return r, err
 }
 
-var kvSwapDelete = &op.Unary[*kvstorage.Storage, kvWrite, kvstorage.Deleted, stoav1.KvCompareAndDeleteRequest, stoav1.KvCompareAndDeleteResponse]{
-	Method: op.Method{Number: 217, Name: stoav1.Kv_CompareAndDelete_FullMethodName, Label: "kv delete", Access: op.AccessTenant},
-	Ask: func(m *op.Map, r *stoav1.KvCompareAndDeleteRequest, a *kvWrite) {
-		op.Text(m, &r.Tenant, &a.Tenant)
-		op.Text(m, &r.Key, &a.Key)
-		op.Via(m, &r.Expect, &a.Expect, kvwire.FromExpect, op.Always(kvwire.Expect))
-		op.Durability(m, &r.Durability, &a.Durability)
-	},
-	Answer: func(m *op.Map, r *stoav1.KvCompareAndDeleteResponse, a *kvWrite, d *kvstorage.Deleted) {
-		op.Same(m, &r.Deleted, &d.Existed)
-		op.Same(m, &r.Revision, &d.Revision)
-		kvItem(m, &r.Item, a.Key, &d.Item)
-	},
-	Do: func(ctx context.Context, s *kvstorage.Storage, a *kvWrite) (kvstorage.Deleted, error) {
-		return s.CompareAndDelete(ctx, a.Tenant, a.Key, a.Expect, a.WriteOptions)
-	},
+// kvSwapDeleted is what became of a delete that expects something.
+type kvSwapDeleted struct {
+	Deleted  bool
+	Revision uint64
+	Item     kvstorage.Item
 }
+
+var kvSwapDelete = op.New(op.Method{Number: 217, Name: "Kv.CompareAndDelete", Access: op.AccessTenant},
+	func(ctx context.Context, s *kvstorage.Storage, a *kvWrite) (r kvSwapDeleted, err error) {
+		d, err := s.CompareAndDelete(ctx, a.Tenant, a.Key, a.Expect, a.WriteOptions)
+		r.Deleted, r.Revision = d.Existed, d.Revision
+		r.Item, err = unnamed(d.Item, err)
+		return r, err
+	}).Told(func(a *kvWrite, r *kvSwapDeleted) error { return itemNamed(a, &r.Item) })
 
 // CompareAndDelete removes what a key has if that is what is expected; see
 // [kvstorage.Storage.CompareAndDelete]. It returns engine.ErrUnsupported if the daemon is
 // older than the call.
 func (k *KV) CompareAndDelete(key string, expect kvstorage.Expect, o kvstorage.WriteOptions) (kvstorage.Deleted, error) {
-	return call(k.c.ctx, k.c, kvSwapDelete, kvWrite{kvKey: kvKey{k.tenant, key}, WriteOptions: o, Expect: expect})
+	a := k.write(key, o)
+	a.Expect = expect
+	d, err := call(k.c.ctx, k.c, kvSwapDelete, a)
+	return kvstorage.Deleted{Existed: d.Deleted, Revision: d.Revision, Item: d.Item}, err
 }
 
 // kvBatching are the arguments of Batch.
@@ -187,31 +165,31 @@ type kvBatching struct {
 // TenantName returns the tenant.
 func (a *kvBatching) TenantName() *string { return &a.Tenant }
 
-var kvBatch = &op.Unary[*kvstorage.Storage, kvBatching, []kvstorage.Result, stoav1.KvBatchRequest, stoav1.KvBatchResponse]{
-	Method: op.Method{Number: 207, Name: stoav1.Kv_Batch_FullMethodName, Label: "kv batch", Access: op.AccessTenant},
-	Ask: func(m *op.Map, r *stoav1.KvBatchRequest, a *kvBatching) {
-		op.Text(m, &r.Tenant, &a.Tenant)
-		op.List(m, &r.Changes, &a.Changes, kvwire.FromChange, op.Always(kvwire.Change))
-		op.Durability(m, &r.Durability, &a.Durability)
-	},
-	Answer: func(m *op.Map, r *stoav1.KvBatchResponse, a *kvBatching, list *[]kvstorage.Result) {
-		if m.Parsing() && len(r.Results) != len(a.Changes) {
-			m.Fail(&op.FieldError{Field: "results", Reason: "not one result for each change"})
-			return
+var kvBatch = op.New(op.Method{Number: 207, Name: "Kv.Batch", Access: op.AccessTenant},
+	func(ctx context.Context, s *kvstorage.Storage, a *kvBatching) ([]*stoav1.KvResult, error) {
+		results, err := s.Batch(ctx, a.Tenant, a.Changes, a.Durability)
+		list := make([]*stoav1.KvResult, len(results))
+		for i := range results {
+			list[i] = kvwire.FromResult(a.Changes[i].Op, &results[i])
 		}
-		n := 0
-		next := func() *kvstorage.Change { n++; return &a.Changes[n-1] }
-		op.List(m, &r.Results, list,
-			func(res *kvstorage.Result) *stoav1.KvResult { return kvwire.FromResult(next().Op, res) },
-			func(f *stoav1.KvResult) (kvstorage.Result, error) { return kvwire.Result(next(), f) })
-	},
-	Do: func(ctx context.Context, s *kvstorage.Storage, a *kvBatching) ([]kvstorage.Result, error) {
-		return s.Batch(ctx, a.Tenant, a.Changes, a.Durability)
-	},
-}
+		return list, err
+	})
 
 // Batch makes changes, all of them or none; see [kvstorage.Storage.Batch]. Results have
 // values for increments only.
 func (k *KV) Batch(changes []kvstorage.Change, d engine.Durability) ([]kvstorage.Result, error) {
-	return call(k.c.ctx, k.c, kvBatch, kvBatching{k.tenant, changes, d})
+	list, err := call(k.c.ctx, k.c, kvBatch, kvBatching{k.tenant, changes, d})
+	if err != nil {
+		return nil, err
+	}
+	if len(list) != len(changes) {
+		return nil, odd(kvBatch.Name, &op.FieldError{Field: "results", Reason: "not one result for each change"})
+	}
+	results := make([]kvstorage.Result, len(list))
+	for i, m := range list {
+		if results[i], err = kvwire.Result(&changes[i], m); err != nil {
+			return nil, odd(kvBatch.Name, err)
+		}
+	}
+	return results, nil
 }

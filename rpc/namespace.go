@@ -6,8 +6,8 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace"
-	"github.com/stoadb/stoa/rpc/internal/dagwire"
 	"github.com/stoadb/stoa/rpc/internal/govwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -33,7 +33,7 @@ func (n *Namespaces) NewIdentity(ns codec.GroupID) (codec.Identity, error) {
 	if err != nil {
 		return codec.Identity{}, err
 	}
-	id, err := dagwire.ID[codec.Identity]("identity", res.GetIdentity())
+	id, err := op.ParseID[codec.Identity]("identity", res.GetIdentity())
 	return id, odd("new identity", err)
 }
 
@@ -43,7 +43,7 @@ func (n *Namespaces) Identity(ns codec.GroupID) (codec.Identity, error) {
 	if err != nil {
 		return codec.Identity{}, err
 	}
-	id, err := dagwire.ID[codec.Identity]("identity", res.GetIdentity())
+	id, err := op.ParseID[codec.Identity]("identity", res.GetIdentity())
 	return id, odd("identity", err)
 }
 
@@ -65,7 +65,7 @@ func (n *Namespaces) ImportIdentity(ns codec.GroupID, sealed, passphrase []byte)
 	if err != nil {
 		return codec.Identity{}, err
 	}
-	id, err := dagwire.ID[codec.Identity]("identity", res.GetIdentity())
+	id, err := op.ParseID[codec.Identity]("identity", res.GetIdentity())
 	return id, odd("import identity", err)
 }
 
@@ -75,13 +75,13 @@ func (n *Namespaces) Create(ctx context.Context, c namespace.Create) (codec.Grou
 	client, cancel := n.until(ctx)
 	defer cancel()
 	res, err := dagCall(client, "create namespace", n.c.namespace.Create, &stoav1.NamespaceCreateRequest{
-		AppKey: dagwire.OptionalBytes(c.AppKey), TargetApplicationId: dagwire.OptionalBytes(c.TargetApplicationID),
+		AppKey: op.OptionalBytes(c.AppKey), TargetApplicationId: op.OptionalBytes(c.TargetApplicationID),
 		UpgradePolicy: govwire.FromPolicy(c.UpgradePolicy), Name: string(c.Alias.V),
 	})
 	if err != nil {
 		return codec.GroupID{}, namespace.Proposed{}, err
 	}
-	ns, err := dagwire.ID[codec.GroupID]("namespace_id", res.GetNamespaceId())
+	ns, err := op.ParseID[codec.GroupID]("namespace_id", res.GetNamespaceId())
 	if err != nil {
 		return ns, namespace.Proposed{}, odd("create namespace", err)
 	}
@@ -112,7 +112,7 @@ func (n *Namespaces) Propose(ctx context.Context, ns codec.GroupID, what namespa
 	if err != nil {
 		return namespace.Proposed{}, codec.GroupID{}, err
 	}
-	g, err := dagwire.Optional[codec.GroupID]("group_id", res.GetGroupId())
+	g, err := op.ParseOptional[codec.GroupID]("group_id", res.GetGroupId())
 	if err != nil {
 		return namespace.Proposed{}, g, odd("propose", err)
 	}

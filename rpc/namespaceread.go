@@ -10,8 +10,8 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/group"
 	"github.com/stoadb/stoa/namespace"
-	"github.com/stoadb/stoa/rpc/internal/dagwire"
 	"github.com/stoadb/stoa/rpc/internal/govwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -35,7 +35,7 @@ func collect[M, T any](op string, list []M, from func(M) (T, error)) ([]T, error
 // over 1,000, or of 0, is one of 1,000.
 func (n *Namespaces) List(after codec.GroupID, limit int) ([]namespace.Info, error) {
 	res, err := dagCall(n.c, "namespaces", n.c.namespace.List,
-		&stoav1.NamespaceListRequest{After: dagwire.OptionalBytes(after), Limit: govPageOf(limit)})
+		&stoav1.NamespaceListRequest{After: op.OptionalBytes(after), Limit: govPageOf(limit)})
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (n *Namespaces) Heads(ns codec.GroupID) ([]codec.OpID, error) {
 	if err != nil {
 		return nil, err
 	}
-	heads, err := dagwire.IDs[codec.OpID]("heads", res.GetHeads())
+	heads, err := op.ParseIDs[codec.OpID]("heads", res.GetHeads())
 	return heads, odd("heads", err)
 }
 
@@ -90,7 +90,7 @@ func (n *Namespaces) Waiting(ns codec.GroupID) (count int, bytes int64, err erro
 // PendingOps is namespace.Store's; a limit over 1,000, or of 0, is one of 1,000.
 func (n *Namespaces) PendingOps(ns codec.GroupID, after codec.OpID, limit int) ([]namespace.PendingOp, error) {
 	res, err := dagCall(n.c, "list pending", n.c.namespace.ListPending,
-		&stoav1.NamespaceListPendingRequest{NamespaceId: ns[:], After: dagwire.OptionalBytes(after), Limit: govPageOf(limit)})
+		&stoav1.NamespaceListPendingRequest{NamespaceId: ns[:], After: op.OptionalBytes(after), Limit: govPageOf(limit)})
 	if err != nil {
 		return nil, err
 	}
@@ -100,11 +100,11 @@ func (n *Namespaces) PendingOps(ns codec.GroupID, after codec.OpID, limit int) (
 // Missing is namespace.Store's; a limit over 1,000, or of 0, is one of 1,000.
 func (n *Namespaces) Missing(ns codec.GroupID, after codec.OpID, limit int) ([]codec.OpID, error) {
 	res, err := dagCall(n.c, "missing", n.c.namespace.Missing,
-		&stoav1.NamespaceMissingRequest{NamespaceId: ns[:], After: dagwire.OptionalBytes(after), Limit: govPageOf(limit)})
+		&stoav1.NamespaceMissingRequest{NamespaceId: ns[:], After: op.OptionalBytes(after), Limit: govPageOf(limit)})
 	if err != nil {
 		return nil, err
 	}
-	ids, err := dagwire.IDs[codec.OpID]("missing", res.GetMissing())
+	ids, err := op.ParseIDs[codec.OpID]("missing", res.GetMissing())
 	return ids, odd("missing", err)
 }
 
@@ -123,14 +123,14 @@ func (n *Namespaces) OpsSince(ctx context.Context, ns codec.GroupID, heads []cod
 	return func(yield func(namespace.Sent, error) bool) {
 		ctx, cancel := n.c.within(ctx)
 		defer cancel()
-		s, err := n.c.namespace.OpsSince(ctx, &stoav1.NamespaceOpsSinceRequest{NamespaceId: ns[:], Heads: dagwire.List(heads), Cursor: cursor})
+		s, err := n.c.namespace.OpsSince(ctx, &stoav1.NamespaceOpsSinceRequest{NamespaceId: ns[:], Heads: op.FromIDs(heads), Cursor: cursor})
 		for err == nil {
 			var m *stoav1.NamespaceOpsSinceResponse
 			if m, err = s.Recv(); err != nil {
 				break
 			}
 			for _, sent := range m.GetOps() {
-				id, wrong := dagwire.ID[codec.OpID]("op_id", sent.GetOpId())
+				id, wrong := op.ParseID[codec.OpID]("op_id", sent.GetOpId())
 				if !yield(namespace.Sent{Cursor: sent.GetCursor(), ID: id, Wire: sent.GetOp()}, odd("ops since", wrong)) || wrong != nil {
 					return
 				}

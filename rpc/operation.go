@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/stoadb/stoa/rpc/internal/frame"
 	"github.com/stoadb/stoa/rpc/internal/op"
@@ -19,7 +20,8 @@ func Operations(service string) []op.Entry { return operations[service] }
 
 // operations are those of each service.
 var operations = map[string][]op.Entry{
-	"stoa.v1.Kv": slices.Concat(kvReads, kvChanges, kvTenants),
+	"stoa.v1.Kv": {kvGet, kvPut, kvDelete, kvTouch, kvIncrement, kvSwap, kvBatch, kvList, kvScan, kvWatch, kvStats, kvCapabilities,
+		kvCreateTenant, kvDropTenant, kvListTenants, kvSetQuota, kvSwapDelete},
 }
 
 // FrameMethods returns the calls that go in frames, for package server.
@@ -28,7 +30,7 @@ func FrameMethods() []frame.Method {
 	for _, service := range operations {
 		for _, o := range service {
 			m := o.About()
-			all = append(all, frame.Method{Number: m.Number, Name: m.Name, Short: m.Short})
+			all = append(all, frame.Method{Number: m.Number, Name: m.Full(), Short: m.Short})
 		}
 	}
 	slices.SortFunc(all, func(a, b frame.Method) int { return cmp.Compare(a.Number, b.Number) })
@@ -36,18 +38,18 @@ func FrameMethods() []frame.Method {
 }
 
 // call makes an operation by the client.
-func call[S, In, Out, Req, Res any](ctx context.Context, c *Client, o *op.Unary[S, In, Out, Req, Res], in In) (Out, error) {
-	out, err := o.Call(&in, func(req, res any) error { return c.unary(ctx, o.Label, o.Name, req, res) })
-	return out, senseless(o.Label, err)
+func call[S, In, Out any](ctx context.Context, c *Client, o *op.Unary[S, In, Out], in In) (Out, error) {
+	out, err := o.Call(&in, func(req, res proto.Message) error { return c.unary(ctx, &o.Method, req, res) })
+	return out, senseless(&o.Method, err)
 }
 
 // stream makes an operation by the client.
-func stream[S, In, Item, Req, Res any](ctx context.Context, c *Client, o *op.Stream[S, In, Item, Req, Res], in In) iter.Seq2[Item, error] {
+func stream[S, In, Item any](ctx context.Context, c *Client, o *op.Stream[S, In, Item], in In) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		ctx, cancel := c.within(ctx)
 		defer cancel()
-		open := func(req any) (op.Receiver, error) {
-			s, err := c.carrier.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, o.Name)
+		open := func(req proto.Message) (op.Receiver, error) {
+			s, err := c.carrier.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, o.Full())
 			if err == nil {
 				err = s.SendMsg(req)
 			}
@@ -56,19 +58,17 @@ func stream[S, In, Item, Req, Res any](ctx context.Context, c *Client, o *op.Str
 			}
 			return s, err
 		}
-		for item, err := range o.Call(&in, open, func(err error) error { return c.failed(o.Label, err) }) {
-			if !yield(item, senseless(o.Label, err)) {
-				return
-			}
-		}
+		failed := func(err error) error { return senseless(&o.Method, c.failed(o.Name, err)) }
+		o.Call(&in, open, failed)(yield)
 	}
 }
 
-// senseless returns err, and says of a field that makes no sense whose it is.
-func senseless(label string, err error) error {
+// senseless returns err, and says of a field of an answer that makes no sense whose it
+// is.
+func senseless(m *op.Method, err error) error {
 	var field *op.FieldError
 	if errors.As(err, &field) {
-		return odd(label, err)
+		return odd(m.Name, err)
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/dagwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -31,7 +32,7 @@ func pageLimit(limit uint32) int {
 // field returns what package dagwire says of a message, as it goes over the
 // wire.
 func field(err error) error {
-	var e *dagwire.FieldError
+	var e *op.FieldError
 	if errors.As(err, &e) {
 		return badField(e.Field, e.Reason)
 	}
@@ -40,7 +41,7 @@ func field(err error) error {
 
 // contextID returns the context that a request names.
 func contextID(r interface{ GetContextId() []byte }) (codec.ContextID, error) {
-	id, err := dagwire.ID[codec.ContextID]("context_id", r.GetContextId())
+	id, err := op.ParseID[codec.ContextID]("context_id", r.GetContextId())
 	return id, field(err)
 }
 
@@ -73,7 +74,7 @@ func (t *dagService) CreateContext(_ context.Context, r *stoav1.DagCreateContext
 	if err := t.s.o.Dag.CreateContext(id, app); err != nil {
 		return nil, aboutContext(err, id)
 	}
-	return &stoav1.DagCreateContextResponse{ContextId: dagwire.Bytes(id)}, nil
+	return &stoav1.DagCreateContextResponse{ContextId: op.Bytes(id)}, nil
 }
 
 // SetApplication is Dag.SetApplication.
@@ -106,7 +107,7 @@ func (t *dagService) DeleteContext(_ context.Context, r *stoav1.DagDeleteContext
 
 // ListContexts is Dag.ListContexts.
 func (t *dagService) ListContexts(_ context.Context, r *stoav1.DagListContextsRequest) (*stoav1.DagListContextsResponse, error) {
-	after, err := dagwire.Optional[codec.ContextID]("after", r.GetAfter())
+	after, err := op.ParseOptional[codec.ContextID]("after", r.GetAfter())
 	if err != nil {
 		return nil, field(err)
 	}

@@ -27,7 +27,7 @@ func (t *dagService) Commit(ctx context.Context, r *stoav1.DagCommitRequest) (*s
 		Context: id, Actions: dagwire.Actions(r.GetActions()), Events: dagwire.Events(r.GetEvents()),
 		Private: dagwire.Actions(r.GetPrivateActions()),
 	}
-	if c.ReadRoot, err = dagwire.Hash[codec.Hash]("read_root", r.GetReadRoot()); err != nil {
+	if c.ReadRoot, err = op.ParseHash[codec.Hash]("read_root", r.GetReadRoot()); err != nil {
 		return nil, field(err)
 	}
 	if c.Durability, err = durability(r.GetDurability()); err != nil {
@@ -38,7 +38,7 @@ func (t *dagService) Commit(ctx context.Context, r *stoav1.DagCommitRequest) (*s
 		return nil, aboutContext(err, id)
 	}
 	return &stoav1.DagCommitResponse{
-		DeltaId: dagwire.Bytes(done.Delta), RootHash: dagwire.Bytes(done.Root), Deltas: done.Deltas, Seq: done.Seq,
+		DeltaId: op.Bytes(done.Delta), RootHash: op.Bytes(done.Root), Deltas: done.Deltas, Seq: done.Seq,
 	}, nil
 }
 
@@ -54,7 +54,7 @@ func offer(r offered) (o dag.Offer, d engine.Durability, answer *dag.Answer, err
 	if d, err = durability(r.GetDurability()); err != nil {
 		return o, d, nil, err
 	}
-	if o.Claimed, err = dagwire.Optional[codec.DeltaID]("claimed_id", r.GetClaimedId()); err != nil {
+	if o.Claimed, err = op.ParseOptional[codec.DeltaID]("claimed_id", r.GetClaimedId()); err != nil {
 		return o, d, nil, field(err)
 	}
 	refusal := dag.Refusal{Reason: dag.BadForm}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
-	"github.com/stoadb/stoa/rpc/internal/dagwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -25,7 +25,7 @@ func (t *dagService) Prove(_ context.Context, r *stoav1.DagProveRequest) (*stoav
 	if err != nil {
 		return nil, aboutContext(err, id)
 	}
-	res := &stoav1.DagProveResponse{RootHash: dagwire.Bytes(e.Root)}
+	res := &stoav1.DagProveResponse{RootHash: op.Bytes(e.Root)}
 	if e.Value.Valid {
 		if res.Value = e.Value.V; res.Value == nil {
 			res.Value = []byte{} // set, and empty
@@ -88,7 +88,7 @@ func (t *dagService) compare(ctx context.Context, d *differ, start *stoav1.DagDi
 	}
 	switch with := start.GetWith().(type) {
 	case *stoav1.DagDiffStart_OtherContextId:
-		other, err := dagwire.ID[codec.ContextID]("other_context_id", with.OtherContextId)
+		other, err := op.ParseID[codec.ContextID]("other_context_id", with.OtherContextId)
 		if err != nil {
 			return nil, id, field(err)
 		}
@@ -97,7 +97,7 @@ func (t *dagService) compare(ctx context.Context, d *differ, start *stoav1.DagDi
 		}
 		return t.s.o.Dag.Diff(ctx, id, other), id, nil
 	case *stoav1.DagDiffStart_RemoteRoot:
-		root, err := dagwire.Hash[codec.Hash]("remote_root", with.RemoteRoot)
+		root, err := op.ParseHash[codec.Hash]("remote_root", with.RemoteRoot)
 		if err != nil {
 			return nil, id, field(err)
 		}
@@ -159,12 +159,12 @@ func (d *differ) Nodes(_ context.Context, r *dag.NodeRequest) (*dag.NodeAnswer, 
 }
 
 func (d *differ) add(found dag.Difference) error {
-	m := &stoav1.DagDifference{KeyHash: dagwire.Bytes(found.Key)}
+	m := &stoav1.DagDifference{KeyHash: op.Bytes(found.Key)}
 	if found.Local.Valid {
-		m.Local = dagwire.Bytes(found.Local.V)
+		m.Local = op.Bytes(found.Local.V)
 	}
 	if found.Remote.Valid {
-		m.Remote = dagwire.Bytes(found.Remote.V)
+		m.Remote = op.Bytes(found.Remote.V)
 	}
 	if d.found = append(d.found, m); len(d.found) < differencesAtOnce {
 		return nil

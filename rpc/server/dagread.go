@@ -5,6 +5,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/rpc/internal/dagwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -14,7 +15,7 @@ func (t *dagService) Get(_ context.Context, r *stoav1.DagGetRequest) (*stoav1.Da
 	if err != nil {
 		return nil, err
 	}
-	delta, err := dagwire.ID[codec.DeltaID]("delta_id", r.GetDeltaId())
+	delta, err := op.ParseID[codec.DeltaID]("delta_id", r.GetDeltaId())
 	if err != nil {
 		return nil, field(err)
 	}
@@ -40,10 +41,10 @@ func (t *dagService) Heads(_ context.Context, r *stoav1.DagHeadsRequest) (*stoav
 	if err != nil {
 		return nil, aboutContext(err, id)
 	}
-	res := &stoav1.DagHeadsResponse{RootHash: dagwire.Bytes(root)}
+	res := &stoav1.DagHeadsResponse{RootHash: op.Bytes(root)}
 	for i := range heads {
 		res.Heads = append(res.Heads, &stoav1.DagHead{
-			DeltaId: dagwire.Bytes(heads[i].ID), Hlc: dagwire.FromStamp(heads[i].HLC), Seq: heads[i].Seq,
+			DeltaId: op.Bytes(heads[i].ID), Hlc: dagwire.FromStamp(heads[i].HLC), Seq: heads[i].Seq,
 		})
 	}
 	return res, nil
@@ -55,7 +56,7 @@ func (t *dagService) Missing(_ context.Context, r *stoav1.DagMissingRequest) (*s
 	if err != nil {
 		return nil, err
 	}
-	after, err := dagwire.Optional[codec.DeltaID]("after", r.GetAfter())
+	after, err := op.ParseOptional[codec.DeltaID]("after", r.GetAfter())
 	if err != nil {
 		return nil, field(err)
 	}
@@ -64,7 +65,7 @@ func (t *dagService) Missing(_ context.Context, r *stoav1.DagMissingRequest) (*s
 	if err != nil {
 		return nil, aboutContext(err, id)
 	}
-	res := &stoav1.DagMissingResponse{Missing: dagwire.List(page)}
+	res := &stoav1.DagMissingResponse{Missing: op.FromIDs(page)}
 	if len(page) == limit {
 		res.Next = res.Missing[limit-1]
 	}
@@ -85,7 +86,7 @@ func (t *dagService) Pending(_ context.Context, r *stoav1.DagPendingRequest) (*s
 	res := new(stoav1.DagPendingResponse)
 	for i := range page {
 		res.Pending = append(res.Pending, &stoav1.DagPendingEntry{
-			DeltaId: dagwire.Bytes(page[i].ID), Arrival: page[i].Arrival, Bytes: page[i].Bytes,
+			DeltaId: op.Bytes(page[i].ID), Arrival: page[i].Arrival, Bytes: page[i].Bytes,
 		})
 	}
 	if len(page) == limit {

@@ -11,6 +11,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/rpc/internal/dagwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -123,7 +124,7 @@ func (t *dagService) SeedProgress(_ context.Context, r *stoav1.DagSeedProgressRe
 	if err != nil || !begun {
 		return &stoav1.DagSeedProgressResponse{}, err
 	}
-	return &stoav1.DagSeedProgressResponse{Begun: true, Base: dagwire.OptionalBytes[codec.DeltaID](p.Base), Rows: p.Rows, Resume: p.Resume}, nil
+	return &stoav1.DagSeedProgressResponse{Begun: true, Base: op.OptionalBytes[codec.DeltaID](p.Base), Rows: p.Rows, Resume: p.Resume}, nil
 }
 
 // ForgetSeed is Dag.ForgetSeed.

@@ -9,6 +9,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/rpc/internal/dagwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -18,7 +19,7 @@ func (t *dagService) Since(r *stoav1.DagSinceRequest, stream grpc.ServerStreamin
 	if err != nil {
 		return err
 	}
-	heads, err := dagwire.IDs[codec.DeltaID]("heads", r.GetHeads())
+	heads, err := op.ParseIDs[codec.DeltaID]("heads", r.GetHeads())
 	if err != nil {
 		return field(err)
 	}
@@ -35,7 +36,7 @@ func (t *dagService) Since(r *stoav1.DagSinceRequest, stream grpc.ServerStreamin
 		tell := func() {
 			select {
 			case ids := <-unknown:
-				first.Unknown = dagwire.List(ids)
+				first.Unknown = op.FromIDs(ids)
 			default:
 			}
 		}
@@ -64,7 +65,7 @@ func (t *dagService) Walk(ctx context.Context, r *stoav1.DagWalkRequest) (*stoav
 		return nil, err
 	}
 	o := dag.WalkOptions{Limit: pageLimit(r.GetLimit())}
-	if o.From, err = dagwire.IDs[codec.DeltaID]("from", r.GetFrom()); err != nil {
+	if o.From, err = op.ParseIDs[codec.DeltaID]("from", r.GetFrom()); err != nil {
 		return nil, field(err)
 	}
 	if o.Before, err = dagwire.Position("before", r.GetBefore()); err != nil {
@@ -91,11 +92,11 @@ func (t *dagService) IsAncestor(ctx context.Context, r *stoav1.DagIsAncestorRequ
 	if err != nil {
 		return nil, err
 	}
-	a, err := dagwire.ID[codec.DeltaID]("ancestor", r.GetAncestor())
+	a, err := op.ParseID[codec.DeltaID]("ancestor", r.GetAncestor())
 	if err != nil {
 		return nil, field(err)
 	}
-	b, err := dagwire.ID[codec.DeltaID]("descendant", r.GetDescendant())
+	b, err := op.ParseID[codec.DeltaID]("descendant", r.GetDescendant())
 	if err != nil {
 		return nil, field(err)
 	}

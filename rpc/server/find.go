@@ -6,7 +6,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace/naming"
-	"github.com/stoadb/stoa/rpc/internal/dagwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -19,8 +19,8 @@ func (a *adminService) Find(ctx context.Context, r *stoav1.FindRequest) (*stoav1
 		return nil, badField("kind", "none of those that are known")
 	}
 	var err error
-	if q.Group, err = dagwire.Optional[codec.GroupID]("group_id", r.GetGroupId()); err == nil {
-		q.Context, err = dagwire.Optional[codec.ContextID]("context_id", r.GetContextId())
+	if q.Group, err = op.ParseOptional[codec.GroupID]("group_id", r.GetGroupId()); err == nil {
+		q.Context, err = op.ParseOptional[codec.ContextID]("context_id", r.GetContextId())
 	}
 	if err != nil {
 		return nil, field(err)
@@ -34,7 +34,7 @@ func (a *adminService) Find(ctx context.Context, r *stoav1.FindRequest) (*stoav1
 	}
 	res := &stoav1.FindResponse{More: found.More}
 	for _, m := range found.Matches {
-		res.Matches = append(res.Matches, &stoav1.FindMatch{Id: dagwire.Bytes(m.ID), Name: m.Name, GroupId: dagwire.OptionalBytes(m.In)})
+		res.Matches = append(res.Matches, &stoav1.FindMatch{Id: op.Bytes(m.ID), Name: m.Name, GroupId: op.OptionalBytes(m.In)})
 	}
 	return res, nil
 }

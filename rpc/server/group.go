@@ -6,8 +6,8 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc"
-	"github.com/stoadb/stoa/rpc/internal/dagwire"
 	"github.com/stoadb/stoa/rpc/internal/govwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -22,7 +22,7 @@ func (t *groupService) store() *namespace.Store { return t.s.o.Namespaces }
 
 // groupID returns the group that a request names.
 func groupID(r interface{ GetGroupId() []byte }) (codec.GroupID, error) {
-	id, err := dagwire.ID[codec.GroupID]("group_id", r.GetGroupId())
+	id, err := op.ParseID[codec.GroupID]("group_id", r.GetGroupId())
 	return id, field(err)
 }
 
@@ -45,7 +45,7 @@ func (t *groupService) Members(_ context.Context, r *stoav1.GroupMembersRequest)
 	if err != nil {
 		return nil, err
 	}
-	after, err := dagwire.Optional[codec.Identity]("after", r.GetAfter())
+	after, err := op.ParseOptional[codec.Identity]("after", r.GetAfter())
 	if err != nil {
 		return nil, field(err)
 	}
@@ -59,7 +59,7 @@ func (t *groupService) Members(_ context.Context, r *stoav1.GroupMembersRequest)
 		res.Members[i] = govwire.FromMember(&page[i])
 	}
 	if len(page) == limit {
-		res.Next = dagwire.Bytes(page[limit-1].Identity)
+		res.Next = op.Bytes(page[limit-1].Identity)
 	}
 	return res, nil
 }
@@ -70,7 +70,7 @@ func (t *groupService) Contexts(_ context.Context, r *stoav1.GroupContextsReques
 	if err != nil {
 		return nil, err
 	}
-	after, err := dagwire.Optional[codec.ContextID]("after", r.GetAfter())
+	after, err := op.ParseOptional[codec.ContextID]("after", r.GetAfter())
 	if err != nil {
 		return nil, field(err)
 	}
@@ -84,7 +84,7 @@ func (t *groupService) Contexts(_ context.Context, r *stoav1.GroupContextsReques
 		res.Contexts[i] = govwire.FromContext(&page[i])
 	}
 	if len(page) == limit {
-		res.Next = dagwire.Bytes(page[limit-1].ID)
+		res.Next = op.Bytes(page[limit-1].ID)
 	}
 	return res, nil
 }
@@ -136,5 +136,5 @@ func (t *groupService) Resolve(_ context.Context, r *stoav1.GroupResolveRequest)
 	default:
 		return nil, badField("what", "neither a context nor a group")
 	}
-	return &stoav1.GroupResolveResponse{GroupId: dagwire.Bytes(g), NamespaceId: dagwire.Bytes(ns)}, nil
+	return &stoav1.GroupResolveResponse{GroupId: op.Bytes(g), NamespaceId: op.Bytes(ns)}, nil
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/stoadb/stoa/codec"
-	"github.com/stoadb/stoa/rpc/internal/dagwire"
 	"github.com/stoadb/stoa/rpc/internal/govwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -50,7 +50,7 @@ func (t *groupService) SigningKeys(_ context.Context, r *stoav1.GroupSigningKeys
 	if err != nil {
 		return nil, aboutGroup(err, g)
 	}
-	return &stoav1.GroupSigningKeysResponse{PublicKeys: dagwire.List(all)}, nil
+	return &stoav1.GroupSigningKeysResponse{PublicKeys: op.FromIDs(all)}, nil
 }
 
 // AddSigningKey is Group.AddSigningKey.
@@ -70,7 +70,7 @@ func (t *groupService) AddSigningKey(_ context.Context, r *stoav1.GroupAddSignin
 	if err != nil {
 		return nil, aboutGroup(err, g)
 	}
-	return &stoav1.GroupAddSigningKeyResponse{PublicKey: dagwire.Bytes(public)}, nil
+	return &stoav1.GroupAddSigningKeyResponse{PublicKey: op.Bytes(public)}, nil
 }
 
 // DeleteSigningKey is Group.DeleteSigningKey.
@@ -79,7 +79,7 @@ func (t *groupService) DeleteSigningKey(_ context.Context, r *stoav1.GroupDelete
 	if err != nil {
 		return nil, err
 	}
-	public, err := dagwire.ID[codec.Identity]("public_key", r.GetPublicKey())
+	public, err := op.ParseID[codec.Identity]("public_key", r.GetPublicKey())
 	if err != nil {
 		return nil, field(err)
 	}
@@ -102,7 +102,7 @@ func (t *groupService) Place(ctx context.Context, r *stoav1.GroupPlaceRequest) (
 	if err != nil {
 		return nil, err
 	}
-	ns, err := dagwire.Optional[codec.GroupID]("namespace_id", r.GetNamespaceId())
+	ns, err := op.ParseOptional[codec.GroupID]("namespace_id", r.GetNamespaceId())
 	if err != nil {
 		return nil, field(err)
 	}

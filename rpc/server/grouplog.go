@@ -7,7 +7,6 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/stoadb/stoa/namespace"
-	"github.com/stoadb/stoa/rpc/internal/dagwire"
 	"github.com/stoadb/stoa/rpc/internal/govwire"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -88,7 +87,7 @@ func (t *groupService) Voided(_ context.Context, r *stoav1.GroupVoidedRequest) (
 	}
 	res := new(stoav1.GroupVoidedResponse)
 	for _, v := range voided {
-		m := &stoav1.GroupVoidedOp{OpId: dagwire.Bytes(v.ID)}
+		m := &stoav1.GroupVoidedOp{OpId: op.Bytes(v.ID)}
 		if v.Root != nil {
 			if m.RootOp, err = govwire.FromRootOp(v.Root); err != nil {
 				return nil, err
@@ -114,7 +113,7 @@ func (t *groupService) Reissue(ctx context.Context, r *stoav1.GroupReissueReques
 	}
 	res := new(stoav1.GroupReissueResponse)
 	for i := range done {
-		m := &stoav1.GroupReissued{OpId: dagwire.Bytes(done[i].Old)}
+		m := &stoav1.GroupReissued{OpId: op.Bytes(done[i].Old)}
 		if done[i].Err != nil {
 			m.Failed = done[i].Err.Error()
 		} else {

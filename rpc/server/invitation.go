@@ -8,14 +8,14 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/group"
 	"github.com/stoadb/stoa/namespace"
-	"github.com/stoadb/stoa/rpc/internal/dagwire"
 	"github.com/stoadb/stoa/rpc/internal/govwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
 // Invite is Namespace.Invite.
 func (t *namespaceService) Invite(ctx context.Context, r *stoav1.NamespaceInviteRequest) (*stoav1.NamespaceInviteResponse, error) {
-	g, err := dagwire.ID[codec.GroupID]("group_id", r.GetGroupId())
+	g, err := op.ParseID[codec.GroupID]("group_id", r.GetGroupId())
 	if err != nil {
 		return nil, field(err)
 	}
@@ -25,7 +25,7 @@ func (t *namespaceService) Invite(ctx context.Context, r *stoav1.NamespaceInvite
 	}
 	if len(r.GetInvitee()) > 0 {
 		invite.Invitee.Valid = true
-		if invite.Invitee.V, err = dagwire.ID[codec.Identity]("invitee", r.GetInvitee()); err != nil {
+		if invite.Invitee.V, err = op.ParseID[codec.Identity]("invitee", r.GetInvitee()); err != nil {
 			return nil, field(err)
 		}
 	}
@@ -42,7 +42,7 @@ func (t *namespaceService) Invite(ctx context.Context, r *stoav1.NamespaceInvite
 		return nil, err
 	}
 	id, err := group.InvitationID(&v)
-	return &stoav1.NamespaceInviteResponse{Invitation: b, InvitationId: dagwire.Bytes(id)}, err
+	return &stoav1.NamespaceInviteResponse{Invitation: b, InvitationId: op.Bytes(id)}, err
 }
 
 // Join is Namespace.Join.
@@ -59,7 +59,7 @@ func (t *namespaceService) Join(ctx context.Context, r *stoav1.NamespaceJoinRequ
 	if err != nil {
 		return nil, aboutNamespace(err, v.NamespaceID)
 	}
-	return &stoav1.NamespaceJoinResponse{Request: request, NamespaceId: dagwire.Bytes(v.NamespaceID), Identity: dagwire.Bytes(id)}, nil
+	return &stoav1.NamespaceJoinResponse{Request: request, NamespaceId: op.Bytes(v.NamespaceID), Identity: op.Bytes(id)}, nil
 }
 
 // Admit is Namespace.Admit.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace"
-	"github.com/stoadb/stoa/rpc/internal/dagwire"
 	"github.com/stoadb/stoa/rpc/internal/govwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -22,7 +22,7 @@ func (t *namespaceService) store() *namespace.Store { return t.s.o.Namespaces }
 
 // namespaceID returns the namespace that a request names.
 func namespaceID(r interface{ GetNamespaceId() []byte }) (codec.GroupID, error) {
-	id, err := dagwire.ID[codec.GroupID]("namespace_id", r.GetNamespaceId())
+	id, err := op.ParseID[codec.GroupID]("namespace_id", r.GetNamespaceId())
 	return id, field(err)
 }
 
@@ -36,7 +36,7 @@ func (t *namespaceService) NewIdentity(_ context.Context, r *stoav1.NamespaceNew
 	if err != nil {
 		return nil, aboutNamespace(err, ns)
 	}
-	return &stoav1.NamespaceNewIdentityResponse{Identity: dagwire.Bytes(id)}, nil
+	return &stoav1.NamespaceNewIdentityResponse{Identity: op.Bytes(id)}, nil
 }
 
 // GetIdentity is Namespace.GetIdentity.
@@ -49,7 +49,7 @@ func (t *namespaceService) GetIdentity(_ context.Context, r *stoav1.NamespaceGet
 	if err != nil {
 		return nil, aboutNamespace(err, ns)
 	}
-	return &stoav1.NamespaceGetIdentityResponse{Identity: dagwire.Bytes(id)}, nil
+	return &stoav1.NamespaceGetIdentityResponse{Identity: op.Bytes(id)}, nil
 }
 
 // ExportIdentity is Namespace.ExportIdentity.
@@ -88,17 +88,17 @@ func (t *namespaceService) ImportIdentity(ctx context.Context, r *stoav1.Namespa
 	if err != nil {
 		return nil, aboutNamespace(err, ns)
 	}
-	return &stoav1.NamespaceImportIdentityResponse{Identity: dagwire.Bytes(v.PublicKey)}, nil
+	return &stoav1.NamespaceImportIdentityResponse{Identity: op.Bytes(v.PublicKey)}, nil
 }
 
 // Create is Namespace.Create.
 func (t *namespaceService) Create(ctx context.Context, r *stoav1.NamespaceCreateRequest) (*stoav1.NamespaceCreateResponse, error) {
 	var c namespace.Create
 	var err error
-	if c.AppKey, err = dagwire.Optional[codec.Hash]("app_key", r.GetAppKey()); err != nil {
+	if c.AppKey, err = op.ParseOptional[codec.Hash]("app_key", r.GetAppKey()); err != nil {
 		return nil, field(err)
 	}
-	if c.TargetApplicationID, err = dagwire.Optional[codec.ApplicationID]("target_application_id", r.GetTargetApplicationId()); err != nil {
+	if c.TargetApplicationID, err = op.ParseOptional[codec.ApplicationID]("target_application_id", r.GetTargetApplicationId()); err != nil {
 		return nil, field(err)
 	}
 	if c.UpgradePolicy, err = govwire.Policy("upgrade_policy", r.GetUpgradePolicy()); err != nil {
@@ -111,5 +111,5 @@ func (t *namespaceService) Create(ctx context.Context, r *stoav1.NamespaceCreate
 	if err != nil {
 		return nil, aboutNamespace(err, ns)
 	}
-	return &stoav1.NamespaceCreateResponse{NamespaceId: dagwire.Bytes(ns), Proposed: govwire.FromProposed(&done)}, nil
+	return &stoav1.NamespaceCreateResponse{NamespaceId: op.Bytes(ns), Proposed: govwire.FromProposed(&done)}, nil
 }

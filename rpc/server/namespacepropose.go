@@ -6,8 +6,8 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace"
-	"github.com/stoadb/stoa/rpc/internal/dagwire"
 	"github.com/stoadb/stoa/rpc/internal/govwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -31,7 +31,7 @@ func (t *namespaceService) Propose(ctx context.Context, r *stoav1.NamespacePropo
 		if err != nil {
 			return nil, err
 		}
-		res.GroupId = dagwire.Bytes(g)
+		res.GroupId = op.Bytes(g)
 	}
 	return res, nil
 }
@@ -52,7 +52,7 @@ func (t *namespaceService) proposal(r *stoav1.NamespaceProposeRequest) (what nam
 		what.Root = &root
 		return what, nil
 	case *stoav1.NamespaceProposeRequest_Group:
-		g, err := dagwire.ID[codec.GroupID]("group.group_id", p.Group.GetGroupId())
+		g, err := op.ParseID[codec.GroupID]("group.group_id", p.Group.GetGroupId())
 		if err != nil {
 			return what, err
 		}

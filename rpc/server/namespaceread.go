@@ -6,8 +6,8 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc"
-	"github.com/stoadb/stoa/rpc/internal/dagwire"
 	"github.com/stoadb/stoa/rpc/internal/govwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -22,7 +22,7 @@ func govPage(limit uint32) int {
 
 // List is Namespace.List.
 func (t *namespaceService) List(_ context.Context, r *stoav1.NamespaceListRequest) (*stoav1.NamespaceListResponse, error) {
-	after, err := dagwire.Optional[codec.GroupID]("after", r.GetAfter())
+	after, err := op.ParseOptional[codec.GroupID]("after", r.GetAfter())
 	if err != nil {
 		return nil, field(err)
 	}
@@ -40,7 +40,7 @@ func (t *namespaceService) List(_ context.Context, r *stoav1.NamespaceListReques
 		res.Namespaces = append(res.Namespaces, govwire.FromNamespace(&info))
 	}
 	if len(page) == limit {
-		res.Next = dagwire.Bytes(page[limit-1])
+		res.Next = op.Bytes(page[limit-1])
 	}
 	return res, nil
 }
@@ -85,7 +85,7 @@ func (t *namespaceService) Heads(_ context.Context, r *stoav1.NamespaceHeadsRequ
 	if err != nil {
 		return nil, aboutNamespace(err, ns)
 	}
-	return &stoav1.NamespaceHeadsResponse{Heads: dagwire.List(heads)}, nil
+	return &stoav1.NamespaceHeadsResponse{Heads: op.FromIDs(heads)}, nil
 }
 
 // GetOp is Namespace.GetOp.
@@ -94,7 +94,7 @@ func (t *namespaceService) GetOp(_ context.Context, r *stoav1.NamespaceGetOpRequ
 	if err != nil {
 		return nil, err
 	}
-	id, err := dagwire.ID[codec.OpID]("op_id", r.GetOpId())
+	id, err := op.ParseID[codec.OpID]("op_id", r.GetOpId())
 	if err != nil {
 		return nil, field(err)
 	}
@@ -112,7 +112,7 @@ func (t *namespaceService) Missing(_ context.Context, r *stoav1.NamespaceMissing
 	if err != nil {
 		return nil, err
 	}
-	return &stoav1.NamespaceMissingResponse{Missing: dagwire.List(page), Next: next}, nil
+	return &stoav1.NamespaceMissingResponse{Missing: op.FromIDs(page), Next: next}, nil
 }
 
 // opsPage returns the page of a list by op that a request asks for, and what the
@@ -126,7 +126,7 @@ func opsPage[T any](r interface {
 	if err != nil {
 		return nil, nil, err
 	}
-	after, err := dagwire.Optional[codec.OpID]("after", r.GetAfter())
+	after, err := op.ParseOptional[codec.OpID]("after", r.GetAfter())
 	if err != nil {
 		return nil, nil, field(err)
 	}
@@ -135,7 +135,7 @@ func opsPage[T any](r interface {
 		return nil, nil, aboutNamespace(err, ns)
 	}
 	if len(page) == limit {
-		next = dagwire.Bytes(id(page[limit-1]))
+		next = op.Bytes(id(page[limit-1]))
 	}
 	return page, next, nil
 }

@@ -6,7 +6,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/stoadb/stoa/codec"
-	"github.com/stoadb/stoa/rpc/internal/dagwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -16,7 +16,7 @@ func (t *namespaceService) OpsSince(r *stoav1.NamespaceOpsSinceRequest, stream g
 	if err != nil {
 		return err
 	}
-	heads, err := dagwire.IDs[codec.OpID]("heads", r.GetHeads())
+	heads, err := op.ParseIDs[codec.OpID]("heads", r.GetHeads())
 	if err != nil {
 		return field(err)
 	}
@@ -34,7 +34,7 @@ func (t *namespaceService) OpsSince(r *stoav1.NamespaceOpsSinceRequest, stream g
 			if err != nil {
 				return aboutNamespace(err, ns)
 			}
-			m.Ops = append(m.Ops, &stoav1.NamespaceSentOp{Op: sent.Wire, Cursor: sent.Cursor, OpId: dagwire.Bytes(sent.ID)})
+			m.Ops = append(m.Ops, &stoav1.NamespaceSentOp{Op: sent.Wire, Cursor: sent.Cursor, OpId: op.Bytes(sent.ID)})
 			if size += len(sent.Wire); size >= govQueue || len(m.GetOps()) == govTogether {
 				if err := flush(); err != nil {
 					return err

@@ -52,3 +52,6 @@ func (s *Server) Paced(ctx context.Context, m *op.Method, work func(context.Cont
 	}
 	return s.pacedStream(ctx, open, func(ctx context.Context, wait *peerWait) error { return work(ctx, wait) })
 }
+
+// Failed returns err with what it is about; see [op.Host].
+func (s *Server) Failed(_ *op.Method, _ any, err error) error { return err }

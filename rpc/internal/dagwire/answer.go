@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -14,8 +15,8 @@ import (
 // and of reasons are those of package dag.
 func FromAnswer(a *dag.Answer) *stoav1.DagAnswer {
 	m := &stoav1.DagAnswer{
-		Kind: stoav1.DagAnswerKind(a.Kind), DeltaId: OptionalBytes(a.ID), Applied: List(a.Applied), Missing: List(a.Missing),
-		Verifying: a.Verifying, Evicted: List(a.Evicted), Dropped: List(a.Dropped), Seq: a.Seq, RootHash: OptionalBytes(a.Root),
+		Kind: stoav1.DagAnswerKind(a.Kind), DeltaId: op.OptionalBytes(a.ID), Applied: op.FromIDs(a.Applied), Missing: op.FromIDs(a.Missing),
+		Verifying: a.Verifying, Evicted: op.FromIDs(a.Evicted), Dropped: op.FromIDs(a.Dropped), Seq: a.Seq, RootHash: op.OptionalBytes(a.Root),
 	}
 	for i := range a.Refused {
 		m.Refused = append(m.Refused, FromRefusal(&a.Refused[i]))
@@ -36,10 +37,10 @@ func Answer(m *stoav1.DagAnswer) (a dag.Answer, err error) {
 		return a, errors.New("it does not say what became of the delta")
 	}
 	a = dag.Answer{Kind: dag.AnswerKind(m.GetKind()), Verifying: m.GetVerifying(), RetryAfter: m.GetRetryAfter().AsDuration(), Seq: m.GetSeq()}
-	if a.ID, err = Optional[codec.DeltaID]("delta_id", m.GetDeltaId()); err != nil {
+	if a.ID, err = op.ParseOptional[codec.DeltaID]("delta_id", m.GetDeltaId()); err != nil {
 		return a, err
 	}
-	if a.Root, err = Optional[codec.Hash]("root_hash", m.GetRootHash()); err != nil {
+	if a.Root, err = op.ParseOptional[codec.Hash]("root_hash", m.GetRootHash()); err != nil {
 		return a, err
 	}
 	for _, list := range []struct {
@@ -50,7 +51,7 @@ func Answer(m *stoav1.DagAnswer) (a dag.Answer, err error) {
 		{"applied", m.GetApplied(), &a.Applied}, {"missing", m.GetMissing(), &a.Missing},
 		{"evicted", m.GetEvicted(), &a.Evicted}, {"dropped", m.GetDropped(), &a.Dropped},
 	} {
-		if *list.to, err = IDs[codec.DeltaID](list.field, list.from); err != nil {
+		if *list.to, err = op.ParseIDs[codec.DeltaID](list.field, list.from); err != nil {
 			return a, err
 		}
 	}
@@ -65,24 +66,24 @@ func Answer(m *stoav1.DagAnswer) (a dag.Answer, err error) {
 // FromRefusal returns a refusal as it goes over the wire.
 func FromRefusal(r *dag.Refusal) *stoav1.DagRefusal {
 	return &stoav1.DagRefusal{
-		DeltaId: OptionalBytes(r.Delta), Reason: stoav1.DagRefusalReason(r.Reason), Ancestor: OptionalBytes(r.Ancestor),
-		ExpectedRootHash: OptionalBytes(r.Expected), ComputedRootHash: OptionalBytes(r.Computed), Detail: r.Detail,
+		DeltaId: op.OptionalBytes(r.Delta), Reason: stoav1.DagRefusalReason(r.Reason), Ancestor: op.OptionalBytes(r.Ancestor),
+		ExpectedRootHash: op.OptionalBytes(r.Expected), ComputedRootHash: op.OptionalBytes(r.Computed), Detail: r.Detail,
 	}
 }
 
 // Refusal returns the refusal that came over the wire.
 func Refusal(m *stoav1.DagRefusal) (r dag.Refusal, err error) {
 	r = dag.Refusal{Reason: dag.RefusalReason(m.GetReason()), Detail: m.GetDetail()}
-	if r.Delta, err = Optional[codec.DeltaID]("delta_id", m.GetDeltaId()); err != nil {
+	if r.Delta, err = op.ParseOptional[codec.DeltaID]("delta_id", m.GetDeltaId()); err != nil {
 		return r, err
 	}
-	if r.Ancestor, err = Optional[codec.DeltaID]("ancestor", m.GetAncestor()); err != nil {
+	if r.Ancestor, err = op.ParseOptional[codec.DeltaID]("ancestor", m.GetAncestor()); err != nil {
 		return r, err
 	}
-	if r.Expected, err = Optional[codec.Hash]("expected_root_hash", m.GetExpectedRootHash()); err != nil {
+	if r.Expected, err = op.ParseOptional[codec.Hash]("expected_root_hash", m.GetExpectedRootHash()); err != nil {
 		return r, err
 	}
-	r.Computed, err = Optional[codec.Hash]("computed_root_hash", m.GetComputedRootHash())
+	r.Computed, err = op.ParseOptional[codec.Hash]("computed_root_hash", m.GetComputedRootHash())
 	return r, err
 }
 

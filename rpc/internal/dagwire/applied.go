@@ -3,6 +3,7 @@ package dagwire
 import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -11,20 +12,20 @@ func FromPosition(p dag.Position) *stoav1.DagPosition {
 	if p == (dag.Position{}) {
 		return nil
 	}
-	return &stoav1.DagPosition{Seq: p.Seq, DeltaId: OptionalBytes(p.Delta)}
+	return &stoav1.DagPosition{Seq: p.Seq, DeltaId: op.OptionalBytes(p.Delta)}
 }
 
 // Position returns the place in a field; the zero one if it is not set.
 func Position(field string, m *stoav1.DagPosition) (p dag.Position, err error) {
 	p.Seq = m.GetSeq()
-	p.Delta, err = Optional[codec.DeltaID](field+".delta_id", m.GetDeltaId())
+	p.Delta, err = op.ParseOptional[codec.DeltaID](field+".delta_id", m.GetDeltaId())
 	return p, err
 }
 
 // FromApplied returns an applied delta as it goes over the wire, and how many
 // bytes that takes, about.
 func FromApplied(a *dag.AppliedDelta, decode bool) (m *stoav1.DagEntry, bytes int, err error) {
-	m = &stoav1.DagEntry{DeltaId: Bytes(a.Position.Delta), Seq: a.Seq, Base: a.Base}
+	m = &stoav1.DagEntry{DeltaId: op.Bytes(a.Position.Delta), Seq: a.Seq, Base: a.Base}
 	if m.Delta, err = a.Delta.AppendBinary(nil); err != nil {
 		return nil, 0, err
 	}
@@ -39,7 +40,7 @@ func FromApplied(a *dag.AppliedDelta, decode bool) (m *stoav1.DagEntry, bytes in
 // Applied returns the applied delta that came over the wire.
 func Applied(m *stoav1.DagEntry) (a dag.AppliedDelta, err error) {
 	a.Seq, a.Base = m.GetSeq(), m.GetBase()
-	if a.Position.Delta, err = ID[codec.DeltaID]("delta_id", m.GetDeltaId()); err != nil {
+	if a.Position.Delta, err = op.ParseID[codec.DeltaID]("delta_id", m.GetDeltaId()); err != nil {
 		return a, err
 	}
 	a.Delta, err = dag.ParseDelta(m.GetDelta())
@@ -53,7 +54,7 @@ func FromAppliedHeader(a *dag.AppliedDelta) (*stoav1.DagHeader, error) {
 		return nil, err
 	}
 	return &stoav1.DagHeader{
-		DeltaId: Bytes(a.Position.Delta), Seq: a.Seq, Parents: List(a.Parents), Hlc: FromStamp(a.HLC), ExpectedRootHash: Bytes(a.ExpectedRoot),
+		DeltaId: op.Bytes(a.Position.Delta), Seq: a.Seq, Parents: op.FromIDs(a.Parents), Hlc: FromStamp(a.HLC), ExpectedRootHash: op.Bytes(a.ExpectedRoot),
 		Actions: uint32(len(a.Actions)), Events: uint32(len(a.Events)), Size: uint32(len(b)), Base: a.Base,
 	}, nil
 }

@@ -3,14 +3,15 @@ package dagwire
 import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
 // FromDelta returns a delta taken apart. It keeps the keys and values of d.
 func FromDelta(d *dag.Delta) *stoav1.DagDelta {
 	return &stoav1.DagDelta{
-		ContextId: Bytes(d.Context), Parents: List(d.Parents), Actions: FromActions(d.Actions),
-		Hlc: FromStamp(d.HLC), ExpectedRootHash: Bytes(d.ExpectedRoot), Events: FromEvents(d.Events),
+		ContextId: op.Bytes(d.Context), Parents: op.FromIDs(d.Parents), Actions: FromActions(d.Actions),
+		Hlc: FromStamp(d.HLC), ExpectedRootHash: op.Bytes(d.ExpectedRoot), Events: FromEvents(d.Events),
 	}
 }
 
@@ -69,13 +70,13 @@ func Events(list []*stoav1.DagEvent) []codec.Event {
 // FromApplication returns an application as it goes over the wire.
 func FromApplication(a *codec.ApplicationMeta) *stoav1.DagApplication {
 	m := &stoav1.DagApplication{
-		ApplicationId: Bytes(a.ApplicationID), Bytecode: Bytes(a.Bytecode), Size: a.Size, Source: a.Source,
-		Metadata: a.Metadata, Compiled: OptionalBytes(a.Compiled), Package: a.Package, Version: a.Version, SignerId: a.SignerID,
+		ApplicationId: op.Bytes(a.ApplicationID), Bytecode: op.Bytes(a.Bytecode), Size: a.Size, Source: a.Source,
+		Metadata: a.Metadata, Compiled: op.OptionalBytes(a.Compiled), Package: a.Package, Version: a.Version, SignerId: a.SignerID,
 	}
 	for i := range a.Services {
 		s := &a.Services[i]
 		m.Services = append(m.Services, &stoav1.DagApplicationService{
-			Name: s.Name, Bytecode: Bytes(s.Bytecode), Compiled: OptionalBytes(s.Compiled),
+			Name: s.Name, Bytecode: op.Bytes(s.Bytecode), Compiled: op.OptionalBytes(s.Compiled),
 		})
 	}
 	return m
@@ -91,21 +92,21 @@ func Application(field string, m *stoav1.DagApplication) (a codec.ApplicationMet
 		Size: m.GetSize(), Source: m.GetSource(), Metadata: m.GetMetadata(),
 		Package: m.GetPackage(), Version: m.GetVersion(), SignerID: m.GetSignerId(),
 	}
-	if a.ApplicationID, err = Optional[codec.ApplicationID](field+".application_id", m.GetApplicationId()); err != nil {
+	if a.ApplicationID, err = op.ParseOptional[codec.ApplicationID](field+".application_id", m.GetApplicationId()); err != nil {
 		return a, err
 	}
-	if a.Bytecode, err = Optional[codec.BlobID](field+".bytecode", m.GetBytecode()); err != nil {
+	if a.Bytecode, err = op.ParseOptional[codec.BlobID](field+".bytecode", m.GetBytecode()); err != nil {
 		return a, err
 	}
-	if a.Compiled, err = Optional[codec.BlobID](field+".compiled", m.GetCompiled()); err != nil {
+	if a.Compiled, err = op.ParseOptional[codec.BlobID](field+".compiled", m.GetCompiled()); err != nil {
 		return a, err
 	}
 	for _, s := range m.GetServices() {
 		service := codec.ServiceMeta{Name: s.GetName()}
-		if service.Bytecode, err = Optional[codec.BlobID](field+".services.bytecode", s.GetBytecode()); err != nil {
+		if service.Bytecode, err = op.ParseOptional[codec.BlobID](field+".services.bytecode", s.GetBytecode()); err != nil {
 			return a, err
 		}
-		if service.Compiled, err = Optional[codec.BlobID](field+".services.compiled", s.GetCompiled()); err != nil {
+		if service.Compiled, err = op.ParseOptional[codec.BlobID](field+".services.compiled", s.GetCompiled()); err != nil {
 			return a, err
 		}
 		a.Services = append(a.Services, service)

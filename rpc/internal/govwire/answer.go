@@ -8,7 +8,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/group"
 	"github.com/stoadb/stoa/namespace"
-	"github.com/stoadb/stoa/rpc/internal/dagwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -27,31 +27,31 @@ func Verdict(m *stoav1.GovVerdict) group.Verdict {
 
 // FromChange returns a change of a verdict as it goes over the wire.
 func FromChange(c group.VerdictChange) *stoav1.GovVerdictChange {
-	return &stoav1.GovVerdictChange{OpId: dagwire.Bytes(c.Op), Old: FromVerdict(c.Old), New: FromVerdict(c.New)}
+	return &stoav1.GovVerdictChange{OpId: op.Bytes(c.Op), Old: FromVerdict(c.Old), New: FromVerdict(c.New)}
 }
 
 // Change returns the change that came over the wire.
 func Change(m *stoav1.GovVerdictChange) (c group.VerdictChange, err error) {
 	c.Old, c.New = Verdict(m.GetOld()), Verdict(m.GetNew())
-	c.Op, err = dagwire.Hash[codec.OpID]("op_id", m.GetOpId())
+	c.Op, err = op.ParseHash[codec.OpID]("op_id", m.GetOpId())
 	return c, err
 }
 
 // FromEquivocation returns an equivocation as it goes over the wire.
 func FromEquivocation(e *group.Equivocation) *stoav1.GovEquivocation {
-	return &stoav1.GovEquivocation{Signer: dagwire.Bytes(e.Signer), Nonce: e.Nonce, First: dagwire.Bytes(e.First), Second: dagwire.Bytes(e.Second), Count: uint64(e.Count)}
+	return &stoav1.GovEquivocation{Signer: op.Bytes(e.Signer), Nonce: e.Nonce, First: op.Bytes(e.First), Second: op.Bytes(e.Second), Count: uint64(e.Count)}
 }
 
 // Equivocation returns the equivocation that came over the wire.
 func Equivocation(m *stoav1.GovEquivocation) (e group.Equivocation, err error) {
 	e.Nonce, e.Count = m.GetNonce(), int(m.GetCount())
-	if e.Signer, err = dagwire.Hash[codec.Identity]("signer", m.GetSigner()); err != nil {
+	if e.Signer, err = op.ParseHash[codec.Identity]("signer", m.GetSigner()); err != nil {
 		return e, err
 	}
-	if e.First, err = dagwire.Hash[codec.OpID]("first", m.GetFirst()); err != nil {
+	if e.First, err = op.ParseHash[codec.OpID]("first", m.GetFirst()); err != nil {
 		return e, err
 	}
-	e.Second, err = dagwire.Hash[codec.OpID]("second", m.GetSecond())
+	e.Second, err = op.ParseHash[codec.OpID]("second", m.GetSecond())
 	return e, err
 }
 
@@ -60,7 +60,7 @@ func NextEquivocation(e group.Equivocation) []byte {
 	if e.Signer.IsZero() {
 		return nil
 	}
-	return binary.BigEndian.AppendUint64(dagwire.Bytes(e.Signer), e.Nonce)
+	return binary.BigEndian.AppendUint64(op.Bytes(e.Signer), e.Nonce)
 }
 
 // AfterEquivocation returns what [NextEquivocation] has written.
@@ -71,7 +71,7 @@ func AfterEquivocation(b []byte) (e group.Equivocation, err error) {
 	case size:
 		e.Signer, e.Nonce = codec.Identity(b[:size-8]), binary.BigEndian.Uint64(b[size-8:])
 	default:
-		err = &dagwire.FieldError{Field: "after", Reason: fmt.Sprintf("%d bytes instead of %d", len(b), size)}
+		err = &op.FieldError{Field: "after", Reason: fmt.Sprintf("%d bytes instead of %d", len(b), size)}
 	}
 	return e, err
 }
@@ -79,14 +79,14 @@ func AfterEquivocation(b []byte) (e group.Equivocation, err error) {
 // FromAnswer returns an answer as it goes over the wire.
 func FromAnswer(a *namespace.Answer) *stoav1.GovAnswer {
 	m := &stoav1.GovAnswer{
-		Kind: stoav1.GovAnswerKind(a.Kind), NamespaceId: dagwire.OptionalBytes(a.Namespace), OpId: dagwire.OptionalBytes(a.ID),
-		Missing: dagwire.List(a.Missing), Dropped: dagwire.List(a.Dropped),
+		Kind: stoav1.GovAnswerKind(a.Kind), NamespaceId: op.OptionalBytes(a.Namespace), OpId: op.OptionalBytes(a.ID),
+		Missing: op.FromIDs(a.Missing), Dropped: op.FromIDs(a.Dropped),
 	}
 	if a.Verdict.Outcome != 0 {
 		m.Verdict = FromVerdict(a.Verdict)
 	}
 	if r := a.Refusal; r != nil {
-		m.Refusal = &stoav1.GovRefusal{OpId: dagwire.OptionalBytes(r.Op), Reason: stoav1.GovRefusalReason(r.Reason), Detail: r.Detail}
+		m.Refusal = &stoav1.GovRefusal{OpId: op.OptionalBytes(r.Op), Reason: stoav1.GovRefusalReason(r.Reason), Detail: r.Detail}
 	}
 	if a.Equivocation != nil {
 		m.Equivocation = FromEquivocation(a.Equivocation)
@@ -107,21 +107,21 @@ func Answer(m *stoav1.GovAnswer) (a namespace.Answer, err error) {
 		return a, errors.New("it does not say what became of the op")
 	}
 	a = namespace.Answer{Kind: namespace.AnswerKind(m.GetKind()), Verdict: Verdict(m.GetVerdict())}
-	if a.Namespace, err = dagwire.Optional[codec.GroupID]("namespace_id", m.GetNamespaceId()); err != nil {
+	if a.Namespace, err = op.ParseOptional[codec.GroupID]("namespace_id", m.GetNamespaceId()); err != nil {
 		return a, err
 	}
-	if a.ID, err = dagwire.Optional[codec.OpID]("op_id", m.GetOpId()); err != nil {
+	if a.ID, err = op.ParseOptional[codec.OpID]("op_id", m.GetOpId()); err != nil {
 		return a, err
 	}
-	if a.Missing, err = dagwire.IDs[codec.OpID]("missing", m.GetMissing()); err != nil {
+	if a.Missing, err = op.ParseIDs[codec.OpID]("missing", m.GetMissing()); err != nil {
 		return a, err
 	}
-	if a.Dropped, err = dagwire.IDs[codec.OpID]("dropped", m.GetDropped()); err != nil {
+	if a.Dropped, err = op.ParseIDs[codec.OpID]("dropped", m.GetDropped()); err != nil {
 		return a, err
 	}
 	if r := m.GetRefusal(); r != nil {
 		a.Refusal = &namespace.Refusal{Reason: namespace.RefusalReason(r.GetReason()), Detail: r.GetDetail()}
-		if a.Refusal.Op, err = dagwire.Optional[codec.OpID]("refusal.op_id", r.GetOpId()); err != nil {
+		if a.Refusal.Op, err = op.ParseOptional[codec.OpID]("refusal.op_id", r.GetOpId()); err != nil {
 			return a, err
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"fmt"
 
 	"github.com/stoadb/stoa/codec"
-	"github.com/stoadb/stoa/rpc/internal/dagwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -20,7 +20,7 @@ func FromRole(r codec.GroupMemberRole) stoav1.GovRole { return stoav1.GovRole(r)
 // Role returns the role in a field.
 func Role(field string, r stoav1.GovRole) (codec.GroupMemberRole, error) {
 	if r < stoav1.GovRole_GOV_ROLE_ADMIN || r > stoav1.GovRole_GOV_ROLE_READ_ONLY {
-		return 0, &dagwire.FieldError{Field: field, Reason: fmt.Sprintf("no role %d", r)}
+		return 0, &op.FieldError{Field: field, Reason: fmt.Sprintf("no role %d", r)}
 	}
 	return codec.GroupMemberRole(r - 1), nil
 }
@@ -31,7 +31,7 @@ func FromPolicy(p codec.UpgradePolicy) stoav1.GovUpgradePolicy { return stoav1.G
 // Policy returns the policy in a field; one that is not set is codec.UpgradeAuto.
 func Policy(field string, p stoav1.GovUpgradePolicy) (codec.UpgradePolicy, error) {
 	if p < 0 || p > stoav1.GovUpgradePolicy_GOV_UPGRADE_POLICY_FROZEN {
-		return 0, &dagwire.FieldError{Field: field, Reason: fmt.Sprintf("no policy %d", p)}
+		return 0, &op.FieldError{Field: field, Reason: fmt.Sprintf("no policy %d", p)}
 	}
 	return codec.UpgradePolicy(max(p, 1) - 1), nil
 }
@@ -39,11 +39,11 @@ func Policy(field string, p stoav1.GovUpgradePolicy) (codec.UpgradePolicy, error
 // FromGroupOp returns an op of a group as it goes over the wire.
 func FromGroupOp(o *codec.GroupOp) *stoav1.GovGroupOp {
 	m := &stoav1.GovGroupOp{
-		Kind: stoav1.GovGroupOpKind(o.Kind) + 1, ContextId: dagwire.OptionalBytes(o.ContextID), Member: dagwire.OptionalBytes(o.Member),
-		Capabilities: uint32(o.Capabilities), AppKey: dagwire.OptionalBytes(o.AppKey),
-		TargetApplicationId: dagwire.OptionalBytes(o.TargetApplicationID),
+		Kind: stoav1.GovGroupOpKind(o.Kind) + 1, ContextId: op.OptionalBytes(o.ContextID), Member: op.OptionalBytes(o.Member),
+		Capabilities: uint32(o.Capabilities), AppKey: op.OptionalBytes(o.AppKey),
+		TargetApplicationId: op.OptionalBytes(o.TargetApplicationID),
 		FromVersion:         o.FromVersion, ToVersion: o.ToVersion, Total: o.Total, Completed: o.Completed, Failed: o.Failed,
-		Method: o.Method, Identity: dagwire.OptionalBytes(o.Identity), At: o.At, Number: o.Number,
+		Method: o.Method, Identity: op.OptionalBytes(o.Identity), At: o.At, Number: o.Number,
 	}
 	if o.Placement != (codec.Signature{}) {
 		m.Placement = bytes.Clone(o.Placement[:])
@@ -72,7 +72,7 @@ func FromGroupOp(o *codec.GroupOp) *stoav1.GovGroupOp {
 // encoding to say.
 func GroupOp(field string, m *stoav1.GovGroupOp) (o codec.GroupOp, err error) {
 	if k := m.GetKind(); k < 1 || k > stoav1.GovGroupOpKind_GOV_GROUP_OP_KIND_CONTEXT_PLACED {
-		return o, &dagwire.FieldError{Field: field + ".kind", Reason: fmt.Sprintf("no kind %d", k)}
+		return o, &op.FieldError{Field: field + ".kind", Reason: fmt.Sprintf("no kind %d", k)}
 	}
 	o = codec.GroupOp{
 		Kind: codec.GroupOpKind(m.GetKind() - 1), Capabilities: codec.Capabilities(m.GetCapabilities()),
@@ -84,7 +84,7 @@ func GroupOp(field string, m *stoav1.GovGroupOp) (o codec.GroupOp, err error) {
 	case len(o.Placement):
 		o.Placement = codec.Signature(m.GetPlacement())
 	default:
-		return o, &dagwire.FieldError{Field: field + ".placement", Reason: fmt.Sprintf("%d bytes instead of %d", n, len(o.Placement))}
+		return o, &op.FieldError{Field: field + ".placement", Reason: fmt.Sprintf("%d bytes instead of %d", n, len(o.Placement))}
 	}
 	if m.GetRole() != 0 || o.Kind == codec.OpMemberAdded || o.Kind == codec.OpMemberRoleSet {
 		if o.Role, err = Role(field+".role", m.GetRole()); err != nil {
@@ -102,7 +102,7 @@ func GroupOp(field string, m *stoav1.GovGroupOp) (o codec.GroupOp, err error) {
 	}
 	if m.Capability != nil {
 		if m.GetCapability() > uint32(codec.AllCapabilities) {
-			return o, &dagwire.FieldError{Field: field + ".capability", Reason: fmt.Sprintf("no capabilities %#x", m.GetCapability())}
+			return o, &op.FieldError{Field: field + ".capability", Reason: fmt.Sprintf("no capabilities %#x", m.GetCapability())}
 		}
 		o.Capability = codec.Some(codec.ContextCapability(m.GetCapability()))
 	}
@@ -111,18 +111,18 @@ func GroupOp(field string, m *stoav1.GovGroupOp) (o codec.GroupOp, err error) {
 
 // groupOpIDs is GroupOp for the ids.
 func groupOpIDs(field string, m *stoav1.GovGroupOp, o *codec.GroupOp) (err error) {
-	if o.ContextID, err = dagwire.Optional[codec.ContextID](field+".context_id", m.GetContextId()); err != nil {
+	if o.ContextID, err = op.ParseOptional[codec.ContextID](field+".context_id", m.GetContextId()); err != nil {
 		return err
 	}
-	if o.Member, err = dagwire.Optional[codec.Identity](field+".member", m.GetMember()); err != nil {
+	if o.Member, err = op.ParseOptional[codec.Identity](field+".member", m.GetMember()); err != nil {
 		return err
 	}
-	if o.AppKey, err = dagwire.Optional[codec.Hash](field+".app_key", m.GetAppKey()); err != nil {
+	if o.AppKey, err = op.ParseOptional[codec.Hash](field+".app_key", m.GetAppKey()); err != nil {
 		return err
 	}
-	if o.TargetApplicationID, err = dagwire.Optional[codec.ApplicationID](field+".target_application_id", m.GetTargetApplicationId()); err != nil {
+	if o.TargetApplicationID, err = op.ParseOptional[codec.ApplicationID](field+".target_application_id", m.GetTargetApplicationId()); err != nil {
 		return err
 	}
-	o.Identity, err = dagwire.Optional[codec.Identity](field+".identity", m.GetIdentity())
+	o.Identity, err = op.ParseOptional[codec.Identity](field+".identity", m.GetIdentity())
 	return err
 }

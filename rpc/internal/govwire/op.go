@@ -3,20 +3,20 @@ package govwire
 import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace"
-	"github.com/stoadb/stoa/rpc/internal/dagwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
 // FromOp returns an op with what is known of it as it goes over the wire.
 func FromOp(o *namespace.OpInfo) (m *stoav1.GovOp, err error) {
 	m = &stoav1.GovOp{
-		OpId: dagwire.Bytes(o.ID), Parents: dagwire.List(o.Parents), Signer: dagwire.Bytes(o.Signer), Nonce: o.Nonce,
-		GroupId: dagwire.OptionalBytes(o.GroupID), KeyId: dagwire.OptionalBytes(o.KeyID), Verdict: FromVerdict(o.Verdict), Op: o.Wire,
+		OpId: op.Bytes(o.ID), Parents: op.FromIDs(o.Parents), Signer: op.Bytes(o.Signer), Nonce: o.Nonce,
+		GroupId: op.OptionalBytes(o.GroupID), KeyId: op.OptionalBytes(o.KeyID), Verdict: FromVerdict(o.Verdict), Op: o.Wire,
 	}
 	for _, r := range o.Rotations {
 		m.Rotations = append(m.Rotations, &stoav1.GovRotation{
-			GroupId: dagwire.Bytes(r.GroupID), NewKeyId: dagwire.Bytes(r.NewKeyID), PreviousKeyId: dagwire.OptionalBytes(r.Previous.V),
-			Recipients: dagwire.List(r.Recipients),
+			GroupId: op.Bytes(r.GroupID), NewKeyId: op.Bytes(r.NewKeyID), PreviousKeyId: op.OptionalBytes(r.Previous.V),
+			Recipients: op.FromIDs(r.Recipients),
 		})
 	}
 	if o.Root != nil {
@@ -32,19 +32,19 @@ func FromOp(o *namespace.OpInfo) (m *stoav1.GovOp, err error) {
 // height, its number and what is signed.
 func Op(m *stoav1.GovOp) (o namespace.OpInfo, err error) {
 	o = namespace.OpInfo{Op: &namespace.Op{Nonce: m.GetNonce()}, Verdict: Verdict(m.GetVerdict()), Wire: m.GetOp()}
-	if o.ID, err = dagwire.ID[codec.OpID]("op_id", m.GetOpId()); err != nil {
+	if o.ID, err = op.ParseID[codec.OpID]("op_id", m.GetOpId()); err != nil {
 		return o, err
 	}
-	if o.Parents, err = dagwire.IDs[codec.OpID]("parents", m.GetParents()); err != nil {
+	if o.Parents, err = op.ParseIDs[codec.OpID]("parents", m.GetParents()); err != nil {
 		return o, err
 	}
-	if o.Signer, err = dagwire.ID[codec.Identity]("signer", m.GetSigner()); err != nil {
+	if o.Signer, err = op.ParseID[codec.Identity]("signer", m.GetSigner()); err != nil {
 		return o, err
 	}
-	if o.GroupID, err = dagwire.Optional[codec.GroupID]("group_id", m.GetGroupId()); err != nil {
+	if o.GroupID, err = op.ParseOptional[codec.GroupID]("group_id", m.GetGroupId()); err != nil {
 		return o, err
 	}
-	if o.KeyID, err = dagwire.Optional[codec.KeyID]("key_id", m.GetKeyId()); err != nil {
+	if o.KeyID, err = op.ParseOptional[codec.KeyID]("key_id", m.GetKeyId()); err != nil {
 		return o, err
 	}
 	if o.Rotations, err = rotations(m.GetRotations()); err != nil {
@@ -61,7 +61,7 @@ func Op(m *stoav1.GovOp) (o namespace.OpInfo, err error) {
 func travelled(o *namespace.OpInfo) error {
 	s, err := codec.SignedNamespaceOp{}.Decode(o.Wire)
 	if err != nil || s.Op.Kind != codec.NamespaceRoot {
-		return &dagwire.FieldError{Field: "op", Reason: "not the bytes of the root op"}
+		return &op.FieldError{Field: "op", Reason: "not the bytes of the root op"}
 	}
 	o.Root = &s.Op.Root
 	return nil
@@ -70,19 +70,19 @@ func travelled(o *namespace.OpInfo) error {
 func rotations(list []*stoav1.GovRotation) (all []codec.RotationSkeleton, err error) {
 	for _, m := range list {
 		var r codec.RotationSkeleton
-		if r.GroupID, err = dagwire.Hash[codec.GroupID]("rotations.group_id", m.GetGroupId()); err != nil {
+		if r.GroupID, err = op.ParseHash[codec.GroupID]("rotations.group_id", m.GetGroupId()); err != nil {
 			return nil, err
 		}
-		if r.NewKeyID, err = dagwire.Hash[codec.KeyID]("rotations.new_key_id", m.GetNewKeyId()); err != nil {
+		if r.NewKeyID, err = op.ParseHash[codec.KeyID]("rotations.new_key_id", m.GetNewKeyId()); err != nil {
 			return nil, err
 		}
 		if len(m.GetPreviousKeyId()) > 0 {
 			r.Previous.Valid = true
-			if r.Previous.V, err = dagwire.Hash[codec.KeyID]("rotations.previous_key_id", m.GetPreviousKeyId()); err != nil {
+			if r.Previous.V, err = op.ParseHash[codec.KeyID]("rotations.previous_key_id", m.GetPreviousKeyId()); err != nil {
 				return nil, err
 			}
 		}
-		if r.Recipients, err = dagwire.IDs[codec.Identity]("rotations.recipients", m.GetRecipients()); err != nil {
+		if r.Recipients, err = op.ParseIDs[codec.Identity]("rotations.recipients", m.GetRecipients()); err != nil {
 			return nil, err
 		}
 		all = append(all, r)
@@ -112,8 +112,8 @@ func Content(m content) (root *codec.RootOp, body *codec.GroupOp, err error) {
 // FromEntry returns an entry of a log as it goes over the wire.
 func FromEntry(e *namespace.Entry) *stoav1.GroupLogEntry {
 	return &stoav1.GroupLogEntry{Seq: e.Seq, Op: &stoav1.GovOp{
-		OpId: dagwire.Bytes(e.ID), Parents: dagwire.List(e.Op.Parents), Signer: dagwire.Bytes(e.Op.Signer), Nonce: e.Op.Nonce,
-		GroupId: dagwire.Bytes(e.Op.GroupID), GroupOp: FromGroupOp(&e.Op.Op), Verdict: FromVerdict(e.Verdict),
+		OpId: op.Bytes(e.ID), Parents: op.FromIDs(e.Op.Parents), Signer: op.Bytes(e.Op.Signer), Nonce: e.Op.Nonce,
+		GroupId: op.Bytes(e.Op.GroupID), GroupOp: FromGroupOp(&e.Op.Op), Verdict: FromVerdict(e.Verdict),
 	}}
 }
 
@@ -126,7 +126,7 @@ func Entry(m *stoav1.GroupLogEntry) (e namespace.Entry, err error) {
 	e = namespace.Entry{Seq: m.GetSeq(), ID: o.ID, Verdict: o.Verdict,
 		Op: codec.SignedGroupOp{GroupID: o.GroupID, Parents: o.Parents, Signer: o.Signer, Nonce: o.Nonce}}
 	if o.Body == nil {
-		return e, &dagwire.FieldError{Field: "op.group_op", Reason: "not set"}
+		return e, &op.FieldError{Field: "op.group_op", Reason: "not set"}
 	}
 	e.Op.Op = *o.Body
 	return e, nil

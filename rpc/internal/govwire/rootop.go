@@ -4,17 +4,17 @@ import (
 	"fmt"
 
 	"github.com/stoadb/stoa/codec"
-	"github.com/stoadb/stoa/rpc/internal/dagwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
 // FromRootOp returns a root op as it goes over the wire.
 func FromRootOp(o *codec.RootOp) (*stoav1.GovRootOp, error) {
 	m := &stoav1.GovRootOp{
-		Kind: stoav1.GovRootOpKind(o.Kind) + 1, GroupId: dagwire.OptionalBytes(o.GroupID), ParentId: dagwire.OptionalBytes(o.ParentID),
-		Creator: dagwire.OptionalBytes(o.Creator), Salt: dagwire.OptionalBytes(o.Salt), AppKey: dagwire.OptionalBytes(o.AppKey),
-		TargetApplicationId: dagwire.OptionalBytes(o.TargetApplicationID), CreatedAt: o.CreatedAt,
-		Member: dagwire.OptionalBytes(o.Member), InvitationId: dagwire.OptionalBytes(o.InvitationID), KeyId: dagwire.OptionalBytes(o.KeyID),
+		Kind: stoav1.GovRootOpKind(o.Kind) + 1, GroupId: op.OptionalBytes(o.GroupID), ParentId: op.OptionalBytes(o.ParentID),
+		Creator: op.OptionalBytes(o.Creator), Salt: op.OptionalBytes(o.Salt), AppKey: op.OptionalBytes(o.AppKey),
+		TargetApplicationId: op.OptionalBytes(o.TargetApplicationID), CreatedAt: o.CreatedAt,
+		Member: op.OptionalBytes(o.Member), InvitationId: op.OptionalBytes(o.InvitationID), KeyId: op.OptionalBytes(o.KeyID),
 	}
 	switch o.Kind {
 	case codec.RootNamespaceCreated, codec.RootGroupCreated:
@@ -27,7 +27,7 @@ func FromRootOp(o *codec.RootOp) (*stoav1.GovRootOp, error) {
 		m.JoinerSignature = o.JoinerSignature[:]
 	}
 	for i := range o.Envelopes {
-		m.Recipients = append(m.Recipients, dagwire.Bytes(o.Envelopes[i].Recipient))
+		m.Recipients = append(m.Recipients, op.Bytes(o.Envelopes[i].Recipient))
 	}
 	return m, nil
 }
@@ -36,7 +36,7 @@ func FromRootOp(o *codec.RootOp) (*stoav1.GovRootOp, error) {
 // their recipients.
 func RootOp(field string, m *stoav1.GovRootOp) (o codec.RootOp, err error) {
 	if k := m.GetKind(); k < 1 || k > stoav1.GovRootOpKind_GOV_ROOT_OP_KIND_MERGE {
-		return o, &dagwire.FieldError{Field: field + ".kind", Reason: fmt.Sprintf("no kind %d", k)}
+		return o, &op.FieldError{Field: field + ".kind", Reason: fmt.Sprintf("no kind %d", k)}
 	}
 	o = codec.RootOp{Kind: codec.RootOpKind(m.GetKind() - 1), CreatedAt: m.GetCreatedAt()}
 	if o.UpgradePolicy, err = Policy(field+".upgrade_policy", m.GetUpgradePolicy()); err != nil {
@@ -44,15 +44,15 @@ func RootOp(field string, m *stoav1.GovRootOp) (o codec.RootOp, err error) {
 	}
 	if len(m.GetInvitation()) > 0 {
 		if o.Invitation, err = (codec.Invitation{}).Decode(m.GetInvitation()); err != nil {
-			return o, &dagwire.FieldError{Field: field + ".invitation", Reason: err.Error()}
+			return o, &op.FieldError{Field: field + ".invitation", Reason: err.Error()}
 		}
 	}
 	if n := len(m.GetJoinerSignature()); n == len(o.JoinerSignature) {
 		o.JoinerSignature = codec.Signature(m.GetJoinerSignature())
 	} else if n > 0 {
-		return o, &dagwire.FieldError{Field: field + ".joiner_signature", Reason: fmt.Sprintf("%d bytes instead of %d", n, len(o.JoinerSignature))}
+		return o, &op.FieldError{Field: field + ".joiner_signature", Reason: fmt.Sprintf("%d bytes instead of %d", n, len(o.JoinerSignature))}
 	}
-	ids, err := dagwire.IDs[codec.Identity](field+".recipients", m.GetRecipients())
+	ids, err := op.ParseIDs[codec.Identity](field+".recipients", m.GetRecipients())
 	for _, id := range ids {
 		o.Envelopes = append(o.Envelopes, codec.KeyEnvelope{Recipient: id})
 	}
@@ -64,30 +64,30 @@ func RootOp(field string, m *stoav1.GovRootOp) (o codec.RootOp, err error) {
 
 // rootOpIDs is RootOp for the ids.
 func rootOpIDs(field string, m *stoav1.GovRootOp, o *codec.RootOp) (err error) {
-	if o.GroupID, err = dagwire.Optional[codec.GroupID](field+".group_id", m.GetGroupId()); err != nil {
+	if o.GroupID, err = op.ParseOptional[codec.GroupID](field+".group_id", m.GetGroupId()); err != nil {
 		return err
 	}
-	if o.ParentID, err = dagwire.Optional[codec.GroupID](field+".parent_id", m.GetParentId()); err != nil {
+	if o.ParentID, err = op.ParseOptional[codec.GroupID](field+".parent_id", m.GetParentId()); err != nil {
 		return err
 	}
-	if o.Creator, err = dagwire.Optional[codec.Identity](field+".creator", m.GetCreator()); err != nil {
+	if o.Creator, err = op.ParseOptional[codec.Identity](field+".creator", m.GetCreator()); err != nil {
 		return err
 	}
-	if o.Salt, err = dagwire.Optional[codec.Hash](field+".salt", m.GetSalt()); err != nil {
+	if o.Salt, err = op.ParseOptional[codec.Hash](field+".salt", m.GetSalt()); err != nil {
 		return err
 	}
-	if o.AppKey, err = dagwire.Optional[codec.Hash](field+".app_key", m.GetAppKey()); err != nil {
+	if o.AppKey, err = op.ParseOptional[codec.Hash](field+".app_key", m.GetAppKey()); err != nil {
 		return err
 	}
-	if o.TargetApplicationID, err = dagwire.Optional[codec.ApplicationID](field+".target_application_id", m.GetTargetApplicationId()); err != nil {
+	if o.TargetApplicationID, err = op.ParseOptional[codec.ApplicationID](field+".target_application_id", m.GetTargetApplicationId()); err != nil {
 		return err
 	}
-	if o.Member, err = dagwire.Optional[codec.Identity](field+".member", m.GetMember()); err != nil {
+	if o.Member, err = op.ParseOptional[codec.Identity](field+".member", m.GetMember()); err != nil {
 		return err
 	}
-	if o.InvitationID, err = dagwire.Optional[codec.Hash](field+".invitation_id", m.GetInvitationId()); err != nil {
+	if o.InvitationID, err = op.ParseOptional[codec.Hash](field+".invitation_id", m.GetInvitationId()); err != nil {
 		return err
 	}
-	o.KeyID, err = dagwire.Optional[codec.KeyID](field+".key_id", m.GetKeyId())
+	o.KeyID, err = op.ParseOptional[codec.KeyID](field+".key_id", m.GetKeyId())
 	return err
 }

@@ -7,29 +7,30 @@ import (
 
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// FromItem returns what a key has, nil if nothing. The value, whose bytes are
-// shared, is left out on demand; the key is left out unless it is set after.
-func FromItem(i *kvstorage.Item, value bool) *stoav1.KvItem {
+var (
+	_ = op.Pair(FromItem, op.Always(Listed))
+	_ = op.Pair(fromStats, op.Always(stats))
+	_ = op.Pair(fromExpect, op.Always(expect))
+	_ = op.Pair(fromChange, op.Always(change))
+	_ = op.Pair(fromEvent, op.Always(event))
+	_ = op.Pair(fromStart, start)
+)
+
+// FromItem returns what a key has, nil if nothing, with its key unless that is empty. The
+// bytes of the value are shared.
+func FromItem(i *kvstorage.Item) *stoav1.KvItem {
 	short := FromShort(i)
 	if !short.Found {
 		return nil
 	}
-	m := &stoav1.KvItem{Revision: short.Revision, ExpiresMs: short.ExpiresMS, RemainingMs: short.RemainingMS,
+	m := &stoav1.KvItem{Value: short.Value, Revision: short.Revision, ExpiresMs: short.ExpiresMS, RemainingMs: short.RemainingMS,
 		CreatedRevision: short.CreatedRevision, WrittenMs: short.WrittenMS}
-	if value {
-		m.Value = short.Value
-	}
-	return m
-}
-
-// FromListed is FromItem with the key, for lists.
-func FromListed(i *kvstorage.Item, value bool) *stoav1.KvItem {
-	m := FromItem(i, value)
-	if m != nil {
+	if i.Key != "" {
 		m.Key = []byte(i.Key)
 	}
 	return m
@@ -75,18 +76,12 @@ func FromShort(i *kvstorage.Item) wire.KVItem {
 // Listed is Item for one that has its key.
 func Listed(m *stoav1.KvItem) kvstorage.Item { return Item(string(m.GetKey()), m) }
 
-// FromStats returns the counters of a tenant.
-func FromStats(s *kv.Stats) *stoav1.KvStats {
-	return &stoav1.KvStats{Revision: s.Revision, Floor: s.Floor, Keys: s.Keys, Bytes: s.Bytes, Quota: FromQuota(&s.Quota)}
+func fromStats(s *kv.Stats) *stoav1.KvStats {
+	return &stoav1.KvStats{Revision: s.Revision, Floor: s.Floor, Keys: s.Keys, Bytes: s.Bytes,
+		Quota: &stoav1.KvQuota{Keys: s.Quota.Keys, Bytes: s.Quota.Bytes}}
 }
 
-// Stats returns the counters of a tenant.
-func Stats(m *stoav1.KvStats) kv.Stats {
-	return kv.Stats{Revision: m.GetRevision(), Floor: m.GetFloor(), Keys: m.GetKeys(), Bytes: m.GetBytes(), Quota: Quota(m.GetQuota())}
+func stats(m *stoav1.KvStats) kv.Stats {
+	return kv.Stats{Revision: m.GetRevision(), Floor: m.GetFloor(), Keys: m.GetKeys(), Bytes: m.GetBytes(),
+		Quota: kv.Quota{Keys: m.GetQuota().GetKeys(), Bytes: m.GetQuota().GetBytes()}}
 }
-
-// FromQuota returns a quota.
-func FromQuota(q *kv.Quota) *stoav1.KvQuota { return &stoav1.KvQuota{Keys: q.Keys, Bytes: q.Bytes} }
-
-// Quota returns a quota.
-func Quota(m *stoav1.KvQuota) kv.Quota { return kv.Quota{Keys: m.GetKeys(), Bytes: m.GetBytes()} }

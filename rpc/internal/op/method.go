@@ -2,19 +2,27 @@ package op
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	_ "github.com/stoadb/stoa/rpc/stoav1" // registers the protocol
 )
 
 // Method is what is known of an operation besides its messages.
 type Method struct {
 	Number uint16 // in frames; never reused. Those of a service have the same hundred
-	Name   string // as gRPC has it: /stoa.v1.Kv/Get
-	Label  string // what the errors of a client call it
+	Name   string // with its service, such as Kv.Get
 	Access Access
 	// Short calls are answered on the goroutine that reads the connection, which
 	// saves handing them over: those that take some microseconds.
 	Short bool
+
+	full              string
+	request, response protoreflect.MessageType
 }
 
 // Access says who may call an operation.
@@ -43,6 +51,8 @@ type Host interface {
 	// Admit refuses a call that its user may not make, and has arguments that are
 	// Tenanted name the tenant of a user who is bound to one.
 	Admit(ctx context.Context, m *Method, in any) error
+	// Failed returns err with what it is about, as the arguments say.
+	Failed(m *Method, in any, err error) error
 	// Paced runs a stream, of which there may be a limited number, and returns when
 	// work does, when its client keeps it waiting for too long, or when the server
 	// stops.
@@ -67,3 +77,30 @@ type Entry interface {
 
 // About returns what is known of the operation besides its messages.
 func (m *Method) About() *Method { return m }
+
+// Full returns the name as gRPC has it: /stoa.v1.Kv/Get.
+func (m *Method) Full() string { return m.full }
+
+// last returns the name within the service.
+func (m *Method) last() string { return m.Name[strings.IndexByte(m.Name, '.')+1:] }
+
+// found returns m with what the protocol says of it.
+func (m Method) found() Method {
+	name := protoreflect.FullName("stoa.v1." + m.Name)
+	d, err := protoregistry.GlobalFiles.FindDescriptorByName(name)
+	if err != nil {
+		panic(fmt.Sprintf("op: %s: %v", m.Name, err))
+	}
+	method := d.(protoreflect.MethodDescriptor)
+	m.full = fmt.Sprintf("/%s/%s", name.Parent(), name.Name())
+	m.request, m.response = typeOf(method.Input()), typeOf(method.Output())
+	return m
+}
+
+func typeOf(d protoreflect.MessageDescriptor) protoreflect.MessageType {
+	t, err := protoregistry.GlobalTypes.FindMessageByName(d.FullName())
+	if err != nil {
+		panic(fmt.Sprintf("op: %s: %v", d.FullName(), err))
+	}
+	return t
+}

@@ -7,44 +7,51 @@ import (
 	"iter"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 )
 
 // Stream is an operation of one request whose answer is many items, which come in
-// messages of as many as there are.
-type Stream[S, In, Item, Req, Res any] struct {
+// messages of as many as there are. Make one by [NewStream].
+type Stream[S, In, Item any] struct {
 	Method
-	Ask   func(*Map, *Req, *In)
-	Items func(*Map, *Res, *In, *[]Item)
-	Do    func(context.Context, S, *In) iter.Seq2[Item, error]
-	Size  func(*Item) int // about how many bytes an item takes in memory
-	Queue int             // how many bytes of items wait for a client that reads slowly, about
+	do    func(context.Context, S, *In) iter.Seq2[Item, error]
+	size  func(*Item) int
+	queue int
+	ask   Mapping[In]
+	items Mapping[[]Item]
+}
+
+// NewStream returns an operation, which ends the program if the messages of the method
+// are not what In and a list of items are. do is what the server does, size is about how
+// many bytes an item takes in memory, and queue how many of them wait for a client that
+// reads slowly.
+func NewStream[S, In, Item any](m Method, do func(context.Context, S, *In) iter.Seq2[Item, error], size func(*Item) int, queue int) *Stream[S, In, Item] {
+	o := &Stream[S, In, Item]{Method: m.found(), do: do, size: size, queue: queue}
+	o.ask, o.items = mappingOf[In](o.request.Zero().Interface()), mappingOf[[]Item](o.response.Zero().Interface())
+	return o
 }
 
 // Receiver receives the messages of a stream.
 type Receiver interface{ RecvMsg(m any) error }
 
-// Call makes the operation by a stream that open opens: what the client does. fail
+// Call makes the operation by a stream that open opens: what the client does. failed
 // makes what the caller sees of an error.
-func (o *Stream[S, In, Item, Req, Res]) Call(in *In, open func(req any) (Receiver, error), fail func(error) error) iter.Seq2[Item, error] {
+func (o *Stream[S, In, Item]) Call(in *In, open func(req proto.Message) (Receiver, error), failed func(error) error) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
-		var m Map
-		var none Item
-		req := new(Req)
-		if o.Ask(&m, req, in); m.err != nil {
-			yield(none, m.err)
-			return
+		req := o.request.New().Interface()
+		err := o.ask.fill(req, in)
+		var s Receiver
+		if err == nil {
+			s, err = open(req)
 		}
-		m.parsing = true
-		s, err := open(req)
 		for err == nil {
-			res := new(Res)
+			res := o.response.New().Interface()
 			if err = s.RecvMsg(res); err != nil {
 				break
 			}
 			var items []Item
-			if o.Items(&m, res, in, &items); m.err != nil {
-				yield(none, m.err)
-				return
+			if err = o.items.parse(res, &items); err != nil {
+				break
 			}
 			for _, item := range items {
 				if !yield(item, nil) {
@@ -53,15 +60,16 @@ func (o *Stream[S, In, Item, Req, Res]) Call(in *In, open func(req any) (Receive
 			}
 		}
 		if !errors.Is(err, io.EOF) {
-			yield(none, fail(err))
+			var none Item
+			yield(none, failed(err))
 		}
 	}
 }
 
 // Register adds the operation to a service, whose implementation is an S.
-func (o *Stream[S, In, Item, Req, Res]) Register(h Host, d *grpc.ServiceDesc) {
-	d.Streams = append(d.Streams, grpc.StreamDesc{StreamName: last(o.Name), ServerStreams: true, Handler: func(s any, stream grpc.ServerStream) error {
-		req := new(Req)
+func (o *Stream[S, In, Item]) Register(h Host, d *grpc.ServiceDesc) {
+	d.Streams = append(d.Streams, grpc.StreamDesc{StreamName: o.last(), ServerStreams: true, Handler: func(s any, stream grpc.ServerStream) error {
+		req := o.request.New().Interface()
 		if err := stream.RecvMsg(req); err != nil {
 			return err
 		}
@@ -69,34 +77,32 @@ func (o *Stream[S, In, Item, Req, Res]) Register(h Host, d *grpc.ServiceDesc) {
 	}})
 }
 
-func (o *Stream[S, In, Item, Req, Res]) serve(h Host, s S, req *Req, stream grpc.ServerStream) error {
+// serve sends what a request asks for: what the server does.
+func (o *Stream[S, In, Item]) serve(h Host, s S, req proto.Message, stream grpc.ServerStream) error {
 	var in In
-	m := Map{parsing: true}
-	if o.Ask(&m, req, &in); m.err != nil {
-		return m.err
+	if err := o.ask.parse(req, &in); err != nil {
+		return err
 	}
 	if err := h.Admit(stream.Context(), &o.Method, &in); err != nil {
 		return err
 	}
-	return h.Paced(stream.Context(), &o.Method, func(ctx context.Context, pace Pace) error {
-		fill := func(ctx context.Context, q *Queue[Item]) error {
-			for item, err := range o.Do(ctx, s, &in) {
-				if err != nil {
-					return err
-				}
-				if !q.Put(ctx, item, o.Size(&item)) {
-					break
-				}
+	fill := func(ctx context.Context, q *Queue[Item]) error {
+		for item, err := range o.do(ctx, s, &in) {
+			if err != nil {
+				return h.Failed(&o.Method, &in, err)
 			}
-			return nil
+			if !q.Put(ctx, item, o.size(&item)) {
+				break
+			}
 		}
-		return Pass(ctx, h, pace, o.Queue, fill, func(items []Item) error {
-			var m Map
-			res := new(Res)
-			if o.Items(&m, res, &in, &items); m.err != nil {
-				return m.err
-			}
-			return stream.SendMsg(res)
-		})
-	})
+		return nil
+	}
+	send := func(items []Item) error {
+		res := o.response.New().Interface()
+		if err := o.items.fill(res, &items); err != nil {
+			return err
+		}
+		return stream.SendMsg(res)
+	}
+	return h.Paced(stream.Context(), &o.Method, func(ctx context.Context, pace Pace) error { return Pass(ctx, h, pace, o.queue, fill, send) })
 }

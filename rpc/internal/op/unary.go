@@ -2,80 +2,91 @@ package op
 
 import (
 	"context"
-	"strings"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 )
 
-// Unary is an operation of one request and one answer: Req and Res are the messages, In
-// and Out what they are in Go, and S is what does it.
-type Unary[S, In, Out, Req, Res any] struct {
+// Unary is an operation of one request and one answer. In and Out are what they are in
+// Go; S does it. Make one by [New].
+type Unary[S, In, Out any] struct {
 	Method
-	Ask    func(*Map, *Req, *In)       // nil: there is nothing to carry
-	Answer func(*Map, *Res, *In, *Out) // the same; In is known already
-	Do     func(context.Context, S, *In) (Out, error)
+	do     func(context.Context, S, *In) (Out, error)
+	told   func(*In, *Out) error
+	ask    Mapping[In]
+	answer Mapping[Out]
 }
 
 // Nothing is what an operation takes or returns that takes or returns nothing.
 type Nothing struct{}
 
+// New returns an operation, which ends the program if the messages of the method, which
+// is one of the protocol, are not what In and Out are; see [Pair]. do is what the server
+// does.
+func New[S, In, Out any](m Method, do func(context.Context, S, *In) (Out, error)) *Unary[S, In, Out] {
+	return NewBy(m, do, nil, nil)
+}
+
+// NewBy is New for messages that are mapped by functions; nil is as by New.
+func NewBy[S, In, Out any](m Method, do func(context.Context, S, *In) (Out, error), ask Mapping[In], answer Mapping[Out]) *Unary[S, In, Out] {
+	u := &Unary[S, In, Out]{Method: m.found(), do: do, ask: ask, answer: answer}
+	if ask == nil {
+		u.ask = mappingOf[In](u.request.Zero().Interface())
+	}
+	if answer == nil {
+		u.answer = mappingOf[Out](u.response.Zero().Interface())
+	}
+	return u
+}
+
+// Told has the client complete, or refuse, what it was answered, with what it has asked
+// for. It returns u.
+func (u *Unary[S, In, Out]) Told(told func(*In, *Out) error) *Unary[S, In, Out] {
+	u.told = told
+	return u
+}
+
 // Call makes the operation by a call: what the client does.
-func (u *Unary[S, In, Out, Req, Res]) Call(in *In, call func(req, res any) error) (out Out, err error) {
-	var m Map
-	req, res := new(Req), new(Res)
-	if carry(&m, req, in, u.Ask); m.err != nil {
-		return out, m.err
+func (u *Unary[S, In, Out]) Call(in *In, call func(req, res proto.Message) error) (out Out, err error) {
+	req, res := u.request.New().Interface(), u.response.New().Interface()
+	if err := u.ask.fill(req, in); err != nil {
+		return out, err
 	}
 	if err := call(req, res); err != nil {
 		return out, err
 	}
-	m.parsing = true
-	if u.Answer != nil {
-		u.Answer(&m, res, in, &out)
+	if err = u.answer.parse(res, &out); err == nil && u.told != nil {
+		err = u.told(in, &out)
 	}
-	return out, m.err
+	return out, err
 }
 
-// Serve answers a request: what the server does.
-func (u *Unary[S, In, Out, Req, Res]) Serve(ctx context.Context, h Host, s S, req *Req) (*Res, error) {
+// serve answers a request: what the server does.
+func (u *Unary[S, In, Out]) serve(ctx context.Context, h Host, s S, req proto.Message) (proto.Message, error) {
 	var in In
-	m := Map{parsing: true}
-	if carry(&m, req, &in, u.Ask); m.err != nil {
-		return nil, m.err
+	if err := u.ask.parse(req, &in); err != nil {
+		return nil, err
 	}
 	if err := h.Admit(ctx, &u.Method, &in); err != nil {
 		return nil, err
 	}
-	out, err := u.Do(ctx, s, &in)
+	out, err := u.do(ctx, s, &in)
 	if err != nil {
-		return nil, err
+		return nil, h.Failed(&u.Method, &in, err)
 	}
-	res := new(Res)
-	m.parsing = false
-	if u.Answer != nil {
-		u.Answer(&m, res, &in, &out)
-	}
-	return res, m.err
+	res := u.response.New().Interface()
+	return res, u.answer.fill(res, &out)
 }
 
 // Register adds the operation to a service, whose implementation is an S.
-func (u *Unary[S, In, Out, Req, Res]) Register(h Host, d *grpc.ServiceDesc) {
-	d.Methods = append(d.Methods, grpc.MethodDesc{MethodName: last(u.Name), Handler: func(s any, ctx context.Context,
+func (u *Unary[S, In, Out]) Register(h Host, d *grpc.ServiceDesc) {
+	d.Methods = append(d.Methods, grpc.MethodDesc{MethodName: u.last(), Handler: func(s any, ctx context.Context,
 		decode func(any) error, around grpc.UnaryServerInterceptor) (any, error) {
-		req := new(Req)
+		req := u.request.New().Interface()
 		if err := decode(req); err != nil {
 			return nil, err
 		}
-		serve := func(ctx context.Context, req any) (any, error) { return u.Serve(ctx, h, s.(S), req.(*Req)) }
-		return around(ctx, req, &grpc.UnaryServerInfo{Server: s, FullMethod: u.Name}, serve)
+		serve := func(ctx context.Context, req any) (any, error) { return u.serve(ctx, h, s.(S), req.(proto.Message)) }
+		return around(ctx, req, &grpc.UnaryServerInfo{Server: s, FullMethod: u.Full()}, serve)
 	}})
 }
-
-func carry[Req, In any](m *Map, req *Req, in *In, by func(*Map, *Req, *In)) {
-	if by != nil {
-		by(m, req, in)
-	}
-}
-
-// last returns the name of a method within its service.
-func last(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }

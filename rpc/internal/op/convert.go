@@ -1,0 +1,194 @@
+package op
+
+import (
+	"fmt"
+	"reflect"
+)
+
+// conv is how a Go value goes into a field, and back.
+type conv struct {
+	to   func(field, value reflect.Value)
+	from func(field, value reflect.Value) error
+}
+
+// pair are two types of which one is in messages and the other in Go.
+type pair struct{ field, value reflect.Type }
+
+// pairs are those that have functions of their own; they are given the field's name.
+// Nothing is added once the program runs.
+var pairs = map[pair]func(name string) conv{}
+
+// Pair has values of type V carried as fields of type F by two functions, in all
+// operations. Packages do so as they are initialized; the result is nothing.
+func Pair[F, V any](to func(*V) F, from func(name string, f F) (V, error)) struct{} {
+	pairs[pair{reflect.TypeFor[F](), reflect.TypeFor[V]()}] = func(name string) conv {
+		return conv{
+			to: func(field, value reflect.Value) {
+				*field.Addr().Interface().(*F) = to(value.Addr().Interface().(*V))
+			},
+			from: func(field, value reflect.Value) error {
+				v, err := from(name, *field.Addr().Interface().(*F))
+				*value.Addr().Interface().(*V) = v
+				return err
+			},
+		}
+	}
+	return struct{}{}
+}
+
+// Always makes of a function that can't fail one for Pair.
+func Always[F, V any](from func(F) V) func(string, F) (V, error) {
+	return func(_ string, f F) (V, error) { return from(f), nil }
+}
+
+// convert is converted, and panics where there is no way.
+func convert(field, value reflect.Type, how, name string) conv {
+	c, ok := converted(field, value, how, name)
+	if !ok {
+		panic(fmt.Sprintf("op: no way from %s to the field %s, which is %s", value, name, field))
+	}
+	return c
+}
+
+var (
+	raw     = reflect.TypeFor[[]byte]()
+	rawList = reflect.TypeFor[[][]byte]()
+)
+
+// converted returns how a value goes into a field, as the tag of the value says.
+func converted(field, value reflect.Type, how, name string) (conv, bool) {
+	if by, ok := pairs[pair{field, value}]; ok {
+		return by(name), true
+	}
+	switch {
+	case field == value:
+		return same, true
+	case field == raw && isID(value):
+		return id(how, name), true
+	case field == rawList && value.Kind() == reflect.Slice && isID(value.Elem()):
+		return ids(value, name), true
+	case field == raw && value.Kind() == reflect.String, field == raw && value.ConvertibleTo(raw) && value.Kind() == reflect.Slice,
+		field.Kind() == reflect.String && value.Kind() == reflect.String:
+		return converting(field, value), true
+	case isInteger(field) && isInteger(value):
+		return number(field, value), true
+	case field.Kind() == reflect.Pointer && value.Kind() == reflect.Struct:
+		return nested(planOf(field.Elem(), value), field), true
+	case field.Kind() == reflect.Slice && value.Kind() == reflect.Slice:
+		each, ok := converted(field.Elem(), value.Elem(), how, name)
+		return list(each, field, value), ok
+	}
+	return conv{}, false
+}
+
+func isID(t reflect.Type) bool {
+	return t.Kind() == reflect.Array && t.Len() == 32 && t.Elem().Kind() == reflect.Uint8
+}
+
+func isInteger(t reflect.Type) bool { return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64 }
+
+// same shares bytes.
+var same = conv{
+	to:   func(field, value reflect.Value) { field.Set(value) },
+	from: func(field, value reflect.Value) error { value.Set(field); return nil },
+}
+
+func converting(field, value reflect.Type) conv {
+	return conv{
+		to:   func(f, v reflect.Value) { f.Set(v.Convert(field)) },
+		from: func(f, v reflect.Value) error { v.Set(f.Convert(value)); return nil },
+	}
+}
+
+// number carries integers of two types. What is negative goes into a field that can't
+// be as 0.
+func number(field, value reflect.Type) conv {
+	unsigned := field.Kind() >= reflect.Uint
+	return conv{
+		to: func(f, v reflect.Value) {
+			if !unsigned || !v.CanInt() || v.Int() >= 0 {
+				f.Set(v.Convert(field))
+			}
+		},
+		from: func(f, v reflect.Value) error { v.Set(f.Convert(value)); return nil },
+	}
+}
+
+// id carries 32 bytes. Zeros are refused, unless it is optional, where they are an empty
+// field, or a hash.
+func id(how, name string) conv {
+	return conv{
+		to: func(f, v reflect.Value) {
+			if how != "optional" || !v.IsZero() {
+				f.SetBytes(append(make([]byte, 0, 32), v.Slice(0, 32).Bytes()...))
+			}
+		},
+		from: func(f, v reflect.Value) error {
+			b := f.Bytes()
+			switch {
+			case how == "optional" && len(b) == 0:
+				return nil
+			case len(b) != 32:
+				return &FieldError{name, fmt.Sprintf("%d bytes instead of 32", len(b))}
+			}
+			if reflect.Copy(v, f); how == "" && v.IsZero() {
+				return &FieldError{name, "all zeros, which is no id"}
+			}
+			return nil
+		},
+	}
+}
+
+func ids(value reflect.Type, name string) conv {
+	c := list(id("hash", name), rawList, value)
+	return conv{
+		to: func(f, v reflect.Value) {
+			if v.Len() > 0 {
+				c.to(f, v)
+			}
+		},
+		from: func(f, v reflect.Value) error {
+			if f.Len() == 0 {
+				return nil
+			}
+			return c.from(f, v)
+		},
+	}
+}
+
+func nested(p *plan, field reflect.Type) conv {
+	return conv{
+		to: func(f, v reflect.Value) {
+			f.Set(reflect.New(field.Elem()))
+			p.fill(f.Elem(), v)
+		},
+		from: func(f, v reflect.Value) error {
+			if f.IsNil() {
+				f = reflect.New(field.Elem())
+			}
+			return p.parse(f.Elem(), v)
+		},
+	}
+}
+
+func list(each conv, field, value reflect.Type) conv {
+	return conv{
+		to: func(f, v reflect.Value) {
+			n := v.Len()
+			f.Set(reflect.MakeSlice(field, n, n))
+			for i := range n {
+				each.to(f.Index(i), v.Index(i))
+			}
+		},
+		from: func(f, v reflect.Value) error {
+			n := f.Len()
+			v.Set(reflect.MakeSlice(value, n, n))
+			for i := range n {
+				if err := each.from(f.Index(i), v.Index(i)); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
