@@ -3,7 +3,8 @@
 // domain. One description serves both ends: the client calls by it, and the server
 // registers it with gRPC and in frames.
 //
-// An operation is a [Unary] or a [Stream] of package rpc, beside the method of the
-// client that calls it. A [Map] carries values between messages and Go, in both
-// directions: a function of it names each field once.
+// An operation is a [Unary] or a [Stream] of package rpc, beside the method of the client
+// that calls it. Messages are mapped onto Go structs by the names of their fields, as
+// planned when the program begins; where a message says it in another way, by a [Pair] of
+// functions for a type or a [Custom] mapping of the whole.
 package op

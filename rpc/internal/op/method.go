@@ -44,7 +44,10 @@ const (
 )
 
 // Tenanted are arguments that name a tenant.
-type Tenanted interface{ TenantName() *string }
+type Tenanted interface {
+	// TenantName returns where the name is.
+	TenantName() *string
+}
 
 // Host is the server that operations are served by.
 type Host interface {
@@ -70,6 +73,7 @@ type Pace interface {
 
 // Entry is an operation.
 type Entry interface {
+	// About returns what is known of the operation besides its messages.
 	About() *Method
 	// Register adds the operation to a service.
 	Register(h Host, d *grpc.ServiceDesc)

@@ -32,7 +32,10 @@ func NewStream[S, In, Item any](m Method, do func(context.Context, S, *In) iter.
 }
 
 // Receiver receives the messages of a stream.
-type Receiver interface{ RecvMsg(m any) error }
+type Receiver interface {
+	// RecvMsg reads the next message into m; io.EOF is the end.
+	RecvMsg(m any) error
+}
 
 // Call makes the operation by a stream that open opens: what the client does. failed
 // makes what the caller sees of an error.
