@@ -180,8 +180,8 @@ func (a *adoption) copyState() error {
 
 // copyTrie moves the trie of the shadow: its rows say nothing of whose they are.
 func (a *adoption) copyTrie() error {
-	from, to := shadow(&a.id), place(nil, trieScope, &a.id)
-	err := each(a.s.db, engine.Prefixed(place(nil, trieScope, &from)), func(key, row []byte) error {
+	from, to := shadow(&a.id), KeyPrefix(nil, &a.id)
+	err := each(a.s.db, engine.Prefixed(KeyPrefix(nil, &from)), func(key, row []byte) error {
 		a.batch.Put(column.Generic, append(to[:len(to):len(to)], key[placeLen:]...), row)
 		return a.flush(adoptBytes)
 	})

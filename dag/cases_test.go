@@ -12,6 +12,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/dag/hlc"
+	"github.com/stoadb/stoa/dag/merkle/merkletest"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/faulty"
@@ -235,7 +236,7 @@ func TestTheRootAtTheCutCountsNotTheRootHere(t *testing.T) {
 	left := w.made(time.Second, putAll("a", "left"), h)
 	right := &dag.Delta{Context: someone, Parents: []codec.DeltaID{h.id}, Actions: putAll("b", "right"),
 		HLC: codec.HybridTimestamp{Time: left.delta.HLC.Time + 5, ID: authors[1]}}
-	right.ExpectedRoot = dag.NaiveRoot(map[string]string{"a": "left", "b": "right"})
+	right.ExpectedRoot = merkletest.Root(map[string]string{"a": "left", "b": "right"})
 	wrong := w.add(right)
 	follows := w.made(2*time.Second, putAll("c", "1"), wrong)
 	good := *right

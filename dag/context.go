@@ -42,7 +42,7 @@ func (s *Store) CreateContext(id codec.ContextID, app codec.ApplicationMeta) err
 		if ok {
 			return fmt.Errorf("%w: %s", ErrExists, id)
 		}
-		engine.Put(b, keys.ContextMeta{Context: id}, codec.ContextMetaValue{Application: app, RootHash: emptyRoot})
+		engine.Put(b, keys.ContextMeta{Context: id}, codec.ContextMetaValue{Application: app, RootHash: EmptyRoot()})
 		return nil
 	})
 }

@@ -129,7 +129,7 @@ func (p *past) root(c *concurrency, writes []write) (codec.Hash, error) {
 	if err := o.Update(changes); err != nil {
 		return codec.Hash{}, err
 	}
-	o.release()
+	o.Discard()
 	return o.Root(), nil
 }
 

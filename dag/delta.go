@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/dag/internal/cutter"
 	"github.com/stoadb/stoa/keys"
 )
 
@@ -101,84 +102,67 @@ func appendStamp(dst []byte, t codec.HybridTimestamp) []byte {
 // to b. Anything else is a codec.ErrMalformed. It does not judge the delta, as
 // [Delta.Check] does.
 func ParseDelta(b []byte) (*Delta, error) {
-	c := cutter{name: "Delta", all: b, rest: b}
-	d := &Delta{Context: codec.ContextID(c.hash("context_id"))}
-	if n := c.count("parents", 32); n > 0 {
+	c := deltaCutter{cutter.New("Delta", b)}
+	d := &Delta{Context: codec.ContextID(c.Hash("context_id"))}
+	if n := c.Count("parents", 32); n > 0 {
 		d.Parents = make([]codec.DeltaID, n)
 		for i := range d.Parents {
-			d.Parents[i] = codec.DeltaID(c.hash("parents"))
+			d.Parents[i] = codec.DeltaID(c.Hash("parents"))
 		}
 	}
-	if n := c.count("actions", 5); n > 0 {
+	if n := c.Count("actions", 5); n > 0 {
 		d.Actions = make([]codec.Action, n)
 		for i := range d.Actions {
 			d.Actions[i] = c.action()
 		}
 	}
 	d.HLC = c.stamp("hlc")
-	d.ExpectedRoot = c.hash("expected_root_hash")
-	if n := c.count("events", 8); n > 0 {
+	d.ExpectedRoot = c.Hash("expected_root_hash")
+	if n := c.Count("events", 8); n > 0 {
 		d.Events = make([]codec.Event, n)
 		for i := range d.Events {
 			d.Events[i] = c.event()
 		}
 	}
-	if err := c.end(); err != nil {
+	if err := c.End(); err != nil {
 		return nil, err
 	}
 	return d, nil
 }
 
-// count returns the length of a list of elements of at least least bytes each,
-// which the rest can hold.
-func (c *cutter) count(field string, least int) int {
-	b := c.take(field, 4)
-	if b == nil {
-		return 0
-	}
-	n := int64(binary.LittleEndian.Uint32(b))
-	if n*int64(least) > int64(len(c.rest)) {
-		c.fail(field, fmt.Sprintf("a count of %d, %d bytes left", n, len(c.rest)))
-		return 0
-	}
-	return int(n)
-}
+// deltaCutter takes a delta apart.
+type deltaCutter struct{ cutter.Cutter }
 
-// bytes returns a copy of the next counted bytes, nil of none.
-func (c *cutter) bytes(field string) []byte {
-	return append([]byte(nil), c.take(field, c.count(field, 1))...)
-}
-
-func (c *cutter) action() (a codec.Action) {
-	a.Kind = codec.ActionKind(c.u8("actions"))
+func (c *deltaCutter) action() (a codec.Action) {
+	a.Kind = codec.ActionKind(c.U8("actions"))
 	if a.Kind > codec.ActionDelete {
-		c.fail("actions", "neither a put nor a removal")
+		c.Fail("actions", "neither a put nor a removal")
 	}
-	a.Key = c.bytes("actions.key")
+	a.Key = c.Bytes("actions.key")
 	if a.Kind == codec.ActionPut {
-		a.Value = c.bytes("actions.value")
+		a.Value = c.Bytes("actions.value")
 	}
 	return a
 }
 
-func (c *cutter) event() (e codec.Event) {
-	kind := c.take("events.kind", c.count("events.kind", 1))
+func (c *deltaCutter) event() (e codec.Event) {
+	kind := c.Take("events.kind", c.Count("events.kind", 1))
 	if !utf8.Valid(kind) {
-		c.fail("events.kind", "invalid UTF-8")
+		c.Fail("events.kind", "invalid UTF-8")
 	}
 	e.Kind = string(kind)
-	e.Data = c.bytes("events.data")
+	e.Data = c.Bytes("events.data")
 	return e
 }
 
-func (c *cutter) stamp(field string) codec.HybridTimestamp {
-	b := c.take(field, 24)
+func (c *deltaCutter) stamp(field string) codec.HybridTimestamp {
+	b := c.Take(field, 24)
 	if b == nil {
 		return codec.HybridTimestamp{}
 	}
 	t := cutStamp(b)
 	if t.ID.IsZero() {
-		c.fail(field, "the stamp of node 0")
+		c.Fail(field, "the stamp of node 0")
 	}
 	return t
 }

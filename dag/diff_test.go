@@ -12,6 +12,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/dag/merkle/merkletest"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/mem"
@@ -60,14 +61,14 @@ func differences(t require.TestingT, local *Trie, peer Peer, root codec.Hash) []
 }
 
 // modelDifferences compares two models key by key.
-func modelDifferences(a, b naive) (all []Difference) {
-	hash := func(m naive, k string) codec.Option[codec.Hash] {
+func modelDifferences(a, b merkletest.Naive) (all []Difference) {
+	hash := func(m merkletest.Naive, k string) codec.Option[codec.Hash] {
 		if v, ok := m[k]; ok {
-			return codec.Some(codec.Hash([]byte(unhex(v))))
+			return codec.Some(codec.Hash([]byte(merkletest.Unhex(v))))
 		}
 		return codec.Option[codec.Hash]{}
 	}
-	both := naive{}
+	both := merkletest.Naive{}
 	for k := range a {
 		both[k] = ""
 	}
@@ -76,7 +77,7 @@ func modelDifferences(a, b naive) (all []Difference) {
 	}
 	for k := range both {
 		if a[k] != b[k] {
-			all = append(all, Difference{Key: codec.Hash([]byte(unhex(k))), Local: hash(a, k), Remote: hash(b, k)})
+			all = append(all, Difference{Key: codec.Hash([]byte(merkletest.Unhex(k))), Local: hash(a, k), Remote: hash(b, k)})
 		}
 	}
 	slices.SortFunc(all, func(a, b Difference) int { return bytes.Compare(a.Key[:], b.Key[:]) })
@@ -88,22 +89,22 @@ func TestDiffFindsExactlyTheKeysThatDiffer(t *testing.T) {
 		e := mem.New()
 		defer e.Close()
 		cache := NewTrieCache(0)
-		tries, models := [2]*Trie{}, [2]naive{{}, {}}
+		tries, models := [2]*Trie{}, [2]merkletest.Naive{{}, {}}
 		common := drawStart(t)
 		near := drawChanges(t, 60)
 		for i := range tries {
 			tries[i] = OpenTrie(cache, e, codec.ContextID{byte(i)}, EmptyRoot())
 			for _, c := range [][]Change{common, near} {
 				require.NoError(t, tries[i].Update(c))
-				models[i].apply(c)
+				apply(models[i], c)
 			}
 			if rapid.Bool().Draw(t, "differ") {
 				c := drawChanges(t, 40)
 				require.NoError(t, tries[i].Update(c))
-				models[i].apply(c)
+				apply(models[i], c)
 			}
 			if rapid.IntRange(0, 5).Draw(t, "emptied") == 0 {
-				tries[i], models[i] = OpenTrie(cache, e, codec.ContextID{byte(i)}, EmptyRoot()), naive{}
+				tries[i], models[i] = OpenTrie(cache, e, codec.ContextID{byte(i)}, EmptyRoot()), merkletest.Naive{}
 			}
 			if rapid.Bool().Draw(t, "committed") {
 				commit(t, e, tries[i])

@@ -17,6 +17,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/dag/hlc"
+	"github.com/stoadb/stoa/dag/merkle/merkletest"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/faulty"
@@ -30,7 +31,7 @@ func line(n int) *world {
 	for i := range n {
 		key, value := fmt.Sprint(i%5), fmt.Sprint(i)
 		state[key] = value
-		d := &dag.Delta{Context: someone, Parents: last, Actions: putAll(key, value), ExpectedRoot: dag.NaiveRoot(state),
+		d := &dag.Delta{Context: someone, Parents: last, Actions: putAll(key, value), ExpectedRoot: merkletest.Root(state),
 			HLC: codec.HybridTimestamp{Time: uint64(hlc.ToNTP64(dawn)) + uint64(i), ID: authors[0]}}
 		f := &fact{delta: d, id: naiveID(d), correct: d.ExpectedRoot} // without its cut, which would take n² memory
 		w.all, w.byID[f.id] = append(w.all, f), f

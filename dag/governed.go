@@ -23,7 +23,7 @@ func governedMeta(r engine.Getter, id codec.ContextID) (meta codec.ContextMetaVa
 	if err != nil {
 		return meta, err
 	}
-	meta.RootHash = emptyRoot
+	meta.RootHash = EmptyRoot()
 	g, err := engine.Get(r, keys.GroupMeta{Group: ref.GroupID})
 	if err != nil && !errors.Is(err, engine.ErrNotFound) || g.TargetApplicationID.IsZero() {
 		return meta, ignoreAbsent(err)

@@ -153,7 +153,7 @@ func (g *grove) whole(t require.TestingT, s *dag.Store, db engine.Reader, heads 
 	state := g.fold(g.above(heads...))
 	require.Equal(t, state, stateRows(t, db))
 	require.Equal(t, rootFor(t, state), info.Root)
-	require.NoError(t, dag.CheckTrie(db, ctx1, info.Root))
+	require.NoError(t, dag.CheckTrie(db, ctx1, info.Root, nil))
 }
 
 // heads returns the deltas without children, in the order of their ids.

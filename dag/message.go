@@ -60,17 +60,17 @@ func (r *NodeRequest) AppendBinary(dst []byte) ([]byte, error) {
 // ParseNodeRequest returns the request whose bytes are exactly b; else an error
 // that is codec.ErrMalformed. It keeps nothing of b.
 func ParseNodeRequest(b []byte) (*NodeRequest, error) {
-	c := cutter{name: "NodeRequest", all: b, rest: b}
-	c.version()
-	r := &NodeRequest{Root: c.hash("root")}
-	n := int(c.u8("prefixes"))
-	for i := 0; i < n && c.err == nil; i++ {
-		r.Prefixes = append(r.Prefixes, c.prefix(int(c.u8("prefix"))))
+	c := cutNodes("NodeRequest", b)
+	c.Version(messageVersion)
+	r := &NodeRequest{Root: c.Hash("root")}
+	n := int(c.U8("prefixes"))
+	for i := 0; i < n && c.Err == nil; i++ {
+		r.Prefixes = append(r.Prefixes, c.prefix(int(c.U8("prefix"))))
 	}
-	if fault := r.fault(); c.err == nil && fault != "" {
-		c.fail("prefixes", fault)
+	if fault := r.fault(); c.Err == nil && fault != "" {
+		c.Fail("prefixes", fault)
 	}
-	if err := c.end(); err != nil {
+	if err := c.End(); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -110,47 +110,41 @@ func (a *NodeAnswer) AppendBinary(dst []byte) ([]byte, error) {
 // ParseNodeAnswer returns the answer whose bytes are exactly b; else an error
 // that is codec.ErrMalformed. It keeps nothing of b.
 func ParseNodeAnswer(b []byte) (*NodeAnswer, error) {
-	c := cutter{name: "NodeAnswer", all: b, rest: b}
-	c.version()
-	n := int(c.u8("nodes"))
+	c := cutNodes("NodeAnswer", b)
+	c.Version(messageVersion)
+	n := int(c.U8("nodes"))
 	if n == 0 || n > MaxNodes {
-		c.fail("nodes", fmt.Sprintf("%d, not 1 to %d", n, MaxNodes))
+		c.Fail("nodes", fmt.Sprintf("%d, not 1 to %d", n, MaxNodes))
 	}
 	a := new(NodeAnswer)
-	for i := 0; i < n && c.err == nil; i++ {
+	for i := 0; i < n && c.Err == nil; i++ {
 		a.nodes = append(a.nodes, c.node())
 	}
-	if err := c.end(); err != nil {
+	if err := c.End(); err != nil {
 		return nil, err
 	}
 	return a, nil
 }
 
-func (c *cutter) version() {
-	if c.u8("version") != messageVersion {
-		c.fail("version", "unknown, this is version 1")
-	}
-}
-
-func (c *cutter) node() (n answerNode) {
-	switch c.u8("node") {
+func (c *nodeCutter) node() (n answerNode) {
+	switch c.U8("node") {
 	case tagNone:
 	case tagLeaves:
 		n.leaves = c.leaves()
 	case tagBranch:
 		n.branch = c.branch()
 	default:
-		c.fail("node", "unknown tag")
+		c.Fail("node", "unknown tag")
 	}
 	return n
 }
 
-func (c *cutter) leaves() []Leaf {
-	n := int(c.u8("leaves"))
+func (c *nodeCutter) leaves() []Leaf {
+	n := int(c.U8("leaves"))
 	if n == 0 || n > maxLeaves {
-		c.fail("leaves", fmt.Sprintf("%d, not 1 to %d", n, maxLeaves))
+		c.Fail("leaves", fmt.Sprintf("%d, not 1 to %d", n, maxLeaves))
 	}
-	b := c.take("leaves", 64*n)
+	b := c.Take("leaves", 64*n)
 	if b == nil {
 		return nil
 	}
@@ -158,7 +152,7 @@ func (c *cutter) leaves() []Leaf {
 	for i := range leaves {
 		leaves[i] = Leaf{Key: codec.Hash(b[64*i:]), Value: codec.Hash(b[64*i+32:])}
 		if i > 0 && string(leaves[i-1].Key[:]) >= string(leaves[i].Key[:]) {
-			c.fail("leaves", fmt.Sprintf("leaf %d out of order", i))
+			c.Fail("leaves", fmt.Sprintf("leaf %d out of order", i))
 		}
 	}
 	return leaves

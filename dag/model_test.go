@@ -8,6 +8,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/merkle/merkletest"
 )
 
 // world is a set of deltas and what README.md says of them, worked out in the
@@ -108,7 +109,7 @@ func foldState(deltas map[codec.DeltaID]*fact) map[string]string {
 }
 
 // rootOf returns the root of the state that deltas make.
-func rootOf(deltas map[codec.DeltaID]*fact) codec.Hash { return dag.NaiveRoot(foldState(deltas)) }
+func rootOf(deltas map[codec.DeltaID]*fact) codec.Hash { return merkletest.Root(foldState(deltas)) }
 
 // add takes a delta into the world, all of whose parents are there or nowhere.
 func (w *world) add(d *dag.Delta) *fact {

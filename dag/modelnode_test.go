@@ -336,7 +336,7 @@ func (n *replica) check() {
 	require.NoError(t, err)
 	root := rootOf(o.applied)
 	require.Equal(t, root, meta.RootHash)
-	require.NoError(t, dag.CheckTrie(n.inner, w.context, root))
+	require.NoError(t, dag.CheckTrie(n.inner, w.context, root, nil))
 	require.ElementsMatch(t, o.heads(), meta.DagHeads)
 	require.Len(t, rows["Delta"], len(o.applied))
 	for entry, err := range engine.Scan(n.inner, keys.DeltasOf(w.context)) {

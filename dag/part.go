@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/dag/internal/cutter"
 )
 
 // PartKind says what a [SnapshotPart] has. The zero PartKind is none.
@@ -32,6 +33,9 @@ func (k PartKind) String() string {
 	}
 	return fmt.Sprintf("PartKind(%d)", uint8(k))
 }
+
+// partVersion is the first byte of every part.
+const partVersion = 1
 
 // Limits of a part, in bytes.
 const (
@@ -67,7 +71,7 @@ func (p *SnapshotPart) AppendBinary(dst []byte) ([]byte, error) {
 	if fault := p.fault(); fault != "" {
 		return dst, &codec.Error{Type: "SnapshotPart", Offset: -1, Reason: fault}
 	}
-	out := append(dst, messageVersion, byte(p.Kind))
+	out := append(dst, partVersion, byte(p.Kind))
 	if p.Kind != PartEnd {
 		out = appendBytes(out, p.Resume)
 	}
@@ -110,44 +114,37 @@ func (p *SnapshotPart) fault() string {
 // ParseSnapshotPart returns the part whose bytes are exactly b; else an error
 // that is codec.ErrMalformed. It keeps nothing of b.
 func ParseSnapshotPart(b []byte) (*SnapshotPart, error) {
-	c := cutter{name: "SnapshotPart", all: b, rest: b}
+	c := cutter.New("SnapshotPart", b)
 	if len(b) > MaxPart {
-		c.fail("", fmt.Sprintf("%d bytes, at most %d", len(b), MaxPart))
+		c.Fail("", fmt.Sprintf("%d bytes, at most %d", len(b), MaxPart))
 	}
-	c.version()
-	p := &SnapshotPart{Kind: PartKind(c.u8("kind"))}
+	c.Version(partVersion)
+	p := &SnapshotPart{Kind: PartKind(c.U8("kind"))}
 	if p.Kind != PartEnd {
-		p.Resume = c.bytes("resume")
+		p.Resume = c.Bytes("resume")
 	}
 	switch p.Kind {
 	case PartStart:
-		p.Context = codec.ContextID(c.hash("context_id"))
-		p.Base = c.bytes("base")
+		p.Context = codec.ContextID(c.Hash("context_id"))
+		p.Base = c.Bytes("base")
 	case PartRows:
-		p.Rows = make([]StateRow, c.count("rows", 8))
+		p.Rows = make([]StateRow, c.Count("rows", 8))
 		for i := range p.Rows {
-			p.Rows[i] = StateRow{AppKey: c.bytes("app_key"), Value: c.bytes("value")}
+			p.Rows[i] = StateRow{AppKey: c.Bytes("app_key"), Value: c.Bytes("value")}
 		}
 	case PartDeltas:
-		p.Deltas = make([][]byte, c.count("deltas", 4))
+		p.Deltas = make([][]byte, c.Count("deltas", 4))
 		for i := range p.Deltas {
-			p.Deltas[i] = c.bytes("delta")
+			p.Deltas[i] = c.Bytes("delta")
 		}
 	case PartEnd:
-		p.RowCount, p.DeltaCount = c.u64("rows"), c.u64("deltas")
+		p.RowCount, p.DeltaCount = c.U64("rows"), c.U64("deltas")
 	}
-	if fault := p.fault(); c.err == nil && fault != "" {
-		c.fail("", fault)
+	if fault := p.fault(); c.Err == nil && fault != "" {
+		c.Fail("", fault)
 	}
-	if err := c.end(); err != nil {
+	if err := c.End(); err != nil {
 		return nil, err
 	}
 	return p, nil
-}
-
-func (c *cutter) u64(field string) uint64 {
-	if b := c.take(field, 8); b != nil {
-		return binary.LittleEndian.Uint64(b)
-	}
-	return 0
 }

@@ -197,33 +197,31 @@ func (p *Proof) AppendBinary(dst []byte) ([]byte, error) {
 // codec.ErrMalformed. It keeps nothing of b. Whether the proof holds is not said
 // by that.
 func ParseProof(b []byte) (*Proof, error) {
-	c := cutter{name: "Proof", all: b, rest: b}
-	if c.u8("version") != proofVersion {
-		c.fail("version", "unknown, this is version 1")
-	}
-	p := &Proof{kind: proofKind(c.u8("kind"))}
+	c := cutNodes("Proof", b)
+	c.Version(proofVersion)
+	p := &Proof{kind: proofKind(c.U8("kind"))}
 	if p.kind < proofIncluded || p.kind > proofBranch {
-		c.fail("kind", "unknown")
+		c.Fail("kind", "unknown")
 	}
-	n := int(c.u8("steps"))
+	n := int(c.U8("steps"))
 	if n > MaxPrefix {
-		c.fail("steps", "more than 64")
+		c.Fail("steps", "more than 64")
 	}
 	passed := -1
-	for i := 0; i < n && c.err == nil; i++ {
+	for i := 0; i < n && c.Err == nil; i++ {
 		p.steps = append(p.steps, c.step(passed, p.kind == proofNothing && i == n-1))
 		passed = p.steps[i].depth
 	}
 	switch p.kind {
 	case proofLeaf:
-		p.other.key, p.other.value = c.hash("key"), c.hash("value")
+		p.other.key, p.other.value = c.Hash("key"), c.Hash("value")
 	case proofBranch:
 		p.other = c.branch()
 		if p.other.depth <= passed {
-			c.fail("depth", "not below the last step")
+			c.Fail("depth", "not below the last step")
 		}
 	}
-	if err := c.end(); err != nil {
+	if err := c.End(); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -231,19 +229,19 @@ func ParseProof(b []byte) (*Proof, error) {
 
 // step cuts off a step below depth passed. The last of a proof of nothing has
 // all children of its branch, of which there are at least two; others lack one.
-func (c *cutter) step(passed int, whole bool) (s proofStep) {
-	s.depth = int(c.u8("depth"))
-	s.bits = c.u16("siblings")
+func (c *nodeCutter) step(passed int, whole bool) (s proofStep) {
+	s.depth = int(c.U8("depth"))
+	s.bits = c.U16("siblings")
 	least, n := 1, bits.OnesCount16(s.bits)
 	if whole {
 		least = 2
 	}
 	switch {
 	case s.depth <= passed || s.depth >= MaxPrefix:
-		c.fail("depth", "not below the step before, or over 63")
+		c.Fail("depth", "not below the step before, or over 63")
 	case n < least || n > 15:
-		c.fail("siblings", "fewer or more than a branch has")
+		c.Fail("siblings", "fewer or more than a branch has")
 	}
-	s.siblings = c.hashes("siblings", n)
+	s.siblings = c.Hashes("siblings", n)
 	return s
 }

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/dag/merkle/merkletest"
 	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/mem"
 )
@@ -52,18 +53,18 @@ func TestProofsHoldAndNoMutationOfThemDoes(t *testing.T) {
 		e := mem.New()
 		defer e.Close()
 		trie := OpenTrie(NewTrieCache(0), e, context1, EmptyRoot())
-		model, start := naive{}, drawStart(t)
+		model, start := merkletest.Naive{}, drawStart(t)
 		update(t, trie, start...)
-		model.apply(start)
+		apply(model, start)
 		if rapid.Bool().Draw(t, "near") {
 			near := drawChanges(t, 60)
 			require.NoError(t, trie.Update(near))
-			model.apply(near)
+			apply(model, near)
 		}
 		key := drawKey(t)
 		h := prove(t, trie, key)
 		require.NoError(t, h.verify())
-		require.Equal(t, model.proof(key.String()), hex.EncodeToString(h.bytes))
+		require.Equal(t, model.Proof(key.String()), hex.EncodeToString(h.bytes))
 
 		flip := func(b []byte) {
 			i := rapid.IntRange(0, 8*len(b)-1).Draw(t, "bit")

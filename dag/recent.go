@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/dag/internal/cutter"
 	"github.com/stoadb/stoa/engine"
 )
 
@@ -112,19 +113,19 @@ func (p *past) delta(seq uint64) (*pastDelta, error) {
 // rowKeys returns the hashes of the keys that the delta of a row writes, without
 // looking at what comes after its actions.
 func rowKeys(row []byte) ([]codec.Hash, error) {
-	c := cutter{name: "ContextDagDeltaValue", all: row, rest: row}
-	c.take("delta_id", 32)
-	c.take("parents", 32*c.count("parents", 32))
-	keys := make([]codec.Hash, c.count("actions", 5))
+	c := cutter.New("ContextDagDeltaValue", row)
+	c.Take("delta_id", 32)
+	c.Take("parents", 32*c.Count("parents", 32))
+	keys := make([]codec.Hash, c.Count("actions", 5))
 	for i := range keys {
-		put := c.u8("actions") == byte(codec.ActionPut)
-		keys[i] = HashKey(c.take("actions.key", c.count("actions.key", 1)))
+		put := c.U8("actions") == byte(codec.ActionPut)
+		keys[i] = HashKey(c.Take("actions.key", c.Count("actions.key", 1)))
 		if put {
-			c.take("actions.value", c.count("actions.value", 1))
+			c.Take("actions.value", c.Count("actions.value", 1))
 		}
 	}
-	if c.err != nil {
-		return nil, c.err
+	if c.Err != nil {
+		return nil, c.Err
 	}
 	return keys, nil
 }

@@ -204,7 +204,7 @@ func (x *seeder) start(part *SnapshotPart) error {
 		return err
 	}
 	if row == nil || string(row.base) != string(part.Base) || string(row.resume) != string(part.Resume) {
-		row = &seedingRow{root: emptyRoot, base: part.Base, resume: part.Resume}
+		row = &seedingRow{root: EmptyRoot(), base: part.Base, resume: part.Resume}
 		var b engine.Batch
 		deleteSeeding(&b, &x.id)
 		row.put(&b, &x.id)

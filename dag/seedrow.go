@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/dag/internal/cutter"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 )
@@ -55,9 +56,9 @@ func readSeeding(g engine.Getter, id *codec.ContextID) (*seedingRow, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := cutter{name: "dag-seeding", all: b, rest: b}
-	r := &seedingRow{rows: c.u64("rows"), root: c.hash("root"), base: c.bytes("base"), resume: c.bytes("resume")}
-	if err := c.end(); err != nil {
+	c := cutter.New("dag-seeding", b)
+	r := &seedingRow{rows: c.U64("rows"), root: c.Hash("root"), base: c.Bytes("base"), resume: c.Bytes("resume")}
+	if err := c.End(); err != nil {
 		return nil, damagedRow(column.Generic, key, err.Error())
 	}
 	return r, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/dag/internal/cutter"
 	"github.com/stoadb/stoa/engine"
 )
 
@@ -318,19 +319,19 @@ func (p *placeInSnapshot) append(dst []byte) []byte {
 
 // parsePlace returns the place whose bytes are b, or codec.ErrMalformed.
 func parsePlace(b []byte) (p placeInSnapshot, err error) {
-	c := cutter{name: "Resume", all: b, rest: b}
-	p.phase = snapshotPhase(c.u8("phase"))
+	c := cutter.New("Resume", b)
+	p.phase = snapshotPhase(c.U8("phase"))
 	if p.phase < phaseState || p.phase > phaseDeltas {
-		c.fail("phase", "unknown")
+		c.Fail("phase", "unknown")
 	}
 	for _, n := range []*uint64{&p.epoch, &p.lease, &p.rows, &p.deltas, &p.seq, &p.action} {
-		*n = c.u64("numbers")
+		*n = c.U64("numbers")
 	}
-	if len(c.rest) > 0 {
-		if c.u8("key") != 1 || p.phase != phaseState || len(c.rest) > maxResume {
-			c.fail("key", "none belongs here")
+	if len(c.Rest) > 0 {
+		if c.U8("key") != 1 || p.phase != phaseState || len(c.Rest) > maxResume {
+			c.Fail("key", "none belongs here")
 		}
-		p.key = append([]byte{}, c.take("key", len(c.rest))...)
+		p.key = append([]byte{}, c.Take("key", len(c.Rest))...)
 	}
-	return p, c.end()
+	return p, c.End()
 }

@@ -59,24 +59,16 @@ func OpenTrie(cache *TrieCache, store engine.Getter, context codec.ContextID, ro
 	return &Trie{context: context, cache: cache, store: store, root: root}
 }
 
-// ReadRoot returns the root that the rows of a context in store make, for those
-// who can't tell it from Meta. It returns engine.ErrCorrupt if they are damaged.
-func ReadRoot(cache *TrieCache, store engine.Getter, context codec.ContextID) (codec.Hash, error) {
-	t := OpenTrie(cache, store, context, codec.Hash{})
-	pg, err := t.readRoot()
-	if err != nil {
-		return codec.Hash{}, err
-	}
-	if pg.count == 0 {
-		return emptyRoot, nil
-	}
-	return pg.hash, nil
+// KeyPrefix appends what the keys of all rows of a context begin with, and of no
+// others. What follows it does not depend on the context, nor do the rows.
+func KeyPrefix(dst []byte, context *codec.ContextID) []byte {
+	return append(append(dst, trieScope[:]...), context[:]...)
 }
 
 // DeleteTrie puts into b the removal of all rows of a context. Tries of it that
 // are open are not to be used after that.
 func DeleteTrie(b *engine.Batch, context codec.ContextID) {
-	start := append(append([]byte(nil), trieScope[:]...), context[:]...)
+	start := KeyPrefix(nil, &context)
 	b.DeleteRange(column.Generic, start, engine.Successor(start))
 }
 
@@ -115,7 +107,7 @@ func (t *Trie) Merge() {
 	p.root, p.top = t.root, t.top
 	p.reads.Rows += t.reads.Rows
 	p.reads.Cached += t.reads.Cached
-	t.release()
+	t.Discard()
 }
 
 // pageChanges is the memory that the changes of a trie take.
@@ -131,8 +123,9 @@ var overlays = sync.Pool{New: func() any {
 	return &pageChanges{at: make(map[Prefix]int, 32), list: make([]pageChange, 0, 48)}
 }}
 
-// release gives back the memory of a merged overlay, unless it has grown much.
-func (t *Trie) release() {
+// Discard gives back the memory that the updates of t take, unless it has grown much.
+// Of an overlay that nobody merges the root may be asked after that, and nothing else.
+func (t *Trie) Discard() {
 	c := t.changed
 	if t.changed = nil; c != nil && cap(c.list) <= 1024 && cap(c.merged) <= 1024 {
 		c.reset()
@@ -209,7 +202,7 @@ func (t *Trie) Written() {
 			t.cache.put(c.page, depth)
 		}
 	}
-	t.release()
+	t.Discard()
 }
 
 // rowKey returns the key of the row at p, valid until the next call:
@@ -218,7 +211,7 @@ func (t *Trie) Written() {
 func (t *Trie) rowKey(p *Prefix) []byte {
 	const fixed = len(keys.Scope{}) + len(codec.ContextID{})
 	if t.key == nil { // most overlays read no row
-		t.key = place(make([]byte, 0, fixed+MaxPrefix), trieScope, &t.context)
+		t.key = KeyPrefix(make([]byte, 0, fixed+MaxPrefix), &t.context)
 	}
 	t.key = t.key[:fixed]
 	for i := range p.Len() {

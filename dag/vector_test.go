@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/dag/merkle/merkletest"
 	"github.com/stoadb/stoa/engine/mem"
 )
 
@@ -56,15 +57,15 @@ func TestGoldenVectors(t *testing.T) {
 		e := mem.New()
 		trie := OpenTrie(NewTrieCache(0), e, context1, EmptyRoot())
 		for _, s := range v.State {
-			update(t, trie, Change{Key: HashKey([]byte(unhex(s.AppKey))), Value: HashValue([]byte(unhex(s.Value)))})
+			update(t, trie, Change{Key: HashKey([]byte(merkletest.Unhex(s.AppKey))), Value: HashValue([]byte(merkletest.Unhex(s.Value)))})
 		}
 		require.Equal(t, v.Root, trie.Root().String(), v.Name)
 		for _, p := range v.Proofs {
-			h := prove(t, trie, HashKey([]byte(unhex(p.AppKey))))
+			h := prove(t, trie, HashKey([]byte(merkletest.Unhex(p.AppKey))))
 			require.Equal(t, p.Proof, hex.EncodeToString(h.bytes), "%s %s", v.Name, p.AppKey)
 			require.NoError(t, h.verify())
 			if p.Included {
-				require.Equal(t, HashValue([]byte(unhex(*p.Value))), h.value)
+				require.Equal(t, HashValue([]byte(merkletest.Unhex(*p.Value))), h.value)
 			}
 		}
 		require.NoError(t, e.Close())
@@ -84,21 +85,21 @@ func naiveVectors() (vectors []trieVector) {
 		{"ten keys", strings.Split("0123456789", ""), []string{"a", "10"}},
 		{"two hundred keys", words(200), append(words(205)[200:], "")},
 	} {
-		n, made := naive{}, trieVector{Name: v.name, State: []stateVector{}}
+		n, made := merkletest.Naive{}, trieVector{Name: v.name, State: []stateVector{}}
 		for _, k := range v.keys {
 			value := strings.Repeat(k, 3)
-			n[naiveHash(k)] = naiveHash(value)
+			n[merkletest.Hash(k)] = merkletest.Hash(value)
 			made.State = append(made.State, stateVector{AppKey: hex.EncodeToString([]byte(k)), Value: hex.EncodeToString([]byte(value))})
 		}
-		made.Root = n.root()
+		made.Root = n.Root()
 		for i, s := range made.State {
 			if i < 3 {
 				made.Proofs = append(made.Proofs, proofVector{AppKey: s.AppKey, Included: true, Value: &made.State[i].Value,
-					Proof: n.proof(naiveHash(v.keys[i]))})
+					Proof: n.Proof(merkletest.Hash(v.keys[i]))})
 			}
 		}
 		for _, k := range v.absent {
-			made.Proofs = append(made.Proofs, proofVector{AppKey: hex.EncodeToString([]byte(k)), Proof: n.proof(naiveHash(k))})
+			made.Proofs = append(made.Proofs, proofVector{AppKey: hex.EncodeToString([]byte(k)), Proof: n.Proof(merkletest.Hash(k))})
 		}
 		vectors = append(vectors, made)
 	}

@@ -90,7 +90,7 @@ func (v *verifier) run() error {
 	}
 	v.step(PhaseTrie)
 	leaves := newRowSum()
-	trie := checkTrie(v.past.r, v.past.context, meta.RootHash, func(l *leaf) { leaves.leaf(l) })
+	trie := CheckTrie(v.past.r, v.past.context, meta.RootHash, func(l *leaf) { leaves.leaf(l) })
 	if trie != nil && !errors.Is(trie, engine.ErrCorrupt) {
 		return trie
 	}

@@ -68,14 +68,13 @@ func (t *Trie) walk(n *trieNode, fn func(Leaf) bool) (on bool, err error) {
 
 // CheckTrie returns engine.ErrCorrupt, with the row and the reason, unless the
 // rows of a context in r are those of the trie whose root is root, and no
-// others. It reads them all, in one state if r is a snapshot, and needs memory
-// for little more than a row of each level.
-func CheckTrie(r engine.Reader, context codec.ContextID, root codec.Hash) error {
-	return checkTrie(r, context, root, func(*leaf) {})
-}
-
-// checkTrie is CheckTrie, and calls visit with every leaf, in order.
-func checkTrie(r engine.Reader, context codec.ContextID, root codec.Hash, visit func(*leaf)) error {
+// others. It calls visit, unless that is nil, with every leaf, in order, which is not
+// to be changed nor kept. It reads all rows, in one state if r is a snapshot, and needs
+// memory for little more than a row of each level.
+func CheckTrie(r engine.Reader, context codec.ContextID, root codec.Hash, visit func(*leaf)) error {
+	if visit == nil {
+		visit = func(*leaf) {}
+	}
 	t := OpenTrie(NewTrieCache(-1), r, context, root)
 	top, err := t.rootKid()
 	if err != nil {

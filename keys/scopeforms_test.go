@@ -118,7 +118,7 @@ func TestScopesTakeFragmentsOfTheirFormOnly(t *testing.T) {
 }
 
 func TestScopesTakeValuesOfTheirFormOnly(t *testing.T) {
-	free := []string{"opaque", "a page (dag/README.md)", "the delta as it travels (dag/README.md)", "the op as it travels (namespace/README.md)"}
+	free := []string{"opaque", "a page (dag/merkle/README.md)", "the delta as it travels (dag/README.md)", "the op as it travels (namespace/README.md)"}
 	for info := range Scopes() {
 		key := genericKey(t, info.Name, nil)
 		if f := fragmentForms[info.Name]; len(f.taken) > 0 {

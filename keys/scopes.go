@@ -61,7 +61,7 @@ var scopes = []ScopeInfo{
 	declare(ScopeInfo{Name: "dag-uptime", Holds: "what the physical clock said when it was last in order", Fragment: "empty",
 		Value: "boot 16 ‖ Unix time in ns u64 LE ‖ uptime in ns u64 LE (dag/hlc/README.md)", fragment: nothing, value: uptimeValue}),
 	declare(ScopeInfo{Name: "dag-trie", Holds: "nodes of a context's Merkle trie", Fragment: "context_id 32 ‖ nibbles, a byte each: none, or 2 to 63",
-		Value: "a page (dag/README.md)", fragment: triePath}),
+		Value: "a page (dag/merkle/README.md)", fragment: triePath}),
 	declare(ScopeInfo{Name: "dag-order", Holds: "applied deltas of a context, in the order in which they were applied here",
 		Fragment: "context_id 32 ‖ seq u64", Value: "delta_id 32 ‖ hlc 24 ‖ seq of each parent u64 LE (dag/README.md)",
 		fragment: bytesOf(32 + 8), value: orderValue}),

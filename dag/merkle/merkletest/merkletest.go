@@ -1,22 +1,28 @@
-package dag
+// Package merkletest is a second implementation of the trie of package merkle, for the
+// tests of whatever stands on that: slow, and plain.
+package merkletest
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
 	"sort"
 	"strings"
+
+	"github.com/stoadb/stoa/codec"
 )
 
-// naive is the definition of README.md, word for word, over hex strings: it
+// Naive is the definition of README.md, word for word, over hex strings: it
 // shares no code with the trie.
-type naive map[string]string // hex of the key's hash -> hex of the value's hash
+type Naive map[string]string // hex of the key's hash -> hex of the value's hash
 
-func naiveHash(parts ...string) string {
+// Hash returns the SHA-256 of parts, one behind the other, in hex.
+func Hash(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "")))
 	return hex.EncodeToString(sum[:])
 }
 
-func unhex(s string) string {
+// Unhex returns the bytes of hex digits, and panics if s is something else.
+func Unhex(s string) string {
 	b, err := hex.DecodeString(s)
 	if err != nil {
 		panic(err)
@@ -24,9 +30,19 @@ func unhex(s string) string {
 	return string(b)
 }
 
-func (n naive) root() string {
+// Root returns the root of a state of app_keys and values.
+func Root(state map[string]string) codec.Hash {
+	n := Naive{}
+	for key, value := range state {
+		n[Hash(key)] = Hash(value)
+	}
+	return codec.Hash([]byte(Unhex(n.Root())))
+}
+
+// Root returns the root, in hex.
+func (n Naive) Root() string {
 	if len(n) == 0 {
-		return naiveHash("stoa.merkle.empty.v1")
+		return Hash("stoa.merkle.empty.v1")
 	}
 	var all []string
 	for k := range n {
@@ -36,9 +52,9 @@ func (n naive) root() string {
 	return n.subtree(all)
 }
 
-func (n naive) subtree(all []string) string {
+func (n Naive) subtree(all []string) string {
 	if len(all) == 1 {
-		return naiveHash("stoa.merkle.leaf.v1", unhex(all[0]), unhex(n[all[0]]))
+		return Hash("stoa.merkle.leaf.v1", Unhex(all[0]), Unhex(n[all[0]]))
 	}
 	depth := 0
 	for all[0][depth] == all[len(all)-1][depth] {
@@ -58,15 +74,15 @@ func (n naive) subtree(all []string) string {
 		}
 		if len(below) > 0 {
 			children |= 1 << i
-			hashes += unhex(n.subtree(below))
+			hashes += Unhex(n.subtree(below))
 		}
 	}
-	return naiveHash("stoa.merkle.node.v1", string([]byte{byte(depth)}), unhex(prefix),
+	return Hash("stoa.merkle.node.v1", string([]byte{byte(depth)}), Unhex(prefix),
 		string([]byte{byte(children), byte(children >> 8)}), hashes)
 }
 
-// proof returns the bytes of the proof of key.
-func (n naive) proof(key string) string {
+// Proof returns the bytes of the proof of key.
+func (n Naive) Proof(key string) string {
 	var all []string
 	for k := range n {
 		all = append(all, k)
@@ -78,7 +94,7 @@ func (n naive) proof(key string) string {
 		if len(all) == 1 {
 			kind = 1
 			if all[0] != key {
-				kind, end = 3, unhex(all[0])+unhex(n[all[0]])
+				kind, end = 3, Unhex(all[0])+Unhex(n[all[0]])
 			}
 			break
 		}
@@ -102,7 +118,7 @@ func (n naive) proof(key string) string {
 				below = child
 			default:
 				bits |= 1 << i
-				hashes += unhex(n.subtree(child))
+				hashes += Unhex(n.subtree(child))
 			}
 		}
 		if away {
@@ -110,7 +126,7 @@ func (n naive) proof(key string) string {
 			if depth%2 == 1 {
 				prefix += "0"
 			}
-			kind, end = 4, string([]byte{byte(depth)})+unhex(prefix)+string([]byte{byte(bits), byte(bits >> 8)})+hashes
+			kind, end = 4, string([]byte{byte(depth)})+Unhex(prefix)+string([]byte{byte(bits), byte(bits >> 8)})+hashes
 			break
 		}
 		steps += string([]byte{byte(depth), byte(bits), byte(bits >> 8)}) + hashes
