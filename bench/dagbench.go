@@ -15,6 +15,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/rocks"
 )
@@ -258,7 +259,7 @@ func grow(s *dag.Store, c codec.ContextID, n int, made func(delta []byte) error)
 	}
 	// In the order of the trie, so that each of its rows is written once or twice.
 	slices.SortFunc(all, func(a, b []byte) int {
-		x, y := dag.HashKey(a), dag.HashKey(b)
+		x, y := merkle.HashKey(a), merkle.HashKey(b)
 		return bytes.Compare(x[:], y[:])
 	})
 	value := make([]byte, dagValueBytes)

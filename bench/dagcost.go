@@ -14,6 +14,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/keys"
@@ -63,7 +64,7 @@ func encodeRows(c codec.ContextID, actions []codec.Action, number int) (w bareRo
 		}
 		w.states = append(w.states, [2][]byte{key, a.Value})
 	}
-	id := codec.DeltaID(dag.HashKey(fmt.Append(nil, number)))
+	id := codec.DeltaID(merkle.HashKey(fmt.Append(nil, number)))
 	if w.deltaKey, err = (keys.ContextDagDelta{Context: c, Delta: id}).AppendBinary(nil); err != nil {
 		return w, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 )
 
@@ -171,12 +172,12 @@ func braid(base [][]byte, c codec.ContextID, branches, depth int) ([]*dag.Delta,
 
 // counted counts what a comparison reads on the other side.
 type counted struct {
-	trie     *dag.Trie
+	trie     *merkle.Trie
 	requests int
 }
 
-// Nodes implements dag.Peer.
-func (c *counted) Nodes(ctx context.Context, r *dag.NodeRequest) (*dag.NodeAnswer, error) {
+// Nodes implements merkle.Peer.
+func (c *counted) Nodes(ctx context.Context, r *merkle.NodeRequest) (*merkle.NodeAnswer, error) {
 	c.requests++
 	return c.trie.Nodes(ctx, r)
 }
@@ -204,11 +205,11 @@ func (r *dagRun) diff() error {
 	nodes, requests := 0, 0
 	for range r.options.Rounds {
 		// Each on its own, with an empty cache.
-		local := dag.OpenTrie(dag.NewTrieCache(0), r.db, one, roots[0])
-		peer := &counted{trie: dag.OpenTrie(dag.NewTrieCache(0), r.db, other, roots[1])}
+		local := merkle.Open(merkle.NewCache(0), r.db, one, roots[0])
+		peer := &counted{trie: merkle.Open(merkle.NewCache(0), r.db, other, roots[1])}
 		found := 0
 		t, err := takeTurn(1, func(int) error {
-			for _, err := range dag.Diff(context.Background(), local, peer, roots[1]) {
+			for _, err := range merkle.Diff(context.Background(), local, peer, roots[1]) {
 				if err != nil {
 					return err
 				}
@@ -284,7 +285,7 @@ func (r *dagRun) lengthen(c codec.ContextID, n int) (near codec.DeltaID, err err
 	if err := r.store.CreateContext(c, dagApplication); err != nil {
 		return near, err
 	}
-	root := dag.EmptyRoot()
+	root := merkle.EmptyRoot()
 	for i := range n {
 		done, err := r.store.Commit(context.Background(), dag.Commit{Context: c, ReadRoot: root, Durability: engine.WAL,
 			Actions: []codec.Action{codec.Put(dagKey(i%dagFewKeys), fmt.Append(nil, i))}})

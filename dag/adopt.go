@@ -8,6 +8,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag/hlc"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 )
@@ -169,7 +170,7 @@ func (a *adoption) copyState() error {
 		}
 		hash := codec.Hash(key[placeLen:])
 		a.batch.Put(column.State, stateKey(nil, &a.id, appKey), value)
-		a.batch.Put(column.Generic, versionKey(nil, &a.id, &hash, &a.at), appendVersion(nil, &Change{Value: HashValue(value)}))
+		a.batch.Put(column.Generic, versionKey(nil, &a.id, &hash, &a.at), appendVersion(nil, &merkle.Change{Value: merkle.HashValue(value)}))
 		return a.flush(adoptBytes)
 	})
 	if err != nil {
@@ -180,8 +181,8 @@ func (a *adoption) copyState() error {
 
 // copyTrie moves the trie of the shadow: its rows say nothing of whose they are.
 func (a *adoption) copyTrie() error {
-	from, to := shadow(&a.id), KeyPrefix(nil, &a.id)
-	err := each(a.s.db, engine.Prefixed(KeyPrefix(nil, &from)), func(key, row []byte) error {
+	from, to := shadow(&a.id), merkle.KeyPrefix(nil, &a.id)
+	err := each(a.s.db, engine.Prefixed(merkle.KeyPrefix(nil, &from)), func(key, row []byte) error {
 		a.batch.Put(column.Generic, append(to[:len(to):len(to)], key[placeLen:]...), row)
 		return a.flush(adoptBytes)
 	})

@@ -7,6 +7,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag/hlc"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 )
 
@@ -118,7 +119,7 @@ func (g *group) settle(x *candidate, a *Answer, verified *codec.Hash) error {
 // outcome is what a delta changes of the present state: of its writes those that
 // win, and the trie after them.
 type outcome struct {
-	trie *Trie        // an overlay
+	trie *merkle.Trie // an overlay
 	lost map[int]bool // by index of action: those that a newer write of the key hides; nil: none
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/dag/hlc"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 )
@@ -18,11 +19,11 @@ func TestACommitOnAnotherRootIsAConflict(t *testing.T) {
 	s := node(t, 1)
 	d := commit(t, s, put("x", "1"))
 	before := info(t, s)
-	_, err := s.Commit(bg, dag.Commit{Context: ctx1, Actions: []codec.Action{put("x", "2")}, ReadRoot: dag.EmptyRoot()})
+	_, err := s.Commit(bg, dag.Commit{Context: ctx1, Actions: []codec.Action{put("x", "2")}, ReadRoot: merkle.EmptyRoot()})
 	require.ErrorIs(t, err, engine.ErrConflict)
 	var moved *dag.RootMoved
 	require.ErrorAs(t, err, &moved)
-	require.Equal(t, dag.RootMoved{Context: ctx1, Read: dag.EmptyRoot(), Have: d.ExpectedRoot}, *moved)
+	require.Equal(t, dag.RootMoved{Context: ctx1, Read: merkle.EmptyRoot(), Have: d.ExpectedRoot}, *moved)
 	_, err = s.Commit(bg, dag.Commit{Context: ctx1, Actions: []codec.Action{put("x", "2"), put("x", "3")}, ReadRoot: d.ExpectedRoot})
 	require.ErrorIs(t, err, dag.ErrRefused)
 	_, err = s.Commit(bg, dag.Commit{Context: ctx2})
@@ -35,10 +36,10 @@ func TestACommitWritesPrivateStateAndEvents(t *testing.T) {
 	defer db.Close()
 	s := open(t, db, options(1))
 	require.NoError(t, s.CreateContext(ctx1, codec.ApplicationMeta{}))
-	done, err := s.Commit(bg, dag.Commit{Context: ctx1, ReadRoot: dag.EmptyRoot(), Events: []codec.Event{{Kind: "k", Data: []byte("d")}},
+	done, err := s.Commit(bg, dag.Commit{Context: ctx1, ReadRoot: merkle.EmptyRoot(), Events: []codec.Event{{Kind: "k", Data: []byte("d")}},
 		Private: []codec.Action{put("p", "1"), put("q", "1"), del("p")}})
 	require.NoError(t, err)
-	require.Equal(t, dag.EmptyRoot(), done.Root)
+	require.Equal(t, merkle.EmptyRoot(), done.Root)
 	require.Equal(t, uint64(1), done.Seq)
 	d, _, err := s.Get(ctx1, done.Delta)
 	require.NoError(t, err)
@@ -93,11 +94,11 @@ func TestAContextWithADeltaFromTheFutureGoesOn(t *testing.T) {
 	require.NoError(t, s.CreateContext(ctx2, codec.ApplicationMeta{}))
 	second := commit(t, s, put("x", "2"))
 	require.Equal(t, first.HLC.Time+1, second.HLC.Time)
-	_, err := s.Commit(bg, dag.Commit{Context: ctx2, ReadRoot: dag.EmptyRoot()})
+	_, err := s.Commit(bg, dag.Commit{Context: ctx2, ReadRoot: merkle.EmptyRoot()})
 	require.ErrorIs(t, err, hlc.ErrAhead)
 	_, err = s.Clock().Confirm()
 	require.NoError(t, err)
-	_, err = s.Commit(bg, dag.Commit{Context: ctx2, ReadRoot: dag.EmptyRoot()})
+	_, err = s.Commit(bg, dag.Commit{Context: ctx2, ReadRoot: merkle.EmptyRoot()})
 	require.NoError(t, err)
 	third := commit(t, s, put("x", "3"))
 	require.Equal(t, second.HLC.Time+1, third.HLC.Time)

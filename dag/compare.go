@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 )
 
@@ -14,16 +15,16 @@ import (
 type Evidence struct {
 	Root  codec.Hash
 	Value codec.Option[[]byte] // none: the key is absent
-	Proof *Proof
+	Proof *merkle.Proof
 }
 
 // Prove returns what a context has under an app_key now, and the proof of it by
 // the present root. It returns ErrNoContext, ErrAdopting, ErrClosed,
 // engine.ErrCorrupt, or the engine's error.
 func (s *Store) Prove(id codec.ContextID, appKey []byte) (e Evidence, err error) {
-	err = s.inTrie(id, func(r engine.Reader, t *Trie) error {
+	err = s.inTrie(id, func(r engine.Reader, t *merkle.Trie) error {
 		e.Root = t.Root()
-		if e.Proof, err = t.Prove(HashKey(appKey)); err != nil {
+		if e.Proof, err = t.Prove(merkle.HashKey(appKey)); err != nil {
 			return err
 		}
 		value, err := r.Get(nil, column.State, stateKey(nil, &id, appKey))
@@ -44,8 +45,8 @@ func (s *Store) Prove(id codec.ContextID, appKey []byte) (e Evidence, err error)
 // Nodes answers a peer that compares itself with a context. It returns ErrRootGone
 // if the root is no longer the one that is meant, codec.ErrMalformed for a request
 // out of order, and the errors of [Store.Prove].
-func (s *Store) Nodes(ctx context.Context, id codec.ContextID, r *NodeRequest) (a *NodeAnswer, err error) {
-	err = s.inTrie(id, func(_ engine.Reader, t *Trie) error {
+func (s *Store) Nodes(ctx context.Context, id codec.ContextID, r *merkle.NodeRequest) (a *merkle.NodeAnswer, err error) {
+	err = s.inTrie(id, func(_ engine.Reader, t *merkle.Trie) error {
 		a, err = t.Nodes(ctx, r)
 		return err
 	})
@@ -54,23 +55,23 @@ func (s *Store) Nodes(ctx context.Context, id codec.ContextID, r *NodeRequest) (
 
 // Peer returns what answers for a context of this store to whoever compares itself
 // with it, as [Store.Nodes] does.
-func (s *Store) Peer(id codec.ContextID) Peer { return storePeer{s, id} }
+func (s *Store) Peer(id codec.ContextID) merkle.Peer { return storePeer{s, id} }
 
 type storePeer struct {
 	store   *Store
 	context codec.ContextID
 }
 
-// Nodes implements [Peer].
-func (p storePeer) Nodes(ctx context.Context, r *NodeRequest) (*NodeAnswer, error) {
+// Nodes answers as [Store.Nodes] does.
+func (p storePeer) Nodes(ctx context.Context, r *merkle.NodeRequest) (*merkle.NodeAnswer, error) {
 	return p.store.Nodes(ctx, p.context, r)
 }
 
 // Diff yields the keys in which two contexts of this store differ, both as they
 // are at the time of the call: a is local, b remote. It ends after an error: those of
 // [Store.Prove], or that of ctx. A state of the store is held until it ends.
-func (s *Store) Diff(ctx context.Context, a, b codec.ContextID) iter.Seq2[Difference, error] {
-	return s.differences(ctx, a, func(r engine.Reader) (Peer, codec.Hash, error) {
+func (s *Store) Diff(ctx context.Context, a, b codec.ContextID) iter.Seq2[merkle.Difference, error] {
+	return s.differences(ctx, a, func(r engine.Reader) (merkle.Peer, codec.Hash, error) {
 		t, err := s.openTrie(r, b)
 		if err != nil {
 			return nil, codec.Hash{}, err
@@ -80,21 +81,21 @@ func (s *Store) Diff(ctx context.Context, a, b codec.ContextID) iter.Seq2[Differ
 }
 
 // DiffWith yields the keys in which a context, as it is at the time of the call,
-// differs from that of a peer whose root is remoteRoot, as [Diff] does. A state of the store is
-// held until it ends. Its errors are those of [Store.Prove] and of [Diff].
-func (s *Store) DiffWith(ctx context.Context, id codec.ContextID, peer Peer, remoteRoot codec.Hash) iter.Seq2[Difference, error] {
-	return s.differences(ctx, id, func(engine.Reader) (Peer, codec.Hash, error) { return peer, remoteRoot, nil })
+// differs from that of a peer whose root is remoteRoot, as [merkle.Diff] does. A state of the store is
+// held until it ends. Its errors are those of [Store.Prove] and of [merkle.Diff].
+func (s *Store) DiffWith(ctx context.Context, id codec.ContextID, peer merkle.Peer, remoteRoot codec.Hash) iter.Seq2[merkle.Difference, error] {
+	return s.differences(ctx, id, func(engine.Reader) (merkle.Peer, codec.Hash, error) { return peer, remoteRoot, nil })
 }
 
-func (s *Store) differences(ctx context.Context, id codec.ContextID, other func(engine.Reader) (Peer, codec.Hash, error)) iter.Seq2[Difference, error] {
-	return func(yield func(Difference, error) bool) {
+func (s *Store) differences(ctx context.Context, id codec.ContextID, other func(engine.Reader) (merkle.Peer, codec.Hash, error)) iter.Seq2[merkle.Difference, error] {
+	return func(yield func(merkle.Difference, error) bool) {
 		on := true
-		err := s.inTrie(id, func(r engine.Reader, t *Trie) error {
+		err := s.inTrie(id, func(r engine.Reader, t *merkle.Trie) error {
 			peer, root, err := other(r)
 			if err != nil {
 				return err
 			}
-			for d, err := range Diff(ctx, t, peer, root) {
+			for d, err := range merkle.Diff(ctx, t, peer, root) {
 				if err == nil {
 					err = s.ended(ctx)
 				}
@@ -108,13 +109,13 @@ func (s *Store) differences(ctx context.Context, id codec.ContextID, other func(
 			return nil
 		})
 		if err != nil && on {
-			yield(Difference{}, err)
+			yield(merkle.Difference{}, err)
 		}
 	}
 }
 
 // inTrie calls fn with the store as it is now and the trie of a context.
-func (s *Store) inTrie(id codec.ContextID, fn func(engine.Reader, *Trie) error) error {
+func (s *Store) inTrie(id codec.ContextID, fn func(engine.Reader, *merkle.Trie) error) error {
 	return s.view(func(r engine.Reader) error {
 		t, err := s.openTrie(r, id)
 		if err != nil {
@@ -125,11 +126,11 @@ func (s *Store) inTrie(id codec.ContextID, fn func(engine.Reader, *Trie) error) 
 }
 
 // openTrie returns the trie of a context in a state of the store.
-func (s *Store) openTrie(r engine.Reader, id codec.ContextID) (*Trie, error) {
+func (s *Store) openTrie(r engine.Reader, id codec.ContextID) (*merkle.Trie, error) {
 	past := history{r: r, context: id}
 	meta, _, err := past.open()
 	if err != nil {
 		return nil, err
 	}
-	return OpenTrie(s.options.Cache, r, id, meta.RootHash), nil
+	return merkle.Open(s.options.Cache, r, id, meta.RootHash), nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine/enginetest"
 )
 
@@ -28,9 +29,9 @@ func TestContextsAreProvedAndCompared(t *testing.T) {
 			require.Equal(t, ok, e.Value.Valid)
 			if ok {
 				require.Equal(t, value, string(e.Value.V))
-				require.NoError(t, e.Proof.VerifyIncluded(e.Root, dag.HashKey([]byte(key)), dag.HashValue([]byte(value))))
+				require.NoError(t, e.Proof.VerifyIncluded(e.Root, merkle.HashKey([]byte(key)), merkle.HashValue([]byte(value))))
 			} else {
-				require.NoError(t, e.Proof.VerifyAbsent(e.Root, dag.HashKey([]byte(key))))
+				require.NoError(t, e.Proof.VerifyAbsent(e.Root, merkle.HashKey([]byte(key))))
 			}
 		}
 
@@ -42,12 +43,12 @@ func TestContextsAreProvedAndCompared(t *testing.T) {
 		want := map[codec.Hash]bool{}
 		for key, value := range state {
 			if other, ok := theirs[key]; !ok || other != value {
-				want[dag.HashKey([]byte(key))] = true
+				want[merkle.HashKey([]byte(key))] = true
 			}
 		}
 		for key := range theirs {
 			if _, ok := state[key]; !ok {
-				want[dag.HashKey([]byte(key))] = true
+				want[merkle.HashKey([]byte(key))] = true
 			}
 		}
 		got := map[codec.Hash]bool{}
@@ -71,24 +72,24 @@ func TestTwoContextsOfAStoreAreCompared(t *testing.T) {
 		_, err = s.Commit(bg, dag.Commit{Context: id, Actions: actions, ReadRoot: info.Root})
 		require.NoError(t, err)
 	}
-	got := map[codec.Hash]dag.Difference{}
+	got := map[codec.Hash]merkle.Difference{}
 	for d, err := range s.Diff(bg, ctx1, ctx2) {
 		require.NoError(t, err)
 		got[d.Key] = d
 	}
-	one, two := codec.Some(dag.HashValue([]byte("1"))), codec.Some(dag.HashValue([]byte("2")))
-	want := map[codec.Hash]dag.Difference{}
-	for _, d := range []dag.Difference{
-		{Key: dag.HashKey([]byte("other")), Local: one, Remote: two},
-		{Key: dag.HashKey([]byte("mine")), Local: one},
-		{Key: dag.HashKey([]byte("theirs")), Remote: one},
+	one, two := codec.Some(merkle.HashValue([]byte("1"))), codec.Some(merkle.HashValue([]byte("2")))
+	want := map[codec.Hash]merkle.Difference{}
+	for _, d := range []merkle.Difference{
+		{Key: merkle.HashKey([]byte("other")), Local: one, Remote: two},
+		{Key: merkle.HashKey([]byte("mine")), Local: one},
+		{Key: merkle.HashKey([]byte("theirs")), Remote: one},
 	} {
 		want[d.Key] = d
 	}
 	require.True(t, maps.Equal(want, got), "%v", got)
 
 	for _, err := range s.DiffWith(bg, ctx1, s.Peer(ctx2), codec.Hash{1}) {
-		require.ErrorIs(t, err, dag.ErrRootGone)
+		require.ErrorIs(t, err, merkle.ErrRootGone)
 	}
 	for _, err := range s.Diff(bg, ctx1, codec.ContextID{9}) {
 		require.ErrorIs(t, err, dag.ErrNoContext)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 )
@@ -42,7 +43,7 @@ func (s *Store) CreateContext(id codec.ContextID, app codec.ApplicationMeta) err
 		if ok {
 			return fmt.Errorf("%w: %s", ErrExists, id)
 		}
-		engine.Put(b, keys.ContextMeta{Context: id}, codec.ContextMetaValue{Application: app, RootHash: EmptyRoot()})
+		engine.Put(b, keys.ContextMeta{Context: id}, codec.ContextMetaValue{Application: app, RootHash: merkle.EmptyRoot()})
 		return nil
 	})
 }
@@ -122,7 +123,7 @@ func deleteRows(b *engine.Batch, id *codec.ContextID) {
 	for _, kind := range []byte{refusalRow, refusalIndexRow} {
 		deleteRange(b, column.Generic, kindPlace(nil, refusedScope, kind, id))
 	}
-	DeleteTrie(b, *id)
+	merkle.Delete(b, *id)
 }
 
 func deleteRange(b *engine.Batch, col column.Column, prefix []byte) {

@@ -9,6 +9,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 )
@@ -55,7 +56,7 @@ func TestContextsAreMadeListedAndDeleted(t *testing.T) {
 
 	info, err := s.Context(ctx1)
 	require.NoError(t, err)
-	require.Equal(t, dag.ContextInfo{ID: ctx1, Application: codec.ApplicationMeta{Package: "p"}, Root: dag.EmptyRoot()}, info)
+	require.Equal(t, dag.ContextInfo{ID: ctx1, Application: codec.ApplicationMeta{Package: "p"}, Root: merkle.EmptyRoot()}, info)
 	all, err := s.Contexts(codec.ContextID{}, 0)
 	require.NoError(t, err)
 	require.Len(t, all, 2)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/dag/merkle"
 )
 
 // errBudget says that a causal cut takes more looking than there is budget for.
@@ -17,7 +18,7 @@ var errBudget = errors.New("dag: over the budget")
 type past struct {
 	v      *view
 	id     codec.ContextID
-	trie   *Trie // of all that is applied
+	trie   *merkle.Trie // of all that is applied
 	heads  []head
 	recent *recent
 	budget int             // how many deltas and keys may be looked at; negative: any number
@@ -110,7 +111,7 @@ func (p *past) compare(key codec.Hash, t *touched, deltas map[codec.DeltaID]bool
 // root returns the root of a causal cut with writes on top, which are the newest
 // there.
 func (p *past) root(c *concurrency, writes []write) (codec.Hash, error) {
-	changes := make([]Change, 0, len(writes)+len(c.keys))
+	changes := make([]merkle.Change, 0, len(writes)+len(c.keys))
 	for i := range writes {
 		changes = append(changes, writes[i].Change)
 	}
@@ -119,12 +120,12 @@ func (p *past) root(c *concurrency, writes []write) (codec.Hash, error) {
 		if t.now.put == t.then.put && t.now.value == t.then.value {
 			continue
 		}
-		if _, own := slices.BinarySearchFunc(changes[:mine], key, func(c Change, key codec.Hash) int { return bytes.Compare(c.Key[:], key[:]) }); own {
+		if _, own := slices.BinarySearchFunc(changes[:mine], key, func(c merkle.Change, key codec.Hash) int { return bytes.Compare(c.Key[:], key[:]) }); own {
 			continue
 		}
-		changes = append(changes, Change{Key: key, Value: t.then.value, Delete: !t.then.put})
+		changes = append(changes, merkle.Change{Key: key, Value: t.then.value, Delete: !t.then.put})
 	}
-	SortChanges(changes)
+	merkle.SortChanges(changes)
 	o := p.trie.Overlay()
 	if err := o.Update(changes); err != nil {
 		return codec.Hash{}, err

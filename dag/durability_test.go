@@ -9,6 +9,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 )
@@ -52,7 +53,7 @@ func TestACommitIsOnDiskAsItWasAskedFor(t *testing.T) {
 	_, err := s.clock.Stamp()
 	require.NoError(t, err)
 	require.Equal(t, []engine.Durability{engine.Synced}, r.take(), "a reservation is on disk before its stamps are used")
-	root := EmptyRoot()
+	root := merkle.EmptyRoot()
 	for _, d := range []engine.Durability{engine.Synced, engine.WAL, engine.Synced} {
 		done, err := s.Commit(context.Background(), Commit{Context: context1, ReadRoot: root, Durability: d})
 		require.NoError(t, err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 )
@@ -23,7 +24,7 @@ func governedMeta(r engine.Getter, id codec.ContextID) (meta codec.ContextMetaVa
 	if err != nil {
 		return meta, err
 	}
-	meta.RootHash = EmptyRoot()
+	meta.RootHash = merkle.EmptyRoot()
 	g, err := engine.Get(r, keys.GroupMeta{Group: ref.GroupID})
 	if err != nil && !errors.Is(err, engine.ErrNotFound) || g.TargetApplicationID.IsZero() {
 		return meta, ignoreAbsent(err)

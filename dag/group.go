@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 )
 
@@ -27,7 +28,7 @@ type group struct {
 
 	key, value []byte // buffers
 	seqs       []uint64
-	changes    []Change
+	changes    []merkle.Change
 }
 
 // groups lends memory to groups.

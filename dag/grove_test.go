@@ -14,6 +14,7 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/dag/hlc"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 )
@@ -67,12 +68,12 @@ func (g *grove) fold(set map[codec.DeltaID]bool) map[string]string {
 func rootFor(t require.TestingT, state map[string]string) codec.Hash {
 	db := mem.New()
 	defer db.Close()
-	trie := dag.OpenTrie(dag.NewTrieCache(-1), db, ctx1, dag.EmptyRoot())
-	var changes []dag.Change
+	trie := merkle.Open(merkle.NewCache(-1), db, ctx1, merkle.EmptyRoot())
+	var changes []merkle.Change
 	for k, v := range state {
-		changes = append(changes, dag.Change{Key: dag.HashKey([]byte(k)), Value: dag.HashValue([]byte(v))})
+		changes = append(changes, merkle.Change{Key: merkle.HashKey([]byte(k)), Value: merkle.HashValue([]byte(v))})
 	}
-	dag.SortChanges(changes)
+	merkle.SortChanges(changes)
 	require.NoError(t, trie.Update(changes))
 	return trie.Root()
 }
@@ -153,7 +154,7 @@ func (g *grove) whole(t require.TestingT, s *dag.Store, db engine.Reader, heads 
 	state := g.fold(g.above(heads...))
 	require.Equal(t, state, stateRows(t, db))
 	require.Equal(t, rootFor(t, state), info.Root)
-	require.NoError(t, dag.CheckTrie(db, ctx1, info.Root, nil))
+	require.NoError(t, merkle.Check(db, ctx1, info.Root, nil))
 }
 
 // heads returns the deltas without children, in the order of their ids.

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 )
 
@@ -160,7 +161,7 @@ func (v *verifier) same(leaves *rowSum) error {
 	}
 	defer it.Close()
 	for it.Next() {
-		state.leaf(&leaf{key: HashKey(it.Key()[len(id):]), value: HashValue(it.Value())})
+		state.leaf(&merkle.Leaf{Key: merkle.HashKey(it.Key()[len(id):]), Value: merkle.HashValue(it.Value())})
 		if err := v.ctx.Err(); err != nil {
 			return err
 		}

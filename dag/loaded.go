@@ -9,6 +9,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 )
@@ -26,7 +27,7 @@ type loaded struct {
 	app   []byte // the first bytes of Meta
 	heads []head // by id
 	next  uint64 // the seq of the next delta
-	trie  *Trie
+	trie  *merkle.Trie
 	row   contextRow
 
 	waiting      int    // pending deltas
@@ -41,7 +42,7 @@ type loaded struct {
 
 // load reads a context. It returns ErrNoContext, ErrAdopting, engine.ErrCorrupt,
 // or the error of the engine.
-func load(r engine.Reader, cache *TrieCache, id codec.ContextID) (*loaded, error) {
+func load(r engine.Reader, cache *merkle.Cache, id codec.ContextID) (*loaded, error) {
 	meta, err := engine.Get(r, keys.ContextMeta{Context: id})
 	if errors.Is(err, engine.ErrNotFound) {
 		return nil, fmt.Errorf("%w: %s", ErrNoContext, id)
@@ -49,7 +50,7 @@ func load(r engine.Reader, cache *TrieCache, id codec.ContextID) (*loaded, error
 	if err != nil {
 		return nil, fmt.Errorf("dag: load: %w", err)
 	}
-	c := &loaded{id: id, trie: OpenTrie(cache, r, id, meta.RootHash)}
+	c := &loaded{id: id, trie: merkle.Open(cache, r, id, meta.RootHash)}
 	if c.app, err = meta.Application.AppendBinary(nil); err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/dag/hlc"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/faulty"
 	"github.com/stoadb/stoa/engine/mem"
@@ -336,7 +337,7 @@ func (n *replica) check() {
 	require.NoError(t, err)
 	root := rootOf(o.applied)
 	require.Equal(t, root, meta.RootHash)
-	require.NoError(t, dag.CheckTrie(n.inner, w.context, root, nil))
+	require.NoError(t, merkle.Check(n.inner, w.context, root, nil))
 	require.ElementsMatch(t, o.heads(), meta.DagHeads)
 	require.Len(t, rows["Delta"], len(o.applied))
 	for entry, err := range engine.Scan(n.inner, keys.DeltasOf(w.context)) {

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/dag/merkle"
 )
 
 // prepared is a delta and what is known of it before its context is looked at:
@@ -23,7 +24,7 @@ type prepared struct {
 
 // write is an action of a delta, by the hash of its key.
 type write struct {
-	Change
+	merkle.Change
 	action int // its index
 }
 
@@ -75,9 +76,9 @@ func (p *prepared) hashActions() (RefusalReason, string) {
 	p.writes = p.writes[:0]
 	for i := range p.d.Actions {
 		a := &p.d.Actions[i]
-		w := write{Change: Change{Key: HashKey(a.Key), Delete: a.Kind == codec.ActionDelete}, action: i}
+		w := write{Change: merkle.Change{Key: merkle.HashKey(a.Key), Delete: a.Kind == codec.ActionDelete}, action: i}
 		if !w.Delete {
-			w.Value = HashValue(a.Value)
+			w.Value = merkle.HashValue(a.Value)
 		}
 		p.writes = append(p.writes, w)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag/internal/cutter"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 )
 
@@ -119,7 +120,7 @@ func rowKeys(row []byte) ([]codec.Hash, error) {
 	keys := make([]codec.Hash, c.Count("actions", 5))
 	for i := range keys {
 		put := c.U8("actions") == byte(codec.ActionPut)
-		keys[i] = HashKey(c.Take("actions.key", c.Count("actions.key", 1)))
+		keys[i] = merkle.HashKey(c.Take("actions.key", c.Count("actions.key", 1)))
 		if put {
 			c.Take("actions.value", c.Count("actions.value", 1))
 		}

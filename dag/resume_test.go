@@ -12,6 +12,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/faulty"
 	"github.com/stoadb/stoa/engine/mem"
@@ -77,7 +78,7 @@ func TestManyAreAnsweredAsEachWouldBe(t *testing.T) {
 	for _, s := range []*dag.Store{one, many} {
 		require.NoError(t, s.CreateContext(ctx2, codec.ApplicationMeta{}))
 	}
-	elsewhere, err := a.Commit(bg, dag.Commit{Context: ctx2, Actions: []codec.Action{put("e", "e")}, ReadRoot: dag.EmptyRoot()})
+	elsewhere, err := a.Commit(bg, dag.Commit{Context: ctx2, Actions: []codec.Action{put("e", "e")}, ReadRoot: merkle.EmptyRoot()})
 	require.NoError(t, err)
 	other, err := dag.ParseDelta(elsewhere.Deltas[0])
 	require.NoError(t, err)

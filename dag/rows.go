@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 )
@@ -132,7 +133,7 @@ func versionKey(dst []byte, context *codec.ContextID, key *codec.Hash, s *stamp)
 }
 
 // appendVersion appends 01 ‖ SHA-256(value) of a put, 02 of a delete.
-func appendVersion(dst []byte, c *Change) []byte {
+func appendVersion(dst []byte, c *merkle.Change) []byte {
 	if c.Delete {
 		return append(dst, 2)
 	}

@@ -2,6 +2,7 @@ package dag
 
 import (
 	"encoding/binary"
+	"github.com/stoadb/stoa/dag/merkle"
 	"hash/maphash"
 )
 
@@ -37,4 +38,4 @@ func (s *rowSum) add(key, value []byte) {
 }
 
 // leaf adds a leaf of a trie.
-func (s *rowSum) leaf(l *leaf) { s.add(l.key[:], l.value[:]) }
+func (s *rowSum) leaf(l *merkle.Leaf) { s.add(l.Key[:], l.Value[:]) }

@@ -10,6 +10,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag/hlc"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 )
@@ -152,8 +153,8 @@ type seeder struct {
 	row     *seedingRow // nil: PartStart has not come
 	base    *Delta      // nil: none
 	baseID  codec.DeltaID
-	trie    *Trie // of what has been received of the state
-	settled bool  // deltas are to be added to the context: it has been adopted, or need not be
+	trie    *merkle.Trie // of what has been received of the state
+	settled bool         // deltas are to be added to the context: it has been adopted, or need not be
 	deltas  uint64
 	same    bool // the context has that base: its state need not come again
 	lost    bool // a delta of the snapshot was turned away
@@ -204,7 +205,7 @@ func (x *seeder) start(part *SnapshotPart) error {
 		return err
 	}
 	if row == nil || string(row.base) != string(part.Base) || string(row.resume) != string(part.Resume) {
-		row = &seedingRow{root: EmptyRoot(), base: part.Base, resume: part.Resume}
+		row = &seedingRow{root: merkle.EmptyRoot(), base: part.Base, resume: part.Resume}
 		var b engine.Batch
 		deleteSeeding(&b, &x.id)
 		row.put(&b, &x.id)
@@ -214,7 +215,7 @@ func (x *seeder) start(part *SnapshotPart) error {
 		}
 	}
 	x.row = row
-	x.trie = OpenTrie(x.s.options.Cache, x.s.db, shadow(&x.id), row.root)
+	x.trie = merkle.Open(x.s.options.Cache, x.s.db, shadow(&x.id), row.root)
 	return nil
 }
 
@@ -272,16 +273,16 @@ func (x *seeder) rows(part *SnapshotPart) error {
 	}
 	var b engine.Batch
 	b.Durability = engine.WAL
-	changes := make([]Change, len(part.Rows))
+	changes := make([]merkle.Change, len(part.Rows))
 	for i, r := range part.Rows {
 		if len(r.AppKey) > keys.MaxVariable {
 			return fmt.Errorf("%w: an app_key of %d bytes", ErrSnapshot, len(r.AppKey))
 		}
-		changes[i] = Change{Key: HashKey(r.AppKey), Value: HashValue(r.Value)}
+		changes[i] = merkle.Change{Key: merkle.HashKey(r.AppKey), Value: merkle.HashValue(r.Value)}
 		b.Put(column.Generic, hashedKey(nil, stagingScope, &x.id, &changes[i].Key), appendStateRow(nil, r.AppKey, r.Value))
 	}
-	SortChanges(changes)
-	if err := x.trie.Update(changes); errors.Is(err, ErrChanges) {
+	merkle.SortChanges(changes)
+	if err := x.trie.Update(changes); errors.Is(err, merkle.ErrChanges) {
 		return fmt.Errorf("%w: %w", ErrSnapshot, err)
 	} else if err != nil {
 		return err

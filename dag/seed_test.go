@@ -14,6 +14,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/faulty"
@@ -489,7 +490,7 @@ func TestTheSnapshotOfAnotherContextIsRefused(t *testing.T) {
 	defer closed()
 	require.NoError(t, from.CreateContext(ctx2, codec.ApplicationMeta{}))
 	for _, id := range []codec.ContextID{ctx1, ctx2} {
-		_, err := from.Commit(bg, dag.Commit{Context: id, Actions: []codec.Action{put("x", "1")}, ReadRoot: dag.EmptyRoot()})
+		_, err := from.Commit(bg, dag.Commit{Context: id, Actions: []codec.Action{put("x", "1")}, ReadRoot: merkle.EmptyRoot()})
 		require.NoError(t, err)
 	}
 	to, _, closed := fresh(t, aged(2))

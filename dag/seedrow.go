@@ -8,6 +8,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag/internal/cutter"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 )
@@ -73,7 +74,7 @@ func (r *seedingRow) put(b *engine.Batch, id *codec.ContextID) {
 func deleteSeeding(b *engine.Batch, id *codec.ContextID) {
 	b.Delete(column.Generic, place(nil, seedingScope, id))
 	deleteRange(b, column.Generic, place(nil, stagingScope, id))
-	DeleteTrie(b, shadow(id))
+	merkle.Delete(b, shadow(id))
 }
 
 // asideKey appends the key of a delta of the context from before it was seeded,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 )
@@ -37,7 +38,7 @@ func guardedStore(t *testing.T) (*Store, *guarded, Committed) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	require.NoError(t, s.CreateContext(context1, codec.ApplicationMeta{}))
-	first, err := s.Commit(context.Background(), Commit{Context: context1, ReadRoot: EmptyRoot()})
+	first, err := s.Commit(context.Background(), Commit{Context: context1, ReadRoot: merkle.EmptyRoot()})
 	require.NoError(t, err)
 	return s, g, first
 }

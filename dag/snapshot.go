@@ -10,6 +10,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag/internal/cutter"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 )
 
@@ -183,7 +184,7 @@ func (x *lease) untouched(at *placeInSnapshot, p *SnapshotPart, size *int) error
 		appKey := append([]byte{}, it.Key()[len(x.past.context):]...)
 		at.key = appKey
 		if x.first != x.last {
-			hash := HashKey(appKey)
+			hash := merkle.HashKey(appKey)
 			_, later, err := x.past.oldestAfter(&hash, &base)
 			if err != nil {
 				return err
@@ -221,7 +222,7 @@ func (x *lease) touched(at *placeInSnapshot, p *SnapshotPart, size *int) error {
 				return nil
 			}
 			appKey := d.Actions[at.action].Key
-			hash := HashKey(appKey)
+			hash := merkle.HashKey(appKey)
 			first, _, err := x.past.oldestAfter(&hash, &base)
 			if err != nil {
 				return err

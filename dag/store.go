@@ -11,6 +11,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag/hlc"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 )
 
@@ -20,7 +21,7 @@ type Options struct {
 	Node            codec.NodeID     // this node; not zero
 	Now             func() time.Time // the physical clock; nil: time.Now
 	Uptime          *hlc.Uptime      // what the physical clock is held against; nil: SystemUptime where Now is nil too, else nothing
-	Cache           *TrieCache       // pages of tries; nil: a cache of DefaultTrieCache bytes
+	Cache           *merkle.Cache    // pages of tries; nil: a cache of merkle.DefaultCache bytes
 	MaxPending      int              // the most deltas of a context that wait; 0: 65,536
 	MaxPendingBytes int64            // the most bytes that they take; 0: 256 MiB. A single delta may be larger.
 	MaxRefused      int              // the most refusals of a context that are remembered; 0: 4,096
@@ -51,7 +52,7 @@ func (o *Options) setDefaults() error {
 		return fmt.Errorf("dag: open: a negative limit in %+v", *o)
 	}
 	if o.Cache == nil {
-		o.Cache = NewTrieCache(0)
+		o.Cache = merkle.NewCache(0)
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

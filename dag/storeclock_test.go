@@ -12,8 +12,9 @@ import (
 )
 
 var (
-	epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	node1 = codec.NodeID{Lo: 1}
+	epoch    = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	node1    = codec.NodeID{Lo: 1}
+	context1 = codec.ContextID{1, 0xFF, 31: 0xFF}
 )
 
 // The clock of a store and that of a view are those that its options choose.

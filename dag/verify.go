@@ -13,6 +13,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag/hlc"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 )
@@ -90,7 +91,7 @@ func (v *verifier) run() error {
 	}
 	v.step(PhaseTrie)
 	leaves := newRowSum()
-	trie := CheckTrie(v.past.r, v.past.context, meta.RootHash, func(l *leaf) { leaves.leaf(l) })
+	trie := merkle.Check(v.past.r, v.past.context, meta.RootHash, func(l *merkle.Leaf) { leaves.leaf(l) })
 	if trie != nil && !errors.Is(trie, engine.ErrCorrupt) {
 		return trie
 	}

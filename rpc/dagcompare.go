@@ -9,6 +9,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -24,13 +25,13 @@ func (d *Dag) Prove(id codec.ContextID, appKey []byte) (e dag.Evidence, err erro
 		e.Value = codec.Some(res.GetValue())
 	}
 	if e.Root, err = op.ParseHash[codec.Hash]("root_hash", res.GetRootHash()); err == nil {
-		e.Proof, err = dag.ParseProof(res.GetProof())
+		e.Proof, err = merkle.ParseProof(res.GetProof())
 	}
 	return e, odd("prove", err)
 }
 
 // Nodes is dag.Store's.
-func (d *Dag) Nodes(ctx context.Context, id codec.ContextID, r *dag.NodeRequest) (*dag.NodeAnswer, error) {
+func (d *Dag) Nodes(ctx context.Context, id codec.ContextID, r *merkle.NodeRequest) (*merkle.NodeAnswer, error) {
 	ask, err := r.AppendBinary(nil)
 	if err != nil {
 		return nil, err
@@ -41,35 +42,35 @@ func (d *Dag) Nodes(ctx context.Context, id codec.ContextID, r *dag.NodeRequest)
 	if err != nil {
 		return nil, err
 	}
-	a, err := dag.ParseNodeAnswer(res.GetAnswer())
+	a, err := merkle.ParseNodeAnswer(res.GetAnswer())
 	return a, odd("nodes", err)
 }
 
 // Peer is dag.Store's: what answers for a context of the daemon.
-func (d *Dag) Peer(id codec.ContextID) dag.Peer { return dagPeer{d, id} }
+func (d *Dag) Peer(id codec.ContextID) merkle.Peer { return dagPeer{d, id} }
 
 type dagPeer struct {
 	dag     *Dag
 	context codec.ContextID
 }
 
-// Nodes is dag.Peer's.
-func (p dagPeer) Nodes(ctx context.Context, r *dag.NodeRequest) (*dag.NodeAnswer, error) {
+// Nodes asks the daemon for nodes of the trie; its errors are those of [merkle.Peer].
+func (p dagPeer) Nodes(ctx context.Context, r *merkle.NodeRequest) (*merkle.NodeAnswer, error) {
 	return p.dag.Nodes(ctx, p.context, r)
 }
 
 // Diff is dag.Store's.
-func (d *Dag) Diff(ctx context.Context, a, b codec.ContextID) iter.Seq2[dag.Difference, error] {
+func (d *Dag) Diff(ctx context.Context, a, b codec.ContextID) iter.Seq2[merkle.Difference, error] {
 	return d.diff(ctx, &stoav1.DagDiffStart{ContextId: a[:], With: &stoav1.DagDiffStart_OtherContextId{OtherContextId: b[:]}}, nil)
 }
 
 // DiffWith is dag.Store's: the daemon says what to ask, and peer is asked here.
-func (d *Dag) DiffWith(ctx context.Context, id codec.ContextID, peer dag.Peer, remoteRoot codec.Hash) iter.Seq2[dag.Difference, error] {
+func (d *Dag) DiffWith(ctx context.Context, id codec.ContextID, peer merkle.Peer, remoteRoot codec.Hash) iter.Seq2[merkle.Difference, error] {
 	return d.diff(ctx, &stoav1.DagDiffStart{ContextId: id[:], With: &stoav1.DagDiffStart_RemoteRoot{RemoteRoot: remoteRoot[:]}}, peer)
 }
 
-func (d *Dag) diff(ctx context.Context, start *stoav1.DagDiffStart, peer dag.Peer) iter.Seq2[dag.Difference, error] {
-	return func(yield func(dag.Difference, error) bool) {
+func (d *Dag) diff(ctx context.Context, start *stoav1.DagDiffStart, peer merkle.Peer) iter.Seq2[merkle.Difference, error] {
+	return func(yield func(merkle.Difference, error) bool) {
 		ctx, cancel := d.c.within(ctx)
 		defer cancel()
 		s, err := d.c.dag.Diff(ctx)
@@ -85,7 +86,7 @@ func (d *Dag) diff(ctx context.Context, start *stoav1.DagDiffStart, peer dag.Pee
 			if ask := m.GetNodesRequest(); ask != nil {
 				answer, failed := askPeer(ctx, peer, ask)
 				if failed != nil {
-					yield(dag.Difference{}, failed)
+					yield(merkle.Difference{}, failed)
 					return
 				}
 				_ = s.Send(&stoav1.DagDiffRequest{Part: &stoav1.DagDiffRequest_NodesAnswer{NodesAnswer: answer}})
@@ -98,13 +99,13 @@ func (d *Dag) diff(ctx context.Context, start *stoav1.DagDiffStart, peer dag.Pee
 			}
 		}
 		if !errors.Is(err, io.EOF) {
-			yield(dag.Difference{}, d.c.failed("diff", err))
+			yield(merkle.Difference{}, d.c.failed("diff", err))
 		}
 	}
 }
 
-func askPeer(ctx context.Context, peer dag.Peer, ask []byte) ([]byte, error) {
-	r, err := dag.ParseNodeRequest(ask)
+func askPeer(ctx context.Context, peer merkle.Peer, ask []byte) ([]byte, error) {
+	r, err := merkle.ParseNodeRequest(ask)
 	if err == nil && peer == nil {
 		err = errors.New("it asks for a peer that there is none of")
 	}
@@ -118,7 +119,7 @@ func askPeer(ctx context.Context, peer dag.Peer, ask []byte) ([]byte, error) {
 	return answer.AppendBinary(nil)
 }
 
-func differenceOf(m *stoav1.DagDifference) (f dag.Difference, err error) {
+func differenceOf(m *stoav1.DagDifference) (f merkle.Difference, err error) {
 	if f.Key, err = op.ParseHash[codec.Hash]("key_hash", m.GetKeyHash()); err != nil {
 		return f, err
 	}

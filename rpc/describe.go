@@ -14,6 +14,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -70,8 +71,8 @@ var sentinels = []struct {
 	{engine.ErrClosed, stoav1.ErrorKind_ERROR_KIND_CLOSED},
 	{engine.ErrUnsupported, stoav1.ErrorKind_ERROR_KIND_UNSUPPORTED},
 	{dag.ErrClosed, stoav1.ErrorKind_ERROR_KIND_CLOSED},
-	{dag.ErrRootGone, stoav1.ErrorKind_ERROR_KIND_ROOT_GONE},
-	{dag.ErrPeer, stoav1.ErrorKind_ERROR_KIND_PEER},
+	{merkle.ErrRootGone, stoav1.ErrorKind_ERROR_KIND_ROOT_GONE},
+	{merkle.ErrPeer, stoav1.ErrorKind_ERROR_KIND_PEER},
 	{dag.ErrNoDelta, stoav1.ErrorKind_ERROR_KIND_NO_DELTA},
 	{dag.ErrPosition, stoav1.ErrorKind_ERROR_KIND_POSITION},
 	{dag.ErrSnapshot, stoav1.ErrorKind_ERROR_KIND_SEED},

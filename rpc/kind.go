@@ -10,6 +10,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/dag/hlc"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/kv"
@@ -108,9 +109,9 @@ func dagKindOf(k stoav1.ErrorKind) (kind, bool) {
 	case stoav1.ErrorKind_ERROR_KIND_NO_DELTA:
 		return kind{codes.NotFound, dag.ErrNoDelta}, true
 	case stoav1.ErrorKind_ERROR_KIND_ROOT_GONE:
-		return kind{codes.FailedPrecondition, dag.ErrRootGone}, true
+		return kind{codes.FailedPrecondition, merkle.ErrRootGone}, true
 	case stoav1.ErrorKind_ERROR_KIND_PEER:
-		return kind{codes.InvalidArgument, dag.ErrPeer}, true
+		return kind{codes.InvalidArgument, merkle.ErrPeer}, true
 	case stoav1.ErrorKind_ERROR_KIND_POSITION:
 		return kind{codes.FailedPrecondition, dag.ErrPosition}, true
 	case stoav1.ErrorKind_ERROR_KIND_SEED:

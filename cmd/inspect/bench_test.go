@@ -26,6 +26,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/rocks"
@@ -104,7 +105,7 @@ func contextStore(b *testing.B) (dir string, raw int64) {
 	for c := range byte(4) {
 		id := codec.ContextID{1 + c}
 		require.NoError(b, s.CreateContext(id, codec.ApplicationMeta{}))
-		root := dag.EmptyRoot()
+		root := merkle.EmptyRoot()
 		for range benchRows(b) / 4 / 24 { // rows that a delta makes, about
 			var actions []codec.Action
 			for i := range 10 {

@@ -9,6 +9,7 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/dag/hlc"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/engine/rocks"
@@ -21,7 +22,7 @@ func checkReplay(v *verifier) check {
 }
 
 func (v *verifier) replay(id codec.ContextID) error {
-	view, err := dag.View(v.source, dag.Options{Cache: dag.NewTrieCache(replayTrieBytes)})
+	view, err := dag.View(v.source, dag.Options{Cache: merkle.NewCache(replayTrieBytes)})
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/keys"
@@ -173,7 +174,7 @@ func TestFindingsOfAContextBeyondAThousandAreCounted(t *testing.T) {
 	for i := range dag.MaxFindings + 10 {
 		actions = append(actions, codec.Put(fmt.Appendf(nil, "k%d", i), nil))
 	}
-	_, err = s.Commit(t.Context(), dag.Commit{Context: ctx, Actions: actions, ReadRoot: dag.EmptyRoot()})
+	_, err = s.Commit(t.Context(), dag.Commit{Context: ctx, Actions: actions, ReadRoot: merkle.EmptyRoot()})
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	var b engine.Batch

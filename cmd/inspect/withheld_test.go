@@ -15,6 +15,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/mem"
@@ -114,7 +115,7 @@ func (n *nodeDraw) op() {
 		id, err := n.s.NewContextKey()
 		require.NoError(n.t, err)
 		require.NoError(n.t, n.d.CreateContext(id, codec.ApplicationMeta{}))
-		_, err = n.d.Commit(ctx, dag.Commit{Context: id, Actions: []codec.Action{codec.Put([]byte("k"), []byte("v"))}, ReadRoot: dag.EmptyRoot()})
+		_, err = n.d.Commit(ctx, dag.Commit{Context: id, Actions: []codec.Action{codec.Put([]byte("k"), []byte("v"))}, ReadRoot: merkle.EmptyRoot()})
 		require.NoError(n.t, err)
 		if rapid.IntRange(0, 3).Draw(n.t, "registered") > 0 {
 			propose(codec.GroupOp{Kind: codec.OpContextRegistered, ContextID: id})

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stoadb/stoa/codec"
-	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/namespace/naming"
 )
 
@@ -68,7 +68,7 @@ func (c *contextCall) otherContext(f finder, text string) (codec.ContextID, erro
 	return find[codec.ContextID](f, "--with", text, naming.Query{Kind: naming.Context})
 }
 
-func (c *contextCall) emitDifferences(all iter.Seq2[dag.Difference, error]) error {
+func (c *contextCall) emitDifferences(all iter.Seq2[merkle.Difference, error]) error {
 	type differenceDoc struct {
 		Key    string `json:"key_hash"`
 		Local  string `json:"local,omitempty"`

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/merkle"
 )
 
 func newDagProof(p *process) *cobra.Command {
@@ -112,11 +113,11 @@ that.`,
 				if err != nil {
 					return err
 				}
-				err = proof.VerifyIncluded(r, dag.HashKey(k), dag.HashValue(v))
+				err = proof.VerifyIncluded(r, merkle.HashKey(k), merkle.HashValue(v))
 				if err != nil {
 					return refused(err, "")
 				}
-			} else if err := proof.VerifyAbsent(r, dag.HashKey(k)); err != nil {
+			} else if err := proof.VerifyAbsent(r, merkle.HashKey(k)); err != nil {
 				return refused(err, "")
 			}
 			return p.emit(map[string]any{"holds": true, "key": what}, func(w io.Writer) { fmt.Fprintf(w, "the proof holds: the key is %s\n", what) })
@@ -130,7 +131,7 @@ that.`,
 }
 
 // readProof reads a proof from a file or stdin.
-func (p *process) readProof(path string) (*dag.Proof, error) {
+func (p *process) readProof(path string) (*merkle.Proof, error) {
 	arg := "@" + path
 	if path == "-" {
 		arg = path
@@ -139,7 +140,7 @@ func (p *process) readProof(path string) (*dag.Proof, error) {
 	if err != nil {
 		return nil, err
 	}
-	proof, err := dag.ParseProof(b)
+	proof, err := merkle.ParseProof(b)
 	if err != nil {
 		return nil, bad(fmt.Errorf("%s: %w", path, err), "")
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stoadb/stoa/cmd/inspect"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/dag/hlc"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/namespace"
@@ -98,8 +99,8 @@ func sentinels() []struct {
 		{dag.ErrAdopting, exitRefused, ""},
 		{hlc.ErrAhead, exitRefused, "`stoa dag clock` says more, and confirms that the system clock is right"},
 		{hlc.ErrJumped, exitRefused, "`stoa dag clock` says more, and confirms that the system clock is right"},
-		{dag.ErrRootGone, exitRefused, "the context has changed meanwhile: try again"},
-		{dag.ErrPeer, exitRefused, ""},
+		{merkle.ErrRootGone, exitRefused, "the context has changed meanwhile: try again"},
+		{merkle.ErrPeer, exitRefused, ""},
 		{dag.ErrRefused, exitBad, ""},
 		{dag.ErrPosition, exitRefused, "the context was seeded again: begin anew"},
 		{dag.ErrSnapshot, exitRefused, "ask another node"},

@@ -25,6 +25,8 @@ var testedBy = map[string][]string{
 	"namespace":             {"namespace"},
 	"dag":                   {"dag"},
 	"dag/hlc":               {"dag/hlc", "dag"},
+	"dag/merkle":            {"dag/merkle", "dag"},
+	"dag/internal/cutter":   {"dag/merkle", "dag"},
 	"kv":                    {"kv", "kv/kvstorage"},
 	"kv/kvstorage":          {"kv/kvstorage"},
 	"rpc/server":            {"rpc/server"},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine/rocks"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
@@ -99,7 +100,7 @@ func serveByClock(path, dir string) error {
 		return err
 	}
 	o := parts{
-		dag: dag.Options{Now: clock.Now, Cache: dag.NewTrieCache(s.TrieCache), MaxContexts: s.MaxContexts, MaxRefused: s.MaxRefused,
+		dag: dag.Options{Now: clock.Now, Cache: merkle.NewCache(s.TrieCache), MaxContexts: s.MaxContexts, MaxRefused: s.MaxRefused,
 			CutBudget: s.CutBudget, BaseAge: s.BaseAge, Log: log},
 		kv:         kv.Options{Clock: clock, Log: log},
 		storage:    kvstorage.Options{MaxTTLSeconds: s.MaxTTLSeconds, MaxValueBytes: s.MaxValueBytes, ErrorsV2: s.ErrorsV2},

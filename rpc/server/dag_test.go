@@ -19,6 +19,7 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/dag/hlc"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/rpc"
@@ -239,7 +240,7 @@ func TestADeltaFromAheadOfTheClockIsEarlyAndACommitBehindItOnlyWhereItIs(t *test
 	require.NoError(t, err, "the context goes on after what it has")
 	other := codec.ContextID{8}
 	require.NoError(t, b.dag.CreateContext(other, codec.ApplicationMeta{}))
-	_, err = b.dag.Commit(t.Context(), dag.Commit{Context: other, ReadRoot: dag.EmptyRoot()})
+	_, err = b.dag.Commit(t.Context(), dag.Commit{Context: other, ReadRoot: merkle.EmptyRoot()})
 	require.ErrorIs(t, err, hlc.ErrAhead)
 	var e *hlc.Ahead
 	require.ErrorAs(t, err, &e)

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/stoadb/stoa/codec"
-	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -41,7 +41,7 @@ func (t *dagService) Nodes(ctx context.Context, r *stoav1.DagNodesRequest) (*sto
 	if err != nil {
 		return nil, err
 	}
-	ask, err := dag.ParseNodeRequest(r.GetRequest())
+	ask, err := merkle.ParseNodeRequest(r.GetRequest())
 	if err != nil {
 		return nil, badField("request", err.Error())
 	}
@@ -79,7 +79,7 @@ func (t *dagService) Diff(stream grpc.BidiStreamingServer[stoav1.DagDiffRequest,
 }
 
 // compare begins the comparison that a client asks for.
-func (t *dagService) compare(ctx context.Context, d *differ, start *stoav1.DagDiffStart) (all iter.Seq2[dag.Difference, error], id codec.ContextID, err error) {
+func (t *dagService) compare(ctx context.Context, d *differ, start *stoav1.DagDiffStart) (all iter.Seq2[merkle.Difference, error], id codec.ContextID, err error) {
 	if start == nil {
 		return nil, id, badField("start", "it comes first")
 	}
@@ -109,7 +109,7 @@ func (t *dagService) compare(ctx context.Context, d *differ, start *stoav1.DagDi
 // differencesAtOnce is how many differences are sent together.
 const differencesAtOnce = 512
 
-// differ is a comparison on its way: a dag.Peer that asks the client.
+// differ is a comparison on its way: a merkle.Peer that asks the client.
 type differ struct {
 	stream grpc.BidiStreamingServer[stoav1.DagDiffRequest, stoav1.DagDiffResponse]
 	wait   *peerWait
@@ -128,8 +128,8 @@ func (d *differ) send(m *stoav1.DagDiffResponse) error {
 	return d.wait.During(func() error { return d.stream.Send(m) })
 }
 
-// Nodes is dag.Peer's.
-func (d *differ) Nodes(_ context.Context, r *dag.NodeRequest) (*dag.NodeAnswer, error) {
+// Nodes asks the client for nodes of its trie.
+func (d *differ) Nodes(_ context.Context, r *merkle.NodeRequest) (*merkle.NodeAnswer, error) {
 	if err := d.flush(); err != nil {
 		return nil, err
 	}
@@ -151,14 +151,14 @@ func (d *differ) Nodes(_ context.Context, r *dag.NodeRequest) (*dag.NodeAnswer, 
 	if !ok {
 		return nil, badField("part", "nodes_answer follows nodes_request")
 	}
-	answer, err := dag.ParseNodeAnswer(part.NodesAnswer)
+	answer, err := merkle.ParseNodeAnswer(part.NodesAnswer)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s", dag.ErrPeer, err.Error())
+		return nil, fmt.Errorf("%w: %s", merkle.ErrPeer, err.Error())
 	}
 	return answer, nil
 }
 
-func (d *differ) add(found dag.Difference) error {
+func (d *differ) add(found merkle.Difference) error {
 	m := &stoav1.DagDifference{KeyHash: op.Bytes(found.Key)}
 	if found.Local.Valid {
 		m.Local = op.Bytes(found.Local.V)

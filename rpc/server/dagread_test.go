@@ -14,6 +14,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -158,21 +159,21 @@ func TestProofsAndComparisonsCrossTheSocket(t *testing.T) {
 	require.NoError(t, err)
 	value, ok := e.Value.Get()
 	require.True(t, ok)
-	require.NoError(t, e.Proof.VerifyIncluded(done[39].Root, dag.HashKey([]byte("007")), dag.HashValue(value)))
+	require.NoError(t, e.Proof.VerifyIncluded(done[39].Root, merkle.HashKey([]byte("007")), merkle.HashValue(value)))
 	e, err = a.dag.Prove(room, []byte("none"))
 	require.NoError(t, err)
 	require.False(t, e.Value.Valid)
-	require.NoError(t, e.Proof.VerifyAbsent(done[39].Root, dag.HashKey([]byte("none"))))
+	require.NoError(t, e.Proof.VerifyAbsent(done[39].Root, merkle.HashKey([]byte("none"))))
 
 	lacks := collect(t, b.dag.DiffWith(t.Context(), room, a.dag.Peer(room), done[39].Root))
 	require.Len(t, lacks, 5)
 	for _, f := range lacks {
 		require.False(t, f.Local.Valid)
-		require.Equal(t, dag.HashValue([]byte("v")), f.Remote.V)
+		require.Equal(t, merkle.HashValue([]byte("v")), f.Remote.V)
 	}
-	require.ErrorIs(t, first(b.dag.DiffWith(t.Context(), room, a.dag.Peer(room), codec.Hash{1})), dag.ErrRootGone)
-	require.ErrorIs(t, first(b.dag.DiffWith(t.Context(), room, b.dag.Peer(room), done[39].Root)), dag.ErrRootGone)
-	_, err = a.dag.Nodes(t.Context(), codec.ContextID{1}, &dag.NodeRequest{Prefixes: make([]dag.Prefix, 1)})
+	require.ErrorIs(t, first(b.dag.DiffWith(t.Context(), room, a.dag.Peer(room), codec.Hash{1})), merkle.ErrRootGone)
+	require.ErrorIs(t, first(b.dag.DiffWith(t.Context(), room, b.dag.Peer(room), done[39].Root)), merkle.ErrRootGone)
+	_, err = a.dag.Nodes(t.Context(), codec.ContextID{1}, &merkle.NodeRequest{Prefixes: make([]merkle.Prefix, 1)})
 	require.ErrorIs(t, err, dag.ErrNoContext)
 
 	require.NoError(t, a.dag.CreateContext(codec.ContextID{8}, codec.ApplicationMeta{}))

@@ -4802,7 +4802,7 @@ type DagProveResponse struct {
 	RootHash []byte `protobuf:"bytes,1,opt,name=root_hash,json=rootHash,proto3" json:"root_hash,omitempty"`
 	// The value; not set: the proof is one of absence.
 	Value []byte `protobuf:"bytes,2,opt,name=value,proto3,oneof" json:"value,omitempty"`
-	// The proof, as dag/README.md has it.
+	// The proof, as dag/merkle/README.md has it.
 	Proof         []byte `protobuf:"bytes,3,opt,name=proof,proto3" json:"proof,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4864,7 +4864,7 @@ type DagNodesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The context.
 	ContextId []byte `protobuf:"bytes,1,opt,name=context_id,json=contextId,proto3" json:"context_id,omitempty"`
-	// The request, as dag/README.md has it.
+	// The request, as dag/merkle/README.md has it.
 	Request       []byte `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4917,7 +4917,7 @@ func (x *DagNodesRequest) GetRequest() []byte {
 // DagNodesResponse is these nodes.
 type DagNodesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The answer, as dag/README.md has it.
+	// The answer, as dag/merkle/README.md has it.
 	Answer        []byte `protobuf:"bytes,1,opt,name=answer,proto3" json:"answer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -1,4 +1,4 @@
-package dag
+package merkle
 
 import (
 	"encoding/hex"
@@ -52,7 +52,7 @@ func TestProofsHoldAndNoMutationOfThemDoes(t *testing.T) {
 	enginetest.Check(t, 100, func(t *rapid.T) {
 		e := mem.New()
 		defer e.Close()
-		trie := OpenTrie(NewTrieCache(0), e, context1, EmptyRoot())
+		trie := Open(NewCache(0), e, context1, EmptyRoot())
 		model, start := merkletest.Naive{}, drawStart(t)
 		update(t, trie, start...)
 		apply(model, start)
@@ -111,7 +111,7 @@ func TestProofsHoldAndNoMutationOfThemDoes(t *testing.T) {
 func TestABranchWithTheKeysOwnPlaceProvesNothing(t *testing.T) {
 	e := mem.New()
 	defer e.Close()
-	trie := OpenTrie(NewTrieCache(0), e, context1, EmptyRoot())
+	trie := Open(NewCache(0), e, context1, EmptyRoot())
 	one, two, value := codec.Hash{0x10}, codec.Hash{0x20}, codec.Hash{1}
 	update(t, trie, Change{Key: one, Value: value}, Change{Key: two, Value: value})
 	p, err := trie.Prove(one)
@@ -121,7 +121,7 @@ func TestABranchWithTheKeysOwnPlaceProvesNothing(t *testing.T) {
 	p.steps[0].siblings = []codec.Hash{leafHash(&one, &value), leafHash(&two, &value)}
 	require.ErrorIs(t, p.VerifyIncluded(trie.Root(), one, codec.Hash{2}), ErrProof)
 	require.ErrorIs(t, p.VerifyIncluded(trie.Root(), one, value), ErrProof)
-	absent := Proof{kind: proofLeaf, steps: p.steps, other: trieNode{key: codec.Hash{0x1f}, value: value}}
+	absent := Proof{kind: proofLeaf, steps: p.steps, other: node{key: codec.Hash{0x1f}, value: value}}
 	require.ErrorIs(t, absent.VerifyAbsent(trie.Root(), codec.Hash{0x1e}), ErrProof)
 }
 
@@ -140,7 +140,7 @@ func TestKindsOfNodesDoNotShareHashes(t *testing.T) {
 
 func FuzzParseProof(f *testing.F) {
 	e := mem.New()
-	trie := OpenTrie(NewTrieCache(0), e, context1, EmptyRoot())
+	trie := Open(NewCache(0), e, context1, EmptyRoot())
 	add := func(key codec.Hash) {
 		p, err := trie.Prove(key)
 		require.NoError(f, err)

@@ -1,4 +1,4 @@
-package dag
+package merkle
 
 import (
 	"fmt"
@@ -16,8 +16,8 @@ const (
 	nodeBranch
 )
 
-// trieNode is a node, and where its children are. The zero trieNode is none.
-type trieNode struct {
+// node is a node of the trie, and where its children are. The zero node is none.
+type node struct {
 	kind   nodeKind
 	hash   codec.Hash
 	key    codec.Hash // of a leaf; of a branch any bytes that begin with its prefix
@@ -27,35 +27,35 @@ type trieNode struct {
 	hashes [16]codec.Hash
 
 	kids   *[16]kid // of a branch that is an inner page
-	leaves []leaf   // of a branch within a bucket: all below it
+	leaves []Leaf   // of a branch within a bucket: all below it
 }
 
 // prefix returns what all keys below a branch begin with.
-func (n *trieNode) prefix() Prefix { return NewPrefix(n.key, n.depth) }
+func (n *node) prefix() Prefix { return NewPrefix(n.key, n.depth) }
 
 // topNode returns the node at the root.
-func (t *Trie) topNode() (trieNode, error) {
+func (t *Trie) topNode() (node, error) {
 	k, err := t.rootKid()
 	if err != nil {
-		return trieNode{}, err
+		return node{}, err
 	}
 	return t.nodeAt(Prefix{}, k)
 }
 
 // nodeAt returns the topmost node of the page at p, which is known as k.
-func (t *Trie) nodeAt(p Prefix, k kid) (trieNode, error) {
+func (t *Trie) nodeAt(p Prefix, k kid) (node, error) {
 	for {
 		if k.count == 0 {
-			return trieNode{}, nil
+			return node{}, nil
 		}
 		pg, err := t.load(&p, k, true)
 		if err != nil {
-			return trieNode{}, err
+			return node{}, err
 		}
 		if pg.kids == nil {
 			return leavesNode(pg.leaves, pg.hash), nil
 		}
-		n := trieNode{kind: nodeBranch, hash: pg.hash, key: p.bits, depth: p.Len(), kids: pg.kids}
+		n := node{kind: nodeBranch, hash: pg.hash, key: p.bits, depth: p.Len(), kids: pg.kids}
 		last := 0
 		for i := range pg.kids {
 			if pg.kids[i].count > 0 {
@@ -72,15 +72,15 @@ func (t *Trie) nodeAt(p Prefix, k kid) (trieNode, error) {
 }
 
 // leavesNode returns the topmost node of leaves, whose hash is hash.
-func leavesNode(leaves []leaf, hash codec.Hash) trieNode {
+func leavesNode(leaves []Leaf, hash codec.Hash) node {
 	first, last := &leaves[0], &leaves[len(leaves)-1]
 	if first == last {
-		return trieNode{kind: nodeLeaf, hash: hash, key: first.key, value: first.value}
+		return node{kind: nodeLeaf, hash: hash, key: first.Key, value: first.Value}
 	}
-	n := trieNode{kind: nodeBranch, hash: hash, key: first.key, depth: common(&first.key, &last.key), leaves: leaves}
+	n := node{kind: nodeBranch, hash: hash, key: first.Key, depth: common(&first.Key, &last.Key), leaves: leaves}
 	for len(leaves) > 0 {
 		size := run(leaves, n.depth)
-		i := nibble(&leaves[0].key, n.depth)
+		i := nibble(&leaves[0].Key, n.depth)
 		n.bits |= 1 << i
 		n.hashes[i] = hashLeaves(leaves[:size])
 		leaves = leaves[size:]
@@ -89,26 +89,26 @@ func leavesNode(leaves []leaf, hash codec.Hash) trieNode {
 }
 
 // below returns the child i of a branch; none if it has none there.
-func (t *Trie) below(n *trieNode, i int) (trieNode, error) {
+func (t *Trie) below(n *node, i int) (node, error) {
 	switch {
 	case n.bits>>i&1 == 0:
-		return trieNode{}, nil
+		return node{}, nil
 	case n.kids != nil:
 		return t.nodeAt(n.prefix().child(i), n.kids[i])
 	}
 	for leaves := n.leaves; len(leaves) > 0; {
 		size := run(leaves, n.depth)
-		if nibble(&leaves[0].key, n.depth) == i {
+		if nibble(&leaves[0].Key, n.depth) == i {
 			return leavesNode(leaves[:size], n.hashes[i]), nil
 		}
 		leaves = leaves[size:]
 	}
-	return trieNode{}, fmt.Errorf("dag: trie: branch %s has no child %x", n.prefix(), i)
+	return node{}, fmt.Errorf("dag: trie: branch %s has no child %x", n.prefix(), i)
 }
 
 // nodeUnder returns the topmost node of which all keys begin with q, none if
 // there are no such keys.
-func (t *Trie) nodeUnder(q Prefix) (trieNode, error) {
+func (t *Trie) nodeUnder(q Prefix) (node, error) {
 	n, err := t.topNode()
 	for err == nil && n.kind != nodeNone {
 		depth := MaxPrefix
@@ -118,7 +118,7 @@ func (t *Trie) nodeUnder(q Prefix) (trieNode, error) {
 		shared := common(&n.key, (*codec.Hash)(&q.bits))
 		switch {
 		case shared < min(depth, q.Len()):
-			return trieNode{}, nil
+			return node{}, nil
 		case depth >= q.Len():
 			return n, nil
 		}

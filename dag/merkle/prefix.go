@@ -1,4 +1,4 @@
-package dag
+package merkle
 
 import (
 	"math/bits"
@@ -21,7 +21,7 @@ type Prefix struct {
 // [MaxPrefix].
 func NewPrefix(key codec.Hash, n int) Prefix {
 	if n < 0 || n > MaxPrefix {
-		panic("dag: a prefix has 0 to 64 nibbles")
+		panic("merkle: a prefix has 0 to 64 nibbles")
 	}
 	p := Prefix{n: uint8(n)}
 	copy(p.bits[:(n+1)/2], key[:])
@@ -37,7 +37,7 @@ func (p Prefix) Len() int { return int(p.n) }
 // Nibble returns the i-th nibble, 0 to 15. It panics if there is none.
 func (p Prefix) Nibble(i int) int {
 	if i >= int(p.n) {
-		panic("dag: nibble out of range")
+		panic("merkle: nibble out of range")
 	}
 	return nibble((*codec.Hash)(&p.bits), i)
 }

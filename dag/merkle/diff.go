@@ -1,4 +1,4 @@
-package dag
+package merkle
 
 import (
 	"context"
@@ -25,8 +25,9 @@ type Peer interface {
 	Nodes(ctx context.Context, r *NodeRequest) (*NodeAnswer, error)
 }
 
-// Nodes implements [Peer] for whoever compares itself with t. Its other errors
-// are engine.ErrCorrupt and the store's.
+// Nodes answers whoever compares itself with t. It returns [ErrRootGone] if t has
+// another root, codec.ErrMalformed for a request out of order, engine.ErrCorrupt, or the
+// error of the store.
 func (t *Trie) Nodes(_ context.Context, r *NodeRequest) (*NodeAnswer, error) {
 	if fault := r.fault(); fault != "" {
 		return nil, &codec.Error{Type: "NodeRequest", Field: "prefixes", Offset: -1, Reason: fault}
@@ -44,9 +45,7 @@ func (t *Trie) Nodes(_ context.Context, r *NodeRequest) (*NodeAnswer, error) {
 		case n.kind == nodeLeaf:
 			to.leaves = []Leaf{{Key: n.key, Value: n.value}}
 		case n.kind == nodeBranch && n.leaves != nil:
-			for _, l := range n.leaves {
-				to.leaves = append(to.leaves, Leaf{Key: l.key, Value: l.value})
-			}
+			to.leaves = slices.Clone(n.leaves)
 		case n.kind == nodeBranch:
 			to.branch = n
 		}
@@ -152,7 +151,7 @@ func (d *differ) round(ctx context.Context, peer Peer, remoteRoot codec.Hash) er
 }
 
 // leaves compares all that is below a node with all that the peer has there.
-func (d *differ) leaves(mine *trieNode, theirs []Leaf) error {
+func (d *differ) leaves(mine *node, theirs []Leaf) error {
 	_, err := d.local.walk(mine, func(l Leaf) bool {
 		for len(theirs) > 0 && string(theirs[0].Key[:]) < string(l.Key[:]) {
 			d.emit(theirs[0].Key, codec.Option[codec.Hash]{}, codec.Some(theirs[0].Value))
@@ -177,7 +176,7 @@ func (d *differ) leaves(mine *trieNode, theirs []Leaf) error {
 // branch compares a node with a branch of the peer in the same place: what is
 // here and can't be below the branch is only here; what is below its children is
 // looked at if it differs.
-func (d *differ) branch(mine, theirs *trieNode) error {
+func (d *differ) branch(mine, theirs *node) error {
 	if err := d.outside(mine, theirs); err != nil || d.done {
 		return err
 	}
@@ -200,7 +199,7 @@ func (d *differ) branch(mine, theirs *trieNode) error {
 
 // hashUnder returns the hash of what is below p here, of which all that is there
 // is below mine; zero if nothing is.
-func (d *differ) hashUnder(mine *trieNode, p Prefix) (codec.Hash, error) {
+func (d *differ) hashUnder(mine *node, p Prefix) (codec.Hash, error) {
 	if mine.kind == nodeBranch && mine.depth == p.Len()-1 && mine.prefix().Covers(codec.Hash(p.bits)) {
 		return mine.hashes[p.Nibble(mine.depth)], nil
 	}
@@ -210,7 +209,7 @@ func (d *differ) hashUnder(mine *trieNode, p Prefix) (codec.Hash, error) {
 
 // outside yields the keys below n that have no place below the children of a
 // branch of the peer.
-func (d *differ) outside(n, theirs *trieNode) error {
+func (d *differ) outside(n, theirs *node) error {
 	switch {
 	case n.kind == nodeNone || d.done:
 		return nil
@@ -241,7 +240,7 @@ func (d *differ) outside(n, theirs *trieNode) error {
 }
 
 // reach returns how many nibbles all keys of a node share.
-func (n *trieNode) reach() int {
+func (n *node) reach() int {
 	if n.kind == nodeLeaf {
 		return MaxPrefix
 	}
@@ -249,7 +248,7 @@ func (n *trieNode) reach() int {
 }
 
 // onlyLocal yields all keys below n, which the peer has not.
-func (d *differ) onlyLocal(n *trieNode) error {
+func (d *differ) onlyLocal(n *node) error {
 	_, err := d.local.walk(n, func(l Leaf) bool {
 		d.emit(l.Key, codec.Some(l.Value), codec.Option[codec.Hash]{})
 		return !d.done

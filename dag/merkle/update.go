@@ -1,4 +1,4 @@
-package dag
+package merkle
 
 import (
 	"bytes"
@@ -89,15 +89,16 @@ func (t *Trie) apply(p Prefix, k kid, changes []Change) (kid, error) {
 	if next.seal(&p); int(next.count) > bucketSize(p.Len()) {
 		return t.put(p, k, next), nil
 	}
-	leaves := make([]leaf, 0, next.count)
+	leaves := make([]Leaf, 0, next.count)
 	if leaves, err = t.collect(&p, next, leaves); err != nil {
 		return kid{}, err
 	}
 	return t.build(p, k, leaves, nil), nil
 }
 
-// merge is mergeLeaves in memory that is good until the next call.
-func (t *Trie) merge(leaves []leaf, changes []Change) (merged []leaf, differ bool) {
+// merge returns the sorted leaves with changes made, in memory that is good until the
+// next call, and whether that is anything new.
+func (t *Trie) merge(leaves []Leaf, changes []Change) (merged []Leaf, differ bool) {
 	c := t.changing()
 	c.merged, differ = mergeLeaves(c.merged[:0], leaves, changes)
 	return c.merged, differ
@@ -105,20 +106,20 @@ func (t *Trie) merge(leaves []leaf, changes []Change) (merged []leaf, differ boo
 
 // mergeLeaves appends the sorted leaves, with changes made, to merged, and returns
 // whether that is anything new.
-func mergeLeaves(merged, leaves []leaf, changes []Change) (_ []leaf, differ bool) {
+func mergeLeaves(merged, leaves []Leaf, changes []Change) (_ []Leaf, differ bool) {
 	for i := range changes {
 		c := &changes[i]
 		n := 0
-		for n < len(leaves) && bytes.Compare(leaves[n].key[:], c.Key[:]) < 0 {
+		for n < len(leaves) && bytes.Compare(leaves[n].Key[:], c.Key[:]) < 0 {
 			n++
 		}
 		merged, leaves = append(merged, leaves[:n]...), leaves[n:]
-		old := len(leaves) > 0 && leaves[0].key == c.Key
+		old := len(leaves) > 0 && leaves[0].Key == c.Key
 		switch {
-		case old && !c.Delete && leaves[0].value == c.Value:
+		case old && !c.Delete && leaves[0].Value == c.Value:
 			merged = append(merged, leaves[0])
 		case !c.Delete:
-			merged = append(merged, leaf{key: c.Key, value: c.Value})
+			merged = append(merged, Leaf{Key: c.Key, Value: c.Value})
 			differ = true
 		case old:
 			differ = true
@@ -133,7 +134,7 @@ func mergeLeaves(merged, leaves []leaf, changes []Change) (_ []leaf, differ bool
 // build puts the pages of leaves, of which it keeps none, at p and below, where the
 // page was known as k; old is that page if it was a bucket, or nil. It returns what
 // the page is known by.
-func (t *Trie) build(p Prefix, k kid, leaves []leaf, old *page) kid {
+func (t *Trie) build(p Prefix, k kid, leaves []Leaf, old *page) kid {
 	if len(leaves) == 0 {
 		t.remove(p, k)
 		return kid{}
@@ -145,7 +146,7 @@ func (t *Trie) build(p Prefix, k kid, leaves []leaf, old *page) kid {
 	pg := newInner(nil)
 	for len(leaves) > 0 {
 		n := run(leaves, depth)
-		i := nibble(&leaves[0].key, depth)
+		i := nibble(&leaves[0].Key, depth)
 		pg.kids[i] = t.build(p.child(i), kid{}, leaves[:n], old)
 		leaves = leaves[n:]
 	}
@@ -155,7 +156,7 @@ func (t *Trie) build(p Prefix, k kid, leaves []leaf, old *page) kid {
 
 // collect appends all leaves below the inner page pg at p to leaves, and removes
 // the pages that they are in.
-func (t *Trie) collect(p *Prefix, pg *page, leaves []leaf) ([]leaf, error) {
+func (t *Trie) collect(p *Prefix, pg *page, leaves []Leaf) ([]Leaf, error) {
 	for i := range pg.kids {
 		k := pg.kids[i]
 		if k.count == 0 {

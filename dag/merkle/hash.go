@@ -1,4 +1,4 @@
-package dag
+package merkle
 
 import (
 	"crypto/sha256"
@@ -80,31 +80,29 @@ func (w *branchHasher) sum() codec.Hash {
 	return sha256.Sum256(w.b[:w.n])
 }
 
-// leaf is a key and value in the trie.
-type leaf struct{ key, value codec.Hash }
-
 // hashLeaves returns the hash of the subtree of leaves, which are sorted and at
 // least one.
-func hashLeaves(leaves []leaf) codec.Hash {
+func hashLeaves(leaves []Leaf) codec.Hash {
 	hashes := make([]codec.Hash, len(leaves))
 	for i := range leaves {
-		hashes[i] = leafHash(&leaves[i].key, &leaves[i].value)
+		hashes[i] = leafHash(&leaves[i].Key, &leaves[i].Value)
 	}
 	return joinLeaves(leaves, hashes)
 }
 
-// joinLeaves is hashLeaves where the hashes of the leaves are known.
-func joinLeaves(leaves []leaf, hashes []codec.Hash) codec.Hash {
+// joinLeaves returns the hash of the subtree of leaves, which are sorted, at least one,
+// and have these hashes.
+func joinLeaves(leaves []Leaf, hashes []codec.Hash) codec.Hash {
 	if len(leaves) == 1 {
 		return hashes[0]
 	}
-	depth := common(&leaves[0].key, &leaves[len(leaves)-1].key)
+	depth := common(&leaves[0].Key, &leaves[len(leaves)-1].Key)
 	var w branchHasher
-	w.start((*[32]byte)(&leaves[0].key), depth)
+	w.start((*[32]byte)(&leaves[0].Key), depth)
 	for len(leaves) > 0 {
 		n := run(leaves, depth)
 		h := joinLeaves(leaves[:n], hashes[:n])
-		w.add(nibble(&leaves[0].key, depth), &h)
+		w.add(nibble(&leaves[0].Key, depth), &h)
 		leaves, hashes = leaves[n:], hashes[n:]
 	}
 	return w.sum()
@@ -112,10 +110,10 @@ func joinLeaves(leaves []leaf, hashes []codec.Hash) codec.Hash {
 
 // run returns how many leaves at the start of leaves have the same nibble at
 // depth.
-func run(leaves []leaf, depth int) int {
-	i := nibble(&leaves[0].key, depth)
+func run(leaves []Leaf, depth int) int {
+	i := nibble(&leaves[0].Key, depth)
 	n := 1
-	for n < len(leaves) && nibble(&leaves[n].key, depth) == i {
+	for n < len(leaves) && nibble(&leaves[n].Key, depth) == i {
 		n++
 	}
 	return n

@@ -1,4 +1,4 @@
-package dag
+package merkle
 
 import (
 	"encoding/binary"
@@ -33,7 +33,7 @@ func TestTheCacheKeepsWhatWasUsedLast(t *testing.T) {
 	each := entryMemory(&page{})
 	enginetest.Check(t, 200, func(t *rapid.T) {
 		perShard := rapid.SampledFrom([]int{0, 1, 2, 3, 20}).Draw(t, "pages in a shard")
-		c := NewTrieCache(max(perShard*each*cacheShards, 1))
+		c := NewCache(max(perShard*each*cacheShards, 1))
 		shards, pages := map[*cacheShard]usedPages{}, map[cacheKey]*page{}
 		draw := func(t *rapid.T) (cacheKey, *cacheShard) {
 			k := cacheKey{numberedHash(rapid.IntRange(0, 600).Draw(t, "hash")), uint8(rapid.IntRange(0, 2).Draw(t, "depth"))}
@@ -83,7 +83,7 @@ func TestTheCacheKeepsWhatWasUsedLast(t *testing.T) {
 }
 
 func TestAReplacedPageTakesNoMemoryInTheCache(t *testing.T) {
-	c := NewTrieCache(0)
+	c := NewCache(0)
 	pages := make([]*page, 4000)
 	for i := range pages {
 		pages[i] = &page{hash: numberedHash(i)}
@@ -98,7 +98,7 @@ func TestAReplacedPageTakesNoMemoryInTheCache(t *testing.T) {
 }
 
 func TestACacheIsForManyGoroutines(t *testing.T) {
-	c := NewTrieCache(cacheShards * 8 * entryMemory(&page{}))
+	c := NewCache(cacheShards * 8 * entryMemory(&page{}))
 	var wg sync.WaitGroup
 	for g := range 4 {
 		wg.Go(func() {

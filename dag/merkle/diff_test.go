@@ -1,4 +1,4 @@
-package dag
+package merkle
 
 import (
 	"bytes"
@@ -88,12 +88,12 @@ func TestDiffFindsExactlyTheKeysThatDiffer(t *testing.T) {
 	enginetest.Check(t, 100, func(t *rapid.T) {
 		e := mem.New()
 		defer e.Close()
-		cache := NewTrieCache(0)
+		cache := NewCache(0)
 		tries, models := [2]*Trie{}, [2]merkletest.Naive{{}, {}}
 		common := drawStart(t)
 		near := drawChanges(t, 60)
 		for i := range tries {
-			tries[i] = OpenTrie(cache, e, codec.ContextID{byte(i)}, EmptyRoot())
+			tries[i] = Open(cache, e, codec.ContextID{byte(i)}, EmptyRoot())
 			for _, c := range [][]Change{common, near} {
 				require.NoError(t, tries[i].Update(c))
 				apply(models[i], c)
@@ -104,7 +104,7 @@ func TestDiffFindsExactlyTheKeysThatDiffer(t *testing.T) {
 				apply(models[i], c)
 			}
 			if rapid.IntRange(0, 5).Draw(t, "emptied") == 0 {
-				tries[i], models[i] = OpenTrie(cache, e, codec.ContextID{byte(i)}, EmptyRoot()), merkletest.Naive{}
+				tries[i], models[i] = Open(cache, e, codec.ContextID{byte(i)}, EmptyRoot()), merkletest.Naive{}
 			}
 			if rapid.Bool().Draw(t, "committed") {
 				commit(t, e, tries[i])
@@ -121,7 +121,7 @@ func TestAFalseAnswerIsNotBelieved(t *testing.T) {
 		e := mem.New()
 		defer e.Close()
 		n := rapid.SampledFrom([]int{1, 50, 400}).Draw(t, "n")
-		local, remote := OpenTrie(NewTrieCache(0), e, context1, EmptyRoot()), OpenTrie(NewTrieCache(0), e, context1, EmptyRoot())
+		local, remote := Open(NewCache(0), e, context1, EmptyRoot()), Open(NewCache(0), e, context1, EmptyRoot())
 		update(t, local, numberedChanges(0, n, "v")...)
 		update(t, remote, numberedChanges(0, n, "v")...)
 		update(t, remote, set(numbered(0), "w"))
@@ -160,12 +160,12 @@ func (a *answers) Nodes(context.Context, *NodeRequest) (*NodeAnswer, error) {
 func TestAnAnswerToAnotherQuestionIsNotBelieved(t *testing.T) {
 	e := mem.New()
 	defer e.Close()
-	local := OpenTrie(NewTrieCache(0), e, context1, EmptyRoot())
+	local := Open(NewCache(0), e, context1, EmptyRoot())
 	low, high := Leaf{Key: codec.Hash{0x0F}, Value: codec.Hash{1}}, Leaf{Key: codec.Hash{0xF0}, Value: codec.Hash{2}}
-	hash := func(l Leaf) codec.Hash { return hashLeaves([]leaf{{key: l.Key, value: l.Value}}) }
+	hash := func(l Leaf) codec.Hash { return hashLeaves([]Leaf{l}) }
 	of := func(l Leaf) answerNode { return answerNode{leaves: []Leaf{l}} }
 	top := func(first, last Leaf) answerNode {
-		n := trieNode{kind: nodeBranch, bits: 1 | 1<<15}
+		n := node{kind: nodeBranch, bits: 1 | 1<<15}
 		n.hashes[0], n.hashes[15] = hash(first), hash(last)
 		return answerNode{branch: n}
 	}
@@ -200,7 +200,7 @@ func TestAnAnswerToAnotherQuestionIsNotBelieved(t *testing.T) {
 func TestDiffOverDamagedRowsSaysSo(t *testing.T) {
 	for _, n := range []int{10, 2000} {
 		e := mem.New()
-		local, remote := OpenTrie(NewTrieCache(0), e, context1, EmptyRoot()), OpenTrie(NewTrieCache(0), e, context1, EmptyRoot())
+		local, remote := Open(NewCache(0), e, context1, EmptyRoot()), Open(NewCache(0), e, context1, EmptyRoot())
 		update(t, local, numberedChanges(0, n, "v")...)
 		update(t, remote, numberedChanges(0, n, "w")...)
 		commit(t, e, local)
@@ -208,7 +208,7 @@ func TestDiffOverDamagedRowsSaysSo(t *testing.T) {
 			var b engine.Batch
 			b.Put(column.Generic, []byte(key), []byte(row[:len(row)-1]))
 			require.NoError(t, e.Apply(&b))
-			damaged := OpenTrie(NewTrieCache(0), e, context1, local.Root())
+			damaged := Open(NewCache(0), e, context1, local.Root())
 			var failure error
 			for d, err := range Diff(context.Background(), damaged, remote, remote.Root()) {
 				if failure = err; err == nil {
@@ -228,7 +228,7 @@ func TestDiffOverDamagedRowsSaysSo(t *testing.T) {
 func TestDiffEndsWhenItIsToldTo(t *testing.T) {
 	e := mem.New()
 	defer e.Close()
-	local, remote := OpenTrie(NewTrieCache(0), e, context1, EmptyRoot()), OpenTrie(NewTrieCache(0), e, context1, EmptyRoot())
+	local, remote := Open(NewCache(0), e, context1, EmptyRoot()), Open(NewCache(0), e, context1, EmptyRoot())
 	update(t, local, numberedChanges(0, 500, "v")...)
 	update(t, remote, numberedChanges(0, 500, "w")...)
 	for stop := 1; stop < 100; stop += 7 {
@@ -254,7 +254,7 @@ func TestDiffEndsWhenItIsToldTo(t *testing.T) {
 func TestRequestsAreBounded(t *testing.T) {
 	e := mem.New()
 	defer e.Close()
-	trie := OpenTrie(NewTrieCache(0), e, context1, EmptyRoot())
+	trie := Open(NewCache(0), e, context1, EmptyRoot())
 	r := &NodeRequest{Root: trie.Root()}
 	for n := range 16 * 16 {
 		r.Prefixes = append(r.Prefixes, NewPrefix(codec.Hash{byte(n)}, 2))
@@ -277,7 +277,7 @@ func TestDiffOfLargeContextsReadsFewNodes(t *testing.T) {
 	e, trie := grown(t, n)
 	defer e.Close()
 	other := codec.ContextID{2}
-	copied := OpenTrie(NewTrieCache(0), e, other, EmptyRoot())
+	copied := Open(NewCache(0), e, other, EmptyRoot())
 	for from := 0; from < n; from += 20_000 {
 		update(t, copied, numberedChanges(from, from+20_000, "v")...)
 		commit(t, e, copied)
@@ -290,13 +290,13 @@ func TestDiffOfLargeContextsReadsFewNodes(t *testing.T) {
 	}
 	commit(t, e, copied)
 
-	count := func(cache int) (reads TrieReads, requests int) {
-		local := OpenTrie(NewTrieCache(cache), e, context1, trie.Root())
-		remote := OpenTrie(NewTrieCache(cache), e, other, copied.Root())
+	count := func(cache int) (reads Reads, requests int) {
+		local := Open(NewCache(cache), e, context1, trie.Root())
+		remote := Open(NewCache(cache), e, other, copied.Root())
 		w := &wire{trie: remote}
 		require.Len(t, differences(t, local, w, remote.Root()), 10)
 		a, b := local.Reads(), remote.Reads()
-		return TrieReads{Rows: a.Rows + b.Rows, Cached: a.Cached + b.Cached}, w.requests
+		return Reads{Rows: a.Rows + b.Rows, Cached: a.Cached + b.Cached}, w.requests
 	}
 	reads, requests := count(0)
 	t.Logf("%d keys: %d rows and %d cached pages on both sides, %d requests", n, reads.Rows, reads.Cached, requests)
@@ -326,7 +326,7 @@ func FuzzParseNodeRequest(f *testing.F) {
 }
 
 func FuzzParseNodeAnswer(f *testing.F) {
-	trie := OpenTrie(NewTrieCache(0), engine.Getter(mem.New()), context1, EmptyRoot())
+	trie := Open(NewCache(0), engine.Getter(mem.New()), context1, EmptyRoot())
 	for _, n := range []int{1, 50, 300} {
 		update(f, trie, numberedChanges(0, n, "v")...)
 		a, err := trie.Nodes(context.Background(), &NodeRequest{Root: trie.Root(), Prefixes: []Prefix{

@@ -1,4 +1,4 @@
-package dag
+package merkle
 
 import (
 	"errors"
@@ -32,7 +32,7 @@ const (
 type Proof struct {
 	kind  proofKind
 	steps []proofStep // branches on the way, from the root
-	other trieNode    // of proofLeaf and proofBranch
+	other node        // of proofLeaf and proofBranch
 }
 
 // proofStep is a branch on the way of a key: all its children but the one on
@@ -57,11 +57,11 @@ func (t *Trie) Prove(key codec.Hash) (*Proof, error) {
 			p.kind = proofIncluded
 			return p, nil
 		case n.kind == nodeLeaf:
-			p.kind, p.other = proofLeaf, trieNode{key: n.key, value: n.value}
+			p.kind, p.other = proofLeaf, node{key: n.key, value: n.value}
 			return p, nil
 		case !n.prefix().Covers(key):
 			p.kind = proofBranch
-			p.other = trieNode{key: codec.Hash(n.prefix().bits), depth: n.depth, bits: n.bits, hashes: n.hashes}
+			p.other = node{key: codec.Hash(n.prefix().bits), depth: n.depth, bits: n.bits, hashes: n.hashes}
 			return p, nil
 		}
 		way := nibble(&key, n.depth)
@@ -163,7 +163,7 @@ func (s *proofStep) hash(key, way *codec.Hash) codec.Hash {
 }
 
 // branchHash returns the hash of a branch by its prefix and children.
-func (n *trieNode) branchHash() codec.Hash {
+func (n *node) branchHash() codec.Hash {
 	var w branchHasher
 	w.start((*[32]byte)(&n.key), n.depth)
 	for i := range n.hashes {

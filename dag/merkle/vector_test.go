@@ -1,4 +1,4 @@
-package dag
+package merkle
 
 import (
 	"bytes"
@@ -49,13 +49,13 @@ func TestGoldenVectors(t *testing.T) {
 	}
 	stored, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.True(t, bytes.Equal(made, stored), "%s is not what the definition gives; if that has changed: go test ./dag -update", file)
+	require.True(t, bytes.Equal(made, stored), "%s is not what the definition gives; if that has changed: go test ./dag/merkle -update", file)
 
 	var vectors []trieVector
 	require.NoError(t, json.Unmarshal(stored, &vectors))
 	for _, v := range vectors {
 		e := mem.New()
-		trie := OpenTrie(NewTrieCache(0), e, context1, EmptyRoot())
+		trie := Open(NewCache(0), e, context1, EmptyRoot())
 		for _, s := range v.State {
 			update(t, trie, Change{Key: HashKey([]byte(merkletest.Unhex(s.AppKey))), Value: HashValue([]byte(merkletest.Unhex(s.Value)))})
 		}
@@ -118,12 +118,12 @@ func words(n int) (w []string) {
 // their form.
 func TestRowsAreAsTheReadmeSays(t *testing.T) {
 	key, value := codec.Hash{0x12, 0x34}, codec.Hash{9}
-	bucket := newBucket([]leaf{{key: key, value: value}}, nil, 0)
+	bucket := newBucket([]Leaf{{Key: key, Value: value}}, nil, 0)
 	require.Equal(t, "01"+key.String()+value.String(), hex.EncodeToString(bucket.appendRow(nil)))
 	pg := newInner(nil)
 	pg.kids[3], pg.kids[15] = kid{hash: key, count: 20}, kid{hash: value, count: manyLeaves}
 	require.Equal(t, "020880"+key.String()+"14"+value.String()+"ff", hex.EncodeToString(pg.appendRow(nil)))
-	trie := OpenTrie(NewTrieCache(0), nil, context1, EmptyRoot())
+	trie := Open(NewCache(0), nil, context1, EmptyRoot())
 	p := NewPrefix(key, 3)
 	require.Equal(t, hex.EncodeToString([]byte("dag-trie"))+strings.Repeat("00", 8)+context1.String()+"010203",
 		hex.EncodeToString(trie.rowKey(&p)))

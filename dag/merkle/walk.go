@@ -1,4 +1,4 @@
-package dag
+package merkle
 
 import (
 	"fmt"
@@ -47,7 +47,7 @@ func (t *Trie) Leaves() iter.Seq2[Leaf, error] {
 
 // walk calls fn with all leaves of n, in order, until it returns false. It
 // reports whether it never did.
-func (t *Trie) walk(n *trieNode, fn func(Leaf) bool) (on bool, err error) {
+func (t *Trie) walk(n *node, fn func(Leaf) bool) (on bool, err error) {
 	if n.kind != nodeBranch {
 		return n.kind == nodeNone || fn(Leaf{Key: n.key, Value: n.value}), nil
 	}
@@ -66,16 +66,16 @@ func (t *Trie) walk(n *trieNode, fn func(Leaf) bool) (on bool, err error) {
 	return true, nil
 }
 
-// CheckTrie returns engine.ErrCorrupt, with the row and the reason, unless the
+// Check returns engine.ErrCorrupt, with the row and the reason, unless the
 // rows of a context in r are those of the trie whose root is root, and no
 // others. It calls visit, unless that is nil, with every leaf, in order, which is not
 // to be changed nor kept. It reads all rows, in one state if r is a snapshot, and needs
 // memory for little more than a row of each level.
-func CheckTrie(r engine.Reader, context codec.ContextID, root codec.Hash, visit func(*leaf)) error {
+func Check(r engine.Reader, context codec.ContextID, root codec.Hash, visit func(*Leaf)) error {
 	if visit == nil {
-		visit = func(*leaf) {}
+		visit = func(*Leaf) {}
 	}
-	t := OpenTrie(NewTrieCache(-1), r, context, root)
+	t := Open(NewCache(-1), r, context, root)
 	top, err := t.rootKid()
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func CheckTrie(r engine.Reader, context codec.ContextID, root codec.Hash, visit 
 type rowChecker struct {
 	trie  *Trie
 	rows  *engine.Iterator
-	visit func(*leaf)
+	visit func(*Leaf)
 }
 
 func (c *rowChecker) check(p Prefix, k kid) error {

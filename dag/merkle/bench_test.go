@@ -1,4 +1,4 @@
-package dag
+package merkle
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ import (
 // grown returns a trie of n keys in an engine.
 func grown(t require.TestingT, n int) (*mem.Engine, *Trie) {
 	e := mem.New()
-	trie := OpenTrie(NewTrieCache(0), e, context1, EmptyRoot())
+	trie := Open(NewCache(0), e, context1, EmptyRoot())
 	const step = 20_000
 	for from := 0; from < n; from += step {
 		update(t, trie, numberedChanges(from, min(from+step, n), "v")...)

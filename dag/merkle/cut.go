@@ -1,4 +1,4 @@
-package dag
+package merkle
 
 import (
 	"encoding/binary"
@@ -32,8 +32,8 @@ func (c *nodeCutter) prefix(n int) Prefix {
 }
 
 // branch returns the next branch, as appendBranch writes it.
-func (c *nodeCutter) branch() trieNode {
-	n := trieNode{kind: nodeBranch, depth: int(c.U8("depth"))}
+func (c *nodeCutter) branch() node {
+	n := node{kind: nodeBranch, depth: int(c.U8("depth"))}
 	if n.depth >= MaxPrefix {
 		c.Fail("depth", "over 63")
 	}
@@ -52,7 +52,7 @@ func (c *nodeCutter) branch() trieNode {
 
 // appendBranch appends depth u8 ‖ prefix ‖ children u16 LE ‖ hashes, as they are
 // hashed.
-func (n *trieNode) appendBranch(dst []byte) []byte {
+func (n *node) appendBranch(dst []byte) []byte {
 	p := n.prefix()
 	dst = append(append(dst, byte(n.depth)), p.bits[:(n.depth+1)/2]...)
 	dst = binary.LittleEndian.AppendUint16(dst, n.bits)

@@ -1,4 +1,4 @@
-package dag
+package merkle
 
 import (
 	"errors"
@@ -21,7 +21,7 @@ import (
 // other than ErrProof is not to be used again: open another.
 type Trie struct {
 	context codec.ContextID
-	cache   *TrieCache
+	cache   *Cache
 	store   engine.Getter
 	parent  *Trie // what this is an overlay of; nil: of the store
 
@@ -30,7 +30,7 @@ type Trie struct {
 	changed *pageChanges // since the store, or the parent; nil: none
 
 	key, row []byte // buffers
-	reads    TrieReads
+	reads    Reads
 }
 
 // pageChange is a page that differs from what the store, or the parent, has.
@@ -41,33 +41,33 @@ type pageChange struct {
 	was  codec.Hash // the hash of the page that it has there; zero: none
 }
 
-// TrieReads count what a Trie has looked at, without its overlays.
-type TrieReads struct {
+// Reads count what a Trie has looked at, without its overlays.
+type Reads struct {
 	Rows   int // looked up in the store
 	Cached int // pages found in the cache
 }
 
-// trieScope is the scope of the rows, in column Generic. It is never written to.
-var trieScope = keys.MustScope("dag-trie")
+// rowScope is the scope of the rows, in column Generic. It is never written to.
+var rowScope = keys.MustScope("dag-trie")
 
-// OpenTrie returns the trie of a context whose root is root, as Meta has it in
+// Open returns the trie of a context whose root is root, as Meta has it in
 // the same state that store is in: a snapshot, or a store whose only writer of
 // that context is the caller. It reads nothing yet. If the rows are of another
 // root, methods fail with engine.ErrCorrupt. store must outlive the Trie; cache
 // may be shared by all tries.
-func OpenTrie(cache *TrieCache, store engine.Getter, context codec.ContextID, root codec.Hash) *Trie {
+func Open(cache *Cache, store engine.Getter, context codec.ContextID, root codec.Hash) *Trie {
 	return &Trie{context: context, cache: cache, store: store, root: root}
 }
 
 // KeyPrefix appends what the keys of all rows of a context begin with, and of no
 // others. What follows it does not depend on the context, nor do the rows.
 func KeyPrefix(dst []byte, context *codec.ContextID) []byte {
-	return append(append(dst, trieScope[:]...), context[:]...)
+	return append(append(dst, rowScope[:]...), context[:]...)
 }
 
-// DeleteTrie puts into b the removal of all rows of a context. Tries of it that
+// Delete puts into b the removal of all rows of a context. Tries of it that
 // are open are not to be used after that.
-func DeleteTrie(b *engine.Batch, context codec.ContextID) {
+func Delete(b *engine.Batch, context codec.ContextID) {
 	start := KeyPrefix(nil, &context)
 	b.DeleteRange(column.Generic, start, engine.Successor(start))
 }
@@ -79,13 +79,13 @@ func (t *Trie) Context() codec.ContextID { return t.context }
 func (t *Trie) Root() codec.Hash { return t.root }
 
 // Reads returns what has been read so far.
-func (t *Trie) Reads() TrieReads { return t.reads }
+func (t *Trie) Reads() Reads { return t.reads }
 
 // Overlay returns a trie that is as t is now and changes apart from it. Until
 // the overlay is done with, t must not be changed. It costs nothing until it is
 // changed.
 func (t *Trie) Overlay() *Trie {
-	o := OpenTrie(t.cache, t.store, t.context, t.root)
+	o := Open(t.cache, t.store, t.context, t.root)
 	o.parent, o.top = t, t.top
 	return o
 }
@@ -96,7 +96,7 @@ func (t *Trie) Overlay() *Trie {
 func (t *Trie) Merge() {
 	p := t.parent
 	if p == nil {
-		panic("dag: Merge of a trie that is no overlay")
+		panic("merkle: Merge of a trie that is no overlay")
 	}
 	if p.changed == nil {
 		p.changed, t.changed = t.changed, nil
@@ -114,7 +114,7 @@ func (t *Trie) Merge() {
 type pageChanges struct {
 	at     map[Prefix]int // places in list
 	list   []pageChange
-	merged []leaf      // a buffer,
+	merged []Leaf      // a buffer,
 	bucket *bucketPage // and another, if any was wanted
 }
 
@@ -189,7 +189,7 @@ func (t *Trie) Write(b *engine.Batch) {
 // go to the cache and t goes on from there. It panics if t is an overlay.
 func (t *Trie) Written() {
 	if t.parent != nil {
-		panic("dag: Written of an overlay")
+		panic("merkle: Written of an overlay")
 	}
 	changes := t.pageChanges()
 	for i := range changes {

@@ -1,4 +1,4 @@
-package dag
+package merkle
 
 import (
 	"encoding/binary"
@@ -10,17 +10,17 @@ import (
 	"github.com/stoadb/stoa/codec"
 )
 
-// DefaultTrieCache is the size of a [TrieCache] whose options say nothing, in
+// DefaultCache is the size of a [Cache] whose options say nothing, in
 // bytes.
-const DefaultTrieCache = 32 << 20
+const DefaultCache = 32 << 20
 
-// TrieCache keeps pages of tries in memory, those used last, up to a size. One
+// Cache keeps pages of tries in memory, those used last, up to a size. One
 // serves any number of contexts and goroutines.
 //
 // Pages are found by the hash of what is in them and their depth, never by
 // where they stand. So a page can't be stale, whatever became of the batch that
 // it was made for, and a snapshot of the past shares the cache with the present.
-type TrieCache struct {
+type Cache struct {
 	seeds  [2]uint64 // of the tags: who makes hashes that begin alike fills no chain by them
 	shards [cacheShards]cacheShard
 }
@@ -56,13 +56,13 @@ type cached struct {
 	next, prev uint32
 }
 
-// NewTrieCache returns a cache of at most size bytes, about; 0 is
-// [DefaultTrieCache], less is no cache at all.
-func NewTrieCache(size int) *TrieCache {
+// NewCache returns a cache of at most size bytes, about; 0 is
+// [DefaultCache], less is no cache at all.
+func NewCache(size int) *Cache {
 	if size == 0 {
-		size = DefaultTrieCache
+		size = DefaultCache
 	}
-	c := &TrieCache{seeds: [2]uint64{rand.Uint64(), rand.Uint64()}}
+	c := &Cache{seeds: [2]uint64{rand.Uint64(), rand.Uint64()}}
 	for i := range c.shards {
 		s := &c.shards[i]
 		s.room, s.entries, s.chains = size/cacheShards, make([]cached, 1), make([]uint32, 8)
@@ -71,7 +71,7 @@ func NewTrieCache(size int) *TrieCache {
 }
 
 // locate returns the shard that a page belongs to, locked, and its tag there.
-func (c *TrieCache) locate(k *cacheKey) (*cacheShard, uint32) {
+func (c *Cache) locate(k *cacheKey) (*cacheShard, uint32) {
 	// Hashes are evenly spread already: one multiplication mixes the seeds in.
 	hi, lo := bits.Mul64(binary.LittleEndian.Uint64(k.hash[:])^c.seeds[0],
 		binary.LittleEndian.Uint64(k.hash[8:])^c.seeds[1]+uint64(k.depth))
@@ -82,7 +82,7 @@ func (c *TrieCache) locate(k *cacheKey) (*cacheShard, uint32) {
 }
 
 // get returns the page, or nil.
-func (c *TrieCache) get(hash codec.Hash, depth uint8) *page {
+func (c *Cache) get(hash codec.Hash, depth uint8) *page {
 	k := cacheKey{hash, depth}
 	s, tag := c.locate(&k)
 	defer s.mu.Unlock()
@@ -97,7 +97,7 @@ func (c *TrieCache) get(hash codec.Hash, depth uint8) *page {
 
 // put adds a page, at the expense of those that were not used for the longest.
 // Nobody else may know the page yet.
-func (c *TrieCache) put(pg *page, depth uint8) {
+func (c *Cache) put(pg *page, depth uint8) {
 	k := cacheKey{pg.hash, depth}
 	s, tag := c.locate(&k)
 	defer s.mu.Unlock()
@@ -121,7 +121,7 @@ func (c *TrieCache) put(pg *page, depth uint8) {
 }
 
 // drop removes a page that has been replaced.
-func (c *TrieCache) drop(hash codec.Hash, depth uint8) {
+func (c *Cache) drop(hash codec.Hash, depth uint8) {
 	k := cacheKey{hash, depth}
 	s, tag := c.locate(&k)
 	defer s.mu.Unlock()
@@ -204,7 +204,7 @@ func entryMemory(pg *page) int {
 }
 
 // Bytes returns about how many bytes the cached pages take.
-func (c *TrieCache) Bytes() (n int) {
+func (c *Cache) Bytes() (n int) {
 	for i := range c.shards {
 		s := &c.shards[i]
 		s.mu.Lock()

@@ -1,4 +1,4 @@
-package dag
+package merkle
 
 import (
 	"fmt"
@@ -31,7 +31,7 @@ type NodeAnswer struct {
 // answerNode is a node below a prefix, as itself, or, where there are few, as
 // all leaves below it; none if leaves is empty and branch not set.
 type answerNode struct {
-	branch trieNode // kind nodeBranch, else not set
+	branch node // kind nodeBranch, else not set
 	leaves []Leaf
 }
 
@@ -166,11 +166,7 @@ func (n *answerNode) hash() codec.Hash {
 	case len(n.leaves) == 0:
 		return codec.Hash{}
 	}
-	all := make([]leaf, len(n.leaves))
-	for i, l := range n.leaves {
-		all[i] = leaf{key: l.Key, value: l.Value}
-	}
-	return hashLeaves(all)
+	return hashLeaves(n.leaves)
 }
 
 // within reports whether all keys of the node begin with p.

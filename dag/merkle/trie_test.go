@@ -1,4 +1,4 @@
-package dag
+package merkle
 
 import (
 	"encoding/binary"
@@ -58,7 +58,7 @@ func commit(t require.TestingT, e engine.Engine, trie *Trie) {
 }
 
 func rows(t require.TestingT, e engine.Reader) map[string]string {
-	it, err := e.Iterate(column.Generic, engine.Prefixed(trieScope[:]))
+	it, err := e.Iterate(column.Generic, engine.Prefixed(rowScope[:]))
 	require.NoError(t, err)
 	defer it.Close()
 	m := map[string]string{}
@@ -70,8 +70,8 @@ func rows(t require.TestingT, e engine.Reader) map[string]string {
 }
 
 // readRoot returns the root that the rows of a context make.
-func readRoot(cache *TrieCache, store engine.Getter, context codec.ContextID) (codec.Hash, error) {
-	pg, err := OpenTrie(cache, store, context, codec.Hash{}).readRoot()
+func readRoot(cache *Cache, store engine.Getter, context codec.ContextID) (codec.Hash, error) {
+	pg, err := Open(cache, store, context, codec.Hash{}).readRoot()
 	if err != nil || pg.count == 0 {
 		return emptyRoot, err
 	}
@@ -82,11 +82,11 @@ func readRoot(cache *TrieCache, store engine.Getter, context codec.ContextID) (c
 // the naive definition agree.
 func check(t require.TestingT, e engine.Engine, trie *Trie, model merkletest.Naive) {
 	require.Equal(t, model.Root(), trie.Root().String())
-	root, err := readRoot(NewTrieCache(-1), e, trie.Context())
+	root, err := readRoot(NewCache(-1), e, trie.Context())
 	require.NoError(t, err)
 	require.Equal(t, trie.Root(), root)
-	require.NoError(t, CheckTrie(e, trie.Context(), trie.Root(), nil))
-	fresh := OpenTrie(NewTrieCache(-1), e, trie.Context(), root)
+	require.NoError(t, Check(e, trie.Context(), trie.Root(), nil))
+	fresh := Open(NewCache(-1), e, trie.Context(), root)
 	got := merkletest.Naive{}
 	for l, err := range fresh.Leaves() {
 		require.NoError(t, err)
@@ -173,8 +173,8 @@ func TestRootAndRowsAreAFunctionOfTheSet(t *testing.T) {
 		e := mem.New()
 		defer e.Close()
 		size := rapid.SampledFrom([]int{-1, 20_000, 0}).Draw(t, "cache")
-		cache := NewTrieCache(size)
-		trie, model := OpenTrie(cache, e, context1, EmptyRoot()), merkletest.Naive{}
+		cache := NewCache(size)
+		trie, model := Open(cache, e, context1, EmptyRoot()), merkletest.Naive{}
 		start := drawStart(t)
 		update(t, trie, start...)
 		apply(model, start)
@@ -205,17 +205,17 @@ func TestRootAndRowsAreAFunctionOfTheSet(t *testing.T) {
 			"commit": func(t *rapid.T) { commit(t, e, trie) },
 			"fail": func(t *rapid.T) {
 				commit(t, e, trie)
-				failed := OpenTrie(cache, e, context1, trie.Root())
+				failed := Open(cache, e, context1, trie.Root())
 				require.NoError(t, failed.Update(drawChanges(t, 40)))
 				failed.Write(new(engine.Batch))
-				trie = OpenTrie(cache, e, context1, trie.Root())
+				trie = Open(cache, e, context1, trie.Root())
 			},
 			"": func(t *rapid.T) { require.Equal(t, model.Root(), trie.Root().String()) },
 		})
 		commit(t, e, trie)
 		check(t, e, trie, model)
 
-		once, other := mem.New(), OpenTrie(NewTrieCache(0), nil, context1, EmptyRoot())
+		once, other := mem.New(), Open(NewCache(0), nil, context1, EmptyRoot())
 		defer once.Close()
 		var all []Change
 		for k, v := range model {
@@ -231,8 +231,8 @@ func TestOverlayRootIsThatOfReallyApplying(t *testing.T) {
 	enginetest.Check(t, 100, func(t *rapid.T) {
 		e := mem.New()
 		defer e.Close()
-		cache := NewTrieCache(0)
-		trie := OpenTrie(cache, e, context1, EmptyRoot())
+		cache := NewCache(0)
+		trie := Open(cache, e, context1, EmptyRoot())
 		base := drawStart(t)
 		require.NoError(t, trie.Update(base))
 		commit(t, e, trie)
@@ -254,15 +254,15 @@ func TestOverlayRootIsThatOfReallyApplying(t *testing.T) {
 		apply(model, c)
 		require.Equal(t, model.Root(), o.Root().String())
 		apply(model, d)
-		check(t, e, OpenTrie(cache, e, context1, nested.Root()), model)
+		check(t, e, Open(cache, e, context1, nested.Root()), model)
 	})
 }
 
 func TestAnOldSnapshotReadsItsOwnRootThroughTheSharedCache(t *testing.T) {
 	e := mem.New()
 	defer e.Close()
-	cache := NewTrieCache(0)
-	trie := OpenTrie(cache, e, context1, EmptyRoot())
+	cache := NewCache(0)
+	trie := Open(cache, e, context1, EmptyRoot())
 	update(t, trie, numberedChanges(0, 500, "old")...)
 	commit(t, e, trie)
 	old := trie.Root()
@@ -271,7 +271,7 @@ func TestAnOldSnapshotReadsItsOwnRootThroughTheSharedCache(t *testing.T) {
 	defer snapshot.Close()
 	update(t, trie, numberedChanges(100, 700, "new")...)
 	commit(t, e, trie)
-	past := OpenTrie(cache, snapshot, context1, old)
+	past := Open(cache, snapshot, context1, old)
 	n := 0
 	for l, err := range past.Leaves() {
 		require.NoError(t, err)
@@ -279,14 +279,14 @@ func TestAnOldSnapshotReadsItsOwnRootThroughTheSharedCache(t *testing.T) {
 		n++
 	}
 	require.Equal(t, 500, n)
-	v, ok, err := OpenTrie(cache, e, context1, trie.Root()).Lookup(numbered(650))
+	v, ok, err := Open(cache, e, context1, trie.Root()).Lookup(numbered(650))
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, HashValue([]byte("new")), v)
 }
 
 func TestUpdateDemandsSortedDistinctKeys(t *testing.T) {
-	trie := OpenTrie(NewTrieCache(0), mem.New(), context1, EmptyRoot())
+	trie := Open(NewCache(0), mem.New(), context1, EmptyRoot())
 	a, b := set(codec.Hash{1}, ""), set(codec.Hash{2}, "")
 	require.ErrorIs(t, trie.Update([]Change{b, a}), ErrChanges)
 	require.ErrorIs(t, trie.Update([]Change{a, a}), ErrChanges)
@@ -298,10 +298,10 @@ func TestUpdateDemandsSortedDistinctKeys(t *testing.T) {
 func TestDamageIsFound(t *testing.T) {
 	for _, n := range []int{1, 40, 700, 9000} {
 		e := mem.New()
-		trie := OpenTrie(NewTrieCache(0), e, context1, EmptyRoot())
+		trie := Open(NewCache(0), e, context1, EmptyRoot())
 		update(t, trie, numberedChanges(0, n, "v")...)
 		commit(t, e, trie)
-		require.NoError(t, CheckTrie(e, context1, trie.Root(), nil))
+		require.NoError(t, Check(e, context1, trie.Root(), nil))
 		all := rows(t, e)
 		r := rand.New(rand.NewPCG(1, uint64(n)))
 		damage := func(key, was string, now []byte) {
@@ -311,7 +311,7 @@ func TestDamageIsFound(t *testing.T) {
 				b.Delete(column.Generic, []byte(key))
 			}
 			require.NoError(t, e.Apply(&b))
-			require.ErrorIs(t, CheckTrie(e, context1, trie.Root(), nil), engine.ErrCorrupt)
+			require.ErrorIs(t, Check(e, context1, trie.Root(), nil), engine.ErrCorrupt)
 			if b.Reset(); was != "" {
 				b.Put(column.Generic, []byte(key), []byte(was))
 			} else {
@@ -331,7 +331,7 @@ func TestDamageIsFound(t *testing.T) {
 				damage(key+"\x01\x01", "", []byte(row))
 			}
 		}
-		require.NoError(t, CheckTrie(e, context1, trie.Root(), nil))
+		require.NoError(t, Check(e, context1, trie.Root(), nil))
 		require.NoError(t, e.Close())
 	}
 }
@@ -339,15 +339,15 @@ func TestDamageIsFound(t *testing.T) {
 func TestAChangeThatNeedsDamagedRowsFailsAsCorrupt(t *testing.T) {
 	e := mem.New()
 	defer e.Close()
-	trie := OpenTrie(NewTrieCache(0), e, context1, EmptyRoot())
+	trie := Open(NewCache(0), e, context1, EmptyRoot())
 	update(t, trie, numberedChanges(0, 2000, "v")...)
 	commit(t, e, trie)
 	var b engine.Batch
-	trie2 := OpenTrie(NewTrieCache(0), e, context1, trie.Root())
+	trie2 := Open(NewCache(0), e, context1, trie.Root())
 	update(t, trie2, numberedChanges(0, 2000, "w")...)
 	trie2.Write(&b)
 	require.NoError(t, e.Apply(&b))
-	wrong := OpenTrie(NewTrieCache(0), e, context1, trie.Root())
+	wrong := Open(NewCache(0), e, context1, trie.Root())
 	require.ErrorIs(t, wrong.Update(numberedChanges(0, 1, "x")), engine.ErrCorrupt)
 }
 
@@ -356,32 +356,32 @@ func TestDeletingATrieLeavesOtherContextsAlone(t *testing.T) {
 	defer e.Close()
 	other := codec.ContextID{2}
 	for _, c := range []codec.ContextID{context1, other} {
-		trie := OpenTrie(NewTrieCache(0), e, c, EmptyRoot())
+		trie := Open(NewCache(0), e, c, EmptyRoot())
 		update(t, trie, numberedChanges(0, 300, "v")...)
 		commit(t, e, trie)
 	}
 	var b engine.Batch
-	DeleteTrie(&b, context1)
+	Delete(&b, context1)
 	require.NoError(t, e.Apply(&b))
-	root, err := readRoot(NewTrieCache(0), e, context1)
+	root, err := readRoot(NewCache(0), e, context1)
 	require.NoError(t, err)
 	require.Equal(t, EmptyRoot(), root)
-	root, err = readRoot(NewTrieCache(0), e, other)
+	root, err = readRoot(NewCache(0), e, other)
 	require.NoError(t, err)
-	require.NoError(t, CheckTrie(e, other, root, nil))
+	require.NoError(t, Check(e, other, root, nil))
 }
 
 func TestTheCacheStaysWithinItsSize(t *testing.T) {
 	e := mem.New()
 	defer e.Close()
 	const size = 1 << 20
-	cache := NewTrieCache(size)
-	trie := OpenTrie(cache, e, context1, EmptyRoot())
+	cache := NewCache(size)
+	trie := Open(cache, e, context1, EmptyRoot())
 	for i := range 20 {
 		update(t, trie, numberedChanges(2000*i, 2000*i+2000, "v")...)
 		commit(t, e, trie)
 		require.LessOrEqual(t, cache.Bytes(), size)
 	}
 	require.Greater(t, cache.Bytes(), size/2)
-	require.Equal(t, 0, NewTrieCache(-1).Bytes())
+	require.Equal(t, 0, NewCache(-1).Bytes())
 }

@@ -1,4 +1,4 @@
-package dag
+package merkle
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 type page struct {
 	hash   codec.Hash   // of the subtree
 	count  uint8        // of its leaves, at most manyLeaves
-	leaves []leaf       // of a bucket
+	leaves []Leaf       // of a bucket
 	hashes []codec.Hash // of the leaves; nil: they are not kept
 	kids   *[16]kid     // of an inner page, nil of a bucket
 }
@@ -71,25 +71,25 @@ const hashedDepth = 2
 
 // newBucket returns the page at depth of leaves, of which it keeps none. The hashes
 // of leaves that old has too are taken from there; old may be nil.
-func newBucket(leaves []leaf, old *page, depth int) *page {
+func newBucket(leaves []Leaf, old *page, depth int) *page {
 	n := len(leaves)
 	pg := &page{count: uint8(n)}
 	var hashes []codec.Hash
 	if depth <= hashedDepth {
 		// One piece of memory, that of the leaves first: a leaf is two hashes.
 		all := make([]codec.Hash, 3*n)
-		pg.leaves, pg.hashes = unsafe.Slice((*leaf)(unsafe.Pointer(&all[0])), n), all[2*n:]
+		pg.leaves, pg.hashes = unsafe.Slice((*Leaf)(unsafe.Pointer(&all[0])), n), all[2*n:]
 		hashes = all[2*n:]
 	} else {
 		var array [innerBucket]codec.Hash // stays on the stack
-		pg.leaves, hashes = make([]leaf, n), array[:n]
+		pg.leaves, hashes = make([]Leaf, n), array[:n]
 	}
 	copy(pg.leaves, leaves)
 	at := 0 // in old
 	for i := range leaves {
 		l := &leaves[i]
 		if old != nil && old.hashes != nil {
-			for at < len(old.leaves) && bytes.Compare(old.leaves[at].key[:], l.key[:]) < 0 {
+			for at < len(old.leaves) && bytes.Compare(old.leaves[at].Key[:], l.Key[:]) < 0 {
 				at++
 			}
 			if at < len(old.leaves) && old.leaves[at] == *l {
@@ -97,7 +97,7 @@ func newBucket(leaves []leaf, old *page, depth int) *page {
 				continue
 			}
 		}
-		hashes[i] = leafHash(&l.key, &l.value)
+		hashes[i] = leafHash(&l.Key, &l.Value)
 	}
 	pg.hash = joinLeaves(leaves, hashes)
 	return pg
@@ -107,14 +107,14 @@ func newBucket(leaves []leaf, old *page, depth int) *page {
 // of its leaves at any depth, so that proving it and replacing it hash each once.
 type bucketPage struct {
 	page   page
-	leaves [rootBucket]leaf
+	leaves [rootBucket]Leaf
 	hashes [rootBucket]codec.Hash
 }
 
 // seal returns the page of the first n leaves.
 func (b *bucketPage) seal(n int) *page {
 	for i := range b.leaves[:n] {
-		b.hashes[i] = leafHash(&b.leaves[i].key, &b.leaves[i].value)
+		b.hashes[i] = leafHash(&b.leaves[i].Key, &b.leaves[i].Value)
 	}
 	b.page = page{count: uint8(n), leaves: b.leaves[:n], hashes: b.hashes[:n]}
 	b.page.hash = joinLeaves(b.page.leaves, b.page.hashes)
@@ -160,7 +160,7 @@ func (pg *page) memory() int {
 	if pg.kids != nil {
 		return int(unsafe.Sizeof(innerPage{}))
 	}
-	return int(unsafe.Sizeof(page{})) + cap(pg.leaves)*int(unsafe.Sizeof(leaf{})) + cap(pg.hashes)*len(codec.Hash{})
+	return int(unsafe.Sizeof(page{})) + cap(pg.leaves)*int(unsafe.Sizeof(Leaf{})) + cap(pg.hashes)*len(codec.Hash{})
 }
 
 // The tags of rows.
@@ -174,8 +174,8 @@ func (pg *page) appendRow(dst []byte) []byte {
 	if pg.kids == nil {
 		dst = append(dst, tagBucket)
 		for i := range pg.leaves {
-			dst = append(dst, pg.leaves[i].key[:]...)
-			dst = append(dst, pg.leaves[i].value[:]...)
+			dst = append(dst, pg.leaves[i].Key[:]...)
+			dst = append(dst, pg.leaves[i].Value[:]...)
 		}
 		return dst
 	}
@@ -214,20 +214,20 @@ func parseBucket(p *Prefix, b []byte, into *bucketPage) (*page, string) {
 	if len(b)%64 != 0 || n == 0 || n > bucketSize(int(p.n)) {
 		return nil, fmt.Sprintf("a bucket of %d bytes, not of 1 to %d leaves of 64", len(b), bucketSize(int(p.n)))
 	}
-	var array [rootBucket]leaf
+	var array [rootBucket]Leaf
 	leaves := array[:n]
 	if into != nil {
 		leaves = into.leaves[:n]
 	}
 	for i := range leaves {
 		key, value := codec.Hash(b[64*i:]), codec.Hash(b[64*i+32:])
-		if i > 0 && string(leaves[i-1].key[:]) >= string(key[:]) {
+		if i > 0 && string(leaves[i-1].Key[:]) >= string(key[:]) {
 			return nil, fmt.Sprintf("leaf %d out of order", i)
 		}
 		if !p.Covers(key) {
 			return nil, fmt.Sprintf("leaf %d of another prefix", i)
 		}
-		leaves[i] = leaf{key: key, value: value}
+		leaves[i] = Leaf{Key: key, Value: value}
 	}
 	if into != nil {
 		return into.seal(n), ""
