@@ -8,6 +8,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 )
@@ -163,11 +164,11 @@ func ExampleStore_Prove() {
 		fmt.Println(err)
 	}
 	fmt.Printf("%s, included: %t\n", e.Value.V, e.Proof.Included())
-	fmt.Println(e.Proof.VerifyIncluded(e.Root, dag.HashKey([]byte("colour")), dag.HashValue([]byte("green"))))
-	fmt.Println(errors.Is(e.Proof.VerifyIncluded(e.Root, dag.HashKey([]byte("colour")), dag.HashValue([]byte("red"))), dag.ErrProof))
+	fmt.Println(e.Proof.VerifyIncluded(e.Root, merkle.HashKey([]byte("colour")), merkle.HashValue([]byte("green"))))
+	fmt.Println(errors.Is(e.Proof.VerifyIncluded(e.Root, merkle.HashKey([]byte("colour")), merkle.HashValue([]byte("red"))), merkle.ErrProof))
 
 	absent, err := store.Prove(room, []byte("size"))
-	fmt.Println(absent.Proof.VerifyAbsent(absent.Root, dag.HashKey([]byte("size"))), err)
+	fmt.Println(absent.Proof.VerifyAbsent(absent.Root, merkle.HashKey([]byte("size"))), err)
 	// Output:
 	// green, included: true
 	// <nil>
