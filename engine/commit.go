@@ -3,7 +3,6 @@ package engine
 import (
 	"encoding/binary"
 	"errors"
-	"runtime"
 	"slices"
 	"sync"
 
@@ -37,7 +36,6 @@ type Committer struct {
 
 	mu      sync.Mutex
 	leading bool       // somebody commits
-	several bool       // the last group was of more than one
 	queue   []*request // who waits
 	closed  error      // what new requests are answered
 	idle    *sync.Cond // nobody commits
@@ -126,13 +124,6 @@ func (c *Committer) commit(r *request) error {
 		c.mu.Lock()
 	}
 	c.leading = true
-	if c.several || len(c.queue) > 0 {
-		// Writers that come at the same time come again at the same time: those that
-		// are about to ask are let through first, and share the write.
-		c.mu.Unlock()
-		runtime.Gosched()
-		c.mu.Lock()
-	}
 	c.take(r)
 	c.mu.Unlock()
 	c.lead()
@@ -180,7 +171,6 @@ func (c *Committer) take(r *request) {
 		n++
 	}
 	c.queue = slices.Delete(c.queue, 0, n)
-	c.several = n > 0
 }
 
 // run commits the group: together, and what fails together one by one, so that
