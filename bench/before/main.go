@@ -6,7 +6,7 @@
 //
 //	path: the hot path
 //	without: what is taken out
-//	measure: a workload and a subject, of which wall time is compared; any number
+//	measure: a workload and a subject, of which wall time is compared, or with -cpu the CPU; any number
 //	rows: how many rows it takes to see it; -rows if it is not said
 //
 // Run it in the root of the module. It prints a table in Markdown.
@@ -37,6 +37,7 @@ func main() {
 	flag.IntVar(&o.turns, "turns", 3, "how many runs each build has")
 	flag.IntVar(&o.rows, "rows", 100_000, "how many rows there are")
 	flag.DurationVar(&o.slice, "slice", time.Second, "how long a run measures each")
+	flag.BoolVar(&o.cpu, "cpu", false, "compare the CPU of both ends, not wall time: for a machine that has other work")
 	flag.Parse()
 	if err := o.run(); err != nil {
 		fmt.Fprintln(os.Stderr, "before:", err)
@@ -48,6 +49,7 @@ type options struct {
 	only        string
 	turns, rows int
 	slice       time.Duration
+	cpu         bool // compare CPU, not wall time
 }
 
 // folder has the patches.
@@ -174,24 +176,24 @@ func (o *options) compare(p *patch, tree, before, after string) error {
 		return err
 	}
 	builds := [2]string{before, after}
-	walls := [2]map[measure][]float64{{}, {}}
+	took := [2]map[measure][]float64{{}, {}}
 	for turn := range o.turns {
 		for i := range builds {
 			i ^= turn & 1 // who comes first changes
-			if err := o.bench(builds[i], p, walls[i]); err != nil {
+			if err := o.bench(builds[i], p, took[i]); err != nil {
 				return err
 			}
 		}
 	}
 	for _, m := range p.measures {
-		was, is := median(walls[0][m]), median(walls[1][m])
+		was, is := median(took[0][m]), median(took[1][m])
 		fmt.Printf("| %s | %s | %s, %s | %.3g | %.3g | %.2f |\n", p.path, p.without, m.workload, m.subject, was/1e3, is/1e3, was/is)
 	}
 	return nil
 }
 
-// bench runs a build once, and adds the wall times of what is measured.
-func (o *options) bench(stoa string, p *patch, walls map[measure][]float64) error {
+// bench runs a build once, and adds the times of what is measured.
+func (o *options) bench(stoa string, p *patch, took map[measure][]float64) error {
 	var workloads, subjects []string
 	for _, m := range p.measures {
 		workloads = append(workloads, m.workload)
@@ -214,11 +216,15 @@ func (o *options) bench(stoa string, p *patch, walls map[measure][]float64) erro
 	for _, result := range report.Results {
 		for _, found := range result.Measures {
 			m := measure{result.Workload, found.Subject}
-			walls[m] = append(walls[m], found.Wall.Median)
+			if o.cpu {
+				took[m] = append(took[m], found.CPU.Median)
+			} else {
+				took[m] = append(took[m], found.Wall.Median)
+			}
 		}
 	}
 	for _, m := range p.measures {
-		if len(walls[m]) == 0 {
+		if len(took[m]) == 0 {
 			return fmt.Errorf("%s: nothing is measured of %s, %s", cmd, m.workload, m.subject)
 		}
 	}

@@ -335,7 +335,7 @@ func (c *Conn) decode(m message, reply any) error {
 		return l.Take(m.owned)
 	}
 	defer m.free()
-	if in, ok := reply.(interface{ Parse([]byte) error }); ok {
+	if in, ok := reply.(wire.Parser); ok {
 		if err := in.Parse(m.bytes); err != nil {
 			return status.Error(codes.Internal, err.Error())
 		}

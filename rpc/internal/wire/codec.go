@@ -72,17 +72,20 @@ func (c *Codec) Marshal(v any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.NewBuffer(b, c.buffers)}, nil
 }
 
+// Parser is a message on its way in that takes itself apart.
+type Parser interface {
+	// Parse decodes a message that came in one piece, of which it keeps nothing.
+	Parse(b []byte) error
+}
+
 // Unmarshal is encoding.CodecV2's.
 func (c *Codec) Unmarshal(data mem.BufferSlice, v any) error {
-	switch in := v.(type) {
-	case *Inbound:
-		return in.unmarshal(data)
-	case *Lent:
+	if in, ok := v.(*Lent); ok {
 		return in.unmarshal(data)
 	}
 	b := data.MaterializeToBuffer(c.buffers)
 	defer b.Free()
-	if in, ok := v.(*KVItem); ok {
+	if in, ok := v.(Parser); ok {
 		return in.Parse(b.ReadOnlyData())
 	}
 	m, ok := v.(proto.Message)

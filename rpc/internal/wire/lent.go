@@ -10,7 +10,6 @@ import (
 type Lent struct {
 	Entries []byte // valid until the next page, or Free
 	Count   uint32
-	End     bool
 
 	memory *[]byte // nil: nothing is held
 }
@@ -39,8 +38,6 @@ func (l *Lent) parse(b []byte) error {
 			l.Entries = f.bytes
 		case f.is(2, protowire.VarintType):
 			l.Count = uint32(f.value)
-		case f.is(3, protowire.VarintType):
-			l.End = f.value != 0
 		}
 	}
 	return f.err

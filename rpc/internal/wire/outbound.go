@@ -55,21 +55,3 @@ func (g *Get) AppendTo(dst []byte) []byte {
 func outbound(m Outbound) mem.BufferSlice {
 	return mem.BufferSlice{mem.SliceBuffer(m.AppendTo(nil))}
 }
-
-// Parse decodes a message that came in one piece.
-func (in *Inbound) Parse(b []byte) error {
-	in.Found, in.Count, in.End = false, 0, false
-	start := len(in.Data)
-	f := fields{rest: b}
-	for f.next() {
-		switch {
-		case f.is(fieldOnly, protowire.BytesType):
-			in.Data, in.Found = append(in.Data[:start], f.bytes...), true
-		case f.is(2, protowire.VarintType):
-			in.Count = uint32(f.value)
-		case f.is(3, protowire.VarintType):
-			in.End = f.value != 0
-		}
-	}
-	return f.err
-}

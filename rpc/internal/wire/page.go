@@ -39,9 +39,6 @@ func BorrowUpTo(most int) *[]byte {
 // BorrowSize returns a buffer of size bytes, whatever they are.
 func BorrowSize(size int) *[]byte { return memory.Get(size) }
 
-// Lend returns b, a buffer that was borrowed, as one that comes back by itself.
-func Lend(b *[]byte) mem.Buffer { return mem.NewBuffer(b, &memory) }
-
 // Return gives back a buffer that was not sent.
 func Return(b *[]byte) { memory.Put(b) }
 
