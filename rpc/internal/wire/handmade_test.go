@@ -1,0 +1,163 @@
+package wire
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+// handmade is a message that this package puts together or takes apart without the
+// protobuf library.
+type handmade struct {
+	message proto.Message
+	encode  func() []byte               // with all fields that it has set; nil: the library does
+	decode  func([]byte) (any, error)   // what a message becomes; nil: the library does
+	leaves  map[protowire.Number]string // fields that are left to others, and why
+}
+
+// allHandmade are all such messages. The key of an item is what was asked for.
+func allHandmade() []handmade {
+	ttl := int64(1)
+	get := Get{Column: 1, Key: []byte("k"), Snapshot: 1}
+	kvGet := KVGet{Tenant: []byte("t"), Key: "k"}
+	put := KVPut{KVGet: kvGet, Value: []byte("1"), TTLSeconds: &ttl, Durability: 1}
+	item := KVItem{Found: true, Value: []byte("1"), Revision: 1, ExpiresMS: 1, RemainingMS: 1, CreatedRevision: 1, WrittenMS: 1}
+	single := func() []byte { return Single(append(Room(nil), 'v')) }
+	answer := func() []byte { return Single(item.AppendItem(Room(nil))) }
+	page := func() []byte {
+		entries := []byte("e")
+		return (&Page{Entries: &entries, Count: 1}).marshal().Materialize()
+	}
+	return []handmade{
+		{message: &stoav1.GetRequest{}, encode: func() []byte { return get.AppendTo(nil) }, decode: parsed[stoav1.GetRequest]},
+		{message: &stoav1.MultiGetRequest{}, decode: parsed[stoav1.MultiGetRequest]},
+		{message: &stoav1.ApplyRequest{}, decode: parsed[stoav1.ApplyRequest]},
+		{message: &stoav1.KvGetRequest{}, encode: func() []byte { return kvGet.AppendTo(nil) }, decode: parsed[stoav1.KvGetRequest]},
+		{message: &stoav1.KvPutRequest{}, encode: func() []byte { return put.AppendTo(nil) }, decode: parsed[stoav1.KvPutRequest]},
+		{message: &stoav1.GetResponse{}, encode: single, decode: inbound},
+		{message: &stoav1.MultiGetResponse{}, encode: single, decode: inbound},
+		{message: &stoav1.ScanResponse{}, encode: page, decode: func(b []byte) (any, error) {
+			var l Lent
+			err := l.parse(b)
+			return []any{string(l.Entries), l.Count}, err
+		}, leaves: map[protowire.Number]string{3: "end is set in sessions only"}},
+		{message: &stoav1.KvGetResponse{}, encode: answer, decode: kvAnswer},
+		{message: &stoav1.KvPutResponse{}, encode: answer, decode: kvAnswer},
+		{message: &stoav1.KvItem{}, encode: func() []byte { return item.AppendItem(nil) }, decode: func(b []byte) (any, error) {
+			var i KVItem
+			err := i.parseItem(b)
+			return i, err
+		}, leaves: map[protowire.Number]string{1: "the key is what was asked for"}},
+	}
+}
+
+func inbound(b []byte) (any, error) {
+	var in Inbound
+	err := in.Parse(b)
+	return in, err
+}
+
+func kvAnswer(b []byte) (any, error) {
+	var i KVItem
+	err := i.Parse(b)
+	return i, err
+}
+
+// parsed returns what Parse makes of b as the library puts it together.
+func parsed[M any, P interface {
+	*M
+	proto.Message
+}](b []byte) (any, error) {
+	m := P(new(M))
+	if err := Parse(b, m); err != nil {
+		return nil, err
+	}
+	return proto.Marshal(m)
+}
+
+// TestMessagesMadeByHandHaveEveryField: a field that is added to a message is added to
+// what is made by hand, too, or left out for a reason.
+func TestMessagesMadeByHandHaveEveryField(t *testing.T) {
+	for _, h := range allHandmade() {
+		t.Run(string(h.message.ProtoReflect().Descriptor().Name()), func(t *testing.T) {
+			for _, missing := range h.missing(t) {
+				t.Error(missing)
+			}
+		})
+	}
+}
+
+// A guard that finds nothing would hold nothing: what is made for a message with fewer
+// fields is found wanting for one with more.
+func TestAFieldThatIsNotMadeByHandIsFound(t *testing.T) {
+	get := Get{Column: 1, Key: []byte("k")}
+	require.Len(t, handmade{message: &stoav1.GetRequest{}, encode: func() []byte { return get.AppendTo(nil) }}.missing(t), 1)
+	require.NotEmpty(t, handmade{message: &stoav1.KvItem{}, decode: inbound}.missing(t))
+	idle := handmade{message: &stoav1.GetResponse{}, decode: inbound, leaves: map[protowire.Number]string{1: "no reason"}}
+	require.Len(t, idle.missing(t), 1, "a field that is handled is not left to others")
+	idle.leaves = map[protowire.Number]string{2: "not a field"}
+	require.Len(t, idle.missing(t), 1)
+}
+
+// missing says which fields are not encoded or decoded, and which are although they are
+// said to be left to others.
+func (h handmade) missing(t *testing.T) (findings []string) {
+	fields := h.message.ProtoReflect().Descriptor().Fields()
+	for number := range h.leaves {
+		if fields.ByNumber(number) == nil {
+			findings = append(findings, "a field that is left out is none of the message's")
+		}
+	}
+	for i := range fields.Len() {
+		field := fields.Get(i)
+		_, left := h.leaves[field.Number()]
+		if h.encode != nil && h.encodes(t, field) == left {
+			findings = append(findings, string(field.Name())+": encoded only by the library, or only by hand")
+		}
+		if h.decode != nil && h.decodes(t, field) == left {
+			findings = append(findings, string(field.Name())+": decoded only by the library, or only by hand")
+		}
+	}
+	return findings
+}
+
+func (h handmade) encodes(t *testing.T, field protoreflect.FieldDescriptor) bool {
+	m := h.message.ProtoReflect().New()
+	require.NoError(t, proto.Unmarshal(h.encode(), m.Interface()))
+	require.Empty(t, m.GetUnknown())
+	return m.Has(field)
+}
+
+// decodes reports whether a message with that field alone becomes something else than
+// an empty one.
+func (h handmade) decodes(t *testing.T, field protoreflect.FieldDescriptor) bool {
+	m := h.message.ProtoReflect().New()
+	m.Set(field, some(t, m, field))
+	b, err := proto.Marshal(m.Interface())
+	require.NoError(t, err)
+	got, err := h.decode(b)
+	require.NoError(t, err)
+	nothing, err := h.decode(nil)
+	require.NoError(t, err)
+	return !assert.ObjectsAreEqual(nothing, got)
+}
+
+// some is a value of a field that is not the default one.
+func some(t *testing.T, m protoreflect.Message, field protoreflect.FieldDescriptor) protoreflect.Value {
+	if field.Kind() == protoreflect.MessageKind {
+		return m.NewField(field)
+	}
+	one, known := map[protoreflect.Kind]any{
+		protoreflect.BoolKind: true, protoreflect.EnumKind: protoreflect.EnumNumber(1), protoreflect.Uint32Kind: uint32(1),
+		protoreflect.Int64Kind: int64(1), protoreflect.Uint64Kind: uint64(1), protoreflect.Fixed64Kind: uint64(1),
+		protoreflect.BytesKind: []byte("1"),
+	}[field.Kind()]
+	require.True(t, known, "a field of a kind that no message made by hand has had: %s", field.FullName())
+	return protoreflect.ValueOf(one)
+}
