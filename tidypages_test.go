@@ -2,11 +2,13 @@ package stoa_test
 
 import (
 	"fmt"
+	"go/ast"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,6 +36,20 @@ func TestPagesLeadSomewhere(t *testing.T) {
 	}
 }
 
+// TestRootPagesNameWhatIsThere holds the pages at the root to naming declarations,
+// tests and files that there are.
+func TestRootPagesNameWhatIsThere(t *testing.T) {
+	known := declared(readTree(t))
+	for _, p := range readPages(t) {
+		if path.Dir(p.path) != "." || path.Ext(p.path) != ".md" || p.path == "CHANGELOG.md" {
+			continue
+		}
+		for _, finding := range absentNames(p, known) {
+			t.Error(finding)
+		}
+	}
+}
+
 // TestPageRulesFindOffences feeds each rule a text that breaks it and one like it
 // that does not.
 func TestPageRulesFindOffences(t *testing.T) {
@@ -55,6 +71,119 @@ func TestPageRulesFindOffences(t *testing.T) {
 		require.NotEmpty(t, absentPages(page{tc.path, tc.bad}, there), tc.bad)
 		require.Empty(t, absentPages(page{tc.path, tc.good}, there), tc.good)
 	}
+}
+
+// TestNameRuleFindsOffences is TestPageRulesFindOffences for names of declarations.
+func TestNameRuleFindsOffences(t *testing.T) {
+	text := "package p\ntype T struct{}\nfunc (t *T) m() {}\nfunc F() {}\nconst C = 1\ntype I interface{ M() }\n"
+	known := declared([]source{parse(t, "p/p.go", []byte(text)), parse(t, "p/p_test.go", []byte("package p\nfunc TestF() {}\n"))})
+	for _, good := range []string{"p.T", "p.T.m", "p.F", "p.C", "p.I.M", "TestF", "p/p.go", "stoa.clean", "other.Name", "p.F(x)"} {
+		require.Empty(t, absentNames(page{"X.md", "see `" + good + "`."}, known), good)
+	}
+	for _, bad := range []string{"p.G", "p.T.n", "TestG", "p/q.go"} {
+		require.NotEmpty(t, absentNames(page{"X.md", "see `" + bad + "`."}, known), bad)
+	}
+}
+
+// mostTerms is how many terms the glossary has at most.
+const mostTerms = 60
+
+// TestGlossaryHasEachTermOnce holds the glossary to its order and its length, and to
+// have each word that `stoa help concepts` explains.
+func TestGlossaryHasEachTermOnce(t *testing.T) {
+	text, err := os.ReadFile("GLOSSARY.md")
+	require.NoError(t, err)
+	var terms []string
+	for _, m := range regexp.MustCompile(`(?m)^\| ([^|*-][^|]*) \| .* \|$`).FindAllStringSubmatch(string(text), -1) {
+		terms = append(terms, strings.ToLower(m[1]))
+	}
+	require.Equal(t, "term", terms[0])
+	terms = terms[1:]
+	require.LessOrEqual(t, len(terms), mostTerms)
+	require.True(t, slices.IsSorted(terms), "not in order: %s", terms)
+	require.Len(t, slices.Compact(slices.Clone(terms)), len(terms), "a term twice")
+
+	source, err := os.ReadFile("cmd/stoa/concepts.go")
+	require.NoError(t, err)
+	words := regexp.MustCompile(`(?m)^\t\t\{"([^"]+)", "`).FindAllStringSubmatch(string(source), -1)
+	require.NotEmpty(t, words)
+	for _, m := range words {
+		require.Contains(t, terms, m[1], "`stoa help concepts` explains it")
+	}
+}
+
+// declared returns what the tree declares: names as package.Name and
+// package.Type.Method, names of tests, packages as package., and paths of files.
+func declared(sources []source) map[string]bool {
+	known := map[string]bool{}
+	for _, s := range sources {
+		name := s.ast.Name.Name + "."
+		known[name], known[s.path] = true, true
+		for _, decl := range s.ast.Decls {
+			switch d := decl.(type) {
+			case *ast.FuncDecl:
+				if s.test() {
+					known[d.Name.Name] = true
+				}
+				if d.Recv != nil {
+					known[name+receiver(d).Name+"."+d.Name.Name] = true
+				} else {
+					known[name+d.Name.Name] = true
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					for _, n := range specNames(spec) {
+						known[name+n] = true
+					}
+				}
+			}
+		}
+	}
+	return known
+}
+
+// specNames returns the names that a declaration of constants, variables or a type
+// makes; of an interface its methods too, as Type.Method.
+func specNames(spec ast.Spec) (names []string) {
+	switch spec := spec.(type) {
+	case *ast.ValueSpec:
+		for _, n := range spec.Names {
+			names = append(names, n.Name)
+		}
+	case *ast.TypeSpec:
+		names = append(names, spec.Name.Name)
+		if contract, ok := spec.Type.(*ast.InterfaceType); ok {
+			for _, m := range contract.Methods.List {
+				for _, n := range m.Names {
+					names = append(names, spec.Name.Name+"."+n.Name)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// Names as a page has them between back quotes.
+var (
+	quoted     = regexp.MustCompile("`([^`\n]+)`")
+	goName     = regexp.MustCompile(`^([a-z]\w*\.)[A-Z]\w*(\.\w+)?$`)
+	testName   = regexp.MustCompile(`^Test[A-Z0-9]\w*$`)
+	goFileName = regexp.MustCompile(`^[\w/]+/\w+\.go$`)
+)
+
+// absentNames finds names of declarations, tests and Go files that the tree does
+// not have. What is of other modules is not looked at.
+func absentNames(p page, known map[string]bool) []string {
+	var findings []string
+	for _, m := range quoted.FindAllStringSubmatch(p.text, -1) {
+		name := m[1]
+		of := goName.FindStringSubmatch(name)
+		ours := of != nil && known[of[1]] || testName.MatchString(name) || goFileName.MatchString(name)
+		if ours && !known[name] {
+			findings = append(findings, fmt.Sprintf("%s: names %s, which the tree does not have", p.path, name))
+		}
+	}
+	return findings
 }
 
 // link is the target of a link in Markdown.
