@@ -1,64 +1,144 @@
 package rpc
 
 import (
+	"context"
+
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/namespace/naming"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// Status returns what the daemon is, and how it is.
-func (c *Client) Status() (*stoav1.StatusResponse, error) {
-	ctx, cancel := c.call()
-	defer cancel()
-	res, err := c.admin.Status(ctx, &stoav1.StatusRequest{})
-	return res, c.failed("status", err)
+// Daemon is what the Admin service does, for package server.
+type Daemon interface {
+	// Status returns what the daemon is, and how it is.
+	Status() *stoav1.StatusResponse
+	// Stats returns counts and sizes of the engine.
+	Stats() (engine.Stats, error)
+	// Checkpoint makes a copy of the store in a directory.
+	Checkpoint(dir string) error
+	// Compact rewrites the tables of the keys of a column that are in a range and begin
+	// with prefix; those of all columns if it is 0.
+	Compact(ctx context.Context, col column.Column, r engine.Range, prefix []byte) error
+	// Flush writes what is in memory to tables.
+	Flush() error
+	// Reopen closes and opens the engine after a fault.
+	Reopen() (engine.Health, error)
+	// Find looks for what a name or the first digits of an id mean.
+	Find(ctx context.Context, q naming.Query) (naming.Answer, error)
 }
 
-// Stats returns counts and sizes of the daemon's engine.
-func (c *Client) Stats() (engine.Stats, error) {
-	ctx, cancel := c.call()
-	defer cancel()
-	res, err := c.admin.Stats(ctx, &stoav1.StatsRequest{})
-	if err != nil {
-		return engine.Stats{}, c.failed("stats", err)
+// The types that the messages have other names for.
+var (
+	_ = op.Pair(fromColumnStats, op.Always(columnStats))
+	_ = op.Pair(fromMatch, parseMatch)
+)
+
+func fromColumnStats(c *engine.ColumnStats) *stoav1.ColumnStats {
+	return &stoav1.ColumnStats{
+		Column: stoav1.Column(c.Column), Keys: c.Keys, TableBytes: c.TableBytes, BlobBytes: c.BlobBytes,
+		MemtableBytes: c.MemtableBytes, PendingCompactionBytes: c.PendingCompaction, Tables: c.Tables,
 	}
-	s := engine.Stats{
-		Sequence: res.Sequence, WALBytes: res.WalBytes, MemtableBytes: res.MemtableBytes,
-		CacheBytes: res.CacheBytes, CacheCapacity: res.CacheCapacity, Snapshots: res.Snapshots, Stopped: res.Stopped,
-	}
-	for _, c := range res.Columns {
-		s.Columns = append(s.Columns, engine.ColumnStats{
-			Column: column.Column(c.Column), Keys: c.Keys, TableBytes: c.TableBytes, BlobBytes: c.BlobBytes,
-			MemtableBytes: c.MemtableBytes, PendingCompaction: c.PendingCompactionBytes, Tables: c.Tables,
-		})
-	}
-	return s, nil
 }
+
+func columnStats(m *stoav1.ColumnStats) engine.ColumnStats {
+	return engine.ColumnStats{
+		Column: column.Column(m.GetColumn()), Keys: m.GetKeys(), TableBytes: m.GetTableBytes(), BlobBytes: m.GetBlobBytes(),
+		MemtableBytes: m.GetMemtableBytes(), PendingCompaction: m.GetPendingCompactionBytes(), Tables: m.GetTables(),
+	}
+}
+
+var adminStatus = op.New(op.Method{Number: 502, Name: "Admin.Status", Access: op.AccessAll},
+	func(_ context.Context, d Daemon, _ *op.Nothing) (*stoav1.StatusResponse, error) {
+		return d.Status(), nil
+	})
+
+// Status returns what the daemon is, and how it is.
+func (c *Client) Status() (*stoav1.StatusResponse, error) {
+	return call(c.ctx, c, adminStatus, op.Nothing{})
+}
+
+var adminStats = op.New(op.Method{Number: 503, Name: "Admin.Stats"},
+	func(_ context.Context, d Daemon, _ *op.Nothing) (engine.Stats, error) { return d.Stats() })
+
+// Stats returns counts and sizes of the daemon's engine.
+func (c *Client) Stats() (engine.Stats, error) { return call(c.ctx, c, adminStats, op.Nothing{}) }
+
+var adminCheckpoint = op.New(op.Method{Number: 504, Name: "Admin.Checkpoint", Long: true},
+	func(_ context.Context, d Daemon, dir *string) (op.Nothing, error) {
+		return op.Nothing{}, d.Checkpoint(*dir)
+	})
 
 // Checkpoint makes a copy of the daemon's store in dir, an absolute path on the
 // daemon's machine that must not exist. Like Compact, Flush and Reopen it takes
 // as long as it takes, unless the context of c ends.
 func (c *Client) Checkpoint(dir string) error {
-	_, err := c.admin.Checkpoint(c.ctx, &stoav1.CheckpointRequest{Dir: dir})
-	return c.failed("checkpoint", err)
+	_, err := call(c.ctx, c, adminCheckpoint, dir)
+	return err
 }
+
+// compaction are the arguments of Compact: the keys within all bounds.
+type compaction struct {
+	Column             column.Column
+	Start, End, Prefix []byte
+}
+
+var adminCompact = op.New(op.Method{Number: 505, Name: "Admin.Compact", Long: true},
+	func(ctx context.Context, d Daemon, a *compaction) (op.Nothing, error) {
+		return op.Nothing{}, d.Compact(ctx, a.Column, engine.Range{Start: a.Start, End: a.End}, a.Prefix)
+	})
 
 // Compact rewrites the tables of the keys of col in r and waits for it. A col of
 // 0 is all columns, whole.
 func (c *Client) Compact(col column.Column, r engine.Range) error {
-	_, err := c.admin.Compact(c.ctx, &stoav1.CompactRequest{Column: stoav1.Column(col), Start: r.Start, End: r.End})
-	return c.failed("compact", err)
+	_, err := call(c.ctx, c, adminCompact, compaction{Column: col, Start: r.Start, End: r.End})
+	return err
 }
+
+var adminFlush = op.New(op.Method{Number: 506, Name: "Admin.Flush", Long: true},
+	func(_ context.Context, d Daemon, _ *op.Nothing) (op.Nothing, error) { return op.Nothing{}, d.Flush() })
 
 // Flush writes what is in the daemon's memory to tables and waits for it.
 func (c *Client) Flush() error {
-	_, err := c.admin.Flush(c.ctx, &stoav1.FlushRequest{})
-	return c.failed("flush", err)
+	_, err := call(c.ctx, c, adminFlush, op.Nothing{})
+	return err
 }
+
+var adminReopen = op.New(op.Method{Number: 507, Name: "Admin.Reopen", Long: true},
+	func(_ context.Context, d Daemon, _ *op.Nothing) (engine.Health, error) { return d.Reopen() })
 
 // Reopen closes and opens the daemon's storage after a fault that made it
 // read-only, and returns how it is then.
-func (c *Client) Reopen() (engine.Health, error) {
-	res, err := c.admin.Reopen(c.ctx, &stoav1.ReopenRequest{})
-	return engine.Health{Writable: res.GetHealth().GetWritable(), Reason: res.GetHealth().GetReason()}, c.failed("reopen", err)
+func (c *Client) Reopen() (engine.Health, error) { return call(c.ctx, c, adminReopen, op.Nothing{}) }
+
+// finding are the arguments of Find.
+type finding struct {
+	Kind    naming.Kind
+	Text    string
+	Group   [32]byte `wire:"group_id,optional"`
+	Context [32]byte `wire:"context_id,optional"`
+}
+
+var adminFind = op.New(op.Method{Number: 501, Name: "Admin.Find"},
+	func(ctx context.Context, d Daemon, a *finding) (naming.Answer, error) {
+		return d.Find(ctx, naming.Query{Kind: a.Kind, Text: a.Text, Group: a.Group, Context: a.Context})
+	})
+
+// Find is [naming.Find] in the daemon's store, in one call. A query that nothing could
+// match is [ErrRequest].
+func (c *Client) Find(q naming.Query) (naming.Answer, error) {
+	return call(c.ctx, c, adminFind, finding{q.Kind, q.Text, q.Group, q.Context})
+}
+
+func fromMatch(m *naming.Match) *stoav1.FindMatch {
+	return &stoav1.FindMatch{Id: op.Bytes(m.ID), Name: m.Name, GroupId: op.OptionalBytes(m.In)}
+}
+
+func parseMatch(_ string, m *stoav1.FindMatch) (found naming.Match, err error) {
+	found.Name = m.GetName()
+	if found.ID, err = op.ParseHash[[32]byte]("id", m.GetId()); err == nil {
+		found.In, err = op.ParseOptional[[32]byte]("group_id", m.GetGroupId())
+	}
+	return found, err
 }

@@ -58,7 +58,6 @@ type Client struct {
 	store stoav1.StoreClient
 	blob  stoav1.BlobClient
 	dag   stoav1.DagClient
-	admin stoav1.AdminClient
 
 	namespace stoav1.NamespaceClient
 	group     stoav1.GroupClient
@@ -105,7 +104,7 @@ func Dial(path string, o ClientOptions) (*Client, error) {
 	c := &Client{
 		path: path, timeout: o.CallTimeout, ctx: context.Background(), conn: conn, carrier: t,
 		store: stoav1.NewStoreClient(t), blob: stoav1.NewBlobClient(t),
-		dag: stoav1.NewDagClient(t), admin: stoav1.NewAdminClient(t),
+		dag:       stoav1.NewDagClient(t),
 		namespace: stoav1.NewNamespaceClient(t), group: stoav1.NewGroupClient(t),
 	}
 	if err := c.first(o); err != nil {
@@ -199,6 +198,9 @@ func (c *Client) call() (context.Context, context.CancelFunc) {
 
 // unary makes one call, which ends with ctx, and after the time that calls have.
 func (c *Client) unary(ctx context.Context, m *op.Method, ask, answer any) error {
+	if m.Long {
+		return c.failed(m.Name, c.carrier.call(ctx, -1, m.Full(), ask, answer))
+	}
 	return c.ask(ctx, m.Name, m.Full(), ask, answer)
 }
 

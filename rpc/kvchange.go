@@ -77,6 +77,7 @@ type kvDeleted struct {
 
 // Delete removes what a key has, and says whether there was anything.
 func (k *KV) Delete(key string, o kvstorage.WriteOptions) (kvstorage.Deleted, error) {
+	o.TTLSeconds = nil // of what is gone
 	d, err := call(k.c.ctx, k.c, kvDelete, k.write(key, o))
 	return kvstorage.Deleted{Existed: d.Existed, Revision: d.Revision, Item: kvwire.Item(key, nil)}, err
 }
@@ -149,6 +150,7 @@ var kvSwapDelete = op.New(op.Method{Number: 217, Name: "Kv.CompareAndDelete", Ac
 // [kvstorage.Storage.CompareAndDelete]. It returns engine.ErrUnsupported if the daemon is
 // older than the call.
 func (k *KV) CompareAndDelete(key string, expect kvstorage.Expect, o kvstorage.WriteOptions) (kvstorage.Deleted, error) {
+	o.TTLSeconds = nil // of what is gone
 	a := k.write(key, o)
 	a.Expect = expect
 	d, err := call(k.c.ctx, k.c, kvSwapDelete, a)

@@ -20,6 +20,7 @@ func Operations(service string) []op.Entry { return operations[service] }
 
 // operations are those of each service.
 var operations = map[string][]op.Entry{
+	"stoa.v1.Admin": {adminStatus, adminStats, adminCheckpoint, adminCompact, adminFlush, adminReopen, adminFind},
 	"stoa.v1.Kv": {kvGet, kvPut, kvDelete, kvTouch, kvIncrement, kvSwap, kvBatch, kvList, kvScan, kvWatch, kvStats, kvCapabilities,
 		kvCreateTenant, kvDropTenant, kvListTenants, kvSetQuota, kvSwapDelete},
 }

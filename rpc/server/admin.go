@@ -12,33 +12,31 @@ import (
 
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/namespace/naming"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// adminService is the Admin service.
-type adminService struct {
-	stoav1.UnimplementedAdminServer
-	s *Server
-}
+// admin is the [rpc.Daemon] of a server.
+type admin struct{ s *Server }
 
-// Status is Admin.Status.
-func (a *adminService) Status(context.Context, *stoav1.StatusRequest) (*stoav1.StatusResponse, error) {
-	i := &a.s.o.Info
+// Status returns what the daemon is, and how it is.
+func (a *admin) Status() *stoav1.StatusResponse {
+	i, health := &a.s.o.Info, a.s.eng.Health()
 	res := &stoav1.StatusResponse{
 		ApiVersion: rpc.APIVersion, SchemaVersion: i.SchemaVersion, Features: a.s.features(),
 		Version: i.Version, Engine: i.Engine, NodeId: i.NodeID, Pid: int32(os.Getpid()),
-		Started: timestamppb.New(i.Started), Health: a.health(), Recovery: i.Recovery,
+		Started: timestamppb.New(i.Started), Health: &stoav1.Health{Writable: health.Writable, Reason: health.Reason}, Recovery: i.Recovery,
 	}
 	if i.Disk != nil {
 		free, reserve, err := i.Disk()
 		if err != nil {
 			a.s.log.Warn("the free space of the disk is not known", "error", err)
-			return res, nil
+			return res
 		}
 		res.Disk = &stoav1.Disk{Free: free, Reserve: reserve}
 	}
-	return res, nil
+	return res
 }
 
 // features returns what this server can do, and what is switched on.
@@ -63,92 +61,79 @@ func (s *Server) features() []string {
 	return names
 }
 
-func (a *adminService) health() *stoav1.Health {
-	h := a.s.eng.Health()
-	return &stoav1.Health{Writable: h.Writable, Reason: h.Reason}
-}
+// Stats returns counts and sizes of the engine.
+func (a *admin) Stats() (engine.Stats, error) { return a.s.eng.Stats() }
 
-// Stats is Admin.Stats.
-func (a *adminService) Stats(context.Context, *stoav1.StatsRequest) (*stoav1.StatsResponse, error) {
-	st, err := a.s.eng.Stats()
-	if err != nil {
-		return nil, err
-	}
-	res := &stoav1.StatsResponse{
-		Sequence: st.Sequence, WalBytes: st.WALBytes, MemtableBytes: st.MemtableBytes, CacheBytes: st.CacheBytes,
-		CacheCapacity: st.CacheCapacity, Snapshots: st.Snapshots, Stopped: st.Stopped,
-	}
-	for _, c := range st.Columns {
-		res.Columns = append(res.Columns, &stoav1.ColumnStats{
-			Column: stoav1.Column(c.Column), Keys: c.Keys, TableBytes: c.TableBytes, BlobBytes: c.BlobBytes,
-			MemtableBytes: c.MemtableBytes, PendingCompactionBytes: c.PendingCompaction, Tables: c.Tables,
-		})
-	}
-	return res, nil
-}
-
-// Checkpoint is Admin.Checkpoint.
-func (a *adminService) Checkpoint(_ context.Context, r *stoav1.CheckpointRequest) (*stoav1.CheckpointResponse, error) {
-	dir := r.GetDir()
+// Checkpoint makes a copy of the store in a directory that must not exist.
+func (a *admin) Checkpoint(dir string) error {
 	if !filepath.IsAbs(dir) {
-		return nil, badField("dir", "not an absolute path")
+		return badField("dir", "not an absolute path")
 	}
 	dir = filepath.Clean(dir)
 	if _, err := os.Lstat(dir); err == nil {
-		return nil, badField("dir", "it exists; name a directory that does not")
+		return badField("dir", "it exists; name a directory that does not")
 	}
 	switch err := a.s.eng.Checkpoint(dir); {
 	case err == nil:
 		a.s.log.Info("checkpoint made", "dir", dir)
-		return &stoav1.CheckpointResponse{}, nil
+		return nil
 	case rpc.Describe(err) != nil:
-		return nil, err
+		return err
 	case errors.Is(err, engine.ErrPlace):
-		return nil, badField("dir", err.Error())
+		return badField("dir", err.Error())
 	case errors.Is(err, fs.ErrExist):
-		return nil, badField("dir", "it exists; name a directory that does not")
+		return badField("dir", "it exists; name a directory that does not")
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, badField("dir", "the directory that it would be in does not exist")
+		return badField("dir", "the directory that it would be in does not exist")
 	case errors.Is(err, fs.ErrPermission):
-		return nil, badField("dir", "the daemon has no permission to make it")
+		return badField("dir", "the daemon has no permission to make it")
 	default:
-		return nil, err
+		return err
 	}
 }
 
-// Compact is Admin.Compact.
-func (a *adminService) Compact(ctx context.Context, r *stoav1.CompactRequest) (*stoav1.CompactResponse, error) {
-	if r.GetColumn() != 0 {
-		col, rg, err := rangeOf(r)
-		if err != nil {
-			return nil, err
+// Compact rewrites the tables of a range of a column, or of all columns, whole.
+func (a *admin) Compact(ctx context.Context, col column.Column, r engine.Range, prefix []byte) error {
+	if col != 0 {
+		if err := checkColumn(stoav1.Column(col)); err != nil {
+			return err
 		}
-		return &stoav1.CompactResponse{}, a.s.eng.Compact(col, rg)
+		return a.s.eng.Compact(col, within(r, prefix))
 	}
-	if len(r.GetStart()) > 0 || r.End != nil || len(r.GetPrefix()) > 0 {
-		return nil, badField("column", "bounds need a column")
+	if len(r.Start) > 0 || r.End != nil || len(prefix) > 0 {
+		return badField("column", "bounds need a column")
 	}
 	for col := range column.All {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
 		if err := a.s.eng.Compact(col, engine.Range{}); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return &stoav1.CompactResponse{}, nil
+	return nil
 }
 
-// Flush is Admin.Flush.
-func (a *adminService) Flush(context.Context, *stoav1.FlushRequest) (*stoav1.FlushResponse, error) {
-	return &stoav1.FlushResponse{}, a.s.eng.Flush()
-}
+// Flush writes what is in memory to tables.
+func (a *admin) Flush() error { return a.s.eng.Flush() }
 
-// Reopen is Admin.Reopen.
-func (a *adminService) Reopen(context.Context, *stoav1.ReopenRequest) (*stoav1.ReopenResponse, error) {
+// Reopen closes and opens the engine after a fault.
+func (a *admin) Reopen() (engine.Health, error) {
 	if err := a.s.eng.Reopen(); err != nil {
-		return nil, err
+		return engine.Health{}, err
 	}
 	a.s.log.Info("storage reopened on request")
-	return &stoav1.ReopenResponse{Health: a.health()}, nil
+	return a.s.eng.Health(), nil
+}
+
+// Find looks for what a name or the first digits of an id mean.
+func (a *admin) Find(ctx context.Context, q naming.Query) (naming.Answer, error) {
+	if !q.Kind.Valid() {
+		return naming.Answer{}, badField("kind", "none of those that are known")
+	}
+	found, err := naming.Find(ctx, a.s.eng, q)
+	if errors.Is(err, naming.ErrQuery) {
+		err = badField("text", err.Error())
+	}
+	return found, err
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 
@@ -37,7 +36,7 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 		return nil, err
 	}
 	defer s.inFlight.give(size)
-	if _, ok := ctx.Deadline(); !ok && ours(info.FullMethod) {
+	if _, ok := ctx.Deadline(); !ok && ours(info.FullMethod) && !s.methods[info.FullMethod].Long {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, s.o.CallTimeout)
 		defer cancel()
@@ -61,11 +60,7 @@ func sizeOf(req any) int64 {
 }
 
 const (
-	storePrefix = "/stoa.v1.Store/"
-	blobPrefix  = "/stoa.v1.Blob/"
-	dagPrefix   = "/stoa.v1.Dag/"
-	kvPrefix    = "/stoa.v1.Kv/"
-
+	dagPrefix       = "/stoa.v1.Dag/"
 	namespacePrefix = "/stoa.v1.Namespace/"
 	groupPrefix     = "/stoa.v1.Group/"
 )
@@ -92,12 +87,9 @@ func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 	return nil
 }
 
-// ours reports whether a method is one of Stoa's own whose calls are short, or streams
-// that end by themselves when the server stops: of all services but Admin.
-func ours(method string) bool {
-	return slices.ContainsFunc([]string{storePrefix, blobPrefix, dagPrefix, kvPrefix, namespacePrefix, groupPrefix},
-		func(prefix string) bool { return strings.HasPrefix(method, prefix) })
-}
+// ours reports whether a method is one of Stoa's own: its calls have a time, and its
+// streams end by themselves when the server stops.
+func ours(method string) bool { return strings.HasPrefix(method, "/stoa.") }
 
 // untilStopping returns when work does, or when the server stops: a watch of
 // gRPC's own services goes on as long as its client likes.

@@ -71,7 +71,7 @@ func FuzzRequests(f *testing.F) {
 	}{
 		{&stoav1.Store_ServiceDesc, func(s *Server) any { return &storeService{s: s} }},
 		{&stoav1.Blob_ServiceDesc, func(s *Server) any { return &blobService{s: s} }},
-		{&stoav1.Admin_ServiceDesc, func(s *Server) any { return &adminService{s: s} }},
+		{&stoav1.Admin_ServiceDesc, func(s *Server) any { return &admin{s} }},
 	}
 	seedRequests(f)
 	f.Fuzz(func(t *testing.T, service, method byte, data []byte) {
@@ -88,6 +88,9 @@ func FuzzRequests(f *testing.F) {
 		defer cancel()
 
 		to := services[int(service)%len(services)]
+		if described := s.described(to.desc); len(described.Methods) > 0 {
+			to.desc = described
+		}
 		which := int(method) % (len(to.desc.Methods) + len(to.desc.Streams))
 		if which < len(to.desc.Methods) {
 			m := to.desc.Methods[which]

@@ -26,7 +26,7 @@ func (s *Server) boundTo(ctx context.Context) (tenant string, bound bool) {
 // other tenants are seen by nearly all services but Kv.
 func (s *Server) checkBound(ctx context.Context, method string) error {
 	tenant, bound := s.boundTo(ctx)
-	if !bound || strings.HasPrefix(method, kvPrefix) || !strings.HasPrefix(method, "/stoa.") || method == stoav1.Admin_Status_FullMethodName {
+	if !bound || !ours(method) || s.methods[method].Access.Bound() {
 		return nil
 	}
 	return errBound(tenant, "only the Kv service is theirs")

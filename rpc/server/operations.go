@@ -13,12 +13,19 @@ import (
 // register adds a service whose operations package rpc describes, to both framings.
 // domain is what does them.
 func (s *Server) register(generated *grpc.ServiceDesc, domain any) {
+	d := s.described(generated)
+	s.grpc.RegisterService(d, domain)
+	s.framed.register(d, domain)
+}
+
+// described returns a service as package rpc describes it.
+func (s *Server) described(generated *grpc.ServiceDesc) *grpc.ServiceDesc {
 	d := &grpc.ServiceDesc{ServiceName: generated.ServiceName, HandlerType: (*any)(nil), Metadata: generated.Metadata}
 	for _, o := range rpc.Operations(d.ServiceName) {
 		o.Register(s, d)
+		s.methods[o.About().Full()] = *o.About()
 	}
-	s.grpc.RegisterService(d, domain)
-	s.framed.register(d, domain)
+	return d
 }
 
 // Admit refuses a call that its user may not make; see [op.Host].

@@ -25,6 +25,7 @@ import (
 	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -35,9 +36,10 @@ type Server struct {
 	o   Options
 	log *slog.Logger
 
-	grpc   *grpc.Server
-	framed *framed
-	health *health.Server
+	grpc    *grpc.Server
+	methods map[string]op.Method // those that package rpc describes
+	framed  *framed
+	health  *health.Server
 
 	connections atomic.Int64
 	active      atomic.Int64 // calls whose handlers have not returned
@@ -76,6 +78,7 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 		scans:      quota{what: whatScans, limit: int64(o.MaxScans)},
 		sessions:   quota{what: whatSessions, limit: int64(o.MaxSessions)},
 		stopping:   make(chan struct{}),
+		methods:    make(map[string]op.Method),
 		health:     health.NewServer(),
 		transfers:  quota{what: whatTransfers, limit: int64(o.MaxTransfers)},
 		dagStreams: quota{what: whatDagStreams, limit: int64(o.MaxDagStreams)},
@@ -126,9 +129,7 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 	if o.Namespaces != nil {
 		s.registerGovernance()
 	}
-	admin := &adminService{s: s}
-	stoav1.RegisterAdminServer(s.grpc, admin)
-	s.framed.register(&stoav1.Admin_ServiceDesc, admin)
+	s.register(&stoav1.Admin_ServiceDesc, &admin{s})
 	s.framed.ready()
 	stoav1.RegisterBlobServer(s.grpc, &blobService{s: s})
 	if o.Dag != nil {

@@ -242,12 +242,17 @@ func rangeOf(r bounds) (column.Column, engine.Range, error) {
 	if err := checkColumn(r.GetColumn()); err != nil {
 		return 0, engine.Range{}, err
 	}
-	rg := engine.Prefixed(r.GetPrefix())
-	if bytes.Compare(r.GetStart(), rg.Start) > 0 {
-		rg.Start = r.GetStart()
+	return column.Column(r.GetColumn()), within(engine.Range{Start: r.GetStart(), End: r.GetEnd()}, r.GetPrefix()), nil
+}
+
+// within returns the keys of r that begin with prefix.
+func within(r engine.Range, prefix []byte) engine.Range {
+	rg := engine.Prefixed(prefix)
+	if bytes.Compare(r.Start, rg.Start) > 0 {
+		rg.Start = r.Start
 	}
-	if end := r.GetEnd(); end != nil && (rg.End == nil || bytes.Compare(end, rg.End) < 0) {
-		rg.End = end
+	if r.End != nil && (rg.End == nil || bytes.Compare(r.End, rg.End) < 0) {
+		rg.End = r.End
 	}
-	return column.Column(r.GetColumn()), rg, nil
+	return rg
 }

@@ -61,7 +61,5 @@ func Methods() []Method {
 		{413, stoav1.Group_DeleteSigningKey_FullMethodName, false},
 		{414, stoav1.Group_Names_FullMethodName, false},
 		{415, stoav1.Group_Place_FullMethodName, false},
-
-		{501, stoav1.Admin_Find_FullMethodName, false},
 	}
 }

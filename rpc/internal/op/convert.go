@@ -7,7 +7,7 @@ import (
 
 // conv is how a Go value goes into a field, and back.
 type conv struct {
-	to   func(field, value reflect.Value)
+	to   func(field, value reflect.Value) error
 	from func(field, value reflect.Value) error
 }
 
@@ -23,8 +23,9 @@ var pairs = map[pair]func(name string) conv{}
 func Pair[F, V any](to func(*V) F, from func(name string, f F) (V, error)) struct{} {
 	pairs[pair{reflect.TypeFor[F](), reflect.TypeFor[V]()}] = func(name string) conv {
 		return conv{
-			to: func(field, value reflect.Value) {
+			to: func(field, value reflect.Value) error {
 				*field.Addr().Interface().(*F) = to(value.Addr().Interface().(*V))
+				return nil
 			},
 			from: func(field, value reflect.Value) error {
 				v, err := from(name, *field.Addr().Interface().(*F))
@@ -71,7 +72,7 @@ func converted(field, value reflect.Type, how, name string) (conv, bool) {
 		field.Kind() == reflect.String && value.Kind() == reflect.String:
 		return converting(field, value), true
 	case isInteger(field) && isInteger(value):
-		return number(field, value), true
+		return number(field, value, name), true
 	case field.Kind() == reflect.Pointer && value.Kind() == reflect.Struct:
 		return nested(planOf(field.Elem(), value), field), true
 	case field.Kind() == reflect.Slice && value.Kind() == reflect.Slice:
@@ -89,28 +90,34 @@ func isInteger(t reflect.Type) bool { return t.Kind() >= reflect.Int && t.Kind()
 
 // same shares bytes.
 var same = conv{
-	to:   func(field, value reflect.Value) { field.Set(value) },
+	to:   func(field, value reflect.Value) error { field.Set(value); return nil },
 	from: func(field, value reflect.Value) error { value.Set(field); return nil },
 }
 
 func converting(field, value reflect.Type) conv {
 	return conv{
-		to:   func(f, v reflect.Value) { f.Set(v.Convert(field)) },
+		to:   func(f, v reflect.Value) error { f.Set(v.Convert(field)); return nil },
 		from: func(f, v reflect.Value) error { v.Set(f.Convert(value)); return nil },
 	}
 }
 
 // number carries integers of two types. What is negative goes into a field that can't
-// be as 0.
-func number(field, value reflect.Type) conv {
+// be as 0; what Go has no room for is refused.
+func number(field, value reflect.Type, name string) conv {
 	unsigned := field.Kind() >= reflect.Uint
 	return conv{
-		to: func(f, v reflect.Value) {
+		to: func(f, v reflect.Value) error {
 			if !unsigned || !v.CanInt() || v.Int() >= 0 {
 				f.Set(v.Convert(field))
 			}
+			return nil
 		},
-		from: func(f, v reflect.Value) error { v.Set(f.Convert(value)); return nil },
+		from: func(f, v reflect.Value) error {
+			if v.Set(f.Convert(value)); !v.Convert(field).Equal(f) {
+				return &FieldError{name, fmt.Sprintf("%v is out of range", f)}
+			}
+			return nil
+		},
 	}
 }
 
@@ -118,10 +125,11 @@ func number(field, value reflect.Type) conv {
 // field, or a hash.
 func id(how, name string) conv {
 	return conv{
-		to: func(f, v reflect.Value) {
+		to: func(f, v reflect.Value) error {
 			if how != "optional" || !v.IsZero() {
 				f.SetBytes(append(make([]byte, 0, 32), v.Slice(0, 32).Bytes()...))
 			}
+			return nil
 		},
 		from: func(f, v reflect.Value) error {
 			b := f.Bytes()
@@ -142,10 +150,11 @@ func id(how, name string) conv {
 func ids(value reflect.Type, name string) conv {
 	c := list(id("hash", name), rawList, value)
 	return conv{
-		to: func(f, v reflect.Value) {
-			if v.Len() > 0 {
-				c.to(f, v)
+		to: func(f, v reflect.Value) error {
+			if v.Len() == 0 {
+				return nil
 			}
+			return c.to(f, v)
 		},
 		from: func(f, v reflect.Value) error {
 			if f.Len() == 0 {
@@ -158,9 +167,9 @@ func ids(value reflect.Type, name string) conv {
 
 func nested(p *plan, field reflect.Type) conv {
 	return conv{
-		to: func(f, v reflect.Value) {
+		to: func(f, v reflect.Value) error {
 			f.Set(reflect.New(field.Elem()))
-			p.fill(f.Elem(), v)
+			return p.fill(f.Elem(), v)
 		},
 		from: func(f, v reflect.Value) error {
 			if f.IsNil() {
@@ -173,12 +182,15 @@ func nested(p *plan, field reflect.Type) conv {
 
 func list(each conv, field, value reflect.Type) conv {
 	return conv{
-		to: func(f, v reflect.Value) {
+		to: func(f, v reflect.Value) error {
 			n := v.Len()
 			f.Set(reflect.MakeSlice(field, n, n))
 			for i := range n {
-				each.to(f.Index(i), v.Index(i))
+				if err := each.to(f.Index(i), v.Index(i)); err != nil {
+					return err
+				}
 			}
+			return nil
 		},
 		from: func(f, v reflect.Value) error {
 			n := f.Len()

@@ -20,6 +20,8 @@ type Method struct {
 	// Short calls are answered on the goroutine that reads the connection, which
 	// saves handing them over: those that take some microseconds.
 	Short bool
+	// Long calls take as long as they take: neither end gives them a time.
+	Long bool
 
 	full              string
 	request, response protoreflect.MessageType
@@ -42,6 +44,10 @@ const (
 	// AccessSecrets is users who may read secrets.
 	AccessSecrets
 )
+
+// Bound reports whether users who are bound to a tenant get as far as the operation, which
+// may refuse them for a reason of its own.
+func (a Access) Bound() bool { return a == AccessAll || a == AccessTenant || a == AccessTenants }
 
 // Tenanted are arguments that name a tenant.
 type Tenanted interface {

@@ -12,8 +12,7 @@ import (
 // their types: a field of the message is the field of the struct that has its name, but
 // for the case of letters, or has it in a tag, as `wire:"context_id"`; fields of embedded
 // structs are the struct's. A field of the message that the struct lacks is a mistake of
-// the program, which ends it as it begins; one of the struct alone is not carried, and
-// must be zero.
+// the program, which ends it as it begins; one of the struct alone must be zero.
 //
 // A tag may say more, after a comma: optional, an id that may be zeros, which is an empty
 // field; or hash, 32 bytes that may be zeros.
@@ -72,17 +71,21 @@ func nameOf(f reflect.StructField) string {
 	return name
 }
 
-// fill writes a struct into a message.
-func (p *plan) fill(message, value reflect.Value) {
+// fill writes a struct into a message. It returns the first field of the struct that is
+// set and that the message lacks.
+func (p *plan) fill(message, value reflect.Value) error {
 	for i := range p.fields {
 		f := &p.fields[i]
-		f.to(message.Field(f.in), value.FieldByIndex(f.at))
+		if err := f.to(message.Field(f.in), value.FieldByIndex(f.at)); err != nil {
+			return err
+		}
 	}
 	for _, at := range p.alone {
 		if !value.FieldByIndex(at).IsZero() {
-			panic(fmt.Sprintf("op: %s has no field for %s", message.Type(), value.Type().FieldByIndex(at).Name))
+			return fmt.Errorf("op: %s has no field for %s", message.Type(), value.Type().FieldByIndex(at).Name)
 		}
 	}
+	return nil
 }
 
 // parse reads a message into a struct, whose fields are zero. It returns the first
@@ -101,8 +104,7 @@ func (p *plan) parse(message, value reflect.Value) error {
 type byFields[V any] struct{ *plan }
 
 func (b byFields[V]) fill(m proto.Message, v *V) error {
-	b.plan.fill(reflect.ValueOf(m).Elem(), reflect.ValueOf(v).Elem())
-	return nil
+	return b.plan.fill(reflect.ValueOf(m).Elem(), reflect.ValueOf(v).Elem())
 }
 
 func (b byFields[V]) parse(m proto.Message, v *V) error {
@@ -116,18 +118,33 @@ type bySole[V any] struct {
 }
 
 func (b bySole[V]) fill(m proto.Message, v *V) error {
-	b.to(reflect.ValueOf(m).Elem().Field(b.in), reflect.ValueOf(v).Elem())
-	return nil
+	return b.to(reflect.ValueOf(m).Elem().Field(b.in), reflect.ValueOf(v).Elem())
 }
 
 func (b bySole[V]) parse(m proto.Message, v *V) error {
 	return b.from(reflect.ValueOf(m).Elem().Field(b.in), reflect.ValueOf(v).Elem())
 }
 
-// mappingOf returns the mapping of a V for a message: of its only field, if that is a V,
-// else of its fields.
+// whole is the mapping of a V that is the message itself.
+type whole[V any] struct{}
+
+func (whole[V]) fill(m proto.Message, v *V) error {
+	proto.Merge(m, any(*v).(proto.Message))
+	return nil
+}
+
+func (whole[V]) parse(m proto.Message, v *V) error {
+	*v = m.(V)
+	return nil
+}
+
+// mappingOf returns the mapping of a V for a message: the message itself, its only field,
+// if that is a V, or else its fields.
 func mappingOf[V any](m proto.Message) Mapping[V] {
 	message, value := reflect.TypeOf(m).Elem(), reflect.TypeFor[V]()
+	if value == reflect.TypeOf(m) {
+		return whole[V]{}
+	}
 	sole, n := 0, 0
 	for i := range message.NumField() {
 		if message.Field(i).IsExported() {
