@@ -128,7 +128,7 @@ func (a *adding) begin(d *Delta, claimed codec.DeltaID, durability engine.Durabi
 		return false
 	}
 	a.request.synced = durability == engine.Synced
-	a.request.do = func(g *group) error {
+	a.request.do = func(g *writeGroup) error {
 		a.answer = Answer{ID: id}
 		return g.add(a.p, &a.answer)
 	}
@@ -149,7 +149,7 @@ func (a *adding) free() {
 }
 
 // add judges a delta that is not known to wait, and does what follows from it.
-func (g *group) add(p *prepared, a *Answer) error {
+func (g *writeGroup) add(p *prepared, a *Answer) error {
 	defer func() { a.Root = g.c.trie.Root() }()
 	known, err := g.known(p, a)
 	if known || err != nil {
@@ -163,7 +163,7 @@ func (g *group) add(p *prepared, a *Answer) error {
 }
 
 // known reports whether a delta was here before, and answers it.
-func (g *group) known(p *prepared, a *Answer) (bool, error) {
+func (g *writeGroup) known(p *prepared, a *Answer) (bool, error) {
 	c := g.c
 	if !c.onHeads(p.d.Parents) { // what is on top of the heads is not applied
 		_, applied, err := readSeq(&g.view, &c.id, &p.id)

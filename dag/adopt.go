@@ -58,7 +58,7 @@ func (s *Store) rollForwardAll() error {
 	var ids []codec.ContextID
 	err := each(s.db, engine.Prefixed(contextScope[:]), func(key, value []byte) error {
 		row, ok := parseContextRow(value)
-		if !ok || len(key) != placeLen {
+		if !ok || len(key) != contextPrefixLen {
 			return damagedRow(column.Generic, key, "not a context's row")
 		}
 		if row.phase == adopting {
@@ -83,7 +83,7 @@ func (s *Store) rollForwardAll() error {
 func (s *Store) rollForward(id codec.ContextID) error {
 	row, err := readSeeding(s.db, &id)
 	if err == nil && row == nil {
-		err = damagedRow(column.Generic, place(nil, seedingScope, &id), "the row of the snapshot that is being adopted is missing")
+		err = damagedRow(column.Generic, contextPrefix(nil, seedingScope, &id), "the row of the snapshot that is being adopted is missing")
 	}
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (s *Store) rollForward(id codec.ContextID) error {
 	a := adoption{s: s, id: id, root: row.root}
 	if len(row.base) > 0 {
 		if a.base, err = ParseDelta(row.base); err != nil {
-			return damagedRow(column.Generic, place(nil, seedingScope, &id), err.Error())
+			return damagedRow(column.Generic, contextPrefix(nil, seedingScope, &id), err.Error())
 		}
 		a.at = stamp{a.base.HLC, a.base.ID()}
 	}
@@ -152,7 +152,7 @@ func (a *adoption) setAside() error {
 // begin anew.
 func (a *adoption) clear() error {
 	deleteRows(&a.batch, &a.id)
-	err := each(a.s.db, engine.Prefixed(place(nil, cursorScope, &a.id)), func(key, _ []byte) error {
+	err := each(a.s.db, engine.Prefixed(contextPrefix(nil, cursorScope, &a.id)), func(key, _ []byte) error {
 		a.batch.Put(column.Generic, key, make([]byte, 8))
 		return a.flush(adoptBytes)
 	})
@@ -163,12 +163,12 @@ func (a *adoption) clear() error {
 }
 
 func (a *adoption) copyState() error {
-	err := each(a.s.db, engine.Prefixed(place(nil, stagingScope, &a.id)), func(key, row []byte) error {
+	err := each(a.s.db, engine.Prefixed(contextPrefix(nil, stagingScope, &a.id)), func(key, row []byte) error {
 		appKey, value, ok := parseStateRow(row)
-		if !ok || len(key) != placeLen+32 {
+		if !ok || len(key) != contextPrefixLen+32 {
 			return damagedRow(column.Generic, key, "no row of the state")
 		}
-		hash := codec.Hash(key[placeLen:])
+		hash := codec.Hash(key[contextPrefixLen:])
 		a.batch.Put(column.State, stateKey(nil, &a.id, appKey), value)
 		a.batch.Put(column.Generic, versionKey(nil, &a.id, &hash, &a.at), appendVersion(nil, &merkle.Change{Value: merkle.HashValue(value)}))
 		return a.flush(adoptBytes)
@@ -183,7 +183,7 @@ func (a *adoption) copyState() error {
 func (a *adoption) copyTrie() error {
 	from, to := shadow(&a.id), merkle.KeyPrefix(nil, &a.id)
 	err := each(a.s.db, engine.Prefixed(merkle.KeyPrefix(nil, &from)), func(key, row []byte) error {
-		a.batch.Put(column.Generic, append(to[:len(to):len(to)], key[placeLen:]...), row)
+		a.batch.Put(column.Generic, append(to[:len(to):len(to)], key[contextPrefixLen:]...), row)
 		return a.flush(adoptBytes)
 	})
 	if err != nil {
@@ -225,11 +225,11 @@ func (s *Store) restoreAll() error {
 		rg.Start, rg.Limit = at, 1
 		at = nil
 		err := each(s.db, rg, func(key, _ []byte) error {
-			if len(key) < placeLen {
+			if len(key) < contextPrefixLen {
 				return damagedRow(column.Generic, key, "no delta that was set aside")
 			}
 			ids = append(ids, codec.ContextID(key[len(asideScope):]))
-			at = engine.Successor(key[:placeLen])
+			at = engine.Successor(key[:contextPrefixLen])
 			return nil
 		})
 		if err != nil {
@@ -251,7 +251,7 @@ func (s *Store) restoreAll() error {
 // restore offers a context that has been seeded its own deltas from before, which
 // were set aside, parents first.
 func (s *Store) restore(ctx context.Context, id codec.ContextID, result *Seeded) error {
-	rg := engine.Prefixed(place(nil, asideScope, &id))
+	rg := engine.Prefixed(contextPrefix(nil, asideScope, &id))
 	for {
 		if err := s.ended(ctx); err != nil {
 			return err

@@ -22,7 +22,7 @@ type candidate struct {
 // judge finds out what a delta is: applied, refused, or one that has to wait, and
 // puts into the batch what follows. verified is the root of its causal cut if that
 // is known. What waits for it is left to drain.
-func (g *group) judge(x *candidate, a *Answer, verified *codec.Hash) error {
+func (g *writeGroup) judge(x *candidate, a *Answer, verified *codec.Hash) error {
 	absent, refused, err := g.resolve(x)
 	if err != nil {
 		return err
@@ -31,7 +31,7 @@ func (g *group) judge(x *candidate, a *Answer, verified *codec.Hash) error {
 		return g.refuse(x, &Refusal{Delta: x.p.id, Reason: RefusedAncestor, Ancestor: *refused}, a)
 	}
 	if g.beforeBase(x, len(absent) == 0) {
-		return g.turnAway(x, a)
+		return g.answerBeforeSnapshot(x, a)
 	}
 	if len(absent) > 0 {
 		return g.pend(x, absent, a)
@@ -46,7 +46,7 @@ func (g *group) judge(x *candidate, a *Answer, verified *codec.Hash) error {
 
 // resolve finds the parents of x that are applied; absent are the others, refused
 // is one of them that is known to be refused.
-func (g *group) resolve(x *candidate) (absent []codec.DeltaID, refused *codec.DeltaID, err error) {
+func (g *writeGroup) resolve(x *candidate) (absent []codec.DeltaID, refused *codec.DeltaID, err error) {
 	x.parents = x.parents[:0]
 	for i := range x.p.d.Parents {
 		id := &x.p.d.Parents[i]
@@ -80,7 +80,7 @@ func (g *group) resolve(x *candidate) (absent []codec.DeltaID, refused *codec.De
 
 // settle judges a delta whose parents are all applied by the root of its causal
 // cut.
-func (g *group) settle(x *candidate, a *Answer, verified *codec.Hash) error {
+func (g *writeGroup) settle(x *candidate, a *Answer, verified *codec.Hash) error {
 	var won *outcome
 	var root codec.Hash
 	var err error
@@ -125,11 +125,11 @@ type outcome struct {
 
 // linear is the outcome of a delta on top of all others: it is newer than they
 // are, so that nothing has to be compared.
-func (g *group) linear(x *candidate) (*outcome, error) {
+func (g *writeGroup) linear(x *candidate) (*outcome, error) {
 	return g.outcome(x, nil)
 }
 
-func (g *group) outcome(x *candidate, lost map[int]bool) (*outcome, error) {
+func (g *writeGroup) outcome(x *candidate, lost map[int]bool) (*outcome, error) {
 	g.changes = g.changes[:0]
 	for i := range x.p.writes {
 		if !lost[x.p.writes[i].action] {
@@ -145,7 +145,7 @@ func (g *group) outcome(x *candidate, lost map[int]bool) (*outcome, error) {
 
 // compete is the outcome of a delta beside which others have been applied: each
 // of its writes is compared with the newest of that key.
-func (g *group) compete(x *candidate) (*outcome, error) {
+func (g *writeGroup) compete(x *candidate) (*outcome, error) {
 	lost := make(map[int]bool)
 	mine := stamp{x.p.d.HLC, x.p.id}
 	for i := range x.p.writes {
@@ -163,7 +163,7 @@ func (g *group) compete(x *candidate) (*outcome, error) {
 
 // newest returns the version of a key that makes the present state; ok is false if
 // it was never written.
-func (g *group) newest(key *codec.Hash) (v version, ok bool, err error) {
+func (g *writeGroup) newest(key *codec.Hash) (v version, ok bool, err error) {
 	err = versionsOf(&g.view, &g.c.id, key, func(found *version) bool {
 		v, ok = *found, true
 		return false
@@ -174,7 +174,7 @@ func (g *group) newest(key *codec.Hash) (v version, ok bool, err error) {
 // versionsOf calls fn with the versions of a key, the newest first, until it
 // returns false.
 func versionsOf(v *view, context *codec.ContextID, key *codec.Hash, fn func(*version) bool) error {
-	var array [placeLen + 32]byte
+	var array [contextPrefixLen + 32]byte
 	prefix := versionPrefix(array[:0], context, key)
 	return v.scan(prefix, prefix, func(key, value []byte) error {
 		found, _, ok := parseVersion(key, value)
@@ -189,7 +189,7 @@ func versionsOf(v *view, context *codec.ContextID, key *codec.Hash, fn func(*ver
 }
 
 // apply puts into the batch what a delta changes.
-func (g *group) apply(x *candidate, o *outcome, a *Answer) error {
+func (g *writeGroup) apply(x *candidate, o *outcome, a *Answer) error {
 	c, p := g.c, x.p
 	if c.row.seeded() {
 		if err := g.keepSeeded(x, o); err != nil {
@@ -231,7 +231,7 @@ func (g *group) apply(x *candidate, o *outcome, a *Answer) error {
 }
 
 // write1 puts one action into the batch.
-func (g *group) write1(w *write, mine *stamp, action *codec.Action, o *outcome) {
+func (g *writeGroup) write1(w *write, mine *stamp, action *codec.Action, o *outcome) {
 	id := &g.c.id
 	g.key, g.value = versionKey(g.key[:0], id, &w.Key, mine), appendVersion(g.value[:0], &w.Change)
 	g.put(g.key, g.value)

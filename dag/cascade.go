@@ -15,7 +15,7 @@ type woken struct {
 }
 
 // wake leaves what waits for a delta, which is applied or refused now, to drain.
-func (g *group) wake(id *codec.DeltaID, refused bool, a *Answer) error {
+func (g *writeGroup) wake(id *codec.DeltaID, refused bool, a *Answer) error {
 	if g.c.waiting == 0 {
 		return nil
 	}
@@ -29,7 +29,7 @@ func (g *group) wake(id *codec.DeltaID, refused bool, a *Answer) error {
 }
 
 // drain judges what has been woken, until the batch is full.
-func (g *group) drain() error {
+func (g *writeGroup) drain() error {
 	for len(g.ready) > g.judged && !g.full() {
 		w := g.ready[g.judged]
 		g.judged++
@@ -44,7 +44,7 @@ func (g *group) drain() error {
 }
 
 // judgeAgain judges a waiting delta, unless it waits no longer.
-func (g *group) judgeAgain(w *woken, verified *codec.Hash) error {
+func (g *writeGroup) judgeAgain(w *woken, verified *codec.Hash) error {
 	x, err := g.waiting(&w.id)
 	if x == nil || err != nil {
 		return err
@@ -59,7 +59,7 @@ func (g *group) judgeAgain(w *woken, verified *codec.Hash) error {
 }
 
 // storeReady makes what is left to drain known to the next process.
-func (g *group) storeReady() {
+func (g *writeGroup) storeReady() {
 	for i := g.judged; i < len(g.ready); i++ {
 		if w := &g.ready[i]; !w.stored {
 			g.key = pendingKey(g.key[:0], readyRow, &g.c.id, &w.id)
@@ -71,7 +71,7 @@ func (g *group) storeReady() {
 
 // beforeBase reports whether a seeded context can't take a delta, for it does not
 // descend from the base.
-func (g *group) beforeBase(x *candidate, allApplied bool) bool {
+func (g *writeGroup) beforeBase(x *candidate, allApplied bool) bool {
 	base := &g.c.row.base
 	if !g.c.row.seeded() {
 		return false
@@ -79,8 +79,8 @@ func (g *group) beforeBase(x *candidate, allApplied bool) bool {
 	return len(x.p.d.Parents) == 0 || !allApplied && x.p.d.HLC.Time <= base.hlc.Time
 }
 
-// turnAway answers a delta from before the base, and throws out what waits for it.
-func (g *group) turnAway(x *candidate, a *Answer) error {
+// answerBeforeSnapshot answers a delta from before the base, and throws out what waits for it.
+func (g *writeGroup) answerBeforeSnapshot(x *candidate, a *Answer) error {
 	c := g.c
 	g.flag(true)
 	if a.Kind == 0 {
@@ -114,7 +114,7 @@ func (g *group) turnAway(x *candidate, a *Answer) error {
 }
 
 // flag says whether a seeded context should be seeded again.
-func (g *group) flag(reseed bool) {
+func (g *writeGroup) flag(reseed bool) {
 	c := g.c
 	if c.row.reseed == reseed {
 		return
@@ -125,7 +125,7 @@ func (g *group) flag(reseed bool) {
 }
 
 // keepSeeded keeps the values of the base that a delta overwrites or deletes.
-func (g *group) keepSeeded(x *candidate, o *outcome) error {
+func (g *writeGroup) keepSeeded(x *candidate, o *outcome) error {
 	c := g.c
 	for i := range x.p.writes {
 		w := &x.p.writes[i]

@@ -49,7 +49,7 @@ func (s *Store) Commit(ctx context.Context, c Commit) (Committed, error) {
 	}
 	var done Committed
 	r := &request{synced: c.Durability == engine.Synced}
-	r.do = func(g *group) error {
+	r.do = func(g *writeGroup) error {
 		var err error
 		done, err = g.commit(p, &c)
 		return err
@@ -61,7 +61,7 @@ func (s *Store) Commit(ctx context.Context, c Commit) (Committed, error) {
 }
 
 // commit puts a delta of this node's own into the batch.
-func (g *group) commit(p *prepared, c *Commit) (done Committed, err error) {
+func (g *writeGroup) commit(p *prepared, c *Commit) (done Committed, err error) {
 	if have := g.c.trie.Root(); have != c.ReadRoot {
 		return done, &RootMoved{Context: c.Context, Read: c.ReadRoot, Have: have}
 	}
@@ -109,7 +109,7 @@ func (g *group) commit(p *prepared, c *Commit) (done Committed, err error) {
 
 // join puts a delta into the batch that joins the 64 heads that are lowest by
 // stamp, and returns its bytes.
-func (g *group) join() ([]byte, error) {
+func (g *writeGroup) join() ([]byte, error) {
 	lowest := slices.Clone(g.c.heads)
 	slices.SortFunc(lowest, func(a, b head) int {
 		if a.after(&b.stamp) {
@@ -147,7 +147,7 @@ func (g *group) join() ([]byte, error) {
 }
 
 // stampAfter returns a stamp of this node that is after all of heads.
-func (g *group) stampAfter(heads []head) (codec.HybridTimestamp, error) {
+func (g *writeGroup) stampAfter(heads []head) (codec.HybridTimestamp, error) {
 	var latest uint64
 	for i := range heads {
 		latest = max(latest, heads[i].hlc.Time)

@@ -85,7 +85,7 @@ func (s *Store) DeleteContext(id codec.ContextID) error {
 		deleteRange(b, column.PrivateState, id[:])
 		deleteRows(b, &id)
 		for _, scope := range []keys.Scope{contextScope, cursorScope, asideScope} {
-			deleteRange(b, column.Generic, place(nil, scope, &id))
+			deleteRange(b, column.Generic, contextPrefix(nil, scope, &id))
 		}
 		deleteSeeding(b, &id)
 		return nil
@@ -115,13 +115,13 @@ func deleteRows(b *engine.Batch, id *codec.ContextID) {
 	deleteRange(b, column.State, id[:])
 	deleteRange(b, column.Delta, id[:])
 	for _, scope := range []keys.Scope{orderScope, seqScope, versionScope, seededScope} {
-		deleteRange(b, column.Generic, place(nil, scope, id))
+		deleteRange(b, column.Generic, contextPrefix(nil, scope, id))
 	}
 	for _, kind := range []byte{arrivalRow, indexRow, missingRow, readyRow, waiterRow} {
-		deleteRange(b, column.Generic, kindPlace(nil, pendingScope, kind, id))
+		deleteRange(b, column.Generic, kindPrefix(nil, pendingScope, kind, id))
 	}
 	for _, kind := range []byte{refusalRow, refusalIndexRow} {
-		deleteRange(b, column.Generic, kindPlace(nil, refusedScope, kind, id))
+		deleteRange(b, column.Generic, kindPrefix(nil, refusedScope, kind, id))
 	}
 	merkle.Delete(b, *id)
 }
@@ -142,13 +142,13 @@ func deleteRange(b *engine.Batch, col column.Column, prefix []byte) {
 // to the engine itself.
 func (s *Store) exclusively(id codec.ContextID, fn func(*engine.Batch) error) error {
 	r := &request{alone: true}
-	r.do = func(g *group) error {
+	r.do = func(g *writeGroup) error {
 		var b engine.Batch
 		if err := fn(&b); err != nil {
 			return err
 		}
 		err := s.db.Apply(&b)
-		g.p.applied() // who watches sees what has become of the context
+		g.q.applied() // who watches sees what has become of the context
 		return err
 	}
 	if err := s.submit(context.Background(), id, r); err != nil {
@@ -253,9 +253,9 @@ func readInfo(r engine.Reader, id codec.ContextID, meta *codec.ContextMetaValue)
 // applied after the call. It is to be asked for again after that; release gives it
 // back.
 func (s *Store) watch(id codec.ContextID) (applied <-chan struct{}, release func(), err error) {
-	p, err := s.slot(id)
+	q, err := s.writeQueue(id)
 	if err != nil {
 		return nil, nil, err
 	}
-	return p.watchApplied(), func() { s.release(p) }, nil
+	return q.watchApplied(), func() { s.release(q) }, nil
 }

@@ -27,7 +27,7 @@ func (r *contextRow) seeded() bool { return !r.base.id.IsZero() }
 
 // contextRowKey appends the key of the row.
 func contextRowKey(dst []byte, context *codec.ContextID) []byte {
-	return place(dst, contextScope, context)
+	return contextPrefix(dst, contextScope, context)
 }
 
 // appendBinary appends

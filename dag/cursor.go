@@ -97,7 +97,7 @@ func (s *Store) Cursors(id codec.ContextID, after string, limit int) ([]Cursor, 
 		if !ok {
 			return damagedRow(column.Generic, key, "not a number")
 		}
-		list = append(list, Cursor{Name: string(bytes.Clone(key[placeLen:])), Seq: seq})
+		list = append(list, Cursor{Name: string(bytes.Clone(key[contextPrefixLen:])), Seq: seq})
 		return nil
 	})
 	return list, err

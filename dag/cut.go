@@ -136,7 +136,7 @@ func (p *past) root(c *concurrency, writes []write) (codec.Hash, error) {
 
 // concurrent is the outcome of a delta beside which others have been applied, and
 // the root of its causal cut.
-func (g *group) concurrent(x *candidate, budget int) (*outcome, codec.Hash, error) {
+func (g *writeGroup) concurrent(x *candidate, budget int) (*outcome, codec.Hash, error) {
 	p := past{v: &g.view, id: g.c.id, trie: g.c.trie, heads: g.c.heads, recent: &g.c.recent, budget: budget}
 	c, err := p.concurrentWith(x.parents)
 	if err != nil {

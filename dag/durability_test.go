@@ -66,9 +66,9 @@ func TestACommitIsOnDiskAsItWasAskedFor(t *testing.T) {
 // for it, in whatever order they came.
 func TestABatchIsSyncedForAnyOfItsRequests(t *testing.T) {
 	s, r := recorded(t)
-	p, err := s.slot(context1)
+	q, err := s.writeQueue(context1)
 	require.NoError(t, err)
-	defer s.release(p)
+	defer s.release(q)
 	for name, asked := range map[string][]bool{
 		"the first": {true, false, false}, "the last": {false, false, true}, "one between": {false, true, false}, "nobody": {false, false},
 	} {
@@ -79,12 +79,12 @@ func TestABatchIsSyncedForAnyOfItsRequests(t *testing.T) {
 				if synced {
 					want = engine.Synced
 				}
-				requests = append(requests, &request{synced: synced, do: func(g *group) error {
+				requests = append(requests, &request{synced: synced, do: func(g *writeGroup) error {
 					g.batch.Put(column.PrivateState, context1[:], []byte("x"))
 					return nil
 				}})
 			}
-			s.serve(p, requests)
+			s.serve(q, requests)
 			require.Equal(t, []engine.Durability{want}, r.take())
 		})
 	}

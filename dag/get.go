@@ -99,9 +99,9 @@ func (s *Store) Heads(id codec.ContextID) (list []Head, root codec.Hash, err err
 // ascending order after after, at most limit; 0: all. The zero id is before the
 // first. It returns [ErrNoContext] and [ErrAdopting].
 func (s *Store) Missing(id codec.ContextID, after codec.DeltaID, limit int) (list []codec.DeltaID, err error) {
-	prefix := kindPlace(nil, pendingScope, missingRow, &id)
+	prefix := kindPrefix(nil, pendingScope, missingRow, &id)
 	err = s.page(id, prefix, after[:], limit, func(_ engine.Reader, key, _ []byte) error {
-		missing, ok := idAfter(key, kindPlaceLen)
+		missing, ok := idAfter(key, kindPrefixLen)
 		if !ok {
 			return damagedRow(column.Generic, key, "not a key of dag-pending")
 		}
@@ -122,7 +122,7 @@ type PendingDelta struct {
 // one whose arrival is after, at most limit; 0: all. It returns [ErrNoContext] and
 // [ErrAdopting].
 func (s *Store) Pending(id codec.ContextID, after uint64, limit int) (list []PendingDelta, err error) {
-	prefix := kindPlace(nil, pendingScope, arrivalRow, &id)
+	prefix := kindPrefix(nil, pendingScope, arrivalRow, &id)
 	err = s.page(id, prefix, arrivalKey(nil, &id, after)[len(prefix):], limit, func(_ engine.Reader, key, value []byte) error {
 		arrival, delta, size, ok := parseArrival(key, value)
 		if !ok {
@@ -144,13 +144,13 @@ type ListedRefusal struct {
 // one whose number is after, at most limit; 0: all. It returns [ErrNoContext] and
 // [ErrAdopting].
 func (s *Store) Refusals(id codec.ContextID, after uint64, limit int) (list []ListedRefusal, err error) {
-	prefix := kindPlace(nil, refusedScope, refusalRow, &id)
+	prefix := kindPrefix(nil, refusedScope, refusalRow, &id)
 	err = s.page(id, prefix, binary.BigEndian.AppendUint64(nil, after), limit, func(_ engine.Reader, key, value []byte) error {
 		refusal, ok := parseRefusal(value)
-		if !ok || len(key) != kindPlaceLen+8 {
+		if !ok || len(key) != kindPrefixLen+8 {
 			return damagedRow(column.Generic, key, "not a refusal")
 		}
-		list = append(list, ListedRefusal{refusal, binary.BigEndian.Uint64(key[kindPlaceLen:])})
+		list = append(list, ListedRefusal{refusal, binary.BigEndian.Uint64(key[kindPrefixLen:])})
 		return nil
 	})
 	return list, err

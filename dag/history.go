@@ -70,8 +70,8 @@ func (h *history) order(seq uint64) (orderRow, error) {
 	return row, h.inOrder(seq, &row)
 }
 
-// place returns the delta of a row of the order, that of number seq.
-func (h *history) place(seq uint64, key, value []byte) (orderRow, error) {
+// orderOf returns the delta of a row of the order, that of number seq.
+func (h *history) orderOf(seq uint64, key, value []byte) (orderRow, error) {
 	row, ok := parseOrder(value)
 	if !ok {
 		return row, damagedRow(column.Generic, key, "not a place in the order")

@@ -1,8 +1,10 @@
 package dag
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"sync"
 
 	"github.com/stoadb/stoa/column"
@@ -29,7 +31,7 @@ type lean struct {
 	versions rowSum
 }
 
-// Apply is Writer's. It returns errNotLean for a change that no replay of what is
+// Apply writes what a lean engine keeps of a batch. It returns errNotLean for a change that no replay of what is
 // right makes.
 func (l *lean) Apply(b *engine.Batch) error {
 	l.mu.Lock()
@@ -85,8 +87,8 @@ func inScope(key []byte, scope [16]byte) bool {
 	return len(key) >= len(scope) && [16]byte(key) == scope
 }
 
-// Get is Getter's. A delta comes from the past: only one that is applied is asked
-// for.
+// Get appends what the replay has under a key. A delta comes from the past: only one
+// that is applied is asked for.
 func (l *lean) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
 	if col == column.Delta {
 		return l.past.r.Get(dst, col, key)
@@ -94,8 +96,8 @@ func (l *lean) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
 	return l.Engine.Get(dst, col, key)
 }
 
-// Iterate is Reader's. Versions come from the past, those of deltas that the replay
-// has applied.
+// Iterate iterates over what the replay has. Versions come from the past, those of
+// deltas that the replay has applied.
 func (l *lean) Iterate(col column.Column, rg engine.Range) (*engine.Iterator, error) {
 	if col != column.Generic || !inScope(rg.Start, versionScope) {
 		return l.Engine.Iterate(col, rg)
@@ -115,7 +117,7 @@ type leanVersions struct {
 	it *engine.Iterator
 }
 
-// Page is engine.Pager's.
+// Page appends the versions that come next, at most maxEntries and about maxBytes.
 func (p *leanVersions) Page(dst []byte, maxEntries, maxBytes int) ([]byte, int, error) {
 	n := 0
 	for from := len(dst); n < maxEntries && len(dst)-from < maxBytes && p.it.Next(); {
@@ -135,7 +137,7 @@ func (p *leanVersions) Page(dst []byte, maxEntries, maxBytes int) ([]byte, int, 
 	return dst, n, p.it.Err()
 }
 
-// Close is engine.Pager's.
+// Close lets go of the versions of the past.
 func (p *leanVersions) Close() error { return p.it.Close() }
 
 // same compares what a lean replay does not write with what is stored. It returns
@@ -144,7 +146,7 @@ func (p *leanVersions) Close() error { return p.it.Close() }
 func (v *verifier) same(leaves *rowSum) error {
 	id := &v.past.context
 	stored := v.lean.versions.empty()
-	err := each(v.past.r, engine.Prefixed(place(nil, versionScope, id)), func(key, value []byte) error {
+	err := each(v.past.r, engine.Prefixed(contextPrefix(nil, versionScope, id)), func(key, value []byte) error {
 		stored.add(key, value)
 		return v.ctx.Err()
 	})
@@ -175,3 +177,37 @@ func (v *verifier) same(leaves *rowSum) error {
 	v.report.Rows += stored.rows + state.rows
 	return nil
 }
+
+// rowSum is a sum over rows, in any order: two that began alike and are equal are of
+// the same rows. It is 128 bits wide, of hashes whose seeds nobody knows, so that
+// rows can't be made to fit.
+type rowSum struct {
+	seeds [2]maphash.Seed
+	sums  [2]uint64
+	rows  uint64
+}
+
+func newRowSum() rowSum {
+	return rowSum{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
+}
+
+// empty returns the sum of no rows, to be compared with s.
+func (s *rowSum) empty() rowSum { return rowSum{seeds: s.seeds} }
+
+// add adds a row.
+func (s *rowSum) add(key, value []byte) {
+	var length [4]byte
+	binary.LittleEndian.PutUint32(length[:], uint32(len(key)))
+	for i := range s.seeds {
+		var h maphash.Hash
+		h.SetSeed(s.seeds[i])
+		_, _ = h.Write(length[:]) // it takes everything
+		_, _ = h.Write(key)
+		_, _ = h.Write(value)
+		s.sums[i] += h.Sum64()
+	}
+	s.rows++
+}
+
+// leaf adds a leaf of a trie.
+func (s *rowSum) leaf(l *merkle.Leaf) { s.add(l.Key[:], l.Value[:]) }

@@ -29,13 +29,13 @@ func TestNoMoreContextsAreKeptLoadedThanMay(t *testing.T) {
 	require.NoError(t, err)
 	defer s.Close()
 	for i := range byte(10) {
-		p, err := s.slot(codec.ContextID{i})
+		q, err := s.writeQueue(codec.ContextID{i})
 		require.NoError(t, err)
-		s.release(p)
+		s.release(q)
 		s.mu.Lock()
-		require.LessOrEqual(t, len(s.slots.all), 2)
-		require.Equal(t, len(s.slots.all), s.slots.used.Len())
-		require.Contains(t, s.slots.all, codec.ContextID{i}, "the one that was used last is kept")
+		require.LessOrEqual(t, len(s.queues.all), 2)
+		require.Equal(t, len(s.queues.all), s.queues.used.Len())
+		require.Contains(t, s.queues.all, codec.ContextID{i}, "the one that was used last is kept")
 		s.mu.Unlock()
 	}
 }

@@ -21,7 +21,7 @@ type head struct {
 }
 
 // loaded is what is in memory of a context while it is written. It belongs to
-// whoever leads its slot.
+// whoever leads its queue.
 type loaded struct {
 	id    codec.ContextID
 	app   []byte // the first bytes of Meta
@@ -95,7 +95,7 @@ func readContextRow(r engine.Getter, id codec.ContextID) (contextRow, error) {
 // lastSeq returns the number of the delta that was applied last, 0 if none was.
 func lastSeq(r engine.Reader, id codec.ContextID) (uint64, error) {
 	var seq uint64
-	rg := engine.Prefixed(place(nil, orderScope, &id))
+	rg := engine.Prefixed(contextPrefix(nil, orderScope, &id))
 	rg.Reverse, rg.Limit = true, 1
 	err := each(r, rg, func(key, _ []byte) error {
 		var ok bool
@@ -154,7 +154,7 @@ func readHead(r engine.Getter, context codec.ContextID, id *codec.DeltaID) (head
 // readSeq returns the number of an applied delta; ok is false if it is not
 // applied.
 func readSeq(r engine.Getter, context *codec.ContextID, id *codec.DeltaID) (seq uint64, ok bool, err error) {
-	var array [placeLen + 32]byte
+	var array [contextPrefixLen + 32]byte
 	key := seqKey(array[:0], context, id)
 	b, err := r.Get(nil, column.Generic, key)
 	if errors.Is(err, engine.ErrNotFound) {
@@ -172,7 +172,7 @@ func readSeq(r engine.Getter, context *codec.ContextID, id *codec.DeltaID) (seq 
 // readOrder returns the delta that was applied as number seq. That there is none
 // is damage.
 func readOrder(r engine.Getter, context *codec.ContextID, seq uint64) (orderRow, error) {
-	var array [placeLen + 8]byte
+	var array [contextPrefixLen + 8]byte
 	key := orderKey(array[:0], context, seq)
 	b, err := r.Get(nil, column.Generic, key)
 	if errors.Is(err, engine.ErrNotFound) {
@@ -190,7 +190,7 @@ func readOrder(r engine.Getter, context *codec.ContextID, seq uint64) (orderRow,
 
 func (c *loaded) loadPending(r engine.Reader) error {
 	c.arrival, c.oldest = 1, 1
-	return each(r, engine.Prefixed(kindPlace(nil, pendingScope, arrivalRow, &c.id)), func(key, value []byte) error {
+	return each(r, engine.Prefixed(kindPrefix(nil, pendingScope, arrivalRow, &c.id)), func(key, value []byte) error {
 		arrival, _, size, ok := parseArrival(key, value)
 		if !ok {
 			return damagedRow(column.Generic, key, "not an arrival")
@@ -206,13 +206,13 @@ func (c *loaded) loadPending(r engine.Reader) error {
 func (c *loaded) loadRefused(r engine.Reader) error {
 	c.firstRefusal, c.nextRefusal = 1, 1
 	for _, reverse := range []bool{false, true} {
-		rg := engine.Prefixed(kindPlace(nil, refusedScope, refusalRow, &c.id))
+		rg := engine.Prefixed(kindPrefix(nil, refusedScope, refusalRow, &c.id))
 		rg.Reverse, rg.Limit = reverse, 1
 		err := each(r, rg, func(key, _ []byte) error {
-			if len(key) != kindPlaceLen+8 {
+			if len(key) != kindPrefixLen+8 {
 				return damagedRow(column.Generic, key, "not a refusal's key")
 			}
-			seq := binary.BigEndian.Uint64(key[kindPlaceLen:])
+			seq := binary.BigEndian.Uint64(key[kindPrefixLen:])
 			if !reverse {
 				c.firstRefusal = seq
 			}

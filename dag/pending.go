@@ -10,7 +10,7 @@ import (
 )
 
 // pend keeps a delta that has to wait for parents, which are absent.
-func (g *group) pend(x *candidate, absent []codec.DeltaID, a *Answer) error {
+func (g *writeGroup) pend(x *candidate, absent []codec.DeltaID, a *Answer) error {
 	if x.waited && !x.ready {
 		return nil // it is kept with all that it waits for
 	}
@@ -43,7 +43,7 @@ func (g *group) pend(x *candidate, absent []codec.DeltaID, a *Answer) error {
 
 // verifyLater keeps a delta whose causal cut is too costly to compute while others
 // wait: the background does.
-func (g *group) verifyLater(x *candidate, a *Answer) error {
+func (g *writeGroup) verifyLater(x *candidate, a *Answer) error {
 	if err := g.keepReady(x, a); err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (g *group) verifyLater(x *candidate, a *Answer) error {
 
 // tooEarly answers a delta whose stamp the clock does not accept, as err says. If
 // it was kept before, it stays.
-func (g *group) tooEarly(x *candidate, err error, a *Answer) error {
+func (g *writeGroup) tooEarly(x *candidate, err error, a *Answer) error {
 	if x.waited {
 		if err := g.keepReady(x, a); err != nil {
 			return err
@@ -70,7 +70,7 @@ func (g *group) tooEarly(x *candidate, err error, a *Answer) error {
 }
 
 // keepReady keeps a delta that waits for no other delta, and tells the background.
-func (g *group) keepReady(x *candidate, a *Answer) error {
+func (g *writeGroup) keepReady(x *candidate, a *Answer) error {
 	if !x.waited {
 		if err := g.keep(x, a); err != nil {
 			return err
@@ -79,13 +79,13 @@ func (g *group) keepReady(x *candidate, a *Answer) error {
 	if !x.ready {
 		g.key = pendingKey(g.key[:0], readyRow, &g.c.id, &x.p.id)
 		g.put(g.key, nil)
-		x.ready, g.kick = true, true
+		x.ready, g.notify = true, true
 	}
 	return nil
 }
 
 // keep stores a delta that is not applied, when there is room.
-func (g *group) keep(x *candidate, a *Answer) error {
+func (g *writeGroup) keep(x *candidate, a *Answer) error {
 	c, id, size := g.c, &x.p.id, int64(len(x.p.wire()))
 	o := &g.s.options
 	for c.waiting > 0 && (c.waiting >= o.MaxPending || c.waitingBytes+size > o.MaxPendingBytes) && g.batch.Size() < maxThrownBytes {
@@ -117,8 +117,8 @@ func (g *group) keep(x *candidate, a *Answer) error {
 const maxThrownBytes = 16 << 20
 
 // oldest returns the delta that has waited for longest.
-func (g *group) oldest() (id codec.DeltaID, err error) {
-	prefix := kindPlace(nil, pendingScope, arrivalRow, &g.c.id)
+func (g *writeGroup) oldest() (id codec.DeltaID, err error) {
+	prefix := kindPrefix(nil, pendingScope, arrivalRow, &g.c.id)
 	found := false
 	err = g.view.scan(prefix, arrivalKey(nil, &g.c.id, g.c.oldest), func(key, value []byte) error {
 		arrival, first, _, ok := parseArrival(key, value)
@@ -135,14 +135,14 @@ func (g *group) oldest() (id codec.DeltaID, err error) {
 }
 
 // deletePending removes a row of a delta of that kind.
-func (g *group) deletePending(kind byte, id *codec.DeltaID) {
+func (g *writeGroup) deletePending(kind byte, id *codec.DeltaID) {
 	g.key = pendingKey(g.key[:0], kind, &g.c.id, id)
 	g.delete(g.key)
 }
 
 // dropWaiting removes the rows that say that a delta waits, or that others miss
 // it. Those that say for what are gone, since it waits for nothing any more.
-func (g *group) dropWaiting(x *candidate) error {
+func (g *writeGroup) dropWaiting(x *candidate) error {
 	c, id := g.c, &x.p.id
 	if !x.waited {
 		if c.waiting > 0 {
@@ -169,7 +169,7 @@ func (g *group) dropWaiting(x *candidate) error {
 }
 
 // throwOut removes a delta that waits, as if it had never come.
-func (g *group) throwOut(id *codec.DeltaID) error {
+func (g *writeGroup) throwOut(id *codec.DeltaID) error {
 	x, err := g.waiting(id)
 	if err != nil {
 		return err
@@ -196,7 +196,7 @@ func (g *group) throwOut(id *codec.DeltaID) error {
 
 // unwait removes the rows that say for what a delta waits, and with them those
 // that say that it is missing.
-func (g *group) unwait(x *candidate) error {
+func (g *writeGroup) unwait(x *candidate) error {
 	for i := range x.p.d.Parents {
 		p := &x.p.d.Parents[i]
 		g.key = waiterKey(g.key[:0], &g.c.id, p, &x.p.id)
@@ -213,7 +213,7 @@ func (g *group) unwait(x *candidate) error {
 }
 
 // waiters returns the deltas that wait for parent, at most limit; 0: all.
-func (g *group) waiters(parent *codec.DeltaID, limit int) (children []codec.DeltaID, err error) {
+func (g *writeGroup) waiters(parent *codec.DeltaID, limit int) (children []codec.DeltaID, err error) {
 	prefix := waiterPrefix(nil, &g.c.id, parent)
 	err = g.view.scan(prefix, prefix, func(key, _ []byte) error {
 		child, ok := idAfter(key, len(prefix))
@@ -229,7 +229,7 @@ func (g *group) waiters(parent *codec.DeltaID, limit int) (children []codec.Delt
 }
 
 // waiting returns a delta that waits, nil if it does not. It is to be released.
-func (g *group) waiting(id *codec.DeltaID) (*candidate, error) {
+func (g *writeGroup) waiting(id *codec.DeltaID) (*candidate, error) {
 	v, ok, err := readDelta(&g.view, g.c.id, id)
 	if err != nil || !ok || v.Applied {
 		return nil, err

@@ -16,26 +16,26 @@ const (
 	waiterRow  = 'w' // parent ‖ child → nothing: child waits for parent
 )
 
-// kindPlace appends scope ‖ kind ‖ context_id.
-func kindPlace(dst []byte, scope [16]byte, kind byte, context *codec.ContextID) []byte {
+// kindPrefix appends scope ‖ kind ‖ context_id.
+func kindPrefix(dst []byte, scope [16]byte, kind byte, context *codec.ContextID) []byte {
 	return append(append(append(dst, scope[:]...), kind), context[:]...)
 }
 
-// kindPlaceLen is the length of what kindPlace appends.
-const kindPlaceLen = 16 + 1 + 32
+// kindPrefixLen is the length of what kindPrefix appends.
+const kindPrefixLen = 16 + 1 + 32
 
 func arrivalKey(dst []byte, context *codec.ContextID, arrival uint64) []byte {
-	return binary.BigEndian.AppendUint64(kindPlace(dst, pendingScope, arrivalRow, context), arrival)
+	return binary.BigEndian.AppendUint64(kindPrefix(dst, pendingScope, arrivalRow, context), arrival)
 }
 
 // pendingKey appends the key of kind indexRow, missingRow or readyRow.
 func pendingKey(dst []byte, kind byte, context *codec.ContextID, id *codec.DeltaID) []byte {
-	return append(kindPlace(dst, pendingScope, kind, context), id[:]...)
+	return append(kindPrefix(dst, pendingScope, kind, context), id[:]...)
 }
 
 // waiterPrefix appends what the keys of all that wait for parent begin with.
 func waiterPrefix(dst []byte, context *codec.ContextID, parent *codec.DeltaID) []byte {
-	return append(kindPlace(dst, pendingScope, waiterRow, context), parent[:]...)
+	return append(kindPrefix(dst, pendingScope, waiterRow, context), parent[:]...)
 }
 
 func waiterKey(dst []byte, context *codec.ContextID, parent, child *codec.DeltaID) []byte {
@@ -53,10 +53,10 @@ func idAfter(key []byte, n int) (id codec.DeltaID, ok bool) {
 
 // parseArrival takes a row of kind arrivalRow apart.
 func parseArrival(key, value []byte) (arrival uint64, id codec.DeltaID, size uint64, ok bool) {
-	if len(key) != kindPlaceLen+8 || len(value) != 32+8 {
+	if len(key) != kindPrefixLen+8 || len(value) != 32+8 {
 		return 0, id, 0, false
 	}
-	return binary.BigEndian.Uint64(key[kindPlaceLen:]), codec.DeltaID(value), binary.LittleEndian.Uint64(value[32:]), true
+	return binary.BigEndian.Uint64(key[kindPrefixLen:]), codec.DeltaID(value), binary.LittleEndian.Uint64(value[32:]), true
 }
 
 func appendArrival(dst []byte, id *codec.DeltaID, size int) []byte {
@@ -70,9 +70,9 @@ const (
 )
 
 func refusalKey(dst []byte, context *codec.ContextID, seq uint64) []byte {
-	return binary.BigEndian.AppendUint64(kindPlace(dst, refusedScope, refusalRow, context), seq)
+	return binary.BigEndian.AppendUint64(kindPrefix(dst, refusedScope, refusalRow, context), seq)
 }
 
 func refusalIndexKey(dst []byte, context *codec.ContextID, id *codec.DeltaID) []byte {
-	return append(kindPlace(dst, refusedScope, refusalIndexRow, context), id[:]...)
+	return append(kindPrefix(dst, refusedScope, refusalIndexRow, context), id[:]...)
 }

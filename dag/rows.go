@@ -25,25 +25,25 @@ var (
 	stagingScope = keys.MustScope("dag-staging")
 )
 
-// place appends scope ‖ context_id, which the keys of most scopes begin with.
-func place(dst []byte, scope [16]byte, context *codec.ContextID) []byte {
+// contextPrefix appends scope ‖ context_id, which the keys of most scopes begin with.
+func contextPrefix(dst []byte, scope [16]byte, context *codec.ContextID) []byte {
 	return append(append(dst, scope[:]...), context[:]...)
 }
 
-// placeLen is the length of what place appends.
-const placeLen = 16 + 32
+// contextPrefixLen is the length of what contextPrefix appends.
+const contextPrefixLen = 16 + 32
 
 // orderKey appends the key of the delta that was applied as number seq.
 func orderKey(dst []byte, context *codec.ContextID, seq uint64) []byte {
-	return binary.BigEndian.AppendUint64(place(dst, orderScope, context), seq)
+	return binary.BigEndian.AppendUint64(contextPrefix(dst, orderScope, context), seq)
 }
 
 // orderSeq returns the number in a key of the order.
 func orderSeq(key []byte) (seq uint64, ok bool) {
-	if len(key) != placeLen+8 {
+	if len(key) != contextPrefixLen+8 {
 		return 0, false
 	}
-	return binary.BigEndian.Uint64(key[placeLen:]), true
+	return binary.BigEndian.Uint64(key[contextPrefixLen:]), true
 }
 
 // orderRow is an applied delta in the order of application.
@@ -82,7 +82,7 @@ func parseOrder(b []byte) (r orderRow, ok bool) {
 
 // seqKey appends the key of the number of an applied delta.
 func seqKey(dst []byte, context *codec.ContextID, id *codec.DeltaID) []byte {
-	return append(place(dst, seqScope, context), id[:]...)
+	return append(contextPrefix(dst, seqScope, context), id[:]...)
 }
 
 // parseU64 returns a little-endian number, and false if b is none.
@@ -116,7 +116,7 @@ type version struct {
 
 // versionPrefix appends what the keys of all versions of a key begin with.
 func versionPrefix(dst []byte, context *codec.ContextID, key *codec.Hash) []byte {
-	return append(place(dst, versionScope, context), key[:]...)
+	return append(contextPrefix(dst, versionScope, context), key[:]...)
 }
 
 // versionKey appends the key of a version. All bits of the stamp are turned over,
@@ -143,11 +143,11 @@ func appendVersion(dst []byte, c *merkle.Change) []byte {
 // parseVersion returns the version in a row, the hash of the key that it is of,
 // and false if the row is none.
 func parseVersion(key, value []byte) (v version, of codec.Hash, ok bool) {
-	if len(key) != placeLen+32+8+16+32 {
+	if len(key) != contextPrefixLen+32+8+16+32 {
 		return v, of, false
 	}
-	of = codec.Hash(key[placeLen:])
-	k := key[placeLen+32:]
+	of = codec.Hash(key[contextPrefixLen:])
+	k := key[contextPrefixLen+32:]
 	v.hlc = codec.HybridTimestamp{Time: ^binary.BigEndian.Uint64(k),
 		ID: codec.NodeID{Hi: ^binary.BigEndian.Uint64(k[8:]), Lo: ^binary.BigEndian.Uint64(k[16:])}}
 	for i, b := range k[24:] {
@@ -164,12 +164,12 @@ func parseVersion(key, value []byte) (v version, of codec.Hash, ok bool) {
 
 // cursorKey appends the key of a follower's cursor.
 func cursorKey(dst []byte, context *codec.ContextID, name string) []byte {
-	return append(place(dst, cursorScope, context), name...)
+	return append(contextPrefix(dst, cursorScope, context), name...)
 }
 
 // hashedKey appends the key of a row of scope seededScope or stagingScope.
 func hashedKey(dst []byte, scope [16]byte, context *codec.ContextID, key *codec.Hash) []byte {
-	return append(place(dst, scope, context), key[:]...)
+	return append(contextPrefix(dst, scope, context), key[:]...)
 }
 
 // appendStateRow appends the value of such a row:

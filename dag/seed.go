@@ -71,7 +71,7 @@ func (s *Store) SeedProgress(id codec.ContextID) (p SeedProgress, ok bool, err e
 	if len(row.base) > 0 {
 		d, err := ParseDelta(row.base)
 		if err != nil {
-			return p, false, damagedRow(column.Generic, place(nil, seedingScope, &id), err.Error())
+			return p, false, damagedRow(column.Generic, contextPrefix(nil, seedingScope, &id), err.Error())
 		}
 		p.Base = d.ID()
 	}
@@ -372,7 +372,7 @@ func (x *seeder) end(part *SnapshotPart) error {
 	// The sender has nothing beside this base: what asked for another seeding was an
 	// ancestor of it, or is something that the sender has not applied.
 	r := &request{synced: true}
-	r.do = func(g *group) error {
+	r.do = func(g *writeGroup) error {
 		g.flag(false)
 		return nil
 	}

@@ -49,7 +49,7 @@ func (r *seedingRow) appendBinary(dst []byte) []byte {
 // readSeeding returns how far a snapshot has been received, nil if none is being
 // received.
 func readSeeding(g engine.Getter, id *codec.ContextID) (*seedingRow, error) {
-	key := place(nil, seedingScope, id)
+	key := contextPrefix(nil, seedingScope, id)
 	b, err := g.Get(nil, column.Generic, key)
 	if errors.Is(err, engine.ErrNotFound) {
 		return nil, nil
@@ -66,14 +66,14 @@ func readSeeding(g engine.Getter, id *codec.ContextID) (*seedingRow, error) {
 }
 
 func (r *seedingRow) put(b *engine.Batch, id *codec.ContextID) {
-	b.Put(column.Generic, place(nil, seedingScope, id), r.appendBinary(nil))
+	b.Put(column.Generic, contextPrefix(nil, seedingScope, id), r.appendBinary(nil))
 }
 
 // deleteSeeding puts into b the removal of all that has been received of a
 // snapshot.
 func deleteSeeding(b *engine.Batch, id *codec.ContextID) {
-	b.Delete(column.Generic, place(nil, seedingScope, id))
-	deleteRange(b, column.Generic, place(nil, stagingScope, id))
+	b.Delete(column.Generic, contextPrefix(nil, seedingScope, id))
+	deleteRange(b, column.Generic, contextPrefix(nil, stagingScope, id))
 	merkle.Delete(b, shadow(id))
 }
 
@@ -82,6 +82,6 @@ func deleteSeeding(b *engine.Batch, id *codec.ContextID) {
 //
 //	context_id 32 ‖ time u64 BE ‖ delta_id 32  →  the delta as it travels
 func asideKey(dst []byte, context *codec.ContextID, time uint64, id *codec.DeltaID) []byte {
-	dst = binary.BigEndian.AppendUint64(place(dst, asideScope, context), time)
+	dst = binary.BigEndian.AppendUint64(contextPrefix(dst, asideScope, context), time)
 	return append(dst, id[:]...)
 }

@@ -65,9 +65,9 @@ func (s *Store) Snapshot(ctx context.Context, id codec.ContextID, resume []byte)
 }
 
 // lease returns the state that a snapshot is sent from, and where in it to begin.
-func (s *Store) lease(ctx context.Context, id codec.ContextID, resume []byte) (*lease, placeInSnapshot, error) {
+func (s *Store) lease(ctx context.Context, id codec.ContextID, resume []byte) (*lease, resumePoint, error) {
 	if resume != nil {
-		at, err := parsePlace(resume)
+		at, err := parseResumePoint(resume)
 		if err != nil {
 			return nil, at, err
 		}
@@ -89,9 +89,9 @@ func (s *Store) lease(ctx context.Context, id codec.ContextID, resume []byte) (*
 		return err
 	})
 	if err != nil {
-		return nil, placeInSnapshot{}, err
+		return nil, resumePoint{}, err
 	}
-	at := placeInSnapshot{epoch: s.leases.epoch, lease: x.number, phase: phaseState}
+	at := resumePoint{epoch: s.leases.epoch, lease: x.number, phase: phaseState}
 	if x.first == 0 {
 		at.phase = phaseDeltas
 	}
@@ -99,7 +99,7 @@ func (s *Store) lease(ctx context.Context, id codec.ContextID, resume []byte) (*
 }
 
 // start returns the first part of a stream.
-func (x *lease) start(at placeInSnapshot) (*SnapshotPart, error) {
+func (x *lease) start(at resumePoint) (*SnapshotPart, error) {
 	p := &SnapshotPart{Kind: PartStart, Context: x.past.context, Resume: at.append(nil)}
 	if x.first == 0 {
 		return p, nil
@@ -112,7 +112,7 @@ func (x *lease) start(at placeInSnapshot) (*SnapshotPart, error) {
 }
 
 // part returns the part that begins at at, and moves at behind it.
-func (x *lease) part(at *placeInSnapshot) (*SnapshotPart, error) {
+func (x *lease) part(at *resumePoint) (*SnapshotPart, error) {
 	p := &SnapshotPart{Kind: PartRows}
 	size := 0
 	var err error
@@ -169,7 +169,7 @@ func (x *lease) gossip(id codec.DeltaID) ([]byte, error) {
 
 // untouched adds the rows of the state that no delta after the base has changed,
 // from at on, by app_key.
-func (x *lease) untouched(at *placeInSnapshot, p *SnapshotPart, size *int) error {
+func (x *lease) untouched(at *resumePoint, p *SnapshotPart, size *int) error {
 	rg := engine.Prefixed(x.past.context[:])
 	if at.key != nil {
 		rg.Start = append(stateKey(nil, &x.past.context, at.key), 0)
@@ -206,7 +206,7 @@ func (x *lease) untouched(at *placeInSnapshot, p *SnapshotPart, size *int) error
 
 // touched adds the rows that were live at the base and that deltas after it have
 // changed: each with the first delta that did so, from at on, by seq and action.
-func (x *lease) touched(at *placeInSnapshot, p *SnapshotPart, size *int) error {
+func (x *lease) touched(at *resumePoint, p *SnapshotPart, size *int) error {
 	base := stamp{x.base.hlc, x.base.id}
 	for ; at.seq < x.last; at.seq, at.action = at.seq+1, 0 {
 		row, err := x.past.order(at.seq + 1)
@@ -287,7 +287,7 @@ func (x *lease) seededValue(hash *codec.Hash) ([]byte, bool, error) {
 	return value, true, nil
 }
 
-// snapshotPhase is what part of a snapshot a place is in.
+// snapshotPhase is what part of a snapshot a resume point is in.
 type snapshotPhase uint8
 
 const (
@@ -296,8 +296,8 @@ const (
 	phaseDeltas
 )
 
-// placeInSnapshot is what Resume says: where the next part begins.
-type placeInSnapshot struct {
+// resumePoint is what Resume says: where the next part begins.
+type resumePoint struct {
 	epoch, lease uint64
 	rows, deltas uint64 // sent before
 	phase        snapshotPhase
@@ -306,8 +306,8 @@ type placeInSnapshot struct {
 	key          []byte // of phaseState: the last app_key that is done with; nil: none
 }
 
-// append appends the bytes of the place, which only this process reads.
-func (p *placeInSnapshot) append(dst []byte) []byte {
+// append appends the bytes of the resume point, which only this process reads.
+func (p *resumePoint) append(dst []byte) []byte {
 	dst = append(dst, byte(p.phase))
 	for _, n := range []uint64{p.epoch, p.lease, p.rows, p.deltas, p.seq, p.action} {
 		dst = binary.LittleEndian.AppendUint64(dst, n)
@@ -318,8 +318,8 @@ func (p *placeInSnapshot) append(dst []byte) []byte {
 	return dst
 }
 
-// parsePlace returns the place whose bytes are b, or codec.ErrMalformed.
-func parsePlace(b []byte) (p placeInSnapshot, err error) {
+// parseResumePoint returns the resume point whose bytes are b, or codec.ErrMalformed.
+func parseResumePoint(b []byte) (p resumePoint, err error) {
 	c := cutter.New("Resume", b)
 	p.phase = snapshotPhase(c.U8("phase"))
 	if p.phase < phaseState || p.phase > phaseDeltas {

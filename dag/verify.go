@@ -170,7 +170,7 @@ func (v *verifier) holds() error {
 // clock returns a clock to which no applied delta is early.
 func (v *verifier) clock() (func() time.Time, error) {
 	latest := hlc.ToNTP64(v.s.clock.Now())
-	err := each(v.past.r, engine.Prefixed(place(nil, orderScope, &v.past.context)), func(_, value []byte) error {
+	err := each(v.past.r, engine.Prefixed(contextPrefix(nil, orderScope, &v.past.context)), func(_, value []byte) error {
 		if row, ok := parseOrder(value); ok {
 			latest = max(latest, hlc.NTP64(row.hlc.Time))
 		}
@@ -218,7 +218,7 @@ func (v *verifier) seed(row *contextRow) (on bool, err error) {
 // baseParts yields the parts of a snapshot without its deltas.
 func (x *lease) baseParts() iter.Seq2[*SnapshotPart, error] {
 	return func(yield func(*SnapshotPart, error) bool) {
-		at := placeInSnapshot{phase: phaseState}
+		at := resumePoint{phase: phaseState}
 		p, err := x.start(at)
 		for err == nil && p.Kind != PartDeltas && p.Kind != PartEnd {
 			if !yield(p, nil) {
@@ -248,7 +248,7 @@ func (v *verifier) deltas(row *contextRow) error {
 	var offers []Offer
 	var places []placed
 	size := 0
-	rg := engine.Prefixed(place(nil, orderScope, &v.past.context))
+	rg := engine.Prefixed(contextPrefix(nil, orderScope, &v.past.context))
 	rg.Start = orderKey(nil, &v.past.context, want)
 	v.step(PhaseDeltas)
 	err := each(v.past.r, rg, func(key, value []byte) error {
@@ -263,7 +263,7 @@ func (v *verifier) deltas(row *contextRow) error {
 			return nil
 		}
 		want = seq + 1
-		o, err := v.past.place(seq, key, value)
+		o, err := v.past.orderOf(seq, key, value)
 		if err == nil {
 			var d *Delta
 			if d, err = v.past.delta(o.id); err == nil {
@@ -343,10 +343,10 @@ func (v *verifier) outcome(meta *codec.ContextMetaValue, leaves *rowSum) error {
 		prefix []byte
 	}{
 		{FindingState, column.State, id[:]},
-		{FindingVersion, column.Generic, place(nil, versionScope, id)},
-		{FindingOrder, column.Generic, place(nil, orderScope, id)},
-		{FindingSeq, column.Generic, place(nil, seqScope, id)},
-		{FindingSeeded, column.Generic, place(nil, seededScope, id)},
+		{FindingVersion, column.Generic, contextPrefix(nil, versionScope, id)},
+		{FindingOrder, column.Generic, contextPrefix(nil, orderScope, id)},
+		{FindingSeq, column.Generic, contextPrefix(nil, seqScope, id)},
+		{FindingSeeded, column.Generic, contextPrefix(nil, seededScope, id)},
 	} {
 		if info.Applied != v.last && (part.code == FindingOrder || part.code == FindingSeq) {
 			continue // a delta is missing in the replay, and all numbers after it differ
@@ -414,7 +414,7 @@ func (v *verifier) compare(code FindingCode, col column.Column, prefix []byte) e
 // applied, which stand in the same order.
 func (v *verifier) stored() error {
 	id := &v.past.context
-	numbers, err := v.past.r.Iterate(column.Generic, engine.Prefixed(place(nil, seqScope, id)))
+	numbers, err := v.past.r.Iterate(column.Generic, engine.Prefixed(contextPrefix(nil, seqScope, id)))
 	if err != nil {
 		return err
 	}
@@ -434,13 +434,13 @@ func (v *verifier) stored() error {
 			stray("the row says that it is " + e.Value.DeltaID.String())
 		}
 		if e.Value.Applied {
-			for more && string(numbers.Key()[placeLen:]) < string(e.Key.Delta[:]) {
+			for more && string(numbers.Key()[contextPrefixLen:]) < string(e.Key.Delta[:]) {
 				more = numbers.Next()
 			}
 			if err := numbers.Err(); err != nil {
 				return v.damage(err)
 			}
-			if !more || string(numbers.Key()[placeLen:]) != string(e.Key.Delta[:]) {
+			if !more || string(numbers.Key()[contextPrefixLen:]) != string(e.Key.Delta[:]) {
 				stray("it is applied, but not in the order")
 			}
 			continue

@@ -20,14 +20,14 @@ func (v *verifier) waiting() error {
 		row    func(key, value []byte) (fault string, err error)
 		code   FindingCode
 	}{
-		{kindPlace(nil, pendingScope, arrivalRow, id), v.arrival, FindingPending},
-		{kindPlace(nil, pendingScope, indexRow, id), v.waits, FindingPending},
-		{kindPlace(nil, pendingScope, missingRow, id), v.missing, FindingPending},
-		{kindPlace(nil, pendingScope, readyRow, id), v.ready, FindingPending},
-		{kindPlace(nil, pendingScope, waiterRow, id), v.waiter, FindingPending},
-		{kindPlace(nil, refusedScope, refusalRow, id), v.refusal, FindingRefusal},
-		{kindPlace(nil, refusedScope, refusalIndexRow, id), v.refusalIndex, FindingRefusal},
-		{place(nil, cursorScope, id), v.cursor, FindingCursor},
+		{kindPrefix(nil, pendingScope, arrivalRow, id), v.arrival, FindingPending},
+		{kindPrefix(nil, pendingScope, indexRow, id), v.waits, FindingPending},
+		{kindPrefix(nil, pendingScope, missingRow, id), v.missing, FindingPending},
+		{kindPrefix(nil, pendingScope, readyRow, id), v.ready, FindingPending},
+		{kindPrefix(nil, pendingScope, waiterRow, id), v.waiter, FindingPending},
+		{kindPrefix(nil, refusedScope, refusalRow, id), v.refusal, FindingRefusal},
+		{kindPrefix(nil, refusedScope, refusalIndexRow, id), v.refusalIndex, FindingRefusal},
+		{contextPrefix(nil, cursorScope, id), v.cursor, FindingCursor},
 	} {
 		err := each(v.past.r, engine.Prefixed(part.prefix), func(key, value []byte) error {
 			v.report.Rows++
@@ -105,7 +105,7 @@ func (v *verifier) mirrored(key []byte, n uint64, err error) (string, error) {
 // waits looks at a delta that waits: it has come, and for each of its parents that
 // is not applied a row says so, unless it has been woken.
 func (v *verifier) waits(key, value []byte) (string, error) {
-	id, ok := idAfter(key, kindPlaceLen)
+	id, ok := idAfter(key, kindPrefixLen)
 	arrival, parsed := parseU64(value)
 	if !ok || !parsed {
 		return "not an index of arrivals", nil
@@ -144,7 +144,7 @@ func (v *verifier) waits(key, value []byte) (string, error) {
 }
 
 func (v *verifier) missing(key, _ []byte) (string, error) {
-	id, ok := idAfter(key, kindPlaceLen)
+	id, ok := idAfter(key, kindPrefixLen)
 	if !ok {
 		return "not a delta that is missing", nil
 	}
@@ -166,7 +166,7 @@ func (v *verifier) missing(key, _ []byte) (string, error) {
 }
 
 func (v *verifier) ready(key, _ []byte) (string, error) {
-	id, ok := idAfter(key, kindPlaceLen)
+	id, ok := idAfter(key, kindPrefixLen)
 	if !ok {
 		return "not a delta that is ready", nil
 	}
@@ -177,11 +177,11 @@ func (v *verifier) ready(key, _ []byte) (string, error) {
 }
 
 func (v *verifier) waiter(key, _ []byte) (string, error) {
-	child, ok := idAfter(key, kindPlaceLen+32)
+	child, ok := idAfter(key, kindPrefixLen+32)
 	if !ok {
 		return "not a delta and what it waits for", nil
 	}
-	parent := codec.DeltaID(key[kindPlaceLen:])
+	parent := codec.DeltaID(key[kindPrefixLen:])
 	if _, ok, err := v.there(pendingKey(nil, indexRow, &v.past.context, &child)); !ok || err != nil {
 		return "the delta does not wait", err
 	}
@@ -198,14 +198,14 @@ func (v *verifier) waiter(key, _ []byte) (string, error) {
 
 func (v *verifier) refusal(key, value []byte) (string, error) {
 	r, ok := parseRefusal(value)
-	if !ok || len(key) != kindPlaceLen+8 {
+	if !ok || len(key) != kindPrefixLen+8 {
 		return "not a refusal", nil
 	}
-	return v.mirrored(refusalIndexKey(nil, &v.past.context, &r.Delta), binary.BigEndian.Uint64(key[kindPlaceLen:]), nil)
+	return v.mirrored(refusalIndexKey(nil, &v.past.context, &r.Delta), binary.BigEndian.Uint64(key[kindPrefixLen:]), nil)
 }
 
 func (v *verifier) refusalIndex(key, value []byte) (string, error) {
-	id, ok := idAfter(key, kindPlaceLen)
+	id, ok := idAfter(key, kindPrefixLen)
 	seq, parsed := parseU64(value)
 	if !ok || !parsed {
 		return "not an index of refusals", nil

@@ -10,17 +10,17 @@ import (
 	"github.com/stoadb/stoa/engine"
 )
 
-// group is what requests of one context put into one batch.
-type group struct {
+// writeGroup is what requests of one context put into one batch.
+type writeGroup struct {
 	s *Store
-	p *slot
+	q *writeQueue
 	c *loaded
 
 	batch   engine.Batch
 	view    view
 	synced  bool
 	meta    bool // root or heads have changed
-	kick    bool // there is something for the background
+	notify  bool // there is something for the background
 	applied int  // deltas in the batch
 
 	ready  []woken // what is to be judged because something else was
@@ -31,48 +31,48 @@ type group struct {
 	changes    []merkle.Change
 }
 
-// groups lends memory to groups.
-var groups = sync.Pool{New: func() any { return new(group) }}
+// writeGroups lends memory to write groups.
+var writeGroups = sync.Pool{New: func() any { return new(writeGroup) }}
 
-func (s *Store) newGroup(p *slot) *group {
-	g := groups.Get().(*group)
-	g.s, g.p = s, p
+func (s *Store) newWriteGroup(q *writeQueue) *writeGroup {
+	g := writeGroups.Get().(*writeGroup)
+	g.s, g.q = s, q
 	g.view.base, g.view.batch = s.db, &g.batch
 	g.begin()
 	return g
 }
 
 // begin starts another batch.
-func (g *group) begin() {
-	g.c = g.p.state
+func (g *writeGroup) begin() {
+	g.c = g.q.state
 	if g.batch.Size() > maxGroupBytes/4 {
 		g.batch = engine.Batch{}
 	}
 	g.batch.Reset()
 	g.view.reset()
-	g.synced, g.meta, g.kick, g.applied = false, false, false, 0
+	g.synced, g.meta, g.notify, g.applied = false, false, false, 0
 }
 
-func (g *group) free() {
+func (g *writeGroup) free() {
 	g.begin()
-	g.s, g.p, g.c, g.view.base = nil, nil, nil, nil
-	groups.Put(g)
+	g.s, g.q, g.c, g.view.base = nil, nil, nil, nil
+	writeGroups.Put(g)
 }
 
 // maxGroupBytes is when a batch is full: it takes no further delta.
 const maxGroupBytes = 8 << 20
 
-func (g *group) full() bool { return g.batch.Size() >= maxGroupBytes || g.applied >= maxGroup }
+func (g *writeGroup) full() bool { return g.batch.Size() >= maxGroupBytes || g.applied >= maxGroup }
 
 // put stores a row of Generic. It keeps neither slice.
-func (g *group) put(key, value []byte) { g.batch.Put(column.Generic, key, value) }
+func (g *writeGroup) put(key, value []byte) { g.batch.Put(column.Generic, key, value) }
 
 // delete removes a row of Generic.
-func (g *group) delete(key []byte) { g.batch.Delete(column.Generic, key) }
+func (g *writeGroup) delete(key []byte) { g.batch.Delete(column.Generic, key) }
 
 // write makes the changes of the group. After an error the context is no longer
 // loaded.
-func (g *group) write() error {
+func (g *writeGroup) write() error {
 	if g.c == nil {
 		return nil
 	}
@@ -90,20 +90,20 @@ func (g *group) write() error {
 		g.batch.Durability = engine.Synced
 	}
 	if err := g.s.db.Apply(&g.batch); err != nil {
-		g.p.state = nil
-		return fmt.Errorf("dag: context %s: %w", g.p.id, err)
+		g.q.state = nil
+		return fmt.Errorf("dag: context %s: %w", g.q.id, err)
 	}
 	if g.meta {
 		g.c.trie.Written()
-		g.p.applied()
+		g.q.applied()
 	}
 	return nil
 }
 
 // serve does what requests ask for: with one batch, and if that fails with one
 // for each, so that only the guilty fail.
-func (s *Store) serve(p *slot, requests []*request) {
-	g := s.newGroup(p)
+func (s *Store) serve(q *writeQueue, requests []*request) {
+	g := s.newWriteGroup(q)
 	defer g.free()
 	for singly := 0; len(requests) > 0; {
 		most := len(requests)
@@ -125,26 +125,26 @@ func (s *Store) serve(p *slot, requests []*request) {
 
 // serve serves the first of requests with one batch. It returns how many those
 // are, at least one, and an error if none of them has had an effect.
-func (g *group) serve(requests []*request) (n int, err error) {
+func (g *writeGroup) serve(requests []*request) (n int, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			// What is in memory may be half done.
-			g.p.state, err = nil, fmt.Errorf("dag: context %s: panic while applying: %v", g.p.id, p)
+			g.q.state, err = nil, fmt.Errorf("dag: context %s: panic while applying: %v", g.q.id, p)
 			requests[n-1].panics = p
 		}
 	}()
 	n = 1
 	if requests[0].alone {
-		g.p.state = nil
+		g.q.state = nil
 		g.begin()
-		defer func() { g.p.state = nil }()
+		defer func() { g.q.state = nil }()
 		return 1, requests[0].do(g)
 	}
-	if g.p.state == nil {
-		g.p.state, err = load(g.s.db, g.s.options.Cache, g.p.id)
+	if g.q.state == nil {
+		g.q.state, err = load(g.s.db, g.s.options.Cache, g.q.id)
 		if errors.Is(err, ErrNoContext) {
-			if err = g.s.begin(g.p.id); err == nil {
-				g.p.state, err = load(g.s.db, g.s.options.Cache, g.p.id)
+			if err = g.s.begin(g.q.id); err == nil {
+				g.q.state, err = load(g.s.db, g.s.options.Cache, g.q.id)
 			}
 		}
 		if err != nil {
@@ -162,7 +162,7 @@ func (g *group) serve(requests []*request) (n int, err error) {
 		case err != nil && g.batch.Len() == before: // it has done nothing
 			r.err, err = err, nil
 		case err != nil:
-			g.p.state = nil
+			g.q.state = nil
 			return n, err
 		}
 		if n == len(requests) || g.full() {
@@ -178,30 +178,30 @@ func (g *group) serve(requests []*request) (n int, err error) {
 
 // goOn judges what one batch had no room for, batch after batch. What fails is
 // left to the background: the requests have had their effect.
-func (g *group) goOn() {
-	kick, synced := g.kick, g.synced
+func (g *writeGroup) goOn() {
+	kick, synced := g.notify, g.synced
 	for len(g.ready) > 0 {
 		g.begin()
 		g.synced = synced
 		err := g.drain()
 		if err == nil {
-			kick = kick || g.kick
+			kick = kick || g.notify
 			err = g.write()
 		}
 		if err != nil {
-			g.s.options.Log.Error("dag: a cascade was interrupted", "context", g.p.id, "error", err)
-			g.p.state, kick = nil, true
+			g.s.options.Log.Error("dag: a cascade was interrupted", "context", g.q.id, "error", err)
+			g.q.state, kick = nil, true
 			break
 		}
 	}
 	g.forget()
 	if kick {
-		g.s.lane.kick()
+		g.s.work.notify()
 	}
 }
 
 // forget lets go of what has been woken.
-func (g *group) forget() {
+func (g *writeGroup) forget() {
 	clear(g.ready)
 	g.ready, g.judged = g.ready[:0], 0
 }

@@ -11,26 +11,26 @@ import (
 	"github.com/stoadb/stoa/engine"
 )
 
-// lane is the background's bell: rows say what there is to do.
-type lane struct {
-	bell chan struct{}
+// notifier wakes the background; what there is to do is said by rows.
+type notifier struct {
+	signal chan struct{}
 }
 
-func newLane() lane { return lane{bell: make(chan struct{}, 1)} }
+func newNotifier() notifier { return notifier{signal: make(chan struct{}, 1)} }
 
-// kick makes the background look through all ready rows again.
-func (l *lane) kick() {
+// notify makes the background look through all ready rows again.
+func (l *notifier) notify() {
 	select {
-	case l.bell <- struct{}{}:
+	case l.signal <- struct{}{}:
 	default:
 	}
 }
 
-// laneRetry is how long the background waits after a failure, and after each
-// further one twice as long, up to maxLaneRetry.
+// backgroundRetry is how long the background waits after a failure, and after each
+// further one twice as long, up to maxBackgroundRetry.
 const (
-	laneRetry    = time.Second
-	maxLaneRetry = time.Minute
+	backgroundRetry    = time.Second
+	maxBackgroundRetry = time.Minute
 )
 
 // background judges the deltas that wait for no other delta, until the store is
@@ -39,12 +39,12 @@ func (s *Store) background() {
 	defer s.calls.Done()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	retry := laneRetry
+	retry := backgroundRetry
 	for {
 		select {
 		case <-s.ctx.Done():
 			return
-		case <-s.lane.bell:
+		case <-s.work.signal:
 		case <-timer.C:
 		}
 		again, err := s.pass()
@@ -53,9 +53,9 @@ func (s *Store) background() {
 		}
 		if err != nil {
 			s.options.Log.Error("dag: deltas that are ready could not be applied", "error", err)
-			again, retry = retry, min(2*retry, maxLaneRetry)
+			again, retry = retry, min(2*retry, maxBackgroundRetry)
 		} else {
-			retry = laneRetry
+			retry = backgroundRetry
 		}
 		if again > 0 {
 			timer.Reset(again)
@@ -101,11 +101,11 @@ func (s *Store) readyAfter(after []byte) (page []readyDelta, next []byte, err er
 		rg.Start = after
 	}
 	err = each(s.db, rg, func(key, _ []byte) error {
-		id, ok := idAfter(key, kindPlaceLen)
+		id, ok := idAfter(key, kindPrefixLen)
 		if !ok {
 			return damagedRow(column.Generic, key, "not a key of dag-pending")
 		}
-		page = append(page, readyDelta{codec.ContextID(key[kindPlaceLen-32:]), id})
+		page = append(page, readyDelta{codec.ContextID(key[kindPrefixLen-32:]), id})
 		next = append(append(next[:0], key...), 0)
 		return nil
 	})
@@ -142,7 +142,7 @@ func (s *Store) finish(d readyDelta) (time.Duration, error) {
 // judgeReady judges a delta that is ready, under the queue of its context.
 func (s *Store) judgeReady(d readyDelta, verified *codec.Hash) (a Answer, err error) {
 	r := &request{}
-	r.do = func(g *group) error {
+	r.do = func(g *writeGroup) error {
 		a = Answer{ID: d.id}
 		if err := g.judgeAgain(&woken{id: d.id, stored: true, a: &a}, verified); err != nil {
 			return err
@@ -164,7 +164,7 @@ func (s *Store) verifyCut(ctx context.Context, d readyDelta) (root codec.Hash, e
 		if err != nil {
 			return err
 		}
-		g := group{s: s, c: c}
+		g := writeGroup{s: s, c: c}
 		g.view.base = r
 		x, err := g.waiting(&d.id)
 		if err != nil {

@@ -47,9 +47,9 @@ func guardedStore(t *testing.T) (*Store, *guarded, Committed) {
 // What has been done to a commit the first time is not done to it twice.
 func TestACommitWhoseSharedBatchFailsIsMadeByItself(t *testing.T) {
 	s, e, first := guardedStore(t)
-	p, err := s.slot(context1)
+	q, err := s.writeQueue(context1)
 	require.NoError(t, err)
-	defer s.release(p)
+	defer s.release(q)
 	broken := errors.New("broken")
 	writes := 0
 	e.before = func(b *engine.Batch) error {
@@ -63,16 +63,16 @@ func TestACommitWhoseSharedBatchFailsIsMadeByItself(t *testing.T) {
 	defer own.release()
 	var done Committed
 	requests := []*request{
-		{do: func(g *group) (err error) {
+		{do: func(g *writeGroup) (err error) {
 			done, err = g.commit(own, &Commit{Context: context1, ReadRoot: first.Root})
 			return err
 		}},
-		{do: func(g *group) error {
+		{do: func(g *writeGroup) error {
 			g.batch.Put(column.PrivateState, context1[:], []byte("x"))
 			return nil
 		}},
 	}
-	s.serve(p, requests)
+	s.serve(q, requests)
 	require.Equal(t, 3, writes)
 	require.NoError(t, requests[0].err)
 	require.NoError(t, requests[1].err)
