@@ -88,7 +88,7 @@ func FuzzRequests(f *testing.F) {
 		defer cancel()
 
 		to := services[int(service)%len(services)]
-		if described := s.described(to.desc); len(described.Methods) > 0 {
+		if described := s.described(to.desc, nil); len(described.Methods) > 0 {
 			to.desc = described
 		}
 		which := int(method) % (len(to.desc.Methods) + len(to.desc.Streams))

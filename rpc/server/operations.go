@@ -11,21 +11,36 @@ import (
 )
 
 // register adds a service whose operations package rpc describes, to both framings.
-// domain is what does them.
-func (s *Server) register(generated *grpc.ServiceDesc, domain any) {
-	d := s.described(generated)
+// domain is what does them; byHand, an implementation of the generated interface, those
+// of package op's Hand.
+func (s *Server) register(generated *grpc.ServiceDesc, domain, byHand any) {
+	d := s.described(generated, byHand)
 	s.grpc.RegisterService(d, domain)
 	s.framed.register(d, domain)
 }
 
 // described returns a service as package rpc describes it.
-func (s *Server) described(generated *grpc.ServiceDesc) *grpc.ServiceDesc {
+func (s *Server) described(generated *grpc.ServiceDesc, byHand any) *grpc.ServiceDesc {
 	d := &grpc.ServiceDesc{ServiceName: generated.ServiceName, HandlerType: (*any)(nil), Metadata: generated.Metadata}
 	for _, o := range rpc.Operations(d.ServiceName) {
+		if _, ok := o.(*op.Hand); ok {
+			registerByHand(d, generated, byHand, o.About().Full())
+		}
 		o.Register(s, d)
 		s.methods[o.About().Full()] = *o.About()
 	}
 	return d
+}
+
+// registerByHand adds to d a stream that is called so, which service handles.
+func registerByHand(d, generated *grpc.ServiceDesc, service any, full string) {
+	for _, stream := range generated.Streams {
+		if full == "/"+d.ServiceName+"/"+stream.StreamName {
+			handle := stream.Handler
+			stream.Handler = func(_ any, ss grpc.ServerStream) error { return handle(service, ss) }
+			d.Streams = append(d.Streams, stream)
+		}
+	}
 }
 
 // Admit refuses a call that its user may not make; see [op.Host].
@@ -52,13 +67,24 @@ func (s *Server) Admit(ctx context.Context, m *op.Method, in any) error {
 func (s *Server) Paced(ctx context.Context, m *op.Method, work func(context.Context, op.Pace) error) error {
 	open := &s.kvStreams
 	switch {
-	case strings.HasPrefix(m.Name, dagPrefix):
+	case strings.HasPrefix(m.Full(), dagPrefix):
 		open = &s.dagStreams
-	case strings.HasPrefix(m.Name, namespacePrefix), strings.HasPrefix(m.Name, groupPrefix):
+	case strings.HasPrefix(m.Full(), namespacePrefix), strings.HasPrefix(m.Full(), groupPrefix):
 		open = &s.govStreams
 	}
 	return s.pacedStream(ctx, open, func(ctx context.Context, wait *peerWait) error { return work(ctx, wait) })
 }
 
+// about are arguments that say what an error of the services Namespace and Group is
+// about: the name of a field of errors, empty for nothing, and its value.
+type about interface{ About() (name, value string) }
+
 // Failed returns err with what it is about; see [op.Host].
-func (s *Server) Failed(_ *op.Method, _ any, err error) error { return err }
+func (s *Server) Failed(_ *op.Method, in any, err error) error {
+	if a, ok := in.(about); ok {
+		if name, value := a.About(); name != "" {
+			return aboutGov(err, name, value)
+		}
+	}
+	return err
+}

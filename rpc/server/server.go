@@ -122,14 +122,14 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 	s.framed.straight(stoav1.Store_Apply_FullMethodName, store.directApply())
 	if o.KV != nil {
 		service := &kvService{s: s}
-		s.register(&stoav1.Kv_ServiceDesc, o.KV)
+		s.register(&stoav1.Kv_ServiceDesc, o.KV, nil)
 		s.framed.straight(stoav1.Kv_Get_FullMethodName, service.directGet())
 		s.framed.straight(stoav1.Kv_Put_FullMethodName, service.directPut())
 	}
 	if o.Namespaces != nil {
 		s.registerGovernance()
 	}
-	s.register(&stoav1.Admin_ServiceDesc, &admin{s})
+	s.register(&stoav1.Admin_ServiceDesc, &admin{s}, nil)
 	s.framed.ready()
 	stoav1.RegisterBlobServer(s.grpc, &blobService{s: s})
 	if o.Dag != nil {

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 )
@@ -58,32 +59,44 @@ var (
 
 // converted returns how a value goes into a field, as the tag of the value says.
 func converted(field, value reflect.Type, how, name string) (conv, bool) {
+	if how == "optional" {
+		c, ok := converted(field, value, "hash", name)
+		return optional(c), ok
+	}
 	if by, ok := pairs[pair{field, value}]; ok {
 		return by(name), true
+	}
+	if by, ok := vias[value]; ok {
+		return by(field, how, name)
 	}
 	switch {
 	case field == value:
 		return same, true
-	case field == raw && isID(value):
-		return id(how, name), true
-	case field == rawList && value.Kind() == reflect.Slice && isID(value.Elem()):
+	case field == raw && isFixed(value):
+		return fixed(how, name), true
+	case field == rawList && value.Kind() == reflect.Slice && isFixed(value.Elem()):
 		return ids(value, name), true
 	case field == raw && value.Kind() == reflect.String, field == raw && value.ConvertibleTo(raw) && value.Kind() == reflect.Slice,
 		field.Kind() == reflect.String && value.Kind() == reflect.String:
 		return converting(field, value), true
 	case isInteger(field) && isInteger(value):
 		return number(field, value, name), true
+	case isOption(value):
+		return option(field, value, how, name)
+	case value.Kind() == reflect.Pointer:
+		return pointer(field, value, how, name)
 	case field.Kind() == reflect.Pointer && value.Kind() == reflect.Struct:
-		return nested(planOf(field.Elem(), value), field), true
+		return nested(planOf(field.Elem(), value), field, name), true
 	case field.Kind() == reflect.Slice && value.Kind() == reflect.Slice:
-		each, ok := converted(field.Elem(), value.Elem(), how, name)
+		each, ok := converted(field.Elem(), value.Elem(), "", name)
 		return list(each, field, value), ok
 	}
 	return conv{}, false
 }
 
-func isID(t reflect.Type) bool {
-	return t.Kind() == reflect.Array && t.Len() == 32 && t.Elem().Kind() == reflect.Uint8
+// isFixed says whether values are some number of bytes, as ids, keys and signatures.
+func isFixed(t reflect.Type) bool {
+	return t.Kind() == reflect.Array && t.Elem().Kind() == reflect.Uint8
 }
 
 func isInteger(t reflect.Type) bool { return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64 }
@@ -121,23 +134,17 @@ func number(field, value reflect.Type, name string) conv {
 	}
 }
 
-// id carries 32 bytes. Zeros are refused, unless it is optional, where they are an empty
-// field, or a hash.
-func id(how, name string) conv {
+// fixed carries the bytes of an array. Zeros are refused, unless it is a hash.
+func fixed(how, name string) conv {
 	return conv{
 		to: func(f, v reflect.Value) error {
-			if how != "optional" || !v.IsZero() {
-				f.SetBytes(append(make([]byte, 0, 32), v.Slice(0, 32).Bytes()...))
-			}
+			n := v.Len()
+			f.SetBytes(append(make([]byte, 0, n), v.Slice(0, n).Bytes()...))
 			return nil
 		},
 		from: func(f, v reflect.Value) error {
-			b := f.Bytes()
-			switch {
-			case how == "optional" && len(b) == 0:
-				return nil
-			case len(b) != 32:
-				return &FieldError{name, fmt.Sprintf("%d bytes instead of 32", len(b))}
+			if b := f.Bytes(); len(b) != v.Len() {
+				return &FieldError{name, fmt.Sprintf("%d bytes instead of %d", len(b), v.Len())}
 			}
 			if reflect.Copy(v, f); how == "" && v.IsZero() {
 				return &FieldError{name, "all zeros, which is no id"}
@@ -148,24 +155,12 @@ func id(how, name string) conv {
 }
 
 func ids(value reflect.Type, name string) conv {
-	c := list(id("hash", name), rawList, value)
-	return conv{
-		to: func(f, v reflect.Value) error {
-			if v.Len() == 0 {
-				return nil
-			}
-			return c.to(f, v)
-		},
-		from: func(f, v reflect.Value) error {
-			if f.Len() == 0 {
-				return nil
-			}
-			return c.from(f, v)
-		},
-	}
+	return optional(list(fixed("hash", name), rawList, value))
 }
 
-func nested(p *plan, field reflect.Type) conv {
+// nested carries the fields of a message in another. An error names them with the name
+// of the field that has the message.
+func nested(p *plan, field reflect.Type, name string) conv {
 	return conv{
 		to: func(f, v reflect.Value) error {
 			f.Set(reflect.New(field.Elem()))
@@ -175,9 +170,18 @@ func nested(p *plan, field reflect.Type) conv {
 			if f.IsNil() {
 				f = reflect.New(field.Elem())
 			}
-			return p.parse(f.Elem(), v)
+			return inField(name, p.parse(f.Elem(), v))
 		},
 	}
+}
+
+// inField returns err with the name of the field that has the one which it is about.
+func inField(name string, err error) error {
+	var e *FieldError
+	if errors.As(err, &e) {
+		return &FieldError{name + "." + e.Field, e.Reason}
+	}
+	return err
 }
 
 func list(each conv, field, value reflect.Type) conv {

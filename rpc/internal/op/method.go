@@ -114,3 +114,13 @@ func typeOf(d protoreflect.MessageDescriptor) protoreflect.MessageType {
 	}
 	return t
 }
+
+// Hand is an operation whose messages are not described: both ends write out what they
+// do. Make one by [ByHand].
+type Hand struct{ Method }
+
+// ByHand returns an operation that package server has a handler of its own for.
+func ByHand(m Method) *Hand { return &Hand{m.found()} }
+
+// Register adds nothing: package server does.
+func (*Hand) Register(Host, *grpc.ServiceDesc) {}

@@ -3,6 +3,7 @@ package op
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -14,61 +15,88 @@ import (
 // structs are the struct's. A field of the message that the struct lacks is a mistake of
 // the program, which ends it as it begins; one of the struct alone must be zero.
 //
-// A tag may say more, after a comma: optional, an id that may be zeros, which is an empty
-// field; or hash, 32 bytes that may be zeros.
+// A tag may say more, after a comma: hash, 32 bytes that may be zeros; optional, zeros
+// are a field that is not set; or inline, the fields of the struct in it are the struct's.
+// The tag * is the field of the message that no other has, and - is not carried.
+//
+// Several fields of a struct may have the parts of a oneof: pointers, of which one is set.
 type plan struct {
 	fields []planned
 	alone  [][]int // fields of the struct alone
+	hook
 }
 
 type planned struct {
-	name string // in the message
-	in   int    // of the message's struct
-	at   []int  // of the Go struct
+	in int   // of the message's struct
+	at []int // of the Go struct
 	conv
 }
 
+// plans are those that are made.
+var plans = map[pair]*plan{}
+
 // planOf makes the plan of a struct for a message, both of them types.
 func planOf(message, value reflect.Type) *plan {
-	p := new(plan)
-	taken := map[int]bool{}
-	for _, v := range reflect.VisibleFields(value) {
-		if !v.IsExported() {
-			continue
+	key := pair{message, value}
+	if made := plans[key]; made != nil {
+		return made
+	}
+	p := &plan{hook: hooks[key]}
+	plans[key] = p // before it is complete: structs may have their own
+	free := slotsOf(message)
+	take := func(v *variable, is func(*slot) bool) bool {
+		i := slices.IndexFunc(free, func(s slot) bool { return is(&s) })
+		if i < 0 {
+			return false
 		}
-		name, how, _ := strings.Cut(v.Tag.Get("wire"), ",")
-		f, ok := fieldOf(message, v.Name, name)
-		switch {
-		case ok && !taken[f.Index[0]]:
-			taken[f.Index[0]] = true
-			p.fields = append(p.fields, planned{nameOf(f), f.Index[0], v.Index, convert(f.Type, v.Type, how, nameOf(f))})
-		case !v.Anonymous:
-			p.alone = append(p.alone, v.Index)
+		p.fields = append(p.fields, planned{free[i].in, v.at, free[i].convert(v.typ, v.how)})
+		free = slices.Delete(free, i, i+1)
+		return true
+	}
+	var last *variable
+	for _, v := range variablesOf(value, nil) {
+		if v.tag == "*" {
+			last = &v
+		} else if !take(&v, v.is) && !v.embedded {
+			p.alone = append(p.alone, v.at)
 		}
 	}
-	for i := range message.NumField() {
-		if f := message.Field(i); f.IsExported() && !taken[i] {
-			panic(fmt.Sprintf("op: %s has a field %s, and %s has none", message, f.Name, value))
-		}
+	if last != nil {
+		take(last, func(*slot) bool { return true })
+	}
+	if len(free) > 0 {
+		panic(fmt.Sprintf("op: %s has a field %s, and %s has none", message, free[0].gone, value))
 	}
 	return p
 }
 
-func fieldOf(message reflect.Type, name, tagged string) (reflect.StructField, bool) {
-	for i := range message.NumField() {
-		f := message.Field(i)
-		if f.IsExported() && (tagged != "" && nameOf(f) == tagged || tagged == "" && strings.EqualFold(f.Name, name)) {
-			return f, true
-		}
-	}
-	return reflect.StructField{}, false
+// variable is a field of a Go struct.
+type variable struct {
+	name, tag, how string
+	at             []int
+	typ            reflect.Type
+	embedded       bool
 }
 
-// nameOf returns the name that a field has in the protocol.
-func nameOf(f reflect.StructField) string {
-	_, rest, _ := strings.Cut(f.Tag.Get("protobuf"), "name=")
-	name, _, _ := strings.Cut(rest, ",")
-	return name
+// is reports whether a field of a message has the name.
+func (v *variable) is(s *slot) bool {
+	return v.tag != "" && s.name == v.tag || v.tag == "" && strings.EqualFold(s.gone, v.name)
+}
+
+// variablesOf returns the fields of a struct that are carried.
+func variablesOf(value reflect.Type, at []int) (all []variable) {
+	for _, f := range reflect.VisibleFields(value) {
+		v := variable{name: f.Name, at: append(slices.Clip(at), f.Index...), typ: f.Type, embedded: f.Anonymous}
+		v.tag, v.how, _ = strings.Cut(tagOf(value, f), ",")
+		switch {
+		case !f.IsExported() || v.tag == "-":
+		case v.how == "inline":
+			all = append(all, variablesOf(f.Type, v.at)...)
+		default:
+			all = append(all, v)
+		}
+	}
+	return all
 }
 
 // fill writes a struct into a message. It returns the first field of the struct that is
@@ -85,6 +113,9 @@ func (p *plan) fill(message, value reflect.Value) error {
 			return fmt.Errorf("op: %s has no field for %s", message.Type(), value.Type().FieldByIndex(at).Name)
 		}
 	}
+	if p.to != nil {
+		return p.to(message, value)
+	}
 	return nil
 }
 
@@ -93,11 +124,28 @@ func (p *plan) fill(message, value reflect.Value) error {
 func (p *plan) parse(message, value reflect.Value) error {
 	for i := range p.fields {
 		f := &p.fields[i]
-		if err := f.from(message.Field(f.in), value.FieldByIndex(f.at)); err != nil {
+		if err := f.from(message.Field(f.in), made(value, f.at)); err != nil {
 			return err
 		}
 	}
+	if p.from != nil {
+		return p.from(message, value)
+	}
 	return nil
+}
+
+// made returns a field of a struct, for which it makes what is embedded by a pointer.
+func made(value reflect.Value, at []int) reflect.Value {
+	for _, i := range at {
+		if value.Kind() == reflect.Pointer {
+			if value.IsNil() {
+				value.Set(reflect.New(value.Type().Elem()))
+			}
+			value = value.Elem()
+		}
+		value = value.Field(i)
+	}
+	return value
 }
 
 // byFields is the mapping of a V by a plan.
@@ -109,53 +157,4 @@ func (b byFields[V]) fill(m proto.Message, v *V) error {
 
 func (b byFields[V]) parse(m proto.Message, v *V) error {
 	return b.plan.parse(reflect.ValueOf(m).Elem(), reflect.ValueOf(v).Elem())
-}
-
-// bySole is the mapping of a V that is the only field of a message.
-type bySole[V any] struct {
-	in int
-	conv
-}
-
-func (b bySole[V]) fill(m proto.Message, v *V) error {
-	return b.to(reflect.ValueOf(m).Elem().Field(b.in), reflect.ValueOf(v).Elem())
-}
-
-func (b bySole[V]) parse(m proto.Message, v *V) error {
-	return b.from(reflect.ValueOf(m).Elem().Field(b.in), reflect.ValueOf(v).Elem())
-}
-
-// whole is the mapping of a V that is the message itself.
-type whole[V any] struct{}
-
-func (whole[V]) fill(m proto.Message, v *V) error {
-	proto.Merge(m, any(*v).(proto.Message))
-	return nil
-}
-
-func (whole[V]) parse(m proto.Message, v *V) error {
-	*v = m.(V)
-	return nil
-}
-
-// mappingOf returns the mapping of a V for a message: the message itself, its only field,
-// if that is a V, or else its fields.
-func mappingOf[V any](m proto.Message) Mapping[V] {
-	message, value := reflect.TypeOf(m).Elem(), reflect.TypeFor[V]()
-	if value == reflect.TypeOf(m) {
-		return whole[V]{}
-	}
-	sole, n := 0, 0
-	for i := range message.NumField() {
-		if message.Field(i).IsExported() {
-			sole, n = i, n+1
-		}
-	}
-	if n == 1 {
-		f := message.Field(sole)
-		if c, ok := converted(f.Type, value, "", nameOf(f)); ok {
-			return bySole[V]{sole, c}
-		}
-	}
-	return byFields[V]{planOf(message, value)}
 }

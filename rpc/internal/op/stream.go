@@ -5,13 +5,16 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"reflect"
+	"slices"
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 )
 
 // Stream is an operation of one request whose answer is many items, which come in
-// messages of as many as there are. Make one by [NewStream].
+// messages of as many as there are, or of one each where the message is no list. Make one
+// by [NewStream].
 type Stream[S, In, Item any] struct {
 	Method
 	do    func(context.Context, S, *In) iter.Seq2[Item, error]
@@ -19,16 +22,38 @@ type Stream[S, In, Item any] struct {
 	queue int
 	ask   Mapping[In]
 	items Mapping[[]Item]
+
+	single bool // messages have one item
 }
 
 // NewStream returns an operation, which ends the program if the messages of the method
-// are not what In and a list of items are. do is what the server does, size is about how
+// are not what In and a list of items, or an item, are. do is what the server does, size is about how
 // many bytes an item takes in memory, and queue how many of them wait for a client that
 // reads slowly.
 func NewStream[S, In, Item any](m Method, do func(context.Context, S, *In) iter.Seq2[Item, error], size func(*Item) int, queue int) *Stream[S, In, Item] {
 	o := &Stream[S, In, Item]{Method: m.found(), do: do, size: size, queue: queue}
-	o.ask, o.items = mappingOf[In](o.request.Zero().Interface()), mappingOf[[]Item](o.response.Zero().Interface())
+	o.ask, o.items = mappingOf[In](o.request.Zero().Interface()), listOf[Item](o.response.Zero().Interface())
+	_, o.single = o.items.(single[Item])
 	return o
+}
+
+// listOf returns the mapping of a list of items for a message, or of a list of one where
+// the message has no list.
+func listOf[Item any](m proto.Message) Mapping[[]Item] {
+	if all := slotsOf(reflect.TypeOf(m).Elem()); len(all) == 1 && all[0].arm == nil && all[0].typ.Kind() == reflect.Slice {
+		return mappingOf[[]Item](m)
+	}
+	return single[Item]{mappingOf[Item](m)}
+}
+
+// single is the mapping of a list of one item.
+type single[Item any] struct{ one Mapping[Item] }
+
+func (s single[Item]) fill(m proto.Message, list *[]Item) error { return s.one.fill(m, &(*list)[0]) }
+
+func (s single[Item]) parse(m proto.Message, list *[]Item) error {
+	*list = make([]Item, 1)
+	return s.one.parse(m, &(*list)[0])
 }
 
 // Receiver receives the messages of a stream.
@@ -101,11 +126,20 @@ func (o *Stream[S, In, Item]) serve(h Host, s S, req proto.Message, stream grpc.
 		return nil
 	}
 	send := func(items []Item) error {
-		res := o.response.New().Interface()
-		if err := o.items.fill(res, &items); err != nil {
-			return err
+		some := len(items)
+		if o.single {
+			some = 1
 		}
-		return stream.SendMsg(res)
+		for part := range slices.Chunk(items, some) {
+			res := o.response.New().Interface()
+			if err := o.items.fill(res, &part); err != nil {
+				return err
+			}
+			if err := stream.SendMsg(res); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	return h.Paced(stream.Context(), &o.Method, func(ctx context.Context, pace Pace) error { return Pass(ctx, h, pace, o.queue, fill, send) })
 }
