@@ -30,10 +30,12 @@ COMMAND ?=
 # that write Go for buf have theirs in rpc/proto/buf.gen.yaml.
 STATICCHECK_VERSION := v0.8.2
 BUF_VERSION := v1.60.0
+DEADCODE_VERSION := v0.52.0
 
 TOOLS := bin/tools
 STATICCHECK := $(TOOLS)/staticcheck@$(STATICCHECK_VERSION)/staticcheck
 BUF := $(TOOLS)/buf@$(BUF_VERSION)/buf
+DEADCODE := $(TOOLS)/deadcode@$(DEADCODE_VERSION)/deadcode
 
 # The workloads on rows, which all subjects of `make bench` have in common.
 ROWS := get,get-16,get-64,multiget-100,scan-100,scan-all,mixed-90,put,batch-100,put-synced-1,put-synced-64
@@ -100,11 +102,12 @@ nocgo: ## build and test without cgo: everything but engine/rocks
 	CGO_ENABLED=0 go build ./...
 	CGO_ENABLED=0 go test -timeout 60m $(TESTFLAGS) ./...
 
-lint: deps $(STATICCHECK) proto-lint proto-breaking ## gofmt, go vet, staticcheck, go.mod tidy, generated code current
+lint: deps $(STATICCHECK) $(DEADCODE) proto-lint proto-breaking ## gofmt, go vet, staticcheck, nothing that nobody reaches, go.mod tidy, generated code current
 	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')) && \
 		{ [ -z "$$unformatted" ] || { printf 'not formatted, run gofmt -w on:\n%s\n' "$$unformatted"; exit 1; }; }
 	$(ROCKS) go vet ./...
 	$(ROCKS) $(STATICCHECK) ./...
+	@$(ROCKS) bash .ci/deadcode $(DEADCODE)
 	go mod tidy -diff
 
 fuzz: deps ## run every fuzz target for FUZZTIME each (default 1m; FUZZBLIND=1: ten times the executions, not guided by coverage)
@@ -167,7 +170,7 @@ proto-breaking: $(BUF) ## refuse changes to rpc/proto that would break a client
 proto-baseline: $(BUF) ## at a release: make today's rpc/proto what clients rely on
 	$(BUF) build rpc/proto -o rpc/proto/baseline.binpb
 
-tools: $(STATICCHECK) $(BUF) ## build the tools of lint and generate into bin/tools
+tools: $(STATICCHECK) $(BUF) $(DEADCODE) ## build the tools of lint and generate into bin/tools
 
 portability: ## build and test in chroots of Debian and Ubuntu (as root; RELEASES='trixie noble', COMMAND='go test ./engine/rocks')
 	@bash engine/rocks/compat/portability.sh $(if $(COMMAND),-c '$(COMMAND)') $(RELEASES)
@@ -180,3 +183,5 @@ $(STATICCHECK):
 	GOBIN="$(CURDIR)/$(@D)" CGO_ENABLED=0 go install honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION)
 $(BUF):
 	GOBIN="$(CURDIR)/$(@D)" CGO_ENABLED=0 go install github.com/bufbuild/buf/cmd/buf@$(BUF_VERSION)
+$(DEADCODE):
+	GOBIN="$(CURDIR)/$(@D)" CGO_ENABLED=0 go install golang.org/x/tools/cmd/deadcode@$(DEADCODE_VERSION)

@@ -155,13 +155,6 @@ func kvKindOf(k stoav1.ErrorKind) (kind, bool) {
 	}
 }
 
-// CodeOf returns the gRPC code of errors of kind k; codes.Unknown if there is
-// no such kind.
-func CodeOf(k stoav1.ErrorKind) codes.Code {
-	known, _ := kindOf(k)
-	return known.code
-}
-
 const kindPrefix = "ERROR_KIND_"
 
 // reasonOf returns the name of k in a google.rpc.ErrorInfo.

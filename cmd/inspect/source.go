@@ -132,10 +132,10 @@ func Through(c *rpc.Client) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{
-		Reader: snapshot, stats: c.Stats, close: []func() error{c.Close, snapshot.Close}, Facts: facts,
-		today: func() (Facts, error) { return factsOf(c) },
-	}, nil
+	s := From(snapshot, facts)
+	s.stats, s.close = c.Stats, []func() error{c.Close, snapshot.Close}
+	s.today = func() (Facts, error) { return factsOf(c) }
+	return s, nil
 }
 
 // factsOf returns what a daemon says of its store now.
