@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,6 +67,7 @@ var rules = []struct {
 	{"cgo", cgo},
 	{"grocksdb", directRocks},
 	{"comments", comments},
+	{"pointers", barePointers},
 	{"drawers", drawerNames},
 	{"long files", longFiles},
 	{"package comments", packageComments},
@@ -151,6 +153,34 @@ func comments(sources []source) []string {
 		}
 		for _, name := range undocumented(s.ast) {
 			findings = append(findings, fmt.Sprintf("%s: %s is exported and has no comment; say what it is for, or unexport it", s.at(name.Pos()), name.Name))
+		}
+	}
+	return findings
+}
+
+// pointing are folders, with what is below them, where comments that only point to
+// others are left. The list only gets shorter.
+var pointing = []string{"bench", "cmd", "dag", "fuzz", "rpc"}
+
+// barePointer is a comment that says of a name that it is another one, or another's,
+// and nothing else.
+var barePointer = regexp.MustCompile(`^\w+ (is|are|implements) (the )?(\[\*?[\w.]+\]|(\w+\.)*[A-Z]\w*)('s)?( (of|on|in|as) (the|a|an) \w+)?\.$`)
+
+func barePointers(sources []source) []string {
+	var findings []string
+	for _, s := range sources {
+		left := func(folder string) bool { return s.folder() == folder || strings.HasPrefix(s.path, folder+"/") }
+		if !s.written() || slices.ContainsFunc(pointing, left) {
+			continue
+		}
+		for _, decl := range s.ast.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || !f.Name.IsExported() {
+				continue
+			}
+			if doc := strings.Join(strings.Fields(f.Doc.Text()), " "); barePointer.MatchString(doc) {
+				findings = append(findings, fmt.Sprintf("%s: %q only points elsewhere; say what it does, and link with [Name]", s.at(f.Pos()), doc))
+			}
 		}
 	}
 	return findings

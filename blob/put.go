@@ -229,7 +229,7 @@ type measured struct {
 	n    uint64
 }
 
-// Read is io.Reader's.
+// Read reads content on, and fails with [WrongSize] or [TooLarge].
 func (m *measured) Read(p []byte) (int, error) {
 	n, err := m.from.Read(p)
 	m.n += uint64(n)

@@ -159,7 +159,7 @@ type spoolFile struct {
 	admitted int64 // bytes that may be written before the disk is looked at again
 }
 
-// Write is io.Writer's.
+// Write writes to the file while enough of the disk is free.
 func (s *spoolFile) Write(p []byte) (int, error) {
 	if s.admitted < int64(len(p)) {
 		if err := s.spool.admit(spoolCheck); err != nil {
@@ -182,7 +182,7 @@ func (s *spoolFile) rewind() error {
 	return nil
 }
 
-// Read is io.Reader's.
+// Read reads on from where the file was written or rewound to.
 func (s *spoolFile) Read(p []byte) (int, error) {
 	n, err := s.f.Read(p)
 	if err != nil && err != io.EOF {

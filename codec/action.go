@@ -33,14 +33,14 @@ type Action struct {
 	Value []byte // of ActionPut only
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v Action) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("Action", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (Action) Decode(src []byte) (Action, error) {
 	var v Action
 	c := decoder("Action", src)
@@ -67,14 +67,14 @@ type Event struct {
 	Data []byte
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v Event) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("Event", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (Event) Decode(src []byte) (Event, error) {
 	var v Event
 	c := decoder("Event", src)

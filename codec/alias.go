@@ -11,14 +11,14 @@ const MaxAlias = 50
 // to [MaxAlias] bytes of UTF-8 without NUL.
 type AliasName string
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v AliasName) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("AliasName", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (AliasName) Decode(src []byte) (AliasName, error) {
 	var v AliasName
 	c := decoder("AliasName", src)
@@ -55,14 +55,14 @@ type AliasValue struct {
 	ID Hash
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v AliasValue) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("AliasValue", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (AliasValue) Decode(src []byte) (AliasValue, error) {
 	var v AliasValue
 	c := decoder("AliasValue", src)

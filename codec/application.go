@@ -15,14 +15,14 @@ type ApplicationMeta struct {
 	Services      []ServiceMeta // none: a single service, of Bytecode and Compiled
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v ApplicationMeta) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("ApplicationMeta", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (ApplicationMeta) Decode(src []byte) (ApplicationMeta, error) {
 	var v ApplicationMeta
 	c := decoder("ApplicationMeta", src)
@@ -61,14 +61,14 @@ type ServiceMeta struct {
 	Compiled BlobID // zeros: none
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v ServiceMeta) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("ServiceMeta", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (ServiceMeta) Decode(src []byte) (ServiceMeta, error) {
 	var v ServiceMeta
 	c := decoder("ServiceMeta", src)

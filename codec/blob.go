@@ -8,14 +8,14 @@ type BlobMeta struct {
 	Chunks uint32
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v BlobMeta) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("BlobMeta", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (BlobMeta) Decode(src []byte) (BlobMeta, error) {
 	var v BlobMeta
 	c := decoder("BlobMeta", src)
@@ -38,14 +38,14 @@ const ChunkSize = 1 << 20
 // and the number of the piece. Raw bytes, [ChunkSize] of them but in the last.
 type BlobChunk []byte
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v BlobChunk) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("BlobChunk", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (BlobChunk) Decode(src []byte) (BlobChunk, error) {
 	var v BlobChunk
 	c := decoder("BlobChunk", src)

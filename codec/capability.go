@@ -50,14 +50,14 @@ type GroupMemberCapabilityValue struct {
 	Capabilities Capabilities
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v GroupMemberCapabilityValue) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("GroupMemberCapabilityValue", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (GroupMemberCapabilityValue) Decode(src []byte) (GroupMemberCapabilityValue, error) {
 	var v GroupMemberCapabilityValue
 	c := decoder("GroupMemberCapabilityValue", src)
@@ -79,14 +79,14 @@ type GroupDefaultCapsValue struct {
 	Capabilities Capabilities
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v GroupDefaultCapsValue) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("GroupDefaultCapsValue", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (GroupDefaultCapsValue) Decode(src []byte) (GroupDefaultCapsValue, error) {
 	var v GroupDefaultCapsValue
 	c := decoder("GroupDefaultCapsValue", src)
@@ -104,14 +104,14 @@ func (v *GroupDefaultCapsValue) layout(c *coder) {
 // context: prefix 0x33. Its bits are those of [Capabilities].
 type ContextCapability uint8
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v ContextCapability) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("ContextCapability", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (ContextCapability) Decode(src []byte) (ContextCapability, error) {
 	var v ContextCapability
 	c := decoder("ContextCapability", src)

@@ -7,14 +7,14 @@ type ContextMetaValue struct {
 	DagHeads    []DeltaID       // the deltas that no other delta names as parent
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v ContextMetaValue) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("ContextMetaValue", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (ContextMetaValue) Decode(src []byte) (ContextMetaValue, error) {
 	var v ContextMetaValue
 	c := decoder("ContextMetaValue", src)
@@ -38,14 +38,14 @@ type ContextConfigValue struct {
 	MembersRevision     uint64
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v ContextConfigValue) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("ContextConfigValue", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (ContextConfigValue) Decode(src []byte) (ContextConfigValue, error) {
 	var v ContextConfigValue
 	c := decoder("ContextConfigValue", src)
@@ -66,14 +66,14 @@ type ContextIdentityValue struct {
 	SenderKey  Option[Secret]
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v ContextIdentityValue) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("ContextIdentityValue", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (ContextIdentityValue) Decode(src []byte) (ContextIdentityValue, error) {
 	var v ContextIdentityValue
 	c := decoder("ContextIdentityValue", src)

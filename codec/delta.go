@@ -11,14 +11,14 @@ type ContextDagDeltaValue struct {
 	Events           []Event
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v ContextDagDeltaValue) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("ContextDagDeltaValue", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (ContextDagDeltaValue) Decode(src []byte) (ContextDagDeltaValue, error) {
 	var v ContextDagDeltaValue
 	c := decoder("ContextDagDeltaValue", src)

@@ -10,14 +10,14 @@ type GroupMetaValue struct {
 	Migration           Option[string] // the method to run on upgrade
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v GroupMetaValue) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("GroupMetaValue", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (GroupMetaValue) Decode(src []byte) (GroupMetaValue, error) {
 	var v GroupMetaValue
 	c := decoder("GroupMetaValue", src)
@@ -41,14 +41,14 @@ type GroupRefValue struct {
 	GroupID GroupID
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v GroupRefValue) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("GroupRefValue", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (GroupRefValue) Decode(src []byte) (GroupRefValue, error) {
 	var v GroupRefValue
 	c := decoder("GroupRefValue", src)
@@ -67,14 +67,14 @@ type ParentRefValue struct {
 	ParentID GroupID
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v ParentRefValue) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("ParentRefValue", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (ParentRefValue) Decode(src []byte) (ParentRefValue, error) {
 	var v ParentRefValue
 	c := decoder("ParentRefValue", src)
@@ -94,14 +94,14 @@ type GroupContextLastMigrationValue struct {
 	Method string
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v GroupContextLastMigrationValue) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("GroupContextLastMigrationValue", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (GroupContextLastMigrationValue) Decode(src []byte) (GroupContextLastMigrationValue, error) {
 	var v GroupContextLastMigrationValue
 	c := decoder("GroupContextLastMigrationValue", src)

@@ -6,14 +6,14 @@ type GroupSigningKeyValue struct {
 	PrivateKey Secret // the seed
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v GroupSigningKeyValue) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("GroupSigningKeyValue", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (GroupSigningKeyValue) Decode(src []byte) (GroupSigningKeyValue, error) {
 	var v GroupSigningKeyValue
 	c := decoder("GroupSigningKeyValue", src)
@@ -33,14 +33,14 @@ type GroupKeyValue struct {
 	Key Secret
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v GroupKeyValue) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("GroupKeyValue", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (GroupKeyValue) Decode(src []byte) (GroupKeyValue, error) {
 	var v GroupKeyValue
 	c := decoder("GroupKeyValue", src)

@@ -114,14 +114,14 @@ type GroupOp struct {
 	Placement           Signature                 // by the context's key, over namespace, group, context and number
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v GroupOp) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("GroupOp", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (GroupOp) Decode(src []byte) (GroupOp, error) {
 	var v GroupOp
 	c := decoder("GroupOp", src)
@@ -207,14 +207,14 @@ type SignedGroupOp struct {
 	Signature Signature // over "stoa.group.v1" and the bytes before
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v SignedGroupOp) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("SignedGroupOp", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (SignedGroupOp) Decode(src []byte) (SignedGroupOp, error) {
 	var v SignedGroupOp
 	c := decoder("SignedGroupOp", src)

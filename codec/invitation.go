@@ -12,14 +12,14 @@ type Invitation struct {
 	Signature   Signature        // the inviter's, over "stoa.invitation.v1" and the bytes before
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v Invitation) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("Invitation", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (Invitation) Decode(src []byte) (Invitation, error) {
 	var v Invitation
 	c := decoder("Invitation", src)

@@ -13,14 +13,14 @@ type KeyEnvelope struct {
 	Sealed    [48]byte // the key, and a tag of 16 bytes
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v KeyEnvelope) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("KeyEnvelope", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (KeyEnvelope) Decode(src []byte) (KeyEnvelope, error) {
 	var v KeyEnvelope
 	c := decoder("KeyEnvelope", src)
@@ -54,14 +54,14 @@ type PreviousKey struct {
 	Sealed [72]byte // a nonce of 24 bytes, the key, and a tag of 16 bytes
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v PreviousKey) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("PreviousKey", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (PreviousKey) Decode(src []byte) (PreviousKey, error) {
 	var v PreviousKey
 	c := decoder("PreviousKey", src)
@@ -84,14 +84,14 @@ type KeyRotation struct {
 	Envelopes []KeyEnvelope       // one for each member, sorted by recipient
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v KeyRotation) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("KeyRotation", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (KeyRotation) Decode(src []byte) (KeyRotation, error) {
 	var v KeyRotation
 	c := decoder("KeyRotation", src)

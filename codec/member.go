@@ -18,14 +18,14 @@ func (v GroupMemberRole) String() string {
 	return enumName("GroupMemberRole", uint8(v), memberRoles)
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v GroupMemberRole) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("GroupMemberRole", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (GroupMemberRole) Decode(src []byte) (GroupMemberRole, error) {
 	var v GroupMemberRole
 	c := decoder("GroupMemberRole", src)
@@ -44,14 +44,14 @@ type MemberContextValue struct {
 	Identity Identity
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v MemberContextValue) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("MemberContextValue", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (MemberContextValue) Decode(src []byte) (MemberContextValue, error) {
 	var v MemberContextValue
 	c := decoder("MemberContextValue", src)

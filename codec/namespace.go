@@ -8,14 +8,14 @@ type NamespaceIdentityValue struct {
 	SenderKey  Secret
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v NamespaceIdentityValue) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("NamespaceIdentityValue", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (NamespaceIdentityValue) Decode(src []byte) (NamespaceIdentityValue, error) {
 	var v NamespaceIdentityValue
 	c := decoder("NamespaceIdentityValue", src)
@@ -40,14 +40,14 @@ type NamespaceGovOpValue struct {
 	SkeletonBytes []byte // a borsh StoredNamespaceOp
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v NamespaceGovOpValue) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("NamespaceGovOpValue", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (NamespaceGovOpValue) Decode(src []byte) (NamespaceGovOpValue, error) {
 	var v NamespaceGovOpValue
 	c := decoder("NamespaceGovOpValue", src)
@@ -67,14 +67,14 @@ type NamespaceGovHeadValue struct {
 	DagHeads []OpID // the ops that no other op names as parent
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v NamespaceGovHeadValue) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("NamespaceGovHeadValue", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (NamespaceGovHeadValue) Decode(src []byte) (NamespaceGovHeadValue, error) {
 	var v NamespaceGovHeadValue
 	c := decoder("NamespaceGovHeadValue", src)

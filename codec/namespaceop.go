@@ -24,14 +24,14 @@ type NamespaceOp struct {
 	Rotations []KeyRotation // sorted by group
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v NamespaceOp) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("NamespaceOp", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (NamespaceOp) Decode(src []byte) (NamespaceOp, error) {
 	var v NamespaceOp
 	c := decoder("NamespaceOp", src)
@@ -89,14 +89,14 @@ type SignedNamespaceOp struct {
 	Signature   Signature // over "stoa.namespace.v1" and the bytes before
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v SignedNamespaceOp) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("SignedNamespaceOp", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (SignedNamespaceOp) Decode(src []byte) (SignedNamespaceOp, error) {
 	var v SignedNamespaceOp
 	c := decoder("SignedNamespaceOp", src)

@@ -5,14 +5,14 @@ type OpLogValue struct {
 	Op []byte // a borsh SignedGroupOp
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v OpLogValue) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("OpLogValue", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (OpLogValue) Decode(src []byte) (OpLogValue, error) {
 	var v OpLogValue
 	c := decoder("OpLogValue", src)
@@ -32,14 +32,14 @@ type GroupOpHeadValue struct {
 	DagHeads []OpID // the ops that no other op of the group names as parent
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v GroupOpHeadValue) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("GroupOpHeadValue", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (GroupOpHeadValue) Decode(src []byte) (GroupOpHeadValue, error) {
 	var v GroupOpHeadValue
 	c := decoder("GroupOpHeadValue", src)
@@ -57,14 +57,14 @@ func (v *GroupOpHeadValue) layout(c *coder) {
 // Nonce is the highest nonce of a signer in a group: prefix 0x2C.
 type Nonce uint64
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v Nonce) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("Nonce", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (Nonce) Decode(src []byte) (Nonce, error) {
 	var v Nonce
 	c := decoder("Nonce", src)

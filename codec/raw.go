@@ -4,14 +4,14 @@ package codec
 // PrivateState and Generic.
 type Raw []byte
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v Raw) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("Raw", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (Raw) Decode(src []byte) (Raw, error) {
 	var v Raw
 	c := decoder("Raw", src)
@@ -28,14 +28,14 @@ func (v *Raw) layout(c *coder) {
 // Present is the value where the key says it all; it takes no bytes.
 type Present struct{}
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v Present) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("Present", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (Present) Decode(src []byte) (Present, error) {
 	var v Present
 	c := decoder("Present", src)

@@ -68,14 +68,14 @@ type RootOp struct {
 	Envelopes []KeyEnvelope // sorted by recipient
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v RootOp) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("RootOp", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (RootOp) Decode(src []byte) (RootOp, error) {
 	var v RootOp
 	c := decoder("RootOp", src)

@@ -26,14 +26,14 @@ type OpaqueSkeleton struct {
 	Rotations []RotationSkeleton
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v OpaqueSkeleton) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("OpaqueSkeleton", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (OpaqueSkeleton) Decode(src []byte) (OpaqueSkeleton, error) {
 	var v OpaqueSkeleton
 	c := decoder("OpaqueSkeleton", src)
@@ -73,14 +73,14 @@ type RotationSkeleton struct {
 	Recipients []Identity
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v RotationSkeleton) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("RotationSkeleton", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (RotationSkeleton) Decode(src []byte) (RotationSkeleton, error) {
 	var v RotationSkeleton
 	c := decoder("RotationSkeleton", src)
@@ -105,14 +105,14 @@ type StoredNamespaceOp struct {
 	Opaque OpaqueSkeleton
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v StoredNamespaceOp) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("StoredNamespaceOp", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (StoredNamespaceOp) Decode(src []byte) (StoredNamespaceOp, error) {
 	var v StoredNamespaceOp
 	c := decoder("StoredNamespaceOp", src)

@@ -11,14 +11,14 @@ type HybridTimestamp struct {
 	ID   NodeID // the node whose clock it is
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v HybridTimestamp) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("HybridTimestamp", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (HybridTimestamp) Decode(src []byte) (HybridTimestamp, error) {
 	var v HybridTimestamp
 	c := decoder("HybridTimestamp", src)

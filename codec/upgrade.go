@@ -17,14 +17,14 @@ func (v UpgradePolicy) String() string {
 	return enumName("UpgradePolicy", uint8(v), upgradePolicies)
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v UpgradePolicy) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("UpgradePolicy", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (UpgradePolicy) Decode(src []byte) (UpgradePolicy, error) {
 	var v UpgradePolicy
 	c := decoder("UpgradePolicy", src)
@@ -48,14 +48,14 @@ type GroupUpgradeValue struct {
 	Status      GroupUpgradeStatus
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v GroupUpgradeValue) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("GroupUpgradeValue", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (GroupUpgradeValue) Decode(src []byte) (GroupUpgradeValue, error) {
 	var v GroupUpgradeValue
 	c := decoder("GroupUpgradeValue", src)
@@ -99,14 +99,14 @@ type GroupUpgradeStatus struct {
 	CompletedAt uint64 // UpgradeCompleted: unix seconds
 }
 
-// AppendBinary implements [Value].
+// AppendBinary appends the stored form of the value to dst; see [Value].
 func (v GroupUpgradeStatus) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("GroupUpgradeStatus", dst)
 	v.layout(&c)
 	return c.encoded()
 }
 
-// Decode implements [Value].
+// Decode returns the value whose stored form is exactly src; see [Value].
 func (GroupUpgradeStatus) Decode(src []byte) (GroupUpgradeStatus, error) {
 	var v GroupUpgradeStatus
 	c := decoder("GroupUpgradeStatus", src)

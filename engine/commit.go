@@ -67,7 +67,8 @@ func NewCommitter(sink Sink) *Committer {
 	return c
 }
 
-// Apply is the Apply of an engine.
+// Apply makes the changes of b, in one write with those of others who wait; see
+// [Writer].
 func (c *Committer) Apply(b *Batch) error {
 	if err := b.Check(); err != nil {
 		return err
@@ -82,7 +83,8 @@ func (c *Committer) Apply(b *Batch) error {
 	return c.commit(r)
 }
 
-// Update is the Update of an engine.
+// Update calls fn when its turn has come, and makes the changes that it asks for;
+// see [Engine].
 func (c *Committer) Update(fn func(Getter, *Batch) error) error {
 	r := requests.Get().(*request)
 	r.update = fn

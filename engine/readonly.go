@@ -10,35 +10,35 @@ func ReadOnly(r Reader) Engine { return readOnly{r} }
 
 type readOnly struct{ Reader }
 
-// Apply is Writer's.
+// Apply returns ErrReadOnly.
 func (readOnly) Apply(*Batch) error { return ErrReadOnly }
 
-// Update is Engine's.
+// Update returns ErrReadOnly, and does not call the function.
 func (readOnly) Update(func(Getter, *Batch) error) error { return ErrReadOnly }
 
-// Snapshot is Engine's.
+// Snapshot returns the engine itself: what it reads does not change.
 func (e readOnly) Snapshot() (Snapshot, error) { return e, nil }
 
-// Close is Engine's.
+// Close does nothing.
 func (readOnly) Close() error { return nil }
 
-// Health is Maintenance's.
+// Health says that nothing is written.
 func (readOnly) Health() Health { return Health{Reason: "it is only read"} }
 
-// Reopen is Maintenance's.
+// Reopen returns ErrReadOnly.
 func (readOnly) Reopen() error { return ErrReadOnly }
 
-// Stats is Maintenance's.
+// Stats returns ErrUnsupported.
 func (readOnly) Stats() (Stats, error) { return Stats{}, ErrUnsupported }
 
-// ApproximateSize is Maintenance's.
+// ApproximateSize returns ErrUnsupported.
 func (readOnly) ApproximateSize(column.Column, Range) (uint64, error) { return 0, ErrUnsupported }
 
-// Flush is Maintenance's.
+// Flush returns ErrReadOnly.
 func (readOnly) Flush() error { return ErrReadOnly }
 
-// Compact is Maintenance's.
+// Compact returns ErrReadOnly.
 func (readOnly) Compact(column.Column, Range) error { return ErrReadOnly }
 
-// Checkpoint is Maintenance's.
+// Checkpoint returns ErrUnsupported.
 func (readOnly) Checkpoint(string) error { return ErrUnsupported }

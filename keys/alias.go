@@ -40,19 +40,19 @@ type Alias struct {
 	Name  Name
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (Alias) Slot() Slot[codec.AliasValue] {
 	return Slot[codec.AliasValue]{Column: column.Alias, Size: 83}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k Alias) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("Alias", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (Alias) Parse(src []byte) (Alias, error) {
 	var k Alias
 	c := parser("Alias", k.Slot(), src)

@@ -12,19 +12,19 @@ type ApplicationMeta struct {
 	App codec.ApplicationID
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (ApplicationMeta) Slot() Slot[codec.ApplicationMeta] {
 	return Slot[codec.ApplicationMeta]{Column: column.Application, Size: 32}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k ApplicationMeta) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("ApplicationMeta", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (ApplicationMeta) Parse(src []byte) (ApplicationMeta, error) {
 	var k ApplicationMeta
 	c := parser("ApplicationMeta", k.Slot(), src)

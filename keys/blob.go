@@ -12,19 +12,19 @@ type BlobMeta struct {
 	Blob codec.BlobID
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (BlobMeta) Slot() Slot[codec.BlobMeta] {
 	return Slot[codec.BlobMeta]{Column: column.Blobs, Size: 32}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k BlobMeta) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("BlobMeta", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (BlobMeta) Parse(src []byte) (BlobMeta, error) {
 	var k BlobMeta
 	c := parser("BlobMeta", k.Slot(), src)
@@ -44,19 +44,19 @@ type BlobChunk struct {
 	Index uint32
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (BlobChunk) Slot() Slot[codec.BlobChunk] {
 	return Slot[codec.BlobChunk]{Column: column.Blobs, Size: 36}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k BlobChunk) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("BlobChunk", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (BlobChunk) Parse(src []byte) (BlobChunk, error) {
 	var k BlobChunk
 	c := parser("BlobChunk", k.Slot(), src)

@@ -12,19 +12,19 @@ type ContextMeta struct {
 	Context codec.ContextID
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (ContextMeta) Slot() Slot[codec.ContextMetaValue] {
 	return Slot[codec.ContextMetaValue]{Column: column.Meta, Size: 32}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k ContextMeta) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("ContextMeta", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (ContextMeta) Parse(src []byte) (ContextMeta, error) {
 	var k ContextMeta
 	c := parser("ContextMeta", k.Slot(), src)
@@ -43,19 +43,19 @@ type ContextConfig struct {
 	Context codec.ContextID
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (ContextConfig) Slot() Slot[codec.ContextConfigValue] {
 	return Slot[codec.ContextConfigValue]{Column: column.Config, Size: 32}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k ContextConfig) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("ContextConfig", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (ContextConfig) Parse(src []byte) (ContextConfig, error) {
 	var k ContextConfig
 	c := parser("ContextConfig", k.Slot(), src)
@@ -74,19 +74,19 @@ type ContextIdentity struct {
 	Context codec.ContextID
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (ContextIdentity) Slot() Slot[codec.ContextIdentityValue] {
 	return Slot[codec.ContextIdentityValue]{Column: column.Identity, Size: 32}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k ContextIdentity) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("ContextIdentity", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (ContextIdentity) Parse(src []byte) (ContextIdentity, error) {
 	var k ContextIdentity
 	c := parser("ContextIdentity", k.Slot(), src)
@@ -106,19 +106,19 @@ type ContextDagDelta struct {
 	Delta   codec.DeltaID
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (ContextDagDelta) Slot() Slot[codec.ContextDagDeltaValue] {
 	return Slot[codec.ContextDagDeltaValue]{Column: column.Delta, Size: 64}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k ContextDagDelta) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("ContextDagDelta", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (ContextDagDelta) Parse(src []byte) (ContextDagDelta, error) {
 	var k ContextDagDelta
 	c := parser("ContextDagDelta", k.Slot(), src)

@@ -13,19 +13,19 @@ type Generic struct {
 	Fragment Bytes
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (Generic) Slot() Slot[codec.Raw] {
 	return Slot[codec.Raw]{Column: column.Generic, Size: 16, MaxVar: MaxVariable}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k Generic) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("Generic", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (Generic) Parse(src []byte) (Generic, error) {
 	var k Generic
 	c := parser("Generic", k.Slot(), src)

@@ -12,19 +12,19 @@ type GroupMeta struct {
 	Group codec.GroupID
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (GroupMeta) Slot() Slot[codec.GroupMetaValue] {
 	return Slot[codec.GroupMetaValue]{Column: column.Group, Tag: tagGroupMeta, Size: 33}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k GroupMeta) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("GroupMeta", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (GroupMeta) Parse(src []byte) (GroupMeta, error) {
 	var k GroupMeta
 	c := parser("GroupMeta", k.Slot(), src)
@@ -43,19 +43,19 @@ type GroupUpgradeKey struct {
 	Group codec.GroupID
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (GroupUpgradeKey) Slot() Slot[codec.GroupUpgradeValue] {
 	return Slot[codec.GroupUpgradeValue]{Column: column.Group, Tag: tagGroupUpgradeKey, Size: 33}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k GroupUpgradeKey) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("GroupUpgradeKey", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (GroupUpgradeKey) Parse(src []byte) (GroupUpgradeKey, error) {
 	var k GroupUpgradeKey
 	c := parser("GroupUpgradeKey", k.Slot(), src)
@@ -74,19 +74,19 @@ type GroupDefaultCaps struct {
 	Group codec.GroupID
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (GroupDefaultCaps) Slot() Slot[codec.GroupDefaultCapsValue] {
 	return Slot[codec.GroupDefaultCapsValue]{Column: column.Group, Tag: tagGroupDefaultCaps, Size: 33}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k GroupDefaultCaps) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("GroupDefaultCaps", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (GroupDefaultCaps) Parse(src []byte) (GroupDefaultCaps, error) {
 	var k GroupDefaultCaps
 	c := parser("GroupDefaultCaps", k.Slot(), src)
@@ -105,19 +105,19 @@ type GroupAlias struct {
 	Group codec.GroupID
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (GroupAlias) Slot() Slot[codec.AliasName] {
 	return Slot[codec.AliasName]{Column: column.Group, Tag: tagGroupAlias, Size: 33}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k GroupAlias) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("GroupAlias", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (GroupAlias) Parse(src []byte) (GroupAlias, error) {
 	var k GroupAlias
 	c := parser("GroupAlias", k.Slot(), src)

@@ -13,19 +13,19 @@ type GroupContextIndex struct {
 	Context codec.ContextID
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (GroupContextIndex) Slot() Slot[codec.Present] {
 	return Slot[codec.Present]{Column: column.Group, Tag: tagGroupContextIndex, Size: 65}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k GroupContextIndex) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("GroupContextIndex", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (GroupContextIndex) Parse(src []byte) (GroupContextIndex, error) {
 	var k GroupContextIndex
 	c := parser("GroupContextIndex", k.Slot(), src)
@@ -50,19 +50,19 @@ type ContextGroupRef struct {
 	Context codec.ContextID
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (ContextGroupRef) Slot() Slot[codec.GroupRefValue] {
 	return Slot[codec.GroupRefValue]{Column: column.Group, Tag: tagContextGroupRef, Size: 33}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k ContextGroupRef) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("ContextGroupRef", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (ContextGroupRef) Parse(src []byte) (ContextGroupRef, error) {
 	var k ContextGroupRef
 	c := parser("ContextGroupRef", k.Slot(), src)
@@ -82,19 +82,19 @@ type GroupContextLastMigration struct {
 	Context codec.ContextID
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (GroupContextLastMigration) Slot() Slot[codec.GroupContextLastMigrationValue] {
 	return Slot[codec.GroupContextLastMigrationValue]{Column: column.Group, Tag: tagGroupContextLastMigration, Size: 65}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k GroupContextLastMigration) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("GroupContextLastMigration", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (GroupContextLastMigration) Parse(src []byte) (GroupContextLastMigration, error) {
 	var k GroupContextLastMigration
 	c := parser("GroupContextLastMigration", k.Slot(), src)
@@ -120,19 +120,19 @@ type GroupContextAlias struct {
 	Context codec.ContextID
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (GroupContextAlias) Slot() Slot[codec.AliasName] {
 	return Slot[codec.AliasName]{Column: column.Group, Tag: tagGroupContextAlias, Size: 65}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k GroupContextAlias) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("GroupContextAlias", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (GroupContextAlias) Parse(src []byte) (GroupContextAlias, error) {
 	var k GroupContextAlias
 	c := parser("GroupContextAlias", k.Slot(), src)
@@ -160,19 +160,19 @@ type GroupContextMemberCap struct {
 	Identity codec.Identity
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (GroupContextMemberCap) Slot() Slot[codec.ContextCapability] {
 	return Slot[codec.ContextCapability]{Column: column.Group, Tag: tagGroupContextMemberCap, Size: 97}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k GroupContextMemberCap) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("GroupContextMemberCap", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (GroupContextMemberCap) Parse(src []byte) (GroupContextMemberCap, error) {
 	var k GroupContextMemberCap
 	c := parser("GroupContextMemberCap", k.Slot(), src)

@@ -14,19 +14,19 @@ type GroupSigningKey struct {
 	Key   codec.KeyID
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (GroupSigningKey) Slot() Slot[codec.GroupSigningKeyValue] {
 	return Slot[codec.GroupSigningKeyValue]{Column: column.Group, Tag: tagGroupSigningKey, Size: 65}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k GroupSigningKey) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("GroupSigningKey", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (GroupSigningKey) Parse(src []byte) (GroupSigningKey, error) {
 	var k GroupSigningKey
 	c := parser("GroupSigningKey", k.Slot(), src)
@@ -53,19 +53,19 @@ type GroupKeyEntry struct {
 	Key   codec.KeyID
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (GroupKeyEntry) Slot() Slot[codec.GroupKeyValue] {
 	return Slot[codec.GroupKeyValue]{Column: column.Group, Tag: tagGroupKeyEntry, Size: 65}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k GroupKeyEntry) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("GroupKeyEntry", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (GroupKeyEntry) Parse(src []byte) (GroupKeyEntry, error) {
 	var k GroupKeyEntry
 	c := parser("GroupKeyEntry", k.Slot(), src)

@@ -13,19 +13,19 @@ type GroupLocalGovNonce struct {
 	Signer codec.Identity
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (GroupLocalGovNonce) Slot() Slot[codec.Nonce] {
 	return Slot[codec.Nonce]{Column: column.Group, Tag: tagGroupLocalGovNonce, Size: 65}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k GroupLocalGovNonce) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("GroupLocalGovNonce", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (GroupLocalGovNonce) Parse(src []byte) (GroupLocalGovNonce, error) {
 	var k GroupLocalGovNonce
 	c := parser("GroupLocalGovNonce", k.Slot(), src)
@@ -51,19 +51,19 @@ type GroupOpLog struct {
 	Seq   Seq
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (GroupOpLog) Slot() Slot[codec.OpLogValue] {
 	return Slot[codec.OpLogValue]{Column: column.Group, Tag: tagGroupOpLog, Size: 41}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k GroupOpLog) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("GroupOpLog", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (GroupOpLog) Parse(src []byte) (GroupOpLog, error) {
 	var k GroupOpLog
 	c := parser("GroupOpLog", k.Slot(), src)
@@ -88,19 +88,19 @@ type GroupOpHead struct {
 	Group codec.GroupID
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (GroupOpHead) Slot() Slot[codec.GroupOpHeadValue] {
 	return Slot[codec.GroupOpHeadValue]{Column: column.Group, Tag: tagGroupOpHead, Size: 33}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k GroupOpHead) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("GroupOpHead", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (GroupOpHead) Parse(src []byte) (GroupOpHead, error) {
 	var k GroupOpHead
 	c := parser("GroupOpHead", k.Slot(), src)

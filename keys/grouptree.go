@@ -13,19 +13,19 @@ type GroupChildIndex struct {
 	Child  codec.GroupID
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (GroupChildIndex) Slot() Slot[codec.Present] {
 	return Slot[codec.Present]{Column: column.Group, Tag: tagGroupChildIndex, Size: 65}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k GroupChildIndex) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("GroupChildIndex", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (GroupChildIndex) Parse(src []byte) (GroupChildIndex, error) {
 	var k GroupChildIndex
 	c := parser("GroupChildIndex", k.Slot(), src)
@@ -50,19 +50,19 @@ type GroupParentRef struct {
 	Child codec.GroupID
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (GroupParentRef) Slot() Slot[codec.ParentRefValue] {
 	return Slot[codec.ParentRefValue]{Column: column.Group, Tag: tagGroupParentRef, Size: 33}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k GroupParentRef) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("GroupParentRef", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (GroupParentRef) Parse(src []byte) (GroupParentRef, error) {
 	var k GroupParentRef
 	c := parser("GroupParentRef", k.Slot(), src)

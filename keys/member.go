@@ -13,19 +13,19 @@ type GroupMember struct {
 	Identity codec.Identity
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (GroupMember) Slot() Slot[codec.GroupMemberRole] {
 	return Slot[codec.GroupMemberRole]{Column: column.Group, Tag: tagGroupMember, Size: 65}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k GroupMember) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("GroupMember", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (GroupMember) Parse(src []byte) (GroupMember, error) {
 	var k GroupMember
 	c := parser("GroupMember", k.Slot(), src)
@@ -51,19 +51,19 @@ type GroupMemberCapability struct {
 	Identity codec.Identity
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (GroupMemberCapability) Slot() Slot[codec.GroupMemberCapabilityValue] {
 	return Slot[codec.GroupMemberCapabilityValue]{Column: column.Group, Tag: tagGroupMemberCapability, Size: 65}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k GroupMemberCapability) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("GroupMemberCapability", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (GroupMemberCapability) Parse(src []byte) (GroupMemberCapability, error) {
 	var k GroupMemberCapability
 	c := parser("GroupMemberCapability", k.Slot(), src)
@@ -89,19 +89,19 @@ type GroupMemberAlias struct {
 	Identity codec.Identity
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (GroupMemberAlias) Slot() Slot[codec.AliasName] {
 	return Slot[codec.AliasName]{Column: column.Group, Tag: tagGroupMemberAlias, Size: 65}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k GroupMemberAlias) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("GroupMemberAlias", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (GroupMemberAlias) Parse(src []byte) (GroupMemberAlias, error) {
 	var k GroupMemberAlias
 	c := parser("GroupMemberAlias", k.Slot(), src)
@@ -128,19 +128,19 @@ type GroupMemberContext struct {
 	Context  codec.ContextID
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (GroupMemberContext) Slot() Slot[codec.MemberContextValue] {
 	return Slot[codec.MemberContextValue]{Column: column.Group, Tag: tagGroupMemberContext, Size: 97}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k GroupMemberContext) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("GroupMemberContext", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (GroupMemberContext) Parse(src []byte) (GroupMemberContext, error) {
 	var k GroupMemberContext
 	c := parser("GroupMemberContext", k.Slot(), src)

@@ -12,19 +12,19 @@ type NamespaceIdentity struct {
 	Namespace codec.GroupID
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (NamespaceIdentity) Slot() Slot[codec.NamespaceIdentityValue] {
 	return Slot[codec.NamespaceIdentityValue]{Column: column.Group, Tag: tagNamespaceIdentity, Size: 33}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k NamespaceIdentity) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("NamespaceIdentity", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (NamespaceIdentity) Parse(src []byte) (NamespaceIdentity, error) {
 	var k NamespaceIdentity
 	c := parser("NamespaceIdentity", k.Slot(), src)
@@ -44,19 +44,19 @@ type NamespaceGovOp struct {
 	Delta     codec.OpID
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (NamespaceGovOp) Slot() Slot[codec.NamespaceGovOpValue] {
 	return Slot[codec.NamespaceGovOpValue]{Column: column.Group, Tag: tagNamespaceGovOp, Size: 65}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k NamespaceGovOp) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("NamespaceGovOp", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (NamespaceGovOp) Parse(src []byte) (NamespaceGovOp, error) {
 	var k NamespaceGovOp
 	c := parser("NamespaceGovOp", k.Slot(), src)
@@ -81,19 +81,19 @@ type NamespaceGovHead struct {
 	Namespace codec.GroupID
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (NamespaceGovHead) Slot() Slot[codec.NamespaceGovHeadValue] {
 	return Slot[codec.NamespaceGovHeadValue]{Column: column.Group, Tag: tagNamespaceGovHead, Size: 33}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k NamespaceGovHead) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("NamespaceGovHead", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (NamespaceGovHead) Parse(src []byte) (NamespaceGovHead, error) {
 	var k NamespaceGovHead
 	c := parser("NamespaceGovHead", k.Slot(), src)

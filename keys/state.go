@@ -13,19 +13,19 @@ type ContextState struct {
 	AppKey  Bytes
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (ContextState) Slot() Slot[codec.Raw] {
 	return Slot[codec.Raw]{Column: column.State, Size: 32, MaxVar: MaxVariable}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k ContextState) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("ContextState", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (ContextState) Parse(src []byte) (ContextState, error) {
 	var k ContextState
 	c := parser("ContextState", k.Slot(), src)
@@ -57,19 +57,19 @@ type ContextPrivateState struct {
 	AppKey  Bytes
 }
 
-// Slot implements [Key].
+// Slot says where the keys are and what is stored under them; see [Key].
 func (ContextPrivateState) Slot() Slot[codec.Raw] {
 	return Slot[codec.Raw]{Column: column.PrivateState, Size: 32, MaxVar: MaxVariable}
 }
 
-// AppendBinary implements [Key].
+// AppendBinary appends the bytes of the key to dst; see [Key].
 func (k ContextPrivateState) AppendBinary(dst []byte) ([]byte, error) {
 	c := encoder("ContextPrivateState", k.Slot(), dst)
 	k.layout(&c)
 	return c.encoded()
 }
 
-// Parse implements [Key].
+// Parse returns the key whose bytes are exactly src; see [Key].
 func (ContextPrivateState) Parse(src []byte) (ContextPrivateState, error) {
 	var k ContextPrivateState
 	c := parser("ContextPrivateState", k.Slot(), src)

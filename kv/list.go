@@ -37,7 +37,7 @@ const (
 // or not; the others are, once.
 func (s *Space) List(ctx context.Context, o ListOptions) (Page, error) { return s.now().List(ctx, o) }
 
-// List is Space.List on the view.
+// List returns a page of the records in the state of the view; see [Space.List].
 func (v *View) List(ctx context.Context, o ListOptions) (Page, error) {
 	if err := checkKey(o.Prefix); err != nil {
 		return Page{}, err
@@ -131,7 +131,7 @@ func (s *Space) All(ctx context.Context, prefix []byte) iter.Seq2[Record, error]
 	return s.now().All(ctx, prefix)
 }
 
-// All is Space.All on the view.
+// All yields the records in the state of the view; see [Space.All].
 func (v *View) All(ctx context.Context, prefix []byte) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		if err := v.store.open(); err != nil {
@@ -177,7 +177,7 @@ func (s *Space) ByIndex(ctx context.Context, index uint16, o IndexOptions) ([]Fo
 	return view.ByIndex(ctx, index, o)
 }
 
-// ByIndex is Space.ByIndex on the view.
+// ByIndex yields what an index has in the state of the view; see [Space.ByIndex].
 func (v *View) ByIndex(ctx context.Context, index uint16, o IndexOptions) ([]Found, string, error) {
 	if !slices.ContainsFunc(v.typ.Indexes, func(i Index) bool { return i.Number == index }) {
 		return nil, "", invalid("index", "the type has no index %d", index)

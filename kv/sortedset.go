@@ -150,7 +150,7 @@ func (tx *Tx) DeleteSet(set string) error {
 	return nil
 }
 
-// Set is Tx.Set on the view.
+// Set returns the counters of a sorted set in the state of the view; see [Tx.Set].
 func (v *View) Set(set string) (SetInfo, error) {
 	row := Row{Scope: v.scope, Shape: ShapeHead, Kind: KindSet, Key: []byte(set)}.AppendKey(nil)
 	value, err := v.reader.Get(nil, column.Generic, row)
@@ -163,7 +163,7 @@ func (v *View) Set(set string) (SetInfo, error) {
 	return parseSetHead(row, value)
 }
 
-// Score is Tx.Score on the view.
+// Score returns the score of a member in the state of the view; see [Tx.Score].
 func (v *View) Score(set string, member []byte) (float64, error) {
 	row := Row{Scope: v.scope, Shape: ShapeScore, Name: []byte(set), Key: member}.AppendKey(nil)
 	value, err := v.reader.Get(nil, column.Generic, row)
@@ -191,7 +191,8 @@ func (s *Space) Members(ctx context.Context, set string, o MembersOptions) ([]Me
 	return s.now().Members(ctx, set, o)
 }
 
-// Members is Space.Members on the view.
+// Members returns a page of a sorted set in the state of the view; see
+// [Space.Members].
 func (v *View) Members(ctx context.Context, set string, o MembersOptions) ([]Member, string, error) {
 	r := under(v.scope, ShapeOrder, []byte(set))
 	base := r.Start

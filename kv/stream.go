@@ -278,7 +278,7 @@ func (v *View) Entries(ctx context.Context, stream string, after uint64, limit i
 	return entries, nil
 }
 
-// Entries is View.Entries on the present.
+// Entries returns entries of a stream as it is now; see [View.Entries].
 func (s *Space) Entries(ctx context.Context, stream string, after uint64, limit int) ([]Entry, error) {
 	return s.now().Entries(ctx, stream, after, limit)
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 )
 
-// Health is engine.Maintenance's. It is not counted.
+// Health says whether writes are taken; see [engine.Maintenance]. It is not counted.
 func (e *Engine) Health() engine.Health {
 	if e.crashed.Load() {
 		return engine.Health{Reason: "crashed; Restart"}
@@ -13,23 +13,26 @@ func (e *Engine) Health() engine.Health {
 	return e.inner.Health()
 }
 
-// Reopen is engine.Maintenance's. It is not counted.
+// Reopen opens the storage again after a fault; see [engine.Maintenance]. It is not
+// counted.
 func (e *Engine) Reopen() error { return e.alive(e.inner.Reopen) }
 
-// Flush is engine.Maintenance's. It is not counted.
+// Flush writes what is in memory to tables; see [engine.Maintenance]. It is not counted.
 func (e *Engine) Flush() error { return e.alive(e.inner.Flush) }
 
-// Compact is engine.Maintenance's. It is not counted.
+// Compact rewrites the keys of a range; see [engine.Maintenance]. It is not counted.
 func (e *Engine) Compact(col column.Column, r engine.Range) error {
 	return e.alive(func() error { return e.inner.Compact(col, r) })
 }
 
-// Checkpoint is engine.Maintenance's. It is not counted.
+// Checkpoint copies the store into a directory; see [engine.Maintenance]. It is not
+// counted.
 func (e *Engine) Checkpoint(dir string) error {
 	return e.alive(func() error { return e.inner.Checkpoint(dir) })
 }
 
-// ApproximateSize is engine.Maintenance's. It is not counted.
+// ApproximateSize returns about how many bytes a range takes on disk; see
+// [engine.Maintenance]. It is not counted.
 func (e *Engine) ApproximateSize(col column.Column, r engine.Range) (n uint64, err error) {
 	err = e.alive(func() (err error) {
 		n, err = e.inner.ApproximateSize(col, r)
@@ -38,7 +41,7 @@ func (e *Engine) ApproximateSize(col column.Column, r engine.Range) (n uint64, e
 	return n, err
 }
 
-// Stats is engine.Maintenance's. It is not counted.
+// Stats returns counts and sizes; see [engine.Maintenance]. It is not counted.
 func (e *Engine) Stats() (s engine.Stats, err error) {
 	err = e.alive(func() (err error) {
 		s, err = e.inner.Stats()

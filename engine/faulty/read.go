@@ -5,23 +5,23 @@ import (
 	"github.com/stoadb/stoa/engine"
 )
 
-// Get is engine.Getter's, and a counted read.
+// Get appends the value of a key to dst; see [engine.Getter]. It is a counted read.
 func (e *Engine) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
 	return reader{e, e.inner}.Get(dst, col, key)
 }
 
-// MultiGet is engine.Reader's, and one counted read.
+// MultiGet looks up keys in one state; see [engine.Reader]. It is one counted read.
 func (e *Engine) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
 	return reader{e, e.inner}.MultiGet(buf, lookups)
 }
 
-// Iterate is engine.Reader's, and a counted read; each page that the iterator
-// asks for is another.
+// Iterate returns an iterator over a range of a column; see [engine.Reader]. It is a
+// counted read; each page that the iterator asks for is another.
 func (e *Engine) Iterate(col column.Column, r engine.Range) (*engine.Iterator, error) {
 	return reader{e, e.inner}.Iterate(col, r)
 }
 
-// Snapshot is engine.Engine's, and a counted read.
+// Snapshot returns the store as it is now; see [engine.Engine]. It is a counted read.
 func (e *Engine) Snapshot() (engine.Snapshot, error) {
 	var s engine.Snapshot
 	err := e.do(Reads, func() (err error) {

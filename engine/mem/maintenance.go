@@ -7,7 +7,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 )
 
-// Health is engine.Maintenance's.
+// Health says whether writes are taken; see [engine.Maintenance].
 func (e *Engine) Health() engine.Health {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -17,14 +17,16 @@ func (e *Engine) Health() engine.Health {
 	return engine.Health{Writable: true}
 }
 
-// Reopen is engine.Maintenance's; memory does not fail, so there is nothing to
-// do.
+// Reopen opens the storage again after a fault; see [engine.Maintenance]. Memory does
+// not fail, so there is nothing to do.
 func (e *Engine) Reopen() error { return e.alive() }
 
-// Flush is engine.Maintenance's; there is nothing to flush to.
+// Flush writes what is in memory to tables; see [engine.Maintenance]. There is nothing
+// to flush to.
 func (e *Engine) Flush() error { return e.alive() }
 
-// Compact is engine.Maintenance's; there is nothing to rewrite.
+// Compact rewrites the keys of a range; see [engine.Maintenance]. There is nothing to
+// rewrite.
 func (e *Engine) Compact(col column.Column, _ engine.Range) error {
 	if !col.Valid() {
 		return errNoColumn(col)
@@ -40,7 +42,8 @@ func (e *Engine) Checkpoint(string) error {
 	return fmt.Errorf("%w: a checkpoint of an engine in memory", engine.ErrUnsupported)
 }
 
-// ApproximateSize is engine.Maintenance's, and exact here.
+// ApproximateSize returns about how many bytes a range takes on disk; see
+// [engine.Maintenance]. It is exact here.
 func (e *Engine) ApproximateSize(col column.Column, r engine.Range) (uint64, error) {
 	if !col.Valid() {
 		return 0, errNoColumn(col)
@@ -53,7 +56,7 @@ func (e *Engine) ApproximateSize(col column.Column, r engine.Range) (uint64, err
 	return e.view.size(col, r), nil
 }
 
-// Stats is engine.Maintenance's. Counts are exact here.
+// Stats returns counts and sizes; see [engine.Maintenance]. Counts are exact here.
 func (e *Engine) Stats() (engine.Stats, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()

@@ -51,7 +51,7 @@ func New() *Engine {
 	return e
 }
 
-// Get is engine.Getter's.
+// Get appends the value of a key to dst; see [engine.Getter].
 func (e *Engine) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -61,7 +61,7 @@ func (e *Engine) Get(dst []byte, col column.Column, key []byte) ([]byte, error) 
 	return e.index.get(dst, col, key)
 }
 
-// MultiGet is engine.Reader's.
+// MultiGet looks up keys in one state; see [engine.Reader].
 func (e *Engine) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -71,7 +71,7 @@ func (e *Engine) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
 	return e.view.multiGet(buf, lookups)
 }
 
-// Iterate is engine.Reader's.
+// Iterate returns an iterator over a range of a column; see [engine.Reader].
 func (e *Engine) Iterate(col column.Column, r engine.Range) (*engine.Iterator, error) {
 	if !col.Valid() {
 		return nil, errNoColumn(col)
@@ -83,15 +83,16 @@ func (e *Engine) Iterate(col column.Column, r engine.Range) (*engine.Iterator, e
 	return engine.NewIterator(newPager(s, true, col, r), r.Limit), nil
 }
 
-// Apply is engine.Writer's.
+// Apply makes all changes of a batch, or none; see [engine.Writer].
 func (e *Engine) Apply(b *engine.Batch) error { return e.commit.Apply(b) }
 
-// Update is engine.Engine's.
+// Update lets fn read and write with no other write in between; see [engine.Engine].
 func (e *Engine) Update(fn func(engine.Getter, *engine.Batch) error) error {
 	return e.commit.Update(fn)
 }
 
-// Snapshot is engine.Engine's. It copies nothing: trees are copied on write.
+// Snapshot returns the store as it is now; see [engine.Engine]. It copies nothing: trees
+// are copied on write.
 func (e *Engine) Snapshot() (engine.Snapshot, error) {
 	s, err := e.snapshot(0)
 	if err != nil {
@@ -100,7 +101,7 @@ func (e *Engine) Snapshot() (engine.Snapshot, error) {
 	return s, nil
 }
 
-// Close is engine.Engine's.
+// Close ends the engine, iterators and snapshots included; see [engine.Engine].
 func (e *Engine) Close() error {
 	e.commit.Stop(engine.ErrClosed)
 	e.mu.Lock()

@@ -13,11 +13,11 @@ import (
 	"github.com/stoadb/stoa/engine"
 )
 
-// Checkpoint is engine.Maintenance's. It writes nothing to tables: what is in
-// memory goes along as a copy of the write-ahead log. It returns fs.ErrExist if
-// there is something at dir, engine.ErrPlace if that is within a store, and
-// engine.ErrUnsupported if the engine was opened read-only. The copy has a watermark
-// of its own, and this node's id.
+// Checkpoint copies the store into a directory; see [engine.Maintenance]. It writes
+// nothing to tables: what is in memory goes along as a copy of the write-ahead log. It
+// returns fs.ErrExist if there is something at dir, engine.ErrPlace if that is within a
+// store, and engine.ErrUnsupported if the engine was opened read-only. The copy has a
+// watermark of its own, and this node's id.
 func (e *Engine) Checkpoint(dir string) error {
 	if err := checkPath(dir); err != nil {
 		return err

@@ -356,11 +356,12 @@ func (e *Engine) facts() survey {
 	return e.found
 }
 
-// Close is engine.Engine's. Its error says why the store is left as a kill would leave
-// it: it has a fault (see Health), or something of the last writes could not be put into
-// tables. They are still in the log. If the directory was moved and files go where its
-// path leads (see README.md), the error is ErrMoved, and the database stays open and
-// locked until the process ends.
+// Close ends the engine, iterators and snapshots included; see [engine.Engine]. Its
+// error says why the store is left as a kill would leave it: it has a fault (see
+// Health), or something of the last writes could not be put into tables. They are still
+// in the log. If the directory was moved and files go where its path leads (see
+// README.md), the error is ErrMoved, and the database stays open and locked until the
+// process ends.
 func (e *Engine) Close() error {
 	e.life.Lock()
 	defer e.life.Unlock()

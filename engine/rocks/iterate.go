@@ -9,7 +9,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 )
 
-// Iterate is engine.Reader's.
+// Iterate returns an iterator over a range of a column; see [engine.Reader].
 func (e *Engine) Iterate(col column.Column, r engine.Range) (*engine.Iterator, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -56,7 +56,8 @@ const (
 	mostBytes   = engine.MaxValue
 )
 
-// Page is engine.Pager's. An error comes alone, after the entries before it.
+// Page appends the next entries to dst; see [engine.Pager]. An error comes alone, after
+// the entries before it.
 func (p *pager) Page(dst []byte, maxEntries, maxBytes int) ([]byte, int, error) {
 	p.engine.mu.RLock()
 	defer p.engine.mu.RUnlock()
@@ -131,7 +132,7 @@ func (p *pager) end() {
 	}
 }
 
-// Close is engine.Pager's.
+// Close gives back what the pager holds; see [engine.Pager].
 func (p *pager) Close() error {
 	p.engine.mu.RLock()
 	defer p.engine.mu.RUnlock()

@@ -15,7 +15,7 @@ import (
 // errReopening is what writes get while a store is being reopened.
 var errReopening = fmt.Errorf("%w: being reopened; try again", engine.ErrReadOnly)
 
-// Health is engine.Maintenance's.
+// Health says whether writes are taken; see [engine.Maintenance].
 func (e *Engine) Health() engine.Health {
 	if f := e.fault.Load(); f != nil {
 		return engine.Health{Reason: f.err.Error()}
@@ -26,8 +26,9 @@ func (e *Engine) Health() engine.Health {
 	return engine.Health{Writable: true}
 }
 
-// Reopen is engine.Maintenance's. If the storage cannot be opened for writing,
-// the engine stays read-only, and Reopen may be called again.
+// Reopen opens the storage again after a fault; see [engine.Maintenance]. If the storage
+// cannot be opened for writing, the engine stays read-only, and Reopen may be called
+// again.
 func (e *Engine) Reopen() error {
 	e.life.Lock()
 	defer e.life.Unlock()
@@ -74,7 +75,7 @@ func (e *Engine) moved() error {
 	return nil
 }
 
-// Flush is engine.Maintenance's.
+// Flush writes what is in memory to tables; see [engine.Maintenance].
 func (e *Engine) Flush() error {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -89,7 +90,7 @@ func (e *Engine) Flush() error {
 	return nil
 }
 
-// Compact is engine.Maintenance's. Close breaks it off.
+// Compact rewrites the keys of a range; see [engine.Maintenance]. Close breaks it off.
 func (e *Engine) Compact(col column.Column, r engine.Range) error {
 	return e.compact(col, r, grocksdb.KIfHaveCompactionFilter)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 )
 
-// Get is engine.Getter's.
+// Get appends the value of a key to dst; see [engine.Getter].
 func (e *Engine) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -19,7 +19,7 @@ func (e *Engine) Get(dst []byte, col column.Column, key []byte) ([]byte, error) 
 	return e.st.get(nil, dst, col, key)
 }
 
-// MultiGet is engine.Reader's.
+// MultiGet looks up keys in one state; see [engine.Reader].
 func (e *Engine) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()

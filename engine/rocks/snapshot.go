@@ -22,7 +22,7 @@ type snapshot struct {
 	closed atomic.Bool
 }
 
-// Snapshot is engine.Engine's.
+// Snapshot returns the store as it is now; see [engine.Engine].
 func (e *Engine) Snapshot() (engine.Snapshot, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()

@@ -18,8 +18,8 @@ import (
 // levels is how many levels of tables a family has.
 const levels = 7
 
-// Stats is engine.Maintenance's. The two rows that every store is made with
-// count in Sequence.
+// Stats returns counts and sizes; see [engine.Maintenance]. The two rows that every
+// store is made with count in Sequence.
 func (e *Engine) Stats() (engine.Stats, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -85,8 +85,9 @@ func logBytes(dir string) (n uint64) {
 	return n
 }
 
-// ApproximateSize is engine.Maintenance's. Of a column with blob files it takes
-// these to be spread as the tables are.
+// ApproximateSize returns about how many bytes a range takes on disk; see
+// [engine.Maintenance]. Of a column with blob files it takes these to be spread as the
+// tables are.
 func (e *Engine) ApproximateSize(col column.Column, r engine.Range) (uint64, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()

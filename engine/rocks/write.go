@@ -10,10 +10,10 @@ import (
 	"github.com/stoadb/stoa/engine"
 )
 
-// Apply is engine.Writer's.
+// Apply makes all changes of a batch, or none; see [engine.Writer].
 func (e *Engine) Apply(b *engine.Batch) error { return e.commit.Apply(b) }
 
-// Update is engine.Engine's.
+// Update lets fn read and write with no other write in between; see [engine.Engine].
 func (e *Engine) Update(fn func(engine.Getter, *engine.Batch) error) error {
 	return e.commit.Update(fn)
 }

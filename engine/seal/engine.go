@@ -78,22 +78,22 @@ func (e *Engine) keep(r *ring, k Key) error {
 	return e.SetSealRow(row)
 }
 
-// Get is engine.Getter's.
+// Get appends the value of a key to dst; see [engine.Getter].
 func (e *Engine) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
 	return get(e.Store, e.ring.Load(), dst, col, key)
 }
 
-// MultiGet is engine.Reader's.
+// MultiGet looks up keys in one state; see [engine.Reader].
 func (e *Engine) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
 	return reader{e.Store, e.ring.Load()}.MultiGet(buf, lookups)
 }
 
-// Iterate is engine.Reader's.
+// Iterate returns an iterator over a range of a column; see [engine.Reader].
 func (e *Engine) Iterate(col column.Column, rg engine.Range) (*engine.Iterator, error) {
 	return reader{e.Store, e.ring.Load()}.Iterate(col, rg)
 }
 
-// Snapshot is engine.Engine's.
+// Snapshot returns the store as it is now; see [engine.Engine].
 func (e *Engine) Snapshot() (engine.Snapshot, error) {
 	s, err := e.Store.Snapshot()
 	if err != nil {
@@ -107,7 +107,7 @@ type snapshot struct {
 	io.Closer
 }
 
-// Apply is engine.Writer's.
+// Apply makes all changes of a batch, or none; see [engine.Writer].
 func (e *Engine) Apply(b *engine.Batch) error {
 	if err := b.Check(); err != nil {
 		return err
@@ -128,7 +128,7 @@ func (e *Engine) Apply(b *engine.Batch) error {
 	})
 }
 
-// Update is engine.Engine's.
+// Update lets fn read and write with no other write in between; see [engine.Engine].
 func (e *Engine) Update(fn func(engine.Getter, *engine.Batch) error) error {
 	return e.Store.Update(func(g engine.Getter, out *engine.Batch) error {
 		var b engine.Batch
@@ -149,7 +149,7 @@ type getter struct {
 	ring *ring
 }
 
-// Get is engine.Getter's.
+// Get appends the value of a key to dst; see [engine.Getter].
 func (g getter) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
 	return get(g.Getter, g.ring, dst, col, key)
 }

@@ -35,7 +35,7 @@ func (k Key) String() string {
 	return "a key"
 }
 
-// GoString is String.
+// GoString returns what [Key.String] does: no format shows the key.
 func (k Key) GoString() string { return k.String() }
 
 const keyBytes = 32

@@ -28,22 +28,22 @@ type locked struct {
 	lockedReader
 }
 
-// Get is engine.Getter's.
+// Get appends the value of a key to dst; see [engine.Getter].
 func (l locked) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
 	return l.lockedReader.Get(dst, col, key)
 }
 
-// MultiGet is engine.Reader's.
+// MultiGet looks up keys in one state; see [engine.Reader].
 func (l locked) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
 	return l.lockedReader.MultiGet(buf, lookups)
 }
 
-// Iterate is engine.Reader's.
+// Iterate returns an iterator over a range of a column; see [engine.Reader].
 func (l locked) Iterate(col column.Column, rg engine.Range) (*engine.Iterator, error) {
 	return l.lockedReader.Iterate(col, rg)
 }
 
-// Apply is engine.Writer's.
+// Apply makes all changes of a batch, or none; see [engine.Writer].
 func (l locked) Apply(b *engine.Batch) error {
 	if err := refuseSecrets(b); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (l locked) Apply(b *engine.Batch) error {
 	return l.Engine.Apply(b)
 }
 
-// Update is engine.Engine's.
+// Update lets fn read and write with no other write in between; see [engine.Engine].
 func (l locked) Update(fn func(engine.Getter, *engine.Batch) error) error {
 	return l.Engine.Update(func(g engine.Getter, b *engine.Batch) error {
 		if err := fn(lockedGetter{g}, b); err != nil {
@@ -81,7 +81,7 @@ func refuseSecrets(b *engine.Batch) error {
 	return nil
 }
 
-// Snapshot is engine.Engine's.
+// Snapshot returns the store as it is now; see [engine.Engine].
 func (l locked) Snapshot() (engine.Snapshot, error) {
 	s, err := l.Engine.Snapshot()
 	if err != nil {
@@ -95,12 +95,12 @@ type lockedSnapshot struct {
 	closer interface{ Close() error }
 }
 
-// Close is io.Closer's.
+// Close gives back the snapshot below.
 func (s lockedSnapshot) Close() error { return s.closer.Close() }
 
 type lockedGetter struct{ engine.Getter }
 
-// Get is engine.Getter's.
+// Get appends the value of a key to dst; see [engine.Getter].
 func (g lockedGetter) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
 	if keys.Sealed(col, key) {
 		return dst, noKey(col, key)
@@ -110,12 +110,12 @@ func (g lockedGetter) Get(dst []byte, col column.Column, key []byte) ([]byte, er
 
 type lockedReader struct{ r engine.Reader }
 
-// Get is engine.Getter's.
+// Get appends the value of a key to dst; see [engine.Getter].
 func (l lockedReader) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
 	return lockedGetter{l.r}.Get(dst, col, key)
 }
 
-// MultiGet is engine.Reader's.
+// MultiGet looks up keys in one state; see [engine.Reader].
 func (l lockedReader) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
 	for _, k := range lookups {
 		if keys.Sealed(k.Column, k.Key) {
@@ -125,7 +125,7 @@ func (l lockedReader) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, err
 	return l.r.MultiGet(buf, lookups)
 }
 
-// Iterate is engine.Reader's.
+// Iterate returns an iterator over a range of a column; see [engine.Reader].
 func (l lockedReader) Iterate(col column.Column, rg engine.Range) (*engine.Iterator, error) {
 	it, err := l.r.Iterate(col, rg)
 	if err != nil || !hasSecrets(col, rg) {
@@ -142,7 +142,7 @@ type lockedPager struct {
 	err  error
 }
 
-// Page is engine.Pager's.
+// Page appends the next entries to dst; see [engine.Pager].
 func (p *lockedPager) Page(dst []byte, maxEntries, maxBytes int) ([]byte, int, error) {
 	if p.err != nil {
 		return dst, 0, p.err
@@ -166,5 +166,5 @@ func (p *lockedPager) Page(dst []byte, maxEntries, maxBytes int) ([]byte, int, e
 	return dst, n, nil
 }
 
-// Close is engine.Pager's.
+// Close gives back what the pager holds; see [engine.Pager].
 func (p *lockedPager) Close() error { return p.it.Close() }

@@ -22,7 +22,7 @@ type reader struct {
 	ring *ring
 }
 
-// Get is engine.Getter's.
+// Get appends the value of a key to dst; see [engine.Getter].
 func (r reader) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
 	return get(r.Reader, r.ring, dst, col, key)
 }
@@ -44,7 +44,7 @@ func get(g engine.Getter, ring *ring, dst []byte, col column.Column, key []byte)
 	return append(got[:n], value...), nil // which stands further on in got
 }
 
-// MultiGet is engine.Reader's.
+// MultiGet looks up keys in one state; see [engine.Reader].
 func (r reader) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
 	got, err := r.Reader.MultiGet(buf, lookups)
 	if err != nil {
@@ -62,7 +62,7 @@ func (r reader) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
 	return got, nil
 }
 
-// Iterate is engine.Reader's.
+// Iterate returns an iterator over a range of a column; see [engine.Reader].
 func (r reader) Iterate(col column.Column, rg engine.Range) (*engine.Iterator, error) {
 	it, err := r.Reader.Iterate(col, rg)
 	if err != nil || !hasSecrets(col, rg) {
@@ -80,7 +80,8 @@ type pager struct {
 	err  error
 }
 
-// Page is engine.Pager's. A row that does not open ends it, after those before.
+// Page appends the next entries to dst; see [engine.Pager]. A row that does not open
+// ends it, after those before.
 func (p *pager) Page(dst []byte, maxEntries, maxBytes int) ([]byte, int, error) {
 	if p.err != nil {
 		return dst, 0, p.err
@@ -110,7 +111,7 @@ func (p *pager) Page(dst []byte, maxEntries, maxBytes int) ([]byte, int, error) 
 	return dst, n, nil
 }
 
-// Close is engine.Pager's.
+// Close gives back what the pager holds; see [engine.Pager].
 func (p *pager) Close() error {
 	clear(p.page)
 	return p.it.Close()

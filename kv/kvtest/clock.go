@@ -27,13 +27,13 @@ func New() *Clock {
 	return &Clock{day: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), timers: map[*timer]bool{}, slept: make(chan struct{}, 1)}
 }
 
-// Now is kv.Clock's.
+// Now returns the time of day, which Set changes.
 func (c *Clock) Now() time.Time { c.mu.Lock(); defer c.mu.Unlock(); return c.day }
 
-// Elapsed is kv.Clock's.
+// Elapsed returns how much time has passed since New.
 func (c *Clock) Elapsed() time.Duration { c.mu.Lock(); defer c.mu.Unlock(); return c.elapsed }
 
-// Timer is kv.Clock's.
+// Timer sends once when Elapsed is at, at once if it is or was; stop ends it.
 func (c *Clock) Timer(at time.Duration) (<-chan time.Time, func() bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
