@@ -56,8 +56,8 @@ func newJudge(order causal, namespace codec.GroupID) *judge {
 		revokers: map[codec.Identity][]int{}, invites: map[int]codec.Hash{}, top: -1, standing: map[holder][]*grant{}}
 }
 
-// take adds the next op.
-func (j *judge) take(op *Op) error {
+// add judges the next op.
+func (j *judge) add(op *Op) error {
 	i := len(j.ops)
 	j.ops = append(j.ops, op)
 	j.effects = append(j.effects, answer{})

@@ -47,7 +47,7 @@ func Evaluate(ops []Op, self codec.Identity) (*Result, error) {
 	}
 	j := newJudge(g, g.ops[0].Root.GroupID)
 	for _, op := range g.ops {
-		if err := j.take(op); err != nil {
+		if err := j.add(op); err != nil {
 			return nil, err
 		}
 	}

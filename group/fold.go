@@ -156,7 +156,7 @@ func (t *tree) reparent(r *codec.RootOp) Verdict {
 		return skipped(NameTaken)
 	}
 	g := t.groups[r.GroupID]
-	change(t, &g.parent, r.ParentID, place{kind: placeParent, group: r.GroupID}, child(g.parent, r.GroupID), child(r.ParentID, r.GroupID))
+	change(t, &g.parent, r.ParentID, rowRef{kind: rowParent, group: r.GroupID}, child(g.parent, r.GroupID), child(r.ParentID, r.GroupID))
 	return Verdict{Outcome: Effective}
 }
 
@@ -192,7 +192,7 @@ func (t *tree) remove(root codec.GroupID) {
 // setRole notes the role of a member; that it is Admin is for the grants to say.
 func (t *tree) setRole(g *state, id codec.GroupID, m codec.Identity, role codec.GroupMemberRole) {
 	if role != codec.Admin {
-		set(t, g.roles, m, role, place{kind: placeMember, group: id, who: m})
+		set(t, g.roles, m, role, rowRef{kind: rowMember, group: id, who: m})
 	}
 }
 
@@ -208,9 +208,9 @@ func (t *tree) count(g *state, op *Op) {
 
 // raise raises one of the revisions that all contexts of g have.
 func (t *tree) raise(g *state, revision *uint64) {
-	var at []place
+	var at []rowRef
 	for c := range g.contexts {
-		at = append(at, place{kind: placeConfig, context: c})
+		at = append(at, rowRef{kind: rowConfig, context: c})
 	}
 	change(t, revision, *revision+1, at...)
 }

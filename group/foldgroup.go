@@ -13,7 +13,7 @@ func (t *tree) applyToGroup(g *state, op *Op) Verdict {
 	case codec.OpMemberAdded, codec.OpMemberRoleSet:
 		t.setRole(g, op.Group, b.Member, b.Role)
 	case codec.OpDefaultCapabilitiesSet:
-		change(t, &g.defaults, &b.Capabilities, place{kind: placeDefaults, group: op.Group})
+		change(t, &g.defaults, &b.Capabilities, rowRef{kind: rowDefaults, group: op.Group})
 	case codec.OpUpgradePolicySet:
 		meta := g.meta
 		meta.UpgradePolicy = b.UpgradePolicy
@@ -41,24 +41,24 @@ func (t *tree) applyToGroup(g *state, op *Op) Verdict {
 }
 
 func (t *tree) setMeta(g *state, id codec.GroupID, meta codec.GroupMetaValue) {
-	change(t, &g.meta, meta, place{kind: placeMeta, group: id})
+	change(t, &g.meta, meta, rowRef{kind: rowMeta, group: id})
 }
 
 // applyToContext folds what is set for a context, which is nil for other ops.
 func (t *tree) applyToContext(c *contextState, op *Op) {
 	b := op.Body
-	at, config := place{group: op.Group, context: b.ContextID}, place{kind: placeConfig, context: b.ContextID}
+	at, config := rowRef{group: op.Group, context: b.ContextID}, rowRef{kind: rowConfig, context: b.ContextID}
 	switch b.Kind {
 	case codec.OpContextMigrated:
-		at.kind = placeMigration
+		at.kind = rowMigration
 		change(t, &c.migration, &b.Method, at)
 		change(t, &c.config.ApplicationRevision, c.config.ApplicationRevision+1, config)
 	case codec.OpContextJoined:
-		at.kind, at.who = placeJoined, op.Signer
+		at.kind, at.who = rowJoined, op.Signer
 		set(t, c.identities, op.Signer, b.Identity, at)
 		change(t, &c.config.MembersRevision, c.config.MembersRevision+1, config)
 	case codec.OpContextCapabilitySet:
-		at.kind, at.who = placeMask, b.Member
+		at.kind, at.who = rowMask, b.Member
 		if b.Capability.Valid {
 			set(t, c.masks, b.Member, b.Capability.V, at)
 		} else {
@@ -92,10 +92,10 @@ func (t *tree) register(g *state, op *Op) Verdict {
 	}
 	if g.contexts[c] == nil {
 		s := &contextState{identities: map[codec.Identity]codec.Identity{}, masks: map[codec.Identity]codec.ContextCapability{}}
-		set(t, g.contexts, c, s, s.places(op.Group, c)...)
+		set(t, g.contexts, c, s, s.rowRefs(op.Group, c)...)
 	}
 	if s := g.contexts[c]; number > s.number {
-		change(t, &s.number, number, place{kind: placeHome, context: c})
+		change(t, &s.number, number, rowRef{kind: rowHome, context: c})
 	}
 	set(t, t.homes, c, op.Group)
 	return Verdict{Outcome: Effective}
@@ -104,12 +104,12 @@ func (t *tree) register(g *state, op *Op) Verdict {
 // detach takes a context from the group that has it, with all that is set for it there.
 func (t *tree) detach(id codec.GroupID, c codec.ContextID) {
 	contexts := t.groups[id].contexts
-	unset(t, contexts, c, contexts[c].places(id, c)...)
+	unset(t, contexts, c, contexts[c].rowRefs(id, c)...)
 	unset(t, t.homes, c)
 }
 
 func (t *tree) applyUpgrade(g *state, op *Op) Verdict {
-	b, at := op.Body, place{kind: placeUpgrade, group: op.Group}
+	b, at := op.Body, rowRef{kind: rowUpgrade, group: op.Group}
 	if b.Kind == codec.OpUpgradeStarted {
 		begun := &codec.GroupUpgradeValue{FromVersion: b.FromVersion, ToVersion: b.ToVersion, Migration: b.Migration,
 			InitiatedAt: b.At, InitiatedBy: op.Signer, Status: codec.GroupUpgradeStatus{Total: b.Total}}
@@ -138,7 +138,7 @@ func (t *tree) applyName(g *state, op *Op) Verdict {
 	b, name := op.Body, op.Body.Name.V
 	switch b.Kind {
 	case codec.OpMemberAliasSet:
-		at := place{kind: placeMemberName, group: op.Group, who: b.Member}
+		at := rowRef{kind: rowMemberName, group: op.Group, who: b.Member}
 		if m, taken := g.named[name]; b.Name.Valid && taken && m != b.Member {
 			return skipped(NameTaken)
 		}
@@ -156,12 +156,12 @@ func (t *tree) applyName(g *state, op *Op) Verdict {
 				return skipped(NameTaken)
 			}
 		}
-		change(t, &g.contexts[b.ContextID].name, name, place{kind: placeContextName, group: op.Group, context: b.ContextID})
+		change(t, &g.contexts[b.ContextID].name, name, rowRef{kind: rowContextName, group: op.Group, context: b.ContextID})
 	default:
 		if op.Group != t.namespace && t.sameName(g.parent, op.Group, name) {
 			return skipped(NameTaken)
 		}
-		change(t, &g.name, name, place{kind: placeName, group: op.Group})
+		change(t, &g.name, name, rowRef{kind: rowName, group: op.Group})
 	}
 	return Verdict{Outcome: Effective}
 }

@@ -18,17 +18,17 @@ var ErrIncomplete = errors.New("group: incomplete set of ops")
 // order by (height, id), so that comparing places compares those.
 type graph struct {
 	ops       []*Op
-	ancestors []places // of each op
+	ancestors []opSet // of each op
 }
 
-// places is a set of ops, one bit each.
-type places []uint64
+// opSet is a set of ops, one bit each.
+type opSet []uint64
 
-func (p places) has(i int) bool { return p[i/64]&(1<<(i%64)) != 0 }
-func (p places) add(i int)      { p[i/64] |= 1 << (i % 64) }
-func (p places) addAll(o places) {
+func (s opSet) has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
+func (s opSet) add(i int)      { s[i/64] |= 1 << (i % 64) }
+func (s opSet) addAll(o opSet) {
 	for i := range o {
-		p[i] |= o[i]
+		s[i] |= o[i]
 	}
 }
 
@@ -54,7 +54,7 @@ func newGraph(ops []Op) (*graph, error) {
 	at := map[codec.OpID]int{}
 	for i, op := range g.ops {
 		at[op.ID] = i
-		above := make(places, (len(g.ops)+63)/64)
+		above := make(opSet, (len(g.ops)+63)/64)
 		for _, p := range op.Parents {
 			above.add(at[p])
 			above.addAll(g.ancestors[at[p]])

@@ -133,9 +133,9 @@ func (l *Ledger) stand(g *grant) {
 }
 
 func (l *Ledger) touchGrant(g *grant) {
-	l.touch(place{kind: placeMember, group: g.group, who: g.who})
+	l.touch(rowRef{kind: rowMember, group: g.group, who: g.who})
 	if g.right == rightIdentity {
-		l.touch(place{kind: placeMeta, group: g.group})
+		l.touch(rowRef{kind: rowMeta, group: g.group})
 	}
 }
 
@@ -164,7 +164,7 @@ func (l *Ledger) judgeAll() {
 		}
 	}
 	l.stale = false
-	l.replant()
+	l.rebuildTree()
 }
 
 // VerdictChange is a verdict that is another one now.

@@ -55,13 +55,13 @@ func NewLedger(namespace codec.GroupID, self codec.Identity) *Ledger {
 	l := &Ledger{past: newPast(), was: map[int]Verdict{}, groupsOf: map[codec.Identity][]codec.GroupID{},
 		everIn: map[codec.GroupID][]codec.Identity{}, about: map[codec.Identity][]int{}, logs: map[codec.GroupID]*groupLog{}, self: self, keep: keptSteps, many: manyRows}
 	l.judge = newJudge(l.past, namespace)
-	l.journal = journal{touched: map[place]struct{}{}, members: func(g codec.GroupID) []codec.Identity { return l.everIn[g] }}
-	l.plant()
+	l.journal = journal{touched: map[rowRef]struct{}{}, members: func(g codec.GroupID) []codec.Identity { return l.everIn[g] }}
+	l.resetTree()
 	return l
 }
 
-// plant begins the tree anew.
-func (l *Ledger) plant() {
+// resetTree begins the tree anew.
+func (l *Ledger) resetTree() {
 	l.tree = newTree(l.judge.namespace)
 	l.tree.journal = &l.journal
 	l.steps, l.folded, l.journal.undo = nil, 0, nil
@@ -148,7 +148,7 @@ func (l *Ledger) SetSelf(self codec.Identity) {
 		l.nonce = max(l.nonce, l.past.chains[c].first+uint64(len(l.past.chains[c].ops))-1)
 	}
 	if l.Len() > 0 {
-		l.touch(place{kind: placeNamespaceHeads})
+		l.touch(rowRef{kind: rowNamespaceHeads})
 	}
 }
 
@@ -165,13 +165,13 @@ func (l *Ledger) Add(op *Op) (int, error) {
 	}
 	top := l.past.covers(c)
 	i := l.past.add(op, c)
-	if err := l.judge.take(op); err != nil {
+	if err := l.judge.add(op); err != nil {
 		return 0, err
 	}
 	l.verdicts = append(l.verdicts, Verdict{})
 	l.insert(i)
 	l.note(i)
-	l.touch(place{kind: placeNamespaceHeads})
+	l.touch(rowRef{kind: rowNamespaceHeads})
 	if op.Signer == l.self {
 		l.nonce = max(l.nonce, op.Nonce)
 	}
@@ -188,7 +188,7 @@ func (l *Ledger) Open(i int, body *codec.GroupOp, fault Reason) {
 	op.Body, op.Fault = body, fault
 	l.judge.ops[i] = &op
 	l.judge.effects[i] = answer{}
-	l.rewind(l.past.placeOf(i))
+	l.rewind(l.past.position(i))
 	if body == nil {
 		return
 	}
@@ -213,12 +213,12 @@ func weighs(op *Op) bool {
 }
 
 // insert puts op i into the order, and takes what comes after it out of the tree.
-func (l *Ledger) insert(i int) { l.rewind(l.past.place(i)) }
+func (l *Ledger) insert(i int) { l.rewind(l.past.insert(i)) }
 
 // rewind takes out of the tree what has been folded from a place of the order on.
 func (l *Ledger) rewind(to int) {
 	if to < l.folded-len(l.steps) {
-		l.replant()
+		l.rebuildTree()
 	}
 	for l.folded > to {
 		last := len(l.steps) - 1
@@ -230,12 +230,12 @@ func (l *Ledger) rewind(to int) {
 	}
 }
 
-// replant begins the tree anew; all of its rows may change.
-func (l *Ledger) replant() {
+// rebuildTree begins the tree anew; all of its rows may change.
+func (l *Ledger) rebuildTree() {
 	for id, s := range l.tree.groups {
 		l.tree.touchAll(id, s)
 	}
-	l.plant()
+	l.resetTree()
 	l.whole = true
 }
 
@@ -284,7 +284,7 @@ func (l *Ledger) log(i int) {
 	if !slices.ContainsFunc(g.heads, func(a int) bool { return l.past.follows(a, i) }) {
 		g.heads = append(slices.DeleteFunc(slices.Clone(g.heads), func(a int) bool { return l.past.follows(i, a) }), i)
 	}
-	l.touch(place{kind: placeNonce, group: op.Group, who: op.Signer}, place{kind: placeHeads, group: op.Group})
+	l.touch(rowRef{kind: rowNonce, group: op.Group, who: op.Signer}, rowRef{kind: rowHeads, group: op.Group})
 }
 
-func (l *Ledger) touch(at ...place) { l.tree.touch(at...) }
+func (l *Ledger) touch(at ...rowRef) { l.tree.touch(at...) }

@@ -105,28 +105,28 @@ func record[K keys.Key[K, V], V codec.Value[V]](w *changes, has bool, key K, val
 	w.rows = append(w.rows, RowChange{Column: key.Slot().Column, Key: k, Value: v})
 }
 
-// row notes the row at a place.
-func (l *Ledger) row(w *changes, p place) {
+// row notes the row that p names.
+func (l *Ledger) row(w *changes, p rowRef) {
 	switch p.kind {
-	case placeHeads:
+	case rowHeads:
 		l.headsRow(w, p.group)
 		return
-	case placeNamespaceHeads:
+	case rowNamespaceHeads:
 		record(w, true, keys.NamespaceGovHead{Namespace: l.judge.namespace}, codec.NamespaceGovHeadValue{Sequence: l.nonce + 1, DagHeads: l.Heads()})
 		return
-	case placeNonce:
+	case rowNonce:
 		if log := l.logs[p.group]; log != nil && log.nonces[p.who] > 0 { // else it was only tried
 			record(w, true, keys.GroupLocalGovNonce{Group: p.group, Signer: p.who}, codec.Nonce(log.nonces[p.who]))
 		}
 		return
-	case placeChild:
+	case rowChild:
 		s := l.tree.groups[codec.GroupID(p.who)]
 		record(w, s != nil && s.parent == p.group && !p.group.IsZero(), keys.GroupChildIndex{Parent: p.group, Child: codec.GroupID(p.who)}, codec.Present{})
 		return
-	case placeHome, placeConfig:
+	case rowHome, rowConfig:
 		l.homeRow(w, p)
 		return
-	case placeContext, placeMigration, placeContextName, placeJoined, placeMask:
+	case rowContext, rowMigration, rowContextName, rowJoined, rowMask:
 		l.contextRow(w, p, l.tree.groups[p.group])
 		return
 	}
@@ -136,28 +136,28 @@ func (l *Ledger) row(w *changes, p place) {
 		s = &state{}
 	}
 	switch p.kind {
-	case placeMeta:
+	case rowMeta:
 		record(w, has, keys.GroupMeta{Group: p.group}, l.meta(p.group, s))
-	case placeMember:
+	case rowMember:
 		l.memberRows(w, p, has, s)
-	case placeUpgrade:
+	case rowUpgrade:
 		var v codec.GroupUpgradeValue
 		if s.upgrade != nil {
 			v = *s.upgrade
 		}
 		record(w, s.upgrade != nil, keys.GroupUpgradeKey{Group: p.group}, v)
-	case placeDefaults:
+	case rowDefaults:
 		var v codec.GroupDefaultCapsValue
 		if s.defaults != nil {
 			v.Capabilities = *s.defaults
 		}
 		record(w, s.defaults != nil, keys.GroupDefaultCaps{Group: p.group}, v)
-	case placeName:
+	case rowName:
 		record(w, s.name != "", keys.GroupAlias{Group: p.group}, s.name)
-	case placeMemberName:
+	case rowMemberName:
 		name, named := s.names[p.who]
 		record(w, named, keys.GroupMemberAlias{Group: p.group, Identity: p.who}, name)
-	case placeParent:
+	case rowParent:
 		record(w, has && p.group != l.tree.namespace, keys.GroupParentRef{Child: p.group}, codec.ParentRefValue{ParentID: s.parent})
 	}
 }
@@ -177,9 +177,9 @@ func (l *Ledger) idsOf(ops []int) (ids []codec.OpID) {
 }
 
 // homeRow notes the group of a context, or its revisions.
-func (l *Ledger) homeRow(w *changes, p place) {
+func (l *Ledger) homeRow(w *changes, p rowRef) {
 	claim, has := l.Claim(p.context)
-	if p.kind == placeHome {
+	if p.kind == rowHome {
 		record(w, has, keys.ContextGroupRef{Context: p.context}, codec.GroupRefValue{GroupID: claim.Group})
 		return
 	}
@@ -193,27 +193,27 @@ func (l *Ledger) Claim(c codec.ContextID) (Claim, bool) { return l.tree.claim(c)
 // Claims yields the claims on all contexts that groups of the namespace have, in no order.
 func (l *Ledger) Claims() iter.Seq2[codec.ContextID, Claim] { return l.tree.claims() }
 
-func (l *Ledger) contextRow(w *changes, p place, s *state) {
+func (l *Ledger) contextRow(w *changes, p rowRef, s *state) {
 	c := &contextState{}
 	has := s != nil && s.contexts[p.context] != nil
 	if has {
 		c = s.contexts[p.context]
 	}
 	switch p.kind {
-	case placeContext:
+	case rowContext:
 		record(w, has, keys.GroupContextIndex{Group: p.group, Context: p.context}, codec.Present{})
-	case placeMigration:
+	case rowMigration:
 		var v codec.GroupContextLastMigrationValue
 		if c.migration != nil {
 			v.Method = *c.migration
 		}
 		record(w, c.migration != nil, keys.GroupContextLastMigration{Group: p.group, Context: p.context}, v)
-	case placeContextName:
+	case rowContextName:
 		record(w, c.name != "", keys.GroupContextAlias{Group: p.group, Context: p.context}, c.name)
-	case placeJoined:
+	case rowJoined:
 		id, joined := c.identities[p.who]
 		record(w, joined, keys.GroupMemberContext{Group: p.group, Identity: p.who, Context: p.context}, codec.MemberContextValue{Identity: id})
-	case placeMask:
+	case rowMask:
 		mask, masked := c.masks[p.who]
 		record(w, masked, keys.GroupContextMemberCap{Group: p.group, Context: p.context, Identity: p.who}, mask)
 	}
@@ -233,7 +233,7 @@ func (l *Ledger) meta(id codec.GroupID, s *state) codec.GroupMetaValue {
 }
 
 // memberRows notes the role and the capabilities of a member.
-func (l *Ledger) memberRows(w *changes, p place, has bool, s *state) {
+func (l *Ledger) memberRows(w *changes, p rowRef, has bool, s *state) {
 	standing := l.judge.standing[holder{p.group, p.who}]
 	has = has && len(standing) > 0
 	var caps codec.Capabilities

@@ -109,21 +109,21 @@ func (h *past) add(op *Op, c clock) int {
 	return i
 }
 
-// place puts op i into the order and returns where.
-func (h *past) place(i int) int {
+// insert puts op i into the order and returns where.
+func (h *past) insert(i int) int {
 	at := len(h.order)
 	for at > 0 && len(h.order)-at < 64 && h.before(i, int(h.order[at-1])) {
 		at--
 	}
 	if at > 0 && h.before(i, int(h.order[at-1])) {
-		at = h.placeOf(i)
+		at = h.position(i)
 	}
 	h.order = slices.Insert(h.order, at, int32(i))
 	return at
 }
 
-// placeOf returns where op i is in the order, or would be.
-func (h *past) placeOf(i int) int {
+// position returns where op i is in the order, or would be.
+func (h *past) position(i int) int {
 	at, _ := slices.BinarySearchFunc(h.order, i, func(o int32, i int) int {
 		switch {
 		case int(o) == i:

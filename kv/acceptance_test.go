@@ -53,7 +53,7 @@ func TestEveryRowHasATest(t *testing.T) {
 // Every row of a store in use is printed with its parts; a row of no known shape
 // is told apart.
 func TestX14EveryRowIsPrintedDecoded(t *testing.T) {
-	h := newHouse(t)
+	h := newTestStore(t)
 	s := h.space("tenant", "words")
 	put(t, s, "k\x00", "some words", time.Hour)
 	require.NoError(t, s.Update(ctx, engine.WAL, func(tx *Tx) error {
@@ -92,7 +92,7 @@ func TestX14EveryRowIsPrintedDecoded(t *testing.T) {
 
 // The check finds what is damaged: one row is taken away, or added, at a time.
 func TestTheCheckFindsEveryMissingRow(t *testing.T) {
-	h := newHouse(t)
+	h := newTestStore(t)
 	s := h.space("tenant", "words")
 	put(t, s, "k", "some words", time.Hour)
 	put(t, s, "l", "words", 0)

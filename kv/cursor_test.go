@@ -11,7 +11,7 @@ import (
 // A cursor that is signed right and yet leads out of what is listed, as whoever has the
 // secret could make one, leads nowhere.
 func TestAPageHasNoNegativeNumberOfEntries(t *testing.T) {
-	s := newHouse(t).space("tenant", "words")
+	s := newTestStore(t).space("tenant", "words")
 	for limit, fine := range map[int]bool{-1: false, 0: true, 1: true, MaxPage: true, MaxPage + 1: false} {
 		_, err := s.List(ctx, ListOptions{Limit: limit})
 		if fine {
@@ -23,7 +23,7 @@ func TestAPageHasNoNegativeNumberOfEntries(t *testing.T) {
 }
 
 func TestACursorLeadsNotOutOfItsListing(t *testing.T) {
-	h := newHouse(t)
+	h := newTestStore(t)
 	s := h.space("tenant", "words")
 	put(t, s, "b1", "1", 0)
 	put(t, s, "b2", "2", 0)

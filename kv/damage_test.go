@@ -69,7 +69,7 @@ func TestRecordsAreOfAKindAndWrittenAfterTheirCreation(t *testing.T) {
 }
 
 func TestASpaceWhoseNameHasAnotherNumberIsFound(t *testing.T) {
-	h := newHouse(t)
+	h := newTestStore(t)
 	put(t, h.space("tenant", "words"), "k", "v", 0)
 	changed := 0
 	for row, err := range scanRows(ctx, h.db, engine.Range{Start: []byte{0}, End: []byte{1}}) {

@@ -56,7 +56,7 @@ func TestX05WhatAKilledProcessLeavesEqualsARecount(t *testing.T) {
 			require.NoError(t, err)
 			require.Fail(t, "the check finds", f.String())
 		}
-		h := openHouse(t, db, kvtest.New())
+		h := openTestStore(t, db, kvtest.New())
 		stats, err := h.space("t0", "words").Stats()
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, stats.Revision, revisions, "changes are lost")

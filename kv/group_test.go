@@ -10,7 +10,7 @@ import (
 )
 
 func TestAGroupThatIsNotThereGivesNothingAway(t *testing.T) {
-	h := newHouse(t)
+	h := newTestStore(t)
 	s := h.space("a", "plain")
 	require.NoError(t, s.Update(ctx, engine.WAL, func(tx *Tx) error {
 		_, err := tx.Append("s", []byte("1"), StreamLimits{})
@@ -34,7 +34,7 @@ func TestAGroupThatIsNotThereGivesNothingAway(t *testing.T) {
 // Whoever asks for what is behind the last number that there can be is not given the page
 // from the beginning again.
 func TestNothingIsPendingBehindTheLastNumber(t *testing.T) {
-	h := newHouse(t)
+	h := newTestStore(t)
 	s := h.space("a", "plain")
 	require.NoError(t, s.Update(ctx, engine.WAL, func(tx *Tx) error {
 		_, err := tx.Append("s", []byte("1"), StreamLimits{})
@@ -55,7 +55,7 @@ func TestNothingIsPendingBehindTheLastNumber(t *testing.T) {
 // A page of what is pending has as many entries as were asked for, 100 if nobody said, and
 // the next one goes on behind it.
 func TestWhatIsPendingComesInPages(t *testing.T) {
-	h := newHouse(t)
+	h := newTestStore(t)
 	s := h.space("a", "plain")
 	const entries = defaultPage + 20
 	require.NoError(t, s.Update(ctx, engine.WAL, func(tx *Tx) error {

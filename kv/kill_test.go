@@ -79,7 +79,7 @@ func TestX05NothingIsHalfDoneWhereverTheProcessDies(t *testing.T) {
 			wg.Wait()
 			require.NoError(t, s.Close())
 		}
-		h := openHouse(t, f.Restart(), clock)
+		h := openTestStore(t, f.Restart(), clock)
 		h.sound()
 		clock.Pass(time.Minute)
 		h.later("all that was due is done", func() bool { return h.count(ShapeDue) == 0 })
@@ -111,7 +111,7 @@ func TestX06AnAnsweredWriteIsThere(t *testing.T) {
 				require.NoError(t, db.Close())
 				return
 			}
-			h := openHouse(t, f.Restart(), kvtest.New(), plain)
+			h := openTestStore(t, f.Restart(), kvtest.New(), plain)
 			space := h.space("a", "plain")
 			for n := range 5 {
 				if n < answered {
@@ -160,7 +160,7 @@ func (s *stubborn) Update(fn func(engine.Getter, *engine.Batch) error) error {
 func TestASweepThatFailsIsTriedAgainAfterAWhile(t *testing.T) {
 	db := &stubborn{Engine: mem.New(), clock: kvtest.New()}
 	t.Cleanup(func() { _ = db.Close() })
-	h := openHouse(t, db, db.clock)
+	h := openTestStore(t, db, db.clock)
 	s := h.space("a", "plain")
 	put(t, s, "k", "v", time.Second)
 	db.asked = func() { h.dues.arm(0) } // as a write does that ends meanwhile
@@ -203,7 +203,7 @@ func TestWhatASweepDidIsSyncedAtItsEnd(t *testing.T) {
 	for _, n := range []int{1, sweepRows, sweepRows + 1, 2*sweepRows + 7} {
 		db := &levels{Engine: mem.New()}
 		t.Cleanup(func() { _ = db.Close() })
-		h := openHouse(t, db, kvtest.New())
+		h := openTestStore(t, db, kvtest.New())
 		s := h.space("a", "plain")
 		require.NoError(t, s.Update(ctx, engine.WAL, func(tx *Tx) error {
 			for i := range n {
@@ -223,7 +223,7 @@ func TestWhatASweepDidIsSyncedAtItsEnd(t *testing.T) {
 // Many that expire at once: none is seen from then on, reads go on while they
 // are swept, and each is one event.
 func TestX11ManyKeysExpireInTheSameSecond(t *testing.T) {
-	h := newHouse(t, Type{System: SystemTest, Space: "plain", Log: 1 << 20})
+	h := newTestStore(t, Type{System: SystemTest, Space: "plain", Log: 1 << 20})
 	s := h.space("a", "plain")
 	n := enginetest.Scale(100_000)
 	for from := 0; from < n; from += 1000 {

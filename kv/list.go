@@ -88,11 +88,11 @@ func (v *View) page(ctx context.Context, r engine.Range, question []byte, cursor
 		limit = defaultPage
 	}
 	if cursor != "" {
-		place, err := v.store.place(v.scope, question, cursor)
+		position, err := v.store.position(v.scope, question, cursor)
 		if err != nil {
 			return "", err
 		}
-		after := append(v.scope[:len(v.scope):len(v.scope)], place...)
+		after := append(v.scope[:len(v.scope):len(v.scope)], position...)
 		if bytes.Compare(after, r.Start) < 0 || r.End != nil && bytes.Compare(after, r.End) >= 0 { // signed, and yet of no page of this listing
 			return "", noCursor()
 		}

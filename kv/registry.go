@@ -220,7 +220,7 @@ func (s *Store) DropTenant(ctx context.Context, name string) (d Dropped, err err
 	clear(s.spaces)
 	s.mu.Unlock()
 	for _, scope := range scopes {
-		s.bells.ring(scope)
+		s.notifier.notify(scope)
 		if err := s.disarm(ctx, before, scope); err != nil {
 			s.log.Warn("kv: what a dropped tenant had due stays in the line until it is due", "err", err)
 		}

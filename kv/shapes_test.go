@@ -22,7 +22,7 @@ import (
 )
 
 // drawnHouse is a house for one case of a property, which closes it itself.
-func drawnHouse(t *rapid.T, types ...Type) (*house, func()) {
+func drawnHouse(t *rapid.T, types ...Type) (*testStore, func()) {
 	db := mem.New()
 	clock := kvtest.New()
 	if len(types) == 0 {
@@ -30,7 +30,7 @@ func drawnHouse(t *rapid.T, types ...Type) (*house, func()) {
 	}
 	s, err := Open(db, Options{Types: types, Clock: clock})
 	require.NoError(t, err)
-	return &house{nil, db, clock, s}, func() {
+	return &testStore{nil, db, clock, s}, func() {
 		for f, err := range s.Check(ctx) {
 			require.NoError(t, err)
 			require.Fail(t, "the check finds", f.String())
@@ -40,7 +40,7 @@ func drawnHouse(t *rapid.T, types ...Type) (*house, func()) {
 	}
 }
 
-func drawnSpace(t *rapid.T, h *house, space string) *Space {
+func drawnSpace(t *rapid.T, h *testStore, space string) *Space {
 	s, err := h.CreateSpace(ctx, "a", SystemTest, space, Quota{})
 	require.NoError(t, err)
 	return s
@@ -152,7 +152,7 @@ func TestSortedSetsAgainstANaiveModel(t *testing.T) {
 }
 
 func TestPopGivesEachMemberToOne(t *testing.T) {
-	h := newHouse(t)
+	h := newTestStore(t)
 	s := h.space("a", "plain")
 	require.NoError(t, s.Update(ctx, engine.WAL, func(tx *Tx) error {
 		for i := range 100 {
@@ -375,7 +375,7 @@ func TestStreamsAndGroupsAgainstANaiveModel(t *testing.T) {
 }
 
 func TestAStreamIsFollowedAndTrimmedByTheSweep(t *testing.T) {
-	h := newHouse(t)
+	h := newTestStore(t)
 	s := h.space("a", "plain")
 	add := func(text string) {
 		require.NoError(t, s.Update(ctx, engine.WAL, func(tx *Tx) error {

@@ -26,12 +26,12 @@ type Options struct {
 // Store is the key-value spaces of one engine. There is one at a time for an
 // engine. Any number of goroutines may use it at once.
 type Store struct {
-	db    engine.Engine
-	log   *slog.Logger
-	line  timeline
-	rand  io.Reader
-	bells bells
-	dues  scheduler
+	db       engine.Engine
+	log      *slog.Logger
+	line     timeline
+	rand     io.Reader
+	notifier notifier
+	dues     scheduler
 
 	mu       sync.RWMutex // guards what follows
 	secret   []byte       // what cursors are signed with; nil: there is no space yet
@@ -209,7 +209,7 @@ func (s *Store) update(ctx context.Context, d engine.Durability, fn func(*unit) 
 		s.dues.arm(u.armed)
 		for _, tx := range u.spaces {
 			if tx.changed {
-				s.bells.ring(tx.scope)
+				s.notifier.notify(tx.scope)
 			}
 		}
 	}

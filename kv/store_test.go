@@ -32,27 +32,27 @@ var words = Type{System: SystemTest, Space: "words", Indexes: []Index{
 var plain = Type{System: SystemTest, Space: "plain"}
 
 // house is a store on an engine in memory with a clock by hand.
-type house struct {
+type testStore struct {
 	t     testing.TB
 	db    engine.Engine
 	clock *kvtest.Clock
 	*Store
 }
 
-func newHouse(t testing.TB, types ...Type) *house {
+func newTestStore(t testing.TB, types ...Type) *testStore {
 	db := mem.New()
 	t.Cleanup(func() { _ = db.Close() })
-	return openHouse(t, db, kvtest.New(), types...)
+	return openTestStore(t, db, kvtest.New(), types...)
 }
 
-// openHouse opens a store, and checks and closes it after the test.
-func openHouse(t testing.TB, db engine.Engine, clock *kvtest.Clock, types ...Type) *house {
+// openTestStore opens a store, and checks and closes it after the test.
+func openTestStore(t testing.TB, db engine.Engine, clock *kvtest.Clock, types ...Type) *testStore {
 	if len(types) == 0 {
 		types = []Type{words, plain}
 	}
 	s, err := Open(db, Options{Types: types, Clock: clock, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
-	h := &house{t, db, clock, s}
+	h := &testStore{t, db, clock, s}
 	t.Cleanup(func() {
 		if s.open() == nil {
 			h.sound()
@@ -63,19 +63,19 @@ func openHouse(t testing.TB, db engine.Engine, clock *kvtest.Clock, types ...Typ
 }
 
 // reopen is the next process.
-func (h *house) reopen(types ...Type) *house {
+func (h *testStore) reopen(types ...Type) *testStore {
 	require.NoError(h.t, h.Close())
-	return openHouse(h.t, h.db, h.clock, types...)
+	return openTestStore(h.t, h.db, h.clock, types...)
 }
 
-func (h *house) space(tenant, space string) *Space {
+func (h *testStore) space(tenant, space string) *Space {
 	s, err := h.CreateSpace(ctx, tenant, SystemTest, space, Quota{})
 	require.NoError(h.t, err)
 	return s
 }
 
 // sound runs the check.
-func (h *house) sound() {
+func (h *testStore) sound() {
 	for f, err := range h.Check(ctx) {
 		require.NoError(h.t, err)
 		require.Fail(h.t, "the check finds", f.String())
@@ -83,7 +83,7 @@ func (h *house) sound() {
 }
 
 // rows counts the rows of a shape in the whole store.
-func (h *house) count(shape Shape) int {
+func (h *testStore) count(shape Shape) int {
 	n := 0
 	for row, err := range scanRows(ctx, h.db, engine.Range{Start: []byte{0}, End: []byte{1}}) {
 		require.NoError(h.t, err)
@@ -101,7 +101,7 @@ func until(t testing.TB, what string, done func() bool) {
 }
 
 // later lets time pass until the sweep has done what it does.
-func (h *house) later(what string, done func() bool) {
+func (h *testStore) later(what string, done func() bool) {
 	h.t.Helper()
 	require.True(h.t, h.clock.Until(done), what)
 }
@@ -122,7 +122,7 @@ func put(t testing.TB, s *Space, key, value string, ttl time.Duration) Record {
 }
 
 func TestRecordsHaveRevisions(t *testing.T) {
-	h := newHouse(t)
+	h := newTestStore(t)
 	s := h.space("a", "plain")
 	require.Equal(t, uint64(1), put(t, s, "k", "1", 0).Revision)
 	require.Equal(t, uint64(2), put(t, s, "other", "2", 0).Revision)
@@ -145,7 +145,7 @@ func TestRecordsHaveRevisions(t *testing.T) {
 }
 
 func TestATransactionSeesItsOwnChangesAndLandsWhole(t *testing.T) {
-	h := newHouse(t)
+	h := newTestStore(t)
 	s := h.space("a", "words")
 	failed := errors.New("no")
 	err := s.Update(ctx, engine.WAL, func(tx *Tx) error {
@@ -167,7 +167,7 @@ func TestATransactionSeesItsOwnChangesAndLandsWhole(t *testing.T) {
 }
 
 func TestExpiredIsAbsentAtOnceAndSweptSoon(t *testing.T) {
-	h := newHouse(t)
+	h := newTestStore(t)
 	s := h.space("a", "words")
 	r := put(t, s, "k", "some words", 2*time.Second)
 	require.Equal(t, h.clock.Now().Add(2*time.Second+time.Millisecond), r.Expires)
@@ -186,7 +186,7 @@ func TestExpiredIsAbsentAtOnceAndSweptSoon(t *testing.T) {
 }
 
 func TestANewExpiryReplacesTheOldOne(t *testing.T) {
-	h := newHouse(t)
+	h := newTestStore(t)
 	s := h.space("a", "plain")
 	put(t, s, "k", "1", time.Second)
 	put(t, s, "k", "2", time.Hour)
@@ -210,7 +210,7 @@ func TestANewExpiryReplacesTheOldOne(t *testing.T) {
 // What expired is an event of its own, before the put that takes its place,
 // whether or not the sweep came first.
 func TestAPutOnAnExpiredRecordComesAfterItsExpiry(t *testing.T) {
-	h := newHouse(t)
+	h := newTestStore(t)
 	s := h.space("a", "plain")
 	put(t, s, "k", "1", time.Second)
 	h.clock.Oversleep(time.Minute) // nobody wakes the sweep
@@ -221,7 +221,7 @@ func TestAPutOnAnExpiredRecordComesAfterItsExpiry(t *testing.T) {
 }
 
 func TestX08LazyAndBackgroundExpiry(t *testing.T) {
-	h := newHouse(t)
+	h := newTestStore(t)
 	s := h.space("a", "plain")
 	put(t, s, "k", "v", 2*time.Second)
 	require.Equal(t, 1, h.count(ShapeRecord))
@@ -250,12 +250,12 @@ func TestX08LazyAndBackgroundExpiry(t *testing.T) {
 }
 
 func TestX09ExpiryWhileDown(t *testing.T) {
-	h := newHouse(t)
+	h := newTestStore(t)
 	s := h.space("a", "plain")
 	put(t, s, "k", "v", 2*time.Second)
 	require.NoError(t, h.Close())
 	h.clock.Pass(5 * time.Second)
-	h = openHouse(t, h.db, h.clock)
+	h = openTestStore(t, h.db, h.clock)
 	s = h.space("a", "plain")
 	require.Equal(t, "-", value(t, s, "k"))
 	h.later("swept", func() bool { return h.count(ShapeRecord) == 0 })
@@ -265,7 +265,7 @@ func TestX09ExpiryWhileDown(t *testing.T) {
 }
 
 func TestX10TheClockStepsBack(t *testing.T) {
-	h := newHouse(t)
+	h := newTestStore(t)
 	s := h.space("a", "plain")
 	put(t, s, "soon", "v", time.Second)
 	put(t, s, "later", "v", time.Minute)
@@ -289,7 +289,7 @@ func TestX10TheClockStepsBack(t *testing.T) {
 // A store that was read with a time of day far ahead, and was restarted with the
 // right one, goes on from the latest time that something expired at.
 func TestTheTimeOutlivesTheProcess(t *testing.T) {
-	h := newHouse(t)
+	h := newTestStore(t)
 	s := h.space("a", "plain")
 	put(t, s, "gone", "v", time.Hour)
 	put(t, s, "k", "v", 2*time.Hour)
@@ -302,7 +302,7 @@ func TestTheTimeOutlivesTheProcess(t *testing.T) {
 }
 
 func TestTheHouseKeepsToItsScopeOfGeneric(t *testing.T) {
-	h := newHouse(t)
+	h := newTestStore(t)
 	var foreign engine.Batch
 	foreign.Put(column.Generic, append([]byte("sse-sessions\x00\x00\x00\x00"), make([]byte, 32)...), []byte("x"))
 	require.NoError(t, h.db.Apply(&foreign))
@@ -315,7 +315,7 @@ func TestTheHouseKeepsToItsScopeOfGeneric(t *testing.T) {
 }
 
 func TestClosedAndUndeclared(t *testing.T) {
-	h := newHouse(t)
+	h := newTestStore(t)
 	_, err := h.Space("a", SystemTest, "nothing")
 	require.ErrorIs(t, err, ErrInvalidArgument)
 	_, err = h.Space("a", SystemTest, "plain")
@@ -333,7 +333,7 @@ func TestClosedAndUndeclared(t *testing.T) {
 }
 
 func TestLimitsOfKeysValuesAndTimesToLive(t *testing.T) {
-	s := newHouse(t).space("a", "plain")
+	s := newTestStore(t).space("a", "plain")
 	_, err := s.Put(ctx, make([]byte, MaxKey), nil, PutOptions{TTL: maxTTL})
 	require.NoError(t, err)
 	_, err = s.Put(ctx, make([]byte, MaxKey+1), nil, PutOptions{})

@@ -289,10 +289,10 @@ func (s *Space) Entries(ctx context.Context, stream string, after uint64, limit 
 // has not yielded is no longer kept.
 func (s *Space) Follow(ctx context.Context, stream string, after uint64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		defer s.store.bells.listen(s.scope)()
+		defer s.store.notifier.subscribe(s.scope)()
 		w := watcher{space: s, ctx: ctx}
 		for {
-			rung := s.store.bells.next(s.scope)
+			changed := s.store.notifier.next(s.scope)
 			entries, err := s.Entries(ctx, stream, after, watchPage)
 			if err == nil && len(entries) > 0 && entries[0].Number != after+1 {
 				err = trimmed(after + 1)
@@ -304,7 +304,7 @@ func (s *Space) Follow(ctx context.Context, stream string, after uint64) iter.Se
 				after = entries[i].Number
 			}
 			if err == nil && len(entries) == 0 {
-				err = w.wait(rung)
+				err = w.wait(changed)
 			}
 			if err != nil {
 				yield(Entry{}, err)

@@ -23,7 +23,7 @@ type unit struct {
 	scratch []byte // a value on its way into the batch
 	read    read   // the last row that was read from the store
 	changes []change
-	places  map[string]int // into changes, once there are many
+	index   map[string]int // into changes, once there are many
 	ranges  []engine.Range // deleted, in force for rows without a change
 	spaces  []*Tx
 	armed   uint64 // the earliest moment that became due; MaxUint64: none
@@ -49,15 +49,15 @@ const manyChanges = 16
 // reset makes u a unit without changes, and keeps its memory.
 func (u *unit) reset(g engine.Getter, b *engine.Batch) {
 	u.getter, u.batch, u.armed = g, b, math.MaxUint64
-	u.arena, u.places, u.spaces = u.arena[:0], nil, u.spaces[:0]
+	u.arena, u.index, u.spaces = u.arena[:0], nil, u.spaces[:0]
 	u.read = read{}
 	clear(u.changes)
 	u.changes, u.ranges = u.changes[:0], u.ranges[:0]
 }
 
 func (u *unit) find(key []byte) *change {
-	if u.places != nil {
-		if i, ok := u.places[string(key)]; ok {
+	if u.index != nil {
+		if i, ok := u.index[string(key)]; ok {
 			return &u.changes[i]
 		}
 		return nil
@@ -139,12 +139,12 @@ func (u *unit) note(c change) {
 	}
 	u.changes = append(u.changes, c)
 	switch {
-	case u.places != nil:
-		u.places[string(c.key)] = len(u.changes) - 1
+	case u.index != nil:
+		u.index[string(c.key)] = len(u.changes) - 1
 	case len(u.changes) > manyChanges:
-		u.places = make(map[string]int, 4*manyChanges)
+		u.index = make(map[string]int, 4*manyChanges)
 		for i := range u.changes {
-			u.places[string(u.changes[i].key)] = i
+			u.index[string(u.changes[i].key)] = i
 		}
 	}
 }

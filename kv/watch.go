@@ -109,7 +109,7 @@ const watchPage = 256
 func (s *Space) Watch(ctx context.Context, o WatchOptions) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		w := watcher{space: s, ctx: ctx, options: o, yield: yield}
-		defer s.store.bells.listen(s.scope)()
+		defer s.store.notifier.subscribe(s.scope)()
 		if err := w.run(); err != nil {
 			yield(Event{}, err)
 		}
@@ -152,18 +152,18 @@ func (w *watcher) run() error {
 		w.catchUp()
 	}
 	for err == nil && !w.stopped {
-		rung := w.space.store.bells.next(w.space.scope)
+		changed := w.space.store.notifier.next(w.space.scope)
 		var more bool
 		if more, err = w.changes(); err == nil && !more && !w.stopped {
-			err = w.wait(rung)
+			err = w.wait(changed)
 		}
 	}
 	return err
 }
 
-// wait returns once the space has changed since rung was taken. A drop that came
+// wait returns once the space has changed since changed was taken. A drop that came
 // before that has no change to be found: it is looked for first.
-func (w *watcher) wait(rung <-chan struct{}) error {
+func (w *watcher) wait(changed <-chan struct{}) error {
 	if _, err := w.space.Stats(); err != nil {
 		return err
 	}
@@ -172,12 +172,12 @@ func (w *watcher) wait(rung <-chan struct{}) error {
 		return w.ctx.Err()
 	case <-w.space.store.closed:
 		return closedError()
-	case <-rung:
+	case <-changed:
 		return nil
 	}
 }
 
-func (w *watcher) tell(e Event) bool {
+func (w *watcher) emit(e Event) bool {
 	w.stopped = w.stopped || !w.yield(e, nil)
 	return !w.stopped
 }
@@ -187,7 +187,7 @@ func (w *watcher) tell(e Event) bool {
 func (w *watcher) catchUp() {
 	if !w.synced && w.seen >= w.begun {
 		w.synced = true
-		w.tell(Event{Kind: EventSynced, Revision: w.seen})
+		w.emit(Event{Kind: EventSynced, Revision: w.seen})
 	}
 }
 
@@ -210,20 +210,20 @@ func (w *watcher) state() error {
 			if err != nil {
 				return err
 			}
-			if !w.tell(Event{EventPut, r.Revision, r}) {
+			if !w.emit(Event{EventPut, r.Revision, r}) {
 				return nil
 			}
 		}
 	}
 	w.seen, w.synced = stats.Revision, true
-	w.tell(Event{Kind: EventSynced, Revision: w.seen})
+	w.emit(Event{Kind: EventSynced, Revision: w.seen})
 	return nil
 }
 
 // resync tells that the log does not go on from what the watcher has seen, and
 // the state.
 func (w *watcher) resync() error {
-	if !w.tell(Event{Kind: EventResync, Revision: w.seen}) {
+	if !w.emit(Event{Kind: EventResync, Revision: w.seen}) {
 		return nil
 	}
 	return w.state()
@@ -276,7 +276,7 @@ func (w *watcher) change(r Record, elsewhere bool) (goOn bool, err error) {
 	case Expired:
 		kind = EventExpire
 	}
-	return w.tell(Event{kind, r.Revision, r}), nil
+	return w.emit(Event{kind, r.Revision, r}), nil
 }
 
 // longValue returns the value of a change that the log does not hold itself, if

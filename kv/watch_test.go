@@ -28,7 +28,7 @@ func changes(t testing.TB, s *Space, after, upTo uint64) []string {
 }
 
 func TestAWatchBeginsWithTheStateAndGoesOnWithoutAGap(t *testing.T) {
-	h := newHouse(t)
+	h := newTestStore(t)
 	s := h.space("a", "plain")
 	for i := range 50 {
 		put(t, s, fmt.Sprint("k", i), "old", 0)
@@ -93,7 +93,7 @@ func TestAWatchBeginsWithTheStateAndGoesOnWithoutAGap(t *testing.T) {
 }
 
 func TestAWatchThatFallsBehindIsToldSo(t *testing.T) {
-	h := newHouse(t)
+	h := newTestStore(t)
 	s := h.space("a", "words") // keeps 64 changes
 	for i := range 200 {
 		put(t, s, fmt.Sprint(i%3), "v", 0)
@@ -109,7 +109,7 @@ func TestAWatchThatFallsBehindIsToldSo(t *testing.T) {
 }
 
 func TestALogGrowsByASixtyFourthBeforeItIsTrimmed(t *testing.T) {
-	h := newHouse(t, Type{System: SystemTest, Space: "plain", Log: 256})
+	h := newTestStore(t, Type{System: SystemTest, Space: "plain", Log: 256})
 	s := h.space("a", "plain")
 	floors := map[uint64]bool{}
 	for n := range uint64(300) {
@@ -126,7 +126,7 @@ func TestALogGrowsByASixtyFourthBeforeItIsTrimmed(t *testing.T) {
 }
 
 func TestAWatchEndsWithItsContextItsStoreAndItsSpace(t *testing.T) {
-	h := newHouse(t)
+	h := newTestStore(t)
 	s := h.space("a", "plain")
 	end := func(ctx context.Context, how func()) error {
 		got := make(chan error, 1)
@@ -137,9 +137,9 @@ func TestAWatchEndsWithItsContextItsStoreAndItsSpace(t *testing.T) {
 				}
 			}
 		}()
-		until(t, "watching", func() bool { return h.bells.listeners.Load() == 1 })
+		until(t, "watching", func() bool { return h.notifier.listeners.Load() == 1 })
 		how()
-		defer until(t, "over", func() bool { return h.bells.listeners.Load() == 0 })
+		defer until(t, "over", func() bool { return h.notifier.listeners.Load() == 0 })
 		return <-got
 	}
 	over, cancel := context.WithCancel(ctx)
@@ -152,9 +152,9 @@ func TestAWatchEndsWithItsContextItsStoreAndItsSpace(t *testing.T) {
 	require.ErrorIs(t, end(ctx, func() { require.NoError(t, h.Close()) }), ErrClosed)
 }
 
-// The drop comes after the space was found and before anything waits for a bell.
+// The drop comes after the space was found and before anything waits for a notice.
 func TestADropThatNobodyHearsEndsWhatWatches(t *testing.T) {
-	h := newHouse(t)
+	h := newTestStore(t)
 	within, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	drop := func() {
@@ -185,7 +185,7 @@ func TestADropThatNobodyHearsEndsWhatWatches(t *testing.T) {
 // Long values are not in the log: a watcher that is late hears of the last one.
 func TestLongValuesAreWatched(t *testing.T) {
 	for _, space := range []string{"plain", "words"} {
-		h := newHouse(t)
+		h := newTestStore(t)
 		s := h.space("a", space)
 		long := strings.Repeat("x ", MaxInline)
 		put(t, s, "k", long, 0)
@@ -220,7 +220,7 @@ func told(t *testing.T, s *Space, o WatchOptions, n int) (list []string) {
 }
 
 func TestAWatchSaysOnceThatItHasCaughtUp(t *testing.T) {
-	h := newHouse(t)
+	h := newTestStore(t)
 	s := h.space("a", "plain")
 	for _, key := range []string{"a1", "b1", "a2"} {
 		put(t, s, key, "v", 0)
@@ -257,7 +257,7 @@ func TestAWatchSaysOnceThatItHasCaughtUp(t *testing.T) {
 }
 
 func TestAWatchOfSeveralPrefixesTellsEachChangeOnce(t *testing.T) {
-	h := newHouse(t)
+	h := newTestStore(t)
 	s := h.space("a", "plain")
 	for _, key := range []string{"x/b", "x/a1", "y", "x/a2", "x/c"} {
 		put(t, s, key, "v", 0)
@@ -282,7 +282,7 @@ func TestAWatchOfSeveralPrefixesTellsEachChangeOnce(t *testing.T) {
 
 // A watcher that does not read holds up nobody.
 func TestASlowWatcherBlocksNobody(t *testing.T) {
-	h := newHouse(t)
+	h := newTestStore(t)
 	s := h.space("a", "words")
 	put(t, s, "k", "v", 0)
 	saw, goOn := make(chan Event), make(chan struct{})
@@ -327,7 +327,7 @@ func TestJobsAreDoneOnceInTheBatchThatRemovesThem(t *testing.T) {
 		_, err := tx.Put([]byte(j.Name), j.Payload, PutOptions{})
 		return err
 	}
-	h := newHouse(t, typ)
+	h := newTestStore(t, typ)
 	s := h.space("a", "jobs")
 	schedule := func(name string, in time.Duration) {
 		require.NoError(t, s.Update(ctx, engine.Synced, func(tx *Tx) error {
@@ -354,7 +354,7 @@ func TestJobsAreDoneOnceInTheBatchThatRemovesThem(t *testing.T) {
 }
 
 func TestAJobIsNotDoneBeforeItsTime(t *testing.T) {
-	s := newHouse(t, Type{System: SystemTest, Space: "jobs"}).space("a", "jobs")
+	s := newTestStore(t, Type{System: SystemTest, Space: "jobs"}).space("a", "jobs")
 	for _, after := range []time.Duration{0, 1, time.Millisecond / 2, time.Millisecond - 1, time.Millisecond} {
 		require.NoError(t, s.Update(ctx, engine.Synced, func(tx *Tx) error {
 			at := timeOf(uint64(tx.Now().UnixMilli())).Add(after)

@@ -97,7 +97,7 @@ func (b *batch) write() error {
 		return err
 	}
 	b.answer(changed)
-	b.p.tell(changed)
+	b.p.notify(changed)
 	b.rows.Reset()
 	b.taken, b.answers, b.earlier = 0, nil, nil
 	clear(b.fresh)

@@ -41,7 +41,7 @@ func (s *Store) Create(ctx context.Context, n Create) (codec.GroupID, Proposed, 
 		}
 		p := proposing{batch: b, done: &done}
 		op := &codec.SignedNamespaceOp{NamespaceID: ns, Nonce: 1, Op: codec.NamespaceOp{Root: root}}
-		if err := p.place(op, nil, nil, &done.Answer); err != nil || !n.Alias.Valid {
+		if err := p.signAndTake(op, nil, nil, &done.Answer); err != nil || !n.Alias.Valid {
 			return err
 		}
 		return p.group(ns, codec.GroupOp{Kind: codec.OpGroupAliasSet, Name: n.Alias}, &Answer{})

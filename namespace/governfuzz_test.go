@@ -20,9 +20,9 @@ import (
 	"github.com/stoadb/stoa/namespace"
 )
 
-// council is two Admins of a namespace and what they have signed, partly beside each
+// twoAdmins is two Admins of a namespace and what they have signed, partly beside each
 // other: always the same ops.
-type council struct {
+type twoAdmins struct {
 	namespace codec.GroupID
 	seeds     map[codec.Identity]codec.Secret
 	founder   codec.NamespaceIdentityValue
@@ -32,8 +32,8 @@ type council struct {
 // clock stands still, so that the ops are always the same.
 func clock() time.Time { return time.Unix(1_000_000_000, 0) }
 
-func governed(t testing.TB) *council {
-	bg, c := context.Background(), &council{seeds: map[codec.Identity]codec.Secret{}}
+func governed(t testing.TB) *twoAdmins {
+	bg, c := context.Background(), &twoAdmins{seeds: map[codec.Identity]codec.Secret{}}
 	random := rand.NewChaCha8([32]byte{7})
 	open := func() *namespace.Store {
 		db := mem.New()
@@ -252,8 +252,8 @@ func FuzzGovernance(f *testing.F) {
 }
 
 // signed returns wire with the signature of the one it names, if that is one of the
-// council and wire is an op.
-func (c *council) signed(wire []byte) []byte {
+// twoAdmins and wire is an op.
+func (c *twoAdmins) signed(wire []byte) []byte {
 	s, err := codec.SignedNamespaceOp{}.Decode(wire)
 	if err != nil {
 		return wire

@@ -93,5 +93,5 @@ func (b *batch) identify(v codec.NamespaceIdentityValue) error {
 	if c.ledger.Len() > 0 {
 		b.taken++ // the row of the heads has the next nonce
 	}
-	return b.readAgain()
+	return b.collectAgain()
 }

@@ -18,7 +18,7 @@ import (
 type loaded struct {
 	id      codec.GroupID
 	slot    *slot
-	tell    func(col column.Column, key []byte, err error) error // of damage; nil: it is an error
+	report  func(col column.Column, key []byte, err error) error // of damage; nil: it is an error
 	ledger  *group.Ledger
 	ops     []visible
 	facts   []fact
@@ -81,8 +81,8 @@ func (s *Store) load(ns codec.GroupID) (*loaded, error) {
 
 // fold reads a namespace, and tells of damage, if anybody is to be told. The rows are
 // those that follow from its ops, and some that do not.
-func fold(r engine.Reader, ns codec.GroupID, tell func(column.Column, []byte, error) error) (*loaded, []group.RowChange, error) {
-	c := &loaded{id: ns, tell: tell, ring: Keyring{}, locked: map[GroupKey][]int{}, logs: map[codec.GroupID][]int32{}, due: map[rotationAt]bool{},
+func fold(r engine.Reader, ns codec.GroupID, report func(column.Column, []byte, error) error) (*loaded, []group.RowChange, error) {
+	c := &loaded{id: ns, report: report, ring: Keyring{}, locked: map[GroupKey][]int{}, logs: map[codec.GroupID][]int32{}, due: map[rotationAt]bool{},
 		holders: newHolders()}
 	identity, err := engine.Get(r, keys.NamespaceIdentity{Namespace: ns})
 	switch {
@@ -111,7 +111,7 @@ func (c *loaded) loadOps(r engine.Reader) error {
 	var facts []fact
 	err := each(r, scoped(nil, opScope, c.id), func(key, value []byte) error {
 		n, err := numberOf(key)
-		if err == nil && n != uint64(len(facts)) && c.tell == nil { // else who reads has told
+		if err == nil && n != uint64(len(facts)) && c.report == nil { // else who reads has told
 			err = damaged(key, fmt.Sprintf("number %d follows %d ops", n, len(facts)))
 		}
 		if err != nil {
@@ -141,10 +141,10 @@ func (c *loaded) loadOps(r engine.Reader) error {
 
 // beside returns nil for damage that somebody is told of, and err for any other.
 func (c *loaded) beside(col column.Column, key []byte, err error) error {
-	if c.tell == nil || !errors.Is(err, engine.ErrCorrupt) {
+	if c.report == nil || !errors.Is(err, engine.ErrCorrupt) {
 		return err
 	}
-	return c.tell(col, key, err)
+	return c.report(col, key, err)
 }
 
 // loadPage adds ops, with two reads for all of them.

@@ -83,7 +83,7 @@ func (s *Store) readLog(c *loaded, g codec.GroupID, w Window, page []Entry) ([]E
 	if err != nil {
 		return nil, err
 	}
-	if c.tell != nil {
+	if c.report != nil {
 		rg.Limit = 0 // of entries, which not every row is
 	}
 	it, err := s.db.Iterate(keys.GroupOpLog{}.Slot().Column, rg)

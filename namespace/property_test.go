@@ -14,8 +14,8 @@ import (
 	"github.com/stoadb/stoa/group"
 )
 
-// village is nodes that work beside each other and meet at random.
-type village struct {
+// network is nodes that work beside each other and meet at random.
+type network struct {
 	nodes map[string]*node
 	names []string
 	seals []sealing
@@ -29,8 +29,8 @@ type sealing struct {
 }
 
 // settle founds a namespace with a group below it, Z's and K's, and lets everybody in.
-func settle(t *rapid.T) (v *village, sub codec.GroupID) {
-	v = &village{nodes: map[string]*node{"Z": found(t, "Z")}, names: []string{"Z"}}
+func settle(t *rapid.T) (v *network, sub codec.GroupID) {
+	v = &network{nodes: map[string]*node{"Z": found(t, "Z")}, names: []string{"Z"}}
 	z := v.nodes["Z"]
 	for _, name := range []string{"K", "L", "M", "N"} {
 		z.do(add(name, codec.Admin))
@@ -52,7 +52,7 @@ func settle(t *rapid.T) (v *village, sub codec.GroupID) {
 }
 
 // act has somebody do something in g, who knows whom as gone.
-func (v *village) act(t *rapid.T, sub codec.GroupID) {
+func (v *network) act(t *rapid.T, sub codec.GroupID) {
 	name := rapid.SampledFrom(v.names).Draw(t, "who")
 	n := v.nodes[name]
 	g := rapid.SampledFrom([]codec.GroupID{n.namespace, n.namespace, sub}).Draw(t, "group")
@@ -80,7 +80,7 @@ func (v *village) act(t *rapid.T, sub codec.GroupID) {
 	v.seals = append(v.seals, sealing{op, gone, g})
 }
 
-func (v *village) meet(t *rapid.T) {
+func (v *network) meet(t *rapid.T) {
 	a, b := rapid.SampledFrom(v.names).Draw(t, "a"), rapid.SampledFrom(v.names).Draw(t, "b")
 	v.nodes[a].sync(v.nodes[b])
 	v.nodes[b].sync(v.nodes[a])
@@ -128,7 +128,7 @@ func TestRemovedMemberOpensNothingNew(t *testing.T) {
 
 // requireAgreement demands that nodes with the same keys have the same result, and that
 // all members of the namespace, to whom its key is current, can read each other.
-func (v *village) requireAgreement(t *rapid.T) {
+func (v *network) requireAgreement(t *rapid.T) {
 	for _, a := range v.names {
 		for _, b := range v.names {
 			x, y := v.nodes[a], v.nodes[b]

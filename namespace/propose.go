@@ -100,7 +100,7 @@ func (p *proposing) carrier() (*codec.SignedNamespaceOp, error) {
 			return s, nil
 		}
 		s.Op.Root.Kind = codec.RootMerge
-		if err := p.place(s, nil, nil, &Answer{}); err != nil {
+		if err := p.signAndTake(s, nil, nil, &Answer{}); err != nil {
 			return nil, err
 		}
 	}
@@ -121,9 +121,9 @@ func (p *proposing) some(heads []codec.OpID) []codec.OpID {
 	return heads
 }
 
-// place signs s, which is complete but for that, and takes it into the DAG. Of a sealed
+// signAndTake signs s, which is complete but for that, and takes it into the DAG. Of a sealed
 // op body and inner are what it seals.
-func (p *proposing) place(s *codec.SignedNamespaceOp, body *codec.GroupOp, inner []byte, a *Answer) error {
+func (p *proposing) signAndTake(s *codec.SignedNamespaceOp, body *codec.GroupOp, inner []byte, a *Answer) error {
 	if err := Sign(s, p.c.identity.V.PrivateKey); err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (p *proposing) root(r codec.RootOp, a *Answer) error {
 	if err := p.try(s, group.Op{Root: &r}, func() {}); err != nil {
 		return err
 	}
-	if err := p.place(s, nil, nil, a); err != nil || r.Kind != codec.RootMemberJoined {
+	if err := p.signAndTake(s, nil, nil, a); err != nil || r.Kind != codec.RootMemberJoined {
 		return err
 	}
 	err = p.deliver(r.Invitation.GroupID)
@@ -267,7 +267,7 @@ func (p *proposing) group(g codec.GroupID, body codec.GroupOp, a *Answer) error 
 	if err != nil {
 		return err
 	}
-	if err := p.place(s, &body, inner, a); err != nil {
+	if err := p.signAndTake(s, &body, inner, a); err != nil {
 		return err
 	}
 	return p.deliver(g) // to nobody, where the key is new
@@ -369,5 +369,5 @@ func (p *proposing) deliver(g codec.GroupID) error {
 	if err := deliver(p.random(), p.c.identity.V.PrivateKey, s, k, key, to); err != nil {
 		return err
 	}
-	return p.place(s, nil, nil, &Answer{})
+	return p.signAndTake(s, nil, nil, &Answer{})
 }

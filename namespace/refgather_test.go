@@ -15,18 +15,18 @@ func (ring Keyring) Gather(namespace codec.GroupID, ops []*Op, seed codec.Secret
 			continue
 		}
 		if r := op.Root; r != nil && r.Kind == codec.RootKeyDelivery {
-			ring.unpack(namespace, GroupKey{r.GroupID, r.KeyID}, r.Envelopes, self, seed)
+			ring.openEnvelope(namespace, GroupKey{r.GroupID, r.KeyID}, r.Envelopes, self, seed)
 		}
 		for i := range op.Signed.Op.Rotations {
 			r := &op.Signed.Op.Rotations[i]
-			ring.unpack(namespace, GroupKey{r.GroupID, r.NewKeyID}, r.Envelopes, self, seed)
+			ring.openEnvelope(namespace, GroupKey{r.GroupID, r.NewKeyID}, r.Envelopes, self, seed)
 		}
 	}
 	for ring.follow(namespace, ops) {
 	}
 }
 
-func (ring Keyring) unpack(namespace codec.GroupID, k GroupKey, envelopes []codec.KeyEnvelope, self codec.Identity, seed codec.Secret) {
+func (ring Keyring) openEnvelope(namespace codec.GroupID, k GroupKey, envelopes []codec.KeyEnvelope, self codec.Identity, seed codec.Secret) {
 	for i := range envelopes {
 		if envelopes[i].Recipient != self {
 			continue

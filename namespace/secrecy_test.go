@@ -53,8 +53,8 @@ func (w *witness) keepKeys(op *namespace.Op) {
 	}
 }
 
-// crowd is nodes that make ops beside each other, honestly by Propose or not, and meet.
-type crowd struct {
+// dishonestNetwork is nodes that make ops beside each other, honestly by Propose or not, and meet.
+type dishonestNetwork struct {
 	*forge
 	nodes map[string]*witness
 	names []string
@@ -69,22 +69,22 @@ type sealed struct {
 	gone []string
 }
 
-func newCrowd(t *rapid.T, base *forge, names ...string) *crowd {
-	c := &crowd{forge: base.copy(t), nodes: map[string]*witness{}, names: names, rogue: map[string][]codec.Secret{}}
+func newDishonestNetwork(t *rapid.T, base *forge, names ...string) *dishonestNetwork {
+	c := &dishonestNetwork{forge: base.copy(t), nodes: map[string]*witness{}, names: names, rogue: map[string][]codec.Secret{}}
 	for _, name := range names {
 		c.nodes[name] = c.holding(t, name)
 	}
 	return c
 }
 
-func (c *crowd) close() {
+func (c *dishonestNetwork) close() {
 	for _, w := range c.nodes {
 		w.close()
 	}
 }
 
 // act has somebody do something.
-func (c *crowd) act(t *rapid.T) {
+func (c *dishonestNetwork) act(t *rapid.T) {
 	w := c.nodes[rapid.SampledFrom(c.names).Draw(t, "who")]
 	g := rapid.SampledFrom([]codec.GroupID{c.ns, c.ns, c.sub}).Draw(t, "group")
 	body := named(fmt.Sprint("name", rapid.IntRange(0, 9).Draw(t, "name")))
@@ -117,7 +117,7 @@ func (c *crowd) act(t *rapid.T) {
 }
 
 // cheat has a node sign a new key for whom it pleases it.
-func (c *crowd) cheat(t *rapid.T, w *witness, g codec.GroupID) {
+func (c *dishonestNetwork) cheat(t *rapid.T, w *witness, g codec.GroupID) {
 	before := len(c.ops)
 	had := cloneMap(c.ring)
 	c.drawRotation(t, w.name, g, w.heads())
@@ -133,7 +133,7 @@ func (c *crowd) cheat(t *rapid.T, w *witness, g codec.GroupID) {
 }
 
 // story tells, for people, how op came about.
-func (c *crowd) story(op *namespace.Op) (text string) {
+func (c *dishonestNetwork) story(op *namespace.Op) (text string) {
 	called := func(id codec.Identity) string {
 		for name, other := range identities {
 			if other == id {
@@ -172,7 +172,7 @@ func (c *crowd) story(op *namespace.Op) (text string) {
 	return text
 }
 
-func (c *crowd) meet(t *rapid.T) {
+func (c *dishonestNetwork) meet(t *rapid.T) {
 	a, b := c.nodes[rapid.SampledFrom(c.names).Draw(t, "a")], c.nodes[rapid.SampledFrom(c.names).Draw(t, "b")]
 	for _, op := range slices.Clone(c.ops) {
 		if a.has[op.ID] != nil && b.has[op.ID] == nil {
@@ -186,7 +186,7 @@ func (c *crowd) meet(t *rapid.T) {
 // loot returns every key that can be had with all that a node holds and every byte that
 // was ever sent, but for what a member hands out whom whoever sealed has not seen do it:
 // against that there is no help.
-func (c *crowd) loot(w *witness, unseen []*namespace.Op) map[codec.Secret]bool {
+func (c *dishonestNetwork) loot(w *witness, unseen []*namespace.Op) map[codec.Secret]bool {
 	found := map[codec.Secret]bool{}
 	ops := slices.DeleteFunc(slices.Clone(c.ops), func(op *namespace.Op) bool { return slices.Contains(unseen, op) })
 	for _, key := range c.rogue[w.name] {
@@ -197,10 +197,10 @@ func (c *crowd) loot(w *witness, unseen []*namespace.Op) map[codec.Secret]bool {
 	}
 	for _, op := range ops {
 		for _, r := range op.Signed.Op.Rotations {
-			c.unpack(w, found, r.GroupID, r.NewKeyID, r.Envelopes)
+			c.openEnvelope(w, found, r.GroupID, r.NewKeyID, r.Envelopes)
 		}
 		if r := op.Root; r != nil && r.Kind == codec.RootKeyDelivery {
-			c.unpack(w, found, r.GroupID, r.KeyID, r.Envelopes)
+			c.openEnvelope(w, found, r.GroupID, r.KeyID, r.Envelopes)
 		}
 	}
 	for more := true; more; {
@@ -220,7 +220,7 @@ func (c *crowd) loot(w *witness, unseen []*namespace.Op) map[codec.Secret]bool {
 }
 
 // unseen returns the leaks that op does not descend from.
-func (c *crowd) unseen(op *namespace.Op) (unseen []*namespace.Op) {
+func (c *dishonestNetwork) unseen(op *namespace.Op) (unseen []*namespace.Op) {
 	cut := c.cut(op.Parents)
 	for _, leak := range c.leaks {
 		if !slices.Contains(cut, leak) {
@@ -230,7 +230,7 @@ func (c *crowd) unseen(op *namespace.Op) (unseen []*namespace.Op) {
 	return unseen
 }
 
-func (c *crowd) unpack(w *witness, found map[codec.Secret]bool, g codec.GroupID, id codec.KeyID, envelopes []codec.KeyEnvelope) {
+func (c *dishonestNetwork) openEnvelope(w *witness, found map[codec.Secret]bool, g codec.GroupID, id codec.KeyID, envelopes []codec.KeyEnvelope) {
 	for i := range envelopes {
 		if key, err := namespace.OpenKey(who(w.name), c.ns, g, id, &envelopes[i]); err == nil {
 			found[key] = true
@@ -245,7 +245,7 @@ func TestNobodyOpensWhatWasSealedWithoutThem(t *testing.T) {
 	base := opening(t)
 	opened, closed := 0, 0
 	enginetest.Check(t, 25, func(t *rapid.T) {
-		c := newCrowd(t, base, "Z", "K", "L", "M", "A")
+		c := newDishonestNetwork(t, base, "Z", "K", "L", "M", "A")
 		defer c.close()
 		for range rapid.IntRange(3, 12).Draw(t, "steps") {
 			if c.act(t); rapid.Bool().Draw(t, "meet") {
@@ -285,7 +285,7 @@ func TestProposeMendsKeys(t *testing.T) {
 	base := opening(t)
 	mended := 0
 	enginetest.Check(t, 12, func(t *rapid.T) {
-		c := newCrowd(t, base, "Z", "K", "L", "M")
+		c := newDishonestNetwork(t, base, "Z", "K", "L", "M")
 		defer c.close()
 		for range rapid.IntRange(2, 8).Draw(t, "steps") {
 			c.act(t)

@@ -140,8 +140,8 @@ func (s *Store) together(p *slot, requests []*request) (n int, err error) {
 	}
 }
 
-// tell lets followers know of a batch.
-func (p *slot) tell(changed []group.VerdictChange) {
+// notify lets followers know of a batch.
+func (p *slot) notify(changed []group.VerdictChange) {
 	p.newsMu.Lock()
 	defer p.newsMu.Unlock()
 	p.changes = append(p.changes, changed...)

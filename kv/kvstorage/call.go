@@ -51,7 +51,7 @@ var operations = []operation{
 func (s *Storage) Call(ctx context.Context, surface, op, tenant string, args []byte) (json.RawMessage, error) {
 	out, err := s.call(ctx, surface, op, tenant, args)
 	if err != nil {
-		return nil, s.told(err)
+		return nil, s.clientError(err)
 	}
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)

@@ -121,20 +121,22 @@ func (e Expect) met(r kv.Record) bool {
 	return bytes.Equal(e.Value, shown(r))
 }
 
-// one makes one change.
-func (s *Storage) one(ctx context.Context, tenant string, c Change, d engine.Durability) (Item, error) {
-	r, err := s.single(ctx, tenant, c, d)
+// writeItem makes a change, and returns what the key has now.
+func (s *Storage) writeItem(ctx context.Context, tenant string, c Change, d engine.Durability) (Item, error) {
+	r, err := s.write(ctx, tenant, c, d)
 	return r.Item, err
 }
 
-func (s *Storage) single(ctx context.Context, tenant string, c Change, d engine.Durability) (r Result, err error) {
+// write makes a change in a batch of its own. One that does not find what it expects
+// is no error: the result has what is there.
+func (s *Storage) write(ctx context.Context, tenant string, c Change, d engine.Durability) (r Result, err error) {
 	refused := Result{Item: nothing(c.Key)}
 	if err := s.begin(tenant); err != nil {
-		return refused, s.told(err)
+		return refused, s.clientError(err)
 	}
 	p, err := s.prepare(c)
 	if err != nil {
-		return refused, s.told(err)
+		return refused, s.clientError(err)
 	}
 	err = s.update(ctx, tenant, d, func(tx *kv.Tx) (err error) {
 		r, err = s.apply(tx, p)
@@ -153,7 +155,7 @@ func (s *Storage) single(ctx context.Context, tenant string, c Change, d engine.
 // whether it did, and what the key has now. Being refused is no error. What is
 // there keeps its time to live unless a new one is given.
 func (s *Storage) CompareAndSwap(ctx context.Context, tenant, key string, expect Expect, value []byte, o WriteOptions) (Result, error) {
-	return s.single(ctx, tenant, Change{Op: OpSwap, Key: key, Value: value, Expect: expect, TTLSeconds: o.TTLSeconds}, o.Durability)
+	return s.write(ctx, tenant, Change{Op: OpSwap, Key: key, Value: value, Expect: expect, TTLSeconds: o.TTLSeconds}, o.Durability)
 }
 
 // CompareAndDelete removes what a key has if that is what is expected, and says
@@ -163,14 +165,14 @@ func (s *Storage) CompareAndDelete(ctx context.Context, tenant, key string, expe
 	none := Deleted{Item: nothing(key)}
 	switch {
 	case s.o.NoCompareAndSwap && !s.o.Off:
-		return none, s.told(missing("compareAndSwap"))
+		return none, s.clientError(missing("compareAndSwap"))
 	case expect.any(), expect.Absent:
-		return none, s.told(refuse(InvalidArgument, "expect", "say what is expected: a value or a revision"))
+		return none, s.clientError(refuse(InvalidArgument, "expect", "say what is expected: a value or a revision"))
 	}
 	if found, err := s.look(tenant, []byte(key)); err != nil || found == nil { // nothing is made for a tenant that has nothing
 		return none, err
 	}
-	r, err := s.single(ctx, tenant, Change{Op: OpDelete, Key: key, Expect: expect}, o.Durability)
+	r, err := s.write(ctx, tenant, Change{Op: OpDelete, Key: key, Expect: expect}, o.Durability)
 	return deleted(r), err
 }
 
@@ -190,16 +192,16 @@ const maxChanges = 10_000
 // does one that is refused.
 func (s *Storage) Batch(ctx context.Context, tenant string, changes []Change, d engine.Durability) ([]Result, error) {
 	if len(changes) > maxChanges {
-		return nil, s.told(tooLarge(InvalidArgument, "changes", "", maxChanges, uint64(len(changes))))
+		return nil, s.clientError(tooLarge(InvalidArgument, "changes", "", maxChanges, uint64(len(changes))))
 	}
 	if err := s.begin(tenant); err != nil {
-		return nil, s.told(err)
+		return nil, s.clientError(err)
 	}
 	list := make([]prepared, len(changes))
 	for i, c := range changes {
 		p, err := s.prepare(c)
 		if err != nil {
-			return nil, s.told(inBatch(err, i, len(changes)))
+			return nil, s.clientError(inBatch(err, i, len(changes)))
 		}
 		list[i] = p
 	}

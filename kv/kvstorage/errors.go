@@ -64,9 +64,9 @@ func tooLarge(code Code, field, name string, limit, have uint64) *Error {
 	return &Error{Code: code, Field: field, Name: name, Limit: limit, Have: have, Reason: fmt.Sprintf("%d, at most %d are allowed", have, limit)}
 }
 
-// told is the error as clients of the capability are told it; those of the
+// clientError is the error as clients of the capability are told it; those of the
 // machine, as a full disk, stay as they are.
-func (s *Storage) told(err error) error {
+func (s *Storage) clientError(err error) error {
 	if err == nil { // what follows takes memory
 		return nil
 	}

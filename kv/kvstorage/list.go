@@ -36,7 +36,7 @@ func (s *Storage) List(ctx context.Context, tenant string, o ListOptions) (Page,
 	}
 	page, err := found.List(ctx, kv.ListOptions{Prefix: []byte(o.Prefix), Cursor: o.Cursor, Limit: o.Limit})
 	if err != nil {
-		return Page{}, s.told(err)
+		return Page{}, s.clientError(err)
 	}
 	out := Page{Next: page.Next}
 	for _, r := range page.Records {
@@ -66,7 +66,7 @@ func (s *Storage) All(ctx context.Context, tenant, prefix string) iter.Seq2[Item
 			if err == nil {
 				i = s.item(r)
 			}
-			if !yield(i, s.told(err)) || err != nil {
+			if !yield(i, s.clientError(err)) || err != nil {
 				return
 			}
 		}
@@ -98,17 +98,17 @@ type Event struct {
 func (s *Storage) Watch(ctx context.Context, tenant string, o kv.WatchOptions) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if err := s.begin(tenant); err != nil {
-			yield(Event{}, s.told(err))
+			yield(Event{}, s.clientError(err))
 			return
 		}
 		found, err := s.store.CreateSpace(ctx, tenant, kv.SystemStorage, space, s.o.Quota)
 		if err != nil {
-			yield(Event{}, s.told(err))
+			yield(Event{}, s.clientError(err))
 			return
 		}
 		for e, err := range found.Watch(ctx, o) {
 			if err != nil {
-				yield(Event{}, s.told(err))
+				yield(Event{}, s.clientError(err))
 				return
 			}
 			out := Event{Kind: e.Kind, Revision: e.Revision, Item: nothing(string(e.Record.Key))}

@@ -150,20 +150,20 @@ func (s *Storage) ttl(seconds *int64) (time.Duration, error) {
 // read returns the space of a tenant; nil if it has none, as one that never wrote.
 func (s *Storage) read(tenant string) (*kv.Space, error) {
 	if err := s.begin(tenant); err != nil {
-		return nil, s.told(err)
+		return nil, s.clientError(err)
 	}
 	found, err := s.store.Space(tenant, kv.SystemStorage, space)
 	if errors.Is(err, kv.ErrNoSpace) {
 		return nil, nil
 	}
-	return found, s.told(err)
+	return found, s.clientError(err)
 }
 
 // look is read with a check of a key.
 func (s *Storage) look(tenant string, key []byte) (*kv.Space, error) {
 	found, err := s.read(tenant)
 	if err == nil {
-		err = s.told(s.checkKey(key))
+		err = s.clientError(s.checkKey(key))
 	}
 	return found, err
 }
@@ -176,7 +176,7 @@ func (s *Storage) update(ctx context.Context, tenant string, d engine.Durability
 			err = found.Update(ctx, d, fn)
 		}
 		if !errors.Is(err, kv.ErrNoSpace) {
-			return s.told(err)
+			return s.clientError(err)
 		} // it was dropped in between: it is made anew
 		s.store.Forget(tenant, kv.SystemStorage, space)
 	}
@@ -204,7 +204,7 @@ func (s *Storage) Find(ctx context.Context, tenant string, key, dst []byte) ([]b
 		return dst, nothing(""), nil
 	}
 	if err != nil {
-		return dst, nothing(""), s.told(err)
+		return dst, nothing(""), s.clientError(err)
 	}
 	return dst, item("", r, s.store.Now), nil
 }
@@ -212,7 +212,7 @@ func (s *Storage) Find(ctx context.Context, tenant string, key, dst []byte) ([]b
 // Put stores a value, and a time to live; without one it is there for ever, even
 // if what it replaces was not.
 func (s *Storage) Put(ctx context.Context, tenant, key string, value []byte, o WriteOptions) (Item, error) {
-	return s.one(ctx, tenant, Change{Op: OpPut, Key: key, Value: value, TTLSeconds: o.TTLSeconds}, o.Durability)
+	return s.writeItem(ctx, tenant, Change{Op: OpPut, Key: key, Value: value, TTLSeconds: o.TTLSeconds}, o.Durability)
 }
 
 // Delete removes what a key has, and says whether there was anything.
@@ -220,7 +220,7 @@ func (s *Storage) Delete(ctx context.Context, tenant, key string, o WriteOptions
 	if found, err := s.look(tenant, []byte(key)); err != nil || found == nil { // nothing is made for a tenant that has nothing
 		return Deleted{Item: nothing(key)}, err
 	}
-	r, err := s.single(ctx, tenant, Change{Op: OpDelete, Key: key}, o.Durability)
+	r, err := s.write(ctx, tenant, Change{Op: OpDelete, Key: key}, o.Durability)
 	return deleted(r), err
 }
 
@@ -230,7 +230,7 @@ func (s *Storage) Touch(ctx context.Context, tenant, key string, o WriteOptions)
 	if found, err := s.look(tenant, []byte(key)); err != nil || found == nil {
 		return nothing(key), err
 	}
-	return s.one(ctx, tenant, Change{Op: OpTouch, Key: key, TTLSeconds: o.TTLSeconds}, o.Durability)
+	return s.writeItem(ctx, tenant, Change{Op: OpTouch, Key: key, TTLSeconds: o.TTLSeconds}, o.Durability)
 }
 
 // Increment adds delta to an integer, 0 if there is nothing, and returns the
@@ -238,7 +238,7 @@ func (s *Storage) Touch(ctx context.Context, tenant, key string, o WriteOptions)
 // refuses with kv_not_a_number, and with kv_overflow where the result is no
 // int64.
 func (s *Storage) Increment(ctx context.Context, tenant, key string, delta int64, o WriteOptions) (Item, error) {
-	return s.one(ctx, tenant, Change{Op: OpIncrement, Key: key, Delta: delta, TTLSeconds: o.TTLSeconds}, o.Durability)
+	return s.writeItem(ctx, tenant, Change{Op: OpIncrement, Key: key, Delta: delta, TTLSeconds: o.TTLSeconds}, o.Durability)
 }
 
 // counted is the integer that a value is to increment: one that stands as a

@@ -18,13 +18,13 @@ import (
 // one that is there, and says whether there was none.
 func (s *Storage) CreateTenant(ctx context.Context, tenant string, q kv.Quota) (created bool, err error) {
 	if err := s.begin(tenant); err != nil {
-		return false, s.told(err)
+		return false, s.clientError(err)
 	}
 	found, created, err := s.store.OpenSpace(ctx, tenant, kv.SystemStorage, space, q)
 	if err != nil {
-		return false, s.told(err)
+		return false, s.clientError(err)
 	}
-	return created, s.told(found.SetQuota(ctx, q))
+	return created, s.clientError(found.SetQuota(ctx, q))
 }
 
 // HasTenant says whether there is a tenant: one that was made, or that has
@@ -38,26 +38,26 @@ func (s *Storage) HasTenant(tenant string) (bool, error) {
 // the store, and says whether there was one, and how much it had.
 func (s *Storage) DropTenant(ctx context.Context, tenant string) (had kv.Dropped, existed bool, err error) {
 	if err := s.begin(tenant); err != nil {
-		return had, false, s.told(err)
+		return had, false, s.clientError(err)
 	}
 	had, err = s.store.DropTenant(ctx, tenant)
 	if errors.Is(err, kv.ErrNoSpace) {
 		return had, false, nil
 	}
-	return had, err == nil, s.told(err)
+	return had, err == nil, s.clientError(err)
 }
 
 // SetQuota sets what a tenant may hold. What it holds beyond that stays. It
 // returns kv.ErrNoSpace if there is no such tenant.
 func (s *Storage) SetQuota(ctx context.Context, tenant string, q kv.Quota) error {
 	if err := s.begin(tenant); err != nil {
-		return s.told(err)
+		return s.clientError(err)
 	}
 	found, err := s.store.Space(tenant, kv.SystemStorage, space)
 	if err != nil {
-		return s.told(err)
+		return s.clientError(err)
 	}
-	return s.told(found.SetQuota(ctx, q))
+	return s.clientError(found.SetQuota(ctx, q))
 }
 
 // Tenants yields the names of the store's tenants that come after a name, in byte
@@ -65,11 +65,11 @@ func (s *Storage) SetQuota(ctx context.Context, tenant string, q kv.Quota) error
 func (s *Storage) Tenants(ctx context.Context, after string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if s.o.Off {
-			yield("", s.told(missing("kvStorage")))
+			yield("", s.clientError(missing("kvStorage")))
 			return
 		}
 		for t, err := range s.store.Tenants(ctx, after, false) {
-			if !yield(t.Name, s.told(err)) {
+			if !yield(t.Name, s.clientError(err)) {
 				return
 			}
 		}
@@ -84,7 +84,7 @@ func (s *Storage) Stats(tenant string) (kv.Stats, error) {
 		return kv.Stats{}, err
 	}
 	stats, err := found.Stats()
-	return stats, s.told(err)
+	return stats, s.clientError(err)
 }
 
 // line is one value of an export. Its form is that of the value: one line of
@@ -125,13 +125,13 @@ const importLines = 256
 // stored.
 func (s *Storage) Import(ctx context.Context, tenant string, r io.Reader) (stored int, err error) {
 	if err := s.begin(tenant); err != nil {
-		return 0, s.told(err)
+		return 0, s.clientError(err)
 	}
 	in := bufio.NewReader(r)
 	for number := 1; ; {
 		lines, last, err := s.readLines(in, number)
 		if err != nil {
-			return stored, s.told(err)
+			return stored, s.clientError(err)
 		}
 		n := 0
 		err = s.update(ctx, tenant, engine.Synced, func(tx *kv.Tx) (err error) {

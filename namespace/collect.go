@@ -14,12 +14,12 @@ func (b *batch) collect(op *Op) (fresh []GroupKey) {
 	}
 	gain := b.gaining(&fresh)
 	if r := op.Root; r != nil && r.Kind == codec.RootKeyDelivery {
-		b.c.unpack(GroupKey{r.GroupID, r.KeyID}, r.Envelopes, gain)
+		b.c.openEnvelope(GroupKey{r.GroupID, r.KeyID}, r.Envelopes, gain)
 	}
 	for i := range op.Signed.Op.Rotations {
 		r := &op.Signed.Op.Rotations[i]
-		b.c.unpack(GroupKey{r.GroupID, r.NewKeyID}, r.Envelopes, gain)
-		b.c.follow(r, gain)
+		b.c.openEnvelope(GroupKey{r.GroupID, r.NewKeyID}, r.Envelopes, gain)
+		b.c.openPrevious(r, gain)
 	}
 	return fresh
 }
@@ -42,7 +42,7 @@ func (b *batch) use(fresh []GroupKey) error {
 	for len(fresh) > 0 {
 		k := fresh[0]
 		fresh = fresh[1:]
-		if err := b.chase(k, gain); err != nil {
+		if err := b.openEarlier(k, gain); err != nil {
 			return err
 		}
 		b.c.openable = append(b.c.openable, b.c.locked[k]...)
@@ -57,8 +57,8 @@ func (c *loaded) keep(k GroupKey, key codec.Secret) {
 	c.ring[k] = key
 }
 
-// unpack opens the envelope for this node, if there is one.
-func (c *loaded) unpack(k GroupKey, envelopes []codec.KeyEnvelope, gain func(GroupKey, codec.Secret)) {
+// openEnvelope opens the envelope for this node, if there is one.
+func (c *loaded) openEnvelope(k GroupKey, envelopes []codec.KeyEnvelope, gain func(GroupKey, codec.Secret)) {
 	if _, has := c.ring[k]; has || !c.identity.Valid {
 		return
 	}
@@ -72,8 +72,8 @@ func (c *loaded) unpack(k GroupKey, envelopes []codec.KeyEnvelope, gain func(Gro
 	}
 }
 
-// follow opens the key before that of r.
-func (c *loaded) follow(r *codec.KeyRotation, gain func(GroupKey, codec.Secret)) {
+// openPrevious opens the key before that of r.
+func (c *loaded) openPrevious(r *codec.KeyRotation, gain func(GroupKey, codec.Secret)) {
 	key, ok := c.ring[GroupKey{r.GroupID, r.NewKeyID}]
 	if !ok || !r.Previous.Valid {
 		return
@@ -87,8 +87,8 @@ func (c *loaded) follow(r *codec.KeyRotation, gain func(GroupKey, codec.Secret))
 	}
 }
 
-// chase opens the keys before a new one, by all rotations to it.
-func (b *batch) chase(k GroupKey, gain func(GroupKey, codec.Secret)) error {
+// openEarlier opens the keys before a new one, by all rotations to it.
+func (b *batch) openEarlier(k GroupKey, gain func(GroupKey, codec.Secret)) error {
 	for _, m := range b.c.holders.about[k] {
 		op, err := b.stored(b.c.ledger.Op(m.op).ID)
 		if err != nil {
@@ -99,7 +99,7 @@ func (b *batch) chase(k GroupKey, gain func(GroupKey, codec.Secret)) error {
 		}
 		for i := range op.Signed.Op.Rotations {
 			if r := &op.Signed.Op.Rotations[i]; r.GroupID == k.GroupID && r.NewKeyID == k.KeyID {
-				b.c.follow(r, gain)
+				b.c.openPrevious(r, gain)
 			}
 		}
 	}
@@ -148,9 +148,9 @@ func (b *batch) unseal(i int, op *Op, o *opened) error {
 	return nil
 }
 
-// readAgain has read as what the keys of this node, which it has just got an identity
-// for, open.
-func (b *batch) readAgain() error {
+// collectAgain takes the keys of all ops once more, when this node has just got an identity:
+// some are for it, and open what was sealed.
+func (b *batch) collectAgain() error {
 	for i := range b.c.ledger.Len() {
 		op, err := b.stored(b.c.ledger.Op(i).ID)
 		if err != nil {
