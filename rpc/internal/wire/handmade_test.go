@@ -36,10 +36,9 @@ func allHandmade() []handmade {
 	}
 	return []handmade{
 		{message: &stoav1.GetRequest{}, encode: func() []byte { return get.AppendTo(nil) }, decode: parsed[stoav1.GetRequest]},
-		{message: &stoav1.MultiGetRequest{}, decode: parsed[stoav1.MultiGetRequest]},
 		{message: &stoav1.ApplyRequest{}, decode: parsed[stoav1.ApplyRequest]},
-		{message: &stoav1.KvGetRequest{}, encode: func() []byte { return kvGet.AppendTo(nil) }, decode: parsed[stoav1.KvGetRequest]},
-		{message: &stoav1.KvPutRequest{}, encode: func() []byte { return put.AppendTo(nil) }, decode: parsed[stoav1.KvPutRequest]},
+		{message: &stoav1.KvGetRequest{}, encode: func() []byte { return kvGet.AppendTo(nil) }},
+		{message: &stoav1.KvPutRequest{}, encode: func() []byte { return put.AppendTo(nil) }},
 		{message: &stoav1.GetResponse{}, encode: single, decode: inbound},
 		{message: &stoav1.MultiGetResponse{}, encode: single, decode: inbound},
 		{message: &stoav1.ScanResponse{}, encode: page, decode: func(b []byte) (any, error) {
