@@ -36,6 +36,17 @@ func TestPagesLeadSomewhere(t *testing.T) {
 	}
 }
 
+// TestArchitectureNamesEveryPackage holds the page to the table of who may import whom.
+func TestArchitectureNamesEveryPackage(t *testing.T) {
+	text, err := os.ReadFile("ARCHITECTURE.md")
+	require.NoError(t, err)
+	for name := range below {
+		if !strings.Contains(name+"/", "/internal/") {
+			require.Contains(t, string(text), "`"+name, "the table of packages leaves it out")
+		}
+	}
+}
+
 // TestRootPagesNameWhatIsThere holds the pages at the root to naming declarations,
 // tests and files that there are.
 func TestRootPagesNameWhatIsThere(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 )
 
 // judge answers, for one set of ops, which are effective and which grants stand. It
-// is the definition of group/README.md put down as it reads: every question about a grant asks only
-// about grants that rank above it, so the recursion ends.
+// is written as group/README.md defines it (Effect): every question about a grant asks
+// only about grants that rank above it, so the recursion ends.
 type judge struct {
 	causal
 	ops       []*Op
@@ -135,7 +135,7 @@ func (j *judge) with(list []int, i int) []int {
 	return slices.Insert(list, at, i)
 }
 
-// effective reports whether op x is, and else why not.
+// effective reports whether op x does what it says, and if not, why it is void.
 func (j *judge) effective(x int) (bool, Reason) {
 	if !j.effects[x].known {
 		reason := j.fault(x)

@@ -32,7 +32,7 @@ const (
 	ShapeJob      Shape = 'J' // job, by name
 )
 
-// The shapes of the house: the scope of zeros, which is of no tenant.
+// The shapes of the store's own rows: the scope of zeros, which is of no tenant.
 const (
 	ShapeDue          Shape = 'X' // what is due, by time
 	ShapeTenant       Shape = 't' // number of a tenant, by name
@@ -59,7 +59,7 @@ type Row struct {
 	Scope  keys.Scope
 	Shape  Shape
 	Kind   byte       // of a head, a due row (the shape of what is due), the store; the system of a named space
-	Of     keys.Scope // the scope that a row of the house speaks of
+	Of     keys.Scope // the scope that a row of the store speaks of
 	Due    uint64     // ms since 1970
 	Index  uint16
 	Name   []byte // a container, a term, or the key of an old revision: text that is not last
@@ -87,7 +87,7 @@ const (
 type layout struct {
 	shape  Shape
 	name   string
-	house  bool // of the scope of zeros
+	global bool // a row of the store's own, in the scope of zeros
 	kinds  string
 	fields []field
 }
@@ -177,7 +177,7 @@ func ParseRow(key []byte) (Row, error) {
 	if l == nil {
 		return Row{}, damaged(key, "no such shape: "+r.Shape.String())
 	}
-	if fault := scopeFault(r.Scope, l.house); fault != "" {
+	if fault := scopeFault(r.Scope, l.global); fault != "" {
 		return Row{}, damaged(key, fault)
 	}
 	for _, f := range l.fields {
@@ -195,13 +195,13 @@ func ParseRow(key []byte) (Row, error) {
 	return r, nil
 }
 
-func scopeFault(s keys.Scope, house bool) string {
+func scopeFault(s keys.Scope, global bool) string {
 	switch {
 	case !s.IsKV() || s[2] != 0 || s[3] != 0:
 		return "not a key-value scope"
-	case house && s != keys.Scope{}:
+	case global && s != keys.Scope{}:
 		return "a row of the house in the scope of a tenant"
-	case !house && s.System() == 0:
+	case !global && s.System() == 0:
 		return "a row of a space in the scope of the house"
 	}
 	return ""

@@ -19,7 +19,7 @@ import (
 func drawRow(r *rand.Rand, l *layout, row *Row) {
 	*row = Row{Shape: l.shape}
 	scope := keys.NewKVScope(uint8(1+r.IntN(2)), uint32(1+r.IntN(2)), uint64(1+r.IntN(2)))
-	if !l.house {
+	if !l.global {
 		row.Scope = scope
 	}
 	for _, f := range l.fields {

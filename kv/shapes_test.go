@@ -21,8 +21,8 @@ import (
 	"github.com/stoadb/stoa/kv/kvtest"
 )
 
-// drawnHouse is a house for one case of a property, which closes it itself.
-func drawnHouse(t *rapid.T, types ...Type) (*testStore, func()) {
+// drawnStore is a store for one case of a property, which closes it itself.
+func drawnStore(t *rapid.T, types ...Type) (*testStore, func()) {
 	db := mem.New()
 	clock := kvtest.New()
 	if len(types) == 0 {
@@ -48,7 +48,7 @@ func drawnSpace(t *rapid.T, h *testStore, space string) *Space {
 
 func TestSortedSetsAgainstANaiveModel(t *testing.T) {
 	enginetest.Check(t, 300, func(t *rapid.T) {
-		h, end := drawnHouse(t)
+		h, end := drawnStore(t)
 		defer end()
 		s := drawnSpace(t, h, "plain")
 		model := map[string]map[string]float64{"a": {}, "a\x00": {}}
@@ -225,7 +225,7 @@ func (m *modelStream) get(n uint64) (Entry, bool) {
 
 func TestStreamsAndGroupsAgainstANaiveModel(t *testing.T) {
 	enginetest.Check(t, 300, func(t *rapid.T) {
-		h, end := drawnHouse(t)
+		h, end := drawnStore(t)
 		defer end()
 		s := drawnSpace(t, h, "plain")
 		const stream = "s\x00"
@@ -422,7 +422,7 @@ func TestAStreamIsFollowedAndTrimmedByTheSweep(t *testing.T) {
 
 func TestIndexesAndHistoryAgainstANaiveModel(t *testing.T) {
 	enginetest.Check(t, 200, func(t *rapid.T) {
-		h, end := drawnHouse(t)
+		h, end := drawnStore(t)
 		defer end()
 		s := drawnSpace(t, h, "words")
 		model, history, revision := map[string]Record{}, map[string][]Record{}, uint64(0)

@@ -58,8 +58,8 @@ type typeName struct {
 }
 
 // Open returns the store of db, and starts what removes records that have
-// expired. It writes nothing: the rows of the house come with the first space.
-// It returns engine.ErrCorrupt if a row of the house is damaged, or
+// expired. It writes nothing: the store's own rows come with the first space.
+// It returns engine.ErrCorrupt if a row of the store's own is damaged, or
 // ErrInvalidArgument for a type that is not well formed.
 func Open(db engine.Engine, o Options) (*Store, error) {
 	if o.Clock == nil {

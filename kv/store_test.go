@@ -31,7 +31,7 @@ var words = Type{System: SystemTest, Space: "words", Indexes: []Index{
 // plain has the defaults.
 var plain = Type{System: SystemTest, Space: "plain"}
 
-// house is a store on an engine in memory with a clock by hand.
+// testStore is a store on an engine in memory with a clock by hand.
 type testStore struct {
 	t     testing.TB
 	db    engine.Engine

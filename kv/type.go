@@ -2,7 +2,7 @@ package kv
 
 import "fmt"
 
-// System says which system of the house a space belongs to. The zero System has
+// System says which capability of the host a space belongs to. The zero System has
 // no spaces.
 type System uint8
 

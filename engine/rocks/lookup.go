@@ -10,24 +10,24 @@ import (
 // state is a snapshot, and when it was taken.
 type state struct {
 	view
-	moment uint64 // of the row cache; odd: it does not know
+	writes uint64 // of the row cache; odd: it does not know
 }
 
 func (st *store) openState() state {
 	if st.rows == nil {
 		return state{st.h.openView(), 1}
 	}
-	before := st.rows.moment()
+	before := st.rows.writeCount()
 	s := state{st.h.openView(), before}
-	if !st.rows.still(before) {
-		s.moment = 1
+	if !st.rows.unchanged(before) {
+		s.writes = 1
 	}
 	return s
 }
 
 // known reports whether the rows that are kept are those of s; nil is the present.
 func (st *store) known(s *state) bool {
-	return st.rows != nil && (s == nil || st.rows.still(s.moment))
+	return st.rows != nil && (s == nil || st.rows.unchanged(s.writes))
 }
 
 // snapshot returns the view of s; nil is the present.
@@ -57,10 +57,10 @@ func (st *store) get(s *state, dst []byte, col column.Column, key []byte) ([]byt
 
 // packed is the memory that a MultiGet passes its keys and lengths in.
 type packed struct {
-	sizes  []int // of the values that were kept, by lookup; -1: not kept
-	keys   []byte
-	lens   []int64 // of those that were not
-	places []place
+	sizes    []int // of the values that were kept, by lookup; -1: not kept
+	keys     []byte
+	lens     []int64 // of those that were not
+	versions []rowVersion
 }
 
 // keepPacked is how much of it is kept for the next.
@@ -91,17 +91,17 @@ func (st *store) multiGet(s *state, p *packed, buf []byte, lookups []engine.Look
 // kept appends the values that the row cache has to buf, and sets the sizes.
 func (st *store) kept(s *state, p *packed, buf []byte, lookups []engine.Lookup) []byte {
 	start := len(buf)
-	p.sizes, p.places = p.sizes[:0], p.places[:0]
+	p.sizes, p.versions = p.sizes[:0], p.versions[:0]
 	for i := range lookups {
 		size := -1
-		if st.rows != nil && s.moment&1 == 0 {
+		if st.rows != nil && s.writes&1 == 0 {
 			before := len(buf)
-			var at place
+			var at rowVersion
 			var ok bool
 			if buf, at, ok = st.rows.find(buf, lookups[i].Column, lookups[i].Key); ok {
 				size = len(buf) - before
 			} else {
-				p.places = append(p.places, at)
+				p.versions = append(p.versions, at)
 			}
 		}
 		p.sizes = append(p.sizes, size)
@@ -112,7 +112,7 @@ func (st *store) kept(s *state, p *packed, buf []byte, lookups []engine.Lookup) 
 	for i := range p.sizes {
 		p.sizes[i] = -1
 	}
-	p.places = p.places[:0]
+	p.versions = p.versions[:0]
 	return buf[:start]
 }
 
@@ -125,7 +125,7 @@ func (st *store) deal(s *state, p *packed, values []byte, lookups []engine.Looku
 		}
 	}
 	missed := 0
-	keep := len(p.places) > 0 && st.known(s)
+	keep := len(p.versions) > 0 && st.known(s)
 	for i, n := range p.sizes {
 		if n >= 0 {
 			continue
@@ -134,7 +134,7 @@ func (st *store) deal(s *state, p *packed, values []byte, lookups []engine.Looku
 		if l.Value, l.Found = nil, n >= 0; l.Found {
 			l.Value, values = values[:n:n], values[n:]
 			if keep {
-				st.rows.add(p.places[missed], l.Column, l.Key, l.Value)
+				st.rows.add(p.versions[missed], l.Column, l.Key, l.Value)
 			}
 		}
 		missed++

@@ -73,21 +73,22 @@ func (c *rowCache) close() {
 	}
 }
 
-// place is what find knows of a row that it did not find.
-type place struct{ hash, mark, epoch uint64 }
+// rowVersion says which row, and what its mark and its column's epoch were when it was
+// looked for: if they have not changed, it has not been written since.
+type rowVersion struct{ hash, mark, epoch uint64 }
 
-// find appends the value of a row to dst, if it is kept. If not, the place lets
+// find appends the value of a row to dst, if it is kept. If not, the version lets
 // add keep what the database is asked for after.
-func (c *rowCache) find(dst []byte, col column.Column, key []byte) ([]byte, place, bool) {
+func (c *rowCache) find(dst []byte, col column.Column, key []byte) ([]byte, rowVersion, bool) {
 	h := c.hash(col, key)
-	p := place{h, c.marks[h%rowMarks].Load(), c.epochs[col].Load()}
+	p := rowVersion{h, c.marks[h%rowMarks].Load(), c.epochs[col].Load()}
 	dst, ok := c.shard(h).find(dst, row{p, col, key})
 	return dst, p, ok
 }
 
 // add keeps a row that was read from the database after find, unless it has been
 // written since, or is being written.
-func (c *rowCache) add(p place, col column.Column, key, value []byte) {
+func (c *rowCache) add(p rowVersion, col column.Column, key, value []byte) {
 	if p.mark&1 != 0 || p.epoch&1 != 0 || len(key)+len(value) > maxRow {
 		return
 	}
@@ -118,7 +119,7 @@ func (c *rowCache) begin(ops []byte) {
 				m.Add(1)
 				c.changed = append(c.changed, uint16(h%rowMarks))
 			}
-			if at, ok := c.shard(h).remove(row{place{hash: h}, op.Column, op.Key}); !ok {
+			if at, ok := c.shard(h).remove(row{rowVersion{hash: h}, op.Column, op.Key}); !ok {
 				if i := slices.Index(c.kept, h); i >= 0 {
 					c.last[i].op = op
 				}
@@ -157,17 +158,18 @@ func (c *rowCache) keepOn() {
 		}
 		s := c.shard(h)
 		s.mu.Lock()
-		s.putBack(row{place{hash: h, epoch: c.epochs[op.Column].Load()}, op.Column, op.Key}, op.Value, c.last[i].at)
+		s.putBack(row{rowVersion{hash: h, epoch: c.epochs[op.Column].Load()}, op.Column, op.Key}, op.Value, c.last[i].at)
 		s.mu.Unlock()
 	}
 }
 
-// moment returns the state that the database is in, for still.
-func (c *rowCache) moment() uint64 { return c.writes.Load() }
+// writeCount counts the beginnings and the ends of writes: it is odd while one is under
+// way.
+func (c *rowCache) writeCount() uint64 { return c.writes.Load() }
 
-// still reports whether the database is, and has been, in the state that it was
-// in at that moment, with no write under way.
-func (c *rowCache) still(moment uint64) bool { return moment&1 == 0 && c.writes.Load() == moment }
+// unchanged reports whether nothing has been written since the count was that, and no
+// write was under way then.
+func (c *rowCache) unchanged(since uint64) bool { return since&1 == 0 && c.writes.Load() == since }
 
 func (c *rowCache) shard(hash uint64) *rowShard { return &c.shards[hash>>32%rowShards] }
 

@@ -47,10 +47,10 @@ type keptModel struct {
 
 // keptRead is a read that has missed the cache.
 type keptRead struct {
-	place place
-	col   column.Column
-	key   string
-	value []byte // of the database, when it was read
+	version rowVersion
+	col     column.Column
+	key     string
+	value   []byte // of the database, when it was read
 }
 
 func modelRow(t *rapid.T) (column.Column, string) {
@@ -63,14 +63,14 @@ func named(col column.Column, key string) string { return col.String() + "/" + k
 // read looks a row up, in the cache and then in the database.
 func (m *keptModel) read(t *rapid.T) {
 	col, key := modelRow(t)
-	moment := m.c.moment()
+	since := m.c.writeCount()
 	value, p, ok := m.c.find([]byte("before"), col, []byte(key))
 	stored, there := m.stored[named(col, key)]
 	if ok {
 		m.hits++
 		require.True(t, there, "a row that is not stored is kept")
 		require.Equal(t, "before"+string(stored), string(value))
-		require.Equal(t, m.writing == nil, m.c.still(moment))
+		require.Equal(t, m.writing == nil, m.c.unchanged(since))
 	} else if there {
 		m.reads = append(m.reads, keptRead{p, col, key, stored})
 	}
@@ -84,7 +84,7 @@ func (m *keptModel) endRead(t *rapid.T) {
 	i := rapid.IntRange(0, len(m.reads)-1).Draw(t, "read")
 	r := m.reads[i]
 	m.reads = append(m.reads[:i], m.reads[i+1:]...)
-	m.c.add(r.place, r.col, []byte(r.key), r.value)
+	m.c.add(r.version, r.col, []byte(r.key), r.value)
 }
 
 func (m *keptModel) begin(t *rapid.T) {

@@ -35,7 +35,7 @@ type rowShard struct {
 
 // row names a row, and is what it is kept with.
 type row struct {
-	place
+	rowVersion
 	col column.Column
 	key []byte
 }

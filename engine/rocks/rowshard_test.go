@@ -16,7 +16,7 @@ func TestTheOldestRowGivesWay(t *testing.T) {
 		s.init(make([]byte, 16<<10))
 		key := func(i int) row {
 			// Rows with the lower half of the hash in common have the same slots.
-			return row{place{hash: uint64(i+1) << 48}, column.State, binary.BigEndian.AppendUint32(nil, uint32(i))}
+			return row{rowVersion{hash: uint64(i+1) << 48}, column.State, binary.BigEndian.AppendUint32(nil, uint32(i))}
 		}
 		for i := range bucket {
 			s.put(key(i), []byte("value"))
