@@ -26,7 +26,7 @@ var testedBy = map[string][]string{
 	"dag":                   {"dag"},
 	"dag/hlc":               {"dag/hlc", "dag"},
 	"dag/merkle":            {"dag/merkle", "dag"},
-	"dag/internal/cutter":   {"dag/merkle", "dag"},
+	"dag/internal/cutter":   {"dag/internal/cutter", "dag/merkle", "dag"},
 	"kv":                    {"kv", "kv/kvstorage"},
 	"kv/kvstorage":          {"kv/kvstorage"},
 	"rpc/server":            {"rpc/server"},
