@@ -239,6 +239,9 @@ func TestEarlySaysWhenToRetryAndChangesNothing(t *testing.T) {
 	err := c.Observe(at(7*time.Second, node2))
 	require.EqualError(t, err, "dag: early: stamp 2026-03-01T12:00:07Z of node 129127208515966861314 is more than 5s ahead "+
 		"of this node's clock: offer it again in 2s")
+	const wrong = "; the clock of one of the two nodes is wrong, or was when the delta was made"
+	require.NotContains(t, c.Check(at(time.Minute+5*time.Second, node2)).Error(), wrong)
+	require.Contains(t, c.Check(at(time.Minute+6*time.Second, node2)).Error(), "offer it again in 1m1s"+wrong)
 	s, err := c.Stamp()
 	require.NoError(t, err)
 	require.Equal(t, at(0, node1), s)

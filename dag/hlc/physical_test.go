@@ -2,6 +2,7 @@ package hlc
 
 import (
 	"errors"
+	"os"
 	"testing"
 	"time"
 
@@ -182,6 +183,8 @@ func TestADamagedAnchorIsReported(t *testing.T) {
 func TestTheUptimeOfTheSystemGoesOn(t *testing.T) {
 	u := SystemUptime()
 	if u == nil {
+		_, err := os.Stat("/proc/sys/kernel/random/boot_id")
+		require.Error(t, err, "a Linux that says its boot id has an uptime")
 		t.Skip("this system has no uptime that Stoa reads")
 	}
 	require.NotZero(t, u.Boot)
@@ -270,6 +273,42 @@ func TestOnlyTheSystemsClockIsHeldAgainstItsUptime(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A process that is stopped between the readings of both clocks, for less than a jump,
+// reads them again: what it took for a small step would move the anchor.
+func TestBothClocksAreReadAtOneMoment(t *testing.T) {
+	m, e, stops := newMachine(), mem.New(), 0
+	defer e.Close()
+	now := func() time.Time {
+		wall := m.Now()
+		if stops > 0 {
+			stops--
+			m.pass(MaxDrift / 8)
+		}
+		return wall
+	}
+	c, err := Open(e, e, Options{Node: node1, Now: now, Uptime: &Uptime{Boot: m.boot, Elapsed: func() time.Duration { return m.elapsed }}})
+	require.NoError(t, err)
+	stops = 3
+	require.Equal(t, m.Now().Add(3*MaxDrift/8), c.Now())
+	stops = 1
+	require.Equal(t, m.Now().Add(MaxDrift/8), c.Now())
+	require.Zero(t, stops)
+}
+
+// A confirmation sets a clock back that has run ahead of what is allowed, and no other.
+func TestAConfirmationKeepsWhatWasObserved(t *testing.T) {
+	m, e := newMachine(), mem.New()
+	defer e.Close()
+	c := m.clock(t, e, e)
+	seen := at(MaxDrift, node2)
+	require.NoError(t, c.Observe(seen))
+	_, err := c.Confirm()
+	require.NoError(t, err)
+	m.pass(time.Second)
+	require.Greater(t, stamped(t, c), NTP64(seen.Time))
+	require.Greater(t, stamped(t, m.clock(t, e, e)), NTP64(seen.Time), "after a restart, too")
 }
 
 // A clock that knows of nothing before it takes the physical clock as it is, whatever

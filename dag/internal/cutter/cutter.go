@@ -32,7 +32,7 @@ func (c *Cutter) Fail(field, reason string) {
 
 // Take returns the next n bytes, nil if there are fewer.
 func (c *Cutter) Take(field string, n int) []byte {
-	if c.Err == nil && len(c.Rest) < n {
+	if len(c.Rest) < n {
 		c.Fail(field, fmt.Sprintf("%d bytes, %d left", n, len(c.Rest)))
 	}
 	if c.Err != nil {
@@ -115,7 +115,7 @@ func (c *Cutter) Bytes(field string) []byte {
 
 // End returns the first fault; bytes that are left are one.
 func (c *Cutter) End() error {
-	if c.Err == nil && len(c.Rest) > 0 {
+	if len(c.Rest) > 0 {
 		c.Fail("", fmt.Sprintf("%d bytes after the end", len(c.Rest)))
 	}
 	if c.Err != nil {

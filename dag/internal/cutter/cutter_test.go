@@ -46,6 +46,7 @@ func TestTheFirstFaultIsKeptAndNothingComesAfterIt(t *testing.T) {
 			tc.cut(&c)
 			tc.fault.Type = "T"
 			require.Equal(t, &tc.fault, c.End())
+			require.Empty(t, c.Rest)
 			require.Zero(t, c.U8("later"))
 			require.Zero(t, c.U64("later"))
 			require.Zero(t, c.Hash("later"))
