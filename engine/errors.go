@@ -67,8 +67,15 @@ func (c *Conflict) Error() string {
 	if c.Absent {
 		want = "nothing there"
 	}
-	return fmt.Sprintf("engine: conflict: %s %x: the batch expected %s", c.Column, c.Key, want)
+	key := fmt.Sprintf("%x", c.Key)
+	if len(c.Key) > maxShownKey {
+		key = fmt.Sprintf("%x… (%d bytes)", c.Key[:64], len(c.Key))
+	}
+	return fmt.Sprintf("engine: conflict: %s %s: the batch expected %s", c.Column, key, want)
 }
+
+// maxShownKey is the most bytes of a key that a text shows whole.
+const maxShownKey = 1024
 
 // Is reports whether target is ErrConflict.
 func (c *Conflict) Is(target error) bool { return target == ErrConflict }

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"regexp"
 	"strconv"
@@ -13,95 +14,82 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
-	"github.com/stoadb/stoa/dag"
-	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
+// data is what an error has beside its text.
+type data struct {
+	fits     func(error) bool
+	describe func(error) (message string, pairs []string) // names of fields, and their values, in turn
+	rebuild  func(*Error) error                           // what describe has described; what a field does not say is zero
+}
+
+// typed is the data of errors of type E, whose message is theirs.
+func typed[E error](pairs func(E) []string, rebuild func(*Error) error) *data {
+	of := func(err error) (e E, ok bool) { return e, errors.As(err, &e) }
+	return &data{
+		fits: func(err error) bool {
+			_, ok := of(err)
+			return ok
+		},
+		describe: func(err error) (string, []string) {
+			e, _ := of(err)
+			return e.Error(), pairs(e)
+		},
+		rebuild: rebuild,
+	}
+}
+
 // Describe returns err as it goes over the wire, or nil if it has no kind: an
 // error that is not foreseen, whose text is for the daemon's log only.
 func Describe(err error) *Error {
-	var (
-		told     *Error
-		conflict *engine.Conflict
-	)
-	switch {
-	case errors.As(err, &told):
+	var told *Error
+	if errors.As(err, &told) {
 		return told
-	case errors.As(err, &conflict):
-		return KeyError(stoav1.ErrorKind_ERROR_KIND_CONFLICT, conflict.Column, conflict.Key,
-			"engine: conflict: "+conflict.Column.String()+" "+shortHex(conflict.Key)+": "+expected(conflict.Absent),
-			FieldAbsent, strconv.FormatBool(conflict.Absent))
 	}
-	if e := describeDag(err); e != nil {
-		return e
-	}
-	if e := describeGov(err); e != nil {
-		return e
-	}
-	if e := describeKV(err); e != nil {
-		return e
-	}
-	if e := describeBlob(err); e != nil {
-		return e
-	}
-	for _, known := range sentinels {
-		if errors.Is(err, known.is) {
-			text := withoutPaths(err.Error())
-			return NewError(known.kind, text, FieldReason, text)
+	for i := range errorTable {
+		k := &errorTable[i]
+		switch {
+		case k.kind == stoav1.ErrorKind_ERROR_KIND_UNSPECIFIED || !k.fits(err):
+			continue
+		case k.data != nil:
+			message, pairs := k.data.describe(err)
+			return NewError(k.kind, message, pairs...)
 		}
-	}
-	return describeRow(err)
-}
-
-// sentinels are the errors of packages engine and dag that have a kind and no
-// data.
-var sentinels = []struct {
-	is   error
-	kind stoav1.ErrorKind
-}{
-	{engine.ErrCorrupt, stoav1.ErrorKind_ERROR_KIND_CORRUPT},
-	{engine.ErrNotFound, stoav1.ErrorKind_ERROR_KIND_NOT_FOUND},
-	{engine.ErrBatch, stoav1.ErrorKind_ERROR_KIND_BATCH},
-	{engine.ErrTooLarge, stoav1.ErrorKind_ERROR_KIND_TOO_LARGE},
-	{engine.ErrReadOnly, stoav1.ErrorKind_ERROR_KIND_READ_ONLY},
-	{engine.ErrNoSpace, stoav1.ErrorKind_ERROR_KIND_NO_SPACE},
-	{engine.ErrClosed, stoav1.ErrorKind_ERROR_KIND_CLOSED},
-	{engine.ErrUnsupported, stoav1.ErrorKind_ERROR_KIND_UNSUPPORTED},
-	{dag.ErrClosed, stoav1.ErrorKind_ERROR_KIND_CLOSED},
-	{merkle.ErrRootGone, stoav1.ErrorKind_ERROR_KIND_ROOT_GONE},
-	{merkle.ErrPeer, stoav1.ErrorKind_ERROR_KIND_PEER},
-	{dag.ErrNoDelta, stoav1.ErrorKind_ERROR_KIND_NO_DELTA},
-	{dag.ErrPosition, stoav1.ErrorKind_ERROR_KIND_POSITION},
-	{dag.ErrSnapshot, stoav1.ErrorKind_ERROR_KIND_SEED},
-	{dag.ErrNotEmpty, stoav1.ErrorKind_ERROR_KIND_NOT_EMPTY},
-	{dag.ErrSeeding, stoav1.ErrorKind_ERROR_KIND_SEEDING},
-	{dag.ErrSnapshotGone, stoav1.ErrorKind_ERROR_KIND_SNAPSHOT_GONE},
-	{dag.ErrAdopting, stoav1.ErrorKind_ERROR_KIND_ADOPTING},
-}
-
-func describeRow(err error) *Error {
-	var (
-		ke *keys.Error
-		ve *codec.Error
-	)
-	switch {
-	case errors.As(err, &ke):
-		return NewError(stoav1.ErrorKind_ERROR_KIND_KEY, ke.Error(), FieldColumn, ke.Column.String(),
-			FieldType, ke.Type, FieldField, ke.Field, FieldOffset, strconv.Itoa(ke.Offset), FieldReason, ke.Reason)
-	case errors.As(err, &ve):
-		return NewError(stoav1.ErrorKind_ERROR_KIND_VALUE, ve.Error(),
-			FieldType, ve.Type, FieldField, ve.Field, FieldOffset, strconv.Itoa(ve.Offset), FieldReason, ve.Reason)
+		text := withoutPaths(err.Error())
+		return NewError(k.kind, text, FieldReason, text)
 	}
 	return nil
 }
 
+var conflictData = typed(func(c *engine.Conflict) []string {
+	return append(keyFields(c.Column, c.Key), FieldAbsent, strconv.FormatBool(c.Absent))
+}, func(e *Error) error {
+	key, _ := hex.DecodeString(e.Fields[FieldKey])
+	return &engine.Conflict{Column: e.column(), Key: key, Absent: e.Fields[FieldAbsent] == "true"}
+})
+
+var keyData = typed(func(k *keys.Error) []string {
+	return []string{FieldColumn, k.Column.String(), FieldType, k.Type, FieldField, k.Field, FieldOffset, strconv.Itoa(k.Offset), FieldReason, k.Reason}
+}, func(e *Error) error {
+	return &keys.Error{Column: e.column(), Type: e.Fields[FieldType], Field: e.Fields[FieldField], Offset: e.offset(), Reason: e.Fields[FieldReason]}
+})
+
+var valueData = typed(func(v *codec.Error) []string {
+	return []string{FieldType, v.Type, FieldField, v.Field, FieldOffset, strconv.Itoa(v.Offset), FieldReason, v.Reason}
+}, func(e *Error) error {
+	return &codec.Error{Type: e.Fields[FieldType], Field: e.Fields[FieldField], Offset: e.offset(), Reason: e.Fields[FieldReason]}
+})
+
+// internalData fits nothing: a daemon logs such errors, and tells where.
+var internalData = &data{fits: func(error) bool { return false }, rebuild: func(*Error) error { return ErrInternal }}
+
 // DescribeRow returns err, what keys.Check says of a row, as it goes over the
 // wire, with the key. pairs are more fields.
 func DescribeRow(err error, col column.Column, key []byte, pairs ...string) *Error {
-	e := describeRow(err)
+	e := Describe(err)
 	if e == nil {
 		return nil
 	}
@@ -109,13 +97,6 @@ func DescribeRow(err error, col column.Column, key []byte, pairs ...string) *Err
 		e.Fields[fields[0]] = fields[1]
 	}
 	return e
-}
-
-func expected(absent bool) string {
-	if absent {
-		return "the batch expected nothing there"
-	}
-	return "the batch expected another value"
 }
 
 // paths are absolute paths of the daemon's machine, but for their last part.

@@ -6,38 +6,45 @@ import (
 
 	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/column"
-	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// describeBlob returns an error of package blob that has data as it goes over the
-// wire, or nil.
-func describeBlob(err error) *Error {
-	var (
-		missing *blob.NotFound
-		large   *blob.TooLarge
-		id      *blob.WrongID
-		size    *blob.WrongSize
-		used    *blob.InUse
-		corrupt *blob.Corrupt
-	)
-	switch {
-	case errors.As(err, &missing):
-		return NewError(stoav1.ErrorKind_ERROR_KIND_NOT_FOUND, "rpc: "+missing.Error(), FieldBlob, missing.ID.String())
-	case errors.As(err, &large):
-		return NewError(stoav1.ErrorKind_ERROR_KIND_TOO_LARGE, "rpc: "+large.Error(), FieldReason, "blob",
-			FieldSize, strconv.FormatUint(large.Size, 10), FieldLimit, strconv.FormatUint(large.Limit, 10))
-	case errors.As(err, &id):
-		return NewError(stoav1.ErrorKind_ERROR_KIND_BLOB_MISMATCH, "rpc: "+id.Error(), FieldField, "blob_id",
-			FieldDeclared, id.Declared.String(), FieldActual, id.Actual.String())
-	case errors.As(err, &size):
-		return NewError(stoav1.ErrorKind_ERROR_KIND_BLOB_MISMATCH, "rpc: "+size.Error(), FieldField, "size",
-			FieldDeclared, strconv.FormatUint(size.Declared, 10), FieldActual, strconv.FormatUint(size.Actual, 10))
-	case errors.As(err, &used):
-		return NewError(stoav1.ErrorKind_ERROR_KIND_BLOB_IN_USE, "rpc: "+used.Error(),
-			FieldBlob, used.ID.String(), FieldApplication, used.Application.String())
-	case errors.As(err, &corrupt):
-		return KeyError(stoav1.ErrorKind_ERROR_KIND_CORRUPT, column.Blobs, corrupt.Key, corrupt.Error(),
-			FieldBlob, corrupt.ID.String(), FieldReason, corrupt.Reason)
+// described is the data of errors of type E that the other end finds the sentinel of only.
+func described[E error](as func(E) (message string, pairs []string)) *data {
+	return &data{
+		fits: func(err error) bool {
+			var e E
+			return errors.As(err, &e)
+		},
+		describe: func(err error) (string, []string) {
+			var e E
+			errors.As(err, &e)
+			return as(e)
+		},
 	}
-	return nil
 }
+
+var noBlobData = described(func(e *blob.NotFound) (string, []string) {
+	return "rpc: " + e.Error(), []string{FieldBlob, e.ID.String()}
+})
+
+var largeBlobData = described(func(e *blob.TooLarge) (string, []string) {
+	return "rpc: " + e.Error(), []string{FieldReason, "blob",
+		FieldSize, strconv.FormatUint(e.Size, 10), FieldLimit, strconv.FormatUint(e.Limit, 10)}
+})
+
+var blobIDData = described(func(e *blob.WrongID) (string, []string) {
+	return "rpc: " + e.Error(), []string{FieldField, "blob_id", FieldDeclared, e.Declared.String(), FieldActual, e.Actual.String()}
+})
+
+var blobSizeData = described(func(e *blob.WrongSize) (string, []string) {
+	return "rpc: " + e.Error(), []string{FieldField, "size",
+		FieldDeclared, strconv.FormatUint(e.Declared, 10), FieldActual, strconv.FormatUint(e.Actual, 10)}
+})
+
+var blobInUseData = described(func(e *blob.InUse) (string, []string) {
+	return "rpc: " + e.Error(), []string{FieldBlob, e.ID.String(), FieldApplication, e.Application.String()}
+})
+
+var blobCorruptData = described(func(e *blob.Corrupt) (string, []string) {
+	return e.Error(), append(keyFields(column.Blobs, e.Key), FieldBlob, e.ID.String(), FieldReason, e.Reason)
+})

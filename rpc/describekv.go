@@ -10,33 +10,47 @@ import (
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// describeKV returns an error of packages kv and kvstorage as it goes over the
-// wire, or nil.
-func describeKV(err error) *Error {
-	var refusal *kvstorage.Error
-	if errors.As(err, &refusal) {
-		pairs := []string{FieldCode, string(refusal.Code), FieldField, refusal.Field, FieldReason, refusal.Reason}
-		if refusal.Name != "" {
-			pairs = append(pairs, FieldWhat, refusal.Name)
+// refusedKV is the data of refusals of the Kv service of one kind.
+func refusedKV(kind stoav1.ErrorKind) *data {
+	d := typed(func(r *kvstorage.Error) []string {
+		pairs := []string{FieldCode, string(r.Code), FieldField, r.Field, FieldReason, r.Reason}
+		if r.Name != "" {
+			pairs = append(pairs, FieldWhat, r.Name)
 		}
-		if refusal.Limit != 0 || refusal.Have != 0 {
-			pairs = append(pairs, FieldLimit, strconv.FormatUint(refusal.Limit, 10), FieldSize, strconv.FormatUint(refusal.Have, 10))
+		if r.Limit != 0 || r.Have != 0 {
+			pairs = append(pairs, FieldLimit, strconv.FormatUint(r.Limit, 10), FieldSize, strconv.FormatUint(r.Have, 10))
 		}
-		return NewError(kvKind(refusal), refusal.Error(), pairs...)
+		return pairs
+	}, rebuildKV)
+	d.fits = func(err error) bool {
+		var r *kvstorage.Error
+		return errors.As(err, &r) && kvKind(r) == kind
 	}
-	var inner *kv.Error
-	if !errors.As(err, &inner) {
-		return nil
-	}
-	switch inner.Code {
-	case kv.CodeClosed:
-		return NewError(stoav1.ErrorKind_ERROR_KIND_CLOSED, inner.Error())
-	case kv.CodeBusy:
-		return NewError(stoav1.ErrorKind_ERROR_KIND_BUSY, inner.Error(), FieldWhat, inner.Field)
-	case kv.CodeNoSpace:
-		return NewError(stoav1.ErrorKind_ERROR_KIND_KV_NO_TENANT, "kv: no such tenant, or not any more", FieldReason, inner.Reason)
-	}
-	return nil
+	return d
+}
+
+// noTenantData has the text of the service, which knows tenants only.
+var noTenantData = &data{
+	fits: func(err error) bool { return errors.Is(err, kv.ErrNoSpace) },
+	describe: func(err error) (string, []string) {
+		var inner *kv.Error
+		errors.As(err, &inner)
+		return "kv: no such tenant, or not any more", []string{FieldReason, inner.Reason}
+	},
+	rebuild: func(*Error) error { return kv.ErrNoSpace },
+}
+
+// kvBusyData says what there is too much of.
+var kvBusyData = &data{
+	fits: func(err error) bool {
+		var inner *kv.Error
+		return errors.As(err, &inner) && inner.Code == kv.CodeBusy
+	},
+	describe: func(err error) (string, []string) {
+		var inner *kv.Error
+		errors.As(err, &inner)
+		return inner.Error(), []string{FieldWhat, inner.Field}
+	},
 }
 
 // kvKind returns the kind of a refusal.
@@ -59,7 +73,7 @@ func kvKind(e *kvstorage.Error) stoav1.ErrorKind {
 }
 
 // rebuildKV returns the refusal that e stands for, from its fields.
-func (e *Error) rebuildKV() error {
+func rebuildKV(e *Error) error {
 	r := &kvstorage.Error{Code: kvstorage.Code(e.Fields[FieldCode]), Field: e.Fields[FieldField], Reason: e.Fields[FieldReason], Name: e.Fields[FieldWhat]}
 	r.Limit, _ = strconv.ParseUint(e.Fields[FieldLimit], 10, 64)
 	r.Have, _ = strconv.ParseUint(e.Fields[FieldSize], 10, 64)

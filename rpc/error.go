@@ -2,17 +2,14 @@ package rpc
 
 import (
 	"encoding/hex"
-	"fmt"
 	"strconv"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
-	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -141,33 +138,21 @@ func fromSession(m *stoav1.Error) *Error {
 
 // rebuild returns the error that e stands for, from its fields.
 func (e *Error) rebuild() error {
-	col, _ := column.Parse(e.Fields[FieldColumn])
-	switch e.Kind {
-	case stoav1.ErrorKind_ERROR_KIND_CONFLICT:
-		key, _ := hex.DecodeString(e.Fields[FieldKey])
-		return &engine.Conflict{Column: col, Key: key, Absent: e.Fields[FieldAbsent] == "true"}
-	case stoav1.ErrorKind_ERROR_KIND_KEY:
-		return &keys.Error{Column: col, Type: e.Fields[FieldType], Field: e.Fields[FieldField],
-			Offset: e.offset(), Reason: e.Fields[FieldReason]}
-	case stoav1.ErrorKind_ERROR_KIND_VALUE:
-		return &codec.Error{Type: e.Fields[FieldType], Field: e.Fields[FieldField],
-			Offset: e.offset(), Reason: e.Fields[FieldReason]}
-	case stoav1.ErrorKind_ERROR_KIND_ROOT_MOVED, stoav1.ErrorKind_ERROR_KIND_CLOCK_AHEAD, stoav1.ErrorKind_ERROR_KIND_CLOCK_JUMPED, stoav1.ErrorKind_ERROR_KIND_REFUSED, stoav1.ErrorKind_ERROR_KIND_EARLY:
-		return e.rebuildDag()
-	case stoav1.ErrorKind_ERROR_KIND_KV_ARGUMENT, stoav1.ErrorKind_ERROR_KIND_KV_VALUE, stoav1.ErrorKind_ERROR_KIND_KV_QUOTA,
-		stoav1.ErrorKind_ERROR_KIND_KV_CONFLICT, stoav1.ErrorKind_ERROR_KIND_KV_CAPABILITY:
-		return e.rebuildKV()
-	case stoav1.ErrorKind_ERROR_KIND_OP_REFUSED:
-		return e.rebuildRefusal()
-	}
 	k, known := kindOf(e.Kind)
 	switch {
+	case known && k.data != nil:
+		return k.data.rebuild(e)
 	case !known && e.code == codes.Unavailable:
 		return ErrUnavailable
 	case !known && e.code == codes.Unimplemented: // the daemon is older than the call
 		return engine.ErrUnsupported
 	}
-	return k.cause
+	return k.is
+}
+
+func (e *Error) column() column.Column {
+	col, _ := column.Parse(e.Fields[FieldColumn])
+	return col
 }
 
 func (e *Error) offset() int {
@@ -195,11 +180,4 @@ func keyFields(col column.Column, key []byte) []string {
 // KeyError returns an error of kind k about one key. pairs are more fields.
 func KeyError(k stoav1.ErrorKind, col column.Column, key []byte, message string, pairs ...string) *Error {
 	return NewError(k, message, append(keyFields(col, key), pairs...)...)
-}
-
-func shortHex(key []byte) string {
-	if len(key) > maxErrorKey {
-		return fmt.Sprintf("%x… (%d bytes)", key[:64], len(key))
-	}
-	return hex.EncodeToString(key)
 }

@@ -47,10 +47,10 @@ func TestEveryKindCrossesTheSocket(t *testing.T) {
 		require.Equal(t, k, e.Kind)
 		require.Equal(t, "what happened", e.Error())
 		require.Equal(t, sent.Fields, e.Fields)
-		require.ErrorIs(t, got, known.cause)
+		require.ErrorIs(t, got, known.is)
 		require.Equal(t, known.code, status.Code(got))
 		require.Equal(t, k, fromSession(sent.InSession()).Kind)
-		require.ErrorIs(t, fromSession(sent.InSession()), known.cause)
+		require.ErrorIs(t, fromSession(sent.InSession()), known.is)
 	}
 }
 

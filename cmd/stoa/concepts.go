@@ -38,9 +38,6 @@ func concepts() []concept {
 	}
 }
 
-// conceptsHint ends what is said where words of concepts stand.
-const conceptsHint = "`stoa help concepts` says what such words mean"
-
 // newConcepts returns a topic of help, which is no command.
 func newConcepts() *cobra.Command {
 	var t strings.Builder

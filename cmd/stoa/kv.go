@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -226,17 +225,4 @@ func newKVCapabilities(p *process) *cobra.Command {
 			})
 		},
 	}.command(p, "kv")
-}
-
-// kvExit returns the exit code that a refusal of the Kv service leads to.
-func kvExit(err error) (code int, refused bool) {
-	var e *kvstorage.Error
-	if !errors.As(err, &e) {
-		return 0, false
-	}
-	switch e.Code {
-	case kvstorage.CapabilityMissing, kvstorage.NotANumber, kvstorage.Overflow, kvstorage.QuotaExhausted, kvstorage.Conflict:
-		return exitRefused, true
-	}
-	return exitBad, true
 }
