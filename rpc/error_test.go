@@ -54,6 +54,33 @@ func TestEveryKindCrossesTheSocket(t *testing.T) {
 	}
 }
 
+// An error that stands behind one that it is too would never be told as what it is.
+func TestNoErrorOfTheTableHidesAnother(t *testing.T) {
+	for _, k := range errorTable {
+		if k.data != nil || k.kind == stoav1.ErrorKind_ERROR_KIND_SNAPSHOT { // which is made with its kind, as a session knows why
+			continue
+		}
+		err := fmt.Errorf("wrapped: %w", k.is)
+		exit, hint := Explain(err)
+		require.Equal(t, max(k.exit, ExitBad), exit, k.is)
+		require.Equal(t, k.hint, hint, k.is)
+		switch told := Describe(err); k.kind {
+		case stoav1.ErrorKind_ERROR_KIND_UNSPECIFIED:
+			require.Nil(t, told, k.is)
+		default:
+			require.Equal(t, k.kind, told.Kind, k.is)
+			require.ErrorIs(t, over(told), errorKind(t, k.kind).is)
+		}
+	}
+	require.Nil(t, Describe(fmt.Errorf("odd: %w", ErrInternal)), "a daemon logs these")
+}
+
+func errorKind(t *testing.T, k stoav1.ErrorKind) *known {
+	of, ok := kindOf(k)
+	require.True(t, ok, k)
+	return of
+}
+
 func TestTypedErrorsCrossTheSocketWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		col := column.Column(rapid.IntRange(1, column.Count).Draw(t, "column"))
