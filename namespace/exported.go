@@ -24,6 +24,26 @@ const (
 	exportSalt    = 16
 )
 
+// ExportSealed returns the identity of this node in a namespace sealed under a passphrase,
+// or [ErrNoIdentity], or [ErrExport] for an empty passphrase.
+func (s *Store) ExportSealed(ns codec.GroupID, passphrase []byte) ([]byte, error) {
+	v, err := s.ExportIdentity(ns)
+	if err != nil {
+		return nil, err
+	}
+	return SealIdentity(s.options.Rand, ns, v, passphrase)
+}
+
+// ImportSealed makes what [Store.ExportSealed] has returned the identity of this node in a
+// namespace. It returns who that is, [ErrExport], or an error as [Store.ImportIdentity].
+func (s *Store) ImportSealed(ns codec.GroupID, sealed, passphrase []byte) (codec.Identity, error) {
+	v, err := OpenIdentity(ns, sealed, passphrase)
+	if err == nil {
+		err = s.ImportIdentity(ns, v)
+	}
+	return v.PublicKey, err
+}
+
 // SealIdentity returns an identity as it may leave a node: sealed under a passphrase,
 // which is stretched with argon2id (three passes over 64 MiB, four lanes).
 func SealIdentity(random io.Reader, ns codec.GroupID, v codec.NamespaceIdentityValue, passphrase []byte) ([]byte, error) {

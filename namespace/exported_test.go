@@ -3,10 +3,12 @@ package namespace
 import (
 	"crypto/rand"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/group"
 )
 
@@ -37,4 +39,39 @@ func TestAnExportedIdentityOpensByItsPassphraseOnly(t *testing.T) {
 	}
 	_, err = SealIdentity(rand.Reader, ns, v, nil)
 	require.ErrorIs(t, err, ErrExport)
+}
+
+func TestAnIdentityMovesSealed(t *testing.T) {
+	a, b := newStore(t, 1), newStore(t, 2)
+	ns := codec.GroupID{3}
+	_, err := a.ExportSealed(ns, []byte("right"))
+	require.ErrorIs(t, err, ErrNoIdentity)
+	self, err := a.NewIdentity(ns)
+	require.NoError(t, err)
+	_, err = a.ExportSealed(ns, nil)
+	require.ErrorIs(t, err, ErrExport)
+	sealed, err := a.ExportSealed(ns, []byte("right"))
+	require.NoError(t, err)
+	_, err = b.ImportSealed(ns, sealed, []byte("wrong"))
+	require.ErrorIs(t, err, ErrExport)
+	id, err := b.ImportSealed(ns, sealed, []byte("right"))
+	require.NoError(t, err)
+	require.Equal(t, self, id)
+	_, err = b.NewIdentity(ns)
+	require.ErrorIs(t, err, ErrIdentityExists)
+}
+
+func TestAGroupIsMadeWhenTheClockSaysUnlessItIsSaid(t *testing.T) {
+	s, err := Open(mem.New(), Options{Now: func() time.Time { return time.Unix(77, 0) }})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	ns, _, err := s.Create(t.Context(), Create{})
+	require.NoError(t, err)
+	for said, want := range map[uint64]uint64{0: 77, 5: 5} {
+		done, err := s.Propose(t.Context(), ns, Proposal{Root: &codec.RootOp{Kind: codec.RootGroupCreated, ParentID: ns, CreatedAt: said}})
+		require.NoError(t, err)
+		op, err := s.Op(ns, done.Answer.ID)
+		require.NoError(t, err)
+		require.Equal(t, want, op.Root.CreatedAt)
+	}
 }

@@ -21,7 +21,7 @@ var (
 
 // Proposal is what an op of this node is to do: Root, or what Group does in GroupID.
 type Proposal struct {
-	Root    *codec.RootOp // of a creation: GroupID, Creator and Salt are filled in
+	Root    *codec.RootOp // of a creation: GroupID, Creator and Salt are filled in, and CreatedAt if it is 0
 	GroupID codec.GroupID
 	Group   *codec.GroupOp
 }
@@ -178,6 +178,9 @@ func (p *proposing) root(r codec.RootOp, a *Answer) error {
 	}
 	if r.Kind == codec.RootGroupCreated {
 		r.Creator, r.GroupID = p.c.self(), codec.GroupID{}
+		if r.CreatedAt == 0 {
+			r.CreatedAt = uint64(p.s.options.Now().Unix())
+		}
 		if _, err := io.ReadFull(p.random(), r.Salt[:]); err != nil {
 			return err
 		}

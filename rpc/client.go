@@ -60,7 +60,6 @@ type Client struct {
 	dag   stoav1.DagClient
 
 	namespace stoav1.NamespaceClient
-	group     stoav1.GroupClient
 }
 
 var (
@@ -105,7 +104,7 @@ func Dial(path string, o ClientOptions) (*Client, error) {
 		path: path, timeout: o.CallTimeout, ctx: context.Background(), conn: conn, carrier: t,
 		store: stoav1.NewStoreClient(t), blob: stoav1.NewBlobClient(t),
 		dag:       stoav1.NewDagClient(t),
-		namespace: stoav1.NewNamespaceClient(t), group: stoav1.NewGroupClient(t),
+		namespace: stoav1.NewNamespaceClient(t),
 	}
 	if err := c.first(o); err != nil {
 		conn.Close()

@@ -2,141 +2,142 @@ package rpc
 
 import (
 	"context"
-	"errors"
-	"io"
-	"iter"
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace"
-	"github.com/stoadb/stoa/rpc/internal/govwire"
 	"github.com/stoadb/stoa/rpc/internal/op"
-	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
 // Groups is what a daemon knows of groups. Its methods are those of namespace.Store,
 // with the same errors, and those of calls. Groups change by [Namespaces.Propose]. It is
-// a view of its client, and as safe for concurrent use.
+// a view of its client, and as safe for concurrent use. The log is in grouplog.go, keys
+// are in groupkeys.go.
 type Groups struct{ c *Client }
 
 // Groups returns the groups of the daemon. Calls that take no context end with that of
 // c; streams end with both.
 func (c *Client) Groups() *Groups { return &Groups{c} }
 
+// inGroup are arguments about a group.
+type inGroup struct{ GroupID codec.GroupID }
+
+// About returns the group.
+func (a *inGroup) About() (name, value string) { return FieldGroup, a.GroupID.String() }
+
+var groupGet = op.New(op.Method{Number: 401, Name: "Group.Get"},
+	func(_ context.Context, s *namespace.Store, a *inGroup) (namespace.GroupInfo, error) {
+		return s.Show(a.GroupID)
+	})
+
 // Show is namespace.Store's.
 func (g *Groups) Show(id codec.GroupID) (namespace.GroupInfo, error) {
-	res, err := dagCall(g.c, "group", g.c.group.Get, &stoav1.GroupGetRequest{GroupId: id[:]})
-	if err != nil {
-		return namespace.GroupInfo{}, err
-	}
-	info, err := govwire.Group(res.GetGroup())
-	return info, odd("group", err)
+	return call(g.c.ctx, g.c, groupGet, inGroup{id})
 }
+
+// pageOfGroup are the arguments of a page of a list of a group.
+type pageOfGroup[K any] struct {
+	inGroup
+	After K `wire:",optional"`
+	Limit uint32
+}
+
+var groupMembers = op.New(op.Method{Number: 402, Name: "Group.Members"},
+	func(_ context.Context, s *namespace.Store, a *pageOfGroup[codec.Identity]) (paged[namespace.MemberInfo, codec.Identity], error) {
+		return govPage(int(a.Limit), func(limit int) ([]namespace.MemberInfo, error) { return s.Members(a.GroupID, a.After, limit) },
+			func(m *namespace.MemberInfo) codec.Identity { return m.Identity })
+	})
 
 // Members is namespace.Store's; a limit over 1,000, or of 0, is one of 1,000.
 func (g *Groups) Members(id codec.GroupID, after codec.Identity, limit int) ([]namespace.MemberInfo, error) {
-	res, err := dagCall(g.c, "members", g.c.group.Members,
-		&stoav1.GroupMembersRequest{GroupId: id[:], After: op.OptionalBytes(after), Limit: govPageOf(limit)})
-	if err != nil {
-		return nil, err
-	}
-	return collect("members", res.GetMembers(), govwire.Member)
+	p, err := call(g.c.ctx, g.c, groupMembers, pageOfGroup[codec.Identity]{inGroup{id}, after, govLimit(limit)})
+	return p.List, err
 }
+
+// maxContextMembers is how many members of a context a message tells of.
+const maxContextMembers = 1000
+
+var groupContexts = op.New(op.Method{Number: 403, Name: "Group.Contexts"},
+	func(_ context.Context, s *namespace.Store, a *pageOfGroup[codec.ContextID]) (paged[namespace.ContextInfo, codec.ContextID], error) {
+		p, err := govPage(int(a.Limit), func(limit int) ([]namespace.ContextInfo, error) { return s.Contexts(a.GroupID, a.After, limit) },
+			func(c *namespace.ContextInfo) codec.ContextID { return c.ID })
+		for i := range p.List {
+			c := &p.List[i]
+			c.Members = c.Members[:min(len(c.Members), maxContextMembers)]
+		}
+		return p, err
+	})
 
 // Contexts is namespace.Store's, with the first 1,000 members of each; a limit over
 // 1,000, or of 0, is one of 1,000.
 func (g *Groups) Contexts(id codec.GroupID, after codec.ContextID, limit int) ([]namespace.ContextInfo, error) {
-	res, err := dagCall(g.c, "contexts", g.c.group.Contexts,
-		&stoav1.GroupContextsRequest{GroupId: id[:], After: op.OptionalBytes(after), Limit: govPageOf(limit)})
-	if err != nil {
-		return nil, err
-	}
-	return collect("contexts", res.GetContexts(), govwire.Context)
+	p, err := call(g.c.ctx, g.c, groupContexts, pageOfGroup[codec.ContextID]{inGroup{id}, after, govLimit(limit)})
+	return p.List, err
 }
+
+// namesPage is a page of names.
+type namesPage struct {
+	Names []namespace.Name
+	More  bool
+}
+
+var groupNames = op.New(op.Method{Number: 414, Name: "Group.Names"},
+	func(_ context.Context, s *namespace.Store, a *pageOfGroup[namespace.Name]) (p namesPage, err error) {
+		limit := pageLimit(int(a.Limit), MaxGovPage)
+		p.Names, err = s.Names(a.GroupID, a.After, limit+1)
+		if p.More = len(p.Names) > limit; p.More {
+			p.Names = p.Names[:limit]
+		}
+		return p, err
+	})
 
 // Names is namespace.Store's; a limit over 1,000, or of 0, is one of 1,000.
 func (g *Groups) Names(id codec.GroupID, after namespace.Name, limit int) ([]namespace.Name, error) {
-	ask := &stoav1.GroupNamesRequest{GroupId: id[:], Limit: govPageOf(limit)}
-	if after != (namespace.Name{}) {
-		ask.After = govwire.FromName(&after)
-	}
-	res, err := dagCall(g.c, "names", g.c.group.Names, ask)
-	if err != nil {
-		return nil, err
-	}
-	return collect("names", res.GetNames(), govwire.Name)
+	p, err := call(g.c.ctx, g.c, groupNames, pageOfGroup[namespace.Name]{inGroup{id}, after, govLimit(limit)})
+	return p.Names, err
 }
+
+// resolving are the arguments of Resolve: one of what may be resolved.
+type resolving struct {
+	ContextID *codec.ContextID
+	GroupID   *codec.GroupID
+}
+
+// About returns what was to be resolved.
+func (a *resolving) About() (name, value string) {
+	switch {
+	case a.ContextID != nil:
+		return FieldContext, a.ContextID.String()
+	case a.GroupID != nil:
+		return FieldGroup, a.GroupID.String()
+	}
+	return "", ""
+}
+
+// resolved is where something is.
+type resolved struct{ GroupID, NamespaceID codec.GroupID }
+
+var groupResolve = op.New(op.Method{Number: 404, Name: "Group.Resolve"},
+	func(_ context.Context, s *namespace.Store, a *resolving) (r resolved, err error) {
+		switch {
+		case a.ContextID != nil:
+			r.GroupID, r.NamespaceID, err = s.Resolve(*a.ContextID)
+		case a.GroupID != nil:
+			r.GroupID = *a.GroupID
+			r.NamespaceID, err = s.NamespaceOf(r.GroupID)
+		default:
+			err = &op.FieldError{Field: "what", Reason: "neither a context nor a group"}
+		}
+		return r, err
+	})
 
 // Resolve is namespace.Store's.
 func (g *Groups) Resolve(context codec.ContextID) (of, ns codec.GroupID, err error) {
-	return g.resolve(&stoav1.GroupResolveRequest{What: &stoav1.GroupResolveRequest_ContextId{ContextId: context[:]}})
+	r, err := call(g.c.ctx, g.c, groupResolve, resolving{ContextID: &context})
+	return r.GroupID, r.NamespaceID, err
 }
 
 // NamespaceOf is namespace.Store's.
 func (g *Groups) NamespaceOf(id codec.GroupID) (codec.GroupID, error) {
-	_, ns, err := g.resolve(&stoav1.GroupResolveRequest{What: &stoav1.GroupResolveRequest_GroupId{GroupId: id[:]}})
-	return ns, err
-}
-
-func (g *Groups) resolve(ask *stoav1.GroupResolveRequest) (of, ns codec.GroupID, err error) {
-	res, err := dagCall(g.c, "resolve", g.c.group.Resolve, ask)
-	if err != nil {
-		return of, ns, err
-	}
-	if of, err = op.ParseID[codec.GroupID]("group_id", res.GetGroupId()); err == nil {
-		ns, err = op.ParseID[codec.GroupID]("namespace_id", res.GetNamespaceId())
-	}
-	return of, ns, odd("resolve", err)
-}
-
-// Ops is namespace.Store's, without the signatures. It asks for them page by page.
-func (g *Groups) Ops(ctx context.Context, id codec.GroupID, w namespace.Window) iter.Seq2[namespace.Entry, error] {
-	return func(yield func(namespace.Entry, error) bool) {
-		ctx, cancel := g.c.within(ctx)
-		defer cancel()
-		client := g.c.WithContext(ctx)
-		ask := &stoav1.GroupOpsRequest{GroupId: id[:], From: w.From, Reverse: w.Reverse}
-		for left := w.Limit; ; {
-			ask.Limit = govPageOf(left)
-			res, err := dagCall(client, "ops", g.c.group.Ops, ask)
-			if err != nil {
-				yield(namespace.Entry{}, err)
-				return
-			}
-			for _, m := range res.GetEntries() {
-				e, err := govwire.Entry(m)
-				if !yield(e, odd("ops", err)) || err != nil {
-					return
-				}
-			}
-			n := len(res.GetEntries())
-			if ask.From = res.GetNext(); ask.From == 0 || n == 0 || w.Limit > 0 && n >= left {
-				return
-			}
-			left = max(left-n, 0)
-		}
-	}
-}
-
-// Follow is namespace.Store's, without the signatures.
-func (g *Groups) Follow(ctx context.Context, id codec.GroupID, after uint64, live bool) iter.Seq2[namespace.Event, error] {
-	return func(yield func(namespace.Event, error) bool) {
-		ctx, cancel := g.c.within(ctx)
-		defer cancel()
-		s, err := g.c.group.Follow(ctx, &stoav1.GroupFollowRequest{GroupId: id[:], After: after, Live: live})
-		for err == nil {
-			var m *stoav1.GroupFollowResponse
-			if m, err = s.Recv(); err != nil {
-				break
-			}
-			for _, one := range m.GetEvents() {
-				e, wrong := govwire.Event(one)
-				if !yield(e, odd("follow", wrong)) || wrong != nil {
-					return
-				}
-			}
-		}
-		if !errors.Is(err, io.EOF) {
-			yield(namespace.Event{}, g.c.failed("follow", err))
-		}
-	}
+	r, err := call(g.c.ctx, g.c, groupResolve, resolving{GroupID: &id})
+	return r.NamespaceID, err
 }

@@ -2,108 +2,94 @@ package rpc
 
 import (
 	"context"
-	"errors"
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace"
-	"github.com/stoadb/stoa/rpc/internal/govwire"
 	"github.com/stoadb/stoa/rpc/internal/op"
-	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// Voided is namespace.Store's.
-func (g *Groups) Voided(id codec.GroupID) ([]namespace.Voided, error) {
-	res, err := dagCall(g.c, "voided", g.c.group.Voided, &stoav1.GroupVoidedRequest{GroupId: id[:]})
-	if err != nil {
-		return nil, err
-	}
-	return collect("voided", res.GetOps(), func(m *stoav1.GroupVoidedOp) (v namespace.Voided, err error) {
-		if v.ID, err = op.ParseID[codec.OpID]("op_id", m.GetOpId()); err == nil {
-			v.Root, v.Body, err = govwire.Content(m)
-		}
-		return v, err
+var groupKeys = op.New(op.Method{Number: 409, Name: "Group.Keys"},
+	func(_ context.Context, s *namespace.Store, a *inGroup) ([]namespace.KeyInfo, error) {
+		return s.Keys(a.GroupID)
 	})
-}
-
-// Reissue is namespace.Store's. The errors in it say why for people only.
-func (g *Groups) Reissue(ctx context.Context, id codec.GroupID) ([]namespace.Reissued, error) {
-	ctx, cancel := g.c.within(ctx)
-	defer cancel()
-	res, err := dagCall(g.c.WithContext(ctx), "reissue", g.c.group.Reissue, &stoav1.GroupReissueRequest{GroupId: id[:]})
-	if err != nil {
-		return nil, err
-	}
-	return collect("reissue", res.GetReissued(), func(m *stoav1.GroupReissued) (r namespace.Reissued, err error) {
-		if r.Old, err = op.ParseID[codec.OpID]("op_id", m.GetOpId()); err != nil {
-			return r, err
-		}
-		if m.GetFailed() != "" {
-			r.Err = errors.New(m.GetFailed())
-			return r, nil
-		}
-		r.New, err = govwire.Proposed(m.GetProposed())
-		return r, err
-	})
-}
 
 // Keys is namespace.Store's.
 func (g *Groups) Keys(id codec.GroupID) ([]namespace.KeyInfo, error) {
-	res, err := dagCall(g.c, "keys", g.c.group.Keys, &stoav1.GroupKeysRequest{GroupId: id[:]})
-	if err != nil {
-		return nil, err
-	}
-	return collect("keys", res.GetKeys(), govwire.Key)
+	return call(g.c.ctx, g.c, groupKeys, inGroup{id})
 }
+
+var groupRotate = op.New(op.Method{Number: 410, Name: "Group.Rotate"},
+	func(ctx context.Context, s *namespace.Store, a *inGroup) (namespace.Proposed, error) {
+		return s.Rotate(ctx, a.GroupID)
+	})
 
 // Rotate is namespace.Store's.
 func (g *Groups) Rotate(ctx context.Context, id codec.GroupID) (namespace.Proposed, error) {
-	ctx, cancel := g.c.within(ctx)
-	defer cancel()
-	res, err := dagCall(g.c.WithContext(ctx), "rotate", g.c.group.Rotate, &stoav1.GroupRotateRequest{GroupId: id[:]})
-	if err != nil {
-		return namespace.Proposed{}, err
-	}
-	done, err := govwire.Proposed(res.GetProposed())
-	return done, odd("rotate", err)
+	return callWithin(ctx, g.c, groupRotate, inGroup{id})
 }
+
+var groupSigningKeys = op.New(op.Method{Number: 411, Name: "Group.SigningKeys"},
+	func(_ context.Context, s *namespace.Store, a *inGroup) ([]codec.Identity, error) {
+		return s.SigningKeys(a.GroupID)
+	})
 
 // SigningKeys is namespace.Store's.
 func (g *Groups) SigningKeys(id codec.GroupID) ([]codec.Identity, error) {
-	res, err := dagCall(g.c, "signing keys", g.c.group.SigningKeys, &stoav1.GroupSigningKeysRequest{GroupId: id[:]})
-	if err != nil {
-		return nil, err
-	}
-	all, err := op.ParseIDs[codec.Identity]("public_keys", res.GetPublicKeys())
-	return all, odd("signing keys", err)
+	return call(g.c.ctx, g.c, groupSigningKeys, inGroup{id})
 }
+
+// newSigningKey are the arguments of AddSigningKey.
+type newSigningKey struct {
+	inGroup
+	Seed codec.Option[codec.Secret] `wire:",hash"`
+}
+
+var groupAddSigningKey = op.New(op.Method{Number: 412, Name: "Group.AddSigningKey"},
+	func(_ context.Context, s *namespace.Store, a *newSigningKey) (codec.Identity, error) {
+		return s.AddSigningKey(a.GroupID, a.Seed)
+	})
 
 // AddSigningKey is namespace.Store's.
 func (g *Groups) AddSigningKey(id codec.GroupID, seed codec.Option[codec.Secret]) (codec.Identity, error) {
-	ask := &stoav1.GroupAddSigningKeyRequest{GroupId: id[:]}
-	if seed.Valid {
-		ask.Seed = seed.V[:]
-	}
-	res, err := dagCall(g.c, "add signing key", g.c.group.AddSigningKey, ask)
-	if err != nil {
-		return codec.Identity{}, err
-	}
-	public, err := op.ParseID[codec.Identity]("public_key", res.GetPublicKey())
-	return public, odd("add signing key", err)
+	return call(g.c.ctx, g.c, groupAddSigningKey, newSigningKey{inGroup{id}, seed})
 }
+
+// ofSigningKey are arguments about a signing key.
+type ofSigningKey struct {
+	inGroup
+	PublicKey codec.Identity
+}
+
+var groupDeleteSigningKey = op.New(op.Method{Number: 413, Name: "Group.DeleteSigningKey"},
+	func(_ context.Context, s *namespace.Store, a *ofSigningKey) (op.Nothing, error) {
+		return op.Nothing{}, s.DeleteSigningKey(a.GroupID, a.PublicKey)
+	})
 
 // DeleteSigningKey is namespace.Store's.
 func (g *Groups) DeleteSigningKey(id codec.GroupID, public codec.Identity) error {
-	_, err := dagCall(g.c, "delete signing key", g.c.group.DeleteSigningKey,
-		&stoav1.GroupDeleteSigningKeyRequest{GroupId: id[:], PublicKey: public[:]})
+	_, err := call(g.c.ctx, g.c, groupDeleteSigningKey, ofSigningKey{inGroup{id}, public})
 	return err
 }
 
+// placing are the arguments of Place.
+type placing struct {
+	inGroup
+	ContextID   codec.ContextID
+	NamespaceID codec.GroupID `wire:",optional"`
+}
+
+var groupPlace = op.New(op.Method{Number: 415, Name: "Group.Place", Access: op.AccessSecrets},
+	func(_ context.Context, s *namespace.Store, a *placing) (placed codec.GroupOp, err error) {
+		ns := a.NamespaceID
+		if ns.IsZero() {
+			if ns, err = s.NamespaceOf(a.GroupID); err != nil {
+				return placed, err
+			}
+		}
+		return s.Place(a.ContextID, ns, a.GroupID)
+	})
+
 // Place is namespace.Store's; a zero namespace is the one that has the group there.
-func (g *Groups) Place(c codec.ContextID, ns, id codec.GroupID) (placed codec.GroupOp, err error) {
-	res, err := dagCall(g.c, "place context", g.c.group.Place, &stoav1.GroupPlaceRequest{ContextId: c[:], GroupId: id[:], NamespaceId: op.OptionalBytes(ns)})
-	if err != nil {
-		return placed, err
-	}
-	placed, err = govwire.GroupOp("op", res.GetOp())
-	return placed, odd("place context", err)
+func (g *Groups) Place(c codec.ContextID, ns, id codec.GroupID) (codec.GroupOp, error) {
+	return call(g.c.ctx, g.c, groupPlace, placing{inGroup{id}, c, ns})
 }

@@ -2,56 +2,98 @@ package rpc
 
 import (
 	"context"
+	"math"
+	"time"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/group"
 	"github.com/stoadb/stoa/namespace"
-	"github.com/stoadb/stoa/rpc/internal/govwire"
 	"github.com/stoadb/stoa/rpc/internal/op"
-	"github.com/stoadb/stoa/rpc/stoav1"
 )
+
+// inviting are the arguments of Invite.
+type inviting struct {
+	inGroup
+	Role      codec.GroupMemberRole
+	Invitee   codec.Option[codec.Identity]
+	ExpiresAt uint64 // unix seconds
+}
+
+// invited is an invitation, and its id.
+type invited struct {
+	Invitation   []byte
+	InvitationID codec.Hash `wire:",hash"`
+}
+
+var nsInvite = op.New(op.Method{Number: 318, Name: "Namespace.Invite"},
+	func(ctx context.Context, s *namespace.Store, a *inviting) (i invited, err error) {
+		if a.ExpiresAt > math.MaxInt64 {
+			return i, &op.FieldError{Field: "expires_at", Reason: "no time that a clock reaches"}
+		}
+		i.Invitation, err = s.Invite(ctx, namespace.Invite{GroupID: a.GroupID, Role: a.Role, Invitee: a.Invitee, Expires: time.Unix(int64(a.ExpiresAt), 0)})
+		if err != nil {
+			return i, err
+		}
+		v, err := namespace.ParseInvitation(i.Invitation)
+		if err == nil {
+			i.InvitationID, err = group.InvitationID(&v)
+		}
+		return i, err
+	})
 
 // Invite is namespace.Store's.
 func (n *Namespaces) Invite(ctx context.Context, i namespace.Invite) ([]byte, error) {
-	client, cancel := n.until(ctx)
-	defer cancel()
-	ask := &stoav1.NamespaceInviteRequest{GroupId: i.GroupID[:], Role: govwire.FromRole(i.Role), ExpiresAt: uint64(max(i.Expires.Unix(), 0))}
-	if i.Invitee.Valid {
-		ask.Invitee = op.Bytes(i.Invitee.V)
-	}
-	res, err := dagCall(client, "invite", n.c.namespace.Invite, ask)
-	return res.GetInvitation(), err
+	a := inviting{inGroup{i.GroupID}, i.Role, i.Invitee, uint64(max(i.Expires.Unix(), 0))}
+	r, err := callWithin(ctx, n.c, nsInvite, a)
+	return r.Invitation, err
 }
 
 // Joining is a request to join a namespace.
 type Joining struct {
-	Request   []byte // for a member who admits it
-	Namespace codec.GroupID
+	Request   []byte         // for a member who admits it
+	Namespace codec.GroupID  `wire:"namespace_id"`
 	Identity  codec.Identity // who joins: the daemon
 }
 
-// Join is namespace.Store's.
-func (n *Namespaces) Join(ctx context.Context, invitation []byte) (j Joining, err error) {
-	client, cancel := n.until(ctx)
-	defer cancel()
-	res, err := dagCall(client, "join", n.c.namespace.Join, &stoav1.NamespaceJoinRequest{Invitation: invitation})
-	if err != nil {
-		return j, err
-	}
-	j.Request = res.GetRequest()
-	if j.Namespace, err = op.ParseID[codec.GroupID]("namespace_id", res.GetNamespaceId()); err == nil {
-		j.Identity, err = op.ParseID[codec.Identity]("identity", res.GetIdentity())
-	}
-	return j, odd("join", err)
+// joining are the arguments of Join.
+type joining struct {
+	Invitation []byte
+	to         codec.GroupID
 }
+
+// About returns the namespace of the invitation, once it is known.
+func (a *joining) About() (name, value string) {
+	if a.to.IsZero() {
+		return "", ""
+	}
+	return FieldNamespace, a.to.String()
+}
+
+var nsJoin = op.New(op.Method{Number: 319, Name: "Namespace.Join"},
+	func(ctx context.Context, s *namespace.Store, a *joining) (j Joining, err error) {
+		if j.Request, err = s.Join(ctx, a.Invitation); err != nil {
+			return j, err
+		}
+		v, err := namespace.ParseInvitation(a.Invitation)
+		if err != nil {
+			return j, err
+		}
+		j.Namespace, a.to = v.NamespaceID, v.NamespaceID
+		j.Identity, err = s.Identity(v.NamespaceID)
+		return j, err
+	})
+
+// Join is namespace.Store's.
+func (n *Namespaces) Join(ctx context.Context, invitation []byte) (Joining, error) {
+	return callWithin(ctx, n.c, nsJoin, joining{Invitation: invitation})
+}
+
+var nsAdmit = op.New(op.Method{Number: 320, Name: "Namespace.Admit"},
+	func(ctx context.Context, s *namespace.Store, request *[]byte) (namespace.Proposed, error) {
+		return s.Admit(ctx, *request)
+	})
 
 // Admit is namespace.Store's.
 func (n *Namespaces) Admit(ctx context.Context, request []byte) (namespace.Proposed, error) {
-	client, cancel := n.until(ctx)
-	defer cancel()
-	res, err := dagCall(client, "admit", n.c.namespace.Admit, &stoav1.NamespaceAdmitRequest{Request: request})
-	if err != nil {
-		return namespace.Proposed{}, err
-	}
-	done, err := govwire.Proposed(res.GetProposed())
-	return done, odd("admit", err)
+	return callWithin(ctx, n.c, nsAdmit, request)
 }

@@ -2,91 +2,169 @@ package rpc
 
 import (
 	"context"
+	"fmt"
 	"iter"
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace"
-	"github.com/stoadb/stoa/rpc/internal/govwire"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
+
+	_ "github.com/stoadb/stoa/rpc/internal/govwire" // says how what package namespace has is carried
 )
 
 // Namespaces is the governance of a daemon. Its methods are those of namespace.Store,
 // with the same errors, and those of calls: ErrUnavailable, ErrBusy and their like. It
-// is a view of its client, and as safe for concurrent use. What is read of one group is
-// in [Groups].
+// is a view of its client, and as safe for concurrent use. Identities and ops on their way
+// in are in this file, what is read of them in namespaceread.go, invitations in
+// invitation.go; what is read of one group is in [Groups].
 type Namespaces struct{ c *Client }
 
 // Namespaces returns the governance of the daemon. Calls that take no context end with
 // that of c; streams end with both.
 func (c *Client) Namespaces() *Namespaces { return &Namespaces{c} }
 
-// until returns the client for calls that end with ctx too.
-func (n *Namespaces) until(ctx context.Context) (*Client, context.CancelFunc) {
-	ctx, cancel := n.c.within(ctx)
-	return n.c.WithContext(ctx), cancel
-}
+// inNamespace are arguments about a namespace.
+type inNamespace struct{ NamespaceID codec.GroupID }
+
+// About returns the namespace.
+func (a *inNamespace) About() (name, value string) { return FieldNamespace, a.NamespaceID.String() }
+
+var nsNewIdentity = op.New(op.Method{Number: 301, Name: "Namespace.NewIdentity"},
+	func(_ context.Context, s *namespace.Store, a *inNamespace) (codec.Identity, error) {
+		return s.NewIdentity(a.NamespaceID)
+	})
 
 // NewIdentity is namespace.Store's.
 func (n *Namespaces) NewIdentity(ns codec.GroupID) (codec.Identity, error) {
-	res, err := dagCall(n.c, "new identity", n.c.namespace.NewIdentity, &stoav1.NamespaceNewIdentityRequest{NamespaceId: ns[:]})
-	if err != nil {
-		return codec.Identity{}, err
-	}
-	id, err := op.ParseID[codec.Identity]("identity", res.GetIdentity())
-	return id, odd("new identity", err)
+	return call(n.c.ctx, n.c, nsNewIdentity, inNamespace{ns})
 }
+
+var nsIdentity = op.New(op.Method{Number: 302, Name: "Namespace.GetIdentity"},
+	func(_ context.Context, s *namespace.Store, a *inNamespace) (codec.Identity, error) {
+		return s.Identity(a.NamespaceID)
+	})
 
 // Identity is namespace.Store's.
 func (n *Namespaces) Identity(ns codec.GroupID) (codec.Identity, error) {
-	res, err := dagCall(n.c, "identity", n.c.namespace.GetIdentity, &stoav1.NamespaceGetIdentityRequest{NamespaceId: ns[:]})
-	if err != nil {
-		return codec.Identity{}, err
-	}
-	id, err := op.ParseID[codec.Identity]("identity", res.GetIdentity())
-	return id, odd("identity", err)
+	return call(n.c.ctx, n.c, nsIdentity, inNamespace{ns})
 }
+
+// sealing are the arguments of ExportIdentity.
+type sealing struct {
+	inNamespace
+	Passphrase []byte
+}
+
+var nsExport = op.New(op.Method{Number: 303, Name: "Namespace.ExportIdentity", Access: op.AccessSecrets},
+	func(_ context.Context, s *namespace.Store, a *sealing) (sealed []byte, err error) {
+		return s.ExportSealed(a.NamespaceID, a.Passphrase)
+	})
 
 // ExportIdentity returns the identity of the daemon in a namespace sealed under a
 // passphrase. It returns namespace.ErrNoIdentity, and ErrSecret if this user may not
 // read secrets.
 func (n *Namespaces) ExportIdentity(ns codec.GroupID, passphrase []byte) ([]byte, error) {
-	res, err := dagCall(n.c, "export identity", n.c.namespace.ExportIdentity,
-		&stoav1.NamespaceExportIdentityRequest{NamespaceId: ns[:], Passphrase: passphrase})
-	return res.GetSealed(), err
+	return call(n.c.ctx, n.c, nsExport, sealing{inNamespace{ns}, passphrase})
 }
+
+// opening are the arguments of ImportIdentity.
+type opening struct {
+	sealing
+	Sealed []byte
+}
+
+var nsImport = op.New(op.Method{Number: 304, Name: "Namespace.ImportIdentity", Access: op.AccessSecrets},
+	func(_ context.Context, s *namespace.Store, a *opening) (codec.Identity, error) {
+		return s.ImportSealed(a.NamespaceID, a.Sealed, a.Passphrase)
+	})
 
 // ImportIdentity makes what ExportIdentity has returned the identity of the daemon in a
 // namespace. It returns namespace.ErrExport, namespace.ErrIdentityExists, and ErrSecret
 // if this user may not read secrets.
 func (n *Namespaces) ImportIdentity(ns codec.GroupID, sealed, passphrase []byte) (codec.Identity, error) {
-	res, err := dagCall(n.c, "import identity", n.c.namespace.ImportIdentity,
-		&stoav1.NamespaceImportIdentityRequest{NamespaceId: ns[:], Sealed: sealed, Passphrase: passphrase})
-	if err != nil {
-		return codec.Identity{}, err
-	}
-	id, err := op.ParseID[codec.Identity]("identity", res.GetIdentity())
-	return id, odd("import identity", err)
+	return call(n.c.ctx, n.c, nsImport, opening{sealing{inNamespace{ns}, passphrase}, sealed})
 }
+
+// creating are the arguments of Create.
+type creating struct {
+	namespace.Create
+	made codec.GroupID
+}
+
+// About returns the namespace that was to be made.
+func (a *creating) About() (name, value string) { return FieldNamespace, a.made.String() }
+
+// created is a namespace that was made.
+type created struct {
+	NamespaceID codec.GroupID
+	Proposed    namespace.Proposed
+}
+
+var nsCreate = op.New(op.Method{Number: 305, Name: "Namespace.Create"},
+	func(ctx context.Context, s *namespace.Store, a *creating) (r created, err error) {
+		r.NamespaceID, r.Proposed, err = s.Create(ctx, a.Create)
+		a.made = r.NamespaceID
+		return r, err
+	})
 
 // Create is namespace.Store's. After ErrUnavailable or the end of ctx the namespace may
 // or may not have been made.
 func (n *Namespaces) Create(ctx context.Context, c namespace.Create) (codec.GroupID, namespace.Proposed, error) {
-	client, cancel := n.until(ctx)
-	defer cancel()
-	res, err := dagCall(client, "create namespace", n.c.namespace.Create, &stoav1.NamespaceCreateRequest{
-		AppKey: op.OptionalBytes(c.AppKey), TargetApplicationId: op.OptionalBytes(c.TargetApplicationID),
-		UpgradePolicy: govwire.FromPolicy(c.UpgradePolicy), Name: string(c.Alias.V),
+	r, err := callWithin(ctx, n.c, nsCreate, creating{Create: c})
+	return r.NamespaceID, r.Proposed, err
+}
+
+// proposing are the arguments of Propose: one of what may be proposed.
+type proposing struct {
+	inNamespace
+	Root  *codec.RootOp
+	Group *groupProposal
+}
+
+// groupProposal is an op of a group that is proposed.
+type groupProposal struct {
+	GroupID codec.GroupID
+	Op      codec.GroupOp
+}
+
+// proposed is what was made.
+type proposed struct {
+	Proposed namespace.Proposed
+	GroupID  codec.GroupID `wire:",optional"` // that is created
+}
+
+var nsPropose = op.New(op.Method{Number: 306, Name: "Namespace.Propose"},
+	func(ctx context.Context, s *namespace.Store, a *proposing) (r proposed, err error) {
+		what := namespace.Proposal{Root: a.Root}
+		switch {
+		case a.Group != nil:
+			what.GroupID, what.Group = a.Group.GroupID, &a.Group.Op
+		case a.Root == nil:
+			return r, &op.FieldError{Field: "proposal", Reason: "none"}
+		case a.Root.Kind == codec.RootNamespaceCreated || a.Root.Kind == codec.RootMemberJoined || a.Root.Kind == codec.RootKeyDelivery:
+			return r, &op.FieldError{Field: "root.kind", Reason: a.Root.Kind.String() + " is not proposed so"}
+		case a.Root.Kind == codec.RootGroupCreated:
+			a.Root.CreatedAt = 0 // the daemon's clock says it
+		}
+		if r.Proposed, err = s.Propose(ctx, a.NamespaceID, what); err == nil && a.Root != nil && a.Root.Kind == codec.RootGroupCreated {
+			r.GroupID, err = groupCreated(r.Proposed.Wire)
+		}
+		return r, err
 	})
-	if err != nil {
-		return codec.GroupID{}, namespace.Proposed{}, err
+
+// groupCreated returns the group that ops create.
+func groupCreated(ops [][]byte) (codec.GroupID, error) {
+	for _, b := range ops {
+		op, err := codec.SignedNamespaceOp{}.Decode(b)
+		if err != nil {
+			return codec.GroupID{}, err
+		}
+		if op.Op.Kind == codec.NamespaceRoot && op.Op.Root.Kind == codec.RootGroupCreated {
+			return op.Op.Root.GroupID, nil
+		}
 	}
-	ns, err := op.ParseID[codec.GroupID]("namespace_id", res.GetNamespaceId())
-	if err != nil {
-		return ns, namespace.Proposed{}, odd("create namespace", err)
-	}
-	done, err := govwire.Proposed(res.GetProposed())
-	return ns, done, odd("create namespace", err)
+	return codec.GroupID{}, fmt.Errorf("rpc: %d ops create no group", len(ops))
 }
 
 // Propose is namespace.Store's, and returns the group that the op creates, too; zeros
@@ -94,53 +172,49 @@ func (n *Namespaces) Create(ctx context.Context, c namespace.Create) (codec.Grou
 // made: read the heads before proposing again. Only kinds of root ops that the service
 // takes may be proposed, see Admit and Create.
 func (n *Namespaces) Propose(ctx context.Context, ns codec.GroupID, what namespace.Proposal) (namespace.Proposed, codec.GroupID, error) {
-	ask := &stoav1.NamespaceProposeRequest{NamespaceId: ns[:]}
-	switch {
-	case what.Root != nil:
-		root, err := govwire.FromRootOp(what.Root)
-		if err != nil {
-			return namespace.Proposed{}, codec.GroupID{}, err
-		}
-		ask.Proposal = &stoav1.NamespaceProposeRequest_Root{Root: root}
-	case what.Group != nil:
-		ask.Proposal = &stoav1.NamespaceProposeRequest_Group{Group: &stoav1.NamespaceGroupProposal{
-			GroupId: what.GroupID[:], Op: govwire.FromGroupOp(what.Group)}}
+	a := proposing{inNamespace: inNamespace{ns}, Root: what.Root}
+	if what.Root == nil && what.Group != nil {
+		a.Group = &groupProposal{what.GroupID, *what.Group}
 	}
-	client, cancel := n.until(ctx)
-	defer cancel()
-	res, err := dagCall(client, "propose", n.c.namespace.Propose, ask)
-	if err != nil {
-		return namespace.Proposed{}, codec.GroupID{}, err
-	}
-	g, err := op.ParseOptional[codec.GroupID]("group_id", res.GetGroupId())
-	if err != nil {
-		return namespace.Proposed{}, g, odd("propose", err)
-	}
-	done, err := govwire.Proposed(res.GetProposed())
-	return done, g, odd("propose", err)
+	r, err := callWithin(ctx, n.c, nsPropose, a)
+	return r.Proposed, r.GroupID, err
 }
+
+// applying are the arguments of Apply.
+type applying struct {
+	Op []byte
+	to codec.GroupID
+}
+
+// About returns the namespace that the op is of.
+func (a *applying) About() (name, value string) { return FieldNamespace, a.to.String() }
+
+var nsApply = op.New(op.Method{Number: 307, Name: "Namespace.Apply"},
+	func(ctx context.Context, s *namespace.Store, a *applying) (namespace.Answer, error) {
+		answer, err := s.Apply(ctx, a.Op)
+		a.to = answer.Namespace
+		return answer, err
+	})
 
 // Apply is namespace.Store's. After ErrUnavailable or the end of ctx it may or may not
 // have been taken; offering it again is harmless.
 func (n *Namespaces) Apply(ctx context.Context, op []byte) (namespace.Answer, error) {
-	client, cancel := n.until(ctx)
-	defer cancel()
-	res, err := dagCall(client, "apply op", n.c.namespace.Apply, &stoav1.NamespaceApplyRequest{Op: op})
-	if err != nil {
-		return namespace.Answer{}, err
-	}
-	a, err := govwire.Answer(res.GetAnswer())
-	return a, odd("apply op", err)
+	return callWithin(ctx, n.c, nsApply, applying{Op: op})
 }
+
+var nsApplyMany = op.ByHand(op.Method{Number: 308, Name: "Namespace.ApplyMany"})
+
+// nsAnswers carries answers to ops.
+var nsAnswers = op.NewFields[stoav1.GovAnswer, namespace.Answer]()
 
 // ApplyMany offers ops over one stream, and yields the answers in their order, until
 // the first error. How far the daemon is behind is bounded. ops is drawn from on a
 // goroutine of its own, which ends no later than the next op after the answers have
 // ended.
 func (n *Namespaces) ApplyMany(ctx context.Context, ops iter.Seq[[]byte]) iter.Seq2[namespace.Answer, error] {
-	return offer(ctx, n.c, "apply ops", n.c.namespace.ApplyMany, ops,
+	return offer(ctx, n.c, nsApplyMany.Name, n.c.namespace.ApplyMany, ops,
 		func(op []byte) *stoav1.NamespaceApplyManyRequest { return &stoav1.NamespaceApplyManyRequest{Op: op} },
 		func(m *stoav1.NamespaceApplyManyResponse) (namespace.Answer, error) {
-			return govwire.Answer(m.GetAnswer())
+			return nsAnswers.Value(m.GetAnswer())
 		})
 }

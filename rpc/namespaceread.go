@@ -3,143 +3,200 @@ package rpc
 import (
 	"context"
 	"errors"
-	"io"
 	"iter"
 
 	"github.com/stoadb/stoa/codec"
-	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/group"
 	"github.com/stoadb/stoa/namespace"
-	"github.com/stoadb/stoa/rpc/internal/govwire"
 	"github.com/stoadb/stoa/rpc/internal/op"
-	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// govPageOf returns a limit as a request for a page has it.
-func govPageOf(limit int) uint32 { return uint32(min(max(limit, 0), MaxGovPage)) }
-
-// collect returns what each message of an answer says.
-func collect[M, T any](op string, list []M, from func(M) (T, error)) ([]T, error) {
-	all := make([]T, 0, len(list))
-	for _, m := range list {
-		v, err := from(m)
-		if err != nil {
-			return nil, odd(op, err)
-		}
-		all = append(all, v)
-	}
-	return all, nil
+// paged is a page of a list, and what the next one is after: zero with the last.
+type paged[T, N any] struct {
+	List []T `wire:"*"`
+	Next N   `wire:",optional"`
 }
+
+// govPage returns a page of a list of the services Namespace and Group, of which a client
+// asks for so many entries; next returns what the page after an entry begins with.
+func govPage[T, N any](asked int, list func(limit int) ([]T, error), next func(*T) N) (p paged[T, N], err error) {
+	limit := pageLimit(asked, MaxGovPage)
+	if p.List, err = list(limit); err == nil && len(p.List) == limit {
+		p.Next = next(&p.List[limit-1])
+	}
+	return p, err
+}
+
+// itself is what a page of ids is followed by.
+func itself[T any](id *T) T { return *id }
+
+// allNamespaces are the arguments of List.
+type allNamespaces struct {
+	After codec.GroupID `wire:",optional"`
+	Limit uint32
+	at    codec.GroupID
+}
+
+// About returns the namespace that could not be described, if it was one.
+func (a *allNamespaces) About() (name, value string) {
+	if a.at.IsZero() {
+		return "", ""
+	}
+	return FieldNamespace, a.at.String()
+}
+
+var nsList = op.New(op.Method{Number: 309, Name: "Namespace.List"},
+	func(_ context.Context, s *namespace.Store, a *allNamespaces) (paged[namespace.Info, codec.GroupID], error) {
+		return govPage(int(a.Limit), func(limit int) (list []namespace.Info, err error) {
+			ids, err := s.Namespaces(a.After, limit)
+			for i := 0; i < len(ids) && err == nil; i++ {
+				var info namespace.Info
+				if info, err = s.Namespace(ids[i]); err != nil {
+					a.at = ids[i]
+				}
+				list = append(list, info)
+			}
+			return list, err
+		}, func(i *namespace.Info) codec.GroupID { return i.ID })
+	})
 
 // List returns the namespaces after one of them, by id; zeros: from the first. A limit
 // over 1,000, or of 0, is one of 1,000.
 func (n *Namespaces) List(after codec.GroupID, limit int) ([]namespace.Info, error) {
-	res, err := dagCall(n.c, "namespaces", n.c.namespace.List,
-		&stoav1.NamespaceListRequest{After: op.OptionalBytes(after), Limit: govPageOf(limit)})
-	if err != nil {
-		return nil, err
-	}
-	return collect("namespaces", res.GetNamespaces(), govwire.Namespace)
+	p, err := call(n.c.ctx, n.c, nsList, allNamespaces{After: after, Limit: govLimit(limit)})
+	return p.List, err
 }
+
+// govLimit returns a limit as a request for a page has it.
+func govLimit(limit int) uint32 { return uint32(min(max(limit, 0), MaxGovPage)) }
+
+var nsGet = op.New(op.Method{Number: 310, Name: "Namespace.Get"},
+	func(_ context.Context, s *namespace.Store, a *inNamespace) (namespace.Info, error) {
+		return s.Namespace(a.NamespaceID)
+	})
 
 // Namespace is namespace.Store's.
 func (n *Namespaces) Namespace(ns codec.GroupID) (namespace.Info, error) {
-	res, err := dagCall(n.c, "namespace", n.c.namespace.Get, &stoav1.NamespaceGetRequest{NamespaceId: ns[:]})
-	if err != nil {
-		return namespace.Info{}, err
-	}
-	info, err := govwire.Namespace(res.GetNamespace())
-	return info, odd("namespace", err)
+	return call(n.c.ctx, n.c, nsGet, inNamespace{ns})
 }
+
+var nsTree = op.New(op.Method{Number: 311, Name: "Namespace.Tree"},
+	func(_ context.Context, s *namespace.Store, a *inNamespace) ([]namespace.TreeGroup, error) {
+		return s.Tree(a.NamespaceID)
+	})
 
 // Tree is namespace.Store's.
 func (n *Namespaces) Tree(ns codec.GroupID) ([]namespace.TreeGroup, error) {
-	res, err := dagCall(n.c, "tree", n.c.namespace.Tree, &stoav1.NamespaceTreeRequest{NamespaceId: ns[:]})
-	if err != nil {
-		return nil, err
-	}
-	return collect("tree", res.GetGroups(), govwire.TreeGroup)
+	return call(n.c.ctx, n.c, nsTree, inNamespace{ns})
 }
+
+var nsHeads = op.New(op.Method{Number: 312, Name: "Namespace.Heads"},
+	func(_ context.Context, s *namespace.Store, a *inNamespace) ([]codec.OpID, error) {
+		return s.Heads(a.NamespaceID)
+	})
 
 // Heads is namespace.Store's.
 func (n *Namespaces) Heads(ns codec.GroupID) ([]codec.OpID, error) {
-	res, err := dagCall(n.c, "heads", n.c.namespace.Heads, &stoav1.NamespaceHeadsRequest{NamespaceId: ns[:]})
-	if err != nil {
-		return nil, err
-	}
-	heads, err := op.ParseIDs[codec.OpID]("heads", res.GetHeads())
-	return heads, odd("heads", err)
+	return call(n.c.ctx, n.c, nsHeads, inNamespace{ns})
 }
+
+// ofOp are arguments about an op of a namespace.
+type ofOp struct {
+	inNamespace
+	OpID codec.OpID
+}
+
+var nsOp = op.New(op.Method{Number: 313, Name: "Namespace.GetOp"},
+	func(_ context.Context, s *namespace.Store, a *ofOp) (namespace.OpInfo, error) {
+		return s.Op(a.NamespaceID, a.OpID)
+	})
 
 // Op is namespace.Store's, without the height of the op and its number in a log.
 func (n *Namespaces) Op(ns codec.GroupID, id codec.OpID) (namespace.OpInfo, error) {
-	res, err := dagCall(n.c, "op", n.c.namespace.GetOp, &stoav1.NamespaceGetOpRequest{NamespaceId: ns[:], OpId: id[:]})
-	if err != nil {
-		return namespace.OpInfo{}, err
-	}
-	op, err := govwire.Op(res.GetOp())
-	return op, odd("op", err)
+	return call(n.c.ctx, n.c, nsOp, ofOp{inNamespace{ns}, id})
 }
 
-// Waiting is namespace.Store's.
-func (n *Namespaces) Waiting(ns codec.GroupID) (count int, bytes int64, err error) {
-	res, err := dagCall(n.c, "pending", n.c.namespace.Pending, &stoav1.NamespacePendingRequest{NamespaceId: ns[:]})
-	return int(res.GetOps()), int64(res.GetBytes()), err
+// pageOfNamespace are the arguments of a page of a list of a namespace.
+type pageOfNamespace[K any] struct {
+	inNamespace
+	After K `wire:",optional"`
+	Limit uint32
 }
 
-// PendingOps is namespace.Store's; a limit over 1,000, or of 0, is one of 1,000.
-func (n *Namespaces) PendingOps(ns codec.GroupID, after codec.OpID, limit int) ([]namespace.PendingOp, error) {
-	res, err := dagCall(n.c, "list pending", n.c.namespace.ListPending,
-		&stoav1.NamespaceListPendingRequest{NamespaceId: ns[:], After: op.OptionalBytes(after), Limit: govPageOf(limit)})
-	if err != nil {
-		return nil, err
-	}
-	return collect("list pending", res.GetPending(), govwire.PendingOp)
+func afterIn[K any](ns codec.GroupID, after K, limit int) pageOfNamespace[K] {
+	return pageOfNamespace[K]{inNamespace{ns}, after, govLimit(limit)}
 }
+
+var nsMissing = op.New(op.Method{Number: 315, Name: "Namespace.Missing"},
+	func(_ context.Context, s *namespace.Store, a *pageOfNamespace[codec.OpID]) (paged[codec.OpID, codec.OpID], error) {
+		return govPage(int(a.Limit), func(limit int) ([]codec.OpID, error) { return s.Missing(a.NamespaceID, a.After, limit) }, itself)
+	})
 
 // Missing is namespace.Store's; a limit over 1,000, or of 0, is one of 1,000.
 func (n *Namespaces) Missing(ns codec.GroupID, after codec.OpID, limit int) ([]codec.OpID, error) {
-	res, err := dagCall(n.c, "missing", n.c.namespace.Missing,
-		&stoav1.NamespaceMissingRequest{NamespaceId: ns[:], After: op.OptionalBytes(after), Limit: govPageOf(limit)})
-	if err != nil {
-		return nil, err
-	}
-	ids, err := op.ParseIDs[codec.OpID]("missing", res.GetMissing())
-	return ids, odd("missing", err)
+	p, err := call(n.c.ctx, n.c, nsMissing, afterIn(ns, after, limit))
+	return p.List, err
 }
+
+// waiting is how many ops wait for others.
+type waiting struct {
+	Ops   int
+	Bytes int64
+}
+
+var nsPending = op.New(op.Method{Number: 316, Name: "Namespace.Pending"},
+	func(_ context.Context, s *namespace.Store, a *inNamespace) (w waiting, err error) {
+		w.Ops, w.Bytes, err = s.Waiting(a.NamespaceID)
+		return w, err
+	})
+
+// Waiting is namespace.Store's.
+func (n *Namespaces) Waiting(ns codec.GroupID) (count int, bytes int64, err error) {
+	w, err := call(n.c.ctx, n.c, nsPending, inNamespace{ns})
+	return w.Ops, w.Bytes, err
+}
+
+var nsListPending = op.New(op.Method{Number: 322, Name: "Namespace.ListPending"},
+	func(_ context.Context, s *namespace.Store, a *pageOfNamespace[codec.OpID]) (paged[namespace.PendingOp, codec.OpID], error) {
+		return govPage(int(a.Limit), func(limit int) ([]namespace.PendingOp, error) { return s.PendingOps(a.NamespaceID, a.After, limit) },
+			func(p *namespace.PendingOp) codec.OpID { return p.ID })
+	})
+
+// PendingOps is namespace.Store's; a limit over 1,000, or of 0, is one of 1,000.
+func (n *Namespaces) PendingOps(ns codec.GroupID, after codec.OpID, limit int) ([]namespace.PendingOp, error) {
+	p, err := call(n.c.ctx, n.c, nsListPending, afterIn(ns, after, limit))
+	return p.List, err
+}
+
+var nsEquivocations = op.New(op.Method{Number: 317, Name: "Namespace.Equivocations"},
+	func(_ context.Context, s *namespace.Store, a *pageOfNamespace[group.Equivocation]) (paged[group.Equivocation, group.Equivocation], error) {
+		return govPage(int(a.Limit), func(limit int) ([]group.Equivocation, error) { return s.Equivocations(a.NamespaceID, a.After, limit) }, itself)
+	})
 
 // Equivocations is namespace.Store's; a limit over 1,000, or of 0, is one of 1,000.
 func (n *Namespaces) Equivocations(ns codec.GroupID, after group.Equivocation, limit int) ([]group.Equivocation, error) {
-	res, err := dagCall(n.c, "equivocations", n.c.namespace.Equivocations,
-		&stoav1.NamespaceEquivocationsRequest{NamespaceId: ns[:], After: govwire.NextEquivocation(after), Limit: govPageOf(limit)})
-	if err != nil {
-		return nil, err
-	}
-	return collect("equivocations", res.GetEquivocations(), govwire.Equivocation)
+	p, err := call(n.c.ctx, n.c, nsEquivocations, afterIn(ns, after, limit))
+	return p.List, err
 }
+
+// govQueue is how many bytes of ops wait on a stream.
+const govQueue = 1 << 20
+
+// opsSince are the arguments of OpsSince.
+type opsSince struct {
+	inNamespace
+	Heads  []codec.OpID
+	Cursor uint64
+}
+
+var nsOpsSince = op.NewStream(op.Method{Number: 314, Name: "Namespace.OpsSince"},
+	func(ctx context.Context, s *namespace.Store, a *opsSince) iter.Seq2[namespace.Sent, error] {
+		return s.OpsSince(ctx, a.NamespaceID, a.Heads, a.Cursor)
+	}, func(o *namespace.Sent) int { return 64 + len(o.Wire) }, govQueue)
 
 // OpsSince is namespace.Store's.
 func (n *Namespaces) OpsSince(ctx context.Context, ns codec.GroupID, heads []codec.OpID, cursor uint64) iter.Seq2[namespace.Sent, error] {
-	return func(yield func(namespace.Sent, error) bool) {
-		ctx, cancel := n.c.within(ctx)
-		defer cancel()
-		s, err := n.c.namespace.OpsSince(ctx, &stoav1.NamespaceOpsSinceRequest{NamespaceId: ns[:], Heads: op.FromIDs(heads), Cursor: cursor})
-		for err == nil {
-			var m *stoav1.NamespaceOpsSinceResponse
-			if m, err = s.Recv(); err != nil {
-				break
-			}
-			for _, sent := range m.GetOps() {
-				id, wrong := op.ParseID[codec.OpID]("op_id", sent.GetOpId())
-				if !yield(namespace.Sent{Cursor: sent.GetCursor(), ID: id, Wire: sent.GetOp()}, odd("ops since", wrong)) || wrong != nil {
-					return
-				}
-			}
-		}
-		if !errors.Is(err, io.EOF) {
-			yield(namespace.Sent{}, n.c.failed("ops since", err))
-		}
-	}
+	return stream(ctx, n.c, nsOpsSince, opsSince{inNamespace{ns}, heads, cursor})
 }
 
 // GovReport is what Verify finds in a namespace.
@@ -149,28 +206,53 @@ type GovReport struct {
 	More     int // findings that are not listed
 }
 
+// verified is a part of what Verify finds: a finding, or last the summary.
+type verified struct {
+	Finding *namespace.Finding
+	Summary *verifySummary
+}
+
+// verifySummary ends what Verify finds.
+type verifySummary struct{ Ops, More int }
+
+// maxFindings is how many findings a report has.
+const maxFindings = 1000
+
+var nsVerify = op.NewStream(op.Method{Number: 321, Name: "Namespace.Verify"},
+	func(ctx context.Context, s *namespace.Store, a *inNamespace) iter.Seq2[verified, error] {
+		return func(yield func(verified, error) bool) {
+			info, err := s.Namespace(a.NamespaceID)
+			var found []namespace.Finding
+			if err == nil {
+				found, err = s.Verify(ctx, a.NamespaceID)
+			}
+			if err != nil {
+				yield(verified{}, err)
+				return
+			}
+			listed := found[:min(len(found), maxFindings)]
+			for i := range listed {
+				if !yield(verified{Finding: &listed[i]}, nil) {
+					return
+				}
+			}
+			yield(verified{Summary: &verifySummary{info.Ops, len(found) - len(listed)}}, nil)
+		}
+	}, func(*verified) int { return 1024 }, govQueue)
+
 // Verify is namespace.Store's: the daemon evaluates the namespace again in its memory,
 // which takes as much as the namespace does.
 func (n *Namespaces) Verify(ctx context.Context, ns codec.GroupID) (report GovReport, err error) {
-	ctx, cancel := n.c.within(ctx)
-	defer cancel()
-	s, err := n.c.namespace.Verify(ctx, &stoav1.NamespaceVerifyRequest{NamespaceId: ns[:]})
-	if err != nil {
-		return report, n.c.failed("verify", err)
-	}
-	for {
-		m, err := s.Recv()
-		if errors.Is(err, io.EOF) {
-			return report, odd("verify", errors.New("no summary"))
-		}
-		if err != nil {
-			return report, n.c.failed("verify", err)
-		}
-		if end := m.GetSummary(); end != nil {
-			report.Ops, report.More = int(end.GetOps()), int(end.GetMore())
+	for part, err := range stream(ctx, n.c, nsVerify, inNamespace{ns}) {
+		switch {
+		case err != nil:
+			return report, err
+		case part.Summary != nil:
+			report.Ops, report.More = part.Summary.Ops, part.Summary.More
 			return report, nil
+		case part.Finding != nil:
+			report.Findings = append(report.Findings, *part.Finding)
 		}
-		f := m.GetFinding()
-		report.Findings = append(report.Findings, namespace.Finding{Column: column.Column(f.GetColumn()), Key: f.GetKey(), What: f.GetDetail()})
 	}
+	return report, odd(nsVerify.Name, errors.New("no summary"))
 }

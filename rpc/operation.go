@@ -21,8 +21,12 @@ func Operations(service string) []op.Entry { return operations[service] }
 // operations are those of each service.
 var operations = map[string][]op.Entry{
 	"stoa.v1.Admin": {adminStatus, adminStats, adminCheckpoint, adminCompact, adminFlush, adminReopen, adminFind},
+	"stoa.v1.Group": {groupGet, groupMembers, groupContexts, groupResolve, groupOps, groupFollow, groupVoided, groupReissue,
+		groupKeys, groupRotate, groupSigningKeys, groupAddSigningKey, groupDeleteSigningKey, groupNames, groupPlace},
 	"stoa.v1.Kv": {kvGet, kvPut, kvDelete, kvTouch, kvIncrement, kvSwap, kvBatch, kvList, kvScan, kvWatch, kvStats, kvCapabilities,
 		kvCreateTenant, kvDropTenant, kvListTenants, kvSetQuota, kvSwapDelete},
+	"stoa.v1.Namespace": {nsNewIdentity, nsIdentity, nsExport, nsImport, nsCreate, nsPropose, nsApply, nsApplyMany, nsList, nsGet,
+		nsTree, nsHeads, nsOp, nsOpsSince, nsMissing, nsPending, nsEquivocations, nsInvite, nsJoin, nsAdmit, nsVerify, nsListPending},
 }
 
 // FrameMethods returns the calls that go in frames, for package server.
@@ -42,6 +46,13 @@ func FrameMethods() []frame.Method {
 func call[S, In, Out any](ctx context.Context, c *Client, o *op.Unary[S, In, Out], in In) (Out, error) {
 	out, err := o.Call(&in, func(req, res proto.Message) error { return c.unary(ctx, &o.Method, req, res) })
 	return out, senseless(&o.Method, err)
+}
+
+// callWithin is call for one that ends with the client's context too.
+func callWithin[S, In, Out any](ctx context.Context, c *Client, o *op.Unary[S, In, Out], in In) (Out, error) {
+	ctx, cancel := c.within(ctx)
+	defer cancel()
+	return call(ctx, c, o, in)
 }
 
 // stream makes an operation by the client.

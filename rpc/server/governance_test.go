@@ -347,6 +347,72 @@ func TestErrorsOfGovernanceHaveKinds(t *testing.T) {
 	}
 }
 
+func TestErrorsOfGovernanceSayWhatTheyAreAbout(t *testing.T) {
+	d, ns := founded(t, rpc.FramingAuto, Options{})
+	ctx, none := t.Context(), codec.GroupID{9}
+	for name, c := range map[string]struct {
+		err          error
+		field, value string
+	}{
+		"namespace": {second(d.Namespace(none)), rpc.FieldNamespace, none.String()},
+		"tree":      {second(d.Tree(none)), rpc.FieldNamespace, none.String()},
+		"op":        {second(d.Op(ns, codec.OpID{9})), rpc.FieldNamespace, ns.String()},
+		"verify":    {second(d.Verify(ctx, none)), rpc.FieldNamespace, none.String()},
+		"group":     {second(d.groups.Show(none)), rpc.FieldGroup, none.String()},
+		"follow":    {last(d.groups.Follow(ctx, none, 0, false)), rpc.FieldGroup, none.String()},
+		"of":        {second(d.groups.NamespaceOf(none)), rpc.FieldGroup, none.String()},
+		"invite":    {second(d.Invite(ctx, namespace.Invite{GroupID: none, Role: codec.Member})), rpc.FieldGroup, none.String()},
+		"context": {func() error { _, _, err := d.groups.Resolve(codec.ContextID{9}); return err }(), rpc.FieldContext,
+			codec.ContextID{9}.String()},
+		"join": {second(d.Join(ctx, []byte{1})), rpc.FieldNamespace, ""},
+
+		"no id":   {second(d.groups.Show(codec.GroupID{})), rpc.FieldField, "group_id"},
+		"role":    {second(d.Invite(ctx, namespace.Invite{GroupID: ns, Role: 7})), rpc.FieldField, "role"},
+		"root":    {proposed(d.Propose(ctx, ns, namespace.Proposal{Root: &codec.RootOp{Kind: codec.RootKeyDelivery}})), rpc.FieldField, "root.kind"},
+		"kind":    {proposed(d.Propose(ctx, ns, namespace.Proposal{GroupID: ns, Group: &codec.GroupOp{Kind: 99}})), rpc.FieldField, "group.op.kind"},
+		"of what": {proposed(d.Propose(ctx, ns, namespace.Proposal{Group: &codec.GroupOp{}})), rpc.FieldField, "group.group_id"},
+		"nothing": {proposed(d.Propose(ctx, ns, namespace.Proposal{})), rpc.FieldField, "proposal"},
+	} {
+		var e *rpc.Error
+		require.ErrorAs(t, c.err, &e, name)
+		require.Equal(t, c.value, e.Fields[c.field], name)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func proposed(_ namespace.Proposed, _ codec.GroupID, err error) error { return err }
+
+// last returns the error that a stream ends with.
+func last[T any](all iter.Seq2[T, error]) (err error) {
+	for _, err = range all {
+	}
+	return err
+}
+
+func TestTheDaemonSaysWhenAGroupWasMade(t *testing.T) {
+	d, ns := founded(t, rpc.FramingAuto, Options{})
+	_, g, err := d.Propose(t.Context(), ns, namespace.Proposal{Root: &codec.RootOp{Kind: codec.RootGroupCreated, ParentID: ns, CreatedAt: 5}})
+	require.NoError(t, err)
+	info, err := d.groups.Show(g)
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now(), time.Unix(int64(info.Meta.CreatedAt), 0), time.Hour)
+}
+
+func TestAPageSaysWhatTheNextIsAfter(t *testing.T) {
+	d, _ := founded(t, rpc.FramingAuto, Options{})
+	_, _, err := d.Create(t.Context(), namespace.Create{})
+	require.NoError(t, err)
+	client := stoav1.NewNamespaceClient(d.bare(t))
+	first, err := client.List(t.Context(), &stoav1.NamespaceListRequest{Limit: 1})
+	require.NoError(t, err)
+	require.Equal(t, first.GetNamespaces()[0].GetNamespaceId(), first.GetNext())
+	rest, err := client.List(t.Context(), &stoav1.NamespaceListRequest{After: first.GetNext()})
+	require.NoError(t, err)
+	require.Len(t, rest.GetNamespaces(), 1)
+	require.Empty(t, rest.GetNext(), "it is the last")
+}
+
 func TestIdentitiesMoveSealedAndOnlyForThoseWhoMaySeeSecrets(t *testing.T) {
 	a, ns := founded(t, rpc.FramingAuto, Options{})
 	b := startGov(t, rpc.FramingAuto, Options{})

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 
-	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -17,16 +16,6 @@ func aboutGov(err error, name, value string) error {
 		return err
 	}
 	return known.With(name, value)
-}
-
-// aboutNamespace is aboutGov for a namespace.
-func aboutNamespace(err error, id codec.GroupID) error {
-	return aboutGov(err, rpc.FieldNamespace, id.String())
-}
-
-// aboutGroup is aboutGov for a group.
-func aboutGroup(err error, id codec.GroupID) error {
-	return aboutGov(err, rpc.FieldGroup, id.String())
 }
 
 // maySeal refuses peers that may not read secrets.

@@ -3,27 +3,34 @@ package server
 import (
 	"context"
 	"errors"
-	"github.com/stoadb/stoa/rpc/internal/op"
 	"io"
 
 	"google.golang.org/grpc"
 
-	"github.com/stoadb/stoa/rpc/internal/govwire"
+	"github.com/stoadb/stoa/namespace"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// Apply is Namespace.Apply.
-func (t *namespaceService) Apply(ctx context.Context, r *stoav1.NamespaceApplyRequest) (*stoav1.NamespaceApplyResponse, error) {
-	a, err := t.store().Apply(ctx, r.GetOp())
-	if err != nil {
-		return nil, aboutNamespace(err, a.Namespace)
-	}
-	return &stoav1.NamespaceApplyResponse{Answer: govwire.FromAnswer(&a)}, nil
+const (
+	whatGovStreams = "streams of ops"
+
+	// govQueue is how many bytes of ops wait on a stream of them that comes in.
+	govQueue = 1 << 20
+)
+
+// namespaceService is what of the Namespace service is written by hand.
+type namespaceService struct {
+	stoav1.UnimplementedNamespaceServer
+	s *Server
 }
+
+// nsAnswers carries answers to ops.
+var nsAnswers = op.NewFields[stoav1.GovAnswer, namespace.Answer]()
 
 // ApplyMany is Namespace.ApplyMany.
 func (t *namespaceService) ApplyMany(stream grpc.BidiStreamingServer[stoav1.NamespaceApplyManyRequest, stoav1.NamespaceApplyManyResponse]) error {
-	return t.s.govStream(stream.Context(), func(ctx context.Context, wait *peerWait) error {
+	return t.s.pacedStream(stream.Context(), &t.s.govStreams, func(ctx context.Context, wait *peerWait) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		q := op.NewQueue[[]byte](govQueue)
@@ -52,11 +59,15 @@ func (t *namespaceService) ApplyMany(stream grpc.BidiStreamingServer[stoav1.Name
 				}
 			}
 		}
-		for a, err := range t.store().ApplyMany(ctx, ops) {
+		for a, err := range t.s.o.Namespaces.ApplyMany(ctx, ops) {
 			if err != nil {
 				return err // which ends the stream, and so Recv
 			}
-			m := &stoav1.NamespaceApplyManyResponse{Result: &stoav1.NamespaceApplyManyResponse_Answer{Answer: govwire.FromAnswer(&a)}}
+			answer, err := nsAnswers.Message(&a)
+			if err != nil {
+				return err
+			}
+			m := &stoav1.NamespaceApplyManyResponse{Result: &stoav1.NamespaceApplyManyResponse_Answer{Answer: answer}}
 			if err := wait.During(func() error { return stream.Send(m) }); err != nil {
 				return err
 			}

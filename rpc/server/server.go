@@ -2,8 +2,8 @@
 //
 // Start at New and Serve. Listen makes the socket; Activated takes one that
 // systemd made. The services are methods of types of this package, one per
-// service: store.go with scan.go and session.go, blob.go, dag.go, kv.go, namespace.go,
-// group.go, admin.go. README.md of package rpc is the protocol.
+// service: store.go with scan.go and session.go, blob.go, dag.go, admin.go; those
+// that package rpc describes need none. README.md of package rpc is the protocol.
 package server
 
 import (
@@ -127,7 +127,8 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 		s.framed.straight(stoav1.Kv_Put_FullMethodName, service.directPut())
 	}
 	if o.Namespaces != nil {
-		s.registerGovernance()
+		s.register(&stoav1.Namespace_ServiceDesc, o.Namespaces, &namespaceService{s: s})
+		s.register(&stoav1.Group_ServiceDesc, o.Namespaces, nil)
 	}
 	s.register(&stoav1.Admin_ServiceDesc, &admin{s}, nil)
 	s.framed.ready()
@@ -142,15 +143,6 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 	}
 	s.health.SetServingStatus("", grpc_health_v1.HealthCheckResponse_NOT_SERVING)
 	return s, nil
-}
-
-// registerGovernance registers the services Namespace and Group, on both framings.
-func (s *Server) registerGovernance() {
-	namespaces, groups := &namespaceService{s: s}, &groupService{s: s}
-	stoav1.RegisterNamespaceServer(s.grpc, namespaces)
-	stoav1.RegisterGroupServer(s.grpc, groups)
-	s.framed.register(&stoav1.Namespace_ServiceDesc, namespaces)
-	s.framed.register(&stoav1.Group_ServiceDesc, groups)
 }
 
 // Serve answers those who connect to ln, until ctx is done, and then drains: it

@@ -2,63 +2,93 @@ package govwire
 
 import (
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/group"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// FromOp returns an op with what is known of it as it goes over the wire.
-func FromOp(o *namespace.OpInfo) (m *stoav1.GovOp, err error) {
-	m = &stoav1.GovOp{
-		OpId: op.Bytes(o.ID), Parents: op.FromIDs(o.Parents), Signer: op.Bytes(o.Signer), Nonce: o.Nonce,
-		GroupId: op.OptionalBytes(o.GroupID), KeyId: op.OptionalBytes(o.KeyID), Verdict: FromVerdict(o.Verdict), Op: o.Wire,
+// What ops do. That one is of its kind is for its encoding to say.
+var (
+	_ = op.Tags[codec.GroupOp]("*", ",optional", "Kind", "kind")
+	_ = op.Also(byKindOfGroupOp, needsRole)
+	_ = op.Tags[codec.RootOp]("*", ",optional", "Kind", "kind", "Envelopes", "recipients")
+	_ = op.Also(byKindOfRootOp, nil)
+	_ = op.Pair(fromEnvelopes, envelopes)
+	_ = op.Pair(func(*codec.Invitation) []byte { return nil }, invitation) // byKindOfRootOp encodes it
+)
+
+// byKindOfGroupOp sets what ops of some kinds have, although it be zero in Go.
+func byKindOfGroupOp(m *stoav1.GovGroupOp, o *codec.GroupOp) error {
+	switch o.Kind {
+	case codec.OpMemberAdded, codec.OpMemberRoleSet:
+		m.Role = stoav1.GovRole(o.Role) + 1
+	case codec.OpUpgradePolicySet:
+		m.UpgradePolicy = fromPolicy(&o.UpgradePolicy)
 	}
-	for _, r := range o.Rotations {
-		m.Rotations = append(m.Rotations, &stoav1.GovRotation{
-			GroupId: op.Bytes(r.GroupID), NewKeyId: op.Bytes(r.NewKeyID), PreviousKeyId: op.OptionalBytes(r.Previous.V),
-			Recipients: op.FromIDs(r.Recipients),
-		})
-	}
-	if o.Root != nil {
-		m.RootOp, err = FromRootOp(o.Root)
-	}
-	if o.Body != nil {
-		m.GroupOp = FromGroupOp(o.Body)
-	}
-	return m, err
+	return nil
 }
 
-// Op returns the op that came over the wire, as [namespace.Store.Op] has it but for its
-// height, its number and what is signed.
-func Op(m *stoav1.GovOp) (o namespace.OpInfo, err error) {
-	o = namespace.OpInfo{Op: &namespace.Op{Nonce: m.GetNonce()}, Verdict: Verdict(m.GetVerdict()), Wire: m.GetOp()}
-	if o.ID, err = op.ParseID[codec.OpID]("op_id", m.GetOpId()); err != nil {
-		return o, err
+func needsRole(m *stoav1.GovGroupOp, o *codec.GroupOp) error {
+	if m.GetRole() == 0 && (o.Kind == codec.OpMemberAdded || o.Kind == codec.OpMemberRoleSet) {
+		return &op.FieldError{Field: "role", Reason: "no role 0"}
 	}
-	if o.Parents, err = op.ParseIDs[codec.OpID]("parents", m.GetParents()); err != nil {
-		return o, err
-	}
-	if o.Signer, err = op.ParseID[codec.Identity]("signer", m.GetSigner()); err != nil {
-		return o, err
-	}
-	if o.GroupID, err = op.ParseOptional[codec.GroupID]("group_id", m.GetGroupId()); err != nil {
-		return o, err
-	}
-	if o.KeyID, err = op.ParseOptional[codec.KeyID]("key_id", m.GetKeyId()); err != nil {
-		return o, err
-	}
-	if o.Rotations, err = rotations(m.GetRotations()); err != nil {
-		return o, err
-	}
-	if o.Root, o.Body, err = Content(m); err == nil && o.Root != nil && len(o.Wire) > 0 {
-		err = travelled(&o)
-	}
-	return o, err
+	return nil
 }
+
+func byKindOfRootOp(m *stoav1.GovRootOp, o *codec.RootOp) (err error) {
+	switch o.Kind {
+	case codec.RootNamespaceCreated, codec.RootGroupCreated:
+		m.UpgradePolicy = fromPolicy(&o.UpgradePolicy)
+	case codec.RootMemberJoined:
+		m.Invitation, err = o.Invitation.AppendBinary(nil)
+	}
+	return err
+}
+
+// fromEnvelopes returns for whom there are envelopes, which is all that messages say.
+func fromEnvelopes(all *[]codec.KeyEnvelope) (list [][]byte) {
+	for i := range *all {
+		list = append(list, op.Bytes((*all)[i].Recipient))
+	}
+	return list
+}
+
+func envelopes(field string, list [][]byte) (all []codec.KeyEnvelope, err error) {
+	ids, err := op.ParseIDs[codec.Identity](field, list)
+	for _, id := range ids {
+		all = append(all, codec.KeyEnvelope{Recipient: id})
+	}
+	return all, err
+}
+
+func invitation(field string, b []byte) (codec.Invitation, error) {
+	v, err := (codec.Invitation{}).Decode(b)
+	if err != nil {
+		err = &op.FieldError{Field: field, Reason: err.Error()}
+	}
+	return v, err
+}
+
+// Ops as they are shown.
+var (
+	_ = op.Tags[namespace.OpInfo]("Body", "group_op", "Wire", "op", "Height", "-", "Seq", "-", "Op", "-")
+	_ = op.Tags[namespace.Op]("ID", "op_id", "Root", "root_op", "GroupID", "group_id,optional", "KeyID", "key_id,optional",
+		"Rotations", "rotations,optional", "Signed", "-")
+	_ = op.Tags[codec.RotationSkeleton]("GroupID", "group_id,hash", "NewKeyID", "new_key_id,hash", "Previous", "previous_key_id,hash")
+	_ = op.Also(nil, travelled)
+	_ = op.Via(fromEntry, entry)
+	_ = op.Tags[namespace.Event]("Change", "changed")
+	_ = op.Tags[group.VerdictChange]("Op", "op_id,hash")
+	_ = op.Tags[namespace.Voided]("ID", "op_id", "Root", "root_op", "Body", "group_op")
+)
 
 // travelled sets a root op to that of its bytes, which have all of it: the fields of a
 // message leave out what envelopes hold.
-func travelled(o *namespace.OpInfo) error {
+func travelled(_ *stoav1.GovOp, o *namespace.OpInfo) error {
+	if o.Root == nil || len(o.Wire) == 0 {
+		return nil
+	}
 	s, err := codec.SignedNamespaceOp{}.Decode(o.Wire)
 	if err != nil || s.Op.Kind != codec.NamespaceRoot {
 		return &op.FieldError{Field: "op", Reason: "not the bytes of the root op"}
@@ -67,85 +97,24 @@ func travelled(o *namespace.OpInfo) error {
 	return nil
 }
 
-func rotations(list []*stoav1.GovRotation) (all []codec.RotationSkeleton, err error) {
-	for _, m := range list {
-		var r codec.RotationSkeleton
-		if r.GroupID, err = op.ParseHash[codec.GroupID]("rotations.group_id", m.GetGroupId()); err != nil {
-			return nil, err
-		}
-		if r.NewKeyID, err = op.ParseHash[codec.KeyID]("rotations.new_key_id", m.GetNewKeyId()); err != nil {
-			return nil, err
-		}
-		if len(m.GetPreviousKeyId()) > 0 {
-			r.Previous.Valid = true
-			if r.Previous.V, err = op.ParseHash[codec.KeyID]("rotations.previous_key_id", m.GetPreviousKeyId()); err != nil {
-				return nil, err
-			}
-		}
-		if r.Recipients, err = op.ParseIDs[codec.Identity]("rotations.recipients", m.GetRecipients()); err != nil {
-			return nil, err
-		}
-		all = append(all, r)
-	}
-	return all, nil
+// logged is an entry of a log as a message has it: without its signature.
+type logged struct {
+	Seq uint64
+	Op  namespace.OpInfo
 }
 
-// content is what an op does, in a message.
-type content interface {
-	GetRootOp() *stoav1.GovRootOp
-	GetGroupOp() *stoav1.GovGroupOp
-}
-
-// Content returns what an op does; both are nil where that is not readable.
-func Content(m content) (root *codec.RootOp, body *codec.GroupOp, err error) {
-	if m.GetRootOp() != nil {
-		r, err := RootOp("root_op", m.GetRootOp())
-		return &r, nil, err
-	}
-	if m.GetGroupOp() != nil {
-		g, err := GroupOp("group_op", m.GetGroupOp())
-		return nil, &g, err
-	}
-	return nil, nil, nil
-}
-
-// FromEntry returns an entry of a log as it goes over the wire.
-func FromEntry(e *namespace.Entry) *stoav1.GroupLogEntry {
-	return &stoav1.GroupLogEntry{Seq: e.Seq, Op: &stoav1.GovOp{
-		OpId: op.Bytes(e.ID), Parents: op.FromIDs(e.Op.Parents), Signer: op.Bytes(e.Op.Signer), Nonce: e.Op.Nonce,
-		GroupId: op.Bytes(e.Op.GroupID), GroupOp: FromGroupOp(&e.Op.Op), Verdict: FromVerdict(e.Verdict),
+func fromEntry(e *namespace.Entry) logged {
+	return logged{e.Seq, namespace.OpInfo{
+		Op:   &namespace.Op{ID: e.ID, Parents: e.Op.Parents, Signer: e.Op.Signer, Nonce: e.Op.Nonce, GroupID: e.Op.GroupID},
+		Body: &e.Op.Op, Verdict: e.Verdict,
 	}}
 }
 
-// Entry returns the entry that came over the wire, without its signature.
-func Entry(m *stoav1.GroupLogEntry) (e namespace.Entry, err error) {
-	o, err := Op(m.GetOp())
-	if err != nil {
-		return e, err
-	}
-	e = namespace.Entry{Seq: m.GetSeq(), ID: o.ID, Verdict: o.Verdict,
-		Op: codec.SignedGroupOp{GroupID: o.GroupID, Parents: o.Parents, Signer: o.Signer, Nonce: o.Nonce}}
+func entry(l *logged) (e namespace.Entry, err error) {
+	o := &l.Op
 	if o.Body == nil {
 		return e, &op.FieldError{Field: "op.group_op", Reason: "not set"}
 	}
-	e.Op.Op = *o.Body
-	return e, nil
-}
-
-// FromEvent returns an event as it goes over the wire.
-func FromEvent(e *namespace.Event) *stoav1.GroupEvent {
-	if e.Entry != nil {
-		return &stoav1.GroupEvent{Event: &stoav1.GroupEvent_Entry{Entry: FromEntry(e.Entry)}}
-	}
-	return &stoav1.GroupEvent{Event: &stoav1.GroupEvent_Changed{Changed: FromChange(*e.Change)}}
-}
-
-// Event returns the event that came over the wire.
-func Event(m *stoav1.GroupEvent) (e namespace.Event, err error) {
-	if m.GetEntry() != nil {
-		entry, err := Entry(m.GetEntry())
-		return namespace.Event{Entry: &entry}, err
-	}
-	change, err := Change(m.GetChanged())
-	return namespace.Event{Change: &change}, err
+	return namespace.Entry{Seq: l.Seq, ID: o.ID, Verdict: o.Verdict,
+		Op: codec.SignedGroupOp{GroupID: o.GroupID, Parents: o.Parents, Signer: o.Signer, Nonce: o.Nonce, Op: *o.Body}}, nil
 }

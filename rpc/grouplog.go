@@ -1,0 +1,107 @@
+package rpc
+
+import (
+	"context"
+	"iter"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/namespace"
+	"github.com/stoadb/stoa/rpc/internal/op"
+)
+
+// logWindow are the arguments of a page of the log of a group.
+type logWindow struct {
+	inGroup
+	From    uint64
+	Reverse bool
+	Limit   uint32
+}
+
+var groupOps = op.New(op.Method{Number: 405, Name: "Group.Ops"},
+	func(ctx context.Context, s *namespace.Store, a *logWindow) (paged[namespace.Entry, uint64], error) {
+		return govPage(int(a.Limit), func(limit int) (list []namespace.Entry, err error) {
+			for e, err := range s.Ops(ctx, a.GroupID, namespace.Window{From: a.From, Reverse: a.Reverse, Limit: limit}) {
+				if err != nil {
+					return nil, err
+				}
+				list = append(list, e)
+			}
+			return list, nil
+		}, func(e *namespace.Entry) uint64 {
+			if a.Reverse {
+				return e.Seq - 1
+			}
+			return e.Seq + 1
+		})
+	})
+
+// Ops is namespace.Store's, without the signatures. It asks for them page by page.
+func (g *Groups) Ops(ctx context.Context, id codec.GroupID, w namespace.Window) iter.Seq2[namespace.Entry, error] {
+	return func(yield func(namespace.Entry, error) bool) {
+		a := logWindow{inGroup{id}, w.From, w.Reverse, 0}
+		for left := w.Limit; ; {
+			a.Limit = govLimit(left)
+			p, err := callWithin(ctx, g.c, groupOps, a)
+			if err != nil {
+				yield(namespace.Entry{}, err)
+				return
+			}
+			for _, e := range p.List {
+				if !yield(e, nil) {
+					return
+				}
+			}
+			n := len(p.List)
+			if a.From = p.Next; a.From == 0 || n == 0 || w.Limit > 0 && n >= left {
+				return
+			}
+			left = max(left-n, 0)
+		}
+	}
+}
+
+// following are the arguments of Follow.
+type following struct {
+	inGroup
+	After uint64
+	Live  bool
+}
+
+// eventBytes is what an event takes in memory, about: ops of groups are small.
+const eventBytes = 1024
+
+var groupFollow = op.NewStream(op.Method{Number: 406, Name: "Group.Follow"},
+	func(ctx context.Context, s *namespace.Store, a *following) iter.Seq2[namespace.Event, error] {
+		return s.Follow(ctx, a.GroupID, a.After, a.Live)
+	}, func(*namespace.Event) int { return eventBytes }, govQueue)
+
+// Follow is namespace.Store's, without the signatures.
+func (g *Groups) Follow(ctx context.Context, id codec.GroupID, after uint64, live bool) iter.Seq2[namespace.Event, error] {
+	return stream(ctx, g.c, groupFollow, following{inGroup{id}, after, live})
+}
+
+var groupVoided = op.New(op.Method{Number: 407, Name: "Group.Voided"},
+	func(_ context.Context, s *namespace.Store, a *inGroup) ([]namespace.Voided, error) {
+		return s.Voided(a.GroupID)
+	})
+
+// Voided is namespace.Store's.
+func (g *Groups) Voided(id codec.GroupID) ([]namespace.Voided, error) {
+	return call(g.c.ctx, g.c, groupVoided, inGroup{id})
+}
+
+var groupReissue = op.New(op.Method{Number: 408, Name: "Group.Reissue"},
+	func(ctx context.Context, s *namespace.Store, a *inGroup) ([]namespace.Reissued, error) {
+		list, err := s.Reissue(ctx, a.GroupID)
+		for i := range list {
+			if list[i].Err != nil {
+				list[i].New = namespace.Proposed{} // nothing was made
+			}
+		}
+		return list, err
+	})
+
+// Reissue is namespace.Store's. The errors in it say why for people only.
+func (g *Groups) Reissue(ctx context.Context, id codec.GroupID) ([]namespace.Reissued, error) {
+	return callWithin(ctx, g.c, groupReissue, inGroup{id})
+}
