@@ -15,7 +15,7 @@ import (
 // batch is what requests about one namespace write together.
 type batch struct {
 	s *Store
-	p *slot
+	p *writeQueue
 	c *loaded
 
 	rows    engine.Batch
@@ -34,20 +34,20 @@ const (
 	fullOps   = 4096 // taken or opened
 )
 
-func (s *Store) begin(p *slot) (*batch, error) {
+func (s *Store) begin(p *writeQueue) (*batch, error) {
 	if p.state == nil {
 		c, err := s.load(p.id)
 		if err != nil {
 			return nil, err
 		}
-		c.slot = p
+		c.queue = p
 		p.state = c
 		p.current.Store(c)
 	}
 	return s.newBatch(p, p.state), nil
 }
 
-func (s *Store) newBatch(p *slot, c *loaded) *batch {
+func (s *Store) newBatch(p *writeQueue, c *loaded) *batch {
 	return &batch{s: s, p: p, c: c, fresh: map[codec.OpID]*Op{}, waits: map[codec.OpID][]byte{},
 		homes: map[codec.ContextID]struct{}{}}
 }

@@ -24,7 +24,7 @@ func (s *Store) Identity(ns codec.GroupID) (codec.Identity, error) {
 // ExportIdentity returns the identity of this node in a namespace with its private key,
 // or [ErrNoIdentity]. It is for the caller to seal it.
 func (s *Store) ExportIdentity(ns codec.GroupID) (codec.NamespaceIdentityValue, error) {
-	p, err := s.slot(ns)
+	p, err := s.queue(ns)
 	if err != nil {
 		return codec.NamespaceIdentityValue{}, err
 	}

@@ -17,7 +17,7 @@ import (
 // who holds which key, and what waits. What is sealed, and signatures, stay on disk.
 type loaded struct {
 	id      codec.GroupID
-	slot    *slot
+	queue   *writeQueue
 	report  func(col column.Column, key []byte, err error) error // of damage; nil: it is an error
 	ledger  *group.Ledger
 	ops     []visible

@@ -195,7 +195,7 @@ type follower struct {
 // look returns what is new, and what is closed when there is more.
 func (f *follower) look() (events []Event, news <-chan struct{}, err error) {
 	err = f.s.view(f.ns, func(c *loaded) error {
-		p := c.slot
+		p := c.queue
 		p.newsMu.Lock()
 		news = p.news
 		changes, first := p.changes, p.gone

@@ -62,11 +62,11 @@ func (b *batch) refuse(r *Refusal, a *Answer) {
 	}
 }
 
-// inUse returns the slot of a namespace that this process has used, or nil.
-func (s *Store) inUse(ns codec.GroupID) *slot {
+// inUse returns the queue of a namespace that this process has used, or nil.
+func (s *Store) inUse(ns codec.GroupID) *writeQueue {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.slots[ns]
+	return s.queues[ns]
 }
 
 // refusing returns what refuses those that wait for an op which was refused by itself;

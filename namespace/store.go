@@ -87,7 +87,7 @@ type Store struct {
 	calls  sync.WaitGroup
 
 	mu     sync.Mutex
-	slots  map[codec.GroupID]*slot
+	queues map[codec.GroupID]*writeQueue
 	closed bool
 }
 
@@ -97,7 +97,7 @@ func Open(db engine.Engine, o Options) (*Store, error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, most: fullOps, options: o, slots: map[codec.GroupID]*slot{}}
+	s := &Store{db: db, most: fullOps, options: o, queues: map[codec.GroupID]*writeQueue{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -129,18 +129,18 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// slot returns the place of a namespace for a call that Close waits for, until
+// queue returns the queue of a namespace, for a call that Close waits for until
 // s.calls.Done.
-func (s *Store) slot(ns codec.GroupID) (*slot, error) {
+func (s *Store) queue(ns codec.GroupID) (*writeQueue, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return nil, ErrClosed
 	}
-	p := s.slots[ns]
+	p := s.queues[ns]
 	if p == nil {
-		p = &slot{id: ns, news: make(chan struct{})}
-		s.slots[ns] = p
+		p = &writeQueue{id: ns, news: make(chan struct{})}
+		s.queues[ns] = p
 	}
 	s.calls.Add(1)
 	return p, nil

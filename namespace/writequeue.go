@@ -10,9 +10,9 @@ import (
 	"github.com/stoadb/stoa/group"
 )
 
-// slot is where requests about one namespace meet: whoever finds nobody serving serves,
-// and takes along who has come meanwhile, so that many share one batch.
-type slot struct {
+// writeQueue is where requests about one namespace meet: whoever finds nobody serving
+// serves, and takes along who has come meanwhile, so that many share one batch.
+type writeQueue struct {
 	id codec.GroupID
 
 	mu      sync.Mutex
@@ -41,7 +41,7 @@ const keptChanges = 4096
 
 // submit does what requests ask for, in order.
 func (s *Store) submit(ns codec.GroupID, requests ...*request) error {
-	p, err := s.slot(ns)
+	p, err := s.queue(ns)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ const maxServed = 512
 
 // serve does what the queue asks for until the request of this goroutine, the first of
 // it, is done, and lets another go on. Requests are answered only here.
-func (s *Store) serve(p *slot) {
+func (s *Store) serve(p *writeQueue) {
 	p.mu.Lock()
 	n := min(len(p.queue), maxServed)
 	mine := append([]*request(nil), p.queue[:n]...)
@@ -92,7 +92,7 @@ func (s *Store) serve(p *slot) {
 
 // do serves requests with as few batches as they fit in. Where a batch fails its requests
 // are served one by one, so that only the guilty fail.
-func (s *Store) do(p *slot, requests []*request) {
+func (s *Store) do(p *writeQueue, requests []*request) {
 	p.look.Lock()
 	defer p.look.Unlock()
 	for singly := 0; len(requests) > 0; {
@@ -115,7 +115,7 @@ func (s *Store) do(p *slot, requests []*request) {
 
 // together serves the first of requests with one batch. It returns how many those are, at
 // least one, and an error if none of them has had an effect.
-func (s *Store) together(p *slot, requests []*request) (n int, err error) {
+func (s *Store) together(p *writeQueue, requests []*request) (n int, err error) {
 	n = 1
 	defer func() {
 		if fault := recover(); fault != nil { // what is in memory may be half done
@@ -141,7 +141,7 @@ func (s *Store) together(p *slot, requests []*request) (n int, err error) {
 }
 
 // notify lets followers know of a batch.
-func (p *slot) notify(changed []group.VerdictChange) {
+func (p *writeQueue) notify(changed []group.VerdictChange) {
 	p.newsMu.Lock()
 	defer p.newsMu.Unlock()
 	p.changes = append(p.changes, changed...)
@@ -166,7 +166,7 @@ func (s *Store) view(ns codec.GroupID, fn func(*loaded) error) error {
 
 // viewAny is view of a namespace that may not have begun.
 func (s *Store) viewAny(ns codec.GroupID, fn func(*loaded) error) error {
-	p, err := s.slot(ns)
+	p, err := s.queue(ns)
 	if err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (s *Store) viewAny(ns codec.GroupID, fn func(*loaded) error) error {
 }
 
 // submitTo has the namespace loaded.
-func (s *Store) submitTo(p *slot) error {
+func (s *Store) submitTo(p *writeQueue) error {
 	r := &request{do: func(*batch) error { return nil }}
 	if err := s.submit(p.id, r); err != nil {
 		return err
