@@ -173,7 +173,8 @@ func (p *past) spend() error {
 	return nil
 }
 
-// parents implements parentRows.
+// parents appends the seqs of the parents of an applied delta, and takes one from the
+// budget.
 func (p *past) parents(dst []uint64, seq uint64) ([]uint64, error) {
 	if err := p.spend(); err != nil {
 		return dst, err

@@ -89,7 +89,7 @@ func (h *history) inOrder(seq uint64, row *orderRow) error {
 	return nil
 }
 
-// parents implements parentRows.
+// parents appends the seqs of the parents of an applied delta.
 func (h *history) parents(dst []uint64, seq uint64) ([]uint64, error) {
 	row, err := h.order(seq)
 	return append(dst, row.parents...), err

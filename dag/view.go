@@ -73,7 +73,8 @@ func (v *view) update() error {
 	return nil
 }
 
-// Get implements engine.Getter for columns Delta and Generic.
+// Get appends the value of a row of column Delta or Generic, the changes of the batch
+// included. It returns engine.ErrNotFound where there is none.
 func (v *view) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
 	if err := v.update(); err != nil {
 		return dst, err
