@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/server/internal/limit"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -49,7 +50,7 @@ func (s *Server) apart(ctx context.Context, a *activity, ended <-chan struct{}, 
 	case err := <-s.Detached(ctx, work):
 		return err
 	case <-s.stopping:
-		return errStopping()
+		return limit.Stopping()
 	case <-idle:
 		return rpc.NewError(stoav1.ErrorKind_ERROR_KIND_CLOSED,
 			"rpc: closed: the stream was idle for "+s.o.SessionIdle.String())

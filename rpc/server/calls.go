@@ -16,6 +16,7 @@ import (
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/server/internal/limit"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -32,10 +33,10 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 		return nil, err
 	}
 	size := sizeOf(req)
-	if err := s.inFlight.take(size); err != nil {
+	if err := s.inFlight.Take(size); err != nil {
 		return nil, err
 	}
-	defer s.inFlight.give(size)
+	defer s.inFlight.Give(size)
 	if _, ok := ctx.Deadline(); !ok && ours(info.FullMethod) && !s.methods[info.FullMethod].Long {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, s.o.CallTimeout)
@@ -98,7 +99,7 @@ func (s *Server) untilStopping(ctx context.Context, work func() error) error {
 	case err := <-s.Detached(ctx, work):
 		return err
 	case <-s.stopping:
-		return errStopping()
+		return limit.Stopping()
 	}
 }
 

@@ -340,10 +340,10 @@ func TestAddManyEndsForAClientThatTakesNoAnswers(t *testing.T) {
 	}()
 	_, err = stream.Recv() // one answer, so that it has begun
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return d.dagStreams.used.Load() == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return d.dagStreams.Used() == 0 }, patience, time.Millisecond)
 	cancel()
 	<-sent
-	require.Zero(t, d.inFlight.used.Load())
+	require.Zero(t, d.inFlight.Used())
 }
 
 func TestConfigCountersAreRaisedByOneEach(t *testing.T) {
@@ -464,14 +464,14 @@ func TestStreamsOfDeltasAreLimitedAndDrained(t *testing.T) {
 	d := inRoom(t, 1, Options{MaxDagStreams: 1})
 	stream, err := stoav1.NewDagClient(d.bare(t)).AddMany(t.Context())
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return d.dagStreams.used.Load() == 1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return d.dagStreams.Used() == 1 }, patience, time.Millisecond)
 	require.ErrorIs(t, first(d.dag.ScanState(t.Context(), room, engine.Range{})), rpc.ErrBusy)
 	stopped := make(chan struct{})
 	go func() { d.stop(); close(stopped) }()
 	_, err = stream.Recv()
 	require.ErrorIs(t, rpc.FromStatus(err), rpc.ErrUnavailable)
 	<-stopped
-	require.Zero(t, d.dagStreams.used.Load())
+	require.Zero(t, d.dagStreams.Used())
 }
 
 func TestIdsOfTheWrongLengthAreNamed(t *testing.T) {

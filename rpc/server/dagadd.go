@@ -127,9 +127,9 @@ func (t *dagService) addAll(ctx context.Context, all []*stoav1.DagAddManyRequest
 	for _, m := range all {
 		bytes += int64(len(m.GetDelta()))
 	}
-	busy := t.s.inFlight.take(bytes)
+	busy := t.s.inFlight.Take(bytes)
 	if busy == nil {
-		defer t.s.inFlight.give(bytes)
+		defer t.s.inFlight.Give(bytes)
 	}
 	var run []dag.Offer // offers that are made together
 	var level engine.Durability

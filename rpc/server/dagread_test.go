@@ -135,7 +135,7 @@ func TestFollowersGoOnFromTheirCursorsAndHearOfNewDeltas(t *testing.T) {
 	cursors, err = d.dag.Cursors(room, "", 0)
 	require.NoError(t, err)
 	require.Empty(t, cursors)
-	require.Eventually(t, func() bool { return d.dagStreams.used.Load() == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return d.dagStreams.Used() == 0 }, patience, time.Millisecond)
 }
 
 func TestAFollowerDoesNotHoldUpAStop(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/dagwire"
+	"github.com/stoadb/stoa/rpc/server/internal/limit"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -26,15 +27,15 @@ func (s *Server) dagStream(ctx context.Context, work func(context.Context, *peer
 }
 
 // pacedStream is dagStream for the streams that open counts.
-func (s *Server) pacedStream(ctx context.Context, open *quota, work func(context.Context, *peerWait) error) error {
-	if err := open.take(1); err != nil {
+func (s *Server) pacedStream(ctx context.Context, open *limit.Quota, work func(context.Context, *peerWait) error) error {
+	if err := open.Take(1); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	wait := &peerWait{now: s.o.Now}
 	done := s.Detached(ctx, func() error {
-		defer open.give(1)
+		defer open.Give(1)
 		return work(ctx, wait)
 	})
 	timer := time.NewTimer(s.o.SessionIdle)
@@ -44,7 +45,7 @@ func (s *Server) pacedStream(ctx context.Context, open *quota, work func(context
 		case err := <-done:
 			return err
 		case <-s.stopping:
-			return errStopping()
+			return limit.Stopping()
 		case <-timer.C:
 		}
 		left := wait.left(s.o.SessionIdle)

@@ -9,6 +9,7 @@ import (
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/frame"
 	"github.com/stoadb/stoa/rpc/internal/wire"
+	"github.com/stoadb/stoa/rpc/server/internal/limit"
 )
 
 // framed serves the connections that speak frames: the same services behind the
@@ -89,7 +90,7 @@ func (f *framed) serve(nc *admitted) {
 	defer nc.Close()
 	c := newFramedConn(f, nc)
 	if !f.enter(c) {
-		nc.Write(refusalOf(errStopping())) // it is hung up on either way
+		nc.Write(refusalOf(limit.Stopping())) // it is hung up on either way
 		return
 	}
 	defer f.leave(c)

@@ -245,9 +245,9 @@ func TestPayloadsAreRefusedBeforeMemoryIsTaken(t *testing.T) {
 	c.send(frame.Header{ID: 2, Method: 101, Flags: frame.End}, &stoav1.GetRequest{Column: 10, Key: row("a")})
 	require.EqualValues(t, 2, c.next().ID)
 	c.write(frame.Header{ID: 3, Method: 103, Flags: frame.End, Length: 900 << 10}.Append(nil))
-	require.Eventually(t, func() bool { return d.inFlight.used.Load() > 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return d.inFlight.Used() > 0 }, patience, time.Millisecond)
 	c.Close()
-	require.Eventually(t, func() bool { return d.inFlight.used.Load() == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return d.inFlight.Used() == 0 }, patience, time.Millisecond)
 }
 
 func TestCallsOfOneConnectionAreLimited(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stoadb/stoa/rpc/internal/frame"
 	"github.com/stoadb/stoa/rpc/internal/wire"
+	"github.com/stoadb/stoa/rpc/server/internal/limit"
 )
 
 // framedCall is a call with a goroutine of its own.
@@ -41,13 +42,13 @@ func own(f frame.Frame) request {
 
 // counted parses r into v. From then on its bytes count where it is handled.
 func (s *Server) counted(r *request, v any) error {
-	s.inFlight.give(r.quota)
+	s.inFlight.Give(r.quota)
 	r.quota = 0
 	return parse(*r.memory, v)
 }
 
 func (s *Server) freed(r *request) {
-	s.inFlight.give(r.quota)
+	s.inFlight.Give(r.quota)
 	wire.Return(r.memory)
 	*r = request{}
 }
@@ -65,7 +66,7 @@ func (c *framedConn) begin(f frame.Frame, m *method) error {
 		return fmt.Errorf("%w: call %d is under way", frame.ErrMalformed, f.ID)
 	}
 	if c.taken >= int(c.s.o.MaxStreams) {
-		return busy(whatCalls, int64(c.s.o.MaxStreams))
+		return limit.Busy(limit.WhatCalls, int64(c.s.o.MaxStreams))
 	}
 	k := &framedCall{conn: c, id: f.ID}
 	ctx := c.ctx

@@ -63,7 +63,7 @@ func newFramedConn(f *framed, nc *admitted) *framedConn {
 	c.timer = time.AfterFunc(time.Hour, c.watch)
 	c.timer.Stop()
 	r := frame.NewReader(nc.countedConn.Conn)
-	r.Admit = func(size int) error { return c.s.inFlight.take(int64(size)) }
+	r.Admit = func(size int) error { return c.s.inFlight.Take(int64(size)) }
 	c.hand = newHand(c, r)
 	return c
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stoadb/stoa/rpc/internal/frame"
 	"github.com/stoadb/stoa/rpc/internal/wire"
+	"github.com/stoadb/stoa/rpc/server/internal/limit"
 )
 
 // hand reads a connection.
@@ -91,7 +92,7 @@ func (h *hand) run() {
 		}
 		h.sc.ctx.received = time.Now()
 	}
-	c.s.inFlight.give(int64(h.r.Close()))
+	c.s.inFlight.Give(int64(h.r.Close()))
 	c.end()
 	close(c.over)
 }
@@ -129,7 +130,7 @@ func (h *hand) take(f frame.Frame) (bool, error) {
 	case m == nil:
 		err = status.Errorf(codes.Unimplemented, "no method %d", f.Method)
 	case c.s.isStopping():
-		err = errStopping()
+		err = limit.Stopping()
 	case f.Owned == nil && f.Flags&frame.End != 0 && (m.Short || h.lone(f, m)):
 		return h.short(f, m), nil
 	default:
@@ -161,7 +162,7 @@ func (h *hand) lone(f frame.Frame, m *method) bool {
 // discard gives back what a frame holds.
 func (c *framedConn) discard(f frame.Frame) {
 	if f.Owned != nil {
-		c.s.inFlight.give(int64(len(f.Payload)))
+		c.s.inFlight.Give(int64(len(f.Payload)))
 		wire.Return(f.Owned)
 	}
 }

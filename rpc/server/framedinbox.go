@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/stoadb/stoa/rpc/internal/frame"
+	"github.com/stoadb/stoa/rpc/server/internal/limit"
 )
 
 // maxInbox is how many messages may wait to be taken of a stream that is not
@@ -145,9 +146,9 @@ func (s *framedStream) put(f frame.Frame) error {
 	s.k.conn.s.freed(&r)
 	switch {
 	case full && s.inbox.paced:
-		s.fail(busy(whatUnpaced, frame.Window))
+		s.fail(limit.Busy(limit.WhatUnpaced, frame.Window))
 	case full:
-		s.fail(busy(whatUntaken, maxInbox))
+		s.fail(limit.Busy(limit.WhatUntaken, maxInbox))
 	case s.inbox.failed() == nil:
 		return fmt.Errorf("%w: a message after the last of call %d", frame.ErrMalformed, f.ID)
 	}

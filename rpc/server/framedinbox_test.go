@@ -16,6 +16,7 @@ import (
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/frame"
+	"github.com/stoadb/stoa/rpc/server/internal/limit"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -87,7 +88,7 @@ func TestAPacedStreamThatSendsWithoutCreditIsEnded(t *testing.T) {
 	}
 	err := c.failure(f)
 	require.ErrorIs(t, err, rpc.ErrBusy)
-	require.ErrorContains(t, err, whatUnpaced)
+	require.ErrorContains(t, err, limit.WhatUnpaced)
 }
 
 func TestOnlyStreamsOfAClientArePaced(t *testing.T) {

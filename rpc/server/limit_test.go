@@ -186,7 +186,7 @@ func TestRequestsInFlightAreLimited(t *testing.T) {
 	require.NoError(t, <-first)
 	require.NoError(t, <-second)
 	fine(t, c)
-	require.Zero(t, d.inFlight.used.Load())
+	require.Zero(t, d.inFlight.Used())
 }
 
 func TestSessionsSnapshotsAndScansAreLimited(t *testing.T) {
@@ -222,7 +222,7 @@ func TestSessionsSnapshotsAndScansAreLimited(t *testing.T) {
 	for _, it := range open {
 		it.Close()
 	}
-	require.Eventually(t, func() bool { return d.scans.used.Load() == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return d.scans.Used() == 0 }, patience, time.Millisecond)
 	fine(t, c)
 }
 

@@ -50,10 +50,10 @@ func newColumnGauge(name, help string, each func(*engine.ColumnStats) float64) g
 // gauges is never written to.
 var gauges = []gauge{
 	newGauge("connections", "Open connections.", func(s *Server, _ *engine.Stats) float64 { return float64(s.connections.Load()) }),
-	newGauge("in_flight_bytes", "Bytes of requests under way.", func(s *Server, _ *engine.Stats) float64 { return float64(s.inFlight.used.Load()) }),
-	newGauge("scans", "Open scans.", func(s *Server, _ *engine.Stats) float64 { return float64(s.scans.used.Load()) }),
-	newGauge("sessions", "Open sessions.", func(s *Server, _ *engine.Stats) float64 { return float64(s.sessions.used.Load()) }),
-	newGauge("blob_transfers", "Uploads, downloads and verifications of blobs under way.", func(s *Server, _ *engine.Stats) float64 { return float64(s.transfers.used.Load()) }),
+	newGauge("in_flight_bytes", "Bytes of requests under way.", func(s *Server, _ *engine.Stats) float64 { return float64(s.inFlight.Used()) }),
+	newGauge("scans", "Open scans.", func(s *Server, _ *engine.Stats) float64 { return float64(s.scans.Used()) }),
+	newGauge("sessions", "Open sessions.", func(s *Server, _ *engine.Stats) float64 { return float64(s.sessions.Used()) }),
+	newGauge("blob_transfers", "Uploads, downloads and verifications of blobs under way.", func(s *Server, _ *engine.Stats) float64 { return float64(s.transfers.Used()) }),
 	newGauge("session_snapshots", "Snapshots that sessions hold.", func(s *Server, _ *engine.Stats) float64 { return float64(s.snapshots.count()) }),
 	newGauge("writable", "1 if the store takes writes.", func(s *Server, _ *engine.Stats) float64 { return truth(s.eng.Health().Writable) }),
 	newGauge("sequence", "Changes made since the store was made.", func(_ *Server, e *engine.Stats) float64 { return float64(e.Sequence) }),

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc/peer"
+
+	"github.com/stoadb/stoa/rpc/server/internal/limit"
 )
 
 // Peer is the process at the other end of a connection, as the kernel knows it.
@@ -54,7 +56,7 @@ func (g *gate) admit(conn net.Conn) (*countedConn, Peer, error) {
 	if g.open.Add(1) > g.limit {
 		g.open.Add(-1)
 		g.log.Warn("peer refused: too many connections", "limit", g.limit, "uid", p.UID, "pid", p.PID)
-		return nil, p, busy(whatConnections, g.limit)
+		return nil, p, limit.Busy(limit.WhatConnections, g.limit)
 	}
 	g.log.Debug("connected", "uid", p.UID, "gid", p.GID, "pid", p.PID)
 	return &countedConn{Conn: conn, open: g.open}, p, nil

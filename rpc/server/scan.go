@@ -19,10 +19,10 @@ import (
 func (t *storeService) Scan(r *stoav1.ScanRequest, stream grpc.ServerStreamingServer[stoav1.ScanResponse]) error {
 	ctx := stream.Context()
 	size := int64(len(r.GetStart()) + len(r.GetEnd()) + len(r.GetPrefix()))
-	if err := t.s.inFlight.take(size); err != nil {
+	if err := t.s.inFlight.Take(size); err != nil {
 		return err
 	}
-	defer t.s.inFlight.give(size)
+	defer t.s.inFlight.Give(size)
 	v, err := t.s.view(ctx, r.GetSnapshot())
 	if err != nil {
 		return err
@@ -98,12 +98,12 @@ func (v *view) open(r *stoav1.ScanRequest) (*scan, error) {
 		return nil, badField("limit", "too large")
 	}
 	rg.Reverse, rg.Limit = r.GetReverse(), int(r.GetLimit())
-	if err := v.s.scans.take(1); err != nil {
+	if err := v.s.scans.Take(1); err != nil {
 		return nil, err
 	}
 	it, err := v.read.Iterate(col, rg)
 	if err != nil {
-		v.s.scans.give(1)
+		v.s.scans.Give(1)
 		return nil, err
 	}
 	first := rpc.FirstPageEntries
@@ -124,7 +124,7 @@ const (
 // pageSize returns about how many bytes the next page of a scan may have: the more
 // scans are open, the fewer, since their readers may be slow.
 func (s *Server) pageSize() int {
-	share := allPages / 3 / max(s.scans.used.Load(), 1)
+	share := allPages / 3 / max(s.scans.Used(), 1)
 	return int(min(max(share, minPage), rpc.MaxPage))
 }
 
@@ -142,7 +142,7 @@ func (sc *scan) next(dst []byte, size int) ([]byte, uint32, error) {
 
 func (sc *scan) close() {
 	sc.it.Close()
-	sc.s.scans.give(1)
+	sc.s.scans.Give(1)
 }
 
 // mayScan returns an error if the range meets secret rows and the peer may not

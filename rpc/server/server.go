@@ -27,6 +27,7 @@ import (
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/internal/wire"
+	"github.com/stoadb/stoa/rpc/server/internal/limit"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -43,13 +44,13 @@ type Server struct {
 
 	connections atomic.Int64
 	active      atomic.Int64 // calls whose handlers have not returned
-	inFlight    quota
-	scans       quota
-	sessions    quota
-	transfers   quota
-	dagStreams  quota
-	kvStreams   quota
-	govStreams  quota
+	inFlight    limit.Quota
+	scans       limit.Quota
+	sessions    limit.Quota
+	transfers   limit.Quota
+	dagStreams  limit.Quota
+	kvStreams   limit.Quota
+	govStreams  limit.Quota
 	snapshots   snapshots
 	blobs       *blob.Store
 
@@ -74,16 +75,16 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 	}
 	s := &Server{
 		eng: eng, o: o, log: o.Logger,
-		inFlight:   quota{what: whatRequests, limit: o.MaxInFlight},
-		scans:      quota{what: whatScans, limit: int64(o.MaxScans)},
-		sessions:   quota{what: whatSessions, limit: int64(o.MaxSessions)},
+		inFlight:   limit.Quota{What: limit.WhatRequests, Limit: o.MaxInFlight},
+		scans:      limit.Quota{What: limit.WhatScans, Limit: int64(o.MaxScans)},
+		sessions:   limit.Quota{What: limit.WhatSessions, Limit: int64(o.MaxSessions)},
 		stopping:   make(chan struct{}),
 		methods:    make(map[string]op.Method),
 		health:     health.NewServer(),
-		transfers:  quota{what: whatTransfers, limit: int64(o.MaxTransfers)},
-		dagStreams: quota{what: whatDagStreams, limit: int64(o.MaxDagStreams)},
-		kvStreams:  quota{what: whatKVStreams, limit: int64(o.MaxKVStreams)},
-		govStreams: quota{what: whatGovStreams, limit: int64(o.MaxGovStreams)},
+		transfers:  limit.Quota{What: whatTransfers, Limit: int64(o.MaxTransfers)},
+		dagStreams: limit.Quota{What: whatDagStreams, Limit: int64(o.MaxDagStreams)},
+		kvStreams:  limit.Quota{What: whatKVStreams, Limit: int64(o.MaxKVStreams)},
+		govStreams: limit.Quota{What: whatGovStreams, Limit: int64(o.MaxGovStreams)},
 	}
 	if s.blobs = o.Blobs; s.blobs == nil {
 		if s.blobs, err = blob.Open(eng, blob.Options{Logger: o.Logger}); err != nil {
@@ -232,9 +233,4 @@ func (s *Server) cutOff(drained <-chan struct{}) {
 func (s *Server) hangUp() {
 	s.framed.cutOff()
 	s.grpc.Stop()
-}
-
-// errStopping ends what would go on for long when the server drains.
-func errStopping() error {
-	return rpc.NewError(stoav1.ErrorKind_ERROR_KIND_STOPPING, "rpc: unavailable: the daemon is shutting down")
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/server/internal/limit"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -41,12 +42,12 @@ func (t *storeService) Session(stream grpc.BidiStreamingServer[stoav1.SessionReq
 	if !ok {
 		return errPeer
 	}
-	if err := t.s.sessions.take(1); err != nil {
+	if err := t.s.sessions.Take(1); err != nil {
 		return err
 	}
 	n := &session{s: t.s, stream: stream, peer: who, scans: make(map[uint64]*sessionScan), activity: new(activity)}
 	return t.s.apart(stream.Context(), n.activity, nil, func() error {
-		defer t.s.sessions.give(1)
+		defer t.s.sessions.Give(1)
 		defer n.close()
 		return n.serve()
 	})
@@ -80,10 +81,10 @@ func (n *session) serve() error {
 // counted does r while its bytes count as in flight, however it ends.
 func (n *session) counted(r *stoav1.SessionRequest) error {
 	size := int64(proto.Size(r))
-	if err := n.s.inFlight.take(size); err != nil {
+	if err := n.s.inFlight.Take(size); err != nil {
 		return err
 	}
-	defer n.s.inFlight.give(size)
+	defer n.s.inFlight.Give(size)
 	return n.do(r)
 }
 
@@ -164,7 +165,7 @@ func (n *session) openScan(id uint64, r *stoav1.ScanRequest) error {
 		return badField("id", "a scan of this session has it")
 	}
 	if len(n.scans) >= n.s.o.MaxSessionScans {
-		return busy(whatSessionScans, int64(n.s.o.MaxSessionScans))
+		return limit.Busy(limit.WhatSessionScans, int64(n.s.o.MaxSessionScans))
 	}
 	v, err := n.view(r.GetSnapshot())
 	if err != nil {

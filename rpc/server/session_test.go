@@ -179,8 +179,8 @@ func TestAPanicEndsItsSessionAndLeavesNothingTaken(t *testing.T) {
 	require.NoError(t, other.stream.Send(askGet("a", 0)))
 	_, err := other.stream.Recv()
 	require.ErrorIs(t, rpc.FromStatus(err), rpc.ErrInternal)
-	require.EqualValues(t, 1, d.sessions.used.Load(), "the other one goes on")
-	require.Zero(t, d.inFlight.used.Load())
+	require.EqualValues(t, 1, d.sessions.Used(), "the other one goes on")
+	require.Zero(t, d.inFlight.Used())
 	require.NoError(t, k.stream.CloseSend())
 }
 
@@ -254,7 +254,7 @@ func TestScansThatNobodyReadsEnd(t *testing.T) {
 	it, err := c.Iterate(column.Generic, engine.Range{})
 	require.NoError(t, err)
 	defer it.Close()
-	require.Eventually(t, func() bool { return stub.iterators.Load() == 0 && d.scans.used.Load() == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return stub.iterators.Load() == 0 && d.scans.Used() == 0 }, patience, time.Millisecond)
 	for it.Next() {
 	}
 	// A page that is stuck in the connection takes the connection with it.
@@ -305,7 +305,7 @@ func TestAKilledClientLeavesNothingBehind(t *testing.T) {
 	require.NotZero(t, stub.iterators.Load()+stub.snapshots.Load())
 	require.NoError(t, victim.Close()) // as the kernel does for a killed one
 	require.Eventually(t, func() bool {
-		return stub.iterators.Load() == 0 && stub.snapshots.Load() == 0 && d.scans.used.Load() == 0 && d.sessions.used.Load() == 0
+		return stub.iterators.Load() == 0 && stub.snapshots.Load() == 0 && d.scans.Used() == 0 && d.sessions.Used() == 0
 	}, patience, time.Millisecond)
 	fine(t, c)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/server/internal/limit"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -50,19 +51,19 @@ func (w *peerWait) left(limit time.Duration) time.Duration {
 // ends the stream, so that work ends too, and with it everything it holds: the
 // lock of an id, a snapshot.
 func (s *Server) transfer(ctx context.Context, bytes int64, work func(context.Context, *peerWait) error) error {
-	if err := s.transfers.take(1); err != nil {
+	if err := s.transfers.Take(1); err != nil {
 		return err
 	}
-	if err := s.inFlight.take(bytes); err != nil {
-		s.transfers.give(1)
+	if err := s.inFlight.Take(bytes); err != nil {
+		s.transfers.Give(1)
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	wait := &peerWait{now: s.o.Now}
 	done := s.Detached(ctx, func() error {
-		defer s.transfers.give(1)
-		defer s.inFlight.give(bytes)
+		defer s.transfers.Give(1)
+		defer s.inFlight.Give(bytes)
 		return work(ctx, wait)
 	})
 	return s.watch(wait, done)
@@ -89,26 +90,26 @@ func (s *Server) Detached(ctx context.Context, work func() error) <-chan error {
 // watch returns what done says, unless the client keeps the transfer waiting for
 // too long.
 func (s *Server) watch(wait *peerWait, done <-chan error) error {
-	limit, stopping := s.o.TransferIdle, s.stopping
-	timer := time.NewTimer(limit)
+	idle, stopping := s.o.TransferIdle, s.stopping
+	timer := time.NewTimer(idle)
 	defer timer.Stop()
 	for {
 		select {
 		case err := <-done:
 			return err
 		case <-stopping:
-			stopping, limit = nil, min(limit, drainIdle)
+			stopping, idle = nil, min(idle, drainIdle)
 		case <-timer.C:
 		}
-		left := wait.left(limit)
+		left := wait.left(idle)
 		switch {
 		case left > 0:
 			timer.Reset(left)
 		case stopping == nil:
-			return errStopping()
+			return limit.Stopping()
 		default:
 			return rpc.NewError(stoav1.ErrorKind_ERROR_KIND_CLOSED,
-				"rpc: the client kept the transfer of a blob waiting for "+limit.String()+", so it was ended")
+				"rpc: the client kept the transfer of a blob waiting for "+idle.String()+", so it was ended")
 		}
 	}
 }

@@ -51,7 +51,7 @@ func TestADownloadThatNobodyReadsIsEnded(t *testing.T) {
 	require.NoError(t, err)
 	_, err = stream.Recv()
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return d.transfers.used.Load() == 0 && eng.snapshots.Load() == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return d.transfers.Used() == 0 && eng.snapshots.Load() == 0 }, patience, time.Millisecond)
 	for err == nil {
 		_, err = stream.Recv()
 	}
@@ -80,12 +80,12 @@ func TestAnUploadCountsAmongTheRequestsUnderWay(t *testing.T) {
 	stream := beginUpload(t, d, contentID(content), content[:chunk])
 	_, _, err := d.dial(t).BlobPut(t.Context(), bytes.NewReader(nil), rpc.BlobPutOptions{})
 	require.ErrorIs(t, err, rpc.ErrBusy)
-	require.EqualValues(t, 1, d.transfers.used.Load())
+	require.EqualValues(t, 1, d.transfers.Used())
 	require.NoError(t, stream.Send(putData(content[chunk:])))
 	_, err = stream.CloseAndRecv()
 	require.NoError(t, err)
-	require.Zero(t, d.inFlight.used.Load())
-	require.Zero(t, d.transfers.used.Load())
+	require.Zero(t, d.inFlight.Used())
+	require.Zero(t, d.transfers.Used())
 }
 
 func TestAnUploadThatGoesOnFinishesWhileTheServerDrains(t *testing.T) {

@@ -1,0 +1,66 @@
+// Package limit counts what a server takes on at once, and makes the errors that
+// refuse what is too much, or comes too late. Start at [Quota].
+package limit
+
+import (
+	"strconv"
+	"sync/atomic"
+
+	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+// Quota counts things of which there may be so many at once. Any number of goroutines
+// may use it. It is not copied once it is used.
+type Quota struct {
+	What  string // as in the field of ErrorKind BUSY
+	Limit int64
+	used  atomic.Int64
+}
+
+// Take takes n, or returns an *rpc.Error that says that there is too much.
+func (q *Quota) Take(n int64) error {
+	if q.used.Add(n) <= q.Limit {
+		return nil
+	}
+	q.used.Add(-n)
+	return Busy(q.What, q.Limit)
+}
+
+// Give gives back n that were taken.
+func (q *Quota) Give(n int64) { q.used.Add(-n) }
+
+// Used returns how much is taken.
+func (q *Quota) Used() int64 { return q.used.Load() }
+
+// Busy refuses what there would be too much of.
+func Busy(what string, limit int64) *rpc.Error {
+	of := strconv.FormatInt(limit, 10)
+	return rpc.NewError(stoav1.ErrorKind_ERROR_KIND_BUSY,
+		"rpc: busy: no more than "+of+unit(what)+what+" at once; try again later",
+		rpc.FieldWhat, what, rpc.FieldLimit, of)
+}
+
+func unit(what string) string {
+	if what == WhatRequests || what == WhatUnpaced {
+		return " bytes of "
+	}
+	return " "
+}
+
+// What there may be too much of.
+const (
+	WhatRequests     = rpc.WhatRequests
+	WhatScans        = "scans"
+	WhatSessions     = "sessions"
+	WhatSessionScans = "scans of one session"
+	WhatCalls        = rpc.WhatCalls
+	WhatConnections  = "connections"
+	WhatUntaken      = "messages of one stream that wait"
+	WhatUnpaced      = "messages of one stream without credit"
+)
+
+// Stopping ends what would go on for long when the server drains.
+func Stopping() error {
+	return rpc.NewError(stoav1.ErrorKind_ERROR_KIND_STOPPING, "rpc: unavailable: the daemon is shutting down")
+}
