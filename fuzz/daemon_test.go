@@ -13,6 +13,7 @@ import (
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/server"
+	"github.com/stoadb/stoa/rpc/server/socket"
 )
 
 // daemon is a client of a daemon in this process. Closing it ends the daemon.
@@ -34,7 +35,7 @@ func serveMemory(t testing.TB, f rpc.Framing) enginetest.DB {
 	eng := mem.New()
 	s, err := server.New(eng, server.Options{})
 	require.NoError(t, err)
-	ln, err := server.Listen(path, server.SocketOptions{})
+	ln, err := socket.Listen(path, socket.Options{})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)

@@ -21,6 +21,7 @@ import (
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/server"
+	"github.com/stoadb/stoa/rpc/server/socket"
 )
 
 // offlineStore answers the calls of a client from a directory, in this process: it is a
@@ -102,7 +103,7 @@ func (o *offlineStore) listen(db engine.Engine, settings server.Options, path st
 	if err != nil {
 		return nil, err
 	}
-	ln, err := server.Listen(path, server.SocketOptions{})
+	ln, err := socket.Listen(path, socket.Options{})
 	if err != nil {
 		return nil, err
 	}

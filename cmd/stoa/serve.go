@@ -22,6 +22,7 @@ import (
 	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc/server"
+	"github.com/stoadb/stoa/rpc/server/socket"
 )
 
 func newServe(p *process) *cobra.Command {
@@ -137,14 +138,14 @@ func openUntil(ctx context.Context, dir string, open func() (*store, error)) (*s
 // sockets returns the socket that systemd passed, or nil. It fails if those that are
 // to be made can't be: a directory is not made for a daemon that can't serve it.
 func (s *settings) sockets() (activated net.Listener, err error) {
-	if activated, err = server.Activated(); err != nil {
+	if activated, err = socket.Activated(); err != nil {
 		return nil, err
 	}
 	if activated == nil {
-		err = server.Free(s.socket)
+		err = socket.Free(s.socket)
 	}
 	if err == nil && s.metricsSocket != "" {
-		if err = server.Free(s.metricsSocket); err != nil {
+		if err = socket.Free(s.metricsSocket); err != nil {
 			err = fmt.Errorf("--metrics-socket: %w", err)
 		}
 	}
@@ -210,11 +211,11 @@ func (s *settings) listen(activated net.Listener, log *slog.Logger) (net.Listene
 		log.Info("systemd has made the socket: --socket, --mode and the owner of --group are its own")
 		return activated, nil
 	}
-	socket, err := server.Listen(s.socket, server.SocketOptions{Mode: s.mode, Group: s.group})
+	ln, err := socket.Listen(s.socket, socket.Options{Mode: s.mode, Group: s.group})
 	if err != nil {
 		return nil, cannotOpen(err)
 	}
-	return socket, nil
+	return ln, nil
 }
 
 // announce says what is served, where, in which state it was found, and how to
@@ -237,7 +238,7 @@ func (s *settings) serveMetrics(o *server.Options, log *slog.Logger) (stop func(
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	o.Registry = registry
-	ln, err := server.Listen(s.metricsSocket, server.SocketOptions{})
+	ln, err := socket.Listen(s.metricsSocket, socket.Options{})
 	if err != nil {
 		return nil, cannotOpen(fmt.Errorf("--metrics-socket: %w", err))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc/server"
+	"github.com/stoadb/stoa/rpc/server/socket"
 )
 
 // serving serves an engine in memory and returns the path of the socket.
@@ -26,7 +27,7 @@ func servingWith(t *testing.T, store engine.Engine, o server.Options) string {
 	require.NoError(t, err)
 	srv, err := server.New(store, o)
 	require.NoError(t, err)
-	ln, err := server.Listen(filepath.Join(dir, socketName), server.SocketOptions{})
+	ln, err := socket.Listen(filepath.Join(dir, socketName), socket.Options{})
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error)

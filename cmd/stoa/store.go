@@ -20,6 +20,7 @@ import (
 	"github.com/stoadb/stoa/engine/rocks"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/server"
+	"github.com/stoadb/stoa/rpc/server/socket"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -105,7 +106,7 @@ func randomNode() (id codec.NodeID) {
 func cannotOpen(err error) error {
 	f := *explain(err)
 	switch {
-	case errors.Is(err, rocks.ErrOptions), errors.Is(err, server.ErrOptions), errors.Is(err, blob.ErrOptions), errors.Is(err, rpc.ErrSocketPath), errors.Is(err, engine.ErrPlace):
+	case errors.Is(err, rocks.ErrOptions), errors.Is(err, server.ErrOptions), errors.Is(err, socket.ErrOptions), errors.Is(err, blob.ErrOptions), errors.Is(err, rpc.ErrSocketPath), errors.Is(err, engine.ErrPlace):
 		f.code = exitBad
 	case !errors.Is(err, engine.ErrCorrupt):
 		f.code = exitOpen

@@ -7,7 +7,7 @@ import (
 	"net/netip"
 	"strings"
 
-	"github.com/stoadb/stoa/rpc/server"
+	"github.com/stoadb/stoa/rpc/server/socket"
 )
 
 // ErrListen is returned by Listen for an address that is no Unix socket, nor of
@@ -20,7 +20,7 @@ var ErrListen = errors.New("view: not a local address")
 // has none, and the browser comes through a tunnel.
 func Listen(address string) (ln net.Listener, url string, err error) {
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
-		socket, err := server.Listen(path, server.SocketOptions{})
+		socket, err := socket.Listen(path, socket.Options{})
 		if err != nil {
 			return nil, "", err
 		}

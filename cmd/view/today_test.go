@@ -13,6 +13,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/server"
+	"github.com/stoadb/stoa/rpc/server/socket"
 )
 
 // throughDaemon returns the server of the sample as a daemon serves it
@@ -24,7 +25,7 @@ func (s *sample) throughDaemon(t *testing.T) *Server {
 	path := filepath.Join(dir, "stoa.sock")
 	daemon, err := server.New(s.store, server.Options{SecretUIDs: []uint32{1 << 30}})
 	require.NoError(t, err)
-	ln, err := server.Listen(path, server.SocketOptions{})
+	ln, err := socket.Listen(path, socket.Options{})
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)

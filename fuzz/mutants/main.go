@@ -30,6 +30,7 @@ var testedBy = map[string][]string{
 	"kv":                    {"kv", "kv/kvstorage"},
 	"kv/kvstorage":          {"kv/kvstorage"},
 	"rpc/server":            {"rpc/server"},
+	"rpc/server/socket":     {"rpc/server/socket"},
 	"cmd/inspect":           {"cmd/inspect", "cmd/stoa"},
 }
 

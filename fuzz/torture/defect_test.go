@@ -23,6 +23,7 @@ import (
 	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc/server"
+	"github.com/stoadb/stoa/rpc/server/socket"
 )
 
 // defectEnv makes this program a daemon with the defect that it names.
@@ -302,7 +303,7 @@ type parts struct {
 }
 
 // serveEngine serves an engine that keeps its rows on disk until it is interrupted.
-func serveEngine(e engine.Engine, disk *rocks.Engine, socket string, o parts) error {
+func serveEngine(e engine.Engine, disk *rocks.Engine, path string, o parts) error {
 	o.dag.Node = disk.NodeID()
 	contexts, err := dag.Open(e, o.dag)
 	if err != nil {
@@ -320,7 +321,7 @@ func serveEngine(e engine.Engine, disk *rocks.Engine, socket string, o parts) er
 	if err != nil {
 		return err
 	}
-	blobs, err := blob.Open(e, blob.Options{SpoolDir: filepath.Join(filepath.Dir(socket), "stoa.spool")})
+	blobs, err := blob.Open(e, blob.Options{SpoolDir: filepath.Join(filepath.Dir(path), "stoa.spool")})
 	if err != nil {
 		return err
 	}
@@ -329,7 +330,7 @@ func serveEngine(e engine.Engine, disk *rocks.Engine, socket string, o parts) er
 	if err != nil {
 		return err
 	}
-	ln, err := server.Listen(socket, server.SocketOptions{})
+	ln, err := socket.Listen(path, socket.Options{})
 	if err != nil {
 		return err
 	}

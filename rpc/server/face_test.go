@@ -21,6 +21,7 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/server/socket"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -113,7 +114,7 @@ func TestMetricsAndProfilesAreServedOnTheirOwnSocket(t *testing.T) {
 	d := start(t, nil, Options{Registry: registry})
 	c := d.dial(t)
 	fine(t, c)
-	ln, err := Listen(socketDir(t)+"/m", SocketOptions{})
+	ln, err := socket.Listen(socketDir(t)+"/m", socket.Options{})
 	require.NoError(t, err)
 	path := ln.Path()
 	ctx, cancel := context.WithCancel(t.Context())

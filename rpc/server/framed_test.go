@@ -24,6 +24,7 @@ import (
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/frame"
+	"github.com/stoadb/stoa/rpc/server/socket"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -333,7 +334,7 @@ func TestAClientFindsADaemonAgainThatWasAway(t *testing.T) {
 	up := func() (stop func()) {
 		s, err := New(eng, Options{})
 		require.NoError(t, err)
-		ln, err := Listen(path, SocketOptions{})
+		ln, err := socket.Listen(path, socket.Options{})
 		require.NoError(t, err)
 		return serve(t, s, ln)
 	}

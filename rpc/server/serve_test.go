@@ -14,6 +14,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/server/socket"
 )
 
 // patience is how long a test waits for what comes soon, on a machine that may have
@@ -37,7 +38,7 @@ func start(t testing.TB, eng engine.Engine, o Options) *testDaemon {
 	s, err := New(eng, o)
 	require.NoError(t, err)
 	path := filepath.Join(socketDir(t), "s")
-	ln, err := Listen(path, SocketOptions{})
+	ln, err := socket.Listen(path, socket.Options{})
 	require.NoError(t, err)
 	d := &testDaemon{Server: s, path: path, engine: eng}
 	d.stop = serve(t, s, ln)

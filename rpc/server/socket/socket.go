@@ -1,4 +1,8 @@
-package server
+// Package socket makes the Unix socket that a daemon listens at: [Listen] makes it
+// for its own user only from the first moment, and keeps other daemons from the path
+// by a lock beside it; [Free] looks before anything is made; [Activated] takes one that
+// systemd made.
+package socket
 
 import (
 	"errors"
@@ -19,23 +23,25 @@ import (
 
 // Errors of Listen.
 var (
-	// ErrSocketTaken is returned when a daemon serves the path already.
-	ErrSocketTaken = errors.New("server: socket is taken")
+	// ErrOptions is returned for options that make no sense.
+	ErrOptions = errors.New("server: bad options")
+	// ErrTaken is returned when a daemon serves the path already.
+	ErrTaken = errors.New("server: socket is taken")
 	// ErrNotSocket is returned when there is something else at the path.
 	ErrNotSocket = errors.New("server: not a socket")
-	// ErrSocketDir is returned when the directory of the socket is not one, or
+	// ErrDir is returned when the directory of the socket is not one, or
 	// when others can write to it, and so put a socket of theirs in its place.
-	ErrSocketDir = errors.New("server: unsafe socket directory")
+	ErrDir = errors.New("server: unsafe socket directory")
 )
 
-// SocketOptions say who reaches a socket. The zero SocketOptions are the
+// Options say who reaches a socket. The zero Options are the
 // defaults.
-type SocketOptions struct {
+type Options struct {
 	// Mode is the mode of the socket; 0: 0600, and 0660 with a Group.
 	Mode os.FileMode
 	// Group is the name or the number of the group that the socket belongs to;
 	// empty: the server's own. Its members must also be able to search the
-	// directory, and be among Options.AllowUIDs or AllowGIDs.
+	// directory, and be among those whom the server lets in.
 	Group string
 }
 
@@ -57,7 +63,7 @@ type fileID struct{ dev, ino uint64 }
 // there is none. A socket that a dead daemon left is replaced: only while the
 // lock beside it is held, and only if nobody answers. From the first moment the
 // socket has no more than its mode.
-func Listen(path string, o SocketOptions) (*Socket, error) {
+func Listen(path string, o Options) (*Socket, error) {
 	if err := rpc.CheckSocketPath(path); err != nil {
 		return nil, err
 	}
@@ -103,7 +109,7 @@ func Free(path string) error {
 	return removeStale(path)
 }
 
-func (o SocketOptions) resolve() (gid int, mode os.FileMode, err error) {
+func (o Options) resolve() (gid int, mode os.FileMode, err error) {
 	mode = o.Mode
 	if mode&^0o777 != 0 {
 		return 0, 0, fmt.Errorf("%w: socket mode %o", ErrOptions, mode)
@@ -128,20 +134,20 @@ func (o SocketOptions) resolve() (gid int, mode os.FileMode, err error) {
 	return gid, mode, err
 }
 
-// prepareDir makes dir, or returns ErrSocketDir if others can write to it.
+// prepareDir makes dir, or returns ErrDir if others can write to it.
 func prepareDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("%w: %w", ErrSocketDir, err)
+		return fmt.Errorf("%w: %w", ErrDir, err)
 	}
 	info, err := os.Stat(dir)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrSocketDir, err)
+		return fmt.Errorf("%w: %w", ErrDir, err)
 	}
 	if info.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("%w: others can write to %s (mode %#o): chmod go-w it, or choose another", ErrSocketDir, dir, info.Mode().Perm())
+		return fmt.Errorf("%w: others can write to %s (mode %#o): chmod go-w it, or choose another", ErrDir, dir, info.Mode().Perm())
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != 0 && int(st.Uid) != os.Geteuid() {
-		return fmt.Errorf("%w: %s belongs to uid %d", ErrSocketDir, dir, st.Uid)
+		return fmt.Errorf("%w: %s belongs to uid %d", ErrDir, dir, st.Uid)
 	}
 	return nil
 }
@@ -198,10 +204,10 @@ func removeStale(path string) error {
 	conn, err := net.DialTimeout("unix", path, staleTimeout)
 	if err == nil {
 		conn.Close()
-		return fmt.Errorf("%w: somebody listens at %s; stop that daemon, or choose another path", ErrSocketTaken, path)
+		return fmt.Errorf("%w: somebody listens at %s; stop that daemon, or choose another path", ErrTaken, path)
 	}
 	if !errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("%w: whether somebody listens at %s is not clear: %w", ErrSocketTaken, path, err)
+		return fmt.Errorf("%w: whether somebody listens at %s is not clear: %w", ErrTaken, path, err)
 	}
 	if err := os.Remove(path); err != nil {
 		return fmt.Errorf("server: remove a stale socket: %w", err)

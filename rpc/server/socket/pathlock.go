@@ -1,4 +1,4 @@
-package server
+package socket
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ const lockSuffix = ".lock"
 // long as the daemon lives, and removed after. It names the daemon's process.
 type pathLock struct{ file *os.File }
 
-// lockPath locks path, or returns ErrSocketTaken.
+// lockPath locks path, or returns ErrTaken.
 func lockPath(path string) (*pathLock, error) {
 	name := path + lockSuffix
 	for {
@@ -28,7 +28,7 @@ func lockPath(path string) (*pathLock, error) {
 		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 			defer f.Close()
 			if errors.Is(err, unix.EWOULDBLOCK) {
-				return nil, fmt.Errorf("%w: %s serves %s; stop it, or choose another path", ErrSocketTaken, holder(f), path)
+				return nil, fmt.Errorf("%w: %s serves %s; stop it, or choose another path", ErrTaken, holder(f), path)
 			}
 			return nil, fmt.Errorf("server: lock %s: %w", path, err)
 		}

@@ -1,4 +1,4 @@
-package server
+package socket
 
 import (
 	"net"
@@ -28,7 +28,7 @@ func TestASocketIsTheUsersOnlyFromTheStart(t *testing.T) {
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), "before any chmod")
 	ln.Close()
 
-	s, err := Listen(path, SocketOptions{})
+	s, err := Listen(path, Options{})
 	require.NoError(t, err)
 	info, err = os.Stat(dir)
 	require.NoError(t, err)
@@ -45,7 +45,7 @@ func TestASocketIsTheUsersOnlyFromTheStart(t *testing.T) {
 
 func TestASocketCanBelongToAGroup(t *testing.T) {
 	path := filepath.Join(socketDir(t), "s")
-	s, err := Listen(path, SocketOptions{Group: "0"})
+	s, err := Listen(path, Options{Group: "0"})
 	if os.Geteuid() != 0 {
 		require.Error(t, err)
 		return
@@ -55,9 +55,9 @@ func TestASocketCanBelongToAGroup(t *testing.T) {
 	info, err := os.Lstat(path)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o660), info.Mode().Perm())
-	_, err = Listen(path+"2", SocketOptions{Group: "no-such-group"})
+	_, err = Listen(path+"2", Options{Group: "no-such-group"})
 	require.ErrorIs(t, err, ErrOptions)
-	_, err = Listen(path+"2", SocketOptions{Mode: 0o4600})
+	_, err = Listen(path+"2", Options{Mode: 0o4600})
 	require.ErrorIs(t, err, ErrOptions)
 }
 
@@ -65,46 +65,46 @@ func TestDirectoriesThatOthersCanWriteToAreRefused(t *testing.T) {
 	dir := socketDir(t)
 	for _, mode := range []os.FileMode{0o720, 0o702, 0o777} {
 		require.NoError(t, os.Chmod(dir, mode))
-		_, err := Listen(filepath.Join(dir, "s"), SocketOptions{})
-		require.ErrorIs(t, err, ErrSocketDir)
+		_, err := Listen(filepath.Join(dir, "s"), Options{})
+		require.ErrorIs(t, err, ErrDir)
 		require.ErrorContains(t, err, dir)
 	}
 	require.NoError(t, os.Chmod(dir, 0o755))
-	s, err := Listen(filepath.Join(dir, "s"), SocketOptions{})
+	s, err := Listen(filepath.Join(dir, "s"), Options{})
 	require.NoError(t, err)
 	s.Close()
 	file := filepath.Join(dir, "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	_, err = Listen(filepath.Join(file, "s"), SocketOptions{})
-	require.ErrorIs(t, err, ErrSocketDir)
+	_, err = Listen(filepath.Join(file, "s"), Options{})
+	require.ErrorIs(t, err, ErrDir)
 }
 
 func TestPathsThatAreTooLongAreRefusedWithTheirLength(t *testing.T) {
 	path := "/" + strings.Repeat("x", rpc.MaxSocketPath)
-	_, err := Listen(path, SocketOptions{})
+	_, err := Listen(path, Options{})
 	require.ErrorIs(t, err, rpc.ErrSocketPath)
 	require.ErrorContains(t, err, "108 bytes, at most 107")
 	for _, path := range []string{"", "@abstract", "a\x00b"} {
-		_, err := Listen(path, SocketOptions{})
+		_, err := Listen(path, Options{})
 		require.ErrorIs(t, err, rpc.ErrSocketPath)
 	}
 }
 
 func TestALiveSocketIsLeftAlone(t *testing.T) {
 	path := filepath.Join(socketDir(t), "s")
-	s, err := Listen(path, SocketOptions{})
+	s, err := Listen(path, Options{})
 	require.NoError(t, err)
 	defer s.Close()
-	_, err = Listen(path, SocketOptions{})
-	require.ErrorIs(t, err, ErrSocketTaken)
+	_, err = Listen(path, Options{})
+	require.ErrorIs(t, err, ErrTaken)
 	require.ErrorContains(t, err, "process ")
 
 	other := filepath.Join(socketDir(t), "s") // of a program that knows no lock
 	ln, err := net.Listen("unix", other)
 	require.NoError(t, err)
 	defer ln.Close()
-	_, err = Listen(other, SocketOptions{})
-	require.ErrorIs(t, err, ErrSocketTaken)
+	_, err = Listen(other, Options{})
+	require.ErrorIs(t, err, ErrTaken)
 	conn, err := net.Dial("unix", other)
 	require.NoError(t, err, "it still listens")
 	conn.Close()
@@ -118,9 +118,9 @@ func TestAPathThatIsFreeStaysAsItIs(t *testing.T) {
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, left)
-	ln, err := Listen(path, SocketOptions{})
+	ln, err := Listen(path, Options{})
 	require.NoError(t, err)
-	require.ErrorIs(t, Free(path), ErrSocketTaken)
+	require.ErrorIs(t, Free(path), ErrTaken)
 	require.NoError(t, ln.Close())
 	require.NoError(t, Free(path))
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
@@ -136,7 +136,7 @@ func TestAStaleSocketIsReplaced(t *testing.T) {
 	ln.Close() // as after kill -9
 	require.FileExists(t, path)
 	require.NoError(t, os.WriteFile(path+lockSuffix, []byte("1\n"), 0o600))
-	s, err := Listen(path, SocketOptions{})
+	s, err := Listen(path, Options{})
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	require.NoFileExists(t, path)
@@ -146,19 +146,19 @@ func TestOtherFilesAreNotRemoved(t *testing.T) {
 	dir := socketDir(t)
 	path := filepath.Join(dir, "s")
 	require.NoError(t, os.WriteFile(path, []byte("precious"), 0o600))
-	_, err := Listen(path, SocketOptions{})
+	_, err := Listen(path, Options{})
 	require.ErrorIs(t, err, ErrNotSocket)
 	require.FileExists(t, path)
 	require.NoFileExists(t, path+lockSuffix)
 	link := filepath.Join(dir, "l")
 	require.NoError(t, os.Symlink("/nowhere", link))
-	_, err = Listen(link, SocketOptions{})
+	_, err = Listen(link, Options{})
 	require.ErrorIs(t, err, ErrNotSocket)
 }
 
 func TestClosingRemovesOnlyTheOwnSocket(t *testing.T) {
 	path := filepath.Join(socketDir(t), "s")
-	s, err := Listen(path, SocketOptions{})
+	s, err := Listen(path, Options{})
 	require.NoError(t, err)
 	require.NoError(t, os.Remove(path))
 	ln, err := net.Listen("unix", path)
@@ -176,7 +176,7 @@ func TestManyDaemonsRaceForAPathAndOneWins(t *testing.T) {
 	for range racers {
 		go func() {
 			defer func() { done <- struct{}{} }()
-			if s, err := Listen(path, SocketOptions{}); err == nil {
+			if s, err := Listen(path, Options{}); err == nil {
 				won <- s
 			}
 		}()
@@ -253,6 +253,14 @@ func TestSocketActivation(t *testing.T) {
 	require.FileExists(t, path, "the file is systemd's")
 }
 
+// socketDir returns a directory whose name is short enough for sockets.
+func socketDir(t testing.TB) string {
+	dir, err := os.MkdirTemp("", "st")
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
 func pid() string { return strconv.Itoa(os.Getpid()) }
 
 func TestADirectoryOfAnotherUserIsRefused(t *testing.T) {
@@ -263,6 +271,6 @@ func TestADirectoryOfAnotherUserIsRefused(t *testing.T) {
 	require.NoError(t, prepareDir(dir))
 	require.NoError(t, os.Chown(dir, 4242, -1))
 	err := prepareDir(dir)
-	require.ErrorIs(t, err, ErrSocketDir)
+	require.ErrorIs(t, err, ErrDir)
 	require.ErrorContains(t, err, "belongs to uid 4242")
 }
