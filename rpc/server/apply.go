@@ -10,14 +10,16 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/server/internal/demux"
+	"github.com/stoadb/stoa/rpc/server/internal/framed"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
 // Apply is Store.Apply.
 func (t *storeService) Apply(ctx context.Context, r *stoav1.ApplyRequest) (*stoav1.ApplyResponse, error) {
-	who, ok := peerFrom(ctx)
+	who, ok := framed.PeerFrom(ctx)
 	if !ok {
-		return nil, errPeer
+		return nil, demux.ErrPeer
 	}
 	var d engine.Durability
 	switch r.GetDurability() {
@@ -45,20 +47,20 @@ func (t *storeService) Apply(ctx context.Context, r *stoav1.ApplyRequest) (*stoa
 }
 
 // directApply is Store.Apply.
-func (t *storeService) directApply() *direct {
-	return &direct{
-		parse: func(sc *scratch, payload []byte) error { return parse(payload, &sc.apply) },
-		do: func(ctx context.Context, sc *scratch) (answer, error) {
-			_, err := t.Apply(ctx, &sc.apply)
-			return answer{}, err
+func (t *storeService) directApply() *framed.Direct {
+	return &framed.Direct{
+		Parse: func(sc *framed.Scratch, payload []byte) error { return framed.Parse(payload, &sc.Apply) },
+		Do: func(ctx context.Context, sc *framed.Scratch) (framed.Answer, error) {
+			_, err := t.Apply(ctx, &sc.Apply)
+			return framed.Answer{}, err
 		},
-		lone: func(sc *scratch) bool { return sc.apply.GetDurability() == stoav1.Durability_DURABILITY_WAL },
+		Lone: func(sc *framed.Scratch) bool { return sc.Apply.GetDurability() == stoav1.Durability_DURABILITY_WAL },
 	}
 }
 
 // checkRows returns an error that names the change or the expectation unless
 // every row of b may be written.
-func (s *Server) checkRows(b *engine.Batch, who Peer) error {
+func (s *Server) checkRows(b *engine.Batch, who demux.Peer) error {
 	n := 0
 	for op, err := range b.Ops {
 		if err != nil {

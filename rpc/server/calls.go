@@ -16,6 +16,7 @@ import (
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/server/internal/framed"
 	"github.com/stoadb/stoa/rpc/server/internal/limit"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -52,8 +53,8 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 // sizeOf returns how many bytes a request takes.
 func sizeOf(req any) int64 {
 	switch m := req.(type) {
-	case *scratch:
-		return int64(m.size())
+	case *framed.Scratch:
+		return int64(m.Size())
 	case proto.Message:
 		return int64(proto.Size(m))
 	}
@@ -104,7 +105,7 @@ func (s *Server) untilStopping(ctx context.Context, work func() error) error {
 }
 
 func (s *Server) logged(ctx context.Context, method string, begun time.Time, err *error) {
-	who, _ := peerFrom(ctx)
+	who, _ := framed.PeerFrom(ctx)
 	s.log.LogAttrs(ctx, slog.LevelDebug, "call", slog.String("method", method), slog.String("code", status.Code(*err).String()),
 		slog.Duration("took", s.o.Now().Sub(begun)), slog.Int64("uid", int64(who.UID)), slog.Int64("pid", int64(who.PID)))
 }

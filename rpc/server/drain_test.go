@@ -70,17 +70,9 @@ func TestCallsUnderWayFinishAndNewOnesAreRefusedWhenTheServerStops(t *testing.T)
 // scanWaits tells whether a stream of answers over frames waits for its client:
 // for credit, or for room in the connection.
 func (d *testDaemon) scanWaits() (waits bool) {
-	d.framed.all(func(c *framedConn) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		for _, k := range c.calls {
-			if k.stream != nil {
-				k.stream.mu.Lock()
-				waits = waits || k.stream.credit <= 0 || c.w.Waiting() > 0
-				k.stream.mu.Unlock()
-			}
-		}
-	})
+	for _, use := range d.framed.Uses() {
+		waits = waits || use.Waits
+	}
 	return waits
 }
 

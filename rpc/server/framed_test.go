@@ -24,6 +24,7 @@ import (
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/frame"
+	"github.com/stoadb/stoa/rpc/server/internal/framed"
 	"github.com/stoadb/stoa/rpc/server/socket"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -33,6 +34,8 @@ type rawConn struct {
 	net.Conn
 	t testing.TB
 	r *frame.Reader
+
+	greeting frame.Greeting
 }
 
 // raw connects, and reads the greeting.
@@ -52,6 +55,7 @@ func (d *testDaemon) raw(t testing.TB) *rawConn {
 	require.NoError(t, err)
 	require.EqualValues(t, d.o.MaxStreams, g.Calls)
 	require.True(t, g.Has(101))
+	c.greeting = g
 	return c
 }
 
@@ -286,7 +290,7 @@ func TestMessagesOfAStreamThatAreNotTakenAreLimited(t *testing.T) {
 	get := &stoav1.SessionRequest{Id: 1, Request: &stoav1.SessionRequest_Get{Get: &stoav1.GetRequest{Column: 10, Key: row("a")}}}
 	c.send(frame.Header{ID: 1, Method: 106}, get)
 	<-held
-	for range 2 * maxInbox {
+	for range 2 * framed.MaxInbox {
 		c.send(frame.Header{ID: 1}, get)
 	}
 	c.send(frame.Header{ID: 2, Method: 105, Flags: frame.End}, &stoav1.ApproximateSizeRequest{Column: 10})
@@ -313,12 +317,10 @@ func TestAPeerThatReadsNothingHoldsLittleMemory(t *testing.T) {
 	most := 0
 	until := time.Now().Add(patience)
 	for looks := 0; looks < 40 && time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
-		d.framed.all(func(c *framedConn) {
-			c.mu.Lock()
-			require.LessOrEqual(t, c.loose, maxLoose)
-			c.mu.Unlock()
-			most = max(most, c.w.Waiting())
-		})
+		for _, use := range d.framed.Uses() {
+			require.LessOrEqual(t, use.Slow, framed.MaxSlow)
+			most = max(most, use.Unwritten)
+		}
 		if most > 0 { // it has begun
 			looks++
 		}

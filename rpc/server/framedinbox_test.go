@@ -122,17 +122,9 @@ func (h *heldEngine) Update(fn func(engine.Getter, *engine.Batch) error) error {
 
 // outOfCredit tells whether a client's stream over frames may send no more.
 func (d *testDaemon) outOfCredit() (is bool) {
-	d.framed.all(func(c *framedConn) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		for _, k := range c.calls {
-			if k.stream != nil {
-				k.stream.inbox.mu.Lock()
-				is = is || k.stream.inbox.room <= 0
-				k.stream.inbox.mu.Unlock()
-			}
-		}
-	})
+	for _, use := range d.framed.Uses() {
+		is = is || use.Full
+	}
 	return is
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/frame"
 	"github.com/stoadb/stoa/rpc/internal/wire"
+	"github.com/stoadb/stoa/rpc/server/internal/demux"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -84,7 +85,7 @@ func FuzzRequests(f *testing.F) {
 		s, err := New(eng, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		require.NoError(t, err)
 		defer s.grpc.Stop()
-		ctx, cancel := context.WithCancel(peer.NewContext(t.Context(), &peer.Peer{AuthInfo: Peer{UID: s.o.SecretUIDs[0]}}))
+		ctx, cancel := context.WithCancel(peer.NewContext(t.Context(), &peer.Peer{AuthInfo: demux.Peer{UID: s.o.SecretUIDs[0]}}))
 		defer cancel()
 
 		to := services[int(service)%len(services)]
@@ -178,7 +179,7 @@ func seedRequests(f *testing.F) {
 
 // asPeer returns ctx as that of a call by the server's own user.
 func asPeer(ctx context.Context) context.Context {
-	return peer.NewContext(ctx, &peer.Peer{AuthInfo: Peer{UID: uint32(os.Geteuid())}})
+	return peer.NewContext(ctx, &peer.Peer{AuthInfo: demux.Peer{UID: uint32(os.Geteuid())}})
 }
 
 // FuzzFrames sends any bytes after the greeting of frames. The daemon ends the
@@ -218,14 +219,14 @@ func FuzzFrames(f *testing.F) {
 		served := make(chan struct{})
 		go func() {
 			defer close(served)
-			s.framed.serve(&admitted{countedConn: &countedConn{Conn: far, open: &s.connections}, peer: Peer{UID: s.o.SecretUIDs[0]}})
+			s.framed.Serve(demux.NewConn(far, demux.Peer{UID: s.o.SecretUIDs[0]}, &s.connections))
 		}()
 		go io.Copy(io.Discard, near)
 		near.SetWriteDeadline(time.Now().Add(time.Second))
 		near.Write(data) // the daemon may hang up before it has all
 		near.Close()
 		<-served
-		s.framed.workers.end()
+		s.framed.End()
 		s.streams.Wait()
 		require.NotContains(t, log.String(), "level=ERROR")
 		require.Zero(t, s.inFlight.Used())

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/server/internal/framed"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -20,7 +21,7 @@ func aboutGov(err error, name, value string) error {
 
 // maySeal refuses peers that may not read secrets.
 func (s *Server) maySeal(ctx context.Context) error {
-	who, _ := peerFrom(ctx)
+	who, _ := framed.PeerFrom(ctx)
 	if s.maySeeSecrets(who) {
 		return nil
 	}

@@ -203,11 +203,9 @@ func TestAKVPutThatIsHeldUpHoldsUpNoOthers(t *testing.T) {
 			c.send(frame.Header{ID: 2, Method: 202, Flags: frame.End}, put)
 			<-held
 			eng.hold.Store(nil)
-			daemon.framed.all(func(c *framedConn) {
-				c.mu.Lock()
-				defer c.mu.Unlock()
-				require.Len(t, c.calls, calls)
-			})
+			uses := daemon.framed.Uses()
+			require.Len(t, uses, 1)
+			require.Equal(t, calls, uses[0].Calls)
 			get := &stoav1.KvGetRequest{Tenant: put.Tenant, Key: put.Key}
 			for id := uint64(3); id < 6; id++ {
 				c.send(frame.Header{ID: id, Method: 201, Flags: frame.End}, get)
@@ -533,10 +531,10 @@ func jsonOf(t testing.TB, v any) string {
 }
 
 func TestKvMethodsInFramesAreThoseOfTheService(t *testing.T) {
-	d := startKV(t, Options{}, kvstorage.Options{})
+	greeting := startKV(t, Options{}, kvstorage.Options{}).raw(t).greeting
 	have := map[string]bool{}
-	for _, m := range d.framed.methods {
-		have[m.Name] = true
+	for _, m := range rpc.FrameMethods() {
+		have[m.Name] = greeting.Has(m.Number)
 	}
 	for _, m := range stoav1.Kv_ServiceDesc.Methods {
 		require.True(t, have["/stoa.v1.Kv/"+m.MethodName], m.MethodName)

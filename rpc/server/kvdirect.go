@@ -6,6 +6,7 @@ import (
 	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/rpc/internal/kvwire"
 	"github.com/stoadb/stoa/rpc/internal/wire"
+	"github.com/stoadb/stoa/rpc/server/internal/framed"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -16,44 +17,44 @@ type kvService struct{ s *Server }
 func (t *kvService) storage() *kvstorage.Storage { return t.s.o.KV }
 
 // directGet is Kv.Get.
-func (t *kvService) directGet() *direct {
-	return &direct{
-		parse: func(sc *scratch, payload []byte) error { return parse(payload, &sc.kvGet) },
-		do: func(ctx context.Context, sc *scratch) (answer, error) {
-			if string(sc.kvGet.GetTenant()) != sc.tenant { // mostly it is the same
-				sc.tenant = string(sc.kvGet.GetTenant())
+func (t *kvService) directGet() *framed.Direct {
+	return &framed.Direct{
+		Parse: func(sc *framed.Scratch, payload []byte) error { return framed.Parse(payload, &sc.KvGet) },
+		Do: func(ctx context.Context, sc *framed.Scratch) (framed.Answer, error) {
+			if string(sc.KvGet.GetTenant()) != sc.Tenant { // mostly it is the same
+				sc.Tenant = string(sc.KvGet.GetTenant())
 			}
-			tenant, err := t.s.tenantOf(ctx, sc.tenant)
+			tenant, err := t.s.tenantOf(ctx, sc.Tenant)
 			if err != nil {
-				return answer{}, err
+				return framed.Answer{}, err
 			}
-			value, i, err := t.storage().Find(ctx, tenant, sc.kvGet.GetKey(), sc.value[:0])
+			value, i, err := t.storage().Find(ctx, tenant, sc.KvGet.GetKey(), sc.Value[:0])
 			if err != nil || !i.Found {
-				return answer{}, err
+				return framed.Answer{}, err
 			}
-			if cap(value) <= keepSmall {
-				sc.value = value
+			if cap(value) <= framed.KeepSmall {
+				sc.Value = value
 			}
 			m := kvwire.FromShort(&i)
-			return sc.single(m.AppendItem(wire.Room(sc.out))), nil
+			return sc.Single(m.AppendItem(wire.Room(sc.Out))), nil
 		},
 	}
 }
 
 // directPut is Kv.Put.
-func (t *kvService) directPut() *direct {
-	return &direct{
-		parse: func(sc *scratch, payload []byte) error { return parse(payload, &sc.kvPut) },
-		do: func(ctx context.Context, sc *scratch) (answer, error) {
-			i, err := t.put(ctx, &sc.kvPut)
+func (t *kvService) directPut() *framed.Direct {
+	return &framed.Direct{
+		Parse: func(sc *framed.Scratch, payload []byte) error { return framed.Parse(payload, &sc.KvPut) },
+		Do: func(ctx context.Context, sc *framed.Scratch) (framed.Answer, error) {
+			i, err := t.put(ctx, &sc.KvPut)
 			if err != nil {
-				return answer{}, err
+				return framed.Answer{}, err
 			}
 			m := kvwire.FromShort(&i)
 			m.Value = nil
-			return sc.single(m.AppendItem(wire.Room(sc.out))), nil
+			return sc.Single(m.AppendItem(wire.Room(sc.Out))), nil
 		},
-		lone: func(sc *scratch) bool { return sc.kvPut.GetDurability() == stoav1.Durability_DURABILITY_WAL },
+		Lone: func(sc *framed.Scratch) bool { return sc.KvPut.GetDurability() == stoav1.Durability_DURABILITY_WAL },
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/server/internal/framed"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -14,7 +15,7 @@ func (s *Server) boundTo(ctx context.Context) (tenant string, bound bool) {
 	if len(s.o.Tenants) == 0 {
 		return "", false
 	}
-	who, ok := peerFrom(ctx)
+	who, ok := framed.PeerFrom(ctx)
 	if !ok {
 		return "", false
 	}

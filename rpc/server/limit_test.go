@@ -20,6 +20,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/frame"
+	"github.com/stoadb/stoa/rpc/server/internal/demux"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -251,7 +252,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 func TestConnectionsThatSayNothingKeepNobodyFromBeingTold(t *testing.T) {
 	d := start(t, nil, Options{MaxConnections: 1})
 	c := d.dial(t)
-	for range 2 * maxTurnedAway {
+	for range 2 * demux.MaxTurnedAway {
 		silent, err := net.Dial("unix", d.path)
 		require.NoError(t, err)
 		defer silent.Close()

@@ -16,7 +16,7 @@ import (
 func (s *Server) register(generated *grpc.ServiceDesc, domain, byHand any) {
 	d := s.described(generated, byHand)
 	s.grpc.RegisterService(d, domain)
-	s.framed.register(d, domain)
+	s.framed.Register(d, domain)
 }
 
 // described returns a service as package rpc describes it.

@@ -18,6 +18,7 @@ import (
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/namespace"
+	"github.com/stoadb/stoa/rpc/server/internal/demux"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -121,7 +122,7 @@ type Options struct {
 	Now func() time.Time
 
 	// peerOf returns who is at the other end of a connection; tests set it.
-	peerOf func(net.Conn) (Peer, error)
+	peerOf func(net.Conn) (demux.Peer, error)
 }
 
 // Info is what Admin.Status tells of the daemon. The zero Info is of a daemon
@@ -186,7 +187,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.Info.Started = o.Now()
 	}
 	if o.peerOf == nil {
-		o.peerOf = readPeer
+		o.peerOf = demux.ReadPeer
 	}
 	return o, nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"net"
-	"os"
 	"sync/atomic"
 	"testing"
 
@@ -16,36 +15,15 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/server/internal/demux"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
 // as makes every peer look like uid.
-func as(uid uint32) func(net.Conn) (Peer, error) {
-	return func(net.Conn) (Peer, error) {
-		return Peer{PID: 4711, UID: uid, GID: uid + 1, Groups: []uint32{uid + 2, uid + 3}}, nil
+func as(uid uint32) func(net.Conn) (demux.Peer, error) {
+	return func(net.Conn) (demux.Peer, error) {
+		return demux.Peer{PID: 4711, UID: uid, GID: uid + 1, Groups: []uint32{uid + 2, uid + 3}}, nil
 	}
-}
-
-func TestTheKernelTellsWhoConnects(t *testing.T) {
-	path := socketDir(t) + "/s"
-	ln, err := net.Listen("unix", path)
-	require.NoError(t, err)
-	defer ln.Close()
-	out, err := net.Dial("unix", path)
-	require.NoError(t, err)
-	defer out.Close()
-	in, err := ln.Accept()
-	require.NoError(t, err)
-	defer in.Close()
-	p, err := readPeer(in)
-	require.NoError(t, err)
-	require.Equal(t, Peer{PID: int32(os.Getpid()), UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), Groups: p.Groups}, p)
-
-	a, b := net.Pipe()
-	defer a.Close()
-	defer b.Close()
-	_, err = readPeer(a)
-	require.Error(t, err)
 }
 
 func TestPeersThatAreNotOnTheListAreRefused(t *testing.T) {
@@ -72,7 +50,7 @@ func TestPeersAreAllowedByUserOrGroup(t *testing.T) {
 }
 
 func TestPeersWithoutCredentialsAreRefused(t *testing.T) {
-	d := start(t, nil, Options{peerOf: func(net.Conn) (Peer, error) { return Peer{}, errors.New("no") }})
+	d := start(t, nil, Options{peerOf: func(net.Conn) (demux.Peer, error) { return demux.Peer{}, errors.New("no") }})
 	_, err := rpc.Dial(d.path, rpc.ClientOptions{})
 	require.ErrorIs(t, err, rpc.ErrRefused)
 }
@@ -88,7 +66,7 @@ func TestSecretsAreForSecretPeersOnly(t *testing.T) {
 	uid.Store(4242)
 	d := start(t, nil, Options{
 		AllowUIDs: []uint32{4242, 77}, SecretUIDs: []uint32{77},
-		peerOf: func(net.Conn) (Peer, error) { return Peer{UID: uid.Load()}, nil },
+		peerOf: func(net.Conn) (demux.Peer, error) { return demux.Peer{UID: uid.Load()}, nil },
 	})
 	stranger := d.dial(t)
 	uid.Store(77)
@@ -153,7 +131,7 @@ func TestSnapshotsAreForTheUserWhoTookThem(t *testing.T) {
 	var uid atomic.Uint32
 	d := start(t, nil, Options{
 		AllowUIDs: []uint32{1, 2},
-		peerOf:    func(net.Conn) (Peer, error) { return Peer{UID: uid.Load()}, nil },
+		peerOf:    func(net.Conn) (demux.Peer, error) { return demux.Peer{UID: uid.Load()}, nil },
 	})
 	uid.Store(1)
 	one := d.dial(t)

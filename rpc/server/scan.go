@@ -12,6 +12,7 @@ import (
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/wire"
+	"github.com/stoadb/stoa/rpc/server/internal/limit"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -67,7 +68,7 @@ func (sc *scan) send(stream grpc.ServerStream, sent func()) error {
 // page returns the next page, in borrowed memory. One without entries, whose
 // memory is given back, is the end.
 func (sc *scan) page() (wire.Page, error) {
-	size := sc.s.pageSize()
+	size := limit.PageSize(&sc.s.scans)
 	page := wire.Page{Entries: wire.BorrowUpTo(size)}
 	var err error
 	*page.Entries, page.Count, err = sc.next(*page.Entries, size)
@@ -111,21 +112,6 @@ func (v *view) open(r *stoav1.ScanRequest) (*scan, error) {
 		first = max(first, min(rg.Limit, rpc.MaxPageEntries))
 	}
 	return &scan{s: v.s, it: it, entries: first}, nil
-}
-
-// What the pages of all open scans are to hold at most, about, in bytes; and the least
-// that a page holds however many scans there are. A scan is reckoned three pages: the
-// one that is read, and its part of those that wait on a connection or are sent.
-const (
-	allPages = 48 << 20
-	minPage  = 16 << 10
-)
-
-// pageSize returns about how many bytes the next page of a scan may have: the more
-// scans are open, the fewer, since their readers may be slow.
-func (s *Server) pageSize() int {
-	share := allPages / 3 / max(s.scans.Used(), 1)
-	return int(min(max(share, minPage), rpc.MaxPage))
 }
 
 // next appends the next page, of about size bytes at most, to dst, and returns how many

@@ -1,9 +1,10 @@
 // Package server serves an engine over a Unix socket.
 //
-// Start at New and Serve. Listen makes the socket; Activated takes one that
-// systemd made. The services are methods of types of this package, one per
-// service: store.go with scan.go and session.go, blob.go, dag.go, admin.go; those
-// that package rpc describes need none. README.md of package rpc is the protocol.
+// Start at New and Serve. Package socket makes the socket. The services are methods of
+// types of this package, one per service: store.go with scan.go and session.go, blob.go,
+// dag.go, admin.go; those that package rpc describes need none. Package internal/demux
+// lets connections in and tells the framings apart, internal/framed serves calls in
+// frames, internal/limit has the quotas. README.md of package rpc is the protocol.
 package server
 
 import (
@@ -27,6 +28,8 @@ import (
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/internal/wire"
+	"github.com/stoadb/stoa/rpc/server/internal/demux"
+	"github.com/stoadb/stoa/rpc/server/internal/framed"
 	"github.com/stoadb/stoa/rpc/server/internal/limit"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -39,7 +42,7 @@ type Server struct {
 
 	grpc    *grpc.Server
 	methods map[string]op.Method // those that package rpc describes
-	framed  *framed
+	framed  *framed.Server
 	health  *health.Server
 
 	connections atomic.Int64
@@ -97,10 +100,13 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 		return nil, err
 	}
 	unary, stream = append(unary, s.unary), append(stream, s.stream)
-	s.framed = newFramed(s, unary, stream)
+	s.framed = framed.New(framed.Options{
+		Unary: unary, Stream: stream, InFlight: &s.inFlight, Scans: &s.scans, MaxStreams: o.MaxStreams, SessionIdle: o.SessionIdle,
+		CallTimeout: o.CallTimeout, Stopping: s.stopping, Connections: &s.connections, Log: s.log,
+	})
 	s.grpc = grpc.NewServer(
 		grpc.ForceServerCodecV2(wire.NewCodec()),
-		grpc.Creds(handshake{}),
+		grpc.Creds(demux.Credentials{}),
 		grpc.ChainUnaryInterceptor(unary...),
 		grpc.ChainStreamInterceptor(stream...),
 		grpc.MaxRecvMsgSize(rpc.MaxMessage),
@@ -117,22 +123,22 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 	)
 	store := &storeService{s: s}
 	stoav1.RegisterStoreServer(s.grpc, store)
-	s.framed.register(&stoav1.Store_ServiceDesc, store)
-	s.framed.straight(stoav1.Store_Get_FullMethodName, store.directGet())
-	s.framed.straight(stoav1.Store_MultiGet_FullMethodName, store.directMultiGet())
-	s.framed.straight(stoav1.Store_Apply_FullMethodName, store.directApply())
+	s.framed.Register(&stoav1.Store_ServiceDesc, store)
+	s.framed.Straight(stoav1.Store_Get_FullMethodName, store.directGet())
+	s.framed.Straight(stoav1.Store_MultiGet_FullMethodName, store.directMultiGet())
+	s.framed.Straight(stoav1.Store_Apply_FullMethodName, store.directApply())
 	if o.KV != nil {
 		service := &kvService{s: s}
 		s.register(&stoav1.Kv_ServiceDesc, o.KV, nil)
-		s.framed.straight(stoav1.Kv_Get_FullMethodName, service.directGet())
-		s.framed.straight(stoav1.Kv_Put_FullMethodName, service.directPut())
+		s.framed.Straight(stoav1.Kv_Get_FullMethodName, service.directGet())
+		s.framed.Straight(stoav1.Kv_Put_FullMethodName, service.directPut())
 	}
 	if o.Namespaces != nil {
 		s.register(&stoav1.Namespace_ServiceDesc, o.Namespaces, &namespaceService{s: s})
 		s.register(&stoav1.Group_ServiceDesc, o.Namespaces, nil)
 	}
 	s.register(&stoav1.Admin_ServiceDesc, &admin{s}, nil)
-	s.framed.ready()
+	s.framed.Ready()
 	stoav1.RegisterBlobServer(s.grpc, &blobService{s: s})
 	if o.Dag != nil {
 		stoav1.RegisterDagServer(s.grpc, &dagService{s: s})
@@ -152,11 +158,11 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 // When it has returned, nothing touches the engine any more. It is called once.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	served := make(chan error, 1)
-	door := newDoorway(ln, &gate{
-		allowUIDs: s.o.AllowUIDs, allowGIDs: s.o.AllowGIDs, peerOf: s.o.peerOf, log: s.log,
-		limit: int64(s.o.MaxConnections), open: &s.connections, greeting: s.o.Greeting,
-	}, s.framed.serve)
-	door.open.Go(door.run)
+	door := demux.New(ln, &demux.Admission{
+		AllowUIDs: s.o.AllowUIDs, AllowGIDs: s.o.AllowGIDs, PeerOf: s.o.peerOf, Log: s.log,
+		Limit: int64(s.o.MaxConnections), Open: &s.connections, Greeting: s.o.Greeting,
+	}, s.framed.Serve)
+	door.Start()
 	go func() { served <- s.grpc.Serve(door) }()
 	s.health.Resume()
 	s.sweepBlobs()
@@ -178,21 +184,21 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	return nil
 }
 
-func (s *Server) drain(door *doorway) {
+func (s *Server) drain(door *demux.Listener) {
 	begun := s.o.Now()
 	s.health.Shutdown()
 	s.stopOnce.Do(func() { close(s.stopping) })
 	door.Close() // gRPC says what the listener failed with
-	s.framed.drain()
+	s.framed.Drain()
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
 		s.grpc.GracefulStop()
-		door.open.Wait()
+		door.Wait()
 	}()
 	s.cutOff(drained)
 	<-drained
-	s.framed.workers.end()
+	s.framed.End()
 	s.streams.Wait()
 	s.snapshots.closeAll()
 	s.log.Info("drained", "took", s.o.Now().Sub(begun))
@@ -231,6 +237,6 @@ func (s *Server) cutOff(drained <-chan struct{}) {
 
 // hangUp ends all connections.
 func (s *Server) hangUp() {
-	s.framed.cutOff()
+	s.framed.CutOff()
 	s.grpc.Stop()
 }

@@ -9,6 +9,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/server/internal/demux"
+	"github.com/stoadb/stoa/rpc/server/internal/framed"
 	"github.com/stoadb/stoa/rpc/server/internal/limit"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -18,7 +20,7 @@ import (
 type session struct {
 	s      *Server
 	stream grpc.BidiStreamingServer[stoav1.SessionRequest, stoav1.SessionResponse]
-	peer   Peer
+	peer   demux.Peer
 	scans  map[uint64]*sessionScan
 	held   *heldSnapshot // nil: none taken
 	answer stoav1.SessionResponse
@@ -38,9 +40,9 @@ type sessionScan struct {
 
 // Session is Store.Session.
 func (t *storeService) Session(stream grpc.BidiStreamingServer[stoav1.SessionRequest, stoav1.SessionResponse]) error {
-	who, ok := peerFrom(stream.Context())
+	who, ok := framed.PeerFrom(stream.Context())
 	if !ok {
-		return errPeer
+		return demux.ErrPeer
 	}
 	if err := t.s.sessions.Take(1); err != nil {
 		return err
@@ -187,7 +189,7 @@ func (n *session) nextPage(id uint64) error {
 	}
 	page := &stoav1.ScanResponse{}
 	var err error
-	n.page, page.Count, err = sc.next(n.page[:0], n.s.pageSize())
+	n.page, page.Count, err = sc.next(n.page[:0], limit.PageSize(&n.s.scans))
 	page.Entries, page.End = n.page, page.Count == 0
 	if err != nil || page.End {
 		n.drop(id)

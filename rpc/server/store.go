@@ -13,6 +13,8 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/server/internal/demux"
+	"github.com/stoadb/stoa/rpc/server/internal/framed"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -58,16 +60,16 @@ func (t *storeService) ApproximateSize(_ context.Context, r *stoav1.ApproximateS
 // view is the state that a request reads, and who asks.
 type view struct {
 	s    *Server
-	peer Peer
+	peer demux.Peer
 	read engine.Reader
 	held *heldSnapshot // nil: the present state
 }
 
 // view returns the state that a request names. It must be released.
 func (s *Server) view(ctx context.Context, snapshot uint64) (view, error) {
-	who, ok := peerFrom(ctx)
+	who, ok := framed.PeerFrom(ctx)
 	if !ok {
-		return view{}, errPeer
+		return view{}, demux.ErrPeer
 	}
 	v := view{s: s, peer: who, read: s.eng}
 	if snapshot == 0 {
@@ -204,7 +206,7 @@ func (v *view) mayRead(col column.Column, asked stoav1.Column, key []byte) error
 	return nil
 }
 
-func (s *Server) maySeeSecrets(p Peer) bool {
+func (s *Server) maySeeSecrets(p demux.Peer) bool {
 	for _, uid := range s.o.SecretUIDs {
 		if uid == p.UID {
 			return true
@@ -213,7 +215,7 @@ func (s *Server) maySeeSecrets(p Peer) bool {
 	return false
 }
 
-func secretText(col column.Column, p Peer) string {
+func secretText(col column.Column, p demux.Peer) string {
 	return fmt.Sprintf("rpc: secret: these rows of %s are not for uid %d (stoa serve --secret-peers)", col, p.UID)
 }
 

@@ -64,3 +64,18 @@ const (
 func Stopping() error {
 	return rpc.NewError(stoav1.ErrorKind_ERROR_KIND_STOPPING, "rpc: unavailable: the daemon is shutting down")
 }
+
+// What the pages of all open scans are to hold at most, about, in bytes; and the least
+// that a page holds however many scans there are. A scan is reckoned three pages: the
+// one that is read, and its part of those that wait on a connection or are sent.
+const (
+	allPages = 48 << 20
+	minPage  = 16 << 10
+)
+
+// PageSize returns about how many bytes the next page of a scan may have: the more
+// scans are open, the fewer, since their readers may be slow.
+func PageSize(scans *Quota) int {
+	share := allPages / 3 / max(scans.Used(), 1)
+	return int(min(max(share, minPage), rpc.MaxPage))
+}

@@ -1,4 +1,4 @@
-package server
+package framed
 
 import (
 	"context"
@@ -9,12 +9,13 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/stoadb/stoa/rpc/internal/frame"
+	"github.com/stoadb/stoa/rpc/server/internal/limit"
 )
 
-// framedStream is the grpc.ServerStream of a call in frames. What the client
+// stream is the grpc.ServerStream of a call in frames. What the client
 // sends is in framedinbox.go.
-type framedStream struct {
-	k     *framedCall
+type stream struct {
+	k     *call
 	ctx   context.Context
 	inbox inbox
 
@@ -23,21 +24,21 @@ type framedStream struct {
 	more   chan struct{} // of capacity 1: there is credit
 }
 
-func newFramedStream(k *framedCall, ctx context.Context, paced bool) *framedStream {
-	return &framedStream{k: k, ctx: ctx, inbox: newInbox(paced), credit: frame.Window, more: make(chan struct{}, 1)}
+func newStream(k *call, ctx context.Context, paced bool) *stream {
+	return &stream{k: k, ctx: ctx, inbox: newInbox(paced), credit: frame.Window, more: make(chan struct{}, 1)}
 }
 
 // Context is grpc.ServerStream's.
-func (s *framedStream) Context() context.Context { return s.ctx }
+func (s *stream) Context() context.Context { return s.ctx }
 
 // SetHeader is grpc.ServerStream's; frames have none.
-func (s *framedStream) SetHeader(metadata.MD) error { return nil }
+func (s *stream) SetHeader(metadata.MD) error { return nil }
 
 // SendHeader is grpc.ServerStream's; frames have none.
-func (s *framedStream) SendHeader(metadata.MD) error { return nil }
+func (s *stream) SendHeader(metadata.MD) error { return nil }
 
 // SetTrailer is grpc.ServerStream's; frames have none.
-func (s *framedStream) SetTrailer(metadata.MD) {}
+func (s *stream) SetTrailer(metadata.MD) {}
 
 // pagesAhead is how many pages of scans may wait on a connection to be written, of
 // all its streams together, before a stream that brings one more waits too.
@@ -45,7 +46,7 @@ const pagesAhead = 4
 
 // SendMsg is grpc.ServerStream's. It waits for credit, and while much waits to be
 // written.
-func (s *framedStream) SendMsg(m any) error {
+func (s *stream) SendMsg(m any) error {
 	payload, err := s.k.conn.f.codec.Marshal(m)
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
@@ -54,7 +55,7 @@ func (s *framedStream) SendMsg(m any) error {
 		payload.Free()
 		return err
 	}
-	if err := s.k.conn.w.AddBehind(pagesAhead*s.k.conn.s.pageSize(), frame.Header{ID: s.k.id}, payload); err != nil {
+	if err := s.k.conn.w.AddBehind(pagesAhead*limit.PageSize(s.k.conn.f.o.Scans), frame.Header{ID: s.k.id}, payload); err != nil {
 		return status.Error(codes.Unavailable, err.Error())
 	}
 	if !s.k.conn.flush() {
@@ -64,7 +65,7 @@ func (s *framedStream) SendMsg(m any) error {
 }
 
 // spend waits until there is credit and takes n of it, be it more than there is.
-func (s *framedStream) spend(n int64) error {
+func (s *stream) spend(n int64) error {
 	for {
 		if err := s.ctx.Err(); err != nil {
 			return status.FromContextError(err).Err()
@@ -84,7 +85,7 @@ func (s *framedStream) spend(n int64) error {
 }
 
 // give adds credit.
-func (s *framedStream) give(n uint32) {
+func (s *stream) give(n uint32) {
 	s.mu.Lock()
 	s.credit = min(s.credit+int64(n), 1<<40)
 	s.mu.Unlock()

@@ -1,4 +1,4 @@
-package server
+package framed
 
 import (
 	"encoding/binary"
@@ -12,9 +12,9 @@ import (
 	"github.com/stoadb/stoa/rpc/server/internal/limit"
 )
 
-// maxInbox is how many messages may wait to be taken of a stream that is not
+// MaxInbox is how many messages may wait to be taken of a stream that is not
 // paced.
-const maxInbox = 64
+const MaxInbox = 64
 
 // inbox is what came of a client's stream and was not taken.
 type inbox struct {
@@ -45,7 +45,7 @@ func (b *inbox) put(r request) (open, full bool) {
 	switch {
 	case b.closed:
 		return false, false
-	case b.paced && b.room <= 0, !b.paced && len(b.all)-b.first >= maxInbox:
+	case b.paced && b.room <= 0, !b.paced && len(b.all)-b.first >= MaxInbox:
 		return true, true
 	}
 	b.room -= r.cost()
@@ -99,7 +99,7 @@ func (b *inbox) look() {
 }
 
 // RecvMsg is grpc.ServerStream's. It gives credit for what was taken.
-func (s *framedStream) RecvMsg(m any) error {
+func (s *stream) RecvMsg(m any) error {
 	for {
 		if err := s.ctx.Err(); err != nil {
 			return status.FromContextError(err).Err()
@@ -107,11 +107,11 @@ func (s *framedStream) RecvMsg(m any) error {
 		r, credit, ok, over, err := s.inbox.take()
 		switch {
 		case ok:
-			defer s.k.conn.s.freed(&r)
+			defer s.k.conn.f.freed(&r)
 			if credit > 0 {
 				s.k.conn.credit(s.k.id, credit)
 			}
-			return s.k.conn.s.counted(&r, m)
+			return s.k.conn.f.counted(&r, m)
 		case err != nil:
 			return err
 		case over:
@@ -125,7 +125,7 @@ func (s *framedStream) RecvMsg(m any) error {
 }
 
 // credit lets a client's stream send more.
-func (c *framedConn) credit(id uint64, n uint32) {
+func (c *connection) credit(id uint64, n uint32) {
 	var payload [4]byte
 	binary.LittleEndian.PutUint32(payload[:], n)
 	if c.w.AddBytes(frame.Header{ID: id, Flags: frame.Credit}, payload[:]) == nil { // an error ends the connection
@@ -134,21 +134,21 @@ func (c *framedConn) credit(id uint64, n uint32) {
 }
 
 // keep takes the first message of a call.
-func (s *framedStream) keep(r request) { s.inbox.put(r) }
+func (s *stream) keep(r request) { s.inbox.put(r) }
 
 // put brings a message. More than may wait end the stream.
-func (s *framedStream) put(f frame.Frame) error {
+func (s *stream) put(f frame.Frame) error {
 	r := own(f)
 	open, full := s.inbox.put(r)
 	if open && !full {
 		return nil
 	}
-	s.k.conn.s.freed(&r)
+	s.k.conn.f.freed(&r)
 	switch {
 	case full && s.inbox.paced:
 		s.fail(limit.Busy(limit.WhatUnpaced, frame.Window))
 	case full:
-		s.fail(limit.Busy(limit.WhatUntaken, maxInbox))
+		s.fail(limit.Busy(limit.WhatUntaken, MaxInbox))
 	case s.inbox.failed() == nil:
 		return fmt.Errorf("%w: a message after the last of call %d", frame.ErrMalformed, f.ID)
 	}
@@ -156,18 +156,18 @@ func (s *framedStream) put(f frame.Frame) error {
 }
 
 // fail ends what comes with err.
-func (s *framedStream) fail(err error) { s.inbox.close(err) }
+func (s *stream) fail(err error) { s.inbox.close(err) }
 
-func (s *framedStream) closeInbox() { s.inbox.close(nil) }
+func (s *stream) closeInbox() { s.inbox.close(nil) }
 
 // drop gives back what came and was not taken. The handler has returned.
-func (s *framedStream) drop() {
+func (s *stream) drop() {
 	s.closeInbox()
 	for {
 		r, _, ok, _, _ := s.inbox.take()
 		if !ok {
 			return
 		}
-		s.k.conn.s.freed(&r)
+		s.k.conn.f.freed(&r)
 	}
 }

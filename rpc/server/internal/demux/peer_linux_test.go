@@ -1,4 +1,4 @@
-package server
+package demux
 
 import (
 	"net"
@@ -54,7 +54,7 @@ func TestTheKernelTellsTheGroupsOfWhoConnects(t *testing.T) {
 		in, err := ln.Accept()
 		require.NoError(t, err)
 		defer in.Close()
-		p, err := readPeer(in)
+		p, err := ReadPeer(in)
 		require.NoError(t, err)
 		require.ElementsMatch(t, groups, p.Groups)
 	}

@@ -1,4 +1,4 @@
-package server
+package framed
 
 import (
 	"context"
@@ -14,14 +14,14 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/stoadb/stoa/rpc/internal/frame"
+	"github.com/stoadb/stoa/rpc/server/internal/demux"
 )
 
-// framedConn is a connection that speaks frames. One goroutine, the hand, reads
+// connection is a connection that speaks frames. One goroutine, the hand, reads
 // it and answers short calls; others have goroutines of their own.
-type framedConn struct {
-	f      *framed
-	s      *Server
-	nc     *admitted
+type connection struct {
+	f      *Server
+	nc     *demux.Conn
 	w      *frame.Writer
 	ctx    context.Context // of its calls; it has the peer
 	cancel context.CancelFunc
@@ -33,7 +33,7 @@ type framedConn struct {
 	timer *time.Timer
 	armed atomic.Bool // the timer runs
 	seen  uint64      // the state of the hand when it fired last
-	calls map[uint64]*framedCall
+	calls map[uint64]*call
 	taken int // those of calls that are not answered yet
 	loose int // short calls that take long: another hand reads meanwhile
 }
@@ -43,9 +43,9 @@ type framedConn struct {
 // up no others.
 const handover = 3 * time.Millisecond
 
-// maxLoose is how many calls that take long a connection may have been left
+// MaxSlow is how many calls that take long a connection may have been left
 // with: each has an answer in memory. More hold up the connection.
-const maxLoose = 8
+const MaxSlow = 8
 
 // socketBuffer is how many bytes of writes the kernel is asked to hold: more
 // than a page of a scan. With more than manyConns connections it is left to the
@@ -55,22 +55,22 @@ const (
 	manyConns    = 64
 )
 
-func newFramedConn(f *framed, nc *admitted) *framedConn {
-	c := &framedConn{f: f, s: f.s, nc: nc, over: make(chan struct{}), calls: make(map[uint64]*framedCall)}
-	who := &peer.Peer{Addr: nc.RemoteAddr(), LocalAddr: nc.LocalAddr(), AuthInfo: nc.peer}
+func newConnection(f *Server, nc *demux.Conn) *connection {
+	c := &connection{f: f, nc: nc, over: make(chan struct{}), calls: make(map[uint64]*call)}
+	who := &peer.Peer{Addr: nc.RemoteAddr(), LocalAddr: nc.LocalAddr(), AuthInfo: nc.Peer}
 	c.ctx, c.cancel = context.WithCancel(peer.NewContext(context.Background(), who))
-	c.w = frame.NewWriter(nc.countedConn.Conn, f.s.o.SessionIdle)
+	c.w = frame.NewWriter(nc.Raw(), f.o.SessionIdle)
 	c.timer = time.AfterFunc(time.Hour, c.watch)
 	c.timer.Stop()
-	r := frame.NewReader(nc.countedConn.Conn)
-	r.Admit = func(size int) error { return c.s.inFlight.Take(int64(size)) }
+	r := frame.NewReader(nc.Raw())
+	r.Admit = func(size int) error { return c.f.o.InFlight.Take(int64(size)) }
 	c.hand = newHand(c, r)
 	return c
 }
 
 // serve greets and answers until the connection ends, and all calls have.
-func (c *framedConn) serve() {
-	if sized, ok := c.nc.countedConn.Conn.(interface{ SetWriteBuffer(int) error }); ok && c.s.connections.Load() <= manyConns {
+func (c *connection) serve() {
+	if sized, ok := c.nc.Raw().(interface{ SetWriteBuffer(int) error }); ok && c.f.o.Connections.Load() <= manyConns {
 		sized.SetWriteBuffer(socketBuffer) // as much of it as the system grants
 	}
 	if _, err := c.nc.Write(c.f.greeting); err == nil {
@@ -83,13 +83,13 @@ func (c *framedConn) serve() {
 }
 
 // end ends the connection, and what its calls wait for.
-func (c *framedConn) end() {
+func (c *connection) end() {
 	c.cancel()
 	c.nc.Close()
 }
 
 // endIfQuiet ends the connection if nothing is under way. The server is stopping.
-func (c *framedConn) endIfQuiet() {
+func (c *connection) endIfQuiet() {
 	c.mu.Lock()
 	quiet := len(c.calls) == 0 && c.hand.does() == handReads && c.loose == 0 && c.w.Waiting() == 0
 	c.mu.Unlock()
@@ -98,9 +98,9 @@ func (c *framedConn) endIfQuiet() {
 	}
 }
 
-func (s *Server) isStopping() bool {
+func (f *Server) isStopping() bool {
 	select {
-	case <-s.stopping:
+	case <-f.o.Stopping:
 		return true
 	default:
 		return false
@@ -109,7 +109,7 @@ func (s *Server) isStopping() bool {
 
 // watch looks at the hand now and then while it has something to do. If it has
 // been busy with the same call since the last time, another goroutine reads.
-func (c *framedConn) watch() {
+func (c *connection) watch() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h, seen := c.hand, c.seen
@@ -126,7 +126,7 @@ func (c *framedConn) watch() {
 		}
 		return
 	}
-	if state&handDoes == handCalls && c.loose < maxLoose && h.state.CompareAndSwap(state, state+handLeft-handCalls) {
+	if state&handDoes == handCalls && c.loose < MaxSlow && h.state.CompareAndSwap(state, state+handLeft-handCalls) {
 		c.loose++
 		c.hand = newHand(c, h.r.Fork())
 		c.work.Go(c.hand.run)
@@ -135,7 +135,7 @@ func (c *framedConn) watch() {
 }
 
 // answer sends what a call was answered with.
-func (c *framedConn) answer(id uint64, payload mem.BufferSlice, err error) {
+func (c *connection) answer(id uint64, payload mem.BufferSlice, err error) {
 	if err != nil {
 		c.refuse(id, err)
 		return
@@ -144,7 +144,7 @@ func (c *framedConn) answer(id uint64, payload mem.BufferSlice, err error) {
 }
 
 // refuse sends an error.
-func (c *framedConn) refuse(id uint64, err error) {
+func (c *connection) refuse(id uint64, err error) {
 	b, failed := proto.Marshal(status.Convert(err).Proto())
 	if failed != nil { // a text that is not UTF-8
 		b, _ = proto.Marshal(status.New(status.Code(err), "the daemon's log has the text").Proto())
@@ -153,21 +153,54 @@ func (c *framedConn) refuse(id uint64, err error) {
 }
 
 // malformed tells the peer why the connection is ended.
-func (c *framedConn) malformed(err error) {
+func (c *connection) malformed(err error) {
 	code := codes.InvalidArgument
 	if errors.Is(err, frame.ErrTooLarge) {
 		code = codes.ResourceExhausted
 	}
-	c.s.log.Debug("hung up on a peer that does not keep to the frames", "uid", c.nc.peer.UID, "pid", c.nc.peer.PID, "error", err)
+	c.f.o.Log.Debug("hung up on a peer that does not keep to the frames", "uid", c.nc.Peer.UID, "pid", c.nc.Peer.PID, "error", err)
 	c.refuse(0, status.Error(code, err.Error()))
 	c.w.Flush(false) // the connection ends either way
 }
 
 // flush writes what there is. A connection that can't be written to is ended.
-func (c *framedConn) flush() bool {
+func (c *connection) flush() bool {
 	if err := c.w.Flush(false); err != nil {
 		c.end()
 		return false
 	}
 	return true
+}
+
+// Use is what a connection has under way.
+type Use struct {
+	Calls     int  // that have not ended
+	Slow      int  // short calls that take long, beside which another hand reads
+	Unwritten int  // bytes of answers that wait to be written
+	Waits     bool // a stream of answers waits for credit, or for room
+	Full      bool // the client of a stream may send no more
+}
+
+// Uses returns what each connection has under way.
+func (f *Server) Uses() (all []Use) {
+	f.all(func(c *connection) { all = append(all, c.use()) })
+	return all
+}
+
+func (c *connection) use() Use {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	u := Use{Calls: len(c.calls), Slow: c.loose, Unwritten: c.w.Waiting()}
+	for _, k := range c.calls {
+		if k.stream == nil {
+			continue
+		}
+		k.stream.mu.Lock()
+		u.Waits = u.Waits || k.stream.credit <= 0 || u.Unwritten > 0
+		k.stream.mu.Unlock()
+		k.stream.inbox.mu.Lock()
+		u.Full = u.Full || k.stream.inbox.room <= 0
+		k.stream.inbox.mu.Unlock()
+	}
+	return u
 }

@@ -1,4 +1,4 @@
-package server
+package framed
 
 import (
 	"errors"
@@ -17,9 +17,9 @@ import (
 
 // hand reads a connection.
 type hand struct {
-	conn *framedConn
+	conn *connection
 	r    *frame.Reader
-	sc   scratch
+	sc   Scratch
 
 	// state is what the hand does, in its lowest bits, and counts its calls above
 	// them. Only the hand changes it, but for handLeft.
@@ -37,10 +37,10 @@ const (
 	handCall = 4 // one call more
 )
 
-func newHand(c *framedConn, r *frame.Reader) *hand {
+func newHand(c *connection, r *frame.Reader) *hand {
 	h := &hand{conn: c, r: r}
 	h.sc.handler = h.sc.handle
-	h.sc.ctx = shortContext{Context: c.ctx, peer: c.nc.peer, received: time.Now()}
+	h.sc.ctx = shortContext{Context: c.ctx, peer: c.nc.Peer, received: time.Now()}
 	return h
 }
 
@@ -86,13 +86,13 @@ func (h *hand) run() {
 		}
 		if err := h.r.Fill(); err != nil {
 			if !errors.Is(err, io.EOF) {
-				c.s.log.Debug("connection lost", "uid", c.nc.peer.UID, "pid", c.nc.peer.PID, "error", err)
+				c.f.o.Log.Debug("connection lost", "uid", c.nc.Peer.UID, "pid", c.nc.Peer.PID, "error", err)
 			}
 			break
 		}
 		h.sc.ctx.received = time.Now()
 	}
-	c.s.inFlight.Give(int64(h.r.Close()))
+	c.f.o.InFlight.Give(int64(h.r.Close()))
 	c.end()
 	close(c.over)
 }
@@ -103,7 +103,7 @@ func (h *hand) rest() bool {
 	if !c.flush() {
 		return false
 	}
-	if c.s.isStopping() {
+	if c.f.isStopping() {
 		c.endIfQuiet()
 	}
 	return true
@@ -129,7 +129,7 @@ func (h *hand) take(f frame.Frame) (bool, error) {
 		err = fmt.Errorf("%w: %s takes one message, which is not paced", frame.ErrMalformed, m.Name)
 	case m == nil:
 		err = status.Errorf(codes.Unimplemented, "no method %d", f.Method)
-	case c.s.isStopping():
+	case c.f.isStopping():
 		err = limit.Stopping()
 	case f.Owned == nil && f.Flags&frame.End != 0 && (m.Short || h.lone(f, m)):
 		return h.short(f, m), nil
@@ -149,20 +149,20 @@ func (h *hand) take(f frame.Frame) (bool, error) {
 // lone reports whether a call is answered as a short one, since the connection has
 // nothing else to do.
 func (h *hand) lone(f frame.Frame, m *method) bool {
-	if m.direct == nil || m.direct.lone == nil || h.r.Buffered() > 0 {
+	if m.direct == nil || m.direct.Lone == nil || h.r.Buffered() > 0 {
 		return false
 	}
 	c := h.conn
 	c.mu.Lock()
 	busy := len(c.calls) > 0 || c.loose > 0
 	c.mu.Unlock()
-	return !busy && m.direct.parse(&h.sc, f.Payload) == nil && m.direct.lone(&h.sc)
+	return !busy && m.direct.Parse(&h.sc, f.Payload) == nil && m.direct.Lone(&h.sc)
 }
 
 // discard gives back what a frame holds.
-func (c *framedConn) discard(f frame.Frame) {
+func (c *connection) discard(f frame.Frame) {
 	if f.Owned != nil {
-		c.s.inFlight.Give(int64(len(f.Payload)))
+		c.f.o.InFlight.Give(int64(len(f.Payload)))
 		wire.Return(f.Owned)
 	}
 }

@@ -1,50 +1,53 @@
-package server
+package framed
 
 import (
 	"context"
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/stoadb/stoa/rpc/internal/frame"
 	"github.com/stoadb/stoa/rpc/internal/wire"
+	"github.com/stoadb/stoa/rpc/server/internal/demux"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// scratch is the memory of a hand, for one call after the other.
-type scratch struct {
+// Scratch is the memory of a hand, for one call after the other: requests, and what
+// their answers are made in.
+type Scratch struct {
 	ctx      shortContext
-	get      stoav1.GetRequest
-	multiGet stoav1.MultiGetRequest
-	kvGet    stoav1.KvGetRequest
-	kvPut    stoav1.KvPutRequest
-	apply    stoav1.ApplyRequest
-	tenant   string // of kvGet, or of the one before
-	value    []byte // what kvGet found
-	out      []byte
+	Get      stoav1.GetRequest
+	MultiGet stoav1.MultiGetRequest
+	KvGet    stoav1.KvGetRequest
+	KvPut    stoav1.KvPutRequest
+	Apply    stoav1.ApplyRequest
+	Tenant   string // of KvGet, or of the one before
+	Value    []byte // what KvGet found
+	Out      []byte // of an answer that is small
 
 	handler func(context.Context, any) (any, error) // handle
-	direct  *direct
+	direct  *Direct
 	asked   int // bytes of the request
-	answer  answer
+	answer  Answer
 }
 
-// size is how many bytes the request under way takes.
-func (sc *scratch) size() int { return sc.asked }
+// Size is how many bytes the request under way takes.
+func (sc *Scratch) Size() int { return sc.asked }
 
 // handle is the innermost handler of a direct call.
-func (sc *scratch) handle(ctx context.Context, _ any) (_ any, err error) {
-	sc.answer, err = sc.direct.do(ctx, sc)
+func (sc *Scratch) handle(ctx context.Context, _ any) (_ any, err error) {
+	sc.answer, err = sc.direct.Do(ctx, sc)
 	return nil, err
 }
 
 // call makes a direct call by way of the interceptors.
-func (sc *scratch) call(f *framed, m *method, payload []byte) (answer, error) {
-	sc.answer, sc.direct, sc.asked = answer{}, m.direct, len(payload)
-	if err := m.direct.parse(sc, payload); err != nil {
-		return answer{}, err
+func (sc *Scratch) call(f *Server, m *method, payload []byte) (Answer, error) {
+	sc.answer, sc.direct, sc.asked = Answer{}, m.direct, len(payload)
+	if err := m.direct.Parse(sc, payload); err != nil {
+		return Answer{}, err
 	}
 	_, err := f.unary(&sc.ctx, sc, m.info, sc.handler)
 	return sc.answer, err
@@ -54,7 +57,7 @@ func (sc *scratch) call(f *framed, m *method, payload []byte) (answer, error) {
 // end of the connection, and whose deadline counts when it is asked for.
 type shortContext struct {
 	context.Context // of the connection
-	peer            Peer
+	peer            demux.Peer
 	received        time.Time // when what holds the request was read
 	timeout         time.Duration
 }
@@ -77,22 +80,22 @@ const flushAt = 128 << 10
 func (h *hand) short(f frame.Frame, m *method) bool {
 	c := h.conn
 	state := h.called()
-	h.sc.ctx.timeout = c.s.o.CallTimeout
+	h.sc.ctx.timeout = c.f.o.CallTimeout
 	if f.Deadline > 0 {
 		h.sc.ctx.timeout = time.Duration(f.Deadline) * time.Millisecond
 	}
-	var ans answer
+	var ans Answer
 	var err error
 	if m.direct != nil {
 		ans, err = h.sc.call(c.f, m, f.Payload)
 	} else {
-		ans.large, err = c.f.generated(&h.sc.ctx, m, func(v any) error { return parse(f.Payload, v) })
+		ans.Large, err = c.f.generated(&h.sc.ctx, m, func(v any) error { return Parse(f.Payload, v) })
 	}
 	same := h.made(state)
-	if err == nil && ans.large == nil {
-		c.w.AddBytes(frame.Header{ID: f.ID, Flags: frame.End}, ans.small) // an error ends the connection
+	if err == nil && ans.Large == nil {
+		c.w.AddBytes(frame.Header{ID: f.ID, Flags: frame.End}, ans.Small) // an error ends the connection
 	} else {
-		c.answer(f.ID, ans.large, err)
+		c.answer(f.ID, ans.Large, err)
 	}
 	if same {
 		h.state.Store(state - handCalls)
@@ -104,13 +107,14 @@ func (h *hand) short(f frame.Frame, m *method) bool {
 		c.loose--
 		c.mu.Unlock()
 	}
-	if c.flush() && c.s.isStopping() {
+	if c.flush() && c.f.isStopping() {
 		c.endIfQuiet()
 	}
 	return same
 }
 
-func parse(b []byte, v any) error {
+// Parse parses a request. v may alias b.
+func Parse(b []byte, v any) error {
 	m, ok := v.(proto.Message)
 	if !ok {
 		return status.Errorf(codes.Internal, "%T is no message", v)
@@ -119,4 +123,17 @@ func parse(b []byte, v any) error {
 		return status.Errorf(codes.Internal, "a request that does not parse: %v", err)
 	}
 	return nil
+}
+
+// PeerFrom returns who made the call of ctx, in frames or over gRPC.
+func PeerFrom(ctx context.Context) (demux.Peer, bool) {
+	if c, ok := ctx.(*shortContext); ok {
+		return c.peer, true
+	}
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return demux.Peer{}, false
+	}
+	who, ok := p.AuthInfo.(demux.Peer)
+	return who, ok
 }

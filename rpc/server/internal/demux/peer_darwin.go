@@ -1,4 +1,4 @@
-package server
+package demux
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readPeer asks the kernel who is at the other end of a Unix connection.
-func readPeer(conn net.Conn) (Peer, error) {
+// ReadPeer asks the kernel who is at the other end of a Unix connection.
+func ReadPeer(conn net.Conn) (Peer, error) {
 	u, ok := conn.(*net.UnixConn)
 	if !ok {
 		return Peer{}, fmt.Errorf("server: %T is not a Unix connection", conn)

@@ -1,4 +1,4 @@
-package server
+package demux
 
 import (
 	"io"
@@ -11,41 +11,41 @@ import (
 	"github.com/stoadb/stoa/rpc/internal/frame"
 )
 
-// maxTurnedAway is how many connections beyond the limit are waited for, to be told
+// MaxTurnedAway is how many connections beyond the limit are waited for, to be told
 // why they are not served. For one more the oldest is hung up on.
-const maxTurnedAway = 64
+const MaxTurnedAway = 64
 
 // turnAway tells a peer that may connect, and speaks frames, why it is not served,
 // and hangs up. gRPC has no place for a reason before its first call: the Go client
 // asks in frames for it.
-func (d *doorway) turnAway(conn net.Conn, why error) {
+func (d *Listener) turnAway(conn net.Conn, why error) {
 	defer conn.Close()
 	if !d.track(conn) {
 		return
 	}
 	defer d.untrack(conn)
 	d.makeRoom(conn)
-	conn.SetDeadline(time.Now().Add(d.gate.greeting))
+	conn.SetDeadline(time.Now().Add(d.admission.Greeting))
 	var begin [len(frame.Magic)]byte
 	if _, err := io.ReadFull(conn, begin[:]); err == nil && string(begin[:]) == frame.Magic {
-		conn.Write(refusalOf(why)) // it is hung up on either way
+		conn.Write(RefusalOf(why)) // it is hung up on either way
 	}
 }
 
 // makeRoom counts conn among those that are waited for to be turned away.
-func (d *doorway) makeRoom(conn net.Conn) {
+func (d *Listener) makeRoom(conn net.Conn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if oldest := d.turned[d.turnedNext]; oldest != nil {
 		oldest.Close() // it may have gone by itself
 	}
 	d.turned[d.turnedNext] = conn
-	d.turnedNext = (d.turnedNext + 1) % maxTurnedAway
+	d.turnedNext = (d.turnedNext + 1) % MaxTurnedAway
 }
 
-// refusalOf is what a connection that speaks frames is answered with instead of a
+// RefusalOf is what a connection that speaks frames is answered with instead of a
 // greeting.
-func refusalOf(why error) []byte {
+func RefusalOf(why error) []byte {
 	b, err := proto.Marshal(status.Convert(why).Proto())
 	if err != nil { // a text that is not UTF-8
 		return nil

@@ -1,4 +1,4 @@
-package server
+package framed
 
 import (
 	"context"
@@ -16,12 +16,12 @@ import (
 	"github.com/stoadb/stoa/rpc/server/internal/limit"
 )
 
-// framedCall is a call with a goroutine of its own.
-type framedCall struct {
-	conn   *framedConn
+// call is a call with a goroutine of its own.
+type call struct {
+	conn   *connection
 	id     uint64
 	cancel context.CancelFunc
-	stream *framedStream // nil: it is unary
+	stream *stream // nil: it is unary
 }
 
 // request is the payload of a frame, in memory of its own.
@@ -41,21 +41,21 @@ func own(f frame.Frame) request {
 }
 
 // counted parses r into v. From then on its bytes count where it is handled.
-func (s *Server) counted(r *request, v any) error {
-	s.inFlight.Give(r.quota)
+func (f *Server) counted(r *request, v any) error {
+	f.o.InFlight.Give(r.quota)
 	r.quota = 0
-	return parse(*r.memory, v)
+	return Parse(*r.memory, v)
 }
 
-func (s *Server) freed(r *request) {
-	s.inFlight.Give(r.quota)
+func (f *Server) freed(r *request) {
+	f.o.InFlight.Give(r.quota)
 	wire.Return(r.memory)
 	*r = request{}
 }
 
 // begin begins a call that is not short. An error refuses it, but for
 // frame.ErrMalformed.
-func (c *framedConn) begin(f frame.Frame, m *method) error {
+func (c *connection) begin(f frame.Frame, m *method) error {
 	ends := f.Flags&frame.End != 0
 	if !ends && !m.takesMany() {
 		return fmt.Errorf("%w: %s takes one message, which ends the request", frame.ErrMalformed, m.Name)
@@ -65,10 +65,10 @@ func (c *framedConn) begin(f frame.Frame, m *method) error {
 	if c.calls[f.ID] != nil {
 		return fmt.Errorf("%w: call %d is under way", frame.ErrMalformed, f.ID)
 	}
-	if c.taken >= int(c.s.o.MaxStreams) {
-		return limit.Busy(limit.WhatCalls, int64(c.s.o.MaxStreams))
+	if c.taken >= int(c.f.o.MaxStreams) {
+		return limit.Busy(limit.WhatCalls, int64(c.f.o.MaxStreams))
 	}
-	k := &framedCall{conn: c, id: f.ID}
+	k := &call{conn: c, id: f.ID}
 	ctx := c.ctx
 	if f.Deadline > 0 {
 		ctx, k.cancel = context.WithTimeout(ctx, time.Duration(f.Deadline)*time.Millisecond)
@@ -86,7 +86,7 @@ func (c *framedConn) begin(f frame.Frame, m *method) error {
 		})
 		return nil
 	}
-	k.stream = newFramedStream(k, ctx, f.Flags&frame.Paced != 0)
+	k.stream = newStream(k, ctx, f.Flags&frame.Paced != 0)
 	if !ends || !m.stream.ClientStreams {
 		k.stream.keep(own(f))
 	}
@@ -98,16 +98,16 @@ func (c *framedConn) begin(f frame.Frame, m *method) error {
 }
 
 // unary answers a unary call.
-func (k *framedCall) unary(ctx context.Context, m *method, r request) {
+func (k *call) unary(ctx context.Context, m *method, r request) {
 	c := k.conn
-	payload, err := c.f.generated(ctx, m, func(v any) error { return c.s.counted(&r, v) })
-	c.s.freed(&r)
+	payload, err := c.f.generated(ctx, m, func(v any) error { return c.f.counted(&r, v) })
+	c.f.freed(&r)
 	k.answer(payload, err)
 	k.ended()
 }
 
 // generated makes a unary call by the generated code.
-func (f *framed) generated(ctx context.Context, m *method, decode func(any) error) (mem.BufferSlice, error) {
+func (f *Server) generated(ctx context.Context, m *method, decode func(any) error) (mem.BufferSlice, error) {
 	res, err := m.unary.Handler(m.service, ctx, decode, f.unary)
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (f *framed) generated(ctx context.Context, m *method, decode func(any) erro
 
 // answer answers the call. Its place is free before: the peer may begin another call
 // as soon as it has the answer, which may be before this one has ended here.
-func (k *framedCall) answer(payload mem.BufferSlice, err error) {
+func (k *call) answer(payload mem.BufferSlice, err error) {
 	c := k.conn
 	c.mu.Lock()
 	c.taken--
@@ -130,7 +130,7 @@ func (k *framedCall) answer(payload mem.BufferSlice, err error) {
 }
 
 // streaming serves a stream.
-func (k *framedCall) streaming(m *method) {
+func (k *call) streaming(m *method) {
 	c, ss := k.conn, k.stream
 	info := &grpc.StreamServerInfo{FullMethod: m.Name, IsClientStream: m.stream.ClientStreams, IsServerStream: m.stream.ServerStreams}
 	err := c.f.stream(m.service, ss, info, m.stream.Handler)
@@ -141,20 +141,20 @@ func (k *framedCall) streaming(m *method) {
 }
 
 // ended is called when a call is answered.
-func (k *framedCall) ended() {
+func (k *call) ended() {
 	c := k.conn
 	k.cancel()
 	c.mu.Lock()
 	delete(c.calls, k.id)
 	c.mu.Unlock()
-	if c.flush() && c.s.isStopping() {
+	if c.flush() && c.f.isStopping() {
 		c.endIfQuiet()
 	}
 }
 
 // more takes a frame that is not the first of its call. What is for a call that
 // has ended is dropped: the peer did not know.
-func (c *framedConn) more(f frame.Frame) error {
+func (c *connection) more(f frame.Frame) error {
 	c.mu.Lock()
 	k := c.calls[f.ID]
 	c.mu.Unlock()
