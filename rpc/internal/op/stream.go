@@ -126,20 +126,28 @@ func (o *Stream[S, In, Item]) serve(h Host, s S, req proto.Message, stream grpc.
 		return nil
 	}
 	send := func(items []Item) error {
-		some := len(items)
-		if o.single {
-			some = 1
+		res := o.response.New().Interface()
+		if err := o.items.fill(res, &items); err != nil {
+			return err
 		}
-		for part := range slices.Chunk(items, some) {
-			res := o.response.New().Interface()
-			if err := o.items.fill(res, &part); err != nil {
-				return err
-			}
-			if err := stream.SendMsg(res); err != nil {
-				return err
-			}
-		}
-		return nil
+		return stream.SendMsg(res)
 	}
-	return h.Paced(stream.Context(), &o.Method, func(ctx context.Context, pace Pace) error { return Pass(ctx, h, pace, o.queue, fill, send) })
+	return h.Paced(stream.Context(), &o.Method, func(ctx context.Context, pace Pace) error {
+		if !o.single {
+			return Pass(ctx, h, pace, o.queue, fill, send)
+		}
+		return Pass(ctx, h, unpaced{}, o.queue, fill, func(items []Item) error {
+			for one := range slices.Chunk(items, 1) {
+				if err := pace.During(func() error { return send(one) }); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
 }
+
+// unpaced is the pace of what paces its parts.
+type unpaced struct{}
+
+func (unpaced) During(work func() error) error { return work() }
