@@ -160,7 +160,7 @@ func comments(sources []source) []string {
 
 // pointing are folders, with what is below them, where comments that only point to
 // others are left. The list only gets shorter.
-var pointing = []string{"bench", "cmd", "fuzz", "rpc"}
+var pointing = []string{"rpc"}
 
 // barePointer is a comment that says of a name that it is another one, or another's,
 // and nothing else.

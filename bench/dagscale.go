@@ -176,7 +176,7 @@ type counted struct {
 	requests int
 }
 
-// Nodes implements merkle.Peer.
+// Nodes answers by the trie, and counts the requests; see [merkle.Peer].
 func (c *counted) Nodes(ctx context.Context, r *merkle.NodeRequest) (*merkle.NodeAnswer, error) {
 	c.requests++
 	return c.trie.Nodes(ctx, r)

@@ -49,14 +49,14 @@ func pipelined(socket string, n int, data *Dataset) ([]Actor, error) {
 	return actors, nil
 }
 
-// Get is Actor's.
+// Get reads a row, and fails unless all of its value came; see [Actor].
 func (a *pipedActor) Get(row int) error {
 	a.key, _ = a.data.Key(row).AppendBinary(a.key[:0])
 	err := a.call("GET", a.key)
 	return expect(a.size == ValueBytes, err)
 }
 
-// Put is Actor's.
+// Put writes a row; see [Actor].
 func (a *pipedActor) Put(row int) error {
 	a.key, _ = a.data.Key(row).AppendBinary(a.key[:0])
 	a.data.Fill(a.value[:], row)

@@ -105,19 +105,19 @@ func (l largest) sorted() []ContextReport {
 	return l
 }
 
-// Len is heap.Interface's.
+// Len returns how many there are; see [heap.Interface].
 func (l largest) Len() int { return len(l) }
 
-// Less is heap.Interface's.
+// Less reports whether i comes out before j; see [heap.Interface].
 func (l largest) Less(i, j int) bool { return l[i].Bytes < l[j].Bytes }
 
-// Swap is heap.Interface's.
+// Swap swaps i and j; see [heap.Interface].
 func (l largest) Swap(i, j int) { l[i], l[j] = l[j], l[i] }
 
-// Push is heap.Interface's.
+// Push adds one at the end; see [heap.Interface].
 func (l *largest) Push(x any) { *l = append(*l, x.(ContextReport)) }
 
-// Pop is heap.Interface's.
+// Pop takes the last; see [heap.Interface].
 func (l *largest) Pop() any {
 	last := (*l)[len(*l)-1]
 	*l = (*l)[:len(*l)-1]

@@ -69,7 +69,7 @@ func (l *lenient) parses(col column.Column, key, value []byte) (bool, error) {
 	return false, l.met(NewFinding(code, col, key, err.Error()))
 }
 
-// Get is engine.Getter's.
+// Get appends the value of a key to dst; see [engine.Getter].
 func (l *lenient) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
 	got, err := l.s.Get(dst, col, key)
 	if isDamage(err) {
@@ -88,7 +88,7 @@ func (l *lenient) Get(dst []byte, col column.Column, key []byte) ([]byte, error)
 	return got, nil
 }
 
-// MultiGet is engine.Reader's.
+// MultiGet looks up keys in one state; see [engine.Reader].
 func (l *lenient) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
 	grown, err := l.s.MultiGet(buf, lookups)
 	if isDamage(err) {
@@ -124,7 +124,7 @@ func (l *lenient) oneByOne(buf []byte, lookups []engine.Lookup) ([]byte, error) 
 	return buf, nil
 }
 
-// Iterate is engine.Reader's.
+// Iterate returns an iterator over a range of a column; see [engine.Reader].
 func (l *lenient) Iterate(col column.Column, rg engine.Range) (*engine.Iterator, error) {
 	limit := rg.Limit
 	rg.Limit = 0 // of rows that parse
@@ -151,7 +151,7 @@ func (p *lenientPager) open() (err error) {
 	return err
 }
 
-// Page is engine.Pager's.
+// Page appends the next entries to dst; see [engine.Pager].
 func (p *lenientPager) Page(dst []byte, maxEntries, maxBytes int) ([]byte, int, error) {
 	n, begun := 0, len(dst)
 	for !p.done && n < maxEntries && (n == 0 || len(dst)-begun < maxBytes) {
@@ -202,5 +202,5 @@ func (p *lenientPager) around(damage error) error {
 	return before.Close()
 }
 
-// Close is engine.Pager's.
+// Close gives back what the pager holds; see [engine.Pager].
 func (p *lenientPager) Close() error { return p.it.Close() }

@@ -161,22 +161,22 @@ func (r *run) lost(err error) Finding {
 	return NewFinding("block", r.col, after, reason)
 }
 
-// Len is heap.Interface's.
+// Len returns how many there are; see [heap.Interface].
 func (m *merge) Len() int { return len(m.runs) }
 
-// Less is heap.Interface's.
+// Less reports whether i comes out before j; see [heap.Interface].
 func (m *merge) Less(i, j int) bool {
 	a, b := m.runs[i].entries[m.runs[i].at], m.runs[j].entries[m.runs[j].at]
 	return cmp.Or(bytes.Compare(a.Key, b.Key), cmp.Compare(b.Sequence, a.Sequence)) < 0
 }
 
-// Swap is heap.Interface's.
+// Swap swaps i and j; see [heap.Interface].
 func (m *merge) Swap(i, j int) { m.runs[i], m.runs[j] = m.runs[j], m.runs[i] }
 
-// Push is heap.Interface's.
+// Push adds one at the end; see [heap.Interface].
 func (m *merge) Push(x any) { m.runs = append(m.runs, x.(*run)) }
 
-// Pop is heap.Interface's.
+// Pop takes the last; see [heap.Interface].
 func (m *merge) Pop() any {
 	last := m.runs[len(m.runs)-1]
 	m.runs = m.runs[:len(m.runs)-1]

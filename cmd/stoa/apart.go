@@ -73,7 +73,7 @@ type tail struct{ b []byte }
 // maxTail is how much of it.
 const maxTail = 16 << 10
 
-// Write is io.Writer's.
+// Write keeps the last maxTail bytes of all that is written. It never fails.
 func (t *tail) Write(b []byte) (int, error) {
 	if t.b = append(t.b, b...); len(t.b) > maxTail {
 		t.b = append(t.b[:0], t.b[len(t.b)-maxTail:]...)

@@ -165,7 +165,7 @@ type untilDone struct {
 	io.Reader
 }
 
-// Read is io.Reader's.
+// Read reads on, or fails with the error of the context.
 func (r untilDone) Read(b []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err

@@ -33,7 +33,7 @@ func (p *process) progress(what string, total uint64) *progress {
 
 var _ io.Writer = (*progress)(nil)
 
-// Write is io.Writer's.
+// Write moves the bar on by the length of b.
 func (p *progress) Write(b []byte) (int, error) { return p.bar.Write(b) }
 
 // Finish takes the bar off the terminal.

@@ -220,16 +220,16 @@ type optional struct {
 	set  bool
 }
 
-// Set is pflag.Value's.
+// Set takes what was given for the flag; see [pflag.Value].
 func (o *optional) Set(text string) error {
 	o.text, o.set = text, true
 	return nil
 }
 
-// String is pflag.Value's.
+// String returns what the flag is set to; see [pflag.Value].
 func (o *optional) String() string { return o.text }
 
-// Type is pflag.Value's.
+// Type returns what help calls the value; see [pflag.Value].
 func (o *optional) Type() string { return "text" }
 
 // durability is a flag that says how durable a write is.
@@ -239,7 +239,7 @@ func (d *durability) register(fs *pflag.FlagSet) {
 	fs.Var(d, "durability", "synced survives a power loss; wal only the end of the daemon")
 }
 
-// Set is pflag.Value's.
+// Set takes what was given for the flag; see [pflag.Value].
 func (d *durability) Set(text string) error {
 	for known := engine.Synced; known.Valid(); known++ {
 		if strings.EqualFold(text, known.String()) {
@@ -250,8 +250,8 @@ func (d *durability) Set(text string) error {
 	return errors.New("neither synced nor wal")
 }
 
-// String is pflag.Value's.
+// String returns what the flag is set to; see [pflag.Value].
 func (d *durability) String() string { return engine.Durability(*d).String() }
 
-// Type is pflag.Value's.
+// Type returns what help calls the value; see [pflag.Value].
 func (d *durability) Type() string { return "synced|wal" }

@@ -20,7 +20,7 @@ var sizeUnits = []struct {
 	{"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1},
 }
 
-// Set is pflag.Value's.
+// Set takes what was given for the flag; see [pflag.Value].
 func (s *size) Set(text string) error {
 	number, unit := strings.TrimSpace(text), 1.0
 	for _, u := range sizeUnits {
@@ -41,10 +41,10 @@ func (s *size) Set(text string) error {
 	return nil
 }
 
-// String is pflag.Value's.
+// String returns what the flag is set to; see [pflag.Value].
 func (s *size) String() string { return sizeText(uint64(*s)) }
 
-// Type is pflag.Value's.
+// Type returns what help calls the value; see [pflag.Value].
 func (s *size) Type() string { return "size" }
 
 // sizeText returns a number of bytes for people.

@@ -118,7 +118,7 @@ func (g *governance) member(of codec.GroupID, who codec.Identity) (name string, 
 // for: they may be sealed, or a daemon may keep them to itself.
 type withoutSecrets struct{ engine.Reader }
 
-// Get is engine.Getter's.
+// Get appends the value of a key to dst; see [engine.Getter].
 func (w withoutSecrets) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
 	if keys.Secret(col, key) {
 		return dst, engine.ErrNotFound
@@ -137,8 +137,8 @@ func (w withoutSecrets) Iterate(col column.Column, rg engine.Range) (*engine.Ite
 // noRows is a range without rows.
 type noRows struct{}
 
-// Page is engine.Pager's.
+// Page appends the next entries to dst; see [engine.Pager].
 func (noRows) Page(dst []byte, _, _ int) ([]byte, int, error) { return dst, 0, nil }
 
-// Close is engine.Pager's.
+// Close gives back what the pager holds; see [engine.Pager].
 func (noRows) Close() error { return nil }
