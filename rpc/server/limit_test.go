@@ -2,9 +2,11 @@ package server
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -252,11 +254,23 @@ func TestConnectionsAreLimited(t *testing.T) {
 func TestConnectionsThatSayNothingKeepNobodyFromBeingTold(t *testing.T) {
 	d := start(t, nil, Options{MaxConnections: 1})
 	c := d.dial(t)
-	for range 2 * demux.MaxTurnedAway {
-		silent, err := net.Dial("unix", d.path)
+	silent := make([]net.Conn, 2*demux.MaxTurnedAway)
+	for i := range silent {
+		var err error
+		silent[i], err = net.Dial("unix", d.path)
 		require.NoError(t, err)
-		defer silent.Close()
+		defer silent[i].Close()
 	}
+	require.Eventually(t, func() bool { // the daemon has looked at all: the others are hung up on
+		hungUp := 0
+		for _, conn := range silent {
+			conn.SetReadDeadline(time.Now().Add(time.Microsecond))
+			if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+				hungUp++
+			}
+		}
+		return hungUp == len(silent)-demux.MaxTurnedAway
+	}, patience, time.Millisecond)
 	_, err := rpc.Dial(d.path, rpc.ClientOptions{})
 	require.ErrorIs(t, err, rpc.ErrBusy)
 	fine(t, c)
