@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/rpc/internal/kvwire"
 	"github.com/stoadb/stoa/rpc/internal/wire"
@@ -35,10 +37,20 @@ func (t *kvService) directGet() *framed.Direct {
 			if cap(value) <= framed.KeepSmall {
 				sc.Value = value
 			}
-			m := kvwire.FromShort(&i)
-			return sc.Single(m.AppendItem(wire.Room(sc.Out))), nil
+			return itemAnswer(sc, i)
 		},
 	}
+}
+
+// itemAnswer returns the answer whose only field is what a key has, without the key: that
+// is what was asked for.
+func itemAnswer(sc *framed.Scratch, i kvstorage.Item) (framed.Answer, error) {
+	i.Key = ""
+	out, err := proto.MarshalOptions{}.MarshalAppend(wire.Room(sc.Out), kvwire.FromItem(&i))
+	if err != nil {
+		return framed.Answer{}, err
+	}
+	return sc.Single(out), nil
 }
 
 // directPut is Kv.Put.
@@ -50,9 +62,8 @@ func (t *kvService) directPut() *framed.Direct {
 			if err != nil {
 				return framed.Answer{}, err
 			}
-			m := kvwire.FromShort(&i)
-			m.Value = nil
-			return sc.Single(m.AppendItem(wire.Room(sc.Out))), nil
+			i.Value = nil // it is what was sent
+			return itemAnswer(sc, i)
 		},
 		Lone: func(sc *framed.Scratch) bool { return sc.KvPut.GetDurability() == stoav1.Durability_DURABILITY_WAL },
 	}

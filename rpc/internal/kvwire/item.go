@@ -24,14 +24,18 @@ var (
 // FromItem returns what a key has, nil if nothing, with its key unless that is empty. The
 // bytes of the value are shared.
 func FromItem(i *kvstorage.Item) *stoav1.KvItem {
-	short := FromShort(i)
-	if !short.Found {
+	if !i.Found {
 		return nil
 	}
-	m := &stoav1.KvItem{Value: short.Value, Revision: short.Revision, ExpiresMs: short.ExpiresMS, RemainingMs: short.RemainingMS,
-		CreatedRevision: short.CreatedRevision, WrittenMs: short.WrittenMS}
+	m := &stoav1.KvItem{Value: i.Value, Revision: i.Revision, RemainingMs: uint64(i.Remaining / time.Millisecond), CreatedRevision: i.Created}
 	if i.Key != "" {
 		m.Key = []byte(i.Key)
+	}
+	if !i.Written.IsZero() {
+		m.WrittenMs = uint64(i.Written.UnixMilli())
+	}
+	if !i.Expires.IsZero() {
+		m.ExpiresMs = uint64(i.Expires.UnixMilli())
 	}
 	return m
 }
@@ -56,21 +60,6 @@ func Short(key string, m *wire.KVItem) kvstorage.Item {
 		i.Expires = time.UnixMilli(int64(m.ExpiresMS)).UTC()
 	}
 	return i
-}
-
-// FromShort returns what a key has, whose value is shared.
-func FromShort(i *kvstorage.Item) wire.KVItem {
-	if !i.Found {
-		return wire.KVItem{}
-	}
-	m := wire.KVItem{Found: true, Value: i.Value, Revision: i.Revision, RemainingMS: uint64(i.Remaining / time.Millisecond), CreatedRevision: i.Created}
-	if !i.Written.IsZero() {
-		m.WrittenMS = uint64(i.Written.UnixMilli())
-	}
-	if !i.Expires.IsZero() {
-		m.ExpiresMS = uint64(i.Expires.UnixMilli())
-	}
-	return m
 }
 
 // Listed is Item for one that has its key.

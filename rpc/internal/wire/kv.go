@@ -9,25 +9,13 @@ import (
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// KVItem is a message whose only field is a stoav1.KvItem, which is not set if
-// nothing is found: the answer to most calls of the Kv service.
+// KVItem is a message on its way in whose only field is a stoav1.KvItem, which is not
+// set if nothing is found: the answer to most calls of the Kv service.
 type KVItem struct {
 	Found                            bool
-	Value                            []byte // on its way in, the caller's
+	Value                            []byte // the caller's
 	Revision, ExpiresMS, RemainingMS uint64
 	CreatedRevision, WrittenMS       uint64
-}
-
-// AppendItem appends the item alone, without a key.
-func (i *KVItem) AppendItem(dst []byte) []byte {
-	if len(i.Value) > 0 {
-		dst = appendBytesField(dst, 2, i.Value)
-	}
-	dst = appendNumberField(dst, 3, i.Revision)
-	dst = appendNumberField(dst, 4, i.ExpiresMS)
-	dst = appendNumberField(dst, 5, i.RemainingMS)
-	dst = appendNumberField(dst, 6, i.CreatedRevision)
-	return appendNumberField(dst, 7, i.WrittenMS)
 }
 
 func appendBytesField[T []byte | string](dst []byte, field protowire.Number, b T) []byte {

@@ -32,26 +32,19 @@ func TestAKVPutIsItsMessage(t *testing.T) {
 func TestAKVItemIsItsMessage(t *testing.T) {
 	c := NewCodec()
 	rapid.Check(t, func(t *rapid.T) {
-		i := KVItem{Found: rapid.Bool().Draw(t, "found")}
-		var b []byte
+		i, m := KVItem{Found: rapid.Bool().Draw(t, "found")}, stoav1.KvGetResponse{}
 		if i.Found {
 			i.Value = rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(t, "value")
 			i.Revision, i.ExpiresMS, i.RemainingMS = rapid.Uint64().Draw(t, "revision"), rapid.Uint64().Draw(t, "expires"), rapid.Uint64().Draw(t, "remaining")
 			i.CreatedRevision, i.WrittenMS = rapid.Uint64().Draw(t, "created"), rapid.Uint64().Draw(t, "written")
-			b = Single(i.AppendItem(Room(nil)))
+			m.Item = &stoav1.KvItem{Value: i.Value, Revision: i.Revision, ExpiresMs: i.ExpiresMS, RemainingMs: i.RemainingMS,
+				CreatedRevision: i.CreatedRevision, WrittenMs: i.WrittenMS}
 		}
-		var m stoav1.KvGetResponse
-		require.NoError(t, proto.Unmarshal(b, &m))
-		require.Equal(t, i.Found, m.Item != nil)
-		require.Equal(t, string(i.Value), string(m.GetItem().GetValue()))
-		require.Equal(t, []uint64{i.Revision, i.ExpiresMS, i.RemainingMS, i.CreatedRevision, i.WrittenMS},
-			[]uint64{m.GetItem().GetRevision(), m.GetItem().GetExpiresMs(), m.GetItem().GetRemainingMs(), m.GetItem().GetCreatedRevision(), m.GetItem().GetWrittenMs()})
-
-		again, err := proto.Marshal(&m)
+		b, err := proto.Marshal(&m)
 		require.NoError(t, err)
-		again = append(again, 0xA2, 0x06, 2, 'h', 'i') // of a later version
+		b = append(b, 0xA2, 0x06, 2, 'h', 'i') // of a later version
 		var in KVItem
-		require.NoError(t, c.Unmarshal(cutUp(t, again), &in))
+		require.NoError(t, c.Unmarshal(cutUp(t, b), &in))
 		require.Equal(t, string(i.Value), string(in.Value))
 		in.Value, i.Value = nil, nil
 		require.Equal(t, i, in)
