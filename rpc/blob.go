@@ -15,6 +15,7 @@ import (
 	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -46,7 +47,7 @@ type BlobGetOptions struct {
 func (c *Client) BlobPut(ctx context.Context, content io.Reader, o BlobPutOptions) (stored blob.Info, existed bool, err error) {
 	ctx, cancel := c.within(ctx)
 	defer cancel()
-	stream, err := c.blob.Put(ctx)
+	stream, err := stoav1.NewBlobClient(c.carrier).Put(ctx)
 	if err != nil {
 		return blob.Info{}, false, c.failed("blob put", err)
 	}
@@ -144,7 +145,7 @@ func (c *Client) BlobGet(ctx context.Context, id codec.BlobID, w io.Writer, o Bl
 	if o.Length != 0 {
 		ask.Length = &o.Length
 	}
-	stream, err := c.blob.Get(ctx, ask)
+	stream, err := stoav1.NewBlobClient(c.carrier).Get(ctx, ask)
 	if err != nil {
 		return blob.Info{}, c.failed("blob get", err)
 	}
@@ -190,72 +191,108 @@ func (t *tally) complete(b blob.Info, o BlobGetOptions) error {
 	return nil
 }
 
+// A blob is described in the same way wherever it is.
+var _ = op.Pair(fromBlob, parseBlob)
+
+func fromBlob(b *blob.Info) *stoav1.BlobInfo {
+	return &stoav1.BlobInfo{BlobId: b.ID[:], Size: b.Size, Chunks: b.Chunks}
+}
+
+// The operations whose content streams are written by hand, on both ends.
+var (
+	blobPut    = op.ByHand(op.Method{Number: 701, Name: "Blob.Put"})
+	blobGet    = op.ByHand(op.Method{Number: 702, Name: "Blob.Get"})
+	blobVerify = op.ByHand(op.Method{Number: 706, Name: "Blob.Verify"})
+)
+
+var blobStat = op.New(op.Method{Number: 703, Name: "Blob.Stat"},
+	func(_ context.Context, s *blob.Store, id *codec.BlobID) (blob.Info, error) { return s.Stat(*id) })
+
 // BlobStat describes a blob. It returns engine.ErrNotFound if it is not there.
 func (c *Client) BlobStat(ctx context.Context, id codec.BlobID) (blob.Info, error) {
-	ctx, cancel := c.within(ctx)
-	defer cancel()
-	var res *stoav1.BlobStatResponse
-	err := c.WithContext(ctx).invoke("blob stat", func(ctx context.Context) (err error) {
-		res, err = c.blob.Stat(ctx, &stoav1.BlobStatRequest{BlobId: id[:]})
-		return err
-	})
-	if err != nil {
-		return blob.Info{}, err
-	}
-	return blobOf(res.GetInfo())
+	return callWithin(ctx, c, blobStat, id)
 }
+
+// deletion are the arguments of BlobDelete.
+type deletion struct {
+	BlobID codec.BlobID
+	Force  bool
+}
+
+var blobDelete = op.New(op.Method{Number: 704, Name: "Blob.Delete"},
+	func(ctx context.Context, s *blob.Store, a *deletion) (op.Nothing, error) {
+		return op.Nothing{}, s.Delete(ctx, a.BlobID, a.Force)
+	})
 
 // BlobDelete removes a blob. It returns engine.ErrNotFound if it is not there,
 // and unless force is set blob.ErrInUse if an application names it. It waits for
 // an upload of the blob that is under way.
 func (c *Client) BlobDelete(ctx context.Context, id codec.BlobID, force bool) error {
-	ctx, cancel := c.within(ctx)
-	defer cancel()
-	return c.WithContext(ctx).invoke("blob delete", func(ctx context.Context) error {
-		_, err := c.blob.Delete(ctx, &stoav1.BlobDeleteRequest{BlobId: id[:], Force: force})
-		return err
-	})
+	_, err := callWithin(ctx, c, blobDelete, deletion{id, force})
+	return err
 }
+
+// afterBlob are the arguments of a page of blobs.
+type afterBlob struct {
+	After codec.BlobID `wire:",optional"`
+	Limit int
+}
+
+// blobPage is a page of blobs. Next is the id to go on after, zeros with the last.
+type blobPage struct {
+	Blobs []blob.Info
+	Next  codec.BlobID `wire:",optional"`
+}
+
+var blobList = op.New(op.Method{Number: 705, Name: "Blob.List"},
+	func(ctx context.Context, s *blob.Store, a *afterBlob) (p blobPage, err error) {
+		limit := pageLimit(a.Limit, MaxBlobPage)
+		var start []byte
+		if !a.After.IsZero() {
+			if start = engine.Successor(a.After[:]); start == nil {
+				return p, nil
+			}
+		}
+		for b, err := range s.All(ctx, start) {
+			if err != nil {
+				return p, err
+			}
+			if len(p.Blobs) == limit {
+				p.Next = p.Blobs[limit-1].ID
+				break
+			}
+			p.Blobs = append(p.Blobs, b)
+		}
+		return p, nil
+	})
 
 // BlobList yields all blobs in the order of their ids. It asks for them page by
 // page, so that it may miss what comes and goes meanwhile. It ends after an
 // error.
 func (c *Client) BlobList(ctx context.Context) iter.Seq2[blob.Info, error] {
 	return func(yield func(blob.Info, error) bool) {
-		ctx, cancel := c.within(ctx)
-		defer cancel()
-		var after []byte
+		var after codec.BlobID
 		for {
-			page, err := c.blobPage(ctx, after)
+			page, err := callWithin(ctx, c, blobList, afterBlob{After: after})
 			if err != nil {
 				yield(blob.Info{}, err)
 				return
 			}
-			for _, info := range page.GetBlobs() {
-				b, err := blobOf(info)
-				if !yield(b, err) || err != nil {
+			for _, b := range page.Blobs {
+				if !yield(b, nil) {
 					return
 				}
 			}
-			next := page.GetNext()
-			if len(next) == 0 {
+			if page.Next.IsZero() {
 				return
 			}
-			if bytes.Compare(next, after) <= 0 {
+			if bytes.Compare(page.Next[:], after[:]) <= 0 {
 				yield(blob.Info{}, fmt.Errorf("rpc: blob list: %w: the daemon does not get on", ErrInternal))
 				return
 			}
-			after = next
+			after = page.Next
 		}
 	}
-}
-
-func (c *Client) blobPage(ctx context.Context, after []byte) (page *stoav1.BlobListResponse, err error) {
-	err = c.WithContext(ctx).invoke("blob list", func(ctx context.Context) (err error) {
-		page, err = c.blob.List(ctx, &stoav1.BlobListRequest{After: after})
-		return err
-	})
-	return page, err
 }
 
 // within returns a context that ends with ctx and with that of c.
@@ -265,9 +302,12 @@ func (c *Client) within(ctx context.Context) (context.Context, context.CancelFun
 	return ctx, func() { stop(); cancel(nil) }
 }
 
+func parseBlob(_ string, info *stoav1.BlobInfo) (blob.Info, error) {
+	id, err := op.ParseHash[codec.BlobID]("blob_id", info.GetBlobId())
+	return blob.Info{ID: id, Size: info.GetSize(), Chunks: info.GetChunks()}, err
+}
+
 func blobOf(info *stoav1.BlobInfo) (blob.Info, error) {
-	if len(info.GetBlobId()) != len(codec.BlobID{}) {
-		return blob.Info{}, fmt.Errorf("rpc: blob: %w: the daemon named none", ErrInternal)
-	}
-	return blob.Info{ID: codec.BlobID(info.GetBlobId()), Size: info.GetSize(), Chunks: info.GetChunks()}, nil
+	b, err := parseBlob("", info)
+	return b, odd("blob", err)
 }

@@ -24,7 +24,7 @@ func (c *Client) BlobVerify(ctx context.Context, o blob.VerifyOptions, damaged f
 	if !o.ID.IsZero() {
 		ask.BlobId = o.ID[:]
 	}
-	stream, err := c.blob.Verify(ctx, ask)
+	stream, err := stoav1.NewBlobClient(c.carrier).Verify(ctx, ask)
 	if err != nil {
 		return blob.Verdict{}, c.failed("blob verify", err)
 	}

@@ -56,7 +56,6 @@ type Client struct {
 	carrier *carrier
 
 	store stoav1.StoreClient
-	blob  stoav1.BlobClient
 	dag   stoav1.DagClient
 
 	namespace stoav1.NamespaceClient
@@ -102,7 +101,7 @@ func Dial(path string, o ClientOptions) (*Client, error) {
 	t := newCarrier(path, o.DialTimeout, conn)
 	c := &Client{
 		path: path, timeout: o.CallTimeout, ctx: context.Background(), conn: conn, carrier: t,
-		store: stoav1.NewStoreClient(t), blob: stoav1.NewBlobClient(t),
+		store:     stoav1.NewStoreClient(t),
 		dag:       stoav1.NewDagClient(t),
 		namespace: stoav1.NewNamespaceClient(t),
 	}

@@ -21,17 +21,19 @@ func Operations(service string) []op.Entry { return operations[service] }
 // operations are those of each service.
 var operations = map[string][]op.Entry{
 	"stoa.v1.Admin": {adminStatus, adminStats, adminCheckpoint, adminCompact, adminFlush, adminReopen, adminFind},
+	"stoa.v1.Blob":  {blobPut, blobGet, blobStat, blobDelete, blobList, blobVerify},
 	"stoa.v1.Group": {groupGet, groupMembers, groupContexts, groupResolve, groupOps, groupFollow, groupVoided, groupReissue,
 		groupKeys, groupRotate, groupSigningKeys, groupAddSigningKey, groupDeleteSigningKey, groupNames, groupPlace},
 	"stoa.v1.Kv": {kvGet, kvPut, kvDelete, kvTouch, kvIncrement, kvSwap, kvBatch, kvList, kvScan, kvWatch, kvStats, kvCapabilities,
 		kvCreateTenant, kvDropTenant, kvListTenants, kvSetQuota, kvSwapDelete},
+	"stoa.v1.Store": {storeGet, storeMultiGet, storeApply, storeScan, storeApproximateSize, storeSession},
 	"stoa.v1.Namespace": {nsNewIdentity, nsIdentity, nsExport, nsImport, nsCreate, nsPropose, nsApply, nsApplyMany, nsList, nsGet,
 		nsTree, nsHeads, nsOp, nsOpsSince, nsMissing, nsPending, nsEquivocations, nsInvite, nsJoin, nsAdmit, nsVerify, nsListPending},
 }
 
 // FrameMethods returns the calls that go in frames, for package server.
 func FrameMethods() []frame.Method {
-	all := frame.Methods()
+	var all []frame.Method
 	for _, service := range operations {
 		for _, o := range service {
 			m := o.About()

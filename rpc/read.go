@@ -42,7 +42,7 @@ func (c *Client) get(dst []byte, col column.Column, key []byte, snapshot uint64)
 	g := wire.NewGet()
 	defer g.Free()
 	g.Column, g.Key, g.Snapshot, g.Answer.Data = col, key, snapshot, dst
-	if err := c.ask(c.ctx, "get", stoav1.Store_Get_FullMethodName, g, &g.Answer); err != nil {
+	if err := c.unary(c.ctx, &storeGet.Method, g, &g.Answer); err != nil {
 		return dst, err
 	}
 	if !g.Answer.Found {
@@ -57,7 +57,7 @@ func (c *Client) multiGet(buf []byte, lookups []engine.Lookup, snapshot uint64) 
 	}
 	ask := &stoav1.MultiGetRequest{Lookups: AppendLookups(nil, lookups), Snapshot: snapshot}
 	answer := wire.Inbound{Data: buf}
-	if err := c.ask(c.ctx, "multiget", stoav1.Store_MultiGet_FullMethodName, ask, &answer); err != nil {
+	if err := c.unary(c.ctx, &storeMultiGet.Method, ask, &answer); err != nil {
 		return buf, err
 	}
 	if err := ParseValues(answer.Data[len(buf):], lookups); err != nil {

@@ -21,6 +21,8 @@ const (
 	MaxLookups = 16384
 	// MaxDagPage is the most entries of a page of a list of the Dag service.
 	MaxDagPage = 1000
+	// MaxBlobPage is the most blobs of a page of a list of the Blob service.
+	MaxBlobPage = 1000
 	// MaxTenants is the most tenants of a page of the Kv service.
 	MaxTenants = 1000
 	// MaxGovPage is the most entries of a page of a list of the services Namespace

@@ -32,7 +32,7 @@ type scan struct {
 // reads is that of the call.
 func (c *Client) openScan(ctx context.Context, r *stoav1.ScanRequest, of *Snapshot) (*scan, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	stream, err := c.carrier.NewStream(ctx, &stoav1.Store_ServiceDesc.Streams[0], stoav1.Store_Scan_FullMethodName)
+	stream, err := c.carrier.NewStream(ctx, &stoav1.Store_ServiceDesc.Streams[0], storeScan.Full())
 	if err != nil {
 		cancel()
 		return nil, c.failed("scan", err)

@@ -18,5 +18,5 @@ func (c *Client) Apply(b *engine.Batch) error {
 		durability = stoav1.Durability_DURABILITY_WAL
 	}
 	ask := &stoav1.ApplyRequest{Ops: b.Bytes(), Expectations: b.Expectations(), Durability: durability}
-	return c.ask(c.ctx, "apply", stoav1.Store_Apply_FullMethodName, ask, new(stoav1.ApplyResponse))
+	return c.unary(c.ctx, &storeApply.Method, ask, new(stoav1.ApplyResponse))
 }

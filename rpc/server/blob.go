@@ -11,12 +11,11 @@ import (
 
 	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/codec"
-	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// blobService is the Blob service: package blob over the wire.
+// blobService is what of the Blob service is written by hand: content.
 type blobService struct {
 	stoav1.UnimplementedBlobServer
 	s *Server
@@ -132,67 +131,6 @@ func (t *blobService) Get(r *stoav1.BlobGetRequest, stream grpc.ServerStreamingS
 			m.Part = &stoav1.BlobGetResponse_Data{Data: piece}
 		}
 	})
-}
-
-// Stat describes a blob, by [blob.Store.Stat].
-func (t *blobService) Stat(_ context.Context, r *stoav1.BlobStatRequest) (*stoav1.BlobStatResponse, error) {
-	id, err := blobID("blob_id", r.GetBlobId())
-	if err != nil {
-		return nil, err
-	}
-	found, err := t.s.blobs.Stat(id)
-	if err != nil {
-		return nil, err
-	}
-	return &stoav1.BlobStatResponse{Info: blobInfo(found)}, nil
-}
-
-// Delete removes a blob, by [blob.Store.Delete].
-func (t *blobService) Delete(ctx context.Context, r *stoav1.BlobDeleteRequest) (*stoav1.BlobDeleteResponse, error) {
-	id, err := blobID("blob_id", r.GetBlobId())
-	if err != nil {
-		return nil, err
-	}
-	if err := t.s.blobs.Delete(ctx, id, r.GetForce()); err != nil {
-		return nil, err
-	}
-	return &stoav1.BlobDeleteResponse{}, nil
-}
-
-// maxList is the most blobs of a page of a list.
-const maxList = 1000
-
-// listLimit returns the limit that a request means.
-func listLimit(asked uint32) int {
-	if asked == 0 {
-		return maxList
-	}
-	return int(min(asked, maxList))
-}
-
-// List answers with a page of [blob.Store.All].
-func (t *blobService) List(ctx context.Context, r *stoav1.BlobListRequest) (*stoav1.BlobListResponse, error) {
-	if n := len(r.GetAfter()); n != 0 && n != len(codec.BlobID{}) {
-		return nil, badField("after", fmt.Sprintf("%d bytes instead of the %d of an id", n, len(codec.BlobID{})))
-	}
-	res, limit := &stoav1.BlobListResponse{}, listLimit(r.GetLimit())
-	var start []byte
-	if len(r.GetAfter()) > 0 {
-		if start = engine.Successor(r.GetAfter()); start == nil {
-			return res, nil
-		}
-	}
-	for b, err := range t.s.blobs.All(ctx, start) {
-		if err != nil {
-			return nil, err
-		}
-		if len(res.Blobs) == limit {
-			res.Next = res.Blobs[limit-1].BlobId
-			break
-		}
-		res.Blobs = append(res.Blobs, blobInfo(b))
-	}
-	return res, nil
 }
 
 // Verify sends what is damaged of one blob or of all, and a summary, by

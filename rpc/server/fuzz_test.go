@@ -67,12 +67,12 @@ func (s *fuzzStream) RecvMsg(m any) error {
 // that a peer may see, and the daemon goes on.
 func FuzzRequests(f *testing.F) {
 	services := []struct {
-		desc *grpc.ServiceDesc
-		of   func(*Server) any
+		generated *grpc.ServiceDesc
+		of        func(*Server) (domain, byHand any)
 	}{
-		{&stoav1.Store_ServiceDesc, func(s *Server) any { return &storeService{s: s} }},
-		{&stoav1.Blob_ServiceDesc, func(s *Server) any { return &blobService{s: s} }},
-		{&stoav1.Admin_ServiceDesc, func(s *Server) any { return &admin{s} }},
+		{&stoav1.Store_ServiceDesc, func(s *Server) (any, any) { return s.eng, &storeService{s: s} }},
+		{&stoav1.Blob_ServiceDesc, func(s *Server) (any, any) { return s.blobs, &blobService{s: s} }},
+		{&stoav1.Admin_ServiceDesc, func(s *Server) (any, any) { return &admin{s}, nil }},
 	}
 	seedRequests(f)
 	f.Fuzz(func(t *testing.T, service, method byte, data []byte) {
@@ -89,17 +89,16 @@ func FuzzRequests(f *testing.F) {
 		defer cancel()
 
 		to := services[int(service)%len(services)]
-		if described := s.described(to.desc, nil); len(described.Methods) > 0 {
-			to.desc = described
-		}
-		which := int(method) % (len(to.desc.Methods) + len(to.desc.Streams))
-		if which < len(to.desc.Methods) {
-			m := to.desc.Methods[which]
-			_, err = m.Handler(to.of(s), ctx, func(v any) error { return proto.Unmarshal(data, v.(proto.Message)) }, s.unary)
+		domain, byHand := to.of(s)
+		desc := s.described(to.generated, byHand)
+		which := int(method) % (len(desc.Methods) + len(desc.Streams))
+		if which < len(desc.Methods) {
+			m := desc.Methods[which]
+			_, err = m.Handler(domain, ctx, func(v any) error { return proto.Unmarshal(data, v.(proto.Message)) }, s.unary)
 		} else {
-			m := to.desc.Streams[which-len(to.desc.Methods)]
+			m := desc.Streams[which-len(desc.Methods)]
 			stream := &fuzzStream{ctx: ctx, rest: data, many: m.ClientStreams, codec: wire.NewCodec()}
-			err = s.stream(to.of(s), stream, &grpc.StreamServerInfo{FullMethod: m.StreamName}, m.Handler)
+			err = s.stream(domain, stream, &grpc.StreamServerInfo{FullMethod: m.StreamName}, m.Handler)
 		}
 		require.NotErrorIs(t, err, rpc.ErrInternal, "%s", log.String())
 		s.streams.Wait()

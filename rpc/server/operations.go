@@ -32,8 +32,17 @@ func (s *Server) described(generated *grpc.ServiceDesc, byHand any) *grpc.Servic
 	return d
 }
 
-// registerByHand adds to d a stream that is called so, which service handles.
+// registerByHand adds to d the method that is called so, which service handles.
 func registerByHand(d, generated *grpc.ServiceDesc, service any, full string) {
+	for _, method := range generated.Methods {
+		if full == "/"+d.ServiceName+"/"+method.MethodName {
+			handle := method.Handler
+			method.Handler = func(_ any, ctx context.Context, decode func(any) error, around grpc.UnaryServerInterceptor) (any, error) {
+				return handle(service, ctx, decode, around)
+			}
+			d.Methods = append(d.Methods, method)
+		}
+	}
 	for _, stream := range generated.Streams {
 		if full == "/"+d.ServiceName+"/"+stream.StreamName {
 			handle := stream.Handler

@@ -122,8 +122,7 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 		grpc.WaitForHandlers(true), // the engine is closed after Serve
 	)
 	store := &storeService{s: s}
-	stoav1.RegisterStoreServer(s.grpc, store)
-	s.framed.Register(&stoav1.Store_ServiceDesc, store)
+	s.register(&stoav1.Store_ServiceDesc, eng, store)
 	s.framed.Straight(stoav1.Store_Get_FullMethodName, store.directGet())
 	s.framed.Straight(stoav1.Store_MultiGet_FullMethodName, store.directMultiGet())
 	s.framed.Straight(stoav1.Store_Apply_FullMethodName, store.directApply())
@@ -137,9 +136,9 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 		s.register(&stoav1.Namespace_ServiceDesc, o.Namespaces, &namespaceService{s: s})
 		s.register(&stoav1.Group_ServiceDesc, o.Namespaces, nil)
 	}
+	s.register(&stoav1.Blob_ServiceDesc, s.blobs, &blobService{s: s})
 	s.register(&stoav1.Admin_ServiceDesc, &admin{s}, nil)
 	s.framed.Ready()
-	stoav1.RegisterBlobServer(s.grpc, &blobService{s: s})
 	if o.Dag != nil {
 		stoav1.RegisterDagServer(s.grpc, &dagService{s: s})
 	}
