@@ -188,22 +188,3 @@ func (s *Store) list(r engine.Reader, rg engine.Range, limit int, fn func(key, v
 	}
 	return err
 }
-
-// State returns the value under an app_key of a context, which belongs to the
-// caller. It returns engine.ErrNotFound if there is none, [ErrNoContext], and
-// [ErrAdopting].
-func (s *Store) State(id codec.ContextID, appKey []byte) (value []byte, err error) {
-	err = s.view(func(r engine.Reader) error {
-		if err := notAdopting(r, id); err != nil {
-			return err
-		}
-		value, err = r.Get(nil, column.State, stateKey(nil, &id, appKey))
-		if errors.Is(err, engine.ErrNotFound) {
-			if _, none := readMeta(r, id); none != nil {
-				return none
-			}
-		}
-		return err
-	})
-	return value, err
-}

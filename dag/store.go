@@ -199,3 +199,12 @@ func (s *Store) beside(err error) error {
 // ClockDamage returns why the clock of a view cannot be read, which is
 // engine.ErrCorrupt; nil if it can.
 func (s *Store) ClockDamage() error { return s.clockDamage }
+
+// ConfirmClock is [hlc.Clock.Confirm] of that clock, which it logs.
+func (s *Store) ConfirmClock() (hlc.State, error) {
+	state, err := s.clock.Confirm()
+	if err == nil {
+		s.options.Log.Warn("the system clock was confirmed", "time", state.Physical, "last_stamp", state.Last)
+	}
+	return state, err
+}

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 
-	"google.golang.org/grpc"
-
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
-	"github.com/stoadb/stoa/rpc/internal/dagwire"
+	"github.com/stoadb/stoa/dag/hlc"
+	"github.com/stoadb/stoa/engine"
+	_ "github.com/stoadb/stoa/rpc/internal/dagwire" // what types of package dag are in messages
 	"github.com/stoadb/stoa/rpc/internal/op"
-	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
 // Dag is the contexts of a daemon. Its methods are those of dag.Store, with the
@@ -23,19 +22,11 @@ type Dag struct{ c *Client }
 // that of c; streams end with both.
 func (c *Client) Dag() *Dag { return &Dag{c} }
 
-// dagCall makes one call.
-func dagCall[Req, Res any](c *Client, op string, method func(context.Context, *Req, ...grpc.CallOption) (*Res, error), ask *Req) (res *Res, err error) {
-	err = c.invoke(op, func(ctx context.Context) (err error) {
-		res, err = method(ctx, ask)
-		return err
-	})
-	return res, err
-}
-
-// until returns the client for calls that end with ctx too.
-func (d *Dag) until(ctx context.Context) (*Client, context.CancelFunc) {
-	ctx, cancel := d.c.within(ctx)
-	return d.c.WithContext(ctx), cancel
+// Contexts is what does the operations of the Dag service, for package server.
+type Contexts struct {
+	*dag.Store
+	NewKey  func() (codec.ContextID, error)             // makes the key of a new context; nil: there are none
+	Scratch func() (engine.Engine, func() error, error) // as [dag.VerifyOptions] has it
 }
 
 // odd returns what is wrong with an answer that makes no sense, if anything is.
@@ -46,81 +37,173 @@ func odd(op string, err error) error {
 	return fmt.Errorf("rpc: %s: %w: the daemon's answer makes no sense: %s", op, ErrInternal, err.Error())
 }
 
+// dagContext are arguments about a context.
+type dagContext struct{ ContextID codec.ContextID }
+
+// AboutContext returns the context.
+func (a *dagContext) AboutContext() codec.ContextID { return a.ContextID }
+
+// dagRunning are arguments about a context and its application.
+type dagRunning struct {
+	dagContext
+	Application codec.ApplicationMeta
+}
+
+// dagCreating are the arguments of CreateContext. No id is that of a new key.
+type dagCreating struct {
+	ContextID   []byte
+	Application codec.ApplicationMeta
+
+	context codec.ContextID
+}
+
+// AboutContext returns the context.
+func (a *dagCreating) AboutContext() codec.ContextID { return a.context }
+
+var dagCreate = op.New(op.Method{Number: 601, Name: "Dag.CreateContext"},
+	func(_ context.Context, s *Contexts, a *dagCreating) (_ codec.ContextID, err error) {
+		if len(a.ContextID) == 0 && s.NewKey != nil {
+			a.context, err = s.NewKey()
+		} else {
+			a.context, err = op.ParseID[codec.ContextID]("context_id", a.ContextID)
+		}
+		if err == nil {
+			err = s.CreateContext(a.context, a.Application)
+		}
+		return a.context, err
+	})
+
 // CreateContext is dag.Store's.
 func (d *Dag) CreateContext(id codec.ContextID, app codec.ApplicationMeta) error {
-	_, err := dagCall(d.c, "create context", d.c.dag.CreateContext,
-		&stoav1.DagCreateContextRequest{ContextId: id[:], Application: dagwire.FromApplication(&app)})
+	_, err := call(d.c.ctx, d.c, dagCreate, dagCreating{ContextID: id[:], Application: app})
 	return err
 }
 
 // NewContext makes an empty context with a new id, and returns it: the public half of a
 // key which the daemon keeps, and with which it says which group has the context.
 func (d *Dag) NewContext(app codec.ApplicationMeta) (id codec.ContextID, err error) {
-	res, err := dagCall(d.c, "create context", d.c.dag.CreateContext, &stoav1.DagCreateContextRequest{Application: dagwire.FromApplication(&app)})
-	if err != nil {
-		return id, err
-	}
-	id, err = op.ParseID[codec.ContextID]("context_id", res.GetContextId())
-	return id, odd("create context", err)
+	return call(d.c.ctx, d.c, dagCreate, dagCreating{Application: app})
 }
 
-// SetApplication is dag.Store's.
-func (d *Dag) SetApplication(id codec.ContextID, app codec.ApplicationMeta) error {
-	_, err := dagCall(d.c, "set application", d.c.dag.SetApplication,
-		&stoav1.DagSetApplicationRequest{ContextId: id[:], Application: dagwire.FromApplication(&app)})
-	return err
-}
+var dagDelete = op.New(op.Method{Number: 602, Name: "Dag.DeleteContext"},
+	func(_ context.Context, s *Contexts, a *dagContext) (op.Nothing, error) {
+		return op.Nothing{}, s.DeleteContext(a.ContextID)
+	})
 
 // DeleteContext is dag.Store's.
 func (d *Dag) DeleteContext(id codec.ContextID) error {
-	_, err := dagCall(d.c, "delete context", d.c.dag.DeleteContext, &stoav1.DagDeleteContextRequest{ContextId: id[:]})
+	_, err := call(d.c.ctx, d.c, dagDelete, dagContext{id})
 	return err
 }
 
-// Context is dag.Store's.
-func (d *Dag) Context(id codec.ContextID) (dag.ContextInfo, error) {
-	res, err := dagCall(d.c, "context", d.c.dag.GetContext, &stoav1.DagGetContextRequest{ContextId: id[:]})
-	if err != nil {
-		return dag.ContextInfo{}, err
-	}
-	info, err := dagwire.Context(res.GetContext())
-	return info, odd("context", err)
+// dagAfter are arguments that ask for a page.
+type dagAfter[N any] struct {
+	After N `wire:",optional"`
+	Limit int
 }
+
+// dagPage are arguments that ask for a page of what a context has.
+type dagPage[N any] struct {
+	dagContext
+	dagAfter[N]
+}
+
+// pageOfDag returns arguments that ask for a page.
+func pageOfDag[N any](id codec.ContextID, after N, limit int) dagPage[N] {
+	return dagPage[N]{dagContext{id}, dagAfter[N]{after, min(limit, MaxDagPage)}}
+}
+
+// limit returns how many entries the page has at most.
+func (a *dagAfter[N]) limit() int { return pageLimit(a.Limit, MaxDagPage) }
+
+// nextAfter returns what to ask for after a page, nothing if that is the last.
+func nextAfter[E, N any](page []E, limit int, of func(*E) N) (n N) {
+	if len(page) == limit {
+		n = of(&page[limit-1])
+	}
+	return n
+}
+
+// dagContexts is a page of contexts.
+type dagContexts struct {
+	Contexts []dag.ContextInfo
+	Next     codec.ContextID `wire:",optional"`
+}
+
+var dagList = op.New(op.Method{Number: 603, Name: "Dag.ListContexts"},
+	func(_ context.Context, s *Contexts, a *dagAfter[codec.ContextID]) (p dagContexts, err error) {
+		p.Contexts, err = s.Contexts(a.After, a.limit())
+		p.Next = nextAfter(p.Contexts, a.limit(), func(c *dag.ContextInfo) codec.ContextID { return c.ID })
+		return p, err
+	})
 
 // Contexts is dag.Store's; a limit over 1,000, or of 0, is one of 1,000.
 func (d *Dag) Contexts(after codec.ContextID, limit int) ([]dag.ContextInfo, error) {
-	res, err := dagCall(d.c, "contexts", d.c.dag.ListContexts,
-		&stoav1.DagListContextsRequest{After: op.OptionalBytes(after), Limit: pageOf(limit)})
-	if err != nil {
-		return nil, err
-	}
-	list := make([]dag.ContextInfo, len(res.GetContexts()))
-	for i, m := range res.GetContexts() {
-		if list[i], err = dagwire.Context(m); err != nil {
-			return nil, odd("contexts", err)
-		}
-	}
-	return list, nil
+	p, err := call(d.c.ctx, d.c, dagList, dagAfter[codec.ContextID]{after, min(limit, MaxDagPage)})
+	return p.Contexts, err
 }
 
-// pageOf returns a limit as a request for a page has it.
-func pageOf(limit int) uint32 { return uint32(min(max(limit, 0), MaxDagPage)) }
+var dagInfo = op.New(op.Method{Number: 604, Name: "Dag.GetContext"},
+	func(_ context.Context, s *Contexts, a *dagContext) (dag.ContextInfo, error) {
+		return s.Context(a.ContextID)
+	})
 
-// Config returns the revision counters of a context, zeros if nothing was
-// counted yet. It returns dag.ErrNoContext.
+// Context is dag.Store's.
+func (d *Dag) Context(id codec.ContextID) (dag.ContextInfo, error) {
+	return call(d.c.ctx, d.c, dagInfo, dagContext{id})
+}
+
+var dagSetApplication = op.New(op.Method{Number: 605, Name: "Dag.SetApplication"},
+	func(_ context.Context, s *Contexts, a *dagRunning) (op.Nothing, error) {
+		return op.Nothing{}, s.SetApplication(a.ContextID, a.Application)
+	})
+
+// SetApplication is dag.Store's.
+func (d *Dag) SetApplication(id codec.ContextID, app codec.ApplicationMeta) error {
+	_, err := call(d.c.ctx, d.c, dagSetApplication, dagRunning{dagContext{id}, app})
+	return err
+}
+
+var dagConfig = op.New(op.Method{Number: 606, Name: "Dag.GetConfig"},
+	func(_ context.Context, s *Contexts, a *dagContext) (codec.ContextConfigValue, error) {
+		return s.Config(a.ContextID)
+	})
+
+// Config is dag.Store's.
 func (d *Dag) Config(id codec.ContextID) (codec.ContextConfigValue, error) {
-	res, err := dagCall(d.c, "config", d.c.dag.GetConfig, &stoav1.DagGetConfigRequest{ContextId: id[:]})
-	return configOf(res.GetConfig()), err
+	return call(d.c.ctx, d.c, dagConfig, dagContext{id})
 }
 
-// BumpConfig raises the revision counters of a context that are named by one, on
-// disk, and returns them. It returns dag.ErrNoContext.
+// dagBumping are the arguments of BumpConfig.
+type dagBumping struct {
+	dagContext
+	Application, Members bool
+}
+
+var dagBump = op.New(op.Method{Number: 607, Name: "Dag.BumpConfig"},
+	func(_ context.Context, s *Contexts, a *dagBumping) (codec.ContextConfigValue, error) {
+		if !a.Application && !a.Members {
+			return codec.ContextConfigValue{}, &op.FieldError{Field: "application", Reason: "neither it nor members is to be counted"}
+		}
+		return s.BumpConfig(a.ContextID, a.Application, a.Members)
+	})
+
+// BumpConfig is dag.Store's. Of a context that a group has it returns ErrOwned.
 func (d *Dag) BumpConfig(id codec.ContextID, application, members bool) (codec.ContextConfigValue, error) {
-	res, err := dagCall(d.c, "bump config", d.c.dag.BumpConfig,
-		&stoav1.DagBumpConfigRequest{ContextId: id[:], Application: application, Members: members})
-	return configOf(res.GetConfig()), err
+	return call(d.c.ctx, d.c, dagBump, dagBumping{dagContext{id}, application, members})
 }
 
-func configOf(m *stoav1.DagConfig) codec.ContextConfigValue {
-	return codec.ContextConfigValue{ApplicationRevision: m.GetApplicationRevision(), MembersRevision: m.GetMembersRevision()}
+var dagClock = op.New(op.Method{Number: 636, Name: "Dag.GetClock"},
+	func(_ context.Context, s *Contexts, _ *op.Nothing) (hlc.State, error) { return s.Clock().State(), nil })
+
+// Clock returns what the clock of the daemon says, as [hlc.Clock.State] does.
+func (d *Dag) Clock() (hlc.State, error) { return call(d.c.ctx, d.c, dagClock, op.Nothing{}) }
+
+var dagConfirmClock = op.New(op.Method{Number: 637, Name: "Dag.ConfirmClock"},
+	func(_ context.Context, s *Contexts, _ *op.Nothing) (hlc.State, error) { return s.ConfirmClock() })
+
+// ConfirmClock takes the system clock of the daemon as right, as
+// [hlc.Clock.Confirm] does, with its errors.
+func (d *Dag) ConfirmClock() (hlc.State, error) {
+	return call(d.c.ctx, d.c, dagConfirmClock, op.Nothing{})
 }

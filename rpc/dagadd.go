@@ -12,6 +12,17 @@ import (
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
+// dagCommitting are the arguments of Commit.
+type dagCommitting struct{ dag.Commit }
+
+// AboutContext returns the context.
+func (a *dagCommitting) AboutContext() codec.ContextID { return a.Context }
+
+var dagCommit = op.New(op.Method{Number: 613, Name: "Dag.Commit"},
+	func(ctx context.Context, s *Contexts, a *dagCommitting) (dag.Committed, error) {
+		return s.Commit(ctx, a.Commit)
+	})
+
 // Commit is dag.Store's. After ErrUnavailable or the end of ctx the delta may or
 // may not have been made: read the heads before committing again.
 func (d *Dag) Commit(ctx context.Context, c dag.Commit) (dag.Committed, error) {
@@ -20,20 +31,7 @@ func (d *Dag) Commit(ctx context.Context, c dag.Commit) (dag.Committed, error) {
 			return dag.Committed{}, err
 		}
 	}
-	client, cancel := d.until(ctx)
-	defer cancel()
-	res, err := dagCall(client, "commit", d.c.dag.Commit, &stoav1.DagCommitRequest{
-		ContextId: c.Context[:], Actions: dagwire.FromActions(c.Actions), Events: dagwire.FromEvents(c.Events),
-		PrivateActions: dagwire.FromActions(c.Private), ReadRoot: c.ReadRoot[:], Durability: wireDurability(c.Durability),
-	})
-	if err != nil {
-		return dag.Committed{}, err
-	}
-	done := dag.Committed{Deltas: res.GetDeltas(), Seq: res.GetSeq()}
-	if done.Delta, err = op.ParseID[codec.DeltaID]("delta_id", res.GetDeltaId()); err == nil {
-		done.Root, err = op.ParseHash[codec.Hash]("root_hash", res.GetRootHash())
-	}
-	return done, odd("commit", err)
+	return callWithin(ctx, d.c, dagCommit, dagCommitting{c})
 }
 
 // checkEvent returns what the bytes of an event are wrong in: a protobuf string
@@ -43,21 +41,36 @@ func checkEvent(e *codec.Event) error {
 	return err
 }
 
+// dagAdding are the arguments of Add.
+type dagAdding struct {
+	Delta      []byte
+	ClaimedID  codec.DeltaID `wire:",optional"`
+	Durability engine.Durability
+
+	context codec.ContextID
+}
+
+// AboutContext returns the context.
+func (a *dagAdding) AboutContext() codec.ContextID { return a.context }
+
+var dagAdd = op.New(op.Method{Number: 614, Name: "Dag.Add"},
+	func(ctx context.Context, s *Contexts, a *dagAdding) (dag.Answer, error) {
+		delta, answer := dagwire.Offered(a.Delta)
+		if answer != nil {
+			return *answer, nil
+		}
+		a.context = delta.Context
+		return s.Add(ctx, delta, dag.AddOptions{Claimed: a.ClaimedID, Durability: a.Durability})
+	})
+
 // Add is dag.Store's, for the delta's bytes as they travel: bytes that are no
 // delta are refused. After ErrUnavailable or the end of ctx it may or may not have
 // been taken; offering it again is harmless.
 func (d *Dag) Add(ctx context.Context, delta []byte, o dag.AddOptions) (dag.Answer, error) {
-	client, cancel := d.until(ctx)
-	defer cancel()
-	res, err := dagCall(client, "add", d.c.dag.Add, &stoav1.DagAddRequest{
-		Delta: delta, ClaimedId: op.OptionalBytes(o.Claimed), Durability: wireDurability(o.Durability),
-	})
-	if err != nil {
-		return dag.Answer{}, err
-	}
-	a, err := dagwire.Answer(res.GetAnswer())
-	return a, odd("add", err)
+	return callWithin(ctx, d.c, dagAdd, dagAdding{Delta: delta, ClaimedID: o.Claimed, Durability: o.Durability})
 }
+
+var dagAddMany = op.ByHand(op.Method{Number: 615, Name: "Dag.AddMany"})
 
 // AddMany offers deltas, as bytes that travel, over one stream, and yields the
 // answers in their order, each with an error of its own if the delta could not be
@@ -66,9 +79,9 @@ func (d *Dag) Add(ctx context.Context, delta []byte, o dag.AddOptions) (dag.Answ
 // later than the next delta after the answers have ended.
 func (d *Dag) AddMany(ctx context.Context, deltas iter.Seq[[]byte], durability engine.Durability) iter.Seq2[dag.Answer, error] {
 	level := wireDurability(durability)
-	return offer(ctx, d.c, "add many", d.c.dag.AddMany, deltas,
+	return offer(ctx, d.c, dagAddMany.Name, d.c.dag.AddMany, deltas,
 		func(delta []byte) *stoav1.DagAddManyRequest {
 			return &stoav1.DagAddManyRequest{Delta: delta, Durability: level}
 		},
-		func(m *stoav1.DagAddManyResponse) (dag.Answer, error) { return dagwire.Answer(m.GetAnswer()) })
+		func(m *stoav1.DagAddManyResponse) (dag.Answer, error) { return dagwire.Answers.Value(m.GetAnswer()) })
 }

@@ -14,21 +14,58 @@ import (
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
+// dagProof is the proof of what a state has under a key; no value: nothing.
+type dagProof struct {
+	Root  codec.Hash `wire:"root_hash,hash"`
+	Value []byte
+	Proof []byte
+}
+
+var dagProve = op.New(op.Method{Number: 628, Name: "Dag.Prove"},
+	func(_ context.Context, s *Contexts, a *dagKey) (p dagProof, err error) {
+		e, err := s.Prove(a.ContextID, a.AppKey)
+		if err != nil {
+			return p, err
+		}
+		if p.Root = e.Root; e.Value.Valid {
+			p.Value = append([]byte{}, e.Value.V...) // set, be it empty
+		}
+		p.Proof, err = e.Proof.AppendBinary(nil)
+		return p, err
+	})
+
 // Prove is dag.Store's. The proof is as the daemon has sent it: whether it holds
 // its own methods tell.
 func (d *Dag) Prove(id codec.ContextID, appKey []byte) (e dag.Evidence, err error) {
-	res, err := dagCall(d.c, "prove", d.c.dag.Prove, &stoav1.DagProveRequest{ContextId: id[:], AppKey: appKey})
+	p, err := call(d.c.ctx, d.c, dagProve, dagKey{dagContext{id}, appKey})
 	if err != nil {
 		return e, err
 	}
-	if res.Value != nil {
-		e.Value = codec.Some(res.GetValue())
+	if e.Root = p.Root; p.Value != nil {
+		e.Value = codec.Some(p.Value)
 	}
-	if e.Root, err = op.ParseHash[codec.Hash]("root_hash", res.GetRootHash()); err == nil {
-		e.Proof, err = merkle.ParseProof(res.GetProof())
-	}
-	return e, odd("prove", err)
+	e.Proof, err = merkle.ParseProof(p.Proof)
+	return e, odd(dagProve.Name, err)
 }
+
+// dagAsking are the arguments of Nodes; the request is as it travels.
+type dagAsking struct {
+	dagContext
+	Request []byte
+}
+
+var dagNodes = op.New(op.Method{Number: 629, Name: "Dag.Nodes"},
+	func(ctx context.Context, s *Contexts, a *dagAsking) ([]byte, error) {
+		ask, err := merkle.ParseNodeRequest(a.Request)
+		if err != nil {
+			return nil, &op.FieldError{Field: "request", Reason: err.Error()}
+		}
+		answer, err := s.Nodes(ctx, a.ContextID, ask)
+		if err != nil {
+			return nil, err
+		}
+		return answer.AppendBinary(nil)
+	})
 
 // Nodes is dag.Store's.
 func (d *Dag) Nodes(ctx context.Context, id codec.ContextID, r *merkle.NodeRequest) (*merkle.NodeAnswer, error) {
@@ -36,14 +73,12 @@ func (d *Dag) Nodes(ctx context.Context, id codec.ContextID, r *merkle.NodeReque
 	if err != nil {
 		return nil, err
 	}
-	client, cancel := d.until(ctx)
-	defer cancel()
-	res, err := dagCall(client, "nodes", d.c.dag.Nodes, &stoav1.DagNodesRequest{ContextId: id[:], Request: ask})
+	answer, err := callWithin(ctx, d.c, dagNodes, dagAsking{dagContext{id}, ask})
 	if err != nil {
 		return nil, err
 	}
-	a, err := merkle.ParseNodeAnswer(res.GetAnswer())
-	return a, odd("nodes", err)
+	a, err := merkle.ParseNodeAnswer(answer)
+	return a, odd(dagNodes.Name, err)
 }
 
 // Peer is dag.Store's: what answers for a context of the daemon.
@@ -58,6 +93,8 @@ type dagPeer struct {
 func (p dagPeer) Nodes(ctx context.Context, r *merkle.NodeRequest) (*merkle.NodeAnswer, error) {
 	return p.dag.Nodes(ctx, p.context, r)
 }
+
+var dagDiff = op.ByHand(op.Method{Number: 630, Name: "Dag.Diff"})
 
 // Diff is dag.Store's.
 func (d *Dag) Diff(ctx context.Context, a, b codec.ContextID) iter.Seq2[merkle.Difference, error] {
@@ -93,13 +130,13 @@ func (d *Dag) diff(ctx context.Context, start *stoav1.DagDiffStart, peer merkle.
 			}
 			for _, f := range m.GetDifferences().GetDifferences() {
 				found, err := differenceOf(f)
-				if !yield(found, odd("diff", err)) || err != nil {
+				if !yield(found, odd(dagDiff.Name, err)) || err != nil {
 					return
 				}
 			}
 		}
 		if !errors.Is(err, io.EOF) {
-			yield(merkle.Difference{}, d.c.failed("diff", err))
+			yield(merkle.Difference{}, d.c.failed(dagDiff.Name, err))
 		}
 	}
 }
@@ -110,11 +147,11 @@ func askPeer(ctx context.Context, peer merkle.Peer, ask []byte) ([]byte, error) 
 		err = errors.New("it asks for a peer that there is none of")
 	}
 	if err != nil {
-		return nil, odd("diff", err)
+		return nil, odd(dagDiff.Name, err)
 	}
 	answer, err := peer.Nodes(ctx, r)
 	if err != nil {
-		return nil, fmt.Errorf("rpc: diff: the peer: %w", err)
+		return nil, fmt.Errorf("rpc: %s: the peer: %w", dagDiff.Name, err)
 	}
 	return answer.AppendBinary(nil)
 }

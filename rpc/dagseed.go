@@ -13,27 +13,48 @@ import (
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
+// dagResuming are the arguments of Snapshot.
+type dagResuming struct {
+	dagContext
+	Resume []byte
+}
+
+var dagSnapshot = op.NewStream(op.Method{Number: 631, Name: "Dag.Snapshot"},
+	func(ctx context.Context, s *Contexts, a *dagResuming) iter.Seq2[[]byte, error] {
+		return func(yield func([]byte, error) bool) {
+			var resume []byte // nil: from the first part
+			if len(a.Resume) > 0 {
+				resume = a.Resume
+			}
+			for part, err := range s.Snapshot(ctx, a.ContextID, resume) {
+				var b []byte
+				if err == nil {
+					b, err = part.AppendBinary(nil)
+				}
+				if !yield(b, err) || err != nil {
+					return
+				}
+			}
+		}
+	}, nil, 0)
+
 // Snapshot is dag.Store's.
 func (d *Dag) Snapshot(ctx context.Context, id codec.ContextID, resume []byte) iter.Seq2[*dag.SnapshotPart, error] {
 	return func(yield func(*dag.SnapshotPart, error) bool) {
-		ctx, cancel := d.c.within(ctx)
-		defer cancel()
-		s, err := d.c.dag.Snapshot(ctx, &stoav1.DagSnapshotRequest{ContextId: id[:], Resume: resume})
-		for err == nil {
-			var m *stoav1.DagSnapshotResponse
-			if m, err = s.Recv(); err != nil {
-				break
+		for b, err := range stream(ctx, d.c, dagSnapshot, dagResuming{dagContext{id}, resume}) {
+			var part *dag.SnapshotPart
+			if err == nil {
+				part, err = dag.ParseSnapshotPart(b)
+				err = odd(dagSnapshot.Name, err)
 			}
-			part, odds := dag.ParseSnapshotPart(m.GetPart())
-			if !yield(part, odd("snapshot", odds)) || odds != nil {
+			if !yield(part, err) || err != nil {
 				return
 			}
 		}
-		if !errors.Is(err, io.EOF) {
-			yield(nil, d.c.failed("snapshot", err))
-		}
 	}
 }
+
+var dagSeed = op.ByHand(op.Method{Number: 632, Name: "Dag.Seed"})
 
 // Seed is dag.Store's. It returns io.ErrUnexpectedEOF if parts end early, and the
 // error that parts yield.
@@ -42,7 +63,7 @@ func (d *Dag) Seed(ctx context.Context, id codec.ContextID, parts iter.Seq2[*dag
 	defer cancel()
 	s, err := d.c.dag.Seed(ctx)
 	if err != nil {
-		return dag.Seeded{}, d.c.failed("seed", err)
+		return dag.Seeded{}, d.c.failed(dagSeed.Name, err)
 	}
 	header := &stoav1.DagSeedHeader{ContextId: id[:], Replace: o.Replace}
 	err = s.Send(&stoav1.DagSeedRequest{Message: &stoav1.DagSeedRequest_Header{Header: header}})
@@ -66,27 +87,39 @@ func (d *Dag) Seed(ctx context.Context, id codec.ContextID, parts iter.Seq2[*dag
 	res, failed := s.CloseAndRecv()
 	switch {
 	case failed == nil:
-		done, failed := dagwire.Seeded(res)
-		return done, odd("seed", failed)
+		done, failed := dagwire.Seeds.Value(res)
+		return done, odd(dagSeed.Name, failed)
 	case err == nil && !whole && errors.Is(FromStatus(failed), ErrRequest):
 		return dag.Seeded{}, io.ErrUnexpectedEOF
 	}
-	return dag.Seeded{}, d.c.failed("seed", failed)
+	return dag.Seeded{}, d.c.failed(dagSeed.Name, failed)
 }
 
-// SeedProgress is dag.Store's.
-func (d *Dag) SeedProgress(id codec.ContextID) (p dag.SeedProgress, ok bool, err error) {
-	res, err := dagCall(d.c, "seed progress", d.c.dag.SeedProgress, &stoav1.DagSeedProgressRequest{ContextId: id[:]})
-	if err != nil || !res.GetBegun() {
-		return p, false, err
-	}
-	p.Rows, p.Resume = res.GetRows(), res.GetResume()
-	p.Base, err = op.ParseOptional[codec.DeltaID]("base", res.GetBase())
-	return p, err == nil, odd("seed progress", err)
+// dagSeeding is how far a snapshot has come, if one has begun.
+type dagSeeding struct {
+	Begun bool
+	dag.SeedProgress
 }
+
+var dagSeedProgress = op.New(op.Method{Number: 633, Name: "Dag.SeedProgress"},
+	func(_ context.Context, s *Contexts, a *dagContext) (p dagSeeding, err error) {
+		p.SeedProgress, p.Begun, err = s.SeedProgress(a.ContextID)
+		return p, err
+	})
+
+// SeedProgress is dag.Store's.
+func (d *Dag) SeedProgress(id codec.ContextID) (dag.SeedProgress, bool, error) {
+	p, err := call(d.c.ctx, d.c, dagSeedProgress, dagContext{id})
+	return p.SeedProgress, p.Begun && err == nil, err
+}
+
+var dagForgetSeed = op.New(op.Method{Number: 634, Name: "Dag.ForgetSeed"},
+	func(_ context.Context, s *Contexts, a *dagContext) (op.Nothing, error) {
+		return op.Nothing{}, s.ForgetSeed(a.ContextID)
+	})
 
 // ForgetSeed is dag.Store's.
 func (d *Dag) ForgetSeed(id codec.ContextID) error {
-	_, err := dagCall(d.c, "forget seed", d.c.dag.ForgetSeed, &stoav1.DagForgetSeedRequest{ContextId: id[:]})
+	_, err := call(d.c.ctx, d.c, dagForgetSeed, dagContext{id})
 	return err
 }

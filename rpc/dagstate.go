@@ -4,32 +4,52 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
+	"math"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
-	"github.com/stoadb/stoa/rpc/internal/dagwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
 // StateEntry is a key of a state with its value.
-type StateEntry struct {
+type StateEntry = dag.StateEntry
+
+// dagKey are arguments about a key of a state.
+type dagKey struct {
+	dagContext
 	AppKey []byte
-	Value  []byte
 }
+
+// unlessAbsent returns what a state has under a key, nil if nothing.
+func unlessAbsent(value []byte, err error) ([]byte, error) {
+	if errors.Is(err, engine.ErrNotFound) {
+		return nil, nil
+	}
+	return value, err
+}
+
+var dagState = op.New(op.Method{Number: 608, Name: "Dag.GetState", Short: true},
+	func(_ context.Context, s *Contexts, a *dagKey) ([]byte, error) {
+		return unlessAbsent(s.Value(a.ContextID, a.AppKey))
+	})
 
 // State returns the value that the shared state of a context has under a key. It
 // returns engine.ErrNotFound if there is none, or dag.ErrNoContext.
 func (d *Dag) State(id codec.ContextID, appKey []byte) ([]byte, error) {
-	res, err := dagCall(d.c, "state", d.c.dag.GetState, &stoav1.DagGetStateRequest{ContextId: id[:], AppKey: appKey})
-	return present(res.GetValue(), err)
+	return present(call(d.c.ctx, d.c, dagState, dagKey{dagContext{id}, appKey}))
 }
+
+var dagPrivate = op.New(op.Method{Number: 610, Name: "Dag.GetPrivate", Short: true},
+	func(_ context.Context, s *Contexts, a *dagKey) ([]byte, error) {
+		return unlessAbsent(s.Private(a.ContextID, a.AppKey))
+	})
 
 // Private is State for the private state, which belongs to the node alone.
 func (d *Dag) Private(id codec.ContextID, appKey []byte) ([]byte, error) {
-	res, err := dagCall(d.c, "private state", d.c.dag.GetPrivate, &stoav1.DagGetPrivateRequest{ContextId: id[:], AppKey: appKey})
-	return present(res.GetValue(), err)
+	return present(call(d.c.ctx, d.c, dagPrivate, dagKey{dagContext{id}, appKey}))
 }
 
 func present(value []byte, err error) ([]byte, error) {
@@ -39,13 +59,30 @@ func present(value []byte, err error) ([]byte, error) {
 	return value, err
 }
 
+// dagWriting are the arguments of WritePrivate.
+type dagWriting struct {
+	dagContext
+	Actions    []codec.Action
+	Durability engine.Durability
+}
+
+var dagWritePrivate = op.New(op.Method{Number: 611, Name: "Dag.WritePrivate"},
+	func(ctx context.Context, s *Contexts, a *dagWriting) (deleted int, err error) {
+		seen := make(map[string]bool, len(a.Actions))
+		for _, action := range a.Actions {
+			if seen[string(action.Key)] {
+				return 0, &op.FieldError{Field: "actions", Reason: "a key comes twice"}
+			}
+			seen[string(action.Key)] = true
+		}
+		return s.WritePrivate(ctx, a.ContextID, a.Actions, a.Durability)
+	})
+
 // WritePrivate makes changes of the private state of a context, all or none, and
 // says how many keys that it deletes had something. No key may come twice. It returns dag.ErrNoContext, *keys.Error for a key that is
 // too long, or what engine.Writer's Apply does.
 func (d *Dag) WritePrivate(id codec.ContextID, actions []codec.Action, durability engine.Durability) (deleted int, err error) {
-	res, err := dagCall(d.c, "write private state", d.c.dag.WritePrivate, &stoav1.DagWritePrivateRequest{
-		ContextId: id[:], Actions: dagwire.FromActions(actions), Durability: wireDurability(durability)})
-	return int(res.GetDeleted()), err
+	return call(d.c.ctx, d.c, dagWritePrivate, dagWriting{dagContext{id}, actions, durability})
 }
 
 func wireDurability(d engine.Durability) stoav1.Durability {
@@ -55,46 +92,99 @@ func wireDurability(d engine.Durability) stoav1.Durability {
 	return stoav1.Durability_DURABILITY_SYNCED
 }
 
+// dagRange are arguments that name keys of a state.
+type dagRange struct {
+	dagContext
+	Start, End, Prefix []byte // End nil: there is none
+	Reverse            bool
+	Limit              uint64
+}
+
+// within returns the keys that are in every bound given.
+func (a *dagRange) within() (engine.Range, error) {
+	r := engine.Prefixed(a.Prefix)
+	if string(a.Start) > string(r.Start) {
+		r.Start = a.Start
+	}
+	if a.End != nil && (r.End == nil || string(a.End) < string(r.End)) {
+		r.End = a.End
+	}
+	if a.Limit > math.MaxInt {
+		return r, &op.FieldError{Field: "limit", Reason: "too large"}
+	}
+	r.Reverse, r.Limit = a.Reverse, int(a.Limit)
+	return r, nil
+}
+
+// statePage is keys and values of a state, packed.
+type statePage struct {
+	Entries []byte
+	Count   uint32
+}
+
+// statePages yields pages of a scan, the first of them small. Each is good until the next.
+func statePages(ctx context.Context, a *dagRange, scan func(context.Context, codec.ContextID, engine.Range) iter.Seq2[StateEntry, error]) iter.Seq2[statePage, error] {
+	return func(yield func(statePage, error) bool) {
+		r, err := a.within()
+		if err != nil {
+			yield(statePage{}, err)
+			return
+		}
+		p, most := statePage{}, uint32(FirstPageEntries)
+		for e, err := range scan(ctx, a.ContextID, r) {
+			if err != nil {
+				yield(statePage{}, err)
+				return
+			}
+			if p.Count > 0 && (p.Count == most || len(p.Entries)+len(e.AppKey)+len(e.Value) > MaxPage) {
+				if !yield(p, nil) {
+					return
+				}
+				p, most = statePage{Entries: p.Entries[:0]}, min(most*PageGrowth, MaxPageEntries)
+			}
+			p.Entries = engine.AppendEntry(p.Entries, e.AppKey, e.Value)
+			p.Count++
+		}
+		if p.Count > 0 {
+			yield(p, nil)
+		}
+	}
+}
+
+var dagScanState = op.NewStream(op.Method{Number: 609, Name: "Dag.ScanState"},
+	func(ctx context.Context, s *Contexts, a *dagRange) iter.Seq2[statePage, error] {
+		return statePages(ctx, a, s.ScanState)
+	}, nil, 0)
+
 // ScanState yields the shared state of a context whose keys are in r, in their
 // order, in one consistent state. Keys and values are the receiver's. It ends
 // after an error.
 func (d *Dag) ScanState(ctx context.Context, id codec.ContextID, r engine.Range) iter.Seq2[StateEntry, error] {
-	return d.scan(ctx, "scan state", func(ctx context.Context) (pages, error) {
-		s, err := d.c.dag.ScanState(ctx, &stoav1.DagScanStateRequest{
-			ContextId: id[:], Start: r.Start, End: r.End, Reverse: r.Reverse, Limit: uint64(max(r.Limit, 0))})
-		return func() (page, error) { return s.Recv() }, err
-	})
+	return d.scan(ctx, dagScanState, id, r)
 }
+
+var dagScanPrivate = op.NewStream(op.Method{Number: 612, Name: "Dag.ScanPrivate"},
+	func(ctx context.Context, s *Contexts, a *dagRange) iter.Seq2[statePage, error] {
+		return statePages(ctx, a, s.ScanPrivate)
+	}, nil, 0)
 
 // ScanPrivate is ScanState for the private state.
 func (d *Dag) ScanPrivate(ctx context.Context, id codec.ContextID, r engine.Range) iter.Seq2[StateEntry, error] {
-	return d.scan(ctx, "scan private state", func(ctx context.Context) (pages, error) {
-		s, err := d.c.dag.ScanPrivate(ctx, &stoav1.DagScanPrivateRequest{
-			ContextId: id[:], Start: r.Start, End: r.End, Reverse: r.Reverse, Limit: uint64(max(r.Limit, 0))})
-		return func() (page, error) { return s.Recv() }, err
-	})
+	return d.scan(ctx, dagScanPrivate, id, r)
 }
 
-// page is a page of a scan, and pages returns the next.
-type (
-	page  interface{ GetEntries() []byte }
-	pages func() (page, error)
-)
-
-func (d *Dag) scan(ctx context.Context, op string, open func(context.Context) (pages, error)) iter.Seq2[StateEntry, error] {
+func (d *Dag) scan(ctx context.Context, o *op.Stream[*Contexts, dagRange, statePage], id codec.ContextID, r engine.Range) iter.Seq2[StateEntry, error] {
 	return func(yield func(StateEntry, error) bool) {
-		ctx, cancel := d.c.within(ctx)
-		defer cancel()
-		next, err := open(ctx)
-		for err == nil {
-			var p page
-			if p, err = next(); err != nil {
-				break
+		a := dagRange{dagContext: dagContext{id}, Start: r.Start, End: r.End, Reverse: r.Reverse, Limit: uint64(max(r.Limit, 0))}
+		for p, err := range stream(ctx, d.c, o, a) {
+			if err != nil {
+				yield(StateEntry{}, err)
+				return
 			}
-			for rest := p.GetEntries(); len(rest) > 0; {
+			for rest := p.Entries; len(rest) > 0; {
 				key, value, after, ok := engine.CutEntry(rest)
 				if !ok {
-					yield(StateEntry{}, fmt.Errorf("rpc: %s: %w: a page does not parse", op, engine.ErrCorrupt))
+					yield(StateEntry{}, fmt.Errorf("rpc: %s: %w: a page does not parse", o.Name, engine.ErrCorrupt))
 					return
 				}
 				if !yield(StateEntry{AppKey: key, Value: value}, nil) {
@@ -102,9 +192,6 @@ func (d *Dag) scan(ctx context.Context, op string, open func(context.Context) (p
 				}
 				rest = after
 			}
-		}
-		if !errors.Is(err, io.EOF) {
-			yield(StateEntry{}, d.c.failed(op, err))
 		}
 	}
 }

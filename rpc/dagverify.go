@@ -3,39 +3,50 @@ package rpc
 import (
 	"context"
 	"errors"
-	"io"
+	"iter"
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
-	"github.com/stoadb/stoa/rpc/internal/dagwire"
-	"github.com/stoadb/stoa/rpc/stoav1"
+	"github.com/stoadb/stoa/rpc/internal/op"
 )
+
+// dagReported is a part of a report: a finding, or the rest, which comes last.
+type dagReported struct {
+	Finding *dag.Finding
+	Summary *dag.Report
+}
+
+var dagVerify = op.NewStream(op.Method{Number: 635, Name: "Dag.Verify"}, verifyDag, nil, 0)
+
+func verifyDag(ctx context.Context, s *Contexts, a *dagContext) iter.Seq2[dagReported, error] {
+	return func(yield func(dagReported, error) bool) {
+		report, err := s.Verify(ctx, a.ContextID, dag.VerifyOptions{Scratch: s.Scratch})
+		if err != nil {
+			yield(dagReported{}, err)
+			return
+		}
+		for i := range report.Findings {
+			if !yield(dagReported{Finding: &report.Findings[i]}, nil) {
+				return
+			}
+		}
+		yield(dagReported{Summary: &report}, nil)
+	}
+}
 
 // Verify is dag.Store's: the daemon replays in its memory, which takes as much as
 // the context does.
 func (d *Dag) Verify(ctx context.Context, id codec.ContextID) (dag.Report, error) {
 	report := dag.Report{Context: id}
-	ctx, cancel := d.c.within(ctx)
-	defer cancel()
-	s, err := d.c.dag.Verify(ctx, &stoav1.DagVerifyRequest{ContextId: id[:]})
-	if err != nil {
-		return report, d.c.failed("verify", err)
+	for part, err := range stream(ctx, d.c, dagVerify, dagContext{id}) {
+		switch {
+		case err != nil:
+			return report, err
+		case part.Summary != nil:
+			part.Summary.Context, part.Summary.Findings = id, report.Findings
+			return *part.Summary, nil
+		}
+		report.Findings = append(report.Findings, *part.Finding)
 	}
-	for {
-		m, err := s.Recv()
-		if errors.Is(err, io.EOF) {
-			return report, odd("verify", errors.New("no summary"))
-		}
-		if err != nil {
-			return report, d.c.failed("verify", err)
-		}
-		if end := m.GetSummary(); end != nil {
-			return report, odd("verify", dagwire.Summary(&report, end))
-		}
-		f, err := dagwire.Finding(m.GetFinding())
-		if err != nil {
-			return report, odd("verify", err)
-		}
-		report.Findings = append(report.Findings, f)
-	}
+	return report, odd(dagVerify.Name, errors.New("no summary"))
 }

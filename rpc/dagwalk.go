@@ -2,8 +2,6 @@ package rpc
 
 import (
 	"context"
-	"errors"
-	"io"
 	"iter"
 
 	"github.com/stoadb/stoa/codec"
@@ -14,63 +12,136 @@ import (
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// Since is dag.Store's.
-func (d *Dag) Since(ctx context.Context, id codec.ContextID, heads []codec.DeltaID, o dag.SinceOptions) iter.Seq2[dag.AppliedDelta, error] {
-	return func(yield func(dag.AppliedDelta, error) bool) {
-		ctx, cancel := d.c.within(ctx)
-		defer cancel()
-		s, err := d.c.dag.Since(ctx, &stoav1.DagSinceRequest{ContextId: id[:], Heads: op.FromIDs(heads), After: dagwire.FromPosition(o.After)})
-		for err == nil {
-			var m *stoav1.DagSinceResponse
-			if m, err = s.Recv(); err != nil {
-				break
+// dagQueue is how many bytes of deltas wait on a stream.
+const dagQueue = 1 << 20
+
+// entries yields applied deltas as they go over the wire.
+func entries(all iter.Seq2[dag.AppliedDelta, error], decode bool) iter.Seq2[*stoav1.DagEntry, error] {
+	return func(yield func(*stoav1.DagEntry, error) bool) {
+		for a, err := range all {
+			var e *stoav1.DagEntry
+			if err == nil {
+				e, err = dagwire.FromApplied(&a, decode)
 			}
-			unknown, odds := op.ParseIDs[codec.DeltaID]("unknown", m.GetUnknown())
-			if odds != nil {
-				yield(dag.AppliedDelta{}, odd("since", odds))
+			if !yield(e, err) {
 				return
 			}
-			if len(unknown) > 0 && o.Unknown != nil {
-				o.Unknown(unknown)
-			}
-			if !yieldEntries("since", m.GetEntries(), yield) {
-				return
-			}
-		}
-		if !errors.Is(err, io.EOF) {
-			yield(dag.AppliedDelta{}, d.c.failed("since", err))
 		}
 	}
 }
 
-// yieldEntries yields the entries of a message. It returns false if that was the
-// last one wanted, or makes no sense.
-func yieldEntries(op string, entries []*stoav1.DagEntry, yield func(dag.AppliedDelta, error) bool) bool {
-	for _, e := range entries {
-		a, err := dagwire.Applied(e)
-		if !yield(a, odd(op, err)) || err != nil {
-			return false
+// appliedIn yields the applied deltas that came over the wire.
+func appliedIn(name string, all iter.Seq2[*stoav1.DagEntry, error]) iter.Seq2[dag.AppliedDelta, error] {
+	return func(yield func(dag.AppliedDelta, error) bool) {
+		for e, err := range all {
+			var a dag.AppliedDelta
+			if err == nil {
+				a, err = dagwire.Applied(e)
+				err = odd(name, err)
+			}
+			if !yield(a, err) || err != nil {
+				return
+			}
 		}
 	}
-	return true
 }
+
+// dagLacking are the arguments of Since.
+type dagLacking struct {
+	dagContext
+	Heads  []codec.DeltaID
+	After  dag.Position
+	Limit  uint64 // 0: none
+	Decode bool
+}
+
+// dagLacked is what comes first of Since, heads that are unknown, or a delta.
+type dagLacked struct {
+	unknown []codec.DeltaID
+	entry   *stoav1.DagEntry
+}
+
+var dagLackedItems = &op.Custom[stoav1.DagSinceResponse, []dagLacked]{
+	Fill: func(m *stoav1.DagSinceResponse, items *[]dagLacked) error {
+		for _, i := range *items {
+			if i.entry == nil {
+				m.Unknown = op.FromIDs(i.unknown)
+			} else {
+				m.Entries = append(m.Entries, i.entry)
+			}
+		}
+		return nil
+	},
+	Parse: func(m *stoav1.DagSinceResponse, items *[]dagLacked) error {
+		unknown, err := op.ParseIDs[codec.DeltaID]("unknown", m.GetUnknown())
+		if len(unknown) > 0 {
+			*items = append(*items, dagLacked{unknown: unknown})
+		}
+		for _, e := range m.GetEntries() {
+			*items = append(*items, dagLacked{entry: e})
+		}
+		return err
+	},
+}
+
+var dagSince = op.NewStreamBy(op.Method{Number: 621, Name: "Dag.Since"}, sinceDag, func(i *dagLacked) int {
+	if i.entry == nil {
+		return 32 * len(i.unknown)
+	}
+	return dagwire.EntryBytes(i.entry)
+}, dagQueue, op.Mapping[[]dagLacked](dagLackedItems))
+
+func sinceDag(ctx context.Context, s *Contexts, a *dagLacking) iter.Seq2[dagLacked, error] {
+	return func(yield func(dagLacked, error) bool) {
+		var unknown []codec.DeltaID
+		told := func() bool {
+			ids := unknown
+			unknown = nil
+			return ids == nil || yield(dagLacked{unknown: ids}, nil)
+		}
+		n := uint64(0)
+		all := s.Since(ctx, a.ContextID, a.Heads, dag.SinceOptions{After: a.After, Unknown: func(ids []codec.DeltaID) { unknown = ids }})
+		for e, err := range entries(all, a.Decode) {
+			if n++; !told() || !yield(dagLacked{entry: e}, err) || n == a.Limit {
+				return
+			}
+		}
+		told()
+	}
+}
+
+// Since is dag.Store's.
+func (d *Dag) Since(ctx context.Context, id codec.ContextID, heads []codec.DeltaID, o dag.SinceOptions) iter.Seq2[dag.AppliedDelta, error] {
+	return appliedIn(dagSince.Name, func(yield func(*stoav1.DagEntry, error) bool) {
+		for item, err := range stream(ctx, d.c, dagSince, dagLacking{dagContext: dagContext{id}, Heads: heads, After: o.After}) {
+			switch {
+			case item.unknown == nil:
+				if !yield(item.entry, err) {
+					return
+				}
+			case o.Unknown != nil:
+				o.Unknown(item.unknown)
+			}
+		}
+	})
+}
+
+// dagFollowing are the arguments of Follow.
+type dagFollowing struct {
+	dagContext
+	Cursor       string
+	From         uint64
+	Live, Decode bool
+}
+
+var dagFollow = op.NewStream(op.Method{Number: 624, Name: "Dag.Follow"},
+	func(ctx context.Context, s *Contexts, a *dagFollowing) iter.Seq2[*stoav1.DagEntry, error] {
+		return entries(s.Follow(ctx, a.ContextID, dag.FollowOptions{Cursor: a.Cursor, From: a.From, Live: a.Live}), a.Decode)
+	}, func(e **stoav1.DagEntry) int { return dagwire.EntryBytes(*e) }, dagQueue)
 
 // Follow is dag.Store's.
 func (d *Dag) Follow(ctx context.Context, id codec.ContextID, o dag.FollowOptions) iter.Seq2[dag.AppliedDelta, error] {
-	return func(yield func(dag.AppliedDelta, error) bool) {
-		ctx, cancel := d.c.within(ctx)
-		defer cancel()
-		s, err := d.c.dag.Follow(ctx, &stoav1.DagFollowRequest{ContextId: id[:], Cursor: o.Cursor, From: o.From, Live: o.Live})
-		for err == nil {
-			var m *stoav1.DagFollowResponse
-			if m, err = s.Recv(); err == nil && !yieldEntries("follow", m.GetEntries(), yield) {
-				return
-			}
-		}
-		if !errors.Is(err, io.EOF) {
-			yield(dag.AppliedDelta{}, d.c.failed("follow", err))
-		}
-	}
+	return appliedIn(dagFollow.Name, stream(ctx, d.c, dagFollow, dagFollowing{dagContext{id}, o.Cursor, o.From, o.Live, false}))
 }
 
 // Header is an applied delta without what it does, at its place.
@@ -78,36 +149,69 @@ type Header struct {
 	dag.Position
 	Parents      []codec.DeltaID
 	HLC          codec.HybridTimestamp
-	ExpectedRoot codec.Hash
-	Actions      uint32 // how many
-	Events       uint32 // how many
-	Size         uint32 // bytes, as it travels
-	Base         bool   // the context begins with it
+	ExpectedRoot codec.Hash `wire:"expected_root_hash,hash"`
+	Actions      uint32     // how many
+	Events       uint32     // how many
+	Size         uint32     // bytes, as it travels
+	Base         bool       // the context begins with it
 }
+
+func headerOf(a *dag.AppliedDelta) (Header, error) {
+	b, err := a.Delta.AppendBinary(nil)
+	return Header{a.Position, a.Parents, a.HLC, a.ExpectedRoot, uint32(len(a.Actions)), uint32(len(a.Events)), uint32(len(b)), a.Base}, err
+}
+
+// dagWalking are the arguments of a page of a walk.
+type dagWalking struct {
+	dagContext
+	From   []codec.DeltaID
+	Before dag.Position
+	Limit  int
+}
+
+// dagWalked is a page of a walk.
+type dagWalked struct {
+	Deltas []Header
+	More   bool
+}
+
+var dagWalk = op.New(op.Method{Number: 622, Name: "Dag.Walk"},
+	func(ctx context.Context, s *Contexts, a *dagWalking) (p dagWalked, err error) {
+		o := dag.WalkOptions{From: a.From, Before: a.Before, Limit: pageLimit(a.Limit, MaxDagPage)}
+		for applied, err := range s.Walk(ctx, a.ContextID, o) {
+			if err != nil {
+				return p, err
+			}
+			h, err := headerOf(&applied)
+			if err != nil {
+				return p, err
+			}
+			p.Deltas = append(p.Deltas, h)
+		}
+		p.More = len(p.Deltas) == o.Limit
+		return p, nil
+	})
 
 // Walk yields applied deltas and all their ancestors as dag.Store's does, but
 // without what they do, which Get has. It asks for them page by page.
 func (d *Dag) Walk(ctx context.Context, id codec.ContextID, o dag.WalkOptions) iter.Seq2[Header, error] {
 	return func(yield func(Header, error) bool) {
-		client, cancel := d.until(ctx)
-		defer cancel()
-		ask := &stoav1.DagWalkRequest{ContextId: id[:], From: op.FromIDs(o.From), Before: dagwire.FromPosition(o.Before)}
+		ask := dagWalking{dagContext{id}, o.From, o.Before, 0}
 		for left := o.Limit; ; {
-			ask.Limit = pageOf(left)
-			res, err := dagCall(client, "walk", d.c.dag.Walk, ask)
+			ask.Limit = min(left, MaxDagPage)
+			p, err := callWithin(ctx, d.c, dagWalk, ask)
 			if err != nil {
 				yield(Header{}, err)
 				return
 			}
-			for _, m := range res.GetDeltas() {
-				h, err := headerOf(m)
-				if !yield(h, odd("walk", err)) || err != nil {
+			for _, h := range p.Deltas {
+				if !yield(h, nil) {
 					return
 				}
-				ask.Before = dagwire.FromPosition(h.Position)
+				ask.Before = h.Position
 			}
-			n := len(res.GetDeltas())
-			if left -= n; !res.GetMore() || n == 0 || o.Limit > 0 && left <= 0 {
+			n := len(p.Deltas)
+			if left -= n; !p.More || n == 0 || o.Limit > 0 && left <= 0 {
 				return
 			}
 			if o.Limit == 0 {
@@ -117,52 +221,81 @@ func (d *Dag) Walk(ctx context.Context, id codec.ContextID, o dag.WalkOptions) i
 	}
 }
 
-func headerOf(m *stoav1.DagHeader) (h Header, err error) {
-	h = Header{Actions: m.GetActions(), Events: m.GetEvents(), Size: m.GetSize(), Base: m.GetBase()}
-	h.Seq = m.GetSeq()
-	if h.Position.Delta, err = op.ParseID[codec.DeltaID]("delta_id", m.GetDeltaId()); err != nil {
-		return h, err
-	}
-	if h.Parents, err = op.ParseIDs[codec.DeltaID]("parents", m.GetParents()); err != nil {
-		return h, err
-	}
-	if h.HLC, err = dagwire.Stamp("hlc", m.GetHlc()); err != nil {
-		return h, err
-	}
-	h.ExpectedRoot, err = op.ParseHash[codec.Hash]("expected_root_hash", m.GetExpectedRootHash())
-	return h, err
+// dagRelated are the arguments of IsAncestor.
+type dagRelated struct {
+	dagContext
+	Ancestor, Descendant codec.DeltaID
 }
+
+var dagIsAncestor = op.New(op.Method{Number: 623, Name: "Dag.IsAncestor"},
+	func(ctx context.Context, s *Contexts, a *dagRelated) (bool, error) {
+		return s.IsAncestor(ctx, a.ContextID, a.Ancestor, a.Descendant)
+	})
 
 // IsAncestor is dag.Store's.
 func (d *Dag) IsAncestor(ctx context.Context, id codec.ContextID, a, b codec.DeltaID) (bool, error) {
-	client, cancel := d.until(ctx)
-	defer cancel()
-	res, err := dagCall(client, "is ancestor", d.c.dag.IsAncestor, &stoav1.DagIsAncestorRequest{ContextId: id[:], Ancestor: a[:], Descendant: b[:]})
-	return res.GetIsAncestor(), err
+	return callWithin(ctx, d.c, dagIsAncestor, dagRelated{dagContext{id}, a, b})
 }
+
+// dagAcking are the arguments of Ack.
+type dagAcking struct {
+	dagContext
+	Cursor     string
+	At         dag.Position
+	Durability engine.Durability
+}
+
+var dagAck = op.New(op.Method{Number: 625, Name: "Dag.Ack"},
+	func(_ context.Context, s *Contexts, a *dagAcking) (op.Nothing, error) {
+		if err := s.There(a.ContextID); err != nil {
+			return op.Nothing{}, err
+		}
+		return op.Nothing{}, s.Ack(a.ContextID, a.Cursor, a.At, a.Durability)
+	})
 
 // Ack is dag.Store's.
 func (d *Dag) Ack(id codec.ContextID, name string, at dag.Position, durability engine.Durability) error {
-	_, err := dagCall(d.c, "ack", d.c.dag.Ack, &stoav1.DagAckRequest{
-		ContextId: id[:], Cursor: name, At: dagwire.FromPosition(at), Durability: wireDurability(durability)})
+	_, err := call(d.c.ctx, d.c, dagAck, dagAcking{dagContext{id}, name, at, durability})
 	return err
 }
 
+// dagCursors is a page of cursors.
+type dagCursors struct {
+	Cursors []dag.Cursor
+	Next    string
+}
+
+var dagCursorsOf = op.New(op.Method{Number: 626, Name: "Dag.Cursors"},
+	func(_ context.Context, s *Contexts, a *dagPage[string]) (p dagCursors, err error) {
+		if err := s.There(a.ContextID); err != nil {
+			return p, err
+		}
+		p.Cursors, err = s.Cursors(a.ContextID, a.After, a.limit())
+		p.Next = nextAfter(p.Cursors, a.limit(), func(c *dag.Cursor) string { return c.Name })
+		return p, err
+	})
+
 // Cursors is dag.Store's; a limit over 1,000, or of 0, is one of 1,000.
 func (d *Dag) Cursors(id codec.ContextID, after string, limit int) ([]dag.Cursor, error) {
-	res, err := dagCall(d.c, "cursors", d.c.dag.Cursors, &stoav1.DagCursorsRequest{ContextId: id[:], After: after, Limit: pageOf(limit)})
-	if err != nil {
-		return nil, err
-	}
-	list := make([]dag.Cursor, len(res.GetCursors()))
-	for i, m := range res.GetCursors() {
-		list[i] = dag.Cursor{Name: m.GetName(), Seq: m.GetSeq()}
-	}
-	return list, nil
+	p, err := call(d.c.ctx, d.c, dagCursorsOf, pageOfDag(id, after, limit))
+	return p.Cursors, err
 }
+
+// dagCursor are arguments about a cursor.
+type dagCursor struct {
+	dagContext
+	Cursor string
+}
+
+var dagDropCursor = op.New(op.Method{Number: 627, Name: "Dag.DropCursor"},
+	func(_ context.Context, s *Contexts, a *dagCursor) (existed bool, err error) {
+		if err := s.There(a.ContextID); err != nil {
+			return false, err
+		}
+		return s.DropCursor(a.ContextID, a.Cursor)
+	})
 
 // DropCursor is dag.Store's.
 func (d *Dag) DropCursor(id codec.ContextID, name string) (existed bool, err error) {
-	res, err := dagCall(d.c, "drop cursor", d.c.dag.DropCursor, &stoav1.DagDropCursorRequest{ContextId: id[:], Cursor: name})
-	return res.GetExisted(), err
+	return call(d.c.ctx, d.c, dagDropCursor, dagCursor{dagContext{id}, name})
 }

@@ -3,8 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
-	"github.com/stoadb/stoa/rpc/internal/op"
 	"io"
 
 	"google.golang.org/grpc"
@@ -14,75 +12,23 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/dagwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// Commit is Dag.Commit.
-func (t *dagService) Commit(ctx context.Context, r *stoav1.DagCommitRequest) (*stoav1.DagCommitResponse, error) {
-	id, err := contextID(r)
-	if err != nil {
-		return nil, err
-	}
-	c := dag.Commit{
-		Context: id, Actions: dagwire.Actions(r.GetActions()), Events: dagwire.Events(r.GetEvents()),
-		Private: dagwire.Actions(r.GetPrivateActions()),
-	}
-	if c.ReadRoot, err = op.ParseHash[codec.Hash]("read_root", r.GetReadRoot()); err != nil {
-		return nil, field(err)
-	}
-	if c.Durability, err = durability(r.GetDurability()); err != nil {
-		return nil, err
-	}
-	done, err := t.s.o.Dag.Commit(ctx, c)
-	if err != nil {
-		return nil, aboutContext(err, id)
-	}
-	return &stoav1.DagCommitResponse{
-		DeltaId: op.Bytes(done.Delta), RootHash: op.Bytes(done.Root), Deltas: done.Deltas, Seq: done.Seq,
-	}, nil
-}
-
-// offered is a delta as a request has it.
-type offered interface {
-	GetDelta() []byte
-	GetClaimedId() []byte
-	GetDurability() stoav1.Durability
-}
-
 // offer returns what a request offers, or the answer to bytes that are no delta.
-func offer(r offered) (o dag.Offer, d engine.Durability, answer *dag.Answer, err error) {
+func offer(r *stoav1.DagAddManyRequest) (o dag.Offer, d engine.Durability, answer *dag.Answer, err error) {
 	if d, err = durability(r.GetDurability()); err != nil {
 		return o, d, nil, err
 	}
-	if o.Claimed, err = op.ParseOptional[codec.DeltaID]("claimed_id", r.GetClaimedId()); err != nil {
-		return o, d, nil, field(err)
+	if o.Claimed, err = op.ParseOptional[codec.DeltaID]("claimed_id", r.GetClaimedId()); err == nil {
+		o.Delta, answer = dagwire.Offered(r.GetDelta())
 	}
-	refusal := dag.Refusal{Reason: dag.BadForm}
-	if n := len(r.GetDelta()); n > dag.MaxDelta {
-		refusal = dag.Refusal{Reason: dag.OverLimit, Detail: fmt.Sprintf("%d bytes, at most %d", n, dag.MaxDelta)}
-	} else if o.Delta, err = dag.ParseDelta(r.GetDelta()); err == nil {
-		return o, d, nil, nil
-	} else {
-		refusal.Detail = err.Error()
-	}
-	return o, d, &dag.Answer{Kind: dag.Refused, Refusal: &refusal}, nil
+	return o, d, answer, err
 }
 
-// Add is Dag.Add.
-func (t *dagService) Add(ctx context.Context, r *stoav1.DagAddRequest) (*stoav1.DagAddResponse, error) {
-	o, d, answer, err := offer(r)
-	if err != nil {
-		return nil, err
-	}
-	if answer == nil {
-		a, err := t.s.o.Dag.Add(ctx, o.Delta, dag.AddOptions{Claimed: o.Claimed, Durability: d})
-		if err != nil {
-			return nil, aboutContext(err, o.Delta.Context)
-		}
-		answer = &a
-	}
-	return &stoav1.DagAddResponse{Answer: dagwire.FromAnswer(answer)}, nil
-}
+// dagQueue is how many bytes of deltas wait on a stream.
+const dagQueue = 1 << 20
 
 // AddMany is Dag.AddMany.
 func (t *dagService) AddMany(stream grpc.BidiStreamingServer[stoav1.DagAddManyRequest, stoav1.DagAddManyResponse]) error {
@@ -137,7 +83,7 @@ func (t *dagService) addAll(ctx context.Context, all []*stoav1.DagAddManyRequest
 		for len(run) > 0 {
 			answers, err := t.s.o.Dag.AddMany(ctx, run, level)
 			for i := range answers {
-				if err := send(&stoav1.DagAddManyResponse{Result: &stoav1.DagAddManyResponse_Answer{Answer: dagwire.FromAnswer(&answers[i])}}); err != nil {
+				if err := sendAnswer(&answers[i], send); err != nil {
 					return err
 				}
 			}
@@ -169,7 +115,7 @@ func (t *dagService) addAll(ctx context.Context, all []*stoav1.DagAddManyRequest
 		case err != nil:
 			err = t.sendFailure(ctx, err, send)
 		case answer != nil:
-			err = send(&stoav1.DagAddManyResponse{Result: &stoav1.DagAddManyResponse_Answer{Answer: dagwire.FromAnswer(answer)}})
+			err = sendAnswer(answer, send)
 		default:
 			run, level = append(run, o), d
 		}
@@ -178,6 +124,14 @@ func (t *dagService) addAll(ctx context.Context, all []*stoav1.DagAddManyRequest
 		}
 	}
 	return flush()
+}
+
+func sendAnswer(a *dag.Answer, send func(*stoav1.DagAddManyResponse) error) error {
+	m, err := dagwire.Answers.Message(a)
+	if err != nil {
+		return err
+	}
+	return send(&stoav1.DagAddManyResponse{Result: &stoav1.DagAddManyResponse_Answer{Answer: m}})
 }
 
 // sendFailure answers one delta with an error, unless it is one that ends the

@@ -15,45 +15,6 @@ import (
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// Prove is Dag.Prove.
-func (t *dagService) Prove(_ context.Context, r *stoav1.DagProveRequest) (*stoav1.DagProveResponse, error) {
-	id, err := contextID(r)
-	if err != nil {
-		return nil, err
-	}
-	e, err := t.s.o.Dag.Prove(id, r.GetAppKey())
-	if err != nil {
-		return nil, aboutContext(err, id)
-	}
-	res := &stoav1.DagProveResponse{RootHash: op.Bytes(e.Root)}
-	if e.Value.Valid {
-		if res.Value = e.Value.V; res.Value == nil {
-			res.Value = []byte{} // set, and empty
-		}
-	}
-	res.Proof, err = e.Proof.AppendBinary(nil)
-	return res, err
-}
-
-// Nodes is Dag.Nodes.
-func (t *dagService) Nodes(ctx context.Context, r *stoav1.DagNodesRequest) (*stoav1.DagNodesResponse, error) {
-	id, err := contextID(r)
-	if err != nil {
-		return nil, err
-	}
-	ask, err := merkle.ParseNodeRequest(r.GetRequest())
-	if err != nil {
-		return nil, badField("request", err.Error())
-	}
-	answer, err := t.s.o.Dag.Nodes(ctx, id, ask)
-	if err != nil {
-		return nil, aboutContext(err, id)
-	}
-	res := new(stoav1.DagNodesResponse)
-	res.Answer, err = answer.AppendBinary(nil)
-	return res, err
-}
-
 // Diff is Dag.Diff.
 func (t *dagService) Diff(stream grpc.BidiStreamingServer[stoav1.DagDiffRequest, stoav1.DagDiffResponse]) error {
 	return t.s.dagStream(stream.Context(), func(ctx context.Context, wait *peerWait) error {
@@ -92,8 +53,8 @@ func (t *dagService) compare(ctx context.Context, d *differ, start *stoav1.DagDi
 		if err != nil {
 			return nil, id, field(err)
 		}
-		if err := t.there(t.s.eng, other); err != nil {
-			return nil, id, err
+		if err := t.s.o.Dag.There(other); err != nil {
+			return nil, id, aboutContext(err, other)
 		}
 		return t.s.o.Dag.Diff(ctx, id, other), id, nil
 	case *stoav1.DagDiffStart_RemoteRoot:

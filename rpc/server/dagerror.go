@@ -2,8 +2,10 @@ package server
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -24,6 +26,15 @@ func aboutContext(err error, id codec.ContextID) error {
 			return rpc.NewError(known.kind, known.text, rpc.FieldContext, id.String())
 		}
 	}
+	var row *dag.RowError
+	if errors.As(err, &row) {
+		return rpc.DescribeRow(row.Err, row.Column, row.Key)
+	}
+	var owned *dag.Governed
+	if errors.As(err, &owned) {
+		return rpc.KeyError(stoav1.ErrorKind_ERROR_KIND_OWNED, column.Config, owned.Context[:], "rpc: owned: "+strings.TrimPrefix(owned.Error(), "dag: "),
+			rpc.FieldOwner, stoav1.Namespace_ServiceDesc.ServiceName, rpc.FieldGroup, owned.Group.String())
+	}
 	if errors.Is(err, dag.ErrSnapshotsBusy) {
 		return rpc.NewError(stoav1.ErrorKind_ERROR_KIND_BUSY, "rpc: busy: "+err.Error(), rpc.FieldWhat, "snapshots of contexts")
 	}
@@ -32,3 +43,6 @@ func aboutContext(err error, id codec.ContextID) error {
 	}
 	return err
 }
+
+// aboutAContext are arguments that name one.
+type aboutAContext interface{ AboutContext() codec.ContextID }

@@ -8,39 +8,10 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/rpc/internal/dagwire"
-	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
-
-// Snapshot is Dag.Snapshot.
-func (t *dagService) Snapshot(r *stoav1.DagSnapshotRequest, stream grpc.ServerStreamingServer[stoav1.DagSnapshotResponse]) error {
-	id, err := contextID(r)
-	if err != nil {
-		return err
-	}
-	var resume []byte // nil: from the first part
-	if len(r.GetResume()) > 0 {
-		resume = r.GetResume()
-	}
-	return t.s.dagStream(stream.Context(), func(ctx context.Context, wait *peerWait) error {
-		for part, err := range t.s.o.Dag.Snapshot(ctx, id, resume) {
-			if err != nil {
-				return aboutContext(err, id)
-			}
-			b, err := part.AppendBinary(nil)
-			if err != nil {
-				return err
-			}
-			if err := wait.During(func() error { return stream.Send(&stoav1.DagSnapshotResponse{Part: b}) }); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
 
 // Seed is Dag.Seed.
 func (t *dagService) Seed(stream grpc.ClientStreamingServer[stoav1.DagSeedRequest, stoav1.DagSeedResponse]) error {
@@ -65,7 +36,11 @@ func (t *dagService) Seed(stream grpc.ClientStreamingServer[stoav1.DagSeedReques
 		if err != nil {
 			return aboutContext(err, id)
 		}
-		return stream.SendAndClose(dagwire.FromSeeded(&done))
+		answer, err := dagwire.Seeds.Message(&done)
+		if err != nil {
+			return err
+		}
+		return stream.SendAndClose(answer)
 	})
 }
 
@@ -112,29 +87,4 @@ func seedPart(m *stoav1.DagSeedRequest) (*dag.SnapshotPart, error) {
 		return nil, badField("part", err.Error())
 	}
 	return part, nil
-}
-
-// SeedProgress is Dag.SeedProgress.
-func (t *dagService) SeedProgress(_ context.Context, r *stoav1.DagSeedProgressRequest) (*stoav1.DagSeedProgressResponse, error) {
-	id, err := contextID(r)
-	if err != nil {
-		return nil, err
-	}
-	p, begun, err := t.s.o.Dag.SeedProgress(id)
-	if err != nil || !begun {
-		return &stoav1.DagSeedProgressResponse{}, err
-	}
-	return &stoav1.DagSeedProgressResponse{Begun: true, Base: op.OptionalBytes[codec.DeltaID](p.Base), Rows: p.Rows, Resume: p.Resume}, nil
-}
-
-// ForgetSeed is Dag.ForgetSeed.
-func (t *dagService) ForgetSeed(_ context.Context, r *stoav1.DagForgetSeedRequest) (*stoav1.DagForgetSeedResponse, error) {
-	id, err := contextID(r)
-	if err != nil {
-		return nil, err
-	}
-	if err := t.s.o.Dag.ForgetSeed(id); err != nil {
-		return nil, aboutContext(err, id)
-	}
-	return &stoav1.DagForgetSeedResponse{}, nil
 }

@@ -10,43 +10,9 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
-	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
-
-// deleting is an engine that deletes a context as soon as anybody has looked
-// whether it is there.
-type deleting struct {
-	engine.Engine
-	delete func()
-}
-
-func (e *deleting) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
-	value, err := e.Engine.Get(dst, col, key)
-	if col == column.Meta {
-		e.delete()
-	}
-	return value, err
-}
-
-func TestAContextThatIsDeletedLeavesNoPrivateState(t *testing.T) {
-	inner := mem.New()
-	store, err := dag.Open(inner, dag.Options{Node: codec.NodeID{Lo: 1}})
-	require.NoError(t, err)
-	require.NoError(t, store.CreateContext(room, codec.ApplicationMeta{}))
-	d := start(t, &deleting{inner, func() { _ = store.DeleteContext(room) }}, Options{Dag: store})
-	t.Cleanup(func() {
-		d.stop()
-		require.NoError(t, store.Close())
-	})
-	contexts := d.dial(t).Dag()
-	_, _ = contexts.WritePrivate(room, []codec.Action{codec.Put([]byte("k"), []byte("secret"))}, engine.WAL)
-	_ = store.DeleteContext(room)
-	require.NoError(t, store.CreateContext(room, codec.ApplicationMeta{}))
-	_, err = inner.Get(nil, column.PrivateState, append(room[:], 'k'))
-	require.ErrorIs(t, err, engine.ErrNotFound)
-}
 
 func TestAStateThatASnapshotTakesThePlaceOfIsNotReadHalf(t *testing.T) {
 	d := inRoom(t, 1, Options{})

@@ -2,13 +2,9 @@ package server
 
 import (
 	"context"
-	"github.com/stoadb/stoa/rpc/internal/op"
-	"iter"
 	"time"
 
-	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/rpc"
-	"github.com/stoadb/stoa/rpc/internal/dagwire"
 	"github.com/stoadb/stoa/rpc/server/internal/limit"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -55,29 +51,4 @@ func (s *Server) pacedStream(ctx context.Context, open *limit.Quota, work func(c
 		}
 		timer.Reset(left)
 	}
-}
-
-// dagQueue is how many bytes of deltas wait on a stream, either way.
-const dagQueue = 1 << 20
-
-// sendApplied sends deltas as they come, and together those that have come while
-// the client took the ones before. A limit of 0 is none.
-func (s *Server) sendApplied(ctx context.Context, wait *peerWait, open func(context.Context) iter.Seq2[dag.AppliedDelta, error],
-	decode bool, limit uint64, send func([]*stoav1.DagEntry) error) error {
-	return op.Pass(ctx, s, wait, dagQueue, func(ctx context.Context, q *op.Queue[*stoav1.DagEntry]) error {
-		n := uint64(0)
-		for a, err := range open(ctx) {
-			if err != nil {
-				return err
-			}
-			e, bytes, err := dagwire.FromApplied(&a, decode)
-			if err != nil || !q.Put(ctx, e, bytes) {
-				return err
-			}
-			if n++; n == limit {
-				return nil
-			}
-		}
-		return nil
-	}, send)
 }

@@ -95,5 +95,8 @@ func (s *Server) Failed(_ *op.Method, in any, err error) error {
 			return aboutGov(err, name, value)
 		}
 	}
+	if a, ok := in.(aboutAContext); ok {
+		return aboutContext(err, a.AboutContext())
+	}
 	return err
 }

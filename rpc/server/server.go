@@ -2,7 +2,7 @@
 //
 // Start at New and Serve. Package socket makes the socket. The services are methods of
 // types of this package, one per service: store.go with scan.go and session.go, blob.go,
-// dag.go, admin.go; those that package rpc describes need none. Package internal/demux
+// admin.go; those that package rpc describes need none. Package internal/demux
 // lets connections in and tells the framings apart, internal/framed serves calls in
 // frames, internal/limit has the quotas. README.md of package rpc is the protocol.
 package server
@@ -132,6 +132,9 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 		s.framed.Straight(stoav1.Kv_Get_FullMethodName, service.directGet())
 		s.framed.Straight(stoav1.Kv_Put_FullMethodName, service.directPut())
 	}
+	if o.Dag != nil {
+		s.register(&stoav1.Dag_ServiceDesc, s.contexts(), &dagService{s: s})
+	}
 	if o.Namespaces != nil {
 		s.register(&stoav1.Namespace_ServiceDesc, o.Namespaces, &namespaceService{s: s})
 		s.register(&stoav1.Group_ServiceDesc, o.Namespaces, nil)
@@ -139,9 +142,6 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 	s.register(&stoav1.Blob_ServiceDesc, s.blobs, &blobService{s: s})
 	s.register(&stoav1.Admin_ServiceDesc, &admin{s}, nil)
 	s.framed.Ready()
-	if o.Dag != nil {
-		stoav1.RegisterDagServer(s.grpc, &dagService{s: s})
-	}
 	grpc_health_v1.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
 	for name := range s.grpc.GetServiceInfo() {

@@ -1,103 +1,53 @@
 package dagwire
 
 import (
-	"errors"
+	"fmt"
+	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// FromAnswer returns an answer as it goes over the wire. The numbers of its kind
-// and of reasons are those of package dag.
-func FromAnswer(a *dag.Answer) *stoav1.DagAnswer {
-	m := &stoav1.DagAnswer{
-		Kind: stoav1.DagAnswerKind(a.Kind), DeltaId: op.OptionalBytes(a.ID), Applied: op.FromIDs(a.Applied), Missing: op.FromIDs(a.Missing),
-		Verifying: a.Verifying, Evicted: op.FromIDs(a.Evicted), Dropped: op.FromIDs(a.Dropped), Seq: a.Seq, RootHash: op.OptionalBytes(a.Root),
-	}
-	for i := range a.Refused {
-		m.Refused = append(m.Refused, FromRefusal(&a.Refused[i]))
-	}
-	if a.RetryAfter > 0 {
-		m.RetryAfter = durationpb.New(a.RetryAfter)
-	}
-	if a.Refusal != nil {
-		m.Refusal = FromRefusal(a.Refusal)
-	}
-	return m
-}
+// The numbers of kinds of answers and of reasons are those of package dag.
+var (
+	_ = op.Tags[dag.Answer]("ID", "delta_id,optional", "Refused", ",optional", "Root", "root_hash,optional")
+	_ = op.Tags[dag.Refusal]("Delta", "delta_id,optional", "Ancestor", ",optional",
+		"Expected", "expected_root_hash,optional", "Computed", "computed_root_hash,optional")
+	_ = op.Tags[dag.Seeded]("Base", ",optional", "Refused", ",optional")
+	_ = op.Also(nil, saysWhatBecame)
+	_ = op.Pair(fromWait, op.Always((*durationpb.Duration).AsDuration))
 
-// Answer returns the answer that came over the wire. It returns an error for one
-// that does not say what became of the delta.
-func Answer(m *stoav1.DagAnswer) (a dag.Answer, err error) {
+	// Answers carries answers, and Seeds what became of snapshots.
+	Answers = op.NewFields[stoav1.DagAnswer, dag.Answer]()
+	Seeds   = op.NewFields[stoav1.DagSeedResponse, dag.Seeded]()
+)
+
+func saysWhatBecame(m *stoav1.DagAnswer, _ *dag.Answer) error {
 	if m.GetKind() == stoav1.DagAnswerKind_DAG_ANSWER_KIND_UNSPECIFIED {
-		return a, errors.New("it does not say what became of the delta")
+		return &op.FieldError{Field: "kind", Reason: "it does not say what became of the delta"}
 	}
-	a = dag.Answer{Kind: dag.AnswerKind(m.GetKind()), Verifying: m.GetVerifying(), RetryAfter: m.GetRetryAfter().AsDuration(), Seq: m.GetSeq()}
-	if a.ID, err = op.ParseOptional[codec.DeltaID]("delta_id", m.GetDeltaId()); err != nil {
-		return a, err
+	return nil
+}
+
+func fromWait(d *time.Duration) *durationpb.Duration {
+	if *d <= 0 {
+		return nil
 	}
-	if a.Root, err = op.ParseOptional[codec.Hash]("root_hash", m.GetRootHash()); err != nil {
-		return a, err
-	}
-	for _, list := range []struct {
-		field string
-		from  [][]byte
-		to    *[]codec.DeltaID
-	}{
-		{"applied", m.GetApplied(), &a.Applied}, {"missing", m.GetMissing(), &a.Missing},
-		{"evicted", m.GetEvicted(), &a.Evicted}, {"dropped", m.GetDropped(), &a.Dropped},
-	} {
-		if *list.to, err = op.ParseIDs[codec.DeltaID](list.field, list.from); err != nil {
-			return a, err
+	return durationpb.New(*d)
+}
+
+// Offered returns the delta that its bytes are, or the answer to bytes that are none.
+func Offered(delta []byte) (*dag.Delta, *dag.Answer) {
+	refusal := dag.Refusal{Reason: dag.OverLimit, Detail: fmt.Sprintf("%d bytes, at most %d", len(delta), dag.MaxDelta)}
+	if len(delta) <= dag.MaxDelta {
+		d, err := dag.ParseDelta(delta)
+		if err == nil {
+			return d, nil
 		}
+		refusal = dag.Refusal{Reason: dag.BadForm, Detail: err.Error()}
 	}
-	if a.Refused, err = Refusals(m.GetRefused()); err != nil || m.GetRefusal() == nil {
-		return a, err
-	}
-	r, err := Refusal(m.GetRefusal())
-	a.Refusal = &r
-	return a, err
-}
-
-// FromRefusal returns a refusal as it goes over the wire.
-func FromRefusal(r *dag.Refusal) *stoav1.DagRefusal {
-	return &stoav1.DagRefusal{
-		DeltaId: op.OptionalBytes(r.Delta), Reason: stoav1.DagRefusalReason(r.Reason), Ancestor: op.OptionalBytes(r.Ancestor),
-		ExpectedRootHash: op.OptionalBytes(r.Expected), ComputedRootHash: op.OptionalBytes(r.Computed), Detail: r.Detail,
-	}
-}
-
-// Refusal returns the refusal that came over the wire.
-func Refusal(m *stoav1.DagRefusal) (r dag.Refusal, err error) {
-	r = dag.Refusal{Reason: dag.RefusalReason(m.GetReason()), Detail: m.GetDetail()}
-	if r.Delta, err = op.ParseOptional[codec.DeltaID]("delta_id", m.GetDeltaId()); err != nil {
-		return r, err
-	}
-	if r.Ancestor, err = op.ParseOptional[codec.DeltaID]("ancestor", m.GetAncestor()); err != nil {
-		return r, err
-	}
-	if r.Expected, err = op.ParseOptional[codec.Hash]("expected_root_hash", m.GetExpectedRootHash()); err != nil {
-		return r, err
-	}
-	r.Computed, err = op.ParseOptional[codec.Hash]("computed_root_hash", m.GetComputedRootHash())
-	return r, err
-}
-
-// Refusals returns the refusals in a field.
-func Refusals(list []*stoav1.DagRefusal) ([]dag.Refusal, error) {
-	if len(list) == 0 {
-		return nil, nil
-	}
-	refusals := make([]dag.Refusal, len(list))
-	for i := range list {
-		var err error
-		if refusals[i], err = Refusal(list[i]); err != nil {
-			return nil, err
-		}
-	}
-	return refusals, nil
+	return nil, &dag.Answer{Kind: dag.Refused, Refusal: &refusal}
 }

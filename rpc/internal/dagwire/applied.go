@@ -7,34 +7,43 @@ import (
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// FromPosition returns a place as it goes over the wire; nil for the zero one.
-func FromPosition(p dag.Position) *stoav1.DagPosition {
-	if p == (dag.Position{}) {
+var (
+	_ = op.Tags[dag.Position]("Delta", "delta_id") // of a delta that is there
+	_ = op.Pair(fromPosition, position)            // to go on from
+)
+
+// fromPosition returns a place as it goes over the wire; nil for the zero one.
+func fromPosition(p *dag.Position) *stoav1.DagPosition {
+	if *p == (dag.Position{}) {
 		return nil
 	}
 	return &stoav1.DagPosition{Seq: p.Seq, DeltaId: op.OptionalBytes(p.Delta)}
 }
 
-// Position returns the place in a field; the zero one if it is not set.
-func Position(field string, m *stoav1.DagPosition) (p dag.Position, err error) {
+func position(field string, m *stoav1.DagPosition) (p dag.Position, err error) {
 	p.Seq = m.GetSeq()
 	p.Delta, err = op.ParseOptional[codec.DeltaID](field+".delta_id", m.GetDeltaId())
 	return p, err
 }
 
-// FromApplied returns an applied delta as it goes over the wire, and how many
-// bytes that takes, about.
-func FromApplied(a *dag.AppliedDelta, decode bool) (m *stoav1.DagEntry, bytes int, err error) {
+// FromApplied returns an applied delta as it goes over the wire.
+func FromApplied(a *dag.AppliedDelta, decode bool) (m *stoav1.DagEntry, err error) {
 	m = &stoav1.DagEntry{DeltaId: op.Bytes(a.Position.Delta), Seq: a.Seq, Base: a.Base}
-	if m.Delta, err = a.Delta.AppendBinary(nil); err != nil {
-		return nil, 0, err
-	}
-	bytes = len(m.Delta) + 64
 	if decode {
-		m.Decoded = FromDelta(a.Delta)
-		bytes *= 2
+		if m.Decoded, err = Deltas.Message(a.Delta); err != nil {
+			return nil, err
+		}
 	}
-	return m, bytes, nil
+	m.Delta, err = a.Delta.AppendBinary(nil)
+	return m, err
+}
+
+// EntryBytes is about how many bytes an applied delta takes.
+func EntryBytes(m *stoav1.DagEntry) int {
+	if m.Decoded != nil {
+		return 2 * (len(m.GetDelta()) + 64)
+	}
+	return len(m.GetDelta()) + 64
 }
 
 // Applied returns the applied delta that came over the wire.
@@ -45,16 +54,4 @@ func Applied(m *stoav1.DagEntry) (a dag.AppliedDelta, err error) {
 	}
 	a.Delta, err = dag.ParseDelta(m.GetDelta())
 	return a, err
-}
-
-// FromAppliedHeader returns what an applied delta is without what it does.
-func FromAppliedHeader(a *dag.AppliedDelta) (*stoav1.DagHeader, error) {
-	b, err := a.Delta.AppendBinary(nil)
-	if err != nil {
-		return nil, err
-	}
-	return &stoav1.DagHeader{
-		DeltaId: op.Bytes(a.Position.Delta), Seq: a.Seq, Parents: op.FromIDs(a.Parents), Hlc: FromStamp(a.HLC), ExpectedRootHash: op.Bytes(a.ExpectedRoot),
-		Actions: uint32(len(a.Actions)), Events: uint32(len(a.Events)), Size: uint32(len(b)), Base: a.Base,
-	}, nil
 }

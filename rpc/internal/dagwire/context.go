@@ -1,50 +1,50 @@
-// Package dagwire turns what package dag has into the messages of the Dag
-// service and back, for both ends.
+// Package dagwire says how what package dag has is in the messages of the Dag service,
+// for both ends.
 package dagwire
 
 import (
+	"time"
+
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// FromContext returns what is known of a context as it goes over the wire.
-func FromContext(c *dag.ContextInfo) *stoav1.DagContextInfo {
-	m := &stoav1.DagContextInfo{
-		ContextId: op.Bytes(c.ID), RootHash: op.Bytes(c.Root), Heads: op.FromIDs(c.Heads), Applied: c.Applied,
-		Pending: uint64(c.Pending), PendingBytes: uint64(c.PendingBytes), Refused: uint64(c.Refused),
-		Reseed: c.Reseed, Adopting: c.Adopting, Application: FromApplication(&c.Application),
-	}
-	if !c.Base.IsZero() {
-		m.Base, m.BaseHlc = op.Bytes(c.Base), FromStamp(c.BaseHLC)
-	}
-	return m
+var (
+	_ = op.Tags[dag.ContextInfo]("ID", "context_id", "Root", "root_hash,hash", "Base", ",optional", "BaseHLC", "base_hlc,optional")
+	_ = op.Tags[codec.ApplicationMeta]("ApplicationID", ",optional", "Bytecode", ",optional", "Compiled", ",optional", "Services", ",optional")
+	_ = op.Tags[codec.ServiceMeta]("Bytecode", ",optional", "Compiled", ",optional")
+	_ = op.Tags[dag.SeedProgress]("Base", ",optional")
+	_ = op.Tags[dag.Finding]("Delta", "delta_id,optional")
+	_ = op.Tags[dag.Report]("Context", "-", "Findings", "-", "Base", ",optional", "Root", "root_hash,optional", "Replayed", "replayed_root_hash,optional")
+	_ = op.Also(setZeros, nil)
+	_ = op.Also(setZerosOfService, nil)
+	_ = op.Pair(fromClock, clock)
+)
+
+// setZeros sets the ids of no application too, as ever; who reads takes either.
+func setZeros(m *stoav1.DagApplication, a *codec.ApplicationMeta) error {
+	m.ApplicationId, m.Bytecode = op.Bytes(a.ApplicationID), op.Bytes(a.Bytecode)
+	return nil
 }
 
-// Context returns what came over the wire of a context.
-func Context(m *stoav1.DagContextInfo) (c dag.ContextInfo, err error) {
-	c = dag.ContextInfo{
-		Applied: m.GetApplied(), Pending: int(m.GetPending()), PendingBytes: int64(m.GetPendingBytes()),
-		Refused: int(m.GetRefused()), Reseed: m.GetReseed(), Adopting: m.GetAdopting(),
+func setZerosOfService(m *stoav1.DagApplicationService, s *codec.ServiceMeta) error {
+	m.Bytecode = op.Bytes(s.Bytecode)
+	return nil
+}
+
+func fromClock(s *hlc.State) *stoav1.DagClock {
+	return &stoav1.DagClock{Physical: s.Physical.UnixNano(), Expected: s.Expected.UnixNano(), Jumped: s.Jumped,
+		Last: s.Last.UnixNano(), Ahead: s.Ahead}
+}
+
+func clock(field string, m *stoav1.DagClock) (hlc.State, error) {
+	if m == nil {
+		return hlc.State{}, &op.FieldError{Field: field, Reason: "none"}
 	}
-	if c.ID, err = op.ParseID[codec.ContextID]("context_id", m.GetContextId()); err != nil {
-		return c, err
-	}
-	if c.Root, err = op.ParseHash[codec.Hash]("root_hash", m.GetRootHash()); err != nil {
-		return c, err
-	}
-	if c.Heads, err = op.ParseIDs[codec.DeltaID]("heads", m.GetHeads()); err != nil {
-		return c, err
-	}
-	if c.Base, err = op.ParseOptional[codec.DeltaID]("base", m.GetBase()); err != nil {
-		return c, err
-	}
-	if m.GetBaseHlc() != nil {
-		if c.BaseHLC, err = Stamp("base_hlc", m.GetBaseHlc()); err != nil {
-			return c, err
-		}
-	}
-	c.Application, err = Application("application", m.GetApplication())
-	return c, err
+	at := func(ns int64) time.Time { return time.Unix(0, ns).UTC() }
+	return hlc.State{Physical: at(m.GetPhysical()), Expected: at(m.GetExpected()), Jumped: m.GetJumped(),
+		Last: at(m.GetLast()), Ahead: m.GetAhead()}, nil
 }

@@ -1,25 +1,32 @@
 package dagwire
 
 import (
+	"encoding/binary"
+	"fmt"
+
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// FromDelta returns a delta taken apart. It keeps the keys and values of d.
-func FromDelta(d *dag.Delta) *stoav1.DagDelta {
-	return &stoav1.DagDelta{
-		ContextId: op.Bytes(d.Context), Parents: op.FromIDs(d.Parents), Actions: FromActions(d.Actions),
-		Hlc: FromStamp(d.HLC), ExpectedRootHash: op.Bytes(d.ExpectedRoot), Events: FromEvents(d.Events),
-	}
-}
+var (
+	_ = op.Tags[dag.Delta]("Context", "context_id,hash", "ExpectedRoot", "expected_root_hash,hash")
+	_ = op.Tags[dag.Commit]("Context", "context_id", "Private", "private_actions", "ReadRoot", ",hash")
+	_ = op.Tags[dag.Committed]("Delta", "delta_id", "Root", "root_hash,hash")
+	_ = op.Tags[dag.Head]("ID", "delta_id")
+	_ = op.Tags[dag.PendingDelta]("ID", "delta_id")
+	_ = op.Pair(fromActions, op.Always(actions))
+	_ = op.Pair(fromStamp, stamp)
 
-// FromActions returns actions as they go over the wire, keeping their bytes.
-func FromActions(actions []codec.Action) []*stoav1.DagAction {
-	list := make([]*stoav1.DagAction, len(actions))
-	for i := range actions {
-		a := &actions[i]
+	// Deltas takes deltas apart, keeping their keys and values.
+	Deltas = op.NewFields[stoav1.DagDelta, dag.Delta]()
+)
+
+func fromActions(actions *[]codec.Action) []*stoav1.DagAction {
+	list := make([]*stoav1.DagAction, len(*actions))
+	for i := range *actions {
+		a := &(*actions)[i]
 		list[i] = &stoav1.DagAction{AppKey: a.Key}
 		if a.Kind == codec.ActionPut {
 			if list[i].Value = a.Value; a.Value == nil {
@@ -30,8 +37,7 @@ func FromActions(actions []codec.Action) []*stoav1.DagAction {
 	return list
 }
 
-// Actions returns the actions in a field, keeping their bytes.
-func Actions(list []*stoav1.DagAction) []codec.Action {
+func actions(list []*stoav1.DagAction) []codec.Action {
 	if len(list) == 0 {
 		return nil
 	}
@@ -46,70 +52,17 @@ func Actions(list []*stoav1.DagAction) []codec.Action {
 	return actions
 }
 
-// FromEvents returns events as they go over the wire, keeping their bytes.
-func FromEvents(events []codec.Event) []*stoav1.DagEvent {
-	list := make([]*stoav1.DagEvent, len(events))
-	for i := range events {
-		list[i] = &stoav1.DagEvent{Kind: events[i].Kind, Data: events[i].Data}
-	}
-	return list
+func fromStamp(t *codec.HybridTimestamp) *stoav1.DagTimestamp {
+	node := binary.BigEndian.AppendUint64(make([]byte, 0, 16), t.ID.Hi)
+	return &stoav1.DagTimestamp{Time: t.Time, NodeId: binary.BigEndian.AppendUint64(node, t.ID.Lo)}
 }
 
-// Events returns the events in a field, keeping their bytes.
-func Events(list []*stoav1.DagEvent) []codec.Event {
-	if len(list) == 0 {
-		return nil
+func stamp(field string, m *stoav1.DagTimestamp) (t codec.HybridTimestamp, err error) {
+	id := m.GetNodeId()
+	if len(id) != 16 {
+		return t, &op.FieldError{Field: field, Reason: fmt.Sprintf("node_id: %d bytes instead of 16", len(id))}
 	}
-	events := make([]codec.Event, len(list))
-	for i, m := range list {
-		events[i] = codec.Event{Kind: m.GetKind(), Data: m.GetData()}
-	}
-	return events
-}
-
-// FromApplication returns an application as it goes over the wire.
-func FromApplication(a *codec.ApplicationMeta) *stoav1.DagApplication {
-	m := &stoav1.DagApplication{
-		ApplicationId: op.Bytes(a.ApplicationID), Bytecode: op.Bytes(a.Bytecode), Size: a.Size, Source: a.Source,
-		Metadata: a.Metadata, Compiled: op.OptionalBytes(a.Compiled), Package: a.Package, Version: a.Version, SignerId: a.SignerID,
-	}
-	for i := range a.Services {
-		s := &a.Services[i]
-		m.Services = append(m.Services, &stoav1.DagApplicationService{
-			Name: s.Name, Bytecode: op.Bytes(s.Bytecode), Compiled: op.OptionalBytes(s.Compiled),
-		})
-	}
-	return m
-}
-
-// Application returns the application in a field; a field that is not set is one
-// of zeros.
-func Application(field string, m *stoav1.DagApplication) (a codec.ApplicationMeta, err error) {
-	if m == nil {
-		return a, nil
-	}
-	a = codec.ApplicationMeta{
-		Size: m.GetSize(), Source: m.GetSource(), Metadata: m.GetMetadata(),
-		Package: m.GetPackage(), Version: m.GetVersion(), SignerID: m.GetSignerId(),
-	}
-	if a.ApplicationID, err = op.ParseOptional[codec.ApplicationID](field+".application_id", m.GetApplicationId()); err != nil {
-		return a, err
-	}
-	if a.Bytecode, err = op.ParseOptional[codec.BlobID](field+".bytecode", m.GetBytecode()); err != nil {
-		return a, err
-	}
-	if a.Compiled, err = op.ParseOptional[codec.BlobID](field+".compiled", m.GetCompiled()); err != nil {
-		return a, err
-	}
-	for _, s := range m.GetServices() {
-		service := codec.ServiceMeta{Name: s.GetName()}
-		if service.Bytecode, err = op.ParseOptional[codec.BlobID](field+".services.bytecode", s.GetBytecode()); err != nil {
-			return a, err
-		}
-		if service.Compiled, err = op.ParseOptional[codec.BlobID](field+".services.compiled", s.GetCompiled()); err != nil {
-			return a, err
-		}
-		a.Services = append(a.Services, service)
-	}
-	return a, nil
+	t.Time = m.GetTime()
+	t.ID = codec.NodeID{Hi: binary.BigEndian.Uint64(id), Lo: binary.BigEndian.Uint64(id[8:])}
+	return t, nil
 }

@@ -186,3 +186,29 @@ func TestAnOperationByHandRegistersNothing(t *testing.T) {
 	require.Empty(t, d.Streams)
 	require.Equal(t, "/stoa.v1.Namespace/ApplyMany", o.About().Full())
 }
+
+// Refusal is DagRefusal's.
+type Refusal struct {
+	DeltaID          codec.DeltaID `wire:",optional"`
+	Reason           int
+	Ancestor         codec.DeltaID `wire:",optional"`
+	ExpectedRootHash codec.Hash    `wire:",optional"`
+	ComputedRootHash codec.Hash    `wire:",optional"`
+	Detail           string
+}
+
+// An embedded struct that is a field of the message is it as a whole: its own fields are
+// not looked for.
+func TestEmbeddedStructsThatAreFieldsAreNotTakenApart(t *testing.T) {
+	type listed struct {
+		Refusal
+		Seq uint64
+	}
+	want := listed{Refusal{Detail: "d"}, 7}
+	m := new(stoav1.DagListedRefusal)
+	require.NoError(t, mappingOf[listed](m).fill(m, &want))
+	require.Equal(t, "d", m.GetRefusal().GetDetail())
+	got, err := parsed[listed](t, m)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+}

@@ -54,10 +54,17 @@ func planOf(message, value reflect.Type) *plan {
 		return true
 	}
 	var last *variable
+	var taken []int // an embedded struct that is a field as a whole, before its own fields
 	for _, v := range variablesOf(value, nil) {
-		if v.tag == "*" {
+		switch {
+		case taken != nil && len(v.at) > len(taken) && slices.Equal(v.at[:len(taken)], taken):
+		case v.tag == "*":
 			last = &v
-		} else if !take(&v, v.is) && !v.embedded {
+		case take(&v, v.is):
+			if v.embedded {
+				taken = v.at
+			}
+		case !v.embedded:
 			p.alone = append(p.alone, v.at)
 		}
 	}

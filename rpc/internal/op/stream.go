@@ -29,10 +29,21 @@ type Stream[S, In, Item any] struct {
 // NewStream returns an operation, which ends the program if the messages of the method
 // are not what In and a list of items, or an item, are. do is what the server does, size is about how
 // many bytes an item takes in memory, and queue how many of them wait for a client that
-// reads slowly.
+// reads slowly; 0: none, so that do goes on when an item is sent, and may use its memory again.
 func NewStream[S, In, Item any](m Method, do func(context.Context, S, *In) iter.Seq2[Item, error], size func(*Item) int, queue int) *Stream[S, In, Item] {
-	o := &Stream[S, In, Item]{Method: m.found(), do: do, size: size, queue: queue}
-	o.ask, o.items = mappingOf[In](o.request.Zero().Interface()), listOf[Item](o.response.Zero().Interface())
+	return NewStreamBy(m, do, size, queue, nil)
+}
+
+// NewStreamBy is NewStream for messages of items that are mapped by functions; nil is as
+// by NewStream.
+func NewStreamBy[S, In, Item any](m Method, do func(context.Context, S, *In) iter.Seq2[Item, error], size func(*Item) int, queue int,
+	items Mapping[[]Item],
+) *Stream[S, In, Item] {
+	o := &Stream[S, In, Item]{Method: m.found(), do: do, size: size, queue: queue, items: items}
+	o.ask = mappingOf[In](o.request.Zero().Interface())
+	if items == nil {
+		o.items = listOf[Item](o.response.Zero().Interface())
+	}
 	_, o.single = o.items.(single[Item])
 	return o
 }
@@ -40,7 +51,7 @@ func NewStream[S, In, Item any](m Method, do func(context.Context, S, *In) iter.
 // listOf returns the mapping of a list of items for a message, or of a list of one where
 // the message has no list.
 func listOf[Item any](m proto.Message) Mapping[[]Item] {
-	if all := slotsOf(reflect.TypeOf(m).Elem()); len(all) == 1 && all[0].arm == nil && all[0].typ.Kind() == reflect.Slice {
+	if all := slotsOf(reflect.TypeOf(m).Elem()); len(all) == 1 && all[0].arm == nil && all[0].typ.Kind() == reflect.Slice && all[0].typ != raw {
 		return mappingOf[[]Item](m)
 	}
 	return single[Item]{mappingOf[Item](m)}
@@ -132,7 +143,21 @@ func (o *Stream[S, In, Item]) serve(h Host, s S, req proto.Message, stream grpc.
 		}
 		return stream.SendMsg(res)
 	}
+	direct := func(ctx context.Context, pace Pace) error {
+		for item, err := range o.do(ctx, s, &in) {
+			if err != nil {
+				return h.Failed(&o.Method, &in, err)
+			}
+			if err := pace.During(func() error { return send([]Item{item}) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	return h.Paced(stream.Context(), &o.Method, func(ctx context.Context, pace Pace) error {
+		if o.queue == 0 {
+			return direct(ctx, pace)
+		}
 		if !o.single {
 			return Pass(ctx, h, pace, o.queue, fill, send)
 		}

@@ -1,0 +1,197 @@
+package server
+
+import (
+	"iter"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/merkle"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+func TestAllCallsOfTheDagServiceGoInFrames(t *testing.T) {
+	greeting := startDag(t, 1, Options{}).raw(t).greeting
+	var names, framed []string
+	for _, m := range stoav1.Dag_ServiceDesc.Methods {
+		names = append(names, dagPrefix+m.MethodName)
+	}
+	for _, s := range stoav1.Dag_ServiceDesc.Streams {
+		names = append(names, dagPrefix+s.StreamName)
+	}
+	numbers := map[uint16]bool{}
+	for _, m := range rpc.FrameMethods() {
+		require.False(t, numbers[m.Number], "%d comes twice", m.Number)
+		numbers[m.Number] = true
+		if m.Number/100 == 6 && greeting.Has(m.Number) {
+			framed = append(framed, m.Name)
+		}
+	}
+	require.ElementsMatch(t, names, framed)
+}
+
+// What every call returns is the same over both framings.
+func TestTheDagServiceAnswersTheSameOverBothFramings(t *testing.T) {
+	var heard [][]any
+	overBoth(t, func(t *testing.T, f rpc.Framing) {
+		s := &dagScript{T: t, d: startDag(t, 1, Options{}), peer: startDag(t, 2, Options{})}
+		s.d.dag, s.peer.dag = s.d.dialAs(t, f).Dag(), s.peer.dialAs(t, f).Dag()
+		s.contexts()
+		s.deltas()
+		s.reads()
+		s.cursors()
+		s.seeds()
+		heard = append(heard, s.heard)
+	})
+	require.Len(t, heard, 2)
+	require.Equal(t, heard[0], heard[1])
+}
+
+// dagScript makes every call of the Dag service, and keeps what it hears.
+type dagScript struct {
+	*testing.T
+	d, peer *dagDaemon
+	made    []dag.Committed
+	heard   []any
+}
+
+// hear keeps what a call has returned, and its error as a client sees it.
+func (s *dagScript) hear(all ...any) {
+	for _, v := range all {
+		if err, ok := v.(error); ok {
+			v = err.Error()
+		}
+		s.heard = append(s.heard, v)
+	}
+}
+
+func everything[V any](s *dagScript, all iter.Seq2[V, error]) (list []V) {
+	for v, err := range all {
+		if list = append(list, v); err != nil {
+			s.hear(err)
+		}
+	}
+	s.hear(list)
+	return list
+}
+
+func (s *dagScript) contexts() {
+	d, other := s.d.dag, codec.ContextID{8}
+	app := codec.ApplicationMeta{Package: "p", Bytecode: codec.BlobID{1}, Services: []codec.ServiceMeta{{Name: "n"}}}
+	s.hear(d.CreateContext(room, app), d.CreateContext(room, app), d.CreateContext(codec.ContextID{}, app), d.CreateContext(other, app))
+	_, err := d.NewContext(app)
+	s.hear(err, d.SetApplication(room, codec.ApplicationMeta{Package: "q"}), s.peer.dag.CreateContext(room, app))
+	for _, id := range []codec.ContextID{room, other, {9}} {
+		info, err := d.Context(id)
+		s.hear(info, err)
+	}
+	page, err := d.Contexts(codec.ContextID{}, 1)
+	s.hear(page, err)
+	page, err = d.Contexts(room, 1<<40)
+	s.hear(page, err, d.DeleteContext(other), d.DeleteContext(other))
+	for _, both := range []bool{true, false} {
+		v, err := d.BumpConfig(room, both, both)
+		s.hear(v, err)
+	}
+	v, err := d.Config(room)
+	s.hear(v, err)
+}
+
+func (s *dagScript) deltas() {
+	d := s.d.dag
+	for i := range 3 {
+		s.made = append(s.made, s.d.commit(s, string(rune('a'+i)), "v"))
+	}
+	_, err := d.Commit(s.Context(), dag.Commit{Context: room})
+	s.hear(s.made, err)
+	offers := [][]byte{{1}, s.made[2].Deltas[0], s.made[0].Deltas[0], s.made[0].Deltas[0]}
+	a, err := s.peer.dag.Add(s.Context(), offers[1], dag.AddOptions{})
+	s.hear(a, err)
+	a, err = s.peer.dag.Add(s.Context(), offers[2], dag.AddOptions{Claimed: codec.DeltaID{1}})
+	s.hear(a, err)
+	a, err = s.peer.dag.Add(s.Context(), offers[0], dag.AddOptions{})
+	s.hear(a, err)
+	everything(s, s.peer.dag.AddMany(s.Context(), slices.Values(offers), engine.WAL))
+	missing, err := s.peer.dag.Missing(room, codec.DeltaID{}, 0)
+	s.hear(missing, err)
+	pending, err := s.peer.dag.Pending(room, 0, 1)
+	s.hear(pending, err)
+	refusals, err := s.peer.dag.Refusals(room, 0, 10)
+	s.hear(refusals, err)
+	deleted, err := d.WritePrivate(room, []codec.Action{codec.Put([]byte("k"), nil), codec.Delete([]byte("l"))}, engine.Synced)
+	s.hear(deleted, err)
+	_, err = d.WritePrivate(room, []codec.Action{codec.Delete([]byte("l")), codec.Delete([]byte("l"))}, engine.Synced)
+	s.hear(err)
+}
+
+func (s *dagScript) reads() {
+	d, ctx := s.d.dag, s.Context()
+	for _, key := range []string{"a", "k", "none", string(make([]byte, 1<<20))} {
+		v, err := d.State(room, []byte(key))
+		s.hear(v, err)
+		v, err = d.Private(room, []byte(key))
+		s.hear(v, err)
+		e, err := d.Prove(room, []byte(key))
+		s.hear(e, err)
+	}
+	everything(s, d.ScanState(ctx, room, engine.Range{Start: []byte("b")}))
+	everything(s, d.ScanPrivate(ctx, room, engine.Range{Reverse: true}))
+	everything(s, d.ScanState(ctx, codec.ContextID{9}, engine.Range{}))
+	delta, state, err := d.Get(room, s.made[1].Delta)
+	s.hear(delta, state, err)
+	_, _, err = d.Get(room, codec.DeltaID{1})
+	s.hear(err)
+	heads, root, err := d.Heads(room)
+	s.hear(heads, root, err)
+	since := dag.SinceOptions{Unknown: func(ids []codec.DeltaID) { s.hear(ids) }}
+	everything(s, d.Since(ctx, room, []codec.DeltaID{s.made[0].Delta, {1}}, since))
+	everything(s, d.Since(ctx, room, []codec.DeltaID{s.made[2].Delta, {1}}, since))
+	everything(s, d.Since(ctx, codec.ContextID{9}, nil, since))
+	everything(s, d.Walk(ctx, room, dag.WalkOptions{Limit: 2}))
+	is, err := d.IsAncestor(ctx, room, s.made[0].Delta, s.made[2].Delta)
+	s.hear(is, err)
+	nodes, err := d.Nodes(ctx, room, &merkle.NodeRequest{Root: root, Prefixes: []merkle.Prefix{{}}})
+	s.hear(nodes, err)
+	_, theirs, err := s.peer.dag.Heads(room)
+	s.hear(err)
+	everything(s, d.DiffWith(ctx, room, s.peer.dag.Peer(room), theirs))
+	everything(s, d.Diff(ctx, room, codec.ContextID{9}))
+	report, err := d.Verify(ctx, room)
+	s.hear(report, err)
+	clock, err := d.Clock()
+	s.hear(clock, err)
+	clock, err = d.ConfirmClock()
+	s.hear(clock, err)
+}
+
+func (s *dagScript) cursors() {
+	d, ctx := s.d.dag, s.Context()
+	s.hear(d.Ack(room, "c", dag.Position{Seq: 1}, engine.WAL), d.Ack(room, "c", dag.Position{Seq: 2, Delta: codec.DeltaID{1}}, engine.WAL),
+		d.Ack(room, "", dag.Position{Seq: 1}, engine.WAL), d.Ack(codec.ContextID{9}, "c", dag.Position{}, engine.WAL))
+	everything(s, d.Follow(ctx, room, dag.FollowOptions{Cursor: "c"}))
+	everything(s, d.Follow(ctx, codec.ContextID{9}, dag.FollowOptions{}))
+	all, err := d.Cursors(room, "", 1)
+	s.hear(all, err)
+	existed, err := d.DropCursor(room, "c")
+	s.hear(existed, err)
+	existed, err = d.DropCursor(room, "c")
+	s.hear(existed, err)
+}
+
+func (s *dagScript) seeds() {
+	d, ctx, other := s.d.dag, s.Context(), s.peer.dag
+	_, err := other.Seed(ctx, room, d.Snapshot(ctx, room, nil), dag.SeedOptions{})
+	s.hear(err)
+	done, err := other.Seed(ctx, room, d.Snapshot(ctx, room, nil), dag.SeedOptions{Replace: true})
+	s.hear(done, err)
+	p, begun, err := other.SeedProgress(room)
+	s.hear(p, begun, err, other.ForgetSeed(room))
+	info, err := other.Context(room)
+	s.hear(info, err)
+	everything(s, d.Snapshot(ctx, codec.ContextID{9}, nil))
+}
