@@ -10,6 +10,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/dag/merkle"
+	"github.com/stoadb/stoa/rpc/internal/dagwire"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -129,7 +130,7 @@ func (d *Dag) diff(ctx context.Context, start *stoav1.DagDiffStart, peer merkle.
 				_ = s.Send(&stoav1.DagDiffRequest{Part: &stoav1.DagDiffRequest_NodesAnswer{NodesAnswer: answer}})
 			}
 			for _, f := range m.GetDifferences().GetDifferences() {
-				found, err := differenceOf(f)
+				found, err := dagwire.Differences.Value(f)
 				if !yield(found, odd(dagDiff.Name, err)) || err != nil {
 					return
 				}
@@ -154,24 +155,4 @@ func askPeer(ctx context.Context, peer merkle.Peer, ask []byte) ([]byte, error) 
 		return nil, fmt.Errorf("rpc: %s: the peer: %w", dagDiff.Name, err)
 	}
 	return answer.AppendBinary(nil)
-}
-
-func differenceOf(m *stoav1.DagDifference) (f merkle.Difference, err error) {
-	if f.Key, err = op.ParseHash[codec.Hash]("key_hash", m.GetKeyHash()); err != nil {
-		return f, err
-	}
-	for _, side := range []struct {
-		field string
-		from  []byte
-		to    *codec.Option[codec.Hash]
-	}{{"local", m.GetLocal(), &f.Local}, {"remote", m.GetRemote(), &f.Remote}} {
-		if len(side.from) == 0 {
-			continue
-		}
-		if side.to.V, err = op.ParseHash[codec.Hash](side.field, side.from); err != nil {
-			return f, err
-		}
-		side.to.Valid = true
-	}
-	return f, nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/server/internal/framed"
 	"github.com/stoadb/stoa/rpc/server/internal/limit"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -122,7 +123,10 @@ func (s *Server) recovered(ctx context.Context, method string, err *error) {
 // publish returns err as the peer may see it. What is not foreseen goes to the
 // log, and the peer gets its number there.
 func (s *Server) publish(ctx context.Context, method string, err error) error {
-	err = field(err)
+	var field *op.FieldError
+	if errors.As(err, &field) {
+		err = badField(field.Field, field.Reason)
+	}
 	if known := rpc.Describe(err); known != nil {
 		if errors.Is(err, engine.ErrCorrupt) {
 			s.log.ErrorContext(ctx, "damage found", "method", method, "error", err)

@@ -1,14 +1,11 @@
 package server
 
 import (
-	"errors"
 	"fmt"
 
-	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/rpc"
-	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -29,22 +26,6 @@ func (s *Server) contexts() *rpc.Contexts {
 		c.NewKey = s.o.Namespaces.NewContextKey
 	}
 	return c
-}
-
-// field returns what package dagwire says of a message, as it goes over the
-// wire.
-func field(err error) error {
-	var e *op.FieldError
-	if errors.As(err, &e) {
-		return badField(e.Field, e.Reason)
-	}
-	return err
-}
-
-// contextID returns the context that a request names.
-func contextID(r interface{ GetContextId() []byte }) (codec.ContextID, error) {
-	id, err := op.ParseID[codec.ContextID]("context_id", r.GetContextId())
-	return id, field(err)
 }
 
 // durability returns what a request says of when a write is acknowledged.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag/merkle"
+	"github.com/stoadb/stoa/rpc/internal/dagwire"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -44,14 +45,14 @@ func (t *dagService) compare(ctx context.Context, d *differ, start *stoav1.DagDi
 	if start == nil {
 		return nil, id, badField("start", "it comes first")
 	}
-	if id, err = contextID(start); err != nil {
+	if id, err = op.ParseID[codec.ContextID]("context_id", start.GetContextId()); err != nil {
 		return nil, id, err
 	}
 	switch with := start.GetWith().(type) {
 	case *stoav1.DagDiffStart_OtherContextId:
 		other, err := op.ParseID[codec.ContextID]("other_context_id", with.OtherContextId)
 		if err != nil {
-			return nil, id, field(err)
+			return nil, id, err
 		}
 		if err := t.s.o.Dag.There(other); err != nil {
 			return nil, id, aboutContext(err, other)
@@ -60,7 +61,7 @@ func (t *dagService) compare(ctx context.Context, d *differ, start *stoav1.DagDi
 	case *stoav1.DagDiffStart_RemoteRoot:
 		root, err := op.ParseHash[codec.Hash]("remote_root", with.RemoteRoot)
 		if err != nil {
-			return nil, id, field(err)
+			return nil, id, err
 		}
 		return t.s.o.Dag.DiffWith(ctx, id, d, root), id, nil
 	}
@@ -120,12 +121,9 @@ func (d *differ) Nodes(_ context.Context, r *merkle.NodeRequest) (*merkle.NodeAn
 }
 
 func (d *differ) add(found merkle.Difference) error {
-	m := &stoav1.DagDifference{KeyHash: op.Bytes(found.Key)}
-	if found.Local.Valid {
-		m.Local = op.Bytes(found.Local.V)
-	}
-	if found.Remote.Valid {
-		m.Remote = op.Bytes(found.Remote.V)
+	m, err := dagwire.Differences.Message(&found)
+	if err != nil {
+		return err
 	}
 	if d.found = append(d.found, m); len(d.found) < differencesAtOnce {
 		return nil

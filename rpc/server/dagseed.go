@@ -8,8 +8,10 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/rpc/internal/dagwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -25,7 +27,7 @@ func (t *dagService) Seed(stream grpc.ClientStreamingServer[stoav1.DagSeedReques
 		if h == nil {
 			return badField("header", "it comes first")
 		}
-		id, err := contextID(h)
+		id, err := op.ParseID[codec.ContextID]("context_id", h.GetContextId())
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -17,12 +18,15 @@ var (
 	_ = op.Tags[dag.Refusal]("Delta", "delta_id,optional", "Ancestor", ",optional",
 		"Expected", "expected_root_hash,optional", "Computed", "computed_root_hash,optional")
 	_ = op.Tags[dag.Seeded]("Base", ",optional", "Refused", ",optional")
+	_ = op.Tags[merkle.Difference]("Key", "key_hash,hash", "Local", ",hash", "Remote", ",hash")
 	_ = op.Also(nil, saysWhatBecame)
 	_ = op.Pair(fromWait, op.Always((*durationpb.Duration).AsDuration))
 
-	// Answers carries answers, and Seeds what became of snapshots.
-	Answers = op.NewFields[stoav1.DagAnswer, dag.Answer]()
-	Seeds   = op.NewFields[stoav1.DagSeedResponse, dag.Seeded]()
+	// Answers carries answers, Seeds what became of snapshots, and Differences what a
+	// comparison finds.
+	Answers     = op.NewFields[stoav1.DagAnswer, dag.Answer]()
+	Seeds       = op.NewFields[stoav1.DagSeedResponse, dag.Seeded]()
+	Differences = op.NewFields[stoav1.DagDifference, merkle.Difference]()
 )
 
 func saysWhatBecame(m *stoav1.DagAnswer, _ *dag.Answer) error {
