@@ -99,21 +99,21 @@ func (d contextDoc) write(w io.Writer) {
 
 func newContextCreate(p *process) *cobra.Command {
 	var app applicationFlag
-	return contextCommand{
-		name: "create", creates: true, short: "Make an empty context",
+	return daemonCommand{
+		name: "create", about: aboutNewContext, short: "Make an empty context",
 		long: `Make an empty context, and print its id. Without an id it makes a new key, which the
 daemon keeps, and whose public half is the id: with it the daemon says which group has
 the context, and nobody else can. It exits 5 if there is a context of that id.`,
 		flags: app.register,
-		run: func(c *contextCall) error {
+		run: func(c *daemonCall) error {
 			a, err := app.value(p)
 			if err != nil {
 				return err
 			}
 			if c.fresh {
-				c.id, err = c.dag.NewContext(a)
+				c.context, err = c.dag.NewContext(a)
 			} else {
-				err = c.dag.CreateContext(c.id, a)
+				err = c.dag.CreateContext(c.context, a)
 			}
 			if err != nil {
 				return err
@@ -129,14 +129,15 @@ the context, and nobody else can. It exits 5 if there is a context of that id.`,
 
 func newContextDelete(p *process) *cobra.Command {
 	var sure confirmation
-	return contextCommand{
-		name: "delete", short: "Delete a context from this node, with its states and its deltas",
+	return daemonCommand{
+		about: aboutContext,
+		name:  "delete", short: "Delete a context from this node, with its states and its deltas",
 		long: `Delete a context from this node, with its states and its deltas. The node's keypair
 in it stays. It exits 4 if there is no such context.`,
 		example: "\n--yes",
 		flags:   sure.register,
-		run: func(c *contextCall) error {
-			info, err := c.dag.Context(c.id)
+		run: func(c *daemonCall) error {
+			info, err := c.dag.Context(c.context)
 			if err != nil {
 				return err
 			}
@@ -145,12 +146,12 @@ in it stays. It exits 4 if there is no such context.`,
 				had += fmt.Sprintf(" and %d that wait", info.Pending)
 			}
 			err = sure.confirm(c.ctx, c.process, func() (string, error) {
-				return fmt.Sprintf("delete the context %s from this node, with its states and %s", c.id, had), nil
+				return fmt.Sprintf("delete the context %s from this node, with its states and %s", c.context, had), nil
 			})
 			if err != nil {
 				return err
 			}
-			if err := c.dag.DeleteContext(c.id); err != nil {
+			if err := c.dag.DeleteContext(c.context); err != nil {
 				return err
 			}
 			done := struct {
@@ -158,22 +159,23 @@ in it stays. It exits 4 if there is no such context.`,
 				Deleted bool   `json:"deleted"`
 				Applied uint64 `json:"applied"` // deltas that went
 				Pending int    `json:"pending"` // deltas that waited, and went
-			}{c.id.String(), true, info.Applied, info.Pending}
-			return c.emit(done, func(w io.Writer) { fmt.Fprintf(w, "deleted %s, %s\n", c.id, had) })
+			}{c.context.String(), true, info.Applied, info.Pending}
+			return c.emit(done, func(w io.Writer) { fmt.Fprintf(w, "deleted %s, %s\n", c.context, had) })
 		},
 	}.command(p, "context")
 }
 
 // done says what was done to the context.
-func (c *contextCall) done(what string) error {
-	return c.emit(map[string]any{"context_id": c.id.String(), what: true}, func(w io.Writer) { fmt.Fprintf(w, "%s %s\n", what, c.id) })
+func (c *daemonCall) done(what string) error {
+	return c.emit(map[string]any{"context_id": c.context.String(), what: true}, func(w io.Writer) { fmt.Fprintf(w, "%s %s\n", what, c.context) })
 }
 
 func newContextShow(p *process) *cobra.Command {
-	return contextCommand{
-		name: "show", offline: true, short: "Describe a context", long: "Describe a context: its root, its heads, what waits. It exits 4 if there is none.",
-		run: func(c *contextCall) error {
-			info, err := c.dag.Context(c.id)
+	return daemonCommand{
+		about: aboutContext,
+		name:  "show", offline: true, short: "Describe a context", long: "Describe a context: its root, its heads, what waits. It exits 4 if there is none.",
+		run: func(c *daemonCall) error {
+			info, err := c.dag.Context(c.context)
 			if err != nil {
 				return err
 			}
@@ -206,7 +208,7 @@ func newContextList(p *process) *cobra.Command {
 				return err
 			}
 			defer client.Close()
-			c := &contextCall{process: p, ctx: ctx, dag: client.WithContext(ctx).Dag()}
+			c := newDaemonCall(ctx, p, client, nil)
 			all := paged(func(last *dag.ContextInfo) ([]dag.ContextInfo, error) {
 				var after codec.ContextID
 				if last != nil {
@@ -249,17 +251,18 @@ func paged[T any](next func(last *T) ([]T, error)) func(func(T, error) bool) {
 }
 
 func newContextApplication(p *process) *cobra.Command {
-	return contextCommand{
-		name: "application", args: []string{"JSON"}, short: "Replace the application that a context runs",
+	return daemonCommand{
+		about: aboutContext,
+		name:  "application", args: []string{"JSON"}, short: "Replace the application that a context runs",
 		long:    "Replace the application that a context runs. JSON has the fields of ApplicationMeta\n(`stoa schema ApplicationMeta`); - reads it from stdin, @FILE from a file.",
 		example: exampleApplication,
-		run: func(c *contextCall) error {
+		run: func(c *daemonCall) error {
 			app := applicationFlag{optional{c.args[0], true}}
 			a, err := app.value(p)
 			if err != nil {
 				return err
 			}
-			if err := c.dag.SetApplication(c.id, a); err != nil {
+			if err := c.dag.SetApplication(c.context, a); err != nil {
 				return err
 			}
 			return c.done("changed")
@@ -295,19 +298,20 @@ func (f *applicationFlag) value(p *process) (a codec.ApplicationMeta, err error)
 
 func newContextConfig(p *process) *cobra.Command {
 	var application, members bool
-	return contextCommand{
-		name: "config", offline: true, short: "Show or raise the revision counters of a context",
+	return daemonCommand{
+		about: aboutContext,
+		name:  "config", offline: true, short: "Show or raise the revision counters of a context",
 		long: "Show the revision counters of a context, or raise them by one.", example: "\n--bump-members",
 		flags: func(fs *pflag.FlagSet) {
 			fs.BoolVar(&application, "bump-application", false, "raise the revision of its application by one")
 			fs.BoolVar(&members, "bump-members", false, "raise the revision of its members by one")
 		},
-		run: func(c *contextCall) (err error) {
+		run: func(c *daemonCall) (err error) {
 			var v codec.ContextConfigValue
 			if application || members {
-				v, err = c.dag.BumpConfig(c.id, application, members)
+				v, err = c.dag.BumpConfig(c.context, application, members)
 			} else {
-				v, err = c.dag.Config(c.id)
+				v, err = c.dag.Config(c.context)
 			}
 			if err != nil {
 				return err
@@ -316,7 +320,7 @@ func newContextConfig(p *process) *cobra.Command {
 				ID          string `json:"context_id"`
 				Application uint64 `json:"application_revision,string"`
 				Members     uint64 `json:"members_revision,string"`
-			}{c.id.String(), v.ApplicationRevision, v.MembersRevision}
+			}{c.context.String(), v.ApplicationRevision, v.MembersRevision}
 			return c.emit(d, func(w io.Writer) {
 				var t table
 				t.add("application revision", strconv.FormatUint(d.Application, 10))

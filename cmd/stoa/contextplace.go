@@ -15,8 +15,9 @@ import (
 
 func newContextPlace(p *process) *cobra.Command {
 	var ns string
-	return contextCommand{
-		name: "place", args: []string{"GROUP"}, short: "Sign that a context belongs to a group, for a member elsewhere",
+	return daemonCommand{
+		about: aboutContext,
+		name:  "place", args: []string{"GROUP"}, short: "Sign that a context belongs to a group, for a member elsewhere",
 		long: `Sign that a context belongs to a group, with the context's key, which the node has that
 created it, and print what "stoa group register --placement" takes: on any node whose
 member may register contexts there. It goes before all that was signed before, and is
@@ -26,7 +27,7 @@ that of its namespace.`,
 		flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&ns, "namespace", "", "the namespace of the group, if the group is not known here")
 		},
-		run: func(c *contextCall) (err error) {
+		run: func(c *daemonCall) (err error) {
 			var g, of codec.GroupID
 			if ns == "" {
 				g, err = find[codec.GroupID](c.find, "GROUP", c.args[0], naming.Query{Kind: naming.Group})
@@ -36,12 +37,12 @@ that of its namespace.`,
 			if err != nil {
 				return err
 			}
-			op, err := c.client.WithContext(c.ctx).Groups().Place(c.id, of, g)
+			op, err := c.groups.Place(c.context, of, g)
 			if err != nil {
 				return err
 			}
 			text := placementText(&op)
-			return c.emit(map[string]any{"context_id": c.id.String(), "group_id": g.String(), "placement": text}, func(w io.Writer) { fmt.Fprintln(w, text) })
+			return c.emit(map[string]any{"context_id": c.context.String(), "group_id": g.String(), "placement": text}, func(w io.Writer) { fmt.Fprintln(w, text) })
 		},
 	}.command(p, "context")
 }
@@ -66,7 +67,7 @@ func parsePlacement(text string, op *codec.GroupOp) error {
 
 func newGroupRegister(p *process) *cobra.Command {
 	var placement string
-	return govCommand{
+	return daemonCommand{
 		name: "register", args: []string{"GROUP", "CONTEXT"}, short: "Register a context in a group", example: "kitchen " + exampleDigits,
 		long: `Register a context in a group. It belongs to one group at a time: where the daemon has the
 context's key, or --placement gives what "stoa context place" has printed where that is, it
@@ -75,7 +76,7 @@ signs takes it.`,
 		flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&placement, "placement", "", "what the context's key has signed for this group, in hex")
 		},
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			g, err := c.groupArg("GROUP", c.args[0])
 			if err != nil {
 				return err

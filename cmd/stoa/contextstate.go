@@ -52,8 +52,9 @@ type entryDoc struct {
 func newStateGet(p *process, kind stateKind) *cobra.Command {
 	var in bytesFlags
 	var asRaw bool
-	return contextCommand{
-		name: "get", offline: true, args: []string{"KEY"}, short: "Read one value",
+	return daemonCommand{
+		about: aboutContext,
+		name:  "get", offline: true, args: []string{"KEY"}, short: "Read one value",
 		long: "Read the value that the " + kind.said + " state has under a key. It exits 4 if there is none.", example: "counter\n636f756e746572 --hex --raw",
 		flags: func(fs *pflag.FlagSet) {
 			in.register(fs)
@@ -65,14 +66,14 @@ func newStateGet(p *process, kind stateKind) *cobra.Command {
 			}
 			return nil
 		},
-		run: func(c *contextCall) error {
+		run: func(c *daemonCall) error {
 			key, err := in.key("KEY", c.args[0])
 			if err != nil {
 				return err
 			}
-			value, err := kind.get(c.dag, c.id, key)
+			value, err := kind.get(c.dag, c.context, key)
 			if errors.Is(err, engine.ErrNotFound) {
-				return &failure{exitNotFound, fmt.Errorf("context %s has nothing under %s", c.id, bytesText(key)), ""}
+				return &failure{exitNotFound, fmt.Errorf("context %s has nothing under %s", c.context, bytesText(key)), ""}
 			}
 			if err != nil {
 				return err
@@ -91,8 +92,9 @@ func newStateScan(p *process, kind stateKind) *cobra.Command {
 	var prefix, from, to string
 	var limit int
 	var reverse bool
-	return contextCommand{
-		name: "scan", offline: true, short: "List keys and values in their order",
+	return daemonCommand{
+		about: aboutContext,
+		name:  "scan", offline: true, short: "List keys and values in their order",
 		long: "List the keys of the " + kind.said + " state, in their order, with their values.", example: "\n--prefix user/ --limit 10 --json",
 		flags: func(fs *pflag.FlagSet) {
 			in.register(fs)
@@ -102,7 +104,7 @@ func newStateScan(p *process, kind stateKind) *cobra.Command {
 			fs.IntVar(&limit, "limit", 0, "the most keys to list; 0: all")
 			fs.BoolVar(&reverse, "reverse", false, "from the last key to the first")
 		},
-		run: func(c *contextCall) error {
+		run: func(c *daemonCall) error {
 			r, err := in.window(prefix, from, to)
 			if err != nil {
 				return err
@@ -111,7 +113,7 @@ func newStateScan(p *process, kind stateKind) *cobra.Command {
 				return bad(fmt.Errorf("--limit: %d is less than 0", limit), "")
 			}
 			r.Limit, r.Reverse = limit, reverse
-			return c.emitEntries(kind.scan(c.dag, c.ctx, c.id, r))
+			return c.emitEntries(kind.scan(c.dag, c.ctx, c.context, r))
 		},
 	}.command(p, "context "+kind.name)
 }
@@ -137,7 +139,7 @@ func (f *bytesFlags) window(prefix, from, to string) (r engine.Range, err error)
 	return r, err
 }
 
-func (c *contextCall) emitEntries(all iter.Seq2[rpc.StateEntry, error]) error {
+func (c *daemonCall) emitEntries(all iter.Seq2[rpc.StateEntry, error]) error {
 	w := bufio.NewWriter(c.stdout)
 	n := 0
 	for e, err := range all {
@@ -163,15 +165,16 @@ func (c *contextCall) emitEntries(all iter.Seq2[rpc.StateEntry, error]) error {
 func newPrivatePut(p *process) *cobra.Command {
 	var in bytesFlags
 	var level durability
-	return contextCommand{
-		name: "put", args: []string{"KEY", "VALUE"}, short: "Store one value",
+	return daemonCommand{
+		about: aboutContext,
+		name:  "put", args: []string{"KEY", "VALUE"}, short: "Store one value",
 		long:    "Store a value under a key of the private state. A VALUE of - is read from stdin, @FILE from\na file.",
 		example: "draft hello\n6b 0001 --hex --durability wal",
 		flags: func(fs *pflag.FlagSet) {
 			in.register(fs)
 			level.register(fs)
 		},
-		run: func(c *contextCall) error {
+		run: func(c *daemonCall) error {
 			key, err := in.written("KEY", c.args[0])
 			if err != nil {
 				return err
@@ -180,7 +183,7 @@ func newPrivatePut(p *process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if _, err := c.dag.WritePrivate(c.id, []codec.Action{codec.Put(key, value)}, engine.Durability(level)); err != nil {
+			if _, err := c.dag.WritePrivate(c.context, []codec.Action{codec.Put(key, value)}, engine.Durability(level)); err != nil {
 				return err
 			}
 			return c.wrote(key, map[string]any{"app_key": hexBytes(key), "bytes": len(value)}, "stored")
@@ -191,19 +194,20 @@ func newPrivatePut(p *process) *cobra.Command {
 func newPrivateDelete(p *process) *cobra.Command {
 	var in bytesFlags
 	var level durability
-	return contextCommand{
-		name: "delete", args: []string{"KEY"}, short: "Delete one value",
+	return daemonCommand{
+		about: aboutContext,
+		name:  "delete", args: []string{"KEY"}, short: "Delete one value",
 		long: "Delete what the private state has under a key. It is no error if there is nothing.", example: "draft",
 		flags: func(fs *pflag.FlagSet) {
 			in.register(fs)
 			level.register(fs)
 		},
-		run: func(c *contextCall) error {
+		run: func(c *daemonCall) error {
 			key, err := in.key("KEY", c.args[0])
 			if err != nil {
 				return err
 			}
-			deleted, err := c.dag.WritePrivate(c.id, []codec.Action{codec.Delete(key)}, engine.Durability(level))
+			deleted, err := c.dag.WritePrivate(c.context, []codec.Action{codec.Delete(key)}, engine.Durability(level))
 			if err != nil {
 				return err
 			}
@@ -214,6 +218,6 @@ func newPrivateDelete(p *process) *cobra.Command {
 }
 
 // wrote says what was done to a key.
-func (c *contextCall) wrote(key []byte, doc map[string]any, what string) error {
+func (c *daemonCall) wrote(key []byte, doc map[string]any, what string) error {
 	return c.emit(doc, func(w io.Writer) { fmt.Fprintf(w, "%s %s\n", what, bytesText(key)) })
 }

@@ -25,8 +25,9 @@ type commitFlags struct {
 
 func newDagCommit(p *process) *cobra.Command {
 	var f commitFlags
-	return contextCommand{
-		name: "commit", short: "Make a delta on the heads of a context, and apply it",
+	return daemonCommand{
+		about: aboutContext,
+		name:  "commit", short: "Make a delta on the heads of a context, and apply it",
 		long: `Make a delta on the heads of a context, and apply it. --root is the root of the state
 that was read: if another delta has come meanwhile, nothing is written and it exits 5.
 Without it the present root is taken. A VALUE or DATA of - is stdin, @FILE a file.
@@ -51,8 +52,8 @@ func (f *commitFlags) register(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.bytes, "bytes", false, "print the bytes to send to other nodes, in hex")
 }
 
-func (f *commitFlags) run(c *contextCall) (err error) {
-	commit := dag.Commit{Context: c.id, Durability: engine.Durability(f.level)}
+func (f *commitFlags) run(c *daemonCall) (err error) {
+	commit := dag.Commit{Context: c.context, Durability: engine.Durability(f.level)}
 	if commit.Actions, err = f.actions(c.process, "--put", f.puts, "--delete", f.deletes); err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func (f *commitFlags) run(c *contextCall) (err error) {
 	if f.root != "" {
 		commit.ReadRoot, err = parseID32[codec.Hash]("--root", f.root)
 	} else {
-		_, commit.ReadRoot, err = c.dag.Heads(c.id)
+		_, commit.ReadRoot, err = c.dag.Heads(c.context)
 	}
 	if err != nil {
 		return err

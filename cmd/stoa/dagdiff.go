@@ -16,8 +16,9 @@ import (
 
 func newDagDiff(p *process) *cobra.Command {
 	var socket, other string
-	return contextCommand{
-		name: "diff", offline: true, short: "Find the keys in which two states differ",
+	return daemonCommand{
+		about: aboutContext,
+		name:  "diff", offline: true, short: "Find the keys in which two states differ",
 		long: `Find the keys in which the state of a context differs from that of the same context at
 another daemon (--peer), or from another context. Little is read and sent: what hashes
 show to be equal is not looked at. Keys and values are shown by their SHA-256. It exits 5
@@ -33,13 +34,13 @@ if they differ.`,
 			}
 			return nil
 		},
-		run: func(c *contextCall) error {
+		run: func(c *daemonCall) error {
 			if socket == "" {
 				with, err := c.otherContext(c.find, other)
 				if err != nil {
 					return err
 				}
-				return c.emitDifferences(c.dag.Diff(c.ctx, c.id, with))
+				return c.emitDifferences(c.dag.Diff(c.ctx, c.context, with))
 			}
 			peer, err := (&daemonFlags{socket: socket, flag: "--peer"}).dial(p)
 			if err != nil {
@@ -55,20 +56,20 @@ if they differ.`,
 			if err != nil {
 				return fmt.Errorf("--peer: %w", err)
 			}
-			return c.emitDifferences(c.dag.DiffWith(c.ctx, c.id, theirs.Peer(with), root))
+			return c.emitDifferences(c.dag.DiffWith(c.ctx, c.context, theirs.Peer(with), root))
 		},
 	}.command(p, "dag")
 }
 
 // otherContext returns the context that --with names where f looks, or the same one.
-func (c *contextCall) otherContext(f finder, text string) (codec.ContextID, error) {
+func (c *daemonCall) otherContext(f finder, text string) (codec.ContextID, error) {
 	if text == "" {
-		return c.id, nil
+		return c.context, nil
 	}
 	return find[codec.ContextID](f, "--with", text, naming.Query{Kind: naming.Context})
 }
 
-func (c *contextCall) emitDifferences(all iter.Seq2[merkle.Difference, error]) error {
+func (c *daemonCall) emitDifferences(all iter.Seq2[merkle.Difference, error]) error {
 	type differenceDoc struct {
 		Key    string `json:"key_hash"`
 		Local  string `json:"local,omitempty"`

@@ -20,8 +20,9 @@ func newDagSince(p *process) *cobra.Command {
 	var o dag.SinceOptions
 	var asBytes bool
 	var limit uint
-	return contextCommand{
-		name: "since", offline: true, short: "List the deltas that a node with given heads lacks",
+	return daemonCommand{
+		about: aboutContext,
+		name:  "since", offline: true, short: "List the deltas that a node with given heads lacks",
 		long: `List the applied deltas that are neither given heads nor ancestors of them, parents first:
 what a node with these heads lacks. --bytes prints what to send to it, in hex, one delta to
 a line, as ` + "`stoa dag add`" + ` takes it. Of a node that was seeded, name the delta that it was seeded
@@ -33,7 +34,7 @@ answer to the same heads, by its number.`,
 			fs.Uint64Var(&o.After.Seq, "after", 0, "the number of the delta to begin after")
 			registerDeltaFlags(fs, &limit, &asBytes)
 		},
-		run: func(c *contextCall) error {
+		run: func(c *daemonCall) error {
 			has, err := c.deltaArgs("--head", heads)
 			if err != nil {
 				return err
@@ -43,7 +44,7 @@ answer to the same heads, by its number.`,
 					fmt.Fprintf(c.stderr, "head %s is not here: it is left out of account\n", id)
 				}
 			}
-			return c.emitApplied(c.dag.Since(c.ctx, c.id, has, o), limit, asBytes, func(dag.Position) error { return nil })
+			return c.emitApplied(c.dag.Since(c.ctx, c.context, has, o), limit, asBytes, func(dag.Position) error { return nil })
 		},
 	}.command(p, "dag")
 }
@@ -56,7 +57,7 @@ func registerDeltaFlags(fs *pflag.FlagSet, limit *uint, asBytes *bool) {
 
 // emitApplied prints deltas as they come, at most limit of them unless that is 0,
 // and calls done after each.
-func (c *contextCall) emitApplied(all iter.Seq2[dag.AppliedDelta, error], limit uint, asBytes bool, done func(dag.Position) error) error {
+func (c *daemonCall) emitApplied(all iter.Seq2[dag.AppliedDelta, error], limit uint, asBytes bool, done func(dag.Position) error) error {
 	n := uint(0)
 	for a, err := range all {
 		if err != nil {
@@ -96,21 +97,13 @@ func (c *contextCall) emitApplied(all iter.Seq2[dag.AppliedDelta, error], limit 
 	return nil
 }
 
-// untilInterrupted returns err, unless Ctrl-C has ended what went on for as long
-// as the user liked.
-func (c *contextCall) untilInterrupted(err error) error {
-	if c.ctx.Err() != nil {
-		return nil
-	}
-	return err
-}
-
 func newDagFollow(p *process) *cobra.Command {
 	var o dag.FollowOptions
 	var ack, asBytes bool
 	var limit uint
-	return contextCommand{
-		name: "follow", offline: true, short: "List deltas and their events in the order in which this node applied them",
+	return daemonCommand{
+		about: aboutContext,
+		name:  "follow", offline: true, short: "List deltas and their events in the order in which this node applied them",
 		long: `List deltas and their events in the order in which this node applied them, and with
 --live go on as they are applied, until Ctrl-C. --cursor begins after what a named cursor
 has acknowledged; --ack acknowledges each delta once it is printed.`,
@@ -128,12 +121,12 @@ has acknowledged; --ack acknowledges each delta once it is printed.`,
 			}
 			return nil
 		},
-		run: func(c *contextCall) error {
-			return c.emitApplied(c.dag.Follow(c.ctx, c.id, o), limit, asBytes, func(at dag.Position) error {
+		run: func(c *daemonCall) error {
+			return c.emitApplied(c.dag.Follow(c.ctx, c.context, o), limit, asBytes, func(at dag.Position) error {
 				if !ack {
 					return nil
 				}
-				return c.dag.Ack(c.id, o.Cursor, at, engine.Synced)
+				return c.dag.Ack(c.context, o.Cursor, at, engine.Synced)
 			})
 		},
 	}.command(p, "dag")
@@ -141,13 +134,14 @@ has acknowledged; --ack acknowledges each delta once it is printed.`,
 
 func newDagCursors(p *process) *cobra.Command {
 	var drop string
-	return contextCommand{
-		name: "cursors", offline: true, short: "List the cursors of a context, or drop one",
+	return daemonCommand{
+		about: aboutContext,
+		name:  "cursors", offline: true, short: "List the cursors of a context, or drop one",
 		long: "List the named cursors of a context and the deltas that they have acknowledged, or drop one.", example: "\n--drop app",
 		flags: func(fs *pflag.FlagSet) { fs.StringVar(&drop, "drop", "", "the cursor to drop") },
-		run: func(c *contextCall) error {
+		run: func(c *daemonCall) error {
 			if drop != "" {
-				existed, err := c.dag.DropCursor(c.id, drop)
+				existed, err := c.dag.DropCursor(c.context, drop)
 				if err == nil && !existed {
 					err = fmt.Errorf("%w: there is no cursor %s", engine.ErrNotFound, plain(drop))
 				}
@@ -160,7 +154,7 @@ func newDagCursors(p *process) *cobra.Command {
 				if last == nil {
 					last = new(dag.Cursor)
 				}
-				return c.dag.Cursors(c.id, last.Name, rpc.MaxDagPage)
+				return c.dag.Cursors(c.context, last.Name, rpc.MaxDagPage)
 			})
 			return list(c, "cursor", all, func(k dag.Cursor) (any, error) {
 				return struct {

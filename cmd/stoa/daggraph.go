@@ -19,8 +19,9 @@ var graphFormats = []string{"text", "dot", "json"}
 func newDagGraph(p *process) *cobra.Command {
 	var f walkFlags
 	var format string
-	cmd := contextCommand{
-		name: "graph", offline: true, short: "Draw the deltas of a context",
+	cmd := daemonCommand{
+		about: aboutContext,
+		name:  "graph", offline: true, short: "Draw the deltas of a context",
 		long:    "Draw the newest deltas of a context and whose parents they are: as text, as a graph for\nGraphviz, or as JSON.",
 		example: "\n--format dot | dot -Tsvg -o graph.svg",
 		flags: func(fs *pflag.FlagSet) {
@@ -33,7 +34,7 @@ func newDagGraph(p *process) *cobra.Command {
 			}
 			return nil
 		},
-		run: func(c *contextCall) error {
+		run: func(c *daemonCall) error {
 			all, err := f.walk(c)
 			if err != nil {
 				return err
@@ -50,7 +51,7 @@ func newDagGraph(p *process) *cobra.Command {
 				for _, h := range g {
 					docs = append(docs, newHeaderDoc(h))
 				}
-				return writeJSON(c.stdout, map[string]any{"context_id": c.id.String(), "deltas": docs})
+				return writeJSON(c.stdout, map[string]any{"context_id": c.context.String(), "deltas": docs})
 			}
 			if format == "dot" {
 				return writeDot(c.stdout, g)

@@ -17,8 +17,9 @@ import (
 func newDagProof(p *process) *cobra.Command {
 	var in bytesFlags
 	var out string
-	return contextCommand{
-		name: "proof", offline: true, args: []string{"KEY"}, short: "Prove that a key has its value, or that it is absent",
+	return daemonCommand{
+		about: aboutContext,
+		name:  "proof", offline: true, args: []string{"KEY"}, short: "Prove that a key has its value, or that it is absent",
 		long: `Prove that a key of the shared state has its value, or that it is absent, to whoever has
 the root. -o writes the proof to a file, which ` + "`stoa dag proof verify`" + ` checks offline.`,
 		example: "counter -o counter.proof\ncounter --json",
@@ -26,12 +27,12 @@ the root. -o writes the proof to a file, which ` + "`stoa dag proof verify`" + `
 			in.register(fs)
 			fs.StringVarP(&out, "output", "o", "", "the file to write the proof to")
 		},
-		run: func(c *contextCall) error {
+		run: func(c *daemonCall) error {
 			key, err := in.key("KEY", c.args[0])
 			if err != nil {
 				return err
 			}
-			e, err := c.dag.Prove(c.id, key)
+			e, err := c.dag.Prove(c.context, key)
 			if err != nil {
 				return err
 			}
@@ -41,7 +42,7 @@ the root. -o writes the proof to a file, which ` + "`stoa dag proof verify`" + `
 	}.command(p, "dag")
 }
 
-func (c *contextCall) emitProof(key []byte, e dag.Evidence, out string) error {
+func (c *daemonCall) emitProof(key []byte, e dag.Evidence, out string) error {
 	b, err := e.Proof.AppendBinary(nil)
 	if err != nil {
 		return err

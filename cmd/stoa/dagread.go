@@ -13,10 +13,11 @@ import (
 )
 
 func newDagHeads(p *process) *cobra.Command {
-	return contextCommand{
-		name: "heads", offline: true, short: "Show the heads and the root of a context", long: "Show the deltas that no other names as its parent, and the root.",
-		run: func(c *contextCall) error {
-			heads, root, err := c.dag.Heads(c.id)
+	return daemonCommand{
+		about: aboutContext,
+		name:  "heads", offline: true, short: "Show the heads and the root of a context", long: "Show the deltas that no other names as its parent, and the root.",
+		run: func(c *daemonCall) error {
+			heads, root, err := c.dag.Heads(c.context)
 			if err != nil {
 				return err
 			}
@@ -72,7 +73,7 @@ func (f *walkFlags) register(fs *pflag.FlagSet, limit int) {
 	fs.IntVar(&f.limit, "limit", limit, "the most deltas; 0: all")
 }
 
-func (f *walkFlags) walk(c *contextCall) (func(func(rpc.Header, error) bool), error) {
+func (f *walkFlags) walk(c *daemonCall) (func(func(rpc.Header, error) bool), error) {
 	o := dag.WalkOptions{Limit: f.limit}
 	if f.limit < 0 {
 		return nil, bad(fmt.Errorf("--limit: %d is less than 0", f.limit), "")
@@ -81,16 +82,17 @@ func (f *walkFlags) walk(c *contextCall) (func(func(rpc.Header, error) bool), er
 	if o.From, err = c.deltaArgs("--from", f.from); err != nil {
 		return nil, err
 	}
-	return c.dag.Walk(c.ctx, c.id, o), nil
+	return c.dag.Walk(c.ctx, c.context, o), nil
 }
 
 func newDagLog(p *process) *cobra.Command {
 	var f walkFlags
-	return contextCommand{
-		name: "log", offline: true, short: "List applied deltas, newest first",
+	return daemonCommand{
+		about: aboutContext,
+		name:  "log", offline: true, short: "List applied deltas, newest first",
 		long:    "List the applied deltas of a context, newest first: the reverse of the order in which this\nnode applied them.",
 		example: "\n--limit 10 --json", flags: func(fs *pflag.FlagSet) { f.register(fs, 0) },
-		run: func(c *contextCall) error {
+		run: func(c *daemonCall) error {
 			all, err := f.walk(c)
 			if err != nil {
 				return err
@@ -177,18 +179,19 @@ func (d deltaDoc) write(w io.Writer) {
 
 func newDagShow(p *process) *cobra.Command {
 	var asBytes bool
-	return contextCommand{
-		name: "show", offline: true, args: []string{"DELTA"}, short: "Show one delta",
+	return daemonCommand{
+		about: aboutContext,
+		name:  "show", offline: true, args: []string{"DELTA"}, short: "Show one delta",
 		long:    "Show one delta that is here, applied or waiting. It exits 4 if there is none. --bytes prints\nwhat travels, in hex.",
 		example: exampleDigits, flags: func(fs *pflag.FlagSet) {
 			fs.BoolVar(&asBytes, "bytes", false, "print its bytes as they travel, in hex")
 		},
-		run: func(c *contextCall) error {
+		run: func(c *daemonCall) error {
 			id, err := c.deltaArg("DELTA", c.args[0])
 			if err != nil {
 				return err
 			}
-			delta, state, err := c.dag.Get(c.id, id)
+			delta, state, err := c.dag.Get(c.context, id)
 			if err != nil {
 				return err
 			}
@@ -206,14 +209,15 @@ func newDagShow(p *process) *cobra.Command {
 }
 
 func newDagMissing(p *process) *cobra.Command {
-	return contextCommand{
-		name: "missing", offline: true, short: "List deltas that others wait for and that are not here", long: "List the deltas to ask other nodes for, in the order of their ids.",
-		run: func(c *contextCall) error {
+	return daemonCommand{
+		about: aboutContext,
+		name:  "missing", offline: true, short: "List deltas that others wait for and that are not here", long: "List the deltas to ask other nodes for, in the order of their ids.",
+		run: func(c *daemonCall) error {
 			all := paged(func(last *codec.DeltaID) ([]codec.DeltaID, error) {
 				if last == nil {
 					last = new(codec.DeltaID)
 				}
-				return c.dag.Missing(c.id, *last, rpc.MaxDagPage)
+				return c.dag.Missing(c.context, *last, rpc.MaxDagPage)
 			})
 			return list(c, "delta", all, func(id codec.DeltaID) (any, error) { return map[string]string{"delta_id": id.String()}, nil },
 				func(w io.Writer, id codec.DeltaID) { fmt.Fprintln(w, id) })
@@ -222,14 +226,15 @@ func newDagMissing(p *process) *cobra.Command {
 }
 
 func newDagPending(p *process) *cobra.Command {
-	return contextCommand{
-		name: "pending", offline: true, short: "List deltas that wait", long: "List the deltas that wait for others, in the order in which they came.",
-		run: func(c *contextCall) error {
+	return daemonCommand{
+		about: aboutContext,
+		name:  "pending", offline: true, short: "List deltas that wait", long: "List the deltas that wait for others, in the order in which they came.",
+		run: func(c *daemonCall) error {
 			all := paged(func(last *dag.PendingDelta) ([]dag.PendingDelta, error) {
 				if last == nil {
 					last = new(dag.PendingDelta)
 				}
-				return c.dag.Pending(c.id, last.Arrival, rpc.MaxDagPage)
+				return c.dag.Pending(c.context, last.Arrival, rpc.MaxDagPage)
 			})
 			return list(c, "delta", all, func(d dag.PendingDelta) (any, error) {
 				return struct {
@@ -243,14 +248,15 @@ func newDagPending(p *process) *cobra.Command {
 }
 
 func newDagRefused(p *process) *cobra.Command {
-	return contextCommand{
-		name: "refused", offline: true, short: "List deltas that were refused", long: "List the refusals that are remembered, the oldest first.",
-		run: func(c *contextCall) error {
+	return daemonCommand{
+		about: aboutContext,
+		name:  "refused", offline: true, short: "List deltas that were refused", long: "List the refusals that are remembered, the oldest first.",
+		run: func(c *daemonCall) error {
 			all := paged(func(last *dag.ListedRefusal) ([]dag.ListedRefusal, error) {
 				if last == nil {
 					last = new(dag.ListedRefusal)
 				}
-				return c.dag.Refusals(c.id, last.Seq, rpc.MaxDagPage)
+				return c.dag.Refusals(c.context, last.Seq, rpc.MaxDagPage)
 			})
 			return list(c, "delta", all, func(r dag.ListedRefusal) (any, error) { return newRefusalDoc(&r.Refusal), nil },
 				func(w io.Writer, r dag.ListedRefusal) {
@@ -262,12 +268,13 @@ func newDagRefused(p *process) *cobra.Command {
 }
 
 func newDagAncestor(p *process) *cobra.Command {
-	return contextCommand{
-		name: "ancestor", offline: true, args: []string{"A", "B"}, short: "Tell whether a delta is an ancestor of another",
+	return daemonCommand{
+		about: aboutContext,
+		name:  "ancestor", offline: true, args: []string{"A", "B"}, short: "Tell whether a delta is an ancestor of another",
 		long: `Tell whether delta A is an ancestor of delta B: whether B was made by a node that had applied
 A. Both must be applied here. No delta is its own ancestor.`,
 		example: exampleDigits + " " + exampleDigits,
-		run: func(c *contextCall) error {
+		run: func(c *daemonCall) error {
 			a, err := c.deltaArg("A", c.args[0])
 			if err != nil {
 				return err
@@ -276,7 +283,7 @@ A. Both must be applied here. No delta is its own ancestor.`,
 			if err != nil {
 				return err
 			}
-			is, err := c.dag.IsAncestor(c.ctx, c.id, a, b)
+			is, err := c.dag.IsAncestor(c.ctx, c.context, a, b)
 			if err != nil {
 				return err
 			}

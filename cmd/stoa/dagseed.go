@@ -17,8 +17,9 @@ import (
 
 func newDagSnapshot(p *process) *cobra.Command {
 	var out string
-	return contextCommand{
-		name: "snapshot", offline: true, short: "Write what another node needs to join a context",
+	return daemonCommand{
+		about: aboutContext,
+		name:  "snapshot", offline: true, short: "Write what another node needs to join a context",
 		long: `Write a snapshot of a context to a file: a base, the state at it, and the deltas after it.
 ` + "`stoa dag seed`" + ` takes it. The file is the parts of dag/README.md, each behind its length as
 u32 LE; it appears under its name only when it is whole.`,
@@ -33,7 +34,7 @@ u32 LE; it appears under its name only when it is whole.`,
 			}
 			return nil
 		},
-		run: func(c *contextCall) error {
+		run: func(c *daemonCall) error {
 			if out == "-" {
 				w := bufio.NewWriter(c.stdout)
 				_, err := c.writeSnapshot(w)
@@ -56,7 +57,7 @@ u32 LE; it appears under its name only when it is whole.`,
 }
 
 // saveSnapshot writes a snapshot beside its place, and moves it there.
-func (c *contextCall) saveSnapshot(path string) (end *dag.SnapshotPart, err error) {
+func (c *daemonCall) saveSnapshot(path string) (end *dag.SnapshotPart, err error) {
 	f, err := createBeside(path)
 	if err != nil {
 		return nil, bad(fmt.Errorf("-o: %w", err), "")
@@ -70,8 +71,8 @@ func (c *contextCall) saveSnapshot(path string) (end *dag.SnapshotPart, err erro
 }
 
 // writeSnapshot writes the parts of a snapshot, each behind its length.
-func (c *contextCall) writeSnapshot(w io.Writer) (end *dag.SnapshotPart, err error) {
-	for part, err := range c.dag.Snapshot(c.ctx, c.id, nil) {
+func (c *daemonCall) writeSnapshot(w io.Writer) (end *dag.SnapshotPart, err error) {
+	for part, err := range c.dag.Snapshot(c.ctx, c.context, nil) {
 		if err != nil {
 			return nil, err
 		}
@@ -91,8 +92,9 @@ func (c *contextCall) writeSnapshot(w io.Writer) (end *dag.SnapshotPart, err err
 func newDagSeed(p *process) *cobra.Command {
 	var o dag.SeedOptions
 	var sure confirmation
-	return contextCommand{
-		name: "seed", args: []string{"FILE"}, short: "Take over a context from a snapshot",
+	return daemonCommand{
+		about: aboutContext,
+		name:  "seed", args: []string{"FILE"}, short: "Take over a context from a snapshot",
 		long: `Take over a context from a snapshot, a file or - for stdin. The context must be there. Its
 state is proved before it takes the place of what was there. A context that has deltas is
 replaced only if it is flagged to be seeded again, or with --replace.`,
@@ -101,7 +103,7 @@ replaced only if it is flagged to be seeded again, or with --replace.`,
 			sure.register(fs)
 			fs.BoolVar(&o.Replace, "replace", false, "replace deltas that do not descend from the snapshot's base")
 		},
-		run: func(c *contextCall) error {
+		run: func(c *daemonCall) error {
 			if o.Replace {
 				if err := sure.confirm(c.ctx, c.process, c.aboutReplaced); err != nil {
 					return err
@@ -116,7 +118,7 @@ replaced only if it is flagged to be seeded again, or with --replace.`,
 				defer f.Close()
 				r = f
 			}
-			done, err := c.dag.Seed(c.ctx, c.id, snapshotParts(bufio.NewReader(r)), o)
+			done, err := c.dag.Seed(c.ctx, c.context, snapshotParts(bufio.NewReader(r)), o)
 			if errors.Is(err, io.ErrUnexpectedEOF) {
 				return bad(fmt.Errorf("%s: the snapshot is not whole", c.args[0]), "")
 			}
@@ -129,9 +131,9 @@ replaced only if it is flagged to be seeded again, or with --replace.`,
 }
 
 // aboutReplaced says what the state of a snapshot takes the place of.
-func (c *contextCall) aboutReplaced() (string, error) {
-	info, err := c.dag.Context(c.id)
-	return fmt.Sprintf("replace the shared state and %s of the context %s by those of %s", count(info.Applied, "delta"), c.id, c.args[0]), err
+func (c *daemonCall) aboutReplaced() (string, error) {
+	info, err := c.dag.Context(c.context)
+	return fmt.Sprintf("replace the shared state and %s of the context %s by those of %s", count(info.Applied, "delta"), c.context, c.args[0]), err
 }
 
 // snapshotParts yields the parts that writeSnapshot has written.
@@ -165,7 +167,7 @@ func snapshotParts(r io.Reader) iter.Seq2[*dag.SnapshotPart, error] {
 	}
 }
 
-func (c *contextCall) emitSeeded(done *dag.Seeded) error {
+func (c *daemonCall) emitSeeded(done *dag.Seeded) error {
 	d := struct {
 		Adopted  bool          `json:"adopted"`
 		Base     string        `json:"base,omitempty"`
@@ -180,9 +182,9 @@ func (c *contextCall) emitSeeded(done *dag.Seeded) error {
 	}
 	return c.emit(d, func(w io.Writer) {
 		if done.Adopted {
-			fmt.Fprintf(w, "seeded %s with %s and %s\n", c.id, count(d.Rows, "key"), count(d.Deltas, "delta"))
+			fmt.Fprintf(w, "seeded %s with %s and %s\n", c.context, count(d.Rows, "key"), count(d.Deltas, "delta"))
 		} else {
-			fmt.Fprintf(w, "kept %s: it begins as the snapshot does; %s of it are applied\n", c.id, count(d.Deltas, "delta"))
+			fmt.Fprintf(w, "kept %s: it begins as the snapshot does; %s of it are applied\n", c.context, count(d.Deltas, "delta"))
 		}
 		if d.Restored > 0 {
 			fmt.Fprintf(w, "restored %s that had been here\n", count(d.Restored, "delta"))

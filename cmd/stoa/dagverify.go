@@ -10,12 +10,13 @@ import (
 )
 
 func newDagVerify(p *process) *cobra.Command {
-	return contextCommand{
-		name: "verify", offline: true, short: "Replay a context from its deltas, and compare",
+	return daemonCommand{
+		about: aboutContext,
+		name:  "verify", offline: true, short: "Replay a context from its deltas, and compare",
 		long: `Replay a context from its deltas, in the daemon's memory, and compare every root, the heads
 and every row of its state with what is stored. It exits 2 if something differs.`,
-		run: func(c *contextCall) error {
-			r, err := c.dag.Verify(c.ctx, c.id)
+		run: func(c *daemonCall) error {
+			r, err := c.dag.Verify(c.ctx, c.context)
 			if err != nil {
 				return err
 			}
@@ -35,7 +36,7 @@ and every row of its state with what is stored. It exits 2 if something differs.
 				Replayed string       `json:"replayed_root_hash"`
 				Findings []findingDoc `json:"findings"`
 				More     int          `json:"more,omitempty"`
-			}{c.id.String(), unlessZero(r.Base), r.Deltas, r.Rows, r.Root.String(), r.Replayed.String(), []findingDoc{}, r.More}
+			}{c.context.String(), unlessZero(r.Base), r.Deltas, r.Rows, r.Root.String(), r.Replayed.String(), []findingDoc{}, r.More}
 			for i := range r.Findings {
 				f := &r.Findings[i]
 				doc := findingDoc{string(f.Code), f.Detail, "", f.Key, unlessZero[codec.DeltaID](f.Delta)}
@@ -51,7 +52,7 @@ and every row of its state with what is stored. It exits 2 if something differs.
 				fmt.Fprintf(w, "%s and %s compared, %s\n", count(d.Deltas, "delta"), count(d.Rows, "row"), count(len(r.Findings)+r.More, "finding"))
 			})
 			if err == nil && len(r.Findings)+r.More > 0 {
-				err = &failure{exitDamage, fmt.Errorf("context %s is not what its deltas make: %s", c.id, count(len(r.Findings)+r.More, "finding")),
+				err = &failure{exitDamage, fmt.Errorf("context %s is not what its deltas make: %s", c.context, count(len(r.Findings)+r.More, "finding")),
 					"seed it again from another node, or restore a checkpoint"}
 			}
 			return err

@@ -28,14 +28,14 @@ MEMBER and a CONTEXT are ids in hex, or names; "me" is this daemon's identity.`
 
 func newGroupCreate(p *process) *cobra.Command {
 	var name, policy string
-	return govCommand{
+	return daemonCommand{
 		name: "create", args: []string{"PARENT"}, short: "Make a group below another", long: "Make a group below another, of which this daemon is the admin identity.",
 		example: "home --name kitchen",
 		flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&name, "name", "", "what it is called")
 			fs.StringVar(&policy, "policy", "auto", "how it upgrades: auto, manual or frozen")
 		},
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			above, err := c.groupArg("PARENT", c.args[0])
 			if err != nil {
 				return err
@@ -69,14 +69,14 @@ func newGroupCreate(p *process) *cobra.Command {
 	}.command(p, "group")
 }
 
-// groupCommand is a govCommand on a group, its first argument, that proposes an op of it.
-func groupCommand(p *process, g govCommand, op func(c *govCall, g codec.GroupID, args []string) (codec.GroupOp, error)) *cobra.Command {
-	return proposing(p, g, op, (*govCall).propose)
+// groupCommand is a daemonCommand on a group, its first argument, that proposes an op of it.
+func groupCommand(p *process, g daemonCommand, op func(c *daemonCall, g codec.GroupID, args []string) (codec.GroupOp, error)) *cobra.Command {
+	return proposing(p, g, op, (*daemonCall).propose)
 }
 
 // rootCommand is groupCommand for a root op.
-func rootCommand(p *process, g govCommand, op func(c *govCall, g codec.GroupID, args []string) (codec.RootOp, error)) *cobra.Command {
-	return proposing(p, g, op, func(c *govCall, id codec.GroupID, o codec.RootOp) error {
+func rootCommand(p *process, g daemonCommand, op func(c *daemonCall, g codec.GroupID, args []string) (codec.RootOp, error)) *cobra.Command {
+	return proposing(p, g, op, func(c *daemonCall, id codec.GroupID, o codec.RootOp) error {
 		ns, err := c.groups.NamespaceOf(id)
 		if err != nil {
 			return err
@@ -85,12 +85,12 @@ func rootCommand(p *process, g govCommand, op func(c *govCall, g codec.GroupID, 
 	})
 }
 
-// proposing is a govCommand that makes an op of a group, its first argument, and
+// proposing is a daemonCommand that makes an op of a group, its first argument, and
 // of the others, and proposes it.
-func proposing[Op any](p *process, g govCommand, op func(*govCall, codec.GroupID, []string) (Op, error),
-	propose func(*govCall, codec.GroupID, Op) error) *cobra.Command {
+func proposing[Op any](p *process, g daemonCommand, op func(*daemonCall, codec.GroupID, []string) (Op, error),
+	propose func(*daemonCall, codec.GroupID, Op) error) *cobra.Command {
 	g.args = append([]string{"GROUP"}, g.args...)
-	g.run = func(c *govCall) error {
+	g.run = func(c *daemonCall) error {
 		id, err := c.groupArg("GROUP", c.args[0])
 		if err != nil {
 			return err
@@ -106,10 +106,10 @@ func proposing[Op any](p *process, g govCommand, op func(*govCall, codec.GroupID
 
 func newGroupDelete(p *process) *cobra.Command {
 	var sure confirmation
-	return govCommand{
+	return daemonCommand{
 		name: "delete", args: []string{"GROUP"}, short: "Delete a group, and all below it", long: "Delete a group, and all below it, for every member. A namespace itself stays.",
 		example: "kitchen\nkitchen --yes", flags: sure.register,
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			g, err := c.groupArg("GROUP", c.args[0])
 			if err != nil {
 				return err
@@ -135,7 +135,7 @@ func newGroupDelete(p *process) *cobra.Command {
 }
 
 // allOfGroup says what goes with a group.
-func (c *govCall) allOfGroup(ns, g codec.GroupID) (string, error) {
+func (c *daemonCall) allOfGroup(ns, g codec.GroupID) (string, error) {
 	tree, err := c.read.Tree(ns)
 	if err != nil {
 		return "", err
@@ -158,17 +158,17 @@ func (c *govCall) allOfGroup(ns, g codec.GroupID) (string, error) {
 }
 
 func newGroupMove(p *process) *cobra.Command {
-	return rootCommand(p, govCommand{name: "move", args: []string{"PARENT"}, short: "Move a group below another", long: "Move a group below another of the same namespace.", example: "kitchen home"},
-		func(c *govCall, g codec.GroupID, args []string) (codec.RootOp, error) {
+	return rootCommand(p, daemonCommand{name: "move", args: []string{"PARENT"}, short: "Move a group below another", long: "Move a group below another of the same namespace.", example: "kitchen home"},
+		func(c *daemonCall, g codec.GroupID, args []string) (codec.RootOp, error) {
 			above, err := c.groupArg("PARENT", args[0])
 			return codec.RootOp{Kind: codec.RootGroupReparented, GroupID: g, ParentID: above}, err
 		})
 }
 
 func newGroupShow(p *process) *cobra.Command {
-	return govCommand{
+	return daemonCommand{
 		name: "show", args: []string{"GROUP"}, offline: true, short: "Describe a group", long: "Describe a group. It exits 4 if there is none.", example: "home",
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			id, known, err := c.groupWithNames()
 			if err != nil {
 				return err

@@ -14,11 +14,11 @@ import (
 
 func newGroupTarget(p *process) *cobra.Command {
 	var app string
-	return groupCommand(p, govCommand{
+	return groupCommand(p, daemonCommand{
 		name: "target", args: []string{"APPLICATION"}, short: "Set the application that a group runs", example: "home " + exampleDigits,
 		long:  "Set the application that a group runs, by its id.",
 		flags: func(fs *pflag.FlagSet) { fs.StringVar(&app, "app-key", "", "the key of the application") },
-	}, func(c *govCall, _ codec.GroupID, args []string) (op codec.GroupOp, err error) {
+	}, func(c *daemonCall, _ codec.GroupID, args []string) (op codec.GroupOp, err error) {
 		op.Kind = codec.OpTargetApplicationSet
 		if app != "" {
 			if op.AppKey, err = parseID32[codec.Hash]("--app-key", app); err != nil {
@@ -31,9 +31,9 @@ func newGroupTarget(p *process) *cobra.Command {
 }
 
 func newGroupPolicy(p *process) *cobra.Command {
-	return groupCommand(p, govCommand{name: "policy", args: []string{"POLICY"}, short: "Set how a group upgrades", example: "home manual",
+	return groupCommand(p, daemonCommand{name: "policy", args: []string{"POLICY"}, short: "Set how a group upgrades", example: "home manual",
 		long: "Set how a group upgrades: auto, manual or frozen."},
-		func(_ *govCall, _ codec.GroupID, args []string) (op codec.GroupOp, err error) {
+		func(_ *daemonCall, _ codec.GroupID, args []string) (op codec.GroupOp, err error) {
 			op.Kind = codec.OpUpgradePolicySet
 			op.UpgradePolicy, err = policyOf(args[0])
 			return op, err
@@ -41,9 +41,9 @@ func newGroupPolicy(p *process) *cobra.Command {
 }
 
 func newGroupMigration(p *process) *cobra.Command {
-	return groupCommand(p, govCommand{name: "migration", optional: []string{"METHOD"}, short: "Set the method that is run on upgrade", example: "home to_v2\nhome",
+	return groupCommand(p, daemonCommand{name: "migration", args: []string{"[METHOD]"}, short: "Set the method that is run on upgrade", example: "home to_v2\nhome",
 		long: "Set the method that is run on upgrade; without METHOD none is."},
-		func(_ *govCall, _ codec.GroupID, args []string) (op codec.GroupOp, err error) {
+		func(_ *daemonCall, _ codec.GroupID, args []string) (op codec.GroupOp, err error) {
 			op.Kind = codec.OpMigrationSet
 			if len(args) > 0 {
 				op.Migration = codec.Some(args[0])
@@ -53,9 +53,9 @@ func newGroupMigration(p *process) *cobra.Command {
 }
 
 func newGroupMigrated(p *process) *cobra.Command {
-	return groupCommand(p, govCommand{name: "migrated", args: []string{"CONTEXT", "METHOD"}, short: "Say that a context was migrated", example: "home room to_v2",
+	return groupCommand(p, daemonCommand{name: "migrated", args: []string{"CONTEXT", "METHOD"}, short: "Say that a context was migrated", example: "home room to_v2",
 		long: "Say that a context was migrated by a method, which raises the revision of its application."},
-		func(c *govCall, g codec.GroupID, args []string) (op codec.GroupOp, err error) {
+		func(c *daemonCall, g codec.GroupID, args []string) (op codec.GroupOp, err error) {
 			op.Kind, op.Method = codec.OpContextMigrated, args[1]
 			op.ContextID, err = c.contextArg(g, "CONTEXT", args[0])
 			return op, err
@@ -78,9 +78,9 @@ func count64(what, text string) (uint64, error) {
 }
 
 // upgradeCommand is a command of stoa group upgrade that proposes an op of a group.
-func upgradeCommand(p *process, u govCommand, op func(args []string) (codec.GroupOp, error)) *cobra.Command {
+func upgradeCommand(p *process, u daemonCommand, op func(args []string) (codec.GroupOp, error)) *cobra.Command {
 	u.args = append([]string{"GROUP"}, u.args...)
-	u.run = func(c *govCall) error {
+	u.run = func(c *daemonCall) error {
 		g, err := c.groupArg("GROUP", c.args[0])
 		if err != nil {
 			return err
@@ -97,7 +97,7 @@ func upgradeCommand(p *process, u govCommand, op func(args []string) (codec.Grou
 func newUpgradeStart(p *process) *cobra.Command {
 	var total uint64
 	var method string
-	return upgradeCommand(p, govCommand{
+	return upgradeCommand(p, daemonCommand{
 		name: "start", args: []string{"FROM", "TO"}, short: "Begin an upgrade", example: "home 1 2 --contexts 3 --migration to_v2",
 		long: "Begin the upgrade of a group from one version of its application to another.",
 		flags: func(fs *pflag.FlagSet) {
@@ -117,7 +117,7 @@ func newUpgradeStart(p *process) *cobra.Command {
 }
 
 func newUpgradeProgress(p *process) *cobra.Command {
-	return upgradeCommand(p, govCommand{name: "progress", args: []string{"COMPLETED", "FAILED"}, short: "Say how far the upgrade is", example: "home 2 0",
+	return upgradeCommand(p, daemonCommand{name: "progress", args: []string{"COMPLETED", "FAILED"}, short: "Say how far the upgrade is", example: "home 2 0",
 		long: "Say how many contexts have been upgraded, and how many could not. It exits 5 where no\nupgrade is in progress, or it has fewer contexts."},
 		func(args []string) (op codec.GroupOp, err error) {
 			op.Kind = codec.OpUpgradeProgressed
@@ -129,7 +129,7 @@ func newUpgradeProgress(p *process) *cobra.Command {
 }
 
 func newUpgradeDone(p *process) *cobra.Command {
-	return upgradeCommand(p, govCommand{name: "done", short: "Say that the upgrade is over", example: "home",
+	return upgradeCommand(p, daemonCommand{name: "done", short: "Say that the upgrade is over", example: "home",
 		long: "Say that the upgrade of a group is over. It exits 5 where none is in progress."},
 		func([]string) (codec.GroupOp, error) {
 			return codec.GroupOp{Kind: codec.OpUpgradeCompleted, At: uint64(time.Now().Unix())}, nil
@@ -179,9 +179,9 @@ func (d *upgradeDoc) said() string {
 }
 
 func newUpgradeShow(p *process) *cobra.Command {
-	return govCommand{
+	return daemonCommand{
 		name: "show", args: []string{"GROUP"}, offline: true, short: "Show the latest upgrade of a group", long: "Show the latest upgrade of a group. It exits 4 if there was none.", example: "home",
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			g, err := c.groupArg("GROUP", c.args[0])
 			if err != nil {
 				return err

@@ -14,10 +14,10 @@ import (
 )
 
 func newGroupKeys(p *process) *cobra.Command {
-	return govCommand{
+	return daemonCommand{
 		name: "keys", offline: true, args: []string{"GROUP"}, short: "List the keys of a group: ids and holders", example: "home",
 		long: "List the keys of a group as they were introduced: ids and holders, never the keys.",
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			g, known, err := c.groupWithNames()
 			if err != nil {
 				return err
@@ -61,11 +61,11 @@ func newGroupKeys(p *process) *cobra.Command {
 }
 
 func newGroupRotate(p *process) *cobra.Command {
-	return govCommand{
+	return daemonCommand{
 		name: "rotate", args: []string{"GROUP"}, short: "Give a group the key that is due", example: "home",
 		long: `Give a group a new key, where it has none that only members hold, and send the current one
 to members who lack it. It exits 5 where neither is due. ` + conceptsHint + `.`,
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			g, err := c.groupArg("GROUP", c.args[0])
 			if err != nil {
 				return err
@@ -83,7 +83,7 @@ func newGroupSigningKeys(p *process) *cobra.Command {
 	var fresh bool
 	var seedFile, drop string
 	var sure confirmation
-	return govCommand{
+	return daemonCommand{
 		name: "signing-keys", offline: true, args: []string{"GROUP"}, short: "List, add or drop the signing keys that this daemon holds for a group",
 		long: `List the Ed25519 keys that this daemon holds for a group: the public halves. --new makes
 one, --seed-file takes the seed in a file, 64 hex digits, and --drop, which asks first,
@@ -95,7 +95,7 @@ forgets one.`,
 			fs.StringVar(&seedFile, "seed-file", "", "take the seed in this file")
 			fs.StringVar(&drop, "drop", "", "forget the key with this public half")
 		},
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			g, err := c.groupArg("GROUP", c.args[0])
 			if err != nil {
 				return err
@@ -144,7 +144,7 @@ forgets one.`,
 }
 
 // seed returns the seed in a file, if one is named. No error says what is in it.
-func (c *govCall) seed(path string) (seed codec.Option[codec.Secret], err error) {
+func (c *daemonCall) seed(path string) (seed codec.Option[codec.Secret], err error) {
 	if path == "" {
 		return seed, nil
 	}

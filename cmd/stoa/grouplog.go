@@ -13,9 +13,9 @@ import (
 )
 
 func newGroupContexts(p *process) *cobra.Command {
-	return govCommand{
+	return daemonCommand{
 		name: "contexts", args: []string{"GROUP"}, offline: true, short: "List the contexts of a group", long: "List the contexts of a group, and who is who in them.", example: "home",
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			g, known, err := c.groupWithNames()
 			if err != nil {
 				return err
@@ -33,7 +33,7 @@ func newGroupContexts(p *process) *cobra.Command {
 	}.command(p, "group")
 }
 
-func (c *govCall) showContext(x *namespace.ContextInfo, known names) error {
+func (c *daemonCall) showContext(x *namespace.ContextInfo, known names) error {
 	type memberDoc struct {
 		Member   string `json:"member"`
 		Identity string `json:"identity,omitempty"`
@@ -72,9 +72,9 @@ func (c *govCall) showContext(x *namespace.ContextInfo, known names) error {
 }
 
 func newGroupDetach(p *process) *cobra.Command {
-	return groupCommand(p, govCommand{name: "detach", args: []string{"CONTEXT"}, short: "Detach a context from a group", example: "home room",
+	return groupCommand(p, daemonCommand{name: "detach", args: []string{"CONTEXT"}, short: "Detach a context from a group", example: "home room",
 		long: "Detach a context from a group, with its names, identities and capabilities there."},
-		func(c *govCall, g codec.GroupID, args []string) (op codec.GroupOp, err error) {
+		func(c *daemonCall, g codec.GroupID, args []string) (op codec.GroupOp, err error) {
 			op.Kind = codec.OpContextDetached
 			op.ContextID, err = c.contextArg(g, "CONTEXT", args[0])
 			return op, err
@@ -82,12 +82,12 @@ func newGroupDetach(p *process) *cobra.Command {
 }
 
 func newGroupJoin(p *process) *cobra.Command {
-	return groupCommand(p, govCommand{name: "join", args: []string{"CONTEXT"}, optional: []string{"IDENTITY"}, short: "Say which identity this daemon uses in a context",
+	return groupCommand(p, daemonCommand{name: "join", args: []string{"CONTEXT", "[IDENTITY]"}, short: "Say which identity this daemon uses in a context",
 		example: "home room me\nhome room",
 		long: `Say which identity this daemon's member uses in a context of the group. Without IDENTITY it
 is the one whose private key this daemon holds for the context (ContextIdentity), which is
 made where there is none.`},
-		func(c *govCall, g codec.GroupID, args []string) (op codec.GroupOp, err error) {
+		func(c *daemonCall, g codec.GroupID, args []string) (op codec.GroupOp, err error) {
 			op.Kind = codec.OpContextJoined
 			if op.ContextID, err = c.contextArg(g, "CONTEXT", args[0]); err != nil {
 				return op, err
@@ -104,7 +104,7 @@ made where there is none.`},
 }
 
 // showEntry prints an op of a log.
-func (c *govCall) showEntry(e *namespace.Entry, known names, full bool) error {
+func (c *daemonCall) showEntry(e *namespace.Entry, known names, full bool) error {
 	d, err := newEntryDoc(e)
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func (c *govCall) showEntry(e *namespace.Entry, known names, full bool) error {
 func newGroupOps(p *process) *cobra.Command {
 	var window namespace.Window
 	var full bool
-	return govCommand{
+	return daemonCommand{
 		name: "ops", args: []string{"GROUP"}, offline: true, short: "List the ops of a group that this daemon could read",
 		long:    "List the ops of a group in the order in which this daemon could read them, with the\npresent verdicts." + opLines,
 		example: "home\nhome --reverse --limit 10",
@@ -128,7 +128,7 @@ func newGroupOps(p *process) *cobra.Command {
 			fs.BoolVar(&window.Reverse, "reverse", false, "from there, or from the last, backward")
 			fs.IntVar(&window.Limit, "limit", 0, "the most ops; 0: all")
 		},
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			if window.Limit < 0 {
 				return bad(fmt.Errorf("--limit: %d is less than 0", window.Limit), "")
 			}
@@ -152,7 +152,7 @@ func newGroupOps(p *process) *cobra.Command {
 func newGroupFollow(p *process) *cobra.Command {
 	var after uint64
 	var live, full bool
-	return govCommand{
+	return daemonCommand{
 		name: "follow", offline: true, args: []string{"GROUP"}, short: "List ops as they come, and verdicts that change",
 		long: `List the ops of a group in the order in which this daemon could read them, and with --live
 go on as they come, with verdicts that change, until Ctrl-C.` + opLines,
@@ -162,7 +162,7 @@ go on as they come, with verdicts that change, until Ctrl-C.` + opLines,
 			fs.Uint64Var(&after, "after", 0, "the number of the op to begin after")
 			fs.BoolVar(&live, "live", false, "wait for more")
 		},
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			g, known, err := c.groupWithNames()
 			if err != nil {
 				return err
@@ -188,10 +188,10 @@ go on as they come, with verdicts that change, until Ctrl-C.` + opLines,
 }
 
 func newGroupVoided(p *process) *cobra.Command {
-	return govCommand{
+	return daemonCommand{
 		name: "voided", args: []string{"GROUP"}, offline: true, short: "List ops by this daemon that a revocation voided which they had not seen",
 		long: "List ops by this daemon that a revocation voided which they had not seen, the oldest first.\n" + conceptsHint + ".", example: "home",
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			g, known, err := c.groupWithNames()
 			if err != nil {
 				return err
@@ -215,10 +215,10 @@ func newGroupVoided(p *process) *cobra.Command {
 }
 
 func newGroupReissue(p *process) *cobra.Command {
-	return govCommand{
+	return daemonCommand{
 		name: "reissue", args: []string{"GROUP"}, short: "Propose again what a revocation voided",
 		long: "Propose again the ops that stoa group voided lists. It exits 5 if one can't be.", example: "home",
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			g, err := c.groupArg("GROUP", c.args[0])
 			if err != nil {
 				return err

@@ -13,9 +13,9 @@ import (
 )
 
 func newGroupMembers(p *process) *cobra.Command {
-	return govCommand{
+	return daemonCommand{
 		name: "members", args: []string{"GROUP"}, offline: true, short: "List the members of a group", long: "List the members of a group, by identity, with their roles and capabilities.", example: "home",
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			g, known, err := c.groupWithNames()
 			if err != nil {
 				return err
@@ -55,11 +55,11 @@ func newGroupMembers(p *process) *cobra.Command {
 
 func newGroupAdd(p *process) *cobra.Command {
 	var role string
-	return groupCommand(p, govCommand{
+	return groupCommand(p, daemonCommand{
 		name: "add", args: []string{"MEMBER"}, short: "Add a member", example: "kitchen bob --role member",
 		long:  "Add a member, by identity. Of a group below, the member has to be one of the namespace.",
 		flags: func(fs *pflag.FlagSet) { fs.StringVar(&role, "role", "member", "admin, member or read_only") },
-	}, func(c *govCall, g codec.GroupID, args []string) (op codec.GroupOp, err error) {
+	}, func(c *daemonCall, g codec.GroupID, args []string) (op codec.GroupOp, err error) {
 		op.Kind = codec.OpMemberAdded
 		if op.Member, err = c.memberArg(g, "MEMBER", args[0]); err == nil {
 			op.Role, err = roleOf(role)
@@ -70,14 +70,14 @@ func newGroupAdd(p *process) *cobra.Command {
 
 func newGroupRemove(p *process) *cobra.Command {
 	var recursive bool
-	return govCommand{
+	return daemonCommand{
 		name: "remove", args: []string{"GROUP", "MEMBER"}, short: "Remove a member", example: "home bob\nkitchen bob --recursive",
 		long: `Remove a member, and give the group a new key. Removed from a namespace, the member is none
 of its groups any more; from another group, of that one only, but for --recursive.`,
 		flags: func(fs *pflag.FlagSet) {
 			fs.BoolVar(&recursive, "recursive", false, "remove from all groups below it too, one op each")
 		},
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			g, err := c.groupArg("GROUP", c.args[0])
 			if err != nil {
 				return err
@@ -110,7 +110,7 @@ of its groups any more; from another group, of that one only, but for --recursiv
 }
 
 // removeBelow proposes a removal in every group below g that has the member.
-func (c *govCall) removeBelow(ns, g codec.GroupID, op codec.GroupOp) error {
+func (c *daemonCall) removeBelow(ns, g codec.GroupID, op codec.GroupOp) error {
 	tree, err := c.namespaces.Tree(ns)
 	if err != nil {
 		return err
@@ -136,9 +136,9 @@ func (c *govCall) removeBelow(ns, g codec.GroupID, op codec.GroupOp) error {
 }
 
 func newGroupLeave(p *process) *cobra.Command {
-	return govCommand{
+	return daemonCommand{
 		name: "leave", args: []string{"GROUP"}, short: "Leave a group", long: "Leave a group: this daemon is no member any more.", example: "kitchen",
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			g, err := c.groupArg("GROUP", c.args[0])
 			if err != nil {
 				return err
@@ -154,9 +154,9 @@ func newGroupLeave(p *process) *cobra.Command {
 }
 
 func newGroupRole(p *process) *cobra.Command {
-	return groupCommand(p, govCommand{name: "role", args: []string{"MEMBER", "ROLE"}, short: "Give a member a role", example: "home bob admin",
+	return groupCommand(p, daemonCommand{name: "role", args: []string{"MEMBER", "ROLE"}, short: "Give a member a role", example: "home bob admin",
 		long: "Give a member a role: admin, member or read_only."},
-		func(c *govCall, g codec.GroupID, args []string) (op codec.GroupOp, err error) {
+		func(c *daemonCall, g codec.GroupID, args []string) (op codec.GroupOp, err error) {
 			op.Kind = codec.OpMemberRoleSet
 			if op.Role, err = roleOf(args[1]); err == nil {
 				op.Member, err = c.memberArg(g, "MEMBER", args[0])
@@ -194,8 +194,8 @@ func capabilitiesOf(text string) (caps codec.Capabilities, err error) {
 func newGroupCaps(p *process) *cobra.Command {
 	var defaults, clear bool
 	var in string
-	return govCommand{
-		name: "caps", args: []string{"GROUP"}, optional: []string{"MEMBER", "CAPABILITIES"}, short: "Set the capabilities of a member",
+	return daemonCommand{
+		name: "caps", args: []string{"GROUP", "[MEMBER]", "[CAPABILITIES]"}, short: "Set the capabilities of a member",
 		long: `Set exactly these capabilities of a member, separated by commas; all and none are such
 too. With --defaults those with which new members begin, and no MEMBER; with --context
 those that replace the member's own in that context, or with --clear do not any more.
@@ -206,7 +206,7 @@ They are: ` + strings.Join(capabilityNames()[:4], ", ") + ",\n" + strings.Join(c
 			fs.StringVar(&in, "context", "", "in this context")
 			fs.BoolVar(&clear, "clear", false, "the member's own count in the context again")
 		},
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			g, err := c.groupArg("GROUP", c.args[0])
 			if err != nil {
 				return err
@@ -221,7 +221,7 @@ They are: ` + strings.Join(capabilityNames()[:4], ", ") + ",\n" + strings.Join(c
 }
 
 // capsOp returns the op of a caps command.
-func (c *govCall) capsOp(g codec.GroupID, args []string, defaults bool, in string, clear bool) (op codec.GroupOp, err error) {
+func (c *daemonCall) capsOp(g codec.GroupID, args []string, defaults bool, in string, clear bool) (op codec.GroupOp, err error) {
 	want := 2
 	if defaults || clear {
 		want = 1
@@ -252,9 +252,9 @@ func (c *govCall) capsOp(g codec.GroupID, args []string, defaults bool, in strin
 }
 
 func newGroupTransfer(p *process) *cobra.Command {
-	return groupCommand(p, govCommand{name: "transfer", args: []string{"MEMBER"}, short: "Make a member the admin identity", example: "home bob",
+	return groupCommand(p, daemonCommand{name: "transfer", args: []string{"MEMBER"}, short: "Make a member the admin identity", example: "home bob",
 		long: "Make a member the admin identity, which cannot be removed. Only the present one can."},
-		func(c *govCall, g codec.GroupID, args []string) (op codec.GroupOp, err error) {
+		func(c *daemonCall, g codec.GroupID, args []string) (op codec.GroupOp, err error) {
 			op.Kind = codec.OpAdminTransferred
 			op.Member, err = c.memberArg(g, "MEMBER", args[0])
 			return op, err
@@ -263,15 +263,15 @@ func newGroupTransfer(p *process) *cobra.Command {
 
 func newGroupAlias(p *process) *cobra.Command {
 	var member, context string
-	return govCommand{
-		name: "alias", args: []string{"GROUP"}, optional: []string{"NAME"}, short: "Name a group, a member or a context",
+	return daemonCommand{
+		name: "alias", args: []string{"GROUP", "[NAME]"}, short: "Name a group, a member or a context",
 		long:    "Name a group, or a member or a context in it; without NAME take the name away. Names are\nunique where they are looked up.",
 		example: "home house\nhome ada --member me\nhome --context room",
 		flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&member, "member", "", "name this member")
 			fs.StringVar(&context, "context", "", "name this context")
 		},
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			g, err := c.groupArg("GROUP", c.args[0])
 			if err != nil {
 				return err
@@ -299,9 +299,9 @@ func newGroupAlias(p *process) *cobra.Command {
 }
 
 func newGroupAliases(p *process) *cobra.Command {
-	return govCommand{
+	return daemonCommand{
 		name: "aliases", args: []string{"GROUP"}, offline: true, short: "List the names that are used in a group", long: "List the names of a group, of its members and of its contexts.", example: "home",
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			g, err := c.groupArg("GROUP", c.args[0])
 			if err != nil {
 				return err

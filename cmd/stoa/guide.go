@@ -49,14 +49,14 @@ func callable(name, id string) string {
 func (n names) called(id string) string { return callable(n[id].name, id) }
 
 // guideBegun says what is done first in a namespace that is new.
-func (c *govCall) guideBegun(info *namespace.Info) {
+func (c *daemonCall) guideBegun(info *namespace.Info) {
 	home := callable(string(info.Name), info.ID.String())
 	c.guide("to be shown by name: stoa group alias "+home+" NAME --member me"+c.again,
 		"to ask others in:    stoa namespace invite "+home+c.again)
 }
 
 // guideAdmitted says who came in by an invitation, and what to do so that they learn of it.
-func (c *govCall) guideAdmitted(v *codec.Invitation, who codec.Identity) error {
+func (c *daemonCall) guideAdmitted(v *codec.Invitation, who codec.Identity) error {
 	known, err := c.namesOf(v.NamespaceID)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (c *govCall) guideAdmitted(v *codec.Invitation, who codec.Identity) error {
 }
 
 // shownGroup returns the name of a group, or its id.
-func (c *govCall) shownGroup(g codec.GroupID) string {
+func (c *daemonCall) shownGroup(g codec.GroupID) string {
 	if known, err := c.namesOf(g); err == nil {
 		return known.of(g.String())
 	}
@@ -79,7 +79,7 @@ func (c *govCall) shownGroup(g codec.GroupID) string {
 }
 
 // guideRemoved says what a removal does, and what it does not.
-func (c *govCall) guideRemoved(who string) {
+func (c *daemonCall) guideRemoved(who string) {
 	c.guide("what members sign from here on is under a new key, which "+who+" does not get; what they have they keep",
 		"deltas of contexts are not sealed: send them no more",
 		"synchronize, so that the others learn of it: stoa namespace sync "+quoted(c.socket)+" THEIR_SOCKET")
@@ -91,7 +91,7 @@ func (p *process) guideDeltas(from, to string) {
 }
 
 // guideRegistered says how a context gets a name in its group.
-func (c *govCall) guideRegistered(g codec.GroupID, id codec.ContextID) error {
+func (c *daemonCall) guideRegistered(g codec.GroupID, id codec.ContextID) error {
 	known, err := c.namesOf(g)
 	if err != nil {
 		return err
@@ -103,14 +103,14 @@ func (c *govCall) guideRegistered(g codec.GroupID, id codec.ContextID) error {
 }
 
 // guideContext says what a context that is new is for.
-func (c *contextCall) guideContext() {
-	id := c.id.String()[:shortDigits]
+func (c *daemonCall) guideContext() {
+	id := c.context.String()[:shortDigits]
 	c.guide("to change its state:        stoa dag commit "+id+" --put KEY=VALUE"+c.again,
 		"to share it with a group:   stoa group register GROUP "+id+c.again)
 }
 
 // guideInvited says what to do with an invitation to a group.
-func (c *govCall) guideInvited(g codec.GroupID) error {
+func (c *daemonCall) guideInvited(g codec.GroupID) error {
 	ns, err := c.read.NamespaceOf(g)
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func (c *govCall) guideInvited(g codec.GroupID) error {
 // noteStanding tells who was removed from a group or its namespace that they were, by
 // whom, and what they hold still: what is shown is what was known then. Ops carry no
 // clock, so the op is named and not a time.
-func (c *govCall) noteStanding(g codec.GroupID, known names) error {
+func (c *daemonCall) noteStanding(g codec.GroupID, known names) error {
 	if c.json {
 		return nil
 	}
@@ -160,7 +160,7 @@ func (c *govCall) noteStanding(g codec.GroupID, known names) error {
 
 // removedBy says by whom, and by what op, somebody was removed from a group, or that they
 // left; empty: no op that can be read here says so.
-func (c *govCall) removedBy(g codec.GroupID, who codec.Identity, known names) (string, error) {
+func (c *daemonCall) removedBy(g codec.GroupID, who codec.Identity, known names) (string, error) {
 	for e, err := range c.read.Ops(c.ctx, g, namespace.Window{Reverse: true}) {
 		if err != nil {
 			return "", err
@@ -193,7 +193,7 @@ var voidHints = map[group.Reason]string{
 }
 
 // explainVoid gives an op that would have no effect the hint that its reason asks for.
-func (c *govCall) explainVoid(ns codec.GroupID, err error) error {
+func (c *daemonCall) explainVoid(ns codec.GroupID, err error) error {
 	if !errors.Is(err, namespace.ErrNotEffective) && !errors.Is(err, namespace.ErrNoKey) {
 		return err
 	}

@@ -21,7 +21,7 @@ type known struct {
 }
 
 // namesOf returns the names by which a group speaks; none where it is not here any more.
-func (c *govCall) namesOf(g codec.GroupID) (names, error) {
+func (c *daemonCall) namesOf(g codec.GroupID) (names, error) {
 	all := paged(func(last *namespace.Name) ([]namespace.Name, error) {
 		if last == nil {
 			last = new(namespace.Name)

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,7 +12,6 @@ import (
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv/kvstorage"
-	"github.com/stoadb/stoa/rpc"
 )
 
 func newKV(p *process) *cobra.Command {
@@ -26,80 +23,6 @@ func newKV(p *process) *cobra.Command {
 live, increment and compare-and-swap (host.kvStorage of RFC 0015). --tenant, else
 $STOA_TENANT, says whose; a user whom the daemon binds to a tenant needs neither.`
 	return cmd
-}
-
-// kvCommand describes a command that works on what a tenant has.
-type kvCommand struct {
-	name, short, long string
-	args              []string // names; one in brackets may be left out
-	example           string   // what stands after the name, a line for each
-	offline           bool     // it reads, and so a directory too
-	flags             func(*pflag.FlagSet)
-	run               func(*kvCall) error
-}
-
-// kvCall is one run of such a command. Its context ends with Ctrl-C.
-type kvCall struct {
-	*process
-	ctx    context.Context
-	client *rpc.Client
-	kv     *rpc.KV
-	tenant string // "": the one that this user is bound to
-	args   []string
-}
-
-// arg returns an argument that may have been left out.
-func (c *kvCall) arg(n int) string {
-	if n < len(c.args) {
-		return c.args[n]
-	}
-	return ""
-}
-
-// command returns the command, a subcommand of the one of that name.
-func (c kvCommand) command(p *process, under string) *cobra.Command {
-	var from recordFlags
-	var tenant string
-	var example []string
-	for line := range strings.SplitSeq(c.example, "\n") {
-		example = append(example, strings.TrimRight("  stoa "+under+" "+c.name+" "+line, " "))
-	}
-	cmd := &cobra.Command{
-		Use: strings.Join(append([]string{c.name}, c.args...), " "), Short: c.short, Long: c.long, Example: strings.Join(example, "\n"), Args: withOptional(c.args),
-		RunE: func(_ *cobra.Command, args []string) error {
-			ctx, forget := interruptible()
-			defer forget()
-			if tenant == "" {
-				tenant = p.getenv("STOA_TENANT")
-			}
-			client, err := from.dial(p)
-			if err != nil {
-				return err
-			}
-			defer client.Close()
-			return c.run(&kvCall{p, ctx, client, client.WithContext(ctx).KV(tenant), tenant, args})
-		},
-	}
-	from.registerFor(cmd.Flags(), c.offline)
-	if under == "kv" { // others have the tenant as an argument
-		cmd.Flags().StringVar(&tenant, "tenant", "", "the tenant (default $STOA_TENANT, else the one that the daemon binds this user to)")
-	}
-	if c.flags != nil {
-		c.flags(cmd.Flags())
-	}
-	return cmd
-}
-
-// withOptional is exactly for names of which the last may be left out, if it
-// stands in brackets, or be given more than once, if dots stand in them too.
-func withOptional(names []string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		n := len(names)
-		if n > 0 && strings.HasPrefix(names[n-1], "[") && len(args) == n-1 || n > 0 && strings.HasSuffix(names[n-1], "...]") && len(args) >= n {
-			return nil
-		}
-		return exactly(names...)(cmd, args)
-	}
 }
 
 // itemDoc is what a key has, as JSON.
@@ -183,9 +106,10 @@ func (p *process) valueArgument(what, arg string, text bool) ([]byte, error) {
 }
 
 func newKVStats(p *process) *cobra.Command {
-	return kvCommand{
-		name: "stats", offline: true, short: "Count what a tenant has", example: "--tenant acme",
-		run: func(c *kvCall) error {
+	return daemonCommand{
+		about: aboutTenant,
+		name:  "stats", offline: true, short: "Count what a tenant has", example: "--tenant acme",
+		run: func(c *daemonCall) error {
 			s, err := c.kv.Stats()
 			if err == nil {
 				err = c.expectTenant(int(min(s.Revision, 1)))
@@ -200,9 +124,10 @@ func newKVStats(p *process) *cobra.Command {
 }
 
 func newKVCapabilities(p *process) *cobra.Command {
-	return kvCommand{
-		name: "capabilities", short: "Show what the daemon offers, and its limits",
-		run: func(c *kvCall) error {
+	return daemonCommand{
+		about: aboutTenant,
+		name:  "capabilities", short: "Show what the daemon offers, and its limits",
+		run: func(c *daemonCall) error {
 			doc, tenant, err := c.client.Capability()
 			if err != nil {
 				return err

@@ -115,8 +115,9 @@ func changeFault(err error) string {
 
 func newKVBatch(p *process) *cobra.Command {
 	var level durability
-	return kvCommand{
-		name: "batch", short: "Make changes, all of them or none", args: []string{"CHANGES"},
+	return daemonCommand{
+		about: aboutTenant,
+		name:  "batch", short: "Make changes, all of them or none", args: []string{"CHANGES"},
 		long: `Make changes one after the other, all of them or none. CHANGES are JSON objects, one after
 the other or in an array: - reads them from stdin, @FILE from a file. Each has op (put, del,
 touch, incr or cas) and key, and where it needs them value, delta, ttl_seconds, and expect
@@ -124,7 +125,7 @@ with absent, value, strict or revision. If one does not find what it expects, no
 done, and the exit code is 5.`,
 		example: `'{"op":"put","key":"a","value":1} {"op":"incr","key":"n"}' --tenant acme` + "\n@changes.jsonl --tenant acme",
 		flags:   level.register,
-		run: func(c *kvCall) error {
+		run: func(c *daemonCall) error {
 			text, err := c.argument("CHANGES", c.args[0])
 			if err != nil {
 				return err
@@ -151,7 +152,7 @@ type resultDoc struct {
 }
 
 // emitResults says what became of the changes of a batch.
-func (c *kvCall) emitResults(changes []kvstorage.Change, results []kvstorage.Result) error {
+func (c *daemonCall) emitResults(changes []kvstorage.Change, results []kvstorage.Result) error {
 	docs, idle := make([]resultDoc, len(results)), 0
 	for n := range results {
 		r := &results[n]

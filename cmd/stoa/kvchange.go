@@ -15,15 +15,16 @@ import (
 
 func newKVGet(p *process) *cobra.Command {
 	var asBytes bool
-	return kvCommand{
-		name: "get", offline: true, short: "Print the value of a key", args: []string{"KEY"},
+	return daemonCommand{
+		about: aboutTenant,
+		name:  "get", offline: true, short: "Print the value of a key", args: []string{"KEY"},
 		long: `Print the value of a key as JSON in canonical form; with --json what else is known of it,
 and with --bytes the bytes that ` + "`put --bytes`" + ` has stored, as they are.`,
 		example: "greeting --tenant acme\ngreeting --tenant acme --json\nlogo --tenant acme --bytes > logo.png",
 		flags: func(fs *pflag.FlagSet) {
 			fs.BoolVar(&asBytes, "bytes", false, "print the bytes that the value stands for")
 		},
-		run: func(c *kvCall) error {
+		run: func(c *daemonCall) error {
 			i, err := c.kv.Get(c.args[0])
 			if err != nil {
 				return err
@@ -55,8 +56,9 @@ and with --bytes the bytes that ` + "`put --bytes`" + ` has stored, as they are.
 func newKVPut(p *process) *cobra.Command {
 	var f kvWriteFlags
 	var text, asBytes bool
-	return kvCommand{
-		name: "put", short: "Store a value", args: []string{"KEY", "VALUE"},
+	return daemonCommand{
+		about: aboutTenant,
+		name:  "put", short: "Store a value", args: []string{"KEY", "VALUE"},
 		long: `Store a value: JSON, or with --text any text, or with --bytes any bytes, which JSON has as
 {"/":{"bytes":"BASE64"}}. A VALUE of - is read from stdin, @FILE from a file. Without --ttl it is there for ever, even if what it replaces was not.`,
 		example: "greeting '\"hello\"' --tenant acme\nsession @session.json --tenant acme --ttl 30m",
@@ -65,7 +67,7 @@ func newKVPut(p *process) *cobra.Command {
 			fs.BoolVar(&asBytes, "bytes", false, "VALUE is bytes, and stored as such")
 			f.register(fs, "for ever")
 		},
-		run: func(c *kvCall) error {
+		run: func(c *daemonCall) error {
 			o, err := f.options()
 			if err != nil {
 				return err
@@ -94,7 +96,7 @@ func newKVPut(p *process) *cobra.Command {
 }
 
 // emitItem says what was done to a key.
-func (c *kvCall) emitItem(i *kvstorage.Item, done string) error {
+func (c *daemonCall) emitItem(i *kvstorage.Item, done string) error {
 	d := newItemDoc(i)
 	return c.emit(d, func(w io.Writer) { d.write(w, done) })
 }
@@ -102,8 +104,9 @@ func (c *kvCall) emitItem(i *kvstorage.Item, done string) error {
 func newKVDelete(p *process) *cobra.Command {
 	var level durability
 	var f expectFlags
-	return kvCommand{
-		name: "del", short: "Remove what a key has", args: []string{"KEY"},
+	return daemonCommand{
+		about: aboutTenant,
+		name:  "del", short: "Remove what a key has", args: []string{"KEY"},
 		long: `Remove what a key has, with --expect or --revision only if that is what it has. If it is
 something else, the exit code is 5, and what it has is printed.`,
 		example: "greeting --tenant acme\nleader --tenant acme --expect '\"me\"'",
@@ -112,7 +115,7 @@ something else, the exit code is 5, and what it has is printed.`,
 			fs.BoolVar(&f.text, "text", false, "--expect is text, and a string")
 			level.register(fs)
 		},
-		run: func(c *kvCall) error {
+		run: func(c *daemonCall) error {
 			expect, err := f.expected(c)
 			if err != nil {
 				return err
@@ -132,7 +135,7 @@ something else, the exit code is 5, and what it has is printed.`,
 	}.command(p, "kv")
 }
 
-func (c *kvCall) emitDeleted(d *kvstorage.Deleted) error {
+func (c *daemonCall) emitDeleted(d *kvstorage.Deleted) error {
 	if !d.Existed && !d.Item.Found {
 		return noKey(c.args[0])
 	}
@@ -161,13 +164,14 @@ func (c *kvCall) emitDeleted(d *kvstorage.Deleted) error {
 
 func newKVIncrement(p *process) *cobra.Command {
 	var f kvWriteFlags
-	return kvCommand{
-		name: "incr", short: "Add to an integer", args: []string{"KEY", "[DELTA]"},
+	return daemonCommand{
+		about: aboutTenant,
+		name:  "incr", short: "Add to an integer", args: []string{"KEY", "[DELTA]"},
 		long: `Add DELTA, 1 if it is left out, to an integer, 0 if there is none, and print the sum. A
 negative DELTA stands after --.`,
 		example: "visits --tenant acme\nvisits 10 --tenant acme\nstock --tenant acme -- -1",
 		flags:   func(fs *pflag.FlagSet) { f.register(fs, "as long as before") },
-		run: func(c *kvCall) error {
+		run: func(c *daemonCall) error {
 			o, err := f.options()
 			if err != nil {
 				return err
@@ -189,11 +193,12 @@ negative DELTA stands after --.`,
 
 func newKVTouch(p *process) *cobra.Command {
 	var f kvWriteFlags
-	return kvCommand{
-		name: "touch", short: "Set how long a key is there", args: []string{"KEY"},
+	return daemonCommand{
+		about: aboutTenant,
+		name:  "touch", short: "Set how long a key is there", args: []string{"KEY"},
 		example: "session --tenant acme --ttl 30m\nsession --tenant acme",
 		flags:   func(fs *pflag.FlagSet) { f.register(fs, "for ever") },
-		run: func(c *kvCall) error {
+		run: func(c *daemonCall) error {
 			o, err := f.options()
 			if err != nil {
 				return err

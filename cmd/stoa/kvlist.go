@@ -18,8 +18,9 @@ func newKVList(p *process) *cobra.Command {
 	var limit int
 	var cursor string
 	var keysOnly bool
-	return kvCommand{
-		name: "list", offline: true, short: "List keys and values in order", args: []string{"[PREFIX]"},
+	return daemonCommand{
+		about: aboutTenant,
+		name:  "list", offline: true, short: "List keys and values in order", args: []string{"[PREFIX]"},
 		long: `List keys and values in byte order of the keys, those that begin with PREFIX, all of one
 state. With --limit it is a page; the cursor of the next one is printed after it.`,
 		example: "--tenant acme\nsession/ --tenant acme --limit 100 --json",
@@ -28,7 +29,7 @@ state. With --limit it is a page; the cursor of the next one is printed after it
 			fs.StringVar(&cursor, "cursor", "", "of the page before")
 			fs.BoolVar(&keysOnly, "keys-only", false, "leave the values out")
 		},
-		run: func(c *kvCall) error {
+		run: func(c *daemonCall) error {
 			if limit == 0 && cursor == "" {
 				return c.listAll(keysOnly)
 			}
@@ -67,7 +68,7 @@ func (d *itemDoc) writeLine(w io.Writer) {
 	fmt.Fprintf(w, "%s  %s\n", strconv.Quote(d.Key), shortened(string(d.Value), lineText))
 }
 
-func (c *kvCall) listAll(keysOnly bool) error {
+func (c *daemonCall) listAll(keysOnly bool) error {
 	n, items := 0, c.kv.All
 	if keysOnly {
 		items = c.kv.Keys
@@ -93,7 +94,7 @@ func (c *kvCall) listAll(keysOnly bool) error {
 
 // expectTenant returns a failure if nothing was found because there is no such
 // tenant.
-func (c *kvCall) expectTenant(found int) error {
+func (c *daemonCall) expectTenant(found int) error {
 	if found > 0 {
 		return nil
 	}
@@ -113,8 +114,9 @@ type watchFlags struct {
 
 func newKVWatch(p *process) *cobra.Command {
 	var f watchFlags
-	return kvCommand{
-		name: "watch", short: "Print changes as they are made", args: []string{"[PREFIX...]"},
+	return daemonCommand{
+		about: aboutTenant,
+		name:  "watch", short: "Print changes as they are made", args: []string{"[PREFIX...]"},
 		long: `Print what there is, a line that says that this was it (synced), and then every change as
 it is made, until Ctrl-C, of all keys or those that begin with one of the prefixes. --now
 leaves out what there is; --after goes on behind a revision, and says synced once it has
@@ -129,7 +131,7 @@ caught up. A line that says resync is followed by all there is, as the log does 
 	}.command(p, "kv")
 }
 
-func (f *watchFlags) run(c *kvCall) error {
+func (f *watchFlags) run(c *daemonCall) error {
 	var o kv.WatchOptions
 	for _, prefix := range c.args {
 		o.Prefixes = append(o.Prefixes, []byte(prefix))
@@ -164,7 +166,7 @@ func (f *watchFlags) run(c *kvCall) error {
 	return nil
 }
 
-func (c *kvCall) emitEvent(e *kvstorage.Event) error {
+func (c *daemonCall) emitEvent(e *kvstorage.Event) error {
 	d := struct {
 		Event    string   `json:"event"`
 		Revision uint64   `json:"revision,string"`

@@ -27,7 +27,7 @@ func (f *expectFlags) register(fs *pflag.FlagSet) {
 
 func (f *expectFlags) given() bool { return f.value.set || f.revision != 0 }
 
-func (f *expectFlags) expected(c *kvCall) (e kvstorage.Expect, err error) {
+func (f *expectFlags) expected(c *daemonCall) (e kvstorage.Expect, err error) {
 	e = kvstorage.Expect{Strict: f.strict, Revision: f.revision}
 	if f.value.set {
 		e.Value, err = c.valueArgument("--expect", f.value.text, f.text)
@@ -60,8 +60,9 @@ func (f *swapFlags) register(fs *pflag.FlagSet) {
 
 func newKVSwap(p *process) *cobra.Command {
 	var f swapFlags
-	return kvCommand{
-		name: "cas", short: "Store a value if the key has what is expected", args: []string{"KEY", "VALUE"},
+	return daemonCommand{
+		about: aboutTenant,
+		name:  "cas", short: "Store a value if the key has what is expected", args: []string{"KEY", "VALUE"},
 		long: `Store a value if the key has what is expected: a value, a revision, or nothing. If it has
 not, the exit code is 5, and what it has is printed.`,
 		example: "leader '\"me\"' --absent --tenant acme --ttl 10s\nleader '\"me\"' --expect '\"you\"' --tenant acme",
@@ -70,7 +71,7 @@ not, the exit code is 5, and what it has is printed.`,
 	}.command(p, "kv")
 }
 
-func (f *swapFlags) run(c *kvCall) error {
+func (f *swapFlags) run(c *daemonCall) error {
 	o, err := f.options()
 	if err != nil {
 		return err

@@ -51,9 +51,9 @@ func bound(n uint64, text string) string {
 }
 
 func newTenantList(p *process) *cobra.Command {
-	return kvCommand{
+	return daemonCommand{
 		name: "list", offline: true, short: "List the tenants with what they hold", example: "\n--json",
-		run: func(c *kvCall) error {
+		run: func(c *daemonCall) error {
 			n := 0
 			for after := ""; ; {
 				page, next, err := c.client.Tenants(after, 0)
@@ -97,7 +97,7 @@ func (f *quotaFlags) quota() kv.Quota { return kv.Quota{Keys: f.keys, Bytes: uin
 func newTenantCreate(p *process) *cobra.Command {
 	var f quotaFlags
 	return tenantCommand(p, "create", "Make a tenant, or set the quota of one that is there", "acme --max-keys 10000", f.register,
-		func(c *kvCall, d *tenantDone) error {
+		func(c *daemonCall, d *tenantDone) error {
 			created, err := c.client.KV(c.args[0]).CreateTenant(f.quota())
 			d.Created, d.said = &created, map[bool]string{true: "created", false: "it was there already: changed the quota of"}[created]
 			return err
@@ -107,7 +107,7 @@ func newTenantCreate(p *process) *cobra.Command {
 func newTenantQuota(p *process) *cobra.Command {
 	var f quotaFlags
 	return tenantCommand(p, "quota", "Set what a tenant may hold", "acme --max-keys 10000 --max-bytes 64MiB", f.register,
-		func(c *kvCall, d *tenantDone) error {
+		func(c *daemonCall, d *tenantDone) error {
 			d.Changed, d.said = true, "changed"
 			return c.client.KV(c.args[0]).SetQuota(f.quota())
 		})
@@ -116,8 +116,8 @@ func newTenantQuota(p *process) *cobra.Command {
 func newTenantDrop(p *process) *cobra.Command {
 	var sure confirmation
 	return tenantCommand(p, "drop", "Remove a tenant with all that it has", "acme\nacme --yes", sure.register,
-		func(c *kvCall, d *tenantDone) error {
-			if err := sure.confirm(c.ctx, c.process, func() (string, error) { return c.aboutTenant(c.args[0]) }); err != nil {
+		func(c *daemonCall, d *tenantDone) error {
+			if err := sure.confirm(c.ctx, c.process, func() (string, error) { return c.describeTenant(c.args[0]) }); err != nil {
 				return err
 			}
 			had, existed, err := c.client.KV(c.args[0]).DropTenant()
@@ -130,9 +130,9 @@ func newTenantDrop(p *process) *cobra.Command {
 		})
 }
 
-// aboutTenant says what would be dropped.
-func (c *kvCall) aboutTenant(name string) (string, error) {
-	tenant := c.client.WithContext(c.ctx).KV(name)
+// describeTenant says what would be dropped.
+func (c *daemonCall) describeTenant(name string) (string, error) {
+	tenant := c.client.KV(name)
 	there, err := tenant.HasTenant()
 	if err == nil && !there {
 		err = noTenant(name)
@@ -162,10 +162,10 @@ type tenantDone struct {
 }
 
 // tenantCommand returns a command that does one thing to a tenant.
-func tenantCommand(p *process, name, short, example string, flags func(*pflag.FlagSet), run func(*kvCall, *tenantDone) error) *cobra.Command {
-	return kvCommand{
+func tenantCommand(p *process, name, short, example string, flags func(*pflag.FlagSet), run func(*daemonCall, *tenantDone) error) *cobra.Command {
+	return daemonCommand{
 		name: name, short: short, args: []string{"TENANT"}, example: example, flags: flags,
-		run: func(c *kvCall) error {
+		run: func(c *daemonCall) error {
 			if c.args[0] == "" {
 				return bad(errors.New("TENANT: it is empty"), "")
 			}

@@ -78,7 +78,7 @@ func (d namespaceDoc) write(w io.Writer) {
 
 func newNamespaceCreate(p *process) *cobra.Command {
 	var name, app, target, policy string
-	return govCommand{
+	return daemonCommand{
 		name: "create", short: "Begin a namespace", long: "Begin a namespace, of which this daemon is the admin identity, by an identity made for it.",
 		example: "\n--name home",
 		flags: func(fs *pflag.FlagSet) {
@@ -87,7 +87,7 @@ func newNamespaceCreate(p *process) *cobra.Command {
 			fs.StringVar(&target, "application", "", "the id of its application")
 			fs.StringVar(&policy, "policy", "auto", "how it upgrades: auto, manual or frozen")
 		},
-		run: func(c *govCall) (err error) {
+		run: func(c *daemonCall) (err error) {
 			var n namespace.Create
 			if name != "" {
 				n.Alias = codec.Some(codec.AliasName(name))
@@ -144,9 +144,9 @@ func roleOf(name string) (codec.GroupMemberRole, error) {
 }
 
 func newNamespaceList(p *process) *cobra.Command {
-	return govCommand{
+	return daemonCommand{
 		name: "list", offline: true, short: "List namespaces", long: "List the namespaces that are here, and those that this daemon waits to enter, in the\norder of their ids.",
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			for info, err := range c.allNamespaces() {
 				if err != nil {
 					return err
@@ -171,9 +171,9 @@ func newNamespaceList(p *process) *cobra.Command {
 }
 
 func newNamespaceShow(p *process) *cobra.Command {
-	return govCommand{
+	return daemonCommand{
 		name: "show", args: []string{"NAMESPACE"}, offline: true, short: "Describe a namespace", long: "Describe a namespace. It exits 4 if there is none.", example: "home",
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			ns, err := c.namespaceArg(c.args[0])
 			if err != nil {
 				return err
@@ -189,9 +189,9 @@ func newNamespaceShow(p *process) *cobra.Command {
 }
 
 func newNamespaceTree(p *process) *cobra.Command {
-	return govCommand{
+	return daemonCommand{
 		name: "tree", args: []string{"NAMESPACE"}, offline: true, short: "Show the groups of a namespace", long: "Show the groups of a namespace, each below its parent.", example: "home",
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			ns, known, err := c.namespaceWithNames()
 			if err != nil {
 				return err
@@ -230,7 +230,7 @@ func newNamespaceTree(p *process) *cobra.Command {
 func newNamespaceIdentity(p *process) *cobra.Command {
 	var fresh bool
 	var export, from, passphrase string
-	return govCommand{
+	return daemonCommand{
 		name: "identity", offline: true, args: []string{"NAMESPACE"}, short: "Show, make, export or import this daemon's identity in a namespace",
 		long: `Show, make, export or import this daemon's identity in a namespace. Only the public key
 is shown. An export is sealed under the passphrase in --passphrase-file, which only its
@@ -242,7 +242,7 @@ owner may read; two daemons with one identity that sign at once equivocate.`,
 			fs.StringVar(&from, "import", "", "the file to take it from")
 			fs.StringVar(&passphrase, "passphrase-file", "", "a file of mode 0600 with the passphrase")
 		},
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			ns, err := c.namespaceArg(c.args[0])
 			if err != nil {
 				return err
@@ -265,7 +265,7 @@ owner may read; two daemons with one identity that sign at once equivocate.`,
 }
 
 // moveIdentity exports an identity into a file, or imports one.
-func (c *govCall) moveIdentity(ns codec.GroupID, export, from, passphraseFile string) (codec.Identity, error) {
+func (c *daemonCall) moveIdentity(ns codec.GroupID, export, from, passphraseFile string) (codec.Identity, error) {
 	phrase, err := readSecretFile(passphraseFile)
 	if err != nil {
 		return codec.Identity{}, err
@@ -309,7 +309,7 @@ func readSecretFile(path string) ([]byte, error) {
 func newNamespaceInvite(p *process) *cobra.Command {
 	var role, invitee string
 	var within time.Duration
-	return govCommand{
+	return daemonCommand{
 		name: "invite", args: []string{"GROUP"}, short: "Invite to a group",
 		long: `Invite to a group, which may be the namespace itself. The invitation, in hex, is for the
 one who is to join: stoa namespace join. It admits one, once.`,
@@ -319,7 +319,7 @@ one who is to join: stoa namespace join. It admits one, once.`,
 			fs.StringVar(&invitee, "invitee", "", "who may use it (default: whoever has it)")
 			fs.DurationVar(&within, "expires", 24*time.Hour, "how long it holds, by the clock of who admits")
 		},
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			g, err := c.groupArg("GROUP", c.args[0])
 			if err != nil {
 				return err

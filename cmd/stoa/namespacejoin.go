@@ -24,11 +24,11 @@ func invitationID(b []byte) (codec.Hash, error) {
 }
 
 func newNamespaceRevoke(p *process) *cobra.Command {
-	return govCommand{
+	return daemonCommand{
 		name: "revoke", args: []string{"GROUP", "INVITATION"}, short: "Revoke an invitation",
 		long:    "Revoke an invitation, by its id or by itself, in hex, - or @FILE.",
 		example: "home @invitation",
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			g, err := c.groupArg("GROUP", c.args[0])
 			if err != nil {
 				return err
@@ -53,14 +53,14 @@ func newNamespaceRevoke(p *process) *cobra.Command {
 }
 
 func newNamespaceJoin(p *process) *cobra.Command {
-	return govCommand{
+	return daemonCommand{
 		name: "join", args: []string{"INVITATION"}, short: "Ask to join by an invitation",
 		long: `Ask to join by an invitation, in hex, - or @FILE: the daemon signs the request, with an
 identity that it makes where it has none. The request, in hex, is for a member: stoa
 namespace admit. Then synchronize. A daemon that is a member already, and has the
 key of the group, says so and makes no request.`,
 		example: "@invitation",
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			b, err := c.hexArgument("INVITATION", c.args[0])
 			if err != nil {
 				return err
@@ -81,7 +81,7 @@ key of the group, says so and makes no request.`,
 
 // alreadyIn reports, and says, that the daemon is a member of what an invitation is to, and
 // has its key. A member that lacks the key gets it by a request.
-func (c *govCall) alreadyIn(invitation []byte) (bool, error) {
+func (c *daemonCall) alreadyIn(invitation []byte) (bool, error) {
 	v, err := namespace.ParseInvitation(invitation)
 	if err != nil {
 		return false, nil // who takes the invitation says what it lacks
@@ -111,11 +111,11 @@ func (c *govCall) alreadyIn(invitation []byte) (bool, error) {
 }
 
 func newNamespaceAdmit(p *process) *cobra.Command {
-	return govCommand{
+	return daemonCommand{
 		name: "admit", args: []string{"REQUEST"}, short: "Admit who asks to join",
 		long:    "Admit who asks to join, by the request in hex, - or @FILE. It exits 5 if the invitation\nhas expired by this daemon's clock.",
 		example: "@request",
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			b, err := c.hexArgument("REQUEST", c.args[0])
 			if err != nil {
 				return err

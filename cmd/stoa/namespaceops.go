@@ -26,7 +26,7 @@ func newOpDoc(o *namespace.OpInfo) (d govOpDoc, err error) {
 func newNamespaceOps(p *process) *cobra.Command {
 	var heads []string
 	var asBytes, full bool
-	return govCommand{
+	return daemonCommand{
 		name: "ops", args: []string{"NAMESPACE"}, offline: true, short: "List the ops of a namespace, parents first",
 		long: `List the ops of a namespace, parents first, with what can be read of them and the present
 verdicts; with --head what a node with these heads lacks. --bytes prints what to send to
@@ -37,7 +37,7 @@ it, in hex, one op to a line, as stoa namespace apply takes it.` + opLines,
 			fs.StringSliceVar(&heads, "head", nil, "a head of a node (default: it has nothing)")
 			fs.BoolVar(&asBytes, "bytes", false, "print the bytes of each op as they travel, in hex")
 		},
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			ns, known, err := c.namespaceWithNames()
 			if err != nil {
 				return err
@@ -65,7 +65,7 @@ it, in hex, one op to a line, as stoa namespace apply takes it.` + opLines,
 	}.command(p, "namespace")
 }
 
-func (c *govCall) showOp(ns codec.GroupID, id codec.OpID, known names, asBytes, full bool) error {
+func (c *daemonCall) showOp(ns codec.GroupID, id codec.OpID, known names, asBytes, full bool) error {
 	op, err := c.read.Op(ns, id)
 	if err != nil {
 		return err
@@ -84,9 +84,9 @@ func (c *govCall) showOp(ns codec.GroupID, id codec.OpID, known names, asBytes, 
 }
 
 func newNamespaceOp(p *process) *cobra.Command {
-	return govCommand{
+	return daemonCommand{
 		name: "op", args: []string{"NAMESPACE", "OP"}, offline: true, short: "Show one op", long: "Show one op, with its bytes in JSON. It exits 4 if it is not here.", example: "home " + exampleDigits,
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			ns, known, err := c.namespaceWithNames()
 			if err != nil {
 				return err
@@ -184,10 +184,10 @@ one op as its bytes, or any number in hex, one to a line. It exits 5 if one is r
 }
 
 func newNamespaceMissing(p *process) *cobra.Command {
-	return govCommand{
+	return daemonCommand{
 		name: "missing", args: []string{"NAMESPACE"}, offline: true, short: "List ops that others wait for and that are not here",
 		long: "List the ops to ask other nodes for, in the order of their ids.", example: "home",
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			ns, err := c.namespaceArg(c.args[0])
 			if err != nil {
 				return err

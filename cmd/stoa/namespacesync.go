@@ -85,7 +85,7 @@ func (p *process) toSync(named []string, sides []*rpc.Client) (all []codec.Group
 	var order []codec.GroupID
 	knows, ops := map[codec.GroupID]int{}, map[codec.GroupID]int{}
 	for _, side := range sides {
-		for info, err := range (&govCall{read: governance{Namespaces: side.Namespaces()}}).allNamespaces() {
+		for info, err := range (&daemonCall{read: governance{Namespaces: side.Namespaces()}}).allNamespaces() {
 			if err != nil {
 				return nil, err
 			}
@@ -136,13 +136,13 @@ func newNamespaceVerify(p *process) *cobra.Command {
 // governanceVerify is the verify command of namespaces, and of groups, which are verified
 // with their namespace.
 func governanceVerify(p *process, under, arg string) *cobra.Command {
-	return govCommand{
+	return daemonCommand{
 		name: "verify", offline: true, args: []string{arg}, short: "Evaluate a namespace again from its ops, and compare",
 		long: `Check every signature, id and nonce of the namespace, evaluate it again, in the daemon's
 memory, and compare every verdict and row with what is stored. It exits 2 if something
 differs.`,
 		example: "home",
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			g, err := c.groupArg(arg, c.args[0])
 			if err != nil {
 				return err

@@ -12,10 +12,10 @@ import (
 )
 
 func newNamespacePending(p *process) *cobra.Command {
-	return govCommand{
+	return daemonCommand{
 		name: "pending", args: []string{"NAMESPACE"}, offline: true, short: "List ops that wait for others",
 		long: "List the ops that wait for ancestors which are not here, in the order of their ids, with\nthose of their parents that are missing.\n" + conceptsHint + ".", example: "home",
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			ns, err := c.namespaceArg(c.args[0])
 			if err != nil {
 				return err
@@ -51,10 +51,10 @@ func newNamespacePending(p *process) *cobra.Command {
 }
 
 func newNamespaceEquivocations(p *process) *cobra.Command {
-	return govCommand{
+	return daemonCommand{
 		name: "equivocations", args: []string{"NAMESPACE"}, offline: true, short: "List ops that one signer gave one nonce",
 		long: "List where one signer gave one nonce to several ops: things said side by side, by one\nwho lies or whose identity two daemons have. All count; two of them are shown.\n" + conceptsHint + ".", example: "home",
-		run: func(c *govCall) error {
+		run: func(c *daemonCall) error {
 			ns, known, err := c.namespaceWithNames()
 			if err != nil {
 				return err
