@@ -43,6 +43,12 @@ func planOf(message, value reflect.Type) *plan {
 	}
 	p := &plan{hook: hooks[key]}
 	plans[key] = p // before it is complete: structs may have their own
+	complete := false
+	defer func() {
+		if !complete {
+			delete(plans, key)
+		}
+	}()
 	free := slotsOf(message)
 	take := func(v *variable, is func(*slot) bool) bool {
 		i := slices.IndexFunc(free, func(s slot) bool { return is(&s) })
@@ -74,6 +80,7 @@ func planOf(message, value reflect.Type) *plan {
 	if len(free) > 0 {
 		panic(fmt.Sprintf("op: %s has a field %s, and %s has none", message, free[0].gone, value))
 	}
+	complete = true
 	return p
 }
 
