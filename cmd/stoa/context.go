@@ -195,20 +195,9 @@ func newContextShow(p *process) *cobra.Command {
 }
 
 func newContextList(p *process) *cobra.Command {
-	var from recordFlags
-	cmd := &cobra.Command{
-		Use: "list", Short: "List all contexts in the order of their ids",
-		Example: "  stoa context list\n  stoa context list --json",
-		Args:    exactly(),
-		RunE: func(*cobra.Command, []string) error {
-			ctx, forget := interruptible()
-			defer forget()
-			client, err := from.dial(p)
-			if err != nil {
-				return err
-			}
-			defer client.Close()
-			c := newDaemonCall(ctx, p, client, nil)
+	return daemonCommand{
+		name: "list", offline: true, short: "List all contexts in the order of their ids", example: "\n--json",
+		run: func(c *daemonCall) error {
 			all := paged(func(last *dag.ContextInfo) ([]dag.ContextInfo, error) {
 				var after codec.ContextID
 				if last != nil {
@@ -220,9 +209,7 @@ func newContextList(p *process) *cobra.Command {
 				fmt.Fprintf(w, "%s  %s, root %s\n", i.ID, count(i.Applied, "delta"), i.Root)
 			})
 		},
-	}
-	from.register(cmd.Flags())
-	return cmd
+	}.command(p, "context")
 }
 
 // paged yields what next returns page by page, each after the last of the one
