@@ -78,7 +78,7 @@ var dagAddMany = op.ByHand(op.Method{Number: 615, Name: "Dag.AddMany"})
 // behind is bounded. deltas is drawn from on a goroutine of its own, which ends no
 // later than the next delta after the answers have ended.
 func (d *Dag) AddMany(ctx context.Context, deltas iter.Seq[[]byte], durability engine.Durability) iter.Seq2[dag.Answer, error] {
-	level := wireDurability(durability)
+	level := op.Durability(durability)
 	return offer(ctx, d.c, dagAddMany.Name, d.c.dag.AddMany, deltas,
 		func(delta []byte) *stoav1.DagAddManyRequest {
 			return &stoav1.DagAddManyRequest{Delta: delta, Durability: level}

@@ -11,7 +11,6 @@ import (
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc/internal/op"
-	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
 // StateEntry is a key of a state with its value.
@@ -83,13 +82,6 @@ var dagWritePrivate = op.New(op.Method{Number: 611, Name: "Dag.WritePrivate"},
 // too long, or what engine.Writer's Apply does.
 func (d *Dag) WritePrivate(id codec.ContextID, actions []codec.Action, durability engine.Durability) (deleted int, err error) {
 	return call(d.c.ctx, d.c, dagWritePrivate, dagWriting{dagContext{id}, actions, durability})
-}
-
-func wireDurability(d engine.Durability) stoav1.Durability {
-	if d == engine.WAL {
-		return stoav1.Durability_DURABILITY_WAL
-	}
-	return stoav1.Durability_DURABILITY_SYNCED
 }
 
 // dagRange are arguments that name keys of a state.

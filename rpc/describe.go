@@ -28,17 +28,23 @@ type data struct {
 
 // typed is the data of errors of type E, whose message is theirs.
 func typed[E error](pairs func(E) []string, rebuild func(*Error) error) *data {
-	of := func(err error) (e E, ok bool) { return e, errors.As(err, &e) }
+	d := described(func(e E) (string, []string) { return e.Error(), pairs(e) })
+	d.rebuild = rebuild
+	return d
+}
+
+// described is the data of errors of type E that the other end finds the sentinel of only.
+func described[E error](as func(E) (message string, pairs []string)) *data {
 	return &data{
 		fits: func(err error) bool {
-			_, ok := of(err)
-			return ok
+			var e E
+			return errors.As(err, &e)
 		},
 		describe: func(err error) (string, []string) {
-			e, _ := of(err)
-			return e.Error(), pairs(e)
+			var e E
+			errors.As(err, &e)
+			return as(e)
 		},
-		rebuild: rebuild,
 	}
 }
 

@@ -1,27 +1,11 @@
 package rpc
 
 import (
-	"errors"
 	"strconv"
 
 	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/column"
 )
-
-// described is the data of errors of type E that the other end finds the sentinel of only.
-func described[E error](as func(E) (message string, pairs []string)) *data {
-	return &data{
-		fits: func(err error) bool {
-			var e E
-			return errors.As(err, &e)
-		},
-		describe: func(err error) (string, []string) {
-			var e E
-			errors.As(err, &e)
-			return as(e)
-		},
-	}
-}
 
 var noBlobData = described(func(e *blob.NotFound) (string, []string) {
 	return "rpc: " + e.Error(), []string{FieldBlob, e.ID.String()}

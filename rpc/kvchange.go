@@ -55,7 +55,7 @@ func (k *KV) Put(key string, value []byte, o kvstorage.WriteOptions) (kvstorage.
 	}
 	p := wire.NewKVPut()
 	defer p.Free()
-	p.Tenant, p.Key, p.Value, p.TTLSeconds, p.Durability = []byte(k.tenant), key, value, o.TTLSeconds, wireDurability(o.Durability)
+	p.Tenant, p.Key, p.Value, p.TTLSeconds, p.Durability = []byte(k.tenant), key, value, o.TTLSeconds, op.Durability(o.Durability)
 	err := k.c.unary(k.c.ctx, &kvPut.Method, p, &p.Answer)
 	if err == nil && !p.Answer.Found {
 		err = odd(kvPut.Name, errNoItem)

@@ -10,7 +10,7 @@ import (
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 
-	_ "github.com/stoadb/stoa/rpc/internal/govwire" // says how what package namespace has is carried
+	"github.com/stoadb/stoa/rpc/internal/govwire"
 )
 
 // Namespaces is the governance of a daemon. Its methods are those of namespace.Store,
@@ -204,9 +204,6 @@ func (n *Namespaces) Apply(ctx context.Context, op []byte) (namespace.Answer, er
 
 var nsApplyMany = op.ByHand(op.Method{Number: 308, Name: "Namespace.ApplyMany"})
 
-// nsAnswers carries answers to ops.
-var nsAnswers = op.NewFields[stoav1.GovAnswer, namespace.Answer]()
-
 // ApplyMany offers ops over one stream, and yields the answers in their order, until
 // the first error. How far the daemon is behind is bounded. ops is drawn from on a
 // goroutine of its own, which ends no later than the next op after the answers have
@@ -215,6 +212,6 @@ func (n *Namespaces) ApplyMany(ctx context.Context, ops iter.Seq[[]byte]) iter.S
 	return offer(ctx, n.c, nsApplyMany.Name, n.c.namespace.ApplyMany, ops,
 		func(op []byte) *stoav1.NamespaceApplyManyRequest { return &stoav1.NamespaceApplyManyRequest{Op: op} },
 		func(m *stoav1.NamespaceApplyManyResponse) (namespace.Answer, error) {
-			return nsAnswers.Value(m.GetAnswer())
+			return govwire.Answers.Value(m.GetAnswer())
 		})
 }

@@ -37,6 +37,15 @@ func TestEveryMethodGoesInFrames(t *testing.T) {
 	require.ElementsMatch(t, want, got)
 }
 
+// What Go lacks of a message is found here, and not by the first call.
+func TestEveryOperationCanBePlanned(t *testing.T) {
+	for service, all := range operations {
+		for _, o := range all {
+			require.NotPanics(t, o.Plan, "%s: %s", service, o.About().Name)
+		}
+	}
+}
+
 // README.md has the numbers of all methods, and of no others.
 func TestTheReadmeHasTheNumberOfEveryMethod(t *testing.T) {
 	readme, err := os.ReadFile("README.md")

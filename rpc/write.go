@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -13,10 +14,6 @@ func (c *Client) Apply(b *engine.Batch) error {
 	if err := b.Check(); err != nil {
 		return err
 	}
-	durability := stoav1.Durability_DURABILITY_SYNCED
-	if b.Durability == engine.WAL {
-		durability = stoav1.Durability_DURABILITY_WAL
-	}
-	ask := &stoav1.ApplyRequest{Ops: b.Bytes(), Expectations: b.Expectations(), Durability: durability}
+	ask := &stoav1.ApplyRequest{Ops: b.Bytes(), Expectations: b.Expectations(), Durability: op.Durability(b.Durability)}
 	return c.unary(c.ctx, &storeApply.Method, ask, new(stoav1.ApplyResponse))
 }

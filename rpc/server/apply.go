@@ -10,6 +10,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/server/internal/demux"
 	"github.com/stoadb/stoa/rpc/server/internal/framed"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -21,14 +22,9 @@ func (t *storeService) Apply(ctx context.Context, r *stoav1.ApplyRequest) (*stoa
 	if !ok {
 		return nil, demux.ErrPeer
 	}
-	var d engine.Durability
-	switch r.GetDurability() {
-	case stoav1.Durability_DURABILITY_UNSPECIFIED, stoav1.Durability_DURABILITY_SYNCED:
-		d = engine.Synced
-	case stoav1.Durability_DURABILITY_WAL:
-		d = engine.WAL
-	default:
-		return nil, badField("durability", fmt.Sprintf("no durability %d", int32(r.GetDurability())))
+	d, err := op.ParseDurability("durability", r.GetDurability())
+	if err != nil {
+		return nil, err
 	}
 	b, err := engine.ParseBatch(r.GetOps(), r.GetExpectations(), d)
 	if err != nil {

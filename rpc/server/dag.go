@@ -1,8 +1,6 @@
 package server
 
 import (
-	"fmt"
-
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/rpc"
@@ -26,15 +24,4 @@ func (s *Server) contexts() *rpc.Contexts {
 		c.NewKey = s.o.Namespaces.NewContextKey
 	}
 	return c
-}
-
-// durability returns what a request says of when a write is acknowledged.
-func durability(d stoav1.Durability) (engine.Durability, error) {
-	switch d {
-	case stoav1.Durability_DURABILITY_UNSPECIFIED, stoav1.Durability_DURABILITY_SYNCED:
-		return engine.Synced, nil
-	case stoav1.Durability_DURABILITY_WAL:
-		return engine.WAL, nil
-	}
-	return 0, badField("durability", fmt.Sprintf("no durability %d", int32(d)))
 }

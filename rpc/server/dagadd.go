@@ -18,7 +18,7 @@ import (
 
 // offer returns what a request offers, or the answer to bytes that are no delta.
 func offer(r *stoav1.DagAddManyRequest) (o dag.Offer, d engine.Durability, answer *dag.Answer, err error) {
-	if d, err = durability(r.GetDurability()); err != nil {
+	if d, err = op.ParseDurability("durability", r.GetDurability()); err != nil {
 		return o, d, nil, err
 	}
 	if o.Claimed, err = op.ParseOptional[codec.DeltaID]("claimed_id", r.GetClaimedId()); err == nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/rpc/internal/kvwire"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/server/internal/framed"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -74,7 +75,7 @@ func (t *kvService) put(ctx context.Context, r *stoav1.KvPutRequest) (kvstorage.
 	if err != nil {
 		return kvstorage.Item{}, err
 	}
-	d, err := durability(r.GetDurability())
+	d, err := op.ParseDurability("durability", r.GetDurability())
 	if err != nil {
 		return kvstorage.Item{}, err
 	}

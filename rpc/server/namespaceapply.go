@@ -7,7 +7,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/stoadb/stoa/namespace"
+	"github.com/stoadb/stoa/rpc/internal/govwire"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -24,9 +24,6 @@ type namespaceService struct {
 	stoav1.UnimplementedNamespaceServer
 	s *Server
 }
-
-// nsAnswers carries answers to ops.
-var nsAnswers = op.NewFields[stoav1.GovAnswer, namespace.Answer]()
 
 // ApplyMany is Namespace.ApplyMany.
 func (t *namespaceService) ApplyMany(stream grpc.BidiStreamingServer[stoav1.NamespaceApplyManyRequest, stoav1.NamespaceApplyManyResponse]) error {
@@ -63,7 +60,7 @@ func (t *namespaceService) ApplyMany(stream grpc.BidiStreamingServer[stoav1.Name
 			if err != nil {
 				return err // which ends the stream, and so Recv
 			}
-			answer, err := nsAnswers.Message(&a)
+			answer, err := govwire.Answers.Message(&a)
 			if err != nil {
 				return err
 			}

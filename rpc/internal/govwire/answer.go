@@ -9,6 +9,7 @@ import (
 	"github.com/stoadb/stoa/group"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc/internal/op"
+	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
 // What is asked for, and what becomes of ops.
@@ -23,6 +24,9 @@ var (
 	_ = op.Tags[group.Equivocation]("*", ",hash")
 	_ = op.Pair(nextEquivocation, afterEquivocation)
 )
+
+// Answers carries answers to ops, outside of operations.
+var Answers = op.NewFields[stoav1.GovAnswer, namespace.Answer]()
 
 // fromFailure returns why something has failed, for people; "" for nil.
 func fromFailure(err *error) string {

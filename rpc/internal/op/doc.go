@@ -5,8 +5,9 @@
 //
 // An operation is a [Unary] or a [Stream] of package rpc, beside the method of the client
 // that calls it, or a [Hand] if both ends write out what they do. Messages are mapped onto
-// Go structs by the names of their fields, as planned when the program begins. [Tags] say
-// how the fields of a type of another package are called there. Where a message says it
-// in another way, there is a [Pair] of functions for a type, what is [Also] done after the
-// fields, a type that another is carried [Via], or a [Custom] mapping of the whole.
+// Go structs by the names of their fields, as planned when an operation is first called;
+// a test of package rpc plans all. [Tags] say how the fields of a type of another package
+// are called there. Where a message says it in another way, there is a [Pair] of functions
+// for a type, what is [Also] done after the fields, a type that another is carried [Via],
+// or a [Custom] mapping of the whole.
 package op

@@ -90,17 +90,22 @@ func Via[V, W any](to func(*V) W, from func(*W) (V, error)) struct{} {
 
 // Fields carries values of type V as messages M by the names of their fields, outside of
 // operations.
-type Fields[M, V any] struct{ *plan }
+type Fields[M, V any] struct{ plan func() *plan }
 
-// NewFields plans how.
+// NewFields returns how, which the first use plans.
 func NewFields[M, V any]() Fields[M, V] {
-	return Fields[M, V]{planOf(reflect.TypeFor[M](), reflect.TypeFor[V]())}
+	var p *plan
+	build := once(func() { p = planOf(reflect.TypeFor[M](), reflect.TypeFor[V]()) })
+	return Fields[M, V]{func() *plan {
+		build()
+		return p
+	}}
 }
 
 // Message returns v as a message.
 func (f Fields[M, V]) Message(v *V) (*M, error) {
 	m := new(M)
-	return m, f.fill(reflect.ValueOf(m).Elem(), reflect.ValueOf(v).Elem())
+	return m, f.plan().fill(reflect.ValueOf(m).Elem(), reflect.ValueOf(v).Elem())
 }
 
 // Value returns what a message says, nil being an empty one.
@@ -108,5 +113,5 @@ func (f Fields[M, V]) Value(m *M) (v V, err error) {
 	if m == nil {
 		m = new(M)
 	}
-	return v, f.parse(reflect.ValueOf(m).Elem(), reflect.ValueOf(&v).Elem())
+	return v, f.plan().parse(reflect.ValueOf(m).Elem(), reflect.ValueOf(&v).Elem())
 }

@@ -23,8 +23,7 @@ type Method struct {
 	// Long calls take as long as they take: neither end gives them a time.
 	Long bool
 
-	full              string
-	request, response protoreflect.MessageType
+	full string
 }
 
 // Access says who may call an operation.
@@ -81,6 +80,9 @@ type Pace interface {
 type Entry interface {
 	// About returns what is known of the operation besides its messages.
 	About() *Method
+	// Plan plans how the messages are mapped, which the first call does otherwise, and
+	// panics if they are not what Go has.
+	Plan()
 	// Register adds the operation to a service.
 	Register(h Host, d *grpc.ServiceDesc)
 }
@@ -94,17 +96,25 @@ func (m *Method) Full() string { return m.full }
 // last returns the name within the service.
 func (m *Method) last() string { return m.Name[strings.IndexByte(m.Name, '.')+1:] }
 
-// found returns m with what the protocol says of it.
-func (m Method) found() Method {
-	name := protoreflect.FullName("stoa.v1." + m.Name)
-	d, err := protoregistry.GlobalFiles.FindDescriptorByName(name)
+const pkg = "stoa.v1." // the protocol
+
+// named returns m with its name as gRPC has it.
+func (m Method) named() Method {
+	m.full = "/" + pkg + strings.Replace(m.Name, ".", "/", 1)
+	return m
+}
+
+// messages are those of a method.
+type messages struct{ request, response protoreflect.MessageType }
+
+// messages returns what the protocol says of the method.
+func (m *Method) messages() messages {
+	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(pkg + m.Name))
 	if err != nil {
 		panic(fmt.Sprintf("op: %s: %v", m.Name, err))
 	}
 	method := d.(protoreflect.MethodDescriptor)
-	m.full = fmt.Sprintf("/%s/%s", name.Parent(), name.Name())
-	m.request, m.response = typeOf(method.Input()), typeOf(method.Output())
-	return m
+	return messages{typeOf(method.Input()), typeOf(method.Output())}
 }
 
 func typeOf(d protoreflect.MessageDescriptor) protoreflect.MessageType {
@@ -120,7 +130,10 @@ func typeOf(d protoreflect.MessageDescriptor) protoreflect.MessageType {
 type Hand struct{ Method }
 
 // ByHand returns an operation that package server has a handler of its own for.
-func ByHand(m Method) *Hand { return &Hand{m.found()} }
+func ByHand(m Method) *Hand { return &Hand{m.named()} }
+
+// Plan panics if the protocol has no such method.
+func (h *Hand) Plan() { h.messages() }
 
 // Register adds nothing: package server does.
 func (*Hand) Register(Host, *grpc.ServiceDesc) {}

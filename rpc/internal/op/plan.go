@@ -5,15 +5,16 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"google.golang.org/protobuf/proto"
 )
 
-// A plan is how the fields of a message are those of a Go struct. It is made once, of
-// their types: a field of the message is the field of the struct that has its name, but
+// A plan is how the fields of a message are those of a Go struct. It is made once, when it is
+// first needed, of their types: a field of the message is the field of the struct that has its name, but
 // for the case of letters, or has it in a tag, as `wire:"context_id"`; fields of embedded
 // structs are the struct's. A field of the message that the struct lacks is a mistake of
-// the program, which ends it as it begins; one of the struct alone must be zero.
+// the program, and panics; one of the struct alone must be zero.
 //
 // A tag may say more, after a comma: hash, 32 bytes that may be zeros; optional, zeros
 // are a field that is not set; or inline, the fields of the struct in it are the struct's.
@@ -32,8 +33,20 @@ type planned struct {
 	conv
 }
 
-// plans are those that are made.
-var plans = map[pair]*plan{}
+// plans are those that are made, by one goroutine at a time.
+var (
+	plans    = map[pair]*plan{}
+	planning sync.Mutex
+)
+
+// once has plans made when they are first needed.
+func once(build func()) func() {
+	return sync.OnceFunc(func() {
+		planning.Lock()
+		defer planning.Unlock()
+		build()
+	})
+}
 
 // planOf makes the plan of a struct for a message, both of them types.
 func planOf(message, value reflect.Type) *plan {

@@ -46,10 +46,10 @@ func TestFieldsAreCarriedByTheirNames(t *testing.T) {
 	require.Equal(t, &FieldError{"durability", "no durability 9"}, by.parse(&stoav1.KvPutRequest{Durability: 9}, new(arguments)))
 }
 
-func TestAFieldOfTheMessageThatGoLacksEndsTheProgram(t *testing.T) {
+func TestAFieldOfTheMessageThatGoLacksIsAMistakeOfTheProgram(t *testing.T) {
 	type lacking struct{ Tenant, Key string }
 	require.PanicsWithValue(t, "op: stoav1.KvPutRequest has a field Value, and op.lacking has none", func() {
-		New(Method{Name: "Kv.Put"}, doNothing[lacking, Nothing])
+		New(Method{Name: "Kv.Put"}, doNothing[lacking, Nothing]).Plan()
 	})
 	type other struct {
 		Tenant, Key string
@@ -57,9 +57,9 @@ func TestAFieldOfTheMessageThatGoLacksEndsTheProgram(t *testing.T) {
 		Value       int
 	}
 	require.PanicsWithValue(t, "op: no way from int to the field value, which is []uint8", func() {
-		New(Method{Name: "Kv.Put"}, doNothing[other, Nothing])
+		New(Method{Name: "Kv.Put"}, doNothing[other, Nothing]).Plan()
 	})
-	require.Panics(t, func() { New(Method{Name: "Kv.None"}, doNothing[Nothing, Nothing]) }, "the protocol has no such method")
+	require.Panics(t, func() { New(Method{Name: "Kv.None"}, doNothing[Nothing, Nothing]).Plan() }, "the protocol has no such method")
 }
 
 func TestIdsThatMakeNoSenseAreRefused(t *testing.T) {

@@ -22,12 +22,14 @@ type Stream[S, In, Item any] struct {
 	queue int
 	ask   Mapping[In]
 	items Mapping[[]Item]
+	of    messages
+	plan  func() // before the three above, and what follows, are used
 
 	single bool // messages have one item
 }
 
-// NewStream returns an operation, which ends the program if the messages of the method
-// are not what In and a list of items, or an item, are. do is what the server does, size is about how
+// NewStream returns an operation. The messages of the method are what In and a list of
+// items, or an item, are: Plan panics otherwise. do is what the server does, size is about how
 // many bytes an item takes in memory, and queue how many of them wait for a client that
 // reads slowly; 0: none, so that do goes on when an item is sent, and may use its memory again.
 func NewStream[S, In, Item any](m Method, do func(context.Context, S, *In) iter.Seq2[Item, error], size func(*Item) int, queue int) *Stream[S, In, Item] {
@@ -39,14 +41,20 @@ func NewStream[S, In, Item any](m Method, do func(context.Context, S, *In) iter.
 func NewStreamBy[S, In, Item any](m Method, do func(context.Context, S, *In) iter.Seq2[Item, error], size func(*Item) int, queue int,
 	items Mapping[[]Item],
 ) *Stream[S, In, Item] {
-	o := &Stream[S, In, Item]{Method: m.found(), do: do, size: size, queue: queue, items: items}
-	o.ask = mappingOf[In](o.request.Zero().Interface())
-	if items == nil {
-		o.items = listOf[Item](o.response.Zero().Interface())
-	}
-	_, o.single = o.items.(single[Item])
+	o := &Stream[S, In, Item]{Method: m.named(), do: do, size: size, queue: queue, items: items}
+	o.plan = once(func() {
+		o.of = o.messages()
+		o.ask = mappingOf[In](o.of.request.Zero().Interface())
+		if o.items == nil {
+			o.items = listOf[Item](o.of.response.Zero().Interface())
+		}
+		_, o.single = o.items.(single[Item])
+	})
 	return o
 }
+
+// Plan plans how the messages are mapped; see [Entry].
+func (o *Stream[S, In, Item]) Plan() { o.plan() }
 
 // listOf returns the mapping of a list of items for a message, or of a list of one where
 // the message has no list.
@@ -77,14 +85,15 @@ type Receiver interface {
 // makes what the caller sees of an error.
 func (o *Stream[S, In, Item]) Call(in *In, open func(req proto.Message) (Receiver, error), failed func(error) error) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
-		req := o.request.New().Interface()
+		o.plan()
+		req := o.of.request.New().Interface()
 		err := o.ask.fill(req, in)
 		var s Receiver
 		if err == nil {
 			s, err = open(req)
 		}
 		for err == nil {
-			res := o.response.New().Interface()
+			res := o.of.response.New().Interface()
 			if err = s.RecvMsg(res); err != nil {
 				break
 			}
@@ -108,7 +117,8 @@ func (o *Stream[S, In, Item]) Call(in *In, open func(req proto.Message) (Receive
 // Register adds the operation to a service, whose implementation is an S.
 func (o *Stream[S, In, Item]) Register(h Host, d *grpc.ServiceDesc) {
 	d.Streams = append(d.Streams, grpc.StreamDesc{StreamName: o.last(), ServerStreams: true, Handler: func(s any, stream grpc.ServerStream) error {
-		req := o.request.New().Interface()
+		o.plan()
+		req := o.of.request.New().Interface()
 		if err := stream.RecvMsg(req); err != nil {
 			return err
 		}
@@ -137,7 +147,7 @@ func (o *Stream[S, In, Item]) serve(h Host, s S, req proto.Message, stream grpc.
 		return nil
 	}
 	send := func(items []Item) error {
-		res := o.response.New().Interface()
+		res := o.of.response.New().Interface()
 		if err := o.items.fill(res, &items); err != nil {
 			return err
 		}

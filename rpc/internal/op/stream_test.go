@@ -48,6 +48,7 @@ func TestItemsOfWhichAMessageHasOneAreSentOneByOne(t *testing.T) {
 				yield(finding{Summary: &stoav1.NamespaceVerifySummary{Ops: 3}}, nil)
 		}
 	}, func(*finding) int { return 1 }, 10)
+	o.Plan()
 	h, s := new(waits), &sent{ctx: t.Context()}
 	require.NoError(t, o.serve(h, struct{}{}, &stoav1.NamespaceVerifyRequest{}, s))
 	require.Len(t, s.list, 3)

@@ -15,29 +15,36 @@ type Unary[S, In, Out any] struct {
 	told   func(*In, *Out) error
 	ask    Mapping[In]
 	answer Mapping[Out]
+	of     messages
+	plan   func() // before the three above are used
 }
 
 // Nothing is what an operation takes or returns that takes or returns nothing.
 type Nothing struct{}
 
-// New returns an operation, which ends the program if the messages of the method, which
-// is one of the protocol, are not what In and Out are; see [Pair]. do is what the server
-// does.
+// New returns an operation. The method is one of the protocol, whose messages are what In
+// and Out are; see [Pair]: Plan panics otherwise. do is what the server does.
 func New[S, In, Out any](m Method, do func(context.Context, S, *In) (Out, error)) *Unary[S, In, Out] {
 	return NewBy(m, do, nil, nil)
 }
 
 // NewBy is New for messages that are mapped by functions; nil is as by New.
 func NewBy[S, In, Out any](m Method, do func(context.Context, S, *In) (Out, error), ask Mapping[In], answer Mapping[Out]) *Unary[S, In, Out] {
-	u := &Unary[S, In, Out]{Method: m.found(), do: do, ask: ask, answer: answer}
-	if ask == nil {
-		u.ask = mappingOf[In](u.request.Zero().Interface())
-	}
-	if answer == nil {
-		u.answer = mappingOf[Out](u.response.Zero().Interface())
-	}
+	u := &Unary[S, In, Out]{Method: m.named(), do: do, ask: ask, answer: answer}
+	u.plan = once(func() {
+		u.of = u.messages()
+		if u.ask == nil {
+			u.ask = mappingOf[In](u.of.request.Zero().Interface())
+		}
+		if u.answer == nil {
+			u.answer = mappingOf[Out](u.of.response.Zero().Interface())
+		}
+	})
 	return u
 }
+
+// Plan plans how the messages are mapped; see [Entry].
+func (u *Unary[S, In, Out]) Plan() { u.plan() }
 
 // Told has the client complete, or refuse, what it was answered, with what it has asked
 // for. It returns u.
@@ -48,7 +55,8 @@ func (u *Unary[S, In, Out]) Told(told func(*In, *Out) error) *Unary[S, In, Out] 
 
 // Call makes the operation by a call: what the client does.
 func (u *Unary[S, In, Out]) Call(in *In, call func(req, res proto.Message) error) (out Out, err error) {
-	req, res := u.request.New().Interface(), u.response.New().Interface()
+	u.plan()
+	req, res := u.of.request.New().Interface(), u.of.response.New().Interface()
 	if err := u.ask.fill(req, in); err != nil {
 		return out, err
 	}
@@ -74,7 +82,7 @@ func (u *Unary[S, In, Out]) serve(ctx context.Context, h Host, s S, req proto.Me
 	if err != nil {
 		return nil, h.Failed(&u.Method, &in, err)
 	}
-	res := u.response.New().Interface()
+	res := u.of.response.New().Interface()
 	return res, u.answer.fill(res, &out)
 }
 
@@ -82,7 +90,8 @@ func (u *Unary[S, In, Out]) serve(ctx context.Context, h Host, s S, req proto.Me
 func (u *Unary[S, In, Out]) Register(h Host, d *grpc.ServiceDesc) {
 	d.Methods = append(d.Methods, grpc.MethodDesc{MethodName: u.last(), Handler: func(s any, ctx context.Context,
 		decode func(any) error, around grpc.UnaryServerInterceptor) (any, error) {
-		req := u.request.New().Interface()
+		u.plan()
+		req := u.of.request.New().Interface()
 		if err := decode(req); err != nil {
 			return nil, err
 		}
