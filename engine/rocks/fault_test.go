@@ -97,6 +97,28 @@ func TestFullDiskMakesReadOnlyUntilReopened(t *testing.T) {
 	requireAll(t, open(t, filepath.Join(dir, "db"), Options{MinFreeBytes: -1}), n)
 }
 
+// What failed in the background a moment ago, and nobody has noticed yet, is as good a
+// reason to reopen as what a write has met.
+func TestReopenLooksForFaultsThatNobodyHasNoticed(t *testing.T) {
+	dir, grow := smallDisk(t, 24)
+	e := open(t, filepath.Join(dir, "db"), Options{MinFreeBytes: -1})
+	put(t, e, engine.Synced, column.State, ctx(0), "v")
+	ballast, err := os.Create(filepath.Join(dir, "ballast"))
+	require.NoError(t, err)
+	for block := make([]byte, 4096); err == nil; {
+		_, err = ballast.Write(block)
+	}
+	require.NoError(t, ballast.Close())
+	require.Error(t, e.st.flush(column.State), "past the engine, as RocksDB itself does it")
+
+	grow(96)
+	require.NoError(t, e.Reopen())
+	require.Zero(t, e.st.number("rocksdb.background-errors", 0))
+	put(t, e, engine.Synced, column.State, ctx(1), "v")
+	require.NoError(t, e.Flush())
+	require.True(t, e.Health().Writable, e.Health().Reason)
+}
+
 // A RocksDB with assertions ends the process when it cannot write its LOG.
 func TestFullDiskIsRefusedWithNothingChanged(t *testing.T) {
 	dir, _ := smallDisk(t, 24)

@@ -92,6 +92,24 @@ func TestHoleInWhatWasNotSyncedIsLeft(t *testing.T) {
 	}
 }
 
+// Everything that was synced is in tables, and the log behind them, which nobody synced,
+// has lost its beginning: there is nothing to refuse.
+func TestHoleAtTheBeginningOfAnUnsyncedLogIsLeft(t *testing.T) {
+	t.Parallel()
+	e := open(t, t.TempDir(), Options{WatermarkEvery: time.Hour})
+	put(t, e, engine.Synced, column.State, ctx(0), "0")
+	require.NoError(t, e.Flush())
+	for i := range 3 {
+		put(t, e, engine.WAL, column.State, ctx(1+i), strings.Repeat("x", 40<<10))
+	}
+	dir := crash(t, e)
+	log := newest(t, dir, ".log")
+	zero(t, log, 0, 32<<10)
+	e = open(t, dir, Options{})
+	require.Len(t, list(t, e, column.State, engine.Range{}), 1)
+	require.Contains(t, e.Recovery().Left[0], filepath.Base(log)+" from byte 0 on")
+}
+
 // Whatever is left of what was not synced, the store opens with what was, and with some
 // of the rest in order.
 func TestAnySubsetOfUnsyncedSectorsOpens(t *testing.T) {

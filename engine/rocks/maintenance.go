@@ -35,7 +35,7 @@ func (e *Engine) Reopen() error {
 	if err := e.why(); errors.Is(err, engine.ErrClosed) {
 		return err
 	}
-	if e.o.ReadOnly || e.fault.Load() == nil {
+	if e.o.ReadOnly || !e.faulty() {
 		return nil
 	}
 	if err := e.moved(); err != nil {
@@ -59,6 +59,13 @@ func (e *Engine) Reopen() error {
 		e.down = fmt.Errorf("engine: %s is not open: reopen failed: %w", e.dir, err)
 	}
 	return err
+}
+
+// faulty reports whether there is a fault, one too that nobody has noticed yet.
+func (e *Engine) faulty() bool {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.checkBackground(e.st) != nil
 }
 
 // moved returns ErrMoved if the path of the store does not lead to the directory that was

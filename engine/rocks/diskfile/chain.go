@@ -9,7 +9,9 @@ import (
 // Chain is the logs that a directory needs, read as the one that they are: the changes
 // of each continue those of the one before, without a gap in their sequences.
 type Chain struct {
-	Last uint64 // the sequence of the last change up to which nothing is missing; 0: there is none
+	// Last is the sequence of the last change up to which nothing is missing; 0: there is
+	// none. It is that of the tables where the logs begin with a hole.
+	Last uint64
 	// Hole is what it ends before. nil: nothing is behind its end, but perhaps the
 	// beginning of a record, which a kill leaves too, or space that was reserved.
 	Hole *Hole
@@ -24,9 +26,13 @@ func (m *Manifest) Chain(dir string) (Chain, error) {
 		return Chain{}, err
 	}
 	c := chainReader{due: m.LastSequence + 1}
+	first := uint64(0)
 	for i, log := range logs {
 		if !m.needs(log.Number) {
 			continue
+		}
+		if first == 0 {
+			first = log.Number
 		}
 		if err := c.log(log); err != nil {
 			return c.chain, err
@@ -39,8 +45,22 @@ func (m *Manifest) Chain(dir string) (Chain, error) {
 		c.chain.Hole = nil
 	} else if h != nil {
 		h.Bytes, err = bytesBehind(h)
+		if c.chain.Last == 0 && m.tabledBefore(first) {
+			c.chain.Last = m.Tabled()
+		}
 	}
 	return c.chain, err
+}
+
+// tabledBefore reports whether the tables have nothing of the logs from one on: then
+// there is nothing in these that is as old as what the tables have.
+func (m *Manifest) tabledBefore(log uint64) bool {
+	for _, f := range m.Families {
+		if f.Log > log {
+			return false
+		}
+	}
+	return true
 }
 
 // chainReader follows a chain.

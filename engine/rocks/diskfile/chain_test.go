@@ -105,6 +105,26 @@ func TestChainBeginsWhereTheTablesEnd(t *testing.T) {
 	require.EqualValues(t, 1, c.Hole.Records)
 }
 
+// Where the first log begins with a hole, nothing is missing of what tables have, unless
+// one of them has something of that log.
+func TestAChainThatBeginsWithAHoleEndsWithTheTables(t *testing.T) {
+	dir := t.TempDir()
+	writeChain(t, dir, 101, [][]int{{5, 5}})
+	b, err := os.ReadFile(chainLog(dir, 0))
+	require.NoError(t, err)
+	clear(b[:12])
+	require.NoError(t, os.WriteFile(chainLog(dir, 0), b, 0o600))
+	m := &Manifest{Families: map[uint32]*Family{0: newFamily("default"), 1: newFamily("other")}, LastSequence: 103}
+	m.Families[1].flushed = 100
+	for log, last := range map[uint64]uint64{9: 100, 10: 100, 11: 0} {
+		m.Families[1].Log = log
+		c, err := m.Chain(dir)
+		require.NoError(t, err)
+		require.Equal(t, last, c.Last, "a family that has flushed what is before log %d", log)
+		require.Zero(t, c.Hole.Offset)
+	}
+}
+
 // A log whose records say again what the log before it has said is no part of the chain.
 func TestALogThatGoesBackEndsTheChain(t *testing.T) {
 	dir := t.TempDir()
