@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/link"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/internal/wire"
@@ -231,7 +232,7 @@ func (c *Client) invoke(op string, call func(context.Context) error) error {
 func overloaded(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Kind == stoav1.ErrorKind_ERROR_KIND_BUSY &&
-		(e.Fields[FieldWhat] == WhatRequests || e.Fields[FieldWhat] == WhatCalls)
+		(e.Fields[fault.FieldWhat] == fault.WhatRequests || e.Fields[fault.FieldWhat] == fault.WhatCalls)
 }
 
 // failed returns what a stub of c returned as an error of this package.
@@ -242,5 +243,5 @@ func (c *Client) failed(op string, err error) error {
 	if c.closed() {
 		return fmt.Errorf("rpc: %s: %w", op, engine.ErrClosed)
 	}
-	return FromStatus(err)
+	return fault.FromStatus(err)
 }

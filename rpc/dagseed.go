@@ -9,6 +9,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/rpc/internal/dagwire"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -89,7 +90,7 @@ func (d *Dag) Seed(ctx context.Context, id codec.ContextID, parts iter.Seq2[*dag
 	case failed == nil:
 		done, failed := dagwire.Seeds.Value(res)
 		return done, odd(dagSeed.Name, failed)
-	case err == nil && !whole && errors.Is(FromStatus(failed), ErrRequest):
+	case err == nil && !whole && errors.Is(fault.FromStatus(failed), ErrRequest):
 		return dag.Seeded{}, io.ErrUnexpectedEOF
 	}
 	return dag.Seeded{}, d.c.failed(dagSeed.Name, failed)

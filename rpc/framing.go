@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/frame"
 	"github.com/stoadb/stoa/rpc/internal/link"
 )
@@ -130,7 +131,7 @@ func refused(err error) bool {
 }
 
 func refusedBy(path string, err error) error {
-	return fmt.Errorf("%w (the daemon at %s)", FromStatus(err), path)
+	return fmt.Errorf("%w (the daemon at %s)", fault.FromStatus(err), path)
 }
 
 // hungUp is the error of a daemon that does not say why it does not serve this user.

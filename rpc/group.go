@@ -5,6 +5,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
 
@@ -22,7 +23,7 @@ func (c *Client) Groups() *Groups { return &Groups{c} }
 type inGroup struct{ GroupID codec.GroupID }
 
 // About returns the group.
-func (a *inGroup) About() (name, value string) { return FieldGroup, a.GroupID.String() }
+func (a *inGroup) About() (name, value string) { return fault.FieldGroup, a.GroupID.String() }
 
 var groupGet = op.New(op.Method{Number: 401, Name: "Group.Get"},
 	func(_ context.Context, s *namespace.Store, a *inGroup) (namespace.GroupInfo, error) {
@@ -106,9 +107,9 @@ type resolving struct {
 func (a *resolving) About() (name, value string) {
 	switch {
 	case a.ContextID != nil:
-		return FieldContext, a.ContextID.String()
+		return fault.FieldContext, a.ContextID.String()
 	case a.GroupID != nil:
-		return FieldGroup, a.GroupID.String()
+		return fault.FieldGroup, a.GroupID.String()
 	}
 	return "", ""
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/group"
 	"github.com/stoadb/stoa/namespace"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
 
@@ -66,7 +67,7 @@ func (a *joining) About() (name, value string) {
 	if a.to.IsZero() {
 		return "", ""
 	}
-	return FieldNamespace, a.to.String()
+	return fault.FieldNamespace, a.to.String()
 }
 
 var nsJoin = op.New(op.Method{Number: 319, Name: "Namespace.Join"},

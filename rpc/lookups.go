@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -32,9 +33,9 @@ func AppendLookups(dst []byte, lookups []engine.Lookup) []byte {
 func ParseLookups(dst []engine.Lookup, packed []byte) ([]engine.Lookup, error) {
 	for rest := packed; len(rest) > 0; {
 		if len(dst) == MaxLookups {
-			return dst, NewError(stoav1.ErrorKind_ERROR_KIND_TOO_LARGE,
+			return dst, fault.New(stoav1.ErrorKind_ERROR_KIND_TOO_LARGE,
 				fmt.Sprintf("rpc: more than %d keys in one MultiGet; ask for fewer at a time", MaxLookups),
-				FieldReason, "too many keys", FieldLimit, fmt.Sprint(MaxLookups))
+				fault.FieldReason, "too many keys", fault.FieldLimit, fmt.Sprint(MaxLookups))
 		}
 		col := column.Column(rest[0])
 		if !col.Valid() {
@@ -94,5 +95,5 @@ func uvarint(s []byte) (n uint64, k int) {
 
 func packedError(format string, args ...any) *Error {
 	text := fmt.Sprintf(format, args...)
-	return NewError(stoav1.ErrorKind_ERROR_KIND_BATCH, "rpc: malformed lookups: "+text, FieldReason, text)
+	return fault.New(stoav1.ErrorKind_ERROR_KIND_BATCH, "rpc: malformed lookups: "+text, fault.FieldReason, text)
 }

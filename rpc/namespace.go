@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 
@@ -28,7 +29,9 @@ func (c *Client) Namespaces() *Namespaces { return &Namespaces{c} }
 type inNamespace struct{ NamespaceID codec.GroupID }
 
 // About returns the namespace.
-func (a *inNamespace) About() (name, value string) { return FieldNamespace, a.NamespaceID.String() }
+func (a *inNamespace) About() (name, value string) {
+	return fault.FieldNamespace, a.NamespaceID.String()
+}
 
 var nsNewIdentity = op.New(op.Method{Number: 301, Name: "Namespace.NewIdentity"},
 	func(_ context.Context, s *namespace.Store, a *inNamespace) (codec.Identity, error) {
@@ -93,7 +96,7 @@ type creating struct {
 }
 
 // About returns the namespace that was to be made.
-func (a *creating) About() (name, value string) { return FieldNamespace, a.made.String() }
+func (a *creating) About() (name, value string) { return fault.FieldNamespace, a.made.String() }
 
 // created is a namespace that was made.
 type created struct {
@@ -187,7 +190,7 @@ type applying struct {
 }
 
 // About returns the namespace that the op is of.
-func (a *applying) About() (name, value string) { return FieldNamespace, a.to.String() }
+func (a *applying) About() (name, value string) { return fault.FieldNamespace, a.to.String() }
 
 var nsApply = op.New(op.Method{Number: 307, Name: "Namespace.Apply"},
 	func(ctx context.Context, s *namespace.Store, a *applying) (namespace.Answer, error) {

@@ -8,6 +8,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/group"
 	"github.com/stoadb/stoa/namespace"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
 
@@ -42,7 +43,7 @@ func (a *allNamespaces) About() (name, value string) {
 	if a.at.IsZero() {
 		return "", ""
 	}
-	return FieldNamespace, a.at.String()
+	return fault.FieldNamespace, a.at.String()
 }
 
 var nsList = op.New(op.Method{Number: 309, Name: "Namespace.List"},

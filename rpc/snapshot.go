@@ -10,6 +10,7 @@ import (
 
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -53,7 +54,7 @@ func (s *Snapshot) open() (err error) {
 		return s.client.failed("snapshot", err)
 	}
 	if e := answer.GetError(); e != nil {
-		return fromSession(e)
+		return fault.FromSession(e)
 	}
 	s.id = answer.GetSnapshot().GetSnapshot()
 	if s.id == 0 {

@@ -14,18 +14,6 @@ import (
 // system has room for, of those that it may be Linux or macOS.
 const MaxSocketPath = maxSocketPath
 
-// Errors of reaching a daemon.
-var (
-	// ErrSocketPath is returned for a path that can't be that of a socket.
-	ErrSocketPath = errors.New("rpc: not a socket path")
-	// ErrNoDaemon is returned by Dial when nothing listens at the path.
-	ErrNoDaemon = errors.New("rpc: no daemon")
-	// ErrRefused is returned by Dial when the permissions of the socket keep this
-	// user out, or when the daemon hangs up, as it does on users that it doesn't
-	// know.
-	ErrRefused = errors.New("rpc: refused")
-)
-
 // CheckSocketPath returns ErrSocketPath if path is empty, too long for a socket
 // (it says the length), or would not name a file.
 func CheckSocketPath(path string) error {

@@ -9,20 +9,20 @@ import (
 	"github.com/stoadb/stoa/rpc"
 )
 
-// Exit codes.
+// Exit codes, as [rpc.Explain] has them.
 const (
 	exitOK       = 0
-	exitBad      = int(rpc.ExitBad)
-	exitDamage   = int(rpc.ExitDamage)
-	exitOpen     = int(rpc.ExitOpen)
-	exitNotFound = int(rpc.ExitNotFound)
-	exitRefused  = int(rpc.ExitRefused)
+	exitBad      = 1 // usage or bad input
+	exitDamage   = 2 // damage found
+	exitOpen     = 3 // cannot open, or no daemon
+	exitNotFound = 4
+	exitRefused  = 5 // refused, or a conflict
 )
 
-// What several hints say.
+// What several hints say, as hints of package rpc do.
 const (
-	mendHint     = rpc.HintMend
-	conceptsHint = rpc.HintConcepts
+	mendHint     = "`stoa restore BACKUP DIR --replace` puts a backup in its place, `stoa salvage` copies what can be read"
+	conceptsHint = "`stoa help concepts` says what such words mean"
 )
 
 // failure is an error with the exit code that it leads to and what the user can
@@ -68,7 +68,7 @@ func explain(err error) *failure {
 		}
 	}
 	code, hint := rpc.Explain(err)
-	return &failure{int(code), err, hint}
+	return &failure{code, err, hint}
 }
 
 // print writes the failure to stderr, as text or as one line of JSON.

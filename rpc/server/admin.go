@@ -14,6 +14,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/namespace/naming"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -77,7 +78,7 @@ func (a *admin) Checkpoint(dir string) error {
 	case err == nil:
 		a.s.log.Info("checkpoint made", "dir", dir)
 		return nil
-	case rpc.Describe(err) != nil:
+	case fault.Describe(err) != nil:
 		return err
 	case errors.Is(err, engine.ErrPlace):
 		return badField("dir", err.Error())

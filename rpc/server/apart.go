@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/server/internal/limit"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -52,10 +52,10 @@ func (s *Server) apart(ctx context.Context, a *activity, ended <-chan struct{}, 
 	case <-s.stopping:
 		return limit.Stopping()
 	case <-idle:
-		return rpc.NewError(stoav1.ErrorKind_ERROR_KIND_CLOSED,
+		return fault.New(stoav1.ErrorKind_ERROR_KIND_CLOSED,
 			"rpc: closed: the stream was idle for "+s.o.SessionIdle.String())
 	case <-ended:
-		return rpc.NewError(stoav1.ErrorKind_ERROR_KIND_CLOSED, "rpc: closed: the snapshot that was read")
+		return fault.New(stoav1.ErrorKind_ERROR_KIND_CLOSED, "rpc: closed: the snapshot that was read")
 	}
 }
 

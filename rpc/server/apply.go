@@ -9,7 +9,7 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
-	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/server/internal/demux"
 	"github.com/stoadb/stoa/rpc/server/internal/framed"
@@ -63,10 +63,10 @@ func (s *Server) checkRows(b *engine.Batch, who demux.Peer) error {
 			return err
 		}
 		if err := checkChange(op); err != nil {
-			return rowError(err, op.Column, op.Key, rpc.FieldChange, n)
+			return rowError(err, op.Column, op.Key, fault.FieldChange, n)
 		}
 		if err := s.checkOwner(op); err != nil {
-			return err.With(rpc.FieldChange, strconv.Itoa(n))
+			return err.With(fault.FieldChange, strconv.Itoa(n))
 		}
 		n++
 	}
@@ -76,12 +76,12 @@ func (s *Server) checkRows(b *engine.Batch, who demux.Peer) error {
 			return err
 		}
 		if _, err := keys.Identify(e.Column, e.Key); err != nil {
-			return rowError(err, e.Column, e.Key, rpc.FieldExpectation, n)
+			return rowError(err, e.Column, e.Key, fault.FieldExpectation, n)
 		}
 		// Whether an expectation holds would tell what is stored.
 		if !e.Absent && keys.Secret(e.Column, e.Key) && !s.maySeeSecrets(who) {
-			return rpc.KeyError(stoav1.ErrorKind_ERROR_KIND_SECRET, e.Column, e.Key, secretText(e.Column, who),
-				rpc.FieldExpectation, strconv.Itoa(n))
+			return fault.OfKey(stoav1.ErrorKind_ERROR_KIND_SECRET, e.Column, e.Key, secretText(e.Column, who),
+				fault.FieldExpectation, strconv.Itoa(n))
 		}
 		n++
 	}
@@ -124,7 +124,7 @@ func checkRange(op engine.Op) error {
 // rowError returns err with the key, and the number of the change or the
 // expectation that it is about.
 func rowError(err error, col column.Column, key []byte, which string, n int) error {
-	e := rpc.DescribeRow(err, col, key, which, strconv.Itoa(n))
+	e := fault.DescribeRow(err, col, key, which, strconv.Itoa(n))
 	if e == nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -82,9 +83,9 @@ func (in *incoming) Read(p []byte) (int, error) {
 			return 0, badField("part", "data follows the header, and nothing else")
 		}
 		if len(part.Data) > codec.ChunkSize {
-			return 0, rpc.NewError(stoav1.ErrorKind_ERROR_KIND_TOO_LARGE,
+			return 0, fault.New(stoav1.ErrorKind_ERROR_KIND_TOO_LARGE,
 				fmt.Sprintf("rpc: %d bytes of a blob in one message; at most %d", len(part.Data), codec.ChunkSize),
-				rpc.FieldReason, "data", rpc.FieldSize, strconv.Itoa(len(part.Data)), rpc.FieldLimit, strconv.Itoa(codec.ChunkSize))
+				fault.FieldReason, "data", fault.FieldSize, strconv.Itoa(len(part.Data)), fault.FieldLimit, strconv.Itoa(codec.ChunkSize))
 		}
 		in.rest = part.Data
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -200,7 +201,7 @@ func TestADeclaredSizeOverTheLimitIsRefusedBeforeAnyContent(t *testing.T) {
 	require.NoError(t, err)
 	size := uint64(5 << 30)
 	require.NoError(t, stream.Send(putHeader(codec.BlobID{1}, &size)))
-	require.ErrorIs(t, rpc.FromStatus(stream.RecvMsg(new(stoav1.BlobPutResponse))), engine.ErrTooLarge)
+	require.ErrorIs(t, fault.FromStatus(stream.RecvMsg(new(stoav1.BlobPutResponse))), engine.ErrTooLarge)
 }
 
 func putHeader(id codec.BlobID, size *uint64) *stoav1.BlobPutRequest {
@@ -238,7 +239,7 @@ func TestUploadsThatMakeNoSenseAreRefused(t *testing.T) {
 				}
 			}
 			_, err = stream.CloseAndRecv()
-			require.ErrorIs(t, rpc.FromStatus(err), test.kind)
+			require.ErrorIs(t, fault.FromStatus(err), test.kind)
 		})
 	}
 	require.Empty(t, blobRows(t, d.engine))
@@ -255,15 +256,15 @@ func TestRequestsAboutNoBlobAreRefused(t *testing.T) {
 	_, err = c.BlobGet(ctx, id, io.Discard, rpc.BlobGetOptions{})
 	require.ErrorIs(t, err, engine.ErrNotFound)
 	_, err = bare.Stat(ctx, &stoav1.BlobStatRequest{BlobId: []byte("short")})
-	require.ErrorIs(t, rpc.FromStatus(err), rpc.ErrRequest)
+	require.ErrorIs(t, fault.FromStatus(err), rpc.ErrRequest)
 	_, err = bare.Delete(ctx, &stoav1.BlobDeleteRequest{})
-	require.ErrorIs(t, rpc.FromStatus(err), rpc.ErrRequest)
+	require.ErrorIs(t, fault.FromStatus(err), rpc.ErrRequest)
 	_, err = bare.List(ctx, &stoav1.BlobListRequest{After: []byte("short")})
-	require.ErrorIs(t, rpc.FromStatus(err), rpc.ErrRequest)
+	require.ErrorIs(t, fault.FromStatus(err), rpc.ErrRequest)
 	stream, err := bare.Get(ctx, &stoav1.BlobGetRequest{BlobId: make([]byte, 32)})
 	require.NoError(t, err)
 	_, err = stream.Recv()
-	require.ErrorIs(t, rpc.FromStatus(err), rpc.ErrRequest)
+	require.ErrorIs(t, fault.FromStatus(err), rpc.ErrRequest)
 }
 
 func TestAllBlobsAreListedPageByPage(t *testing.T) {
@@ -422,8 +423,8 @@ func TestRowsOfBlobsAreWrittenByTheirServiceOnly(t *testing.T) {
 			change(&b)
 			err := d.dialAs(t, f).Apply(&b)
 			require.ErrorIs(t, err, rpc.ErrOwned, name)
-			require.Equal(t, "stoa.v1.Blob", rpc.Describe(err).Fields[rpc.FieldOwner])
-			require.Equal(t, "1", rpc.Describe(err).Fields[rpc.FieldChange])
+			require.Equal(t, "stoa.v1.Blob", fault.Describe(err).Fields[fault.FieldOwner])
+			require.Equal(t, "1", fault.Describe(err).Fields[fault.FieldChange])
 			_, err = d.engine.Get(nil, column.Generic, row("good"))
 			require.ErrorIs(t, err, engine.ErrNotFound, "nothing was written")
 			require.NoError(t, raw.dialAs(t, f).Apply(&b), name)

@@ -13,6 +13,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -82,7 +83,7 @@ func TestVerificationsThatCannotBeMadeAreRefused(t *testing.T) {
 	stream, err := stoav1.NewBlobClient(d.bare(t)).Verify(t.Context(), &stoav1.BlobVerifyRequest{BlobId: []byte("short")})
 	require.NoError(t, err)
 	_, err = stream.Recv()
-	require.ErrorIs(t, rpc.FromStatus(err), rpc.ErrRequest)
+	require.ErrorIs(t, fault.FromStatus(err), rpc.ErrRequest)
 	putChunk(t, d.engine, codec.BlobID{1}, 0, []byte("left"))
 	enough := errors.New("enough")
 	_, err = c.BlobVerify(t.Context(), blob.VerifyOptions{}, func(blob.Damage) error { return enough })

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/stoadb/stoa/engine"
-	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/server/internal/framed"
 	"github.com/stoadb/stoa/rpc/server/internal/limit"
@@ -127,7 +127,7 @@ func (s *Server) publish(ctx context.Context, method string, err error) error {
 	if errors.As(err, &field) {
 		err = badField(field.Field, field.Reason)
 	}
-	if known := rpc.Describe(err); known != nil {
+	if known := fault.Describe(err); known != nil {
 		if errors.Is(err, engine.ErrCorrupt) {
 			s.log.ErrorContext(ctx, "damage found", "method", method, "error", err)
 		}
@@ -151,6 +151,6 @@ func (s *Server) fault(ctx context.Context, method string, err error, more ...sl
 	}
 	attrs := append([]slog.Attr{slog.String("incident", incident), slog.String("method", method), slog.Any("error", err)}, more...)
 	s.log.LogAttrs(ctx, slog.LevelError, "a call failed for a reason that was not foreseen", attrs...)
-	return rpc.NewError(stoav1.ErrorKind_ERROR_KIND_INTERNAL,
-		"rpc: internal error: the daemon's log has it as incident "+incident, rpc.FieldIncident, incident)
+	return fault.New(stoav1.ErrorKind_ERROR_KIND_INTERNAL,
+		"rpc: internal error: the daemon's log has it as incident "+incident, fault.FieldIncident, incident)
 }

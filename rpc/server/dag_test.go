@@ -23,6 +23,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -118,7 +119,7 @@ func TestContextsAreMadeListedAndDeleted(t *testing.T) {
 	require.Equal(t, codes.NotFound, status.Code(err))
 	var e *rpc.Error
 	require.ErrorAs(t, err, &e)
-	require.Equal(t, codec.ContextID{1}.String(), e.Fields[rpc.FieldContext])
+	require.Equal(t, codec.ContextID{1}.String(), e.Fields[fault.FieldContext])
 }
 
 func TestCallsOnAContextThatIsNotThereSaySo(t *testing.T) {
@@ -436,9 +437,9 @@ func TestRowsOfTheDagServiceAreNotWrittenByOthers(t *testing.T) {
 			require.Equal(t, codes.FailedPrecondition, status.Code(err))
 			var e *rpc.Error
 			require.ErrorAs(t, err, &e)
-			require.Equal(t, "stoa.v1.Dag", e.Fields[rpc.FieldOwner])
-			require.Equal(t, "1", e.Fields[rpc.FieldChange])
-			require.NotEmpty(t, e.Fields[rpc.FieldKey])
+			require.Equal(t, "stoa.v1.Dag", e.Fields[fault.FieldOwner])
+			require.Equal(t, "1", e.Fields[fault.FieldChange])
+			require.NotEmpty(t, e.Fields[fault.FieldKey])
 			_, err = d.dial(t).Get(nil, column.Generic, row("good"))
 			require.ErrorIs(t, err, engine.ErrNotFound, "nothing was written")
 			require.NoError(t, raw.dial(t).Apply(&b))
@@ -469,7 +470,7 @@ func TestStreamsOfDeltasAreLimitedAndDrained(t *testing.T) {
 	stopped := make(chan struct{})
 	go func() { d.stop(); close(stopped) }()
 	_, err = stream.Recv()
-	require.ErrorIs(t, rpc.FromStatus(err), rpc.ErrUnavailable)
+	require.ErrorIs(t, fault.FromStatus(err), rpc.ErrUnavailable)
 	<-stopped
 	require.Zero(t, d.dagStreams.Used())
 }
@@ -492,11 +493,11 @@ func TestIdsOfTheWrongLengthAreNamed(t *testing.T) {
 			return err
 		},
 	} {
-		err := rpc.FromStatus(call())
+		err := fault.FromStatus(call())
 		require.ErrorIs(t, err, rpc.ErrRequest, field)
 		var e *rpc.Error
 		require.True(t, errors.As(err, &e))
-		require.Equal(t, field, e.Fields[rpc.FieldField])
+		require.Equal(t, field, e.Fields[fault.FieldField])
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
-	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/dagwire"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -140,7 +140,7 @@ func (t *dagService) sendFailure(ctx context.Context, err error, send func(*stoa
 	if ctx.Err() != nil || errors.Is(err, dag.ErrClosed) || errors.Is(err, engine.ErrClosed) {
 		return err
 	}
-	known := new(rpc.Error)
+	known := new(fault.Error)
 	if !errors.As(t.s.publish(ctx, stoav1.Dag_AddMany_FullMethodName, err), &known) {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -55,8 +56,8 @@ func TestCountersOfAGovernedContextAreItsNamespaces(t *testing.T) {
 	require.Equal(t, codes.FailedPrecondition, status.Code(err))
 	var e *rpc.Error
 	require.ErrorAs(t, err, &e)
-	require.Equal(t, stoav1.Namespace_ServiceDesc.ServiceName, e.Fields[rpc.FieldOwner])
-	require.Equal(t, ns.String(), e.Fields[rpc.FieldGroup])
+	require.Equal(t, stoav1.Namespace_ServiceDesc.ServiceName, e.Fields[fault.FieldOwner])
+	require.Equal(t, ns.String(), e.Fields[fault.FieldGroup])
 	require.Equal(t, codec.ContextConfigValue{ApplicationRevision: 1}, counters())
 
 	require.NoError(t, c.Dag().DeleteContext(room))

@@ -7,7 +7,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
-	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -23,20 +23,20 @@ func aboutContext(err error, id codec.ContextID) error {
 		{dag.ErrExists, stoav1.ErrorKind_ERROR_KIND_CONTEXT_EXISTS, "dag: context " + id.String() + " is there already"},
 	} {
 		if errors.Is(err, known.is) {
-			return rpc.NewError(known.kind, known.text, rpc.FieldContext, id.String())
+			return fault.New(known.kind, known.text, fault.FieldContext, id.String())
 		}
 	}
 	var row *dag.RowError
 	if errors.As(err, &row) {
-		return rpc.DescribeRow(row.Err, row.Column, row.Key)
+		return fault.DescribeRow(row.Err, row.Column, row.Key)
 	}
 	var owned *dag.Governed
 	if errors.As(err, &owned) {
-		return rpc.KeyError(stoav1.ErrorKind_ERROR_KIND_OWNED, column.Config, owned.Context[:], "rpc: owned: "+strings.TrimPrefix(owned.Error(), "dag: "),
-			rpc.FieldOwner, stoav1.Namespace_ServiceDesc.ServiceName, rpc.FieldGroup, owned.Group.String())
+		return fault.OfKey(stoav1.ErrorKind_ERROR_KIND_OWNED, column.Config, owned.Context[:], "rpc: owned: "+strings.TrimPrefix(owned.Error(), "dag: "),
+			fault.FieldOwner, stoav1.Namespace_ServiceDesc.ServiceName, fault.FieldGroup, owned.Group.String())
 	}
 	if errors.Is(err, dag.ErrSnapshotsBusy) {
-		return rpc.NewError(stoav1.ErrorKind_ERROR_KIND_BUSY, "rpc: busy: "+err.Error(), rpc.FieldWhat, "snapshots of contexts")
+		return fault.New(stoav1.ErrorKind_ERROR_KIND_BUSY, "rpc: busy: "+err.Error(), fault.FieldWhat, "snapshots of contexts")
 	}
 	if errors.Is(err, dag.ErrCursor) {
 		return badField("cursor", err.Error())

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/server/internal/limit"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -46,7 +46,7 @@ func (s *Server) pacedStream(ctx context.Context, open *limit.Quota, work func(c
 		}
 		left := wait.left(s.o.SessionIdle)
 		if left <= 0 {
-			return rpc.NewError(stoav1.ErrorKind_ERROR_KIND_CLOSED,
+			return fault.New(stoav1.ErrorKind_ERROR_KIND_CLOSED,
 				"rpc: closed: the client kept the stream waiting for "+s.o.SessionIdle.String())
 		}
 		timer.Reset(left)

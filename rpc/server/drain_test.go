@@ -17,6 +17,7 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -97,7 +98,7 @@ func TestSessionsAndScansAreToldWhenTheServerStops(t *testing.T) {
 	d.stop() // far before the drain timeout
 	_, err = session.Recv()
 	require.Equal(t, codes.Unavailable, status.Code(err))
-	require.ErrorIs(t, rpc.FromStatus(err), rpc.ErrUnavailable)
+	require.ErrorIs(t, fault.FromStatus(err), rpc.ErrUnavailable)
 	for it.Next() {
 	}
 	require.ErrorIs(t, it.Err(), rpc.ErrUnavailable)

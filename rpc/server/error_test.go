@@ -20,6 +20,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/link"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -72,8 +73,8 @@ func TestRowsThatAreNotOfTheSchemaAreRefused(t *testing.T) {
 	require.Equal(t, 3, ke.Offset)
 	var e *rpc.Error
 	require.ErrorAs(t, err, &e)
-	require.Equal(t, "1", e.Fields[rpc.FieldChange])
-	require.Equal(t, "200102", e.Fields[rpc.FieldKey])
+	require.Equal(t, "1", e.Fields[fault.FieldChange])
+	require.Equal(t, "200102", e.Fields[fault.FieldKey])
 	_, err = c.Get(nil, column.Generic, row("good"))
 	require.ErrorIs(t, err, engine.ErrNotFound, "nothing was written")
 
@@ -136,8 +137,8 @@ func TestFaultsAreLoggedAndNotTold(t *testing.T) {
 			require.NotContains(t, err.Error(), "secret")
 			var e *rpc.Error
 			require.ErrorAs(t, err, &e)
-			require.NotEmpty(t, e.Fields[rpc.FieldIncident])
-			require.Contains(t, log.String(), e.Fields[rpc.FieldIncident])
+			require.NotEmpty(t, e.Fields[fault.FieldIncident])
+			require.Contains(t, log.String(), e.Fields[fault.FieldIncident])
 			require.Contains(t, log.String(), "000012.sst")
 			stub.failGet(nil)
 			_, err = c.Get(nil, column.Generic, row("a"))
@@ -169,8 +170,8 @@ func TestLongKeysAreCutInErrors(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrConflict)
 	var e *rpc.Error
 	require.ErrorAs(t, err, &e)
-	require.Len(t, e.Fields[rpc.FieldKey], 2048)
-	require.Equal(t, "60032", e.Fields[rpc.FieldKeySize])
+	require.Len(t, e.Fields[fault.FieldKey], 2048)
+	require.Equal(t, "60032", e.Fields[fault.FieldKeySize])
 	require.Less(t, len(err.Error()), 400)
 }
 
@@ -182,14 +183,14 @@ func TestMalformedBatchesAndLookupsAreRefused(t *testing.T) {
 		"expectations": {Expectations: []byte{9}},
 	} {
 		_, err := store.Apply(t.Context(), r)
-		require.ErrorIs(t, rpc.FromStatus(err), engine.ErrBatch, name)
+		require.ErrorIs(t, fault.FromStatus(err), engine.ErrBatch, name)
 		require.Equal(t, codes.InvalidArgument, status.Code(err))
 	}
 	_, err := store.Apply(t.Context(), &stoav1.ApplyRequest{Durability: 9})
-	require.ErrorIs(t, rpc.FromStatus(err), rpc.ErrRequest)
+	require.ErrorIs(t, fault.FromStatus(err), rpc.ErrRequest)
 	for _, packed := range [][]byte{{10}, {0, 0}, {12, 0}, {10, 5, 1}, {10, 0x80, 0x00}} {
 		_, err := store.MultiGet(t.Context(), &stoav1.MultiGetRequest{Lookups: packed})
-		require.ErrorIs(t, rpc.FromStatus(err), engine.ErrBatch, "%x", packed)
+		require.ErrorIs(t, fault.FromStatus(err), engine.ErrBatch, "%x", packed)
 	}
 }
 

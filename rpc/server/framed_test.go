@@ -23,6 +23,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/frame"
 	"github.com/stoadb/stoa/rpc/server/internal/framed"
 	"github.com/stoadb/stoa/rpc/server/socket"
@@ -89,7 +90,7 @@ func (c *rawConn) failure(f frame.Frame) error {
 	require.Equal(c.t, frame.End|frame.Error, f.Flags)
 	s := new(spb.Status)
 	require.NoError(c.t, proto.Unmarshal(f.Payload, s))
-	return rpc.FromStatus(status.FromProto(s).Err())
+	return fault.FromStatus(status.FromProto(s).Err())
 }
 
 // hungUp demands that the daemon ends the connection, and may say why before.

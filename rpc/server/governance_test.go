@@ -20,6 +20,7 @@ import (
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -354,24 +355,24 @@ func TestErrorsOfGovernanceSayWhatTheyAreAbout(t *testing.T) {
 		err          error
 		field, value string
 	}{
-		"namespace": {second(d.Namespace(none)), rpc.FieldNamespace, none.String()},
-		"tree":      {second(d.Tree(none)), rpc.FieldNamespace, none.String()},
-		"op":        {second(d.Op(ns, codec.OpID{9})), rpc.FieldNamespace, ns.String()},
-		"verify":    {second(d.Verify(ctx, none)), rpc.FieldNamespace, none.String()},
-		"group":     {second(d.groups.Show(none)), rpc.FieldGroup, none.String()},
-		"follow":    {last(d.groups.Follow(ctx, none, 0, false)), rpc.FieldGroup, none.String()},
-		"of":        {second(d.groups.NamespaceOf(none)), rpc.FieldGroup, none.String()},
-		"invite":    {second(d.Invite(ctx, namespace.Invite{GroupID: none, Role: codec.Member})), rpc.FieldGroup, none.String()},
-		"context": {func() error { _, _, err := d.groups.Resolve(codec.ContextID{9}); return err }(), rpc.FieldContext,
+		"namespace": {second(d.Namespace(none)), fault.FieldNamespace, none.String()},
+		"tree":      {second(d.Tree(none)), fault.FieldNamespace, none.String()},
+		"op":        {second(d.Op(ns, codec.OpID{9})), fault.FieldNamespace, ns.String()},
+		"verify":    {second(d.Verify(ctx, none)), fault.FieldNamespace, none.String()},
+		"group":     {second(d.groups.Show(none)), fault.FieldGroup, none.String()},
+		"follow":    {last(d.groups.Follow(ctx, none, 0, false)), fault.FieldGroup, none.String()},
+		"of":        {second(d.groups.NamespaceOf(none)), fault.FieldGroup, none.String()},
+		"invite":    {second(d.Invite(ctx, namespace.Invite{GroupID: none, Role: codec.Member})), fault.FieldGroup, none.String()},
+		"context": {func() error { _, _, err := d.groups.Resolve(codec.ContextID{9}); return err }(), fault.FieldContext,
 			codec.ContextID{9}.String()},
-		"join": {second(d.Join(ctx, []byte{1})), rpc.FieldNamespace, ""},
+		"join": {second(d.Join(ctx, []byte{1})), fault.FieldNamespace, ""},
 
-		"no id":   {second(d.groups.Show(codec.GroupID{})), rpc.FieldField, "group_id"},
-		"role":    {second(d.Invite(ctx, namespace.Invite{GroupID: ns, Role: 7})), rpc.FieldField, "role"},
-		"root":    {proposed(d.Propose(ctx, ns, namespace.Proposal{Root: &codec.RootOp{Kind: codec.RootKeyDelivery}})), rpc.FieldField, "root.kind"},
-		"kind":    {proposed(d.Propose(ctx, ns, namespace.Proposal{GroupID: ns, Group: &codec.GroupOp{Kind: 99}})), rpc.FieldField, "group.op.kind"},
-		"of what": {proposed(d.Propose(ctx, ns, namespace.Proposal{Group: &codec.GroupOp{}})), rpc.FieldField, "group.group_id"},
-		"nothing": {proposed(d.Propose(ctx, ns, namespace.Proposal{})), rpc.FieldField, "proposal"},
+		"no id":   {second(d.groups.Show(codec.GroupID{})), fault.FieldField, "group_id"},
+		"role":    {second(d.Invite(ctx, namespace.Invite{GroupID: ns, Role: 7})), fault.FieldField, "role"},
+		"root":    {proposed(d.Propose(ctx, ns, namespace.Proposal{Root: &codec.RootOp{Kind: codec.RootKeyDelivery}})), fault.FieldField, "root.kind"},
+		"kind":    {proposed(d.Propose(ctx, ns, namespace.Proposal{GroupID: ns, Group: &codec.GroupOp{Kind: 99}})), fault.FieldField, "group.op.kind"},
+		"of what": {proposed(d.Propose(ctx, ns, namespace.Proposal{Group: &codec.GroupOp{}})), fault.FieldField, "group.group_id"},
+		"nothing": {proposed(d.Propose(ctx, ns, namespace.Proposal{})), fault.FieldField, "proposal"},
 	} {
 		var e *rpc.Error
 		require.ErrorAs(t, c.err, &e, name)
@@ -470,7 +471,7 @@ func TestRowsOfGovernanceAreWrittenByItsServicesOnly(t *testing.T) {
 		require.ErrorIs(t, err, rpc.ErrOwned, name)
 		var e *rpc.Error
 		require.ErrorAs(t, err, &e)
-		require.Equal(t, "stoa.v1.Namespace", e.Fields[rpc.FieldOwner])
+		require.Equal(t, "stoa.v1.Namespace", e.Fields[fault.FieldOwner])
 		require.NoError(t, raw.dial(t).Apply(&b), name)
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/kv/kvtest"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/frame"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -470,7 +471,7 @@ func TestRowsOfTheKvServiceAreNotWrittenByOthers(t *testing.T) {
 				var e *rpc.Error
 				require.ErrorAs(t, err, &e)
 				require.ErrorIs(t, err, rpc.ErrOwned)
-				require.Equal(t, "stoa.v1.Kv", e.Fields[rpc.FieldOwner])
+				require.Equal(t, "stoa.v1.Kv", e.Fields[fault.FieldOwner])
 			}
 		}
 		put(t, c, "free", "1")

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/server/internal/framed"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -33,11 +33,11 @@ func (s *Server) checkBound(ctx context.Context, method string) error {
 	return errBound(tenant, "only the Kv service is theirs")
 }
 
-func errBound(tenant, reason string) *rpc.Error {
+func errBound(tenant, reason string) *fault.Error {
 	tenant = strings.ToValidUTF8(tenant, "�")
-	return rpc.NewError(stoav1.ErrorKind_ERROR_KIND_KV_BOUND,
+	return fault.New(stoav1.ErrorKind_ERROR_KIND_KV_BOUND,
 		fmt.Sprintf("rpc: bound to a tenant: the user of this connection is bound to %q: %s (stoa serve --tenant-map)", tenant, reason),
-		rpc.FieldTenant, tenant, rpc.FieldReason, reason)
+		fault.FieldTenant, tenant, fault.FieldReason, reason)
 }
 
 // tenantOf returns the tenant that a request is about: the one that its user is bound

@@ -21,6 +21,7 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/frame"
 	"github.com/stoadb/stoa/rpc/server/internal/demux"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -48,7 +49,7 @@ func TestValuesUpToTheLimitAreTakenAndLargerOnesRefused(t *testing.T) {
 	b.Put(column.Generic, row("larger"), append(large, 0))
 	require.ErrorIs(t, c.Apply(&b), engine.ErrTooLarge, "the client says so")
 	_, err = stoav1.NewStoreClient(d.bare(t)).Apply(t.Context(), &stoav1.ApplyRequest{Ops: b.Bytes()})
-	require.ErrorIs(t, rpc.FromStatus(err), engine.ErrTooLarge, "and so does the daemon")
+	require.ErrorIs(t, fault.FromStatus(err), engine.ErrTooLarge, "and so does the daemon")
 	fine(t, c)
 }
 
@@ -57,9 +58,9 @@ func TestMessagesOverTheLimitAreRefused(t *testing.T) {
 	store := stoav1.NewStoreClient(d.bare(t))
 	_, err := store.Apply(t.Context(), &stoav1.ApplyRequest{Ops: make([]byte, rpc.MaxMessage+1)})
 	require.Equal(t, codes.ResourceExhausted, status.Code(err))
-	require.ErrorIs(t, rpc.FromStatus(err), engine.ErrTooLarge)
+	require.ErrorIs(t, fault.FromStatus(err), engine.ErrTooLarge)
 	_, err = store.Apply(t.Context(), &stoav1.ApplyRequest{Ops: make([]byte, engine.MaxBatch+1)})
-	require.ErrorIs(t, rpc.FromStatus(err), engine.ErrTooLarge)
+	require.ErrorIs(t, fault.FromStatus(err), engine.ErrTooLarge)
 	fine(t, d.dial(t))
 }
 
@@ -73,7 +74,7 @@ func TestMultiGetHasLimits(t *testing.T) {
 	_, err := c.MultiGet(nil, many)
 	require.ErrorIs(t, err, engine.ErrTooLarge)
 	_, err = stoav1.NewStoreClient(d.bare(t)).MultiGet(t.Context(), &stoav1.MultiGetRequest{Lookups: rpc.AppendLookups(nil, many)})
-	require.ErrorIs(t, rpc.FromStatus(err), engine.ErrTooLarge)
+	require.ErrorIs(t, fault.FromStatus(err), engine.ErrTooLarge)
 	_, err = c.MultiGet(nil, many[1:])
 	require.NoError(t, err)
 
@@ -82,7 +83,7 @@ func TestMultiGetHasLimits(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrTooLarge, "100 MiB of values")
 	var e *rpc.Error
 	require.ErrorAs(t, err, &e)
-	require.NotEmpty(t, e.Fields[rpc.FieldLimit])
+	require.NotEmpty(t, e.Fields[fault.FieldLimit])
 	fine(t, c)
 }
 
@@ -181,7 +182,7 @@ func TestRequestsInFlightAreLimited(t *testing.T) {
 	go func() { first <- c.Apply(&b) }()
 	<-held
 	_, err := stoav1.NewStoreClient(d.bare(t)).Apply(t.Context(), &stoav1.ApplyRequest{Ops: b.Bytes()})
-	require.ErrorIs(t, rpc.FromStatus(err), rpc.ErrBusy)
+	require.ErrorIs(t, fault.FromStatus(err), rpc.ErrBusy)
 	require.Equal(t, codes.ResourceExhausted, status.Code(err))
 	go func() { second <- c.Apply(&b) }() // asks again until there is room
 	require.Eventually(t, func() bool { return refusals(t, registry) > 1 }, patience, time.Millisecond)

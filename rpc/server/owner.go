@@ -6,7 +6,7 @@ import (
 
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
-	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -44,12 +44,12 @@ func inScopes(col column.Column, key []byte, scopes string) bool {
 
 // checkOwner refuses a change of rows that a service keeps: what it knows of
 // them, such as the root of a state or the content of a blob, would not be true any more.
-func (s *Server) checkOwner(op engine.Op) *rpc.Error {
+func (s *Server) checkOwner(op engine.Op) *fault.Error {
 	owner := s.owner(op.Column, op.Key)
 	if owner == "" {
 		return nil
 	}
-	return rpc.KeyError(stoav1.ErrorKind_ERROR_KIND_OWNED, op.Column, op.Key,
+	return fault.OfKey(stoav1.ErrorKind_ERROR_KIND_OWNED, op.Column, op.Key,
 		fmt.Sprintf("rpc: owned: %s writes these rows of %s, and nobody else (stoa serve --raw, for repair)", owner, op.Column),
-		rpc.FieldOwner, owner)
+		fault.FieldOwner, owner)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/server/internal/demux"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -144,7 +145,7 @@ func TestSnapshotsAreForTheUserWhoTookThem(t *testing.T) {
 	uid.Store(2)
 	_, err = stoav1.NewStoreClient(d.bare(t)).Get(t.Context(), &stoav1.GetRequest{
 		Column: stoav1.Column_COLUMN_GENERIC, Key: row("a"), Snapshot: id})
-	require.ErrorIs(t, rpc.FromStatus(err), engine.ErrClosed)
+	require.ErrorIs(t, fault.FromStatus(err), engine.ErrClosed)
 	_, err = snap.Get(nil, column.Generic, row("a"))
 	require.ErrorIs(t, err, engine.ErrNotFound)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/server/internal/limit"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -143,8 +144,8 @@ func (v *view) mayScan(col column.Column, rg engine.Range) error {
 		if before || after {
 			continue
 		}
-		return rpc.NewError(stoav1.ErrorKind_ERROR_KIND_SECRET, secretText(col, v.peer), rpc.FieldColumn, col.String(),
-			rpc.FieldStart, hex.EncodeToString(secret.Start), rpc.FieldEnd, hex.EncodeToString(secret.End))
+		return fault.New(stoav1.ErrorKind_ERROR_KIND_SECRET, secretText(col, v.peer), fault.FieldColumn, col.String(),
+			fault.FieldStart, hex.EncodeToString(secret.Start), fault.FieldEnd, hex.EncodeToString(secret.End))
 	}
 	return nil
 }

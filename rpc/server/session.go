@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/server/internal/demux"
 	"github.com/stoadb/stoa/rpc/server/internal/framed"
 	"github.com/stoadb/stoa/rpc/server/internal/limit"
@@ -93,9 +93,9 @@ func (n *session) counted(r *stoav1.SessionRequest) error {
 // fail makes err the answer.
 func (n *session) fail(err error) {
 	published := n.s.publish(n.stream.Context(), "session", err)
-	var e *rpc.Error
+	var e *fault.Error
 	if !errors.As(published, &e) {
-		e = rpc.NewError(stoav1.ErrorKind_ERROR_KIND_STOPPING, "rpc: unavailable: "+published.Error())
+		e = fault.New(stoav1.ErrorKind_ERROR_KIND_STOPPING, "rpc: unavailable: "+published.Error())
 	}
 	n.answer.Response = &stoav1.SessionResponse_Error{Error: e.InSession()}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -95,7 +96,7 @@ func TestASessionReadsItsSnapshot(t *testing.T) {
 	_, err = k.stream.Recv()
 	require.ErrorIs(t, err, io.EOF)
 	_, err = store.Get(t.Context(), get)
-	require.ErrorIs(t, rpc.FromStatus(err), engine.ErrClosed, "until it ends")
+	require.ErrorIs(t, fault.FromStatus(err), engine.ErrClosed, "until it ends")
 }
 
 func TestAShortScanIsOnePage(t *testing.T) {
@@ -154,7 +155,7 @@ func TestASessionGoesOnAfterErrors(t *testing.T) {
 	require.Equal(t, stoav1.ErrorKind_ERROR_KIND_REQUEST, res.GetError().GetKind())
 	_, res = k.ask(&stoav1.SessionRequest{Request: &stoav1.SessionRequest_Get{Get: &stoav1.GetRequest{Column: 11, Key: []byte{0x21}}}})
 	require.Equal(t, stoav1.ErrorKind_ERROR_KIND_KEY, res.GetError().GetKind())
-	require.Equal(t, "Group", res.GetError().GetFields()[rpc.FieldColumn])
+	require.Equal(t, "Group", res.GetError().GetFields()[fault.FieldColumn])
 	_, res = k.ask(askGet("a", 12345))
 	require.Equal(t, stoav1.ErrorKind_ERROR_KIND_SNAPSHOT, res.GetError().GetKind())
 	stub.failGet(func() error { return io.ErrUnexpectedEOF })
@@ -178,7 +179,7 @@ func TestAPanicEndsItsSessionAndLeavesNothingTaken(t *testing.T) {
 	other := d.talk(t)
 	require.NoError(t, other.stream.Send(askGet("a", 0)))
 	_, err := other.stream.Recv()
-	require.ErrorIs(t, rpc.FromStatus(err), rpc.ErrInternal)
+	require.ErrorIs(t, fault.FromStatus(err), rpc.ErrInternal)
 	require.EqualValues(t, 1, d.sessions.Used(), "the other one goes on")
 	require.Zero(t, d.inFlight.Used())
 	require.NoError(t, k.stream.CloseSend())
@@ -215,7 +216,7 @@ func TestASessionWithoutASnapshotEndsWhenIdle(t *testing.T) {
 	s, err := stoav1.NewStoreClient(d.bare(t)).Session(t.Context())
 	require.NoError(t, err)
 	_, err = s.Recv()
-	require.ErrorIs(t, rpc.FromStatus(err), engine.ErrClosed)
+	require.ErrorIs(t, fault.FromStatus(err), engine.ErrClosed)
 }
 
 // The timer of a watch may fire in the moment in which the watch is stopped.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/stoadb/stoa/engine"
-	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -66,8 +66,8 @@ func (t *snapshots) reader(id uint64, uid uint32) (*heldSnapshot, error) {
 	defer t.mu.Unlock()
 	h := t.held[id]
 	if h == nil || h.uid != uid {
-		return nil, rpc.NewError(stoav1.ErrorKind_ERROR_KIND_SNAPSHOT,
-			"rpc: no such snapshot: the session that held it has ended", rpc.FieldSnapshot, strconv.FormatUint(id, 10))
+		return nil, fault.New(stoav1.ErrorKind_ERROR_KIND_SNAPSHOT,
+			"rpc: no such snapshot: the session that held it has ended", fault.FieldSnapshot, strconv.FormatUint(id, 10))
 	}
 	h.readers++
 	h.used.set(t.now())

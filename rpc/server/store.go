@@ -13,6 +13,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/server/internal/demux"
 	"github.com/stoadb/stoa/rpc/server/internal/framed"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -186,9 +187,9 @@ func (v *view) appendAll(ctx context.Context, dst []byte, r *stoav1.MultiGetRequ
 }
 
 func answerTooLarge(keys int) error {
-	return rpc.NewError(stoav1.ErrorKind_ERROR_KIND_TOO_LARGE,
+	return fault.New(stoav1.ErrorKind_ERROR_KIND_TOO_LARGE,
 		fmt.Sprintf("rpc: the values of the first %d keys take more than the %d bytes that an answer may; ask for fewer at a time", keys, engine.MaxBatch),
-		rpc.FieldReason, "answer", rpc.FieldLimit, strconv.Itoa(engine.MaxBatch))
+		fault.FieldReason, "answer", fault.FieldLimit, strconv.Itoa(engine.MaxBatch))
 }
 
 // mayRead returns an error if key is none of col, or if it is secret and the
@@ -198,10 +199,10 @@ func (v *view) mayRead(col column.Column, asked stoav1.Column, key []byte) error
 		return err
 	}
 	if _, err := keys.Identify(col, key); err != nil {
-		return rpc.DescribeRow(err, col, key)
+		return fault.DescribeRow(err, col, key)
 	}
 	if keys.Secret(col, key) && !v.s.maySeeSecrets(v.peer) {
-		return rpc.KeyError(stoav1.ErrorKind_ERROR_KIND_SECRET, col, key, secretText(col, v.peer))
+		return fault.OfKey(stoav1.ErrorKind_ERROR_KIND_SECRET, col, key, secretText(col, v.peer))
 	}
 	return nil
 }
@@ -227,8 +228,8 @@ func checkColumn(c stoav1.Column) error {
 }
 
 func badField(field, reason string) error {
-	return rpc.NewError(stoav1.ErrorKind_ERROR_KIND_REQUEST, "rpc: bad request: "+field+": "+reason,
-		rpc.FieldField, field, rpc.FieldReason, reason)
+	return fault.New(stoav1.ErrorKind_ERROR_KIND_REQUEST, "rpc: bad request: "+field+": "+reason,
+		fault.FieldField, field, fault.FieldReason, reason)
 }
 
 // bounds is a request that names a range of keys.

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/server/internal/limit"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -108,7 +108,7 @@ func (s *Server) watch(wait *peerWait, done <-chan error) error {
 		case stopping == nil:
 			return limit.Stopping()
 		default:
-			return rpc.NewError(stoav1.ErrorKind_ERROR_KIND_CLOSED,
+			return fault.New(stoav1.ErrorKind_ERROR_KIND_CLOSED,
 				"rpc: the client kept the transfer of a blob waiting for "+idle.String()+", so it was ended")
 		}
 	}

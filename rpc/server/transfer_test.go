@@ -16,6 +16,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -38,7 +39,7 @@ func TestAClientThatHangsDoesNotHoldUpOthers(t *testing.T) {
 	_, existed, err := d.dial(t).BlobPut(t.Context(), bytes.NewReader(content), rpc.BlobPutOptions{ID: id})
 	require.NoError(t, err)
 	require.False(t, existed)
-	err = rpc.FromStatus(hanging.RecvMsg(new(stoav1.BlobPutResponse)))
+	err = fault.FromStatus(hanging.RecvMsg(new(stoav1.BlobPutResponse)))
 	require.ErrorIs(t, err, engine.ErrClosed)
 	require.ErrorContains(t, err, "waiting for 1s")
 }
@@ -55,7 +56,7 @@ func TestADownloadThatNobodyReadsIsEnded(t *testing.T) {
 	for err == nil {
 		_, err = stream.Recv()
 	}
-	require.ErrorIs(t, rpc.FromStatus(err), engine.ErrClosed)
+	require.ErrorIs(t, fault.FromStatus(err), engine.ErrClosed)
 }
 
 func TestTransfersBeyondTheLimitAreRefusedAsBusy(t *testing.T) {
@@ -109,7 +110,7 @@ func TestAnUploadThatHangsDoesNotHoldUpADrain(t *testing.T) {
 	content := bytesOf(2 * chunk)
 	stream := beginUpload(t, d, contentID(content), content[:chunk])
 	d.stop() // far before the drain timeout
-	require.ErrorIs(t, rpc.FromStatus(stream.RecvMsg(new(stoav1.BlobPutResponse))), rpc.ErrUnavailable)
+	require.ErrorIs(t, fault.FromStatus(stream.RecvMsg(new(stoav1.BlobPutResponse))), rpc.ErrUnavailable)
 	require.Empty(t, blobRows(t, d.engine))
 }
 

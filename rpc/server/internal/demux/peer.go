@@ -39,7 +39,7 @@ type Admission struct {
 }
 
 // admit returns conn, counted, with who is at its other end; ErrPeer for one who may
-// not connect, and an *rpc.Error where there are too many connections.
+// not connect, and a *fault.Error where there are too many connections.
 func (g *Admission) admit(conn net.Conn) (*Conn, error) {
 	p, err := g.PeerOf(conn)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -18,7 +19,7 @@ type Quota struct {
 	used  atomic.Int64
 }
 
-// Take takes n, or returns an *rpc.Error that says that there is too much.
+// Take takes n, or returns a *fault.Error that says that there is too much.
 func (q *Quota) Take(n int64) error {
 	if q.used.Add(n) <= q.Limit {
 		return nil
@@ -34,11 +35,11 @@ func (q *Quota) Give(n int64) { q.used.Add(-n) }
 func (q *Quota) Used() int64 { return q.used.Load() }
 
 // Busy refuses what there would be too much of.
-func Busy(what string, limit int64) *rpc.Error {
+func Busy(what string, limit int64) *fault.Error {
 	of := strconv.FormatInt(limit, 10)
-	return rpc.NewError(stoav1.ErrorKind_ERROR_KIND_BUSY,
+	return fault.New(stoav1.ErrorKind_ERROR_KIND_BUSY,
 		"rpc: busy: no more than "+of+unit(what)+what+" at once; try again later",
-		rpc.FieldWhat, what, rpc.FieldLimit, of)
+		fault.FieldWhat, what, fault.FieldLimit, of)
 }
 
 func unit(what string) string {
@@ -50,11 +51,11 @@ func unit(what string) string {
 
 // What there may be too much of.
 const (
-	WhatRequests     = rpc.WhatRequests
+	WhatRequests     = fault.WhatRequests
 	WhatScans        = "scans"
 	WhatSessions     = "sessions"
 	WhatSessionScans = "scans of one session"
-	WhatCalls        = rpc.WhatCalls
+	WhatCalls        = fault.WhatCalls
 	WhatConnections  = "connections"
 	WhatUntaken      = "messages of one stream that wait"
 	WhatUnpaced      = "messages of one stream without credit"
@@ -62,7 +63,7 @@ const (
 
 // Stopping ends what would go on for long when the server drains.
 func Stopping() error {
-	return rpc.NewError(stoav1.ErrorKind_ERROR_KIND_STOPPING, "rpc: unavailable: the daemon is shutting down")
+	return fault.New(stoav1.ErrorKind_ERROR_KIND_STOPPING, "rpc: unavailable: the daemon is shutting down")
 }
 
 // What the pages of all open scans are to hold at most, about, in bytes; and the least

@@ -1,16 +1,10 @@
-package rpc
+package fault
 
 import (
-	"context"
 	"encoding/hex"
 	"errors"
 	"regexp"
 	"strconv"
-	"strings"
-
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
@@ -62,10 +56,10 @@ func Describe(err error) *Error {
 			continue
 		case k.data != nil:
 			message, pairs := k.data.describe(err)
-			return NewError(k.kind, message, pairs...)
+			return New(k.kind, message, pairs...)
 		}
 		text := withoutPaths(err.Error())
-		return NewError(k.kind, text, FieldReason, text)
+		return New(k.kind, text, FieldReason, text)
 	}
 	return nil
 }
@@ -110,55 +104,3 @@ var paths = regexp.MustCompile(`(^|[\s"'=(:])/(?:[^\s:"'()]*/)*([^\s:"'()/]*)`)
 
 // withoutPaths returns text with the last part only of every path in it.
 func withoutPaths(text string) string { return paths.ReplaceAllString(text, "$1$2") }
-
-// FromStatus returns what a call returned as an error of this package: an
-// *Error, ErrUnavailable, an error that is context.Canceled or
-// context.DeadlineExceeded, or err as it is.
-func FromStatus(err error) error {
-	if err == nil {
-		return nil
-	}
-	s, ok := status.FromError(err)
-	if !ok {
-		return err
-	}
-	for _, d := range s.Details() {
-		info, ok := d.(*errdetails.ErrorInfo)
-		if !ok || info.GetDomain() != Domain {
-			continue
-		}
-		e := &Error{Kind: kindNamed(info.GetReason()), Message: s.Message(), Fields: info.GetMetadata(), code: s.Code()}
-		e.cause = e.rebuild()
-		return e
-	}
-	return fromCode(s)
-}
-
-// failure is a status without details: an error of gRPC itself.
-type failure struct {
-	status *status.Status
-	cause  error
-}
-
-func (f *failure) Error() string              { return f.cause.Error() + ": " + f.status.Message() }
-func (f *failure) Unwrap() error              { return f.cause }
-func (f *failure) GRPCStatus() *status.Status { return f.status }
-
-func fromCode(s *status.Status) error {
-	switch s.Code() {
-	case codes.Canceled:
-		return &failure{s, context.Canceled}
-	case codes.DeadlineExceeded:
-		return &failure{s, context.DeadlineExceeded}
-	case codes.Unavailable:
-		return &failure{s, ErrUnavailable}
-	case codes.Unimplemented:
-		return &failure{s, engine.ErrUnsupported}
-	case codes.ResourceExhausted:
-		if strings.Contains(s.Message(), "larger than max") {
-			return &failure{s, engine.ErrTooLarge}
-		}
-		return &failure{s, ErrBusy}
-	}
-	return s.Err()
-}

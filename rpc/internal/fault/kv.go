@@ -1,4 +1,4 @@
-package rpc
+package fault
 
 import (
 	"errors"

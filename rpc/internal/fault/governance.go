@@ -1,4 +1,4 @@
-package rpc
+package fault
 
 import (
 	"github.com/stoadb/stoa/codec"

@@ -1,13 +1,11 @@
-package rpc
+package fault
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -40,7 +38,7 @@ func TestEveryKindCrossesTheSocket(t *testing.T) {
 		known, ok := kindOf(k)
 		require.True(t, ok, k)
 		require.NotEqual(t, codes.OK, known.code, k)
-		sent := NewError(k, "what happened", FieldReason, "why", FieldColumn, "Group")
+		sent := New(k, "what happened", FieldReason, "why", FieldColumn, "Group")
 		got := over(sent)
 		var e *Error
 		require.ErrorAs(t, got, &e)
@@ -49,8 +47,8 @@ func TestEveryKindCrossesTheSocket(t *testing.T) {
 		require.Equal(t, sent.Fields, e.Fields)
 		require.ErrorIs(t, got, known.is)
 		require.Equal(t, known.code, status.Code(got))
-		require.Equal(t, k, fromSession(sent.InSession()).Kind)
-		require.ErrorIs(t, fromSession(sent.InSession()), known.is)
+		require.Equal(t, k, FromSession(sent.InSession()).Kind)
+		require.ErrorIs(t, FromSession(sent.InSession()), known.is)
 	}
 }
 
@@ -62,7 +60,7 @@ func TestNoErrorOfTheTableHidesAnother(t *testing.T) {
 		}
 		err := fmt.Errorf("wrapped: %w", k.is)
 		exit, hint := Explain(err)
-		require.Equal(t, max(k.exit, ExitBad), exit, k.is)
+		require.Equal(t, max(k.exit, exitBad), exit, k.is)
 		require.Equal(t, k.hint, hint, k.is)
 		switch told := Describe(err); k.kind {
 		case stoav1.ErrorKind_ERROR_KIND_UNSPECIFIED:
@@ -140,7 +138,7 @@ func TestPathsAreCutFromTexts(t *testing.T) {
 
 // TestTheReadmeListsEveryKind holds the table of README.md current.
 func TestTheReadmeListsEveryKind(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
+	readme, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)
 	_, section, ok := strings.Cut(string(readme), "\n## Errors\n")
 	require.True(t, ok)
@@ -160,13 +158,6 @@ func TestTheReadmeListsEveryKind(t *testing.T) {
 		require.Equal(t, known.code.String(), strings.TrimSpace(cells[2]), line)
 	}
 	require.Len(t, rows, len(stoav1.ErrorKind_name)-1)
-}
-
-func TestASocketThatKeepsUsOutIsNoMissingDaemon(t *testing.T) {
-	err := noDaemon("/run/s", &net.OpError{Op: "dial", Net: "unix", Err: os.NewSyscallError("connect", syscall.EACCES)})
-	require.ErrorIs(t, err, ErrRefused)
-	require.NotErrorIs(t, err, ErrNoDaemon)
-	require.ErrorContains(t, err, "no permission to connect to /run/s")
 }
 
 func TestErrorsOfDeltasCrossTheSocketWhole(t *testing.T) {
