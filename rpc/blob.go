@@ -16,6 +16,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc/internal/op"
+	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -89,7 +90,7 @@ func (c *Client) BlobPut(ctx context.Context, content io.Reader, o BlobPutOption
 func upload(stream grpc.ClientStreamingClient[stoav1.BlobPutRequest, stoav1.BlobPutResponse], m *stoav1.BlobPutRequest, content io.Reader) error {
 	data := new(stoav1.BlobPutRequest_Data)
 	m.Part = data
-	buf := make([]byte, BlobPiece)
+	buf := make([]byte, wire.BlobPiece)
 	for {
 		n := 0
 		for n < len(buf) {

@@ -15,8 +15,10 @@ import (
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc/internal/fault"
+	"github.com/stoadb/stoa/rpc/internal/frame"
 	"github.com/stoadb/stoa/rpc/internal/link"
 	"github.com/stoadb/stoa/rpc/internal/op"
+	"github.com/stoadb/stoa/rpc/internal/socketpath"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -78,7 +80,7 @@ const (
 // there is none, ErrRefused if this user may not connect, and ErrSocketPath.
 func Dial(path string, o ClientOptions) (*Client, error) {
 	o = o.withDefaults()
-	if err := CheckSocketPath(path); err != nil {
+	if err := socketpath.Check(path); err != nil {
 		return nil, err
 	}
 	conn, err := grpc.NewClient("passthrough:///"+path,
@@ -90,7 +92,7 @@ func Dial(path string, o ClientOptions) (*Client, error) {
 		grpc.WithDisableServiceConfig(),
 		grpc.WithInitialWindowSize(streamWindow),
 		grpc.WithInitialConnWindowSize(connWindow),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessage), grpc.MaxCallSendMsgSize(MaxMessage), grpc.ForceCodecV2(wire.NewCodec())),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(frame.MaxPayload), grpc.MaxCallSendMsgSize(frame.MaxPayload), grpc.ForceCodecV2(wire.NewCodec())),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 20 * time.Second}),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},

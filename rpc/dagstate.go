@@ -11,6 +11,7 @@ import (
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc/internal/op"
+	"github.com/stoadb/stoa/rpc/internal/wire"
 )
 
 // StateEntry is a key of a state with its value.
@@ -122,17 +123,17 @@ func statePages(ctx context.Context, a *dagRange, scan func(context.Context, cod
 			yield(statePage{}, err)
 			return
 		}
-		p, most := statePage{}, uint32(FirstPageEntries)
+		p, most := statePage{}, uint32(wire.FirstPageEntries)
 		for e, err := range scan(ctx, a.ContextID, r) {
 			if err != nil {
 				yield(statePage{}, err)
 				return
 			}
-			if p.Count > 0 && (p.Count == most || len(p.Entries)+len(e.AppKey)+len(e.Value) > MaxPage) {
+			if p.Count > 0 && (p.Count == most || len(p.Entries)+len(e.AppKey)+len(e.Value) > wire.MaxPage) {
 				if !yield(p, nil) {
 					return
 				}
-				p, most = statePage{Entries: p.Entries[:0]}, min(most*PageGrowth, MaxPageEntries)
+				p, most = statePage{Entries: p.Entries[:0]}, min(most*wire.PageGrowth, wire.MaxPageEntries)
 			}
 			p.Entries = engine.AppendEntry(p.Entries, e.AppKey, e.Value)
 			p.Count++

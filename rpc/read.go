@@ -15,7 +15,7 @@ func (c *Client) Get(dst []byte, col column.Column, key []byte) ([]byte, error) 
 	return c.get(dst, col, key, 0)
 }
 
-// MultiGet is engine.Reader's, for MaxLookups keys and MaxMessage bytes at most.
+// MultiGet is engine.Reader's, for MaxLookups keys, and values of engine.MaxBatch bytes at most.
 func (c *Client) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
 	return c.multiGet(buf, lookups, 0)
 }
@@ -52,15 +52,15 @@ func (c *Client) get(dst []byte, col column.Column, key []byte, snapshot uint64)
 }
 
 func (c *Client) multiGet(buf []byte, lookups []engine.Lookup, snapshot uint64) ([]byte, error) {
-	if len(lookups) > MaxLookups {
-		return buf, fmt.Errorf("rpc: multiget: %w: %d keys, at most %d", engine.ErrTooLarge, len(lookups), MaxLookups)
+	if len(lookups) > wire.MaxLookups {
+		return buf, fmt.Errorf("rpc: multiget: %w: %d keys, at most %d", engine.ErrTooLarge, len(lookups), wire.MaxLookups)
 	}
-	ask := &stoav1.MultiGetRequest{Lookups: AppendLookups(nil, lookups), Snapshot: snapshot}
+	ask := &stoav1.MultiGetRequest{Lookups: wire.AppendLookups(nil, lookups), Snapshot: snapshot}
 	answer := wire.Inbound{Data: buf}
 	if err := c.unary(c.ctx, &storeMultiGet.Method, ask, &answer); err != nil {
 		return buf, err
 	}
-	if err := ParseValues(answer.Data[len(buf):], lookups); err != nil {
+	if err := wire.ParseValues(answer.Data[len(buf):], lookups); err != nil {
 		return buf, err
 	}
 	return answer.Data, nil

@@ -104,7 +104,7 @@ func (s *scan) next(maxEntries, maxBytes int) ([]byte, int, error) {
 
 // part hands out what came: all, or as much as is asked for.
 func (s *scan) part(maxEntries, maxBytes int) ([]byte, int, error) {
-	if s.count <= maxEntries && (len(s.rest) <= maxBytes || maxBytes >= MaxPage) {
+	if s.count <= maxEntries && (len(s.rest) <= maxBytes || maxBytes >= wire.MaxPage) {
 		all, n := s.rest, s.count
 		s.rest, s.count = nil, 0
 		return all, n, nil

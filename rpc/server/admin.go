@@ -13,7 +13,6 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/namespace/naming"
-	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -25,7 +24,7 @@ type admin struct{ s *Server }
 func (a *admin) Status() *stoav1.StatusResponse {
 	i, health := &a.s.o.Info, a.s.eng.Health()
 	res := &stoav1.StatusResponse{
-		ApiVersion: rpc.APIVersion, SchemaVersion: i.SchemaVersion, Features: a.s.features(),
+		ApiVersion: apiVersion, SchemaVersion: i.SchemaVersion, Features: a.s.features(),
 		Version: i.Version, Engine: i.Engine, NodeId: i.NodeID, Pid: int32(os.Getpid()),
 		Started: timestamppb.New(i.Started), Health: &stoav1.Health{Writable: health.Writable, Reason: health.Reason}, Recovery: i.Recovery,
 	}
@@ -40,9 +39,18 @@ func (a *admin) Status() *stoav1.StatusResponse {
 	return res
 }
 
+// apiVersion is the version of the protocol that a server speaks.
+const apiVersion = 1
+
+// allFeatures returns what a server can do if all its services are there; README.md of package
+// rpc says what the names mean.
+func allFeatures() []string {
+	return []string{"blob", "blob-verify", "dag", "find", "frames", "governance", "health", "kv", "kv-synced", "reflection", "session", "snapshot"}
+}
+
 // features returns what this server can do, and what is switched on.
 func (s *Server) features() []string {
-	names := rpc.Features()
+	names := allFeatures()
 	without := func(feature string) {
 		names = slices.DeleteFunc(names, func(name string) bool { return name == feature })
 	}

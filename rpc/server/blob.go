@@ -11,8 +11,8 @@ import (
 
 	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/codec"
-	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/fault"
+	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -119,7 +119,7 @@ func (t *blobService) Get(r *stoav1.BlobGetRequest, stream grpc.ServerStreamingS
 			if err := wait.During(func() error { return stream.Send(m) }); err != nil {
 				return err
 			}
-			piece, err := d.Next(rpc.BlobPiece)
+			piece, err := d.Next(wire.BlobPiece)
 			if err == io.EOF {
 				return nil
 			}

@@ -10,7 +10,7 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
-	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -38,7 +38,7 @@ func TestAnEntryLargerThanAPageHasOneOfItsOwn(t *testing.T) {
 	d := inRoom(t, 1, Options{})
 	var b engine.Batch
 	for _, key := range []string{"a", "b"} {
-		b.Put(column.State, append(room[:], key...), make([]byte, rpc.MaxPage+1))
+		b.Put(column.State, append(room[:], key...), make([]byte, wire.MaxPage+1))
 	}
 	require.NoError(t, d.engine.Apply(&b))
 	s, err := stoav1.NewDagClient(d.bare(t)).ScanState(t.Context(), &stoav1.DagScanStateRequest{ContextId: room[:]})

@@ -56,7 +56,7 @@ func TestStatusTellsWhatTheDaemonIs(t *testing.T) {
 	}}).dial(t)
 	s, err := c.Status()
 	require.NoError(t, err)
-	require.EqualValues(t, rpc.APIVersion, s.GetApiVersion())
+	require.EqualValues(t, apiVersion, s.GetApiVersion())
 	require.EqualValues(t, 1, s.GetSchemaVersion())
 	require.EqualValues(t, os.Getpid(), s.GetPid())
 	require.Equal(t, []string{"blob", "blob-verify", "find", "frames", "health", "reflection", "session", "snapshot"}, s.GetFeatures(), "no contexts are served here")

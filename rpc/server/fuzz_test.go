@@ -122,7 +122,7 @@ func seedRequests(f *testing.F) {
 	unary := [][]proto.Message{
 		{
 			&stoav1.GetRequest{Column: 10, Key: row("a")},
-			&stoav1.MultiGetRequest{Lookups: rpc.AppendLookups(nil, []engine.Lookup{{Column: 10, Key: row("a")}, {Column: 11, Key: []byte{0x20}}})},
+			&stoav1.MultiGetRequest{Lookups: wire.AppendLookups(nil, []engine.Lookup{{Column: 10, Key: row("a")}, {Column: 11, Key: []byte{0x20}}})},
 			&stoav1.ApplyRequest{Ops: b.Bytes(), Expectations: b.Expectations(), Durability: 2},
 			&stoav1.ApproximateSizeRequest{Column: 10, Prefix: row("")},
 		},
@@ -188,7 +188,7 @@ func FuzzFrames(f *testing.F) {
 	b.Put(column.Generic, row("b"), []byte("2"))
 	all := []proto.Message{
 		101: &stoav1.GetRequest{Column: 10, Key: row("a")},
-		102: &stoav1.MultiGetRequest{Lookups: rpc.AppendLookups(nil, []engine.Lookup{{Column: 10, Key: row("a")}})},
+		102: &stoav1.MultiGetRequest{Lookups: wire.AppendLookups(nil, []engine.Lookup{{Column: 10, Key: row("a")}})},
 		103: &stoav1.ApplyRequest{Ops: b.Bytes(), Durability: 2},
 		104: &stoav1.ScanRequest{Column: 10, Prefix: row("")},
 		105: &stoav1.ApproximateSizeRequest{Column: 10},

@@ -23,6 +23,7 @@ import (
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/frame"
+	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/server/internal/demux"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -56,7 +57,7 @@ func TestValuesUpToTheLimitAreTakenAndLargerOnesRefused(t *testing.T) {
 func TestMessagesOverTheLimitAreRefused(t *testing.T) {
 	d := start(t, nil, Options{})
 	store := stoav1.NewStoreClient(d.bare(t))
-	_, err := store.Apply(t.Context(), &stoav1.ApplyRequest{Ops: make([]byte, rpc.MaxMessage+1)})
+	_, err := store.Apply(t.Context(), &stoav1.ApplyRequest{Ops: make([]byte, frame.MaxPayload+1)})
 	require.Equal(t, codes.ResourceExhausted, status.Code(err))
 	require.ErrorIs(t, fault.FromStatus(err), engine.ErrTooLarge)
 	_, err = store.Apply(t.Context(), &stoav1.ApplyRequest{Ops: make([]byte, engine.MaxBatch+1)})
@@ -67,13 +68,13 @@ func TestMessagesOverTheLimitAreRefused(t *testing.T) {
 func TestMultiGetHasLimits(t *testing.T) {
 	d := start(t, nil, Options{})
 	c := d.dial(t)
-	many := make([]engine.Lookup, rpc.MaxLookups+1)
+	many := make([]engine.Lookup, wire.MaxLookups+1)
 	for i := range many {
 		many[i] = engine.Lookup{Column: column.Generic, Key: row("x")}
 	}
 	_, err := c.MultiGet(nil, many)
 	require.ErrorIs(t, err, engine.ErrTooLarge)
-	_, err = stoav1.NewStoreClient(d.bare(t)).MultiGet(t.Context(), &stoav1.MultiGetRequest{Lookups: rpc.AppendLookups(nil, many)})
+	_, err = stoav1.NewStoreClient(d.bare(t)).MultiGet(t.Context(), &stoav1.MultiGetRequest{Lookups: wire.AppendLookups(nil, many)})
 	require.ErrorIs(t, fault.FromStatus(err), engine.ErrTooLarge)
 	_, err = c.MultiGet(nil, many[1:])
 	require.NoError(t, err)
@@ -90,7 +91,7 @@ func TestMultiGetHasLimits(t *testing.T) {
 func TestMultiGetTakesNoMoreMemoryThanItMayAnswer(t *testing.T) {
 	c := start(t, nil, Options{}).dial(t)
 	put(t, c, "large", string(make([]byte, 256<<10)))
-	lookups := make([]engine.Lookup, rpc.MaxLookups) // 4 GiB, if all were answered
+	lookups := make([]engine.Lookup, wire.MaxLookups) // 4 GiB, if all were answered
 	for i := range lookups {
 		lookups[i] = engine.Lookup{Column: column.Generic, Key: row("large")}
 	}
@@ -138,7 +139,7 @@ func TestRequestsOfSessionsInFlightAreLimited(t *testing.T) {
 	session, err := stoav1.NewStoreClient(d.bare(t)).Session(t.Context())
 	require.NoError(t, err)
 	ask := func(lookups int) *stoav1.SessionResponse {
-		packed := rpc.AppendLookups(nil, slices.Repeat([]engine.Lookup{{Column: column.Generic, Key: row("k")}}, lookups))
+		packed := wire.AppendLookups(nil, slices.Repeat([]engine.Lookup{{Column: column.Generic, Key: row("k")}}, lookups))
 		require.NoError(t, session.Send(&stoav1.SessionRequest{Id: 1, Request: &stoav1.SessionRequest_MultiGet{MultiGet: &stoav1.MultiGetRequest{Lookups: packed}}}))
 		m, err := session.Recv()
 		require.NoError(t, err)

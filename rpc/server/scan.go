@@ -10,7 +10,6 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
-	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/server/internal/limit"
@@ -108,9 +107,9 @@ func (v *view) open(r *stoav1.ScanRequest) (*scan, error) {
 		v.s.scans.Give(1)
 		return nil, err
 	}
-	first := rpc.FirstPageEntries
+	first := wire.FirstPageEntries
 	if rg.Limit > 0 {
-		first = max(first, min(rg.Limit, rpc.MaxPageEntries))
+		first = max(first, min(rg.Limit, wire.MaxPageEntries))
 	}
 	return &scan{s: v.s, it: it, entries: first}, nil
 }
@@ -123,7 +122,7 @@ func (sc *scan) next(dst []byte, size int) ([]byte, uint32, error) {
 	if err := sc.it.Err(); err != nil || len(dst) == before {
 		return dst, 0, err
 	}
-	sc.entries = min(sc.entries*rpc.PageGrowth, rpc.MaxPageEntries)
+	sc.entries = min(sc.entries*wire.PageGrowth, wire.MaxPageEntries)
 	return dst, uint32(sc.it.PageEntries()), nil
 }
 

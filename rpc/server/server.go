@@ -25,7 +25,7 @@ import (
 
 	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/engine"
-	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/frame"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/server/internal/demux"
@@ -109,8 +109,8 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 		grpc.Creds(demux.Credentials{}),
 		grpc.ChainUnaryInterceptor(unary...),
 		grpc.ChainStreamInterceptor(stream...),
-		grpc.MaxRecvMsgSize(rpc.MaxMessage),
-		grpc.MaxSendMsgSize(rpc.MaxMessage),
+		grpc.MaxRecvMsgSize(frame.MaxPayload),
+		grpc.MaxSendMsgSize(frame.MaxPayload),
 		grpc.MaxConcurrentStreams(o.MaxStreams),
 		grpc.MaxHeaderListSize(64<<10),
 		grpc.InitialWindowSize(streamWindow),

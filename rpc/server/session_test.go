@@ -18,6 +18,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/fault"
+	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -81,7 +82,7 @@ func TestASessionReadsItsSnapshot(t *testing.T) {
 	_, res = k.ask(askGet("b", 0))
 	require.Nil(t, res.GetGet().Value)
 	_, res = k.ask(&stoav1.SessionRequest{Request: &stoav1.SessionRequest_MultiGet{MultiGet: &stoav1.MultiGetRequest{
-		Lookups: rpc.AppendLookups(nil, []engine.Lookup{{Column: column.Generic, Key: row("a")}, {Column: column.Generic, Key: row("b")}})}}})
+		Lookups: wire.AppendLookups(nil, []engine.Lookup{{Column: column.Generic, Key: row("a")}, {Column: column.Generic, Key: row("b")}})}}})
 	require.Equal(t, "\x04old\x00", string(res.GetMultiGet().GetValues()))
 
 	store := stoav1.NewStoreClient(d.bare(t))

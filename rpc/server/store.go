@@ -12,8 +12,8 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
-	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/fault"
+	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/server/internal/demux"
 	"github.com/stoadb/stoa/rpc/server/internal/framed"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -146,7 +146,7 @@ func (v *view) appendAll(ctx context.Context, dst []byte, r *stoav1.MultiGetRequ
 	b := lookupPool.Get().(*lookups)
 	defer b.free()
 	var err error
-	if b.list, err = rpc.ParseLookups(b.list[:0], r.GetLookups()); err != nil {
+	if b.list, err = wire.ParseLookups(b.list[:0], r.GetLookups()); err != nil {
 		return dst, err
 	}
 	for i := range b.list {
@@ -177,7 +177,7 @@ func (v *view) appendAll(ctx context.Context, dst []byte, r *stoav1.MultiGetRequ
 			dst = slices.Grow(dst, min(guess, engine.MaxBatch))
 		}
 		for i := range group {
-			dst = rpc.AppendValue(dst, group[i].Value, group[i].Found)
+			dst = wire.AppendValue(dst, group[i].Value, group[i].Found)
 		}
 		if len(dst)-before > engine.MaxBatch {
 			return dst, answerTooLarge(at + len(group))

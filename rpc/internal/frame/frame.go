@@ -21,7 +21,8 @@ const Magic = "STO1"
 const (
 	// HeaderSize is the size of a header.
 	HeaderSize = 19
-	// MaxPayload is the largest payload: a message of rpc.MaxMessage.
+	// MaxPayload is the largest payload, and the largest message over gRPC: a batch, and
+	// room for what is around it.
 	MaxPayload = 33 << 20
 	// Window is how many bytes of messages a stream sends before it waits for
 	// credit. The message that exceeds it is still sent.

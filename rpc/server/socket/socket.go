@@ -18,7 +18,7 @@ import (
 
 	"github.com/coreos/go-systemd/v22/activation"
 
-	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/socketpath"
 )
 
 // Errors of Listen.
@@ -64,7 +64,7 @@ type fileID struct{ dev, ino uint64 }
 // lock beside it is held, and only if nobody answers. From the first moment the
 // socket has no more than its mode.
 func Listen(path string, o Options) (*Socket, error) {
-	if err := rpc.CheckSocketPath(path); err != nil {
+	if err := socketpath.Check(path); err != nil {
 		return nil, err
 	}
 	gid, mode, err := o.resolve()
@@ -91,7 +91,7 @@ func Listen(path string, o Options) (*Socket, error) {
 // for a daemon that would then not run: a socket that is taken, something else at the
 // path, a directory to which others can write. It makes nothing; Listen looks again.
 func Free(path string) error {
-	if err := rpc.CheckSocketPath(path); err != nil {
+	if err := socketpath.Check(path); err != nil {
 		return err
 	}
 	dir := filepath.Dir(path)

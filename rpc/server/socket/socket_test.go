@@ -14,6 +14,7 @@ import (
 
 	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/socketpath"
 )
 
 func TestASocketIsTheUsersOnlyFromTheStart(t *testing.T) {
@@ -80,7 +81,7 @@ func TestDirectoriesThatOthersCanWriteToAreRefused(t *testing.T) {
 }
 
 func TestPathsThatAreTooLongAreRefusedWithTheirLength(t *testing.T) {
-	path := "/" + strings.Repeat("x", rpc.MaxSocketPath)
+	path := "/" + strings.Repeat("x", socketpath.Max)
 	_, err := Listen(path, Options{})
 	require.ErrorIs(t, err, rpc.ErrSocketPath)
 	require.ErrorContains(t, err, "108 bytes, at most 107")

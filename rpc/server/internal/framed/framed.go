@@ -103,7 +103,7 @@ func (f *Server) Straight(name string, d *Direct) {
 
 // Ready makes the greeting, once all methods are registered.
 func (f *Server) Ready() {
-	g := frame.Greeting{Calls: f.o.MaxStreams, Message: rpc.MaxMessage, Window: frame.Window, ClientWindow: frame.Window}
+	g := frame.Greeting{Calls: f.o.MaxStreams, Message: frame.MaxPayload, Window: frame.Window, ClientWindow: frame.Window}
 	for _, m := range rpc.FrameMethods() {
 		if f.methods[m.Number] != nil {
 			g.Methods = append(g.Methods, m.Number)

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"sync/atomic"
 
-	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/fault"
+	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -78,5 +78,5 @@ const (
 // scans are open, the fewer, since their readers may be slow.
 func PageSize(scans *Quota) int {
 	share := allPages / 3 / max(scans.Used(), 1)
-	return int(min(max(share, minPage), rpc.MaxPage))
+	return int(min(max(share, minPage), wire.MaxPage))
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/wire"
 )
 
 func TestAQuotaTakesUpToItsLimit(t *testing.T) {
@@ -23,7 +24,7 @@ func TestAQuotaTakesUpToItsLimit(t *testing.T) {
 
 func TestPagesOfScansShrinkWithTheirNumber(t *testing.T) {
 	scans := Quota{Limit: 1 << 20}
-	require.Equal(t, rpc.MaxPage, PageSize(&scans))
+	require.Equal(t, wire.MaxPage, PageSize(&scans))
 	require.NoError(t, scans.Take(64))
 	require.Equal(t, allPages/3/64, PageSize(&scans))
 	require.NoError(t, scans.Take(1<<20-64))

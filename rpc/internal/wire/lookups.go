@@ -1,4 +1,4 @@
-package rpc
+package wire
 
 import (
 	"encoding/binary"
@@ -29,7 +29,7 @@ func AppendLookups(dst []byte, lookups []engine.Lookup) []byte {
 }
 
 // ParseLookups appends the keys that packed has to dst. Keys are parts of
-// packed. It returns an *Error that is engine.ErrBatch or engine.ErrTooLarge.
+// packed. It returns a *fault.Error that is engine.ErrBatch or engine.ErrTooLarge.
 func ParseLookups(dst []engine.Lookup, packed []byte) ([]engine.Lookup, error) {
 	for rest := packed; len(rest) > 0; {
 		if len(dst) == MaxLookups {
@@ -93,7 +93,7 @@ func uvarint(s []byte) (n uint64, k int) {
 	return n, k
 }
 
-func packedError(format string, args ...any) *Error {
+func packedError(format string, args ...any) *fault.Error {
 	text := fmt.Sprintf(format, args...)
 	return fault.New(stoav1.ErrorKind_ERROR_KIND_BATCH, "rpc: malformed lookups: "+text, fault.FieldReason, text)
 }

@@ -1,4 +1,4 @@
-package rpc_test
+package server
 
 import (
 	"os"
@@ -8,13 +8,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/stoadb/stoa/rpc"
 )
 
 // README.md has every name that a daemon may tell in its status, and no other.
 func TestTheREADMENamesEveryFeature(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
+	readme, err := os.ReadFile("../README.md")
 	require.NoError(t, err)
 	_, rest, ok := strings.Cut(string(readme), "`Status.features` names what a daemon can do:")
 	require.True(t, ok)
@@ -24,6 +22,6 @@ func TestTheREADMENamesEveryFeature(t *testing.T) {
 	for _, m := range regexp.MustCompile("`([a-z-]+)`").FindAllStringSubmatch(list, -1) {
 		named = append(named, m[1])
 	}
-	require.Equal(t, append(rpc.Features(), "raw"), named)
-	require.True(t, slices.IsSorted(rpc.Features()))
+	require.Equal(t, append(allFeatures(), "raw"), named)
+	require.True(t, slices.IsSorted(allFeatures()))
 }

@@ -1,0 +1,3 @@
+package socketpath
+
+const maxBytes = 107

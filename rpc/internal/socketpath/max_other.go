@@ -1,0 +1,5 @@
+//go:build !linux
+
+package socketpath
+
+const maxBytes = 103

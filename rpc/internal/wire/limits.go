@@ -1,0 +1,21 @@
+package wire
+
+// Limits of what one message carries.
+const (
+	// BlobPiece is how many bytes of the content of a blob a message carries here:
+	// with what is around them they fill a buffer of 64 KiB. A client may send up
+	// to 1 MiB in a message.
+	BlobPiece = 64<<10 - 16
+	// MaxLookups is the most keys of a MultiGet.
+	MaxLookups = 16384
+	// MaxPage is about the most bytes of a page of a scan. An entry that is
+	// larger makes a page of its own.
+	MaxPage = 512 << 10
+	// MaxPageEntries is the most entries of a page of a scan.
+	MaxPageEntries = 2048
+	// FirstPageEntries is the most entries of the first page of a scan; each
+	// page after it may have PageGrowth times the entries of the one before.
+	FirstPageEntries = 32
+	// PageGrowth is how fast pages grow.
+	PageGrowth = 4
+)

@@ -1,3 +1,0 @@
-package rpc
-
-const maxSocketPath = 107

@@ -1,5 +1,0 @@
-//go:build !linux
-
-package rpc
-
-const maxSocketPath = 103
