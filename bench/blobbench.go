@@ -4,6 +4,7 @@ package bench
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -134,7 +135,7 @@ func openBlobs(o Options) (peers []blobPeer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := rpc.Dial(d.socket, rpc.ClientOptions{})
+	client, err := rpc.Dial(context.Background(), d.socket)
 	if err != nil {
 		return nil, errors.Join(err, d.process.stop())
 	}

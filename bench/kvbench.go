@@ -3,6 +3,7 @@
 package bench
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -94,7 +95,7 @@ func (r *kvRun) start() (err error) {
 	}
 	r.options.Logger.Info("filling kv", "rows", r.data.Rows)
 	return r.daemon.with(func(c *rpc.Client) error {
-		if err := r.data.load(c); err != nil {
+		if err := r.data.load(c.Store(context.Background())); err != nil {
 			return err
 		}
 		k, changes := c.KV(kvTenant), make([]kvstorage.Change, 0, batchLarge)
@@ -103,12 +104,12 @@ func (r *kvRun) start() (err error) {
 			if len(changes) < batchLarge && row < r.data.Rows-1 {
 				continue
 			}
-			if _, err := k.Batch(changes, engine.WAL); err != nil {
+			if _, err := k.Batch(context.Background(), changes, engine.WAL); err != nil {
 				return err
 			}
 			changes = changes[:0]
 		}
-		if err := c.Flush(); err != nil {
+		if err := c.Flush(context.Background()); err != nil {
 			return err
 		}
 		return r.warm(c)
@@ -121,10 +122,10 @@ func (r *kvRun) warm(c *rpc.Client) error {
 	var readers sync.WaitGroup
 	for first := range errs {
 		readers.Go(func() {
-			a, k := &raw{db: c, data: r.data}, c.KV(kvTenant)
+			a, k := &raw{db: c.Store(context.Background()), data: r.data}, c.KV(kvTenant)
 			for row := first; row < r.data.Rows && errs[first] == nil; row += len(errs) {
 				if errs[first] = a.Get(row); errs[first] == nil {
-					i, err := k.Get(r.keys[row])
+					i, err := k.Get(context.Background(), r.keys[row])
 					errs[first] = expect(len(i.Value) == ValueBytes, err)
 				}
 			}
@@ -168,7 +169,7 @@ func kvValue(dst []byte, data *Dataset, row int) []byte {
 // crew returns n goroutines that work, each with a source of randomness.
 func (r *kvRun) crew(name string, n int, hand func(random *rand.Rand) func() error) *crew {
 	c := &crew{name: name, elsewhere: r.daemon.process.cpu, release: func() {}}
-	c.settle = func() error { return r.daemon.with((*rpc.Client).Flush) }
+	c.settle = func() error { return r.daemon.with(flush) }
 	for i := range n {
 		do := hand(rand.New(rand.NewPCG(uint64(i), 21)))
 		c.hands = append(c.hands, func() (int, error) { return 1, do() })
@@ -204,7 +205,7 @@ func kvPuts(callers int) func(*kvRun, Result) (Result, error) {
 	return func(r *kvRun, result Result) (Result, error) {
 		return r.compare(result, "at least 0.6", func(c *rpc.Client) (*crew, *crew) {
 			return r.crew("store", callers, func(random *rand.Rand) func() error {
-					a := &raw{db: c, data: r.data}
+					a := &raw{db: c.Store(context.Background()), data: r.data}
 					return func() error { return a.Put(r.data.any(random)) }
 				}), r.crew("kv", callers, func(random *rand.Rand) func() error {
 					return r.put(c, random)
@@ -218,7 +219,7 @@ func (r *kvRun) put(c *rpc.Client, random *rand.Rand) func() error {
 	k, value := c.KV(kvTenant), make([]byte, 0, ValueBytes)
 	return func() error {
 		row := r.data.any(random)
-		_, err := k.Put(r.keys[row], kvValue(value, r.data, row), kvstorage.WriteOptions{Durability: engine.WAL})
+		_, err := k.Put(context.Background(), r.keys[row], kvValue(value, r.data, row), kvstorage.WriteOptions{Durability: engine.WAL})
 		return err
 	}
 }
@@ -227,12 +228,12 @@ func kvGets(callers int) func(*kvRun, Result) (Result, error) {
 	return func(r *kvRun, result Result) (Result, error) {
 		return r.compare(result, "at least 0.8", func(c *rpc.Client) (*crew, *crew) {
 			return r.crew("store", callers, func(random *rand.Rand) func() error {
-					a := &raw{db: c, data: r.data}
+					a := &raw{db: c.Store(context.Background()), data: r.data}
 					return func() error { return a.Get(r.data.any(random)) }
 				}), r.crew("kv", callers, func(random *rand.Rand) func() error {
 					k := c.KV(kvTenant)
 					return func() error {
-						i, err := k.Get(r.keys[r.data.any(random)])
+						i, err := k.Get(context.Background(), r.keys[r.data.any(random)])
 						return expect(len(i.Value) == ValueBytes, err)
 					}
 				})
@@ -249,7 +250,7 @@ func (r *kvRun) increments(result Result) (Result, error) {
 			}), r.crew("increment", callers, func(*rand.Rand) func() error {
 				k := c.KV(kvTenant)
 				return func() error {
-					_, err := k.Increment("hot", 1, kvstorage.WriteOptions{Durability: engine.WAL})
+					_, err := k.Increment(context.Background(), "hot", 1, kvstorage.WriteOptions{Durability: engine.WAL})
 					return err
 				}
 			})

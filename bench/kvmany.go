@@ -26,7 +26,7 @@ func putMany(k *rpc.KV, n int, ttl func() int64) (last time.Time, err error) {
 			}
 			changes = append(changes, c)
 		}
-		results, err := k.Batch(changes, engine.WAL)
+		results, err := k.Batch(context.Background(), changes, engine.WAL)
 		if err != nil {
 			return last, err
 		}
@@ -43,10 +43,10 @@ func (r *kvRun) list(result Result) (Result, error) {
 		if _, err := putMany(k, n, func() int64 { return 0 }); err != nil {
 			return err
 		}
-		if err := c.Flush(); err != nil {
+		if err := c.Flush(context.Background()); err != nil {
 			return err
 		}
-		before, err := c.Stats()
+		before, err := c.Stats(context.Background())
 		if err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func (r *kvRun) list(result Result) (Result, error) {
 		if listed != n {
 			return fmt.Errorf("of %d keys %d were listed", n, listed)
 		}
-		after, err := c.Stats()
+		after, err := c.Stats(context.Background())
 		if err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (r *kvRun) expire(result Result) (Result, error) {
 	n := r.data.Rows
 	err := r.daemon.with(func(c *rpc.Client) error {
 		k := c.KV("expire")
-		if _, err := k.Put("stays", []byte("1"), kvstorage.WriteOptions{}); err != nil {
+		if _, err := k.Put(context.Background(), "stays", []byte("1"), kvstorage.WriteOptions{}); err != nil {
 			return err
 		}
 		due := time.Now().Add(2*time.Second + time.Duration(n)*100*time.Microsecond)
@@ -106,11 +106,11 @@ func (r *kvRun) expire(result Result) (Result, error) {
 				return errors.New("values stay after their time")
 			}
 			begun := time.Now()
-			if i, err := k.Get("stays"); err != nil || !i.Found {
+			if i, err := k.Get(context.Background(), "stays"); err != nil || !i.Found {
 				return errors.Join(errors.New("a value that stays is not there"), err)
 			}
 			t.latencies = append(t.latencies, time.Since(begun))
-			stats, err := k.Stats()
+			stats, err := k.Stats(context.Background())
 			if err != nil {
 				return err
 			}

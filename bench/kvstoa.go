@@ -18,7 +18,7 @@ func stoaPeer(d *daemon) *KVPeer {
 	return &KVPeer{
 		Name: "kv", Elsewhere: d.process.cpu, Close: func() error { return nil },
 		Client: func() (KVClient, error) {
-			c, err := rpc.Dial(d.socket, rpc.ClientOptions{})
+			c, err := rpc.Dial(context.Background(), d.socket)
 			if err != nil {
 				return nil, err
 			}
@@ -33,18 +33,18 @@ type stoaKV struct {
 }
 
 func (c *stoaKV) Put(key string, value []byte) error {
-	_, err := c.kv.Put(key, value, kvstorage.WriteOptions{})
+	_, err := c.kv.Put(context.Background(), key, value, kvstorage.WriteOptions{})
 	return err
 }
 
 func (c *stoaKV) PutFor(key string, value []byte, ttl time.Duration) error {
 	seconds := int64(ttl / time.Second)
-	_, err := c.kv.Put(key, value, kvstorage.WriteOptions{TTLSeconds: &seconds})
+	_, err := c.kv.Put(context.Background(), key, value, kvstorage.WriteOptions{TTLSeconds: &seconds})
 	return err
 }
 
 func (c *stoaKV) Get(key string) (size int, found bool, err error) {
-	i, err := c.kv.Get(key)
+	i, err := c.kv.Get(context.Background(), key)
 	return len(i.Value), i.Found, err
 }
 

@@ -3,6 +3,7 @@
 package bench
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -70,7 +71,7 @@ func fillFor(dir string, data *Dataset) error {
 // scan reads everything, and looks at the daemon's memory every few thousand
 // entries.
 func (m *ScanMemory) scan(c *rpc.Client, p *process) error {
-	before, err := c.Stats()
+	before, err := c.Stats(context.Background())
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func (m *ScanMemory) scan(c *rpc.Client, p *process) error {
 		return err
 	}
 	begun := time.Now()
-	it, err := c.Iterate(column.State, engine.Range{})
+	it, err := c.Store(context.Background()).Iterate(column.State, engine.Range{})
 	if err != nil {
 		return err
 	}
@@ -95,7 +96,7 @@ func (m *ScanMemory) scan(c *rpc.Client, p *process) error {
 		m.Peak = max(m.Peak, now)
 	}
 	m.Took = time.Since(begun)
-	after, err := c.Stats()
+	after, err := c.Stats(context.Background())
 	m.Cache = int64(after.CacheBytes) - int64(before.CacheBytes)
 	m.Growth = m.Peak - m.Before - m.Cache
 	return errors.Join(it.Err(), err)

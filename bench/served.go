@@ -40,25 +40,25 @@ func openServedMemory(o Options, data *Dataset) ([]*Subject, error) {
 	s.Close = d.process.stop
 	s.Lacks = syncedNames() // nothing is ever on disk
 	o.Logger.Info("filling rpc-mem", "rows", data.Rows)
-	return []*Subject{s}, d.with(func(c *rpc.Client) error { return data.load(c) })
+	return []*Subject{s}, d.with(func(c *rpc.Client) error { return data.load(c.Store(context.Background())) })
 }
 
 // subject is the daemon by way of a framing.
 func (d *daemon) subject(name string, f rpc.Framing, data *Dataset) *Subject {
 	share := func(n int) ([]Actor, error) {
-		c, err := rpc.Dial(d.socket, rpc.ClientOptions{Framing: f})
+		c, err := rpc.Dial(context.Background(), d.socket, rpc.WithFraming(f))
 		if err != nil {
 			return nil, err
 		}
 		actors := make([]Actor, n)
 		for i := range actors {
-			actors[i] = &client{raw{db: c, data: data}, c}
+			actors[i] = &client{raw{db: c.Store(context.Background()), data: data}, c}
 		}
 		return actors, nil
 	}
 	return &Subject{
 		Name: name, Elsewhere: d.process.cpu, Server: d.process.pid(), Share: share,
-		Settle: func() error { return d.with((*rpc.Client).Flush) },
+		Settle: func() error { return d.with(flush) },
 		Close:  func() error { return nil },
 		Actor: func() (Actor, error) {
 			one, err := share(1)
@@ -93,7 +93,7 @@ type daemon struct {
 func serve(o Options, dir string, cache int64, more ...string) (*daemon, error) {
 	d := &daemon{socket: dir + ".sock"}
 	p, err := start(func(ctx context.Context) error {
-		c, err := rpc.Dial(d.socket, rpc.ClientOptions{DialTimeout: time.Second})
+		c, err := rpc.Dial(ctx, d.socket, rpc.WithDialTimeout(time.Second))
 		if err != nil {
 			return err
 		}
@@ -104,9 +104,12 @@ func serve(o Options, dir string, cache int64, more ...string) (*daemon, error) 
 	return d, err
 }
 
+// flush has the daemon write what its memory holds into tables.
+func flush(c *rpc.Client) error { return c.Flush(context.Background()) }
+
 // with calls fn with a connection of its own.
 func (d *daemon) with(fn func(*rpc.Client) error) error {
-	c, err := rpc.Dial(d.socket, rpc.ClientOptions{})
+	c, err := rpc.Dial(context.Background(), d.socket)
 	if err != nil {
 		return err
 	}

@@ -18,8 +18,9 @@ import (
 
 // daemon is a client of a daemon in this process. Closing it ends the daemon.
 type daemon struct {
-	*rpc.Client
-	stop func() error
+	*rpc.Store
+	client *rpc.Client
+	stop   func() error
 }
 
 // openDaemon returns what serves a store in memory over a socket, by way of a
@@ -40,12 +41,12 @@ func serveMemory(t testing.TB, f rpc.Framing) enginetest.DB {
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ctx, ln) }()
-	client, err := rpc.Dial(path, rpc.ClientOptions{Framing: f})
+	client, err := rpc.Dial(ctx, path, rpc.WithFraming(f))
 	require.NoError(t, err)
-	return &daemon{client, func() error {
+	return &daemon{client.Store(context.Background()), client, func() error {
 		cancel()
 		return errors.Join(<-served, eng.Close(), os.RemoveAll(dir))
 	}}
 }
 
-func (d *daemon) Close() error { return errors.Join(d.Client.Close(), d.stop()) }
+func (d *daemon) Close() error { return errors.Join(d.client.Close(), d.stop()) }

@@ -15,7 +15,7 @@ import (
 
 // Heads returns the ops of a namespace that no other descends from, by id; none: it has
 // not begun here.
-func (s *Store) Heads(ns codec.GroupID) (heads []codec.OpID, err error) {
+func (s *Store) Heads(_ context.Context, ns codec.GroupID) (heads []codec.OpID, err error) {
 	err = s.viewAny(ns, func(c *loaded) error {
 		heads = c.ledger.Heads()
 		return nil

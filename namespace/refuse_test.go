@@ -32,7 +32,7 @@ func pendingRows(t testing.TB, r engine.Reader, ns codec.GroupID) (n int) {
 // every order of arrival.
 func TestChildrenOfARefusedOpAreRefused(t *testing.T) {
 	z, _, ns := pairOf(t)
-	heads, err := z.Heads(ns)
+	heads, err := z.Heads(t.Context(), ns)
 	require.NoError(t, err)
 	spoilt := mergeOn(t, ns, "K", 1, heads...).wire()
 	spoilt[len(spoilt)-1] ^= 1
@@ -98,7 +98,7 @@ func TestChildrenOfARefusedOpAreRefused(t *testing.T) {
 // So it does where this process has not used the namespace before.
 func TestWhatWaitedOverARestartGoesWithARefusedOp(t *testing.T) {
 	z, _, ns := pairOf(t)
-	heads, err := z.Heads(ns)
+	heads, err := z.Heads(t.Context(), ns)
 	require.NoError(t, err)
 	spoilt := mergeOn(t, ns, "K", 1, heads...).wire()
 	spoilt[len(spoilt)-1] ^= 1
@@ -207,7 +207,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 // An invitation writes nothing, however many heads there are.
 func TestInvitingJoinsNoHeads(t *testing.T) {
 	z, _, ns := pairOf(t)
-	first, err := z.Heads(ns)
+	first, err := z.Heads(t.Context(), ns)
 	require.NoError(t, err)
 	for n := range MaxParents + 6 {
 		applied(t, z, besideK(t, z, ns, first, n))

@@ -113,7 +113,7 @@ func TestRowsOfOlderRulesAreMadeAnew(t *testing.T) {
 		"at a start": func(o *old) error { return o.store.Refold(context.Background()) },
 		"where they are used": func(o *old) (err error) {
 			for _, ns := range o.namespaces {
-				_, heads := o.store.Heads(ns)
+				_, heads := o.store.Heads(t.Context(), ns)
 				err = errors.Join(err, heads)
 			}
 			return err
@@ -135,7 +135,7 @@ func TestRowsOfOlderRulesAreMadeAnew(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, again.Refold(context.Background()))
 			for _, ns := range o.namespaces {
-				_, err := again.Heads(ns)
+				_, err := again.Heads(t.Context(), ns)
 				require.NoError(t, err)
 			}
 			require.NoError(t, again.Close())
@@ -197,7 +197,7 @@ func TestRowsOfNewerRulesAreRefused(t *testing.T) {
 	require.NoError(t, err)
 	defer view.Close()
 	for _, s := range []*namespace.Store{n.store, view} {
-		_, errs := s.Heads(ours.ns)
+		_, errs := s.Heads(t.Context(), ours.ns)
 		_, verified := s.Verify(context.Background(), ours.ns)
 		for _, err := range []error{errs, verified} {
 			require.ErrorIs(t, err, namespace.ErrRules)
@@ -231,9 +231,9 @@ func TestRowsOfOlderRulesAreReadWhereNothingIsWritten(t *testing.T) {
 			_, err := s.Verify(context.Background(), ns)
 			require.ErrorIs(t, err, namespace.ErrRules)
 			require.ErrorContains(t, err, "were made by rules 1, and this build has rules 2: serve the store once")
-			heads, err := s.Heads(ns)
+			heads, err := s.Heads(t.Context(), ns)
 			require.NoError(t, err)
-			due, err := want.store.Heads(ns)
+			due, err := want.store.Heads(t.Context(), ns)
 			require.NoError(t, err)
 			require.Equal(t, due, heads)
 		}
@@ -267,13 +267,13 @@ func TestDamagedRulesAreDamage(t *testing.T) {
 	b.Put(column.Generic, append([]byte("gov-rules\x00\x00\x00\x00\x00\x00\x00"), f.ns[:]...), []byte{2, 0})
 	require.NoError(t, n.db.Apply(&b))
 	n.open()
-	_, err := n.store.Heads(f.ns)
+	_, err := n.store.Heads(t.Context(), f.ns)
 	require.ErrorIs(t, err, engine.ErrCorrupt)
 	told := 0
 	view, err := namespace.View(n.db, namespace.Options{Damaged: func(column.Column, []byte, error) error { told++; return nil }})
 	require.NoError(t, err)
 	defer view.Close()
-	heads, err := view.Heads(f.ns)
+	heads, err := view.Heads(t.Context(), f.ns)
 	require.NoError(t, err)
 	require.Equal(t, f.heads(), heads)
 	require.Equal(t, 1, told)

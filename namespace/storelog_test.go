@@ -31,7 +31,7 @@ func pairOf(t testing.TB) (z, k *Store, ns codec.GroupID) {
 // exchange gives each of two stores what only the other has.
 func exchange(t testing.TB, ns codec.GroupID, a, b *Store) {
 	for _, way := range [][2]*Store{{a, b}, {b, a}} {
-		heads, err := way[1].Heads(ns)
+		heads, err := way[1].Heads(t.Context(), ns)
 		require.NoError(t, err)
 		for sent, err := range way[0].OpsSince(bg, ns, heads, 0) {
 			require.NoError(t, err)
@@ -299,10 +299,10 @@ func TestForgottenPayloads(t *testing.T) {
 	s, err := Open(db, Options{ForgetPayloads: true})
 	require.NoError(t, err)
 	exchange(t, ns, z, s)
-	heads, err := z.Heads(ns)
+	heads, err := z.Heads(t.Context(), ns)
 	require.NoError(t, err)
 	for range 2 {
-		got, err := s.Heads(ns)
+		got, err := s.Heads(t.Context(), ns)
 		require.NoError(t, err)
 		require.Equal(t, heads, got)
 		requireSound(t, s, ns)
@@ -322,7 +322,7 @@ func TestForgottenPayloads(t *testing.T) {
 // What has waited is judged before the next op of a stream, which may stand on it.
 func TestOpWhoseAncestorsCameBeforeItInTheStreamIsStored(t *testing.T) {
 	z, k, ns := pairOf(t)
-	heads, err := z.Heads(ns)
+	heads, err := z.Heads(t.Context(), ns)
 	require.NoError(t, err)
 	first := mergeOn(t, ns, "K", 1, heads...)
 	waits := mergeOn(t, ns, "K", 2, first.ID)
@@ -341,7 +341,7 @@ func TestOpWhoseAncestorsCameBeforeItInTheStreamIsStored(t *testing.T) {
 
 func TestManyHeadsAreJoined(t *testing.T) {
 	z, k, ns := pairOf(t)
-	first, err := z.Heads(ns)
+	first, err := z.Heads(t.Context(), ns)
 	require.NoError(t, err)
 	for n := range 70 { // K signs beside itself
 		wire := besideK(t, z, ns, first, n)
@@ -355,7 +355,7 @@ func TestManyHeadsAreJoined(t *testing.T) {
 	require.Equal(t, idOf("K"), all[0].Signer)
 	p := proposed(t, z, ns, ns, call("joined"))
 	require.Len(t, p.Wire, 2)
-	heads, err := z.Heads(ns)
+	heads, err := z.Heads(t.Context(), ns)
 	require.NoError(t, err)
 	require.Equal(t, []codec.OpID{p.Answer.ID}, heads)
 	exchange(t, ns, z, k)
@@ -394,7 +394,7 @@ func (s *Store) view2current(ns codec.GroupID) (key codec.Secret, ok bool, err e
 
 func TestRefusalsAreTyped(t *testing.T) {
 	z, k, ns := pairOf(t)
-	heads, err := z.Heads(ns)
+	heads, err := z.Heads(t.Context(), ns)
 	require.NoError(t, err)
 	merge := func(name string, nonce uint64, parents []codec.OpID) []byte {
 		s := &codec.SignedNamespaceOp{NamespaceID: ns, Parents: parents, Nonce: nonce, Op: codec.NamespaceOp{Root: codec.RootOp{Kind: codec.RootMerge}}}
@@ -431,7 +431,7 @@ func TestRefusalsAreTyped(t *testing.T) {
 		require.Equal(t, tc.want, a.Refusal.Reason, a.Refusal)
 	}
 	applied(t, k, merge("K", 1, heads))
-	now, err := k.Heads(ns)
+	now, err := k.Heads(t.Context(), ns)
 	require.NoError(t, err)
 	a, err := k.Apply(bg, merge("K", 1, now))
 	require.NoError(t, err)
@@ -520,11 +520,11 @@ func TestNothingIsProposedThatOthersRefuse(t *testing.T) {
 	require.ErrorIs(t, err, ErrRefused)
 	_, err = z.Propose(bg, codec.GroupID{1}, Proposal{Root: &codec.RootOp{Kind: codec.RootMerge}})
 	require.ErrorIs(t, err, ErrNoNamespace)
-	before, err := z.Heads(ns)
+	before, err := z.Heads(t.Context(), ns)
 	require.NoError(t, err)
 	_, err = z.Propose(bg, ns, Proposal{GroupID: ns, Group: &codec.GroupOp{Kind: codec.OpMigrationSet, Migration: codec.Some(strings.Repeat("m", MaxOp))}})
 	require.ErrorIs(t, err, ErrRefused, "more bytes than an op may have")
-	after, err := z.Heads(ns)
+	after, err := z.Heads(t.Context(), ns)
 	require.NoError(t, err)
 	require.Equal(t, before, after)
 	requireSound(t, z, ns)

@@ -14,7 +14,7 @@ import (
 type Peer interface {
 	// Heads returns the ops of a namespace that no other names as its parent; none
 	// where the namespace is not known.
-	Heads(ns codec.GroupID) ([]codec.OpID, error)
+	Heads(ctx context.Context, ns codec.GroupID) ([]codec.OpID, error)
 	// OpsSince yields the ops that are not among heads and their ancestors, parents
 	// first, those after cursor.
 	OpsSince(ctx context.Context, ns codec.GroupID, heads []codec.OpID, cursor uint64) iter.Seq2[Sent, error]
@@ -51,11 +51,11 @@ const syncRounds = 16
 // error of a store.
 func Sync(ctx context.Context, ns codec.GroupID, a, b Peer) (r SyncReport, err error) {
 	for range syncRounds {
-		ofA, err := headsOf(a, ns)
+		ofA, err := headsOf(ctx, a, ns)
 		if err != nil {
 			return r, err
 		}
-		ofB, err := headsOf(b, ns)
+		ofB, err := headsOf(ctx, b, ns)
 		if err != nil {
 			return r, err
 		}
@@ -72,7 +72,7 @@ func Sync(ctx context.Context, ns codec.GroupID, a, b Peer) (r SyncReport, err e
 				return r, err
 			}
 		}
-		if ofB, err = headsOf(b, ns); err != nil {
+		if ofB, err = headsOf(ctx, b, ns); err != nil {
 			return r, err
 		}
 		if !slices.Equal(ofA, ofB) {
@@ -97,8 +97,8 @@ func uneven(ns codec.GroupID, r *SyncReport) error {
 }
 
 // headsOf returns the heads of a namespace, none where it has not begun.
-func headsOf(p Peer, ns codec.GroupID) ([]codec.OpID, error) {
-	heads, err := p.Heads(ns)
+func headsOf(ctx context.Context, p Peer, ns codec.GroupID) ([]codec.OpID, error) {
+	heads, err := p.Heads(ctx, ns)
 	if errors.Is(err, ErrNoNamespace) {
 		return nil, nil
 	}

@@ -43,7 +43,7 @@ func TestSyncBringsTwoStoresLevel(t *testing.T) {
 		list, err := s.Contexts(ns, codec.ContextID{}, 0)
 		require.NoError(t, err)
 		require.Len(t, list, 2)
-		heads, err := s.Heads(ns)
+		heads, err := s.Heads(t.Context(), ns)
 		require.NoError(t, err)
 		require.Equal(t, r.Heads, heads)
 	}

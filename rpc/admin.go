@@ -55,15 +55,17 @@ var adminStatus = op.New(op.Method{Number: 502, Name: "Admin.Status", Access: op
 	})
 
 // Status returns what the daemon is, and how it is.
-func (c *Client) Status() (*stoav1.StatusResponse, error) {
-	return call(c.ctx, c, adminStatus, op.Nothing{})
+func (c *Client) Status(ctx context.Context) (*stoav1.StatusResponse, error) {
+	return call(ctx, c, adminStatus, op.Nothing{})
 }
 
 var adminStats = op.New(op.Method{Number: 503, Name: "Admin.Stats"},
 	func(_ context.Context, d Daemon, _ *op.Nothing) (engine.Stats, error) { return d.Stats() })
 
 // Stats returns counts and sizes of the daemon's engine.
-func (c *Client) Stats() (engine.Stats, error) { return call(c.ctx, c, adminStats, op.Nothing{}) }
+func (c *Client) Stats(ctx context.Context) (engine.Stats, error) {
+	return call(ctx, c, adminStats, op.Nothing{})
+}
 
 var adminCheckpoint = op.New(op.Method{Number: 504, Name: "Admin.Checkpoint", Long: true},
 	func(_ context.Context, d Daemon, dir *string) (op.Nothing, error) {
@@ -73,8 +75,8 @@ var adminCheckpoint = op.New(op.Method{Number: 504, Name: "Admin.Checkpoint", Lo
 // Checkpoint makes a copy of the daemon's store in dir, an absolute path on the
 // daemon's machine that must not exist. Like Compact, Flush and Reopen it takes
 // as long as it takes, unless the context of c ends.
-func (c *Client) Checkpoint(dir string) error {
-	_, err := call(c.ctx, c, adminCheckpoint, dir)
+func (c *Client) Checkpoint(ctx context.Context, dir string) error {
+	_, err := call(ctx, c, adminCheckpoint, dir)
 	return err
 }
 
@@ -91,8 +93,8 @@ var adminCompact = op.New(op.Method{Number: 505, Name: "Admin.Compact", Long: tr
 
 // Compact rewrites the tables of the keys of col in r and waits for it. A col of
 // 0 is all columns, whole.
-func (c *Client) Compact(col column.Column, r engine.Range) error {
-	_, err := call(c.ctx, c, adminCompact, compaction{Column: col, Start: r.Start, End: r.End})
+func (c *Client) Compact(ctx context.Context, col column.Column, r engine.Range) error {
+	_, err := call(ctx, c, adminCompact, compaction{Column: col, Start: r.Start, End: r.End})
 	return err
 }
 
@@ -100,8 +102,8 @@ var adminFlush = op.New(op.Method{Number: 506, Name: "Admin.Flush", Long: true},
 	func(_ context.Context, d Daemon, _ *op.Nothing) (op.Nothing, error) { return op.Nothing{}, d.Flush() })
 
 // Flush writes what is in the daemon's memory to tables and waits for it.
-func (c *Client) Flush() error {
-	_, err := call(c.ctx, c, adminFlush, op.Nothing{})
+func (c *Client) Flush(ctx context.Context) error {
+	_, err := call(ctx, c, adminFlush, op.Nothing{})
 	return err
 }
 
@@ -110,7 +112,9 @@ var adminReopen = op.New(op.Method{Number: 507, Name: "Admin.Reopen", Long: true
 
 // Reopen closes and opens the daemon's storage after a fault that made it
 // read-only, and returns how it is then.
-func (c *Client) Reopen() (engine.Health, error) { return call(c.ctx, c, adminReopen, op.Nothing{}) }
+func (c *Client) Reopen(ctx context.Context) (engine.Health, error) {
+	return call(ctx, c, adminReopen, op.Nothing{})
+}
 
 // finding are the arguments of Find.
 type finding struct {
@@ -127,8 +131,8 @@ var adminFind = op.New(op.Method{Number: 501, Name: "Admin.Find"},
 
 // Find is [naming.Find] in the daemon's store, in one call. A query that nothing could
 // match is [ErrRequest].
-func (c *Client) Find(q naming.Query) (naming.Answer, error) {
-	return call(c.ctx, c, adminFind, finding{q.Kind, q.Text, q.Group, q.Context})
+func (c *Client) Find(ctx context.Context, q naming.Query) (naming.Answer, error) {
+	return call(ctx, c, adminFind, finding{q.Kind, q.Text, q.Group, q.Context})
 }
 
 func fromMatch(m *naming.Match) *stoav1.FindMatch {

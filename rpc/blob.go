@@ -44,9 +44,9 @@ type BlobGetOptions struct {
 // blob.ErrMismatch if the content is not what o declares, engine.ErrTooLarge,
 // engine.ErrNoSpace, engine.ErrReadOnly, engine.ErrUnsupported if the daemon
 // spools nothing, or what reading content returned; then nothing of it stays, and
-// nothing of a blob that was there is worse. It takes as long as it takes, unless ctx or the context of c ends.
+// nothing of a blob that was there is worse. It takes as long as it takes, unless ctx ends.
 func (c *Client) BlobPut(ctx context.Context, content io.Reader, o BlobPutOptions) (stored blob.Info, existed bool, err error) {
-	ctx, cancel := c.within(ctx)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream, err := stoav1.NewBlobClient(c.carrier).Put(ctx)
 	if err != nil {
@@ -138,9 +138,9 @@ func (t *tally) id() codec.BlobID { return codec.BlobID(t.sum.Sum(nil)) }
 // engine.ErrNotFound, ErrRequest for an offset beyond the end, what w returned,
 // or engine.ErrCorrupt if the content is damaged: what w was given then is not
 // the blob's, which for a whole blob is known for certain only at its end. It
-// takes as long as it takes, unless ctx or the context of c ends.
+// takes as long as it takes, unless ctx ends.
 func (c *Client) BlobGet(ctx context.Context, id codec.BlobID, w io.Writer, o BlobGetOptions) (blob.Info, error) {
-	ctx, cancel := c.within(ctx)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ask := &stoav1.BlobGetRequest{BlobId: id[:], Offset: o.Offset}
 	if o.Length != 0 {
@@ -211,7 +211,7 @@ var blobStat = op.New(op.Method{Number: 703, Name: "Blob.Stat"},
 
 // BlobStat describes a blob. It returns engine.ErrNotFound if it is not there.
 func (c *Client) BlobStat(ctx context.Context, id codec.BlobID) (blob.Info, error) {
-	return callWithin(ctx, c, blobStat, id)
+	return call(ctx, c, blobStat, id)
 }
 
 // deletion are the arguments of BlobDelete.
@@ -229,7 +229,7 @@ var blobDelete = op.New(op.Method{Number: 704, Name: "Blob.Delete"},
 // and unless force is set blob.ErrInUse if an application names it. It waits for
 // an upload of the blob that is under way.
 func (c *Client) BlobDelete(ctx context.Context, id codec.BlobID, force bool) error {
-	_, err := callWithin(ctx, c, blobDelete, deletion{id, force})
+	_, err := call(ctx, c, blobDelete, deletion{id, force})
 	return err
 }
 
@@ -274,7 +274,7 @@ func (c *Client) BlobList(ctx context.Context) iter.Seq2[blob.Info, error] {
 	return func(yield func(blob.Info, error) bool) {
 		var after codec.BlobID
 		for {
-			page, err := callWithin(ctx, c, blobList, afterBlob{After: after})
+			page, err := call(ctx, c, blobList, afterBlob{After: after})
 			if err != nil {
 				yield(blob.Info{}, err)
 				return
@@ -294,13 +294,6 @@ func (c *Client) BlobList(ctx context.Context) iter.Seq2[blob.Info, error] {
 			after = page.Next
 		}
 	}
-}
-
-// within returns a context that ends with ctx and with that of c.
-func (c *Client) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(c.ctx, func() { cancel(context.Cause(c.ctx)) })
-	return ctx, func() { stop(); cancel(nil) }
 }
 
 func parseBlob(_ string, info *stoav1.BlobInfo) (blob.Info, error) {

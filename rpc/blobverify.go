@@ -16,9 +16,9 @@ import (
 // engine.ErrNotFound if the one that was asked for is not there,
 // engine.ErrReadOnly if something is to be repaired in a store that takes no writes,
 // and engine.ErrUnsupported if the daemon is too old to have it. It takes as long as
-// it takes, unless ctx or the context of c ends.
+// it takes, unless ctx ends.
 func (c *Client) BlobVerify(ctx context.Context, o blob.VerifyOptions, damaged func(blob.Damage) error) (blob.Verdict, error) {
-	ctx, cancel := c.within(ctx)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ask := &stoav1.BlobVerifyRequest{Repair: o.Repair}
 	if !o.ID.IsZero() {

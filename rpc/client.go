@@ -23,38 +23,15 @@ import (
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// ClientOptions say how a client talks to its daemon. The zero ClientOptions
-// are the defaults.
-type ClientOptions struct {
-	// DialTimeout is how long Dial waits for the daemon; 0: 5 s.
-	DialTimeout time.Duration
-	// CallTimeout is how long a call may take, unless its context ends before;
-	// 0: 30 s; negative: as long as it takes. Scans, snapshots, the content of
-	// blobs and streams of deltas and ops take as long as they take.
-	CallTimeout time.Duration
-	// Framing is how calls go over the socket.
-	Framing Framing
-}
-
-func (o ClientOptions) withDefaults() ClientOptions {
-	if o.DialTimeout <= 0 {
-		o.DialTimeout = 5 * time.Second
-	}
-	if o.CallTimeout == 0 {
-		o.CallTimeout = 30 * time.Second
-	}
-	return o
-}
-
-// Client is a connection to a daemon: an engine.Reader and engine.Writer whose
-// store is elsewhere, so that engine.Get and its like work with it. Any number
-// of goroutines may use it at once, over the one connection. It connects again
-// by itself when the daemon has been away; calls fail with ErrUnavailable
-// meanwhile.
+// Client is a connection to a daemon. What the daemon has is reached by the views that
+// its methods return: [Client.KV], [Client.Dag], [Client.Namespaces], [Client.Groups],
+// and [Client.Store] for the rows of all of them. Any number of goroutines may use a
+// client and its views at once, over the one connection. It connects again by itself
+// when the daemon has been away; calls fail with [ErrUnavailable] meanwhile. A call
+// ends with its context, and after the time that [WithCallTimeout] gives it.
 type Client struct {
 	path    string
 	timeout time.Duration
-	ctx     context.Context // of every call
 	conn    *grpc.ClientConn
 	carrier *carrier
 
@@ -64,11 +41,6 @@ type Client struct {
 	namespace stoav1.NamespaceClient
 }
 
-var (
-	_ engine.Reader = (*Client)(nil)
-	_ engine.Writer = (*Client)(nil)
-)
-
 // The windows are larger than a page, so that scans do not wait for window
 // updates; that they are set at all turns off a probing that costs every call.
 const (
@@ -76,10 +48,34 @@ const (
 	connWindow   = 8 << 20
 )
 
-// Dial connects to the daemon that listens at path. It returns ErrNoDaemon if
-// there is none, ErrRefused if this user may not connect, and ErrSocketPath.
-func Dial(path string, o ClientOptions) (*Client, error) {
-	o = o.withDefaults()
+// Option says how a client talks to its daemon.
+type Option func(*options)
+
+type options struct {
+	dialTimeout, callTimeout time.Duration
+	framing                  Framing
+}
+
+// WithDialTimeout has Dial wait so long for the daemon, which otherwise is 5 s, unless its
+// context ends before.
+func WithDialTimeout(d time.Duration) Option { return func(o *options) { o.dialTimeout = d } }
+
+// WithCallTimeout gives a call so much time, which otherwise is 30 s, unless its context
+// ends before; 0: as much as it takes. Scans, snapshots, the content of blobs and streams
+// of deltas and ops have as much as they take in any case.
+func WithCallTimeout(d time.Duration) Option { return func(o *options) { o.callTimeout = d } }
+
+// WithFraming says how calls go over the socket, which otherwise is [FramingAuto].
+func WithFraming(f Framing) Option { return func(o *options) { o.framing = f } }
+
+// Dial connects to the daemon that listens at path. It returns ErrNoDaemon if there is
+// none, ErrRefused if this user may not connect, and ErrSocketPath. The client goes on
+// when ctx has ended; Close ends it.
+func Dial(ctx context.Context, path string, with ...Option) (*Client, error) {
+	o := options{dialTimeout: 5 * time.Second, callTimeout: 30 * time.Second}
+	for _, set := range with {
+		set(&o)
+	}
 	if err := socketpath.Check(path); err != nil {
 		return nil, err
 	}
@@ -96,19 +92,25 @@ func Dial(path string, o ClientOptions) (*Client, error) {
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 20 * time.Second}),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
-			MinConnectTimeout: o.DialTimeout,
+			MinConnectTimeout: o.dialTimeout,
 		}))
 	if err != nil {
 		return nil, fmt.Errorf("rpc: dial %s: %w", path, err)
 	}
-	t := newCarrier(path, o.DialTimeout, conn)
+	t := newCarrier(path, o.dialTimeout, conn)
+	timeout := o.callTimeout
+	if timeout <= 0 {
+		timeout = -1
+	}
 	c := &Client{
-		path: path, timeout: o.CallTimeout, ctx: context.Background(), conn: conn, carrier: t,
+		path: path, timeout: timeout, conn: conn, carrier: t,
 		store:     stoav1.NewStoreClient(t),
 		dag:       stoav1.NewDagClient(t),
 		namespace: stoav1.NewNamespaceClient(t),
 	}
-	if err := c.first(o); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, o.dialTimeout)
+	defer cancel()
+	if err := c.first(ctx, o.framing); err != nil {
 		conn.Close()
 		return nil, err
 	}
@@ -117,45 +119,51 @@ func Dial(path string, o ClientOptions) (*Client, error) {
 
 // first makes the first connection, so that a daemon that hangs up is told by
 // Dial rather than by the first call.
-func (c *Client) first(o ClientOptions) error {
-	c.carrier.none.Store(o.Framing == FramingGRPC)
-	if o.Framing != FramingGRPC {
-		if err := c.carrier.first(o.Framing); err != nil || !c.carrier.none.Load() {
+func (c *Client) first(ctx context.Context, f Framing) error {
+	c.carrier.none.Store(f == FramingGRPC)
+	if f != FramingGRPC {
+		if err := c.carrier.first(ctx, f); err != nil || !c.carrier.none.Load() {
 			return err
 		}
 	}
-	if err := probe(c.path, o.DialTimeout); err != nil {
+	if err := probe(ctx, c.path); err != nil {
 		return err
 	}
-	return c.connect(o.DialTimeout)
+	return c.connect(ctx)
 }
 
 // connect waits until the connection of gRPC stands.
-func (c *Client) connect(timeout time.Duration) error {
-	ctx, cancel := context.WithTimeout(c.ctx, timeout)
-	defer cancel()
+func (c *Client) connect(ctx context.Context) error {
 	c.conn.Connect()
 	for {
 		switch s := c.conn.GetState(); s {
 		case connectivity.Ready:
 			return nil
 		case connectivity.TransientFailure:
-			if err := probe(c.path, timeout); err != nil {
+			if err := probe(ctx, c.path); err != nil {
 				return err
 			}
-			return c.refusal(timeout)
+			return c.refusal(ctx)
 		default:
 			if !c.conn.WaitForStateChange(ctx, s) {
-				return fmt.Errorf("%w at %s: something listens, but does not answer within %s", ErrNoDaemon, c.path, timeout)
+				return unanswered(ctx, c.path)
 			}
 		}
 	}
 }
 
+// unanswered is the error of a daemon that let ctx end before it answered.
+func unanswered(ctx context.Context, path string) error {
+	if err := ctx.Err(); errors.Is(err, context.Canceled) {
+		return fmt.Errorf("rpc: dial %s: %w", path, err)
+	}
+	return fmt.Errorf("%w at %s: something listens, but does not answer in time", ErrNoDaemon, path)
+}
+
 // refusal returns why the daemon does not serve a connection of gRPC, which does not
 // tell: it does so in frames.
-func (c *Client) refusal(timeout time.Duration) error {
-	l, err := link.Dial(c.path, time.Now().Add(timeout))
+func (c *Client) refusal(ctx context.Context) error {
+	l, err := link.Dial(ctx, c.path)
 	switch {
 	case err == nil:
 		l.Close()
@@ -167,14 +175,6 @@ func (c *Client) refusal(timeout time.Duration) error {
 
 // Path returns the path of the socket.
 func (c *Client) Path() string { return c.path }
-
-// WithContext returns a view of c whose calls, scans and snapshots end with
-// ctx. It shares the connection of c, and closing either closes both.
-func (c *Client) WithContext(ctx context.Context) *Client {
-	view := *c
-	view.ctx = ctx
-	return &view
-}
 
 // Close ends the connection, and every call, scan and snapshot over it. Later
 // calls return engine.ErrClosed.
@@ -190,11 +190,11 @@ func (c *Client) Close() error {
 func (c *Client) closed() bool { return c.carrier.closed.Load() }
 
 // call returns the context of one call.
-func (c *Client) call() (context.Context, context.CancelFunc) {
+func (c *Client) call(ctx context.Context) (context.Context, context.CancelFunc) {
 	if c.timeout < 0 {
-		return c.ctx, func() {}
+		return ctx, func() {}
 	}
-	return context.WithTimeout(c.ctx, c.timeout)
+	return context.WithTimeout(ctx, c.timeout)
 }
 
 // unary makes one call, which ends with ctx, and after the time that calls have.
@@ -210,13 +210,13 @@ func (c *Client) ask(ctx context.Context, op, method string, ask, answer any) er
 	if err == nil || !overloaded(err) {
 		return err
 	}
-	return c.WithContext(ctx).invoke(op, func(ctx context.Context) error { return c.carrier.call(ctx, -1, method, ask, answer) })
+	return c.invoke(ctx, op, func(ctx context.Context) error { return c.carrier.call(ctx, -1, method, ask, answer) })
 }
 
 // invoke makes one call. While the daemon has too much under way, and so did not
 // look at this one, it asks again, until the call's time is over.
-func (c *Client) invoke(op string, call func(context.Context) error) error {
-	ctx, cancel := c.call()
+func (c *Client) invoke(ctx context.Context, op string, call func(context.Context) error) error {
+	ctx, cancel := c.call(ctx)
 	defer cancel()
 	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
 		err := c.failed(op, call(ctx))

@@ -18,8 +18,7 @@ import (
 // a view of its client, and as safe for concurrent use.
 type Dag struct{ c *Client }
 
-// Dag returns the contexts of the daemon. Calls that take no context end with
-// that of c; streams end with both.
+// Dag returns the contexts of the daemon.
 func (c *Client) Dag() *Dag { return &Dag{c} }
 
 // Contexts is what does the operations of the Dag service, for package server.
@@ -74,15 +73,15 @@ var dagCreate = op.New(op.Method{Number: 601, Name: "Dag.CreateContext"},
 	})
 
 // CreateContext is dag.Store's.
-func (d *Dag) CreateContext(id codec.ContextID, app codec.ApplicationMeta) error {
-	_, err := call(d.c.ctx, d.c, dagCreate, dagCreating{ContextID: id[:], Application: app})
+func (d *Dag) CreateContext(ctx context.Context, id codec.ContextID, app codec.ApplicationMeta) error {
+	_, err := call(ctx, d.c, dagCreate, dagCreating{ContextID: id[:], Application: app})
 	return err
 }
 
 // NewContext makes an empty context with a new id, and returns it: the public half of a
 // key which the daemon keeps, and with which it says which group has the context.
-func (d *Dag) NewContext(app codec.ApplicationMeta) (id codec.ContextID, err error) {
-	return call(d.c.ctx, d.c, dagCreate, dagCreating{Application: app})
+func (d *Dag) NewContext(ctx context.Context, app codec.ApplicationMeta) (id codec.ContextID, err error) {
+	return call(ctx, d.c, dagCreate, dagCreating{Application: app})
 }
 
 var dagDelete = op.New(op.Method{Number: 602, Name: "Dag.DeleteContext"},
@@ -91,8 +90,8 @@ var dagDelete = op.New(op.Method{Number: 602, Name: "Dag.DeleteContext"},
 	})
 
 // DeleteContext is dag.Store's.
-func (d *Dag) DeleteContext(id codec.ContextID) error {
-	_, err := call(d.c.ctx, d.c, dagDelete, dagContext{id})
+func (d *Dag) DeleteContext(ctx context.Context, id codec.ContextID) error {
+	_, err := call(ctx, d.c, dagDelete, dagContext{id})
 	return err
 }
 
@@ -138,8 +137,8 @@ var dagList = op.New(op.Method{Number: 603, Name: "Dag.ListContexts"},
 	})
 
 // Contexts is dag.Store's; a limit over 1,000, or of 0, is one of 1,000.
-func (d *Dag) Contexts(after codec.ContextID, limit int) ([]dag.ContextInfo, error) {
-	p, err := call(d.c.ctx, d.c, dagList, dagAfter[codec.ContextID]{after, min(limit, MaxDagPage)})
+func (d *Dag) Contexts(ctx context.Context, after codec.ContextID, limit int) ([]dag.ContextInfo, error) {
+	p, err := call(ctx, d.c, dagList, dagAfter[codec.ContextID]{after, min(limit, MaxDagPage)})
 	return p.Contexts, err
 }
 
@@ -149,8 +148,8 @@ var dagInfo = op.New(op.Method{Number: 604, Name: "Dag.GetContext"},
 	})
 
 // Context is dag.Store's.
-func (d *Dag) Context(id codec.ContextID) (dag.ContextInfo, error) {
-	return call(d.c.ctx, d.c, dagInfo, dagContext{id})
+func (d *Dag) Context(ctx context.Context, id codec.ContextID) (dag.ContextInfo, error) {
+	return call(ctx, d.c, dagInfo, dagContext{id})
 }
 
 var dagSetApplication = op.New(op.Method{Number: 605, Name: "Dag.SetApplication"},
@@ -159,8 +158,8 @@ var dagSetApplication = op.New(op.Method{Number: 605, Name: "Dag.SetApplication"
 	})
 
 // SetApplication is dag.Store's.
-func (d *Dag) SetApplication(id codec.ContextID, app codec.ApplicationMeta) error {
-	_, err := call(d.c.ctx, d.c, dagSetApplication, dagRunning{dagContext{id}, app})
+func (d *Dag) SetApplication(ctx context.Context, id codec.ContextID, app codec.ApplicationMeta) error {
+	_, err := call(ctx, d.c, dagSetApplication, dagRunning{dagContext{id}, app})
 	return err
 }
 
@@ -170,8 +169,8 @@ var dagConfig = op.New(op.Method{Number: 606, Name: "Dag.GetConfig"},
 	})
 
 // Config is dag.Store's.
-func (d *Dag) Config(id codec.ContextID) (codec.ContextConfigValue, error) {
-	return call(d.c.ctx, d.c, dagConfig, dagContext{id})
+func (d *Dag) Config(ctx context.Context, id codec.ContextID) (codec.ContextConfigValue, error) {
+	return call(ctx, d.c, dagConfig, dagContext{id})
 }
 
 // dagBumping are the arguments of BumpConfig.
@@ -189,21 +188,23 @@ var dagBump = op.New(op.Method{Number: 607, Name: "Dag.BumpConfig"},
 	})
 
 // BumpConfig is dag.Store's. Of a context that a group has it returns ErrOwned.
-func (d *Dag) BumpConfig(id codec.ContextID, application, members bool) (codec.ContextConfigValue, error) {
-	return call(d.c.ctx, d.c, dagBump, dagBumping{dagContext{id}, application, members})
+func (d *Dag) BumpConfig(ctx context.Context, id codec.ContextID, application, members bool) (codec.ContextConfigValue, error) {
+	return call(ctx, d.c, dagBump, dagBumping{dagContext{id}, application, members})
 }
 
 var dagClock = op.New(op.Method{Number: 636, Name: "Dag.GetClock"},
 	func(_ context.Context, s *Contexts, _ *op.Nothing) (hlc.State, error) { return s.Clock().State(), nil })
 
 // Clock returns what the clock of the daemon says, as [hlc.Clock.State] does.
-func (d *Dag) Clock() (hlc.State, error) { return call(d.c.ctx, d.c, dagClock, op.Nothing{}) }
+func (d *Dag) Clock(ctx context.Context) (hlc.State, error) {
+	return call(ctx, d.c, dagClock, op.Nothing{})
+}
 
 var dagConfirmClock = op.New(op.Method{Number: 637, Name: "Dag.ConfirmClock"},
 	func(_ context.Context, s *Contexts, _ *op.Nothing) (hlc.State, error) { return s.ConfirmClock() })
 
 // ConfirmClock takes the system clock of the daemon as right, as
 // [hlc.Clock.Confirm] does, with its errors.
-func (d *Dag) ConfirmClock() (hlc.State, error) {
-	return call(d.c.ctx, d.c, dagConfirmClock, op.Nothing{})
+func (d *Dag) ConfirmClock(ctx context.Context) (hlc.State, error) {
+	return call(ctx, d.c, dagConfirmClock, op.Nothing{})
 }

@@ -31,7 +31,7 @@ func (d *Dag) Commit(ctx context.Context, c dag.Commit) (dag.Committed, error) {
 			return dag.Committed{}, err
 		}
 	}
-	return callWithin(ctx, d.c, dagCommit, dagCommitting{c})
+	return call(ctx, d.c, dagCommit, dagCommitting{c})
 }
 
 // checkEvent returns what the bytes of an event are wrong in: a protobuf string
@@ -67,7 +67,7 @@ var dagAdd = op.New(op.Method{Number: 614, Name: "Dag.Add"},
 // delta are refused. After ErrUnavailable or the end of ctx it may or may not have
 // been taken; offering it again is harmless.
 func (d *Dag) Add(ctx context.Context, delta []byte, o dag.AddOptions) (dag.Answer, error) {
-	return callWithin(ctx, d.c, dagAdd, dagAdding{Delta: delta, ClaimedID: o.Claimed, Durability: o.Durability})
+	return call(ctx, d.c, dagAdd, dagAdding{Delta: delta, ClaimedID: o.Claimed, Durability: o.Durability})
 }
 
 var dagAddMany = op.ByHand(op.Method{Number: 615, Name: "Dag.AddMany"})

@@ -37,8 +37,8 @@ var dagProve = op.New(op.Method{Number: 628, Name: "Dag.Prove"},
 
 // Prove is dag.Store's. The proof is as the daemon has sent it: whether it holds
 // its own methods tell.
-func (d *Dag) Prove(id codec.ContextID, appKey []byte) (e dag.Evidence, err error) {
-	p, err := call(d.c.ctx, d.c, dagProve, dagKey{dagContext{id}, appKey})
+func (d *Dag) Prove(ctx context.Context, id codec.ContextID, appKey []byte) (e dag.Evidence, err error) {
+	p, err := call(ctx, d.c, dagProve, dagKey{dagContext{id}, appKey})
 	if err != nil {
 		return e, err
 	}
@@ -74,7 +74,7 @@ func (d *Dag) Nodes(ctx context.Context, id codec.ContextID, r *merkle.NodeReque
 	if err != nil {
 		return nil, err
 	}
-	answer, err := callWithin(ctx, d.c, dagNodes, dagAsking{dagContext{id}, ask})
+	answer, err := call(ctx, d.c, dagNodes, dagAsking{dagContext{id}, ask})
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (d *Dag) DiffWith(ctx context.Context, id codec.ContextID, peer merkle.Peer
 
 func (d *Dag) diff(ctx context.Context, start *stoav1.DagDiffStart, peer merkle.Peer) iter.Seq2[merkle.Difference, error] {
 	return func(yield func(merkle.Difference, error) bool) {
-		ctx, cancel := d.c.within(ctx)
+		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		s, err := d.c.dag.Diff(ctx)
 		if err == nil {

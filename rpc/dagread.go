@@ -40,8 +40,8 @@ var dagGet = op.New(op.Method{Number: 616, Name: "Dag.Get"},
 	})
 
 // Get is dag.Store's.
-func (d *Dag) Get(id codec.ContextID, delta codec.DeltaID) (*dag.Delta, dag.DeltaState, error) {
-	g, err := call(d.c.ctx, d.c, dagGet, dagGetting{dagContext{id}, delta, false})
+func (d *Dag) Get(ctx context.Context, id codec.ContextID, delta codec.DeltaID) (*dag.Delta, dag.DeltaState, error) {
+	g, err := call(ctx, d.c, dagGet, dagGetting{dagContext{id}, delta, false})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -62,8 +62,8 @@ var dagHeadsOf = op.New(op.Method{Number: 617, Name: "Dag.Heads"},
 	})
 
 // Heads is dag.Store's.
-func (d *Dag) Heads(id codec.ContextID) (heads []dag.Head, root codec.Hash, err error) {
-	h, err := call(d.c.ctx, d.c, dagHeadsOf, dagContext{id})
+func (d *Dag) Heads(ctx context.Context, id codec.ContextID) (heads []dag.Head, root codec.Hash, err error) {
+	h, err := call(ctx, d.c, dagHeadsOf, dagContext{id})
 	return h.Heads, h.Root, err
 }
 
@@ -81,8 +81,8 @@ var dagMissing = op.New(op.Method{Number: 618, Name: "Dag.Missing"},
 	})
 
 // Missing is dag.Store's; a limit over 1,000, or of 0, is one of 1,000.
-func (d *Dag) Missing(id codec.ContextID, after codec.DeltaID, limit int) ([]codec.DeltaID, error) {
-	p, err := call(d.c.ctx, d.c, dagMissing, pageOfDag(id, after, limit))
+func (d *Dag) Missing(ctx context.Context, id codec.ContextID, after codec.DeltaID, limit int) ([]codec.DeltaID, error) {
+	p, err := call(ctx, d.c, dagMissing, pageOfDag(id, after, limit))
 	return p.Missing, err
 }
 
@@ -100,8 +100,8 @@ var dagPending = op.New(op.Method{Number: 619, Name: "Dag.Pending"},
 	})
 
 // Pending is dag.Store's; a limit over 1,000, or of 0, is one of 1,000.
-func (d *Dag) Pending(id codec.ContextID, after uint64, limit int) ([]dag.PendingDelta, error) {
-	p, err := call(d.c.ctx, d.c, dagPending, pageOfDag(id, after, limit))
+func (d *Dag) Pending(ctx context.Context, id codec.ContextID, after uint64, limit int) ([]dag.PendingDelta, error) {
+	p, err := call(ctx, d.c, dagPending, pageOfDag(id, after, limit))
 	return p.Pending, err
 }
 
@@ -119,7 +119,7 @@ var dagRefusals = op.New(op.Method{Number: 620, Name: "Dag.Refusals"},
 	})
 
 // Refusals is dag.Store's; a limit over 1,000, or of 0, is one of 1,000.
-func (d *Dag) Refusals(id codec.ContextID, after uint64, limit int) ([]dag.ListedRefusal, error) {
-	p, err := call(d.c.ctx, d.c, dagRefusals, pageOfDag(id, after, limit))
+func (d *Dag) Refusals(ctx context.Context, id codec.ContextID, after uint64, limit int) ([]dag.ListedRefusal, error) {
+	p, err := call(ctx, d.c, dagRefusals, pageOfDag(id, after, limit))
 	return p.Refusals, err
 }

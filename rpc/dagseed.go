@@ -60,7 +60,7 @@ var dagSeed = op.ByHand(op.Method{Number: 632, Name: "Dag.Seed"})
 // Seed is dag.Store's. It returns io.ErrUnexpectedEOF if parts end early, and the
 // error that parts yield.
 func (d *Dag) Seed(ctx context.Context, id codec.ContextID, parts iter.Seq2[*dag.SnapshotPart, error], o dag.SeedOptions) (dag.Seeded, error) {
-	ctx, cancel := d.c.within(ctx)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s, err := d.c.dag.Seed(ctx)
 	if err != nil {
@@ -109,8 +109,8 @@ var dagSeedProgress = op.New(op.Method{Number: 633, Name: "Dag.SeedProgress"},
 	})
 
 // SeedProgress is dag.Store's.
-func (d *Dag) SeedProgress(id codec.ContextID) (dag.SeedProgress, bool, error) {
-	p, err := call(d.c.ctx, d.c, dagSeedProgress, dagContext{id})
+func (d *Dag) SeedProgress(ctx context.Context, id codec.ContextID) (dag.SeedProgress, bool, error) {
+	p, err := call(ctx, d.c, dagSeedProgress, dagContext{id})
 	return p.SeedProgress, p.Begun && err == nil, err
 }
 
@@ -120,7 +120,7 @@ var dagForgetSeed = op.New(op.Method{Number: 634, Name: "Dag.ForgetSeed"},
 	})
 
 // ForgetSeed is dag.Store's.
-func (d *Dag) ForgetSeed(id codec.ContextID) error {
-	_, err := call(d.c.ctx, d.c, dagForgetSeed, dagContext{id})
+func (d *Dag) ForgetSeed(ctx context.Context, id codec.ContextID) error {
+	_, err := call(ctx, d.c, dagForgetSeed, dagContext{id})
 	return err
 }

@@ -38,8 +38,8 @@ var dagState = op.New(op.Method{Number: 608, Name: "Dag.GetState", Short: true},
 
 // State returns the value that the shared state of a context has under a key. It
 // returns engine.ErrNotFound if there is none, or dag.ErrNoContext.
-func (d *Dag) State(id codec.ContextID, appKey []byte) ([]byte, error) {
-	return present(call(d.c.ctx, d.c, dagState, dagKey{dagContext{id}, appKey}))
+func (d *Dag) State(ctx context.Context, id codec.ContextID, appKey []byte) ([]byte, error) {
+	return present(call(ctx, d.c, dagState, dagKey{dagContext{id}, appKey}))
 }
 
 var dagPrivate = op.New(op.Method{Number: 610, Name: "Dag.GetPrivate", Short: true},
@@ -48,8 +48,8 @@ var dagPrivate = op.New(op.Method{Number: 610, Name: "Dag.GetPrivate", Short: tr
 	})
 
 // Private is State for the private state, which belongs to the node alone.
-func (d *Dag) Private(id codec.ContextID, appKey []byte) ([]byte, error) {
-	return present(call(d.c.ctx, d.c, dagPrivate, dagKey{dagContext{id}, appKey}))
+func (d *Dag) Private(ctx context.Context, id codec.ContextID, appKey []byte) ([]byte, error) {
+	return present(call(ctx, d.c, dagPrivate, dagKey{dagContext{id}, appKey}))
 }
 
 func present(value []byte, err error) ([]byte, error) {
@@ -81,8 +81,8 @@ var dagWritePrivate = op.New(op.Method{Number: 611, Name: "Dag.WritePrivate"},
 // WritePrivate makes changes of the private state of a context, all or none, and
 // says how many keys that it deletes had something. No key may come twice. It returns dag.ErrNoContext, *keys.Error for a key that is
 // too long, or what engine.Writer's Apply does.
-func (d *Dag) WritePrivate(id codec.ContextID, actions []codec.Action, durability engine.Durability) (deleted int, err error) {
-	return call(d.c.ctx, d.c, dagWritePrivate, dagWriting{dagContext{id}, actions, durability})
+func (d *Dag) WritePrivate(ctx context.Context, id codec.ContextID, actions []codec.Action, durability engine.Durability) (deleted int, err error) {
+	return call(ctx, d.c, dagWritePrivate, dagWriting{dagContext{id}, actions, durability})
 }
 
 // dagRange are arguments that name keys of a state.

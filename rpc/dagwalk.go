@@ -199,7 +199,7 @@ func (d *Dag) Walk(ctx context.Context, id codec.ContextID, o dag.WalkOptions) i
 		ask := dagWalking{dagContext{id}, o.From, o.Before, 0}
 		for left := o.Limit; ; {
 			ask.Limit = min(left, MaxDagPage)
-			p, err := callWithin(ctx, d.c, dagWalk, ask)
+			p, err := call(ctx, d.c, dagWalk, ask)
 			if err != nil {
 				yield(Header{}, err)
 				return
@@ -234,7 +234,7 @@ var dagIsAncestor = op.New(op.Method{Number: 623, Name: "Dag.IsAncestor"},
 
 // IsAncestor is dag.Store's.
 func (d *Dag) IsAncestor(ctx context.Context, id codec.ContextID, a, b codec.DeltaID) (bool, error) {
-	return callWithin(ctx, d.c, dagIsAncestor, dagRelated{dagContext{id}, a, b})
+	return call(ctx, d.c, dagIsAncestor, dagRelated{dagContext{id}, a, b})
 }
 
 // dagAcking are the arguments of Ack.
@@ -254,8 +254,8 @@ var dagAck = op.New(op.Method{Number: 625, Name: "Dag.Ack"},
 	})
 
 // Ack is dag.Store's.
-func (d *Dag) Ack(id codec.ContextID, name string, at dag.Position, durability engine.Durability) error {
-	_, err := call(d.c.ctx, d.c, dagAck, dagAcking{dagContext{id}, name, at, durability})
+func (d *Dag) Ack(ctx context.Context, id codec.ContextID, name string, at dag.Position, durability engine.Durability) error {
+	_, err := call(ctx, d.c, dagAck, dagAcking{dagContext{id}, name, at, durability})
 	return err
 }
 
@@ -276,8 +276,8 @@ var dagCursorsOf = op.New(op.Method{Number: 626, Name: "Dag.Cursors"},
 	})
 
 // Cursors is dag.Store's; a limit over 1,000, or of 0, is one of 1,000.
-func (d *Dag) Cursors(id codec.ContextID, after string, limit int) ([]dag.Cursor, error) {
-	p, err := call(d.c.ctx, d.c, dagCursorsOf, pageOfDag(id, after, limit))
+func (d *Dag) Cursors(ctx context.Context, id codec.ContextID, after string, limit int) ([]dag.Cursor, error) {
+	p, err := call(ctx, d.c, dagCursorsOf, pageOfDag(id, after, limit))
 	return p.Cursors, err
 }
 
@@ -296,6 +296,6 @@ var dagDropCursor = op.New(op.Method{Number: 627, Name: "Dag.DropCursor"},
 	})
 
 // DropCursor is dag.Store's.
-func (d *Dag) DropCursor(id codec.ContextID, name string) (existed bool, err error) {
-	return call(d.c.ctx, d.c, dagDropCursor, dagCursor{dagContext{id}, name})
+func (d *Dag) DropCursor(ctx context.Context, id codec.ContextID, name string) (existed bool, err error) {
+	return call(ctx, d.c, dagDropCursor, dagCursor{dagContext{id}, name})
 }

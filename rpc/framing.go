@@ -87,7 +87,9 @@ func (t *carrier) connect() (*link.Conn, error) {
 	if c := t.conn.Load(); c != nil && c.Err() == nil {
 		return c, nil
 	}
-	c, err := link.Dial(t.path, time.Now().Add(t.timeout))
+	ctx, cancel := context.WithTimeout(context.Background(), t.timeout) // for all who wait for it
+	defer cancel()
+	c, err := link.Dial(ctx, t.path)
 	switch {
 	case errors.Is(err, link.ErrNotFramed):
 		t.none.Store(true)
@@ -102,8 +104,8 @@ func (t *carrier) connect() (*link.Conn, error) {
 }
 
 // first makes the first connection, for Dial.
-func (t *carrier) first(f Framing) error {
-	c, err := link.Dial(t.path, time.Now().Add(t.timeout))
+func (t *carrier) first(ctx context.Context, f Framing) error {
+	c, err := link.Dial(ctx, t.path)
 	switch {
 	case err == nil:
 		t.conn.Store(c)
@@ -118,8 +120,8 @@ func (t *carrier) first(f Framing) error {
 		return hungUp(t.path)
 	case refused(err):
 		return refusedBy(t.path, err)
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("%w at %s: something listens, but does not answer within %s", ErrNoDaemon, t.path, t.timeout)
+	case ctx.Err() != nil:
+		return unanswered(ctx, t.path)
 	}
 	return noDaemon(t.path, err)
 }

@@ -15,8 +15,7 @@ import (
 // are in groupkeys.go.
 type Groups struct{ c *Client }
 
-// Groups returns the groups of the daemon. Calls that take no context end with that of
-// c; streams end with both.
+// Groups returns the groups of the daemon.
 func (c *Client) Groups() *Groups { return &Groups{c} }
 
 // inGroup are arguments about a group.
@@ -31,8 +30,8 @@ var groupGet = op.New(op.Method{Number: 401, Name: "Group.Get"},
 	})
 
 // Show is namespace.Store's.
-func (g *Groups) Show(id codec.GroupID) (namespace.GroupInfo, error) {
-	return call(g.c.ctx, g.c, groupGet, inGroup{id})
+func (g *Groups) Show(ctx context.Context, id codec.GroupID) (namespace.GroupInfo, error) {
+	return call(ctx, g.c, groupGet, inGroup{id})
 }
 
 // pageOfGroup are the arguments of a page of a list of a group.
@@ -49,8 +48,8 @@ var groupMembers = op.New(op.Method{Number: 402, Name: "Group.Members"},
 	})
 
 // Members is namespace.Store's; a limit over 1,000, or of 0, is one of 1,000.
-func (g *Groups) Members(id codec.GroupID, after codec.Identity, limit int) ([]namespace.MemberInfo, error) {
-	p, err := call(g.c.ctx, g.c, groupMembers, pageOfGroup[codec.Identity]{inGroup{id}, after, govLimit(limit)})
+func (g *Groups) Members(ctx context.Context, id codec.GroupID, after codec.Identity, limit int) ([]namespace.MemberInfo, error) {
+	p, err := call(ctx, g.c, groupMembers, pageOfGroup[codec.Identity]{inGroup{id}, after, govLimit(limit)})
 	return p.List, err
 }
 
@@ -70,8 +69,8 @@ var groupContexts = op.New(op.Method{Number: 403, Name: "Group.Contexts"},
 
 // Contexts is namespace.Store's, with the first 1,000 members of each; a limit over
 // 1,000, or of 0, is one of 1,000.
-func (g *Groups) Contexts(id codec.GroupID, after codec.ContextID, limit int) ([]namespace.ContextInfo, error) {
-	p, err := call(g.c.ctx, g.c, groupContexts, pageOfGroup[codec.ContextID]{inGroup{id}, after, govLimit(limit)})
+func (g *Groups) Contexts(ctx context.Context, id codec.GroupID, after codec.ContextID, limit int) ([]namespace.ContextInfo, error) {
+	p, err := call(ctx, g.c, groupContexts, pageOfGroup[codec.ContextID]{inGroup{id}, after, govLimit(limit)})
 	return p.List, err
 }
 
@@ -92,8 +91,8 @@ var groupNames = op.New(op.Method{Number: 414, Name: "Group.Names"},
 	})
 
 // Names is namespace.Store's; a limit over 1,000, or of 0, is one of 1,000.
-func (g *Groups) Names(id codec.GroupID, after namespace.Name, limit int) ([]namespace.Name, error) {
-	p, err := call(g.c.ctx, g.c, groupNames, pageOfGroup[namespace.Name]{inGroup{id}, after, govLimit(limit)})
+func (g *Groups) Names(ctx context.Context, id codec.GroupID, after namespace.Name, limit int) ([]namespace.Name, error) {
+	p, err := call(ctx, g.c, groupNames, pageOfGroup[namespace.Name]{inGroup{id}, after, govLimit(limit)})
 	return p.Names, err
 }
 
@@ -132,13 +131,13 @@ var groupResolve = op.New(op.Method{Number: 404, Name: "Group.Resolve"},
 	})
 
 // Resolve is namespace.Store's.
-func (g *Groups) Resolve(context codec.ContextID) (of, ns codec.GroupID, err error) {
-	r, err := call(g.c.ctx, g.c, groupResolve, resolving{ContextID: &context})
+func (g *Groups) Resolve(ctx context.Context, context codec.ContextID) (of, ns codec.GroupID, err error) {
+	r, err := call(ctx, g.c, groupResolve, resolving{ContextID: &context})
 	return r.GroupID, r.NamespaceID, err
 }
 
 // NamespaceOf is namespace.Store's.
-func (g *Groups) NamespaceOf(id codec.GroupID) (codec.GroupID, error) {
-	r, err := call(g.c.ctx, g.c, groupResolve, resolving{GroupID: &id})
+func (g *Groups) NamespaceOf(ctx context.Context, id codec.GroupID) (codec.GroupID, error) {
+	r, err := call(ctx, g.c, groupResolve, resolving{GroupID: &id})
 	return r.NamespaceID, err
 }

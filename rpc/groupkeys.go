@@ -14,8 +14,8 @@ var groupKeys = op.New(op.Method{Number: 409, Name: "Group.Keys"},
 	})
 
 // Keys is namespace.Store's.
-func (g *Groups) Keys(id codec.GroupID) ([]namespace.KeyInfo, error) {
-	return call(g.c.ctx, g.c, groupKeys, inGroup{id})
+func (g *Groups) Keys(ctx context.Context, id codec.GroupID) ([]namespace.KeyInfo, error) {
+	return call(ctx, g.c, groupKeys, inGroup{id})
 }
 
 var groupRotate = op.New(op.Method{Number: 410, Name: "Group.Rotate"},
@@ -25,7 +25,7 @@ var groupRotate = op.New(op.Method{Number: 410, Name: "Group.Rotate"},
 
 // Rotate is namespace.Store's.
 func (g *Groups) Rotate(ctx context.Context, id codec.GroupID) (namespace.Proposed, error) {
-	return callWithin(ctx, g.c, groupRotate, inGroup{id})
+	return call(ctx, g.c, groupRotate, inGroup{id})
 }
 
 var groupSigningKeys = op.New(op.Method{Number: 411, Name: "Group.SigningKeys"},
@@ -34,8 +34,8 @@ var groupSigningKeys = op.New(op.Method{Number: 411, Name: "Group.SigningKeys"},
 	})
 
 // SigningKeys is namespace.Store's.
-func (g *Groups) SigningKeys(id codec.GroupID) ([]codec.Identity, error) {
-	return call(g.c.ctx, g.c, groupSigningKeys, inGroup{id})
+func (g *Groups) SigningKeys(ctx context.Context, id codec.GroupID) ([]codec.Identity, error) {
+	return call(ctx, g.c, groupSigningKeys, inGroup{id})
 }
 
 // newSigningKey are the arguments of AddSigningKey.
@@ -50,8 +50,8 @@ var groupAddSigningKey = op.New(op.Method{Number: 412, Name: "Group.AddSigningKe
 	})
 
 // AddSigningKey is namespace.Store's.
-func (g *Groups) AddSigningKey(id codec.GroupID, seed codec.Option[codec.Secret]) (codec.Identity, error) {
-	return call(g.c.ctx, g.c, groupAddSigningKey, newSigningKey{inGroup{id}, seed})
+func (g *Groups) AddSigningKey(ctx context.Context, id codec.GroupID, seed codec.Option[codec.Secret]) (codec.Identity, error) {
+	return call(ctx, g.c, groupAddSigningKey, newSigningKey{inGroup{id}, seed})
 }
 
 // ofSigningKey are arguments about a signing key.
@@ -66,8 +66,8 @@ var groupDeleteSigningKey = op.New(op.Method{Number: 413, Name: "Group.DeleteSig
 	})
 
 // DeleteSigningKey is namespace.Store's.
-func (g *Groups) DeleteSigningKey(id codec.GroupID, public codec.Identity) error {
-	_, err := call(g.c.ctx, g.c, groupDeleteSigningKey, ofSigningKey{inGroup{id}, public})
+func (g *Groups) DeleteSigningKey(ctx context.Context, id codec.GroupID, public codec.Identity) error {
+	_, err := call(ctx, g.c, groupDeleteSigningKey, ofSigningKey{inGroup{id}, public})
 	return err
 }
 
@@ -90,6 +90,6 @@ var groupPlace = op.New(op.Method{Number: 415, Name: "Group.Place", Access: op.A
 	})
 
 // Place is namespace.Store's; a zero namespace is the one that has the group there.
-func (g *Groups) Place(c codec.ContextID, ns, id codec.GroupID) (codec.GroupOp, error) {
-	return call(g.c.ctx, g.c, groupPlace, placing{inGroup{id}, c, ns})
+func (g *Groups) Place(ctx context.Context, c codec.ContextID, ns, id codec.GroupID) (codec.GroupOp, error) {
+	return call(ctx, g.c, groupPlace, placing{inGroup{id}, c, ns})
 }

@@ -41,7 +41,7 @@ func (g *Groups) Ops(ctx context.Context, id codec.GroupID, w namespace.Window) 
 		a := logWindow{inGroup{id}, w.From, w.Reverse, 0}
 		for left := w.Limit; ; {
 			a.Limit = govLimit(left)
-			p, err := callWithin(ctx, g.c, groupOps, a)
+			p, err := call(ctx, g.c, groupOps, a)
 			if err != nil {
 				yield(namespace.Entry{}, err)
 				return
@@ -86,8 +86,8 @@ var groupVoided = op.New(op.Method{Number: 407, Name: "Group.Voided"},
 	})
 
 // Voided is namespace.Store's.
-func (g *Groups) Voided(id codec.GroupID) ([]namespace.Voided, error) {
-	return call(g.c.ctx, g.c, groupVoided, inGroup{id})
+func (g *Groups) Voided(ctx context.Context, id codec.GroupID) ([]namespace.Voided, error) {
+	return call(ctx, g.c, groupVoided, inGroup{id})
 }
 
 var groupReissue = op.New(op.Method{Number: 408, Name: "Group.Reissue"},
@@ -103,5 +103,5 @@ var groupReissue = op.New(op.Method{Number: 408, Name: "Group.Reissue"},
 
 // Reissue is namespace.Store's. The errors in it say why for people only.
 func (g *Groups) Reissue(ctx context.Context, id codec.GroupID) ([]namespace.Reissued, error) {
-	return callWithin(ctx, g.c, groupReissue, inGroup{id})
+	return call(ctx, g.c, groupReissue, inGroup{id})
 }

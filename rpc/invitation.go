@@ -45,7 +45,7 @@ var nsInvite = op.New(op.Method{Number: 318, Name: "Namespace.Invite"},
 // Invite is namespace.Store's.
 func (n *Namespaces) Invite(ctx context.Context, i namespace.Invite) ([]byte, error) {
 	a := inviting{inGroup{i.GroupID}, i.Role, i.Invitee, uint64(max(i.Expires.Unix(), 0))}
-	r, err := callWithin(ctx, n.c, nsInvite, a)
+	r, err := call(ctx, n.c, nsInvite, a)
 	return r.Invitation, err
 }
 
@@ -86,7 +86,7 @@ var nsJoin = op.New(op.Method{Number: 319, Name: "Namespace.Join"},
 
 // Join is namespace.Store's.
 func (n *Namespaces) Join(ctx context.Context, invitation []byte) (Joining, error) {
-	return callWithin(ctx, n.c, nsJoin, joining{Invitation: invitation})
+	return call(ctx, n.c, nsJoin, joining{Invitation: invitation})
 }
 
 var nsAdmit = op.New(op.Method{Number: 320, Name: "Namespace.Admit"},
@@ -96,5 +96,5 @@ var nsAdmit = op.New(op.Method{Number: 320, Name: "Namespace.Admit"},
 
 // Admit is namespace.Store's.
 func (n *Namespaces) Admit(ctx context.Context, request []byte) (namespace.Proposed, error) {
-	return callWithin(ctx, n.c, nsAdmit, request)
+	return call(ctx, n.c, nsAdmit, request)
 }

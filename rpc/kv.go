@@ -22,7 +22,7 @@ type KV struct {
 }
 
 // KV returns what a tenant keeps; "" is the tenant that the daemon binds this
-// user to. Calls that take no context end with that of c; streams end with both.
+// user to.
 func (c *Client) KV(tenant string) *KV { return &KV{c, tenant} }
 
 // kvKey are arguments about a key of a tenant.
@@ -49,12 +49,12 @@ var kvGet = op.New(op.Method{Number: 201, Name: "Kv.Get", Access: op.AccessTenan
 	})
 
 // Get returns what a key has; nothing is no error.
-func (k *KV) Get(key string) (kvstorage.Item, error) {
+func (k *KV) Get(ctx context.Context, key string) (kvstorage.Item, error) {
 	p := wire.NewKVPut()
 	defer p.Free()
 	g := &p.KVGet
 	g.Tenant, g.Key = []byte(k.tenant), key
-	err := k.c.unary(k.c.ctx, &kvGet.Method, g, &g.Answer)
+	err := k.c.unary(ctx, &kvGet.Method, g, &g.Answer)
 	return kvwire.Short(key, &g.Answer), err
 }
 
@@ -80,8 +80,8 @@ var kvList = op.New(op.Method{Number: 208, Name: "Kv.List", Access: op.AccessTen
 })
 
 // List returns a page; see [kvstorage.Storage.List].
-func (k *KV) List(o kvstorage.ListOptions) (kvstorage.Page, error) {
-	return call(k.c.ctx, k.c, kvList, kvListing{k.tenant, o})
+func (k *KV) List(ctx context.Context, o kvstorage.ListOptions) (kvstorage.Page, error) {
+	return call(ctx, k.c, kvList, kvListing{k.tenant, o})
 }
 
 // kvQueue is how many bytes of items wait on a stream.

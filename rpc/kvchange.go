@@ -47,16 +47,16 @@ var kvPut = op.New(op.Method{Number: 202, Name: "Kv.Put", Access: op.AccessTenan
 	}).Told(itemStored)
 
 // Put stores a value; see [kvstorage.Storage.Put]. The result has no value.
-func (k *KV) Put(key string, value []byte, o kvstorage.WriteOptions) (kvstorage.Item, error) {
+func (k *KV) Put(ctx context.Context, key string, value []byte, o kvstorage.WriteOptions) (kvstorage.Item, error) {
 	if len(value) > wire.MaxKVPut {
 		a := k.write(key, o)
 		a.Value = value
-		return call(k.c.ctx, k.c, kvPut, a)
+		return call(ctx, k.c, kvPut, a)
 	}
 	p := wire.NewKVPut()
 	defer p.Free()
 	p.Tenant, p.Key, p.Value, p.TTLSeconds, p.Durability = []byte(k.tenant), key, value, o.TTLSeconds, op.Durability(o.Durability)
-	err := k.c.unary(k.c.ctx, &kvPut.Method, p, &p.Answer)
+	err := k.c.unary(ctx, &kvPut.Method, p, &p.Answer)
 	if err == nil && !p.Answer.Found {
 		err = odd(kvPut.Name, errNoItem)
 	}
@@ -76,9 +76,9 @@ type kvDeleted struct {
 }
 
 // Delete removes what a key has, and says whether there was anything.
-func (k *KV) Delete(key string, o kvstorage.WriteOptions) (kvstorage.Deleted, error) {
+func (k *KV) Delete(ctx context.Context, key string, o kvstorage.WriteOptions) (kvstorage.Deleted, error) {
 	o.TTLSeconds = nil // of what is gone
-	d, err := call(k.c.ctx, k.c, kvDelete, k.write(key, o))
+	d, err := call(ctx, k.c, kvDelete, k.write(key, o))
 	return kvstorage.Deleted{Existed: d.Existed, Revision: d.Revision, Item: kvwire.Item(key, nil)}, err
 }
 
@@ -88,8 +88,8 @@ var kvTouch = op.New(op.Method{Number: 204, Name: "Kv.Touch", Access: op.AccessT
 	}).Told(itemNamed)
 
 // Touch sets the time to live of what a key has; see [kvstorage.Storage.Touch].
-func (k *KV) Touch(key string, o kvstorage.WriteOptions) (kvstorage.Item, error) {
-	return call(k.c.ctx, k.c, kvTouch, k.write(key, o))
+func (k *KV) Touch(ctx context.Context, key string, o kvstorage.WriteOptions) (kvstorage.Item, error) {
+	return call(ctx, k.c, kvTouch, k.write(key, o))
 }
 
 var kvIncrement = op.New(op.Method{Number: 205, Name: "Kv.Increment", Access: op.AccessTenant},
@@ -98,10 +98,10 @@ var kvIncrement = op.New(op.Method{Number: 205, Name: "Kv.Increment", Access: op
 	}).Told(itemStored)
 
 // Increment adds delta to an integer; see [kvstorage.Storage.Increment].
-func (k *KV) Increment(key string, delta int64, o kvstorage.WriteOptions) (kvstorage.Item, error) {
+func (k *KV) Increment(ctx context.Context, key string, delta int64, o kvstorage.WriteOptions) (kvstorage.Item, error) {
 	a := k.write(key, o)
 	a.Delta = &delta
-	return call(k.c.ctx, k.c, kvIncrement, a)
+	return call(ctx, k.c, kvIncrement, a)
 }
 
 // kvSwapped is what became of a swap.
@@ -120,10 +120,10 @@ var kvSwap = op.New(op.Method{Number: 206, Name: "Kv.CompareAndSwap", Access: op
 
 // CompareAndSwap stores a value if the key has what is expected; see
 // [kvstorage.Storage.CompareAndSwap].
-func (k *KV) CompareAndSwap(key string, expect kvstorage.Expect, value []byte, o kvstorage.WriteOptions) (kvstorage.Result, error) {
+func (k *KV) CompareAndSwap(ctx context.Context, key string, expect kvstorage.Expect, value []byte, o kvstorage.WriteOptions) (kvstorage.Result, error) {
 	a := k.write(key, o)
 	a.Expect, a.Value = expect, value
-	done, err := call(k.c.ctx, k.c, kvSwap, a)
+	done, err := call(ctx, k.c, kvSwap, a)
 	r := kvstorage.Result{Swapped: done.Swapped, Item: done.Item}
 	if r.Swapped {
 		r.Revision = r.Item.Revision
@@ -149,11 +149,11 @@ var kvSwapDelete = op.New(op.Method{Number: 217, Name: "Kv.CompareAndDelete", Ac
 // CompareAndDelete removes what a key has if that is what is expected; see
 // [kvstorage.Storage.CompareAndDelete]. It returns engine.ErrUnsupported if the daemon is
 // older than the call.
-func (k *KV) CompareAndDelete(key string, expect kvstorage.Expect, o kvstorage.WriteOptions) (kvstorage.Deleted, error) {
+func (k *KV) CompareAndDelete(ctx context.Context, key string, expect kvstorage.Expect, o kvstorage.WriteOptions) (kvstorage.Deleted, error) {
 	o.TTLSeconds = nil // of what is gone
 	a := k.write(key, o)
 	a.Expect = expect
-	d, err := call(k.c.ctx, k.c, kvSwapDelete, a)
+	d, err := call(ctx, k.c, kvSwapDelete, a)
 	return kvstorage.Deleted{Existed: d.Deleted, Revision: d.Revision, Item: d.Item}, err
 }
 
@@ -179,8 +179,8 @@ var kvBatch = op.New(op.Method{Number: 207, Name: "Kv.Batch", Access: op.AccessT
 
 // Batch makes changes, all of them or none; see [kvstorage.Storage.Batch]. Results have
 // values for increments only.
-func (k *KV) Batch(changes []kvstorage.Change, d engine.Durability) ([]kvstorage.Result, error) {
-	list, err := call(k.c.ctx, k.c, kvBatch, kvBatching{k.tenant, changes, d})
+func (k *KV) Batch(ctx context.Context, changes []kvstorage.Change, d engine.Durability) ([]kvstorage.Result, error) {
+	list, err := call(ctx, k.c, kvBatch, kvBatching{k.tenant, changes, d})
 	if err != nil {
 		return nil, err
 	}

@@ -34,15 +34,15 @@ var kvStats = op.New(op.Method{Number: 211, Name: "Kv.Stats", Access: op.AccessT
 
 // Stats returns the counters and the quota of the tenant; zeros for one that has
 // nothing.
-func (k *KV) Stats() (kv.Stats, error) {
-	c, err := call(k.c.ctx, k.c, kvStats, kvTenant{Tenant: k.tenant})
+func (k *KV) Stats(ctx context.Context) (kv.Stats, error) {
+	c, err := call(ctx, k.c, kvStats, kvTenant{Tenant: k.tenant})
 	return c.Stats, err
 }
 
 // HasTenant says whether there is the tenant: one that was made, or that has
 // written.
-func (k *KV) HasTenant() (bool, error) {
-	c, err := call(k.c.ctx, k.c, kvStats, kvTenant{Tenant: k.tenant})
+func (k *KV) HasTenant(ctx context.Context) (bool, error) {
+	c, err := call(ctx, k.c, kvStats, kvTenant{Tenant: k.tenant})
 	return err == nil && !c.NoTenant, err
 }
 
@@ -53,8 +53,8 @@ var kvCreateTenant = op.New(op.Method{Number: 213, Name: "Kv.CreateTenant", Acce
 
 // CreateTenant makes the tenant, with a quota, sets the quota of one that is
 // there, and says whether there was none.
-func (k *KV) CreateTenant(q kv.Quota) (created bool, err error) {
-	return call(k.c.ctx, k.c, kvCreateTenant, kvTenant{k.tenant, q})
+func (k *KV) CreateTenant(ctx context.Context, q kv.Quota) (created bool, err error) {
+	return call(ctx, k.c, kvCreateTenant, kvTenant{k.tenant, q})
 }
 
 // kvDropped is what became of a tenant that was to go.
@@ -71,8 +71,8 @@ var kvDropTenant = op.New(op.Method{Number: 214, Name: "Kv.DropTenant", Access: 
 
 // DropTenant removes the tenant with everything that it has, and says whether
 // there was one, and how much it had.
-func (k *KV) DropTenant() (had kv.Dropped, existed bool, err error) {
-	d, err := call(k.c.ctx, k.c, kvDropTenant, kvTenant{Tenant: k.tenant})
+func (k *KV) DropTenant(ctx context.Context) (had kv.Dropped, existed bool, err error) {
+	d, err := call(ctx, k.c, kvDropTenant, kvTenant{Tenant: k.tenant})
 	return d.Dropped, d.Existed, err
 }
 
@@ -83,8 +83,8 @@ var kvSetQuota = op.New(op.Method{Number: 216, Name: "Kv.SetQuota", Access: op.A
 
 // SetQuota sets what the tenant may hold. It returns kv.ErrNoSpace if there is no
 // such tenant.
-func (k *KV) SetQuota(q kv.Quota) error {
-	_, err := call(k.c.ctx, k.c, kvSetQuota, kvTenant{k.tenant, q})
+func (k *KV) SetQuota(ctx context.Context, q kv.Quota) error {
+	_, err := call(ctx, k.c, kvSetQuota, kvTenant{k.tenant, q})
 	return err
 }
 
@@ -143,8 +143,8 @@ func pageLimit(asked, most int) int {
 // Tenants returns the tenants after a name, in byte order of their names; "" is
 // before all. A limit over 1,000, or of 0, is one of 1,000. next is "" with the
 // last page.
-func (c *Client) Tenants(after string, limit int) (page []Tenant, next string, err error) {
-	p, err := call(c.ctx, c, kvListTenants, afterTenant{after, limit})
+func (c *Client) Tenants(ctx context.Context, after string, limit int) (page []Tenant, next string, err error) {
+	p, err := call(ctx, c, kvListTenants, afterTenant{after, limit})
 	for _, t := range p.Tenants {
 		page = append(page, Tenant{t.Name, t.Stats})
 	}
@@ -171,7 +171,7 @@ var kvCapabilities = op.New(op.Method{Number: 212, Name: "Kv.Capabilities", Acce
 
 // Capability returns what the daemon offers, and the tenant that it binds this
 // user to, "" if none.
-func (c *Client) Capability() (doc kvstorage.Capability, tenant string, err error) {
-	o, err := call(c.ctx, c, kvCapabilities, kvBound{})
+func (c *Client) Capability(ctx context.Context) (doc kvstorage.Capability, tenant string, err error) {
+	o, err := call(ctx, c, kvCapabilities, kvBound{})
 	return o.Capability, o.Tenant, err
 }

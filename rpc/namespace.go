@@ -21,8 +21,7 @@ import (
 // invitation.go; what is read of one group is in [Groups].
 type Namespaces struct{ c *Client }
 
-// Namespaces returns the governance of the daemon. Calls that take no context end with
-// that of c; streams end with both.
+// Namespaces returns the governance of the daemon.
 func (c *Client) Namespaces() *Namespaces { return &Namespaces{c} }
 
 // inNamespace are arguments about a namespace.
@@ -39,8 +38,8 @@ var nsNewIdentity = op.New(op.Method{Number: 301, Name: "Namespace.NewIdentity"}
 	})
 
 // NewIdentity is namespace.Store's.
-func (n *Namespaces) NewIdentity(ns codec.GroupID) (codec.Identity, error) {
-	return call(n.c.ctx, n.c, nsNewIdentity, inNamespace{ns})
+func (n *Namespaces) NewIdentity(ctx context.Context, ns codec.GroupID) (codec.Identity, error) {
+	return call(ctx, n.c, nsNewIdentity, inNamespace{ns})
 }
 
 var nsIdentity = op.New(op.Method{Number: 302, Name: "Namespace.GetIdentity"},
@@ -49,8 +48,8 @@ var nsIdentity = op.New(op.Method{Number: 302, Name: "Namespace.GetIdentity"},
 	})
 
 // Identity is namespace.Store's.
-func (n *Namespaces) Identity(ns codec.GroupID) (codec.Identity, error) {
-	return call(n.c.ctx, n.c, nsIdentity, inNamespace{ns})
+func (n *Namespaces) Identity(ctx context.Context, ns codec.GroupID) (codec.Identity, error) {
+	return call(ctx, n.c, nsIdentity, inNamespace{ns})
 }
 
 // sealing are the arguments of ExportIdentity.
@@ -67,8 +66,8 @@ var nsExport = op.New(op.Method{Number: 303, Name: "Namespace.ExportIdentity", A
 // ExportIdentity returns the identity of the daemon in a namespace sealed under a
 // passphrase. It returns namespace.ErrNoIdentity, and ErrSecret if this user may not
 // read secrets.
-func (n *Namespaces) ExportIdentity(ns codec.GroupID, passphrase []byte) ([]byte, error) {
-	return call(n.c.ctx, n.c, nsExport, sealing{inNamespace{ns}, passphrase})
+func (n *Namespaces) ExportIdentity(ctx context.Context, ns codec.GroupID, passphrase []byte) ([]byte, error) {
+	return call(ctx, n.c, nsExport, sealing{inNamespace{ns}, passphrase})
 }
 
 // opening are the arguments of ImportIdentity.
@@ -85,8 +84,8 @@ var nsImport = op.New(op.Method{Number: 304, Name: "Namespace.ImportIdentity", A
 // ImportIdentity makes what ExportIdentity has returned the identity of the daemon in a
 // namespace. It returns namespace.ErrExport, namespace.ErrIdentityExists, and ErrSecret
 // if this user may not read secrets.
-func (n *Namespaces) ImportIdentity(ns codec.GroupID, sealed, passphrase []byte) (codec.Identity, error) {
-	return call(n.c.ctx, n.c, nsImport, opening{sealing{inNamespace{ns}, passphrase}, sealed})
+func (n *Namespaces) ImportIdentity(ctx context.Context, ns codec.GroupID, sealed, passphrase []byte) (codec.Identity, error) {
+	return call(ctx, n.c, nsImport, opening{sealing{inNamespace{ns}, passphrase}, sealed})
 }
 
 // creating are the arguments of Create.
@@ -114,7 +113,7 @@ var nsCreate = op.New(op.Method{Number: 305, Name: "Namespace.Create"},
 // Create is namespace.Store's. After ErrUnavailable or the end of ctx the namespace may
 // or may not have been made.
 func (n *Namespaces) Create(ctx context.Context, c namespace.Create) (codec.GroupID, namespace.Proposed, error) {
-	r, err := callWithin(ctx, n.c, nsCreate, creating{Create: c})
+	r, err := call(ctx, n.c, nsCreate, creating{Create: c})
 	return r.NamespaceID, r.Proposed, err
 }
 
@@ -179,7 +178,7 @@ func (n *Namespaces) Propose(ctx context.Context, ns codec.GroupID, what namespa
 	if what.Root == nil && what.Group != nil {
 		a.Group = &groupProposal{what.GroupID, *what.Group}
 	}
-	r, err := callWithin(ctx, n.c, nsPropose, a)
+	r, err := call(ctx, n.c, nsPropose, a)
 	return r.Proposed, r.GroupID, err
 }
 
@@ -202,7 +201,7 @@ var nsApply = op.New(op.Method{Number: 307, Name: "Namespace.Apply"},
 // Apply is namespace.Store's. After ErrUnavailable or the end of ctx it may or may not
 // have been taken; offering it again is harmless.
 func (n *Namespaces) Apply(ctx context.Context, op []byte) (namespace.Answer, error) {
-	return callWithin(ctx, n.c, nsApply, applying{Op: op})
+	return call(ctx, n.c, nsApply, applying{Op: op})
 }
 
 var nsApplyMany = op.ByHand(op.Method{Number: 308, Name: "Namespace.ApplyMany"})

@@ -63,8 +63,8 @@ var nsList = op.New(op.Method{Number: 309, Name: "Namespace.List"},
 
 // List returns the namespaces after one of them, by id; zeros: from the first. A limit
 // over 1,000, or of 0, is one of 1,000.
-func (n *Namespaces) List(after codec.GroupID, limit int) ([]namespace.Info, error) {
-	p, err := call(n.c.ctx, n.c, nsList, allNamespaces{After: after, Limit: govLimit(limit)})
+func (n *Namespaces) List(ctx context.Context, after codec.GroupID, limit int) ([]namespace.Info, error) {
+	p, err := call(ctx, n.c, nsList, allNamespaces{After: after, Limit: govLimit(limit)})
 	return p.List, err
 }
 
@@ -77,8 +77,8 @@ var nsGet = op.New(op.Method{Number: 310, Name: "Namespace.Get"},
 	})
 
 // Namespace is namespace.Store's.
-func (n *Namespaces) Namespace(ns codec.GroupID) (namespace.Info, error) {
-	return call(n.c.ctx, n.c, nsGet, inNamespace{ns})
+func (n *Namespaces) Namespace(ctx context.Context, ns codec.GroupID) (namespace.Info, error) {
+	return call(ctx, n.c, nsGet, inNamespace{ns})
 }
 
 var nsTree = op.New(op.Method{Number: 311, Name: "Namespace.Tree"},
@@ -87,18 +87,18 @@ var nsTree = op.New(op.Method{Number: 311, Name: "Namespace.Tree"},
 	})
 
 // Tree is namespace.Store's.
-func (n *Namespaces) Tree(ns codec.GroupID) ([]namespace.TreeGroup, error) {
-	return call(n.c.ctx, n.c, nsTree, inNamespace{ns})
+func (n *Namespaces) Tree(ctx context.Context, ns codec.GroupID) ([]namespace.TreeGroup, error) {
+	return call(ctx, n.c, nsTree, inNamespace{ns})
 }
 
 var nsHeads = op.New(op.Method{Number: 312, Name: "Namespace.Heads"},
 	func(_ context.Context, s *namespace.Store, a *inNamespace) ([]codec.OpID, error) {
-		return s.Heads(a.NamespaceID)
+		return s.Heads(context.Background(), a.NamespaceID)
 	})
 
 // Heads is namespace.Store's.
-func (n *Namespaces) Heads(ns codec.GroupID) ([]codec.OpID, error) {
-	return call(n.c.ctx, n.c, nsHeads, inNamespace{ns})
+func (n *Namespaces) Heads(ctx context.Context, ns codec.GroupID) ([]codec.OpID, error) {
+	return call(ctx, n.c, nsHeads, inNamespace{ns})
 }
 
 // ofOp are arguments about an op of a namespace.
@@ -113,8 +113,8 @@ var nsOp = op.New(op.Method{Number: 313, Name: "Namespace.GetOp"},
 	})
 
 // Op is namespace.Store's, without the height of the op and its number in a log.
-func (n *Namespaces) Op(ns codec.GroupID, id codec.OpID) (namespace.OpInfo, error) {
-	return call(n.c.ctx, n.c, nsOp, ofOp{inNamespace{ns}, id})
+func (n *Namespaces) Op(ctx context.Context, ns codec.GroupID, id codec.OpID) (namespace.OpInfo, error) {
+	return call(ctx, n.c, nsOp, ofOp{inNamespace{ns}, id})
 }
 
 // pageOfNamespace are the arguments of a page of a list of a namespace.
@@ -134,8 +134,8 @@ var nsMissing = op.New(op.Method{Number: 315, Name: "Namespace.Missing"},
 	})
 
 // Missing is namespace.Store's; a limit over 1,000, or of 0, is one of 1,000.
-func (n *Namespaces) Missing(ns codec.GroupID, after codec.OpID, limit int) ([]codec.OpID, error) {
-	p, err := call(n.c.ctx, n.c, nsMissing, afterIn(ns, after, limit))
+func (n *Namespaces) Missing(ctx context.Context, ns codec.GroupID, after codec.OpID, limit int) ([]codec.OpID, error) {
+	p, err := call(ctx, n.c, nsMissing, afterIn(ns, after, limit))
 	return p.List, err
 }
 
@@ -152,8 +152,8 @@ var nsPending = op.New(op.Method{Number: 316, Name: "Namespace.Pending"},
 	})
 
 // Waiting is namespace.Store's.
-func (n *Namespaces) Waiting(ns codec.GroupID) (count int, bytes int64, err error) {
-	w, err := call(n.c.ctx, n.c, nsPending, inNamespace{ns})
+func (n *Namespaces) Waiting(ctx context.Context, ns codec.GroupID) (count int, bytes int64, err error) {
+	w, err := call(ctx, n.c, nsPending, inNamespace{ns})
 	return w.Ops, w.Bytes, err
 }
 
@@ -164,8 +164,8 @@ var nsListPending = op.New(op.Method{Number: 322, Name: "Namespace.ListPending"}
 	})
 
 // PendingOps is namespace.Store's; a limit over 1,000, or of 0, is one of 1,000.
-func (n *Namespaces) PendingOps(ns codec.GroupID, after codec.OpID, limit int) ([]namespace.PendingOp, error) {
-	p, err := call(n.c.ctx, n.c, nsListPending, afterIn(ns, after, limit))
+func (n *Namespaces) PendingOps(ctx context.Context, ns codec.GroupID, after codec.OpID, limit int) ([]namespace.PendingOp, error) {
+	p, err := call(ctx, n.c, nsListPending, afterIn(ns, after, limit))
 	return p.List, err
 }
 
@@ -175,8 +175,8 @@ var nsEquivocations = op.New(op.Method{Number: 317, Name: "Namespace.Equivocatio
 	})
 
 // Equivocations is namespace.Store's; a limit over 1,000, or of 0, is one of 1,000.
-func (n *Namespaces) Equivocations(ns codec.GroupID, after group.Equivocation, limit int) ([]group.Equivocation, error) {
-	p, err := call(n.c.ctx, n.c, nsEquivocations, afterIn(ns, after, limit))
+func (n *Namespaces) Equivocations(ctx context.Context, ns codec.GroupID, after group.Equivocation, limit int) ([]group.Equivocation, error) {
+	p, err := call(ctx, n.c, nsEquivocations, afterIn(ns, after, limit))
 	return p.List, err
 }
 

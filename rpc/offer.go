@@ -26,7 +26,7 @@ func offer[Req, Res, A any, M interface {
 ) iter.Seq2[A, error] {
 	return func(yield func(A, error) bool) {
 		var none A
-		ctx, cancel := c.within(ctx)
+		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		stream, err := open(ctx)
 		if err != nil {

@@ -54,17 +54,10 @@ func call[S, In, Out any](ctx context.Context, c *Client, o *op.Unary[S, In, Out
 	return out, senseless(&o.Method, err)
 }
 
-// callWithin is call for one that ends with the client's context too.
-func callWithin[S, In, Out any](ctx context.Context, c *Client, o *op.Unary[S, In, Out], in In) (Out, error) {
-	ctx, cancel := c.within(ctx)
-	defer cancel()
-	return call(ctx, c, o, in)
-}
-
 // stream makes an operation by the client.
 func stream[S, In, Item any](ctx context.Context, c *Client, o *op.Stream[S, In, Item], in In) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
-		ctx, cancel := c.within(ctx)
+		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		open := func(req proto.Message) (op.Receiver, error) {
 			s, err := c.carrier.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, o.Full())

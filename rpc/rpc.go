@@ -1,4 +1,4 @@
-// Package rpc is the store over a Unix socket: a client that is an
+// Package rpc is the store over a Unix socket: a client, whose Store is an
 // engine.Reader and engine.Writer, the errors that cross the socket, and the
 // limits of both sides. Package server is the other end; package stoav1 is the
 // protocol, generated from proto.

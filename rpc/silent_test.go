@@ -42,7 +42,7 @@ func silent(t *testing.T, answer func(method string) error) *Client {
 	}))
 	go func() { _ = s.Serve(ln) }()
 	t.Cleanup(s.Stop)
-	c, err := Dial(path, ClientOptions{Framing: FramingGRPC})
+	c, err := Dial(t.Context(), path, WithFraming(FramingGRPC))
 	require.NoError(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
@@ -53,9 +53,9 @@ func TestTheClientClaimsNothingThatTheAnswerDoesNotSay(t *testing.T) {
 	k, ctx := c.KV("t"), t.Context()
 	swap := kvstorage.Change{Op: kvstorage.OpSwap, Key: "k", Value: []byte("1"), Expect: kvstorage.Expect{Absent: true}}
 	for name, call := range map[string]func() error{
-		"kv put":       func() error { _, err := k.Put("k", []byte("1"), kvstorage.WriteOptions{}); return err },
-		"kv increment": func() error { _, err := k.Increment("k", 1, kvstorage.WriteOptions{}); return err },
-		"kv batch":     func() error { _, err := k.Batch([]kvstorage.Change{swap}, engine.Synced); return err },
+		"kv put":       func() error { _, err := k.Put(ctx, "k", []byte("1"), kvstorage.WriteOptions{}); return err },
+		"kv increment": func() error { _, err := k.Increment(ctx, "k", 1, kvstorage.WriteOptions{}); return err },
+		"kv batch":     func() error { _, err := k.Batch(ctx, []kvstorage.Change{swap}, engine.Synced); return err },
 		"blob put":     func() error { _, _, err := c.BlobPut(ctx, strings.NewReader(""), BlobPutOptions{}); return err },
 		"blob verify": func() error {
 			_, err := c.BlobVerify(ctx, blob.VerifyOptions{}, func(blob.Damage) error { return nil })
@@ -75,16 +75,16 @@ func TestTheClientClaimsNothingThatTheAnswerDoesNotSay(t *testing.T) {
 	} {
 		require.ErrorIs(t, call(), ErrInternal, name)
 	}
-	d, err := k.Delete("k", kvstorage.WriteOptions{})
+	d, err := k.Delete(ctx, "k", kvstorage.WriteOptions{})
 	require.NoError(t, err)
 	require.False(t, d.Existed)
-	d, err = k.CompareAndDelete("k", kvstorage.Expect{Revision: 1}, kvstorage.WriteOptions{})
+	d, err = k.CompareAndDelete(ctx, "k", kvstorage.Expect{Revision: 1}, kvstorage.WriteOptions{})
 	require.NoError(t, err)
 	require.False(t, d.Existed)
-	r, err := k.CompareAndSwap("k", kvstorage.Expect{Absent: true}, []byte("1"), kvstorage.WriteOptions{})
+	r, err := k.CompareAndSwap(ctx, "k", kvstorage.Expect{Absent: true}, []byte("1"), kvstorage.WriteOptions{})
 	require.NoError(t, err)
 	require.Equal(t, kvstorage.Result{Item: kvstorage.Item{Key: "k", Value: []byte("null")}}, r)
-	results, err := k.Batch(nil, engine.Synced)
+	results, err := k.Batch(ctx, nil, engine.Synced)
 	require.NoError(t, err)
 	require.Empty(t, results)
 }
@@ -93,7 +93,7 @@ func TestADaemonThatIsOlderThanACallDoesNotSupportIt(t *testing.T) {
 	c := silent(t, func(method string) error {
 		return status.Error(codes.Unimplemented, "unknown method "+method)
 	})
-	_, err := c.KV("t").CompareAndDelete("k", kvstorage.Expect{Revision: 1}, kvstorage.WriteOptions{})
+	_, err := c.KV("t").CompareAndDelete(t.Context(), "k", kvstorage.Expect{Revision: 1}, kvstorage.WriteOptions{})
 	require.ErrorIs(t, err, engine.ErrUnsupported)
 	require.ErrorContains(t, err, stoav1.Kv_CompareAndDelete_FullMethodName)
 }

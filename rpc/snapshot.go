@@ -16,10 +16,9 @@ import (
 
 // Snapshot is the daemon's store as it was at one moment, an engine.Snapshot.
 // A session holds it: it ends with the connection, with the context of the
-// client that took it, and after the daemon's idle limit without a read.
+// Store that took it, and after the daemon's idle limit without a read.
 type Snapshot struct {
-	client *Client
-	ctx    context.Context // ends with the snapshot
+	store  Store // its context ends with the snapshot
 	cancel context.CancelFunc
 	stream grpc.BidiStreamingClient[stoav1.SessionRequest, stoav1.SessionResponse]
 	id     uint64
@@ -30,28 +29,28 @@ var _ engine.Snapshot = (*Snapshot)(nil)
 
 // Snapshot returns the store as it is now, a *Snapshot. It must be closed. It
 // returns ErrBusy if the daemon holds as many as it may.
-func (c *Client) Snapshot() (engine.Snapshot, error) {
-	ctx, cancel := context.WithCancel(c.ctx)
-	s := &Snapshot{client: c, ctx: ctx, cancel: cancel}
-	if err := s.open(); err != nil {
+func (s *Store) Snapshot() (engine.Snapshot, error) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	of := &Snapshot{store: Store{s.c, ctx}, cancel: cancel}
+	if err := of.open(); err != nil {
 		cancel()
 		return nil, err
 	}
-	return s, nil
+	return of, nil
 }
 
 func (s *Snapshot) open() (err error) {
-	if s.stream, err = s.client.store.Session(s.ctx); err != nil {
-		return s.client.failed("snapshot", err)
+	if s.stream, err = s.store.c.store.Session(s.store.ctx); err != nil {
+		return s.store.c.failed("snapshot", err)
 	}
 	ask := &stoav1.SessionRequest{Id: 1, Request: &stoav1.SessionRequest_Snapshot{Snapshot: &stoav1.SessionSnapshotRequest{}}}
 	if err := s.stream.Send(ask); err != nil {
 		_, err = s.stream.Recv() // what Send failed with
-		return s.client.failed("snapshot", err)
+		return s.store.c.failed("snapshot", err)
 	}
 	answer, err := s.stream.Recv()
 	if err != nil {
-		return s.client.failed("snapshot", err)
+		return s.store.c.failed("snapshot", err)
 	}
 	if e := answer.GetError(); e != nil {
 		return fault.FromSession(e)
@@ -63,28 +62,28 @@ func (s *Snapshot) open() (err error) {
 	return nil
 }
 
-// Get is engine.Getter's.
+// Get appends the value of a row to dst, as [engine.Getter] has it.
 func (s *Snapshot) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
 	if s.closed.Load() {
 		return dst, engine.ErrClosed
 	}
-	return s.client.get(dst, col, key, s.id)
+	return s.store.get(dst, col, key, s.id)
 }
 
-// MultiGet is engine.Reader's, with the limits of Client.MultiGet.
+// MultiGet reads rows at once, with the limits of [Store.MultiGet].
 func (s *Snapshot) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
 	if s.closed.Load() {
 		return buf, engine.ErrClosed
 	}
-	return s.client.multiGet(buf, lookups, s.id)
+	return s.store.multiGet(buf, lookups, s.id)
 }
 
-// Iterate is engine.Reader's. The iterator ends with the snapshot.
+// Iterate reads a range as [Store.Iterate] does. The iterator ends with the snapshot.
 func (s *Snapshot) Iterate(col column.Column, r engine.Range) (*engine.Iterator, error) {
 	if s.closed.Load() {
 		return nil, engine.ErrClosed
 	}
-	return s.client.iterate(s.ctx, col, r, s)
+	return s.store.iterate(col, r, s)
 }
 
 // closeWait is how long Close waits for a daemon that does not answer.
@@ -97,7 +96,7 @@ func (s *Snapshot) Close() error {
 		return engine.ErrClosed
 	}
 	defer s.cancel()
-	if s.client.closed() {
+	if s.store.c.closed() {
 		return engine.ErrClosed
 	}
 	defer time.AfterFunc(closeWait, s.cancel).Stop()

@@ -1,22 +1,22 @@
 package rpc
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"syscall"
-	"time"
 
 	"github.com/stoadb/stoa/rpc/internal/socketpath"
 )
 
 // probe returns nil if something listens at path.
-func probe(path string, timeout time.Duration) error {
+func probe(ctx context.Context, path string) error {
 	if err := socketpath.Check(path); err != nil {
 		return err
 	}
-	conn, err := net.DialTimeout("unix", path, timeout)
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
 	if err == nil {
 		return conn.Close()
 	}

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -122,30 +123,30 @@ func OpenDir(dir string, o Options) (*Source, error) {
 }
 
 // Through returns a source of the daemon behind c, in the state of now, which
-// closes c. It returns the errors of the client.
-func Through(c *rpc.Client) (*Source, error) {
-	facts, err := factsOf(c)
+// closes c. What is read of it ends with ctx. It returns the errors of the client.
+func Through(ctx context.Context, c *rpc.Client) (*Source, error) {
+	facts, err := factsOf(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	snapshot, err := c.Snapshot()
+	snapshot, err := c.Store(ctx).Snapshot()
 	if err != nil {
 		return nil, err
 	}
 	s := From(snapshot, facts)
-	s.stats, s.close = c.Stats, []func() error{c.Close, snapshot.Close}
-	s.today = func() (Facts, error) { return factsOf(c) }
+	s.stats, s.close = func() (engine.Stats, error) { return c.Stats(ctx) }, []func() error{c.Close, snapshot.Close}
+	s.today = func() (Facts, error) { return factsOf(ctx, c) }
 	return s, nil
 }
 
 // factsOf returns what a daemon says of its store now.
-func factsOf(c *rpc.Client) (Facts, error) {
-	res, err := c.Status()
+func factsOf(ctx context.Context, c *rpc.Client) (Facts, error) {
+	res, err := c.Status(ctx)
 	if err != nil {
 		return Facts{}, err
 	}
 	sequence := res.Recovery.GetSequence()
-	if stats, err := c.Stats(); err == nil { // an engine that fails may not have any
+	if stats, err := c.Stats(ctx); err == nil { // an engine that fails may not have any
 		sequence = stats.Sequence
 	}
 	return Facts{

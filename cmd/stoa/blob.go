@@ -170,7 +170,7 @@ func (p *process) onBlob(dial func(*process) (*rpc.Client, error), arg string, d
 		return err
 	}
 	defer client.Close()
-	id, err := find[codec.BlobID](client.WithContext(ctx).Find, "ID", arg, naming.Query{Kind: naming.Blob})
+	id, err := find[codec.BlobID](finderOf(ctx, client), "ID", arg, naming.Query{Kind: naming.Blob})
 	if err != nil {
 		return err
 	}

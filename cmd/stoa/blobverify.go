@@ -41,7 +41,7 @@ remains of uploads, are removed. A blob of which content is lost is made good by
 			}
 			defer client.Close()
 			if len(args) > 0 {
-				if v.o.ID, err = find[codec.BlobID](client.WithContext(ctx).Find, "ID", args[0], naming.Query{Kind: naming.Blob}); err != nil {
+				if v.o.ID, err = find[codec.BlobID](finderOf(ctx, client), "ID", args[0], naming.Query{Kind: naming.Blob}); err != nil {
 					return err
 				}
 			}

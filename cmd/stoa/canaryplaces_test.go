@@ -181,7 +181,7 @@ func (c *canaries) plant() {
 
 // harvest adds the secrets that a daemon has made.
 func (c *canaries) harvest(dir string) {
-	client, err := rpc.Dial(filepath.Join(dir, socketName), rpc.ClientOptions{})
+	client, err := rpc.Dial(context.Background(), filepath.Join(dir, socketName))
 	require.NoError(c.t, err)
 	defer client.Close()
 	add := func(of string, s codec.Secret) {
@@ -190,16 +190,16 @@ func (c *canaries) harvest(dir string) {
 		}
 	}
 	before := len(c.secrets)
-	for e, err := range engine.Scan(client, keys.Prefix[keys.NamespaceIdentity]{}) {
+	for e, err := range engine.Scan(client.Store(c.t.Context()), keys.Prefix[keys.NamespaceIdentity]{}) {
 		require.NoError(c.t, err)
 		add("a private key of NamespaceIdentity", e.Value.PrivateKey)
 		add("a sender key of NamespaceIdentity", e.Value.SenderKey)
 	}
-	for e, err := range engine.Scan(client, keys.Prefix[keys.GroupKeyEntry]{}) {
+	for e, err := range engine.Scan(client.Store(c.t.Context()), keys.Prefix[keys.GroupKeyEntry]{}) {
 		require.NoError(c.t, err)
 		add("a key of GroupKeyEntry", e.Value.Key)
 	}
-	for e, err := range engine.Scan(client, keys.Prefix[keys.GroupSigningKey]{}) {
+	for e, err := range engine.Scan(client.Store(c.t.Context()), keys.Prefix[keys.GroupSigningKey]{}) {
 		require.NoError(c.t, err)
 		add("a seed of GroupSigningKey", e.Value.PrivateKey)
 	}

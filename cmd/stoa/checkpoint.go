@@ -33,7 +33,7 @@ a directory that no daemon has open; it opens it as a daemon does, for writing.`
 			if offline != "" {
 				err = p.withOffline(offline, func(e *rocks.Engine) error { return e.Checkpoint(dir) }, copied, said)
 			} else {
-				err = p.ask(&daemon, func(c *rpc.Client) error { return c.Checkpoint(dir) }, copied, said)
+				err = p.ask(&daemon, func(c *rpc.Client) error { return c.Checkpoint(p.ctx, dir) }, copied, said)
 			}
 			if err == nil {
 				p.guide("to put it back, when no daemon serves DIR: stoa restore " + quoted(dir) + " DIR --replace")

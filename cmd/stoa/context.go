@@ -111,9 +111,9 @@ the context, and nobody else can. It exits 5 if there is a context of that id.`,
 				return err
 			}
 			if c.fresh {
-				c.context, err = c.dag.NewContext(a)
+				c.context, err = c.dag.NewContext(c.ctx, a)
 			} else {
-				err = c.dag.CreateContext(c.context, a)
+				err = c.dag.CreateContext(c.ctx, c.context, a)
 			}
 			if err != nil {
 				return err
@@ -137,7 +137,7 @@ in it stays. It exits 4 if there is no such context.`,
 		example: "\n--yes",
 		flags:   sure.register,
 		run: func(c *daemonCall) error {
-			info, err := c.dag.Context(c.context)
+			info, err := c.dag.Context(c.ctx, c.context)
 			if err != nil {
 				return err
 			}
@@ -151,7 +151,7 @@ in it stays. It exits 4 if there is no such context.`,
 			if err != nil {
 				return err
 			}
-			if err := c.dag.DeleteContext(c.context); err != nil {
+			if err := c.dag.DeleteContext(c.ctx, c.context); err != nil {
 				return err
 			}
 			done := struct {
@@ -175,7 +175,7 @@ func newContextShow(p *process) *cobra.Command {
 		about: aboutContext,
 		name:  "show", offline: true, short: "Describe a context", long: "Describe a context: its root, its heads, what waits. It exits 4 if there is none.",
 		run: func(c *daemonCall) error {
-			info, err := c.dag.Context(c.context)
+			info, err := c.dag.Context(c.ctx, c.context)
 			if err != nil {
 				return err
 			}
@@ -203,7 +203,7 @@ func newContextList(p *process) *cobra.Command {
 				if last != nil {
 					after = last.ID
 				}
-				return c.dag.Contexts(after, rpc.MaxDagPage)
+				return c.dag.Contexts(c.ctx, after, rpc.MaxDagPage)
 			})
 			return list(c, "context", all, func(i dag.ContextInfo) (any, error) { return newContextDoc(&i) }, func(w io.Writer, i dag.ContextInfo) {
 				fmt.Fprintf(w, "%s  %s, root %s\n", i.ID, count(i.Applied, "delta"), i.Root)
@@ -249,7 +249,7 @@ func newContextApplication(p *process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := c.dag.SetApplication(c.context, a); err != nil {
+			if err := c.dag.SetApplication(c.ctx, c.context, a); err != nil {
 				return err
 			}
 			return c.done("changed")
@@ -296,9 +296,9 @@ func newContextConfig(p *process) *cobra.Command {
 		run: func(c *daemonCall) (err error) {
 			var v codec.ContextConfigValue
 			if application || members {
-				v, err = c.dag.BumpConfig(c.context, application, members)
+				v, err = c.dag.BumpConfig(c.ctx, c.context, application, members)
 			} else {
-				v, err = c.dag.Config(c.context)
+				v, err = c.dag.Config(c.ctx, c.context)
 			}
 			if err != nil {
 				return err

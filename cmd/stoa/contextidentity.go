@@ -14,7 +14,7 @@ import (
 // Where it holds none it gets one, which is on disk before anybody hears of it.
 func (c *daemonCall) contextIdentity(id codec.ContextID) (codec.Identity, error) {
 	key := keys.ContextIdentity{Context: id}
-	held, err := engine.Get(c.client, key)
+	held, err := engine.Get(c.client.Store(c.ctx), key)
 	if err == nil && held.PrivateKey.Valid {
 		return group.IdentityOf(held.PrivateKey.V), nil
 	}
@@ -31,5 +31,5 @@ func (c *daemonCall) contextIdentity(id codec.ContextID) (codec.Identity, error)
 	_, _ = rand.Read(seed[:]) // never fails
 	held.PrivateKey = codec.Some(seed)
 	engine.Put(&b, key, held)
-	return group.IdentityOf(seed), c.client.Apply(&b)
+	return group.IdentityOf(seed), c.client.Store(c.ctx).Apply(&b)
 }

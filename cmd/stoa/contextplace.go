@@ -37,7 +37,7 @@ that of its namespace.`,
 			if err != nil {
 				return err
 			}
-			op, err := c.groups.Place(c.context, of, g)
+			op, err := c.groups.Place(c.ctx, c.context, of, g)
 			if err != nil {
 				return err
 			}

@@ -20,7 +20,7 @@ import (
 type stateKind struct {
 	name string // of its commands
 	said string // as in "the shared state"
-	get  func(*rpc.Dag, codec.ContextID, []byte) ([]byte, error)
+	get  func(*rpc.Dag, context.Context, codec.ContextID, []byte) ([]byte, error)
 	scan func(*rpc.Dag, context.Context, codec.ContextID, engine.Range) iter.Seq2[rpc.StateEntry, error]
 }
 
@@ -71,7 +71,7 @@ func newStateGet(p *process, kind stateKind) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			value, err := kind.get(c.dag, c.context, key)
+			value, err := kind.get(c.dag, c.ctx, c.context, key)
 			if errors.Is(err, engine.ErrNotFound) {
 				return &failure{exitNotFound, fmt.Errorf("context %s has nothing under %s", c.context, bytesText(key)), ""}
 			}
@@ -183,7 +183,7 @@ func newPrivatePut(p *process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if _, err := c.dag.WritePrivate(c.context, []codec.Action{codec.Put(key, value)}, engine.Durability(level)); err != nil {
+			if _, err := c.dag.WritePrivate(c.ctx, c.context, []codec.Action{codec.Put(key, value)}, engine.Durability(level)); err != nil {
 				return err
 			}
 			return c.wrote(key, map[string]any{"app_key": hexBytes(key), "bytes": len(value)}, "stored")
@@ -207,7 +207,7 @@ func newPrivateDelete(p *process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			deleted, err := c.dag.WritePrivate(c.context, []codec.Action{codec.Delete(key)}, engine.Durability(level))
+			deleted, err := c.dag.WritePrivate(c.ctx, c.context, []codec.Action{codec.Delete(key)}, engine.Durability(level))
 			if err != nil {
 				return err
 			}

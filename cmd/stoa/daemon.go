@@ -81,11 +81,7 @@ func (f *daemonFlags) dial(p *process) (*rpc.Client, error) {
 	if f.timeout < 0 {
 		return nil, bad(fmt.Errorf("--timeout: %s is less than 0", f.timeout), "")
 	}
-	o := rpc.ClientOptions{CallTimeout: f.timeout}
-	if f.timeout == 0 {
-		o.CallTimeout = -1
-	}
-	client, err := rpc.Dial(path, o)
+	client, err := rpc.Dial(p.ctx, path, rpc.WithCallTimeout(f.timeout))
 	if err != nil {
 		if dir, wdErr := os.Getwd(); wdErr == nil && !filepath.IsAbs(path) {
 			because += ", from " + dir

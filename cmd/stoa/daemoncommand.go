@@ -68,9 +68,8 @@ type daemonCall struct {
 }
 
 func newDaemonCall(ctx context.Context, p *process, client *rpc.Client, args []string) *daemonCall {
-	client = client.WithContext(ctx)
 	namespaces, groups := client.Namespaces(), client.Groups()
-	return &daemonCall{process: p, ctx: ctx, client: client, find: client.Find, args: args, socket: client.Path(),
+	return &daemonCall{process: p, ctx: ctx, client: client, find: finderOf(ctx, client), args: args, socket: client.Path(),
 		dag: client.Dag(), namespaces: namespaces, groups: groups, read: governance{namespaces, groups}}
 }
 

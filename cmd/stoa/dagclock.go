@@ -34,7 +34,7 @@ until the clock is confirmed. --confirm takes what the system clock says as righ
 			if confirm {
 				ask = client.Dag().ConfirmClock
 			}
-			state, err := ask()
+			state, err := ask(p.ctx)
 			if err != nil {
 				return err
 			}

@@ -69,7 +69,7 @@ func (f *commitFlags) run(c *daemonCall) (err error) {
 	if f.root != "" {
 		commit.ReadRoot, err = parseID32[codec.Hash]("--root", f.root)
 	} else {
-		_, commit.ReadRoot, err = c.dag.Heads(c.context)
+		_, commit.ReadRoot, err = c.dag.Heads(c.ctx, c.context)
 	}
 	if err != nil {
 		return err

@@ -47,12 +47,12 @@ if they differ.`,
 				return err
 			}
 			defer peer.Close()
-			with, err := c.otherContext(peer.WithContext(c.ctx).Find, other)
+			with, err := c.otherContext(finderOf(c.ctx, peer), other)
 			if err != nil {
 				return err
 			}
-			theirs := peer.WithContext(c.ctx).Dag()
-			_, root, err := theirs.Heads(with)
+			theirs := peer.Dag()
+			_, root, err := theirs.Heads(c.ctx, with)
 			if err != nil {
 				return fmt.Errorf("--peer: %w", err)
 			}

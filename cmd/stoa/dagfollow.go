@@ -126,7 +126,7 @@ has acknowledged; --ack acknowledges each delta once it is printed.`,
 				if !ack {
 					return nil
 				}
-				return c.dag.Ack(c.context, o.Cursor, at, engine.Synced)
+				return c.dag.Ack(c.ctx, c.context, o.Cursor, at, engine.Synced)
 			})
 		},
 	}.command(p, "dag")
@@ -141,7 +141,7 @@ func newDagCursors(p *process) *cobra.Command {
 		flags: func(fs *pflag.FlagSet) { fs.StringVar(&drop, "drop", "", "the cursor to drop") },
 		run: func(c *daemonCall) error {
 			if drop != "" {
-				existed, err := c.dag.DropCursor(c.context, drop)
+				existed, err := c.dag.DropCursor(c.ctx, c.context, drop)
 				if err == nil && !existed {
 					err = fmt.Errorf("%w: there is no cursor %s", engine.ErrNotFound, plain(drop))
 				}
@@ -154,7 +154,7 @@ func newDagCursors(p *process) *cobra.Command {
 				if last == nil {
 					last = new(dag.Cursor)
 				}
-				return c.dag.Cursors(c.context, last.Name, rpc.MaxDagPage)
+				return c.dag.Cursors(c.ctx, c.context, last.Name, rpc.MaxDagPage)
 			})
 			return list(c, "cursor", all, func(k dag.Cursor) (any, error) {
 				return struct {

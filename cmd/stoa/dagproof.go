@@ -32,7 +32,7 @@ the root. -o writes the proof to a file, which ` + "`stoa dag proof verify`" + `
 			if err != nil {
 				return err
 			}
-			e, err := c.dag.Prove(c.context, key)
+			e, err := c.dag.Prove(c.ctx, c.context, key)
 			if err != nil {
 				return err
 			}

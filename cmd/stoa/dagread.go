@@ -17,7 +17,7 @@ func newDagHeads(p *process) *cobra.Command {
 		about: aboutContext,
 		name:  "heads", offline: true, short: "Show the heads and the root of a context", long: "Show the deltas that no other names as its parent, and the root.",
 		run: func(c *daemonCall) error {
-			heads, root, err := c.dag.Heads(c.context)
+			heads, root, err := c.dag.Heads(c.ctx, c.context)
 			if err != nil {
 				return err
 			}
@@ -191,7 +191,7 @@ func newDagShow(p *process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			delta, state, err := c.dag.Get(c.context, id)
+			delta, state, err := c.dag.Get(c.ctx, c.context, id)
 			if err != nil {
 				return err
 			}
@@ -217,7 +217,7 @@ func newDagMissing(p *process) *cobra.Command {
 				if last == nil {
 					last = new(codec.DeltaID)
 				}
-				return c.dag.Missing(c.context, *last, rpc.MaxDagPage)
+				return c.dag.Missing(c.ctx, c.context, *last, rpc.MaxDagPage)
 			})
 			return list(c, "delta", all, func(id codec.DeltaID) (any, error) { return map[string]string{"delta_id": id.String()}, nil },
 				func(w io.Writer, id codec.DeltaID) { fmt.Fprintln(w, id) })
@@ -234,7 +234,7 @@ func newDagPending(p *process) *cobra.Command {
 				if last == nil {
 					last = new(dag.PendingDelta)
 				}
-				return c.dag.Pending(c.context, last.Arrival, rpc.MaxDagPage)
+				return c.dag.Pending(c.ctx, c.context, last.Arrival, rpc.MaxDagPage)
 			})
 			return list(c, "delta", all, func(d dag.PendingDelta) (any, error) {
 				return struct {
@@ -256,7 +256,7 @@ func newDagRefused(p *process) *cobra.Command {
 				if last == nil {
 					last = new(dag.ListedRefusal)
 				}
-				return c.dag.Refusals(c.context, last.Seq, rpc.MaxDagPage)
+				return c.dag.Refusals(c.ctx, c.context, last.Seq, rpc.MaxDagPage)
 			})
 			return list(c, "delta", all, func(r dag.ListedRefusal) (any, error) { return newRefusalDoc(&r.Refusal), nil },
 				func(w io.Writer, r dag.ListedRefusal) {

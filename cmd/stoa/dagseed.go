@@ -132,7 +132,7 @@ replaced only if it is flagged to be seeded again, or with --replace.`,
 
 // aboutReplaced says what the state of a snapshot takes the place of.
 func (c *daemonCall) aboutReplaced() (string, error) {
-	info, err := c.dag.Context(c.context)
+	info, err := c.dag.Context(c.ctx, c.context)
 	return fmt.Sprintf("replace the shared state and %s of the context %s by those of %s", count(info.Applied, "delta"), c.context, c.args[0]), err
 }
 

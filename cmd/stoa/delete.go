@@ -41,7 +41,7 @@ It asks before it deletes a secret, such as a private key.`,
 				return err
 			}
 			defer store.Close()
-			old, err := store.Get(nil, t.column, t.key)
+			old, err := store.Store(p.ctx).Get(nil, t.column, t.key)
 			if errors.Is(err, engine.ErrNotFound) {
 				return notFound(t)
 			}
@@ -54,7 +54,7 @@ It asks before it deletes a secret, such as a private key.`,
 			if err := sure.confirmSecret(p, "delete", t); err != nil {
 				return err
 			}
-			if err := store.Apply(b); err != nil {
+			if err := store.Store(p.ctx).Apply(b); err != nil {
 				return err
 			}
 			return p.emitChange(t, change{Deleted: true, Bytes: len(old), Durability: b.Durability.String()})

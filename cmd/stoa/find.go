@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -15,22 +16,27 @@ type finder func(naming.Query) (naming.Answer, error)
 
 // finder returns what opens the daemon's store to look ids up.
 func (f *daemonFlags) finder(p *process) func() (finder, func() error, error) {
-	return openFinder(func() (*rpc.Client, error) { return f.dial(p) })
+	return p.openFinder(func() (*rpc.Client, error) { return f.dial(p) })
 }
 
 // finder returns what opens the store, or the directory, to look ids up.
 func (f *recordFlags) finder(p *process) func() (finder, func() error, error) {
-	return openFinder(func() (*rpc.Client, error) { return f.dial(p) })
+	return p.openFinder(func() (*rpc.Client, error) { return f.dial(p) })
 }
 
-func openFinder(dial func() (*rpc.Client, error)) func() (finder, func() error, error) {
+func (p *process) openFinder(dial func() (*rpc.Client, error)) func() (finder, func() error, error) {
 	return func() (finder, func() error, error) {
 		client, err := dial()
 		if err != nil {
 			return nil, nil, err
 		}
-		return client.Find, client.Close, nil
+		return finderOf(p.ctx, client), client.Close, nil
 	}
+}
+
+// finderOf returns what asks a daemon.
+func finderOf(ctx context.Context, client *rpc.Client) finder {
+	return func(q naming.Query) (naming.Answer, error) { return client.Find(ctx, q) }
 }
 
 // isID reports whether an argument is a whole id.

@@ -51,7 +51,7 @@ func (c *daemonCall) allNamespaces() func(func(namespace.Info, error) bool) {
 		if last == nil {
 			last = new(namespace.Info)
 		}
-		return c.read.List(last.ID, rpc.MaxGovPage)
+		return c.read.List(c.ctx, last.ID, rpc.MaxGovPage)
 	})
 }
 
@@ -70,7 +70,7 @@ func (c *daemonCall) allMembers(g codec.GroupID) func(func(namespace.MemberInfo,
 		if last == nil {
 			last = new(namespace.MemberInfo)
 		}
-		return c.read.Members(g, last.Identity, rpc.MaxGovPage)
+		return c.read.Members(c.ctx, g, last.Identity, rpc.MaxGovPage)
 	})
 }
 
@@ -79,7 +79,7 @@ func (c *daemonCall) allContexts(g codec.GroupID) func(func(namespace.ContextInf
 		if last == nil {
 			last = new(namespace.ContextInfo)
 		}
-		return c.read.Contexts(g, last.ID, rpc.MaxGovPage)
+		return c.read.Contexts(c.ctx, g, last.ID, rpc.MaxGovPage)
 	})
 }
 
@@ -87,11 +87,11 @@ func (c *daemonCall) allContexts(g codec.GroupID) func(func(namespace.ContextInf
 // a group above it has for a member, or "me".
 func (c *daemonCall) memberArg(g codec.GroupID, what, text string) (codec.Identity, error) {
 	if text == "me" {
-		ns, err := c.read.NamespaceOf(g)
+		ns, err := c.read.NamespaceOf(c.ctx, g)
 		if err != nil {
 			return codec.Identity{}, err
 		}
-		return c.read.Identity(ns)
+		return c.read.Identity(c.ctx, ns)
 	}
 	return find[codec.Identity](c.find, what, text, naming.Query{Kind: naming.Member, Group: g})
 }
@@ -130,7 +130,7 @@ func (c *daemonCall) proposed(done namespace.Proposed, g codec.GroupID) error {
 
 // propose proposes an op of a group.
 func (c *daemonCall) propose(g codec.GroupID, op codec.GroupOp) error {
-	ns, err := c.read.NamespaceOf(g)
+	ns, err := c.read.NamespaceOf(c.ctx, g)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func newGroupCreate(p *process) *cobra.Command {
 			if op.UpgradePolicy, err = policyOf(policy); err != nil {
 				return err
 			}
-			ns, err := c.groups.NamespaceOf(above)
+			ns, err := c.groups.NamespaceOf(c.ctx, above)
 			if err != nil {
 				return err
 			}
@@ -77,7 +77,7 @@ func groupCommand(p *process, g daemonCommand, op func(c *daemonCall, g codec.Gr
 // rootCommand is groupCommand for a root op.
 func rootCommand(p *process, g daemonCommand, op func(c *daemonCall, g codec.GroupID, args []string) (codec.RootOp, error)) *cobra.Command {
 	return proposing(p, g, op, func(c *daemonCall, id codec.GroupID, o codec.RootOp) error {
-		ns, err := c.groups.NamespaceOf(id)
+		ns, err := c.groups.NamespaceOf(c.ctx, id)
 		if err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func newGroupDelete(p *process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ns, err := c.read.NamespaceOf(g)
+			ns, err := c.read.NamespaceOf(c.ctx, g)
 			if err != nil {
 				return err
 			}
@@ -136,7 +136,7 @@ func newGroupDelete(p *process) *cobra.Command {
 
 // allOfGroup says what goes with a group.
 func (c *daemonCall) allOfGroup(ns, g codec.GroupID) (string, error) {
-	tree, err := c.read.Tree(ns)
+	tree, err := c.read.Tree(c.ctx, ns)
 	if err != nil {
 		return "", err
 	}
@@ -173,7 +173,7 @@ func newGroupShow(p *process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			g, err := c.read.Show(id)
+			g, err := c.read.Show(c.ctx, id)
 			if err != nil {
 				return err
 			}

@@ -186,7 +186,7 @@ func newUpgradeShow(p *process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			info, err := c.read.Show(g)
+			info, err := c.read.Show(c.ctx, g)
 			if err != nil {
 				return err
 			}

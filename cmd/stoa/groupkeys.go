@@ -22,7 +22,7 @@ func newGroupKeys(p *process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := c.groups.Keys(g)
+			all, err := c.groups.Keys(c.ctx, g)
 			if err != nil {
 				return err
 			}
@@ -112,7 +112,7 @@ forgets one.`,
 					})
 				}
 				if err == nil {
-					err = c.groups.DeleteSigningKey(g, id)
+					err = c.groups.DeleteSigningKey(c.ctx, g, id)
 				}
 				if err != nil {
 					return err
@@ -123,13 +123,13 @@ forgets one.`,
 				if err != nil {
 					return err
 				}
-				id, err := c.groups.AddSigningKey(g, seed)
+				id, err := c.groups.AddSigningKey(c.ctx, g, seed)
 				if err != nil {
 					return err
 				}
 				return show(id, "added")
 			}
-			all, err := c.groups.SigningKeys(g)
+			all, err := c.groups.SigningKeys(c.ctx, g)
 			if err != nil {
 				return err
 			}

@@ -196,7 +196,7 @@ func newGroupVoided(p *process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := c.read.Voided(g)
+			all, err := c.read.Voided(c.ctx, g)
 			if err != nil {
 				return err
 			}

@@ -87,7 +87,7 @@ of its groups any more; from another group, of that one only, but for --recursiv
 				return err
 			}
 			op := codec.GroupOp{Kind: codec.OpMemberRemoved, Member: who}
-			info, err := c.groups.Show(g)
+			info, err := c.groups.Show(c.ctx, g)
 			if err != nil {
 				return err
 			}
@@ -111,7 +111,7 @@ of its groups any more; from another group, of that one only, but for --recursiv
 
 // removeBelow proposes a removal in every group below g that has the member.
 func (c *daemonCall) removeBelow(ns, g codec.GroupID, op codec.GroupOp) error {
-	tree, err := c.namespaces.Tree(ns)
+	tree, err := c.namespaces.Tree(c.ctx, ns)
 	if err != nil {
 		return err
 	}
@@ -306,7 +306,7 @@ func newGroupAliases(p *process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			info, err := c.read.Show(g)
+			info, err := c.read.Show(c.ctx, g)
 			if err != nil {
 				return err
 			}

@@ -111,7 +111,7 @@ func (c *daemonCall) guideContext() {
 
 // guideInvited says what to do with an invitation to a group.
 func (c *daemonCall) guideInvited(g codec.GroupID) error {
-	ns, err := c.read.NamespaceOf(g)
+	ns, err := c.read.NamespaceOf(c.ctx, g)
 	if err != nil {
 		return err
 	}
@@ -134,11 +134,11 @@ func (c *daemonCall) noteStanding(g codec.GroupID, known names) error {
 	if c.json {
 		return nil
 	}
-	ns, err := c.read.NamespaceOf(g)
+	ns, err := c.read.NamespaceOf(c.ctx, g)
 	if err != nil {
 		return err
 	}
-	info, err := c.read.Namespace(ns)
+	info, err := c.read.Namespace(c.ctx, ns)
 	if err != nil || info.Identity.IsZero() {
 		return err
 	}
@@ -197,7 +197,7 @@ func (c *daemonCall) explainVoid(ns codec.GroupID, err error) error {
 	if !errors.Is(err, namespace.ErrNotEffective) && !errors.Is(err, namespace.ErrNoKey) {
 		return err
 	}
-	if info, failed := c.read.Namespace(ns); failed == nil && info.Standing == namespace.Removed {
+	if info, failed := c.read.Namespace(c.ctx, ns); failed == nil && info.Standing == namespace.Removed {
 		return refused(err, "you were removed from this namespace: a member can invite you again")
 	}
 	for reason, hint := range voidHints {

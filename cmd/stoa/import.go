@@ -140,11 +140,11 @@ func openTarget(p *process, f *sourceFlags, args []string) (to sink, fresh bool,
 	if len(args) > 0 {
 		return nil, false, bad(errors.New("--socket and DIR exclude each other"), "")
 	}
-	c, err := rpc.Dial(f.socket, rpc.ClientOptions{})
+	c, err := rpc.Dial(p.ctx, f.socket)
 	if err != nil {
 		return nil, false, err
 	}
-	return c, false, nil
+	return remote{c.Store(p.ctx), c}, false, nil
 }
 
 // openOffline opens a directory for writing.

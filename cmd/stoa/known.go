@@ -26,7 +26,7 @@ func (c *daemonCall) namesOf(g codec.GroupID) (names, error) {
 		if last == nil {
 			last = new(namespace.Name)
 		}
-		return c.read.Names(g, *last, rpc.MaxGovPage)
+		return c.read.Names(c.ctx, g, *last, rpc.MaxGovPage)
 	})
 	var list []namespace.Name
 	bearers := map[namespace.Name]int{} // of a name, whatever has it

@@ -110,7 +110,7 @@ func newKVStats(p *process) *cobra.Command {
 		about: aboutTenant,
 		name:  "stats", offline: true, short: "Count what a tenant has", example: "--tenant acme",
 		run: func(c *daemonCall) error {
-			s, err := c.kv.Stats()
+			s, err := c.kv.Stats(c.ctx)
 			if err == nil {
 				err = c.expectTenant(int(min(s.Revision, 1)))
 			}
@@ -128,7 +128,7 @@ func newKVCapabilities(p *process) *cobra.Command {
 		about: aboutTenant,
 		name:  "capabilities", short: "Show what the daemon offers, and its limits",
 		run: func(c *daemonCall) error {
-			doc, tenant, err := c.client.Capability()
+			doc, tenant, err := c.client.Capability(c.ctx)
 			if err != nil {
 				return err
 			}

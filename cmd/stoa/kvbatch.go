@@ -134,7 +134,7 @@ done, and the exit code is 5.`,
 			if err != nil {
 				return err
 			}
-			results, err := c.kv.Batch(changes, engine.Durability(level))
+			results, err := c.kv.Batch(c.ctx, changes, engine.Durability(level))
 			if err != nil {
 				return err
 			}

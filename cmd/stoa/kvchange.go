@@ -25,7 +25,7 @@ and with --bytes the bytes that ` + "`put --bytes`" + ` has stored, as they are.
 			fs.BoolVar(&asBytes, "bytes", false, "print the bytes that the value stands for")
 		},
 		run: func(c *daemonCall) error {
-			i, err := c.kv.Get(c.args[0])
+			i, err := c.kv.Get(c.ctx, c.args[0])
 			if err != nil {
 				return err
 			}
@@ -86,7 +86,7 @@ func newKVPut(p *process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			i, err := c.kv.Put(c.args[0], value, o)
+			i, err := c.kv.Put(c.ctx, c.args[0], value, o)
 			if err != nil {
 				return err
 			}
@@ -123,9 +123,9 @@ something else, the exit code is 5, and what it has is printed.`,
 			o := kvstorage.WriteOptions{Durability: engine.Durability(level)}
 			var d kvstorage.Deleted
 			if f.given() {
-				d, err = c.kv.CompareAndDelete(c.args[0], expect, o)
+				d, err = c.kv.CompareAndDelete(c.ctx, c.args[0], expect, o)
 			} else {
-				d, err = c.kv.Delete(c.args[0], o)
+				d, err = c.kv.Delete(c.ctx, c.args[0], o)
 			}
 			if err != nil {
 				return err
@@ -182,7 +182,7 @@ negative DELTA stands after --.`,
 					return bad(fmt.Errorf("DELTA: %q is no integer of 64 bits", text), "")
 				}
 			}
-			i, err := c.kv.Increment(c.args[0], delta, o)
+			i, err := c.kv.Increment(c.ctx, c.args[0], delta, o)
 			if err != nil {
 				return err
 			}
@@ -203,7 +203,7 @@ func newKVTouch(p *process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			i, err := c.kv.Touch(c.args[0], o)
+			i, err := c.kv.Touch(c.ctx, c.args[0], o)
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -85,23 +86,23 @@ func ask(k *rpc.KV, in asked) (told, error) {
 	}
 	switch in.op {
 	case "get":
-		i, err := k.Get(in.key)
+		i, err := k.Get(context.Background(), in.key)
 		return item(i, i.Found), err
 	case "put":
-		_, err := k.Put(in.key, digits(in.n), o)
+		_, err := k.Put(context.Background(), in.key, digits(in.n), o)
 		return told{there: true}, err
 	case "delete":
-		d, err := k.Delete(in.key, o)
+		d, err := k.Delete(context.Background(), in.key, o)
 		return told{there: d.Existed}, err
 	case "increment":
-		i, err := k.Increment(in.key, in.n, o)
+		i, err := k.Increment(context.Background(), in.key, in.n, o)
 		return item(i, true), err
 	}
 	expect, value := kvstorage.Expect{Value: digits(in.n), Strict: true}, in.other
 	if in.op == "create" {
 		expect, value = kvstorage.Expect{Absent: true}, in.n
 	}
-	r, err := k.CompareAndSwap(in.key, expect, digits(value), o)
+	r, err := k.CompareAndSwap(context.Background(), in.key, expect, digits(value), o)
 	return item(r.Item, r.Swapped), err
 }
 
@@ -117,7 +118,7 @@ type kvHistory struct {
 
 // client asks random things until it has asked n, or the daemon has died.
 func (h *kvHistory) client(id, n, keys int, f rpc.Framing) error {
-	c, err := rpc.Dial(h.path, rpc.ClientOptions{Framing: f})
+	c, err := rpc.Dial(context.Background(), h.path, rpc.WithFraming(f))
 	if err != nil {
 		return err
 	}
@@ -153,7 +154,7 @@ func (h *kvHistory) serveKV(dir string) (stop func(kill bool)) {
 	go func() { ended <- cmd.Wait() }()
 	h.t.Cleanup(func() { _ = cmd.Process.Kill() }) // where a step has failed
 	require.Eventually(h.t, func() bool {
-		c, err := rpc.Dial(h.path, rpc.ClientOptions{})
+		c, err := rpc.Dial(context.Background(), h.path)
 		if err == nil {
 			err = c.Close()
 		}

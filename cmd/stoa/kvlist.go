@@ -33,7 +33,7 @@ state. With --limit it is a page; the cursor of the next one is printed after it
 			if limit == 0 && cursor == "" {
 				return c.listAll(keysOnly)
 			}
-			page, err := c.kv.List(kvstorage.ListOptions{Prefix: c.arg(0), Cursor: cursor, Limit: limit, KeysOnly: keysOnly})
+			page, err := c.kv.List(c.ctx, kvstorage.ListOptions{Prefix: c.arg(0), Cursor: cursor, Limit: limit, KeysOnly: keysOnly})
 			if err != nil {
 				return err
 			}
@@ -98,7 +98,7 @@ func (c *daemonCall) expectTenant(found int) error {
 	if found > 0 {
 		return nil
 	}
-	there, err := c.kv.HasTenant()
+	there, err := c.kv.HasTenant(c.ctx)
 	if err == nil && !there && c.tenant != "" { // one that this user is bound to need not have written yet
 		err = noTenant(c.tenant)
 	}

@@ -85,7 +85,7 @@ func (f *swapFlags) run(c *daemonCall) error {
 	if err != nil {
 		return err
 	}
-	r, err := c.kv.CompareAndSwap(c.args[0], expect, value, o)
+	r, err := c.kv.CompareAndSwap(c.ctx, c.args[0], expect, value, o)
 	if err != nil {
 		return err
 	}

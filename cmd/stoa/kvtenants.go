@@ -56,7 +56,7 @@ func newTenantList(p *process) *cobra.Command {
 		run: func(c *daemonCall) error {
 			n := 0
 			for after := ""; ; {
-				page, next, err := c.client.Tenants(after, 0)
+				page, next, err := c.client.Tenants(c.ctx, after, 0)
 				if err != nil {
 					return err
 				}
@@ -98,7 +98,7 @@ func newTenantCreate(p *process) *cobra.Command {
 	var f quotaFlags
 	return tenantCommand(p, "create", "Make a tenant, or set the quota of one that is there", "acme --max-keys 10000", f.register,
 		func(c *daemonCall, d *tenantDone) error {
-			created, err := c.client.KV(c.args[0]).CreateTenant(f.quota())
+			created, err := c.client.KV(c.args[0]).CreateTenant(c.ctx, f.quota())
 			d.Created, d.said = &created, map[bool]string{true: "created", false: "it was there already: changed the quota of"}[created]
 			return err
 		})
@@ -109,7 +109,7 @@ func newTenantQuota(p *process) *cobra.Command {
 	return tenantCommand(p, "quota", "Set what a tenant may hold", "acme --max-keys 10000 --max-bytes 64MiB", f.register,
 		func(c *daemonCall, d *tenantDone) error {
 			d.Changed, d.said = true, "changed"
-			return c.client.KV(c.args[0]).SetQuota(f.quota())
+			return c.client.KV(c.args[0]).SetQuota(c.ctx, f.quota())
 		})
 }
 
@@ -120,7 +120,7 @@ func newTenantDrop(p *process) *cobra.Command {
 			if err := sure.confirm(c.ctx, c.process, func() (string, error) { return c.describeTenant(c.args[0]) }); err != nil {
 				return err
 			}
-			had, existed, err := c.client.KV(c.args[0]).DropTenant()
+			had, existed, err := c.client.KV(c.args[0]).DropTenant(c.ctx)
 			if err == nil && !existed {
 				err = noTenant(c.args[0])
 			}
@@ -133,14 +133,14 @@ func newTenantDrop(p *process) *cobra.Command {
 // describeTenant says what would be dropped.
 func (c *daemonCall) describeTenant(name string) (string, error) {
 	tenant := c.client.KV(name)
-	there, err := tenant.HasTenant()
+	there, err := tenant.HasTenant(c.ctx)
 	if err == nil && !there {
 		err = noTenant(name)
 	}
 	if err != nil {
 		return "", err
 	}
-	has, err := tenant.Stats()
+	has, err := tenant.Stats(c.ctx)
 	return fmt.Sprintf("drop tenant %s with %s, %s", strconv.Quote(name), count(has.Keys, "key"), count(has.Bytes, "byte")), err
 }
 

@@ -21,7 +21,7 @@ func newFlush(p *process) *cobra.Command {
 		Example: "  stoa flush",
 		Args:    exactly(),
 		RunE: func(*cobra.Command, []string) error {
-			return p.ask(&daemon, (*rpc.Client).Flush,
+			return p.ask(&daemon, func(c *rpc.Client) error { return c.Flush(p.ctx) },
 				map[string]bool{"flushed": true}, func(w io.Writer) { fmt.Fprintln(w, "flushed") })
 		},
 	}
@@ -57,7 +57,7 @@ one, and then the column has the tables that it had.`,
 			if offline != "" {
 				return p.withOffline(offline, func(e *rocks.Engine) error { return rewriteColumns(e, col) }, done, text)
 			}
-			return p.ask(&daemon, func(c *rpc.Client) error { return c.Compact(col, engine.Range{}) }, done, text)
+			return p.ask(&daemon, func(c *rpc.Client) error { return c.Compact(p.ctx, col, engine.Range{}) }, done, text)
 		},
 	}
 	daemon.register(cmd.Flags())
@@ -77,7 +77,7 @@ exits 5 if it still takes no writes.`,
 		Args:    exactly(),
 		RunE: func(*cobra.Command, []string) error {
 			return p.connected(&daemon, func(client *rpc.Client) error {
-				health, err := client.Reopen()
+				health, err := client.Reopen(p.ctx)
 				if err != nil {
 					return err
 				}

@@ -109,7 +109,7 @@ func newNamespaceCreate(p *process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			info, err := c.namespaces.Namespace(ns)
+			info, err := c.namespaces.Namespace(c.ctx, ns)
 			if err != nil {
 				return err
 			}
@@ -178,7 +178,7 @@ func newNamespaceShow(p *process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			info, err := c.read.Namespace(ns)
+			info, err := c.read.Namespace(c.ctx, ns)
 			if err != nil {
 				return err
 			}
@@ -196,7 +196,7 @@ func newNamespaceTree(p *process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			tree, err := c.read.Tree(ns)
+			tree, err := c.read.Tree(c.ctx, ns)
 			if err != nil {
 				return err
 			}
@@ -250,11 +250,11 @@ owner may read; two daemons with one identity that sign at once equivocate.`,
 			var id codec.Identity
 			switch {
 			case fresh:
-				id, err = c.namespaces.NewIdentity(ns)
+				id, err = c.namespaces.NewIdentity(c.ctx, ns)
 			case export != "" || from != "":
 				id, err = c.moveIdentity(ns, export, from, passphrase)
 			default:
-				id, err = c.namespaces.Identity(ns)
+				id, err = c.namespaces.Identity(c.ctx, ns)
 			}
 			if err != nil {
 				return err
@@ -275,9 +275,9 @@ func (c *daemonCall) moveIdentity(ns codec.GroupID, export, from, passphraseFile
 		if err != nil {
 			return codec.Identity{}, bad(fmt.Errorf("--import: %w", err), "")
 		}
-		return c.namespaces.ImportIdentity(ns, sealed, phrase)
+		return c.namespaces.ImportIdentity(c.ctx, ns, sealed, phrase)
 	}
-	sealed, err := c.namespaces.ExportIdentity(ns, phrase)
+	sealed, err := c.namespaces.ExportIdentity(c.ctx, ns, phrase)
 	if err != nil {
 		return codec.Identity{}, err
 	}
@@ -291,7 +291,7 @@ func (c *daemonCall) moveIdentity(ns codec.GroupID, export, from, passphraseFile
 	if err := f.Close(); err != nil {
 		return codec.Identity{}, bad(err, "")
 	}
-	return c.namespaces.Identity(ns)
+	return c.namespaces.Identity(c.ctx, ns)
 }
 
 // readSecretFile returns a passphrase of a file that nobody but its owner may read.

@@ -43,7 +43,7 @@ func newNamespaceRevoke(p *process) *cobra.Command {
 			} else if id, err = invitationID(b); err != nil {
 				return err
 			}
-			ns, err := c.groups.NamespaceOf(g)
+			ns, err := c.groups.NamespaceOf(c.ctx, g)
 			if err != nil {
 				return err
 			}
@@ -86,7 +86,7 @@ func (c *daemonCall) alreadyIn(invitation []byte) (bool, error) {
 	if err != nil {
 		return false, nil // who takes the invitation says what it lacks
 	}
-	in, err := c.read.Namespace(v.NamespaceID)
+	in, err := c.read.Namespace(c.ctx, v.NamespaceID)
 	if errors.Is(err, namespace.ErrNoNamespace) {
 		return false, nil
 	}
@@ -100,7 +100,7 @@ func (c *daemonCall) alreadyIn(invitation []byte) (bool, error) {
 	if err != nil || !member {
 		return false, err
 	}
-	held, err := c.groups.Keys(v.GroupID)
+	held, err := c.groups.Keys(c.ctx, v.GroupID)
 	if err != nil || !slices.ContainsFunc(held, func(k namespace.KeyInfo) bool { return k.Current && k.Here }) {
 		return false, err
 	}

@@ -66,7 +66,7 @@ it, in hex, one op to a line, as stoa namespace apply takes it.` + opLines,
 }
 
 func (c *daemonCall) showOp(ns codec.GroupID, id codec.OpID, known names, asBytes, full bool) error {
-	op, err := c.read.Op(ns, id)
+	op, err := c.read.Op(c.ctx, ns, id)
 	if err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func newNamespaceMissing(p *process) *cobra.Command {
 				if last == nil {
 					last = new(codec.OpID)
 				}
-				return c.read.Missing(ns, *last, rpc.MaxGovPage)
+				return c.read.Missing(c.ctx, ns, *last, rpc.MaxGovPage)
 			})
 			for id, err := range all {
 				if err != nil {

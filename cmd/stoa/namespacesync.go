@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -33,9 +34,9 @@ by the directory that has it.`,
 					return err
 				}
 				defer client.Close()
-				sides = append(sides, client.WithContext(ctx))
+				sides = append(sides, client)
 			}
-			all, err := p.toSync(args[2:], sides)
+			all, err := p.toSync(ctx, args[2:], sides)
 			if err != nil {
 				return err
 			}
@@ -54,7 +55,7 @@ by the directory that has it.`,
 				}{ns.String(), r.ToA.Stored, r.ToB.Stored, texts(r.Heads)}
 				err = p.emit(d, func(w io.Writer) {
 					line := fmt.Sprintf("%s  %s to A, %s to B", d.ID, count(d.ToA, "op"), count(d.ToB, "op"))
-					if name := nameAt(sides, ns); name != "" {
+					if name := nameAt(ctx, sides, ns); name != "" {
 						line += "  " + plain(name)
 					}
 					fmt.Fprintln(w, line)
@@ -71,9 +72,9 @@ by the directory that has it.`,
 
 // toSync returns the namespaces that are named, or all that both sides know. It says of
 // the others that they stay where they are: who is a member, and of what, is clear in ops.
-func (p *process) toSync(named []string, sides []*rpc.Client) (all []codec.GroupID, err error) {
+func (p *process) toSync(ctx context.Context, named []string, sides []*rpc.Client) (all []codec.GroupID, err error) {
 	for _, text := range named {
-		ns, err := find[codec.GroupID](eitherFinds(sides), "NAMESPACE", text, naming.Query{Kind: naming.Namespace})
+		ns, err := find[codec.GroupID](eitherFinds(ctx, sides), "NAMESPACE", text, naming.Query{Kind: naming.Namespace})
 		if err != nil {
 			return nil, err
 		}
@@ -85,7 +86,7 @@ func (p *process) toSync(named []string, sides []*rpc.Client) (all []codec.Group
 	var order []codec.GroupID
 	knows, ops := map[codec.GroupID]int{}, map[codec.GroupID]int{}
 	for _, side := range sides {
-		for info, err := range (&daemonCall{read: governance{Namespaces: side.Namespaces()}}).allNamespaces() {
+		for info, err := range (&daemonCall{ctx: ctx, read: governance{Namespaces: side.Namespaces()}}).allNamespaces() {
 			if err != nil {
 				return nil, err
 			}
@@ -109,9 +110,9 @@ func (p *process) toSync(named []string, sides []*rpc.Client) (all []codec.Group
 }
 
 // nameAt returns what a namespace is called by the first of two daemons that knows.
-func nameAt(sides []*rpc.Client, ns codec.GroupID) string {
+func nameAt(ctx context.Context, sides []*rpc.Client, ns codec.GroupID) string {
 	for _, side := range sides {
-		if info, err := side.Namespaces().Namespace(ns); err == nil && info.Name != "" {
+		if info, err := side.Namespaces().Namespace(ctx, ns); err == nil && info.Name != "" {
 			return string(info.Name)
 		}
 	}
@@ -119,13 +120,13 @@ func nameAt(sides []*rpc.Client, ns codec.GroupID) string {
 }
 
 // eitherFinds finds what either of two daemons has.
-func eitherFinds(sides []*rpc.Client) finder {
+func eitherFinds(ctx context.Context, sides []*rpc.Client) finder {
 	return func(q naming.Query) (naming.Answer, error) {
-		a, err := sides[0].Find(q)
+		a, err := sides[0].Find(ctx, q)
 		if err != nil || len(a.Matches) > 0 {
 			return a, err
 		}
-		return sides[1].Find(q)
+		return sides[1].Find(ctx, q)
 	}
 }
 
@@ -147,7 +148,7 @@ differs.`,
 			if err != nil {
 				return err
 			}
-			ns, err := c.groups.NamespaceOf(g)
+			ns, err := c.groups.NamespaceOf(c.ctx, g)
 			if err != nil {
 				return err
 			}

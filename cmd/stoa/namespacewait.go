@@ -24,7 +24,7 @@ func newNamespacePending(p *process) *cobra.Command {
 				if last == nil {
 					last = new(namespace.PendingOp)
 				}
-				return c.read.PendingOps(ns, last.ID, rpc.MaxGovPage)
+				return c.read.PendingOps(c.ctx, ns, last.ID, rpc.MaxGovPage)
 			})
 			for op, err := range all {
 				if err != nil {
@@ -63,7 +63,7 @@ func newNamespaceEquivocations(p *process) *cobra.Command {
 				if last == nil {
 					last = new(group.Equivocation)
 				}
-				return c.read.Equivocations(ns, *last, rpc.MaxDagPage)
+				return c.read.Equivocations(c.ctx, ns, *last, rpc.MaxDagPage)
 			})
 			for e, err := range all {
 				if err != nil {

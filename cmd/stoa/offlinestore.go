@@ -114,7 +114,7 @@ func (o *offlineStore) listen(db engine.Engine, settings server.Options, path st
 		stop()
 		return <-served
 	})
-	client, err := rpc.Dial(path, rpc.ClientOptions{CallTimeout: -1})
+	client, err := rpc.Dial(ctx, path, rpc.WithCallTimeout(0))
 	if err == nil {
 		o.close = append(o.close, client.Close)
 	}

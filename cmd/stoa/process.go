@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"os"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 // process is what a command may use of the process that it runs in.
 type process struct {
+	ctx            context.Context // with which what it does ends, at the latest
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	env            []string

@@ -68,20 +68,20 @@ type putFlags struct {
 // is one the write itself finds out, since who writes a secret need not be let read it.
 func (f *putFlags) store(p *process, store *rpc.Client, t target, value []byte, b *engine.Batch) error {
 	if !keys.Secret(t.column, t.key) || f.ifAbsent || f.expect.set || f.sure.yes {
-		return store.Apply(b)
+		return store.Store(p.ctx).Apply(b)
 	}
-	if old, err := store.Get(nil, t.column, t.key); err != nil || !bytes.Equal(old, value) {
+	if old, err := store.Store(p.ctx).Get(nil, t.column, t.key); err != nil || !bytes.Equal(old, value) {
 		first := engine.Batch{Durability: b.Durability}
 		first.ExpectAbsent(t.column, t.key)
 		first.Put(t.column, t.key, value)
-		if err := store.Apply(&first); !errors.Is(err, engine.ErrConflict) {
+		if err := store.Store(p.ctx).Apply(&first); !errors.Is(err, engine.ErrConflict) {
 			return err
 		}
 		if err := f.sure.confirmSecret(p, "replace", t); err != nil {
 			return err
 		}
 	}
-	return store.Apply(b)
+	return store.Store(p.ctx).Apply(b)
 }
 
 func (f *putFlags) register(fs *pflag.FlagSet) {

@@ -11,10 +11,10 @@ import (
 // run is the program: it runs the command that args name and returns the exit
 // code. It writes errors to stderr, and nothing else than results to stdout.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) int {
-	p := &process{stdin: stdin, stdout: stdout, stderr: stderr, env: env}
+	p := &process{ctx: context.Background(), stdin: stdin, stdout: stdout, stderr: stderr, env: env}
 	root := newRoot(p)
 	root.SetArgs(args)
-	err := p.readOffline(root.ExecuteContext(context.Background()))
+	err := p.readOffline(root.ExecuteContext(p.ctx))
 	if err == nil {
 		return exitOK
 	}

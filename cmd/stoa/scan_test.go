@@ -140,7 +140,7 @@ func TestDamagedNamespacesAreToldOfOffline(t *testing.T) {
 	require.NoError(t, store.Apply(&b))
 
 	o, client, told := readingOffline(t, store)
-	list, err := client.Namespaces().List(codec.GroupID{}, 10)
+	list, err := client.Namespaces().List(t.Context(), codec.GroupID{}, 10)
 	require.NoError(t, err)
 	require.Len(t, list, 3)
 	require.Equal(t, ids, []codec.GroupID{list[0].ID, list[1].ID, list[2].ID})
@@ -149,10 +149,10 @@ func TestDamagedNamespacesAreToldOfOffline(t *testing.T) {
 	require.Contains(t, told(), "key  Group ")
 	require.Equal(t, 2, o.lost)
 
-	first, err := client.Namespaces().List(codec.GroupID{}, 1)
+	first, err := client.Namespaces().List(t.Context(), codec.GroupID{}, 1)
 	require.NoError(t, err)
 	require.Equal(t, list[:1], first)
-	rest, err := client.Namespaces().List(ids[0], 1)
+	rest, err := client.Namespaces().List(t.Context(), ids[0], 1)
 	require.NoError(t, err)
 	require.Equal(t, list[1:2], rest)
 }
@@ -189,6 +189,6 @@ func TestContextsAreReadOfflineWithoutAClock(t *testing.T) {
 	require.Equal(t, 1, o.lost)
 	require.Contains(t, told(), "value  Generic "+hex.EncodeToString(hlc.RowKey())+"  ")
 	require.Contains(t, told(), "5 bytes instead of 8\n")
-	_, err = client.Dag().Context(id)
+	_, err = client.Dag().Context(t.Context(), id)
 	require.NoError(t, err)
 }

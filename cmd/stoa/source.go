@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"io"
 	"os"
 
 	"github.com/spf13/pflag"
@@ -35,7 +36,7 @@ func (f *sourceFlags) open(p *process, args []string) (*inspect.Source, error) {
 		if len(args) > 0 {
 			return nil, bad(errors.New("--socket and DIR exclude each other"), "")
 		}
-		return throughSocket(f.socket)
+		return p.throughSocket(f.socket)
 	}
 	return p.openAsIs(p.directory(args), &f.seal, f.building)
 }
@@ -51,12 +52,12 @@ func (p *process) directory(args []string) string {
 	return defaultDir
 }
 
-func throughSocket(path string) (*inspect.Source, error) {
-	c, err := rpc.Dial(socketAt(path), rpc.ClientOptions{})
+func (p *process) throughSocket(path string) (*inspect.Source, error) {
+	c, err := rpc.Dial(p.ctx, socketAt(path))
 	if err != nil {
 		return nil, err
 	}
-	s, err := inspect.Through(c)
+	s, err := inspect.Through(p.ctx, c)
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -72,7 +73,7 @@ func (p *process) openSource(path string, sealed *sealFlags) (*inspect.Source, e
 // a whole one.
 func (p *process) openAsIs(path string, sealed *sealFlags, building bool) (*inspect.Source, error) {
 	if st, err := os.Stat(path); err == nil && st.Mode()&os.ModeSocket != 0 {
-		return throughSocket(path)
+		return p.throughSocket(path)
 	}
 	key, err := sealed.key(p.credentials())
 	if err != nil {
@@ -156,7 +157,13 @@ func (f *recordFlags) open(p *process) (records, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c, nil
+	return remote{c.Store(p.ctx), c}, nil
+}
+
+// remote is the store of a daemon, and the connection to it.
+type remote struct {
+	*rpc.Store
+	io.Closer
 }
 
 // lockSecrets makes reading a secret of a sealed store whose key is not at hand an error

@@ -42,7 +42,7 @@ func newStats(p *process) *cobra.Command {
 		Args:    exactly(),
 		RunE: func(*cobra.Command, []string) error {
 			return p.connected(&daemon, func(client *rpc.Client) error {
-				s, err := client.Stats()
+				s, err := client.Stats(p.ctx)
 				if err != nil {
 					return err
 				}

@@ -57,12 +57,12 @@ directory that no daemon serves.`,
 				return p.statusOffline(&from)
 			}
 			return p.connected(&from.daemonFlags, func(client *rpc.Client) error {
-				res, err := client.Status()
+				res, err := client.Status(p.ctx)
 				if err != nil {
 					return err
 				}
 				d := newStatusDoc(client, res)
-				if stats, err := client.Stats(); err == nil { // an engine that fails may not have any
+				if stats, err := client.Stats(p.ctx); err == nil { // an engine that fails may not have any
 					d.Sequence = &stats.Sequence
 				}
 				if err := p.emit(d, d.write); err != nil {

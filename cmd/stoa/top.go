@@ -110,10 +110,10 @@ func (p *process) top(ctx context.Context, client *rpc.Client, metrics string, e
 
 // look looks once, and compares with the look before.
 func (p *process) look(ctx context.Context, client *rpc.Client, metrics string, before topLook) (now topLook, d topDoc, err error) {
-	if now.stats, err = client.Stats(); err != nil {
+	if now.stats, err = client.Stats(ctx); err != nil {
 		return now, d, err
 	}
-	res, err := client.Status()
+	res, err := client.Status(ctx)
 	if err != nil {
 		return now, d, err
 	}

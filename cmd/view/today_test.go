@@ -32,11 +32,11 @@ func (s *sample) throughDaemon(t *testing.T) *Server {
 	go func() { done <- daemon.Serve(ctx, ln) }()
 	t.Cleanup(func() { stop(); require.NoError(t, <-done) })
 	srv, err := New(Options{Open: func() (*inspect.Source, error) {
-		c, err := rpc.Dial(path, rpc.ClientOptions{})
+		c, err := rpc.Dial(ctx, path)
 		if err != nil {
 			return nil, err
 		}
-		return inspect.Through(c)
+		return inspect.Through(ctx, c)
 	}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, srv.Close()) })

@@ -41,7 +41,7 @@ func newBranch(r *rand.Rand, id byte) worker {
 
 // create makes a context, unless a kill came between the making and the answer.
 func create(d *rpc.Dag, id codec.ContextID) error {
-	if err := d.CreateContext(id, codec.ApplicationMeta{}); !errors.Is(err, dag.ErrExists) {
+	if err := d.CreateContext(context.Background(), id, codec.ApplicationMeta{}); !errors.Is(err, dag.ErrExists) {
 		return err
 	}
 	return nil
@@ -53,7 +53,7 @@ func (w *branch) use(c *rpc.Client) (err error) {
 		if err := create(d, w.context); err != nil {
 			return err
 		}
-		if _, w.root, err = d.Heads(w.context); err != nil {
+		if _, w.root, err = d.Heads(context.Background(), w.context); err != nil {
 			return err
 		}
 		w.made = true
@@ -104,7 +104,7 @@ func (w *branch) recount(c *rpc.Client) error {
 		return nil
 	}
 	d := c.Dag()
-	heads, root, err := d.Heads(w.context)
+	heads, root, err := d.Heads(context.Background(), w.context)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (w *branch) recount(c *rpc.Client) error {
 	for k := range 40 {
 		key := fmt.Sprint("k", k)
 		want, there := w.state[key]
-		got, err := d.State(w.context, []byte(key))
+		got, err := d.State(context.Background(), w.context, []byte(key))
 		switch {
 		case errors.Is(err, engine.ErrNotFound) && !there:
 		case err != nil && !errors.Is(err, engine.ErrNotFound):
@@ -140,8 +140,8 @@ func (w *branch) recount(c *rpc.Client) error {
 }
 
 // applied demands that a delta is there and part of the state.
-func applied(d *rpc.Dag, context codec.ContextID, id codec.DeltaID) error {
-	_, state, err := d.Get(context, id)
+func applied(d *rpc.Dag, in codec.ContextID, id codec.DeltaID) error {
+	_, state, err := d.Get(context.Background(), in, id)
 	switch {
 	case errors.Is(err, dag.ErrNoDelta):
 		return wrongf("delta %s is not there", id)

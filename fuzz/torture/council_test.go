@@ -91,17 +91,17 @@ func (w *council) recount(c *rpc.Client) error {
 		return wrongf("%v is not there: %v", what, err)
 	}
 	for ; w.seen[0] < len(w.ops); w.seen[0]++ {
-		if _, err := n.Op(w.namespace, w.ops[w.seen[0]]); err != nil {
+		if _, err := n.Op(context.Background(), w.namespace, w.ops[w.seen[0]]); err != nil {
 			return lost(w.ops[w.seen[0]], err)
 		}
 	}
 	for ; w.seen[1] < len(w.groups); w.seen[1]++ {
-		if _, err := g.Show(w.groups[w.seen[1]]); err != nil {
+		if _, err := g.Show(context.Background(), w.groups[w.seen[1]]); err != nil {
 			return lost(w.groups[w.seen[1]], err)
 		}
 	}
 	for ; w.seen[2] < len(w.contexts); w.seen[2]++ {
-		of, root, err := g.Resolve(w.contexts[w.seen[2]])
+		of, root, err := g.Resolve(context.Background(), w.contexts[w.seen[2]])
 		if err != nil {
 			return lost(w.contexts[w.seen[2]], err)
 		}

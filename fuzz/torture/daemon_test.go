@@ -73,7 +73,7 @@ func (p program) serve(dir string) (*served, error) {
 // dial connects as soon as the daemon listens.
 func (d *served) dial(f rpc.Framing) (*rpc.Client, error) {
 	for deadline := time.Now().Add(5 * time.Minute); ; {
-		c, err := rpc.Dial(d.socket, rpc.ClientOptions{Framing: f, DialTimeout: time.Second})
+		c, err := rpc.Dial(context.Background(), d.socket, rpc.WithFraming(f), rpc.WithDialTimeout(time.Second))
 		if err == nil {
 			return c, nil
 		}

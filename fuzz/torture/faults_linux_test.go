@@ -2,6 +2,7 @@ package torture
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -191,11 +192,11 @@ func (t *trial) use(d *served) error {
 	}
 	if t.task.copies {
 		path := filepath.Join(filepath.Dir(t.dir), "copy")
-		if err := c.Checkpoint(path); err == nil {
+		if err := c.Checkpoint(context.Background(), path); err == nil {
 			t.copied = path
 		}
 	}
-	_ = c.Flush() // refused, it changes nothing
+	_ = c.Flush(context.Background()) // refused, it changes nothing
 	return nil
 }
 
@@ -203,14 +204,14 @@ func (t *trial) use(d *served) error {
 // a reopening if need be.
 func (t *trial) mend(c *rpc.Client) bool {
 	t.outcome = refused
-	s, err := c.Status()
+	s, err := c.Status(context.Background())
 	if err != nil {
 		return false
 	}
 	if s.GetHealth().GetWritable() {
 		return true
 	}
-	h, err := c.Reopen()
+	h, err := c.Reopen(context.Background())
 	if err != nil || !h.Writable {
 		return false
 	}

@@ -1,6 +1,7 @@
 package torture
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -210,7 +211,7 @@ func (f *filling) whileFull(d *served, clients []*rpc.Client) error {
 			return fmt.Errorf("while the disk is full: %s: %w", w.does, err)
 		}
 	}
-	s, err := clients[0].Status()
+	s, err := clients[0].Status(context.Background())
 	if err != nil {
 		return err
 	}
@@ -223,7 +224,7 @@ func (f *filling) whileFull(d *served, clients []*rpc.Client) error {
 	case f.kept:
 		return nil
 	}
-	if h, err := clients[0].Reopen(); err != nil && !noSpace(err) {
+	if h, err := clients[0].Reopen(context.Background()); err != nil && !noSpace(err) {
 		return fmt.Errorf("reopening on a full disk: %w", err)
 	} else if err == nil {
 		f.count("reopened when the disk was full, the daemon", map[bool]outcome{true: "had room", false: refused}[h.Writable])
@@ -277,7 +278,7 @@ func (f *filling) grow(c *rpc.Client) error {
 	if f.kept {
 		return untilTaken(c) // it looks at the disk ten times a second
 	}
-	h, err := c.Reopen()
+	h, err := c.Reopen(context.Background())
 	if err == nil && !h.Writable {
 		err = wrongf("reopened, it is read-only: %s", h.Reason)
 	}
@@ -289,7 +290,7 @@ func untilTaken(c *rpc.Client) (err error) {
 	var b engine.Batch
 	b.Put(column.Generic, []byte("stoa.test\x00\x00\x00\x00\x00\x00\x00grown"), nil)
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if err = c.Apply(&b); !noSpace(err) {
+		if err = c.Store(context.Background()).Apply(&b); !noSpace(err) {
 			return err
 		}
 	}

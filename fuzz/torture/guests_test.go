@@ -103,7 +103,7 @@ func (w *guests) invite(n *rpc.Namespaces) error {
 
 func (w *guests) recount(c *rpc.Client) error {
 	for ; w.checked < len(w.ops); w.checked++ {
-		if _, err := c.Namespaces().Op(w.namespace, w.ops[w.checked]); errors.Is(err, rpc.ErrUnavailable) {
+		if _, err := c.Namespaces().Op(context.Background(), w.namespace, w.ops[w.checked]); errors.Is(err, rpc.ErrUnavailable) {
 			return err
 		} else if err != nil {
 			return wrongf("op %s, by which a guest joined, is not there: %v", w.ops[w.checked], err)

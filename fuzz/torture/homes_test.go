@@ -75,7 +75,7 @@ func propose(n *rpc.Namespaces, ns, g codec.GroupID, r *placedRoom, number uint6
 // places if an answer was lost.
 func (h *homes) recount(g *rpc.Groups, ns codec.GroupID) error {
 	for _, r := range h.rooms {
-		of, root, err := g.Resolve(r.id())
+		of, root, err := g.Resolve(context.Background(), r.id())
 		var e *rpc.Error
 		switch {
 		case err == nil && root == ns && slices.Contains(r.groups, of):

@@ -1,6 +1,7 @@
 package torture
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -161,13 +162,13 @@ var attacks = []struct {
 	}},
 	{"slow gRPC readers", func(a *attacker) {
 		for range crowd(3) {
-			c, err := rpc.Dial(a.socket, rpc.ClientOptions{Framing: rpc.FramingGRPC})
+			c, err := rpc.Dial(context.Background(), a.socket, rpc.WithFraming(rpc.FramingGRPC))
 			if err != nil {
 				continue // it takes no more
 			}
 			a.clients = append(a.clients, c)
 			for range 16 {
-				it, err := c.Iterate(column.Generic, engine.Range{})
+				it, err := c.Store(context.Background()).Iterate(column.Generic, engine.Range{})
 				if err == nil {
 					go it.Next() // the first page; it waits where those of others are in its way
 				}
@@ -246,7 +247,7 @@ func TestHostileClientsHarmNoOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.kill() // it has ended, or a step has failed
-	fill(t, clients[0])
+	fill(t, clients[0].Store(t.Context()))
 	others := h.work(clients)
 	for _, attack := range attacks {
 		a := &attacker{socket: d.socket, rand: h.rand}

@@ -1,6 +1,7 @@
 package torture
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -65,14 +66,14 @@ func (m *instants) live(c *rpc.Client) error {
 			size = 10
 		}
 		engine.Put(&b, keys.ContextState{AppKey: keys.NewBytes(binary.BigEndian.AppendUint64(nil, n))}, codec.Raw(make([]byte, size)))
-		if err := c.Apply(&b); err != nil {
+		if err := c.Store(context.Background()).Apply(&b); err != nil {
 			return err
 		}
 		if b.Durability == engine.Synced {
 			m.sure.Store(n + 1)
 		}
 		if n%16 == 8 && n < 60 {
-			if err := c.Flush(); err != nil {
+			if err := c.Flush(context.Background()); err != nil {
 				return err
 			}
 		}

@@ -1,6 +1,7 @@
 package torture
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -53,7 +54,7 @@ func (w *registers) use(c *rpc.Client) error {
 	to := w.rand.Int64N(1000)
 	w.under, w.called, w.renewed = maps.Clone(w.has), true, ""
 	if there && w.rand.IntN(3) == 0 {
-		r, err := k.CompareAndSwap(key, kvstorage.Expect{Value: digits(was + 1)}, digits(to), o)
+		r, err := k.CompareAndSwap(context.Background(), key, kvstorage.Expect{Value: digits(was + 1)}, digits(to), o)
 		if err == nil && r.Swapped {
 			return wrongf("%s was swapped, which does not have what was expected", key)
 		}
@@ -72,11 +73,11 @@ func (w *registers) use(c *rpc.Client) error {
 			o.TTLSeconds = &w.seconds
 		}
 		w.under[key] = to
-		_, err = k.Put(key, digits(to), o)
+		_, err = k.Put(context.Background(), key, digits(to), o)
 	case 1, 2:
 		w.under[key] = was + to
 		var i kvstorage.Item
-		if i, err = k.Increment(key, to, o); err == nil && string(i.Value) != string(digits(was+to)) {
+		if i, err = k.Increment(context.Background(), key, to, o); err == nil && string(i.Value) != string(digits(was+to)) {
 			return wrongf("%s is %s after an increment of %d by %d", key, i.Value, was, to)
 		}
 	case 3:
@@ -86,13 +87,13 @@ func (w *registers) use(c *rpc.Client) error {
 			expect = kvstorage.Expect{Absent: true}
 		}
 		var r kvstorage.Result
-		if r, err = k.CompareAndSwap(key, expect, digits(to), o); err == nil && !r.Swapped {
+		if r, err = k.CompareAndSwap(context.Background(), key, expect, digits(to), o); err == nil && !r.Swapped {
 			return wrongf("%s was not swapped, which has what was expected", key)
 		}
 	case 4:
 		delete(w.under, key)
 		var d kvstorage.Deleted
-		if d, err = k.Delete(key, o); err == nil && d.Existed != there {
+		if d, err = k.Delete(context.Background(), key, o); err == nil && d.Existed != there {
 			return wrongf("%s: a delete found something: %t", key, d.Existed)
 		}
 	case 5:
@@ -102,11 +103,11 @@ func (w *registers) use(c *rpc.Client) error {
 			w.under[key] += to
 			changes = append(changes, kvstorage.Change{Op: kvstorage.OpIncrement, Key: key, Delta: to})
 		}
-		_, err = k.Batch(changes, 0)
+		_, err = k.Batch(context.Background(), changes, 0)
 	case 6:
 		w.renewed = fmt.Sprint("lease", w.rand.IntN(20))
 		seconds, put := int64(leaseSeconds), time.Now()
-		if _, err = k.Put(w.renewed, []byte("1"), kvstorage.WriteOptions{TTLSeconds: &seconds}); err == nil {
+		if _, err = k.Put(context.Background(), w.renewed, []byte("1"), kvstorage.WriteOptions{TTLSeconds: &seconds}); err == nil {
 			ttl := leaseSeconds * time.Second
 			w.leases[w.renewed] = lease{until: put.Add(ttl), gone: time.Now().Add(ttl)}
 			w.renewed = ""
@@ -124,7 +125,7 @@ func (w *registers) recount(c *rpc.Client) error {
 	found := map[string]int64{}
 	for i := range 16 {
 		key := fmt.Sprint("k", i)
-		item, err := k.Get(key)
+		item, err := k.Get(context.Background(), key)
 		if err != nil {
 			return err
 		}
@@ -148,7 +149,7 @@ func (w *registers) recountLeases(k *rpc.KV) error {
 	}
 	for key, l := range w.leases {
 		before := time.Now()
-		item, err := k.Get(key)
+		item, err := k.Get(context.Background(), key)
 		if err != nil {
 			return err
 		}

@@ -187,7 +187,7 @@ func (w *replica) recount(c *rpc.Client) error {
 			return err
 		}
 	}
-	_, root, err := d.Heads(w.context)
+	_, root, err := d.Heads(context.Background(), w.context)
 	if err == nil && w.under != nil && root == w.before {
 		return nil
 	}

@@ -2,6 +2,7 @@ package torture
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
@@ -71,7 +72,7 @@ func (w *rows) use(c *rpc.Client) error {
 		var b engine.Batch
 		b.Expect(column.Generic, w.head(), number(w.acked+1_000_000))
 		b.Put(column.Generic, w.key('x', w.acked, 0), nil)
-		if err := c.Apply(&b); err == nil {
+		if err := c.Store(context.Background()).Apply(&b); err == nil {
 			return wrongf("a batch was written whose expectation does not hold")
 		} else if !errors.Is(err, engine.ErrConflict) {
 			return err
@@ -79,7 +80,7 @@ func (w *rows) use(c *rpc.Client) error {
 	}
 	w.asked = w.acked + 1
 	b := w.batch(w.asked)
-	if err := c.Apply(b); err != nil {
+	if err := c.Store(context.Background()).Apply(b); err != nil {
 		return err
 	}
 	w.acked = w.asked
@@ -91,7 +92,7 @@ func (w *rows) use(c *rpc.Client) error {
 
 func (w *rows) recount(c *rpc.Client) error {
 	last := uint64(0)
-	v, err := c.Get(nil, column.Generic, w.head())
+	v, err := c.Store(context.Background()).Get(nil, column.Generic, w.head())
 	switch {
 	case err == nil:
 		last = binary.BigEndian.Uint64(v)
@@ -101,7 +102,7 @@ func (w *rows) recount(c *rpc.Client) error {
 	if last < w.sure || last > w.asked {
 		return wrongf("the last batch is %d; %d were acknowledged, %d asked for", last, w.sure, w.asked)
 	}
-	it, err := c.Iterate(column.Generic, engine.Prefixed(w.key('r', 0, 0)[:18]))
+	it, err := c.Store(context.Background()).Iterate(column.Generic, engine.Prefixed(w.key('r', 0, 0)[:18]))
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package torture
 
 import (
+	"context"
 	"encoding/binary"
 	"math/rand/v2"
 
@@ -43,7 +44,7 @@ func (w *scans) use(c *rpc.Client) error {
 		b.Put(column.Generic, append(w.prefix(), byte(w.acked), byte(i)), row)
 	}
 	w.asked = w.acked + 1
-	if err := c.Apply(&b); err != nil {
+	if err := c.Store(context.Background()).Apply(&b); err != nil {
 		return err
 	}
 	w.acked = w.asked
@@ -51,7 +52,7 @@ func (w *scans) use(c *rpc.Client) error {
 }
 
 func (w *scans) recount(c *rpc.Client) error {
-	it, err := c.Iterate(column.Generic, engine.Prefixed(w.prefix()))
+	it, err := c.Store(context.Background()).Iterate(column.Generic, engine.Prefixed(w.prefix()))
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package torture
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -178,7 +179,7 @@ func (s *span) round() error {
 	default:
 		if err = errors.Join(l.end(s.harness), s.freeze(clients[0], rate)); err == nil {
 			copied = filepath.Join(filepath.Dir(s.dir), "restored")
-			err = errors.Join(os.RemoveAll(copied), clients[0].Checkpoint(copied), d.kill())
+			err = errors.Join(os.RemoveAll(copied), clients[0].Checkpoint(context.Background(), copied), d.kill())
 		}
 		s.did.restores++
 	}
@@ -215,13 +216,13 @@ func (s *span) happen(c *rpc.Client, until time.Time, l *load) error {
 				err = s.probe(c)
 			}
 		case 3:
-			err = c.Compact(0, engine.Range{})
+			err = c.Compact(context.Background(), 0, engine.Range{})
 			s.did.compactions++
 		case 4:
-			err = c.Flush()
+			err = c.Flush(context.Background())
 		case 5:
 			if s.copies() == "" {
-				err = c.Checkpoint(s.copied())
+				err = c.Checkpoint(context.Background(), s.copied())
 				s.did.checkpoints++
 			}
 		default:
@@ -250,7 +251,7 @@ func (s *span) step() {
 func (s *span) probe(c *rpc.Client) error {
 	seconds := int64(60)
 	m := s.time.before()
-	i, err := c.KV("probe").Put("probe", digits(1), kvstorage.WriteOptions{TTLSeconds: &seconds})
+	i, err := c.KV("probe").Put(context.Background(), "probe", digits(1), kvstorage.WriteOptions{TTLSeconds: &seconds})
 	if err != nil {
 		return err
 	}

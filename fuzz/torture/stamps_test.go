@@ -66,7 +66,7 @@ const ahead = hlc.MaxDrift + time.Second
 func (w *stamps) use(c *rpc.Client) error {
 	d, i := c.Dag(), w.rand.IntN(len(w.lines))
 	if l := w.lines[i]; len(l.list) >= mostDeltas {
-		if err := d.DeleteContext(l.context); err != nil && !errors.Is(err, dag.ErrNoContext) {
+		if err := d.DeleteContext(context.Background(), l.context); err != nil && !errors.Is(err, dag.ErrNoContext) {
 			return err
 		}
 		w.lines[i] = l.next()
@@ -75,7 +75,7 @@ func (w *stamps) use(c *rpc.Client) error {
 	if !l.made {
 		err := create(d, l.context)
 		if err == nil {
-			_, l.root, err = d.Heads(l.context)
+			_, l.root, err = d.Heads(context.Background(), l.context)
 		}
 		l.made = err == nil
 		return err
@@ -94,7 +94,7 @@ func (w *stamps) use(c *rpc.Client) error {
 	if err != nil {
 		return err
 	}
-	heads, root, err := d.Heads(l.context)
+	heads, root, err := d.Heads(context.Background(), l.context)
 	if err != nil {
 		return err
 	}
@@ -227,7 +227,7 @@ func (w *stamps) recountLine(d *rpc.Dag, l *line) error {
 	if !l.made {
 		return nil
 	}
-	heads, root, err := d.Heads(l.context)
+	heads, root, err := d.Heads(context.Background(), l.context)
 	if errors.Is(err, dag.ErrNoContext) && len(l.list) >= mostDeltas { // it was being deleted
 		return nil
 	}

@@ -195,14 +195,14 @@ func (w *terms) use(c *rpc.Client) error {
 		key, o.TTLSeconds = fmt.Sprint(leftAlone, w.left), &seconds
 		fallthrough
 	case 1:
-		i, err := k.Put(key, digits(value), o)
+		i, err := k.Put(ctx, key, digits(value), o)
 		if err != nil {
 			w.perhaps(key, m, put)
 			return err
 		}
 		return w.stored(key, value, o.TTLSeconds, i, m, w.time.after(m))
 	case 2:
-		i, err := k.Touch(key, o)
+		i, err := k.Touch(ctx, key, o)
 		if err != nil {
 			w.perhaps(key, m, func(x term, t times) term {
 				if !x.there {
@@ -214,7 +214,7 @@ func (w *terms) use(c *rpc.Client) error {
 		}
 		return w.touched(key, o.TTLSeconds, i, m)
 	case 3:
-		i, err := k.Increment(key, value, o)
+		i, err := k.Increment(ctx, key, value, o)
 		if err != nil {
 			w.perhaps(key, m, func(x term, t times) term {
 				if x.there && o.TTLSeconds == nil {
@@ -226,7 +226,7 @@ func (w *terms) use(c *rpc.Client) error {
 		}
 		return w.incremented(key, value, o.TTLSeconds, i, m)
 	case 4:
-		r, err := k.CompareAndSwap(key, kvstorage.Expect{Absent: true}, digits(value), o)
+		r, err := k.CompareAndSwap(ctx, key, kvstorage.Expect{Absent: true}, digits(value), o)
 		if err != nil {
 			w.perhaps(key, m, func(x term, t times) term {
 				if x.there {
@@ -244,7 +244,7 @@ func (w *terms) use(c *rpc.Client) error {
 		}
 		return w.stored(key, value, o.TTLSeconds, r.Item, m, w.time.after(m))
 	case 5:
-		d, err := k.Delete(key, kvstorage.WriteOptions{})
+		d, err := k.Delete(ctx, key, kvstorage.WriteOptions{})
 		if err != nil {
 			w.perhaps(key, m, func(term, times) term { return term{} })
 			return err
@@ -309,7 +309,7 @@ func (w *terms) many(k *rpc.KV, value int64, seconds *int64, m moment) error {
 	for i, n := range w.rand.Perm(termKeys)[:4] {
 		changes = append(changes, kvstorage.Change{Op: kvstorage.OpPut, Key: fmt.Sprint("k", n), Value: digits(value + int64(i)), TTLSeconds: seconds})
 	}
-	results, err := k.Batch(changes, 0)
+	results, err := k.Batch(context.Background(), changes, 0)
 	t := w.time.after(m)
 	for i, c := range changes {
 		if err != nil {
@@ -342,7 +342,7 @@ func (w *terms) recount(c *rpc.Client) error {
 	w.forget()
 	for _, key := range w.named() {
 		m := w.time.before()
-		i, err := k.Get(key)
+		i, err := k.Get(context.Background(), key)
 		if err != nil {
 			return err
 		}

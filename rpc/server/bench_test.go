@@ -50,7 +50,7 @@ func benchAll(b *testing.B, eng engine.Engine) {
 	for _, at := range []struct {
 		name  string
 		store store
-	}{{"direct", eng}, {"socket", c}} {
+	}{{"direct", eng}, {"socket", c.Store(b.Context())}} {
 		b.Run("get/"+at.name, func(b *testing.B) { benchGet(b, at.store) })
 		b.Run("get16/"+at.name, func(b *testing.B) { benchGets(b, at.store, 16) })
 		b.Run("get64/"+at.name, func(b *testing.B) { benchGets(b, at.store, 64) })

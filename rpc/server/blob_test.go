@@ -377,7 +377,7 @@ func TestABlobInUseNamesTheApplication(t *testing.T) {
 	app := codec.ApplicationID{7}
 	var b engine.Batch
 	engine.Put(&b, keys.ApplicationMeta{App: app}, codec.ApplicationMeta{ApplicationID: app, Bytecode: id})
-	require.NoError(t, c.Apply(&b))
+	require.NoError(t, c.Store(t.Context()).Apply(&b))
 	err := c.BlobDelete(t.Context(), id, false)
 	require.ErrorIs(t, err, blob.ErrInUse)
 	require.ErrorContains(t, err, app.String())
@@ -400,7 +400,7 @@ func TestErrorsOfTheReaderAndTheWriterComeBack(t *testing.T) {
 	cancel()
 	_, err = c.BlobGet(ctx, id, io.Discard, rpc.BlobGetOptions{})
 	require.ErrorIs(t, err, context.Canceled)
-	_, err = c.WithContext(ctx).BlobStat(t.Context(), id)
+	_, err = c.BlobStat(ctx, id)
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -421,13 +421,13 @@ func TestRowsOfBlobsAreWrittenByTheirServiceOnly(t *testing.T) {
 			var b engine.Batch
 			b.Put(column.Generic, row("good"), nil)
 			change(&b)
-			err := d.dialAs(t, f).Apply(&b)
+			err := d.dialAs(t, f).Store(t.Context()).Apply(&b)
 			require.ErrorIs(t, err, rpc.ErrOwned, name)
 			require.Equal(t, "stoa.v1.Blob", fault.Describe(err).Fields[fault.FieldOwner])
 			require.Equal(t, "1", fault.Describe(err).Fields[fault.FieldChange])
 			_, err = d.engine.Get(nil, column.Generic, row("good"))
 			require.ErrorIs(t, err, engine.ErrNotFound, "nothing was written")
-			require.NoError(t, raw.dialAs(t, f).Apply(&b), name)
+			require.NoError(t, raw.dialAs(t, f).Store(t.Context()).Apply(&b), name)
 		}
 	})
 }

@@ -31,17 +31,17 @@ func TestAThousandClientsComeAndGoWithoutALeak(t *testing.T) {
 	for range 20 {
 		all.Go(func() {
 			for i := range 50 {
-				c, err := rpc.Dial(d.path, rpc.ClientOptions{})
+				c, err := rpc.Dial(t.Context(), d.path)
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				if i%3 == 0 {
-					if _, err := c.Snapshot(); err != nil { // not closed: it ends with the connection
+					if _, err := c.Store(t.Context()).Snapshot(); err != nil { // not closed: it ends with the connection
 						t.Error(err)
 					}
 				}
-				if _, err := c.Get(nil, column.Generic, row("fine")); err != nil {
+				if _, err := c.Store(t.Context()).Get(nil, column.Generic, row("fine")); err != nil {
 					t.Error(err)
 				}
 				c.Close()

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,16 +31,26 @@ func overBoth(t *testing.T, test func(*testing.T, rpc.Framing)) {
 	t.Run("grpc", func(t *testing.T) { test(t, rpc.FramingGRPC) })
 }
 
+// rows is the store of a daemon as the suite of engines takes it.
+type rows struct {
+	*rpc.Store
+	client *rpc.Client
+}
+
+func rowsOf(c *rpc.Client) rows { return rows{c.Store(context.Background()), c} }
+
+// Close closes the client.
+func (r rows) Close() error { return r.client.Close() }
+
 // conform runs the suite of engines against a client of a daemon that serves
 // what open returns.
 func conform(t *testing.T, f rpc.Framing, open func(testing.TB) engine.Engine) {
 	enginetest.Run(t, enginetest.Config{
-		Open: func(t testing.TB) enginetest.DB { return start(t, open(t), Options{}).dialAs(t, f) },
+		Open: func(t testing.TB) enginetest.DB { return rowsOf(start(t, open(t), Options{}).dialAs(t, f)) },
 		Reopen: func(t testing.TB, db enginetest.DB) enginetest.DB {
-			c := db.(*rpc.Client)
-			again, err := rpc.Dial(c.Path(), rpc.ClientOptions{Framing: f})
+			again, err := rpc.Dial(t.Context(), db.(rows).client.Path(), rpc.WithFraming(f))
 			require.NoError(t, err)
-			return again
+			return rowsOf(again)
 		},
 		Space: enginetest.KeySpace{Columns: []column.Column{column.Generic}, Prefix: row(""), MaxKey: 16 + keys.MaxVariable},
 	})

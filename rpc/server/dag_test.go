@@ -64,14 +64,14 @@ var room = codec.ContextID{7}
 // inRoom is startDag with a context.
 func inRoom(t testing.TB, node uint64, o Options) *dagDaemon {
 	d := startDag(t, node, o)
-	require.NoError(t, d.dag.CreateContext(room, codec.ApplicationMeta{}))
+	require.NoError(t, d.dag.CreateContext(t.Context(), room, codec.ApplicationMeta{}))
 	return d
 }
 
 // commit commits one value on the present root.
 func (d *dagDaemon) commit(t testing.TB, key, value string) dag.Committed {
 	t.Helper()
-	_, root, err := d.dag.Heads(room)
+	_, root, err := d.dag.Heads(t.Context(), room)
 	require.NoError(t, err)
 	done, err := d.dag.Commit(t.Context(), dag.Commit{
 		Context: room, Actions: []codec.Action{codec.Put([]byte(key), []byte(value))},
@@ -93,28 +93,28 @@ func TestContextsAreMadeListedAndDeleted(t *testing.T) {
 	app := codec.ApplicationMeta{ApplicationID: codec.ApplicationID{1}, Bytecode: codec.BlobID{2}, Size: 3, Source: "s", Metadata: []byte{4},
 		Package: "p", Version: "v", SignerID: "i", Services: []codec.ServiceMeta{{Name: "n", Bytecode: codec.BlobID{5}, Compiled: codec.BlobID{6}}}}
 	for i := range 3 {
-		require.NoError(t, d.dag.CreateContext(codec.ContextID{byte(i + 1)}, app))
+		require.NoError(t, d.dag.CreateContext(t.Context(), codec.ContextID{byte(i + 1)}, app))
 	}
-	require.ErrorIs(t, d.dag.CreateContext(codec.ContextID{1}, app), dag.ErrExists)
-	require.ErrorIs(t, d.dag.CreateContext(codec.ContextID{}, app), rpc.ErrRequest)
-	info, err := d.dag.Context(codec.ContextID{1})
+	require.ErrorIs(t, d.dag.CreateContext(t.Context(), codec.ContextID{1}, app), dag.ErrExists)
+	require.ErrorIs(t, d.dag.CreateContext(t.Context(), codec.ContextID{}, app), rpc.ErrRequest)
+	info, err := d.dag.Context(t.Context(), codec.ContextID{1})
 	require.NoError(t, err)
 	require.Equal(t, app, info.Application)
-	require.NoError(t, d.dag.SetApplication(codec.ContextID{1}, codec.ApplicationMeta{Package: "q"}))
-	info, err = d.dag.Context(codec.ContextID{1})
+	require.NoError(t, d.dag.SetApplication(t.Context(), codec.ContextID{1}, codec.ApplicationMeta{Package: "q"}))
+	info, err = d.dag.Context(t.Context(), codec.ContextID{1})
 	require.NoError(t, err)
 	require.Equal(t, "q", info.Application.Package)
 
-	page, err := d.dag.Contexts(codec.ContextID{}, 2)
+	page, err := d.dag.Contexts(t.Context(), codec.ContextID{}, 2)
 	require.NoError(t, err)
 	require.Len(t, page, 2)
-	page, err = d.dag.Contexts(page[1].ID, 0)
+	page, err = d.dag.Contexts(t.Context(), page[1].ID, 0)
 	require.NoError(t, err)
 	require.Len(t, page, 1)
 	require.Equal(t, codec.ContextID{3}, page[0].ID)
 
-	require.NoError(t, d.dag.DeleteContext(codec.ContextID{1}))
-	err = d.dag.DeleteContext(codec.ContextID{1})
+	require.NoError(t, d.dag.DeleteContext(t.Context(), codec.ContextID{1}))
+	err = d.dag.DeleteContext(t.Context(), codec.ContextID{1})
 	require.ErrorIs(t, err, dag.ErrNoContext)
 	require.Equal(t, codes.NotFound, status.Code(err))
 	var e *rpc.Error
@@ -126,23 +126,23 @@ func TestCallsOnAContextThatIsNotThereSaySo(t *testing.T) {
 	d := startDag(t, 1, Options{})
 	ctx := t.Context()
 	for name, call := range map[string]func() error{
-		"context":         func() error { _, err := d.dag.Context(room); return err },
-		"set application": func() error { return d.dag.SetApplication(room, codec.ApplicationMeta{}) },
-		"config":          func() error { _, err := d.dag.Config(room); return err },
-		"bump":            func() error { _, err := d.dag.BumpConfig(room, true, false); return err },
-		"state":           func() error { _, err := d.dag.State(room, nil); return err },
-		"private":         func() error { _, err := d.dag.Private(room, nil); return err },
+		"context":         func() error { _, err := d.dag.Context(ctx, room); return err },
+		"set application": func() error { return d.dag.SetApplication(ctx, room, codec.ApplicationMeta{}) },
+		"config":          func() error { _, err := d.dag.Config(ctx, room); return err },
+		"bump":            func() error { _, err := d.dag.BumpConfig(ctx, room, true, false); return err },
+		"state":           func() error { _, err := d.dag.State(ctx, room, nil); return err },
+		"private":         func() error { _, err := d.dag.Private(ctx, room, nil); return err },
 		"write private": func() error {
-			_, err := d.dag.WritePrivate(room, []codec.Action{codec.Delete(nil)}, engine.WAL)
+			_, err := d.dag.WritePrivate(ctx, room, []codec.Action{codec.Delete(nil)}, engine.WAL)
 			return err
 		},
 		"scan":     func() error { return first(d.dag.ScanState(ctx, room, engine.Range{})) },
 		"commit":   func() error { _, err := d.dag.Commit(ctx, dag.Commit{Context: room}); return err },
-		"get":      func() error { _, _, err := d.dag.Get(room, codec.DeltaID{1}); return err },
-		"heads":    func() error { _, _, err := d.dag.Heads(room); return err },
-		"missing":  func() error { _, err := d.dag.Missing(room, codec.DeltaID{}, 0); return err },
-		"pending":  func() error { _, err := d.dag.Pending(room, 0, 0); return err },
-		"refusals": func() error { _, err := d.dag.Refusals(room, 0, 0); return err },
+		"get":      func() error { _, _, err := d.dag.Get(ctx, room, codec.DeltaID{1}); return err },
+		"heads":    func() error { _, _, err := d.dag.Heads(ctx, room); return err },
+		"missing":  func() error { _, err := d.dag.Missing(ctx, room, codec.DeltaID{}, 0); return err },
+		"pending":  func() error { _, err := d.dag.Pending(ctx, room, 0, 0); return err },
+		"refusals": func() error { _, err := d.dag.Refusals(ctx, room, 0, 0); return err },
 	} {
 		require.ErrorIs(t, call(), dag.ErrNoContext, name)
 	}
@@ -160,12 +160,12 @@ func TestACommitIsReadBackAndGossiped(t *testing.T) {
 	a, b := inRoom(t, 1, Options{}), inRoom(t, 2, Options{})
 	one := a.commit(t, "k", "1")
 	two := a.commit(t, "k", "2")
-	v, err := a.dag.State(room, []byte("k"))
+	v, err := a.dag.State(t.Context(), room, []byte("k"))
 	require.NoError(t, err)
 	require.Equal(t, "2", string(v))
-	_, err = a.dag.State(room, []byte("none"))
+	_, err = a.dag.State(t.Context(), room, []byte("none"))
 	require.ErrorIs(t, err, engine.ErrNotFound)
-	heads, root, err := a.dag.Heads(room)
+	heads, root, err := a.dag.Heads(t.Context(), room)
 	require.NoError(t, err)
 	require.Len(t, heads, 1)
 	require.Equal(t, two.Delta, heads[0].ID)
@@ -176,15 +176,15 @@ func TestACommitIsReadBackAndGossiped(t *testing.T) {
 	pending := b.add(t, two.Deltas[0])
 	require.Equal(t, dag.Pending, pending.Kind)
 	require.Equal(t, []codec.DeltaID{one.Delta}, pending.Missing)
-	missing, err := b.dag.Missing(room, codec.DeltaID{}, 0)
+	missing, err := b.dag.Missing(t.Context(), room, codec.DeltaID{}, 0)
 	require.NoError(t, err)
 	require.Equal(t, []codec.DeltaID{one.Delta}, missing)
-	waits, err := b.dag.Pending(room, 0, 0)
+	waits, err := b.dag.Pending(t.Context(), room, 0, 0)
 	require.NoError(t, err)
 	require.Len(t, waits, 1)
 	require.Equal(t, two.Delta, waits[0].ID)
 	require.EqualValues(t, len(two.Deltas[0]), waits[0].Bytes)
-	_, state, err := b.dag.Get(room, two.Delta)
+	_, state, err := b.dag.Get(t.Context(), room, two.Delta)
 	require.NoError(t, err)
 	require.Equal(t, dag.StatePending, state)
 
@@ -194,18 +194,18 @@ func TestACommitIsReadBackAndGossiped(t *testing.T) {
 	require.Equal(t, two.Root, applied.Root)
 	require.EqualValues(t, 1, applied.Seq)
 	require.Equal(t, dag.Duplicate, b.add(t, one.Deltas[0]).Kind)
-	got, state, err := b.dag.Get(room, two.Delta)
+	got, state, err := b.dag.Get(t.Context(), room, two.Delta)
 	require.NoError(t, err)
 	require.Equal(t, dag.StateApplied, state)
 	require.Equal(t, two.Delta, got.ID())
 	require.Equal(t, []codec.Event{{Kind: "set", Data: []byte("k")}}, got.Events)
-	_, _, err = b.dag.Get(room, codec.DeltaID{9})
+	_, _, err = b.dag.Get(t.Context(), room, codec.DeltaID{9})
 	require.ErrorIs(t, err, dag.ErrNoDelta)
 }
 
 func TestACommitOnARootThatHasMovedIsAConflictThatNamesBoth(t *testing.T) {
 	d := inRoom(t, 1, Options{})
-	_, empty, err := d.dag.Heads(room)
+	_, empty, err := d.dag.Heads(t.Context(), room)
 	require.NoError(t, err)
 	done := d.commit(t, "k", "1")
 	_, err = d.dag.Commit(t.Context(), dag.Commit{Context: room, ReadRoot: empty})
@@ -218,11 +218,11 @@ func TestACommitOnARootThatHasMovedIsAConflictThatNamesBoth(t *testing.T) {
 
 func TestACommitWritesPrivateStateInTheSameBatch(t *testing.T) {
 	d := inRoom(t, 1, Options{})
-	_, root, err := d.dag.Heads(room)
+	_, root, err := d.dag.Heads(t.Context(), room)
 	require.NoError(t, err)
 	_, err = d.dag.Commit(t.Context(), dag.Commit{Context: room, ReadRoot: root, Private: []codec.Action{codec.Put([]byte("p"), nil)}})
 	require.NoError(t, err)
-	v, err := d.dag.Private(room, []byte("p"))
+	v, err := d.dag.Private(t.Context(), room, []byte("p"))
 	require.NoError(t, err)
 	require.Empty(t, v)
 }
@@ -240,7 +240,7 @@ func TestADeltaFromAheadOfTheClockIsEarlyAndACommitBehindItOnlyWhereItIs(t *test
 	_, err := b.dag.Commit(t.Context(), dag.Commit{Context: room, ReadRoot: ahead.Root})
 	require.NoError(t, err, "the context goes on after what it has")
 	other := codec.ContextID{8}
-	require.NoError(t, b.dag.CreateContext(other, codec.ApplicationMeta{}))
+	require.NoError(t, b.dag.CreateContext(t.Context(), other, codec.ApplicationMeta{}))
 	_, err = b.dag.Commit(t.Context(), dag.Commit{Context: other, ReadRoot: merkle.EmptyRoot()})
 	require.ErrorIs(t, err, hlc.ErrAhead)
 	var e *hlc.Ahead
@@ -263,11 +263,11 @@ func TestRefusalsAreTypedAndListed(t *testing.T) {
 	require.Equal(t, wrong.ID(), answer.Refusal.Delta)
 	require.Equal(t, codec.Hash{1}, answer.Refusal.Expected)
 	require.Equal(t, done.Root, answer.Refusal.Computed)
-	list, err := b.dag.Refusals(room, 0, 0)
+	list, err := b.dag.Refusals(t.Context(), room, 0, 0)
 	require.NoError(t, err)
 	require.Len(t, list, 1)
 	require.Equal(t, *answer.Refusal, list[0].Refusal)
-	list, err = b.dag.Refusals(room, list[0].Seq, 0)
+	list, err = b.dag.Refusals(t.Context(), room, list[0].Seq, 0)
 	require.NoError(t, err)
 	require.Empty(t, list)
 
@@ -321,9 +321,9 @@ func TestAddManyAnswersInOrderAndGoesOnAfterAnError(t *testing.T) {
 	require.Equal(t, dag.Refused, kinds[50])
 	require.Equal(t, dag.Pending, kinds[102])
 	require.Equal(t, 300, applied)
-	_, root, err := a.dag.Heads(room)
+	_, root, err := a.dag.Heads(t.Context(), room)
 	require.NoError(t, err)
-	_, same, err := b.dag.Heads(room)
+	_, same, err := b.dag.Heads(t.Context(), room)
 	require.NoError(t, err)
 	require.Equal(t, root, same)
 }
@@ -349,36 +349,36 @@ func TestAddManyEndsForAClientThatTakesNoAnswers(t *testing.T) {
 
 func TestConfigCountersAreRaisedByOneEach(t *testing.T) {
 	d := inRoom(t, 1, Options{})
-	v, err := d.dag.Config(room)
+	v, err := d.dag.Config(t.Context(), room)
 	require.NoError(t, err)
 	require.Zero(t, v)
 	var all sync.WaitGroup
 	for i := range 40 {
 		all.Go(func() {
-			if _, err := d.dag.BumpConfig(room, true, i%2 == 0); err != nil {
+			if _, err := d.dag.BumpConfig(t.Context(), room, true, i%2 == 0); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
-	v, err = d.dag.Config(room)
+	v, err = d.dag.Config(t.Context(), room)
 	require.NoError(t, err)
 	require.Equal(t, codec.ContextConfigValue{ApplicationRevision: 40, MembersRevision: 20}, v)
-	_, err = d.dag.BumpConfig(room, false, false)
+	_, err = d.dag.BumpConfig(t.Context(), room, false, false)
 	require.ErrorIs(t, err, rpc.ErrRequest)
 }
 
 func TestStatesAreScannedWithinTheirContext(t *testing.T) {
 	d := inRoom(t, 1, Options{})
-	require.NoError(t, d.dag.CreateContext(codec.ContextID{8}, codec.ApplicationMeta{}))
-	deleted, err := d.dag.WritePrivate(codec.ContextID{8}, []codec.Action{codec.Put([]byte("0001"), nil)}, engine.WAL)
+	require.NoError(t, d.dag.CreateContext(t.Context(), codec.ContextID{8}, codec.ApplicationMeta{}))
+	deleted, err := d.dag.WritePrivate(t.Context(), codec.ContextID{8}, []codec.Action{codec.Put([]byte("0001"), nil)}, engine.WAL)
 	require.NoError(t, err)
 	require.Zero(t, deleted)
 	var actions []codec.Action
 	for i := range 3000 {
 		actions = append(actions, codec.Put(fmt.Appendf(nil, "%04d", i), bytes.Repeat([]byte{byte(i)}, 200)))
 	}
-	_, root, err := d.dag.Heads(room)
+	_, root, err := d.dag.Heads(t.Context(), room)
 	require.NoError(t, err)
 	_, err = d.dag.Commit(t.Context(), dag.Commit{Context: room, Actions: actions, Private: actions, ReadRoot: root})
 	require.NoError(t, err)
@@ -399,13 +399,13 @@ func TestStatesAreScannedWithinTheirContext(t *testing.T) {
 		})
 	}
 	for _, there := range []int{1, 0} { // the other is not there
-		deleted, err = d.dag.WritePrivate(room, []codec.Action{codec.Delete([]byte("0001")), codec.Delete([]byte("none"))}, engine.Synced)
+		deleted, err = d.dag.WritePrivate(t.Context(), room, []codec.Action{codec.Delete([]byte("0001")), codec.Delete([]byte("none"))}, engine.Synced)
 		require.NoError(t, err)
 		require.Equal(t, there, deleted)
 	}
-	_, err = d.dag.Private(room, []byte("0001"))
+	_, err = d.dag.Private(t.Context(), room, []byte("0001"))
 	require.ErrorIs(t, err, engine.ErrNotFound)
-	_, err = d.dag.WritePrivate(room, []codec.Action{codec.Delete(nil), codec.Delete(nil)}, engine.WAL)
+	_, err = d.dag.WritePrivate(t.Context(), room, []codec.Action{codec.Delete(nil), codec.Delete(nil)}, engine.WAL)
 	require.ErrorIs(t, err, rpc.ErrRequest)
 }
 
@@ -432,7 +432,7 @@ func TestRowsOfTheDagServiceAreNotWrittenByOthers(t *testing.T) {
 			b := engine.Batch{Durability: engine.WAL}
 			b.Put(column.Generic, row("good"), nil)
 			fill(&b)
-			err := d.dial(t).Apply(&b)
+			err := d.dial(t).Store(t.Context()).Apply(&b)
 			require.ErrorIs(t, err, rpc.ErrOwned)
 			require.Equal(t, codes.FailedPrecondition, status.Code(err))
 			var e *rpc.Error
@@ -440,22 +440,22 @@ func TestRowsOfTheDagServiceAreNotWrittenByOthers(t *testing.T) {
 			require.Equal(t, "stoa.v1.Dag", e.Fields[fault.FieldOwner])
 			require.Equal(t, "1", e.Fields[fault.FieldChange])
 			require.NotEmpty(t, e.Fields[fault.FieldKey])
-			_, err = d.dial(t).Get(nil, column.Generic, row("good"))
+			_, err = d.dial(t).Store(t.Context()).Get(nil, column.Generic, row("good"))
 			require.ErrorIs(t, err, engine.ErrNotFound, "nothing was written")
-			require.NoError(t, raw.dial(t).Apply(&b))
+			require.NoError(t, raw.dial(t).Store(t.Context()).Apply(&b))
 		})
 	}
 	b := engine.Batch{Durability: engine.WAL}
 	b.ExpectAbsent(column.State, append(room[:], 'k'))
 	b.Put(column.Generic, row("guarded"), nil)
-	require.NoError(t, d.dial(t).Apply(&b), "they may be expected")
+	require.NoError(t, d.dial(t).Store(t.Context()).Apply(&b), "they may be expected")
 }
 
 func TestADaemonWithoutContextsSaysSo(t *testing.T) {
 	c := start(t, nil, Options{}).dial(t)
-	_, err := c.Dag().Context(room)
+	_, err := c.Dag().Context(t.Context(), room)
 	require.ErrorIs(t, err, engine.ErrUnsupported)
-	s, err := startDag(t, 1, Options{Raw: true}).dial(t).Status()
+	s, err := startDag(t, 1, Options{Raw: true}).dial(t).Status(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, s.GetFeatures(), "dag")
 	require.Contains(t, s.GetFeatures(), "raw")

@@ -15,7 +15,7 @@ import (
 // What calls of the Dag service cost, on an engine in memory. cpu-ns/op is of both ends.
 func BenchmarkDag(b *testing.B) {
 	one, other := inRoom(b, 1, Options{}), inRoom(b, 2, Options{})
-	_, root, err := one.dag.Heads(room)
+	_, root, err := one.dag.Heads(b.Context(), room)
 	require.NoError(b, err)
 	n, taken := uint32(0), 0
 	var made [][]byte
@@ -37,8 +37,8 @@ func BenchmarkDag(b *testing.B) {
 		do   func() error
 	}{
 		{"commit", commit}, {"add", add},
-		{"state", func() error { _, err := one.dag.State(room, make([]byte, 4)); return err }},
-		{"heads", func() error { _, _, err := one.dag.Heads(room); return err }},
+		{"state", func() error { _, err := one.dag.State(b.Context(), room, make([]byte, 4)); return err }},
+		{"heads", func() error { _, _, err := one.dag.Heads(b.Context(), room); return err }},
 	} {
 		b.Run(op.name, func(b *testing.B) {
 			if op.name == "add" {

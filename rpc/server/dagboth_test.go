@@ -83,22 +83,22 @@ func everything[V any](s *dagScript, all iter.Seq2[V, error]) (list []V) {
 func (s *dagScript) contexts() {
 	d, other := s.d.dag, codec.ContextID{8}
 	app := codec.ApplicationMeta{Package: "p", Bytecode: codec.BlobID{1}, Services: []codec.ServiceMeta{{Name: "n"}}}
-	s.hear(d.CreateContext(room, app), d.CreateContext(room, app), d.CreateContext(codec.ContextID{}, app), d.CreateContext(other, app))
-	_, err := d.NewContext(app)
-	s.hear(err, d.SetApplication(room, codec.ApplicationMeta{Package: "q"}), s.peer.dag.CreateContext(room, app))
+	s.hear(d.CreateContext(s.T.Context(), room, app), d.CreateContext(s.T.Context(), room, app), d.CreateContext(s.T.Context(), codec.ContextID{}, app), d.CreateContext(s.T.Context(), other, app))
+	_, err := d.NewContext(s.T.Context(), app)
+	s.hear(err, d.SetApplication(s.T.Context(), room, codec.ApplicationMeta{Package: "q"}), s.peer.dag.CreateContext(s.T.Context(), room, app))
 	for _, id := range []codec.ContextID{room, other, {9}} {
-		info, err := d.Context(id)
+		info, err := d.Context(s.T.Context(), id)
 		s.hear(info, err)
 	}
-	page, err := d.Contexts(codec.ContextID{}, 1)
+	page, err := d.Contexts(s.T.Context(), codec.ContextID{}, 1)
 	s.hear(page, err)
-	page, err = d.Contexts(room, 1<<40)
-	s.hear(page, err, d.DeleteContext(other), d.DeleteContext(other))
+	page, err = d.Contexts(s.T.Context(), room, 1<<40)
+	s.hear(page, err, d.DeleteContext(s.T.Context(), other), d.DeleteContext(s.T.Context(), other))
 	for _, both := range []bool{true, false} {
-		v, err := d.BumpConfig(room, both, both)
+		v, err := d.BumpConfig(s.T.Context(), room, both, both)
 		s.hear(v, err)
 	}
-	v, err := d.Config(room)
+	v, err := d.Config(s.T.Context(), room)
 	s.hear(v, err)
 }
 
@@ -117,36 +117,36 @@ func (s *dagScript) deltas() {
 	a, err = s.peer.dag.Add(s.Context(), offers[0], dag.AddOptions{})
 	s.hear(a, err)
 	everything(s, s.peer.dag.AddMany(s.Context(), slices.Values(offers), engine.WAL))
-	missing, err := s.peer.dag.Missing(room, codec.DeltaID{}, 0)
+	missing, err := s.peer.dag.Missing(s.T.Context(), room, codec.DeltaID{}, 0)
 	s.hear(missing, err)
-	pending, err := s.peer.dag.Pending(room, 0, 1)
+	pending, err := s.peer.dag.Pending(s.T.Context(), room, 0, 1)
 	s.hear(pending, err)
-	refusals, err := s.peer.dag.Refusals(room, 0, 10)
+	refusals, err := s.peer.dag.Refusals(s.T.Context(), room, 0, 10)
 	s.hear(refusals, err)
-	deleted, err := d.WritePrivate(room, []codec.Action{codec.Put([]byte("k"), nil), codec.Delete([]byte("l"))}, engine.Synced)
+	deleted, err := d.WritePrivate(s.T.Context(), room, []codec.Action{codec.Put([]byte("k"), nil), codec.Delete([]byte("l"))}, engine.Synced)
 	s.hear(deleted, err)
-	_, err = d.WritePrivate(room, []codec.Action{codec.Delete([]byte("l")), codec.Delete([]byte("l"))}, engine.Synced)
+	_, err = d.WritePrivate(s.T.Context(), room, []codec.Action{codec.Delete([]byte("l")), codec.Delete([]byte("l"))}, engine.Synced)
 	s.hear(err)
 }
 
 func (s *dagScript) reads() {
 	d, ctx := s.d.dag, s.Context()
 	for _, key := range []string{"a", "k", "none", string(make([]byte, 1<<20))} {
-		v, err := d.State(room, []byte(key))
+		v, err := d.State(ctx, room, []byte(key))
 		s.hear(v, err)
-		v, err = d.Private(room, []byte(key))
+		v, err = d.Private(ctx, room, []byte(key))
 		s.hear(v, err)
-		e, err := d.Prove(room, []byte(key))
+		e, err := d.Prove(ctx, room, []byte(key))
 		s.hear(e, err)
 	}
 	everything(s, d.ScanState(ctx, room, engine.Range{Start: []byte("b")}))
 	everything(s, d.ScanPrivate(ctx, room, engine.Range{Reverse: true}))
 	everything(s, d.ScanState(ctx, codec.ContextID{9}, engine.Range{}))
-	delta, state, err := d.Get(room, s.made[1].Delta)
+	delta, state, err := d.Get(ctx, room, s.made[1].Delta)
 	s.hear(delta, state, err)
-	_, _, err = d.Get(room, codec.DeltaID{1})
+	_, _, err = d.Get(ctx, room, codec.DeltaID{1})
 	s.hear(err)
-	heads, root, err := d.Heads(room)
+	heads, root, err := d.Heads(ctx, room)
 	s.hear(heads, root, err)
 	since := dag.SinceOptions{Unknown: func(ids []codec.DeltaID) { s.hear(ids) }}
 	everything(s, d.Since(ctx, room, []codec.DeltaID{s.made[0].Delta, {1}}, since))
@@ -157,29 +157,29 @@ func (s *dagScript) reads() {
 	s.hear(is, err)
 	nodes, err := d.Nodes(ctx, room, &merkle.NodeRequest{Root: root, Prefixes: []merkle.Prefix{{}}})
 	s.hear(nodes, err)
-	_, theirs, err := s.peer.dag.Heads(room)
+	_, theirs, err := s.peer.dag.Heads(ctx, room)
 	s.hear(err)
 	everything(s, d.DiffWith(ctx, room, s.peer.dag.Peer(room), theirs))
 	everything(s, d.Diff(ctx, room, codec.ContextID{9}))
 	report, err := d.Verify(ctx, room)
 	s.hear(report, err)
-	clock, err := d.Clock()
+	clock, err := d.Clock(ctx)
 	s.hear(clock, err)
-	clock, err = d.ConfirmClock()
+	clock, err = d.ConfirmClock(ctx)
 	s.hear(clock, err)
 }
 
 func (s *dagScript) cursors() {
 	d, ctx := s.d.dag, s.Context()
-	s.hear(d.Ack(room, "c", dag.Position{Seq: 1}, engine.WAL), d.Ack(room, "c", dag.Position{Seq: 2, Delta: codec.DeltaID{1}}, engine.WAL),
-		d.Ack(room, "", dag.Position{Seq: 1}, engine.WAL), d.Ack(codec.ContextID{9}, "c", dag.Position{}, engine.WAL))
+	s.hear(d.Ack(ctx, room, "c", dag.Position{Seq: 1}, engine.WAL), d.Ack(ctx, room, "c", dag.Position{Seq: 2, Delta: codec.DeltaID{1}}, engine.WAL),
+		d.Ack(ctx, room, "", dag.Position{Seq: 1}, engine.WAL), d.Ack(ctx, codec.ContextID{9}, "c", dag.Position{}, engine.WAL))
 	everything(s, d.Follow(ctx, room, dag.FollowOptions{Cursor: "c"}))
 	everything(s, d.Follow(ctx, codec.ContextID{9}, dag.FollowOptions{}))
-	all, err := d.Cursors(room, "", 1)
+	all, err := d.Cursors(ctx, room, "", 1)
 	s.hear(all, err)
-	existed, err := d.DropCursor(room, "c")
+	existed, err := d.DropCursor(ctx, room, "c")
 	s.hear(existed, err)
-	existed, err = d.DropCursor(room, "c")
+	existed, err = d.DropCursor(ctx, room, "c")
 	s.hear(existed, err)
 }
 
@@ -189,9 +189,9 @@ func (s *dagScript) seeds() {
 	s.hear(err)
 	done, err := other.Seed(ctx, room, d.Snapshot(ctx, room, nil), dag.SeedOptions{Replace: true})
 	s.hear(done, err)
-	p, begun, err := other.SeedProgress(room)
-	s.hear(p, begun, err, other.ForgetSeed(room))
-	info, err := other.Context(room)
+	p, begun, err := other.SeedProgress(ctx, room)
+	s.hear(p, begun, err, other.ForgetSeed(ctx, room))
+	info, err := other.Context(ctx, room)
 	s.hear(info, err)
 	everything(s, d.Snapshot(ctx, codec.ContextID{9}, nil))
 }

@@ -31,10 +31,10 @@ func TestCountersOfAGovernedContextAreItsNamespaces(t *testing.T) {
 		require.NoError(t, governance.Close())
 	})
 	c := d.dial(t)
-	require.NoError(t, c.Dag().CreateContext(room, codec.ApplicationMeta{}))
-	bump := func() error { _, err := c.Dag().BumpConfig(room, true, true); return err }
+	require.NoError(t, c.Dag().CreateContext(t.Context(), room, codec.ApplicationMeta{}))
+	bump := func() error { _, err := c.Dag().BumpConfig(t.Context(), room, true, true); return err }
 	counters := func() codec.ContextConfigValue {
-		v, err := c.Dag().Config(room)
+		v, err := c.Dag().Config(t.Context(), room)
 		require.NoError(t, err)
 		return v
 	}
@@ -60,14 +60,14 @@ func TestCountersOfAGovernedContextAreItsNamespaces(t *testing.T) {
 	require.Equal(t, ns.String(), e.Fields[fault.FieldGroup])
 	require.Equal(t, codec.ContextConfigValue{ApplicationRevision: 1}, counters())
 
-	require.NoError(t, c.Dag().DeleteContext(room))
+	require.NoError(t, c.Dag().DeleteContext(t.Context(), room))
 	report, err := c.Namespaces().Verify(t.Context(), ns)
 	require.NoError(t, err)
 	require.Empty(t, report.Findings)
-	require.NoError(t, c.Dag().CreateContext(room, codec.ApplicationMeta{}))
+	require.NoError(t, c.Dag().CreateContext(t.Context(), room, codec.ApplicationMeta{}))
 	require.Equal(t, codec.ContextConfigValue{ApplicationRevision: 1}, counters())
 	propose(codec.GroupOp{Kind: codec.OpContextDetached, ContextID: room})
 	require.Zero(t, counters())
 	require.NoError(t, bump())
-	require.NoError(t, c.Dag().DeleteContext(room))
+	require.NoError(t, c.Dag().DeleteContext(t.Context(), room))
 }

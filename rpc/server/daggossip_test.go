@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/binary"
 	"slices"
 	"testing"
@@ -34,7 +35,7 @@ type letter struct {
 
 func (g *gossip) commit(from int) {
 	d := g.nodes[from].dag
-	_, root, err := d.Heads(g.context)
+	_, root, err := d.Heads(context.Background(), g.context)
 	require.NoError(g.t, err)
 	key := []byte{rapid.ByteRange('a', 'f').Draw(g.t, "key")}
 	action := codec.Put(key, []byte{byte(len(g.made))})
@@ -76,7 +77,7 @@ func (g *gossip) taken(a dag.Answer, err error) {
 // ask lets a node take what another has beyond its heads: from one stream into the
 // other.
 func (g *gossip) ask(who, whom int) {
-	heads, _, err := g.nodes[who].dag.Heads(g.context)
+	heads, _, err := g.nodes[who].dag.Heads(context.Background(), g.context)
 	require.NoError(g.t, err)
 	var have []codec.DeltaID
 	for _, h := range heads {
@@ -132,11 +133,11 @@ func (g *gossip) fold() map[string]string {
 // equal demands that all daemons show the same, and that it is what the deltas
 // make.
 func (g *gossip) equal() {
-	heads, root, err := g.nodes[0].dag.Heads(g.context)
+	heads, root, err := g.nodes[0].dag.Heads(context.Background(), g.context)
 	require.NoError(g.t, err)
 	want := g.fold()
 	for _, n := range g.nodes {
-		info, err := n.dag.Context(g.context)
+		info, err := n.dag.Context(context.Background(), g.context)
 		require.NoError(g.t, err)
 		require.Equal(g.t, root, info.Root)
 		require.Len(g.t, info.Heads, len(heads))
@@ -171,7 +172,7 @@ func TestDaemonsThatGossipThroughALossyPipeEndEqual(t *testing.T) {
 		binary.BigEndian.PutUint64(g.context[:], contexts)
 		start := nodes[0].now.Load()
 		for i, n := range nodes {
-			require.NoError(t, n.dag.CreateContext(g.context, codec.ApplicationMeta{}))
+			require.NoError(t, n.dag.CreateContext(context.Background(), g.context, codec.ApplicationMeta{}))
 			n.now.Store(start + int64(i)*int64(3*time.Second)) // the third is early for the first
 		}
 		any := rapid.IntRange(0, len(nodes)-1)

@@ -17,17 +17,17 @@ import (
 func TestAStateThatASnapshotTakesThePlaceOfIsNotReadHalf(t *testing.T) {
 	d := inRoom(t, 1, Options{})
 	d.commit(t, "k", "1")
-	_, err := d.dag.WritePrivate(room, []codec.Action{codec.Put([]byte("k"), nil)}, engine.WAL)
+	_, err := d.dag.WritePrivate(t.Context(), room, []codec.Action{codec.Put([]byte("k"), nil)}, engine.WAL)
 	require.NoError(t, err)
 	var b engine.Batch
 	key := append([]byte("dag-context\x00\x00\x00\x00\x00"), room[:]...)
 	b.Put(column.Generic, key, append(make([]byte, 32+24+1), 2)) // adopting
 	b.Delete(column.State, append(room[:], 'k'))
 	require.NoError(t, d.engine.Apply(&b))
-	_, err = d.dag.State(room, []byte("k"))
+	_, err = d.dag.State(t.Context(), room, []byte("k"))
 	require.ErrorIs(t, err, dag.ErrAdopting)
 	require.ErrorIs(t, first(d.dag.ScanState(t.Context(), room, engine.Range{})), dag.ErrAdopting)
-	_, err = d.dag.Private(room, []byte("k"))
+	_, err = d.dag.Private(t.Context(), room, []byte("k"))
 	require.NoError(t, err)
 	require.NoError(t, first(d.dag.ScanPrivate(t.Context(), room, engine.Range{})))
 }

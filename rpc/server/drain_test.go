@@ -33,12 +33,12 @@ func TestCallsUnderWayFinishAndNewOnesAreRefusedWhenTheServerStops(t *testing.T)
 	}
 	d := start(t, stub, Options{})
 	c, resting := d.dial(t), d.dial(t)
-	require.NoError(t, resting.Flush())
+	require.NoError(t, resting.Flush(t.Context()))
 	applied := make(chan error, 1)
 	go func() {
 		var b engine.Batch
 		b.Put(column.Generic, row("a"), []byte("1"))
-		applied <- c.Apply(&b)
+		applied <- c.Store(t.Context()).Apply(&b)
 	}()
 	<-held
 	stopped := make(chan bool) // whether the call had finished
@@ -47,7 +47,7 @@ func TestCallsUnderWayFinishAndNewOnesAreRefusedWhenTheServerStops(t *testing.T)
 		stopped <- finished.Load()
 	}()
 	require.Eventually(t, func() bool {
-		c, err := rpc.Dial(d.path, rpc.ClientOptions{})
+		c, err := rpc.Dial(t.Context(), d.path)
 		if err == nil { // it was quicker than the server
 			c.Close()
 		}
@@ -64,7 +64,7 @@ func TestCallsUnderWayFinishAndNewOnesAreRefusedWhenTheServerStops(t *testing.T)
 	require.True(t, <-stopped, "it stops when the call under way has finished")
 	_, err := stub.Engine.Get(nil, column.Generic, row("a"))
 	require.NoError(t, err, "written, and the engine still open")
-	_, err = c.Get(nil, column.Generic, row("a"))
+	_, err = c.Store(t.Context()).Get(nil, column.Generic, row("a"))
 	require.ErrorIs(t, err, rpc.ErrUnavailable)
 }
 
@@ -82,9 +82,9 @@ func TestSessionsAndScansAreToldWhenTheServerStops(t *testing.T) {
 	d := start(t, stub, Options{DrainTimeout: time.Hour})
 	c := d.dial(t)
 	for i := range 3000 {
-		put(t, c, fmt.Sprintf("%04d", i), string(make([]byte, 8000)))
+		put(t, c.Store(t.Context()), fmt.Sprintf("%04d", i), string(make([]byte, 8000)))
 	}
-	it, err := c.Iterate(column.Generic, engine.Range{})
+	it, err := c.Store(t.Context()).Iterate(column.Generic, engine.Range{})
 	require.NoError(t, err)
 	defer it.Close()
 	require.True(t, it.Next())
@@ -143,7 +143,7 @@ func TestCallsThatDoNotFinishAreCutOffAfterTheDrainTimeout(t *testing.T) {
 	d := start(t, stub, Options{DrainTimeout: 20 * time.Millisecond})
 	c := d.dial(t)
 	flushed := make(chan error, 1)
-	go func() { flushed <- c.Flush() }()
+	go func() { flushed <- c.Flush(t.Context()) }()
 	<-held
 	stopped := make(chan bool) // whether the call had finished
 	go func() {

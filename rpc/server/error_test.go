@@ -38,7 +38,7 @@ func TestEngineErrorsKeepTheirIdentity(t *testing.T) {
 			}
 			return fmt.Errorf("get: %w: because", want)
 		})
-		_, err := c.Get(nil, column.Generic, row("a"))
+		_, err := c.Store(t.Context()).Get(nil, column.Generic, row("a"))
 		require.ErrorIs(t, err, want)
 		var e *rpc.Error
 		require.ErrorAs(t, err, &e)
@@ -51,8 +51,8 @@ func TestConflictNamesTheRow(t *testing.T) {
 	var b engine.Batch
 	b.ExpectAbsent(column.Generic, row("a"))
 	b.Put(column.Generic, row("a"), []byte("1"))
-	require.NoError(t, c.Apply(&b))
-	err := c.Apply(&b)
+	require.NoError(t, c.Store(t.Context()).Apply(&b))
+	err := c.Store(t.Context()).Apply(&b)
 	var conflict *engine.Conflict
 	require.ErrorAs(t, err, &conflict)
 	require.Equal(t, &engine.Conflict{Column: column.Generic, Key: row("a"), Absent: true}, conflict)
@@ -65,7 +65,7 @@ func TestRowsThatAreNotOfTheSchemaAreRefused(t *testing.T) {
 	var b engine.Batch
 	b.Put(column.Generic, row("good"), nil)
 	b.Put(column.Group, []byte{0x20, 1, 2}, nil)
-	err := c.Apply(&b)
+	err := c.Store(t.Context()).Apply(&b)
 	var ke *keys.Error
 	require.ErrorAs(t, err, &ke)
 	require.Equal(t, "GroupMeta", ke.Type)
@@ -75,20 +75,20 @@ func TestRowsThatAreNotOfTheSchemaAreRefused(t *testing.T) {
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, "1", e.Fields[fault.FieldChange])
 	require.Equal(t, "200102", e.Fields[fault.FieldKey])
-	_, err = c.Get(nil, column.Generic, row("good"))
+	_, err = c.Store(t.Context()).Get(nil, column.Generic, row("good"))
 	require.ErrorIs(t, err, engine.ErrNotFound, "nothing was written")
 
 	b.Reset()
 	b.Put(column.Config, make([]byte, 32), make([]byte, 15))
-	err = c.Apply(&b)
+	err = c.Store(t.Context()).Apply(&b)
 	var ve *codec.Error
 	require.ErrorAs(t, err, &ve)
 	require.Equal(t, "ContextConfigValue", ve.Type)
 	require.ErrorIs(t, err, codec.ErrMalformed)
 
-	_, err = c.Get(nil, column.Group, []byte{0x27})
+	_, err = c.Store(t.Context()).Get(nil, column.Group, []byte{0x27})
 	require.ErrorIs(t, err, keys.ErrLayout)
-	_, err = c.Get(nil, 77, row("a"))
+	_, err = c.Store(t.Context()).Get(nil, 77, row("a"))
 	require.ErrorIs(t, err, rpc.ErrRequest)
 }
 
@@ -110,7 +110,7 @@ func TestRangeDeletionsThatAreHardlyMeantAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var b engine.Batch
 			b.DeleteRange(r.col, r.start, r.end)
-			err := c.Apply(&b)
+			err := c.Store(t.Context()).Apply(&b)
 			if r.ok {
 				require.NoError(t, err)
 				return
@@ -132,7 +132,7 @@ func TestFaultsAreLoggedAndNotTold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			log.Reset()
 			stub.failGet(fail)
-			_, err := c.Get(nil, column.Generic, row("a"))
+			_, err := c.Store(t.Context()).Get(nil, column.Generic, row("a"))
 			require.ErrorIs(t, err, rpc.ErrInternal)
 			require.NotContains(t, err.Error(), "secret")
 			var e *rpc.Error
@@ -141,7 +141,7 @@ func TestFaultsAreLoggedAndNotTold(t *testing.T) {
 			require.Contains(t, log.String(), e.Fields[fault.FieldIncident])
 			require.Contains(t, log.String(), "000012.sst")
 			stub.failGet(nil)
-			_, err = c.Get(nil, column.Generic, row("a"))
+			_, err = c.Store(t.Context()).Get(nil, column.Generic, row("a"))
 			require.ErrorIs(t, err, engine.ErrNotFound, "the daemon goes on")
 		})
 	}
@@ -153,7 +153,7 @@ func TestErrorsOfTheEngineDoNotTellPaths(t *testing.T) {
 	stub.failGet(func() error {
 		return fmt.Errorf("%w: /var/lib/stoa data/000012.sst: block checksum mismatch", engine.ErrCorrupt)
 	})
-	_, err := c.Get(nil, column.Generic, row("a"))
+	_, err := c.Store(t.Context()).Get(nil, column.Generic, row("a"))
 	require.ErrorIs(t, err, engine.ErrCorrupt)
 	require.NotContains(t, err.Error(), "/var")
 	require.Contains(t, err.Error(), "000012.sst: block checksum mismatch")
@@ -165,8 +165,8 @@ func TestLongKeysAreCutInErrors(t *testing.T) {
 	var b engine.Batch
 	b.ExpectAbsent(column.State, long)
 	b.Put(column.State, long, nil)
-	require.NoError(t, c.Apply(&b))
-	err := c.Apply(&b)
+	require.NoError(t, c.Store(t.Context()).Apply(&b))
+	err := c.Store(t.Context()).Apply(&b)
 	require.ErrorIs(t, err, engine.ErrConflict)
 	var e *rpc.Error
 	require.ErrorAs(t, err, &e)
@@ -204,16 +204,16 @@ func TestDeadlinesAndCancellationReachTheServer(t *testing.T) {
 	stub.failGet(func() error { <-release; return nil })
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	_, err := c.WithContext(ctx).Get(nil, column.Generic, row("a"))
+	_, err := c.Store(ctx).Get(nil, column.Generic, row("a"))
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	close(release)
 	stub.failGet(nil)
 
 	for i := range 2 * streamedRows {
-		put(t, c, fmt.Sprintf("%05d", i), strings.Repeat("x", 4000))
+		put(t, c.Store(t.Context()), fmt.Sprintf("%05d", i), strings.Repeat("x", 4000))
 	}
 	ctx, cancel = context.WithCancel(t.Context())
-	it, err := c.WithContext(ctx).Iterate(column.Generic, engine.Range{})
+	it, err := c.Store(ctx).Iterate(column.Generic, engine.Range{})
 	require.NoError(t, err)
 	require.True(t, it.Next())
 	cancel()
@@ -235,9 +235,9 @@ func TestAStreamEndsWithItsContextBeforeWhoWatchesThatRuns(t *testing.T) {
 	d := start(t, nil, Options{})
 	c := d.dial(t)
 	for i := range 2 * streamedRows {
-		put(t, c, fmt.Sprintf("%05d", i), strings.Repeat("x", 4000))
+		put(t, c.Store(t.Context()), fmt.Sprintf("%05d", i), strings.Repeat("x", 4000))
 	}
-	conn, err := link.Dial(d.path, time.Now().Add(patience))
+	conn, err := link.Dial(t.Context(), d.path)
 	require.NoError(t, err)
 	defer conn.Close()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -257,15 +257,15 @@ func TestCheckpointErrorsNameTheDirectory(t *testing.T) {
 	stub := newStub()
 	c := start(t, stub, Options{}).dial(t)
 	dir := socketDir(t)
-	require.ErrorIs(t, c.Checkpoint("relative"), rpc.ErrRequest)
-	require.ErrorIs(t, c.Checkpoint(dir), rpc.ErrRequest)
-	require.ErrorIs(t, c.Checkpoint(dir+"/new"), engine.ErrUnsupported)
+	require.ErrorIs(t, c.Checkpoint(t.Context(), "relative"), rpc.ErrRequest)
+	require.ErrorIs(t, c.Checkpoint(t.Context(), dir), rpc.ErrRequest)
+	require.ErrorIs(t, c.Checkpoint(t.Context(), dir+"/new"), engine.ErrUnsupported)
 	for _, cause := range []error{fs.ErrExist, fs.ErrNotExist, fs.ErrPermission, engine.ErrPlace} {
 		stub.check = func(string) error { return &fs.PathError{Op: "mkdir", Path: "/x", Err: cause} }
-		err := c.Checkpoint(dir + "/new")
+		err := c.Checkpoint(t.Context(), dir+"/new")
 		require.ErrorIs(t, err, rpc.ErrRequest)
 		require.ErrorContains(t, err, "dir: ")
 	}
 	stub.check = func(string) error { return nil }
-	require.NoError(t, c.Checkpoint(dir+"/new"))
+	require.NoError(t, c.Checkpoint(t.Context(), dir+"/new"))
 }

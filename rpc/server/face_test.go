@@ -54,7 +54,7 @@ func TestStatusTellsWhatTheDaemonIs(t *testing.T) {
 		Recovery: &stoav1.Recovery{Clean: true, Sequence: 5},
 		Disk:     func() (uint64, uint64, error) { return 10, 3, nil },
 	}}).dial(t)
-	s, err := c.Status()
+	s, err := c.Status(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, apiVersion, s.GetApiVersion())
 	require.EqualValues(t, 1, s.GetSchemaVersion())
@@ -68,20 +68,20 @@ func TestStatusTellsWhatTheDaemonIs(t *testing.T) {
 
 func TestMaintenanceOverTheSocket(t *testing.T) {
 	c := start(t, nil, Options{}).dial(t)
-	put(t, c, "a", "1")
-	st, err := c.Stats()
+	put(t, c.Store(t.Context()), "a", "1")
+	st, err := c.Stats(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 1, st.Sequence)
 	require.Len(t, st.Columns, column.Count)
 	require.EqualValues(t, 1, st.Columns[column.Generic-1].Keys)
-	require.NoError(t, c.Flush())
-	require.NoError(t, c.Compact(0, engine.Range{}))
-	require.NoError(t, c.Compact(column.Generic, engine.Prefixed(row(""))))
-	require.ErrorIs(t, c.Compact(0, engine.Range{Start: []byte{1}}), rpc.ErrRequest)
-	h, err := c.Reopen()
+	require.NoError(t, c.Flush(t.Context()))
+	require.NoError(t, c.Compact(t.Context(), 0, engine.Range{}))
+	require.NoError(t, c.Compact(t.Context(), column.Generic, engine.Prefixed(row(""))))
+	require.ErrorIs(t, c.Compact(t.Context(), 0, engine.Range{Start: []byte{1}}), rpc.ErrRequest)
+	h, err := c.Reopen(t.Context())
 	require.NoError(t, err)
 	require.True(t, h.Writable)
-	n, err := c.ApproximateSize(column.Generic, engine.Range{})
+	n, err := c.Store(t.Context()).ApproximateSize(column.Generic, engine.Range{})
 	require.NoError(t, err)
 	require.EqualValues(t, 18, n)
 }
@@ -153,17 +153,17 @@ func TestCallsCountAlikeInBothFramings(t *testing.T) {
 		registry := prometheus.NewRegistry()
 		d := start(t, nil, Options{Registry: registry})
 		c := d.dialAs(t, f)
-		put(t, c, "a", "1")
+		put(t, c.Store(t.Context()), "a", "1")
 		for range 3 {
-			_, err := c.Get(nil, column.Generic, row("a"))
+			_, err := c.Store(t.Context()).Get(nil, column.Generic, row("a"))
 			require.NoError(t, err)
 		}
-		_, err := c.Get(nil, column.Generic, row("none"))
+		_, err := c.Store(t.Context()).Get(nil, column.Generic, row("none"))
 		require.ErrorIs(t, err, engine.ErrNotFound)
 		var refused engine.Batch
 		refused.ExpectAbsent(column.Generic, row("a"))
-		require.ErrorIs(t, c.Apply(&refused), engine.ErrConflict)
-		it, err := c.Iterate(column.Generic, engine.Range{})
+		require.ErrorIs(t, c.Store(t.Context()).Apply(&refused), engine.ErrConflict)
+		it, err := c.Store(t.Context()).Iterate(column.Generic, engine.Range{})
 		require.NoError(t, err)
 		for it.Next() {
 		}

@@ -19,7 +19,7 @@ func TestFindAnswersAsItDoesInADirectory(t *testing.T) {
 	overBoth(t, func(t *testing.T, f rpc.Framing) {
 		d, home := founded(t, f, Options{})
 		c := d.dialAs(t, f)
-		self, err := d.Identity(home)
+		self, err := d.Identity(t.Context(), home)
 		require.NoError(t, err)
 		d.propose(t, home, codec.GroupOp{Kind: codec.OpMemberAliasSet, Member: self, Name: codec.Some(codec.AliasName("ada"))})
 		for _, q := range []naming.Query{
@@ -32,14 +32,14 @@ func TestFindAnswersAsItDoesInADirectory(t *testing.T) {
 			want, err := naming.Find(t.Context(), d.eng, q)
 			require.NoError(t, err)
 			require.Equal(t, q.Kind != naming.Delta, len(want.Matches) == 1)
-			got, err := c.Find(q)
+			got, err := c.Find(t.Context(), q)
 			require.NoError(t, err)
 			require.ElementsMatch(t, want.Matches, got.Matches)
 			require.Equal(t, want.More, got.More)
 		}
-		_, err = c.Find(naming.Query{Kind: naming.Member, Text: "ada"})
+		_, err = c.Find(t.Context(), naming.Query{Kind: naming.Member, Text: "ada"})
 		require.ErrorIs(t, err, rpc.ErrRequest)
-		_, err = c.Find(naming.Query{Text: "ada"})
+		_, err = c.Find(t.Context(), naming.Query{Text: "ada"})
 		require.ErrorIs(t, err, rpc.ErrRequest)
 		_, err = stoav1.NewAdminClient(d.bare(t)).Find(context.Background(), &stoav1.FindRequest{Kind: 257, Text: "home"})
 		require.ErrorContains(t, err, "kind")
@@ -49,27 +49,27 @@ func TestFindAnswersAsItDoesInADirectory(t *testing.T) {
 func TestNamesComePageByPage(t *testing.T) {
 	overBoth(t, func(t *testing.T, f rpc.Framing) {
 		d, home := founded(t, f, Options{})
-		self, err := d.Identity(home)
+		self, err := d.Identity(t.Context(), home)
 		require.NoError(t, err)
 		d.propose(t, home, codec.GroupOp{Kind: codec.OpMemberAliasSet, Member: self, Name: codec.Some(codec.AliasName("ada"))})
 		want := []namespace.Name{
 			{Of: namespace.NamedGroup, ID: home, Name: "home", In: home},
 			{Of: namespace.NamedMember, ID: self, Name: "ada", In: home},
 		}
-		all, err := d.groups.Names(home, namespace.Name{}, 0)
+		all, err := d.groups.Names(t.Context(), home, namespace.Name{}, 0)
 		require.NoError(t, err)
 		require.Equal(t, want, all)
 		var after namespace.Name
 		for _, one := range want {
-			page, err := d.groups.Names(home, after, 1)
+			page, err := d.groups.Names(t.Context(), home, after, 1)
 			require.NoError(t, err)
 			require.Equal(t, []namespace.Name{one}, page)
 			after = page[0]
 		}
-		none, err := d.groups.Names(home, after, 1)
+		none, err := d.groups.Names(t.Context(), home, after, 1)
 		require.NoError(t, err)
 		require.Empty(t, none)
-		_, err = d.groups.Names(codec.GroupID{9}, namespace.Name{}, 0)
+		_, err = d.groups.Names(t.Context(), codec.GroupID{9}, namespace.Name{}, 0)
 		require.ErrorIs(t, err, namespace.ErrNoGroup)
 	})
 }
@@ -77,7 +77,7 @@ func TestNamesComePageByPage(t *testing.T) {
 func TestWhoIsBoundToATenantFindsNothing(t *testing.T) {
 	overBoth(t, func(t *testing.T, f rpc.Framing) {
 		d := startKV(t, Options{Tenants: map[uint32]string{uint32(os.Getuid()): "mine"}, AllowUIDs: []uint32{}}, kvstorage.Options{})
-		_, err := d.dialAs(t, f).Find(naming.Query{Kind: naming.Context, Text: "room"})
+		_, err := d.dialAs(t, f).Find(t.Context(), naming.Query{Kind: naming.Context, Text: "room"})
 		require.ErrorIs(t, err, rpc.ErrBound)
 	})
 }

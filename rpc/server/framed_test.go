@@ -155,7 +155,7 @@ func TestAScanStopsWithoutCreditAndGoesOnWithIt(t *testing.T) {
 	d := start(t, stub, Options{})
 	w := d.dial(t)
 	for i := range 1000 {
-		put(t, w, fmt.Sprintf("%04d", i), strings.Repeat("x", 8000))
+		put(t, w.Store(t.Context()), fmt.Sprintf("%04d", i), strings.Repeat("x", 8000))
 	}
 	c := d.raw(t)
 	c.send(frame.Header{ID: 7, Method: 104, Flags: frame.End}, &stoav1.ScanRequest{Column: 10})
@@ -185,7 +185,7 @@ func TestACancelledScanEnds(t *testing.T) {
 	d := start(t, stub, Options{})
 	w := d.dial(t)
 	for i := range 1000 {
-		put(t, w, fmt.Sprintf("%04d", i), strings.Repeat("x", 8000))
+		put(t, w.Store(t.Context()), fmt.Sprintf("%04d", i), strings.Repeat("x", 8000))
 	}
 	c := d.raw(t)
 	c.send(frame.Header{ID: 7, Method: 104, Flags: frame.End}, &stoav1.ScanRequest{Column: 10})
@@ -272,7 +272,7 @@ func TestCallsOfOneConnectionAreLimited(t *testing.T) {
 	client := d.dial(t)
 	var all sync.WaitGroup
 	for i := range 20 {
-		all.Go(func() { put(t, client, fmt.Sprint(i), "1") })
+		all.Go(func() { put(t, client.Store(t.Context()), fmt.Sprint(i), "1") })
 	}
 	all.Wait()
 }
@@ -306,7 +306,7 @@ func TestMessagesOfAStreamThatAreNotTakenAreLimited(t *testing.T) {
 
 func TestAPeerThatReadsNothingHoldsLittleMemory(t *testing.T) {
 	d := start(t, nil, Options{})
-	put(t, d.dial(t), "large", strings.Repeat("x", 1<<20))
+	put(t, d.dial(t).Store(t.Context()), "large", strings.Repeat("x", 1<<20))
 	c := d.raw(t)
 	b, err := proto.Marshal(&stoav1.GetRequest{Column: 10, Key: row("large")})
 	require.NoError(t, err)
@@ -342,22 +342,22 @@ func TestAClientFindsADaemonAgainThatWasAway(t *testing.T) {
 		return serve(t, s, ln)
 	}
 	stop := up()
-	c, err := rpc.Dial(path, rpc.ClientOptions{})
+	c, err := rpc.Dial(t.Context(), path)
 	require.NoError(t, err)
 	defer c.Close()
 	fine(t, c)
 	for range 3 {
 		stop()
-		_, err = c.Get(nil, column.Generic, row("fine"))
+		_, err = c.Store(t.Context()).Get(nil, column.Generic, row("fine"))
 		require.ErrorIs(t, err, rpc.ErrUnavailable)
 		stop = up()
-		it, err := c.Iterate(column.Generic, engine.Range{})
+		it, err := c.Store(t.Context()).Iterate(column.Generic, engine.Range{})
 		require.NoError(t, err)
 		require.True(t, it.Next())
 		it.Close()
 		stop()
 		stop = up()
-		s, err := c.Snapshot()
+		s, err := c.Store(t.Context()).Snapshot()
 		require.NoError(t, err)
 		require.NoError(t, s.Close())
 		stop()
@@ -383,9 +383,9 @@ func TestADaemonWithoutFramesIsReachedByGRPC(t *testing.T) {
 	stoav1.RegisterStoreServer(old, &storeService{s: s})
 	go old.Serve(ln)
 	defer old.Stop()
-	_, err = rpc.Dial(path, rpc.ClientOptions{Framing: rpc.FramingFrames})
+	_, err = rpc.Dial(t.Context(), path, rpc.WithFraming(rpc.FramingFrames))
 	require.ErrorIs(t, err, engine.ErrUnsupported)
-	c, err := rpc.Dial(path, rpc.ClientOptions{})
+	c, err := rpc.Dial(t.Context(), path)
 	require.NoError(t, err)
 	defer c.Close()
 	fine(t, c)
@@ -399,11 +399,11 @@ func TestManyCallersShareAConnection(t *testing.T) {
 			all.Go(func() {
 				key, value := fmt.Sprint(i), strings.Repeat(fmt.Sprint(i), 1<<(i/2))
 				for n := range 30 {
-					put(t, c, key, value)
+					put(t, c.Store(t.Context()), key, value)
 					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n)*50*time.Microsecond)
-					c.WithContext(ctx).Get(nil, column.Generic, row(key)) // may end at any point
+					c.Store(ctx).Get(nil, column.Generic, row(key)) // may end at any point
 					cancel()
-					v, err := c.Get(nil, column.Generic, row(key))
+					v, err := c.Store(t.Context()).Get(nil, column.Generic, row(key))
 					if err != nil || string(v) != value {
 						t.Errorf("%s: %d bytes, %v", key, len(v), err)
 						return

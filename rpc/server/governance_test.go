@@ -45,7 +45,7 @@ func startGov(t testing.TB, framing rpc.Framing, o Options) *govDaemon {
 		d.stop()
 		require.NoError(t, store.Close())
 	})
-	c, err := rpc.Dial(d.path, rpc.ClientOptions{Framing: framing})
+	c, err := rpc.Dial(t.Context(), d.path, rpc.WithFraming(framing))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	d.Namespaces, d.groups = c.Namespaces(), c.Groups()
@@ -96,7 +96,7 @@ func TestTwoDaemonsGovernANamespaceOverTheirSockets(t *testing.T) {
 		a, ns := founded(t, f, Options{})
 		b := startGov(t, f, Options{})
 		second := joined(t, a, b, ns)
-		self, err := a.Identity(ns)
+		self, err := a.Identity(t.Context(), ns)
 		require.NoError(t, err)
 
 		room := codec.ContextID{1}
@@ -110,38 +110,38 @@ func TestTwoDaemonsGovernANamespaceOverTheirSockets(t *testing.T) {
 		require.Equal(t, []int{1, 3}, []int{r.ToA.Stored, r.ToB.Stored})
 
 		for _, d := range []*govDaemon{a, b} {
-			info, err := d.Namespace(ns)
+			info, err := d.Namespace(t.Context(), ns)
 			require.NoError(t, err)
 			require.Equal(t, []any{codec.AliasName("home"), 2, r.Heads}, []any{info.Name, info.Groups, info.Heads})
-			tree, err := d.Tree(ns)
+			tree, err := d.Tree(t.Context(), ns)
 			require.NoError(t, err)
 			require.Equal(t, below, tree[1].ID)
-			members, err := d.groups.Members(ns, codec.Identity{}, 0)
+			members, err := d.groups.Members(t.Context(), ns, codec.Identity{}, 0)
 			require.NoError(t, err)
 			require.Len(t, members, 2)
-			contexts, err := d.groups.Contexts(ns, codec.ContextID{}, 0)
+			contexts, err := d.groups.Contexts(t.Context(), ns, codec.ContextID{}, 0)
 			require.NoError(t, err)
 			require.Equal(t, room, contexts[0].ID)
-			g, err := d.groups.Show(ns)
+			g, err := d.groups.Show(t.Context(), ns)
 			require.NoError(t, err)
 			require.Equal(t, self, g.Meta.AdminIdentity)
-			of, root, err := d.groups.Resolve(room)
+			of, root, err := d.groups.Resolve(t.Context(), room)
 			require.NoError(t, err)
 			require.Equal(t, []codec.GroupID{ns, ns}, []codec.GroupID{of, root})
-			root, err = d.groups.NamespaceOf(below)
+			root, err = d.groups.NamespaceOf(t.Context(), below)
 			require.NoError(t, err)
 			require.Equal(t, ns, root)
 			report, err := d.Verify(t.Context(), ns)
 			require.NoError(t, err)
 			require.Equal(t, rpc.GovReport{Ops: info.Ops}, report)
-			op, err := d.Op(ns, r.Heads[0])
+			op, err := d.Op(t.Context(), ns, r.Heads[0])
 			require.NoError(t, err)
 			require.NotEmpty(t, op.Wire)
-			ks, err := d.groups.Keys(ns)
+			ks, err := d.groups.Keys(t.Context(), ns)
 			require.NoError(t, err)
 			require.True(t, ks[len(ks)-1].Current && ks[len(ks)-1].Here)
 			require.Len(t, ks[len(ks)-1].Holders, 2)
-			page, err := d.List(codec.GroupID{}, 0)
+			page, err := d.List(t.Context(), codec.GroupID{}, 0)
 			require.NoError(t, err)
 			require.Equal(t, []namespace.Info{info}, page)
 		}
@@ -179,18 +179,18 @@ func TestAnswersToOpsAreTypedOverTheSocket(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, namespace.Pending, answer.Kind)
 		require.Len(t, answer.Missing, 1)
-		missing, err := b.Missing(ns, codec.OpID{}, 0)
+		missing, err := b.Missing(t.Context(), ns, codec.OpID{}, 0)
 		require.NoError(t, err)
 		require.Equal(t, answer.Missing, missing)
-		waiting, bytes, err := b.Waiting(ns)
+		waiting, bytes, err := b.Waiting(t.Context(), ns)
 		require.NoError(t, err)
 		require.Equal(t, 1, waiting)
 		require.EqualValues(t, len(wires[1]), bytes)
 
-		pending, err := b.PendingOps(ns, codec.OpID{}, 0)
+		pending, err := b.PendingOps(t.Context(), ns, codec.OpID{}, 0)
 		require.NoError(t, err)
 		require.Equal(t, []namespace.PendingOp{{ID: answer.ID, Bytes: len(wires[1]), Missing: answer.Missing}}, pending)
-		pending, err = b.PendingOps(ns, answer.ID, 0)
+		pending, err = b.PendingOps(t.Context(), ns, answer.ID, 0)
 		require.NoError(t, err)
 		require.Empty(t, pending)
 
@@ -211,7 +211,7 @@ func TestAnswersToOpsAreTypedOverTheSocket(t *testing.T) {
 		answer, err = b.Apply(t.Context(), damaged)
 		require.NoError(t, err)
 		require.Equal(t, namespace.BadSignature, answer.Refusal.Reason)
-		heads, err := b.Heads(ns)
+		heads, err := b.Heads(t.Context(), ns)
 		require.NoError(t, err)
 		strange := func(parents ...codec.OpID) ([]byte, codec.OpID) {
 			s := &codec.SignedNamespaceOp{NamespaceID: ns, Parents: parents, Nonce: 1, Op: codec.NamespaceOp{Root: codec.RootOp{Kind: codec.RootMerge}}}
@@ -232,7 +232,7 @@ func TestAnswersToOpsAreTypedOverTheSocket(t *testing.T) {
 		require.Equal(t, namespace.Stranger, answer.Refusal.Reason)
 		require.Equal(t, childID, answer.Cascade[0].ID)
 		require.Equal(t, namespace.RefusedAncestor, answer.Cascade[0].Refusal.Reason)
-		pairs, err := b.Equivocations(ns, group.Equivocation{}, 0)
+		pairs, err := b.Equivocations(t.Context(), ns, group.Equivocation{}, 0)
 		require.NoError(t, err)
 		require.Empty(t, pairs)
 	})
@@ -276,7 +276,7 @@ func TestAVoidedOpIsIssuedAgainOverTheSocket(t *testing.T) {
 	a.propose(t, ns, codec.GroupOp{Kind: codec.OpMemberCapabilitySet, Member: second, Capabilities: codec.ManageContexts})
 	_, err = namespace.Sync(t.Context(), ns, a, b)
 	require.NoError(t, err)
-	voided, err := b.groups.Voided(ns)
+	voided, err := b.groups.Voided(t.Context(), ns)
 	require.NoError(t, err)
 	require.Len(t, voided, 1)
 	require.Equal(t, made.Answer.ID, voided[0].ID)
@@ -286,7 +286,7 @@ func TestAVoidedOpIsIssuedAgainOverTheSocket(t *testing.T) {
 	require.Len(t, done, 1)
 	require.NoError(t, done[0].Err)
 	require.Equal(t, group.Effective, done[0].New.Answer.Verdict.Outcome)
-	voided, err = b.groups.Voided(ns)
+	voided, err = b.groups.Voided(t.Context(), ns)
 	require.NoError(t, err)
 	require.Empty(t, voided)
 }
@@ -294,7 +294,7 @@ func TestAVoidedOpIsIssuedAgainOverTheSocket(t *testing.T) {
 func TestErrorsOfGovernanceHaveKinds(t *testing.T) {
 	d, ns := founded(t, rpc.FramingAuto, Options{})
 	ctx, none := t.Context(), codec.GroupID{9}
-	self, err := d.Identity(ns)
+	self, err := d.Identity(ctx, ns)
 	require.NoError(t, err)
 	for name, c := range map[string]struct {
 		call func() error
@@ -302,18 +302,18 @@ func TestErrorsOfGovernanceHaveKinds(t *testing.T) {
 		code codes.Code
 		kind stoav1.ErrorKind
 	}{
-		"namespace": {func() error { _, err := d.Namespace(none); return err }, namespace.ErrNoNamespace, codes.NotFound, stoav1.ErrorKind_ERROR_KIND_NO_NAMESPACE},
+		"namespace": {func() error { _, err := d.Namespace(ctx, none); return err }, namespace.ErrNoNamespace, codes.NotFound, stoav1.ErrorKind_ERROR_KIND_NO_NAMESPACE},
 		"propose": {func() error {
 			_, _, err := d.Propose(ctx, none, namespace.Proposal{Root: &codec.RootOp{Kind: codec.RootMerge}})
 			return err
 		}, namespace.ErrNoNamespace, codes.NotFound, stoav1.ErrorKind_ERROR_KIND_NO_NAMESPACE},
-		"group":    {func() error { _, err := d.groups.Show(none); return err }, namespace.ErrNoGroup, codes.NotFound, stoav1.ErrorKind_ERROR_KIND_NO_GROUP},
-		"context":  {func() error { _, _, err := d.groups.Resolve(codec.ContextID{9}); return err }, namespace.ErrNoContext, codes.NotFound, stoav1.ErrorKind_ERROR_KIND_NO_GROUP_CONTEXT},
-		"op":       {func() error { _, err := d.Op(ns, codec.OpID{9}); return err }, namespace.ErrNoOp, codes.NotFound, stoav1.ErrorKind_ERROR_KIND_NO_OP},
-		"identity": {func() error { _, err := d.Identity(none); return err }, namespace.ErrNoIdentity, codes.FailedPrecondition, stoav1.ErrorKind_ERROR_KIND_NO_IDENTITY},
-		"again":    {func() error { _, err := d.NewIdentity(ns); return err }, namespace.ErrIdentityExists, codes.AlreadyExists, stoav1.ErrorKind_ERROR_KIND_IDENTITY_EXISTS},
-		"zeros":    {func() error { _, err := d.NewIdentity(codec.GroupID{}); return err }, rpc.ErrRequest, codes.InvalidArgument, stoav1.ErrorKind_ERROR_KIND_REQUEST},
-		"export":   {func() error { _, err := d.ImportIdentity(none, []byte{1}, []byte("p")); return err }, namespace.ErrExport, codes.InvalidArgument, stoav1.ErrorKind_ERROR_KIND_IDENTITY},
+		"group":    {func() error { _, err := d.groups.Show(ctx, none); return err }, namespace.ErrNoGroup, codes.NotFound, stoav1.ErrorKind_ERROR_KIND_NO_GROUP},
+		"context":  {func() error { _, _, err := d.groups.Resolve(ctx, codec.ContextID{9}); return err }, namespace.ErrNoContext, codes.NotFound, stoav1.ErrorKind_ERROR_KIND_NO_GROUP_CONTEXT},
+		"op":       {func() error { _, err := d.Op(ctx, ns, codec.OpID{9}); return err }, namespace.ErrNoOp, codes.NotFound, stoav1.ErrorKind_ERROR_KIND_NO_OP},
+		"identity": {func() error { _, err := d.Identity(ctx, none); return err }, namespace.ErrNoIdentity, codes.FailedPrecondition, stoav1.ErrorKind_ERROR_KIND_NO_IDENTITY},
+		"again":    {func() error { _, err := d.NewIdentity(ctx, ns); return err }, namespace.ErrIdentityExists, codes.AlreadyExists, stoav1.ErrorKind_ERROR_KIND_IDENTITY_EXISTS},
+		"zeros":    {func() error { _, err := d.NewIdentity(ctx, codec.GroupID{}); return err }, rpc.ErrRequest, codes.InvalidArgument, stoav1.ErrorKind_ERROR_KIND_REQUEST},
+		"export":   {func() error { _, err := d.ImportIdentity(ctx, none, []byte{1}, []byte("p")); return err }, namespace.ErrExport, codes.InvalidArgument, stoav1.ErrorKind_ERROR_KIND_IDENTITY},
 		"effect": {func() error {
 			_, _, err := d.Propose(ctx, ns, namespace.Proposal{GroupID: ns, Group: &codec.GroupOp{Kind: codec.OpMemberRemoved, Member: self}})
 			return err
@@ -328,7 +328,7 @@ func TestErrorsOfGovernanceHaveKinds(t *testing.T) {
 		}, rpc.ErrRequest, codes.InvalidArgument, stoav1.ErrorKind_ERROR_KIND_REQUEST},
 		"invitation": {func() error { _, err := d.Join(ctx, []byte{1}); return err }, namespace.ErrNotInvited, codes.InvalidArgument, stoav1.ErrorKind_ERROR_KIND_INVITATION},
 		"not due":    {func() error { _, err := d.groups.Rotate(ctx, ns); return err }, namespace.ErrNotDue, codes.FailedPrecondition, stoav1.ErrorKind_ERROR_KIND_NOT_DUE},
-		"signing":    {func() error { return d.groups.DeleteSigningKey(ns, self) }, namespace.ErrNoSigningKey, codes.NotFound, stoav1.ErrorKind_ERROR_KIND_NO_SIGNING_KEY},
+		"signing":    {func() error { return d.groups.DeleteSigningKey(ctx, ns, self) }, namespace.ErrNoSigningKey, codes.NotFound, stoav1.ErrorKind_ERROR_KIND_NO_SIGNING_KEY},
 		"expired": {func() error {
 			v, err := d.Invite(ctx, namespace.Invite{GroupID: ns, Role: codec.Member, Expires: time.Unix(1, 0)})
 			require.NoError(t, err)
@@ -355,19 +355,19 @@ func TestErrorsOfGovernanceSayWhatTheyAreAbout(t *testing.T) {
 		err          error
 		field, value string
 	}{
-		"namespace": {second(d.Namespace(none)), fault.FieldNamespace, none.String()},
-		"tree":      {second(d.Tree(none)), fault.FieldNamespace, none.String()},
-		"op":        {second(d.Op(ns, codec.OpID{9})), fault.FieldNamespace, ns.String()},
+		"namespace": {second(d.Namespace(ctx, none)), fault.FieldNamespace, none.String()},
+		"tree":      {second(d.Tree(ctx, none)), fault.FieldNamespace, none.String()},
+		"op":        {second(d.Op(ctx, ns, codec.OpID{9})), fault.FieldNamespace, ns.String()},
 		"verify":    {second(d.Verify(ctx, none)), fault.FieldNamespace, none.String()},
-		"group":     {second(d.groups.Show(none)), fault.FieldGroup, none.String()},
+		"group":     {second(d.groups.Show(ctx, none)), fault.FieldGroup, none.String()},
 		"follow":    {last(d.groups.Follow(ctx, none, 0, false)), fault.FieldGroup, none.String()},
-		"of":        {second(d.groups.NamespaceOf(none)), fault.FieldGroup, none.String()},
+		"of":        {second(d.groups.NamespaceOf(ctx, none)), fault.FieldGroup, none.String()},
 		"invite":    {second(d.Invite(ctx, namespace.Invite{GroupID: none, Role: codec.Member})), fault.FieldGroup, none.String()},
-		"context": {func() error { _, _, err := d.groups.Resolve(codec.ContextID{9}); return err }(), fault.FieldContext,
+		"context": {func() error { _, _, err := d.groups.Resolve(ctx, codec.ContextID{9}); return err }(), fault.FieldContext,
 			codec.ContextID{9}.String()},
 		"join": {second(d.Join(ctx, []byte{1})), fault.FieldNamespace, ""},
 
-		"no id":   {second(d.groups.Show(codec.GroupID{})), fault.FieldField, "group_id"},
+		"no id":   {second(d.groups.Show(ctx, codec.GroupID{})), fault.FieldField, "group_id"},
 		"role":    {second(d.Invite(ctx, namespace.Invite{GroupID: ns, Role: 7})), fault.FieldField, "role"},
 		"root":    {proposed(d.Propose(ctx, ns, namespace.Proposal{Root: &codec.RootOp{Kind: codec.RootKeyDelivery}})), fault.FieldField, "root.kind"},
 		"kind":    {proposed(d.Propose(ctx, ns, namespace.Proposal{GroupID: ns, Group: &codec.GroupOp{Kind: 99}})), fault.FieldField, "group.op.kind"},
@@ -395,7 +395,7 @@ func TestTheDaemonSaysWhenAGroupWasMade(t *testing.T) {
 	d, ns := founded(t, rpc.FramingAuto, Options{})
 	_, g, err := d.Propose(t.Context(), ns, namespace.Proposal{Root: &codec.RootOp{Kind: codec.RootGroupCreated, ParentID: ns, CreatedAt: 5}})
 	require.NoError(t, err)
-	info, err := d.groups.Show(g)
+	info, err := d.groups.Show(t.Context(), g)
 	require.NoError(t, err)
 	require.WithinDuration(t, time.Now(), time.Unix(int64(info.Meta.CreatedAt), 0), time.Hour)
 }
@@ -417,13 +417,13 @@ func TestAPageSaysWhatTheNextIsAfter(t *testing.T) {
 func TestIdentitiesMoveSealedAndOnlyForThoseWhoMaySeeSecrets(t *testing.T) {
 	a, ns := founded(t, rpc.FramingAuto, Options{})
 	b := startGov(t, rpc.FramingAuto, Options{})
-	sealed, err := a.ExportIdentity(ns, []byte("open sesame"))
+	sealed, err := a.ExportIdentity(t.Context(), ns, []byte("open sesame"))
 	require.NoError(t, err)
-	_, err = b.ImportIdentity(ns, sealed, []byte("wrong"))
+	_, err = b.ImportIdentity(t.Context(), ns, sealed, []byte("wrong"))
 	require.ErrorIs(t, err, namespace.ErrExport)
-	id, err := b.ImportIdentity(ns, sealed, []byte("open sesame"))
+	id, err := b.ImportIdentity(t.Context(), ns, sealed, []byte("open sesame"))
 	require.NoError(t, err)
-	self, err := a.Identity(ns)
+	self, err := a.Identity(t.Context(), ns)
 	require.NoError(t, err)
 	require.Equal(t, self, id)
 	_, err = namespace.Sync(t.Context(), ns, a, b)
@@ -431,9 +431,9 @@ func TestIdentitiesMoveSealedAndOnlyForThoseWhoMaySeeSecrets(t *testing.T) {
 	b.propose(t, ns, codec.GroupOp{Kind: codec.OpGroupAliasSet, Name: codec.Some(codec.AliasName("moved"))})
 
 	closed, ns := founded(t, rpc.FramingAuto, Options{SecretUIDs: []uint32{4_000_000}})
-	_, err = closed.ExportIdentity(ns, []byte("open sesame"))
+	_, err = closed.ExportIdentity(t.Context(), ns, []byte("open sesame"))
 	require.ErrorIs(t, err, rpc.ErrSecret)
-	_, err = closed.ImportIdentity(ns, sealed, []byte("open sesame"))
+	_, err = closed.ImportIdentity(t.Context(), ns, sealed, []byte("open sesame"))
 	require.ErrorIs(t, err, rpc.ErrSecret)
 }
 
@@ -441,15 +441,15 @@ func TestSigningKeysAreKeptOverTheSocket(t *testing.T) {
 	d, ns := founded(t, rpc.FramingAuto, Options{})
 	var seed codec.Secret
 	_, _ = rand.Read(seed[:])
-	public, err := d.groups.AddSigningKey(ns, codec.Some(seed))
+	public, err := d.groups.AddSigningKey(t.Context(), ns, codec.Some(seed))
 	require.NoError(t, err)
 	require.Equal(t, group.IdentityOf(seed), public)
-	fresh, err := d.groups.AddSigningKey(ns, codec.Option[codec.Secret]{})
+	fresh, err := d.groups.AddSigningKey(t.Context(), ns, codec.Option[codec.Secret]{})
 	require.NoError(t, err)
-	all, err := d.groups.SigningKeys(ns)
+	all, err := d.groups.SigningKeys(t.Context(), ns)
 	require.NoError(t, err)
 	require.ElementsMatch(t, []codec.Identity{public, fresh}, all)
-	require.NoError(t, d.groups.DeleteSigningKey(ns, public))
+	require.NoError(t, d.groups.DeleteSigningKey(t.Context(), ns, public))
 }
 
 func TestRowsOfGovernanceAreWrittenByItsServicesOnly(t *testing.T) {
@@ -467,11 +467,11 @@ func TestRowsOfGovernanceAreWrittenByItsServicesOnly(t *testing.T) {
 	} {
 		var b engine.Batch
 		change(&b)
-		err := d.dial(t).Apply(&b)
+		err := d.dial(t).Store(t.Context()).Apply(&b)
 		require.ErrorIs(t, err, rpc.ErrOwned, name)
 		var e *rpc.Error
 		require.ErrorAs(t, err, &e)
 		require.Equal(t, "stoa.v1.Namespace", e.Fields[fault.FieldOwner])
-		require.NoError(t, raw.dial(t).Apply(&b), name)
+		require.NoError(t, raw.dial(t).Store(t.Context()).Apply(&b), name)
 	}
 }

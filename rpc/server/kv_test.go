@@ -71,69 +71,69 @@ func TestKVOperationsOverBothFramings(t *testing.T) {
 	overBoth(t, func(t *testing.T, f rpc.Framing) {
 		d := startKV(t, Options{}, kvstorage.Options{})
 		k := d.dialAs(t, f).KV("acme")
-		i, err := k.Put("a", []byte(`{"b": 1, "a": [true]}`), ttl(10))
+		i, err := k.Put(t.Context(), "a", []byte(`{"b": 1, "a": [true]}`), ttl(10))
 		require.NoError(t, err)
 		require.Equal(t, uint64(1), i.Revision)
 		d.clock.Pass(time.Second)
 		written := d.clock.Now().Add(-time.Second)
-		i, err = k.Get("a")
+		i, err = k.Get(t.Context(), "a")
 		require.NoError(t, err)
 		require.Equal(t, `{"a":[true],"b":1}`, string(i.Value))
 		require.Equal(t, written, i.Written)
 		require.Equal(t, uint64(1), i.Created)
 		require.InDelta(t, 9*time.Second, i.Remaining, float64(5*time.Millisecond))
 		require.Equal(t, d.clock.Now().Add(i.Remaining), i.Expires)
-		i, err = k.Touch("a", forever)
+		i, err = k.Touch(t.Context(), "a", forever)
 		require.NoError(t, err)
 		require.Equal(t, []any{uint64(2), uint64(1), d.clock.Now()}, []any{i.Revision, i.Created, i.Written})
 		require.True(t, i.Found)
 		require.Zero(t, i.Expires)
-		i, err = k.Touch("none", ttl(1))
+		i, err = k.Touch(t.Context(), "none", ttl(1))
 		require.NoError(t, err)
 		require.False(t, i.Found)
 		for want := int64(2); want <= 4; want += 2 {
-			i, err = k.Increment("n", 2, forever)
+			i, err = k.Increment(t.Context(), "n", 2, forever)
 			require.NoError(t, err)
 			require.Equal(t, fmt.Sprint(want), string(i.Value))
 		}
-		r, err := k.CompareAndSwap("n", kvstorage.Expect{Value: []byte("4")}, []byte("9"), forever)
+		r, err := k.CompareAndSwap(t.Context(), "n", kvstorage.Expect{Value: []byte("4")}, []byte("9"), forever)
 		require.NoError(t, err)
 		require.True(t, r.Swapped)
-		r, err = k.CompareAndSwap("n", kvstorage.Expect{Value: []byte("4")}, []byte("5"), forever)
+		r, err = k.CompareAndSwap(t.Context(), "n", kvstorage.Expect{Value: []byte("4")}, []byte("5"), forever)
 		require.NoError(t, err)
 		require.False(t, r.Swapped)
 		require.Equal(t, "9", string(r.Item.Value))
-		r, err = k.CompareAndSwap("new", kvstorage.Expect{Absent: true}, []byte("null"), forever)
+		r, err = k.CompareAndSwap(t.Context(), "new", kvstorage.Expect{Absent: true}, []byte("null"), forever)
 		require.NoError(t, err)
 		require.True(t, r.Swapped)
-		i, err = k.Get("new")
+		i, err = k.Get(t.Context(), "new")
 		require.NoError(t, err)
 		require.True(t, i.Found, "null is a value")
 		require.Equal(t, "null", string(i.Value))
 
 		none := kvstorage.Item{Key: "new", Value: json.RawMessage("null")}
-		gone, err := k.Delete("new", forever)
+		gone, err := k.Delete(t.Context(), "new", forever)
 		require.NoError(t, err)
 		require.Equal(t, kvstorage.Deleted{Existed: true, Revision: i.Revision + 1, Item: none}, gone)
-		gone, err = k.Delete("new", forever)
+		gone, err = k.Delete(t.Context(), "new", forever)
 		require.NoError(t, err)
 		require.Equal(t, kvstorage.Deleted{Item: none}, gone)
-		i, err = k.Get("new")
+		i, err = k.Get(t.Context(), "new")
 		require.NoError(t, err)
 		require.False(t, i.Found)
 
-		i, err = k.Put("c", []byte("1"), forever)
+		i, err = k.Put(t.Context(), "c", []byte("1"), forever)
 		require.NoError(t, err)
-		gone, err = k.CompareAndDelete("c", kvstorage.Expect{Value: []byte("2")}, forever)
+		gone, err = k.CompareAndDelete(t.Context(), "c", kvstorage.Expect{Value: []byte("2")}, forever)
 		require.NoError(t, err)
 		require.False(t, gone.Existed)
 		require.Equal(t, "1", string(gone.Item.Value), "what is there")
 		require.Equal(t, i.Revision, gone.Item.Revision)
-		gone, err = k.CompareAndDelete("c", kvstorage.Expect{Revision: i.Revision}, forever)
+		gone, err = k.CompareAndDelete(t.Context(), "c", kvstorage.Expect{Revision: i.Revision}, forever)
 		require.NoError(t, err)
 		require.Equal(t, kvstorage.Deleted{Existed: true, Revision: i.Revision + 1, Item: kvstorage.Item{Key: "c", Value: json.RawMessage("null")}}, gone)
 
-		stats, err := k.Stats()
+		stats, err := k.Stats(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, uint64(2), stats.Keys)
 		require.Equal(t, uint64(len(`a{"a":[true],"b":1}n9`)), stats.Bytes)
@@ -146,7 +146,7 @@ func TestKVValuesOfAllSizesOverBothFramings(t *testing.T) {
 		sizes := []int{3, 200_000, 5_000, 100, wire.MaxKVPut, wire.MaxKVPut + 1, 17_000, 4}
 		value := func(size int) []byte { return []byte(`"` + strings.Repeat(fmt.Sprint(size%10), size-2) + `"`) }
 		for _, size := range sizes {
-			i, err := k.Put(fmt.Sprint(size), value(size), ttl(1000))
+			i, err := k.Put(t.Context(), fmt.Sprint(size), value(size), ttl(1000))
 			require.NoError(t, err)
 			require.True(t, i.Found)
 			require.NotZero(t, i.Expires)
@@ -154,10 +154,10 @@ func TestKVValuesOfAllSizesOverBothFramings(t *testing.T) {
 		}
 		var got []kvstorage.Item
 		for _, size := range sizes { // one after the other, in memory that is used again
-			i, err := k.Get(fmt.Sprint(size))
+			i, err := k.Get(t.Context(), fmt.Sprint(size))
 			require.NoError(t, err)
 			got = append(got, i)
-			i, err = k.Get("none")
+			i, err = k.Get(t.Context(), "none")
 			require.NoError(t, err)
 			require.Equal(t, kvstorage.Item{Key: "none", Value: []byte("null")}, i)
 		}
@@ -225,7 +225,7 @@ func TestAKVPutThatIsHeldUpHoldsUpNoOthers(t *testing.T) {
 func TestKVBatchesAreWholeOrNothing(t *testing.T) {
 	overBoth(t, func(t *testing.T, f rpc.Framing) {
 		k := startKV(t, Options{}, kvstorage.Options{}).dialAs(t, f).KV("acme")
-		first, err := k.Put("guard", []byte("1"), forever)
+		first, err := k.Put(t.Context(), "guard", []byte("1"), forever)
 		require.NoError(t, err)
 		changes := []kvstorage.Change{
 			{Op: kvstorage.OpPut, Key: "x", Value: []byte(`"y"`)},
@@ -234,31 +234,31 @@ func TestKVBatchesAreWholeOrNothing(t *testing.T) {
 			{Op: kvstorage.OpDelete, Key: "guard", Expect: kvstorage.Expect{Revision: first.Revision}},
 			{Op: kvstorage.OpSwap, Key: "x", Value: []byte("2"), Expect: kvstorage.Expect{Value: []byte(`"y"`)}},
 		}
-		results, err := k.Batch(changes, engine.WAL)
+		results, err := k.Batch(t.Context(), changes, engine.WAL)
 		require.NoError(t, err)
 		require.Len(t, results, 5)
 		require.Equal(t, "5", string(results[2].Item.Value))
 		require.True(t, results[3].Item.Found)
 		require.True(t, results[4].Swapped)
 
-		_, err = k.Batch(changes, engine.Synced)
+		_, err = k.Batch(t.Context(), changes, engine.Synced)
 		var refusal *kvstorage.Error
 		require.ErrorAs(t, err, &refusal, "the guard is gone")
 		require.Equal(t, kvstorage.Conflict, refusal.Code)
 		require.Contains(t, refusal.Reason, "change 4 of 5")
 		require.Equal(t, codes.Aborted, status.Code(err))
-		i, err := k.Get("n")
+		i, err := k.Get(t.Context(), "n")
 		require.NoError(t, err)
 		require.Equal(t, "5", string(i.Value), "nothing of it was done")
-		results, err = k.Batch([]kvstorage.Change{{Op: kvstorage.OpSwap, Key: "n", Value: []byte("7"), Expect: kvstorage.Expect{Value: []byte("99")}}}, engine.WAL)
+		results, err = k.Batch(t.Context(), []kvstorage.Change{{Op: kvstorage.OpSwap, Key: "n", Value: []byte("7"), Expect: kvstorage.Expect{Value: []byte("99")}}}, engine.WAL)
 		require.Nil(t, results)
 		require.ErrorAs(t, err, &refusal, "a batch of one")
 		require.Equal(t, kvstorage.Conflict, refusal.Code)
 		require.Equal(t, codes.Aborted, status.Code(err))
-		i, err = k.Get("n")
+		i, err = k.Get(t.Context(), "n")
 		require.NoError(t, err)
 		require.Equal(t, "5", string(i.Value))
-		_, err = k.Batch([]kvstorage.Change{{Op: 99, Key: "x"}}, engine.Synced)
+		_, err = k.Batch(t.Context(), []kvstorage.Change{{Op: 99, Key: "x"}}, engine.Synced)
 		require.ErrorAs(t, err, &refusal)
 		require.Equal(t, kvstorage.InvalidArgument, refusal.Code)
 	})
@@ -271,14 +271,14 @@ func TestX13ListsAndScansOverBothFramings(t *testing.T) {
 		var want []string
 		for n := range 1000 {
 			want = append(want, fmt.Sprintf("k%04d", n))
-			_, err := k.Put(want[n], []byte(`"`+strings.Repeat("x", 10*(n%300))+`"`), kvstorage.WriteOptions{Durability: engine.WAL})
+			_, err := k.Put(t.Context(), want[n], []byte(`"`+strings.Repeat("x", 10*(n%300))+`"`), kvstorage.WriteOptions{Durability: engine.WAL})
 			require.NoError(t, err)
 		}
-		_, err := c.KV("other").Put("k", []byte("1"), forever)
+		_, err := c.KV("other").Put(t.Context(), "k", []byte("1"), forever)
 		require.NoError(t, err)
 		var listed []string
 		for o := (kvstorage.ListOptions{Prefix: "k", Limit: 7}); ; {
-			page, err := k.List(o)
+			page, err := k.List(t.Context(), o)
 			require.NoError(t, err)
 			for _, i := range page.Items {
 				listed = append(listed, i.Key)
@@ -308,14 +308,14 @@ func TestX13ListsAndScansOverBothFramings(t *testing.T) {
 			break // ends the stream
 		}
 
-		_, err = k.List(kvstorage.ListOptions{Cursor: "made up"})
+		_, err = k.List(t.Context(), kvstorage.ListOptions{Cursor: "made up"})
 		var refusal *kvstorage.Error
 		require.ErrorAs(t, err, &refusal)
 		require.Equal(t, kvstorage.InvalidCursor, refusal.Code)
-		page, err := k.List(kvstorage.ListOptions{Limit: 1, KeysOnly: true})
+		page, err := k.List(t.Context(), kvstorage.ListOptions{Limit: 1, KeysOnly: true})
 		require.NoError(t, err)
 		require.Nil(t, page.Items[0].Value)
-		_, err = c.KV("other").List(kvstorage.ListOptions{Limit: 1, Cursor: page.Next})
+		_, err = c.KV("other").List(t.Context(), kvstorage.ListOptions{Limit: 1, Cursor: page.Next})
 		require.ErrorAs(t, err, &refusal, "a cursor of another tenant")
 		require.Equal(t, kvstorage.InvalidCursor, refusal.Code)
 	})
@@ -329,27 +329,27 @@ func TestX12RefusalsKeepTheirCodesOverTheSocket(t *testing.T) {
 		d := startKV(t, Options{}, host)
 		k := d.dialAs(t, f).KV("acme")
 		mustPut := func(key, value string) {
-			_, err := k.Put(key, []byte(value), forever)
+			_, err := k.Put(t.Context(), key, []byte(value), forever)
 			require.NoError(t, err)
 		}
 		mustPut("text", `"x"`)
-		_, err := k.Increment("n", 9e18, forever)
+		_, err := k.Increment(t.Context(), "n", 9e18, forever)
 		require.NoError(t, err)
 		ctx, refused := t.Context(), func(_ any, err error) error { return err }
 		for name, c := range map[string]struct {
 			remote, local error
 			code          codes.Code
 		}{
-			"key":      {refused(k.Get("123456789")), refused(d.storage.Get(ctx, "acme", "123456789")), codes.InvalidArgument},
-			"utf8":     {refused(k.Get("\xff")), refused(d.storage.Get(ctx, "acme", "\xff")), codes.InvalidArgument},
-			"value":    {refused(k.Put("a", []byte(`"0123456789abcdef"`), forever)), refused(d.storage.Put(ctx, "acme", "a", []byte(`"0123456789abcdef"`), forever)), codes.InvalidArgument},
-			"json":     {refused(k.Put("a", []byte(`{`), forever)), refused(d.storage.Put(ctx, "acme", "a", []byte(`{`), forever)), codes.InvalidArgument},
-			"ttl":      {refused(k.Put("a", []byte(`1`), ttl(61))), refused(d.storage.Put(ctx, "acme", "a", []byte(`1`), ttl(61))), codes.InvalidArgument},
-			"quota":    {refused(k.Put("a", []byte(`1`), forever)), refused(d.storage.Put(ctx, "acme", "a", []byte(`1`), forever)), codes.ResourceExhausted},
-			"number":   {refused(k.Increment("text", 1, forever)), refused(d.storage.Increment(ctx, "acme", "text", 1, forever)), codes.FailedPrecondition},
-			"overflow": {refused(k.Increment("n", 9e18, forever)), refused(d.storage.Increment(ctx, "acme", "n", 9e18, forever)), codes.FailedPrecondition},
-			"tenant":   {refused(d.dial(t).KV(strings.Repeat("t", 257)).Get("a")), refused(d.storage.Get(ctx, strings.Repeat("t", 257), "a")), codes.InvalidArgument},
-			"none":     {refused(d.dial(t).KV("").Get("a")), refused(d.storage.Get(ctx, "", "a")), codes.InvalidArgument},
+			"key":      {refused(k.Get(ctx, "123456789")), refused(d.storage.Get(ctx, "acme", "123456789")), codes.InvalidArgument},
+			"utf8":     {refused(k.Get(ctx, "\xff")), refused(d.storage.Get(ctx, "acme", "\xff")), codes.InvalidArgument},
+			"value":    {refused(k.Put(ctx, "a", []byte(`"0123456789abcdef"`), forever)), refused(d.storage.Put(ctx, "acme", "a", []byte(`"0123456789abcdef"`), forever)), codes.InvalidArgument},
+			"json":     {refused(k.Put(ctx, "a", []byte(`{`), forever)), refused(d.storage.Put(ctx, "acme", "a", []byte(`{`), forever)), codes.InvalidArgument},
+			"ttl":      {refused(k.Put(ctx, "a", []byte(`1`), ttl(61))), refused(d.storage.Put(ctx, "acme", "a", []byte(`1`), ttl(61))), codes.InvalidArgument},
+			"quota":    {refused(k.Put(ctx, "a", []byte(`1`), forever)), refused(d.storage.Put(ctx, "acme", "a", []byte(`1`), forever)), codes.ResourceExhausted},
+			"number":   {refused(k.Increment(ctx, "text", 1, forever)), refused(d.storage.Increment(ctx, "acme", "text", 1, forever)), codes.FailedPrecondition},
+			"overflow": {refused(k.Increment(ctx, "n", 9e18, forever)), refused(d.storage.Increment(ctx, "acme", "n", 9e18, forever)), codes.FailedPrecondition},
+			"tenant":   {refused(d.dial(t).KV(strings.Repeat("t", 257)).Get(ctx, "a")), refused(d.storage.Get(ctx, strings.Repeat("t", 257), "a")), codes.InvalidArgument},
+			"none":     {refused(d.dial(t).KV("").Get(ctx, "a")), refused(d.storage.Get(ctx, "", "a")), codes.InvalidArgument},
 		} {
 			var want, got *kvstorage.Error
 			require.ErrorAs(t, c.local, &want, name)
@@ -358,31 +358,31 @@ func TestX12RefusalsKeepTheirCodesOverTheSocket(t *testing.T) {
 			require.Equal(t, want.Error(), c.remote.Error(), name)
 			require.Equal(t, c.code, status.Code(c.remote), name)
 		}
-		require.ErrorIs(t, d.dial(t).KV("nobody").SetQuota(kv.Quota{}), kv.ErrNoSpace)
+		require.ErrorIs(t, d.dial(t).KV("nobody").SetQuota(ctx, kv.Quota{}), kv.ErrNoSpace)
 	})
 }
 
 func TestK02AHostThatOffersNothingSaysSoOverTheSocket(t *testing.T) {
 	c := startKV(t, Options{}, kvstorage.Options{Off: true}).dial(t)
-	_, err := c.KV("acme").Get("a")
+	_, err := c.KV("acme").Get(t.Context(), "a")
 	var refusal *kvstorage.Error
 	require.ErrorAs(t, err, &refusal)
 	require.Equal(t, kvstorage.CapabilityMissing, refusal.Code)
 	require.Equal(t, codes.Unimplemented, status.Code(err))
-	doc, _, err := c.Capability()
+	doc, _, err := c.Capability(t.Context())
 	require.NoError(t, err)
 	require.False(t, doc.Supported)
-	_, err = start(t, nil, Options{}).dial(t).KV("acme").Get("a")
+	_, err = start(t, nil, Options{}).dial(t).KV("acme").Get(t.Context(), "a")
 	require.ErrorIs(t, err, engine.ErrUnsupported, "a daemon without the service")
 }
 
 func TestK01CapabilitiesOverTheSocketAreTheDocument(t *testing.T) {
 	d := startKV(t, Options{}, kvstorage.Options{MaxKeyBytes: 77, NoIncrement: true})
-	doc, tenant, err := d.dial(t).Capability()
+	doc, tenant, err := d.dial(t).Capability(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, d.storage.Capability(), doc)
 	require.Empty(t, tenant)
-	s, err := d.dial(t).Status()
+	s, err := d.dial(t).Status(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, s.GetFeatures(), "kv")
 }
@@ -395,43 +395,43 @@ func TestX03AConnectionThatIsBoundToATenantSeesNothingElse(t *testing.T) {
 		_, err := d.storage.Put(t.Context(), "theirs", "k", []byte("1"), forever)
 		require.NoError(t, err)
 		c := d.dialAs(t, f)
-		_, err = c.KV("").Put("k", []byte(`"m"`), forever)
+		_, err = c.KV("").Put(t.Context(), "k", []byte(`"m"`), forever)
 		require.NoError(t, err)
-		i, err := c.KV("mine").Get("k")
+		i, err := c.KV("mine").Get(t.Context(), "k")
 		require.NoError(t, err)
 		require.Equal(t, `"m"`, string(i.Value))
-		doc, tenant, err := c.Capability()
+		doc, tenant, err := c.Capability(t.Context())
 		require.NoError(t, err)
 		require.True(t, doc.Supported)
 		require.Equal(t, "mine", tenant)
 
 		theirs := c.KV("theirs")
-		_, get := theirs.Get("k")
-		_, write := theirs.Put("k", []byte("2"), forever)
-		_, list := theirs.List(kvstorage.ListOptions{})
-		_, stats := theirs.Stats()
-		_, _, drop := theirs.DropTenant()
-		_, _, dropMine := c.KV("mine").DropTenant()
-		_, create := theirs.CreateTenant(kv.Quota{})
-		_, _, tenants := c.Tenants("", 0)
+		_, get := theirs.Get(t.Context(), "k")
+		_, write := theirs.Put(t.Context(), "k", []byte("2"), forever)
+		_, list := theirs.List(t.Context(), kvstorage.ListOptions{})
+		_, stats := theirs.Stats(t.Context())
+		_, _, drop := theirs.DropTenant(t.Context())
+		_, _, dropMine := c.KV("mine").DropTenant(t.Context())
+		_, create := theirs.CreateTenant(t.Context(), kv.Quota{})
+		_, _, tenants := c.Tenants(t.Context(), "", 0)
 		var scan, watch error
 		for _, scan = range theirs.All(t.Context(), "") {
 		}
 		for _, watch = range theirs.Watch(t.Context(), kv.WatchOptions{}) {
 		}
-		_, raw := c.Get(nil, column.Generic, row("a"))
+		_, raw := c.Store(t.Context()).Get(nil, column.Generic, row("a"))
 		var b engine.Batch
 		b.Put(column.Generic, row("a"), nil)
-		_, session := c.Snapshot()
+		_, session := c.Store(t.Context()).Snapshot()
 		_, blob := c.BlobStat(t.Context(), [32]byte{1})
 		for name, err := range map[string]error{"get": get, "put": write, "list": list, "stats": stats, "drop": drop, "drop own": dropMine,
-			"tenants": tenants, "quota": c.KV("").SetQuota(kv.Quota{}), "create": create, "scan": scan, "watch": watch,
-			"raw get": raw, "raw apply": c.Apply(&b), "snapshot": session, "flush": c.Flush(), "blob": blob} {
+			"tenants": tenants, "quota": c.KV("").SetQuota(t.Context(), kv.Quota{}), "create": create, "scan": scan, "watch": watch,
+			"raw get": raw, "raw apply": c.Store(t.Context()).Apply(&b), "snapshot": session, "flush": c.Flush(t.Context()), "blob": blob} {
 			require.ErrorIs(t, err, rpc.ErrBound, name)
 			require.Equal(t, codes.PermissionDenied, status.Code(err), name)
 			require.NotContains(t, err.Error(), "theirs\"", name)
 		}
-		_, err = c.Status()
+		_, err = c.Status(t.Context())
 		require.NoError(t, err)
 		i, err = d.storage.Get(t.Context(), "theirs", "k")
 		require.NoError(t, err)
@@ -445,7 +445,7 @@ func TestRowsOfTheKvServiceAreNotWrittenByOthers(t *testing.T) {
 		_, err := d.storage.Put(t.Context(), "acme", "k", []byte("1"), forever)
 		require.NoError(t, err)
 		c := d.dial(t)
-		it, err := c.Iterate(column.Generic, engine.Range{End: []byte{1}})
+		it, err := c.Store(t.Context()).Iterate(column.Generic, engine.Range{End: []byte{1}})
 		require.NoError(t, err)
 		var found [][]byte
 		for it.Next() {
@@ -463,7 +463,7 @@ func TestRowsOfTheKvServiceAreNotWrittenByOthers(t *testing.T) {
 			} {
 				var b engine.Batch
 				change(&b)
-				err := c.Apply(&b)
+				err := c.Store(t.Context()).Apply(&b)
 				if raw {
 					require.NoError(t, err)
 					continue
@@ -474,7 +474,7 @@ func TestRowsOfTheKvServiceAreNotWrittenByOthers(t *testing.T) {
 				require.Equal(t, "stoa.v1.Kv", e.Fields[fault.FieldOwner])
 			}
 		}
-		put(t, c, "free", "1")
+		put(t, c.Store(t.Context()), "free", "1")
 	}
 }
 
@@ -484,13 +484,13 @@ func TestTenantsAreListedPageByPage(t *testing.T) {
 	for n := range 25 {
 		name := fmt.Sprintf("tenant %02d \xff", n)
 		want = append(want, name)
-		created, err := c.KV(name).CreateTenant(kv.Quota{Keys: uint64(n)})
+		created, err := c.KV(name).CreateTenant(t.Context(), kv.Quota{Keys: uint64(n)})
 		require.NoError(t, err)
 		require.True(t, created)
 	}
 	var names []string
 	for after, pages := "", 1; ; pages++ {
-		page, next, err := c.Tenants(after, 10)
+		page, next, err := c.Tenants(t.Context(), after, 10)
 		require.NoError(t, err)
 		for _, tenant := range page {
 			require.Equal(t, uint64(len(names)), tenant.Quota.Keys)
@@ -502,22 +502,22 @@ func TestTenantsAreListedPageByPage(t *testing.T) {
 		}
 	}
 	require.Equal(t, want, names)
-	_, err := c.KV(want[0]).Put("key", []byte("12345"), forever)
+	_, err := c.KV(want[0]).Put(t.Context(), "key", []byte("12345"), forever)
 	require.NoError(t, err)
-	created, err := c.KV(want[0]).CreateTenant(kv.Quota{})
+	created, err := c.KV(want[0]).CreateTenant(t.Context(), kv.Quota{})
 	require.NoError(t, err)
 	require.False(t, created)
-	had, existed, err := c.KV(want[0]).DropTenant()
+	had, existed, err := c.KV(want[0]).DropTenant(t.Context())
 	require.NoError(t, err)
 	require.True(t, existed)
 	require.Equal(t, kv.Dropped{Keys: 1, Bytes: 8}, had)
-	there, err := c.KV(want[0]).HasTenant()
+	there, err := c.KV(want[0]).HasTenant(t.Context())
 	require.NoError(t, err)
 	require.False(t, there)
-	_, existed, err = c.KV(want[0]).DropTenant()
+	_, existed, err = c.KV(want[0]).DropTenant(t.Context())
 	require.NoError(t, err)
 	require.False(t, existed)
-	page, next, err := c.Tenants("", 0)
+	page, next, err := c.Tenants(t.Context(), "", 0)
 	require.NoError(t, err)
 	require.Len(t, page, 24)
 	require.Empty(t, next)

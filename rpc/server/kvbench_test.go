@@ -39,7 +39,7 @@ func BenchmarkKV(b *testing.B) {
 	keys, value := make([]string, 10_000), []byte(`"`+string(bytes.Repeat([]byte("v"), 254))+`"`)
 	for i := range keys {
 		keys[i] = fmt.Sprintf("%065d", i)
-		_, err := k.Put(keys[i], value, kvstorage.WriteOptions{Durability: engine.WAL})
+		_, err := k.Put(b.Context(), keys[i], value, kvstorage.WriteOptions{Durability: engine.WAL})
 		require.NoError(b, err)
 	}
 	any := func() string { return keys[rand.IntN(len(keys))] }
@@ -50,22 +50,22 @@ func BenchmarkKV(b *testing.B) {
 	}{
 		{"store get", func() (err error) {
 			key = benchKey(key, rand.IntN(benchRows))
-			got, err = c.Get(got[:0], column.Generic, key)
+			got, err = c.Store(b.Context()).Get(got[:0], column.Generic, key)
 			return err
 		}},
 		{"store put", func() error {
 			var batch engine.Batch
 			batch.Durability = engine.WAL
 			batch.Put(column.Generic, benchKey(nil, rand.IntN(benchRows)), value)
-			return c.Apply(&batch)
+			return c.Store(b.Context()).Apply(&batch)
 		}},
-		{"get", func() error { _, err := k.Get(any()); return err }},
+		{"get", func() error { _, err := k.Get(b.Context(), any()); return err }},
 		{"put", func() error {
-			_, err := k.Put(any(), value, kvstorage.WriteOptions{Durability: engine.WAL})
+			_, err := k.Put(b.Context(), any(), value, kvstorage.WriteOptions{Durability: engine.WAL})
 			return err
 		}},
 		{"increment", func() error {
-			_, err := k.Increment("hot", 1, kvstorage.WriteOptions{Durability: engine.WAL})
+			_, err := k.Increment(b.Context(), "hot", 1, kvstorage.WriteOptions{Durability: engine.WAL})
 			return err
 		}},
 		{"store put in process", func() error {

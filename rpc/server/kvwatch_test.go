@@ -49,15 +49,15 @@ func TestAWatchHasTheStateThenEveryChangeAndResumes(t *testing.T) {
 		d := startKV(t, Options{}, kvstorage.Options{})
 		k := d.dialAs(t, f).KV("acme")
 		for _, key := range []string{"b", "a", "z"} {
-			_, err := k.Put(key, []byte(`"`+key+`"`), forever)
+			_, err := k.Put(t.Context(), key, []byte(`"`+key+`"`), forever)
 			require.NoError(t, err)
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		events, ended := watched(ctx, k, kv.WatchOptions{})
 		next(t, events, `put 2 a "a"`, `put 1 b "b"`, `put 3 z "z"`, "synced 3  null")
-		_, err := k.Put("c", []byte("1"), ttl(1))
+		_, err := k.Put(ctx, "c", []byte("1"), ttl(1))
 		require.NoError(t, err)
-		_, err = k.Delete("a", forever)
+		_, err = k.Delete(ctx, "a", forever)
 		require.NoError(t, err)
 		next(t, events, "put 4 c 1", "delete 5 a null")
 		d.clock.Pass(2 * time.Second)
@@ -87,7 +87,7 @@ func TestAWatchThatHasBegunMissesNothing(t *testing.T) {
 			for e, err := range k.Watch(t.Context(), kv.WatchOptions{Start: kv.FromNow}) {
 				require.NoError(t, err)
 				if e.Kind == kv.EventSynced {
-					_, err := k.Put("k", []byte(fmt.Sprint(n)), forever)
+					_, err := k.Put(t.Context(), "k", []byte(fmt.Sprint(n)), forever)
 					require.NoError(t, err)
 					continue
 				}
@@ -98,7 +98,7 @@ func TestAWatchThatHasBegunMissesNothing(t *testing.T) {
 		events, _ := watched(t.Context(), k, kv.WatchOptions{Start: kv.FromRevision, After: 19, Prefixes: [][]byte{[]byte("k"), []byte("l")}})
 		next(t, events, "put 20 k 19", "synced 20  null")
 		for _, key := range []string{"a", "l", "k"} {
-			_, err := k.Put(key, []byte("1"), forever)
+			_, err := k.Put(t.Context(), key, []byte("1"), forever)
 			require.NoError(t, err)
 		}
 		next(t, events, "put 22 l 1", "put 23 k 1")
@@ -110,12 +110,12 @@ func TestAWatchTellsSyncedWithoutAStateOnlyOnDemand(t *testing.T) {
 	d := startKV(t, Options{}, kvstorage.Options{})
 	k, bare := d.dial(t).KV("acme"), stoav1.NewKvClient(d.bare(t))
 	for range 2 {
-		_, err := k.Put("k", []byte("1"), forever)
+		_, err := k.Put(t.Context(), "k", []byte("1"), forever)
 		require.NoError(t, err)
 	}
 	put, synced := stoav1.KvEventKind_KV_EVENT_KIND_PUT, stoav1.KvEventKind_KV_EVENT_KIND_SYNCED
 	for always, want := range map[bool][]stoav1.KvEventKind{false: {put, put}, true: {put, synced, put}} {
-		stats, err := k.Stats()
+		stats, err := k.Stats(t.Context())
 		require.NoError(t, err)
 		ctx, stop := context.WithCancel(t.Context())
 		s, err := bare.Watch(ctx, &stoav1.KvWatchRequest{
@@ -130,7 +130,7 @@ func TestAWatchTellsSyncedWithoutAStateOnlyOnDemand(t *testing.T) {
 			}
 			if !changed && len(kinds) == len(want)-1 {
 				changed = true
-				_, err = k.Put("k", []byte("1"), forever)
+				_, err = k.Put(ctx, "k", []byte("1"), forever)
 				require.NoError(t, err)
 			}
 		}
@@ -144,7 +144,7 @@ func TestAWatchTellsSyncedWithoutAStateOnlyOnDemand(t *testing.T) {
 func TestAWatchTellsWhereAStateEnds(t *testing.T) {
 	d := startKV(t, Options{}, kvstorage.Options{})
 	k, bare := d.dial(t).KV("acme"), stoav1.NewKvClient(d.bare(t))
-	_, err := k.Put("k", []byte("1"), forever)
+	_, err := k.Put(t.Context(), "k", []byte("1"), forever)
 	require.NoError(t, err)
 	kinds := func(r *stoav1.KvWatchRequest, n int) (kinds []stoav1.KvEventKind) {
 		ctx, stop := context.WithTimeout(t.Context(), patience)
@@ -186,7 +186,7 @@ func TestStreamsOfKeyValuesAreLimited(t *testing.T) {
 		}
 		return true
 	}, patience, time.Millisecond)
-	_, err := k.Put("k", []byte("1"), forever)
+	_, err := k.Put(t.Context(), "k", []byte("1"), forever)
 	require.NoError(t, err)
 }
 
@@ -235,30 +235,30 @@ func (p *pair) step(r *rapid.T) {
 	switch rapid.IntRange(0, 9).Draw(r, "operation") {
 	case 0:
 		want.Item, here = s.Get(ctx, tenant, key)
-		got.Item, there = k.Get(key)
+		got.Item, there = k.Get(ctx, key)
 	case 1:
 		want.Item, here = s.Put(ctx, tenant, key, value, o)
-		got.Item, there = k.Put(key, value, o)
+		got.Item, there = k.Put(ctx, key, value, o)
 		want.Item.Value = got.Item.Value // which the client knows
 	case 2:
 		var near, far kvstorage.Deleted
 		near, here = s.Delete(ctx, tenant, key, o)
-		far, there = k.Delete(key, o)
+		far, there = k.Delete(ctx, key, o)
 		require.Equal(r, near.Existed, far.Existed)
 		require.Equal(r, near.Revision == 0, far.Revision == 0)
 		want.Item, got.Item = near.Item, far.Item
 	case 3:
 		want.Item, here = s.Touch(ctx, tenant, key, o)
-		got.Item, there = k.Touch(key, o)
+		got.Item, there = k.Touch(ctx, key, o)
 	case 4:
 		want.Item, here = s.Increment(ctx, tenant, key, delta, o)
-		got.Item, there = k.Increment(key, delta, o)
+		got.Item, there = k.Increment(ctx, key, delta, o)
 	case 5:
 		want, here = s.CompareAndSwap(ctx, tenant, key, expect, value, o)
-		got, there = k.CompareAndSwap(key, expect, value, o)
+		got, there = k.CompareAndSwap(ctx, key, expect, value, o)
 	case 6:
 		page, err := s.List(ctx, tenant, kvstorage.ListOptions{Prefix: key, Limit: 1})
-		remote, failed := k.List(kvstorage.ListOptions{Prefix: key, Limit: 1})
+		remote, failed := k.List(ctx, kvstorage.ListOptions{Prefix: key, Limit: 1})
 		require.Equal(r, len(page.Items), len(remote.Items))
 		require.Equal(r, page.Next == "", remote.Next == "")
 		if here, there = err, failed; len(page.Items) > 0 {
@@ -267,7 +267,7 @@ func (p *pair) step(r *rapid.T) {
 	case 7:
 		var near, far kvstorage.Deleted
 		near, here = s.CompareAndDelete(ctx, tenant, key, expect, o)
-		far, there = k.CompareAndDelete(key, expect, o)
+		far, there = k.CompareAndDelete(ctx, key, expect, o)
 		require.Equal(r, near.Existed, far.Existed)
 		require.Equal(r, near.Revision == 0, far.Revision == 0)
 		want.Item, got.Item = near.Item, far.Item
@@ -278,7 +278,7 @@ func (p *pair) step(r *rapid.T) {
 		}
 		var near, far []kvstorage.Result
 		near, here = s.Batch(ctx, tenant, batch, engine.WAL)
-		if far, there = k.Batch(batch, engine.WAL); here == nil {
+		if far, there = k.Batch(ctx, batch, engine.WAL); here == nil {
 			require.Len(r, far, len(near))
 			for i := range near {
 				require.Equal(r, near[i].Swapped, far[i].Swapped)

@@ -31,8 +31,8 @@ import (
 // fine demands that the daemon answers as if nothing had happened.
 func fine(t *testing.T, c *rpc.Client) {
 	t.Helper()
-	put(t, c, "fine", "1")
-	v, err := c.Get(nil, column.Generic, row("fine"))
+	put(t, c.Store(t.Context()), "fine", "1")
+	v, err := c.Store(t.Context()).Get(nil, column.Generic, row("fine"))
 	require.NoError(t, err)
 	require.Equal(t, "1", string(v))
 }
@@ -41,14 +41,14 @@ func TestValuesUpToTheLimitAreTakenAndLargerOnesRefused(t *testing.T) {
 	d := start(t, nil, Options{})
 	c := d.dial(t)
 	large := bytes.Repeat([]byte{7}, engine.MaxValue)
-	put(t, c, "large", string(large))
-	v, err := c.Get(nil, column.Generic, row("large"))
+	put(t, c.Store(t.Context()), "large", string(large))
+	v, err := c.Store(t.Context()).Get(nil, column.Generic, row("large"))
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(large, v))
 
 	var b engine.Batch
 	b.Put(column.Generic, row("larger"), append(large, 0))
-	require.ErrorIs(t, c.Apply(&b), engine.ErrTooLarge, "the client says so")
+	require.ErrorIs(t, c.Store(t.Context()).Apply(&b), engine.ErrTooLarge, "the client says so")
 	_, err = stoav1.NewStoreClient(d.bare(t)).Apply(t.Context(), &stoav1.ApplyRequest{Ops: b.Bytes()})
 	require.ErrorIs(t, fault.FromStatus(err), engine.ErrTooLarge, "and so does the daemon")
 	fine(t, c)
@@ -72,15 +72,15 @@ func TestMultiGetHasLimits(t *testing.T) {
 	for i := range many {
 		many[i] = engine.Lookup{Column: column.Generic, Key: row("x")}
 	}
-	_, err := c.MultiGet(nil, many)
+	_, err := c.Store(t.Context()).MultiGet(nil, many)
 	require.ErrorIs(t, err, engine.ErrTooLarge)
 	_, err = stoav1.NewStoreClient(d.bare(t)).MultiGet(t.Context(), &stoav1.MultiGetRequest{Lookups: wire.AppendLookups(nil, many)})
 	require.ErrorIs(t, fault.FromStatus(err), engine.ErrTooLarge)
-	_, err = c.MultiGet(nil, many[1:])
+	_, err = c.Store(t.Context()).MultiGet(nil, many[1:])
 	require.NoError(t, err)
 
-	put(t, c, "x", string(make([]byte, 1<<20)))
-	_, err = c.MultiGet(nil, many[:100])
+	put(t, c.Store(t.Context()), "x", string(make([]byte, 1<<20)))
+	_, err = c.Store(t.Context()).MultiGet(nil, many[:100])
 	require.ErrorIs(t, err, engine.ErrTooLarge, "100 MiB of values")
 	var e *rpc.Error
 	require.ErrorAs(t, err, &e)
@@ -90,14 +90,14 @@ func TestMultiGetHasLimits(t *testing.T) {
 
 func TestMultiGetTakesNoMoreMemoryThanItMayAnswer(t *testing.T) {
 	c := start(t, nil, Options{}).dial(t)
-	put(t, c, "large", string(make([]byte, 256<<10)))
+	put(t, c.Store(t.Context()), "large", string(make([]byte, 256<<10)))
 	lookups := make([]engine.Lookup, wire.MaxLookups) // 4 GiB, if all were answered
 	for i := range lookups {
 		lookups[i] = engine.Lookup{Column: column.Generic, Key: row("large")}
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err := c.MultiGet(nil, lookups)
+	_, err := c.Store(t.Context()).MultiGet(nil, lookups)
 	require.ErrorIs(t, err, engine.ErrTooLarge)
 	runtime.ReadMemStats(&after)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(4*engine.MaxBatch))
@@ -134,7 +134,7 @@ func TestRequestsOfSessionsInFlightAreLimited(t *testing.T) {
 	var b engine.Batch
 	b.Put(column.Generic, row("a"), make([]byte, 900<<10))
 	first := make(chan error, 1)
-	go func() { first <- c.Apply(&b) }()
+	go func() { first <- c.Store(t.Context()).Apply(&b) }()
 	<-held
 	session, err := stoav1.NewStoreClient(d.bare(t)).Session(t.Context())
 	require.NoError(t, err)
@@ -180,12 +180,12 @@ func TestRequestsInFlightAreLimited(t *testing.T) {
 	var b engine.Batch
 	b.Put(column.Generic, row("a"), make([]byte, 600<<10))
 	first, second := make(chan error, 1), make(chan error, 1)
-	go func() { first <- c.Apply(&b) }()
+	go func() { first <- c.Store(t.Context()).Apply(&b) }()
 	<-held
 	_, err := stoav1.NewStoreClient(d.bare(t)).Apply(t.Context(), &stoav1.ApplyRequest{Ops: b.Bytes()})
 	require.ErrorIs(t, fault.FromStatus(err), rpc.ErrBusy)
 	require.Equal(t, codes.ResourceExhausted, status.Code(err))
-	go func() { second <- c.Apply(&b) }() // asks again until there is room
+	go func() { second <- c.Store(t.Context()).Apply(&b) }() // asks again until there is room
 	require.Eventually(t, func() bool { return refusals(t, registry) > 1 }, patience, time.Millisecond)
 	close(release)
 	require.NoError(t, <-first)
@@ -197,15 +197,15 @@ func TestRequestsInFlightAreLimited(t *testing.T) {
 func TestSessionsSnapshotsAndScansAreLimited(t *testing.T) {
 	d := start(t, nil, Options{MaxSessions: 2, MaxScans: 2})
 	c := d.dial(t)
-	a, err := c.Snapshot()
+	a, err := c.Store(t.Context()).Snapshot()
 	require.NoError(t, err)
-	b, err := c.Snapshot()
+	b, err := c.Store(t.Context()).Snapshot()
 	require.NoError(t, err)
-	_, err = c.Snapshot()
+	_, err = c.Store(t.Context()).Snapshot()
 	require.ErrorIs(t, err, rpc.ErrBusy)
 	require.NoError(t, a.Close())
 	require.Eventually(t, func() bool {
-		s, err := c.Snapshot()
+		s, err := c.Store(t.Context()).Snapshot()
 		if err == nil {
 			s.Close()
 		}
@@ -214,15 +214,15 @@ func TestSessionsSnapshotsAndScansAreLimited(t *testing.T) {
 	require.NoError(t, b.Close())
 
 	for i := range 3000 {
-		put(t, c, fmt.Sprintf("%04d", i), string(make([]byte, 8000)))
+		put(t, c.Store(t.Context()), fmt.Sprintf("%04d", i), string(make([]byte, 8000)))
 	}
 	var open []*engine.Iterator
 	for range 2 {
-		it, err := c.Iterate(column.Generic, engine.Range{})
+		it, err := c.Store(t.Context()).Iterate(column.Generic, engine.Range{})
 		require.NoError(t, err)
 		open = append(open, it)
 	}
-	_, err = c.Iterate(column.Generic, engine.Range{})
+	_, err = c.Store(t.Context()).Iterate(column.Generic, engine.Range{})
 	require.ErrorIs(t, err, rpc.ErrBusy)
 	for _, it := range open {
 		it.Close()
@@ -236,13 +236,13 @@ func TestConnectionsAreLimited(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := start(t, nil, Options{MaxConnections: 2})
 			a, b := d.dial(t), d.dial(t)
-			_, err := rpc.Dial(d.path, rpc.ClientOptions{Framing: f})
+			_, err := rpc.Dial(t.Context(), d.path, rpc.WithFraming(f))
 			require.ErrorIs(t, err, rpc.ErrBusy)
 			require.ErrorContains(t, err, "no more than 2 connections at once")
 			require.NotErrorIs(t, err, rpc.ErrRefused, "this user may connect")
 			require.NoError(t, a.Close())
 			require.Eventually(t, func() bool {
-				c, err := rpc.Dial(d.path, rpc.ClientOptions{Framing: f})
+				c, err := rpc.Dial(t.Context(), d.path, rpc.WithFraming(f))
 				if err == nil {
 					c.Close()
 				}
@@ -273,7 +273,7 @@ func TestConnectionsThatSayNothingKeepNobodyFromBeingTold(t *testing.T) {
 		}
 		return hungUp == len(silent)-demux.MaxTurnedAway
 	}, patience, time.Millisecond)
-	_, err := rpc.Dial(d.path, rpc.ClientOptions{})
+	_, err := rpc.Dial(t.Context(), d.path)
 	require.ErrorIs(t, err, rpc.ErrBusy)
 	fine(t, c)
 	d.stop() // which waits for none of them

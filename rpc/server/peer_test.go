@@ -30,7 +30,7 @@ func as(uid uint32) func(net.Conn) (demux.Peer, error) {
 func TestPeersThatAreNotOnTheListAreRefused(t *testing.T) {
 	var log bytes.Buffer
 	d := start(t, nil, Options{peerOf: as(4242), Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	_, err := rpc.Dial(d.path, rpc.ClientOptions{})
+	_, err := rpc.Dial(t.Context(), d.path)
 	require.ErrorIs(t, err, rpc.ErrRefused)
 	d.stop()
 	require.Contains(t, log.String(), "uid=4242")
@@ -52,7 +52,7 @@ func TestPeersAreAllowedByUserOrGroup(t *testing.T) {
 
 func TestPeersWithoutCredentialsAreRefused(t *testing.T) {
 	d := start(t, nil, Options{peerOf: func(net.Conn) (demux.Peer, error) { return demux.Peer{}, errors.New("no") }})
-	_, err := rpc.Dial(d.path, rpc.ClientOptions{})
+	_, err := rpc.Dial(t.Context(), d.path)
 	require.ErrorIs(t, err, rpc.ErrRefused)
 }
 
@@ -75,20 +75,20 @@ func TestSecretsAreForSecretPeersOnly(t *testing.T) {
 	key, value := secretRow()
 	var b engine.Batch
 	b.Put(column.Group, key, value)
-	require.NoError(t, owner.Apply(&b))
+	require.NoError(t, owner.Store(t.Context()).Apply(&b))
 
-	got, err := owner.Get(nil, column.Group, key)
+	got, err := owner.Store(t.Context()).Get(nil, column.Group, key)
 	require.NoError(t, err)
 	require.Equal(t, value, got)
-	_, err = stranger.Get(nil, column.Group, key)
+	_, err = stranger.Store(t.Context()).Get(nil, column.Group, key)
 	require.ErrorIs(t, err, rpc.ErrSecret)
 	require.Equal(t, codes.PermissionDenied, status.Code(err))
 	require.ErrorContains(t, err, "Group")
-	_, err = stranger.MultiGet(nil, []engine.Lookup{{Column: column.Generic, Key: row("a")}, {Column: column.Group, Key: key}})
+	_, err = stranger.Store(t.Context()).MultiGet(nil, []engine.Lookup{{Column: column.Generic, Key: row("a")}, {Column: column.Group, Key: key}})
 	require.ErrorIs(t, err, rpc.ErrSecret)
 
 	scan := func(c *rpc.Client, col column.Column, r engine.Range) error {
-		it, err := c.Iterate(col, r)
+		it, err := c.Store(t.Context()).Iterate(col, r)
 		if err != nil {
 			return err
 		}
@@ -108,15 +108,15 @@ func TestSecretsAreForSecretPeersOnly(t *testing.T) {
 
 	b.Reset()
 	b.Expect(column.Group, key, value)
-	require.ErrorIs(t, stranger.Apply(&b), rpc.ErrSecret, "an expectation would tell")
-	require.NoError(t, owner.Apply(&b))
+	require.ErrorIs(t, stranger.Store(t.Context()).Apply(&b), rpc.ErrSecret, "an expectation would tell")
+	require.NoError(t, owner.Store(t.Context()).Apply(&b))
 	b.Reset()
 	b.ExpectAbsent(column.Generic, row("free"))
 	b.Put(column.Generic, row("free"), []byte("1"))
-	require.NoError(t, stranger.Apply(&b), "what is no secret may be expected")
+	require.NoError(t, stranger.Store(t.Context()).Apply(&b), "what is no secret may be expected")
 	b.Reset()
 	b.Expect(column.Generic, row("free"), []byte("1"))
-	require.NoError(t, stranger.Apply(&b))
+	require.NoError(t, stranger.Store(t.Context()).Apply(&b))
 
 	session, err := stoav1.NewStoreClient(d.bare(t)).Session(t.Context())
 	require.NoError(t, err)
@@ -136,7 +136,7 @@ func TestSnapshotsAreForTheUserWhoTookThem(t *testing.T) {
 	})
 	uid.Store(1)
 	one := d.dial(t)
-	snap, err := one.Snapshot()
+	snap, err := one.Store(t.Context()).Snapshot()
 	require.NoError(t, err)
 	defer snap.Close()
 	var id uint64

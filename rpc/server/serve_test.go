@@ -85,7 +85,7 @@ func (d *testDaemon) dial(t testing.TB) *rpc.Client {
 
 func (d *testDaemon) dialAs(t testing.TB, f rpc.Framing) *rpc.Client {
 	t.Helper()
-	c, err := rpc.Dial(d.path, rpc.ClientOptions{Framing: f})
+	c, err := rpc.Dial(t.Context(), d.path, rpc.WithFraming(f))
 	require.NoError(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
@@ -106,18 +106,18 @@ func put(t testing.TB, w engine.Writer, name, value string) {
 
 func TestRowsWrittenOverTheSocketAreReadBack(t *testing.T) {
 	c := start(t, nil, Options{}).dial(t)
-	put(t, c, "a", "1")
-	put(t, c, "empty", "")
-	v, err := c.Get(nil, column.Generic, row("a"))
+	put(t, c.Store(t.Context()), "a", "1")
+	put(t, c.Store(t.Context()), "empty", "")
+	v, err := c.Store(t.Context()).Get(nil, column.Generic, row("a"))
 	require.NoError(t, err)
 	require.Equal(t, "1", string(v))
-	v, err = c.Get([]byte("x"), column.Generic, row("empty"))
+	v, err = c.Store(t.Context()).Get([]byte("x"), column.Generic, row("empty"))
 	require.NoError(t, err)
 	require.Equal(t, "x", string(v))
-	_, err = c.Get(nil, column.Generic, row("none"))
+	_, err = c.Store(t.Context()).Get(nil, column.Generic, row("none"))
 	require.ErrorIs(t, err, engine.ErrNotFound)
 
-	it, err := c.Iterate(column.Generic, engine.Range{})
+	it, err := c.Store(t.Context()).Iterate(column.Generic, engine.Range{})
 	require.NoError(t, err)
 	defer it.Close()
 	n := 0

@@ -68,15 +68,15 @@ func askClose(scan uint64) *stoav1.SessionRequest {
 func TestASessionReadsItsSnapshot(t *testing.T) {
 	d := start(t, nil, Options{})
 	c := d.dial(t)
-	put(t, c, "a", "old")
+	put(t, c.Store(t.Context()), "a", "old")
 	k := d.talk(t)
 	_, res := k.ask(askGet("a", 0))
 	require.Equal(t, "old", string(res.GetGet().GetValue()))
 	_, res = k.ask(&stoav1.SessionRequest{Request: &stoav1.SessionRequest_Snapshot{}})
 	id := res.GetSnapshot().GetSnapshot()
 	require.NotZero(t, id)
-	put(t, c, "a", "new")
-	put(t, c, "b", "new")
+	put(t, c.Store(t.Context()), "a", "new")
+	put(t, c.Store(t.Context()), "b", "new")
 	_, res = k.ask(askGet("a", 0))
 	require.Equal(t, "old", string(res.GetGet().GetValue()))
 	_, res = k.ask(askGet("b", 0))
@@ -104,7 +104,7 @@ func TestAShortScanIsOnePage(t *testing.T) {
 	d := start(t, nil, Options{})
 	c := d.dial(t)
 	for i := range 200 {
-		put(t, c, fmt.Sprintf("%03d", i), "v")
+		put(t, c.Store(t.Context()), fmt.Sprintf("%03d", i), "v")
 	}
 	k := d.talk(t)
 	_, res := k.ask(askScan(&stoav1.ScanRequest{Column: stoav1.Column_COLUMN_GENERIC, Limit: 150}))
@@ -116,7 +116,7 @@ func TestASessionPullsPages(t *testing.T) {
 	d := start(t, stub, Options{MaxSessionScans: 2})
 	c := d.dial(t)
 	for i := range 500 {
-		put(t, c, fmt.Sprintf("%03d", i), "v")
+		put(t, c.Store(t.Context()), fmt.Sprintf("%03d", i), "v")
 	}
 	k := d.talk(t)
 	all := &stoav1.ScanRequest{Column: stoav1.Column_COLUMN_GENERIC, Prefix: row("")}
@@ -196,7 +196,7 @@ func TestIdleSessionsEnd(t *testing.T) {
 		return begun.Add(time.Duration(passed.Load()))
 	}})
 	c := d.dial(t)
-	snap, err := c.Snapshot()
+	snap, err := c.Store(t.Context()).Snapshot()
 	require.NoError(t, err)
 	for range 8 { // reads keep it
 		passed.Add(int64(idle) - 1)
@@ -251,9 +251,9 @@ func TestScansThatNobodyReadsEnd(t *testing.T) {
 	d := start(t, stub, Options{SessionIdle: 50 * time.Millisecond})
 	c := d.dial(t)
 	for i := range 3000 {
-		put(t, c, fmt.Sprintf("%04d", i), string(make([]byte, 8000)))
+		put(t, c.Store(t.Context()), fmt.Sprintf("%04d", i), string(make([]byte, 8000)))
 	}
-	it, err := c.Iterate(column.Generic, engine.Range{})
+	it, err := c.Store(t.Context()).Iterate(column.Generic, engine.Range{})
 	require.NoError(t, err)
 	defer it.Close()
 	require.Eventually(t, func() bool { return stub.iterators.Load() == 0 && d.scans.Used() == 0 }, patience, time.Millisecond)
@@ -271,12 +271,12 @@ func TestSessionsRunSideBySide(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 16 {
 		name := fmt.Sprintf("%02d", i)
-		put(t, c, name, "0")
+		put(t, c.Store(t.Context()), name, "0")
 		k := d.talk(t)
 		all.Go(func() {
 			k.ask(&stoav1.SessionRequest{Request: &stoav1.SessionRequest_Snapshot{}})
 			for j := range 50 {
-				put(t, c, name, fmt.Sprint(j+1))
+				put(t, c.Store(t.Context()), name, fmt.Sprint(j+1))
 				_, res := k.ask(askGet(name, 0))
 				if string(res.GetGet().GetValue()) != "0" {
 					t.Errorf("session %d saw %q", i, res.GetGet().GetValue())
@@ -293,13 +293,13 @@ func TestAKilledClientLeavesNothingBehind(t *testing.T) {
 	d := start(t, stub, Options{})
 	c := d.dial(t)
 	for i := range 3000 {
-		put(t, c, fmt.Sprintf("%04d", i), string(make([]byte, 8000)))
+		put(t, c.Store(t.Context()), fmt.Sprintf("%04d", i), string(make([]byte, 8000)))
 	}
 	victim := d.dial(t)
-	it, err := victim.Iterate(column.Generic, engine.Range{})
+	it, err := victim.Store(t.Context()).Iterate(column.Generic, engine.Range{})
 	require.NoError(t, err)
 	require.True(t, it.Next())
-	snap, err := victim.Snapshot()
+	snap, err := victim.Store(t.Context()).Snapshot()
 	require.NoError(t, err)
 	over, err := snap.Iterate(column.Generic, engine.Range{Reverse: true})
 	require.NoError(t, err)
@@ -316,9 +316,9 @@ func TestAScanOfASnapshotEndsWithIt(t *testing.T) {
 	d := start(t, nil, Options{})
 	c := d.dial(t)
 	for i := range 3000 {
-		put(t, c, fmt.Sprintf("%04d", i), string(make([]byte, 8000)))
+		put(t, c.Store(t.Context()), fmt.Sprintf("%04d", i), string(make([]byte, 8000)))
 	}
-	snap, err := c.Snapshot()
+	snap, err := c.Store(t.Context()).Snapshot()
 	require.NoError(t, err)
 	it, err := snap.Iterate(column.Generic, engine.Range{})
 	require.NoError(t, err)

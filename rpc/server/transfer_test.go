@@ -149,7 +149,7 @@ func TestTheClientChecksWhatTheDaemonSays(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ln) }()
 	defer func() { s.Stop(); require.NoError(t, <-served) }()
-	c, err := rpc.Dial(path, rpc.ClientOptions{})
+	c, err := rpc.Dial(t.Context(), path)
 	require.NoError(t, err)
 	defer c.Close()
 

@@ -8,11 +8,11 @@
 package link
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"sync"
 	"time"
 
@@ -60,12 +60,11 @@ type Conn struct {
 	err     error     // why the connection is of no use; nil: it is
 }
 
-// Dial connects to the daemon at path and waits for its greeting until deadline.
-// It returns ErrNotFramed, ErrHungUp, what the system says, and, as a status, why the
-// daemon does not serve this connection.
-func Dial(path string, deadline time.Time) (*Conn, error) {
-	d := net.Dialer{Deadline: deadline}
-	nc, err := d.Dial("unix", path)
+// Dial connects to the daemon at path and waits for its greeting until ctx ends. It
+// returns ErrNotFramed, ErrHungUp, what the system says, what ctx ended with, and, as a
+// status, why the daemon does not serve this connection.
+func Dial(ctx context.Context, path string) (*Conn, error) {
+	nc, err := new(net.Dialer).DialContext(ctx, "unix", path)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +76,12 @@ func Dial(path string, deadline time.Time) (*Conn, error) {
 	c.pump = newCall(c)
 	c.alarm = time.AfterFunc(time.Hour, c.expire)
 	c.alarm.Stop()
-	if err := c.greet(deadline); err != nil {
+	stop := context.AfterFunc(ctx, func() { nc.SetDeadline(time.Unix(1, 0)) })
+	err = c.greet()
+	if !stop() {
+		err = ctx.Err()
+	}
+	if err != nil {
 		nc.Close()
 		return nil, err
 	}
@@ -86,15 +90,11 @@ func Dial(path string, deadline time.Time) (*Conn, error) {
 }
 
 // greet exchanges greetings.
-func (c *Conn) greet(deadline time.Time) error {
-	c.nc.SetDeadline(deadline)
+func (c *Conn) greet() error {
 	c.nc.SetWriteBuffer(socketBuffer) // as much of it as the system grants
 	c.nc.Write([]byte(frame.Magic))   // the answer says whether it arrived
 	var magic [len(frame.Magic)]byte
 	if _, err := io.ReadFull(c.nc, magic[:]); err != nil {
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return err
-		}
 		return fmt.Errorf("%w: %w", ErrHungUp, err)
 	}
 	if string(magic[:]) != frame.Magic {
@@ -109,7 +109,6 @@ func (c *Conn) greet(deadline time.Time) error {
 		case err != nil:
 			return fmt.Errorf("%w: %w", ErrHungUp, err)
 		case ok:
-			c.nc.SetDeadline(time.Time{})
 			if f.Flags&frame.Error != 0 {
 				return fromWire(f.Payload)
 			}

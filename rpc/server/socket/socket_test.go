@@ -191,7 +191,7 @@ func TestManyDaemonsRaceForAPathAndOneWins(t *testing.T) {
 
 func TestDialSaysWhyThereIsNoDaemon(t *testing.T) {
 	dir := socketDir(t)
-	_, err := rpc.Dial(filepath.Join(dir, "none"), rpc.ClientOptions{})
+	_, err := rpc.Dial(t.Context(), filepath.Join(dir, "none"))
 	require.ErrorIs(t, err, rpc.ErrNoDaemon)
 	require.ErrorContains(t, err, filepath.Join(dir, "none")+": no such file")
 	stale := filepath.Join(dir, "stale")
@@ -199,14 +199,14 @@ func TestDialSaysWhyThereIsNoDaemon(t *testing.T) {
 	require.NoError(t, err)
 	ln.SetUnlinkOnClose(false)
 	ln.Close()
-	_, err = rpc.Dial(stale, rpc.ClientOptions{})
+	_, err = rpc.Dial(t.Context(), stale)
 	require.ErrorIs(t, err, rpc.ErrNoDaemon)
 	require.ErrorContains(t, err, "nothing listens")
 	file := filepath.Join(dir, "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	_, err = rpc.Dial(file, rpc.ClientOptions{})
+	_, err = rpc.Dial(t.Context(), file)
 	require.ErrorIs(t, err, rpc.ErrNoDaemon)
-	_, err = rpc.Dial(strings.Repeat("x", 108), rpc.ClientOptions{})
+	_, err = rpc.Dial(t.Context(), strings.Repeat("x", 108))
 	require.ErrorIs(t, err, rpc.ErrSocketPath)
 }
 
