@@ -17,6 +17,7 @@ import (
 	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/frame"
 	"github.com/stoadb/stoa/rpc/internal/link"
+	"github.com/stoadb/stoa/rpc/internal/op"
 )
 
 // Framing is how calls go over the socket.
@@ -50,8 +51,8 @@ type carrier struct {
 
 func newCarrier(path string, timeout time.Duration, conn *grpc.ClientConn) *carrier {
 	t := &carrier{path: path, timeout: timeout, grpc: conn, numbers: make(map[string]uint16)}
-	for _, m := range FrameMethods() {
-		t.numbers[m.Name] = m.Number
+	for _, m := range op.Methods() {
+		t.numbers[m.Full()] = m.Number
 	}
 	return t
 }

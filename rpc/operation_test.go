@@ -11,16 +11,19 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
+
+var services = []grpc.ServiceDesc{
+	stoav1.Admin_ServiceDesc, stoav1.Blob_ServiceDesc, stoav1.Dag_ServiceDesc, stoav1.Group_ServiceDesc,
+	stoav1.Kv_ServiceDesc, stoav1.Namespace_ServiceDesc, stoav1.Store_ServiceDesc,
+}
 
 // The client makes every call of every service in frames, over one connection.
 func TestEveryMethodGoesInFrames(t *testing.T) {
 	var want, got []string
-	for _, d := range []grpc.ServiceDesc{
-		stoav1.Admin_ServiceDesc, stoav1.Blob_ServiceDesc, stoav1.Dag_ServiceDesc, stoav1.Group_ServiceDesc,
-		stoav1.Kv_ServiceDesc, stoav1.Namespace_ServiceDesc, stoav1.Store_ServiceDesc,
-	} {
+	for _, d := range services {
 		for _, m := range d.Methods {
 			want = append(want, "/"+d.ServiceName+"/"+m.MethodName)
 		}
@@ -29,19 +32,19 @@ func TestEveryMethodGoesInFrames(t *testing.T) {
 		}
 	}
 	numbers := map[uint16]string{}
-	for _, m := range FrameMethods() {
+	for _, m := range op.Methods() {
 		require.Empty(t, numbers[m.Number], "number %d of %s", m.Number, m.Name)
 		numbers[m.Number] = m.Name
-		got = append(got, m.Name)
+		got = append(got, m.Full())
 	}
 	require.ElementsMatch(t, want, got)
 }
 
 // What Go lacks of a message is found here, and not by the first call.
 func TestEveryOperationCanBePlanned(t *testing.T) {
-	for service, all := range operations {
-		for _, o := range all {
-			require.NotPanics(t, o.Plan, "%s: %s", service, o.About().Name)
+	for _, d := range services {
+		for _, o := range op.Entries(d.ServiceName) {
+			require.NotPanics(t, o.Plan, o.About().Name)
 		}
 	}
 }
@@ -63,8 +66,8 @@ func TestTheReadmeHasTheNumberOfEveryMethod(t *testing.T) {
 			got = append(got, m[2]+" /stoa.v1."+service[1]+"/"+m[1])
 		}
 	}
-	for _, m := range FrameMethods() {
-		want = append(want, strconv.Itoa(int(m.Number))+" "+m.Name)
+	for _, m := range op.Methods() {
+		want = append(want, strconv.Itoa(int(m.Number))+" "+m.Full())
 	}
 	require.True(t, slices.IsSorted(got))
 	require.Equal(t, want, got)

@@ -12,28 +12,7 @@ import (
 	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
-	"github.com/stoadb/stoa/rpc/stoav1"
 )
-
-func TestAllCallsOfTheDagServiceGoInFrames(t *testing.T) {
-	greeting := startDag(t, 1, Options{}).raw(t).greeting
-	var names, framed []string
-	for _, m := range stoav1.Dag_ServiceDesc.Methods {
-		names = append(names, dagPrefix+m.MethodName)
-	}
-	for _, s := range stoav1.Dag_ServiceDesc.Streams {
-		names = append(names, dagPrefix+s.StreamName)
-	}
-	numbers := map[uint16]bool{}
-	for _, m := range rpc.FrameMethods() {
-		require.False(t, numbers[m.Number], "%d comes twice", m.Number)
-		numbers[m.Number] = true
-		if m.Number/100 == 6 && greeting.Has(m.Number) {
-			framed = append(framed, m.Name)
-		}
-	}
-	require.ElementsMatch(t, names, framed)
-}
 
 // What every call returns is the same over both framings.
 func TestTheDagServiceAnswersTheSameOverBothFramings(t *testing.T) {

@@ -22,9 +22,11 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
+	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/frame"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/server/internal/framed"
 	"github.com/stoadb/stoa/rpc/server/socket"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -104,6 +106,22 @@ func (c *rawConn) hungUp() {
 		if c.r.Fill() != nil {
 			return
 		}
+	}
+}
+
+func TestTheGreetingHasTheCallsOfTheServicesThatAreThere(t *testing.T) {
+	gov := startGov(t, rpc.FramingAuto, Options{}).testDaemon
+	for service, d := range map[string]*testDaemon{
+		"stoa.v1.Dag": startDag(t, 1, Options{}).testDaemon, "stoa.v1.Kv": startKV(t, Options{}, kvstorage.Options{}).testDaemon,
+		"stoa.v1.Namespace": gov, "stoa.v1.Group": gov, "stoa.v1.Store": gov, "stoa.v1.Blob": gov, "stoa.v1.Admin": gov,
+	} {
+		greeting := d.raw(t).greeting
+		for _, o := range op.Entries(service) {
+			require.True(t, greeting.Has(o.About().Number), o.About().Name)
+		}
+	}
+	for _, o := range op.Entries("stoa.v1.Dag") {
+		require.False(t, gov.raw(t).greeting.Has(o.About().Number), "there are no contexts")
 	}
 }
 

@@ -530,17 +530,3 @@ func jsonOf(t testing.TB, v any) string {
 	require.NoError(t, err)
 	return string(text)
 }
-
-func TestKvMethodsInFramesAreThoseOfTheService(t *testing.T) {
-	greeting := startKV(t, Options{}, kvstorage.Options{}).raw(t).greeting
-	have := map[string]bool{}
-	for _, m := range rpc.FrameMethods() {
-		have[m.Name] = greeting.Has(m.Number)
-	}
-	for _, m := range stoav1.Kv_ServiceDesc.Methods {
-		require.True(t, have["/stoa.v1.Kv/"+m.MethodName], m.MethodName)
-	}
-	for _, m := range stoav1.Kv_ServiceDesc.Streams {
-		require.True(t, have["/stoa.v1.Kv/"+m.StreamName], m.StreamName)
-	}
-}

@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/stoadb/stoa/rpc"
+	_ "github.com/stoadb/stoa/rpc" // describes the operations
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
 
@@ -22,7 +22,7 @@ func (s *Server) register(generated *grpc.ServiceDesc, domain, byHand any) {
 // described returns a service as package rpc describes it.
 func (s *Server) described(generated *grpc.ServiceDesc, byHand any) *grpc.ServiceDesc {
 	d := &grpc.ServiceDesc{ServiceName: generated.ServiceName, HandlerType: (*any)(nil), Metadata: generated.Metadata}
-	for _, o := range rpc.Operations(d.ServiceName) {
+	for _, o := range op.Entries(d.ServiceName) {
 		if _, ok := o.(*op.Hand); ok {
 			registerByHand(d, generated, byHand, o.About().Full())
 		}

@@ -1,7 +1,6 @@
 // Package frame is the small framing of the protocol, STO1: the messages of
 // gRPC behind a header of 19 bytes, on the same socket. Header is the format,
-// Reader takes frames off a connection, Writer puts them on it, Methods are the
-// numbers of calls. README.md of package rpc describes it for clients in other
+// Reader takes frames off a connection, Writer puts them on it. README.md of package rpc describes it for clients in other
 // languages.
 //
 // Start at Header.

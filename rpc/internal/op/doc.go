@@ -1,7 +1,7 @@
 // Package op describes operations: what a method is called and who may call it, how
 // its messages carry what the Go API takes and returns, and what it does in the
-// domain. One description serves both ends: the client calls by it, and the server
-// registers it with gRPC and in frames.
+// domain. One description serves both ends: the client calls by it, and the server, which
+// has them of [Entries], registers it with gRPC and in frames.
 //
 // An operation is a [Unary] or a [Stream] of package rpc, beside the method of the client
 // that calls it, or a [Hand] if both ends write out what they do. Messages are mapped onto

@@ -76,17 +76,6 @@ type Pace interface {
 	During(wait func() error) error
 }
 
-// Entry is an operation.
-type Entry interface {
-	// About returns what is known of the operation besides its messages.
-	About() *Method
-	// Plan plans how the messages are mapped, which the first call does otherwise, and
-	// panics if they are not what Go has.
-	Plan()
-	// Register adds the operation to a service.
-	Register(h Host, d *grpc.ServiceDesc)
-}
-
 // About returns what is known of the operation besides its messages.
 func (m *Method) About() *Method { return m }
 
@@ -130,7 +119,7 @@ func typeOf(d protoreflect.MessageDescriptor) protoreflect.MessageType {
 type Hand struct{ Method }
 
 // ByHand returns an operation that package server has a handler of its own for.
-func ByHand(m Method) *Hand { return &Hand{m.named()} }
+func ByHand(m Method) *Hand { return listed(&Hand{m.named()}) }
 
 // Plan panics if the protocol has no such method.
 func (h *Hand) Plan() { h.messages() }

@@ -50,7 +50,7 @@ func NewStreamBy[S, In, Item any](m Method, do func(context.Context, S, *In) ite
 		}
 		_, o.single = o.items.(single[Item])
 	})
-	return o
+	return listed(o)
 }
 
 // Plan plans how the messages are mapped; see [Entry].

@@ -40,7 +40,7 @@ func NewBy[S, In, Out any](m Method, do func(context.Context, S, *In) (Out, erro
 			u.answer = mappingOf[Out](u.of.response.Zero().Interface())
 		}
 	})
-	return u
+	return listed(u)
 }
 
 // Plan plans how the messages are mapped; see [Entry].

@@ -58,7 +58,7 @@ func (f *Server) freed(r *request) {
 func (c *connection) begin(f frame.Frame, m *method) error {
 	ends := f.Flags&frame.End != 0
 	if !ends && !m.takesMany() {
-		return fmt.Errorf("%w: %s takes one message, which ends the request", frame.ErrMalformed, m.Name)
+		return fmt.Errorf("%w: %s takes one message, which ends the request", frame.ErrMalformed, m.Full())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,7 +132,7 @@ func (k *call) answer(payload mem.BufferSlice, err error) {
 // streaming serves a stream.
 func (k *call) streaming(m *method) {
 	c, ss := k.conn, k.stream
-	info := &grpc.StreamServerInfo{FullMethod: m.Name, IsClientStream: m.stream.ClientStreams, IsServerStream: m.stream.ServerStreams}
+	info := &grpc.StreamServerInfo{FullMethod: m.Full(), IsClientStream: m.stream.ClientStreams, IsServerStream: m.stream.ServerStreams}
 	err := c.f.stream(m.service, ss, info, m.stream.Handler)
 	k.cancel() // what is still being sent is not waited for
 	k.answer(nil, err)

@@ -17,7 +17,7 @@ type Direct struct {
 	// Lone is of a call that is short if it waits for no disk: whether the request
 	// that was parsed is such a one. It is answered by the hand if the connection
 	// has nothing else to do, which saves handing it over twice. nil: only what
-	// frame.Method says counts.
+	// op.Method says counts.
 	Lone func(*Scratch) bool
 }
 

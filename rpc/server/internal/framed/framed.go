@@ -8,14 +8,16 @@ package framed
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
 
-	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/frame"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/server/internal/demux"
 	"github.com/stoadb/stoa/rpc/server/internal/limit"
@@ -56,7 +58,7 @@ type Server struct {
 
 // method is a call that goes in frames.
 type method struct {
-	frame.Method
+	*op.Method
 	service any
 	unary   *grpc.MethodDesc // nil: it is a stream
 	stream  *grpc.StreamDesc
@@ -77,15 +79,16 @@ func New(o Options) *Server {
 
 // Register adds the methods of a service that go in frames.
 func (f *Server) Register(d *grpc.ServiceDesc, service any) {
-	for _, m := range rpc.FrameMethods() {
+	for _, e := range op.Entries(d.ServiceName) {
+		m := e.About()
 		for i := range d.Methods {
-			if m.Name == "/"+d.ServiceName+"/"+d.Methods[i].MethodName {
+			if m.Full() == "/"+d.ServiceName+"/"+d.Methods[i].MethodName {
 				f.methods[m.Number] = &method{Method: m, service: service, unary: &d.Methods[i],
-					info: &grpc.UnaryServerInfo{Server: service, FullMethod: m.Name}}
+					info: &grpc.UnaryServerInfo{Server: service, FullMethod: m.Full()}}
 			}
 		}
 		for i := range d.Streams {
-			if m.Name == "/"+d.ServiceName+"/"+d.Streams[i].StreamName {
+			if m.Full() == "/"+d.ServiceName+"/"+d.Streams[i].StreamName {
 				f.methods[m.Number] = &method{Method: m, service: service, stream: &d.Streams[i]}
 			}
 		}
@@ -95,7 +98,7 @@ func (f *Server) Register(d *grpc.ServiceDesc, service any) {
 // Straight has a method that is registered answered by d.
 func (f *Server) Straight(name string, d *Direct) {
 	for _, m := range f.methods {
-		if m.Name == name {
+		if m.Full() == name {
 			m.direct = d
 		}
 	}
@@ -104,11 +107,7 @@ func (f *Server) Straight(name string, d *Direct) {
 // Ready makes the greeting, once all methods are registered.
 func (f *Server) Ready() {
 	g := frame.Greeting{Calls: f.o.MaxStreams, Message: frame.MaxPayload, Window: frame.Window, ClientWindow: frame.Window}
-	for _, m := range rpc.FrameMethods() {
-		if f.methods[m.Number] != nil {
-			g.Methods = append(g.Methods, m.Number)
-		}
-	}
+	g.Methods = slices.Sorted(maps.Keys(f.methods))
 	f.greeting = g.Append([]byte(frame.Magic))
 }
 

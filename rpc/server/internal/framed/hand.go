@@ -126,7 +126,7 @@ func (h *hand) take(f frame.Frame) (bool, error) {
 	switch {
 	case err != nil:
 	case m != nil && f.Flags&frame.Paced != 0 && !m.takesMany():
-		err = fmt.Errorf("%w: %s takes one message, which is not paced", frame.ErrMalformed, m.Name)
+		err = fmt.Errorf("%w: %s takes one message, which is not paced", frame.ErrMalformed, m.Full())
 	case m == nil:
 		err = status.Errorf(codes.Unimplemented, "no method %d", f.Method)
 	case c.f.isStopping():
