@@ -6,28 +6,10 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/namespace/naming"
+	"github.com/stoadb/stoa/rpc/internal/backend"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
-
-// Daemon is what the Admin service does, for package server.
-type Daemon interface {
-	// Status returns what the daemon is, and how it is.
-	Status() *stoav1.StatusResponse
-	// Stats returns counts and sizes of the engine.
-	Stats() (engine.Stats, error)
-	// Checkpoint makes a copy of the store in a directory.
-	Checkpoint(dir string) error
-	// Compact rewrites the tables of the keys of a column that are in a range and begin
-	// with prefix; those of all columns if it is 0.
-	Compact(ctx context.Context, col column.Column, r engine.Range, prefix []byte) error
-	// Flush writes what is in memory to tables.
-	Flush() error
-	// Reopen closes and opens the engine after a fault.
-	Reopen() (engine.Health, error)
-	// Find looks for what a name or the first digits of an id mean.
-	Find(ctx context.Context, q naming.Query) (naming.Answer, error)
-}
 
 // The types that the messages have other names for.
 var (
@@ -50,7 +32,7 @@ func columnStats(m *stoav1.ColumnStats) engine.ColumnStats {
 }
 
 var adminStatus = op.New(op.Method{Number: 502, Name: "Admin.Status", Access: op.AccessAll},
-	func(_ context.Context, d Daemon, _ *op.Nothing) (*stoav1.StatusResponse, error) {
+	func(_ context.Context, d backend.Daemon, _ *op.Nothing) (*stoav1.StatusResponse, error) {
 		return d.Status(), nil
 	})
 
@@ -60,7 +42,7 @@ func (c *Client) Status(ctx context.Context) (*stoav1.StatusResponse, error) {
 }
 
 var adminStats = op.New(op.Method{Number: 503, Name: "Admin.Stats"},
-	func(_ context.Context, d Daemon, _ *op.Nothing) (engine.Stats, error) { return d.Stats() })
+	func(_ context.Context, d backend.Daemon, _ *op.Nothing) (engine.Stats, error) { return d.Stats() })
 
 // Stats returns counts and sizes of the daemon's engine.
 func (c *Client) Stats(ctx context.Context) (engine.Stats, error) {
@@ -68,7 +50,7 @@ func (c *Client) Stats(ctx context.Context) (engine.Stats, error) {
 }
 
 var adminCheckpoint = op.New(op.Method{Number: 504, Name: "Admin.Checkpoint", Long: true},
-	func(_ context.Context, d Daemon, dir *string) (op.Nothing, error) {
+	func(_ context.Context, d backend.Daemon, dir *string) (op.Nothing, error) {
 		return op.Nothing{}, d.Checkpoint(*dir)
 	})
 
@@ -87,7 +69,7 @@ type compaction struct {
 }
 
 var adminCompact = op.New(op.Method{Number: 505, Name: "Admin.Compact", Long: true},
-	func(ctx context.Context, d Daemon, a *compaction) (op.Nothing, error) {
+	func(ctx context.Context, d backend.Daemon, a *compaction) (op.Nothing, error) {
 		return op.Nothing{}, d.Compact(ctx, a.Column, engine.Range{Start: a.Start, End: a.End}, a.Prefix)
 	})
 
@@ -99,7 +81,9 @@ func (c *Client) Compact(ctx context.Context, col column.Column, r engine.Range)
 }
 
 var adminFlush = op.New(op.Method{Number: 506, Name: "Admin.Flush", Long: true},
-	func(_ context.Context, d Daemon, _ *op.Nothing) (op.Nothing, error) { return op.Nothing{}, d.Flush() })
+	func(_ context.Context, d backend.Daemon, _ *op.Nothing) (op.Nothing, error) {
+		return op.Nothing{}, d.Flush()
+	})
 
 // Flush writes what is in the daemon's memory to tables and waits for it.
 func (c *Client) Flush(ctx context.Context) error {
@@ -108,7 +92,7 @@ func (c *Client) Flush(ctx context.Context) error {
 }
 
 var adminReopen = op.New(op.Method{Number: 507, Name: "Admin.Reopen", Long: true},
-	func(_ context.Context, d Daemon, _ *op.Nothing) (engine.Health, error) { return d.Reopen() })
+	func(_ context.Context, d backend.Daemon, _ *op.Nothing) (engine.Health, error) { return d.Reopen() })
 
 // Reopen closes and opens the daemon's storage after a fault that made it
 // read-only, and returns how it is then.
@@ -125,7 +109,7 @@ type finding struct {
 }
 
 var adminFind = op.New(op.Method{Number: 501, Name: "Admin.Find"},
-	func(ctx context.Context, d Daemon, a *finding) (naming.Answer, error) {
+	func(ctx context.Context, d backend.Daemon, a *finding) (naming.Answer, error) {
 		return d.Find(ctx, naming.Query{Kind: a.Kind, Text: a.Text, Group: a.Group, Context: a.Context})
 	})
 

@@ -8,7 +8,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/dag/hlc"
-	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc/internal/backend"
 	_ "github.com/stoadb/stoa/rpc/internal/dagwire" // what types of package dag are in messages
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
@@ -20,13 +20,6 @@ type Dag struct{ c *Client }
 
 // Dag returns the contexts of the daemon.
 func (c *Client) Dag() *Dag { return &Dag{c} }
-
-// Contexts is what does the operations of the Dag service, for package server.
-type Contexts struct {
-	*dag.Store
-	NewKey  func() (codec.ContextID, error)             // makes the key of a new context; nil: there are none
-	Scratch func() (engine.Engine, func() error, error) // as [dag.VerifyOptions] has it
-}
 
 // odd returns what is wrong with an answer that makes no sense, if anything is.
 func odd(op string, err error) error {
@@ -60,7 +53,7 @@ type dagCreating struct {
 func (a *dagCreating) AboutContext() codec.ContextID { return a.context }
 
 var dagCreate = op.New(op.Method{Number: 601, Name: "Dag.CreateContext"},
-	func(_ context.Context, s *Contexts, a *dagCreating) (_ codec.ContextID, err error) {
+	func(_ context.Context, s *backend.Contexts, a *dagCreating) (_ codec.ContextID, err error) {
 		if len(a.ContextID) == 0 && s.NewKey != nil {
 			a.context, err = s.NewKey()
 		} else {
@@ -85,7 +78,7 @@ func (d *Dag) NewContext(ctx context.Context, app codec.ApplicationMeta) (id cod
 }
 
 var dagDelete = op.New(op.Method{Number: 602, Name: "Dag.DeleteContext"},
-	func(_ context.Context, s *Contexts, a *dagContext) (op.Nothing, error) {
+	func(_ context.Context, s *backend.Contexts, a *dagContext) (op.Nothing, error) {
 		return op.Nothing{}, s.DeleteContext(a.ContextID)
 	})
 
@@ -130,7 +123,7 @@ type dagContexts struct {
 }
 
 var dagList = op.New(op.Method{Number: 603, Name: "Dag.ListContexts"},
-	func(_ context.Context, s *Contexts, a *dagAfter[codec.ContextID]) (p dagContexts, err error) {
+	func(_ context.Context, s *backend.Contexts, a *dagAfter[codec.ContextID]) (p dagContexts, err error) {
 		p.Contexts, err = s.Contexts(a.After, a.limit())
 		p.Next = nextAfter(p.Contexts, a.limit(), func(c *dag.ContextInfo) codec.ContextID { return c.ID })
 		return p, err
@@ -143,7 +136,7 @@ func (d *Dag) Contexts(ctx context.Context, after codec.ContextID, limit int) ([
 }
 
 var dagInfo = op.New(op.Method{Number: 604, Name: "Dag.GetContext"},
-	func(_ context.Context, s *Contexts, a *dagContext) (dag.ContextInfo, error) {
+	func(_ context.Context, s *backend.Contexts, a *dagContext) (dag.ContextInfo, error) {
 		return s.Context(a.ContextID)
 	})
 
@@ -153,7 +146,7 @@ func (d *Dag) Context(ctx context.Context, id codec.ContextID) (dag.ContextInfo,
 }
 
 var dagSetApplication = op.New(op.Method{Number: 605, Name: "Dag.SetApplication"},
-	func(_ context.Context, s *Contexts, a *dagRunning) (op.Nothing, error) {
+	func(_ context.Context, s *backend.Contexts, a *dagRunning) (op.Nothing, error) {
 		return op.Nothing{}, s.SetApplication(a.ContextID, a.Application)
 	})
 
@@ -164,7 +157,7 @@ func (d *Dag) SetApplication(ctx context.Context, id codec.ContextID, app codec.
 }
 
 var dagConfig = op.New(op.Method{Number: 606, Name: "Dag.GetConfig"},
-	func(_ context.Context, s *Contexts, a *dagContext) (codec.ContextConfigValue, error) {
+	func(_ context.Context, s *backend.Contexts, a *dagContext) (codec.ContextConfigValue, error) {
 		return s.Config(a.ContextID)
 	})
 
@@ -180,7 +173,7 @@ type dagBumping struct {
 }
 
 var dagBump = op.New(op.Method{Number: 607, Name: "Dag.BumpConfig"},
-	func(_ context.Context, s *Contexts, a *dagBumping) (codec.ContextConfigValue, error) {
+	func(_ context.Context, s *backend.Contexts, a *dagBumping) (codec.ContextConfigValue, error) {
 		if !a.Application && !a.Members {
 			return codec.ContextConfigValue{}, &op.FieldError{Field: "application", Reason: "neither it nor members is to be counted"}
 		}
@@ -193,7 +186,9 @@ func (d *Dag) BumpConfig(ctx context.Context, id codec.ContextID, application, m
 }
 
 var dagClock = op.New(op.Method{Number: 636, Name: "Dag.GetClock"},
-	func(_ context.Context, s *Contexts, _ *op.Nothing) (hlc.State, error) { return s.Clock().State(), nil })
+	func(_ context.Context, s *backend.Contexts, _ *op.Nothing) (hlc.State, error) {
+		return s.Clock().State(), nil
+	})
 
 // Clock returns what the clock of the daemon says, as [hlc.Clock.State] does.
 func (d *Dag) Clock(ctx context.Context) (hlc.State, error) {
@@ -201,7 +196,9 @@ func (d *Dag) Clock(ctx context.Context) (hlc.State, error) {
 }
 
 var dagConfirmClock = op.New(op.Method{Number: 637, Name: "Dag.ConfirmClock"},
-	func(_ context.Context, s *Contexts, _ *op.Nothing) (hlc.State, error) { return s.ConfirmClock() })
+	func(_ context.Context, s *backend.Contexts, _ *op.Nothing) (hlc.State, error) {
+		return s.ConfirmClock()
+	})
 
 // ConfirmClock takes the system clock of the daemon as right, as
 // [hlc.Clock.Confirm] does, with its errors.

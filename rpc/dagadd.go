@@ -7,6 +7,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc/internal/backend"
 	"github.com/stoadb/stoa/rpc/internal/dagwire"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -19,7 +20,7 @@ type dagCommitting struct{ dag.Commit }
 func (a *dagCommitting) AboutContext() codec.ContextID { return a.Context }
 
 var dagCommit = op.New(op.Method{Number: 613, Name: "Dag.Commit"},
-	func(ctx context.Context, s *Contexts, a *dagCommitting) (dag.Committed, error) {
+	func(ctx context.Context, s *backend.Contexts, a *dagCommitting) (dag.Committed, error) {
 		return s.Commit(ctx, a.Commit)
 	})
 
@@ -54,7 +55,7 @@ type dagAdding struct {
 func (a *dagAdding) AboutContext() codec.ContextID { return a.context }
 
 var dagAdd = op.New(op.Method{Number: 614, Name: "Dag.Add"},
-	func(ctx context.Context, s *Contexts, a *dagAdding) (dag.Answer, error) {
+	func(ctx context.Context, s *backend.Contexts, a *dagAdding) (dag.Answer, error) {
 		delta, answer := dagwire.Offered(a.Delta)
 		if answer != nil {
 			return *answer, nil

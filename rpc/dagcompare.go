@@ -10,6 +10,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/dag/merkle"
+	"github.com/stoadb/stoa/rpc/internal/backend"
 	"github.com/stoadb/stoa/rpc/internal/dagwire"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -23,7 +24,7 @@ type dagProof struct {
 }
 
 var dagProve = op.New(op.Method{Number: 628, Name: "Dag.Prove"},
-	func(_ context.Context, s *Contexts, a *dagKey) (p dagProof, err error) {
+	func(_ context.Context, s *backend.Contexts, a *dagKey) (p dagProof, err error) {
 		e, err := s.Prove(a.ContextID, a.AppKey)
 		if err != nil {
 			return p, err
@@ -56,7 +57,7 @@ type dagAsking struct {
 }
 
 var dagNodes = op.New(op.Method{Number: 629, Name: "Dag.Nodes"},
-	func(ctx context.Context, s *Contexts, a *dagAsking) ([]byte, error) {
+	func(ctx context.Context, s *backend.Contexts, a *dagAsking) ([]byte, error) {
 		ask, err := merkle.ParseNodeRequest(a.Request)
 		if err != nil {
 			return nil, &op.FieldError{Field: "request", Reason: err.Error()}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/rpc/internal/backend"
 	"github.com/stoadb/stoa/rpc/internal/dagwire"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -25,7 +26,7 @@ type dagGot struct {
 }
 
 var dagGet = op.New(op.Method{Number: 616, Name: "Dag.Get"},
-	func(_ context.Context, s *Contexts, a *dagGetting) (g dagGot, err error) {
+	func(_ context.Context, s *backend.Contexts, a *dagGetting) (g dagGot, err error) {
 		d, state, err := s.Get(a.ContextID, a.DeltaID)
 		if err != nil {
 			return g, err
@@ -56,7 +57,7 @@ type dagHeads struct {
 }
 
 var dagHeadsOf = op.New(op.Method{Number: 617, Name: "Dag.Heads"},
-	func(_ context.Context, s *Contexts, a *dagContext) (h dagHeads, err error) {
+	func(_ context.Context, s *backend.Contexts, a *dagContext) (h dagHeads, err error) {
 		h.Heads, h.Root, err = s.Heads(a.ContextID)
 		return h, err
 	})
@@ -74,7 +75,7 @@ type dagMissed struct {
 }
 
 var dagMissing = op.New(op.Method{Number: 618, Name: "Dag.Missing"},
-	func(_ context.Context, s *Contexts, a *dagPage[codec.DeltaID]) (p dagMissed, err error) {
+	func(_ context.Context, s *backend.Contexts, a *dagPage[codec.DeltaID]) (p dagMissed, err error) {
 		p.Missing, err = s.Missing(a.ContextID, a.After, a.limit())
 		p.Next = nextAfter(p.Missing, a.limit(), func(id *codec.DeltaID) codec.DeltaID { return *id })
 		return p, err
@@ -93,7 +94,7 @@ type dagWaiting struct {
 }
 
 var dagPending = op.New(op.Method{Number: 619, Name: "Dag.Pending"},
-	func(_ context.Context, s *Contexts, a *dagPage[uint64]) (p dagWaiting, err error) {
+	func(_ context.Context, s *backend.Contexts, a *dagPage[uint64]) (p dagWaiting, err error) {
 		p.Pending, err = s.Pending(a.ContextID, a.After, a.limit())
 		p.Next = nextAfter(p.Pending, a.limit(), func(d *dag.PendingDelta) uint64 { return d.Arrival })
 		return p, err
@@ -112,7 +113,7 @@ type dagRefused struct {
 }
 
 var dagRefusals = op.New(op.Method{Number: 620, Name: "Dag.Refusals"},
-	func(_ context.Context, s *Contexts, a *dagPage[uint64]) (p dagRefused, err error) {
+	func(_ context.Context, s *backend.Contexts, a *dagPage[uint64]) (p dagRefused, err error) {
 		p.Refusals, err = s.Refusals(a.ContextID, a.After, a.limit())
 		p.Next = nextAfter(p.Refusals, a.limit(), func(r *dag.ListedRefusal) uint64 { return r.Seq })
 		return p, err

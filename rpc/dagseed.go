@@ -8,6 +8,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/rpc/internal/backend"
 	"github.com/stoadb/stoa/rpc/internal/dagwire"
 	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/op"
@@ -21,7 +22,7 @@ type dagResuming struct {
 }
 
 var dagSnapshot = op.NewStream(op.Method{Number: 631, Name: "Dag.Snapshot"},
-	func(ctx context.Context, s *Contexts, a *dagResuming) iter.Seq2[[]byte, error] {
+	func(ctx context.Context, s *backend.Contexts, a *dagResuming) iter.Seq2[[]byte, error] {
 		return func(yield func([]byte, error) bool) {
 			var resume []byte // nil: from the first part
 			if len(a.Resume) > 0 {
@@ -103,7 +104,7 @@ type dagSeeding struct {
 }
 
 var dagSeedProgress = op.New(op.Method{Number: 633, Name: "Dag.SeedProgress"},
-	func(_ context.Context, s *Contexts, a *dagContext) (p dagSeeding, err error) {
+	func(_ context.Context, s *backend.Contexts, a *dagContext) (p dagSeeding, err error) {
 		p.SeedProgress, p.Begun, err = s.SeedProgress(a.ContextID)
 		return p, err
 	})
@@ -115,7 +116,7 @@ func (d *Dag) SeedProgress(ctx context.Context, id codec.ContextID) (dag.SeedPro
 }
 
 var dagForgetSeed = op.New(op.Method{Number: 634, Name: "Dag.ForgetSeed"},
-	func(_ context.Context, s *Contexts, a *dagContext) (op.Nothing, error) {
+	func(_ context.Context, s *backend.Contexts, a *dagContext) (op.Nothing, error) {
 		return op.Nothing{}, s.ForgetSeed(a.ContextID)
 	})
 

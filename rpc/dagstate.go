@@ -10,6 +10,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc/internal/backend"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 )
@@ -32,7 +33,7 @@ func unlessAbsent(value []byte, err error) ([]byte, error) {
 }
 
 var dagState = op.New(op.Method{Number: 608, Name: "Dag.GetState", Short: true},
-	func(_ context.Context, s *Contexts, a *dagKey) ([]byte, error) {
+	func(_ context.Context, s *backend.Contexts, a *dagKey) ([]byte, error) {
 		return unlessAbsent(s.Value(a.ContextID, a.AppKey))
 	})
 
@@ -43,7 +44,7 @@ func (d *Dag) State(ctx context.Context, id codec.ContextID, appKey []byte) ([]b
 }
 
 var dagPrivate = op.New(op.Method{Number: 610, Name: "Dag.GetPrivate", Short: true},
-	func(_ context.Context, s *Contexts, a *dagKey) ([]byte, error) {
+	func(_ context.Context, s *backend.Contexts, a *dagKey) ([]byte, error) {
 		return unlessAbsent(s.Private(a.ContextID, a.AppKey))
 	})
 
@@ -67,7 +68,7 @@ type dagWriting struct {
 }
 
 var dagWritePrivate = op.New(op.Method{Number: 611, Name: "Dag.WritePrivate"},
-	func(ctx context.Context, s *Contexts, a *dagWriting) (deleted int, err error) {
+	func(ctx context.Context, s *backend.Contexts, a *dagWriting) (deleted int, err error) {
 		seen := make(map[string]bool, len(a.Actions))
 		for _, action := range a.Actions {
 			if seen[string(action.Key)] {
@@ -145,7 +146,7 @@ func statePages(ctx context.Context, a *dagRange, scan func(context.Context, cod
 }
 
 var dagScanState = op.NewStream(op.Method{Number: 609, Name: "Dag.ScanState"},
-	func(ctx context.Context, s *Contexts, a *dagRange) iter.Seq2[statePage, error] {
+	func(ctx context.Context, s *backend.Contexts, a *dagRange) iter.Seq2[statePage, error] {
 		return statePages(ctx, a, s.ScanState)
 	}, nil, 0)
 
@@ -157,7 +158,7 @@ func (d *Dag) ScanState(ctx context.Context, id codec.ContextID, r engine.Range)
 }
 
 var dagScanPrivate = op.NewStream(op.Method{Number: 612, Name: "Dag.ScanPrivate"},
-	func(ctx context.Context, s *Contexts, a *dagRange) iter.Seq2[statePage, error] {
+	func(ctx context.Context, s *backend.Contexts, a *dagRange) iter.Seq2[statePage, error] {
 		return statePages(ctx, a, s.ScanPrivate)
 	}, nil, 0)
 
@@ -166,7 +167,7 @@ func (d *Dag) ScanPrivate(ctx context.Context, id codec.ContextID, r engine.Rang
 	return d.scan(ctx, dagScanPrivate, id, r)
 }
 
-func (d *Dag) scan(ctx context.Context, o *op.Stream[*Contexts, dagRange, statePage], id codec.ContextID, r engine.Range) iter.Seq2[StateEntry, error] {
+func (d *Dag) scan(ctx context.Context, o *op.Stream[*backend.Contexts, dagRange, statePage], id codec.ContextID, r engine.Range) iter.Seq2[StateEntry, error] {
 	return func(yield func(StateEntry, error) bool) {
 		a := dagRange{dagContext: dagContext{id}, Start: r.Start, End: r.End, Reverse: r.Reverse, Limit: uint64(max(r.Limit, 0))}
 		for p, err := range stream(ctx, d.c, o, a) {

@@ -7,6 +7,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc/internal/backend"
 	"github.com/stoadb/stoa/rpc/internal/dagwire"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -91,7 +92,7 @@ var dagSince = op.NewStreamBy(op.Method{Number: 621, Name: "Dag.Since"}, sinceDa
 	return dagwire.EntryBytes(i.entry)
 }, dagQueue, op.Mapping[[]dagLacked](dagLackedItems))
 
-func sinceDag(ctx context.Context, s *Contexts, a *dagLacking) iter.Seq2[dagLacked, error] {
+func sinceDag(ctx context.Context, s *backend.Contexts, a *dagLacking) iter.Seq2[dagLacked, error] {
 	return func(yield func(dagLacked, error) bool) {
 		var unknown []codec.DeltaID
 		told := func() bool {
@@ -135,7 +136,7 @@ type dagFollowing struct {
 }
 
 var dagFollow = op.NewStream(op.Method{Number: 624, Name: "Dag.Follow"},
-	func(ctx context.Context, s *Contexts, a *dagFollowing) iter.Seq2[*stoav1.DagEntry, error] {
+	func(ctx context.Context, s *backend.Contexts, a *dagFollowing) iter.Seq2[*stoav1.DagEntry, error] {
 		return entries(s.Follow(ctx, a.ContextID, dag.FollowOptions{Cursor: a.Cursor, From: a.From, Live: a.Live}), a.Decode)
 	}, func(e **stoav1.DagEntry) int { return dagwire.EntryBytes(*e) }, dagQueue)
 
@@ -176,7 +177,7 @@ type dagWalked struct {
 }
 
 var dagWalk = op.New(op.Method{Number: 622, Name: "Dag.Walk"},
-	func(ctx context.Context, s *Contexts, a *dagWalking) (p dagWalked, err error) {
+	func(ctx context.Context, s *backend.Contexts, a *dagWalking) (p dagWalked, err error) {
 		o := dag.WalkOptions{From: a.From, Before: a.Before, Limit: pageLimit(a.Limit, MaxDagPage)}
 		for applied, err := range s.Walk(ctx, a.ContextID, o) {
 			if err != nil {
@@ -228,7 +229,7 @@ type dagRelated struct {
 }
 
 var dagIsAncestor = op.New(op.Method{Number: 623, Name: "Dag.IsAncestor"},
-	func(ctx context.Context, s *Contexts, a *dagRelated) (bool, error) {
+	func(ctx context.Context, s *backend.Contexts, a *dagRelated) (bool, error) {
 		return s.IsAncestor(ctx, a.ContextID, a.Ancestor, a.Descendant)
 	})
 
@@ -246,7 +247,7 @@ type dagAcking struct {
 }
 
 var dagAck = op.New(op.Method{Number: 625, Name: "Dag.Ack"},
-	func(_ context.Context, s *Contexts, a *dagAcking) (op.Nothing, error) {
+	func(_ context.Context, s *backend.Contexts, a *dagAcking) (op.Nothing, error) {
 		if err := s.There(a.ContextID); err != nil {
 			return op.Nothing{}, err
 		}
@@ -266,7 +267,7 @@ type dagCursors struct {
 }
 
 var dagCursorsOf = op.New(op.Method{Number: 626, Name: "Dag.Cursors"},
-	func(_ context.Context, s *Contexts, a *dagPage[string]) (p dagCursors, err error) {
+	func(_ context.Context, s *backend.Contexts, a *dagPage[string]) (p dagCursors, err error) {
 		if err := s.There(a.ContextID); err != nil {
 			return p, err
 		}
@@ -288,7 +289,7 @@ type dagCursor struct {
 }
 
 var dagDropCursor = op.New(op.Method{Number: 627, Name: "Dag.DropCursor"},
-	func(_ context.Context, s *Contexts, a *dagCursor) (existed bool, err error) {
+	func(_ context.Context, s *backend.Contexts, a *dagCursor) (existed bool, err error) {
 		if err := s.There(a.ContextID); err != nil {
 			return false, err
 		}

@@ -13,12 +13,15 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/namespace/naming"
+	"github.com/stoadb/stoa/rpc/internal/backend"
 	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// admin is the [rpc.Daemon] of a server.
+// admin does the operations of the Admin service.
 type admin struct{ s *Server }
+
+var _ backend.Daemon = (*admin)(nil)
 
 // Status returns what the daemon is, and how it is.
 func (a *admin) Status() *stoav1.StatusResponse {

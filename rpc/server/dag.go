@@ -3,7 +3,7 @@ package server
 import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
-	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/backend"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -15,8 +15,8 @@ type dagService struct {
 }
 
 // contexts is what does the operations of the Dag service.
-func (s *Server) contexts() *rpc.Contexts {
-	c := &rpc.Contexts{Store: s.o.Dag, Scratch: func() (engine.Engine, func() error, error) {
+func (s *Server) contexts() *backend.Contexts {
+	c := &backend.Contexts{Store: s.o.Dag, Scratch: func() (engine.Engine, func() error, error) {
 		e := mem.New()
 		return e, e.Close, nil
 	}}

@@ -1,0 +1,29 @@
+package backend
+
+import (
+	"context"
+
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/namespace/naming"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+// Daemon does the operations of the Admin service.
+type Daemon interface {
+	// Status returns what the daemon is, and how it is.
+	Status() *stoav1.StatusResponse
+	// Stats returns counts and sizes of the engine.
+	Stats() (engine.Stats, error)
+	// Checkpoint makes a copy of the store in a directory.
+	Checkpoint(dir string) error
+	// Compact rewrites the tables of the keys of a column that are in a range and begin
+	// with prefix; those of all columns if it is 0.
+	Compact(ctx context.Context, col column.Column, r engine.Range, prefix []byte) error
+	// Flush writes what is in memory to tables.
+	Flush() error
+	// Reopen closes and opens the engine after a fault.
+	Reopen() (engine.Health, error)
+	// Find looks for what a name or the first digits of an id mean.
+	Find(ctx context.Context, q naming.Query) (naming.Answer, error)
+}
