@@ -178,32 +178,6 @@ func TestImportThatFailsLeavesAStoreThatSaysSo(t *testing.T) {
 	isPart(t, dir, "import "+file)
 }
 
-// A copy that is broken off anywhere has no CURRENT: it would be a database that lacks
-// files.
-func TestACopyIsADatabaseOnlyWhenItIsWhole(t *testing.T) {
-	if !hasRocks {
-		t.Skip("it needs a directory")
-	}
-	src := largeStore(t, 10)
-	entries, err := os.ReadDir(src)
-	require.NoError(t, err)
-	breaks := 0
-	for _, e := range entries {
-		if e.Name() == "CURRENT" || e.Name() == "LOCK" {
-			continue
-		}
-		dst := t.TempDir()
-		require.NoError(t, os.WriteFile(filepath.Join(dst, e.Name()), nil, 0o600)) // in the way
-		require.ErrorIs(t, copyStore(src, dst), fs.ErrExist)
-		require.NoFileExists(t, filepath.Join(dst, "CURRENT"), e.Name())
-		breaks++
-	}
-	require.Greater(t, breaks, 3)
-	dst := t.TempDir()
-	require.NoError(t, copyStore(src, dst))
-	require.FileExists(t, filepath.Join(dst, "CURRENT"))
-}
-
 // A restore that was killed before it had copied CURRENT has left a part, and that is
 // what each tool says.
 func TestAPartOfACopyIsCalledThat(t *testing.T) {
@@ -213,7 +187,7 @@ func TestAPartOfACopyIsCalledThat(t *testing.T) {
 	src := largeStore(t, 10)
 	dir := filepath.Join(t.TempDir(), "a.restoring")
 	require.NoError(t, os.Mkdir(dir, 0o700))
-	require.NoError(t, (&process{}).startBuilding(dir, "restore "+src+" a"))
+	require.NoError(t, rocks.BeginBuilding(dir, "`stoa restore "+src+" a`, begun a moment ago and not ended,"))
 	isPart := func(code int, args ...string) {
 		t.Helper()
 		said, exit := ran(t, args...)
@@ -231,7 +205,7 @@ func TestAPartOfACopyIsCalledThat(t *testing.T) {
 		}
 	}
 	all()
-	require.NoError(t, copyStore(src, dir))
+	copyFiles(t, src, dir)
 	require.NoError(t, os.Remove(filepath.Join(dir, "CURRENT")))
 	all()
 }

@@ -40,7 +40,7 @@ func TestPagesAreWhatManReads(t *testing.T) {
 	if _, err := exec.LookPath("groff"); err != nil {
 		t.Skip("no groff here")
 	}
-	require.NoError(t, manPages(newServe(&process{}), func(name string, page []byte) error {
+	require.NoError(t, manPages(serveCommand(t), func(name string, page []byte) error {
 		cmd := exec.Command("groff", "-man", "-Tascii", "-ww", "-z")
 		cmd.Stdin = strings.NewReader(string(page))
 		said, err := cmd.CombinedOutput()

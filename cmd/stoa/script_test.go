@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(raceEnv) == "" { // for the processes that tests start
 		_ = os.Setenv(raceEnv, quickEnd)
 	}
-	testscript.Main(m, map[string]func(){"stoa": command, "stubborn": stubborn})
+	testscript.Main(m, map[string]func(){"stoa": command})
 }
 
 // command is main in a process that a test, or a script of one, has started.

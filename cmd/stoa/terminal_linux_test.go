@@ -59,24 +59,6 @@ func TestSecretsAreRevealedOnATerminalThatAsks(t *testing.T) {
 	shows(secret.String(), "scan", "GroupSigningKey")
 }
 
-func TestLogsAreTextOnATerminalAndJSONElsewhere(t *testing.T) {
-	screen, program := terminal(t)
-	log, err := newLogger(program, "info", "auto")
-	require.NoError(t, err)
-	log.Info("hello")
-	log.Debug("not told")
-	lines := bufio.NewScanner(screen)
-	require.True(t, lines.Scan())
-	require.Contains(t, lines.Text(), "level=INFO msg=hello")
-
-	var out strings.Builder
-	log, err = newLogger(&out, "debug", "auto")
-	require.NoError(t, err)
-	log.Debug("told", "secret", codec.Secret{0xCA, 0x41})
-	require.Contains(t, out.String(), `"msg":"told","secret":"redacted:`)
-	require.NotContains(t, out.String(), "ca41")
-}
-
 func TestTheContentOfABlobIsKeptOffATerminal(t *testing.T) {
 	_, program := terminal(t)
 	var errs strings.Builder

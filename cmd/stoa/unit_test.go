@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 )
 
@@ -30,7 +31,7 @@ func TestTheUnitRunsWhatServeKnows(t *testing.T) {
 	require.Equal(t, "AF_UNIX", settings["RestrictAddressFamilies"])
 	command := strings.Fields(settings["ExecStart"])
 	require.Equal(t, []string{"/usr/bin/stoa", "serve"}, command[:2])
-	serve := newServe(&process{})
+	serve := serveCommand(t)
 	require.NoError(t, serve.ParseFlags(command[2:]))
 	require.Empty(t, serve.Flags().Args())
 	require.Equal(t, "/var/lib/"+settings["StateDirectory"]+"/data", serve.Flag("dir").Value.String())
@@ -44,6 +45,13 @@ func TestTheUnitRunsWhatServeKnows(t *testing.T) {
 	require.Equal(t, "/usr/lib/stoa/backup.sh", command[0])
 	require.Equal(t, serve.Flag("socket").Value.String(), command[1])
 	require.Equal(t, "/var/lib/"+backup["StateDirectory"]+"/backup", command[2])
+}
+
+// serveCommand returns the command that runs the daemon.
+func serveCommand(t *testing.T) *cobra.Command {
+	serve, _, err := newRoot(&process{}).Find([]string{"serve"})
+	require.NoError(t, err)
+	return serve
 }
 
 // TestSystemdTakesTheUnits asks systemd itself, where it is installed.

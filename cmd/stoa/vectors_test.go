@@ -48,7 +48,7 @@ func compact(t *testing.T, b []byte) string {
 
 // fieldsOf returns the fields that decode --json printed.
 func fieldsOf(t *testing.T, stdout string) string {
-	var d decoded
+	var d struct{ Fields json.RawMessage }
 	require.NoError(t, json.Unmarshal([]byte(stdout), &d))
 	return string(d.Fields)
 }
