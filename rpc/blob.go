@@ -201,9 +201,9 @@ func fromBlob(b *blob.Info) *stoav1.BlobInfo {
 
 // The operations whose content streams are written by hand, on both ends.
 var (
-	blobPut    = op.ByHand(op.Method{Number: 701, Name: "Blob.Put"})
-	blobGet    = op.ByHand(op.Method{Number: 702, Name: "Blob.Get"})
-	blobVerify = op.ByHand(op.Method{Number: 706, Name: "Blob.Verify"})
+	_ = op.ByHand(op.Method{Number: 701, Name: "Blob.Put"})
+	_ = op.ByHand(op.Method{Number: 702, Name: "Blob.Get"})
+	_ = op.ByHand(op.Method{Number: 706, Name: "Blob.Verify"})
 )
 
 var blobStat = op.New(op.Method{Number: 703, Name: "Blob.Stat"},
