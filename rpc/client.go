@@ -41,13 +41,6 @@ type Client struct {
 	namespace stoav1.NamespaceClient
 }
 
-// The windows are larger than a page, so that scans do not wait for window
-// updates; that they are set at all turns off a probing that costs every call.
-const (
-	streamWindow = 4 << 20
-	connWindow   = 8 << 20
-)
-
 // Option says how a client talks to its daemon.
 type Option func(*options)
 
@@ -86,8 +79,8 @@ func Dial(ctx context.Context, path string, with ...Option) (*Client, error) {
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithAuthority("localhost"), // a path is no authority: HTTP/2 servers in Rust refuse it
 		grpc.WithDisableServiceConfig(),
-		grpc.WithInitialWindowSize(streamWindow),
-		grpc.WithInitialConnWindowSize(connWindow),
+		grpc.WithInitialWindowSize(wire.StreamWindow),
+		grpc.WithInitialConnWindowSize(wire.ConnWindow),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(frame.MaxPayload), grpc.MaxCallSendMsgSize(frame.MaxPayload), grpc.ForceCodecV2(wire.NewCodec())),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 20 * time.Second}),
 		grpc.WithConnectParams(grpc.ConnectParams{

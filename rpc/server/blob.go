@@ -45,18 +45,9 @@ type incoming struct {
 	rest   []byte // of the message that came last
 }
 
-// receive waits for the next message. Its error is io.EOF at the end.
-func (in *incoming) receive() (m *stoav1.BlobPutRequest, err error) {
-	err = in.wait.During(func() (err error) {
-		m, err = in.stream.Recv()
-		return err
-	})
-	return m, err
-}
-
 // header reads what comes before the content.
 func (in *incoming) header() (o blob.PutOptions, err error) {
-	m, err := in.receive()
+	m, err := receive(in.wait, in.stream.Recv)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return o, err
 	}
@@ -74,7 +65,7 @@ func (in *incoming) header() (o blob.PutOptions, err error) {
 // Read is io.Reader's.
 func (in *incoming) Read(p []byte) (int, error) {
 	for len(in.rest) == 0 {
-		m, err := in.receive()
+		m, err := receive(in.wait, in.stream.Recv)
 		if err != nil {
 			return 0, err
 		}

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"io"
 
 	"google.golang.org/grpc"
 
@@ -27,27 +26,12 @@ func offer(r *stoav1.DagAddManyRequest) (o dag.Offer, d engine.Durability, answe
 	return o, d, answer, err
 }
 
-// dagQueue is how many bytes of deltas wait on a stream.
-const dagQueue = 1 << 20
-
 // AddMany is Dag.AddMany.
 func (t *dagService) AddMany(stream grpc.BidiStreamingServer[stoav1.DagAddManyRequest, stoav1.DagAddManyResponse]) error {
-	return t.s.dagStream(stream.Context(), func(ctx context.Context, wait *peerWait) error {
+	return t.s.pacedStream(stream.Context(), &t.s.dagStreams, func(ctx context.Context, wait *peerWait) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		q := op.NewQueue[*stoav1.DagAddManyRequest](dagQueue)
-		read := t.s.Detached(ctx, func() error {
-			defer q.Close()
-			for {
-				m, err := stream.Recv()
-				if errors.Is(err, io.EOF) {
-					return nil
-				}
-				if err != nil || !q.Put(ctx, m, len(m.GetDelta())+64) {
-					return err
-				}
-			}
-		})
+		q, read := ahead(ctx, t.s, stream.Recv, func(m *stoav1.DagAddManyRequest) int { return len(m.GetDelta()) })
 		for {
 			all := q.Take(ctx)
 			if len(all) == 0 {

@@ -18,9 +18,9 @@ import (
 
 // Diff is Dag.Diff.
 func (t *dagService) Diff(stream grpc.BidiStreamingServer[stoav1.DagDiffRequest, stoav1.DagDiffResponse]) error {
-	return t.s.dagStream(stream.Context(), func(ctx context.Context, wait *peerWait) error {
+	return t.s.pacedStream(stream.Context(), &t.s.dagStreams, func(ctx context.Context, wait *peerWait) error {
 		d := &differ{stream: stream, wait: wait}
-		start, err := d.receive()
+		start, err := receive(d.wait, d.stream.Recv)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
@@ -78,14 +78,6 @@ type differ struct {
 	found  []*stoav1.DagDifference // not sent yet
 }
 
-func (d *differ) receive() (m *stoav1.DagDiffRequest, err error) {
-	err = d.wait.During(func() (err error) {
-		m, err = d.stream.Recv()
-		return err
-	})
-	return m, err
-}
-
 func (d *differ) send(m *stoav1.DagDiffResponse) error {
 	return d.wait.During(func() error { return d.stream.Send(m) })
 }
@@ -102,7 +94,7 @@ func (d *differ) Nodes(_ context.Context, r *merkle.NodeRequest) (*merkle.NodeAn
 	if err := d.send(&stoav1.DagDiffResponse{Part: &stoav1.DagDiffResponse_NodesRequest{NodesRequest: ask}}); err != nil {
 		return nil, err
 	}
-	m, err := d.receive()
+	m, err := receive(d.wait, d.stream.Recv)
 	if errors.Is(err, io.EOF) {
 		return nil, badField("nodes_answer", "the stream ends before it")
 	}

@@ -17,9 +17,9 @@ import (
 
 // Seed is Dag.Seed.
 func (t *dagService) Seed(stream grpc.ClientStreamingServer[stoav1.DagSeedRequest, stoav1.DagSeedResponse]) error {
-	return t.s.dagStream(stream.Context(), func(ctx context.Context, wait *peerWait) error {
+	return t.s.pacedStream(stream.Context(), &t.s.dagStreams, func(ctx context.Context, wait *peerWait) error {
 		in := &seedIn{stream: stream, wait: wait}
-		m, err := in.receive()
+		m, err := receive(in.wait, in.stream.Recv)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
@@ -52,19 +52,11 @@ type seedIn struct {
 	wait   *peerWait
 }
 
-func (in *seedIn) receive() (m *stoav1.DagSeedRequest, err error) {
-	err = in.wait.During(func() (err error) {
-		m, err = in.stream.Recv()
-		return err
-	})
-	return m, err
-}
-
 // parts yields the parts that come, and ends with the stream.
 func (in *seedIn) parts() iter.Seq2[*dag.SnapshotPart, error] {
 	return func(yield func(*dag.SnapshotPart, error) bool) {
 		for {
-			m, err := in.receive()
+			m, err := receive(in.wait, in.stream.Recv)
 			if errors.Is(err, io.EOF) {
 				return
 			}

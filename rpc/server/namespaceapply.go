@@ -2,21 +2,11 @@ package server
 
 import (
 	"context"
-	"errors"
-	"io"
 
 	"google.golang.org/grpc"
 
 	"github.com/stoadb/stoa/rpc/internal/govwire"
-	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
-)
-
-const (
-	whatGovStreams = "streams of ops"
-
-	// govQueue is how many bytes of ops wait on a stream of them that comes in.
-	govQueue = 1 << 20
 )
 
 // namespaceService is what of the Namespace service is written by hand.
@@ -30,27 +20,15 @@ func (t *namespaceService) ApplyMany(stream grpc.BidiStreamingServer[stoav1.Name
 	return t.s.pacedStream(stream.Context(), &t.s.govStreams, func(ctx context.Context, wait *peerWait) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		q := op.NewQueue[[]byte](govQueue)
-		read := t.s.Detached(ctx, func() error {
-			defer q.Close()
-			for {
-				m, err := stream.Recv()
-				if errors.Is(err, io.EOF) {
-					return nil
-				}
-				if err != nil || !q.Put(ctx, m.GetOp(), len(m.GetOp())+64) {
-					return err
-				}
-			}
-		})
+		q, read := ahead(ctx, t.s, stream.Recv, func(m *stoav1.NamespaceApplyManyRequest) int { return len(m.GetOp()) })
 		ops := func(yield func([]byte) bool) {
 			for {
 				all := q.Take(ctx)
 				if len(all) == 0 {
 					return
 				}
-				for _, op := range all {
-					if !yield(op) {
+				for _, m := range all {
+					if !yield(m.GetOp()) {
 						return
 					}
 				}

@@ -62,13 +62,6 @@ type Server struct {
 	streams  sync.WaitGroup // goroutines that may touch the engine
 }
 
-// The windows are larger than a page, so that streams do not wait for window
-// updates; that they are set at all turns off a probing that costs every call.
-const (
-	streamWindow = 4 << 20
-	connWindow   = 8 << 20
-)
-
 // New returns a server of eng, which stays the caller's to close, after Serve
 // has returned. It returns ErrOptions, and what keeps metrics from being registered.
 func New(eng engine.Engine, o Options) (*Server, error) {
@@ -113,8 +106,8 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 		grpc.MaxSendMsgSize(frame.MaxPayload),
 		grpc.MaxConcurrentStreams(o.MaxStreams),
 		grpc.MaxHeaderListSize(64<<10),
-		grpc.InitialWindowSize(streamWindow),
-		grpc.InitialConnWindowSize(connWindow),
+		grpc.InitialWindowSize(wire.StreamWindow),
+		grpc.InitialConnWindowSize(wire.ConnWindow),
 		grpc.NumStreamWorkers(uint32(runtime.GOMAXPROCS(0))),
 		grpc.ConnectionTimeout(10*time.Second),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),

@@ -19,3 +19,10 @@ const (
 	// PageGrowth is how fast pages grow.
 	PageGrowth = 4
 )
+
+// The windows of gRPC are larger than a page, so that streams do not wait for window
+// updates; that they are set at all turns off a probing that costs every call.
+const (
+	StreamWindow = 4 << 20
+	ConnWindow   = 8 << 20
+)
