@@ -1,7 +1,6 @@
 package rpc
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -233,21 +232,8 @@ func (c *Client) BlobDelete(ctx context.Context, id codec.BlobID, force bool) er
 	return err
 }
 
-// afterBlob are the arguments of a page of blobs.
-type afterBlob struct {
-	After codec.BlobID `wire:",optional"`
-	Limit int
-}
-
-// blobPage is a page of blobs. Next is the id to go on after, zeros with the last.
-type blobPage struct {
-	Blobs []blob.Info
-	Next  codec.BlobID `wire:",optional"`
-}
-
 var blobList = op.New(op.Method{Number: 705, Name: "Blob.List"},
-	func(ctx context.Context, s *blob.Store, a *afterBlob) (p blobPage, err error) {
-		limit := pageLimit(a.Limit, MaxBlobPage)
+	func(ctx context.Context, s *blob.Store, a *after[codec.BlobID]) (p paged[blob.Info, codec.BlobID], err error) {
 		var start []byte
 		if !a.After.IsZero() {
 			if start = engine.Successor(a.After[:]); start == nil {
@@ -258,11 +244,11 @@ var blobList = op.New(op.Method{Number: 705, Name: "Blob.List"},
 			if err != nil {
 				return p, err
 			}
-			if len(p.Blobs) == limit {
-				p.Next = p.Blobs[limit-1].ID
+			if len(p.List) == a.limit() {
+				p.Next = p.List[len(p.List)-1].ID
 				break
 			}
-			p.Blobs = append(p.Blobs, b)
+			p.List = append(p.List, b)
 		}
 		return p, nil
 	})
@@ -271,29 +257,7 @@ var blobList = op.New(op.Method{Number: 705, Name: "Blob.List"},
 // page, so that it may miss what comes and goes meanwhile. It ends after an
 // error.
 func (c *Client) BlobList(ctx context.Context) iter.Seq2[blob.Info, error] {
-	return func(yield func(blob.Info, error) bool) {
-		var after codec.BlobID
-		for {
-			page, err := call(ctx, c, blobList, afterBlob{After: after})
-			if err != nil {
-				yield(blob.Info{}, err)
-				return
-			}
-			for _, b := range page.Blobs {
-				if !yield(b, nil) {
-					return
-				}
-			}
-			if page.Next.IsZero() {
-				return
-			}
-			if bytes.Compare(page.Next[:], after[:]) <= 0 {
-				yield(blob.Info{}, fmt.Errorf("rpc: blob list: %w: the daemon does not get on", ErrInternal))
-				return
-			}
-			after = page.Next
-		}
-	}
+	return pages(ctx, c, blobList, after[codec.BlobID]{})
 }
 
 func parseBlob(_ string, info *stoav1.BlobInfo) (blob.Info, error) {

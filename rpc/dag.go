@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
@@ -88,51 +89,23 @@ func (d *Dag) DeleteContext(ctx context.Context, id codec.ContextID) error {
 	return err
 }
 
-// dagAfter are arguments that ask for a page.
-type dagAfter[N any] struct {
-	After N `wire:",optional"`
-	Limit int
-}
-
 // dagPage are arguments that ask for a page of what a context has.
 type dagPage[N any] struct {
 	dagContext
-	dagAfter[N]
+	after[N]
 }
 
-// pageOfDag returns arguments that ask for a page.
-func pageOfDag[N any](id codec.ContextID, after N, limit int) dagPage[N] {
-	return dagPage[N]{dagContext{id}, dagAfter[N]{after, min(limit, MaxDagPage)}}
-}
-
-// limit returns how many entries the page has at most.
-func (a *dagAfter[N]) limit() int { return pageLimit(a.Limit, MaxDagPage) }
-
-// nextAfter returns what to ask for after a page, nothing if that is the last.
-func nextAfter[E, N any](page []E, limit int, of func(*E) N) (n N) {
-	if len(page) == limit {
-		n = of(&page[limit-1])
-	}
-	return n
-}
-
-// dagContexts is a page of contexts.
-type dagContexts struct {
-	Contexts []dag.ContextInfo
-	Next     codec.ContextID `wire:",optional"`
-}
+// listOf returns arguments that ask for a list of what a context has.
+func listOf[N any](id codec.ContextID) dagPage[N] { return dagPage[N]{dagContext: dagContext{id}} }
 
 var dagList = op.New(op.Method{Number: 603, Name: "Dag.ListContexts"},
-	func(_ context.Context, s *backend.Contexts, a *dagAfter[codec.ContextID]) (p dagContexts, err error) {
-		p.Contexts, err = s.Contexts(a.After, a.limit())
-		p.Next = nextAfter(p.Contexts, a.limit(), func(c *dag.ContextInfo) codec.ContextID { return c.ID })
-		return p, err
+	func(_ context.Context, s *backend.Contexts, a *after[codec.ContextID]) (paged[dag.ContextInfo, codec.ContextID], error) {
+		return page(a, s.Contexts, func(c *dag.ContextInfo) codec.ContextID { return c.ID })
 	})
 
-// Contexts is dag.Store's; a limit over 1,000, or of 0, is one of 1,000.
-func (d *Dag) Contexts(ctx context.Context, after codec.ContextID, limit int) ([]dag.ContextInfo, error) {
-	p, err := call(ctx, d.c, dagList, dagAfter[codec.ContextID]{after, min(limit, MaxDagPage)})
-	return p.Contexts, err
+// Contexts yields all contexts in the order of their ids.
+func (d *Dag) Contexts(ctx context.Context) iter.Seq2[dag.ContextInfo, error] {
+	return pages(ctx, d.c, dagList, after[codec.ContextID]{})
 }
 
 var dagInfo = op.New(op.Method{Number: 604, Name: "Dag.GetContext"},

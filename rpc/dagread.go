@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"iter"
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
@@ -68,59 +69,43 @@ func (d *Dag) Heads(ctx context.Context, id codec.ContextID) (heads []dag.Head, 
 	return h.Heads, h.Root, err
 }
 
-// dagMissed is a page of deltas that are missing.
-type dagMissed struct {
-	Missing []codec.DeltaID
-	Next    codec.DeltaID `wire:",optional"`
-}
-
 var dagMissing = op.New(op.Method{Number: 618, Name: "Dag.Missing"},
-	func(_ context.Context, s *backend.Contexts, a *dagPage[codec.DeltaID]) (p dagMissed, err error) {
-		p.Missing, err = s.Missing(a.ContextID, a.After, a.limit())
-		p.Next = nextAfter(p.Missing, a.limit(), func(id *codec.DeltaID) codec.DeltaID { return *id })
-		return p, err
+	func(_ context.Context, s *backend.Contexts, a *dagPage[codec.DeltaID]) (paged[codec.DeltaID, codec.DeltaID], error) {
+		return page(&a.after, func(last codec.DeltaID, limit int) ([]codec.DeltaID, error) {
+			return s.Missing(a.ContextID, last, limit)
+		}, itself)
 	})
 
-// Missing is dag.Store's; a limit over 1,000, or of 0, is one of 1,000.
-func (d *Dag) Missing(ctx context.Context, id codec.ContextID, after codec.DeltaID, limit int) ([]codec.DeltaID, error) {
-	p, err := call(ctx, d.c, dagMissing, pageOfDag(id, after, limit))
-	return p.Missing, err
-}
-
-// dagWaiting is a page of deltas that wait.
-type dagWaiting struct {
-	Pending []dag.PendingDelta
-	Next    uint64
+// Missing yields the deltas that others wait for and that are not here, in the order of
+// their ids.
+func (d *Dag) Missing(ctx context.Context, id codec.ContextID) iter.Seq2[codec.DeltaID, error] {
+	return pages(ctx, d.c, dagMissing, listOf[codec.DeltaID](id))
 }
 
 var dagPending = op.New(op.Method{Number: 619, Name: "Dag.Pending"},
-	func(_ context.Context, s *backend.Contexts, a *dagPage[uint64]) (p dagWaiting, err error) {
-		p.Pending, err = s.Pending(a.ContextID, a.After, a.limit())
-		p.Next = nextAfter(p.Pending, a.limit(), func(d *dag.PendingDelta) uint64 { return d.Arrival })
-		return p, err
+	func(_ context.Context, s *backend.Contexts, a *dagPage[uint64]) (paged[dag.PendingDelta, uint64], error) {
+		return page(&a.after, func(last uint64, limit int) ([]dag.PendingDelta, error) { return s.Pending(a.ContextID, last, limit) },
+			func(d *dag.PendingDelta) uint64 { return d.Arrival })
 	})
 
-// Pending is dag.Store's; a limit over 1,000, or of 0, is one of 1,000.
-func (d *Dag) Pending(ctx context.Context, id codec.ContextID, after uint64, limit int) ([]dag.PendingDelta, error) {
-	p, err := call(ctx, d.c, dagPending, pageOfDag(id, after, limit))
-	return p.Pending, err
-}
-
-// dagRefused is a page of refusals.
-type dagRefused struct {
-	Refusals []dag.ListedRefusal
-	Next     uint64
+// Pending yields the deltas that wait for others, in the order in which they came.
+func (d *Dag) Pending(ctx context.Context, id codec.ContextID) iter.Seq2[dag.PendingDelta, error] {
+	return pages(ctx, d.c, dagPending, listOf[uint64](id))
 }
 
 var dagRefusals = op.New(op.Method{Number: 620, Name: "Dag.Refusals"},
-	func(_ context.Context, s *backend.Contexts, a *dagPage[uint64]) (p dagRefused, err error) {
-		p.Refusals, err = s.Refusals(a.ContextID, a.After, a.limit())
-		p.Next = nextAfter(p.Refusals, a.limit(), func(r *dag.ListedRefusal) uint64 { return r.Seq })
-		return p, err
+	func(_ context.Context, s *backend.Contexts, a *dagPage[uint64]) (paged[dag.ListedRefusal, uint64], error) {
+		return page(&a.after, func(last uint64, limit int) ([]dag.ListedRefusal, error) { return s.Refusals(a.ContextID, last, limit) },
+			func(r *dag.ListedRefusal) uint64 { return r.Seq })
 	})
 
-// Refusals is dag.Store's; a limit over 1,000, or of 0, is one of 1,000.
-func (d *Dag) Refusals(ctx context.Context, id codec.ContextID, after uint64, limit int) ([]dag.ListedRefusal, error) {
-	p, err := call(ctx, d.c, dagRefusals, pageOfDag(id, after, limit))
-	return p.Refusals, err
+// Refusals yields the refusals that are remembered and have a number above last, the
+// oldest first.
+func (d *Dag) Refusals(ctx context.Context, id codec.ContextID, last uint64) iter.Seq2[dag.ListedRefusal, error] {
+	a := listOf[uint64](id)
+	return pagewise(dagRefusals.Name, 0, last, func(last uint64, limit int) ([]dag.ListedRefusal, uint64, error) {
+		a.from(last, limit)
+		p, err := call(ctx, d.c, dagRefusals, a)
+		return p.List, p.Next, err
+	})
 }

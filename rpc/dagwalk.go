@@ -178,7 +178,7 @@ type dagWalked struct {
 
 var dagWalk = op.New(op.Method{Number: 622, Name: "Dag.Walk"},
 	func(ctx context.Context, s *backend.Contexts, a *dagWalking) (p dagWalked, err error) {
-		o := dag.WalkOptions{From: a.From, Before: a.Before, Limit: pageLimit(a.Limit, MaxDagPage)}
+		o := dag.WalkOptions{From: a.From, Before: a.Before, Limit: pageLimit(a.Limit)}
 		for applied, err := range s.Walk(ctx, a.ContextID, o) {
 			if err != nil {
 				return p, err
@@ -193,33 +193,16 @@ var dagWalk = op.New(op.Method{Number: 622, Name: "Dag.Walk"},
 		return p, nil
 	})
 
-// Walk yields applied deltas and all their ancestors as dag.Store's does, but
+// Walk yields applied deltas and all their ancestors as [dag.Store.Walk] does, but
 // without what they do, which Get has. It asks for them page by page.
 func (d *Dag) Walk(ctx context.Context, id codec.ContextID, o dag.WalkOptions) iter.Seq2[Header, error] {
-	return func(yield func(Header, error) bool) {
-		ask := dagWalking{dagContext{id}, o.From, o.Before, 0}
-		for left := o.Limit; ; {
-			ask.Limit = min(left, MaxDagPage)
-			p, err := call(ctx, d.c, dagWalk, ask)
-			if err != nil {
-				yield(Header{}, err)
-				return
-			}
-			for _, h := range p.Deltas {
-				if !yield(h, nil) {
-					return
-				}
-				ask.Before = h.Position
-			}
-			n := len(p.Deltas)
-			if left -= n; !p.More || n == 0 || o.Limit > 0 && left <= 0 {
-				return
-			}
-			if o.Limit == 0 {
-				left = 0
-			}
+	return pagewise(dagWalk.Name, o.Limit, o.Before, func(before dag.Position, limit int) (_ []Header, next dag.Position, err error) {
+		p, err := call(ctx, d.c, dagWalk, dagWalking{dagContext{id}, o.From, before, limit})
+		if p.More && len(p.Deltas) > 0 {
+			next = p.Deltas[len(p.Deltas)-1].Position
 		}
-	}
+		return p.Deltas, next, err
+	})
 }
 
 // dagRelated are the arguments of IsAncestor.
@@ -260,26 +243,18 @@ func (d *Dag) Ack(ctx context.Context, id codec.ContextID, name string, at dag.P
 	return err
 }
 
-// dagCursors is a page of cursors.
-type dagCursors struct {
-	Cursors []dag.Cursor
-	Next    string
-}
-
 var dagCursorsOf = op.New(op.Method{Number: 626, Name: "Dag.Cursors"},
-	func(_ context.Context, s *backend.Contexts, a *dagPage[string]) (p dagCursors, err error) {
+	func(_ context.Context, s *backend.Contexts, a *dagPage[string]) (p paged[dag.Cursor, string], err error) {
 		if err := s.There(a.ContextID); err != nil {
 			return p, err
 		}
-		p.Cursors, err = s.Cursors(a.ContextID, a.After, a.limit())
-		p.Next = nextAfter(p.Cursors, a.limit(), func(c *dag.Cursor) string { return c.Name })
-		return p, err
+		return page(&a.after, func(last string, limit int) ([]dag.Cursor, error) { return s.Cursors(a.ContextID, last, limit) },
+			func(c *dag.Cursor) string { return c.Name })
 	})
 
-// Cursors is dag.Store's; a limit over 1,000, or of 0, is one of 1,000.
-func (d *Dag) Cursors(ctx context.Context, id codec.ContextID, after string, limit int) ([]dag.Cursor, error) {
-	p, err := call(ctx, d.c, dagCursorsOf, pageOfDag(id, after, limit))
-	return p.Cursors, err
+// Cursors yields the cursors of a context in the order of their names.
+func (d *Dag) Cursors(ctx context.Context, id codec.ContextID) iter.Seq2[dag.Cursor, error] {
+	return pages(ctx, d.c, dagCursorsOf, listOf[string](id))
 }
 
 // dagCursor are arguments about a cursor.

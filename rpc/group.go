@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"iter"
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace"
@@ -35,22 +36,22 @@ func (g *Groups) Show(ctx context.Context, id codec.GroupID) (namespace.GroupInf
 }
 
 // pageOfGroup are the arguments of a page of a list of a group.
-type pageOfGroup[K any] struct {
+type pageOfGroup[N any] struct {
 	inGroup
-	After K `wire:",optional"`
-	Limit uint32
+	after[N]
 }
 
 var groupMembers = op.New(op.Method{Number: 402, Name: "Group.Members"},
 	func(_ context.Context, s *namespace.Store, a *pageOfGroup[codec.Identity]) (paged[namespace.MemberInfo, codec.Identity], error) {
-		return govPage(int(a.Limit), func(limit int) ([]namespace.MemberInfo, error) { return s.Members(a.GroupID, a.After, limit) },
+		return page(&a.after, func(last codec.Identity, limit int) ([]namespace.MemberInfo, error) {
+			return s.Members(a.GroupID, last, limit)
+		},
 			func(m *namespace.MemberInfo) codec.Identity { return m.Identity })
 	})
 
-// Members is namespace.Store's; a limit over 1,000, or of 0, is one of 1,000.
-func (g *Groups) Members(ctx context.Context, id codec.GroupID, after codec.Identity, limit int) ([]namespace.MemberInfo, error) {
-	p, err := call(ctx, g.c, groupMembers, pageOfGroup[codec.Identity]{inGroup{id}, after, govLimit(limit)})
-	return p.List, err
+// Members yields the members of a group in the order of their identities.
+func (g *Groups) Members(ctx context.Context, id codec.GroupID) iter.Seq2[namespace.MemberInfo, error] {
+	return pages(ctx, g.c, groupMembers, pageOfGroup[codec.Identity]{inGroup: inGroup{id}})
 }
 
 // maxContextMembers is how many members of a context a message tells of.
@@ -58,7 +59,9 @@ const maxContextMembers = 1000
 
 var groupContexts = op.New(op.Method{Number: 403, Name: "Group.Contexts"},
 	func(_ context.Context, s *namespace.Store, a *pageOfGroup[codec.ContextID]) (paged[namespace.ContextInfo, codec.ContextID], error) {
-		p, err := govPage(int(a.Limit), func(limit int) ([]namespace.ContextInfo, error) { return s.Contexts(a.GroupID, a.After, limit) },
+		p, err := page(&a.after, func(last codec.ContextID, limit int) ([]namespace.ContextInfo, error) {
+			return s.Contexts(a.GroupID, last, limit)
+		},
 			func(c *namespace.ContextInfo) codec.ContextID { return c.ID })
 		for i := range p.List {
 			c := &p.List[i]
@@ -67,11 +70,10 @@ var groupContexts = op.New(op.Method{Number: 403, Name: "Group.Contexts"},
 		return p, err
 	})
 
-// Contexts is namespace.Store's, with the first 1,000 members of each; a limit over
-// 1,000, or of 0, is one of 1,000.
-func (g *Groups) Contexts(ctx context.Context, id codec.GroupID, after codec.ContextID, limit int) ([]namespace.ContextInfo, error) {
-	p, err := call(ctx, g.c, groupContexts, pageOfGroup[codec.ContextID]{inGroup{id}, after, govLimit(limit)})
-	return p.List, err
+// Contexts yields the contexts of a group in the order of their ids, with the first 1,000
+// members of each.
+func (g *Groups) Contexts(ctx context.Context, id codec.GroupID) iter.Seq2[namespace.ContextInfo, error] {
+	return pages(ctx, g.c, groupContexts, pageOfGroup[codec.ContextID]{inGroup: inGroup{id}})
 }
 
 // namesPage is a page of names.
@@ -82,7 +84,7 @@ type namesPage struct {
 
 var groupNames = op.New(op.Method{Number: 414, Name: "Group.Names"},
 	func(_ context.Context, s *namespace.Store, a *pageOfGroup[namespace.Name]) (p namesPage, err error) {
-		limit := pageLimit(int(a.Limit), MaxGovPage)
+		limit := a.limit()
 		p.Names, err = s.Names(a.GroupID, a.After, limit+1)
 		if p.More = len(p.Names) > limit; p.More {
 			p.Names = p.Names[:limit]
@@ -90,10 +92,17 @@ var groupNames = op.New(op.Method{Number: 414, Name: "Group.Names"},
 		return p, err
 	})
 
-// Names is namespace.Store's; a limit over 1,000, or of 0, is one of 1,000.
-func (g *Groups) Names(ctx context.Context, id codec.GroupID, after namespace.Name, limit int) ([]namespace.Name, error) {
-	p, err := call(ctx, g.c, groupNames, pageOfGroup[namespace.Name]{inGroup{id}, after, govLimit(limit)})
-	return p.Names, err
+// Names yields the names by which a group speaks, as [namespace.Store.Names] does.
+func (g *Groups) Names(ctx context.Context, id codec.GroupID) iter.Seq2[namespace.Name, error] {
+	a := pageOfGroup[namespace.Name]{inGroup: inGroup{id}}
+	return pagewise(groupNames.Name, 0, a.After, func(last namespace.Name, limit int) (_ []namespace.Name, next namespace.Name, err error) {
+		a.from(last, limit)
+		p, err := call(ctx, g.c, groupNames, a)
+		if p.More && len(p.Names) > 0 {
+			next = p.Names[len(p.Names)-1]
+		}
+		return p.Names, next, err
+	})
 }
 
 // resolving are the arguments of Resolve: one of what may be resolved.

@@ -19,8 +19,9 @@ type logWindow struct {
 
 var groupOps = op.New(op.Method{Number: 405, Name: "Group.Ops"},
 	func(ctx context.Context, s *namespace.Store, a *logWindow) (paged[namespace.Entry, uint64], error) {
-		return govPage(int(a.Limit), func(limit int) (list []namespace.Entry, err error) {
-			for e, err := range s.Ops(ctx, a.GroupID, namespace.Window{From: a.From, Reverse: a.Reverse, Limit: limit}) {
+		asked := after[uint64]{a.From, int(a.Limit)}
+		return page(&asked, func(from uint64, limit int) (list []namespace.Entry, err error) {
+			for e, err := range s.Ops(ctx, a.GroupID, namespace.Window{From: from, Reverse: a.Reverse, Limit: limit}) {
 				if err != nil {
 					return nil, err
 				}
@@ -35,29 +36,13 @@ var groupOps = op.New(op.Method{Number: 405, Name: "Group.Ops"},
 		})
 	})
 
-// Ops is namespace.Store's, without the signatures. It asks for them page by page.
+// Ops yields the ops of a group that are in a window of its log, as [namespace.Store.Ops]
+// does, but without the signatures. It asks for them page by page.
 func (g *Groups) Ops(ctx context.Context, id codec.GroupID, w namespace.Window) iter.Seq2[namespace.Entry, error] {
-	return func(yield func(namespace.Entry, error) bool) {
-		a := logWindow{inGroup{id}, w.From, w.Reverse, 0}
-		for left := w.Limit; ; {
-			a.Limit = govLimit(left)
-			p, err := call(ctx, g.c, groupOps, a)
-			if err != nil {
-				yield(namespace.Entry{}, err)
-				return
-			}
-			for _, e := range p.List {
-				if !yield(e, nil) {
-					return
-				}
-			}
-			n := len(p.List)
-			if a.From = p.Next; a.From == 0 || n == 0 || w.Limit > 0 && n >= left {
-				return
-			}
-			left = max(left-n, 0)
-		}
-	}
+	return pagewise(groupOps.Name, w.Limit, w.From, func(from uint64, limit int) ([]namespace.Entry, uint64, error) {
+		p, err := call(ctx, g.c, groupOps, logWindow{inGroup{id}, from, w.Reverse, uint32(limit)})
+		return p.List, p.Next, err
+	})
 }
 
 // following are the arguments of Follow.

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"iter"
 
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
@@ -90,65 +91,32 @@ func (k *KV) SetQuota(ctx context.Context, q kv.Quota) error {
 
 // Tenant is a tenant in a list.
 type Tenant struct {
-	Name string
-	kv.Stats
-}
-
-// listedTenant is a tenant in a page.
-type listedTenant struct {
 	Name  string
 	Stats kv.Stats
 }
 
-// tenantPage is a page of tenants. Next is the name to go on after, "" with the last.
-type tenantPage struct {
-	Tenants []listedTenant
-	Next    string
-}
-
-// afterTenant are the arguments of a page of tenants.
-type afterTenant struct {
-	After string
-	Limit int
-}
-
 var kvListTenants = op.New(op.Method{Number: 215, Name: "Kv.ListTenants", Access: op.AccessTenants},
-	func(ctx context.Context, s *kvstorage.Storage, a *afterTenant) (p tenantPage, err error) {
-		limit := pageLimit(a.Limit, MaxTenants)
+	func(ctx context.Context, s *kvstorage.Storage, a *after[string]) (p paged[Tenant, string], err error) {
 		for name, err := range s.Tenants(ctx, a.After) {
 			if err != nil {
 				return p, err
 			}
-			if len(p.Tenants) == limit {
-				p.Next = p.Tenants[limit-1].Name
+			if len(p.List) == a.limit() {
+				p.Next = p.List[len(p.List)-1].Name
 				break
 			}
 			stats, err := s.Stats(name)
 			if err != nil {
 				return p, err
 			}
-			p.Tenants = append(p.Tenants, listedTenant{name, stats})
+			p.List = append(p.List, Tenant{name, stats})
 		}
 		return p, nil
 	})
 
-// pageLimit returns how many entries a page has at most, as a client asks for.
-func pageLimit(asked, most int) int {
-	if asked <= 0 || asked > most {
-		return most
-	}
-	return asked
-}
-
-// Tenants returns the tenants after a name, in byte order of their names; "" is
-// before all. A limit over 1,000, or of 0, is one of 1,000. next is "" with the
-// last page.
-func (c *Client) Tenants(ctx context.Context, after string, limit int) (page []Tenant, next string, err error) {
-	p, err := call(ctx, c, kvListTenants, afterTenant{after, limit})
-	for _, t := range p.Tenants {
-		page = append(page, Tenant{t.Name, t.Stats})
-	}
-	return page, p.Next, err
+// Tenants yields all tenants in byte order of their names.
+func (c *Client) Tenants(ctx context.Context) iter.Seq2[Tenant, error] {
+	return pages(ctx, c, kvListTenants, after[string]{})
 }
 
 // kvBound are arguments about nothing but the tenant that the user is bound to, which the

@@ -12,30 +12,10 @@ import (
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
 
-// paged is a page of a list, and what the next one is after: zero with the last.
-type paged[T, N any] struct {
-	List []T `wire:"*"`
-	Next N   `wire:",optional"`
-}
-
-// govPage returns a page of a list of the services Namespace and Group, of which a client
-// asks for so many entries; next returns what the page after an entry begins with.
-func govPage[T, N any](asked int, list func(limit int) ([]T, error), next func(*T) N) (p paged[T, N], err error) {
-	limit := pageLimit(asked, MaxGovPage)
-	if p.List, err = list(limit); err == nil && len(p.List) == limit {
-		p.Next = next(&p.List[limit-1])
-	}
-	return p, err
-}
-
-// itself is what a page of ids is followed by.
-func itself[T any](id *T) T { return *id }
-
 // allNamespaces are the arguments of List.
 type allNamespaces struct {
-	After codec.GroupID `wire:",optional"`
-	Limit uint32
-	at    codec.GroupID
+	after[codec.GroupID]
+	at codec.GroupID
 }
 
 // About returns the namespace that could not be described, if it was one.
@@ -48,8 +28,8 @@ func (a *allNamespaces) About() (name, value string) {
 
 var nsList = op.New(op.Method{Number: 309, Name: "Namespace.List"},
 	func(_ context.Context, s *namespace.Store, a *allNamespaces) (paged[namespace.Info, codec.GroupID], error) {
-		return govPage(int(a.Limit), func(limit int) (list []namespace.Info, err error) {
-			ids, err := s.Namespaces(a.After, limit)
+		return page(&a.after, func(last codec.GroupID, limit int) (list []namespace.Info, err error) {
+			ids, err := s.Namespaces(last, limit)
 			for i := 0; i < len(ids) && err == nil; i++ {
 				var info namespace.Info
 				if info, err = s.Namespace(ids[i]); err != nil {
@@ -61,15 +41,10 @@ var nsList = op.New(op.Method{Number: 309, Name: "Namespace.List"},
 		}, func(i *namespace.Info) codec.GroupID { return i.ID })
 	})
 
-// List returns the namespaces after one of them, by id; zeros: from the first. A limit
-// over 1,000, or of 0, is one of 1,000.
-func (n *Namespaces) List(ctx context.Context, after codec.GroupID, limit int) ([]namespace.Info, error) {
-	p, err := call(ctx, n.c, nsList, allNamespaces{After: after, Limit: govLimit(limit)})
-	return p.List, err
+// List yields all namespaces in the order of their ids.
+func (n *Namespaces) List(ctx context.Context) iter.Seq2[namespace.Info, error] {
+	return pages(ctx, n.c, nsList, allNamespaces{})
 }
-
-// govLimit returns a limit as a request for a page has it.
-func govLimit(limit int) uint32 { return uint32(min(max(limit, 0), MaxGovPage)) }
 
 var nsGet = op.New(op.Method{Number: 310, Name: "Namespace.Get"},
 	func(_ context.Context, s *namespace.Store, a *inNamespace) (namespace.Info, error) {
@@ -118,25 +93,20 @@ func (n *Namespaces) Op(ctx context.Context, ns codec.GroupID, id codec.OpID) (n
 }
 
 // pageOfNamespace are the arguments of a page of a list of a namespace.
-type pageOfNamespace[K any] struct {
+type pageOfNamespace[N any] struct {
 	inNamespace
-	After K `wire:",optional"`
-	Limit uint32
-}
-
-func afterIn[K any](ns codec.GroupID, after K, limit int) pageOfNamespace[K] {
-	return pageOfNamespace[K]{inNamespace{ns}, after, govLimit(limit)}
+	after[N]
 }
 
 var nsMissing = op.New(op.Method{Number: 315, Name: "Namespace.Missing"},
 	func(_ context.Context, s *namespace.Store, a *pageOfNamespace[codec.OpID]) (paged[codec.OpID, codec.OpID], error) {
-		return govPage(int(a.Limit), func(limit int) ([]codec.OpID, error) { return s.Missing(a.NamespaceID, a.After, limit) }, itself)
+		return page(&a.after, func(last codec.OpID, limit int) ([]codec.OpID, error) { return s.Missing(a.NamespaceID, last, limit) }, itself)
 	})
 
-// Missing is namespace.Store's; a limit over 1,000, or of 0, is one of 1,000.
-func (n *Namespaces) Missing(ctx context.Context, ns codec.GroupID, after codec.OpID, limit int) ([]codec.OpID, error) {
-	p, err := call(ctx, n.c, nsMissing, afterIn(ns, after, limit))
-	return p.List, err
+// Missing yields the ops that others wait for and that are not here, in the order of their
+// ids.
+func (n *Namespaces) Missing(ctx context.Context, ns codec.GroupID) iter.Seq2[codec.OpID, error] {
+	return pages(ctx, n.c, nsMissing, pageOfNamespace[codec.OpID]{inNamespace: inNamespace{ns}})
 }
 
 // waiting is how many ops wait for others.
@@ -159,25 +129,28 @@ func (n *Namespaces) Waiting(ctx context.Context, ns codec.GroupID) (count int, 
 
 var nsListPending = op.New(op.Method{Number: 322, Name: "Namespace.ListPending"},
 	func(_ context.Context, s *namespace.Store, a *pageOfNamespace[codec.OpID]) (paged[namespace.PendingOp, codec.OpID], error) {
-		return govPage(int(a.Limit), func(limit int) ([]namespace.PendingOp, error) { return s.PendingOps(a.NamespaceID, a.After, limit) },
+		return page(&a.after, func(last codec.OpID, limit int) ([]namespace.PendingOp, error) {
+			return s.PendingOps(a.NamespaceID, last, limit)
+		},
 			func(p *namespace.PendingOp) codec.OpID { return p.ID })
 	})
 
-// PendingOps is namespace.Store's; a limit over 1,000, or of 0, is one of 1,000.
-func (n *Namespaces) PendingOps(ctx context.Context, ns codec.GroupID, after codec.OpID, limit int) ([]namespace.PendingOp, error) {
-	p, err := call(ctx, n.c, nsListPending, afterIn(ns, after, limit))
-	return p.List, err
+// PendingOps yields the ops that wait for others, in the order of their ids.
+func (n *Namespaces) PendingOps(ctx context.Context, ns codec.GroupID) iter.Seq2[namespace.PendingOp, error] {
+	return pages(ctx, n.c, nsListPending, pageOfNamespace[codec.OpID]{inNamespace: inNamespace{ns}})
 }
 
 var nsEquivocations = op.New(op.Method{Number: 317, Name: "Namespace.Equivocations"},
 	func(_ context.Context, s *namespace.Store, a *pageOfNamespace[group.Equivocation]) (paged[group.Equivocation, group.Equivocation], error) {
-		return govPage(int(a.Limit), func(limit int) ([]group.Equivocation, error) { return s.Equivocations(a.NamespaceID, a.After, limit) }, itself)
+		return page(&a.after, func(last group.Equivocation, limit int) ([]group.Equivocation, error) {
+			return s.Equivocations(a.NamespaceID, last, limit)
+		}, itself)
 	})
 
-// Equivocations is namespace.Store's; a limit over 1,000, or of 0, is one of 1,000.
-func (n *Namespaces) Equivocations(ctx context.Context, ns codec.GroupID, after group.Equivocation, limit int) ([]group.Equivocation, error) {
-	p, err := call(ctx, n.c, nsEquivocations, afterIn(ns, after, limit))
-	return p.List, err
+// Equivocations yields where one signer gave one nonce to several ops, in the order of the
+// signers and nonces.
+func (n *Namespaces) Equivocations(ctx context.Context, ns codec.GroupID) iter.Seq2[group.Equivocation, error] {
+	return pages(ctx, n.c, nsEquivocations, pageOfNamespace[group.Equivocation]{inNamespace: inNamespace{ns}})
 }
 
 // govQueue is how many bytes of ops wait on a stream.

@@ -12,13 +12,4 @@ import "github.com/stoadb/stoa/rpc/internal/wire"
 const (
 	// MaxLookups is the most keys of a MultiGet.
 	MaxLookups = wire.MaxLookups
-	// MaxDagPage is the most entries of a page of a list of the Dag service.
-	MaxDagPage = 1000
-	// MaxBlobPage is the most blobs of a page of a list of the Blob service.
-	MaxBlobPage = 1000
-	// MaxTenants is the most tenants of a page of the Kv service.
-	MaxTenants = 1000
-	// MaxGovPage is the most entries of a page of a list of the services Namespace
-	// and Group.
-	MaxGovPage = 1000
 )

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
-	"github.com/stoadb/stoa/rpc"
 )
 
 func newContext(p *process) *cobra.Command {
@@ -198,43 +197,11 @@ func newContextList(p *process) *cobra.Command {
 	return daemonCommand{
 		name: "list", offline: true, short: "List all contexts in the order of their ids", example: "\n--json",
 		run: func(c *daemonCall) error {
-			all := paged(func(last *dag.ContextInfo) ([]dag.ContextInfo, error) {
-				var after codec.ContextID
-				if last != nil {
-					after = last.ID
-				}
-				return c.dag.Contexts(c.ctx, after, rpc.MaxDagPage)
-			})
-			return list(c, "context", all, func(i dag.ContextInfo) (any, error) { return newContextDoc(&i) }, func(w io.Writer, i dag.ContextInfo) {
+			return list(c, "context", c.dag.Contexts(c.ctx), func(i dag.ContextInfo) (any, error) { return newContextDoc(&i) }, func(w io.Writer, i dag.ContextInfo) {
 				fmt.Fprintf(w, "%s  %s, root %s\n", i.ID, count(i.Applied, "delta"), i.Root)
 			})
 		},
 	}.command(p, "context")
-}
-
-// paged yields what next returns page by page, each after the last of the one
-// before, until a page is not full.
-func paged[T any](next func(last *T) ([]T, error)) func(func(T, error) bool) {
-	return func(yield func(T, error) bool) {
-		var last *T
-		for {
-			page, err := next(last)
-			if err != nil {
-				var none T
-				yield(none, err)
-				return
-			}
-			for i := range page {
-				if !yield(page[i], nil) {
-					return
-				}
-			}
-			if len(page) < rpc.MaxDagPage {
-				return
-			}
-			last = &page[len(page)-1]
-		}
-	}
 }
 
 func newContextApplication(p *process) *cobra.Command {

@@ -12,7 +12,6 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
-	"github.com/stoadb/stoa/rpc"
 )
 
 func newDagSince(p *process) *cobra.Command {
@@ -150,13 +149,7 @@ func newDagCursors(p *process) *cobra.Command {
 				}
 				return c.emit(map[string]any{"cursor": drop, "dropped": true}, func(w io.Writer) { fmt.Fprintf(w, "dropped %s\n", drop) })
 			}
-			all := paged(func(last *dag.Cursor) ([]dag.Cursor, error) {
-				if last == nil {
-					last = new(dag.Cursor)
-				}
-				return c.dag.Cursors(c.ctx, c.context, last.Name, rpc.MaxDagPage)
-			})
-			return list(c, "cursor", all, func(k dag.Cursor) (any, error) {
+			return list(c, "cursor", c.dag.Cursors(c.ctx, c.context), func(k dag.Cursor) (any, error) {
 				return struct {
 					Name string `json:"cursor"`
 					Seq  uint64 `json:"seq,string"`

@@ -213,13 +213,7 @@ func newDagMissing(p *process) *cobra.Command {
 		about: aboutContext,
 		name:  "missing", offline: true, short: "List deltas that others wait for and that are not here", long: "List the deltas to ask other nodes for, in the order of their ids.",
 		run: func(c *daemonCall) error {
-			all := paged(func(last *codec.DeltaID) ([]codec.DeltaID, error) {
-				if last == nil {
-					last = new(codec.DeltaID)
-				}
-				return c.dag.Missing(c.ctx, c.context, *last, rpc.MaxDagPage)
-			})
-			return list(c, "delta", all, func(id codec.DeltaID) (any, error) { return map[string]string{"delta_id": id.String()}, nil },
+			return list(c, "delta", c.dag.Missing(c.ctx, c.context), func(id codec.DeltaID) (any, error) { return map[string]string{"delta_id": id.String()}, nil },
 				func(w io.Writer, id codec.DeltaID) { fmt.Fprintln(w, id) })
 		},
 	}.command(p, "dag")
@@ -230,13 +224,7 @@ func newDagPending(p *process) *cobra.Command {
 		about: aboutContext,
 		name:  "pending", offline: true, short: "List deltas that wait", long: "List the deltas that wait for others, in the order in which they came.",
 		run: func(c *daemonCall) error {
-			all := paged(func(last *dag.PendingDelta) ([]dag.PendingDelta, error) {
-				if last == nil {
-					last = new(dag.PendingDelta)
-				}
-				return c.dag.Pending(c.ctx, c.context, last.Arrival, rpc.MaxDagPage)
-			})
-			return list(c, "delta", all, func(d dag.PendingDelta) (any, error) {
+			return list(c, "delta", c.dag.Pending(c.ctx, c.context), func(d dag.PendingDelta) (any, error) {
 				return struct {
 					ID      string `json:"delta_id"`
 					Arrival uint64 `json:"arrival,string"`
@@ -252,13 +240,7 @@ func newDagRefused(p *process) *cobra.Command {
 		about: aboutContext,
 		name:  "refused", offline: true, short: "List deltas that were refused", long: "List the refusals that are remembered, the oldest first.",
 		run: func(c *daemonCall) error {
-			all := paged(func(last *dag.ListedRefusal) ([]dag.ListedRefusal, error) {
-				if last == nil {
-					last = new(dag.ListedRefusal)
-				}
-				return c.dag.Refusals(c.ctx, c.context, last.Seq, rpc.MaxDagPage)
-			})
-			return list(c, "delta", all, func(r dag.ListedRefusal) (any, error) { return newRefusalDoc(&r.Refusal), nil },
+			return list(c, "delta", c.dag.Refusals(c.ctx, c.context, 0), func(r dag.ListedRefusal) (any, error) { return newRefusalDoc(&r.Refusal), nil },
 				func(w io.Writer, r dag.ListedRefusal) {
 					d := newRefusalDoc(&r.Refusal)
 					fmt.Fprintf(w, "%s  %s\n", d.ID, d.said())

@@ -6,7 +6,6 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/namespace/naming"
-	"github.com/stoadb/stoa/rpc"
 )
 
 // groupArg returns the group that an argument is, by id or by name.
@@ -46,41 +45,14 @@ func (c *daemonCall) namespaceWithNames() (ns codec.GroupID, known names, err er
 	return ns, known, err
 }
 
-func (c *daemonCall) allNamespaces() func(func(namespace.Info, error) bool) {
-	return paged(func(last *namespace.Info) ([]namespace.Info, error) {
-		if last == nil {
-			last = new(namespace.Info)
-		}
-		return c.read.List(c.ctx, last.ID, rpc.MaxGovPage)
-	})
-}
-
 // isMember reports whether somebody is a member of a group.
 func (c *daemonCall) isMember(g codec.GroupID, who codec.Identity) (bool, error) {
-	for m, err := range c.allMembers(g) {
+	for m, err := range c.read.Members(c.ctx, g) {
 		if err != nil || m.Identity == who {
 			return err == nil, err
 		}
 	}
 	return false, nil
-}
-
-func (c *daemonCall) allMembers(g codec.GroupID) func(func(namespace.MemberInfo, error) bool) {
-	return paged(func(last *namespace.MemberInfo) ([]namespace.MemberInfo, error) {
-		if last == nil {
-			last = new(namespace.MemberInfo)
-		}
-		return c.read.Members(c.ctx, g, last.Identity, rpc.MaxGovPage)
-	})
-}
-
-func (c *daemonCall) allContexts(g codec.GroupID) func(func(namespace.ContextInfo, error) bool) {
-	return paged(func(last *namespace.ContextInfo) ([]namespace.ContextInfo, error) {
-		if last == nil {
-			last = new(namespace.ContextInfo)
-		}
-		return c.read.Contexts(c.ctx, g, last.ID, rpc.MaxGovPage)
-	})
 }
 
 // memberArg returns the identity that an argument is: by itself, by the name that g or

@@ -20,7 +20,7 @@ func newGroupContexts(p *process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for x, err := range c.allContexts(g) {
+			for x, err := range c.read.Contexts(c.ctx, g) {
 				if err != nil {
 					return err
 				}

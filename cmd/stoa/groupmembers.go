@@ -23,7 +23,7 @@ func newGroupMembers(p *process) *cobra.Command {
 			if err := c.noteStanding(g, known); err != nil {
 				return err
 			}
-			for m, err := range c.allMembers(g) {
+			for m, err := range c.read.Members(c.ctx, g) {
 				if err != nil {
 					return err
 				}
@@ -320,7 +320,7 @@ func newGroupAliases(p *process) *cobra.Command {
 			if err := show("group", string(info.Name), g.String()); err != nil {
 				return err
 			}
-			for m, err := range c.allMembers(g) {
+			for m, err := range c.read.Members(c.ctx, g) {
 				if err == nil {
 					err = show("member", string(m.Name), m.Identity.String())
 				}
@@ -328,7 +328,7 @@ func newGroupAliases(p *process) *cobra.Command {
 					return err
 				}
 			}
-			for x, err := range c.allContexts(g) {
+			for x, err := range c.read.Contexts(c.ctx, g) {
 				if err == nil {
 					err = show("context", string(x.Name), x.ID.String())
 				}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace"
-	"github.com/stoadb/stoa/rpc"
 )
 
 // names are what to call members, contexts and groups, by their ids in hex.
@@ -22,15 +21,9 @@ type known struct {
 
 // namesOf returns the names by which a group speaks; none where it is not here any more.
 func (c *daemonCall) namesOf(g codec.GroupID) (names, error) {
-	all := paged(func(last *namespace.Name) ([]namespace.Name, error) {
-		if last == nil {
-			last = new(namespace.Name)
-		}
-		return c.read.Names(c.ctx, g, *last, rpc.MaxGovPage)
-	})
 	var list []namespace.Name
 	bearers := map[namespace.Name]int{} // of a name, whatever has it
-	for n, err := range all {
+	for n, err := range c.read.Names(c.ctx, g) {
 		if errors.Is(err, namespace.ErrNoGroup) {
 			return names{}, nil
 		}

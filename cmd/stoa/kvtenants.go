@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"github.com/stoadb/stoa/rpc"
 	"io"
 	"strconv"
 
@@ -54,29 +55,9 @@ func newTenantList(p *process) *cobra.Command {
 	return daemonCommand{
 		name: "list", offline: true, short: "List the tenants with what they hold", example: "\n--json",
 		run: func(c *daemonCall) error {
-			n := 0
-			for after := ""; ; {
-				page, next, err := c.client.Tenants(c.ctx, after, 0)
-				if err != nil {
-					return err
-				}
-				for _, t := range page {
-					n++
-					d := newTenantDoc(t.Name, t.Stats)
-					if err := c.emit(d, func(w io.Writer) {
-						fmt.Fprintf(w, "%s  %s, %s\n", strconv.Quote(d.Tenant), count(d.Keys, "key"), count(d.Bytes, "byte"))
-					}); err != nil {
-						return err
-					}
-				}
-				if after = next; after == "" {
-					break
-				}
-			}
-			if !c.json {
-				fmt.Fprintln(c.stderr, count(n, "tenant"))
-			}
-			return nil
+			return list(c, "tenant", c.client.Tenants(c.ctx), func(t rpc.Tenant) (any, error) { return newTenantDoc(t.Name, t.Stats), nil }, func(w io.Writer, t rpc.Tenant) {
+				fmt.Fprintf(w, "%s  %s, %s\n", strconv.Quote(t.Name), count(t.Stats.Keys, "key"), count(t.Stats.Bytes, "byte"))
+			})
 		},
 	}.command(p, "kv tenants")
 }

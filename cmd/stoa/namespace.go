@@ -147,7 +147,7 @@ func newNamespaceList(p *process) *cobra.Command {
 	return daemonCommand{
 		name: "list", offline: true, short: "List namespaces", long: "List the namespaces that are here, and those that this daemon waits to enter, in the\norder of their ids.",
 		run: func(c *daemonCall) error {
-			for info, err := range c.allNamespaces() {
+			for info, err := range c.read.List(c.ctx) {
 				if err != nil {
 					return err
 				}

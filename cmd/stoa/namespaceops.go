@@ -192,13 +192,7 @@ func newNamespaceMissing(p *process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all := paged(func(last *codec.OpID) ([]codec.OpID, error) {
-				if last == nil {
-					last = new(codec.OpID)
-				}
-				return c.read.Missing(c.ctx, ns, *last, rpc.MaxGovPage)
-			})
-			for id, err := range all {
+			for id, err := range c.read.Missing(c.ctx, ns) {
 				if err != nil {
 					return err
 				}

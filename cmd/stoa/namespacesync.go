@@ -86,7 +86,7 @@ func (p *process) toSync(ctx context.Context, named []string, sides []*rpc.Clien
 	var order []codec.GroupID
 	knows, ops := map[codec.GroupID]int{}, map[codec.GroupID]int{}
 	for _, side := range sides {
-		for info, err := range (&daemonCall{ctx: ctx, read: governance{Namespaces: side.Namespaces()}}).allNamespaces() {
+		for info, err := range side.Namespaces().List(ctx) {
 			if err != nil {
 				return nil, err
 			}

@@ -5,10 +5,6 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-
-	"github.com/stoadb/stoa/group"
-	"github.com/stoadb/stoa/namespace"
-	"github.com/stoadb/stoa/rpc"
 )
 
 func newNamespacePending(p *process) *cobra.Command {
@@ -20,13 +16,7 @@ func newNamespacePending(p *process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all := paged(func(last *namespace.PendingOp) ([]namespace.PendingOp, error) {
-				if last == nil {
-					last = new(namespace.PendingOp)
-				}
-				return c.read.PendingOps(c.ctx, ns, last.ID, rpc.MaxGovPage)
-			})
-			for op, err := range all {
+			for op, err := range c.read.PendingOps(c.ctx, ns) {
 				if err != nil {
 					return err
 				}
@@ -59,13 +49,7 @@ func newNamespaceEquivocations(p *process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all := paged(func(last *group.Equivocation) ([]group.Equivocation, error) {
-				if last == nil {
-					last = new(group.Equivocation)
-				}
-				return c.read.Equivocations(c.ctx, ns, *last, rpc.MaxDagPage)
-			})
-			for e, err := range all {
+			for e, err := range c.read.Equivocations(c.ctx, ns) {
 				if err != nil {
 					return err
 				}

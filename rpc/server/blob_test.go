@@ -270,7 +270,7 @@ func TestRequestsAboutNoBlobAreRefused(t *testing.T) {
 func TestAllBlobsAreListedPageByPage(t *testing.T) {
 	d := start(t, nil, Options{})
 	want := map[codec.BlobID]uint64{}
-	for i := range rpc.MaxBlobPage + 5 {
+	for i := range rpc.MaxListPage + 5 {
 		content := fmt.Appendf(nil, "blob %d", i)
 		want[mustPut(t, d.blobs, content)] = uint64(len(content))
 	}
@@ -287,7 +287,7 @@ func TestAllBlobsAreListedPageByPage(t *testing.T) {
 	bare := stoav1.NewBlobClient(d.bare(t))
 	page, err := bare.List(t.Context(), &stoav1.BlobListRequest{Limit: 1 << 31})
 	require.NoError(t, err)
-	require.Len(t, page.Blobs, rpc.MaxBlobPage)
+	require.Len(t, page.Blobs, rpc.MaxListPage)
 	page, err = bare.List(t.Context(), &stoav1.BlobListRequest{After: page.Next, Limit: 5})
 	require.NoError(t, err)
 	require.Len(t, page.Blobs, 5)

@@ -93,9 +93,9 @@ func TestWalkGoesBackPageByPage(t *testing.T) {
 }
 
 func TestAWalkOfMoreThanAPageIsWhole(t *testing.T) {
-	d, _ := line(t, Options{}, rpc.MaxDagPage+5)
-	require.Len(t, collect(t, d.dag.Walk(t.Context(), room, dag.WalkOptions{})), rpc.MaxDagPage+5)
-	require.Len(t, collect(t, d.dag.Walk(t.Context(), room, dag.WalkOptions{Limit: rpc.MaxDagPage + 2})), rpc.MaxDagPage+2)
+	d, _ := line(t, Options{}, rpc.MaxListPage+5)
+	require.Len(t, collect(t, d.dag.Walk(t.Context(), room, dag.WalkOptions{})), rpc.MaxListPage+5)
+	require.Len(t, collect(t, d.dag.Walk(t.Context(), room, dag.WalkOptions{Limit: rpc.MaxListPage + 2})), rpc.MaxListPage+2)
 }
 
 func TestFollowersGoOnFromTheirCursorsAndHearOfNewDeltas(t *testing.T) {
@@ -105,7 +105,7 @@ func TestFollowersGoOnFromTheirCursorsAndHearOfNewDeltas(t *testing.T) {
 	require.Equal(t, []codec.Event{{Kind: "set", Data: []byte("000")}}, got[0].Events)
 	require.NoError(t, d.dag.Ack(t.Context(), room, "app", got[1].Position, engine.WAL))
 	require.Len(t, collect(t, d.dag.Follow(t.Context(), room, dag.FollowOptions{Cursor: "app"})), 1)
-	cursors, err := d.dag.Cursors(t.Context(), room, "", 0)
+	cursors, err := listed(d.dag.Cursors(t.Context(), room))
 	require.NoError(t, err)
 	require.Equal(t, []dag.Cursor{{Name: "app", Seq: 2}}, cursors)
 	require.ErrorIs(t, d.dag.Ack(t.Context(), room, "", got[1].Position, engine.WAL), rpc.ErrRequest)
@@ -132,7 +132,7 @@ func TestFollowersGoOnFromTheirCursorsAndHearOfNewDeltas(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, there, existed)
 	}
-	cursors, err = d.dag.Cursors(t.Context(), room, "", 0)
+	cursors, err = listed(d.dag.Cursors(t.Context(), room))
 	require.NoError(t, err)
 	require.Empty(t, cursors)
 	require.Eventually(t, func() bool { return d.dagStreams.Used() == 0 }, patience, time.Millisecond)

@@ -1,0 +1,102 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/stoadb/stoa/rpc/internal/op"
+)
+
+// MaxListPage is the most entries of a page of a list, which is also what a page has of
+// which no size is asked for. The client asks for pages by itself.
+const MaxListPage = 1000
+
+// The pages that the client asks for grow as those of scans do: who wants a few entries
+// does not wait for a thousand.
+const (
+	firstListPage  = 32
+	listPageGrowth = 4
+)
+
+// pageLimit returns how many entries a page has at most, as a client asks for.
+func pageLimit(asked int) int {
+	if asked <= 0 || asked > MaxListPage {
+		return MaxListPage
+	}
+	return asked
+}
+
+// after asks for a page of a list: what follows an entry.
+type after[N any] struct {
+	After N `wire:",optional"`
+	Limit int
+}
+
+// limit returns how many entries the page has at most.
+func (a *after[N]) limit() int { return pageLimit(a.Limit) }
+
+// from has a page be asked for.
+func (a *after[N]) from(last N, limit int) { a.After, a.Limit = last, limit }
+
+// paged is a page of a list, and what the next one is after: zero with the last.
+type paged[T, N any] struct {
+	List []T `wire:"*"`
+	Next N   `wire:",optional"`
+}
+
+// page makes a page of what list returns; next returns what the page after an entry
+// begins with.
+func page[T, N any](a *after[N], list func(after N, limit int) ([]T, error), next func(*T) N) (p paged[T, N], err error) {
+	if p.List, err = list(a.After, a.limit()); err == nil && len(p.List) == a.limit() {
+		p.Next = next(&p.List[len(p.List)-1])
+	}
+	return p, err
+}
+
+// itself is what a page of ids is followed by.
+func itself[T any](id *T) T { return *id }
+
+// pages makes an operation by the client that lists something, as often as it has pages.
+// It yields the error that ends it.
+func pages[S, In, T any, N comparable, A interface {
+	*In
+	from(N, int)
+}](ctx context.Context, c *Client, o *op.Unary[S, In, paged[T, N]], in In) iter.Seq2[T, error] {
+	return pagewise(o.Name, 0, *new(N), func(last N, limit int) ([]T, N, error) {
+		A(&in).from(last, limit)
+		p, err := call(ctx, c, o, in)
+		return p.List, p.Next, err
+	})
+}
+
+// pagewise yields a list from an entry on, most entries of it, or all if most is 0. ask
+// returns a page and what the next one is after, zero with the last.
+func pagewise[T any, N comparable](name string, most int, last N, ask func(last N, limit int) ([]T, N, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		for limit, left, last := firstListPage, most, last; ; limit = min(limit*listPageGrowth, MaxListPage) {
+			if most > 0 {
+				limit = min(limit, left)
+			}
+			list, next, err := ask(last, limit)
+			if err == nil && next == last && next != *new(N) {
+				err = fmt.Errorf("rpc: %s: %w: the daemon does not get on", name, ErrInternal)
+			}
+			if err != nil {
+				yield(none, err)
+				return
+			}
+			for _, entry := range list {
+				if !yield(entry, nil) {
+					return
+				}
+			}
+			left -= len(list)
+			if next == *new(N) || most > 0 && left <= 0 {
+				return
+			}
+			last = next
+		}
+	}
+}
