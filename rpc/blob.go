@@ -14,6 +14,7 @@ import (
 	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc/internal/blobwire"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -74,15 +75,14 @@ func (c *Client) BlobPut(ctx context.Context, content io.Reader, o BlobPutOption
 	if err != nil {
 		return blob.Info{}, false, c.failed("blob put", err)
 	}
-	stored, err = blobOf(res.GetInfo())
-	if h := res.GetHealed(); h != nil {
-		stored.Healed = blob.Healing{Chunks: h.GetChunks(), Manifest: h.GetManifest(), Surplus: h.GetSurplus()}
-	}
+	done, err := blobwire.Uploads.Value(res)
+	stored, err = done.Info, odd("blob put", err)
+	stored.Healed = done.Healed
 	if err == nil && (stored.ID != sent.id() || stored.Size != sent.n) {
 		err = fmt.Errorf("%w: %d bytes with the SHA-256 %s were sent, but the daemon stored %d bytes as %s",
 			blob.ErrMismatch, sent.n, sent.id(), stored.Size, stored.ID)
 	}
-	return stored, res.GetExisted(), err
+	return stored, done.Existed, err
 }
 
 // upload sends content. It returns io.EOF if the daemon has ended the stream.
@@ -153,9 +153,9 @@ func (c *Client) BlobGet(ctx context.Context, id codec.BlobID, w io.Writer, o Bl
 	if err != nil {
 		return blob.Info{}, c.failed("blob get", err)
 	}
-	b, err := blobOf(m.GetInfo())
+	b, err := blobwire.Infos.Value(m.GetInfo())
 	if err != nil {
-		return blob.Info{}, err
+		return blob.Info{}, odd("blob get", err)
 	}
 	if b.ID != id {
 		return blob.Info{}, fmt.Errorf("rpc: blob get: %w: asked for %s, the daemon answered %s", ErrInternal, id, b.ID)
@@ -191,18 +191,10 @@ func (t *tally) complete(b blob.Info, o BlobGetOptions) error {
 	return nil
 }
 
-// A blob is described in the same way wherever it is.
-var _ = op.Pair(fromBlob, parseBlob)
-
-func fromBlob(b *blob.Info) *stoav1.BlobInfo {
-	return &stoav1.BlobInfo{BlobId: b.ID[:], Size: b.Size, Chunks: b.Chunks}
-}
-
 // The operations whose content streams are written by hand, on both ends.
 var (
 	_ = op.ByHand(op.Method{Number: 701, Name: "Blob.Put"})
 	_ = op.ByHand(op.Method{Number: 702, Name: "Blob.Get"})
-	_ = op.ByHand(op.Method{Number: 706, Name: "Blob.Verify"})
 )
 
 var blobStat = op.New(op.Method{Number: 703, Name: "Blob.Stat"},
@@ -258,14 +250,4 @@ var blobList = op.New(op.Method{Number: 705, Name: "Blob.List"},
 // error.
 func (c *Client) BlobList(ctx context.Context) iter.Seq2[blob.Info, error] {
 	return pages(ctx, c, blobList, after[codec.BlobID]{})
-}
-
-func parseBlob(_ string, info *stoav1.BlobInfo) (blob.Info, error) {
-	id, err := op.ParseHash[codec.BlobID]("blob_id", info.GetBlobId())
-	return blob.Info{ID: id, Size: info.GetSize(), Chunks: info.GetChunks()}, err
-}
-
-func blobOf(info *stoav1.BlobInfo) (blob.Info, error) {
-	b, err := parseBlob("", info)
-	return b, odd("blob", err)
 }

@@ -3,13 +3,49 @@ package rpc
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
+	"iter"
 
 	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/codec"
-	"github.com/stoadb/stoa/rpc/stoav1"
+	"github.com/stoadb/stoa/rpc/internal/op"
 )
+
+// blobVerifying are the arguments of BlobVerify; no id: all blobs.
+type blobVerifying struct {
+	BlobID []byte
+	Repair bool
+}
+
+// blobVerified is a part of a verification: a blob that is damaged, or the verdict, which
+// comes last.
+type blobVerified struct {
+	Damage  *blob.Damage
+	Summary *blob.Verdict
+}
+
+var blobVerify = op.NewStream(op.Method{Number: 706, Name: "Blob.Verify"}, verifyBlobs, nil, 0)
+
+func verifyBlobs(ctx context.Context, s *blob.Store, a *blobVerifying) iter.Seq2[blobVerified, error] {
+	return func(yield func(blobVerified, error) bool) {
+		o, err := blob.VerifyOptions{Repair: a.Repair}, error(nil)
+		if len(a.BlobID) > 0 {
+			o.ID, err = op.ParseID[codec.BlobID]("blob_id", a.BlobID)
+		}
+		var v blob.Verdict
+		enough := errors.New("nobody listens")
+		if err == nil {
+			v, err = s.Verify(ctx, o, func(d blob.Damage) error {
+				if !yield(blobVerified{Damage: &d}, nil) {
+					return enough
+				}
+				return nil
+			})
+		}
+		if !errors.Is(err, enough) {
+			yield(blobVerified{Summary: &v}, err)
+		}
+	}
+}
 
 // BlobVerify reads one blob or all of them, and calls damaged for each that is
 // damaged, in the order of their ids; an error of damaged ends it. It returns
@@ -18,57 +54,21 @@ import (
 // and engine.ErrUnsupported if the daemon is too old to have it. It takes as long as
 // it takes, unless ctx ends.
 func (c *Client) BlobVerify(ctx context.Context, o blob.VerifyOptions, damaged func(blob.Damage) error) (blob.Verdict, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ask := &stoav1.BlobVerifyRequest{Repair: o.Repair}
+	ask := blobVerifying{Repair: o.Repair}
 	if !o.ID.IsZero() {
-		ask.BlobId = o.ID[:]
+		ask.BlobID = o.ID[:]
 	}
-	stream, err := stoav1.NewBlobClient(c.carrier).Verify(ctx, ask)
-	if err != nil {
-		return blob.Verdict{}, c.failed("blob verify", err)
-	}
-	for {
-		m, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return blob.Verdict{}, fmt.Errorf("rpc: blob verify: %w: the daemon sent no summary", ErrInternal)
-		}
-		if err != nil {
-			return blob.Verdict{}, c.failed("blob verify", err)
-		}
-		if s := m.GetSummary(); s != nil {
-			return blob.Verdict{Blobs: s.GetBlobs(), Bytes: s.GetBytes(), Damaged: s.GetDamaged(), Repaired: s.GetRepaired()}, nil
-		}
-		d, err := damageOf(m.GetDamage())
-		if err == nil {
-			err = damaged(d)
+	for part, err := range stream(ctx, c, blobVerify, ask) {
+		switch {
+		case err != nil:
+		case part.Summary != nil:
+			return *part.Summary, nil
+		case part.Damage != nil:
+			err = damaged(*part.Damage)
 		}
 		if err != nil {
 			return blob.Verdict{}, err
 		}
 	}
-}
-
-func damageOf(m *stoav1.BlobDamage) (blob.Damage, error) {
-	if len(m.GetBlobId()) != len(codec.BlobID{}) {
-		return blob.Damage{}, fmt.Errorf("rpc: blob verify: %w: the daemon named no blob", ErrInternal)
-	}
-	d := blob.Damage{ID: codec.BlobID(m.GetBlobId()), More: m.GetMore(), Remedy: remedyOf(m.GetRemedy()), Repaired: m.GetRepaired()}
-	for _, f := range m.GetFaults() {
-		d.Faults = append(d.Faults, blob.Fault{Code: f.GetCode(), Key: f.GetKey(), Reason: f.GetReason()})
-	}
-	return d, nil
-}
-
-// remedyOf returns the remedy of that number; 0 if this package does not know it.
-func remedyOf(m stoav1.BlobRemedy) blob.Remedy {
-	switch m {
-	case stoav1.BlobRemedy_BLOB_REMEDY_REPAIR:
-		return blob.Repair
-	case stoav1.BlobRemedy_BLOB_REMEDY_REMOVE:
-		return blob.Remove
-	case stoav1.BlobRemedy_BLOB_REMEDY_PUT:
-		return blob.Upload
-	}
-	return 0
+	return blob.Verdict{}, odd(blobVerify.Name, errors.New("no summary"))
 }

@@ -46,8 +46,9 @@ func (d *Dag) Verify(ctx context.Context, id codec.ContextID) (dag.Report, error
 		case part.Summary != nil:
 			part.Summary.Context, part.Summary.Findings = id, report.Findings
 			return *part.Summary, nil
+		case part.Finding != nil:
+			report.Findings = append(report.Findings, *part.Finding)
 		}
-		report.Findings = append(report.Findings, *part.Finding)
 	}
 	return report, odd(dagVerify.Name, errors.New("no summary"))
 }

@@ -61,6 +61,7 @@ func TestTheClientClaimsNothingThatTheAnswerDoesNotSay(t *testing.T) {
 			_, err := c.BlobVerify(ctx, blob.VerifyOptions{}, func(blob.Damage) error { return nil })
 			return err
 		},
+		"dag verify": func() error { _, err := c.Dag().Verify(ctx, codec.ContextID{1}); return err },
 		"dag commit": func() error { _, err := c.Dag().Commit(ctx, dag.Commit{}); return err },
 		"dag add":    func() error { _, err := c.Dag().Add(ctx, nil, dag.AddOptions{}); return err },
 		"create":     func() error { _, _, err := c.Namespaces().Create(ctx, namespace.Create{}); return err },

@@ -11,7 +11,9 @@ import (
 
 	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/rpc/internal/blobwire"
 	"github.com/stoadb/stoa/rpc/internal/fault"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -34,7 +36,11 @@ func (t *blobService) Put(stream grpc.ClientStreamingServer[stoav1.BlobPutReques
 		if err != nil {
 			return err
 		}
-		return stream.SendAndClose(&stoav1.BlobPutResponse{Info: blobInfo(stored), Existed: existed, Healed: blobHealed(stored.Healed)})
+		m, err := blobwire.Uploads.Message(&blobwire.Upload{Info: stored, Existed: existed, Healed: stored.Healed})
+		if err != nil {
+			return err
+		}
+		return stream.SendAndClose(m)
 	})
 }
 
@@ -57,7 +63,7 @@ func (in *incoming) header() (o blob.PutOptions, err error) {
 	}
 	o.Size, err = h.Size, nil
 	if len(h.GetBlobId()) > 0 {
-		o.ID, err = blobID("header.blob_id", h.GetBlobId())
+		o.ID, err = op.ParseID[codec.BlobID]("header.blob_id", h.GetBlobId())
 	}
 	return o, err
 }
@@ -88,7 +94,7 @@ func (in *incoming) Read(p []byte) (int, error) {
 // Get sends the info of a blob, and then the content that was asked for, by
 // [blob.Store.Read].
 func (t *blobService) Get(r *stoav1.BlobGetRequest, stream grpc.ServerStreamingServer[stoav1.BlobGetResponse]) error {
-	id, err := blobID("blob_id", r.GetBlobId())
+	id, err := op.ParseID[codec.BlobID]("blob_id", r.GetBlobId())
 	if err != nil {
 		return err
 	}
@@ -105,7 +111,12 @@ func (t *blobService) Get(r *stoav1.BlobGetRequest, stream grpc.ServerStreamingS
 			return err
 		}
 		defer d.Close()
-		m := &stoav1.BlobGetResponse{Part: &stoav1.BlobGetResponse_Info{Info: blobInfo(d.Info())}}
+		found := d.Info()
+		info, err := blobwire.Infos.Message(&found)
+		if err != nil {
+			return err
+		}
+		m := &stoav1.BlobGetResponse{Part: &stoav1.BlobGetResponse_Info{Info: info}}
 		for {
 			if err := wait.During(func() error { return stream.Send(m) }); err != nil {
 				return err
@@ -123,71 +134,6 @@ func (t *blobService) Get(r *stoav1.BlobGetRequest, stream grpc.ServerStreamingS
 			m.Part = &stoav1.BlobGetResponse_Data{Data: piece}
 		}
 	})
-}
-
-// Verify sends what is damaged of one blob or of all, and a summary, by
-// [blob.Store.Verify].
-func (t *blobService) Verify(r *stoav1.BlobVerifyRequest, stream grpc.ServerStreamingServer[stoav1.BlobVerifyResponse]) error {
-	o := blob.VerifyOptions{Repair: r.GetRepair()}
-	if len(r.GetBlobId()) > 0 {
-		var err error
-		if o.ID, err = blobID("blob_id", r.GetBlobId()); err != nil {
-			return err
-		}
-	}
-	return t.s.pacedStream(stream.Context(), &t.s.transfers, func(ctx context.Context, wait *peerWait) error {
-		send := func(m *stoav1.BlobVerifyResponse) error {
-			return wait.During(func() error { return stream.Send(m) })
-		}
-		v, err := t.s.blobs.Verify(ctx, o, func(d blob.Damage) error {
-			return send(&stoav1.BlobVerifyResponse{Part: &stoav1.BlobVerifyResponse_Damage{Damage: blobDamage(&d)}})
-		})
-		if err != nil {
-			return err
-		}
-		summary := &stoav1.BlobVerifySummary{Blobs: v.Blobs, Bytes: v.Bytes, Damaged: v.Damaged, Repaired: v.Repaired}
-		return send(&stoav1.BlobVerifyResponse{Part: &stoav1.BlobVerifyResponse_Summary{Summary: summary}})
-	})
-}
-
-// blobDamage returns d as it goes over the wire.
-func blobDamage(d *blob.Damage) *stoav1.BlobDamage {
-	m := &stoav1.BlobDamage{BlobId: d.ID[:], More: d.More, Remedy: remedies[d.Remedy], Repaired: d.Repaired}
-	for _, f := range d.Faults {
-		m.Faults = append(m.Faults, &stoav1.BlobFault{Code: f.Code, Key: f.Key, Reason: f.Reason})
-	}
-	return m
-}
-
-// remedies are the numbers of remedies on the wire.
-var remedies = map[blob.Remedy]stoav1.BlobRemedy{
-	blob.Repair: stoav1.BlobRemedy_BLOB_REMEDY_REPAIR,
-	blob.Remove: stoav1.BlobRemedy_BLOB_REMEDY_REMOVE,
-	blob.Upload: stoav1.BlobRemedy_BLOB_REMEDY_PUT,
-}
-
-// blobInfo returns b as it goes over the wire.
-func blobInfo(b blob.Info) *stoav1.BlobInfo {
-	return &stoav1.BlobInfo{BlobId: b.ID[:], Size: b.Size, Chunks: b.Chunks}
-}
-
-// blobHealed returns h as it goes over the wire: nil if nothing was damaged.
-func blobHealed(h blob.Healing) *stoav1.BlobHealed {
-	if h == (blob.Healing{}) {
-		return nil
-	}
-	return &stoav1.BlobHealed{Chunks: h.Chunks, Manifest: h.Manifest, Surplus: h.Surplus}
-}
-
-// blobID returns the id in a field of a request.
-func blobID(field string, bytes []byte) (id codec.BlobID, err error) {
-	if len(bytes) != len(id) {
-		return id, badField(field, fmt.Sprintf("%d bytes instead of the %d of an id", len(bytes), len(id)))
-	}
-	if id = codec.BlobID(bytes); id.IsZero() {
-		return id, badField(field, "all zeros, which means no blob")
-	}
-	return id, nil
 }
 
 // sweepBlobs sweeps once, beside the calls of clients, until the server stops.

@@ -80,10 +80,12 @@ func TestVerificationsThatCannotBeMadeAreRefused(t *testing.T) {
 	c := d.dial(t)
 	_, err := c.BlobVerify(t.Context(), blob.VerifyOptions{ID: codec.BlobID{1}}, nil)
 	require.ErrorIs(t, err, engine.ErrNotFound)
-	stream, err := stoav1.NewBlobClient(d.bare(t)).Verify(t.Context(), &stoav1.BlobVerifyRequest{BlobId: []byte("short")})
-	require.NoError(t, err)
-	_, err = stream.Recv()
-	require.ErrorIs(t, fault.FromStatus(err), rpc.ErrRequest)
+	for _, id := range [][]byte{[]byte("short"), make([]byte, 32)} {
+		stream, err := stoav1.NewBlobClient(d.bare(t)).Verify(t.Context(), &stoav1.BlobVerifyRequest{BlobId: id})
+		require.NoError(t, err)
+		_, err = stream.Recv()
+		require.ErrorIs(t, fault.FromStatus(err), rpc.ErrRequest)
+	}
 	putChunk(t, d.engine, codec.BlobID{1}, 0, []byte("left"))
 	enough := errors.New("enough")
 	_, err = c.BlobVerify(t.Context(), blob.VerifyOptions{}, func(blob.Damage) error { return enough })

@@ -76,6 +76,8 @@ func (s *Server) Admit(ctx context.Context, m *op.Method, in any) error {
 func (s *Server) Paced(ctx context.Context, m *op.Method, work func(context.Context, op.Pace) error) error {
 	open := &s.kvStreams
 	switch {
+	case strings.HasPrefix(m.Full(), blobPrefix):
+		open = &s.transfers
 	case strings.HasPrefix(m.Full(), dagPrefix):
 		open = &s.dagStreams
 	case strings.HasPrefix(m.Full(), namespacePrefix), strings.HasPrefix(m.Full(), groupPrefix):
