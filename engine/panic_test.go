@@ -62,12 +62,12 @@ func TestAPanicOfTheSinkDoesNotLeaveOthersWaiting(t *testing.T) {
 	answers := together(t, c, apply(puts(engine.Synced, "a")), apply(puts(engine.Synced, "b")),
 		update(func(engine.Getter, *engine.Batch) error { return errDisk }))
 	require.Equal(t, answer{panicked: "sink"}, answers[0], "who commits")
-	require.ErrorIs(t, answers[1].err, engine.ErrBroken)
+	require.ErrorIs(t, answers[1].err, engine.ErrAbandoned)
 	require.ErrorIs(t, answers[2].err, errDisk, "its own error")
 	requireUsable(t, c, s)
 }
 
-func TestAPanicOfTheSinkAmongRetriesKeepsWhatWasAnswered(t *testing.T) {
+func TestAPanicOfTheSinkAmongRetriesIsTheGuiltyOnesAlone(t *testing.T) {
 	s := newSink()
 	s.fail = func(w write) error {
 		switch {
@@ -80,11 +80,8 @@ func TestAPanicOfTheSinkAmongRetriesKeepsWhatWasAnswered(t *testing.T) {
 	}
 	c := engine.NewCommitter(s)
 	answers := together(t, c, apply(puts(engine.Synced, "z")), apply(puts(engine.Synced, "a")), apply(puts(engine.Synced, "b")), apply(puts(engine.Synced, "c")))
-	require.Equal(t, answer{panicked: "sink"}, answers[0])
-	require.Equal(t, answer{}, answers[1], "written before the panic")
-	require.ErrorIs(t, answers[2].err, engine.ErrBroken)
-	require.ErrorIs(t, answers[3].err, engine.ErrBroken)
-	require.Equal(t, map[string]string{"State/z": "vz", "State/a": "va"}, s.rows)
+	require.Equal(t, []answer{{}, {}, {panicked: "sink"}, {}}, answers, "who has it written is the one whose batch it is")
+	require.Equal(t, map[string]string{"State/z": "vz", "State/a": "va", "State/c": "vc"}, s.rows)
 	requireUsable(t, c, s)
 }
 
@@ -94,8 +91,8 @@ func TestTheEndOfALeadersGoroutineDoesNotLeaveOthersWaiting(t *testing.T) {
 	require.True(t, ask(c, exits()).exited)
 	answers := together(t, c, apply(puts(engine.Synced, "a")), exits(), apply(puts(engine.Synced, "b")))
 	require.True(t, answers[0].exited, "who commits runs the update")
-	require.ErrorIs(t, answers[1].err, engine.ErrBroken)
-	require.ErrorIs(t, answers[2].err, engine.ErrBroken)
+	require.ErrorIs(t, answers[1].err, engine.ErrAbandoned)
+	require.ErrorIs(t, answers[2].err, engine.ErrAbandoned)
 	require.Empty(t, s.rows)
 	requireUsable(t, c, s)
 }
