@@ -42,7 +42,7 @@ func (s *Store) Add(ctx context.Context, d *Delta, o AddOptions) (Answer, error)
 	if err := s.submit(ctx, d.Context, &a.request); err != nil {
 		return Answer{}, err
 	}
-	return a.answer, a.request.err
+	return a.answer, a.request.Err
 }
 
 // ready returns why a write is not to begin.
@@ -93,7 +93,7 @@ func (s *Store) addRun(ctx context.Context, answers []Answer, offers []Offer, du
 		}
 	}
 	for i := range run {
-		if err := run[i].request.err; err != nil {
+		if err := run[i].request.Err; err != nil {
 			return answers, err
 		}
 		answers = append(answers, run[i].answer)
@@ -127,8 +127,8 @@ func (a *adding) begin(d *Delta, claimed codec.DeltaID, durability engine.Durabi
 		a.answer.Kind, a.answer.RetryAfter = TooEarly, early.RetryAfter
 		return false
 	}
-	a.request.synced = durability == engine.Synced
-	a.request.do = func(g *writeGroup) error {
+	a.request.Task.synced = durability == engine.Synced
+	a.request.Task.do = func(g *writeGroup) error {
 		a.answer = Answer{ID: id}
 		return g.add(a.p, &a.answer)
 	}

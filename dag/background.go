@@ -142,7 +142,7 @@ func (s *Store) finish(d readyDelta) (time.Duration, error) {
 // judgeReady judges a delta that is ready, under the queue of its context.
 func (s *Store) judgeReady(d readyDelta, verified *codec.Hash) (a Answer, err error) {
 	r := &request{}
-	r.do = func(g *writeGroup) error {
+	r.Task.do = func(g *writeGroup) error {
 		a = Answer{ID: d.id}
 		if err := g.judgeAgain(&woken{id: d.id, stored: true, a: &a}, verified); err != nil {
 			return err
@@ -152,7 +152,7 @@ func (s *Store) judgeReady(d readyDelta, verified *codec.Hash) (a Answer, err er
 	if err := s.submit(context.Background(), d.context, r); err != nil {
 		return a, err
 	}
-	return a, r.err
+	return a, r.Err
 }
 
 // verifyCut computes the root of the causal cut of a delta whose parents are

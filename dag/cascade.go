@@ -30,7 +30,7 @@ func (g *writeGroup) wake(id *codec.DeltaID, refused bool, a *Answer) error {
 
 // drain judges what has been woken, until the batch is full.
 func (g *writeGroup) drain() error {
-	for len(g.ready) > g.judged && !g.full() {
+	for len(g.ready) > g.judged && !g.Full() {
 		w := g.ready[g.judged]
 		g.judged++
 		if err := g.judgeAgain(&w, nil); err != nil {

@@ -48,8 +48,8 @@ func (s *Store) Commit(ctx context.Context, c Commit) (Committed, error) {
 		return Committed{}, p.refusal
 	}
 	var done Committed
-	r := &request{synced: c.Durability == engine.Synced}
-	r.do = func(g *writeGroup) error {
+	r := &request{Task: task{synced: c.Durability == engine.Synced}}
+	r.Task.do = func(g *writeGroup) error {
 		var err error
 		done, err = g.commit(p, &c)
 		return err
@@ -57,7 +57,7 @@ func (s *Store) Commit(ctx context.Context, c Commit) (Committed, error) {
 	if err := s.submit(ctx, c.Context, r); err != nil {
 		return Committed{}, err
 	}
-	return done, r.err
+	return done, r.Err
 }
 
 // commit puts a delta of this node's own into the batch.

@@ -141,8 +141,8 @@ func deleteRange(b *engine.Batch, col column.Column, prefix []byte) {
 // again afterwards, and makes the changes of fn's batch, synced. fn may also write
 // to the engine itself.
 func (s *Store) exclusively(id codec.ContextID, fn func(*engine.Batch) error) error {
-	r := &request{alone: true}
-	r.do = func(g *writeGroup) error {
+	r := &request{Task: task{alone: true}}
+	r.Task.do = func(g *writeGroup) error {
 		var b engine.Batch
 		if err := fn(&b); err != nil {
 			return err
@@ -154,7 +154,7 @@ func (s *Store) exclusively(id codec.ContextID, fn func(*engine.Batch) error) er
 	if err := s.submit(context.Background(), id, r); err != nil {
 		return err
 	}
-	return r.err
+	return r.Err
 }
 
 // readMeta returns the metadata of a context, which may not have begun here, or

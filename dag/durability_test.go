@@ -66,9 +66,6 @@ func TestACommitIsOnDiskAsItWasAskedFor(t *testing.T) {
 // for it, in whatever order they came.
 func TestABatchIsSyncedForAnyOfItsRequests(t *testing.T) {
 	s, r := recorded(t)
-	q, err := s.writeQueue(context1)
-	require.NoError(t, err)
-	defer s.release(q)
 	for name, asked := range map[string][]bool{
 		"the first": {true, false, false}, "the last": {false, false, true}, "one between": {false, true, false}, "nobody": {false, false},
 	} {
@@ -79,12 +76,12 @@ func TestABatchIsSyncedForAnyOfItsRequests(t *testing.T) {
 				if synced {
 					want = engine.Synced
 				}
-				requests = append(requests, &request{synced: synced, do: func(g *writeGroup) error {
+				requests = append(requests, &request{Task: task{synced: synced, do: func(g *writeGroup) error {
 					g.batch.Put(column.PrivateState, context1[:], []byte("x"))
 					return nil
-				}})
+				}}})
 			}
-			s.serve(q, requests)
+			require.NoError(t, s.submit(context.Background(), context1, requests...))
 			require.Equal(t, []engine.Durability{want}, r.take())
 		})
 	}

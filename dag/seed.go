@@ -371,15 +371,15 @@ func (x *seeder) end(part *SnapshotPart) error {
 	}
 	// The sender has nothing beside this base: what asked for another seeding was an
 	// ancestor of it, or is something that the sender has not applied.
-	r := &request{synced: true}
-	r.do = func(g *writeGroup) error {
+	r := &request{Task: task{synced: true}}
+	r.Task.do = func(g *writeGroup) error {
 		g.flag(false)
 		return nil
 	}
 	if err := x.s.submit(context.Background(), x.id, r); err != nil {
 		return err
 	}
-	return r.err
+	return r.Err
 }
 
 // report appends to what a result names, up to its limit.

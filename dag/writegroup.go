@@ -3,6 +3,7 @@ package dag
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/stoadb/stoa/column"
@@ -62,8 +63,6 @@ func (g *writeGroup) free() {
 // maxGroupBytes is when a batch is full: it takes no further delta.
 const maxGroupBytes = 8 << 20
 
-func (g *writeGroup) full() bool { return g.batch.Size() >= maxGroupBytes || g.applied >= maxGroup }
-
 // put stores a row of Generic. It keeps neither slice.
 func (g *writeGroup) put(key, value []byte) { g.batch.Put(column.Generic, key, value) }
 
@@ -100,74 +99,46 @@ func (g *writeGroup) write() error {
 	return nil
 }
 
-// serve does what requests ask for: with one batch, and if that fails with one
-// for each, so that only the guilty fail.
-func (s *Store) serve(q *writeQueue, requests []*request) {
+// serve is what the queue of a context does with its requests. Where it is not
+// brought to its end, what is in memory may be half done, and is let go of.
+func (s *Store) serve(q *writeQueue, group []*request) (n int, err error) {
 	g := s.newWriteGroup(q)
 	defer g.free()
-	for singly := 0; len(requests) > 0; {
-		most := len(requests)
-		if singly > 0 {
-			most, singly = 1, singly-1
-		}
-		n, err := g.serve(requests[:most])
-		switch {
-		case err == nil:
-		case n > 1:
-			singly = n
-			continue
-		default:
-			requests[0].err = err
-		}
-		requests = requests[n:]
-	}
-}
-
-// serve serves the first of requests with one batch. It returns how many those
-// are, at least one, and an error if none of them has had an effect.
-func (g *writeGroup) serve(requests []*request) (n int, err error) {
+	whole := false
 	defer func() {
-		if p := recover(); p != nil {
-			// What is in memory may be half done.
-			g.q.state, err = nil, fmt.Errorf("dag: context %s: panic while applying: %v", g.q.id, p)
-			requests[n-1].panics = p
+		if !whole || err != nil {
+			q.state = nil
 		}
 	}()
-	n = 1
-	if requests[0].alone {
-		g.q.state = nil
-		g.begin()
-		defer func() { g.q.state = nil }()
-		return 1, requests[0].do(g)
+	if group[0].Task.alone {
+		n, err = g.serveAlone(group)
+	} else {
+		n, err = g.serveTogether(group)
 	}
-	if g.q.state == nil {
-		g.q.state, err = load(g.s.db, g.s.options.Cache, g.q.id)
-		if errors.Is(err, ErrNoContext) {
-			if err = g.s.begin(g.q.id); err == nil {
-				g.q.state, err = load(g.s.db, g.s.options.Cache, g.q.id)
-			}
-		}
-		if err != nil {
-			return 1, err
-		}
+	whole = true
+	return n, err
+}
+
+// serveAlone serves the first of group, which writes by itself. The context is not
+// loaded meanwhile, nor afterwards.
+func (g *writeGroup) serveAlone(group []*request) (int, error) {
+	g.q.state = nil
+	g.begin()
+	return engine.Together(g, group[:1])
+}
+
+// serveTogether serves the first of group with one batch.
+func (g *writeGroup) serveTogether(group []*request) (n int, err error) {
+	if i := slices.IndexFunc(group, func(r *request) bool { return r.Task.alone }); i > 0 {
+		group = group[:i]
+	}
+	if err := g.load(); err != nil {
+		return 1, err
 	}
 	g.begin()
 	g.forget()
-	for ; ; n++ {
-		r := requests[n-1]
-		r.err, r.panics = nil, nil
-		g.synced = g.synced || r.synced
-		before := g.batch.Len()
-		switch err = r.do(g); {
-		case err != nil && g.batch.Len() == before: // it has done nothing
-			r.err, err = err, nil
-		case err != nil:
-			g.q.state = nil
-			return n, err
-		}
-		if n == len(requests) || g.full() {
-			break
-		}
+	if n, err = engine.Together(g, group); err != nil {
+		return n, err
 	}
 	if err = g.write(); err != nil {
 		return n, err
@@ -175,6 +146,32 @@ func (g *writeGroup) serve(requests []*request) (n int, err error) {
 	g.goOn()
 	return n, nil
 }
+
+// load has the context in memory; one that a group has named begins.
+func (g *writeGroup) load() (err error) {
+	if g.q.state != nil {
+		return nil
+	}
+	g.q.state, err = load(g.s.db, g.s.options.Cache, g.q.id)
+	if errors.Is(err, ErrNoContext) {
+		if err = g.s.begin(g.q.id); err == nil {
+			g.q.state, err = load(g.s.db, g.s.options.Cache, g.q.id)
+		}
+	}
+	return err
+}
+
+// Do puts the changes of a task into the batch.
+func (g *writeGroup) Do(t task) error {
+	g.synced = g.synced || t.synced
+	return t.do(g)
+}
+
+// Changes is the number of changes in the batch.
+func (g *writeGroup) Changes() int { return g.batch.Len() }
+
+// Full reports whether the batch takes no further request.
+func (g *writeGroup) Full() bool { return g.batch.Size() >= maxGroupBytes || g.applied >= maxGroup }
 
 // goOn judges what one batch had no room for, batch after batch. What fails is
 // left to the background: the requests have had their effect.

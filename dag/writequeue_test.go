@@ -3,6 +3,7 @@ package dag
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,9 +48,6 @@ func guardedStore(t *testing.T) (*Store, *guarded, Committed) {
 // What has been done to a commit the first time is not done to it twice.
 func TestACommitWhoseSharedBatchFailsIsMadeByItself(t *testing.T) {
 	s, e, first := guardedStore(t)
-	q, err := s.writeQueue(context1)
-	require.NoError(t, err)
-	defer s.release(q)
 	broken := errors.New("broken")
 	writes := 0
 	e.before = func(b *engine.Batch) error {
@@ -63,19 +61,19 @@ func TestACommitWhoseSharedBatchFailsIsMadeByItself(t *testing.T) {
 	defer own.release()
 	var done Committed
 	requests := []*request{
-		{do: func(g *writeGroup) (err error) {
+		{Task: task{do: func(g *writeGroup) (err error) {
 			done, err = g.commit(own, &Commit{Context: context1, ReadRoot: first.Root})
 			return err
-		}},
-		{do: func(g *writeGroup) error {
+		}}},
+		{Task: task{do: func(g *writeGroup) error {
 			g.batch.Put(column.PrivateState, context1[:], []byte("x"))
 			return nil
-		}},
+		}}},
 	}
-	s.serve(q, requests)
+	require.NoError(t, s.submit(context.Background(), context1, requests...))
 	require.Equal(t, 3, writes)
-	require.NoError(t, requests[0].err)
-	require.NoError(t, requests[1].err)
+	require.NoError(t, requests[0].Err)
+	require.NoError(t, requests[1].Err)
 	require.Len(t, done.Deltas, 1)
 	d, err := ParseDelta(done.Deltas[0])
 	require.NoError(t, err)
@@ -97,4 +95,70 @@ func TestAPanicWhileApplyingIsNotSwallowed(t *testing.T) {
 	answer, err := s.Context(context1)
 	require.NoError(t, err)
 	require.Equal(t, []codec.DeltaID{second.Delta}, answer.Heads)
+}
+
+// puts returns a request that writes a row of its own.
+func puts(key string, more func()) *request {
+	return &request{Task: task{do: func(g *writeGroup) error {
+		g.batch.Put(column.PrivateState, append(context1[:], key...), nil)
+		more()
+		return nil
+	}}}
+}
+
+func TestAPanicOfOneRequestLeavesTheOthersOfItsBatchAlone(t *testing.T) {
+	s, e, _ := guardedStore(t)
+	var written []string
+	e.before = func(b *engine.Batch) error {
+		for op := range b.Ops {
+			written = append(written, string(op.Key[len(context1):]))
+		}
+		return nil
+	}
+	requests := []*request{puts("a", func() {}), puts("b", func() { panic("a defect") }), puts("c", func() {})}
+	require.PanicsWithValue(t, "a defect", func() { _ = s.submit(context.Background(), context1, requests...) })
+	require.NoError(t, requests[0].Err)
+	require.NoError(t, requests[2].Err)
+	require.Equal(t, []string{"a", "c"}, written)
+}
+
+// What is half done in memory when a request panics or its goroutine ends is not
+// built on.
+func TestAContextIsLoadedAgainAfterARequestThatDoesNotReturn(t *testing.T) {
+	s, _, first := guardedStore(t)
+	for i, end := range []func(){func() { panic("a defect") }, runtime.Goexit} {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			defer func() { _ = recover() }()
+			r := &request{Task: task{do: func(g *writeGroup) error {
+				g.c.next += 100
+				end()
+				return nil
+			}}}
+			_ = s.submit(context.Background(), context1, r)
+		}()
+		<-done
+		answer, err := s.Commit(context.Background(), Commit{Context: context1, ReadRoot: first.Root})
+		require.NoError(t, err)
+		require.EqualValues(t, 2+i, answer.Seq)
+	}
+}
+
+func TestARequestThatWritesByItselfSharesNoBatch(t *testing.T) {
+	s, e, _ := guardedStore(t)
+	var written []int
+	e.before = func(b *engine.Batch) error {
+		written = append(written, b.Len())
+		return nil
+	}
+	alone := &request{Task: task{alone: true, do: func(g *writeGroup) error {
+		require.Nil(t, g.c, "the context is not loaded")
+		var b engine.Batch
+		b.Put(column.PrivateState, context1[:], nil)
+		return s.db.Apply(&b)
+	}}}
+	nothing := func() {}
+	require.NoError(t, s.submit(context.Background(), context1, puts("a", nothing), puts("b", nothing), alone, puts("c", nothing), puts("d", nothing)))
+	require.Equal(t, []int{2, 1, 2}, written)
 }
