@@ -14,21 +14,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/rocks"
 	"github.com/stoadb/stoa/rpc"
 )
 
-func rocksForBlobs(t *testing.T) engine.Engine {
-	eng, err := rocks.Open(filepath.Join(t.TempDir(), "data"), rocks.Options{MinFreeBytes: -1})
-	require.NoError(t, err)
-	return eng
-}
-
 // Server and client share this process, so that both are measured.
 func TestTransfersTakeBoundedMemory(t *testing.T) {
-	eng := rocksForBlobs(t)
+	eng, err := rocks.Open(filepath.Join(t.TempDir(), "data"), rocks.Options{MinFreeBytes: -1})
+	require.NoError(t, err)
 	d := start(t, eng, Options{Blobs: withSpool(t, eng)})
 	c := d.dial(t)
 	size := int64(enginetest.Scale(256)) << 20

@@ -73,17 +73,12 @@ func putChunk(t require.TestingT, w engine.Writer, id codec.BlobID, index uint32
 	require.NoError(t, w.Apply(&b))
 }
 
-// overEngines runs a test on a daemon of each engine, which has a spool.
-func overEngines(t *testing.T, test func(t *testing.T, d *testDaemon)) {
-	for name, open := range map[string]func(*testing.T) engine.Engine{
-		"mem":   func(*testing.T) engine.Engine { return mem.New() },
-		"rocks": rocksForBlobs,
-	} {
-		t.Run(name, func(t *testing.T) {
-			eng := open(t)
-			test(t, start(t, eng, Options{Blobs: withSpool(t, eng)}))
-		})
-	}
+// startBlobs serves the blobs of an engine in memory, with a spool; the tests of package
+// blob run on RocksDB too.
+func startBlobs(t *testing.T) *testDaemon {
+	t.Helper()
+	eng := mem.New()
+	return start(t, eng, Options{Blobs: withSpool(t, eng)})
 }
 
 // noRows waits until the Blobs column is empty.
@@ -93,105 +88,102 @@ func noRows(t *testing.T, d *testDaemon) {
 }
 
 func TestBlobsOfEverySizeComeBackAsTheyWere(t *testing.T) {
-	overEngines(t, func(t *testing.T, d *testDaemon) {
-		c, ctx := d.dial(t), t.Context()
-		for _, n := range []int{0, 1, chunk - 1, chunk, chunk + 1, 10 * chunk} {
-			for _, declared := range []bool{true, false} {
-				content := bytesOf(n)
-				id := contentID(content)
-				var o rpc.BlobPutOptions
-				if declared {
-					o = rpc.BlobPutOptions{ID: id, Size: uint64(n)}
-				}
-				want := blob.Info{ID: id, Size: uint64(n), Chunks: uint32((n + chunk - 1) / chunk)}
-				for _, existed := range []bool{false, true} {
-					stored, was, err := c.BlobPut(ctx, bytes.NewReader(content), o)
-					require.NoError(t, err)
-					require.Equal(t, existed, was)
-					require.Equal(t, want, stored)
-				}
-				require.Len(t, blobRows(t, d.engine), 1+int(want.Chunks))
-				found, err := c.BlobStat(ctx, id)
-				require.NoError(t, err)
-				require.Equal(t, want, found)
-				var got bytes.Buffer
-				found, err = c.BlobGet(ctx, id, &got, rpc.BlobGetOptions{})
-				require.NoError(t, err)
-				require.Equal(t, want, found)
-				require.True(t, bytes.Equal(content, got.Bytes()))
-				require.NoError(t, c.BlobDelete(ctx, id, false))
-				require.Empty(t, blobRows(t, d.engine))
+	d := startBlobs(t)
+	c, ctx := d.dial(t), t.Context()
+	for _, n := range []int{0, 1, chunk - 1, chunk, chunk + 1, 10 * chunk} {
+		for _, declared := range []bool{true, false} {
+			content := bytesOf(n)
+			id := contentID(content)
+			var o rpc.BlobPutOptions
+			if declared {
+				o = rpc.BlobPutOptions{ID: id, Size: uint64(n)}
 			}
+			want := blob.Info{ID: id, Size: uint64(n), Chunks: uint32((n + chunk - 1) / chunk)}
+			for _, existed := range []bool{false, true} {
+				stored, was, err := c.BlobPut(ctx, bytes.NewReader(content), o)
+				require.NoError(t, err)
+				require.Equal(t, existed, was)
+				require.Equal(t, want, stored)
+			}
+			require.Len(t, blobRows(t, d.engine), 1+int(want.Chunks))
+			found, err := c.BlobStat(ctx, id)
+			require.NoError(t, err)
+			require.Equal(t, want, found)
+			var got bytes.Buffer
+			found, err = c.BlobGet(ctx, id, &got, rpc.BlobGetOptions{})
+			require.NoError(t, err)
+			require.Equal(t, want, found)
+			require.True(t, bytes.Equal(content, got.Bytes()))
+			require.NoError(t, c.BlobDelete(ctx, id, false))
+			require.Empty(t, blobRows(t, d.engine))
 		}
-	})
+	}
 }
 
 func TestAPartOfABlobIsReadByOffsetAndLength(t *testing.T) {
-	overEngines(t, func(t *testing.T, d *testDaemon) {
-		c, ctx := d.dial(t), t.Context()
-		const size = 3*chunk + 7
-		content := bytesOf(size)
-		stored, _, err := c.BlobPut(ctx, bytes.NewReader(content), rpc.BlobPutOptions{})
-		require.NoError(t, err)
-		for _, part := range [][2]uint64{
-			{0, 1}, {0, chunk}, {1, chunk}, {chunk - 1, 2}, {chunk, chunk + 1}, {2*chunk + 5, 0},
-			{3 * chunk, 100}, {size - 1, 0}, {size, 0}, {size, 5}, {0, size}, {0, 1 << 63}, {5, 1<<64 - 1},
-		} {
-			end := uint64(size)
-			if part[1] != 0 && part[1] < end-part[0] {
-				end = part[0] + part[1]
-			}
-			var got bytes.Buffer
-			_, err := c.BlobGet(ctx, stored.ID, &got, rpc.BlobGetOptions{Offset: part[0], Length: part[1]})
-			require.NoError(t, err)
-			require.True(t, bytes.Equal(content[part[0]:end], got.Bytes()), "%v", part)
+	d := startBlobs(t)
+	c, ctx := d.dial(t), t.Context()
+	const size = 3*chunk + 7
+	content := bytesOf(size)
+	stored, _, err := c.BlobPut(ctx, bytes.NewReader(content), rpc.BlobPutOptions{})
+	require.NoError(t, err)
+	for _, part := range [][2]uint64{
+		{0, 1}, {0, chunk}, {1, chunk}, {chunk - 1, 2}, {chunk, chunk + 1}, {2*chunk + 5, 0},
+		{3 * chunk, 100}, {size - 1, 0}, {size, 0}, {size, 5}, {0, size}, {0, 1 << 63}, {5, 1<<64 - 1},
+	} {
+		end := uint64(size)
+		if part[1] != 0 && part[1] < end-part[0] {
+			end = part[0] + part[1]
 		}
-		_, err = c.BlobGet(ctx, stored.ID, io.Discard, rpc.BlobGetOptions{Offset: size + 1})
-		require.ErrorIs(t, err, rpc.ErrRequest)
-	})
+		var got bytes.Buffer
+		_, err := c.BlobGet(ctx, stored.ID, &got, rpc.BlobGetOptions{Offset: part[0], Length: part[1]})
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(content[part[0]:end], got.Bytes()), "%v", part)
+	}
+	_, err = c.BlobGet(ctx, stored.ID, io.Discard, rpc.BlobGetOptions{Offset: size + 1})
+	require.ErrorIs(t, err, rpc.ErrRequest)
 }
 
 func TestContentThatIsNotWhatWasDeclaredIsRefusedAndRemoved(t *testing.T) {
-	overEngines(t, func(t *testing.T, d *testDaemon) {
-		c, ctx := d.dial(t), t.Context()
-		content := bytesOf(2*chunk + 9)
-		id, other := contentID(content), contentID(content[1:])
-		short := contentID(content[:2*chunk])
-		for name, test := range map[string]struct {
-			content []byte
-			o       rpc.BlobPutOptions
-			fields  map[string]string
-		}{
-			"wrong id": {content, rpc.BlobPutOptions{ID: other},
-				map[string]string{"field": "blob_id", "declared": other.String(), "actual": id.String()}},
-			"truncated": {content[:2*chunk], rpc.BlobPutOptions{ID: id},
-				map[string]string{"field": "blob_id", "declared": id.String(), "actual": short.String()}},
-			"shorter": {content[:2*chunk], rpc.BlobPutOptions{ID: id, Size: 2*chunk + 9},
-				map[string]string{"field": "size", "declared": "2097161", "actual": "2097152"}},
-			"longer": {content, rpc.BlobPutOptions{ID: short, Size: 2 * chunk},
-				map[string]string{"field": "size", "declared": "2097152", "actual": "2097161"}},
-			"shorter, no id": {content, rpc.BlobPutOptions{Size: 2*chunk + 10},
-				map[string]string{"field": "size", "declared": "2097162", "actual": "2097161"}},
-		} {
-			t.Run(name, func(t *testing.T) {
-				_, _, err := c.BlobPut(ctx, bytes.NewReader(test.content), test.o)
-				require.ErrorIs(t, err, blob.ErrMismatch)
-				var e *rpc.Error
-				require.ErrorAs(t, err, &e)
-				require.Equal(t, test.fields, e.Fields)
-				require.Contains(t, e.Message, e.Fields["declared"])
-				require.Contains(t, e.Message, e.Fields["actual"])
-				require.Empty(t, blobRows(t, d.engine))
-			})
-		}
-		t.Run("wrong id of a blob that is there", func(t *testing.T) {
-			_, _, err := c.BlobPut(ctx, bytes.NewReader(content), rpc.BlobPutOptions{})
-			require.NoError(t, err)
-			before := blobRows(t, d.engine)
-			_, _, err = c.BlobPut(ctx, bytes.NewReader(content[1:]), rpc.BlobPutOptions{ID: id})
+	d := startBlobs(t)
+	c, ctx := d.dial(t), t.Context()
+	content := bytesOf(2*chunk + 9)
+	id, other := contentID(content), contentID(content[1:])
+	short := contentID(content[:2*chunk])
+	for name, test := range map[string]struct {
+		content []byte
+		o       rpc.BlobPutOptions
+		fields  map[string]string
+	}{
+		"wrong id": {content, rpc.BlobPutOptions{ID: other},
+			map[string]string{"field": "blob_id", "declared": other.String(), "actual": id.String()}},
+		"truncated": {content[:2*chunk], rpc.BlobPutOptions{ID: id},
+			map[string]string{"field": "blob_id", "declared": id.String(), "actual": short.String()}},
+		"shorter": {content[:2*chunk], rpc.BlobPutOptions{ID: id, Size: 2*chunk + 9},
+			map[string]string{"field": "size", "declared": "2097161", "actual": "2097152"}},
+		"longer": {content, rpc.BlobPutOptions{ID: short, Size: 2 * chunk},
+			map[string]string{"field": "size", "declared": "2097152", "actual": "2097161"}},
+		"shorter, no id": {content, rpc.BlobPutOptions{Size: 2*chunk + 10},
+			map[string]string{"field": "size", "declared": "2097162", "actual": "2097161"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := c.BlobPut(ctx, bytes.NewReader(test.content), test.o)
 			require.ErrorIs(t, err, blob.ErrMismatch)
-			require.Equal(t, before, blobRows(t, d.engine))
+			var e *rpc.Error
+			require.ErrorAs(t, err, &e)
+			require.Equal(t, test.fields, e.Fields)
+			require.Contains(t, e.Message, e.Fields["declared"])
+			require.Contains(t, e.Message, e.Fields["actual"])
+			require.Empty(t, blobRows(t, d.engine))
 		})
+	}
+	t.Run("wrong id of a blob that is there", func(t *testing.T) {
+		_, _, err := c.BlobPut(ctx, bytes.NewReader(content), rpc.BlobPutOptions{})
+		require.NoError(t, err)
+		before := blobRows(t, d.engine)
+		_, _, err = c.BlobPut(ctx, bytes.NewReader(content[1:]), rpc.BlobPutOptions{ID: id})
+		require.ErrorIs(t, err, blob.ErrMismatch)
+		require.Equal(t, before, blobRows(t, d.engine))
 	})
 }
 
@@ -298,25 +290,24 @@ func TestAllBlobsAreListedPageByPage(t *testing.T) {
 }
 
 func TestWhatAKilledClientHasSentIsRemovedAtOnce(t *testing.T) {
-	overEngines(t, func(t *testing.T, d *testDaemon) {
-		content := bytesOf(5 * chunk)
-		id := contentID(content)
-		conn := d.bare(t)
-		stream, err := stoav1.NewBlobClient(conn).Put(context.Background())
-		require.NoError(t, err)
-		require.NoError(t, stream.Send(putHeader(id, nil)))
-		for i := range 3 {
-			require.NoError(t, stream.Send(putData(content[i*chunk:(i+1)*chunk])))
-		}
-		require.Eventually(t, func() bool { return len(blobRows(t, d.engine)) == 3 }, patience, time.Millisecond)
-		_, err = d.dial(t).BlobStat(t.Context(), id)
-		require.ErrorIs(t, err, engine.ErrNotFound, "chunks without a manifest are invisible")
-		require.NoError(t, conn.Close())
-		noRows(t, d)
-		_, existed, err := d.dial(t).BlobPut(t.Context(), bytes.NewReader(content), rpc.BlobPutOptions{ID: id})
-		require.NoError(t, err)
-		require.False(t, existed)
-	})
+	d := startBlobs(t)
+	content := bytesOf(5 * chunk)
+	id := contentID(content)
+	conn := d.bare(t)
+	stream, err := stoav1.NewBlobClient(conn).Put(context.Background())
+	require.NoError(t, err)
+	require.NoError(t, stream.Send(putHeader(id, nil)))
+	for i := range 3 {
+		require.NoError(t, stream.Send(putData(content[i*chunk:(i+1)*chunk])))
+	}
+	require.Eventually(t, func() bool { return len(blobRows(t, d.engine)) == 3 }, patience, time.Millisecond)
+	_, err = d.dial(t).BlobStat(t.Context(), id)
+	require.ErrorIs(t, err, engine.ErrNotFound, "chunks without a manifest are invisible")
+	require.NoError(t, conn.Close())
+	noRows(t, d)
+	_, existed, err := d.dial(t).BlobPut(t.Context(), bytes.NewReader(content), rpc.BlobPutOptions{ID: id})
+	require.NoError(t, err)
+	require.False(t, existed)
 }
 
 func TestWhatABrokenUploadLeftIsSweptAtTheStart(t *testing.T) {
@@ -330,44 +321,42 @@ func TestWhatABrokenUploadLeftIsSweptAtTheStart(t *testing.T) {
 }
 
 func TestADownloadOutlivesTheDeletionOfItsBlob(t *testing.T) {
-	overEngines(t, func(t *testing.T, d *testDaemon) {
-		const chunks = 24 // far more than the windows of a stream hold
-		content := bytesOf(chunks * chunk)
-		c, ctx := d.dial(t), t.Context()
-		stored, _, err := c.BlobPut(ctx, bytes.NewReader(content), rpc.BlobPutOptions{})
-		require.NoError(t, err)
-		stream, err := stoav1.NewBlobClient(d.bare(t)).Get(ctx, &stoav1.BlobGetRequest{BlobId: stored.ID[:]})
-		require.NoError(t, err)
+	d := startBlobs(t)
+	const chunks = 24 // far more than the windows of a stream hold
+	content := bytesOf(chunks * chunk)
+	c, ctx := d.dial(t), t.Context()
+	stored, _, err := c.BlobPut(ctx, bytes.NewReader(content), rpc.BlobPutOptions{})
+	require.NoError(t, err)
+	stream, err := stoav1.NewBlobClient(d.bare(t)).Get(ctx, &stoav1.BlobGetRequest{BlobId: stored.ID[:]})
+	require.NoError(t, err)
+	m, err := stream.Recv()
+	require.NoError(t, err)
+	require.EqualValues(t, chunks*chunk, m.GetInfo().GetSize())
+	require.NoError(t, c.BlobDelete(ctx, stored.ID, false))
+	require.Empty(t, blobRows(t, d.engine))
+	sum := sha256.New()
+	for {
 		m, err := stream.Recv()
-		require.NoError(t, err)
-		require.EqualValues(t, chunks*chunk, m.GetInfo().GetSize())
-		require.NoError(t, c.BlobDelete(ctx, stored.ID, false))
-		require.Empty(t, blobRows(t, d.engine))
-		sum := sha256.New()
-		for {
-			m, err := stream.Recv()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			require.NoError(t, err)
-			sum.Write(m.GetData())
+		if errors.Is(err, io.EOF) {
+			break
 		}
-		require.Equal(t, stored.ID[:], sum.Sum(nil))
-	})
+		require.NoError(t, err)
+		sum.Write(m.GetData())
+	}
+	require.Equal(t, stored.ID[:], sum.Sum(nil))
 }
 
 func TestDamageOfABlobReachesTheClient(t *testing.T) {
-	overEngines(t, func(t *testing.T, d *testDaemon) {
-		c := d.dial(t)
-		content := bytesOf(chunk + 10)
-		id := mustPut(t, d.blobs, content)
-		putChunk(t, d.engine, id, 1, make([]byte, 10))
-		_, err := c.BlobGet(t.Context(), id, io.Discard, rpc.BlobGetOptions{})
-		require.ErrorIs(t, err, engine.ErrCorrupt)
-		require.Equal(t, codes.DataLoss, status.Code(err))
-		_, err = c.BlobGet(t.Context(), id, io.Discard, rpc.BlobGetOptions{Length: chunk})
-		require.NoError(t, err, "a part that is whole")
-	})
+	d := startBlobs(t)
+	c := d.dial(t)
+	content := bytesOf(chunk + 10)
+	id := mustPut(t, d.blobs, content)
+	putChunk(t, d.engine, id, 1, make([]byte, 10))
+	_, err := c.BlobGet(t.Context(), id, io.Discard, rpc.BlobGetOptions{})
+	require.ErrorIs(t, err, engine.ErrCorrupt)
+	require.Equal(t, codes.DataLoss, status.Code(err))
+	_, err = c.BlobGet(t.Context(), id, io.Discard, rpc.BlobGetOptions{Length: chunk})
+	require.NoError(t, err, "a part that is whole")
 }
 
 func TestABlobInUseNamesTheApplication(t *testing.T) {
