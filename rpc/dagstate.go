@@ -15,9 +15,6 @@ import (
 	"github.com/stoadb/stoa/rpc/internal/wire"
 )
 
-// StateEntry is a key of a state with its value.
-type StateEntry = dag.StateEntry
-
 // dagKey are arguments about a key of a state.
 type dagKey struct {
 	dagContext
@@ -117,7 +114,7 @@ type statePage struct {
 }
 
 // statePages yields pages of a scan, the first of them small. Each is good until the next.
-func statePages(ctx context.Context, a *dagRange, scan func(context.Context, codec.ContextID, engine.Range) iter.Seq2[StateEntry, error]) iter.Seq2[statePage, error] {
+func statePages(ctx context.Context, a *dagRange, scan func(context.Context, codec.ContextID, engine.Range) iter.Seq2[dag.StateEntry, error]) iter.Seq2[statePage, error] {
 	return func(yield func(statePage, error) bool) {
 		r, err := a.within()
 		if err != nil {
@@ -153,7 +150,7 @@ var dagScanState = op.NewStream(op.Method{Number: 609, Name: "Dag.ScanState"},
 // ScanState yields the shared state of a context whose keys are in r, in their
 // order, in one consistent state. Keys and values are the receiver's. It ends
 // after an error.
-func (d *Dag) ScanState(ctx context.Context, id codec.ContextID, r engine.Range) iter.Seq2[StateEntry, error] {
+func (d *Dag) ScanState(ctx context.Context, id codec.ContextID, r engine.Range) iter.Seq2[dag.StateEntry, error] {
 	return d.scan(ctx, dagScanState, id, r)
 }
 
@@ -163,25 +160,25 @@ var dagScanPrivate = op.NewStream(op.Method{Number: 612, Name: "Dag.ScanPrivate"
 	}, nil, 0)
 
 // ScanPrivate is ScanState for the private state.
-func (d *Dag) ScanPrivate(ctx context.Context, id codec.ContextID, r engine.Range) iter.Seq2[StateEntry, error] {
+func (d *Dag) ScanPrivate(ctx context.Context, id codec.ContextID, r engine.Range) iter.Seq2[dag.StateEntry, error] {
 	return d.scan(ctx, dagScanPrivate, id, r)
 }
 
-func (d *Dag) scan(ctx context.Context, o *op.Stream[*backend.Contexts, dagRange, statePage], id codec.ContextID, r engine.Range) iter.Seq2[StateEntry, error] {
-	return func(yield func(StateEntry, error) bool) {
+func (d *Dag) scan(ctx context.Context, o *op.Stream[*backend.Contexts, dagRange, statePage], id codec.ContextID, r engine.Range) iter.Seq2[dag.StateEntry, error] {
+	return func(yield func(dag.StateEntry, error) bool) {
 		a := dagRange{dagContext: dagContext{id}, Start: r.Start, End: r.End, Reverse: r.Reverse, Limit: uint64(max(r.Limit, 0))}
 		for p, err := range stream(ctx, d.c, o, a) {
 			if err != nil {
-				yield(StateEntry{}, err)
+				yield(dag.StateEntry{}, err)
 				return
 			}
 			for rest := p.Entries; len(rest) > 0; {
 				key, value, after, ok := engine.CutEntry(rest)
 				if !ok {
-					yield(StateEntry{}, fmt.Errorf("rpc: %s: %w: a page does not parse", o.Name, engine.ErrCorrupt))
+					yield(dag.StateEntry{}, fmt.Errorf("rpc: %s: %w: a page does not parse", o.Name, engine.ErrCorrupt))
 					return
 				}
-				if !yield(StateEntry{AppKey: key, Value: value}, nil) {
+				if !yield(dag.StateEntry{AppKey: key, Value: value}, nil) {
 					return
 				}
 				rest = after

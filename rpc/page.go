@@ -6,23 +6,13 @@ import (
 	"iter"
 
 	"github.com/stoadb/stoa/rpc/internal/op"
-)
-
-// MaxListPage is the most entries of a page of a list, which is also what a page has of
-// which no size is asked for. The client asks for pages by itself.
-const MaxListPage = 1000
-
-// The pages that the client asks for grow as those of scans do: who wants a few entries
-// does not wait for a thousand.
-const (
-	firstListPage  = 32
-	listPageGrowth = 4
+	"github.com/stoadb/stoa/rpc/internal/wire"
 )
 
 // pageLimit returns how many entries a page has at most, as a client asks for.
 func pageLimit(asked int) int {
-	if asked <= 0 || asked > MaxListPage {
-		return MaxListPage
+	if asked <= 0 || asked > wire.MaxListPage {
+		return wire.MaxListPage
 	}
 	return asked
 }
@@ -70,12 +60,13 @@ func pages[S, In, T any, N comparable, A interface {
 	})
 }
 
-// pagewise yields a list from an entry on, most entries of it, or all if most is 0. ask
+// pagewise yields a list from an entry on, most entries of it, or all if most is 0. Pages
+// grow as those of scans do: who wants a few entries does not wait for a thousand. ask
 // returns a page and what the next one is after, zero with the last.
 func pagewise[T any, N comparable](name string, most int, last N, ask func(last N, limit int) ([]T, N, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
-		for limit, left, last := firstListPage, most, last; ; limit = min(limit*listPageGrowth, MaxListPage) {
+		for limit, left, last := wire.FirstPageEntries, most, last; ; limit = min(limit*wire.PageGrowth, wire.MaxListPage) {
 			if most > 0 {
 				limit = min(limit, left)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
 )
@@ -21,7 +22,7 @@ type stateKind struct {
 	name string // of its commands
 	said string // as in "the shared state"
 	get  func(*rpc.Dag, context.Context, codec.ContextID, []byte) ([]byte, error)
-	scan func(*rpc.Dag, context.Context, codec.ContextID, engine.Range) iter.Seq2[rpc.StateEntry, error]
+	scan func(*rpc.Dag, context.Context, codec.ContextID, engine.Range) iter.Seq2[dag.StateEntry, error]
 }
 
 func sharedState() stateKind {
@@ -139,7 +140,7 @@ func (f *bytesFlags) window(prefix, from, to string) (r engine.Range, err error)
 	return r, err
 }
 
-func (c *daemonCall) emitEntries(all iter.Seq2[rpc.StateEntry, error]) error {
+func (c *daemonCall) emitEntries(all iter.Seq2[dag.StateEntry, error]) error {
 	w := bufio.NewWriter(c.stdout)
 	n := 0
 	for e, err := range all {

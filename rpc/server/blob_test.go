@@ -25,6 +25,7 @@ import (
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/fault"
+	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -262,7 +263,7 @@ func TestRequestsAboutNoBlobAreRefused(t *testing.T) {
 func TestAllBlobsAreListedPageByPage(t *testing.T) {
 	d := start(t, nil, Options{})
 	want := map[codec.BlobID]uint64{}
-	for i := range rpc.MaxListPage + 5 {
+	for i := range wire.MaxListPage + 5 {
 		content := fmt.Appendf(nil, "blob %d", i)
 		want[mustPut(t, d.blobs, content)] = uint64(len(content))
 	}
@@ -279,7 +280,7 @@ func TestAllBlobsAreListedPageByPage(t *testing.T) {
 	bare := stoav1.NewBlobClient(d.bare(t))
 	page, err := bare.List(t.Context(), &stoav1.BlobListRequest{Limit: 1 << 31})
 	require.NoError(t, err)
-	require.Len(t, page.Blobs, rpc.MaxListPage)
+	require.Len(t, page.Blobs, wire.MaxListPage)
 	page, err = bare.List(t.Context(), &stoav1.BlobListRequest{After: page.Next, Limit: 5})
 	require.NoError(t, err)
 	require.Len(t, page.Blobs, 5)

@@ -379,15 +379,15 @@ func TestStatesAreScannedWithinTheirContext(t *testing.T) {
 	require.NoError(t, err)
 	_, err = d.dag.Commit(t.Context(), dag.Commit{Context: room, Actions: actions, Private: actions, ReadRoot: root})
 	require.NoError(t, err)
-	for name, scan := range map[string]func(engine.Range) []rpc.StateEntry{
-		"state":   func(r engine.Range) []rpc.StateEntry { return collect(t, d.dag.ScanState(t.Context(), room, r)) },
-		"private": func(r engine.Range) []rpc.StateEntry { return collect(t, d.dag.ScanPrivate(t.Context(), room, r)) },
+	for name, scan := range map[string]func(engine.Range) []dag.StateEntry{
+		"state":   func(r engine.Range) []dag.StateEntry { return collect(t, d.dag.ScanState(t.Context(), room, r)) },
+		"private": func(r engine.Range) []dag.StateEntry { return collect(t, d.dag.ScanPrivate(t.Context(), room, r)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := scan(engine.Range{})
 			require.Len(t, all, len(actions))
 			for i := range all {
-				require.Equal(t, rpc.StateEntry{AppKey: actions[i].Key, Value: actions[i].Value}, all[i])
+				require.Equal(t, dag.StateEntry{AppKey: actions[i].Key, Value: actions[i].Value}, all[i])
 			}
 			back := scan(engine.Range{Start: []byte("1"), End: []byte("2"), Reverse: true, Limit: 10})
 			require.Len(t, back, 10)

@@ -17,6 +17,7 @@ import (
 	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -93,9 +94,9 @@ func TestWalkGoesBackPageByPage(t *testing.T) {
 }
 
 func TestAWalkOfMoreThanAPageIsWhole(t *testing.T) {
-	d, _ := line(t, Options{}, rpc.MaxListPage+5)
-	require.Len(t, collect(t, d.dag.Walk(t.Context(), room, dag.WalkOptions{})), rpc.MaxListPage+5)
-	require.Len(t, collect(t, d.dag.Walk(t.Context(), room, dag.WalkOptions{Limit: rpc.MaxListPage + 2})), rpc.MaxListPage+2)
+	d, _ := line(t, Options{}, wire.MaxListPage+5)
+	require.Len(t, collect(t, d.dag.Walk(t.Context(), room, dag.WalkOptions{})), wire.MaxListPage+5)
+	require.Len(t, collect(t, d.dag.Walk(t.Context(), room, dag.WalkOptions{Limit: wire.MaxListPage + 2})), wire.MaxListPage+2)
 }
 
 func TestFollowersGoOnFromTheirCursorsAndHearOfNewDeltas(t *testing.T) {

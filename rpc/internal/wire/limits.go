@@ -8,13 +8,17 @@ const (
 	BlobPiece = 64<<10 - 16
 	// MaxLookups is the most keys of a MultiGet.
 	MaxLookups = 16384
+	// MaxListPage is the most entries of a page of a list, which is also what a page has
+	// of which no size is asked for.
+	MaxListPage = 1000
 	// MaxPage is about the most bytes of a page of a scan. An entry that is
 	// larger makes a page of its own.
 	MaxPage = 512 << 10
 	// MaxPageEntries is the most entries of a page of a scan.
 	MaxPageEntries = 2048
-	// FirstPageEntries is the most entries of the first page of a scan; each
-	// page after it may have PageGrowth times the entries of the one before.
+	// FirstPageEntries is the most entries of the first page of a scan, or of a list that
+	// the client of package rpc asks for; each page after it may have PageGrowth times
+	// the entries of the one before.
 	FirstPageEntries = 32
 	// PageGrowth is how fast pages grow.
 	PageGrowth = 4
