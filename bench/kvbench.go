@@ -5,6 +5,7 @@ package bench
 import (
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -219,7 +220,7 @@ func (r *kvRun) put(c *rpc.Client, random *rand.Rand) func() error {
 	k, value := c.KV(kvTenant), make([]byte, 0, ValueBytes)
 	return func() error {
 		row := r.data.any(random)
-		_, err := k.Put(context.Background(), r.keys[row], kvValue(value, r.data, row), kvstorage.WriteOptions{Durability: engine.WAL})
+		_, err := k.PutJSON(context.Background(), r.keys[row], json.RawMessage(kvValue(value, r.data, row)), rpc.WithDurability(engine.WAL))
 		return err
 	}
 }
@@ -250,7 +251,7 @@ func (r *kvRun) increments(result Result) (Result, error) {
 			}), r.crew("increment", callers, func(*rand.Rand) func() error {
 				k := c.KV(kvTenant)
 				return func() error {
-					_, err := k.Increment(context.Background(), "hot", 1, kvstorage.WriteOptions{Durability: engine.WAL})
+					_, err := k.Increment(context.Background(), "hot", 1, rpc.WithDurability(engine.WAL))
 					return err
 				}
 			})

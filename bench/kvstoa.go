@@ -4,11 +4,10 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
-	"github.com/stoadb/stoa/kv"
-	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/rpc"
 )
 
@@ -33,25 +32,27 @@ type stoaKV struct {
 }
 
 func (c *stoaKV) Put(key string, value []byte) error {
-	_, err := c.kv.Put(context.Background(), key, value, kvstorage.WriteOptions{})
+	_, err := c.kv.PutJSON(context.Background(), key, json.RawMessage(value))
 	return err
 }
 
 func (c *stoaKV) PutFor(key string, value []byte, ttl time.Duration) error {
-	seconds := int64(ttl / time.Second)
-	_, err := c.kv.Put(context.Background(), key, value, kvstorage.WriteOptions{TTLSeconds: &seconds})
+	_, err := c.kv.PutJSON(context.Background(), key, json.RawMessage(value), rpc.TTL(ttl))
 	return err
 }
 
 func (c *stoaKV) Get(key string) (size int, found bool, err error) {
 	i, err := c.kv.Get(context.Background(), key)
+	if errors.Is(err, rpc.ErrNotFound) {
+		return 0, false, nil
+	}
 	return len(i.Value), i.Found, err
 }
 
 func (c *stoaKV) Watch(ctx context.Context, expired func(key string)) error {
 	begun := make(chan error, 1)
 	go func() {
-		for e, err := range c.kv.Watch(ctx, kv.WatchOptions{}) {
+		for e, err := range c.kv.Watch(ctx, rpc.Once()) {
 			switch {
 			case err != nil:
 				select {
@@ -59,9 +60,9 @@ func (c *stoaKV) Watch(ctx context.Context, expired func(key string)) error {
 				default: // nobody waits any more
 				}
 				return
-			case e.Kind == kv.EventSynced:
+			case e.Kind == rpc.EventSynced:
 				begun <- nil
-			case e.Kind == kv.EventExpire:
+			case e.Kind == rpc.EventExpire:
 				expired(e.Item.Key)
 			}
 		}

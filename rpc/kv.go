@@ -2,19 +2,23 @@ package rpc
 
 import (
 	"context"
+	"fmt"
 	"iter"
 
-	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/rpc/internal/kvwire"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 )
 
-// KV is what a tenant keeps in a daemon. Its methods are those of
-// [kvstorage.Storage], with the same errors, and those of calls: ErrUnavailable,
-// ErrBusy, ErrBound and their like. It is a view of its client, and as safe for
-// concurrent use. Reads are in this file, writes in kvchange.go, tenants in
+// KV is what a tenant keeps in a daemon: values under keys, which other tenants neither
+// read nor write. Values are JSON. [KV.Put] stores bytes, as an object that stands for
+// them, and [Item.Bytes] returns them; [KV.PutJSON] stores any value of JSON, and
+// [Item.Decode] reads it. Beside the errors of calls (ErrUnavailable, ErrBusy, ErrBound)
+// methods return [*kvstorage.Error] for what is not allowed. It is a view of its client,
+// and as safe for concurrent use.
+//
+// Reads are in this file, writes in kvchange.go, watches in kvwatch.go, tenants in
 // kvtenant.go.
 type KV struct {
 	c      *Client
@@ -48,14 +52,22 @@ var kvGet = op.New(op.Method{Number: 201, Name: "Kv.Get", Access: op.AccessTenan
 		return unnamed(s.Get(ctx, a.Tenant, a.Key))
 	})
 
-// Get returns what a key has; nothing is no error.
-func (k *KV) Get(ctx context.Context, key string) (kvstorage.Item, error) {
+// Get returns what a key has. It returns [ErrNotFound] if that is nothing.
+func (k *KV) Get(ctx context.Context, key string) (Item, error) {
 	p := wire.NewKVPut()
 	defer p.Free()
 	g := &p.KVGet
 	g.Tenant, g.Key = []byte(k.tenant), key
 	err := k.c.unary(ctx, &kvGet.Method, g, &g.Answer)
+	if err == nil && !g.Answer.Found {
+		err = noKey(key)
+	}
 	return kvwire.Short(key, &g.Answer), err
+}
+
+// noKey is the error of a key that has nothing.
+func noKey(key string) error {
+	return fmt.Errorf("%w: nothing is stored under %q", ErrNotFound, key)
 }
 
 // kvListing are the arguments of List.
@@ -79,8 +91,9 @@ var kvList = op.New(op.Method{Number: 208, Name: "Kv.List", Access: op.AccessTen
 	return nil
 })
 
-// List returns a page; see [kvstorage.Storage.List].
-func (k *KV) List(ctx context.Context, o kvstorage.ListOptions) (kvstorage.Page, error) {
+// List returns a page of what the tenant has, with a cursor to the next that others can be
+// handed; see [kvstorage.Storage.List]. Who reads all takes [KV.All].
+func (k *KV) List(ctx context.Context, o ListOptions) (Page, error) {
 	return call(ctx, k.c, kvList, kvListing{k.tenant, o})
 }
 
@@ -109,69 +122,16 @@ var kvScan = op.NewStream(op.Method{Number: 209, Name: "Kv.Scan", Access: op.Acc
 
 // All yields what the tenant has under keys that begin with prefix, in byte
 // order, as it is when it begins.
-func (k *KV) All(ctx context.Context, prefix string) iter.Seq2[kvstorage.Item, error] {
+func (k *KV) All(ctx context.Context, prefix string) iter.Seq2[Item, error] {
 	return stream(ctx, k.c, kvScan, kvScanning{Tenant: k.tenant, Prefix: prefix})
 }
 
 // Keys is All without the values, which do not cross the socket: those of the
 // items are nil.
-func (k *KV) Keys(ctx context.Context, prefix string) iter.Seq2[kvstorage.Item, error] {
-	return func(yield func(kvstorage.Item, error) bool) {
+func (k *KV) Keys(ctx context.Context, prefix string) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
 		for i, err := range stream(ctx, k.c, kvScan, kvScanning{k.tenant, prefix, true}) {
 			if i.Value = nil; !yield(i, err) {
-				return
-			}
-		}
-	}
-}
-
-// kvWatching are the arguments of Watch.
-type kvWatching struct {
-	Tenant string
-	kv.WatchOptions
-	AlwaysSynced bool // tell kv.EventSynced where no state comes too
-}
-
-// TenantName returns the tenant.
-func (a *kvWatching) TenantName() *string { return &a.Tenant }
-
-var kvWatch = op.NewStream(op.Method{Number: 210, Name: "Kv.Watch", Access: op.AccessTenant}, watchKV,
-	func(e *kvstorage.Event) int { return itemBytes(&e.Item) }, kvQueue)
-
-// watchKV leaves out what a client does not know that does not ask for it: that there is
-// an EventSynced without a state.
-func watchKV(ctx context.Context, s *kvstorage.Storage, a *kvWatching) iter.Seq2[kvstorage.Event, error] {
-	return func(yield func(kvstorage.Event, error) bool) {
-		if a.After != 0 && a.Start != kv.FromRevision {
-			yield(kvstorage.Event{}, &op.FieldError{Field: "after", Reason: "it goes with KV_WATCH_START_REVISION only"})
-			return
-		}
-		stateComes := a.Start == kv.FromState
-		for e, err := range s.Watch(ctx, a.Tenant, a.WatchOptions) {
-			stateComes = stateComes || e.Kind == kv.EventResync
-			if err == nil && e.Kind == kv.EventSynced && !stateComes && !a.AlwaysSynced {
-				continue
-			}
-			if !yield(e, err) {
-				return
-			}
-		}
-	}
-}
-
-// Watch yields what happens; see [kvstorage.Storage.Watch]. It has begun once it yields:
-// every change that is made from then on is told, and one from now on yields
-// kv.EventSynced at once. (A daemon whose features lack kv-synced says so only
-// after a state.) To resume after the connection is lost, watch from the last
-// revision that was yielded after kv.EventSynced.
-func (k *KV) Watch(ctx context.Context, o kv.WatchOptions) iter.Seq2[kvstorage.Event, error] {
-	return func(yield func(kvstorage.Event, error) bool) {
-		for e, err := range stream(ctx, k.c, kvWatch, kvWatching{k.tenant, o, true}) {
-			keyed := e.Kind == kv.EventPut || e.Kind == kv.EventDelete || e.Kind == kv.EventExpire
-			if err == nil && keyed && !o.Matches([]byte(e.Item.Key)) {
-				continue // an older daemon knows one prefix only
-			}
-			if !yield(e, err) {
 				return
 			}
 		}

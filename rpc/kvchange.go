@@ -2,6 +2,8 @@ package rpc
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv/kvstorage"
@@ -46,8 +48,35 @@ var kvPut = op.New(op.Method{Number: 202, Name: "Kv.Put", Access: op.AccessTenan
 		return stored(s.Put(ctx, a.Tenant, a.Key, a.Value, a.WriteOptions))
 	}).Told(itemStored)
 
-// Put stores a value; see [kvstorage.Storage.Put]. The result has no value.
-func (k *KV) Put(ctx context.Context, key string, value []byte, o kvstorage.WriteOptions) (kvstorage.Item, error) {
+// Put stores bytes under a key. The item that it returns has no value.
+func (k *KV) Put(ctx context.Context, key string, value []byte, with ...WriteOption) (Item, error) {
+	return k.put(ctx, key, kvstorage.FromBytes(value), with)
+}
+
+// PutJSON stores what value is as JSON; a json.RawMessage is stored in canonical form. The
+// item that it returns has no value.
+func (k *KV) PutJSON(ctx context.Context, key string, value any, with ...WriteOption) (Item, error) {
+	text, err := jsonOf(key, value)
+	if err != nil {
+		return Item{}, err
+	}
+	return k.put(ctx, key, text, with)
+}
+
+// jsonOf returns a value as JSON. What is JSON already is left to the daemon to judge.
+func jsonOf(key string, value any) (json.RawMessage, error) {
+	if text, ok := value.(json.RawMessage); ok {
+		return text, nil
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the value of %q: %w", ErrRequest, key, err)
+	}
+	return text, nil
+}
+
+func (k *KV) put(ctx context.Context, key string, value json.RawMessage, with []WriteOption) (Item, error) {
+	o := written(with)
 	if len(value) > wire.MaxKVPut {
 		a := k.write(key, o)
 		a.Value = value
@@ -75,11 +104,12 @@ type kvDeleted struct {
 	Revision uint64
 }
 
-// Delete removes what a key has, and says whether there was anything.
-func (k *KV) Delete(ctx context.Context, key string, o kvstorage.WriteOptions) (kvstorage.Deleted, error) {
+// Delete removes what a key has, and says whether there was anything. A TTL says nothing.
+func (k *KV) Delete(ctx context.Context, key string, with ...WriteOption) (Deleted, error) {
+	o := written(with)
 	o.TTLSeconds = nil // of what is gone
 	d, err := call(ctx, k.c, kvDelete, k.write(key, o))
-	return kvstorage.Deleted{Existed: d.Existed, Revision: d.Revision, Item: kvwire.Item(key, nil)}, err
+	return Deleted{Existed: d.Existed, Revision: d.Revision, Item: kvwire.Item(key, nil)}, err
 }
 
 var kvTouch = op.New(op.Method{Number: 204, Name: "Kv.Touch", Access: op.AccessTenant},
@@ -87,9 +117,14 @@ var kvTouch = op.New(op.Method{Number: 204, Name: "Kv.Touch", Access: op.AccessT
 		return unnamed(s.Touch(ctx, a.Tenant, a.Key, a.WriteOptions))
 	}).Told(itemNamed)
 
-// Touch sets the time to live of what a key has; see [kvstorage.Storage.Touch].
-func (k *KV) Touch(ctx context.Context, key string, o kvstorage.WriteOptions) (kvstorage.Item, error) {
-	return call(ctx, k.c, kvTouch, k.write(key, o))
+// Touch has what a key has go after a [TTL], or without one stay. It returns [ErrNotFound]
+// if the key has nothing.
+func (k *KV) Touch(ctx context.Context, key string, with ...WriteOption) (Item, error) {
+	i, err := call(ctx, k.c, kvTouch, k.write(key, written(with)))
+	if err == nil && !i.Found {
+		err = noKey(key)
+	}
+	return i, err
 }
 
 var kvIncrement = op.New(op.Method{Number: 205, Name: "Kv.Increment", Access: op.AccessTenant},
@@ -97,9 +132,10 @@ var kvIncrement = op.New(op.Method{Number: 205, Name: "Kv.Increment", Access: op
 		return unnamed(s.Increment(ctx, a.Tenant, a.Key, kvwire.Delta(a.Delta), a.WriteOptions))
 	}).Told(itemStored)
 
-// Increment adds delta to an integer; see [kvstorage.Storage.Increment].
-func (k *KV) Increment(ctx context.Context, key string, delta int64, o kvstorage.WriteOptions) (kvstorage.Item, error) {
-	a := k.write(key, o)
+// Increment adds delta to the integer that a key has, 0 if it has nothing, and returns the
+// sum; see [kvstorage.Storage.Increment].
+func (k *KV) Increment(ctx context.Context, key string, delta int64, with ...WriteOption) (Item, error) {
+	a := k.write(key, written(with))
 	a.Delta = &delta
 	return call(ctx, k.c, kvIncrement, a)
 }
@@ -118,13 +154,26 @@ var kvSwap = op.New(op.Method{Number: 206, Name: "Kv.CompareAndSwap", Access: op
 		return r, err
 	}).Told(func(a *kvWrite, r *kvSwapped) error { return itemNamed(a, &r.Item) })
 
-// CompareAndSwap stores a value if the key has what is expected; see
+// CompareAndSwap stores bytes if the key has what is expected, and says what it has now; see
 // [kvstorage.Storage.CompareAndSwap].
-func (k *KV) CompareAndSwap(ctx context.Context, key string, expect kvstorage.Expect, value []byte, o kvstorage.WriteOptions) (kvstorage.Result, error) {
-	a := k.write(key, o)
+func (k *KV) CompareAndSwap(ctx context.Context, key string, expect Expect, value []byte, with ...WriteOption) (Result, error) {
+	return k.swap(ctx, key, expect, kvstorage.FromBytes(value), with)
+}
+
+// CompareAndSwapJSON is CompareAndSwap for what value is as JSON.
+func (k *KV) CompareAndSwapJSON(ctx context.Context, key string, expect Expect, value any, with ...WriteOption) (Result, error) {
+	text, err := jsonOf(key, value)
+	if err != nil {
+		return Result{}, err
+	}
+	return k.swap(ctx, key, expect, text, with)
+}
+
+func (k *KV) swap(ctx context.Context, key string, expect Expect, value json.RawMessage, with []WriteOption) (Result, error) {
+	a := k.write(key, written(with))
 	a.Expect, a.Value = expect, value
 	done, err := call(ctx, k.c, kvSwap, a)
-	r := kvstorage.Result{Swapped: done.Swapped, Item: done.Item}
+	r := Result{Swapped: done.Swapped, Item: done.Item}
 	if r.Swapped {
 		r.Revision = r.Item.Revision
 	}
@@ -149,12 +198,13 @@ var kvSwapDelete = op.New(op.Method{Number: 217, Name: "Kv.CompareAndDelete", Ac
 // CompareAndDelete removes what a key has if that is what is expected; see
 // [kvstorage.Storage.CompareAndDelete]. It returns engine.ErrUnsupported if the daemon is
 // older than the call.
-func (k *KV) CompareAndDelete(ctx context.Context, key string, expect kvstorage.Expect, o kvstorage.WriteOptions) (kvstorage.Deleted, error) {
+func (k *KV) CompareAndDelete(ctx context.Context, key string, expect Expect, with ...WriteOption) (Deleted, error) {
+	o := written(with)
 	o.TTLSeconds = nil // of what is gone
 	a := k.write(key, o)
 	a.Expect = expect
 	d, err := call(ctx, k.c, kvSwapDelete, a)
-	return kvstorage.Deleted{Existed: d.Deleted, Revision: d.Revision, Item: d.Item}, err
+	return Deleted{Existed: d.Deleted, Revision: d.Revision, Item: d.Item}, err
 }
 
 // kvBatching are the arguments of Batch.
@@ -179,7 +229,7 @@ var kvBatch = op.New(op.Method{Number: 207, Name: "Kv.Batch", Access: op.AccessT
 
 // Batch makes changes, all of them or none; see [kvstorage.Storage.Batch]. Results have
 // values for increments only.
-func (k *KV) Batch(ctx context.Context, changes []kvstorage.Change, d engine.Durability) ([]kvstorage.Result, error) {
+func (k *KV) Batch(ctx context.Context, changes []Change, d Durability) ([]Result, error) {
 	list, err := call(ctx, k.c, kvBatch, kvBatching{k.tenant, changes, d})
 	if err != nil {
 		return nil, err
@@ -187,7 +237,7 @@ func (k *KV) Batch(ctx context.Context, changes []kvstorage.Change, d engine.Dur
 	if len(list) != len(changes) {
 		return nil, odd(kvBatch.Name, &op.FieldError{Field: "results", Reason: "not one result for each change"})
 	}
-	results := make([]kvstorage.Result, len(list))
+	results := make([]Result, len(list))
 	for i, m := range list {
 		if results[i], err = kvwire.Result(&changes[i], m); err != nil {
 			return nil, odd(kvBatch.Name, err)

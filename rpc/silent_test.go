@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"encoding/json"
 	"net"
 	"path/filepath"
 	"strings"
@@ -53,8 +54,8 @@ func TestTheClientClaimsNothingThatTheAnswerDoesNotSay(t *testing.T) {
 	k, ctx := c.KV("t"), t.Context()
 	swap := kvstorage.Change{Op: kvstorage.OpSwap, Key: "k", Value: []byte("1"), Expect: kvstorage.Expect{Absent: true}}
 	for name, call := range map[string]func() error{
-		"kv put":       func() error { _, err := k.Put(ctx, "k", []byte("1"), kvstorage.WriteOptions{}); return err },
-		"kv increment": func() error { _, err := k.Increment(ctx, "k", 1, kvstorage.WriteOptions{}); return err },
+		"kv put":       func() error { _, err := k.PutJSON(ctx, "k", json.RawMessage("1")); return err },
+		"kv increment": func() error { _, err := k.Increment(ctx, "k", 1); return err },
 		"kv batch":     func() error { _, err := k.Batch(ctx, []kvstorage.Change{swap}, engine.Synced); return err },
 		"blob put":     func() error { _, _, err := c.BlobPut(ctx, strings.NewReader(""), BlobPutOptions{}); return err },
 		"blob verify": func() error {
@@ -76,13 +77,13 @@ func TestTheClientClaimsNothingThatTheAnswerDoesNotSay(t *testing.T) {
 	} {
 		require.ErrorIs(t, call(), ErrInternal, name)
 	}
-	d, err := k.Delete(ctx, "k", kvstorage.WriteOptions{})
+	d, err := k.Delete(ctx, "k")
 	require.NoError(t, err)
 	require.False(t, d.Existed)
-	d, err = k.CompareAndDelete(ctx, "k", kvstorage.Expect{Revision: 1}, kvstorage.WriteOptions{})
+	d, err = k.CompareAndDelete(ctx, "k", kvstorage.Expect{Revision: 1})
 	require.NoError(t, err)
 	require.False(t, d.Existed)
-	r, err := k.CompareAndSwap(ctx, "k", kvstorage.Expect{Absent: true}, []byte("1"), kvstorage.WriteOptions{})
+	r, err := k.CompareAndSwapJSON(ctx, "k", kvstorage.Expect{Absent: true}, json.RawMessage("1"))
 	require.NoError(t, err)
 	require.Equal(t, kvstorage.Result{Item: kvstorage.Item{Key: "k", Value: []byte("null")}}, r)
 	results, err := k.Batch(ctx, nil, engine.Synced)
@@ -94,7 +95,7 @@ func TestADaemonThatIsOlderThanACallDoesNotSupportIt(t *testing.T) {
 	c := silent(t, func(method string) error {
 		return status.Error(codes.Unimplemented, "unknown method "+method)
 	})
-	_, err := c.KV("t").CompareAndDelete(t.Context(), "k", kvstorage.Expect{Revision: 1}, kvstorage.WriteOptions{})
+	_, err := c.KV("t").CompareAndDelete(t.Context(), "k", kvstorage.Expect{Revision: 1})
 	require.ErrorIs(t, err, engine.ErrUnsupported)
 	require.ErrorContains(t, err, stoav1.Kv_CompareAndDelete_FullMethodName)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/stoadb/stoa/rpc"
 	"io"
 	"strconv"
 	"time"
@@ -70,24 +71,15 @@ func (f *kvWriteFlags) register(fs *pflag.FlagSet, without string) {
 	f.durability.register(fs)
 }
 
-func (f *kvWriteFlags) options() (o kvstorage.WriteOptions, err error) {
-	if o.TTLSeconds, err = wholeSeconds(f.ttl); err != nil {
-		return o, err
+func (f *kvWriteFlags) options() ([]rpc.WriteOption, error) {
+	with := []rpc.WriteOption{rpc.WithDurability(rpc.Durability(f.durability))}
+	switch {
+	case f.ttl%time.Second != 0 || f.ttl < 0:
+		return nil, bad(fmt.Errorf("--ttl: %s is not a whole number of seconds", f.ttl), "")
+	case f.ttl > 0:
+		with = append(with, rpc.TTL(f.ttl))
 	}
-	o.Durability = engine.Durability(f.durability)
-	return o, nil
-}
-
-// wholeSeconds returns a time to live, nil for 0.
-func wholeSeconds(d time.Duration) (*int64, error) {
-	if d%time.Second != 0 || d < 0 {
-		return nil, bad(fmt.Errorf("--ttl: %s is not a whole number of seconds", d), "")
-	}
-	if d == 0 {
-		return nil, nil
-	}
-	n := int64(d / time.Second)
-	return &n, nil
+	return with, nil
 }
 
 // valueArgument returns the JSON that an argument stands for.

@@ -1,15 +1,16 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/stoadb/stoa/rpc"
 	"io"
 	"strconv"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv/kvstorage"
 )
 
@@ -28,9 +29,6 @@ and with --bytes the bytes that ` + "`put --bytes`" + ` has stored, as they are.
 			i, err := c.kv.Get(c.ctx, c.args[0])
 			if err != nil {
 				return err
-			}
-			if !i.Found {
-				return noKey(c.args[0])
 			}
 			if asBytes {
 				b, ok := kvstorage.ToBytes(i.Value)
@@ -86,7 +84,7 @@ func newKVPut(p *process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			i, err := c.kv.Put(c.ctx, c.args[0], value, o)
+			i, err := c.kv.PutJSON(c.ctx, c.args[0], json.RawMessage(value), o...)
 			if err != nil {
 				return err
 			}
@@ -120,7 +118,7 @@ something else, the exit code is 5, and what it has is printed.`,
 			if err != nil {
 				return err
 			}
-			o := kvstorage.WriteOptions{Durability: engine.Durability(level)}
+			o := rpc.WithDurability(rpc.Durability(level))
 			var d kvstorage.Deleted
 			if f.given() {
 				d, err = c.kv.CompareAndDelete(c.ctx, c.args[0], expect, o)
@@ -182,7 +180,7 @@ negative DELTA stands after --.`,
 					return bad(fmt.Errorf("DELTA: %q is no integer of 64 bits", text), "")
 				}
 			}
-			i, err := c.kv.Increment(c.ctx, c.args[0], delta, o)
+			i, err := c.kv.Increment(c.ctx, c.args[0], delta, o...)
 			if err != nil {
 				return err
 			}
@@ -203,12 +201,9 @@ func newKVTouch(p *process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			i, err := c.kv.Touch(c.ctx, c.args[0], o)
+			i, err := c.kv.Touch(c.ctx, c.args[0], o...)
 			if err != nil {
 				return err
-			}
-			if !i.Found {
-				return noKey(c.args[0])
 			}
 			i.Value = nil
 			return c.emitItem(&i, "touched")

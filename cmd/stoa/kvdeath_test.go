@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -16,7 +18,6 @@ import (
 	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
 
-	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/rpc"
@@ -78,7 +79,7 @@ var registers = porcupine.Model{
 
 // ask makes an operation over the socket.
 func ask(k *rpc.KV, in asked) (told, error) {
-	o := kvstorage.WriteOptions{Durability: engine.WAL}
+	o := rpc.WithDurability(rpc.WAL)
 	digits := func(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
 	item := func(i kvstorage.Item, there bool) told {
 		n, _ := strconv.ParseInt(string(i.Value), 10, 64)
@@ -87,9 +88,12 @@ func ask(k *rpc.KV, in asked) (told, error) {
 	switch in.op {
 	case "get":
 		i, err := k.Get(context.Background(), in.key)
+		if errors.Is(err, rpc.ErrNotFound) {
+			err = nil
+		}
 		return item(i, i.Found), err
 	case "put":
-		_, err := k.Put(context.Background(), in.key, digits(in.n), o)
+		_, err := k.PutJSON(context.Background(), in.key, json.RawMessage(digits(in.n)), o)
 		return told{there: true}, err
 	case "delete":
 		d, err := k.Delete(context.Background(), in.key, o)
@@ -102,7 +106,7 @@ func ask(k *rpc.KV, in asked) (told, error) {
 	if in.op == "create" {
 		expect, value = kvstorage.Expect{Absent: true}, in.n
 	}
-	r, err := k.CompareAndSwap(context.Background(), in.key, expect, digits(value), o)
+	r, err := k.CompareAndSwapJSON(context.Background(), in.key, expect, json.RawMessage(digits(value)), o)
 	return item(r.Item, r.Swapped), err
 }
 

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/stoadb/stoa/rpc"
 	"io"
 	"strconv"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
 )
 
@@ -132,24 +132,24 @@ caught up. A line that says resync is followed by all there is, as the log does 
 }
 
 func (f *watchFlags) run(c *daemonCall) error {
-	var o kv.WatchOptions
+	o := []rpc.WatchOption{rpc.Once()}
 	for _, prefix := range c.args {
-		o.Prefixes = append(o.Prefixes, []byte(prefix))
+		o = append(o, rpc.WithPrefix(prefix))
 	}
 	switch {
 	case f.now && f.after.set:
 		return bad(errors.New("--now and --after exclude each other"), "")
 	case f.now:
-		o.Start = kv.FromNow
+		o = append(o, rpc.FromNow())
 	case f.after.set:
 		n, err := strconv.ParseUint(f.after.text, 10, 64)
 		if err != nil {
 			return bad(fmt.Errorf("--after: %q is no revision", f.after.text), "")
 		}
-		o.Start, o.After = kv.FromRevision, n
+		o = append(o, rpc.After(n))
 	}
 	n := 0
-	for e, err := range c.kv.Watch(c.ctx, o) {
+	for e, err := range c.kv.Watch(c.ctx, o...) {
 		if err != nil {
 			if errors.Is(c.ctx.Err(), context.Canceled) {
 				return nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -85,7 +86,7 @@ func (f *swapFlags) run(c *daemonCall) error {
 	if err != nil {
 		return err
 	}
-	r, err := c.kv.CompareAndSwap(c.ctx, c.args[0], expect, value, o)
+	r, err := c.kv.CompareAndSwapJSON(c.ctx, c.args[0], expect, json.RawMessage(value), o...)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package torture
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -54,7 +55,7 @@ func (w *registers) use(c *rpc.Client) error {
 	to := w.rand.Int64N(1000)
 	w.under, w.called, w.renewed = maps.Clone(w.has), true, ""
 	if there && w.rand.IntN(3) == 0 {
-		r, err := k.CompareAndSwap(context.Background(), key, kvstorage.Expect{Value: digits(was + 1)}, digits(to), o)
+		r, err := k.CompareAndSwapJSON(context.Background(), key, kvstorage.Expect{Value: digits(was + 1)}, json.RawMessage(digits(to)), given(o)...)
 		if err == nil && r.Swapped {
 			return wrongf("%s was swapped, which does not have what was expected", key)
 		}
@@ -73,11 +74,11 @@ func (w *registers) use(c *rpc.Client) error {
 			o.TTLSeconds = &w.seconds
 		}
 		w.under[key] = to
-		_, err = k.Put(context.Background(), key, digits(to), o)
+		_, err = k.PutJSON(context.Background(), key, json.RawMessage(digits(to)), given(o)...)
 	case 1, 2:
 		w.under[key] = was + to
 		var i kvstorage.Item
-		if i, err = k.Increment(context.Background(), key, to, o); err == nil && string(i.Value) != string(digits(was+to)) {
+		if i, err = k.Increment(context.Background(), key, to, given(o)...); err == nil && string(i.Value) != string(digits(was+to)) {
 			return wrongf("%s is %s after an increment of %d by %d", key, i.Value, was, to)
 		}
 	case 3:
@@ -87,13 +88,13 @@ func (w *registers) use(c *rpc.Client) error {
 			expect = kvstorage.Expect{Absent: true}
 		}
 		var r kvstorage.Result
-		if r, err = k.CompareAndSwap(context.Background(), key, expect, digits(to), o); err == nil && !r.Swapped {
+		if r, err = k.CompareAndSwapJSON(context.Background(), key, expect, json.RawMessage(digits(to)), given(o)...); err == nil && !r.Swapped {
 			return wrongf("%s was not swapped, which has what was expected", key)
 		}
 	case 4:
 		delete(w.under, key)
 		var d kvstorage.Deleted
-		if d, err = k.Delete(context.Background(), key, o); err == nil && d.Existed != there {
+		if d, err = k.Delete(context.Background(), key, given(o)...); err == nil && d.Existed != there {
 			return wrongf("%s: a delete found something: %t", key, d.Existed)
 		}
 	case 5:
@@ -106,8 +107,8 @@ func (w *registers) use(c *rpc.Client) error {
 		_, err = k.Batch(context.Background(), changes, 0)
 	case 6:
 		w.renewed = fmt.Sprint("lease", w.rand.IntN(20))
-		seconds, put := int64(leaseSeconds), time.Now()
-		if _, err = k.Put(context.Background(), w.renewed, []byte("1"), kvstorage.WriteOptions{TTLSeconds: &seconds}); err == nil {
+		put := time.Now()
+		if _, err = k.PutJSON(context.Background(), w.renewed, json.RawMessage("1"), rpc.TTL(leaseSeconds*time.Second)); err == nil {
 			ttl := leaseSeconds * time.Second
 			w.leases[w.renewed] = lease{until: put.Add(ttl), gone: time.Now().Add(ttl)}
 			w.renewed = ""
@@ -125,7 +126,7 @@ func (w *registers) recount(c *rpc.Client) error {
 	found := map[string]int64{}
 	for i := range 16 {
 		key := fmt.Sprint("k", i)
-		item, err := k.Get(context.Background(), key)
+		item, err := maybe(k.Get(context.Background(), key))
 		if err != nil {
 			return err
 		}
@@ -149,7 +150,7 @@ func (w *registers) recountLeases(k *rpc.KV) error {
 	}
 	for key, l := range w.leases {
 		before := time.Now()
-		item, err := k.Get(context.Background(), key)
+		item, err := maybe(k.Get(context.Background(), key))
 		if err != nil {
 			return err
 		}

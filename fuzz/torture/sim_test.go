@@ -2,6 +2,7 @@ package torture
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -15,7 +16,6 @@ import (
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
-	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/rpc"
 )
 
@@ -251,7 +251,7 @@ func (s *span) step() {
 func (s *span) probe(c *rpc.Client) error {
 	seconds := int64(60)
 	m := s.time.before()
-	i, err := c.KV("probe").Put(context.Background(), "probe", digits(1), kvstorage.WriteOptions{TTLSeconds: &seconds})
+	i, err := c.KV("probe").PutJSON(context.Background(), "probe", json.RawMessage(digits(1)), rpc.TTL(time.Duration(seconds)*time.Second))
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,8 @@ package torture
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -195,14 +197,14 @@ func (w *terms) use(c *rpc.Client) error {
 		key, o.TTLSeconds = fmt.Sprint(leftAlone, w.left), &seconds
 		fallthrough
 	case 1:
-		i, err := k.Put(ctx, key, digits(value), o)
+		i, err := k.PutJSON(ctx, key, json.RawMessage(digits(value)), given(o)...)
 		if err != nil {
 			w.perhaps(key, m, put)
 			return err
 		}
 		return w.stored(key, value, o.TTLSeconds, i, m, w.time.after(m))
 	case 2:
-		i, err := k.Touch(ctx, key, o)
+		i, err := maybe(k.Touch(ctx, key, given(o)...))
 		if err != nil {
 			w.perhaps(key, m, func(x term, t times) term {
 				if !x.there {
@@ -214,7 +216,7 @@ func (w *terms) use(c *rpc.Client) error {
 		}
 		return w.touched(key, o.TTLSeconds, i, m)
 	case 3:
-		i, err := k.Increment(ctx, key, value, o)
+		i, err := k.Increment(ctx, key, value, given(o)...)
 		if err != nil {
 			w.perhaps(key, m, func(x term, t times) term {
 				if x.there && o.TTLSeconds == nil {
@@ -226,7 +228,7 @@ func (w *terms) use(c *rpc.Client) error {
 		}
 		return w.incremented(key, value, o.TTLSeconds, i, m)
 	case 4:
-		r, err := k.CompareAndSwap(ctx, key, kvstorage.Expect{Absent: true}, digits(value), o)
+		r, err := k.CompareAndSwapJSON(ctx, key, kvstorage.Expect{Absent: true}, json.RawMessage(digits(value)), given(o)...)
 		if err != nil {
 			w.perhaps(key, m, func(x term, t times) term {
 				if x.there {
@@ -244,7 +246,7 @@ func (w *terms) use(c *rpc.Client) error {
 		}
 		return w.stored(key, value, o.TTLSeconds, r.Item, m, w.time.after(m))
 	case 5:
-		d, err := k.Delete(ctx, key, kvstorage.WriteOptions{})
+		d, err := k.Delete(ctx, key)
 		if err != nil {
 			w.perhaps(key, m, func(term, times) term { return term{} })
 			return err
@@ -337,12 +339,29 @@ func (w *terms) deleted(key string, existed bool, m moment) error {
 	return wrongf("%s of %s: a delete found something: %t, at %s to %s; acknowledged was %s", key, w.tenant, existed, moments(t.first), moments(t.last), list)
 }
 
+// given are options as the client takes them.
+func given(o kvstorage.WriteOptions) []rpc.WriteOption {
+	with := []rpc.WriteOption{rpc.WithDurability(o.Durability)}
+	if o.TTLSeconds != nil {
+		with = append(with, rpc.TTL(time.Duration(*o.TTLSeconds)*time.Second))
+	}
+	return with
+}
+
+// maybe returns what a key has, where nothing is no error.
+func maybe(i rpc.Item, err error) (rpc.Item, error) {
+	if errors.Is(err, rpc.ErrNotFound) {
+		err = nil
+	}
+	return i, err
+}
+
 func (w *terms) recount(c *rpc.Client) error {
 	k := c.KV(w.tenant)
 	w.forget()
 	for _, key := range w.named() {
 		m := w.time.before()
-		i, err := k.Get(context.Background(), key)
+		i, err := maybe(k.Get(context.Background(), key))
 		if err != nil {
 			return err
 		}

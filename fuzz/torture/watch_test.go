@@ -39,7 +39,7 @@ func (w *watch) follow(c *rpc.Client) error {
 	go func() {
 		defer close(w.ended)
 		m := w.time.before()
-		for e, err := range c.KV(w.tenant).Watch(ctx, kv.WatchOptions{Start: kv.FromRevision, After: w.seen}) {
+		for e, err := range c.KV(w.tenant).Watch(ctx, rpc.After(w.seen), rpc.Once()) {
 			if err != nil {
 				return // the daemon has ended; what it has not told it tells later
 			}

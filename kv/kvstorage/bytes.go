@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 )
 
 // Values are JSON. Bytes stand in it as DAG-JSON has them: an object whose only
@@ -33,4 +34,22 @@ func ToBytes(value json.RawMessage) ([]byte, bool) {
 	}
 	b, err := bytesEncoding.AppendDecode([]byte{}, text)
 	return b, err == nil
+}
+
+// Bytes returns the bytes that the value stands for. It returns an *Error for an item
+// whose value stands for none.
+func (i Item) Bytes() ([]byte, error) {
+	b, ok := ToBytes(i.Value)
+	if !ok {
+		return nil, refuse(InvalidArgument, "value", "the value of %q is JSON that stands for no bytes", i.Key)
+	}
+	return b, nil
+}
+
+// Decode parses the value as JSON into what v points to, as [json.Unmarshal] does.
+func (i Item) Decode(v any) error {
+	if err := json.Unmarshal(i.Value, v); err != nil {
+		return fmt.Errorf("kvstorage: the value of %q: %w", i.Key, err)
+	}
+	return nil
 }

@@ -71,7 +71,7 @@ func TestKVOperationsOverBothFramings(t *testing.T) {
 	overBoth(t, func(t *testing.T, f rpc.Framing) {
 		d := startKV(t, Options{}, kvstorage.Options{})
 		k := d.dialAs(t, f).KV("acme")
-		i, err := k.Put(t.Context(), "a", []byte(`{"b": 1, "a": [true]}`), ttl(10))
+		i, err := k.PutJSON(t.Context(), "a", json.RawMessage(`{"b": 1, "a": [true]}`), rpc.TTL(10*time.Second))
 		require.NoError(t, err)
 		require.Equal(t, uint64(1), i.Revision)
 		d.clock.Pass(time.Second)
@@ -83,27 +83,28 @@ func TestKVOperationsOverBothFramings(t *testing.T) {
 		require.Equal(t, uint64(1), i.Created)
 		require.InDelta(t, 9*time.Second, i.Remaining, float64(5*time.Millisecond))
 		require.Equal(t, d.clock.Now().Add(i.Remaining), i.Expires)
-		i, err = k.Touch(t.Context(), "a", forever)
+		i, err = k.Touch(t.Context(), "a")
 		require.NoError(t, err)
 		require.Equal(t, []any{uint64(2), uint64(1), d.clock.Now()}, []any{i.Revision, i.Created, i.Written})
 		require.True(t, i.Found)
 		require.Zero(t, i.Expires)
-		i, err = k.Touch(t.Context(), "none", ttl(1))
-		require.NoError(t, err)
+		i, err = k.Touch(t.Context(), "none", rpc.TTL(time.Second))
+		require.ErrorIs(t, err, rpc.ErrNotFound)
+		require.EqualError(t, err, `engine: not found: nothing is stored under "none"`)
 		require.False(t, i.Found)
 		for want := int64(2); want <= 4; want += 2 {
-			i, err = k.Increment(t.Context(), "n", 2, forever)
+			i, err = k.Increment(t.Context(), "n", 2)
 			require.NoError(t, err)
 			require.Equal(t, fmt.Sprint(want), string(i.Value))
 		}
-		r, err := k.CompareAndSwap(t.Context(), "n", kvstorage.Expect{Value: []byte("4")}, []byte("9"), forever)
+		r, err := k.CompareAndSwapJSON(t.Context(), "n", kvstorage.Expect{Value: []byte("4")}, json.RawMessage("9"))
 		require.NoError(t, err)
 		require.True(t, r.Swapped)
-		r, err = k.CompareAndSwap(t.Context(), "n", kvstorage.Expect{Value: []byte("4")}, []byte("5"), forever)
+		r, err = k.CompareAndSwapJSON(t.Context(), "n", kvstorage.Expect{Value: []byte("4")}, json.RawMessage("5"))
 		require.NoError(t, err)
 		require.False(t, r.Swapped)
 		require.Equal(t, "9", string(r.Item.Value))
-		r, err = k.CompareAndSwap(t.Context(), "new", kvstorage.Expect{Absent: true}, []byte("null"), forever)
+		r, err = k.CompareAndSwapJSON(t.Context(), "new", kvstorage.Expect{Absent: true}, json.RawMessage("null"))
 		require.NoError(t, err)
 		require.True(t, r.Swapped)
 		i, err = k.Get(t.Context(), "new")
@@ -112,24 +113,24 @@ func TestKVOperationsOverBothFramings(t *testing.T) {
 		require.Equal(t, "null", string(i.Value))
 
 		none := kvstorage.Item{Key: "new", Value: json.RawMessage("null")}
-		gone, err := k.Delete(t.Context(), "new", forever)
+		gone, err := k.Delete(t.Context(), "new")
 		require.NoError(t, err)
 		require.Equal(t, kvstorage.Deleted{Existed: true, Revision: i.Revision + 1, Item: none}, gone)
-		gone, err = k.Delete(t.Context(), "new", forever)
+		gone, err = k.Delete(t.Context(), "new")
 		require.NoError(t, err)
 		require.Equal(t, kvstorage.Deleted{Item: none}, gone)
 		i, err = k.Get(t.Context(), "new")
-		require.NoError(t, err)
+		require.ErrorIs(t, err, rpc.ErrNotFound)
 		require.False(t, i.Found)
 
-		i, err = k.Put(t.Context(), "c", []byte("1"), forever)
+		i, err = k.PutJSON(t.Context(), "c", json.RawMessage("1"))
 		require.NoError(t, err)
-		gone, err = k.CompareAndDelete(t.Context(), "c", kvstorage.Expect{Value: []byte("2")}, forever)
+		gone, err = k.CompareAndDelete(t.Context(), "c", kvstorage.Expect{Value: []byte("2")})
 		require.NoError(t, err)
 		require.False(t, gone.Existed)
 		require.Equal(t, "1", string(gone.Item.Value), "what is there")
 		require.Equal(t, i.Revision, gone.Item.Revision)
-		gone, err = k.CompareAndDelete(t.Context(), "c", kvstorage.Expect{Revision: i.Revision}, forever)
+		gone, err = k.CompareAndDelete(t.Context(), "c", kvstorage.Expect{Revision: i.Revision})
 		require.NoError(t, err)
 		require.Equal(t, kvstorage.Deleted{Existed: true, Revision: i.Revision + 1, Item: kvstorage.Item{Key: "c", Value: json.RawMessage("null")}}, gone)
 
@@ -146,7 +147,7 @@ func TestKVValuesOfAllSizesOverBothFramings(t *testing.T) {
 		sizes := []int{3, 200_000, 5_000, 100, wire.MaxKVPut, wire.MaxKVPut + 1, 17_000, 4}
 		value := func(size int) []byte { return []byte(`"` + strings.Repeat(fmt.Sprint(size%10), size-2) + `"`) }
 		for _, size := range sizes {
-			i, err := k.Put(t.Context(), fmt.Sprint(size), value(size), ttl(1000))
+			i, err := k.PutJSON(t.Context(), fmt.Sprint(size), json.RawMessage(value(size)), rpc.TTL(1000*time.Second))
 			require.NoError(t, err)
 			require.True(t, i.Found)
 			require.NotZero(t, i.Expires)
@@ -158,7 +159,7 @@ func TestKVValuesOfAllSizesOverBothFramings(t *testing.T) {
 			require.NoError(t, err)
 			got = append(got, i)
 			i, err = k.Get(t.Context(), "none")
-			require.NoError(t, err)
+			require.ErrorIs(t, err, rpc.ErrNotFound)
 			require.Equal(t, kvstorage.Item{Key: "none", Value: []byte("null")}, i)
 		}
 		for n, size := range sizes {
@@ -225,7 +226,7 @@ func TestAKVPutThatIsHeldUpHoldsUpNoOthers(t *testing.T) {
 func TestKVBatchesAreWholeOrNothing(t *testing.T) {
 	overBoth(t, func(t *testing.T, f rpc.Framing) {
 		k := startKV(t, Options{}, kvstorage.Options{}).dialAs(t, f).KV("acme")
-		first, err := k.Put(t.Context(), "guard", []byte("1"), forever)
+		first, err := k.PutJSON(t.Context(), "guard", json.RawMessage("1"))
 		require.NoError(t, err)
 		changes := []kvstorage.Change{
 			{Op: kvstorage.OpPut, Key: "x", Value: []byte(`"y"`)},
@@ -271,10 +272,10 @@ func TestX13ListsAndScansOverBothFramings(t *testing.T) {
 		var want []string
 		for n := range 1000 {
 			want = append(want, fmt.Sprintf("k%04d", n))
-			_, err := k.Put(t.Context(), want[n], []byte(`"`+strings.Repeat("x", 10*(n%300))+`"`), kvstorage.WriteOptions{Durability: engine.WAL})
+			_, err := k.PutJSON(t.Context(), want[n], json.RawMessage(`"`+strings.Repeat("x", 10*(n%300))+`"`), rpc.WithDurability(engine.WAL))
 			require.NoError(t, err)
 		}
-		_, err := c.KV("other").Put(t.Context(), "k", []byte("1"), forever)
+		_, err := c.KV("other").PutJSON(t.Context(), "k", json.RawMessage("1"))
 		require.NoError(t, err)
 		var listed []string
 		for o := (kvstorage.ListOptions{Prefix: "k", Limit: 7}); ; {
@@ -329,11 +330,11 @@ func TestX12RefusalsKeepTheirCodesOverTheSocket(t *testing.T) {
 		d := startKV(t, Options{}, host)
 		k := d.dialAs(t, f).KV("acme")
 		mustPut := func(key, value string) {
-			_, err := k.Put(t.Context(), key, []byte(value), forever)
+			_, err := k.PutJSON(t.Context(), key, json.RawMessage(value))
 			require.NoError(t, err)
 		}
 		mustPut("text", `"x"`)
-		_, err := k.Increment(t.Context(), "n", 9e18, forever)
+		_, err := k.Increment(t.Context(), "n", 9e18)
 		require.NoError(t, err)
 		ctx, refused := t.Context(), func(_ any, err error) error { return err }
 		for name, c := range map[string]struct {
@@ -342,12 +343,12 @@ func TestX12RefusalsKeepTheirCodesOverTheSocket(t *testing.T) {
 		}{
 			"key":      {refused(k.Get(ctx, "123456789")), refused(d.storage.Get(ctx, "acme", "123456789")), codes.InvalidArgument},
 			"utf8":     {refused(k.Get(ctx, "\xff")), refused(d.storage.Get(ctx, "acme", "\xff")), codes.InvalidArgument},
-			"value":    {refused(k.Put(ctx, "a", []byte(`"0123456789abcdef"`), forever)), refused(d.storage.Put(ctx, "acme", "a", []byte(`"0123456789abcdef"`), forever)), codes.InvalidArgument},
-			"json":     {refused(k.Put(ctx, "a", []byte(`{`), forever)), refused(d.storage.Put(ctx, "acme", "a", []byte(`{`), forever)), codes.InvalidArgument},
-			"ttl":      {refused(k.Put(ctx, "a", []byte(`1`), ttl(61))), refused(d.storage.Put(ctx, "acme", "a", []byte(`1`), ttl(61))), codes.InvalidArgument},
-			"quota":    {refused(k.Put(ctx, "a", []byte(`1`), forever)), refused(d.storage.Put(ctx, "acme", "a", []byte(`1`), forever)), codes.ResourceExhausted},
-			"number":   {refused(k.Increment(ctx, "text", 1, forever)), refused(d.storage.Increment(ctx, "acme", "text", 1, forever)), codes.FailedPrecondition},
-			"overflow": {refused(k.Increment(ctx, "n", 9e18, forever)), refused(d.storage.Increment(ctx, "acme", "n", 9e18, forever)), codes.FailedPrecondition},
+			"value":    {refused(k.PutJSON(ctx, "a", json.RawMessage(`"0123456789abcdef"`))), refused(d.storage.Put(ctx, "acme", "a", []byte(`"0123456789abcdef"`), forever)), codes.InvalidArgument},
+			"json":     {refused(k.PutJSON(ctx, "a", json.RawMessage(`{`))), refused(d.storage.Put(ctx, "acme", "a", []byte(`{`), forever)), codes.InvalidArgument},
+			"ttl":      {refused(k.PutJSON(ctx, "a", json.RawMessage(`1`), rpc.TTL(61*time.Second))), refused(d.storage.Put(ctx, "acme", "a", []byte(`1`), ttl(61))), codes.InvalidArgument},
+			"quota":    {refused(k.PutJSON(ctx, "a", json.RawMessage(`1`))), refused(d.storage.Put(ctx, "acme", "a", []byte(`1`), forever)), codes.ResourceExhausted},
+			"number":   {refused(k.Increment(ctx, "text", 1)), refused(d.storage.Increment(ctx, "acme", "text", 1, forever)), codes.FailedPrecondition},
+			"overflow": {refused(k.Increment(ctx, "n", 9e18)), refused(d.storage.Increment(ctx, "acme", "n", 9e18, forever)), codes.FailedPrecondition},
 			"tenant":   {refused(d.dial(t).KV(strings.Repeat("t", 257)).Get(ctx, "a")), refused(d.storage.Get(ctx, strings.Repeat("t", 257), "a")), codes.InvalidArgument},
 			"none":     {refused(d.dial(t).KV("").Get(ctx, "a")), refused(d.storage.Get(ctx, "", "a")), codes.InvalidArgument},
 		} {
@@ -395,7 +396,7 @@ func TestX03AConnectionThatIsBoundToATenantSeesNothingElse(t *testing.T) {
 		_, err := d.storage.Put(t.Context(), "theirs", "k", []byte("1"), forever)
 		require.NoError(t, err)
 		c := d.dialAs(t, f)
-		_, err = c.KV("").Put(t.Context(), "k", []byte(`"m"`), forever)
+		_, err = c.KV("").PutJSON(t.Context(), "k", json.RawMessage(`"m"`))
 		require.NoError(t, err)
 		i, err := c.KV("mine").Get(t.Context(), "k")
 		require.NoError(t, err)
@@ -407,7 +408,7 @@ func TestX03AConnectionThatIsBoundToATenantSeesNothingElse(t *testing.T) {
 
 		theirs := c.KV("theirs")
 		_, get := theirs.Get(t.Context(), "k")
-		_, write := theirs.Put(t.Context(), "k", []byte("2"), forever)
+		_, write := theirs.PutJSON(t.Context(), "k", json.RawMessage("2"))
 		_, list := theirs.List(t.Context(), kvstorage.ListOptions{})
 		_, stats := theirs.Stats(t.Context())
 		_, _, drop := theirs.DropTenant(t.Context())
@@ -417,7 +418,7 @@ func TestX03AConnectionThatIsBoundToATenantSeesNothingElse(t *testing.T) {
 		var scan, watch error
 		for _, scan = range theirs.All(t.Context(), "") {
 		}
-		for _, watch = range theirs.Watch(t.Context(), kv.WatchOptions{}) {
+		for _, watch = range theirs.Watch(t.Context()) {
 		}
 		_, raw := c.Store(t.Context()).Get(nil, column.Generic, row("a"))
 		var b engine.Batch
@@ -494,7 +495,7 @@ func TestTenantsAreListedPageByPage(t *testing.T) {
 		names = append(names, tenant.Name)
 	}
 	require.Equal(t, want, names)
-	_, err := c.KV(want[0]).Put(t.Context(), "key", []byte("12345"), forever)
+	_, err := c.KV(want[0]).PutJSON(t.Context(), "key", json.RawMessage("12345"))
 	require.NoError(t, err)
 	created, err := c.KV(want[0]).CreateTenant(t.Context(), kv.Quota{})
 	require.NoError(t, err)

@@ -4,7 +4,9 @@ package server
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"github.com/stoadb/stoa/rpc"
 	"log/slog"
 	"math/rand/v2"
 	"testing"
@@ -39,7 +41,7 @@ func BenchmarkKV(b *testing.B) {
 	keys, value := make([]string, 10_000), []byte(`"`+string(bytes.Repeat([]byte("v"), 254))+`"`)
 	for i := range keys {
 		keys[i] = fmt.Sprintf("%065d", i)
-		_, err := k.Put(b.Context(), keys[i], value, kvstorage.WriteOptions{Durability: engine.WAL})
+		_, err := k.PutJSON(b.Context(), keys[i], json.RawMessage(value), rpc.WithDurability(engine.WAL))
 		require.NoError(b, err)
 	}
 	any := func() string { return keys[rand.IntN(len(keys))] }
@@ -61,11 +63,11 @@ func BenchmarkKV(b *testing.B) {
 		}},
 		{"get", func() error { _, err := k.Get(b.Context(), any()); return err }},
 		{"put", func() error {
-			_, err := k.Put(b.Context(), any(), value, kvstorage.WriteOptions{Durability: engine.WAL})
+			_, err := k.PutJSON(b.Context(), any(), json.RawMessage(value), rpc.WithDurability(engine.WAL))
 			return err
 		}},
 		{"increment", func() error {
-			_, err := k.Increment(b.Context(), "hot", 1, kvstorage.WriteOptions{Durability: engine.WAL})
+			_, err := k.Increment(b.Context(), "hot", 1, rpc.WithDurability(engine.WAL))
 			return err
 		}},
 		{"store put in process", func() error {

@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -17,12 +19,29 @@ import (
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
+// given are options as the client takes them.
+func given(o kvstorage.WriteOptions) []rpc.WriteOption {
+	with := []rpc.WriteOption{rpc.WithDurability(o.Durability)}
+	if o.TTLSeconds != nil {
+		with = append(with, rpc.TTL(time.Duration(*o.TTLSeconds)*time.Second))
+	}
+	return with
+}
+
+// maybe returns what a key has, where nothing is no error.
+func maybe(i rpc.Item, err error) (rpc.Item, error) {
+	if errors.Is(err, rpc.ErrNotFound) {
+		err = nil
+	}
+	return i, err
+}
+
 // watched collects what a watch yields, until it ends.
-func watched(ctx context.Context, k *rpc.KV, o kv.WatchOptions) (events <-chan string, ended <-chan error) {
+func watched(ctx context.Context, k *rpc.KV, with ...rpc.WatchOption) (events <-chan string, ended <-chan error) {
 	out, end := make(chan string, 1000), make(chan error, 1)
 	go func() {
 		var last error
-		for e, err := range k.Watch(ctx, o) {
+		for e, err := range k.Watch(ctx, append(with, rpc.Once())...) {
 			if last = err; err == nil {
 				out <- fmt.Sprintf("%s %d %s %s", e.Kind, e.Revision, e.Item.Key, e.Item.Value)
 			}
@@ -49,15 +68,15 @@ func TestAWatchHasTheStateThenEveryChangeAndResumes(t *testing.T) {
 		d := startKV(t, Options{}, kvstorage.Options{})
 		k := d.dialAs(t, f).KV("acme")
 		for _, key := range []string{"b", "a", "z"} {
-			_, err := k.Put(t.Context(), key, []byte(`"`+key+`"`), forever)
+			_, err := k.PutJSON(t.Context(), key, json.RawMessage(`"`+key+`"`))
 			require.NoError(t, err)
 		}
 		ctx, stop := context.WithCancel(t.Context())
-		events, ended := watched(ctx, k, kv.WatchOptions{})
+		events, ended := watched(ctx, k)
 		next(t, events, `put 2 a "a"`, `put 1 b "b"`, `put 3 z "z"`, "synced 3  null")
-		_, err := k.Put(ctx, "c", []byte("1"), ttl(1))
+		_, err := k.PutJSON(ctx, "c", json.RawMessage("1"), rpc.TTL(1*time.Second))
 		require.NoError(t, err)
-		_, err = k.Delete(ctx, "a", forever)
+		_, err = k.Delete(ctx, "a")
 		require.NoError(t, err)
 		next(t, events, "put 4 c 1", "delete 5 a null")
 		d.clock.Pass(2 * time.Second)
@@ -67,13 +86,13 @@ func TestAWatchHasTheStateThenEveryChangeAndResumes(t *testing.T) {
 
 		ctx, stop = context.WithCancel(t.Context())
 		defer stop()
-		events, ended = watched(ctx, k, kv.WatchOptions{Start: kv.FromRevision, After: 4, Prefix: []byte("c")})
+		events, ended = watched(ctx, k, rpc.After(4), rpc.WithPrefix("c"))
 		next(t, events, "expire 6 c null", "synced 6  null")
 		_, _, err = d.storage.DropTenant(ctx, "acme")
 		require.NoError(t, err)
 		require.ErrorIs(t, <-ended, kv.ErrNoSpace)
 
-		events, ended = watched(ctx, k, kv.WatchOptions{Start: kv.FromRevision, After: 4})
+		events, ended = watched(ctx, k, rpc.After(4))
 		next(t, events, "resync 4  null", "synced 0  null")
 		d.stop()
 		require.ErrorIs(t, <-ended, rpc.ErrUnavailable, "a daemon that stops ends its watches")
@@ -84,10 +103,10 @@ func TestAWatchThatHasBegunMissesNothing(t *testing.T) {
 	overBoth(t, func(t *testing.T, f rpc.Framing) {
 		k := startKV(t, Options{}, kvstorage.Options{}).dialAs(t, f).KV("acme")
 		for n := range 20 {
-			for e, err := range k.Watch(t.Context(), kv.WatchOptions{Start: kv.FromNow}) {
+			for e, err := range k.Watch(t.Context(), rpc.FromNow()) {
 				require.NoError(t, err)
 				if e.Kind == kv.EventSynced {
-					_, err := k.Put(t.Context(), "k", []byte(fmt.Sprint(n)), forever)
+					_, err := k.PutJSON(t.Context(), "k", json.RawMessage(fmt.Sprint(n)))
 					require.NoError(t, err)
 					continue
 				}
@@ -95,10 +114,10 @@ func TestAWatchThatHasBegunMissesNothing(t *testing.T) {
 				break
 			}
 		}
-		events, _ := watched(t.Context(), k, kv.WatchOptions{Start: kv.FromRevision, After: 19, Prefixes: [][]byte{[]byte("k"), []byte("l")}})
+		events, _ := watched(t.Context(), k, rpc.After(19), rpc.WithPrefix("k"), rpc.WithPrefix("l"))
 		next(t, events, "put 20 k 19", "synced 20  null")
 		for _, key := range []string{"a", "l", "k"} {
-			_, err := k.Put(t.Context(), key, []byte("1"), forever)
+			_, err := k.PutJSON(t.Context(), key, json.RawMessage("1"))
 			require.NoError(t, err)
 		}
 		next(t, events, "put 22 l 1", "put 23 k 1")
@@ -110,7 +129,7 @@ func TestAWatchTellsSyncedWithoutAStateOnlyOnDemand(t *testing.T) {
 	d := startKV(t, Options{}, kvstorage.Options{})
 	k, bare := d.dial(t).KV("acme"), stoav1.NewKvClient(d.bare(t))
 	for range 2 {
-		_, err := k.Put(t.Context(), "k", []byte("1"), forever)
+		_, err := k.PutJSON(t.Context(), "k", json.RawMessage("1"))
 		require.NoError(t, err)
 	}
 	put, synced := stoav1.KvEventKind_KV_EVENT_KIND_PUT, stoav1.KvEventKind_KV_EVENT_KIND_SYNCED
@@ -130,7 +149,7 @@ func TestAWatchTellsSyncedWithoutAStateOnlyOnDemand(t *testing.T) {
 			}
 			if !changed && len(kinds) == len(want)-1 {
 				changed = true
-				_, err = k.Put(ctx, "k", []byte("1"), forever)
+				_, err = k.PutJSON(ctx, "k", json.RawMessage("1"))
 				require.NoError(t, err)
 			}
 		}
@@ -144,7 +163,7 @@ func TestAWatchTellsSyncedWithoutAStateOnlyOnDemand(t *testing.T) {
 func TestAWatchTellsWhereAStateEnds(t *testing.T) {
 	d := startKV(t, Options{}, kvstorage.Options{})
 	k, bare := d.dial(t).KV("acme"), stoav1.NewKvClient(d.bare(t))
-	_, err := k.Put(t.Context(), "k", []byte("1"), forever)
+	_, err := k.PutJSON(t.Context(), "k", json.RawMessage("1"))
 	require.NoError(t, err)
 	kinds := func(r *stoav1.KvWatchRequest, n int) (kinds []stoav1.KvEventKind) {
 		ctx, stop := context.WithTimeout(t.Context(), patience)
@@ -173,7 +192,7 @@ func TestStreamsOfKeyValuesAreLimited(t *testing.T) {
 	d := startKV(t, Options{MaxKVStreams: 1}, kvstorage.Options{})
 	k := d.dial(t).KV("acme")
 	ctx, stop := context.WithCancel(t.Context())
-	events, ended := watched(ctx, k, kv.WatchOptions{})
+	events, ended := watched(ctx, k)
 	next(t, events, "synced 0  null")
 	for _, err := range k.All(t.Context(), "") {
 		require.ErrorIs(t, err, rpc.ErrBusy)
@@ -186,7 +205,7 @@ func TestStreamsOfKeyValuesAreLimited(t *testing.T) {
 		}
 		return true
 	}, patience, time.Millisecond)
-	_, err := k.Put(t.Context(), "k", []byte("1"), forever)
+	_, err := k.PutJSON(t.Context(), "k", json.RawMessage("1"))
 	require.NoError(t, err)
 }
 
@@ -235,27 +254,27 @@ func (p *pair) step(r *rapid.T) {
 	switch rapid.IntRange(0, 9).Draw(r, "operation") {
 	case 0:
 		want.Item, here = s.Get(ctx, tenant, key)
-		got.Item, there = k.Get(ctx, key)
+		got.Item, there = maybe(k.Get(ctx, key))
 	case 1:
 		want.Item, here = s.Put(ctx, tenant, key, value, o)
-		got.Item, there = k.Put(ctx, key, value, o)
+		got.Item, there = k.PutJSON(ctx, key, json.RawMessage(value), given(o)...)
 		want.Item.Value = got.Item.Value // which the client knows
 	case 2:
 		var near, far kvstorage.Deleted
 		near, here = s.Delete(ctx, tenant, key, o)
-		far, there = k.Delete(ctx, key, o)
+		far, there = k.Delete(ctx, key, given(o)...)
 		require.Equal(r, near.Existed, far.Existed)
 		require.Equal(r, near.Revision == 0, far.Revision == 0)
 		want.Item, got.Item = near.Item, far.Item
 	case 3:
 		want.Item, here = s.Touch(ctx, tenant, key, o)
-		got.Item, there = k.Touch(ctx, key, o)
+		got.Item, there = maybe(k.Touch(ctx, key, given(o)...))
 	case 4:
 		want.Item, here = s.Increment(ctx, tenant, key, delta, o)
-		got.Item, there = k.Increment(ctx, key, delta, o)
+		got.Item, there = k.Increment(ctx, key, delta, given(o)...)
 	case 5:
 		want, here = s.CompareAndSwap(ctx, tenant, key, expect, value, o)
-		got, there = k.CompareAndSwap(ctx, key, expect, value, o)
+		got, there = k.CompareAndSwapJSON(ctx, key, expect, json.RawMessage(value), given(o)...)
 	case 6:
 		page, err := s.List(ctx, tenant, kvstorage.ListOptions{Prefix: key, Limit: 1})
 		remote, failed := k.List(ctx, kvstorage.ListOptions{Prefix: key, Limit: 1})
@@ -267,7 +286,7 @@ func (p *pair) step(r *rapid.T) {
 	case 7:
 		var near, far kvstorage.Deleted
 		near, here = s.CompareAndDelete(ctx, tenant, key, expect, o)
-		far, there = k.CompareAndDelete(ctx, key, expect, o)
+		far, there = k.CompareAndDelete(ctx, key, expect, given(o)...)
 		require.Equal(r, near.Existed, far.Existed)
 		require.Equal(r, near.Revision == 0, far.Revision == 0)
 		want.Item, got.Item = near.Item, far.Item
