@@ -4,6 +4,7 @@
 package stoa_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -76,6 +77,7 @@ func TestTidyFindsOffences(t *testing.T) {
 		{"imports", "blob/x.go", importing("rpc"), importing("engine")},
 		{"imports", "rpc/x.go", importing("rpc/server"), importing("rpc/stoav1")},
 		{"imports", "bench/x.go", importing("cmd/stoa"), importing("engine/rocks")},
+		{"imports", "cmd/stoa/internal/blobs/x.go", importing("cmd/stoa/internal/records"), importing("cmd/stoa/internal/cli")},
 		{"cgo", "engine/x.go", "package p\nimport \"C\"\n", "package p\n"},
 		{"grocksdb", "cmd/stoa/x.go", "package p\nimport _ \"" + grocksdb + "\"\n", "package p\n"},
 		{"comments", "keys/x.go", "package p\nfunc F() {}\n", "package p\n// F does.\nfunc F() {}\n"},
@@ -101,6 +103,13 @@ func TestTidyFindsOffences(t *testing.T) {
 		}
 		require.Empty(t, check([]source{parse(t, file, []byte(tc.good))}), "%s should accept:\n%s", tc.rule, tc.good)
 	}
+	full := make([]source, maxFiles, maxFiles+3)
+	for i := range full {
+		full[i] = parse(t, fmt.Sprintf("rpc/x%d.go", i), []byte("package p\n"))
+	}
+	full = append(full, parse(t, "rpc/x_test.go", []byte("package p\n")), parse(t, "rpc/socket/x.go", []byte("package p\n")))
+	require.Empty(t, ruleNamed(t, "full folders")(full))
+	require.NotEmpty(t, ruleNamed(t, "full folders")(append(full, parse(t, "rpc/x.go", []byte("package p\n")))))
 	require.NotEmpty(t, strangers([]string{"docs"}))
 	require.Empty(t, strangers([]string{"engine", "bin", ".ci"}))
 }

@@ -18,6 +18,8 @@ const (
 
 	// maxLines is how long a hand-written file may be.
 	maxLines = 500
+	// maxFiles is how many files that are no tests and not generated a folder may have.
+	maxFiles = 45
 	// longFunction is how long a function may be before the test remarks on it.
 	longFunction = 100
 )
@@ -50,6 +52,17 @@ var below = map[string][]string{
 	"bench":             {"rpc/server"},
 	"fuzz":              {"rpc/server"},
 	"cmd":               {"rpc/server", "bench", "engine/seal"},
+	"cmd/stoa":          {"cmd/stoa/internal/blobs", "cmd/stoa/internal/contexts", "cmd/stoa/internal/daemon", "cmd/stoa/internal/governance", "cmd/stoa/internal/inspection", "cmd/stoa/internal/keyvalues", "cmd/stoa/internal/records"},
+
+	// Rooms do not import each other.
+	"cmd/stoa/internal/blobs":      {"cmd/stoa/internal/cli"},
+	"cmd/stoa/internal/contexts":   {"cmd/stoa/internal/cli"},
+	"cmd/stoa/internal/daemon":     {"cmd/stoa/internal/cli"},
+	"cmd/stoa/internal/governance": {"cmd/stoa/internal/cli"},
+	"cmd/stoa/internal/inspection": {"cmd/stoa/internal/cli"},
+	"cmd/stoa/internal/keyvalues":  {"cmd/stoa/internal/cli"},
+	"cmd/stoa/internal/records":    {"cmd/stoa/internal/cli"},
+	"cmd/stoa/internal/cli":        {"cmd"},
 }
 
 // ignored are folders at the root that git ignores.
@@ -70,6 +83,7 @@ var rules = []struct {
 	{"pointers", barePointers},
 	{"drawers", drawerNames},
 	{"long files", longFiles},
+	{"full folders", fullFolders},
 	{"package comments", packageComments},
 }
 
@@ -274,6 +288,22 @@ func longFiles(sources []source) []string {
 	for _, s := range sources {
 		if s.written() && s.lines > maxLines {
 			findings = append(findings, fmt.Sprintf("%s: %d lines, at most %d are allowed; a second noun in it can have its own file", s.path, s.lines, maxLines))
+		}
+	}
+	return findings
+}
+
+func fullFolders(sources []source) []string {
+	files := map[string]int{}
+	for _, s := range sources {
+		if s.written() {
+			files[s.folder()]++
+		}
+	}
+	var findings []string
+	for _, folder := range slices.Sorted(maps.Keys(files)) {
+		if n := files[folder]; n > maxFiles {
+			findings = append(findings, fmt.Sprintf("%s: %d files that are no tests, at most %d are allowed; what is a thing of its own can be a package", folder, n, maxFiles))
 		}
 	}
 	return findings

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/rocks"
@@ -57,14 +58,14 @@ func isPart(t *testing.T, dir, command string) {
 	for _, args := range [][]string{{"serve", "--dir", dir}, {"compact", "--offline", dir}, {"rekey", dir, "--new-key-file", keyFile(t)},
 		{"import", os.DevNull, dir}, {"salvage", dir, dir}, {"restore", dir, dir + ".to"}} {
 		said, code := ran(t, args...)
-		require.Equal(t, exitOpen, code, "%s: %s", args, said)
+		require.Equal(t, cli.ExitOpen, code, "%s: %s", args, said)
 		require.Contains(t, said, "not whole", args)
 		require.Contains(t, said, "stoa "+command, args)
 		require.Contains(t, said, "remove "+dir+" and run the command again", args)
 	}
 	for _, args := range [][]string{{"verify", dir}, {"verify", dir, "--full"}, {"export", dir, "--plain"}} {
 		said, code := ran(t, args...)
-		require.Equal(t, exitDamage, code, "%s: %s", args, said)
+		require.Equal(t, cli.ExitDamage, code, "%s: %s", args, said)
 		require.Contains(t, said, "unfinished", args)
 	}
 	for _, args := range [][]string{{"inspect", dir}, {"hash", dir}, {"scan", "Generic", "--offline", dir}} {
@@ -150,14 +151,14 @@ func TestImportThatLacksAnOpLeavesAStoreThatSaysSo(t *testing.T) {
 
 	part := filepath.Join(t.TempDir(), "part")
 	said, code = ran(t, "import", dump, part)
-	require.Equal(t, exitBad, code, said)
+	require.Equal(t, cli.ExitBad, code, said)
 	require.Contains(t, said, "op "+made.Answer.ID.String()+" is missing")
 	require.Contains(t, said, "--skip-damaged")
 	isPart(t, part, "import "+dump)
 
 	whole := filepath.Join(t.TempDir(), "whole")
 	said, code = ran(t, "import", dump, whole, "--skip-damaged")
-	require.Equal(t, exitDamage, code, said)
+	require.Equal(t, cli.ExitDamage, code, said)
 	said, code = ran(t, "verify", whole, "--full")
 	require.Zero(t, code, said)
 }
@@ -172,7 +173,7 @@ func TestImportThatFailsLeavesAStoreThatSaysSo(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, dump[:len(dump)-30], 0o600))
 	dir := filepath.Join(t.TempDir(), "copy")
 	said, code := ran(t, "import", file, dir)
-	require.Equal(t, exitBad, code)
+	require.Equal(t, cli.ExitBad, code)
 	require.Contains(t, said, "cut off")
 	require.Contains(t, said, "what is in "+dir+" is not whole")
 	isPart(t, dir, "import "+file)
@@ -198,10 +199,10 @@ func TestAPartOfACopyIsCalledThat(t *testing.T) {
 	}
 	all := func() {
 		t.Helper()
-		isPart(exitDamage, "verify", dir)
-		isPart(exitDamage, "verify", dir, "--json")
+		isPart(cli.ExitDamage, "verify", dir)
+		isPart(cli.ExitDamage, "verify", dir, "--json")
 		for _, args := range [][]string{{"inspect", dir}, {"hash", dir}, {"export", dir, "--plain"}, {"scan", "Generic", "--offline", dir}, {"serve", "--dir", dir}} {
-			isPart(exitOpen, args...)
+			isPart(cli.ExitOpen, args...)
 		}
 	}
 	all()

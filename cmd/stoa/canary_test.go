@@ -19,6 +19,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
+	"github.com/stoadb/stoa/cmd/stoa/internal/records"
 )
 
 // canaries looks for secrets in whatever the program says. It runs lines of
@@ -45,7 +48,7 @@ func newCanaries(t *testing.T) *canaries {
 	root, err := os.MkdirTemp("", "st") // the path of a socket has to be short
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(root)) })
-	c := &canaries{t: t, root: newRoot(&process{}), vars: map[string]string{"DIR": root, "OUT": filepath.Join(root, "out")},
+	c := &canaries{t: t, root: newRoot(&cli.Process{}), vars: map[string]string{"DIR": root, "OUT": filepath.Join(root, "out")},
 		secrets: map[string][]byte{}, ran: map[string][2]bool{}, offline: map[string]bool{}}
 	for _, letter := range "ABCDEF" {
 		for _, digit := range "12" {
@@ -118,7 +121,7 @@ func (c *canaries) run(line string, n int) {
 	if !slices.Contains(strings.Split(want, "/"), strconv.Itoa(code)) {
 		c.t.Errorf("exit code %d instead of %s: %s\n%s%s", code, want, args, &out, &errs)
 	}
-	if code != exitBad {
+	if code != cli.ExitBad {
 		c.mark(args)
 	}
 	for _, keep := range strings.Split(parts[3], " => ")[1:] {
@@ -132,7 +135,7 @@ func (c *canaries) run(line string, n int) {
 // namedPath is the path of a command. Those of key types below get, put, scan and
 // delete count as one.
 func namedPath(cmd *cobra.Command) string {
-	if takesKeyTypes(cmd.Parent()) {
+	if records.TakesKeyTypes(cmd.Parent()) {
 		return cmd.Parent().CommandPath()
 	}
 	return cmd.CommandPath()

@@ -26,6 +26,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
@@ -62,7 +63,7 @@ func TestNoOutputShowsASecret(t *testing.T) {
 	c.runFile("online.txt", 1, 2)
 	c.harvest(data)
 	c.harvest(other)
-	c.look("--socket", filepath.Join(data, socketName))
+	c.look("--socket", filepath.Join(data, cli.SocketName))
 	c.scrape(c.path("metrics.sock"))
 	stop()
 	stopOther()
@@ -181,7 +182,7 @@ func (c *canaries) plant() {
 
 // harvest adds the secrets that a daemon has made.
 func (c *canaries) harvest(dir string) {
-	client, err := rpc.Dial(context.Background(), filepath.Join(dir, socketName))
+	client, err := rpc.Dial(context.Background(), filepath.Join(dir, cli.SocketName))
 	require.NoError(c.t, err)
 	defer client.Close()
 	add := func(of string, s codec.Secret) {
@@ -225,7 +226,7 @@ func (c *canaries) onDisk(dir, name string) (found bool) {
 func (c *canaries) daemon(args ...string) (log string, stop func()) {
 	socket := c.path("view.sock")
 	if i := slices.Index(args, "--dir"); i >= 0 {
-		socket = filepath.Join(args[i+1], socketName)
+		socket = filepath.Join(args[i+1], cli.SocketName)
 	}
 	said, err := os.CreateTemp(c.vars["DIR"], "log")
 	require.NoError(c.t, err)

@@ -7,9 +7,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 )
 
-func newCompletion(p *process) *cobra.Command {
+func newCompletion(p *cli.Process) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
 		Use:   "completion " + strings.Join(shells, "|"),
@@ -18,8 +20,8 @@ func newCompletion(p *process) *cobra.Command {
 		Example: `  source <(stoa completion bash)
   stoa completion zsh > "${fpath[1]}/_stoa"
   stoa completion fish > ~/.config/fish/completions/stoa.fish`,
-		Args:              exactly("the name of a shell"),
-		ValidArgsFunction: completeFirst(func() []string { return shells }),
+		Args:              cli.Exactly("the name of a shell"),
+		ValidArgsFunction: cli.CompleteFirst(func() []string { return shells }),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var script bytes.Buffer
 			var err error
@@ -33,7 +35,7 @@ func newCompletion(p *process) *cobra.Command {
 			case "powershell":
 				err = cmd.Root().GenPowerShellCompletionWithDesc(&script)
 			default:
-				return bad(fmt.Errorf("no completion for %q%s", args[0], didYouMean(args[0], shells)),
+				return cli.Bad(fmt.Errorf("no completion for %q%s", args[0], cli.DidYouMean(args[0], shells)),
 					"the shells are "+strings.Join(shells, ", "))
 			}
 			if err != nil {
@@ -43,7 +45,7 @@ func newCompletion(p *process) *cobra.Command {
 				Shell  string `json:"shell"`
 				Script string `json:"script"`
 			}{args[0], script.String()}
-			return p.emit(result, func(w io.Writer) { fmt.Fprint(w, result.Script) })
+			return p.Emit(result, func(w io.Writer) { fmt.Fprint(w, result.Script) })
 		},
 	}
 }

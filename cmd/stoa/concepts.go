@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 )
 
 // concept is a word of this program, and what it means in plain ones.
@@ -41,13 +43,13 @@ func concepts() []concept {
 // newConcepts returns a topic of help, which is no command.
 func newConcepts() *cobra.Command {
 	var t strings.Builder
-	var rows table
+	var rows cli.Table
 	for _, c := range concepts() {
 		for i, line := range strings.Split(c.means, "\n") {
-			rows.add(map[bool]string{true: c.word}[i == 0], line)
+			rows.Add(map[bool]string{true: c.word}[i == 0], line)
 		}
 	}
-	rows.write(&t, "  ")
+	rows.Write(&t, "  ")
 	return &cobra.Command{
 		Use: "concepts", Short: "What the words mean: namespace, context, op, void, sealed, due and others",
 		Long: "What the words mean.\n\n" + strings.TrimRight(t.String(), "\n"),

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/group"
 	"github.com/stoadb/stoa/namespace"
 )
@@ -35,7 +36,7 @@ func TestConceptsAreExplained(t *testing.T) {
 
 func TestWordsThatPuzzleLeadToConcepts(t *testing.T) {
 	for _, err := range []error{namespace.ErrNotEffective, namespace.ErrNotDue} {
-		require.Contains(t, explain(err).hint, "stoa help concepts", err)
+		require.Contains(t, cli.Explain(err).Hint, "stoa help concepts", err)
 	}
 	for _, args := range []string{"group voided", "group ops", "group rotate", "namespace ops", "namespace pending", "namespace equivocations", "verify"} {
 		out, _, code := stoa(append(strings.Fields(args), "--help")...)
@@ -46,7 +47,7 @@ func TestWordsThatPuzzleLeadToConcepts(t *testing.T) {
 
 func TestConceptsHaveAManualPage(t *testing.T) {
 	seen := map[string]string{}
-	require.NoError(t, manPages(newRoot(&process{}), func(name string, page []byte) error {
+	require.NoError(t, manPages(newRoot(&cli.Process{}), func(name string, page []byte) error {
 		seen[name] = string(page)
 		return nil
 	}))

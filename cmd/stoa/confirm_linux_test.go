@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine/mem"
@@ -29,15 +30,15 @@ var destroying = []struct {
 	args, goes, there string
 	gone              int
 }{
-	{"kv tenants drop acme", `drop tenant "acme" with 2 keys, 14 bytes`, "kv get a --tenant acme", exitNotFound},
-	{"group delete kitchen", `delete, for every member, the group kitchen with 1 group below it and 2 memberships`, "group show drawer", exitNotFound},
-	{"context delete $CONTEXT", `delete the context $CONTEXT from this node, with its states and 1 delta`, "context show $CONTEXT", exitNotFound},
-	{"blob delete $BLOB", `delete the blob $BLOB, 5 B`, "blob stat $BLOB", exitNotFound},
-	{"group signing-keys home --drop $KEY", `forget the private half of the key $KEY, which nobody else may have`, "group signing-keys home", exitOK},
-	{"delete ContextIdentity --context-id $CONTEXT", `delete the secret in ContextIdentity context_id=$CONTEXT, which nobody else may have`, "get ContextIdentity --context-id $CONTEXT", exitNotFound},
-	{`put ContextIdentity --context-id $CONTEXT {"private_key":null,"sender_key":null}`, `replace the secret in ContextIdentity context_id=$CONTEXT, which nobody else may have`, "get ContextIdentity --context-id $CONTEXT", exitOK},
-	{"dag seed $CONTEXT $FILES/snapshot --replace", `replace the shared state and 1 delta of the context $CONTEXT by those of $FILES/snapshot`, "context state get $CONTEXT k", exitOK},
-	{"import $FILES/dump --replace", `replace the records that are there already by those of $FILES/dump`, "kv get a --tenant acme", exitOK},
+	{"kv tenants drop acme", `drop tenant "acme" with 2 keys, 14 bytes`, "kv get a --tenant acme", cli.ExitNotFound},
+	{"group delete kitchen", `delete, for every member, the group kitchen with 1 group below it and 2 memberships`, "group show drawer", cli.ExitNotFound},
+	{"context delete $CONTEXT", `delete the context $CONTEXT from this node, with its states and 1 delta`, "context show $CONTEXT", cli.ExitNotFound},
+	{"blob delete $BLOB", `delete the blob $BLOB, 5 B`, "blob stat $BLOB", cli.ExitNotFound},
+	{"group signing-keys home --drop $KEY", `forget the private half of the key $KEY, which nobody else may have`, "group signing-keys home", cli.ExitOK},
+	{"delete ContextIdentity --context-id $CONTEXT", `delete the secret in ContextIdentity context_id=$CONTEXT, which nobody else may have`, "get ContextIdentity --context-id $CONTEXT", cli.ExitNotFound},
+	{`put ContextIdentity --context-id $CONTEXT {"private_key":null,"sender_key":null}`, `replace the secret in ContextIdentity context_id=$CONTEXT, which nobody else may have`, "get ContextIdentity --context-id $CONTEXT", cli.ExitOK},
+	{"dag seed $CONTEXT $FILES/snapshot --replace", `replace the shared state and 1 delta of the context $CONTEXT by those of $FILES/snapshot`, "context state get $CONTEXT k", cli.ExitOK},
+	{"import $FILES/dump --replace", `replace the records that are there already by those of $FILES/dump`, "kv get a --tenant acme", cli.ExitOK},
 }
 
 // toDestroy returns the socket of a daemon that has what the commands destroy, and the
@@ -94,19 +95,19 @@ func TestWhatDestroysAsks(t *testing.T) {
 		}
 		for _, answer := range []string{"\n", "n\n", "no\n", "yess\n", "\x04", strings.Repeat("y", 100) + "\n"} {
 			said, _, code := onTerminal(t, answer, args...)
-			require.Equal(t, exitRefused, code, "%s: %q: %s", d.args, answer, said)
+			require.Equal(t, cli.ExitRefused, code, "%s: %q: %s", d.args, answer, said)
 			require.Contains(t, said, expand(d.goes)+"? [y/N]")
 			require.Contains(t, said, "nothing was done")
-			there(exitOK)
+			there(cli.ExitOK)
 		}
 		said, _, code := onTerminal(t, "y\n", append(args, "--json")...)
-		require.Equal(t, exitRefused, code, "%s: who asks for JSON is a program: %s", d.args, said)
+		require.Equal(t, cli.ExitRefused, code, "%s: who asks for JSON is a program: %s", d.args, said)
 		require.NotContains(t, said, "[y/N]")
 		_, said, code = stoa(args...)
-		require.Equal(t, exitRefused, code, said)
+		require.Equal(t, cli.ExitRefused, code, said)
 		require.Contains(t, said, "this would "+expand(d.goes))
 		require.Contains(t, said, "--yes does it")
-		there(exitOK)
+		there(cli.ExitOK)
 		if strings.HasPrefix(d.args, "import") { // the dump of this test is none
 			continue
 		}
@@ -148,7 +149,7 @@ func TestAQuestionEndsWithItsContext(t *testing.T) {
 	_, program := terminal(t)
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	var sure confirmation
-	err := sure.confirm(ctx, &process{stdin: program, stdout: io.Discard, stderr: program}, func() (string, error) { return "delete it", nil })
-	require.Equal(t, exitRefused, explain(err).code)
+	var sure cli.Confirmation
+	err := sure.Confirm(ctx, &cli.Process{Stdin: program, Stdout: io.Discard, Stderr: program}, func() (string, error) { return "delete it", nil })
+	require.Equal(t, cli.ExitRefused, cli.Explain(err).Code)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/engine/enginetest"
 )
 
@@ -47,20 +48,20 @@ stoa dag commit room --put draft=1 --private-put draft=1 --private-put counter=1
 stoa put ContextPrivateState --context-id room --app-key 00ff --raw hello
 stoa dag commit room --hex --put 00ff=31
 stoa put Generic --scope stoa.test --fragment 00ff --raw hello
-stoa put Alias --kind context --scope ` + zeroID + ` --name main '{"id":"'$(cat room)'"}'
+stoa put Alias --kind context --scope ` + cli.ZeroID + ` --name main '{"id":"'$(cat room)'"}'
 stoa put ContextIdentity --context-id room '{"private_key":null,"sender_key":null}'
-stoa put ApplicationMeta --application-id ` + exampleID + ` ` + exampleApplication + `
+stoa put ApplicationMeta --application-id ` + cli.ExampleID + ` ` + cli.ExampleApplication + `
 stoa context create $(cat other)
 stoa dag commit $(cat other) --put counter=1 --put draft=1
 stoa dag commit $(cat other) --hex --put 00ff=31
 stoa context create $(cat room) --dir b
-stoa put Alias --dir b --kind context --scope ` + zeroID + ` --name room '{"id":"'$(cat room)'"}'
+stoa put Alias --dir b --kind context --scope ` + cli.ZeroID + ` --name room '{"id":"'$(cat room)'"}'
 stoa group caps home alice manage_contexts
 stoa group caps home alice none --context room
 stoa group caps home --defaults manage_contexts
 stoa group migrated home room to_v2
 stoa group upgrade start home 1 2 --contexts 3
-stoa put Alias --kind context --scope ` + zeroID + ` --name room '{"id":"'$(cat room)'"}'
+stoa put Alias --kind context --scope ` + cli.ZeroID + ` --name room '{"id":"'$(cat room)'"}'
 stoa group signing-keys home --new | cut -c1-64 > signing
 stoa group keys home | tail -1 | cut -c1-64 > key
 stoa dag log room --limit 1 --json | sed 's/.*"delta_id":"\([0-9a-f]*\)".*/\1/' > delta
@@ -120,7 +121,7 @@ func examplesOf(cmd *cobra.Command) (list []string) {
 // TestExamplesAreWellFormed parses every example: its command is there, and takes the
 // flags and the arguments.
 func TestExamplesAreWellFormed(t *testing.T) {
-	all := examplesOf(newRoot(&process{}))
+	all := examplesOf(newRoot(&cli.Process{}))
 	require.Greater(t, len(all), 280)
 	quoted := regexp.MustCompile(`'[^']*'|"[^"]*"|[^\s'"]+`)
 	for _, line := range all {
@@ -137,7 +138,7 @@ func TestExamplesAreWellFormed(t *testing.T) {
 			for _, word := range quoted.FindAllString(strings.TrimSuffix(rest, ")"), -1) {
 				args = append(args, strings.Trim(word, `'"`))
 			}
-			cmd, left, err := newRoot(&process{}).Find(args)
+			cmd, left, err := newRoot(&cli.Process{}).Find(args)
 			require.NoError(t, err, line)
 			require.NoError(t, cmd.ParseFlags(left), line)
 			require.NoError(t, cmd.ValidateArgs(cmd.Flags().Args()), line)
@@ -164,7 +165,7 @@ func TestExamplesWorkAsPasted(t *testing.T) {
 		require.NoError(t, err)
 		first.ids = append(first.ids, name, strings.TrimSpace(string(b)))
 	}
-	all := examplesOf(newRoot(&process{}))
+	all := examplesOf(newRoot(&cli.Process{}))
 	slices.Sort(all)
 	var changing []string
 	for _, line := range slices.Compact(all) {
@@ -210,7 +211,7 @@ func TestExamplesWorkAsPasted(t *testing.T) {
 type pasting struct {
 	t       *testing.T
 	dir     string
-	ids     []string // of what examples name by exampleDigits: name, id and so on
+	ids     []string // of what examples name by cli.ExampleDigits: name, id and so on
 	daemons []*exec.Cmd
 }
 
@@ -224,7 +225,7 @@ func (p *pasting) serve(names ...string) {
 	}
 	p.t.Cleanup(p.stop)
 	for _, name := range names {
-		require.NoError(p.t, listens(filepath.Join(p.dir, name, socketName)))
+		require.NoError(p.t, listens(filepath.Join(p.dir, name, cli.SocketName)))
 	}
 }
 
@@ -250,7 +251,7 @@ func (p *pasting) paste(line string) (string, error) {
 // reader's own.
 func (p *pasting) must(line string) {
 	p.t.Helper()
-	id := map[string]string{"application": exampleID}
+	id := map[string]string{"application": cli.ExampleID}
 	for i := 0; i < len(p.ids); i += 2 {
 		id[p.ids[i]] = p.ids[i+1]
 	}
@@ -267,13 +268,13 @@ func (p *pasting) must(line string) {
 	}
 	pasted := line
 	if strings.Contains(line, "stoa dag ancestor") {
-		pasted = strings.Replace(pasted, exampleDigits, id["older"][:12], 1)
+		pasted = strings.Replace(pasted, cli.ExampleDigits, id["older"][:12], 1)
 	}
-	pasted = strings.ReplaceAll(pasted, exampleDigits, id[kind][:12])
-	pasted = strings.ReplaceAll(pasted, "--root "+exampleID, "--root "+id["root"])
+	pasted = strings.ReplaceAll(pasted, cli.ExampleDigits, id[kind][:12])
+	pasted = strings.ReplaceAll(pasted, "--root "+cli.ExampleID, "--root "+id["root"])
 	secret := map[bool]string{true: "signing", false: "key"}[strings.Contains(line, "SigningKey")]
-	pasted = strings.ReplaceAll(pasted, "--key-id "+exampleID, "--key-id "+id[secret])
-	if cmd, _, err := newRoot(&process{}).Find(strings.Fields(line)[1:]); err == nil && cmd.Flag("yes") != nil && !strings.Contains(line, "|") {
+	pasted = strings.ReplaceAll(pasted, "--key-id "+cli.ExampleID, "--key-id "+id[secret])
+	if cmd, _, err := newRoot(&cli.Process{}).Find(strings.Fields(line)[1:]); err == nil && cmd.Flag("yes") != nil && !strings.Contains(line, "|") {
 		pasted += " --yes" // what a person answers
 	}
 	out, err := p.paste(pasted)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine/mem"
@@ -25,7 +26,7 @@ const noSuchID = "feedfeed"
 // idWords are the placeholders of arguments that are ids, with what is there.
 var idWords = map[string]string{
 	"CONTEXT": "room", "GROUP": "home", "NAMESPACE": "home", "PARENT": "home", "MEMBER": "me", "IDENTITY": "me",
-	"DELTA": exampleID, "OP": exampleID, "ID": exampleID, "A": exampleID, "B": exampleID, "APPLICATION": exampleID,
+	"DELTA": cli.ExampleID, "OP": cli.ExampleID, "ID": cli.ExampleID, "A": cli.ExampleID, "B": cli.ExampleID, "APPLICATION": cli.ExampleID,
 }
 
 // otherWords are those of all other arguments, with what may stand there.
@@ -67,10 +68,10 @@ func TestEveryIDIsFoundByItsFirstDigits(t *testing.T) {
 		tried++
 		var out, errs strings.Builder
 		code := run(args, strings.NewReader(""), &out, &errs, nil)
-		assert.Equal(t, exitNotFound, code, "%s: stoa %s: %s", what, strings.Join(args, " "), &errs)
+		assert.Equal(t, cli.ExitNotFound, code, "%s: stoa %s: %s", what, strings.Join(args, " "), &errs)
 		assert.Regexp(t, `no [a-z ]+ here is called "`+noSuchID+`", or has an id that begins so`, errs.String(), "%s: stoa %s", what, strings.Join(args, " "))
 	}
-	for cmd := range leaves(newRoot(&process{})) {
+	for cmd := range leaves(newRoot(&cli.Process{})) {
 		name := strings.TrimPrefix(cmd.CommandPath(), "stoa ")
 		if _, isType := keys.ByName(cmd.Name()); isType && name != cmd.Name() {
 			tryFields(t, cmd, name, socket, try)
@@ -87,7 +88,7 @@ func TestEveryIDIsFoundByItsFirstDigits(t *testing.T) {
 			value, isID := idWords[bare]
 			if _, excused := unused[name+" "+word]; excused {
 				delete(unused, name+" "+word)
-				value, isID = exampleID, false
+				value, isID = cli.ExampleID, false
 			} else if !isID {
 				var known bool
 				value, known = otherWords[bare]
@@ -152,7 +153,7 @@ func tryFields(t *testing.T, cmd *cobra.Command, name, socket string, try func(a
 			case i == j:
 				value = noSuchID
 			case other.Bytes == 32:
-				value = exampleID
+				value = cli.ExampleID
 			case other.Bytes == 0:
 				value = "00ff"
 			case otherFields[other.Kind] != "":

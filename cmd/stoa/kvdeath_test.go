@@ -18,6 +18,7 @@ import (
 	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
 
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/rpc"
@@ -186,7 +187,7 @@ func TestX07LinearizableOverTheSocketAcrossKills(t *testing.T) {
 	dir, err := os.MkdirTemp("", "st")
 	require.NoError(t, err)
 	defer os.RemoveAll(dir)
-	h := &kvHistory{t: t, path: filepath.Join(dir, socketName), start: time.Now()}
+	h := &kvHistory{t: t, path: filepath.Join(dir, cli.SocketName), start: time.Now()}
 	const clients, keys, kills = 64, 12, 2
 	for round := range kills + 1 {
 		stop := h.serveKV(dir)

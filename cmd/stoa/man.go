@@ -12,35 +12,38 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
+	"github.com/stoadb/stoa/cmd/stoa/internal/records"
 )
 
-func newMan(p *process) *cobra.Command {
+func newMan(p *cli.Process) *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
 		Short: "Write the manual pages",
 		Long: `Write the manual pages, one for each command, into a directory, which is made if it is
 not there. Pages that are there are replaced.`,
 		Example: "  stoa man /usr/local/share/man/man1\n  stoa man man1 && man -l man1/stoa-serve.1",
-		Args:    exactly("DIR"),
+		Args:    cli.Exactly("DIR"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			result := struct {
 				Dir   string   `json:"dir"`
 				Pages []string `json:"pages"`
 			}{Dir: args[0]}
 			if err := os.MkdirAll(result.Dir, 0o755); err != nil {
-				return cannotOpen(err)
+				return cli.CannotOpen(err)
 			}
-			err := manPages(newRoot(&process{}), func(name string, page []byte) error {
+			err := manPages(newRoot(&cli.Process{}), func(name string, page []byte) error {
 				result.Pages = append(result.Pages, name)
 				if err := os.WriteFile(filepath.Join(result.Dir, name), page, 0o644); err != nil {
-					return cannotOpen(err)
+					return cli.CannotOpen(err)
 				}
 				return nil
 			})
 			if err != nil {
 				return err
 			}
-			return p.emit(result, func(w io.Writer) { fmt.Fprintf(w, "%s in %s\n", count(len(result.Pages), "page"), result.Dir) })
+			return p.Emit(result, func(w io.Writer) { fmt.Fprintf(w, "%s in %s\n", cli.Count(len(result.Pages), "page"), result.Dir) })
 		},
 	}
 }
@@ -48,7 +51,7 @@ not there. Pages that are there are replaced.`,
 // manPages passes the page of a command, and those of all below it, to write. The
 // key types below get, put, scan and delete have none: stoa schema lists them.
 func manPages(cmd *cobra.Command, write func(name string, page []byte) error) error {
-	if takesKeyTypes(cmd) {
+	if records.TakesKeyTypes(cmd) {
 		cmd.RemoveCommand(cmd.Commands()...)
 	}
 	cmd.DisableAutoGenTag = true // which has the time of day

@@ -8,17 +8,20 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
+	"github.com/stoadb/stoa/cmd/stoa/internal/records"
 )
 
 func TestEveryCommandHasAPageWithItsFlags(t *testing.T) {
 	pages := map[string]string{}
-	require.NoError(t, manPages(newRoot(&process{}), func(name string, page []byte) error {
+	require.NoError(t, manPages(newRoot(&cli.Process{}), func(name string, page []byte) error {
 		require.NotContains(t, pages, name)
 		pages[name] = string(page)
 		return nil
 	}))
 	everyLeaf(func(path string, cmd *cobra.Command) {
-		if takesKeyTypes(cmd.Parent()) {
+		if records.TakesKeyTypes(cmd.Parent()) {
 			cmd = cmd.Parent()
 		}
 		page := pages[strings.ReplaceAll(path, " ", "-")+".1"]

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
@@ -48,7 +49,7 @@ var noOffline = map[string]string{
 // Whatever a daemon is asked for and a directory can answer is to be had of a directory.
 func TestWhatReadsADaemonReadsADirectory(t *testing.T) {
 	unused := maps.Clone(noOffline)
-	for cmd := range leaves(newRoot(&process{})) {
+	for cmd := range leaves(newRoot(&cli.Process{})) {
 		name := strings.TrimPrefix(cmd.CommandPath(), "stoa ")
 		asks := cmd.Flags().Lookup("socket") != nil && cmd.Flags().Lookup("dir") != nil
 		if !asks || name == "serve" {
@@ -119,10 +120,10 @@ func TestOfflineReadersGoOnBehindDamage(t *testing.T) {
 		var out, errs strings.Builder
 		code := run(append(strings.Fields(args), "--offline", dir), strings.NewReader(""), &out, &errs, nil)
 		if good == nil {
-			require.Equal(t, exitOK, code, "%s: %s", args, &errs)
+			require.Equal(t, cli.ExitOK, code, "%s: %s", args, &errs)
 			continue
 		}
-		assert.Equal(t, exitDamage, code, "%s: %s%s", args, &out, &errs)
+		assert.Equal(t, cli.ExitDamage, code, "%s: %s%s", args, &out, &errs)
 		for _, line := range good {
 			assert.Contains(t, out.String(), line, "%s: %s", args, &errs)
 		}

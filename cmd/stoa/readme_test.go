@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 )
 
 // TestTheREADMEListsTheCommands compares the table of commands in the README of the
@@ -17,7 +19,7 @@ func TestTheREADMEListsTheCommands(t *testing.T) {
 	_, table, ok := strings.Cut(string(readme), "| Command | What it does |\n|---|---|\n")
 	require.True(t, ok)
 	table, _, _ = strings.Cut(table, "\n\n")
-	root := newRoot(&process{})
+	root := newRoot(&cli.Process{})
 	named := map[string]bool{}
 	for row := range strings.Lines(table) {
 		cell, _, _ := strings.Cut(strings.TrimPrefix(row, "| "), " | ")

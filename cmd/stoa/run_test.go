@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 )
 
 // everyCommand visits the commands of the program.
@@ -17,7 +19,7 @@ func everyCommand(visit func(*cobra.Command)) {
 			walk(sub)
 		}
 	}
-	walk(newRoot(&process{}))
+	walk(newRoot(&cli.Process{}))
 }
 
 func TestEveryCommandHasHelpWithAnExample(t *testing.T) {

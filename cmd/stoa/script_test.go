@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/engine/enginetest"
 )
 
@@ -113,7 +114,7 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	path := ts.MkAbs(args[0])
 	if st, err := os.Stat(path); filepath.Ext(path) != ".sock" || err == nil && st.IsDir() {
-		path = filepath.Join(path, socketName)
+		path = filepath.Join(path, cli.SocketName)
 	}
 	ts.Check(listens(path))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stoadb/stoa/blob"
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc/server"
 	"github.com/stoadb/stoa/rpc/server/socket"
@@ -23,11 +24,11 @@ func serving(t *testing.T, store engine.Engine) string {
 func servingWith(t *testing.T, store engine.Engine, o server.Options) string {
 	dir, err := os.MkdirTemp("", "st")
 	require.NoError(t, err)
-	o.Blobs, err = blob.Open(store, blob.Options{SpoolDir: filepath.Join(dir, spoolName)})
+	o.Blobs, err = blob.Open(store, blob.Options{SpoolDir: filepath.Join(dir, cli.SpoolName)})
 	require.NoError(t, err)
 	srv, err := server.New(store, o)
 	require.NoError(t, err)
-	ln, err := socket.Listen(filepath.Join(dir, socketName), socket.Options{})
+	ln, err := socket.Listen(filepath.Join(dir, cli.SocketName), socket.Options{})
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 )
 
 // snippet is a fenced block of a document.
@@ -145,7 +147,7 @@ func TestCommandsOfDocumentsAreThere(t *testing.T) {
 			}
 			found++
 			words := strings.Fields(strings.TrimPrefix(m[1], "help "))
-			cmd, rest, err := newRoot(&process{}).Find(words)
+			cmd, rest, err := newRoot(&cli.Process{}).Find(words)
 			require.NoError(t, err, "%s: stoa %s", path, m[1])
 			require.True(t, cmd.HasParent(), "%s: stoa %s", path, m[1])
 			for i, word := range rest {
@@ -173,7 +175,7 @@ func hasFlag(cmd *cobra.Command, word string) (has bool) {
 // TestSettingsOfDocumentsAreFlags looks for each setting of the TOML of the documents among
 // the flags of serve.
 func TestSettingsOfDocumentsAreFlags(t *testing.T) {
-	serve, _, err := newRoot(&process{}).Find([]string{"serve"})
+	serve, _, err := newRoot(&cli.Process{}).Find([]string{"serve"})
 	require.NoError(t, err)
 	found := 0
 	for _, s := range snippets(t, "toml") {

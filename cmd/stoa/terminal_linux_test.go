@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
@@ -63,6 +64,6 @@ func TestTheContentOfABlobIsKeptOffATerminal(t *testing.T) {
 	_, program := terminal(t)
 	var errs strings.Builder
 	code := run([]string{"blob", "get", strings.Repeat("0", 64)}, strings.NewReader(""), program, &errs, nil)
-	require.Equal(t, exitBad, code)
+	require.Equal(t, cli.ExitBad, code)
 	require.Contains(t, errs.String(), "-o FILE writes it to a file")
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 )
 
 // transcript is a run of a command in a script.
@@ -60,7 +62,7 @@ func (r transcript) shown() bool {
 // as JSON, without an error of usage, and looks at what it prints. bench would take
 // minutes.
 func TestEveryCommandHasATranscript(t *testing.T) {
-	root := newRoot(&process{})
+	root := newRoot(&cli.Process{})
 	seen := map[string][2]bool{}
 	for _, r := range transcripts(t) {
 		if r.code == "1" || !r.shown() {

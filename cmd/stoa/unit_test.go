@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 )
 
 // unitSettings reads a unit of systemd: the last value of each setting.
@@ -49,7 +51,7 @@ func TestTheUnitRunsWhatServeKnows(t *testing.T) {
 
 // serveCommand returns the command that runs the daemon.
 func serveCommand(t *testing.T) *cobra.Command {
-	serve, _, err := newRoot(&process{}).Find([]string{"serve"})
+	serve, _, err := newRoot(&cli.Process{}).Find([]string{"serve"})
 	require.NoError(t, err)
 	return serve
 }

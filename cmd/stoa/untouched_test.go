@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
@@ -65,7 +66,7 @@ func TestWhatIsOnlyReadIsNotWritten(t *testing.T) {
 				args = append(args, "--json")
 			}
 			_, errs, code := stoa(args...)
-			require.NotEqual(t, exitBad, code, "%s of a store that is %s: %s", line, state, errs)
+			require.NotEqual(t, cli.ExitBad, code, "%s of a store that is %s: %s", line, state, errs)
 			require.Equal(t, before, touched(t, dir, state == "held"), "%s has changed a store that is %s", line, state)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 )
 
 // vectors is the file of golden bytes that all implementations share.
@@ -82,13 +84,13 @@ func TestEveryBadVectorIsRefusedWithAReason(t *testing.T) {
 	v := readVectors(t)
 	for _, k := range v.BadKeys {
 		out, errs, code := stoa("decode", "key", k.Column, k.Hex)
-		require.Equal(t, exitBad, code, k.Why)
+		require.Equal(t, cli.ExitBad, code, k.Why)
 		require.Empty(t, out)
 		require.Contains(t, errs, "keys: ", k.Why)
 	}
 	for _, value := range v.BadValues {
 		out, errs, code := stoa("decode", "value", value.Type, value.Hex)
-		require.Equal(t, exitBad, code, value.Why)
+		require.Equal(t, cli.ExitBad, code, value.Why)
 		require.Empty(t, out)
 		require.Contains(t, errs, "codec: "+value.Type, value.Why)
 	}

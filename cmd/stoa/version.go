@@ -1,91 +1,20 @@
 package main
 
 import (
-	"io"
-	"os"
-	"regexp"
-	"runtime"
-	"runtime/debug"
-
 	"github.com/spf13/cobra"
+
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 )
 
-// versionDoc is what version prints with --json.
-type versionDoc struct {
-	Version  string `json:"version"`
-	Commit   string `json:"commit"` // empty if not built from a repository
-	Modified bool   `json:"modified"`
-	Go       string `json:"go"`
-	Platform string `json:"platform"`
-	RocksDB  string `json:"rocksdb"` // empty in a build without it
-}
-
-func newVersion(p *process) *cobra.Command {
+func newVersion(p *cli.Process) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version, and what this program was built with",
 		Example: "  stoa version\n  stoa version --json",
-		Args:    exactly(),
+		Args:    cli.Exactly(),
 		RunE: func(*cobra.Command, []string) error {
-			v := buildVersion()
-			return p.emit(v, v.write)
+			v := cli.BuildVersion()
+			return p.Emit(v, v.Write)
 		},
 	}
-}
-
-func buildVersion() versionDoc {
-	v := versionDoc{
-		Version: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return v
-	}
-	v.Version = info.Main.Version
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			v.Commit = s.Value
-		case "vcs.modified":
-			v.Modified = s.Value == "true"
-		case "CGO_ENABLED":
-			if s.Value == "1" {
-				v.RocksDB = loadedRocksDB()
-			}
-		}
-	}
-	return v
-}
-
-func (v versionDoc) write(w io.Writer) {
-	commit, rocks := v.Commit, v.RocksDB
-	if commit == "" {
-		commit = "unknown"
-	} else if v.Modified {
-		commit += " and changes"
-	}
-	if rocks == "" {
-		rocks = "none: this build has no cgo"
-	}
-	var t table
-	t.add("stoa", v.Version)
-	t.add("commit", commit)
-	t.add("go", v.Go+" "+v.Platform)
-	t.add("rocksdb", rocks)
-	t.write(w, "")
-}
-
-// loadedRocksDB returns the version of the RocksDB library that this process
-// has loaded, which need not be the one that it was built against. Its C API
-// does not tell, but the name of the file does; where that can't be seen it is
-// "linked".
-func loadedRocksDB() string {
-	maps, err := os.ReadFile("/proc/self/maps")
-	if err != nil {
-		return "linked"
-	}
-	if found := regexp.MustCompile(`/librocksdb\.so\.([0-9.]+)`).FindSubmatch(maps); found != nil {
-		return string(found[1])
-	}
-	return "linked"
 }

@@ -1,0 +1,91 @@
+package daemon
+
+import (
+	"fmt"
+	"io/fs"
+	"os/user"
+	"strconv"
+	"strings"
+
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
+)
+
+// parseUsers returns the uids of users that are given by name or number: nil for
+// nil, and none for a list that is set and empty.
+func parseUsers(flag string, names []string) ([]uint32, error) {
+	if names == nil {
+		return nil, nil
+	}
+	uids := make([]uint32, 0, len(names))
+	for _, name := range names {
+		uid, err := parseID(name, func() (string, error) {
+			u, err := user.Lookup(name)
+			if err != nil {
+				return "", err
+			}
+			return u.Uid, nil
+		})
+		if err != nil {
+			return nil, cli.Bad(fmt.Errorf("--%s: no user %q", flag, name), "give names or uids, with commas between them")
+		}
+		uids = append(uids, uid)
+	}
+	return uids, nil
+}
+
+// parseTenants returns the tenants of users that are given as USER=TENANT, by
+// uid.
+func parseTenants(flag string, pairs []string) (map[uint32]string, error) {
+	tenants := make(map[uint32]string, len(pairs))
+	for _, pair := range pairs {
+		name, tenant, ok := strings.Cut(pair, "=")
+		if !ok || tenant == "" {
+			return nil, cli.Bad(fmt.Errorf("--%s: %q is not USER=TENANT", flag, pair), "as in: --"+flag+" 1001=acme")
+		}
+		uids, err := parseUsers(flag, []string{name})
+		if err != nil {
+			return nil, err
+		}
+		if other, twice := tenants[uids[0]]; twice && other != tenant {
+			return nil, cli.Bad(fmt.Errorf("--%s: user %s has two tenants, %q and %q", flag, name, other, tenant), "")
+		}
+		tenants[uids[0]] = tenant
+	}
+	return tenants, nil
+}
+
+// parseGroup returns the gid of a group that is given by name or number.
+func parseGroup(flag, name string) (uint32, error) {
+	gid, err := parseID(name, func() (string, error) {
+		g, err := user.LookupGroup(name)
+		if err != nil {
+			return "", err
+		}
+		return g.Gid, nil
+	})
+	if err != nil {
+		return 0, cli.Bad(fmt.Errorf("--%s: no group %q", flag, name), "give a name or a gid")
+	}
+	return gid, nil
+}
+
+func parseID(name string, lookUp func() (string, error)) (uint32, error) {
+	if id, err := strconv.ParseUint(name, 10, 32); err == nil {
+		return uint32(id), nil
+	}
+	text, err := lookUp()
+	if err != nil {
+		return 0, err
+	}
+	id, err := strconv.ParseUint(text, 10, 32)
+	return uint32(id), err
+}
+
+// parseMode returns the permissions that octal digits stand for.
+func parseMode(flag, text string) (fs.FileMode, error) {
+	mode, err := strconv.ParseUint(text, 8, 32)
+	if err != nil || mode > 0o777 {
+		return 0, cli.Bad(fmt.Errorf("--%s: %q is not a mode in octal, as 0600 or 0660", flag, text), "")
+	}
+	return fs.FileMode(mode), nil
+}

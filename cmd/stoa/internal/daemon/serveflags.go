@@ -1,0 +1,165 @@
+package daemon
+
+import (
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/engine/rocks"
+	"github.com/stoadb/stoa/engine/seal"
+	"github.com/stoadb/stoa/kv/kvstorage"
+)
+
+// serveFlags are the flags of serve. Each may also stand in the environment or
+// in a file; see configure.
+type serveFlags struct {
+	config                  string
+	dir, socket, engine     string
+	mode, group             string
+	allowPeers, secretPeers []string
+	tenantMap               []string
+	cacheSize, rowCacheSize cli.Size
+	maxWAL, minFree         cli.Size
+	acceptLoss, raw         bool
+	metricsSocket           string
+	logLevel, logFormat     string
+	drainTimeout, baseAge   time.Duration
+	seal                    cli.SealFlags
+	kv                      kvServeFlags
+}
+
+// leastSize is the least that a cache or the write-ahead log may have.
+const leastSize = 1 << 20
+
+// engines are what --engine takes.
+var engines = []string{"rocks", "mem"}
+
+func (f *serveFlags) register(cmd *cobra.Command) {
+	f.cacheSize, f.rowCacheSize, f.maxWAL, f.minFree = 256<<20, 64<<20, 256<<20, 256<<20
+	fs := cmd.Flags()
+	fs.StringVar(&f.config, "config", "", "a TOML file with settings, named as these flags")
+	fs.StringVar(&f.dir, "dir", cli.DefaultDir, "where the data lies; it is made if it is not there")
+	fs.StringVar(&f.socket, "socket", "", "the path of the socket (default "+cli.SocketName+" in the directory)")
+	fs.StringVar(&f.engine, "engine", "rocks", "rocks, or mem, which forgets everything when it stops")
+	fs.StringVar(&f.mode, "mode", "", "permissions of the socket in octal (default 0600, with --group 0660)")
+	fs.StringVar(&f.group, "group", "", "the group of the socket, whose members may connect")
+	fs.StringSliceVar(&f.allowPeers, "allow-peers", nil, "users who may connect (default: this one and root; \"\": none)")
+	fs.StringSliceVar(&f.secretPeers, "secret-peers", nil, "users who may read secrets (default: this one; \"\": none)")
+	fs.StringArrayVar(&f.tenantMap, "tenant-map", nil, "USER=TENANT: a user who may connect, and use that tenant of the Kv service, and nothing else (repeatable)")
+	fs.Var(&f.cacheSize, "cache-size", "the block cache that all columns share")
+	fs.Var(&f.rowCacheSize, "row-cache-size", "the cache of single rows that are read often, beside it; 0: none")
+	fs.Var(&f.maxWAL, "max-wal", "the write-ahead log from which on memory is written to tables")
+	fs.Var(&f.minFree, "min-free", "free disk space below which writes are refused; 0: none is kept")
+	fs.BoolVar(&f.acceptLoss, "accept-loss", false, "serve a store that has lost writes which were on disk, or what says which version may write it")
+	fs.BoolVar(&f.raw, "raw", false, "let clients write rows that a service keeps, such as State: for repair and tests")
+	fs.StringVar(&f.metricsSocket, "metrics-socket", "", "a second socket with Prometheus metrics and pprof (default off)")
+	fs.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+	fs.StringVar(&f.logFormat, "log-format", "auto", "text, json, or auto: text on a terminal, else json")
+	f.seal.Register(fs)
+	f.kv.register(fs)
+	fs.DurationVar(&f.drainTimeout, "drain-timeout", 30*time.Second, "how long calls under way may take when the daemon stops")
+	fs.DurationVar(&f.baseAge, "base-age", 10*time.Minute, "how old a delta is at least that snapshots of a context are based on; 0: of any age")
+	for flag, words := range map[string][]string{"engine": engines, "log-level": logLevels, "log-format": logFormats} {
+		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // fails only for a flag that is not there
+	}
+}
+
+// settings are the flags, checked and with their defaults.
+type settings struct {
+	serveFlags
+	mode       fs.FileMode // 0: the default
+	gids       []uint32    // of --group
+	allowUIDs  []uint32    // nil: the default
+	secretUIDs []uint32    // nil: the default
+	tenants    map[uint32]string
+	sealKey    seal.Key // the zero Key: none
+	storage    kvstorage.Options
+}
+
+func (f *serveFlags) settings() (s settings, err error) {
+	s.serveFlags = *f
+	if f.engine != "rocks" && f.engine != "mem" {
+		return s, cli.Bad(fmt.Errorf("--engine: %q is none of %v", f.engine, engines), "")
+	}
+	if f.drainTimeout <= 0 {
+		return s, cli.Bad(fmt.Errorf("--drain-timeout: %s is not more than 0", f.drainTimeout), "")
+	}
+	if f.baseAge < 0 {
+		return s, cli.Bad(fmt.Errorf("--base-age: %s is less than 0", f.baseAge), "")
+	}
+	for flag, bytes := range map[string]cli.Size{"cache-size": f.cacheSize, "row-cache-size": f.rowCacheSize, "max-wal": f.maxWAL} {
+		if bytes != 0 && bytes < leastSize {
+			return s, cli.Bad(fmt.Errorf("--%s: %s is less than %s", flag, cli.SizeText(uint64(bytes)), cli.SizeText(leastSize)), "")
+		}
+	}
+	if s.dir == "" {
+		s.dir = cli.DefaultDir
+	}
+	if s.dir, err = filepath.Abs(s.dir); err != nil {
+		return s, cli.Bad(fmt.Errorf("--dir: %w", err), "")
+	}
+	if s.socket == "" {
+		s.socket = filepath.Join(s.dir, cli.SocketName)
+	}
+	if s.allowUIDs, err = parseUsers("allow-peers", f.allowPeers); err != nil {
+		return s, err
+	}
+	if s.secretUIDs, err = parseUsers("secret-peers", f.secretPeers); err != nil {
+		return s, err
+	}
+	if s.tenants, err = parseTenants("tenant-map", f.tenantMap); err != nil {
+		return s, err
+	}
+	if s.storage, err = f.kv.options(); err != nil {
+		return s, err
+	}
+	return s, s.setPermissions()
+}
+
+// setPermissions reads --mode and --group.
+func (s *settings) setPermissions() (err error) {
+	if s.group != "" {
+		gid, err := parseGroup("group", s.group)
+		if err != nil {
+			return err
+		}
+		s.gids = []uint32{gid}
+	}
+	if s.serveFlags.mode != "" {
+		s.mode, err = parseMode("mode", s.serveFlags.mode)
+	}
+	return err
+}
+
+func (s *settings) rocks(log *slog.Logger) rocks.Options {
+	return rocks.Options{
+		AcceptLoss: s.acceptLoss, CacheBytes: int64(s.cacheSize), RowCacheBytes: int64(s.rowCacheSize), MaxWALBytes: int64(s.maxWAL),
+		MinFreeBytes: s.keepFree(), Logger: log,
+	}
+}
+
+// dag are the options of the contexts. An age of 0 is negative there: 0 is the
+// default.
+func (s *settings) dag(node codec.NodeID, log *slog.Logger) dag.Options {
+	o := dag.Options{Node: node, Log: log, BaseAge: s.baseAge}
+	if o.BaseAge == 0 {
+		o.BaseAge = -1
+	}
+	return o
+}
+
+// keepFree returns the free space to keep as options have it, where negative is
+// none.
+func (s *settings) keepFree() int64 {
+	if s.minFree == 0 {
+		return -1
+	}
+	return int64(s.minFree)
+}

@@ -1,0 +1,128 @@
+package daemon
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"slices"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/mem"
+	"github.com/stoadb/stoa/engine/rocks"
+	"github.com/stoadb/stoa/rpc/server"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+// store is an open engine and what is told of it.
+type store struct {
+	engine.Engine
+	info      server.Info
+	node      codec.NodeID
+	lastClose string // how it had been closed, for the log
+	lost      uint64 // changes that had been on disk and are gone
+}
+
+// open opens the engine that the settings name.
+func (s *settings) open(log *slog.Logger) (*store, error) {
+	if s.engine == "mem" && !s.sealKey.IsZero() {
+		return nil, cli.Bad(errors.New("--engine mem keeps nothing that could be sealed"), "")
+	}
+	if s.engine == "mem" {
+		return s.openMem()
+	}
+	e, err := rocks.Open(s.dir, s.rocks(log))
+	if failed := cli.Unfinished(s.dir, err); failed != nil {
+		return nil, failed
+	}
+	if err != nil {
+		return nil, cli.CannotOpen(err)
+	}
+	r := e.Recovery()
+	secrets, note, err := cli.Unseal(e, s.sealKey, log)
+	if err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	if note != "" {
+		r.Problems = append(slices.Clip(r.Problems), note)
+	}
+	st := &store{Engine: secrets, node: e.NodeID(), lastClose: "unclean", lost: r.Lost, info: server.Info{
+		Version: cli.BuildVersion().Version, Engine: s.engine, NodeID: e.NodeID().Hex(), SchemaVersion: e.SchemaVersion(),
+		Recovery: recovered(r),
+		Disk:     func() (free, reserve uint64, err error) { return diskSpace(s.dir, uint64(s.minFree)) },
+	}}
+	switch {
+	case r.Created:
+		st.lastClose = "new"
+	case r.Clean:
+		st.lastClose = "clean"
+	}
+	return st, nil
+}
+
+// openMem makes the directory that the socket of an engine in memory is in.
+func (s *settings) openMem() (*store, error) {
+	_, err := os.Stat(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = rocks.CheckPlace(s.dir)
+	}
+	if err == nil {
+		err = os.MkdirAll(s.dir, 0o700)
+	}
+	if err != nil {
+		if errors.Is(err, syscall.ENOTDIR) {
+			err = fmt.Errorf("%w: %w", engine.ErrNotDatabase, err)
+		}
+		return nil, cli.CannotOpen(fmt.Errorf("--dir: %w", err))
+	}
+	node := randomNode()
+	return &store{Engine: mem.New(), node: node, lastClose: "new", info: server.Info{
+		Version: cli.BuildVersion().Version, Engine: s.engine, NodeID: node.Hex(), SchemaVersion: rocks.SchemaVersion,
+	}}, nil
+}
+
+// randomNode returns an id for a node that has no store to keep one.
+func randomNode() (id codec.NodeID) {
+	var b [16]byte
+	for id.IsZero() {
+		_, _ = rand.Read(b[:]) // never fails
+		id = codec.NodeID{Hi: binary.BigEndian.Uint64(b[:]), Lo: binary.BigEndian.Uint64(b[8:])}
+	}
+	return id
+}
+
+// recovered returns what was found at open as Admin.Status tells it.
+func recovered(r rocks.Recovery) *stoav1.Recovery {
+	notes := r.Problems
+	if r.Created {
+		notes = append([]string{"the store was made at this start"}, notes...)
+	}
+	if r.Lost > 0 {
+		notes = append(notes, fmt.Sprintf("%s that had been on disk are gone", cli.Count(r.Lost, "change")))
+	}
+	if r.Cut != "" {
+		notes = append(notes, r.Cut)
+	}
+	notes = slices.Concat(notes, r.Unlisted, r.Logs, r.Left)
+	return &stoav1.Recovery{
+		Clean: r.Clean || r.Created, Sequence: r.Sequence, SyncedSequence: max(r.Watermark, r.Sequence), Notes: notes,
+	}
+}
+
+// diskSpace returns what a user without privileges may still write to the file
+// system of dir, and what is kept of it.
+func diskSpace(dir string, keep uint64) (free, reserve uint64, err error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		return 0, 0, fmt.Errorf("free space of %s: %w", dir, err)
+	}
+	return s.Bavail * uint64(s.Bsize), keep, nil
+}

@@ -1,0 +1,124 @@
+package governance
+
+import (
+	"io"
+
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/namespace"
+	"github.com/stoadb/stoa/namespace/naming"
+)
+
+// groupArg returns the group that an argument is, by id or by name.
+func (c *call) groupArg(what, text string) (codec.GroupID, error) {
+	return cli.Find[codec.GroupID](c.Find, what, text, naming.Query{Kind: naming.Group})
+}
+
+// namespaceArg is groupArg for a namespace.
+func (c *call) namespaceArg(text string) (codec.GroupID, error) {
+	return cli.Find[codec.GroupID](c.Find, "NAMESPACE", text, naming.Query{Kind: naming.Namespace})
+}
+
+// opArg returns the op of a namespace that an argument is.
+func (c *call) opArg(ns codec.GroupID, what, text string) (codec.OpID, error) {
+	return cli.Find[codec.OpID](c.Find, what, text, naming.Query{Kind: naming.Op, Group: ns})
+}
+
+// applicationArg returns the application that an argument is, by id or by an alias.
+func (c *call) applicationArg(what, text string) (codec.ApplicationID, error) {
+	return cli.Find[codec.ApplicationID](c.Find, what, text, naming.Query{Kind: naming.Application})
+}
+
+// groupWithNames returns the group that the first argument is, and the names that are
+// used in it.
+func (c *call) groupWithNames() (g codec.GroupID, known names, err error) {
+	if g, err = c.groupArg("GROUP", c.Args[0]); err == nil {
+		known, err = c.namesOf(g)
+	}
+	return g, known, err
+}
+
+// namespaceWithNames is groupWithNames for a namespace.
+func (c *call) namespaceWithNames() (ns codec.GroupID, known names, err error) {
+	if ns, err = c.namespaceArg(c.Args[0]); err == nil {
+		known, err = c.namesOf(ns)
+	}
+	return ns, known, err
+}
+
+// isMember reports whether somebody is a member of a group.
+func (c *call) isMember(g codec.GroupID, who codec.Identity) (bool, error) {
+	for m, err := range c.read.Members(c.Ctx, g) {
+		if err != nil || m.Identity == who {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// memberArg returns the identity that an argument is: by itself, by the name that g or
+// a group above it has for a member, or "me".
+func (c *call) memberArg(g codec.GroupID, what, text string) (codec.Identity, error) {
+	if text == "me" {
+		ns, err := c.read.NamespaceOf(c.Ctx, g)
+		if err != nil {
+			return codec.Identity{}, err
+		}
+		return c.read.Identity(c.Ctx, ns)
+	}
+	return cli.Find[codec.Identity](c.Find, what, text, naming.Query{Kind: naming.Member, Group: g})
+}
+
+// contextArg returns the context that an argument is, by id, by its name in g or by an
+// alias.
+func (c *call) contextArg(g codec.GroupID, what, text string) (codec.ContextID, error) {
+	return cli.Find[codec.ContextID](c.Find, what, text, naming.Query{Kind: naming.Context, Group: g})
+}
+
+// proposedDoc is what a daemon has made, as JSON.
+type proposedDoc struct {
+	Group   string         `json:"group_id,omitempty"`
+	ID      string         `json:"op_id"`
+	Verdict string         `json:"verdict"`
+	Ops     []cli.HexBytes `json:"ops"`
+}
+
+// proposed says what was made.
+func (c *call) proposed(done namespace.Proposed, g codec.GroupID) error {
+	d := proposedDoc{Group: cli.UnlessZero(g), ID: done.Answer.ID.String(), Verdict: done.Answer.Verdict.String(), Ops: []cli.HexBytes{}}
+	c.shown.verdict(d.Verdict)
+	for _, op := range done.Wire {
+		d.Ops = append(d.Ops, op)
+	}
+	return c.Emit(d, func(w io.Writer) {
+		var t cli.Table
+		if d.Group != "" {
+			t.Add("group", d.Group)
+		}
+		t.Add("op", d.ID)
+		t.Add("verdict", d.Verdict)
+		t.Write(w, "")
+	})
+}
+
+// propose proposes an op of a group.
+func (c *call) propose(g codec.GroupID, op codec.GroupOp) error {
+	ns, err := c.read.NamespaceOf(c.Ctx, g)
+	if err != nil {
+		return err
+	}
+	done, _, err := c.namespaces.Propose(c.Ctx, ns, namespace.Proposal{GroupID: g, Group: &op})
+	if err != nil {
+		return c.explainVoid(ns, err)
+	}
+	return c.proposed(done, codec.GroupID{})
+}
+
+// proposeRoot proposes a root op.
+func (c *call) proposeRoot(ns codec.GroupID, op codec.RootOp) error {
+	done, g, err := c.namespaces.Propose(c.Ctx, ns, namespace.Proposal{Root: &op})
+	if err != nil {
+		return c.explainVoid(ns, err)
+	}
+	return c.proposed(done, g)
+}

@@ -1,0 +1,161 @@
+package governance
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/namespace/naming"
+)
+
+func newGroupKeys(p *cli.Process) *cobra.Command {
+	return govern(p, "group", command{
+		Name: "keys", Offline: true, Args: []string{"GROUP"}, Short: "List the keys of a group: ids and holders", Example: "home",
+		Long: "List the keys of a group as they were introduced: ids and holders, never the keys.",
+		Run: func(c *call) error {
+			g, known, err := c.groupWithNames()
+			if err != nil {
+				return err
+			}
+			all, err := c.groups.Keys(c.Ctx, g)
+			if err != nil {
+				return err
+			}
+			current := len(all) == 0
+			for _, k := range all {
+				current = current || k.Current
+				d := struct {
+					ID      string   `json:"key_id"`
+					Current bool     `json:"current"`
+					Here    bool     `json:"here"`
+					Holders []string `json:"holders"`
+					Op      string   `json:"op_id"`
+					Height  int      `json:"height"`
+				}{k.ID.String(), k.Current, k.Here, cli.Texts(k.Holders), k.Op.String(), k.Height}
+				var holders []string
+				for _, id := range d.Holders {
+					holders = append(holders, known.of(id))
+				}
+				state := "old"
+				switch {
+				case d.Current:
+					state = "current"
+				case !d.Here:
+					state = "not here"
+				}
+				if err := c.Emit(d, func(w io.Writer) { fmt.Fprintf(w, "%s  %-8s  %s\n", d.ID, state, strings.Join(holders, " ")) }); err != nil {
+					return err
+				}
+			}
+			if !current {
+				c.Guide("none is current: a member gives the group a new one with the next change, or with stoa group rotate " + known.called(g.String()))
+			}
+			return nil
+		},
+	})
+}
+
+func newGroupRotate(p *cli.Process) *cobra.Command {
+	return govern(p, "group", command{
+		Name: "rotate", Args: []string{"GROUP"}, Short: "Give a group the key that is due", Example: "home",
+		Long: `Give a group a new key, where it has none that only members hold, and send the current one
+to members who lack it. It exits 5 where neither is due. ` + cli.ConceptsHint + `.`,
+		Run: func(c *call) error {
+			g, err := c.groupArg("GROUP", c.Args[0])
+			if err != nil {
+				return err
+			}
+			done, err := c.groups.Rotate(c.Ctx, g)
+			if err != nil {
+				return err
+			}
+			return c.proposed(done, codec.GroupID{})
+		},
+	})
+}
+
+func newGroupSigningKeys(p *cli.Process) *cobra.Command {
+	var fresh bool
+	var seedFile, drop string
+	var sure cli.Confirmation
+	return govern(p, "group", command{
+		Name: "signing-keys", Offline: true, Args: []string{"GROUP"}, Short: "List, add or drop the signing keys that this daemon holds for a group",
+		Long: `List the Ed25519 keys that this daemon holds for a group: the public halves. --new makes
+one, --seed-file takes the seed in a file, 64 hex digits, and --drop, which asks first,
+forgets one.`,
+		Example: "home\nhome --new",
+		Flags: func(fs *pflag.FlagSet) {
+			sure.Register(fs)
+			fs.BoolVar(&fresh, "new", false, "make one")
+			fs.StringVar(&seedFile, "seed-file", "", "take the seed in this file")
+			fs.StringVar(&drop, "drop", "", "forget the key with this public half")
+		},
+		Run: func(c *call) error {
+			g, err := c.groupArg("GROUP", c.Args[0])
+			if err != nil {
+				return err
+			}
+			show := func(id codec.Identity, what string) error {
+				return c.Emit(map[string]string{"public_key": id.String(), "state": what}, func(w io.Writer) { fmt.Fprintf(w, "%s  %s\n", id, what) })
+			}
+			switch {
+			case drop != "":
+				id, err := cli.Find[codec.Identity](c.Find, "--drop", drop, naming.Query{Kind: naming.SigningKey, Group: g})
+				if err == nil {
+					err = sure.Confirm(c.Ctx, c.Process, func() (string, error) {
+						return fmt.Sprintf("forget the private half of the key %s, which nobody else may have", id), nil
+					})
+				}
+				if err == nil {
+					err = c.groups.DeleteSigningKey(c.Ctx, g, id)
+				}
+				if err != nil {
+					return err
+				}
+				return show(id, "dropped")
+			case fresh || seedFile != "":
+				seed, err := c.seed(seedFile)
+				if err != nil {
+					return err
+				}
+				id, err := c.groups.AddSigningKey(c.Ctx, g, seed)
+				if err != nil {
+					return err
+				}
+				return show(id, "added")
+			}
+			all, err := c.groups.SigningKeys(c.Ctx, g)
+			if err != nil {
+				return err
+			}
+			for _, id := range all {
+				if err := show(id, "held"); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	})
+}
+
+// seed returns the seed in a file, if one is named. No error says what is in it.
+func (c *call) seed(path string) (seed codec.Option[codec.Secret], err error) {
+	if path == "" {
+		return seed, nil
+	}
+	b, err := c.Argument("--seed-file", "@"+path)
+	if err != nil {
+		return seed, err
+	}
+	raw, err := cli.ParseHex("--seed-file", string(b))
+	if err != nil || len(raw) != len(seed.V) {
+		return seed, cli.Bad(errors.New("--seed-file: not 64 hex digits"), "")
+	}
+	return codec.Some(codec.Secret(raw)), nil
+}

@@ -1,0 +1,191 @@
+package governance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/namespace"
+	"github.com/stoadb/stoa/namespace/naming"
+	"github.com/stoadb/stoa/rpc"
+)
+
+func newNamespaceSync(p *cli.Process) *cobra.Command {
+	return &cobra.Command{
+		Use: "sync SOCKET_A SOCKET_B [NAMESPACE...]", Short: "Exchange ops between two daemons until both have the same",
+		Long: `Exchange the ops of namespaces, or of those in which both daemons have an identity or ops,
+between two daemons until both have the same. One that is known to one of them alone goes
+to the other only where it is named. It exits 5 where they can't be brought
+level, because one has forgotten what the other lacks. A daemon is named by its socket, or
+by the directory that has it.`,
+		Example: "  stoa namespace sync a/stoa.sock b/stoa.sock\n  stoa namespace sync a/stoa.sock b/stoa.sock home",
+		Args:    cli.AtLeast("SOCKET_A", "SOCKET_B"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			ctx, forget := cli.Interruptible()
+			defer forget()
+			var sides []*rpc.Client
+			for i, path := range args[:2] {
+				client, err := (&cli.DaemonFlags{Socket: path, Flag: []string{"SOCKET_A", "SOCKET_B"}[i]}).Dial(p)
+				if err != nil {
+					return err
+				}
+				defer client.Close()
+				sides = append(sides, client)
+			}
+			all, err := toSync(ctx, p, args[2:], sides)
+			if err != nil {
+				return err
+			}
+			var failed error
+			for _, ns := range all {
+				r, err := namespace.Sync(ctx, ns, sides[0].Namespaces(), sides[1].Namespaces())
+				if err != nil {
+					failed = errors.Join(failed, err)
+					continue
+				}
+				d := struct {
+					ID    string   `json:"namespace_id"`
+					ToA   int      `json:"to_a"` // ops
+					ToB   int      `json:"to_b"`
+					Heads []string `json:"heads"`
+				}{ns.String(), r.ToA.Stored, r.ToB.Stored, cli.Texts(r.Heads)}
+				err = p.Emit(d, func(w io.Writer) {
+					line := fmt.Sprintf("%s  %s to A, %s to B", d.ID, cli.Count(d.ToA, "op"), cli.Count(d.ToB, "op"))
+					if name := nameAt(ctx, sides, ns); name != "" {
+						line += "  " + cli.Plain(name)
+					}
+					fmt.Fprintln(w, line)
+				})
+				if err != nil {
+					return err
+				}
+			}
+			guideDeltas(p, sides[0].Path(), sides[1].Path())
+			return failed
+		},
+	}
+}
+
+// toSync returns the namespaces that are named, or all that both sides know. It says of
+// the others that they stay where they are: who is a member, and of what, is clear in ops.
+func toSync(ctx context.Context, p *cli.Process, named []string, sides []*rpc.Client) (all []codec.GroupID, err error) {
+	for _, text := range named {
+		ns, err := cli.Find[codec.GroupID](eitherFinds(ctx, sides), "NAMESPACE", text, naming.Query{Kind: naming.Namespace})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, ns)
+	}
+	if len(named) > 0 {
+		return all, nil
+	}
+	var order []codec.GroupID
+	knows, ops := map[codec.GroupID]int{}, map[codec.GroupID]int{}
+	for _, side := range sides {
+		for info, err := range side.Namespaces().List(ctx) {
+			if err != nil {
+				return nil, err
+			}
+			if knows[info.ID]++; knows[info.ID] == 1 {
+				order = append(order, info.ID)
+			}
+			ops[info.ID] += info.Ops
+		}
+	}
+	for _, ns := range order {
+		switch {
+		case ops[ns] == 0: // nobody has begun it
+		case knows[ns] == len(sides):
+			all = append(all, ns)
+		default:
+			p.Guide(fmt.Sprintf("left out, since one of the two has no part in it: %s; to send it all the same: stoa namespace sync %s %s %s",
+				ns, cli.Quoted(sides[0].Path()), cli.Quoted(sides[1].Path()), ns))
+		}
+	}
+	return all, nil
+}
+
+// nameAt returns what a namespace is called by the first of two daemons that knows.
+func nameAt(ctx context.Context, sides []*rpc.Client, ns codec.GroupID) string {
+	for _, side := range sides {
+		if info, err := side.Namespaces().Namespace(ctx, ns); err == nil && info.Name != "" {
+			return string(info.Name)
+		}
+	}
+	return ""
+}
+
+// eitherFinds finds what either of two daemons has.
+func eitherFinds(ctx context.Context, sides []*rpc.Client) cli.Finder {
+	return func(q naming.Query) (naming.Answer, error) {
+		a, err := sides[0].Find(ctx, q)
+		if err != nil || len(a.Matches) > 0 {
+			return a, err
+		}
+		return sides[1].Find(ctx, q)
+	}
+}
+
+func newNamespaceVerify(p *cli.Process) *cobra.Command {
+	return governanceVerify(p, "namespace", "NAMESPACE")
+}
+
+// governanceVerify is the verify command of namespaces, and of groups, which are verified
+// with their namespace.
+func governanceVerify(p *cli.Process, under, arg string) *cobra.Command {
+	return govern(p, under, command{
+		Name: "verify", Offline: true, Args: []string{arg}, Short: "Evaluate a namespace again from its ops, and compare",
+		Long: `Check every signature, id and nonce of the namespace, evaluate it again, in the daemon's
+memory, and compare every verdict and row with what is stored. It exits 2 if something
+differs.`,
+		Example: "home",
+		Run: func(c *call) error {
+			g, err := c.groupArg(arg, c.Args[0])
+			if err != nil {
+				return err
+			}
+			ns, err := c.groups.NamespaceOf(c.Ctx, g)
+			if err != nil {
+				return err
+			}
+			r, err := c.namespaces.Verify(c.Ctx, ns)
+			if err != nil {
+				return err
+			}
+			type findingDoc struct {
+				Detail string       `json:"detail"`
+				Column string       `json:"column,omitempty"`
+				Key    cli.HexBytes `json:"key,omitempty"`
+			}
+			d := struct {
+				ID       string       `json:"namespace_id"`
+				Ops      int          `json:"ops"`
+				Findings []findingDoc `json:"findings"`
+				More     int          `json:"more,omitempty"`
+			}{ns.String(), r.Ops, []findingDoc{}, r.More}
+			for _, f := range r.Findings {
+				doc := findingDoc{Detail: f.What, Key: f.Key}
+				if f.Column != 0 {
+					doc.Column = f.Column.String()
+				}
+				d.Findings = append(d.Findings, doc)
+			}
+			n := len(r.Findings) + r.More
+			err = c.Emit(d, func(w io.Writer) {
+				for _, f := range d.Findings {
+					fmt.Fprintf(w, "%s %x: %s\n", f.Column, []byte(f.Key), f.Detail)
+				}
+				fmt.Fprintf(w, "%s compared, %s\n", cli.Count(d.Ops, "op"), cli.Count(n, "finding"))
+			})
+			if err == nil && n > 0 {
+				err = cli.Fail(cli.ExitDamage, fmt.Errorf("namespace %s is not what its ops make: %s", ns, cli.Count(n, "finding")), "restore a checkpoint, or begin anew and synchronize")
+			}
+			return err
+		},
+	})
+}

@@ -1,0 +1,154 @@
+package inspection
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stoadb/stoa/cmd/inspect"
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
+	"github.com/stoadb/stoa/cmd/view"
+)
+
+// viewDoc is what view prints when it listens.
+type viewDoc struct {
+	Listen string `json:"listen"` // the address, or the path of the socket
+	URL    string `json:"url"`
+}
+
+func newView(p *cli.Process) *cobra.Command {
+	var source sourceFlags
+	var listen string
+	cmd := &cobra.Command{
+		Use:   "view [DIR]",
+		Short: "Serve a page to look at a store with",
+		Long: `Serve a page that shows what is in a store: its columns and sizes, the records in them,
+the deltas of contexts and the ops of namespaces as graphs, the tree of groups, and what
+verify finds. It runs until Ctrl-C, changes nothing of the store, and shows no secrets.
+
+The page is for this machine only, and for those who have the address that is printed:
+there is a token in it. With --listen unix:PATH only this user reaches it; a tunnel leads
+there, as from another machine:
+
+  ssh -L 8080:/run/user/1000/view.sock host
+
+It shows the store as it was when it was opened; the button Reload opens it again. The
+fast checks of stoa verify begin by themselves where the store is small.
+
+` + sourceLong,
+		Example: "  stoa view /var/lib/stoa\n  stoa view --socket /run/stoa/stoa.sock --listen 127.0.0.1:8080\n  stoa view /backup/stoa-today --listen unix:/run/user/1000/view.sock",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			o := view.Options{Open: func() (*inspect.Source, error) { return source.open(p, args) }}
+			if source.socket == "" {
+				o.Verify = func(ctx context.Context, o inspect.VerifyOptions, visit func(inspect.Finding) error) (*inspect.Verdict, error) {
+					return verdictApart(ctx, p, cmd, &source.seal, directory(p, args), o, visit)
+				}
+			}
+			s, err := view.New(o)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, s.Close()) }()
+			// Before it listens: who sees its socket may stop it.
+			ctx, forget := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer forget()
+			ln, root, err := view.Listen(listen)
+			if errors.Is(err, view.ErrListen) {
+				return cli.Bad(fmt.Errorf("--listen: %w", err), "")
+			}
+			if err != nil {
+				return cli.CannotOpen(fmt.Errorf("--listen: %w", err))
+			}
+			d := viewDoc{Listen: ln.Addr().String(), URL: root + s.Path()}
+			if err := p.Emit(d, d.write); err != nil {
+				return errors.Join(err, ln.Close())
+			}
+			return s.Serve(ctx, ln)
+		},
+	}
+	source.register(cmd.Flags())
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "unix:PATH, or a port of a loopback address; port 0: one that is free")
+	return cmd
+}
+
+func (d viewDoc) write(w io.Writer) {
+	fmt.Fprintln(w, d.URL)
+	if strings.HasPrefix(d.Listen, "/") || !strings.Contains(d.Listen, ":") {
+		fmt.Fprintln(w, "behind", d.Listen)
+	}
+	fmt.Fprintln(w, "Whoever has this address reads what the page shows. Stop with Ctrl-C.")
+}
+
+// verdictApart verifies a directory in a process of its own, which damage may end,
+// on behalf of another command.
+func verdictApart(ctx context.Context, p *cli.Process, cmd *cobra.Command, sealed *cli.SealFlags, dir string, o inspect.VerifyOptions,
+	visit func(inspect.Finding) error) (v *inspect.Verdict, err error) {
+	args := []string{"verify", "--in-process", "--json"}
+	if o.Full {
+		args = append(args, "--full")
+	}
+	child := self(p, cmd, append(append(args, sealed.Args()...), "--", dir)...)
+	var said tail
+	child.Stderr = &said
+	stdout, err := child.StdoutPipe()
+	if err == nil {
+		err = child.Start()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("start a process to verify in: %w", err)
+	}
+	spared := context.AfterFunc(ctx, func() { _ = child.Process.Kill() }) // it may have ended
+	defer spared()
+	v, read := readVerdict(stdout, o, visit)
+	if read != nil {
+		_ = child.Process.Kill() // likewise
+	}
+	ended := child.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case read != nil:
+		return nil, read
+	case v != nil:
+		return v, nil
+	}
+	if failed := said.failure(); failed != nil {
+		return nil, failed
+	}
+	f := inspect.Finding{Code: "abort", Reason: fmt.Sprintf("the process that read the directory ended (%v): %s", ended, said.line())}
+	return &inspect.Verdict{Full: o.Full, Findings: 1, Codes: map[string]uint64{f.Code: 1}}, visit(f)
+}
+
+// readVerdict reads what a process of verify prints; v is nil if it has ended
+// before its verdict.
+func readVerdict(r io.Reader, o inspect.VerifyOptions, visit func(inspect.Finding) error) (v *inspect.Verdict, err error) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var l verdictLine
+		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+			return nil, fmt.Errorf("what the process of verify prints: %w", err)
+		}
+		switch {
+		case l.Finding != nil:
+			err = visit(*l.Finding)
+		case l.Summary != nil:
+			v = l.Summary
+		case l.Rows > 0 && o.Progress != nil:
+			o.Progress(l.Rows)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return v, lines.Err()
+}
