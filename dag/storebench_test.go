@@ -3,6 +3,8 @@ package dag_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/engine/rocks"
@@ -232,4 +235,61 @@ func BenchmarkReverse(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkTogether has 16 goroutines write at once: adding the deltas of one chain
+// to one context, each the next one, so that they share batches and some wait for
+// others, and committing to a context each.
+func BenchmarkTogether(b *testing.B) {
+	const writers = 16
+	together := func(b *testing.B, do func(writer, i int) error) {
+		var next atomic.Int64
+		var done sync.WaitGroup
+		b.ReportAllocs()
+		b.ResetTimer()
+		before := cpu(b)
+		for w := range writers {
+			done.Go(func() {
+				for i := int(next.Add(1)) - 1; i < b.N; i = int(next.Add(1)) - 1 {
+					if err := do(w, i); err != nil {
+						b.Error(err)
+					}
+				}
+			})
+		}
+		done.Wait()
+		b.ReportMetric(float64(cpu(b)-before)/float64(b.N)/1e3, "cpu-us/op")
+	}
+	b.Run("add", func(b *testing.B) {
+		author, s := node(b, 2), open(b, rocksDB(b), options(1))
+		require.NoError(b, s.CreateContext(ctx1, codec.ApplicationMeta{}))
+		r := rand.New(rand.NewPCG(3, 4))
+		deltas := make([]*dag.Delta, b.N)
+		for i := range deltas {
+			deltas[i] = commit(b, author, ten(r, 1000)...)
+		}
+		together(b, func(_, i int) error {
+			_, err := s.Add(bg, deltas[i], dag.AddOptions{Durability: engine.WAL})
+			return err
+		})
+		require.EqualValues(b, b.N, info(b, s).Applied)
+	})
+	b.Run("commit", func(b *testing.B) {
+		s := open(b, rocksDB(b), options(1))
+		var roots [writers]codec.Hash
+		for w := range roots {
+			roots[w] = merkle.EmptyRoot()
+			require.NoError(b, s.CreateContext(codec.ContextID{1, byte(w)}, codec.ApplicationMeta{}))
+		}
+		r := rand.New(rand.NewPCG(3, 4))
+		commits := make([][]codec.Action, b.N)
+		for i := range commits {
+			commits[i] = ten(r, 1000)
+		}
+		together(b, func(w, i int) error {
+			done, err := s.Commit(bg, dag.Commit{Context: codec.ContextID{1, byte(w)}, Actions: commits[i], ReadRoot: roots[w], Durability: engine.WAL})
+			roots[w] = done.Root
+			return err
+		})
+	})
 }

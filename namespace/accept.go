@@ -118,7 +118,7 @@ func (b *batch) release(id codec.OpID) {
 // drain judges ops that have waited and wait no longer, until the batch is full.
 func (b *batch) drain() error {
 	p := &b.c.pending
-	for len(p.ready) > 0 && !b.full() {
+	for len(p.ready) > 0 && !b.Full() {
 		id := p.ready[0]
 		p.ready = p.ready[1:]
 		w := p.ops[id]

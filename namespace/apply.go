@@ -35,8 +35,8 @@ func (x *checked) result() (Answer, error) {
 	if x.request == nil {
 		return x.answer, nil
 	}
-	if x.request.err != nil {
-		return Answer{}, x.request.err
+	if x.request.Err != nil {
+		return Answer{}, x.request.Err
 	}
 	x.answer.complete()
 	return x.answer, nil
@@ -58,7 +58,7 @@ func (s *Store) check(wire []byte) *checked {
 		return x
 	}
 	a := &arrival{op: op, read: s.preread(op)}
-	x.request = &request{do: func(b *batch) error {
+	x.request = &request{Task: func(b *batch) error {
 		x.answer = Answer{ID: op.ID}
 		return b.accept(a, &x.answer)
 	}}

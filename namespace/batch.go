@@ -52,10 +52,14 @@ func (s *Store) newBatch(p *writeQueue, c *loaded) *batch {
 		homes: map[codec.ContextID]struct{}{}}
 }
 
-func (b *batch) full() bool { return b.rows.Size() >= fullBytes || b.taken >= b.s.most }
+// Do does what a request asks for.
+func (b *batch) Do(t task) error { return t(b) }
 
-// changed returns a number that grows with what the batch does.
-func (b *batch) changed() int { return b.rows.Len() + b.taken }
+// Changes is a number that grows with what the batch does.
+func (b *batch) Changes() int { return b.rows.Len() + b.taken }
+
+// Full reports whether the batch takes no further request.
+func (b *batch) Full() bool { return b.rows.Size() >= fullBytes || b.taken >= b.s.most }
 
 // finish writes the batch, with the ops that have waited for others or a key, and further
 // batches as long as some of those are left. After an error the namespace is no longer

@@ -117,7 +117,7 @@ func (b *batch) stored(id codec.OpID) (*Op, error) {
 // unlock opens ops whose key has come, until the batch is full: they act as late ones do.
 func (b *batch) unlock() error {
 	c := b.c
-	for len(c.openable) > 0 && !b.full() {
+	for len(c.openable) > 0 && !b.Full() {
 		i := c.openable[0]
 		c.openable = c.openable[1:]
 		op, err := b.stored(c.ledger.Op(i).ID)

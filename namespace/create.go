@@ -35,7 +35,7 @@ func (s *Store) Create(ctx context.Context, n Create) (codec.GroupID, Proposed, 
 	}
 	ns := root.GroupID
 	var done Proposed
-	r := &request{do: func(b *batch) error {
+	r := &request{Task: func(b *batch) error {
 		if err := b.identify(identity); err != nil {
 			return err
 		}
@@ -49,8 +49,8 @@ func (s *Store) Create(ctx context.Context, n Create) (codec.GroupID, Proposed, 
 	if err := s.submit(ns, r); err != nil {
 		return ns, Proposed{}, err
 	}
-	if r.err != nil {
-		return ns, Proposed{}, r.err
+	if r.Err != nil {
+		return ns, Proposed{}, r.Err
 	}
 	return ns, done, nil
 }

@@ -29,7 +29,7 @@ func (s *Store) Keys(g codec.GroupID) (found []KeyInfo, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &request{do: func(b *batch) error { // which key is current is kept in mind
+	r := &request{Task: func(b *batch) error { // which key is current is kept in mind
 		b.settle()
 		found, err = b.c.keys(g)
 		return err
@@ -37,7 +37,7 @@ func (s *Store) Keys(g codec.GroupID) (found []KeyInfo, err error) {
 	if err := s.submit(ns, r); err != nil {
 		return nil, err
 	}
-	return found, r.err
+	return found, r.Err
 }
 
 func (c *loaded) keys(g codec.GroupID) (found []KeyInfo, err error) {

@@ -72,11 +72,11 @@ func (s *Store) ImportIdentity(ns codec.GroupID, v codec.NamespaceIdentityValue)
 	if group.IdentityOf(v.PrivateKey) != v.PublicKey {
 		return fmt.Errorf("%w: the private key is not that of %s", ErrIdentity, v.PublicKey)
 	}
-	r := &request{do: func(b *batch) error { return b.identify(v) }}
+	r := &request{Task: func(b *batch) error { return b.identify(v) }}
 	if err := s.submit(ns, r); err != nil {
 		return err
 	}
-	return r.err
+	return r.Err
 }
 
 func (b *batch) identify(v codec.NamespaceIdentityValue) error {

@@ -52,7 +52,7 @@ func (s *Store) change(ctx context.Context, ns codec.GroupID, done *Proposed, fn
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	r := &request{do: func(b *batch) error {
+	r := &request{Task: func(b *batch) error {
 		*done = Proposed{}
 		p := &proposing{batch: b, done: done}
 		switch {
@@ -67,9 +67,9 @@ func (s *Store) change(ctx context.Context, ns codec.GroupID, done *Proposed, fn
 	if err := s.submit(ns, r); err != nil {
 		return err
 	}
-	if r.err != nil {
+	if r.Err != nil {
 		*done = Proposed{}
-		return r.err
+		return r.Err
 	}
 	done.Answer.complete()
 	return nil

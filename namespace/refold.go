@@ -39,7 +39,7 @@ func (s *Store) Refold(ctx context.Context) error {
 
 // refoldNow has a namespace loaded, which makes its rows anew, and lets it go.
 func (s *Store) refoldNow(ns codec.GroupID) error {
-	r := &request{do: func(b *batch) error {
+	r := &request{Task: func(b *batch) error {
 		b.p.state = nil
 		b.p.current.Store(nil)
 		return nil
@@ -47,7 +47,7 @@ func (s *Store) refoldNow(ns codec.GroupID) error {
 	if err := s.submit(ns, r); err != nil {
 		return err
 	}
-	return r.err
+	return r.Err
 }
 
 // refold loads a namespace whose rows older rules have made, and makes them anew. What is

@@ -76,7 +76,7 @@ func (s *Store) refusing(x *checked) *request {
 		return nil
 	}
 	first := x.answer
-	return &request{do: func(b *batch) error {
+	return &request{Task: func(b *batch) error {
 		x.answer = first
 		b.refuse(first.Refusal, &x.answer)
 		return nil

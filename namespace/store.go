@@ -140,6 +140,7 @@ func (s *Store) queue(ns codec.GroupID) (*writeQueue, error) {
 	p := s.queues[ns]
 	if p == nil {
 		p = &writeQueue{id: ns, news: make(chan struct{})}
+		p.requests = engine.NewQueue(maxServed, func(requests []*request) (int, error) { return s.serve(p, requests) })
 		s.queues[ns] = p
 	}
 	s.calls.Add(1)

@@ -3,6 +3,9 @@ package namespace
 import (
 	"crypto/ed25519"
 	"fmt"
+	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -109,4 +112,39 @@ func BenchmarkOps(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "ops/s")
+}
+
+// BenchmarkPropose has so many goroutines propose at once to a store in memory, with
+// batches that they share.
+func BenchmarkPropose(b *testing.B) {
+	for _, writers := range []int{1, 16} {
+		b.Run(fmt.Sprint(writers), func(b *testing.B) {
+			s := newStore(b, 1)
+			ns, _ := created(b, s)
+			propose := func(i int64) error {
+				alias := codec.GroupOp{Kind: codec.OpGroupAliasSet, Name: codec.Some(codec.AliasName(fmt.Sprint("n", i)))}
+				_, err := s.Propose(bg, ns, Proposal{GroupID: ns, Group: &alias})
+				return err
+			}
+			var next atomic.Int64
+			var done sync.WaitGroup
+			b.ReportAllocs()
+			b.ResetTimer()
+			var before, after syscall.Rusage
+			require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &before))
+			for range writers {
+				done.Go(func() {
+					for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
+						if err := propose(i); err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			}
+			done.Wait()
+			require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &after))
+			spent := after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() - before.Stime.Nano()
+			b.ReportMetric(float64(spent)/float64(b.N)/1e3, "cpu-us/op")
+		})
+	}
 }

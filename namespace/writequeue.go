@@ -1,25 +1,23 @@
 package namespace
 
 import (
+	"context"
 	"fmt"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/group"
 )
 
-// writeQueue is where requests about one namespace meet: whoever finds nobody serving
-// serves, and takes along who has come meanwhile, so that many share one batch.
+// writeQueue is one namespace in memory, where requests about it queue.
 type writeQueue struct {
-	id codec.GroupID
+	id       codec.GroupID
+	requests *engine.Queue[task]
 
-	mu      sync.Mutex
-	serving bool
-	queue   []*request
-
-	state   *loaded // nil: not loaded; whoever serves may touch it, or holds look for reading
+	state   *loaded // nil: not loaded; whoever leads may touch it, or holds look for reading
 	look    sync.RWMutex
 	current atomic.Pointer[loaded] // state, for those who only want a key
 
@@ -29,115 +27,58 @@ type writeQueue struct {
 	gone    uint64 // so many changes came before those
 }
 
-// request is something to be done to a namespace.
-type request struct {
-	do   func(b *batch) error
-	err  error
-	done chan bool // true: serve; false: done
-}
+// task is something to be done to a namespace.
+type task func(b *batch) error
+
+// request is a task on its way through the queue of its namespace.
+type request = engine.Request[task]
 
 // keptChanges is how many changes of verdicts followers may be behind.
 const keptChanges = 4096
 
-// submit does what requests ask for, in order.
-func (s *Store) submit(ns codec.GroupID, requests ...*request) error {
+// maxServed is how many requests share a batch.
+const maxServed = 512
+
+// submit does what requests ask for, in order. A panic is an error here: of its request,
+// or that of submit.
+func (s *Store) submit(ns codec.GroupID, requests ...*request) (err error) {
 	p, err := s.queue(ns)
 	if err != nil {
 		return err
 	}
 	defer s.calls.Done()
-	for _, r := range requests {
-		r.done = make(chan bool, 1)
-	}
-	p.mu.Lock()
-	p.queue = append(p.queue, requests...)
-	serving := p.serving
-	p.serving = true
-	p.mu.Unlock()
-	if !serving {
-		requests[0].done <- true
-	}
-	for _, r := range requests {
-		if <-r.done {
-			s.serve(p)
-			<-r.done
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("namespace: %s: panic: %v\n%s", ns, fault, debug.Stack())
 		}
-	}
-	return nil
+	}()
+	return p.requests.Do(context.Background(), requests...)
 }
 
-// maxServed is how many requests share a batch.
-const maxServed = 512
-
-// serve does what the queue asks for until the request of this goroutine, the first of
-// it, is done, and lets another go on. Requests are answered only here.
-func (s *Store) serve(p *writeQueue) {
-	p.mu.Lock()
-	n := min(len(p.queue), maxServed)
-	mine := append([]*request(nil), p.queue[:n]...)
-	p.mu.Unlock()
-	s.do(p, mine)
-	p.mu.Lock()
-	p.queue = append([]*request(nil), p.queue[n:]...)
-	if len(p.queue) == 0 {
-		p.serving = false
-	} else {
-		p.queue[0].done <- true
-	}
-	p.mu.Unlock()
-	for _, r := range mine {
-		r.done <- false
-	}
-}
-
-// do serves requests with as few batches as they fit in. Where a batch fails its requests
-// are served one by one, so that only the guilty fail.
-func (s *Store) do(p *writeQueue, requests []*request) {
+// serve is what the queue of a namespace does with its requests. Where it is not brought
+// to its end, what is in memory may be half done, and is let go of.
+func (s *Store) serve(p *writeQueue, requests []*request) (n int, err error) {
 	p.look.Lock()
 	defer p.look.Unlock()
-	for singly := 0; len(requests) > 0; {
-		most := len(requests)
-		if singly > 0 {
-			most, singly = 1, singly-1
-		}
-		n, err := s.together(p, requests[:most])
-		switch {
-		case err == nil:
-		case n > 1:
-			singly = n
-			continue
-		default:
-			requests[0].err = err
-		}
-		requests = requests[n:]
-	}
-}
-
-// together serves the first of requests with one batch. It returns how many those are, at
-// least one, and an error if none of them has had an effect.
-func (s *Store) together(p *writeQueue, requests []*request) (n int, err error) {
-	n = 1
+	whole := false
 	defer func() {
-		if fault := recover(); fault != nil { // what is in memory may be half done
+		if !whole {
 			p.state = nil
-			err = fmt.Errorf("namespace: %s: panic: %v\n%s", p.id, fault, debug.Stack())
 		}
 	}()
 	b, err := s.begin(p)
 	if err != nil {
+		return 1, err
+	}
+	if n, err = engine.Together(b, requests); err != nil {
+		if r := requests[n-1]; r.Panic != nil {
+			r.Panic, err = nil, fmt.Errorf("namespace: %s: %w", p.id, err)
+		}
 		return n, err
 	}
-	for ; ; n++ {
-		r := requests[n-1]
-		before := b.changed()
-		if r.err = r.do(b); r.err != nil && b.changed() != before {
-			p.state = nil
-			return n, r.err
-		}
-		if n == len(requests) || b.full() {
-			return n, b.finish()
-		}
-	}
+	err = b.finish()
+	whole = true
+	return n, err
 }
 
 // notify lets followers know of a batch.
@@ -186,9 +127,9 @@ func (s *Store) viewAny(ns codec.GroupID, fn func(*loaded) error) error {
 
 // submitTo has the namespace loaded.
 func (s *Store) submitTo(p *writeQueue) error {
-	r := &request{do: func(*batch) error { return nil }}
+	r := &request{Task: func(*batch) error { return nil }}
 	if err := s.submit(p.id, r); err != nil {
 		return err
 	}
-	return r.err
+	return r.Err
 }
