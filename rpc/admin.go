@@ -11,25 +11,11 @@ import (
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// The types that the messages have other names for.
+// What messages have other names for.
 var (
-	_ = op.Pair(fromColumnStats, op.Always(columnStats))
-	_ = op.Pair(fromMatch, parseMatch)
+	_ = op.Tags[engine.ColumnStats]("PendingCompaction", "pending_compaction_bytes")
+	_ = op.Tags[naming.Match]("ID", "id,hash", "In", "group_id,optional")
 )
-
-func fromColumnStats(c *engine.ColumnStats) *stoav1.ColumnStats {
-	return &stoav1.ColumnStats{
-		Column: stoav1.Column(c.Column), Keys: c.Keys, TableBytes: c.TableBytes, BlobBytes: c.BlobBytes,
-		MemtableBytes: c.MemtableBytes, PendingCompactionBytes: c.PendingCompaction, Tables: c.Tables,
-	}
-}
-
-func columnStats(m *stoav1.ColumnStats) engine.ColumnStats {
-	return engine.ColumnStats{
-		Column: column.Column(m.GetColumn()), Keys: m.GetKeys(), TableBytes: m.GetTableBytes(), BlobBytes: m.GetBlobBytes(),
-		MemtableBytes: m.GetMemtableBytes(), PendingCompaction: m.GetPendingCompactionBytes(), Tables: m.GetTables(),
-	}
-}
 
 var adminStatus = op.New(op.Method{Number: 502, Name: "Admin.Status", Access: op.AccessAll},
 	func(_ context.Context, d backend.Daemon, _ *op.Nothing) (*stoav1.StatusResponse, error) {
@@ -117,16 +103,4 @@ var adminFind = op.New(op.Method{Number: 501, Name: "Admin.Find"},
 // match is [ErrRequest].
 func (c *Client) Find(ctx context.Context, q naming.Query) (naming.Answer, error) {
 	return call(ctx, c, adminFind, finding{q.Kind, q.Text, q.Group, q.Context})
-}
-
-func fromMatch(m *naming.Match) *stoav1.FindMatch {
-	return &stoav1.FindMatch{Id: op.Bytes(m.ID), Name: m.Name, GroupId: op.OptionalBytes(m.In)}
-}
-
-func parseMatch(_ string, m *stoav1.FindMatch) (found naming.Match, err error) {
-	found.Name = m.GetName()
-	if found.ID, err = op.ParseHash[[32]byte]("id", m.GetId()); err == nil {
-		found.In, err = op.ParseOptional[[32]byte]("group_id", m.GetGroupId())
-	}
-	return found, err
 }

@@ -13,9 +13,6 @@ import (
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// dagQueue is how many bytes of deltas wait on a stream.
-const dagQueue = 1 << 20
-
 // entries yields applied deltas as they go over the wire.
 func entries(all iter.Seq2[dag.AppliedDelta, error], decode bool) iter.Seq2[*stoav1.DagEntry, error] {
 	return func(yield func(*stoav1.DagEntry, error) bool) {
@@ -90,7 +87,7 @@ var dagSince = op.NewStreamBy(op.Method{Number: 621, Name: "Dag.Since"}, sinceDa
 		return 32 * len(i.unknown)
 	}
 	return dagwire.EntryBytes(i.entry)
-}, dagQueue, op.Mapping[[]dagLacked](dagLackedItems))
+}, op.QueueBytes, op.Mapping[[]dagLacked](dagLackedItems))
 
 func sinceDag(ctx context.Context, s *backend.Contexts, a *dagLacking) iter.Seq2[dagLacked, error] {
 	return func(yield func(dagLacked, error) bool) {
@@ -138,7 +135,7 @@ type dagFollowing struct {
 var dagFollow = op.NewStream(op.Method{Number: 624, Name: "Dag.Follow"},
 	func(ctx context.Context, s *backend.Contexts, a *dagFollowing) iter.Seq2[*stoav1.DagEntry, error] {
 		return entries(s.Follow(ctx, a.ContextID, dag.FollowOptions{Cursor: a.Cursor, From: a.From, Live: a.Live}), a.Decode)
-	}, func(e **stoav1.DagEntry) int { return dagwire.EntryBytes(*e) }, dagQueue)
+	}, func(e **stoav1.DagEntry) int { return dagwire.EntryBytes(*e) }, op.QueueBytes)
 
 // Follow is dag.Store's.
 func (d *Dag) Follow(ctx context.Context, id codec.ContextID, o dag.FollowOptions) iter.Seq2[dag.AppliedDelta, error] {

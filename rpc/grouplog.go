@@ -58,7 +58,7 @@ const eventBytes = 1024
 var groupFollow = op.NewStream(op.Method{Number: 406, Name: "Group.Follow"},
 	func(ctx context.Context, s *namespace.Store, a *following) iter.Seq2[namespace.Event, error] {
 		return s.Follow(ctx, a.GroupID, a.After, a.Live)
-	}, func(*namespace.Event) int { return eventBytes }, govQueue)
+	}, func(*namespace.Event) int { return eventBytes }, op.QueueBytes)
 
 // Follow is namespace.Store's, without the signatures.
 func (g *Groups) Follow(ctx context.Context, id codec.GroupID, after uint64, live bool) iter.Seq2[namespace.Event, error] {

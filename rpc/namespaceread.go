@@ -153,9 +153,6 @@ func (n *Namespaces) Equivocations(ctx context.Context, ns codec.GroupID) iter.S
 	return pages(ctx, n.c, nsEquivocations, pageOfNamespace[group.Equivocation]{inNamespace: inNamespace{ns}})
 }
 
-// govQueue is how many bytes of ops wait on a stream.
-const govQueue = 1 << 20
-
 // opsSince are the arguments of OpsSince.
 type opsSince struct {
 	inNamespace
@@ -166,7 +163,7 @@ type opsSince struct {
 var nsOpsSince = op.NewStream(op.Method{Number: 314, Name: "Namespace.OpsSince"},
 	func(ctx context.Context, s *namespace.Store, a *opsSince) iter.Seq2[namespace.Sent, error] {
 		return s.OpsSince(ctx, a.NamespaceID, a.Heads, a.Cursor)
-	}, func(o *namespace.Sent) int { return 64 + len(o.Wire) }, govQueue)
+	}, func(o *namespace.Sent) int { return 64 + len(o.Wire) }, op.QueueBytes)
 
 // OpsSince is namespace.Store's.
 func (n *Namespaces) OpsSince(ctx context.Context, ns codec.GroupID, heads []codec.OpID, cursor uint64) iter.Seq2[namespace.Sent, error] {
@@ -212,7 +209,7 @@ var nsVerify = op.NewStream(op.Method{Number: 321, Name: "Namespace.Verify"},
 			}
 			yield(verified{Summary: &verifySummary{info.Ops, len(found) - len(listed)}}, nil)
 		}
-	}, func(*verified) int { return 1024 }, govQueue)
+	}, func(*verified) int { return 1024 }, op.QueueBytes)
 
 // Verify is namespace.Store's: the daemon evaluates the namespace again in its memory,
 // which takes as much as the namespace does.

@@ -20,7 +20,7 @@ type scan struct {
 	client *Client
 	stream grpc.ClientStream
 	cancel context.CancelFunc
-	of     *Snapshot // what it reads; nil: the present state
+	of     *snapshot // what it reads; nil: the present state
 
 	page  wire.Lent // what came last
 	rest  []byte    // entries of it that were not handed out
@@ -30,7 +30,7 @@ type scan struct {
 
 // openScan returns once the daemon has opened the scan, so that the state it
 // reads is that of the call.
-func (c *Client) openScan(ctx context.Context, r *stoav1.ScanRequest, of *Snapshot) (*scan, error) {
+func (c *Client) openScan(ctx context.Context, r *stoav1.ScanRequest, of *snapshot) (*scan, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	stream, err := c.carrier.NewStream(ctx, &stoav1.Store_ServiceDesc.Streams[0], storeScan.Full())
 	if err != nil {

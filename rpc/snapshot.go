@@ -14,10 +14,8 @@ import (
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// Snapshot is the daemon's store as it was at one moment, an engine.Snapshot.
-// A session holds it: it ends with the connection, with the context of the
-// Store that took it, and after the daemon's idle limit without a read.
-type Snapshot struct {
+// snapshot is the daemon's store as it was at one moment. A session holds it.
+type snapshot struct {
 	store  Store // its context ends with the snapshot
 	cancel context.CancelFunc
 	stream grpc.BidiStreamingClient[stoav1.SessionRequest, stoav1.SessionResponse]
@@ -25,13 +23,14 @@ type Snapshot struct {
 	closed atomic.Bool
 }
 
-var _ engine.Snapshot = (*Snapshot)(nil)
+var _ engine.Snapshot = (*snapshot)(nil)
 
-// Snapshot returns the store as it is now, a *Snapshot. It must be closed. It
-// returns ErrBusy if the daemon holds as many as it may.
+// Snapshot returns the store as it is now. It must be closed; it ends with the connection,
+// with the context of s, and after the daemon's idle limit without a read. It returns
+// ErrBusy if the daemon holds as many as it may.
 func (s *Store) Snapshot() (engine.Snapshot, error) {
 	ctx, cancel := context.WithCancel(s.ctx)
-	of := &Snapshot{store: Store{s.c, ctx}, cancel: cancel}
+	of := &snapshot{store: Store{s.c, ctx}, cancel: cancel}
 	if err := of.open(); err != nil {
 		cancel()
 		return nil, err
@@ -39,7 +38,7 @@ func (s *Store) Snapshot() (engine.Snapshot, error) {
 	return of, nil
 }
 
-func (s *Snapshot) open() (err error) {
+func (s *snapshot) open() (err error) {
 	if s.stream, err = s.store.c.store.Session(s.store.ctx); err != nil {
 		return s.store.c.failed("snapshot", err)
 	}
@@ -63,7 +62,7 @@ func (s *Snapshot) open() (err error) {
 }
 
 // Get appends the value of a row to dst, as [engine.Getter] has it.
-func (s *Snapshot) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
+func (s *snapshot) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
 	if s.closed.Load() {
 		return dst, engine.ErrClosed
 	}
@@ -71,7 +70,7 @@ func (s *Snapshot) Get(dst []byte, col column.Column, key []byte) ([]byte, error
 }
 
 // MultiGet reads rows at once, with the limits of [Store.MultiGet].
-func (s *Snapshot) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
+func (s *snapshot) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
 	if s.closed.Load() {
 		return buf, engine.ErrClosed
 	}
@@ -79,7 +78,7 @@ func (s *Snapshot) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error)
 }
 
 // Iterate reads a range as [Store.Iterate] does. The iterator ends with the snapshot.
-func (s *Snapshot) Iterate(col column.Column, r engine.Range) (*engine.Iterator, error) {
+func (s *snapshot) Iterate(col column.Column, r engine.Range) (*engine.Iterator, error) {
 	if s.closed.Load() {
 		return nil, engine.ErrClosed
 	}
@@ -91,7 +90,7 @@ const closeWait = 2 * time.Second
 
 // Close gives the snapshot back, and waits until the daemon has done so. It
 // returns ErrClosed if that was done before, by closing the client too.
-func (s *Snapshot) Close() error {
+func (s *snapshot) Close() error {
 	if s.closed.Swap(true) {
 		return engine.ErrClosed
 	}

@@ -109,7 +109,7 @@ func (s *Store) multiGet(buf []byte, lookups []engine.Lookup, snapshot uint64) (
 }
 
 // iterate opens a scan of a snapshot or, if it is nil, of the present state.
-func (s *Store) iterate(col column.Column, r engine.Range, of *Snapshot) (*engine.Iterator, error) {
+func (s *Store) iterate(col column.Column, r engine.Range, of *snapshot) (*engine.Iterator, error) {
 	ask := &stoav1.ScanRequest{
 		Column: stoav1.Column(col), Start: r.Start, End: r.End, Reverse: r.Reverse, Limit: uint64(max(r.Limit, 0)),
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/frame"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/server/internal/limit"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -149,7 +150,7 @@ func TestManySmallOpsPassADaemonThatIsSlow(t *testing.T) {
 		defer release()
 		want := enginetest.Scale(100_000)
 		if f == rpc.FramingFrames { // more than the daemon takes while it stands still
-			queued := 2 * aheadBytes / 64 // an op there counts 64 bytes beside its own
+			queued := 2 * op.QueueBytes / 64 // an op there counts 64 bytes beside its own
 			want = max(want, queued+2*fits(&stoav1.NamespaceApplyManyRequest{}))
 		}
 		op := other.propose(t, ns, codec.GroupOp{Kind: codec.OpContextRegistered, ContextID: room}).Wire[0]

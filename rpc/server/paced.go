@@ -64,13 +64,10 @@ func receive[M any](w *peerWait, recv func() (M, error)) (m M, err error) {
 	return m, err
 }
 
-// aheadBytes is how many bytes of messages a stream receives ahead.
-const aheadBytes = 1 << 20
-
 // ahead receives messages into a queue, on a goroutine of its own, which says what it
 // ended with.
 func ahead[M any](ctx context.Context, s *Server, recv func() (M, error), size func(M) int) (*op.Queue[M], <-chan error) {
-	q := op.NewQueue[M](aheadBytes)
+	q := op.NewQueue[M](op.QueueBytes)
 	return q, s.Detached(ctx, func() error {
 		defer q.Close()
 		for {

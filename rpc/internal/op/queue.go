@@ -5,6 +5,9 @@ import (
 	"sync"
 )
 
+// QueueBytes is how many bytes of items wait on most streams that wait for their clients.
+const QueueBytes = 1 << 20
+
 // Queue is where what one goroutine makes waits for another that takes it more
 // slowly: whoever takes gets all that is there. It has one writer and one reader.
 type Queue[T any] struct {

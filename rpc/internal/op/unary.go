@@ -25,20 +25,11 @@ type Nothing struct{}
 // New returns an operation. The method is one of the protocol, whose messages are what In
 // and Out are; see [Pair]: Plan panics otherwise. do is what the server does.
 func New[S, In, Out any](m Method, do func(context.Context, S, *In) (Out, error)) *Unary[S, In, Out] {
-	return NewBy(m, do, nil, nil)
-}
-
-// NewBy is New for messages that are mapped by functions; nil is as by New.
-func NewBy[S, In, Out any](m Method, do func(context.Context, S, *In) (Out, error), ask Mapping[In], answer Mapping[Out]) *Unary[S, In, Out] {
-	u := &Unary[S, In, Out]{Method: m.named(), do: do, ask: ask, answer: answer}
+	u := &Unary[S, In, Out]{Method: m.named(), do: do}
 	u.plan = once(func() {
 		u.of = u.messages()
-		if u.ask == nil {
-			u.ask = mappingOf[In](u.of.request.Zero().Interface())
-		}
-		if u.answer == nil {
-			u.answer = mappingOf[Out](u.of.response.Zero().Interface())
-		}
+		u.ask = mappingOf[In](u.of.request.Zero().Interface())
+		u.answer = mappingOf[Out](u.of.response.Zero().Interface())
 	})
 	return listed(u)
 }
