@@ -1,7 +1,6 @@
 // Package rpc is the store over a Unix socket: a client, whose Store is an
-// engine.Reader and engine.Writer, the errors that cross the socket, and the
-// limits of both sides. Package server is the other end; package stoav1 is the
-// protocol, generated from proto.
+// engine.Reader and engine.Writer, and the errors that cross the socket. Package
+// server is the other end; package stoav1 is the protocol, generated from proto.
 //
 // Start at Dial. README.md is the protocol for clients in other languages.
 package rpc

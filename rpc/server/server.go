@@ -1,8 +1,9 @@
 // Package server serves an engine over a Unix socket.
 //
-// Start at New and Serve. Package socket makes the socket. The services are methods of
-// types of this package, one per service: store.go with scan.go and session.go, blob.go,
-// admin.go; those that package rpc describes need none. Package internal/demux
+// Start at New and Serve. Package socket makes the socket. Operations that package rpc
+// describes are done by the packages of the domain; written by hand are those of Store
+// (store.go with scan.go and session.go) and the streams on which clients send: in blob.go,
+// dagadd.go, dagcompare.go, dagseed.go and namespaceapply.go. Package internal/demux
 // lets connections in and tells the framings apart, internal/framed serves calls in
 // frames, internal/limit has the quotas. README.md of package rpc is the protocol.
 package server
