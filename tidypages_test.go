@@ -47,12 +47,12 @@ func TestArchitectureNamesEveryPackage(t *testing.T) {
 	}
 }
 
-// TestRootPagesNameWhatIsThere holds the pages at the root to naming declarations,
+// TestPagesNameWhatIsThere holds the pages, but for what changed when, to naming declarations,
 // tests and files that there are.
-func TestRootPagesNameWhatIsThere(t *testing.T) {
+func TestPagesNameWhatIsThere(t *testing.T) {
 	known := declared(readTree(t))
 	for _, p := range readPages(t) {
-		if path.Dir(p.path) != "." || path.Ext(p.path) != ".md" || p.path == "CHANGELOG.md" {
+		if path.Ext(p.path) != ".md" || p.path == "CHANGELOG.md" {
 			continue
 		}
 		for _, finding := range absentNames(p, known) {
