@@ -172,10 +172,6 @@ func comments(sources []source) []string {
 	return findings
 }
 
-// pointing are folders, with what is below them, where comments that only point to
-// others are left. The list only gets shorter.
-var pointing = []string{"rpc"}
-
 // barePointer is a comment that says of a name that it is another one, or another's,
 // and nothing else.
 var barePointer = regexp.MustCompile(`^\w+ (is|are|implements) (the )?(\[\*?[\w.]+\]|(\w+\.)*[A-Z]\w*)('s)?( (of|on|in|as) (the|a|an) \w+)?\.$`)
@@ -183,8 +179,7 @@ var barePointer = regexp.MustCompile(`^\w+ (is|are|implements) (the )?(\[\*?[\w.
 func barePointers(sources []source) []string {
 	var findings []string
 	for _, s := range sources {
-		left := func(folder string) bool { return s.folder() == folder || strings.HasPrefix(s.path, folder+"/") }
-		if !s.written() || slices.ContainsFunc(pointing, left) {
+		if !s.written() {
 			continue
 		}
 		for _, decl := range s.ast.Decls {

@@ -125,7 +125,7 @@ type tally struct {
 	sum hash.Hash
 }
 
-// Write is io.Writer's.
+// Write sends a piece of the content, as [io.Writer] has it.
 func (t *tally) Write(p []byte) (int, error) {
 	t.n += uint64(len(p))
 	return t.sum.Write(p)

@@ -66,7 +66,7 @@ var dagCreate = op.New(op.Method{Number: 601, Name: "Dag.CreateContext"},
 		return a.context, err
 	})
 
-// CreateContext is dag.Store's.
+// CreateContext makes an empty context, durably; see [dag.Store.CreateContext].
 func (d *Dag) CreateContext(ctx context.Context, id codec.ContextID, app codec.ApplicationMeta) error {
 	_, err := call(ctx, d.c, dagCreate, dagCreating{ContextID: id[:], Application: app})
 	return err
@@ -83,7 +83,8 @@ var dagDelete = op.New(op.Method{Number: 602, Name: "Dag.DeleteContext"},
 		return op.Nothing{}, s.DeleteContext(a.ContextID)
 	})
 
-// DeleteContext is dag.Store's.
+// DeleteContext removes a context, durably: its metadata, state, private state, deltas
+// and cursors; see [dag.Store.DeleteContext].
 func (d *Dag) DeleteContext(ctx context.Context, id codec.ContextID) error {
 	_, err := call(ctx, d.c, dagDelete, dagContext{id})
 	return err
@@ -113,7 +114,8 @@ var dagInfo = op.New(op.Method{Number: 604, Name: "Dag.GetContext"},
 		return s.Context(a.ContextID)
 	})
 
-// Context is dag.Store's.
+// Context returns what is known of a context, or [dag.ErrNoContext]; see
+// [dag.Store.Context].
 func (d *Dag) Context(ctx context.Context, id codec.ContextID) (dag.ContextInfo, error) {
 	return call(ctx, d.c, dagInfo, dagContext{id})
 }
@@ -123,7 +125,8 @@ var dagSetApplication = op.New(op.Method{Number: 605, Name: "Dag.SetApplication"
 		return op.Nothing{}, s.SetApplication(a.ContextID, a.Application)
 	})
 
-// SetApplication is dag.Store's.
+// SetApplication replaces the application of a context, durably; see
+// [dag.Store.SetApplication].
 func (d *Dag) SetApplication(ctx context.Context, id codec.ContextID, app codec.ApplicationMeta) error {
 	_, err := call(ctx, d.c, dagSetApplication, dagRunning{dagContext{id}, app})
 	return err
@@ -134,7 +137,8 @@ var dagConfig = op.New(op.Method{Number: 606, Name: "Dag.GetConfig"},
 		return s.Config(a.ContextID)
 	})
 
-// Config is dag.Store's.
+// Config returns the revision counters of a context, zeros if nothing was counted yet;
+// see [dag.Store.Config].
 func (d *Dag) Config(ctx context.Context, id codec.ContextID) (codec.ContextConfigValue, error) {
 	return call(ctx, d.c, dagConfig, dagContext{id})
 }
@@ -153,7 +157,9 @@ var dagBump = op.New(op.Method{Number: 607, Name: "Dag.BumpConfig"},
 		return s.BumpConfig(a.ContextID, a.Application, a.Members)
 	})
 
-// BumpConfig is dag.Store's. Of a context that a group has it returns ErrOwned.
+// BumpConfig raises the revision counters of a context by one that are named, durably,
+// and returns them; see [dag.Store.BumpConfig]. Of a context that a group has it
+// returns ErrOwned.
 func (d *Dag) BumpConfig(ctx context.Context, id codec.ContextID, application, members bool) (codec.ContextConfigValue, error) {
 	return call(ctx, d.c, dagBump, dagBumping{dagContext{id}, application, members})
 }

@@ -24,8 +24,9 @@ var dagCommit = op.New(op.Method{Number: 613, Name: "Dag.Commit"},
 		return s.Commit(ctx, a.Commit)
 	})
 
-// Commit is dag.Store's. After ErrUnavailable or the end of ctx the delta may or
-// may not have been made: read the heads before committing again.
+// Commit makes a delta of an execution, on top of all heads, and applies it, all in
+// one batch; see [dag.Store.Commit]. After ErrUnavailable or the end of ctx the delta
+// may or may not have been made: read the heads before committing again.
 func (d *Dag) Commit(ctx context.Context, c dag.Commit) (dag.Committed, error) {
 	for i := range c.Events {
 		if err := checkEvent(&c.Events[i]); err != nil {
@@ -64,9 +65,10 @@ var dagAdd = op.New(op.Method{Number: 614, Name: "Dag.Add"},
 		return s.Add(ctx, delta, dag.AddOptions{Claimed: a.ClaimedID, Durability: a.Durability})
 	})
 
-// Add is dag.Store's, for the delta's bytes as they travel: bytes that are no
-// delta are refused. After ErrUnavailable or the end of ctx it may or may not have
-// been taken; offering it again is harmless.
+// Add takes a delta in, and with it those that have waited for it; see
+// [dag.Store.Add]. It takes the delta's bytes as they travel: bytes that are no delta
+// are refused. After ErrUnavailable or the end of ctx it may or may not have been
+// taken; offering it again is harmless.
 func (d *Dag) Add(ctx context.Context, delta []byte, o dag.AddOptions) (dag.Answer, error) {
 	return call(ctx, d.c, dagAdd, dagAdding{Delta: delta, ClaimedID: o.Claimed, Durability: o.Durability})
 }

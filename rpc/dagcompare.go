@@ -36,8 +36,9 @@ var dagProve = op.New(op.Method{Number: 628, Name: "Dag.Prove"},
 		return p, err
 	})
 
-// Prove is dag.Store's. The proof is as the daemon has sent it: whether it holds
-// its own methods tell.
+// Prove returns what a context has under an app_key now, and the proof of it by the
+// present root; see [dag.Store.Prove]. The proof is as the daemon has sent it: whether
+// it holds its own methods tell.
 func (d *Dag) Prove(ctx context.Context, id codec.ContextID, appKey []byte) (e dag.Evidence, err error) {
 	p, err := call(ctx, d.c, dagProve, dagKey{dagContext{id}, appKey})
 	if err != nil {
@@ -69,7 +70,7 @@ var dagNodes = op.New(op.Method{Number: 629, Name: "Dag.Nodes"},
 		return answer.AppendBinary(nil)
 	})
 
-// Nodes is dag.Store's.
+// Nodes answers a peer that compares itself with a context; see [dag.Store.Nodes].
 func (d *Dag) Nodes(ctx context.Context, id codec.ContextID, r *merkle.NodeRequest) (*merkle.NodeAnswer, error) {
 	ask, err := r.AppendBinary(nil)
 	if err != nil {
@@ -83,7 +84,8 @@ func (d *Dag) Nodes(ctx context.Context, id codec.ContextID, r *merkle.NodeReque
 	return a, odd(dagNodes.Name, err)
 }
 
-// Peer is dag.Store's: what answers for a context of the daemon.
+// Peer returns what answers for a context of the daemon to whoever compares itself
+// with it; see [dag.Store.Peer].
 func (d *Dag) Peer(id codec.ContextID) merkle.Peer { return dagPeer{d, id} }
 
 type dagPeer struct {
@@ -98,12 +100,15 @@ func (p dagPeer) Nodes(ctx context.Context, r *merkle.NodeRequest) (*merkle.Node
 
 var dagDiff = op.ByHand(op.Method{Number: 630, Name: "Dag.Diff"})
 
-// Diff is dag.Store's.
+// Diff yields the keys in which two contexts of the daemon differ, both as they are at
+// the time of the call: a is local, b remote; see [dag.Store.Diff].
 func (d *Dag) Diff(ctx context.Context, a, b codec.ContextID) iter.Seq2[merkle.Difference, error] {
 	return d.diff(ctx, &stoav1.DagDiffStart{ContextId: a[:], With: &stoav1.DagDiffStart_OtherContextId{OtherContextId: b[:]}}, nil)
 }
 
-// DiffWith is dag.Store's: the daemon says what to ask, and peer is asked here.
+// DiffWith yields the keys in which a context, as it is at the time of the call,
+// differs from that of a peer whose root is remoteRoot; see [dag.Store.DiffWith]. The
+// daemon says what to ask, and peer is asked here.
 func (d *Dag) DiffWith(ctx context.Context, id codec.ContextID, peer merkle.Peer, remoteRoot codec.Hash) iter.Seq2[merkle.Difference, error] {
 	return d.diff(ctx, &stoav1.DagDiffStart{ContextId: id[:], With: &stoav1.DagDiffStart_RemoteRoot{RemoteRoot: remoteRoot[:]}}, peer)
 }

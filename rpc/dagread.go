@@ -41,7 +41,7 @@ var dagGet = op.New(op.Method{Number: 616, Name: "Dag.Get"},
 		return g, err
 	})
 
-// Get is dag.Store's.
+// Get returns a delta of a context, which belongs to the caller; see [dag.Store.Get].
 func (d *Dag) Get(ctx context.Context, id codec.ContextID, delta codec.DeltaID) (*dag.Delta, dag.DeltaState, error) {
 	g, err := call(ctx, d.c, dagGet, dagGetting{dagContext{id}, delta, false})
 	if err != nil {
@@ -63,7 +63,8 @@ var dagHeadsOf = op.New(op.Method{Number: 617, Name: "Dag.Heads"},
 		return h, err
 	})
 
-// Heads is dag.Store's.
+// Heads returns the heads of a context in ascending order of id, and its root; see
+// [dag.Store.Heads].
 func (d *Dag) Heads(ctx context.Context, id codec.ContextID) (heads []dag.Head, root codec.Hash, err error) {
 	h, err := call(ctx, d.c, dagHeadsOf, dagContext{id})
 	return h.Heads, h.Root, err

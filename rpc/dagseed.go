@@ -40,7 +40,8 @@ var dagSnapshot = op.NewStream(op.Method{Number: 631, Name: "Dag.Snapshot"},
 		}
 	}, nil, 0)
 
-// Snapshot is dag.Store's.
+// Snapshot yields what another node needs to take over a context, as [Dag.Seed] takes
+// it; see [dag.Store.Snapshot].
 func (d *Dag) Snapshot(ctx context.Context, id codec.ContextID, resume []byte) iter.Seq2[*dag.SnapshotPart, error] {
 	return func(yield func(*dag.SnapshotPart, error) bool) {
 		for b, err := range stream(ctx, d.c, dagSnapshot, dagResuming{dagContext{id}, resume}) {
@@ -58,8 +59,9 @@ func (d *Dag) Snapshot(ctx context.Context, id codec.ContextID, resume []byte) i
 
 var dagSeed = op.ByHand(op.Method{Number: 632, Name: "Dag.Seed"})
 
-// Seed is dag.Store's. It returns io.ErrUnexpectedEOF if parts end early, and the
-// error that parts yield.
+// Seed takes over a context from the parts of a snapshot, in the order in which
+// [Dag.Snapshot] of another node yields them; see [dag.Store.Seed]. It returns
+// io.ErrUnexpectedEOF if parts end early, and the error that parts yield.
 func (d *Dag) Seed(ctx context.Context, id codec.ContextID, parts iter.Seq2[*dag.SnapshotPart, error], o dag.SeedOptions) (dag.Seeded, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -109,7 +111,8 @@ var dagSeedProgress = op.New(op.Method{Number: 633, Name: "Dag.SeedProgress"},
 		return p, err
 	})
 
-// SeedProgress is dag.Store's.
+// SeedProgress returns how far a snapshot of a context has been received and not yet
+// adopted; ok is false if none is being received; see [dag.Store.SeedProgress].
 func (d *Dag) SeedProgress(ctx context.Context, id codec.ContextID) (dag.SeedProgress, bool, error) {
 	p, err := call(ctx, d.c, dagSeedProgress, dagContext{id})
 	return p.SeedProgress, p.Begun && err == nil, err
@@ -120,7 +123,8 @@ var dagForgetSeed = op.New(op.Method{Number: 634, Name: "Dag.ForgetSeed"},
 		return op.Nothing{}, s.ForgetSeed(a.ContextID)
 	})
 
-// ForgetSeed is dag.Store's.
+// ForgetSeed throws away what has been received of a snapshot and not adopted; see
+// [dag.Store.ForgetSeed].
 func (d *Dag) ForgetSeed(ctx context.Context, id codec.ContextID) error {
 	_, err := call(ctx, d.c, dagForgetSeed, dagContext{id})
 	return err

@@ -35,8 +35,9 @@ func verifyDag(ctx context.Context, s *backend.Contexts, a *dagContext) iter.Seq
 	}
 }
 
-// Verify is dag.Store's: the daemon replays in its memory, which takes as much as
-// the context does.
+// Verify replays a context from its deltas, and compares what they make with what is
+// stored; see [dag.Store.Verify]. The daemon replays in its memory, which takes as
+// much as the context does.
 func (d *Dag) Verify(ctx context.Context, id codec.ContextID) (dag.Report, error) {
 	report := dag.Report{Context: id}
 	for part, err := range stream(ctx, d.c, dagVerify, dagContext{id}) {

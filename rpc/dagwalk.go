@@ -108,7 +108,9 @@ func sinceDag(ctx context.Context, s *backend.Contexts, a *dagLacking) iter.Seq2
 	}
 }
 
-// Since is dag.Store's.
+// Since yields the applied deltas of a context that are neither among heads nor
+// ancestors of them, parents first: what a node with these heads lacks; see
+// [dag.Store.Since].
 func (d *Dag) Since(ctx context.Context, id codec.ContextID, heads []codec.DeltaID, o dag.SinceOptions) iter.Seq2[dag.AppliedDelta, error] {
 	return appliedIn(dagSince.Name, func(yield func(*stoav1.DagEntry, error) bool) {
 		for item, err := range stream(ctx, d.c, dagSince, dagLacking{dagContext: dagContext{id}, Heads: heads, After: o.After}) {
@@ -137,7 +139,8 @@ var dagFollow = op.NewStream(op.Method{Number: 624, Name: "Dag.Follow"},
 		return entries(s.Follow(ctx, a.ContextID, dag.FollowOptions{Cursor: a.Cursor, From: a.From, Live: a.Live}), a.Decode)
 	}, func(e **stoav1.DagEntry) int { return dagwire.EntryBytes(*e) }, op.QueueBytes)
 
-// Follow is dag.Store's.
+// Follow yields the applied deltas of a context with their events, in the order in
+// which the daemon has applied them, its own among them; see [dag.Store.Follow].
 func (d *Dag) Follow(ctx context.Context, id codec.ContextID, o dag.FollowOptions) iter.Seq2[dag.AppliedDelta, error] {
 	return appliedIn(dagFollow.Name, stream(ctx, d.c, dagFollow, dagFollowing{dagContext{id}, o.Cursor, o.From, o.Live, false}))
 }
@@ -213,7 +216,8 @@ var dagIsAncestor = op.New(op.Method{Number: 623, Name: "Dag.IsAncestor"},
 		return s.IsAncestor(ctx, a.ContextID, a.Ancestor, a.Descendant)
 	})
 
-// IsAncestor is dag.Store's.
+// IsAncestor reports whether the applied delta a is an ancestor of the applied delta
+// b, which no delta is of itself; see [dag.Store.IsAncestor].
 func (d *Dag) IsAncestor(ctx context.Context, id codec.ContextID, a, b codec.DeltaID) (bool, error) {
 	return call(ctx, d.c, dagIsAncestor, dagRelated{dagContext{id}, a, b})
 }
@@ -234,7 +238,8 @@ var dagAck = op.New(op.Method{Number: 625, Name: "Dag.Ack"},
 		return op.Nothing{}, s.Ack(a.ContextID, a.Cursor, a.At, a.Durability)
 	})
 
-// Ack is dag.Store's.
+// Ack notes that the follower of that name is done with the delta at a position and
+// with all before it; see [dag.Store.Ack].
 func (d *Dag) Ack(ctx context.Context, id codec.ContextID, name string, at dag.Position, durability engine.Durability) error {
 	_, err := call(ctx, d.c, dagAck, dagAcking{dagContext{id}, name, at, durability})
 	return err
@@ -268,7 +273,8 @@ var dagDropCursor = op.New(op.Method{Number: 627, Name: "Dag.DropCursor"},
 		return s.DropCursor(a.ContextID, a.Cursor)
 	})
 
-// DropCursor is dag.Store's.
+// DropCursor forgets a cursor, and says whether there was one; see
+// [dag.Store.DropCursor].
 func (d *Dag) DropCursor(ctx context.Context, id codec.ContextID, name string) (existed bool, err error) {
 	return call(ctx, d.c, dagDropCursor, dagCursor{dagContext{id}, name})
 }

@@ -180,12 +180,12 @@ func (t *carrier) call(ctx context.Context, timeout time.Duration, method string
 	return t.grpc.Invoke(ctx, method, ask, answer)
 }
 
-// Invoke is grpc.ClientConnInterface's.
+// Invoke makes a unary call for the stubs, as [grpc.ClientConnInterface] has it.
 func (t *carrier) Invoke(ctx context.Context, method string, ask, answer any, _ ...grpc.CallOption) error {
 	return t.call(ctx, -1, method, ask, answer)
 }
 
-// NewStream is grpc.ClientConnInterface's.
+// NewStream opens a stream for the stubs, as [grpc.ClientConnInterface] has it.
 func (t *carrier) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, o ...grpc.CallOption) (grpc.ClientStream, error) {
 	c, number, err := t.framed(method)
 	if err == nil && c != nil && !c.Alive() { // the daemon was away meanwhile

@@ -30,7 +30,7 @@ var groupGet = op.New(op.Method{Number: 401, Name: "Group.Get"},
 		return s.Show(a.GroupID)
 	})
 
-// Show is namespace.Store's.
+// Show describes a group; see [namespace.Store.Show].
 func (g *Groups) Show(ctx context.Context, id codec.GroupID) (namespace.GroupInfo, error) {
 	return call(ctx, g.c, groupGet, inGroup{id})
 }
@@ -139,13 +139,14 @@ var groupResolve = op.New(op.Method{Number: 404, Name: "Group.Resolve"},
 		return r, err
 	})
 
-// Resolve is namespace.Store's.
+// Resolve returns the group of a context, and its namespace; see
+// [namespace.Store.Resolve].
 func (g *Groups) Resolve(ctx context.Context, context codec.ContextID) (of, ns codec.GroupID, err error) {
 	r, err := call(ctx, g.c, groupResolve, resolving{ContextID: &context})
 	return r.GroupID, r.NamespaceID, err
 }
 
-// NamespaceOf is namespace.Store's.
+// NamespaceOf returns the namespace of a group; see [namespace.Store.NamespaceOf].
 func (g *Groups) NamespaceOf(ctx context.Context, id codec.GroupID) (codec.GroupID, error) {
 	r, err := call(ctx, g.c, groupResolve, resolving{GroupID: &id})
 	return r.NamespaceID, err

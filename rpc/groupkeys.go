@@ -13,7 +13,7 @@ var groupKeys = op.New(op.Method{Number: 409, Name: "Group.Keys"},
 		return s.Keys(a.GroupID)
 	})
 
-// Keys is namespace.Store's.
+// Keys returns the keys of a group, by (height, key id); see [namespace.Store.Keys].
 func (g *Groups) Keys(ctx context.Context, id codec.GroupID) ([]namespace.KeyInfo, error) {
 	return call(ctx, g.c, groupKeys, inGroup{id})
 }
@@ -23,7 +23,8 @@ var groupRotate = op.New(op.Method{Number: 410, Name: "Group.Rotate"},
 		return s.Rotate(ctx, a.GroupID)
 	})
 
-// Rotate is namespace.Store's.
+// Rotate gives a group a key, where it has none that only members hold, and sends the
+// current one to the members who lack it; see [namespace.Store.Rotate].
 func (g *Groups) Rotate(ctx context.Context, id codec.GroupID) (namespace.Proposed, error) {
 	return call(ctx, g.c, groupRotate, inGroup{id})
 }
@@ -33,7 +34,8 @@ var groupSigningKeys = op.New(op.Method{Number: 411, Name: "Group.SigningKeys"},
 		return s.SigningKeys(a.GroupID)
 	})
 
-// SigningKeys is namespace.Store's.
+// SigningKeys returns the public halves of the Ed25519 keys that the daemon holds for
+// a group, sorted; see [namespace.Store.SigningKeys].
 func (g *Groups) SigningKeys(ctx context.Context, id codec.GroupID) ([]codec.Identity, error) {
 	return call(ctx, g.c, groupSigningKeys, inGroup{id})
 }
@@ -49,7 +51,9 @@ var groupAddSigningKey = op.New(op.Method{Number: 412, Name: "Group.AddSigningKe
 		return s.AddSigningKey(a.GroupID, a.Seed)
 	})
 
-// AddSigningKey is namespace.Store's.
+// AddSigningKey has the daemon keep the key with this seed for a group, or a new one
+// if there is none, on disk, and returns its public half; see
+// [namespace.Store.AddSigningKey].
 func (g *Groups) AddSigningKey(ctx context.Context, id codec.GroupID, seed codec.Option[codec.Secret]) (codec.Identity, error) {
 	return call(ctx, g.c, groupAddSigningKey, newSigningKey{inGroup{id}, seed})
 }
@@ -65,7 +69,7 @@ var groupDeleteSigningKey = op.New(op.Method{Number: 413, Name: "Group.DeleteSig
 		return op.Nothing{}, s.DeleteSigningKey(a.GroupID, a.PublicKey)
 	})
 
-// DeleteSigningKey is namespace.Store's.
+// DeleteSigningKey forgets a key, on disk; see [namespace.Store.DeleteSigningKey].
 func (g *Groups) DeleteSigningKey(ctx context.Context, id codec.GroupID, public codec.Identity) error {
 	_, err := call(ctx, g.c, groupDeleteSigningKey, ofSigningKey{inGroup{id}, public})
 	return err
@@ -89,7 +93,10 @@ var groupPlace = op.New(op.Method{Number: 415, Name: "Group.Place", Access: op.A
 		return s.Place(a.ContextID, ns, a.GroupID)
 	})
 
-// Place is namespace.Store's; a zero namespace is the one that has the group there.
+// Place returns the op that places a context in a group of a namespace, which needs
+// not be here: for a node that has the right to register contexts there, which
+// proposes it; see [namespace.Store.Place]. A zero namespace is the one that has the
+// group there.
 func (g *Groups) Place(ctx context.Context, c codec.ContextID, ns, id codec.GroupID) (codec.GroupOp, error) {
 	return call(ctx, g.c, groupPlace, placing{inGroup{id}, c, ns})
 }

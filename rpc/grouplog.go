@@ -60,7 +60,9 @@ var groupFollow = op.NewStream(op.Method{Number: 406, Name: "Group.Follow"},
 		return s.Follow(ctx, a.GroupID, a.After, a.Live)
 	}, func(*namespace.Event) int { return eventBytes }, op.QueueBytes)
 
-// Follow is namespace.Store's, without the signatures.
+// Follow yields the readable ops of a group after number from, and changes of the
+// verdicts on ops up to there while it runs; see [namespace.Store.Follow]. It leaves
+// out the signatures.
 func (g *Groups) Follow(ctx context.Context, id codec.GroupID, after uint64, live bool) iter.Seq2[namespace.Event, error] {
 	return stream(ctx, g.c, groupFollow, following{inGroup{id}, after, live})
 }
@@ -70,7 +72,9 @@ var groupVoided = op.New(op.Method{Number: 407, Name: "Group.Voided"},
 		return s.Voided(a.GroupID)
 	})
 
-// Voided is namespace.Store's.
+// Voided returns the ops of a group by the daemon that a revocation voided which it had
+// not seen, and that were not proposed again, oldest first; of a namespace also its root
+// ops. See [namespace.Store.Voided].
 func (g *Groups) Voided(ctx context.Context, id codec.GroupID) ([]namespace.Voided, error) {
 	return call(ctx, g.c, groupVoided, inGroup{id})
 }
@@ -86,7 +90,9 @@ var groupReissue = op.New(op.Method{Number: 408, Name: "Group.Reissue"},
 		return list, err
 	})
 
-// Reissue is namespace.Store's. The errors in it say why for people only.
+// Reissue proposes again what [Groups.Voided] lists, each in a batch of its own with
+// the note that it was; see [namespace.Store.Reissue]. The errors in it say why for
+// people only.
 func (g *Groups) Reissue(ctx context.Context, id codec.GroupID) ([]namespace.Reissued, error) {
 	return call(ctx, g.c, groupReissue, inGroup{id})
 }

@@ -42,7 +42,9 @@ var nsInvite = op.New(op.Method{Number: 318, Name: "Namespace.Invite"},
 		return i, err
 	})
 
-// Invite is namespace.Store's.
+// Invite returns an invitation by the daemon, as bytes for the one who is invited, or
+// [namespace.ErrNotEffective] where the daemon could admit nobody; see
+// [namespace.Store.Invite].
 func (n *Namespaces) Invite(ctx context.Context, i namespace.Invite) ([]byte, error) {
 	a := inviting{inGroup{i.GroupID}, i.Role, i.Invitee, uint64(max(i.Expires.Unix(), 0))}
 	r, err := call(ctx, n.c, nsInvite, a)
@@ -84,7 +86,9 @@ var nsJoin = op.New(op.Method{Number: 319, Name: "Namespace.Join"},
 		return j, err
 	})
 
-// Join is namespace.Store's.
+// Join makes, where there is none, the identity of the daemon in the namespace of an
+// invitation, and returns its request to join, as bytes for a member who admits it;
+// see [namespace.Store.Join].
 func (n *Namespaces) Join(ctx context.Context, invitation []byte) (Joining, error) {
 	return call(ctx, n.c, nsJoin, joining{Invitation: invitation})
 }
@@ -94,7 +98,8 @@ var nsAdmit = op.New(op.Method{Number: 320, Name: "Namespace.Admit"},
 		return s.Admit(ctx, *request)
 	})
 
-// Admit is namespace.Store's.
+// Admit proposes that the one joins whose request this is, and sends the key of the
+// group along, if the daemon has it; see [namespace.Store.Admit].
 func (n *Namespaces) Admit(ctx context.Context, request []byte) (namespace.Proposed, error) {
 	return call(ctx, n.c, nsAdmit, request)
 }

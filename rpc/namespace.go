@@ -37,7 +37,8 @@ var nsNewIdentity = op.New(op.Method{Number: 301, Name: "Namespace.NewIdentity"}
 		return s.NewIdentity(a.NamespaceID)
 	})
 
-// NewIdentity is namespace.Store's.
+// NewIdentity makes the identity of the daemon in a namespace, which it has to be
+// before it joins; see [namespace.Store.NewIdentity].
 func (n *Namespaces) NewIdentity(ctx context.Context, ns codec.GroupID) (codec.Identity, error) {
 	return call(ctx, n.c, nsNewIdentity, inNamespace{ns})
 }
@@ -47,7 +48,8 @@ var nsIdentity = op.New(op.Method{Number: 302, Name: "Namespace.GetIdentity"},
 		return s.Identity(a.NamespaceID)
 	})
 
-// Identity is namespace.Store's.
+// Identity returns who the daemon is in a namespace, or [namespace.ErrNoIdentity]; see
+// [namespace.Store.Identity].
 func (n *Namespaces) Identity(ctx context.Context, ns codec.GroupID) (codec.Identity, error) {
 	return call(ctx, n.c, nsIdentity, inNamespace{ns})
 }
@@ -110,8 +112,9 @@ var nsCreate = op.New(op.Method{Number: 305, Name: "Namespace.Create"},
 		return r, err
 	})
 
-// Create is namespace.Store's. After ErrUnavailable or the end of ctx the namespace may
-// or may not have been made.
+// Create makes a namespace, of which the daemon is the admin identity, by an identity
+// that is made for it; see [namespace.Store.Create]. After ErrUnavailable or the end
+// of ctx the namespace may or may not have been made.
 func (n *Namespaces) Create(ctx context.Context, c namespace.Create) (codec.GroupID, namespace.Proposed, error) {
 	r, err := call(ctx, n.c, nsCreate, creating{Create: c})
 	return r.NamespaceID, r.Proposed, err
@@ -169,10 +172,12 @@ func groupCreated(ops [][]byte) (codec.GroupID, error) {
 	return codec.GroupID{}, fmt.Errorf("rpc: %d ops create no group", len(ops))
 }
 
-// Propose is namespace.Store's, and returns the group that the op creates, too; zeros
-// for others. After ErrUnavailable or the end of ctx the op may or may not have been
-// made: read the heads before proposing again. Only kinds of root ops that the service
-// takes may be proposed, see Admit and Create.
+// Propose makes an op on top of all that is there, signed by the daemon, and the
+// rotation or delivery of keys that must go with it; see [namespace.Store.Propose]. It
+// returns the group that the op creates, too; zeros for others. After ErrUnavailable
+// or the end of ctx the op may or may not have been made: read the heads before
+// proposing again. Only kinds of root ops that the service takes may be proposed, see
+// Admit and Create.
 func (n *Namespaces) Propose(ctx context.Context, ns codec.GroupID, what namespace.Proposal) (namespace.Proposed, codec.GroupID, error) {
 	a := proposing{inNamespace: inNamespace{ns}, Root: what.Root}
 	if what.Root == nil && what.Group != nil {
@@ -198,7 +203,8 @@ var nsApply = op.New(op.Method{Number: 307, Name: "Namespace.Apply"},
 		return answer, err
 	})
 
-// Apply is namespace.Store's. After ErrUnavailable or the end of ctx it may or may not
+// Apply takes in an op, as it travels, and with it those that have waited for it; see
+// [namespace.Store.Apply]. After ErrUnavailable or the end of ctx it may or may not
 // have been taken; offering it again is harmless.
 func (n *Namespaces) Apply(ctx context.Context, op []byte) (namespace.Answer, error) {
 	return call(ctx, n.c, nsApply, applying{Op: op})

@@ -51,7 +51,8 @@ var nsGet = op.New(op.Method{Number: 310, Name: "Namespace.Get"},
 		return s.Namespace(a.NamespaceID)
 	})
 
-// Namespace is namespace.Store's.
+// Namespace describes a namespace, also one in which the daemon has an identity and no
+// op yet; see [namespace.Store.Namespace].
 func (n *Namespaces) Namespace(ctx context.Context, ns codec.GroupID) (namespace.Info, error) {
 	return call(ctx, n.c, nsGet, inNamespace{ns})
 }
@@ -61,7 +62,8 @@ var nsTree = op.New(op.Method{Number: 311, Name: "Namespace.Tree"},
 		return s.Tree(a.NamespaceID)
 	})
 
-// Tree is namespace.Store's.
+// Tree returns the groups of a namespace, each after its parent, siblings by id; see
+// [namespace.Store.Tree].
 func (n *Namespaces) Tree(ctx context.Context, ns codec.GroupID) ([]namespace.TreeGroup, error) {
 	return call(ctx, n.c, nsTree, inNamespace{ns})
 }
@@ -71,7 +73,8 @@ var nsHeads = op.New(op.Method{Number: 312, Name: "Namespace.Heads"},
 		return s.Heads(context.Background(), a.NamespaceID)
 	})
 
-// Heads is namespace.Store's.
+// Heads returns the ops of a namespace that no other descends from, by id; none: it
+// has not begun here; see [namespace.Store.Heads].
 func (n *Namespaces) Heads(ctx context.Context, ns codec.GroupID) ([]codec.OpID, error) {
 	return call(ctx, n.c, nsHeads, inNamespace{ns})
 }
@@ -87,7 +90,8 @@ var nsOp = op.New(op.Method{Number: 313, Name: "Namespace.GetOp"},
 		return s.Op(a.NamespaceID, a.OpID)
 	})
 
-// Op is namespace.Store's, without the height of the op and its number in a log.
+// Op returns an op of a namespace, or [namespace.ErrNoOp]; see [namespace.Store.Op].
+// The height of the op and its number in a log are left out.
 func (n *Namespaces) Op(ctx context.Context, ns codec.GroupID, id codec.OpID) (namespace.OpInfo, error) {
 	return call(ctx, n.c, nsOp, ofOp{inNamespace{ns}, id})
 }
@@ -121,7 +125,8 @@ var nsPending = op.New(op.Method{Number: 316, Name: "Namespace.Pending"},
 		return w, err
 	})
 
-// Waiting is namespace.Store's.
+// Waiting returns how many ops of a namespace wait for ancestors, and their bytes; see
+// [namespace.Store.Waiting].
 func (n *Namespaces) Waiting(ctx context.Context, ns codec.GroupID) (count int, bytes int64, err error) {
 	w, err := call(ctx, n.c, nsPending, inNamespace{ns})
 	return w.Ops, w.Bytes, err
@@ -165,7 +170,9 @@ var nsOpsSince = op.NewStream(op.Method{Number: 314, Name: "Namespace.OpsSince"}
 		return s.OpsSince(ctx, a.NamespaceID, a.Heads, a.Cursor)
 	}, func(o *namespace.Sent) int { return 64 + len(o.Wire) }, op.QueueBytes)
 
-// OpsSince is namespace.Store's.
+// OpsSince yields the ops of a namespace that are neither among heads, nor ancestors
+// of one, each after its ancestors: what somebody lacks who has those heads; see
+// [namespace.Store.OpsSince].
 func (n *Namespaces) OpsSince(ctx context.Context, ns codec.GroupID, heads []codec.OpID, cursor uint64) iter.Seq2[namespace.Sent, error] {
 	return stream(ctx, n.c, nsOpsSince, opsSince{inNamespace{ns}, heads, cursor})
 }
@@ -211,8 +218,9 @@ var nsVerify = op.NewStream(op.Method{Number: 321, Name: "Namespace.Verify"},
 		}
 	}, func(*verified) int { return 1024 }, op.QueueBytes)
 
-// Verify is namespace.Store's: the daemon evaluates the namespace again in its memory,
-// which takes as much as the namespace does.
+// Verify takes all ops of a namespace in again, and returns every difference between
+// what follows from them and what is stored; see [namespace.Store.Verify]. The daemon
+// does so in its memory, which takes as much as the namespace does.
 func (n *Namespaces) Verify(ctx context.Context, ns codec.GroupID) (report GovReport, err error) {
 	for part, err := range stream(ctx, n.c, nsVerify, inNamespace{ns}) {
 		switch {

@@ -74,13 +74,13 @@ func (s *scan) closed() bool {
 	return s.client.closed() || s.of != nil && s.of.closed.Load()
 }
 
-// Page is engine.Pager's.
+// Page appends a page of entries to dst, as [engine.Pager] has it.
 func (s *scan) Page(dst []byte, maxEntries, maxBytes int) ([]byte, int, error) {
 	part, n, err := s.next(maxEntries, maxBytes)
 	return append(dst, part...), n, err
 }
 
-// Lend is engine.Lender's.
+// Lend returns a page in the memory that it came in, as [engine.Lender] has it.
 func (s *scan) Lend(maxEntries int) ([]byte, int, error) { return s.next(maxEntries, math.MaxInt) }
 
 // next returns the entries that follow, in the memory that they came in.

@@ -16,7 +16,7 @@ import (
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// Apply is Store.Apply.
+// Apply answers Store.Apply: it writes a batch.
 func (t *storeService) Apply(ctx context.Context, r *stoav1.ApplyRequest) (*stoav1.ApplyResponse, error) {
 	who, ok := framed.PeerFrom(ctx)
 	if !ok {

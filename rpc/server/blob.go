@@ -68,7 +68,7 @@ func (in *incoming) header() (o blob.PutOptions, err error) {
 	return o, err
 }
 
-// Read is io.Reader's.
+// Read reads what was sent, as [io.Reader] has it.
 func (in *incoming) Read(p []byte) (int, error) {
 	for len(in.rest) == 0 {
 		m, err := receive(in.wait, in.stream.Recv)

@@ -26,7 +26,7 @@ func offer(r *stoav1.DagAddManyRequest) (o dag.Offer, d engine.Durability, answe
 	return o, d, answer, err
 }
 
-// AddMany is Dag.AddMany.
+// AddMany answers Dag.AddMany: it takes in deltas as they come.
 func (t *dagService) AddMany(stream grpc.BidiStreamingServer[stoav1.DagAddManyRequest, stoav1.DagAddManyResponse]) error {
 	return t.s.pacedStream(stream.Context(), &t.s.dagStreams, func(ctx context.Context, wait *peerWait) error {
 		ctx, cancel := context.WithCancel(ctx)

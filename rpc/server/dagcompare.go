@@ -16,7 +16,7 @@ import (
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// Diff is Dag.Diff.
+// Diff answers Dag.Diff: it compares a context with that of a peer, whom the client asks.
 func (t *dagService) Diff(stream grpc.BidiStreamingServer[stoav1.DagDiffRequest, stoav1.DagDiffResponse]) error {
 	return t.s.pacedStream(stream.Context(), &t.s.dagStreams, func(ctx context.Context, wait *peerWait) error {
 		d := &differ{stream: stream, wait: wait}

@@ -15,7 +15,7 @@ import (
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// Seed is Dag.Seed.
+// Seed answers Dag.Seed: it takes over a context from the parts of a snapshot.
 func (t *dagService) Seed(stream grpc.ClientStreamingServer[stoav1.DagSeedRequest, stoav1.DagSeedResponse]) error {
 	return t.s.pacedStream(stream.Context(), &t.s.dagStreams, func(ctx context.Context, wait *peerWait) error {
 		in := &seedIn{stream: stream, wait: wait}

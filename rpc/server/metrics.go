@@ -78,14 +78,14 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// Describe is prometheus.Collector's.
+// Describe tells what the metrics are, as [prometheus.Collector] has it.
 func (c *collector) Describe(to chan<- *prometheus.Desc) {
 	for i := range gauges {
 		to <- gauges[i].desc
 	}
 }
 
-// Collect is prometheus.Collector's. What a closed engine no longer knows is
+// Collect tells the metrics, as [prometheus.Collector] has it. What a closed engine no longer knows is
 // left out.
 func (c *collector) Collect(to chan<- prometheus.Metric) {
 	st, err := c.s.eng.Stats()

@@ -15,7 +15,7 @@ type namespaceService struct {
 	s *Server
 }
 
-// ApplyMany is Namespace.ApplyMany.
+// ApplyMany answers Namespace.ApplyMany: it takes in ops as they come.
 func (t *namespaceService) ApplyMany(stream grpc.BidiStreamingServer[stoav1.NamespaceApplyManyRequest, stoav1.NamespaceApplyManyResponse]) error {
 	return t.s.pacedStream(stream.Context(), &t.s.govStreams, func(ctx context.Context, wait *peerWait) error {
 		ctx, cancel := context.WithCancel(ctx)

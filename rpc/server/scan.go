@@ -16,7 +16,7 @@ import (
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// Scan is Store.Scan.
+// Scan answers Store.Scan: it sends the entries of a range, page by page.
 func (t *storeService) Scan(r *stoav1.ScanRequest, stream grpc.ServerStreamingServer[stoav1.ScanResponse]) error {
 	ctx := stream.Context()
 	size := int64(len(r.GetStart()) + len(r.GetEnd()) + len(r.GetPrefix()))

@@ -38,7 +38,7 @@ type sessionScan struct {
 	view view
 }
 
-// Session is Store.Session.
+// Session answers Store.Session: it holds a snapshot for as long as the client does.
 func (t *storeService) Session(stream grpc.BidiStreamingServer[stoav1.SessionRequest, stoav1.SessionResponse]) error {
 	who, ok := framed.PeerFrom(stream.Context())
 	if !ok {

@@ -25,7 +25,7 @@ type storeService struct {
 	s *Server
 }
 
-// Get is Store.Get.
+// Get answers Store.Get: it reads a row.
 func (t *storeService) Get(ctx context.Context, r *stoav1.GetRequest) (*stoav1.GetResponse, error) {
 	v, err := t.s.view(ctx, r.GetSnapshot())
 	if err != nil {
@@ -35,7 +35,7 @@ func (t *storeService) Get(ctx context.Context, r *stoav1.GetRequest) (*stoav1.G
 	return v.get(r)
 }
 
-// MultiGet is Store.MultiGet.
+// MultiGet answers Store.MultiGet: it reads rows at once.
 func (t *storeService) MultiGet(ctx context.Context, r *stoav1.MultiGetRequest) (*stoav1.MultiGetResponse, error) {
 	v, err := t.s.view(ctx, r.GetSnapshot())
 	if err != nil {
@@ -45,7 +45,7 @@ func (t *storeService) MultiGet(ctx context.Context, r *stoav1.MultiGetRequest) 
 	return v.multiGet(ctx, r)
 }
 
-// ApproximateSize is Store.ApproximateSize.
+// ApproximateSize answers Store.ApproximateSize: it estimates what a range takes on disk.
 func (t *storeService) ApproximateSize(_ context.Context, r *stoav1.ApproximateSizeRequest) (*stoav1.ApproximateSizeResponse, error) {
 	col, rg, err := rangeOf(r)
 	if err != nil {

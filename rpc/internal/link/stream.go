@@ -46,16 +46,16 @@ func (c *Conn) Open(ctx context.Context, method uint16, many bool) (*Stream, err
 	return s, nil
 }
 
-// Context is grpc.ClientStream's.
+// Context is what the stream ends with, as [grpc.ClientStream] has it.
 func (s *Stream) Context() context.Context { return s.ctx }
 
-// Header is grpc.ClientStream's; frames have none.
+// Header returns nothing: frames have no headers.
 func (s *Stream) Header() (metadata.MD, error) { return nil, nil }
 
-// Trailer is grpc.ClientStream's; frames have none.
+// Trailer returns nothing: frames have no trailers.
 func (s *Stream) Trailer() metadata.MD { return nil }
 
-// SendMsg is grpc.ClientStream's. It waits until the daemon takes more, and
+// SendMsg sends a request, as [grpc.ClientStream] has it. It waits until the daemon takes more, and
 // returns io.EOF once the stream has ended.
 func (s *Stream) SendMsg(m any) error {
 	payload, err := s.conn.codec.Marshal(m)
@@ -79,7 +79,7 @@ func (s *Stream) SendMsg(m any) error {
 	return s.send(flags, payload)
 }
 
-// CloseSend is grpc.ClientStream's.
+// CloseSend says that no request follows, as [grpc.ClientStream] has it.
 func (s *Stream) CloseSend() error {
 	if s.many {
 		s.send(frame.End, nil) // a stream that has ended says so when it is received from
@@ -109,7 +109,7 @@ func (s *Stream) send(flags frame.Flags, payload mem.BufferSlice) error {
 	return nil
 }
 
-// RecvMsg is grpc.ClientStream's.
+// RecvMsg waits for the next answer, as [grpc.ClientStream] has it.
 func (s *Stream) RecvMsg(m any) error {
 	c, k := s.conn, s.k
 	if ended := s.ctx.Err(); ended != nil { // whoever watches the context may not have come to it

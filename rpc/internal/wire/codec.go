@@ -28,7 +28,7 @@ func NewCodec() *Codec {
 		256, 1<<10, 4<<10, 16<<10, 36<<10, 72<<10, 144<<10, 288<<10, 576<<10, 1<<20+4<<10)}
 }
 
-// Name is encoding.CodecV2's.
+// Name names the encoding, as [encoding.CodecV2] has it.
 func (*Codec) Name() string { return "proto" }
 
 // minShared is the size from which a value is sent without a copy.
@@ -78,7 +78,7 @@ type Parser interface {
 	Parse(b []byte) error
 }
 
-// Unmarshal is encoding.CodecV2's.
+// Unmarshal parses a message, as [encoding.CodecV2] has it.
 func (c *Codec) Unmarshal(data mem.BufferSlice, v any) error {
 	if in, ok := v.(*Lent); ok {
 		return in.unmarshal(data)

@@ -75,7 +75,7 @@ type KVGet struct {
 	Answer KVItem
 }
 
-// AppendTo is Outbound's.
+// AppendTo appends the message to dst.
 func (g *KVGet) AppendTo(dst []byte) []byte {
 	if len(g.Tenant) > 0 {
 		dst = appendBytesField(dst, 1, g.Tenant)
@@ -98,7 +98,7 @@ type KVPut struct {
 	Durability stoav1.Durability
 }
 
-// AppendTo is Outbound's.
+// AppendTo appends the message to dst.
 func (p *KVPut) AppendTo(dst []byte) []byte {
 	dst = p.KVGet.AppendTo(dst)
 	if len(p.Value) > 0 {

@@ -34,7 +34,7 @@ func (g *Get) Free() {
 	gets.Put(g)
 }
 
-// AppendTo is Outbound's.
+// AppendTo appends the message to dst.
 func (g *Get) AppendTo(dst []byte) []byte {
 	if g.Column != 0 {
 		dst = protowire.AppendTag(dst, 1, protowire.VarintType)

@@ -42,7 +42,7 @@ func BorrowSize(size int) *[]byte { return memory.Get(size) }
 // Return gives back a buffer that was not sent.
 func Return(b *[]byte) { memory.Put(b) }
 
-// Get is mem.BufferPool's.
+// Get returns a buffer of a length, as [mem.BufferPool] has it.
 func (p *Pages) Get(size int) *[]byte {
 	b, _ := p.pool.Get().(*[]byte)
 	if b == nil {
@@ -55,7 +55,7 @@ func (p *Pages) Get(size int) *[]byte {
 	return b
 }
 
-// Put is mem.BufferPool's.
+// Put takes a buffer back, as [mem.BufferPool] has it.
 func (p *Pages) Put(b *[]byte) {
 	if cap(*b) <= keepPage {
 		p.pool.Put(b)

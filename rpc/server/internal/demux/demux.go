@@ -55,7 +55,7 @@ func NewConn(conn net.Conn, who Peer, open *atomic.Int64) *Conn {
 // speaks frames, whose first bytes are read.
 func (c *Conn) Raw() net.Conn { return c.counted.Conn }
 
-// Read is net.Conn's.
+// Read reads what was read ahead, and then the connection, as [net.Conn] has it.
 func (c *Conn) Read(b []byte) (int, error) {
 	if len(c.prefix) > 0 {
 		n := copy(b, c.prefix)
@@ -160,7 +160,7 @@ func (d *Listener) untrack(c net.Conn) {
 	delete(d.waiting, c)
 }
 
-// Accept is net.Listener's, for gRPC.
+// Accept returns the next connection that speaks gRPC, as [net.Listener] has it.
 func (d *Listener) Accept() (net.Conn, error) {
 	select {
 	case c := <-d.http2:
@@ -172,7 +172,7 @@ func (d *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close is net.Listener's. Connections that have not said what they speak are
+// Close ends the listener, as [net.Listener] has it. Connections that have not said what they speak are
 // closed.
 func (d *Listener) Close() error {
 	var err error
@@ -192,7 +192,7 @@ func (d *Listener) Close() error {
 // Credentials are the transport credentials of gRPC: its connections have been let in.
 type Credentials struct{}
 
-// ServerHandshake is credentials.TransportCredentials's.
+// ServerHandshake says who the peer is, as [credentials.TransportCredentials] has it.
 func (g Credentials) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	c, ok := conn.(*Conn)
 	if !ok {
@@ -201,18 +201,18 @@ func (g Credentials) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthI
 	return c, c.Peer, nil
 }
 
-// ClientHandshake is credentials.TransportCredentials's; servers have none.
+// ClientHandshake refuses: servers have none.
 func (g Credentials) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	return nil, nil, errors.New("server: these are a server's credentials")
 }
 
-// Info is credentials.TransportCredentials's.
+// Info names the protocol, as [credentials.TransportCredentials] has it.
 func (g Credentials) Info() credentials.ProtocolInfo {
 	return credentials.ProtocolInfo{SecurityProtocol: "unix-peer"}
 }
 
-// Clone is credentials.TransportCredentials's.
+// Clone returns the same, which nothing changes.
 func (g Credentials) Clone() credentials.TransportCredentials { return g }
 
-// OverrideServerName is credentials.TransportCredentials's; there is no name.
+// OverrideServerName does nothing: there is no name.
 func (g Credentials) OverrideServerName(string) error { return nil }

@@ -20,7 +20,7 @@ type Peer struct {
 	Groups   []uint32 // supplementary; not all on macOS
 }
 
-// AuthType is credentials.AuthInfo's.
+// AuthType names how a peer is known, as [credentials.AuthInfo] has it.
 func (Peer) AuthType() string { return "unix-peer" }
 
 // ErrPeer is what the transport is told of a peer that may not connect. The peer
@@ -71,7 +71,7 @@ type counted struct {
 	once sync.Once
 }
 
-// Close is net.Conn's.
+// Close ends the connection, as [net.Conn] has it.
 func (c *counted) Close() error {
 	c.once.Do(func() { c.open.Add(-1) })
 	return c.Conn.Close()

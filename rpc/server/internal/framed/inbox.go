@@ -98,7 +98,7 @@ func (b *inbox) look() {
 	}
 }
 
-// RecvMsg is grpc.ServerStream's. It gives credit for what was taken.
+// RecvMsg waits for the next request, as [grpc.ServerStream] has it. It gives credit for what was taken.
 func (s *stream) RecvMsg(m any) error {
 	for {
 		if err := s.ctx.Err(); err != nil {

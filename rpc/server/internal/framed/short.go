@@ -62,10 +62,10 @@ type shortContext struct {
 	timeout         time.Duration
 }
 
-// Deadline is context.Context's.
+// Deadline returns when the call ends, as [context.Context] has it.
 func (c *shortContext) Deadline() (time.Time, bool) { return c.received.Add(c.timeout), true }
 
-// Err is context.Context's.
+// Err returns what the call ended with, as [context.Context] has it.
 func (c *shortContext) Err() error {
 	if time.Since(c.received) >= c.timeout {
 		return context.DeadlineExceeded

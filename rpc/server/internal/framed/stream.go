@@ -28,23 +28,23 @@ func newStream(k *call, ctx context.Context, paced bool) *stream {
 	return &stream{k: k, ctx: ctx, inbox: newInbox(paced), credit: frame.Window, more: make(chan struct{}, 1)}
 }
 
-// Context is grpc.ServerStream's.
+// Context ends with the stream, as [grpc.ServerStream] has it.
 func (s *stream) Context() context.Context { return s.ctx }
 
-// SetHeader is grpc.ServerStream's; frames have none.
+// SetHeader does nothing: frames have no headers.
 func (s *stream) SetHeader(metadata.MD) error { return nil }
 
-// SendHeader is grpc.ServerStream's; frames have none.
+// SendHeader does nothing: frames have no headers.
 func (s *stream) SendHeader(metadata.MD) error { return nil }
 
-// SetTrailer is grpc.ServerStream's; frames have none.
+// SetTrailer does nothing: frames have no trailers.
 func (s *stream) SetTrailer(metadata.MD) {}
 
 // pagesAhead is how many pages of scans may wait on a connection to be written, of
 // all its streams together, before a stream that brings one more waits too.
 const pagesAhead = 4
 
-// SendMsg is grpc.ServerStream's. It waits for credit, and while much waits to be
+// SendMsg sends an answer, as [grpc.ServerStream] has it. It waits for credit, and while much waits to be
 // written.
 func (s *stream) SendMsg(m any) error {
 	payload, err := s.k.conn.f.codec.Marshal(m)
