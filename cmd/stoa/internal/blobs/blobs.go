@@ -8,13 +8,13 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/namespace/naming"
-	"github.com/stoadb/stoa/rpc"
 )
 
 func newBlob(p *cli.Process) *cobra.Command {
@@ -48,99 +48,99 @@ func newBlobDoc(b blob.Info) blobDoc {
 	return blobDoc{ID: b.ID.String(), Size: b.Size, Chunks: b.Chunks}
 }
 
+// command describes a command about one blob.
+type command = cli.Command[*call]
+
+// call is one run of such a command.
+type call struct {
+	*cli.Call
+	id codec.BlobID
+}
+
+// onBlob returns a command about the blob that its argument names.
+func onBlob(p *cli.Process, d command) *cobra.Command {
+	d.Args = []string{"ID"}
+	return d.Cobra(p, "blob", func(c *cli.Call, run func(*call) error) error {
+		id, err := cli.Find[codec.BlobID](c.Find, "ID", c.Args[0], naming.Query{Kind: naming.Blob})
+		if err != nil {
+			return err
+		}
+		err = run(&call{c, id})
+		if errors.Is(err, engine.ErrCorrupt) {
+			return cli.Fail(cli.ExitDamage, err, "`stoa blob put` of the file that it was made of heals it; `stoa blob verify` says more")
+		}
+		return err
+	})
+}
+
 func newStat(p *cli.Process) *cobra.Command {
-	var from cli.ReadFlags
-	cmd := &cobra.Command{
-		Use:     "stat ID",
-		Short:   "Describe a blob",
-		Long:    "Describe a blob. It exits 4 if there is none.",
-		Example: "  stoa blob stat " + cli.ExampleDigits,
-		Args:    cli.Exactly("ID"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return onBlob(p, from.Dial, args[0], func(ctx context.Context, client *rpc.Client, id codec.BlobID) error {
-				b, err := client.BlobStat(ctx, id)
-				if err != nil {
-					return err
-				}
-				return p.Emit(newBlobDoc(b), func(w io.Writer) {
-					var t cli.Table
-					t.Add("blob", b.ID.String())
-					t.Add("size", fmt.Sprintf("%s (%d bytes)", cli.SizeText(b.Size), b.Size))
-					t.Add("chunks", fmt.Sprint(b.Chunks))
-					t.Write(w, "")
-				})
-			})
-		},
-	}
-	from.Register(cmd.Flags())
-	return cmd
-}
-
-func newDelete(p *cli.Process) *cobra.Command {
-	var daemon cli.DaemonFlags
-	var force bool
-	var sure cli.Confirmation
-	cmd := &cobra.Command{
-		Use:     "delete ID",
-		Short:   "Delete a blob",
-		Long:    "Delete a blob. One that an application names is not deleted, and it exits 5, without --force.",
-		Example: "  stoa blob delete " + cli.ExampleDigits + "\n  stoa blob delete " + cli.ExampleDigits + " --force",
-		Args:    cli.Exactly("ID"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return onBlob(p, daemon.Dial, args[0], func(ctx context.Context, client *rpc.Client, id codec.BlobID) error {
-				b, err := client.BlobStat(ctx, id)
-				if err != nil && !errors.Is(err, engine.ErrCorrupt) { // one that is damaged can go too
-					return err
-				}
-				had := cli.SizeText(b.Size)
-				if err != nil {
-					had = "damaged"
-				}
-				err = sure.Confirm(ctx, p, func() (string, error) { return fmt.Sprintf("delete the blob %s, %s", id, had), nil })
-				if err != nil {
-					return err
-				}
-				if err := client.BlobDelete(ctx, id, force); err != nil {
-					return err
-				}
-				done := struct {
-					ID      string `json:"blob_id"`
-					Deleted bool   `json:"deleted"`
-					Size    uint64 `json:"size"`
-				}{id.String(), true, b.Size}
-				return p.Emit(done, func(w io.Writer) { fmt.Fprintf(w, "deleted %s, %s\n", id, had) })
-			})
-		},
-	}
-	daemon.Register(cmd.Flags())
-	sure.Register(cmd.Flags())
-	cmd.Flags().BoolVar(&force, "force", false, "delete it even if an application names it")
-	return cmd
-}
-
-func newList(p *cli.Process) *cobra.Command {
-	var from cli.ReadFlags
-	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List all blobs in the order of their ids",
-		Example: "  stoa blob list\n  stoa blob list --json",
-		Args:    cli.Exactly(),
-		RunE: func(*cobra.Command, []string) error {
-			ctx, forget := cli.Interruptible()
-			defer forget()
-			client, err := from.Dial(p)
+	return onBlob(p, command{
+		Name: "stat", Offline: true, Short: "Describe a blob", Long: "Describe a blob. It exits 4 if there is none.", Example: cli.ExampleDigits,
+		Run: func(c *call) error {
+			b, err := c.Client.BlobStat(c.Ctx, c.id)
 			if err != nil {
 				return err
 			}
-			defer client.Close()
-			w := bufio.NewWriter(p.Stdout)
+			return c.Emit(newBlobDoc(b), func(w io.Writer) {
+				var t cli.Table
+				t.Add("blob", b.ID.String())
+				t.Add("size", fmt.Sprintf("%s (%d bytes)", cli.SizeText(b.Size), b.Size))
+				t.Add("chunks", fmt.Sprint(b.Chunks))
+				t.Write(w, "")
+			})
+		},
+	})
+}
+
+func newDelete(p *cli.Process) *cobra.Command {
+	var force bool
+	var sure cli.Confirmation
+	return onBlob(p, command{
+		Name: "delete", Short: "Delete a blob",
+		Long:    "Delete a blob. One that an application names is not deleted, and it exits 5, without --force.",
+		Example: cli.ExampleDigits + "\n" + cli.ExampleDigits + " --force",
+		Flags: func(fs *pflag.FlagSet) {
+			sure.Register(fs)
+			fs.BoolVar(&force, "force", false, "delete it even if an application names it")
+		},
+		Run: func(c *call) error {
+			b, err := c.Client.BlobStat(c.Ctx, c.id)
+			if err != nil && !errors.Is(err, engine.ErrCorrupt) { // one that is damaged can go too
+				return err
+			}
+			had := cli.SizeText(b.Size)
+			if err != nil {
+				had = "damaged"
+			}
+			err = sure.Confirm(c.Ctx, p, func() (string, error) { return fmt.Sprintf("delete the blob %s, %s", c.id, had), nil })
+			if err != nil {
+				return err
+			}
+			if err := c.Client.BlobDelete(c.Ctx, c.id, force); err != nil {
+				return err
+			}
+			done := struct {
+				ID      string `json:"blob_id"`
+				Deleted bool   `json:"deleted"`
+				Size    uint64 `json:"size"`
+			}{c.id.String(), true, b.Size}
+			return c.Emit(done, func(w io.Writer) { fmt.Fprintf(w, "deleted %s, %s\n", c.id, had) })
+		},
+	})
+}
+
+func newList(p *cli.Process) *cobra.Command {
+	return cli.Command[*cli.Call]{
+		Name: "list", Offline: true, Short: "List all blobs in the order of their ids", Example: "\n--json",
+		Run: func(c *cli.Call) error {
+			w := bufio.NewWriter(c.Stdout)
 			blobs, bytes := 0, uint64(0)
-			for b, err := range client.BlobList(ctx) {
+			for b, err := range c.Client.BlobList(c.Ctx) {
 				if err != nil {
 					return errors.Join(err, w.Flush())
 				}
 				blobs, bytes = blobs+1, bytes+b.Size
-				if p.JSON {
+				if c.JSON {
 					err = cli.WriteJSON(w, newBlobDoc(b))
 				} else {
 					_, err = fmt.Fprintf(w, "%s  %10s  %4d\n", b.ID, cli.SizeText(b.Size), b.Chunks)
@@ -149,35 +149,10 @@ func newList(p *cli.Process) *cobra.Command {
 					return err
 				}
 			}
-			if !p.JSON {
-				fmt.Fprintf(p.Stderr, "%s, %s\n", cli.Count(blobs, "blob"), cli.SizeText(bytes))
-			}
+			c.Guide(cli.Count(blobs, "blob") + ", " + cli.SizeText(bytes))
 			return w.Flush()
 		},
-	}
-	from.Register(cmd.Flags())
-	return cmd
-}
-
-// onBlob calls do with the daemon and the blob that an argument names, and a
-// context that Ctrl-C ends.
-func onBlob(p *cli.Process, dial func(*cli.Process) (*rpc.Client, error), arg string, do func(context.Context, *rpc.Client, codec.BlobID) error) error {
-	ctx, forget := cli.Interruptible()
-	defer forget()
-	client, err := dial(p)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	id, err := cli.Find[codec.BlobID](cli.FinderOf(ctx, client), "ID", arg, naming.Query{Kind: naming.Blob})
-	if err != nil {
-		return err
-	}
-	err = do(ctx, client, id)
-	if errors.Is(err, engine.ErrCorrupt) {
-		return cli.Fail(cli.ExitDamage, err, "`stoa blob put` of the file that it was made of heals it; `stoa blob verify` says more")
-	}
-	return err
+	}.Cobra(p, "blob", cli.Plainly)
 }
 
 // transferred returns the error of a transfer; where it was interrupted, that is

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
@@ -16,32 +17,21 @@ import (
 )
 
 func newGet(p *cli.Process) *cobra.Command {
-	var from cli.ReadFlags
-	var g download
-	cmd := &cobra.Command{
-		Use:   "get ID",
-		Short: "Write a blob, or a part of it, to a file or to stdout",
+	g := download{Process: p}
+	return onBlob(p, command{
+		Name: "get", Offline: true, Short: "Write a blob, or a part of it, to a file or to stdout",
 		Long: `Write a blob, or a part of it, to a file or to stdout. The content is checked against
 the id; a file appears under its name only when it is whole. Content goes to a
 terminal only with -o - .`,
-		Example: `  stoa blob get ` + cli.ExampleDigits + ` -o app.wasm
-  stoa blob get ` + cli.ExampleDigits + ` --offset 1048576 --length 64 | xxd`,
-		Args: cli.Exactly("ID"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			g.Process = p
-			if err := g.check(); err != nil {
-				return err
-			}
-			return onBlob(p, from.Dial, args[0], func(ctx context.Context, client *rpc.Client, id codec.BlobID) error {
-				return transferred(ctx, g.run(ctx, client, id))
-			})
+		Example: cli.ExampleDigits + " -o app.wasm\n" + cli.ExampleDigits + " --offset 1048576 --length 64 | xxd",
+		Flags: func(fs *pflag.FlagSet) {
+			fs.StringVarP(&g.out, "output", "o", "", "the file to write; - is stdout")
+			fs.Uint64Var(&g.part.Offset, "offset", 0, "the first byte")
+			fs.Uint64Var(&g.part.Length, "length", 0, "the most bytes; 0: to the end")
 		},
-	}
-	from.Register(cmd.Flags())
-	cmd.Flags().StringVarP(&g.out, "output", "o", "", "the file to write; - is stdout")
-	cmd.Flags().Uint64Var(&g.part.Offset, "offset", 0, "the first byte")
-	cmd.Flags().Uint64Var(&g.part.Length, "length", 0, "the most bytes; 0: to the end")
-	return cmd
+		Check: g.check,
+		Run:   func(c *call) error { return transferred(c.Ctx, g.run(c.Ctx, c.Client, c.id)) },
+	})
 }
 
 // download is one blob on its way from the daemon.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
@@ -19,35 +20,26 @@ import (
 )
 
 func newPut(p *cli.Process) *cobra.Command {
-	var daemon cli.DaemonFlags
 	var idText string
-	cmd := &cobra.Command{
-		Use:   "put FILE|-",
-		Short: "Store a file, or stdin, as a blob, and print its id",
+	var id codec.BlobID
+	return cli.Command[*cli.Call]{
+		Name: "put", Args: []string{"FILE|-"}, Short: "Store a file, or stdin, as a blob, and print its id",
 		Long: `Store a file, or stdin, as a blob, and print its id. A file is hashed first, so that
 one that is there already is not sent again. What is damaged of a blob that is there is
 written anew, and said. --id declares the id; content that has another one is refused.`,
-		Example: `  stoa blob put app.wasm
-  curl -s https://example.org/app.wasm | stoa blob put -`,
-		Args: cli.Exactly("FILE"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			u := upload{Process: p, path: args[0]}
+		Example: "app.wasm\n  curl -s https://example.org/app.wasm | stoa blob put -",
+		Flags:   func(fs *pflag.FlagSet) { fs.StringVar(&idText, "id", "", "the SHA-256 of the content, in hex") },
+		Check: func() (err error) {
 			if idText != "" {
-				var err error
-				if u.options.ID, err = cli.ParseID[codec.BlobID]("--id", idText); err != nil {
-					return err
-				}
+				id, err = cli.ParseID[codec.BlobID]("--id", idText)
 			}
-			ctx, forget := cli.Interruptible()
-			defer forget()
-			client, err := daemon.Dial(p)
+			return err
+		},
+		Run: func(c *cli.Call) error {
+			u := upload{Process: p, path: c.Args[0], options: rpc.BlobPutOptions{ID: id}}
+			b, existed, err := u.run(c.Ctx, c.Client)
 			if err != nil {
-				return err
-			}
-			defer client.Close()
-			b, existed, err := u.run(ctx, client)
-			if err != nil {
-				return transferred(ctx, err)
+				return transferred(c.Ctx, err)
 			}
 			d := newBlobDoc(b)
 			d.Existed = &existed
@@ -64,10 +56,7 @@ written anew, and said. --id declares the id; content that has another one is re
 				}
 			})
 		},
-	}
-	daemon.Register(cmd.Flags())
-	cmd.Flags().StringVar(&idText, "id", "", "the SHA-256 of the content, in hex")
-	return cmd
+	}.Cobra(p, "blob", cli.Plainly)
 }
 
 // healedText says what an upload has made good.

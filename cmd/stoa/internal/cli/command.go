@@ -15,7 +15,7 @@ import (
 // room says how it is made in one function, which the room's commands are made by.
 type Command[C any] struct {
 	Name, Short, Long string
-	Args              []string // names; those in brackets may be left out, from the last on; one with dots may be given more than once
+	Args              []string // names; those in brackets may be left out, from the last on; the last may be given more than once if it has dots
 	Example           string   // what stands after the name, a line for each; one that is indented stands as it is
 	Offline           bool     // it reads, and so a directory too
 	Flags             func(*pflag.FlagSet)
@@ -91,7 +91,7 @@ func withOptional(names []string) cobra.PositionalArgs {
 		for least > 0 && strings.HasPrefix(names[least-1], "[") {
 			least--
 		}
-		if most > 0 && strings.HasSuffix(names[most-1], "...]") {
+		if most > 0 && strings.HasSuffix(strings.TrimSuffix(names[most-1], "]"), "...") {
 			most = max(most, len(args))
 		}
 		if len(args) >= least && len(args) <= most {

@@ -95,13 +95,3 @@ func (f *DaemonFlags) Dial(p *Process) (*rpc.Client, error) {
 	}
 	return client, nil
 }
-
-// Connected connects to the daemon for as long as use takes.
-func (p *Process) Connected(daemon *DaemonFlags, use func(*rpc.Client) error) error {
-	client, err := daemon.Dial(p)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	return use(client)
-}

@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -12,50 +11,36 @@ import (
 	"os"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/stoadb/stoa/dag"
-	"github.com/stoadb/stoa/rpc"
 )
 
-// Offer makes of cmd a command that offers what is in its files to the
-// daemon, each thing a what. show prints an answer and reports whether it refuses.
-func Offer[A any](p *Process, cmd cobra.Command, what string,
-	offer func(context.Context, *rpc.Client, iter.Seq[[]byte]) iter.Seq2[A, error], show func(*A) (refuses bool, err error)) *cobra.Command {
-	var daemon DaemonFlags
-	cmd.Args = AtLeast("FILE")
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		ctx, forget := Interruptible()
-		defer forget()
-		return p.Connected(&daemon, func(client *rpc.Client) error {
-			in := newOfferFiles(p.Stdin, what, args)
-			refusals, n := 0, 0
-			var failed error
-			for a, err := range offer(ctx, client, in.all()) {
-				n++
-				if err != nil {
-					failed = errors.Join(failed, fmt.Errorf("%s %d: %w", what, n, err))
-					continue
-				}
-				refuses, err := show(&a)
-				if err != nil {
-					return err
-				}
-				if refuses {
-					refusals++
-				}
-			}
-			switch err := errors.Join(failed, in.failure()); {
-			case err != nil:
-				return err
-			case refusals > 0:
-				return Refused(fmt.Errorf("%s refused", Count(refusals, what)), "")
-			}
-			return nil
-		})
+// Offer offers to the daemon what is in the files that the arguments of a call name, each
+// thing a what. show prints an answer and reports whether it refuses.
+func Offer[A any](c *Call, what string, offer func(iter.Seq[[]byte]) iter.Seq2[A, error], show func(*A) (refuses bool, err error)) error {
+	in := newOfferFiles(c.Stdin, what, c.Args)
+	refusals, n := 0, 0
+	var failed error
+	for a, err := range offer(in.all()) {
+		n++
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s %d: %w", what, n, err))
+			continue
+		}
+		refuses, err := show(&a)
+		if err != nil {
+			return err
+		}
+		if refuses {
+			refusals++
+		}
 	}
-	daemon.Register(cmd.Flags())
-	return &cmd
+	switch err := errors.Join(failed, in.failure()); {
+	case err != nil:
+		return err
+	case refusals > 0:
+		return Refused(fmt.Errorf("%s refused", Count(refusals, what)), "")
+	}
+	return nil
 }
 
 // offerFiles reads deltas or ops from files.

@@ -75,20 +75,10 @@ func Exactly(names ...string) cobra.PositionalArgs {
 		}
 		wants := "no arguments"
 		if len(names) > 0 {
-			wants = strings.Join(names, " and ")
+			wants = strings.NewReplacer("|-", "", "...", "").Replace(strings.Join(names, " and ")) // those are for help
 		}
 		return Bad(fmt.Errorf("%s wants %s, got %d arguments", cmd.CommandPath(), wants, len(args)),
 			"as in: "+strings.TrimSpace(strings.SplitN(cmd.Example, "\n", 2)[0]))
-	}
-}
-
-// AtLeast refuses fewer arguments than those that names lists.
-func AtLeast(names ...string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < len(names) {
-			return Exactly(names...)(cmd, args)
-		}
-		return nil
 	}
 }
 

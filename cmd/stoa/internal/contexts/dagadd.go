@@ -1,7 +1,6 @@
 package contexts
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"iter"
@@ -11,7 +10,6 @@ import (
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
-	"github.com/stoadb/stoa/rpc"
 )
 
 // answerDoc is what became of a delta, as JSON.
@@ -78,18 +76,20 @@ func (d answerDoc) write(w io.Writer) {
 
 func newDagAdd(p *cli.Process) *cobra.Command {
 	var level cli.Durability
-	cmd := cli.Offer(p, cobra.Command{
-		Use: "add FILE|-...", Short: "Offer deltas that another node has sent",
+	return ofContexts(p, "dag", command{
+		Name: "add", Args: []string{"FILE|-..."}, Short: "Offer deltas that another node has sent",
 		Long: `Offer deltas that another node has sent, and say what becomes of each. A file, or
 stdin, has one delta as its bytes, or any number in hex, one to a line. It exits 5 if one
 is refused, and 1 if one can't be judged.`,
-		Example: "  stoa dag add delta.hex\n  stoa dag since room --bytes --socket a/stoa.sock | stoa dag add - --socket b/stoa.sock",
-	}, "delta", func(ctx context.Context, client *rpc.Client, deltas iter.Seq[[]byte]) iter.Seq2[dag.Answer, error] {
-		return client.Dag().AddMany(ctx, deltas, engine.Durability(level))
-	}, func(a *dag.Answer) (bool, error) {
-		d := newAnswerDoc(a)
-		return a.Kind == dag.Refused, p.Emit(d, d.write)
+		Example: "delta.hex\n  stoa dag since room --bytes --socket a/stoa.sock | stoa dag add - --socket b/stoa.sock",
+		Flags:   level.Register,
+		Run: func(c *call) error {
+			return cli.Offer(c.Call, "delta", func(deltas iter.Seq[[]byte]) iter.Seq2[dag.Answer, error] {
+				return c.dag.AddMany(c.Ctx, deltas, engine.Durability(level))
+			}, func(a *dag.Answer) (bool, error) {
+				d := newAnswerDoc(a)
+				return a.Kind == dag.Refused, c.Emit(d, d.write)
+			})
+		},
 	})
-	level.Register(cmd.Flags())
-	return cmd
 }

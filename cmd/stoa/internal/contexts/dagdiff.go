@@ -99,8 +99,6 @@ func (c *call) emitDifferences(all iter.Seq2[merkle.Difference, error]) error {
 	if n > 0 {
 		return cli.Refused(fmt.Errorf("%s in which the states differ", cli.Count(n, "key")), "")
 	}
-	if !c.JSON {
-		fmt.Fprintln(c.Stderr, "the states are the same")
-	}
+	c.Guide("the states are the same")
 	return nil
 }

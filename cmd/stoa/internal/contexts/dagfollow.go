@@ -90,9 +90,7 @@ func (c *call) emitApplied(all iter.Seq2[dag.AppliedDelta, error], limit uint, a
 			break
 		}
 	}
-	if !c.JSON {
-		fmt.Fprintln(c.Stderr, cli.Count(int(n), "delta"))
-	}
+	c.Guide(cli.Count(int(n), "delta"))
 	return nil
 }
 

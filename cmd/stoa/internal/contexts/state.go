@@ -1,7 +1,6 @@
 package contexts
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -141,26 +140,9 @@ func (f *bytesFlags) window(prefix, from, to string) (r engine.Range, err error)
 }
 
 func (c *call) emitEntries(all iter.Seq2[dag.StateEntry, error]) error {
-	w := bufio.NewWriter(c.Stdout)
-	n := 0
-	for e, err := range all {
-		if err != nil {
-			return errors.Join(err, w.Flush())
-		}
-		n++
-		if c.JSON {
-			err = cli.WriteJSON(w, entryDoc{e.AppKey, e.Value})
-		} else {
-			_, err = fmt.Fprintf(w, "%s  %s\n", cli.Shorten(bytesText(e.AppKey), cli.LineText), cli.Shorten(bytesText(e.Value), cli.LineText))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if !c.JSON {
-		fmt.Fprintln(c.Stderr, cli.Count(n, "key"))
-	}
-	return w.Flush()
+	return cli.List(c.Process, "key", all, func(e dag.StateEntry) (any, error) { return entryDoc{e.AppKey, e.Value}, nil }, func(w io.Writer, e dag.StateEntry) {
+		fmt.Fprintf(w, "%s  %s\n", cli.Shorten(bytesText(e.AppKey), cli.LineText), cli.Shorten(bytesText(e.Value), cli.LineText))
+	})
 }
 
 func newPrivatePut(p *cli.Process) *cobra.Command {

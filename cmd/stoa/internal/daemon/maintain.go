@@ -77,7 +77,7 @@ exits 5 if it still takes no writes.`,
 		Example: "  stoa reopen",
 		Args:    cli.Exactly(),
 		RunE: func(*cobra.Command, []string) error {
-			return p.Connected(&daemon, func(client *rpc.Client) error {
+			return connected(p, &daemon, func(client *rpc.Client) error {
 				health, err := client.Reopen(p.Ctx)
 				if err != nil {
 					return err
@@ -106,7 +106,7 @@ exits 5 if it still takes no writes.`,
 
 // ask makes one call to the daemon, and prints that it is done.
 func ask(p *cli.Process, daemon *cli.DaemonFlags, call func(*rpc.Client) error, done any, text func(io.Writer)) error {
-	return p.Connected(daemon, func(client *rpc.Client) error {
+	return connected(p, daemon, func(client *rpc.Client) error {
 		if err := call(client); err != nil {
 			return err
 		}
@@ -125,4 +125,14 @@ func rewriteColumns(e *rocks.Engine, col column.Column) error {
 		}
 	}
 	return nil
+}
+
+// connected connects to the daemon for as long as use takes.
+func connected(p *cli.Process, daemon *cli.DaemonFlags, use func(*rpc.Client) error) error {
+	client, err := daemon.Dial(p)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return use(client)
 }

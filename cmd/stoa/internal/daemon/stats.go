@@ -42,7 +42,7 @@ func newStats(p *cli.Process) *cobra.Command {
 		Example: "  stoa stats\n  stoa stats --json",
 		Args:    cli.Exactly(),
 		RunE: func(*cobra.Command, []string) error {
-			return p.Connected(&daemon, func(client *rpc.Client) error {
+			return connected(p, &daemon, func(client *rpc.Client) error {
 				s, err := client.Stats(p.Ctx)
 				if err != nil {
 					return err

@@ -57,7 +57,7 @@ directory that no daemon serves.`,
 			if from.Offline != "" {
 				return statusOffline(p, &from)
 			}
-			return p.Connected(&from.DaemonFlags, func(client *rpc.Client) error {
+			return connected(p, &from.DaemonFlags, func(client *rpc.Client) error {
 				res, err := client.Status(p.Ctx)
 				if err != nil {
 					return err

@@ -14,11 +14,6 @@ func (c *call) groupArg(what, text string) (codec.GroupID, error) {
 	return cli.Find[codec.GroupID](c.Find, what, text, naming.Query{Kind: naming.Group})
 }
 
-// namespaceArg is groupArg for a namespace.
-func (c *call) namespaceArg(text string) (codec.GroupID, error) {
-	return cli.Find[codec.GroupID](c.Find, "NAMESPACE", text, naming.Query{Kind: naming.Namespace})
-}
-
 // opArg returns the op of a namespace that an argument is.
 func (c *call) opArg(ns codec.GroupID, what, text string) (codec.OpID, error) {
 	return cli.Find[codec.OpID](c.Find, what, text, naming.Query{Kind: naming.Op, Group: ns})
@@ -27,23 +22,6 @@ func (c *call) opArg(ns codec.GroupID, what, text string) (codec.OpID, error) {
 // applicationArg returns the application that an argument is, by id or by an alias.
 func (c *call) applicationArg(what, text string) (codec.ApplicationID, error) {
 	return cli.Find[codec.ApplicationID](c.Find, what, text, naming.Query{Kind: naming.Application})
-}
-
-// groupWithNames returns the group that the first argument is, and the names that are
-// used in it.
-func (c *call) groupWithNames() (g codec.GroupID, known names, err error) {
-	if g, err = c.groupArg("GROUP", c.Args[0]); err == nil {
-		known, err = c.namesOf(g)
-	}
-	return g, known, err
-}
-
-// namespaceWithNames is groupWithNames for a namespace.
-func (c *call) namespaceWithNames() (ns codec.GroupID, known names, err error) {
-	if ns, err = c.namespaceArg(c.Args[0]); err == nil {
-		known, err = c.namesOf(ns)
-	}
-	return ns, known, err
 }
 
 // isMember reports whether somebody is a member of a group.

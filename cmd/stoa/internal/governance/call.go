@@ -4,6 +4,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/namespace/naming"
 	"github.com/stoadb/stoa/rpc"
 )
 
@@ -17,6 +19,7 @@ type call struct {
 	groups     *rpc.Groups
 	read       governance
 	shown      shownWords
+	group      codec.GroupID // of a command on one, or the namespace
 }
 
 // governance is what is read of namespaces and groups.
@@ -34,4 +37,20 @@ func govern(p *cli.Process, under string, d command) *cobra.Command {
 		defer func() { g.shown.explain(p) }()
 		return run(g)
 	})
+}
+
+// onGroup returns a command about the group that its first argument names; about the
+// namespace, if that is what the argument is called.
+func onGroup(p *cli.Process, under string, d command) *cobra.Command {
+	kind, run := naming.Group, d.Run
+	if d.Args[0] == "NAMESPACE" {
+		kind = naming.Namespace
+	}
+	d.Run = func(c *call) (err error) {
+		if c.group, err = cli.Find[codec.GroupID](c.Find, d.Args[0], c.Args[0], naming.Query{Kind: kind}); err != nil {
+			return err
+		}
+		return run(c)
+	}
+	return govern(p, under, d)
 }

@@ -71,14 +71,14 @@ func newGroupCreate(p *cli.Process) *cobra.Command {
 }
 
 // groupCommand is a command on a group, its first argument, that proposes an op of it.
-func groupCommand(p *cli.Process, g command, op func(c *call, g codec.GroupID, args []string) (codec.GroupOp, error)) *cobra.Command {
-	return proposing(p, g, op, (*call).propose)
+func groupCommand(p *cli.Process, under string, d command, op func(c *call, args []string) (codec.GroupOp, error)) *cobra.Command {
+	return proposing(p, under, d, op, (*call).propose)
 }
 
 // rootCommand is groupCommand for a root op.
-func rootCommand(p *cli.Process, g command, op func(c *call, g codec.GroupID, args []string) (codec.RootOp, error)) *cobra.Command {
-	return proposing(p, g, op, func(c *call, id codec.GroupID, o codec.RootOp) error {
-		ns, err := c.groups.NamespaceOf(c.Ctx, id)
+func rootCommand(p *cli.Process, under string, d command, op func(c *call, args []string) (codec.RootOp, error)) *cobra.Command {
+	return proposing(p, under, d, op, func(c *call, g codec.GroupID, o codec.RootOp) error {
+		ns, err := c.groups.NamespaceOf(c.Ctx, g)
 		if err != nil {
 			return err
 		}
@@ -88,44 +88,36 @@ func rootCommand(p *cli.Process, g command, op func(c *call, g codec.GroupID, ar
 
 // proposing is a command that makes an op of a group, its first argument, and
 // of the others, and proposes it.
-func proposing[Op any](p *cli.Process, g command, op func(*call, codec.GroupID, []string) (Op, error),
+func proposing[Op any](p *cli.Process, under string, d command, op func(*call, []string) (Op, error),
 	propose func(*call, codec.GroupID, Op) error) *cobra.Command {
-	g.Args = append([]string{"GROUP"}, g.Args...)
-	g.Run = func(c *call) error {
-		id, err := c.groupArg("GROUP", c.Args[0])
+	d.Args = append([]string{"GROUP"}, d.Args...)
+	d.Run = func(c *call) error {
+		o, err := op(c, c.Args[1:])
 		if err != nil {
 			return err
 		}
-		o, err := op(c, id, c.Args[1:])
-		if err != nil {
-			return err
-		}
-		return propose(c, id, o)
+		return propose(c, c.group, o)
 	}
-	return govern(p, "group", g)
+	return onGroup(p, under, d)
 }
 
 func newGroupDelete(p *cli.Process) *cobra.Command {
 	var sure cli.Confirmation
-	return govern(p, "group", command{
+	return onGroup(p, "group", command{
 		Name: "delete", Args: []string{"GROUP"}, Short: "Delete a group, and all below it", Long: "Delete a group, and all below it, for every member. A namespace itself stays.",
 		Example: "kitchen\nkitchen --yes", Flags: sure.Register,
 		Run: func(c *call) error {
-			g, err := c.groupArg("GROUP", c.Args[0])
+			ns, err := c.read.NamespaceOf(c.Ctx, c.group)
 			if err != nil {
 				return err
 			}
-			ns, err := c.read.NamespaceOf(c.Ctx, g)
-			if err != nil {
-				return err
-			}
-			all, err := c.allOfGroup(ns, g)
+			all, err := c.allOfGroup(ns, c.group)
 			if err != nil {
 				return err
 			}
 			err = sure.Confirm(c.Ctx, c.Process, func() (string, error) { return "delete, for every member, " + all, nil })
 			if err == nil {
-				err = c.proposeRoot(ns, codec.RootOp{Kind: codec.RootGroupDeleted, GroupID: g})
+				err = c.proposeRoot(ns, codec.RootOp{Kind: codec.RootGroupDeleted, GroupID: c.group})
 			}
 			if err == nil {
 				c.Guide("deleted " + all)
@@ -159,26 +151,26 @@ func (c *call) allOfGroup(ns, g codec.GroupID) (string, error) {
 }
 
 func newGroupMove(p *cli.Process) *cobra.Command {
-	return rootCommand(p, command{Name: "move", Args: []string{"PARENT"}, Short: "Move a group below another", Long: "Move a group below another of the same namespace.", Example: "kitchen home"},
-		func(c *call, g codec.GroupID, args []string) (codec.RootOp, error) {
+	return rootCommand(p, "group", command{Name: "move", Args: []string{"PARENT"}, Short: "Move a group below another", Long: "Move a group below another of the same namespace.", Example: "kitchen home"},
+		func(c *call, args []string) (codec.RootOp, error) {
 			above, err := c.groupArg("PARENT", args[0])
-			return codec.RootOp{Kind: codec.RootGroupReparented, GroupID: g, ParentID: above}, err
+			return codec.RootOp{Kind: codec.RootGroupReparented, GroupID: c.group, ParentID: above}, err
 		})
 }
 
 func newGroupShow(p *cli.Process) *cobra.Command {
-	return govern(p, "group", command{
+	return onGroup(p, "group", command{
 		Name: "show", Args: []string{"GROUP"}, Offline: true, Short: "Describe a group", Long: "Describe a group. It exits 4 if there is none.", Example: "home",
 		Run: func(c *call) error {
-			id, known, err := c.groupWithNames()
+			known, err := c.namesOf(c.group)
 			if err != nil {
 				return err
 			}
-			g, err := c.read.Show(c.Ctx, id)
+			g, err := c.read.Show(c.Ctx, c.group)
 			if err != nil {
 				return err
 			}
-			if err := c.noteStanding(id, known); err != nil {
+			if err := c.noteStanding(c.group, known); err != nil {
 				return err
 			}
 			d := newGroupDoc(&g)

@@ -15,11 +15,11 @@ import (
 
 func newGroupTarget(p *cli.Process) *cobra.Command {
 	var app string
-	return groupCommand(p, command{
+	return groupCommand(p, "group", command{
 		Name: "target", Args: []string{"APPLICATION"}, Short: "Set the application that a group runs", Example: "home " + cli.ExampleDigits,
 		Long:  "Set the application that a group runs, by its id.",
 		Flags: func(fs *pflag.FlagSet) { fs.StringVar(&app, "app-key", "", "the key of the application") },
-	}, func(c *call, _ codec.GroupID, args []string) (op codec.GroupOp, err error) {
+	}, func(c *call, args []string) (op codec.GroupOp, err error) {
 		op.Kind = codec.OpTargetApplicationSet
 		if app != "" {
 			if op.AppKey, err = cli.ParseID[codec.Hash]("--app-key", app); err != nil {
@@ -32,9 +32,9 @@ func newGroupTarget(p *cli.Process) *cobra.Command {
 }
 
 func newGroupPolicy(p *cli.Process) *cobra.Command {
-	return groupCommand(p, command{Name: "policy", Args: []string{"POLICY"}, Short: "Set how a group upgrades", Example: "home manual",
+	return groupCommand(p, "group", command{Name: "policy", Args: []string{"POLICY"}, Short: "Set how a group upgrades", Example: "home manual",
 		Long: "Set how a group upgrades: auto, manual or frozen."},
-		func(_ *call, _ codec.GroupID, args []string) (op codec.GroupOp, err error) {
+		func(_ *call, args []string) (op codec.GroupOp, err error) {
 			op.Kind = codec.OpUpgradePolicySet
 			op.UpgradePolicy, err = policyOf(args[0])
 			return op, err
@@ -42,9 +42,9 @@ func newGroupPolicy(p *cli.Process) *cobra.Command {
 }
 
 func newGroupMigration(p *cli.Process) *cobra.Command {
-	return groupCommand(p, command{Name: "migration", Args: []string{"[METHOD]"}, Short: "Set the method that is run on upgrade", Example: "home to_v2\nhome",
+	return groupCommand(p, "group", command{Name: "migration", Args: []string{"[METHOD]"}, Short: "Set the method that is run on upgrade", Example: "home to_v2\nhome",
 		Long: "Set the method that is run on upgrade; without METHOD none is."},
-		func(_ *call, _ codec.GroupID, args []string) (op codec.GroupOp, err error) {
+		func(_ *call, args []string) (op codec.GroupOp, err error) {
 			op.Kind = codec.OpMigrationSet
 			if len(args) > 0 {
 				op.Migration = codec.Some(args[0])
@@ -54,11 +54,11 @@ func newGroupMigration(p *cli.Process) *cobra.Command {
 }
 
 func newGroupMigrated(p *cli.Process) *cobra.Command {
-	return groupCommand(p, command{Name: "migrated", Args: []string{"CONTEXT", "METHOD"}, Short: "Say that a context was migrated", Example: "home room to_v2",
+	return groupCommand(p, "group", command{Name: "migrated", Args: []string{"CONTEXT", "METHOD"}, Short: "Say that a context was migrated", Example: "home room to_v2",
 		Long: "Say that a context was migrated by a method, which raises the revision of its application."},
-		func(c *call, g codec.GroupID, args []string) (op codec.GroupOp, err error) {
+		func(c *call, args []string) (op codec.GroupOp, err error) {
 			op.Kind, op.Method = codec.OpContextMigrated, args[1]
-			op.ContextID, err = c.contextArg(g, "CONTEXT", args[0])
+			op.ContextID, err = c.contextArg(c.group, "CONTEXT", args[0])
 			return op, err
 		})
 }
@@ -78,34 +78,17 @@ func count64(what, text string) (uint64, error) {
 	return n, nil
 }
 
-// upgradeCommand is a command of stoa group upgrade that proposes an op of a group.
-func upgradeCommand(p *cli.Process, u command, op func(args []string) (codec.GroupOp, error)) *cobra.Command {
-	u.Args = append([]string{"GROUP"}, u.Args...)
-	u.Run = func(c *call) error {
-		g, err := c.groupArg("GROUP", c.Args[0])
-		if err != nil {
-			return err
-		}
-		o, err := op(c.Args[1:])
-		if err != nil {
-			return err
-		}
-		return c.propose(g, o)
-	}
-	return govern(p, "group upgrade", u)
-}
-
 func newUpgradeStart(p *cli.Process) *cobra.Command {
 	var total uint64
 	var method string
-	return upgradeCommand(p, command{
+	return groupCommand(p, "group upgrade", command{
 		Name: "start", Args: []string{"FROM", "TO"}, Short: "Begin an upgrade", Example: "home 1 2 --contexts 3 --migration to_v2",
 		Long: "Begin the upgrade of a group from one version of its application to another.",
 		Flags: func(fs *pflag.FlagSet) {
 			fs.Uint64Var(&total, "contexts", 0, "how many contexts are upgraded")
 			fs.StringVar(&method, "migration", "", "the method that migrates them")
 		},
-	}, func(args []string) (op codec.GroupOp, err error) {
+	}, func(_ *call, args []string) (op codec.GroupOp, err error) {
 		op = codec.GroupOp{Kind: codec.OpUpgradeStarted, Total: total, At: uint64(time.Now().Unix())}
 		if method != "" {
 			op.Migration = codec.Some(method)
@@ -118,9 +101,9 @@ func newUpgradeStart(p *cli.Process) *cobra.Command {
 }
 
 func newUpgradeProgress(p *cli.Process) *cobra.Command {
-	return upgradeCommand(p, command{Name: "progress", Args: []string{"COMPLETED", "FAILED"}, Short: "Say how far the upgrade is", Example: "home 2 0",
+	return groupCommand(p, "group upgrade", command{Name: "progress", Args: []string{"COMPLETED", "FAILED"}, Short: "Say how far the upgrade is", Example: "home 2 0",
 		Long: "Say how many contexts have been upgraded, and how many could not. It exits 5 where no\nupgrade is in progress, or it has fewer contexts."},
-		func(args []string) (op codec.GroupOp, err error) {
+		func(_ *call, args []string) (op codec.GroupOp, err error) {
 			op.Kind = codec.OpUpgradeProgressed
 			if op.Completed, err = count64("COMPLETED", args[0]); err == nil {
 				op.Failed, err = count64("FAILED", args[1])
@@ -130,9 +113,9 @@ func newUpgradeProgress(p *cli.Process) *cobra.Command {
 }
 
 func newUpgradeDone(p *cli.Process) *cobra.Command {
-	return upgradeCommand(p, command{Name: "done", Short: "Say that the upgrade is over", Example: "home",
+	return groupCommand(p, "group upgrade", command{Name: "done", Short: "Say that the upgrade is over", Example: "home",
 		Long: "Say that the upgrade of a group is over. It exits 5 where none is in progress."},
-		func([]string) (codec.GroupOp, error) {
+		func(*call, []string) (codec.GroupOp, error) {
 			return codec.GroupOp{Kind: codec.OpUpgradeCompleted, At: uint64(time.Now().Unix())}, nil
 		})
 }
@@ -177,19 +160,15 @@ func (d *upgradeDoc) said() string {
 }
 
 func newUpgradeShow(p *cli.Process) *cobra.Command {
-	return govern(p, "group upgrade", command{
+	return onGroup(p, "group upgrade", command{
 		Name: "show", Args: []string{"GROUP"}, Offline: true, Short: "Show the latest upgrade of a group", Long: "Show the latest upgrade of a group. It exits 4 if there was none.", Example: "home",
 		Run: func(c *call) error {
-			g, err := c.groupArg("GROUP", c.Args[0])
-			if err != nil {
-				return err
-			}
-			info, err := c.read.Show(c.Ctx, g)
+			info, err := c.read.Show(c.Ctx, c.group)
 			if err != nil {
 				return err
 			}
 			if !info.Upgrade.Valid {
-				return cli.Fail(cli.ExitNotFound, fmt.Errorf("group %s was never upgraded", g), "")
+				return cli.Fail(cli.ExitNotFound, fmt.Errorf("group %s was never upgraded", c.group), "")
 			}
 			d := newUpgradeDoc(&info.Upgrade.V)
 			return c.Emit(d, func(w io.Writer) { fmt.Fprintln(w, d.said()) })

@@ -15,15 +15,15 @@ import (
 )
 
 func newGroupKeys(p *cli.Process) *cobra.Command {
-	return govern(p, "group", command{
+	return onGroup(p, "group", command{
 		Name: "keys", Offline: true, Args: []string{"GROUP"}, Short: "List the keys of a group: ids and holders", Example: "home",
 		Long: "List the keys of a group as they were introduced: ids and holders, never the keys.",
 		Run: func(c *call) error {
-			g, known, err := c.groupWithNames()
+			known, err := c.namesOf(c.group)
 			if err != nil {
 				return err
 			}
-			all, err := c.groups.Keys(c.Ctx, g)
+			all, err := c.groups.Keys(c.Ctx, c.group)
 			if err != nil {
 				return err
 			}
@@ -54,7 +54,7 @@ func newGroupKeys(p *cli.Process) *cobra.Command {
 				}
 			}
 			if !current {
-				c.Guide("none is current: a member gives the group a new one with the next change, or with stoa group rotate " + known.called(g.String()))
+				c.Guide("none is current: a member gives the group a new one with the next change, or with stoa group rotate " + known.called(c.group.String()))
 			}
 			return nil
 		},
@@ -62,16 +62,12 @@ func newGroupKeys(p *cli.Process) *cobra.Command {
 }
 
 func newGroupRotate(p *cli.Process) *cobra.Command {
-	return govern(p, "group", command{
+	return onGroup(p, "group", command{
 		Name: "rotate", Args: []string{"GROUP"}, Short: "Give a group the key that is due", Example: "home",
 		Long: `Give a group a new key, where it has none that only members hold, and send the current one
 to members who lack it. It exits 5 where neither is due. ` + cli.ConceptsHint + `.`,
 		Run: func(c *call) error {
-			g, err := c.groupArg("GROUP", c.Args[0])
-			if err != nil {
-				return err
-			}
-			done, err := c.groups.Rotate(c.Ctx, g)
+			done, err := c.groups.Rotate(c.Ctx, c.group)
 			if err != nil {
 				return err
 			}
@@ -84,7 +80,7 @@ func newGroupSigningKeys(p *cli.Process) *cobra.Command {
 	var fresh bool
 	var seedFile, drop string
 	var sure cli.Confirmation
-	return govern(p, "group", command{
+	return onGroup(p, "group", command{
 		Name: "signing-keys", Offline: true, Args: []string{"GROUP"}, Short: "List, add or drop the signing keys that this daemon holds for a group",
 		Long: `List the Ed25519 keys that this daemon holds for a group: the public halves. --new makes
 one, --seed-file takes the seed in a file, 64 hex digits, and --drop, which asks first,
@@ -97,23 +93,19 @@ forgets one.`,
 			fs.StringVar(&drop, "drop", "", "forget the key with this public half")
 		},
 		Run: func(c *call) error {
-			g, err := c.groupArg("GROUP", c.Args[0])
-			if err != nil {
-				return err
-			}
 			show := func(id codec.Identity, what string) error {
 				return c.Emit(map[string]string{"public_key": id.String(), "state": what}, func(w io.Writer) { fmt.Fprintf(w, "%s  %s\n", id, what) })
 			}
 			switch {
 			case drop != "":
-				id, err := cli.Find[codec.Identity](c.Find, "--drop", drop, naming.Query{Kind: naming.SigningKey, Group: g})
+				id, err := cli.Find[codec.Identity](c.Find, "--drop", drop, naming.Query{Kind: naming.SigningKey, Group: c.group})
 				if err == nil {
 					err = sure.Confirm(c.Ctx, c.Process, func() (string, error) {
 						return fmt.Sprintf("forget the private half of the key %s, which nobody else may have", id), nil
 					})
 				}
 				if err == nil {
-					err = c.groups.DeleteSigningKey(c.Ctx, g, id)
+					err = c.groups.DeleteSigningKey(c.Ctx, c.group, id)
 				}
 				if err != nil {
 					return err
@@ -124,13 +116,13 @@ forgets one.`,
 				if err != nil {
 					return err
 				}
-				id, err := c.groups.AddSigningKey(c.Ctx, g, seed)
+				id, err := c.groups.AddSigningKey(c.Ctx, c.group, seed)
 				if err != nil {
 					return err
 				}
 				return show(id, "added")
 			}
-			all, err := c.groups.SigningKeys(c.Ctx, g)
+			all, err := c.groups.SigningKeys(c.Ctx, c.group)
 			if err != nil {
 				return err
 			}

@@ -14,14 +14,14 @@ import (
 )
 
 func newGroupContexts(p *cli.Process) *cobra.Command {
-	return govern(p, "group", command{
+	return onGroup(p, "group", command{
 		Name: "contexts", Args: []string{"GROUP"}, Offline: true, Short: "List the contexts of a group", Long: "List the contexts of a group, and who is who in them.", Example: "home",
 		Run: func(c *call) error {
-			g, known, err := c.groupWithNames()
+			known, err := c.namesOf(c.group)
 			if err != nil {
 				return err
 			}
-			for x, err := range c.read.Contexts(c.Ctx, g) {
+			for x, err := range c.read.Contexts(c.Ctx, c.group) {
 				if err != nil {
 					return err
 				}
@@ -73,28 +73,28 @@ func (c *call) showContext(x *namespace.ContextInfo, known names) error {
 }
 
 func newGroupDetach(p *cli.Process) *cobra.Command {
-	return groupCommand(p, command{Name: "detach", Args: []string{"CONTEXT"}, Short: "Detach a context from a group", Example: "home room",
+	return groupCommand(p, "group", command{Name: "detach", Args: []string{"CONTEXT"}, Short: "Detach a context from a group", Example: "home room",
 		Long: "Detach a context from a group, with its names, identities and capabilities there."},
-		func(c *call, g codec.GroupID, args []string) (op codec.GroupOp, err error) {
+		func(c *call, args []string) (op codec.GroupOp, err error) {
 			op.Kind = codec.OpContextDetached
-			op.ContextID, err = c.contextArg(g, "CONTEXT", args[0])
+			op.ContextID, err = c.contextArg(c.group, "CONTEXT", args[0])
 			return op, err
 		})
 }
 
 func newGroupJoin(p *cli.Process) *cobra.Command {
-	return groupCommand(p, command{Name: "join", Args: []string{"CONTEXT", "[IDENTITY]"}, Short: "Say which identity this daemon uses in a context",
+	return groupCommand(p, "group", command{Name: "join", Args: []string{"CONTEXT", "[IDENTITY]"}, Short: "Say which identity this daemon uses in a context",
 		Example: "home room me\nhome room",
 		Long: `Say which identity this daemon's member uses in a context of the group. Without IDENTITY it
 is the one whose private key this daemon holds for the context (ContextIdentity), which is
 made where there is none.`},
-		func(c *call, g codec.GroupID, args []string) (op codec.GroupOp, err error) {
+		func(c *call, args []string) (op codec.GroupOp, err error) {
 			op.Kind = codec.OpContextJoined
-			if op.ContextID, err = c.contextArg(g, "CONTEXT", args[0]); err != nil {
+			if op.ContextID, err = c.contextArg(c.group, "CONTEXT", args[0]); err != nil {
 				return op, err
 			}
 			if len(args) > 1 {
-				op.Identity, err = c.memberArg(g, "IDENTITY", args[1])
+				op.Identity, err = c.memberArg(c.group, "IDENTITY", args[1])
 				return op, err
 			}
 			if op.Identity, err = c.contextIdentity(op.ContextID); err == nil {
@@ -119,7 +119,7 @@ func (c *call) showEntry(e *namespace.Entry, known names, full bool) error {
 func newGroupOps(p *cli.Process) *cobra.Command {
 	var window namespace.Window
 	var full bool
-	return govern(p, "group", command{
+	return onGroup(p, "group", command{
 		Name: "ops", Args: []string{"GROUP"}, Offline: true, Short: "List the ops of a group that this daemon could read",
 		Long:    "List the ops of a group in the order in which this daemon could read them, with the\npresent verdicts." + opLines,
 		Example: "home\nhome --reverse --limit 10",
@@ -133,11 +133,11 @@ func newGroupOps(p *cli.Process) *cobra.Command {
 			if window.Limit < 0 {
 				return cli.Bad(fmt.Errorf("--limit: %d is less than 0", window.Limit), "")
 			}
-			g, known, err := c.groupWithNames()
+			known, err := c.namesOf(c.group)
 			if err != nil {
 				return err
 			}
-			for e, err := range c.read.Ops(c.Ctx, g, window) {
+			for e, err := range c.read.Ops(c.Ctx, c.group, window) {
 				if err == nil {
 					err = c.showEntry(&e, known, full)
 				}
@@ -153,7 +153,7 @@ func newGroupOps(p *cli.Process) *cobra.Command {
 func newGroupFollow(p *cli.Process) *cobra.Command {
 	var after uint64
 	var live, full bool
-	return govern(p, "group", command{
+	return onGroup(p, "group", command{
 		Name: "follow", Offline: true, Args: []string{"GROUP"}, Short: "List ops as they come, and verdicts that change",
 		Long: `List the ops of a group in the order in which this daemon could read them, and with --live
 go on as they come, with verdicts that change, until Ctrl-C.` + opLines,
@@ -164,11 +164,11 @@ go on as they come, with verdicts that change, until Ctrl-C.` + opLines,
 			fs.BoolVar(&live, "live", false, "wait for more")
 		},
 		Run: func(c *call) error {
-			g, known, err := c.groupWithNames()
+			known, err := c.namesOf(c.group)
 			if err != nil {
 				return err
 			}
-			for e, err := range c.groups.Follow(c.Ctx, g, after, live) {
+			for e, err := range c.groups.Follow(c.Ctx, c.group, after, live) {
 				if err != nil {
 					return c.UntilInterrupted(err)
 				}
@@ -189,15 +189,15 @@ go on as they come, with verdicts that change, until Ctrl-C.` + opLines,
 }
 
 func newGroupVoided(p *cli.Process) *cobra.Command {
-	return govern(p, "group", command{
+	return onGroup(p, "group", command{
 		Name: "voided", Args: []string{"GROUP"}, Offline: true, Short: "List ops by this daemon that a revocation voided which they had not seen",
 		Long: "List ops by this daemon that a revocation voided which they had not seen, the oldest first.\n" + cli.ConceptsHint + ".", Example: "home",
 		Run: func(c *call) error {
-			g, known, err := c.groupWithNames()
+			known, err := c.namesOf(c.group)
 			if err != nil {
 				return err
 			}
-			all, err := c.read.Voided(c.Ctx, g)
+			all, err := c.read.Voided(c.Ctx, c.group)
 			if err != nil {
 				return err
 			}
@@ -216,15 +216,11 @@ func newGroupVoided(p *cli.Process) *cobra.Command {
 }
 
 func newGroupReissue(p *cli.Process) *cobra.Command {
-	return govern(p, "group", command{
+	return onGroup(p, "group", command{
 		Name: "reissue", Args: []string{"GROUP"}, Short: "Propose again what a revocation voided",
 		Long: "Propose again the ops that stoa group voided lists. It exits 5 if one can't be.", Example: "home",
 		Run: func(c *call) error {
-			g, err := c.groupArg("GROUP", c.Args[0])
-			if err != nil {
-				return err
-			}
-			all, err := c.groups.Reissue(c.Ctx, g)
+			all, err := c.groups.Reissue(c.Ctx, c.group)
 			if err != nil {
 				return err
 			}

@@ -14,17 +14,17 @@ import (
 )
 
 func newGroupMembers(p *cli.Process) *cobra.Command {
-	return govern(p, "group", command{
+	return onGroup(p, "group", command{
 		Name: "members", Args: []string{"GROUP"}, Offline: true, Short: "List the members of a group", Long: "List the members of a group, by identity, with their roles and capabilities.", Example: "home",
 		Run: func(c *call) error {
-			g, known, err := c.groupWithNames()
+			known, err := c.namesOf(c.group)
 			if err != nil {
 				return err
 			}
-			if err := c.noteStanding(g, known); err != nil {
+			if err := c.noteStanding(c.group, known); err != nil {
 				return err
 			}
-			for m, err := range c.read.Members(c.Ctx, g) {
+			for m, err := range c.read.Members(c.Ctx, c.group) {
 				if err != nil {
 					return err
 				}
@@ -56,13 +56,13 @@ func newGroupMembers(p *cli.Process) *cobra.Command {
 
 func newGroupAdd(p *cli.Process) *cobra.Command {
 	var role string
-	return groupCommand(p, command{
+	return groupCommand(p, "group", command{
 		Name: "add", Args: []string{"MEMBER"}, Short: "Add a member", Example: "kitchen bob --role member",
 		Long:  "Add a member, by identity. Of a group below, the member has to be one of the namespace.",
 		Flags: func(fs *pflag.FlagSet) { fs.StringVar(&role, "role", "member", "admin, member or read_only") },
-	}, func(c *call, g codec.GroupID, args []string) (op codec.GroupOp, err error) {
+	}, func(c *call, args []string) (op codec.GroupOp, err error) {
 		op.Kind = codec.OpMemberAdded
-		if op.Member, err = c.memberArg(g, "MEMBER", args[0]); err == nil {
+		if op.Member, err = c.memberArg(c.group, "MEMBER", args[0]); err == nil {
 			op.Role, err = roleOf(role)
 		}
 		return op, err
@@ -71,7 +71,7 @@ func newGroupAdd(p *cli.Process) *cobra.Command {
 
 func newGroupRemove(p *cli.Process) *cobra.Command {
 	var recursive bool
-	return govern(p, "group", command{
+	return onGroup(p, "group", command{
 		Name: "remove", Args: []string{"GROUP", "MEMBER"}, Short: "Remove a member", Example: "home bob\nkitchen bob --recursive",
 		Long: `Remove a member, and give the group a new key. Removed from a namespace, the member is none
 of its groups any more; from another group, of that one only, but for --recursive.`,
@@ -79,29 +79,25 @@ of its groups any more; from another group, of that one only, but for --recursiv
 			fs.BoolVar(&recursive, "recursive", false, "remove from all groups below it too, one op each")
 		},
 		Run: func(c *call) error {
-			g, err := c.groupArg("GROUP", c.Args[0])
-			if err != nil {
-				return err
-			}
-			who, err := c.memberArg(g, "MEMBER", c.Args[1])
+			who, err := c.memberArg(c.group, "MEMBER", c.Args[1])
 			if err != nil {
 				return err
 			}
 			op := codec.GroupOp{Kind: codec.OpMemberRemoved, Member: who}
-			info, err := c.groups.Show(c.Ctx, g)
+			info, err := c.groups.Show(c.Ctx, c.group)
 			if err != nil {
 				return err
 			}
-			known, err := c.namesOf(g)
+			known, err := c.namesOf(c.group)
 			if err != nil {
 				return err
 			}
-			if recursive && info.Namespace != g {
-				if err := c.removeBelow(info.Namespace, g, op); err != nil {
+			if recursive && info.Namespace != c.group {
+				if err := c.removeBelow(info.Namespace, c.group, op); err != nil {
 					return err
 				}
 			}
-			if err := c.propose(g, op); err != nil {
+			if err := c.propose(c.group, op); err != nil {
 				return err
 			}
 			c.guideRemoved(known.of(who.String()))
@@ -137,14 +133,10 @@ func (c *call) removeBelow(ns, g codec.GroupID, op codec.GroupOp) error {
 }
 
 func newGroupLeave(p *cli.Process) *cobra.Command {
-	return govern(p, "group", command{
+	return onGroup(p, "group", command{
 		Name: "leave", Args: []string{"GROUP"}, Short: "Leave a group", Long: "Leave a group: this daemon is no member any more.", Example: "kitchen",
 		Run: func(c *call) error {
-			g, err := c.groupArg("GROUP", c.Args[0])
-			if err != nil {
-				return err
-			}
-			if err := c.propose(g, codec.GroupOp{Kind: codec.OpMemberLeft}); err != nil {
+			if err := c.propose(c.group, codec.GroupOp{Kind: codec.OpMemberLeft}); err != nil {
 				return err
 			}
 			c.Guide("who stays gives the group a new key with the next change, or with stoa group rotate, once they know: stoa namespace sync " +
@@ -155,12 +147,12 @@ func newGroupLeave(p *cli.Process) *cobra.Command {
 }
 
 func newGroupRole(p *cli.Process) *cobra.Command {
-	return groupCommand(p, command{Name: "role", Args: []string{"MEMBER", "ROLE"}, Short: "Give a member a role", Example: "home bob admin",
+	return groupCommand(p, "group", command{Name: "role", Args: []string{"MEMBER", "ROLE"}, Short: "Give a member a role", Example: "home bob admin",
 		Long: "Give a member a role: admin, member or read_only."},
-		func(c *call, g codec.GroupID, args []string) (op codec.GroupOp, err error) {
+		func(c *call, args []string) (op codec.GroupOp, err error) {
 			op.Kind = codec.OpMemberRoleSet
 			if op.Role, err = roleOf(args[1]); err == nil {
-				op.Member, err = c.memberArg(g, "MEMBER", args[0])
+				op.Member, err = c.memberArg(c.group, "MEMBER", args[0])
 			}
 			return op, err
 		})
@@ -195,7 +187,7 @@ func capabilitiesOf(text string) (caps codec.Capabilities, err error) {
 func newGroupCaps(p *cli.Process) *cobra.Command {
 	var defaults, clear bool
 	var in string
-	return govern(p, "group", command{
+	return onGroup(p, "group", command{
 		Name: "caps", Args: []string{"GROUP", "[MEMBER]", "[CAPABILITIES]"}, Short: "Set the capabilities of a member",
 		Long: `Set exactly these capabilities of a member, separated by commas; all and none are such
 too. With --defaults those with which new members begin, and no MEMBER; with --context
@@ -208,15 +200,11 @@ They are: ` + strings.Join(capabilityNames()[:4], ", ") + ",\n" + strings.Join(c
 			fs.BoolVar(&clear, "clear", false, "the member's own count in the context again")
 		},
 		Run: func(c *call) error {
-			g, err := c.groupArg("GROUP", c.Args[0])
+			op, err := c.capsOp(c.group, c.Args[1:], defaults, in, clear)
 			if err != nil {
 				return err
 			}
-			op, err := c.capsOp(g, c.Args[1:], defaults, in, clear)
-			if err != nil {
-				return err
-			}
-			return c.propose(g, op)
+			return c.propose(c.group, op)
 		},
 	})
 }
@@ -253,18 +241,18 @@ func (c *call) capsOp(g codec.GroupID, args []string, defaults bool, in string, 
 }
 
 func newGroupTransfer(p *cli.Process) *cobra.Command {
-	return groupCommand(p, command{Name: "transfer", Args: []string{"MEMBER"}, Short: "Make a member the admin identity", Example: "home bob",
+	return groupCommand(p, "group", command{Name: "transfer", Args: []string{"MEMBER"}, Short: "Make a member the admin identity", Example: "home bob",
 		Long: "Make a member the admin identity, which cannot be removed. Only the present one can."},
-		func(c *call, g codec.GroupID, args []string) (op codec.GroupOp, err error) {
+		func(c *call, args []string) (op codec.GroupOp, err error) {
 			op.Kind = codec.OpAdminTransferred
-			op.Member, err = c.memberArg(g, "MEMBER", args[0])
+			op.Member, err = c.memberArg(c.group, "MEMBER", args[0])
 			return op, err
 		})
 }
 
 func newGroupAlias(p *cli.Process) *cobra.Command {
 	var member, context string
-	return govern(p, "group", command{
+	return onGroup(p, "group", command{
 		Name: "alias", Args: []string{"GROUP", "[NAME]"}, Short: "Name a group, a member or a context",
 		Long:    "Name a group, or a member or a context in it; without NAME take the name away. Names are\nunique where they are looked up.",
 		Example: "home house\nhome ada --member me\nhome --context room",
@@ -272,11 +260,7 @@ func newGroupAlias(p *cli.Process) *cobra.Command {
 			fs.StringVar(&member, "member", "", "name this member")
 			fs.StringVar(&context, "context", "", "name this context")
 		},
-		Run: func(c *call) error {
-			g, err := c.groupArg("GROUP", c.Args[0])
-			if err != nil {
-				return err
-			}
+		Run: func(c *call) (err error) {
 			op := codec.GroupOp{Kind: codec.OpGroupAliasSet}
 			if len(c.Args) > 1 {
 				op.Name = codec.Some(codec.AliasName(c.Args[1]))
@@ -286,28 +270,24 @@ func newGroupAlias(p *cli.Process) *cobra.Command {
 				return cli.Bad(errors.New("--member and --context exclude each other"), "")
 			case member != "":
 				op.Kind = codec.OpMemberAliasSet
-				op.Member, err = c.memberArg(g, "--member", member)
+				op.Member, err = c.memberArg(c.group, "--member", member)
 			case context != "":
 				op.Kind = codec.OpContextAliasSet
-				op.ContextID, err = c.contextArg(g, "--context", context)
+				op.ContextID, err = c.contextArg(c.group, "--context", context)
 			}
 			if err != nil {
 				return err
 			}
-			return c.propose(g, op)
+			return c.propose(c.group, op)
 		},
 	})
 }
 
 func newGroupAliases(p *cli.Process) *cobra.Command {
-	return govern(p, "group", command{
+	return onGroup(p, "group", command{
 		Name: "aliases", Args: []string{"GROUP"}, Offline: true, Short: "List the names that are used in a group", Long: "List the names of a group, of its members and of its contexts.", Example: "home",
 		Run: func(c *call) error {
-			g, err := c.groupArg("GROUP", c.Args[0])
-			if err != nil {
-				return err
-			}
-			info, err := c.read.Show(c.Ctx, g)
+			info, err := c.read.Show(c.Ctx, c.group)
 			if err != nil {
 				return err
 			}
@@ -318,10 +298,10 @@ func newGroupAliases(p *cli.Process) *cobra.Command {
 				return c.Emit(map[string]string{"of": what, "name": name, "id": id},
 					func(w io.Writer) { fmt.Fprintf(w, "%-7s  %s  %s\n", what, id, cli.Plain(name)) })
 			}
-			if err := show("group", string(info.Name), g.String()); err != nil {
+			if err := show("group", string(info.Name), c.group.String()); err != nil {
 				return err
 			}
-			for m, err := range c.read.Members(c.Ctx, g) {
+			for m, err := range c.read.Members(c.Ctx, c.group) {
 				if err == nil {
 					err = show("member", string(m.Name), m.Identity.String())
 				}
@@ -329,7 +309,7 @@ func newGroupAliases(p *cli.Process) *cobra.Command {
 					return err
 				}
 			}
-			for x, err := range c.read.Contexts(c.Ctx, g) {
+			for x, err := range c.read.Contexts(c.Ctx, c.group) {
 				if err == nil {
 					err = show("context", string(x.Name), x.ID.String())
 				}

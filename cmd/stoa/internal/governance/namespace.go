@@ -172,14 +172,10 @@ func newNamespaceList(p *cli.Process) *cobra.Command {
 }
 
 func newNamespaceShow(p *cli.Process) *cobra.Command {
-	return govern(p, "namespace", command{
+	return onGroup(p, "namespace", command{
 		Name: "show", Args: []string{"NAMESPACE"}, Offline: true, Short: "Describe a namespace", Long: "Describe a namespace. It exits 4 if there is none.", Example: "home",
 		Run: func(c *call) error {
-			ns, err := c.namespaceArg(c.Args[0])
-			if err != nil {
-				return err
-			}
-			info, err := c.read.Namespace(c.Ctx, ns)
+			info, err := c.read.Namespace(c.Ctx, c.group)
 			if err != nil {
 				return err
 			}
@@ -190,18 +186,18 @@ func newNamespaceShow(p *cli.Process) *cobra.Command {
 }
 
 func newNamespaceTree(p *cli.Process) *cobra.Command {
-	return govern(p, "namespace", command{
+	return onGroup(p, "namespace", command{
 		Name: "tree", Args: []string{"NAMESPACE"}, Offline: true, Short: "Show the groups of a namespace", Long: "Show the groups of a namespace, each below its parent.", Example: "home",
 		Run: func(c *call) error {
-			ns, known, err := c.namespaceWithNames()
+			known, err := c.namesOf(c.group)
 			if err != nil {
 				return err
 			}
-			tree, err := c.read.Tree(c.Ctx, ns)
+			tree, err := c.read.Tree(c.Ctx, c.group)
 			if err != nil {
 				return err
 			}
-			if err := c.noteStanding(ns, known); err != nil {
+			if err := c.noteStanding(c.group, known); err != nil {
 				return err
 			}
 			type groupDoc struct {
@@ -231,7 +227,7 @@ func newNamespaceTree(p *cli.Process) *cobra.Command {
 func newNamespaceIdentity(p *cli.Process) *cobra.Command {
 	var fresh bool
 	var export, from, passphrase string
-	return govern(p, "namespace", command{
+	return onGroup(p, "namespace", command{
 		Name: "identity", Offline: true, Args: []string{"NAMESPACE"}, Short: "Show, make, export or import this daemon's identity in a namespace",
 		Long: `Show, make, export or import this daemon's identity in a namespace. Only the public key
 is shown. An export is sealed under the passphrase in --passphrase-file, which only its
@@ -243,24 +239,20 @@ owner may read; two daemons with one identity that sign at once equivocate.`,
 			fs.StringVar(&from, "import", "", "the file to take it from")
 			fs.StringVar(&passphrase, "passphrase-file", "", "a file of mode 0600 with the passphrase")
 		},
-		Run: func(c *call) error {
-			ns, err := c.namespaceArg(c.Args[0])
-			if err != nil {
-				return err
-			}
+		Run: func(c *call) (err error) {
 			var id codec.Identity
 			switch {
 			case fresh:
-				id, err = c.namespaces.NewIdentity(c.Ctx, ns)
+				id, err = c.namespaces.NewIdentity(c.Ctx, c.group)
 			case export != "" || from != "":
-				id, err = c.moveIdentity(ns, export, from, passphrase)
+				id, err = c.moveIdentity(c.group, export, from, passphrase)
 			default:
-				id, err = c.namespaces.Identity(c.Ctx, ns)
+				id, err = c.namespaces.Identity(c.Ctx, c.group)
 			}
 			if err != nil {
 				return err
 			}
-			return c.Emit(map[string]string{"namespace_id": ns.String(), "identity": id.String()}, func(w io.Writer) { fmt.Fprintln(w, id) })
+			return c.Emit(map[string]string{"namespace_id": c.group.String(), "identity": id.String()}, func(w io.Writer) { fmt.Fprintln(w, id) })
 		},
 	})
 }
@@ -310,7 +302,7 @@ func readSecretFile(path string) ([]byte, error) {
 func newNamespaceInvite(p *cli.Process) *cobra.Command {
 	var role, invitee string
 	var within time.Duration
-	return govern(p, "namespace", command{
+	return onGroup(p, "namespace", command{
 		Name: "invite", Args: []string{"GROUP"}, Short: "Invite to a group",
 		Long: `Invite to a group, which may be the namespace itself. The invitation, in hex, is for the
 one who is to join: stoa namespace join. It admits one, once.`,
@@ -320,17 +312,13 @@ one who is to join: stoa namespace join. It admits one, once.`,
 			fs.StringVar(&invitee, "invitee", "", "who may use it (default: whoever has it)")
 			fs.DurationVar(&within, "expires", 24*time.Hour, "how long it holds, by the clock of who admits")
 		},
-		Run: func(c *call) error {
-			g, err := c.groupArg("GROUP", c.Args[0])
-			if err != nil {
-				return err
-			}
-			i := namespace.Invite{GroupID: g, Expires: time.Now().Add(within)}
+		Run: func(c *call) (err error) {
+			i := namespace.Invite{GroupID: c.group, Expires: time.Now().Add(within)}
 			if i.Role, err = roleOf(role); err != nil {
 				return err
 			}
 			if invitee != "" {
-				id, err := c.memberArg(g, "--invitee", invitee)
+				id, err := c.memberArg(c.group, "--invitee", invitee)
 				if err != nil {
 					return err
 				}
@@ -344,7 +332,7 @@ one who is to join: stoa namespace join. It admits one, once.`,
 			if err != nil {
 				return err
 			}
-			if err := c.guideInvited(g); err != nil {
+			if err := c.guideInvited(c.group); err != nil {
 				return err
 			}
 			return c.Emit(map[string]string{"invitation": hex.EncodeToString(b), "invitation_id": id.String()},

@@ -25,15 +25,11 @@ func invitationID(b []byte) (codec.Hash, error) {
 }
 
 func newNamespaceRevoke(p *cli.Process) *cobra.Command {
-	return govern(p, "namespace", command{
+	return onGroup(p, "namespace", command{
 		Name: "revoke", Args: []string{"GROUP", "INVITATION"}, Short: "Revoke an invitation",
 		Long:    "Revoke an invitation, by its id or by itself, in hex, - or @FILE.",
 		Example: "home @invitation",
 		Run: func(c *call) error {
-			g, err := c.groupArg("GROUP", c.Args[0])
-			if err != nil {
-				return err
-			}
 			b, err := c.HexArgument("INVITATION", c.Args[1])
 			if err != nil {
 				return err
@@ -44,11 +40,11 @@ func newNamespaceRevoke(p *cli.Process) *cobra.Command {
 			} else if id, err = invitationID(b); err != nil {
 				return err
 			}
-			ns, err := c.groups.NamespaceOf(c.Ctx, g)
+			ns, err := c.groups.NamespaceOf(c.Ctx, c.group)
 			if err != nil {
 				return err
 			}
-			return c.proposeRoot(ns, codec.RootOp{Kind: codec.RootInvitationRevoked, GroupID: g, InvitationID: id})
+			return c.proposeRoot(ns, codec.RootOp{Kind: codec.RootInvitationRevoked, GroupID: c.group, InvitationID: id})
 		},
 	})
 }

@@ -1,7 +1,6 @@
 package governance
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"iter"
@@ -13,7 +12,6 @@ import (
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace"
-	"github.com/stoadb/stoa/rpc"
 )
 
 func newOpDoc(o *namespace.OpInfo) (d govOpDoc, err error) {
@@ -27,7 +25,7 @@ func newOpDoc(o *namespace.OpInfo) (d govOpDoc, err error) {
 func newNamespaceOps(p *cli.Process) *cobra.Command {
 	var heads []string
 	var asBytes, full bool
-	return govern(p, "namespace", command{
+	return onGroup(p, "namespace", command{
 		Name: "ops", Args: []string{"NAMESPACE"}, Offline: true, Short: "List the ops of a namespace, parents first",
 		Long: `List the ops of a namespace, parents first, with what can be read of them and the present
 verdicts; with --head what a node with these heads lacks. --bytes prints what to send to
@@ -39,23 +37,23 @@ it, in hex, one op to a line, as stoa namespace apply takes it.` + opLines,
 			fs.BoolVar(&asBytes, "bytes", false, "print the bytes of each op as they travel, in hex")
 		},
 		Run: func(c *call) error {
-			ns, known, err := c.namespaceWithNames()
+			known, err := c.namesOf(c.group)
 			if err != nil {
 				return err
 			}
 			var has []codec.OpID
 			for _, text := range heads {
-				id, err := c.opArg(ns, "--head", text)
+				id, err := c.opArg(c.group, "--head", text)
 				if err != nil {
 					return err
 				}
 				has = append(has, id)
 			}
-			for sent, err := range c.read.OpsSince(c.Ctx, ns, has, 0) {
+			for sent, err := range c.read.OpsSince(c.Ctx, c.group, has, 0) {
 				if err == nil && asBytes && !c.JSON {
 					_, err = fmt.Fprintf(c.Stdout, "%x\n", sent.Wire)
 				} else if err == nil {
-					err = c.showOp(ns, sent.ID, known, asBytes, full)
+					err = c.showOp(c.group, sent.ID, known, asBytes, full)
 				}
 				if err != nil {
 					return err
@@ -85,18 +83,18 @@ func (c *call) showOp(ns codec.GroupID, id codec.OpID, known names, asBytes, ful
 }
 
 func newNamespaceOp(p *cli.Process) *cobra.Command {
-	return govern(p, "namespace", command{
+	return onGroup(p, "namespace", command{
 		Name: "op", Args: []string{"NAMESPACE", "OP"}, Offline: true, Short: "Show one op", Long: "Show one op, with its bytes in JSON. It exits 4 if it is not here.", Example: "home " + cli.ExampleDigits,
 		Run: func(c *call) error {
-			ns, known, err := c.namespaceWithNames()
+			known, err := c.namesOf(c.group)
 			if err != nil {
 				return err
 			}
-			id, err := c.opArg(ns, "OP", c.Args[1])
+			id, err := c.opArg(c.group, "OP", c.Args[1])
 			if err != nil {
 				return err
 			}
-			return c.showOp(ns, id, known, true, true)
+			return c.showOp(c.group, id, known, true, true)
 		},
 	})
 }
@@ -163,37 +161,29 @@ func (d govAnswerDoc) write(w io.Writer) {
 }
 
 func newNamespaceApply(p *cli.Process) *cobra.Command {
-	var shown shownWords
-	cmd := cli.Offer(p, cobra.Command{
-		Use: "apply FILE|-...", Short: "Offer ops that another node has sent",
+	return govern(p, "namespace", command{
+		Name: "apply", Args: []string{"FILE|-..."}, Short: "Offer ops that another node has sent",
 		Long: `Offer ops that another node has sent, and say what becomes of each. A file, or stdin, has
 one op as its bytes, or any number in hex, one to a line. It exits 5 if one is refused.`,
 		Example: "  stoa namespace ops home --bytes --socket a/stoa.sock | stoa namespace apply - --socket b/stoa.sock",
-	}, "op", func(ctx context.Context, client *rpc.Client, ops iter.Seq[[]byte]) iter.Seq2[namespace.Answer, error] {
-		return client.Namespaces().ApplyMany(ctx, ops)
-	}, func(a *namespace.Answer) (bool, error) {
-		d := newGovAnswerDoc(a)
-		shown.answer(&d)
-		return a.Kind == namespace.Refused, p.Emit(d, d.write)
+		Run: func(c *call) error {
+			return cli.Offer(c.Call, "op", func(ops iter.Seq[[]byte]) iter.Seq2[namespace.Answer, error] {
+				return c.namespaces.ApplyMany(c.Ctx, ops)
+			}, func(a *namespace.Answer) (bool, error) {
+				d := newGovAnswerDoc(a)
+				c.shown.answer(&d)
+				return a.Kind == namespace.Refused, c.Emit(d, d.write)
+			})
+		},
 	})
-	apply := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		defer shown.explain(p)
-		return apply(cmd, args)
-	}
-	return cmd
 }
 
 func newNamespaceMissing(p *cli.Process) *cobra.Command {
-	return govern(p, "namespace", command{
+	return onGroup(p, "namespace", command{
 		Name: "missing", Args: []string{"NAMESPACE"}, Offline: true, Short: "List ops that others wait for and that are not here",
 		Long: "List the ops to ask other nodes for, in the order of their ids.", Example: "home",
 		Run: func(c *call) error {
-			ns, err := c.namespaceArg(c.Args[0])
-			if err != nil {
-				return err
-			}
-			for id, err := range c.read.Missing(c.Ctx, ns) {
+			for id, err := range c.read.Missing(c.Ctx, c.group) {
 				if err != nil {
 					return err
 				}

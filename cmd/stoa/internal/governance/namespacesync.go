@@ -24,7 +24,9 @@ to the other only where it is named. It exits 5 where they can't be brought
 level, because one has forgotten what the other lacks. A daemon is named by its socket, or
 by the directory that has it.`,
 		Example: "  stoa namespace sync a/stoa.sock b/stoa.sock\n  stoa namespace sync a/stoa.sock b/stoa.sock home",
-		Args:    cli.AtLeast("SOCKET_A", "SOCKET_B"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			return cli.Exactly("SOCKET_A", "SOCKET_B")(cmd, args[:min(2, len(args))])
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			ctx, forget := cli.Interruptible()
 			defer forget()

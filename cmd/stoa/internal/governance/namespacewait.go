@@ -10,15 +10,11 @@ import (
 )
 
 func newNamespacePending(p *cli.Process) *cobra.Command {
-	return govern(p, "namespace", command{
+	return onGroup(p, "namespace", command{
 		Name: "pending", Args: []string{"NAMESPACE"}, Offline: true, Short: "List ops that wait for others",
 		Long: "List the ops that wait for ancestors which are not here, in the order of their ids, with\nthose of their parents that are missing.\n" + cli.ConceptsHint + ".", Example: "home",
 		Run: func(c *call) error {
-			ns, err := c.namespaceArg(c.Args[0])
-			if err != nil {
-				return err
-			}
-			for op, err := range c.read.PendingOps(c.Ctx, ns) {
+			for op, err := range c.read.PendingOps(c.Ctx, c.group) {
 				if err != nil {
 					return err
 				}
@@ -43,15 +39,15 @@ func newNamespacePending(p *cli.Process) *cobra.Command {
 }
 
 func newNamespaceEquivocations(p *cli.Process) *cobra.Command {
-	return govern(p, "namespace", command{
+	return onGroup(p, "namespace", command{
 		Name: "equivocations", Args: []string{"NAMESPACE"}, Offline: true, Short: "List ops that one signer gave one nonce",
 		Long: "List where one signer gave one nonce to several ops: things said side by side, by one\nwho lies or whose identity two daemons have. All count; two of them are shown.\n" + cli.ConceptsHint + ".", Example: "home",
 		Run: func(c *call) error {
-			ns, known, err := c.namespaceWithNames()
+			known, err := c.namesOf(c.group)
 			if err != nil {
 				return err
 			}
-			for e, err := range c.read.Equivocations(c.Ctx, ns) {
+			for e, err := range c.read.Equivocations(c.Ctx, c.group) {
 				if err != nil {
 					return err
 				}

@@ -13,7 +13,7 @@ import (
 
 func newGroupRegister(p *cli.Process) *cobra.Command {
 	var placement string
-	return govern(p, "group", command{
+	return onGroup(p, "group", command{
 		Name: "register", Args: []string{"GROUP", "CONTEXT"}, Short: "Register a context in a group", Example: "kitchen " + cli.ExampleDigits,
 		Long: `Register a context in a group. It belongs to one group at a time: where the daemon has the
 context's key, or --placement gives what "stoa context place" has printed where that is, it
@@ -22,11 +22,7 @@ signs takes it.`,
 		Flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&placement, "placement", "", "what the context's key has signed for this group, in hex")
 		},
-		Run: func(c *call) error {
-			g, err := c.groupArg("GROUP", c.Args[0])
-			if err != nil {
-				return err
-			}
+		Run: func(c *call) (err error) {
 			op := codec.GroupOp{Kind: codec.OpContextRegistered}
 			if op.ContextID, err = c.contextArg(codec.GroupID{}, "CONTEXT", c.Args[1]); err == nil && placement != "" {
 				err = parsePlacement(placement, &op)
@@ -34,10 +30,10 @@ signs takes it.`,
 			if err != nil {
 				return err
 			}
-			if err := c.propose(g, op); err != nil {
+			if err := c.propose(c.group, op); err != nil {
 				return err
 			}
-			return c.guideRegistered(g, op.ContextID)
+			return c.guideRegistered(c.group, op.ContextID)
 		},
 	})
 }

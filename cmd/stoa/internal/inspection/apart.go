@@ -1,15 +1,16 @@
 package inspection
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
-
-	"github.com/spf13/cobra"
 
 	"github.com/stoadb/stoa/cmd/inspect"
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
@@ -17,7 +18,63 @@ import (
 
 // verifyApart verifies a directory in a process of its own. Where RocksDB ends
 // that process, as its assertions do, that is a finding.
-func verifyApart(p *cli.Process, cmd *cobra.Command, f *verifyFlags, dir string) error {
+func verifyApart(ctx context.Context, p *cli.Process, f *verifyFlags, dir string) error {
+	out := newVerdicts(p, dir)
+	var bar *rowBar
+	abort, err := apart(ctx, p, f, dir, func(l *verdictLine) error {
+		switch {
+		case l.Finding != nil:
+			return out.finding(*l.Finding)
+		case l.Summary != nil:
+			return out.summary(l.Summary)
+		case bar == nil:
+			bar = rows(p, "verify", l.Total)
+		case l.Phase != "":
+			bar.phase("verify", l.Phase, l.Done, l.All)
+		default:
+			bar.add(l.Rows)
+		}
+		return nil
+	})
+	if bar != nil {
+		bar.finish()
+	}
+	if abort != nil {
+		err = out.closed(*abort, f.full)
+	}
+	if err = errors.Join(err, out.w.Flush()); err != nil {
+		return err
+	}
+	return out.result()
+}
+
+// verdictApart verifies a directory in a process of its own, which damage may end,
+// on behalf of another command.
+func verdictApart(ctx context.Context, p *cli.Process, f *verifyFlags, dir string, o inspect.VerifyOptions,
+	visit func(inspect.Finding) error) (v *inspect.Verdict, err error) {
+	abort, err := apart(ctx, p, f, dir, func(l *verdictLine) error {
+		switch {
+		case l.Finding != nil:
+			return visit(*l.Finding)
+		case l.Summary != nil:
+			v = l.Summary
+		case l.Rows > 0 && o.Progress != nil:
+			o.Progress(l.Rows)
+		}
+		return nil
+	})
+	if abort != nil {
+		return &inspect.Verdict{Full: f.full, Findings: 1, Codes: map[string]uint64{abort.Code: 1}}, visit(*abort)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// apart runs verify on a directory in a process of its own, and passes on its lines. It
+// returns a finding if that has ended before its verdict, and did not say why.
+func apart(ctx context.Context, p *cli.Process, f *verifyFlags, dir string, each func(*verdictLine) error) (abort *inspect.Finding, err error) {
 	args := []string{"verify", "--in-process", "--json"}
 	if f.full {
 		args = append(args, "--full")
@@ -25,8 +82,7 @@ func verifyApart(p *cli.Process, cmd *cobra.Command, f *verifyFlags, dir string)
 	if f.building {
 		args = append(args, "--building")
 	}
-	args = append(args, f.sealed.Args()...)
-	child := self(p, cmd, append(args, "--", dir)...)
+	child := self(ctx, p, append(append(args, f.sealed.Args()...), "--", dir)...)
 	var said tail
 	child.Stderr = &said
 	stdout, err := child.StdoutPipe()
@@ -34,30 +90,46 @@ func verifyApart(p *cli.Process, cmd *cobra.Command, f *verifyFlags, dir string)
 		err = child.Start()
 	}
 	if err != nil {
-		return fmt.Errorf("start a process to verify in: %w", err)
+		return nil, fmt.Errorf("start a process to verify in: %w", err)
 	}
-	out := newVerdicts(p, dir)
-	whole, err := out.readVerdicts(stdout, func(total uint64) *rowBar { return rows(p, "verify", total) })
+	whole, err := readVerdicts(stdout, each)
 	if err != nil {
 		_ = child.Process.Kill() // it may have ended
 	}
 	ended := child.Wait()
 	switch {
-	case err != nil:
-		return errors.Join(err, out.w.Flush())
-	case whole:
-		return errors.Join(out.w.Flush(), out.result())
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil || whole:
+		return nil, err
 	}
 	if failed := said.failure(); failed != nil {
-		return failed
+		return nil, failed
 	}
-	reason := fmt.Sprintf("the process that read the directory ended (%v): %s", ended, said.line())
-	return errors.Join(out.closed(inspect.Finding{Code: "abort", Reason: reason}, f.full), out.w.Flush(), out.result())
+	return &inspect.Finding{Code: "abort", Reason: fmt.Sprintf("the process that read the directory ended (%v): %s", ended, said.line())}, nil
 }
 
-// self returns a command that runs this program again.
-func self(p *cli.Process, cmd *cobra.Command, args ...string) *exec.Cmd {
-	child := exec.CommandContext(cmd.Context(), "/proc/self/exe", args...)
+// readVerdicts passes on the lines of a process of verify; whole says that a verdict was
+// among them.
+func readVerdicts(r io.Reader, each func(*verdictLine) error) (whole bool, err error) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var l verdictLine
+		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+			return whole, fmt.Errorf("what the process of verify prints: %w", err)
+		}
+		if err := each(&l); err != nil {
+			return whole, err
+		}
+		whole = whole || l.Summary != nil
+	}
+	return whole, lines.Err()
+}
+
+// self returns a command that runs this program again; ctx ends it.
+func self(ctx context.Context, p *cli.Process, args ...string) *exec.Cmd {
+	child := exec.CommandContext(ctx, "/proc/self/exe", args...)
 	if _, err := os.Stat(child.Path); err != nil {
 		if path, err := os.Executable(); err == nil {
 			child.Path = path

@@ -154,9 +154,7 @@ func exportTo(p *cli.Process, path string, write func(io.Writer) error) error {
 // exported says what was written; to stderr where the dump is on stdout.
 func exported(p *cli.Process, f *exportFlags, done *inspect.Exported) error {
 	if f.out == "" {
-		if !p.JSON {
-			fmt.Fprintf(p.Stderr, "%s, %s\n", cli.Count(done.Rows, "record"), withheld(done))
-		}
+		p.Guide(cli.Count(done.Rows, "record") + ", " + withheld(done))
 		for _, f := range done.Findings {
 			if err := p.Warn(f); err != nil {
 				return err

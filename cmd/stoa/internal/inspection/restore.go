@@ -2,6 +2,7 @@ package inspection
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -30,7 +31,7 @@ is to run beside the first wants --new-node.`,
 		Args:    cli.Exactly("SRC", "DST"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.src, r.dst = filepath.Clean(args[0]), filepath.Clean(args[1])
-			aside, err := r.run(cmd, p)
+			aside, err := r.run(cmd.Context(), p)
 			if err != nil {
 				return err
 			}
@@ -64,7 +65,7 @@ type restore struct {
 }
 
 // run returns where what was at dst is now.
-func (r *restore) run(cmd *cobra.Command, p *cli.Process) (aside string, err error) {
+func (r *restore) run(ctx context.Context, p *cli.Process) (aside string, err error) {
 	if err := r.check(); err != nil {
 		return "", err
 	}
@@ -86,7 +87,7 @@ func (r *restore) run(cmd *cobra.Command, p *cli.Process) (aside string, err err
 	if err := copyStore(r.src, made); err != nil {
 		return "", fmt.Errorf("copy %s: %w", r.src, err)
 	}
-	if err := r.verify(cmd, p, made); err != nil {
+	if err := r.verify(ctx, p, made); err != nil {
 		return "", err
 	}
 	if err := r.settle(made); err != nil {
@@ -121,11 +122,11 @@ func (r *restore) check() error {
 }
 
 // verify runs all checks on the copy. What it finds is printed.
-func (r *restore) verify(cmd *cobra.Command, p *cli.Process, dir string) error {
+func (r *restore) verify(ctx context.Context, p *cli.Process, dir string) error {
 	var said bytes.Buffer
 	quiet := *p
 	quiet.Stdout = &said
-	err := verifyApart(&quiet, cmd, &verifyFlags{full: true, building: true, sealed: &r.seal}, dir)
+	err := verifyApart(ctx, &quiet, &verifyFlags{full: true, building: true, sealed: &r.seal}, dir)
 	if err != nil {
 		_, werr := p.Stdout.Write(said.Bytes())
 		return errors.Join(err, werr)

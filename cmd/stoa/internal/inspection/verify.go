@@ -2,7 +2,6 @@ package inspection
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -51,7 +50,7 @@ finding too. ` + cli.ConceptsHint + `.
 				return cli.Bad(errors.New("--fast and --full exclude each other"), "")
 			case source.socket == "" && !f.inProcess:
 				f.sealed = &source.seal
-				return verifyApart(p, cmd, &f, directory(p, args))
+				return verifyApart(cmd.Context(), p, &f, directory(p, args))
 			}
 			source.building = f.building
 			where := source.socket
@@ -227,38 +226,4 @@ func writeVerdict(w io.Writer, v *inspect.Verdict) {
 	if len(v.Split) > 0 {
 		fmt.Fprintln(w)
 	}
-}
-
-// readVerdicts passes on what another process of verify prints.
-func (o *verdicts) readVerdicts(r io.Reader, bar func(total uint64) *rowBar) (whole bool, err error) {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 1<<20)
-	var rows *rowBar
-	defer func() {
-		if rows != nil {
-			rows.finish()
-		}
-	}()
-	for lines.Scan() {
-		var l verdictLine
-		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-			return whole, fmt.Errorf("what the process of verify prints: %w", err)
-		}
-		switch {
-		case l.Finding != nil:
-			err = o.finding(*l.Finding)
-		case l.Summary != nil:
-			whole, err = true, o.summary(l.Summary)
-		case rows == nil:
-			rows = bar(l.Total)
-		case l.Phase != "":
-			rows.phase("verify", l.Phase, l.Done, l.All)
-		default:
-			rows.add(l.Rows)
-		}
-		if err != nil {
-			return whole, err
-		}
-	}
-	return whole, lines.Err()
 }

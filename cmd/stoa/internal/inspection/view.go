@@ -1,9 +1,7 @@
 package inspection
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -50,7 +48,7 @@ fast checks of stoa verify begin by themselves where the store is small.
 			o := view.Options{Open: func() (*inspect.Source, error) { return source.open(p, args) }}
 			if source.socket == "" {
 				o.Verify = func(ctx context.Context, o inspect.VerifyOptions, visit func(inspect.Finding) error) (*inspect.Verdict, error) {
-					return verdictApart(ctx, p, cmd, &source.seal, directory(p, args), o, visit)
+					return verdictApart(ctx, p, &verifyFlags{full: o.Full, sealed: &source.seal}, directory(p, args), o, visit)
 				}
 			}
 			s, err := view.New(o)
@@ -86,69 +84,4 @@ func (d viewDoc) write(w io.Writer) {
 		fmt.Fprintln(w, "behind", d.Listen)
 	}
 	fmt.Fprintln(w, "Whoever has this address reads what the page shows. Stop with Ctrl-C.")
-}
-
-// verdictApart verifies a directory in a process of its own, which damage may end,
-// on behalf of another command.
-func verdictApart(ctx context.Context, p *cli.Process, cmd *cobra.Command, sealed *cli.SealFlags, dir string, o inspect.VerifyOptions,
-	visit func(inspect.Finding) error) (v *inspect.Verdict, err error) {
-	args := []string{"verify", "--in-process", "--json"}
-	if o.Full {
-		args = append(args, "--full")
-	}
-	child := self(p, cmd, append(append(args, sealed.Args()...), "--", dir)...)
-	var said tail
-	child.Stderr = &said
-	stdout, err := child.StdoutPipe()
-	if err == nil {
-		err = child.Start()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("start a process to verify in: %w", err)
-	}
-	spared := context.AfterFunc(ctx, func() { _ = child.Process.Kill() }) // it may have ended
-	defer spared()
-	v, read := readVerdict(stdout, o, visit)
-	if read != nil {
-		_ = child.Process.Kill() // likewise
-	}
-	ended := child.Wait()
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case read != nil:
-		return nil, read
-	case v != nil:
-		return v, nil
-	}
-	if failed := said.failure(); failed != nil {
-		return nil, failed
-	}
-	f := inspect.Finding{Code: "abort", Reason: fmt.Sprintf("the process that read the directory ended (%v): %s", ended, said.line())}
-	return &inspect.Verdict{Full: o.Full, Findings: 1, Codes: map[string]uint64{f.Code: 1}}, visit(f)
-}
-
-// readVerdict reads what a process of verify prints; v is nil if it has ended
-// before its verdict.
-func readVerdict(r io.Reader, o inspect.VerifyOptions, visit func(inspect.Finding) error) (v *inspect.Verdict, err error) {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var l verdictLine
-		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-			return nil, fmt.Errorf("what the process of verify prints: %w", err)
-		}
-		switch {
-		case l.Finding != nil:
-			err = visit(*l.Finding)
-		case l.Summary != nil:
-			v = l.Summary
-		case l.Rows > 0 && o.Progress != nil:
-			o.Progress(l.Rows)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return v, lines.Err()
 }

@@ -86,9 +86,7 @@ func (c *call) listAll(keysOnly bool) error {
 	if err := c.expectTenant(n); err != nil {
 		return err
 	}
-	if !c.JSON {
-		fmt.Fprintln(c.Stderr, cli.Count(n, "key"))
-	}
+	c.Guide(cli.Count(n, "key"))
 	return nil
 }
 

@@ -227,8 +227,6 @@ func emitRows(p *cli.Process, s scan, store engine.Reader, reveal bool) error {
 	if err := errors.Join(err, w.Flush()); err != nil {
 		return err
 	}
-	if !p.JSON {
-		fmt.Fprintln(p.Stderr, cli.Count(rows, "record"))
-	}
+	p.Guide(cli.Count(rows, "record"))
 	return cli.DamageFound(damages, "place", "could not be read")
 }
