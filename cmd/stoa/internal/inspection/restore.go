@@ -109,10 +109,13 @@ func (r *restore) check() error {
 	if err := rocks.CheckLock(r.src); err != nil {
 		return cli.Fail(cli.ExitOpen, err, "restore copies checkpoints: `stoa checkpoint` makes one of what is served")
 	}
+	if err := rocks.CheckPlace(r.dst); err != nil {
+		return err
+	}
 	_, err := os.Lstat(r.dst)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return rocks.CheckPlace(r.dst)
+		return nil
 	case err != nil:
 		return err
 	case !r.replace:
