@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -46,14 +47,14 @@ func (c *Call) UntilInterrupted(err error) error {
 // Plainly runs a command whose room has nothing to add to a call.
 func Plainly(c *Call, run func(*Call) error) error { return run(c) }
 
-// Cobra returns the command, a subcommand of the one of that name. with makes of each
+// Cobra returns the command, a subcommand of the one of that name, or of stoa. with makes of each
 // call that of the room, and runs the command with it.
 func (d Command[C]) Cobra(p *Process, under string, with func(*Call, func(C) error) error) *cobra.Command {
 	var from ReadFlags
 	var example []string
 	for line := range strings.SplitSeq(d.Example, "\n") {
 		if !strings.HasPrefix(line, "  ") {
-			line = strings.TrimRight("  stoa "+under+" "+d.Name+" "+line, " ")
+			line = "  " + strings.Join(slices.DeleteFunc([]string{"stoa", under, d.Name, line}, func(s string) bool { return s == "" }), " ")
 		}
 		example = append(example, line)
 	}

@@ -6,16 +6,16 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/dag/hlc"
 )
 
 func newDagClock(p *cli.Process) *cobra.Command {
-	var daemon cli.DaemonFlags
 	var confirm bool
-	cmd := &cobra.Command{
-		Use: "clock", Short: "Say what the clock says that deltas are stamped by, and confirm it",
+	return ofContexts(p, "dag", command{
+		Name: "clock", Short: "Say what the clock says that deltas are stamped by, and confirm it",
 		Long: `Say what the clock says that deltas are stamped by.
 
 A system clock that is set by more than 5 s while the daemon runs, or sets itself, has
@@ -23,32 +23,26 @@ jumped: no delta is made until it is set back or confirmed. A clock that was ahe
 while has left stamps of the future: the contexts that have them go on after these, and
 other nodes take their deltas when that time has come; in other contexts no delta is made
 until the clock is confirmed. --confirm takes what the system clock says as right.`,
-		Example: "  stoa dag clock\n  stoa dag clock --confirm",
-		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			client, err := daemon.Dial(p)
-			if err != nil {
-				return err
-			}
-			defer client.Close()
-			ask := client.Dag().Clock
-			if confirm {
-				ask = client.Dag().ConfirmClock
-			}
-			state, err := ask(p.Ctx)
-			if err != nil {
-				return err
-			}
-			return emitClock(p, &state)
+		Example: "\n--confirm",
+		Flags: func(fs *pflag.FlagSet) {
+			fs.BoolVar(&confirm, "confirm", false, "take the system clock as right from now on")
 		},
-	}
-	daemon.Register(cmd.Flags())
-	cmd.Flags().BoolVar(&confirm, "confirm", false, "take the system clock as right from now on")
-	return cmd
+		Run: func(c *call) error {
+			ask := c.dag.Clock
+			if confirm {
+				ask = c.dag.ConfirmClock
+			}
+			state, err := ask(c.Ctx)
+			if err != nil {
+				return err
+			}
+			return c.emitClock(&state)
+		},
+	})
 }
 
 // emitClock prints what a clock says.
-func emitClock(p *cli.Process, s *hlc.State) error {
+func (c *call) emitClock(s *hlc.State) error {
 	d := struct {
 		Physical time.Time `json:"system_clock"`
 		Expected time.Time `json:"expected"`
@@ -56,7 +50,7 @@ func emitClock(p *cli.Process, s *hlc.State) error {
 		Jumped   bool      `json:"jumped"`
 		Ahead    bool      `json:"ahead"`
 	}{s.Physical.UTC(), s.Expected.UTC(), s.Last.UTC(), s.Jumped, s.Ahead}
-	return p.Emit(d, func(w io.Writer) {
+	return c.Emit(d, func(w io.Writer) {
 		var t cli.Table
 		t.Add("system clock", d.Physical.Format(time.RFC3339Nano))
 		if d.Last.Unix() != 0 {

@@ -14,20 +14,16 @@ import (
 )
 
 func newFlush(p *cli.Process) *cobra.Command {
-	var daemon cli.DaemonFlags
-	cmd := &cobra.Command{
-		Use:     "flush",
-		Short:   "Write what the daemon has in memory to tables",
-		Long:    "Write what the daemon has in memory to tables, and wait for it. It is not needed for durability.",
-		Example: "  stoa flush",
-		Args:    cli.Exactly(),
-		RunE: func(*cobra.Command, []string) error {
-			return ask(p, &daemon, func(c *rpc.Client) error { return c.Flush(p.Ctx) },
-				map[string]bool{"flushed": true}, func(w io.Writer) { fmt.Fprintln(w, "flushed") })
+	return cli.Command[*cli.Call]{
+		Name: "flush", Short: "Write what the daemon has in memory to tables",
+		Long: "Write what the daemon has in memory to tables, and wait for it. It is not needed for durability.",
+		Run: func(c *cli.Call) error {
+			if err := c.Client.Flush(c.Ctx); err != nil {
+				return err
+			}
+			return c.Emit(map[string]bool{"flushed": true}, func(w io.Writer) { fmt.Fprintln(w, "flushed") })
 		},
-	}
-	daemon.Register(cmd.Flags())
-	return cmd
+	}.Cobra(p, "", cli.Plainly)
 }
 
 func newCompact(p *cli.Process) *cobra.Command {
@@ -67,41 +63,33 @@ one, and then the column has the tables that it had.`,
 }
 
 func newReopen(p *cli.Process) *cobra.Command {
-	var daemon cli.DaemonFlags
-	cmd := &cobra.Command{
-		Use:   "reopen",
-		Short: "Reopen the daemon's storage after a fault that made it read-only",
+	return cli.Command[*cli.Call]{
+		Name: "reopen", Short: "Reopen the daemon's storage after a fault that made it read-only",
 		Long: `Close and open the daemon's storage after a fault that made it read-only, as a disk
 that failed. Snapshots and scans end. It does nothing if the storage is well, and
 exits 5 if it still takes no writes.`,
-		Example: "  stoa reopen",
-		Args:    cli.Exactly(),
-		RunE: func(*cobra.Command, []string) error {
-			return connected(p, &daemon, func(client *rpc.Client) error {
-				health, err := client.Reopen(p.Ctx)
-				if err != nil {
-					return err
+		Run: func(c *cli.Call) error {
+			health, err := c.Client.Reopen(c.Ctx)
+			if err != nil {
+				return err
+			}
+			result := struct {
+				Writable bool   `json:"writable"`
+				Reason   string `json:"reason,omitempty"`
+			}{health.Writable, health.Reason}
+			if err := c.Emit(result, func(w io.Writer) {
+				if health.Writable {
+					fmt.Fprintln(w, "the storage is open and takes writes")
 				}
-				result := struct {
-					Writable bool   `json:"writable"`
-					Reason   string `json:"reason,omitempty"`
-				}{health.Writable, health.Reason}
-				if err := p.Emit(result, func(w io.Writer) {
-					if health.Writable {
-						fmt.Fprintln(w, "the storage is open and takes writes")
-					}
-				}); err != nil {
-					return err
-				}
-				if !health.Writable {
-					return cli.Refused(fmt.Errorf("the storage still takes no writes: %s", health.Reason), "")
-				}
-				return nil
-			})
+			}); err != nil {
+				return err
+			}
+			if !health.Writable {
+				return cli.Refused(fmt.Errorf("the storage still takes no writes: %s", health.Reason), "")
+			}
+			return nil
 		},
-	}
-	daemon.Register(cmd.Flags())
-	return cmd
+	}.Cobra(p, "", cli.Plainly)
 }
 
 // ask makes one call to the daemon, and prints that it is done.

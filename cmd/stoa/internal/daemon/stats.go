@@ -8,7 +8,6 @@ import (
 
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/engine"
-	"github.com/stoadb/stoa/rpc"
 )
 
 // statsDoc is what stats prints with --json. Sizes are in bytes.
@@ -34,26 +33,17 @@ type columnStatsDoc struct {
 }
 
 func newStats(p *cli.Process) *cobra.Command {
-	var daemon cli.DaemonFlags
-	cmd := &cobra.Command{
-		Use:     "stats",
-		Short:   "Print counts and sizes per column",
-		Long:    "Print counts and sizes per column. Counts of keys are estimates.",
-		Example: "  stoa stats\n  stoa stats --json",
-		Args:    cli.Exactly(),
-		RunE: func(*cobra.Command, []string) error {
-			return connected(p, &daemon, func(client *rpc.Client) error {
-				s, err := client.Stats(p.Ctx)
-				if err != nil {
-					return err
-				}
-				d := newStatsDoc(s)
-				return p.Emit(d, d.write)
-			})
+	return cli.Command[*cli.Call]{
+		Name: "stats", Short: "Print counts and sizes per column", Long: "Print counts and sizes per column. Counts of keys are estimates.", Example: "\n--json",
+		Run: func(c *cli.Call) error {
+			s, err := c.Client.Stats(c.Ctx)
+			if err != nil {
+				return err
+			}
+			d := newStatsDoc(s)
+			return c.Emit(d, d.write)
 		},
-	}
-	daemon.Register(cmd.Flags())
-	return cmd
+	}.Cobra(p, "", cli.Plainly)
 }
 
 func newStatsDoc(s engine.Stats) statsDoc {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/engine"
@@ -34,42 +35,35 @@ type topLook struct {
 }
 
 func newTop(p *cli.Process) *cobra.Command {
-	var daemon cli.DaemonFlags
 	var metrics string
 	var once bool
 	var every time.Duration
-	cmd := &cobra.Command{
-		Use:   "top",
-		Short: "Watch the rates and sizes of a daemon",
+	return cli.Command[*cli.Call]{
+		Name: "top", Short: "Watch the rates and sizes of a daemon",
 		Long: `Watch a daemon: changes a second, the write-ahead log, what compaction has to do, whether
 writes wait for it, and the columns. With --metrics-socket, which is that of serve, also
 the rate and the times of each call. On a terminal it is drawn anew every --interval until
 Ctrl-C; elsewhere the looks follow each other. --once looks once: for rates it waits one
 interval.`,
-		Example: "  stoa top\n  stoa top --metrics-socket /run/stoa/metrics.sock --interval 5s\n  stoa top --once --json",
-		Args:    cli.Exactly(),
-		RunE: func(*cobra.Command, []string) error {
+		Example: "\n--metrics-socket /run/stoa/metrics.sock --interval 5s\n--once --json",
+		Flags: func(fs *pflag.FlagSet) {
+			fs.StringVar(&metrics, "metrics-socket", "", "the socket of serve --metrics-socket, for the times of calls (default $STOA_METRICS_SOCKET)")
+			fs.BoolVar(&once, "once", false, "look once")
+			fs.DurationVar(&every, "interval", 2*time.Second, "the time between two looks")
+		},
+		Check: func() error {
 			if every < 10*time.Millisecond {
 				return cli.Bad(fmt.Errorf("--interval: %s is less than 10ms", every), "")
 			}
-			client, err := daemon.Dial(p)
-			if err != nil {
-				return err
-			}
-			defer client.Close()
+			return nil
+		},
+		Run: func(c *cli.Call) error {
 			if metrics == "" {
 				metrics = p.Getenv("STOA_METRICS_SOCKET")
 			}
-			ctx, forget := cli.Interruptible()
-			defer forget()
-			return top(ctx, p, client, metrics, every, once)
+			return top(c.Ctx, p, c.Client, metrics, every, once)
 		},
-	}
-	daemon.Register(cmd.Flags())
-	cmd.Flags().StringVar(&metrics, "metrics-socket", "", "the socket of serve --metrics-socket, for the times of calls (default $STOA_METRICS_SOCKET)")
-	cmd.Flags().BoolVar(&once, "once", false, "look once")
-	cmd.Flags().DurationVar(&every, "interval", 2*time.Second, "the time between two looks")
-	return cmd
+	}.Cobra(p, "", cli.Plainly)
 }
 
 // clearScreen moves a terminal's cursor to the top and clears what is below.

@@ -191,7 +191,7 @@ func (k keyed) checkArgs(cmd *cobra.Command, args []string) error {
 		"the fields of a key are flags: `"+cmd.CommandPath()+" --help` lists them")
 }
 
-// cli.FlagError explains a flag that the key type does not have.
+// flagError explains a flag that the key type does not have.
 func (k keyed) flagError(cmd *cobra.Command, err error) error {
 	info, ok := keys.ByName(cmd.Name())
 	if ok {
