@@ -54,7 +54,7 @@ var below = map[string][]string{
 	"cmd":               {"rpc/server", "bench", "engine/seal"},
 	"cmd/stoa":          {"cmd/stoa/internal/blobs", "cmd/stoa/internal/contexts", "cmd/stoa/internal/daemon", "cmd/stoa/internal/governance", "cmd/stoa/internal/inspection", "cmd/stoa/internal/keyvalues", "cmd/stoa/internal/records"},
 
-	// Rooms do not import each other.
+	// Commands of different nouns do not import each other.
 	"cmd/stoa/internal/blobs":      {"cmd/stoa/internal/cli"},
 	"cmd/stoa/internal/contexts":   {"cmd/stoa/internal/cli"},
 	"cmd/stoa/internal/daemon":     {"cmd/stoa/internal/cli"},

@@ -13,11 +13,11 @@ import (
 	"github.com/stoadb/stoa/cmd/stoa/internal/records"
 )
 
-// addCommands adds the commands, in the order in which help lists them. A room has those
-// of a noun, in the package that is named so.
+// addCommands adds the commands, in the order in which help lists them. Those of a noun
+// are in the package of that name.
 func addCommands(root *cobra.Command, p *cli.Process) {
 	root.AddCommand(newConcepts())
-	for _, room := range []struct {
+	for _, part := range []struct {
 		heading  string // under which help lists them
 		commands []*cobra.Command
 	}{
@@ -31,11 +31,11 @@ func addCommands(root *cobra.Command, p *cli.Process) {
 		{"Offline", records.SchemaCommands(p)},
 		{"Offline", []*cobra.Command{newCompletion(p), newMan(p), newVersion(p)}},
 	} {
-		if !root.ContainsGroup(room.heading) {
-			root.AddGroup(&cobra.Group{ID: room.heading, Title: room.heading + ":"})
+		if !root.ContainsGroup(part.heading) {
+			root.AddGroup(&cobra.Group{ID: part.heading, Title: part.heading + ":"})
 		}
-		for _, cmd := range room.commands {
-			cmd.GroupID = room.heading
+		for _, cmd := range part.commands {
+			cmd.GroupID = part.heading
 			root.AddCommand(cmd)
 		}
 	}

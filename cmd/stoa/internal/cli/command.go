@@ -12,8 +12,8 @@ import (
 )
 
 // Command describes a command that asks a daemon, or reads a directory in its
-// place. C is a call of it as its room has it, with what its commands have in common: a
-// room says how it is made in one function, which the room's commands are made by.
+// place. C is a call of it with what the commands of its package have in common, such as
+// the context that they are about; one function of the package makes such calls.
 type Command[C any] struct {
 	Name, Short, Long string
 	Args              []string // names; those in brackets may be left out, from the last on; the last may be given more than once if it has dots
@@ -44,11 +44,11 @@ func (c *Call) UntilInterrupted(err error) error {
 	return err
 }
 
-// Plainly runs a command whose room has nothing to add to a call.
+// Plainly runs a command whose package has nothing to add to a call.
 func Plainly(c *Call, run func(*Call) error) error { return run(c) }
 
 // Cobra returns the command, a subcommand of the one of that name, or of stoa. with makes of each
-// call that of the room, and runs the command with it.
+// call that of the package, and runs the command with it.
 func (d Command[C]) Cobra(p *Process, under string, with func(*Call, func(C) error) error) *cobra.Command {
 	var from ReadFlags
 	var example []string

@@ -1,6 +1,6 @@
-// Package cli is what the commands of stoa have in common; each room beside it has the
-// commands of one noun, and rooms do not import each other. What only one room needs is
-// in that room.
+// Package cli is what the commands of stoa have in common; each package beside it has the
+// commands of one noun, and they do not import each other. What only one of them needs is
+// there.
 //
 //   - [Process] is what a command may use of the process that it runs in; it prints
 //     results (Emit), warnings and what comes next, as text or as JSON.
