@@ -32,11 +32,23 @@ const uploadBytes = 2 << 20
 // stops: one that goes on may finish, one that hangs does not hold it up.
 const drainIdle = 2 * time.Second
 
+// moment is when something was last done, for a watch over idleness. A step of the
+// wall clock does not change how long ago that is.
+type moment struct{ afterEpoch atomic.Int64 } // nanoseconds
+
+// epoch has a reading of the monotonic clock.
+var epoch = time.Now()
+
+func (m *moment) set(now time.Time) { m.afterEpoch.Store(int64(now.Sub(epoch))) }
+
+func (m *moment) time() time.Time { return epoch.Add(time.Duration(m.afterEpoch.Load())) }
+
 // peerWait tells since when a stream waits for its client.
 type peerWait struct {
 	now   func() time.Time
 	waits atomic.Bool
-	since moment // if it waits
+	since moment                       // if it waits
+	held  atomic.Pointer[heldSnapshot] // a snapshot whose reads count too; may be nil
 }
 
 // During calls fn, which waits for the client.
@@ -52,7 +64,11 @@ func (w *peerWait) left(limit time.Duration) time.Duration {
 	if !w.waits.Load() {
 		return limit
 	}
-	return limit - w.now().Sub(w.since.time())
+	now, since := w.now(), w.since.time() // in this order: a read in between makes it longer
+	if h := w.held.Load(); h != nil && h.used.time().After(since) {
+		since = h.used.time()
+	}
+	return limit - now.Sub(since)
 }
 
 // receive receives a message while the client may keep the stream waiting.
@@ -82,10 +98,29 @@ func ahead[M any](ctx context.Context, s *Server, recv func() (M, error), size f
 	})
 }
 
-// transfer runs work, an upload or a download, as pacedStream does: it counts so many bytes
-// among those under way, and may go on for a while when the server stops.
+// pacedStream runs work, one of the streams that open counts, as paced does.
+func (s *Server) pacedStream(ctx context.Context, open *limit.Quota, work func(context.Context, *peerWait) error) error {
+	if err := open.Take(1); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	return s.paced(ctx, s.o.SessionIdle, 0, nil, func(wait *peerWait) error {
+		defer open.Give(1)
+		return work(ctx, wait)
+	})
+}
+
+// transfer runs work, an upload or a download, as paced does: it counts so many bytes among
+// those under way, and may go on for a while when the server stops.
 func (s *Server) transfer(ctx context.Context, bytes int64, work func(context.Context, *peerWait) error) error {
-	return s.paced(ctx, &s.transfers, s.o.TransferIdle, drainIdle, func(ctx context.Context, wait *peerWait) error {
+	if err := s.transfers.Take(1); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	return s.paced(ctx, s.o.TransferIdle, drainIdle, nil, func(wait *peerWait) error {
+		defer s.transfers.Give(1)
 		if err := s.inFlight.Take(bytes); err != nil {
 			return err
 		}
@@ -94,27 +129,14 @@ func (s *Server) transfer(ctx context.Context, bytes int64, work func(context.Co
 	})
 }
 
-// pacedStream runs work, one of the streams that open counts, on a goroutine of its own,
-// and returns when work does, when the client keeps it waiting for too long, or when the
-// server stops. That ends the stream, so that work ends too, and with it everything it
-// holds: the lock of an id, a snapshot. A write that it has begun is finished first.
-func (s *Server) pacedStream(ctx context.Context, open *limit.Quota, work func(context.Context, *peerWait) error) error {
-	return s.paced(ctx, open, s.o.SessionIdle, 0, work)
-}
-
-// paced is pacedStream for a client that may keep the stream waiting for as long as idle,
-// and for drain once the server stops.
-func (s *Server) paced(ctx context.Context, open *limit.Quota, idle, drain time.Duration, work func(context.Context, *peerWait) error) error {
-	if err := open.Take(1); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+// paced runs work, a stream, on a goroutine of its own, and returns when work does, when
+// the client keeps it waiting for longer than idle, when ended is closed, or when the server
+// stops and the client keeps it waiting for longer than drain. That ends the stream, so that
+// work ends too, and with it everything it holds: the lock of an id, a snapshot. A write that
+// it has begun is finished first.
+func (s *Server) paced(ctx context.Context, idle, drain time.Duration, ended <-chan struct{}, work func(*peerWait) error) error {
 	wait := &peerWait{now: s.o.Now}
-	done := s.Detached(ctx, func() error {
-		defer open.Give(1)
-		return work(ctx, wait)
-	})
+	done := s.Detached(ctx, func() error { return work(wait) })
 	stopping := s.stopping
 	timer := time.NewTimer(idle)
 	defer timer.Stop()
@@ -122,6 +144,8 @@ func (s *Server) paced(ctx context.Context, open *limit.Quota, idle, drain time.
 		select {
 		case err := <-done:
 			return err
+		case <-ended:
+			return fault.New(stoav1.ErrorKind_ERROR_KIND_CLOSED, "rpc: closed: the snapshot that was read")
 		case <-stopping:
 			stopping, idle = nil, min(idle, drain)
 		case <-timer.C:

@@ -37,31 +37,27 @@ func (t *storeService) Scan(r *stoav1.ScanRequest, stream grpc.ServerStreamingSe
 	if v.held != nil {
 		ended = v.held.ended
 	}
-	act := new(activity)
-	return t.s.apart(ctx, act, ended, func() error {
+	return t.s.paced(ctx, t.s.o.SessionIdle, 0, ended, func(wait *peerWait) error {
 		defer v.release()
 		defer sc.close()
-		return sc.send(stream, func() {
-			act.touch(t.s.o.Now())
-			if v.held != nil {
-				t.s.snapshots.touch(v.held)
-			}
-		})
+		return sc.send(stream, wait, v.held)
 	})
 }
 
-// send sends all pages, and calls sent after each. It reads none ahead: the socket
-// holds what the client reads meanwhile.
-func (sc *scan) send(stream grpc.ServerStream, sent func()) error {
+// send sends all pages, which are reads of a snapshot if it is not nil. It reads none
+// ahead: the socket holds what the client reads meanwhile.
+func (sc *scan) send(stream grpc.ServerStream, wait *peerWait, held *heldSnapshot) error {
 	for {
 		page, err := sc.page()
 		if err != nil || page.Count == 0 {
 			return err
 		}
-		if err := stream.SendMsg(&page); err != nil {
+		if err := wait.During(func() error { return stream.SendMsg(&page) }); err != nil {
 			return err
 		}
-		sent()
+		if held != nil {
+			sc.s.snapshots.touch(held)
+		}
 	}
 }
 

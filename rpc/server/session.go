@@ -26,7 +26,7 @@ type session struct {
 	answer stoav1.SessionResponse
 	page   []byte // memory of the answer's page
 
-	activity *activity
+	wait *peerWait
 }
 
 // keepPage is the capacity of the largest page whose memory a session keeps.
@@ -47,8 +47,8 @@ func (t *storeService) Session(stream grpc.BidiStreamingServer[stoav1.SessionReq
 	if err := t.s.sessions.Take(1); err != nil {
 		return err
 	}
-	n := &session{s: t.s, stream: stream, peer: who, scans: make(map[uint64]*sessionScan), activity: new(activity)}
-	return t.s.apart(stream.Context(), n.activity, nil, func() error {
+	return t.s.paced(stream.Context(), t.s.o.SessionIdle, 0, nil, func(wait *peerWait) error {
+		n := &session{s: t.s, stream: stream, peer: who, scans: make(map[uint64]*sessionScan), wait: wait}
 		defer t.s.sessions.Give(1)
 		defer n.close()
 		return n.serve()
@@ -58,19 +58,18 @@ func (t *storeService) Session(stream grpc.BidiStreamingServer[stoav1.SessionReq
 // serve answers request after request, until the client ends the stream.
 func (n *session) serve() error {
 	for {
-		r, err := n.stream.Recv()
+		r, err := receive(n.wait, n.stream.Recv)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		n.activity.touch(n.s.o.Now())
 		if err := n.counted(r); err != nil {
 			n.fail(err)
 		}
 		n.answer.Id = r.GetId()
-		if err := n.stream.Send(&n.answer); err != nil {
+		if err := n.wait.During(func() error { return n.stream.Send(&n.answer) }); err != nil {
 			return err
 		}
 		n.answer.Response = nil
@@ -157,7 +156,7 @@ func (n *session) takeSnapshot() error {
 		return err
 	}
 	n.held = h
-	n.activity.snapshot.Store(h)
+	n.wait.held.Store(h)
 	n.answer.Response = &stoav1.SessionResponse_Snapshot{Snapshot: &stoav1.SessionSnapshotResponse{Snapshot: h.id}}
 	return nil
 }

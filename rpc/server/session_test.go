@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -218,32 +217,6 @@ func TestASessionWithoutASnapshotEndsWhenIdle(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.Recv()
 	require.ErrorIs(t, fault.FromStatus(err), engine.ErrClosed)
-}
-
-// The timer of a watch may fire in the moment in which the watch is stopped.
-func TestAWatchOverIdlenessMayBeStoppedAtAnyMoment(t *testing.T) {
-	now, looks := time.Now(), make(chan struct{}, 1)
-	d := start(t, nil, Options{SessionIdle: 1, Now: func() time.Time {
-		select {
-		case looks <- struct{}{}:
-		default:
-		}
-		runtime.Gosched()
-		return now
-	}})
-	var a activity
-	a.touch(now) // never idle: the timer goes on until it is stopped
-	idle := make(chan struct{})
-	for range 100 {
-		stop := d.watchIdle(&a, idle)
-		<-looks
-		stop()
-	}
-	select {
-	case <-idle:
-		t.Fatal("it was not idle")
-	default:
-	}
 }
 
 func TestScansThatNobodyReadsEnd(t *testing.T) {
