@@ -29,6 +29,7 @@ func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
 		for line := range strings.Lines(cmd.Example) {
 			require.True(t, strings.HasPrefix(line, "  "), cmd.CommandPath())
 			require.Contains(t, line, "stoa ", cmd.CommandPath())
+			require.Equal(t, strings.TrimRight(line, " \n"), strings.TrimSuffix(line, "\n"), cmd.CommandPath())
 		}
 		_, errs, code := stoa(append(strings.Fields(cmd.CommandPath())[1:], "--help")...)
 		require.Zero(t, code, errs)

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -54,7 +53,7 @@ func (d Command[C]) Cobra(p *Process, under string, with func(*Call, func(C) err
 	var example []string
 	for line := range strings.SplitSeq(d.Example, "\n") {
 		if !strings.HasPrefix(line, "  ") {
-			line = "  " + strings.Join(slices.DeleteFunc([]string{"stoa", under, d.Name, line}, func(s string) bool { return s == "" }), " ")
+			line = "  " + strings.Join(strings.Fields("stoa "+under+" "+d.Name), " ") + strings.TrimRight(" "+line, " ")
 		}
 		example = append(example, line)
 	}
