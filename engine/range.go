@@ -15,6 +15,18 @@ func Prefixed(prefix []byte) Range {
 	return Range{Start: prefix, End: Successor(prefix)}
 }
 
+// WithPrefix returns the keys of r that start with prefix, to be visited as those of r.
+func (r Range) WithPrefix(prefix []byte) Range {
+	p := Prefixed(prefix)
+	if string(r.Start) < string(p.Start) {
+		r.Start = p.Start
+	}
+	if r.End == nil || p.End != nil && string(p.End) < string(r.End) {
+		r.End = p.End
+	}
+	return r
+}
+
 // Successor returns the first key after all keys that start with prefix: its
 // last byte below 0xFF is incremented and the rest cut. It returns nil, which
 // is no bound, if prefix is empty or all 0xFF.

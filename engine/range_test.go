@@ -38,3 +38,21 @@ func TestAPrefixedRangeHoldsExactlyTheKeysWithThePrefix(t *testing.T) {
 		require.Zero(t, r.Limit)
 	})
 }
+
+func TestARangeWithAPrefixHoldsItsKeysWithThePrefix(t *testing.T) {
+	edge := rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 0xFE, 0xFF}), 0, 4)
+	holds := func(r engine.Range, key []byte) bool {
+		return bytes.Compare(key, r.Start) >= 0 && (r.End == nil || bytes.Compare(key, r.End) < 0)
+	}
+	enginetest.Check(t, 5000, func(t *rapid.T) {
+		r := engine.Range{Start: edge.Draw(t, "start"), Reverse: rapid.Bool().Draw(t, "reverse"), Limit: 3}
+		if rapid.Bool().Draw(t, "bounded") {
+			r.End = edge.Draw(t, "end")
+		}
+		prefix, key := edge.Draw(t, "prefix"), edge.Draw(t, "key")
+		got := r.WithPrefix(prefix)
+		require.Equal(t, holds(r, key) && bytes.HasPrefix(key, prefix), holds(got, key))
+		require.Equal(t, r.Reverse, got.Reverse)
+		require.Equal(t, r.Limit, got.Limit)
+	})
+}

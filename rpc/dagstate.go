@@ -93,17 +93,11 @@ type dagRange struct {
 
 // within returns the keys that are in every bound given.
 func (a *dagRange) within() (engine.Range, error) {
-	r := engine.Prefixed(a.Prefix)
-	if string(a.Start) > string(r.Start) {
-		r.Start = a.Start
-	}
-	if a.End != nil && (r.End == nil || string(a.End) < string(r.End)) {
-		r.End = a.End
-	}
+	r := engine.Range{Start: a.Start, End: a.End, Reverse: a.Reverse}.WithPrefix(a.Prefix)
 	if a.Limit > math.MaxInt {
 		return r, &op.FieldError{Field: "limit", Reason: "too large"}
 	}
-	r.Reverse, r.Limit = a.Reverse, int(a.Limit)
+	r.Limit = int(a.Limit)
 	return r, nil
 }
 

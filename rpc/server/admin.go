@@ -110,7 +110,7 @@ func (a *admin) Compact(ctx context.Context, col column.Column, r engine.Range, 
 		if err := checkColumn(stoav1.Column(col)); err != nil {
 			return err
 		}
-		return a.s.eng.Compact(col, within(r, prefix))
+		return a.s.eng.Compact(col, r.WithPrefix(prefix))
 	}
 	if len(r.Start) > 0 || r.End != nil || len(prefix) > 0 {
 		return badField("column", "bounds need a column")

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -245,17 +244,5 @@ func rangeOf(r bounds) (column.Column, engine.Range, error) {
 	if err := checkColumn(r.GetColumn()); err != nil {
 		return 0, engine.Range{}, err
 	}
-	return column.Column(r.GetColumn()), within(engine.Range{Start: r.GetStart(), End: r.GetEnd()}, r.GetPrefix()), nil
-}
-
-// within returns the keys of r that begin with prefix.
-func within(r engine.Range, prefix []byte) engine.Range {
-	rg := engine.Prefixed(prefix)
-	if bytes.Compare(r.Start, rg.Start) > 0 {
-		rg.Start = r.Start
-	}
-	if r.End != nil && (rg.End == nil || bytes.Compare(r.End, rg.End) < 0) {
-		rg.End = r.End
-	}
-	return rg
+	return column.Column(r.GetColumn()), engine.Range{Start: r.GetStart(), End: r.GetEnd()}.WithPrefix(r.GetPrefix()), nil
 }

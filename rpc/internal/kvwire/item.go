@@ -5,7 +5,6 @@ package kvwire
 import (
 	"time"
 
-	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/internal/wire"
@@ -14,7 +13,6 @@ import (
 
 var (
 	_ = op.Pair(FromItem, op.Always(Listed))
-	_ = op.Pair(fromStats, op.Always(stats))
 	_ = op.Pair(fromExpect, op.Always(expect))
 	_ = op.Pair(fromChange, op.Always(change))
 	_ = op.Pair(fromEvent, op.Always(event))
@@ -64,13 +62,3 @@ func Short(key string, m *wire.KVItem) kvstorage.Item {
 
 // Listed is Item for one that has its key.
 func Listed(m *stoav1.KvItem) kvstorage.Item { return Item(string(m.GetKey()), m) }
-
-func fromStats(s *kv.Stats) *stoav1.KvStats {
-	return &stoav1.KvStats{Revision: s.Revision, Floor: s.Floor, Keys: s.Keys, Bytes: s.Bytes,
-		Quota: &stoav1.KvQuota{Keys: s.Quota.Keys, Bytes: s.Quota.Bytes}}
-}
-
-func stats(m *stoav1.KvStats) kv.Stats {
-	return kv.Stats{Revision: m.GetRevision(), Floor: m.GetFloor(), Keys: m.GetKeys(), Bytes: m.GetBytes(),
-		Quota: kv.Quota{Keys: m.GetQuota().GetKeys(), Bytes: m.GetQuota().GetBytes()}}
-}
