@@ -81,22 +81,23 @@ func (c *call) proposed(done namespace.Proposed, g codec.GroupID) error {
 
 // propose proposes an op of a group.
 func (c *call) propose(g codec.GroupID, op codec.GroupOp) error {
+	return c.proposeIn(g, namespace.Proposal{GroupID: g, Group: &op})
+}
+
+// proposeRoot proposes a root op, which is about a group.
+func (c *call) proposeRoot(g codec.GroupID, op codec.RootOp) error {
+	return c.proposeIn(g, namespace.Proposal{Root: &op})
+}
+
+// proposeIn proposes in the namespace of a group.
+func (c *call) proposeIn(g codec.GroupID, what namespace.Proposal) error {
 	ns, err := c.read.NamespaceOf(c.Ctx, g)
 	if err != nil {
 		return err
 	}
-	done, _, err := c.namespaces.Propose(c.Ctx, ns, namespace.Proposal{GroupID: g, Group: &op})
+	done, made, err := c.namespaces.Propose(c.Ctx, ns, what)
 	if err != nil {
 		return c.explainVoid(ns, err)
 	}
-	return c.proposed(done, codec.GroupID{})
-}
-
-// proposeRoot proposes a root op.
-func (c *call) proposeRoot(ns codec.GroupID, op codec.RootOp) error {
-	done, g, err := c.namespaces.Propose(c.Ctx, ns, namespace.Proposal{Root: &op})
-	if err != nil {
-		return c.explainVoid(ns, err)
-	}
-	return c.proposed(done, g)
+	return c.proposed(done, made)
 }

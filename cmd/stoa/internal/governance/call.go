@@ -20,6 +20,7 @@ type call struct {
 	read       governance
 	shown      shownWords
 	group      codec.GroupID // of a command on one, or the namespace
+	known      names         // that are used in it, where the command shows them
 }
 
 // governance is what is read of namespaces and groups.
@@ -53,4 +54,16 @@ func onGroup(p *cli.Process, under string, d command) *cobra.Command {
 		return run(c)
 	}
 	return govern(p, under, d)
+}
+
+// onNamedGroup is onGroup for a command that shows names.
+func onNamedGroup(p *cli.Process, under string, d command) *cobra.Command {
+	run := d.Run
+	d.Run = func(c *call) (err error) {
+		if c.known, err = c.namesOf(c.group); err != nil {
+			return err
+		}
+		return run(c)
+	}
+	return onGroup(p, under, d)
 }

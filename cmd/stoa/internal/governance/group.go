@@ -77,13 +77,7 @@ func groupCommand(p *cli.Process, under string, d command, op func(c *call, args
 
 // rootCommand is groupCommand for a root op.
 func rootCommand(p *cli.Process, under string, d command, op func(c *call, args []string) (codec.RootOp, error)) *cobra.Command {
-	return proposing(p, under, d, op, func(c *call, g codec.GroupID, o codec.RootOp) error {
-		ns, err := c.groups.NamespaceOf(c.Ctx, g)
-		if err != nil {
-			return err
-		}
-		return c.proposeRoot(ns, o)
-	})
+	return proposing(p, under, d, op, (*call).proposeRoot)
 }
 
 // proposing is a command that makes an op of a group, its first argument, and
@@ -117,7 +111,7 @@ func newGroupDelete(p *cli.Process) *cobra.Command {
 			}
 			err = sure.Confirm(c.Ctx, c.Process, func() (string, error) { return "delete, for every member, " + all, nil })
 			if err == nil {
-				err = c.proposeRoot(ns, codec.RootOp{Kind: codec.RootGroupDeleted, GroupID: c.group})
+				err = c.proposeRoot(c.group, codec.RootOp{Kind: codec.RootGroupDeleted, GroupID: c.group})
 			}
 			if err == nil {
 				c.Guide("deleted " + all)
@@ -159,22 +153,18 @@ func newGroupMove(p *cli.Process) *cobra.Command {
 }
 
 func newGroupShow(p *cli.Process) *cobra.Command {
-	return onGroup(p, "group", command{
+	return onNamedGroup(p, "group", command{
 		Name: "show", Args: []string{"GROUP"}, Offline: true, Short: "Describe a group", Long: "Describe a group. It exits 4 if there is none.", Example: "home",
 		Run: func(c *call) error {
-			known, err := c.namesOf(c.group)
-			if err != nil {
-				return err
-			}
 			g, err := c.read.Show(c.Ctx, c.group)
 			if err != nil {
 				return err
 			}
-			if err := c.noteStanding(c.group, known); err != nil {
+			if err := c.noteStanding(c.group, c.known); err != nil {
 				return err
 			}
 			d := newGroupDoc(&g)
-			return c.Emit(d, func(w io.Writer) { d.write(w, known) })
+			return c.Emit(d, func(w io.Writer) { d.write(w, c.known) })
 		},
 	})
 }

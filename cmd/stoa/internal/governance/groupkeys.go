@@ -15,14 +15,10 @@ import (
 )
 
 func newGroupKeys(p *cli.Process) *cobra.Command {
-	return onGroup(p, "group", command{
+	return onNamedGroup(p, "group", command{
 		Name: "keys", Offline: true, Args: []string{"GROUP"}, Short: "List the keys of a group: ids and holders", Example: "home",
 		Long: "List the keys of a group as they were introduced: ids and holders, never the keys.",
 		Run: func(c *call) error {
-			known, err := c.namesOf(c.group)
-			if err != nil {
-				return err
-			}
 			all, err := c.groups.Keys(c.Ctx, c.group)
 			if err != nil {
 				return err
@@ -40,7 +36,7 @@ func newGroupKeys(p *cli.Process) *cobra.Command {
 				}{k.ID.String(), k.Current, k.Here, cli.Texts(k.Holders), k.Op.String(), k.Height}
 				var holders []string
 				for _, id := range d.Holders {
-					holders = append(holders, known.of(id))
+					holders = append(holders, c.known.of(id))
 				}
 				state := "old"
 				switch {
@@ -54,7 +50,7 @@ func newGroupKeys(p *cli.Process) *cobra.Command {
 				}
 			}
 			if !current {
-				c.Guide("none is current: a member gives the group a new one with the next change, or with stoa group rotate " + known.called(c.group.String()))
+				c.Guide("none is current: a member gives the group a new one with the next change, or with stoa group rotate " + c.known.called(c.group.String()))
 			}
 			return nil
 		},

@@ -14,18 +14,14 @@ import (
 )
 
 func newGroupContexts(p *cli.Process) *cobra.Command {
-	return onGroup(p, "group", command{
+	return onNamedGroup(p, "group", command{
 		Name: "contexts", Args: []string{"GROUP"}, Offline: true, Short: "List the contexts of a group", Long: "List the contexts of a group, and who is who in them.", Example: "home",
 		Run: func(c *call) error {
-			known, err := c.namesOf(c.group)
-			if err != nil {
-				return err
-			}
 			for x, err := range c.read.Contexts(c.Ctx, c.group) {
 				if err != nil {
 					return err
 				}
-				if err := c.showContext(&x, known); err != nil {
+				if err := c.showContext(&x, c.known); err != nil {
 					return err
 				}
 			}
@@ -153,7 +149,7 @@ func newGroupOps(p *cli.Process) *cobra.Command {
 func newGroupFollow(p *cli.Process) *cobra.Command {
 	var after uint64
 	var live, full bool
-	return onGroup(p, "group", command{
+	return onNamedGroup(p, "group", command{
 		Name: "follow", Offline: true, Args: []string{"GROUP"}, Short: "List ops as they come, and verdicts that change",
 		Long: `List the ops of a group in the order in which this daemon could read them, and with --live
 go on as they come, with verdicts that change, until Ctrl-C.` + opLines,
@@ -164,16 +160,12 @@ go on as they come, with verdicts that change, until Ctrl-C.` + opLines,
 			fs.BoolVar(&live, "live", false, "wait for more")
 		},
 		Run: func(c *call) error {
-			known, err := c.namesOf(c.group)
-			if err != nil {
-				return err
-			}
 			for e, err := range c.groups.Follow(c.Ctx, c.group, after, live) {
 				if err != nil {
 					return c.UntilInterrupted(err)
 				}
 				if e.Entry != nil {
-					err = c.showEntry(e.Entry, known, full)
+					err = c.showEntry(e.Entry, c.known, full)
 				} else {
 					d := verdictChangeDoc{e.Change.Op.String(), e.Change.Old.String(), e.Change.New.String()}
 					c.shown.verdict(d.New)
@@ -189,14 +181,10 @@ go on as they come, with verdicts that change, until Ctrl-C.` + opLines,
 }
 
 func newGroupVoided(p *cli.Process) *cobra.Command {
-	return onGroup(p, "group", command{
+	return onNamedGroup(p, "group", command{
 		Name: "voided", Args: []string{"GROUP"}, Offline: true, Short: "List ops by this daemon that a revocation voided which they had not seen",
 		Long: "List ops by this daemon that a revocation voided which they had not seen, the oldest first.\n" + cli.ConceptsHint + ".", Example: "home",
 		Run: func(c *call) error {
-			known, err := c.namesOf(c.group)
-			if err != nil {
-				return err
-			}
 			all, err := c.read.Voided(c.Ctx, c.group)
 			if err != nil {
 				return err
@@ -206,7 +194,7 @@ func newGroupVoided(p *cli.Process) *cobra.Command {
 				if d.Op, err = contentJSON(v.Root, v.Body); err != nil {
 					return err
 				}
-				if err := c.Emit(map[string]any{"op_id": d.ID, "kind": d.Kind, "op": d.Op}, func(w io.Writer) { fmt.Fprintf(w, "%s  %s\n", d.ID, d.said(known, true)) }); err != nil {
+				if err := c.Emit(map[string]any{"op_id": d.ID, "kind": d.Kind, "op": d.Op}, func(w io.Writer) { fmt.Fprintf(w, "%s  %s\n", d.ID, d.said(c.known, true)) }); err != nil {
 					return err
 				}
 			}

@@ -14,14 +14,10 @@ import (
 )
 
 func newGroupMembers(p *cli.Process) *cobra.Command {
-	return onGroup(p, "group", command{
+	return onNamedGroup(p, "group", command{
 		Name: "members", Args: []string{"GROUP"}, Offline: true, Short: "List the members of a group", Long: "List the members of a group, by identity, with their roles and capabilities.", Example: "home",
 		Run: func(c *call) error {
-			known, err := c.namesOf(c.group)
-			if err != nil {
-				return err
-			}
-			if err := c.noteStanding(c.group, known); err != nil {
+			if err := c.noteStanding(c.group, c.known); err != nil {
 				return err
 			}
 			for m, err := range c.read.Members(c.Ctx, c.group) {
@@ -34,11 +30,11 @@ func newGroupMembers(p *cli.Process) *cobra.Command {
 					Role  string `json:"role"`
 					Caps  string `json:"capabilities"`
 					Nonce uint64 `json:"nonce,string"`
-				}{m.Identity.String(), known[m.Identity.String()].name, m.Role.String(), m.Capabilities.String(), m.Nonce}
+				}{m.Identity.String(), c.known[m.Identity.String()].name, m.Role.String(), m.Capabilities.String(), m.Nonce}
 				err := c.Emit(d, func(w io.Writer) {
 					line := fmt.Sprintf("%s  %-9s", d.ID, d.Role)
 					if d.Name != "" {
-						line += "  " + known.of(d.ID)
+						line += "  " + c.known.of(d.ID)
 					}
 					if m.Capabilities != 0 {
 						line += "  " + d.Caps

@@ -186,18 +186,14 @@ func newNamespaceShow(p *cli.Process) *cobra.Command {
 }
 
 func newNamespaceTree(p *cli.Process) *cobra.Command {
-	return onGroup(p, "namespace", command{
+	return onNamedGroup(p, "namespace", command{
 		Name: "tree", Args: []string{"NAMESPACE"}, Offline: true, Short: "Show the groups of a namespace", Long: "Show the groups of a namespace, each below its parent.", Example: "home",
 		Run: func(c *call) error {
-			known, err := c.namesOf(c.group)
-			if err != nil {
-				return err
-			}
 			tree, err := c.read.Tree(c.Ctx, c.group)
 			if err != nil {
 				return err
 			}
-			if err := c.noteStanding(c.group, known); err != nil {
+			if err := c.noteStanding(c.group, c.known); err != nil {
 				return err
 			}
 			type groupDoc struct {

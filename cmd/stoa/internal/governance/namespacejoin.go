@@ -40,11 +40,7 @@ func newNamespaceRevoke(p *cli.Process) *cobra.Command {
 			} else if id, err = invitationID(b); err != nil {
 				return err
 			}
-			ns, err := c.groups.NamespaceOf(c.Ctx, c.group)
-			if err != nil {
-				return err
-			}
-			return c.proposeRoot(ns, codec.RootOp{Kind: codec.RootInvitationRevoked, GroupID: c.group, InvitationID: id})
+			return c.proposeRoot(c.group, codec.RootOp{Kind: codec.RootInvitationRevoked, GroupID: c.group, InvitationID: id})
 		},
 	})
 }

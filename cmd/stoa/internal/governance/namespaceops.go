@@ -25,7 +25,7 @@ func newOpDoc(o *namespace.OpInfo) (d govOpDoc, err error) {
 func newNamespaceOps(p *cli.Process) *cobra.Command {
 	var heads []string
 	var asBytes, full bool
-	return onGroup(p, "namespace", command{
+	return onNamedGroup(p, "namespace", command{
 		Name: "ops", Args: []string{"NAMESPACE"}, Offline: true, Short: "List the ops of a namespace, parents first",
 		Long: `List the ops of a namespace, parents first, with what can be read of them and the present
 verdicts; with --head what a node with these heads lacks. --bytes prints what to send to
@@ -37,10 +37,6 @@ it, in hex, one op to a line, as stoa namespace apply takes it.` + opLines,
 			fs.BoolVar(&asBytes, "bytes", false, "print the bytes of each op as they travel, in hex")
 		},
 		Run: func(c *call) error {
-			known, err := c.namesOf(c.group)
-			if err != nil {
-				return err
-			}
 			var has []codec.OpID
 			for _, text := range heads {
 				id, err := c.opArg(c.group, "--head", text)
@@ -53,7 +49,7 @@ it, in hex, one op to a line, as stoa namespace apply takes it.` + opLines,
 				if err == nil && asBytes && !c.JSON {
 					_, err = fmt.Fprintf(c.Stdout, "%x\n", sent.Wire)
 				} else if err == nil {
-					err = c.showOp(c.group, sent.ID, known, asBytes, full)
+					err = c.showOp(c.group, sent.ID, c.known, asBytes, full)
 				}
 				if err != nil {
 					return err
@@ -83,18 +79,14 @@ func (c *call) showOp(ns codec.GroupID, id codec.OpID, known names, asBytes, ful
 }
 
 func newNamespaceOp(p *cli.Process) *cobra.Command {
-	return onGroup(p, "namespace", command{
+	return onNamedGroup(p, "namespace", command{
 		Name: "op", Args: []string{"NAMESPACE", "OP"}, Offline: true, Short: "Show one op", Long: "Show one op, with its bytes in JSON. It exits 4 if it is not here.", Example: "home " + cli.ExampleDigits,
 		Run: func(c *call) error {
-			known, err := c.namesOf(c.group)
-			if err != nil {
-				return err
-			}
 			id, err := c.opArg(c.group, "OP", c.Args[1])
 			if err != nil {
 				return err
 			}
-			return c.showOp(c.group, id, known, true, true)
+			return c.showOp(c.group, id, c.known, true, true)
 		},
 	})
 }

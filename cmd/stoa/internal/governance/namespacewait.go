@@ -39,14 +39,10 @@ func newNamespacePending(p *cli.Process) *cobra.Command {
 }
 
 func newNamespaceEquivocations(p *cli.Process) *cobra.Command {
-	return onGroup(p, "namespace", command{
+	return onNamedGroup(p, "namespace", command{
 		Name: "equivocations", Args: []string{"NAMESPACE"}, Offline: true, Short: "List ops that one signer gave one nonce",
 		Long: "List where one signer gave one nonce to several ops: things said side by side, by one\nwho lies or whose identity two daemons have. All count; two of them are shown.\n" + cli.ConceptsHint + ".", Example: "home",
 		Run: func(c *call) error {
-			known, err := c.namesOf(c.group)
-			if err != nil {
-				return err
-			}
 			for e, err := range c.read.Equivocations(c.Ctx, c.group) {
 				if err != nil {
 					return err
@@ -59,7 +55,7 @@ func newNamespaceEquivocations(p *cli.Process) *cobra.Command {
 				}{e.Signer.String(), e.Nonce, e.Count, []string{e.First.String(), e.Second.String()}}
 				c.shown.equivocation = true
 				err := c.Emit(d, func(w io.Writer) {
-					fmt.Fprintf(w, "%s  nonce %d  %d ops  %s  %s\n", known.of(d.Signer), d.Nonce, d.Count, d.Ops[0], d.Ops[1])
+					fmt.Fprintf(w, "%s  nonce %d  %d ops  %s  %s\n", c.known.of(d.Signer), d.Nonce, d.Count, d.Ops[0], d.Ops[1])
 				})
 				if err != nil {
 					return err
