@@ -110,6 +110,7 @@ func TestTidyFindsOffences(t *testing.T) {
 	full = append(full, parse(t, "rpc/x_test.go", []byte("package p\n")), parse(t, "rpc/socket/x.go", []byte("package p\n")))
 	require.Empty(t, ruleNamed(t, "full folders")(full))
 	require.NotEmpty(t, ruleNamed(t, "full folders")(append(full, parse(t, "rpc/x.go", []byte("package p\n")))))
+	require.NotEmpty(t, ruleNamed(t, "imports")([]source{parse(t, "cmd/stoa/internal/other/x.go", []byte("package other\n"))}), "it has no place")
 	require.NotEmpty(t, strangers([]string{"docs"}))
 	require.Empty(t, strangers([]string{"engine", "bin", ".ci"}))
 }

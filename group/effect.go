@@ -138,14 +138,14 @@ func (j *judge) with(list []int, i int) []int {
 // effective reports whether op x does what it says, and if not, why it is void.
 func (j *judge) effective(x int) (bool, Reason) {
 	if !j.effects[x].known {
-		reason := j.fault(x)
+		reason := j.voidReason(x)
 		j.effects[x] = answer{known: true, yes: reason == 0, reason: reason}
 	}
 	return j.effects[x].yes, j.effects[x].reason
 }
 
-// fault returns why x is void, or 0.
-func (j *judge) fault(x int) Reason {
+// voidReason returns why x is void, or 0.
+func (j *judge) voidReason(x int) Reason {
 	op := j.ops[x]
 	if len(op.Parents) == 0 {
 		return 0 // the one that creates the namespace

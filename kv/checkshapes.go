@@ -154,7 +154,7 @@ func (c *checker) named(row storedRow, by Row) error {
 
 func (c *checker) tenantName(row storedRow) error {
 	t, err := lookTenant(func(key []byte) ([]byte, error) { return c.r.Get(nil, column.Generic, key) }, string(row.value))
-	if errors.Is(err, ErrNoSpace) || err == nil && t.number != row.Number {
+	if errors.Is(err, ErrSpaceNotFound) || err == nil && t.number != row.Number {
 		return c.find("registry", row.raw, "its name has another number, or none")
 	}
 	return err

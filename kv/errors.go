@@ -21,7 +21,7 @@ const (
 	CodeValueTooLarge   Code = "VALUE_TOO_LARGE"
 	CodeQuotaExhausted  Code = "QUOTA_EXHAUSTED"
 	CodeNotFound        Code = "NOT_FOUND"
-	CodeNoSpace         Code = "NO_SPACE"
+	CodeSpaceNotFound   Code = "NO_SPACE"
 	CodeMismatch        Code = "REVISION_MISMATCH"
 	CodeTrimmed         Code = "TRIMMED"
 	CodeBusy            Code = "BUSY"
@@ -73,9 +73,9 @@ var (
 	// ErrNotFound is returned where a record, a member, an entry or a group is not
 	// there, or has expired.
 	ErrNotFound error = &Error{Code: CodeNotFound}
-	// ErrNoSpace is returned for a space or a tenant that does not exist, or not
+	// ErrSpaceNotFound is returned for a space or a tenant that does not exist, or not
 	// any more.
-	ErrNoSpace error = &Error{Code: CodeNoSpace}
+	ErrSpaceNotFound error = &Error{Code: CodeSpaceNotFound}
 	// ErrMismatch is returned where a revision or a version was expected and
 	// another is there.
 	ErrMismatch error = &Error{Code: CodeMismatch}
@@ -92,7 +92,7 @@ func invalid(field, format string, args ...any) *Error {
 }
 
 func noSpace() *Error {
-	return &Error{Code: CodeNoSpace, Field: "space", Reason: "there is no such space, or it has been dropped: open it again"}
+	return &Error{Code: CodeSpaceNotFound, Field: "space", Reason: "there is no such space, or it has been dropped: open it again"}
 }
 
 // damaged is the error of a row that does not parse. Its key is shown, its value

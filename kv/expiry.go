@@ -265,7 +265,7 @@ func (u *unit) settle(due Row) error {
 		return nil // it stays until its system declares it
 	}
 	tx, err := u.tx(due.Of, t)
-	if errors.Is(err, ErrNoSpace) {
+	if errors.Is(err, ErrSpaceNotFound) {
 		u.delete(row)
 		return nil
 	}
@@ -320,7 +320,7 @@ func (tx *Tx) runJob(due Row) error {
 // postpone moves a job to a later time.
 func (u *unit) postpone(due Row) error {
 	tx, err := u.tx(due.Of, u.store.typeOf(due.Of))
-	if errors.Is(err, ErrNoSpace) {
+	if errors.Is(err, ErrSpaceNotFound) {
 		return nil
 	}
 	if err != nil {

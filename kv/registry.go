@@ -97,12 +97,12 @@ func parseTenant(row, src []byte) (t tenantRow, err error) {
 	return tenantRow{binary.LittleEndian.Uint64(src), binary.LittleEndian.Uint64(src[8:])}, nil
 }
 
-// lookTenant returns a tenant's row, or ErrNoSpace.
+// lookTenant returns a tenant's row, or ErrSpaceNotFound.
 func lookTenant(get func(key []byte) ([]byte, error), name string) (tenantRow, error) {
 	row := Row{Shape: ShapeTenant, Key: []byte(name)}.AppendKey(nil)
 	value, err := get(row)
 	if errors.Is(err, engine.ErrNotFound) {
-		return tenantRow{}, &Error{Code: CodeNoSpace, Field: "tenant", Reason: "there is no such tenant"}
+		return tenantRow{}, &Error{Code: CodeSpaceNotFound, Field: "tenant", Reason: "there is no such tenant"}
 	}
 	if err != nil {
 		return tenantRow{}, err
@@ -114,7 +114,7 @@ func lookTenant(get func(key []byte) ([]byte, error), name string) (tenantRow, e
 // are there.
 func (u *unit) addSpace(name string, system System, space uint32, quota Quota) (scope keys.Scope, created bool, err error) {
 	t, err := lookTenant(u.get, name)
-	if errors.Is(err, ErrNoSpace) {
+	if errors.Is(err, ErrSpaceNotFound) {
 		t.number, err = u.next(KindTenants, maxTenants)
 		u.put(u.key(Row{Shape: ShapeTenantName, Number: t.number}), []byte(name))
 	}
@@ -184,7 +184,7 @@ type Dropped struct {
 }
 
 // DropTenant removes a tenant and everything in its spaces, in one batch. It
-// returns ErrNoSpace if there is no such tenant. Its name may be used again, by
+// returns ErrSpaceNotFound if there is no such tenant. Its name may be used again, by
 // a tenant that has nothing of it.
 func (s *Store) DropTenant(ctx context.Context, name string) (d Dropped, err error) {
 	if err := checkTenant(name); err != nil {
@@ -241,7 +241,7 @@ func (u *unit) dropTenant(name string, number uint64, scopes []keys.Scope) (d Dr
 		return d, err
 	}
 	if t.number != number {
-		return d, &Error{Code: CodeNoSpace, Field: "tenant", Reason: "the tenant has been dropped"}
+		return d, &Error{Code: CodeSpaceNotFound, Field: "tenant", Reason: "the tenant has been dropped"}
 	}
 	if t.spaces != uint64(len(scopes)) {
 		return d, &Error{Code: CodeBusy, Field: "tenant", Reason: "the tenant got another space meanwhile: try again"}

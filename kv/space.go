@@ -11,7 +11,7 @@ import (
 )
 
 // Space is a small ordered database of one tenant. Any number of goroutines may
-// use it at once. Once it is dropped every method returns ErrNoSpace, or finds
+// use it at once. Once it is dropped every method returns ErrSpaceNotFound, or finds
 // nothing.
 type Space struct {
 	store *Store
@@ -29,7 +29,7 @@ type spaceName struct {
 const maxSpaces = 1 << 14
 
 // Space returns the space of a tenant that a declared type names. It returns
-// ErrNoSpace if the tenant has none, ErrInvalidTenant if the name is too long,
+// ErrSpaceNotFound if the tenant has none, ErrInvalidTenant if the name is too long,
 // ErrInvalidArgument if the type is not declared.
 func (s *Store) Space(tenant string, system System, space string) (*Space, error) {
 	name := spaceName{tenant, system, space}
@@ -101,7 +101,7 @@ func (s *Store) CreateSpace(ctx context.Context, tenant string, system System, s
 // space.
 func (s *Store) OpenSpace(ctx context.Context, tenant string, system System, space string, quota Quota) (found *Space, created bool, err error) {
 	found, err = s.Space(tenant, system, space)
-	if !errors.Is(err, ErrNoSpace) {
+	if !errors.Is(err, ErrSpaceNotFound) {
 		return found, false, err
 	}
 	number, err := s.number(ctx, typeName{system, space})
@@ -123,7 +123,7 @@ func (s *Store) OpenSpace(ctx context.Context, tenant string, system System, spa
 }
 
 // Forget makes the next call of Space look a space up that was remembered under
-// its name, as a handle to it answered ErrNoSpace.
+// its name, as a handle to it answered ErrSpaceNotFound.
 func (s *Store) Forget(tenant string, system System, space string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -319,7 +319,7 @@ func TestClosedAndUndeclared(t *testing.T) {
 	_, err := h.Space("a", SystemTest, "nothing")
 	require.ErrorIs(t, err, ErrInvalidArgument)
 	_, err = h.Space("a", SystemTest, "plain")
-	require.ErrorIs(t, err, ErrNoSpace)
+	require.ErrorIs(t, err, ErrSpaceNotFound)
 	s := h.space("a", "plain")
 	require.NoError(t, h.Close())
 	require.ErrorIs(t, h.Close(), ErrClosed)

@@ -149,7 +149,7 @@ func (u *unit) note(c change) {
 	}
 }
 
-// tx returns the transaction of a space within the unit, or ErrNoSpace.
+// tx returns the transaction of a space within the unit, or ErrSpaceNotFound.
 func (u *unit) tx(scope keys.Scope, t *Type) (*Tx, error) {
 	for _, tx := range u.spaces {
 		if tx.scope == scope {

@@ -147,7 +147,7 @@ func TestAWatchEndsWithItsContextItsStoreAndItsSpace(t *testing.T) {
 	require.ErrorIs(t, end(ctx, func() {
 		_, err := h.DropTenant(ctx, "a")
 		require.NoError(t, err)
-	}), ErrNoSpace)
+	}), ErrSpaceNotFound)
 	s = h.space("a", "plain")
 	require.ErrorIs(t, end(ctx, func() { require.NoError(t, h.Close()) }), ErrClosed)
 }
@@ -167,7 +167,7 @@ func TestADropThatNobodyHearsEndsWhatWatches(t *testing.T) {
 			drop()
 		}
 	}
-	require.ErrorIs(t, last, ErrNoSpace)
+	require.ErrorIs(t, last, ErrSpaceNotFound)
 
 	s := h.space("a", "plain")
 	require.NoError(t, s.Update(ctx, engine.WAL, func(tx *Tx) error {
@@ -179,7 +179,7 @@ func TestADropThatNobodyHearsEndsWhatWatches(t *testing.T) {
 			drop()
 		}
 	}
-	require.ErrorIs(t, last, ErrNoSpace)
+	require.ErrorIs(t, last, ErrSpaceNotFound)
 }
 
 // Long values are not in the log: a watcher that is late hears of the last one.

@@ -16,7 +16,10 @@ import (
 
 // Dag is the contexts of a daemon. Its methods are those of dag.Store, with the
 // same errors, and those of calls: ErrUnavailable, ErrBusy and their like. It is
-// a view of its client, and as safe for concurrent use.
+// a view of its client, and as safe for concurrent use. Contexts are in this file, deltas
+// on their way in are in dagcommit.go and dagadd.go, what is read of them in dagread.go and
+// dagwalk.go, states in dagstate.go, what compares and takes over contexts in
+// dagcompare.go, dagseed.go and dagverify.go.
 type Dag struct{ c *Client }
 
 // Dag returns the contexts of the daemon.

@@ -47,6 +47,7 @@ func stored(i kvstorage.Item, err error) (kvstorage.Item, error) {
 	return unnamed(i, err)
 }
 
+// In frames directGet of package server answers instead.
 var kvGet = op.New(op.Method{Number: 201, Name: "Kv.Get", Access: op.AccessTenant, Short: true},
 	func(ctx context.Context, s *kvstorage.Storage, a *kvKey) (kvstorage.Item, error) {
 		return unnamed(s.Get(ctx, a.Tenant, a.Key))

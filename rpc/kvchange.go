@@ -43,6 +43,7 @@ func itemStored(a *kvWrite, i *kvstorage.Item) error {
 // errNoItem is an answer to a write that does not say what is there now.
 var errNoItem = &op.FieldError{Field: "item", Reason: "it does not say what was stored"}
 
+// In frames directPut of package server answers most of them instead.
 var kvPut = op.New(op.Method{Number: 202, Name: "Kv.Put", Access: op.AccessTenant},
 	func(ctx context.Context, s *kvstorage.Storage, a *kvWrite) (kvstorage.Item, error) {
 		return stored(s.Put(ctx, a.Tenant, a.Key, a.Value, a.WriteOptions))

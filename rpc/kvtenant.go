@@ -82,7 +82,7 @@ var kvSetQuota = op.New(op.Method{Number: 216, Name: "Kv.SetQuota", Access: op.A
 		return op.Nothing{}, s.SetQuota(ctx, a.Tenant, a.Quota)
 	})
 
-// SetQuota sets what the tenant may hold. It returns kv.ErrNoSpace if there is no
+// SetQuota sets what the tenant may hold. It returns kv.ErrSpaceNotFound if there is no
 // such tenant.
 func (k *KV) SetQuota(ctx context.Context, q kv.Quota) error {
 	_, err := call(ctx, k.c, kvSetQuota, kvTenant{k.tenant, q})

@@ -153,7 +153,7 @@ func (s *Storage) read(tenant string) (*kv.Space, error) {
 		return nil, s.clientError(err)
 	}
 	found, err := s.store.Space(tenant, kv.SystemStorage, space)
-	if errors.Is(err, kv.ErrNoSpace) {
+	if errors.Is(err, kv.ErrSpaceNotFound) {
 		return nil, nil
 	}
 	return found, s.clientError(err)
@@ -175,7 +175,7 @@ func (s *Storage) update(ctx context.Context, tenant string, d engine.Durability
 		if err == nil {
 			err = found.Update(ctx, d, fn)
 		}
-		if !errors.Is(err, kv.ErrNoSpace) {
+		if !errors.Is(err, kv.ErrSpaceNotFound) {
 			return s.clientError(err)
 		} // it was dropped in between: it is made anew
 		s.store.Forget(tenant, kv.SystemStorage, space)

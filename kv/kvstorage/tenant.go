@@ -41,14 +41,14 @@ func (s *Storage) DropTenant(ctx context.Context, tenant string) (had kv.Dropped
 		return had, false, s.clientError(err)
 	}
 	had, err = s.store.DropTenant(ctx, tenant)
-	if errors.Is(err, kv.ErrNoSpace) {
+	if errors.Is(err, kv.ErrSpaceNotFound) {
 		return had, false, nil
 	}
 	return had, err == nil, s.clientError(err)
 }
 
 // SetQuota sets what a tenant may hold. What it holds beyond that stays. It
-// returns kv.ErrNoSpace if there is no such tenant.
+// returns kv.ErrSpaceNotFound if there is no such tenant.
 func (s *Storage) SetQuota(ctx context.Context, tenant string, q kv.Quota) error {
 	if err := s.begin(tenant); err != nil {
 		return s.clientError(err)

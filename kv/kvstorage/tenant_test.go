@@ -478,7 +478,7 @@ func TestOpeningAndReadingWriteNothing(t *testing.T) {
 	require.NoError(t, err)
 	_, err = h.Delete(ctx, "t", "k", WriteOptions{})
 	require.NoError(t, err)
-	require.ErrorIs(t, h.SetQuota(ctx, "t", kv.Quota{Keys: 1}), kv.ErrNoSpace)
+	require.ErrorIs(t, h.SetQuota(ctx, "t", kv.Quota{Keys: 1}), kv.ErrSpaceNotFound)
 	for name, err := range h.Tenants(ctx, "") {
 		require.Fail(t, "a tenant", "%q %v", name, err)
 	}

@@ -359,7 +359,7 @@ func TestX12RefusalsKeepTheirCodesOverTheSocket(t *testing.T) {
 			require.Equal(t, want.Error(), c.remote.Error(), name)
 			require.Equal(t, c.code, status.Code(c.remote), name)
 		}
-		require.ErrorIs(t, d.dial(t).KV("nobody").SetQuota(ctx, kv.Quota{}), kv.ErrNoSpace)
+		require.ErrorIs(t, d.dial(t).KV("nobody").SetQuota(ctx, kv.Quota{}), kv.ErrSpaceNotFound)
 	})
 }
 

@@ -13,8 +13,9 @@ import (
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// kvService answers in frames, in short, what is called most: other operations are
-// served as package rpc describes them.
+// kvService answers in frames, in short, what is called most: every Get, and a Put with
+// durability WAL while nothing else waits on its connection. Other calls, and those over
+// gRPC, are served as package rpc describes them (kvGet, kvPut).
 type kvService struct{ s *Server }
 
 func (t *kvService) storage() *kvstorage.Storage { return t.s.o.KV }

@@ -90,7 +90,7 @@ func TestAWatchHasTheStateThenEveryChangeAndResumes(t *testing.T) {
 		next(t, events, "expire 6 c null", "synced 6  null")
 		_, _, err = d.storage.DropTenant(ctx, "acme")
 		require.NoError(t, err)
-		require.ErrorIs(t, <-ended, kv.ErrNoSpace)
+		require.ErrorIs(t, <-ended, kv.ErrSpaceNotFound)
 
 		events, ended = watched(ctx, k, rpc.After(4))
 		next(t, events, "resync 4  null", "synced 0  null")

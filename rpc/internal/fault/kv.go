@@ -31,13 +31,13 @@ func refusedKV(kind stoav1.ErrorKind) *data {
 
 // noTenantData has the text of the service, which knows tenants only.
 var noTenantData = &data{
-	fits: func(err error) bool { return errors.Is(err, kv.ErrNoSpace) },
+	fits: func(err error) bool { return errors.Is(err, kv.ErrSpaceNotFound) },
 	describe: func(err error) (string, []string) {
 		var inner *kv.Error
 		errors.As(err, &inner)
 		return "kv: no such tenant, or not any more", []string{FieldReason, inner.Reason}
 	},
-	rebuild: func(*Error) error { return kv.ErrNoSpace },
+	rebuild: func(*Error) error { return kv.ErrSpaceNotFound },
 }
 
 // kvBusyData says what there is too much of.

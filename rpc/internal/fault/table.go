@@ -109,7 +109,7 @@ var errorTable = []known{
 	{is: errKV, kind: stoav1.ErrorKind_ERROR_KIND_KV_QUOTA, code: codes.ResourceExhausted, exit: exitRefused, data: refusedKV(stoav1.ErrorKind_ERROR_KIND_KV_QUOTA)},
 	{is: errKV, kind: stoav1.ErrorKind_ERROR_KIND_KV_CONFLICT, code: codes.Aborted, exit: exitRefused, data: refusedKV(stoav1.ErrorKind_ERROR_KIND_KV_CONFLICT)},
 	{is: errKV, kind: stoav1.ErrorKind_ERROR_KIND_KV_CAPABILITY, code: codes.Unimplemented, exit: exitRefused, data: refusedKV(stoav1.ErrorKind_ERROR_KIND_KV_CAPABILITY)},
-	{is: kv.ErrNoSpace, kind: stoav1.ErrorKind_ERROR_KIND_KV_NO_TENANT, code: codes.NotFound, exit: exitNotFound, hint: "`stoa kv tenants list` lists those that are here", data: noTenantData},
+	{is: kv.ErrSpaceNotFound, kind: stoav1.ErrorKind_ERROR_KIND_KV_NO_TENANT, code: codes.NotFound, exit: exitNotFound, hint: "`stoa kv tenants list` lists those that are here", data: noTenantData},
 	{is: kv.ErrClosed, kind: stoav1.ErrorKind_ERROR_KIND_CLOSED, code: codes.Unavailable, exit: exitOpen},
 	{is: kv.ErrBusy, kind: stoav1.ErrorKind_ERROR_KIND_BUSY, code: codes.ResourceExhausted, exit: exitRefused, hint: "the daemon has too much to do at once: try again", data: kvBusyData},
 

@@ -115,9 +115,10 @@ func newWatch(p *cli.Process) *cobra.Command {
 	return ofTenant(p, "kv", command{
 		Name: "watch", Short: "Print changes as they are made", Args: []string{"[PREFIX...]"},
 		Long: `Print what there is, a line that says that this was it (synced), and then every change as
-it is made, until Ctrl-C, of all keys or those that begin with one of the prefixes. --now
-leaves out what there is; --after goes on behind a revision, and says synced once it has
-caught up. A line that says resync is followed by all there is, as the log does not reach that far.`,
+it is made, until Ctrl-C or the end of the daemon, of all keys or those that begin with one
+of the prefixes. --now leaves out what there is; --after goes on behind a revision, such as
+the last one printed, and says synced once it has caught up. A line that says
+resync is followed by all there is, as the log does not reach that far.`,
 		Example: "--tenant acme\nsession/ user/ --tenant acme --after 42 --json",
 		Flags: func(fs *pflag.FlagSet) {
 			fs.BoolVar(&f.now, "now", false, "begin with the next change")

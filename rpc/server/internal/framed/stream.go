@@ -13,7 +13,7 @@ import (
 )
 
 // stream is the grpc.ServerStream of a call in frames. What the client
-// sends is in framedinbox.go.
+// sends is in inbox.go.
 type stream struct {
 	k     *call
 	ctx   context.Context
