@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -30,6 +31,7 @@ func TestTransfersTakeBoundedMemory(t *testing.T) {
 		return io.LimitReader(bufio.NewReaderSize(rand.NewChaCha8([32]byte{1}), chunk), size)
 	}
 
+	defer debug.SetGCPercent(debug.SetGCPercent(20)) // so that what waits to be collected is little
 	peak, stop := watchHeap()
 	stored, _, err := c.BlobPut(t.Context(), content(), rpc.BlobPutOptions{}) // spooled
 	require.NoError(t, err)
