@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"sync"
 
 	"github.com/stoadb/stoa/column"
@@ -31,8 +33,9 @@ type Committer struct {
 	queue *Queue[write]
 
 	// Owned by whoever leads.
-	view overlay
-	ops  []byte // the changes of one write
+	view Overlay // what those before in the group leave
+	got  []byte  // the value of an expectation
+	ops  []byte  // the changes of one write
 }
 
 // write is what the committer is asked for.
@@ -49,7 +52,7 @@ var writes = sync.Pool{New: func() any { return new(Request[write]) }}
 func NewCommitter(sink Sink) *Committer {
 	c := &Committer{sink: sink}
 	c.queue = NewQueue(maxGroupSize, c.write)
-	c.view.base = sink
+	c.view.Reset(sink, nil)
 	return c
 }
 
@@ -105,15 +108,15 @@ func (c *Committer) write(group []*Request[write]) (n int, err error) {
 		b := group[0].Task.batch
 		return 1, c.sink.Write(b.Bytes(), b.mustSync())
 	}
-	defer c.view.reset()
+	defer c.forget()
 	sync, made, last := false, 0, lastReader(group)
 	c.ops = append(c.ops[:0], make([]byte, BatchHeader)...)
 	for _, r := range group {
-		if n > 0 && (len(c.ops) >= maxGroupBytes || c.view.full() && !r.Task.plain()) {
+		if n > 0 && (len(c.ops) >= maxGroupBytes || c.full() && !r.Task.plain()) {
 			break
 		}
 		n++
-		b := prepare(r, &c.view)
+		b := c.prepare(r)
 		if b == nil || b.Len() == 0 {
 			continue
 		}
@@ -121,7 +124,7 @@ func (c *Committer) write(group []*Request[write]) (n int, err error) {
 		made += b.Len()
 		c.ops = append(c.ops, b.ops[BatchHeader:]...)
 		if n <= last {
-			c.view.apply(b)
+			c.note(b)
 		}
 	}
 	if made == 0 {
@@ -168,18 +171,18 @@ func (w *write) size() int {
 
 // prepare returns the batch of r, or nil and sets what keeps it from being
 // committed. It may be called again.
-func prepare(r *Request[write], view *overlay) *Batch {
+func (c *Committer) prepare(r *Request[write]) *Batch {
 	b := r.Task.batch
 	if r.Task.update != nil {
 		b = &r.Task.made
 		b.Reset()
-		call(r, view)
+		c.call(r)
 		if r.Err == nil && r.Panic == nil {
 			r.Err = b.Check()
 		}
 	}
 	if r.Err == nil && r.Panic == nil {
-		r.Err = view.check(b)
+		r.Err = c.check(b)
 	}
 	if r.Err != nil || r.Panic != nil {
 		return nil
@@ -189,13 +192,62 @@ func prepare(r *Request[write], view *overlay) *Batch {
 
 // call runs the update. A panic in it belongs to the goroutine that asked, not
 // to the one that leads.
-func call(r *Request[write], view *overlay) {
+func (c *Committer) call(r *Request[write]) {
 	defer func() {
 		if p := recover(); p != nil {
 			r.Panic = p
 		}
 	}()
-	r.Err = r.Task.update(view, &r.Task.made)
+	r.Err = r.Task.update(&c.view, &r.Task.made)
+}
+
+// check returns a *Conflict if an expectation of b does not hold.
+func (c *Committer) check(b *Batch) error {
+	for e, err := range b.Expected {
+		if err != nil {
+			return err
+		}
+		c.got, err = c.view.Get(c.got[:0], e.Column, e.Key)
+		absent := errors.Is(err, ErrNotFound)
+		if err != nil && !absent {
+			return err
+		}
+		if absent != e.Absent || string(c.got) != string(e.Want) {
+			return &Conflict{Column: e.Column, Key: bytes.Clone(e.Key), Absent: e.Absent}
+		}
+	}
+	return nil
+}
+
+// What the view of a group may hold before it is full, so that neither its memory nor
+// the time that deleted ranges cost grows with the batches of a group.
+const (
+	maxViewRows   = 1 << 14
+	maxViewRanges = 64
+)
+
+// full reports whether changes may be missing from the view, so that it is not to be
+// read any more before it is empty again.
+func (c *Committer) full() bool {
+	return len(c.view.changes.rows) >= maxViewRows || len(c.view.changes.ranges) >= maxViewRanges
+}
+
+// note puts the changes of b, which is well formed, into the view, until that is full.
+func (c *Committer) note(b *Batch) {
+	for op := range b.Ops {
+		if c.full() {
+			return
+		}
+		c.view.changes.take(op)
+	}
+}
+
+// forget empties the view.
+func (c *Committer) forget() {
+	c.view.changes.reset()
+	if cap(c.got) > keepBytes {
+		c.got = nil
+	}
 }
 
 // mustSync reports whether b has to be on disk before it is acknowledged.

@@ -30,22 +30,22 @@ func (q *Queue[T]) TellToLead(requests []*Request[T]) { q.leading, q.waiting = t
 func (c *Committer) Waiting() int { return c.queue.Waiting() }
 
 // Kept returns what the committer holds between groups: bytes of the buffer for
-// values that are compared, and columns for whose changed rows it has a map.
-func (c *Committer) Kept() (values, maps int) {
-	for _, rows := range c.view.rows {
-		if rows != nil {
-			maps++
-		}
-	}
-	return cap(c.view.got), maps
-}
+// values that are compared, and room for rows of its view.
+func (c *Committer) Kept() (values, rows int) { return cap(c.got), cap(c.view.changes.rows) }
+
+// ViewRows returns how many rows the view of a group has.
+func (c *Committer) ViewRows() int { return len(c.view.changes.rows) }
+
+// Ranges returns how many deleted ranges the overlay has taken in.
+func (o *Overlay) Ranges() int { return len(o.changes.ranges) }
 
 // Bounds that tests go over.
 const (
-	KeepBytes         = keepBytes
-	KeepOverlayRows   = keepOverlayRows
-	MaxGroupBytes     = maxGroupBytes
-	MaxGroupSize      = maxGroupSize
-	MaxOverlayChanges = maxOverlayChanges
-	MaxOverlayRanges  = maxOverlayRanges
+	KeepBytes     = keepBytes
+	KeepChanges   = keepChanges
+	FewChanges    = fewChanges
+	MaxGroupBytes = maxGroupBytes
+	MaxGroupSize  = maxGroupSize
+	MaxViewRows   = maxViewRows
+	MaxViewRanges = maxViewRanges
 )

@@ -1,118 +1,144 @@
 package engine
 
 import (
-	"bytes"
-	"errors"
-	"maps"
-
 	"github.com/stoadb/stoa/column"
 )
 
-// What an overlay may hold before it is full, so that neither its memory nor the
-// time that deleted ranges cost grows with the batches of a group.
-const (
-	maxOverlayChanges = 1 << 14
-	maxOverlayRanges  = 64
-	keepOverlayRows   = 1 << 10 // of one column, between groups
-)
-
-// overlay is the store as the requests of a group so far leave it: their
-// changes on top of what is written. Any number of goroutines may read it at
-// once; only one changes it, while nobody reads.
-type overlay struct {
+// Overlay is a store with the changes of a batch on top that is still being made: who
+// makes it reads its own writes. It is a [Reader]. The zero Overlay is to be Reset
+// before it is used.
+//
+// A batch that nobody reads costs nothing: what it has got since the last read is
+// looked through by the next. Keys and values stay where they are in the batch. An
+// Overlay is for one goroutine.
+type Overlay struct {
 	base    Getter
-	changes int // applied
-	rows    [column.Count + 1]map[string]row
-	ranges  []Op   // deleted ranges, in force for keys without a row
-	got     []byte // scratch of check: the value of an expectation
+	batch   *Batch // nil: none
+	seen    int    // bytes of the batch that are in changes
+	changes changes
 }
 
-type row struct {
-	value   []byte // a part of the bytes of a batch of the group
-	deleted bool
+var _ Reader = (*Overlay)(nil)
+
+// Reset has the overlay show base with the changes of b on top, those that b gets
+// later too; nil: none. It is to be called again when b is reset. It keeps memory for
+// the next batch, and neither b nor base if they are nil.
+func (o *Overlay) Reset(base Getter, b *Batch) {
+	o.base, o.batch, o.seen = base, b, 0
+	o.changes.reset()
 }
 
-// Get returns what the group so far leaves under key.
-func (v *overlay) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
-	if v.changes == 0 || !col.Valid() {
-		return v.base.Get(dst, col, key)
+// update takes in what the batch has got since the last time.
+func (o *Overlay) update() error {
+	if o.batch == nil || len(o.batch.ops) <= max(o.seen, BatchHeader) {
+		return nil
 	}
-	if r, ok := v.rows[col][string(key)]; ok {
-		if r.deleted {
-			return dst, ErrNotFound
-		}
-		return append(dst, r.value...), nil
-	}
-	for _, op := range v.ranges {
-		if op.Column == col && op.covers(key) {
-			return dst, ErrNotFound
-		}
-	}
-	return v.base.Get(dst, col, key)
-}
-
-// full reports whether changes may be missing, so that v is not to be read any
-// more before it is reset.
-func (v *overlay) full() bool {
-	return v.changes >= maxOverlayChanges || len(v.ranges) >= maxOverlayRanges
-}
-
-// apply puts the changes of b, which is well formed, on top, until v is full.
-func (v *overlay) apply(b *Batch) {
-	for op := range b.Ops {
-		if v.full() {
-			return
-		}
-		v.changes++
-		if op.Kind == KindDeleteRange {
-			v.ranges = append(v.ranges, op)
-			maps.DeleteFunc(v.rows[op.Column], func(key string, _ row) bool { return op.covers([]byte(key)) })
-			continue
-		}
-		if v.rows[op.Column] == nil {
-			v.rows[op.Column] = make(map[string]row)
-		}
-		v.rows[op.Column][string(op.Key)] = row{op.Value, op.Kind == KindDelete}
-	}
-}
-
-// reset empties v and lets go of the batches that it refers to.
-func (v *overlay) reset() {
-	if cap(v.got) > keepBytes {
-		v.got = nil
-	}
-	if v.changes == 0 {
-		return
-	}
-	for col, rows := range v.rows {
-		if len(rows) > keepOverlayRows { // clearing costs what the map once grew to
-			v.rows[col] = nil
-		}
-		clear(rows)
-	}
-	clear(v.ranges)
-	v.changes, v.ranges = 0, v.ranges[:0]
-}
-
-// covers reports whether a range deletion takes key, in its column.
-func (op Op) covers(key []byte) bool {
-	return bytes.Compare(op.Key, key) <= 0 && bytes.Compare(key, op.Value) < 0
-}
-
-// check returns a *Conflict if an expectation of b does not hold in v.
-func (v *overlay) check(b *Batch) error {
-	for e, err := range b.Expected {
+	// The length of a header before what is new makes it the bytes of a batch.
+	for op, err := range Changes(o.batch.ops[max(o.seen, BatchHeader)-BatchHeader:]) {
 		if err != nil {
 			return err
 		}
-		v.got, err = v.Get(v.got[:0], e.Column, e.Key)
-		absent := errors.Is(err, ErrNotFound)
-		if err != nil && !absent {
-			return err
+		o.changes.take(op)
+	}
+	o.seen = len(o.batch.ops)
+	return nil
+}
+
+// Get appends the value of a key to dst; see [Getter]. It returns ErrBatch if the
+// batch is not well formed, as the other methods do.
+func (o *Overlay) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
+	if err := o.update(); err != nil {
+		return dst, err
+	}
+	if o.changes.none() {
+		return o.base.Get(dst, col, key)
+	}
+	value, deleted, known := o.changes.get(col, key)
+	switch {
+	case !known:
+		return o.base.Get(dst, col, key)
+	case deleted:
+		return dst, ErrNotFound
+	}
+	return append(dst, value...), nil
+}
+
+// Changed reports whether the batch says what is under a key, a range that it deletes
+// included.
+func (o *Overlay) Changed(col column.Column, key []byte) (bool, error) {
+	if err := o.update(); err != nil {
+		return false, err
+	}
+	_, _, known := o.changes.get(col, key)
+	return known, nil
+}
+
+// MultiGet looks up many keys; see [Reader]. It returns ErrUnsupported if the base is
+// no Reader.
+func (o *Overlay) MultiGet(buf []byte, lookups []Lookup) ([]byte, error) {
+	base, err := o.reader()
+	if err != nil {
+		return buf, err
+	}
+	if o.changes.none() {
+		return base.MultiGet(buf, lookups)
+	}
+	start := len(buf)
+	var stored []Lookup
+	var at []int
+	for i := range lookups {
+		l := &lookups[i]
+		value, deleted, known := o.changes.get(l.Column, l.Key)
+		l.Value, l.Found = value, known && !deleted
+		if !known {
+			stored, at = append(stored, *l), append(at, i)
 		}
-		if absent != e.Absent || string(v.got) != string(e.Want) {
-			return &Conflict{Column: e.Column, Key: bytes.Clone(e.Key), Absent: e.Absent}
+		buf = append(buf, value...)
+	}
+	if buf, err = base.MultiGet(buf, stored); err != nil {
+		return buf, err
+	}
+	for i := range lookups { // buf has its place now
+		if l := &lookups[i]; l.Found {
+			end := start + len(l.Value)
+			l.Value, start = buf[start:end:end], end
 		}
 	}
-	return nil
+	for i, l := range stored {
+		lookups[at[i]] = l
+	}
+	return buf, nil
+}
+
+// Iterate returns an iterator; see [Reader]. It is to be closed before the batch
+// changes. It returns ErrUnsupported if the base is no Reader.
+func (o *Overlay) Iterate(col column.Column, r Range) (*Iterator, error) {
+	base, err := o.reader()
+	if err != nil {
+		return nil, err
+	}
+	if o.changes.none() || !col.Valid() {
+		return base.Iterate(col, r)
+	}
+	m := &merger{changes: &o.changes, column: col, rest: r, most: firstMerged}
+	m.rest.Limit = 0
+	all := m.rest
+	m.fill()
+	if len(m.rows) == 0 && !o.changes.drops(col, &r) {
+		return base.Iterate(col, r)
+	}
+	if m.stored, err = base.Iterate(col, all); err != nil {
+		return nil, err
+	}
+	m.more = m.stored.Next()
+	return NewIterator(m, r.Limit), nil
+}
+
+// reader returns the base, with all changes of the batch taken in.
+func (o *Overlay) reader() (Reader, error) {
+	base, ok := o.base.(Reader)
+	if !ok {
+		return nil, ErrUnsupported
+	}
+	return base, o.update()
 }

@@ -2,8 +2,9 @@ package engine_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,327 +13,343 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
+	"github.com/stoadb/stoa/engine/mem"
 )
 
-// look returns a request that reads keys of State, and where it puts them.
-func look(keys ...string) (request, *[]string) {
-	seen := new([]string)
-	return update(func(g engine.Getter, _ *engine.Batch) error {
-		*seen = nil
-		for _, k := range keys {
-			*seen = append(*seen, read(g, column.State, k))
+// overlaid is an overlay of a batch on an engine in memory, and what it is to show.
+type overlaid struct {
+	db    engine.Engine
+	batch engine.Batch
+	view  engine.Overlay
+	model map[string]string // as at says
+}
+
+func drawOverlayKey(t *rapid.T) []byte {
+	return []byte(rapid.StringOfN(rapid.RuneFrom([]rune("\x00ab\x7f")), 0, 3, -1).Draw(t, "key"))
+}
+
+func drawOverlayColumn(t *rapid.T) column.Column {
+	return rapid.SampledFrom([]column.Column{column.State, column.Generic}).Draw(t, "column")
+}
+
+// drawChange puts a change into b.
+func drawChange(t *rapid.T, b *engine.Batch) {
+	col, key := drawOverlayColumn(t), drawOverlayKey(t)
+	switch rapid.IntRange(0, 9).Draw(t, "change") {
+	case 0:
+		if end := drawOverlayKey(t); string(end) > string(key) {
+			b.DeleteRange(col, key, end)
 		}
-		return nil
-	}), seen
+	case 1, 2, 3:
+		b.Delete(col, key)
+	default:
+		b.Put(col, key, []byte(rapid.StringOfN(rapid.RuneFrom([]rune("xyz")), 0, 3, -1).Draw(t, "value")))
+	}
 }
 
-func TestUpdatesSeeTheChangesOfTheirGroup(t *testing.T) {
-	s := newSink()
-	s.rows["State/b"], s.rows["State/b2"], s.rows["State/old"] = "1", "2", "3"
-	c := engine.NewCommitter(s)
-	first, atFirst := look("a", "b", "old")
-	second, atSecond := look("a", "b", "b2", "old")
-	third, atThird := look("a", "b", "b2", "old")
-	fourth, atFourth := look("a", "b", "b2", "old")
-	requireAllWell(t, together(t, c,
-		first,
-		apply(filled(func(b *engine.Batch) {
-			b.Put(column.State, []byte("a"), []byte("new"))
-			b.Put(column.State, []byte("a"), []byte("newer"))
-			b.Delete(column.State, []byte("old"))
-			b.DeleteRange(column.Meta, []byte("a"), []byte("z"))
-		})),
-		second,
-		apply(filled(func(b *engine.Batch) {
-			b.DeleteRange(column.State, []byte("a"), []byte("b2"))
-			b.Put(column.State, []byte("old"), []byte("back"))
-		})),
-		third,
-		apply(filled(func(b *engine.Batch) {
-			b.Put(column.State, []byte("b"), []byte("after the range"))
-			b.Delete(column.State, []byte("a"))
-			b.DeleteRange(column.State, []byte("b2"), []byte("b3"))
-		})),
-		fourth,
-	))
-	require.Equal(t, []string{"none", "1", "3"}, *atFirst)
-	require.Equal(t, []string{"newer", "1", "2", "none"}, *atSecond)
-	require.Equal(t, []string{"none", "none", "2", "back"}, *atThird)
-	require.Equal(t, []string{"none", "after the range", "none", "back"}, *atFourth)
-	require.Len(t, s.writes, 1)
-	require.Equal(t, map[string]string{"State/b": "after the range", "State/old": "back"}, s.rows)
+func (o *overlaid) get(t *rapid.T) {
+	col, key := drawOverlayColumn(t), drawOverlayKey(t)
+	want, ok := o.model[at(col, key)]
+	if !ok {
+		want = "none"
+	}
+	require.Equal(t, want, read(&o.view, col, string(key)))
 }
 
-func TestExpectationsSeeTheChangesOfTheirGroup(t *testing.T) {
-	s := newSink()
-	s.rows["State/r"] = "1"
-	c := engine.NewCommitter(s)
-	swap := func(key, from, to string) request {
-		return apply(filled(func(b *engine.Batch) {
-			if from == "" {
-				b.ExpectAbsent(column.State, []byte(key))
-			} else {
-				b.Expect(column.State, []byte(key), []byte(from))
+func (o *overlaid) multiGet(t *rapid.T) {
+	lookups := make([]engine.Lookup, rapid.IntRange(0, 5).Draw(t, "lookups"))
+	for i := range lookups {
+		lookups[i] = engine.Lookup{Column: drawOverlayColumn(t), Key: drawOverlayKey(t), Value: []byte("old"), Found: i%2 == 0}
+	}
+	room := rapid.IntRange(0, 8).Draw(t, "room")
+	buf, err := o.view.MultiGet(append(make([]byte, 0, 3+room), "buf"...), lookups)
+	require.NoError(t, err)
+	require.Equal(t, "buf", string(buf[:3]))
+	total := 3
+	for _, l := range lookups {
+		want, ok := o.model[at(l.Column, l.Key)]
+		require.Equal(t, ok, l.Found)
+		require.Equal(t, want, string(l.Value))
+		total += len(l.Value)
+	}
+	require.Len(t, buf, total)
+	for i := range buf {
+		buf[i] = '#'
+	}
+	for _, l := range lookups {
+		require.Equal(t, strings.Repeat("#", len(l.Value)), string(l.Value), "every value is a part of the buffer")
+	}
+}
+
+func (o *overlaid) scan(t *rapid.T) {
+	col := drawOverlayColumn(t)
+	r := engine.Range{Reverse: rapid.Bool().Draw(t, "reverse"), Limit: rapid.IntRange(0, 4).Draw(t, "limit")}
+	if rapid.Bool().Draw(t, "from") {
+		r.Start = drawOverlayKey(t)
+	}
+	if rapid.Bool().Draw(t, "to") {
+		r.End = drawOverlayKey(t)
+	}
+	var want []string
+	for _, k := range slices.Sorted(maps.Keys(o.model)) {
+		key, ok := strings.CutPrefix(k, at(col, nil))
+		if ok && key >= string(r.Start) && (r.End == nil || key < string(r.End)) {
+			want = append(want, fmt.Sprintf("%q=%q", key, o.model[k]))
+		}
+	}
+	if r.Reverse {
+		slices.Reverse(want)
+	}
+	if r.Limit > 0 {
+		want = want[:min(len(want), r.Limit)]
+	}
+	it, err := o.view.Iterate(col, r)
+	require.NoError(t, err)
+	var got []string
+	if rapid.Bool().Draw(t, "pages") {
+		for entries := rapid.IntRange(1, 9).Draw(t, "entries"); ; {
+			page := it.Page(nil, entries, 10)
+			if len(page) == 0 {
+				break
 			}
-			b.Put(column.State, []byte(key), []byte(to))
-		}))
-	}
-	answers := together(t, c,
-		swap("k", "", "1"), swap("k", "", "2"), swap("k", "1", "3"), swap("k", "1", "4"), swap("k", "3", "5"),
-		apply(filled(func(b *engine.Batch) { b.DeleteRange(column.State, []byte("r"), []byte("s")) })),
-		swap("r", "1", "2"), swap("r", "", "3"),
-	)
-	for i, conflict := range []bool{false, true, false, true, false, false, true, false} {
-		if conflict {
-			require.ErrorIs(t, answers[i].err, engine.ErrConflict, i)
-		} else {
-			require.NoError(t, answers[i].err, i)
-		}
-	}
-	require.Equal(t, map[string]string{"State/k": "5", "State/r": "3"}, s.rows)
-	require.Len(t, s.writes, 1)
-}
-
-func TestAnExpectedEmptyValueIsNotAnAbsentOne(t *testing.T) {
-	s := newSink()
-	c := engine.NewCommitter(s)
-	empty := filled(func(b *engine.Batch) { b.Expect(column.State, []byte("k"), nil) })
-	require.ErrorIs(t, c.Apply(empty), engine.ErrConflict)
-	require.NoError(t, c.Apply(filled(func(b *engine.Batch) { b.Put(column.State, []byte("k"), nil) })))
-	require.NoError(t, c.Apply(empty))
-	require.ErrorIs(t, c.Apply(filled(func(b *engine.Batch) { b.ExpectAbsent(column.State, []byte("k")) })), engine.ErrConflict)
-}
-
-func TestReadersAfterAFullOverlaySeeEverything(t *testing.T) {
-	many := filled(func(b *engine.Batch) {
-		for i := range engine.MaxOverlayChanges + 10 {
-			b.Put(column.State, fmt.Appendf(nil, "%d", i), []byte("new"))
-		}
-	})
-	ranges := filled(func(b *engine.Batch) {
-		for i := range engine.MaxOverlayRanges + 10 {
-			b.DeleteRange(column.State, fmt.Appendf(nil, "%d", i), fmt.Appendf(nil, "%d ", i))
-		}
-	})
-	last := fmt.Sprint(engine.MaxOverlayChanges + 9)
-	s := newSink()
-	c := engine.NewCommitter(s)
-	afterPuts, seen := look("0", last)
-	afterRanges, seenThen := look("0", fmt.Sprint(engine.MaxOverlayRanges+9), last)
-	requireAllWell(t, together(t, c, apply(many), apply(puts(engine.Synced, "plain")), afterPuts, apply(ranges), afterRanges, apply(puts(engine.Synced, "end"))))
-	require.Equal(t, []string{"new", "new"}, *seen)
-	require.Equal(t, []string{"none", "none", "new"}, *seenThen)
-	require.Len(t, s.writes, 3)
-
-	again, seenAgain := look("0", last)
-	requireAllWell(t, together(t, c, apply(puts(engine.Synced, "0")), again))
-	require.Equal(t, []string{"v0", "new"}, *seenAgain)
-}
-
-func TestWhatALargeGroupNeededIsNotKept(t *testing.T) {
-	s := newSink()
-	c := engine.NewCommitter(s)
-	group := func(rows int, value string) {
-		many := filled(func(b *engine.Batch) {
-			for i := range rows {
-				b.Put(column.State, fmt.Appendf(nil, "%d", i), nil)
+			for len(page) > 0 {
+				key, value, rest, ok := engine.CutEntry(page)
+				require.True(t, ok)
+				got, page = append(got, fmt.Sprintf("%q=%q", key, value)), rest
 			}
-			b.Put(column.Meta, []byte("large"), []byte(value))
-		})
-		expecting := filled(func(b *engine.Batch) { b.Expect(column.Meta, []byte("large"), []byte(value)) })
-		requireAllWell(t, together(t, c, apply(many), apply(expecting)))
+		}
+	} else {
+		for it.Next() {
+			got = append(got, fmt.Sprintf("%q=%q", it.Key(), it.Value()))
+		}
 	}
-	group(engine.KeepOverlayRows, "small")
-	values, maps := c.Kept()
-	require.NotZero(t, values)
-	require.Equal(t, 2, maps)
-
-	group(engine.KeepOverlayRows+1, strings.Repeat("x", engine.KeepBytes+1))
-	values, maps = c.Kept()
-	require.Zero(t, values)
-	require.Equal(t, 1, maps)
+	require.NoError(t, it.Err())
+	require.NoError(t, it.Close())
+	require.Equal(t, want, got, "%+v", r)
 }
 
-func TestTheGetterOfAnUpdateServesManyGoroutines(t *testing.T) {
-	c := engine.NewCommitter(newSink())
-	many := update(func(g engine.Getter, _ *engine.Batch) error {
-		var done sync.WaitGroup
-		for range 8 {
-			done.Go(func() {
-				for _, key := range []string{"a", "b", "none"} {
-					if got := read(g, column.State, key); got != "v"+key && got != "none" {
-						t.Errorf("%s: %s", key, got)
+// TestAnOverlayReadsAsIfTheBatchWereApplied compares an overlay with a map, on batches
+// that grow between the reads.
+func TestAnOverlayReadsAsIfTheBatchWereApplied(t *testing.T) {
+	enginetest.Check(t, 400, func(t *rapid.T) {
+		o := &overlaid{db: mem.New()}
+		defer o.db.Close()
+		stored := map[string]string{}
+		for range rapid.IntRange(1, 3).Draw(t, "batches") {
+			o.batch.Reset()
+			for range rapid.IntRange(0, 30).Draw(t, "stored") {
+				drawChange(t, &o.batch)
+			}
+			require.NoError(t, o.db.Apply(&o.batch))
+			for op := range o.batch.Ops {
+				change(stored, op)
+			}
+			o.batch.Reset()
+			o.view.Reset(o.db, &o.batch)
+			o.model = maps.Clone(stored)
+			for range rapid.IntRange(1, 8).Draw(t, "reads") {
+				before := o.batch.Len()
+				for range rapid.IntRange(0, 12).Draw(t, "changes") {
+					drawChange(t, &o.batch)
+				}
+				n := 0
+				for op := range o.batch.Ops {
+					if n++; n > before {
+						change(o.model, op)
 					}
 				}
-			})
-		}
-		done.Wait()
-		return nil
-	})
-	requireAllWell(t, together(t, c, apply(puts(engine.Synced, "a", "b")), many))
-}
-
-func TestTheGetterOfAnUpdateRefusesWhatIsNoColumn(t *testing.T) {
-	s := newSink()
-	var got error
-	requireAllWell(t, together(t, engine.NewCommitter(s), apply(puts(engine.Synced, "a")),
-		update(func(g engine.Getter, _ *engine.Batch) error {
-			_, got = g.Get(nil, 200, nil)
-			return nil
-		})))
-	require.ErrorIs(t, got, engine.ErrNotFound, "it is the store's to answer")
-}
-
-// script is what one request of a property does.
-type script struct {
-	update  bool
-	batch   *engine.Batch
-	reads   []string
-	refuses bool
-	seen    []string
-}
-
-// TestAGroupIsAsIfItsRequestsCameOneAfterTheOther compares the committer with a
-// map on random groups, of which random writes fail.
-func TestAGroupIsAsIfItsRequestsCameOneAfterTheOther(t *testing.T) {
-	enginetest.Check(t, 300, func(t *rapid.T) {
-		s, model := newSink(), map[string]string{}
-		poison := fmt.Sprint("+", drawKey(t))
-		s.fail = func(w write) error {
-			for _, op := range w.ops {
-				if op == poison {
-					return errDisk
-				}
+				rapid.SampledFrom([]func(*rapid.T){o.get, o.multiGet, o.scan, o.scan}).Draw(t, "read")(t)
 			}
-			return nil
-		}
-		c := engine.NewCommitter(s)
-		for range rapid.IntRange(1, 3).Draw(t, "groups") {
-			scripts := rapid.SliceOfN(rapid.Custom(drawScript), 1, 8).Draw(t, "scripts")
-			requests := make([]request, len(scripts))
-			for i := range scripts {
-				requests[i] = scripts[i].request()
-			}
-			for i, a := range together(t, c, requests...) {
-				seen, want := scripts[i].play(model, poison)
-				require.Equal(t, want, kind(a.err), "request %d: %v", i, a.err)
-				require.Equal(t, seen, scripts[i].seen, "request %d", i)
-			}
-			require.Equal(t, model, s.rows)
 		}
 	})
 }
 
-func drawKey(t *rapid.T) string {
-	return rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "key")
-}
-
-func drawScript(t *rapid.T) *script {
-	sc := &script{update: rapid.Bool().Draw(t, "update"), batch: new(engine.Batch)}
-	col := func() column.Column {
-		return rapid.SampledFrom([]column.Column{column.State, column.Group}).Draw(t, "column")
-	}
-	value := func() []byte { return rapid.SampledFrom([][]byte{{}, []byte("1"), []byte("2")}).Draw(t, "value") }
-	fewest := 1 // an empty batch is answered at once
-	if sc.update {
-		fewest = 0
-	}
-	for range rapid.IntRange(fewest, 4).Draw(t, "changes") {
-		switch k := drawKey(t); rapid.IntRange(0, 5).Draw(t, "change") {
-		case 0:
-			sc.batch.Delete(col(), []byte(k))
-		case 1:
-			sc.batch.DeleteRange(col(), []byte(k), []byte{k[0] + 2})
+// A scan goes on over more changed rows than it has room for, in both directions.
+func TestAScanOfAnOverlayOverManyRows(t *testing.T) {
+	db := mem.New()
+	defer db.Close()
+	var stored, b engine.Batch
+	var want []string
+	for i := range 1000 {
+		key := fmt.Appendf(nil, "%04d", i)
+		if i%3 != 0 {
+			stored.Put(column.State, key, []byte("stored"))
+		}
+		switch {
+		case i%3 == 0, i%7 == 0:
+			b.Put(column.State, key, []byte("changed"))
+			want = append(want, string(key)+" changed")
+		case i%5 == 0:
+			b.Delete(column.State, key)
 		default:
-			sc.batch.Put(col(), []byte(k), value())
+			want = append(want, string(key)+" stored")
 		}
 	}
-	switch rapid.IntRange(0, 5).Draw(t, "expect") {
-	case 0:
-		sc.batch.ExpectAbsent(col(), []byte(drawKey(t)))
-	case 1:
-		sc.batch.Expect(col(), []byte(drawKey(t)), value())
-	}
-	if sc.update {
-		sc.reads = rapid.SliceOfN(rapid.Custom(drawKey), 0, 3).Draw(t, "reads")
-		sc.refuses = rapid.IntRange(0, 5).Draw(t, "refuses") == 0
-	}
-	return sc
-}
-
-func (sc *script) request() request {
-	if !sc.update {
-		return apply(sc.batch)
-	}
-	return update(func(g engine.Getter, b *engine.Batch) error {
-		sc.seen = nil
-		for _, k := range sc.reads {
-			sc.seen = append(sc.seen, read(g, column.State, k))
+	require.NoError(t, db.Apply(&stored))
+	var o engine.Overlay
+	o.Reset(db, &b)
+	for range 2 {
+		var got []string
+		it, err := o.Iterate(column.State, engine.Range{Reverse: want[0] > want[1]})
+		require.NoError(t, err)
+		for it.Next() {
+			got = append(got, string(it.Key())+" "+string(it.Value()))
 		}
-		for op := range sc.batch.Ops {
-			repeat(b, op)
-		}
-		for e := range sc.batch.Expected {
-			if e.Absent {
-				b.ExpectAbsent(e.Column, e.Key)
-			} else {
-				b.Expect(e.Column, e.Key, e.Want)
-			}
-		}
-		if sc.refuses {
-			return errRefused
-		}
-		return nil
-	})
-}
-
-var errRefused = fmt.Errorf("refused")
-
-func repeat(b *engine.Batch, op engine.Op) {
-	switch op.Kind {
-	case engine.KindPut:
-		b.Put(op.Column, op.Key, op.Value)
-	case engine.KindDelete:
-		b.Delete(op.Column, op.Key)
-	case engine.KindDeleteRange:
-		b.DeleteRange(op.Column, op.Key, op.Value)
+		require.NoError(t, it.Err())
+		require.NoError(t, it.Close())
+		require.Equal(t, want, got)
+		slices.Reverse(want)
 	}
 }
 
-// play does in model what sc is to do in the store, and returns the error and
-// the reads that it is to have.
-func (sc *script) play(model map[string]string, poison string) (seen []string, err error) {
-	for _, k := range sc.reads {
-		v, ok := model[at(column.State, []byte(k))]
-		if !ok {
-			v = "none"
-		}
-		seen = append(seen, v)
-	}
-	if sc.refuses {
-		return seen, errRefused
-	}
-	for e := range sc.batch.Expected {
-		v, ok := model[at(e.Column, e.Key)]
-		if ok == e.Absent || v != string(e.Want) {
-			return seen, engine.ErrConflict
-		}
-	}
-	for op := range sc.batch.Ops {
-		if describe(op) == poison {
-			return seen, errDisk
-		}
-	}
-	for op := range sc.batch.Ops {
-		change(model, op)
-	}
-	return seen, nil
+// closing is a store that counts the iterators that are closed.
+type closing struct {
+	engine.Reader
+	closed *int
 }
 
-// kind returns the sentinel of err.
-func kind(err error) error {
-	if _, ok := err.(*engine.Conflict); ok {
-		return engine.ErrConflict
+func (c closing) Iterate(col column.Column, r engine.Range) (*engine.Iterator, error) {
+	it, err := c.Reader.Iterate(col, r)
+	return engine.NewIterator(closingPager{it, c.closed}, 0), err
+}
+
+type closingPager struct {
+	it     *engine.Iterator
+	closed *int
+}
+
+func (p closingPager) Page(dst []byte, entries, bytes int) ([]byte, int, error) {
+	dst = p.it.Page(dst, entries, bytes)
+	return dst, p.it.PageEntries(), p.it.Err()
+}
+
+func (p closingPager) Close() error {
+	*p.closed++
+	return p.it.Close()
+}
+
+func TestAScanOfAnOverlayClosesThatOfTheStore(t *testing.T) {
+	db := mem.New()
+	defer db.Close()
+	var o engine.Overlay
+	closed := 0
+	o.Reset(closing{db, &closed}, puts(engine.WAL, "a"))
+	it, err := o.Iterate(column.State, engine.Range{})
+	require.NoError(t, err)
+	require.NoError(t, it.Close())
+	require.Equal(t, 1, closed)
+}
+
+// What was looked through once is not looked through again.
+func TestAnOverlayTakesInWhatIsNewOnly(t *testing.T) {
+	db := mem.New()
+	defer db.Close()
+	var o engine.Overlay
+	var b engine.Batch
+	o.Reset(db, &b)
+	for i := range 10 {
+		b.DeleteRange(column.State, []byte("a"), []byte("b"))
+		for range 3 {
+			require.Equal(t, "none", read(&o, column.State, "k"))
+		}
+		require.Equal(t, i+1, o.Ranges())
 	}
-	return err
+}
+
+// failingReader is a store whose reads fail after so many entries.
+type failingReader struct {
+	engine.Reader
+	after int
+}
+
+func (f failingReader) Iterate(col column.Column, r engine.Range) (*engine.Iterator, error) {
+	it, err := f.Reader.Iterate(col, r)
+	if err != nil {
+		return nil, err
+	}
+	return engine.NewIterator(&failingPager{it, f.after}, 0), nil
+}
+
+func (f failingReader) MultiGet(buf []byte, _ []engine.Lookup) ([]byte, error) { return buf, errDisk }
+
+type failingPager struct {
+	it   *engine.Iterator
+	left int
+}
+
+func (p *failingPager) Page(dst []byte, _, _ int) ([]byte, int, error) {
+	if p.left--; p.left < 0 {
+		return dst, 0, errDisk
+	}
+	dst = p.it.Page(dst, 1, 1)
+	return dst, p.it.PageEntries(), p.it.Err()
+}
+
+func (p *failingPager) Close() error { return p.it.Close() }
+
+func TestAnOverlayDoesNotHideErrorsOfTheStore(t *testing.T) {
+	db := mem.New()
+	defer db.Close()
+	require.NoError(t, db.Apply(puts(engine.WAL, "a", "b", "c", "d", "e")))
+	b := puts(engine.WAL, "b2", "z")
+	for after := range 5 {
+		var o engine.Overlay
+		o.Reset(failingReader{db, after}, b)
+		it, err := o.Iterate(column.State, engine.Range{})
+		require.NoError(t, err)
+		for it.Err() == nil {
+			require.NotContains(t, string(it.Page(nil, 10, 100)), "vz", "it is after what could not be read")
+		}
+		require.NoError(t, it.Close())
+		it, err = o.Iterate(column.State, engine.Range{})
+		require.NoError(t, err)
+		last := ""
+		for it.Next() {
+			last = string(it.Key())
+		}
+		require.ErrorIs(t, it.Err(), errDisk)
+		require.NotEqual(t, "z", last)
+		require.NoError(t, it.Close())
+		_, err = o.MultiGet(nil, []engine.Lookup{{Column: column.State, Key: []byte("a")}})
+		require.ErrorIs(t, err, errDisk)
+	}
+}
+
+func TestAnOverlayOnWhatIsNoReaderHasNoScans(t *testing.T) {
+	var o engine.Overlay
+	o.Reset(newSink(), puts(engine.WAL, "a"))
+	require.Equal(t, "va", read(&o, column.State, "a"))
+	_, err := o.Iterate(column.State, engine.Range{})
+	require.ErrorIs(t, err, engine.ErrUnsupported)
+	_, err = o.MultiGet(nil, nil)
+	require.ErrorIs(t, err, engine.ErrUnsupported)
+}
+
+func TestAnOverlayOfABatchThatIsNotWellFormedIsNotRead(t *testing.T) {
+	db := mem.New()
+	defer db.Close()
+	var o engine.Overlay
+	b := puts(engine.WAL, "a")
+	o.Reset(db, b)
+	require.Equal(t, "va", read(&o, column.State, "a"))
+	b.Put(99, nil, nil)
+	_, err := o.Get(nil, column.State, []byte("a"))
+	require.ErrorIs(t, err, engine.ErrBatch)
+	_, err = o.Iterate(column.State, engine.Range{})
+	require.ErrorIs(t, err, engine.ErrBatch)
+	_, err = o.MultiGet(nil, nil)
+	require.ErrorIs(t, err, engine.ErrBatch)
+}
+
+func TestAnOverlayRefusesWhatIsNoColumn(t *testing.T) {
+	db := mem.New()
+	defer db.Close()
+	var o engine.Overlay
+	o.Reset(db, puts(engine.WAL, "a"))
+	_, want := db.Iterate(200, engine.Range{})
+	_, err := o.Iterate(200, engine.Range{})
+	require.Equal(t, want, err)
+	_, want = db.Get(nil, 200, nil)
+	_, err = o.Get(nil, 200, nil)
+	require.Equal(t, want, err)
 }
