@@ -165,7 +165,7 @@ func (s *Store) verifyCut(ctx context.Context, d readyDelta) (root codec.Hash, e
 			return err
 		}
 		g := writeGroup{s: s, c: c}
-		g.view.base = r
+		g.view.Reset(r, nil)
 		x, err := g.waiting(&d.id)
 		if err != nil {
 			return err

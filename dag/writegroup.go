@@ -38,7 +38,6 @@ var writeGroups = sync.Pool{New: func() any { return new(writeGroup) }}
 func (s *Store) newWriteGroup(q *writeQueue) *writeGroup {
 	g := writeGroups.Get().(*writeGroup)
 	g.s, g.q = s, q
-	g.view.base, g.view.batch = s.db, &g.batch
 	g.begin()
 	return g
 }
@@ -50,13 +49,14 @@ func (g *writeGroup) begin() {
 		g.batch = engine.Batch{}
 	}
 	g.batch.Reset()
-	g.view.reset()
+	g.view.Reset(g.s.db, &g.batch)
 	g.synced, g.meta, g.notify, g.applied = false, false, false, 0
 }
 
 func (g *writeGroup) free() {
 	g.begin()
-	g.s, g.q, g.c, g.view.base = nil, nil, nil, nil
+	g.view.Reset(nil, nil)
+	g.s, g.q, g.c = nil, nil, nil
 	writeGroups.Put(g)
 }
 
