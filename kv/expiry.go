@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 )
@@ -280,7 +281,11 @@ func (u *unit) settle(due Row) error {
 	case ShapeEntry:
 		err = tx.ageStream(due)
 	}
-	if err == nil && u.find(row) == nil {
+	if err != nil {
+		return err
+	}
+	changed, err := u.view.Changed(column.Generic, row)
+	if err == nil && !changed {
 		u.delete(row)
 	}
 	return err

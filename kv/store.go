@@ -214,7 +214,7 @@ func (s *Store) update(ctx context.Context, d engine.Durability, fn func(*unit) 
 		}
 	}
 	if cap(u.arena)+cap(u.scratch) <= keepArena {
-		u.getter, u.batch = nil, nil
+		u.reset(nil, nil)
 		s.units.Put(u)
 	}
 	return err

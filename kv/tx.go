@@ -183,9 +183,8 @@ func (tx *Tx) change(old, r Record) error {
 	} else {
 		tx.u.delete(row)
 	}
-	// Nobody reads the log in a transaction.
 	tx.u.scratch = appendLog(tx.u.scratch[:0], &r)
-	tx.u.batch.Put(column.Generic, tx.u.key(Row{Scope: tx.scope, Shape: ShapeLog, Number: r.Revision}), tx.u.scratch)
+	tx.u.put(tx.u.key(Row{Scope: tx.scope, Shape: ShapeLog, Number: r.Revision}), tx.u.scratch)
 	return nil
 }
 
@@ -275,7 +274,7 @@ func (tx *Tx) trim() {
 	tx.meta.Floor = tx.meta.Revision - keep
 	if tx.meta.Floor-from.Number < trimRows {
 		for ; from.Number <= tx.meta.Floor; from.Number++ {
-			tx.u.batch.Delete(column.Generic, tx.u.key(from))
+			tx.u.delete(tx.u.key(from))
 		}
 		return
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 )
 
@@ -350,6 +351,35 @@ func TestJobsAreDoneOnceInTheBatchThatRemovesThem(t *testing.T) {
 	h.later("tried", func() bool { return tries.Load() == 2 })
 	h.later("done", func() bool { return value(t, s, "two") == "do two" })
 	require.Equal(t, "-", value(t, s, "never"))
+	h.sound()
+}
+
+// A row of the line that nothing stands behind goes; one that a job puts there again
+// stays.
+func TestARowOfTheLineStaysOnlyIfItStandsForSomething(t *testing.T) {
+	typ := Type{System: SystemTest, Space: "jobs"}
+	typ.Job = func(tx *Tx, j Job) error { return tx.Schedule(j.Name, j.Due, j.Payload) }
+	h := newTestStore(t, typ)
+	s := h.space("a", "jobs")
+	at := uint64(h.Store.Now().Add(time.Hour).UnixMilli())
+	require.NoError(t, s.Update(ctx, engine.Synced, func(tx *Tx) error { return tx.Schedule("again", timeOf(at), nil) }))
+	require.NoError(t, h.update(ctx, engine.Synced, func(u *unit) error {
+		for _, name := range []string{"again", "none"} {
+			if err := u.settle(Row{Shape: ShapeDue, Due: at, Of: s.scope, Kind: byte(ShapeJob), Key: []byte(name)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	require.Equal(t, 1, h.count(ShapeDue))
+	h.sound()
+
+	orphan := Row{Shape: ShapeDue, Due: at, Of: s.scope, Kind: byte(ShapeRecord), Key: []byte("none")}
+	var b engine.Batch
+	b.Put(column.Generic, orphan.AppendKey(nil), nil)
+	require.NoError(t, h.db.Apply(&b))
+	require.NoError(t, h.update(ctx, engine.Synced, func(u *unit) error { return u.settle(orphan) }))
+	require.Equal(t, 1, h.count(ShapeDue))
 	h.sound()
 }
 
