@@ -97,7 +97,6 @@ func (b *batch) hold(x *arrival, a *Answer) error {
 	wire := x.op.wire()
 	c.wait(x.op, len(wire))
 	b.rows.Put(column.Generic, numbered(pendingScope, c.id, c.pending.ops[x.op.ID].arrival), wire)
-	b.waits[x.op.ID] = wire
 	for {
 		id, crowded := c.pending.crowded(&b.s.options)
 		if !crowded {
@@ -111,7 +110,6 @@ func (b *batch) hold(x *arrival, a *Answer) error {
 // release takes an op from those that wait.
 func (b *batch) release(id codec.OpID) {
 	b.rows.Delete(column.Generic, numbered(pendingScope, b.c.id, b.c.pending.ops[id].arrival))
-	delete(b.waits, id)
 	b.c.forget(id)
 }
 
@@ -125,12 +123,9 @@ func (b *batch) drain() error {
 		if w == nil {
 			continue
 		}
-		wire, ok := b.waits[id]
-		if !ok {
-			var err error
-			if wire, err = b.s.db.Get(nil, column.Generic, numbered(pendingScope, b.c.id, w.arrival)); err != nil {
-				return err
-			}
+		wire, err := b.view.Get(nil, column.Generic, numbered(pendingScope, b.c.id, w.arrival))
+		if err != nil {
+			return err
 		}
 		op, _, err := parseWire(wire)
 		if err != nil {

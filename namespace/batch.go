@@ -19,13 +19,13 @@ type batch struct {
 	c *loaded
 
 	rows    engine.Batch
+	view    engine.Overlay               // the store with rows on top
 	homes   map[codec.ContextID]struct{} // contexts whose groups or counters may have changed
 	anew    bool                         // what is stored of those does not count
 	taken   int                          // ops
-	fresh   map[codec.OpID]*Op           // those of this batch, whose rows can't be read yet
+	fresh   map[codec.OpID]*Op           // those of this batch, whole: what is stored may be a skeleton
 	answers []*Answer                    // of taken ops, which get their verdicts at the end
 	earlier []group.VerdictChange        // by settling before the end
-	waits   map[codec.OpID][]byte        // ops that have begun to wait in this batch
 }
 
 // A batch that has reached one of these takes no further request.
@@ -48,8 +48,15 @@ func (s *Store) begin(p *writeQueue) (*batch, error) {
 }
 
 func (s *Store) newBatch(p *writeQueue, c *loaded) *batch {
-	return &batch{s: s, p: p, c: c, fresh: map[codec.OpID]*Op{}, waits: map[codec.OpID][]byte{},
-		homes: map[codec.ContextID]struct{}{}}
+	b := &batch{s: s, p: p, c: c, fresh: map[codec.OpID]*Op{}, homes: map[codec.ContextID]struct{}{}}
+	b.view.Reset(s.db, &b.rows)
+	return b
+}
+
+// reset empties the rows, which are written.
+func (b *batch) reset() {
+	b.rows.Reset()
+	b.view.Reset(b.s.db, &b.rows)
 }
 
 // Do does what a request asks for.
@@ -102,10 +109,9 @@ func (b *batch) write() error {
 	}
 	b.answer(changed)
 	b.p.notify(changed)
-	b.rows.Reset()
+	b.reset()
 	b.taken, b.answers, b.earlier = 0, nil, nil
 	clear(b.fresh)
-	clear(b.waits)
 	clear(b.homes)
 	return nil
 }

@@ -144,7 +144,7 @@ func (b *batch) correct(want wanted) error {
 		if err := b.apply(); err != nil {
 			return err
 		}
-		b.rows.Reset()
+		b.reset()
 		clear(b.homes)
 	}
 	return nil
@@ -157,6 +157,6 @@ func (b *batch) flush() error {
 		return nil
 	}
 	err := b.s.db.Apply(&b.rows)
-	b.rows.Reset()
+	b.reset()
 	return err
 }

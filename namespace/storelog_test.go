@@ -339,6 +339,38 @@ func TestOpWhoseAncestorsCameBeforeItInTheStreamIsStored(t *testing.T) {
 	requireSound(t, k, ns)
 }
 
+// What waits is read from the batch that it was put into, and from the store once that
+// is written, however many batches a cascade takes.
+func TestOpsThatBeganToWaitInABatchAreJudgedByTheNextOnes(t *testing.T) {
+	for _, most := range []int{1, 2, 5, 60} {
+		z, k, ns := pairOf(t)
+		require.NoError(t, k.Close())
+		writes := 0
+		k = openStore(t, &guarded{Engine: k.db, before: func(*engine.Batch) error { writes++; return nil }}, 2)
+		k.SetMost(most)
+		parents, err := z.Heads(bg, ns)
+		require.NoError(t, err)
+		var requests []*request
+		for n := range uint64(60) {
+			op := mergeOn(t, ns, "K", 1+n, parents...)
+			parents = []codec.OpID{op.ID}
+			requests = append([]*request{k.check(op.wire()).request}, requests...)
+		}
+		_, err = k.Heads(bg, ns)
+		require.NoError(t, err)
+		before := writes
+		require.NoError(t, k.submit(ns, requests...))
+		require.Equal(t, 60/most, writes-before, "nothing is done twice")
+		for _, r := range requests {
+			require.NoError(t, r.Err)
+		}
+		heads, err := k.Heads(bg, ns)
+		require.NoError(t, err)
+		require.Equal(t, parents, heads)
+		requireSound(t, k, ns)
+	}
+}
+
 func TestManyHeadsAreJoined(t *testing.T) {
 	z, k, ns := pairOf(t)
 	first, err := z.Heads(t.Context(), ns)
