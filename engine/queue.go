@@ -55,7 +55,8 @@ type Request[T any] struct {
 	Panic any   // what Do raises in the goroutine that asked; nil: nothing
 
 	answered bool
-	wake     chan bool // true: lead; false: answered; nil: nobody waits for this one
+	waits    bool      // a caller is to be woken by wake
+	wake     chan bool // true: lead; false: answered; made when it is needed
 }
 
 // NewQueue returns a queue that has serve do what is asked for, for up to most
@@ -74,9 +75,6 @@ func NewQueue[T any](most int, serve func([]*Request[T]) (int, error)) *Queue[T]
 	return q
 }
 
-// wakes lends the channels by which a caller is woken.
-var wakes = sync.Pool{New: func() any { return make(chan bool, 1) }}
-
 // Do has the requests served, in order, and returns when all are answered. Errors
 // are in the requests; if one has a Panic, Do raises the first. It returns the error
 // of Stop, or that of ctx if ctx ends while all of them wait behind others: then
@@ -87,7 +85,7 @@ func (q *Queue[T]) Do(ctx context.Context, requests ...*Request[T]) error {
 	}
 	last := requests[len(requests)-1]
 	for _, r := range requests {
-		r.Err, r.Panic, r.answered, r.wake = nil, nil, false, nil
+		r.answered, r.waits = false, false
 	}
 	q.mu.Lock()
 	if q.stopped != nil {
@@ -96,11 +94,12 @@ func (q *Queue[T]) Do(ctx context.Context, requests ...*Request[T]) error {
 	}
 	q.waiting = append(q.waiting, requests...)
 	if q.leading {
-		wake := wakes.Get().(chan bool)
-		last.wake = wake
+		if last.wake == nil {
+			last.wake = make(chan bool, 1)
+		}
+		last.waits = true
 		q.mu.Unlock()
-		lead, err := q.wait(ctx, wake, requests)
-		wakes.Put(wake)
+		lead, err := q.wait(ctx, last.wake, requests)
 		if err != nil {
 			return err
 		}
@@ -144,7 +143,7 @@ func (q *Queue[T]) withdraw(requests []*Request[T]) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	first := slices.Index(q.waiting[q.taken:], requests[0])
-	if first < 0 || requests[len(requests)-1].wake == nil {
+	if first < 0 || !requests[len(requests)-1].waits {
 		return false
 	}
 	first += q.taken
@@ -198,7 +197,7 @@ func (q *Queue[T]) serveGroup() int {
 func (q *Queue[T]) answer(n int) {
 	for _, r := range q.group[:n] {
 		r.answered = true
-		if r.wake != nil {
+		if r.waits {
 			r.wake <- false
 		}
 	}
@@ -208,7 +207,9 @@ func (q *Queue[T]) answer(n int) {
 // wait.
 func (q *Queue[T]) drop(n int) {
 	clear(q.group)
-	q.waiting, q.taken = slices.Delete(q.waiting, 0, n), 0
+	left := copy(q.waiting, q.waiting[n:])
+	clear(q.waiting[left:])
+	q.waiting, q.taken = q.waiting[:left], 0
 }
 
 // pass has the caller lead that has waited longest. Where the leader was ended
@@ -224,9 +225,9 @@ func (q *Queue[T]) pass() {
 	}
 	defer q.mu.Unlock()
 	for _, r := range q.waiting {
-		if wake := r.wake; wake != nil {
-			r.wake = nil // it is answered on its own goroutine
-			wake <- true
+		if r.waits {
+			r.waits = false // it is answered on its own goroutine
+			r.wake <- true
 			return
 		}
 	}
