@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -83,6 +84,13 @@ func bench(b *testing.B, name string, clients int, op func(h *host, n int64) err
 		}
 		var n atomic.Int64
 		b.SetParallelism(clients)
+		var before, after syscall.Rusage
+		require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &before))
+		defer func() {
+			require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &after))
+			spent := after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() - before.Stime.Nano()
+			b.ReportMetric(float64(spent)/float64(b.N)/1e3, "cpu-us/op")
+		}()
 		b.ResetTimer()
 		if clients == 1 {
 			for b.Loop() {
