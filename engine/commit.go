@@ -33,7 +33,7 @@ type Committer struct {
 	queue *Queue[write]
 
 	// Owned by whoever leads.
-	view Overlay // what those before in the group leave
+	view Overlay // what those before in the group leave; of no batch, so that many goroutines may Get at once
 	got  []byte  // the value of an expectation
 	ops  []byte  // the changes of one write
 }

@@ -1,8 +1,6 @@
 package engine
 
-import (
-	"github.com/stoadb/stoa/column"
-)
+import "github.com/stoadb/stoa/column"
 
 // Overlay is a store with the changes of a batch on top that is still being made: who
 // makes it reads its own writes. It is a [Reader]. The zero Overlay is to be Reset
