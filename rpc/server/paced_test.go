@@ -68,6 +68,8 @@ func TestTransfersBeyondTheLimitAreRefusedAsBusy(t *testing.T) {
 	require.ErrorIs(t, err, rpc.ErrBusy)
 	_, err = c.BlobGet(t.Context(), codec.BlobID{1}, io.Discard, rpc.BlobGetOptions{})
 	require.ErrorIs(t, err, rpc.ErrBusy)
+	_, err = c.BlobVerify(t.Context(), blob.VerifyOptions{}, nil)
+	require.ErrorIs(t, err, rpc.ErrBusy)
 	require.NoError(t, stream.Send(putData(content[chunk:])))
 	_, err = stream.CloseAndRecv()
 	require.NoError(t, err)

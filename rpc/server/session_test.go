@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
 
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
@@ -219,13 +220,69 @@ func TestASessionWithoutASnapshotEndsWhenIdle(t *testing.T) {
 	require.ErrorIs(t, fault.FromStatus(err), engine.ErrClosed)
 }
 
+// manyRows writes more than any connection holds of a scan that is not read.
+func manyRows(t *testing.T, w engine.Writer) {
+	t.Helper()
+	var b engine.Batch
+	for i := range 3000 {
+		b.Put(column.Generic, row(fmt.Sprintf("%04d", i)), make([]byte, 8000))
+	}
+	require.NoError(t, w.Apply(&b))
+}
+
+func TestAScanEndsWithTheSessionOfItsSnapshot(t *testing.T) {
+	stub := newStub()
+	d := start(t, stub, Options{})
+	manyRows(t, stub)
+	k := d.talk(t)
+	_, taken := k.ask(&stoav1.SessionRequest{Request: &stoav1.SessionRequest_Snapshot{Snapshot: &stoav1.SessionSnapshotRequest{}}})
+	scan, err := stoav1.NewStoreClient(d.bare(t)).Scan(t.Context(), &stoav1.ScanRequest{
+		Column: stoav1.Column_COLUMN_GENERIC, Snapshot: taken.GetSnapshot().GetSnapshot()})
+	require.NoError(t, err)
+	_, err = scan.Recv()
+	require.NoError(t, err)
+	require.NoError(t, k.stream.CloseSend())
+	require.Eventually(t, func() bool { return stub.iterators.Load() == 0 && stub.snapshots.Load() == 0 }, patience, time.Millisecond)
+	for err == nil {
+		_, err = scan.Recv()
+	}
+	require.ErrorIs(t, fault.FromStatus(err), engine.ErrClosed)
+}
+
+func TestPagesOfAScanCountAsReadsOfItsSnapshot(t *testing.T) {
+	begun := time.Now()
+	var passed atomic.Int64
+	d := start(t, nil, Options{Now: func() time.Time { return begun.Add(time.Duration(passed.Load())) }})
+	put(t, d.engine, "a", "1")
+	snap, err := d.engine.Snapshot()
+	require.NoError(t, err)
+	held, err := d.snapshots.add(snap, 0)
+	require.NoError(t, err)
+	v := view{s: d.Server, read: held, held: held}
+	sc, err := v.open(&stoav1.ScanRequest{Column: stoav1.Column_COLUMN_GENERIC})
+	require.NoError(t, err)
+	defer sc.close()
+	require.NoError(t, sc.send(slowStream{took: func() { passed.Add(int64(time.Minute)) }}, &peerWait{now: d.o.Now}, held))
+	require.Equal(t, time.Minute, held.used.time().Sub(begun))
+}
+
+// slowStream takes messages after a while.
+type slowStream struct {
+	grpc.ServerStream
+	took func()
+}
+
+func (s slowStream) SendMsg(m any) error {
+	s.took()
+	wire.Return(m.(*wire.Page).Entries)
+	return nil
+}
+
 func TestScansThatNobodyReadsEnd(t *testing.T) {
 	stub := newStub()
 	d := start(t, stub, Options{SessionIdle: 50 * time.Millisecond})
 	c := d.dial(t)
-	for i := range 3000 {
-		put(t, c.Store(t.Context()), fmt.Sprintf("%04d", i), string(make([]byte, 8000)))
-	}
+	manyRows(t, stub)
 	it, err := c.Store(t.Context()).Iterate(column.Generic, engine.Range{})
 	require.NoError(t, err)
 	defer it.Close()
