@@ -16,58 +16,121 @@ const keepChanges = 1 << 12
 // fewChanges is how many changes are looked through one by one.
 const fewChanges = 12
 
-// changes are rows as batches leave them, without what is stored. The zero changes
-// are none. Any number of goroutines may read them at once; only one takes more,
-// while nobody reads.
+// changes are the changes of batches, one after the other, and what they leave under a
+// key, without what is stored. The zero changes are none. They are for one goroutine,
+// except that any number may get once indexAll was called, until the next change.
 type changes struct {
-	rows   []row
-	index  [column.Count + 1]map[string]int32 // where a key is among rows, once there are more than few
-	ranges []Op                               // deleted ranges, in force for keys without a row
-	sorted [column.Count + 1]*sortedRows
+	rows    []row
+	ranges  []droppedRange
+	indexes [column.Count + 1]index
 }
 
-// row is what is under a key once a batch is applied.
+// row is what a change leaves under a key. Key and value are parts of the bytes of a
+// batch.
 type row struct {
 	column  column.Column
 	deleted bool
-	key     []byte // it and value are parts of the bytes of a batch
+	key     []byte
 	value   []byte
+}
+
+// droppedRange is a deleted range, which takes the rows before at.
+type droppedRange struct {
+	Op
+	at int
+}
+
+// index says where the rows of a column are, as far as somebody has asked for it.
+type index struct {
+	last   map[string]int32 // the last row of a key
+	seen   int              // so many of the rows of all columns are in last
+	tree   *btree.BTreeG[sortedRow]
+	sorted int // so many are in the tree
+}
+
+// sortedRow is the last row of a key.
+type sortedRow struct {
+	key []byte
+	row int32
 }
 
 func (c *changes) none() bool { return len(c.rows) == 0 && len(c.ranges) == 0 }
 
-// find returns the index of a row, or -1.
-func (c *changes) find(col column.Column, key []byte) int32 {
-	if !col.Valid() {
-		return -1
+// take makes a change, whose bytes are to stay as they are.
+func (c *changes) take(op Op) {
+	if op.Kind == KindDeleteRange {
+		c.ranges = append(c.ranges, droppedRange{op, len(c.rows)})
+		return
 	}
-	if len(c.rows) <= fewChanges {
-		for i := range c.rows {
-			if r := &c.rows[i]; r.column == col && bytes.Equal(r.key, key) {
-				return int32(i)
-			}
-		}
-		return -1
-	}
-	if i, ok := c.index[col][string(key)]; ok {
-		return i
-	}
-	return -1
+	c.rows = append(c.rows, row{op.Column, op.Kind == KindDelete, op.Key, op.Value})
 }
 
 // get returns what is under a key; known is false where that is for the store to say.
 func (c *changes) get(col column.Column, key []byte) (value []byte, deleted, known bool) {
-	if i := c.find(col, key); i >= 0 {
-		return c.rows[i].value, c.rows[i].deleted, true
+	i := c.find(col, key)
+	if c.dropped(col, key, i) {
+		return nil, true, true
 	}
-	deleted = c.dropped(col, key)
-	return nil, deleted, deleted
+	if i < 0 {
+		return nil, false, false
+	}
+	return c.rows[i].value, c.rows[i].deleted, true
 }
 
-// dropped reports whether a key without a row lies in a deleted range.
-func (c *changes) dropped(col column.Column, key []byte) bool {
-	for _, op := range c.ranges {
-		if op.Column == col && op.covers(key) {
+// find returns the last row of a key, or -1.
+func (c *changes) find(col column.Column, key []byte) int {
+	if len(c.rows) <= fewChanges {
+		for i := len(c.rows) - 1; i >= 0; i-- {
+			if r := &c.rows[i]; r.column == col && bytes.Equal(r.key, key) {
+				return i
+			}
+		}
+		return -1
+	}
+	if !col.Valid() {
+		return -1
+	}
+	x := &c.indexes[col]
+	for ; x.seen < len(c.rows); x.seen++ {
+		if r := &c.rows[x.seen]; r.column == col {
+			x.note(r.key, x.seen)
+		}
+	}
+	if i, ok := x.last[string(key)]; ok {
+		return int(i)
+	}
+	return -1
+}
+
+// note puts a row into the index, by the bytes of the batch, which stay as they are
+// until the changes are emptied.
+func (x *index) note(key []byte, row int) {
+	if x.last == nil {
+		x.last = make(map[string]int32)
+	}
+	x.last[unsafe.String(unsafe.SliceData(key), len(key))] = int32(row)
+}
+
+// indexAll has all rows in the indexes.
+func (c *changes) indexAll() {
+	if len(c.rows) <= fewChanges {
+		return
+	}
+	for i := c.indexes[0].seen; i < len(c.rows); i++ { // there is no column 0
+		if x := &c.indexes[c.rows[i].column]; x.seen <= i {
+			x.note(c.rows[i].key, i)
+		}
+	}
+	for i := range c.indexes {
+		c.indexes[i].seen = len(c.rows)
+	}
+}
+
+// dropped reports whether a key, whose last row is row, lies in a range that was deleted
+// after that; -1: it has none.
+func (c *changes) dropped(col column.Column, key []byte, row int) bool {
+	for i := range c.ranges {
+		if d := &c.ranges[i]; d.at > row && d.Column == col && d.covers(key) {
 			return true
 		}
 	}
@@ -76,48 +139,13 @@ func (c *changes) dropped(col column.Column, key []byte) bool {
 
 // drops reports whether a deleted range has keys of r.
 func (c *changes) drops(col column.Column, r *Range) bool {
-	for _, op := range c.ranges {
-		if op.Column == col && bytes.Compare(r.Start, op.Value) < 0 && (r.End == nil || bytes.Compare(op.Key, r.End) < 0) {
+	for i := range c.ranges {
+		d := &c.ranges[i]
+		if d.Column == col && bytes.Compare(r.Start, d.Value) < 0 && (r.End == nil || bytes.Compare(d.Key, r.End) < 0) {
 			return true
 		}
 	}
 	return false
-}
-
-// take makes a change, whose bytes are to stay as they are.
-func (c *changes) take(op Op) {
-	if op.Kind == KindDeleteRange {
-		for i := range c.rows {
-			if r := &c.rows[i]; r.column == op.Column && op.covers(r.key) {
-				r.value, r.deleted = nil, true
-			}
-		}
-		c.ranges = append(c.ranges, op)
-		return
-	}
-	if i := c.find(op.Column, op.Key); i >= 0 {
-		c.rows[i].value, c.rows[i].deleted = op.Value, op.Kind == KindDelete
-		return
-	}
-	c.rows = append(c.rows, row{op.Column, op.Kind == KindDelete, op.Key, op.Value})
-	switch n := len(c.rows); {
-	case n == fewChanges+1:
-		for i := range c.rows {
-			c.enter(i)
-		}
-	case n > fewChanges:
-		c.enter(n - 1)
-	}
-}
-
-// enter puts a row into the index, by the bytes of the batch, which stay as they are
-// until c is emptied.
-func (c *changes) enter(i int) {
-	r := &c.rows[i]
-	if c.index[r.column] == nil {
-		c.index[r.column] = make(map[string]int32)
-	}
-	c.index[r.column][unsafe.String(unsafe.SliceData(r.key), len(r.key))] = int32(i)
 }
 
 // reset empties c and lets go of the batches that it refers to.
@@ -129,75 +157,58 @@ func (c *changes) reset() {
 		*c = changes{}
 		return
 	}
-	if len(c.rows) > fewChanges {
-		for _, index := range c.index {
-			clear(index)
+	for i := range c.indexes {
+		x := &c.indexes[i]
+		if x.seen > 0 {
+			clear(x.last)
 		}
+		if x.sorted > 0 {
+			x.tree.Clear(true)
+		}
+		x.seen, x.sorted = 0, 0
 	}
 	clear(c.rows)
 	clear(c.ranges)
 	c.rows, c.ranges = c.rows[:0], c.ranges[:0]
-	for _, s := range c.sorted {
-		if s != nil {
-			s.tree.Clear(true)
-			s.seen = 0
-		}
-	}
 }
 
-// sortedRows are the rows of a column in the order of their keys, as far as somebody
-// has asked for it.
-type sortedRows struct {
-	tree *btree.BTreeG[sortedRow]
-	seen int // so many of the rows of all columns
-}
-
-type sortedRow struct {
-	key []byte
-	row int32
-}
-
-// sort returns the rows of a column in order.
+// sort returns the last rows of the keys of a column in order.
 func (c *changes) sort(col column.Column) *btree.BTreeG[sortedRow] {
-	s := c.sorted[col]
-	if s == nil {
-		s = &sortedRows{tree: btree.NewG(16, func(a, b sortedRow) bool { return bytes.Compare(a.key, b.key) < 0 })}
-		c.sorted[col] = s
+	x := &c.indexes[col]
+	if x.tree == nil {
+		x.tree = btree.NewG(16, func(a, b sortedRow) bool { return bytes.Compare(a.key, b.key) < 0 })
 	}
-	for ; s.seen < len(c.rows); s.seen++ {
-		if r := &c.rows[s.seen]; r.column == col {
-			s.tree.ReplaceOrInsert(sortedRow{r.key, int32(s.seen)})
+	for ; x.sorted < len(c.rows); x.sorted++ {
+		if r := &c.rows[x.sorted]; r.column == col {
+			x.tree.ReplaceOrInsert(sortedRow{r.key, int32(x.sorted)})
 		}
 	}
-	return s.tree
+	return x.tree
 }
 
-// appendRows appends to dst the rows of a range, in its order, as long as there is
-// room.
-func (c *changes) appendRows(dst []sortedRow, col column.Column, r *Range) []sortedRow {
+// visit calls fn with the rows of a range, in its order, until it returns false.
+func (c *changes) visit(col column.Column, r *Range, fn func(sortedRow) bool) {
 	tree := c.sort(col)
-	visit := func(s sortedRow) bool {
+	within := func(s sortedRow) bool {
 		switch {
 		case r.End != nil && bytes.Compare(s.key, r.End) >= 0:
 			return r.Reverse // which begins there, and without it
 		case bytes.Compare(s.key, r.Start) < 0:
 			return false
 		}
-		dst = append(dst, s)
-		return len(dst) < cap(dst)
+		return fn(s)
 	}
 	switch {
 	case !r.Reverse:
-		tree.AscendGreaterOrEqual(sortedRow{key: r.Start}, visit)
+		tree.AscendGreaterOrEqual(sortedRow{key: r.Start}, within)
 	case r.End != nil:
-		tree.DescendLessOrEqual(sortedRow{key: r.End}, visit)
+		tree.DescendLessOrEqual(sortedRow{key: r.End}, within)
 	default:
-		tree.Descend(visit)
+		tree.Descend(within)
 	}
-	return dst
 }
 
 // covers reports whether a range deletion takes key, in its column.
-func (op Op) covers(key []byte) bool {
+func (op *Op) covers(key []byte) bool {
 	return bytes.Compare(op.Key, key) <= 0 && bytes.Compare(key, op.Value) < 0
 }

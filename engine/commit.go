@@ -236,10 +236,11 @@ func (c *Committer) full() bool {
 func (c *Committer) note(b *Batch) {
 	for op := range b.Ops {
 		if c.full() {
-			return
+			break
 		}
 		c.view.changes.take(op)
 	}
+	c.view.changes.indexAll()
 }
 
 // forget empties the view.

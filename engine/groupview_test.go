@@ -63,6 +63,22 @@ func TestUpdatesSeeTheChangesOfTheirGroup(t *testing.T) {
 	require.Equal(t, map[string]string{"State/b": "after the range", "State/old": "back"}, s.rows)
 }
 
+func TestUpdatesSeeAllOfManyChanges(t *testing.T) {
+	var keys, want []string
+	for i := range 3 * engine.FewChanges {
+		keys = append(keys, fmt.Sprint(i))
+		want = append(want, "v"+keys[i])
+	}
+	many, all := 2*engine.FewChanges, len(keys)
+	between, atBetween := look(keys...)
+	last, atLast := look(keys...)
+	requireAllWell(t, together(t, engine.NewCommitter(newSink()), apply(puts(engine.Synced, keys[:many]...)),
+		apply(puts(engine.Synced, keys[many])), between, apply(puts(engine.Synced, keys[many+1:all]...)), last))
+	require.Equal(t, want[:many+1], (*atBetween)[:many+1])
+	require.Equal(t, "none", (*atBetween)[many+1])
+	require.Equal(t, want, *atLast)
+}
+
 func TestExpectationsSeeTheChangesOfTheirGroup(t *testing.T) {
 	s := newSink()
 	s.rows["State/r"] = "1"
@@ -174,6 +190,7 @@ func TestTheGetterOfAnUpdateServesManyGoroutines(t *testing.T) {
 		return nil
 	})
 	requireAllWell(t, together(t, c, apply(puts(engine.Synced, "a", "b")), many))
+	requireAllWell(t, together(t, c, apply(puts(engine.Synced, strings.Split("abcdefghijklmnopqrstuvwxyz", "")...)), many))
 }
 
 func TestTheGetterOfAnUpdateRefusesWhatIsNoColumn(t *testing.T) {

@@ -13,7 +13,7 @@ type merger struct {
 	stored  *Iterator
 	more    bool        // stored stands on an entry
 	rows    []sortedRow // the changed rows that come next
-	array   [16]sortedRow
+	array   [8]sortedRow
 	rest    Range // where those behind them are
 	whole   bool  // there are none
 	most    int   // entries of the next page
@@ -25,7 +25,11 @@ const firstMerged = 2
 
 // fill gets the changed rows that come next.
 func (m *merger) fill() {
-	m.rows = m.changes.appendRows(m.array[:0], m.column, &m.rest)
+	m.rows = m.array[:0]
+	m.changes.visit(m.column, &m.rest, func(s sortedRow) bool {
+		m.rows = append(m.rows, s)
+		return len(m.rows) < len(m.array)
+	})
 	if m.whole = len(m.rows) < len(m.array); m.whole {
 		return
 	}
@@ -51,12 +55,13 @@ func (m *merger) Page(dst []byte, maxEntries, maxBytes int) ([]byte, int, error)
 		}
 		order := m.order()
 		if order < 0 {
-			if key := m.stored.Key(); !m.changes.dropped(m.column, key) {
+			if key := m.stored.Key(); !m.changes.dropped(m.column, key, -1) {
 				dst = AppendEntry(dst, key, m.stored.Value())
 				n++
 			}
 		} else {
-			if r := &m.changes.rows[m.rows[0].row]; !r.deleted {
+			i := int(m.rows[0].row)
+			if r := &m.changes.rows[i]; !r.deleted && !m.changes.dropped(m.column, r.key, i) {
 				dst = AppendEntry(dst, r.key, r.value)
 				n++
 			}

@@ -118,14 +118,19 @@ func (o *Overlay) Iterate(col column.Column, r Range) (*Iterator, error) {
 	if o.changes.none() || !col.Valid() {
 		return base.Iterate(col, r)
 	}
-	m := &merger{changes: &o.changes, column: col, rest: r, most: firstMerged}
-	m.rest.Limit = 0
-	all := m.rest
-	m.fill()
-	if len(m.rows) == 0 && !o.changes.drops(col, &r) {
+	touched := o.changes.drops(col, &r)
+	if !touched {
+		o.changes.visit(col, &r, func(sortedRow) bool {
+			touched = true
+			return false
+		})
+	}
+	if !touched {
 		return base.Iterate(col, r)
 	}
-	if m.stored, err = base.Iterate(col, all); err != nil {
+	m := &merger{changes: &o.changes, column: col, rest: r, most: firstMerged}
+	m.rest.Limit = 0
+	if m.stored, err = base.Iterate(col, m.rest); err != nil {
 		return nil, err
 	}
 	m.more = m.stored.Next()
