@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 )
@@ -43,8 +44,9 @@ type Queue[T any] struct {
 	idle    sync.Cond     // nobody leads
 
 	// Owned by whoever leads.
-	group  []*Request[T] // the first of waiting
-	singly int           // so many are left to be served one by one
+	group    []*Request[T] // the first of waiting
+	singly   int           // so many are left to be served one by one
+	answered int           // so many were, the last time
 }
 
 // Request is something that is asked of a [Queue]. It belongs to one call of Do at
@@ -157,12 +159,24 @@ func (q *Queue[T]) withdraw(requests []*Request[T]) bool {
 func (q *Queue[T]) lead(last *Request[T]) {
 	defer q.pass()
 	for !last.answered {
+		q.gather()
 		q.take()
 		q.mu.Unlock()
 		n := q.serveGroup()
 		q.answer(n)
 		q.mu.Lock()
 		q.drop(n)
+	}
+}
+
+// gather lets those run that can, where fewer wait than were answered last. Those
+// who were answered together ask again together, and without it the first of them
+// would be served alone, and the sync of one would keep all others waiting.
+func (q *Queue[T]) gather() {
+	if len(q.waiting) < q.answered {
+		q.mu.Unlock()
+		runtime.Gosched()
+		q.mu.Lock()
 	}
 }
 
@@ -195,6 +209,7 @@ func (q *Queue[T]) serveGroup() int {
 // answer tells the first n of the group that they are done. They belong to their
 // callers from then on.
 func (q *Queue[T]) answer(n int) {
+	q.answered = n
 	for _, r := range q.group[:n] {
 		r.answered = true
 		if r.waits {
@@ -207,9 +222,7 @@ func (q *Queue[T]) answer(n int) {
 // wait.
 func (q *Queue[T]) drop(n int) {
 	clear(q.group)
-	left := copy(q.waiting, q.waiting[n:])
-	clear(q.waiting[left:])
-	q.waiting, q.taken = q.waiting[:left], 0
+	q.waiting, q.taken = slices.Delete(q.waiting, 0, n), 0
 }
 
 // pass has the caller lead that has waited longest. Where the leader was ended

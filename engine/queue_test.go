@@ -351,3 +351,25 @@ func TestAQueueServesManyGoroutines(t *testing.T) {
 	}
 	require.Equal(t, 2*8*200, sum)
 }
+
+// Callers who were answered together come back together: on one processor, where each
+// runs until it waits, all but the first group are whole.
+func TestThoseAnsweredTogetherAreServedTogetherAgain(t *testing.T) {
+	const callers, rounds = 16, 20
+	o := newOffice(callers)
+	o.serve = func(_ []string, group []*errand) (int, error) {
+		runtime.Gosched() // as one does that waits for a disk
+		return len(group), nil
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var all sync.WaitGroup
+	for range callers {
+		all.Go(func() {
+			for range rounds {
+				_ = o.queue.Do(context.Background(), errands("")...)
+			}
+		})
+	}
+	all.Wait()
+	require.Less(t, len(o.served), rounds+rounds/2, "twice as many if the first of those who come back is served alone")
+}

@@ -225,24 +225,14 @@ func (c *Client) BlobDelete(ctx context.Context, id codec.BlobID, force bool) er
 }
 
 var blobList = op.New(op.Method{Number: 705, Name: "Blob.List"},
-	func(ctx context.Context, s *blob.Store, a *after[codec.BlobID]) (p paged[blob.Info, codec.BlobID], err error) {
+	func(ctx context.Context, s *blob.Store, a *after[codec.BlobID]) (paged[blob.Info, codec.BlobID], error) {
 		var start []byte
 		if !a.After.IsZero() {
 			if start = engine.Successor(a.After[:]); start == nil {
-				return p, nil
+				return paged[blob.Info, codec.BlobID]{}, nil
 			}
 		}
-		for b, err := range s.All(ctx, start) {
-			if err != nil {
-				return p, err
-			}
-			if len(p.List) == a.limit() {
-				p.Next = p.List[len(p.List)-1].ID
-				break
-			}
-			p.List = append(p.List, b)
-		}
-		return p, nil
+		return cut(a, s.All(ctx, start), func(b *blob.Info) codec.BlobID { return b.ID })
 	})
 
 // BlobList yields all blobs in the order of their ids. It asks for them page by

@@ -20,15 +20,8 @@ type logWindow struct {
 var groupOps = op.New(op.Method{Number: 405, Name: "Group.Ops"},
 	func(ctx context.Context, s *namespace.Store, a *logWindow) (paged[namespace.Entry, uint64], error) {
 		asked := after[uint64]{a.From, int(a.Limit)}
-		return page(&asked, func(from uint64, limit int) (list []namespace.Entry, err error) {
-			for e, err := range s.Ops(ctx, a.GroupID, namespace.Window{From: from, Reverse: a.Reverse, Limit: limit}) {
-				if err != nil {
-					return nil, err
-				}
-				list = append(list, e)
-			}
-			return list, nil
-		}, func(e *namespace.Entry) uint64 {
+		ops := s.Ops(ctx, a.GroupID, namespace.Window{From: a.From, Reverse: a.Reverse, Limit: asked.limit() + 1})
+		return cut(&asked, ops, func(e *namespace.Entry) uint64 {
 			if a.Reverse {
 				return e.Seq - 1
 			}

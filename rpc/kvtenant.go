@@ -97,21 +97,13 @@ type Tenant struct {
 
 var kvListTenants = op.New(op.Method{Number: 215, Name: "Kv.ListTenants", Access: op.AccessTenants},
 	func(ctx context.Context, s *kvstorage.Storage, a *after[string]) (p paged[Tenant, string], err error) {
-		for name, err := range s.Tenants(ctx, a.After) {
-			if err != nil {
-				return p, err
-			}
-			if len(p.List) == a.limit() {
-				p.Next = p.List[len(p.List)-1].Name
-				break
-			}
-			stats, err := s.Stats(name)
-			if err != nil {
-				return p, err
-			}
-			p.List = append(p.List, Tenant{name, stats})
+		names, err := cut(a, s.Tenants(ctx, a.After), itself)
+		p.Next, p.List = names.Next, make([]Tenant, len(names.List))
+		for i := 0; i < len(p.List) && err == nil; i++ {
+			p.List[i].Name = names.List[i]
+			p.List[i].Stats, err = s.Stats(names.List[i])
 		}
-		return p, nil
+		return p, err
 	})
 
 // Tenants yields all tenants in byte order of their names.

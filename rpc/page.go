@@ -44,6 +44,21 @@ func page[T, N any](a *after[N], list func(after N, limit int) ([]T, error), nex
 	return p, err
 }
 
+// cut makes a page of the first that seq yields, as page does.
+func cut[T, N any](a *after[N], seq iter.Seq2[T, error], next func(*T) N) (p paged[T, N], err error) {
+	for entry, err := range seq {
+		if err != nil {
+			return p, err
+		}
+		if len(p.List) == a.limit() {
+			p.Next = next(&p.List[len(p.List)-1])
+			break
+		}
+		p.List = append(p.List, entry)
+	}
+	return p, nil
+}
+
 // itself is what a page of ids is followed by.
 func itself[T any](id *T) T { return *id }
 

@@ -133,7 +133,7 @@ something else, the exit code is 5, and what it has is printed.`,
 
 func (c *call) emitDeleted(d *kvstorage.Deleted) error {
 	if !d.Existed && !d.Item.Found {
-		return noKey(c.Args[0])
+		return fmt.Errorf("%w: nothing is stored under %q", rpc.ErrNotFound, c.Args[0])
 	}
 	doc := struct {
 		Key      string   `json:"key"`

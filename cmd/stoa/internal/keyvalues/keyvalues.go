@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
-	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/rpc"
 )
@@ -54,11 +53,6 @@ func (d itemDoc) write(w io.Writer, done string) {
 		fmt.Fprintf(w, ", until %s", d.ExpiresAt)
 	}
 	fmt.Fprintln(w)
-}
-
-// noKey is the failure of a command that needs something to be there.
-func noKey(key string) error {
-	return fmt.Errorf("%w: nothing is stored under %s", engine.ErrNotFound, strconv.Quote(key))
 }
 
 // writeFlags are those of commands that write.
