@@ -9,6 +9,7 @@ import (
 	"github.com/stoadb/stoa/rpc/internal/kvwire"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/internal/wire"
+	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
 // KV is what a tenant keeps in a daemon: values under keys, which other tenants neither
@@ -59,11 +60,12 @@ func (k *KV) Get(ctx context.Context, key string) (Item, error) {
 	defer p.Free()
 	g := &p.KVGet
 	g.Tenant, g.Key = []byte(k.tenant), key
-	err := k.c.unary(ctx, &kvGet.Method, g, &g.Answer)
-	if err == nil && !g.Answer.Found {
+	var answer stoav1.KvGetResponse
+	err := k.c.unary(ctx, &kvGet.Method, g, &answer)
+	if err == nil && answer.Item == nil {
 		err = noKey(key)
 	}
-	return kvwire.Short(key, &g.Answer), err
+	return kvwire.Item(key, answer.Item), err
 }
 
 // noKey is the error of a key that has nothing.

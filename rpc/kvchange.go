@@ -86,11 +86,12 @@ func (k *KV) put(ctx context.Context, key string, value json.RawMessage, with []
 	p := wire.NewKVPut()
 	defer p.Free()
 	p.Tenant, p.Key, p.Value, p.TTLSeconds, p.Durability = []byte(k.tenant), key, value, o.TTLSeconds, op.Durability(o.Durability)
-	err := k.c.unary(ctx, &kvPut.Method, p, &p.Answer)
-	if err == nil && !p.Answer.Found {
+	var answer stoav1.KvPutResponse
+	err := k.c.unary(ctx, &kvPut.Method, p, &answer)
+	if err == nil && answer.Item == nil {
 		err = odd(kvPut.Name, errNoItem)
 	}
-	return kvwire.Short(key, &p.Answer), err
+	return kvwire.Item(key, answer.Item), err
 }
 
 var kvDelete = op.New(op.Method{Number: 203, Name: "Kv.Delete", Access: op.AccessTenant},

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/rpc/internal/op"
-	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -40,22 +39,16 @@ func FromItem(i *kvstorage.Item) *stoav1.KvItem {
 
 // Item returns what a key has; of nothing, the value is null.
 func Item(key string, m *stoav1.KvItem) kvstorage.Item {
-	return Short(key, &wire.KVItem{Found: m != nil, Value: m.GetValue(), Revision: m.GetRevision(),
-		ExpiresMS: m.GetExpiresMs(), RemainingMS: m.GetRemainingMs(), CreatedRevision: m.GetCreatedRevision(), WrittenMS: m.GetWrittenMs()})
-}
-
-// Short is Item for an answer that was not taken apart by the protobuf library.
-func Short(key string, m *wire.KVItem) kvstorage.Item {
-	if !m.Found {
+	if m == nil {
 		return kvstorage.Item{Key: key, Value: []byte("null")}
 	}
 	i := kvstorage.Item{Found: true, Key: key, Value: m.Value, Revision: m.Revision, Created: m.CreatedRevision,
-		Remaining: time.Duration(m.RemainingMS) * time.Millisecond}
-	if m.WrittenMS != 0 { // an older daemon does not say
-		i.Written = time.UnixMilli(int64(m.WrittenMS)).UTC()
+		Remaining: time.Duration(m.RemainingMs) * time.Millisecond}
+	if m.WrittenMs != 0 { // an older daemon does not say
+		i.Written = time.UnixMilli(int64(m.WrittenMs)).UTC()
 	}
-	if m.ExpiresMS != 0 {
-		i.Expires = time.UnixMilli(int64(m.ExpiresMS)).UTC()
+	if m.ExpiresMs != 0 {
+		i.Expires = time.UnixMilli(int64(m.ExpiresMs)).UTC()
 	}
 	return i
 }

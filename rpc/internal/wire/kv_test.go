@@ -29,31 +29,6 @@ func TestAKVPutIsItsMessage(t *testing.T) {
 	})
 }
 
-func TestAKVItemIsItsMessage(t *testing.T) {
-	c := NewCodec()
-	rapid.Check(t, func(t *rapid.T) {
-		i, m := KVItem{Found: rapid.Bool().Draw(t, "found")}, stoav1.KvGetResponse{}
-		if i.Found {
-			i.Value = rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(t, "value")
-			i.Revision, i.ExpiresMS, i.RemainingMS = rapid.Uint64().Draw(t, "revision"), rapid.Uint64().Draw(t, "expires"), rapid.Uint64().Draw(t, "remaining")
-			i.CreatedRevision, i.WrittenMS = rapid.Uint64().Draw(t, "created"), rapid.Uint64().Draw(t, "written")
-			m.Item = &stoav1.KvItem{Value: i.Value, Revision: i.Revision, ExpiresMs: i.ExpiresMS, RemainingMs: i.RemainingMS,
-				CreatedRevision: i.CreatedRevision, WrittenMs: i.WrittenMS}
-		}
-		b, err := proto.Marshal(&m)
-		require.NoError(t, err)
-		b = append(b, 0xA2, 0x06, 2, 'h', 'i') // of a later version
-		var in KVItem
-		require.NoError(t, c.Unmarshal(cutUp(t, b), &in))
-		require.Equal(t, string(i.Value), string(in.Value))
-		in.Value, i.Value = nil, nil
-		require.Equal(t, i, in)
-	})
-	for _, b := range [][]byte{{0x0A}, {0x0A, 2, 0x12, 5}, {0x0A, 1, 0x18}} {
-		require.ErrorIs(t, new(KVItem).Parse(b), errInbound)
-	}
-}
-
 // A request that is put together by hand is the one of the protobuf library.
 func TestAKVGetIsItsMessage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
