@@ -10,7 +10,8 @@ import (
 	"github.com/stoadb/stoa/column"
 )
 
-// Sink is the storage that a Committer writes to. Only the committer writes.
+// Sink is the storage that a Committer writes to. Only the committer writes. Updates
+// read ranges where it is a Reader.
 type Sink interface {
 	Getter
 	// Write makes the changes whose bytes are ops (Batch.Bytes), all or none,

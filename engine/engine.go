@@ -79,7 +79,9 @@ type Engine interface {
 	// read, compute and write. fn runs while all other writes wait: it must not
 	// block, nor call the engine. It may be called more than once if writing
 	// fails; only its last call counts. The batch is empty, durable by default,
-	// and not to be kept.
+	// and not to be kept. The Getter is a Reader too, for who must read a range
+	// and keeps it short, as an [Overlay] over it does; an iterator of it is for one
+	// goroutine, and is to be closed before fn returns.
 	Update(fn func(Getter, *Batch) error) error
 	// Snapshot returns the store as it is now.
 	Snapshot() (Snapshot, error)

@@ -78,6 +78,19 @@ var updates = []promise{
 		}
 		t.requireValue(t.db, t.col, "k", "value")
 	}},
+	{"an update reads a range as it leaves it, with what others in its group have done", func(t *trial) {
+		n := Scale(30)
+		t.put(t.col, "r", "v")
+		t.together(writers, func(i int) error {
+			for range n {
+				if err := t.update(func(g engine.Getter, b *engine.Batch) error { return t.appendOne(g, b, i) }); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		require.Len(t, t.list(t.db, t.col, t.bounds("r", "s")), 1+writers*n)
+	}},
 	{"a panic in an update reaches its caller and nobody else", func(t *trial) {
 		n := Scale(20)
 		t.together(16, func(i int) error {
@@ -198,4 +211,37 @@ func first(set map[string]bool) string {
 		return s
 	}
 	return ""
+}
+
+// appendOne puts a row behind the last of a range: every row is there if and only if
+// each finds that of the one before.
+func (t *trial) appendOne(g engine.Getter, b *engine.Batch, who int) error {
+	var view engine.Overlay
+	view.Reset(g, b)
+	b.Durability = engine.WAL
+	last := func() (string, error) {
+		it, err := view.Iterate(t.col, engine.Range{Start: t.key("r"), End: t.key("s"), Reverse: true, Limit: 1})
+		if err != nil {
+			return "", err
+		}
+		defer it.Close()
+		if !it.Next() {
+			return "", fmt.Errorf("nothing in the range: %w", it.Err())
+		}
+		return string(it.Key()), nil
+	}
+	before, err := last()
+	if err != nil {
+		return err
+	}
+	next := binary.BigEndian.AppendUint64(t.key("r"), uint64(len(t.key("r"))))
+	if len(before) == len(next) {
+		binary.BigEndian.PutUint64(next[len(next)-8:], binary.BigEndian.Uint64([]byte(before)[len(before)-8:])+1)
+	}
+	b.Put(t.col, next, []byte{byte(who)})
+	after, err := last()
+	if err == nil && after != string(next) {
+		err = fmt.Errorf("%x is last, %x was put", after, next)
+	}
+	return err
 }

@@ -46,14 +46,22 @@ type snapshot struct {
 // Close gives the inner snapshot back even after a crash.
 func (s *snapshot) Close() error { return s.reader.engine.end(pass, s.inner.Close()) }
 
-// reader reads the inner engine, or a snapshot of it.
+// reader reads the inner engine, a snapshot of it, or what an update sees.
 type reader struct {
 	engine *Engine
 	inner  engine.Reader
 }
 
 func (r reader) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
-	return getter{r.engine, r.inner}.Get(dst, col, key)
+	got := dst
+	err := r.engine.do(Reads, func() (err error) {
+		got, err = r.inner.Get(dst, col, key)
+		return err
+	})
+	if err != nil {
+		return dst, err
+	}
+	return got, nil
 }
 
 func (r reader) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {

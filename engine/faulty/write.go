@@ -1,9 +1,6 @@
 package faulty
 
-import (
-	"github.com/stoadb/stoa/column"
-	"github.com/stoadb/stoa/engine"
-)
+import "github.com/stoadb/stoa/engine"
 
 // Apply makes all changes of a batch, or none; see [engine.Writer]. It is a counted
 // write.
@@ -21,27 +18,9 @@ func (e *Engine) Update(fn func(engine.Getter, *engine.Batch) error) error {
 		return ErrCrashed
 	}
 	return e.end(what, e.inner.Update(func(g engine.Getter, b *engine.Batch) error {
-		if err := fn(getter{e, g}, b); err != nil {
+		if err := fn(reader{e, g.(engine.Reader)}, b); err != nil {
 			return err
 		}
 		return e.end(pass, e.fault(what))
 	}))
-}
-
-// getter reads the state that an update, or anything else, sees.
-type getter struct {
-	engine *Engine
-	inner  engine.Getter
-}
-
-func (g getter) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
-	got := dst
-	err := g.engine.do(Reads, func() (err error) {
-		got, err = g.inner.Get(dst, col, key)
-		return err
-	})
-	if err != nil {
-		return dst, err
-	}
-	return got, nil
 }

@@ -142,6 +142,14 @@ func (s *sink) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
 	return (*Engine)(s).Get(dst, col, key)
 }
 
+func (s *sink) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
+	return (*Engine)(s).MultiGet(buf, lookups)
+}
+
+func (s *sink) Iterate(col column.Column, r engine.Range) (*engine.Iterator, error) {
+	return (*Engine)(s).Iterate(col, r)
+}
+
 // Write makes the changes of a batch that the committer has checked.
 func (s *sink) Write(ops []byte, _ bool) error {
 	ops = bytes.Clone(ops) // rows keep parts of it

@@ -25,6 +25,14 @@ func (s *sink) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
 	return (*Engine)(s).Get(dst, col, key)
 }
 
+func (s *sink) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
+	return (*Engine)(s).MultiGet(buf, lookups)
+}
+
+func (s *sink) Iterate(col column.Column, r engine.Range) (*engine.Iterator, error) {
+	return (*Engine)(s).Iterate(col, r)
+}
+
 // Write makes the changes of batches that the committer has checked. Only one
 // goroutine is in it at a time.
 func (s *sink) Write(ops []byte, sync bool) error {

@@ -132,7 +132,7 @@ func (e *Engine) Apply(b *engine.Batch) error {
 func (e *Engine) Update(fn func(engine.Getter, *engine.Batch) error) error {
 	return e.Store.Update(func(g engine.Getter, out *engine.Batch) error {
 		var b engine.Batch
-		if err := fn(getter{g, e.ring.Load()}, &b); err != nil {
+		if err := fn(reader{g.(engine.Reader), e.ring.Load()}, &b); err != nil {
 			return err
 		}
 		if err := b.Check(); err != nil {
@@ -141,17 +141,6 @@ func (e *Engine) Update(fn func(engine.Getter, *engine.Batch) error) error {
 		out.Durability = b.Durability
 		return e.guarded(g, out, &b)
 	})
-}
-
-// getter opens what an update reads.
-type getter struct {
-	engine.Getter
-	ring *ring
-}
-
-// Get appends the value of a key to dst; see [engine.Getter].
-func (g getter) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
-	return get(g.Getter, g.ring, dst, col, key)
 }
 
 // guarded copies b to out, sealed, where what it expects of secrets holds: their

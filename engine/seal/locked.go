@@ -54,7 +54,7 @@ func (l locked) Apply(b *engine.Batch) error {
 // Update lets fn read and write with no other write in between; see [engine.Engine].
 func (l locked) Update(fn func(engine.Getter, *engine.Batch) error) error {
 	return l.Engine.Update(func(g engine.Getter, b *engine.Batch) error {
-		if err := fn(lockedGetter{g}, b); err != nil {
+		if err := fn(lockedReader{g.(engine.Reader)}, b); err != nil {
 			return err
 		}
 		return refuseSecrets(b)
@@ -98,21 +98,14 @@ type lockedSnapshot struct {
 // Close gives back the snapshot below.
 func (s lockedSnapshot) Close() error { return s.closer.Close() }
 
-type lockedGetter struct{ engine.Getter }
-
-// Get appends the value of a key to dst; see [engine.Getter].
-func (g lockedGetter) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
-	if keys.Sealed(col, key) {
-		return dst, noKey(col, key)
-	}
-	return g.Getter.Get(dst, col, key)
-}
-
 type lockedReader struct{ r engine.Reader }
 
 // Get appends the value of a key to dst; see [engine.Getter].
 func (l lockedReader) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
-	return lockedGetter{l.r}.Get(dst, col, key)
+	if keys.Sealed(col, key) {
+		return dst, noKey(col, key)
+	}
+	return l.r.Get(dst, col, key)
 }
 
 // MultiGet looks up keys in one state; see [engine.Reader].
