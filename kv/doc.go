@@ -5,7 +5,8 @@
 // [Open] makes a [Store] of an engine. A [Space] is a small ordered database of
 // one tenant: [Space.Update] changes it in one batch through a [Tx], [Space.Get],
 // [Space.List] and [Space.Watch] read it, [Space.View] reads it as it is at one
-// moment. A [Type] says what the records of a space are and how they are
+// moment. [Store.Update] changes several spaces of a tenant in one batch, and [Store.View]
+// reads several as they are at one moment. A [Type] says what the records of a space are and how they are
 // indexed. [Store.Check] recounts everything.
 // README.md has every row's bytes.
 package kv

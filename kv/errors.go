@@ -95,6 +95,10 @@ func noSpace() *Error {
 	return &Error{Code: CodeSpaceNotFound, Field: "space", Reason: "there is no such space, or it has been dropped: open it again"}
 }
 
+func notLogged(revision uint64, reason string) *Error {
+	return &Error{Code: CodeTrimmed, Field: "revision", Have: revision, Reason: reason}
+}
+
 // damaged is the error of a row that does not parse. Its key is shown, its value
 // is not.
 func damaged(key []byte, reason string) error {

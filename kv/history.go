@@ -103,7 +103,7 @@ func (v *View) AtRevision(key []byte, revision uint64) (Record, error) {
 	row := Row{Scope: v.scope, Shape: ShapeRevision, Name: key, Number: revision}.AppendKey(nil)
 	value, err := v.reader.Get(nil, column.Generic, row)
 	if errors.Is(err, engine.ErrNotFound) {
-		return Record{}, &Error{Code: CodeTrimmed, Field: "revision", Have: revision, Reason: "the key has no such revision, or it is no longer kept"}
+		return Record{}, notLogged(revision, "the key has no such revision, or it is no longer kept")
 	}
 	if err != nil {
 		return Record{}, err

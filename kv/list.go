@@ -3,9 +3,7 @@ package kv
 import (
 	"bytes"
 	"context"
-	"errors"
 	"iter"
-	"slices"
 
 	"github.com/stoadb/stoa/engine"
 )
@@ -78,29 +76,9 @@ func (v *View) listed(row storedRow) (Record, error) {
 // returns its cursor, and take has taken the first row of that page too: so no
 // cursor leads to a page of nothing.
 func (v *View) page(ctx context.Context, r engine.Range, question []byte, cursor string, limit int, take func(storedRow) (size int, err error)) (next string, err error) {
-	if err := v.store.open(); err != nil {
+	limit, err = v.resume(&r, question, cursor, limit)
+	if err != nil {
 		return "", err
-	}
-	if limit < 0 || limit > MaxPage {
-		return "", invalid("limit", "a page has 1 to %d entries, and 0 is %d", MaxPage, defaultPage)
-	}
-	if limit == 0 {
-		limit = defaultPage
-	}
-	if cursor != "" {
-		position, err := v.store.position(v.scope, question, cursor)
-		if err != nil {
-			return "", err
-		}
-		after := append(v.scope[:len(v.scope):len(v.scope)], position...)
-		if bytes.Compare(after, r.Start) < 0 || r.End != nil && bytes.Compare(after, r.End) >= 0 { // signed, and yet of no page of this listing
-			return "", noCursor()
-		}
-		if r.Reverse {
-			r.End = after
-		} else {
-			r.Start = append(after, 0)
-		}
 	}
 	taken, size := 0, 0
 	var last []byte
@@ -122,6 +100,36 @@ func (v *View) page(ctx context.Context, r engine.Range, question []byte, cursor
 		last = append(last[:0], row.raw...)
 	}
 	return "", nil
+}
+
+// resume makes r what follows a cursor, and returns how many entries a page has.
+func (v *View) resume(r *engine.Range, question []byte, cursor string, limit int) (int, error) {
+	if err := v.store.open(); err != nil {
+		return 0, err
+	}
+	if limit < 0 || limit > MaxPage {
+		return 0, invalid("limit", "a page has 1 to %d entries, and 0 is %d", MaxPage, defaultPage)
+	}
+	if limit == 0 {
+		limit = defaultPage
+	}
+	if cursor == "" {
+		return limit, nil
+	}
+	position, err := v.store.position(v.scope, question, cursor)
+	if err != nil {
+		return 0, err
+	}
+	after := append(v.scope[:len(v.scope):len(v.scope)], position...)
+	if bytes.Compare(after, r.Start) < 0 || r.End != nil && bytes.Compare(after, r.End) >= 0 { // signed, and yet of no page of this listing
+		return 0, noCursor()
+	}
+	if r.Reverse {
+		r.End = after
+	} else {
+		r.Start = append(after, 0)
+	}
+	return limit, nil
 }
 
 // All yields the records whose keys begin with prefix, in order of their keys, as
@@ -149,70 +157,6 @@ func (v *View) All(ctx context.Context, prefix []byte) iter.Seq2[Record, error] 
 			}
 		}
 	}
-}
-
-// IndexOptions say which records of an index a page has.
-type IndexOptions struct {
-	From, To []byte // terms from From up to, but without, To; a To of nil is no bound
-	Reverse  bool   // the last term first
-	Cursor   string // of the page before, whose other options were the same; "": the first page
-	Limit    int    // records of a page, at most MaxPage; 0: 100
-}
-
-// Found is a record that an index led to.
-type Found struct {
-	Term []byte
-	Record
-}
-
-// ByIndex returns a page of the records by their terms in an index of the type,
-// in order of the terms and then of the keys. A record is there once for each of
-// its terms in the range. Errors are those of List.
-func (s *Space) ByIndex(ctx context.Context, index uint16, o IndexOptions) ([]Found, string, error) {
-	view, err := s.View()
-	if err != nil {
-		return nil, "", err
-	}
-	defer func() { _ = view.Close() }()
-	return view.ByIndex(ctx, index, o)
-}
-
-// ByIndex yields what an index has in the state of the view; see [Space.ByIndex].
-func (v *View) ByIndex(ctx context.Context, index uint16, o IndexOptions) ([]Found, string, error) {
-	if !slices.ContainsFunc(v.typ.Indexes, func(i Index) bool { return i.Number == index }) {
-		return nil, "", invalid("index", "the type has no index %d", index)
-	}
-	row := Row{Scope: v.scope, Shape: ShapeIndex, Index: index, Name: o.From}
-	trim := func(key []byte) []byte { return key[:len(key)-2] } // up to where a term would go on
-	base := Row{Scope: v.scope, Shape: ShapeIndex, Index: index}.AppendKey(nil)
-	r := engine.Range{Start: trim(row.AppendKey(nil)), End: engine.Successor(trim(base)), Reverse: o.Reverse}
-	if o.To != nil {
-		row.Name = o.To
-		r.End = trim(row.AppendKey(nil))
-	}
-	if bytes.Compare(r.Start, r.End) >= 0 {
-		return nil, "", nil
-	}
-	question := appendText(appendText([]byte{byte(ShapeIndex), byte(index >> 8), byte(index), boolByte(o.Reverse)}, o.From), o.To)
-	var found []Found
-	next, err := v.page(ctx, r, question, o.Cursor, o.Limit, func(row storedRow) (int, error) {
-		record, err := v.Get(row.Key)
-		if errors.Is(err, ErrNotFound) { // expired
-			return 0, nil
-		}
-		if err != nil {
-			return 0, err
-		}
-		found = append(found, Found{row.Name, record})
-		return len(record.Key) + len(record.Value) + len(row.Name) + 64, nil
-	})
-	if err != nil {
-		return nil, "", err
-	}
-	if next != "" {
-		found = found[:len(found)-1]
-	}
-	return found, next, nil
 }
 
 func boolByte(b bool) byte {

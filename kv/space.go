@@ -186,17 +186,15 @@ func (s *Space) now() *View {
 }
 
 // View returns the space as it is now, which stays so. It holds back the room of
-// what is overwritten until it is closed.
+// what is overwritten until it is closed. [Store.View] is one of several spaces.
 func (s *Space) View() (*View, error) {
-	if err := s.store.open(); err != nil {
-		return nil, err
-	}
-	at := s.store.line.now()
-	snapshot, err := s.store.db.Snapshot()
+	snapshot, err := s.store.View()
 	if err != nil {
 		return nil, err
 	}
-	return &View{store: s.store, reader: snapshot, snapshot: snapshot, at: at, scope: s.scope, typ: s.typ}, nil
+	v := snapshot.In(s)
+	v.own = snapshot
+	return v, nil
 }
 
 // Get returns the record of key, whose bytes are the caller's, or ErrNotFound.
@@ -219,20 +217,27 @@ func (s *Space) Stats() (Stats, error) { return s.now().Stats() }
 
 // View reads a space. Any number of goroutines may use it at once.
 type View struct {
-	store    *Store
-	reader   engine.Reader
-	snapshot engine.Snapshot // nil: the present
-	at       uint64          // when a snapshot was taken
-	scope    keys.Scope
-	typ      *Type
+	store  *Store
+	reader engine.Reader
+	still  bool // it is of one moment, which is at
+	at     uint64
+	own    *Snapshot // what is closed with the view; nil: nothing
+	scope  keys.Scope
+	typ    *Type
 }
 
-// Close gives back what the view holds. Later calls return engine.ErrClosed.
-func (v *View) Close() error { return v.snapshot.Close() }
+// Close gives back what the view holds. Later calls return engine.ErrClosed. A view
+// that is a part of a [Snapshot] is closed with that, and Close does nothing.
+func (v *View) Close() error {
+	if v.own == nil {
+		return nil
+	}
+	return v.own.Close()
+}
 
 // time is when what has expired is found absent.
 func (v *View) time() uint64 {
-	if v.snapshot != nil {
+	if v.still {
 		return v.at
 	}
 	return v.store.line.now()
@@ -263,6 +268,15 @@ func (v *View) readable(key []byte) error {
 // find appends what is stored under the row of a record to dst, and returns the
 // record, whose key is a part of row and whose value is one of dst.
 func (v *View) find(dst, row []byte) ([]byte, Record, error) {
+	dst, r, err := v.stored(dst, row)
+	if err == nil && r.expires != 0 && r.expired(v.time()) {
+		return dst, Record{}, notFound()
+	}
+	return dst, r, err
+}
+
+// stored is find of a record that may have expired.
+func (v *View) stored(dst, row []byte) ([]byte, Record, error) {
 	start := len(dst)
 	dst, err := v.reader.Get(dst, column.Generic, row)
 	if errors.Is(err, engine.ErrNotFound) {
@@ -272,9 +286,6 @@ func (v *View) find(dst, row []byte) ([]byte, Record, error) {
 		return dst, Record{}, err
 	}
 	r, err := parseRecord(row, row[len(v.scope)+1:], dst[start:len(dst):len(dst)])
-	if err == nil && r.expires != 0 && r.expired(v.time()) {
-		return dst, Record{}, notFound()
-	}
 	return dst, r, err
 }
 

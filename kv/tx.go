@@ -12,7 +12,7 @@ import (
 )
 
 // Tx changes a space. Everything that it changes lands in one batch, and it sees
-// its own changes. It reads single rows only. It is valid until the function
+// its own changes. It reads single rows, and of an index a bounded run. It is valid until the function
 // that it was given to returns, and not safe for concurrent use; so are the
 // bytes that it returns.
 type Tx struct {

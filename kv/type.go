@@ -9,6 +9,7 @@ type System uint8
 // The systems. A number is never given twice.
 const (
 	SystemStorage System = 1 // kvStorage (package kvstorage)
+	SystemRecord  System = 2 // collections of documents (package record), a space each
 	SystemTest    System = 255
 )
 

@@ -3,10 +3,9 @@ package kv
 import (
 	"bytes"
 	"context"
+	"errors"
 	"iter"
 	"slices"
-
-	"github.com/stoadb/stoa/engine"
 )
 
 // EventKind is what an [Event] says.
@@ -231,68 +230,21 @@ func (w *watcher) resync() error {
 
 // changes tells a page of the log, and returns whether there may be more.
 func (w *watcher) changes() (more bool, err error) {
-	r := engine.Prefixed(append(w.space.scope[:len(w.space.scope):len(w.space.scope)], byte(ShapeLog)))
-	r.Start = Row{Scope: w.space.scope, Shape: ShapeLog, Number: w.seen + 1}.AppendKey(nil)
-	r.Limit = watchPage
 	n := 0
-	for row, err := range scanRows(w.ctx, w.space.store.db, r) {
-		if err != nil {
-			return false, err
-		}
-		if row.Number != w.seen+1 { // every revision has a row, so some were trimmed
+	for c, err := range w.space.now().changes(w.ctx, w.seen, watchPage) {
+		if errors.Is(err, ErrTrimmed) {
 			return true, w.resync()
 		}
-		record, elsewhere, err := parseLog(row.raw, row.value)
 		if err != nil {
 			return false, err
 		}
-		n, w.seen = n+1, row.Number
-		if w.options.Matches(record.Key) {
-			if told, err := w.change(record, elsewhere); err != nil || !told {
-				return false, err
-			}
+		n, w.seen = n+1, c.Revision
+		if w.options.Matches(c.Key) && !c.Overtaken {
+			w.emit(Event{c.event(), c.Revision, c.Record})
 		}
 		if w.catchUp(); w.stopped {
 			return false, nil
 		}
 	}
 	return n == watchPage, nil
-}
-
-// change tells one change.
-func (w *watcher) change(r Record, elsewhere bool) (goOn bool, err error) {
-	r.Key, r.Value = bytes.Clone(r.Key), bytes.Clone(r.Value)
-	if elsewhere {
-		value, ok, err := w.longValue(r)
-		if !ok {
-			return err == nil, err
-		}
-		r.Value = value
-	}
-	kind := EventPut
-	switch r.Kind {
-	case Deleted:
-		kind = EventDelete
-	case Expired:
-		kind = EventExpire
-	}
-	return w.emit(Event{kind, r.Revision, r}), nil
-}
-
-// longValue returns the value of a change that the log does not hold itself, if
-// it is still there.
-func (w *watcher) longValue(r Record) ([]byte, bool, error) {
-	view := w.space.now()
-	if w.space.typ.History > 0 {
-		old, err := view.AtRevision(r.Key, r.Revision)
-		if err == nil {
-			return old.Value, true, nil
-		}
-		return nil, false, unless(err, ErrTrimmed)
-	}
-	now, err := view.Get(r.Key)
-	if err != nil || now.Revision != r.Revision {
-		return nil, false, unless(err, ErrNotFound)
-	}
-	return now.Value, true, nil
 }
