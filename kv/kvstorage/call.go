@@ -70,9 +70,8 @@ func (s *Storage) call(ctx context.Context, surface, name, tenant string, args [
 	if op == nil {
 		return nil, refuse(InvalidArgument, "op", "there is no such operation")
 	}
-	canonical, err := Canonical(args)
+	canonical, err := canonical("args", args)
 	if err != nil {
-		err.(*Error).Field = "args"
 		return nil, err
 	}
 	a, err := op.arguments(canonical)

@@ -91,8 +91,7 @@ func (s *Storage) prepare(c Change) (p prepared, err error) {
 		return p, refuse(InvalidArgument, "op", "no such operation")
 	}
 	if c.Expect.Value != nil {
-		if p.Expect.Value, err = Canonical(c.Expect.Value); err != nil {
-			err.(*Error).Field = "expect"
+		if p.Expect.Value, err = canonical("expect", c.Expect.Value); err != nil {
 			return p, err
 		}
 	}

@@ -4,6 +4,6 @@
 //
 // [New] makes a [Storage] of a kv.Store. Its methods are the operations;
 // [Storage.Call] takes them as JSON in both vocabularies of the source.
-// [Canonical] is the form in which values are stored and compared. kv/README.md
+// [document.Canonical] is the form in which values are stored and compared. kv/README.md
 // lists what is asked of it, with the test of each.
 package kvstorage

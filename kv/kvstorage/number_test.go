@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stoadb/stoa/engine/enginetest"
+	"github.com/stoadb/stoa/kv/document"
 )
 
 func TestK26IncrementAbsent(t *testing.T) {
@@ -77,7 +78,7 @@ func TestK29IncrementOfWhatIsNoInteger(t *testing.T) {
 // What is shown of a counter may be put back: it counts on.
 func TestACounterThatIsPutBackAsItWasReadCountsOn(t *testing.T) {
 	h := newHost(t, Options{})
-	for _, n := range []int64{0, -7, maxSafe, maxSafe + 1, -maxSafe - 1, maxSafe + 2, -maxSafe - 3, math.MaxInt64 - 1, math.MinInt64} {
+	for _, n := range []int64{0, -7, document.MaxSafe, document.MaxSafe + 1, -document.MaxSafe - 1, document.MaxSafe + 2, -document.MaxSafe - 3, math.MaxInt64 - 1, math.MinInt64} {
 		_, err := h.Delete(ctx, "t", "k", WriteOptions{})
 		require.NoError(t, err)
 		shown, err := h.Increment(ctx, "t", "k", n, WriteOptions{})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/document"
 )
 
 // Storage is the capability on a store. Any number of goroutines may use it at
@@ -81,8 +82,8 @@ func (s *Storage) item(r kv.Record) Item { return item(string(r.Key), r, s.store
 // a string. Others share memory with the record.
 func shown(r kv.Record) json.RawMessage {
 	if r.Form == formCounter {
-		if n, err := strconv.ParseInt(string(r.Value), 10, 64); err == nil && (n > maxSafe || n < -maxSafe) {
-			return appendText(nil, string(r.Value))
+		if n, err := strconv.ParseInt(string(r.Value), 10, 64); err == nil && (n > document.MaxSafe || n < -document.MaxSafe) {
+			return document.FromText(string(r.Value))
 		}
 	}
 	return json.RawMessage(r.Value)
@@ -122,11 +123,19 @@ func (s *Storage) checkKey(key []byte) error {
 	return nil
 }
 
+// canonical is the form of JSON in which values are stored and compared.
+func canonical(field string, text []byte) (json.RawMessage, error) {
+	out, err := document.Canonical(text)
+	if err != nil {
+		return nil, refuse(InvalidArgument, field, "%s", err)
+	}
+	return out, nil
+}
+
 // canonical is the canonical form of a value, if it is not too large.
 func (s *Storage) canonical(field string, value []byte) (json.RawMessage, error) {
-	canonical, err := Canonical(value)
+	canonical, err := canonical(field, value)
 	if err != nil {
-		err.(*Error).Field = field
 		return nil, err
 	}
 	if len(canonical) > s.o.MaxValueBytes {
@@ -246,7 +255,7 @@ func (s *Storage) Increment(ctx context.Context, tenant, key string, delta int64
 // how it is shown.
 func counted(value []byte) (int64, bool) {
 	n, ok := integer(value)
-	return n, ok && (value[0] != '"' || n > maxSafe || n < -maxSafe)
+	return n, ok && (value[0] != '"' || n > document.MaxSafe || n < -document.MaxSafe)
 }
 
 // increment returns the integer of a record and delta.

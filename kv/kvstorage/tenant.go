@@ -168,7 +168,7 @@ func (s *Storage) readLines(in *bufio.Reader, number int) (lines []line, last bo
 }
 
 func (s *Storage) parseLine(text []byte) (l line, err error) {
-	canonical, err := Canonical(text)
+	canonical, err := canonical("value", text)
 	if err != nil {
 		return l, err
 	}

@@ -2,7 +2,6 @@ package kvstorage
 
 import (
 	"encoding/json"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -127,43 +126,4 @@ func TestArgumentsAreAnObjectWithAllThatIsRequired(t *testing.T) {
 	}
 	_, err := h.raw("t", "put", `{"key":"k"}`)
 	require.EqualError(t, err, "kvstorage: invalid_argument: value: it is required")
-}
-
-// Vectors of RFC 8785: its sections 3.2.2 to 3.2.4 and its appendix B.
-func TestCanonicalForm(t *testing.T) {
-	for in, want := range map[string]string{
-		`{"numbers":[333333333.33333329,1E30,4.50,2e-3,0.000000000000000000000000001],"string":"\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/","literals":[null,true,false]}`: `{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],"string":"€$\u000f\nA'B\"\\\\\"/"}`,
-		`{"\u20ac":"Euro","\r":"CR","\ufb33":"Hebrew","1":"One","\ud83d\ude00":"Smile","\u0080":"Control","\u00f6":"o"}`:                                                      "{\"\\r\":\"CR\",\"1\":\"One\",\"\u0080\":\"Control\",\"ö\":\"o\",\"€\":\"Euro\",\"😀\":\"Smile\",\"\ufb33\":\"Hebrew\"}",
-		"-0": "0", "-0.0": "0", "5e-324": "5e-324", "-1.7976931348623157e308": "-1.7976931348623157e+308", "1e21": "1e+21", "1e20": "100000000000000000000",
-		"295147905179352830000": "295147905179352830000", "9.5367431640625e-7": "9.5367431640625e-7", "0.000001": "0.000001", "1.0": "1", " 1\n": "1", "9007199254740992": "9007199254740992", "9223372036854775807.0": "9223372036854776000",
-	} {
-		got, err := Canonical([]byte(in))
-		require.NoError(t, err, in)
-		require.Equal(t, want, string(got))
-	}
-	for _, bad := range []string{"", " ", "nul", "01", "1.", ".5", "1e", "+1", "-", "1 2", "[1,]", "[1", "{", `{"a"}`, `{"a":1,}`, `{a:1}`, `{"a":1,"a":2}`, `{"a":1,"\u0061":2}`,
-		`"`, `"\x"`, `"\u12"`, `"\ud800"`, `"\udc00\ud800"`, "\"\x01\"", "\"\xff\"", "1e999", "9007199254740993", "-9007199254740993", "NaN", "Infinity", "'a'"} {
-		_, err := Canonical([]byte(bad))
-		require.ErrorIs(t, err, &Error{Code: InvalidArgument}, "%q", bad)
-	}
-}
-
-// Canonical agrees with encoding/json on what a value is, and is stable.
-func FuzzCanonical(f *testing.F) {
-	for _, seed := range []string{`{"b":[1,2.5e7,"x\u0000"],"a":null}`, `"😀"`, `-0`, `[[[]]]`, `1e400`} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, in []byte) {
-		out, err := Canonical(in)
-		if err != nil {
-			return
-		}
-		var before, after any
-		require.NoError(t, json.Unmarshal(in, &before))
-		require.NoError(t, json.Unmarshal(out, &after))
-		require.True(t, reflect.DeepEqual(before, after), "%s became %s", in, out) // -0 is 0
-		again, err := Canonical(out)
-		require.NoError(t, err)
-		require.Equal(t, string(out), string(again))
-	})
 }

@@ -1,4 +1,4 @@
-package kvstorage
+package document
 
 import (
 	"bytes"
@@ -12,18 +12,27 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth is how deep arrays and objects may be nested.
-const maxDepth = 128
+// MaxDepth is how deep arrays and objects may be nested.
+const MaxDepth = 128
 
-// maxSafe is the largest integer up to which every JSON reader is exact.
-const maxSafe = 1<<53 - 1
+// MaxSafe is the largest integer up to which every JSON reader is exact.
+const MaxSafe = 1<<53 - 1
+
+// SyntaxError is returned for what is no JSON text, or none that has a canonical form.
+type SyntaxError struct {
+	At     int // the byte at which it was found, from 0
+	Reason string
+}
+
+// Error says where, and what is wrong. It shows nothing of the text.
+func (e *SyntaxError) Error() string { return fmt.Sprintf("at byte %d: %s", e.At, e.Reason) }
 
 // Canonical returns the canonical form (RFC 8785) of a JSON text: two values are
-// equal if and only if their canonical forms are the same bytes. It refuses, as
-// invalid_argument, what is not exactly one JSON text in UTF-8; half surrogates
-// and objects with a name twice, which readers understand in different ways;
-// integers that are not exact as a double, so that nothing is changed silently;
-// and nesting deeper than 128.
+// equal if and only if their canonical forms are the same bytes. It refuses, by a
+// *SyntaxError, what is not exactly one JSON text in UTF-8; half surrogates and
+// objects with a name twice, which readers understand in different ways; integers that
+// are not exact as a double, so that nothing is changed silently; and nesting deeper
+// than MaxDepth.
 func Canonical(text []byte) (json.RawMessage, error) {
 	c := canonical{src: text}
 	out, err := c.value(make([]byte, 0, len(text)), 0)
@@ -37,12 +46,13 @@ func Canonical(text []byte) (json.RawMessage, error) {
 }
 
 type canonical struct {
-	src []byte
-	at  int
+	src     []byte
+	at      int
+	sorting []byte // the properties of an object on their way into order
 }
 
 func (c *canonical) fail(format string, args ...any) error {
-	return refuse(InvalidArgument, "value", "at byte %d: %s", c.at, fmt.Sprintf(format, args...))
+	return &SyntaxError{c.at, fmt.Sprintf(format, args...)}
 }
 
 // space skips white space and returns where it ends.
@@ -62,8 +72,8 @@ func (c *canonical) peek() byte {
 }
 
 func (c *canonical) value(dst []byte, depth int) ([]byte, error) {
-	if depth > maxDepth {
-		return nil, c.fail("nested deeper than %d", maxDepth)
+	if depth > MaxDepth {
+		return nil, c.fail("nested deeper than %d", MaxDepth)
 	}
 	switch b := c.peek(); {
 	case b == '{':
@@ -122,17 +132,18 @@ func (c *canonical) array(dst []byte, depth int) ([]byte, error) {
 	return append(dst, ']'), nil
 }
 
+// property is one of an object: its name, and where it stands in what is written.
 type property struct {
-	name  string
-	units []uint16 // UTF-16, by which names are sorted
-	value []byte
+	name     []byte
+	from, to int
 }
 
 func (c *canonical) object(dst []byte, depth int) ([]byte, error) {
+	dst = append(dst, '{')
+	start, sorted := len(dst), true
 	var list []property
 	more := !c.empty('}')
 	for more {
-		p := property{}
 		if c.peek() != '"' {
 			return nil, c.fail("no name of a property")
 		}
@@ -140,33 +151,67 @@ func (c *canonical) object(dst []byte, depth int) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.name = string(name)
 		if c.peek() != ':' {
 			return nil, c.fail("no colon after a name")
 		}
 		c.at++
-		if p.value, err = c.value(nil, depth+1); err != nil {
+		if len(list) > 0 {
+			dst = append(dst, ',')
+			sorted = sorted && compareNames(list[len(list)-1].name, name) < 0
+		}
+		p := property{name: name, from: len(dst)}
+		dst = append(appendText(dst, name), ':')
+		if dst, err = c.value(dst, depth+1); err != nil {
 			return nil, err
 		}
-		p.units = utf16.Encode([]rune(p.name))
+		p.to = len(dst)
 		list = append(list, p)
 		if more, err = c.next('}'); err != nil {
 			return nil, err
 		}
 	}
-	slices.SortFunc(list, func(a, b property) int { return slices.Compare(a.units, b.units) })
-	dst = append(dst, '{')
-	for i, p := range list {
-		if i > 0 {
-			if list[i-1].name == p.name {
+	if !sorted {
+		slices.SortFunc(list, func(a, b property) int { return compareNames(a.name, b.name) })
+		for i := range list[1:] {
+			if bytes.Equal(list[i].name, list[i+1].name) {
 				return nil, c.fail("an object with a name twice")
 			}
-			dst = append(dst, ',')
 		}
-		dst = append(appendText(dst, p.name), ':')
-		dst = append(dst, p.value...)
+		c.sorting = append(c.sorting[:0], dst[start:]...)
+		dst = dst[:start]
+		for i, p := range list {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(dst, c.sorting[p.from-start:p.to-start]...)
+		}
 	}
 	return append(dst, '}'), nil
+}
+
+// compareNames orders names as RFC 8785 does, by their UTF-16: characters beyond 16 bits
+// come before those from U+E000 on.
+func compareNames(a, b []byte) int {
+	i := 0
+	for i < len(a) && i < len(b) && a[i] == b[i] {
+		i++
+	}
+	if i == len(a) || i == len(b) {
+		return len(a) - len(b)
+	}
+	// The first byte tells: of four bytes are those beyond 16 bits, and EE and EF begin
+	// those from U+E000 on. A byte that differs later in a character has both begin alike.
+	const beyond, private = 0xF0, 0xEE
+	if !utf8.RuneStart(a[i]) || !utf8.RuneStart(b[i]) {
+		return int(a[i]) - int(b[i])
+	}
+	switch {
+	case a[i] >= beyond && b[i] >= private && b[i] < beyond:
+		return -1
+	case b[i] >= beyond && a[i] >= private && a[i] < beyond:
+		return 1
+	}
+	return int(a[i]) - int(b[i])
 }
 
 // plain is how many bytes of b stand in a string for themselves, in ASCII.
@@ -295,7 +340,7 @@ func (c *canonical) number(dst []byte) ([]byte, error) {
 	if err != nil {
 		return nil, c.fail("a number that is out of range")
 	}
-	if integer && math.Abs(f) > maxSafe && strconv.FormatFloat(f, 'f', -1, 64) != text {
+	if integer && math.Abs(f) > MaxSafe && strconv.FormatFloat(f, 'f', -1, 64) != text {
 		if n, err := strconv.ParseInt(text, 10, 64); err != nil || int64(f) != n {
 			return nil, c.fail("an integer that is not exact as a double: send it as a string")
 		}
@@ -320,7 +365,7 @@ func appendNumber(dst []byte, f float64) []byte {
 }
 
 // appendText writes a string with the fewest escapes.
-func appendText[T []byte | string](dst []byte, text T) []byte {
+func appendText(dst, text []byte) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
 	from := 0

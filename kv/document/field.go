@@ -1,0 +1,222 @@
+package document
+
+import (
+	"bytes"
+	"encoding/json"
+	"iter"
+	"strings"
+)
+
+// What follows reads canonical JSON: without white space, names in order.
+
+// end returns where the value ends that begins at a byte of canonical JSON.
+func end(src []byte, at int) int {
+	switch src[at] {
+	case '"':
+		for at++; ; {
+			i := bytes.IndexByte(src[at:], '"')
+			escapes := 0
+			for at += i; src[at-1-escapes] == '\\'; escapes++ {
+			}
+			if at++; escapes%2 == 0 {
+				return at
+			}
+		}
+	case '{', '[':
+		depth := 0
+		for {
+			switch src[at] {
+			case '"':
+				at = end(src, at)
+				continue
+			case '{', '[':
+				depth++
+			case '}', ']':
+				depth--
+			}
+			if at++; depth == 0 {
+				return at
+			}
+		}
+	}
+	i := bytes.IndexAny(src[at:], ",]}")
+	if i < 0 {
+		return len(src)
+	}
+	return at + i
+}
+
+// Kind is the first byte of a value in canonical form, which says what it is: '{', '[',
+// '"', 't' or 'f', 'n', and for a number '0'; 0 if there is no value.
+func Kind(value json.RawMessage) byte {
+	if len(value) == 0 {
+		return 0
+	}
+	if b := value[0]; b == '-' || b >= '0' && b <= '9' {
+		return '0'
+	}
+	return value[0]
+}
+
+// field is a property of an object as it stands: its name with quotes, and its value.
+type field struct{ name, value []byte }
+
+// fields yields the properties of a canonical object, in order; none of another value.
+func fields(object []byte) iter.Seq[field] {
+	return func(yield func(field) bool) {
+		if len(object) == 0 || object[0] != '{' {
+			return
+		}
+		for at := 1; object[at] != '}'; {
+			if object[at] == ',' {
+				at++
+			}
+			name := end(object, at)
+			value := end(object, name+1)
+			if !yield(field{object[at:name:name], object[name+1 : value : value]}) {
+				return
+			}
+			at = value
+		}
+	}
+}
+
+// Elements yields the elements of a canonical array; none of another value.
+func Elements(array json.RawMessage) iter.Seq[json.RawMessage] {
+	return func(yield func(json.RawMessage) bool) {
+		if len(array) == 0 || array[0] != '[' {
+			return
+		}
+		for at := 1; array[at] != ']'; {
+			if array[at] == ',' {
+				at++
+			}
+			to := end(array, at)
+			if !yield(array[at:to:to]) {
+				return
+			}
+			at = to
+		}
+	}
+}
+
+// Names yields the names of the properties of a canonical object; none of another
+// value.
+func Names(object json.RawMessage) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for f := range fields(object) {
+			if name, _ := Text(f.name); !yield(name) {
+				return
+			}
+		}
+	}
+}
+
+// Text returns the string that a canonical value is, or false if it is none.
+func Text(value json.RawMessage) (string, bool) {
+	if len(value) == 0 || value[0] != '"' {
+		return "", false
+	}
+	if bytes.IndexByte(value, '\\') < 0 {
+		return string(value[1 : len(value)-1]), true
+	}
+	c := canonical{src: value}
+	s, err := c.text()
+	return string(s), err == nil
+}
+
+// FromText returns the canonical form of a string, which must be UTF-8.
+func FromText(text string) json.RawMessage { return appendText(nil, []byte(text)) }
+
+// Path names a field of a document: the names from the outermost object on.
+type Path []string
+
+// ParsePath returns the path of names with dots between them, as constraints.max_uses.
+func ParsePath(dotted string) Path { return strings.Split(dotted, ".") }
+
+// String returns the names with dots between them.
+func (p Path) String() string { return strings.Join(p, ".") }
+
+// Field returns the value of a field of a canonical document; nil if it has no such
+// field. Null is a value.
+func Field(doc json.RawMessage, p Path) json.RawMessage {
+	for _, name := range p {
+		doc = get(doc, name)
+	}
+	return doc
+}
+
+func get(object []byte, name string) json.RawMessage {
+	for f := range fields(object) {
+		if sameName(f.name, name) {
+			return f.value
+		}
+	}
+	return nil
+}
+
+func sameName(quoted []byte, name string) bool {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1:len(quoted)-1]) == name
+	}
+	text, _ := Text(quoted)
+	return text == name
+}
+
+// With returns a canonical document with a field set to a canonical value; objects on
+// the way there are made, in place of what is none.
+func With(doc json.RawMessage, p Path, value json.RawMessage) json.RawMessage {
+	if len(p) == 0 {
+		return value
+	}
+	inner := With(get(doc, p[0]), p[1:], value)
+	one := append(append(append(appendText([]byte{'{'}, []byte(p[0])), ':'), inner...), '}')
+	return Over(doc, one)
+}
+
+// Over returns the properties of two canonical objects as one: where both have a name,
+// the value of top. What is no object counts as one without properties.
+func Over(base, top json.RawMessage) json.RawMessage {
+	return combine(make([]byte, 0, len(base)+len(top)), base, top, func(dst []byte, _, top field) []byte {
+		return appendField(dst, top.name, top.value)
+	})
+}
+
+// Each calls fn with every value of a document that a path leads to, and returns the
+// document with what fn returns in their place. A name * stands for all elements of an
+// array. It returns the document as it is if fn changes nothing.
+func Each(doc json.RawMessage, p Path, fn func(json.RawMessage) (json.RawMessage, error)) (json.RawMessage, error) {
+	if len(p) == 0 {
+		return fn(doc)
+	}
+	if p[0] == "*" {
+		return eachElement(doc, p[1:], fn)
+	}
+	old := get(doc, p[0])
+	if old == nil {
+		return doc, nil
+	}
+	value, err := Each(old, p[1:], fn)
+	if err != nil || bytes.Equal(value, old) {
+		return doc, err
+	}
+	return With(doc, p[:1], value), nil
+}
+
+func eachElement(array json.RawMessage, p Path, fn func(json.RawMessage) (json.RawMessage, error)) (json.RawMessage, error) {
+	if Kind(array) != '[' {
+		return array, nil
+	}
+	out := []byte{'['}
+	for old := range Elements(array) {
+		value, err := Each(old, p, fn)
+		if err != nil {
+			return nil, err
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, value...)
+	}
+	return append(out, ']'), nil
+}
