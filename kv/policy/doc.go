@@ -4,6 +4,7 @@
 // A [World] holds what the decisions of a tenant are made by, in memory; it knows no store and no
 // clock. [ParseAgent], [ParseDelegation], [ParsePolicy] and [ParseSettings] make its records of their
 // documents, [World.Apply] puts them in, [World.Decide] answers a [Question], [World.Explain] with all that
-// was looked at. [World.WhatCan] and [World.WhoCan] are the questions both ways. README.md has
+// was looked at. [World.WhatCan] and [World.WhoCan] are the questions both ways. A [Chain] verifies
+// the events of a ledger, each of which names the hash of the one before, against its [Head]. README.md has
 // the rules.
 package policy

@@ -1,0 +1,187 @@
+package policy
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/kv/document"
+)
+
+// told is an event as it is stored.
+type told struct {
+	id   EventID
+	text []byte
+}
+
+// someLedger is a ledger of n events over two days, and its head.
+func someLedger(t *testing.T, n int) (events []told, head Head) {
+	at := time.Date(2025, 11, 30, 23, 59, 59, 0, time.UTC)
+	for i := range n {
+		d, err := newDraft(fmt.Appendf(nil, `{"tool":"gmail","action":"send","agent_id":"a","intent_id":"int-20251130-abcdef","zoned":{"é":[1,%d]},"inputs":{"n":%d},"policy_decision":{"result":"allowed"}}`, i, i))
+		require.NoError(t, err)
+		var event told
+		event.id, event.text, head = head.append(d, at.Add(time.Duration(i)*300*time.Millisecond))
+		events = append(events, event)
+	}
+	return events, head
+}
+
+func verify(events []told, head Head) (found []Finding) {
+	var c Chain
+	for _, e := range events {
+		found = append(found, c.Next(e.id, e.text)...)
+	}
+	return append(found, c.End(head)...)
+}
+
+// An event is stored in canonical form, with its own hash and that of the one before.
+func TestAnEventIsCanonicalAndNamesTheOneBefore(t *testing.T) {
+	events, head := someLedger(t, 8)
+	require.Empty(t, verify(events, head))
+	previous := noHash
+	for i, e := range events {
+		canonical, err := document.Canonical(e.text)
+		require.NoError(t, err)
+		require.Equal(t, string(canonical), string(e.text))
+		var fields map[string]any
+		require.NoError(t, json.Unmarshal(e.text, &fields))
+		require.Equal(t, e.id.String(), fields["event_id"])
+		require.Equal(t, previous, fields["previous_hash"])
+		require.NotContains(t, fields, "inputs")
+		previous = fields["hash"].(string)
+		delete(fields, "hash")
+		rest, err := json.Marshal(fields)
+		require.NoError(t, err)
+		own, err := HashJSON(rest)
+		require.NoError(t, err)
+		require.Equal(t, own, previous, "event %d", i)
+	}
+	require.Equal(t, previous, head.Hash)
+	require.Equal(t, "evt-20251201-000004", head.Last.String())
+	require.Equal(t, uint64(8), head.Events)
+	text, err := json.Marshal(head)
+	require.NoError(t, err)
+	require.Equal(t, fmt.Sprintf(`{"at":"2025-12-01T00:00:01.1Z","events":8,"hash":"%s","last":"evt-20251201-000004"}`, previous), string(text))
+	var back Head
+	require.NoError(t, json.Unmarshal(text, &back))
+	require.Equal(t, head, back)
+}
+
+// Whichever byte of whichever event is flipped, that event is the first finding, and
+// the only one.
+func TestB46EveryChangedByteNamesItsEvent(t *testing.T) {
+	events, head := someLedger(t, 7)
+	for i := range events {
+		whole := events[i].text
+		for at := range whole {
+			for _, mask := range []byte{1, 0x20, 0x80} {
+				events[i].text = bytes.Clone(whole)
+				events[i].text[at] ^= mask
+				found := verify(events, head)
+				require.Len(t, found, 1, "event %d, byte %d", i, at)
+				require.Equal(t, events[i].id.String(), found[0].Event, "byte %d", at)
+			}
+		}
+		events[i].text = whole
+	}
+}
+
+// An event that is taken away is named, wherever it stood; one taken from the end of a
+// day, which leaves no gap in the ids, by the one before it.
+func TestB46AMissingEventIsFound(t *testing.T) {
+	events, head := someLedger(t, 8)
+	for i, gone := range events {
+		left := append(append([]told{}, events[:i]...), events[i+1:]...)
+		found := verify(left, head)
+		require.NotEmpty(t, found)
+		switch {
+		case i == 3:
+			require.Equal(t, events[2].id.String(), found[0].Event)
+		default:
+			require.Equal(t, gone.id.String(), found[0].Event)
+		}
+		require.Len(t, found, 1, "event %d", i)
+	}
+	found := verify(events[:7], head)
+	require.Equal(t, []Finding{{events[7].id.String(), "it is missing, and is the head of the ledger"}}, found)
+	require.Len(t, verify(nil, head), 1)
+	require.Len(t, verify(events, Head{}), 1, "the head itself is missing")
+	require.Empty(t, verify(nil, Head{}))
+	require.NotEmpty(t, verify(events[4:], head), "a day is missing at the beginning")
+	require.NotEmpty(t, verify(events[:1], Head{Events: 2, Last: events[0].id, Hash: head.Hash}))
+}
+
+// Somebody who changes an event and its hash with it, or the head, is found out by
+// what is next to it.
+func TestB46AnEventThatIsReplacedIsFound(t *testing.T) {
+	events, head := someLedger(t, 8)
+	other, _ := someLedger(t, 9)
+	for i := range events {
+		changed := append([]told{}, events...)
+		before := Head{}
+		if i > 0 {
+			before = Head{Last: other[i-1].id}
+			var c Chain
+			for _, e := range other[:i] {
+				require.Empty(t, c.Next(e.id, e.text))
+			}
+			before.Hash, before.At = c.counted, c.at
+		}
+		d, err := newDraft([]byte(`{"tool":"other"}`))
+		require.NoError(t, err)
+		changed[i].id, changed[i].text, _ = before.append(d, time.Date(2025, 11, 30, 23, 59, 59, 0, time.UTC).Add(time.Duration(i)*300*time.Millisecond))
+		found := verify(changed, head)
+		require.Len(t, found, 1, "event %d", i)
+		require.Equal(t, events[i].id.String(), found[0].Event)
+	}
+	wrong := head
+	wrong.Hash = noHash
+	require.Len(t, verify(events, wrong), 1)
+	wrong = head
+	wrong.Events++
+	require.Len(t, verify(events, wrong), 1)
+	wrong = head
+	wrong.Last = events[5].id
+	require.Len(t, verify(events, wrong), 1)
+}
+
+// The time of the ledger does not go back, even if that of its store does.
+func TestTheLedgersTimeDoesNotGoBack(t *testing.T) {
+	late := time.Date(2025, 12, 1, 0, 0, 0, 500_000_000, time.UTC)
+	d, err := newDraft([]byte(`{"tool":"t"}`))
+	require.NoError(t, err)
+	one, text, head := Head{}.append(d, late)
+	two, then, head := head.append(d, late.Add(-time.Hour))
+	require.Equal(t, "evt-20251201-000002", two.String())
+	require.Contains(t, string(then), `"timestamp":"2025-12-01T00:00:00.5Z"`)
+	require.Empty(t, verify([]told{{one, text}, {two, then}}, head))
+}
+
+func TestB39HashesOfInputs(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"b":1,"a":2}`:  "sha256:d3626ac30a87e6f7a6428233b3c68299976865fa5508e4267c5415c76af7a772",
+		`{"a":2, "b":1}`: "sha256:d3626ac30a87e6f7a6428233b3c68299976865fa5508e4267c5415c76af7a772",
+		`{}`:             "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a",
+	} {
+		hash, err := HashJSON([]byte(text))
+		require.NoError(t, err)
+		require.Equal(t, want, hash)
+		for _, name := range []string{"inputs", "outputs"} {
+			event := map[string]json.RawMessage{name: json.RawMessage(text)}
+			require.NoError(t, takeHash(event, name))
+			require.Equal(t, map[string]json.RawMessage{name + "_hash": json.RawMessage(`"` + want + `"`)}, event)
+			require.NoError(t, takeHash(event, name), "the hash alone")
+			require.Equal(t, `"`+want+`"`, string(event[name+"_hash"]))
+		}
+	}
+	event := map[string]json.RawMessage{}
+	require.NoError(t, takeHash(event, "inputs"))
+	require.Equal(t, `"sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"`, string(event["inputs_hash"]), "without either it is that of {}")
+	_, err := HashJSON([]byte(`{"a":`))
+	require.Error(t, err)
+}

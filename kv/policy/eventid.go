@@ -1,0 +1,59 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// EventID is the place of an event in the ledger: its day, and how many of that
+// day it is. The zero EventID is before all others.
+type EventID struct {
+	Day    string // YYYYMMDD, of UTC
+	Number uint64 // from 1 on
+}
+
+// dayLayout is how a day is written in ids.
+const dayLayout = "20060102"
+
+// ParseEventID returns the id that a text is: evt-YYYYMMDD-NNNNNN, with six digits
+// or as many more as the number needs.
+func ParseEventID(text string) (EventID, bool) {
+	rest, ok := strings.CutPrefix(text, "evt-")
+	day, digits, cut := strings.Cut(rest, "-")
+	if !ok || !cut {
+		return EventID{}, false
+	}
+	number, err := strconv.ParseUint(digits, 10, 64)
+	id := EventID{day, number}
+	if _, bad := time.Parse(dayLayout, day); err != nil || bad != nil || number == 0 || id.String() != text {
+		return EventID{}, false
+	}
+	return id, true
+}
+
+// String is the id as events have it.
+func (id EventID) String() string { return fmt.Sprintf("evt-%s-%06d", id.Day, id.Number) }
+
+// Compare orders ids as the events were appended.
+func (id EventID) Compare(other EventID) int {
+	return cmp.Or(cmp.Compare(id.Day, other.Day), cmp.Compare(id.Number, other.Number))
+}
+
+// next is the id of the event that follows id, at a time that is not before it.
+func (id EventID) next(at time.Time) EventID {
+	if day := at.UTC().Format(dayLayout); day != id.Day {
+		return EventID{day, 1}
+	}
+	return EventID{id.Day, id.Number + 1}
+}
+
+// follows reports whether id may come right after other.
+func (id EventID) follows(other EventID) bool {
+	if id.Day == other.Day {
+		return id.Number == other.Number+1
+	}
+	return id.Day > other.Day && id.Number == 1
+}
