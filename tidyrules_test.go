@@ -46,6 +46,7 @@ var below = map[string][]string{
 	"namespace":         {"group"},
 	"kv":                {"engine", "kv/document"},
 	"kv/document":       {},
+	"kv/record":         {"kv"},
 	"blob":              {"engine"},
 	"rpc/stoav1":        {},
 	"rpc":               {"namespace", "kv", "blob", "rpc/stoav1"},

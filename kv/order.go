@@ -49,9 +49,9 @@ func cutText(src []byte) (text, rest []byte, ok bool) {
 	}
 }
 
-// orderedScore maps scores to numbers of the same order. NaN has none; the two
+// OrderedScore maps scores to numbers of the same order. NaN has none; the two
 // zeros are one.
-func orderedScore(score float64) uint64 {
+func OrderedScore(score float64) uint64 {
 	if score == 0 {
 		score = 0 // minus zero
 	}
@@ -68,7 +68,7 @@ func scoreOf(ordered uint64) (float64, bool) {
 		bits = ordered &^ (1 << 63)
 	}
 	score := math.Float64frombits(bits)
-	return score, score == score && orderedScore(score) == ordered
+	return score, score == score && OrderedScore(score) == ordered
 }
 
 func appendU64(dst []byte, n uint64) []byte { return binary.BigEndian.AppendUint64(dst, n) }

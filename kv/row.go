@@ -153,7 +153,7 @@ func (r Row) AppendKey(dst []byte) []byte {
 		case fieldGroup:
 			dst = appendText(dst, r.Group)
 		case fieldScore:
-			dst = appendU64(dst, orderedScore(r.Score))
+			dst = appendU64(dst, OrderedScore(r.Score))
 		case fieldNumber:
 			dst = appendU64(dst, r.Number)
 		case fieldKey:

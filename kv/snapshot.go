@@ -1,6 +1,10 @@
 package kv
 
-import "github.com/stoadb/stoa/engine"
+import (
+	"time"
+
+	"github.com/stoadb/stoa/engine"
+)
 
 // Snapshot is all spaces as they are at one moment. It holds back the room of what is
 // overwritten until it is closed. Any number of goroutines may use it at once.
@@ -28,6 +32,9 @@ func (s *Store) View() (*Snapshot, error) {
 func (v *Snapshot) In(s *Space) *View {
 	return &View{store: v.store, reader: v.reader, still: true, at: v.at, scope: s.scope, typ: s.typ}
 }
+
+// Time is the moment of the snapshot.
+func (v *Snapshot) Time() time.Time { return timeOf(v.at) }
 
 // Close gives back what the snapshot holds. Later calls, and those of its views, return
 // engine.ErrClosed.

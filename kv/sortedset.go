@@ -108,7 +108,7 @@ func (tx *Tx) Add(set string, member []byte, score float64) (added bool, err err
 	}
 	order.Score = score
 	tx.u.put(tx.u.key(order), nil)
-	tx.u.put(tx.u.key(Row{Scope: tx.scope, Shape: ShapeScore, Name: []byte(set), Key: member}), appendU64(nil, orderedScore(score)))
+	tx.u.put(tx.u.key(Row{Scope: tx.scope, Shape: ShapeScore, Name: []byte(set), Key: member}), appendU64(nil, OrderedScore(score)))
 	tx.putSetHead(head, info)
 	return added, nil
 }
@@ -199,10 +199,10 @@ func (v *View) Members(ctx context.Context, set string, o MembersOptions) ([]Mem
 	r.Reverse = o.Reverse
 	question := append([]byte{byte(ShapeOrder), boolByte(o.Reverse)}, base...)
 	if o.From != nil {
-		r.Start = appendU64(base[:len(base):len(base)], orderedScore(*o.From))
+		r.Start = appendU64(base[:len(base):len(base)], OrderedScore(*o.From))
 	}
 	if o.To != nil {
-		r.End = engine.Successor(appendU64(base[:len(base):len(base)], orderedScore(*o.To)))
+		r.End = engine.Successor(appendU64(base[:len(base):len(base)], OrderedScore(*o.To)))
 	}
 	for _, bound := range []*float64{o.From, o.To} {
 		if bound == nil {
@@ -210,7 +210,7 @@ func (v *View) Members(ctx context.Context, set string, o MembersOptions) ([]Mem
 		} else if math.IsNaN(*bound) {
 			return nil, "", invalid("score", "not a number")
 		} else {
-			question = appendU64(append(question, 1), orderedScore(*bound))
+			question = appendU64(append(question, 1), OrderedScore(*bound))
 		}
 	}
 	if bytes.Compare(r.Start, r.End) >= 0 {

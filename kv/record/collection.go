@@ -1,0 +1,239 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/document"
+)
+
+// Collection is a declared kind of documents; see README.md for what each field says.
+// [Parse] makes one.
+type Collection struct {
+	Name      string              `json:"name"`
+	About     string              `json:"about"`
+	ID        ID                  `json:"id"`
+	Schema    json.RawMessage     `json:"schema"`
+	Reserved  map[string][]string `json:"reserved"`  // by field: words that its value, or what stands before its first colon, must not be
+	Immutable []string            `json:"immutable"` // fields
+	Stamps    Stamps              `json:"stamps"`
+	States    *States             `json:"states"`
+	Indexes   []*Index            `json:"indexes"`
+	Valid     *Valid              `json:"valid"`
+	Keys      []*Key              `json:"keys"`
+	History   int                 `json:"history"` // revisions of a record that are kept
+	TTL       Duration            `json:"ttl"`     // from its creation on; 0: for ever
+	Archive   *Archive            `json:"archive"`
+	MaxBytes  int                 `json:"max_bytes"` // of a document; 0: MaxDocument
+
+	// Check is asked about each change of a record in the batch that makes it, once
+	// everything that is declared holds: an error of it refuses the change. The JSON of
+	// old is nil for a record that is made, that of changed for one that is deleted. It
+	// may read other records by tx; it runs while all other writes wait.
+	Check func(tx *Tx, old, changed Doc) error `json:"-"`
+
+	schema   *schema
+	fixed    []document.Path // fields that no patch changes
+	archived bool            // this is where another collection puts what it archives: it is read only
+}
+
+// Duration is a time.Duration that stands in JSON as its text, as 720h.
+type Duration time.Duration
+
+// UnmarshalJSON reads the text of a duration that is not negative.
+func (d *Duration) UnmarshalJSON(text []byte) error {
+	var s string
+	if err := json.Unmarshal(text, &s); err != nil {
+		return err
+	}
+	v, err := time.ParseDuration(s)
+	if err == nil && v < 0 {
+		err = fmt.Errorf("a duration of %s", s)
+	}
+	*d = Duration(v)
+	return err
+}
+
+// MarshalJSON is the text of the duration.
+func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).String()) }
+
+// Stamps are the fields that the store sets the times of changes in; "": none. What a
+// new document has in them already stays.
+type Stamps struct {
+	Created string `json:"created"`
+	Updated string `json:"updated"` // grows with every change
+}
+
+// Valid says when a record is in force: while the fields of When have one of the values
+// given, where null stands for a field that is not there too, at From or after, and
+// before Until. A time that is null or not there is no bound. Lists leave out what is
+// not in force at the moment at which they are read, unless they are asked for all.
+type Valid struct {
+	From  string                       `json:"from"`
+	Until string                       `json:"until"`
+	When  map[string][]json.RawMessage `json:"when"`
+}
+
+// Archive says which records Store.Archive puts aside: those whose fields have one of
+// the values, and whose instant Since is longer ago than After.
+type Archive struct {
+	When  map[string][]json.RawMessage `json:"when"`
+	Since string                       `json:"since"`
+	After Duration                     `json:"after"`
+}
+
+// archiveSuffix makes of the name of a collection that of its archive.
+const archiveSuffix = ".archive"
+
+var collectionName = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,99}$`)
+
+// Parse reads the declaration of a collection. It returns ErrInvalidArgument, with the
+// field, for one that is not well formed. Nothing is read from outside: a schema that
+// refers to a file or an address is refused.
+func Parse(declaration []byte) (*Collection, error) {
+	canonical, err := document.Canonical(declaration)
+	if err != nil {
+		return nil, invalid("declaration", "%s", err)
+	}
+	c := new(Collection)
+	decoder := json.NewDecoder(bytes.NewReader(canonical))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(c); err != nil {
+		return nil, invalid("declaration", "%s", err)
+	}
+	if err := c.compile(); err != nil {
+		err.Field = "declaration." + err.Field
+		return nil, c.told(err)
+	}
+	return c, nil
+}
+
+// compile checks the declaration and prepares what is made of it.
+func (c *Collection) compile() *Error {
+	if !collectionName.MatchString(c.Name) {
+		return invalid("name", "a name is %s", collectionName)
+	}
+	if c.MaxBytes == 0 {
+		c.MaxBytes = MaxDocument
+	}
+	if c.MaxBytes < 2 || c.MaxBytes > MaxDocument {
+		return invalid("max_bytes", "a document has at most %d bytes", MaxDocument)
+	}
+	if c.History < 0 || c.History > kv.MaxHistory {
+		return invalid("history", "0 to %d revisions of a record are kept", kv.MaxHistory)
+	}
+	var err error
+	if c.schema, err = compileSchema(c.Name, c.Schema); err != nil {
+		return invalid("schema", "%s", err)
+	}
+	if err := c.ID.compile(); err != nil {
+		return err
+	}
+	for _, part := range []func() *Error{c.compileStates, c.compileIndexes, c.compileKeys, c.compileTimes} {
+		if err := part(); err != nil {
+			return err
+		}
+	}
+	c.fix(append(slices.Clone(c.Immutable), c.ID.Field, c.Stamps.Created, c.Stamps.Updated)...)
+	return nil
+}
+
+// fix has no patch change fields; "" is none.
+func (c *Collection) fix(fields ...string) {
+	for _, f := range fields {
+		if f != "" {
+			c.fixed = append(c.fixed, document.ParsePath(f))
+		}
+	}
+}
+
+// compileTimes checks what is declared about times, and the values of conditions.
+func (c *Collection) compileTimes() *Error {
+	var instants []string
+	if c.Valid != nil {
+		instants = append(instants, c.Valid.From, c.Valid.Until)
+	}
+	if c.Archive != nil {
+		if c.Archive.Since == "" || len(c.Archive.When) == 0 {
+			return invalid("archive", "it says which records (when) are put aside, and by which instant (since)")
+		}
+		instants = append(instants, c.Archive.Since)
+	}
+	for _, f := range append(instants, c.Stamps.Created, c.Stamps.Updated) {
+		if f != "" && !c.schema.isInstant(document.ParsePath(f)) {
+			return invalid("schema", "the field %s is to be an instant: a string of the format date-time, by properties", f)
+		}
+	}
+	return nil
+}
+
+// holds reports whether the fields of a document have one of the values; null stands
+// for a field that is not there too.
+func holds(when map[string][]json.RawMessage, doc json.RawMessage) bool {
+	for field, values := range when {
+		have := document.Field(doc, document.ParsePath(field))
+		if have == nil {
+			have = null
+		}
+		if !slices.ContainsFunc(values, func(v json.RawMessage) bool { return bytes.Equal(v, have) }) {
+			return false
+		}
+	}
+	return true
+}
+
+var null = json.RawMessage("null")
+
+// instant returns the moment that a field of a document is; false if it is none.
+func instant(doc json.RawMessage, field string) (time.Time, bool) {
+	if field == "" {
+		return time.Time{}, false
+	}
+	text, ok := document.Text(document.Field(doc, document.ParsePath(field)))
+	if !ok {
+		return time.Time{}, false
+	}
+	t, err := document.ParseInstant(text)
+	return t, err == nil
+}
+
+// inForce reports whether a document is in force at a time.
+func (c *Collection) inForce(doc json.RawMessage, now time.Time) bool {
+	v := c.Valid
+	if v == nil {
+		return true
+	}
+	if !holds(v.When, doc) {
+		return false
+	}
+	if from, ok := instant(doc, v.From); ok && now.Before(from) {
+		return false
+	}
+	until, ok := instant(doc, v.Until)
+	return !ok || now.Before(until)
+}
+
+// InForce reports whether a document of the collection, in canonical form, is in force
+// at a time, as Valid says.
+func (c *Collection) InForce(doc json.RawMessage, at time.Time) bool { return c.inForce(doc, at) }
+
+// typ is what kv knows of the collection.
+func (c *Collection) typ() kv.Type {
+	t := kv.Type{System: kv.SystemRecord, Space: c.Name, History: c.History, Indexes: []kv.Index{{Number: 0, Name: "all", Terms: allTerms}}}
+	for _, i := range c.Indexes {
+		t.Indexes = append(t.Indexes, kv.Index{Number: i.Number, Name: i.Name, Terms: i.ofStored})
+	}
+	return t
+}
+
+// archive returns the collection that archived records of c go to.
+func (c *Collection) archive() *Collection {
+	a := *c
+	a.Name, a.archived, a.TTL, a.Archive, a.Keys, a.Check = c.Name+archiveSuffix, true, 0, nil, nil, nil
+	return &a
+}

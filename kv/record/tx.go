@@ -1,0 +1,322 @@
+package record
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/stoadb/stoa/kv"
+)
+
+// MaxInTx is how many bytes a document or a patch has that is given to a Tx: what it
+// does with them other writes wait for. Store.Create and Store.Update take longer
+// ones, since they do all that takes long before the batch.
+const MaxInTx = 64 << 10
+
+// Tx changes records of one tenant. Everything that it changes lands in one batch, and
+// it sees its own changes. It is valid until the function that it was given to
+// returns, and not safe for concurrent use. After ErrNotFound of a document, and the
+// other refusals of an *Error, it may go on.
+type Tx struct {
+	s       *Store
+	work    *kv.Work
+	spaces  map[string]*kv.Space
+	missing string // a collection that has no space
+}
+
+// Now is the time that the changes take place at.
+func (tx *Tx) Now() time.Time { return tx.work.Now() }
+
+// in returns the transaction of a collection's space.
+func (tx *Tx) in(name string) (*Collection, *kv.Tx, error) {
+	c, err := tx.s.Collection(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	space := tx.spaces[name]
+	if space == nil {
+		tx.missing = name
+		return nil, nil, errMissing
+	}
+	inner, err := tx.work.In(space)
+	if errors.Is(err, kv.ErrSpaceNotFound) {
+		tx.missing = name
+	}
+	return c, inner, err
+}
+
+// Revision is the revision of the last change of a collection, those of the transaction
+// included.
+func (tx *Tx) Revision(collection string) (uint64, error) {
+	_, inner, err := tx.in(collection)
+	if err != nil {
+		return 0, err
+	}
+	return inner.Revision(), nil
+}
+
+// Get returns a document, whose bytes are the caller's, or ErrNotFound.
+func (tx *Tx) Get(collection, id string) (Doc, error) {
+	c, inner, err := tx.in(collection)
+	if err != nil {
+		return Doc{}, err
+	}
+	d, err := c.get(inner, id)
+	d.JSON = bytes.Clone(d.JSON)
+	return d, c.told(err)
+}
+
+// getter is what single records are read from.
+type getter interface {
+	Get(key []byte) (kv.Record, error)
+}
+
+// get returns a document, which may share memory with what it was read from.
+func (c *Collection) get(from getter, id string) (Doc, error) {
+	if !c.ID.fits(id) {
+		return Doc{}, noRecord(id)
+	}
+	r, err := from.Get(c.ID.key(id))
+	if errors.Is(err, kv.ErrNotFound) {
+		return Doc{}, noRecord(id)
+	}
+	if err != nil {
+		return Doc{}, err
+	}
+	return c.doc(r)
+}
+
+// Find returns documents that a filter finds, in force or not, in order, at most most of
+// them (1 to kv.MaxTxRead), and whether there are more. Their bytes are the caller's.
+func (tx *Tx) Find(collection string, by Filter, most int) (list []Doc, more bool, err error) {
+	c, inner, err := tx.in(collection)
+	if err != nil {
+		return nil, false, err
+	}
+	f, err := c.filter(by)
+	if err != nil {
+		return nil, false, c.told(err)
+	}
+	terms, more, err := inner.ByTerm(f.number, f.from, f.to, most)
+	if err != nil {
+		return nil, false, c.told(err)
+	}
+	for _, t := range terms {
+		d, err := c.get(inner, c.ID.of(t.Key))
+		if err != nil {
+			return nil, false, c.told(err)
+		}
+		d.JSON = bytes.Clone(d.JSON)
+		list = append(list, d)
+	}
+	return list, more, nil
+}
+
+// small refuses what is too long for a transaction.
+func small(field string, text []byte) error {
+	if len(text) > MaxInTx {
+		return &Error{Code: CodeTooLarge, Field: field, Limit: MaxInTx, Have: uint64(len(text)), Reason: "it is too long for a unit of work of several records"}
+	}
+	return nil
+}
+
+// Create makes a record; see [Store.Create].
+func (tx *Tx) Create(collection string, doc []byte) (Doc, error) {
+	c, inner, err := tx.in(collection)
+	if err == nil {
+		err = small("doc", doc)
+	}
+	if err != nil {
+		return Doc{}, err
+	}
+	for range idAttempts {
+		made, err := c.made(doc, tx.Now(), tx.s.o.Rand)
+		if err != nil {
+			return Doc{}, c.told(err)
+		}
+		d, err := tx.insert(c, inner, made)
+		if errors.Is(err, ErrAlreadyExists) && made.generated {
+			continue
+		}
+		return d, c.told(err)
+	}
+	return Doc{}, c.told(errNoID)
+}
+
+// Update changes a record; see [Store.Update].
+func (tx *Tx) Update(collection, id string, patch []byte, o UpdateOptions) (Doc, error) {
+	return tx.update(collection, id, patch, o)
+}
+
+// Transition moves a record to a state; see [Store.Transition].
+func (tx *Tx) Transition(collection, id, to string, patch []byte, o UpdateOptions) (Doc, error) {
+	c, err := tx.s.Collection(collection)
+	if err != nil {
+		return Doc{}, err
+	}
+	if patch, err = c.moving(to, patch); err != nil {
+		return Doc{}, c.told(err)
+	}
+	return tx.update(collection, id, patch, o)
+}
+
+func (tx *Tx) update(collection, id string, patch []byte, o UpdateOptions) (Doc, error) {
+	c, inner, err := tx.in(collection)
+	if err == nil {
+		err = small("patch", patch)
+	}
+	if err != nil {
+		return Doc{}, err
+	}
+	old, err := c.get(inner, id)
+	if err == nil {
+		err = old.expected(o.Revision)
+	}
+	if err != nil {
+		return Doc{}, c.told(err)
+	}
+	next, err := c.revised(old, patch, tx.Now())
+	if err != nil {
+		return Doc{}, c.told(err)
+	}
+	if next == nil {
+		old.JSON = bytes.Clone(old.JSON)
+		return old, nil
+	}
+	d, err := tx.replace(c, inner, old, next)
+	return d, c.told(err)
+}
+
+// expected returns a conflict if the document has another revision; 0 is any.
+func (d *Doc) expected(revision uint64) error {
+	if revision != 0 && d.Revision != revision {
+		return conflict(revision, d.Revision)
+	}
+	return nil
+}
+
+// Delete removes a record and returns what it was, or ErrNotFound.
+func (tx *Tx) Delete(collection, id string, o UpdateOptions) (Doc, error) {
+	c, inner, err := tx.in(collection)
+	if err != nil {
+		return Doc{}, err
+	}
+	d, err := tx.remove(c, inner, id, o)
+	return d, c.told(err)
+}
+
+func (tx *Tx) remove(c *Collection, inner *kv.Tx, id string, o UpdateOptions) (Doc, error) {
+	if c.archived {
+		return Doc{}, readOnly()
+	}
+	old, err := c.get(inner, id)
+	if err == nil {
+		err = old.expected(o.Revision)
+	}
+	if err != nil {
+		return Doc{}, err
+	}
+	old.JSON = bytes.Clone(old.JSON)
+	if c.Check != nil {
+		if err := c.Check(tx, old, Doc{ID: id}); err != nil {
+			return Doc{}, err
+		}
+	}
+	_, err = inner.Delete(c.ID.key(id))
+	return old, err
+}
+
+func readOnly() *Error {
+	return refuse(CodeImmutable, "collection", "an archive is read only")
+}
+
+// insert puts a record that there is none of.
+func (tx *Tx) insert(c *Collection, inner *kv.Tx, made created) (Doc, error) {
+	if c.archived {
+		return Doc{}, readOnly()
+	}
+	id, doc := made.id, made.doc
+	if c.ID.Kind == idDaily {
+		var err error
+		if id, doc, err = c.count(inner, doc, tx.Now()); err != nil {
+			return Doc{}, err
+		}
+	}
+	_, err := c.get(inner, id)
+	if err == nil {
+		return Doc{}, refuse(CodeAlreadyExists, c.ID.Field, "there is a record with this id: update it, or choose another")
+	}
+	if !errors.Is(err, ErrNotFound) {
+		return Doc{}, err
+	}
+	if c.Check != nil {
+		if err := c.Check(tx, Doc{}, Doc{ID: id, JSON: doc, Written: tx.Now()}); err != nil {
+			return Doc{}, err
+		}
+	}
+	return c.put(inner, id, 0, doc, kv.PutOptions{TTL: time.Duration(c.TTL)})
+}
+
+// put stores a document under an id. ordinal is that of the record that is there; 0:
+// there is none.
+func (c *Collection) put(inner *kv.Tx, id string, ordinal uint64, doc json.RawMessage, o kv.PutOptions) (Doc, error) {
+	key := c.ID.key(id)
+	if ordinal == 0 {
+		// A record that has expired and is not swept yet goes first, with a revision.
+		if _, err := inner.Delete(key); err != nil && !errors.Is(err, kv.ErrNotFound) {
+			return Doc{}, err
+		}
+		ordinal = inner.Revision() + 1
+	}
+	r, err := inner.Put(key, stored(ordinal, doc), o)
+	if err != nil {
+		return Doc{}, err
+	}
+	return Doc{ID: id, Revision: r.Revision, Ordinal: ordinal, JSON: doc, Written: r.Written, Expires: r.Expires}, nil
+}
+
+// replace puts a document in the place of another of the record.
+func (tx *Tx) replace(c *Collection, inner *kv.Tx, old Doc, next json.RawMessage) (Doc, error) {
+	if c.archived {
+		return Doc{}, readOnly()
+	}
+	if c.Check != nil {
+		if err := c.Check(tx, old, Doc{ID: old.ID, JSON: next, Written: tx.Now(), Ordinal: old.Ordinal}); err != nil {
+			return Doc{}, err
+		}
+	}
+	return c.put(inner, old.ID, old.Ordinal, next, kv.PutOptions{KeepTTL: true})
+}
+
+// count gives a document the next id of the day, and the time of its creation, which is
+// of that day.
+func (c *Collection) count(inner *kv.Tx, doc json.RawMessage, now time.Time) (string, json.RawMessage, error) {
+	day := now.Format("20060102")
+	n, err := c.counted(inner, day)
+	if err != nil {
+		return "", nil, err
+	}
+	id := c.ID.daily(day, n+1)
+	if _, err := inner.Put([]byte(counterKey+day), binary.BigEndian.AppendUint64(nil, n+1), kv.PutOptions{}); err != nil {
+		return "", nil, err
+	}
+	return id, c.numbered(doc, id, now), nil
+}
+
+// counted is how many ids a day has been given.
+func (c *Collection) counted(from getter, day string) (uint64, error) {
+	r, err := from.Get([]byte(counterKey + day))
+	if errors.Is(err, kv.ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	if len(r.Value) != 8 {
+		return 0, errors.New("record: the counter of " + strconv.Quote(day) + " is damaged")
+	}
+	return binary.BigEndian.Uint64(r.Value), nil
+}
