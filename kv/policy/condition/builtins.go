@@ -85,8 +85,7 @@ func (c *compiler) call(at int, f *function, n *ast.BuiltinNode) (part, error) {
 		}
 	}
 	p.node = func(e *Env) (any, error) {
-		var few [2]any
-		arguments := append(few[:0], make([]any, len(parts))...)
+		arguments := make([]any, len(parts))
 		for i := range parts {
 			var err error
 			if arguments[i], err = parts[i].node(e); err != nil {

@@ -23,3 +23,8 @@ func ask(t testing.TB, source, context string) (bool, error) {
 	require.Equal(t, source, p.Source())
 	return p.Eval(&Env{Agent: "cece", Action: "email.send", Context: contextOf(t, context)})
 }
+
+// readContext reads a context that may be no JSON.
+func readContext(text string, context *map[string]any) bool {
+	return json.Unmarshal([]byte(text), context) == nil
+}

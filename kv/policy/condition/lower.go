@@ -1,6 +1,8 @@
 package condition
 
 import (
+	"strings"
+
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/parser/lexer"
 )
@@ -24,7 +26,7 @@ func lower(source string) (string, error) {
 	before := lexer.Token{Kind: lexer.Operator}
 	for i, t := range tokens {
 		word := t.Value
-		if lowered := keywords[word]; lowered != "" && t.Kind == lexer.Identifier && !before.Is(lexer.Operator, ".") && !before.Is(lexer.Operator, "?.") {
+		if lowered := keywords[word]; lowered != "" && t.Kind == lexer.Identifier && !names(before, t) {
 			copy(runes[t.From:], []rune(lowered))
 			t.Kind, word = lexer.Operator, lowered
 		}
@@ -42,6 +44,12 @@ func lower(source string) (string, error) {
 		before = t
 	}
 	return string(runes), nil
+}
+
+// names tells whether a word is the name of what the token before it asks for: of a field
+// behind a dot, or of a pointer behind its #.
+func names(before, word lexer.Token) bool {
+	return before.Is(lexer.Operator, ".") || before.Is(lexer.Operator, "?.") || before.Kind == lexer.Operator && strings.HasPrefix(before.Value, "#") && before.To == word.From
 }
 
 // nests tells whether the parser calls itself for what comes after the operator, and for
