@@ -26,8 +26,8 @@ const DecisionSteps = 500_000
 // Of several delegations that are in force one without approval is taken, of those one without a
 // limit of uses, then the smallest id. What can't be understood denies.
 func (w *World) Decide(q *Question) Decision {
-	var v view
-	w.look(&v, q)
+	var r room
+	v := w.look(q, &r)
 	env := w.env(q)
 	defer w.giveBack(env)
 	return v.decide(q, env, nil)
@@ -240,12 +240,9 @@ func (v *view) evaluate(env *condition.Env, steps *int, t *trace) Decision {
 
 // decision is what the verdict comes to.
 func (a *verdict) decision() Decision {
-	d := Decision{Result: results[a.action], Reason: a.Reason, Policy: a.policy, Rule: a.ID}
-	switch {
-	case a.failed != nil:
+	d := Decision{Result: results[a.action], Reason: a.reason, Policy: a.policy, Rule: a.ID}
+	if a.failed != nil {
 		d.Reason = fmt.Sprintf("the condition of rule %s failed: %v", a.ID, a.failed)
-	case d.Reason == "":
-		d.Reason = "rule " + a.ID + " of " + a.policy
 	}
 	if a.action == ActionTransform {
 		d.Transform = a.Transform

@@ -101,13 +101,13 @@ func (t *trace) rule(r *Rule, is bool, err error) {
 // Explain answers as Decide does, and lists what was looked at: all delegations of whoever asks,
 // and all rules of the policies of the action.
 func (w *World) Explain(q *Question) Explanation {
-	var v view
-	w.look(&v, q)
+	var r room
+	v := w.look(q, &r)
 	env := w.env(q)
 	defer w.giveBack(env)
 	t := &trace{0, map[*Delegation]look{}, map[*condition.Program]look{}, map[*Rule]look{}}
 	d := v.decide(q, env, t)
-	steps := []Node{v.agentNode(q), v.delegationsNode(q, t), v.approvalNode(), v.policiesNode(t), v.defaultNode()}
+	steps := []Node{v.agentNode(q), v.delegationsNode(q, t, d), v.approvalNode(), v.policiesNode(t), v.defaultNode()}
 	for i := t.step + 1; i < len(steps); i++ {
 		steps[i].Verdict, steps[i].Parts = string(stateNotReached), nil
 	}
@@ -135,7 +135,7 @@ func (v *view) agentNode(q *Question) Node {
 	return n
 }
 
-func (v *view) delegationsNode(q *Question, t *trace) Node {
+func (v *view) delegationsNode(q *Question, t *trace, made Decision) Node {
 	n := Node{Kind: "delegations", Verdict: "one is in force"}
 	for _, d := range v.held {
 		l := t.delegations[d]
@@ -143,6 +143,9 @@ func (v *view) delegationsNode(q *Question, t *trace) Node {
 			l.state = stateElsewhere
 		}
 		one := Node{Kind: "delegation", ID: d.ID, Text: d.text(), Verdict: l.verdict()}
+		if d.ID == made.Delegation && made.Reason != ReasonExhausted {
+			one.Verdict += ", and used"
+		}
 		for _, c := range d.Conditions {
 			one.Parts = append(one.Parts, Node{Kind: "condition", Text: c.Source(), Verdict: t.conditions[c].verdict()})
 		}

@@ -88,6 +88,16 @@ func (p Pattern) Covers(other Pattern) bool {
 	return p.Matches(other.text)
 }
 
+// PatternsOf returns the patterns that match an action, the action itself first and * last: email.send,
+// email.*, *. Nothing else does.
+func PatternsOf(action string) []Pattern {
+	patterns := []Pattern{{action}}
+	for at := strings.LastIndexByte(action, '.'); at >= 0; at = strings.LastIndexByte(action[:at], '.') {
+		patterns = append(patterns, Pattern{action[:at] + ".*"})
+	}
+	return append(patterns, Pattern{"*"})
+}
+
 // matching tells whether one of several matches, and which.
 func matching(patterns []Pattern, action string) (Pattern, bool) {
 	for _, p := range patterns {

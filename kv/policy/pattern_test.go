@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,4 +88,13 @@ func TestCoversIsMatchingAllOfIt(t *testing.T) {
 		require.Equal(t, all, p.Covers(q), "%s of %s", q, p)
 	})
 	require.False(t, Pattern{"*"}.Covers(Pattern{}))
+}
+
+func TestB18PatternsOfAnAction(t *testing.T) {
+	require.Equal(t, []Pattern{{"email.send"}, {"email.*"}, {"*"}}, PatternsOf("email.send"))
+	require.Equal(t, []Pattern{{"email"}, {"*"}}, PatternsOf("email"))
+	enginetest.Check(t, 300, func(t *rapid.T) {
+		action, p := drawName(t), drawPattern(t)
+		require.Equal(t, p.Matches(action), slices.Contains(PatternsOf(action), p), "%s of %s", action, p)
+	})
 }

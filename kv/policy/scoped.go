@@ -17,8 +17,11 @@ type scoped[T any] struct {
 // add puts things into the list of a pattern.
 func (s *scoped[T]) add(p Pattern, order func(a, b T) int, things ...T) {
 	s.change(p, func(list []T) []T {
-		list = append(slices.Clip(list), things...)
-		slices.SortStableFunc(list, order)
+		list = slices.Grow(slices.Clone(list), len(things))
+		for _, thing := range things {
+			at, _ := slices.BinarySearchFunc(list, thing, order)
+			list = slices.Insert(list, at, thing)
+		}
 		return list
 	})
 }

@@ -39,6 +39,7 @@ type ranked struct {
 	*Rule
 	policy string
 	place  int
+	reason string
 }
 
 func compareRanked(a, b ranked) int {
@@ -155,7 +156,7 @@ func (p *Policy) apply(w *World) {
 	}
 	rules := make([]ranked, len(p.Rules))
 	for i := range p.Rules {
-		rules[i] = ranked{&p.Rules[i], p.ID, i}
+		rules[i] = ranked{&p.Rules[i], p.ID, i, cmp.Or(p.Rules[i].Reason, "rule "+p.Rules[i].ID+" of "+p.ID)}
 	}
 	w.rules.add(p.Scope, compareRanked, rules...)
 }
@@ -201,17 +202,22 @@ func (w *World) removePolicy(id string) {
 
 // view is what a world has about a question, as it is at one moment.
 type view struct {
-	settings  Settings
-	agent     *Agent // nil: there is none of that name
-	held      []*Delegation
-	grants    [][]*Delegation // of the delegate, that cover the action
-	rules     [][]ranked      // of active policies of the action
-	grantRoom [8][]*Delegation
-	ruleRoom  [8][]ranked
+	settings Settings
+	agent    *Agent // nil: there is none of that name
+	held     []*Delegation
+	grants   [][]*Delegation // of the delegate, that cover the action
+	rules    [][]ranked      // of active policies of the action
 }
 
-// look fills a view.
-func (w *World) look(v *view, q *Question) {
+// room is where the lists of a view find place without being allocated, for as many as
+// actions usually have segments.
+type room struct {
+	grants [6][]*Delegation
+	rules  [6][]ranked
+}
+
+// look returns what there is about a question. It is good for as long as the room is.
+func (w *World) look(q *Question, r *room) (v view) {
 	who := name(q.Agent)
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -219,9 +225,10 @@ func (w *World) look(v *view, q *Question) {
 	v.agent = w.agents[who]
 	if h := w.holders[who]; h != nil {
 		v.held = h.held
-		v.grants = h.granted.about(v.grantRoom[:0], q.Action)
+		v.grants = h.granted.about(r.grants[:0], q.Action)
 	}
-	v.rules = w.rules.about(v.ruleRoom[:0], q.Action)
+	v.rules = w.rules.about(r.rules[:0], q.Action)
+	return v
 }
 
 // env lends an environment for the conditions of a question.

@@ -50,7 +50,7 @@ func TestB26KeywordsInEitherCase(t *testing.T) {
 		`x == "\"" AND x != ' AND '`:           `{"x": "\""}`,
 		`state.OR == 1 AND state?.IN == 2`:     `{"state": {"OR": 1, "IN": 2}}`,
 		`BRAND == 1 AND MANDATE == 2 and aNOT`: `{"BRAND": 1, "MANDATE": 2, "aNOT": true}`,
-		`all([1], # NOT IN [2] AND # IN [1])`:   `{}`,
+		`all([1], # NOT IN [2] AND # IN [1])`:  `{}`,
 		`'ä AND ö' == x AND x NOT IN ['ä']`:    `{"x": "ä AND ö"}`,
 	} {
 		is, err := ask(t, source, context)
