@@ -1,0 +1,100 @@
+package record
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/kv/document"
+)
+
+func TestDeclarationsThatAreNotWellFormedAreRefused(t *testing.T) {
+	for patch, field := range map[string]string{
+		`{"name":"Task"}`:                       "name",
+		`{"name":"a b"}`:                        "name",
+		`{"name":null}`:                         "name",
+		`{"unknown":1}`:                         "declaration",
+		`{"ttl":"soon"}`:                        "declaration",
+		`{"ttl":"-1h"}`:                         "declaration",
+		`{"max_bytes":1}`:                       "max_bytes",
+		`{"max_bytes":2000000}`:                 "max_bytes",
+		`{"history":65}`:                        "history",
+		`{"id":{"field":"a.b"}}`:                "id.field",
+		`{"id":{"field":null}}`:                 "id.field",
+		`{"id":{"kind":"random"}}`:              "id.kind",
+		`{"id":{"prefix":"P"}}`:                 "id.prefix",
+		`{"id":{"pattern":"("}}`:                "id.pattern",
+		`{"id":{"kind":"daily","pattern":"x"}}`: "id.pattern",
+		`{"schema":null}`:                       "schema",
+		`{"schema":{"type":"array"}}`:           "schema",
+		`{"schema":{"$schema":"http://json-schema.org/draft-07/schema#"}}`:                            "schema",
+		`{"schema":{"additionalProperties":false}}`:                                                   "schema",
+		`{"schema":{"unevaluatedProperties":{"type":"string"}}}`:                                      "schema",
+		`{"schema":{"properties":{"x":{"$ref":"file:///etc/passwd"}}}}`:                               "schema",
+		`{"schema":{"properties":{"x":{"$ref":"http://example.com/x.json"}}}}`:                        "schema",
+		`{"schema":{"properties":{"x":{"$ref":"other.json#/a"}}}}`:                                    "schema",
+		`{"schema":{"properties":{"x":{"$ref":"#/$defs/none"}}}}`:                                     "schema",
+		`{"schema":{"properties":{"x":{"type":"strin"}}}}`:                                            "schema",
+		`{"schema":{"properties":{"x":{"pattern":"("}}}}`:                                             "schema",
+		`{"schema":{"properties":{"x":{"anyOf":[{"type":"string","format":"date-time"}]}}}}`:          "schema",
+		`{"schema":{"$defs":{"step":{"properties":{"at":{"format":"date-time"}}}}}}`:                  "schema",
+		`{"stamps":{"created":"title"}}`:                                                              "schema",
+		`{"valid":{"until":"window"}}`:                                                                "schema",
+		`{"archive":{"since":null}}`:                                                                  "archive",
+		`{"archive":{"when":null}}`:                                                                   "archive",
+		`{"archive":{"since":"status"}}`:                                                              "schema",
+		`{"states":{"field":null}}`:                                                                   "states",
+		`{"states":{"initial":null}}`:                                                                 "states",
+		`{"states":{"in":{"done":{"stamp":"title"}}}}`:                                                "states.in.done",
+		`{"indexes":[{"number":0,"name":"a","fields":["x"]}]}`:                                        "indexes.0",
+		`{"indexes":[{"number":1,"name":"","fields":["x"]}]}`:                                         "indexes.0",
+		`{"indexes":[{"number":1,"name":"a"}]}`:                                                       "indexes.0",
+		`{"indexes":[{"number":1,"name":"a","each":true,"when":{"x":[1]}}]}`:                          "indexes.0",
+		`{"indexes":[{"number":1,"name":"a","fields":["title"],"as":"day"}]}`:                         "indexes.0",
+		`{"indexes":[{"number":1,"name":"a","fields":["due"],"as":"year"}]}`:                          "indexes.0",
+		`{"indexes":[null]}`:                                                                          "indexes.0",
+		`{"indexes":[{"number":1,"name":"a","fields":["x"]},{"number":1,"name":"b","fields":["x"]}]}`: "indexes.1",
+		`{"indexes":[{"number":1,"name":"a","fields":["x"]},{"number":2,"name":"a","fields":["x"]}]}`: "indexes.1",
+		`{"keys":[{"pattern":""}]}`:                                                                   "keys.0",
+		`{"keys":[{"pattern":"{task_id}"}]}`:                                                          "keys.0",
+		`{"keys":[{"pattern":"task:{owner}"}]}`:                                                       "keys.0",
+		`{"keys":[{"pattern":"task"}]}`:                                                               "keys.0",
+		`{"keys":[{"pattern":"task:{task_id}:x"}]}`:                                                   "keys.0",
+		`{"keys":[{"pattern":"task:{task_id"}]}`:                                                      "keys.0",
+		`{"keys":[{"pattern":"task:{a}:{b}:{task_id}"}]}`:                                             "keys.0",
+		`{"keys":[{"pattern":"task:x","index":"none"}]}`:                                              "keys.0",
+		`{"keys":[{"pattern":"task:x:{a}","index":"open"}]}`:                                          "keys.0",
+		`{"keys":[{"pattern":"task:x:{day}","counter":true}]}`:                                        "keys.0",
+		`{"keys":[{"pattern":"task:x","counter":true,"index":"open"}]}`:                               "keys.0",
+		`{"keys":[null]}`: "keys.0",
+	} {
+		canonical, err := document.Canonical([]byte(patch))
+		require.NoError(t, err)
+		declaration, err := document.Canonical([]byte(taskJSON))
+		require.NoError(t, err)
+		_, err = Parse(document.Merge(declaration, canonical))
+		want := "declaration." + field
+		if field == "declaration" {
+			want = field
+		}
+		require.Error(t, err, patch)
+		refused(t, err, CodeInvalidArgument, want)
+	}
+	for _, bad := range []string{"", "null", "[]", `{"name":"a","name":"b"}`} {
+		_, err := Parse([]byte(bad))
+		require.Error(t, err, bad)
+	}
+}
+
+func TestACollectionIsDeclaredOnce(t *testing.T) {
+	h := newHost(t)
+	_, err := New(h.kv, Options{}, parse(t, workerJSON), parse(t, workerJSON))
+	refused(t, err, CodeInvalidArgument, "name")
+	require.Equal(t, []string{"task", "task.archive", "entry", "worker"}, h.Collections())
+	c, err := h.Collection("task")
+	require.NoError(t, err)
+	require.True(t, json.Valid(c.Schema), "it is served to clients")
+	_, err = h.Collection("nothing")
+	refused(t, err, CodeUnknownCollection, "collection")
+}
