@@ -30,12 +30,24 @@ type Collection struct {
 	TTL       Duration            `json:"ttl"`     // from its creation on; 0: for ever
 	Archive   *Archive            `json:"archive"`
 	MaxBytes  int                 `json:"max_bytes"` // of a document; 0: MaxDocument
+	// AppendOnly says that records are made and never changed nor removed, by no verb.
+	AppendOnly bool `json:"append_only"`
 
+	// Prepare returns what a document is to be, whenever one is made or changed, before
+	// the schema looks at it; or an error, which refuses it. It sees no store and no
+	// clock, and is called before the batch, unless a transaction makes the change.
+	Prepare func(doc json.RawMessage) (json.RawMessage, error) `json:"-"`
 	// Check is asked about each change of a record in the batch that makes it, once
 	// everything that is declared holds: an error of it refuses the change. The JSON of
 	// old is nil for a record that is made, that of changed for one that is deleted. It
 	// may read other records by tx; it runs while all other writes wait.
 	Check func(tx *Tx, old, changed Doc) error `json:"-"`
+	// Time is when a record with a daily id is made; nil: at Tx.Now.
+	Time func(tx *Tx) (time.Time, error) `json:"-"`
+	// Place returns what is stored of a new document, which has its id and its stamps by
+	// now, if only its place among the others can say all of it. It is called last, in
+	// the batch that makes the record; it may read by tx, and change other records.
+	Place func(tx *Tx, doc Doc) (json.RawMessage, error) `json:"-"`
 
 	schema   *schema
 	fixed    []document.Path // fields that no patch changes
@@ -234,6 +246,6 @@ func (c *Collection) typ() kv.Type {
 // archive returns the collection that archived records of c go to.
 func (c *Collection) archive() *Collection {
 	a := *c
-	a.Name, a.archived, a.TTL, a.Archive, a.Keys, a.Check = c.Name+archiveSuffix, true, 0, nil, nil, nil
+	a.Name, a.archived, a.TTL, a.Archive, a.Keys, a.Prepare, a.Check, a.Time, a.Place = c.Name+archiveSuffix, true, 0, nil, nil, nil, nil, nil, nil
 	return &a
 }

@@ -55,8 +55,8 @@ func (s *Store) Import(ctx context.Context, tenant, collection string, r io.Read
 	if err != nil {
 		return 0, err
 	}
-	if c.archived {
-		return 0, c.told(readOnly())
+	if err := c.changeable(); err != nil {
+		return 0, c.told(err)
 	}
 	in := bufio.NewScanner(r)
 	in.Buffer(nil, 2*MaxDocument)
@@ -91,6 +91,9 @@ func (c *Collection) lines(in *bufio.Scanner, line int, now time.Time) (docs []j
 		doc, err := c.parsed("doc", in.Bytes())
 		if err == nil {
 			doc, err = c.schema.inUTC(doc)
+		}
+		if err == nil {
+			doc, err = c.prepared(doc)
 		}
 		if err == nil {
 			err = c.check(doc)

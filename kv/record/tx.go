@@ -209,8 +209,8 @@ func (tx *Tx) Delete(collection, id string, o UpdateOptions) (Doc, error) {
 }
 
 func (tx *Tx) remove(c *Collection, inner *kv.Tx, id string, o UpdateOptions) (Doc, error) {
-	if c.archived {
-		return Doc{}, readOnly()
+	if err := c.changeable(); err != nil {
+		return Doc{}, err
 	}
 	old, err := c.get(inner, id)
 	if err == nil {
@@ -233,6 +233,17 @@ func readOnly() *Error {
 	return refuse(CodeImmutable, "collection", "an archive is read only")
 }
 
+// changeable refuses changes of what is there.
+func (c *Collection) changeable() error {
+	switch {
+	case c.archived:
+		return readOnly()
+	case c.AppendOnly:
+		return refuse(CodeImmutable, "collection", "records of this collection are made, and never changed nor removed")
+	}
+	return nil
+}
+
 // insert puts a record that there is none of.
 func (tx *Tx) insert(c *Collection, inner *kv.Tx, made created) (Doc, error) {
 	if c.archived {
@@ -241,7 +252,13 @@ func (tx *Tx) insert(c *Collection, inner *kv.Tx, made created) (Doc, error) {
 	id, doc := made.id, made.doc
 	if c.ID.Kind == idDaily {
 		var err error
-		if id, doc, err = c.count(inner, doc, tx.Now()); err != nil {
+		now := tx.Now()
+		if c.Time != nil {
+			if now, err = c.Time(tx); err != nil {
+				return Doc{}, err
+			}
+		}
+		if id, doc, err = c.count(inner, doc, now); err != nil {
 			return Doc{}, err
 		}
 	}
@@ -254,6 +271,11 @@ func (tx *Tx) insert(c *Collection, inner *kv.Tx, made created) (Doc, error) {
 	}
 	if c.Check != nil {
 		if err := c.Check(tx, Doc{}, Doc{ID: id, JSON: doc, Written: tx.Now()}); err != nil {
+			return Doc{}, err
+		}
+	}
+	if c.Place != nil {
+		if doc, err = c.Place(tx, Doc{ID: id, JSON: doc, Written: tx.Now()}); err != nil {
 			return Doc{}, err
 		}
 	}
@@ -280,8 +302,8 @@ func (c *Collection) put(inner *kv.Tx, id string, ordinal uint64, doc json.RawMe
 
 // replace puts a document in the place of another of the record.
 func (tx *Tx) replace(c *Collection, inner *kv.Tx, old Doc, next json.RawMessage) (Doc, error) {
-	if c.archived {
-		return Doc{}, readOnly()
+	if err := c.changeable(); err != nil {
+		return Doc{}, err
 	}
 	if c.Check != nil {
 		if err := c.Check(tx, old, Doc{ID: old.ID, JSON: next, Written: tx.Now(), Ordinal: old.Ordinal}); err != nil {

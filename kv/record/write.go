@@ -68,6 +68,9 @@ func (c *Collection) made(text []byte, now time.Time, random io.Reader) (m creat
 	if doc, err = c.schema.inUTC(document.Over(c.schema.defaults, doc)); err != nil {
 		return m, err
 	}
+	if doc, err = c.prepared(doc); err != nil {
+		return m, err
+	}
 	if m.id, m.generated, err = c.newID(doc, now, random); err != nil {
 		return m, err
 	}
@@ -79,6 +82,14 @@ func (c *Collection) made(text []byte, now time.Time, random io.Reader) (m creat
 	}
 	m.doc = c.numbered(doc, m.id, now)
 	return m, c.check(m.doc)
+}
+
+// prepared is a document as Prepare has it.
+func (c *Collection) prepared(doc json.RawMessage) (json.RawMessage, error) {
+	if c.Prepare == nil {
+		return doc, nil
+	}
+	return c.Prepare(doc)
 }
 
 // newID is the id of a new document: its own, or a new one.
@@ -145,6 +156,9 @@ func (c *Collection) revised(old Doc, patch []byte, now time.Time) (json.RawMess
 	}
 	doc, err := c.schema.inUTC(document.Merge(old.JSON, p))
 	if err != nil {
+		return nil, err
+	}
+	if doc, err = c.prepared(doc); err != nil {
 		return nil, err
 	}
 	if bytes.Equal(doc, old.JSON) {
