@@ -117,8 +117,15 @@ func (p *indexPage) fill(ctx context.Context, r engine.Range) (end []byte, err e
 
 // afford is how many records to read at once, of the size of those so far.
 func (p *indexPage) afford() int {
-	each := max(p.read/max(p.looked, 1), 64)
-	return min(max(pageBytes/4/each, 1), 4*p.most, MaxTxRead)
+	return min(max(pageBytes/4/p.each(), 1), 4*p.most, MaxTxRead)
+}
+
+// each is about how many bytes a record has, by those so far.
+func (p *indexPage) each() int {
+	if p.looked == 0 {
+		return 512
+	}
+	return max(p.read/p.looked, 64)
 }
 
 // take reads the records of rows of the index, and says whether the page was full before
@@ -128,7 +135,8 @@ func (p *indexPage) take(rows []storedRow) (full bool, err error) {
 	for i, row := range rows {
 		lookups[i] = engine.Lookup{Column: column.Generic, Key: Row{Scope: p.view.scope, Shape: ShapeRecord, Key: row.Key}.AppendKey(nil)}
 	}
-	if _, err := p.view.reader.MultiGet(nil, lookups); err != nil {
+	room := make([]byte, 0, min(len(rows)*p.each()*5/4, pageBytes))
+	if _, err := p.view.reader.MultiGet(room, lookups); err != nil {
 		return false, err
 	}
 	now := p.view.time()

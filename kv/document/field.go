@@ -61,24 +61,27 @@ func Kind(value json.RawMessage) byte {
 // field is a property of an object as it stands: its name with quotes, and its value.
 type field struct{ name, value []byte }
 
-// fields yields the properties of a canonical object, in order; none of another value.
-func fields(object []byte) iter.Seq[field] {
-	return func(yield func(field) bool) {
-		if len(object) == 0 || object[0] != '{' {
-			return
-		}
-		for at := 1; object[at] != '}'; {
-			if object[at] == ',' {
-				at++
-			}
-			name := end(object, at)
-			value := end(object, name+1)
-			if !yield(field{object[at:name:name], object[name+1 : value : value]}) {
-				return
-			}
-			at = value
-		}
+// fields are the properties of a canonical object, in order, of which next takes one.
+type fields struct{ rest []byte }
+
+// fieldsOf are those of a value; of one that is no object there are none.
+func fieldsOf(value []byte) fields {
+	if len(value) == 0 || value[0] != '{' {
+		return fields{}
 	}
+	return fields{value}
+}
+
+// next returns the property that comes next; false at the end.
+func (f *fields) next() (p field, ok bool) {
+	if len(f.rest) < 2 || f.rest[1] == '}' { // rest begins with a brace, or with the comma between two
+		return p, false
+	}
+	name := end(f.rest, 1)
+	value := end(f.rest, name+1)
+	p = field{f.rest[1:name:name], f.rest[name+1 : value : value]}
+	f.rest = f.rest[value:]
+	return p, true
 }
 
 // Elements yields the elements of a canonical array; none of another value.
@@ -104,7 +107,8 @@ func Elements(array json.RawMessage) iter.Seq[json.RawMessage] {
 // value.
 func Names(object json.RawMessage) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for f := range fields(object) {
+		all := fieldsOf(object)
+		for f, ok := all.next(); ok; f, ok = all.next() {
 			if name, _ := Text(f.name); !yield(name) {
 				return
 			}
@@ -147,7 +151,8 @@ func Field(doc json.RawMessage, p Path) json.RawMessage {
 }
 
 func get(object []byte, name string) json.RawMessage {
-	for f := range fields(object) {
+	all := fieldsOf(object)
+	for f, ok := all.next(); ok; f, ok = all.next() {
 		if sameName(f.name, name) {
 			return f.value
 		}

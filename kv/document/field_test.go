@@ -102,3 +102,14 @@ func TestTextsAndKinds(t *testing.T) {
 		}
 	}
 }
+
+func TestDecodedValuesAreThoseOfEncodingJSON(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		raw := encoded(t, value(3).Draw(t, "value"))
+		decoder := json.NewDecoder(bytes.NewReader(raw))
+		decoder.UseNumber()
+		var want any
+		require.NoError(t, decoder.Decode(&want))
+		require.Equal(t, want, Decode(raw))
+	})
+}

@@ -1,9 +1,6 @@
 package document
 
-import (
-	"encoding/json"
-	"iter"
-)
+import "encoding/json"
 
 // Merge returns what a merge patch (RFC 7386) makes of a document, all three in
 // canonical form: a property of the patch that is null removes one of the document,
@@ -31,29 +28,28 @@ func appendMerged(dst, doc, patch []byte) []byte {
 // combine appends an object of the properties of two: those that only base has, and
 // for each of top what change appends, which is told what base has under its name.
 func combine(dst, base, top []byte, change func(dst []byte, old, new field) []byte) []byte {
-	next, stop := iter.Pull(fields(base))
-	defer stop()
 	dst = append(dst, '{')
-	old, more := next()
-	for f := range fields(top) {
+	below, above := fieldsOf(base), fieldsOf(top)
+	old, more := below.next()
+	for f, ok := above.next(); ok; f, ok = above.next() {
 		order := 1
 		for more {
 			if order = compareQuoted(old.name, f.name); order >= 0 {
 				break
 			}
 			dst = appendField(dst, old.name, old.value)
-			old, more = next()
+			old, more = below.next()
 		}
 		if !more || order > 0 {
 			dst = change(dst, field{}, f)
 			continue
 		}
 		dst = change(dst, old, f)
-		old, more = next()
+		old, more = below.next()
 	}
 	for more {
 		dst = appendField(dst, old.name, old.value)
-		old, more = next()
+		old, more = below.next()
 	}
 	return append(dst, '}')
 }

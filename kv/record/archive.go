@@ -8,6 +8,7 @@ import (
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/document"
 )
 
 // archiveBatch is how many records are put aside in one batch.
@@ -53,8 +54,8 @@ func (s *Store) PutAside(ctx context.Context, tenant, collection string) (moved 
 
 // aside reports whether a record is to be archived at a time.
 func (c *Collection) aside(d Doc, now time.Time) bool {
-	since, ok := instant(d.JSON, c.Archive.Since)
-	return ok && holds(c.Archive.When, d.JSON) && !now.Before(since.Add(time.Duration(c.Archive.After)))
+	since, ok := instant(d.JSON, document.ParsePath(c.Archive.Since))
+	return ok && c.Archive.When.holds(d.JSON) && !now.Before(since.Add(time.Duration(c.Archive.After)))
 }
 
 func (s *Store) putAside(ctx context.Context, tenant string, c *Collection, due []Doc) (moved int, err error) {

@@ -51,7 +51,10 @@ type Collection struct {
 
 	schema   *schema
 	fixed    []document.Path // fields that no patch changes
-	archived bool            // this is where another collection puts what it archives: it is read only
+	stamped  []document.Path // those that a new document gets the time in
+	updated  document.Path   // nil: none
+	words    []reservedWords
+	archived bool // this is where another collection puts what it archives: it is read only
 }
 
 // Duration is a time.Duration that stands in JSON as its text, as 720h.
@@ -86,17 +89,19 @@ type Stamps struct {
 // before Until. A time that is null or not there is no bound. Lists leave out what is
 // not in force at the moment at which they are read, unless they are asked for all.
 type Valid struct {
-	From  string                       `json:"from"`
-	Until string                       `json:"until"`
-	When  map[string][]json.RawMessage `json:"when"`
+	From  string `json:"from"`
+	Until string `json:"until"`
+	When  When   `json:"when"`
+
+	from, until document.Path // nil: none
 }
 
 // Archive says which records Store.Archive puts aside: those whose fields have one of
 // the values, and whose instant Since is longer ago than After.
 type Archive struct {
-	When  map[string][]json.RawMessage `json:"when"`
-	Since string                       `json:"since"`
-	After Duration                     `json:"after"`
+	When  When     `json:"when"`
+	Since string   `json:"since"`
+	After Duration `json:"after"`
 }
 
 // archiveSuffix makes of the name of a collection that of its archive.
@@ -152,7 +157,23 @@ func (c *Collection) compile() *Error {
 		}
 	}
 	c.fix(append(slices.Clone(c.Immutable), c.ID.Field, c.Stamps.Created, c.Stamps.Updated)...)
+	for _, f := range []string{c.Stamps.Created, c.Stamps.Updated} {
+		if f != "" {
+			c.stamped = append(c.stamped, document.ParsePath(f))
+		}
+	}
+	if c.Stamps.Updated != "" {
+		c.updated = document.ParsePath(c.Stamps.Updated)
+	}
+	c.compileReserved()
 	return nil
+}
+
+func parsePaths(fields ...string) (list []document.Path) {
+	for _, f := range fields {
+		list = append(list, document.ParsePath(f))
+	}
+	return list
 }
 
 // fix has no patch change fields; "" is none.
@@ -167,11 +188,17 @@ func (c *Collection) fix(fields ...string) {
 // compileTimes checks what is declared about times, and the values of conditions.
 func (c *Collection) compileTimes() *Error {
 	var instants []string
-	if c.Valid != nil {
-		instants = append(instants, c.Valid.From, c.Valid.Until)
+	if v := c.Valid; v != nil {
+		instants = append(instants, v.From, v.Until)
+		if v.From != "" {
+			v.from = document.ParsePath(v.From)
+		}
+		if v.Until != "" {
+			v.until = document.ParsePath(v.Until)
+		}
 	}
 	if c.Archive != nil {
-		if c.Archive.Since == "" || len(c.Archive.When) == 0 {
+		if c.Archive.Since == "" || len(c.Archive.When.fields) == 0 {
 			return invalid("archive", "it says which records (when) are put aside, and by which instant (since)")
 		}
 		instants = append(instants, c.Archive.Since)
@@ -184,15 +211,51 @@ func (c *Collection) compileTimes() *Error {
 	return nil
 }
 
-// holds reports whether the fields of a document have one of the values; null stands
-// for a field that is not there too.
-func holds(when map[string][]json.RawMessage, doc json.RawMessage) bool {
-	for field, values := range when {
-		have := document.Field(doc, document.ParsePath(field))
+// When says which values fields of a document have, each one of some; null stands for a
+// field that is not there too. In JSON it is an object of arrays by field.
+type When struct{ fields []whenField }
+
+type whenField struct {
+	path   document.Path
+	values []json.RawMessage
+}
+
+// UnmarshalJSON reads an object of arrays.
+func (w *When) UnmarshalJSON(text []byte) error {
+	canonical, err := document.Canonical(text)
+	if err != nil {
+		return err
+	}
+	for name := range document.Names(canonical) {
+		f := whenField{path: document.ParsePath(name)}
+		for value := range document.Elements(document.Field(canonical, document.Path{name})) {
+			f.values = append(f.values, value)
+		}
+		if len(f.values) == 0 {
+			return fmt.Errorf("of %s the values are an array, of one at least", name)
+		}
+		w.fields = append(w.fields, f)
+	}
+	return nil
+}
+
+// MarshalJSON is the object of arrays.
+func (w When) MarshalJSON() ([]byte, error) {
+	out := map[string][]json.RawMessage{}
+	for _, f := range w.fields {
+		out[f.path.String()] = f.values
+	}
+	return json.Marshal(out)
+}
+
+// holds reports whether the fields of a document have these values.
+func (w *When) holds(doc json.RawMessage) bool {
+	for _, f := range w.fields {
+		have := document.Field(doc, f.path)
 		if have == nil {
 			have = null
 		}
-		if !slices.ContainsFunc(values, func(v json.RawMessage) bool { return bytes.Equal(v, have) }) {
+		if !slices.ContainsFunc(f.values, func(v json.RawMessage) bool { return bytes.Equal(v, have) }) {
 			return false
 		}
 	}
@@ -201,12 +264,13 @@ func holds(when map[string][]json.RawMessage, doc json.RawMessage) bool {
 
 var null = json.RawMessage("null")
 
-// instant returns the moment that a field of a document is; false if it is none.
-func instant(doc json.RawMessage, field string) (time.Time, bool) {
-	if field == "" {
+// instant returns the moment that a field of a document is; false if it is none, or
+// there is no path.
+func instant(doc json.RawMessage, p document.Path) (time.Time, bool) {
+	if p == nil {
 		return time.Time{}, false
 	}
-	text, ok := document.Text(document.Field(doc, document.ParsePath(field)))
+	text, ok := document.Text(document.Field(doc, p))
 	if !ok {
 		return time.Time{}, false
 	}
@@ -220,13 +284,13 @@ func (c *Collection) inForce(doc json.RawMessage, now time.Time) bool {
 	if v == nil {
 		return true
 	}
-	if !holds(v.When, doc) {
+	if !v.When.holds(doc) {
 		return false
 	}
-	if from, ok := instant(doc, v.From); ok && now.Before(from) {
+	if from, ok := instant(doc, v.from); ok && now.Before(from) {
 		return false
 	}
-	until, ok := instant(doc, v.Until)
+	until, ok := instant(doc, v.until)
 	return !ok || now.Before(until)
 }
 

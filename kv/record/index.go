@@ -24,7 +24,7 @@ type Index struct {
 	// order of time, or "day", the date in UTC. "": its value as it stands.
 	As string `json:"as"`
 	// When says which records are in the index, as Valid.When does.
-	When map[string][]json.RawMessage `json:"when"`
+	When When `json:"when"`
 
 	paths []document.Path
 }
@@ -43,7 +43,7 @@ func (c *Collection) compileIndexes() *Error {
 			return invalid(field, "an index has a number from 1 on, and each its own")
 		case i.Name == "" || names[i.Name]:
 			return invalid(field, "an index has a name, and each its own")
-		case len(i.Fields) == 0 && (i.Each || i.As != "" || len(i.When) == 0):
+		case len(i.Fields) == 0 && (i.Each || i.As != "" || len(i.When.fields) == 0):
 			return invalid(field, "an index has fields, or says when a record is in it")
 		case i.As != "" && i.As != asInstant && i.As != asDay:
 			return invalid(field, "a field counts as %s or as %s", asInstant, asDay)
@@ -127,7 +127,7 @@ func (i *Index) as(n int) string {
 
 // terms are those of a document without the ordinal, which each of them ends with.
 func (i *Index) terms(doc json.RawMessage) (list [][]byte) {
-	if !holds(i.When, doc) {
+	if !i.When.holds(doc) {
 		return nil
 	}
 	var term []byte
@@ -172,6 +172,9 @@ func allTerms(key, value []byte) [][]byte {
 
 // bounded refuses a document with more or longer terms than an index takes.
 func (c *Collection) bounded(doc json.RawMessage) error {
+	if 2*len(doc)+64 <= min(kv.MaxTerm, 2*MaxTerms) { // nothing in it is too long, nor too many
+		return nil
+	}
 	for _, i := range c.Indexes {
 		list := i.terms(doc)
 		field := i.Name

@@ -158,11 +158,7 @@ func (s *schema) inUTC(doc json.RawMessage) (json.RawMessage, error) {
 
 // check returns ErrValidation for a document that the schema refuses, with the field.
 func (s *schema) check(doc json.RawMessage) error {
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(doc))
-	if err != nil {
-		return malformed("", "%s", err)
-	}
-	err = s.compiled.Validate(value)
+	err := s.compiled.Validate(document.Decode(doc))
 	var refused *jsonschema.ValidationError
 	if !errors.As(err, &refused) {
 		return err

@@ -16,7 +16,9 @@ type States struct {
 	// nowhere; from a state to itself is no transition.
 	Transitions map[string][]string `json:"transitions"`
 	// In is what holds in a state.
-	In map[string]State `json:"in"`
+	In map[string]*State `json:"in"`
+
+	path document.Path
 }
 
 // State is what holds while a record is in a state.
@@ -24,6 +26,9 @@ type State struct {
 	Requires []string `json:"requires"` // fields that it has, neither null nor ""
 	Stamp    string   `json:"stamp"`    // the field that has the time at which the state was first come to; set once
 	Clears   []string `json:"clears"`   // fields that are removed when the state is left
+
+	requires, clears []document.Path
+	stamp            document.Path // nil: none
 }
 
 func (c *Collection) compileStates() *Error {
@@ -34,7 +39,15 @@ func (c *Collection) compileStates() *Error {
 	if s.Field == "" || s.Initial == "" {
 		return invalid("states", "the field of the state, and the initial one, are required")
 	}
+	s.path = document.ParsePath(s.Field)
 	for name, in := range s.In {
+		if in == nil {
+			return invalid("states.in."+name, "it is an object")
+		}
+		in.requires, in.clears = parsePaths(in.Requires...), parsePaths(in.Clears...)
+		if in.Stamp != "" {
+			in.stamp = document.ParsePath(in.Stamp)
+		}
 		if in.Stamp != "" && !c.schema.isInstant(document.ParsePath(in.Stamp)) {
 			return invalid("states.in."+name, "the schema does not say that %s is a date-time", in.Stamp)
 		}
@@ -45,8 +58,16 @@ func (c *Collection) compileStates() *Error {
 
 // of is the state of a document; "" if it has none.
 func (s *States) of(doc json.RawMessage) string {
-	state, _ := document.Text(document.Field(doc, document.ParsePath(s.Field)))
+	state, _ := document.Text(document.Field(doc, s.path))
 	return state
+}
+
+// in is what holds in a state.
+func (s *States) in(state string) *State {
+	if in := s.In[state]; in != nil {
+		return in
+	}
+	return new(State)
 }
 
 // legal refuses what is no transition.
@@ -68,13 +89,13 @@ func (s *States) enter(doc json.RawMessage, from string, now time.Time) json.Raw
 	if from == to {
 		return doc
 	}
-	for _, f := range s.In[from].Clears {
-		if p := document.ParsePath(f); !slices.Contains(s.In[to].Clears, f) {
+	for i, p := range s.in(from).clears {
+		if !slices.Contains(s.in(to).Clears, s.In[from].Clears[i]) {
 			doc = document.Merge(doc, document.With(null, p, null))
 		}
 	}
-	if stamp := s.In[to].Stamp; stamp != "" && absent(doc, stamp) {
-		doc = document.With(doc, document.ParsePath(stamp), document.FromText(document.FormatInstant(now)))
+	if stamp := s.in(to).stamp; stamp != nil && absent(doc, stamp) {
+		doc = document.With(doc, stamp, document.FromText(document.FormatInstant(now)))
 	}
 	return doc
 }
@@ -82,16 +103,16 @@ func (s *States) enter(doc json.RawMessage, from string, now time.Time) json.Raw
 // complete refuses a document that lacks what its state requires.
 func (s *States) complete(doc json.RawMessage) error {
 	state := s.of(doc)
-	for _, f := range s.In[state].Requires {
-		if absent(doc, f) {
-			return malformed(f, "it is required where %s is %s", s.Field, state)
+	for _, p := range s.in(state).requires {
+		if absent(doc, p) {
+			return malformed(p.String(), "it is required where %s is %s", s.Field, state)
 		}
 	}
 	return nil
 }
 
 // absent reports whether a document lacks a field, or has null or "" there.
-func absent(doc json.RawMessage, field string) bool {
-	value := document.Field(doc, document.ParsePath(field))
+func absent(doc json.RawMessage, p document.Path) bool {
+	value := document.Field(doc, p)
 	return value == nil || string(value) == "null" || string(value) == `""`
 }

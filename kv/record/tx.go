@@ -262,11 +262,11 @@ func (tx *Tx) insert(c *Collection, inner *kv.Tx, made created) (Doc, error) {
 			return Doc{}, err
 		}
 	}
-	_, err := c.get(inner, id)
+	_, err := inner.Get(c.ID.key(id))
 	if err == nil {
 		return Doc{}, refuse(CodeAlreadyExists, c.ID.Field, "there is a record with this id: update it, or choose another")
 	}
-	if !errors.Is(err, ErrNotFound) {
+	if !errors.Is(err, kv.ErrNotFound) {
 		return Doc{}, err
 	}
 	if c.Check != nil {

@@ -75,8 +75,8 @@ func (c *Collection) made(text []byte, now time.Time, random io.Reader) (m creat
 		return m, err
 	}
 	if s := c.States; s != nil {
-		if absent(doc, s.Field) {
-			doc = document.With(doc, document.ParsePath(s.Field), document.FromText(s.Initial))
+		if absent(doc, s.path) {
+			doc = document.With(doc, s.path, document.FromText(s.Initial))
 		}
 		doc = s.enter(doc, "", now)
 	}
@@ -116,14 +116,14 @@ func (c *Collection) newID(doc json.RawMessage, now time.Time, random io.Reader)
 
 // numbered returns a document with its id, and its stamps where it has none.
 func (c *Collection) numbered(doc json.RawMessage, id string, now time.Time) json.RawMessage {
-	doc = document.With(doc, document.Path{c.ID.Field}, document.FromText(id))
-	for _, f := range []string{c.Stamps.Created, c.Stamps.Updated} {
+	set := document.With(nil, document.Path{c.ID.Field}, document.FromText(id))
+	for _, p := range c.stamped {
 		// Of what is numbered by the day the day of its creation is that of its id.
-		if f != "" && (absent(doc, f) || c.ID.Kind == idDaily) {
-			doc = document.With(doc, document.ParsePath(f), document.FromText(document.FormatInstant(now)))
+		if absent(doc, p) || c.ID.Kind == idDaily {
+			set = document.With(set, p, document.FromText(document.FormatInstant(now)))
 		}
 	}
-	return doc
+	return document.Merge(doc, set)
 }
 
 // check returns the refusal of a document that does not hold to the declaration.
@@ -176,11 +176,11 @@ func (c *Collection) revised(old Doc, patch []byte, now time.Time) (json.RawMess
 		}
 		doc = s.enter(doc, from, now)
 	}
-	if f := c.Stamps.Updated; f != "" {
-		if before, ok := instant(old.JSON, f); ok && !now.After(before) {
+	if p := c.updated; p != nil {
+		if before, ok := instant(old.JSON, p); ok && !now.After(before) {
 			now = before.Add(time.Millisecond)
 		}
-		doc = document.With(doc, document.ParsePath(f), document.FromText(document.FormatInstant(now)))
+		doc = document.With(doc, p, document.FromText(document.FormatInstant(now)))
 	}
 	return doc, c.check(doc)
 }
@@ -197,7 +197,7 @@ func (c *Collection) moving(to string, patch []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return document.With(p, document.ParsePath(c.States.Field), document.FromText(to)), nil
+	return document.With(p, c.States.path, document.FromText(to)), nil
 }
 
 // Create makes a record of a document, and returns it as it is stored. What the document
