@@ -50,7 +50,7 @@ KVS := kv-put,kv-put-16,kv-get,kv-get-16,kv-incr,kv-durable-1,kv-durable-16,kv-d
 ROCKS := eval "$$(sh engine/rocks/compat/env.sh)" &&
 
 .PHONY: help run build man deps env test test-view damage torture race kv-kills nocgo lint fuzz bench bench-quick bench-offline \
-	bench-soak bench-peers bench-before bench-build mutants flaky demo smoke generate proto-lint proto-breaking proto-baseline tools portability clean
+	bench-soak bench-peers bench-decide bench-before bench-build mutants flaky demo smoke generate proto-lint proto-breaking proto-baseline tools portability clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
@@ -139,6 +139,9 @@ bench-offline: deps ## measure inspect, verify, export and import of a store of 
 
 bench-peers: build bench-build ## measure Pebble, bbolt, badger, etcd, Redis and NATS beside Stoa (ARGS='-help' for the flags)
 	bin/bench-peers $(ARGS)
+
+bench-decide: deps ## ask Open Policy Agent and cedar-go what kv/policy decides, of random worlds, and measure all three
+	$(ROCKS) go -C bench/peers test -count=1 -timeout 60m -v $(TESTFLAGS) ./decide
 
 bench-before: deps ## measure what single improvements give: builds with and without each take turns (half an hour; ARGS='-only get-')
 	$(ROCKS) go run ./bench/before $(ARGS)
