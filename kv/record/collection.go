@@ -298,7 +298,16 @@ func (c *Collection) inForce(doc json.RawMessage, now time.Time) bool {
 // at a time, as Valid says.
 func (c *Collection) InForce(doc json.RawMessage, at time.Time) bool { return c.inForce(doc, at) }
 
-// typ is what kv knows of the collection.
+// Types are what kv knows of the collection, and of its archive, for stores that are
+// opened or checked without a Store.
+func (c *Collection) Types() []kv.Type {
+	if c.Archive == nil || c.archived {
+		return []kv.Type{c.typ()}
+	}
+	return []kv.Type{c.typ(), c.archive().typ()}
+}
+
+// typ is what kv knows of the collection itself.
 func (c *Collection) typ() kv.Type {
 	t := kv.Type{System: kv.SystemRecord, Space: c.Name, History: c.History, Indexes: []kv.Index{{Number: 0, Name: "all", Terms: allTerms}}}
 	for _, i := range c.Indexes {

@@ -16,4 +16,5 @@ const (
 	MaxIDs      = 10_000  // ids that a literal key of an index answers
 	DefaultPage = 20      // records of a page that nobody asked a size for
 	maxLook     = 10_000  // records that a page of a list looks at
+	maxFilters  = 16      // of a list
 )

@@ -11,7 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/faulty"
+	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/kvtest"
 )
 
 func value(text string) json.RawMessage { return json.RawMessage(text) }
@@ -137,6 +140,10 @@ func TestACursorIsOfItsList(t *testing.T) {
 	page, err = h.List(ctx, "a", "task", q)
 	require.NoError(t, err, "of pages of another size")
 	require.Len(t, page.Docs, 1)
+	_, err = h.List(ctx, "a", "task", Query{Filters: make([]Filter, maxFilters+1)})
+	refused(t, err, CodeInvalidArgument, "filters")
+	_, err = h.List(ctx, "a", "task", Query{Filters: make([]Filter, maxFilters)})
+	require.NoError(t, err)
 	for _, limit := range []int{-1, kv.MaxPage + 1} {
 		_, err = h.List(ctx, "a", "task", Query{Limit: limit})
 		refused(t, err, CodeInvalidArgument, "limit")
@@ -462,4 +469,71 @@ func TestAChecksRefusalChangesNothing(t *testing.T) {
 	require.NoError(t, err)
 	_, err = h.Delete(ctx, "a", "worker", "bob", UpdateOptions{})
 	require.NoError(t, err)
+}
+
+// What is refused within a unit of work that goes on has no number, and no other effect.
+func TestARefusalInAUnitOfWorkThatGoesOnChangesNothing(t *testing.T) {
+	h := newHost(t)
+	h.collections["entry"].Check = func(tx *Tx, _, changed Doc) error {
+		if strings.Contains(string(changed.JSON), "refuse") {
+			return Precondition("what", "no")
+		}
+		if strings.Contains(string(changed.JSON), "nested") {
+			_, err := tx.Create("entry", []byte(`{"what":"inner"}`))
+			return err
+		}
+		return nil
+	}
+	_, err := h.Space(ctx, "a", "entry")
+	require.NoError(t, err)
+	require.NoError(t, h.Do(ctx, "a", engine.WAL, func(tx *Tx) error {
+		_, err := tx.Create("entry", []byte(`{"what":"refuse"}`))
+		refused(t, err, CodePrecondition, "what")
+		revision, err := tx.Revision("entry")
+		require.NoError(t, err)
+		require.Zero(t, revision)
+		d, err := tx.Create("entry", []byte(`{"what":"x"}`))
+		require.Equal(t, "ent-20260301-000001", d.ID)
+		return err
+	}))
+	_, err = h.Create(ctx, "a", "entry", []byte(`{"what":"nested"}`), WriteOptions{})
+	require.ErrorContains(t, err, "has made another")
+	require.Equal(t, []string{"ent-20260301-000001"}, h.listed("entry", Query{}))
+}
+
+// Wherever the process dies, the numbers of a day go on behind the records that there
+// are: none is given twice, none is left out.
+func TestNumbersGoOnWhereverTheProcessDies(t *testing.T) {
+	for _, fault := range []faulty.Fault{faulty.Fail, faulty.CrashBefore, faulty.CrashAfter} {
+		for at := 1; ; at++ {
+			inner, clock := mem.New(), kvtest.New()
+			h, end := open(t, inner, clock)
+			h.create("entry", object{"what": "first"})
+			end()
+			f := faulty.New(inner, faulty.Options{At: at, Fault: fault})
+			h, end = open(t, f, clock)
+			made := 1
+			for range 3 {
+				if _, err := h.Create(ctx, "a", "entry", []byte(`{"what":"x"}`), WriteOptions{}); err == nil {
+					made++
+				}
+			}
+			require.NoError(t, h.kv.Close())
+			h, end = open(t, f.Restart(), clock)
+			ids := h.listed("entry", Query{})
+			require.GreaterOrEqual(t, len(ids), made)
+			for i, id := range ids {
+				require.Equal(t, fmt.Sprintf("ent-20260301-%06d", i+1), id)
+			}
+			n, err := h.Lookup(ctx, "a", "entry:counter:2026-03-01")
+			require.NoError(t, err)
+			require.Equal(t, fmt.Sprint(len(ids)), string(n))
+			require.Equal(t, fmt.Sprintf("ent-20260301-%06d", len(ids)+1), h.create("entry", object{"what": "next"}).ID)
+			end()
+			if !f.Tripped() {
+				require.Greater(t, at, 3)
+				break
+			}
+		}
+	}
 }

@@ -75,6 +75,9 @@ func (c *Collection) none(q Query) (Page, error) {
 
 // asked is a query of the collection, and what its cursors are for.
 func (c *Collection) asked(q Query) (filters []filter, question []byte, err error) {
+	if len(q.Filters) > maxFilters {
+		return nil, nil, invalid("filters", "a list has at most %d filters", maxFilters)
+	}
 	if len(q.Filters) == 0 {
 		q.Filters = []Filter{{}}
 	}

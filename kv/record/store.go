@@ -35,6 +35,11 @@ func New(store *kv.Store, o Options, sets ...*Collection) (*Store, error) {
 	}
 	s := &Store{kv: store, o: o, collections: map[string]*Collection{}}
 	for _, c := range sets {
+		for _, t := range c.Types() {
+			if err := store.Declare(t); err != nil {
+				return nil, c.told(err)
+			}
+		}
 		all := []*Collection{c}
 		if c.Archive != nil {
 			all = append(all, c.archive())
@@ -42,9 +47,6 @@ func New(store *kv.Store, o Options, sets ...*Collection) (*Store, error) {
 		for _, c := range all {
 			if s.collections[c.Name] != nil {
 				return nil, invalid("name", "the collection %s is declared twice", c.Name)
-			}
-			if err := store.Declare(c.typ()); err != nil {
-				return nil, c.told(err)
 			}
 			s.collections[c.Name] = c
 			s.names = append(s.names, c.Name)

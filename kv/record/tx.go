@@ -5,9 +5,10 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"strconv"
+	"fmt"
 	"time"
 
+	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv"
 )
 
@@ -250,17 +251,18 @@ func (tx *Tx) insert(c *Collection, inner *kv.Tx, made created) (Doc, error) {
 		return Doc{}, readOnly()
 	}
 	id, doc := made.id, made.doc
+	day, n := "", uint64(0)
 	if c.ID.Kind == idDaily {
-		var err error
-		now := tx.Now()
-		if c.Time != nil {
-			if now, err = c.Time(tx); err != nil {
-				return Doc{}, err
-			}
-		}
-		if id, doc, err = c.count(inner, doc, now); err != nil {
+		now, err := c.time(tx)
+		if err != nil {
 			return Doc{}, err
 		}
+		day = now.Format("20060102")
+		if n, err = c.counted(inner, day); err != nil {
+			return Doc{}, err
+		}
+		id = c.ID.daily(day, n+1)
+		doc = c.numbered(doc, id, now)
 	}
 	_, err := inner.Get(c.ID.key(id))
 	if err == nil {
@@ -279,7 +281,20 @@ func (tx *Tx) insert(c *Collection, inner *kv.Tx, made created) (Doc, error) {
 			return Doc{}, err
 		}
 	}
+	if c.ID.Kind == idDaily { // now that nothing refuses it any more
+		if err := c.count(inner, day, n); err != nil {
+			return Doc{}, err
+		}
+	}
 	return c.put(inner, id, 0, doc, kv.PutOptions{TTL: time.Duration(c.TTL)})
+}
+
+// time is when a record with a daily id is made.
+func (c *Collection) time(tx *Tx) (time.Time, error) {
+	if c.Time != nil {
+		return c.Time(tx)
+	}
+	return tx.Now(), nil
 }
 
 // put stores a document under an id. ordinal is that of the record that is there; 0:
@@ -313,19 +328,16 @@ func (tx *Tx) replace(c *Collection, inner *kv.Tx, old Doc, next json.RawMessage
 	return c.put(inner, old.ID, old.Ordinal, next, kv.PutOptions{KeepTTL: true})
 }
 
-// count gives a document the next id of the day, and the time of its creation, which is
-// of that day.
-func (c *Collection) count(inner *kv.Tx, doc json.RawMessage, now time.Time) (string, json.RawMessage, error) {
-	day := now.Format("20060102")
-	n, err := c.counted(inner, day)
-	if err != nil {
-		return "", nil, err
+// count takes the number that follows n of a day.
+func (c *Collection) count(inner *kv.Tx, day string, n uint64) error {
+	now, err := c.counted(inner, day)
+	if err == nil && now != n {
+		err = fmt.Errorf("record: %s: the making of a record has made another of the collection", c.Name)
 	}
-	id := c.ID.daily(day, n+1)
-	if _, err := inner.Put([]byte(counterKey+day), binary.BigEndian.AppendUint64(nil, n+1), kv.PutOptions{}); err != nil {
-		return "", nil, err
+	if err == nil {
+		_, err = inner.Put([]byte(counterKey+day), binary.BigEndian.AppendUint64(nil, n+1), kv.PutOptions{})
 	}
-	return id, c.numbered(doc, id, now), nil
+	return err
 }
 
 // counted is how many ids a day has been given.
@@ -338,7 +350,7 @@ func (c *Collection) counted(from getter, day string) (uint64, error) {
 		return 0, err
 	}
 	if len(r.Value) != 8 {
-		return 0, errors.New("record: the counter of " + strconv.Quote(day) + " is damaged")
+		return 0, fmt.Errorf("record: %s: %w: the counter of %s", c.Name, engine.ErrCorrupt, day)
 	}
 	return binary.BigEndian.Uint64(r.Value), nil
 }
