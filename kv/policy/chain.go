@@ -55,15 +55,19 @@ func (h Head) previous() string {
 	return h.Hash
 }
 
-// append returns the event of a draft at the place behind the head, and the head
-// that it makes. The ledger's time does not go back.
-func (h Head) append(d *draft, now time.Time) (id EventID, event []byte, next Head) {
+// time is when the next event is appended: the ledger's time does not go back.
+func (h Head) time(now time.Time) time.Time {
 	if now = now.Truncate(time.Millisecond); now.Before(h.At) {
-		now = h.At
+		return h.At
 	}
-	id = h.Last.next(now)
-	event, hash := d.at(id, h.previous(), now)
-	return id, event, Head{h.Events + 1, id, hash, now}
+	return now
+}
+
+// append returns an event that has its id and its time in the place behind the head, and
+// the head that it makes.
+func (h Head) append(id EventID, at time.Time, canonical []byte) (event json.RawMessage, next Head, err error) {
+	event, hash, err := chained(canonical, h.previous())
+	return event, Head{h.Events + 1, id, hash, at}, err
 }
 
 // Finding is something that is wrong with a ledger.
@@ -124,7 +128,7 @@ func (c *Chain) gap(id EventID) []Finding {
 // read looks at an event by itself, and returns what is wrong with it and the hash
 // that it names.
 func (c *Chain) read(id EventID, event []byte) (problem, previous string) {
-	d, values, err := cutEvent(event)
+	p, values, err := cutEvent(event)
 	if err != nil {
 		return "it is no event: " + err.Error(), ""
 	}
@@ -135,7 +139,7 @@ func (c *Chain) read(id EventID, event []byte) (problem, previous string) {
 		}
 		texts[n] = string(value[1 : len(value)-1])
 	}
-	c.counted, previous = d.hash(values), texts[2]
+	c.counted, previous = p.hash(values), texts[2]
 	at, err := document.ParseInstant(texts[3])
 	switch {
 	case texts[1] != c.counted:

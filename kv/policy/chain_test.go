@@ -18,14 +18,30 @@ type told struct {
 	text []byte
 }
 
+// appended is an event behind a head, as a ledger makes it.
+func appended(t *testing.T, head Head, text string, now time.Time) (told, Head) {
+	canonical, err := document.Canonical([]byte(text))
+	require.NoError(t, err)
+	event, err := prepareEvent(canonical)
+	require.NoError(t, err)
+	at := head.time(now)
+	id := EventID{at.Format(dayLayout), 1}
+	if id.Day == head.Last.Day {
+		id.Number = head.Last.Number + 1
+	}
+	event = document.With(event, document.Path{"event_id"}, document.FromText(id.String()))
+	event = document.With(event, document.Path{"timestamp"}, document.FromText(document.FormatInstant(at)))
+	event, next, err := head.append(id, at, event)
+	require.NoError(t, err)
+	return told{id, event}, next
+}
+
 // someLedger is a ledger of n events over two days, and its head.
 func someLedger(t *testing.T, n int) (events []told, head Head) {
 	at := time.Date(2025, 11, 30, 23, 59, 59, 0, time.UTC)
 	for i := range n {
-		d, err := newDraft(fmt.Appendf(nil, `{"tool":"gmail","action":"send","agent_id":"a","intent_id":"int-20251130-abcdef","zoned":{"é":[1,%d]},"inputs":{"n":%d},"policy_decision":{"result":"allowed"}}`, i, i))
-		require.NoError(t, err)
 		var event told
-		event.id, event.text, head = head.append(d, at.Add(time.Duration(i)*300*time.Millisecond))
+		event, head = appended(t, head, fmt.Sprintf(`{"tool":"gmail","action":"send","agent_id":"a","intent_id":"int-20251130-abcdef","zoned":{"é":[1,%d]},"inputs":{"n":%d},"policy_decision":{"result":"allowed"}}`, i, i), at.Add(time.Duration(i)*300*time.Millisecond))
 		events = append(events, event)
 	}
 	return events, head
@@ -132,9 +148,7 @@ func TestB46AnEventThatIsReplacedIsFound(t *testing.T) {
 			}
 			before.Hash, before.At = c.counted, c.at
 		}
-		d, err := newDraft([]byte(`{"tool":"other"}`))
-		require.NoError(t, err)
-		changed[i].id, changed[i].text, _ = before.append(d, time.Date(2025, 11, 30, 23, 59, 59, 0, time.UTC).Add(time.Duration(i)*300*time.Millisecond))
+		changed[i], _ = appended(t, before, `{"tool":"other"}`, time.Date(2025, 11, 30, 23, 59, 59, 0, time.UTC).Add(time.Duration(i)*300*time.Millisecond))
 		found := verify(changed, head)
 		require.Len(t, found, 1, "event %d", i)
 		require.Equal(t, events[i].id.String(), found[0].Event)
@@ -153,13 +167,11 @@ func TestB46AnEventThatIsReplacedIsFound(t *testing.T) {
 // The time of the ledger does not go back, even if that of its store does.
 func TestTheLedgersTimeDoesNotGoBack(t *testing.T) {
 	late := time.Date(2025, 12, 1, 0, 0, 0, 500_000_000, time.UTC)
-	d, err := newDraft([]byte(`{"tool":"t"}`))
-	require.NoError(t, err)
-	one, text, head := Head{}.append(d, late)
-	two, then, head := head.append(d, late.Add(-time.Hour))
-	require.Equal(t, "evt-20251201-000002", two.String())
-	require.Contains(t, string(then), `"timestamp":"2025-12-01T00:00:00.5Z"`)
-	require.Empty(t, verify([]told{{one, text}, {two, then}}, head))
+	one, head := appended(t, Head{}, `{"tool":"t"}`, late)
+	two, head := appended(t, head, `{"tool":"t"}`, late.Add(-time.Hour))
+	require.Equal(t, "evt-20251201-000002", two.id.String())
+	require.Contains(t, string(two.text), `"timestamp":"2025-12-01T00:00:00.5Z"`)
+	require.Empty(t, verify([]told{one, two}, head))
 }
 
 func TestB39HashesOfInputs(t *testing.T) {

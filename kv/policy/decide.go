@@ -60,6 +60,9 @@ func (v *view) decide(q *Question, env *condition.Env, t *trace) Decision {
 	d := v.approval(q, g)
 	if d.Result == 0 {
 		d = v.evaluate(env, &steps, t)
+		if q.approved && d.Result == PendingApproval {
+			d.Result, d.Reason = Allowed, ReasonApproved
+		}
 	}
 	d.Allowed = d.Result == Allowed || d.Result == Transformed
 	d.Delegation = g.delegation.ID
@@ -166,6 +169,9 @@ func (d *Delegation) conditionsMet(env *condition.Env, steps *int, t *trace) (bo
 
 // approval is the decision if approval is wanted, and else the zero Decision.
 func (v *view) approval(q *Question, g grant) Decision {
+	if q.approved {
+		return Decision{}
+	}
 	by := ""
 	if v.agent != nil {
 		if _, wants := matching(v.agent.RequireApproval, q.Action); wants {

@@ -20,6 +20,9 @@ type Question struct {
 	// Consume says that the answer is to use a delegation up. It changes
 	// what is said, not what is decided: that a delegation is exhausted.
 	Consume bool
+
+	// approved says that a person has approved it: what wants approval allows it.
+	approved bool
 }
 
 // Result is what a decision comes to.
@@ -69,6 +72,7 @@ const (
 const (
 	ReasonNoDelegation  = "No delegation for this action"
 	ReasonApproval      = "Requires human approval"
+	ReasonApproved      = "Approved by a person"
 	ReasonNoPolicy      = "No policy restriction"
 	ReasonDefaultDeny   = "No policy allows this action"
 	ReasonAgentDisabled = "agent disabled"

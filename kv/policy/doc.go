@@ -5,6 +5,9 @@
 // clock. [ParseAgent], [ParseDelegation], [ParsePolicy] and [ParseSettings] make its records of their
 // documents, [World.Apply] puts them in, [World.Decide] answers a [Question], [World.Explain] with all that
 // was looked at. [World.WhatCan] and [World.WhoCan] are the questions both ways. A [Chain] verifies
-// the events of a ledger, each of which names the hash of the one before, against its [Head]. README.md has
-// the rules.
+// the events of a ledger, each of which names the hash of the one before, against its [Head].
+//
+// A [Store] keeps the records, as [Collections] declares them, in package record, and the worlds of its
+// tenants up to date with them: [Store.Decide] and [Store.Use] answer, [Store.Append] and
+// [Store.Verify] are the ledger's. README.md has the rules.
 package policy

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"time"
 
 	"github.com/stoadb/stoa/kv/document"
 )
@@ -73,49 +72,39 @@ func takeHash(event map[string]json.RawMessage, name string) error {
 	return nil
 }
 
-// draft is an event in canonical form, cut at the values of placed, which are not in
-// it; nor is the name of hash. It is made before the ledger is locked, so that little
-// is left to do when it is.
-type draft struct {
-	pieces [len(placed) + 1][]byte
-}
-
-// newDraft returns the draft of what a caller wants appended: an event without
-// those fields, in which inputs and outputs may stand instead of their hashes.
-func newDraft(text []byte) (*draft, error) {
-	canonical, err := document.Canonical(text)
-	if err != nil {
-		return nil, invalid("", "%s", err)
-	}
+// prepareEvent returns what is known of an event before it has its place in the ledger:
+// with the hashes of inputs and outputs, which may be given instead of those, and with
+// stand-ins for the hashes of the chain.
+func prepareEvent(canonical json.RawMessage) (json.RawMessage, error) {
 	var event map[string]json.RawMessage
-	if err := json.Unmarshal(canonical, &event); err != nil || event == nil {
+	if err := json.Unmarshal(canonical, &event); err != nil {
 		return nil, invalid("", "an event is an object")
 	}
 	for _, name := range placed {
 		if _, given := event[name]; given {
 			return nil, invalid(name, "the ledger says it itself: leave it out")
 		}
-		event[name] = json.RawMessage(`""`)
 	}
+	event["hash"], event["previous_hash"] = quote(noHash), quote(noHash)
 	for _, name := range []string{"inputs", "outputs"} {
 		if err := takeHash(event, name); err != nil {
 			return nil, err
 		}
 	}
-	if text, err = json.Marshal(event); err != nil {
+	text, err := json.Marshal(event)
+	if err != nil {
 		return nil, err
 	}
-	if canonical, err = document.Canonical(text); err != nil {
-		return nil, err
-	}
-	d, _, err := cutEvent(canonical)
-	return d, err
+	return document.Canonical(text)
 }
+
+// pieces are an event in canonical form, cut at the values of placed, which are not in
+// them; nor is the name of hash.
+type pieces [len(placed) + 1][]byte
 
 // cutEvent cuts a canonical event, and returns what was cut out of it: the values
 // of placed.
-func cutEvent(canonical []byte) (d *draft, values [len(placed)][]byte, err error) {
-	d = &draft{}
+func cutEvent(canonical []byte) (p pieces, values [len(placed)][]byte, err error) {
 	n, from := 0, 0
 	err = eachField(canonical, func(name string, start, value, end int) {
 		if n == len(placed) || name != placed[n] {
@@ -125,14 +114,14 @@ func cutEvent(canonical []byte) (d *draft, values [len(placed)][]byte, err error
 		if name == "hash" {
 			value = start
 		}
-		d.pieces[n] = canonical[from:value]
+		p[n] = canonical[from:value]
 		n, from = n+1, end
 	})
 	if err == nil && n < len(placed) {
 		err = errors.New("it has no " + placed[n])
 	}
-	d.pieces[n] = canonical[from:]
-	return d, values, err
+	p[n] = canonical[from:]
+	return p, values, err
 }
 
 // eachField calls fn for the fields of a canonical object: with the name, where
@@ -162,20 +151,25 @@ func eachField(canonical []byte, fn func(name string, start, value, end int)) er
 
 // hash is that of the event with some values of placed; the one of hash itself
 // makes no difference.
-func (d *draft) hash(values [len(placed)][]byte) string {
-	return hashOf(d.pieces[0], values[0], d.pieces[1], d.pieces[2], values[2], d.pieces[3], values[3], d.pieces[4])
+func (p *pieces) hash(values [len(placed)][]byte) string {
+	return hashOf(p[0], values[0], p[1], p[2], values[2], p[3], values[3], p[4])
 }
 
-// at returns the event at its place, and its hash.
-func (d *draft) at(id EventID, previous string, at time.Time) (event []byte, hash string) {
-	values := [...][]byte{quote(id.String()), nil, quote(previous), quote(document.FormatInstant(at))}
-	hash = d.hash(values)
-	values[1] = append([]byte(`,"hash":`), quote(hash)...)
-	event = append(event, d.pieces[0]...)
-	for n, value := range values {
-		event = append(append(event, value...), d.pieces[n+1]...)
+// chained returns an event that has its id and its time behind the one that has a hash,
+// and its own hash.
+func chained(canonical []byte, previous string) (event json.RawMessage, hash string, err error) {
+	p, values, err := cutEvent(canonical)
+	if err != nil {
+		return nil, "", err
 	}
-	return event, hash
+	values[2] = quote(previous)
+	hash = p.hash(values)
+	values[1] = append([]byte(`,"hash":`), quote(hash)...)
+	event = append(event, p[0]...)
+	for n, value := range values {
+		event = append(append(event, value...), p[n+1]...)
+	}
+	return event, hash, nil
 }
 
 // quote is a text as JSON has it, if nothing of it is to be escaped.

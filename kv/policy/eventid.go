@@ -42,14 +42,6 @@ func (id EventID) Compare(other EventID) int {
 	return cmp.Or(cmp.Compare(id.Day, other.Day), cmp.Compare(id.Number, other.Number))
 }
 
-// next is the id of the event that follows id, at a time that is not before it.
-func (id EventID) next(at time.Time) EventID {
-	if day := at.UTC().Format(dayLayout); day != id.Day {
-		return EventID{day, 1}
-	}
-	return EventID{id.Day, id.Number + 1}
-}
-
 // follows reports whether id may come right after other.
 func (id EventID) follows(other EventID) bool {
 	if id.Day == other.Day {

@@ -14,6 +14,8 @@ type Agent struct {
 	// RequireApproval are the actions that a person has to approve whatever
 	// delegations say: require_human_approval_for of its config.
 	RequireApproval []Pattern
+
+	content content // by which the store sees that it has changed
 }
 
 // AgentStatus says whether an agent may act.
@@ -46,6 +48,8 @@ type Delegation struct {
 	Conditions    []*condition.Program // all of which must be true
 	Active        bool
 	Revoked       bool
+
+	content content // by which the store sees that it has changed
 }
 
 // Policy is what decisions need of a policy.

@@ -150,6 +150,9 @@ func (c *Collection) check(doc json.RawMessage) error {
 
 // revised prepares what a patch makes of a document; nil if it changes nothing.
 func (c *Collection) revised(old Doc, patch []byte, now time.Time) (json.RawMessage, error) {
+	if err := c.changeable(); err != nil {
+		return nil, err
+	}
 	p, err := c.parsed("patch", patch)
 	if err != nil {
 		return nil, err

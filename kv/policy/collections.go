@@ -1,0 +1,88 @@
+package policy
+
+import (
+	"embed"
+	"fmt"
+	"strings"
+
+	"github.com/stoadb/stoa/kv/record"
+)
+
+// The names of the collections.
+const (
+	Policies    = "policy"
+	Ledger      = "ledger"
+	Agents      = "agent"
+	Intents     = "intent"
+	Claims      = "claim"
+	Delegations = "delegation"
+	Approvals   = "approval"
+	TenantRules = "settings"
+)
+
+// SettingsID is the id of the one record of settings.
+const SettingsID = "tenant"
+
+// versioned are the collections that may have versions beside them, which are collections
+// of their own: policy.v2 to policy.v9. The ledger has none: its chain is not copied.
+var versioned = []string{Policies, Agents, Intents, Claims, Delegations}
+
+// lastVersion is the last version that a collection may have.
+const lastVersion = 9
+
+//go:embed collections/*.json
+var declarations embed.FS
+
+// Collections returns what the records of the capability are declared to be: the
+// collections, in the order of the names above, and then their versions.
+func Collections() ([]*record.Collection, error) {
+	var sets []*record.Collection
+	for _, name := range []string{Policies, Ledger, Agents, Intents, Claims, Delegations, Approvals, TenantRules} {
+		c, err := declared(name, 1)
+		if err != nil {
+			return nil, err
+		}
+		c.Check, c.Time, c.Place = checks[name], nil, nil
+		if name == Ledger {
+			c.Time, c.Place = ledgerTime, place
+		}
+		sets = append(sets, c)
+	}
+	for _, name := range versioned {
+		for version := 2; version <= lastVersion; version++ {
+			c, err := declared(name, version)
+			if err != nil {
+				return nil, err
+			}
+			sets = append(sets, c)
+		}
+	}
+	return sets, nil
+}
+
+// VersionName is the name of a version of a collection; version 1 is the collection.
+func VersionName(collection string, version int) string {
+	if version == 1 {
+		return collection
+	}
+	return fmt.Sprintf("%s.v%d", collection, version)
+}
+
+// declared is a version of a collection. Its keys begin with its name.
+func declared(name string, version int) (*record.Collection, error) {
+	text, err := declarations.ReadFile("collections/" + name + ".json")
+	if err != nil {
+		return nil, err
+	}
+	if version > 1 {
+		versioned := VersionName(name, version)
+		text = []byte(strings.Replace(string(text), fmt.Sprintf(`"name": %q`, name), fmt.Sprintf(`"name": %q`, versioned), 1))
+		text = []byte(strings.ReplaceAll(string(text), fmt.Sprintf(`"pattern": "%s:`, name), fmt.Sprintf(`"pattern": "%s:`, versioned)))
+	}
+	c, err := record.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("policy: the declaration of %s: %w", name, err)
+	}
+	c.Prepare = prepares[name]
+	return c, nil
+}

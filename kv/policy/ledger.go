@@ -1,0 +1,193 @@
+package policy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/stoadb/stoa/kv/document"
+	"github.com/stoadb/stoa/kv/record"
+)
+
+// headName is the name under which the ledger keeps its head.
+const headName = "head"
+
+// parseHead reads a head that is kept; nil is that of a ledger without events.
+func parseHead(text []byte) (h Head, err error) {
+	if text == nil {
+		return h, nil
+	}
+	if err := json.Unmarshal(text, &h); err != nil {
+		return h, fmt.Errorf("policy: the head of the ledger can't be read: %w", err)
+	}
+	return h, nil
+}
+
+func keptHead(tx *record.Tx) (Head, error) {
+	text, err := tx.Kept(Ledger, headName)
+	if err != nil {
+		return Head{}, err
+	}
+	return parseHead(text)
+}
+
+// ledgerTime is when the next event is appended.
+func ledgerTime(tx *record.Tx) (time.Time, error) {
+	h, err := keptHead(tx)
+	return h.time(tx.Now()), err
+}
+
+// place gives a new event its place behind the head of the ledger, which it becomes.
+// Its intent must be there, unless the tenant has it otherwise.
+func place(tx *record.Tx, d record.Doc) (json.RawMessage, error) {
+	if _, err := tx.Get(Intents, text(d, "intent_id")); err != nil {
+		if !errors.Is(err, record.ErrNotFound) {
+			return nil, err
+		}
+		if s, err := settings(tx); err != nil {
+			return nil, err
+		} else if !s.AllowUnknownIntents {
+			return nil, &record.Error{Code: record.CodeNotFound, Field: "intent_id", Reason: "there is no such intent: make it first, or have the settings allow unknown ones"}
+		}
+	}
+	h, err := keptHead(tx)
+	if err != nil {
+		return nil, err
+	}
+	id, ok := ParseEventID(d.ID)
+	at, err := document.ParseInstant(text(d, "timestamp"))
+	if !ok || err != nil {
+		return nil, fmt.Errorf("policy: the event %s has no place in the ledger", d.ID)
+	}
+	event, head, err := h.append(id, at, d.JSON)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := json.Marshal(head)
+	if err != nil {
+		return nil, err
+	}
+	return event, tx.Keep(Ledger, headName, kept)
+}
+
+// Append appends an event to the ledger of a tenant, and returns it as it is stored. In
+// the place of inputs_hash and outputs_hash it may have inputs and outputs, which are
+// not stored. It returns record.ErrValidation, with the field; record.ErrNotFound for
+// an intent that is not there, unless the settings allow it.
+func (s *Store) Append(ctx context.Context, tenant string, event []byte, o record.WriteOptions) (record.Doc, error) {
+	return s.records.Create(ctx, tenant, Ledger, event, o)
+}
+
+// Head returns the head of the ledger of a tenant.
+func (s *Store) Head(ctx context.Context, tenant string) (Head, error) {
+	view, err := s.records.View(tenant)
+	if err != nil {
+		return Head{}, err
+	}
+	defer func() { _ = view.Close() }()
+	return viewHead(view)
+}
+
+func viewHead(view *record.View) (Head, error) {
+	text, err := view.Kept(Ledger, headName)
+	if err != nil {
+		return Head{}, err
+	}
+	return parseHead(text)
+}
+
+// Verify goes through the ledger of a tenant and yields what is wrong with it: events
+// that were changed, replaced or taken away, and a head that does not fit. It is
+// finished with a state of one moment, of which it holds one event in memory.
+func (s *Store) Verify(ctx context.Context, tenant string) iter.Seq2[Finding, error] {
+	return func(yield func(Finding, error) bool) {
+		view, err := s.records.View(tenant)
+		if err != nil {
+			yield(Finding{}, err)
+			return
+		}
+		defer func() { _ = view.Close() }()
+		var c Chain
+		for d, err := range view.All(ctx, Ledger) {
+			if err != nil {
+				yield(Finding{}, err)
+				return
+			}
+			id, ok := ParseEventID(d.ID)
+			if !ok {
+				if !yield(Finding{d.ID, "it is no id of an event"}, nil) {
+					return
+				}
+				continue
+			}
+			for _, f := range c.Next(id, d.JSON) {
+				if !yield(f, nil) {
+					return
+				}
+			}
+		}
+		head, err := viewHead(view)
+		if err != nil {
+			yield(Finding{headName, err.Error()}, nil)
+			return
+		}
+		for _, f := range c.End(head) {
+			if !yield(f, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Events yields the events of a tenant whose times are at from or after, and before to,
+// oldest first, in one state.
+func (s *Store) Events(ctx context.Context, tenant string, from, to time.Time) iter.Seq2[record.Doc, error] {
+	return func(yield func(record.Doc, error) bool) {
+		view, err := s.records.View(tenant)
+		if err != nil {
+			yield(record.Doc{}, err)
+			return
+		}
+		defer func() { _ = view.Close() }()
+		q := record.Query{All: true, Filters: []record.Filter{{Index: "by_date",
+			From: document.FromText(from.UTC().Format(time.DateOnly)), To: document.FromText(to.UTC().AddDate(0, 0, 1).Format(time.DateOnly))}}}
+		for d, err := range each(ctx, view, Ledger, q) {
+			if err == nil {
+				at, _ := document.ParseInstant(text(d, "timestamp"))
+				if at.Before(from) {
+					continue
+				}
+				if !at.Before(to) { // times don't go back
+					return
+				}
+			}
+			if !yield(d, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// each yields the records of all pages of a query.
+func each(ctx context.Context, view *record.View, collection string, q record.Query) iter.Seq2[record.Doc, error] {
+	return func(yield func(record.Doc, error) bool) {
+		for q.Limit = 1000; ; {
+			page, err := view.List(ctx, collection, q)
+			if err != nil {
+				yield(record.Doc{}, err)
+				return
+			}
+			for _, d := range page.Docs {
+				if !yield(d, nil) {
+					return
+				}
+			}
+			if q.Cursor = page.Next; q.Cursor == "" {
+				return
+			}
+		}
+	}
+}
