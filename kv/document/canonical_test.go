@@ -25,8 +25,8 @@ func TestCanonicalForm(t *testing.T) {
 		require.Equal(t, want, string(got))
 	}
 	for _, bad := range []string{"", " ", "nul", "01", "1.", ".5", "1e", "+1", "-", "1 2", "[1,]", "[1", "{", `{"a"}`, `{"a":1,}`, `{a:1}`, `{"a":1,"a":2}`, `{"a":1,"\u0061":2}`,
-		`"`, `"\x"`, `"\u12"`, `"\ud800"`, `"\udc00\ud800"`, "\"\x01\"", "\"\xff\"", "1e999", "9007199254740993", "-9007199254740993", "NaN", "Infinity", "'a'"} {
-		_, err := Canonical([]byte(bad))
+		`"`, `"\x"`, `"\u12"`, `"\u1`, `"\`, `"\ud800"`, `"\udc00\ud800"`, "\"\x01\"", "\"\xff\"", "1e999", "9007199254740993", "-9007199254740993", "NaN", "Infinity", "'a'"} {
+		_, err := Canonical(slices.Clip([]byte(bad)))
 		var syntax *SyntaxError
 		require.ErrorAs(t, err, &syntax, "%q", bad)
 	}
@@ -75,7 +75,7 @@ func value(depth int) *rapid.Generator[any] {
 		rapid.Map(rapid.MapOfN(text, inner, 0, 5), func(m map[string]any) any { return m }))
 }
 
-var text = rapid.SampledFrom([]string{"", "a", "b", "a.b", "ab", `q"`, `\`, "\n", "é", "\ue000", "\uffff", "😀", "😀a", "\x00", "*"})
+var text = rapid.SampledFrom([]string{"", "a", "b", "a.b", "ab", `q"`, `\`, "\n", "é", "\ue000", "\uffff", "😀", "😀a", "😁", " ", "\x00", "*"})
 
 func encoded(t require.TestingT, v any) json.RawMessage {
 	raw, err := json.Marshal(v)
@@ -105,4 +105,13 @@ func TestNamesAreOrderedAsUTF16(t *testing.T) {
 			require.ErrorContains(t, err, "a name twice")
 		}
 	})
+}
+
+func TestASyntaxErrorSaysWhere(t *testing.T) {
+	for text, at := range map[string]int{`{"a":x}`: 5, `["abc`: 1, `[1,2`: 4, `[1] 2`: 4, `{"a":"\ud800"}`: 12} {
+		_, err := Canonical([]byte(text))
+		var syntax *SyntaxError
+		require.ErrorAs(t, err, &syntax)
+		require.Equal(t, at, syntax.At, text)
+	}
 }

@@ -9,7 +9,8 @@ import (
 
 // What follows reads canonical JSON: without white space, names in order.
 
-// end returns where the value ends that begins at a byte of canonical JSON.
+// end returns where the value ends that begins at a byte of canonical JSON, within an
+// object or an array.
 func end(src []byte, at int) int {
 	switch src[at] {
 	case '"':
@@ -39,11 +40,7 @@ func end(src []byte, at int) int {
 			}
 		}
 	}
-	i := bytes.IndexAny(src[at:], ",]}")
-	if i < 0 {
-		return len(src)
-	}
-	return at + i
+	return at + bytes.IndexAny(src[at:], ",]}")
 }
 
 // Kind is the first byte of a value in canonical form, which says what it is: '{', '[',

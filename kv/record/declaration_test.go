@@ -3,6 +3,7 @@ package record
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -97,4 +98,23 @@ func TestACollectionIsDeclaredOnce(t *testing.T) {
 	require.True(t, json.Valid(c.Schema), "it is served to clients")
 	_, err = h.Collection("nothing")
 	refused(t, err, CodeUnknownCollection, "collection")
+}
+
+func TestDeclarationsMaySayLittle(t *testing.T) {
+	c := parse(t, `{"name":"a","id":{"field":"id","kind":"given"},"schema":{"type":"object","additionalProperties":true,"properties":{"from":{"format":"date-time"}}},"valid":{"from":"from"},"max_bytes":2}`)
+	require.False(t, c.InForce(json.RawMessage(`{"from":"2026-01-01T00:00:01Z"}`), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
+	require.True(t, c.InForce(json.RawMessage(`{"from":"2026-01-01T00:00:00Z","":"2020-01-01T00:00:00Z"}`), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
+	require.Len(t, c.Types(), 1)
+	require.Len(t, parse(t, taskJSON).Types(), 2)
+	for _, keys := range []string{`[{"pattern":"entry:counter","counter":true}]`, `[{"pattern":"entry:{a}:{b}","counter":true}]`} {
+		declaration, err := document.Canonical([]byte(entryJSON))
+		require.NoError(t, err)
+		_, err = Parse(document.Merge(declaration, json.RawMessage(`{"keys":`+keys+`}`)))
+		refused(t, err, CodeInvalidArgument, "declaration.keys.0")
+	}
+	id := ID{Kind: idDaily, Prefix: "ent"}
+	require.Equal(t, "x", id.of([]byte("x")), "no daily key")
+	_, err := Parse([]byte(`{"name":"a"}`))
+	require.EqualError(t, err, "record: INVALID_ARGUMENT: a: declaration.schema: a schema is an object")
+	require.EqualError(t, &Error{Code: CodeConflict}, "record: CONFLICT")
 }

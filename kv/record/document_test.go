@@ -131,6 +131,9 @@ func TestB04Instants(t *testing.T) {
 	same, err := h.update("task", d.ID, object{"due": "2025-11-30T00:00:00.5+01:00"})
 	require.NoError(t, err)
 	require.Equal(t, d, same, "the same moment is no change")
+	d, err = h.update("task", d.ID, object{"reminders": []string{"2026-01-01T00:00:00+01:00", "2026-01-02T00:00:00Z"}})
+	require.NoError(t, err)
+	require.Equal(t, []any{"2025-12-31T23:00:00Z", "2026-01-02T00:00:00Z"}, of(t, d)["reminders"])
 	for _, bad := range []string{"30/11/2025", "2025-11-30", "", "2025-11-30T25:00:00Z"} {
 		_, err := h.update("task", d.ID, object{"due": bad})
 		refused(t, err, CodeValidation, "due")

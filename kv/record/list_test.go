@@ -201,6 +201,10 @@ func TestDailyIDsAreCountedWithinTheDay(t *testing.T) {
 	n, err := h.Import(ctx, "a", "entry", strings.NewReader(`{"entry_id":"ent-20260301-999998","what":"x","timestamp":"2026-03-01T12:00:00Z"}`))
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
+	before := h.revision("entry")
+	_, err = h.Import(ctx, "a", "entry", strings.NewReader(`{"entry_id":"ent-20260301-999998","what":"x","timestamp":"2026-03-01T12:00:00Z"}`))
+	require.NoError(t, err)
+	require.Equal(t, before+1, h.revision("entry"), "the counter is where it was")
 	for _, want := range []string{"ent-20260301-999999", "ent-20260301-1000000", "ent-20260301-1000001"} {
 		require.Equal(t, want, h.create("entry", entry).ID)
 	}

@@ -144,6 +144,16 @@ func (h *host) listed(collection string, q Query) (ids []string) {
 	}
 }
 
+// revision is the last one of a collection.
+func (h *host) revision(collection string) uint64 {
+	view, err := h.View("a")
+	require.NoError(h.t, err)
+	defer func() { require.NoError(h.t, view.Close()) }()
+	n, err := view.Revision(collection)
+	require.NoError(h.t, err)
+	return n
+}
+
 func TestARecordIsMadeReadChangedAndRemoved(t *testing.T) {
 	h := newHost(t)
 	_, err := h.Get(ctx, "a", "task", "tsk-20260301-aaaaaa")

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -50,4 +51,4 @@ func (c *Collection) doc(r kv.Record) (Doc, error) {
 }
 
 // own reports whether a row is of the collection's own, and no record.
-func own(key []byte) bool { return len(key) > 0 && key[0] == 0 }
+func own(key []byte) bool { return bytes.HasPrefix(key, []byte{0}) }

@@ -134,7 +134,7 @@ func (c *Collection) check(doc json.RawMessage) error {
 	if err := c.reserved(doc); err != nil {
 		return err
 	}
-	if id, ok := document.Text(document.Field(doc, document.Path{c.ID.Field})); !ok || !c.ID.fits(id) {
+	if id, _ := document.Text(document.Field(doc, document.Path{c.ID.Field})); !c.ID.fits(id) {
 		return malformed(c.ID.Field, "an id matches %s, and has at most %d bytes and no colon", c.ID.pattern, maxID)
 	}
 	if err := c.schema.check(doc); err != nil {
