@@ -151,3 +151,34 @@ func TestDraftsAreInsertedAndNotesMoveNoStamp(t *testing.T) {
 	err = h.Do(ctx, "t", engine.WAL, func(tx *Tx) error { _, err := tx.Note(c.Name, "none", json.RawMessage(`{}`)); return err })
 	refused(t, err, CodeNotFound, "id")
 }
+
+// The keys that a document stands under are those under which it is found.
+func TestADocumentSaysItsKeys(t *testing.T) {
+	boss := strings.Replace(workerJSON, `"by_boss", "fields": ["boss"]`, `"by_boss", "fields": ["boss"], "each": true`, 1)
+	boss = strings.Replace(boss, `"boss": {"type": "string"}`, `"boss": {"type": "array"}`, 1)
+	boss = strings.Replace(boss, `"max_bytes"`, `"valid": {"when": {"left": [false, null]}}, "max_bytes"`, 1)
+	workers, entries := parse(t, boss), parse(t, entryJSON)
+	h := newHostOf(t, workers, entries)
+	now := h.clock.Now()
+	d, err := h.Create(ctx, "t", "worker", object{"worker_id": "ann", "boss": []string{"bob", "eve"}}.json(), WriteOptions{})
+	require.NoError(t, err)
+	records, indexes := workers.KeysOf(d.JSON, now)
+	require.Equal(t, []string{"worker:ann"}, records)
+	require.Equal(t, []string{"worker:by_boss:bob", "worker:by_boss:eve"}, indexes)
+	for _, key := range indexes {
+		found, err := h.Lookup(ctx, "t", key)
+		require.NoError(t, err)
+		require.Equal(t, `["ann"]`, string(found))
+	}
+	d, err = h.Create(ctx, "t", "worker", object{"worker_id": "bob"}.json(), WriteOptions{})
+	require.NoError(t, err)
+	_, indexes = workers.KeysOf(d.JSON, now)
+	require.Empty(t, indexes)
+	_, indexes = workers.KeysOf(json.RawMessage(`{"boss":["bob"],"left":true,"worker_id":"ann"}`), now)
+	require.Empty(t, indexes, "it is not in force")
+	d, err = h.Create(ctx, "t", "entry", []byte(`{"what":"a"}`), WriteOptions{})
+	require.NoError(t, err)
+	records, indexes = entries.KeysOf(d.JSON, now)
+	require.Equal(t, []string{"entry:" + d.ID}, records)
+	require.Equal(t, []string{"entry:by_day:" + now.Format(time.DateOnly)}, indexes)
+}
