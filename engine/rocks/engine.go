@@ -175,9 +175,9 @@ func (e *Engine) prepare(o *Options) error {
 
 func (e *Engine) startReader(s survey, o *Options) error {
 	how := opening{dir: e.dir, options: o, mode: s.recovery.Mode, families: s.families, readOnly: true}
-	if how.secondary() && hasBlobFiles(e.dir) || s.holes.any() {
+	if how.secondary() && hasBlobFiles(e.dir) || s.mended() {
 		var err error
-		if how.pinned, err = pin(e.dir, o.ScratchDir, s.holes.lengths()); err != nil {
+		if how.pinned, err = pin(e.dir, o.ScratchDir, s.lengths()); err != nil {
 			return err
 		}
 	}
@@ -207,10 +207,7 @@ func (e *Engine) startWriter(s survey, o *Options, create bool) error {
 	if err != nil {
 		return fmt.Errorf("engine: open: %w", err)
 	}
-	if s.holes.any() {
-		err = s.leave(e.dir)
-	}
-	if err != nil {
+	if err := s.mend(e.dir); err != nil {
 		at.close()
 		return err
 	}

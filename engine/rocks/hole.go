@@ -32,12 +32,8 @@ func (h holes) list() (all []*diskfile.Hole) {
 	return all
 }
 
-// lengths returns how much of each file counts that does not count to its end; nil if
-// there is no hole.
+// lengths returns how much of each file counts that does not count to its end.
 func (h holes) lengths() map[string]int64 {
-	if !h.any() {
-		return nil
-	}
 	m := map[string]int64{}
 	for _, hole := range h.list() {
 		m[filepath.Base(hole.Path)] = hole.Offset
@@ -107,14 +103,8 @@ func Kept(dir string) (names []string) {
 
 // leave ends the files of a store before its holes, after it has put what is behind
 // them into files of their own, and returns their names. A crash in the middle leaves
-// the holes, or nothing of them. It returns ErrLocked if another process has the store
-// open; that this one has not, the caller knows.
+// the holes, or nothing of them. The caller has the lock of the directory.
 func (h holes) leave(dir string) (kept []string, err error) {
-	lock, err := takeLock(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer lock.Close()
 	for _, hole := range h.list() {
 		names, err := leave(dir, hole)
 		if err != nil {

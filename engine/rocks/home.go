@@ -90,8 +90,10 @@ func (h *home) removed() bool {
 }
 
 // close lets go of the directory, which nothing of the store may need any more. Where it
-// was is known further.
+// was is known further. The lock is given back by itself: a child of this process that is just
+// being started has the file too, and would have it for a moment longer.
 func (h *home) close() {
 	h.path = h.dir
-	_ = h.file.Close() // it was only read
+	_ = unix.Flock(int(h.file.Fd()), unix.LOCK_UN) // where there are no such locks, it has none
+	_ = h.file.Close()                             // it was only read
 }

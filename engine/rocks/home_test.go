@@ -267,3 +267,14 @@ func TestDirectoryIsOpenedOnceByWhateverPath(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrLocked)
 	require.False(t, errors.Is(err, ErrMoved))
 }
+
+// A process that starts a child has it for a moment with all files that are open.
+func TestWhatAChildHasOpenLocksNoClosedStore(t *testing.T) {
+	t.Parallel()
+	e := open(t, t.TempDir(), Options{})
+	child, err := syscall.Dup(int(e.home.file.Fd()))
+	require.NoError(t, err)
+	defer syscall.Close(child)
+	require.NoError(t, e.Close())
+	open(t, e.dir, Options{})
+}

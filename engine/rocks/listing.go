@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/rocks/diskfile"
 )
 
@@ -45,6 +46,9 @@ func listTables(dir string, mark manifestMark) (l Listing, err error) {
 		}
 	}
 	if err != nil {
+		return l, err
+	}
+	if err := mark.admitOlder(dir, l.Manifest); err != nil {
 		return l, err
 	}
 	l.Cut = mark.lackOf(l.Manifest)
@@ -94,6 +98,16 @@ func (mark manifestMark) covers(m *diskfile.Manifest) bool {
 	return m.Number < mark.number
 }
 
+// admitOlder returns ErrCorrupt if CURRENT names a manifest that is not there, and the one
+// before it, m, does not hold what was on disk: the newer one was in use. Where nothing
+// says what was, that is so if m lists a table.
+func (mark manifestMark) admitOlder(dir string, m *diskfile.Manifest) error {
+	if m.Number == m.Named || mark.number != 0 && mark.number <= m.Number || mark.number == 0 && m.Tabled() == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: CURRENT of %s names MANIFEST-%06d, which is not there; nothing was changed; %s", engine.ErrCorrupt, dir, m.Named, salvageHint(dir))
+}
+
 // lackOf says what m lacks of what was on disk.
 func (mark manifestMark) lackOf(m *diskfile.Manifest) string {
 	switch {
@@ -108,7 +122,7 @@ func (mark manifestMark) lackOf(m *diskfile.Manifest) string {
 // markManifest returns how much of the manifest of dir is on disk, after it has
 // put there what was not. was is what an earlier call has returned.
 func markManifest(dir string, was manifestMark) (manifestMark, error) {
-	path, number, err := diskfile.CurrentManifest(dir)
+	path, number, err := diskfile.CurrentManifest(dir) // which is there: the store is open
 	if err != nil {
 		return was, err
 	}

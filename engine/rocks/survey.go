@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -38,6 +39,7 @@ type survey struct {
 	generation uint64 // of the watermark; 0: the file has to be written anew
 	recovery   Recovery
 	holes      holes
+	current    string   // the manifest that CURRENT has to name, since the one that it does is not there; "": it is
 	secondary  bool     // it is open beside its owner
 	unfit      []string // what RocksDB is not to be asked about; see Listing.unfit
 }
@@ -71,8 +73,8 @@ func takeOnce(dir string, o *Options) (s survey, err error) {
 		return s, err
 	}
 	opening := opening{dir: dir, options: o, mode: s.recovery.Mode, readOnly: true}
-	if s.holes.any() {
-		if opening.pinned, err = pin(dir, o.ScratchDir, s.holes.lengths()); err != nil {
+	if s.mended() {
+		if opening.pinned, err = pin(dir, o.ScratchDir, s.lengths()); err != nil {
 			return s, err
 		}
 	}
@@ -140,6 +142,10 @@ func (s *survey) readFiles(dir string, o *Options) error {
 	}
 	if s.unfit = l.unfit(err); len(s.unfit) > 0 || hole != nil {
 		return hole // which is said in the words of what is unfit, where something is
+	}
+	if l.Manifest.Number != l.Manifest.Named {
+		s.current = fmt.Sprintf("MANIFEST-%06d", l.Manifest.Number)
+		note(fmt.Sprintf("CURRENT names MANIFEST-%06d, whose name was not on disk yet: what was on disk is in %s", l.Manifest.Named, s.current))
 	}
 	if err != nil { // RocksDB refuses it too, unless it knows more
 		note("tables that the manifest does not list cannot be noticed: " + err.Error())
@@ -279,10 +285,35 @@ func (s *survey) admit(dir string, o *Options) error {
 	return nil
 }
 
-// leave ends the files before their holes, and says where it has put the rest.
-func (s *survey) leave(dir string) error {
+// mended reports whether RocksDB is to be shown other files than those of the directory.
+func (s *survey) mended() bool { return s.holes.any() || s.current != "" }
+
+// lengths is what pin is to show of the files; nil: they are as they are.
+func (s *survey) lengths() map[string]int64 {
+	if !s.mended() {
+		return nil
+	}
+	return s.holes.lengths()
+}
+
+// mend makes the directory what RocksDB was shown: it ends the files before their holes,
+// and says where it has put the rest, and has CURRENT name the manifest that is there.
+func (s *survey) mend(dir string) error {
+	if !s.mended() {
+		return nil
+	}
+	lock, err := takeLock(dir)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if s.current != "" {
+		if err := writeFile(filepath.Join(dir, "CURRENT"), []byte(s.current+"\n")); err != nil {
+			return fmt.Errorf("engine: open %s: name its manifest: %w", dir, noSpace(err))
+		}
+	}
 	kept, err := s.holes.leave(dir)
-	if err == nil {
+	if len(kept) > 0 {
 		s.recovery.Left = append(s.recovery.Left, "what was left is kept in "+strings.Join(kept, ", ")+" of "+dir)
 	}
 	return err

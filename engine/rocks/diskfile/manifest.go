@@ -3,7 +3,9 @@ package diskfile
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -13,6 +15,8 @@ import (
 type Manifest struct {
 	// Number is that of the file, 0 if CURRENT does not name one.
 	Number uint64
+	// Named is the number that CURRENT names: another than Number if that one is not there.
+	Named uint64
 	// End is behind its last whole record.
 	End int64
 	// Torn says that there is more behind End, the beginning of a record: a kill or a
@@ -69,11 +73,11 @@ func ReadManifestToHole(dir string) (*Manifest, error) { return readManifest(dir
 
 func readManifest(dir string, toHole bool) (*Manifest, error) {
 	m := &Manifest{Families: map[uint32]*Family{0: newFamily("default")}, Logs: map[uint64]uint64{}}
-	path, number, err := CurrentManifest(dir)
+	path, named, err := CurrentManifest(dir)
 	if err != nil {
 		return m, err
 	}
-	m.Number = number
+	m.Number, m.Named = manifestNumber(path), named
 	f, err := Open(path)
 	if err != nil {
 		return m, err
@@ -91,7 +95,7 @@ func readManifest(dir string, toHole bool) (*Manifest, error) {
 			continue
 		case damage != nil:
 			if m.Hole == nil {
-				m.Hole = &Hole{File: File{path, number}, Offset: m.End, Reason: damage.Reason}
+				m.Hole = &Hole{File: File{path, m.Number}, Offset: m.End, Reason: damage.Reason}
 			}
 			if !toHole {
 				errs = append(errs, err)
@@ -123,20 +127,47 @@ func readManifest(dir string, toHole bool) (*Manifest, error) {
 	return m, errors.Join(errs...)
 }
 
-// CurrentManifest returns the path and the number of the manifest that CURRENT of
-// dir names. It returns ErrDamaged if CURRENT names none.
-func CurrentManifest(dir string) (path string, number uint64, err error) {
+// CurrentManifest returns the path of the manifest of dir, and the number of the one that
+// CURRENT names. That is the manifest, unless it is not there and older ones are: then it
+// is the newest of these. RocksDB makes a manifest, puts what it holds on disk,
+// has CURRENT name it, puts the names in the directory on disk, and only then removes
+// the one before; so a power cut may leave the name in CURRENT and not that of the
+// file, where a file system keeps no order of names. CurrentManifest returns ErrDamaged if
+// CURRENT names none.
+func CurrentManifest(dir string) (path string, named uint64, err error) {
 	current, err := ReadSmall(filepath.Join(dir, "CURRENT"), maxCurrent)
 	if err != nil {
 		return "", 0, err
 	}
 	name, ended := strings.CutSuffix(string(current), "\n")
-	digits, named := strings.CutPrefix(name, manifestPrefix)
-	number, err = strconv.ParseUint(digits, 10, 64)
-	if !ended || !named || err != nil {
+	path = filepath.Join(dir, name)
+	if named = manifestNumber(name); !ended || named == 0 {
 		return "", 0, fmt.Errorf("%w: CURRENT names no manifest", ErrDamaged)
 	}
-	return filepath.Join(dir, name), number, nil
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return path, named, nil // what else it is opening it tells
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", 0, err
+	}
+	newest := uint64(0)
+	for _, e := range entries {
+		if n := manifestNumber(e.Name()); n > newest && n < named && e.Type().IsRegular() {
+			newest, path = n, filepath.Join(dir, e.Name())
+		}
+	}
+	return path, named, nil
+}
+
+// manifestNumber returns the number of a manifest by its path; 0 if it is none.
+func manifestNumber(path string) uint64 {
+	digits, named := strings.CutPrefix(filepath.Base(path), manifestPrefix)
+	number, err := strconv.ParseUint(digits, 10, 64)
+	if !named || err != nil {
+		return 0
+	}
+	return number
 }
 
 func newFamily(name string) *Family {
