@@ -163,8 +163,8 @@ var refusals = []refusal{
 	}, Options{}, engine.ErrCorrupt, []string{"CURRENT", "stoa salvage"}},
 	{"a CURRENT that lies", func(t *testing.T, dir string) {
 		require.NoError(t, open(t, dir, Options{}).Close())
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "CURRENT"), []byte("MANIFEST-999999\n"), 0o600))
-	}, Options{}, engine.ErrCorrupt, []string{"MANIFEST-999999", "stoa salvage"}},
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "CURRENT"), []byte("MANIFEST-000001\n"), 0o600))
+	}, Options{}, engine.ErrCorrupt, []string{"MANIFEST-000001", "stoa salvage"}},
 	{"too little space", func(*testing.T, string) {}, Options{MinFreeBytes: 1 << 60}, engine.ErrNoSpace, []string{"MiB free"}},
 }
 

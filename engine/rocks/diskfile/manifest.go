@@ -77,7 +77,7 @@ func readManifest(dir string, toHole bool) (*Manifest, error) {
 	if err != nil {
 		return m, err
 	}
-	m.Number, m.Named = manifestNumber(path), named
+	m.Number, m.Named = manifestNumber(filepath.Base(path)), named
 	f, err := Open(path)
 	if err != nil {
 		return m, err
@@ -160,9 +160,9 @@ func CurrentManifest(dir string) (path string, named uint64, err error) {
 	return path, named, nil
 }
 
-// manifestNumber returns the number of a manifest by its path; 0 if it is none.
-func manifestNumber(path string) uint64 {
-	digits, named := strings.CutPrefix(filepath.Base(path), manifestPrefix)
+// manifestNumber returns the number of a manifest by its name; 0 if it is none.
+func manifestNumber(name string) uint64 {
+	digits, named := strings.CutPrefix(name, manifestPrefix)
 	number, err := strconv.ParseUint(digits, 10, 64)
 	if !named || err != nil {
 		return 0
