@@ -31,6 +31,8 @@ var testedBy = map[string][]string{
 	"kv/document":                {"kv/document", "kv/kvstorage", "kv/record"},
 	"kv/kvstorage":               {"kv/kvstorage"},
 	"kv/record":                  {"kv/record"},
+	"kv/policy":                  {"kv/policy"},
+	"kv/policy/condition":        {"kv/policy/condition", "kv/policy"},
 	"rpc/server":                 {"rpc/server"},
 	"rpc/server/socket":          {"rpc/server/socket"},
 	"rpc/server/internal/demux":  {"rpc/server/internal/demux", "rpc/server"},

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -35,10 +36,9 @@ func (w *World) Decide(q *Question) Decision {
 
 // decide answers, and notes in the trace, if there is one, what it looks at.
 func (v *view) decide(q *Question, env *condition.Env, t *trace) Decision {
-	if q.Action == "" || checkName(q.Action) != nil {
+	if checkName(q.Action) != nil {
 		return Decision{Result: Denied, Reason: ReasonNoAction}
 	}
-	t.reach(stepAgent)
 	if v.agent != nil && v.agent.Status != AgentActive {
 		reason := ReasonAgentDisabled
 		if v.agent.Status == AgentPending {
@@ -91,7 +91,7 @@ func (v *view) grant(q *Question, env *condition.Env, steps *int, t *trace) gran
 				continue
 			}
 			_, approval := matching(d.RequireApproval, q.Action)
-			if state == stateInForce && approval && bound != nil && compareGrants(bound, d) <= 0 {
+			if approval && bound != nil && compareGrants(bound, d) <= 0 {
 				continue
 			}
 			met, err := d.conditionsMet(env, steps, t)
@@ -145,7 +145,7 @@ func (d *Delegation) state(at time.Time) state {
 		return stateRevoked
 	case !d.Active:
 		return stateInactive
-	case !d.From.IsZero() && at.Before(d.From):
+	case at.Before(d.From):
 		return stateFuture
 	case !d.Until.IsZero() && !at.Before(d.Until):
 		return stateExpired
@@ -160,7 +160,7 @@ func (d *Delegation) conditionsMet(env *condition.Env, steps *int, t *trace) (bo
 	for _, c := range d.Conditions {
 		met, err := c.EvalWithin(env, steps)
 		t.condition(c, met, err)
-		if err != nil || !met {
+		if !met { // as with an error
 			return false, err
 		}
 	}
@@ -197,15 +197,13 @@ type verdict struct {
 // beats tells whether the verdict decides where the other has a say too. Of those that deny
 // the ones whose condition failed come last.
 func (a *verdict) beats(b *verdict) bool {
-	switch {
-	case b.Rule == nil || a.Priority != b.Priority:
-		return b.Rule == nil || a.Priority > b.Priority
-	case a.action != b.action:
-		return a.action < b.action
-	case (a.failed == nil) != (b.failed == nil):
-		return a.failed == nil
+	late := func(v *verdict) int {
+		if v.failed != nil {
+			return 1
+		}
+		return 0
 	}
-	return compareOrigin(a.ranked, b.ranked) < 0
+	return b.Rule == nil || cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.action, b.action), late(a)-late(b), compareOrigin(a.ranked, b.ranked)) < 0
 }
 
 // evaluate answers by policies and settings.
@@ -217,9 +215,6 @@ func (v *view) evaluate(env *condition.Env, steps *int, t *trace) Decision {
 			r := verdict{ranked: list[i], action: list[i].Action}
 			if best.Rule != nil && r.Priority < best.Priority {
 				break // all that follow are less
-			}
-			if best.Rule != nil && best.action == ActionDeny && best.failed == nil && !r.beats(&best) {
-				break // what follows neither denies before it, nor can it do so by failing
 			}
 			says, err := true, error(nil)
 			if r.Condition != nil {

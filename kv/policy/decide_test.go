@@ -3,10 +3,13 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/engine/enginetest"
 )
 
 // noon is the moment that tests ask about, unless they say otherwise.
@@ -369,7 +372,7 @@ func TestB73NoDelegation(t *testing.T) {
 	w.policy("pol-1", "*", rule("allow", 1000, "true"))
 	require.Equal(t, Decision{Result: Denied, Reason: "No delegation for this action"}, w.may("a.c"))
 	require.Equal(t, "No delegation for this action", (&World{}).Decide(&Question{Agent: "x", Action: "a", Time: noon}).Reason)
-	for _, action := range []string{"", "a.*", "*", "a..b", "a.b "} {
+	for _, action := range []string{"", "a.*", "*", "a..b", "a.b ", ".a", "a.", strings.Repeat("a", MaxPattern+1)} {
 		w.delegate("del-2", []string{"*"}, nil)
 		require.Equal(t, Decision{Result: Denied, Reason: ReasonNoAction}, w.may(action), "%q is no action", action)
 	}
@@ -499,4 +502,32 @@ func TestAnUnreadablePolicyDenies(t *testing.T) {
 	require.Equal(t, []any{Denied, "pol-2", "policy pol-2 can't be read: rules: it is missing"}, []any{d.Result, d.Policy, d.Reason})
 	w.policy("pol-2", "b")
 	require.Equal(t, Allowed, w.may("a.b").Result)
+}
+
+func TestADecisionAllocatesNothingAndKeepsNothing(t *testing.T) {
+	enginetest.SkipUnderRace(t, "the detector makes pools forget")
+	w := newWorld(t)
+	w.delegate("del-1", []string{"*"}, fields{"constraints": fields{"conditions": []string{"x == 1"}}})
+	w.policy("pol-1", "a.*", rule("deny", 1, "x in [2, 3]"), rule("allow", 0, "(y ?? 2) == 1"))
+	q := &Question{Agent: "agent:cece", Action: "a.b.c", Context: map[string]any{"x": 1.0, "y": 1.0}, Time: noon}
+	require.Equal(t, Allowed, w.Decide(q).Result)
+	require.Less(t, testing.AllocsPerRun(1000, func() { w.Decide(q) }), 0.1)
+	env := w.env(q)
+	require.NotEmpty(t, env.Context)
+	w.giveBack(env)
+	require.Equal(t, []any{"", "", 0}, []any{env.Agent, env.Action, len(env.Context)})
+}
+
+func TestARemovedRecordLeavesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.delegate("del-1", []string{"*", "a.*", "a.b"}, nil)
+	w.delegate("del-2", []string{"a.*"}, nil)
+	w.policy("pol-1", "a.*", rule("deny", 1, "true"))
+	w.policy("pol-2", "*", rule("deny", 1, "true"))
+	w.Apply(Removed{KindDelegation, "del-1"}, Removed{KindPolicy, "pol-1"}, Removed{KindPolicy, "pol-1"}, Removed{KindAgent, "x"})
+	require.Len(t, w.holders["cece"].held, 1)
+	w.Apply(Removed{KindDelegation, "del-2"}, Removed{KindDelegation, "del-2"}, Removed{KindPolicy, "pol-2"})
+	for _, n := range []int{len(w.holders), len(w.delegations), len(w.policies), len(w.granted.exact), len(w.granted.below), len(w.granted.all), len(w.rules.below), len(w.rules.all)} {
+		require.Zero(t, n)
+	}
 }

@@ -60,8 +60,10 @@ func TestAnExplanationMarksWhatDecides(t *testing.T) {
 		require.Equal(t, parts, path)
 		require.True(t, e.Steps[step].Decides)
 		require.Contains(t, e.Steps[step].Verdict, e.Decision.Reason)
+		require.Equal(t, w.agents["cece"] != nil && len(w.agents["cece"].RequireApproval) > 0, e.Steps[2].Text != "")
 	}
 	check(1, "delegations")
+	require.Contains(t, w.Explain(&Question{Agent: "cece", Action: "a.b", Time: noon}).Steps[0].Verdict, "not registered")
 	w.agent("cece", "pending")
 	check(0, "agent")
 	w.agent("cece", "active", "a.b")
@@ -72,6 +74,25 @@ func TestAnExplanationMarksWhatDecides(t *testing.T) {
 	w.policy("pol-1", "a.*", rule("deny", 1, "false"), rule("allow", 0, "true"))
 	w.policy("pol-2", "a.*", rule("allow", 0, "true"))
 	check(3, "policies", "policy", "rule")
+	w.policy("pol-3", "*", rule("allow", 1, "false"), rule("deny", 0, "true"), rule("deny", 2, "false"))
+	check(3, "policies", "policy", "rule")
+	var order []string
+	for _, p := range w.Explain(&Question{Agent: "cece", Action: "a.b", Time: noon}).Steps[3].Parts {
+		order = append(order, p.ID)
+		for _, r := range p.Parts {
+			order = append(order, r.ID)
+		}
+	}
+	require.Equal(t, []string{"pol-3", "r3", "r1", "r2", "pol-1", "r1", "r2", "pol-2", "r1"}, order, "in the order in which they count")
+
+	text := func() string { return w.Explain(&Question{Agent: "cece", Action: "a.b", Time: noon}).Steps[4].Text }
+	require.Contains(t, text(), "allowed")
+	w.Apply(&Settings{DefaultDeny: true})
+	require.Contains(t, text(), "denied")
+
+	w.delegate("del-1", []string{"a.b"}, fields{"constraints": fields{"max_uses": 0}})
+	e := w.Explain(&Question{Agent: "cece", Action: "a.b", Time: noon, Consume: true})
+	require.Equal(t, "exhausted", e.Steps[1].Parts[0].Verdict)
 }
 
 // A decision sees all of an Apply or nothing: in each state one of two policies denies.

@@ -106,7 +106,7 @@ type reader struct {
 
 func newReader(doc []byte) reader {
 	r := reader{first: new(error)}
-	if err := json.Unmarshal(doc, &r.fields); err != nil || r.fields == nil {
+	if _ = json.Unmarshal(doc, &r.fields); r.fields == nil { // nothing is read of what is no object
 		r.fail("", "it is no JSON object")
 	}
 	return r
@@ -239,8 +239,6 @@ func (r reader) rule() Rule {
 	if rule.Action == ActionTransform && rule.Transform == "" {
 		r.fail("transform_fn", "it is missing, and the action is transform")
 	}
-	if source := r.text("condition", true); source != "" {
-		rule.Condition = r.condition("condition", source)
-	}
+	rule.Condition = r.condition("condition", r.text("condition", true))
 	return rule
 }

@@ -119,6 +119,15 @@ func TestB10WhatDecisionsCantBeMadeBy(t *testing.T) {
 	}
 }
 
+func TestTheFirstErrorIsTold(t *testing.T) {
+	_, err := ParseDelegation(with(t, d001, "constraints/conditions", []string{"1 +", "2 +"}))
+	requireField(t, err, "constraints.conditions[0]", "two conditions")
+	_, err = ParseSettings([]byte("[]"))
+	require.EqualError(t, err, "policy: it is no JSON object")
+	_, err = ParseSettings([]byte(`{"default_deny": 1, "strict_chain": 1}`))
+	require.EqualError(t, err, "policy: default_deny: it is no boolean")
+}
+
 func requireField(t *testing.T, err error, field, what string) {
 	t.Helper()
 	var e *FieldError

@@ -30,6 +30,7 @@ func TestB19PatternsAndActions(t *testing.T) {
 		{"a.b", "a.b.c", false},
 		{"a.b", "a", false},
 		{"a.b", "A.b", false},
+		{"Az.a_b-9.z0", "Az.a_b-9.z0", true},
 		{"A.*", "a.b", false},
 	} {
 		p, err := ParsePattern(tc.pattern)
@@ -37,13 +38,15 @@ func TestB19PatternsAndActions(t *testing.T) {
 		require.Equal(t, tc.pattern, p.String())
 		require.Equal(t, tc.matches, p.Matches(tc.action), "%s of %s", tc.action, tc.pattern)
 	}
-	for _, refused := range []string{"a.*.c", "", "a.", ".a", ".", "..", "a..b", "*.a", "**", "a*", "*.*", ".*", "a.*.*", "a.b*", "a b", "a\n", "ä", "a:b", strings.Repeat("a", MaxPattern+1), strings.Repeat("a", MaxPattern) + ".*"} {
+	for _, refused := range []string{"a.*.c", "", "a.", ".a", ".", "..", "a..b", "*.a", "**", "a*", "*.*", ".*", "a.*.*", "a.b*", "a b", "a\n", "ä", "a:b", "a/b", "a@b", "a[b", "a`b", "a{b", strings.Repeat("a", MaxPattern+1), strings.Repeat("a", MaxPattern) + ".*"} {
 		_, err := ParsePattern(refused)
 		require.Error(t, err, refused)
 	}
 	require.False(t, Pattern{}.Matches(""), "the zero pattern matches nothing")
-	_, err := ParsePattern(strings.Repeat("a", MaxPattern-2) + ".*")
-	require.NoError(t, err)
+	for _, longest := range []string{strings.Repeat("a", MaxPattern-2) + ".*", strings.Repeat("a", MaxPattern)} {
+		_, err := ParsePattern(longest)
+		require.NoError(t, err)
+	}
 }
 
 // drawName draws the name of an action of few words, so that names meet.
@@ -87,7 +90,12 @@ func TestCoversIsMatchingAllOfIt(t *testing.T) {
 		}
 		require.Equal(t, all, p.Covers(q), "%s of %s", q, p)
 	})
-	require.False(t, Pattern{"*"}.Covers(Pattern{}))
+	for _, covers := range [][2]string{{"*", "*"}, {"*", "a"}, {"*", "a.*"}, {"a.*", "a.*"}, {"a.*", "a.b"}, {"a.*", "a.b.*"}, {"a.b", "a.b"}} {
+		require.True(t, Pattern{covers[0]}.Covers(Pattern{covers[1]}), covers)
+	}
+	for _, not := range [][2]string{{"a.*", "*"}, {"a.*", "a"}, {"a", "a.*"}, {"a.b", "a.*"}, {"a.b.*", "a.*"}, {"a", "b"}, {"a.*", "b.c.*"}, {"*", ""}} {
+		require.False(t, Pattern{not[0]}.Covers(Pattern{not[1]}), not)
+	}
 }
 
 func TestB18PatternsOfAnAction(t *testing.T) {

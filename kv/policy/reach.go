@@ -47,7 +47,7 @@ func (w *World) WhatCan(delegate string, at time.Time) []Grant {
 // ids of the delegations, each with the pattern that does. Delegates that are agents and
 // not active are left out.
 func (w *World) WhoCan(action string, at time.Time) []Grant {
-	if action == "" || checkName(action) != nil {
+	if checkName(action) != nil {
 		return nil
 	}
 	w.mu.RLock()

@@ -55,7 +55,7 @@ func (s *scoped[T]) about(to [][]T, action string) [][]T {
 	if list := s.exact[action]; list != nil {
 		to = append(to, list)
 	}
-	for name := action; len(s.below) > 0; {
+	for name := action; ; {
 		dot := strings.LastIndexByte(name, '.')
 		if dot < 0 {
 			break
@@ -65,8 +65,5 @@ func (s *scoped[T]) about(to [][]T, action string) [][]T {
 			to = append(to, list)
 		}
 	}
-	if s.all != nil {
-		to = append(to, s.all)
-	}
-	return to
+	return append(to, s.all)
 }

@@ -137,11 +137,9 @@ func (d *Delegation) apply(w *World) {
 	}
 	at, _ := slices.BinarySearchFunc(h.held, d.ID, func(d *Delegation, id string) int { return strings.Compare(d.ID, id) })
 	h.held = slices.Insert(slices.Clone(h.held), at, d)
-	for i, p := range d.Scope {
-		if !slices.Contains(d.Scope[:i], p) {
-			h.granted.add(p, compareGrants, d)
-			w.granted.add(p, compareGrants, d)
-		}
+	for _, p := range d.Scope {
+		h.granted.add(p, compareGrants, d)
+		w.granted.add(p, compareGrants, d)
 	}
 }
 

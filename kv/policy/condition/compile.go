@@ -1,8 +1,6 @@
 package condition
 
 import (
-	"math"
-
 	"github.com/expr-lang/expr/ast"
 )
 
@@ -51,12 +49,9 @@ func (c *compiler) node(n ast.Node) (part, error) {
 	case *ast.StringNode:
 		return constant(at, n.Value), nil
 	case *ast.FloatNode:
-		if math.IsInf(n.Value, 0) {
-			return part{}, faultAt(at, "a number that is out of range")
-		}
 		return constant(at, n.Value), nil
 	case *ast.IntegerNode:
-		if n.Value > maxExact || n.Value < -maxExact {
+		if n.Value > maxExact {
 			return part{}, faultAt(at, "an integer over 2^53, which numbers don't hold exactly")
 		}
 		return constant(at, float64(n.Value)), nil
@@ -73,7 +68,7 @@ func (c *compiler) node(n ast.Node) (part, error) {
 	case *ast.BinaryNode:
 		return c.binary(at, n)
 	case *ast.ConditionalNode:
-		return c.conditional(at, n)
+		return c.conditional(n)
 	case *ast.ArrayNode:
 		return c.list(at, n)
 	case *ast.BuiltinNode:
@@ -189,7 +184,8 @@ func isMissing(err error) bool {
 	return ok && f.missing
 }
 
-func (c *compiler) conditional(at int, n *ast.ConditionalNode) (part, error) {
+// conditional stands at its test: the library gives it the place of what follows it.
+func (c *compiler) conditional(n *ast.ConditionalNode) (part, error) {
 	parts, err := c.parts(n.Cond, n.Exp1, n.Exp2)
 	if err != nil {
 		return part{}, err
@@ -198,7 +194,7 @@ func (c *compiler) conditional(at int, n *ast.ConditionalNode) (part, error) {
 		return part{}, err
 	}
 	test, yes, no := parts[0], parts[1].node, parts[2].node
-	p := part{at: at, nodes: test.nodes + parts[1].nodes + parts[2].nodes + 1}
+	p := part{at: test.at, nodes: test.nodes + parts[1].nodes + parts[2].nodes + 1}
 	if parts[1].kind == parts[2].kind {
 		p.kind = parts[1].kind
 	}

@@ -37,7 +37,7 @@ func missingAt(at int, format string, args ...any) error {
 // place returns the error at its line and column in the source.
 func (f *fault) place(source string) *Error {
 	e := &Error{Line: 1, Column: 1, Reason: f.reason}
-	for at := 0; at < f.at && source != ""; at++ {
+	for at := 0; at < f.at; at++ {
 		r, n := utf8.DecodeRuneInString(source)
 		source = source[n:]
 		e.Column++

@@ -37,7 +37,7 @@ func kindOf(v any) kind {
 	return isForeign
 }
 
-// node is a compiled part of a condition.
+// node is a compiled part of a condition. Its errors are faults.
 type node func(*Env) (any, error)
 
 // part is a node with what is known of its value before it is evaluated.
@@ -48,7 +48,7 @@ type part struct {
 	nodes int // of its tree, which is what a loop goes through
 	// constant is set where the value is known, and the same for every evaluation.
 	constant bool
-	value    any
+	value    any // nil unless it is constant
 }
 
 // mustBe refuses a part that surely is of another kind.

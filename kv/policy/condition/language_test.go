@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/engine/enginetest"
 )
 
 const people = `{"recipient": {"domain": "evil.com"}, "approved_domains": ["a.io"], "amount": 12.5, "who": "bob", "ok": true, "none": null}`
@@ -48,6 +50,7 @@ func TestB26KeywordsInEitherCase(t *testing.T) {
 		"x == `a OR b`":                        `{"x": "a OR b"}`,
 		`x == 'it\'s AND'`:                     `{"x": "it's AND"}`,
 		`x == "\"" AND x != ' AND '`:           `{"x": "\""}`,
+		`'#'NOT IN ['a']`:                      `{}`,
 		`state.OR == 1 AND state?.IN == 2`:     `{"state": {"OR": 1, "IN": 2}}`,
 		`BRAND == 1 AND MANDATE == 2 and aNOT`: `{"BRAND": 1, "MANDATE": 2, "aNOT": true}`,
 		`all([1], # NOT IN [2] AND # IN [1])`:  `{}`,
@@ -61,7 +64,7 @@ func TestB26KeywordsInEitherCase(t *testing.T) {
 
 // Each is true of the context.
 func TestB27Operators(t *testing.T) {
-	context := `{"n": 3, "f": 2.5, "neg": -1, "s": "abc", "t": "b", "l": [1, "x", null, [2]], "m": {"k": 1, "deep": {"er": [10, 20]}}, "nil": null, "yes": true, "no": false}`
+	context := `{"n": 3, "f": 2.5, "neg": -1, "s": "abc", "t": "b", "l": [1, "x", null, [2]], "m": {"k": 1, "deep": {"er": [10, 20]}}, "nil": null, "empty": {}, "m1": {"a": 1}, "m6": {"a": 1}, "m2": {"a": 1, "b": 2}, "m3": {"a": 2}, "m4": {"a": 2, "b": 2}, "m5": {"a": 1, "b": 3}, "a1": {"a": null, "c": 1}, "b1": {"b": null, "c": 1}, "yes": true, "no": false}`
 	for _, source := range []string{
 		`n == 3 and n == 3.0 and n != 4`,
 		`n < 4 and n <= 3 and n > 2 and n >= 3`,
@@ -89,37 +92,58 @@ func TestB27Operators(t *testing.T) {
 		`abs(neg) == 1 and ceil(f) == 3 and floor(f) == 2 and round(f) == 3 and min(n, f) == 2.5 and max([1, 5], n) == 5 and sum([1, 2]) == 3`,
 		`let d = m.deep; d.er[0] < d.er[1] and (let n = 5; n == 5)`,
 		`1 < n <= 3`,
+		`yes != no and yes == true and 0 != s and 0 != nil and "" != n and no != 0 and [0] != [s]`,
+		`+n == 3 and -n == -3 and +1 == 1 and n in [-1, +3]`,
+		`(let n = 5; n == 5) and n == 3`,
+		`9007199254740992 == 9007199254740992.0`,
+		`filter(l, # == 9) == [] and len(map([], #)) == 0`,
+		`m1 == m6 and m1 != m2 and m2 != m1 and m1 != m3 and m2 != m4 and m4 != m2 and m2 != m5 and m5 != m2 and m1 != n and m1 != l and n != m1 and empty != n and empty != nil and empty == context.empty`,
+		`min(1, 2, 3) == 1 and max(1, 2, 3) == 3`,
+		`a1 != b1 and a1 == a1`,
 		`agent == "cece" and action startsWith "email." and context.n == 3`,
 		`[n, s] == [3, "abc"] and m == context.m and l != m and n != s and nil != no`,
 		`s | lower() == "abc" and ([1, 2] | all(# > 0))`,
 		`if n > 2 { yes } else { no }`,
 		`any(l, let x = #; x == 1) and all([[1], [2]], any(#, # > 0))`,
 	} {
-		is, err := ask(t, source, context)
-		require.NoError(t, err, source)
-		require.True(t, is, source)
+		for range 20 { // maps are gone through in any order
+			is, err := ask(t, source, context)
+			require.NoError(t, err, source)
+			require.True(t, is, source)
+		}
 	}
 }
 
 func TestB28MistakesHaveTheirPlace(t *testing.T) {
 	for source, want := range map[string]string{
-		"":                          "1:1: unexpected token EOF",
-		"a ==":                      "1:4: unexpected token EOF",
-		"a == 1 AND\n  b = = 2":     `2:5: unexpected token Operator("=")`,
-		"a NOT IN":                  "1:8: unexpected token EOF",
-		"'ä' == x)":                 `1:9: unexpected token Bracket(")")`,
-		"'abc":                      "1:5: literal not terminated",
-		"a == 'x' AND § == 1":       "1:14: unrecognized character: U+00A7 '§'",
-		"1 + 1":                     "1:3: a number where a boolean is wanted",
-		"'yes'":                     "1:1: a string where a boolean is wanted",
-		"a and 'b'":                 "1:7: a string where a boolean is wanted",
-		"1 < 'b'":                   "1:5: a string where a number is wanted",
-		"1 + 'b' == 2":              "1:5: a string where a number is wanted",
-		"a in 'abc'":                "1:6: a string where a list or map is wanted",
-		"a contains 1":              "1:12: a number where a string is wanted",
-		"len() == 1":                "1:1: len does not take 0 arguments",
-		"lower(1) == 'a'":           "1:7: a number where a string is wanted",
-		"all('abc', true)":          "1:5: a string where a list is wanted",
+		"":                      "1:1: unexpected token EOF",
+		"a ==":                  "1:4: unexpected token EOF",
+		"a == 1 AND\n  b = = 2": `2:5: unexpected token Operator("=")`,
+		"a NOT IN":              "1:8: unexpected token EOF",
+		"'ä' == x)":             `1:9: unexpected token Bracket(")")`,
+		"'abc":                  "1:5: literal not terminated",
+		"a == 'x' AND § == 1":   "1:14: unrecognized character: U+00A7 '§'",
+		"1 + 1":                 "1:3: a number where a boolean is wanted",
+		"'yes'":                 "1:1: a string where a boolean is wanted",
+		"a and 'b'":             "1:7: a string where a boolean is wanted",
+		"1 < 'b'":               "1:5: a string where a number is wanted",
+		"1 + 'b' == 2":          "1:5: a string where a number is wanted",
+		"a in 'abc'":            "1:6: a string where a list or map is wanted",
+		"a contains 1":          "1:12: a number where a string is wanted",
+		"len() == 1":            "1:1: len does not take 0 arguments",
+		"lower(1) == 'a'":       "1:7: a number where a string is wanted",
+		"all('abc', true)":      "1:5: a string where a list is wanted",
+		"len(a, b) == 1":        "1:1: len does not take 2 arguments",
+		"a == 1e999":            "1:10: invalid float literal",
+		"a == 9007199254740993.5e0 or count(a) == 1": "count takes a list and what to ask of each element",
+		"all(a, 1)":                 "1:8: a number where a boolean is wanted",
+		"a matches 1":               "a pattern of matches stands in the condition, in quotes",
+		"a ? 1 : 2":                 "1:1: a number where a boolean is wanted",
+		"-(not a) == 1":             "a boolean where a number is wanted",
+		"not -a":                    "a number where a boolean is wanted",
+		"x + 1":                     "1:3: a number where a boolean is wanted",
+		"1 + x":                     "1:3: a number where a boolean is wanted",
+		"x + 'a'":                   "1:3: a string where a boolean is wanted",
 		"a matches b":               "1:11: a pattern of matches stands in the condition, in quotes",
 		"a matches '['":             "1:11: error parsing regexp: missing closing ]: `[`",
 		"a.b()":                     "1:3: values have no methods",
@@ -176,6 +200,15 @@ func TestB29FailuresAreErrors(t *testing.T) {
 		"lower(amount) == 'x'":                   "1:7: a number where a string is wanted",
 		"len(amount) == 1":                       "1:1: a number where a string or list or map is wanted",
 		"sum(approved_domains) == 1":             "1:1: a string where a number is wanted",
+		"max(approved_domains) == 1":             "1:1: a string where a number is wanted",
+		"max([[1]], [[2]]) == 1":                 "1:1: a list where a number is wanted",
+		"missing == 1 or ok":                     "1:1: there is no missing in the context",
+		"missing == 1 and ok":                    "1:1: there is no missing in the context",
+		"((who + amount) ?? 1) == 1":             "a number where a string is wanted",
+		"(who + amount)?.x == nil":               "a number where a string is wanted",
+		"(none == nil ? 1 : ok)":                 "the result is a number, not a boolean",
+		"recipient[amount] == 1":                 "1:10: a number where a string is wanted",
+		"5 % amount == 1":                        "1:3: % takes integers",
 		"max([]) == 1":                           "1:1: no numbers",
 		"first([]) == 1":                         "1:1: the list has no such element",
 		"all(approved_domains, #)":               "1:23: a string where a boolean is wanted",
@@ -241,6 +274,20 @@ func TestErrorsShowNoValues(t *testing.T) {
 		_, err := ask(t, source, context)
 		require.Error(t, err, source)
 		require.NotContains(t, err.Error(), secret, source)
+	}
+}
+
+func TestWhatEvaluationAllocates(t *testing.T) {
+	enginetest.SkipUnderRace(t, "the detector allocates")
+	for source, most := range map[string]float64{"recipient.domain NOT IN approved_domains": 0, "any(approved_domains, # endsWith '.io')": 1, "amount > 12 and ok": 0, "who in ['bob', 'eve']": 0} {
+		p, err := Compile(source)
+		require.NoError(t, err)
+		env := &Env{Agent: "cece", Context: contextOf(t, people)}
+		require.Equal(t, most, testing.AllocsPerRun(100, func() {
+			if is, err := p.Eval(env); err != nil || !is {
+				t.Error(source, is, err)
+			}
+		}), source)
 	}
 }
 

@@ -44,6 +44,7 @@ func TestB30TheSourceIsBounded(t *testing.T) {
 		"2,000 brackets":    {strings.Repeat("(", 2000) + "true" + strings.Repeat(")", 2000), "nested too deep"},
 		"open brackets":     {strings.Repeat("(", 4000), "nested too deep"},
 		"lists":             {strings.Repeat("[", 2000) + strings.Repeat("]", 2000) + " == 1", "nested too deep"},
+		"maps":              {strings.Repeat("{a:", 1000), "nested too deep"},
 		"not":               {strings.Repeat("!", 4000) + "true", "nested too deep"},
 		"NOT":               {strings.Repeat("NOT ", 1000) + "true", "nested too deep"},
 		"minus":             {strings.Repeat("-", 4000) + "1 == 1", "nested too deep"},
@@ -61,6 +62,7 @@ func TestB30TheSourceIsBounded(t *testing.T) {
 		"a large pattern":   {"x matches '(a{1000}){1000}'", "invalid repeat count"},
 		"large patterns":    {"x matches '" + strings.Repeat("a{900}", 600) + "'", "longer than 2000 instructions"},
 		"many patterns":     {"x matches 'a{900}' or x matches 'a{900}' or x matches 'a{900}'", "longer than 2000 instructions"},
+		"one too many":      {"x matches 'a{1000}' or x matches 'b'", "longer than 2000 instructions"},
 		"nested repeats":    {"x matches '((a{9}){9}){9}" + strings.Repeat("(b*)", 400) + "'", "longer than 2000 instructions"},
 		"classes":           {"x matches `" + strings.Repeat(`\pL`, 100) + "`", "longer than 2000 instructions"},
 	} {
@@ -74,6 +76,9 @@ func TestB30TheSourceIsBounded(t *testing.T) {
 		"4 KiB":        "true" + strings.Repeat(" ", MaxSource-4),
 		"64 brackets":  strings.Repeat("(", 64) + "true" + strings.Repeat(")", 64),
 		"brackets":     strings.Repeat("(true) and ", 300) + "true",
+		"in quotes":    strings.Repeat("'(' != '!' and ", 200) + "true",
+		"signs":        strings.Repeat("(-1) < 0 and ", 160) + "true",
+		"a pattern":    "x or 'a' matches 'a{1000}'",
 		"64 nots":      strings.Repeat("!", 64) + "true",
 		"not in":       strings.Repeat("1 NOT IN [2] and ", 150) + "true",
 		"minuses":      "1" + strings.Repeat("-1", 400) + " < 1",
@@ -183,6 +188,67 @@ func TestSeveralConditionsShareTheirSteps(t *testing.T) {
 	is, err := p.Eval(env)
 	require.NoError(t, err)
 	require.True(t, is)
+}
+
+// What each form costs beyond its tree, of lists of ten elements and texts of 160 bytes. With a step
+// less it fails.
+func TestStepsOfTheForms(t *testing.T) {
+	ten := make([]any, 10)
+	for i := range ten {
+		ten[i] = 1.0
+	}
+	context := map[string]any{"l": ten, "m": map[string]any{"a": ten, "b": 1.0}, "s": strings.Repeat("a", 160), "t": strings.Repeat("a", 320)}
+	for source, want := range map[string]int{
+		"true":                                  0,
+		"not (1 + 2 < 3)":                       0,
+		"all(l, true)":                          10 * 1,
+		"all(l, # == 1)":                        10 * 3,
+		"all(l, abs(#) == 1)":                   10 * 4,
+		"all(l, (# == 1 ? true : false))":       10 * 6,
+		"all(l, not (# == 2))":                  10 * 4,
+		"all(l, (let x = #; x == 1))":           10 * 5,
+		"all(l, m.b == #)":                      10 * 5,
+		"all(l, m?.b == #)":                     10 * 6,
+		"all(l, # in [1, 2])":                   10 * (5 + 1),
+		"all(l, min(1, #, 2) == 1)":             10 * (6 + 3),
+		"all(l, [#] == [1])":                    10 * (5 + 1 + 1),
+		"all(l, s matches '^a')":                10*3 + 10*161*3,
+		"any(l, all(l, # == 1))":                5 + 10*3,
+		"len(filter(l, # == 1)) == 10":          10*3 + 10,
+		"len(filter(l, # == 2)) == 0":           10 * 3,
+		"len(map(l, #)) == 10":                  10*1 + 10,
+		"count(l, # == 1) == 10":                10 * 3,
+		"l == l":                                10,
+		"m == m":                                12,
+		"[1, [2, 3]] == [1, [2, 3]]":            4,
+		"2 in l":                                10,
+		"1 in l":                                1,
+		"'a' in ['a', 'b']":                     0,
+		"'a' in m":                              0,
+		"s == t":                                10,
+		"s < t":                                 10,
+		"t contains s":                          20,
+		"hasPrefix(t, s)":                       10,
+		"hasSuffix(t, s)":                       10,
+		"len(s) == 160":                         10,
+		"upper(s) != lower(s) and trim(s) == s": 11*3 + 10 + 10,
+		"len(split(s, 'b')) == 1":               161,
+		"len(s + s) == 320":                     21 + 20,
+		"sum(l) == 10":                          10,
+		"max(l, 2) == 2":                        12,
+	} {
+		p, err := Compile(source)
+		require.NoError(t, err, source)
+		steps := want
+		_, err = p.EvalWithin(&Env{Context: context}, &steps)
+		require.NoError(t, err, source)
+		require.Zero(t, steps, source)
+		if want > 0 {
+			steps = want - 1
+			_, err = p.EvalWithin(&Env{Context: context}, &steps)
+			require.ErrorContains(t, err, "steps of work", source)
+		}
+	}
 }
 
 func TestB31TheSameContextHasTheSameAnswer(t *testing.T) {

@@ -64,19 +64,16 @@ func counted(s *looping, said any) (any, bool, error) {
 }
 
 func made(s *looping) (any, error) {
-	if s.made == nil {
-		return []any{}, nil
-	}
 	return s.made, nil
 }
 
 func (c *compiler) loop(at int, l *loop, n *ast.BuiltinNode) (part, error) {
-	if len(n.Arguments) != 2 {
-		return part{}, faultAt(at, "%s takes a list and what to ask of each element", l.name)
+	var predicate *ast.PredicateNode
+	if len(n.Arguments) == 2 {
+		predicate, _ = n.Arguments[1].(*ast.PredicateNode)
 	}
-	predicate, ok := n.Arguments[1].(*ast.PredicateNode)
-	if !ok {
-		return part{}, faultAt(at, "%s asks something of each element", l.name)
+	if predicate == nil {
+		return part{}, faultAt(at, "%s takes a list and what to ask of each element", l.name)
 	}
 	over, err := c.node(n.Arguments[0])
 	if err != nil {

@@ -57,9 +57,9 @@ func names(before, word lexer.Token) bool {
 func nests(operator string, before lexer.Token, after []lexer.Token) bool {
 	switch operator {
 	case "not":
-		return len(after) == 0 || !negated[after[0].Value]
+		return !negated[after[0].Value] // the last token is the end
 	case "+", "-":
-		return before.Kind == lexer.Operator || before.Is(lexer.Bracket, "(") || before.Is(lexer.Bracket, "[") || before.Is(lexer.Bracket, "{")
+		return before.Kind == lexer.Operator // behind a bracket it is one deep
 	case "!", "?", "?:", "**", "^", "let", "if":
 		return true
 	}

@@ -25,9 +25,6 @@ func (c *compiler) unary(at int, n *ast.UnaryNode) (part, error) {
 		if n.Operator == "-" {
 			sign = -1
 		}
-		if value, ok := of.value.(float64); ok && of.constant {
-			return constant(at, sign*value), nil
-		}
 		p.kind = isNumber
 		p.node = func(e *Env) (any, error) {
 			v, err := number(e, &of)
@@ -121,17 +118,17 @@ func (e *Env) equal(at int, x, y any) (bool, error) {
 		return ok && n == x, foreign(at, y)
 	case string:
 		s, ok := y.(string)
-		if !ok || len(s) != len(x) {
+		if !ok {
 			return false, foreign(at, y)
 		}
-		return s == x, e.spend(at, len(s)/textStep)
+		return s == x, e.spend(at, min(len(s), len(x))/textStep)
 	case []any:
 		l, ok := y.([]any)
 		if !ok || len(l) != len(x) {
 			return false, foreign(at, y)
 		}
 		for i := range l {
-			if same, err := e.equalElement(at, x[i], l[i]); err != nil || !same {
+			if same, err := e.equalElement(at, x[i], l[i]); !same { // nothing is the same with an error
 				return false, err
 			}
 		}
@@ -165,7 +162,7 @@ func (e *Env) equalMaps(at int, x, y map[string]any) (bool, error) {
 			failed = err
 		}
 	}
-	return equal && failed == nil, failed
+	return equal, failed
 }
 
 // foreign refuses a value that is not of JSON.

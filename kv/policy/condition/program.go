@@ -42,11 +42,10 @@ func (p *Program) Source() string { return p.source }
 // have, what surely is no boolean.
 func Compile(source string) (*Program, error) {
 	p, err := compile(source)
-	var f *fault
-	if errors.As(err, &f) {
-		return nil, f.place(source)
+	if err != nil {
+		return nil, err.(*fault).place(source)
 	}
-	return p, err
+	return p, nil
 }
 
 func compile(source string) (*Program, error) {
@@ -113,19 +112,13 @@ func (p *Program) EvalWithin(env *Env, steps *int) (bool, error) {
 	granted := env.steps
 	value, err := p.test(env)
 	*steps -= granted - max(env.steps, 0)
-	if p.slots > 0 {
-		clear(env.slots)
+	clear(env.slots)
+	is, ok := value.(bool)
+	if err == nil && !ok {
+		err = faultAt(0, "the result is a %s, not a boolean", kindOf(value))
 	}
 	if err != nil {
-		var f *fault
-		if errors.As(err, &f) {
-			return false, f.place(p.source)
-		}
-		return false, err
-	}
-	is, ok := value.(bool)
-	if !ok {
-		return false, faultAt(0, "the result is a %s, not a boolean", kindOf(value)).(*fault).place(p.source)
+		return false, err.(*fault).place(p.source)
 	}
 	return is, nil
 }

@@ -107,7 +107,7 @@ func search(p part, operator string, a, b part) (part, error) {
 // matches is a regular expression, which stands in the source as it is.
 func (c *compiler) matches(p part, a, b part) (part, error) {
 	pattern, ok := b.value.(string)
-	if !ok || !b.constant {
+	if !ok {
 		return part{}, faultAt(b.at, "a pattern of matches stands in the condition, in quotes")
 	}
 	tree, err := syntax.Parse(pattern, syntax.Perl)
@@ -143,19 +143,16 @@ func instructions(re *syntax.Regexp) int {
 	for _, sub := range re.Sub {
 		n = min(n+instructions(sub), MaxPattern+1)
 	}
-	if re.Op == syntax.OpRepeat {
-		n *= max(re.Min, re.Max, 1)
-	}
-	return min(n, MaxPattern+1)
+	return min(n*max(re.Min, re.Max, 1), MaxPattern+1)
 }
 
-// constantTexts returns the strings of a list that stands in the source; nil if it is not
-// one of strings only.
+// constantTexts returns the strings of a list if it stands in the source and is of strings
+// only, and else nil.
 func constantTexts(p part) map[string]bool {
-	values, ok := p.value.([]any)
-	if !ok || !p.constant {
+	if !p.constant {
 		return nil
 	}
+	values := p.value.([]any)
 	set := make(map[string]bool, len(values))
 	for _, v := range values {
 		s, ok := v.(string)
