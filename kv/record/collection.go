@@ -270,10 +270,7 @@ func instant(doc json.RawMessage, p document.Path) (time.Time, bool) {
 	if p == nil {
 		return time.Time{}, false
 	}
-	text, ok := document.Text(document.Field(doc, p))
-	if !ok {
-		return time.Time{}, false
-	}
+	text, _ := document.Text(document.Field(doc, p))
 	t, err := document.ParseInstant(text)
 	return t, err == nil
 }

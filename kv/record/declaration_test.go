@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 	"time"
@@ -68,7 +69,12 @@ func TestDeclarationsThatAreNotWellFormedAreRefused(t *testing.T) {
 		`{"keys":[{"pattern":"task:x:{a}","index":"open"}]}`:                                          "keys.0",
 		`{"keys":[{"pattern":"task:x:{day}","counter":true}]}`:                                        "keys.0",
 		`{"keys":[{"pattern":"task:x","counter":true,"index":"open"}]}`:                               "keys.0",
-		`{"keys":[null]}`: "keys.0",
+		`{"keys":[null]}`:                          "keys.0",
+		`{"keys":[{"pattern":"task::{task_id}"}]}`: "keys.0",
+		`{"history":-1}`:                           "history",
+		`{"valid":{"when":{"x":[]}}}`:              "declaration",
+		`{"valid":{"when":{"x":1}}}`:               "declaration",
+		`{"indexes":[{"number":1,"name":"a","as":"day","when":{"x":[1]}}]}`: "indexes.0",
 	} {
 		canonical, err := document.Canonical([]byte(patch))
 		require.NoError(t, err)
@@ -101,7 +107,7 @@ func TestACollectionIsDeclaredOnce(t *testing.T) {
 }
 
 func TestDeclarationsMaySayLittle(t *testing.T) {
-	c := parse(t, `{"name":"a","id":{"field":"id","kind":"given"},"schema":{"type":"object","additionalProperties":true,"properties":{"from":{"format":"date-time"}}},"valid":{"from":"from"},"max_bytes":2}`)
+	c := parse(t, `{"name":"a","id":{"field":"id","kind":"given"},"schema":{"type":"object","additionalProperties":true,"properties":{"from":{"format":"date-time"}}},"valid":{"from":"from"},"max_bytes":2,"history":64}`)
 	require.False(t, c.InForce(json.RawMessage(`{"from":"2026-01-01T00:00:01Z"}`), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
 	require.True(t, c.InForce(json.RawMessage(`{"from":"2026-01-01T00:00:00Z","":"2020-01-01T00:00:00Z"}`), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
 	require.Len(t, c.Types(), 1)
@@ -117,4 +123,13 @@ func TestDeclarationsMaySayLittle(t *testing.T) {
 	_, err := Parse([]byte(`{"name":"a"}`))
 	require.EqualError(t, err, "record: INVALID_ARGUMENT: a: declaration.schema: a schema is an object")
 	require.EqualError(t, &Error{Code: CodeConflict}, "record: CONFLICT")
+}
+
+// Bytes that would make some letters likelier than others are passed over.
+func TestLettersOfIDsAreAllAsLikely(t *testing.T) {
+	id, err := (&ID{Prefix: "x"}).dated(time.Unix(0, 0).UTC(), bytes.NewReader([]byte{252, 0, 255, 35, 36, 1, 251, 37}))
+	require.NoError(t, err)
+	require.Equal(t, "x-19700101-a9ab9b", id)
+	_, err = (&ID{Prefix: "x"}).dated(time.Unix(0, 0).UTC(), bytes.NewReader([]byte{1}))
+	require.ErrorContains(t, err, "no randomness")
 }

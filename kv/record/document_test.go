@@ -218,6 +218,18 @@ func TestB16UpdatesGrowTheStampAndConflict(t *testing.T) {
 	require.Equal(t, now.Revision+1, got.Revision)
 }
 
+func TestStampsThatAreGivenStay(t *testing.T) {
+	h := newHost(t)
+	d := h.create("task", aTask.with(object{"created_at": "2025-11-30T12:00:00Z", "updated_at": nil}))
+	require.Equal(t, [2]any{"2025-11-30T12:00:00Z", "2026-03-01T12:00:00Z"}, [2]any{of(t, d)["created_at"], of(t, d)["updated_at"]})
+	line := `{"created_at":"2025-11-30T12:00:00Z","owner":"user:ann","status":"done","task_id":"tsk-20251130-000000","title":"t","updated_at":"2025-11-30T12:00:00Z"}`
+	_, err := h.Import(ctx, "a", "task", strings.NewReader(line))
+	require.NoError(t, err)
+	d, err = h.update("task", "tsk-20251130-000000", object{"title": "u"})
+	require.NoError(t, err)
+	require.NotContains(t, of(t, d), "done_at", "the state was come to before")
+}
+
 func TestB15APrimaryAndItsKeysAreOne(t *testing.T) {
 	h := newHost(t)
 	d := h.create("task", aTask)

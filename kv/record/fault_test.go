@@ -183,6 +183,38 @@ func TestAChangeIsOfTheRecordAsItIsInTheBatch(t *testing.T) {
 	require.Equal(t, object{"worker_id": "w", "boss": "c", "age": 1.0}, of(t, next))
 }
 
+// Who is overtaken again and again is served in the batch at last.
+func TestAChangeThatIsAlwaysOvertakenIsMadeAllTheSame(t *testing.T) {
+	c := parse(t, workerJSON)
+	h := newHostOf(t, c)
+	h.create(c.Name, object{"worker_id": "w"})
+	var inner bool
+	overtaken := 0
+	c.Prepare = func(doc json.RawMessage) (json.RawMessage, error) {
+		if !inner && overtaken < writeAttempts {
+			inner = true
+			overtaken++
+			_, err := h.update(c.Name, "w", object{"boss": fmt.Sprint(overtaken)})
+			inner = false
+			return doc, err
+		}
+		return doc, nil
+	}
+	d, err := h.update(c.Name, "w", object{"age": 1})
+	require.NoError(t, err)
+	require.Equal(t, object{"worker_id": "w", "boss": "4", "age": 1.0}, of(t, d))
+	overtaken = 0
+	d, err = h.update(c.Name, "w", object{"boss": "4", "age": 1})
+	require.NoError(t, err, "what it is to be others have made it")
+	require.Equal(t, "4", of(t, d)["boss"])
+}
+
+func TestADamagedRowIsNoDocument(t *testing.T) {
+	c := parse(t, workerJSON)
+	_, err := c.doc(kv.Record{Key: []byte("w"), Kind: kv.Put, Value: make([]byte, ordinalBytes)})
+	require.ErrorIs(t, err, engine.ErrCorrupt)
+}
+
 // A refusal of another collection's record names that one.
 func TestARefusalNamesItsCollection(t *testing.T) {
 	h := newHost(t)

@@ -1,6 +1,8 @@
 package record
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -81,6 +83,8 @@ func TestFiltersAreAnded(t *testing.T) {
 		{"ca", []Filter{{Index: "by_due", From: value(`"2026-03-01T23:00:00Z"`), To: value(`"2026-03-03T00:00:00Z"`)}}},
 		{"a", []Filter{Equal("by_day", "2026-03-02")}},
 		{"b", []Filter{Equal("by_day", "2026-03-03")}},
+		{"ca", []Filter{Equal("by_owner_due", "user:ann")}},
+		{"c", []Filter{{Index: "by_owner_due", Equal: []json.RawMessage{value(`"user:ann"`)}, To: value(`"2026-03-02T00:00:00Z"`)}}},
 		{"a", []Filter{{Index: "by_day", Equal: []json.RawMessage{value(`"2026-03-03T01:00:00+02:00"`)}}}},
 	} {
 		require.Equal(t, c.want, h.titles(Query{Filters: c.filters, Limit: 1}), "%+v", c.filters)
@@ -93,14 +97,16 @@ func TestFiltersAreAnded(t *testing.T) {
 	for _, bad := range []Filter{
 		{Index: "by_color"}, {Index: ""}, {Index: "open", Equal: []json.RawMessage{value("1")}}, Equal("by_owner", "a", "b", "c"),
 		{Index: "by_status", Equal: []json.RawMessage{value("{}")}}, {Index: "by_status", Equal: []json.RawMessage{value("null")}}, {Index: "by_status", Equal: []json.RawMessage{value("x")}},
-		{Index: "by_due", From: value(`"soon"`)}, {Index: "by_due", To: value("7")}, {Index: "by_status", Equal: []json.RawMessage{value("1")}, From: value("2")}, {Index: "by_day", From: value("true")},
+		{Index: "by_due", From: value(`"soon"`)}, {Index: "by_due", To: value("7")}, {Index: "by_status", Equal: []json.RawMessage{value("1")}, From: value("2")}, {Index: "by_status", Equal: []json.RawMessage{value("1")}, To: value("2")}, {Index: "by_day", From: value("true")},
 	} {
 		if bad.Index == "" {
 			bad.Equal = []json.RawMessage{value("1")}
 		}
 		for _, tenant := range []string{"a", "stranger"} {
-			_, err := h.List(ctx, tenant, "task", Query{Filters: []Filter{bad}})
-			refused(t, err, CodeInvalidArgument, "filters")
+			for _, cursor := range []string{"", "x"} {
+				_, err := h.List(ctx, tenant, "task", Query{Filters: []Filter{bad}, Cursor: cursor})
+				refused(t, err, CodeInvalidArgument, "filters")
+			}
 		}
 	}
 }
@@ -227,6 +233,9 @@ func TestDailyIDsAreCountedWithinTheDay(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, string(got))
 	}
+	none, err := h.Lookup(ctx, "stranger", "entry:counter:2026-03-01")
+	require.NoError(t, err)
+	require.Equal(t, "0", string(none))
 	_, err = h.Lookup(ctx, "a", "entry:counter:today")
 	refused(t, err, CodeInvalidKey, "key")
 	h.clock.Pass(721 * time.Hour)
@@ -321,10 +330,19 @@ func TestHistoryHasTheRevisions(t *testing.T) {
 	require.Equal(t, "two", of(t, list[1])["title"])
 	require.Nil(t, list[2].JSON)
 	require.Equal(t, uint64(3), list[2].Revision)
+	h.create("entry", object{"what": "x"})
 	for _, id := range []string{"tsk-20260301-000000", "x", "", "\x00counter"} {
-		_, err = h.History(ctx, "a", "task", id)
-		require.ErrorIs(t, err, ErrNotFound)
+		for _, collection := range []string{"task", "entry"} {
+			_, err = h.History(ctx, "a", collection, id)
+			require.ErrorIs(t, err, ErrNotFound)
+		}
 	}
+	done, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err = h.History(done, "a", "task", d.ID)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = h.Get(done, "a", "task", d.ID)
+	require.ErrorIs(t, err, context.Canceled)
 }
 
 func TestTheLogOfACollectionIsFollowed(t *testing.T) {
@@ -413,6 +431,8 @@ func TestWhatIsDoneIsPutAside(t *testing.T) {
 	n, err := h.PutAside(ctx, "a", "task")
 	require.NoError(t, err)
 	require.Zero(t, n)
+	_, err = h.kv.Space("a", kv.SystemRecord, "task.archive")
+	require.ErrorIs(t, err, kv.ErrSpaceNotFound, "nothing is made for nothing")
 	h.clock.Pass(time.Millisecond)
 	old, err := h.Get(ctx, "a", "task", ids["old"])
 	require.NoError(t, err)
@@ -540,4 +560,55 @@ func TestNumbersGoOnWhereverTheProcessDies(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestManyRecordsArePutAsideInSeveralBatches(t *testing.T) {
+	h := newHost(t)
+	for range 2*archiveBatch + 1 {
+		h.create("task", aTask.with(object{"status": "done"}))
+	}
+	h.clock.Pass(24 * time.Hour)
+	n, err := h.PutAside(ctx, "a", "task")
+	require.NoError(t, err)
+	require.Equal(t, 2*archiveBatch+1, n)
+	require.Empty(t, h.listed("task", Query{All: true}))
+	require.Len(t, h.listed("task.archive", Query{Limit: 1000}), n)
+}
+
+func TestALiteralKeyStandsForSoManyIDsAtMost(t *testing.T) {
+	h := newHost(t)
+	var lines bytes.Buffer
+	for i := range MaxIDs {
+		fmt.Fprintf(&lines, `{"worker_id":"w%d","boss":"bob"}`+"\n", i)
+	}
+	n, err := h.Import(ctx, "a", "worker", &lines)
+	require.NoError(t, err)
+	require.Equal(t, MaxIDs, n)
+	ids, err := h.Lookup(ctx, "a", "worker:by_boss:bob")
+	require.NoError(t, err)
+	require.Equal(t, MaxIDs-1, bytes.Count(ids, []byte(",")))
+	h.create("worker", object{"worker_id": "one more", "boss": "bob"}.with(object{"worker_id": "one_more"}))
+	_, err = h.Lookup(ctx, "a", "worker:by_boss:bob")
+	refused(t, err, CodeTooLarge, "key")
+}
+
+func TestAViewAnswersForWhatATenantHasNot(t *testing.T) {
+	h := newHost(t)
+	d := h.create("worker", object{"worker_id": "ann"})
+	view, err := h.View("a")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, view.Close()) }()
+	got, err := view.Get("worker", "ann")
+	require.NoError(t, err)
+	require.Equal(t, d, got)
+	_, err = view.Get("task", "tsk-20260301-000000")
+	require.ErrorIs(t, err, ErrNotFound)
+	h.create("task", aTask)
+	revision, err := view.Revision("task")
+	require.NoError(t, err)
+	require.Zero(t, revision, "it was made since")
+	_, err = view.Revision("nothing")
+	require.ErrorIs(t, err, ErrUnknownCollection)
+	_, err = h.View("")
+	refused(t, err, CodeInvalidArgument, "tenant")
 }

@@ -104,6 +104,7 @@ func TestAListReadsAPageOfItsIndexAndThoseRecords(t *testing.T) {
 	page, err := h.List(ctx, "a", "worker", q)
 	require.NoError(t, err)
 	require.Len(t, page.Docs, 100)
-	// A snapshot, an iterator with its pages, and the records eight, 32 and the rest at once.
-	require.LessOrEqual(t, f.Count(faulty.Reads)-before, 8)
+	// A snapshot, an iterator with its pages, and the records eight, 32 and the rest at
+	// once; and what the store's background looks at meanwhile.
+	require.LessOrEqual(t, f.Count(faulty.Reads)-before, 12)
 }

@@ -100,7 +100,11 @@ func (w *instantWalk) endless() bool {
 
 // visit looks at a schema that stands for what a path of a document leads to. within are
 // the places of the schemas around it, so that one that refers to itself is seen.
-func (w *instantWalk) visit(node map[string]any, path document.Path, within []string) {
+func (w *instantWalk) visit(schema any, path document.Path, within []string) {
+	node, ok := schema.(map[string]any)
+	if !ok {
+		return
+	}
 	place := fmt.Sprintf("%p", node)
 	if slices.Contains(within, place) {
 		w.circular[place] = true
@@ -111,23 +115,16 @@ func (w *instantWalk) visit(node map[string]any, path document.Path, within []st
 		w.found[place] = within
 		w.paths = append(w.paths, slices.Clone(path))
 	}
-	if ref, ok := node["$ref"].(string); ok {
-		if name, ok := strings.CutPrefix(ref, "#/$defs/"); ok {
-			defs, _ := w.root["$defs"].(map[string]any)
-			if next, ok := defs[name].(map[string]any); ok {
-				w.visit(next, path, within)
-			}
-		}
+	ref, _ := node["$ref"].(string)
+	if name, ok := strings.CutPrefix(ref, "#/$defs/"); ok {
+		defs, _ := w.root["$defs"].(map[string]any)
+		w.visit(defs[name], path, within)
 	}
 	properties, _ := node["properties"].(map[string]any)
 	for name, inner := range properties {
-		if next, ok := inner.(map[string]any); ok {
-			w.visit(next, append(slices.Clone(path), name), within)
-		}
+		w.visit(inner, append(slices.Clone(path), name), within)
 	}
-	if next, ok := node["items"].(map[string]any); ok {
-		w.visit(next, append(slices.Clone(path), "*"), within)
-	}
+	w.visit(node["items"], append(slices.Clone(path), "*"), within)
 }
 
 func (s *schema) isInstant(p document.Path) bool {

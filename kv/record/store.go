@@ -115,11 +115,10 @@ func (s *Store) Do(ctx context.Context, tenant string, d engine.Durability, fn f
 	spaces := map[string]*kv.Space{}
 	for _, name := range s.names {
 		space, err := s.kv.Space(tenant, kv.SystemRecord, name)
-		if err == nil {
-			spaces[name] = space
-		} else if !errors.Is(err, kv.ErrSpaceNotFound) {
+		if err != nil && !errors.Is(err, kv.ErrSpaceNotFound) {
 			return s.collections[name].told(err)
 		}
+		spaces[name] = space
 	}
 	return s.do(ctx, tenant, d, spaces, fn)
 }
