@@ -1,9 +1,11 @@
 package policy
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/stoadb/stoa/kv/document"
@@ -19,32 +21,44 @@ type Head struct {
 	At     time.Time // its time, which that of the next is not before
 }
 
-// headJSON is a head as it is stored.
-type headJSON struct {
-	At     string `json:"at"`
-	Events uint64 `json:"events"`
-	Hash   string `json:"hash"`
-	Last   string `json:"last"`
-}
-
 // MarshalJSON returns the head in canonical form.
 func (h Head) MarshalJSON() ([]byte, error) {
-	return json.Marshal(headJSON{document.FormatInstant(h.At), h.Events, h.Hash, h.Last.String()})
+	return fmt.Appendf(nil, `{"at":"%s","events":%d,"hash":"%s","last":"%s"}`, document.FormatInstant(h.At), h.Events, h.Hash, h.Last), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON returns.
-func (h *Head) UnmarshalJSON(text []byte) (err error) {
-	var in headJSON
-	if err := json.Unmarshal(text, &in); err != nil {
-		return err
+// parseHead reads what MarshalJSON returns; nil is the head of a ledger without events.
+func parseHead(text []byte) (h Head, err error) {
+	if text == nil {
+		return h, nil
 	}
-	var ok bool
-	if h.Last, ok = ParseEventID(in.Last); !ok {
-		return errors.New("the head of the ledger names no event")
+	// It is parsed with each event, while other writes wait: by its one form.
+	bad := errors.New("policy: the head of the ledger can't be read")
+	field := func(before string) string {
+		rest, ok := bytes.CutPrefix(text, []byte(before))
+		end := bytes.IndexAny(rest, `",`)
+		if !ok || end < 0 {
+			err = bad
+			return ""
+		}
+		text = rest[end:]
+		return string(rest[:end])
 	}
-	h.Events, h.Hash = in.Events, in.Hash
-	h.At, err = document.ParseInstant(in.At)
-	return err
+	at, events, hash, last := field(`{"at":"`), field(`","events":`), field(`,"hash":"`), field(`","last":"`)
+	if err != nil || string(text) != `"}` || !hashGrammar.MatchString(hash) {
+		return Head{}, bad
+	}
+	var known bool
+	if h.Last, known = ParseEventID(last); !known {
+		return Head{}, bad
+	}
+	if h.Events, err = strconv.ParseUint(events, 10, 64); err != nil {
+		return Head{}, bad
+	}
+	if h.At, err = document.ParseInstant(at); err != nil {
+		return Head{}, bad
+	}
+	h.Hash = hash
+	return h, nil
 }
 
 // previous is the hash that the next event names.

@@ -83,9 +83,17 @@ func TestAnEventIsCanonicalAndNamesTheOneBefore(t *testing.T) {
 	text, err := json.Marshal(head)
 	require.NoError(t, err)
 	require.Equal(t, fmt.Sprintf(`{"at":"2025-12-01T00:00:01.1Z","events":8,"hash":"%s","last":"evt-20251201-000004"}`, previous), string(text))
-	var back Head
-	require.NoError(t, json.Unmarshal(text, &back))
+	back, err := parseHead(text)
+	require.NoError(t, err)
 	require.Equal(t, head, back)
+	for at := range text {
+		damaged := bytes.Clone(text)
+		damaged[at] ^= 0x80
+		_, err := parseHead(damaged)
+		require.Error(t, err, "byte %d", at)
+		_, err = parseHead(text[:at])
+		require.Error(t, err, "%d bytes", at)
+	}
 }
 
 // Whichever byte of whichever event is flipped, that event is the first finding, and
@@ -184,16 +192,26 @@ func TestB39HashesOfInputs(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, hash)
 		for _, name := range []string{"inputs", "outputs"} {
-			event := map[string]json.RawMessage{name: json.RawMessage(text)}
-			require.NoError(t, takeHash(event, name))
-			require.Equal(t, map[string]json.RawMessage{name + "_hash": json.RawMessage(`"` + want + `"`)}, event)
-			require.NoError(t, takeHash(event, name), "the hash alone")
-			require.Equal(t, `"`+want+`"`, string(event[name+"_hash"]))
+			canonical, err := document.Canonical([]byte(`{"` + name + `":` + text + `}`))
+			require.NoError(t, err)
+			event, err := prepareEvent(canonical)
+			require.NoError(t, err)
+			require.Equal(t, want, fieldText(t, event, name+"_hash"))
+			require.Nil(t, document.Field(event, document.Path{name}))
+			event, err = prepareEvent(json.RawMessage(`{"` + name + `_hash":"` + want + `"}`))
+			require.NoError(t, err)
+			require.Equal(t, want, fieldText(t, event, name+"_hash"), "the hash alone")
 		}
 	}
-	event := map[string]json.RawMessage{}
-	require.NoError(t, takeHash(event, "inputs"))
-	require.Equal(t, `"sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"`, string(event["inputs_hash"]), "without either it is that of {}")
-	_, err := HashJSON([]byte(`{"a":`))
+	event, err := prepareEvent(json.RawMessage(`{}`))
+	require.NoError(t, err)
+	require.Equal(t, "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a", fieldText(t, event, "inputs_hash"), "without either it is that of {}")
+	_, err = HashJSON([]byte(`{"a":`))
 	require.Error(t, err)
+}
+
+func fieldText(t *testing.T, doc json.RawMessage, field string) string {
+	s, ok := document.Text(document.Field(doc, document.Path{field}))
+	require.True(t, ok)
+	return s
 }

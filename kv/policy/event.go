@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 
 	"github.com/stoadb/stoa/kv/document"
 )
@@ -44,58 +45,50 @@ var hashGrammar = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 // the order in which canonical JSON has them.
 var placed = [...]string{"event_id", "hash", "previous_hash", "timestamp"}
 
-// takeHash puts the hash of what an event gives under a name into its place, and
-// takes away what was given: it is stored nowhere.
-func takeHash(event map[string]json.RawMessage, name string) error {
+// givenHash returns the hash that an event has for what it gives under a name: inputs or
+// outputs.
+func givenHash(event json.RawMessage, name string) (json.RawMessage, error) {
 	field := name + "_hash"
-	given, has := event[name]
-	delete(event, name)
-	var hash string
-	if raw, ok := event[field]; ok {
-		if json.Unmarshal(raw, &hash) != nil || !hashGrammar.MatchString(hash) {
-			return invalid(field, "a hash is sha256: and 64 hexadecimal digits in lower case")
+	given, hash := document.Field(event, document.Path{name}), document.Field(event, document.Path{field})
+	if hash != nil {
+		if text, _ := document.Text(hash); !hashGrammar.MatchString(text) {
+			return nil, invalid(field, "a hash is sha256: and 64 hexadecimal digits in lower case")
 		}
-	} else if !has {
-		given, has = json.RawMessage("{}"), true
+		if given == nil {
+			return hash, nil
+		}
 	}
-	if !has {
-		return nil
+	if given == nil {
+		given = json.RawMessage("{}")
 	}
-	computed, err := HashJSON(given)
-	if err != nil {
-		return invalid(name, "%s", err)
+	computed := quote(hashOf(given))
+	if hash != nil && !bytes.Equal(hash, computed) {
+		return nil, invalid(field, "it is not the hash of the %s that are given", name)
 	}
-	if hash != "" && hash != computed {
-		return invalid(field, "it is not the hash of the %s that are given", name)
-	}
-	event[field] = json.RawMessage(`"` + computed + `"`)
-	return nil
+	return computed, nil
 }
 
 // prepareEvent returns what is known of an event before it has its place in the ledger:
 // with the hashes of inputs and outputs, which may be given instead of those, and with
 // stand-ins for the hashes of the chain.
 func prepareEvent(canonical json.RawMessage) (json.RawMessage, error) {
-	var event map[string]json.RawMessage
-	if err := json.Unmarshal(canonical, &event); err != nil {
-		return nil, invalid("", "an event is an object")
-	}
 	for _, name := range placed {
-		if _, given := event[name]; given {
+		if document.Field(canonical, document.Path{name}) != nil {
 			return nil, invalid(name, "the ledger says it itself: leave it out")
 		}
 	}
-	event["hash"], event["previous_hash"] = quote(noHash), quote(noHash)
-	for _, name := range []string{"inputs", "outputs"} {
-		if err := takeHash(event, name); err != nil {
-			return nil, err
-		}
-	}
-	text, err := json.Marshal(event)
+	inputs, err := givenHash(canonical, "inputs")
 	if err != nil {
 		return nil, err
 	}
-	return document.Canonical(text)
+	outputs, err := givenHash(canonical, "outputs")
+	if err != nil {
+		return nil, err
+	}
+	none := quote(noHash)
+	patch := slices.Concat([]byte(`{"hash":`), none, []byte(`,"inputs":null,"inputs_hash":`), inputs,
+		[]byte(`,"outputs":null,"outputs_hash":`), outputs, []byte(`,"previous_hash":`), none, []byte(`}`))
+	return document.Merge(canonical, patch), nil
 }
 
 // pieces are an event in canonical form, cut at the values of placed, which are not in
@@ -124,29 +117,44 @@ func cutEvent(canonical []byte) (p pieces, values [len(placed)][]byte, err error
 	return p, values, err
 }
 
-// eachField calls fn for the fields of a canonical object: with the name, where
-// the field begins, the comma before it included, where its value does, and where
-// that ends.
-func eachField(canonical []byte, fn func(name string, start, value, end int)) error {
-	dec := json.NewDecoder(bytes.NewReader(canonical))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+// eachField calls fn for the fields of an object, which has no space around its names
+// where it is canonical: with the name as it stands, where the field begins, the comma
+// before it included, where its value does, and where that ends.
+func eachField(object []byte, fn func(name string, start, value, end int)) error {
+	if !json.Valid(object) || object[0] != '{' || object[len(object)-1] != '}' {
 		return errors.New("it is not an object")
 	}
-	for dec.More() {
-		start := int(dec.InputOffset())
-		name, err := dec.Token()
-		if err != nil {
-			return err
+	depth, start, name, value := 0, 0, "", 0
+	for at := 0; at < len(object); at++ {
+		switch object[at] {
+		case '"':
+			from := at
+			for at++; object[at] != '"'; at++ {
+				if object[at] == '\\' {
+					at++
+				}
+			}
+			if depth == 1 && value == 0 {
+				name = string(object[from+1 : at])
+			}
+		case ':':
+			if depth == 1 {
+				value = at + 1
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 && value > 0 {
+				fn(name, start, value, at)
+			}
+		case ',':
+			if depth == 1 {
+				fn(name, start, value, at)
+				start, value = at, 0
+			}
 		}
-		value := int(dec.InputOffset()) + 1
-		var skipped json.RawMessage
-		if err := dec.Decode(&skipped); err != nil {
-			return err
-		}
-		fn(name.(string), start, value, int(dec.InputOffset()))
 	}
-	_, err := dec.Token()
-	return err
+	return nil
 }
 
 // hash is that of the event with some values of placed; the one of hash itself

@@ -15,17 +15,6 @@ import (
 // headName is the name under which the ledger keeps its head.
 const headName = "head"
 
-// parseHead reads a head that is kept; nil is that of a ledger without events.
-func parseHead(text []byte) (h Head, err error) {
-	if text == nil {
-		return h, nil
-	}
-	if err := json.Unmarshal(text, &h); err != nil {
-		return h, fmt.Errorf("policy: the head of the ledger can't be read: %w", err)
-	}
-	return h, nil
-}
-
 func keptHead(tx *record.Tx) (Head, error) {
 	text, err := tx.Kept(Ledger, headName)
 	if err != nil {

@@ -1,0 +1,147 @@
+package policy
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/enginetest"
+	"github.com/stoadb/stoa/kv/record"
+)
+
+// granted is a delegation as its clients see it, and the counter of the day.
+type granted struct {
+	uses, most, events int
+	active             bool
+}
+
+// asks is what a client asks: use, ask, most (to set max_uses to n), on, off, append or
+// count.
+type asks struct {
+	op string
+	n  int
+}
+
+// step is what comes of it: whether it is allowed, or a number.
+func (g granted) step(in asks) (granted, int) {
+	may := 0
+	if g.active && g.uses < g.most {
+		may = 1
+	}
+	switch in.op {
+	case "use":
+		g.uses += may
+		return g, may
+	case "ask":
+		return g, may
+	case "most":
+		g.most = in.n
+	case "on", "off":
+		g.active = in.op == "on"
+	case "append":
+		g.events++
+		return g, g.events
+	case "count":
+		return g, g.events
+	}
+	return g, 0
+}
+
+var delegations = porcupine.Model{
+	Init: func() any { return granted{most: 3, active: true} },
+	Step: func(state, input, output any) (bool, any) {
+		next, want := state.(granted).step(input.(asks))
+		return want == output.(int), next
+	},
+}
+
+// asked makes an operation of a client.
+func (h *host) asked(in asks, delegation, intent string) (int, error) {
+	q := Question{Agent: "agent:a", Action: "x"}
+	truth := map[bool]int{true: 1}
+	switch in.op {
+	case "use":
+		used, err := h.Use(ctx, "t", q, UseOptions{Durability: engine.WAL})
+		return truth[used.Allowed], err
+	case "ask":
+		d, err := h.Decide(ctx, "t", q)
+		return truth[d.Allowed], err
+	case "most":
+		_, err := h.tryUpdate(Delegations, delegation, object{"constraints": object{"max_uses": in.n}})
+		return 0, err
+	case "on", "off":
+		_, err := h.tryUpdate(Delegations, delegation, object{"active": in.op == "on"})
+		return 0, err
+	case "append":
+		d, err := h.Append(ctx, "t", someEvent(intent).json(), record.WriteOptions{Durability: engine.WAL})
+		id, _ := ParseEventID(d.ID)
+		return int(id.Number), err
+	}
+	text, err := h.records.Lookup(ctx, "t", "ledger:counter:"+h.kv.Now().Format(time.DateOnly))
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(string(text))
+}
+
+// Uses of a delegation that is changed meanwhile, questions, and the counter of the day
+// are linearizable, all together.
+func TestB35B65B88UsesAndTheCounterAreLinearizable(t *testing.T) {
+	for round := range enginetest.Scale(30) {
+		h := newHost(t)
+		d := h.create(Delegations, someDelegation("agent:a", "x").with(object{"constraints": object{"max_uses": 3}}))
+		intent := h.intent()
+		begun := time.Now()
+		var mu sync.Mutex
+		var history []porcupine.Operation
+		var wg sync.WaitGroup
+		for client := range 6 {
+			wg.Go(func() {
+				r := rand.New(rand.NewPCG(uint64(round), uint64(client)))
+				for range 12 {
+					in := asks{op: []string{"use", "use", "use", "ask", "ask", "most", "on", "off", "append", "count"}[r.IntN(10)], n: r.IntN(12)}
+					called := time.Since(begun)
+					out, err := h.asked(in, d.ID, intent)
+					returned := time.Since(begun)
+					if !assertNoError(t, err) {
+						return
+					}
+					mu.Lock()
+					history = append(history, porcupine.Operation{ClientId: client, Input: in, Call: int64(called), Output: out, Return: int64(returned)})
+					mu.Unlock()
+				}
+			})
+		}
+		wg.Wait()
+		require.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(delegations, history, time.Minute))
+		h.verified()
+	}
+}
+
+func assertNoError(t *testing.T, err error) bool {
+	if err != nil {
+		t.Error(err)
+	}
+	return err == nil
+}
+
+// The judge says no to a use too many and to a number given twice: else the test above
+// would hold nothing.
+func TestTheJudgeFindsAUseTooMany(t *testing.T) {
+	for _, op := range []struct {
+		in  asks
+		out int
+	}{{asks{op: "use"}, 1}, {asks{op: "append"}, 1}} {
+		var history []porcupine.Operation
+		for i := range 4 {
+			history = append(history, porcupine.Operation{ClientId: i, Input: op.in, Call: int64(i), Output: op.out, Return: 10})
+		}
+		require.Equal(t, porcupine.Illegal, porcupine.CheckOperationsTimeout(delegations, history, time.Minute))
+	}
+}

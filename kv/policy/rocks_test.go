@@ -1,0 +1,136 @@
+//go:build cgo
+
+package policy
+
+import (
+	"bufio"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/enginetest"
+	"github.com/stoadb/stoa/engine/rocks"
+	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/kvtest"
+	"github.com/stoadb/stoa/kv/record"
+)
+
+// doomed names the directory that a process of this test writes to until it is killed.
+const doomed = "STOA_POLICY_DOOMED"
+
+// A process that uses a delegation and logs each use is killed at a random moment: what
+// it has answered is there, each use has its event, no id is given twice, and the chain
+// is whole.
+func TestB36B86AProcessIsKilled(t *testing.T) {
+	if dir := os.Getenv(doomed); dir != "" {
+		useUntilKilled(t, dir)
+	}
+	dir, random := t.TempDir(), rand.New(rand.NewPCG(51, 52))
+	var told []string
+	for range max(enginetest.Scale(6), 2) {
+		cmd := enginetest.EndWithParent(exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$"))
+		cmd.Env = append(os.Environ(), doomed+"="+dir)
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		lines := bufio.NewScanner(out)
+		require.True(t, lines.Scan())
+		told = append(told, lines.Text())
+		time.AfterFunc(time.Duration(random.IntN(50_000))*time.Microsecond, func() { _ = cmd.Process.Kill() })
+		for lines.Scan() {
+			told = append(told, lines.Text())
+		}
+		require.Error(t, cmd.Wait())
+		if last := len(told) - 1; !strings.HasSuffix(told[last], ".") {
+			told = told[:last] // it was killed within the line
+		}
+		db, err := rocks.Open(dir, rocks.Options{})
+		require.NoError(t, err)
+		h := openHost(t, db, kvtest.New())
+		h.verified()
+		head, err := h.Head(ctx, "t")
+		require.NoError(t, err)
+		uses := 0.0
+		for d, err := range h.exported(ctx, "t", Delegations) {
+			require.NoError(t, err)
+			uses += objectOf(t, d.JSON)["uses_count"].(float64)
+		}
+		require.EqualValues(t, head.Events, uses)
+		slices.Sort(told)
+		require.Equal(t, slices.Compact(slices.Clone(told)), told, "an id was given twice")
+		for _, line := range told {
+			h.get(Ledger, strings.TrimSuffix(line, "."))
+		}
+		for f, err := range h.kv.Check(ctx) {
+			require.NoError(t, err)
+			require.Fail(t, "the check finds", f.String())
+		}
+		require.NoError(t, h.kv.Close())
+		require.NoError(t, db.Close())
+	}
+}
+
+func useUntilKilled(t *testing.T, dir string) {
+	db, err := rocks.Open(dir, rocks.Options{})
+	require.NoError(t, err)
+	store, err := kv.Open(db, kv.Options{Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	s, err := New(store, Options{})
+	require.NoError(t, err)
+	h := &host{t: t, db: db, Store: s}
+	require.NoError(t, h.SetSettings(ctx, "t", Settings{AllowUnknownIntents: true}, record.WriteOptions{}))
+	if grants, err := h.WhatCan(ctx, "t", "agent:a"); err == nil && len(grants) == 0 {
+		h.create(Delegations, someDelegation("agent:a", "x"))
+	}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for {
+				used, err := h.Use(ctx, "t", Question{Agent: "agent:a", Action: "x"}, UseOptions{Durability: engine.Synced, Log: true, Intent: "int-20251130-nobody"})
+				require.NoError(t, err)
+				_, _ = fmt.Println(used.Event + ".")
+			}
+		})
+	}
+	all.Wait()
+}
+
+// What an example of each collection is on RocksDB, it is after the store was closed.
+func TestB12TheExamplesOnDisk(t *testing.T) {
+	dir := t.TempDir()
+	want := map[string]object{}
+	for round := range 2 {
+		db, err := rocks.Open(dir, rocks.Options{})
+		require.NoError(t, err)
+		h := openHost(t, db, kvtest.New())
+		if round == 0 {
+			_, err := h.Bootstrap(ctx, "t", engine.Synced)
+			require.NoError(t, err)
+			for _, collection := range []string{Policies, Intents, Claims, Delegations} {
+				d := h.create(collection, example(t, collection))
+				want["policy:"+collection] = h.get(collection, d.ID)
+			}
+			h.event("int-20251130-x1y2z3", nil)
+		}
+		for _, collection := range []string{Policies, Intents, Claims, Delegations} {
+			require.Equal(t, example(t, collection), want["policy:"+collection])
+			found, err := h.records.List(ctx, "t", collection, record.Query{All: true, Reverse: true, Limit: 1})
+			require.NoError(t, err)
+			require.Equal(t, want["policy:"+collection], objectOf(t, found.Docs[0].JSON))
+		}
+		h.verified()
+		require.True(t, h.decide("agent:"+Governor, "tool.invoke").Allowed)
+		require.NoError(t, h.kv.Close())
+		require.NoError(t, db.Close())
+	}
+}
