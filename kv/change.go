@@ -111,7 +111,7 @@ func (v *View) longValue(r *Record) (value []byte, overtaken bool, err error) {
 		return old.Value, false, err
 	}
 	row := Row{Scope: v.scope, Shape: ShapeRecord, Key: r.Key}.AppendKey(nil)
-	value, now, err := v.stored(nil, row)
+	_, now, err := v.stored(nil, row)
 	if errors.Is(err, ErrNotFound) || err == nil && now.Revision != r.Revision {
 		return nil, true, nil
 	}

@@ -197,8 +197,8 @@ func TestDailyIDsAreCountedWithinTheDay(t *testing.T) {
 		d, err := tx.Create("entry", entry.json())
 		require.NoError(t, err)
 		require.Equal(t, "ent-20260301-000003", d.ID)
-		return ctxError
-	}), ctxError)
+		return errChanged
+	}), errChanged)
 	require.Equal(t, "ent-20260301-000003", h.create("entry", entry).ID, "what was refused has no number")
 	gone, err := h.Delete(ctx, "a", "entry", "ent-20260301-000003", UpdateOptions{})
 	require.NoError(t, err)
@@ -243,7 +243,7 @@ func TestDailyIDsAreCountedWithinTheDay(t *testing.T) {
 	require.ErrorIs(t, err, ErrNotFound, "they expire")
 }
 
-var ctxError = fmt.Errorf("changed my mind")
+var errChanged = fmt.Errorf("changed my mind")
 
 func TestLiteralKeys(t *testing.T) {
 	h := newHost(t)
@@ -535,7 +535,7 @@ func TestNumbersGoOnWhereverTheProcessDies(t *testing.T) {
 			h.create("entry", object{"what": "first"})
 			end()
 			f := faulty.New(inner, faulty.Options{At: at, Fault: fault})
-			h, end = open(t, f, clock)
+			h, _ = open(t, f, clock)
 			made := 1
 			for range 3 {
 				if _, err := h.Create(ctx, "a", "entry", []byte(`{"what":"x"}`), WriteOptions{}); err == nil {
