@@ -91,7 +91,7 @@ func (p *indexPage) fill(ctx context.Context, r engine.Range) (end []byte, err e
 	defer stop()
 	for p.most = firstRead; ; p.most = p.afford() {
 		var rows []storedRow
-		for want := min(p.most, p.limit+1-len(p.found)); len(rows) < want; {
+		for want := p.want(); len(rows) < want; {
 			row, err, ok := next()
 			if !ok {
 				break
@@ -109,10 +109,19 @@ func (p *indexPage) fill(ctx context.Context, r engine.Range) (end []byte, err e
 			return p.last, err
 		}
 		p.looked += len(rows)
-		if p.options.Look > 0 && p.looked >= p.options.Look {
+		if p.looked == p.options.Look {
 			return rows[len(rows)-1].raw, nil
 		}
 	}
+}
+
+// want is how many records to read next.
+func (p *indexPage) want() int {
+	n := min(p.most, p.limit+1-len(p.found))
+	if p.options.Look > 0 {
+		n = min(n, p.options.Look-p.looked)
+	}
+	return n
 }
 
 // afford is how many records to read at once, of the size of those so far.

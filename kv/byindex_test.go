@@ -1,0 +1,128 @@
+package kv
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/enginetest"
+)
+
+func TestPagesOfAnIndexAgainstANaiveModel(t *testing.T) {
+	enginetest.Check(t, 200, func(t *rapid.T) {
+		h, end := drawnStore(t)
+		defer end()
+		s := drawnSpace(t, h, "words")
+		type pair struct{ term, key, value string }
+		var model []pair
+		words := []string{"a", "b", "b\x00", "c"}
+		require.NoError(t, s.Update(ctx, engine.WAL, func(tx *Tx) error {
+			for i := range rapid.IntRange(0, 60).Draw(t, "records") {
+				key := fmt.Sprintf("k%02d", i)
+				text := bytes.Join(rapid.SliceOfNDistinct(rapid.SampledFrom([][]byte{[]byte("a"), []byte("b"), []byte("b\x00"), []byte("c")}), 1, 3, func(b []byte) string { return string(b) }).Draw(t, "words"), []byte(" "))
+				short := rapid.IntRange(0, 9).Draw(t, "short") == 0
+				o := PutOptions{}
+				if short {
+					o.TTL = time.Second
+				}
+				if _, err := tx.Put([]byte(key), text, o); err != nil {
+					return err
+				}
+				for _, word := range words {
+					if !short && slices.ContainsFunc(bytes.Fields(text), func(b []byte) bool { return string(b) == word }) {
+						model = append(model, pair{word, key, string(text)})
+					}
+				}
+			}
+			return nil
+		}))
+		h.clock.Oversleep(2 * time.Second)
+		slices.SortFunc(model, func(a, b pair) int { return cmp.Or(cmp.Compare(a.term, b.term), cmp.Compare(a.key, b.key)) })
+		o := IndexOptions{Reverse: rapid.Bool().Draw(t, "reverse"), Limit: rapid.IntRange(1, 20).Draw(t, "limit"), Look: rapid.SampledFrom([]int{0, 0, 7, 40}).Draw(t, "look")}
+		o.From = []byte(rapid.SampledFrom([]string{"", "a", "b", "b\x00", "d"}).Draw(t, "from"))
+		if to := rapid.SampledFrom([]string{"", "a", "b\x00", "c", "d"}).Draw(t, "to"); to != "" {
+			o.To = []byte(to)
+		}
+		if rapid.Bool().Draw(t, "odd keys") {
+			o.Keep = func(term []byte, r *Record) bool { return r.Key[2]%2 == 1 && len(term) > 0 }
+		}
+		var want []pair
+		for _, p := range model {
+			if p.term >= string(o.From) && (o.To == nil || p.term < string(o.To)) && (o.Keep == nil || p.key[2]%2 == 1) {
+				want = append(want, p)
+			}
+		}
+		if o.Reverse {
+			slices.Reverse(want)
+		}
+		var got []pair
+		for {
+			found, next, err := s.ByIndex(ctx, 1, o)
+			require.NoError(t, err)
+			for _, f := range found {
+				got = append(got, pair{string(f.Term), string(f.Key), string(f.Value)})
+			}
+			require.LessOrEqual(t, len(found), o.Limit)
+			if o.Cursor = next; next == "" {
+				break
+			}
+			if o.Look == 0 {
+				require.Len(t, found, o.Limit, "a page that is followed by another is full")
+				require.Less(t, len(got), len(want), "and no cursor leads to a page of nothing")
+			}
+		}
+		require.Equal(t, want, got)
+	})
+}
+
+func TestPagesOfAnIndexAreBoundedInBytes(t *testing.T) {
+	s := newTestStore(t).space("a", "words")
+	long := append([]byte("w"), bytes.Repeat([]byte(" "), 1<<20)...)
+	for i := range 20 {
+		_, err := s.Put(ctx, fmt.Append(nil, "k", 10+i), long, PutOptions{})
+		require.NoError(t, err)
+	}
+	o := IndexOptions{From: []byte("w"), To: []byte("w\x00")}
+	var sizes []int
+	for {
+		found, next, err := s.ByIndex(ctx, 1, o)
+		require.NoError(t, err)
+		sizes = append(sizes, len(found))
+		if o.Cursor = next; next == "" {
+			break
+		}
+	}
+	require.Equal(t, []int{8, 8, 4}, sizes, "a page ends once its records take 8 MiB")
+	_, _, err := s.ByIndex(ctx, 9, IndexOptions{})
+	require.ErrorIs(t, err, ErrInvalidArgument)
+	_, _, err = s.ByIndex(ctx, 1, IndexOptions{Limit: -1})
+	require.ErrorIs(t, err, ErrInvalidArgument)
+}
+
+func TestAPageLooksAtSoManyRecordsAtMost(t *testing.T) {
+	s := newTestStore(t).space("a", "words")
+	for i := range 40 {
+		put(t, s, fmt.Sprint("k", 10+i), "w", 0)
+	}
+	looked := 0
+	o := IndexOptions{From: []byte("w"), To: []byte("w\x00"), Look: 9, Keep: func([]byte, *Record) bool { looked++; return false }}
+	pages := 0
+	for ; ; pages++ {
+		looked = 0
+		_, next, err := s.ByIndex(ctx, 1, o)
+		require.NoError(t, err)
+		if o.Cursor = next; next == "" {
+			break
+		}
+		require.Equal(t, 9, looked)
+	}
+	require.Equal(t, 4, pages)
+	require.Equal(t, 4, looked, "the last page has what is left")
+}
