@@ -305,6 +305,37 @@ func TestTheLogIsFollowedPageByPage(t *testing.T) {
 	require.Equal(t, stats.Floor+1, list[0].Revision)
 }
 
+func TestPagesOfTheLogAreBoundedInBytesAndTheCallers(t *testing.T) {
+	s := newTestStore(t).space("a", "words")
+	long := strings.Repeat(" ", 1<<20)
+	for i := range 20 {
+		put(t, s, fmt.Sprint("k", i), fmt.Sprint(i)+long, 0)
+	}
+	var all []Change
+	var sizes []int
+	for more := true; more; {
+		list, m, err := s.now().Changes(ctx, uint64(len(all)), MaxPage)
+		require.NoError(t, err)
+		all, sizes, more = append(all, list...), append(sizes, len(list)), m
+	}
+	require.Equal(t, []int{8, 8, 4}, sizes)
+	for i, c := range all {
+		require.Equal(t, fmt.Sprint("k", i), string(c.Key))
+		require.Equal(t, fmt.Sprint(i), strings.TrimSpace(string(c.Value)))
+	}
+	for i := range 5 { // the history of words is of three
+		put(t, s, "k0", fmt.Sprint(i)+long, 0)
+	}
+	list, _, err := s.now().Changes(ctx, 20, MaxPage)
+	require.NoError(t, err)
+	var overtaken []bool
+	for _, c := range list {
+		overtaken = append(overtaken, c.Overtaken)
+		require.Equal(t, c.Overtaken, c.Value == nil)
+	}
+	require.Equal(t, []bool{true, true, false, false, false}, overtaken)
+}
+
 func TestTheLogSaysWhatIsOvertaken(t *testing.T) {
 	s := newTestStore(t).space("a", "plain")
 	long := strings.Repeat("x", MaxInline+1)
