@@ -61,6 +61,14 @@ func (s *Store) Space(tenant string, system System, space string) (*Space, error
 	return s.opened(name, scope, drops), nil
 }
 
+// Remembered is Space of one that is remembered under its name, without reading anything:
+// it may be asked for while a batch is made. nil: it is to be asked for by Space.
+func (s *Store) Remembered(tenant string, system System, space string) *Space {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.spaces[spaceName{tenant, system, space}]
+}
+
 func (s *Store) known(tenant string, declared bool) error {
 	if err := s.open(); err != nil {
 		return err

@@ -128,7 +128,7 @@ func (s *Store) do(ctx context.Context, tenant string, d engine.Durability, spac
 	for {
 		missing := ""
 		err := s.kv.Update(ctx, d, func(w *kv.Work) error {
-			tx := &Tx{s: s, work: w, spaces: spaces}
+			tx := &Tx{s: s, tenant: tenant, work: w, spaces: spaces}
 			err := fn(tx)
 			if missing = tx.missing; missing != "" {
 				err = errMissing
@@ -138,7 +138,8 @@ func (s *Store) do(ctx context.Context, tenant string, d engine.Durability, spac
 		if missing == "" {
 			return err
 		}
-		// fn has asked for a space that there was none of, or that was dropped.
+		// fn has asked for a space that nobody has asked for yet, that there was none of, or
+		// that was dropped.
 		s.kv.Forget(tenant, kv.SystemRecord, missing)
 		space, err := s.kv.CreateSpace(ctx, tenant, kv.SystemRecord, missing, s.o.Quota)
 		if err != nil {

@@ -24,6 +24,7 @@ const MaxInTx = 64 << 10
 type Tx struct {
 	s       *Store
 	work    *kv.Work
+	tenant  string
 	spaces  map[string]*kv.Space
 	missing string // a collection that has no space
 }
@@ -39,8 +40,11 @@ func (tx *Tx) in(name string) (*Collection, *kv.Tx, error) {
 	}
 	space := tx.spaces[name]
 	if space == nil {
-		tx.missing = name
-		return nil, nil, errMissing
+		if space = tx.s.kv.Remembered(tx.tenant, kv.SystemRecord, name); space == nil {
+			tx.missing = name
+			return nil, nil, errMissing
+		}
+		tx.spaces[name] = space
 	}
 	inner, err := tx.work.In(space)
 	if errors.Is(err, kv.ErrSpaceNotFound) {
