@@ -111,12 +111,13 @@ func TestB51ConfigAndCapabilitiesComeBack(t *testing.T) {
 
 func TestB90Bootstrap(t *testing.T) {
 	h := newHost(t)
+	before := h.create(Delegations, someDelegation("agent:other", "x").with(object{"delegator": "blackroad.system"}))
 	made, err := h.Bootstrap(ctx, "t", engine.WAL)
 	require.NoError(t, err)
 	require.Len(t, made, 4)
 	require.Equal(t, []string{"pol-core-safety", "pol-core-audit"}, h.ids("policy:active"))
 	require.Equal(t, []string{Governor}, h.ids("agent:active"))
-	require.Equal(t, []string{made[3].ID}, h.ids("delegation:by_delegator:blackroad.system"))
+	require.Equal(t, []string{before.ID, made[3].ID}, h.ids("delegation:by_delegator:blackroad.system"))
 	require.Equal(t, []string{"pol-core-safety"}, h.ids("policy:scope:core.safety"))
 	d, err := h.Decide(ctx, "t", Question{Agent: "agent:" + Governor, Action: "tool.invoke"})
 	require.NoError(t, err)

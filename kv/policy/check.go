@@ -130,7 +130,7 @@ func checkDelegation(tx *record.Tx, old, changed record.Doc) error {
 	if s, err := settings(tx); err != nil || !s.StrictChain {
 		return err
 	}
-	c := chain{tx: tx, without: changed.ID, held: map[string][]held{}}
+	c := chain{tx, map[string][]held{}}
 	for value := range document.Elements(document.Field(changed.JSON, scope)) {
 		pattern, _ := document.Text(value)
 		p, err := ParsePattern(pattern)
@@ -150,9 +150,8 @@ func checkDelegation(tx *record.Tx, old, changed record.Doc) error {
 
 // chain looks for delegations that lead to somebody.
 type chain struct {
-	tx      *record.Tx
-	without string            // the delegation that is asked about, which is no reason for itself
-	held    map[string][]held // by delegate: what is in force
+	tx   *record.Tx
+	held map[string][]held // by delegate: what is in force
 }
 
 // held is what a delegation lets somebody do.
@@ -207,7 +206,7 @@ func (c *chain) of(who string) (list []held, err error) {
 			return nil, record.Precondition("scope", "an agent on the way to the delegator holds more than %d delegations: too many to look at", maxHeld)
 		}
 		for _, d := range docs {
-			if d.ID != c.without && c.tx.InForce(Delegations, d) && !exhausted(d) {
+			if c.tx.InForce(Delegations, d) && !exhausted(d) {
 				list = append(list, held{text(d, "delegator"), patternsOf(d)})
 			}
 		}

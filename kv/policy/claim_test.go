@@ -150,6 +150,14 @@ func TestB71AChainOfDelegations(t *testing.T) {
 		_, err := give(root, "agent:root", "a.*")
 		require.NoError(t, err)
 	}
+	used := h.create(Delegations, someDelegation("agent:used", "a.*").with(object{"constraints": object{"max_uses": 1}}))
+	_, err = give("agent:used", "agent:z", "a.b")
+	require.NoError(t, err)
+	_, err = h.Use(ctx, "t", Question{Agent: "agent:used", Action: "a.b"}, UseOptions{})
+	require.NoError(t, err)
+	require.EqualValues(t, 1, h.get(Delegations, used.ID)["uses_count"])
+	_, err = give("agent:used", "agent:z", "a.b")
+	refused(t, err, record.CodePrecondition, "scope")
 	_, err = give("agent:y", "agent:z", "a.b")
 	refused(t, err, record.CodePrecondition, "scope") // y has it from x, who has it from nobody
 	_, err = give("agent:root", "agent:c1", "a.b", "b")

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/document"
 	"github.com/stoadb/stoa/kv/record"
 )
@@ -120,6 +121,16 @@ func TestB92VersionsAreNamespacesOfTheirOwn(t *testing.T) {
 		_, err := h.Migrate(ctx, "t", tc.collection, tc.from, tc.to)
 		refused(t, err, record.CodeInvalidArgument, tc.field)
 	}
+	for range 300 {
+		h.create(Policies, somePolicy("a", "true", "allow", 1))
+	}
+	space, err := h.records.Space(ctx, "t", "policy.v3")
+	require.NoError(t, err)
+	require.NoError(t, space.SetQuota(ctx, kv.Quota{Keys: 1}))
+	_, err = h.Migrate(ctx, "t", Policies, 1, 3)
+	var e *record.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, record.CodeQuotaExhausted, e.Code)
 	for _, collection := range versioned {
 		for version := 2; version <= lastVersion; version++ {
 			_, err := h.records.Collection(VersionName(collection, version))

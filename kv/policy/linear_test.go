@@ -17,12 +17,13 @@ import (
 
 // granted is a delegation as its clients see it, and the counter of the day.
 type granted struct {
-	uses, most, events int
-	active             bool
+	uses, most, events       int
+	active                   bool
+	disabled, denied, closed bool // by the agent's status, a policy, the settings
 }
 
-// asks is what a client asks: use, ask, most (to set max_uses to n), on, off, append or
-// count.
+// asks is what a client asks: use, ask, most (to set max_uses to n), active, disabled,
+// denied and closed (to set those to whether n is even), append or count.
 type asks struct {
 	op string
 	n  int
@@ -31,7 +32,7 @@ type asks struct {
 // step is what comes of it: whether it is allowed, or a number.
 func (g granted) step(in asks) (granted, int) {
 	may := 0
-	if g.active && g.uses < g.most {
+	if g.active && g.uses < g.most && !g.disabled && !g.denied && !g.closed {
 		may = 1
 	}
 	switch in.op {
@@ -42,8 +43,14 @@ func (g granted) step(in asks) (granted, int) {
 		return g, may
 	case "most":
 		g.most = in.n
-	case "on", "off":
-		g.active = in.op == "on"
+	case "active":
+		g.active = in.n%2 == 0
+	case "disabled":
+		g.disabled = in.n%2 == 0
+	case "denied":
+		g.denied = in.n%2 == 0
+	case "closed":
+		g.closed = in.n%2 == 0
 	case "append":
 		g.events++
 		return g, g.events
@@ -75,9 +82,17 @@ func (h *host) asked(in asks, delegation, intent string) (int, error) {
 	case "most":
 		_, err := h.tryUpdate(Delegations, delegation, object{"constraints": object{"max_uses": in.n}})
 		return 0, err
-	case "on", "off":
-		_, err := h.tryUpdate(Delegations, delegation, object{"active": in.op == "on"})
+	case "active":
+		_, err := h.tryUpdate(Delegations, delegation, object{"active": in.n%2 == 0})
 		return 0, err
+	case "disabled":
+		_, err := h.tryUpdate(Agents, "a", object{"status": []string{"disabled", "active"}[in.n%2]})
+		return 0, err
+	case "denied":
+		_, err := h.tryUpdate(Policies, "pol-deny", object{"active": in.n%2 == 0})
+		return 0, err
+	case "closed":
+		return 0, h.SetSettings(ctx, "t", Settings{DefaultDeny: in.n%2 == 0, AllowUnknownIntents: true}, record.WriteOptions{Durability: engine.WAL})
 	case "append":
 		d, err := h.Append(ctx, "t", someEvent(intent).json(), record.WriteOptions{Durability: engine.WAL})
 		id, _ := ParseEventID(d.ID)
@@ -90,6 +105,8 @@ func (h *host) asked(in asks, delegation, intent string) (int, error) {
 	return strconv.Atoi(string(text))
 }
 
+var operations = []string{"use", "use", "use", "use", "use", "ask", "ask", "most", "active", "disabled", "denied", "closed", "append", "count"}
+
 // Uses of a delegation that is changed meanwhile, questions, and the counter of the day
 // are linearizable, all together.
 func TestB35B65B88UsesAndTheCounterAreLinearizable(t *testing.T) {
@@ -97,6 +114,8 @@ func TestB35B65B88UsesAndTheCounterAreLinearizable(t *testing.T) {
 		h := newHost(t)
 		d := h.create(Delegations, someDelegation("agent:a", "x").with(object{"constraints": object{"max_uses": 3}}))
 		intent := h.intent()
+		h.create(Agents, someAgent("a"))
+		h.create(Policies, somePolicy("x", "true", "deny", 1).with(object{"policy_id": "pol-deny", "active": false}))
 		begun := time.Now()
 		var mu sync.Mutex
 		var history []porcupine.Operation
@@ -105,7 +124,13 @@ func TestB35B65B88UsesAndTheCounterAreLinearizable(t *testing.T) {
 			wg.Go(func() {
 				r := rand.New(rand.NewPCG(uint64(round), uint64(client)))
 				for range 12 {
-					in := asks{op: []string{"use", "use", "use", "ask", "ask", "most", "on", "off", "append", "count"}[r.IntN(10)], n: r.IntN(12)}
+					in := asks{op: operations[r.IntN(len(operations))], n: r.IntN(12)}
+					if r.IntN(2) == 0 && in.op != "most" {
+						in.n |= 1 // back to where it may
+					}
+					if in.op == "active" {
+						in.n++
+					}
 					called := time.Since(begun)
 					out, err := h.asked(in, d.ID, intent)
 					returned := time.Since(begun)

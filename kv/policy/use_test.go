@@ -124,6 +124,78 @@ func TestB88WorldsAreFollowedAndReadAnew(t *testing.T) {
 	require.True(t, h.decide("b", "x").Allowed)
 }
 
+// A tenant that was dropped and made again while nobody asked has nothing of before,
+// also where as much has happened to it.
+func TestB88ANamesakeIsReadAnew(t *testing.T) {
+	h := newHost(t)
+	h.create(Delegations, someDelegation("agent:a", "x"))
+	require.True(t, h.decide("a", "x").Allowed)
+	_, err := h.kv.DropTenant(ctx, "t")
+	require.NoError(t, err)
+	for range 2 {
+		h.create(Delegations, someDelegation("agent:b", "x"))
+	}
+	require.False(t, h.decide("a", "x").Allowed)
+	require.True(t, h.decide("b", "x").Allowed)
+}
+
+// What was decided is not written where something that it was decided by has changed
+// since; what it was not decided by makes no difference.
+func TestB65WhatWasDecidedByMustHoldWhenItIsWritten(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change    func(h *host, mine, other, p string)
+		overtaken bool
+	}{
+		"nothing":      {func(h *host, mine, other, p string) {}, false},
+		"a policy":     {func(h *host, mine, other, p string) { h.update(Policies, p, object{"name": "other"}) }, true},
+		"the settings": {func(h *host, mine, other, p string) { h.set(Settings{StrictChain: true}) }, true},
+		"the agent":    {func(h *host, mine, other, p string) { h.update(Agents, "a", object{"status": "disabled"}) }, true},
+		"its config": {func(h *host, mine, other, p string) {
+			h.update(Agents, "a", object{"config": object{"require_human_approval_for": []string{"x"}}})
+		}, true},
+		"its name":       {func(h *host, mine, other, p string) { h.update(Agents, "a", object{"name": "other"}) }, false},
+		"a heartbeat":    {func(h *host, mine, other, p string) { _, _ = h.Heartbeat(ctx, "t", "a", engine.WAL) }, false},
+		"the delegation": {func(h *host, mine, other, p string) { h.update(Delegations, mine, object{"scope": []string{"x", "z"}}) }, true},
+		"a use": {func(h *host, mine, other, p string) {
+			_, _ = h.Use(ctx, "t", Question{Agent: "a", Action: "x"}, UseOptions{})
+		}, false},
+		"another": {func(h *host, mine, other, p string) {
+			h.update(Delegations, other, object{"scope": []string{"y", "z"}})
+		}, false},
+		"the time": {func(h *host, mine, other, p string) { h.clock.Pass(2 * time.Hour) }, true},
+		"it is gone": {func(h *host, mine, other, p string) {
+			_, _ = h.records.Delete(ctx, "t", Delegations, mine, record.UpdateOptions{})
+		}, true},
+		"no agent": {func(h *host, mine, other, p string) {
+			_, _ = h.records.Delete(ctx, "t", Agents, "a", record.UpdateOptions{})
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t)
+			h.create(Agents, someAgent("a"))
+			p := h.create(Policies, somePolicy("x", "false", "deny", 1))
+			mine := h.create(Delegations, someDelegation("agent:a", "x").with(object{"constraints": object{"max_uses": 100, "valid_until": h.clock.Now().Add(time.Hour).Format(time.RFC3339)}}))
+			other := h.create(Delegations, someDelegation("agent:a", "y"))
+			h.set(Settings{})
+			u := use{q: &Question{Agent: "agent:a", Action: "x"}, o: &UseOptions{}}
+			require.NoError(t, h.Store.asked(ctx, "t", u.q, u.decide))
+			require.True(t, u.used.Allowed, u.used.Reason)
+			tc.change(h, mine.ID, other.ID, p.ID)
+			err := h.records.Do(ctx, "t", engine.WAL, u.write)
+			if tc.overtaken {
+				require.ErrorIs(t, err, errOvertaken)
+				return
+			}
+			require.NoError(t, err)
+		})
+	}
+}
+
+func (h *host) set(s Settings) {
+	h.t.Helper()
+	require.NoError(h.t, h.SetSettings(ctx, "t", s, record.WriteOptions{Durability: engine.WAL}))
+}
+
 // Worlds beyond the bound are let go of, and come back when they are asked about.
 func TestWorldsAreBounded(t *testing.T) {
 	h := newHost(t)
@@ -220,8 +292,10 @@ func TestB89ApprovalRequests(t *testing.T) {
 	refused(t, err, record.CodePrecondition, "decided_by")
 	_, err = h.tryUpdate(Approvals, used.Approval, object{"status": "approved", "decided_by": "blackroad.system"})
 	refused(t, err, record.CodePrecondition, "decided_by")
-	_, err = h.Use(ctx, "t", q, UseOptions{Approval: used.Approval})
-	refused(t, err, record.CodePrecondition, "approval")
+	for _, dry := range []bool{false, true} {
+		_, err = h.Use(ctx, "t", q, UseOptions{Approval: used.Approval, DryRun: dry})
+		refused(t, err, record.CodePrecondition, "approval")
+	}
 	d, err := h.Answer(ctx, "t", used.Approval, true, "user:alexa", "fine", record.WriteOptions{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"approved", "user:alexa", "fine"}, []string{text(d, "status"), text(d, "decided_by"), text(d, "decided_reason")})
@@ -244,6 +318,8 @@ func TestB89ApprovalRequests(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "rejected", text(shown, "status"))
 	_, err = h.tryUpdate(Approvals, late.Approval, object{"status": "approved", "decided_by": "user:alexa"})
+	refused(t, err, record.CodePrecondition, "expires_at")
+	_, err = h.tryUpdate(Approvals, late.Approval, object{"status": "rejected", "decided_by": "user:alexa"})
 	refused(t, err, record.CodePrecondition, "expires_at")
 	d, err = h.Answer(ctx, "t", late.Approval, true, "user:alexa", "", record.WriteOptions{})
 	require.NoError(t, err)
