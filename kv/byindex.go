@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
@@ -90,8 +91,9 @@ func (p *indexPage) fill(ctx context.Context, r engine.Range) (end []byte, err e
 	next, stop := iter.Pull2(scanRows(ctx, p.view.reader, r))
 	defer stop()
 	for p.most = firstRead; ; p.most = p.afford() {
-		var rows []storedRow
-		for want := p.want(); len(rows) < want; {
+		want := p.want()
+		rows := make([]storedRow, 0, want)
+		for len(rows) < want {
 			row, err, ok := next()
 			if !ok {
 				break
@@ -142,8 +144,10 @@ func (p *indexPage) each() int {
 func (p *indexPage) take(rows []storedRow) (full bool, err error) {
 	lookups := make([]engine.Lookup, len(rows))
 	for i, row := range rows {
-		lookups[i] = engine.Lookup{Column: column.Generic, Key: Row{Scope: p.view.scope, Shape: ShapeRecord, Key: row.Key}.AppendKey(nil)}
+		key := make([]byte, 0, len(p.view.scope)+1+len(row.Key))
+		lookups[i] = engine.Lookup{Column: column.Generic, Key: Row{Scope: p.view.scope, Shape: ShapeRecord, Key: row.Key}.AppendKey(key)}
 	}
+	p.found = slices.Grow(p.found, min(len(rows), p.limit-len(p.found)))
 	room := make([]byte, 0, min(len(rows)*p.each()*5/4, pageBytes))
 	if _, err := p.view.reader.MultiGet(room, lookups); err != nil {
 		return false, err

@@ -110,6 +110,7 @@ func (c *Collection) list(ctx context.Context, view *kv.View, q Query) (page Pag
 		return page, err
 	}
 	page.Next = next
+	page.Docs = make([]Doc, 0, len(found))
 	for _, f := range found {
 		d, err := c.doc(f.Record)
 		if err != nil {
