@@ -49,6 +49,7 @@ type Collection struct {
 	// the batch that makes the record; it may read by tx, and change other records.
 	Place func(tx *Tx, doc Doc) (json.RawMessage, error) `json:"-"`
 
+	declared json.RawMessage // in canonical form
 	schema   *schema
 	fixed    []document.Path // fields that no patch changes
 	stamped  []document.Path // those that a new document gets the time in
@@ -117,7 +118,7 @@ func Parse(declaration []byte) (*Collection, error) {
 	if err != nil {
 		return nil, invalid("declaration", "%s", err)
 	}
-	c := new(Collection)
+	c := &Collection{declared: canonical}
 	decoder := json.NewDecoder(bytes.NewReader(canonical))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(c); err != nil {
@@ -317,5 +318,10 @@ func (c *Collection) typ() kv.Type {
 func (c *Collection) archive() *Collection {
 	a := *c
 	a.Name, a.archived, a.TTL, a.Archive, a.Keys, a.Prepare, a.Check, a.Time, a.Place = c.Name+archiveSuffix, true, 0, nil, nil, nil, nil, nil, nil
+	a.declared = document.Merge(c.declared, document.With(json.RawMessage(`{"archive":null,"keys":null,"ttl":null}`), document.Path{"name"}, document.FromText(a.Name)))
 	return &a
 }
+
+// Declaration is what the collection is declared to be, as JSON in canonical form. It is
+// not to be changed.
+func (c *Collection) Declaration() json.RawMessage { return c.declared }

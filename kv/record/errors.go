@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv"
 )
 
@@ -57,8 +58,11 @@ func (e *Error) Error() string {
 }
 
 // Is reports whether target is an Error with the same code and nothing else, as the Err
-// variables are.
+// variables are, or, of NOT_FOUND, engine.ErrNotFound.
 func (e *Error) Is(target error) bool {
+	if target == engine.ErrNotFound {
+		return e.Code == CodeNotFound
+	}
 	t, ok := target.(*Error)
 	return ok && *t == Error{Code: e.Code}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stoadb/stoa/engine/faulty"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/document"
 	"github.com/stoadb/stoa/kv/kvtest"
 )
 
@@ -418,6 +419,23 @@ func TestExportsAndImportsKeepWhatThereIs(t *testing.T) {
 	_, err = h.Get(ctx, "c", "task", "x")
 	require.ErrorIs(t, err, ErrNotFound)
 	require.NoError(t, h.Export(ctx, "nobody", "task", &again))
+}
+
+func TestADeclarationIsToldAsItIsGiven(t *testing.T) {
+	h := newHost(t)
+	want, err := document.Canonical([]byte(taskJSON))
+	require.NoError(t, err)
+	task, err := h.Collection("task")
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(task.Declaration()))
+	archive, err := h.Collection("task.archive")
+	require.NoError(t, err)
+	again, err := Parse(archive.Declaration())
+	require.NoError(t, err)
+	require.Equal(t, "task.archive", again.Name)
+	require.Nil(t, again.Archive)
+	require.Empty(t, again.Keys)
+	require.Equal(t, len(task.Indexes), len(again.Indexes))
 }
 
 func TestWhatIsDoneIsPutAside(t *testing.T) {
