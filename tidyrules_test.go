@@ -50,12 +50,12 @@ var below = map[string][]string{
 	"kv/policy":         {"kv/record"},
 	"blob":              {"engine"},
 	"rpc/stoav1":        {},
-	"rpc":               {"namespace", "kv", "blob", "rpc/stoav1"},
+	"rpc":               {"namespace", "kv/record", "blob", "rpc/stoav1"},
 	"rpc/server":        {"rpc", "engine/mem", "engine/rocks", "engine/faulty"},
 	"bench":             {"rpc/server"},
 	"fuzz":              {"rpc/server"},
-	"cmd":               {"rpc/server", "bench", "engine/seal"},
-	"cmd/stoa":          {"cmd/stoa/internal/blobs", "cmd/stoa/internal/contexts", "cmd/stoa/internal/daemon", "cmd/stoa/internal/governance", "cmd/stoa/internal/inspection", "cmd/stoa/internal/keyvalues", "cmd/stoa/internal/records"},
+	"cmd":               {"rpc/server", "bench", "engine/seal", "kv/policy"},
+	"cmd/stoa":          {"cmd/stoa/internal/blobs", "cmd/stoa/internal/contexts", "cmd/stoa/internal/daemon", "cmd/stoa/internal/governance", "cmd/stoa/internal/inspection", "cmd/stoa/internal/keyvalues", "cmd/stoa/internal/policies", "cmd/stoa/internal/records"},
 
 	// Commands of different nouns do not import each other.
 	"cmd/stoa/internal/blobs":      {"cmd/stoa/internal/cli"},
@@ -64,6 +64,7 @@ var below = map[string][]string{
 	"cmd/stoa/internal/governance": {"cmd/stoa/internal/cli"},
 	"cmd/stoa/internal/inspection": {"cmd/stoa/internal/cli"},
 	"cmd/stoa/internal/keyvalues":  {"cmd/stoa/internal/cli"},
+	"cmd/stoa/internal/policies":   {"cmd/stoa/internal/cli"},
 	"cmd/stoa/internal/records":    {"cmd/stoa/internal/cli"},
 	"cmd/stoa/internal/cli":        {"cmd"},
 }

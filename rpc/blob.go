@@ -89,6 +89,15 @@ func (c *Client) BlobPut(ctx context.Context, content io.Reader, o BlobPutOption
 func upload(stream grpc.ClientStreamingClient[stoav1.BlobPutRequest, stoav1.BlobPutResponse], m *stoav1.BlobPutRequest, content io.Reader) error {
 	data := new(stoav1.BlobPutRequest_Data)
 	m.Part = data
+	return inPieces("content of the blob", content, func(piece []byte) error {
+		data.Data = piece
+		return stream.Send(m)
+	})
+}
+
+// inPieces sends what it reads, which what names, in pieces that are valid until send
+// returns. It returns what send does, or a contentError.
+func inPieces(what string, content io.Reader, send func([]byte) error) error {
 	buf := make([]byte, wire.BlobPiece)
 	for {
 		n := 0
@@ -99,24 +108,25 @@ func upload(stream grpc.ClientStreamingClient[stoav1.BlobPutRequest, stoav1.Blob
 				if n == 0 {
 					return nil
 				}
-				data.Data = buf[:n]
-				return stream.Send(m)
+				return send(buf[:n])
 			}
 			if err != nil {
-				return &contentError{err}
+				return &contentError{what, err}
 			}
 		}
-		data.Data = buf
-		if err := stream.Send(m); err != nil {
+		if err := send(buf); err != nil {
 			return err
 		}
 	}
 }
 
 // contentError is an error of the reader or the writer that a caller gave.
-type contentError struct{ cause error }
+type contentError struct {
+	what  string
+	cause error
+}
 
-func (e *contentError) Error() string { return "rpc: content of the blob: " + e.cause.Error() }
+func (e *contentError) Error() string { return "rpc: " + e.what + ": " + e.cause.Error() }
 func (e *contentError) Unwrap() error { return e.cause }
 
 // tally counts and hashes what is written to it.
@@ -171,7 +181,7 @@ func (c *Client) BlobGet(ctx context.Context, id codec.BlobID, w io.Writer, o Bl
 		}
 		got.Write(m.GetData())
 		if _, err := w.Write(m.GetData()); err != nil {
-			return b, &contentError{err}
+			return b, &contentError{"content of the blob", err}
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/server"
@@ -49,6 +50,10 @@ func daemon() string {
 	if err != nil {
 		log.Fatal(err)
 	}
+	policies, err := policy.New(store, policy.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
 	namespaces, err := namespace.Open(db, namespace.Options{})
 	if err != nil {
 		log.Fatal(err)
@@ -57,7 +62,7 @@ func daemon() string {
 	if err != nil {
 		log.Fatal(err)
 	}
-	s, err := server.New(db, server.Options{KV: storage, Dag: contexts, Namespaces: namespaces})
+	s, err := server.New(db, server.Options{KV: storage, Records: policies.Records(), Dag: contexts, Namespaces: namespaces})
 	if err != nil {
 		log.Fatal(err)
 	}

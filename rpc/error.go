@@ -25,8 +25,8 @@ var (
 	ErrInternal = fault.ErrInternal
 	// ErrOwned is returned when a batch changes rows that a service keeps.
 	ErrOwned = fault.ErrOwned
-	// ErrBound is returned when the user of a connection is bound to a tenant of
-	// the Kv service, and asks for something else.
+	// ErrBound is returned when the user of a connection is bound to a tenant, and
+	// asks for something else than that tenant's key-values and records.
 	ErrBound = fault.ErrBound
 )
 

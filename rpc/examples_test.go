@@ -11,6 +11,7 @@ import (
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
+	"github.com/stoadb/stoa/kv/record"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc"
 )
@@ -101,6 +102,27 @@ func ExampleKV_Batch() {
 	// Output:
 	// -5 5
 	// kvstorage: kv_conflict: expect: change 3 of 3: the key does not have what is expected
+}
+
+// Two who change a record notice each other by its revision.
+func ExampleRecords() {
+	ctx, r := context.Background(), dial().Records("acme")
+	made, err := r.Create(ctx, "intent", map[string]any{"intent_id": "int-20251130-abc123", "actor": "user:ann", "goal": "a quiet week"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, priority := range []string{"high", "low"} {
+		_, err := r.Update(ctx, "intent", made.ID, map[string]any{"priority": priority}, rpc.AtRevision(made.Revision))
+		fmt.Println(priority, err)
+	}
+	byAnn := rpc.RecordQuery{Filters: []rpc.RecordFilter{record.Equal("by_actor", "user:ann")}}
+	for d, err := range r.All(ctx, "intent", byAnn) {
+		fmt.Println(d.ID, d.Revision, err)
+	}
+	// Output:
+	// high <nil>
+	// low record: CONFLICT: intent: revision: the record has revision 2, not 1: read it again, and decide anew
+	// int-20251130-abc123 2 <nil>
 }
 
 func ExampleKV_All() {

@@ -2,9 +2,7 @@ package rpc
 
 import (
 	"context"
-	"errors"
 	"iter"
-	"time"
 
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
@@ -28,8 +26,8 @@ var kvWatch = op.NewStream(op.Method{Number: 210, Name: "Kv.Watch", Access: op.A
 // an EventSynced without a state.
 func watchKV(ctx context.Context, s *kvstorage.Storage, a *kvWatching) iter.Seq2[kvstorage.Event, error] {
 	return func(yield func(kvstorage.Event, error) bool) {
-		if a.After != 0 && a.Start != kv.FromRevision {
-			yield(kvstorage.Event{}, &op.FieldError{Field: "after", Reason: "it goes with KV_WATCH_START_REVISION only"})
+		if err := checkAfter(a.Start, a.After); err != nil {
+			yield(kvstorage.Event{}, err)
 			return
 		}
 		stateComes := a.Start == kv.FromState
@@ -43,6 +41,14 @@ func watchKV(ctx context.Context, s *kvstorage.Storage, a *kvWatching) iter.Seq2
 			}
 		}
 	}
+}
+
+// checkAfter refuses a revision to begin after where a watch begins elsewhere.
+func checkAfter(start kv.WatchStart, after uint64) error {
+	if after != 0 && start != kv.FromRevision {
+		return &op.FieldError{Field: "after", Reason: "it goes with KV_WATCH_START_REVISION only"}
+	}
+	return nil
 }
 
 // WatchOption says what is watched, from where on. Without any, that is all keys, after
@@ -88,82 +94,19 @@ func (k *KV) Watch(ctx context.Context, with ...WatchOption) iter.Seq2[Event, er
 	for _, set := range with {
 		set(&o)
 	}
-	return func(yield func(Event, error) bool) {
-		w := watch{kv: k, at: o.WatchOptions}
-		for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-			heard := false
-			err := w.follow(ctx, func(e Event) bool { heard = true; return yield(e, nil) })
-			switch {
-			case err == nil:
-				return
-			case o.once || !w.begun || ctx.Err() != nil || !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrBusy):
-				yield(Event{}, err)
-				return
-			case heard:
-				wait = firstRetry
-			}
-			if !w.lost(yield) {
-				return
-			}
-			select {
-			case <-ctx.Done():
-				yield(Event{}, ctx.Err())
-				return
-			case <-time.After(wait):
-			}
-		}
+	r := resuming[Event]{
+		begin: func(ctx context.Context, from kv.WatchStart, after uint64) iter.Seq2[Event, error] {
+			at := o.WatchOptions
+			at.Start, at.After = from, after
+			return stream(ctx, k.c, kvWatch, kvWatching{k.tenant, at, true})
+		},
+		about: func(e *Event) (kv.EventKind, uint64) { return e.Kind, e.Revision },
+		wants: func(e *Event) bool { return !keyed(e.Kind) || o.Matches([]byte(e.Item.Key)) }, // an older daemon knows one prefix only
+		again: Event{Kind: EventResync},
+		start: o.Start, after: o.After, once: o.once,
 	}
+	return r.events(ctx)
 }
 
-// How long a watch that has lost its daemon waits before it looks for it again.
-const (
-	firstRetry = 50 * time.Millisecond
-	lastRetry  = 2 * time.Second
-)
-
-// watch is how far a watch has come.
-type watch struct {
-	kv     *KV
-	at     kv.WatchOptions // where it goes on
-	begun  bool
-	within bool // what was there is being told: where it is cut off, it can't go on
-}
-
-// follow passes on what a stream yields until that ends, with its error, or tell has
-// enough.
-func (w *watch) follow(ctx context.Context, tell func(Event) bool) error {
-	w.within = w.at.Start == kv.FromState
-	for e, err := range stream(ctx, w.kv.c, kvWatch, kvWatching{w.kv.tenant, w.at, true}) {
-		if err != nil {
-			return err
-		}
-		w.begun = true
-		switch e.Kind {
-		case EventResync:
-			w.within = true
-		case EventSynced:
-			w.within = false
-		}
-		if !w.within {
-			w.at.Start, w.at.After = kv.FromRevision, e.Revision
-		}
-		keyed := e.Kind == EventPut || e.Kind == EventDelete || e.Kind == EventExpire
-		if keyed && !w.at.Matches([]byte(e.Item.Key)) {
-			continue // an older daemon knows one prefix only
-		}
-		if !tell(e) {
-			return nil
-		}
-	}
-	return nil
-}
-
-// lost has the next stream begin where the last one was cut off, and reports whether the
-// receiver goes on.
-func (w *watch) lost(yield func(Event, error) bool) bool {
-	if !w.within {
-		return true
-	}
-	w.at.Start, w.at.After = kv.FromState, 0
-	return yield(Event{Kind: EventResync}, nil)
-}
+// keyed reports whether an event is about something that is stored.
+func keyed(k kv.EventKind) bool { return k == EventPut || k == EventDelete || k == EventExpire }

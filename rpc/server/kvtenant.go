@@ -24,13 +24,13 @@ func (s *Server) boundTo(ctx context.Context) (tenant string, bound bool) {
 }
 
 // checkBound refuses what a user who is bound to a tenant may not call: rows of
-// other tenants are seen by nearly all services but Kv.
+// other tenants are seen by nearly all services but Kv and Record.
 func (s *Server) checkBound(ctx context.Context, method string) error {
 	tenant, bound := s.boundTo(ctx)
 	if !bound || !ours(method) || s.methods[method].Access.Bound() {
 		return nil
 	}
-	return errBound(tenant, "only the Kv service is theirs")
+	return errBound(tenant, "only the services Kv and Record are theirs")
 }
 
 func errBound(tenant, reason string) *fault.Error {

@@ -74,7 +74,7 @@ func (s *Server) Admit(ctx context.Context, m *op.Method, in any) error {
 
 // Paced runs a stream; see [op.Host].
 func (s *Server) Paced(ctx context.Context, m *op.Method, work func(context.Context, op.Pace) error) error {
-	open := &s.kvStreams
+	open := &s.kvStreams // of Kv and Record
 	switch {
 	case strings.HasPrefix(m.Full(), blobPrefix):
 		open = &s.transfers

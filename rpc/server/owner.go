@@ -10,7 +10,7 @@ import (
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// What the scopes of the services Dag, of Namespace and Group, and of Kv begin with.
+// What the scopes of the services Dag, of Namespace and Group, and of Kv and Record begin with.
 const (
 	dagScopes = "dag-"
 	govScopes = "gov-"
@@ -32,7 +32,7 @@ func (s *Server) owner(col column.Column, key []byte) string {
 	if s.o.Namespaces != nil && (col == column.Group || col == column.Config || inScopes(col, key, govScopes)) {
 		return stoav1.Namespace_ServiceDesc.ServiceName
 	}
-	if s.o.KV != nil && inScopes(col, key, kvScopes) {
+	if (s.o.KV != nil || s.o.Records != nil) && inScopes(col, key, kvScopes) {
 		return stoav1.Kv_ServiceDesc.ServiceName
 	}
 	return ""

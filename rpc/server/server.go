@@ -3,7 +3,7 @@
 // Start at New and Serve. Package socket makes the socket. Operations that package rpc
 // describes are done by the packages of the domain; written by hand are those of Store
 // (store.go with scan.go and session.go) and the streams on which clients send: in blob.go,
-// dagadd.go, dagcompare.go, dagseed.go and namespaceapply.go. Package internal/demux
+// dagadd.go, dagcompare.go, dagseed.go, namespaceapply.go and recordimport.go. Package internal/demux
 // lets connections in and tells the framings apart, internal/framed serves calls in
 // frames, internal/limit has the quotas. README.md of package rpc is the protocol.
 package server
@@ -125,6 +125,9 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 		s.register(&stoav1.Kv_ServiceDesc, o.KV, nil)
 		s.framed.Straight(stoav1.Kv_Get_FullMethodName, service.directGet())
 		s.framed.Straight(stoav1.Kv_Put_FullMethodName, service.directPut())
+	}
+	if o.Records != nil {
+		s.register(&stoav1.Record_ServiceDesc, o.Records, &recordService{s: s})
 	}
 	if o.Dag != nil {
 		s.register(&stoav1.Dag_ServiceDesc, s.contexts(), &dagService{s: s})

@@ -150,6 +150,24 @@ const (
 	// The user of this connection is bound to a tenant, and may use nothing else.
 	// Fields: tenant (the one that is theirs), reason.
 	ErrorKind_ERROR_KIND_KV_BOUND ErrorKind = 42
+	// The kinds that begin with RECORD are of the Record service. Fields are: code (one
+	// of kv/record/README.md, on which clients act), collection, field (of the document,
+	// or the argument), reason, and where it is about numbers limit, size (what was
+	// asked for). Nothing was written.
+	//
+	// A document, a patch or an argument is not what it has to be.
+	ErrorKind_ERROR_KIND_RECORD_ARGUMENT ErrorKind = 43
+	// No such record.
+	ErrorKind_ERROR_KIND_RECORD_NOT_FOUND ErrorKind = 44
+	// The id is taken.
+	ErrorKind_ERROR_KIND_RECORD_EXISTS ErrorKind = 45
+	// What there is does not allow the change.
+	ErrorKind_ERROR_KIND_RECORD_REFUSED ErrorKind = 46
+	// The record has another revision than is expected. Fields: revision too, the one
+	// that it has; 0: it is gone.
+	ErrorKind_ERROR_KIND_RECORD_CONFLICT ErrorKind = 47
+	// The collection of the tenant would hold more than its quota.
+	ErrorKind_ERROR_KIND_RECORD_QUOTA ErrorKind = 48
 	// No such namespace. Fields: reason, namespace_id.
 	ErrorKind_ERROR_KIND_NO_NAMESPACE ErrorKind = 80
 	// No such group. Fields: reason, group_id or namespace_id.
@@ -249,6 +267,12 @@ var (
 		40: "ERROR_KIND_KV_CAPABILITY",
 		41: "ERROR_KIND_KV_NO_TENANT",
 		42: "ERROR_KIND_KV_BOUND",
+		43: "ERROR_KIND_RECORD_ARGUMENT",
+		44: "ERROR_KIND_RECORD_NOT_FOUND",
+		45: "ERROR_KIND_RECORD_EXISTS",
+		46: "ERROR_KIND_RECORD_REFUSED",
+		47: "ERROR_KIND_RECORD_CONFLICT",
+		48: "ERROR_KIND_RECORD_QUOTA",
 		80: "ERROR_KIND_NO_NAMESPACE",
 		81: "ERROR_KIND_NO_GROUP",
 		82: "ERROR_KIND_NO_GROUP_CONTEXT",
@@ -314,6 +338,12 @@ var (
 		"ERROR_KIND_KV_CAPABILITY":    40,
 		"ERROR_KIND_KV_NO_TENANT":     41,
 		"ERROR_KIND_KV_BOUND":         42,
+		"ERROR_KIND_RECORD_ARGUMENT":  43,
+		"ERROR_KIND_RECORD_NOT_FOUND": 44,
+		"ERROR_KIND_RECORD_EXISTS":    45,
+		"ERROR_KIND_RECORD_REFUSED":   46,
+		"ERROR_KIND_RECORD_CONFLICT":  47,
+		"ERROR_KIND_RECORD_QUOTA":     48,
 		"ERROR_KIND_NO_NAMESPACE":     80,
 		"ERROR_KIND_NO_GROUP":         81,
 		"ERROR_KIND_NO_GROUP_CONTEXT": 82,
@@ -450,7 +480,7 @@ const file_stoa_v1_error_proto_rawDesc = "" +
 	"\x06fields\x18\x04 \x03(\v2\x1a.stoa.v1.Error.FieldsEntryR\x06fields\x1a9\n" +
 	"\vFieldsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*\xf5\f\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*\xb0\x0e\n" +
 	"\tErrorKind\x12\x1a\n" +
 	"\x16ERROR_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ERROR_KIND_NOT_FOUND\x10\x01\x12\x17\n" +
@@ -495,7 +525,13 @@ const file_stoa_v1_error_proto_rawDesc = "" +
 	"\x16ERROR_KIND_KV_CONFLICT\x10'\x12\x1c\n" +
 	"\x18ERROR_KIND_KV_CAPABILITY\x10(\x12\x1b\n" +
 	"\x17ERROR_KIND_KV_NO_TENANT\x10)\x12\x17\n" +
-	"\x13ERROR_KIND_KV_BOUND\x10*\x12\x1b\n" +
+	"\x13ERROR_KIND_KV_BOUND\x10*\x12\x1e\n" +
+	"\x1aERROR_KIND_RECORD_ARGUMENT\x10+\x12\x1f\n" +
+	"\x1bERROR_KIND_RECORD_NOT_FOUND\x10,\x12\x1c\n" +
+	"\x18ERROR_KIND_RECORD_EXISTS\x10-\x12\x1d\n" +
+	"\x19ERROR_KIND_RECORD_REFUSED\x10.\x12\x1e\n" +
+	"\x1aERROR_KIND_RECORD_CONFLICT\x10/\x12\x1b\n" +
+	"\x17ERROR_KIND_RECORD_QUOTA\x100\x12\x1b\n" +
 	"\x17ERROR_KIND_NO_NAMESPACE\x10P\x12\x17\n" +
 	"\x13ERROR_KIND_NO_GROUP\x10Q\x12\x1f\n" +
 	"\x1bERROR_KIND_NO_GROUP_CONTEXT\x10R\x12\x14\n" +

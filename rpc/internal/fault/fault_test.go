@@ -20,6 +20,7 @@ import (
 	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
+	"github.com/stoadb/stoa/kv/record"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -79,6 +80,22 @@ func errorKind(t *testing.T, k stoav1.ErrorKind) *known {
 	return of
 }
 
+// recordCodes are codes of every kind of refusals of records.
+var recordCodes = []record.Code{record.CodeInvalidCursor, record.CodeUnknownCollection, record.CodeValidation, record.CodeReserved, record.CodeTooLarge,
+	record.CodeNotFound, record.CodeAlreadyExists, record.CodeImmutable, record.CodeIllegalTransition, record.CodePrecondition, record.CodeTrimmed,
+	record.CodeConflict, record.CodeQuotaExhausted}
+
+// What a command ends with that a refusal of records has ended.
+func TestRefusalsOfRecordsHaveExitCodes(t *testing.T) {
+	for code, want := range map[record.Code]int{
+		record.CodeValidation: exitBad, record.CodeUnknownCollection: exitBad, record.CodeNotFound: exitNotFound, record.CodeAlreadyExists: exitRefused,
+		record.CodeImmutable: exitRefused, record.CodeConflict: exitRefused, record.CodeQuotaExhausted: exitRefused,
+	} {
+		exit, _ := Explain(&record.Error{Code: code})
+		require.Equal(t, want, exit, code)
+	}
+}
+
 func TestTypedErrorsCrossTheSocketWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		col := column.Column(rapid.IntRange(1, column.Count).Draw(t, "column"))
@@ -97,6 +114,16 @@ func TestTypedErrorsCrossTheSocketWhole(t *testing.T) {
 		require.ErrorAs(t, over(Describe(conflict)), &gotConflict)
 		require.Equal(t, conflict, gotConflict)
 		require.Equal(t, conflict.Error(), Describe(conflict).Error())
+		refused := &record.Error{Code: rapid.SampledFrom(recordCodes).Draw(t, "code"), Collection: text.Draw(t, "collection"),
+			Field: text.Draw(t, "field of a document"), Reason: text.Draw(t, "reason of a refusal"),
+			Limit: rapid.Uint64().Draw(t, "limit"), Have: rapid.Uint64().Draw(t, "have")}
+		if refused.Code == record.CodeConflict {
+			refused.Revision = rapid.Uint64().Draw(t, "revision")
+		}
+		var gotRefused *record.Error
+		require.ErrorAs(t, over(Describe(fmt.Errorf("wrapped: %w", refused))), &gotRefused)
+		require.Equal(t, refused, gotRefused)
+		require.Equal(t, refused.Code == record.CodeNotFound, errors.Is(over(Describe(refused)), engine.ErrNotFound))
 	})
 }
 

@@ -35,8 +35,10 @@ const (
 	FieldNext        = "next"         // a time, RFC 3339
 	FieldExpected    = "expected"     // a time, RFC 3339
 	FieldRetryAfter  = "retry_after"  // milliseconds
-	FieldCode        = "code"         // of a refusal of the Kv service
-	FieldTenant      = "tenant"       // of the Kv service
+	FieldCode        = "code"         // of a refusal of the services Kv and Record
+	FieldTenant      = "tenant"       // of the services Kv and Record
+	FieldCollection  = "collection"   // of the Record service
+	FieldRevision    = "revision"     // that a record has
 	FieldNamespace   = "namespace_id" // hex
 	FieldGroup       = "group_id"     // hex
 	FieldOp          = "op_id"        // hex

@@ -70,14 +70,15 @@ func converted(field, value reflect.Type, how, name string) (conv, bool) {
 		return by(field, how, name)
 	}
 	switch {
+	case field.Kind() == reflect.String && value.Kind() == reflect.String:
+		return text(field, value, name), true
 	case field == value:
 		return same, true
 	case field == raw && isFixed(value):
 		return fixed(how, name), true
 	case field == rawList && value.Kind() == reflect.Slice && isFixed(value.Elem()):
 		return ids(value, name), true
-	case field == raw && value.Kind() == reflect.String, field == raw && value.ConvertibleTo(raw) && value.Kind() == reflect.Slice,
-		field.Kind() == reflect.String && value.Kind() == reflect.String:
+	case field == raw && value.Kind() == reflect.String, field == raw && value.ConvertibleTo(raw) && value.Kind() == reflect.Slice:
 		return converting(field, value), true
 	case isInteger(field) && isInteger(value):
 		return number(field, value, name), true

@@ -87,7 +87,7 @@ func (o *Stream[S, In, Item]) Call(in *In, open func(req proto.Message) (Receive
 	return func(yield func(Item, error) bool) {
 		o.plan()
 		req := o.of.request.New().Interface()
-		err := o.ask.fill(req, in)
+		err := unsent(o.ask.fill(req, in))
 		var s Receiver
 		if err == nil {
 			s, err = open(req)

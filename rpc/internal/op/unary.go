@@ -49,7 +49,7 @@ func (u *Unary[S, In, Out]) Call(in *In, call func(req, res proto.Message) error
 	u.plan()
 	req, res := u.of.request.New().Interface(), u.of.response.New().Interface()
 	if err := u.ask.fill(req, in); err != nil {
-		return out, err
+		return out, unsent(err)
 	}
 	if err := call(req, res); err != nil {
 		return out, err

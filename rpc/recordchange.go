@@ -1,0 +1,121 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/stoadb/stoa/kv/record"
+	"github.com/stoadb/stoa/rpc/internal/op"
+)
+
+// RecordOption says how a record is changed.
+type RecordOption func(*record.UpdateOptions)
+
+// AtRevision has a change made only if the record has the revision. Otherwise it is
+// record.ErrConflict, whose Revision is the one that it has.
+func AtRevision(revision uint64) RecordOption {
+	return func(o *record.UpdateOptions) { o.Revision = revision }
+}
+
+// RecordDurability has a change wait for d, which otherwise is [Synced].
+func RecordDurability(d Durability) RecordOption {
+	return func(o *record.UpdateOptions) { o.Durability = d }
+}
+
+// recordWrite are the arguments of a change of a record.
+type recordWrite struct {
+	recordID
+	record.UpdateOptions
+	Document []byte
+	Patch    []byte
+	To       string
+}
+
+func (r *Records) write(collection, id string, with []RecordOption) recordWrite {
+	a := recordWrite{recordID: recordID{recordSet{r.tenant, collection}, id}}
+	for _, set := range with {
+		set(&a.UpdateOptions)
+	}
+	return a
+}
+
+var recordCreate = op.New(op.Method{Number: 801, Name: "Record.Create", Access: op.AccessTenant},
+	func(ctx context.Context, s *record.Store, a *recordWrite) (record.Doc, error) {
+		return s.Create(ctx, a.Tenant, a.Collection, a.Document, record.WriteOptions{Durability: a.Durability})
+	})
+
+// Create makes a record of what doc is as JSON, and returns it as it is stored: with its
+// id, its stamps, its state, and defaults; see [record.Store.Create]. There is no revision
+// yet that it could be made at: [AtRevision] says nothing.
+func (r *Records) Create(ctx context.Context, collection string, doc any, with ...RecordOption) (Doc, error) {
+	a := r.write(collection, "", with)
+	a.Revision = 0
+	var err error
+	if a.Document, err = jsonOf(collection, doc); err != nil {
+		return Doc{}, err
+	}
+	return call(ctx, r.c, recordCreate, a)
+}
+
+var recordUpdate = op.New(op.Method{Number: 803, Name: "Record.Update", Access: op.AccessTenant},
+	func(ctx context.Context, s *record.Store, a *recordWrite) (record.Doc, error) {
+		return s.Update(ctx, a.Tenant, a.Collection, a.ID, a.Patch, a.UpdateOptions)
+	})
+
+// Update applies what patch is as JSON, a merge patch (RFC 7386), to a record, and returns
+// what it is then; see [record.Store.Update].
+func (r *Records) Update(ctx context.Context, collection, id string, patch any, with ...RecordOption) (Doc, error) {
+	a := r.write(collection, id, with)
+	var err error
+	if a.Patch, err = jsonOf(id, patch); err != nil {
+		return Doc{}, err
+	}
+	return call(ctx, r.c, recordUpdate, a)
+}
+
+var recordTransition = op.New(op.Method{Number: 804, Name: "Record.Transition", Access: op.AccessTenant},
+	func(ctx context.Context, s *record.Store, a *recordWrite) (record.Doc, error) {
+		var patch []byte // nil: none
+		if len(a.Patch) > 0 {
+			patch = a.Patch
+		}
+		return s.Transition(ctx, a.Tenant, a.Collection, a.ID, a.To, patch, a.UpdateOptions)
+	})
+
+// Transition moves a record to a state, with a merge patch of other fields; nil: none. See
+// [record.Store.Transition].
+func (r *Records) Transition(ctx context.Context, collection, id, to string, patch any, with ...RecordOption) (Doc, error) {
+	a := r.write(collection, id, with)
+	a.To = to
+	if patch != nil {
+		var text json.RawMessage
+		text, err := jsonOf(id, patch)
+		if err != nil {
+			return Doc{}, err
+		}
+		a.Patch = text
+	}
+	return call(ctx, r.c, recordTransition, a)
+}
+
+var recordDelete = op.New(op.Method{Number: 805, Name: "Record.Delete", Access: op.AccessTenant},
+	func(ctx context.Context, s *record.Store, a *recordWrite) (record.Doc, error) {
+		return s.Delete(ctx, a.Tenant, a.Collection, a.ID, a.UpdateOptions)
+	})
+
+// Delete removes a record, and returns what it was, or [ErrNotFound].
+func (r *Records) Delete(ctx context.Context, collection, id string, with ...RecordOption) (Doc, error) {
+	return call(ctx, r.c, recordDelete, r.write(collection, id, with))
+}
+
+var recordPutAside = op.New(op.Method{Number: 814, Name: "Record.PutAside", Access: op.AccessTenant, Long: true},
+	func(ctx context.Context, s *record.Store, a *recordSet) (moved int, err error) {
+		return s.PutAside(ctx, a.Tenant, a.Collection)
+	})
+
+// PutAside moves the records that the declaration says into the archive of the collection,
+// and returns how many; see [record.Store.PutAside]. It takes as long as it takes, unless
+// ctx ends.
+func (r *Records) PutAside(ctx context.Context, collection string) (moved int, err error) {
+	return call(ctx, r.c, recordPutAside, recordSet{r.tenant, collection})
+}

@@ -1,0 +1,63 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+
+	"github.com/stoadb/stoa/kv/record"
+	"github.com/stoadb/stoa/rpc/internal/op"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+var recordExport = op.NewStream(op.Method{Number: 812, Name: "Record.Export", Access: op.AccessTenant},
+	func(ctx context.Context, s *record.Store, a *recordSet) iter.Seq2[json.RawMessage, error] {
+		return func(yield func(json.RawMessage, error) bool) {
+			for d, err := range s.All(ctx, a.Tenant, a.Collection) {
+				if !yield(d.JSON, err) || err != nil {
+					return
+				}
+			}
+		}
+	}, func(doc *json.RawMessage) int { return 32 + len(*doc) }, kvQueue)
+
+// Export yields the documents of a collection, in force or not, in order of their
+// creation, as they are when it begins.
+func (r *Records) Export(ctx context.Context, collection string) iter.Seq2[json.RawMessage, error] {
+	return stream(ctx, r.c, recordExport, recordSet{r.tenant, collection})
+}
+
+var recordImport = op.ByHand(op.Method{Number: 813, Name: "Record.Import", Access: op.AccessTenant})
+
+// Import stores the documents of lines, one a line, as Export yields them, and returns how
+// many; see [record.Store.Import]. It takes as long as it takes, unless ctx ends. What
+// was stored of an import that fails is there, and may be imported again.
+func (r *Records) Import(ctx context.Context, collection string, lines io.Reader) (stored int, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s, err := stoav1.NewRecordClient(r.c.carrier).Import(ctx)
+	if err != nil {
+		return 0, r.c.failed(recordImport.Name, err)
+	}
+	header := &stoav1.RecordImportHeader{Tenant: []byte(r.tenant), Collection: collection}
+	err = s.Send(&stoav1.RecordImportRequest{Message: &stoav1.RecordImportRequest_Header{Header: header}})
+	if err == nil {
+		err = inPieces("lines of an import", lines, func(piece []byte) error {
+			return s.Send(&stoav1.RecordImportRequest{Message: &stoav1.RecordImportRequest_Lines{Lines: piece}})
+		})
+	}
+	var unread *contentError
+	switch {
+	case errors.As(err, &unread):
+		return 0, unread
+	case err != nil && !errors.Is(err, io.EOF): // io.EOF: the daemon says why below
+		return 0, r.c.failed(recordImport.Name, err)
+	}
+	res, err := s.CloseAndRecv()
+	if err != nil {
+		return 0, r.c.failed(recordImport.Name, err)
+	}
+	return int(res.GetStored()), nil
+}
