@@ -10,6 +10,7 @@ import (
 	"github.com/stoadb/stoa/cmd/stoa/internal/governance"
 	"github.com/stoadb/stoa/cmd/stoa/internal/inspection"
 	"github.com/stoadb/stoa/cmd/stoa/internal/keyvalues"
+	"github.com/stoadb/stoa/cmd/stoa/internal/policies"
 	"github.com/stoadb/stoa/cmd/stoa/internal/records"
 )
 
@@ -26,6 +27,7 @@ func addCommands(root *cobra.Command, p *cli.Process) {
 		{"Records", blobs.Commands(p)},
 		{"Contexts", contexts.Commands(p)},
 		{"Key-values", keyvalues.Commands(p)},
+		{"Policy", policies.Commands(p)},
 		{"Governance", governance.Commands(p)},
 		{"Inspection", inspection.Commands(p)},
 		{"Offline", records.SchemaCommands(p)},

@@ -76,12 +76,15 @@ stoa kv tenants create acme
 stoa kv put greeting '"hello"' --tenant acme
 stoa kv put session '{}' --tenant acme --ttl 1h
 stoa kv put leader '"you"' --tenant acme
+stoa record create settings '{"settings_id":"tenant"}' --tenant acme
+stoa record create intent '{"intent_id":"int-20251130-abc123","actor":"user:ann","goal":"a quiet week"}' --tenant acme
+stoa record export policy --tenant acme > policies.jsonl
 `
 
 // goesOn are the examples that run until somebody ends them: only their command line is
 // looked at here. outside are those that need what a test does not have.
 var (
-	goesOn  = regexp.MustCompile(`^stoa (serve|top|view)\b|^STOA_LOG_LEVEL=debug stoa serve|stoa kv watch|--live`)
+	goesOn  = regexp.MustCompile(`^stoa (serve|top|view)\b|^STOA_LOG_LEVEL=debug stoa serve|stoa (kv|record) watch|--live`)
 	outside = regexp.MustCompile(`curl|dot -T|man -l|xxd|stoa bench|completion|/usr/local|/run/stoa|/var/lib|/backup|^stoa (rekey|restore|salvage|import|export|checkpoint|wal|reopen)`)
 )
 
@@ -173,7 +176,7 @@ func TestExamplesWorkAsPasted(t *testing.T) {
 		case goesOn.MatchString(line), outside.MatchString(line):
 		case strings.Contains(line, "kv get logo"), strings.Contains(line, "--drop"), strings.Contains(line, "--peer"):
 			changing = append(changing, line)
-		case regexp.MustCompile(` (show|list|log|heads|graph|get|scan|stat|tree|ops|op|members|contexts|aliases|keys|voided|missing|pending|refused|proof|since|snapshot|status|stats|schema|decode|encode|version|inspect|hash|verify|equivocations|capabilities|cursors|ancestor|diff)\b`).MatchString(line):
+		case regexp.MustCompile(` (show|list|log|heads|graph|get|scan|stat|tree|ops|op|members|contexts|aliases|keys|voided|missing|pending|refused|proof|since|snapshot|status|stats|schema|decode|encode|version|inspect|hash|verify|equivocations|capabilities|cursors|ancestor|diff|history|lookup)\b`).MatchString(line):
 			first.must(line)
 		default:
 			changing = append(changing, line)

@@ -18,6 +18,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/server"
@@ -81,6 +82,11 @@ func (o *offlineStore) serveSource(source *inspect.Source) (_ *rpc.Client, err e
 	if settings.KV, err = kvstorage.New(substrate, kvstorage.Options{}); err != nil {
 		return nil, err
 	}
+	policies, err := policy.New(substrate, policy.Options{})
+	if err != nil {
+		return nil, err
+	}
+	settings.Records = policies.Records()
 	if settings.Namespaces, err = namespace.View(db, namespace.Options{Damaged: o.lose}); err != nil {
 		return nil, err
 	}

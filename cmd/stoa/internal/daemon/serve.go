@@ -21,6 +21,7 @@ import (
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc/server"
 	"github.com/stoadb/stoa/rpc/server/socket"
@@ -170,6 +171,10 @@ func (s *settings) serveStore(ctx context.Context, st *store, activated net.List
 	if err != nil {
 		return cli.CannotOpen(err)
 	}
+	policies, err := policy.New(substrate, policy.Options{})
+	if err != nil {
+		return cli.CannotOpen(err)
+	}
 	namespaces, err := namespace.Open(st, namespace.Options{Log: log})
 	if err != nil {
 		return cli.CannotOpen(err)
@@ -184,7 +189,7 @@ func (s *settings) serveStore(ctx context.Context, st *store, activated net.List
 	}
 	defer func() { err = errors.Join(err, blobs.Close()) }()
 	o := server.Options{
-		Dag: contexts, KV: storage, Namespaces: namespaces, Raw: s.raw, Tenants: s.tenants,
+		Dag: contexts, KV: storage, Records: policies.Records(), Namespaces: namespaces, Raw: s.raw, Tenants: s.tenants,
 		Info: st.info, AllowUIDs: s.allowUIDs, AllowGIDs: s.gids, SecretUIDs: s.secretUIDs,
 		DrainTimeout: s.drainTimeout, Logger: log,
 		Blobs: blobs,

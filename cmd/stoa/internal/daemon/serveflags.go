@@ -52,7 +52,7 @@ func (f *serveFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.group, "group", "", "the group of the socket, whose members may connect")
 	fs.StringSliceVar(&f.allowPeers, "allow-peers", nil, "users who may connect (default: this one and root; \"\": none)")
 	fs.StringSliceVar(&f.secretPeers, "secret-peers", nil, "users who may read secrets (default: this one; \"\": none)")
-	fs.StringArrayVar(&f.tenantMap, "tenant-map", nil, "USER=TENANT: a user who may connect, and use that tenant of the Kv service, and nothing else (repeatable)")
+	fs.StringArrayVar(&f.tenantMap, "tenant-map", nil, "USER=TENANT: a user who may connect, and use the key-values and records of that tenant, and nothing else (repeatable)")
 	fs.Var(&f.cacheSize, "cache-size", "the block cache that all columns share")
 	fs.Var(&f.rowCacheSize, "row-cache-size", "the cache of single rows that are read often, beside it; 0: none")
 	fs.Var(&f.maxWAL, "max-wal", "the write-ahead log from which on memory is written to tables")

@@ -33,18 +33,16 @@ func ofTenants(p *cli.Process, under string, d command) *cobra.Command {
 
 // ofTenant returns a command about what a tenant has, which --tenant names.
 func ofTenant(p *cli.Process, under string, d command) *cobra.Command {
-	var tenant string
+	var of cli.Tenant
 	own := d.Flags
 	d.Flags = func(fs *pflag.FlagSet) {
-		fs.StringVar(&tenant, "tenant", "", "the tenant (default $STOA_TENANT, else the one that the daemon binds this user to)")
+		of.Register(fs)
 		if own != nil {
 			own(fs)
 		}
 	}
 	return d.Cobra(p, under, func(c *cli.Call, run func(*call) error) error {
-		if tenant == "" {
-			tenant = p.Getenv("STOA_TENANT")
-		}
+		tenant := of.Name(p)
 		return run(&call{Call: c, kv: c.Client.KV(tenant), tenant: tenant})
 	})
 }

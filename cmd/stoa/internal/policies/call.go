@@ -1,0 +1,56 @@
+package policies
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
+	"github.com/stoadb/stoa/rpc"
+)
+
+// command describes a command of this package.
+type command = cli.Command[*call]
+
+// call is one run of such a command.
+type call struct {
+	*cli.Call
+	records *rpc.Records // of the tenant
+}
+
+// arg returns an argument that may have been left out.
+func (c *call) arg(n int) string {
+	if n < len(c.Args) {
+		return c.Args[n]
+	}
+	return ""
+}
+
+// object returns the JSON that an argument stands for.
+func (c *call) object(what, arg string) (json.RawMessage, error) {
+	b, err := c.Argument(what, arg)
+	if err != nil {
+		return nil, err
+	}
+	if !json.Valid(b) {
+		return nil, cli.Bad(fmt.Errorf("%s: not JSON", what), "- reads it from stdin, @FILE from a file")
+	}
+	return b, nil
+}
+
+// ofTenant returns a command about what a tenant has, which --tenant names.
+func ofTenant(p *cli.Process, under string, d command) *cobra.Command {
+	var tenant cli.Tenant
+	own := d.Flags
+	d.Flags = func(fs *pflag.FlagSet) {
+		tenant.Register(fs)
+		if own != nil {
+			own(fs)
+		}
+	}
+	return d.Cobra(p, under, func(c *cli.Call, run func(*call) error) error {
+		return run(&call{Call: c, records: c.Client.Records(tenant.Name(p))})
+	})
+}
