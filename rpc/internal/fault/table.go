@@ -82,7 +82,7 @@ var errorTable = []known{
 	{is: ErrBusy, kind: stoav1.ErrorKind_ERROR_KIND_BUSY, code: codes.ResourceExhausted, exit: exitRefused, hint: "the daemon has too much to do at once: try again"},
 	{is: ErrSecret, kind: stoav1.ErrorKind_ERROR_KIND_SECRET, code: codes.PermissionDenied, exit: exitRefused, hint: "`stoa serve --secret-peers` says who may read secrets"},
 	{is: ErrBound, kind: stoav1.ErrorKind_ERROR_KIND_KV_BOUND, code: codes.PermissionDenied, exit: exitRefused},
-	{is: ErrOwned, kind: stoav1.ErrorKind_ERROR_KIND_OWNED, code: codes.FailedPrecondition, exit: exitRefused, hint: "`stoa blob`, `context`, `dag`, `kv`, `namespace` and `group` write them; `stoa serve --raw` lets others, for repair"},
+	{is: ErrOwned, kind: stoav1.ErrorKind_ERROR_KIND_OWNED, code: codes.FailedPrecondition, exit: exitRefused, hint: "`stoa blob`, `context`, `dag`, `kv`, `record`, `namespace` and `group` write them; `stoa serve --raw` lets others, for repair"},
 	{is: ErrRequest, kind: stoav1.ErrorKind_ERROR_KIND_REQUEST, code: codes.InvalidArgument},
 
 	{is: engine.ErrClosed, kind: stoav1.ErrorKind_ERROR_KIND_CLOSED, code: codes.Unavailable, exit: exitOpen},
