@@ -31,9 +31,9 @@ var idWords = map[string]string{
 
 // otherWords are those of all other arguments, with what may stand there.
 var otherWords = map[string]string{
-	"CAPABILITIES": "none", "CHANGES": "-", "COLUMN": "Group", "COMPLETED": "0", "DIR": "", "DST": "x", "FAILED": "0", "FILE": "x", "FILE|-": "-",
-	"FROM": "1", "TO": "2", "INVITATION": "00", "JSON": "{}", "KEY": "k", "METHOD": "m", "NAME": "n", "POLICY": "open", "PREFIX": "p", "REQUEST": "00",
-	"ROLE": "member", "SRC": "x", "TENANT": "acme", "VALUE": "1", "|": "",
+	"CAPABILITIES": "none", "CHANGES": "-", "COLLECTION": "intent", "COLUMN": "Group", "COMPLETED": "0", "DIR": "", "DOCUMENT": "{}", "DST": "x", "FAILED": "0", "FILE": "x", "FILE|-": "-",
+	"FROM": "1", "TO": "2", "INVITATION": "00", "JSON": "{}", "KEY": "k", "METHOD": "m", "NAME": "n", "PATCH": "{}", "POLICY": "open", "PREFIX": "p", "REQUEST": "00",
+	"ROLE": "member", "SRC": "x", "STATE": "active", "TENANT": "acme", "VALUE": "1", "|": "",
 }
 
 // noIDArguments are arguments and flags that are whole ids though they stand where ids
@@ -44,13 +44,20 @@ var noIDArguments = map[string]string{
 	"blob put --id": "it is what the content has to hash to", "namespace invite --invitee": "who is invited is nobody here yet",
 	"namespace create --app-key": "it is a hash", "group target --app-key": "it is a hash",
 	"dag commit --root": "it is the root that was read", "dag proof verify --root": "it is the root that is trusted",
+	"record get ID":        "a record is named by whoever made it",
+	"record update ID":     "a record is named by whoever made it",
+	"record transition ID": "a record is named by whoever made it",
+	"record delete ID":     "a record is named by whoever made it",
+	"record history ID":    "a record is named by whoever made it",
+	"record watch [ID]":    "a record is named by whoever made it",
+	"record list --from":   "it is a value of a field",
 }
 
 // idFlags are flags that are ids, wherever they stand; otherFlags are all others that
 // take text.
 var (
 	idFlags    = strings.Fields("application context drop from head member namespace with id invitee root app-key")
-	otherFlags = strings.Fields(`allow-peers column config cursor delete dir engine event export format group import listen log-format log-level
+	otherFlags = strings.Fields(`after allow-peers by column config cursor delete dir engine event export format group import listen log-format log-level
 		metrics-socket migration mode name new-key-file new-passphrase-file offline out output passphrase-file peer placement policy prefix
 		private-delete private-put put role seal-key-file seal-passphrase-file secret-peers seed-file socket subject tenant tenant-map to workload
 		key kind scope fragment seq index`)

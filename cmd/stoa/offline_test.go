@@ -37,6 +37,8 @@ var noOffline = map[string]string{
 	"kv put": "it writes", "kv del": "it writes", "kv incr": "it writes", "kv cas": "it writes", "kv touch": "it writes",
 	"kv batch": "it writes", "kv watch": "a directory does not change", "kv capabilities": "they are a daemon's",
 	"kv tenants create": "it writes", "kv tenants drop": "it writes", "kv tenants quota": "it writes",
+	"record create": "it writes", "record update": "it writes", "record transition": "it writes", "record delete": "it writes", "record import": "it writes",
+	"record watch":     "a directory does not change",
 	"namespace create": "it writes", "namespace invite": "it signs", "namespace revoke": "it writes", "namespace join": "it writes",
 	"namespace admit": "it writes", "namespace apply": "it writes",
 	"group create": "it writes", "group delete": "it writes", "group move": "it writes", "group add": "it writes", "group remove": "it writes",
