@@ -65,6 +65,7 @@ func TestX14EveryRowIsPrintedDecoded(t *testing.T) {
 		require.NoError(t, err)
 		_, err = tx.Deliver("stream", "g", "c", 1)
 		require.NoError(t, err)
+		require.NoError(t, tx.Keep("kept", []byte("x")))
 		return tx.Schedule("job", tx.Now().Add(time.Hour), nil)
 	}))
 	seen := map[string]map[string]any{}

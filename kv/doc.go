@@ -14,7 +14,7 @@ package kv
 // Limits.
 const (
 	MaxTenant  = 256       // bytes of a tenant's name
-	MaxName    = 1024      // bytes of the name of a space, a sorted set, a stream, a group, a consumer or a job
+	MaxName    = 1024      // bytes of the name of a space, a sorted set, a stream, a group, a consumer, a job, or of what is kept
 	MaxKey     = 16 << 10  // bytes of a record's key
 	MaxValue   = 15 << 20  // bytes of a record's value
 	MaxTerm    = 4 << 10   // bytes of a term of an index

@@ -30,6 +30,7 @@ const (
 	ShapeGroup    Shape = 'G' // where a group is in a stream
 	ShapePending  Shape = 'P' // entry that a consumer has and has not acknowledged
 	ShapeJob      Shape = 'J' // job, by name
+	ShapeKept     Shape = 'K' // what the owner of a space keeps beside the records, by name
 )
 
 // The shapes of the store's own rows: the scope of zeros, which is of no tenant.
@@ -108,6 +109,7 @@ var layouts = [...]layout{
 	{ShapeGroup, "group", false, "", []field{fieldName, fieldKey}},
 	{ShapePending, "pending", false, "", []field{fieldName, fieldGroup, fieldNumber}},
 	{ShapeJob, "job", false, "", []field{fieldKey}},
+	{ShapeKept, "kept", false, "", []field{fieldKey}},
 	{ShapeDue, "due", true, "VQJ", []field{fieldDue, fieldOf, fieldKind, fieldKey}},
 	{ShapeTenant, "tenant", true, "", []field{fieldKey}},
 	{ShapeTenantName, "tenant_name", true, "", []field{fieldNumber}},

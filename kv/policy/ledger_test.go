@@ -87,7 +87,7 @@ func TestB37BeyondAMillionEvents(t *testing.T) {
 	preset := []byte{0, 0, 0, 0, 0, 15, 66, 62} // 999,998
 	space, err := h.records.Space(ctx, "t", Ledger)
 	require.NoError(t, err)
-	_, err = space.Put(ctx, []byte("\x00counter:"+h.day()), preset, kv.PutOptions{})
+	err = space.Update(ctx, engine.WAL, func(tx *kv.Tx) error { return tx.Keep("counter:"+h.day(), preset) })
 	require.NoError(t, err)
 	var ids []string
 	for range 3 {

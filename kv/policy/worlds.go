@@ -218,9 +218,7 @@ func (w *worlds) follow(ctx context.Context, f *followed, s *moment, i int) erro
 			if err != nil {
 				return err
 			}
-			if d.ID != "" {
-				parsed = append(parsed, parse(i, d))
-			}
+			parsed = append(parsed, parse(i, d))
 			f.at[i].revision = c.Revision
 		}
 		f.at[i].revision = changes[len(changes)-1].Revision
@@ -241,9 +239,7 @@ func (w *worlds) reload(ctx context.Context, f *followed, s *moment, i int) erro
 			if err != nil {
 				return err
 			}
-			if d.ID != "" {
-				parsed = append(parsed, parse(i, d))
-			}
+			parsed = append(parsed, parse(i, d))
 		}
 	}
 	f.world.Apply(parsed...)

@@ -67,8 +67,8 @@ func (tx *Tx) InForce(collection string, d Doc) bool {
 	return err == nil && c.inForce(d.JSON, tx.Now())
 }
 
-// keptKey is what the names of what a collection keeps for itself follow.
-const keptKey = "\x00kept:"
+// keptName is what the names of what a collection keeps for itself follow.
+const keptName = "kept:"
 
 // Kept returns what a collection keeps for itself under a name, beside its records; nil:
 // nothing. It is valid until the transaction ends.
@@ -77,17 +77,18 @@ func (tx *Tx) Kept(collection, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.keeps(inner, name)
+	value, err := inner.Kept(keptName + name)
+	return value, c.told(err)
 }
 
-// Keep has a collection keep something for itself under a name.
+// Keep has a collection keep something for itself under a name; nothing removes what is
+// there.
 func (tx *Tx) Keep(collection, name string, value []byte) error {
 	c, inner, err := tx.in(collection)
 	if err != nil {
 		return err
 	}
-	_, err = inner.Put([]byte(keptKey+name), value, kv.PutOptions{})
-	return c.told(err)
+	return c.told(inner.Keep(keptName+name, value))
 }
 
 // Kept returns what a collection keeps for itself under a name, beside its records; nil:
@@ -97,13 +98,6 @@ func (v *View) Kept(collection, name string) ([]byte, error) {
 	if err != nil || inner == nil {
 		return nil, err
 	}
-	return c.keeps(inner, name)
-}
-
-func (c *Collection) keeps(from getter, name string) ([]byte, error) {
-	r, err := from.Get([]byte(keptKey + name))
-	if errors.Is(err, kv.ErrNotFound) {
-		return nil, nil
-	}
-	return r.Value, c.told(err)
+	value, err := inner.Kept(keptName + name)
+	return value, c.told(err)
 }

@@ -99,9 +99,9 @@ func (d *ID) number(id string) (day string, n uint64) {
 }
 
 // Keys of rows are ids; a daily id has the count of its digits before them, so that
-// rows stand in order of the numbers. Keys that begin with a zero byte are of the
-// collection's own: counters.
-const counterKey = "\x00counter:"
+// rows stand in order of the numbers. How many ids a day has been given is kept under
+// counterName and the day.
+const counterName = "counter:"
 
 // key is the key of a record's row.
 func (d *ID) key(id string) []byte {

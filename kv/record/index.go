@@ -150,9 +150,9 @@ func (i *Index) terms(doc json.RawMessage) (list [][]byte) {
 }
 
 // ofStored are the terms of a row.
-func (i *Index) ofStored(key, value []byte) [][]byte {
+func (i *Index) ofStored(_, value []byte) [][]byte {
 	ordinal, doc := cut(value)
-	if own(key) || doc == nil {
+	if doc == nil {
 		return nil
 	}
 	list := i.terms(doc)
@@ -163,8 +163,8 @@ func (i *Index) ofStored(key, value []byte) [][]byte {
 }
 
 // allTerms are those of the index 0, which every collection has: the ordinal.
-func allTerms(key, value []byte) [][]byte {
-	if ordinal, doc := cut(value); !own(key) && doc != nil {
+func allTerms(_, value []byte) [][]byte {
+	if ordinal, doc := cut(value); doc != nil {
 		return [][]byte{binary.BigEndian.AppendUint64(nil, ordinal)}
 	}
 	return nil

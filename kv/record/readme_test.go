@@ -57,6 +57,8 @@ func TestBytesAreAsTheREADMESays(t *testing.T) {
 		switch row.Shape {
 		case kv.ShapeRecord:
 			rows["V "+string(row.Key)] = fmt.Sprintf("%q", it.Value()[34:])
+		case kv.ShapeKept:
+			rows["K "+string(row.Key)] = fmt.Sprintf("%q", it.Value())
 		case kv.ShapeIndex:
 			rows[fmt.Sprint("I ", row.Index, " ", hex.EncodeToString(row.Name))] = string(row.Key)
 		}
@@ -66,14 +68,14 @@ func TestBytesAreAsTheREADMESays(t *testing.T) {
 	require.Equal(t, map[string]string{
 		"V ann":                     `"\x00\x00\x00\x00\x00\x00\x00\x01{\"worker_id\":\"ann\"}"`,
 		"V w":                       `"\x00\x00\x00\x00\x00\x00\x00\x02{\"age\":-1,\"boss\":\"a\\u0000b\",\"worker_id\":\"w\"}"`,
-		"V ent-20260301-\x06000001": `"\x00\x00\x00\x00\x00\x00\x00\x02{\"entry_id\":\"ent-20260301-000001\",\"timestamp\":\"2026-03-01T12:00:00Z\",\"what\":\"x\"}"`,
-		"V \x00counter:20260301":    `"\x00\x00\x00\x00\x00\x00\x00\x01"`,
-		"I 0 0000000000000001":      "ann",
+		"V ent-20260301-\x06000001": `"\x00\x00\x00\x00\x00\x00\x00\x01{\"entry_id\":\"ent-20260301-000001\",\"timestamp\":\"2026-03-01T12:00:00Z\",\"what\":\"x\"}"`,
+		"K counter:20260301":        `"\x00\x00\x00\x00\x00\x00\x00\x01"`,
+		"I 0 0000000000000002":      "w",
 		"I 1 046100ff620001" + "0000000000000002":             "w",
 		"I 2 03" + "400fffffffffffff0000000000000002":         "w",
-		"I 0 0000000000000002":                                "ent-20260301-\x06000001",
-		"I 1 04323032362d30332d30310001" + "0000000000000002": "ent-20260301-\x06000001",
-	}, without(rows, "I 0 0000000000000002", "ent-20260301-\x06000001"))
+		"I 0 0000000000000001":                                "ent-20260301-\x06000001",
+		"I 1 04323032362d30332d30310001" + "0000000000000001": "ent-20260301-\x06000001",
+	}, without(rows, "I 0 0000000000000001", "ent-20260301-\x06000001"))
 	end()
 	require.NoError(t, db.Close())
 }

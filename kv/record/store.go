@@ -94,11 +94,10 @@ func (s *Store) Space(ctx context.Context, tenant, collection string) (*kv.Space
 	return space, c.told(err)
 }
 
-// Doc is the document of a record of a collection's space; its ID is "" for a row of the
-// collection's own.
+// Doc is the document of a record of a collection's space.
 func (s *Store) Doc(collection string, r kv.Record) (Doc, error) {
 	c, err := s.Collection(collection)
-	if err != nil || own(r.Key) {
+	if err != nil {
 		return Doc{}, err
 	}
 	return c.doc(r)

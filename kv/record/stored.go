@@ -1,7 +1,6 @@
 package record
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -49,6 +48,3 @@ func (c *Collection) doc(r kv.Record) (Doc, error) {
 	}
 	return d, nil
 }
-
-// own reports whether a row is of the collection's own, and no record.
-func own(key []byte) bool { return bytes.HasPrefix(key, []byte{0}) }

@@ -158,6 +158,5 @@ func (c *Collection) skip(inner *kv.Tx, id string) error {
 	if err != nil || n <= given {
 		return err
 	}
-	_, err = inner.Put([]byte(counterKey+day), binary.BigEndian.AppendUint64(nil, n), kv.PutOptions{})
-	return err
+	return inner.Keep(counterName+day, binary.BigEndian.AppendUint64(nil, n))
 }

@@ -339,22 +339,24 @@ func (c *Collection) count(inner *kv.Tx, day string, n uint64) error {
 		err = fmt.Errorf("record: %s: the making of a record has made another of the collection", c.Name)
 	}
 	if err == nil {
-		_, err = inner.Put([]byte(counterKey+day), binary.BigEndian.AppendUint64(nil, n+1), kv.PutOptions{})
+		err = inner.Keep(counterName+day, binary.BigEndian.AppendUint64(nil, n+1))
 	}
 	return err
 }
 
+// keeper is what what is kept is read from.
+type keeper interface {
+	Kept(name string) ([]byte, error)
+}
+
 // counted is how many ids a day has been given.
-func (c *Collection) counted(from getter, day string) (uint64, error) {
-	r, err := from.Get([]byte(counterKey + day))
-	if errors.Is(err, kv.ErrNotFound) {
-		return 0, nil
-	}
-	if err != nil {
+func (c *Collection) counted(from keeper, day string) (uint64, error) {
+	value, err := from.Kept(counterName + day)
+	if err != nil || value == nil {
 		return 0, err
 	}
-	if len(r.Value) != 8 {
+	if len(value) != 8 {
 		return 0, fmt.Errorf("record: %s: %w: the counter of %s", c.Name, engine.ErrCorrupt, day)
 	}
-	return binary.BigEndian.Uint64(r.Value), nil
+	return binary.BigEndian.Uint64(value), nil
 }

@@ -85,9 +85,6 @@ func (v *View) All(ctx context.Context, collection string) iter.Seq2[Doc, error]
 		for r, err := range inner.All(ctx, nil) {
 			var d Doc
 			if err == nil {
-				if own(r.Key) {
-					continue
-				}
 				d, err = c.doc(r)
 			}
 			if !yield(d, c.told(err)) || err != nil {
@@ -99,7 +96,7 @@ func (v *View) All(ctx context.Context, collection string) iter.Seq2[Doc, error]
 
 // Change is what a revision did to a record.
 type Change struct {
-	Doc // its JSON is nil if the record was removed; its ID is "" for a change of no record
+	Doc // its JSON is nil if the record was removed
 	// Overtaken says that the document is not kept: a later change of the record follows.
 	Overtaken bool
 }
@@ -118,14 +115,10 @@ func (v *View) Changes(ctx context.Context, collection string, after uint64, lim
 	}
 	for _, one := range changes {
 		change := Change{Doc: Doc{Revision: one.Revision, Written: one.Written}, Overtaken: one.Overtaken}
-		switch {
-		case own(one.Key):
-		case one.Overtaken:
+		if one.Overtaken {
 			change.ID = c.ID.of(one.Key)
-		default:
-			if change.Doc, err = c.doc(one.Record); err != nil {
-				return nil, false, err
-			}
+		} else if change.Doc, err = c.doc(one.Record); err != nil {
+			return nil, false, err
 		}
 		list = append(list, change)
 	}

@@ -52,7 +52,7 @@ func (s *Store) Watch(ctx context.Context, tenant, collection string, o WatchOpt
 			}
 			out := Event{Kind: e.Kind, Revision: e.Revision}
 			if e.Record.Key != nil {
-				if own(e.Record.Key) || o.ID != "" && c.ID.of(e.Record.Key) != o.ID {
+				if o.ID != "" && c.ID.of(e.Record.Key) != o.ID {
 					continue
 				}
 				if out.Doc, err = c.doc(e.Record); err != nil {
