@@ -8,13 +8,26 @@ func CheckRow(key, value []byte) error {
 	if err != nil {
 		return err
 	}
+	_, _, err = RecordOf(row, value)
+	return err
+}
+
+// RecordOf returns the record that a row of shape record, revision or log has, and
+// whether all of it is there: a change of the log may leave out the value, which then is
+// that of the record. A row of another shape has none, of the kind 0. The record shares
+// memory with row and value. It returns engine.ErrCorrupt.
+func RecordOf(row Row, value []byte) (r Record, whole bool, err error) {
 	switch row.Shape {
 	case ShapeRecord:
-		_, err = parseRecord(key, row.Key, value)
+		r, err = parseRecord(row.AppendKey(nil), row.Key, value)
 	case ShapeRevision:
-		_, err = parseRecord(key, row.Name, value)
+		r, err = parseRecord(row.AppendKey(nil), row.Name, value)
 	case ShapeLog:
-		_, _, err = parseLog(key, value)
+		var elsewhere bool
+		r, elsewhere, err = parseLog(row.AppendKey(nil), value)
+		return r, !elsewhere, err
+	default:
+		return Record{}, false, nil
 	}
-	return err
+	return r, true, err
 }

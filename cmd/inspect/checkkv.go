@@ -4,7 +4,6 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/kv"
-	"github.com/stoadb/stoa/kv/kvstorage"
 )
 
 // checkKVRows finds rows in the scopes of key-values that no key of package kv is.
@@ -39,7 +38,12 @@ func (c *kvRecount) end() error {
 		return nil
 	}
 	c.v.step(phaseKV, 0, 0)
-	for f, err := range kv.Check(c.v.ctx, c.v.source, kvstorage.Type()) {
+	names := c.v.source.spaces()
+	types, err := names.types()
+	if err != nil {
+		return err
+	}
+	for f, err := range kv.Check(c.v.ctx, c.v.source, types...) {
 		if isDamage(err) {
 			return c.v.found("kv-damaged", column.Generic, nil, "%s", err)
 		}
@@ -53,7 +57,14 @@ func (c *kvRecount) end() error {
 		if f.Code == "row" {
 			code = "kv-value"
 		}
-		if err := c.v.found(code, column.Generic, f.Key, "%s", f.Reason); err != nil {
+		place, err := names.place(f.Key)
+		if err != nil {
+			return err
+		}
+		if place != "" {
+			place += ": "
+		}
+		if err := c.v.found(code, column.Generic, f.Key, "%s%s", place, f.Reason); err != nil {
 			return err
 		}
 	}

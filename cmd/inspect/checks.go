@@ -22,6 +22,7 @@ var checks = []struct {
 	{column.Generic, true, phaseReferences, checkOrphans},
 	{column.Generic, false, phaseReferences, checkKVRows},
 	{column.Generic, true, phaseKV, checkKV},
+	{column.Generic, true, phaseRecords, checkRecords},
 	{column.Group, false, phaseReferences, checkOpLog},
 	{column.Group, false, phaseReferences, checkGovHeads},
 	{column.Group, true, phaseGovernance, checkGovernance},

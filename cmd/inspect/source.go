@@ -62,10 +62,14 @@ type Source struct {
 	stats func() (engine.Stats, error)
 	today func() (Facts, error) // nil: Facts do not change
 	close []func() error        // the last first
+	// collections are those that are known; they are parsed when the first is asked for.
+	collections func() (collections, error)
 }
 
 // From returns a source of a reader that the caller has and closes.
-func From(r engine.Reader, f Facts) *Source { return &Source{Reader: r, Facts: f} }
+func From(r engine.Reader, f Facts) *Source {
+	return &Source{Reader: r, Facts: f, collections: sync.OnceValues(declared)}
+}
 
 // Options say how a directory is opened. The zero Options are the defaults.
 type Options struct {
@@ -96,7 +100,7 @@ func OpenDir(dir string, o Options) (*Source, error) {
 	}
 	r := e.Recovery()
 	s := &Source{
-		Reader: e, dir: dir, stats: e.Stats, close: []func() error{func() error { return os.RemoveAll(scratch) }, e.Close},
+		Reader: e, collections: sync.OnceValues(declared), dir: dir, stats: e.Stats, close: []func() error{func() error { return os.RemoveAll(scratch) }, e.Close},
 		Facts: Facts{
 			Where: dir, How: ReadOnly, Schema: e.SchemaVersion(), Sequence: r.Sequence, Clean: r.Clean, Lost: r.Lost,
 			Cut: r.Cut, Unlisted: r.Unlisted, Logs: r.Logs, Left: r.Left, Kept: rocks.Kept(dir), Unfinished: r.Unfinished,

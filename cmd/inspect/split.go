@@ -15,10 +15,11 @@ const (
 	phaseWaiting    = "waiting"    // what waits, and is remembered
 	phaseGovernance = "governance" // signatures, ids, verdicts and rows of ops
 	phaseKV         = "key-values" // what they derive from each other
+	phaseRecords    = "records"    // documents of collections, and chains of ledgers
 )
 
 var phases = []string{phaseTables, phaseRows, phaseReferences, phaseBlobs, phaseTrie, phaseDeltas, phaseReplay, phaseCompare, phaseWaiting,
-	phaseGovernance, phaseKV} // never written to
+	phaseGovernance, phaseKV, phaseRecords} // never written to
 
 // Spent is the time that a phase has taken, on the clock of a wall.
 type Spent struct {

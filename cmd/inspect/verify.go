@@ -85,7 +85,8 @@ type verifier struct {
 	out      *Verdict
 	failed   error // of visit
 
-	clockTold bool // that the clock of package dag is damaged
+	clockTold bool            // that the clock of package dag is damaged
+	unknown   map[string]bool // collections of which it was noted that they are not known
 }
 
 // begin enters a phase, and tells whoever waits.

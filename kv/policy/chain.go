@@ -26,8 +26,8 @@ func (h Head) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, `{"at":"%s","events":%d,"hash":"%s","last":"%s"}`, document.FormatInstant(h.At), h.Events, h.Hash, h.Last), nil
 }
 
-// parseHead reads what MarshalJSON returns; nil is the head of a ledger without events.
-func parseHead(text []byte) (h Head, err error) {
+// ParseHead reads what MarshalJSON returns; nil is the head of a ledger without events.
+func ParseHead(text []byte) (h Head, err error) {
 	if text == nil {
 		return h, nil
 	}

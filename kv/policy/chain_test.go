@@ -83,15 +83,15 @@ func TestAnEventIsCanonicalAndNamesTheOneBefore(t *testing.T) {
 	text, err := json.Marshal(head)
 	require.NoError(t, err)
 	require.Equal(t, fmt.Sprintf(`{"at":"2025-12-01T00:00:01.1Z","events":8,"hash":"%s","last":"evt-20251201-000004"}`, previous), string(text))
-	back, err := parseHead(text)
+	back, err := ParseHead(text)
 	require.NoError(t, err)
 	require.Equal(t, head, back)
 	for at := range text {
 		damaged := bytes.Clone(text)
 		damaged[at] ^= 0x80
-		_, err := parseHead(damaged)
+		_, err := ParseHead(damaged)
 		require.Error(t, err, "byte %d", at)
-		_, err = parseHead(text[:at])
+		_, err = ParseHead(text[:at])
 		require.Error(t, err, "%d bytes", at)
 	}
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/stoadb/stoa/kv/record"
 )
 
-// headName is the name under which the ledger keeps its head.
-const headName = "head"
+// HeadName is the name under which the collection of the ledger keeps its head.
+const HeadName = "head"
 
 func keptHead(tx *record.Tx) (Head, error) {
-	text, err := tx.Kept(Ledger, headName)
+	text, err := tx.Kept(Ledger, HeadName)
 	if err != nil {
 		return Head{}, err
 	}
-	return parseHead(text)
+	return ParseHead(text)
 }
 
 // ledgerTime is when the next event is appended.
@@ -59,7 +59,7 @@ func place(tx *record.Tx, d record.Doc) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return event, tx.Keep(Ledger, headName, kept)
+	return event, tx.Keep(Ledger, HeadName, kept)
 }
 
 // Append appends an event to the ledger of a tenant, and returns it as it is stored. In
@@ -81,11 +81,11 @@ func (s *Store) Head(ctx context.Context, tenant string) (Head, error) {
 }
 
 func viewHead(view *record.View) (Head, error) {
-	text, err := view.Kept(Ledger, headName)
+	text, err := view.Kept(Ledger, HeadName)
 	if err != nil {
 		return Head{}, err
 	}
-	return parseHead(text)
+	return ParseHead(text)
 }
 
 // Verify goes through the ledger of a tenant and yields what is wrong with it: events
@@ -120,7 +120,7 @@ func (s *Store) Verify(ctx context.Context, tenant string) iter.Seq2[Finding, er
 		}
 		head, err := viewHead(view)
 		if err != nil {
-			yield(Finding{headName, err.Error()}, nil)
+			yield(Finding{HeadName, err.Error()}, nil)
 			return
 		}
 		for _, f := range c.End(head) {

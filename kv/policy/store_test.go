@@ -53,9 +53,25 @@ func openHost(t testing.TB, db engine.Engine, clock *kvtest.Clock) *host {
 			require.NoError(t, err)
 			require.Fail(t, "the check finds", f.String())
 		}
+		h.allHold()
 		require.NoError(t, store.Close())
 	})
 	return h
+}
+
+// allHold demands of every stored document that its collection would take it as it is.
+func (h *host) allHold() {
+	view, err := h.records.View("t")
+	require.NoError(h.t, err)
+	for _, name := range h.records.Collections() {
+		c, err := h.records.Collection(name)
+		require.NoError(h.t, err)
+		for d, err := range view.All(ctx, name) {
+			require.NoError(h.t, err)
+			require.NoError(h.t, c.Verify(d), "%s", d.JSON)
+		}
+	}
+	require.NoError(h.t, view.Close())
 }
 
 // reopen is the next process.

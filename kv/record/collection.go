@@ -298,11 +298,19 @@ func (c *Collection) InForce(doc json.RawMessage, at time.Time) bool { return c.
 
 // Types are what kv knows of the collection, and of its archive, for stores that are
 // opened or checked without a Store.
-func (c *Collection) Types() []kv.Type {
-	if c.Archive == nil || c.archived {
-		return []kv.Type{c.typ()}
+func (c *Collection) Types() (types []kv.Type) {
+	for _, one := range c.WithArchive() {
+		types = append(types, one.typ())
 	}
-	return []kv.Type{c.typ(), c.archive().typ()}
+	return types
+}
+
+// WithArchive returns the collection, and that of its archive if it has one.
+func (c *Collection) WithArchive() []*Collection {
+	if c.Archive == nil || c.archived {
+		return []*Collection{c}
+	}
+	return []*Collection{c, c.archive()}
 }
 
 // typ is what kv knows of the collection itself.

@@ -16,11 +16,7 @@ func (c *Collection) KeysOf(doc json.RawMessage, at time.Time) (records, indexes
 		switch {
 		case k.Counter:
 		case k.Index == "":
-			values := make([]string, len(k.values))
-			for i, field := range k.values {
-				values[i], _ = document.Text(document.Field(doc, document.ParsePath(field)))
-			}
-			records = append(records, k.of(values))
+			records = append(records, k.of(k.valuesOf(doc)))
 		case c.inForce(doc, at):
 			for _, values := range c.index(k.Index).values(doc, len(k.values)) {
 				indexes = append(indexes, k.of(values))

@@ -40,11 +40,7 @@ func New(store *kv.Store, o Options, sets ...*Collection) (*Store, error) {
 				return nil, c.told(err)
 			}
 		}
-		all := []*Collection{c}
-		if c.Archive != nil {
-			all = append(all, c.archive())
-		}
-		for _, c := range all {
+		for _, c := range c.WithArchive() {
 			if s.collections[c.Name] != nil {
 				return nil, invalid("name", "the collection %s is declared twice", c.Name)
 			}

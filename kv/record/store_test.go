@@ -71,8 +71,28 @@ func open(t require.TestingT, db engine.Engine, clock *kvtest.Clock) (*host, fun
 			require.NoError(t, err)
 			require.Fail(t, "the check finds", f.String())
 		}
+		for tenant, err := range store.Tenants(ctx, "", true) {
+			require.NoError(t, err)
+			allHold(t, s, tenant.Name)
+		}
 		require.NoError(t, store.Close())
 	}
+}
+
+// allHold demands of every stored document of a tenant that its collection would take it
+// as it is.
+func allHold(t require.TestingT, s *Store, tenant string) {
+	view, err := s.View(tenant)
+	require.NoError(t, err)
+	for _, name := range s.Collections() {
+		c, err := s.Collection(name)
+		require.NoError(t, err)
+		for d, err := range view.All(ctx, name) {
+			require.NoError(t, err)
+			require.NoError(t, c.Verify(d), "%s", d.JSON)
+		}
+	}
+	require.NoError(t, view.Close())
 }
 
 func newHost(t *testing.T) *host {
