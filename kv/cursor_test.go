@@ -5,8 +5,31 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 )
+
+// A dump has no secret that cursors are signed with: what is only read makes do with one
+// of its own.
+func TestAStoreThatIsOnlyReadNeedsNoSecret(t *testing.T) {
+	h := newTestStore(t)
+	s := h.space("tenant", "words")
+	put(t, s, "a", "1", 0)
+	put(t, s, "b", "2", 0)
+	var b engine.Batch
+	b.Delete(column.Generic, Row{Shape: ShapeStore, Kind: KindSecret}.AppendKey(nil))
+	require.NoError(t, h.db.Apply(&b))
+	store, err := Open(engine.ReadOnly(h.db), Options{Types: []Type{words}})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, store.Close()) }()
+	read, err := store.Space("tenant", SystemTest, "words")
+	require.NoError(t, err)
+	first, err := read.List(ctx, ListOptions{Limit: 1})
+	require.NoError(t, err)
+	second, err := read.List(ctx, ListOptions{Limit: 1, Cursor: first.Next})
+	require.NoError(t, err)
+	require.Equal(t, "b", string(second.Records[0].Key))
+}
 
 // A cursor that is signed right and yet leads out of what is listed, as whoever has the
 // secret could make one, leads nowhere.

@@ -236,7 +236,8 @@ func storeNumber(g engine.Getter, kind byte) (uint64, error) {
 	return parseU64(row, value)
 }
 
-// openSecret returns the secret of the store, which it makes if there is none.
+// openSecret returns the secret of the store, which it makes if there is none: where
+// nothing is written, for as long as this store is open.
 func openSecret(db engine.Engine, random io.Reader) ([]byte, error) {
 	row := Row{Shape: ShapeStore, Kind: KindSecret}.AppendKey(nil)
 	if secret, err := db.Get(nil, column.Generic, row); err == nil && len(secret) == secretBytes {
@@ -256,6 +257,9 @@ func openSecret(db engine.Engine, random io.Reader) ([]byte, error) {
 		secret = value
 		return err
 	})
+	if errors.Is(err, engine.ErrReadOnly) {
+		return fresh, nil
+	}
 	if err == nil && len(secret) != secretBytes {
 		err = damaged(row, "a secret of another length")
 	}

@@ -1,6 +1,6 @@
-// Package view is a page to look at a store with: what its columns hold, the
-// records in them, the deltas of its contexts and the ops of its namespaces as
-// graphs, the tree of its groups, and what verify finds.
+// Package view is a page to look at a store with: what its columns hold, the rows
+// in them, the records of collections, decisions as trees, the deltas of its contexts
+// and the ops of its namespaces as graphs, the tree of its groups, and what verify finds.
 //
 // Start at Server, an http.Handler over one inspect.Source; Listen makes the
 // socket that it is served on. Nothing of the store is changed, and nothing is

@@ -16,6 +16,8 @@ type held struct {
 	mu     sync.RWMutex
 	source *inspect.Source // nil once it is closed, or if it did not open again
 	rules  *governance     // of the source
+	sets   *policies       // of the source, once somebody has asked for them
+	first  sync.Mutex      // of who asks for them first
 	failed error           // why it did not
 }
 
@@ -43,8 +45,12 @@ func (h *held) drop() error {
 	if h.source == nil {
 		return nil
 	}
-	err := errors.Join(h.rules.ops.Close(), h.source.Close())
-	h.source, h.rules = nil, nil
+	err := h.rules.ops.Close()
+	if h.sets != nil {
+		err = errors.Join(err, h.sets.kv.Close())
+	}
+	err = errors.Join(err, h.source.Close())
+	h.source, h.rules, h.sets = nil, nil, nil
 	return err
 }
 
@@ -61,6 +67,27 @@ func (h *held) with(read func(*inspect.Source) error) error {
 // governed is with for who asks for the governance too.
 func (h *held) governed(read func(*inspect.Source, *governance) error) error {
 	return h.with(func(src *inspect.Source) error { return read(src, h.rules) })
+}
+
+// recorded is with for who asks for records and what is decided by them.
+func (h *held) recorded(read func(*policies) error) error {
+	return h.with(func(src *inspect.Source) error {
+		sets, err := h.collections(src)
+		if err != nil {
+			return err
+		}
+		return read(sets)
+	})
+}
+
+// collections opens the records of the source, unless they are.
+func (h *held) collections(src *inspect.Source) (sets *policies, err error) {
+	h.first.Lock()
+	defer h.first.Unlock()
+	if h.sets == nil {
+		h.sets, err = policiesOf(src)
+	}
+	return h.sets, err
 }
 
 // reopen waits for those who read, closes the source and opens it again.

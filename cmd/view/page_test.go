@@ -24,6 +24,7 @@ func TestThePageInChromium(t *testing.T) {
 	}
 	b := openTab(t)
 	sample := newSample(t, 40)
+	sample.addRecords(t)
 	sample.put(t, func(batch *engine.Batch) {
 		batch.Put(column.Alias, []byte{9, 9}, []byte("what is this"))
 		batch.Put(column.Meta, idNamedBytes("damaged"), []byte("no description"))
@@ -36,14 +37,19 @@ func TestThePageInChromium(t *testing.T) {
 		until                 string
 	}{
 		{"overview", "#/overview", "The fast checks found damage: 2 findings", "", `document.querySelector('nav a[href="#/findings"] .badge')?.textContent === "2"`},
-		{"records", "#/records?column=Group&prefix=21", "identity", "", ""},
-		{"record", "#/records?column=Delta", "ContextDagDelta", `document.querySelector("tbody tr").click()`, `document.querySelector("#detail dl") !== null`},
-		{"secrets", "#/records?column=Identity", "redacted:", "", ""},
+		{"rows", "#/rows?column=Group&prefix=21", "identity", "", ""},
+		{"row", "#/rows?column=Delta", "ContextDagDelta", `document.querySelector("tbody tr").click()`, `document.querySelector("#detail dl") !== null`},
+		{"secrets", "#/rows?column=Identity", "redacted:", "", ""},
 		{"deltas", deltas, "waits for others", "", ""},
 		{"delta", deltas, "counter", `document.querySelectorAll(".line")[4].click()`, `document.querySelector("#detail h3") !== null`},
 		{"governance", "#/governance", "namespace created", "", ""},
 		{"groups", "#/groups", "Kalliope", "", ""},
 		{"group", "#/groups?id=" + sample.child.String(), "shared notes", "", `!document.querySelector("#detail").hidden`},
+		{"records", "#/records?tenant=acme&collection=delegation", "del-20251130-abc123", "", ""},
+		{"record", "#/records?tenant=acme", "Mail, sent", `document.querySelector("tbody tr").click()`, `document.querySelector("#detail details") !== null`},
+		{"ask", "#/decision", "acme", "", ""},
+		{"decision", "#/decision?tenant=acme&agent=cece.governor.v1&action=email.send&context=%7B%22recipients%22%3A30%7D", "too many at once", "",
+			`document.querySelectorAll(".decides").length === 3`},
 		{"findings", "#/findings", "2 findings", `document.querySelector("#start")?.click()`, `document.querySelector("tbody") !== null`},
 	}
 	for _, look := range []struct {
@@ -105,7 +111,7 @@ func TestDamageInChromium(t *testing.T) {
 		{"#/governance", "member added in home: member bob, role member", `document.querySelector(".line.damaged") !== null && document.querySelector(".left") !== null`},
 		{"#/groups", "damaged", `document.querySelectorAll(".tree .bad").length === 1`},
 		{"#/groups?id=" + c.kitchen.String(), "alice", `document.querySelector("#detail li")?.innerText.includes("admin")`},
-		{"#/records?column=Group", "1 place could not be read", `document.querySelectorAll("tbody tr").length > 5`},
+		{"#/rows?column=Group", "1 place could not be read", `document.querySelectorAll("tbody tr").length > 5`},
 	} {
 		b.show("#/findings")
 		b.show(v.hash)

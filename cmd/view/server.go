@@ -94,6 +94,10 @@ func (s *Server) routes(page fs.FS) http.Handler {
 		"/api/op":         s.op,
 		"/api/groups":     s.groups,
 		"/api/group":      s.group,
+		"/api/tenants":    s.tenants,
+		"/api/records":    s.records,
+		"/api/record":     s.record,
+		"/api/decision":   s.decision,
 	} {
 		mux.Handle("GET "+path, data(answer))
 	}

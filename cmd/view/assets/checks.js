@@ -2,7 +2,7 @@
 // where it shows.
 import { ask, count, counted, el, href, notice } from "./dom.js";
 
-// Which views show rows of a column, beside Records.
+// Which views show rows of a column, beside Rows.
 const shownIn = { Meta: ["deltas"], Delta: ["deltas"], Group: ["governance", "groups"] };
 
 let job = { state: "idle" };
@@ -48,7 +48,7 @@ export const about = (column, start, fits = (key) => key.startsWith(start)) =>
 function badges() {
   const of = { findings: found() };
   for (const [column, n] of Object.entries(job.columns ?? {})) {
-    for (const view of ["records", ...(shownIn[column] ?? [])]) of[view] = (of[view] ?? 0) + n;
+    for (const view of ["rows", ...(shownIn[column] ?? [])]) of[view] = (of[view] ?? 0) + n;
   }
   for (const a of document.querySelectorAll("nav a")) {
     a.querySelector(".badge")?.remove();

@@ -49,7 +49,7 @@ function listed(list, all = list.length) {
     el("thead", {}, el("tr", {}, el("th", { class: "type" }, "Code"), el("th", {}, "Where"), el("th", {}, "Reason"))),
     el("tbody", {}, list.map((f) => el("tr", {},
       el("td", { class: "type" }, f.code),
-      el("td", {}, f.column ? el("a", { href: href("records", { column: f.column, prefix: /^[0-9a-f]+$/.test(f.key ?? "") ? f.key : "" }) }, f.column) : "the store", " ",
+      el("td", {}, f.column ? el("a", { href: href("rows", { column: f.column, prefix: /^[0-9a-f]+$/.test(f.key ?? "") ? f.key : "" }) }, f.column) : "the store", " ",
         el("code", { title: f.key ?? "" }, f.key ?? "")),
       el("td", { class: "reason" }, f.reason))))));
   return all > list.length ? [table, notice("info", `The first ${count(list.length)} of ${count(all)}.`)] : [table];

@@ -100,10 +100,10 @@ const marked = (name, findings) => (findings ? el("span", {}, name, " ", badge(f
 
 function columns(list) {
   return measured("Column", list.flatMap((c) => [
-    { name: marked(el("a", { href: href("records", { column: c.column }) }, c.column), about(c.column, "")), tally: c },
+    { name: marked(el("a", { href: href("rows", { column: c.column }) }, c.column), about(c.column, "")), tally: c },
     ...(c.parts ?? []).map((p) => ({
       part: true, tally: p,
-      name: el("a", { href: href("records", { column: c.column, prefix: p.prefix, kind: p.name }) }, p.name),
+      name: el("a", { href: href("rows", { column: c.column, prefix: p.prefix, kind: p.name }) }, p.name),
     })),
   ]));
 }
@@ -113,7 +113,7 @@ function contexts(list) {
   return measured("Context", list.flatMap((c) => [
     { name: marked(el("a", { href: href("deltas", { context: c.context_id }) }, short(c.context_id)), about("", c.context_id)), tally: c },
     ...c.columns.map((p) => ({
-      part: true, tally: p, name: el("a", { href: href("records", { column: p.name, prefix: c.context_id }) }, p.name),
+      part: true, tally: p, name: el("a", { href: href("rows", { column: p.name, prefix: c.context_id }) }, p.name),
     })),
   ]));
 }

@@ -4,12 +4,14 @@ import { ask, el, notice } from "./dom.js";
 import { watch } from "./checks.js";
 import { closeDetail } from "./detail.js";
 import { overview } from "./overview.js";
-import { records } from "./records.js";
+import { rows } from "./rows.js";
 import { deltas, governance } from "./graphs.js";
 import { groups } from "./groups.js";
+import { records } from "./records.js";
+import { decision } from "./decision.js";
 import { findings } from "./findings.js";
 
-const views = { overview, records, deltas, governance, groups, findings };
+const views = { overview, rows, records, decision, deltas, governance, groups, findings };
 const main = document.getElementById("main");
 let turn = 0; // which showing is the newest: older ones stop
 

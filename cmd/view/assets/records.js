@@ -1,92 +1,73 @@
-// The rows of a column, decoded, a page at a time.
-import { ask, count, el, href, notice, size } from "./dom.js";
+// The records of collections: a tenant's, a page at a time.
+import { ask, count, el, href, notice, time } from "./dom.js";
 import { leftOut } from "./checks.js";
-import { readable, showRow } from "./detail.js";
+import { showDetail, tree } from "./detail.js";
+import { fields } from "./rows.js";
 
-export async function records({ box, store, parameters, current }) {
-  const column = store.columns.find((c) => c.name === parameters.column) ?? store.columns[0];
-  const page = await ask("rows", {
-    column: column.name, prefix: parameters.prefix, after: parameters.after, reverse: parameters.reverse, limit: 50,
-  });
+export async function records({ box, parameters, current }) {
+  const all = await ask("tenants");
   if (!current()) return;
-  box.append(el("h1", {}, "Records"), columnBar(store.columns, column), kindBar(column, parameters), search(column, parameters));
-  box.append(leftOut(page));
-  box.append(page.rows.length ? table(page.rows) : el("p", { class: "quiet empty" }, "No rows here."));
-  if (page.fault) box.append(notice("error", `What follows cannot be read: ${page.fault}`));
-  box.append(pager(column, parameters, page));
+  box.append(el("h1", {}, "Records"), leftOut(all));
+  if (!all.tenants.length) {
+    box.append(el("p", { class: "quiet empty" }, "There are no tenants here."));
+    return;
+  }
+  const tenant = parameters.tenant ?? all.tenants[0];
+  const collection = all.collections.find((c) => c.name === parameters.collection) ?? all.collections[0];
+  const here = { tenant, collection: collection.name, reverse: parameters.reverse };
+  const page = await ask("records", { ...here, cursor: parameters.cursor, limit: 50 });
+  if (!current()) return;
+  box.append(tenantPicker(all, tenant, (chosen) => href("records", { ...here, tenant: chosen })), collectionBar(all.collections, collection, tenant),
+    el("p", { class: "quiet" }, collection.about, " ", orderOf(here)));
+  box.append(page.records.length ? table(page.records, here) : el("p", { class: "quiet empty" }, "No records here."), leftOut(page));
+  const to = (cursor) => href("records", { ...here, cursor });
+  box.append(el("div", { class: "pager" },
+    parameters.cursor && el("a", { href: to("") }, "⇤ first page"),
+    page.next && el("a", { class: "next", href: to(page.next) }, "next page →")));
 }
 
-const columnBar = (all, column) => el("div", { class: "chips", role: "group", "aria-label": "Column" },
-  all.map((c) => el("a", { href: href("records", { column: c.name }), "aria-current": c === column && "true" }, c.name)));
+// tenantPicker lets the reader choose a tenant; to says where a choice leads.
+export const tenantPicker = (all, tenant, to) => el("div", { class: "picker" },
+  el("select", { "aria-label": "Tenant", onchange: (event) => { location.hash = to(event.target.value); } },
+    !all.tenants.includes(tenant) && el("option", { value: tenant, selected: true }, tenant),
+    all.tenants.map((t) => el("option", { value: t, selected: t === tenant }, t || "(no name)"))),
+  all.more && el("span", { class: "quiet" }, `the first ${count(all.tenants.length)}`));
 
-function kindBar(column, parameters) {
-  if (!column.kinds.some((k) => k.prefix)) return "";
-  return el("div", { class: "chips small", role: "group", "aria-label": "Kind of row" },
-    el("a", { href: href("records", { column: column.name }), "aria-current": !parameters.prefix && "true" }, "all"),
-    column.kinds.map((k) => el("a", {
-      href: href("records", { column: column.name, prefix: k.prefix }), title: k.holds ?? (k.fields ?? []).join(" ‖ "),
-      "aria-current": parameters.prefix === k.prefix && "true",
-    }, k.name, k.secret && el("em", {}, " secret"))));
-}
+// collectionBar has the collections; versions of others only while one of them is shown.
+const collectionBar = (all, shown, tenant) => el("div", { class: "chips", role: "group", "aria-label": "Collection" },
+  all.filter((c) => !c.name.includes(".") || c.name.split(".")[0] === shown.name.split(".")[0])
+    .map((c) => el("a", { href: href("records", { tenant, collection: c.name }), title: c.about, "aria-current": c === shown && "true" }, c.name)));
 
-function search(column, parameters) {
-  const prefix = el("input", {
-    name: "prefix", value: parameters.prefix ?? "", placeholder: "leading bytes of the key, in hex", spellcheck: "false",
-    autocomplete: "off", "aria-label": "Leading bytes of the key, in hex",
-  });
-  const reverse = el("input", { type: "checkbox", checked: parameters.reverse === "1" });
-  const go = () => {
-    location.hash = href("records", {
-      column: column.name, prefix: prefix.value.trim().toLowerCase().replace(/^0x/, ""), reverse: reverse.checked ? "1" : "",
-    });
-  };
-  reverse.addEventListener("change", go);
-  return el("form", { class: "search", onsubmit: (event) => { event.preventDefault(); go(); } },
-    prefix, el("button", {}, "Find"), el("label", {}, reverse, " last first"));
-}
+const orderOf = (here) => here.reverse === "1"
+  ? el("a", { href: href("records", { ...here, reverse: "" }) }, "oldest first")
+  : el("a", { href: href("records", { ...here, reverse: "1" }) }, "newest first");
 
-function table(rows) {
+function table(list, here) {
   return el("div", { class: "scroll" }, el("table", { class: "rows" },
-    el("thead", {}, el("tr", {}, el("th", { class: "type" }, "Type"), el("th", {}, "Key"), el("th", {}, "Value"), el("th", { class: "number" }, "Size"))),
-    el("tbody", {}, rows.map((row) => el("tr", {
-      tabindex: "0", class: row.fault ? "bad" : "", onclick: () => showRow(row.column, row.at),
-      onkeydown: (event) => { if (event.key === "Enter") showRow(row.column, row.at); },
-    },
-      el("td", { class: "type" }, row.type ?? "?"),
-      el("td", {}, row.key !== undefined ? fields(row.key) : el("code", {}, row.key_hex ?? "")),
-      el("td", {}, valueOf(row)),
-      el("td", { class: "number" }, size(row.size)))))));
+    el("thead", {}, el("tr", {}, el("th", { class: "type" }, "Id"), el("th", {}, "Document"), el("th", { class: "number" }, "Revision"))),
+    el("tbody", {}, list.map((r) => {
+      const open = () => show(here, r.id);
+      return el("tr", { tabindex: "0", onclick: open, onkeydown: (event) => { if (event.key === "Enter") open(); } },
+        el("td", { class: "type" }, r.id), el("td", {}, fields(r.document)), el("td", { class: "number" }, count(r.revision)));
+    }))));
 }
 
-function valueOf(row) {
-  if (row.fault) return el("span", { class: "fault" }, row.fault);
-  if (row.sealed) return el("span", { class: "tag" }, `sealed with ${row.sealed}`);
-  if (row.value !== undefined) return fields(row.value);
-  return el("code", {}, (readable(row.hex ?? "") || row.hex || "") + (row.cut ? "…" : ""));
-}
-
-// fields shows an object on one line.
-function fields(object) {
-  if (object === null || typeof object !== "object") return el("code", {}, brief(object));
-  const entries = Object.entries(object);
-  if (!entries.length) return el("span", { class: "none" }, "no fields");
-  return el("span", { class: "fields" }, entries.map(([name, v]) => el("span", {}, el("b", {}, name), " ", el("code", { class: redacted(v) }, brief(v)))));
-}
-
-const redacted = (v) => (typeof v === "string" && v.startsWith("redacted:") ? "secret" : "");
-
-function brief(v) {
-  if (v === null) return "none";
-  if (Array.isArray(v)) return v.length === 1 ? `[${brief(v[0])}]` : `[${count(v.length)}]`;
-  if (typeof v === "object") return Object.entries(v).map(([k, x]) => `${k} ${brief(x)}`).join(", ").slice(0, 80);
-  const text = (typeof v === "string" && readable(v)) ? `“${readable(v)}”` : String(v);
-  return /^[0-9a-f]{64}$/.test(text) ? text.slice(0, 12) + "…" : text.length > 80 ? text.slice(0, 80) + "…" : text === "" ? "(empty)" : text;
-}
-
-function pager(column, parameters, page) {
-  const to = (after) => href("records", { column: column.name, prefix: parameters.prefix, reverse: parameters.reverse, after });
-  return el("div", { class: "pager" },
-    parameters.after && el("a", { href: to("") }, "⇤ first page"),
-    parameters.after && el("button", { class: "quiet", onclick: () => history.back() }, "← back"),
-    page.next && el("a", { class: "next", href: to(page.next) }, "next page →"));
+// show shows a record with what it was before.
+async function show(here, id) {
+  const r = await ask("record", { tenant: here.tenant, collection: here.collection, id }).catch((error) => ({ error }));
+  if (r.error) {
+    showDetail("A record", notice("error", r.error.message));
+    return;
+  }
+  const older = (r.history ?? []).filter((h) => h.revision !== r.revision).reverse();
+  showDetail(r.id,
+    el("dl", { class: "about" },
+      el("dt", {}, "collection"), el("dd", {}, here.collection),
+      el("dt", {}, "revision"), el("dd", {}, count(r.revision)),
+      el("dt", {}, "written"), el("dd", {}, time(r.written_at)),
+      r.expires_at && [el("dt", {}, "expires"), el("dd", {}, time(r.expires_at))]),
+    el("h3", {}, "Document"), tree(r.document), leftOut(r),
+    older.length > 0 && el("h3", {}, "Before"),
+    ...older.map((h) => el("details", {}, el("summary", {}, `revision ${count(h.revision)}, `, time(h.written_at)),
+      h.document ? tree(h.document) : el("span", { class: "none" }, "removed"))));
 }

@@ -28,9 +28,9 @@ func newView(p *cli.Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "view [DIR]",
 		Short: "Serve a page to look at a store with",
-		Long: `Serve a page that shows what is in a store: its columns and sizes, the records in them,
-the deltas of contexts and the ops of namespaces as graphs, the tree of groups, and what
-verify finds. It runs until Ctrl-C, changes nothing of the store, and shows no secrets.
+		Long: `Serve a page that shows what is in a store: its columns and sizes, the rows in them, the
+records of collections, why a decision comes out as it does, the deltas of contexts and the
+ops of namespaces as graphs, the tree of groups, and what verify finds. It runs until Ctrl-C, changes nothing of the store, and shows no secrets.
 
 The page is for this machine only, and for those who have the address that is printed:
 there is a token in it. With --listen unix:PATH only this user reaches it; a tunnel leads
