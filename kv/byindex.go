@@ -46,7 +46,7 @@ func (s *Space) ByIndex(ctx context.Context, index uint16, o IndexOptions) ([]Fo
 
 // ByIndex yields what an index has in the state of the view; see [Space.ByIndex].
 func (v *View) ByIndex(ctx context.Context, index uint16, o IndexOptions) ([]Found, string, error) {
-	r, err := termRange(v.scope, v.typ, index, o.From, o.To)
+	r, keys, err := termRange(v.scope, v.typ, index, o.From, o.To)
 	if err != nil || bytes.Compare(r.Start, r.End) >= 0 {
 		return nil, "", err
 	}
@@ -57,7 +57,7 @@ func (v *View) ByIndex(ctx context.Context, index uint16, o IndexOptions) ([]Fou
 	if err != nil {
 		return nil, "", err
 	}
-	p := indexPage{view: v, options: &o, limit: limit}
+	p := indexPage{view: v, options: &o, limit: limit, keys: keys}
 	end, err := p.fill(ctx, r)
 	if err != nil {
 		return nil, "", err
@@ -74,6 +74,7 @@ type indexPage struct {
 	view    *View
 	options *IndexOptions
 	limit   int
+	keys    bool // the rows are those of the records
 	found   []Found
 	size    int    // bytes of what is found
 	looked  int    // records looked at
@@ -101,7 +102,7 @@ func (p *indexPage) fill(ctx context.Context, r engine.Range) (end []byte, err e
 			if err != nil {
 				return nil, err
 			}
-			row.raw = bytes.Clone(row.raw)
+			row.raw, row.value = bytes.Clone(row.raw), bytes.Clone(row.value)
 			rows = append(rows, row)
 		}
 		if len(rows) == 0 {
@@ -142,16 +143,11 @@ func (p *indexPage) each() int {
 // take reads the records of rows of the index, and says whether the page was full before
 // the last.
 func (p *indexPage) take(rows []storedRow) (full bool, err error) {
-	lookups := make([]engine.Lookup, len(rows))
-	for i, row := range rows {
-		key := make([]byte, 0, len(p.view.scope)+1+len(row.Key))
-		lookups[i] = engine.Lookup{Column: column.Generic, Key: Row{Scope: p.view.scope, Shape: ShapeRecord, Key: row.Key}.AppendKey(key)}
-	}
-	p.found = slices.Grow(p.found, min(len(rows), p.limit-len(p.found)))
-	room := make([]byte, 0, min(len(rows)*p.each()*5/4, pageBytes))
-	if _, err := p.view.reader.MultiGet(room, lookups); err != nil {
+	lookups, err := p.records(rows)
+	if err != nil {
 		return false, err
 	}
+	p.found = slices.Grow(p.found, min(len(rows), p.limit-len(p.found)))
 	now := p.view.time()
 	for i, row := range rows {
 		if !lookups[i].Found {
@@ -161,6 +157,9 @@ func (p *indexPage) take(rows []storedRow) (full bool, err error) {
 		record, err := parseRecord(lookups[i].Key, row.Key, lookups[i].Value)
 		if err != nil {
 			return false, err
+		}
+		if p.keys {
+			row.Name = row.Key
 		}
 		if record.expired(now) || p.options.Keep != nil && !p.options.Keep(row.Name, &record) {
 			continue
@@ -173,4 +172,23 @@ func (p *indexPage) take(rows []storedRow) (full bool, err error) {
 		p.last = row.raw
 	}
 	return false, nil
+}
+
+// records looks up the records of rows of the index.
+func (p *indexPage) records(rows []storedRow) ([]engine.Lookup, error) {
+	lookups := make([]engine.Lookup, len(rows))
+	for i, row := range rows {
+		if p.keys {
+			lookups[i] = engine.Lookup{Key: row.raw, Value: row.value, Found: true}
+			continue
+		}
+		key := make([]byte, 0, len(p.view.scope)+1+len(row.Key))
+		lookups[i] = engine.Lookup{Column: column.Generic, Key: Row{Scope: p.view.scope, Shape: ShapeRecord, Key: row.Key}.AppendKey(key)}
+	}
+	if p.keys {
+		return lookups, nil
+	}
+	room := make([]byte, 0, min(len(rows)*p.each()*5/4, pageBytes))
+	_, err := p.view.reader.MultiGet(room, lookups)
+	return lookups, err
 }

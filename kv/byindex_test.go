@@ -45,9 +45,16 @@ func TestPagesOfAnIndexAgainstANaiveModel(t *testing.T) {
 		}))
 		h.clock.Oversleep(2 * time.Second)
 		slices.SortFunc(model, func(a, b pair) int { return cmp.Or(cmp.Compare(a.term, b.term), cmp.Compare(a.key, b.key)) })
+		index := uint16(rapid.SampledFrom([]int{1, 3}).Draw(t, "index"))
+		if index == 3 { // by the keys
+			for i := range model {
+				model[i].term = model[i].key
+			}
+			model = slices.Compact(slices.SortedFunc(slices.Values(model), func(a, b pair) int { return cmp.Compare(a.key, b.key) }))
+		}
 		o := IndexOptions{Reverse: rapid.Bool().Draw(t, "reverse"), Limit: rapid.IntRange(1, 20).Draw(t, "limit"), Look: rapid.SampledFrom([]int{0, 0, 7, 40}).Draw(t, "look")}
-		o.From = []byte(rapid.SampledFrom([]string{"", "a", "b", "b\x00", "d"}).Draw(t, "from"))
-		if to := rapid.SampledFrom([]string{"", "a", "b\x00", "c", "d"}).Draw(t, "to"); to != "" {
+		o.From = []byte(rapid.SampledFrom([]string{"", "a", "b", "b\x00", "d", "k", "k2", "k21\x00", "l"}).Draw(t, "from"))
+		if to := rapid.SampledFrom([]string{"", "a", "b\x00", "c", "d", "k2", "k30", "k4"}).Draw(t, "to"); to != "" {
 			o.To = []byte(to)
 		}
 		if rapid.Bool().Draw(t, "odd keys") {
@@ -64,7 +71,7 @@ func TestPagesOfAnIndexAgainstANaiveModel(t *testing.T) {
 		}
 		var got []pair
 		for {
-			found, next, err := s.ByIndex(ctx, 1, o)
+			found, next, err := s.ByIndex(ctx, index, o)
 			require.NoError(t, err)
 			for _, f := range found {
 				got = append(got, pair{string(f.Term), string(f.Key), string(f.Value)})

@@ -26,6 +26,7 @@ var ctx = context.Background()
 var words = Type{System: SystemTest, Space: "words", Indexes: []Index{
 	{Number: 1, Name: "word", Terms: func(_, value []byte) [][]byte { return bytes.Fields(value) }},
 	{Number: 2, Name: "first", Terms: func(_, value []byte) [][]byte { return [][]byte{value[:min(1, len(value))]} }},
+	{Number: 3, Name: "key", Keys: true},
 }, History: 3, Log: 64}
 
 // plain has the defaults.
@@ -327,7 +328,7 @@ func TestClosedAndUndeclared(t *testing.T) {
 	require.ErrorIs(t, err, ErrClosed)
 	_, err = s.Put(ctx, nil, nil, PutOptions{})
 	require.ErrorIs(t, err, ErrClosed)
-	for _, bad := range []Type{{Space: "x"}, {System: 1}, {System: 1, Space: "x", History: 65}, {System: 1, Space: "x", Log: -1}, {System: 1, Space: "x", Indexes: []Index{{}}}} {
+	for _, bad := range []Type{{Space: "x"}, {System: 1}, {System: 1, Space: "x", History: 65}, {System: 1, Space: "x", Log: -1}, {System: 1, Space: "x", Indexes: []Index{{}}}, {System: 1, Space: "x", Indexes: []Index{{Keys: true, Terms: words.Indexes[0].Terms}}}} {
 		require.ErrorIs(t, bad.check(), ErrInvalidArgument, "%+v", bad)
 	}
 }

@@ -25,7 +25,7 @@ func (tx *Tx) ByTerm(index uint16, from, to []byte, most int) (found []Term, mor
 	if most < 1 || most > MaxTxRead {
 		return nil, false, invalid("most", "a transaction reads 1 to %d rows of an index at once", MaxTxRead)
 	}
-	r, err := termRange(tx.scope, tx.typ, index, from, to)
+	r, keys, err := termRange(tx.scope, tx.typ, index, from, to)
 	if err != nil || bytes.Compare(r.Start, r.End) >= 0 {
 		return nil, false, err
 	}
@@ -43,6 +43,9 @@ func (tx *Tx) ByTerm(index uint16, from, to []byte, most int) (found []Term, mor
 		row, err := ParseRow(it.Key())
 		if err != nil {
 			return nil, false, err
+		}
+		if keys {
+			row.Name = row.Key
 		}
 		found = append(found, Term{row.Name, row.Key})
 	}
@@ -74,19 +77,23 @@ func (tx *Tx) has(key []byte) (bool, error) {
 	return err == nil && !r.expired(tx.u.now), err
 }
 
-// termRange is the rows of an index of a type from a term up to, but without, another;
-// nil: to the last.
-func termRange(scope keys.Scope, t *Type, index uint16, from, to []byte) (engine.Range, error) {
-	if !slices.ContainsFunc(t.Indexes, func(i Index) bool { return i.Number == index }) {
-		return engine.Range{}, invalid("index", "the type has no index %d", index)
+// termRange is the rows of an index of a type from a term up to, but without, another
+// (nil: to the last), and whether they are those of the records.
+func termRange(scope keys.Scope, t *Type, index uint16, from, to []byte) (r engine.Range, keys bool, err error) {
+	at := slices.IndexFunc(t.Indexes, func(i Index) bool { return i.Number == index })
+	if at < 0 {
+		return r, false, invalid("index", "the type has no index %d", index)
 	}
-	row := Row{Scope: scope, Shape: ShapeIndex, Index: index, Name: from}
-	trim := func(key []byte) []byte { return key[:len(key)-2] } // up to where a term would go on
-	base := Row{Scope: scope, Shape: ShapeIndex, Index: index}.AppendKey(nil)
-	r := engine.Range{Start: trim(row.AppendKey(nil)), End: engine.Successor(trim(base))}
+	start := func(term []byte) []byte { // of the rows of terms that begin with it
+		if t.Indexes[at].Keys {
+			return Row{Scope: scope, Shape: ShapeRecord, Key: term}.AppendKey(nil)
+		}
+		key := Row{Scope: scope, Shape: ShapeIndex, Index: index, Name: term}.AppendKey(nil)
+		return key[:len(key)-2] // up to where the term would go on
+	}
+	r = engine.Range{Start: start(from), End: engine.Successor(start(nil))}
 	if to != nil {
-		row.Name = to
-		r.End = trim(row.AppendKey(nil))
+		r.End = start(to)
 	}
-	return r, nil
+	return r, t.Indexes[at].Keys, nil
 }

@@ -225,9 +225,10 @@ func (tx *Tx) reindex(old, r Record) error {
 	return nil
 }
 
-// terms are the terms of a record, sorted, each once; none if it is no record.
+// terms are the terms of a record that have rows, sorted, each once; none if it is no
+// record.
 func terms(index Index, r Record) ([][]byte, error) {
-	if r.Kind != Put {
+	if r.Kind != Put || index.Keys {
 		return nil, nil
 	}
 	list := index.Terms(r.Key, r.Value)

@@ -38,6 +38,9 @@ type Index struct {
 	// Terms returns the terms of a record, in any order. It must be a function of
 	// its arguments, which it must not keep nor change.
 	Terms func(key, value []byte) [][]byte
+	// Keys says that each record has one term, its key: there are no rows of such an
+	// index, which reads the records themselves. Terms is nil then.
+	Keys bool
 }
 
 // check refuses a type that is not well formed.
@@ -56,8 +59,8 @@ func (t *Type) check() error {
 	}
 	seen := map[uint16]bool{}
 	for _, i := range t.Indexes {
-		if seen[i.Number] || i.Terms == nil {
-			return invalid("indexes", "index %d (%s) is declared twice, or has no Terms", i.Number, i.Name)
+		if seen[i.Number] || (i.Terms == nil) != i.Keys {
+			return invalid("indexes", "index %d (%s) is declared twice, or has not one of Terms and Keys", i.Number, i.Name)
 		}
 		seen[i.Number] = true
 	}

@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/stoadb/stoa/column"
-	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/policy"
@@ -14,15 +13,14 @@ import (
 )
 
 // recordCheck looks at the documents of collections, row by row: whether each holds to
-// its collection's declaration, whether the counters of ids are those of a recount, and
-// whether the events of ledgers are a chain that ends with its head. It holds one row.
+// its collection's declaration, and whether the events of ledgers are a chain that ends
+// with its head, which counts them. It holds one row.
 type recordCheck struct {
 	v      *verifier
 	spaces *spaces
 
 	scope keys.Scope
 	in    *space // nil: of no collection that is known
-	day   string // of the last record with a daily id
 	chain *ledgerCheck
 }
 
@@ -50,8 +48,6 @@ func (c *recordCheck) row(r row) error {
 	switch stored.Kind {
 	case record.RowKept:
 		c.chain.kept(stored, r.key)
-	case record.RowCounter:
-		return c.counter(r.key, stored)
 	case record.RowRecord:
 		return c.document(r.key, stored)
 	}
@@ -67,7 +63,7 @@ func (c *recordCheck) begin(scope keys.Scope) error {
 	if err != nil {
 		return err
 	}
-	c.scope, c.in, c.day = scope, nil, ""
+	c.scope, c.in = scope, nil
 	if in == nil || in.System != kv.SystemRecord || !in.Known {
 		return nil // what the registry lacks, kvRecount finds
 	}
@@ -100,12 +96,6 @@ func (c *recordCheck) ledger(found []ledgerFault) error {
 
 // document looks at a record.
 func (c *recordCheck) document(key []byte, stored record.Row) error {
-	if day, _, ok := c.in.Collection.Day(stored.Name); ok && day != c.day {
-		c.day = day
-		if err := c.counted(key, day); err != nil {
-			return err
-		}
-	}
 	if found := c.chain.next(stored, key); len(found) > 0 {
 		return c.ledger(found) // which says more than that it does not hold to a schema
 	}
@@ -115,46 +105,6 @@ func (c *recordCheck) document(key []byte, stored record.Row) error {
 		return c.v.found("record-document", column.Generic, key, "%s, record %q, field %s: %s", c.in, stored.Name, refused.Field, refused.Reason)
 	}
 	return err
-}
-
-// counted finds that the ids of a day are not counted; whether rightly, counter looks.
-func (c *recordCheck) counted(first []byte, day string) error {
-	_, err := c.v.source.Get(nil, column.Generic, c.in.Collection.CounterKey(c.scope, day))
-	if errors.Is(err, engine.ErrNotFound) {
-		return c.v.found("record-counter", column.Generic, first, "%s: the ids of %s are not counted: the next record would get one that is taken", c.in, day)
-	}
-	if isDamage(err) {
-		return nil // it is found where it stands
-	}
-	return err
-}
-
-// counter compares the counter of a day with the last record of that day.
-func (c *recordCheck) counter(key []byte, counter record.Row) error {
-	last, err := c.last(counter.Name)
-	if err != nil {
-		return err
-	}
-	if last > counter.Count || last < counter.Count && c.in.Collection.AppendOnly {
-		return c.v.found("record-counter", column.Generic, key, "%s: of %s it counts %d ids, the last there is has number %d", c.in, counter.Name, counter.Count, last)
-	}
-	return nil
-}
-
-// last is the number of the last record of a day; 0: there is none.
-func (c *recordCheck) last(day string) (number uint64, err error) {
-	r := engine.Prefixed(c.in.Collection.DayPrefix(c.scope, day))
-	r.Reverse, r.Limit = true, 1
-	err = c.v.each(c.v.source, column.Generic, r, func(key, _ []byte) error {
-		if row, err := kv.ParseRow(key); err == nil {
-			_, number, _ = c.in.Collection.Day(c.in.id(row.Key))
-		}
-		return nil
-	})
-	if isDamage(err) {
-		err = nil // it is found where it stands
-	}
-	return number, err
 }
 
 // unknownCollection notes, once, that nothing is known of the documents of a space.

@@ -78,7 +78,6 @@ var Codes = []Code{
 	{"kv-registry", "full", "the list of tenants and spaces, not as a recount makes it"},
 	{"record-row", "full", "a row of a collection that is neither a record of it nor what it keeps for itself"},
 	{"record-document", "full", "a document that its collection would refuse, or would have stored otherwise: by its schema, states, instants, or id"},
-	{"record-counter", "full", "the ids of a day of a collection, not as they are counted"},
 	{"ledger-chain", "full", "an event of a ledger that was changed, was replaced, or is missing"},
 	{"ledger-head", "full", "a ledger that does not end with its head: the newest events are missing, or the head is, or it is another's"},
 	{"application-blob", "full", "code that is not among the blobs"},

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -23,7 +22,15 @@ type Head struct {
 
 // MarshalJSON returns the head in canonical form.
 func (h Head) MarshalJSON() ([]byte, error) {
-	return fmt.Appendf(nil, `{"at":"%s","events":%d,"hash":"%s","last":"%s"}`, document.FormatInstant(h.At), h.Events, h.Hash, h.Last), nil
+	return h.text(), nil
+}
+
+// text is what MarshalJSON returns.
+func (h Head) text() []byte {
+	text := append(append(make([]byte, 0, 192), `{"at":"`...), document.FormatInstant(h.At)...)
+	text = strconv.AppendUint(append(text, `","events":`...), h.Events, 10)
+	text = append(append(text, `,"hash":"`...), h.Hash...)
+	return append(h.Last.append(append(text, `","last":"`...)), `"}`...)
 }
 
 // ParseHead reads what MarshalJSON returns; nil is the head of a ledger without events.
@@ -44,7 +51,7 @@ func ParseHead(text []byte) (h Head, err error) {
 		return string(rest[:end])
 	}
 	at, events, hash, last := field(`{"at":"`), field(`","events":`), field(`,"hash":"`), field(`","last":"`)
-	if err != nil || string(text) != `"}` || !hashGrammar.MatchString(hash) {
+	if err != nil || string(text) != `"}` || !isHash(hash) {
 		return Head{}, bad
 	}
 	var known bool
@@ -77,11 +84,14 @@ func (h Head) time(now time.Time) time.Time {
 	return now
 }
 
-// append returns an event that has its id and its time in the place behind the head, and
-// the head that it makes.
-func (h Head) append(id EventID, at time.Time, canonical []byte) (event json.RawMessage, next Head, err error) {
-	event, hash, err := chained(canonical, h.previous())
-	return event, Head{h.Events + 1, id, hash, at}, err
+// next is the id of the next event, if it is appended at a time that is not before that of
+// the head.
+func (h Head) next(at time.Time) EventID {
+	id := EventID{at.Format(dayLayout), 1}
+	if id.Day == h.Last.Day {
+		id.Number = h.Last.Number + 1
+	}
+	return id
 }
 
 // Finding is something that is wrong with a ledger.

@@ -24,15 +24,9 @@ func appended(t *testing.T, head Head, text string, now time.Time) (told, Head) 
 	require.NoError(t, err)
 	event, err := prepareEvent(canonical)
 	require.NoError(t, err)
-	at := head.time(now)
-	id := EventID{at.Format(dayLayout), 1}
-	if id.Day == head.Last.Day {
-		id.Number = head.Last.Number + 1
-	}
-	event = document.With(event, document.Path{"event_id"}, document.FromText(id.String()))
-	event = document.With(event, document.Path{"timestamp"}, document.FromText(document.FormatInstant(at)))
-	event, next, err := head.append(id, at, event)
+	p, _, err := cutEvent(document.Over(event, json.RawMessage(`{"event_id":"","timestamp":""}`)))
 	require.NoError(t, err)
+	event, id, next := p.behind(head, now)
 	return told{id, event}, next
 }
 

@@ -42,9 +42,9 @@ func Collections() ([]*record.Collection, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.Check, c.Time, c.Place = checks[name], nil, nil
+		c.Check = checks[name]
 		if name == Ledger {
-			c.Time, c.Place = ledgerTime, place
+			c.Placer = newDraft
 		}
 		sets = append(sets, c)
 	}

@@ -7,8 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/stoadb/stoa/kv/document"
 )
@@ -25,8 +26,9 @@ func hashOf(parts ...[]byte) string {
 	for _, p := range parts {
 		h.Write(p)
 	}
-	sum := make([]byte, 0, sha256.Size)
-	return hashName + hex.EncodeToString(h.Sum(sum))
+	var room [len(noHash) + sha256.Size]byte
+	sum := h.Sum(room[len(noHash):len(noHash)])
+	return string(hex.AppendEncode(append(room[:0], hashName...), sum))
 }
 
 // HashJSON names the SHA-256 of the canonical form (RFC 8785) of a JSON text: two
@@ -39,7 +41,18 @@ func HashJSON(text []byte) (string, error) {
 	return hashOf(canonical), nil
 }
 
-var hashGrammar = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+// isHash reports whether a text is sha256: and 64 hexadecimal digits in lower case.
+func isHash(text string) bool {
+	if len(text) != len(noHash) || !strings.HasPrefix(text, hashName) {
+		return false
+	}
+	for i := len(hashName); i < len(text); i++ {
+		if c := text[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
 
 // placed are the fields of an event that only its place in the ledger can say, in
 // the order in which canonical JSON has them.
@@ -51,7 +64,7 @@ func givenHash(event json.RawMessage, name string) (json.RawMessage, error) {
 	field := name + "_hash"
 	given, hash := document.Field(event, document.Path{name}), document.Field(event, document.Path{field})
 	if hash != nil {
-		if text, _ := document.Text(hash); !hashGrammar.MatchString(text) {
+		if text, _ := document.Text(hash); !isHash(text) {
 			return nil, invalid(field, "a hash is sha256: and 64 hexadecimal digits in lower case")
 		}
 		if given == nil {
@@ -163,21 +176,29 @@ func (p *pieces) hash(values [len(placed)][]byte) string {
 	return hashOf(p[0], values[0], p[1], p[2], values[2], p[3], values[3], p[4])
 }
 
-// chained returns an event that has its id and its time behind the one that has a hash,
-// and its own hash.
-func chained(canonical []byte, previous string) (event json.RawMessage, hash string, err error) {
-	p, values, err := cutEvent(canonical)
-	if err != nil {
-		return nil, "", err
+// behind returns the event in the place that follows a head, its id, and the head that it
+// makes.
+func (p *pieces) behind(h Head, now time.Time) (event json.RawMessage, id EventID, next Head) {
+	at := h.time(now)
+	id = h.next(at)
+	size := 256 // of what is filled in
+	for _, piece := range p {
+		size += len(piece)
 	}
-	values[2] = quote(previous)
-	hash = p.hash(values)
-	values[1] = append([]byte(`,"hash":`), quote(hash)...)
-	event = append(event, p[0]...)
-	for n, value := range values {
-		event = append(append(event, value...), p[n+1]...)
-	}
-	return event, hash, nil
+	event = append(make([]byte, 0, size), p[0]...)
+	event = append(id.append(append(event, '"')), '"')
+	event = append(event, p[1]...)
+	own := len(event)
+	event = append(append(append(event, `,"hash":"`...), noHash...), '"')
+	rest := len(event)
+	event = append(append(event, p[2]...), '"')
+	event = append(append(event, h.previous()...), '"')
+	event = append(append(event, p[3]...), '"')
+	event = append(append(event, document.FormatInstant(at)...), '"')
+	event = append(event, p[4]...)
+	hash := hashOf(event[:own], event[rest:])
+	copy(event[rest-1-len(hash):], hash)
+	return event, id, Head{h.Events + 1, id, hash, at}
 }
 
 // quote is a text as JSON has it, if nothing of it is to be escaped.

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"cmp"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -35,7 +34,18 @@ func ParseEventID(text string) (EventID, bool) {
 }
 
 // String is the id as events have it.
-func (id EventID) String() string { return fmt.Sprintf("evt-%s-%06d", id.Day, id.Number) }
+func (id EventID) String() string { return string(id.append(nil)) }
+
+func (id EventID) append(dst []byte) []byte {
+	dst = append(append(append(dst, "evt-"...), id.Day...), '-')
+	for least := uint64(100_000); least > id.Number; least /= 10 { // six digits at least
+		dst = append(dst, '0')
+	}
+	if id.Number == 0 {
+		return dst
+	}
+	return strconv.AppendUint(dst, id.Number, 10)
+}
 
 // Compare orders ids as the events were appended.
 func (id EventID) Compare(other EventID) int {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"iter"
 	"time"
 
@@ -15,51 +14,41 @@ import (
 // HeadName is the name under which the collection of the ledger keeps its head.
 const HeadName = "head"
 
-func keptHead(tx *record.Tx) (Head, error) {
-	text, err := tx.Kept(Ledger, HeadName)
-	if err != nil {
-		return Head{}, err
-	}
-	return ParseHead(text)
+// draft is an event that has its place in the ledger yet to be given.
+type draft struct {
+	pieces pieces
+	intent string
 }
 
-// ledgerTime is when the next event is appended.
-func ledgerTime(tx *record.Tx) (time.Time, error) {
-	h, err := keptHead(tx)
-	return h.time(tx.Now()), err
+func newDraft(event json.RawMessage) (record.Placer, error) {
+	p, _, err := cutEvent(event)
+	intent, _ := document.Text(document.Field(event, document.Path{"intent_id"}))
+	return &draft{p, intent}, err
 }
 
-// place gives a new event its place behind the head of the ledger, which it becomes.
-// Its intent must be there, unless the tenant has it otherwise.
-func place(tx *record.Tx, d record.Doc) (json.RawMessage, error) {
-	if _, err := tx.Get(Intents, text(d, "intent_id")); err != nil {
+// Place gives the event its place behind the head of the ledger, which it becomes. Its
+// intent must be there, unless the tenant has it otherwise.
+func (d *draft) Place(tx *record.Tx) (record.Placed, error) {
+	if _, err := tx.Get(Intents, d.intent); err != nil {
 		if !errors.Is(err, record.ErrNotFound) {
-			return nil, err
+			return record.Placed{}, err
 		}
 		if s, err := settings(tx); err != nil {
-			return nil, err
+			return record.Placed{}, err
 		} else if !s.AllowUnknownIntents {
-			return nil, &record.Error{Code: record.CodeNotFound, Field: "intent_id", Reason: "there is no such intent: make it first, or have the settings allow unknown ones"}
+			return record.Placed{}, &record.Error{Code: record.CodeNotFound, Field: "intent_id", Reason: "there is no such intent: make it first, or have the settings allow unknown ones"}
 		}
 	}
-	h, err := keptHead(tx)
+	kept, err := tx.Kept(Ledger, HeadName)
 	if err != nil {
-		return nil, err
+		return record.Placed{}, err
 	}
-	id, ok := ParseEventID(d.ID)
-	at, err := document.ParseInstant(text(d, "timestamp"))
-	if !ok || err != nil {
-		return nil, fmt.Errorf("policy: the event %s has no place in the ledger", d.ID)
-	}
-	event, head, err := h.append(id, at, d.JSON)
+	h, err := ParseHead(kept)
 	if err != nil {
-		return nil, err
+		return record.Placed{}, err
 	}
-	kept, err := json.Marshal(head)
-	if err != nil {
-		return nil, err
-	}
-	return event, tx.Keep(Ledger, HeadName, kept)
+	event, id, next := d.pieces.behind(h, tx.Now())
+	return record.Placed{ID: id.String(), JSON: event, Keep: HeadName, Kept: next.text()}, nil
 }
 
 // Append appends an event to the ledger of a tenant, and returns it as it is stored. In

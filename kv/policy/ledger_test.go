@@ -16,7 +16,6 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/mem"
-	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvtest"
 	"github.com/stoadb/stoa/kv/record"
 )
@@ -84,11 +83,10 @@ func TestB37BeyondAMillionEvents(t *testing.T) {
 	h := newHost(t)
 	intent := h.intent()
 	h.event(intent, nil)
-	preset := []byte{0, 0, 0, 0, 0, 15, 66, 62} // 999,998
-	space, err := h.records.Space(ctx, "t", Ledger)
+	head, err := h.Head(ctx, "t")
 	require.NoError(t, err)
-	err = space.Update(ctx, engine.WAL, func(tx *kv.Tx) error { return tx.Keep("counter:"+h.day(), preset) })
-	require.NoError(t, err)
+	head.Last.Number = 999_998
+	require.NoError(t, h.records.Do(ctx, "t", engine.WAL, func(tx *record.Tx) error { return tx.Keep(Ledger, HeadName, head.text()) }))
 	var ids []string
 	for range 3 {
 		ids = append(ids, h.event(intent, nil).ID)

@@ -42,12 +42,11 @@ type Collection struct {
 	// old is nil for a record that is made, that of changed for one that is deleted. It
 	// may read other records by tx; it runs while all other writes wait.
 	Check func(tx *Tx, old, changed Doc) error `json:"-"`
-	// Time is when a record with a daily id is made; nil: at Tx.Now.
-	Time func(tx *Tx) (time.Time, error) `json:"-"`
-	// Place returns what is stored of a new document, which has its id and its stamps by
-	// now, if only its place among the others can say all of it. It is called last, in
-	// the batch that makes the record; it may read by tx, and change other records.
-	Place func(tx *Tx, doc Doc) (json.RawMessage, error) `json:"-"`
+	// Placer returns what gives a new document its place among the others, of a collection
+	// that is only appended to and has daily ids, which it then counts itself; nil: the
+	// store counts them. It is called before the batch, with a document that holds to the
+	// declaration, whose id and stamps stand in for those of the place.
+	Placer func(doc json.RawMessage) (Placer, error) `json:"-"`
 
 	declared json.RawMessage // in canonical form
 	schema   *schema
@@ -56,6 +55,21 @@ type Collection struct {
 	updated  document.Path   // nil: none
 	words    []reservedWords
 	archived bool // this is where another collection puts what it archives: it is read only
+}
+
+// Placer gives a new record its place among the others, in the batch that makes it.
+type Placer interface {
+	// Place reads by tx, and changes nothing by it. It may be called again.
+	Place(tx *Tx) (Placed, error)
+}
+
+// Placed is a record that has its place.
+type Placed struct {
+	ID   string          // a daily id behind all others
+	JSON json.RawMessage // in canonical form, with the id, and with stamps of its day
+	// Keep is the name under which the collection keeps Kept from then on.
+	Keep string
+	Kept []byte
 }
 
 // Duration is a time.Duration that stands in JSON as its text, as 720h.
@@ -315,9 +329,16 @@ func (c *Collection) WithArchive() []*Collection {
 
 // typ is what kv knows of the collection itself.
 func (c *Collection) typ() kv.Type {
-	t := kv.Type{System: kv.SystemRecord, Space: c.Name, History: c.History, Indexes: []kv.Index{{Number: 0, Name: "all", Terms: allTerms}}}
+	t := kv.Type{System: kv.SystemRecord, Space: c.Name, History: c.History}
+	add := func(number uint16, name string, keys bool, terms func(key, value []byte) [][]byte) {
+		if keys {
+			terms = nil
+		}
+		t.Indexes = append(t.Indexes, kv.Index{Number: number, Name: name, Terms: terms, Keys: keys})
+	}
+	add(0, "all", c.inOrder(), allTerms)
 	for _, i := range c.Indexes {
-		t.Indexes = append(t.Indexes, kv.Index{Number: i.Number, Name: i.Name, Terms: i.ofStored})
+		add(i.Number, i.Name, i.ids != nil, i.ofStored)
 	}
 	return t
 }
@@ -325,7 +346,7 @@ func (c *Collection) typ() kv.Type {
 // archive returns the collection that archived records of c go to.
 func (c *Collection) archive() *Collection {
 	a := *c
-	a.Name, a.archived, a.TTL, a.Archive, a.Keys, a.Prepare, a.Check, a.Time, a.Place = c.Name+archiveSuffix, true, 0, nil, nil, nil, nil, nil, nil
+	a.Name, a.archived, a.TTL, a.Archive, a.Keys, a.Prepare, a.Check = c.Name+archiveSuffix, true, 0, nil, nil, nil, nil
 	a.declared = document.Merge(c.declared, document.With(json.RawMessage(`{"archive":null,"keys":null,"ttl":null}`), document.Path{"name"}, document.FromText(a.Name)))
 	return &a
 }

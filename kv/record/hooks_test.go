@@ -3,6 +3,7 @@ package record
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -60,9 +61,12 @@ func TestDocumentsArePreparedBeforeTheSchemaLooksAtThem(t *testing.T) {
 	require.Contains(t, string(there.JSON), `"prepared":true`)
 }
 
+// appendedJSON is entryJSON, only appended to.
+var appendedJSON = strings.Replace(entryJSON, `"immutable"`, `"append_only": true, "immutable"`, 1)
+
 // No verb changes what is appended, nor removes it.
 func TestAnAppendOnlyCollectionIsOnlyAppendedTo(t *testing.T) {
-	c := parse(t, strings.Replace(entryJSON, `"immutable"`, `"append_only": true, "immutable"`, 1))
+	c := parse(t, appendedJSON)
 	h := newHostOf(t, c)
 	d, err := h.Create(ctx, "t", c.Name, []byte(`{"what":"a"}`), WriteOptions{})
 	require.NoError(t, err)
@@ -89,19 +93,39 @@ func TestAnAppendOnlyCollectionIsOnlyAppendedTo(t *testing.T) {
 	require.Equal(t, d, now)
 }
 
-// Time says when a record with a daily id is made, and Place what is stored, by what the
-// collection keeps for itself; a refusal of Place takes no number.
+// chained is a record that names the one before it.
+type chained struct {
+	c   *Collection
+	doc json.RawMessage
+	day time.Time
+}
+
+func (d *chained) Place(tx *Tx) (Placed, error) {
+	last, err := tx.Kept(d.c.Name, "last")
+	if err != nil || strings.Contains(string(d.doc), "refuse") {
+		return Placed{}, cmp.Or(err, error(Precondition("what", "no")))
+	}
+	n := uint64(1)
+	if len(last) > 0 {
+		_, n = d.c.ID.number(string(last))
+		n++
+	}
+	id := d.c.ID.daily(d.day.Format(dayLayout), n)
+	doc := document.With(d.c.numbered(d.doc, id, d.day), document.Path{"behind"}, document.FromText(string(last)))
+	return Placed{id, doc, "last", []byte(id)}, nil
+}
+
+// A Placer says the id of a record and what is stored, by what the collection keeps for
+// itself; its refusal changes nothing. The count of a day is that of its last id.
 func TestAPlaceIsGivenInTheBatch(t *testing.T) {
 	c := parse(t, entryJSON)
 	day := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
-	c.Time = func(tx *Tx) (time.Time, error) { return day, nil }
-	c.Place = func(tx *Tx, d Doc) (json.RawMessage, error) {
-		last, err := tx.Kept(c.Name, "last")
-		if err != nil || strings.Contains(string(d.JSON), "refuse") {
-			return nil, cmp.Or(err, error(Precondition("what", "no")))
-		}
-		return document.With(d.JSON, document.Path{"behind"}, document.FromText(string(last))), tx.Keep(c.Name, "last", []byte(d.ID))
-	}
+	c.Placer = func(doc json.RawMessage) (Placer, error) { return &chained{c, doc, day}, nil }
+	_, err := New(newHostOf(t).kv, Options{}, c)
+	refused(t, err, CodeInvalidArgument, "placer")
+	placer := c.Placer
+	c = parse(t, appendedJSON)
+	c.Placer = placer
 	h := newHostOf(t, c)
 	add := func(what string) (Doc, error) {
 		return h.Create(ctx, "t", c.Name, []byte(`{"what":"`+what+`"}`), WriteOptions{})
@@ -125,7 +149,12 @@ func TestAPlaceIsGivenInTheBatch(t *testing.T) {
 	require.Nil(t, nothing)
 	page, err := h.List(ctx, "t", c.Name, Query{})
 	require.NoError(t, err)
-	require.Len(t, page.Docs, 2, "what is kept is no record")
+	require.Equal(t, []Doc{one, two}, page.Docs, "what is kept is no record")
+	for key, want := range map[string]string{"2030-01-02": "2", "2030-01-01": "0", "2030-01-03": "0"} {
+		n, err := h.Lookup(ctx, "t", "entry:counter:"+key)
+		require.NoError(t, err)
+		require.Equal(t, want, string(n), key)
+	}
 }
 
 // A draft is a document that is ready; a note changes fields that no patch does, and no
@@ -181,4 +210,50 @@ func TestADocumentSaysItsKeys(t *testing.T) {
 	records, indexes = entries.KeysOf(d.JSON, now)
 	require.Equal(t, []string{"entry:" + d.ID}, records)
 	require.Equal(t, []string{"entry:by_day:" + now.Format(time.DateOnly)}, indexes)
+}
+
+// A collection that is only appended to lists by its ids, without rows for that, just as
+// one that may be changed lists by its indexes.
+func TestIDsAnswerWhereNothingIsChanged(t *testing.T) {
+	one, other := newHostOf(t, parse(t, entryJSON)), newHostOf(t, parse(t, appendedJSON))
+	for _, h := range []*host{one, other} {
+		for n := range 40 {
+			h.create("entry", object{"what": fmt.Sprint("w", n%3)})
+			h.clock.Pass(3 * time.Hour)
+		}
+	}
+	day := func(text string) json.RawMessage { return document.FromText(text) }
+	for _, filters := range [][]Filter{
+		nil, {{Index: "by_day"}}, {Equal("by_day", "2026-03-02")}, {Equal("by_day", "2026-03-02T23:00:00-02:00")}, {Equal("by_day", "2030-01-01")},
+		{{Index: "by_day", From: day("2026-03-02")}}, {{Index: "by_day", To: day("2026-03-03")}}, {{Index: "by_day", From: day("2026-03-02"), To: day("2026-03-04")}},
+		{{}, {Index: "by_day", From: day("2026-03-02"), To: day("2026-03-04")}}, {{}, Equal("by_day", "2026-03-05")}, {{Index: "by_day", From: day("2026-03-02")}, {Index: "by_day", To: day("2026-03-04")}},
+	} {
+		for _, reverse := range []bool{false, true} {
+			q := Query{Filters: filters, Reverse: reverse, Limit: 7}
+			want := one.listed("entry", q)
+			require.Equal(t, want, other.listed("entry", q), "%v", q)
+			var found []string
+			require.NoError(t, other.Do(ctx, "a", engine.WAL, func(tx *Tx) error {
+				by := Filter{}
+				if len(filters) > 0 {
+					by = filters[0]
+				}
+				list, _, err := tx.Find("entry", by, 100)
+				for _, d := range list {
+					found = append(found, d.ID)
+				}
+				return err
+			}))
+			if len(filters) == 1 && !reverse {
+				require.Equal(t, want, found)
+			}
+		}
+	}
+	_, err := other.List(ctx, "a", "entry", Query{Filters: []Filter{{Index: "by_day", Equal: []json.RawMessage{json.RawMessage("1")}}}})
+	refused(t, err, CodeInvalidArgument, "filters")
+	for _, c := range []*Collection{one.collections["entry"], other.collections["entry"]} {
+		for _, i := range c.Types()[0].Indexes {
+			require.Equal(t, c.AppendOnly, i.Keys, "which has no rows")
+		}
+	}
 }

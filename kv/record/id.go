@@ -28,6 +28,9 @@ const (
 	idDaily = "daily" // prefix-YYYYMMDD-NNNNNN: counted within the day, by the store alone
 )
 
+// dayLayout is how a day is written in ids.
+const dayLayout = "20060102"
+
 // maxID is how many bytes an id has at most.
 const maxID = 128
 
@@ -76,7 +79,7 @@ func (d *ID) fits(id string) bool {
 // dated makes an id of a day.
 func (d *ID) dated(day time.Time, random io.Reader) (string, error) {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
-	id := fmt.Appendf(nil, "%s-%s-", d.Prefix, day.Format("20060102"))
+	id := fmt.Appendf(nil, "%s-%s-", d.Prefix, day.Format(dayLayout))
 	for b := make([]byte, 1); len(id) < len(d.Prefix)+1+8+1+6; {
 		if _, err := io.ReadFull(random, b); err != nil {
 			return "", fmt.Errorf("record: no randomness for an id: %w", err)
@@ -90,6 +93,9 @@ func (d *ID) dated(day time.Time, random io.Reader) (string, error) {
 
 // daily is the n-th id of a day.
 func (d *ID) daily(day string, n uint64) string { return fmt.Sprintf("%s-%s-%06d", d.Prefix, day, n) }
+
+// ofDay is what the daily ids of a day begin with, and the keys of their rows.
+func (d *ID) ofDay(day time.Time) string { return d.Prefix + "-" + day.Format(dayLayout) + "-" }
 
 // number is the day and the number of a daily id that fits.
 func (d *ID) number(id string) (day string, n uint64) {

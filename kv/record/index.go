@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv"
@@ -27,6 +28,7 @@ type Index struct {
 	When When `json:"when"`
 
 	paths []document.Path
+	ids   *ID // the index is of the day of the ids, by which it is answered; nil: it has rows
 }
 
 const (
@@ -61,8 +63,18 @@ func (c *Collection) compileIndexes() *Error {
 				return invalid(field, "the schema does not say that %s is a date-time", p)
 			}
 		}
+		// The day of the creation is that of the id, and where nothing is changed nor
+		// removed ids are in order of the creation.
+		if c.inOrder() && i.As == asDay && len(i.Fields) == 1 && i.Fields[0] == c.Stamps.Created && !i.Each && len(i.When.fields) == 0 {
+			i.ids = &c.ID
+		}
 	}
 	return nil
+}
+
+// inOrder reports whether ids are in order of the creation.
+func (c *Collection) inOrder() bool {
+	return c.ID.Kind == idDaily && c.AppendOnly && c.Archive == nil && !c.archived
 }
 
 // A term is a piece for each field ‖ ordinal u64, big endian: so records of the same
@@ -101,17 +113,24 @@ func appendText(dst []byte, text string) []byte {
 	return append(dst, 0, 1)
 }
 
-// appendMoment appends an instant, or its day, for which a date stands too.
-func appendMoment(dst []byte, text, as string) ([]byte, bool) {
-	if as == asDay && len(text) == len("2006-01-02") {
+// day is the day in UTC of an instant, or of a date.
+func day(text string) (time.Time, bool) {
+	if len(text) == len(time.DateOnly) {
 		text += "T00:00:00Z"
+	}
+	at, err := document.ParseInstant(text)
+	return at, err == nil
+}
+
+// appendMoment appends an instant, or its day.
+func appendMoment(dst []byte, text, as string) ([]byte, bool) {
+	if as == asDay {
+		at, ok := day(text)
+		return appendText(dst, at.Format(time.DateOnly)), ok
 	}
 	at, err := document.ParseInstant(text)
 	if err != nil {
 		return dst, false
-	}
-	if as == asDay {
-		return appendText(dst, at.Format("2006-01-02")), true
 	}
 	dst = binary.BigEndian.AppendUint64(append(dst, pieceInstant), uint64(at.Unix())^1<<63)
 	return binary.BigEndian.AppendUint32(dst, uint32(at.Nanosecond())), true
@@ -125,10 +144,15 @@ func (i *Index) as(n int) string {
 	return ""
 }
 
-// terms are those of a document without the ordinal, which each of them ends with.
+// terms are those of a document without the ordinal, which each of them ends with; of an
+// index of ids the key of the record.
 func (i *Index) terms(doc json.RawMessage) (list [][]byte) {
 	if !i.When.holds(doc) {
 		return nil
+	}
+	if i.ids != nil {
+		id, _ := document.Text(document.Field(doc, document.Path{i.ids.Field}))
+		return [][]byte{i.ids.key(id)}
 	}
 	var term []byte
 	for n, p := range i.paths {
@@ -258,7 +282,12 @@ func (c *Collection) filter(f Filter) (found filter, err error) {
 
 func (i *Index) piece(dst []byte, n int, value json.RawMessage) ([]byte, error) {
 	canonical, err := document.Canonical(value)
-	if err == nil {
+	if err == nil && i.ids != nil {
+		text, _ := document.Text(canonical)
+		if day, ok := day(text); ok {
+			return append(dst, i.ids.ofDay(day)...), nil
+		}
+	} else if err == nil {
 		if out, ok := appendPiece(dst, canonical, i.as(n)); ok {
 			return out, nil
 		}

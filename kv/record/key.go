@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/document"
 )
@@ -145,7 +146,7 @@ func (s *Store) named(ctx context.Context, tenant string, n named) (json.RawMess
 	case n.key.Index != "":
 		return s.ids(ctx, tenant, n.c.Name, Equal(n.key.Index, n.values...))
 	case n.key.Counter:
-		return s.counter(tenant, n.c, n.values[0])
+		return s.counter(ctx, tenant, n.c, n.values[0])
 	}
 	id := n.values[len(n.values)-1]
 	d, err := s.Get(ctx, tenant, n.c.Name, id)
@@ -183,7 +184,7 @@ func (s *Store) ids(ctx context.Context, tenant, collection string, by Filter) (
 	}
 }
 
-func (s *Store) counter(tenant string, c *Collection, day string) (json.RawMessage, error) {
+func (s *Store) counter(ctx context.Context, tenant string, c *Collection, day string) (json.RawMessage, error) {
 	at, err := time.Parse("2006-01-02", day)
 	if err != nil {
 		return nil, refuse(CodeInvalidKey, "key", "a counter is of a day: name it as 2025-11-30")
@@ -192,8 +193,19 @@ func (s *Store) counter(tenant string, c *Collection, day string) (json.RawMessa
 	if err != nil || space == nil {
 		return json.RawMessage("0"), err
 	}
-	n, err := c.counted(space, at.Format("20060102"))
+	n, err := c.given(ctx, space, at)
 	return strconv.AppendUint(nil, n, 10), err
 }
 
-var _ getter = (*kv.Space)(nil)
+// given is how many ids a day has been given.
+func (c *Collection) given(ctx context.Context, space *kv.Space, day time.Time) (n uint64, err error) {
+	if c.Placer == nil {
+		return c.counted(space, day.Format(dayLayout))
+	}
+	first := []byte(c.ID.ofDay(day))
+	last, _, err := space.ByIndex(ctx, 0, kv.IndexOptions{From: first, To: engine.Successor(first), Reverse: true, Limit: 1})
+	if err == nil && len(last) > 0 {
+		_, n = c.ID.number(c.ID.of(last[0].Key))
+	}
+	return n, err
+}

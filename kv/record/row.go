@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/stoadb/stoa/engine"
-	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/document"
 )
@@ -73,36 +72,12 @@ func (c *Collection) parseKept(name string, value []byte) (Row, error) {
 	switch {
 	case !ok:
 		return Row{}, unread("a name that the collection keeps nothing under")
-	case c.ID.Kind != idDaily || err != nil || at.Format(dayLayout) != day:
+	case c.ID.Kind != idDaily || c.Placer != nil || err != nil || at.Format(dayLayout) != day:
 		return Row{}, unread("a counter of no day of the collection")
 	case len(value) != 8:
 		return Row{}, unread("a counter that is no number of 8 bytes")
 	}
 	return Row{Kind: RowCounter, Name: day, Count: binary.BigEndian.Uint64(value)}, nil
-}
-
-// dayLayout is how ids and counters write a day.
-const dayLayout = "20060102"
-
-// Day is the day and the number that a daily id has; other ids have none.
-func (c *Collection) Day(id string) (day string, number uint64, ok bool) {
-	if c.ID.Kind != idDaily || !c.ID.fits(id) {
-		return "", 0, false
-	}
-	day, number = c.ID.number(id)
-	return day, number, true
-}
-
-// CounterKey returns the key of the row that counts the ids of a day in a space of the
-// collection.
-func (c *Collection) CounterKey(scope keys.Scope, day string) []byte {
-	return kv.Row{Scope: scope, Shape: kv.ShapeKept, Key: []byte(counterName + day)}.AppendKey(nil)
-}
-
-// DayPrefix returns what the keys of the rows of a day's records begin with in a space of
-// the collection, which has daily ids. They are in the order of their numbers.
-func (c *Collection) DayPrefix(scope keys.Scope, day string) []byte {
-	return kv.Row{Scope: scope, Shape: kv.ShapeRecord, Key: []byte(c.ID.Prefix + "-" + day + "-")}.AppendKey(nil)
 }
 
 // IDOf is the id of the record of a key of the collection's space.

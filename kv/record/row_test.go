@@ -117,14 +117,9 @@ func TestRowsOfASpaceAreRead(t *testing.T) {
 	row, err = c.ParseRow(kv.Row{Shape: kv.ShapeIndex}, nil)
 	require.NoError(t, err)
 	require.Zero(t, row, "it only follows from others")
-	day, n, ok := c.Day("ent-20260301-000012")
-	require.True(t, ok)
-	require.Equal(t, "20260301", day)
-	require.EqualValues(t, 12, n)
-	task, err := h.Collection("task")
-	require.NoError(t, err)
-	_, _, ok = task.Day("tsk-20260301-abcdef")
-	require.False(t, ok)
+	c.Placer = func(json.RawMessage) (Placer, error) { return nil, nil }
+	_, err = kept("counter:20260301", "\x00\x00\x00\x00\x00\x00\x01\x02")
+	require.ErrorIs(t, err, engine.ErrCorrupt, "it counts its records itself")
 	require.Equal(t, "by_day", c.IndexName(1))
 	require.Equal(t, "all", c.IndexName(0))
 }

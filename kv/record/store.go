@@ -35,6 +35,9 @@ func New(store *kv.Store, o Options, sets ...*Collection) (*Store, error) {
 	}
 	s := &Store{kv: store, o: o, collections: map[string]*Collection{}}
 	for _, c := range sets {
+		if c.Placer != nil && !c.inOrder() {
+			return nil, c.told(invalid("placer", "a collection that counts its records itself has daily ids and is only appended to"))
+		}
 		for _, t := range c.Types() {
 			if err := store.Declare(t); err != nil {
 				return nil, c.told(err)

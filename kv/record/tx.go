@@ -254,21 +254,12 @@ func (tx *Tx) insert(c *Collection, inner *kv.Tx, made created) (Doc, error) {
 	if c.archived {
 		return Doc{}, readOnly()
 	}
-	id, doc := made.id, made.doc
-	day, n := "", uint64(0)
-	if c.ID.Kind == idDaily {
-		now, err := c.time(tx)
-		if err != nil {
-			return Doc{}, err
-		}
-		day = now.Format("20060102")
-		if n, err = c.counted(inner, day); err != nil {
-			return Doc{}, err
-		}
-		id = c.ID.daily(day, n+1)
-		doc = c.numbered(doc, id, now)
+	before := inner.Revision()
+	p, err := tx.placed(c, inner, made)
+	if err != nil {
+		return Doc{}, err
 	}
-	_, err := inner.Get(c.ID.key(id))
+	_, err = inner.Get(c.ID.key(p.ID))
 	if err == nil {
 		return Doc{}, refuse(CodeAlreadyExists, c.ID.Field, "there is a record with this id: update it, or choose another")
 	}
@@ -276,29 +267,36 @@ func (tx *Tx) insert(c *Collection, inner *kv.Tx, made created) (Doc, error) {
 		return Doc{}, err
 	}
 	if c.Check != nil {
-		if err := c.Check(tx, Doc{}, Doc{ID: id, JSON: doc, Written: tx.Now()}); err != nil {
+		if err := c.Check(tx, Doc{}, Doc{ID: p.ID, JSON: p.JSON, Written: tx.Now()}); err != nil {
 			return Doc{}, err
 		}
 	}
-	if c.Place != nil {
-		if doc, err = c.Place(tx, Doc{ID: id, JSON: doc, Written: tx.Now()}); err != nil {
+	if p.Keep != "" { // now that nothing refuses it any more
+		if inner.Revision() != before {
+			return Doc{}, fmt.Errorf("record: %s: the making of a record has made another of the collection", c.Name)
+		}
+		if err := inner.Keep(p.Keep, p.Kept); err != nil {
 			return Doc{}, err
 		}
 	}
-	if c.ID.Kind == idDaily { // now that nothing refuses it any more
-		if err := c.count(inner, day, n); err != nil {
-			return Doc{}, err
-		}
-	}
-	return c.put(inner, id, 0, doc, kv.PutOptions{TTL: time.Duration(c.TTL)})
+	return c.put(inner, p.ID, 0, p.JSON, kv.PutOptions{TTL: time.Duration(c.TTL)})
 }
 
-// time is when a record with a daily id is made.
-func (c *Collection) time(tx *Tx) (time.Time, error) {
-	if c.Time != nil {
-		return c.Time(tx)
+// placed gives a new record its id, and says what only that says of it.
+func (tx *Tx) placed(c *Collection, inner *kv.Tx, made created) (Placed, error) {
+	switch {
+	case made.placer != nil:
+		p, err := made.placer.Place(tx)
+		p.Keep = keptName + p.Keep
+		return p, err
+	case c.ID.Kind == idDaily:
+		now := tx.Now()
+		day := now.Format(dayLayout)
+		n, err := c.counted(inner, day)
+		id := c.ID.daily(day, n+1)
+		return Placed{id, c.numbered(made.doc, id, now), counterName + day, binary.BigEndian.AppendUint64(nil, n+1)}, err
 	}
-	return tx.Now(), nil
+	return Placed{ID: made.id, JSON: made.doc}, nil
 }
 
 // put stores a document under an id. ordinal is that of the record that is there; 0:

@@ -56,6 +56,7 @@ type created struct {
 	id        string
 	generated bool
 	doc       json.RawMessage
+	placer    Placer // nil: the document is complete, but for a daily id
 }
 
 // made prepares a new document: what it lacks that the store sets, its instants, and
@@ -81,7 +82,10 @@ func (c *Collection) made(text []byte, now time.Time, random io.Reader) (m creat
 		doc = s.enter(doc, "", now)
 	}
 	m.doc = c.numbered(doc, m.id, now)
-	return m, c.check(m.doc)
+	if err = c.check(m.doc); err == nil && c.Placer != nil {
+		m.placer, err = c.Placer(m.doc)
+	}
+	return m, err
 }
 
 // prepared is a document as Prepare has it.
@@ -100,7 +104,7 @@ func (c *Collection) newID(doc json.RawMessage, now time.Time, random io.Reader)
 	case c.ID.Kind == idDaily && own != nil:
 		return "", false, malformed(c.ID.Field, "the store numbers these records: leave it out")
 	case c.ID.Kind == idDaily: // until it is counted
-		return c.ID.daily(now.Format("20060102"), 1), true, nil
+		return c.ID.daily(now.Format(dayLayout), 1), true, nil
 	case own == nil && c.ID.Kind == idDated:
 		id, err = c.ID.dated(now, random)
 		return id, true, err
