@@ -12,7 +12,7 @@ import (
 // Change is what a revision of a space did to a key.
 type Change struct {
 	Record
-	// Overtaken says that the value, of more than MaxInline bytes, is not kept: there is
+	// Overtaken says that the value, longer than those that the log holds itself, is not kept: there is
 	// a later change of the key.
 	Overtaken bool
 }

@@ -48,6 +48,7 @@ func TestRecordsAreOfAKindAndWrittenAfterTheirCreation(t *testing.T) {
 		{Kind: Deleted, Revision: 3, Written: now},
 		{Kind: Deleted, Revision: 3, Created: 3, Written: now},
 		{Kind: Expired, Revision: 3, Written: now},
+		{Kind: Deleted, Revision: 3, Written: now, Value: []byte("of the log: what it was")},
 	} {
 		b := appendRecord(nil, &good)
 		r, err := parseRecord(nil, nil, b)
@@ -61,7 +62,7 @@ func TestRecordsAreOfAKindAndWrittenAfterTheirCreation(t *testing.T) {
 		{Kind: Put, Revision: 3, Created: 3, Written: timeOf(maxTime).Add(time.Millisecond)},
 		{Kind: Deleted, Revision: 3, Written: now, Value: []byte("v")}, {Kind: Expired, Revision: 3, Written: now, Value: []byte("v")},
 	} {
-		_, err := parseRecord(nil, nil, appendRecord(nil, &bad))
+		_, err := parseRecord(Row{Shape: ShapeRecord}.AppendKey(nil), nil, appendRecord(nil, &bad))
 		require.ErrorIs(t, err, engine.ErrCorrupt, "%+v", bad)
 	}
 	_, err := parseRecord(nil, nil, make([]byte, recordHeader-1))

@@ -33,7 +33,7 @@ func (k Kind) String() string {
 // Record is what a key has, or had at a revision.
 type Record struct {
 	Key      []byte
-	Value    []byte // nil where Kind is not Put
+	Value    []byte // where Kind is not Put: what it was, if the type says so, and else nil
 	Kind     Kind
 	Form     uint8     // what kind of value it is, by whoever put it
 	Revision uint64    // of the change that made it
@@ -85,10 +85,11 @@ func parseRecord(row, key, src []byte) (r Record, err error) {
 	case r.Revision == 0 || r.Created > r.Revision || r.Kind == Put && r.Created == 0:
 		return r, damaged(row, "a record whose revisions are not in order")
 	}
-	if r.Kind == Put {
-		r.Value = src[recordHeader:]
-	} else if len(src) > recordHeader {
+	if r.Kind != Put && len(src) > recordHeader && shapeOf(row) == ShapeRecord {
 		return r, damaged(row, "a value in a record of a "+r.Kind.String())
+	}
+	if len(src) > recordHeader || r.Kind == Put {
+		r.Value = src[recordHeader:]
 	}
 	return r, nil
 }
@@ -99,9 +100,9 @@ func parseRecord(row, key, src []byte) (r Record, err error) {
 // the key follows.
 const logElsewhere = 1
 
-func appendLog(dst []byte, r *Record) []byte {
+func appendLog(dst []byte, r *Record, inline int) []byte {
 	short, flags := *r, byte(0)
-	if len(r.Value) > MaxInline {
+	if len(r.Value) > inline {
 		short.Value, flags = nil, logElsewhere
 	}
 	dst = append(dst, flags)

@@ -252,6 +252,14 @@ func (r *Row) parse(f field, src []byte) (rest []byte, ok bool) {
 	return rest, ok
 }
 
+// shapeOf is the shape that a row's key says; 0: it is too short to say one.
+func shapeOf(key []byte) Shape {
+	if n := len(keys.Scope{}); len(key) > n {
+		return Shape(key[n])
+	}
+	return 0
+}
+
 // MarshalJSON shows the fields that the shape has, for inspection: ids and
 // numbers of 64 bits as strings, texts that are UTF-8 as such and others in
 // hexadecimal under a name with _hex.

@@ -176,7 +176,7 @@ func FuzzParseRow(f *testing.F) {
 func FuzzParseValues(f *testing.F) {
 	f.Add(appendMeta(nil, &Stats{Revision: 7, Floor: 3, Keys: 1, Bytes: 9}))
 	f.Add(appendRecord(nil, &Record{Kind: Put, Revision: 3, Created: 2, Value: []byte("v"), Written: timeOf(5), expires: 9}))
-	f.Add(appendLog(nil, &Record{Key: []byte("k"), Kind: Expired, Revision: 3, Created: 2, Written: timeOf(5)}))
+	f.Add(appendLog(nil, &Record{Key: []byte("k"), Kind: Expired, Revision: 3, Created: 2, Written: timeOf(5)}, MaxInline))
 	f.Add(StreamInfo{First: 2, Last: 3}.bytes())
 	f.Add(Pending{Consumer: "c", Since: timeOf(5), Deliveries: 1}.bytes())
 	f.Fuzz(func(t *testing.T, b []byte) {

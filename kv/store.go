@@ -180,6 +180,12 @@ func (s *Store) number(ctx context.Context, name typeName) (uint32, error) {
 // Now is the time that expiry goes by; see README.md.
 func (s *Store) Now() time.Time { return timeOf(s.line.now()) }
 
+// After sends once on fired when a time has passed, by the store's clock; stop ends it,
+// and may be called at any time.
+func (s *Store) After(d time.Duration) (fired <-chan time.Time, stop func() bool) {
+	return s.line.clock.Timer(s.line.clock.Elapsed() + d)
+}
+
 // typeOf returns the type of a space, or nil if it is not declared.
 func (s *Store) typeOf(scope keys.Scope) *Type {
 	s.mu.RLock()

@@ -152,7 +152,11 @@ func (tx *Tx) live(key []byte) (Record, error) {
 }
 
 func (tx *Tx) remove(old Record, why Kind) error {
-	return tx.change(old, Record{Key: old.Key, Kind: why, Revision: tx.meta.Revision + 1, Created: old.Created, Written: timeOf(tx.u.now)})
+	r := Record{Key: old.Key, Kind: why, Revision: tx.meta.Revision + 1, Created: old.Created, Written: timeOf(tx.u.now)}
+	if tx.typ.Last && len(old.Value) <= tx.typ.inline() {
+		r.Value = old.Value
+	}
+	return tx.change(old, r)
 }
 
 // change makes r of old, whose Kind is 0 if there was nothing: the record, the
@@ -183,7 +187,7 @@ func (tx *Tx) change(old, r Record) error {
 	} else {
 		tx.u.delete(row)
 	}
-	tx.u.scratch = appendLog(tx.u.scratch[:0], &r)
+	tx.u.scratch = appendLog(tx.u.scratch[:0], &r, tx.typ.inline())
 	tx.u.put(tx.u.key(Row{Scope: tx.scope, Shape: ShapeLog, Number: r.Revision}), tx.u.scratch)
 	return nil
 }

@@ -10,6 +10,7 @@ type System uint8
 const (
 	SystemStorage System = 1 // kvStorage (package kvstorage)
 	SystemRecord  System = 2 // collections of documents (package record), a space each
+	SystemLock    System = 3 // locks (package lock)
 	SystemTest    System = 255
 )
 
@@ -24,6 +25,12 @@ type Type struct {
 	History int
 	// Log is how many changes are kept for watchers, at least; 0: DefaultLog.
 	Log int
+	// Inline is how many bytes of a value the log holds itself, so that no change of one is
+	// left out for a watcher; 0: MaxInline.
+	Inline int
+	// Last has a deletion and an expiry say what the value was, if that has no more than
+	// Inline bytes: to watchers and in the log, where nothing else knows it any more.
+	Last bool
 	// Job does what is due; see [Tx.Schedule]. It must not block, as it runs while
 	// other writes wait, and may run more than once for one job: only what its last
 	// run did to tx counts. If it returns an error nothing of it is written, and it
@@ -57,6 +64,9 @@ func (t *Type) check() error {
 	if t.Log < 0 {
 		return invalid("log", "%d changes; a log keeps at least 1, and 0 is %d", t.Log, DefaultLog)
 	}
+	if t.Inline < 0 || t.Inline > MaxValue {
+		return invalid("inline", "%d bytes; a log holds values of 0 to %d itself", t.Inline, MaxValue)
+	}
 	seen := map[uint16]bool{}
 	for _, i := range t.Indexes {
 		if seen[i.Number] || (i.Terms == nil) != i.Keys {
@@ -72,6 +82,13 @@ func (t *Type) log() uint64 {
 		return DefaultLog
 	}
 	return uint64(t.Log)
+}
+
+func (t *Type) inline() int {
+	if t.Inline == 0 {
+		return MaxInline
+	}
+	return t.Inline
 }
 
 // String names the type.

@@ -103,7 +103,7 @@ const watchPage = 256
 // A watcher reads the log at its own speed: a slow one holds up nobody and
 // costs no memory but a page of changes. If it falls behind what the log keeps
 // it is told so by EventResync. While the initial state is read the room of what
-// is overwritten is held back. Of a key whose values are longer than MaxInline,
+// is overwritten is held back. Of a key whose values are longer than those that the log holds itself,
 // changes that were overtaken may be left out; the last one never is.
 func (s *Space) Watch(ctx context.Context, o WatchOptions) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {

@@ -208,6 +208,50 @@ func TestLongValuesAreWatched(t *testing.T) {
 	}
 }
 
+// Of a type that says so, the log holds longer values, and what a value was that is gone.
+func TestTheLogSaysWhatAValueWas(t *testing.T) {
+	h := newTestStore(t, Type{System: SystemTest, Space: "plain", Inline: 2 * MaxInline, Last: true})
+	s := h.space("a", "plain")
+	long, longer := strings.Repeat("x", 2*MaxInline), strings.Repeat("x", 2*MaxInline+1)
+	put(t, s, "k", long, 0)
+	put(t, s, "k", "short", time.Second)
+	h.clock.Pass(2 * time.Second)
+	h.later("expired", func() bool { return h.count(ShapeRecord) == 0 })
+	put(t, s, "k", longer, 0)
+	for range 2 {
+		_, err := s.Delete(ctx, []byte("k"))
+		require.NoError(t, err)
+	}
+	type event struct {
+		kind  EventKind
+		value string
+	}
+	var got []event
+	for e, err := range s.Watch(ctx, WatchOptions{Start: FromRevision}) {
+		require.NoError(t, err)
+		got = append(got, event{e.Kind, string(e.Record.Value)})
+		if e.Revision == 5 {
+			break
+		}
+	}
+	// The fourth, whose value is not in the log, is left out.
+	require.Equal(t, []event{{EventPut, long}, {EventPut, "short"}, {EventExpire, "short"}, {EventDelete, ""}}, got)
+	stats, err := s.Stats()
+	require.NoError(t, err)
+	require.Zero(t, stats.Bytes)
+	require.ErrorIs(t, h.Declare(Type{System: SystemTest, Space: "plain", Inline: -1}), ErrInvalidArgument)
+}
+
+func TestAfterIsByTheClockOfTheStore(t *testing.T) {
+	h := newTestStore(t)
+	fired, stop := h.After(time.Minute)
+	defer stop()
+	h.clock.Pass(time.Minute - 1)
+	require.Empty(t, fired)
+	h.clock.Pass(1)
+	require.Len(t, fired, 1)
+}
+
 // told returns what a watch tells, as kind, revision and key, until it has told
 // n events.
 func told(t *testing.T, s *Space, o WatchOptions, n int) (list []string) {
