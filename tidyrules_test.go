@@ -47,6 +47,7 @@ var below = map[string][]string{
 	"kv":                {"engine", "kv/document"},
 	"kv/document":       {},
 	"kv/record":         {"kv"},
+	"kv/lock":           {"kv"},
 	"kv/policy":         {"kv/record"},
 	"blob":              {"engine"},
 	"rpc/stoav1":        {},
