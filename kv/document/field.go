@@ -113,6 +113,19 @@ func Names(object json.RawMessage) iter.Seq[string] {
 	}
 }
 
+// Properties yields the properties of a canonical object: the name as it stands, with its
+// quotes and escapes, and the value; none of another value.
+func Properties(object json.RawMessage) iter.Seq2[json.RawMessage, json.RawMessage] {
+	return func(yield func(name, value json.RawMessage) bool) {
+		all := fieldsOf(object)
+		for f, ok := all.next(); ok; f, ok = all.next() {
+			if !yield(f.name, f.value) {
+				return
+			}
+		}
+	}
+}
+
 // Text returns the string that a canonical value is, or false if it is none.
 func Text(value json.RawMessage) (string, bool) {
 	if len(value) == 0 || value[0] != '"' {

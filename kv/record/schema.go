@@ -20,6 +20,7 @@ const draft = "https://json-schema.org/draft/2020-12/schema"
 // schema is the schema of a collection, compiled.
 type schema struct {
 	compiled *jsonschema.Schema
+	quick    *quick          // finds most valid documents valid; nil: there is none
 	instants []document.Path // where documents have strings of the format date-time; * is each element
 	defaults json.RawMessage // the object of what fields at the top are if a new document has none
 }
@@ -72,7 +73,7 @@ func compileSchema(name string, text json.RawMessage) (*schema, error) {
 	}
 	walk := instantWalk{root: root, found: map[string][]string{}, circular: map[string]bool{}}
 	walk.visit(root, nil, nil)
-	s.instants = walk.paths
+	s.instants, s.quick = walk.paths, newQuick(root, 0)
 	if all := bytes.Count(text, []byte(`"format":"date-time"`)); len(walk.found) < all || walk.endless() {
 		return nil, errors.New("a date-time stands where it can't be brought into one form: its field is declared by properties, items and $ref to $defs, not below anyOf and its like, nor in what refers to itself")
 	}
@@ -155,6 +156,9 @@ func (s *schema) inUTC(doc json.RawMessage) (json.RawMessage, error) {
 
 // check returns ErrValidation for a document that the schema refuses, with the field.
 func (s *schema) check(doc json.RawMessage) error {
+	if s.quick != nil && s.quick.valid(doc) {
+		return nil
+	}
 	err := s.compiled.Validate(document.Decode(doc))
 	var refused *jsonschema.ValidationError
 	if !errors.As(err, &refused) {

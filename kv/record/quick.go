@@ -1,0 +1,235 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/stoadb/stoa/kv/document"
+)
+
+// quick is a schema of plain keywords, which is asked of canonical JSON as it stands. It
+// finds most documents valid that are, and none that is not; what it does not find valid
+// the schema itself is asked about, which knows the field and the reason.
+type quick struct {
+	types      string // first bytes of the kinds that a value may be of, as document.Kind says them; "": any
+	integer    bool   // a number is an integer
+	among      [][]byte
+	least      float64
+	most       float64
+	characters [2]int // of a string: at least, at most
+	text       func(string) bool
+	instant    bool
+	elements   [2]int
+	items      *quick // nil: any
+	properties map[string]*quick
+	required   map[string]bool
+}
+
+// kindsOf are the first bytes of the kinds that a type names.
+var kindsOf = map[string]string{"object": "{", "array": "[", "string": `"`, "number": "0", "integer": "0", "boolean": "tf", "null": "n"}
+
+// newQuick returns nil for a schema with a keyword that it does not know, or that is nested
+// deeper than documents are.
+func newQuick(schema any, depth int) *quick {
+	node, ok := schema.(map[string]any)
+	if !ok || depth > document.MaxDepth {
+		return nil
+	}
+	q := &quick{least: math.Inf(-1), most: math.Inf(1), characters: [2]int{0, math.MaxInt}, elements: [2]int{0, math.MaxInt}}
+	for word, value := range node {
+		if ok = q.take(word, value, depth); !ok {
+			return nil
+		}
+	}
+	return q
+}
+
+// take takes one keyword of the schema; false if it does not know it.
+func (q *quick) take(word string, value any, depth int) (ok bool) {
+	switch word {
+	case "$schema", "$defs", "title", "description", "default", "examples", "writeOnly":
+		return true
+	case "type":
+		list, many := value.([]any)
+		if !many {
+			list = []any{value}
+		}
+		for _, one := range list {
+			name, _ := one.(string)
+			q.types += kindsOf[name]
+			q.integer = q.integer || name == "integer"
+			if kindsOf[name] == "" || q.integer && name == "number" {
+				return false
+			}
+		}
+		return len(list) > 0
+	case "enum":
+		list, _ := value.([]any)
+		for _, one := range list {
+			if !q.allow(one) {
+				return false
+			}
+		}
+		return len(list) > 0
+	case "const":
+		return q.allow(value)
+	case "minimum":
+		q.least, ok = bound(value)
+	case "maximum":
+		q.most, ok = bound(value)
+	case "minLength":
+		q.characters[0], ok = count(value)
+	case "maxLength":
+		q.characters[1], ok = count(value)
+	case "minItems":
+		q.elements[0], ok = count(value)
+	case "maxItems":
+		q.elements[1], ok = count(value)
+	case "pattern":
+		text, _ := value.(string)
+		q.text, ok = matching(text)
+	case "format":
+		q.instant, ok = true, value == "date-time"
+	case "items":
+		q.items = newQuick(value, depth+1)
+		return q.items != nil
+	case "properties":
+		return q.takeProperties(value, depth)
+	case "required":
+		list, _ := value.([]any)
+		q.required = map[string]bool{}
+		for _, one := range list {
+			name, ok := one.(string)
+			if q.required[name] = true; !ok {
+				return false
+			}
+		}
+		return true
+	}
+	return ok
+}
+
+func (q *quick) takeProperties(value any, depth int) bool {
+	all, _ := value.(map[string]any)
+	q.properties = map[string]*quick{}
+	for name, inner := range all {
+		if q.properties[name] = newQuick(inner, depth+1); q.properties[name] == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// allow adds one of the values that there may be.
+func (q *quick) allow(value any) bool {
+	text, err := json.Marshal(value)
+	if err == nil {
+		text, err = document.Canonical(text)
+	}
+	q.among = append(q.among, text)
+	return err == nil
+}
+
+// bound is a number that a double is compared with exactly.
+func bound(value any) (float64, bool) {
+	n, _ := value.(json.Number)
+	f, err := n.Float64()
+	return f, err == nil && f == math.Trunc(f) && math.Abs(f) <= document.MaxSafe
+}
+
+func count(value any) (int, bool) {
+	n, _ := value.(json.Number)
+	i, err := strconv.Atoi(n.String())
+	return i, err == nil
+}
+
+// valid reports whether a canonical value holds to the schema for sure.
+func (q *quick) valid(value json.RawMessage) bool {
+	kind := document.Kind(value)
+	if q.types != "" && strings.IndexByte(q.types, kind) < 0 {
+		return false
+	}
+	if q.among != nil && !q.allowed(value) {
+		return false
+	}
+	switch kind {
+	case '"':
+		return q.validText(value)
+	case '0':
+		return q.validNumber(value)
+	case '[':
+		n := 0
+		for element := range document.Elements(value) {
+			if n++; q.items != nil && !q.items.valid(element) {
+				return false
+			}
+		}
+		return q.elements[0] <= n && n <= q.elements[1]
+	case '{':
+		return q.validObject(value)
+	}
+	return true
+}
+
+func (q *quick) allowed(value json.RawMessage) bool {
+	for _, one := range q.among {
+		if bytes.Equal(one, value) {
+			return true
+		}
+	}
+	return false
+}
+
+func (q *quick) validText(value json.RawMessage) bool {
+	if bytes.IndexByte(value, '\\') >= 0 {
+		return false
+	}
+	if n := utf8.RuneCount(value) - 2; n < q.characters[0] || n > q.characters[1] {
+		return false
+	}
+	if q.text == nil && !q.instant {
+		return true
+	}
+	text, _ := document.Text(value)
+	if q.instant {
+		if _, err := document.ParseInstant(text); err != nil || text[len(text)-1] != 'Z' {
+			return false
+		}
+	}
+	return q.text == nil || q.text(text)
+}
+
+func (q *quick) validNumber(value json.RawMessage) bool {
+	if q.integer && bytes.ContainsAny(value, ".e") {
+		return false
+	}
+	if math.IsInf(q.least, 0) && math.IsInf(q.most, 0) {
+		return true
+	}
+	f, err := strconv.ParseFloat(string(value), 64)
+	return err == nil && q.least <= f && f <= q.most
+}
+
+func (q *quick) validObject(value json.RawMessage) bool {
+	if q.properties == nil && q.required == nil {
+		return true
+	}
+	there := 0
+	for name, inner := range document.Properties(value) {
+		if bytes.IndexByte(name, '\\') >= 0 {
+			return false
+		}
+		name = name[1 : len(name)-1]
+		if p := q.properties[string(name)]; p != nil && !p.valid(inner) {
+			return false
+		}
+		if q.required[string(name)] {
+			there++
+		}
+	}
+	return there == len(q.required)
+}

@@ -1,0 +1,180 @@
+package record
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/stoadb/stoa/engine/enginetest"
+	"github.com/stoadb/stoa/kv/document"
+)
+
+// drawValue draws a value of a schema, or, if it is to be wild, one that is near to it.
+func drawValue(t *rapid.T, schema any, wild bool) any {
+	node, ok := schema.(map[string]any)
+	if !ok {
+		return 1
+	}
+	odd := func() bool { return wild && rapid.IntRange(0, 15).Draw(t, "odd") == 0 }
+	kinds, many := node["type"].([]any)
+	if !many && node["type"] != nil {
+		kinds = []any{node["type"]}
+	}
+	if kinds == nil || odd() {
+		kinds = []any{"object", "array", "string", "number", "boolean", "null"}
+	}
+	if list, ok := node["enum"].([]any); ok && !odd() {
+		return rapid.SampledFrom(list).Draw(t, "one of")
+	}
+	if value, ok := node["const"]; ok && !odd() {
+		return value
+	}
+	switch rapid.SampledFrom(kinds).Draw(t, "kind") {
+	case "object":
+		object := map[string]any{}
+		properties, _ := node["properties"].(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(properties)) {
+			if !odd() {
+				object[name] = drawValue(t, properties[name], wild)
+			}
+		}
+		if rapid.Bool().Draw(t, "more") {
+			object[rapid.SampledFrom([]string{"more", "é", "nil"}).Draw(t, "name")] = 1
+		}
+		if odd() {
+			object["m\"ore"] = 1
+		}
+		return object
+	case "array":
+		list := []any{}
+		for range rapid.IntRange(1, 3).Draw(t, "elements") {
+			list = append(list, drawValue(t, node["items"], wild))
+		}
+		return list
+	case "string":
+		texts := []string{"", "x", "é", "a\"b", "a long text", strings.Repeat("é", 128), strings.Repeat("x", 257), "user:ann", "agent:a", "a.b", "*", "a.*", "sha256:" + strings.Repeat("0", 64),
+			"sha256:" + strings.Repeat("g", 64), "x y", "blackroad.system", "2026-03-01T12:00:00Z", "2026-03-01T12:00:00.25Z", "2026-03-01T12:00:00+02:00", "2026-02-30T12:00:00Z"}
+		if !odd() {
+			texts = slices.DeleteFunc(texts, func(text string) bool { return strings.Contains(text, `"`) })
+			if texts = validTexts(t, texts, node); len(texts) == 0 {
+				return "none fits"
+			}
+		}
+		return rapid.SampledFrom(texts).Draw(t, "text")
+	case "number", "integer":
+		numbers := []any{0, 1, 5, 10}
+		if odd() {
+			numbers = []any{-1, 1.5, 1e21, 11, 100, 1e9}
+		}
+		return rapid.SampledFrom(numbers).Draw(t, "number")
+	case "boolean":
+		return rapid.Bool().Draw(t, "boolean")
+	}
+	return nil
+}
+
+// validTexts are those of texts that a schema takes.
+func validTexts(t *rapid.T, texts []string, schema map[string]any) []string {
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	require.NoError(t, compiler.AddResource("s", map[string]any{"allOf": []any{schema}}))
+	s := compiler.MustCompile("s")
+	return slices.DeleteFunc(texts, func(text string) bool { return s.Validate(text) != nil })
+}
+
+// What the quick way finds valid the schema does, of each declaration that there is; and
+// of what is valid it finds nearly all.
+func TestTheQuickWayFindsNothingValidThatIsNot(t *testing.T) {
+	files, err := filepath.Glob("../policy/collections/*.json")
+	require.NoError(t, err)
+	own, err := filepath.Glob("testdata/*.json")
+	require.NoError(t, err)
+	sets := []string{`{"name":"odd","id":{"field":"id","kind":"given"},"schema":{"type":"object","required":["id"],"properties":{"id":{"type":"string"},"é":{"type":"number","minimum":-1,"maximum":10},
+		"list":{"type":"array","minItems":1,"maxItems":2,"items":{"enum":[1,"x",null,{"a":1}]}},"any":{},"n":{"type":"null"},"same":{"const":5},"x":{"minLength":1,"maxLength":128}}}}`}
+	for _, file := range append(files, own...) {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		sets = append(sets, string(text))
+	}
+	var without []string
+	for _, declaration := range sets {
+		c := parse(t, declaration)
+		if c.schema.quick == nil {
+			without = append(without, c.Name)
+			continue
+		}
+		var root any
+		decoder := json.NewDecoder(strings.NewReader(string(c.Schema)))
+		decoder.UseNumber()
+		require.NoError(t, decoder.Decode(&root))
+		quick, all := 0, 0
+		enginetest.Check(t, 100, func(t *rapid.T) {
+			text, err := json.Marshal(drawValue(t, root, rapid.Bool().Draw(t, "wild")))
+			require.NoError(t, err)
+			doc, err := document.Canonical(text)
+			require.NoError(t, err)
+			if utc, err := c.schema.inUTC(doc); err == nil {
+				doc = utc
+			}
+			valid := c.schema.compiled.Validate(document.Decode(doc)) == nil
+			if c.schema.quick.valid(doc) {
+				require.True(t, valid, "%s: %s", c.Name, doc)
+				quick++
+			}
+			if valid {
+				all++
+			}
+		})
+		if all >= 20 {
+			require.GreaterOrEqual(t, 4*quick, 3*all, "%s: %d of %d", c.Name, quick, all)
+		}
+	}
+	require.Equal(t, []string{"policy", "task"}, without, "which have if, and $ref")
+}
+
+func TestEventsAreFoundValidTheQuickWay(t *testing.T) {
+	text, err := os.ReadFile("../policy/collections/ledger.json")
+	require.NoError(t, err)
+	c := parse(t, string(text))
+	hash := "sha256:" + strings.Repeat("0a", 32)
+	event := object{"event_id": "evt-20260301-000001", "intent_id": "i", "timestamp": "2026-03-01T12:00:00Z", "agent_id": "a", "tool": "t", "action": "x",
+		"inputs_hash": hash, "outputs_hash": hash, "policy_decision": object{"result": "allowed"}, "previous_hash": hash, "hash": hash}
+	require.True(t, c.schema.quick.valid(event.json()))
+	require.False(t, c.schema.quick.valid(event.with(object{"hash": hash[1:]}).json()))
+}
+
+// A matcher by bytes answers as the regular expression does.
+func TestMatchersAgreeWithExpressions(t *testing.T) {
+	fast := 0
+	for _, pattern := range []string{
+		`^sha256:[0-9a-f]{4}$`, `^pol-\d{2}-[a-z0-9]{2,3}$`, `^[A-Za-z0-9_][A-Za-z0-9_.-]*$`, `^a[bc]+$`, `^[bc]?$`, `^ab[bc]?$`, `^a+$`, `^a[bc]*a$`, `^a[bc]{1,2}[bc]$`, `^a(b|c)$`, `^(?i)ab$`, `^a[^b]$`,
+		`a[bc]$`, `^a[bc]`, `^a.$`, `^aé$`, `^(?m)a[bc]$`, `^tenant$`, `^$`, `^([bc])a$`, `^a[bc]{2}`, `^\x60[a-b]{0}c$`, `^(a|b)[bc]{2,}$`, `^a[bc]{2,}$`, `^[ac]{0,1}$`,
+	} {
+		_, ok := newRun(pattern)
+		if ok {
+			fast++
+		}
+		expression := regexp.MustCompile(pattern)
+		matches, known := matching(pattern)
+		require.True(t, known)
+		enginetest.Check(t, 200, func(t *rapid.T) {
+			text := rapid.StringOfN(rapid.RuneFrom([]rune("abcé\n0`")), 0, 5, -1).Draw(t, "text")
+			if rapid.Bool().Draw(t, "near") {
+				text = rapid.StringMatching(pattern).Draw(t, "match") + rapid.SampledFrom([]string{"", "", "\n", "a", "\xff"}).Draw(t, "more")
+			}
+			require.Equal(t, expression.MatchString(text), matches(text), "%s: %q", pattern, text)
+		})
+	}
+	require.Equal(t, 13, fast)
+	_, known := matching(`[`)
+	require.False(t, known)
+}
