@@ -166,7 +166,7 @@ func (c *Collection) compile() *Error {
 	if err := c.ID.compile(); err != nil {
 		return err
 	}
-	for _, part := range []func() *Error{c.compileStates, c.compileIndexes, c.compileKeys, c.compileTimes} {
+	for _, part := range []func() *Error{c.compileStates, c.compileIndexes, c.compileKeys, c.compileTimes, c.compileWithheld} {
 		if err := part(); err != nil {
 			return err
 		}

@@ -22,6 +22,7 @@ type schema struct {
 	compiled *jsonschema.Schema
 	quick    *quick          // finds most valid documents valid; nil: there is none
 	instants []document.Path // where documents have strings of the format date-time; * is each element
+	withheld []document.Path // where they have what is "writeOnly", in order; likewise
 	defaults json.RawMessage // the object of what fields at the top are if a new document has none
 }
 
@@ -71,26 +72,35 @@ func compileSchema(name string, text json.RawMessage) (*schema, error) {
 			s.defaults = document.With(s.defaults, document.Path{name}, value)
 		}
 	}
-	walk := instantWalk{root: root, found: map[string][]string{}, circular: map[string]bool{}}
-	walk.visit(root, nil, nil)
+	walk := walkFields(root, func(node map[string]any) bool { return node["format"] == "date-time" })
 	s.instants, s.quick = walk.paths, newQuick(root, 0)
 	if all := bytes.Count(text, []byte(`"format":"date-time"`)); len(walk.found) < all || walk.endless() {
 		return nil, errors.New("a date-time stands where it can't be brought into one form: its field is declared by properties, items and $ref to $defs, not below anyOf and its like, nor in what refers to itself")
 	}
-	return s, nil
+	s.withheld, err = withheldFields(root, text)
+	return s, err
 }
 
-// instantWalk finds where documents have instants.
-type instantWalk struct {
+// fieldWalk finds where documents have what a schema says something of.
+type fieldWalk struct {
 	root  map[string]any
+	is    func(node map[string]any) bool // the schema says it
 	paths []document.Path
 	found map[string][]string // schemas that say so, and those around them
 	// circular are schemas that lead to themselves, for which documents have no last path.
 	circular map[string]bool
+	required map[string][]string        // names that an object is to have, by its path
+	refs     map[string]map[string]bool // schemas that refer to one of $defs, by its name
 }
 
-// endless reports whether an instant is in a schema that leads to itself.
-func (w *instantWalk) endless() bool {
+func walkFields(root map[string]any, is func(node map[string]any) bool) *fieldWalk {
+	w := &fieldWalk{root: root, is: is, found: map[string][]string{}, circular: map[string]bool{}, required: map[string][]string{}, refs: map[string]map[string]bool{}}
+	w.visit(root, nil, nil)
+	return w
+}
+
+// endless reports whether what was found is in a schema that leads to itself.
+func (w *fieldWalk) endless() bool {
 	for _, within := range w.found {
 		if slices.ContainsFunc(within, func(place string) bool { return w.circular[place] }) {
 			return true
@@ -101,7 +111,7 @@ func (w *instantWalk) endless() bool {
 
 // visit looks at a schema that stands for what a path of a document leads to. within are
 // the places of the schemas around it, so that one that refers to itself is seen.
-func (w *instantWalk) visit(schema any, path document.Path, within []string) {
+func (w *fieldWalk) visit(schema any, path document.Path, within []string) {
 	node, ok := schema.(map[string]any)
 	if !ok {
 		return
@@ -112,12 +122,22 @@ func (w *instantWalk) visit(schema any, path document.Path, within []string) {
 		return
 	}
 	within = append(slices.Clone(within), place)
-	if node["format"] == "date-time" {
+	if w.is(node) {
 		w.found[place] = within
 		w.paths = append(w.paths, slices.Clone(path))
 	}
+	names, _ := node["required"].([]any)
+	for _, name := range names {
+		if text, ok := name.(string); ok {
+			w.required[path.String()] = append(w.required[path.String()], text)
+		}
+	}
 	ref, _ := node["$ref"].(string)
 	if name, ok := strings.CutPrefix(ref, "#/$defs/"); ok {
+		if w.refs[name] == nil {
+			w.refs[name] = map[string]bool{}
+		}
+		w.refs[name][place] = true
 		defs, _ := w.root["$defs"].(map[string]any)
 		w.visit(defs[name], path, within)
 	}
