@@ -1,5 +1,7 @@
 package kv
 
+import "encoding/binary"
+
 // CheckRow returns an error that is engine.ErrCorrupt for a row of the key-values that
 // does not parse: its key, or its value, where that is a record, a change of the log, or
 // a kept revision. What other rows say is not looked at; [Check] does that.
@@ -30,4 +32,25 @@ func RecordOf(row Row, value []byte) (r Record, whole bool, err error) {
 		return Record{}, false, nil
 	}
 	return r, true, err
+}
+
+// WithValue returns the value of a row of shape record, revision or log that RecordOf has
+// read, as it is with another value in its record, for copies of a store.
+func WithValue(row Row, stored, value []byte) []byte {
+	header := recordHeader
+	if row.Shape == ShapeLog {
+		header += 3 + int(binary.LittleEndian.Uint16(stored[1:]))
+	}
+	return append(stored[:header:header], value...)
+}
+
+// WithFewerBytes returns the value of a row of shape meta as it is where the records of
+// the space have so many bytes less, for copies of a store. It returns engine.ErrCorrupt.
+func WithFewerBytes(row Row, stored []byte, less uint64) ([]byte, error) {
+	m, err := parseMeta(row.AppendKey(nil), stored)
+	if err != nil {
+		return nil, err
+	}
+	m.Bytes -= min(less, m.Bytes)
+	return appendMeta(nil, &m), nil
 }

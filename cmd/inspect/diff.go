@@ -38,7 +38,7 @@ type ColumnDiff struct {
 // both.
 func Diff(ctx context.Context, a, b *Source, visit func(Difference) error, progress func(rows uint64)) (*Comparison, error) {
 	out := &Comparison{Columns: []ColumnDiff{}}
-	d := &differ{walker: &walker{ctx: ctx, progress: progress}, visit: visit, out: out}
+	d := &differ{walker: &walker{ctx: ctx, progress: progress}, visit: visit, out: out, left: a.Printer(false), right: b.Printer(false)}
 	for c := range column.All {
 		d.col, d.count = c, ColumnDiff{Column: c.String()}
 		if err := d.column(a, b); err != nil {
@@ -59,6 +59,8 @@ type differ struct {
 	out   *Comparison
 	col   column.Column
 	count ColumnDiff
+
+	left, right *Printer
 }
 
 func (d *differ) column(a, b *Source) (err error) {
@@ -127,14 +129,14 @@ func (d *differ) pair(order int, left, right *engine.Iterator) error {
 	switch {
 	case order < 0:
 		d.count.OnlyA++
-		return d.visit(Difference{Record: NewRecord(d.col, left.Key(), left.Value(), false), In: "a"})
+		return d.visit(Difference{Record: d.left.Record(d.col, left.Key(), left.Value()), In: "a"})
 	case order > 0:
 		d.count.OnlyB++
-		return d.visit(Difference{Record: NewRecord(d.col, right.Key(), right.Value(), false), In: "b"})
+		return d.visit(Difference{Record: d.right.Record(d.col, right.Key(), right.Value()), In: "b"})
 	case bytes.Equal(left.Value(), right.Value()):
 		return nil
 	}
 	d.count.Changed++
-	was := NewRecord(d.col, left.Key(), left.Value(), false)
-	return d.visit(Difference{Record: NewRecord(d.col, right.Key(), right.Value(), false), In: "both", A: &was})
+	was := d.left.Record(d.col, left.Key(), left.Value())
+	return d.visit(Difference{Record: d.right.Record(d.col, right.Key(), right.Value()), In: "both", A: &was})
 }

@@ -19,6 +19,7 @@ type dumpLine struct {
 	Header *DumpHeader `json:"stoa_dump,omitempty"`
 	Record
 	Redacted bool     `json:"redacted,omitempty"` // the row has secrets, which are not shown
+	Withheld []string `json:"withheld,omitempty"` // fields of the record that are not in the dump, which are secrets
 	End      *dumpEnd `json:"end,omitempty"`
 }
 

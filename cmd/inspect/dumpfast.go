@@ -3,6 +3,7 @@ package inspect
 import (
 	"bytes"
 	"encoding/hex"
+	"encoding/json"
 	"slices"
 	"strconv"
 
@@ -21,6 +22,20 @@ func appendLine(dst []byte, l *dumpLine) ([]byte, bool) {
 	dst = strconv.AppendQuote(dst, l.Type)
 	dst = append(append(dst, `,"key":`...), l.Key...)
 	dst = append(append(dst, `,"value":`...), l.Value...)
+	if d := l.Document; d != nil && d.Document != nil && d.Change == "" {
+		text, err := json.Marshal(d)
+		if err != nil {
+			return dst, false
+		}
+		dst = append(append(dst, `,"record":`...), text...)
+	}
+	if len(l.Withheld) > 0 {
+		text, err := json.Marshal(l.Withheld)
+		if err != nil {
+			return dst, false
+		}
+		dst = append(append(dst, `,"withheld":`...), text...)
+	}
 	if l.Redacted {
 		dst = append(dst, `,"redacted":true`...)
 	}

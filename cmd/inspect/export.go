@@ -33,6 +33,8 @@ type Exported struct {
 	// Governed are rows that are left out because they say what the keys of a group
 	// open: without secrets, ops of namespaces are in a dump as they travel, and no more.
 	Governed uint64 `json:"governed,omitempty"`
+	// Withheld are records of collections without their fields that are writeOnly.
+	Withheld uint64 `json:"withheld,omitempty"`
 	// Findings are what could not be read, and is not in the dump.
 	Findings []Finding `json:"findings,omitempty"`
 }
@@ -59,6 +61,8 @@ func Export(ctx context.Context, s *Source, w io.Writer, o ExportOptions) (*Expo
 		return nil, err
 	}
 	walk := &walker{ctx: ctx, progress: o.Progress}
+	fields := &secretFields{walk: walk, source: s, spaces: s.spaces(), reveal: opened}
+	printer := s.Printer(o.Reveal)
 	err = d.line(dumpLine{Header: &DumpHeader{DumpVersion, s.Facts.Schema, s.Facts.NodeID, opened, o.what()}})
 	for c := range column.All {
 		if err != nil {
@@ -79,19 +83,29 @@ func Export(ctx context.Context, s *Source, w io.Writer, o ExportOptions) (*Expo
 				out.Governed++
 				return nil
 			}
+			value, without, err := fields.left(c, key, value)
+			if err != nil {
+				return err
+			}
 			out.Rows++
 			if info, err := keys.Identify(c, key); err == nil {
 				if done, err := d.raw(&info, key, value); done || err != nil {
 					return err
 				}
 			}
-			l := dumpLine{Record: NewRecord(c, key, value, o.Reveal)}
+			l := dumpLine{Record: printer.Record(c, key, value), Withheld: without}
+			hidden, err := printer.Hides(c, key, value)
 			switch {
+			case err != nil:
+				return err
 			case l.Sealed != "":
 				out.Sealed++
-			case keys.Secret(c, key) && !o.Reveal:
+			case hidden:
 				l.Redacted = true
 				out.Redacted++
+			}
+			if len(without) > 0 {
+				out.Withheld++
 			}
 			return d.line(l)
 		}, func(after, before []byte, err error) {

@@ -213,7 +213,7 @@ func TestRawLinesAreWrittenAsAnyOthers(t *testing.T) {
 				require.NoError(t, err)
 				if line, ok := appendRaw(nil, &info, it.Key(), it.Value()); ok {
 					short++
-					want, err := json.Marshal(dumpLine{Record: NewRecord(c, it.Key(), it.Value(), false)})
+					want, err := json.Marshal(dumpLine{Record: NewPrinter(e, false).Record(c, it.Key(), it.Value())})
 					require.NoError(t, err)
 					require.Equal(t, string(want)+"\n", string(line))
 				}

@@ -37,7 +37,8 @@ type ImportOptions struct {
 	Replace bool
 	// Damaged is told of rows that did not parse when the dump was made, which are
 	// passed over, and of ops for want of which others are. Unset, such a row is
-	// ErrDamagedRow, and such an op ErrMissingOp.
+	// ErrDamagedRow, and such an op ErrMissingOp. It is told too what is wrong with a
+	// ledger, whose rows are written; unset, that is ErrLedger.
 	Damaged  func(Finding) error
 	Progress func(rows uint64)
 }
@@ -55,9 +56,23 @@ type Imported struct {
 	// Locked are the namespaces whose ops are there and whose keys are not, so that of
 	// their groups there is what follows from ops in clear.
 	Locked []codec.GroupID `json:"locked,omitempty"`
+	// Withheld are the records of collections that came without fields that are writeOnly.
+	Withheld []Withheld `json:"withheld,omitempty"`
+	// Ledgers counts what is wrong with ledgers, of which Damaged was told.
+	Ledgers uint64 `json:"ledgers,omitempty"`
 	// Gaps are places of the store that could not be read when the dump was made.
 	Gaps int `json:"gaps,omitempty"`
 }
+
+// Withheld says of a collection what its records came without.
+type Withheld struct {
+	Collection string   `json:"collection"`
+	Fields     []string `json:"fields"`
+	Records    uint64   `json:"records"`
+}
+
+// ErrLedger is returned for a dump with a ledger whose events are no chain up to its head.
+var ErrLedger = errors.New("inspect: a ledger of the dump does not hold")
 
 // A batch of an import is written when it has so many changes or bytes.
 const (
@@ -84,7 +99,11 @@ func Import(ctx context.Context, r io.Reader, w Target, o ImportOptions) (*Impor
 	defer d.close()
 	im := &importer{ctx: ctx, w: w, o: o, namespaces: map[codec.GroupID]bool{}}
 	im.batch.Durability = engine.WAL
+	im.ledgers.spaces = spacesOf(w)
 	err = im.run(d)
+	if err == nil {
+		err = im.ledgers.begin(im, keys.Scope{})
+	}
 	if err == nil {
 		err = im.flush()
 	}
@@ -107,6 +126,7 @@ type importer struct {
 	batch engine.Batch
 	rows  uint64 // of the dump
 
+	ledgers    importedLedgers
 	there      *namespace.Governed    // what was there of namespaces; nil: it is replaced
 	namespaces map[codec.GroupID]bool // of which ops have come
 }
@@ -183,8 +203,34 @@ func (im *importer) row(l *dumpLine) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDump, err)
 	}
+	im.withheld(l)
 	return im.add(col, key, value)
 }
+
+// withheld counts a record that came without some of its fields.
+func (im *importer) withheld(l *dumpLine) {
+	if len(l.Withheld) == 0 || l.Document == nil {
+		return
+	}
+	at := slices.IndexFunc(im.out.Withheld, func(w Withheld) bool { return w.Collection == l.Document.Collection })
+	if at < 0 {
+		if len(im.out.Withheld) == mostWithheld {
+			return
+		}
+		at = len(im.out.Withheld)
+		im.out.Withheld = append(im.out.Withheld, Withheld{Collection: l.Document.Collection})
+	}
+	w := &im.out.Withheld[at]
+	w.Records++
+	for _, f := range l.Withheld {
+		if !slices.Contains(w.Fields, f) && len(w.Fields) < mostWithheld {
+			w.Fields = append(w.Fields, f)
+		}
+	}
+}
+
+// mostWithheld is how many collections, and how many fields of one, are told of.
+const mostWithheld = 100
 
 // damaged passes over a row that the dump says does not parse.
 func (im *importer) damaged(l *dumpLine, col column.Column) error {
@@ -244,6 +290,9 @@ func (im *importer) add(col column.Column, key, value []byte) error {
 			im.out.Kept++
 			return nil
 		}
+	}
+	if err := im.ledgers.row(im, col, key, value); err != nil {
+		return err
 	}
 	if ns, ok := namespace.OfOp(col, key); ok {
 		im.namespaces[ns] = true

@@ -52,7 +52,7 @@ func kvRows(t *testing.T, e engine.Engine) map[string][]byte {
 	defer it.Close()
 	for it.Next() {
 		var parts struct{ Shape string }
-		r := NewRecord(column.Generic, it.Key(), it.Value(), false)
+		r := NewPrinter(e, false).Record(column.Generic, it.Key(), it.Value())
 		require.NoError(t, json.Unmarshal(r.KV, &parts))
 		shapes[parts.Shape] = bytes.Clone(it.Key())
 	}

@@ -210,13 +210,13 @@ func TestValuesThatDoNotParseAreNotShown(t *testing.T) {
 		col column.Column
 		key []byte
 	}{{column.Group, member}, {column.Identity, identity}, {column.Group, []byte{0x99}}, {column.Meta, []byte("short")}} {
-		hidden, err := json.Marshal(NewRecord(c.col, c.key, value, false))
+		hidden, err := json.Marshal(NewPrinter(mem.New(), false).Record(c.col, c.key, value))
 		require.NoError(t, err)
 		require.NotContains(t, string(hidden), hex.EncodeToString(value[:4]), "%s %x", c.col, c.key)
 		require.NotContains(t, string(hidden), "private key of")
 		sum := sha256.Sum256(value)
 		require.Contains(t, string(hidden), fmt.Sprintf("(the value is not shown: 32 bytes, SHA-256 %x…)", sum[:8]))
-		require.Equal(t, hex.EncodeToString(value), NewRecord(c.col, c.key, value, true).Hex)
+		require.Equal(t, hex.EncodeToString(value), NewPrinter(mem.New(), true).Record(c.col, c.key, value).Hex)
 	}
 }
 
@@ -229,9 +229,9 @@ func TestTheSecretOfCursorsIsRedacted(t *testing.T) {
 	secret, err := e.Get(nil, column.Generic, key)
 	require.NoError(t, err)
 	sum := sha256.Sum256(secret)
-	r := NewRecord(column.Generic, key, secret, false)
+	r := NewPrinter(e, false).Record(column.Generic, key, secret)
 	require.JSONEq(t, fmt.Sprintf(`{"value":"redacted:%x"}`, sum[:4]), string(r.Value))
-	require.Contains(t, string(NewRecord(column.Generic, key, secret, true).Value), hex.EncodeToString(secret))
+	require.Contains(t, string(NewPrinter(e, true).Record(column.Generic, key, secret).Value), hex.EncodeToString(secret))
 
 	var dump bytes.Buffer
 	out, err := Export(t.Context(), From(e, Facts{}), &dump, ExportOptions{Plain: true})

@@ -19,11 +19,14 @@ type Record struct {
 	Type   string          `json:"type,omitempty"`
 	Key    json.RawMessage `json:"key,omitempty"`
 	Value  json.RawMessage `json:"value,omitempty"`
-	KV     json.RawMessage `json:"kv,omitempty"`      // of a row of key-values: its shape and what is in its key
-	KeyHex string          `json:"key_hex,omitempty"` // of a key that does not parse
-	Hex    string          `json:"hex,omitempty"`     // of a value that does not parse, where it is asked for
-	Sealed string          `json:"sealed,omitempty"`  // the id of the key that a value is sealed with
-	Fault  string          `json:"fault,omitempty"`   // why it does not parse
+	KV     json.RawMessage `json:"kv,omitempty"` // of a row of key-values: its shape and what is in its key
+	// Document is what a row of a collection says. Its writeOnly fields are redacted as
+	// secrets are, and then Value is too.
+	Document *Document `json:"record,omitempty"`
+	KeyHex   string    `json:"key_hex,omitempty"` // of a key that does not parse
+	Hex      string    `json:"hex,omitempty"`     // of a value that does not parse, where it is asked for
+	Sealed   string    `json:"sealed,omitempty"`  // the id of the key that a value is sealed with
+	Fault    string    `json:"fault,omitempty"`   // why it does not parse
 }
 
 // sealMark begins a sealed value; the id of its key follows.
@@ -39,38 +42,6 @@ func sealedWith(col column.Column, key, value []byte) string {
 		return ""
 	}
 	return hex.EncodeToString(value[len(sealMark):][:sealKeyLen])
-}
-
-// NewRecord returns the row; secrets, and a value that does not parse, are shown only
-// if reveal is set.
-func NewRecord(col column.Column, key, value []byte, reveal bool) Record {
-	r := recordOf(col, key)
-	if r.Type == "" {
-		r.hideOrShow(value, reveal)
-		return r
-	}
-	if id := sealedWith(col, key, value); id != "" {
-		r.Sealed = id
-		return r
-	}
-	info, _ := keys.Identify(col, key) // recordOf has found it
-	var err error
-	if r.Value, err = ValueJSON(info, key, value, reveal); err != nil {
-		r.Value, r.Fault = nil, err.Error()
-		r.hideOrShow(value, reveal)
-	}
-	return r
-}
-
-// ValueJSON returns the value of a row that parses as JSON, with its secrets redacted
-// unless reveal is set. It returns an error that is codec.ErrMalformed if it does not
-// parse.
-func ValueJSON(info keys.Info, key, value []byte, reveal bool) (json.RawMessage, error) {
-	if !reveal && !info.Secret && keys.Secret(info.Column, key) { // raw bytes, all of them secret
-		sum := sha256.Sum256(value)
-		return json.Marshal(map[string]string{"value": fmt.Sprintf("redacted:%x", sum[:4])})
-	}
-	return info.Value.JSON(value, reveal)
 }
 
 // recordOf returns a record without its value.

@@ -3,6 +3,7 @@ package inspect
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
@@ -17,7 +18,7 @@ import (
 // its registry, and the collections that this build declares. It is not safe for
 // concurrent use.
 type spaces struct {
-	get      func(key []byte) ([]byte, error) // of the registry; nil: there is none to ask
+	get      func(key []byte) ([]byte, error) // of the registry
 	declared func() (collections, error)
 
 	scope keys.Scope // that of last
@@ -101,9 +102,6 @@ func (s *spaces) of(scope keys.Scope) (*space, error) {
 
 // name returns what a row of the registry says.
 func (s *spaces) name(row kv.Row) (name string, ok bool, err error) {
-	if s.get == nil {
-		return "", false, nil
-	}
 	value, err := s.get(row.AppendKey(nil))
 	if errors.Is(err, engine.ErrNotFound) || isDamage(err) {
 		return "", false, nil
@@ -113,7 +111,14 @@ func (s *spaces) name(row kv.Row) (name string, ok bool, err error) {
 
 // spaces returns what the spaces of the store are.
 func (s *Source) spaces() *spaces {
-	return &spaces{declared: s.collections, get: func(key []byte) ([]byte, error) { return s.Get(nil, column.Generic, key) }}
+	names := spacesOf(s)
+	names.declared = s.collections
+	return names
+}
+
+// spacesOf is what the spaces of a store are that is only read by key.
+func spacesOf(g engine.Getter) *spaces {
+	return &spaces{declared: sync.OnceValues(declared), get: func(key []byte) ([]byte, error) { return g.Get(nil, column.Generic, key) }}
 }
 
 // place says for people which row of key-values a key is of, as far as that is known.

@@ -55,7 +55,7 @@ func DumpLog(ctx context.Context, path string, visit func(*LogBatch) error) (*Lo
 	} else if logs, err = storeLogs(path); err != nil {
 		return nil, err
 	}
-	d := &logDump{visit: visit}
+	d := &logDump{visit: visit, printer: newLogPrinter()}
 	m, err := diskfile.ReadManifest(dir)
 	d.families = m.Names()
 	if err != nil {
@@ -90,6 +90,7 @@ func storeLogs(dir string) ([]diskfile.File, error) {
 type logDump struct {
 	visit    func(*LogBatch) error
 	families map[uint32]string
+	printer  *Printer
 	out      LogSummary
 }
 
@@ -158,7 +159,7 @@ func (d *logDump) op(c diskfile.Change) LogOp {
 	case !ok:
 		op.Column, op.Name = name, fmt.Sprintf("%q", c.Key)
 	case c.Kind == diskfile.Put:
-		op.Record = NewRecord(col, c.Key, c.Value, false)
+		op.Record = d.printer.Record(col, c.Key, c.Value)
 	case c.Kind == diskfile.Delete:
 		op.Record = recordOf(col, c.Key)
 	default:

@@ -124,7 +124,11 @@ type recordDoc struct {
 	Expires  time.Time       `json:"expires_at,omitzero"`
 }
 
-func newRecordDoc(d record.Doc) recordDoc {
+// newRecordDoc returns the document of a collection, its secrets redacted.
+func newRecordDoc(c *record.Collection, d record.Doc) recordDoc {
+	if d.JSON != nil {
+		d.JSON = c.Redacted(d.JSON)
+	}
 	return recordDoc{d.ID, d.Revision, d.JSON, d.Written.UTC(), d.Expires.UTC()}
 }
 
@@ -138,10 +142,14 @@ func (s *Server) records(r *http.Request) (any, error) {
 	q := r.URL.Query()
 	doc := recordsDoc{Records: []recordDoc{}}
 	err = s.store.recorded(func(p *policies) error {
-		page, err := p.rules.Records().List(r.Context(), q.Get("tenant"), q.Get("collection"),
+		c, err := p.rules.Records().Collection(q.Get("collection"))
+		if err != nil {
+			return err
+		}
+		page, err := p.rules.Records().List(r.Context(), q.Get("tenant"), c.Name,
 			record.Query{All: true, Reverse: q.Get("reverse") == "1", Cursor: q.Get("cursor"), Limit: limit})
 		for _, d := range page.Docs {
-			doc.Records = append(doc.Records, newRecordDoc(d))
+			doc.Records = append(doc.Records, newRecordDoc(c, d))
 		}
 		doc.Next, doc.gaps = page.Next, p.gaps()
 		return err
@@ -166,13 +174,17 @@ func (s *Server) record(r *http.Request) (any, error) {
 		if err != nil {
 			return err
 		}
-		doc.recordDoc = newRecordDoc(d)
+		c, err := p.rules.Records().Collection(collection)
+		if err != nil {
+			return err
+		}
+		doc.recordDoc = newRecordDoc(c, d)
 		history, err := p.rules.Records().History(r.Context(), tenant, collection, id)
 		if errors.Is(err, engine.ErrNotFound) { // the collection keeps none
 			err = nil
 		}
 		for _, d := range history {
-			doc.History = append(doc.History, newRecordDoc(d))
+			doc.History = append(doc.History, newRecordDoc(c, d))
 		}
 		doc.gaps = p.gaps()
 		return err

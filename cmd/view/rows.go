@@ -75,15 +75,16 @@ type rowDoc struct {
 
 // newRowDoc returns the row; of a value of more than whole bytes only the first
 // start.
-func newRowDoc(col column.Column, key, value []byte, whole, start int) rowDoc {
+func newRowDoc(p *inspect.Printer, col column.Column, key, value []byte, whole, start int) rowDoc {
 	doc := rowDoc{At: hex.EncodeToString(key), Size: len(value)}
 	// A secret is no longer for being redacted, and nor is what does not parse.
-	if len(value) <= whole || keys.Secret(col, key) || keys.Check(col, key, value) != nil {
-		doc.Record = inspect.NewRecord(col, key, value, false)
+	hidden, err := p.Hides(col, key, value)
+	if len(value) <= whole || hidden || err != nil || keys.Check(col, key, value) != nil {
+		doc.Record = p.Record(col, key, value)
 		return doc
 	}
 	doc.Cut = true
-	doc.Record = inspect.NewRecord(col, key, nil, false)
+	doc.Record = p.Record(col, key, nil)
 	doc.Value, doc.Fault, doc.Hex = nil, "", hex.EncodeToString(value[:start])
 	return doc
 }
@@ -119,7 +120,7 @@ func (s *Server) rows(r *http.Request) (any, error) {
 	var page pageDoc
 	err = s.store.with(func(src *inspect.Source) (err error) {
 		var left gaps
-		page, err = pageOf(src.AsIs(left.tell), col, rg, limit)
+		page, err = pageOf(src.Printer(false), src.AsIs(left.tell), col, rg, limit)
 		page.gaps = left
 		return err
 	})
@@ -141,7 +142,7 @@ func rangeOf(prefix, after []byte, reverse bool) engine.Range {
 	return rg
 }
 
-func pageOf(r engine.Reader, col column.Column, rg engine.Range, limit int) (page pageDoc, err error) {
+func pageOf(p *inspect.Printer, r engine.Reader, col column.Column, rg engine.Range, limit int) (page pageDoc, err error) {
 	rg.Limit = limit + 2
 	it, err := r.Iterate(col, rg)
 	if err != nil {
@@ -156,7 +157,7 @@ func pageOf(r engine.Reader, col column.Column, rg engine.Range, limit int) (pag
 			page.Next = page.Rows[n-1].At
 			return page, nil
 		}
-		page.Rows = append(page.Rows, newRowDoc(col, it.Key(), it.Value(), inlineSize, beginning))
+		page.Rows = append(page.Rows, newRowDoc(p, col, it.Key(), it.Value(), inlineSize, beginning))
 		size += len(it.Value())
 	}
 	if err := it.Err(); err != nil {
@@ -191,7 +192,7 @@ func (s *Server) row(r *http.Request) (any, error) {
 			}
 			return fmt.Errorf("%w: %s %x", engine.ErrNotFound, col, key)
 		}
-		doc = newRowDoc(col, key, it.Value(), wholeSize, wholeStart)
+		doc = newRowDoc(src.Printer(false), col, key, it.Value(), wholeSize, wholeStart)
 		return nil
 	})
 	return doc, err

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"bytes"
 	"encoding/hex"
 	"fmt"
 	"net/http"
@@ -11,12 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/stoadb/stoa/cmd/inspect"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/keys"
+	"github.com/stoadb/stoa/kv"
 )
 
 func TestPagesHaveEveryRowOnceInBothDirections(t *testing.T) {
@@ -41,7 +44,7 @@ func TestPagesHaveEveryRowOnceInBothDirections(t *testing.T) {
 		}
 		var got []string
 		for after := []byte(nil); ; {
-			page, err := pageOf(e, column.State, rangeOf([]byte(prefix), after, reverse), limit)
+			page, err := pageOf(inspect.NewPrinter(e, false), e, column.State, rangeOf([]byte(prefix), after, reverse), limit)
 			require.NoError(t, err)
 			require.LessOrEqual(t, len(page.Rows), limit+1)
 			for _, row := range page.Rows {
@@ -78,6 +81,23 @@ func TestLongValuesAreCut(t *testing.T) {
 	row = ask[rowDoc](t, s, "row", "column", "State", "key", at+"00")
 	require.True(t, row.Cut)
 	require.Len(t, row.Hex, 2*wholeStart)
+}
+
+// Of a document that may have secrets, as those of a collection that is not known, nothing
+// is shown, however long it is.
+func TestWhatMayHaveSecretsIsNotCut(t *testing.T) {
+	sample := newSample(t, 1)
+	sample.put(t, func(b *engine.Batch) {
+		for i, n := range []int{10, 2 * inlineSize} {
+			key := kv.Row{Scope: keys.NewKVScope(uint8(kv.SystemRecord), 99, 1), Shape: kv.ShapeRecord, Key: []byte{byte(i)}}.AppendKey(nil)
+			b.Put(column.Generic, key, bytes.Repeat([]byte("s3cr3t"), n))
+		}
+	})
+	s := sample.served(t)
+	at := keys.NewKVScope(uint8(kv.SystemRecord), 99, 1)
+	_, body := get(s, "api/rows?column=Generic&prefix="+hex.EncodeToString(at[:]))
+	require.Contains(t, string(body), "redacted:")
+	require.NotContains(t, string(body), hex.EncodeToString([]byte("s3cr3t")))
 }
 
 func TestDamagedRowsAreShownAsTheyAre(t *testing.T) {

@@ -80,6 +80,25 @@ func (c *Collection) parseKept(name string, value []byte) (Row, error) {
 	return Row{Kind: RowCounter, Name: day, Count: binary.BigEndian.Uint64(value)}, nil
 }
 
+// DocumentOf is the document of a record of the collection's space as kv has it; false
+// if there is none in canonical form. It shares memory with the record.
+func (c *Collection) DocumentOf(r kv.Record) (json.RawMessage, bool) {
+	_, doc := cut(r.Value)
+	canonical, err := document.Canonical(doc)
+	return doc, err == nil && bytes.Equal(canonical, doc)
+}
+
+// WithoutSecrets is the value of a record of the collection's space without what is
+// writeOnly; false if it has no document in canonical form.
+func (c *Collection) WithoutSecrets(r kv.Record) ([]byte, bool) {
+	doc, ok := c.DocumentOf(r)
+	if !ok {
+		return nil, false
+	}
+	ordinal, _ := cut(r.Value)
+	return stored(ordinal, c.Without(doc)), true
+}
+
 // IDOf is the id of the record of a key of the collection's space.
 func (c *Collection) IDOf(key []byte) string { return c.ID.of(key) }
 

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -119,17 +120,26 @@ func (c *Collection) Withheld() (fields []string) {
 	return fields
 }
 
-// Redacted is a document in canonical form as it is shown to people: in the place of each
-// value that is writeOnly stands which bytes it has, by their number and the first of
-// their SHA-256, so that two that differ are seen to.
+// Redacted is a document as it is shown to people: in the place of each value that is
+// writeOnly stands which bytes it has, by their number and the first of their SHA-256, so
+// that two that differ are seen to. Of a document that is not in canonical form, as
+// damage leaves one, nobody knows where they are: that stands in the place of all of it.
 func (c *Collection) Redacted(doc json.RawMessage) json.RawMessage {
+	if len(c.schema.withheld) == 0 {
+		return doc
+	}
+	if canonical, err := document.Canonical(doc); err != nil || !bytes.Equal(canonical, doc) {
+		return redacted(doc)
+	}
 	for _, p := range c.schema.withheld {
-		doc, _ = document.Each(doc, p, func(value json.RawMessage) (json.RawMessage, error) {
-			sum := sha256.Sum256(value)
-			return document.FromText(fmt.Sprintf("redacted:%x (%d bytes)", sum[:4], len(value))), nil
-		}) // the function has no error
+		doc, _ = document.Each(doc, p, func(value json.RawMessage) (json.RawMessage, error) { return redacted(value), nil }) // the function has no error
 	}
 	return doc
+}
+
+func redacted(value json.RawMessage) json.RawMessage {
+	sum := sha256.Sum256(value)
+	return document.FromText(fmt.Sprintf("redacted:%x (%d bytes)", sum[:4], len(value)))
 }
 
 // Without is a document in canonical form without what is writeOnly, as it is exported

@@ -31,6 +31,7 @@ func TestWhatIsWriteOnlyIsNotShown(t *testing.T) {
 		require.Equal(t, doc, string(c.Without(json.RawMessage(doc))))
 	}
 	require.JSONEq(t, `{"login":{}}`, string(c.Without(json.RawMessage(`{"login":{"token":null}}`))))
+	require.Equal(t, `"redacted:ba84ecfe (11 bytes)"`, string(c.Redacted(json.RawMessage(`{"login":7`+"\n"))), "nobody knows where it is")
 	task, err := h.Collection("task")
 	require.NoError(t, err)
 	require.Empty(t, task.Withheld())

@@ -43,6 +43,7 @@ function rowContent(row) {
   const parts = [el("p", { class: "quiet" }, `in ${row.column}, value of ${size(row.size)}`)];
   if (row.fault) parts.push(notice("error", row.fault));
   if (row.key !== undefined) parts.push(el("h3", {}, "Key"), tree(row.key));
+  if (row.record) parts.push(el("h3", {}, "Record"), tree(row.record));
   if (row.sealed) parts.push(notice("info", `sealed with key ${row.sealed}`));
   if (row.value !== undefined) parts.push(el("h3", {}, "Value"), tree(row.value));
   if (row.hex !== undefined) parts.push(el("h3", {}, row.cut ? "The beginning of the value" : "Value"), el("pre", {}, row.hex || "(empty)"));

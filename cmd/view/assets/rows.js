@@ -61,6 +61,7 @@ function table(rows) {
 function valueOf(row) {
   if (row.fault) return el("span", { class: "fault" }, row.fault);
   if (row.sealed) return el("span", { class: "tag" }, `sealed with ${row.sealed}`);
+  if (row.record) return fields({ ...row.record, ...(row.record.document && { document: JSON.stringify(row.record.document) }) });
   if (row.value !== undefined) return fields(row.value);
   return el("code", {}, (readable(row.hex ?? "") || row.hex || "") + (row.cut ? "…" : ""));
 }

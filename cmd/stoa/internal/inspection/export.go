@@ -179,6 +179,9 @@ func withheld(done *inspect.Exported) string {
 	if done.Governed > 0 {
 		text += fmt.Sprintf(", %d left out that follow from sealed ops", done.Governed)
 	}
+	if done.Withheld > 0 {
+		text += fmt.Sprintf(", %d without fields that are writeOnly", done.Withheld)
+	}
 	if done.Sealed > 0 {
 		text += fmt.Sprintf(", %d with sealed ones, whose key was not given", done.Sealed)
 	}

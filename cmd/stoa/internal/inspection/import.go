@@ -32,7 +32,8 @@ counted; without the keys of its groups a namespace has its ops, and what follow
 those that are clear, until the keys come. One that is there already is left as it is by
 a dump without secrets. A record that did not parse in the store is refused, and so is an
 op without those before it; --skip-damaged lists it on stderr, imports the others, and
-exits 2. A failure leaves the records before it; a new directory says in itself that it
+exits 2. A ledger whose events are no chain up to its head is refused too;
+--skip-damaged lists what is wrong with it, and imports it as it is. A failure leaves the records before it; a new directory says in itself that it
 is not whole until the import has ended, and is not served before.`,
 		Example: "  stoa import stoa.jsonl.zst ./copy\n  stoa import - --socket /run/stoa/stoa.sock < stoa.jsonl.zst",
 		Args:    cobra.RangeArgs(1, 2),
@@ -81,6 +82,9 @@ is not whole until the import has ended, and is not served before.`,
 			if err := p.Emit(done, func(w io.Writer) { imported(w, done) }); err != nil {
 				return err
 			}
+			if done.Ledgers > 0 {
+				return cli.Fail(cli.ExitDamage, fmt.Errorf("%s of ledgers", cli.Count(done.Ledgers, "finding")), "the ledger is as the dump has it: compare it with an older backup, and keep both; what it has lost can't be made again")
+			}
 			if done.Damaged > 0 {
 				return cli.Fail(cli.ExitDamage, fmt.Errorf("%s damaged in the store, and not imported", cli.Count(done.Damaged, "record")), "")
 			}
@@ -102,6 +106,10 @@ func imported(w io.Writer, done *inspect.Imported) {
 	}
 	if done.Kept > 0 {
 		fmt.Fprintf(w, "note: %s of namespaces that are here already left as they are: `stoa namespace sync` brings what is new\n", cli.Count(done.Kept, "record"))
+	}
+	for _, left := range done.Withheld {
+		fmt.Fprintf(w, "next: %s of %s came without %s: set them again (`stoa record update %s ID PATCH`)\n",
+			cli.Count(left.Records, "record"), left.Collection, strings.Join(left.Fields, ", "), left.Collection)
 	}
 	if n := len(done.Locked); n > 0 {
 		ids := cli.Texts(done.Locked[:min(n, 3)])

@@ -15,6 +15,9 @@ func recordLine(r inspect.Record) (string, error) {
 	if !ok {
 		return strings.TrimRight(r.Column+" "+cli.Shorten(r.KeyHex, cli.LineText)+"  "+r.Fault, " "), nil
 	}
+	if r.Document != nil && r.Fault == "" {
+		return r.Type + "  " + cli.DocumentLine(r.Document), nil
+	}
 	value := r.Value
 	if value == nil {
 		value = json.RawMessage("{}")

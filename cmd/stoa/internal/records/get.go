@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/stoadb/stoa/cmd/inspect"
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
@@ -42,29 +43,36 @@ func newGet(p *cli.Process) *cobra.Command {
 				return cli.Refused(fmt.Errorf("%s holds a secret: its bytes are not shown", keyText(t.info, t.key)),
 					"leave out --hex and --raw to see what is not secret")
 			}
-			value, err := read(p, &daemon, t)
+			store, err := openStore(&daemon, p)
 			if err != nil {
 				return err
 			}
+			defer store.Close()
+			value, err := read(store, t)
+			if err != nil {
+				return err
+			}
+			printer := inspect.NewPrinter(store, secrets.asked)
+			hidden, err := printer.Hides(t.column, t.key, value)
 			switch {
+			case err != nil:
+				return err
+			case hidden && (asHex || asRaw):
+				return cli.Refused(fmt.Errorf("%s holds what is writeOnly: its bytes are not shown", keyText(t.info, t.key)),
+					"leave out --hex and --raw to see what is not secret")
 			case asRaw:
 				_, err = p.Stdout.Write(value)
 				return err
 			case asHex:
 				return emitEncoded(p, t.column.String(), t.info.Value.Name, value)
 			}
-			return emitRow(p, row{t.info, t.key, value}, secrets.asked)
+			return emitRow(p, row{t.info, t.key, value}, printer)
 		},
 	}.command()
 }
 
 // read returns the value that is stored under the key of t.
-func read(p *cli.Process, daemon *cli.ReadFlags, t target) ([]byte, error) {
-	store, err := openStore(daemon, p)
-	if err != nil {
-		return nil, err
-	}
-	defer store.Close()
+func read(store engine.Getter, t target) ([]byte, error) {
 	value, err := store.Get(nil, t.column, t.key)
 	if errors.Is(err, engine.ErrNotFound) {
 		return nil, notFound(t)
@@ -76,8 +84,8 @@ func notFound(t target) error {
 	return cli.Fail(cli.ExitNotFound, fmt.Errorf("nothing is stored under %s", keyText(t.info, t.key)), "")
 }
 
-func emitRow(p *cli.Process, r row, reveal bool) error {
-	d, err := r.doc(reveal)
+func emitRow(p *cli.Process, r row, printer *inspect.Printer) error {
+	d, err := r.doc(printer)
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,8 @@ type rowDoc struct {
 	Type   string          `json:"type"`
 	Key    json.RawMessage `json:"key"`
 	Value  json.RawMessage `json:"value,omitempty"`
+	// Record is what a row of a collection says.
+	Record *inspect.Document `json:"record,omitempty"`
 }
 
 // malformed is why a stored record does not parse.
@@ -46,12 +48,11 @@ func newRow(col column.Column, key, value []byte) (row, error) {
 	return row{info, key, value}, nil
 }
 
-// doc returns the record as JSON, its secrets redacted unless reveal is set. A
-// value that does not parse is damage.
-func (r row) doc(reveal bool) (d rowDoc, err error) {
+// doc returns the record as JSON, as p shows it. A value that does not parse is damage.
+func (r row) doc(p *inspect.Printer) (d rowDoc, err error) {
 	d = rowDoc{Column: r.info.Column.String(), Type: r.info.Name}
 	if d.Key, err = r.info.KeyJSON(r.key); err == nil {
-		d.Value, err = inspect.ValueJSON(r.info, r.key, r.value, reveal)
+		d.Record, d.Value, err = p.Value(r.info, r.key, r.value)
 	}
 	if err != nil {
 		return d, damaged(&malformed{r.info.Column, r.key, err})
@@ -65,12 +66,19 @@ func (d rowDoc) write(w io.Writer, info keys.Info) error {
 	if err := writeFields(w, d.Key, cli.RawParts(info), "  "); err != nil {
 		return err
 	}
+	if d.Record != nil {
+		cli.WriteDocument(w, d.Record)
+		return nil
+	}
 	fmt.Fprintln(w, info.Value.Name)
 	return writeFields(w, d.Value, cli.RawFields(info.Value), "  ")
 }
 
 // line returns the record for people, on one line; long fields are cut.
 func (d rowDoc) line(info keys.Info) (string, error) {
+	if d.Record != nil {
+		return info.Name + "  " + cli.DocumentLine(d.Record), nil
+	}
 	return cli.RecordLine(info, d.Key, d.Value)
 }
 

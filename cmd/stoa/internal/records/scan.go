@@ -198,7 +198,7 @@ func pastChunks(w engine.Range, r row) (engine.Range, bool) {
 }
 
 func emitRows(p *cli.Process, s scan, store engine.Reader, reveal bool) error {
-	w := bufio.NewWriter(p.Stdout)
+	w, printer := bufio.NewWriter(p.Stdout), inspect.NewPrinter(store, reveal)
 	rows, damages := 0, 0
 	if source, ok := store.(*inspect.Source); ok {
 		s.source, s.found = source, func(f inspect.Finding) error {
@@ -207,7 +207,7 @@ func emitRows(p *cli.Process, s scan, store engine.Reader, reveal bool) error {
 		}
 	}
 	err := s.each(store, func(r row) error {
-		d, err := r.doc(reveal)
+		d, err := r.doc(printer)
 		if err != nil && s.found != nil {
 			return s.unparsed("value", err)
 		}
