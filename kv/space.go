@@ -205,6 +205,13 @@ func (s *Space) View() (*View, error) {
 	return v, nil
 }
 
+// Seen returns a view of the space as a reader of the store's engine sees it, such as
+// who makes a batch of the engine, whose expectations records of the space are. It is
+// valid for as long as the reader.
+func (s *Space) Seen(r engine.Reader) *View {
+	return &View{store: s.store, reader: r, scope: s.scope, typ: s.typ}
+}
+
 // Get returns the record of key, whose bytes are the caller's, or ErrNotFound.
 func (s *Space) Get(key []byte) (Record, error) { return s.now().Get(key) }
 

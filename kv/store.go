@@ -180,10 +180,11 @@ func (s *Store) number(ctx context.Context, name typeName) (uint32, error) {
 // Now is the time that expiry goes by; see README.md.
 func (s *Store) Now() time.Time { return timeOf(s.line.now()) }
 
-// After sends once on fired when a time has passed, by the store's clock; stop ends it,
-// and may be called at any time.
-func (s *Store) After(d time.Duration) (fired <-chan time.Time, stop func() bool) {
-	return s.line.clock.Timer(s.line.clock.Elapsed() + d)
+// Timer sends once on fired when Now is at, or later where the time of day jumps ahead;
+// stop ends it, and may be called at any time.
+func (s *Store) Timer(at time.Time) (fired <-chan time.Time, stop func() bool) {
+	elapsed := s.line.clock.Elapsed() // first, as time goes on meanwhile
+	return s.line.clock.Timer(elapsed + at.Sub(s.Now()))
 }
 
 // typeOf returns the type of a space, or nil if it is not declared.

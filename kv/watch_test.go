@@ -242,9 +242,9 @@ func TestTheLogSaysWhatAValueWas(t *testing.T) {
 	require.ErrorIs(t, h.Declare(Type{System: SystemTest, Space: "plain", Inline: -1}), ErrInvalidArgument)
 }
 
-func TestAfterIsByTheClockOfTheStore(t *testing.T) {
+func TestTimersGoByTheClockOfTheStore(t *testing.T) {
 	h := newTestStore(t)
-	fired, stop := h.After(time.Minute)
+	fired, stop := h.Timer(h.Now().Add(time.Minute))
 	defer stop()
 	h.clock.Pass(time.Minute - 1)
 	require.Empty(t, fired)

@@ -33,5 +33,8 @@ func (w *Work) In(s *Space) (*Tx, error) {
 	return w.u.tx(s.scope, s.typ)
 }
 
+// Work returns the unit of work that tx is a part of.
+func (tx *Tx) Work() *Work { return &Work{tx.u} }
+
 // Now is the time that the unit of work takes place at; see [Tx.Now].
 func (w *Work) Now() time.Time { return timeOf(w.u.now) }

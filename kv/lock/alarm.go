@@ -12,7 +12,7 @@ import (
 type alarm struct {
 	at    uint64 // ms since 1970
 	place int    // in the line, from 1; 0: it is not set
-	of    any    // *waiter, *queue or *heart
+	of    any    // *waiter, *queue, *heart or *tenant
 }
 
 // alarms are those that are set, the first one first.
@@ -114,7 +114,7 @@ func (s *Store) watchman() {
 		var fired <-chan time.Time
 		stop := func() bool { return false }
 		if next != math.MaxUint64 {
-			fired, stop = s.kv.After(min(time.Duration(min(next-now, uint64(ringLook/time.Millisecond)))*time.Millisecond, ringLook))
+			fired, stop = s.kv.Timer(moment(min(next, now+uint64(ringLook/time.Millisecond))))
 		}
 		select {
 		case <-s.closed:
@@ -130,18 +130,26 @@ func (s *Store) watchman() {
 // ring does what alarms stand for: who has waited for long enough is told so, and locks
 // are settled, those of a tenant together.
 func (s *Store) ring(list []*alarm) {
-	locks := map[*tenant][]string{}
+	locks, agents := map[*tenant][]string{}, map[*tenant][]string{}
 	for _, a := range list {
 		switch of := a.of.(type) {
 		case *waiter:
 			if s.timeOut(of) {
 				locks[of.t] = append(locks[of.t], of.Name)
 			}
+		case *tenant:
+			s.sweep(of)
+		case *heart:
+			agents[of.t] = append(agents[of.t], of.agent)
 		case *queue:
 			locks[of.t] = append(locks[of.t], of.name)
 		}
 	}
 	for t, names := range locks {
-		s.settle(t, names)
+		s.settle(t, names, agents[t])
+		delete(agents, t)
+	}
+	for t, names := range agents {
+		s.settle(t, nil, names)
 	}
 }

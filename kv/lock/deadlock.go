@@ -85,21 +85,14 @@ func (u *turn) holdersOf(w *waiter) ([]holder, error) {
 	return l.holders, nil
 }
 
-// breakCycles refuses what an agent that was given a lock waits for besides, if it would
-// wait for itself by that: those who wait for the lock wait for it from now on.
-func (u *turn) breakCycles(l *looked, w *waiter) error {
-	if u.config.IgnoreDeadlocks || len(u.t.waits[w.Agent]) == 0 || len(u.t.line(l.name, nil)) == 0 {
-		return nil
-	}
-	for _, other := range u.t.waits[w.Agent] {
-		if other == w || other.Name == l.name {
-			continue
-		}
+// breakCycles refuses what an agent waits for by which it waits for itself.
+func (u *turn) breakCycles(agent string) error {
+	for _, other := range u.t.waits[agent] {
 		holders, err := u.holdersOf(other)
 		if err != nil {
 			return err
 		}
-		cycle, err := u.cycle(w.Agent, &looked{name: other.Name, state: state{holders: holders}})
+		cycle, err := u.cycle(agent, &looked{name: other.Name, state: state{holders: holders}})
 		if errors.Is(err, ErrTooMany) {
 			continue
 		}

@@ -105,7 +105,7 @@ func (u *turn) release(l *looked, agent string) error {
 	for _, w := range u.t.waits[agent] { // it has room for another now
 		u.settleLater(w.Name)
 	}
-	return nil
+	return u.vacate(l)
 }
 
 // ReleaseAll gives all locks of an agent back, in one batch, and returns how many they
@@ -137,9 +137,6 @@ func (u *turn) releaseAll(agent string) (n int, more bool, err error) {
 			if err == nil && l.holder(agent) != nil {
 				n++
 				err = u.release(l, agent)
-			}
-			if err == nil {
-				err = u.vacate(l)
 			}
 			if err != nil {
 				return 0, false, err

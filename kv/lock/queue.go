@@ -18,10 +18,14 @@ type tenant struct {
 	space  *kv.Space
 	queues map[string]*queue    // of the locks that somebody waits for, or that have an alarm
 	waits  map[string][]*waiter // by agent
+	hearts map[string]*heart    // of the agents that are to be heard of
 	count  int                  // who waits
 	synced int                  // those of them whose grant is to be on disk
 	last   uint64               // number of the last that came
 	gone   bool                 // the tenant was dropped
+
+	checked map[string]uint64 // when the sweep has looked at an agent, ms
+	sweep   alarm             // when it is to come
 }
 
 // queue is who waits for a lock, in order.

@@ -97,7 +97,8 @@ func (s *Store) enter(ctx context.Context, name string) (*tenant, error) {
 		if len(s.tenants) >= maxTenants {
 			s.forgetSome()
 		}
-		t = &tenant{name: name, queues: map[string]*queue{}, waits: map[string][]*waiter{}}
+		t = &tenant{name: name, queues: map[string]*queue{}, waits: map[string][]*waiter{}, hearts: map[string]*heart{}, checked: map[string]uint64{}}
+		t.sweep.of = t
 		s.tenants[name] = t
 	}
 	t.users++
@@ -135,10 +136,11 @@ func (s *Store) forgetSome() {
 func (t *tenant) idle() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.queues) == 0
+	return len(t.queues) == 0 && len(t.hearts) == 0 && len(t.checked) == 0
 }
 
-// begin opens the space of a tenant, and sets the alarms of the locks that several hold.
+// begin opens the space of a tenant, and sets the alarms of the locks that several hold,
+// and of agents.
 func (s *Store) begin(ctx context.Context, t *tenant) error {
 	space, err := s.kv.CreateSpace(ctx, t.name, kv.SystemLock, spaceName, s.o.Quota)
 	if err != nil {
@@ -159,10 +161,24 @@ func (s *Store) begin(ctx context.Context, t *tenant) error {
 			t.mu.Unlock()
 		}
 		if o.Cursor = next; next == "" {
-			t.space = space
-			return nil
+			break
 		}
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for r, err := range space.All(ctx, keyOfAgent("")) {
+		if err != nil {
+			return err
+		}
+		agent := string(r.Key[len(keyOfAgent("")):])
+		if a, err := parseAgent(agent, r.Value); err != nil {
+			return err
+		} else if a.status != Offline {
+			s.alarms.sooner(&t.heartOf(agent).alarm, a.heard)
+		}
+	}
+	t.space = space
+	return nil
 }
 
 // lose forgets a tenant whose space is gone, and tells all who wait there.
@@ -186,8 +202,13 @@ func (s *Store) lose(t *tenant) {
 			}
 		}
 	}
+	s.alarms.stop(&t.sweep)
+	for _, h := range t.hearts {
+		s.alarms.stop(&h.alarm)
+	}
 	clear(t.queues)
 	clear(t.waits)
+	clear(t.hearts)
 }
 
 // do changes locks of a tenant by what fn does in a turn, in one batch, for own, which is
@@ -267,40 +288,65 @@ func told(err error) error {
 	return err
 }
 
-// settle gives locks to those that they are due to.
-func (s *Store) settle(t *tenant, names []string) {
+// settle gives locks to those that they are due to, and takes them from agents that are not
+// heard of.
+func (s *Store) settle(t *tenant, names, agents []string) {
+	if s.inBackground(t, func() error {
+		_, err := s.take(context.Background(), t, engine.WAL, nil, func(u *turn) error { return u.look(names, agents) })
+		return err
+	}) {
+		return
+	}
+	at := millis(s.kv.Now().Add(ringRetry))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, name := range names {
+		if q := t.queues[name]; q != nil {
+			s.alarms.sooner(&q.alarm, at)
+		}
+	}
+	for _, agent := range agents {
+		if h := t.hearts[agent]; h != nil {
+			s.alarms.sooner(&h.alarm, at)
+		}
+	}
+}
+
+// look looks after locks and agents whose alarms have come.
+func (u *turn) look(names, agents []string) error {
+	for _, name := range names {
+		l, err := u.load(name)
+		if err == nil {
+			err = u.settle(l, nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, agent := range agents {
+		if err := u.listen(agent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inBackground does something with a tenant, and returns false if it is to be tried again.
+func (s *Store) inBackground(t *tenant, fn func() error) bool {
 	s.mu.Lock()
 	t.users++
 	s.mu.Unlock()
 	defer s.leave(t)
-	_, err := s.take(context.Background(), t, engine.WAL, nil, func(u *turn) error {
-		for _, name := range names {
-			l, err := u.load(name)
-			if err == nil {
-				err = u.settle(l, nil)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	err := fn()
 	switch {
 	case err == nil:
 	case errors.Is(err, kv.ErrSpaceNotFound):
 		s.lose(t)
-	case s.open() != nil:
-	default:
+	case s.open() == nil:
 		s.log.Error("lock: locks could not be given to who waits for them; it is tried again", "in", ringRetry, "err", err)
-		at := millis(s.kv.Now().Add(ringRetry))
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		for _, name := range names {
-			if q := t.queues[name]; q != nil {
-				s.alarms.sooner(&q.alarm, at)
-			}
-		}
+		return false
 	}
+	return true
 }
 
 // never is the moment of what has none.

@@ -24,6 +24,7 @@ type turn struct {
 	scratch []byte
 	result  Grant    // of own, if it does not wait
 	again   []string // locks to be settled at the end
+	hearts  []beat   // when agents are to be looked after
 }
 
 // looked is a lock that a turn has looked at.
@@ -48,7 +49,7 @@ type refused struct {
 // reset begins the turn, anew if it has run before.
 func (u *turn) reset(tx *kv.Tx) {
 	u.tx, u.now = tx, millis(tx.Now())
-	u.locks, u.granted, u.refused, u.again, u.result = nil, u.granted[:0], u.refused[:0], nil, Grant{}
+	u.locks, u.granted, u.refused, u.again, u.hearts, u.result = nil, u.granted[:0], u.refused[:0], nil, nil, Grant{}
 	u.withdraw()
 }
 
@@ -198,7 +199,10 @@ func (u *turn) grant(l *looked, w *waiter) error {
 		return err
 	}
 	u.granted = append(u.granted, granted{w, l.grant(l.name, &l.holders[len(l.holders)-1])})
-	return u.breakCycles(l, w)
+	if u.config.IgnoreDeadlocks || len(u.t.line(l.name, nil)) == 0 {
+		return nil
+	}
+	return u.breakCycles(w.Agent) // those who wait for the lock wait for it from now on
 }
 
 // finish writes what the turn has left to write.
@@ -209,11 +213,6 @@ func (u *turn) finish() error {
 			err = u.settle(l, nil)
 		}
 		if err != nil {
-			return err
-		}
-	}
-	for _, l := range u.locks {
-		if err := u.vacate(l); err != nil {
 			return err
 		}
 	}
@@ -268,8 +267,16 @@ func (u *turn) end(err error) (orphans []Grant) {
 	for _, l := range u.locks {
 		u.attend(l)
 	}
+	for _, b := range u.hearts {
+		h := u.t.heartOf(b.agent)
+		if u.s.alarms.sooner(&h.alarm, b.at); b.at == never {
+			u.s.alarms.stop(&h.alarm)
+			delete(u.t.hearts, b.agent)
+		}
+	}
 	if w := u.own; w != nil && w.queued {
 		u.s.alarms.sooner(&w.until, w.since+millisOf(w.MaxWait))
+		u.s.alarms.sooner(&u.t.sweep, u.now+millisOf(sweepEvery))
 	}
 	return orphans
 }
