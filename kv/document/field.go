@@ -185,13 +185,19 @@ func With(doc json.RawMessage, p Path, value json.RawMessage) json.RawMessage {
 		return value
 	}
 	inner := With(get(doc, p[0]), p[1:], value)
-	one := append(append(append(appendText([]byte{'{'}, []byte(p[0])), ':'), inner...), '}')
+	one := append(make([]byte, 0, len(p[0])+len(inner)+8), '{')
+	one = append(append(append(appendText(one, []byte(p[0])), ':'), inner...), '}')
 	return Over(doc, one)
 }
 
 // Over returns the properties of two canonical objects as one: where both have a name,
 // the value of top. What is no object counts as one without properties.
 func Over(base, top json.RawMessage) json.RawMessage {
+	if below := fieldsOf(base); Kind(top) == '{' {
+		if _, any := below.next(); !any {
+			return top
+		}
+	}
 	return combine(make([]byte, 0, len(base)+len(top)), base, top, func(dst []byte, _, top field) []byte {
 		return appendField(dst, top.name, top.value)
 	})

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"regexp"
 	"testing"
 	"time"
 
@@ -35,5 +36,18 @@ func TestInstantsAreReadWithAnyOffsetAndKeptInUTC(t *testing.T) {
 		got, err := ParseInstant(FormatInstant(at))
 		require.NoError(t, err)
 		require.True(t, at.Equal(got))
+	})
+}
+
+// What looks like an instant is what the grammar says.
+func TestInstantsLookAsTheGrammarSays(t *testing.T) {
+	grammar := regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$`)
+	rapid.Check(t, func(t *rapid.T) {
+		text := []byte(rapid.StringMatching(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{0,10})?(Z|[+-]\d\d:\d\d)?`).Draw(t, "text"))
+		if rapid.Bool().Draw(t, "other") {
+			text[rapid.IntRange(0, len(text)-1).Draw(t, "at")] = rapid.SampledFrom([]byte("0aT:.Z+-")).Draw(t, "byte")
+			text = text[:rapid.IntRange(0, len(text)).Draw(t, "length")]
+		}
+		require.Equal(t, grammar.Match(text), isInstant(string(text)), "%s", text)
 	})
 }

@@ -58,25 +58,26 @@ func isHash(text string) bool {
 // the order in which canonical JSON has them.
 var placed = [...]string{"event_id", "hash", "previous_hash", "timestamp"}
 
+// emptyHash is the hash of an object without properties.
+var emptyHash = quote(hashOf([]byte("{}")))
+
 // givenHash returns the hash that an event has for what it gives under a name: inputs or
-// outputs.
-func givenHash(event json.RawMessage, name string) (json.RawMessage, error) {
-	field := name + "_hash"
-	given, hash := document.Field(event, document.Path{name}), document.Field(event, document.Path{field})
+// outputs; nil: not that, or not the hash.
+func givenHash(name string, given, hash json.RawMessage) (json.RawMessage, error) {
 	if hash != nil {
 		if text, _ := document.Text(hash); !isHash(text) {
-			return nil, invalid(field, "a hash is sha256: and 64 hexadecimal digits in lower case")
+			return nil, invalid(name+"_hash", "a hash is sha256: and 64 hexadecimal digits in lower case")
 		}
 		if given == nil {
 			return hash, nil
 		}
 	}
 	if given == nil {
-		given = json.RawMessage("{}")
+		return emptyHash, nil
 	}
 	computed := quote(hashOf(given))
 	if hash != nil && !bytes.Equal(hash, computed) {
-		return nil, invalid(field, "it is not the hash of the %s that are given", name)
+		return nil, invalid(name+"_hash", "it is not the hash of the %s that are given", name)
 	}
 	return computed, nil
 }
@@ -85,16 +86,26 @@ func givenHash(event json.RawMessage, name string) (json.RawMessage, error) {
 // with the hashes of inputs and outputs, which may be given instead of those, and with
 // stand-ins for the hashes of the chain.
 func prepareEvent(canonical json.RawMessage) (json.RawMessage, error) {
-	for _, name := range placed {
-		if document.Field(canonical, document.Path{name}) != nil {
+	var given, hash [2]json.RawMessage // of inputs, of outputs
+	for name, value := range document.Properties(canonical) {
+		switch name := string(name[1 : len(name)-1]); name {
+		case "inputs":
+			given[0] = value
+		case "inputs_hash":
+			hash[0] = value
+		case "outputs":
+			given[1] = value
+		case "outputs_hash":
+			hash[1] = value
+		case placed[0], placed[1], placed[2], placed[3]:
 			return nil, invalid(name, "the ledger says it itself: leave it out")
 		}
 	}
-	inputs, err := givenHash(canonical, "inputs")
+	inputs, err := givenHash("inputs", given[0], hash[0])
 	if err != nil {
 		return nil, err
 	}
-	outputs, err := givenHash(canonical, "outputs")
+	outputs, err := givenHash("outputs", given[1], hash[1])
 	if err != nil {
 		return nil, err
 	}
@@ -110,20 +121,28 @@ type pieces [len(placed) + 1][]byte
 
 // cutEvent cuts a canonical event, and returns what was cut out of it: the values
 // of placed.
-func cutEvent(canonical []byte) (p pieces, values [len(placed)][]byte, err error) {
+func cutEvent(stored []byte) (p pieces, values [len(placed)][]byte, err error) {
+	if !json.Valid(stored) || stored[0] != '{' || stored[len(stored)-1] != '}' {
+		return p, values, errors.New("it is not an object")
+	}
+	return cut(stored)
+}
+
+// cut is cutEvent of what is an object.
+func cut(canonical []byte) (p pieces, values [len(placed)][]byte, err error) {
 	n, from := 0, 0
-	err = eachField(canonical, func(name string, start, value, end int) {
-		if n == len(placed) || name != placed[n] {
+	eachField(canonical, func(name []byte, start, value, end int) {
+		if n == len(placed) || string(name) != placed[n] {
 			return
 		}
 		values[n] = canonical[value:end]
-		if name == "hash" {
+		if string(name) == "hash" {
 			value = start
 		}
 		p[n] = canonical[from:value]
 		n, from = n+1, end
 	})
-	if err == nil && n < len(placed) {
+	if n < len(placed) {
 		err = errors.New("it has no " + placed[n])
 	}
 	p[n] = canonical[from:]
@@ -133,11 +152,9 @@ func cutEvent(canonical []byte) (p pieces, values [len(placed)][]byte, err error
 // eachField calls fn for the fields of an object, which has no space around its names
 // where it is canonical: with the name as it stands, where the field begins, the comma
 // before it included, where its value does, and where that ends.
-func eachField(object []byte, fn func(name string, start, value, end int)) error {
-	if !json.Valid(object) || object[0] != '{' || object[len(object)-1] != '}' {
-		return errors.New("it is not an object")
-	}
-	depth, start, name, value := 0, 0, "", 0
+func eachField(object []byte, fn func(name []byte, start, value, end int)) {
+	depth, start, value := 0, 0, 0
+	var name []byte
 	for at := 0; at < len(object); at++ {
 		switch object[at] {
 		case '"':
@@ -148,7 +165,7 @@ func eachField(object []byte, fn func(name string, start, value, end int)) error
 				}
 			}
 			if depth == 1 && value == 0 {
-				name = string(object[from+1 : at])
+				name = object[from+1 : at]
 			}
 		case ':':
 			if depth == 1 {
@@ -167,7 +184,6 @@ func eachField(object []byte, fn func(name string, start, value, end int)) error
 			}
 		}
 	}
-	return nil
 }
 
 // hash is that of the event with some values of placed; the one of hash itself

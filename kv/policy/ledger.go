@@ -21,7 +21,7 @@ type draft struct {
 }
 
 func newDraft(event json.RawMessage) (record.Placer, error) {
-	p, _, err := cutEvent(event)
+	p, _, err := cut(event)
 	intent, _ := document.Text(document.Field(event, document.Path{"intent_id"}))
 	return &draft{p, intent}, err
 }

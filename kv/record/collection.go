@@ -330,6 +330,9 @@ func (c *Collection) WithArchive() []*Collection {
 // typ is what kv knows of the collection itself.
 func (c *Collection) typ() kv.Type {
 	t := kv.Type{System: kv.SystemRecord, Space: c.Name, History: c.History}
+	if c.inOrder() {
+		t.Inline = 1 // what a change has put stays where it is: the log does not hold it twice
+	}
 	add := func(number uint16, name string, keys bool, terms func(key, value []byte) [][]byte) {
 		if keys {
 			terms = nil

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/stoadb/stoa/engine"
@@ -108,9 +109,13 @@ func appendPiece(dst []byte, value json.RawMessage, as string) ([]byte, bool) {
 }
 
 func appendText(dst []byte, text string) []byte {
+	dst = slices.Grow(dst, 1+len(text)+2+ordinalBytes)
 	dst = append(dst, pieceText)
-	dst = append(dst, bytes.ReplaceAll([]byte(text), []byte{0}, []byte{0, 0xFF})...)
-	return append(dst, 0, 1)
+	for at := strings.IndexByte(text, 0); at >= 0; at = strings.IndexByte(text, 0) {
+		dst = append(append(dst, text[:at]...), 0, 0xFF)
+		text = text[at+1:]
+	}
+	return append(append(dst, text...), 0, 1)
 }
 
 // day is the day in UTC of an instant, or of a date.
