@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -148,7 +149,8 @@ func (s *Store) Declare(t Type) error {
 func (s *Store) numbered(name typeName, number uint32) {
 	s.types[typeKey{name.system, number}] = s.declared[name]
 	s.numbers[name] = number
-	clear(s.spaces)
+	// Those that are opened from now on are of this declaration.
+	maps.DeleteFunc(s.spaces, func(of spaceName, _ *Space) bool { return of.system == name.system && of.space == name.name })
 	s.dues.arm(0) // something of the type may be due
 }
 

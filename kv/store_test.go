@@ -350,3 +350,27 @@ func TestLimitsOfKeysValuesAndTimesToLive(t *testing.T) {
 	_, err = s.Put(done, nil, nil, PutOptions{})
 	require.ErrorIs(t, err, context.Canceled)
 }
+
+// A type that gets its number, or is declared anew, has its own spaces opened again, and
+// no others.
+func TestSpacesOfOtherTypesStayRemembered(t *testing.T) {
+	h := newTestStore(t)
+	s := h.space("a", "words")
+	require.Same(t, s, h.Remembered("a", SystemTest, "words"))
+	p := h.space("a", "plain")
+	require.Same(t, s, h.Remembered("a", SystemTest, "words"))
+	again := words
+	again.History = 1
+	require.NoError(t, h.Declare(again))
+	require.Nil(t, h.Remembered("a", SystemTest, "words"))
+	require.Same(t, p, h.Remembered("a", SystemTest, "plain"))
+	for _, value := range []string{"x", "y"} {
+		put(t, h.space("a", "words"), "k", value, 0)
+	}
+	view, err := h.space("a", "words").View()
+	require.NoError(t, err)
+	defer func() { require.NoError(t, view.Close()) }()
+	history, err := view.History([]byte("k"))
+	require.NoError(t, err)
+	require.Len(t, history, 1, "by the declaration that is the last")
+}

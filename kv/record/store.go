@@ -110,15 +110,7 @@ func (s *Store) Do(ctx context.Context, tenant string, d engine.Durability, fn f
 	if tenant == "" {
 		return invalid("tenant", "a tenant is required")
 	}
-	spaces := map[string]*kv.Space{}
-	for _, name := range s.names {
-		space, err := s.kv.Space(tenant, kv.SystemRecord, name)
-		if err != nil && !errors.Is(err, kv.ErrSpaceNotFound) {
-			return s.collections[name].told(err)
-		}
-		spaces[name] = space
-	}
-	return s.do(ctx, tenant, d, spaces, fn)
+	return s.do(ctx, tenant, d, map[string]*kv.Space{}, fn)
 }
 
 // do is Do with the spaces that are known.
