@@ -62,7 +62,7 @@ func daemon() string {
 	if err != nil {
 		log.Fatal(err)
 	}
-	s, err := server.New(db, server.Options{KV: storage, Records: policies.Records(), Dag: contexts, Namespaces: namespaces})
+	s, err := server.New(db, server.Options{KV: storage, Records: policies.Records(), Policies: policies, Dag: contexts, Namespaces: namespaces})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -26,7 +26,8 @@ var (
 	// ErrOwned is returned when a batch changes rows that a service keeps.
 	ErrOwned = fault.ErrOwned
 	// ErrBound is returned when the user of a connection is bound to a tenant, and
-	// asks for something else than that tenant's key-values and records.
+	// asks for something else than that tenant's key-values, records and decisions, or
+	// for what is for those who run the host.
 	ErrBound = fault.ErrBound
 )
 

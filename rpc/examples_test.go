@@ -125,6 +125,37 @@ func ExampleRecords() {
 	// int-20251130-abc123 2 <nil>
 }
 
+// A user delegates, an agent asks, and the ledger says what came of it.
+func ExamplePolicy() {
+	ctx, c := context.Background(), dial()
+	r, p := c.Records("acme"), c.Policy("acme")
+	for collection, doc := range map[string]any{
+		"delegation": map[string]any{"delegator": "user:ann", "delegate": "agent:mailer", "scope": []string{"mail.*"}},
+		"policy": map[string]any{"name": "Friends only", "scope": "mail.send", "created_by": "user:ann", "rules": []map[string]any{
+			{"rule_id": "r1", "condition": "to NOT IN friends", "action": "deny", "priority": 10, "reason": "not a friend"},
+		}},
+		"intent": map[string]any{"intent_id": "int-20251130-mail01", "actor": "user:ann", "goal": "answer the post"},
+	} {
+		if _, err := r.Create(ctx, collection, doc); err != nil {
+			log.Fatal(err)
+		}
+	}
+	for _, to := range []string{"bob", "eve"} {
+		mail := rpc.Question{Agent: "agent:mailer", Action: "mail.send", Context: map[string]any{"to": to, "friends": []string{"bob"}}}
+		used, err := p.Use(ctx, mail, rpc.UseOptions{Log: true, Intent: "int-20251130-mail01"})
+		fmt.Println(to, used.Allowed, used.Reason, err)
+	}
+	for f, err := range p.Verify(ctx) {
+		fmt.Println(f, err)
+	}
+	head, err := p.Head(ctx)
+	fmt.Println(head.Events, "events", err)
+	// Output:
+	// bob true No policy restriction <nil>
+	// eve false not a friend <nil>
+	// 2 events <nil>
+}
+
 func ExampleKV_All() {
 	ctx, k := context.Background(), dial().KV("acme")
 	for i, name := range []string{"ada", "bob"} {

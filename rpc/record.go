@@ -47,6 +47,9 @@ type recordSet struct{ Tenant, Collection string }
 // TenantName returns the tenant.
 func (a *recordSet) TenantName() *string { return &a.Tenant }
 
+// CollectionName returns the collection.
+func (a *recordSet) CollectionName() string { return a.Collection }
+
 // recordID are arguments about a record.
 type recordID struct {
 	recordSet

@@ -22,6 +22,14 @@ func RecordDurability(d Durability) RecordOption {
 	return func(o *record.UpdateOptions) { o.Durability = d }
 }
 
+// updated returns options as the domain has them.
+func updated(with []RecordOption) (o record.UpdateOptions) {
+	for _, set := range with {
+		set(&o)
+	}
+	return o
+}
+
 // recordWrite are the arguments of a change of a record.
 type recordWrite struct {
 	recordID
@@ -32,11 +40,7 @@ type recordWrite struct {
 }
 
 func (r *Records) write(collection, id string, with []RecordOption) recordWrite {
-	a := recordWrite{recordID: recordID{recordSet{r.tenant, collection}, id}}
-	for _, set := range with {
-		set(&a.UpdateOptions)
-	}
-	return a
+	return recordWrite{recordID: recordID{recordSet{r.tenant, collection}, id}, UpdateOptions: updated(with)}
 }
 
 var recordCreate = op.New(op.Method{Number: 801, Name: "Record.Create", Access: op.AccessTenant},

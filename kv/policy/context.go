@@ -10,6 +10,13 @@ import (
 // MaxContext is how many bytes the context of a question may have as JSON.
 const MaxContext = 64 << 10
 
+// NewQuestion returns the question whether somebody may perform an action, with its context
+// as callers send it: see [ParseContext]. It returns record.ErrValidation for what that refuses.
+func NewQuestion(agent, action string, context []byte) (Question, error) {
+	fields, err := ParseContext(context)
+	return Question{Agent: agent, Action: action, Context: fields}, refusal(err)
+}
+
 // ParseContext reads the context of a question, as callers send it: an object of at most MaxContext
 // bytes, without a name twice, half a surrogate pair or an integer that a double does not hold. No
 // bytes at all are a context without fields. What it refuses is a *FieldError of the field context.

@@ -121,7 +121,7 @@ func (s *Store) Verify(ctx context.Context, tenant string) iter.Seq2[Finding, er
 }
 
 // Events yields the events of a tenant whose times are at from or after, and before to,
-// oldest first, in one state.
+// oldest first, in one state. The zero Time is no bound.
 func (s *Store) Events(ctx context.Context, tenant string, from, to time.Time) iter.Seq2[record.Doc, error] {
 	return func(yield func(record.Doc, error) bool) {
 		view, err := s.records.View(tenant)
@@ -130,15 +130,18 @@ func (s *Store) Events(ctx context.Context, tenant string, from, to time.Time) i
 			return
 		}
 		defer func() { _ = view.Close() }()
-		q := record.Query{All: true, Filters: []record.Filter{{Index: "by_date",
-			From: document.FromText(from.UTC().Format(time.DateOnly)), To: document.FromText(to.UTC().AddDate(0, 0, 1).Format(time.DateOnly))}}}
+		by := record.Filter{Index: "by_date", From: document.FromText(from.UTC().Format(time.DateOnly))}
+		if !to.IsZero() {
+			by.To = document.FromText(to.UTC().AddDate(0, 0, 1).Format(time.DateOnly))
+		}
+		q := record.Query{All: true, Filters: []record.Filter{by}}
 		for d, err := range each(ctx, view, Ledger, q) {
 			if err == nil {
 				at, _ := document.ParseInstant(text(d, "timestamp"))
 				if at.Before(from) {
 					continue
 				}
-				if !at.Before(to) { // times don't go back
+				if !to.IsZero() && !at.Before(to) { // times don't go back
 					return
 				}
 			}

@@ -218,6 +218,12 @@ func TestB42B43B44EventsByTheirIndexes(t *testing.T) {
 		}
 		require.Equal(t, expected, got)
 	}
+	var got []string
+	for d, err := range h.Events(ctx, "t", time.Time{}, time.Time{}) {
+		require.NoError(t, err)
+		got = append(got, d.ID)
+	}
+	require.Equal(t, ids, got, "no bounds")
 	h.verified()
 }
 

@@ -66,26 +66,43 @@ func filtersFor(p Pattern) []record.Filter {
 // ClaimsAbout returns a page of the claims about an object that hold, of a type: who owns
 // org:blackroad. "" is any type. Of the query Limit, Cursor, All and Reverse count.
 func (s *Store) ClaimsAbout(ctx context.Context, tenant, object, claimType string, q record.Query) (record.Page, error) {
-	q.Filters = []record.Filter{record.Equal("by_object", object)}
-	if claimType != "" {
-		q.Filters = append(q.Filters, record.Equal("by_type", claimType))
-	}
+	q.Filters = AboutObject(object, claimType)
 	return s.records.List(ctx, tenant, Claims, q)
+}
+
+// AboutObject finds the claims about an object, of a type; "" is any type.
+func AboutObject(object, claimType string) []record.Filter {
+	by := []record.Filter{record.Equal("by_object", object)}
+	if claimType != "" {
+		by = append(by, record.Equal("by_type", claimType))
+	}
+	return by
 }
 
 // WorkOf returns a page of the intents that an agent is assigned to, in a status: what is
 // it working on. "" is any status. Of the query Limit, Cursor and Reverse count.
 func (s *Store) WorkOf(ctx context.Context, tenant, agent, status string, q record.Query) (record.Page, error) {
-	q.Filters = []record.Filter{record.Equal("by_agent", name(agent))}
-	if status != "" {
-		q.Filters = append(q.Filters, record.Equal("by_status", status))
-	}
+	q.Filters = OfAgent(agent, status)
 	return s.records.List(ctx, tenant, Intents, q)
+}
+
+// OfAgent finds the intents that an agent is assigned to, in a status; "" is any status.
+func OfAgent(agent, status string) []record.Filter {
+	by := []record.Filter{record.Equal("by_agent", name(agent))}
+	if status != "" {
+		by = append(by, record.Equal("by_status", status))
+	}
+	return by
 }
 
 // Day returns a page of the events of a day of UTC, oldest first: what happened. Of the
 // query Limit, Cursor and Reverse count.
 func (s *Store) Day(ctx context.Context, tenant string, day time.Time, q record.Query) (record.Page, error) {
-	q.Filters = []record.Filter{record.Equal("by_date", day.UTC().Format(time.DateOnly))}
+	q.Filters = OfDay(day)
 	return s.records.List(ctx, tenant, Ledger, q)
+}
+
+// OfDay finds the events of a day of UTC.
+func OfDay(day time.Time) []record.Filter {
+	return []record.Filter{record.Equal("by_date", day.UTC().Format(time.DateOnly))}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stoadb/stoa/kv"
@@ -32,6 +33,9 @@ type Collection struct {
 	MaxBytes  int                 `json:"max_bytes"` // of a document; 0: MaxDocument
 	// AppendOnly says that records are made and never changed nor removed, by no verb.
 	AppendOnly bool `json:"append_only"`
+	// Operators are the verbs (create, update, transition, delete, import) that are for those who run the host. A service
+	// refuses them to users who are bound to a tenant.
+	Operators []string `json:"operators"`
 
 	// Prepare returns what a document is to be, whenever one is made or changed, before
 	// the schema looks at it; or an error, which refuses it. It sees no store and no
@@ -122,6 +126,12 @@ type Archive struct {
 // archiveSuffix makes of the name of a collection that of its archive.
 const archiveSuffix = ".archive"
 
+// declaredVerbs are those that change records one by one, and Import, which asks less of them.
+var declaredVerbs = []string{"create", "update", "transition", "delete", "import"}
+
+// ForOperators reports whether a verb is for those who run the host.
+func (c *Collection) ForOperators(verb string) bool { return slices.Contains(c.Operators, verb) }
+
 var collectionName = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,99}$`)
 
 // Parse reads the declaration of a collection. It returns ErrInvalidArgument, with the
@@ -165,6 +175,11 @@ func (c *Collection) compile() *Error {
 	}
 	if err := c.ID.compile(); err != nil {
 		return err
+	}
+	for i, verb := range c.Operators {
+		if !slices.Contains(declaredVerbs, verb) {
+			return invalid(fmt.Sprintf("operators.%d", i), "the verbs are %s", strings.Join(declaredVerbs, ", "))
+		}
 	}
 	for _, part := range []func() *Error{c.compileStates, c.compileIndexes, c.compileKeys, c.compileTimes, c.compileWithheld} {
 		if err := part(); err != nil {

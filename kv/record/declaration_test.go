@@ -72,6 +72,7 @@ func TestDeclarationsThatAreNotWellFormedAreRefused(t *testing.T) {
 		`{"keys":[null]}`:                          "keys.0",
 		`{"keys":[{"pattern":"task::{task_id}"}]}`: "keys.0",
 		`{"history":-1}`:                           "history",
+		`{"operators":["create","purge"]}`:         "operators.1",
 		`{"valid":{"when":{"x":[]}}}`:              "declaration",
 		`{"valid":{"when":{"x":1}}}`:               "declaration",
 		`{"indexes":[{"number":1,"name":"a","as":"day","when":{"x":[1]}}]}`: "indexes.0",

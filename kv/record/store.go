@@ -63,7 +63,18 @@ func (s *Store) Collection(name string) (*Collection, error) {
 	if c := s.collections[name]; c != nil {
 		return c, nil
 	}
-	return nil, refuse(CodeUnknownCollection, "collection", "there is no collection %q; the collections are %s", shortened(name), strings.Join(s.names, ", "))
+	return nil, refuse(CodeUnknownCollection, "collection", "there is no collection %q; the collections are %s", shortened(name), strings.Join(s.roots(), ", "))
+}
+
+// roots are the names of the collections, but for archives and versions of others.
+func (s *Store) roots() (names []string) {
+	for _, name := range s.names {
+		above, _, _ := strings.Cut(name, ".")
+		if above == name || s.collections[above] == nil {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // look returns a collection and its space of a tenant, which is nil if that has none.

@@ -22,6 +22,7 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
+	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/fault"
@@ -113,6 +114,7 @@ func TestTheGreetingHasTheCallsOfTheServicesThatAreThere(t *testing.T) {
 	gov := startGov(t, rpc.FramingAuto, Options{}).testDaemon
 	for service, d := range map[string]*testDaemon{
 		"stoa.v1.Dag": startDag(t, 1, Options{}).testDaemon, "stoa.v1.Kv": startKV(t, Options{}, kvstorage.Options{}).testDaemon,
+		"stoa.v1.Record": startRecords(t, Options{}, kv.Quota{}).testDaemon, "stoa.v1.Policy": startPolicies(t, Options{}).testDaemon,
 		"stoa.v1.Namespace": gov, "stoa.v1.Group": gov, "stoa.v1.Store": gov, "stoa.v1.Blob": gov, "stoa.v1.Admin": gov,
 	} {
 		greeting := d.raw(t).greeting

@@ -24,13 +24,26 @@ func (s *Server) boundTo(ctx context.Context) (tenant string, bound bool) {
 }
 
 // checkBound refuses what a user who is bound to a tenant may not call: rows of
-// other tenants are seen by nearly all services but Kv and Record.
+// other tenants are seen by nearly all services but Kv, Record and Policy.
 func (s *Server) checkBound(ctx context.Context, method string) error {
 	tenant, bound := s.boundTo(ctx)
 	if !bound || !ours(method) || s.methods[method].Access.Bound() {
 		return nil
 	}
-	return errBound(tenant, "only the services Kv and Record are theirs")
+	return errBound(tenant, "only the services Kv, Record and Policy are theirs")
+}
+
+// checkVerb refuses a user who is bound to a tenant a verb that the declaration of a
+// collection keeps for those who run the host.
+func (s *Server) checkVerb(ctx context.Context, verb, collection string) error {
+	tenant, bound := s.boundTo(ctx)
+	if !bound || s.o.Records == nil {
+		return nil
+	}
+	if c, err := s.o.Records.Collection(collection); err != nil || !c.ForOperators(verb) {
+		return nil // the domain refuses what is not there
+	}
+	return errBound(tenant, fmt.Sprintf("%s of the collection %s is for others to do", verb, collection))
 }
 
 func errBound(tenant, reason string) *fault.Error {

@@ -62,9 +62,13 @@ func (s *Server) Admit(ctx context.Context, m *op.Method, in any) error {
 			return err
 		}
 		*name = tenant
+		if set, ok := in.(op.Collected); ok {
+			_, verb, _ := strings.Cut(m.Name, ".")
+			return s.checkVerb(ctx, strings.ToLower(verb), set.CollectionName())
+		}
 	case op.AccessTenants:
 		if tenant, bound := s.boundTo(ctx); bound {
-			return errBound(tenant, "tenants and quotas are for others to change")
+			return errBound(tenant, "tenants, quotas, settings and versions are for others to change")
 		}
 	case op.AccessSecrets:
 		return s.maySeal(ctx)
@@ -74,7 +78,7 @@ func (s *Server) Admit(ctx context.Context, m *op.Method, in any) error {
 
 // Paced runs a stream; see [op.Host].
 func (s *Server) Paced(ctx context.Context, m *op.Method, work func(context.Context, op.Pace) error) error {
-	open := &s.kvStreams // of Kv and Record
+	open := &s.kvStreams // of Kv, Record and Policy
 	switch {
 	case strings.HasPrefix(m.Full(), blobPrefix):
 		open = &s.transfers

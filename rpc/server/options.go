@@ -17,6 +17,7 @@ import (
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/kv/record"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc/server/internal/demux"
@@ -58,7 +59,7 @@ type Options struct {
 	MaxSessionScans int
 	// SessionIdle is how long a session may go without a request and its
 	// snapshot without a read, and how long a scan, or a stream of the services
-	// Dag, Kv, Record, Namespace and Group, may wait for a client that does not take or send what is next;
+	// Dag, Kv, Record, Policy, Namespace and Group, may wait for a client that does not take or send what is next;
 	// they are ended then. 0: 10 minutes.
 	SessionIdle time.Duration
 	// Greeting is how long a connection may take to say which framing it speaks; 0:
@@ -107,11 +108,14 @@ type Options struct {
 	// Records keeps the records of the engine, for the Record service. Its store stays
 	// the caller's to close, after Serve has returned. Nil: there is no such service.
 	Records *record.Store
-	// MaxKVStreams is how many streams of the services Kv and Record may be open at
+	// Policies decides by the records of the engine, for the Policy service. Its store
+	// stays the caller's to close, after Serve has returned. Nil: there is no such service.
+	Policies *policy.Store
+	// MaxKVStreams is how many streams of the services Kv, Record and Policy may be open at
 	// once; what exceeds it is refused as busy. 0: 4,096.
 	MaxKVStreams int
 	// Tenants binds users, by their number, to a tenant. They may connect, too, and use
-	// the services Kv and Record for that tenant, and nothing else.
+	// the services Kv, Record and Policy for that tenant, and nothing else.
 	Tenants map[uint32]string
 
 	// Logger is where the server logs; nil: nowhere. Calls are logged at debug,

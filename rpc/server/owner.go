@@ -10,7 +10,7 @@ import (
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// What the scopes of the services Dag, of Namespace and Group, and of Kv and Record begin with.
+// What the scopes of the services Dag, of Namespace and Group, and of Kv, Record and Policy begin with.
 const (
 	dagScopes = "dag-"
 	govScopes = "gov-"

@@ -46,6 +46,9 @@ func (t *recordService) Import(stream grpc.ClientStreamingServer[stoav1.RecordIm
 		if err != nil {
 			return err
 		}
+		if err := t.s.checkVerb(ctx, "import", h.GetCollection()); err != nil {
+			return err
+		}
 		stored, err := t.s.o.Records.Import(ctx, tenant, h.GetCollection(), in)
 		if err != nil {
 			return err

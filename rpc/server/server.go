@@ -129,6 +129,9 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 	if o.Records != nil {
 		s.register(&stoav1.Record_ServiceDesc, o.Records, &recordService{s: s})
 	}
+	if o.Policies != nil {
+		s.register(&stoav1.Policy_ServiceDesc, o.Policies, nil)
+	}
 	if o.Dag != nil {
 		s.register(&stoav1.Dag_ServiceDesc, s.contexts(), &dagService{s: s})
 	}

@@ -35,9 +35,9 @@ const (
 	FieldNext        = "next"         // a time, RFC 3339
 	FieldExpected    = "expected"     // a time, RFC 3339
 	FieldRetryAfter  = "retry_after"  // milliseconds
-	FieldCode        = "code"         // of a refusal of the services Kv and Record
-	FieldTenant      = "tenant"       // of the services Kv and Record
-	FieldCollection  = "collection"   // of the Record service
+	FieldCode        = "code"         // of a refusal of the services Kv, Record and Policy
+	FieldTenant      = "tenant"       // of the services Kv, Record and Policy
+	FieldCollection  = "collection"   // of the services Record and Policy
 	FieldRevision    = "revision"     // that a record has
 	FieldNamespace   = "namespace_id" // hex
 	FieldGroup       = "group_id"     // hex

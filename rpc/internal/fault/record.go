@@ -30,6 +30,16 @@ func refusedRecord(kind stoav1.ErrorKind) *data {
 	return d
 }
 
+// lacksTenant narrows the data of refusals to those that name no tenant.
+func lacksTenant(d *data) *data {
+	fits := d.fits
+	d.fits = func(err error) bool {
+		var r *record.Error
+		return fits(err) && errors.As(err, &r) && r.Field == "tenant"
+	}
+	return d
+}
+
 // recordKind returns the kind of a refusal.
 func recordKind(e *record.Error) stoav1.ErrorKind {
 	switch e.Code {

@@ -37,6 +37,7 @@ const (
 	hintConcepts = "`stoa help concepts` says what such words mean"
 	hintConflict = "read the record again, and retry with what is stored now"
 	hintCorrupt  = "`stoa verify` says more; `stoa restore BACKUP DIR --replace` puts a backup in its place, `stoa salvage` copies what can be read"
+	hintTenant   = "--tenant names one, and so does $STOA_TENANT"
 	hintForce    = "--force deletes it all the same"
 )
 
@@ -113,6 +114,7 @@ var errorTable = []known{
 	{is: errKV, kind: stoav1.ErrorKind_ERROR_KIND_KV_QUOTA, code: codes.ResourceExhausted, exit: exitRefused, data: refusedKV(stoav1.ErrorKind_ERROR_KIND_KV_QUOTA)},
 	{is: errKV, kind: stoav1.ErrorKind_ERROR_KIND_KV_CONFLICT, code: codes.Aborted, exit: exitRefused, data: refusedKV(stoav1.ErrorKind_ERROR_KIND_KV_CONFLICT)},
 	{is: errKV, kind: stoav1.ErrorKind_ERROR_KIND_KV_CAPABILITY, code: codes.Unimplemented, exit: exitRefused, data: refusedKV(stoav1.ErrorKind_ERROR_KIND_KV_CAPABILITY)},
+	{is: errRecord, kind: stoav1.ErrorKind_ERROR_KIND_RECORD_ARGUMENT, code: codes.InvalidArgument, hint: hintTenant, data: lacksTenant(refusedRecord(stoav1.ErrorKind_ERROR_KIND_RECORD_ARGUMENT))},
 	{is: errRecord, kind: stoav1.ErrorKind_ERROR_KIND_RECORD_ARGUMENT, code: codes.InvalidArgument, data: refusedRecord(stoav1.ErrorKind_ERROR_KIND_RECORD_ARGUMENT)},
 	{is: errRecord, kind: stoav1.ErrorKind_ERROR_KIND_RECORD_NOT_FOUND, code: codes.NotFound, exit: exitNotFound, data: refusedRecord(stoav1.ErrorKind_ERROR_KIND_RECORD_NOT_FOUND)},
 	{is: errRecord, kind: stoav1.ErrorKind_ERROR_KIND_RECORD_EXISTS, code: codes.AlreadyExists, exit: exitRefused, data: refusedRecord(stoav1.ErrorKind_ERROR_KIND_RECORD_EXISTS)},

@@ -36,9 +36,10 @@ const (
 	// AccessAll is every user.
 	AccessAll
 	// AccessTenant is every user, about the tenant that the user is bound to. The
-	// arguments are Tenanted.
+	// arguments are Tenanted, and those of verbs of records Collected.
 	AccessTenant
-	// AccessTenants is every user who is not bound to a tenant, to change tenants.
+	// AccessTenants is every user who is not bound to a tenant, to change tenants and
+	// what holds for all of one.
 	AccessTenants
 	// AccessSecrets is users who may read secrets.
 	AccessSecrets
@@ -52,6 +53,13 @@ func (a Access) Bound() bool { return a == AccessAll || a == AccessTenant || a =
 type Tenanted interface {
 	// TenantName returns where the name is.
 	TenantName() *string
+}
+
+// Collected are arguments that name a collection of records, whose declaration may have a
+// verb be for those who run the host.
+type Collected interface {
+	// CollectionName returns the name.
+	CollectionName() string
 }
 
 // Host is the server that operations are served by.

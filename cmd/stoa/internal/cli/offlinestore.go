@@ -86,7 +86,7 @@ func (o *offlineStore) serveSource(source *inspect.Source) (_ *rpc.Client, err e
 	if err != nil {
 		return nil, err
 	}
-	settings.Records = policies.Records()
+	settings.Records, settings.Policies = policies.Records(), policies
 	if settings.Namespaces, err = namespace.View(db, namespace.Options{Damaged: o.lose}); err != nil {
 		return nil, err
 	}

@@ -189,7 +189,7 @@ func (s *settings) serveStore(ctx context.Context, st *store, activated net.List
 	}
 	defer func() { err = errors.Join(err, blobs.Close()) }()
 	o := server.Options{
-		Dag: contexts, KV: storage, Records: policies.Records(), Namespaces: namespaces, Raw: s.raw, Tenants: s.tenants,
+		Dag: contexts, KV: storage, Records: policies.Records(), Policies: policies, Namespaces: namespaces, Raw: s.raw, Tenants: s.tenants,
 		Info: st.info, AllowUIDs: s.allowUIDs, AllowGIDs: s.gids, SecretUIDs: s.secretUIDs,
 		DrainTimeout: s.drainTimeout, Logger: log,
 		Blobs: blobs,

@@ -1,0 +1,99 @@
+// Package policywire turns what package policy has into messages of the Policy service and
+// back, for both ends.
+package policywire
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/stoadb/stoa/kv/policy"
+	"github.com/stoadb/stoa/rpc/internal/op"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+var (
+	_ = op.Pair(fromResult, result)
+	_ = op.Pair(fromEventID, eventID)
+	_ = op.Pair(fromTime, op.Always(at))
+
+	_ = op.Tags[policy.Decision]("Policy", "policy_id", "Rule", "rule_matched", "Transform", "transform_fn", "Delegation", "delegation_id")
+	_ = op.Tags[policy.Used]("Event", "event_id", "Approval", "approval_id")
+	_ = op.Tags[policy.Node]("Parts", ",optional")
+	_ = op.Tags[policy.Grant]("Delegation", "delegation_id", "RequireApproval", "require_approval_for")
+	_ = op.Tags[policy.Head]("At", "at_ms")
+)
+
+func fromResult(r *policy.Result) stoav1.PolicyResult { return stoav1.PolicyResult(*r) }
+
+func result(field string, r stoav1.PolicyResult) (policy.Result, error) {
+	if r < stoav1.PolicyResult_POLICY_RESULT_ALLOWED || r > stoav1.PolicyResult_POLICY_RESULT_TRANSFORMED {
+		return 0, &op.FieldError{Field: field, Reason: fmt.Sprintf("no result %d", int32(r))}
+	}
+	return policy.Result(r), nil
+}
+
+func fromEventID(id *policy.EventID) string {
+	if *id == (policy.EventID{}) {
+		return ""
+	}
+	return id.String()
+}
+
+func eventID(field, text string) (policy.EventID, error) {
+	id, ok := policy.ParseEventID(text)
+	if !ok && text != "" {
+		return id, &op.FieldError{Field: field, Reason: "no id of an event"}
+	}
+	return id, nil
+}
+
+// fromTime returns the first millisecond since 1970 that is not before a time. The zero Time,
+// which is none, is 0, and no other is.
+func fromTime(t *time.Time) uint64 {
+	if t.IsZero() {
+		return 0
+	}
+	return uint64(max(t.Add(time.Millisecond-1).UnixMilli(), 1))
+}
+
+func at(ms uint64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(ms)).UTC()
+}
+
+// Row is a record as a row for SQL.
+type Row struct {
+	Columns []string // the names of all columns; on the way out
+	Values  []json.RawMessage
+}
+
+// Rows carry rows as messages, of which each names the columns.
+var Rows = &op.Custom[stoav1.PolicyRowsResponse, []Row]{
+	Fill: func(m *stoav1.PolicyRowsResponse, rows *[]Row) error {
+		for _, r := range *rows {
+			m.Columns = r.Columns
+			one := &stoav1.PolicyRow{Values: make([][]byte, len(r.Values))}
+			for i, value := range r.Values {
+				one.Values[i] = value
+			}
+			m.Rows = append(m.Rows, one)
+		}
+		return nil
+	},
+	Parse: func(m *stoav1.PolicyRowsResponse, rows *[]Row) error {
+		for _, one := range m.GetRows() {
+			if len(one.GetValues()) != len(m.GetColumns()) {
+				return &op.FieldError{Field: "rows", Reason: fmt.Sprintf("%d values of %d columns", len(one.GetValues()), len(m.GetColumns()))}
+			}
+			r := Row{Columns: m.GetColumns(), Values: make([]json.RawMessage, len(one.GetValues()))}
+			for i, value := range one.GetValues() {
+				r.Values[i] = value
+			}
+			*rows = append(*rows, r)
+		}
+		return nil
+	},
+}
