@@ -4,9 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -15,33 +12,13 @@ import (
 
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/kv/kvtest"
 )
 
 // README.md lists every requirement on key-values with its test, and every
 // test that it lists is there and carries the row's number in its name.
 func TestEveryRowHasATest(t *testing.T) {
-	tests := map[string]bool{}
-	for _, pattern := range []string{"*_test.go", "kvstorage/*_test.go"} {
-		files, err := filepath.Glob(pattern)
-		require.NoError(t, err)
-		for _, file := range files {
-			source, err := os.ReadFile(file)
-			require.NoError(t, err)
-			for _, m := range regexp.MustCompile(`(?m)^func ((?:Test|Benchmark)\w+)\(`).FindAllSubmatch(source, -1) {
-				tests[string(m[1])] = true
-			}
-		}
-	}
-	readme, err := os.ReadFile("README.md")
-	require.NoError(t, err)
-	listed := map[string]string{}
-	for _, m := range regexp.MustCompile("(?m)^\\| ([KX]\\d+) \\| [^|]+ \\| `(\\w+)` \\|").FindAllSubmatch(readme, -1) {
-		row, test := string(m[1]), string(m[2])
-		require.NotContains(t, listed, row, "twice")
-		listed[row] = test
-		require.True(t, tests[test], "%s: there is no %s", row, test)
-		require.Regexp(t, fmt.Sprintf(`%s0?%s(\D|$)`, row[:1], row[1:]), test)
-	}
+	listed := kvtest.Rows(t, "*_test.go", "kvstorage/*_test.go")
 	for table, rows := range map[string]int{"K": 46, "X": 17} {
 		for n := 1; n <= rows; n++ {
 			require.Contains(t, listed, fmt.Sprint(table, n), "the row has no test")

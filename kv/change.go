@@ -31,8 +31,8 @@ func (c *Change) event() EventKind {
 // Changes returns the changes of the space after a revision, oldest first and without a
 // gap, at most limit of them (1 to MaxPage), and whether there are more; fewer where
 // their values take much memory. Their bytes are the caller's. It returns ErrTrimmed
-// where the log does not go on from there: changes after it are no longer kept, or
-// a power loss took it with writes that were not synced. Then what is known of the
+// where the log does not go on from there: changes after it are no longer kept, or are
+// missing, or a power loss took it with writes that were not synced. Then what is known of the
 // space is to be read again.
 func (v *View) Changes(ctx context.Context, after uint64, limit int) (list []Change, more bool, err error) {
 	if limit < 1 || limit > MaxPage {
@@ -58,7 +58,11 @@ func (v *View) Changes(ctx context.Context, after uint64, limit int) (list []Cha
 			break
 		}
 	}
-	return list, after < stats.Revision, nil
+	more = after < stats.Revision
+	if more && len(list) == 0 {
+		return nil, false, notLogged(after+1, "the log ends before the last change: read the records of the space again")
+	}
+	return list, more, nil
 }
 
 // changes yields the changes after a revision that the log has, at most limit of them,

@@ -72,8 +72,14 @@ func (s *Storage) clientError(err error) error {
 	}
 	var inner *kv.Error
 	var e *Error
-	if errors.As(err, &inner) {
-		e = translate(inner)
+	if errors.As(err, &inner) && codes[inner.Code] != "" {
+		e = &Error{Code: codes[inner.Code], Field: inner.Field, Reason: inner.Reason, Limit: inner.Limit, Have: inner.Have}
+		if e.Code == QuotaExhausted {
+			e.Name = "quotaKeys"
+			if e.Field == "bytes" {
+				e.Name = "quotaBytes"
+			}
+		}
 	}
 	if e == nil && !errors.As(err, &e) {
 		return err
@@ -86,24 +92,7 @@ func (s *Storage) clientError(err error) error {
 	return e
 }
 
-// translate returns the refusal of the substrate as one of the capability; nil
-// if it has no code of its own here.
-func translate(e *kv.Error) *Error {
-	out := &Error{Field: e.Field, Reason: e.Reason, Limit: e.Limit, Have: e.Have}
-	switch e.Code {
-	case kv.CodeInvalidArgument:
-		out.Code = InvalidArgument
-	case kv.CodeInvalidTenant:
-		out.Code = InvalidTenant
-	case kv.CodeInvalidCursor:
-		out.Code = InvalidCursor
-	case kv.CodeQuotaExhausted:
-		out.Code, out.Name = QuotaExhausted, "quotaKeys"
-		if e.Field == "bytes" {
-			out.Name = "quotaBytes"
-		}
-	default:
-		return nil
-	}
-	return out
+// codes are those of the refusals of the substrate that are refusals of the capability.
+var codes = map[kv.Code]Code{
+	kv.CodeInvalidArgument: InvalidArgument, kv.CodeInvalidTenant: InvalidTenant, kv.CodeInvalidCursor: InvalidCursor, kv.CodeQuotaExhausted: QuotaExhausted,
 }

@@ -42,7 +42,14 @@ func checkApproval(tx *record.Tx, old, changed record.Doc) error {
 		if status != rejected || by != system {
 			return record.Precondition("expires_at", "the time of the request is over: it is rejected")
 		}
-	case !strings.HasPrefix(by, "user:"):
+		return nil
+	}
+	return answerer(by)
+}
+
+// answerer refuses an answer of whoever is no user.
+func answerer(by string) error {
+	if !strings.HasPrefix(by, "user:") {
 		return record.Precondition("decided_by", "a user answers a request, and no agent does")
 	}
 	return nil
@@ -65,8 +72,8 @@ func (s *Store) Answer(ctx context.Context, tenant, id string, approve bool, by,
 		if status := text(d, "status"); status != pending {
 			return &record.Error{Code: record.CodeIllegalTransition, Collection: Approvals, Field: "status", Reason: "the request is " + status + " already"}
 		}
-		if !strings.HasPrefix(by, "user:") {
-			return record.Precondition("decided_by", "a user answers a request, and no agent does")
+		if err := answerer(by); err != nil {
+			return err
 		}
 		state, who, why := to, by, reason
 		if over(d, tx.Now()) {
@@ -116,5 +123,6 @@ func (u *use) takeApproval(tx *record.Tx) error {
 	if u.o.DryRun {
 		return nil
 	}
-	return note(tx, Approvals, d.ID, map[string]any{"used_at": document.FormatInstant(tx.Now())})
+	_, err = note(tx, Approvals, d.ID, map[string]any{"used_at": document.FormatInstant(tx.Now())})
+	return err
 }

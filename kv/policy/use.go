@@ -243,17 +243,17 @@ func (u *use) consume(tx *record.Tx) error {
 		return errOvertaken
 	}
 	uses, _ := number(d, "uses_count")
-	return note(tx, Delegations, d.ID, map[string]any{"uses_count": uses + 1})
+	_, err = note(tx, Delegations, d.ID, map[string]any{"uses_count": uses + 1})
+	return err
 }
 
-// note sets fields of a record that the store itself says.
-func note(tx *record.Tx, collection, id string, fields map[string]any) error {
+// note sets fields of a record that the store itself says, and returns it.
+func note(tx *record.Tx, collection, id string, fields map[string]any) (record.Doc, error) {
 	canonical, err := canonicalOf(fields)
 	if err != nil {
-		return err
+		return record.Doc{}, err
 	}
-	_, err = tx.Note(collection, id, canonical)
-	return err
+	return tx.Note(collection, id, canonical)
 }
 
 // canonicalOf is the canonical form of a value.

@@ -10,8 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
+	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/record"
 )
 
@@ -122,6 +124,26 @@ func TestB88WorldsAreFollowedAndReadAnew(t *testing.T) {
 	h.create(Delegations, someDelegation("agent:b", "x"))
 	require.False(t, h.decide("a", "x").Allowed)
 	require.True(t, h.decide("b", "x").Allowed)
+}
+
+// Where the log lacks changes that there were, the records are read anew.
+func TestB88AWorldIsReadAnewWhereTheLogIsDamaged(t *testing.T) {
+	h := newHost(t)
+	d := h.create(Delegations, someDelegation("agent:a", "x"))
+	require.True(t, h.decide("a", "x").Allowed)
+	d = h.update(Delegations, d.ID, object{"active": false})
+	space, err := h.records.Space(ctx, "t", Delegations)
+	require.NoError(t, err)
+	row := kv.Row{Scope: space.Scope(), Shape: kv.ShapeLog, Number: d.Revision}.AppendKey(nil)
+	value, err := h.db.Get(nil, column.Generic, row)
+	require.NoError(t, err)
+	var b engine.Batch
+	b.Delete(column.Generic, row)
+	require.NoError(t, h.db.Apply(&b))
+	require.False(t, h.decide("a", "x").Allowed)
+	b.Reset()
+	b.Put(column.Generic, row, value)
+	require.NoError(t, h.db.Apply(&b))
 }
 
 // A tenant that was dropped and made again while nobody asked has nothing of before,

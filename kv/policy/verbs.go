@@ -25,8 +25,7 @@ func (s *Store) Heartbeat(ctx context.Context, tenant, agent string, d engine.Du
 			seen = old
 			return nil
 		}
-		fields := document.With(json.RawMessage("{}"), document.Path{"last_seen"}, document.FromText(document.FormatInstant(tx.Now())))
-		seen, err = tx.Note(Agents, agent, fields)
+		seen, err = note(tx, Agents, agent, map[string]any{"last_seen": document.FormatInstant(tx.Now())})
 		return err
 	})
 	return seen, err
@@ -57,7 +56,9 @@ func (s *Store) Revoke(ctx context.Context, tenant, collection, id, reason strin
 			return err
 		}
 		if o.Revision != 0 && old.Revision != o.Revision {
-			return &record.Error{Code: record.CodeConflict, Collection: collection, Field: "revision", Revision: old.Revision, Reason: "the record has another revision: read it again, and decide anew"}
+			conflict := record.Conflict(o.Revision, old.Revision)
+			conflict.Collection = collection
+			return conflict
 		}
 		if text(old, "revoked_at") != "" {
 			revoked = old
@@ -68,11 +69,7 @@ func (s *Store) Revoke(ctx context.Context, tenant, collection, id, reason strin
 		if collection == Delegations {
 			fields["updated_at"] = now
 		}
-		patch, err := canonicalOf(fields)
-		if err != nil {
-			return err
-		}
-		revoked, err = tx.Note(collection, id, patch)
+		revoked, err = note(tx, collection, id, fields)
 		return err
 	})
 	return revoked, err

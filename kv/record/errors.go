@@ -3,6 +3,7 @@ package record
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv"
@@ -101,8 +102,8 @@ func noRecord(id string) *Error {
 	return refuse(CodeNotFound, "id", "there is no record with the id %q", shortened(id))
 }
 
-// conflict says that a record has another revision than was expected; 0: it is gone.
-func conflict(expected, have uint64) *Error {
+// Conflict says that a record has another revision than was expected; 0: it is gone.
+func Conflict(expected, have uint64) *Error {
 	e := refuse(CodeConflict, "revision", "the record has revision %d, not %d: read it again, and decide anew", have, expected)
 	if have == 0 {
 		e.Reason = fmt.Sprintf("revision %d of the record was expected, and it is gone", expected)
@@ -144,30 +145,12 @@ func (c *Collection) told(err error) error {
 	if !errors.As(err, &inner) {
 		return err
 	}
-	if e = translated(inner); e == nil {
+	if !slices.Contains(passed, inner.Code) {
 		return err
 	}
-	e.Collection = c.Name
-	return e
+	return &Error{Code: Code(inner.Code), Collection: c.Name, Field: inner.Field, Reason: inner.Reason, Limit: inner.Limit, Have: inner.Have}
 }
 
-// translated is a refusal of the substrate as one of records; nil if it has no code
-// here.
-func translated(e *kv.Error) *Error {
-	out := &Error{Field: e.Field, Reason: e.Reason, Limit: e.Limit, Have: e.Have}
-	switch e.Code {
-	case kv.CodeInvalidArgument:
-		out.Code = CodeInvalidArgument
-	case kv.CodeInvalidTenant:
-		out.Code = CodeInvalidTenant
-	case kv.CodeInvalidCursor:
-		out.Code = CodeInvalidCursor
-	case kv.CodeQuotaExhausted:
-		out.Code = CodeQuotaExhausted
-	case kv.CodeTrimmed:
-		out.Code = CodeTrimmed
-	default:
-		return nil
-	}
-	return out
-}
+// passed are the refusals of the substrate that are refusals of records, of the same
+// names.
+var passed = []kv.Code{kv.CodeInvalidArgument, kv.CodeInvalidTenant, kv.CodeInvalidCursor, kv.CodeQuotaExhausted, kv.CodeTrimmed}

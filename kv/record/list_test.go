@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -629,4 +632,23 @@ func TestAViewAnswersForWhatATenantHasNot(t *testing.T) {
 	require.ErrorIs(t, err, ErrUnknownCollection)
 	_, err = h.View("")
 	refused(t, err, CodeInvalidArgument, "tenant")
+}
+
+// An import that is refused says how much of it is stored.
+func TestAnImportThatEndsEarlySaysWhatIsStored(t *testing.T) {
+	h := newHost(t)
+	var lines strings.Builder
+	for i := range importLines + 5 {
+		fmt.Fprintf(&lines, `{"worker_id":"w%d"}`+"\n", i)
+	}
+	n, err := h.Import(ctx, "a", "worker", strings.NewReader(lines.String()+"{}\n"))
+	require.Equal(t, importLines, n)
+	e := refused(t, err, CodeValidation, fmt.Sprintf("line %d: worker_id", importLines+6))
+	require.Contains(t, e.Reason, fmt.Sprintf("; %d documents before it are stored", importLines))
+	require.Len(t, h.listed("worker", Query{Limit: 1000}), importLines)
+	broken := errors.New("the line is broken")
+	n, err = h.Import(ctx, "b", "worker", io.MultiReader(strings.NewReader(lines.String()), iotest.ErrReader(broken)))
+	require.Equal(t, importLines, n)
+	require.ErrorIs(t, err, broken)
+	require.ErrorContains(t, err, fmt.Sprint(importLines, " documents are stored"))
 }

@@ -68,7 +68,7 @@ const (
 // has stored. A record that is there is replaced; others stay. Documents have their
 // ids and keep their stamps; they hold to the schema, and neither transitions nor
 // Check are asked. It ends at the first line that is refused; those of earlier
-// batches are stored.
+// batches are stored, and the error says how many.
 func (s *Store) Import(ctx context.Context, tenant, collection string, r io.Reader) (stored int, err error) {
 	c, space, err := s.look(tenant, collection)
 	if err != nil {
@@ -82,12 +82,12 @@ func (s *Store) Import(ctx context.Context, tenant, collection string, r io.Read
 	for line := 1; ; {
 		docs, last, err := c.lines(in, line, s.kv.Now())
 		if err != nil {
-			return stored, c.told(err)
+			return stored, endedEarly(c.told(err), stored)
 		}
 		if len(docs) > 0 {
 			err := s.one(ctx, tenant, c, space, engine.Synced, func(_ *Tx, inner *kv.Tx) error { return c.load(inner, docs) })
 			if err != nil {
-				return stored, c.told(err)
+				return stored, endedEarly(c.told(err), stored)
 			}
 		}
 		line, stored = line+len(docs), stored+len(docs)
@@ -95,6 +95,17 @@ func (s *Store) Import(ctx context.Context, tenant, collection string, r io.Read
 			return stored, nil
 		}
 	}
+}
+
+// endedEarly is the error that an import ended with, which says what is stored.
+func endedEarly(err error, stored int) error {
+	var e *Error
+	if !errors.As(err, &e) {
+		return fmt.Errorf("record: import: %d documents are stored, and then: %w", stored, err)
+	}
+	told := *e
+	told.Reason += fmt.Sprintf("; %d documents before it are stored", stored)
+	return &told
 }
 
 // lines reads the documents of a batch; line is the number of the first.

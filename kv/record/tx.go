@@ -198,7 +198,7 @@ func (tx *Tx) update(collection, id string, patch []byte, o UpdateOptions) (Doc,
 // expected returns a conflict if the document has another revision; 0 is any.
 func (d *Doc) expected(revision uint64) error {
 	if revision != 0 && d.Revision != revision {
-		return conflict(revision, d.Revision)
+		return Conflict(revision, d.Revision)
 	}
 	return nil
 }
