@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -135,4 +136,56 @@ func TestTheCheckFindsEveryMissingRow(t *testing.T) {
 		require.NoError(t, h.db.Apply(&b))
 	}
 	require.Equal(t, []string{"counters", "due", "group", "history", "index", "log", "registry", "row", "set", "stream"}, slices.Sorted(maps.Keys(seen)))
+}
+
+// A record, what is kept of it as history and the change that the log has of it are one:
+// whichever bit of one is flipped, the check finds it.
+func TestTheCheckComparesTheLogWithWhatItLeft(t *testing.T) {
+	h := newTestStore(t)
+	s := h.space("tenant", "words")
+	for _, value := range []string{"some words", "other words", "last"} {
+		put(t, s, "k", value, time.Hour)
+	}
+	h.sound()
+	set := func(key, value []byte) (codes []string) {
+		var b engine.Batch
+		b.Put(column.Generic, key, value)
+		require.NoError(t, h.db.Apply(&b))
+		for f, err := range h.Check(ctx) {
+			require.NoError(t, err)
+			codes = append(codes, f.Code)
+		}
+		return codes
+	}
+	type stored struct {
+		Row
+		key, value []byte
+	}
+	var rows []stored
+	for row, err := range scanRows(ctx, h.db, engine.Prefixed(s.scope[:])) {
+		require.NoError(t, err)
+		switch row.Shape {
+		case ShapeRecord, ShapeRevision, ShapeLog:
+			rows = append(rows, stored{row.Row, bytes.Clone(row.raw), bytes.Clone(row.value)})
+		}
+	}
+	require.Len(t, rows, 7, "a record, three changes, three revisions")
+	older := []byte(nil)
+	for _, row := range rows {
+		for at := range row.value {
+			flipped := bytes.Clone(row.value)
+			flipped[at] ^= 1 << (at % 8)
+			require.NotEmpty(t, set(row.key, flipped), "%s, byte %d", row.Shape, at)
+		}
+		require.Empty(t, set(row.key, row.value))
+		if row.Shape == ShapeRevision && older == nil {
+			older = row.value
+		}
+	}
+	for _, row := range rows {
+		if row.Shape == ShapeRecord {
+			require.Contains(t, set(row.key, older), "log")
+			require.Empty(t, set(row.key, row.value))
+		}
+	}
 }

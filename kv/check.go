@@ -212,6 +212,9 @@ func (c *checker) record(row storedRow) error {
 			return err
 		}
 	}
+	if err := c.changed(row, r); err != nil {
+		return err
+	}
 	if err := c.armed(row); err != nil || c.typ == nil {
 		return err
 	}
@@ -229,6 +232,23 @@ func (c *checker) record(row storedRow) error {
 	return nil
 }
 
+// changed finds fault with a record unless the change of its revision is of its key, if
+// the log still has it.
+func (c *checker) changed(row storedRow, r Record) error {
+	if c.meta == nil || r.Revision <= c.meta.Floor || r.Revision > c.meta.Revision {
+		return nil
+	}
+	key := Row{Scope: row.Scope, Shape: ShapeLog, Number: r.Revision}.AppendKey(nil)
+	value, err := c.get(key)
+	if err != nil || value == nil {
+		return err // that it is missing is found in the log
+	}
+	if logged, _, err := parseLog(key, value); err == nil && !bytes.Equal(logged.Key, r.Key) {
+		return c.find("log", row.raw, "the change of its revision %d is of another key", r.Revision)
+	}
+	return nil // what does not parse is found where it stands
+}
+
 // armed looks for the row of what is due that belongs to another.
 func (c *checker) armed(row storedRow) error {
 	due, err := dueOf(row)
@@ -239,7 +259,7 @@ func (c *checker) armed(row storedRow) error {
 }
 
 func (c *checker) log(row storedRow) error {
-	r, _, err := parseLog(row.raw, row.value)
+	r, elsewhere, err := parseLog(row.raw, row.value)
 	if err != nil {
 		return err
 	}
@@ -251,7 +271,48 @@ func (c *checker) log(row storedRow) error {
 	if r.Revision != row.Number {
 		return c.find("log", row.raw, "a change of revision %d", r.Revision)
 	}
+	return c.logged(row, r, elsewhere)
+}
+
+// logged finds fault with a change of the log unless the record that it left, and what
+// is kept of it as history, say the same, as far as they are there.
+func (c *checker) logged(row storedRow, logged Record, elsewhere bool) error {
+	for _, left := range []Row{
+		{Scope: row.Scope, Shape: ShapeRecord, Key: logged.Key},
+		{Scope: row.Scope, Shape: ShapeRevision, Name: logged.Key, Number: row.Number},
+	} {
+		if left.Shape == ShapeRevision && (c.typ == nil || c.typ.History == 0) {
+			continue
+		}
+		key := left.AppendKey(nil)
+		value, err := c.get(key)
+		if err != nil {
+			return err
+		}
+		if value == nil {
+			continue
+		}
+		r, err := parseRecord(key, logged.Key, value)
+		if err != nil {
+			continue // it is found where it stands
+		}
+		if r.Revision < row.Number {
+			err = c.find("log", row.raw, "its key has a %s of the older revision %d", left.Shape, r.Revision)
+		} else if r.Revision == row.Number && !r.same(&logged, elsewhere) {
+			err = c.find("log", row.raw, "its %s says something else", left.Shape)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// same reports whether two records of one revision say the same, their values aside if
+// one has left it out, as of what is gone any may.
+func (r *Record) same(o *Record, elsewhere bool) bool {
+	return r.Kind == o.Kind && r.Form == o.Form && r.Created == o.Created && r.Written.Equal(o.Written) && r.expires == o.expires &&
+		(elsewhere || r.Kind != Put || bytes.Equal(r.Value, o.Value))
 }
 
 func (c *checker) index(row storedRow) error {
@@ -299,6 +360,9 @@ func (c *checker) history(row storedRow) error {
 func (c *checker) revision(row storedRow) error {
 	r, err := parseRecord(row.raw, row.Name, row.value)
 	if err != nil {
+		return err
+	}
+	if err := c.changed(row, r); err != nil {
 		return err
 	}
 	head := Row{Scope: row.Scope, Shape: ShapeHistory, Key: row.Name}.AppendKey(nil)

@@ -119,5 +119,8 @@ func parseLog(row, src []byte) (r Record, elsewhere bool, err error) {
 		return r, false, damaged(row, "a change whose key is cut short")
 	}
 	r, err = parseRecord(row, src[:n:n], src[n:])
+	if err == nil && elsewhere && len(r.Value) > 0 {
+		err = damaged(row, "a change that has the value that it leaves out")
+	}
 	return r, elsewhere, err
 }

@@ -68,7 +68,7 @@ var Codes = []Code{
 	{"kv-value", "full", "a value of a key-value row that does not parse"},
 	{"kv-damaged", "full", "rows of key-values that cannot be read"},
 	{"kv-counters", "full", "counts and sizes of a key-value space that differ from a recount"},
-	{"kv-log", "full", "the log of changes of a space, not as a recount makes it"},
+	{"kv-log", "full", "the log of changes of a space, not as a recount makes it, or not what left the records that are there"},
 	{"kv-due", "full", "the index of what expires, not as a recount makes it"},
 	{"kv-index", "full", "an index of a space, not as a recount makes it"},
 	{"kv-history", "full", "earlier revisions of a key, not as a recount makes it"},

@@ -3,7 +3,7 @@ package document
 import "encoding/json"
 
 // Decode returns a canonical value as encoding/json does for an any, with numbers as
-// json.Number.
+// json.Number. Of what is no JSON nothing is said.
 func Decode(value json.RawMessage) any {
 	switch Kind(value) {
 	case '{':
@@ -26,7 +26,9 @@ func Decode(value json.RawMessage) any {
 	case 't', 'f':
 		return value[0] == 't'
 	case '0':
-		return json.Number(value)
+		if json.Valid(value) {
+			return json.Number(value)
+		}
 	}
 	return nil
 }

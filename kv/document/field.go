@@ -7,15 +7,22 @@ import (
 	"strings"
 )
 
-// What follows reads canonical JSON: without white space, names in order.
+// What follows reads canonical JSON: without white space, names in order. Of what is none,
+// as damage of a store leaves it, it reads some of what is there, or nothing.
 
 // end returns where the value ends that begins at a byte of canonical JSON, within an
-// object or an array.
+// object or an array; the end of src if it does not.
 func end(src []byte, at int) int {
+	if at >= len(src) {
+		return len(src)
+	}
 	switch src[at] {
 	case '"':
 		for at++; ; {
 			i := bytes.IndexByte(src[at:], '"')
+			if i < 0 {
+				return len(src)
+			}
 			escapes := 0
 			for at += i; src[at-1-escapes] == '\\'; escapes++ {
 			}
@@ -25,7 +32,7 @@ func end(src []byte, at int) int {
 		}
 	case '{', '[':
 		depth := 0
-		for {
+		for at < len(src) {
 			switch src[at] {
 			case '"':
 				at = end(src, at)
@@ -39,8 +46,12 @@ func end(src []byte, at int) int {
 				return at
 			}
 		}
+		return len(src)
 	}
-	return at + bytes.IndexAny(src[at:], ",]}")
+	if i := bytes.IndexAny(src[at:], ",]}"); i >= 0 {
+		return at + i
+	}
+	return len(src)
 }
 
 // Kind is the first byte of a value in canonical form, which says what it is: '{', '[',
@@ -71,10 +82,13 @@ func fieldsOf(value []byte) fields {
 
 // next returns the property that comes next; false at the end.
 func (f *fields) next() (p field, ok bool) {
-	if len(f.rest) < 2 || f.rest[1] == '}' { // rest begins with a brace, or with the comma between two
+	if len(f.rest) < 2 || f.rest[1] != '"' { // rest begins with a brace, or with the comma between two
 		return p, false
 	}
 	name := end(f.rest, 1)
+	if name == len(f.rest) || f.rest[name] != ':' {
+		return p, false
+	}
 	value := end(f.rest, name+1)
 	p = field{f.rest[1:name:name], f.rest[name+1 : value : value]}
 	f.rest = f.rest[value:]
@@ -87,12 +101,12 @@ func Elements(array json.RawMessage) iter.Seq[json.RawMessage] {
 		if len(array) == 0 || array[0] != '[' {
 			return
 		}
-		for at := 1; array[at] != ']'; {
+		for at := 1; at < len(array) && array[at] != ']'; {
 			if array[at] == ',' {
 				at++
 			}
 			to := end(array, at)
-			if !yield(array[at:to:to]) {
+			if to == at || !yield(array[at:to:to]) {
 				return
 			}
 			at = to
@@ -128,7 +142,7 @@ func Properties(object json.RawMessage) iter.Seq2[json.RawMessage, json.RawMessa
 
 // Text returns the string that a canonical value is, or false if it is none.
 func Text(value json.RawMessage) (string, bool) {
-	if len(value) == 0 || value[0] != '"' {
+	if len(value) < 2 || value[0] != '"' || value[len(value)-1] != '"' {
 		return "", false
 	}
 	if bytes.IndexByte(value, '\\') < 0 {

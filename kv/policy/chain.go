@@ -201,6 +201,8 @@ func (c *Chain) End(head Head) []Finding {
 	case last == EventID{} || c.blamed:
 	case head.Hash != c.counted:
 		problem = "it was replaced: the head of the ledger has another hash"
+	case !head.At.Equal(c.at) && !c.faulty:
+		problem = "the head of the ledger has another time"
 	case head.Events != c.events && !c.faulty:
 		problem = fmt.Sprintf("the head of the ledger counts %d events; there are %d", head.Events, c.events)
 	}

@@ -162,6 +162,9 @@ func TestB46AnEventThatIsReplacedIsFound(t *testing.T) {
 	wrong.Events++
 	require.Len(t, verify(events, wrong), 1)
 	wrong = head
+	wrong.At = wrong.At.Add(time.Millisecond)
+	require.Len(t, verify(events, wrong), 1)
+	wrong = head
 	wrong.Last = events[5].id
 	require.Len(t, verify(events, wrong), 1)
 }
