@@ -16,6 +16,14 @@ const (
 	rejected = "rejected"
 )
 
+// expiredReason is why a request is rejected whose time is over.
+const expiredReason = "expired"
+
+// expired reports whether a request was rejected because its time was over.
+func expired(d record.Doc) bool {
+	return text(d, "status") == rejected && text(d, "decided_by") == system
+}
+
 // over reports whether the time of a request has come.
 func over(d record.Doc, now time.Time) bool {
 	at, err := document.ParseInstant(text(d, "expires_at"))
@@ -23,11 +31,16 @@ func over(d record.Doc, now time.Time) bool {
 }
 
 // checkApproval refuses requests that are made with an answer, and answers that come too
-// late or from whoever asks.
+// late, from whoever asks, or a second time.
 func checkApproval(tx *record.Tx, old, changed record.Doc) error {
 	if changed.JSON == nil {
 		return nil
 	}
+	return answering(old, changed, tx.Now())
+}
+
+// answering is checkApproval at a time; the JSON of old is nil for a new request.
+func answering(old, changed record.Doc, now time.Time) error {
 	status, by := text(changed, "status"), text(changed, "decided_by")
 	if old.JSON == nil {
 		if status != pending || text(changed, "used_at") != "" {
@@ -35,10 +48,18 @@ func checkApproval(tx *record.Tx, old, changed record.Doc) error {
 		}
 		return nil
 	}
-	switch {
-	case text(old, "status") != pending || status == pending:
+	if text(old, "status") != pending {
+		for _, field := range []string{"decided_by", "decided_reason", "decided_at"} {
+			if text(old, field) != text(changed, field) {
+				return &record.Error{Code: record.CodeImmutable, Field: field, Reason: "the request is answered, which is for good"}
+			}
+		}
 		return nil
-	case over(old, tx.Now()):
+	}
+	switch {
+	case status == pending:
+		return nil
+	case over(old, now):
 		if status != rejected || by != system {
 			return record.Precondition("expires_at", "the time of the request is over: it is rejected")
 		}
@@ -69,6 +90,10 @@ func (s *Store) Answer(ctx context.Context, tenant, id string, approve bool, by,
 		if err != nil {
 			return err
 		}
+		if expired(d) {
+			answered = d
+			return nil
+		}
 		if status := text(d, "status"); status != pending {
 			return &record.Error{Code: record.CodeIllegalTransition, Collection: Approvals, Field: "status", Reason: "the request is " + status + " already"}
 		}
@@ -77,7 +102,7 @@ func (s *Store) Answer(ctx context.Context, tenant, id string, approve bool, by,
 		}
 		state, who, why := to, by, reason
 		if over(d, tx.Now()) {
-			state, who, why = rejected, system, "expired"
+			state, who, why = rejected, system, expiredReason
 		}
 		fields := map[string]any{"decided_by": who}
 		optional(fields, "decided_reason", why)
@@ -92,13 +117,13 @@ func (s *Store) Answer(ctx context.Context, tenant, id string, approve bool, by,
 }
 
 // Approval returns a request as it stands: one that nobody has answered in its time is
-// rejected, also before that is written.
+// rejected, also in the moment before the store has written that.
 func (s *Store) Approval(ctx context.Context, tenant, id string) (record.Doc, error) {
 	d, err := s.records.Get(ctx, tenant, Approvals, id)
 	if err == nil && text(d, "status") == pending && over(d, s.kv.Now()) {
 		d.JSON = document.With(d.JSON, document.Path{"status"}, document.FromText(rejected))
 		d.JSON = document.With(d.JSON, document.Path{"decided_by"}, document.FromText(system))
-		d.JSON = document.With(d.JSON, document.Path{"decided_reason"}, document.FromText("expired"))
+		d.JSON = document.With(d.JSON, document.Path{"decided_reason"}, document.FromText(expiredReason))
 	}
 	return d, err
 }

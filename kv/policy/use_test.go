@@ -335,19 +335,62 @@ func TestB89ApprovalRequests(t *testing.T) {
 	_, err = h.Use(ctx, "t", q, UseOptions{Approval: used.Approval})
 	refused(t, err, record.CodePrecondition, "approval") // once
 	late := ask(UseOptions{AskFor: time.Minute})
-	h.clock.Pass(time.Minute)
+	h.clock.Oversleep(time.Minute)
 	shown, err := h.Approval(ctx, "t", late.Approval)
 	require.NoError(t, err)
 	require.Equal(t, "rejected", text(shown, "status"))
-	_, err = h.tryUpdate(Approvals, late.Approval, object{"status": "approved", "decided_by": "user:alexa"})
-	refused(t, err, record.CodePrecondition, "expires_at")
-	_, err = h.tryUpdate(Approvals, late.Approval, object{"status": "rejected", "decided_by": "user:alexa"})
-	refused(t, err, record.CodePrecondition, "expires_at")
+	for _, status := range []string{"approved", "rejected"} { // before the store has written that it is rejected, and after
+		_, err = h.tryUpdate(Approvals, late.Approval, object{"status": status, "decided_by": "user:alexa"})
+		require.Error(t, err)
+	}
 	d, err = h.Answer(ctx, "t", late.Approval, true, "user:alexa", "", record.WriteOptions{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"rejected", "blackroad.system", "expired"}, []string{text(d, "status"), text(d, "decided_by"), text(d, "decided_reason")})
+	// Nobody answers, and nobody asks: the request is rejected in all reads.
+	late = ask(UseOptions{AskFor: time.Minute})
+	require.Equal(t, []string{late.Approval}, h.ids("approval:active"))
+	require.True(t, h.clock.Until(func() bool { return h.get(Approvals, late.Approval)["status"] == "rejected" }))
+	got = h.get(Approvals, late.Approval)
+	require.Equal(t, []any{"blackroad.system", "expired"}, []any{got["decided_by"], got["decided_reason"]})
+	require.GreaterOrEqual(t, got["decided_at"], got["expires_at"])
+	require.Empty(t, h.ids("approval:active"))
+	require.Contains(t, h.ids("approval:by_status:rejected"), late.Approval)
+	d, err = h.Answer(ctx, "t", late.Approval, true, "user:alexa", "", record.WriteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "rejected", text(d, "status"), "whatever the answer")
 	_, err = h.try(Approvals, object{"agent_id": "a", "action": "x", "expires_at": "2100-01-01T00:00:00Z", "status": "approved", "decided_by": "user:eve"})
 	refused(t, err, record.CodePrecondition, "status")
+}
+
+// An answer comes in time, from a user, and once.
+func TestB89AnswersAreChecked(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	doc := func(o object) record.Doc {
+		return record.Doc{JSON: object{"expires_at": "2026-03-01T12:00:00.001Z", "status": "pending"}.with(o).json()}
+	}
+	open, late := doc(nil), doc(object{"expires_at": "2026-03-01T12:00:00Z"})
+	by := func(status, who string) record.Doc { return doc(object{"status": status, "decided_by": who}) }
+	for _, tc := range []struct {
+		old, changed record.Doc
+		code         record.Code
+		field        string
+	}{
+		{open, by("approved", "user:a"), "", ""}, {open, by("rejected", "user:a"), "", ""}, {open, doc(object{"note": 1}), "", ""},
+		{open, by("approved", "agent:a"), record.CodePrecondition, "decided_by"}, {open, by("rejected", system), record.CodePrecondition, "decided_by"},
+		{late, by("approved", "user:a"), record.CodePrecondition, "expires_at"}, {late, by("rejected", "user:a"), record.CodePrecondition, "expires_at"},
+		{late, by("approved", system), record.CodePrecondition, "expires_at"}, {late, by("rejected", system), "", ""}, {late, doc(object{"note": 1}), "", ""},
+		{by("approved", "user:a"), by("approved", "user:b"), record.CodeImmutable, "decided_by"}, {by("rejected", system), by("rejected", "user:b"), record.CodeImmutable, "decided_by"},
+		{by("approved", "user:a"), doc(object{"status": "approved", "decided_by": "user:a", "decided_reason": "x"}), record.CodeImmutable, "decided_reason"},
+		{by("approved", "user:a"), doc(object{"status": "approved", "decided_by": "user:a", "note": 1}), "", ""},
+		{record.Doc{}, open, "", ""}, {record.Doc{}, by("approved", "user:a"), record.CodePrecondition, "status"}, {record.Doc{}, doc(object{"used_at": "2026-03-01T12:00:00Z"}), record.CodePrecondition, "status"},
+	} {
+		err := answering(tc.old, tc.changed, now)
+		if tc.code == "" {
+			require.NoError(t, err, "%s", tc.changed.JSON)
+			continue
+		}
+		refused(t, err, tc.code, tc.field)
+	}
 }
 
 func TestB33TheDefaultOfATenant(t *testing.T) {

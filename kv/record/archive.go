@@ -91,6 +91,9 @@ func (s *Store) putAside(ctx context.Context, tenant string, c *Collection, due 
 			if _, err := from.Delete(c.ID.key(d.ID)); err != nil {
 				return err
 			}
+			if err := c.arm(from, d.ID, nil); err != nil {
+				return err
+			}
 			moved++
 		}
 		return nil

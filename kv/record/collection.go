@@ -30,6 +30,7 @@ type Collection struct {
 	History   int                 `json:"history"` // revisions of a record that are kept
 	TTL       Duration            `json:"ttl"`     // from its creation on; 0: for ever
 	Archive   *Archive            `json:"archive"`
+	Deadline  *Deadline           `json:"deadline"`
 	MaxBytes  int                 `json:"max_bytes"` // of a document; 0: MaxDocument
 	// AppendOnly says that records are made and never changed nor removed, by no verb.
 	AppendOnly bool `json:"append_only"`
@@ -181,7 +182,7 @@ func (c *Collection) compile() *Error {
 			return invalid(fmt.Sprintf("operators.%d", i), "the verbs are %s", strings.Join(declaredVerbs, ", "))
 		}
 	}
-	for _, part := range []func() *Error{c.compileStates, c.compileIndexes, c.compileKeys, c.compileTimes, c.compileWithheld} {
+	for _, part := range []func() *Error{c.compileStates, c.compileIndexes, c.compileKeys, c.compileTimes, c.compileDeadline, c.compileWithheld} {
 		if err := part(); err != nil {
 			return err
 		}
@@ -354,6 +355,9 @@ func (c *Collection) typ() kv.Type {
 		}
 		t.Indexes = append(t.Indexes, kv.Index{Number: number, Name: name, Terms: terms, Keys: keys})
 	}
+	if c.Deadline != nil {
+		t.Job = c.due
+	}
 	add(0, "all", c.inOrder(), allTerms)
 	for _, i := range c.Indexes {
 		add(i.Number, i.Name, i.ids != nil, i.ofStored)
@@ -364,8 +368,8 @@ func (c *Collection) typ() kv.Type {
 // archive returns the collection that archived records of c go to.
 func (c *Collection) archive() *Collection {
 	a := *c
-	a.Name, a.archived, a.TTL, a.Archive, a.Keys, a.Prepare, a.Check = c.Name+archiveSuffix, true, 0, nil, nil, nil, nil
-	a.declared = document.Merge(c.declared, document.With(json.RawMessage(`{"archive":null,"keys":null,"ttl":null}`), document.Path{"name"}, document.FromText(a.Name)))
+	a.Name, a.archived, a.TTL, a.Archive, a.Deadline, a.Keys, a.Prepare, a.Check = c.Name+archiveSuffix, true, 0, nil, nil, nil, nil, nil
+	a.declared = document.Merge(c.declared, document.With(json.RawMessage(`{"archive":null,"deadline":null,"keys":null,"ttl":null}`), document.Path{"name"}, document.FromText(a.Name)))
 	return &a
 }
 

@@ -230,7 +230,9 @@ func (tx *Tx) remove(c *Collection, inner *kv.Tx, id string, o UpdateOptions) (D
 			return Doc{}, err
 		}
 	}
-	_, err = inner.Delete(c.ID.key(id))
+	if _, err = inner.Delete(c.ID.key(id)); err == nil {
+		err = c.arm(inner, id, nil)
+	}
 	return old, err
 }
 
@@ -311,6 +313,9 @@ func (c *Collection) put(inner *kv.Tx, id string, ordinal uint64, doc json.RawMe
 		ordinal = inner.Revision() + 1
 	}
 	r, err := inner.Put(key, stored(ordinal, doc), o)
+	if err == nil {
+		err = c.arm(inner, id, doc)
+	}
 	if err != nil {
 		return Doc{}, err
 	}

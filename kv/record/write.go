@@ -183,13 +183,20 @@ func (c *Collection) revised(old Doc, patch []byte, now time.Time) (json.RawMess
 		}
 		doc = s.enter(doc, from, now)
 	}
-	if p := c.updated; p != nil {
-		if before, ok := instant(old.JSON, p); ok && !now.After(before) {
-			now = before.Add(time.Millisecond)
-		}
-		doc = document.With(doc, p, document.FromText(document.FormatInstant(now)))
-	}
+	doc = c.stamp(doc, old.JSON, now)
 	return doc, c.check(doc)
+}
+
+// stamp returns a document with the time of its change, which is after that of the change
+// before.
+func (c *Collection) stamp(doc, old json.RawMessage, now time.Time) json.RawMessage {
+	if c.updated == nil {
+		return doc
+	}
+	if before, ok := instant(old, c.updated); ok && !now.After(before) {
+		now = before.Add(time.Millisecond)
+	}
+	return document.With(doc, c.updated, document.FromText(document.FormatInstant(now)))
 }
 
 // moving is a patch that moves a record to a state too.
