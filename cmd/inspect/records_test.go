@@ -46,7 +46,7 @@ func fillPolicies(t testing.TB, e engine.Engine) {
 			require.NoError(t, err, collection)
 		}
 		for _, name := range []string{policy.Intents, policy.Policies, policy.Claims} {
-			text, err := os.ReadFile("../../kv/policy/testdata/examples/" + name + ".json")
+			text, err := os.ReadFile("../../kv/policy/policytest/examples/" + name + ".json")
 			require.NoError(t, err)
 			create(name, string(text))
 		}

@@ -11,16 +11,19 @@ import (
 
 var (
 	testFunction = regexp.MustCompile(`(?m)^func ((?:Test|Benchmark)\w+)\(`)
-	testedRow    = regexp.MustCompile("(?m)^\\| ?([A-Z]\\d+)? \\| [^|]+ \\| `(\\w+)` \\|$")
+	testedRow    = regexp.MustCompile("(?m)^\\| ?([A-Z]\\d+)? \\| [^|]+ \\| `(\\w+(?:/\\w+)?)` \\|$")
 )
 
 // Rows returns the rows of README.md that name a test in their last of three cells: by
-// their first, the test, which must be one of those in the files of some patterns and have
-// the row's number in its name. No row may be there twice; those without a number are
+// their first, the test, which must have the row's number in its name, and be one of those
+// in the files of some patterns, or TestRows/ and one of a suite. No row may be there twice; those without a number are
 // under "".
-func Rows(t testing.TB, patterns ...string) map[string]string {
+func Rows(t testing.TB, suite []string, patterns ...string) map[string]string {
 	t.Helper()
 	tests := map[string]bool{}
+	for _, name := range suite {
+		tests["TestRows/"+name] = true
+	}
 	for _, pattern := range patterns {
 		files, err := filepath.Glob(pattern)
 		require.NoError(t, err)

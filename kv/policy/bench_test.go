@@ -41,8 +41,8 @@ func benchmarkQuestion(i int) *Question {
 		Context: map[string]any{"recipient": map[string]any{"domain": domain}, "approved_domains": []any{"a.io", "b.io"}, "amount": 10.0}}
 }
 
-// processor reports the processor time of what the benchmark does from here on.
-func processor(b *testing.B) (done func()) {
+// Processor reports the processor time of what the benchmark does from here on.
+func Processor(b *testing.B) (done func()) {
 	spent := func() time.Duration {
 		var u syscall.Rusage
 		require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
@@ -63,13 +63,13 @@ func BenchmarkDecide(b *testing.B) {
 	require.Len(b, results, 2, "%v", results)
 	b.Run("alone", func(b *testing.B) {
 		b.ReportAllocs()
-		defer processor(b)()
+		defer Processor(b)()
 		for i := 0; b.Loop(); i++ {
 			w.Decide(questions[i%1000])
 		}
 	})
 	b.Run("parallel", func(b *testing.B) {
-		defer processor(b)()
+		defer Processor(b)()
 		b.RunParallel(func(pb *testing.PB) {
 			for i := 0; pb.Next(); i++ {
 				w.Decide(questions[i%1000])
@@ -97,7 +97,7 @@ func BenchmarkDecide(b *testing.B) {
 		b.ReportMetric(float64(changes.Load())/float64(b.N), "changes/op")
 	})
 	b.Run("explain", func(b *testing.B) {
-		defer processor(b)()
+		defer Processor(b)()
 		for i := 0; b.Loop(); i++ {
 			w.Explain(questions[i%1000])
 		}
@@ -109,14 +109,14 @@ func BenchmarkApply(b *testing.B) {
 	d, p := w.delegations["del-0500"], w.policies["pol-100"]
 	b.Run("delegation", func(b *testing.B) {
 		b.ReportAllocs()
-		defer processor(b)()
+		defer Processor(b)()
 		for b.Loop() {
 			w.Apply(d)
 		}
 	})
 	b.Run("policy", func(b *testing.B) {
 		b.ReportAllocs()
-		defer processor(b)()
+		defer Processor(b)()
 		for b.Loop() {
 			w.Apply(p)
 		}

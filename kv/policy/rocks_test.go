@@ -1,11 +1,10 @@
 //go:build cgo
 
-package policy
+package policy_test
 
 import (
 	"bufio"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -20,8 +19,9 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/rocks"
-	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvtest"
+	. "github.com/stoadb/stoa/kv/policy"
+	"github.com/stoadb/stoa/kv/policy/policytest"
 	"github.com/stoadb/stoa/kv/record"
 )
 
@@ -56,26 +56,26 @@ func TestB36B86AProcessIsKilled(t *testing.T) {
 		}
 		db, err := rocks.Open(dir, rocks.Options{})
 		require.NoError(t, err)
-		h := openHost(t, db, kvtest.New())
-		h.verified()
+		h := policytest.Open(t, db, kvtest.New(), policytest.InProcess)
+		h.Verified()
 		head, err := h.Head(ctx, "t")
 		require.NoError(t, err)
 		uses := 0.0
-		for d, err := range h.exported(ctx, "t", Delegations) {
+		for d, err := range h.Store.Records().All(ctx, "t", Delegations) {
 			require.NoError(t, err)
-			uses += objectOf(t, d.JSON)["uses_count"].(float64)
+			uses += h.Get(Delegations, d.ID)["uses_count"].(float64)
 		}
 		require.EqualValues(t, head.Events, uses)
 		slices.Sort(told)
 		require.Equal(t, slices.Compact(slices.Clone(told)), told, "an id was given twice")
 		for _, line := range told {
-			h.get(Ledger, strings.TrimSuffix(line, "."))
+			h.Get(Ledger, strings.TrimSuffix(line, "."))
 		}
-		for f, err := range h.kv.Check(ctx) {
+		for f, err := range h.KV.Check(ctx) {
 			require.NoError(t, err)
 			require.Fail(t, "the check finds", f.String())
 		}
-		require.NoError(t, h.kv.Close())
+		h.Close()
 		require.NoError(t, db.Close())
 	}
 }
@@ -83,14 +83,10 @@ func TestB36B86AProcessIsKilled(t *testing.T) {
 func useUntilKilled(t *testing.T, dir string) {
 	db, err := rocks.Open(dir, rocks.Options{})
 	require.NoError(t, err)
-	store, err := kv.Open(db, kv.Options{Log: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	s, err := New(store, Options{})
-	require.NoError(t, err)
-	h := &host{t: t, db: db, Store: s}
+	h := policytest.Open(t, db, kvtest.New(), policytest.InProcess)
 	require.NoError(t, h.SetSettings(ctx, "t", Settings{AllowUnknownIntents: true}, record.WriteOptions{}))
 	if grants, err := h.WhatCan(ctx, "t", "agent:a"); err == nil && len(grants) == 0 {
-		h.create(Delegations, someDelegation("agent:a", "x"))
+		h.Create(Delegations, policytest.SomeDelegation("agent:a", "x"))
 	}
 	var all sync.WaitGroup
 	for range 4 {
@@ -108,29 +104,29 @@ func useUntilKilled(t *testing.T, dir string) {
 // What an example of each collection is on RocksDB, it is after the store was closed.
 func TestB12TheExamplesOnDisk(t *testing.T) {
 	dir := t.TempDir()
-	want := map[string]object{}
+	want := map[string]policytest.Object{}
 	for round := range 2 {
 		db, err := rocks.Open(dir, rocks.Options{})
 		require.NoError(t, err)
-		h := openHost(t, db, kvtest.New())
+		h := policytest.Open(t, db, kvtest.New(), policytest.InProcess)
 		if round == 0 {
 			_, err := h.Bootstrap(ctx, "t", engine.Synced)
 			require.NoError(t, err)
 			for _, collection := range []string{Policies, Intents, Claims, Delegations} {
-				d := h.create(collection, example(t, collection))
-				want["policy:"+collection] = h.get(collection, d.ID)
+				d := h.Create(collection, policytest.Example(t, collection))
+				want["policy:"+collection] = h.Get(collection, d.ID)
 			}
-			h.event("int-20251130-x1y2z3", nil)
+			h.Event("int-20251130-x1y2z3", nil)
 		}
 		for _, collection := range []string{Policies, Intents, Claims, Delegations} {
-			require.Equal(t, example(t, collection), want["policy:"+collection])
-			found, err := h.records.List(ctx, "t", collection, record.Query{All: true, Reverse: true, Limit: 1})
+			require.Equal(t, policytest.Example(t, collection), want["policy:"+collection])
+			found, err := h.Records.List(ctx, "t", collection, record.Query{All: true, Reverse: true, Limit: 1})
 			require.NoError(t, err)
-			require.Equal(t, want["policy:"+collection], objectOf(t, found.Docs[0].JSON))
+			require.JSONEq(t, string(want["policy:"+collection].JSON()), string(found.Docs[0].JSON))
 		}
-		h.verified()
-		require.True(t, h.decide("agent:"+Governor, "tool.invoke").Allowed)
-		require.NoError(t, h.kv.Close())
+		h.Verified()
+		require.True(t, h.Ask("agent:"+Governor, "tool.invoke").Allowed)
+		h.Close()
 		require.NoError(t, db.Close())
 	}
 }

@@ -1,10 +1,9 @@
 //go:build cgo
 
-package policy
+package policy_test
 
 import (
 	"fmt"
-	"log/slog"
 	"sync/atomic"
 	"testing"
 
@@ -13,30 +12,29 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/rocks"
 	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/kvtest"
+	. "github.com/stoadb/stoa/kv/policy"
+	"github.com/stoadb/stoa/kv/policy/policytest"
 	"github.com/stoadb/stoa/kv/record"
 )
 
 // benchHost is a store on RocksDB with 1,000 delegations and 200 policies of three rules.
-func benchHost(b *testing.B) *host {
+func benchHost(b *testing.B) *policytest.Host {
 	db, err := rocks.Open(b.TempDir(), rocks.Options{})
 	require.NoError(b, err)
-	store, err := kv.Open(db, kv.Options{Log: slog.New(slog.DiscardHandler)})
-	require.NoError(b, err)
-	s, err := New(store, Options{})
-	require.NoError(b, err)
+	h := policytest.Open(b, db, kvtest.New(), policytest.InProcess)
 	b.Cleanup(func() {
-		require.NoError(b, store.Close())
+		h.Close()
 		require.NoError(b, db.Close())
 	})
-	h := &host{t: b, db: db, Store: s}
 	for i := range 1000 {
-		h.create(Delegations, someDelegation(fmt.Sprint("agent:a", i/10), fmt.Sprintf("tool%d.*", i%10), fmt.Sprintf("other%d.read", i%7)))
+		h.Create(Delegations, policytest.SomeDelegation(fmt.Sprint("agent:a", i/10), fmt.Sprintf("tool%d.*", i%10), fmt.Sprintf("other%d.read", i%7)))
 	}
 	for i := range 200 {
-		p := somePolicy(fmt.Sprintf("tool%d.act%d", i%10, i/10), "amount > 100", "deny", 9)
-		p["rules"] = append(p["rules"].([]object), object{"rule_id": "r2", "condition": "recipient.domain NOT IN approved_domains", "action": "require_human_approval", "priority": 5},
-			object{"rule_id": "r3", "condition": "true", "action": "allow", "priority": 0})
-		h.create(Policies, p)
+		p := policytest.SomePolicy(fmt.Sprintf("tool%d.act%d", i%10, i/10), "amount > 100", "deny", 9)
+		p["rules"] = append(p["rules"].([]policytest.Object), policytest.Object{"rule_id": "r2", "condition": "recipient.domain NOT IN approved_domains", "action": "require_human_approval", "priority": 5},
+			policytest.Object{"rule_id": "r3", "condition": "true", "action": "allow", "priority": 0})
+		h.Create(Policies, p)
 	}
 	return h
 }
@@ -47,10 +45,10 @@ var benchQuestion = Question{Agent: "agent:a1", Action: "tool1.act1", Context: m
 // ledger does beside a put of a value of the same length.
 func BenchmarkStore(b *testing.B) {
 	h := benchHost(b)
-	intent := h.intent()
+	intent := h.Intent()
 	b.Run("decide", func(b *testing.B) {
 		b.ReportAllocs()
-		defer processor(b)()
+		defer Processor(b)()
 		for b.Loop() {
 			d, err := h.Decide(ctx, "t", benchQuestion)
 			if err != nil || !d.Allowed {
@@ -61,7 +59,7 @@ func BenchmarkStore(b *testing.B) {
 	parallel := func(name string, fn func() error) {
 		b.Run(name, func(b *testing.B) {
 			b.SetParallelism(32)
-			defer processor(b)()
+			defer Processor(b)()
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					if err := fn(); err != nil {
@@ -72,11 +70,11 @@ func BenchmarkStore(b *testing.B) {
 			})
 		})
 	}
-	event := someEvent(intent).json()
+	event := policytest.SomeEvent(intent).JSON()
 	length := len(event) + 400 // as it is stored
 	beside := kv.Type{System: kv.SystemTest, Space: "beside"}
-	require.NoError(b, h.kv.Declare(beside))
-	space, err := h.kv.CreateSpace(ctx, "t", kv.SystemTest, "beside", kv.Quota{})
+	require.NoError(b, h.KV.Declare(beside))
+	space, err := h.KV.CreateSpace(ctx, "t", kv.SystemTest, "beside", kv.Quota{})
 	require.NoError(b, err)
 	var n atomic.Int64
 	for _, d := range []engine.Durability{engine.WAL, engine.Synced} {

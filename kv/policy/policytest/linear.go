@@ -1,4 +1,4 @@
-package policy
+package policytest
 
 import (
 	"math/rand/v2"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
+	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/kv/record"
 )
 
@@ -69,36 +70,36 @@ var delegations = porcupine.Model{
 }
 
 // asked makes an operation of a client.
-func (h *host) asked(in asks, delegation, intent string) (int, error) {
-	q := Question{Agent: "agent:a", Action: "x"}
+func (h *Host) asked(in asks, delegation, intent string) (int, error) {
+	q := policy.Question{Agent: "agent:a", Action: "x"}
 	truth := map[bool]int{true: 1}
 	switch in.op {
 	case "use":
-		used, err := h.Use(ctx, "t", q, UseOptions{Durability: engine.WAL})
+		used, err := h.Use(ctx, "t", q, policy.UseOptions{Durability: engine.WAL})
 		return truth[used.Allowed], err
 	case "ask":
 		d, err := h.Decide(ctx, "t", q)
 		return truth[d.Allowed], err
 	case "most":
-		_, err := h.tryUpdate(Delegations, delegation, object{"constraints": object{"max_uses": in.n}})
+		_, err := h.TryUpdate(policy.Delegations, delegation, Object{"constraints": Object{"max_uses": in.n}})
 		return 0, err
 	case "active":
-		_, err := h.tryUpdate(Delegations, delegation, object{"active": in.n%2 == 0})
+		_, err := h.TryUpdate(policy.Delegations, delegation, Object{"active": in.n%2 == 0})
 		return 0, err
 	case "disabled":
-		_, err := h.tryUpdate(Agents, "a", object{"status": []string{"disabled", "active"}[in.n%2]})
+		_, err := h.TryUpdate(policy.Agents, "a", Object{"status": []string{"disabled", "active"}[in.n%2]})
 		return 0, err
 	case "denied":
-		_, err := h.tryUpdate(Policies, "pol-deny", object{"active": in.n%2 == 0})
+		_, err := h.TryUpdate(policy.Policies, "pol-deny", Object{"active": in.n%2 == 0})
 		return 0, err
 	case "closed":
-		return 0, h.SetSettings(ctx, "t", Settings{DefaultDeny: in.n%2 == 0, AllowUnknownIntents: true}, record.WriteOptions{Durability: engine.WAL})
+		return 0, h.SetSettings(ctx, "t", policy.Settings{DefaultDeny: in.n%2 == 0, AllowUnknownIntents: true}, record.WriteOptions{Durability: engine.WAL})
 	case "append":
-		d, err := h.Append(ctx, "t", someEvent(intent).json(), record.WriteOptions{Durability: engine.WAL})
-		id, _ := ParseEventID(d.ID)
+		d, err := h.Append(ctx, "t", SomeEvent(intent).JSON(), record.WriteOptions{Durability: engine.WAL})
+		id, _ := policy.ParseEventID(d.ID)
 		return int(id.Number), err
 	}
-	text, err := h.records.Lookup(ctx, "t", "ledger:counter:"+h.kv.Now().Format(time.DateOnly))
+	text, err := h.Records.Lookup(ctx, "t", h.counter())
 	if err != nil {
 		return 0, err
 	}
@@ -109,13 +110,13 @@ var operations = []string{"use", "use", "use", "use", "use", "ask", "ask", "most
 
 // Uses of a delegation that is changed meanwhile, questions, and the counter of the day
 // are linearizable, all together.
-func TestB35B65B88UsesAndTheCounterAreLinearizable(t *testing.T) {
+func b35B65B88UsesAndTheCounterAreLinearizable(t *testing.T, h *Host) {
 	for round := range enginetest.Scale(30) {
-		h := newHost(t)
-		d := h.create(Delegations, someDelegation("agent:a", "x").with(object{"constraints": object{"max_uses": 3}}))
-		intent := h.intent()
-		h.create(Agents, someAgent("a"))
-		h.create(Policies, somePolicy("x", "true", "deny", 1).with(object{"policy_id": "pol-deny", "active": false}))
+		h := h.another()
+		d := h.Create(policy.Delegations, SomeDelegation("agent:a", "x").With(Object{"constraints": Object{"max_uses": 3}}))
+		intent := h.Intent()
+		h.Create(policy.Agents, SomeAgent("a"))
+		h.Create(policy.Policies, SomePolicy("x", "true", "deny", 1).With(Object{"policy_id": "pol-deny", "active": false}))
 		begun := time.Now()
 		var mu sync.Mutex
 		var history []porcupine.Operation
@@ -145,7 +146,7 @@ func TestB35B65B88UsesAndTheCounterAreLinearizable(t *testing.T) {
 		}
 		wg.Wait()
 		require.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(delegations, history, time.Minute))
-		h.verified()
+		h.Verified()
 	}
 }
 
@@ -154,19 +155,4 @@ func assertNoError(t *testing.T, err error) bool {
 		t.Error(err)
 	}
 	return err == nil
-}
-
-// The judge says no to a use too many and to a number given twice: else the test above
-// would hold nothing.
-func TestTheJudgeFindsAUseTooMany(t *testing.T) {
-	for _, op := range []struct {
-		in  asks
-		out int
-	}{{asks{op: "use"}, 1}, {asks{op: "append"}, 1}} {
-		var history []porcupine.Operation
-		for i := range 4 {
-			history = append(history, porcupine.Operation{ClientId: i, Input: op.in, Call: int64(i), Output: op.out, Return: 10})
-		}
-		require.Equal(t, porcupine.Illegal, porcupine.CheckOperationsTimeout(delegations, history, time.Minute))
-	}
 }
