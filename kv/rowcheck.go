@@ -44,10 +44,14 @@ func WithValue(row Row, stored, value []byte) []byte {
 	return append(stored[:header:header], value...)
 }
 
+// StatsOf returns the counters of a space that a row of shape meta has. It returns
+// engine.ErrCorrupt.
+func StatsOf(row Row, value []byte) (Stats, error) { return parseMeta(row.AppendKey(nil), value) }
+
 // WithFewerBytes returns the value of a row of shape meta as it is where the records of
 // the space have so many bytes less, for copies of a store. It returns engine.ErrCorrupt.
 func WithFewerBytes(row Row, stored []byte, less uint64) ([]byte, error) {
-	m, err := parseMeta(row.AppendKey(nil), stored)
+	m, err := StatsOf(row, stored)
 	if err != nil {
 		return nil, err
 	}

@@ -18,12 +18,13 @@ import (
 type Document struct {
 	Tenant     string          `json:"tenant"`
 	Collection string          `json:"collection"`
+	Row        string          `json:"row"`            // its shape: record, log, index, …
 	ID         string          `json:"id,omitempty"`   // of the record
 	Kept       string          `json:"kept,omitempty"` // of what is kept beside the records, its name
 	Index      string          `json:"index,omitempty"`
 	Change     string          `json:"change,omitempty"` // of the log: what was done
 	Revision   uint64          `json:"revision,string,omitempty"`
-	Document   json.RawMessage `json:"document,omitempty"` // of what is kept, a number or what else is JSON
+	Document   json.RawMessage `json:"document,omitempty"` // of what is kept, a number or what else is JSON; of the space, what it counts
 }
 
 // Printer makes of rows what is shown of them: documents of collections as JSON, with the
@@ -107,13 +108,17 @@ func (p *Printer) document(col column.Column, key, value []byte) (d *Document, h
 	if in.Collection == nil {
 		return nil, has, nil
 	}
-	d = &Document{Tenant: in.Tenant, Collection: in.Name}
+	d = &Document{Tenant: in.Tenant, Collection: in.Name, Row: row.Shape.String()}
 	r, whole, err := kv.RecordOf(row, value)
 	switch {
 	case err != nil:
 		return d, has && in.secret(), nil
 	case row.Shape == kv.ShapeIndex:
 		d.Index, d.ID = in.Collection.IndexName(row.Index), in.id(row.Key)
+	case row.Shape == kv.ShapeMeta:
+		if m, err := kv.StatsOf(row, value); err == nil {
+			d.Document = fmt.Appendf(nil, `{"bytes":%d,"floor":%d,"keys":%d,"revision":%d}`, m.Bytes, m.Floor, m.Keys, m.Revision)
+		}
 	case row.Shape == kv.ShapeHistory:
 		d.ID = in.id(row.Key)
 	case row.Shape == kv.ShapeKept:

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/stoadb/stoa/keys"
+	"github.com/stoadb/stoa/kv"
 )
 
 // appendLine appends l to dst as encoding/json would: the common lines, which have
@@ -22,7 +23,7 @@ func appendLine(dst []byte, l *dumpLine) ([]byte, bool) {
 	dst = strconv.AppendQuote(dst, l.Type)
 	dst = append(append(dst, `,"key":`...), l.Key...)
 	dst = append(append(dst, `,"value":`...), l.Value...)
-	if d := l.Document; d != nil && d.Document != nil && d.Change == "" {
+	if d := l.Document; d != nil && d.Document != nil && d.Change == "" && d.Row != kv.ShapeMeta.String() {
 		text, err := json.Marshal(d)
 		if err != nil {
 			return dst, false

@@ -56,13 +56,13 @@ func recordOf(col column.Column, key []byte) Record {
 		return r
 	}
 	r.Type = info.Name
-	r.KV = kvRow(col, key)
+	r.KV = KeyValues(col, key)
 	return r
 }
 
-// kvRow returns what package kv says of the key of one of its rows; nil if it is
+// KeyValues returns what package kv says of the key of one of its rows; nil if it is
 // none.
-func kvRow(col column.Column, key []byte) json.RawMessage {
+func KeyValues(col column.Column, key []byte) json.RawMessage {
 	if col != column.Generic || !keys.Scope(key).IsKV() {
 		return nil
 	}

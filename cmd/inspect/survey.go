@@ -2,10 +2,12 @@ package inspect
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 
 	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/rpc"
 )
 
@@ -40,6 +42,7 @@ type ColumnReport struct {
 type Part struct {
 	Name   string `json:"name"`
 	Prefix string `json:"prefix,omitempty"` // the leading bytes of the keys, in hex
+	Space  string `json:"space,omitempty"`  // of a scope of key-values: its tenant, and its name or collection
 	Tally
 }
 
@@ -82,10 +85,33 @@ func Survey(ctx context.Context, s *Source, o SurveyOptions) (*Overview, error) 
 		}
 	}
 	for c := range column.All {
-		v.out.Columns = append(v.out.Columns, v.counts[c].report())
+		r := v.counts[c].report()
+		if err := v.named(r.Parts); err != nil {
+			return nil, err
+		}
+		v.out.Columns = append(v.out.Columns, r)
 	}
 	v.out.Contexts = v.largest.sorted()
 	return v.out, w.report()
+}
+
+// named says of the scopes of key-values which spaces they are, as far as that is known.
+func (v *surveyor) named(parts []Part) error {
+	names := v.source.spaces()
+	for i := range parts {
+		b, err := hex.DecodeString(parts[i].Prefix)
+		if err != nil || len(b) != len(keys.Scope{}) {
+			continue
+		}
+		in, err := names.of(keys.Scope(b))
+		if err != nil {
+			return err
+		}
+		if in != nil {
+			parts[i].Space = in.String()
+		}
+	}
+	return nil
 }
 
 // surveyor is a survey under way.

@@ -108,3 +108,18 @@ func TestSurveyCountsEveryRowOnce(t *testing.T) {
 		}
 	})
 }
+
+// Scopes of key-values are called by what they are.
+func TestASurveyNamesTheSpacesOfKeyValues(t *testing.T) {
+	s := policyStore(t)
+	v, err := Survey(t.Context(), s, SurveyOptions{})
+	require.NoError(t, err)
+	var names []string
+	for _, c := range v.Columns {
+		for _, part := range c.Parts {
+			names = append(names, part.Space)
+		}
+	}
+	require.Contains(t, names, `collection ledger of tenant "acme"`)
+	require.Contains(t, names, `collection agent of tenant "other"`)
+}

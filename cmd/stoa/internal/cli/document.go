@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/stoadb/stoa/cmd/inspect"
+	"github.com/stoadb/stoa/keys"
 )
 
 // documentText is the most bytes of a document on a line.
@@ -16,16 +17,11 @@ const documentText = 2000
 // DocumentLine returns what a row of a collection says, on one line; a long document is
 // cut.
 func DocumentLine(d *inspect.Document) string {
-	parts := []string{Plain(d.Tenant), Plain(d.Collection)}
-	switch {
-	case d.Kept != "":
-		parts = append(parts, "keeps", Plain(d.Kept))
-	case d.Index != "":
-		parts = append(parts, "index", d.Index, Plain(d.ID))
-	case d.Change != "":
-		parts = append(parts, d.Change, Plain(d.ID))
-	default:
-		parts = append(parts, Plain(d.ID))
+	parts := []string{Plain(d.Tenant), Plain(d.Collection), d.Row}
+	for _, name := range []string{d.Kept, d.Index, d.Change, d.ID} {
+		if name != "" {
+			parts = append(parts, Plain(name))
+		}
 	}
 	if d.Revision > 0 {
 		parts = append(parts, fmt.Sprintf("revision=%d", d.Revision))
@@ -34,6 +30,17 @@ func DocumentLine(d *inspect.Document) string {
 		parts = append(parts, Shorten(Plain(string(d.Document)), documentText))
 	}
 	return strings.Join(parts, " ")
+}
+
+// KeyValuesLine returns a row of key-values by what is in its key, on one line; long
+// fields are cut.
+func KeyValuesLine(info keys.Info, kv, value json.RawMessage) (string, error) {
+	key, err := Inline(kv, nil)
+	if err != nil {
+		return "", err
+	}
+	text, err := Inline(value, RawFields(info.Value))
+	return strings.TrimRight(info.Name+"  "+key+"  "+text, " "), err
 }
 
 // WriteDocument writes what a row of a collection says, the document over several lines.

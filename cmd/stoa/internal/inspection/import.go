@@ -73,6 +73,9 @@ is not whole until the import has ended, and is not served before.`,
 			done, err := inspect.Import(cmd.Context(), from, to, o)
 			bar.finish()
 			err = errors.Join(err, to.Close())
+			if errors.Is(err, inspect.ErrLedger) {
+				err = cli.Fail(cli.ExitDamage, err, "--skip-damaged imports it as it is; "+ledgerHint)
+			}
 			if fresh {
 				err = endBuilding(directory(p, args[1:]), err)
 			}
@@ -83,7 +86,7 @@ is not whole until the import has ended, and is not served before.`,
 				return err
 			}
 			if done.Ledgers > 0 {
-				return cli.Fail(cli.ExitDamage, fmt.Errorf("%s of ledgers", cli.Count(done.Ledgers, "finding")), "the ledger is as the dump has it: compare it with an older backup, and keep both; what it has lost can't be made again")
+				return cli.Fail(cli.ExitDamage, fmt.Errorf("%s of ledgers", cli.Count(done.Ledgers, "finding")), "it is imported as the dump has it; "+ledgerHint)
 			}
 			if done.Damaged > 0 {
 				return cli.Fail(cli.ExitDamage, fmt.Errorf("%s damaged in the store, and not imported", cli.Count(done.Damaged, "record")), "")

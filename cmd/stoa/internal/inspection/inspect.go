@@ -61,6 +61,9 @@ func writeOverview(w io.Writer, v *inspect.Overview) {
 			if c.Column == "Group" {
 				name = part.Prefix + " " + name
 			}
+			if part.Space != "" {
+				name = part.Space
+			}
 			t.Add(tallied("  "+cli.Plain(name), part.Tally)...)
 		}
 		if c.Unaccounted != nil {

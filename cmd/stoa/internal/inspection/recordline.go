@@ -23,6 +23,9 @@ func recordLine(r inspect.Record) (string, error) {
 		value = json.RawMessage("{}")
 	}
 	line, err := cli.RecordLine(info, r.Key, value)
+	if r.KV != nil && err == nil {
+		line, err = cli.KeyValuesLine(info, r.KV, value)
+	}
 	switch {
 	case r.Sealed != "":
 		line += "  sealed=" + r.Sealed

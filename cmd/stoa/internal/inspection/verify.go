@@ -144,6 +144,9 @@ func verify(p *cli.Process, cmd *cobra.Command, f *verifyFlags, where string, op
 	return errors.Join(err, out.w.Flush(), out.result())
 }
 
+// ledgerHint is what to do about a ledger that does not hold.
+const ledgerHint = "what a ledger has lost is not made again: keep the store as it is, and compare it with backups (`stoa diff`)"
+
 // verdicts is what verify prints.
 type verdicts struct {
 	w     *bufio.Writer
@@ -151,6 +154,7 @@ type verdicts struct {
 	where string // the store's directory or socket
 	found int
 	blobs int  // of those, what is wrong with blobs
+	chain bool // a ledger does not hold
 	part  bool // the store is not whole
 }
 
@@ -163,6 +167,7 @@ func (o *verdicts) line(l verdictLine) error { return cli.WriteJSON(o.w, l) }
 func (o *verdicts) finding(f inspect.Finding) error {
 	o.found++
 	o.part = o.part || f.Code == "unfinished"
+	o.chain = o.chain || strings.HasPrefix(f.Code, "ledger-")
 	if strings.HasPrefix(f.Code, "blob-") {
 		o.blobs++
 	}
@@ -194,6 +199,9 @@ func (o *verdicts) result() error {
 	hint := "`stoa verify --codes` explains the codes"
 	if o.blobs > 0 {
 		hint += "; `stoa blob verify --repair` repairs what can be of blobs"
+	}
+	if o.chain {
+		hint += "; " + ledgerHint
 	}
 	switch {
 	case o.part:

@@ -23,6 +23,8 @@ type rowDoc struct {
 	Type   string          `json:"type"`
 	Key    json.RawMessage `json:"key"`
 	Value  json.RawMessage `json:"value,omitempty"`
+	// KV is what a row of key-values has in its key.
+	KV json.RawMessage `json:"kv,omitempty"`
 	// Record is what a row of a collection says.
 	Record *inspect.Document `json:"record,omitempty"`
 }
@@ -50,7 +52,7 @@ func newRow(col column.Column, key, value []byte) (row, error) {
 
 // doc returns the record as JSON, as p shows it. A value that does not parse is damage.
 func (r row) doc(p *inspect.Printer) (d rowDoc, err error) {
-	d = rowDoc{Column: r.info.Column.String(), Type: r.info.Name}
+	d = rowDoc{Column: r.info.Column.String(), Type: r.info.Name, KV: inspect.KeyValues(r.info.Column, r.key)}
 	if d.Key, err = r.info.KeyJSON(r.key); err == nil {
 		d.Record, d.Value, err = p.Value(r.info, r.key, r.value)
 	}
@@ -78,6 +80,9 @@ func (d rowDoc) write(w io.Writer, info keys.Info) error {
 func (d rowDoc) line(info keys.Info) (string, error) {
 	if d.Record != nil {
 		return info.Name + "  " + cli.DocumentLine(d.Record), nil
+	}
+	if d.KV != nil {
+		return cli.KeyValuesLine(info, d.KV, d.Value)
 	}
 	return cli.RecordLine(info, d.Key, d.Value)
 }
