@@ -3,6 +3,7 @@ package lock
 import (
 	"container/heap"
 	"math"
+	"slices"
 	"sync"
 	"time"
 )
@@ -146,6 +147,7 @@ func (s *Store) ring(list []*alarm) {
 		}
 	}
 	for t, names := range locks {
+		slices.Sort(names)
 		s.settle(t, names, agents[t])
 		delete(agents, t)
 	}

@@ -21,9 +21,15 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var ctx = context.Background()
 
+// tester is a test, or a case of a property.
+type tester interface {
+	require.TestingT
+	Helper()
+}
+
 // host is locks on an engine in memory with a clock by hand.
 type host struct {
-	t      testing.TB
+	t      tester
 	db     engine.Engine
 	clock  *kvtest.Clock
 	kv     *kv.Store
@@ -74,7 +80,7 @@ func (h *host) end() {
 // reopen is the next process.
 func (h *host) reopen() *host {
 	h.end()
-	return openHost(h.t, h.db, h.clock)
+	return openHost(h.t.(testing.TB), h.db, h.clock)
 }
 
 // sound runs the checks.

@@ -159,7 +159,7 @@ func (l *looked) admits(w *waiter) bool {
 	switch {
 	case len(l.holders) == 0:
 		return true
-	case w.upgrade:
+	case l.holder(w.Agent) != nil: // unless its time is over by now, who upgrades shares it
 		return len(l.holders) == 1
 	}
 	return w.Mode == Shared && l.mode == Shared && len(l.holders) < MaxHolders
