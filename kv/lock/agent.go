@@ -131,11 +131,18 @@ func (u *turn) silent(a *registered) uint64 {
 	return a.heard + 3*millisOf(u.config.Heartbeat)
 }
 
-// tasks is how many locks of tasks an agent holds, up to a number.
-func (u *turn) tasks(agent string, most int) (int, error) {
+// full reports whether an agent holds the locks of most tasks, or more. Rows of the index
+// that lead to what has expired just now count for nothing, but are looked at too: where
+// they are too many, the agent is taken to be full until they are gone.
+func (u *turn) full(agent string, most int) (bool, error) {
 	from, to := append([]byte(agent), 0, ofTask), append([]byte(agent), 0, ofTask+1)
-	found, _, err := u.tx.ByTerm(indexAgent, from, to, min(most, kv.MaxTxRead))
-	return len(found), err
+	for _, look := range [...]int{most + 16, kv.MaxTxRead} {
+		found, more, err := u.tx.ByTerm(indexAgent, from, to, look)
+		if err != nil || len(found) >= most || !more {
+			return len(found) >= most, err
+		}
+	}
+	return true, nil
 }
 
 // may reports whether an agent takes what a request asks for.
@@ -147,11 +154,8 @@ func (u *turn) may(w *waiter) (bool, error) {
 	if a.status != Active || !exclusiveOnly(w.Name) {
 		return a.status == Active, nil
 	}
-	if a.most == 0 {
-		return false, nil
-	}
-	n, err := u.tasks(w.Agent, int(a.most))
-	return n < int(a.most), err
+	full, err := u.full(w.Agent, int(a.most))
+	return !full, err
 }
 
 // noCapacity is the refusal of who takes no more.

@@ -46,6 +46,33 @@ func TestA21CapacityOfAnAgent(t *testing.T) {
 	require.Equal(t, 11, h.agent("a").ActiveTasks)
 }
 
+// Room is counted by what is held: what has just expired, and stands in the index still,
+// neither takes room nor hides what does.
+func TestA21WhatHasExpiredHidesNothing(t *testing.T) {
+	h := newHost(t)
+	require.NoError(t, h.Register(ctx, "t", "a", 30, engine.WAL))
+	for n := range 30 {
+		ttl := time.Second
+		if n >= 20 {
+			ttl = time.Minute
+		}
+		_, err := h.Acquire(ctx, "t", Request{Name: Task(fmt.Sprintf("%02d", n)), Agent: "a", TTL: ttl, Durability: engine.WAL})
+		require.NoError(t, err)
+	}
+	h.clock.Oversleep(time.Second)
+	for n := range 20 {
+		h.acquire("a", Task(fmt.Sprint("new", n)), Exclusive)
+	}
+	_, err := h.try("a", Task("more"), Exclusive)
+	require.ErrorIs(t, err, ErrCapacity)
+	require.NoError(t, h.Register(ctx, "t", "a", 1, engine.WAL))
+	_, err = h.try("a", Task("more"), Exclusive)
+	require.ErrorIs(t, err, ErrCapacity)
+	require.NoError(t, h.Register(ctx, "t", "a", 0, engine.WAL))
+	_, err = h.try("none", Task("more"), Exclusive)
+	require.NoError(t, err)
+}
+
 // A task that nobody waits for expires without anybody's doing: its agent has room all the
 // same.
 func TestA21ExpiredTasksLeaveRoom(t *testing.T) {

@@ -19,7 +19,7 @@ const (
 	MaxAgent    = 128                // bytes of an agent's name
 	MaxPurpose  = 256                // bytes
 	MaxHolders  = 100                // agents that share a lock
-	MaxTasks    = 1000               // tasks of an agent at once, where it says how many
+	MaxTasks    = 256                // tasks of an agent at once, where it says how many
 	MaxQueue    = 1000               // who waits for one lock
 	MaxWaits    = 100                // locks that one agent waits for
 	MaxWaiters  = 10_000             // waits of a tenant
