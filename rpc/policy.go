@@ -3,12 +3,15 @@ package rpc
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"time"
 
 	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/rpc/internal/op"
-	_ "github.com/stoadb/stoa/rpc/internal/policywire" // says how answers go over the wire
+	"github.com/stoadb/stoa/rpc/internal/policywire"
+	"github.com/stoadb/stoa/rpc/internal/wire"
+	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
 // Policy is what a tenant lets others do, and the ledger of what they did. Agents,
@@ -93,6 +96,7 @@ func (a *policyQuestion) asked() (policy.Question, error) {
 	return policy.NewQuestion(a.Agent, a.Action, a.Context)
 }
 
+// In frames directDecide of package server answers instead.
 var policyDecide = op.New(op.Method{Number: 901, Name: "Policy.Decide", Access: op.AccessTenant, Short: true},
 	func(ctx context.Context, s *policy.Store, a *policyQuestion) (policy.Decision, error) {
 		q, err := a.asked()
@@ -109,7 +113,16 @@ func (p *Policy) Decide(ctx context.Context, q Question) (Decision, error) {
 	if err != nil {
 		return Decision{}, err
 	}
-	return call(ctx, p.c, policyDecide, a)
+	if err := errors.Join(op.CheckText("agent", q.Agent), op.CheckText("action", q.Action)); err != nil {
+		return Decision{}, err
+	}
+	var answer stoav1.PolicyDecideResponse
+	ask := &wire.PolicyDecide{Tenant: []byte(a.Tenant), Agent: a.Agent, Action: a.Action, Context: a.Context}
+	if err := p.c.unary(ctx, &policyDecide.Method, ask, &answer); err != nil {
+		return Decision{}, err
+	}
+	d, err := policywire.Decision("decision", answer.GetDecision())
+	return d, senseless(&policyDecide.Method, err)
 }
 
 // policyUsing are the arguments of Use.

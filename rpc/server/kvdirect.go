@@ -25,10 +25,7 @@ func (t *kvService) directGet() *framed.Direct {
 	return &framed.Direct{
 		Parse: func(sc *framed.Scratch, payload []byte) error { return framed.Parse(payload, &sc.KvGet) },
 		Do: func(ctx context.Context, sc *framed.Scratch) (framed.Answer, error) {
-			if string(sc.KvGet.GetTenant()) != sc.Tenant { // mostly it is the same
-				sc.Tenant = string(sc.KvGet.GetTenant())
-			}
-			tenant, err := t.s.tenantOf(ctx, sc.Tenant)
+			tenant, err := t.s.tenantOf(ctx, sc.TenantName(sc.KvGet.GetTenant()))
 			if err != nil {
 				return framed.Answer{}, err
 			}

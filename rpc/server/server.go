@@ -131,6 +131,7 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 	}
 	if o.Policies != nil {
 		s.register(&stoav1.Policy_ServiceDesc, o.Policies, nil)
+		s.framed.Straight(stoav1.Policy_Decide_FullMethodName, s.directDecide())
 	}
 	if o.Dag != nil {
 		s.register(&stoav1.Dag_ServiceDesc, s.contexts(), &dagService{s: s})

@@ -23,6 +23,14 @@ func unsent(err error) error {
 	return err
 }
 
+// CheckText returns fault.ErrRequest for an argument that no message carries.
+func CheckText(name, text string) error {
+	if utf8.ValidString(text) {
+		return nil
+	}
+	return unsent(&textError{name})
+}
+
 // text carries strings, which are UTF-8 in messages.
 func text(field, value reflect.Type, name string) conv {
 	c := converting(field, value)

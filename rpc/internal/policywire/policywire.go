@@ -13,24 +13,30 @@ import (
 )
 
 var (
-	_ = op.Pair(fromResult, result)
+	_ = op.Pair(FromDecision, Decision)
 	_ = op.Pair(fromEventID, eventID)
 	_ = op.Pair(fromTime, op.Always(at))
 
-	_ = op.Tags[policy.Decision]("Policy", "policy_id", "Rule", "rule_matched", "Transform", "transform_fn", "Delegation", "delegation_id")
 	_ = op.Tags[policy.Used]("Event", "event_id", "Approval", "approval_id")
 	_ = op.Tags[policy.Node]("Parts", ",optional")
 	_ = op.Tags[policy.Grant]("Delegation", "delegation_id", "RequireApproval", "require_approval_for")
 	_ = op.Tags[policy.Head]("At", "at_ms")
 )
 
-func fromResult(r *policy.Result) stoav1.PolicyResult { return stoav1.PolicyResult(*r) }
+// FromDecision returns the answer to a question.
+func FromDecision(d *policy.Decision) *stoav1.PolicyDecision {
+	return &stoav1.PolicyDecision{Allowed: d.Allowed, Result: stoav1.PolicyResult(d.Result), Reason: d.Reason,
+		PolicyId: d.Policy, RuleMatched: d.Rule, TransformFn: d.Transform, DelegationId: d.Delegation}
+}
 
-func result(field string, r stoav1.PolicyResult) (policy.Result, error) {
+// Decision returns the answer to a question, which has a result.
+func Decision(field string, m *stoav1.PolicyDecision) (policy.Decision, error) {
+	r := m.GetResult()
 	if r < stoav1.PolicyResult_POLICY_RESULT_ALLOWED || r > stoav1.PolicyResult_POLICY_RESULT_TRANSFORMED {
-		return 0, &op.FieldError{Field: field, Reason: fmt.Sprintf("no result %d", int32(r))}
+		return policy.Decision{}, &op.FieldError{Field: field + ".result", Reason: fmt.Sprintf("no result %d", int32(r))}
 	}
-	return policy.Result(r), nil
+	return policy.Decision{Allowed: m.GetAllowed(), Result: policy.Result(r), Reason: m.GetReason(), Policy: m.GetPolicyId(),
+		Rule: m.GetRuleMatched(), Transform: m.GetTransformFn(), Delegation: m.GetDelegationId()}, nil
 }
 
 func fromEventID(id *policy.EventID) string {

@@ -27,6 +27,7 @@ func allHandmade() []handmade {
 	get := Get{Column: 1, Key: []byte("k"), Snapshot: 1}
 	kvGet := KVGet{Tenant: []byte("t"), Key: "k"}
 	put := KVPut{KVGet: kvGet, Value: []byte("1"), TTLSeconds: &ttl, Durability: 1}
+	decide := PolicyDecide{Tenant: []byte("t"), Agent: "a", Action: "x", Context: []byte("{}")}
 	single := func() []byte { return Single(append(Room(nil), 'v')) }
 	page := func() []byte {
 		entries := []byte("e")
@@ -37,6 +38,10 @@ func allHandmade() []handmade {
 		{message: &stoav1.ApplyRequest{}, decode: parsed},
 		{message: &stoav1.KvGetRequest{}, encode: func() []byte { return kvGet.AppendTo(nil) }},
 		{message: &stoav1.KvPutRequest{}, encode: func() []byte { return put.AppendTo(nil) }},
+		{message: &stoav1.PolicyDecideRequest{}, encode: func() []byte { return decide.AppendTo(nil) }},
+		{message: &stoav1.PolicyDecideResponse{}, encode: func() []byte {
+			return Single(append(Room(nil), 0x08, 0x01)) // an answer of directDecide: allowed
+		}},
 		{message: &stoav1.GetResponse{}, encode: single, decode: inbound},
 		{message: &stoav1.MultiGetResponse{}, encode: single, decode: inbound},
 		{message: &stoav1.ScanResponse{}, encode: page, decode: func(b []byte) (any, error) {

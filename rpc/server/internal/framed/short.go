@@ -24,7 +24,8 @@ type Scratch struct {
 	KvGet    stoav1.KvGetRequest
 	KvPut    stoav1.KvPutRequest
 	Apply    stoav1.ApplyRequest
-	Tenant   string // of KvGet, or of the one before
+	Decide   stoav1.PolicyDecideRequest
+	tenant   string // of the call that named one last
 	Value    []byte // what KvGet found
 	Out      []byte // of an answer that is small
 
@@ -36,6 +37,15 @@ type Scratch struct {
 
 // Size is how many bytes the request under way takes.
 func (sc *Scratch) Size() int { return sc.asked }
+
+// TenantName returns the name of a tenant: mostly it is that of the call before, and takes
+// no memory.
+func (sc *Scratch) TenantName(name []byte) string {
+	if string(name) != sc.tenant {
+		sc.tenant = string(name)
+	}
+	return sc.tenant
+}
 
 // handle is the innermost handler of a direct call.
 func (sc *Scratch) handle(ctx context.Context, _ any) (_ any, err error) {
