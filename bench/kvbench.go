@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"github.com/stoadb/stoa/engine"
@@ -16,7 +17,7 @@ import (
 	"github.com/stoadb/stoa/rpc"
 )
 
-// kvWorkload measures the Kv service of a daemon.
+// kvWorkload measures the services of a daemon that tenants use.
 type kvWorkload struct {
 	name  string
 	about string
@@ -24,7 +25,9 @@ type kvWorkload struct {
 	run   func(*kvRun, Result) (Result, error)
 }
 
-var kvWorkloads = []kvWorkload{
+var kvWorkloads = slices.Concat(serviceWorkloads, policyWorkloads)
+
+var serviceWorkloads = []kvWorkload{
 	{"kv-put", "values of 256 bytes, not synced, through Kv, beside rows of as many bytes through Store", "put", kvPuts(1)},
 	{"kv-put-16", "the same, 16 callers on one connection", "put", kvPuts(16)},
 	{"kv-get", "values of 256 bytes through Kv, beside rows through Store", "get", kvGets(1)},
@@ -40,7 +43,7 @@ var kvWorkloads = []kvWorkload{
 	{"kv-ttl", "how late after its time a value is gone, and is told to be", "value", (*kvRun).lateness},
 }
 
-// kvNames returns the names of the workloads of the Kv service.
+// kvNames returns the names of the workloads of tenants' services.
 func kvNames() (names []string) {
 	for _, w := range kvWorkloads {
 		names = append(names, w.name)
@@ -48,7 +51,7 @@ func kvNames() (names []string) {
 	return names
 }
 
-// kvRun is the workloads of the Kv service at work, on one daemon.
+// kvRun is the workloads of tenants' services at work, on one daemon.
 type kvRun struct {
 	options Options
 	daemon  *daemon
@@ -57,7 +60,7 @@ type kvRun struct {
 	peers   []*KVPeer // the daemon is the first; nil: not opened yet
 }
 
-// measureKV runs the workloads of the Kv service that are wanted.
+// measureKV runs the workloads of tenants' services that are wanted.
 func measureKV(o Options) (results []Result, err error) {
 	r := &kvRun{options: o, data: &Dataset{Rows: max(o.Rows/10, 2*batchLarge)}}
 	defer func() { err = errors.Join(err, r.close()) }()
@@ -66,7 +69,7 @@ func measureKV(o Options) (results []Result, err error) {
 			continue
 		}
 		if o.Stoa == "" {
-			o.Logger.Warn("no path of a stoa binary: the Kv service is not measured")
+			o.Logger.Warn("no path of a stoa binary: the services of tenants are not measured")
 			return nil, nil
 		}
 		if err := r.start(); err != nil {

@@ -13,16 +13,18 @@ import (
 	"github.com/stoadb/stoa/engine/enginetest"
 )
 
-// Every workload of the Kv service runs on a daemon of its own, and has figures.
-func TestTheKvServiceIsMeasured(t *testing.T) {
+// Every workload of the services of tenants runs on a daemon of its own, and has figures.
+func TestTheServicesOfTenantsAreMeasured(t *testing.T) {
 	if !hasRocks {
-		t.Skip("the Kv service is measured on RocksDB")
+		t.Skip("they are measured on RocksDB")
 	}
 	enginetest.SkipUnderRace(t, "figures; package rpc/server tests the service")
 	var names []string
 	for _, name := range bench.WorkloadNames() {
-		if strings.HasPrefix(name, "kv-") {
-			names = append(names, name)
+		for _, of := range []string{"kv-", "record-", "policy-", "ledger-"} {
+			if strings.HasPrefix(name, of) {
+				names = append(names, name)
+			}
 		}
 	}
 	cmd := enginetest.EndWithParent(exec.Command("stoa", "bench", "--json", "--rows", "2000", "--slice", "2ms", "--rounds", "1", "--workload", strings.Join(names, ",")))
