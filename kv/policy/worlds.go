@@ -137,25 +137,42 @@ func (w *worlds) count(f *followed, size int) {
 // and the time.
 func (w *worlds) ask(ctx context.Context, tenant string, fn func(world *World, at positions, now time.Time)) error {
 	f := w.of(tenant)
-	s, err := w.present(tenant)
+	newest, known, err := w.newest(tenant)
 	if err != nil {
 		return err
 	}
 	f.mu.RLock()
-	if f.at.reach(s.at) {
+	if known && f.at.reach(newest) {
 		defer f.mu.RUnlock()
-		now := s.snapshot.Time()
-		if err := s.snapshot.Close(); err != nil {
-			return err
-		}
-		fn(f.world, f.at, now)
+		fn(f.world, f.at, w.kv.Now())
 		return nil
 	}
 	f.mu.RUnlock()
-	if err := s.snapshot.Close(); err != nil {
-		return err
-	}
 	return w.askBehind(ctx, f, fn)
+}
+
+// newest is how far the collections of a tenant have come, each read by itself, so that
+// there need not have been such a moment: a world, which is of one moment, has all that was
+// answered before if it is as far in each. It is not known of one that was dropped meanwhile.
+func (w *worlds) newest(tenant string) (at positions, known bool, err error) {
+	for i, name := range followedCollections {
+		space, err := w.kv.Space(tenant, kv.SystemRecord, name)
+		if errors.Is(err, kv.ErrSpaceNotFound) {
+			continue
+		}
+		if err != nil {
+			return at, false, err
+		}
+		stats, err := space.Stats()
+		if err != nil {
+			if errors.Is(err, kv.ErrSpaceNotFound) {
+				err = nil
+			}
+			return at, false, err
+		}
+		at[i] = position{space.Scope(), stats.Revision}
+	}
+	return at, true, nil
 }
 
 // askBehind is ask of a world that is to be brought up to date first.
