@@ -18,6 +18,8 @@ type command = cli.Command[*call]
 type call struct {
 	*cli.Call
 	records *rpc.Records // of the tenant
+	policy  *rpc.Policy  // likewise
+	again   string       // what a command line has, after a space, to reach the same tenant of the same daemon
 }
 
 // arg returns an argument that may have been left out.
@@ -51,6 +53,11 @@ func ofTenant(p *cli.Process, under string, d command) *cobra.Command {
 		}
 	}
 	return d.Cobra(p, under, func(c *cli.Call, run func(*call) error) error {
-		return run(&call{Call: c, records: c.Client.Records(tenant.Name(p))})
+		name := tenant.Name(p)
+		again := c.Again
+		if name != "" && name != p.Getenv("STOA_TENANT") {
+			again += " --tenant " + cli.Quoted(name)
+		}
+		return run(&call{Call: c, records: c.Client.Records(name), policy: c.Client.Policy(name), again: again})
 	})
 }
