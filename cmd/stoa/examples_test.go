@@ -76,8 +76,12 @@ stoa kv tenants create acme
 stoa kv put greeting '"hello"' --tenant acme
 stoa kv put session '{}' --tenant acme --ttl 1h
 stoa kv put leader '"you"' --tenant acme
-stoa record create settings '{"settings_id":"tenant"}' --tenant acme
-stoa record create intent '{"intent_id":"int-20251130-abc123","actor":"user:ann","goal":"a quiet week"}' --tenant acme
+stoa policy bootstrap --tenant acme
+stoa policy settings --strict-chain=false --tenant acme
+stoa record create intent '{"intent_id":"int-20251130-abc123","actor":"user:ann","goal":"a quiet week","plan":[{"step":1,"action":"rest","status":"planned"}]}' --tenant acme
+stoa record create delegation '{"delegation_id":"del-20251130-abc123","delegator":"user:ann","delegate":"agent:cece.governor.v1","scope":["email.*"],"active":true}' --tenant acme
+stoa record create approval '{"approval_id":"apr-20251130-abc123","agent_id":"cece.governor.v1","action":"email.send","status":"pending","expires_at":"2999-01-01T00:00:00Z"}' --tenant acme
+echo '{"scope":"email.send","name":"Mail","created_by":"user:ann","active":true,"rules":[]}' > policy.json
 stoa record export policy --tenant acme > policies.jsonl
 `
 

@@ -144,7 +144,7 @@ func (v *view) delegationsNode(q *Question, t *trace, made Decision) Node {
 		}
 		one := Node{Kind: "delegation", ID: d.ID, Text: d.text(), Verdict: l.verdict()}
 		if d.ID == made.Delegation && made.Reason != ReasonExhausted {
-			one.Verdict += ", and used"
+			one.Verdict += ", chosen"
 		}
 		for _, c := range d.Conditions {
 			one.Parts = append(one.Parts, Node{Kind: "condition", Text: c.Source(), Verdict: t.conditions[c].verdict()})

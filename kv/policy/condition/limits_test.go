@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -13,19 +14,19 @@ import (
 	"github.com/stoadb/stoa/engine/enginetest"
 )
 
-// cheap runs f and holds it to 50 ms and 10 MiB. On a machine that does other things too
-// it may try three times.
+// cheap runs f and holds it to 50 ms of processor time and 10 MiB. Since collections of
+// garbage count too, and caches that others have emptied, the best of ten runs counts.
 func cheap(t *testing.T, what string, f func()) {
 	t.Helper()
 	var took time.Duration
 	var bytes uint64
-	for range 3 {
+	for range 10 {
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		began := time.Now()
+		began := processorTime(t)
 		f()
-		took = time.Since(began)
+		took = processorTime(t) - began
 		runtime.ReadMemStats(&after)
 		if bytes = after.TotalAlloc - before.TotalAlloc; took < 50*time.Millisecond {
 			break
@@ -33,6 +34,13 @@ func cheap(t *testing.T, what string, f func()) {
 	}
 	require.Less(t, bytes, uint64(10<<20), what)
 	require.Less(t, took, 50*time.Millisecond, what)
+}
+
+// processorTime is what this process has taken so far.
+func processorTime(t *testing.T) time.Duration {
+	var use syscall.Rusage
+	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &use))
+	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
 func TestB30TheSourceIsBounded(t *testing.T) {

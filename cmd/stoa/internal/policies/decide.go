@@ -91,7 +91,7 @@ counted. With --intent the ledger gets an event of what was decided, in the same
 and --approval makes use of, once. If it is not allowed, the exit code is 5.
 
 ` + questionLong,
-		Example: `cece.governor.v1 email.send --intent int-20251130-abc123 --tenant acme` + "\ncece.governor.v1 gmail.send --ask-for 1h --tenant acme",
+		Example: `cece.governor.v1 email.send --intent int-20251130-abc123 --tenant acme` + "\ncece.governor.v1 email.send --ask-for 1h --tenant acme",
 		Flags: func(fs *pflag.FlagSet) {
 			f.register(fs)
 			fs.StringVar(&o.Intent, "intent", "", "what it is done for: the ledger says what was decided")

@@ -31,7 +31,7 @@ func newLedgerAppend(p *cli.Process) *cobra.Command {
 		Long: `Append an event, a JSON object; - reads it from stdin, @FILE from a file. Its id, its time and
 its place in the chain of hashes are set. Of inputs and outputs only the hashes are stored;
 ` + "`stoa record schema ledger`" + ` has the fields.`,
-		Example: `'{"intent_id":"int-20251130-abc123","agent_id":"cece.governor.v1","tool":"gmail","action":"email.send","policy_decision":{"allowed":true},"inputs":{"to":"bob"}}' --tenant acme`,
+		Example: `'{"intent_id":"int-20251130-abc123","agent_id":"cece.governor.v1","tool":"gmail","action":"email.send","policy_decision":{"result":"allowed"},"inputs":{"to":"bob"}}' --tenant acme`,
 		Flags:   d.level.Register,
 		Run: func(c *call) error {
 			event, err := c.object("EVENT", c.Args[0])
@@ -112,22 +112,8 @@ type eventDoc struct {
 	Action    string `json:"action"`
 	Intent    string `json:"intent_id"`
 	Decision  struct {
-		Result  string `json:"result"`
-		Allowed *bool  `json:"allowed"`
+		Result string `json:"result"`
 	} `json:"policy_decision"`
-}
-
-// outcome is what the event says was decided.
-func (e *eventDoc) outcome() string {
-	switch {
-	case e.Decision.Result != "":
-		return e.Decision.Result
-	case e.Decision.Allowed == nil:
-		return "-"
-	case *e.Decision.Allowed:
-		return "allowed"
-	}
-	return "denied"
 }
 
 // emitEvents prints events as they come.
@@ -138,7 +124,7 @@ func (c *call) emitEvents(events iter.Seq2[rpc.Doc, error]) error {
 			writeLine(w, d)
 			return
 		}
-		fmt.Fprintf(w, "%s  %s  %s  %s  %s  %s  %s\n", d.ID, e.Timestamp, e.Agent, e.Action, e.outcome(), e.Tool, e.Intent)
+		fmt.Fprintf(w, "%s  %s  %s  %s  %s  %s  %s\n", d.ID, e.Timestamp, e.Agent, e.Action, e.Decision.Result, e.Tool, e.Intent)
 	})
 }
 

@@ -43,7 +43,7 @@ func newAdd(p *cli.Process) *cobra.Command {
 	return ofTenant(p, "policy", command{
 		Name: "add", Short: "Make a policy", Args: []string{"DOCUMENT"},
 		Long: `Make a policy of a JSON object; - reads it from stdin, @FILE from a file. ` + "`stoa record schema\npolicy`" + ` says what it has; conditions are looked at before it is stored.`,
-		Example: `'{"scope":"email.send","name":"Mail","created_by":"user:ann","active":true,"rules":[{"rule_id":"many","condition":"recipients > 10","action":"deny","priority":10}]}' --tenant acme` +
+		Example: `'{"scope":"email.send","name":"Mail","created_by":"user:ann","active":true,"rules":[{"rule_id":"many","condition":"recipients >= 10","action":"deny","priority":10}]}' --tenant acme` +
 			"\n@policy.json --tenant acme",
 		Flags: d.level.Register,
 		Run: func(c *call) error {
@@ -155,7 +155,7 @@ func newStep(p *cli.Process) *cobra.Command {
 		Name: "step", Short: "Change a step of the plan of an intent", Args: []string{"INTENT", "NUMBER", "PATCH"},
 		Long: `Change one step of the plan of an intent by a merge patch (RFC 7386), whatever others do to
 the other steps meanwhile.`,
-		Example: `int-20251130-abc123 1 '{"status":"done"}' --tenant acme`,
+		Example: `int-20251130-abc123 1 '{"status":"completed"}' --tenant acme`,
 		Flags:   d.level.Register,
 		Run: func(c *call) error {
 			number, err := strconv.Atoi(c.Args[1])
