@@ -30,7 +30,8 @@ func parseJob(row, src []byte) (j Job, err error) {
 
 // Schedule makes the type's Job be called with this one at a time, or as soon
 // after it as the process runs: once, in the batch that removes it. A job of the
-// same name is replaced.
+// same name is replaced. A time that is later than there is (the year 2262) is the last
+// that there is.
 func (tx *Tx) Schedule(name string, at time.Time, payload []byte) error {
 	if err := checkName("job", name); err != nil {
 		return err
@@ -38,10 +39,7 @@ func (tx *Tx) Schedule(name string, at time.Time, payload []byte) error {
 	if len(payload) > MaxValue {
 		return &Error{Code: CodeValueTooLarge, Field: "payload", Limit: MaxValue, Have: uint64(len(payload)), Reason: "the payload is too long"}
 	}
-	due := uint64(max(at.UnixMilli(), 1))
-	if at.After(timeOf(due)) {
-		due++
-	}
+	due := min(uint64(max(at.Add(time.Millisecond-1).UnixMilli(), 1)), maxTime)
 	if _, err := tx.Cancel(name); err != nil {
 		return err
 	}
