@@ -106,6 +106,11 @@ func (s *Store) timeOut(w *waiter) bool {
 
 // acquire gives own its lock, or has it wait.
 func (u *turn) acquire(w *waiter) error {
+	if len(u.t.line(w.Name, nil)) == 0 { // it may be granted: the agent is read before the lock, as the last record that is read is read once
+		if _, err := u.agent(w.Agent); err != nil {
+			return err
+		}
+	}
 	l, err := u.load(w.Name)
 	if err != nil {
 		return err
@@ -122,15 +127,8 @@ func (u *turn) acquire(w *waiter) error {
 	if err := u.settle(l, w); err != nil || u.decided(w) {
 		return err
 	}
-	may, err := u.may(w)
-	if err != nil {
-		return err
-	}
 	if !w.Wait {
-		if !may && l.admits(w) {
-			return u.noCapacity(w.Agent)
-		}
-		return u.held(l)
+		return u.refusal(l, w)
 	}
 	if err := u.room(w); err != nil {
 		return err
@@ -165,7 +163,17 @@ func (u *turn) join(l *looked, w, other *waiter) error {
 	return nil
 }
 
-// held is the refusal of who does not wait.
+// refusal is that of who does not wait.
+func (u *turn) refusal(l *looked, w *waiter) error {
+	if may, err := u.may(w); err != nil {
+		return err
+	} else if !may && l.admits(w) {
+		return u.noCapacity(w.Agent)
+	}
+	return u.held(l)
+}
+
+// held is the refusal of who does not wait for a lock that others hold, or wait for.
 func (u *turn) held(l *looked) error {
 	e := refuse(CodeHeld, "", "others wait for it: wait too, or try later")
 	if len(l.holders) > 0 {

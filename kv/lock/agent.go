@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/stoadb/stoa/engine"
@@ -91,17 +92,32 @@ func (t *tenant) heartOf(agent string) *heart {
 	return h
 }
 
-// agent returns what is stored of an agent; nil: it is not registered.
+// agent returns what is stored of an agent; nil: it is not registered. It is read once in
+// a turn.
 func (u *turn) agent(agent string) (*registered, error) {
-	r, err := u.tx.Get(keyOfAgent(agent))
-	if errors.Is(err, kv.ErrNotFound) {
-		return nil, nil
+	for _, k := range u.agents {
+		if k.agent == agent {
+			return k.registered, nil
+		}
 	}
-	if err != nil {
+	k := known{agent: agent}
+	r, err := u.tx.Get(keyOfAgent(agent))
+	if err == nil {
+		var a registered
+		a, err = parseAgent(agent, r.Value)
+		k.registered = &a
+	}
+	if err != nil && !errors.Is(err, kv.ErrNotFound) {
 		return nil, err
 	}
-	a, err := parseAgent(agent, r.Value)
-	return &a, err
+	u.agents = append(u.agents, k)
+	return k.registered, nil
+}
+
+// known is what a turn has read of an agent; nil: it is not registered.
+type known struct {
+	agent string
+	*registered
 }
 
 // putAgent stores what is known of an agent, and has what it waits for settled: it may
@@ -110,6 +126,7 @@ func (u *turn) putAgent(agent string, a *registered) error {
 	if _, err := u.tx.Put(keyOfAgent(agent), a.bytes(), kv.PutOptions{}); err != nil {
 		return err
 	}
+	u.agents = append(slices.DeleteFunc(u.agents, func(k known) bool { return k.agent == agent }), known{agent, a})
 	u.hearts = append(u.hearts, beat{agent, u.silent(a)})
 	for _, w := range u.t.waits[agent] {
 		u.settleLater(w.Name)
@@ -221,6 +238,7 @@ func (s *Store) Deregister(ctx context.Context, tenant, agent string, d engine.D
 		if errors.Is(err, kv.ErrNotFound) {
 			return notRegistered(agent)
 		}
+		u.agents = nil
 		u.hearts = append(u.hearts, beat{agent, never})
 		return err
 	})

@@ -27,6 +27,9 @@ type holder struct {
 	agent, purpose           string
 }
 
+// holderBytes is the length of the numbers of a holder.
+const holderBytes = 4*8 + 2*4
+
 // version is the first byte of a lock's record, of which README.md has the others.
 const version = 1
 
@@ -119,10 +122,10 @@ func (r *reader) byte() byte  { return r.take(1)[0] }
 func (r *reader) u16() uint16 { return binary.LittleEndian.Uint16(r.take(2)) }
 func (r *reader) u32() uint32 { return binary.LittleEndian.Uint32(r.take(4)) }
 func (r *reader) u64() uint64 { return binary.LittleEndian.Uint64(r.take(8)) }
-func (r *reader) text() string {
-	n := int(r.u16())
-	return string(r.take(n))
-}
+
+// bytes returns a text, which is a part of the record.
+func (r *reader) bytes() []byte { return r.take(int(r.u16())) }
+func (r *reader) text() string  { return string(r.bytes()) }
 
 // holder returns that of an agent; nil: it holds nothing.
 func (s *state) holder(agent string) *holder {

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"iter"
 	"strings"
 
 	"github.com/stoadb/stoa/kv"
@@ -19,18 +20,32 @@ func agentTerms(key, value []byte) (terms [][]byte) {
 	if agentKey(key) {
 		return nil
 	}
-	state, err := parseState("", value)
-	if err != nil {
-		return nil // the check finds it
-	}
 	what := byte(ofResource)
 	if exclusiveOnly(string(key)) {
 		what = ofTask
 	}
-	for i := range state.holders {
-		terms = append(terms, append([]byte(state.holders[i].agent), 0, what))
+	for agent := range holdersOf(value) {
+		terms = append(terms, append(append(make([]byte, 0, len(agent)+2), agent...), 0, what))
 	}
 	return terms
+}
+
+// holdersOf yields the agents that a record says hold the lock, without a copy; of a
+// damaged record, which the check finds, some.
+func holdersOf(value []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		r := reader{src: value}
+		r.take(3)
+		r.bytes()
+		for n := r.u16(); n > 0 && !r.short; n-- {
+			r.take(holderBytes)
+			agent := r.bytes()
+			r.bytes()
+			if r.short || !yield(agent) {
+				return
+			}
+		}
+	}
 }
 
 // sharedTerms has one term, which is empty, of a lock that several hold.
@@ -38,10 +53,13 @@ func sharedTerms(key, value []byte) [][]byte {
 	if agentKey(key) {
 		return nil
 	}
-	if state, err := parseState("", value); err != nil || len(state.holders) < 2 {
-		return nil
+	n := 0
+	for range holdersOf(value) {
+		if n++; n == 2 {
+			return [][]byte{{}}
+		}
 	}
-	return [][]byte{{}}
+	return nil
 }
 
 // termsOf is the range of the terms of an agent.

@@ -25,6 +25,7 @@ type turn struct {
 	result  Grant    // of own, if it does not wait
 	again   []string // locks to be settled at the end
 	hearts  []beat   // when agents are to be looked after
+	agents  []known
 }
 
 // looked is a lock that a turn has looked at.
@@ -49,7 +50,7 @@ type refused struct {
 // reset begins the turn, anew if it has run before.
 func (u *turn) reset(tx *kv.Tx) {
 	u.tx, u.now = tx, millis(tx.Now())
-	u.locks, u.granted, u.refused, u.again, u.hearts, u.result = nil, u.granted[:0], u.refused[:0], nil, nil, Grant{}
+	u.locks, u.granted, u.refused, u.again, u.hearts, u.agents, u.result = nil, u.granted[:0], u.refused[:0], nil, nil, u.agents[:0], Grant{}
 	u.withdraw()
 }
 
@@ -125,6 +126,9 @@ func (u *turn) drop(l *looked, agent string, e EventKind) error {
 // it stood in the queue.
 func (u *turn) settle(l *looked, own *waiter) error {
 	for _, w := range u.t.line(l.name, own) {
+		if l.mode == Exclusive { // nobody else fits
+			return nil
+		}
 		if u.decided(w) || l.satisfies(w) {
 			continue
 		}
