@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"strings"
 	"time"
@@ -60,8 +61,9 @@ type WatchOptions struct {
 	After  uint64
 }
 
-// Watch yields what happens to locks of a tenant, in order and once, until ctx ends, the
-// store is closed or the tenant is dropped, whose errors are the last thing it yields. A
+// Watch yields what happens to locks of a tenant, in order and once, until ctx ends, whose
+// error is the last thing it yields, or the kv.Store is closed or the tenant dropped: that
+// is ErrCancelled. A
 // slow watcher holds up nobody. Queued is told where somebody holds the lock.
 func (s *Store) Watch(ctx context.Context, tenant string, o WatchOptions) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
@@ -77,6 +79,9 @@ func (s *Store) Watch(ctx context.Context, tenant string, o WatchOptions) iter.S
 		}
 		skip := false // what stands for a state that was read again
 		for e, err := range t.space.Watch(ctx, o.options()) {
+			if errors.Is(err, kv.ErrSpaceNotFound) {
+				err = refuse(CodeCancelled, "tenant", "the tenant was dropped")
+			}
 			if err != nil {
 				yield(Event{}, told(err))
 				return

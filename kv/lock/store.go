@@ -75,8 +75,8 @@ func New(store *kv.Store, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Close tells all who wait that they do so in vain, and ends the background. The
-// kv.Store stays open. Locks stay held until their time is over.
+// Close tells all who wait that they do so in vain, and ends the background. It comes before
+// the kv.Store's, which stays open. Locks stay held until their time is over.
 func (s *Store) Close() {
 	s.once.Do(func() { close(s.closed) })
 	s.done.Wait()
