@@ -13,6 +13,7 @@ import (
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
+	"github.com/stoadb/stoa/engine/faulty"
 )
 
 func TestPagesOfAnIndexAgainstANaiveModel(t *testing.T) {
@@ -132,4 +133,28 @@ func TestAPageLooksAtSoManyRecordsAtMost(t *testing.T) {
 	}
 	require.Equal(t, 4, pages)
 	require.Equal(t, 4, looked, "the last page has what is left")
+}
+
+// A read that fails is an error of the page, and no shorter page.
+func TestAPageOfAnIndexTellsFailedReads(t *testing.T) {
+	h := newTestStore(t)
+	s := h.space("a", "words")
+	for i := range 30 {
+		put(t, s, fmt.Sprint("k", 10+i), "w", 0)
+	}
+	for _, index := range []uint16{1, 3} {
+		for at := 1; ; at++ {
+			f := faulty.New(h.db, faulty.Options{At: at, Calls: faulty.Reads})
+			view := s.now()
+			view.reader = f
+			found, _, err := view.ByIndex(ctx, index, IndexOptions{Limit: 30})
+			if err == nil {
+				require.Len(t, found, 30)
+			}
+			if !f.Tripped() {
+				break
+			}
+			require.Error(t, err)
+		}
+	}
 }

@@ -20,11 +20,7 @@ const dayLayout = "20060102"
 // ParseEventID returns the id that a text is: evt-YYYYMMDD-NNNNNN, with six digits
 // or as many more as the number needs.
 func ParseEventID(text string) (EventID, bool) {
-	rest, ok := strings.CutPrefix(text, "evt-")
-	day, digits, cut := strings.Cut(rest, "-")
-	if !ok || !cut {
-		return EventID{}, false
-	}
+	day, digits, _ := strings.Cut(strings.TrimPrefix(text, "evt-"), "-")
 	number, err := strconv.ParseUint(digits, 10, 64)
 	id := EventID{day, number}
 	if _, bad := time.Parse(dayLayout, day); err != nil || bad != nil || number == 0 || id.String() != text {
@@ -38,11 +34,8 @@ func (id EventID) String() string { return string(id.append(nil)) }
 
 func (id EventID) append(dst []byte) []byte {
 	dst = append(append(append(dst, "evt-"...), id.Day...), '-')
-	for least := uint64(100_000); least > id.Number; least /= 10 { // six digits at least
+	for least := uint64(100_000); least > max(id.Number, 1); least /= 10 { // six digits at least
 		dst = append(dst, '0')
-	}
-	if id.Number == 0 {
-		return dst
 	}
 	return strconv.AppendUint(dst, id.Number, 10)
 }
@@ -54,8 +47,9 @@ func (id EventID) Compare(other EventID) int {
 
 // follows reports whether id may come right after other.
 func (id EventID) follows(other EventID) bool {
+	next := uint64(1)
 	if id.Day == other.Day {
-		return id.Number == other.Number+1
+		next = other.Number + 1
 	}
-	return id.Day > other.Day && id.Number == 1
+	return id.Day >= other.Day && id.Number == next
 }

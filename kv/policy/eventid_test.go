@@ -18,7 +18,8 @@ func TestEventIDsAreParsedStrictly(t *testing.T) {
 		require.Equal(t, want, id)
 		require.Equal(t, text, id.String())
 	}
-	for _, text := range []string{"", "evt", "evt-20251130", "evt-20251130-", "evt-20251130-000000", "evt-20251130-1", "evt-20251130-0000001", "evt-20251130-01000000",
+	require.Equal(t, "evt-20251130-000000", EventID{"20251130", 0}.String())
+	for _, text := range []string{"", "evt", "20251130-000001", "evt-20251130", "evt-20251130-", "evt-20251130-000000", "evt-20251130-1", "evt-20251130-0000001", "evt-20251130-01000000",
 		"evt-20250229-000001", "evt-2025113-000001", "evt-20251130-00000a", "evt-20251130-+00001", "EVT-20251130-000001", "pol-20251130-000001", "evt-20251130-000001 ", "evt-20251130-18446744073709551616"} {
 		_, ok := ParseEventID(text)
 		require.False(t, ok, text)
