@@ -177,7 +177,7 @@ func b42B43B44EventsByTheirIndexes(t *testing.T, h *Host) {
 	for range n {
 		h.Clock.Pass(2 * time.Hour / time.Duration(n))
 		agent, tool, intent := fmt.Sprint("a", r.IntN(3)), fmt.Sprint("t", r.IntN(3)), intents[r.IntN(3)]
-		at := h.Clock.Now()
+		at := h.KV.Now()
 		d := h.Event(intent, Object{"agent_id": agent, "tool": tool})
 		ids, times = append(ids, d.ID), append(times, at)
 		for _, key := range []string{"by_agent:" + agent, "by_tool:" + tool, "by_intent:" + intent, "by_date:" + at.Format(time.DateOnly)} {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/kv/kvtest"
 	"github.com/stoadb/stoa/kv/policy"
@@ -29,6 +30,9 @@ func InProcess(_ testing.TB, _ engine.Engine, s *policy.Store) (Records, Policie
 func Run(t *testing.T, reach Reach) {
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
+			if !r.together {
+				enginetest.SkipUnderRace(t, "one goroutine asks")
+			}
 			db := mem.New()
 			t.Cleanup(func() { _ = db.Close() })
 			r.test(t, Open(t, db, kvtest.New(), reach))
