@@ -22,6 +22,8 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
+	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/frame"
 	"github.com/stoadb/stoa/rpc/internal/wire"
@@ -73,6 +75,7 @@ func FuzzRequests(f *testing.F) {
 		{&stoav1.Store_ServiceDesc, func(s *Server) (any, any) { return s.eng, &storeService{s: s} }},
 		{&stoav1.Blob_ServiceDesc, func(s *Server) (any, any) { return s.blobs, &blobService{s: s} }},
 		{&stoav1.Admin_ServiceDesc, func(s *Server) (any, any) { return &admin{s}, nil }},
+		{&stoav1.Policy_ServiceDesc, func(s *Server) (any, any) { return s.o.Policies, nil }},
 	}
 	seedRequests(f)
 	f.Fuzz(func(t *testing.T, service, method byte, data []byte) {
@@ -82,13 +85,21 @@ func FuzzRequests(f *testing.F) {
 		b.Put(column.Generic, row("a"), []byte("1"))
 		require.NoError(t, eng.Apply(&b))
 		var log bytes.Buffer
-		s, err := New(eng, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		o := Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+		to := services[int(service)%len(services)]
+		if to.generated == &stoav1.Policy_ServiceDesc { // which takes a while to make
+			store, err := kv.Open(eng, kv.Options{Log: slog.New(slog.DiscardHandler)})
+			require.NoError(t, err)
+			defer store.Close()
+			o.Policies, err = policy.New(store, policy.Options{})
+			require.NoError(t, err)
+		}
+		s, err := New(eng, o)
 		require.NoError(t, err)
 		defer s.grpc.Stop()
 		ctx, cancel := context.WithCancel(peer.NewContext(t.Context(), &peer.Peer{AuthInfo: demux.Peer{UID: s.o.SecretUIDs[0]}}))
 		defer cancel()
 
-		to := services[int(service)%len(services)]
 		domain, byHand := to.of(s)
 		desc := s.described(to.generated, byHand)
 		which := int(method) % (len(desc.Methods) + len(desc.Streams))
@@ -118,6 +129,7 @@ func seedRequests(f *testing.F) {
 	b.Put(column.Generic, row("b"), []byte("2"))
 	b.DeleteRange(column.Generic, row("c"), row("d"))
 	b.ExpectAbsent(column.Generic, row("b"))
+	tenant := []byte("t")
 	scan := &stoav1.ScanRequest{Column: 10, Prefix: row(""), Reverse: true, Limit: 3}
 	unary := [][]proto.Message{
 		{
@@ -134,6 +146,22 @@ func seedRequests(f *testing.F) {
 		{
 			&stoav1.StatusRequest{}, &stoav1.StatsRequest{}, &stoav1.CheckpointRequest{Dir: "relative"},
 			&stoav1.CompactRequest{Column: 10, Start: row("a")}, &stoav1.FlushRequest{}, &stoav1.ReopenRequest{},
+		},
+		{
+			&stoav1.PolicyDecideRequest{Tenant: tenant, Agent: "a", Action: "x.y", Context: []byte(`{"n":1}`)},
+			&stoav1.PolicyUseRequest{Tenant: tenant, Agent: "a", Action: "x", Log: true, IntentId: "int-20260101-abcdef", AskForMs: 5},
+			&stoav1.PolicyExplainRequest{Tenant: tenant, Agent: "a", Action: "x.y", Context: []byte(`{}`)},
+			&stoav1.PolicyAnswerRequest{Tenant: tenant, ApprovalId: "apr-20260101-abcdef", Approve: true, By: "user:a"},
+			&stoav1.PolicyBootstrapRequest{Tenant: tenant, Durability: 2},
+			&stoav1.PolicyHeartbeatRequest{Tenant: tenant, AgentId: "a"},
+			&stoav1.PolicyStepRequest{Tenant: tenant, IntentId: "int-20260101-abcdef", Step: 1, Patch: []byte(`{}`)},
+			&stoav1.PolicyRevokeRequest{Tenant: tenant, Collection: "claim", Id: "clm-20260101-abcdef"},
+			&stoav1.PolicySetSettingsRequest{Tenant: tenant, Settings: &stoav1.PolicyTenantSettings{DefaultDeny: true}},
+			&stoav1.PolicyMigrateRequest{Tenant: tenant, Collection: "policy", From: 1, To: 2},
+			&stoav1.PolicyDropRequest{Tenant: tenant, Collection: "policy", Version: 2},
+			&stoav1.PolicyHeadRequest{Tenant: tenant},
+			&stoav1.PolicyApprovalRequest{Tenant: tenant, ApprovalId: "apr-20260101-abcdef"},
+			&stoav1.PolicySettingsRequest{Tenant: tenant},
 		},
 	}
 	streams := [][][]proto.Message{
@@ -154,6 +182,16 @@ func seedRequests(f *testing.F) {
 			},
 			{&stoav1.BlobGetRequest{BlobId: make([]byte, 32), Offset: 1}},
 			{&stoav1.BlobVerifyRequest{Repair: true}},
+		},
+		{},
+		{
+			{&stoav1.PolicyWhatCanRequest{Tenant: tenant, Delegate: "agent:a"}},
+			{&stoav1.PolicyWhoCanRequest{Tenant: tenant, Action: "x"}},
+			{&stoav1.PolicyEventsRequest{Tenant: tenant, FromMs: 1, ToMs: 1 << 50}},
+			{&stoav1.PolicyVerifyRequest{Tenant: tenant}},
+			{&stoav1.PolicyRowsRequest{Tenant: tenant, Collection: "policy"}},
+			{&stoav1.PolicyCommandsRequest{Tenant: tenant, Collection: "ledger"}},
+			{&stoav1.PolicyPoliciesForRequest{Tenant: tenant, Scope: "x.*"}},
 		},
 	}
 	for service, list := range unary {
