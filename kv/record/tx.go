@@ -335,18 +335,6 @@ func (tx *Tx) replace(c *Collection, inner *kv.Tx, old Doc, next json.RawMessage
 	return c.put(inner, old.ID, old.Ordinal, next, kv.PutOptions{KeepTTL: true})
 }
 
-// count takes the number that follows n of a day.
-func (c *Collection) count(inner *kv.Tx, day string, n uint64) error {
-	now, err := c.counted(inner, day)
-	if err == nil && now != n {
-		err = fmt.Errorf("record: %s: the making of a record has made another of the collection", c.Name)
-	}
-	if err == nil {
-		err = inner.Keep(counterName+day, binary.BigEndian.AppendUint64(nil, n+1))
-	}
-	return err
-}
-
 // keeper is what what is kept is read from.
 type keeper interface {
 	Kept(name string) ([]byte, error)
