@@ -10,6 +10,7 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/record"
 )
 
 // ways are how a write carries a guard.
@@ -18,7 +19,18 @@ func (h *host) ways() map[string]func(...Guard) error {
 	require.NoError(h.t, h.kv.Declare(plain))
 	space, err := h.kv.CreateSpace(ctx, "t", kv.SystemTest, "plain", kv.Quota{})
 	require.NoError(h.t, err)
+	notes, err := record.Parse([]byte(`{"name":"note","id":{"field":"id","kind":"given"},"schema":{"type":"object"}}`))
+	require.NoError(h.t, err)
+	records, err := record.New(h.kv, record.Options{}, notes)
+	require.NoError(h.t, err)
 	return map[string]func(...Guard) error{
+		"records": func(guards ...Guard) error {
+			g, err := h.Guards("t", guards...)
+			if err != nil {
+				return err
+			}
+			return records.Do(ctx, "t", engine.WAL, func(tx *record.Tx) error { return g.Check(tx.Work()) })
+		},
 		"a unit of work": func(guards ...Guard) error {
 			g, err := h.Guards("t", guards...)
 			if err != nil {

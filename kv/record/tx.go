@@ -32,6 +32,10 @@ type Tx struct {
 // Now is the time that the changes take place at.
 func (tx *Tx) Now() time.Time { return tx.work.Now() }
 
+// Work returns the unit of work that the transaction is a part of, for what is to hold or to
+// land with it in other spaces of the tenant.
+func (tx *Tx) Work() *kv.Work { return tx.work }
+
 // in returns the transaction of a collection's space.
 func (tx *Tx) in(name string) (*Collection, *kv.Tx, error) {
 	c, err := tx.s.Collection(name)
