@@ -228,3 +228,16 @@ func TestVerifyLooksAtRecordsAndLedgers(t *testing.T) {
 		})
 	}
 }
+
+// Of a collection that this build does not know the documents are not looked at, and
+// that is said, once.
+func TestCollectionsThatAreNotKnownAreNoted(t *testing.T) {
+	s, _ := workerStore(t)
+	withOthers := From(s.Reader, Facts{})
+	v, err := Verify(t.Context(), withOthers, VerifyOptions{Full: true}, func(f Finding) error {
+		require.Fail(t, "nothing is wrong", f.String())
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{`the collection "worker" is not known to this build: its documents and indexes were not looked at`}, v.Notes)
+}

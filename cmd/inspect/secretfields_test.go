@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -122,6 +123,22 @@ func TestSecretsOfRecordsAreNotShown(t *testing.T) {
 	line, err := json.Marshal(s.Printer(false).Record(column.Generic, r.key, damaged))
 	require.NoError(t, err)
 	hidden(t, line, "of a document that does not parse nobody knows where its secrets are")
+
+	damaged = append([]byte{0xFF}, r.value[1:]...)
+	line, err = json.Marshal(s.Printer(false).Record(column.Generic, r.key, damaged))
+	require.NoError(t, err)
+	hidden(t, line, "nor of a record")
+
+	p := newLogPrinter()
+	p.spaces.declared = s.collections
+	require.Nil(t, p.Record(column.Generic, r.key, r.value).Document, "its names have not come yet")
+	for _, row := range []kv.Row{{Shape: kv.ShapeSpaceName, Kind: uint8(kv.SystemRecord), Number: uint64(r.kv.Scope.Space())}, {Shape: kv.ShapeTenantName, Number: r.kv.Scope.Tenant()}} {
+		key := row.AppendKey(nil)
+		value, err := e.Get(nil, column.Generic, key)
+		require.NoError(t, err)
+		p.Record(column.Generic, key, value)
+	}
+	require.Equal(t, "acme", p.Record(column.Generic, r.key, r.value).Document.Tenant)
 
 	other, e2 := copyOf(t, s)
 	apply(t, e2, func(b *engine.Batch) { b.Delete(column.Generic, r.key) })
@@ -271,4 +288,31 @@ func TestALedgerThatDoesNotHoldIsNotImported(t *testing.T) {
 			require.Equal(t, recordRowsText(t, s), recordRowsText(t, From(lenient, Facts{})), "it is imported as it is")
 		})
 	}
+}
+
+// The end of a ledger is looked at too where it is the end of all.
+func TestALedgerThatEndsAStoreHasAnEnd(t *testing.T) {
+	e := mem.New()
+	defer e.Close()
+	policies(t, e, kvtest.New(), func(ctx context.Context, s *policy.Store) {
+		_, err := s.Records().Create(ctx, "acme", policy.Intents, []byte(`{"intent_id":"int-20251130-x1y2z3","actor":"user:a","goal":"g"}`), record.WriteOptions{})
+		require.NoError(t, err)
+		for i := range 2 {
+			_, err := s.Append(ctx, "acme", fmt.Appendf(nil, anEvent, i), record.WriteOptions{})
+			require.NoError(t, err)
+		}
+	})
+	s := From(e, Facts{})
+	rows := recordRows(t, s)
+	require.Equal(t, policy.Ledger, rows[len(rows)-1].in.Name)
+	apply(t, e, func(b *engine.Batch) { b.Delete(column.Generic, rows[len(rows)-1].key) })
+	codes := findings(t, e, true)
+	require.Contains(t, codes, "ledger-head")
+	var text bytes.Buffer
+	_, err := Export(t.Context(), s, &text, ExportOptions{})
+	require.NoError(t, err)
+	to := mem.New()
+	defer to.Close()
+	_, err = Import(t.Context(), &text, to, ImportOptions{})
+	require.ErrorIs(t, err, ErrLedger)
 }
