@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/faulty"
@@ -157,4 +158,51 @@ func TestAPageOfAnIndexTellsFailedReads(t *testing.T) {
 			require.Error(t, err)
 		}
 	}
+}
+
+// Changes that can't be read are an error, and so are changes that are missing at the end.
+func TestChangesAreToldWholeOrNotAtAll(t *testing.T) {
+	h := newTestStore(t)
+	s := h.space("a", "words")
+	for i := range 5 {
+		put(t, s, fmt.Sprint("k", i), "w", 0)
+	}
+	for at := 1; ; at++ {
+		f := faulty.New(h.db, faulty.Options{At: at, Calls: faulty.Reads})
+		view := s.now()
+		view.reader = f
+		list, more, err := view.Changes(ctx, 1, 10)
+		if !f.Tripped() {
+			require.NoError(t, err)
+			require.Len(t, list, 4)
+			require.False(t, more)
+			break
+		}
+		require.Error(t, err)
+		require.False(t, more)
+	}
+	row := Row{Scope: s.scope, Shape: ShapeLog, Number: 5}.AppendKey(nil)
+	value, err := h.db.Get(nil, column.Generic, row)
+	require.NoError(t, err)
+	var b engine.Batch
+	b.Delete(column.Generic, row)
+	require.NoError(t, h.db.Apply(&b))
+	list, more, err := s.now().Changes(ctx, 3, 10)
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	require.True(t, more)
+	list, more, err = s.now().Changes(ctx, 4, 10)
+	require.ErrorIs(t, err, ErrTrimmed)
+	require.Empty(t, list)
+	require.False(t, more)
+	b.Reset()
+	b.Put(column.Generic, row, value)
+	require.NoError(t, h.db.Apply(&b))
+	require.NoError(t, s.Update(ctx, engine.WAL, func(tx *Tx) error { // by the keys
+		found, more, err := tx.ByTerm(3, []byte("k1"), []byte("k4"), 2)
+		require.NoError(t, err)
+		require.True(t, more)
+		require.Equal(t, []Term{{[]byte("k1"), []byte("k1")}, {[]byte("k2"), []byte("k2")}}, found)
+		return nil
+	}))
 }

@@ -158,7 +158,7 @@ func (c *Chain) read(id EventID, event []byte) (problem, previous string) {
 	}
 	var texts [len(placed)]string
 	for n, value := range values {
-		if len(value) < 2 || value[0] != '"' {
+		if value[0] != '"' {
 			return "it is no event: " + placed[n] + " is no text", ""
 		}
 		texts[n] = string(value[1 : len(value)-1])

@@ -26,7 +26,7 @@ func (c *Collection) compileDeadline() *Error {
 		return nil
 	}
 	d.at = document.ParsePath(d.At)
-	if !c.schema.isInstant(d.at) || len(d.When.fields) == 0 || document.Kind(d.Set) != '{' {
+	if !c.schema.isInstant(d.at) || document.Kind(d.Set) != '{' {
 		return invalid("deadline", "it says at which instant (at) of which records (when) what is set (set, an object)")
 	}
 	if d.When.holds(document.Merge(json.RawMessage("{}"), d.Set)) {
@@ -35,9 +35,9 @@ func (c *Collection) compileDeadline() *Error {
 	return nil
 }
 
-// comes returns when the deadline of a document comes; false if it has none.
+// comes returns when the deadline of a document comes; false if it has none, as nil.
 func (d *Deadline) comes(doc json.RawMessage) (time.Time, bool) {
-	if d == nil || doc == nil || !d.When.holds(doc) {
+	if !d.When.holds(doc) {
 		return time.Time{}, false
 	}
 	return instant(doc, d.at)

@@ -67,7 +67,7 @@ func TestADeadlineIsWrittenWhenItComes(t *testing.T) {
 
 func TestDeadlinesThatAreNotWellFormedAreRefused(t *testing.T) {
 	for _, deadline := range []string{
-		`{}`, `{"at": "due"}`, `{"at": "due", "when": {"status": ["open"]}}`, `{"at": "title", "when": {"status": ["open"]}, "set": {}}`, `{"at": "due", "when": {"status": ["open"]}, "set": []}`,
+		`{}`, `{"at": "due"}`, `{"at": "due", "when": {"status": ["open"]}}`, `{"at": "title", "when": {"status": ["open"]}, "set": {}}`, `{"at": "due", "when": {"status": ["open"]}, "set": []}`, `{"at": "due", "when": {}, "set": {"status": "done"}}`,
 		`{"at": "due", "when": {"status": ["open", "blocked"]}, "set": {"status": "blocked"}}`,
 	} {
 		_, err := Parse([]byte(strings.Replace(taskJSON, `"name": "task",`, `"name": "task", "deadline": `+deadline+`,`, 1)))

@@ -32,16 +32,15 @@ type quick struct {
 // kindsOf are the first bytes of the kinds that a type names.
 var kindsOf = map[string]string{"object": "{", "array": "[", "string": `"`, "number": "0", "integer": "0", "boolean": "tf", "null": "n"}
 
-// newQuick returns nil for a schema with a keyword that it does not know, or that is nested
-// deeper than documents are.
-func newQuick(schema any, depth int) *quick {
+// newQuick returns nil for a schema with a keyword that it does not know.
+func newQuick(schema any) *quick {
 	node, ok := schema.(map[string]any)
-	if !ok || depth > document.MaxDepth {
+	if !ok {
 		return nil
 	}
 	q := &quick{least: math.Inf(-1), most: math.Inf(1), characters: [2]int{0, math.MaxInt}, elements: [2]int{0, math.MaxInt}}
 	for word, value := range node {
-		if ok = q.take(word, value, depth); !ok {
+		if ok = q.take(word, value); !ok {
 			return nil
 		}
 	}
@@ -49,7 +48,7 @@ func newQuick(schema any, depth int) *quick {
 }
 
 // take takes one keyword of the schema; false if it does not know it.
-func (q *quick) take(word string, value any, depth int) (ok bool) {
+func (q *quick) take(word string, value any) (ok bool) {
 	switch word {
 	case "$schema", "$defs", "title", "description", "default", "examples", "writeOnly":
 		return true
@@ -95,10 +94,10 @@ func (q *quick) take(word string, value any, depth int) (ok bool) {
 	case "format":
 		q.instant, ok = true, value == "date-time"
 	case "items":
-		q.items = newQuick(value, depth+1)
+		q.items = newQuick(value)
 		return q.items != nil
 	case "properties":
-		return q.takeProperties(value, depth)
+		return q.takeProperties(value)
 	case "required":
 		list, _ := value.([]any)
 		q.required = map[string]bool{}
@@ -113,11 +112,11 @@ func (q *quick) take(word string, value any, depth int) (ok bool) {
 	return ok
 }
 
-func (q *quick) takeProperties(value any, depth int) bool {
+func (q *quick) takeProperties(value any) bool {
 	all, _ := value.(map[string]any)
 	q.properties = map[string]*quick{}
 	for name, inner := range all {
-		if q.properties[name] = newQuick(inner, depth+1); q.properties[name] == nil {
+		if q.properties[name] = newQuick(inner); q.properties[name] == nil {
 			return false
 		}
 	}

@@ -178,3 +178,42 @@ func TestMatchersAgreeWithExpressions(t *testing.T) {
 	_, known := matching(`[`)
 	require.False(t, known)
 }
+
+// Each keyword finds what holds to it, and nothing else.
+func TestKeywordsOfTheQuickWay(t *testing.T) {
+	hold := func(schema string, valid, not []string) {
+		var parsed any
+		decoder := json.NewDecoder(strings.NewReader(schema))
+		decoder.UseNumber()
+		require.NoError(t, decoder.Decode(&parsed))
+		q := newQuick(parsed)
+		require.NotNil(t, q, schema)
+		for _, value := range valid {
+			require.True(t, q.valid(json.RawMessage(value)), "%s: %s", schema, value)
+		}
+		for _, value := range not {
+			require.False(t, q.valid(json.RawMessage(value)), "%s: %s", schema, value)
+		}
+	}
+	hold(`{"type":"integer"}`, []string{"0", "-7"}, []string{"1.5", "1e+21", `"1"`, "null"})
+	hold(`{"type":["integer","null"]}`, []string{"0", "null"}, []string{"1.5", `"1"`})
+	hold(`{"type":"number","minimum":-1,"maximum":2}`, []string{"-1", "2", "1.5"}, []string{"-2", "2.5", "3"})
+	hold(`{"minLength":1,"maxLength":2}`, []string{`"a"`, `"éé"`, "7"}, []string{`""`, `"abc"`, `"\\n"`})
+	hold(`{"type":"array","minItems":1,"maxItems":2,"items":{"type":"boolean"}}`, []string{"[true]", "[true,false]"}, []string{"[]", "[true,true,true]", "[1]", "[true,1]"})
+	hold(`{"format":"date-time"}`, []string{`"2026-03-01T12:00:00Z"`, "1"}, []string{`"2026-03-01T12:00:00+02:00"`, `"2026-02-30T12:00:00Z"`, `"x"`})
+	hold(`{"enum":["a",1,null]}`, []string{`"a"`, "1", "null"}, []string{`"b"`, "2", "true"})
+	hold(`{"const":{"a":1}}`, []string{`{"a":1}`}, []string{`{"a":2}`, "1"})
+	hold(`{"pattern":"^a[bc]$"}`, []string{`"ab"`, "1"}, []string{`"a"`, `"abc"`})
+	hold(`{"type":"object","required":["a","b"],"properties":{"a":{"type":"null"}}}`, []string{`{"a":null,"b":1}`, `{"a":null,"b":1,"c":2}`}, []string{`{"a":null}`, `{"a":1,"b":1}`, `{"a":null,"b":1,"c\\n":1}`, "[]"})
+	hold(`{"required":["a"]}`, []string{`{"a":1}`, "1"}, []string{`{}`, `{"b":1}`})
+	for _, schema := range []string{
+		`true`, `{"$ref":"#"}`, `{"type":"other"}`, `{"type":[]}`, `{"type":["integer","number"]}`, `{"enum":[]}`, `{"minimum":1.5}`, `{"minimum":9007199254740993}`, `{"maxLength":"1"}`, `{"pattern":"["}`,
+		`{"format":"email"}`, `{"items":true}`, `{"properties":{"a":{"not":{}}}}`, `{"required":[1]}`,
+	} {
+		var parsed any
+		decoder := json.NewDecoder(strings.NewReader(schema))
+		decoder.UseNumber()
+		require.NoError(t, decoder.Decode(&parsed))
+		require.Nil(t, newQuick(parsed), schema)
+	}
+}

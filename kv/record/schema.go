@@ -73,7 +73,7 @@ func compileSchema(name string, text json.RawMessage) (*schema, error) {
 		}
 	}
 	walk := walkFields(root, func(node map[string]any) bool { return node["format"] == "date-time" })
-	s.instants, s.quick = walk.paths, newQuick(root, 0)
+	s.instants, s.quick = walk.paths, newQuick(root)
 	if all := bytes.Count(text, []byte(`"format":"date-time"`)); len(walk.found) < all || walk.endless() {
 		return nil, errors.New("a date-time stands where it can't be brought into one form: its field is declared by properties, items and $ref to $defs, not below anyOf and its like, nor in what refers to itself")
 	}
