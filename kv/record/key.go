@@ -131,9 +131,9 @@ func (s *Store) Lookup(ctx context.Context, tenant, key string) (json.RawMessage
 	return nil, refuse(CodeNotFound, "key", "there is nothing under this key")
 }
 
-// patterns are those of all collections.
+// patterns are those of the collections, but for archives and versions of others.
 func (s *Store) patterns() (list []string) {
-	for _, name := range s.names {
+	for _, name := range s.roots() {
 		for _, k := range s.collections[name].Keys {
 			list = append(list, k.Pattern)
 		}
