@@ -112,6 +112,10 @@ func b92VersionsAreNamespacesOfTheirOwn(t *testing.T, h *Host) {
 	require.Equal(t, 3, dropped)
 	require.Equal(t, "NOT_FOUND", h.Key("policy:email.send:"+want.ID))
 	require.Equal(t, "second", h.Get("policy.v2", want.ID)["name"])
+	dropped, err = h.Drop(ctx, "t", policy.Policies, 2, engine.WAL)
+	require.NoError(t, err)
+	require.Equal(t, 3, dropped)
+	require.Equal(t, "NOT_FOUND", h.Key("policy.v2:x:"+want.ID))
 	for _, tc := range []struct {
 		collection string
 		from, to   int
