@@ -119,11 +119,11 @@ func TestB29ADecisionHasOneBudget(t *testing.T) {
 	for i := range list {
 		list[i] = 1.0
 	}
-	began := time.Now()
+	// Each of the rules takes a fifth of what a condition may, all of them four times what a
+	// decision may.
 	d := w.Decide(&Question{Agent: "cece", Action: "a.b", Context: map[string]any{"l": list}, Time: noon})
 	require.Equal(t, Denied, d.Result)
 	require.Contains(t, d.Reason, "steps of work")
-	require.Less(t, time.Since(began), 200*time.Millisecond)
 }
 
 func TestB64TheTimeOfADelegation(t *testing.T) {
