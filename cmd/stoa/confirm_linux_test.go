@@ -20,6 +20,7 @@ import (
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc/server"
 )
@@ -31,6 +32,7 @@ var destroying = []struct {
 	gone              int
 }{
 	{"kv tenants drop acme", `drop tenant "acme" with 2 keys, 14 bytes`, "kv get a --tenant acme", cli.ExitNotFound},
+	{"policy drop policy 2 --tenant acme", `remove all records of policy.v2`, "record get policy.v2 pol-20251130-000001 --tenant acme", cli.ExitNotFound},
 	{"group delete kitchen", `delete, for every member, the group kitchen with 1 group below it and 2 memberships`, "group show drawer", cli.ExitNotFound},
 	{"context delete $CONTEXT", `delete the context $CONTEXT from this node, with its states and 1 delta`, "context show $CONTEXT", cli.ExitNotFound},
 	{"blob delete $BLOB", `delete the blob $BLOB, 5 B`, "blob stat $BLOB", cli.ExitNotFound},
@@ -53,7 +55,9 @@ func toDestroy(t *testing.T) (socket string, names map[string]string) {
 	require.NoError(t, err)
 	namespaces, err := namespace.Open(db, namespace.Options{})
 	require.NoError(t, err)
-	socket = servingWith(t, db, server.Options{Dag: contexts, KV: storage, Namespaces: namespaces})
+	policies, err := policy.New(substrate, policy.Options{})
+	require.NoError(t, err)
+	socket = servingWith(t, db, server.Options{Dag: contexts, KV: storage, Namespaces: namespaces, Records: policies.Records(), Policies: policies})
 	t.Cleanup(func() { // before the daemon ends
 		require.NoError(t, errors.Join(contexts.Close(), substrate.Close(), namespaces.Close()))
 	})
@@ -67,6 +71,8 @@ func toDestroy(t *testing.T) (socket string, names map[string]string) {
 	id := func(line string) string { return regexp.MustCompile("[0-9a-f]{64}").FindString(must(line)) }
 	must("kv put a 123456 --tenant acme")
 	must("kv put b 123456 --tenant acme")
+	must(`record create policy {"policy_id":"pol-20251130-000001","scope":"x","name":"n","active":true,"created_by":"user:a","rules":[{"rule_id":"r","condition":"true","action":"allow","priority":0}]} --tenant acme`)
+	must("policy migrate policy 1 2 --tenant acme")
 	must("namespace create --name home")
 	must("group create home --name kitchen")
 	must("group create kitchen --name drawer")

@@ -10,6 +10,7 @@ import (
 // unasked are the commands that delete or replace without asking, and why.
 var unasked = map[string]string{
 	"stoa context private delete": "one value, whose key stands in the command line",
+	"stoa record delete":          "one record, whose id stands in the command line",
 	"stoa restore":                "what it replaces it moves aside",
 	"stoa dag cursors":            "a cursor is a place, not data",
 }
@@ -29,5 +30,5 @@ func TestWhatDestroysWantsYes(t *testing.T) {
 	}
 	require.Equal(t, map[string]bool{"stoa blob delete": true, "stoa context delete": true, "stoa dag seed": true, "stoa group delete": true,
 		"stoa group signing-keys": true, "stoa delete": true, "stoa put": true,
-		"stoa import": true, "stoa kv tenants drop": true}, asks)
+		"stoa import": true, "stoa kv tenants drop": true, "stoa policy drop": true}, asks)
 }
