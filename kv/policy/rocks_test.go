@@ -39,7 +39,7 @@ func TestB36B86AProcessIsKilled(t *testing.T) {
 	var told []string
 	for range max(enginetest.Scale(6), 2) {
 		cmd := enginetest.EndWithParent(exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$"))
-		cmd.Env = append(os.Environ(), doomed+"="+dir)
+		cmd.Env = append(os.Environ(), doomed+"="+dir, "TMPDIR="+t.TempDir())
 		out, err := cmd.StdoutPipe()
 		require.NoError(t, err)
 		require.NoError(t, cmd.Start())
