@@ -322,7 +322,7 @@ func TestDamageIsReportedOrHarmless(t *testing.T) {
 	closed, killed := makeStores(t, 30)
 	w := &worker{t: t}
 	defer w.stop()
-	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
+	r := enginetest.Random(t)
 	reported := map[string]int{}
 	whole := map[string]seen{closed: look(closed), killed: look(killed)}
 	for _, s := range whole {

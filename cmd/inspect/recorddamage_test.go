@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -59,8 +57,7 @@ func TestDamagedRowsOfRecordsAreReportedOrHarmless(t *testing.T) {
 	require.Empty(t, findingsOf(t, whole))
 	want := shownBy(t, whole)
 	rows := slices.DeleteFunc(recordRows(t, whole), func(r recordRow) bool { return len(r.value) == 0 })
-	seed := uint64(time.Now().UnixNano())
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := enginetest.Random(t)
 	reported, harmless := map[kv.Shape]int{}, map[kv.Shape]int{}
 	s, e := copyOf(t, whole)
 	for range enginetest.Scale(150) {
@@ -74,7 +71,7 @@ func TestDamagedRowsOfRecordsAreReportedOrHarmless(t *testing.T) {
 			reported[row.kv.Shape]++
 		} else {
 			harmless[row.kv.Shape]++
-			require.Equal(t, want, got, "seed %d: bit %d of byte %d of %s, %s", seed, bit, at, row.in, row.kv.Shape)
+			require.Equal(t, want, got, "bit %d of byte %d of %s, %s", bit, at, row.in, row.kv.Shape)
 		}
 		apply(t, e, func(b *engine.Batch) { b.Put(column.Generic, row.key, row.value) })
 	}
@@ -87,7 +84,7 @@ func TestDamagedRowsOfRecordsAreReportedOrHarmless(t *testing.T) {
 func TestRecordsOfWhichRowsAreLostAreReported(t *testing.T) {
 	whole := policyStore(t)
 	rows := recordRows(t, whole)
-	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
+	r := enginetest.Random(t)
 	for range enginetest.Scale(30) {
 		s, e := copyOf(t, whole)
 		apply(t, e, func(b *engine.Batch) {

@@ -19,7 +19,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -90,7 +89,7 @@ func churnAndWait(dir string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := churn(e, rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))); err != nil {
+	if err := churn(e, rand.New(rand.NewPCG(enginetest.Seed(), 1))); err != nil {
 		return err
 	}
 	d, err := Hash(context.Background(), From(e, Facts{}), nil)
@@ -126,7 +125,7 @@ func TestSalvageOfAWholeStoreIsTheStore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "db")
 	e, err := rocks.Open(dir, rocks.Options{})
 	require.NoError(t, err)
-	require.NoError(t, churn(e, rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))))
+	require.NoError(t, churn(e, enginetest.Random(t)))
 	want := digests(t, e)
 	require.NoError(t, e.Close())
 	got, out := salvaged(t, dir)
@@ -163,7 +162,7 @@ func TestSalvageLosesOnlyWhatIsDamaged(t *testing.T) {
 		require.Greater(t, len(whole[dir]), 180)
 	}
 	require.Equal(t, whole[closed], whole[killed])
-	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
+	r := enginetest.Random(t)
 	opened, refused := 0, 0
 	for i := range damages(t) / 2 {
 		from := []string{closed, killed}[i%2]

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/hex"
 	"errors"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -82,6 +81,7 @@ func (s *rekeyed) opens(k seal.Key) bool {
 // key opens the store or the new one, and in the end the new one alone, and no secret
 // is lost.
 func TestRekeyIsResumedAfterKills(t *testing.T) {
+	random := enginetest.Random(t)
 	if !hasRocks {
 		t.Skip("an engine in memory keeps nothing across a kill")
 	}
@@ -108,10 +108,10 @@ func TestRekeyIsResumedAfterKills(t *testing.T) {
 	found := map[string]int{}
 	for round := range enginetest.Scale(8) {
 		from, to := (round+1)%2, round%2
-		for range 1 + rand.IntN(3) {
+		for range 1 + random.IntN(3) {
 			cmd := run(from, to)
 			require.NoError(t, cmd.Start())
-			time.Sleep(time.Duration(rand.Int64N(int64(takes))))
+			time.Sleep(time.Duration(random.Int64N(int64(takes))))
 			_ = cmd.Process.Kill() // it may have ended
 			_ = cmd.Wait()
 			old, next := s.opens(sealKeys[from]), s.opens(sealKeys[to])

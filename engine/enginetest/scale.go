@@ -3,9 +3,11 @@ package enginetest
 import (
 	"flag"
 	"math"
+	"math/rand/v2"
 	"os"
 	"strconv"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -54,4 +56,27 @@ func Check(t *testing.T, n int, property func(*rapid.T)) {
 		defer func() { _ = f.Value.Set(before) }()
 	}
 	rapid.Check(t, property)
+}
+
+// Random returns what a test draws from by [Seed], which it logs. It is not safe for
+// concurrent use.
+func Random(t testing.TB) *rand.Rand {
+	t.Helper()
+	seed := Seed()
+	t.Logf("RAPID_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// Seed returns the number in RAPID_SEED, by which rapid draws too, and something new each
+// time where that is not set. It panics if it is no number.
+func Seed() uint64 {
+	s := os.Getenv("RAPID_SEED")
+	if s == "" {
+		return uint64(time.Now().UnixNano())
+	}
+	seed, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		panic("enginetest: RAPID_SEED=" + s + " is not a number")
+	}
+	return seed
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strings"
@@ -160,6 +159,7 @@ func TestKillInAFlushIsNoDamage(t *testing.T) {
 // killMany kills as often as it is told, and on until something was acknowledged: on a
 // busy machine a few kills may all come before.
 func killMany(t *testing.T, task string, kills int) {
+	random := enginetest.Random(t)
 	const patience = 100
 	t.Helper()
 	dir, acked, total := shortDir(t), make([]uint64, crashWriters), uint64(0)
@@ -171,7 +171,7 @@ func killMany(t *testing.T, task string, kills int) {
 		if task == "churn" && i%2 > 0 {
 			killOpening(t, task, dir)
 		}
-		total += killOnce(t, task, dir, acked, time.Duration(rand.IntN(15000))*time.Microsecond)
+		total += killOnce(t, task, dir, acked, time.Duration(random.IntN(15000))*time.Microsecond)
 	}
 	require.NotZero(t, total)
 	t.Logf("%d kills, %d batches acknowledged, none lost, none in part", kills, total)
@@ -220,10 +220,11 @@ func killOnce(t *testing.T, task, dir string, acked []uint64, after time.Duratio
 // killOpening kills a writer that may not have opened its store yet.
 func killOpening(t *testing.T, task, dir string) {
 	t.Helper()
+	random := enginetest.Random(t)
 	cmd := enginetest.EndWithParent(exec.Command(os.Args[0]))
 	cmd.Env = append(os.Environ(), childEnv+"="+dir, childTask+"="+task)
 	require.NoError(t, cmd.Start())
-	time.Sleep(time.Duration(rand.IntN(100)) * time.Millisecond)
+	time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond)
 	require.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 }

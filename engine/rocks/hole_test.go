@@ -4,7 +4,6 @@ package rocks
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -114,10 +113,11 @@ func TestHoleAtTheBeginningOfAnUnsyncedLogIsLeft(t *testing.T) {
 // of the rest in order.
 func TestAnySubsetOfUnsyncedSectorsOpens(t *testing.T) {
 	t.Parallel()
+	random := enginetest.Random(t)
 	const synced = 5
 	var sizes []int
 	for range 60 {
-		sizes = append(sizes, []int{0, 30, 300, 3000, 40_000}[rand.IntN(5)])
+		sizes = append(sizes, []int{0, 30, 300, 3000, 40_000}[random.IntN(5)])
 	}
 	dir, tail := unsynced(t, synced, sizes...)
 	log := newest(t, dir, ".log")
@@ -125,15 +125,15 @@ func TestAnySubsetOfUnsyncedSectorsOpens(t *testing.T) {
 	for range enginetest.Scale(60) {
 		hurt := copyDir(t, dir)
 		log := filepath.Join(hurt, filepath.Base(log))
-		unit, lost := []int{512, 4096}[rand.IntN(2)], rand.IntN(100)
+		unit, lost := []int{512, 4096}[random.IntN(2)], random.IntN(100)
 		whole := size(t, log)
 		for at := tail / unit * unit; at < whole; at += unit {
-			if rand.IntN(100) < lost {
+			if random.IntN(100) < lost {
 				zero(t, log, max(at, tail), min(at+unit, whole))
 			}
 		}
-		if rand.IntN(2) == 0 {
-			require.NoError(t, os.Truncate(log, int64(tail+rand.IntN(whole-tail))))
+		if random.IntN(2) == 0 {
+			require.NoError(t, os.Truncate(log, int64(tail+random.IntN(whole-tail))))
 		}
 		e, err := Open(hurt, Options{})
 		require.NoError(t, err)
@@ -153,9 +153,10 @@ func TestAnySubsetOfUnsyncedSectorsOpens(t *testing.T) {
 // What the watermark covers is damage, wherever the hole is, whatever the options.
 func TestHoleInWhatWasSyncedIsDamage(t *testing.T) {
 	t.Parallel()
+	random := enginetest.Random(t)
 	dir, tail := unsynced(t, 300, 20, 20)
 	log := newest(t, dir, ".log")
-	for from := 512; from+512 < tail; from += 512 * (1 + rand.IntN(20)) {
+	for from := 512; from+512 < tail; from += 512 * (1 + random.IntN(20)) {
 		for _, o := range []Options{{}, {AcceptLoss: true}, {ReadOnly: true}} {
 			hurt := copyDir(t, dir)
 			zero(t, filepath.Join(hurt, filepath.Base(log)), from, from+512)
@@ -252,6 +253,7 @@ func TestHoleBeforeWhatTheManifestKnowsIsDamage(t *testing.T) {
 // Records of a manifest that nobody waited for are in part on the disk: what they were
 // to say is still in the logs.
 func TestHoleInTheUnsyncedManifestIsLeft(t *testing.T) {
+	random := enginetest.Random(t)
 	e := open(t, t.TempDir(), Options{WatermarkEvery: time.Hour})
 	columns := []column.Column{column.State, column.Delta, column.Meta}
 	for i := range 50 {
@@ -284,7 +286,7 @@ func TestHoleInTheUnsyncedManifestIsLeft(t *testing.T) {
 		for name, table := range tables {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(table), 0o600))
 		}
-		at := from + rand.IntN(max(1, len(after)-from-120))
+		at := from + random.IntN(max(1, len(after)-from-120))
 		zero(t, manifest, at, min(at+40, len(after)))
 		names := fileNames(t, dir)
 		ro := open(t, dir, Options{ReadOnly: true})

@@ -26,6 +26,8 @@ type Listing struct {
 	Logs []diskfile.CutLog
 	// Damaged are logs with something in them that no store writes.
 	Damaged []diskfile.DamagedLog
+	// Unread are tables of which more than rows cannot be read.
+	Unread []diskfile.DamagedTable
 	// Chain is how far the logs go without a hole. Where the manifest lacks something, or
 	// a log does, nobody knows where they begin, and it is empty.
 	Chain diskfile.Chain
@@ -58,6 +60,9 @@ func listTables(dir string, mark manifestMark) (l Listing, err error) {
 	if l.Logs, l.Damaged, err = l.Manifest.CheckLogs(dir); err != nil {
 		return l, err
 	}
+	if l.Unread, err = l.Manifest.CheckTables(dir); err != nil {
+		return l, err
+	}
 	if l.Cut == "" && len(l.Strays) == 0 && len(l.Logs) == 0 {
 		l.Chain, err = l.Manifest.Chain(dir)
 	}
@@ -65,8 +70,9 @@ func listTables(dir string, mark manifestMark) (l Listing, err error) {
 }
 
 // unfit says, for people, what RocksDB is not to be asked about: places of the
-// manifest and of the logs of dir that no store writes. Some of its versions look
-// for ever for the end of such a thing, which one flipped bit makes.
+// manifest, of the logs and of the tables of dir that no store writes. Some of its
+// versions look for ever for the end of such a thing, or end the process, for one flipped
+// bit.
 func (l *Listing) unfit(err error) (places []string) {
 	var damage *diskfile.Damage
 	if errors.As(err, &damage) {
@@ -74,6 +80,9 @@ func (l *Listing) unfit(err error) (places []string) {
 	}
 	for _, log := range l.Damaged {
 		places = append(places, log.String())
+	}
+	for _, table := range l.Unread {
+		places = append(places, table.String())
 	}
 	return places
 }

@@ -5,7 +5,6 @@ package rocks
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"testing"
@@ -92,6 +91,7 @@ func unmark(t *testing.T, dir string) {
 // not know of its end yet: then if rows are missing.
 func TestCutManifestIsReported(t *testing.T) {
 	t.Parallel()
+	random := enginetest.Random(t)
 	dir := tabled(t)
 	path, _, err := diskfile.CurrentManifest(dir)
 	require.NoError(t, err)
@@ -102,8 +102,8 @@ func TestCutManifestIsReported(t *testing.T) {
 		cuts[end] = true
 	}
 	for range enginetest.Scale(20) {
-		cuts[ends[rand.IntN(len(ends)-1)]] = true
-		cuts[rand.Int64N(ends[len(ends)-1])] = true
+		cuts[ends[random.IntN(len(ends)-1)]] = true
+		cuts[random.Int64N(ends[len(ends)-1])] = true
 	}
 	found := map[string]int{}
 	for _, cut := range slices.Sorted(maps.Keys(cuts)) {

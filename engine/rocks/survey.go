@@ -121,6 +121,7 @@ func (s *survey) readFiles(dir string, o *Options) error {
 		var err error
 		if l.Manifest, err = diskfile.ReadManifest(dir); err == nil {
 			_, l.Damaged, _ = l.Manifest.CheckLogs(dir) // what fails to be read RocksDB reports
+			l.Unread, _ = l.Manifest.CheckTables(dir)
 		}
 		s.unfit = l.unfit(err)
 		return nil

@@ -110,15 +110,11 @@ func (t *Table) Size() int64 { return t.size }
 func (t *Table) Blocks() int { return len(t.blocks) }
 
 func (t *Table) read(scan bool) error {
-	if t.size < footerSize || t.size > maxTable {
-		return fmt.Errorf("%w: a table of %d bytes", ErrDamaged, t.size)
-	}
-	footer := make([]byte, footerSize)
-	if _, err := t.file.ReadAt(footer, t.size-footerSize); err != nil {
+	footer, err := t.footer()
+	if err != nil {
 		return err
 	}
-	err := readFormat(footer)
-	if err == nil {
+	if err = readFormat(footer); err == nil {
 		err = t.readFooter(footer)
 	}
 	if err == nil || !scan || errors.Is(err, errTooMuch) {
@@ -131,6 +127,16 @@ func (t *Table) read(scan bool) error {
 		return nil
 	}
 	return err
+}
+
+// footer returns the footer, of whatever format it is.
+func (t *Table) footer() ([]byte, error) {
+	if t.size < footerSize || t.size > maxTable {
+		return nil, fmt.Errorf("%w: a table of %d bytes", ErrDamaged, t.size)
+	}
+	footer := make([]byte, footerSize)
+	_, err := t.file.ReadAt(footer, t.size-footerSize)
+	return footer, err
 }
 
 // readFormat returns an error unless a footer is one of the format that this package

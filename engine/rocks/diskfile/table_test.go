@@ -63,3 +63,33 @@ func TestATableWithoutItsEndHasItsRowsOnly(t *testing.T) {
 	require.True(t, table.Scanned)
 	require.Equal(t, 1, table.Blocks())
 }
+
+// A footer of another format is damage where the rest is as package rocks writes it, and
+// else of a table that something else wrote, which RocksDB may know.
+func TestTheEndOfATableIsOfItsWriter(t *testing.T) {
+	for _, foreign := range []bool{false, true} {
+		for _, as := range []struct{ version, checks uint32 }{{version, checkXXH3}, {1, checkXXH3}, {version, 0}} {
+			m := &madeTable{}
+			meta := m.block(entry(nil, 0, []byte("rocksdb.nothing"), nil), blockPlain)
+			index := m.block(nil, blockPlain)
+			if foreign {
+				at, _, _ := cutHandle(meta)
+				m.b[at.offset+at.size+1]++ // a checksum of another kind
+			}
+			err := checkParts(m.write(t, meta, index, as.version, byte(as.checks)))
+			switch ours := as.version == version && as.checks == checkXXH3; {
+			case foreign && ours:
+				require.ErrorContains(t, err, "the list of its properties")
+			case !foreign && !ours:
+				require.ErrorContains(t, err, "its footer cannot be read")
+			default:
+				require.NoError(t, err)
+			}
+		}
+	}
+	for _, size := range []int{0, footerSize - 1, footerSize, 3 * footerSize} {
+		path := filepath.Join(t.TempDir(), "000008.sst")
+		require.NoError(t, os.WriteFile(path, make([]byte, size), 0o600))
+		require.NoError(t, checkParts(path), "RocksDB says that it is no table")
+	}
+}
