@@ -94,6 +94,13 @@ func (p *indexPage) fill(ctx context.Context, r engine.Range) (end []byte, err e
 	for p.most = firstRead; ; p.most = p.afford() {
 		want := p.want()
 		rows := make([]storedRow, 0, want)
+		var room []byte // of the rows, which are the iterator's until it goes on
+		kept := func(b []byte) []byte {
+			if room = append(room, b...); len(b) == 0 {
+				return nil
+			}
+			return room[len(room)-len(b) : len(room) : len(room)]
+		}
 		for len(rows) < want {
 			row, err, ok := next()
 			if !ok {
@@ -102,7 +109,7 @@ func (p *indexPage) fill(ctx context.Context, r engine.Range) (end []byte, err e
 			if err != nil {
 				return nil, err
 			}
-			row.raw, row.value = bytes.Clone(row.raw), bytes.Clone(row.value)
+			row.raw, row.value = kept(row.raw), kept(row.value)
 			rows = append(rows, row)
 		}
 		if len(rows) == 0 {
@@ -149,13 +156,13 @@ func (p *indexPage) take(rows []storedRow) (full bool, err error) {
 	}
 	p.found = slices.Grow(p.found, min(len(rows), p.limit-len(p.found)))
 	now := p.view.time()
+	var record Record
 	for i, row := range rows {
 		if !lookups[i].Found {
 			continue // removed since the row was read, in a view of the present
 		}
 		p.read += len(lookups[i].Value)
-		record, err := parseRecord(lookups[i].Key, row.Key, lookups[i].Value)
-		if err != nil {
+		if record, err = parseRecord(lookups[i].Key, row.Key, lookups[i].Value); err != nil {
 			return false, err
 		}
 		if p.keys {
@@ -176,14 +183,19 @@ func (p *indexPage) take(rows []storedRow) (full bool, err error) {
 
 // records looks up the records of rows of the index.
 func (p *indexPage) records(rows []storedRow) ([]engine.Lookup, error) {
-	lookups := make([]engine.Lookup, len(rows))
+	lookups, size := make([]engine.Lookup, len(rows)), 0
+	for _, row := range rows {
+		size += len(p.view.scope) + 1 + len(row.Key)
+	}
+	keys := make([]byte, 0, size)
 	for i, row := range rows {
 		if p.keys {
 			lookups[i] = engine.Lookup{Key: row.raw, Value: row.value, Found: true}
 			continue
 		}
-		key := make([]byte, 0, len(p.view.scope)+1+len(row.Key))
-		lookups[i] = engine.Lookup{Column: column.Generic, Key: Row{Scope: p.view.scope, Shape: ShapeRecord, Key: row.Key}.AppendKey(key)}
+		at := len(keys)
+		keys = Row{Scope: p.view.scope, Shape: ShapeRecord, Key: row.Key}.AppendKey(keys)
+		lookups[i] = engine.Lookup{Column: column.Generic, Key: keys[at:len(keys):len(keys)]}
 	}
 	if p.keys {
 		return lookups, nil

@@ -13,7 +13,7 @@ import (
 
 // call makes an operation by the client.
 func call[S, In, Out any](ctx context.Context, c *Client, o *op.Unary[S, In, Out], in In) (Out, error) {
-	out, err := o.Call(&in, func(req, res proto.Message) error { return c.unary(ctx, &o.Method, req, res) })
+	out, err := o.Call(&in, func(req, res any) error { return c.unary(ctx, &o.Method, req, res) })
 	return out, senseless(&o.Method, err)
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stoadb/stoa/kv/record"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	_ "github.com/stoadb/stoa/rpc/internal/recordwire" // says how records go over the wire
+	"github.com/stoadb/stoa/rpc/internal/wire"
 )
 
 // Records are what a tenant keeps in the collections of a daemon: JSON documents with
@@ -75,7 +76,7 @@ type recordListing struct {
 var recordList = op.New(op.Method{Number: 806, Name: "Record.List", Access: op.AccessTenant},
 	func(ctx context.Context, s *record.Store, a *recordListing) (record.Page, error) {
 		return s.List(ctx, a.Tenant, a.Collection, a.Query)
-	})
+	}).Answered(func() op.Handmade[record.Page] { return new(wire.RecordPage) })
 
 // List returns a page of records, with a cursor to the next that others can be handed;
 // see [record.Store.List]. Who reads all takes [Records.All].

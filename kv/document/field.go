@@ -175,21 +175,39 @@ func Field(doc json.RawMessage, p Path) json.RawMessage {
 }
 
 func get(object []byte, name string) json.RawMessage {
-	all := fieldsOf(object)
+	all, plain := fieldsOf(object), isPlain(name)
 	for f, ok := all.next(); ok; f, ok = all.next() {
-		if sameName(f.name, name) {
+		if string(f.name[1:len(f.name)-1]) == name && plain || !plain && f.is(name) {
 			return f.value
+		}
+		if behind(f.name, name) {
+			break
 		}
 	}
 	return nil
 }
 
-func sameName(quoted []byte, name string) bool {
-	if bytes.IndexByte(quoted, '\\') < 0 {
-		return string(quoted[1:len(quoted)-1]) == name
+// isPlain reports whether a name stands in canonical JSON as it is, between quotes.
+func isPlain(name string) bool {
+	for i := range len(name) {
+		if name[i] < ' ' || name[i] == '"' || name[i] == '\\' {
+			return false
+		}
 	}
-	text, _ := Text(quoted)
+	return true
+}
+
+// is reports whether the property has that name.
+func (f field) is(name string) bool {
+	text, _ := Text(f.name)
 	return text == name
+}
+
+// behind reports whether a name, as it stands, comes after another in an object, as far
+// as the first characters tell where that of the other is ASCII.
+func behind(quoted []byte, name string) bool {
+	first := quoted[1]
+	return name != "" && name[0] < 0x80 && first > name[0] && first != '"' && first != '\\'
 }
 
 // With returns a canonical document with a field set to a canonical value; objects on

@@ -41,6 +41,29 @@ func TestFieldsAreFoundByTheirPaths(t *testing.T) {
 	require.Equal(t, "a.b", ParsePath("a.b").String())
 }
 
+// What names begin with, where it decides in which order they stand, how they stand and
+// where the search for one may end, does not keep one from being found.
+func TestFieldsOfAllNamesAreFound(t *testing.T) {
+	names := []string{"", "\x00", "\t", "!", "\"", "\"a", "#", "A", "\\", "\\a", "]", "a", "aa", "ab", "b", "~", "\x7f", "é", "\ue000", "\uffff", "😀", "😀a"}
+	for left := range len(names) + 1 {
+		object := map[string]any{}
+		for i, name := range names {
+			if i != left {
+				object[name] = float64(i)
+			}
+		}
+		doc, err := Canonical(encoded(t, object))
+		require.NoError(t, err)
+		for i, name := range names {
+			if i == left {
+				require.Nil(t, Field(doc, Path{name}), "%q", name)
+			} else {
+				require.Equal(t, strconv.Itoa(i), string(Field(doc, Path{name})), "%q", name)
+			}
+		}
+	}
+}
+
 func TestAFieldThatIsSetIsThereAndTheOthersStay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		doc, p, v := value(3).Draw(t, "doc"), Path(paths.Draw(t, "path")), value(1).Draw(t, "value")

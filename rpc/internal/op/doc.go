@@ -9,5 +9,5 @@
 // a test of package rpc plans all. [Tags] say how the fields of a type of another package
 // are called there. Where a message says it in another way, there is a [Pair] of functions
 // for a type, what is [Also] done after the fields, a type that another is carried [Via],
-// or a [Custom] mapping of the whole.
+// or a [Custom] mapping of the whole; an answer of many small parts may be [Handmade].
 package op

@@ -11,12 +11,26 @@ import (
 // Go; S does it. Make one by [New].
 type Unary[S, In, Out any] struct {
 	Method
-	do     func(context.Context, S, *In) (Out, error)
-	told   func(*In, *Out) error
-	ask    Mapping[In]
-	answer Mapping[Out]
-	of     messages
-	plan   func() // before the three above are used
+	do       func(context.Context, S, *In) (Out, error)
+	told     func(*In, *Out) error
+	ask      Mapping[In]
+	answer   Mapping[Out]
+	of       messages
+	plan     func() // before the three above are used
+	handmade func() Handmade[Out]
+}
+
+// Handmade is an answer that is put together and taken apart without the protobuf library,
+// as package wire has some.
+type Handmade[V any] interface {
+	// AppendTo appends the message to dst.
+	AppendTo(dst []byte) []byte
+	// Parse decodes a message, of which it keeps nothing.
+	Parse(message []byte) error
+	// Set has the message say a value, which it shares.
+	Set(v *V)
+	// Value returns what the message says.
+	Value() (V, error)
 }
 
 // Nothing is what an operation takes or returns that takes or returns nothing.
@@ -44,24 +58,45 @@ func (u *Unary[S, In, Out]) Told(told func(*In, *Out) error) *Unary[S, In, Out] 
 	return u
 }
 
+// Answered has the answer carried by messages that made returns, as the same bytes. It
+// returns u.
+func (u *Unary[S, In, Out]) Answered(made func() Handmade[Out]) *Unary[S, In, Out] {
+	u.handmade = made
+	return u
+}
+
 // Call makes the operation by a call: what the client does.
-func (u *Unary[S, In, Out]) Call(in *In, call func(req, res proto.Message) error) (out Out, err error) {
+func (u *Unary[S, In, Out]) Call(in *In, call func(req, res any) error) (out Out, err error) {
 	u.plan()
-	req, res := u.of.request.New().Interface(), u.of.response.New().Interface()
+	req := u.of.request.New().Interface()
 	if err := u.ask.fill(req, in); err != nil {
 		return out, unsent(err)
 	}
-	if err := call(req, res); err != nil {
-		return out, err
-	}
-	if err = u.answer.parse(res, &out); err == nil && u.told != nil {
+	if out, err = u.answered(func(res any) error { return call(req, res) }); err == nil && u.told != nil {
 		err = u.told(in, &out)
 	}
 	return out, err
 }
 
+// answered returns what an answer says.
+func (u *Unary[S, In, Out]) answered(receive func(any) error) (out Out, err error) {
+	if u.handmade != nil {
+		res := u.handmade()
+		if err := receive(res); err != nil {
+			return out, err
+		}
+		return res.Value()
+	}
+	res := u.of.response.New().Interface()
+	if err := receive(res); err != nil {
+		return out, err
+	}
+	err = u.answer.parse(res, &out)
+	return out, err
+}
+
 // serve answers a request: what the server does.
-func (u *Unary[S, In, Out]) serve(ctx context.Context, h Host, s S, req proto.Message) (proto.Message, error) {
+func (u *Unary[S, In, Out]) serve(ctx context.Context, h Host, s S, req proto.Message) (any, error) {
 	var in In
 	if err := u.ask.parse(req, &in); err != nil {
 		return nil, err
@@ -72,6 +107,11 @@ func (u *Unary[S, In, Out]) serve(ctx context.Context, h Host, s S, req proto.Me
 	out, err := u.do(ctx, s, &in)
 	if err != nil {
 		return nil, h.Failed(&u.Method, &in, err)
+	}
+	if u.handmade != nil {
+		res := u.handmade()
+		res.Set(&out)
+		return res, nil
 	}
 	res := u.of.response.New().Interface()
 	return res, u.answer.fill(res, &out)

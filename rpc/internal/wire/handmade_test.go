@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/stoadb/stoa/kv/record"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -42,6 +43,16 @@ func allHandmade() []handmade {
 		{message: &stoav1.PolicyDecideResponse{}, encode: func() []byte {
 			return Single(append(Room(nil), 0x08, 0x01)) // an answer of directDecide: allowed
 		}},
+		{message: &stoav1.RecordListResponse{}, encode: func() []byte {
+			return (&RecordPage{record.Page{Docs: []record.Doc{{ID: "a"}}, Next: "n"}}).AppendTo(nil)
+		}, decode: func(b []byte) (any, error) {
+			var p RecordPage
+			err := p.Parse(b)
+			return p, err
+		}},
+		{message: &stoav1.RecordDoc{}, encode: func() []byte {
+			return appendDoc(nil, &record.Doc{ID: "a", Revision: 1, Ordinal: 1, JSON: []byte("{}"), Written: timeOf(1), Expires: timeOf(1)})
+		}, decode: func(b []byte) (any, error) { return parseDoc(b) }},
 		{message: &stoav1.GetResponse{}, encode: single, decode: inbound},
 		{message: &stoav1.MultiGetResponse{}, encode: single, decode: inbound},
 		{message: &stoav1.ScanResponse{}, encode: page, decode: func(b []byte) (any, error) {
@@ -124,7 +135,11 @@ func (h handmade) encodes(t *testing.T, field protoreflect.FieldDescriptor) bool
 // an empty one.
 func (h handmade) decodes(t *testing.T, field protoreflect.FieldDescriptor) bool {
 	m := h.message.ProtoReflect().New()
-	m.Set(field, some(t, field))
+	if field.IsList() {
+		m.Mutable(field).List().AppendMutable()
+	} else {
+		m.Set(field, some(t, field))
+	}
 	b, err := proto.Marshal(m.Interface())
 	require.NoError(t, err)
 	got, err := h.decode(b)
@@ -139,7 +154,7 @@ func some(t *testing.T, field protoreflect.FieldDescriptor) protoreflect.Value {
 	one, known := map[protoreflect.Kind]any{
 		protoreflect.BoolKind: true, protoreflect.EnumKind: protoreflect.EnumNumber(1), protoreflect.Uint32Kind: uint32(1),
 		protoreflect.Int64Kind: int64(1), protoreflect.Uint64Kind: uint64(1), protoreflect.Fixed64Kind: uint64(1),
-		protoreflect.BytesKind: []byte("1"),
+		protoreflect.BytesKind: []byte("1"), protoreflect.StringKind: "1",
 	}[field.Kind()]
 	require.True(t, known, "a field of a kind that no message made by hand has had: %s", field.FullName())
 	return protoreflect.ValueOf(one)

@@ -8,7 +8,7 @@ import (
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-func appendBytesField[T []byte | string](dst []byte, field protowire.Number, b T) []byte {
+func appendBytesField[T ~[]byte | string](dst []byte, field protowire.Number, b T) []byte {
 	dst = protowire.AppendTag(dst, field, protowire.BytesType)
 	return append(protowire.AppendVarint(dst, uint64(len(b))), b...)
 }

@@ -51,7 +51,9 @@ func (g *Get) AppendTo(dst []byte) []byte {
 	return dst
 }
 
-// outbound returns m as what gRPC sends.
+// outbound returns m as what is sent, in memory that comes back by itself.
 func outbound(m Outbound) mem.BufferSlice {
-	return mem.BufferSlice{mem.SliceBuffer(m.AppendTo(nil))}
+	b := Borrow()
+	*b = m.AppendTo(*b)
+	return mem.BufferSlice{mem.NewBuffer(b, &memory)}
 }
