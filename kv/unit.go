@@ -26,11 +26,11 @@ type unit struct {
 	armed   uint64 // the earliest moment that became due; MaxUint64: none
 }
 
-// read is what was under a key, so that a row that is looked at twice in a row is
-// read once.
+// read is what was under a key, so that a row that is looked at twice in a row, without
+// a change of it in between, is read once.
 type read struct {
 	key, value []byte
-	changes    int // of the batch before
+	changes    int // of the batch when this was so
 	err        error
 }
 
@@ -70,9 +70,22 @@ func (u *unit) keep(b []byte) []byte {
 	return u.arena[start:len(u.arena):len(u.arena)]
 }
 
-func (u *unit) put(key, value []byte) { u.batch.Put(column.Generic, key, value) }
+func (u *unit) put(key, value []byte) {
+	u.changes(key)
+	u.batch.Put(column.Generic, key, value)
+}
 
-func (u *unit) delete(key []byte) { u.batch.Delete(column.Generic, key) }
+func (u *unit) delete(key []byte) {
+	u.changes(key)
+	u.batch.Delete(column.Generic, key)
+}
+
+// changes is called before a change of one row.
+func (u *unit) changes(key []byte) {
+	if u.read.changes == u.batch.Len() && !bytes.Equal(u.read.key, key) {
+		u.read.changes++
+	}
+}
 
 // deleteAll removes the rows whose keys begin with prefix.
 func (u *unit) deleteAll(prefix []byte) {
