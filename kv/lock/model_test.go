@@ -426,7 +426,7 @@ func (m *modelled) same(*rapid.T) {
 		want += "\n"
 	}
 	got := ""
-	for begun := time.Now(); time.Since(begun) < 20*time.Second; time.Sleep(time.Millisecond) {
+	for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(time.Millisecond) {
 		if got = state(); got == want {
 			break
 		}
