@@ -88,6 +88,9 @@ func (p Pattern) Covers(other Pattern) bool {
 	return p.Matches(other.text)
 }
 
+// Overlaps tells whether an action may be one of both patterns.
+func (p Pattern) Overlaps(other Pattern) bool { return p.Covers(other) || other.Covers(p) }
+
 // PatternsOf returns the patterns that match an action, the action itself first and * last: email.send,
 // email.*, *. Nothing else does.
 func PatternsOf(action string) []Pattern {

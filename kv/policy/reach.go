@@ -13,8 +13,8 @@ type Grant struct {
 	Delegator  string `json:"delegator"`
 	Delegate   string `json:"delegate"`
 	Pattern    string `json:"pattern"`
-	// RequireApproval are the patterns that approval is wanted for; of WhoCan those that match
-	// the action.
+	// RequireApproval are the patterns that approval is wanted for, of those that overlap
+	// Pattern; of WhoCan those that match the action.
 	RequireApproval []string `json:"require_approval_for,omitempty"`
 	// Conditional is set where the delegation has conditions, which are asked of the
 	// context of each question.
@@ -37,7 +37,7 @@ func (w *World) WhatCan(delegate string, at time.Time) []Grant {
 			continue
 		}
 		for _, p := range d.Scope {
-			grants = append(grants, d.grant(p, func(Pattern) bool { return true }))
+			grants = append(grants, d.grant(p, p.Overlaps))
 		}
 	}
 	return grants

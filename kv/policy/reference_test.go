@@ -517,10 +517,31 @@ func (r *refWorld) whatCan(delegate string, at int) (grants []Grant) {
 			continue
 		}
 		for _, p := range d.scope {
-			grants = append(grants, Grant{id, d.delegator, d.delegate, p, d.approval, len(d.conditions) > 0})
+			var approval []string
+			for _, q := range d.approval {
+				if refOverlap(p, q) {
+					approval = append(approval, q)
+				}
+			}
+			grants = append(grants, Grant{id, d.delegator, d.delegate, p, approval, len(d.conditions) > 0})
 		}
 	}
 	return grants
+}
+
+// refOverlap tells whether there is an action that two patterns match: one of them has it
+// in its own text, with a last segment of some name.
+func refOverlap(p, q string) bool {
+	for _, text := range []string{p, q} {
+		action := strings.TrimPrefix(strings.TrimSuffix(text, "*")+"x", ".")
+		if !strings.HasSuffix(text, "*") {
+			action = text
+		}
+		if refMatches(p, action) && refMatches(q, action) {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *refWorld) whoCan(action string, at int) (grants []Grant) {
