@@ -21,6 +21,7 @@ import (
 	"github.com/stoadb/stoa/engine/rocks/diskfile"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc/server"
 	"github.com/stoadb/stoa/rpc/server/socket"
@@ -317,6 +318,10 @@ func serveEngine(e engine.Engine, disk *rocks.Engine, path string, o parts) erro
 	if err != nil {
 		return err
 	}
+	policies, err := policy.New(substrate, policy.Options{})
+	if err != nil {
+		return err
+	}
 	namespaces, err := namespace.Open(e, o.namespaces)
 	if err != nil {
 		return err
@@ -326,6 +331,7 @@ func serveEngine(e engine.Engine, disk *rocks.Engine, path string, o parts) erro
 		return err
 	}
 	o.server.Dag, o.server.KV, o.server.Namespaces, o.server.Blobs = contexts, storage, namespaces, blobs
+	o.server.Records, o.server.Policies = policies.Records(), policies
 	srv, err := server.New(e, o.server)
 	if err != nil {
 		return err

@@ -63,6 +63,7 @@ type kind struct {
 var kinds = []kind{
 	{"Store batches", newRows}, {"Dag commits", newBranch}, {"Dag adds", newReplica},
 	{"governance ops", newCouncil}, {"Kv changes", newRegisters}, {"Blob uploads", newBlobs},
+	{"Record changes", newIntents}, {"decisions and uses", newUses},
 }
 
 // workersOf returns two of each kind, each with choices of its own.
