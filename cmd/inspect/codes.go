@@ -80,6 +80,7 @@ var Codes = []Code{
 	{"record-document", "full", "a document that its collection would refuse, or would have stored otherwise: by its schema, states, instants, or id"},
 	{"ledger-chain", "full", "an event of a ledger that was changed, was replaced, or is missing"},
 	{"ledger-head", "full", "a ledger that does not end with its head: the newest events are missing, or the head is, or it is another's"},
+	{"lock-row", "full", "a lock that no grant makes, or an agent that cannot be: bytes, holders, tokens, or an expiry that is not the last holder's"},
 	{"application-blob", "full", "code that is not among the blobs"},
 	{"alias", "full", "an alias of nothing"},
 	{"child-mirror", "full", "a child that does not name the group that lists it"},

@@ -10,6 +10,7 @@ import (
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/kv/record"
 )
@@ -56,6 +57,8 @@ func (s *space) String() string {
 		return fmt.Sprintf("a space of system %d that the registry does not name", s.System)
 	case s.System == kv.SystemRecord:
 		return fmt.Sprintf("collection %s of tenant %q", s.Name, s.Tenant)
+	case s.System == kv.SystemLock:
+		return fmt.Sprintf("locks of tenant %q", s.Tenant)
 	}
 	return fmt.Sprintf("space %s of tenant %q", s.Name, s.Tenant)
 }
@@ -63,7 +66,7 @@ func (s *space) String() string {
 // types are what package kv is to know of all spaces.
 func (s *spaces) types() ([]kv.Type, error) {
 	all, err := s.declared()
-	types := []kv.Type{kvstorage.Type()}
+	types := []kv.Type{kvstorage.Type(), lock.Type()}
 	for _, c := range all {
 		types = append(types, c.Types()[0])
 	}

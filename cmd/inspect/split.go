@@ -15,7 +15,7 @@ const (
 	phaseWaiting    = "waiting"    // what waits, and is remembered
 	phaseGovernance = "governance" // signatures, ids, verdicts and rows of ops
 	phaseKV         = "key-values" // what they derive from each other
-	phaseRecords    = "records"    // documents of collections, and chains of ledgers
+	phaseRecords    = "records"    // documents of collections, chains of ledgers, and locks
 )
 
 var phases = []string{phaseTables, phaseRows, phaseReferences, phaseBlobs, phaseTrie, phaseDeltas, phaseReplay, phaseCompare, phaseWaiting,

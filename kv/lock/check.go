@@ -39,7 +39,7 @@ func checkTenant(ctx context.Context, store *kv.Store, tenant string, yield func
 		if err != nil {
 			return yield(kv.Finding{}, err) && false
 		}
-		if reason := fault(&r); reason != "" {
+		if reason := Fault(&r); reason != "" {
 			row := kv.Row{Scope: space.Scope(), Shape: kv.ShapeRecord, Key: r.Key}
 			if !yield(kv.Finding{Code: "lock", Key: row.AppendKey(nil), Reason: reason}, nil) {
 				return false
@@ -49,8 +49,9 @@ func checkTenant(ctx context.Context, store *kv.Store, tenant string, yield func
 	return true
 }
 
-// fault is what is wrong with a record; "": nothing.
-func fault(r *kv.Record) string {
+// Fault is what is wrong with a record of the space of locks, looked at by itself and
+// whether it has expired or not; "": nothing.
+func Fault(r *kv.Record) string {
 	if agentKey(r.Key) {
 		if _, err := parseAgent(string(r.Key), r.Value); err != nil {
 			return err.Error()
