@@ -76,6 +76,7 @@ func FuzzRequests(f *testing.F) {
 		{&stoav1.Blob_ServiceDesc, func(s *Server) (any, any) { return s.blobs, &blobService{s: s} }},
 		{&stoav1.Admin_ServiceDesc, func(s *Server) (any, any) { return &admin{s}, nil }},
 		{&stoav1.Policy_ServiceDesc, func(s *Server) (any, any) { return s.o.Policies, nil }},
+		{&stoav1.Record_ServiceDesc, func(s *Server) (any, any) { return s.o.Records, &recordService{s: s} }},
 	}
 	seedRequests(f)
 	f.Fuzz(func(t *testing.T, service, method byte, data []byte) {
@@ -87,12 +88,13 @@ func FuzzRequests(f *testing.F) {
 		var log bytes.Buffer
 		o := Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}
 		to := services[int(service)%len(services)]
-		if to.generated == &stoav1.Policy_ServiceDesc { // which takes a while to make
+		if to.generated == &stoav1.Policy_ServiceDesc || to.generated == &stoav1.Record_ServiceDesc { // which take a while to make
 			store, err := kv.Open(eng, kv.Options{Log: slog.New(slog.DiscardHandler)})
 			require.NoError(t, err)
 			defer store.Close()
 			o.Policies, err = policy.New(store, policy.Options{})
 			require.NoError(t, err)
+			o.Records = o.Policies.Records()
 		}
 		s, err := New(eng, o)
 		require.NoError(t, err)
@@ -109,6 +111,9 @@ func FuzzRequests(f *testing.F) {
 		} else {
 			m := desc.Streams[which-len(desc.Methods)]
 			stream := &fuzzStream{ctx: ctx, rest: data, many: m.ClientStreams, codec: wire.NewCodec()}
+			if m.StreamName == "Watch" { // which ends when its caller goes
+				cancel()
+			}
 			err = s.stream(domain, stream, &grpc.StreamServerInfo{FullMethod: m.StreamName}, m.Handler)
 		}
 		require.NotErrorIs(t, err, rpc.ErrInternal, "%s", log.String())
@@ -163,6 +168,18 @@ func seedRequests(f *testing.F) {
 			&stoav1.PolicyApprovalRequest{Tenant: tenant, ApprovalId: "apr-20260101-abcdef"},
 			&stoav1.PolicySettingsRequest{Tenant: tenant},
 		},
+		{
+			&stoav1.RecordCreateRequest{Tenant: tenant, Collection: "intent", Document: []byte(`{"intent_id":"int-20260101-abcdef","actor":"user:a","goal":"x"}`), Durability: 2},
+			&stoav1.RecordGetRequest{Tenant: tenant, Collection: "intent", Id: "int-20260101-abcdef"},
+			&stoav1.RecordUpdateRequest{Tenant: tenant, Collection: "intent", Id: "int-20260101-abcdef", Patch: []byte(`{"goal":"y"}`), Revision: 1},
+			&stoav1.RecordTransitionRequest{Tenant: tenant, Collection: "intent", Id: "int-20260101-abcdef", To: "cancelled", Patch: []byte(`{}`)},
+			&stoav1.RecordDeleteRequest{Tenant: tenant, Collection: "intent", Id: "int-20260101-abcdef"},
+			&stoav1.RecordListRequest{Tenant: tenant, Collection: "claim", Filters: []*stoav1.RecordFilter{{Index: "by_type"}}, All: true, Reverse: true, Cursor: "c", Limit: 3},
+			&stoav1.RecordLookupRequest{Tenant: tenant, Key: "intent:active"},
+			&stoav1.RecordSchemaRequest{Collection: "policy"},
+			&stoav1.RecordCollectionsRequest{},
+			&stoav1.RecordPutAsideRequest{Tenant: tenant, Collection: "intent"},
+		},
 	}
 	streams := [][][]proto.Message{
 		{
@@ -192,6 +209,15 @@ func seedRequests(f *testing.F) {
 			{&stoav1.PolicyRowsRequest{Tenant: tenant, Collection: "policy"}},
 			{&stoav1.PolicyCommandsRequest{Tenant: tenant, Collection: "ledger"}},
 			{&stoav1.PolicyPoliciesForRequest{Tenant: tenant, Scope: "x.*"}},
+		},
+		{
+			{&stoav1.RecordWatchRequest{Tenant: tenant, Collection: "intent", Id: "int-20260101-abcdef", After: 1}},
+			{&stoav1.RecordHistoryRequest{Tenant: tenant, Collection: "intent", Id: "int-20260101-abcdef"}},
+			{&stoav1.RecordExportRequest{Tenant: tenant, Collection: "intent"}},
+			{
+				&stoav1.RecordImportRequest{Message: &stoav1.RecordImportRequest_Header{Header: &stoav1.RecordImportHeader{Tenant: tenant, Collection: "intent"}}},
+				&stoav1.RecordImportRequest{Message: &stoav1.RecordImportRequest_Lines{Lines: []byte(`{"intent_id":"int-20260101-abcdef"}` + "\n")}},
+			},
 		},
 	}
 	for service, list := range unary {
