@@ -39,6 +39,7 @@ var defects = map[string]func(*rocks.Engine) (engine.Engine, error){
 	"point in time":      func(e *rocks.Engine) (engine.Engine, error) { return e, nil }, // see cutAtDamage
 	"split batch":        func(e *rocks.Engine) (engine.Engine, error) { return serial(e, inTwo(e)), nil },
 	"lost index row":     func(e *rocks.Engine) (engine.Engine, error) { return serial(e, without(e, "dag-seq")), nil },
+	"uncounted use":      func(e *rocks.Engine) (engine.Engine, error) { return serial(e, withoutUses(e)), nil },
 	"broken compare":     func(e *rocks.Engine) (engine.Engine, error) { return serial(e, unguarded(e)), nil },
 }
 
@@ -140,6 +141,21 @@ func inTwo(e engine.Engine) func(*engine.Batch) error {
 
 // without leaves out the rows of a scope, one in four.
 func without(e engine.Engine, scope string) func(*engine.Batch) error {
+	return leavingOut(e, func(op engine.Op) bool {
+		return op.Column == column.Generic && len(op.Key) >= 16 && string(op.Key[:len(scope)]) == scope
+	})
+}
+
+// withoutUses leaves out the records that count a use, one in four.
+func withoutUses(e engine.Engine) func(*engine.Batch) error {
+	return leavingOut(e, func(op engine.Op) bool {
+		row, err := kv.ParseRow(op.Key)
+		return op.Column == column.Generic && err == nil && row.Shape == kv.ShapeRecord && bytes.Contains(op.Value, []byte(`"uses_count":`))
+	})
+}
+
+// leavingOut leaves out one in four of the rows that are of some kind.
+func leavingOut(e engine.Engine, of func(engine.Op) bool) func(*engine.Batch) error {
 	n := 0
 	return func(b *engine.Batch) error {
 		g, err := guard(b)
@@ -150,7 +166,7 @@ func without(e engine.Engine, scope string) func(*engine.Batch) error {
 			return err
 		}
 		p, err := part(b, func(_ int, op engine.Op) bool {
-			if op.Column != column.Generic || len(op.Key) < 16 || string(op.Key[:len(scope)]) != scope {
+			if !of(op) {
 				return true
 			}
 			n++

@@ -24,6 +24,7 @@ func TestDaemonsWithADefectDoNotPass(t *testing.T) {
 		{"sync off", 25, "acknowledged|is not there|instead of|before its time"},
 		{"split batch", 25, "exit status 2|is not there, nor|there is map|acknowledged were"},
 		{"lost index row", 25, "dag-seq"},
+		{"uncounted use", 25, "counts [0-9]+ uses; of|collection delegation of tenant"},
 		{"skipped root check", 25, "on a root that the context does not have"},
 		{"broken compare", 25, "whose expectation does not hold"},
 	} {
