@@ -145,7 +145,7 @@ func (s *Store) Events(ctx context.Context, tenant string, from, to time.Time) i
 					return
 				}
 			}
-			if !yield(d, err) || err != nil {
+			if !yield(d, err) {
 				return
 			}
 		}
