@@ -24,6 +24,7 @@ import (
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/policy"
+	"github.com/stoadb/stoa/kv/record"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/frame"
 	"github.com/stoadb/stoa/rpc/internal/wire"
@@ -95,6 +96,8 @@ func FuzzRequests(f *testing.F) {
 			o.Policies, err = policy.New(store, policy.Options{})
 			require.NoError(t, err)
 			o.Records = o.Policies.Records()
+			_, err = o.Records.Create(t.Context(), "t", policy.Intents, []byte(`{"intent_id":"int-20260101-abcdef","actor":"user:a","goal":"x"}`), record.WriteOptions{})
+			require.NoError(t, err)
 		}
 		s, err := New(eng, o)
 		require.NoError(t, err)
@@ -112,7 +115,7 @@ func FuzzRequests(f *testing.F) {
 			m := desc.Streams[which-len(desc.Methods)]
 			stream := &fuzzStream{ctx: ctx, rest: data, many: m.ClientStreams, codec: wire.NewCodec()}
 			if m.StreamName == "Watch" { // which ends when its caller goes
-				cancel()
+				time.AfterFunc(time.Millisecond, cancel)
 			}
 			err = s.stream(domain, stream, &grpc.StreamServerInfo{FullMethod: m.StreamName}, m.Handler)
 		}
@@ -169,12 +172,12 @@ func seedRequests(f *testing.F) {
 			&stoav1.PolicySettingsRequest{Tenant: tenant},
 		},
 		{
-			&stoav1.RecordCreateRequest{Tenant: tenant, Collection: "intent", Document: []byte(`{"intent_id":"int-20260101-abcdef","actor":"user:a","goal":"x"}`), Durability: 2},
+			&stoav1.RecordCreateRequest{Tenant: tenant, Collection: "intent", Document: []byte(`{"actor":"user:a","goal":"x"}`), Durability: 2},
 			&stoav1.RecordGetRequest{Tenant: tenant, Collection: "intent", Id: "int-20260101-abcdef"},
 			&stoav1.RecordUpdateRequest{Tenant: tenant, Collection: "intent", Id: "int-20260101-abcdef", Patch: []byte(`{"goal":"y"}`), Revision: 1},
 			&stoav1.RecordTransitionRequest{Tenant: tenant, Collection: "intent", Id: "int-20260101-abcdef", To: "cancelled", Patch: []byte(`{}`)},
 			&stoav1.RecordDeleteRequest{Tenant: tenant, Collection: "intent", Id: "int-20260101-abcdef"},
-			&stoav1.RecordListRequest{Tenant: tenant, Collection: "claim", Filters: []*stoav1.RecordFilter{{Index: "by_type"}}, All: true, Reverse: true, Cursor: "c", Limit: 3},
+			&stoav1.RecordListRequest{Tenant: tenant, Collection: "intent", Filters: []*stoav1.RecordFilter{{Index: "by_actor", Equal: [][]byte{[]byte(`"user:a"`)}}}, All: true, Reverse: true, Limit: 3},
 			&stoav1.RecordLookupRequest{Tenant: tenant, Key: "intent:active"},
 			&stoav1.RecordSchemaRequest{Collection: "policy"},
 			&stoav1.RecordCollectionsRequest{},
@@ -216,7 +219,7 @@ func seedRequests(f *testing.F) {
 			{&stoav1.RecordExportRequest{Tenant: tenant, Collection: "intent"}},
 			{
 				&stoav1.RecordImportRequest{Message: &stoav1.RecordImportRequest_Header{Header: &stoav1.RecordImportHeader{Tenant: tenant, Collection: "intent"}}},
-				&stoav1.RecordImportRequest{Message: &stoav1.RecordImportRequest_Lines{Lines: []byte(`{"intent_id":"int-20260101-abcdef"}` + "\n")}},
+				&stoav1.RecordImportRequest{Message: &stoav1.RecordImportRequest_Lines{Lines: []byte(`{"intent_id":"int-20260101-abcdeg","actor":"user:a","goal":"y"}` + "\n")}},
 			},
 		},
 	}
