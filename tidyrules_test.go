@@ -52,11 +52,11 @@ var below = map[string][]string{
 	"kv/policy/policytest": {"kv/policy", "engine/enginetest", "engine/mem"},
 	"blob":                 {"engine"},
 	"rpc/stoav1":           {},
-	"rpc":                  {"namespace", "kv/policy", "blob", "rpc/stoav1"},
+	"rpc":                  {"namespace", "kv/policy", "kv/lock", "blob", "rpc/stoav1"},
 	"rpc/server":           {"rpc", "engine/mem", "engine/rocks", "engine/faulty"},
 	"bench":                {"rpc/server"},
 	"fuzz":                 {"rpc/server"},
-	"cmd":                  {"rpc/server", "kv/lock", "bench", "engine/seal"},
+	"cmd":                  {"rpc/server", "bench", "engine/seal"},
 	"cmd/stoa":             {"cmd/stoa/internal/blobs", "cmd/stoa/internal/contexts", "cmd/stoa/internal/daemon", "cmd/stoa/internal/governance", "cmd/stoa/internal/inspection", "cmd/stoa/internal/keyvalues", "cmd/stoa/internal/policies", "cmd/stoa/internal/records"},
 
 	// Commands of different nouns do not import each other.

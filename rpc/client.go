@@ -24,7 +24,7 @@ import (
 )
 
 // Client is a connection to a daemon. What the daemon has is reached by the views that
-// its methods return: [Client.KV], [Client.Records], [Client.Policy], [Client.Dag], [Client.Namespaces], [Client.Groups],
+// its methods return: [Client.KV], [Client.Records], [Client.Policy], [Client.Locks], [Client.Dag], [Client.Namespaces], [Client.Groups],
 // and [Client.Store] for the rows of all of them. Any number of goroutines may use a
 // client and its views at once, over the one connection. It connects again by itself
 // when the daemon has been away; calls fail with [ErrUnavailable] meanwhile. A call

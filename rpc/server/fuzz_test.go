@@ -23,6 +23,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/kv/record"
 	"github.com/stoadb/stoa/rpc"
@@ -78,6 +79,7 @@ func FuzzRequests(f *testing.F) {
 		{&stoav1.Admin_ServiceDesc, func(s *Server) (any, any) { return &admin{s}, nil }},
 		{&stoav1.Policy_ServiceDesc, func(s *Server) (any, any) { return s.o.Policies, nil }},
 		{&stoav1.Record_ServiceDesc, func(s *Server) (any, any) { return s.o.Records, &recordService{s: s} }},
+		{&stoav1.Lock_ServiceDesc, func(s *Server) (any, any) { return s.o.Locks, nil }},
 	}
 	seedRequests(f)
 	f.Fuzz(func(t *testing.T, service, method byte, data []byte) {
@@ -98,6 +100,14 @@ func FuzzRequests(f *testing.F) {
 			o.Records = o.Policies.Records()
 			_, err = o.Records.Create(t.Context(), "t", policy.Intents, []byte(`{"intent_id":"int-20260101-abcdef","actor":"user:a","goal":"x"}`), record.WriteOptions{})
 			require.NoError(t, err)
+		}
+		if to.generated == &stoav1.Lock_ServiceDesc {
+			store, err := kv.Open(eng, kv.Options{Log: slog.New(slog.DiscardHandler)})
+			require.NoError(t, err)
+			defer store.Close()
+			o.Locks, err = lock.New(store, lock.Options{})
+			require.NoError(t, err)
+			defer o.Locks.Close()
 		}
 		s, err := New(eng, o)
 		require.NoError(t, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/kv/record"
 	"github.com/stoadb/stoa/namespace"
@@ -111,11 +112,14 @@ type Options struct {
 	// Policies decides by the records of the engine, for the Policy service. Its store
 	// stays the caller's to close, after Serve has returned. Nil: there is no such service.
 	Policies *policy.Store
-	// MaxKVStreams is how many streams of the services Kv, Record and Policy may be open at
+	// Locks are the locks of the engine, for the Lock service. They stay the caller's to
+	// close, after Serve has returned. Nil: there is no such service.
+	Locks *lock.Store
+	// MaxKVStreams is how many streams of the services Kv, Record, Policy and Lock may be open at
 	// once; what exceeds it is refused as busy. 0: 4,096.
 	MaxKVStreams int
 	// Tenants binds users, by their number, to a tenant. They may connect, too, and use
-	// the services Kv, Record and Policy for that tenant, and nothing else.
+	// the services Kv, Record, Policy and Lock for that tenant, and nothing else.
 	Tenants map[uint32]string
 
 	// Logger is where the server logs; nil: nowhere. Calls are logged at debug,

@@ -32,7 +32,7 @@ func (s *Server) owner(col column.Column, key []byte) string {
 	if s.o.Namespaces != nil && (col == column.Group || col == column.Config || inScopes(col, key, govScopes)) {
 		return stoav1.Namespace_ServiceDesc.ServiceName
 	}
-	if (s.o.KV != nil || s.o.Records != nil) && inScopes(col, key, kvScopes) {
+	if (s.o.KV != nil || s.o.Records != nil || s.o.Locks != nil) && inScopes(col, key, kvScopes) {
 		return stoav1.Kv_ServiceDesc.ServiceName
 	}
 	return ""

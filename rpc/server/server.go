@@ -133,6 +133,9 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 		s.register(&stoav1.Policy_ServiceDesc, o.Policies, nil)
 		s.framed.Straight(stoav1.Policy_Decide_FullMethodName, s.directDecide())
 	}
+	if o.Locks != nil {
+		s.register(&stoav1.Lock_ServiceDesc, o.Locks, nil)
+	}
 	if o.Dag != nil {
 		s.register(&stoav1.Dag_ServiceDesc, s.contexts(), &dagService{s: s})
 	}

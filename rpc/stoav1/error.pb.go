@@ -168,6 +168,14 @@ const (
 	ErrorKind_ERROR_KIND_RECORD_CONFLICT ErrorKind = 47
 	// The collection of the tenant would hold more than its quota.
 	ErrorKind_ERROR_KIND_RECORD_QUOTA ErrorKind = 48
+	// A request of Lock that makes no sense. Fields: code, field, reason; lock, limit, size.
+	ErrorKind_ERROR_KIND_LOCK_ARGUMENT ErrorKind = 49
+	// Nobody holds the lock, or the agent is not registered. Fields: the same.
+	ErrorKind_ERROR_KIND_LOCK_NOT_FOUND ErrorKind = 50
+	// The lock can't be had, or is not held. Fields: the same; holders, remaining_ms, token, cycle.
+	ErrorKind_ERROR_KIND_LOCK_REFUSED ErrorKind = 51
+	// There are as many locks, or requests that wait, as may be. Fields: as of LOCK_ARGUMENT.
+	ErrorKind_ERROR_KIND_LOCK_QUOTA ErrorKind = 52
 	// No such namespace. Fields: reason, namespace_id.
 	ErrorKind_ERROR_KIND_NO_NAMESPACE ErrorKind = 80
 	// No such group. Fields: reason, group_id or namespace_id.
@@ -273,6 +281,10 @@ var (
 		46: "ERROR_KIND_RECORD_REFUSED",
 		47: "ERROR_KIND_RECORD_CONFLICT",
 		48: "ERROR_KIND_RECORD_QUOTA",
+		49: "ERROR_KIND_LOCK_ARGUMENT",
+		50: "ERROR_KIND_LOCK_NOT_FOUND",
+		51: "ERROR_KIND_LOCK_REFUSED",
+		52: "ERROR_KIND_LOCK_QUOTA",
 		80: "ERROR_KIND_NO_NAMESPACE",
 		81: "ERROR_KIND_NO_GROUP",
 		82: "ERROR_KIND_NO_GROUP_CONTEXT",
@@ -344,6 +356,10 @@ var (
 		"ERROR_KIND_RECORD_REFUSED":   46,
 		"ERROR_KIND_RECORD_CONFLICT":  47,
 		"ERROR_KIND_RECORD_QUOTA":     48,
+		"ERROR_KIND_LOCK_ARGUMENT":    49,
+		"ERROR_KIND_LOCK_NOT_FOUND":   50,
+		"ERROR_KIND_LOCK_REFUSED":     51,
+		"ERROR_KIND_LOCK_QUOTA":       52,
 		"ERROR_KIND_NO_NAMESPACE":     80,
 		"ERROR_KIND_NO_GROUP":         81,
 		"ERROR_KIND_NO_GROUP_CONTEXT": 82,
@@ -480,7 +496,7 @@ const file_stoa_v1_error_proto_rawDesc = "" +
 	"\x06fields\x18\x04 \x03(\v2\x1a.stoa.v1.Error.FieldsEntryR\x06fields\x1a9\n" +
 	"\vFieldsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*\xb0\x0e\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*\xa5\x0f\n" +
 	"\tErrorKind\x12\x1a\n" +
 	"\x16ERROR_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ERROR_KIND_NOT_FOUND\x10\x01\x12\x17\n" +
@@ -531,7 +547,11 @@ const file_stoa_v1_error_proto_rawDesc = "" +
 	"\x18ERROR_KIND_RECORD_EXISTS\x10-\x12\x1d\n" +
 	"\x19ERROR_KIND_RECORD_REFUSED\x10.\x12\x1e\n" +
 	"\x1aERROR_KIND_RECORD_CONFLICT\x10/\x12\x1b\n" +
-	"\x17ERROR_KIND_RECORD_QUOTA\x100\x12\x1b\n" +
+	"\x17ERROR_KIND_RECORD_QUOTA\x100\x12\x1c\n" +
+	"\x18ERROR_KIND_LOCK_ARGUMENT\x101\x12\x1d\n" +
+	"\x19ERROR_KIND_LOCK_NOT_FOUND\x102\x12\x1b\n" +
+	"\x17ERROR_KIND_LOCK_REFUSED\x103\x12\x19\n" +
+	"\x15ERROR_KIND_LOCK_QUOTA\x104\x12\x1b\n" +
 	"\x17ERROR_KIND_NO_NAMESPACE\x10P\x12\x17\n" +
 	"\x13ERROR_KIND_NO_GROUP\x10Q\x12\x1f\n" +
 	"\x1bERROR_KIND_NO_GROUP_CONTEXT\x10R\x12\x14\n" +

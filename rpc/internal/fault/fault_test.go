@@ -20,6 +20,7 @@ import (
 	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
+	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/record"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -84,6 +85,24 @@ func errorKind(t *testing.T, k stoav1.ErrorKind) *known {
 var recordCodes = []record.Code{record.CodeInvalidCursor, record.CodeUnknownCollection, record.CodeValidation, record.CodeReserved, record.CodeTooLarge,
 	record.CodeNotFound, record.CodeAlreadyExists, record.CodeImmutable, record.CodeIllegalTransition, record.CodePrecondition, record.CodeTrimmed,
 	record.CodeConflict, record.CodeQuotaExhausted}
+
+func TestRefusalsOfLocksCrossTheSocketWhole(t *testing.T) {
+	for code, want := range map[lock.Code]int{
+		lock.CodeInvalidArgument: exitBad, lock.CodeNotFound: exitNotFound, lock.CodeTooMany: exitRefused, lock.CodeHeld: exitRefused,
+		lock.CodeDeadlock: exitRefused, lock.CodeFenced: exitRefused,
+	} {
+		sent := &lock.Error{Code: code, Field: "f", Reason: "r", Lock: "task:1", Holders: []string{"a", "b,\"c"}, Remaining: 7 * time.Millisecond,
+			Token: 3, Cycle: []string{"a", "b"}, Limit: 4, Have: 5}
+		for _, sent := range []*lock.Error{sent, {Code: code, Reason: "r"}} {
+			var got *lock.Error
+			require.ErrorAs(t, over(Describe(sent)), &got)
+			require.Equal(t, sent, got)
+			require.ErrorIs(t, got, &lock.Error{Code: code})
+			exit, _ := Explain(sent)
+			require.Equal(t, want, exit, code)
+		}
+	}
+}
 
 // What a command ends with that a refusal of records has ended.
 func TestRefusalsOfRecordsHaveExitCodes(t *testing.T) {

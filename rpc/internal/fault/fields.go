@@ -35,11 +35,16 @@ const (
 	FieldNext        = "next"         // a time, RFC 3339
 	FieldExpected    = "expected"     // a time, RFC 3339
 	FieldRetryAfter  = "retry_after"  // milliseconds
-	FieldCode        = "code"         // of a refusal of the services Kv, Record and Policy
+	FieldCode        = "code"         // of a refusal of the services Kv, Record, Policy and Lock
 	FieldTenant      = "tenant"       // of the services Kv, Record and Policy
 	FieldCollection  = "collection"   // of the services Record and Policy
 	FieldRevision    = "revision"     // that a record has
 	FieldNamespace   = "namespace_id" // hex
+	FieldLock        = "lock"         // the name of one
+	FieldHolders     = "holders"      // agents, as JSON
+	FieldRemaining   = "remaining_ms" // of a lock's first holder to end
+	FieldToken       = "token"        // of the grant that there is
+	FieldCycle       = "cycle"        // agents that wait for each other, as JSON
 	FieldGroup       = "group_id"     // hex
 	FieldOp          = "op_id"        // hex
 )

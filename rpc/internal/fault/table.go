@@ -17,6 +17,7 @@ import (
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/record"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -56,6 +57,9 @@ var errKV = &kvstorage.Error{}
 
 // errRecord stands for the errors of the Record service, which are so too.
 var errRecord = &record.Error{}
+
+// errLock stands for the errors of the Lock service.
+var errLock = &lock.Error{}
 
 // errorTable is all errors that have a kind, an exit code or a hint. The first that fits
 // an error counts: those with data stand before those that they are too. Of several with a
@@ -121,6 +125,10 @@ var errorTable = []known{
 	{is: errRecord, kind: stoav1.ErrorKind_ERROR_KIND_RECORD_REFUSED, code: codes.FailedPrecondition, exit: exitRefused, data: refusedRecord(stoav1.ErrorKind_ERROR_KIND_RECORD_REFUSED)},
 	{is: errRecord, kind: stoav1.ErrorKind_ERROR_KIND_RECORD_CONFLICT, code: codes.Aborted, exit: exitRefused, data: refusedRecord(stoav1.ErrorKind_ERROR_KIND_RECORD_CONFLICT)},
 	{is: errRecord, kind: stoav1.ErrorKind_ERROR_KIND_RECORD_QUOTA, code: codes.ResourceExhausted, exit: exitRefused, data: refusedRecord(stoav1.ErrorKind_ERROR_KIND_RECORD_QUOTA)},
+	{is: errLock, kind: stoav1.ErrorKind_ERROR_KIND_LOCK_ARGUMENT, code: codes.InvalidArgument, data: refusedLock(stoav1.ErrorKind_ERROR_KIND_LOCK_ARGUMENT)},
+	{is: errLock, kind: stoav1.ErrorKind_ERROR_KIND_LOCK_NOT_FOUND, code: codes.NotFound, exit: exitNotFound, data: refusedLock(stoav1.ErrorKind_ERROR_KIND_LOCK_NOT_FOUND)},
+	{is: errLock, kind: stoav1.ErrorKind_ERROR_KIND_LOCK_REFUSED, code: codes.FailedPrecondition, exit: exitRefused, data: refusedLock(stoav1.ErrorKind_ERROR_KIND_LOCK_REFUSED)},
+	{is: errLock, kind: stoav1.ErrorKind_ERROR_KIND_LOCK_QUOTA, code: codes.ResourceExhausted, exit: exitRefused, data: refusedLock(stoav1.ErrorKind_ERROR_KIND_LOCK_QUOTA)},
 	{is: kv.ErrSpaceNotFound, kind: stoav1.ErrorKind_ERROR_KIND_KV_NO_TENANT, code: codes.NotFound, exit: exitNotFound, hint: "`stoa kv tenants list` lists those that are here", data: noTenantData},
 	{is: kv.ErrClosed, kind: stoav1.ErrorKind_ERROR_KIND_CLOSED, code: codes.Unavailable, exit: exitOpen},
 	{is: kv.ErrBusy, kind: stoav1.ErrorKind_ERROR_KIND_BUSY, code: codes.ResourceExhausted, exit: exitRefused, hint: "the daemon has too much to do at once: try again", data: kvBusyData},

@@ -21,6 +21,7 @@ import (
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc/server"
@@ -175,6 +176,11 @@ func (s *settings) serveStore(ctx context.Context, st *store, activated net.List
 	if err != nil {
 		return cli.CannotOpen(err)
 	}
+	locks, err := lock.New(substrate, lock.Options{Log: log})
+	if err != nil {
+		return cli.CannotOpen(err)
+	}
+	defer locks.Close()
 	namespaces, err := namespace.Open(st, namespace.Options{Log: log})
 	if err != nil {
 		return cli.CannotOpen(err)
@@ -189,7 +195,7 @@ func (s *settings) serveStore(ctx context.Context, st *store, activated net.List
 	}
 	defer func() { err = errors.Join(err, blobs.Close()) }()
 	o := server.Options{
-		Dag: contexts, KV: storage, Records: policies.Records(), Policies: policies, Namespaces: namespaces, Raw: s.raw, Tenants: s.tenants,
+		Dag: contexts, KV: storage, Records: policies.Records(), Policies: policies, Locks: locks, Namespaces: namespaces, Raw: s.raw, Tenants: s.tenants,
 		Info: st.info, AllowUIDs: s.allowUIDs, AllowGIDs: s.gids, SecretUIDs: s.secretUIDs,
 		DrainTimeout: s.drainTimeout, Logger: log,
 		Blobs: blobs,
