@@ -61,6 +61,13 @@ func newWaiter(r Request) *waiter {
 	return w
 }
 
+// last is the moment from which on w has waited for long enough, in ms since 1970.
+func (w *waiter) last() uint64 { return w.since + millisOf(w.MaxWait) }
+
+// over reports whether w waits for its alarm alone, which is about to ring: it gets
+// nothing any more, whoever settles the lock before.
+func (w *waiter) over(now uint64) bool { return w.queued && now >= w.last() }
+
 // before reports whether w is served before other: who upgrades, since all others wait
 // for it too; then by priority; then who came first.
 func (w *waiter) before(other *waiter) bool {

@@ -325,3 +325,27 @@ func TestA20UpgradeAndDowngrade(t *testing.T) {
 	_, err = h.try("a", Task("1"), Shared)
 	require.ErrorIs(t, err, ErrInvalidArgument)
 }
+
+// Who has waited for long enough gets nothing any more, also where somebody else settles
+// the lock before the watchman comes: it never comes here.
+func TestWhoHasWaitedForLongEnoughGetsNothing(t *testing.T) {
+	h := newHost(t)
+	h.set(Config{MaxTTL: time.Minute, Heartbeat: MaxTTL})
+	name := Task("1")
+	_, err := h.Acquire(ctx, "t", Request{Name: name, Agent: "a", TTL: 7 * time.Second, Durability: engine.WAL})
+	require.NoError(t, err)
+	late := h.wait(Request{Name: name, Agent: "late", TTL: time.Second, MaxWait: 2 * time.Second})
+	next := h.wait(Request{Name: name, Agent: "next", TTL: time.Second, MaxWait: time.Minute})
+	h.Store.mu.Lock()
+	tenant := h.tenants["t"]
+	h.Store.mu.Unlock()
+	tenant.mu.Lock()
+	h.alarms.stop(&tenant.waiting(name, "late").until)
+	tenant.mu.Unlock()
+	h.clock.Pass(8 * time.Second)
+	require.Equal(t, "next", h.granted(next).Agent)
+	h.waits(late)
+	late.cancel()
+	h.answered(late)
+	require.ErrorIs(t, late.err, context.Canceled)
+}

@@ -129,7 +129,7 @@ func (u *turn) settle(l *looked, own *waiter) error {
 		if l.mode == Exclusive { // nobody else fits
 			return nil
 		}
-		if u.decided(w) || l.satisfies(w) {
+		if u.decided(w) || l.satisfies(w) || w.over(u.now) {
 			continue
 		}
 		may, err := u.may(w)
@@ -279,7 +279,7 @@ func (u *turn) end(err error) (orphans []Grant) {
 		}
 	}
 	if w := u.own; w != nil && w.queued {
-		u.s.alarms.sooner(&w.until, w.since+millisOf(w.MaxWait))
+		u.s.alarms.sooner(&w.until, w.last())
 		u.s.alarms.sooner(&u.t.sweep, u.now+millisOf(sweepEvery))
 	}
 	return orphans
