@@ -47,17 +47,24 @@ var below = map[string][]string{
 	"kv":                   {"engine", "kv/document"},
 	"kv/document":          {},
 	"kv/record":            {"kv"},
-	"kv/lock":              {"kv"},
+	"kv/limit":             {"kv"},
+	"kv/lock":              {"kv/event", "kv/limit"},
+	"kv/setting":           {"kv/lock"},
+	"kv/event":             {"kv"},
+	"kv/job":               {"kv"},
 	"kv/policy":            {"kv/record"},
 	"kv/policy/policytest": {"kv/policy", "engine/enginetest", "engine/mem"},
 	"blob":                 {"engine"},
 	"rpc/stoav1":           {},
-	"rpc":                  {"namespace", "kv/policy", "kv/lock", "blob", "rpc/stoav1"},
+	"rpc":                  {"namespace", "kv/policy", "kv/setting", "kv/event", "kv/job", "kv/approval", "blob", "rpc/stoav1"},
 	"rpc/server":           {"rpc", "engine/mem", "engine/rocks", "engine/faulty"},
 	"bench":                {"rpc/server"},
 	"fuzz":                 {"rpc/server"},
 	"cmd":                  {"rpc/server", "bench", "engine/seal"},
-	"cmd/stoa":             {"cmd/stoa/internal/blobs", "cmd/stoa/internal/contexts", "cmd/stoa/internal/daemon", "cmd/stoa/internal/governance", "cmd/stoa/internal/inspection", "cmd/stoa/internal/keyvalues", "cmd/stoa/internal/policies", "cmd/stoa/internal/records"},
+	"cmd/stoa":             {"cmd/stoa/internal/blobs", "cmd/stoa/internal/contexts", "cmd/stoa/internal/daemon", "cmd/stoa/internal/governance", "cmd/stoa/internal/inspection", "cmd/stoa/internal/keyvalues", "cmd/stoa/internal/policies", "cmd/stoa/internal/records", "cmd/stoa/internal/tasks"},
+
+	"kv/approval":              {"kv/record", "kv/lock"},
+	"kv/approval/approvaltest": {"kv/approval", "engine/enginetest", "engine/mem"},
 
 	// Commands of different nouns do not import each other.
 	"cmd/stoa/internal/blobs":      {"cmd/stoa/internal/cli"},
@@ -68,6 +75,7 @@ var below = map[string][]string{
 	"cmd/stoa/internal/keyvalues":  {"cmd/stoa/internal/cli"},
 	"cmd/stoa/internal/policies":   {"cmd/stoa/internal/cli"},
 	"cmd/stoa/internal/records":    {"cmd/stoa/internal/cli"},
+	"cmd/stoa/internal/tasks":      {"cmd/stoa/internal/cli"},
 	"cmd/stoa/internal/cli":        {"cmd"},
 }
 

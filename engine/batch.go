@@ -101,6 +101,20 @@ func (b *Batch) Fail(err error) {
 	}
 }
 
+// Append adds the changes and expectations of other, which it copies, and has b be as
+// durable as other is.
+func (b *Batch) Append(other *Batch) {
+	b.Durability = other.Durability
+	b.Fail(other.err)
+	b.owned()
+	b.expects = append(b.expects, other.expects...)
+	if n := other.Len(); n > 0 {
+		b.start()
+		binary.LittleEndian.PutUint32(b.ops[8:], uint32(b.Len()+n))
+		b.ops = append(b.ops, other.ops[BatchHeader:]...)
+	}
+}
+
 // Len returns the number of changes.
 func (b *Batch) Len() int {
 	if len(b.ops) == 0 {
@@ -198,11 +212,16 @@ func (b *Batch) start() {
 	}
 }
 
-func (b *Batch) change(tag byte, col column.Column, key []byte) {
-	b.start()
-	if b.lent { // the header is about to change
+// owned has b be changed without a change of what was lent to it.
+func (b *Batch) owned() {
+	if b.lent {
 		b.ops, b.expects, b.lent = bytes.Clone(b.ops), bytes.Clone(b.expects), false
 	}
+}
+
+func (b *Batch) change(tag byte, col column.Column, key []byte) {
+	b.start()
+	b.owned()
 	binary.LittleEndian.PutUint32(b.ops[8:], binary.LittleEndian.Uint32(b.ops[8:])+1)
 	b.ops = append(b.ops, tag, byte(col))
 	b.ops = appendPart(b.ops, key)

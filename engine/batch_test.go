@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"os"
@@ -77,6 +78,35 @@ func named(t testing.TB, name string) column.Column {
 	col, ok := column.Parse(name)
 	require.True(t, ok, "no column %q", name)
 	return col
+}
+
+// A batch that is appended to another is what it was made of, and stays as it is.
+func TestABatchIsAppendedToAnother(t *testing.T) {
+	var a, b, want Batch
+	for _, into := range []*Batch{&a, &want} {
+		into.Put(column.State, []byte("k"), []byte("v"))
+		into.Expect(column.State, []byte("k"), []byte("before"))
+	}
+	for _, into := range []*Batch{&b, &want} {
+		into.Delete(column.Delta, []byte("d"))
+		into.DeleteRange(column.Delta, []byte("e"), []byte("f"))
+		into.ExpectAbsent(column.Meta, []byte("m"))
+		into.Durability = WAL
+	}
+	parsed, err := ParseBatch(bytes.Clone(a.Bytes()), bytes.Clone(a.Expectations()), Synced)
+	require.NoError(t, err)
+	for _, into := range []*Batch{&a, parsed} {
+		into.Append(&b)
+		into.Append(&Batch{Durability: WAL})
+		require.Equal(t, want.Bytes(), into.Bytes())
+		require.Equal(t, want.Expectations(), into.Expectations())
+		require.Equal(t, WAL, into.Durability)
+	}
+	require.Equal(t, 2, b.Len())
+	var failed Batch
+	failed.Fail(ErrTooLarge)
+	a.Append(&failed)
+	require.ErrorIs(t, a.Check(), ErrTooLarge)
 }
 
 func TestBatchBytes(t *testing.T) {

@@ -184,21 +184,20 @@ func (p *indexPage) take(rows []storedRow) (full bool, err error) {
 // records looks up the records of rows of the index.
 func (p *indexPage) records(rows []storedRow) ([]engine.Lookup, error) {
 	lookups, size := make([]engine.Lookup, len(rows)), 0
-	for _, row := range rows {
-		size += len(p.view.scope) + 1 + len(row.Key)
-	}
-	keys := make([]byte, 0, size)
 	for i, row := range rows {
 		if p.keys {
 			lookups[i] = engine.Lookup{Key: row.raw, Value: row.value, Found: true}
-			continue
 		}
-		at := len(keys)
-		keys = Row{Scope: p.view.scope, Shape: ShapeRecord, Key: row.Key}.AppendKey(keys)
-		lookups[i] = engine.Lookup{Column: column.Generic, Key: keys[at:len(keys):len(keys)]}
+		size += len(p.view.scope) + 1 + len(row.Key)
 	}
 	if p.keys {
 		return lookups, nil
+	}
+	keys := make([]byte, 0, size)
+	for i, row := range rows {
+		at := len(keys)
+		keys = Row{Scope: p.view.scope, Shape: ShapeRecord, Key: row.Key}.AppendKey(keys)
+		lookups[i] = engine.Lookup{Column: column.Generic, Key: keys[at:len(keys):len(keys)]}
 	}
 	room := make([]byte, 0, min(len(rows)*p.each()*5/4, pageBytes))
 	_, err := p.view.reader.MultiGet(room, lookups)

@@ -2,6 +2,7 @@ package kv
 
 import (
 	"errors"
+	"time"
 
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
@@ -60,12 +61,33 @@ func (c *checker) stream(row storedRow) error {
 	if err != nil {
 		return err
 	}
-	n, first, last, err := c.count(under(row.Scope, ShapeEntry, row.Key))
-	if err != nil {
-		return err
+	n, first, last, at := uint64(0), uint64(0), uint64(0), uint64(0)
+	for entry, err := range scanRows(c.ctx, c.r, under(row.Scope, ShapeEntry, row.Key)) {
+		if err != nil {
+			return err
+		}
+		if first == 0 {
+			first = entry.Number
+		}
+		n, last = n+1, entry.Number
+		e, err := parseEntry(entry.raw, entry.value)
+		if err != nil {
+			continue // which is found where it stands
+		}
+		if msOf(e.Time) < at || e.Time.After(info.Newest) {
+			if err := c.find("stream", entry.raw, "an entry that was added after one that follows it"); err != nil {
+				return err
+			}
+		}
+		at = msOf(e.Time)
+		if last == info.First && info.Limits.Age > 0 && (info.due == 0 || info.due > at+uint64(info.Limits.Age/time.Millisecond)) {
+			if err := c.find("stream", row.raw, "its first entry is too old before the stream is due"); err != nil {
+				return err
+			}
+		}
 	}
-	if n != info.Last+1-info.First || n > 0 && (first != info.First || last != info.Last) {
-		if err := c.find("stream", row.raw, "it has entries %d to %d, there are %d from %d to %d", info.First, info.Last, n, first, last); err != nil {
+	if n != info.Last+1-info.rows || n > 0 && (first != info.rows || last != info.Last) {
+		if err := c.find("stream", row.raw, "it has entries %d to %d, there are %d from %d to %d", info.rows, info.Last, n, first, last); err != nil {
 			return err
 		}
 	}
@@ -85,10 +107,24 @@ func (c *checker) group(row storedRow) error {
 		return err
 	}
 	n, _, last, err := c.count(under(row.Scope, ShapePending, row.Name, row.Key))
-	if err == nil && (n != info.Pending || last > info.Delivered) {
-		return c.find("group", row.raw, "it counts %d pending entries up to %d, there are %d up to %d", info.Pending, info.Delivered, n, last)
+	if err != nil {
+		return err
 	}
-	return err
+	head := Row{Scope: row.Scope, Shape: ShapeHead, Kind: KindStream, Key: row.Name}.AppendKey(nil)
+	value, err := c.get(head)
+	if err != nil {
+		return err
+	}
+	var stream StreamInfo
+	if value != nil {
+		if stream, err = parseStreamHead(head, value); err != nil {
+			return err
+		}
+	}
+	if n != info.Pending || max(last, info.Delivered) > stream.Last {
+		return c.find("group", row.raw, "it counts %d pending entries, there are %d up to %d, and it is at %d of %d", info.Pending, n, last, info.Delivered, stream.Last)
+	}
+	return nil
 }
 
 func (c *checker) pending(row storedRow) error {

@@ -69,6 +69,11 @@ func after(now uint64, ttl time.Duration) uint64 {
 	return now + 1 + uint64((ttl+time.Millisecond-1)/time.Millisecond)
 }
 
+// momentOf is a time as rows have it, rounded up, within those that there are.
+func momentOf(at time.Time) uint64 {
+	return min(uint64(max(at.Add(time.Millisecond-1).UnixMilli(), 1)), maxTime)
+}
+
 // maxTime is the last moment that there is, in ms since 1970; the first is 1.
 const maxTime = math.MaxInt64 / uint64(time.Millisecond)
 
@@ -76,6 +81,14 @@ const maxTime = math.MaxInt64 / uint64(time.Millisecond)
 func isTime(b []byte) bool {
 	ms := binary.LittleEndian.Uint64(b)
 	return ms > 0 && ms <= maxTime
+}
+
+// msOf is the opposite of timeOf.
+func msOf(t time.Time) uint64 {
+	if t.IsZero() {
+		return 0
+	}
+	return uint64(t.UnixMilli())
 }
 
 // timeOf is a moment as people read it. The zero time stands for none.

@@ -29,12 +29,12 @@ func TestRevisionsOfAHistoryAreInOrder(t *testing.T) {
 }
 
 func TestAStreamBeginsBeforeItEnds(t *testing.T) {
-	for _, good := range [][]byte{u64s(1, 0, 0, 0, 0), u64s(1, 1, 0, 0, 0), u64s(5, 4, 0, maxTime, 0)} {
+	for _, good := range [][]byte{u64s(1, 0, 0, 0, 0, 0), u64s(1, 1, 0, 0, 0, 1), u64s(5, 4, 0, maxTime, 0, maxTime)} {
 		i, err := parseStreamHead(nil, good)
 		require.NoError(t, err)
 		require.Equal(t, good, i.bytes())
 	}
-	for _, bad := range [][]byte{nil, u64s(1, 1, 0, 0), u64s(0, 0, 0, 0, 0), u64s(6, 4, 0, 0, 0), u64s(1, 1, 0, maxTime+1, 0)} {
+	for _, bad := range [][]byte{nil, u64s(1, 1, 0, 0, 0), u64s(0, 0, 0, 0, 0, 0), u64s(6, 4, 0, 0, 0, 0), u64s(1, 1, 0, maxTime+1, 0, 0), u64s(1, 1, 0, 0, 0, maxTime+1)} {
 		_, err := parseStreamHead(nil, bad)
 		require.ErrorIs(t, err, engine.ErrCorrupt, "%x", bad)
 	}

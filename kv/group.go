@@ -1,13 +1,11 @@
 package kv
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"math"
 	"time"
 
-	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 )
 
@@ -67,6 +65,12 @@ func (tx *Tx) group(stream, group string) (row []byte, i GroupInfo, err error) {
 	return row, i, err
 }
 
+// Group returns where a group is, or ErrNotFound.
+func (tx *Tx) Group(stream, group string) (GroupInfo, error) {
+	_, i, err := tx.group(stream, group)
+	return i, err
+}
+
 func (tx *Tx) putGroup(row []byte, i GroupInfo) {
 	tx.u.put(row, binary.LittleEndian.AppendUint64(u64Bytes(i.Delivered), i.Pending))
 }
@@ -76,17 +80,53 @@ func (tx *Tx) pendingRow(stream, group string, n uint64) []byte {
 }
 
 // CreateGroup makes a group that reads what comes after an entry, and says
-// whether there was none. One that is there stays where it is.
+// whether there was none. One that is there stays where it is. It begins with the first
+// entry that is kept where after is before that, and where after is beyond the last one
+// with the next that is added.
 func (tx *Tx) CreateGroup(stream, group string, after uint64) (bool, error) {
-	if err := errors.Join(checkName("stream", stream), checkName("group", group)); err != nil {
+	if err := checkName("group", group); err != nil {
+		return false, err
+	}
+	place, err := tx.placeAfter(stream, after)
+	if err != nil {
 		return false, err
 	}
 	row, _, err := tx.group(stream, group)
 	if !errors.Is(err, ErrNotFound) {
 		return false, err
 	}
-	tx.putGroup(row, GroupInfo{Delivered: after})
+	tx.putGroup(row, GroupInfo{Delivered: place})
 	return true, nil
+}
+
+// placeAfter is where a group of a stream is that is to go on after an entry.
+func (tx *Tx) placeAfter(stream string, after uint64) (uint64, error) {
+	_, head, err := tx.streamHead(stream)
+	if err != nil {
+		return 0, err
+	}
+	first, err := tx.firstKept(stream, &head)
+	return min(max(after, first-1), head.Last), err
+}
+
+// MoveGroup has a group go on after an entry, as one that is created there; what is pending
+// stays so. What it is given again where it is moved back is delivered once more. It
+// returns ErrNotFound if there is no such group.
+func (tx *Tx) MoveGroup(stream, group string, after uint64) error {
+	place, err := tx.placeAfter(stream, after)
+	if err != nil {
+		return err
+	}
+	row, info, err := tx.group(stream, group)
+	if err != nil {
+		return err
+	}
+	if place != info.Delivered {
+		info.Delivered = place
+		tx.putGroup(row, info)
+		tx.changed = true
+	}
+	return nil
 }
 
 // DropGroup removes a group and what is pending in it. It returns ErrNotFound if
@@ -102,7 +142,9 @@ func (tx *Tx) DropGroup(stream, group string) error {
 }
 
 // Deliver gives a consumer the next entries that no consumer of the group has
-// had, at most limit of them. It returns ErrNotFound if there is no such group.
+// had, at most limit of them. It returns ErrNotFound if there is no such group, and
+// ErrTrimmed, whose Limit is the first entry that is kept, if the one that comes next for
+// the group no longer is: then the group is to be moved to where it goes on.
 func (tx *Tx) Deliver(stream, group, consumer string, limit int) ([]Entry, error) {
 	if err := checkName("consumer", consumer); err != nil {
 		return nil, err
@@ -115,8 +157,14 @@ func (tx *Tx) Deliver(stream, group, consumer string, limit int) ([]Entry, error
 	if err != nil {
 		return nil, err
 	}
+	first, err := tx.firstKept(stream, &head)
+	if err != nil {
+		return nil, err
+	}
+	if info.Delivered+1 < first {
+		return nil, trimmed(info.Delivered+1, first)
+	}
 	before := info
-	info.Delivered = max(info.Delivered, head.First-1)
 	var entries []Entry
 	for size := 0; len(entries) < limit && info.Delivered < head.Last && size < pageBytes; {
 		info.Delivered++
@@ -124,12 +172,14 @@ func (tx *Tx) Deliver(stream, group, consumer string, limit int) ([]Entry, error
 		if err != nil {
 			return nil, err
 		}
-		if head.tooOld(e, tx.u.now) {
-			continue
+		row, p, err := tx.pending(stream, group, e.Number)
+		if errors.Is(err, ErrNotFound) {
+			info.Pending++
+		} else if err != nil {
+			return nil, err
 		}
-		p := Pending{Consumer: consumer, Since: tx.Now(), Deliveries: 1}
-		tx.u.put(tx.pendingRow(stream, group, e.Number), p.bytes())
-		info.Pending++
+		p.deliver(consumer, tx.Now())
+		tx.u.put(row, p.bytes())
 		size += len(e.Payload)
 		entries = append(entries, e)
 	}
@@ -137,6 +187,14 @@ func (tx *Tx) Deliver(stream, group, consumer string, limit int) ([]Entry, error
 		tx.putGroup(row, info)
 	}
 	return entries, nil
+}
+
+// deliver counts a delivery.
+func (p *Pending) deliver(consumer string, now time.Time) {
+	p.Consumer, p.Since = consumer, now
+	if p.Deliveries < math.MaxUint32 {
+		p.Deliveries++
+	}
 }
 
 // pending returns a pending entry of a group, or ErrNotFound.
@@ -180,133 +238,53 @@ func (tx *Tx) Acknowledge(stream, group string, numbers ...uint64) (int, error) 
 
 // Claim gives a consumer those of the pending entries whose last delivery is at
 // least idle ago, and counts a delivery more. Of those that the stream no longer
-// keeps nothing stays pending. It returns ErrNotFound if there is no such group.
-func (tx *Tx) Claim(stream, group, consumer string, idle time.Duration, numbers ...uint64) ([]Entry, error) {
+// keeps nothing stays pending: gone are their numbers. It returns ErrNotFound if there is no
+// such group.
+func (tx *Tx) Claim(stream, group, consumer string, idle time.Duration, numbers ...uint64) (entries []Entry, gone []uint64, err error) {
 	if err := checkName("consumer", consumer); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	_, head, err := tx.streamHead(stream)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if _, _, err := tx.group(stream, group); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var entries []Entry
 	for _, n := range numbers {
 		row, p, err := tx.pending(stream, group, n)
 		if errors.Is(err, ErrNotFound) || err == nil && tx.Now().Sub(p.Since) < idle {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		e, err := tx.entryKept(stream, head, n)
 		if errors.Is(err, ErrTrimmed) {
-			if _, err := tx.Acknowledge(stream, group, n); err != nil {
-				return nil, err
-			}
+			gone = append(gone, n)
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		p.Consumer, p.Since = consumer, tx.Now()
-		if p.Deliveries < math.MaxUint32 {
-			p.Deliveries++
-		}
+		p.deliver(consumer, tx.Now())
 		tx.u.put(row, p.bytes())
 		entries = append(entries, e)
 	}
-	return entries, nil
+	if len(gone) > 0 {
+		_, err = tx.Acknowledge(stream, group, gone...)
+	}
+	return entries, gone, err
 }
 
 // entryKept returns an entry, or ErrTrimmed if it is too old or not there.
 func (tx *Tx) entryKept(stream string, head StreamInfo, n uint64) (Entry, error) {
 	if n < head.First || n > head.Last {
-		return Entry{}, trimmed(n)
+		return Entry{}, trimmed(n, head.First)
 	}
 	e, err := tx.entry(stream, n)
 	if err == nil && head.tooOld(e, tx.u.now) {
-		return Entry{}, trimmed(n)
+		return Entry{}, trimmed(n, head.First)
 	}
 	return e, err
-}
-
-// Group returns where a group is, or ErrNotFound.
-func (v *View) Group(stream, group string) (GroupInfo, error) {
-	row := Row{Scope: v.scope, Shape: ShapeGroup, Name: []byte(stream), Key: []byte(group)}.AppendKey(nil)
-	value, err := v.reader.Get(nil, column.Generic, row)
-	if errors.Is(err, engine.ErrNotFound) {
-		return GroupInfo{}, &Error{Code: CodeNotFound, Field: "group", Reason: "the stream has no such group"}
-	}
-	if err != nil {
-		return GroupInfo{}, err
-	}
-	return parseGroup(row, value)
-}
-
-// Pending returns what is pending in a group after an entry, oldest first, at
-// most limit of it, 0 for 100. It returns ErrNotFound if there is no such group.
-func (v *View) Pending(ctx context.Context, stream, group string, after uint64, limit int) ([]Pending, error) {
-	if limit < 0 || limit > MaxPage {
-		return nil, invalid("limit", "a page has 1 to %d entries, and 0 is %d", MaxPage, defaultPage)
-	}
-	if limit == 0 {
-		limit = defaultPage
-	}
-	if _, err := v.Group(stream, group); err != nil {
-		return nil, err
-	}
-	if after == math.MaxUint64 {
-		return nil, nil
-	}
-	r := under(v.scope, ShapePending, []byte(stream), []byte(group))
-	r.Start, r.Limit = appendU64(r.Start[:len(r.Start):len(r.Start)], after+1), limit
-	var list []Pending
-	for row, err := range scanRows(ctx, v.reader, r) {
-		if err != nil {
-			return nil, err
-		}
-		p, err := parsePending(row.raw, row.value)
-		if err != nil {
-			return nil, err
-		}
-		p.Number = row.Number
-		list = append(list, p)
-	}
-	return list, nil
-}
-
-// ClaimIdle gives a consumer pending entries of a group whose last delivery is
-// at least idle ago, oldest first, at most limit of them, which is 1 to MaxPage.
-// It returns ErrNotFound if there is no such group.
-func (s *Space) ClaimIdle(ctx context.Context, d engine.Durability, stream, group, consumer string, idle time.Duration, limit int) ([]Entry, error) {
-	var claimed []Entry
-	for after := uint64(0); ; {
-		page, err := s.now().Pending(ctx, stream, group, after, limit)
-		if err != nil || len(page) == 0 {
-			return claimed, err
-		}
-		var numbers []uint64
-		for _, p := range page {
-			after = p.Number
-			if timeOf(s.store.line.now()).Sub(p.Since) >= idle && len(numbers) < limit-len(claimed) {
-				numbers = append(numbers, p.Number)
-			}
-		}
-		var got []Entry
-		if len(numbers) > 0 {
-			err = s.Update(ctx, d, func(tx *Tx) (err error) {
-				got, err = tx.Claim(stream, group, consumer, idle, numbers...)
-				for i := range got {
-					got[i].Payload = append([]byte(nil), got[i].Payload...)
-				}
-				return err
-			})
-		}
-		if claimed = append(claimed, got...); err != nil || len(claimed) >= limit {
-			return claimed, err
-		}
-	}
 }

@@ -17,14 +17,14 @@ func TestAGroupThatIsNotThereGivesNothingAway(t *testing.T) {
 		require.NoError(t, err)
 		_, err = tx.Deliver("s", "none", "c", 1)
 		require.ErrorIs(t, err, ErrNotFound)
-		_, err = tx.Claim("s", "none", "c", 0, 1)
+		_, _, err = tx.Claim("s", "none", "c", 0, 1)
 		require.ErrorIs(t, err, ErrNotFound)
 		_, err = tx.Acknowledge("s", "none", 1)
 		require.ErrorIs(t, err, ErrNotFound)
 		return nil
 	}))
 	for _, stream := range []string{"s", "none"} {
-		_, err := s.ClaimIdle(ctx, engine.WAL, stream, "none", "c", 0, 10)
+		_, _, err := s.ClaimIdle(ctx, engine.WAL, stream, "none", "c", 0, 10)
 		require.ErrorIs(t, err, ErrNotFound)
 		_, err = s.now().Pending(ctx, stream, "none", 0, 0)
 		require.ErrorIs(t, err, ErrNotFound)

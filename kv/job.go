@@ -39,7 +39,7 @@ func (tx *Tx) Schedule(name string, at time.Time, payload []byte) error {
 	if len(payload) > MaxValue {
 		return &Error{Code: CodeValueTooLarge, Field: "payload", Limit: MaxValue, Have: uint64(len(payload)), Reason: "the payload is too long"}
 	}
-	due := min(uint64(max(at.Add(time.Millisecond-1).UnixMilli(), 1)), maxTime)
+	due := momentOf(at)
 	if _, err := tx.Cancel(name); err != nil {
 		return err
 	}

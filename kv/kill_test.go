@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -39,7 +40,9 @@ func disturb(r *rand.Rand, s *Space) error {
 			_, err = tx.Append("stream", key, StreamLimits{Entries: 5, Age: time.Second})
 		case 8:
 			if _, err = tx.CreateGroup("stream", "g", 0); err == nil {
-				_, err = tx.Deliver("stream", "g", "c", 2)
+				if _, err = tx.Deliver("stream", "g", "c", 2); errors.Is(err, ErrTrimmed) {
+					err = tx.MoveGroup("stream", "g", 0)
+				}
 			}
 		}
 		return unless(err, ErrNotFound)

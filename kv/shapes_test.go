@@ -214,6 +214,9 @@ func (m *modelStream) trim(now time.Time) {
 	}
 }
 
+// first is the first entry that is kept.
+func (m *modelStream) first() uint64 { return m.last + 1 - uint64(len(m.entries)) }
+
 func (m *modelStream) get(n uint64) (Entry, bool) {
 	for _, e := range m.entries {
 		if e.Number == n {
@@ -244,12 +247,21 @@ func TestStreamsAndGroupsAgainstANaiveModel(t *testing.T) {
 			"append": func(t *rapid.T) {
 				m.trim(h.clock.Now())
 				m.limits = StreamLimits{Entries: rapid.Uint64Range(0, 6).Draw(t, "entries"), Age: time.Duration(rapid.IntRange(0, 5).Draw(t, "age")) * time.Second}
-				m.last++
-				payload := fmt.Append(nil, m.last)
-				m.entries = append(m.entries, Entry{m.last, h.clock.Now(), payload})
+				var payloads [][]byte
+				for range rapid.IntRange(1, 3).Draw(t, "batch") {
+					m.last++
+					payloads = append(payloads, fmt.Append(nil, m.last))
+					m.entries = append(m.entries, Entry{m.last, h.clock.Now(), payloads[len(payloads)-1]})
+				}
 				update(t, func(tx *Tx) error {
-					n, err := tx.Append(stream, payload, m.limits)
-					require.Equal(t, m.last, n)
+					if len(payloads) == 1 {
+						n, err := tx.Append(stream, payloads[0], m.limits)
+						require.Equal(t, m.last, n)
+						return err
+					}
+					info, err := tx.AppendAll(stream, m.limits, payloads...)
+					require.Equal(t, m.last, info.Last)
+					require.Equal(t, h.clock.Now(), info.Newest)
 					return err
 				})
 			},
@@ -258,16 +270,29 @@ func TestStreamsAndGroupsAgainstANaiveModel(t *testing.T) {
 			},
 			"create": func(t *rapid.T) {
 				g := group.Draw(t, "group")
-				after := rapid.Uint64Range(0, m.last).Draw(t, "after")
+				m.trim(h.clock.Now())
+				after := rapid.Uint64Range(0, m.last+2).Draw(t, "after")
 				_, had := m.groups[g]
 				if !had {
-					m.groups[g] = &modelGroup{after, map[uint64]Pending{}}
+					m.groups[g] = &modelGroup{min(max(after, m.first()-1), m.last), map[uint64]Pending{}}
 				}
 				update(t, func(tx *Tx) error {
 					made, err := tx.CreateGroup(stream, g, after)
 					require.Equal(t, !had, made)
 					return err
 				})
+			},
+			"move": func(t *rapid.T) {
+				g := group.Draw(t, "group")
+				m.trim(h.clock.Now())
+				after := rapid.Uint64Range(0, m.last+2).Draw(t, "after")
+				err := s.Update(ctx, engine.WAL, func(tx *Tx) error { return tx.MoveGroup(stream, g, after) })
+				if mg := m.groups[g]; mg != nil {
+					require.NoError(t, err)
+					mg.delivered = min(max(after, m.first()-1), m.last)
+				} else {
+					require.ErrorIs(t, err, ErrNotFound)
+				}
 			},
 			"drop": func(t *rapid.T) {
 				g := group.Draw(t, "group")
@@ -290,12 +315,18 @@ func TestStreamsAndGroupsAgainstANaiveModel(t *testing.T) {
 					require.ErrorIs(t, err, ErrNotFound)
 					return
 				}
+				if mg.delivered+1 < m.first() {
+					var e *Error
+					require.ErrorAs(t, err, &e)
+					require.Equal(t, []any{CodeTrimmed, mg.delivered + 1, m.first()}, []any{e.Code, e.Have, e.Limit})
+					return
+				}
 				require.NoError(t, err)
 				var want []Entry
 				for _, e := range m.entries {
 					if e.Number > mg.delivered && len(want) < limit {
 						want = append(want, e)
-						mg.pending[e.Number] = Pending{e.Number, c, h.clock.Now(), 1}
+						mg.pending[e.Number] = Pending{e.Number, c, h.clock.Now(), mg.pending[e.Number].Deliveries + 1}
 					}
 				}
 				if len(want) > 0 {
@@ -324,9 +355,10 @@ func TestStreamsAndGroupsAgainstANaiveModel(t *testing.T) {
 				if mg == nil {
 					return
 				}
-				got, err := s.ClaimIdle(ctx, engine.WAL, stream, g, c, idle, 100)
+				got, gone, err := s.ClaimIdle(ctx, engine.WAL, stream, g, c, idle, 100)
 				require.NoError(t, err)
 				var want []Entry
+				var lost []uint64
 				for _, n := range slices.Sorted(maps.Keys(mg.pending)) {
 					p := mg.pending[n]
 					if h.clock.Now().Sub(p.Since) < idle {
@@ -335,12 +367,14 @@ func TestStreamsAndGroupsAgainstANaiveModel(t *testing.T) {
 					e, kept := m.get(n)
 					if !kept {
 						delete(mg.pending, n)
+						lost = append(lost, n)
 						continue
 					}
 					want = append(want, e)
 					mg.pending[n] = Pending{n, c, h.clock.Now(), p.Deliveries + 1}
 				}
 				require.Equal(t, want, got)
+				require.Equal(t, lost, gone)
 			},
 			"": func(t *rapid.T) {
 				m.trim(h.clock.Now())
@@ -357,6 +391,31 @@ func TestStreamsAndGroupsAgainstANaiveModel(t *testing.T) {
 				require.Equal(t, len(m.entries), len(got))
 				for i, e := range m.entries {
 					require.Equal(t, e, got[i])
+				}
+				from, limit := rapid.Uint64Range(0, m.last+2).Draw(t, "before"), rapid.IntRange(1, 4).Draw(t, "back")
+				back, err := s.now().EntriesBack(ctx, stream, from, limit)
+				require.NoError(t, err)
+				var want []Entry
+				for _, e := range slices.Backward(m.entries) {
+					if (from == 0 || e.Number < from) && len(want) < limit {
+						want = append(want, e)
+					}
+				}
+				require.Equal(t, want, back)
+				if len(m.entries) > 0 {
+					at := rapid.SampledFrom(m.entries).Draw(t, "at").Time
+					n, err := s.now().EntriesSince(stream, at)
+					require.NoError(t, err)
+					require.Equal(t, at, m.entries[slices.IndexFunc(m.entries, func(e Entry) bool { return e.Number == n })].Time)
+					if before, kept := m.get(n - 1); kept {
+						require.True(t, before.Time.Before(at))
+					}
+				}
+				groups, err := s.now().Groups(ctx, stream)
+				require.NoError(t, err)
+				require.Len(t, groups, len(m.groups))
+				for _, g := range groups {
+					require.Equal(t, m.groups[g.Name].delivered, g.Delivered)
 				}
 				for g, mg := range m.groups {
 					info, err := s.now().Group(stream, g)

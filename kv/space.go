@@ -149,6 +149,9 @@ func (s *Space) Scope() keys.Scope { return s.scope }
 // batch waits for its turn; from then on it takes its course.
 func (s *Space) Update(ctx context.Context, d engine.Durability, fn func(*Tx) error) error {
 	return s.store.update(ctx, d, func(u *unit) error {
+		if err := u.expected(ctx); err != nil {
+			return err
+		}
 		tx, err := u.tx(s.scope, s.typ)
 		if err != nil {
 			return err

@@ -196,6 +196,17 @@ func (s *Store) typeOf(scope keys.Scope) *Type {
 	return s.types[typeKey{System(scope.System()), scope.Space()}]
 }
 
+// typeNamed returns a declared type, and its number; 0: it has none yet.
+func (s *Store) typeNamed(name typeName) (*Type, uint32, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	t := s.declared[name]
+	if t == nil {
+		return nil, 0, invalid("type", "the type of the space is not declared")
+	}
+	return t, s.numbers[name], nil
+}
+
 // update runs fn as the making of one batch.
 func (s *Store) update(ctx context.Context, d engine.Durability, fn func(*unit) error) error {
 	if err := ctx.Err(); err != nil {

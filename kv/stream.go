@@ -1,11 +1,9 @@
 package kv
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
-	"iter"
-	"slices"
+	"fmt"
 	"sort"
 	"time"
 
@@ -30,29 +28,41 @@ type StreamLimits struct {
 type StreamInfo struct {
 	First, Last uint64
 	Limits      StreamLimits
+	Newest      time.Time // when the last entry was added; no later one is added before it
 
-	due uint64 // when the first entry is too old; 0: nothing is armed
+	rows uint64 // the first entry whose row is still there; it may be before First
+	due  uint64 // up to when no entry is too old; 0: nothing is armed
 }
 
-// The value of a stream's head is first u64 ‖ last u64 ‖ entries u64 ‖ age u64 ms
-// ‖ due u64 ms; that of an entry is time u64 ms ‖ payload.
+// The value of a stream's head is the first row u64 ‖ last u64 ‖ entries u64 ‖ age u64 ms
+// ‖ due u64 ms ‖ newest u64 ms; that of an entry is time u64 ms ‖ payload.
 
 func parseStreamHead(row, src []byte) (i StreamInfo, err error) {
-	if len(src) != 40 {
+	if len(src) != 48 {
 		return i, damaged(row, "not the head of a stream")
 	}
 	number := func(n int) uint64 { return binary.LittleEndian.Uint64(src[8*n:]) }
-	age := number(3)
-	i = StreamInfo{First: number(0), Last: number(1), due: number(4), Limits: StreamLimits{Entries: number(2), Age: time.Duration(min(age, maxTime)) * time.Millisecond}}
-	if i.First == 0 || i.First > i.Last+1 || age > maxTime {
-		return i, damaged(row, "a stream that ends before it begins")
+	age, newest := number(3), number(5)
+	i = StreamInfo{rows: number(0), Last: number(1), due: number(4), Limits: StreamLimits{Entries: number(2), Age: time.Duration(min(age, maxTime)) * time.Millisecond}, Newest: timeOf(newest)}
+	if i.rows == 0 || i.rows > i.Last+1 || age > maxTime || newest > maxTime {
+		return i, damaged(row, "a stream that ends before it begins, or at no time")
 	}
+	i.First = i.first()
 	return i, nil
+}
+
+// first is the first entry of those that are as many as are kept: rows are removed some
+// at a time.
+func (i *StreamInfo) first() uint64 {
+	if keep := i.Limits.Entries; keep > 0 && i.Last-i.rows >= keep && i.Last >= i.rows {
+		return i.Last - keep + 1
+	}
+	return i.rows
 }
 
 func (i StreamInfo) bytes() []byte {
 	var b []byte
-	for _, n := range []uint64{i.First, i.Last, i.Limits.Entries, uint64(i.Limits.Age / time.Millisecond), i.due} {
+	for _, n := range []uint64{i.rows, i.Last, i.Limits.Entries, uint64(i.Limits.Age / time.Millisecond), i.due, msOf(i.Newest)} {
 		b = binary.LittleEndian.AppendUint64(b, n)
 	}
 	return b
@@ -76,7 +86,7 @@ func (tx *Tx) streamHead(stream string) (row []byte, i StreamInfo, err error) {
 	row = tx.u.key(Row{Scope: tx.scope, Shape: ShapeHead, Kind: KindStream, Key: []byte(stream)})
 	value, err := tx.u.get(row)
 	if errors.Is(err, engine.ErrNotFound) {
-		return row, StreamInfo{First: 1}, nil
+		return row, StreamInfo{First: 1, rows: 1}, nil
 	}
 	if err == nil {
 		i, err = parseStreamHead(row, value)
@@ -88,12 +98,12 @@ func (tx *Tx) entryRow(stream string, n uint64) []byte {
 	return tx.u.key(Row{Scope: tx.scope, Shape: ShapeEntry, Name: []byte(stream), Number: n})
 }
 
-// entry returns an entry, or ErrTrimmed.
+// entry returns an entry whose row is to be there.
 func (tx *Tx) entry(stream string, n uint64) (Entry, error) {
 	row := tx.entryRow(stream, n)
 	value, err := tx.u.get(row)
 	if errors.Is(err, engine.ErrNotFound) {
-		return Entry{}, trimmed(n)
+		return Entry{}, damaged(row, "the entry of a stream is missing")
 	}
 	if err != nil {
 		return Entry{}, err
@@ -103,75 +113,109 @@ func (tx *Tx) entry(stream string, n uint64) (Entry, error) {
 	return e, err
 }
 
-func trimmed(n uint64) *Error {
-	return &Error{Code: CodeTrimmed, Field: "entry", Have: n, Reason: "the entry is no longer kept"}
+// trimmed is the error for an entry that is no longer kept, where the first one is
+// another; its Have is the entry, its Limit the first one.
+func trimmed(n, first uint64) *Error {
+	return &Error{Code: CodeTrimmed, Field: "entry", Have: n, Limit: first, Reason: fmt.Sprintf("entry %d is no longer kept; the first one that is has number %d", n, first)}
 }
 
 // Append adds an entry to a stream, and trims it to limits, which hold from then
 // on. It returns the entry's number.
 func (tx *Tx) Append(stream string, payload []byte, limits StreamLimits) (uint64, error) {
-	if len(payload) > MaxValue {
-		return 0, &Error{Code: CodeValueTooLarge, Field: "payload", Limit: MaxValue, Have: uint64(len(payload)), Reason: "the payload is too long"}
-	}
+	info, err := tx.AppendAll(stream, limits, payload)
+	return info.Last, err
+}
+
+// AppendAll adds entries to a stream in their order, as [Tx.Append] adds one, and returns
+// the stream as it is then. All of them have the time Newest.
+func (tx *Tx) AppendAll(stream string, limits StreamLimits, payloads ...[]byte) (StreamInfo, error) {
 	if limits.Age < 0 || limits.Age%time.Millisecond != 0 {
-		return 0, invalid("age", "the age of entries is a whole number of milliseconds, and 0 is any")
+		return StreamInfo{}, invalid("age", "the age of entries is a whole number of milliseconds, and 0 is any")
+	}
+	for _, p := range payloads {
+		if len(p) > MaxValue {
+			return StreamInfo{}, &Error{Code: CodeValueTooLarge, Field: "payload", Limit: MaxValue, Have: uint64(len(p)), Reason: "the payload is too long"}
+		}
 	}
 	head, info, err := tx.streamHead(stream)
-	if err != nil {
-		return 0, err
+	if err != nil || len(payloads) == 0 {
+		return info, err
 	}
 	old := info.due
-	// What is too old by the limits so far stays gone, whatever the new ones say.
+	// What is too old by the limits so far stays gone, whatever the new ones say; and what
+	// is too many.
 	if err := tx.dropOld(stream, &info); err != nil {
-		return 0, err
+		return StreamInfo{}, err
 	}
-	info.Limits, info.Last = limits, info.Last+1
-	tx.u.put(tx.entryRow(stream, info.Last), append(u64Bytes(tx.u.now), payload...))
-	if keep := limits.Entries; keep > 0 && info.Last-info.First >= keep {
-		tx.dropEntries(stream, &info, info.Last-keep+1)
+	if limits != info.Limits {
+		tx.dropEntries(stream, &info, info.First)
+		info.Limits, info.due = limits, 0
+	}
+	// Times of entries don't go back, also where the time of a new process does.
+	at := max(tx.u.now, msOf(info.Newest))
+	info.Newest = timeOf(at)
+	for _, p := range payloads {
+		info.Last++
+		tx.u.scratch = append(binary.LittleEndian.AppendUint64(tx.u.scratch[:0], at), p...)
+		tx.u.put(tx.entryRow(stream, info.Last), tx.u.scratch)
+	}
+	if info.First = info.first(); info.First-info.rows >= max(info.Limits.Entries/trimShare, 1) {
+		tx.dropEntries(stream, &info, info.First)
 	}
 	if err := tx.dropOld(stream, &info); err != nil {
-		return 0, err
+		return StreamInfo{}, err
 	}
-	return info.Last, tx.putStreamHead(head, stream, old, info)
+	return info, tx.putStreamHead(head, stream, old, &info)
 }
 
-// fewEntries is how many entries are removed one by one rather than as a range.
-const fewEntries = 8
+// fewEntries is how many entries are removed one by one rather than as a range, which makes
+// an engine that keeps rows in memory forget all of the column: as many as one batch adds.
+const fewEntries = 1024
 
-// dropEntries removes the entries before first.
+// dropEntries removes the rows of the entries before first.
 func (tx *Tx) dropEntries(stream string, info *StreamInfo, first uint64) {
-	if first-info.First > fewEntries {
-		tx.u.batch.DeleteRange(column.Generic, tx.entryRow(stream, info.First), tx.entryRow(stream, first))
-		info.First = first
+	if first-info.rows > fewEntries {
+		tx.u.batch.DeleteRange(column.Generic, tx.entryRow(stream, info.rows), tx.entryRow(stream, first))
+		info.rows = first
 	}
-	for ; info.First < first; info.First++ {
-		tx.u.delete(tx.entryRow(stream, info.First))
+	for ; info.rows < first; info.rows++ {
+		tx.u.delete(tx.entryRow(stream, info.rows))
 	}
+	info.First = info.first()
 }
 
-// dropOld removes the entries that are too old. They are the first ones, as time
-// never goes back.
-func (tx *Tx) dropOld(stream string, info *StreamInfo) (err error) {
-	if info.Limits.Age == 0 {
-		return nil
+// firstKept is the first entry of a stream that is not too old either. They are so from
+// the first one on, as their times don't go back.
+func (tx *Tx) firstKept(stream string, info *StreamInfo) (first uint64, err error) {
+	if info.Limits.Age == 0 || tx.u.now < info.due {
+		return info.First, nil
 	}
 	old := sort.Search(int(info.Last+1-info.First), func(i int) bool {
 		e, entryErr := tx.entry(stream, info.First+uint64(i))
 		err = errors.Join(err, entryErr)
 		return !info.tooOld(e, tx.u.now)
 	})
-	if err == nil {
-		tx.dropEntries(stream, info, info.First+uint64(old))
+	return info.First + uint64(old), err
+}
+
+// dropOld removes the entries that are too old.
+func (tx *Tx) dropOld(stream string, info *StreamInfo) error {
+	first, err := tx.firstKept(stream, info)
+	if err == nil && first > info.First {
+		tx.dropEntries(stream, info, first)
+		info.due = 0
 	}
 	return err
 }
 
-// putStreamHead writes the head, and arms the moment when its first entry is too
-// old.
-func (tx *Tx) putStreamHead(head []byte, stream string, old uint64, info StreamInfo) error {
-	info.due = 0
-	if info.Limits.Age > 0 && info.First <= info.Last {
+// putStreamHead writes the head, and arms the moment before which no entry is too old. It
+// is that of the first entry when it was armed: where entries go because there are many,
+// it is not moved with each of them.
+func (tx *Tx) putStreamHead(head []byte, stream string, old uint64, info *StreamInfo) error {
+	switch {
+	case info.Limits.Age == 0 || info.First > info.Last:
+		info.due = 0
+	case info.due == 0:
 		e, err := tx.entry(stream, info.First)
 		if err != nil {
 			return err
@@ -190,7 +234,7 @@ func (tx *Tx) putStreamHead(head []byte, stream string, old uint64, info StreamI
 	return nil
 }
 
-// ageStream trims a stream whose first entry is too old.
+// ageStream trims a stream one of whose entries may be too old.
 func (tx *Tx) ageStream(due Row) error {
 	stream := string(due.Key)
 	head, info, err := tx.streamHead(stream)
@@ -200,7 +244,8 @@ func (tx *Tx) ageStream(due Row) error {
 	if err := tx.dropOld(stream, &info); err != nil {
 		return err
 	}
-	return tx.putStreamHead(head, stream, due.Due, info)
+	info.due = 0
+	return tx.putStreamHead(head, stream, due.Due, &info)
 }
 
 // DeleteStream removes a stream with its groups. A later one of the same name
@@ -225,91 +270,4 @@ func (tx *Tx) DeleteStream(stream string) error {
 func (tx *Tx) Stream(stream string) (StreamInfo, error) {
 	_, i, err := tx.streamHead(stream)
 	return i, err
-}
-
-// Stream returns the head of a stream.
-func (v *View) Stream(stream string) (StreamInfo, error) {
-	row := Row{Scope: v.scope, Shape: ShapeHead, Kind: KindStream, Key: []byte(stream)}.AppendKey(nil)
-	value, err := v.reader.Get(nil, column.Generic, row)
-	if errors.Is(err, engine.ErrNotFound) {
-		return StreamInfo{First: 1}, nil
-	}
-	if err != nil {
-		return StreamInfo{}, err
-	}
-	return parseStreamHead(row, value)
-}
-
-// Entries returns the entries of a stream after a number, oldest first, at most
-// limit of them, 0 for 100, as many as take pageBytes. Those that are too old
-// are left out.
-func (v *View) Entries(ctx context.Context, stream string, after uint64, limit int) ([]Entry, error) {
-	if limit < 0 || limit > MaxPage {
-		return nil, invalid("limit", "a page has 1 to %d entries, and 0 is %d", MaxPage, defaultPage)
-	}
-	if limit == 0 {
-		limit = defaultPage
-	}
-	info, err := v.Stream(stream)
-	if err != nil || after >= info.Last {
-		return nil, err
-	}
-	r := under(v.scope, ShapeEntry, []byte(stream))
-	r.Start = appendU64(r.Start[:len(r.Start):len(r.Start)], after+1)
-	var entries []Entry
-	size, now := 0, v.time()
-	for row, err := range scanRows(ctx, v.reader, r) {
-		if err != nil {
-			return nil, err
-		}
-		e, err := parseEntry(row.raw, row.value)
-		if err != nil {
-			return nil, err
-		}
-		if info.tooOld(e, now) {
-			continue
-		}
-		e.Number, e.Payload = row.Number, slices.Clone(e.Payload)
-		entries = append(entries, e)
-		if size += len(e.Payload); len(entries) == limit || size >= pageBytes {
-			break
-		}
-	}
-	return entries, nil
-}
-
-// Entries returns entries of a stream as it is now; see [View.Entries].
-func (s *Space) Entries(ctx context.Context, stream string, after uint64, limit int) ([]Entry, error) {
-	return s.now().Entries(ctx, stream, after, limit)
-}
-
-// Follow yields the entries of a stream after a number, and then those to come,
-// until ctx ends, the store is closed or the space is dropped, whose errors are
-// the last thing it yields. It yields ErrTrimmed, and ends, if an entry that it
-// has not yielded is no longer kept.
-func (s *Space) Follow(ctx context.Context, stream string, after uint64) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
-		defer s.store.notifier.subscribe(s.scope)()
-		w := watcher{space: s, ctx: ctx}
-		for {
-			changed := s.store.notifier.next(s.scope)
-			entries, err := s.Entries(ctx, stream, after, watchPage)
-			if err == nil && len(entries) > 0 && entries[0].Number != after+1 {
-				err = trimmed(after + 1)
-			}
-			for i := 0; i < len(entries) && err == nil; i++ {
-				if !yield(entries[i], nil) {
-					return
-				}
-				after = entries[i].Number
-			}
-			if err == nil && len(entries) == 0 {
-				err = w.wait(changed)
-			}
-			if err != nil {
-				yield(Entry{}, err)
-				return
-			}
-		}
-	}
 }

@@ -31,6 +31,9 @@ func (tx *Tx) Now() time.Time { return timeOf(tx.u.now) }
 // Revision is the revision of the last change, this transaction's included.
 func (tx *Tx) Revision() uint64 { return tx.meta.Revision }
 
+// Scope is the beginning of the keys of the space's rows; see [Space.Scope].
+func (tx *Tx) Scope() keys.Scope { return tx.scope }
+
 // Get returns the record of key, or ErrNotFound if there is none or it has
 // expired.
 func (tx *Tx) Get(key []byte) (Record, error) {
@@ -96,7 +99,7 @@ func (tx *Tx) Put(key, value []byte, o PutOptions) (Record, error) {
 	case o.TTL > 0:
 		r.expires = min(after(tx.u.now, o.TTL), maxTime)
 	case !o.Expires.IsZero():
-		r.expires = min(uint64(max(o.Expires.Add(time.Millisecond-1).UnixMilli(), 1)), maxTime)
+		r.expires = momentOf(o.Expires)
 	}
 	r.Expires = timeOf(r.expires)
 	return r, tx.change(old, r)
@@ -189,7 +192,10 @@ func (tx *Tx) change(old, r Record) error {
 	}
 	tx.u.scratch = appendLog(tx.u.scratch[:0], &r, tx.typ.inline())
 	tx.u.put(tx.u.key(Row{Scope: tx.scope, Shape: ShapeLog, Number: r.Revision}), tx.u.scratch)
-	return nil
+	if tx.typ.Changed == nil {
+		return nil
+	}
+	return tx.typ.Changed(tx, old, r)
 }
 
 // rearm moves the expiry of a record in the line of what is due.

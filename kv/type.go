@@ -11,6 +11,10 @@ const (
 	SystemStorage System = 1 // kvStorage (package kvstorage)
 	SystemRecord  System = 2 // collections of documents (package record), a space each
 	SystemLock    System = 3 // locks (package lock)
+	SystemSetting System = 4 // configuration (package setting)
+	SystemLimit   System = 5 // rate limits (package limit)
+	SystemEvent   System = 6 // streams of events (package event)
+	SystemJob     System = 7 // queues of jobs (package job)
 	SystemTest    System = 255
 )
 
@@ -31,6 +35,11 @@ type Type struct {
 	// Last has a deletion and an expiry say what the value was, if that has no more than
 	// Inline bytes: to watchers and in the log, where nothing else knows it any more.
 	Last bool
+	// Changed is called with each change of a record in its batch, expiry included: what the
+	// record was, whose Kind is 0 where there was none, and what it is. What it changes lands
+	// with that; an error of it is the batch's. The same holds for it as for Job. nil: nobody
+	// is told.
+	Changed func(tx *Tx, old, r Record) error
 	// Job does what is due; see [Tx.Schedule]. It must not block, as it runs while
 	// other writes wait, and may run more than once for one job: only what its last
 	// run did to tx counts. If it returns an error nothing of it is written, and it

@@ -94,26 +94,42 @@ func (u *unit) deleteAll(prefix []byte) {
 
 // tx returns the transaction of a space within the unit, or ErrSpaceNotFound.
 func (u *unit) tx(scope keys.Scope, t *Type) (*Tx, error) {
+	tx := u.known(scope, t)
+	return tx, tx.load()
+}
+
+// known returns the transaction of a space within the unit, whose counters may not have been
+// read yet.
+func (u *unit) known(scope keys.Scope, t *Type) *Tx {
 	for _, tx := range u.spaces {
 		if tx.scope == scope {
-			return tx, nil
+			return tx
 		}
 	}
-	row := u.key(Row{Scope: scope, Shape: ShapeMeta})
-	value, err := u.get(row)
+	tx := &Tx{u: u, scope: scope, typ: t}
+	u.spaces = append(u.spaces, tx)
+	return tx
+}
+
+// load reads the counters of a space, once, or returns ErrSpaceNotFound.
+func (tx *Tx) load() error {
+	if tx.row != nil {
+		return nil
+	}
+	row := tx.u.key(Row{Scope: tx.scope, Shape: ShapeMeta})
+	value, err := tx.u.get(row)
 	if errors.Is(err, engine.ErrNotFound) {
-		return nil, noSpace()
+		return noSpace()
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	meta, err := parseMeta(row, value)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	tx := &Tx{u: u, scope: scope, typ: t, row: row, before: meta, meta: meta}
-	u.spaces = append(u.spaces, tx)
-	return tx, nil
+	tx.row, tx.before, tx.meta = row, meta, meta
+	return nil
 }
 
 // finish puts the counters of the spaces into the batch, and refuses what is

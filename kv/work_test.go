@@ -395,3 +395,42 @@ func TestPagesOfAnIndexKeepWhatIsAskedFor(t *testing.T) {
 	}
 	require.Greater(t, pages, 5, "none looks at much more than it may")
 }
+
+// Each change of a record is told in its batch, expiry by the sweep of several tenants too,
+// and what that appends beside is of the record's tenant.
+func TestChangesAreToldInTheirBatch(t *testing.T) {
+	beside := Type{System: SystemTest, Space: "beside"}
+	telling := Type{System: SystemTest, Space: "telling", Changed: func(tx *Tx, old, r Record) error {
+		if string(r.Value) == "refused" {
+			return errors.New("no")
+		}
+		_, err := tx.AppendBeside(SystemTest, "beside", "s", StreamLimits{}, fmt.Appendf(nil, "%s %d>%d %d", r.Key, old.Kind, r.Kind, r.Revision))
+		return unless(err, ErrSpaceNotFound)
+	}}
+	h := newTestStore(t, telling, beside)
+	told := func(tenant string) (list []string) {
+		entries, err := h.space(tenant, "beside").Entries(ctx, "s", 0, 0)
+		require.NoError(t, err)
+		for _, e := range entries {
+			list = append(list, string(e.Payload))
+		}
+		return list
+	}
+	put(t, h.space("early", "telling"), "k", "v", 0) // has nothing beside
+	for _, tenant := range []string{"a", "b"} {
+		h.space(tenant, "beside")
+		s := h.space(tenant, "telling")
+		put(t, s, tenant, "v", time.Second)
+		put(t, s, tenant+"2", "v", 0)
+		_, err := s.Put(ctx, []byte("k"), []byte("refused"), PutOptions{})
+		require.Error(t, err)
+		_, err = s.Delete(ctx, []byte(tenant+"2"))
+		require.NoError(t, err)
+	}
+	h.clock.Pass(2 * time.Second)
+	for _, tenant := range []string{"a", "b"} {
+		h.later("swept", func() bool { return len(told(tenant)) == 4 })
+		require.Equal(t, []string{tenant + " 0>1 1", tenant + "2 0>1 2", tenant + "2 1>2 3", tenant + " 1>3 4"}, told(tenant))
+	}
+	require.Empty(t, told("early"))
+}

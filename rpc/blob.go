@@ -15,6 +15,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc/internal/blobwire"
+	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -76,7 +77,7 @@ func (c *Client) BlobPut(ctx context.Context, content io.Reader, o BlobPutOption
 		return blob.Info{}, false, c.failed("blob put", err)
 	}
 	done, err := blobwire.Uploads.Value(res)
-	stored, err = done.Info, odd("blob put", err)
+	stored, err = done.Info, caller.Odd("blob put", err)
 	stored.Healed = done.Healed
 	if err == nil && (stored.ID != sent.id() || stored.Size != sent.n) {
 		err = fmt.Errorf("%w: %d bytes with the SHA-256 %s were sent, but the daemon stored %d bytes as %s",
@@ -165,7 +166,7 @@ func (c *Client) BlobGet(ctx context.Context, id codec.BlobID, w io.Writer, o Bl
 	}
 	b, err := blobwire.Infos.Value(m.GetInfo())
 	if err != nil {
-		return blob.Info{}, odd("blob get", err)
+		return blob.Info{}, caller.Odd("blob get", err)
 	}
 	if b.ID != id {
 		return blob.Info{}, fmt.Errorf("rpc: blob get: %w: asked for %s, the daemon answered %s", ErrInternal, id, b.ID)

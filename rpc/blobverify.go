@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
 
@@ -70,5 +71,5 @@ func (c *Client) BlobVerify(ctx context.Context, o blob.VerifyOptions, damaged f
 			return blob.Verdict{}, err
 		}
 	}
-	return blob.Verdict{}, odd(blobVerify.Name, errors.New("no summary"))
+	return blob.Verdict{}, caller.Odd(blobVerify.Name, errors.New("no summary"))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -34,6 +35,7 @@ type Client struct {
 	timeout time.Duration
 	conn    *grpc.ClientConn
 	carrier *carrier
+	guarded atomic.Bool // the daemon is known to look at guards of changes
 
 	store stoav1.StoreClient
 	dag   stoav1.DagClient

@@ -2,8 +2,6 @@ package rpc
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"iter"
 
 	"github.com/stoadb/stoa/codec"
@@ -24,14 +22,6 @@ type Dag struct{ c *Client }
 
 // Dag returns the contexts of the daemon.
 func (c *Client) Dag() *Dag { return &Dag{c} }
-
-// odd returns what is wrong with an answer that makes no sense, if anything is.
-func odd(op string, err error) error {
-	if err == nil || errors.Is(err, ErrInternal) {
-		return err
-	}
-	return fmt.Errorf("rpc: %s: %w: the daemon's answer makes no sense: %s", op, ErrInternal, err.Error())
-}
 
 // dagContext are arguments about a context.
 type dagContext struct{ ContextID codec.ContextID }

@@ -11,6 +11,7 @@ import (
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/rpc/internal/backend"
+	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/dagwire"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -48,7 +49,7 @@ func (d *Dag) Prove(ctx context.Context, id codec.ContextID, appKey []byte) (e d
 		e.Value = codec.Some(p.Value)
 	}
 	e.Proof, err = merkle.ParseProof(p.Proof)
-	return e, odd(dagProve.Name, err)
+	return e, caller.Odd(dagProve.Name, err)
 }
 
 // dagAsking are the arguments of Nodes; the request is as it travels.
@@ -81,7 +82,7 @@ func (d *Dag) Nodes(ctx context.Context, id codec.ContextID, r *merkle.NodeReque
 		return nil, err
 	}
 	a, err := merkle.ParseNodeAnswer(answer)
-	return a, odd(dagNodes.Name, err)
+	return a, caller.Odd(dagNodes.Name, err)
 }
 
 // Peer returns what answers for a context of the daemon to whoever compares itself
@@ -137,7 +138,7 @@ func (d *Dag) diff(ctx context.Context, start *stoav1.DagDiffStart, peer merkle.
 			}
 			for _, f := range m.GetDifferences().GetDifferences() {
 				found, err := dagwire.Differences.Value(f)
-				if !yield(found, odd(dagDiff.Name, err)) || err != nil {
+				if !yield(found, caller.Odd(dagDiff.Name, err)) || err != nil {
 					return
 				}
 			}
@@ -154,7 +155,7 @@ func askPeer(ctx context.Context, peer merkle.Peer, ask []byte) ([]byte, error) 
 		err = errors.New("it asks for a peer that there is none of")
 	}
 	if err != nil {
-		return nil, odd(dagDiff.Name, err)
+		return nil, caller.Odd(dagDiff.Name, err)
 	}
 	answer, err := peer.Nodes(ctx, r)
 	if err != nil {

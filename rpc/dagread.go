@@ -7,6 +7,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/rpc/internal/backend"
+	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/dagwire"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -48,7 +49,7 @@ func (d *Dag) Get(ctx context.Context, id codec.ContextID, delta codec.DeltaID) 
 		return nil, 0, err
 	}
 	got, err := dag.ParseDelta(g.Delta)
-	return got, g.State, odd(dagGet.Name, err)
+	return got, g.State, caller.Odd(dagGet.Name, err)
 }
 
 // dagHeads are the heads of a context.
@@ -104,7 +105,7 @@ var dagRefusals = op.New(op.Method{Number: 620, Name: "Dag.Refusals"},
 // oldest first.
 func (d *Dag) Refusals(ctx context.Context, id codec.ContextID, last uint64) iter.Seq2[dag.ListedRefusal, error] {
 	a := listOf[uint64](id)
-	return pagewise(dagRefusals.Name, 0, last, func(last uint64, limit int) ([]dag.ListedRefusal, uint64, error) {
+	return caller.Pagewise(dagRefusals.Name, 0, last, func(last uint64, limit int) ([]dag.ListedRefusal, uint64, error) {
 		a.from(last, limit)
 		p, err := call(ctx, d.c, dagRefusals, a)
 		return p.List, p.Next, err

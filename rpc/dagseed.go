@@ -9,6 +9,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/rpc/internal/backend"
+	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/dagwire"
 	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/op"
@@ -48,7 +49,7 @@ func (d *Dag) Snapshot(ctx context.Context, id codec.ContextID, resume []byte) i
 			var part *dag.SnapshotPart
 			if err == nil {
 				part, err = dag.ParseSnapshotPart(b)
-				err = odd(dagSnapshot.Name, err)
+				err = caller.Odd(dagSnapshot.Name, err)
 			}
 			if !yield(part, err) || err != nil {
 				return
@@ -92,7 +93,7 @@ func (d *Dag) Seed(ctx context.Context, id codec.ContextID, parts iter.Seq2[*dag
 	switch {
 	case failed == nil:
 		done, failed := dagwire.Seeds.Value(res)
-		return done, odd(dagSeed.Name, failed)
+		return done, caller.Odd(dagSeed.Name, failed)
 	case err == nil && !whole && errors.Is(fault.FromStatus(failed), ErrRequest):
 		return dag.Seeded{}, io.ErrUnexpectedEOF
 	}

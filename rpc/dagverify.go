@@ -8,6 +8,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/rpc/internal/backend"
+	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
 
@@ -51,5 +52,5 @@ func (d *Dag) Verify(ctx context.Context, id codec.ContextID) (dag.Report, error
 			report.Findings = append(report.Findings, *part.Finding)
 		}
 	}
-	return report, odd(dagVerify.Name, errors.New("no summary"))
+	return report, caller.Odd(dagVerify.Name, errors.New("no summary"))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc/internal/backend"
+	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/dagwire"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -35,7 +36,7 @@ func appliedIn(name string, all iter.Seq2[*stoav1.DagEntry, error]) iter.Seq2[da
 			var a dag.AppliedDelta
 			if err == nil {
 				a, err = dagwire.Applied(e)
-				err = odd(name, err)
+				err = caller.Odd(name, err)
 			}
 			if !yield(a, err) || err != nil {
 				return
@@ -196,7 +197,7 @@ var dagWalk = op.New(op.Method{Number: 622, Name: "Dag.Walk"},
 // Walk yields applied deltas and all their ancestors as [dag.Store.Walk] does, but
 // without what they do, which Get has. It asks for them page by page.
 func (d *Dag) Walk(ctx context.Context, id codec.ContextID, o dag.WalkOptions) iter.Seq2[Header, error] {
-	return pagewise(dagWalk.Name, o.Limit, o.Before, func(before dag.Position, limit int) (_ []Header, next dag.Position, err error) {
+	return caller.Pagewise(dagWalk.Name, o.Limit, o.Before, func(before dag.Position, limit int) (_ []Header, next dag.Position, err error) {
 		p, err := call(ctx, d.c, dagWalk, dagWalking{dagContext{id}, o.From, before, limit})
 		if p.More && len(p.Deltas) > 0 {
 			next = p.Deltas[len(p.Deltas)-1].Position

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace"
+	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
@@ -95,7 +96,7 @@ var groupNames = op.New(op.Method{Number: 414, Name: "Group.Names"},
 // Names yields the names by which a group speaks, as [namespace.Store.Names] does.
 func (g *Groups) Names(ctx context.Context, id codec.GroupID) iter.Seq2[namespace.Name, error] {
 	a := pageOfGroup[namespace.Name]{inGroup: inGroup{id}}
-	return pagewise(groupNames.Name, 0, a.After, func(last namespace.Name, limit int) (_ []namespace.Name, next namespace.Name, err error) {
+	return caller.Pagewise(groupNames.Name, 0, a.After, func(last namespace.Name, limit int) (_ []namespace.Name, next namespace.Name, err error) {
 		a.from(last, limit)
 		p, err := call(ctx, g.c, groupNames, a)
 		if p.More && len(p.Names) > 0 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace"
+	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
 
@@ -32,7 +33,7 @@ var groupOps = op.New(op.Method{Number: 405, Name: "Group.Ops"},
 // Ops yields the ops of a group that are in a window of its log, as [namespace.Store.Ops]
 // does, but without the signatures. It asks for them page by page.
 func (g *Groups) Ops(ctx context.Context, id codec.GroupID, w namespace.Window) iter.Seq2[namespace.Entry, error] {
-	return pagewise(groupOps.Name, w.Limit, w.From, func(from uint64, limit int) ([]namespace.Entry, uint64, error) {
+	return caller.Pagewise(groupOps.Name, w.Limit, w.From, func(from uint64, limit int) ([]namespace.Entry, uint64, error) {
 		p, err := call(ctx, g.c, groupOps, logWindow{inGroup{id}, from, w.Reverse, uint32(limit)})
 		return p.List, p.Next, err
 	})

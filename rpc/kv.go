@@ -100,9 +100,6 @@ func (k *KV) List(ctx context.Context, o ListOptions) (Page, error) {
 	return call(ctx, k.c, kvList, kvListing{k.tenant, o})
 }
 
-// kvQueue is how many bytes of items wait on a stream.
-const kvQueue = 256 << 10
-
 // itemBytes is about what an item takes on the wire and in memory.
 func itemBytes(i *kvstorage.Item) int { return 64 + len(i.Key) + len(i.Value) }
 
@@ -121,7 +118,7 @@ var kvScan = op.NewStream(op.Method{Number: 209, Name: "Kv.Scan", Access: op.Acc
 			return s.Keys(ctx, a.Tenant, a.Prefix)
 		}
 		return s.All(ctx, a.Tenant, a.Prefix)
-	}, itemBytes, kvQueue)
+	}, itemBytes, op.StreamQueue)
 
 // All yields what the tenant has under keys that begin with prefix, in byte
 // order, as it is when it begins.

@@ -3,10 +3,10 @@ package rpc
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/kvwire"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/internal/wire"
@@ -17,13 +17,15 @@ import (
 type kvWrite struct {
 	kvKey
 	kvstorage.WriteOptions
+	op.Guarding
 	Value  []byte
 	Delta  *int64 // nil: 1
 	Expect kvstorage.Expect
 }
 
-func (k *KV) write(key string, o kvstorage.WriteOptions) kvWrite {
-	return kvWrite{kvKey: kvKey{k.tenant, key}, WriteOptions: o}
+func (k *KV) write(key string, with []WriteOption) kvWrite {
+	o, g := written(with)
+	return kvWrite{kvKey: kvKey{k.tenant, key}, WriteOptions: o, Guarding: g}
 }
 
 // itemNamed names the key in an answer about it.
@@ -57,31 +59,19 @@ func (k *KV) Put(ctx context.Context, key string, value []byte, with ...WriteOpt
 // PutJSON stores what value is as JSON; a json.RawMessage is stored in canonical form. The
 // item that it returns has no value.
 func (k *KV) PutJSON(ctx context.Context, key string, value any, with ...WriteOption) (Item, error) {
-	text, err := jsonOf(key, value)
+	text, err := caller.JSONOf(key, value)
 	if err != nil {
 		return Item{}, err
 	}
 	return k.put(ctx, key, text, with)
 }
 
-// jsonOf returns a value as JSON. What is JSON already is left to the daemon to judge.
-func jsonOf(key string, value any) (json.RawMessage, error) {
-	if text, ok := value.(json.RawMessage); ok {
-		return text, nil
-	}
-	text, err := json.Marshal(value)
-	if err != nil {
-		return nil, fmt.Errorf("%w: the value of %q: %w", ErrRequest, key, err)
-	}
-	return text, nil
-}
-
 func (k *KV) put(ctx context.Context, key string, value json.RawMessage, with []WriteOption) (Item, error) {
-	o := written(with)
-	if len(value) > wire.MaxKVPut {
-		a := k.write(key, o)
+	o, g := written(with)
+	if len(value) > wire.MaxKVPut || len(g.Guards) > 0 {
+		a := k.write(key, with)
 		a.Value = value
-		return call(ctx, k.c, kvPut, a)
+		return change(ctx, k.c, kvPut, a)
 	}
 	p := wire.NewKVPut()
 	defer p.Free()
@@ -89,7 +79,7 @@ func (k *KV) put(ctx context.Context, key string, value json.RawMessage, with []
 	var answer stoav1.KvPutResponse
 	err := k.c.unary(ctx, &kvPut.Method, p, &answer)
 	if err == nil && answer.Item == nil {
-		err = odd(kvPut.Name, errNoItem)
+		err = caller.Odd(kvPut.Name, errNoItem)
 	}
 	return kvwire.Item(key, answer.Item), err
 }
@@ -108,9 +98,9 @@ type kvDeleted struct {
 
 // Delete removes what a key has, and says whether there was anything. A TTL says nothing.
 func (k *KV) Delete(ctx context.Context, key string, with ...WriteOption) (Deleted, error) {
-	o := written(with)
-	o.TTLSeconds = nil // of what is gone
-	d, err := call(ctx, k.c, kvDelete, k.write(key, o))
+	a := k.write(key, with)
+	a.TTLSeconds = nil // of what is gone
+	d, err := change(ctx, k.c, kvDelete, a)
 	return Deleted{Existed: d.Existed, Revision: d.Revision, Item: kvwire.Item(key, nil)}, err
 }
 
@@ -122,7 +112,7 @@ var kvTouch = op.New(op.Method{Number: 204, Name: "Kv.Touch", Access: op.AccessT
 // Touch has what a key has go after a [TTL], or without one stay. It returns [ErrNotFound]
 // if the key has nothing.
 func (k *KV) Touch(ctx context.Context, key string, with ...WriteOption) (Item, error) {
-	i, err := call(ctx, k.c, kvTouch, k.write(key, written(with)))
+	i, err := change(ctx, k.c, kvTouch, k.write(key, with))
 	if err == nil && !i.Found {
 		err = noKey(key)
 	}
@@ -137,9 +127,9 @@ var kvIncrement = op.New(op.Method{Number: 205, Name: "Kv.Increment", Access: op
 // Increment adds delta to the integer that a key has, 0 if it has nothing, and returns the
 // sum; see [kvstorage.Storage.Increment].
 func (k *KV) Increment(ctx context.Context, key string, delta int64, with ...WriteOption) (Item, error) {
-	a := k.write(key, written(with))
+	a := k.write(key, with)
 	a.Delta = &delta
-	return call(ctx, k.c, kvIncrement, a)
+	return change(ctx, k.c, kvIncrement, a)
 }
 
 // kvSwapped is what became of a swap.
@@ -164,7 +154,7 @@ func (k *KV) CompareAndSwap(ctx context.Context, key string, expect Expect, valu
 
 // CompareAndSwapJSON is CompareAndSwap for what value is as JSON.
 func (k *KV) CompareAndSwapJSON(ctx context.Context, key string, expect Expect, value any, with ...WriteOption) (Result, error) {
-	text, err := jsonOf(key, value)
+	text, err := caller.JSONOf(key, value)
 	if err != nil {
 		return Result{}, err
 	}
@@ -172,9 +162,9 @@ func (k *KV) CompareAndSwapJSON(ctx context.Context, key string, expect Expect, 
 }
 
 func (k *KV) swap(ctx context.Context, key string, expect Expect, value json.RawMessage, with []WriteOption) (Result, error) {
-	a := k.write(key, written(with))
+	a := k.write(key, with)
 	a.Expect, a.Value = expect, value
-	done, err := call(ctx, k.c, kvSwap, a)
+	done, err := change(ctx, k.c, kvSwap, a)
 	r := Result{Swapped: done.Swapped, Item: done.Item}
 	if r.Swapped {
 		r.Revision = r.Item.Revision
@@ -201,16 +191,16 @@ var kvSwapDelete = op.New(op.Method{Number: 217, Name: "Kv.CompareAndDelete", Ac
 // [kvstorage.Storage.CompareAndDelete]. It returns engine.ErrUnsupported if the daemon is
 // older than the call.
 func (k *KV) CompareAndDelete(ctx context.Context, key string, expect Expect, with ...WriteOption) (Deleted, error) {
-	o := written(with)
-	o.TTLSeconds = nil // of what is gone
-	a := k.write(key, o)
+	a := k.write(key, with)
+	a.TTLSeconds = nil // of what is gone
 	a.Expect = expect
-	d, err := call(ctx, k.c, kvSwapDelete, a)
+	d, err := change(ctx, k.c, kvSwapDelete, a)
 	return Deleted{Existed: d.Deleted, Revision: d.Revision, Item: d.Item}, err
 }
 
 // kvBatching are the arguments of Batch.
 type kvBatching struct {
+	op.Guarding
 	Tenant     string
 	Changes    []kvstorage.Change
 	Durability engine.Durability
@@ -230,19 +220,20 @@ var kvBatch = op.New(op.Method{Number: 207, Name: "Kv.Batch", Access: op.AccessT
 	})
 
 // Batch makes changes, all of them or none; see [kvstorage.Storage.Batch]. Results have
-// values for increments only.
-func (k *KV) Batch(ctx context.Context, changes []Change, d Durability) ([]Result, error) {
-	list, err := call(ctx, k.c, kvBatch, kvBatching{k.tenant, changes, d})
+// values for increments only. Of the options those that are [Guarded] say something.
+func (k *KV) Batch(ctx context.Context, changes []Change, d Durability, with ...WriteOption) ([]Result, error) {
+	_, g := written(with)
+	list, err := change(ctx, k.c, kvBatch, kvBatching{g, k.tenant, changes, d})
 	if err != nil {
 		return nil, err
 	}
 	if len(list) != len(changes) {
-		return nil, odd(kvBatch.Name, &op.FieldError{Field: "results", Reason: "not one result for each change"})
+		return nil, caller.Odd(kvBatch.Name, &op.FieldError{Field: "results", Reason: "not one result for each change"})
 	}
 	results := make([]Result, len(list))
 	for i, m := range list {
 		if results[i], err = kvwire.Result(&changes[i], m); err != nil {
-			return nil, odd(kvBatch.Name, err)
+			return nil, caller.Odd(kvBatch.Name, err)
 		}
 	}
 	return results, nil

@@ -7,6 +7,8 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/kv/lock"
+	"github.com/stoadb/stoa/rpc/internal/op"
 )
 
 // What calls of [KV] take and return, so that a program imports one package.
@@ -68,6 +70,7 @@ func JSONOfBytes(b []byte) json.RawMessage { return kvstorage.FromBytes(b) }
 type WriteOption struct {
 	kind  writeOption
 	value int64
+	guard string // the lock
 }
 
 type writeOption uint8
@@ -75,6 +78,7 @@ type writeOption uint8
 const (
 	optionTTL writeOption = 1 + iota
 	optionDurability
+	optionGuard
 )
 
 // TTL has what is written go after d, which is rounded up to whole seconds. Without it what
@@ -84,21 +88,32 @@ func TTL(d time.Duration) WriteOption {
 	if d > 0 && d%time.Second != 0 {
 		seconds++
 	}
-	return WriteOption{optionTTL, seconds}
+	return WriteOption{kind: optionTTL, value: seconds}
 }
 
 // WithDurability has a write wait for d, which otherwise is [Synced].
-func WithDurability(d Durability) WriteOption { return WriteOption{optionDurability, int64(d)} }
+func WithDurability(d Durability) WriteOption {
+	return WriteOption{kind: optionDurability, value: int64(d)}
+}
 
-// written returns options as the domain has them.
-func written(with []WriteOption) (o kvstorage.WriteOptions) {
+// Guarded has a write be made only if a lock of the tenant is held by the grant that has a
+// token, which is looked at in the batch of the write: else it is lock.ErrFenced, with the
+// present token. Given more than once, at most lock.MaxGuards times, all locks are to be held.
+func Guarded(name string, token uint64) WriteOption {
+	return WriteOption{kind: optionGuard, value: int64(token), guard: name}
+}
+
+// written returns options as the domain has them, and the guards among them.
+func written(with []WriteOption) (o kvstorage.WriteOptions, g op.Guarding) {
 	for i := range with {
 		switch with[i].kind {
 		case optionTTL:
 			o.TTLSeconds = &with[i].value
 		case optionDurability:
 			o.Durability = Durability(with[i].value)
+		case optionGuard:
+			g.Guards = append(g.Guards, lock.Guard{Name: with[i].guard, Token: uint64(with[i].value)})
 		}
 	}
-	return o
+	return o, g
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/rpc/internal/caller"
+	"github.com/stoadb/stoa/rpc/internal/kvwire"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
 
@@ -20,13 +22,13 @@ type kvWatching struct {
 func (a *kvWatching) TenantName() *string { return &a.Tenant }
 
 var kvWatch = op.NewStream(op.Method{Number: 210, Name: "Kv.Watch", Access: op.AccessTenant}, watchKV,
-	func(e *kvstorage.Event) int { return itemBytes(&e.Item) }, kvQueue)
+	func(e *kvstorage.Event) int { return itemBytes(&e.Item) }, op.StreamQueue)
 
 // watchKV leaves out what a client does not know that does not ask for it: that there is
 // an EventSynced without a state.
 func watchKV(ctx context.Context, s *kvstorage.Storage, a *kvWatching) iter.Seq2[kvstorage.Event, error] {
 	return func(yield func(kvstorage.Event, error) bool) {
-		if err := checkAfter(a.Start, a.After); err != nil {
+		if err := kvwire.CheckAfter(a.Start, a.After); err != nil {
 			yield(kvstorage.Event{}, err)
 			return
 		}
@@ -43,40 +45,27 @@ func watchKV(ctx context.Context, s *kvstorage.Storage, a *kvWatching) iter.Seq2
 	}
 }
 
-// checkAfter refuses a revision to begin after where a watch begins elsewhere.
-func checkAfter(start kv.WatchStart, after uint64) error {
-	if after != 0 && start != kv.FromRevision {
-		return &op.FieldError{Field: "after", Reason: "it goes with KV_WATCH_START_REVISION only"}
-	}
-	return nil
-}
-
 // WatchOption says what is watched, from where on. Without any, that is all keys, after
 // what they have.
-type WatchOption func(*watchOptions)
-
-type watchOptions struct {
-	kv.WatchOptions
-	once bool
-}
+type WatchOption = caller.WatchOption
 
 // WithPrefix watches keys that begin with prefix. Given more than once, at most
 // [kv.MaxPrefixes] times, it watches those that begin with any.
 func WithPrefix(prefix string) WatchOption {
-	return func(o *watchOptions) { o.Prefixes = append(o.Prefixes, []byte(prefix)) }
+	return func(o *caller.WatchOptions) { o.Prefixes = append(o.Prefixes, []byte(prefix)) }
 }
 
 // FromNow watches what changes from now on, without what is there.
-func FromNow() WatchOption { return func(o *watchOptions) { o.Start = kv.FromNow } }
+func FromNow() WatchOption { return func(o *caller.WatchOptions) { o.Start = kv.FromNow } }
 
 // After watches what has changed since a revision, such as that of the last event that a
 // watch before has yielded after [EventSynced].
 func After(revision uint64) WatchOption {
-	return func(o *watchOptions) { o.Start, o.After = kv.FromRevision, revision }
+	return func(o *caller.WatchOptions) { o.Start, o.After = kv.FromRevision, revision }
 }
 
 // Once has a watch end with the connection, with its error, where it would resume.
-func Once() WatchOption { return func(o *watchOptions) { o.once = true } }
+func Once() WatchOption { return func(o *caller.WatchOptions) { o.Once = true } }
 
 // Watch yields what happens to the keys of the tenant until ctx ends. First, unless
 // [FromNow] or [After] says otherwise, come [EventPut] of what is there; [EventSynced] says
@@ -90,22 +79,19 @@ func Once() WatchOption { return func(o *watchOptions) { o.once = true } }
 // since, it yields [EventResync]: what is there follows, up to EventSynced, and keys that
 // are not in it are gone. A watch that does not begin returns its error.
 func (k *KV) Watch(ctx context.Context, with ...WatchOption) iter.Seq2[Event, error] {
-	var o watchOptions
-	for _, set := range with {
-		set(&o)
-	}
-	r := resuming[Event]{
-		begin: func(ctx context.Context, from kv.WatchStart, after uint64) iter.Seq2[Event, error] {
+	o := caller.Watched(with)
+	r := caller.Resuming[Event]{
+		Begin: func(ctx context.Context, from kv.WatchStart, after uint64) iter.Seq2[Event, error] {
 			at := o.WatchOptions
 			at.Start, at.After = from, after
 			return stream(ctx, k.c, kvWatch, kvWatching{k.tenant, at, true})
 		},
-		about: func(e *Event) (kv.EventKind, uint64) { return e.Kind, e.Revision },
-		wants: func(e *Event) bool { return !keyed(e.Kind) || o.Matches([]byte(e.Item.Key)) }, // an older daemon knows one prefix only
-		again: Event{Kind: EventResync},
-		start: o.Start, after: o.After, once: o.once,
+		About:        func(e *Event) (kv.EventKind, uint64) { return e.Kind, e.Revision },
+		Wants:        func(e *Event) bool { return !keyed(e.Kind) || o.Matches([]byte(e.Item.Key)) }, // an older daemon knows one prefix only
+		Again:        Event{Kind: EventResync},
+		WatchOptions: o,
 	}
-	return r.events(ctx)
+	return r.Events(ctx)
 }
 
 // keyed reports whether an event is about something that is stored.

@@ -8,6 +8,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/group"
 	"github.com/stoadb/stoa/namespace"
+	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
@@ -233,5 +234,5 @@ func (n *Namespaces) Verify(ctx context.Context, ns codec.GroupID) (report GovRe
 			report.Findings = append(report.Findings, *part.Finding)
 		}
 	}
-	return report, odd(nsVerify.Name, errors.New("no summary"))
+	return report, caller.Odd(nsVerify.Name, errors.New("no summary"))
 }

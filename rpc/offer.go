@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -55,7 +56,7 @@ func offer[Req, Res, A any, M interface {
 			if e := M(m).GetError(); e != nil {
 				err = fmt.Errorf("rpc: %s: %w", what, fault.FromSession(e))
 			} else if a, err = answer(m); err != nil {
-				err = odd(what, err)
+				err = caller.Odd(what, err)
 			}
 			if !yield(a, err) {
 				return

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
-	"time"
 
 	"github.com/stoadb/stoa/kv/policy"
+	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/internal/policywire"
 	"github.com/stoadb/stoa/rpc/internal/wire"
@@ -68,24 +68,18 @@ type Question struct {
 	Context any
 }
 
-// ofTenant are arguments about a tenant.
-type ofTenant struct{ Tenant string }
-
-// TenantName returns the tenant.
-func (a *ofTenant) TenantName() *string { return &a.Tenant }
-
 // policyQuestion are the arguments of a question.
 type policyQuestion struct {
-	ofTenant
+	op.OfTenant
 	Agent, Action string
 	Context       []byte
 }
 
 func (p *Policy) question(q *Question) (a policyQuestion, err error) {
-	a = policyQuestion{ofTenant: ofTenant{p.tenant}, Agent: q.Agent, Action: q.Action}
+	a = policyQuestion{OfTenant: op.Of(p.tenant), Agent: q.Agent, Action: q.Action}
 	if q.Context != nil {
 		var text json.RawMessage
-		text, err = jsonOf("context", q.Context)
+		text, err = caller.JSONOf("context", q.Context)
 		a.Context = text
 	}
 	return a, err
@@ -122,7 +116,7 @@ func (p *Policy) Decide(ctx context.Context, q Question) (Decision, error) {
 		return Decision{}, err
 	}
 	d, err := policywire.Decision("decision", answer.GetDecision())
-	return d, senseless(&policyDecide.Method, err)
+	return d, caller.Senseless(&policyDecide.Method, err)
 }
 
 // policyUsing are the arguments of Use.
@@ -141,9 +135,8 @@ var policyUse = op.New(op.Method{Number: 902, Name: "Policy.Use", Access: op.Acc
 		if err != nil {
 			return policy.Used{}, err
 		}
-		const longest = uint64(1<<63-1) / uint64(time.Millisecond)
 		return s.Use(ctx, a.Tenant, q, policy.UseOptions{Durability: a.Durability, DryRun: a.DryRun, Log: a.Log, Intent: a.IntentID,
-			AskFor: time.Duration(min(a.AskForMs, longest)) * time.Millisecond, Approval: a.ApprovalID})
+			AskFor: op.FromMs(a.AskForMs), Approval: a.ApprovalID})
 	})
 
 // Use answers a question, to do what it asks about, and counts a use of the delegation
@@ -155,7 +148,7 @@ func (p *Policy) Use(ctx context.Context, q Question, o UseOptions) (Used, error
 		return Used{}, err
 	}
 	return call(ctx, p.c, policyUse, policyUsing{policyQuestion: a, DryRun: o.DryRun, Log: o.Log, IntentID: o.Intent,
-		AskForMs: uint64(max(o.AskFor+time.Millisecond-1, 0) / time.Millisecond), ApprovalID: o.Approval, Durability: o.Durability})
+		AskForMs: op.InMs(max(o.AskFor, 0)), ApprovalID: o.Approval, Durability: o.Durability})
 }
 
 var policyExplain = op.New(op.Method{Number: 903, Name: "Policy.Explain", Access: op.AccessTenant},
@@ -181,51 +174,35 @@ func grantBytes(g *policy.Grant) int {
 	return 128 + len(g.Delegation) + len(g.Delegator) + len(g.Delegate) + len(g.Pattern)
 }
 
-// each yields a list, or the error that there is instead.
-func each[T any](list []T, err error) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		if err != nil {
-			var none T
-			yield(none, err)
-			return
-		}
-		for _, one := range list {
-			if !yield(one, nil) {
-				return
-			}
-		}
-	}
-}
-
 // policyDelegate are the arguments of WhatCan.
 type policyDelegate struct {
-	ofTenant
+	op.OfTenant
 	Delegate string
 }
 
 var policyWhatCan = op.NewStream(op.Method{Number: 904, Name: "Policy.WhatCan", Access: op.AccessTenant},
 	func(ctx context.Context, s *policy.Store, a *policyDelegate) iter.Seq2[policy.Grant, error] {
-		return each(s.WhatCan(ctx, a.Tenant, a.Delegate))
-	}, grantBytes, kvQueue)
+		return op.Each(s.WhatCan(ctx, a.Tenant, a.Delegate))
+	}, grantBytes, op.StreamQueue)
 
 // WhatCan yields what somebody can do now, as agent:cece.governor.v1; see
 // [policy.World.WhatCan].
 func (p *Policy) WhatCan(ctx context.Context, delegate string) iter.Seq2[Grant, error] {
-	return stream(ctx, p.c, policyWhatCan, policyDelegate{ofTenant{p.tenant}, delegate})
+	return stream(ctx, p.c, policyWhatCan, policyDelegate{op.Of(p.tenant), delegate})
 }
 
 // policyAction are the arguments of WhoCan.
 type policyAction struct {
-	ofTenant
+	op.OfTenant
 	Action string
 }
 
 var policyWhoCan = op.NewStream(op.Method{Number: 905, Name: "Policy.WhoCan", Access: op.AccessTenant},
 	func(ctx context.Context, s *policy.Store, a *policyAction) iter.Seq2[policy.Grant, error] {
-		return each(s.WhoCan(ctx, a.Tenant, a.Action))
-	}, grantBytes, kvQueue)
+		return op.Each(s.WhoCan(ctx, a.Tenant, a.Action))
+	}, grantBytes, op.StreamQueue)
 
 // WhoCan yields who can perform an action now; see [policy.World.WhoCan].
 func (p *Policy) WhoCan(ctx context.Context, action string) iter.Seq2[Grant, error] {
-	return stream(ctx, p.c, policyWhoCan, policyAction{ofTenant{p.tenant}, action})
+	return stream(ctx, p.c, policyWhoCan, policyAction{op.Of(p.tenant), action})
 }

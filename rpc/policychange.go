@@ -6,12 +6,13 @@ import (
 
 	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/kv/record"
+	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
 
 // policyAnswering are the arguments of Answer.
 type policyAnswering struct {
-	ofTenant
+	op.OfTenant
 	ApprovalID string
 	Approve    bool
 	By, Reason string
@@ -26,12 +27,12 @@ var policyAnswer = op.New(op.Method{Number: 910, Name: "Policy.Answer", Access: 
 // Answer approves an approval request, or rejects it, for a user; once. See
 // [policy.Store.Answer]. AtRevision says nothing.
 func (p *Policy) Answer(ctx context.Context, approval string, approve bool, by, reason string, with ...RecordOption) (Doc, error) {
-	return call(ctx, p.c, policyAnswer, policyAnswering{ofTenant{p.tenant}, approval, approve, by, reason, updated(with).Durability})
+	return call(ctx, p.c, policyAnswer, policyAnswering{op.Of(p.tenant), approval, approve, by, reason, updated(with).Durability})
 }
 
 // policyWrite are the arguments of what is written about a tenant.
 type policyWrite struct {
-	ofTenant
+	op.OfTenant
 	Durability Durability
 }
 
@@ -43,7 +44,7 @@ var policyBootstrap = op.New(op.Method{Number: 912, Name: "Policy.Bootstrap", Ac
 // Bootstrap makes what a tenant begins with, unless it is there: policies, the agent
 // [policy.Governor], and a delegation to it. It returns them in this order.
 func (p *Policy) Bootstrap(ctx context.Context, with ...RecordOption) ([]Doc, error) {
-	return call(ctx, p.c, policyBootstrap, policyWrite{ofTenant{p.tenant}, updated(with).Durability})
+	return call(ctx, p.c, policyBootstrap, policyWrite{op.Of(p.tenant), updated(with).Durability})
 }
 
 // policyAgent are the arguments of Heartbeat.
@@ -60,7 +61,7 @@ var policyHeartbeat = op.New(op.Method{Number: 913, Name: "Policy.Heartbeat", Ac
 // Heartbeat notes that an agent was heard of now, and returns the agent, or [ErrNotFound].
 // AtRevision says nothing.
 func (p *Policy) Heartbeat(ctx context.Context, agent string, with ...RecordOption) (Doc, error) {
-	return call(ctx, p.c, policyHeartbeat, policyAgent{policyWrite{ofTenant{p.tenant}, updated(with).Durability}, agent})
+	return call(ctx, p.c, policyHeartbeat, policyAgent{policyWrite{op.Of(p.tenant), updated(with).Durability}, agent})
 }
 
 // policyPlan are the arguments of Step.
@@ -80,9 +81,9 @@ var policyStep = op.New(op.Method{Number: 914, Name: "Policy.Step", Access: op.A
 // and returns the intent. It returns [ErrNotFound] where there is no such intent, or no
 // such step. AtRevision says nothing.
 func (p *Policy) Step(ctx context.Context, intent string, step int, patch any, with ...RecordOption) (Doc, error) {
-	a := policyPlan{policyWrite: policyWrite{ofTenant{p.tenant}, updated(with).Durability}, IntentID: intent, Step: uint32(max(step, 0))}
+	a := policyPlan{policyWrite: policyWrite{op.Of(p.tenant), updated(with).Durability}, IntentID: intent, Step: uint32(max(step, 0))}
 	var text json.RawMessage
-	text, err := jsonOf(intent, patch)
+	text, err := caller.JSONOf(intent, patch)
 	if err != nil {
 		return Doc{}, err
 	}
@@ -105,7 +106,7 @@ var policyRevoke = op.New(op.Method{Number: 915, Name: "Policy.Revoke", Access: 
 // Revoke takes a claim or a delegation back, which is for good, and returns it as it is
 // then; see [policy.Store.Revoke]. The collection is claim or delegation.
 func (p *Policy) Revoke(ctx context.Context, collection, id, reason string, with ...RecordOption) (Doc, error) {
-	return call(ctx, p.c, policyRevoke, policyRevoking{recordID{recordSet{p.tenant, collection}, id}, updated(with), reason})
+	return call(ctx, p.c, policyRevoke, policyRevoking{recordID{recordSet{p.tenant, collection}, id}, updated(with).UpdateOptions, reason})
 }
 
 // policySetting are the arguments of SetSettings.
@@ -122,7 +123,7 @@ var policySetSettings = op.New(op.Method{Number: 917, Name: "Policy.SetSettings"
 // SetSettings sets what the tenant says. Users who are bound to a tenant get [ErrBound],
 // as they do from Migrate and Drop. AtRevision says nothing.
 func (p *Policy) SetSettings(ctx context.Context, s TenantSettings, with ...RecordOption) error {
-	_, err := call(ctx, p.c, policySetSettings, policySetting{policyWrite{ofTenant{p.tenant}, updated(with).Durability}, s})
+	_, err := call(ctx, p.c, policySetSettings, policySetting{policyWrite{op.Of(p.tenant), updated(with).Durability}, s})
 	return err
 }
 

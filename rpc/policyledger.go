@@ -26,7 +26,7 @@ func (p *Policy) Day(ctx context.Context, day time.Time, q RecordQuery) iter.Seq
 
 // policyTime are the arguments of Events.
 type policyTime struct {
-	ofTenant
+	op.OfTenant
 	From time.Time `wire:"from_ms"`
 	To   time.Time `wire:"to_ms"`
 }
@@ -34,31 +34,31 @@ type policyTime struct {
 var policyEvents = op.NewStream(op.Method{Number: 907, Name: "Policy.Events", Access: op.AccessTenant},
 	func(ctx context.Context, s *policy.Store, a *policyTime) iter.Seq2[record.Doc, error] {
 		return s.Events(ctx, a.Tenant, a.From, a.To)
-	}, docBytes, kvQueue)
+	}, docBytes, op.StreamQueue)
 
 // Events yields the events whose times are at from or after, and before to, oldest first,
 // in one state. The zero Time is no bound.
 func (p *Policy) Events(ctx context.Context, from, to time.Time) iter.Seq2[Doc, error] {
-	return stream(ctx, p.c, policyEvents, policyTime{ofTenant{p.tenant}, from, to})
+	return stream(ctx, p.c, policyEvents, policyTime{op.Of(p.tenant), from, to})
 }
 
 var policyHead = op.New(op.Method{Number: 908, Name: "Policy.Head", Access: op.AccessTenant},
-	func(ctx context.Context, s *policy.Store, a *ofTenant) (policy.Head, error) {
+	func(ctx context.Context, s *policy.Store, a *op.OfTenant) (policy.Head, error) {
 		return s.Head(ctx, a.Tenant)
 	})
 
 // Head returns the newest end of the ledger, zero if there are no events.
 func (p *Policy) Head(ctx context.Context) (LedgerHead, error) {
-	return call(ctx, p.c, policyHead, ofTenant{p.tenant})
+	return call(ctx, p.c, policyHead, op.Of(p.tenant))
 }
 
 var policyVerify = op.NewStream(op.Method{Number: 909, Name: "Policy.Verify", Access: op.AccessTenant},
-	func(ctx context.Context, s *policy.Store, a *ofTenant) iter.Seq2[policy.Finding, error] {
+	func(ctx context.Context, s *policy.Store, a *op.OfTenant) iter.Seq2[policy.Finding, error] {
 		return s.Verify(ctx, a.Tenant)
-	}, func(f *policy.Finding) int { return 64 + len(f.Event) + len(f.Problem) }, kvQueue)
+	}, func(f *policy.Finding) int { return 64 + len(f.Event) + len(f.Problem) }, op.StreamQueue)
 
 // Verify goes through the ledger and yields what is wrong with it, nothing if it is whole:
 // events that were changed, replaced or taken away; see [policy.Store.Verify].
 func (p *Policy) Verify(ctx context.Context) iter.Seq2[LedgerFinding, error] {
-	return stream(ctx, p.c, policyVerify, ofTenant{p.tenant})
+	return stream(ctx, p.c, policyVerify, op.Of(p.tenant))
 }

@@ -13,7 +13,7 @@ import (
 
 // policyRequest are the arguments of Approval.
 type policyRequest struct {
-	ofTenant
+	op.OfTenant
 	ApprovalID string
 }
 
@@ -25,17 +25,17 @@ var policyApproval = op.New(op.Method{Number: 911, Name: "Policy.Approval", Acce
 // Approval returns an approval request as it stands: one that nobody has answered in its
 // time is rejected. It returns [ErrNotFound] if there is none.
 func (p *Policy) Approval(ctx context.Context, id string) (Doc, error) {
-	return call(ctx, p.c, policyApproval, policyRequest{ofTenant{p.tenant}, id})
+	return call(ctx, p.c, policyApproval, policyRequest{op.Of(p.tenant), id})
 }
 
 var policySettings = op.New(op.Method{Number: 916, Name: "Policy.Settings", Access: op.AccessTenant},
-	func(ctx context.Context, s *policy.Store, a *ofTenant) (policy.Settings, error) {
+	func(ctx context.Context, s *policy.Store, a *op.OfTenant) (policy.Settings, error) {
 		return s.Settings(ctx, a.Tenant)
 	})
 
 // Settings returns what the tenant says where its records are silent.
 func (p *Policy) Settings(ctx context.Context) (TenantSettings, error) {
-	return call(ctx, p.c, policySettings, ofTenant{p.tenant})
+	return call(ctx, p.c, policySettings, op.Of(p.tenant))
 }
 
 var policyRows = op.NewStreamBy(op.Method{Number: 918, Name: "Policy.Rows", Access: op.AccessTenant},
@@ -58,7 +58,7 @@ var policyRows = op.NewStreamBy(op.Method{Number: 918, Name: "Policy.Rows", Acce
 			size += 32 + len(value)
 		}
 		return size
-	}, kvQueue, policywire.Rows)
+	}, op.StreamQueue, policywire.Rows)
 
 // Rows yields the records of a collection as rows for SQL: of each its values in the
 // order of [policy.Columns]; see [policy.Store.Rows].
@@ -90,7 +90,7 @@ var policyCommands = op.NewStream(op.Method{Number: 919, Name: "Policy.Commands"
 			size += 16 + len(arg)
 		}
 		return size
-	}, kvQueue)
+	}, op.StreamQueue)
 
 // Commands yields the records of a collection as commands for Redis, each with its
 // arguments; see [policy.Store.Commands].
@@ -106,19 +106,19 @@ func (p *Policy) Commands(ctx context.Context, collection string) iter.Seq2[[]st
 
 // policyScope are the arguments of PoliciesFor.
 type policyScope struct {
-	ofTenant
+	op.OfTenant
 	Scope string
 }
 
 var policyPoliciesFor = op.NewStream(op.Method{Number: 922, Name: "Policy.PoliciesFor", Access: op.AccessTenant},
 	func(ctx context.Context, s *policy.Store, a *policyScope) iter.Seq2[record.Doc, error] {
-		return each(s.PoliciesFor(ctx, a.Tenant, a.Scope))
-	}, docBytes, kvQueue)
+		return op.Each(s.PoliciesFor(ctx, a.Tenant, a.Scope))
+	}, docBytes, op.StreamQueue)
 
 // PoliciesFor yields the active policies that are about an action, as email.send, or about
 // actions of a pattern, as email.*; see [policy.Store.PoliciesFor].
 func (p *Policy) PoliciesFor(ctx context.Context, scope string) iter.Seq2[Doc, error] {
-	return stream(ctx, p.c, policyPoliciesFor, policyScope{ofTenant{p.tenant}, scope})
+	return stream(ctx, p.c, policyPoliciesFor, policyScope{op.Of(p.tenant), scope})
 }
 
 // ClaimsAbout yields the claims about an object that hold, of a type: who owns

@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/stoadb/stoa/kv/record"
+	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	_ "github.com/stoadb/stoa/rpc/internal/recordwire" // says how records go over the wire
 	"github.com/stoadb/stoa/rpc/internal/wire"
@@ -88,7 +89,7 @@ func (r *Records) List(ctx context.Context, collection string, q RecordQuery) (R
 // them at most, all if that is 0. Records that change meanwhile may be missed, or come
 // twice where what they are in order by changes.
 func (r *Records) All(ctx context.Context, collection string, q RecordQuery) iter.Seq2[Doc, error] {
-	return pagewise(recordList.Name, q.Limit, q.Cursor, func(cursor string, limit int) ([]Doc, string, error) {
+	return caller.Pagewise(recordList.Name, q.Limit, q.Cursor, func(cursor string, limit int) ([]Doc, string, error) {
 		q.Cursor, q.Limit = cursor, limit
 		p, err := r.List(ctx, collection, q)
 		return p.Docs, p.Next, err
@@ -128,7 +129,7 @@ var recordHistory = op.NewStream(op.Method{Number: 809, Name: "Record.History", 
 				yield(record.Doc{}, err)
 			}
 		}
-	}, docBytes, kvQueue)
+	}, docBytes, op.StreamQueue)
 
 // History yields what a record was at its revisions that are kept, oldest first; the JSON
 // is nil where it was removed. It yields [ErrNotFound] if the collection keeps none of it.

@@ -4,26 +4,38 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/record"
+	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
 
 // RecordOption says how a record is changed.
-type RecordOption func(*record.UpdateOptions)
+type RecordOption func(*recordOptions)
+
+type recordOptions struct {
+	record.UpdateOptions
+	op.Guarding
+}
 
 // AtRevision has a change made only if the record has the revision. Otherwise it is
 // record.ErrConflict, whose Revision is the one that it has.
 func AtRevision(revision uint64) RecordOption {
-	return func(o *record.UpdateOptions) { o.Revision = revision }
+	return func(o *recordOptions) { o.Revision = revision }
 }
 
 // RecordDurability has a change wait for d, which otherwise is [Synced].
 func RecordDurability(d Durability) RecordOption {
-	return func(o *record.UpdateOptions) { o.Durability = d }
+	return func(o *recordOptions) { o.Durability = d }
+}
+
+// RecordGuarded is [Guarded] for a change of a record. Changes by [Policy] it says nothing of.
+func RecordGuarded(name string, token uint64) RecordOption {
+	return func(o *recordOptions) { o.Guards = append(o.Guards, lock.Guard{Name: name, Token: token}) }
 }
 
 // updated returns options as the domain has them.
-func updated(with []RecordOption) (o record.UpdateOptions) {
+func updated(with []RecordOption) (o recordOptions) {
 	for _, set := range with {
 		set(&o)
 	}
@@ -34,13 +46,15 @@ func updated(with []RecordOption) (o record.UpdateOptions) {
 type recordWrite struct {
 	recordID
 	record.UpdateOptions
+	op.Guarding
 	Document []byte
 	Patch    []byte
 	To       string
 }
 
 func (r *Records) write(collection, id string, with []RecordOption) recordWrite {
-	return recordWrite{recordID: recordID{recordSet{r.tenant, collection}, id}, UpdateOptions: updated(with)}
+	o := updated(with)
+	return recordWrite{recordID: recordID{recordSet{r.tenant, collection}, id}, UpdateOptions: o.UpdateOptions, Guarding: o.Guarding}
 }
 
 var recordCreate = op.New(op.Method{Number: 801, Name: "Record.Create", Access: op.AccessTenant},
@@ -55,10 +69,10 @@ func (r *Records) Create(ctx context.Context, collection string, doc any, with .
 	a := r.write(collection, "", with)
 	a.Revision = 0
 	var err error
-	if a.Document, err = jsonOf(collection, doc); err != nil {
+	if a.Document, err = caller.JSONOf(collection, doc); err != nil {
 		return Doc{}, err
 	}
-	return call(ctx, r.c, recordCreate, a)
+	return change(ctx, r.c, recordCreate, a)
 }
 
 var recordUpdate = op.New(op.Method{Number: 803, Name: "Record.Update", Access: op.AccessTenant},
@@ -71,10 +85,10 @@ var recordUpdate = op.New(op.Method{Number: 803, Name: "Record.Update", Access: 
 func (r *Records) Update(ctx context.Context, collection, id string, patch any, with ...RecordOption) (Doc, error) {
 	a := r.write(collection, id, with)
 	var err error
-	if a.Patch, err = jsonOf(id, patch); err != nil {
+	if a.Patch, err = caller.JSONOf(id, patch); err != nil {
 		return Doc{}, err
 	}
-	return call(ctx, r.c, recordUpdate, a)
+	return change(ctx, r.c, recordUpdate, a)
 }
 
 var recordTransition = op.New(op.Method{Number: 804, Name: "Record.Transition", Access: op.AccessTenant},
@@ -93,13 +107,13 @@ func (r *Records) Transition(ctx context.Context, collection, id, to string, pat
 	a.To = to
 	if patch != nil {
 		var text json.RawMessage
-		text, err := jsonOf(id, patch)
+		text, err := caller.JSONOf(id, patch)
 		if err != nil {
 			return Doc{}, err
 		}
 		a.Patch = text
 	}
-	return call(ctx, r.c, recordTransition, a)
+	return change(ctx, r.c, recordTransition, a)
 }
 
 var recordDelete = op.New(op.Method{Number: 805, Name: "Record.Delete", Access: op.AccessTenant},
@@ -109,7 +123,7 @@ var recordDelete = op.New(op.Method{Number: 805, Name: "Record.Delete", Access: 
 
 // Delete removes a record, and returns what it was, or [ErrNotFound].
 func (r *Records) Delete(ctx context.Context, collection, id string, with ...RecordOption) (Doc, error) {
-	return call(ctx, r.c, recordDelete, r.write(collection, id, with))
+	return change(ctx, r.c, recordDelete, r.write(collection, id, with))
 }
 
 var recordPutAside = op.New(op.Method{Number: 814, Name: "Record.PutAside", Access: op.AccessTenant, Long: true},

@@ -21,7 +21,7 @@ var recordExport = op.NewStream(op.Method{Number: 812, Name: "Record.Export", Ac
 				}
 			}
 		}
-	}, func(doc *json.RawMessage) int { return 32 + len(*doc) }, kvQueue)
+	}, func(doc *json.RawMessage) int { return 32 + len(*doc) }, op.StreamQueue)
 
 // Export yields the documents of a collection, in force or not, in order of their
 // creation, as they are when it begins.

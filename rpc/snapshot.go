@@ -30,7 +30,7 @@ var _ engine.Snapshot = (*snapshot)(nil)
 // ErrBusy if the daemon holds as many as it may.
 func (s *Store) Snapshot() (engine.Snapshot, error) {
 	ctx, cancel := context.WithCancel(s.ctx)
-	of := &snapshot{store: Store{s.c, ctx}, cancel: cancel}
+	of := &snapshot{store: Store{c: s.c, ctx: ctx}, cancel: cancel}
 	if err := of.open(); err != nil {
 		cancel()
 		return nil, err

@@ -28,6 +28,9 @@ var (
 type Store struct {
 	c   *Client
 	ctx context.Context
+
+	guardTenant string
+	guards      []*stoav1.LockGuard
 }
 
 var (
@@ -37,7 +40,18 @@ var (
 
 // Store returns the rows of the daemon. The interfaces of package engine have no contexts,
 // so that this one is of all that is done by what it returns, which costs nothing to make.
-func (c *Client) Store(ctx context.Context) *Store { return &Store{c, ctx} }
+func (c *Client) Store(ctx context.Context) *Store { return &Store{c: c, ctx: ctx} }
+
+// Guarded returns the rows for writes that are made only if all of some locks of a tenant are
+// held by the grants that their guards name, at most lock.MaxGuards: else Apply returns
+// lock.ErrFenced, with the present token.
+func (s *Store) Guarded(tenant string, guards ...LockGuard) *Store {
+	g := &Store{c: s.c, ctx: s.ctx, guardTenant: tenant}
+	for _, one := range guards {
+		g.guards = append(g.guards, &stoav1.LockGuard{Name: one.Name, Token: one.Token})
+	}
+	return g
+}
 
 // Get appends the value of a row to dst, as [engine.Getter] has it.
 func (s *Store) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
@@ -76,7 +90,12 @@ func (s *Store) Apply(b *engine.Batch) error {
 	if err := b.Check(); err != nil {
 		return err
 	}
-	ask := &stoav1.ApplyRequest{Ops: b.Bytes(), Expectations: b.Expectations(), Durability: op.Durability(b.Durability)}
+	ask := &stoav1.ApplyRequest{Ops: b.Bytes(), Expectations: b.Expectations(), Durability: op.Durability(b.Durability), GuardTenant: []byte(s.guardTenant), Guards: s.guards}
+	if len(s.guards) > 0 {
+		if err := s.c.guards(s.ctx); err != nil {
+			return err
+		}
+	}
 	return s.c.unary(s.ctx, &storeApply.Method, ask, new(stoav1.ApplyResponse))
 }
 

@@ -23,7 +23,7 @@ var checks = []struct {
 	{column.Generic, false, phaseReferences, checkKVRows},
 	{column.Generic, true, phaseKV, checkKV},
 	{column.Generic, true, phaseRecords, checkRecords},
-	{column.Generic, true, phaseRecords, checkLocks},
+	{column.Generic, true, phaseRecords, checkCapabilities},
 	{column.Group, false, phaseReferences, checkOpLog},
 	{column.Group, false, phaseReferences, checkGovHeads},
 	{column.Group, true, phaseGovernance, checkGovernance},

@@ -44,17 +44,14 @@ func lockStore(t *testing.T) *Source {
 
 // lockRow is the row of a shape of the locks of acme whose key has a text in it.
 func lockRow(t *testing.T, s *Source, shape kv.Shape, text string) (key, value []byte) {
-	names := s.spaces()
-	it, err := s.Iterate(column.Generic, engine.Range{})
-	require.NoError(t, err)
-	defer it.Close()
-	for it.Next() {
-		row, err := kv.ParseRow(it.Key())
-		require.NoError(t, err)
-		in, err := names.of(row.Scope)
-		require.NoError(t, err)
-		if in != nil && in.System == kv.SystemLock && row.Shape == shape && bytes.Contains(it.Key(), []byte(text)) {
-			return bytes.Clone(it.Key()), bytes.Clone(it.Value())
+	return rowOf(t, s, kv.SystemLock, shape, text)
+}
+
+// rowOf is the row of a shape of the spaces of a system whose key has a text in it.
+func rowOf(t *testing.T, s *Source, system kv.System, shape kv.Shape, text string) (key, value []byte) {
+	for _, r := range spaceRows(t, s, system) {
+		if r.kv.Shape == shape && bytes.Contains(r.key, []byte(text)) {
+			return r.key, r.value
 		}
 	}
 	require.Fail(t, "there is no such row", "%s %q", shape, text)

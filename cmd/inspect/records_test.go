@@ -102,7 +102,10 @@ type recordRow struct {
 }
 
 // recordRows are the rows of collections, in the order of their keys.
-func recordRows(t testing.TB, s *Source) (rows []recordRow) {
+func recordRows(t testing.TB, s *Source) []recordRow { return spaceRows(t, s, kv.SystemRecord) }
+
+// spaceRows are the rows of the spaces of a system.
+func spaceRows(t testing.TB, s *Source, system kv.System) (rows []recordRow) {
 	names := s.spaces()
 	it, err := s.Iterate(column.Generic, engine.Range{})
 	require.NoError(t, err)
@@ -112,7 +115,7 @@ func recordRows(t testing.TB, s *Source) (rows []recordRow) {
 		require.NoError(t, err)
 		in, err := names.of(row.Scope)
 		require.NoError(t, err)
-		if in != nil && in.System == kv.SystemRecord {
+		if in != nil && in.System == system {
 			rows = append(rows, recordRow{in, row, bytes.Clone(it.Key()), bytes.Clone(it.Value())})
 		}
 	}

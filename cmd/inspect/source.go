@@ -11,6 +11,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/rocks"
 	"github.com/stoadb/stoa/engine/seal"
+	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/rpc"
 )
 
@@ -55,6 +56,9 @@ type Source struct {
 	engine.Reader
 	// Facts are of the store as it was opened.
 	Facts Facts
+	// Locks returns those of a tenant as they are now, from the daemon whose store it is: who
+	// waits for them is in no row. nil: it is read without one.
+	Locks func(tenant string) Locks
 
 	dir   string // "": it is read through a daemon
 	mu    sync.Mutex
@@ -64,6 +68,14 @@ type Source struct {
 	close []func() error        // the last first
 	// collections are those that are known; they are parsed when the first is asked for.
 	collections func() (collections, error)
+}
+
+// Locks are the locks of a tenant, and who waits for them.
+type Locks interface {
+	// List returns a page of those that are held; see [lock.Store.List].
+	List(ctx context.Context, o lock.ListOptions) (lock.Page, error)
+	// Queue returns who waits for a lock, in order.
+	Queue(ctx context.Context, name string) ([]lock.Waiting, error)
 }
 
 // From returns a source of a reader that the caller has and closes.
@@ -140,6 +152,7 @@ func Through(ctx context.Context, c *rpc.Client) (*Source, error) {
 	s := From(snapshot, facts)
 	s.stats, s.close = func() (engine.Stats, error) { return c.Stats(ctx) }, []func() error{c.Close, snapshot.Close}
 	s.today = func() (Facts, error) { return factsOf(ctx, c) }
+	s.Locks = func(tenant string) Locks { return c.Locks(tenant) }
 	return s, nil
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/approval"
 	"github.com/stoadb/stoa/kv/kvstorage"
-	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/kv/record"
 )
@@ -32,8 +32,12 @@ type collections map[string]*record.Collection
 // declared returns the collections that this build declares.
 func declared() (collections, error) {
 	sets, err := policy.Collections()
+	if err != nil {
+		return nil, err
+	}
+	more, err := approval.Collections()
 	all := collections{}
-	for _, set := range sets {
+	for _, set := range append(sets, more...) {
 		for _, c := range set.WithArchive() {
 			all[c.Name] = c
 		}
@@ -57,8 +61,8 @@ func (s *space) String() string {
 		return fmt.Sprintf("a space of system %d that the registry does not name", s.System)
 	case s.System == kv.SystemRecord:
 		return fmt.Sprintf("collection %s of tenant %q", s.Name, s.Tenant)
-	case s.System == kv.SystemLock:
-		return fmt.Sprintf("locks of tenant %q", s.Tenant)
+	case capabilities[s.System].plural != "":
+		return fmt.Sprintf("%s of tenant %q", capabilities[s.System].plural, s.Tenant)
 	}
 	return fmt.Sprintf("space %s of tenant %q", s.Name, s.Tenant)
 }
@@ -66,7 +70,10 @@ func (s *space) String() string {
 // types are what package kv is to know of all spaces.
 func (s *spaces) types() ([]kv.Type, error) {
 	all, err := s.declared()
-	types := []kv.Type{kvstorage.Type(), lock.Type()}
+	types := []kv.Type{kvstorage.Type()}
+	for _, c := range capabilities {
+		types = append(types, c.typ)
+	}
 	for _, c := range all {
 		types = append(types, c.Types()[0])
 	}

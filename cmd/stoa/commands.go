@@ -12,6 +12,7 @@ import (
 	"github.com/stoadb/stoa/cmd/stoa/internal/keyvalues"
 	"github.com/stoadb/stoa/cmd/stoa/internal/policies"
 	"github.com/stoadb/stoa/cmd/stoa/internal/records"
+	"github.com/stoadb/stoa/cmd/stoa/internal/tasks"
 )
 
 // addCommands adds the commands, in the order in which help lists them. Those of a noun
@@ -28,6 +29,7 @@ func addCommands(root *cobra.Command, p *cli.Process) {
 		{"Contexts", contexts.Commands(p)},
 		{"Key-values", keyvalues.Commands(p)},
 		{"Policy", policies.Commands(p)},
+		{"Tasks", tasks.Commands(p)},
 		{"Governance", governance.Commands(p)},
 		{"Inspection", inspection.Commands(p)},
 		{"Offline", records.SchemaCommands(p)},

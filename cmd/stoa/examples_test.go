@@ -83,13 +83,22 @@ stoa record create delegation '{"delegation_id":"del-20251130-abc123","delegator
 stoa record create approval '{"approval_id":"apr-20251130-abc123","agent_id":"cece.governor.v1","action":"email.send","status":"pending","expires_at":"2999-01-01T00:00:00Z"}' --tenant acme
 echo '{"scope":"email.send","name":"Mail","created_by":"user:ann","active":true,"rules":[]}' > policy.json
 stoa record export policy --tenant acme > policies.jsonl
+for t in t-draft t-submitted t-plain t-review t-approved t-failed; do stoa task create '{"task_id":"'$t'","metadata":{"author_id":"ann"},"config":{"type":"infrastructure"}}' --tenant acme; done
+for t in t-submitted t-plain t-review t-approved t-failed; do stoa task submit $t --tenant acme; done
+stoa task review t-plain --tenant acme
+stoa approval create '{"approval_id":"app-1","task_id":"t-review","reviewer_id":"ann"}' --tenant acme
+for t in t-approved t-failed; do stoa approval create '{"approval_id":"of-'$t'","task_id":"'$t'","reviewer_id":"ann"}' --tenant acme; done
+for t in t-approved t-failed; do stoa approval respond of-$t approve --by ann --tenant acme; done
+stoa task apply t-failed --agent worker-1 --tenant acme
+stoa task complete t-failed --agent worker-1 --result failure --tenant acme
+stoa approval policy add '{"policy_id":"policy-1","owner_id":"eve","delegate_to":"bob"}' --tenant acme
 `
 
 // goesOn are the examples that run until somebody ends them: only their command line is
 // looked at here. outside are those that need what a test does not have.
 var (
 	goesOn  = regexp.MustCompile(`^stoa (serve|top|view)\b|^STOA_LOG_LEVEL=debug stoa serve|stoa (kv|record) watch|--live`)
-	outside = regexp.MustCompile(`curl|dot -T|man -l|xxd|stoa bench|completion|/usr/local|/run/stoa|/var/lib|/backup|^stoa (rekey|restore|salvage|import|export|checkpoint|wal|reopen)`)
+	outside = regexp.MustCompile(`curl|dot -T|man -l|xxd|stoa bench|completion|/usr/local|/run/stoa|/var/lib|/backup|^stoa (approval batch|rekey|restore|salvage|import|export|checkpoint|wal|reopen)`)
 )
 
 // before is what a person has done before an example makes sense.
@@ -106,6 +115,7 @@ var before = map[string]string{
 	"stoa group leave kitchen":              "stoa group transfer kitchen bob",
 	"stoa put ContextIdentity":              "stoa delete ContextIdentity --context-id room --yes",
 	"stoa kv get logo":                      "stoa kv put logo --bytes @app.wasm --tenant acme",
+	"stoa task complete":                    "stoa task apply t-approved --agent worker-1 --tenant acme",
 	"stoa kv del leader":                    "stoa kv put leader '\"me\"' --tenant acme",
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/record"
 	"github.com/stoadb/stoa/rpc"
 )
@@ -35,12 +36,13 @@ func data(answer func(*http.Request) (any, error)) http.Handler {
 func statusOf(err error) int {
 	var bad badRequest
 	var refused *record.Error
+	var held *lock.Error
 	switch {
 	case errors.As(err, &bad):
 		return http.StatusBadRequest
 	case errors.Is(err, engine.ErrNotFound):
 		return http.StatusNotFound
-	case errors.As(err, &refused):
+	case errors.As(err, &refused), errors.As(err, &held):
 		return http.StatusBadRequest
 	case errors.Is(err, rpc.ErrSecret):
 		return http.StatusForbidden

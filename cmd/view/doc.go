@@ -1,5 +1,5 @@
 // Package view is a page to look at a store with: what its columns hold, the rows
-// in them, the records of collections, decisions as trees, the deltas of its contexts
+// in them, the records of collections, tasks as a board, locks, decisions as trees, the deltas of its contexts
 // and the ops of its namespaces as graphs, the tree of its groups, and what verify finds.
 //
 // Start at Server, an http.Handler over one inspect.Source; Listen makes the

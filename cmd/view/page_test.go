@@ -25,12 +25,14 @@ func TestThePageInChromium(t *testing.T) {
 	b := openTab(t)
 	sample := newSample(t, 40)
 	sample.addRecords(t)
+	sample.addTasks(t)
+	live := sample.addLocks(t)
 	sample.put(t, func(batch *engine.Batch) {
 		batch.Put(column.Alias, []byte{9, 9}, []byte("what is this"))
 		batch.Put(column.Meta, idNamedBytes("damaged"), []byte("no description"))
 	})
 	b.size(1280, 860, false)
-	b.visit(sample.served(t))
+	b.visit(sample.servedWith(t, live))
 	deltas := "#/deltas?context=" + sample.context.String()
 	views := []struct {
 		name, hash, says, act string // act: a script that is run first
@@ -47,6 +49,9 @@ func TestThePageInChromium(t *testing.T) {
 		{"group", "#/groups?id=" + sample.child.String(), "shared notes", "", `!document.querySelector("#detail").hidden`},
 		{"records", "#/records?tenant=acme&collection=delegation", "del-20251130-abc123", "", ""},
 		{"record", "#/records?tenant=acme", "Mail, sent", `document.querySelector("tbody tr").click()`, `document.querySelector("#detail details") !== null`},
+		{"tasks", "#/tasks?tenant=acme", "1 of 2 approve", "", `document.querySelectorAll(".card").length === 4`},
+		{"task", "#/tasks?tenant=acme&user=ann", "the most urgent first", `document.querySelector(".card").click()`, `!document.querySelector("#detail").hidden`},
+		{"locks", "#/locks?tenant=acme", "resource:database:main", "", `document.querySelectorAll(".waits rect").length === 3 && document.querySelectorAll(".waits path").length === 2`},
 		{"ask", "#/decision", "acme", "", ""},
 		{"decision", "#/decision?tenant=acme&agent=cece.governor.v1&action=email.send&context=%7B%22recipients%22%3A30%7D", "too many at once", "",
 			`document.querySelectorAll(".decides").length === 3`},

@@ -12,6 +12,8 @@ import (
 	"github.com/stoadb/stoa/cmd/inspect"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/approval"
+	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/kv/record"
 )
@@ -21,6 +23,8 @@ import (
 type policies struct {
 	kv    *kv.Store
 	rules *policy.Store
+	tasks *approval.Store
+	locks *lock.Store
 
 	mu   sync.Mutex
 	lost gaps // met so far
@@ -36,6 +40,12 @@ func policiesOf(src *inspect.Source) (*policies, error) {
 		return nil, err
 	}
 	if p.rules, err = policy.New(p.kv, policy.Options{}); err != nil {
+		return nil, errors.Join(err, p.kv.Close())
+	}
+	if p.tasks, err = approval.New(p.rules.Records(), approval.Options{}); err != nil {
+		return nil, errors.Join(err, p.kv.Close())
+	}
+	if p.locks, err = lock.New(p.kv, lock.Options{Log: slog.New(slog.DiscardHandler)}); err != nil {
 		return nil, errors.Join(err, p.kv.Close())
 	}
 	return p, nil

@@ -50,13 +50,18 @@ func newSample(t *testing.T, rounds int) *sample {
 }
 
 // served returns the server of the sample.
-func (s *sample) served(t *testing.T) *Server {
+func (s *sample) served(t *testing.T) *Server { return s.servedWith(t, nil) }
+
+// servedWith returns the server of the sample as a daemon with locks has it.
+func (s *sample) servedWith(t *testing.T, locks func(tenant string) inspect.Locks) *Server {
 	srv, err := New(Options{Open: func() (*inspect.Source, error) {
 		snapshot, err := s.store.Snapshot()
 		if err != nil {
 			return nil, err
 		}
-		return inspect.From(snapshot, inspect.Facts{Where: "/var/lib/stoa", How: inspect.ReadOnly, Schema: 1, Clean: true, NodeID: strings.Repeat("5a", 16)}), nil
+		src := inspect.From(snapshot, inspect.Facts{Where: "/var/lib/stoa", How: inspect.ReadOnly, Schema: 1, Clean: true, NodeID: strings.Repeat("5a", 16)})
+		src.Locks = locks
+		return src, nil
 	}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, srv.Close()) })

@@ -97,6 +97,9 @@ func (s *Server) routes(page fs.FS) http.Handler {
 		"/api/tenants":    s.tenants,
 		"/api/records":    s.records,
 		"/api/record":     s.record,
+		"/api/board":      s.board,
+		"/api/queue":      s.queue,
+		"/api/locks":      s.locks,
 		"/api/decision":   s.decision,
 	} {
 		mux.Handle("GET "+path, data(answer))

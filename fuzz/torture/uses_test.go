@@ -110,12 +110,12 @@ func (w *uses) use(c *rpc.Client) error {
 			return wrongf("%s was decided as %+v", w.delegation, a.Decision)
 		}
 		id, ok := policy.ParseEventID(a.Event)
-		if !ok || before > 0 && !follows(w.events[before-1], id) {
+		if !ok || before > 0 && w.events[before-1].Compare(id) >= 0 {
 			return wrongf("a use was logged as %q, after %v", a.Event, w.events[max(before-1, 0):before])
 		}
 		w.events = append(w.events, id)
 	}
-	slices.SortFunc(w.events[before:], compareEvents)
+	slices.SortFunc(w.events[before:], policy.EventID.Compare)
 	for i := 1; i < len(w.events); i++ {
 		if w.events[i-1] == w.events[i] {
 			return wrongf("two uses were logged as %v", w.events[i])
@@ -178,19 +178,6 @@ func (w *uses) counted(c *rpc.Client) error {
 	return nil
 }
 
-func compareEvents(a, b policy.EventID) int {
-	switch {
-	case a == b:
-		return 0
-	case a.Day < b.Day, a.Day == b.Day && a.Number < b.Number:
-		return -1
-	}
-	return 1
-}
-
-// follows reports whether an event is after another.
-func follows(a, b policy.EventID) bool { return compareEvents(a, b) < 0 }
-
 func (w *uses) recount(c *rpc.Client) error {
 	p := c.Policy(w.tenant)
 	if !w.ready {
@@ -220,7 +207,7 @@ func (w *uses) recount(c *rpc.Client) error {
 		events = append(events, id)
 	}
 	for _, id := range w.events {
-		if _, there := slices.BinarySearchFunc(events, id, compareEvents); !there {
+		if _, there := slices.BinarySearchFunc(events, id, policy.EventID.Compare); !there {
 			return wrongf("the event %v, which was acknowledged, is not there", id)
 		}
 	}

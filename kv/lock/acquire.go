@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/kv/limit"
 )
 
 // Acquire takes a lock for an agent, or waits for it where the request says so. An agent
@@ -12,7 +15,7 @@ import (
 //
 // It returns ErrHeld where others hold the lock or wait for it, ErrCapacity where the
 // agent takes no more, ErrDeadlock where it would wait for itself, ErrMaxTTL,
-// ErrWaitTimeout, ErrTooMany, or the error of ctx: then it holds nothing that it did not
+// ErrWaitTimeout, ErrTooMany, ErrRateLimited, or the error of ctx: then it holds nothing that it did not
 // hold before, and waits no more. Two calls of one agent for one lock wait as one, in
 // the place of the first.
 func (s *Store) Acquire(ctx context.Context, tenant string, r Request) (Grant, error) {
@@ -22,6 +25,9 @@ func (s *Store) Acquire(ctx context.Context, tenant string, r Request) (Grant, e
 	}
 	if r.Wait && r.MaxWait == 0 {
 		r.MaxWait = PlainWait
+	}
+	if err := s.limited(ctx, tenant, r.Agent, config.AcquireLimit); err != nil {
+		return Grant{}, about(err, r.Name)
 	}
 	w := newWaiter(r)
 	last, err := s.do(ctx, tenant, r.Durability, w, func(u *turn) error { return u.acquire(w) })
@@ -35,6 +41,24 @@ func (s *Store) Acquire(ctx context.Context, tenant string, r Request) (Grant, e
 	}
 	g, err := s.await(ctx, w, r.Moved)
 	return g, about(err, r.Name)
+}
+
+// limitOf is the name under which it is counted what an agent asks for.
+func limitOf(agent string) limit.Name { return limit.Name{Endpoint: "lock:acquire", User: agent} }
+
+// limited refuses an agent that has asked for as many locks as it may within a minute: it
+// is not queued, and this request doesn't count.
+func (s *Store) limited(ctx context.Context, tenant, agent string, most int) error {
+	if most == 0 || s.o.Limits == nil {
+		return nil
+	}
+	v, err := s.o.Limits.Check(ctx, tenant, limitOf(agent), limit.Rule{Max: most}, engine.WAL)
+	if err != nil || v.Allowed {
+		return err
+	}
+	e := refuse(CodeRateLimited, "agent", "the agent has asked for %d locks within a minute, as many as it may: ask again in %s", most, v.RetryAfter)
+	e.Limit, e.Remaining = uint64(most), v.RetryAfter
+	return e
 }
 
 // await returns what becomes of a request that waits.

@@ -312,12 +312,10 @@ func (s *Store) Agent(ctx context.Context, tenant, agent string) (Agent, error) 
 	}
 	defer func() { _ = view.Close() }()
 	found, err := agentIn(ctx, view, agent)
-	for _, w := range s.Waits(tenant, agent) {
-		if exclusiveOnly(w.Name) {
-			found.QueuedTasks++
-		}
+	if err != nil {
+		return Agent{}, err
 	}
-	return found, err
+	return s.withQueued(tenant, found), nil
 }
 
 // agentIn is what a view has of an agent, without what it waits for.

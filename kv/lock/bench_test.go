@@ -15,6 +15,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/rocks"
 	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/event"
 )
 
 // processor returns what reports the processor time of an operation.
@@ -30,13 +31,23 @@ func processor(b *testing.B) func() {
 
 // BenchmarkLock is what a lock that is acquired and released costs, beside two puts of the
 // same store: by one caller, by 16 that each have their own, and by 16 that wait for one.
-func BenchmarkLock(b *testing.B) {
+func BenchmarkLock(b *testing.B) { benchmark(b, false) }
+
+// BenchmarkLockTold is BenchmarkLock where each change is told in the stream of locks.
+func BenchmarkLockTold(b *testing.B) { benchmark(b, true) }
+
+func benchmark(b *testing.B, told bool) {
 	db, err := rocks.Open(b.TempDir(), rocks.Options{})
 	require.NoError(b, err)
 	beside := kv.Type{System: kv.SystemTest, Space: "beside"}
 	store, err := kv.Open(db, kv.Options{Types: []kv.Type{beside}, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(b, err)
-	s, err := New(store, Options{})
+	var o Options
+	if told {
+		o.Events, err = event.New(store, event.Options{})
+		require.NoError(b, err)
+	}
+	s, err := New(store, o)
 	require.NoError(b, err)
 	b.Cleanup(func() {
 		s.Close()

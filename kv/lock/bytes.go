@@ -80,6 +80,14 @@ func parseState(name string, src []byte) (s state, err error) {
 	return s, s.check(name)
 }
 
+// modeOf is the mode that a record says which this package has written.
+func modeOf(src []byte) Mode {
+	if len(src) < 3 {
+		return Free
+	}
+	return Mode(src[2])
+}
+
 // check returns engine.ErrCorrupt for a state that no lock has.
 func (s *state) check(name string) error {
 	fits := map[Mode]bool{Free: len(s.holders) == 0, Exclusive: len(s.holders) == 1, Shared: len(s.holders) > 0}

@@ -25,6 +25,7 @@ const (
 	MaxWaiters  = 10_000             // waits of a tenant
 	MaxChain    = 1024               // locks that are looked at to see whether who waits waits for itself
 	MaxAll      = 8192               // locks that one ReleaseAll frees
+	MaxAgents   = 1000               // agents of a page
 	MaxWait     = 24 * time.Hour     // of a request that says how long it waits
 	PlainWait   = 5 * time.Minute    // of a request that waits and does not say how long
 	MaxTTL      = 7 * 24 * time.Hour // that a configuration can allow

@@ -23,6 +23,7 @@ const (
 	CodeCancelled       Code = "CANCELLED"
 	CodeTooMany         Code = "TOO_MANY"
 	CodeNotFound        Code = "NOT_FOUND"
+	CodeRateLimited     Code = "RATE_LIMITED"
 )
 
 // Error is a refusal: nothing is written.
@@ -32,7 +33,7 @@ type Error struct {
 	Reason string `json:"message"`         // what is wrong and what to do, for people
 	Lock   string `json:"lock,omitempty"`
 	// Holders are the agents that hold the lock, of LOCK_HELD, and Remaining is how long the
-	// first of them to end has left.
+	// first of them to end has left; of RATE_LIMITED in how long the agent may ask again.
 	Holders   []string      `json:"holders,omitempty"`
 	Remaining time.Duration `json:"remaining,omitempty"`
 	// Token is the greatest one of the holders that there are, of FENCED; 0: nobody holds it.
@@ -85,6 +86,9 @@ var (
 	ErrCancelled error = &Error{Code: CodeCancelled}
 	// ErrTooMany is returned where a bound of this package is reached.
 	ErrTooMany error = &Error{Code: CodeTooMany}
+	// ErrRateLimited is returned to an agent that asks for more locks than it may within a
+	// minute.
+	ErrRateLimited error = &Error{Code: CodeRateLimited}
 	// ErrNotFound is returned where nobody holds a lock, or an agent is not registered.
 	ErrNotFound error = &Error{Code: CodeNotFound}
 )

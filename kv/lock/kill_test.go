@@ -3,16 +3,13 @@
 package lock
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -42,28 +39,12 @@ func TestA7A21AProcessIsKilled(t *testing.T) {
 	dir, random := t.TempDir(), rand.New(rand.NewPCG(71, 72))
 	var last uint64
 	for range max(enginetest.Scale(6), 2) {
-		cmd := enginetest.EndWithParent(exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$"))
-		cmd.Env = append(os.Environ(), doomed+"="+dir)
-		out, err := cmd.StdoutPipe()
-		require.NoError(t, err)
-		require.NoError(t, cmd.Start())
-		lines := bufio.NewScanner(out)
-		told := 0
-		for lines.Scan() {
-			if told++; told == 1 {
-				time.AfterFunc(time.Duration(random.IntN(50_000))*time.Microsecond, func() { _ = cmd.Process.Kill() })
-			}
-			text, whole := strings.CutSuffix(lines.Text(), ".")
-			if !whole {
-				break // it was killed within the line
-			}
-			token, err := strconv.ParseUint(text, 10, 64)
+		for _, line := range enginetest.UntilKilled(t, doomed, dir, time.Duration(random.IntN(50_000))*time.Microsecond) {
+			token, err := strconv.ParseUint(line, 10, 64)
 			require.NoError(t, err)
 			require.Greater(t, token, last)
 			last = token
 		}
-		require.NotZero(t, told)
-		require.Error(t, cmd.Wait())
 		db, err := rocks.Open(dir, rocks.Options{})
 		require.NoError(t, err)
 		h := openHost(t, db, kvtest.New())

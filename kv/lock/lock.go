@@ -80,6 +80,9 @@ type Config struct {
 	// Heartbeat is how often an agent that is registered is to be heard of: after three
 	// times that without a word its locks are released. 0: 10 s.
 	Heartbeat time.Duration
+	// AcquireLimit is how many locks an agent may ask for within any minute, granted or not; 0: as many as
+	// it wants.
+	AcquireLimit int
 	// IgnoreDeadlocks has requests wait that would wait for themselves.
 	IgnoreDeadlocks bool
 }

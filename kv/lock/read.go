@@ -66,7 +66,7 @@ func (s *Store) Get(tenant, name string) (Lock, error) {
 			return l, told(err)
 		}
 	}
-	l.Waiting = len(s.Queue(tenant, name))
+	l.Waiting = s.countWaiting(tenant, name)
 	return l, nil
 }
 

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/event"
+	"github.com/stoadb/stoa/kv/limit"
 )
 
 // Options say how the locks run. The zero Options are the defaults.
@@ -16,6 +18,12 @@ type Options struct {
 	// Config is asked before each request of a tenant; nil: the zero Config for all. It is
 	// called by many goroutines at once.
 	Config func(tenant string) Config
+	// Events are the streams that each change of a lock is told in, with the change; nil: it
+	// is not told. A renewal changes nothing that is told.
+	Events *event.Store
+	// Limits count what agents ask for, where the configuration limits that; nil: nothing is
+	// limited.
+	Limits *limit.Store
 	Quota  kv.Quota     // of the locks and agents of a new tenant; the zero Quota: 100,000 of them
 	Log    *slog.Logger // what the background does; nil: slog.Default
 }
@@ -30,8 +38,10 @@ const (
 )
 
 // Type is the type of the spaces of locks.
-func Type() kv.Type {
-	return kv.Type{System: kv.SystemLock, Space: spaceName, Log: 8192, Inline: 64 << 10, Last: true, Indexes: []kv.Index{
+func Type() kv.Type { return typeOf(nil) }
+
+func typeOf(changed func(tx *kv.Tx, old, r kv.Record) error) kv.Type {
+	return kv.Type{Changed: changed, System: kv.SystemLock, Space: spaceName, Log: 8192, Inline: 64 << 10, Last: true, Indexes: []kv.Index{
 		{Number: indexAgent, Name: "agent", Terms: agentTerms},
 		{Number: indexShared, Name: "shared", Terms: sharedTerms},
 	}}
@@ -57,7 +67,7 @@ type Store struct {
 // New returns the locks of a store, to which it declares their type, and starts what
 // looks after those that somebody waits for.
 func New(store *kv.Store, o Options) (*Store, error) {
-	if err := store.Declare(Type()); err != nil {
+	if err := store.Declare(typeOf(teller(o.Events))); err != nil {
 		return nil, err
 	}
 	if o.Config == nil {
@@ -145,6 +155,11 @@ func (s *Store) begin(ctx context.Context, t *tenant) error {
 	space, err := s.kv.CreateSpace(ctx, t.name, kv.SystemLock, spaceName, s.o.Quota)
 	if err != nil {
 		return err
+	}
+	if s.o.Events != nil {
+		if _, err := s.o.Events.Open(ctx, t.name); err != nil {
+			return err
+		}
 	}
 	for o := (kv.IndexOptions{Limit: 1000}); ; {
 		list, next, err := space.ByIndex(ctx, indexShared, o)

@@ -3,13 +3,10 @@
 package policy_test
 
 import (
-	"bufio"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -38,22 +35,7 @@ func TestB36B86AProcessIsKilled(t *testing.T) {
 	dir, random := t.TempDir(), rand.New(rand.NewPCG(51, 52))
 	var told []string
 	for range max(enginetest.Scale(6), 2) {
-		cmd := enginetest.EndWithParent(exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$"))
-		cmd.Env = append(os.Environ(), doomed+"="+dir, "TMPDIR="+t.TempDir())
-		out, err := cmd.StdoutPipe()
-		require.NoError(t, err)
-		require.NoError(t, cmd.Start())
-		lines := bufio.NewScanner(out)
-		require.True(t, lines.Scan())
-		told = append(told, lines.Text())
-		time.AfterFunc(time.Duration(random.IntN(50_000))*time.Microsecond, func() { _ = cmd.Process.Kill() })
-		for lines.Scan() {
-			told = append(told, lines.Text())
-		}
-		require.Error(t, cmd.Wait())
-		if last := len(told) - 1; !strings.HasSuffix(told[last], ".") {
-			told = told[:last] // it was killed within the line
-		}
+		told = append(told, enginetest.UntilKilled(t, doomed, dir, time.Duration(random.IntN(50_000))*time.Microsecond)...)
 		db, err := rocks.Open(dir, rocks.Options{})
 		require.NoError(t, err)
 		h := policytest.Open(t, db, kvtest.New(), policytest.InProcess)
@@ -69,7 +51,7 @@ func TestB36B86AProcessIsKilled(t *testing.T) {
 		slices.Sort(told)
 		require.Equal(t, slices.Compact(slices.Clone(told)), told, "an id was given twice")
 		for _, line := range told {
-			h.Get(Ledger, strings.TrimSuffix(line, "."))
+			h.Get(Ledger, line)
 		}
 		for f, err := range h.KV.Check(ctx) {
 			require.NoError(t, err)

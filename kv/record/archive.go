@@ -24,7 +24,7 @@ func (s *Store) PutAside(ctx context.Context, tenant, collection string) (moved 
 		return 0, err
 	}
 	if c.Archive == nil {
-		return 0, c.told(invalid("collection", "the declaration has no rule by which records are archived"))
+		return 0, c.told(noArchive())
 	}
 	view, err := s.View(tenant)
 	if err != nil {
@@ -78,20 +78,10 @@ func (s *Store) putAside(ctx context.Context, tenant string, c *Collection, due 
 			if errors.Is(err, ErrNotFound) || err == nil && now.Revision != d.Revision {
 				continue // it has changed since: the next time tells
 			}
+			if err == nil {
+				err = c.toArchive(from, to, archive, now)
+			}
 			if err != nil {
-				return err
-			}
-			there, err := archive.get(to, d.ID)
-			if err != nil && !errors.Is(err, ErrNotFound) {
-				return err
-			}
-			if _, err := archive.put(to, d.ID, there.Ordinal, bytes.Clone(now.JSON), kv.PutOptions{}); err != nil {
-				return err
-			}
-			if _, err := from.Delete(c.ID.key(d.ID)); err != nil {
-				return err
-			}
-			if err := c.arm(from, d.ID, nil); err != nil {
 				return err
 			}
 			moved++
@@ -99,4 +89,48 @@ func (s *Store) putAside(ctx context.Context, tenant string, c *Collection, due 
 		return nil
 	})
 	return moved, err
+}
+
+// toArchive moves a record.
+func (c *Collection) toArchive(from, to *kv.Tx, archive *Collection, d Doc) error {
+	there, err := archive.get(to, d.ID)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	if _, err := archive.put(to, d.ID, there.Ordinal, bytes.Clone(d.JSON), kv.PutOptions{}); err != nil {
+		return err
+	}
+	if _, err := from.Delete(c.ID.key(d.ID)); err != nil {
+		return err
+	}
+	return c.arm(from, d.ID, nil)
+}
+
+// PutAside moves one record into the archive, if the declaration's archive rule names it at
+// the time of the transaction, and says whether it did; not where there is no such record.
+// It returns ErrInvalidArgument for a collection without a rule.
+func (tx *Tx) PutAside(collection, id string) (moved bool, err error) {
+	c, from, err := tx.in(collection)
+	if err != nil {
+		return false, err
+	}
+	if c.Archive == nil {
+		return false, c.told(noArchive())
+	}
+	d, err := c.get(from, id)
+	if errors.Is(err, ErrNotFound) || err == nil && !c.aside(d, tx.Now()) {
+		return false, nil
+	}
+	if err != nil {
+		return false, c.told(err)
+	}
+	archive, to, err := tx.in(c.Name + archiveSuffix)
+	if err == nil {
+		err = c.toArchive(from, to, archive, d)
+	}
+	return err == nil, c.told(err)
+}
+
+func noArchive() *Error {
+	return invalid("collection", "the declaration has no rule by which records are archived")
 }

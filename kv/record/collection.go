@@ -29,6 +29,7 @@ type Collection struct {
 	Keys      []*Key              `json:"keys"`
 	History   int                 `json:"history"` // revisions of a record that are kept
 	TTL       Duration            `json:"ttl"`     // from its creation on; 0: for ever
+	Renew     bool                `json:"renew"`   // the TTL is from its last change on
 	Archive   *Archive            `json:"archive"`
 	Deadline  *Deadline           `json:"deadline"`
 	MaxBytes  int                 `json:"max_bytes"` // of a document; 0: MaxDocument
@@ -169,6 +170,9 @@ func (c *Collection) compile() *Error {
 	}
 	if c.History < 0 || c.History > kv.MaxHistory {
 		return invalid("history", "0 to %d revisions of a record are kept", kv.MaxHistory)
+	}
+	if c.Renew && c.TTL == 0 {
+		return invalid("renew", "it says of a time to live from when on it counts: there is no ttl")
 	}
 	var err error
 	if c.schema, err = compileSchema(c.Name, c.Schema); err != nil {
@@ -368,8 +372,8 @@ func (c *Collection) typ() kv.Type {
 // archive returns the collection that archived records of c go to.
 func (c *Collection) archive() *Collection {
 	a := *c
-	a.Name, a.archived, a.TTL, a.Archive, a.Deadline, a.Keys, a.Prepare, a.Check = c.Name+archiveSuffix, true, 0, nil, nil, nil, nil, nil
-	a.declared = document.Merge(c.declared, document.With(json.RawMessage(`{"archive":null,"deadline":null,"keys":null,"ttl":null}`), document.Path{"name"}, document.FromText(a.Name)))
+	a.Name, a.archived, a.TTL, a.Renew, a.Archive, a.Deadline, a.Keys, a.Prepare, a.Check = c.Name+archiveSuffix, true, 0, false, nil, nil, nil, nil, nil
+	a.declared = document.Merge(c.declared, document.With(json.RawMessage(`{"archive":null,"deadline":null,"keys":null,"renew":null,"ttl":null}`), document.Path{"name"}, document.FromText(a.Name)))
 	return &a
 }
 

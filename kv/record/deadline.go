@@ -71,6 +71,6 @@ func (c *Collection) due(inner *kv.Tx, j kv.Job) error {
 	if s := c.States; s != nil {
 		next = s.enter(next, s.of(old.JSON), inner.Now())
 	}
-	_, err = c.put(inner, old.ID, old.Ordinal, c.stamp(next, old.JSON, inner.Now()), kv.PutOptions{KeepTTL: true})
+	_, err = c.put(inner, old.ID, old.Ordinal, c.stamp(next, old.JSON, inner.Now()), c.again())
 	return err
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/document"
 )
 
@@ -56,7 +55,7 @@ func (tx *Tx) Note(collection, id string, fields json.RawMessage) (Doc, error) {
 	if err != nil {
 		return Doc{}, c.told(err)
 	}
-	d, err := c.put(inner, id, old.Ordinal, document.Merge(old.JSON, fields), kv.PutOptions{KeepTTL: true})
+	d, err := c.put(inner, id, old.Ordinal, document.Merge(old.JSON, fields), c.again())
 	return d, c.told(err)
 }
 

@@ -45,6 +45,8 @@ type Error struct {
 	// Limit and Have are numbers where the refusal is about some.
 	Limit uint64 `json:"max,omitempty"`
 	Have  uint64 `json:"have,omitempty"`
+	// Detail is what else a refusal says, as JSON, where its code has something.
+	Detail string `json:"detail,omitempty"`
 }
 
 // Error says code, collection, field and reason.

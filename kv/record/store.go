@@ -34,24 +34,30 @@ func New(store *kv.Store, o Options, sets ...*Collection) (*Store, error) {
 		o.Rand = rand.Reader
 	}
 	s := &Store{kv: store, o: o, collections: map[string]*Collection{}}
+	return s, s.Add(sets...)
+}
+
+// Add declares more collections, those of another capability. It comes before anybody uses
+// the store.
+func (s *Store) Add(sets ...*Collection) error {
 	for _, c := range sets {
 		if c.Placer != nil && !c.inOrder() {
-			return nil, c.told(invalid("placer", "a collection that counts its records itself has daily ids and is only appended to"))
+			return c.told(invalid("placer", "a collection that counts its records itself has daily ids and is only appended to"))
 		}
 		for _, t := range c.Types() {
-			if err := store.Declare(t); err != nil {
-				return nil, c.told(err)
+			if err := s.kv.Declare(t); err != nil {
+				return c.told(err)
 			}
 		}
 		for _, c := range c.WithArchive() {
 			if s.collections[c.Name] != nil {
-				return nil, invalid("name", "the collection %s is declared twice", c.Name)
+				return invalid("name", "the collection %s is declared twice", c.Name)
 			}
 			s.collections[c.Name] = c
 			s.names = append(s.names, c.Name)
 		}
 	}
-	return s, nil
+	return nil
 }
 
 // Collections are the names of the collections, archives too.

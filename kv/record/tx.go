@@ -336,7 +336,15 @@ func (tx *Tx) replace(c *Collection, inner *kv.Tx, old Doc, next json.RawMessage
 			return Doc{}, err
 		}
 	}
-	return c.put(inner, old.ID, old.Ordinal, next, kv.PutOptions{KeepTTL: true})
+	return c.put(inner, old.ID, old.Ordinal, next, c.again())
+}
+
+// again is how a record is put that is there already.
+func (c *Collection) again() kv.PutOptions {
+	if c.Renew {
+		return kv.PutOptions{TTL: time.Duration(c.TTL)}
+	}
+	return kv.PutOptions{KeepTTL: true}
 }
 
 // keeper is what what is kept is read from.

@@ -301,7 +301,7 @@ func (s *Store) update(ctx context.Context, tenant string, c *Collection, space 
 			return d, err
 		}
 		next, err := c.revised(old, patch, s.kv.Now())
-		if err != nil || next == nil {
+		if err != nil || next == nil && !kv.Expects(ctx) {
 			return old, err
 		}
 		err = s.one(ctx, tenant, c, space, o.Durability, func(tx *Tx, inner *kv.Tx) error {
@@ -321,6 +321,10 @@ func (s *Store) update(ctx context.Context, tenant string, c *Collection, space 
 					d = now
 					return err
 				}
+			}
+			if next == nil {
+				d = old
+				return nil
 			}
 			d, err = tx.replace(c, inner, now, next)
 			return err

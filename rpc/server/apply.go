@@ -36,7 +36,12 @@ func (t *storeService) Apply(ctx context.Context, r *stoav1.ApplyRequest) (*stoa
 	if err := ctx.Err(); err != nil { // nobody waits for it any more
 		return nil, err
 	}
-	if err := t.s.eng.Apply(b); err != nil {
+	if guards := guardsOf(r.GetGuards()); len(guards) > 0 {
+		err = t.s.applyGuarded(b, string(r.GetGuardTenant()), guards)
+	} else {
+		err = t.s.eng.Apply(b)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return &stoav1.ApplyResponse{}, nil

@@ -64,6 +64,7 @@ func sizeOf(req any) int64 {
 
 const (
 	blobPrefix      = "/stoa.v1.Blob/"
+	lockAcquire     = "Lock.Acquire"
 	dagPrefix       = "/stoa.v1.Dag/"
 	namespacePrefix = "/stoa.v1.Namespace/"
 	groupPrefix     = "/stoa.v1.Group/"

@@ -77,5 +77,8 @@ func (t *kvService) put(ctx context.Context, r *stoav1.KvPutRequest) (kvstorage.
 	if err != nil {
 		return kvstorage.Item{}, err
 	}
+	if ctx, err = t.s.guarded(ctx, tenant, guardsOf(r.GetGuards())); err != nil {
+		return kvstorage.Item{}, err
+	}
 	return t.storage().Put(ctx, tenant, string(r.GetKey()), r.GetValue(), kvstorage.WriteOptions{TTLSeconds: r.TtlSeconds, Durability: d})
 }

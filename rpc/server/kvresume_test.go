@@ -16,6 +16,7 @@ import (
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/kv/kvtest"
+	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/server/socket"
 )
@@ -25,6 +26,7 @@ type comingAndGoing struct {
 	t       *testing.T
 	engine  engine.Engine
 	storage *kvstorage.Storage
+	locks   *lock.Store
 	path    string
 	stop    func()
 }
@@ -35,9 +37,12 @@ func newComingAndGoing(t *testing.T) *comingAndGoing {
 	require.NoError(t, err)
 	storage, err := kvstorage.New(store, kvstorage.Options{})
 	require.NoError(t, err)
-	d := &comingAndGoing{t: t, engine: eng, storage: storage, path: socketDir(t) + "/s"}
+	locks, err := lock.New(store, lock.Options{Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	d := &comingAndGoing{t: t, engine: eng, storage: storage, locks: locks, path: socketDir(t) + "/s"}
 	t.Cleanup(func() {
 		d.stop()
+		locks.Close()
 		require.NoError(t, store.Close())
 		require.NoError(t, eng.Close())
 	})
@@ -46,7 +51,7 @@ func newComingAndGoing(t *testing.T) *comingAndGoing {
 }
 
 func (d *comingAndGoing) up() {
-	s, err := New(d.engine, Options{KV: d.storage})
+	s, err := New(d.engine, Options{KV: d.storage, Locks: d.locks})
 	require.NoError(d.t, err)
 	ln, err := socket.Listen(d.path, socket.Options{})
 	require.NoError(d.t, err)
@@ -58,11 +63,13 @@ func (d *comingAndGoing) put(key, value string) {
 	require.NoError(d.t, err)
 }
 
-func (d *comingAndGoing) dial(t *testing.T, f rpc.Framing) *rpc.KV {
+func (d *comingAndGoing) dial(t *testing.T, f rpc.Framing) *rpc.KV { return d.client(t, f).KV("acme") }
+
+func (d *comingAndGoing) client(t *testing.T, f rpc.Framing) *rpc.Client {
 	c, err := rpc.Dial(t.Context(), d.path, rpc.WithFraming(f))
 	require.NoError(t, err)
 	t.Cleanup(func() { c.Close() })
-	return c.KV("acme")
+	return c
 }
 
 // told is an event as a line.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"testing"
 	"time"
@@ -14,23 +15,28 @@ import (
 	"github.com/stoadb/stoa/rpc"
 )
 
+// startLocks starts a daemon that has locks.
+func startLocks(t *testing.T, o Options) *testDaemon {
+	eng := mem.New()
+	store, err := kv.Open(eng, kv.Options{Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	o.Locks, err = lock.New(store, lock.Options{})
+	require.NoError(t, err)
+	d := start(t, eng, o)
+	t.Cleanup(func() {
+		d.stop()
+		o.Locks.Close()
+		require.NoError(t, store.Close())
+	})
+	return d
+}
+
 // Locks are taken, waited for, renewed and released in both framings; refusals have their
 // data, and who hangs up waits no more.
 func TestLocksOverTheSocket(t *testing.T) {
 	for name, framing := range map[string]rpc.Framing{"frames": rpc.FramingFrames, "grpc": rpc.FramingGRPC} {
 		t.Run(name, func(t *testing.T) {
-			eng := mem.New()
-			store, err := kv.Open(eng, kv.Options{Log: slog.New(slog.DiscardHandler)})
-			require.NoError(t, err)
-			locks, err := lock.New(store, lock.Options{})
-			require.NoError(t, err)
-			d := start(t, eng, Options{Locks: locks})
-			t.Cleanup(func() {
-				d.stop()
-				locks.Close()
-				require.NoError(t, store.Close())
-			})
-			l := d.dialAs(t, framing).Locks("acme")
+			l := startLocks(t, Options{}).dialAs(t, framing).Locks("acme")
 			ctx := t.Context()
 
 			first, err := l.Acquire(ctx, rpc.LockRequest{Name: "task:1", Agent: "a", Purpose: "a deployment", TTL: time.Minute})
@@ -110,4 +116,184 @@ func TestLocksOverTheSocket(t *testing.T) {
 			require.NoError(t, <-wants)
 		})
 	}
+}
+
+func TestLocksAreListedAndTheirQueuesShown(t *testing.T) {
+	overBoth(t, func(t *testing.T, f rpc.Framing) {
+		l := startLocks(t, Options{}).dialAs(t, f).Locks("acme")
+		ctx := t.Context()
+		none, err := l.List(ctx, rpc.LockListOptions{})
+		require.NoError(t, err)
+		require.Empty(t, none.Locks)
+		for _, name := range []string{"task:1", "task:2", "resource:db:1", "resource:file:1"} {
+			for _, agent := range []string{"a", "b"} {
+				if mode := lock.Shared; agent == "a" || name[0] == 'r' {
+					if name[0] == 't' {
+						mode = lock.Exclusive
+					}
+					_, err := l.Acquire(ctx, rpc.LockRequest{Name: name, Agent: agent, Mode: mode})
+					require.NoError(t, err)
+				}
+			}
+		}
+		names := func(o rpc.LockListOptions) (list []string) {
+			for one, err := range l.All(ctx, o) {
+				require.NoError(t, err)
+				for _, g := range one.Holders {
+					require.Equal(t, one.Name, g.Name)
+				}
+				list = append(list, one.Name)
+			}
+			return list
+		}
+		require.Equal(t, []string{"resource:db:1", "resource:file:1", "task:1", "task:2"}, names(rpc.LockListOptions{}))
+		require.Equal(t, []string{"resource:db:1", "resource:file:1", "task:1"}, names(rpc.LockListOptions{Limit: 3}))
+		require.Equal(t, []string{"resource:db:1", "resource:file:1"}, names(rpc.LockListOptions{Agent: "b"}))
+		require.Equal(t, []string{"resource:db:1"}, names(rpc.LockListOptions{Prefix: "resource:db:"}))
+		p, err := l.List(ctx, rpc.LockListOptions{Limit: 3})
+		require.NoError(t, err)
+		require.Len(t, p.Locks, 3)
+		p, err = l.List(ctx, rpc.LockListOptions{Cursor: p.Next})
+		require.NoError(t, err)
+		require.Equal(t, "task:2", p.Locks[0].Name)
+		_, err = l.List(ctx, rpc.LockListOptions{Cursor: "nonsense"})
+		require.ErrorIs(t, err, lock.ErrInvalidArgument)
+
+		queued := make(chan int, 1)
+		waits, hangUp := context.WithCancel(ctx)
+		left := make(chan error, 1)
+		go func() {
+			_, err := l.Acquire(waits, rpc.LockRequest{Name: "task:1", Agent: "b", Wait: true, MaxWait: time.Minute, Priority: 7, Moved: func(place int) { queued <- place }})
+			left <- err
+		}()
+		<-queued
+		queue, err := l.Queue(ctx, "task:1")
+		require.NoError(t, err)
+		require.Len(t, queue, 1)
+		require.NotZero(t, queue[0].Since)
+		queue[0].Since = 0
+		require.Equal(t, rpc.LockWaiting{Name: "task:1", Agent: "b", Mode: lock.Exclusive, Priority: 7, Place: 1, MaxWait: 60_000}, queue[0])
+		hangUp()
+		require.ErrorIs(t, <-left, context.Canceled)
+		_, err = l.Queue(ctx, "nonsense")
+		require.ErrorIs(t, err, lock.ErrInvalidArgument)
+	})
+}
+
+func TestAgentsOverTheSocket(t *testing.T) {
+	overBoth(t, func(t *testing.T, f rpc.Framing) {
+		l := startLocks(t, Options{}).dialAs(t, f).Locks("acme")
+		ctx := t.Context()
+		_, err := l.Agent(ctx, "a")
+		require.ErrorIs(t, err, lock.ErrNotFound)
+		require.ErrorIs(t, l.Heartbeat(ctx, "a", rpc.WAL), lock.ErrNotFound)
+		for _, n := range []int{-1, lock.MaxTasks + 1, 1 << 40} {
+			require.ErrorIs(t, l.Register(ctx, "a", n, rpc.WAL), lock.ErrInvalidArgument)
+		}
+		require.NoError(t, l.Register(ctx, "a", 1, rpc.WAL))
+		require.NoError(t, l.Register(ctx, "b", 0, rpc.WAL))
+		first, err := l.Acquire(ctx, rpc.LockRequest{Name: "task:1", Agent: "a"})
+		require.NoError(t, err)
+		_, err = l.Acquire(ctx, rpc.LockRequest{Name: "task:2", Agent: "a"})
+		require.ErrorIs(t, err, lock.ErrCapacity)
+		require.NoError(t, l.Heartbeat(ctx, "a", rpc.WAL))
+		a, err := l.Agent(ctx, "a")
+		require.NoError(t, err)
+		require.False(t, a.Heard.Before(first.Acquired))
+		a.Heard = time.Time{}
+		require.Equal(t, rpc.LockAgent{Name: "a", Status: lock.Active, MaxTasks: 1, ActiveTasks: 1}, a)
+		require.NoError(t, l.Drain(ctx, "a", true, rpc.WAL))
+		_, err = l.Acquire(ctx, rpc.LockRequest{Name: "resource:db:1", Agent: "a"})
+		require.ErrorIs(t, err, lock.ErrCapacity)
+		require.NoError(t, l.Drain(ctx, "a", false, rpc.WAL))
+		_, err = l.Acquire(ctx, rpc.LockRequest{Name: "resource:db:1", Agent: "a"})
+		require.NoError(t, err)
+		var names []string
+		for a, err := range l.AllAgents(ctx) {
+			require.NoError(t, err)
+			names = append(names, a.Name)
+		}
+		require.Equal(t, []string{"a", "b"}, names)
+		p, err := l.Agents(ctx, rpc.LockAgentOptions{Limit: 1})
+		require.NoError(t, err)
+		require.Len(t, p.Agents, 1)
+		require.NotEmpty(t, p.Next)
+		require.NoError(t, l.Deregister(ctx, "a", rpc.WAL))
+		now, err := l.Get(ctx, "task:1")
+		require.NoError(t, err)
+		require.Empty(t, now.Holders)
+		require.ErrorIs(t, l.Deregister(ctx, "a", rpc.WAL), lock.ErrNotFound)
+	})
+}
+
+func TestAWatchOfLocksGoesOnWhereItsDaemonWasAway(t *testing.T) {
+	overBoth(t, func(t *testing.T, f rpc.Framing) {
+		d := newComingAndGoing(t)
+		l := d.client(t, f).Locks("acme")
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		change := func(agent string) {
+			g, err := d.locks.Acquire(ctx, "acme", lock.Request{Name: "task:1", Agent: agent})
+			require.NoError(t, err)
+			_, err = d.locks.Release(ctx, "acme", lock.Holding{Name: g.Name, Agent: agent}, rpc.WAL)
+			require.NoError(t, err)
+		}
+		var got []string
+		for e, err := range l.Watch(ctx, rpc.LockWatchOptions{Name: "task:1"}) {
+			require.NoError(t, err)
+			got = append(got, fmt.Sprintf("%d %s:%s", e.Revision, e.Kind, e.Agent))
+			switch len(got) {
+			case 1:
+				change("a")
+			case 3:
+				d.stop()
+				change("b")
+				d.up()
+			}
+			if len(got) == 6 {
+				break
+			}
+		}
+		require.Equal(t, []string{"0 synced:", "1 acquired:a", "2 released:a", "3 acquired:b", "4 released:b", "4 synced:"}, got)
+		for e, err := range l.Watch(ctx, rpc.LockWatchOptions{Resume: true, After: 3}) {
+			require.NoError(t, err)
+			require.Equal(t, lock.EventReleased, e.Kind)
+			require.EqualValues(t, 4, e.Revision)
+			require.False(t, e.At.IsZero())
+			break
+		}
+		for _, err := range l.Watch(ctx, rpc.LockWatchOptions{Name: "nonsense"}) {
+			require.ErrorIs(t, err, lock.ErrInvalidArgument)
+		}
+	})
+}
+
+// Requests that wait have a bound of their own: they take no watch's place.
+func TestRequestsThatWaitAreBounded(t *testing.T) {
+	overBoth(t, func(t *testing.T, f rpc.Framing) {
+		d := startLocks(t, Options{MaxLockWaits: 1, MaxKVStreams: 1})
+		l := d.dialAs(t, f).Locks("acme")
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		_, err := l.Acquire(ctx, rpc.LockRequest{Name: "task:1", Agent: "a"})
+		require.NoError(t, err)
+		queued, left := make(chan int, 1), make(chan error, 1)
+		go func() {
+			_, err := l.Acquire(ctx, rpc.LockRequest{Name: "task:1", Agent: "b", Wait: true, Moved: func(place int) { queued <- place }})
+			left <- err
+		}()
+		<-queued
+		_, err = l.Acquire(ctx, rpc.LockRequest{Name: "task:1", Agent: "c", Wait: true})
+		require.ErrorIs(t, err, rpc.ErrBusy)
+		require.ErrorContains(t, err, "requests for locks")
+		for e, err := range l.Watch(ctx, rpc.LockWatchOptions{}) {
+			require.NoError(t, err)
+			require.Equal(t, lock.EventSynced, e.Kind)
+			_, err = l.Acquire(ctx, rpc.LockRequest{Name: "task:2", Agent: "c"})
+			require.NoError(t, err, "who does not wait takes no place")
+			break
+		}
+		cancel()
+		require.ErrorIs(t, <-left, context.Canceled)
+	})
 }

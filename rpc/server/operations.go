@@ -53,33 +53,40 @@ func registerByHand(d, generated *grpc.ServiceDesc, service any, full string) {
 }
 
 // Admit refuses a call that its user may not make; see [op.Host].
-func (s *Server) Admit(ctx context.Context, m *op.Method, in any) error {
+func (s *Server) Admit(ctx context.Context, m *op.Method, in any) (context.Context, error) {
 	switch m.Access {
 	case op.AccessTenant:
 		name := in.(op.Tenanted).TenantName()
 		tenant, err := s.tenantOf(ctx, *name)
 		if err != nil {
-			return err
+			return ctx, err
 		}
 		*name = tenant
 		if set, ok := in.(op.Collected); ok {
 			_, verb, _ := strings.Cut(m.Name, ".")
-			return s.checkVerb(ctx, strings.ToLower(verb), set.CollectionName())
+			if err := s.checkVerb(ctx, strings.ToLower(verb), set.CollectionName()); err != nil {
+				return ctx, err
+			}
+		}
+		if g, ok := in.(op.Guarded); ok {
+			return s.guarded(ctx, tenant, g.LockGuards())
 		}
 	case op.AccessTenants:
 		if tenant, bound := s.boundTo(ctx); bound {
-			return errBound(tenant, "tenants, quotas, settings and versions are for others to change")
+			return ctx, errBound(tenant, "tenants, quotas, settings and versions are for others to change")
 		}
 	case op.AccessSecrets:
-		return s.maySeal(ctx)
+		return ctx, s.maySeal(ctx)
 	}
-	return nil
+	return ctx, nil
 }
 
 // Paced runs a stream; see [op.Host].
 func (s *Server) Paced(ctx context.Context, m *op.Method, work func(context.Context, op.Pace) error) error {
-	open := &s.kvStreams // of Kv, Record and Policy
+	open := &s.kvStreams // of Kv, Record, Policy and Lock
 	switch {
+	case m.Name == lockAcquire:
+		open = &s.lockWaits
 	case strings.HasPrefix(m.Full(), blobPrefix):
 		open = &s.transfers
 	case strings.HasPrefix(m.Full(), dagPrefix):

@@ -16,6 +16,7 @@ import (
 	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/approval"
 	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/policy"
@@ -115,11 +116,18 @@ type Options struct {
 	// Locks are the locks of the engine, for the Lock service. They stay the caller's to
 	// close, after Serve has returned. Nil: there is no such service.
 	Locks *lock.Store
+	// Approvals are the tasks and approvals of the engine, for the services Task and Approval.
+	// Their store stays the caller's to close, after Serve has returned. Nil: there are no
+	// such services.
+	Approvals *approval.Store
 	// MaxKVStreams is how many streams of the services Kv, Record, Policy and Lock may be open at
 	// once; what exceeds it is refused as busy. 0: 4,096.
 	MaxKVStreams int
+	// MaxLockWaits is how many requests for locks may wait at once, of all tenants; what
+	// exceeds it is refused as busy. 0: 10,000.
+	MaxLockWaits int
 	// Tenants binds users, by their number, to a tenant. They may connect, too, and use
-	// the services Kv, Record, Policy and Lock for that tenant, and nothing else.
+	// the services Kv, Record, Policy, Lock, Task and Approval for that tenant, and nothing else.
 	Tenants map[uint32]string
 
 	// Logger is where the server logs; nil: nowhere. Calls are logged at debug,
@@ -152,7 +160,7 @@ type Info struct {
 }
 
 func (o Options) withDefaults() (Options, error) {
-	if o.MaxInFlight < 0 || o.MaxConnections < 0 || o.MaxScans < 0 || o.MaxSessions < 0 || o.MaxSessionScans < 0 || o.MaxDagStreams < 0 || o.MaxKVStreams < 0 || o.MaxGovStreams < 0 || o.MaxTransfers < 0 {
+	if o.MaxInFlight < 0 || o.MaxConnections < 0 || o.MaxScans < 0 || o.MaxSessions < 0 || o.MaxSessionScans < 0 || o.MaxDagStreams < 0 || o.MaxKVStreams < 0 || o.MaxLockWaits < 0 || o.MaxGovStreams < 0 || o.MaxTransfers < 0 {
 		return o, fmt.Errorf("%w: a limit is negative", ErrOptions)
 	}
 	if o.SessionIdle < 0 || o.Greeting < 0 || o.CallTimeout < 0 || o.DrainTimeout < 0 || o.TransferIdle < 0 {
@@ -179,6 +187,7 @@ func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.MaxSessionScans, 64)
 	setDefault(&o.MaxDagStreams, 1024)
 	setDefault(&o.MaxKVStreams, 4096)
+	setDefault(&o.MaxLockWaits, 10_000)
 	setDefault(&o.MaxGovStreams, 1024)
 	setDefault(&o.MaxTransfers, 64)
 	setDefault(&o.TransferIdle, time.Minute)

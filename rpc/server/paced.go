@@ -21,6 +21,7 @@ const (
 	whatDagStreams = "streams of deltas"
 	whatGovStreams = "streams of ops"
 	whatKVStreams  = "streams of key-values"
+	whatLockWaits  = "requests for locks"
 	whatTransfers  = "transfers of blobs"
 )
 

@@ -54,6 +54,7 @@ type Server struct {
 	transfers   limit.Quota
 	dagStreams  limit.Quota
 	kvStreams   limit.Quota
+	lockWaits   limit.Quota
 	govStreams  limit.Quota
 	snapshots   snapshots
 	blobs       *blob.Store
@@ -81,6 +82,7 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 		transfers:  limit.Quota{What: whatTransfers, Limit: int64(o.MaxTransfers)},
 		dagStreams: limit.Quota{What: whatDagStreams, Limit: int64(o.MaxDagStreams)},
 		kvStreams:  limit.Quota{What: whatKVStreams, Limit: int64(o.MaxKVStreams)},
+		lockWaits:  limit.Quota{What: whatLockWaits, Limit: int64(o.MaxLockWaits)},
 		govStreams: limit.Quota{What: whatGovStreams, Limit: int64(o.MaxGovStreams)},
 	}
 	if s.blobs = o.Blobs; s.blobs == nil {
@@ -135,6 +137,10 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 	}
 	if o.Locks != nil {
 		s.register(&stoav1.Lock_ServiceDesc, o.Locks, nil)
+	}
+	if o.Approvals != nil {
+		s.register(&stoav1.Task_ServiceDesc, o.Approvals, nil)
+		s.register(&stoav1.Approval_ServiceDesc, o.Approvals, nil)
 	}
 	if o.Dag != nil {
 		s.register(&stoav1.Dag_ServiceDesc, s.contexts(), &dagService{s: s})

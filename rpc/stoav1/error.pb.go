@@ -150,7 +150,7 @@ const (
 	// The user of this connection is bound to a tenant, and may use nothing else.
 	// Fields: tenant (the one that is theirs), reason.
 	ErrorKind_ERROR_KIND_KV_BOUND ErrorKind = 42
-	// The kinds that begin with RECORD are of the services Record and Policy. Fields are: code (one
+	// The kinds that begin with RECORD are of the services Record, Policy, Task and Approval. Fields are: code (one
 	// of kv/record/README.md, on which clients act), collection, field (of the document,
 	// or the argument), reason, and where it is about numbers limit, size (what was
 	// asked for). Nothing was written.

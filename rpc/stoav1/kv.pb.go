@@ -499,7 +499,9 @@ type KvPutRequest struct {
 	// How long it is there; not set: for ever.
 	TtlSeconds *int64 `protobuf:"varint,4,opt,name=ttl_seconds,json=ttlSeconds,proto3,oneof" json:"ttl_seconds,omitempty"`
 	// When the write is acknowledged.
-	Durability    Durability `protobuf:"varint,5,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	Durability Durability `protobuf:"varint,5,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	// Locks that are to be held, at most 64; see the feature `lock`.
+	Guards        []*LockGuard `protobuf:"bytes,6,rep,name=guards,proto3" json:"guards,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -569,6 +571,13 @@ func (x *KvPutRequest) GetDurability() Durability {
 	return Durability_DURABILITY_UNSPECIFIED
 }
 
+func (x *KvPutRequest) GetGuards() []*LockGuard {
+	if x != nil {
+		return x.Guards
+	}
+	return nil
+}
+
 // KvPutResponse is what is there now.
 type KvPutResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -623,7 +632,9 @@ type KvDeleteRequest struct {
 	// The key.
 	Key []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	// When the write is acknowledged.
-	Durability    Durability `protobuf:"varint,3,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	Durability Durability `protobuf:"varint,3,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	// Locks that are to be held, at most 64; see the feature `lock`.
+	Guards        []*LockGuard `protobuf:"bytes,4,rep,name=guards,proto3" json:"guards,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -677,6 +688,13 @@ func (x *KvDeleteRequest) GetDurability() Durability {
 		return x.Durability
 	}
 	return Durability_DURABILITY_UNSPECIFIED
+}
+
+func (x *KvDeleteRequest) GetGuards() []*LockGuard {
+	if x != nil {
+		return x.Guards
+	}
+	return nil
 }
 
 // KvDeleteResponse says what was removed.
@@ -744,7 +762,9 @@ type KvTouchRequest struct {
 	// How long it is there from now on; not set: for ever.
 	TtlSeconds *int64 `protobuf:"varint,3,opt,name=ttl_seconds,json=ttlSeconds,proto3,oneof" json:"ttl_seconds,omitempty"`
 	// When the write is acknowledged.
-	Durability    Durability `protobuf:"varint,4,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	Durability Durability `protobuf:"varint,4,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	// Locks that are to be held, at most 64; see the feature `lock`.
+	Guards        []*LockGuard `protobuf:"bytes,5,rep,name=guards,proto3" json:"guards,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -807,6 +827,13 @@ func (x *KvTouchRequest) GetDurability() Durability {
 	return Durability_DURABILITY_UNSPECIFIED
 }
 
+func (x *KvTouchRequest) GetGuards() []*LockGuard {
+	if x != nil {
+		return x.Guards
+	}
+	return nil
+}
+
 // KvTouchResponse is what is there now.
 type KvTouchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -865,7 +892,9 @@ type KvIncrementRequest struct {
 	// How long it is there from now on; not set: as long as before.
 	TtlSeconds *int64 `protobuf:"varint,4,opt,name=ttl_seconds,json=ttlSeconds,proto3,oneof" json:"ttl_seconds,omitempty"`
 	// When the write is acknowledged.
-	Durability    Durability `protobuf:"varint,5,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	Durability Durability `protobuf:"varint,5,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	// Locks that are to be held, at most 64; see the feature `lock`.
+	Guards        []*LockGuard `protobuf:"bytes,6,rep,name=guards,proto3" json:"guards,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -935,6 +964,13 @@ func (x *KvIncrementRequest) GetDurability() Durability {
 	return Durability_DURABILITY_UNSPECIFIED
 }
 
+func (x *KvIncrementRequest) GetGuards() []*LockGuard {
+	if x != nil {
+		return x.Guards
+	}
+	return nil
+}
+
 // KvIncrementResponse is what is there now.
 type KvIncrementResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -995,7 +1031,9 @@ type KvCompareAndSwapRequest struct {
 	// How long it is there from now on; not set: as long as before.
 	TtlSeconds *int64 `protobuf:"varint,5,opt,name=ttl_seconds,json=ttlSeconds,proto3,oneof" json:"ttl_seconds,omitempty"`
 	// When the write is acknowledged.
-	Durability    Durability `protobuf:"varint,6,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	Durability Durability `protobuf:"varint,6,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	// Locks that are to be held, at most 64; see the feature `lock`.
+	Guards        []*LockGuard `protobuf:"bytes,7,rep,name=guards,proto3" json:"guards,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1072,6 +1110,13 @@ func (x *KvCompareAndSwapRequest) GetDurability() Durability {
 	return Durability_DURABILITY_UNSPECIFIED
 }
 
+func (x *KvCompareAndSwapRequest) GetGuards() []*LockGuard {
+	if x != nil {
+		return x.Guards
+	}
+	return nil
+}
+
 // KvCompareAndSwapResponse says what became of it.
 type KvCompareAndSwapResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1137,7 +1182,9 @@ type KvCompareAndDeleteRequest struct {
 	// What is expected; an empty one, and one of nothing, is refused.
 	Expect *KvExpect `protobuf:"bytes,3,opt,name=expect,proto3" json:"expect,omitempty"`
 	// When the write is acknowledged.
-	Durability    Durability `protobuf:"varint,4,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	Durability Durability `protobuf:"varint,4,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	// Locks that are to be held, at most 64; see the feature `lock`.
+	Guards        []*LockGuard `protobuf:"bytes,5,rep,name=guards,proto3" json:"guards,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1198,6 +1245,13 @@ func (x *KvCompareAndDeleteRequest) GetDurability() Durability {
 		return x.Durability
 	}
 	return Durability_DURABILITY_UNSPECIFIED
+}
+
+func (x *KvCompareAndDeleteRequest) GetGuards() []*LockGuard {
+	if x != nil {
+		return x.Guards
+	}
+	return nil
 }
 
 // KvCompareAndDeleteResponse says what became of it.
@@ -1363,7 +1417,9 @@ type KvBatchRequest struct {
 	// At most 10,000, in their order. Each sees those before it.
 	Changes []*KvChange `protobuf:"bytes,2,rep,name=changes,proto3" json:"changes,omitempty"`
 	// When the writes are acknowledged.
-	Durability    Durability `protobuf:"varint,3,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	Durability Durability `protobuf:"varint,3,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	// Locks that are to be held, at most 64; see the feature `lock`.
+	Guards        []*LockGuard `protobuf:"bytes,4,rep,name=guards,proto3" json:"guards,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1417,6 +1473,13 @@ func (x *KvBatchRequest) GetDurability() Durability {
 		return x.Durability
 	}
 	return Durability_DURABILITY_UNSPECIFIED
+}
+
+func (x *KvBatchRequest) GetGuards() []*LockGuard {
+	if x != nil {
+		return x.Guards
+	}
+	return nil
 }
 
 // KvResult is what became of a change.
@@ -2828,7 +2891,7 @@ var File_stoa_v1_kv_proto protoreflect.FileDescriptor
 
 const file_stoa_v1_kv_proto_rawDesc = "" +
 	"\n" +
-	"\x10stoa/v1/kv.proto\x12\astoa.v1\x1a\x13stoa/v1/store.proto\"\xd8\x01\n" +
+	"\x10stoa/v1/kv.proto\x12\astoa.v1\x1a\x13stoa/v1/guard.proto\x1a\x13stoa/v1/store.proto\"\xd8\x01\n" +
 	"\x06KvItem\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\fR\x05value\x12\x1a\n" +
@@ -2849,7 +2912,7 @@ const file_stoa_v1_kv_proto_rawDesc = "" +
 	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\"4\n" +
 	"\rKvGetResponse\x12#\n" +
-	"\x04item\x18\x01 \x01(\v2\x0f.stoa.v1.KvItemR\x04item\"\xb9\x01\n" +
+	"\x04item\x18\x01 \x01(\v2\x0f.stoa.v1.KvItemR\x04item\"\xe5\x01\n" +
 	"\fKvPutRequest\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
@@ -2858,19 +2921,21 @@ const file_stoa_v1_kv_proto_rawDesc = "" +
 	"ttlSeconds\x88\x01\x01\x123\n" +
 	"\n" +
 	"durability\x18\x05 \x01(\x0e2\x13.stoa.v1.DurabilityR\n" +
-	"durabilityB\x0e\n" +
+	"durability\x12*\n" +
+	"\x06guards\x18\x06 \x03(\v2\x12.stoa.v1.LockGuardR\x06guardsB\x0e\n" +
 	"\f_ttl_seconds\"4\n" +
 	"\rKvPutResponse\x12#\n" +
-	"\x04item\x18\x01 \x01(\v2\x0f.stoa.v1.KvItemR\x04item\"p\n" +
+	"\x04item\x18\x01 \x01(\v2\x0f.stoa.v1.KvItemR\x04item\"\x9c\x01\n" +
 	"\x0fKvDeleteRequest\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x123\n" +
 	"\n" +
 	"durability\x18\x03 \x01(\x0e2\x13.stoa.v1.DurabilityR\n" +
-	"durability\"H\n" +
+	"durability\x12*\n" +
+	"\x06guards\x18\x04 \x03(\v2\x12.stoa.v1.LockGuardR\x06guards\"H\n" +
 	"\x10KvDeleteResponse\x12\x18\n" +
 	"\aexisted\x18\x01 \x01(\bR\aexisted\x12\x1a\n" +
-	"\brevision\x18\x02 \x01(\x04R\brevision\"\xa5\x01\n" +
+	"\brevision\x18\x02 \x01(\x04R\brevision\"\xd1\x01\n" +
 	"\x0eKvTouchRequest\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12$\n" +
@@ -2878,10 +2943,11 @@ const file_stoa_v1_kv_proto_rawDesc = "" +
 	"ttlSeconds\x88\x01\x01\x123\n" +
 	"\n" +
 	"durability\x18\x04 \x01(\x0e2\x13.stoa.v1.DurabilityR\n" +
-	"durabilityB\x0e\n" +
+	"durability\x12*\n" +
+	"\x06guards\x18\x05 \x03(\v2\x12.stoa.v1.LockGuardR\x06guardsB\x0e\n" +
 	"\f_ttl_seconds\"6\n" +
 	"\x0fKvTouchResponse\x12#\n" +
-	"\x04item\x18\x01 \x01(\v2\x0f.stoa.v1.KvItemR\x04item\"\xce\x01\n" +
+	"\x04item\x18\x01 \x01(\v2\x0f.stoa.v1.KvItemR\x04item\"\xfa\x01\n" +
 	"\x12KvIncrementRequest\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x19\n" +
@@ -2890,11 +2956,12 @@ const file_stoa_v1_kv_proto_rawDesc = "" +
 	"ttlSeconds\x88\x01\x01\x123\n" +
 	"\n" +
 	"durability\x18\x05 \x01(\x0e2\x13.stoa.v1.DurabilityR\n" +
-	"durabilityB\b\n" +
+	"durability\x12*\n" +
+	"\x06guards\x18\x06 \x03(\v2\x12.stoa.v1.LockGuardR\x06guardsB\b\n" +
 	"\x06_deltaB\x0e\n" +
 	"\f_ttl_seconds\":\n" +
 	"\x13KvIncrementResponse\x12#\n" +
-	"\x04item\x18\x01 \x01(\v2\x0f.stoa.v1.KvItemR\x04item\"\xef\x01\n" +
+	"\x04item\x18\x01 \x01(\v2\x0f.stoa.v1.KvItemR\x04item\"\x9b\x02\n" +
 	"\x17KvCompareAndSwapRequest\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12)\n" +
@@ -2904,18 +2971,20 @@ const file_stoa_v1_kv_proto_rawDesc = "" +
 	"ttlSeconds\x88\x01\x01\x123\n" +
 	"\n" +
 	"durability\x18\x06 \x01(\x0e2\x13.stoa.v1.DurabilityR\n" +
-	"durabilityB\x0e\n" +
+	"durability\x12*\n" +
+	"\x06guards\x18\a \x03(\v2\x12.stoa.v1.LockGuardR\x06guardsB\x0e\n" +
 	"\f_ttl_seconds\"Y\n" +
 	"\x18KvCompareAndSwapResponse\x12\x18\n" +
 	"\aswapped\x18\x01 \x01(\bR\aswapped\x12#\n" +
-	"\x04item\x18\x02 \x01(\v2\x0f.stoa.v1.KvItemR\x04item\"\xa5\x01\n" +
+	"\x04item\x18\x02 \x01(\v2\x0f.stoa.v1.KvItemR\x04item\"\xd1\x01\n" +
 	"\x19KvCompareAndDeleteRequest\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12)\n" +
 	"\x06expect\x18\x03 \x01(\v2\x11.stoa.v1.KvExpectR\x06expect\x123\n" +
 	"\n" +
 	"durability\x18\x04 \x01(\x0e2\x13.stoa.v1.DurabilityR\n" +
-	"durability\"w\n" +
+	"durability\x12*\n" +
+	"\x06guards\x18\x05 \x03(\v2\x12.stoa.v1.LockGuardR\x06guards\"w\n" +
 	"\x1aKvCompareAndDeleteResponse\x12\x18\n" +
 	"\adeleted\x18\x01 \x01(\bR\adeleted\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12#\n" +
@@ -2929,13 +2998,14 @@ const file_stoa_v1_kv_proto_rawDesc = "" +
 	"ttlSeconds\x88\x01\x01\x12)\n" +
 	"\x06expect\x18\x06 \x01(\v2\x11.stoa.v1.KvExpectR\x06expectB\b\n" +
 	"\x06_deltaB\x0e\n" +
-	"\f_ttl_seconds\"\x8a\x01\n" +
+	"\f_ttl_seconds\"\xb6\x01\n" +
 	"\x0eKvBatchRequest\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12+\n" +
 	"\achanges\x18\x02 \x03(\v2\x11.stoa.v1.KvChangeR\achanges\x123\n" +
 	"\n" +
 	"durability\x18\x03 \x01(\x0e2\x13.stoa.v1.DurabilityR\n" +
-	"durability\"v\n" +
+	"durability\x12*\n" +
+	"\x06guards\x18\x04 \x03(\v2\x12.stoa.v1.LockGuardR\x06guards\"v\n" +
 	"\bKvResult\x12#\n" +
 	"\x04item\x18\x01 \x01(\v2\x0f.stoa.v1.KvItemR\x04item\x12\x1d\n" +
 	"\aswapped\x18\x02 \x01(\bH\x00R\aswapped\x88\x01\x01\x12\x1a\n" +
@@ -3120,79 +3190,87 @@ var file_stoa_v1_kv_proto_goTypes = []any{
 	(*KvSetQuotaRequest)(nil),          // 43: stoa.v1.KvSetQuotaRequest
 	(*KvSetQuotaResponse)(nil),         // 44: stoa.v1.KvSetQuotaResponse
 	(Durability)(0),                    // 45: stoa.v1.Durability
+	(*LockGuard)(nil),                  // 46: stoa.v1.LockGuard
 }
 var file_stoa_v1_kv_proto_depIdxs = []int32{
 	3,  // 0: stoa.v1.KvGetResponse.item:type_name -> stoa.v1.KvItem
 	45, // 1: stoa.v1.KvPutRequest.durability:type_name -> stoa.v1.Durability
-	3,  // 2: stoa.v1.KvPutResponse.item:type_name -> stoa.v1.KvItem
-	45, // 3: stoa.v1.KvDeleteRequest.durability:type_name -> stoa.v1.Durability
-	45, // 4: stoa.v1.KvTouchRequest.durability:type_name -> stoa.v1.Durability
-	3,  // 5: stoa.v1.KvTouchResponse.item:type_name -> stoa.v1.KvItem
-	45, // 6: stoa.v1.KvIncrementRequest.durability:type_name -> stoa.v1.Durability
-	3,  // 7: stoa.v1.KvIncrementResponse.item:type_name -> stoa.v1.KvItem
-	4,  // 8: stoa.v1.KvCompareAndSwapRequest.expect:type_name -> stoa.v1.KvExpect
-	45, // 9: stoa.v1.KvCompareAndSwapRequest.durability:type_name -> stoa.v1.Durability
-	3,  // 10: stoa.v1.KvCompareAndSwapResponse.item:type_name -> stoa.v1.KvItem
-	4,  // 11: stoa.v1.KvCompareAndDeleteRequest.expect:type_name -> stoa.v1.KvExpect
-	45, // 12: stoa.v1.KvCompareAndDeleteRequest.durability:type_name -> stoa.v1.Durability
-	3,  // 13: stoa.v1.KvCompareAndDeleteResponse.item:type_name -> stoa.v1.KvItem
-	0,  // 14: stoa.v1.KvChange.op:type_name -> stoa.v1.KvOp
-	4,  // 15: stoa.v1.KvChange.expect:type_name -> stoa.v1.KvExpect
-	19, // 16: stoa.v1.KvBatchRequest.changes:type_name -> stoa.v1.KvChange
-	45, // 17: stoa.v1.KvBatchRequest.durability:type_name -> stoa.v1.Durability
-	3,  // 18: stoa.v1.KvResult.item:type_name -> stoa.v1.KvItem
-	21, // 19: stoa.v1.KvBatchResponse.results:type_name -> stoa.v1.KvResult
-	3,  // 20: stoa.v1.KvListResponse.items:type_name -> stoa.v1.KvItem
-	3,  // 21: stoa.v1.KvScanResponse.items:type_name -> stoa.v1.KvItem
-	1,  // 22: stoa.v1.KvWatchRequest.start:type_name -> stoa.v1.KvWatchStart
-	2,  // 23: stoa.v1.KvEvent.kind:type_name -> stoa.v1.KvEventKind
-	3,  // 24: stoa.v1.KvEvent.item:type_name -> stoa.v1.KvItem
-	28, // 25: stoa.v1.KvWatchResponse.events:type_name -> stoa.v1.KvEvent
-	30, // 26: stoa.v1.KvStats.quota:type_name -> stoa.v1.KvQuota
-	31, // 27: stoa.v1.KvStatsResponse.stats:type_name -> stoa.v1.KvStats
-	30, // 28: stoa.v1.KvCreateTenantRequest.quota:type_name -> stoa.v1.KvQuota
-	31, // 29: stoa.v1.KvTenant.stats:type_name -> stoa.v1.KvStats
-	41, // 30: stoa.v1.KvListTenantsResponse.tenants:type_name -> stoa.v1.KvTenant
-	30, // 31: stoa.v1.KvSetQuotaRequest.quota:type_name -> stoa.v1.KvQuota
-	5,  // 32: stoa.v1.Kv.Get:input_type -> stoa.v1.KvGetRequest
-	7,  // 33: stoa.v1.Kv.Put:input_type -> stoa.v1.KvPutRequest
-	9,  // 34: stoa.v1.Kv.Delete:input_type -> stoa.v1.KvDeleteRequest
-	11, // 35: stoa.v1.Kv.Touch:input_type -> stoa.v1.KvTouchRequest
-	13, // 36: stoa.v1.Kv.Increment:input_type -> stoa.v1.KvIncrementRequest
-	15, // 37: stoa.v1.Kv.CompareAndSwap:input_type -> stoa.v1.KvCompareAndSwapRequest
-	17, // 38: stoa.v1.Kv.CompareAndDelete:input_type -> stoa.v1.KvCompareAndDeleteRequest
-	20, // 39: stoa.v1.Kv.Batch:input_type -> stoa.v1.KvBatchRequest
-	23, // 40: stoa.v1.Kv.List:input_type -> stoa.v1.KvListRequest
-	25, // 41: stoa.v1.Kv.Scan:input_type -> stoa.v1.KvScanRequest
-	27, // 42: stoa.v1.Kv.Watch:input_type -> stoa.v1.KvWatchRequest
-	32, // 43: stoa.v1.Kv.Stats:input_type -> stoa.v1.KvStatsRequest
-	34, // 44: stoa.v1.Kv.Capabilities:input_type -> stoa.v1.KvCapabilitiesRequest
-	36, // 45: stoa.v1.Kv.CreateTenant:input_type -> stoa.v1.KvCreateTenantRequest
-	38, // 46: stoa.v1.Kv.DropTenant:input_type -> stoa.v1.KvDropTenantRequest
-	40, // 47: stoa.v1.Kv.ListTenants:input_type -> stoa.v1.KvListTenantsRequest
-	43, // 48: stoa.v1.Kv.SetQuota:input_type -> stoa.v1.KvSetQuotaRequest
-	6,  // 49: stoa.v1.Kv.Get:output_type -> stoa.v1.KvGetResponse
-	8,  // 50: stoa.v1.Kv.Put:output_type -> stoa.v1.KvPutResponse
-	10, // 51: stoa.v1.Kv.Delete:output_type -> stoa.v1.KvDeleteResponse
-	12, // 52: stoa.v1.Kv.Touch:output_type -> stoa.v1.KvTouchResponse
-	14, // 53: stoa.v1.Kv.Increment:output_type -> stoa.v1.KvIncrementResponse
-	16, // 54: stoa.v1.Kv.CompareAndSwap:output_type -> stoa.v1.KvCompareAndSwapResponse
-	18, // 55: stoa.v1.Kv.CompareAndDelete:output_type -> stoa.v1.KvCompareAndDeleteResponse
-	22, // 56: stoa.v1.Kv.Batch:output_type -> stoa.v1.KvBatchResponse
-	24, // 57: stoa.v1.Kv.List:output_type -> stoa.v1.KvListResponse
-	26, // 58: stoa.v1.Kv.Scan:output_type -> stoa.v1.KvScanResponse
-	29, // 59: stoa.v1.Kv.Watch:output_type -> stoa.v1.KvWatchResponse
-	33, // 60: stoa.v1.Kv.Stats:output_type -> stoa.v1.KvStatsResponse
-	35, // 61: stoa.v1.Kv.Capabilities:output_type -> stoa.v1.KvCapabilitiesResponse
-	37, // 62: stoa.v1.Kv.CreateTenant:output_type -> stoa.v1.KvCreateTenantResponse
-	39, // 63: stoa.v1.Kv.DropTenant:output_type -> stoa.v1.KvDropTenantResponse
-	42, // 64: stoa.v1.Kv.ListTenants:output_type -> stoa.v1.KvListTenantsResponse
-	44, // 65: stoa.v1.Kv.SetQuota:output_type -> stoa.v1.KvSetQuotaResponse
-	49, // [49:66] is the sub-list for method output_type
-	32, // [32:49] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	46, // 2: stoa.v1.KvPutRequest.guards:type_name -> stoa.v1.LockGuard
+	3,  // 3: stoa.v1.KvPutResponse.item:type_name -> stoa.v1.KvItem
+	45, // 4: stoa.v1.KvDeleteRequest.durability:type_name -> stoa.v1.Durability
+	46, // 5: stoa.v1.KvDeleteRequest.guards:type_name -> stoa.v1.LockGuard
+	45, // 6: stoa.v1.KvTouchRequest.durability:type_name -> stoa.v1.Durability
+	46, // 7: stoa.v1.KvTouchRequest.guards:type_name -> stoa.v1.LockGuard
+	3,  // 8: stoa.v1.KvTouchResponse.item:type_name -> stoa.v1.KvItem
+	45, // 9: stoa.v1.KvIncrementRequest.durability:type_name -> stoa.v1.Durability
+	46, // 10: stoa.v1.KvIncrementRequest.guards:type_name -> stoa.v1.LockGuard
+	3,  // 11: stoa.v1.KvIncrementResponse.item:type_name -> stoa.v1.KvItem
+	4,  // 12: stoa.v1.KvCompareAndSwapRequest.expect:type_name -> stoa.v1.KvExpect
+	45, // 13: stoa.v1.KvCompareAndSwapRequest.durability:type_name -> stoa.v1.Durability
+	46, // 14: stoa.v1.KvCompareAndSwapRequest.guards:type_name -> stoa.v1.LockGuard
+	3,  // 15: stoa.v1.KvCompareAndSwapResponse.item:type_name -> stoa.v1.KvItem
+	4,  // 16: stoa.v1.KvCompareAndDeleteRequest.expect:type_name -> stoa.v1.KvExpect
+	45, // 17: stoa.v1.KvCompareAndDeleteRequest.durability:type_name -> stoa.v1.Durability
+	46, // 18: stoa.v1.KvCompareAndDeleteRequest.guards:type_name -> stoa.v1.LockGuard
+	3,  // 19: stoa.v1.KvCompareAndDeleteResponse.item:type_name -> stoa.v1.KvItem
+	0,  // 20: stoa.v1.KvChange.op:type_name -> stoa.v1.KvOp
+	4,  // 21: stoa.v1.KvChange.expect:type_name -> stoa.v1.KvExpect
+	19, // 22: stoa.v1.KvBatchRequest.changes:type_name -> stoa.v1.KvChange
+	45, // 23: stoa.v1.KvBatchRequest.durability:type_name -> stoa.v1.Durability
+	46, // 24: stoa.v1.KvBatchRequest.guards:type_name -> stoa.v1.LockGuard
+	3,  // 25: stoa.v1.KvResult.item:type_name -> stoa.v1.KvItem
+	21, // 26: stoa.v1.KvBatchResponse.results:type_name -> stoa.v1.KvResult
+	3,  // 27: stoa.v1.KvListResponse.items:type_name -> stoa.v1.KvItem
+	3,  // 28: stoa.v1.KvScanResponse.items:type_name -> stoa.v1.KvItem
+	1,  // 29: stoa.v1.KvWatchRequest.start:type_name -> stoa.v1.KvWatchStart
+	2,  // 30: stoa.v1.KvEvent.kind:type_name -> stoa.v1.KvEventKind
+	3,  // 31: stoa.v1.KvEvent.item:type_name -> stoa.v1.KvItem
+	28, // 32: stoa.v1.KvWatchResponse.events:type_name -> stoa.v1.KvEvent
+	30, // 33: stoa.v1.KvStats.quota:type_name -> stoa.v1.KvQuota
+	31, // 34: stoa.v1.KvStatsResponse.stats:type_name -> stoa.v1.KvStats
+	30, // 35: stoa.v1.KvCreateTenantRequest.quota:type_name -> stoa.v1.KvQuota
+	31, // 36: stoa.v1.KvTenant.stats:type_name -> stoa.v1.KvStats
+	41, // 37: stoa.v1.KvListTenantsResponse.tenants:type_name -> stoa.v1.KvTenant
+	30, // 38: stoa.v1.KvSetQuotaRequest.quota:type_name -> stoa.v1.KvQuota
+	5,  // 39: stoa.v1.Kv.Get:input_type -> stoa.v1.KvGetRequest
+	7,  // 40: stoa.v1.Kv.Put:input_type -> stoa.v1.KvPutRequest
+	9,  // 41: stoa.v1.Kv.Delete:input_type -> stoa.v1.KvDeleteRequest
+	11, // 42: stoa.v1.Kv.Touch:input_type -> stoa.v1.KvTouchRequest
+	13, // 43: stoa.v1.Kv.Increment:input_type -> stoa.v1.KvIncrementRequest
+	15, // 44: stoa.v1.Kv.CompareAndSwap:input_type -> stoa.v1.KvCompareAndSwapRequest
+	17, // 45: stoa.v1.Kv.CompareAndDelete:input_type -> stoa.v1.KvCompareAndDeleteRequest
+	20, // 46: stoa.v1.Kv.Batch:input_type -> stoa.v1.KvBatchRequest
+	23, // 47: stoa.v1.Kv.List:input_type -> stoa.v1.KvListRequest
+	25, // 48: stoa.v1.Kv.Scan:input_type -> stoa.v1.KvScanRequest
+	27, // 49: stoa.v1.Kv.Watch:input_type -> stoa.v1.KvWatchRequest
+	32, // 50: stoa.v1.Kv.Stats:input_type -> stoa.v1.KvStatsRequest
+	34, // 51: stoa.v1.Kv.Capabilities:input_type -> stoa.v1.KvCapabilitiesRequest
+	36, // 52: stoa.v1.Kv.CreateTenant:input_type -> stoa.v1.KvCreateTenantRequest
+	38, // 53: stoa.v1.Kv.DropTenant:input_type -> stoa.v1.KvDropTenantRequest
+	40, // 54: stoa.v1.Kv.ListTenants:input_type -> stoa.v1.KvListTenantsRequest
+	43, // 55: stoa.v1.Kv.SetQuota:input_type -> stoa.v1.KvSetQuotaRequest
+	6,  // 56: stoa.v1.Kv.Get:output_type -> stoa.v1.KvGetResponse
+	8,  // 57: stoa.v1.Kv.Put:output_type -> stoa.v1.KvPutResponse
+	10, // 58: stoa.v1.Kv.Delete:output_type -> stoa.v1.KvDeleteResponse
+	12, // 59: stoa.v1.Kv.Touch:output_type -> stoa.v1.KvTouchResponse
+	14, // 60: stoa.v1.Kv.Increment:output_type -> stoa.v1.KvIncrementResponse
+	16, // 61: stoa.v1.Kv.CompareAndSwap:output_type -> stoa.v1.KvCompareAndSwapResponse
+	18, // 62: stoa.v1.Kv.CompareAndDelete:output_type -> stoa.v1.KvCompareAndDeleteResponse
+	22, // 63: stoa.v1.Kv.Batch:output_type -> stoa.v1.KvBatchResponse
+	24, // 64: stoa.v1.Kv.List:output_type -> stoa.v1.KvListResponse
+	26, // 65: stoa.v1.Kv.Scan:output_type -> stoa.v1.KvScanResponse
+	29, // 66: stoa.v1.Kv.Watch:output_type -> stoa.v1.KvWatchResponse
+	33, // 67: stoa.v1.Kv.Stats:output_type -> stoa.v1.KvStatsResponse
+	35, // 68: stoa.v1.Kv.Capabilities:output_type -> stoa.v1.KvCapabilitiesResponse
+	37, // 69: stoa.v1.Kv.CreateTenant:output_type -> stoa.v1.KvCreateTenantResponse
+	39, // 70: stoa.v1.Kv.DropTenant:output_type -> stoa.v1.KvDropTenantResponse
+	42, // 71: stoa.v1.Kv.ListTenants:output_type -> stoa.v1.KvListTenantsResponse
+	44, // 72: stoa.v1.Kv.SetQuota:output_type -> stoa.v1.KvSetQuotaResponse
+	56, // [56:73] is the sub-list for method output_type
+	39, // [39:56] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_stoa_v1_kv_proto_init() }
@@ -3200,6 +3278,7 @@ func file_stoa_v1_kv_proto_init() {
 	if File_stoa_v1_kv_proto != nil {
 		return
 	}
+	file_stoa_v1_guard_proto_init()
 	file_stoa_v1_store_proto_init()
 	file_stoa_v1_kv_proto_msgTypes[1].OneofWrappers = []any{}
 	file_stoa_v1_kv_proto_msgTypes[4].OneofWrappers = []any{}

@@ -74,6 +74,145 @@ func (LockMode) EnumDescriptor() ([]byte, []int) {
 	return file_stoa_v1_lock_proto_rawDescGZIP(), []int{0}
 }
 
+// LockEventKind is what has happened.
+type LockEventKind int32
+
+const (
+	// Nothing; never sent.
+	LockEventKind_LOCK_EVENT_KIND_UNSPECIFIED LockEventKind = 0
+	// An agent holds the lock: it was free, or shared, or the agent had shared it.
+	LockEventKind_LOCK_EVENT_KIND_ACQUIRED LockEventKind = 1
+	// It was given to who waited for it.
+	LockEventKind_LOCK_EVENT_KIND_PROMOTED LockEventKind = 2
+	// It is held for longer.
+	LockEventKind_LOCK_EVENT_KIND_RENEWED LockEventKind = 3
+	// Its holder gave it back.
+	LockEventKind_LOCK_EVENT_KIND_RELEASED LockEventKind = 4
+	// A holder's time was over.
+	LockEventKind_LOCK_EVENT_KIND_EXPIRED LockEventKind = 5
+	// Somebody waits for it.
+	LockEventKind_LOCK_EVENT_KIND_QUEUED LockEventKind = 6
+	// It is shared from now on.
+	LockEventKind_LOCK_EVENT_KIND_DOWNGRADED LockEventKind = 7
+	// Everything has been told that there was when the watch began.
+	LockEventKind_LOCK_EVENT_KIND_SYNCED LockEventKind = 8
+	// The daemon no longer has what came next: what is known of locks is to be read again.
+	// The watch goes on from the revision.
+	LockEventKind_LOCK_EVENT_KIND_MISSED LockEventKind = 9
+)
+
+// Enum value maps for LockEventKind.
+var (
+	LockEventKind_name = map[int32]string{
+		0: "LOCK_EVENT_KIND_UNSPECIFIED",
+		1: "LOCK_EVENT_KIND_ACQUIRED",
+		2: "LOCK_EVENT_KIND_PROMOTED",
+		3: "LOCK_EVENT_KIND_RENEWED",
+		4: "LOCK_EVENT_KIND_RELEASED",
+		5: "LOCK_EVENT_KIND_EXPIRED",
+		6: "LOCK_EVENT_KIND_QUEUED",
+		7: "LOCK_EVENT_KIND_DOWNGRADED",
+		8: "LOCK_EVENT_KIND_SYNCED",
+		9: "LOCK_EVENT_KIND_MISSED",
+	}
+	LockEventKind_value = map[string]int32{
+		"LOCK_EVENT_KIND_UNSPECIFIED": 0,
+		"LOCK_EVENT_KIND_ACQUIRED":    1,
+		"LOCK_EVENT_KIND_PROMOTED":    2,
+		"LOCK_EVENT_KIND_RENEWED":     3,
+		"LOCK_EVENT_KIND_RELEASED":    4,
+		"LOCK_EVENT_KIND_EXPIRED":     5,
+		"LOCK_EVENT_KIND_QUEUED":      6,
+		"LOCK_EVENT_KIND_DOWNGRADED":  7,
+		"LOCK_EVENT_KIND_SYNCED":      8,
+		"LOCK_EVENT_KIND_MISSED":      9,
+	}
+)
+
+func (x LockEventKind) Enum() *LockEventKind {
+	p := new(LockEventKind)
+	*p = x
+	return p
+}
+
+func (x LockEventKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (LockEventKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_stoa_v1_lock_proto_enumTypes[1].Descriptor()
+}
+
+func (LockEventKind) Type() protoreflect.EnumType {
+	return &file_stoa_v1_lock_proto_enumTypes[1]
+}
+
+func (x LockEventKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use LockEventKind.Descriptor instead.
+func (LockEventKind) EnumDescriptor() ([]byte, []int) {
+	return file_stoa_v1_lock_proto_rawDescGZIP(), []int{1}
+}
+
+// LockAgentStatus is whether an agent takes locks.
+type LockAgentStatus int32
+
+const (
+	// None; never sent.
+	LockAgentStatus_LOCK_AGENT_STATUS_UNSPECIFIED LockAgentStatus = 0
+	// It does.
+	LockAgentStatus_LOCK_AGENT_STATUS_ACTIVE LockAgentStatus = 1
+	// It takes no new ones.
+	LockAgentStatus_LOCK_AGENT_STATUS_DRAINING LockAgentStatus = 2
+	// It was not heard of for three heartbeats: its locks were released.
+	LockAgentStatus_LOCK_AGENT_STATUS_OFFLINE LockAgentStatus = 3
+)
+
+// Enum value maps for LockAgentStatus.
+var (
+	LockAgentStatus_name = map[int32]string{
+		0: "LOCK_AGENT_STATUS_UNSPECIFIED",
+		1: "LOCK_AGENT_STATUS_ACTIVE",
+		2: "LOCK_AGENT_STATUS_DRAINING",
+		3: "LOCK_AGENT_STATUS_OFFLINE",
+	}
+	LockAgentStatus_value = map[string]int32{
+		"LOCK_AGENT_STATUS_UNSPECIFIED": 0,
+		"LOCK_AGENT_STATUS_ACTIVE":      1,
+		"LOCK_AGENT_STATUS_DRAINING":    2,
+		"LOCK_AGENT_STATUS_OFFLINE":     3,
+	}
+)
+
+func (x LockAgentStatus) Enum() *LockAgentStatus {
+	p := new(LockAgentStatus)
+	*p = x
+	return p
+}
+
+func (x LockAgentStatus) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (LockAgentStatus) Descriptor() protoreflect.EnumDescriptor {
+	return file_stoa_v1_lock_proto_enumTypes[2].Descriptor()
+}
+
+func (LockAgentStatus) Type() protoreflect.EnumType {
+	return &file_stoa_v1_lock_proto_enumTypes[2]
+}
+
+func (x LockAgentStatus) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use LockAgentStatus.Descriptor instead.
+func (LockAgentStatus) EnumDescriptor() ([]byte, []int) {
+	return file_stoa_v1_lock_proto_rawDescGZIP(), []int{2}
+}
+
 // LockGrant is that an agent holds a lock.
 type LockGrant struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1125,6 +1264,1560 @@ func (x *LockLookupResponse) GetValue() []byte {
 	return nil
 }
 
+// LockTryAcquireRequest asks for a lock at once.
+type LockTryAcquireRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tenant.
+	Tenant []byte `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// The lock: task:ID or resource:TYPE:ID.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// For whom.
+	Agent string `protobuf:"bytes,3,opt,name=agent,proto3" json:"agent,omitempty"`
+	// How it is to be held.
+	Mode LockMode `protobuf:"varint,4,opt,name=mode,proto3,enum=stoa.v1.LockMode" json:"mode,omitempty"`
+	// For how long, in ms; 0: what the tenant says.
+	TtlMs uint64 `protobuf:"varint,5,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
+	// What for; for people.
+	Purpose string `protobuf:"bytes,6,opt,name=purpose,proto3" json:"purpose,omitempty"`
+	// When the grant is acknowledged.
+	Durability    Durability `protobuf:"varint,7,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockTryAcquireRequest) Reset() {
+	*x = LockTryAcquireRequest{}
+	mi := &file_stoa_v1_lock_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockTryAcquireRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockTryAcquireRequest) ProtoMessage() {}
+
+func (x *LockTryAcquireRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_lock_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockTryAcquireRequest.ProtoReflect.Descriptor instead.
+func (*LockTryAcquireRequest) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_lock_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *LockTryAcquireRequest) GetTenant() []byte {
+	if x != nil {
+		return x.Tenant
+	}
+	return nil
+}
+
+func (x *LockTryAcquireRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *LockTryAcquireRequest) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *LockTryAcquireRequest) GetMode() LockMode {
+	if x != nil {
+		return x.Mode
+	}
+	return LockMode_LOCK_MODE_UNSPECIFIED
+}
+
+func (x *LockTryAcquireRequest) GetTtlMs() uint64 {
+	if x != nil {
+		return x.TtlMs
+	}
+	return 0
+}
+
+func (x *LockTryAcquireRequest) GetPurpose() string {
+	if x != nil {
+		return x.Purpose
+	}
+	return ""
+}
+
+func (x *LockTryAcquireRequest) GetDurability() Durability {
+	if x != nil {
+		return x.Durability
+	}
+	return Durability_DURABILITY_UNSPECIFIED
+}
+
+// LockTryAcquireResponse is what was granted.
+type LockTryAcquireResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The grant.
+	Grant         *LockGrant `protobuf:"bytes,1,opt,name=grant,proto3" json:"grant,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockTryAcquireResponse) Reset() {
+	*x = LockTryAcquireResponse{}
+	mi := &file_stoa_v1_lock_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockTryAcquireResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockTryAcquireResponse) ProtoMessage() {}
+
+func (x *LockTryAcquireResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_lock_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockTryAcquireResponse.ProtoReflect.Descriptor instead.
+func (*LockTryAcquireResponse) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_lock_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *LockTryAcquireResponse) GetGrant() *LockGrant {
+	if x != nil {
+		return x.Grant
+	}
+	return nil
+}
+
+// LockState is what is known of a lock in a list.
+type LockState struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The lock.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// How it is held.
+	Mode LockMode `protobuf:"varint,2,opt,name=mode,proto3,enum=stoa.v1.LockMode" json:"mode,omitempty"`
+	// In the order of their tokens; they don't repeat the name.
+	Holders []*LockGrant `protobuf:"bytes,3,rep,name=holders,proto3" json:"holders,omitempty"`
+	// How many wait for it.
+	Waiting uint32 `protobuf:"varint,4,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// Of its last change.
+	Revision      uint64 `protobuf:"varint,5,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockState) Reset() {
+	*x = LockState{}
+	mi := &file_stoa_v1_lock_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockState) ProtoMessage() {}
+
+func (x *LockState) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_lock_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockState.ProtoReflect.Descriptor instead.
+func (*LockState) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_lock_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *LockState) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *LockState) GetMode() LockMode {
+	if x != nil {
+		return x.Mode
+	}
+	return LockMode_LOCK_MODE_UNSPECIFIED
+}
+
+func (x *LockState) GetHolders() []*LockGrant {
+	if x != nil {
+		return x.Holders
+	}
+	return nil
+}
+
+func (x *LockState) GetWaiting() uint32 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *LockState) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+// LockListRequest asks for a page of locks.
+type LockListRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tenant.
+	Tenant []byte `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// What names begin with, as resource:database:.
+	Prefix string `protobuf:"bytes,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	// Who holds them; empty: whoever does.
+	Agent string `protobuf:"bytes,3,opt,name=agent,proto3" json:"agent,omitempty"`
+	// Of the page before; empty: the first page.
+	Cursor string `protobuf:"bytes,4,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	// At most so many, up to 10,000; 0: 100.
+	Limit         uint32 `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockListRequest) Reset() {
+	*x = LockListRequest{}
+	mi := &file_stoa_v1_lock_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockListRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockListRequest) ProtoMessage() {}
+
+func (x *LockListRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_lock_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockListRequest.ProtoReflect.Descriptor instead.
+func (*LockListRequest) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_lock_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *LockListRequest) GetTenant() []byte {
+	if x != nil {
+		return x.Tenant
+	}
+	return nil
+}
+
+func (x *LockListRequest) GetPrefix() string {
+	if x != nil {
+		return x.Prefix
+	}
+	return ""
+}
+
+func (x *LockListRequest) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *LockListRequest) GetCursor() string {
+	if x != nil {
+		return x.Cursor
+	}
+	return ""
+}
+
+func (x *LockListRequest) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+// LockListResponse is the page.
+type LockListResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In order of their names; of an agent, those of resources first.
+	Locks []*LockState `protobuf:"bytes,1,rep,name=locks,proto3" json:"locks,omitempty"`
+	// The cursor of the next page; empty: this is the last.
+	Next          string `protobuf:"bytes,2,opt,name=next,proto3" json:"next,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockListResponse) Reset() {
+	*x = LockListResponse{}
+	mi := &file_stoa_v1_lock_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockListResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockListResponse) ProtoMessage() {}
+
+func (x *LockListResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_lock_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockListResponse.ProtoReflect.Descriptor instead.
+func (*LockListResponse) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_lock_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *LockListResponse) GetLocks() []*LockState {
+	if x != nil {
+		return x.Locks
+	}
+	return nil
+}
+
+func (x *LockListResponse) GetNext() string {
+	if x != nil {
+		return x.Next
+	}
+	return ""
+}
+
+// LockQueueRequest asks who waits.
+type LockQueueRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tenant.
+	Tenant []byte `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// For which lock.
+	Name          string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockQueueRequest) Reset() {
+	*x = LockQueueRequest{}
+	mi := &file_stoa_v1_lock_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockQueueRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockQueueRequest) ProtoMessage() {}
+
+func (x *LockQueueRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_lock_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockQueueRequest.ProtoReflect.Descriptor instead.
+func (*LockQueueRequest) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_lock_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *LockQueueRequest) GetTenant() []byte {
+	if x != nil {
+		return x.Tenant
+	}
+	return nil
+}
+
+func (x *LockQueueRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// LockWaiting is a request that waits.
+type LockWaiting struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The lock.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Who waits.
+	Agent string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
+	// To hold it how.
+	Mode LockMode `protobuf:"varint,3,opt,name=mode,proto3,enum=stoa.v1.LockMode" json:"mode,omitempty"`
+	// The agent shares the lock, and waits to hold it alone.
+	Upgrade bool `protobuf:"varint,4,opt,name=upgrade,proto3" json:"upgrade,omitempty"`
+	// 0 to 100.
+	Priority uint32 `protobuf:"varint,5,opt,name=priority,proto3" json:"priority,omitempty"`
+	// In the queue, from 1.
+	Place uint32 `protobuf:"varint,6,opt,name=place,proto3" json:"place,omitempty"`
+	// Since when, in ms since 1970.
+	SinceMs uint64 `protobuf:"varint,7,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`
+	// For how long at most, in ms.
+	MaxWaitMs     uint64 `protobuf:"varint,8,opt,name=max_wait_ms,json=maxWaitMs,proto3" json:"max_wait_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockWaiting) Reset() {
+	*x = LockWaiting{}
+	mi := &file_stoa_v1_lock_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockWaiting) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockWaiting) ProtoMessage() {}
+
+func (x *LockWaiting) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_lock_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockWaiting.ProtoReflect.Descriptor instead.
+func (*LockWaiting) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_lock_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *LockWaiting) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *LockWaiting) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *LockWaiting) GetMode() LockMode {
+	if x != nil {
+		return x.Mode
+	}
+	return LockMode_LOCK_MODE_UNSPECIFIED
+}
+
+func (x *LockWaiting) GetUpgrade() bool {
+	if x != nil {
+		return x.Upgrade
+	}
+	return false
+}
+
+func (x *LockWaiting) GetPriority() uint32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *LockWaiting) GetPlace() uint32 {
+	if x != nil {
+		return x.Place
+	}
+	return 0
+}
+
+func (x *LockWaiting) GetSinceMs() uint64 {
+	if x != nil {
+		return x.SinceMs
+	}
+	return 0
+}
+
+func (x *LockWaiting) GetMaxWaitMs() uint64 {
+	if x != nil {
+		return x.MaxWaitMs
+	}
+	return 0
+}
+
+// LockQueueResponse is who waits.
+type LockQueueResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In order, at most 1,000.
+	Waiting       []*LockWaiting `protobuf:"bytes,1,rep,name=waiting,proto3" json:"waiting,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockQueueResponse) Reset() {
+	*x = LockQueueResponse{}
+	mi := &file_stoa_v1_lock_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockQueueResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockQueueResponse) ProtoMessage() {}
+
+func (x *LockQueueResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_lock_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockQueueResponse.ProtoReflect.Descriptor instead.
+func (*LockQueueResponse) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_lock_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *LockQueueResponse) GetWaiting() []*LockWaiting {
+	if x != nil {
+		return x.Waiting
+	}
+	return nil
+}
+
+// LockWatchRequest says what is watched.
+type LockWatchRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tenant.
+	Tenant []byte `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// One lock; empty: all.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// What names begin with.
+	Prefix string `protobuf:"bytes,3,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	// Renewals are told too.
+	Renewals bool `protobuf:"varint,4,opt,name=renewals,proto3" json:"renewals,omitempty"`
+	// Begins with what came after a revision; else with what comes from now on.
+	Resume bool `protobuf:"varint,5,opt,name=resume,proto3" json:"resume,omitempty"`
+	// The revision.
+	After         uint64 `protobuf:"varint,6,opt,name=after,proto3" json:"after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockWatchRequest) Reset() {
+	*x = LockWatchRequest{}
+	mi := &file_stoa_v1_lock_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockWatchRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockWatchRequest) ProtoMessage() {}
+
+func (x *LockWatchRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_lock_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockWatchRequest.ProtoReflect.Descriptor instead.
+func (*LockWatchRequest) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_lock_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *LockWatchRequest) GetTenant() []byte {
+	if x != nil {
+		return x.Tenant
+	}
+	return nil
+}
+
+func (x *LockWatchRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *LockWatchRequest) GetPrefix() string {
+	if x != nil {
+		return x.Prefix
+	}
+	return ""
+}
+
+func (x *LockWatchRequest) GetRenewals() bool {
+	if x != nil {
+		return x.Renewals
+	}
+	return false
+}
+
+func (x *LockWatchRequest) GetResume() bool {
+	if x != nil {
+		return x.Resume
+	}
+	return false
+}
+
+func (x *LockWatchRequest) GetAfter() uint64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
+// LockEvent is something that has happened to a lock.
+type LockEvent struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What.
+	Kind LockEventKind `protobuf:"varint,1,opt,name=kind,proto3,enum=stoa.v1.LockEventKind" json:"kind,omitempty"`
+	// To go on after.
+	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	// When, in ms since 1970.
+	AtMs uint64 `protobuf:"varint,3,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
+	// The lock.
+	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	// Whom it is about.
+	Agent string `protobuf:"bytes,5,opt,name=agent,proto3" json:"agent,omitempty"`
+	// Of the grant, where there is one.
+	Token uint64 `protobuf:"varint,6,opt,name=token,proto3" json:"token,omitempty"`
+	// How the lock is held from then on.
+	Mode LockMode `protobuf:"varint,7,opt,name=mode,proto3,enum=stoa.v1.LockMode" json:"mode,omitempty"`
+	// By how many.
+	Holders       uint32 `protobuf:"varint,8,opt,name=holders,proto3" json:"holders,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockEvent) Reset() {
+	*x = LockEvent{}
+	mi := &file_stoa_v1_lock_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockEvent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockEvent) ProtoMessage() {}
+
+func (x *LockEvent) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_lock_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockEvent.ProtoReflect.Descriptor instead.
+func (*LockEvent) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_lock_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *LockEvent) GetKind() LockEventKind {
+	if x != nil {
+		return x.Kind
+	}
+	return LockEventKind_LOCK_EVENT_KIND_UNSPECIFIED
+}
+
+func (x *LockEvent) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *LockEvent) GetAtMs() uint64 {
+	if x != nil {
+		return x.AtMs
+	}
+	return 0
+}
+
+func (x *LockEvent) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *LockEvent) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *LockEvent) GetToken() uint64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
+}
+
+func (x *LockEvent) GetMode() LockMode {
+	if x != nil {
+		return x.Mode
+	}
+	return LockMode_LOCK_MODE_UNSPECIFIED
+}
+
+func (x *LockEvent) GetHolders() uint32 {
+	if x != nil {
+		return x.Holders
+	}
+	return 0
+}
+
+// LockWatchResponse is what has happened.
+type LockWatchResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In order.
+	Events        []*LockEvent `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockWatchResponse) Reset() {
+	*x = LockWatchResponse{}
+	mi := &file_stoa_v1_lock_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockWatchResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockWatchResponse) ProtoMessage() {}
+
+func (x *LockWatchResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_lock_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockWatchResponse.ProtoReflect.Descriptor instead.
+func (*LockWatchResponse) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_lock_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *LockWatchResponse) GetEvents() []*LockEvent {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
+// LockAgent is what is known of an agent.
+type LockAgent struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The agent.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Whether it takes locks.
+	Status LockAgentStatus `protobuf:"varint,2,opt,name=status,proto3,enum=stoa.v1.LockAgentStatus" json:"status,omitempty"`
+	// How many locks of tasks it holds at most.
+	MaxTasks uint32 `protobuf:"varint,3,opt,name=max_tasks,json=maxTasks,proto3" json:"max_tasks,omitempty"`
+	// How many it holds.
+	ActiveTasks uint32 `protobuf:"varint,4,opt,name=active_tasks,json=activeTasks,proto3" json:"active_tasks,omitempty"`
+	// How many it waits for.
+	QueuedTasks uint32 `protobuf:"varint,5,opt,name=queued_tasks,json=queuedTasks,proto3" json:"queued_tasks,omitempty"`
+	// Its last heartbeat, in ms since 1970.
+	HeardMs       uint64 `protobuf:"varint,6,opt,name=heard_ms,json=heardMs,proto3" json:"heard_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockAgent) Reset() {
+	*x = LockAgent{}
+	mi := &file_stoa_v1_lock_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockAgent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockAgent) ProtoMessage() {}
+
+func (x *LockAgent) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_lock_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockAgent.ProtoReflect.Descriptor instead.
+func (*LockAgent) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_lock_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *LockAgent) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *LockAgent) GetStatus() LockAgentStatus {
+	if x != nil {
+		return x.Status
+	}
+	return LockAgentStatus_LOCK_AGENT_STATUS_UNSPECIFIED
+}
+
+func (x *LockAgent) GetMaxTasks() uint32 {
+	if x != nil {
+		return x.MaxTasks
+	}
+	return 0
+}
+
+func (x *LockAgent) GetActiveTasks() uint32 {
+	if x != nil {
+		return x.ActiveTasks
+	}
+	return 0
+}
+
+func (x *LockAgent) GetQueuedTasks() uint32 {
+	if x != nil {
+		return x.QueuedTasks
+	}
+	return 0
+}
+
+func (x *LockAgent) GetHeardMs() uint64 {
+	if x != nil {
+		return x.HeardMs
+	}
+	return 0
+}
+
+// LockRegisterRequest registers an agent.
+type LockRegisterRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tenant.
+	Tenant []byte `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// Which.
+	Agent string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
+	// How many locks of tasks it holds at most, 0 to 256.
+	MaxTasks uint32 `protobuf:"varint,3,opt,name=max_tasks,json=maxTasks,proto3" json:"max_tasks,omitempty"`
+	// When it is acknowledged.
+	Durability    Durability `protobuf:"varint,4,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockRegisterRequest) Reset() {
+	*x = LockRegisterRequest{}
+	mi := &file_stoa_v1_lock_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockRegisterRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockRegisterRequest) ProtoMessage() {}
+
+func (x *LockRegisterRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_lock_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockRegisterRequest.ProtoReflect.Descriptor instead.
+func (*LockRegisterRequest) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_lock_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *LockRegisterRequest) GetTenant() []byte {
+	if x != nil {
+		return x.Tenant
+	}
+	return nil
+}
+
+func (x *LockRegisterRequest) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *LockRegisterRequest) GetMaxTasks() uint32 {
+	if x != nil {
+		return x.MaxTasks
+	}
+	return 0
+}
+
+func (x *LockRegisterRequest) GetDurability() Durability {
+	if x != nil {
+		return x.Durability
+	}
+	return Durability_DURABILITY_UNSPECIFIED
+}
+
+// LockRegisterResponse is empty.
+type LockRegisterResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockRegisterResponse) Reset() {
+	*x = LockRegisterResponse{}
+	mi := &file_stoa_v1_lock_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockRegisterResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockRegisterResponse) ProtoMessage() {}
+
+func (x *LockRegisterResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_lock_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockRegisterResponse.ProtoReflect.Descriptor instead.
+func (*LockRegisterResponse) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_lock_proto_rawDescGZIP(), []int{28}
+}
+
+// LockHeartbeatRequest says that an agent is there.
+type LockHeartbeatRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tenant.
+	Tenant []byte `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// Which.
+	Agent string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
+	// When it is acknowledged.
+	Durability    Durability `protobuf:"varint,3,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockHeartbeatRequest) Reset() {
+	*x = LockHeartbeatRequest{}
+	mi := &file_stoa_v1_lock_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockHeartbeatRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockHeartbeatRequest) ProtoMessage() {}
+
+func (x *LockHeartbeatRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_lock_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockHeartbeatRequest.ProtoReflect.Descriptor instead.
+func (*LockHeartbeatRequest) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_lock_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *LockHeartbeatRequest) GetTenant() []byte {
+	if x != nil {
+		return x.Tenant
+	}
+	return nil
+}
+
+func (x *LockHeartbeatRequest) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *LockHeartbeatRequest) GetDurability() Durability {
+	if x != nil {
+		return x.Durability
+	}
+	return Durability_DURABILITY_UNSPECIFIED
+}
+
+// LockHeartbeatResponse is empty.
+type LockHeartbeatResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockHeartbeatResponse) Reset() {
+	*x = LockHeartbeatResponse{}
+	mi := &file_stoa_v1_lock_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockHeartbeatResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockHeartbeatResponse) ProtoMessage() {}
+
+func (x *LockHeartbeatResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_lock_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockHeartbeatResponse.ProtoReflect.Descriptor instead.
+func (*LockHeartbeatResponse) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_lock_proto_rawDescGZIP(), []int{30}
+}
+
+// LockDrainRequest drains an agent.
+type LockDrainRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tenant.
+	Tenant []byte `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// Which.
+	Agent string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
+	// It takes locks again.
+	Resume bool `protobuf:"varint,3,opt,name=resume,proto3" json:"resume,omitempty"`
+	// When it is acknowledged.
+	Durability    Durability `protobuf:"varint,4,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockDrainRequest) Reset() {
+	*x = LockDrainRequest{}
+	mi := &file_stoa_v1_lock_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockDrainRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockDrainRequest) ProtoMessage() {}
+
+func (x *LockDrainRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_lock_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockDrainRequest.ProtoReflect.Descriptor instead.
+func (*LockDrainRequest) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_lock_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *LockDrainRequest) GetTenant() []byte {
+	if x != nil {
+		return x.Tenant
+	}
+	return nil
+}
+
+func (x *LockDrainRequest) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *LockDrainRequest) GetResume() bool {
+	if x != nil {
+		return x.Resume
+	}
+	return false
+}
+
+func (x *LockDrainRequest) GetDurability() Durability {
+	if x != nil {
+		return x.Durability
+	}
+	return Durability_DURABILITY_UNSPECIFIED
+}
+
+// LockDrainResponse is empty.
+type LockDrainResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockDrainResponse) Reset() {
+	*x = LockDrainResponse{}
+	mi := &file_stoa_v1_lock_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockDrainResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockDrainResponse) ProtoMessage() {}
+
+func (x *LockDrainResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_lock_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockDrainResponse.ProtoReflect.Descriptor instead.
+func (*LockDrainResponse) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_lock_proto_rawDescGZIP(), []int{32}
+}
+
+// LockDeregisterRequest forgets an agent.
+type LockDeregisterRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tenant.
+	Tenant []byte `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// Which.
+	Agent string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
+	// When it is acknowledged.
+	Durability    Durability `protobuf:"varint,3,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockDeregisterRequest) Reset() {
+	*x = LockDeregisterRequest{}
+	mi := &file_stoa_v1_lock_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockDeregisterRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockDeregisterRequest) ProtoMessage() {}
+
+func (x *LockDeregisterRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_lock_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockDeregisterRequest.ProtoReflect.Descriptor instead.
+func (*LockDeregisterRequest) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_lock_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *LockDeregisterRequest) GetTenant() []byte {
+	if x != nil {
+		return x.Tenant
+	}
+	return nil
+}
+
+func (x *LockDeregisterRequest) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *LockDeregisterRequest) GetDurability() Durability {
+	if x != nil {
+		return x.Durability
+	}
+	return Durability_DURABILITY_UNSPECIFIED
+}
+
+// LockDeregisterResponse is empty.
+type LockDeregisterResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockDeregisterResponse) Reset() {
+	*x = LockDeregisterResponse{}
+	mi := &file_stoa_v1_lock_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockDeregisterResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockDeregisterResponse) ProtoMessage() {}
+
+func (x *LockDeregisterResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_lock_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockDeregisterResponse.ProtoReflect.Descriptor instead.
+func (*LockDeregisterResponse) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_lock_proto_rawDescGZIP(), []int{34}
+}
+
+// LockGetAgentRequest asks for an agent.
+type LockGetAgentRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tenant.
+	Tenant []byte `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// Which.
+	Agent         string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockGetAgentRequest) Reset() {
+	*x = LockGetAgentRequest{}
+	mi := &file_stoa_v1_lock_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockGetAgentRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockGetAgentRequest) ProtoMessage() {}
+
+func (x *LockGetAgentRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_lock_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockGetAgentRequest.ProtoReflect.Descriptor instead.
+func (*LockGetAgentRequest) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_lock_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *LockGetAgentRequest) GetTenant() []byte {
+	if x != nil {
+		return x.Tenant
+	}
+	return nil
+}
+
+func (x *LockGetAgentRequest) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+// LockGetAgentResponse is what is known of it.
+type LockGetAgentResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The agent.
+	Agent         *LockAgent `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockGetAgentResponse) Reset() {
+	*x = LockGetAgentResponse{}
+	mi := &file_stoa_v1_lock_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockGetAgentResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockGetAgentResponse) ProtoMessage() {}
+
+func (x *LockGetAgentResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_lock_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockGetAgentResponse.ProtoReflect.Descriptor instead.
+func (*LockGetAgentResponse) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_lock_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *LockGetAgentResponse) GetAgent() *LockAgent {
+	if x != nil {
+		return x.Agent
+	}
+	return nil
+}
+
+// LockListAgentsRequest asks for a page of agents.
+type LockListAgentsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tenant.
+	Tenant []byte `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// Of the page before; empty: the first page.
+	Cursor string `protobuf:"bytes,2,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	// At most so many, up to 1,000; 0: 100.
+	Limit         uint32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockListAgentsRequest) Reset() {
+	*x = LockListAgentsRequest{}
+	mi := &file_stoa_v1_lock_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockListAgentsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockListAgentsRequest) ProtoMessage() {}
+
+func (x *LockListAgentsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_lock_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockListAgentsRequest.ProtoReflect.Descriptor instead.
+func (*LockListAgentsRequest) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_lock_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *LockListAgentsRequest) GetTenant() []byte {
+	if x != nil {
+		return x.Tenant
+	}
+	return nil
+}
+
+func (x *LockListAgentsRequest) GetCursor() string {
+	if x != nil {
+		return x.Cursor
+	}
+	return ""
+}
+
+func (x *LockListAgentsRequest) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+// LockListAgentsResponse is the page.
+type LockListAgentsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In order of their names.
+	Agents []*LockAgent `protobuf:"bytes,1,rep,name=agents,proto3" json:"agents,omitempty"`
+	// The cursor of the next page; empty: this is the last.
+	Next          string `protobuf:"bytes,2,opt,name=next,proto3" json:"next,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockListAgentsResponse) Reset() {
+	*x = LockListAgentsResponse{}
+	mi := &file_stoa_v1_lock_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockListAgentsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockListAgentsResponse) ProtoMessage() {}
+
+func (x *LockListAgentsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_lock_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockListAgentsResponse.ProtoReflect.Descriptor instead.
+func (*LockListAgentsResponse) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_lock_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *LockListAgentsResponse) GetAgents() []*LockAgent {
+	if x != nil {
+		return x.Agents
+	}
+	return nil
+}
+
+func (x *LockListAgentsResponse) GetNext() string {
+	if x != nil {
+		return x.Next
+	}
+	return ""
+}
+
 var File_stoa_v1_lock_proto protoreflect.FileDescriptor
 
 const file_stoa_v1_lock_proto_rawDesc = "" +
@@ -1214,11 +2907,135 @@ const file_stoa_v1_lock_proto_rawDesc = "" +
 	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\"*\n" +
 	"\x12LockLookupResponse\x12\x14\n" +
-	"\x05value\x18\x01 \x01(\fR\x05value*T\n" +
+	"\x05value\x18\x01 \x01(\fR\x05value\"\xe6\x01\n" +
+	"\x15LockTryAcquireRequest\x12\x16\n" +
+	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
+	"\x05agent\x18\x03 \x01(\tR\x05agent\x12%\n" +
+	"\x04mode\x18\x04 \x01(\x0e2\x11.stoa.v1.LockModeR\x04mode\x12\x15\n" +
+	"\x06ttl_ms\x18\x05 \x01(\x04R\x05ttlMs\x12\x18\n" +
+	"\apurpose\x18\x06 \x01(\tR\apurpose\x123\n" +
+	"\n" +
+	"durability\x18\a \x01(\x0e2\x13.stoa.v1.DurabilityR\n" +
+	"durability\"B\n" +
+	"\x16LockTryAcquireResponse\x12(\n" +
+	"\x05grant\x18\x01 \x01(\v2\x12.stoa.v1.LockGrantR\x05grant\"\xaa\x01\n" +
+	"\tLockState\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12%\n" +
+	"\x04mode\x18\x02 \x01(\x0e2\x11.stoa.v1.LockModeR\x04mode\x12,\n" +
+	"\aholders\x18\x03 \x03(\v2\x12.stoa.v1.LockGrantR\aholders\x12\x18\n" +
+	"\awaiting\x18\x04 \x01(\rR\awaiting\x12\x1a\n" +
+	"\brevision\x18\x05 \x01(\x04R\brevision\"\x85\x01\n" +
+	"\x0fLockListRequest\x12\x16\n" +
+	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12\x16\n" +
+	"\x06prefix\x18\x02 \x01(\tR\x06prefix\x12\x14\n" +
+	"\x05agent\x18\x03 \x01(\tR\x05agent\x12\x16\n" +
+	"\x06cursor\x18\x04 \x01(\tR\x06cursor\x12\x14\n" +
+	"\x05limit\x18\x05 \x01(\rR\x05limit\"P\n" +
+	"\x10LockListResponse\x12(\n" +
+	"\x05locks\x18\x01 \x03(\v2\x12.stoa.v1.LockStateR\x05locks\x12\x12\n" +
+	"\x04next\x18\x02 \x01(\tR\x04next\">\n" +
+	"\x10LockQueueRequest\x12\x16\n" +
+	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\xe5\x01\n" +
+	"\vLockWaiting\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05agent\x18\x02 \x01(\tR\x05agent\x12%\n" +
+	"\x04mode\x18\x03 \x01(\x0e2\x11.stoa.v1.LockModeR\x04mode\x12\x18\n" +
+	"\aupgrade\x18\x04 \x01(\bR\aupgrade\x12\x1a\n" +
+	"\bpriority\x18\x05 \x01(\rR\bpriority\x12\x14\n" +
+	"\x05place\x18\x06 \x01(\rR\x05place\x12\x19\n" +
+	"\bsince_ms\x18\a \x01(\x04R\asinceMs\x12\x1e\n" +
+	"\vmax_wait_ms\x18\b \x01(\x04R\tmaxWaitMs\"C\n" +
+	"\x11LockQueueResponse\x12.\n" +
+	"\awaiting\x18\x01 \x03(\v2\x14.stoa.v1.LockWaitingR\awaiting\"\xa0\x01\n" +
+	"\x10LockWatchRequest\x12\x16\n" +
+	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
+	"\x06prefix\x18\x03 \x01(\tR\x06prefix\x12\x1a\n" +
+	"\brenewals\x18\x04 \x01(\bR\brenewals\x12\x16\n" +
+	"\x06resume\x18\x05 \x01(\bR\x06resume\x12\x14\n" +
+	"\x05after\x18\x06 \x01(\x04R\x05after\"\xe9\x01\n" +
+	"\tLockEvent\x12*\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x16.stoa.v1.LockEventKindR\x04kind\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x13\n" +
+	"\x05at_ms\x18\x03 \x01(\x04R\x04atMs\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\x12\x14\n" +
+	"\x05agent\x18\x05 \x01(\tR\x05agent\x12\x14\n" +
+	"\x05token\x18\x06 \x01(\x04R\x05token\x12%\n" +
+	"\x04mode\x18\a \x01(\x0e2\x11.stoa.v1.LockModeR\x04mode\x12\x18\n" +
+	"\aholders\x18\b \x01(\rR\aholders\"?\n" +
+	"\x11LockWatchResponse\x12*\n" +
+	"\x06events\x18\x01 \x03(\v2\x12.stoa.v1.LockEventR\x06events\"\xcf\x01\n" +
+	"\tLockAgent\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x120\n" +
+	"\x06status\x18\x02 \x01(\x0e2\x18.stoa.v1.LockAgentStatusR\x06status\x12\x1b\n" +
+	"\tmax_tasks\x18\x03 \x01(\rR\bmaxTasks\x12!\n" +
+	"\factive_tasks\x18\x04 \x01(\rR\vactiveTasks\x12!\n" +
+	"\fqueued_tasks\x18\x05 \x01(\rR\vqueuedTasks\x12\x19\n" +
+	"\bheard_ms\x18\x06 \x01(\x04R\aheardMs\"\x95\x01\n" +
+	"\x13LockRegisterRequest\x12\x16\n" +
+	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12\x14\n" +
+	"\x05agent\x18\x02 \x01(\tR\x05agent\x12\x1b\n" +
+	"\tmax_tasks\x18\x03 \x01(\rR\bmaxTasks\x123\n" +
+	"\n" +
+	"durability\x18\x04 \x01(\x0e2\x13.stoa.v1.DurabilityR\n" +
+	"durability\"\x16\n" +
+	"\x14LockRegisterResponse\"y\n" +
+	"\x14LockHeartbeatRequest\x12\x16\n" +
+	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12\x14\n" +
+	"\x05agent\x18\x02 \x01(\tR\x05agent\x123\n" +
+	"\n" +
+	"durability\x18\x03 \x01(\x0e2\x13.stoa.v1.DurabilityR\n" +
+	"durability\"\x17\n" +
+	"\x15LockHeartbeatResponse\"\x8d\x01\n" +
+	"\x10LockDrainRequest\x12\x16\n" +
+	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12\x14\n" +
+	"\x05agent\x18\x02 \x01(\tR\x05agent\x12\x16\n" +
+	"\x06resume\x18\x03 \x01(\bR\x06resume\x123\n" +
+	"\n" +
+	"durability\x18\x04 \x01(\x0e2\x13.stoa.v1.DurabilityR\n" +
+	"durability\"\x13\n" +
+	"\x11LockDrainResponse\"z\n" +
+	"\x15LockDeregisterRequest\x12\x16\n" +
+	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12\x14\n" +
+	"\x05agent\x18\x02 \x01(\tR\x05agent\x123\n" +
+	"\n" +
+	"durability\x18\x03 \x01(\x0e2\x13.stoa.v1.DurabilityR\n" +
+	"durability\"\x18\n" +
+	"\x16LockDeregisterResponse\"C\n" +
+	"\x13LockGetAgentRequest\x12\x16\n" +
+	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12\x14\n" +
+	"\x05agent\x18\x02 \x01(\tR\x05agent\"@\n" +
+	"\x14LockGetAgentResponse\x12(\n" +
+	"\x05agent\x18\x01 \x01(\v2\x12.stoa.v1.LockAgentR\x05agent\"]\n" +
+	"\x15LockListAgentsRequest\x12\x16\n" +
+	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12\x16\n" +
+	"\x06cursor\x18\x02 \x01(\tR\x06cursor\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\rR\x05limit\"X\n" +
+	"\x16LockListAgentsResponse\x12*\n" +
+	"\x06agents\x18\x01 \x03(\v2\x12.stoa.v1.LockAgentR\x06agents\x12\x12\n" +
+	"\x04next\x18\x02 \x01(\tR\x04next*T\n" +
 	"\bLockMode\x12\x19\n" +
 	"\x15LOCK_MODE_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13LOCK_MODE_EXCLUSIVE\x10\x01\x12\x14\n" +
-	"\x10LOCK_MODE_SHARED\x10\x022\xec\x03\n" +
+	"\x10LOCK_MODE_SHARED\x10\x02*\xb8\x02\n" +
+	"\rLockEventKind\x12\x1f\n" +
+	"\x1bLOCK_EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1c\n" +
+	"\x18LOCK_EVENT_KIND_ACQUIRED\x10\x01\x12\x1c\n" +
+	"\x18LOCK_EVENT_KIND_PROMOTED\x10\x02\x12\x1b\n" +
+	"\x17LOCK_EVENT_KIND_RENEWED\x10\x03\x12\x1c\n" +
+	"\x18LOCK_EVENT_KIND_RELEASED\x10\x04\x12\x1b\n" +
+	"\x17LOCK_EVENT_KIND_EXPIRED\x10\x05\x12\x1a\n" +
+	"\x16LOCK_EVENT_KIND_QUEUED\x10\x06\x12\x1e\n" +
+	"\x1aLOCK_EVENT_KIND_DOWNGRADED\x10\a\x12\x1a\n" +
+	"\x16LOCK_EVENT_KIND_SYNCED\x10\b\x12\x1a\n" +
+	"\x16LOCK_EVENT_KIND_MISSED\x10\t*\x91\x01\n" +
+	"\x0fLockAgentStatus\x12!\n" +
+	"\x1dLOCK_AGENT_STATUS_UNSPECIFIED\x10\x00\x12\x1c\n" +
+	"\x18LOCK_AGENT_STATUS_ACTIVE\x10\x01\x12\x1e\n" +
+	"\x1aLOCK_AGENT_STATUS_DRAINING\x10\x02\x12\x1d\n" +
+	"\x19LOCK_AGENT_STATUS_OFFLINE\x10\x032\xb6\t\n" +
 	"\x04Lock\x12F\n" +
 	"\aAcquire\x12\x1b.stoa.v1.LockAcquireRequest\x1a\x1c.stoa.v1.LockAcquireResponse0\x01\x12>\n" +
 	"\x05Renew\x12\x19.stoa.v1.LockRenewRequest\x1a\x1a.stoa.v1.LockRenewResponse\x12D\n" +
@@ -1227,7 +3044,20 @@ const file_stoa_v1_lock_proto_rawDesc = "" +
 	"ReleaseAll\x12\x1e.stoa.v1.LockReleaseAllRequest\x1a\x1f.stoa.v1.LockReleaseAllResponse\x12J\n" +
 	"\tDowngrade\x12\x1d.stoa.v1.LockDowngradeRequest\x1a\x1e.stoa.v1.LockDowngradeResponse\x128\n" +
 	"\x03Get\x12\x17.stoa.v1.LockGetRequest\x1a\x18.stoa.v1.LockGetResponse\x12A\n" +
-	"\x06Lookup\x12\x1a.stoa.v1.LockLookupRequest\x1a\x1b.stoa.v1.LockLookupResponseB*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
+	"\x06Lookup\x12\x1a.stoa.v1.LockLookupRequest\x1a\x1b.stoa.v1.LockLookupResponse\x12M\n" +
+	"\n" +
+	"TryAcquire\x12\x1e.stoa.v1.LockTryAcquireRequest\x1a\x1f.stoa.v1.LockTryAcquireResponse\x12;\n" +
+	"\x04List\x12\x18.stoa.v1.LockListRequest\x1a\x19.stoa.v1.LockListResponse\x12>\n" +
+	"\x05Queue\x12\x19.stoa.v1.LockQueueRequest\x1a\x1a.stoa.v1.LockQueueResponse\x12@\n" +
+	"\x05Watch\x12\x19.stoa.v1.LockWatchRequest\x1a\x1a.stoa.v1.LockWatchResponse0\x01\x12G\n" +
+	"\bRegister\x12\x1c.stoa.v1.LockRegisterRequest\x1a\x1d.stoa.v1.LockRegisterResponse\x12J\n" +
+	"\tHeartbeat\x12\x1d.stoa.v1.LockHeartbeatRequest\x1a\x1e.stoa.v1.LockHeartbeatResponse\x12>\n" +
+	"\x05Drain\x12\x19.stoa.v1.LockDrainRequest\x1a\x1a.stoa.v1.LockDrainResponse\x12M\n" +
+	"\n" +
+	"Deregister\x12\x1e.stoa.v1.LockDeregisterRequest\x1a\x1f.stoa.v1.LockDeregisterResponse\x12G\n" +
+	"\bGetAgent\x12\x1c.stoa.v1.LockGetAgentRequest\x1a\x1d.stoa.v1.LockGetAgentResponse\x12M\n" +
+	"\n" +
+	"ListAgents\x12\x1e.stoa.v1.LockListAgentsRequest\x1a\x1f.stoa.v1.LockListAgentsResponseB*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
 
 var (
 	file_stoa_v1_lock_proto_rawDescOnce sync.Once
@@ -1241,59 +3071,123 @@ func file_stoa_v1_lock_proto_rawDescGZIP() []byte {
 	return file_stoa_v1_lock_proto_rawDescData
 }
 
-var file_stoa_v1_lock_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_stoa_v1_lock_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_stoa_v1_lock_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_stoa_v1_lock_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_stoa_v1_lock_proto_goTypes = []any{
 	(LockMode)(0),                  // 0: stoa.v1.LockMode
-	(*LockGrant)(nil),              // 1: stoa.v1.LockGrant
-	(*LockAcquireRequest)(nil),     // 2: stoa.v1.LockAcquireRequest
-	(*LockAcquireResponse)(nil),    // 3: stoa.v1.LockAcquireResponse
-	(*LockRenewRequest)(nil),       // 4: stoa.v1.LockRenewRequest
-	(*LockRenewResponse)(nil),      // 5: stoa.v1.LockRenewResponse
-	(*LockReleaseRequest)(nil),     // 6: stoa.v1.LockReleaseRequest
-	(*LockReleaseResponse)(nil),    // 7: stoa.v1.LockReleaseResponse
-	(*LockReleaseAllRequest)(nil),  // 8: stoa.v1.LockReleaseAllRequest
-	(*LockReleaseAllResponse)(nil), // 9: stoa.v1.LockReleaseAllResponse
-	(*LockDowngradeRequest)(nil),   // 10: stoa.v1.LockDowngradeRequest
-	(*LockDowngradeResponse)(nil),  // 11: stoa.v1.LockDowngradeResponse
-	(*LockGetRequest)(nil),         // 12: stoa.v1.LockGetRequest
-	(*LockGetResponse)(nil),        // 13: stoa.v1.LockGetResponse
-	(*LockLookupRequest)(nil),      // 14: stoa.v1.LockLookupRequest
-	(*LockLookupResponse)(nil),     // 15: stoa.v1.LockLookupResponse
-	(Durability)(0),                // 16: stoa.v1.Durability
+	(LockEventKind)(0),             // 1: stoa.v1.LockEventKind
+	(LockAgentStatus)(0),           // 2: stoa.v1.LockAgentStatus
+	(*LockGrant)(nil),              // 3: stoa.v1.LockGrant
+	(*LockAcquireRequest)(nil),     // 4: stoa.v1.LockAcquireRequest
+	(*LockAcquireResponse)(nil),    // 5: stoa.v1.LockAcquireResponse
+	(*LockRenewRequest)(nil),       // 6: stoa.v1.LockRenewRequest
+	(*LockRenewResponse)(nil),      // 7: stoa.v1.LockRenewResponse
+	(*LockReleaseRequest)(nil),     // 8: stoa.v1.LockReleaseRequest
+	(*LockReleaseResponse)(nil),    // 9: stoa.v1.LockReleaseResponse
+	(*LockReleaseAllRequest)(nil),  // 10: stoa.v1.LockReleaseAllRequest
+	(*LockReleaseAllResponse)(nil), // 11: stoa.v1.LockReleaseAllResponse
+	(*LockDowngradeRequest)(nil),   // 12: stoa.v1.LockDowngradeRequest
+	(*LockDowngradeResponse)(nil),  // 13: stoa.v1.LockDowngradeResponse
+	(*LockGetRequest)(nil),         // 14: stoa.v1.LockGetRequest
+	(*LockGetResponse)(nil),        // 15: stoa.v1.LockGetResponse
+	(*LockLookupRequest)(nil),      // 16: stoa.v1.LockLookupRequest
+	(*LockLookupResponse)(nil),     // 17: stoa.v1.LockLookupResponse
+	(*LockTryAcquireRequest)(nil),  // 18: stoa.v1.LockTryAcquireRequest
+	(*LockTryAcquireResponse)(nil), // 19: stoa.v1.LockTryAcquireResponse
+	(*LockState)(nil),              // 20: stoa.v1.LockState
+	(*LockListRequest)(nil),        // 21: stoa.v1.LockListRequest
+	(*LockListResponse)(nil),       // 22: stoa.v1.LockListResponse
+	(*LockQueueRequest)(nil),       // 23: stoa.v1.LockQueueRequest
+	(*LockWaiting)(nil),            // 24: stoa.v1.LockWaiting
+	(*LockQueueResponse)(nil),      // 25: stoa.v1.LockQueueResponse
+	(*LockWatchRequest)(nil),       // 26: stoa.v1.LockWatchRequest
+	(*LockEvent)(nil),              // 27: stoa.v1.LockEvent
+	(*LockWatchResponse)(nil),      // 28: stoa.v1.LockWatchResponse
+	(*LockAgent)(nil),              // 29: stoa.v1.LockAgent
+	(*LockRegisterRequest)(nil),    // 30: stoa.v1.LockRegisterRequest
+	(*LockRegisterResponse)(nil),   // 31: stoa.v1.LockRegisterResponse
+	(*LockHeartbeatRequest)(nil),   // 32: stoa.v1.LockHeartbeatRequest
+	(*LockHeartbeatResponse)(nil),  // 33: stoa.v1.LockHeartbeatResponse
+	(*LockDrainRequest)(nil),       // 34: stoa.v1.LockDrainRequest
+	(*LockDrainResponse)(nil),      // 35: stoa.v1.LockDrainResponse
+	(*LockDeregisterRequest)(nil),  // 36: stoa.v1.LockDeregisterRequest
+	(*LockDeregisterResponse)(nil), // 37: stoa.v1.LockDeregisterResponse
+	(*LockGetAgentRequest)(nil),    // 38: stoa.v1.LockGetAgentRequest
+	(*LockGetAgentResponse)(nil),   // 39: stoa.v1.LockGetAgentResponse
+	(*LockListAgentsRequest)(nil),  // 40: stoa.v1.LockListAgentsRequest
+	(*LockListAgentsResponse)(nil), // 41: stoa.v1.LockListAgentsResponse
+	(Durability)(0),                // 42: stoa.v1.Durability
 }
 var file_stoa_v1_lock_proto_depIdxs = []int32{
 	0,  // 0: stoa.v1.LockGrant.mode:type_name -> stoa.v1.LockMode
 	0,  // 1: stoa.v1.LockAcquireRequest.mode:type_name -> stoa.v1.LockMode
-	16, // 2: stoa.v1.LockAcquireRequest.durability:type_name -> stoa.v1.Durability
-	1,  // 3: stoa.v1.LockAcquireResponse.grant:type_name -> stoa.v1.LockGrant
-	16, // 4: stoa.v1.LockRenewRequest.durability:type_name -> stoa.v1.Durability
-	1,  // 5: stoa.v1.LockRenewResponse.grant:type_name -> stoa.v1.LockGrant
-	16, // 6: stoa.v1.LockReleaseRequest.durability:type_name -> stoa.v1.Durability
-	16, // 7: stoa.v1.LockReleaseAllRequest.durability:type_name -> stoa.v1.Durability
-	16, // 8: stoa.v1.LockDowngradeRequest.durability:type_name -> stoa.v1.Durability
-	1,  // 9: stoa.v1.LockDowngradeResponse.grant:type_name -> stoa.v1.LockGrant
+	42, // 2: stoa.v1.LockAcquireRequest.durability:type_name -> stoa.v1.Durability
+	3,  // 3: stoa.v1.LockAcquireResponse.grant:type_name -> stoa.v1.LockGrant
+	42, // 4: stoa.v1.LockRenewRequest.durability:type_name -> stoa.v1.Durability
+	3,  // 5: stoa.v1.LockRenewResponse.grant:type_name -> stoa.v1.LockGrant
+	42, // 6: stoa.v1.LockReleaseRequest.durability:type_name -> stoa.v1.Durability
+	42, // 7: stoa.v1.LockReleaseAllRequest.durability:type_name -> stoa.v1.Durability
+	42, // 8: stoa.v1.LockDowngradeRequest.durability:type_name -> stoa.v1.Durability
+	3,  // 9: stoa.v1.LockDowngradeResponse.grant:type_name -> stoa.v1.LockGrant
 	0,  // 10: stoa.v1.LockGetResponse.mode:type_name -> stoa.v1.LockMode
-	1,  // 11: stoa.v1.LockGetResponse.holders:type_name -> stoa.v1.LockGrant
-	2,  // 12: stoa.v1.Lock.Acquire:input_type -> stoa.v1.LockAcquireRequest
-	4,  // 13: stoa.v1.Lock.Renew:input_type -> stoa.v1.LockRenewRequest
-	6,  // 14: stoa.v1.Lock.Release:input_type -> stoa.v1.LockReleaseRequest
-	8,  // 15: stoa.v1.Lock.ReleaseAll:input_type -> stoa.v1.LockReleaseAllRequest
-	10, // 16: stoa.v1.Lock.Downgrade:input_type -> stoa.v1.LockDowngradeRequest
-	12, // 17: stoa.v1.Lock.Get:input_type -> stoa.v1.LockGetRequest
-	14, // 18: stoa.v1.Lock.Lookup:input_type -> stoa.v1.LockLookupRequest
-	3,  // 19: stoa.v1.Lock.Acquire:output_type -> stoa.v1.LockAcquireResponse
-	5,  // 20: stoa.v1.Lock.Renew:output_type -> stoa.v1.LockRenewResponse
-	7,  // 21: stoa.v1.Lock.Release:output_type -> stoa.v1.LockReleaseResponse
-	9,  // 22: stoa.v1.Lock.ReleaseAll:output_type -> stoa.v1.LockReleaseAllResponse
-	11, // 23: stoa.v1.Lock.Downgrade:output_type -> stoa.v1.LockDowngradeResponse
-	13, // 24: stoa.v1.Lock.Get:output_type -> stoa.v1.LockGetResponse
-	15, // 25: stoa.v1.Lock.Lookup:output_type -> stoa.v1.LockLookupResponse
-	19, // [19:26] is the sub-list for method output_type
-	12, // [12:19] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	3,  // 11: stoa.v1.LockGetResponse.holders:type_name -> stoa.v1.LockGrant
+	0,  // 12: stoa.v1.LockTryAcquireRequest.mode:type_name -> stoa.v1.LockMode
+	42, // 13: stoa.v1.LockTryAcquireRequest.durability:type_name -> stoa.v1.Durability
+	3,  // 14: stoa.v1.LockTryAcquireResponse.grant:type_name -> stoa.v1.LockGrant
+	0,  // 15: stoa.v1.LockState.mode:type_name -> stoa.v1.LockMode
+	3,  // 16: stoa.v1.LockState.holders:type_name -> stoa.v1.LockGrant
+	20, // 17: stoa.v1.LockListResponse.locks:type_name -> stoa.v1.LockState
+	0,  // 18: stoa.v1.LockWaiting.mode:type_name -> stoa.v1.LockMode
+	24, // 19: stoa.v1.LockQueueResponse.waiting:type_name -> stoa.v1.LockWaiting
+	1,  // 20: stoa.v1.LockEvent.kind:type_name -> stoa.v1.LockEventKind
+	0,  // 21: stoa.v1.LockEvent.mode:type_name -> stoa.v1.LockMode
+	27, // 22: stoa.v1.LockWatchResponse.events:type_name -> stoa.v1.LockEvent
+	2,  // 23: stoa.v1.LockAgent.status:type_name -> stoa.v1.LockAgentStatus
+	42, // 24: stoa.v1.LockRegisterRequest.durability:type_name -> stoa.v1.Durability
+	42, // 25: stoa.v1.LockHeartbeatRequest.durability:type_name -> stoa.v1.Durability
+	42, // 26: stoa.v1.LockDrainRequest.durability:type_name -> stoa.v1.Durability
+	42, // 27: stoa.v1.LockDeregisterRequest.durability:type_name -> stoa.v1.Durability
+	29, // 28: stoa.v1.LockGetAgentResponse.agent:type_name -> stoa.v1.LockAgent
+	29, // 29: stoa.v1.LockListAgentsResponse.agents:type_name -> stoa.v1.LockAgent
+	4,  // 30: stoa.v1.Lock.Acquire:input_type -> stoa.v1.LockAcquireRequest
+	6,  // 31: stoa.v1.Lock.Renew:input_type -> stoa.v1.LockRenewRequest
+	8,  // 32: stoa.v1.Lock.Release:input_type -> stoa.v1.LockReleaseRequest
+	10, // 33: stoa.v1.Lock.ReleaseAll:input_type -> stoa.v1.LockReleaseAllRequest
+	12, // 34: stoa.v1.Lock.Downgrade:input_type -> stoa.v1.LockDowngradeRequest
+	14, // 35: stoa.v1.Lock.Get:input_type -> stoa.v1.LockGetRequest
+	16, // 36: stoa.v1.Lock.Lookup:input_type -> stoa.v1.LockLookupRequest
+	18, // 37: stoa.v1.Lock.TryAcquire:input_type -> stoa.v1.LockTryAcquireRequest
+	21, // 38: stoa.v1.Lock.List:input_type -> stoa.v1.LockListRequest
+	23, // 39: stoa.v1.Lock.Queue:input_type -> stoa.v1.LockQueueRequest
+	26, // 40: stoa.v1.Lock.Watch:input_type -> stoa.v1.LockWatchRequest
+	30, // 41: stoa.v1.Lock.Register:input_type -> stoa.v1.LockRegisterRequest
+	32, // 42: stoa.v1.Lock.Heartbeat:input_type -> stoa.v1.LockHeartbeatRequest
+	34, // 43: stoa.v1.Lock.Drain:input_type -> stoa.v1.LockDrainRequest
+	36, // 44: stoa.v1.Lock.Deregister:input_type -> stoa.v1.LockDeregisterRequest
+	38, // 45: stoa.v1.Lock.GetAgent:input_type -> stoa.v1.LockGetAgentRequest
+	40, // 46: stoa.v1.Lock.ListAgents:input_type -> stoa.v1.LockListAgentsRequest
+	5,  // 47: stoa.v1.Lock.Acquire:output_type -> stoa.v1.LockAcquireResponse
+	7,  // 48: stoa.v1.Lock.Renew:output_type -> stoa.v1.LockRenewResponse
+	9,  // 49: stoa.v1.Lock.Release:output_type -> stoa.v1.LockReleaseResponse
+	11, // 50: stoa.v1.Lock.ReleaseAll:output_type -> stoa.v1.LockReleaseAllResponse
+	13, // 51: stoa.v1.Lock.Downgrade:output_type -> stoa.v1.LockDowngradeResponse
+	15, // 52: stoa.v1.Lock.Get:output_type -> stoa.v1.LockGetResponse
+	17, // 53: stoa.v1.Lock.Lookup:output_type -> stoa.v1.LockLookupResponse
+	19, // 54: stoa.v1.Lock.TryAcquire:output_type -> stoa.v1.LockTryAcquireResponse
+	22, // 55: stoa.v1.Lock.List:output_type -> stoa.v1.LockListResponse
+	25, // 56: stoa.v1.Lock.Queue:output_type -> stoa.v1.LockQueueResponse
+	28, // 57: stoa.v1.Lock.Watch:output_type -> stoa.v1.LockWatchResponse
+	31, // 58: stoa.v1.Lock.Register:output_type -> stoa.v1.LockRegisterResponse
+	33, // 59: stoa.v1.Lock.Heartbeat:output_type -> stoa.v1.LockHeartbeatResponse
+	35, // 60: stoa.v1.Lock.Drain:output_type -> stoa.v1.LockDrainResponse
+	37, // 61: stoa.v1.Lock.Deregister:output_type -> stoa.v1.LockDeregisterResponse
+	39, // 62: stoa.v1.Lock.GetAgent:output_type -> stoa.v1.LockGetAgentResponse
+	41, // 63: stoa.v1.Lock.ListAgents:output_type -> stoa.v1.LockListAgentsResponse
+	47, // [47:64] is the sub-list for method output_type
+	30, // [30:47] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_stoa_v1_lock_proto_init() }
@@ -1307,8 +3201,8 @@ func file_stoa_v1_lock_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_stoa_v1_lock_proto_rawDesc), len(file_stoa_v1_lock_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   15,
+			NumEnums:      3,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,6 +26,16 @@ const (
 	Lock_Downgrade_FullMethodName  = "/stoa.v1.Lock/Downgrade"
 	Lock_Get_FullMethodName        = "/stoa.v1.Lock/Get"
 	Lock_Lookup_FullMethodName     = "/stoa.v1.Lock/Lookup"
+	Lock_TryAcquire_FullMethodName = "/stoa.v1.Lock/TryAcquire"
+	Lock_List_FullMethodName       = "/stoa.v1.Lock/List"
+	Lock_Queue_FullMethodName      = "/stoa.v1.Lock/Queue"
+	Lock_Watch_FullMethodName      = "/stoa.v1.Lock/Watch"
+	Lock_Register_FullMethodName   = "/stoa.v1.Lock/Register"
+	Lock_Heartbeat_FullMethodName  = "/stoa.v1.Lock/Heartbeat"
+	Lock_Drain_FullMethodName      = "/stoa.v1.Lock/Drain"
+	Lock_Deregister_FullMethodName = "/stoa.v1.Lock/Deregister"
+	Lock_GetAgent_FullMethodName   = "/stoa.v1.Lock/GetAgent"
+	Lock_ListAgents_FullMethodName = "/stoa.v1.Lock/ListAgents"
 )
 
 // LockClient is the client API for Lock service.
@@ -50,6 +60,26 @@ type LockClient interface {
 	Get(ctx context.Context, in *LockGetRequest, opts ...grpc.CallOption) (*LockGetResponse, error)
 	// Lookup returns what a literal key stands for.
 	Lookup(ctx context.Context, in *LockLookupRequest, opts ...grpc.CallOption) (*LockLookupResponse, error)
+	// TryAcquire takes a lock if it can be had at once.
+	TryAcquire(ctx context.Context, in *LockTryAcquireRequest, opts ...grpc.CallOption) (*LockTryAcquireResponse, error)
+	// List returns a page of the locks that are held.
+	List(ctx context.Context, in *LockListRequest, opts ...grpc.CallOption) (*LockListResponse, error)
+	// Queue returns who waits for a lock, in order.
+	Queue(ctx context.Context, in *LockQueueRequest, opts ...grpc.CallOption) (*LockQueueResponse, error)
+	// Watch streams what happens to locks, in order.
+	Watch(ctx context.Context, in *LockWatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LockWatchResponse], error)
+	// Register says how many tasks an agent does at once, and that it is there.
+	Register(ctx context.Context, in *LockRegisterRequest, opts ...grpc.CallOption) (*LockRegisterResponse, error)
+	// Heartbeat says that an agent is there.
+	Heartbeat(ctx context.Context, in *LockHeartbeatRequest, opts ...grpc.CallOption) (*LockHeartbeatResponse, error)
+	// Drain has an agent take no new locks, or take them again.
+	Drain(ctx context.Context, in *LockDrainRequest, opts ...grpc.CallOption) (*LockDrainResponse, error)
+	// Deregister forgets an agent and releases its locks, in one batch.
+	Deregister(ctx context.Context, in *LockDeregisterRequest, opts ...grpc.CallOption) (*LockDeregisterResponse, error)
+	// GetAgent returns what is known of an agent.
+	GetAgent(ctx context.Context, in *LockGetAgentRequest, opts ...grpc.CallOption) (*LockGetAgentResponse, error)
+	// ListAgents returns a page of the agents that are registered.
+	ListAgents(ctx context.Context, in *LockListAgentsRequest, opts ...grpc.CallOption) (*LockListAgentsResponse, error)
 }
 
 type lockClient struct {
@@ -139,6 +169,115 @@ func (c *lockClient) Lookup(ctx context.Context, in *LockLookupRequest, opts ...
 	return out, nil
 }
 
+func (c *lockClient) TryAcquire(ctx context.Context, in *LockTryAcquireRequest, opts ...grpc.CallOption) (*LockTryAcquireResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LockTryAcquireResponse)
+	err := c.cc.Invoke(ctx, Lock_TryAcquire_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *lockClient) List(ctx context.Context, in *LockListRequest, opts ...grpc.CallOption) (*LockListResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LockListResponse)
+	err := c.cc.Invoke(ctx, Lock_List_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *lockClient) Queue(ctx context.Context, in *LockQueueRequest, opts ...grpc.CallOption) (*LockQueueResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LockQueueResponse)
+	err := c.cc.Invoke(ctx, Lock_Queue_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *lockClient) Watch(ctx context.Context, in *LockWatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LockWatchResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Lock_ServiceDesc.Streams[1], Lock_Watch_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[LockWatchRequest, LockWatchResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Lock_WatchClient = grpc.ServerStreamingClient[LockWatchResponse]
+
+func (c *lockClient) Register(ctx context.Context, in *LockRegisterRequest, opts ...grpc.CallOption) (*LockRegisterResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LockRegisterResponse)
+	err := c.cc.Invoke(ctx, Lock_Register_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *lockClient) Heartbeat(ctx context.Context, in *LockHeartbeatRequest, opts ...grpc.CallOption) (*LockHeartbeatResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LockHeartbeatResponse)
+	err := c.cc.Invoke(ctx, Lock_Heartbeat_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *lockClient) Drain(ctx context.Context, in *LockDrainRequest, opts ...grpc.CallOption) (*LockDrainResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LockDrainResponse)
+	err := c.cc.Invoke(ctx, Lock_Drain_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *lockClient) Deregister(ctx context.Context, in *LockDeregisterRequest, opts ...grpc.CallOption) (*LockDeregisterResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LockDeregisterResponse)
+	err := c.cc.Invoke(ctx, Lock_Deregister_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *lockClient) GetAgent(ctx context.Context, in *LockGetAgentRequest, opts ...grpc.CallOption) (*LockGetAgentResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LockGetAgentResponse)
+	err := c.cc.Invoke(ctx, Lock_GetAgent_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *lockClient) ListAgents(ctx context.Context, in *LockListAgentsRequest, opts ...grpc.CallOption) (*LockListAgentsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LockListAgentsResponse)
+	err := c.cc.Invoke(ctx, Lock_ListAgents_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // LockServer is the server API for Lock service.
 // All implementations must embed UnimplementedLockServer
 // for forward compatibility.
@@ -161,6 +300,26 @@ type LockServer interface {
 	Get(context.Context, *LockGetRequest) (*LockGetResponse, error)
 	// Lookup returns what a literal key stands for.
 	Lookup(context.Context, *LockLookupRequest) (*LockLookupResponse, error)
+	// TryAcquire takes a lock if it can be had at once.
+	TryAcquire(context.Context, *LockTryAcquireRequest) (*LockTryAcquireResponse, error)
+	// List returns a page of the locks that are held.
+	List(context.Context, *LockListRequest) (*LockListResponse, error)
+	// Queue returns who waits for a lock, in order.
+	Queue(context.Context, *LockQueueRequest) (*LockQueueResponse, error)
+	// Watch streams what happens to locks, in order.
+	Watch(*LockWatchRequest, grpc.ServerStreamingServer[LockWatchResponse]) error
+	// Register says how many tasks an agent does at once, and that it is there.
+	Register(context.Context, *LockRegisterRequest) (*LockRegisterResponse, error)
+	// Heartbeat says that an agent is there.
+	Heartbeat(context.Context, *LockHeartbeatRequest) (*LockHeartbeatResponse, error)
+	// Drain has an agent take no new locks, or take them again.
+	Drain(context.Context, *LockDrainRequest) (*LockDrainResponse, error)
+	// Deregister forgets an agent and releases its locks, in one batch.
+	Deregister(context.Context, *LockDeregisterRequest) (*LockDeregisterResponse, error)
+	// GetAgent returns what is known of an agent.
+	GetAgent(context.Context, *LockGetAgentRequest) (*LockGetAgentResponse, error)
+	// ListAgents returns a page of the agents that are registered.
+	ListAgents(context.Context, *LockListAgentsRequest) (*LockListAgentsResponse, error)
 	mustEmbedUnimplementedLockServer()
 }
 
@@ -191,6 +350,36 @@ func (UnimplementedLockServer) Get(context.Context, *LockGetRequest) (*LockGetRe
 }
 func (UnimplementedLockServer) Lookup(context.Context, *LockLookupRequest) (*LockLookupResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Lookup not implemented")
+}
+func (UnimplementedLockServer) TryAcquire(context.Context, *LockTryAcquireRequest) (*LockTryAcquireResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method TryAcquire not implemented")
+}
+func (UnimplementedLockServer) List(context.Context, *LockListRequest) (*LockListResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method List not implemented")
+}
+func (UnimplementedLockServer) Queue(context.Context, *LockQueueRequest) (*LockQueueResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Queue not implemented")
+}
+func (UnimplementedLockServer) Watch(*LockWatchRequest, grpc.ServerStreamingServer[LockWatchResponse]) error {
+	return status.Error(codes.Unimplemented, "method Watch not implemented")
+}
+func (UnimplementedLockServer) Register(context.Context, *LockRegisterRequest) (*LockRegisterResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Register not implemented")
+}
+func (UnimplementedLockServer) Heartbeat(context.Context, *LockHeartbeatRequest) (*LockHeartbeatResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Heartbeat not implemented")
+}
+func (UnimplementedLockServer) Drain(context.Context, *LockDrainRequest) (*LockDrainResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Drain not implemented")
+}
+func (UnimplementedLockServer) Deregister(context.Context, *LockDeregisterRequest) (*LockDeregisterResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Deregister not implemented")
+}
+func (UnimplementedLockServer) GetAgent(context.Context, *LockGetAgentRequest) (*LockGetAgentResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetAgent not implemented")
+}
+func (UnimplementedLockServer) ListAgents(context.Context, *LockListAgentsRequest) (*LockListAgentsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListAgents not implemented")
 }
 func (UnimplementedLockServer) mustEmbedUnimplementedLockServer() {}
 func (UnimplementedLockServer) testEmbeddedByValue()              {}
@@ -332,6 +521,179 @@ func _Lock_Lookup_Handler(srv interface{}, ctx context.Context, dec func(interfa
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Lock_TryAcquire_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(LockTryAcquireRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(LockServer).TryAcquire(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Lock_TryAcquire_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(LockServer).TryAcquire(ctx, req.(*LockTryAcquireRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Lock_List_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(LockListRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(LockServer).List(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Lock_List_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(LockServer).List(ctx, req.(*LockListRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Lock_Queue_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(LockQueueRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(LockServer).Queue(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Lock_Queue_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(LockServer).Queue(ctx, req.(*LockQueueRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Lock_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(LockWatchRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(LockServer).Watch(m, &grpc.GenericServerStream[LockWatchRequest, LockWatchResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Lock_WatchServer = grpc.ServerStreamingServer[LockWatchResponse]
+
+func _Lock_Register_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(LockRegisterRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(LockServer).Register(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Lock_Register_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(LockServer).Register(ctx, req.(*LockRegisterRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Lock_Heartbeat_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(LockHeartbeatRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(LockServer).Heartbeat(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Lock_Heartbeat_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(LockServer).Heartbeat(ctx, req.(*LockHeartbeatRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Lock_Drain_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(LockDrainRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(LockServer).Drain(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Lock_Drain_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(LockServer).Drain(ctx, req.(*LockDrainRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Lock_Deregister_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(LockDeregisterRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(LockServer).Deregister(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Lock_Deregister_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(LockServer).Deregister(ctx, req.(*LockDeregisterRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Lock_GetAgent_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(LockGetAgentRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(LockServer).GetAgent(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Lock_GetAgent_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(LockServer).GetAgent(ctx, req.(*LockGetAgentRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Lock_ListAgents_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(LockListAgentsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(LockServer).ListAgents(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Lock_ListAgents_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(LockServer).ListAgents(ctx, req.(*LockListAgentsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Lock_ServiceDesc is the grpc.ServiceDesc for Lock service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -363,11 +725,52 @@ var Lock_ServiceDesc = grpc.ServiceDesc{
 			MethodName: "Lookup",
 			Handler:    _Lock_Lookup_Handler,
 		},
+		{
+			MethodName: "TryAcquire",
+			Handler:    _Lock_TryAcquire_Handler,
+		},
+		{
+			MethodName: "List",
+			Handler:    _Lock_List_Handler,
+		},
+		{
+			MethodName: "Queue",
+			Handler:    _Lock_Queue_Handler,
+		},
+		{
+			MethodName: "Register",
+			Handler:    _Lock_Register_Handler,
+		},
+		{
+			MethodName: "Heartbeat",
+			Handler:    _Lock_Heartbeat_Handler,
+		},
+		{
+			MethodName: "Drain",
+			Handler:    _Lock_Drain_Handler,
+		},
+		{
+			MethodName: "Deregister",
+			Handler:    _Lock_Deregister_Handler,
+		},
+		{
+			MethodName: "GetAgent",
+			Handler:    _Lock_GetAgent_Handler,
+		},
+		{
+			MethodName: "ListAgents",
+			Handler:    _Lock_ListAgents_Handler,
+		},
 	},
 	Streams: []grpc.StreamDesc{
 		{
 			StreamName:    "Acquire",
 			Handler:       _Lock_Acquire_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Watch",
+			Handler:       _Lock_Watch_Handler,
 			ServerStreams: true,
 		},
 	},

@@ -122,7 +122,9 @@ type RecordCreateRequest struct {
 	// A JSON object. What it has not, and the declaration says, is set.
 	Document []byte `protobuf:"bytes,3,opt,name=document,proto3" json:"document,omitempty"`
 	// When the write is acknowledged.
-	Durability    Durability `protobuf:"varint,4,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	Durability Durability `protobuf:"varint,4,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	// Locks that are to be held, at most 64; see the feature `lock`.
+	Guards        []*LockGuard `protobuf:"bytes,5,rep,name=guards,proto3" json:"guards,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -183,6 +185,13 @@ func (x *RecordCreateRequest) GetDurability() Durability {
 		return x.Durability
 	}
 	return Durability_DURABILITY_UNSPECIFIED
+}
+
+func (x *RecordCreateRequest) GetGuards() []*LockGuard {
+	if x != nil {
+		return x.Guards
+	}
+	return nil
 }
 
 // RecordCreateResponse is what was made.
@@ -355,7 +364,9 @@ type RecordUpdateRequest struct {
 	// The revision that it must have; 0: any.
 	Revision uint64 `protobuf:"varint,5,opt,name=revision,proto3" json:"revision,omitempty"`
 	// When the write is acknowledged.
-	Durability    Durability `protobuf:"varint,6,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	Durability Durability `protobuf:"varint,6,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	// Locks that are to be held, at most 64; see the feature `lock`.
+	Guards        []*LockGuard `protobuf:"bytes,7,rep,name=guards,proto3" json:"guards,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -432,6 +443,13 @@ func (x *RecordUpdateRequest) GetDurability() Durability {
 	return Durability_DURABILITY_UNSPECIFIED
 }
 
+func (x *RecordUpdateRequest) GetGuards() []*LockGuard {
+	if x != nil {
+		return x.Guards
+	}
+	return nil
+}
+
 // RecordUpdateResponse is what the record is now.
 type RecordUpdateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -494,7 +512,9 @@ type RecordTransitionRequest struct {
 	// The revision that it must have; 0: any.
 	Revision uint64 `protobuf:"varint,6,opt,name=revision,proto3" json:"revision,omitempty"`
 	// When the write is acknowledged.
-	Durability    Durability `protobuf:"varint,7,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	Durability Durability `protobuf:"varint,7,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	// Locks that are to be held, at most 64; see the feature `lock`.
+	Guards        []*LockGuard `protobuf:"bytes,8,rep,name=guards,proto3" json:"guards,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -578,6 +598,13 @@ func (x *RecordTransitionRequest) GetDurability() Durability {
 	return Durability_DURABILITY_UNSPECIFIED
 }
 
+func (x *RecordTransitionRequest) GetGuards() []*LockGuard {
+	if x != nil {
+		return x.Guards
+	}
+	return nil
+}
+
 // RecordTransitionResponse is what the record is now.
 type RecordTransitionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -636,7 +663,9 @@ type RecordDeleteRequest struct {
 	// The revision that it must have; 0: any.
 	Revision uint64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
 	// When the write is acknowledged.
-	Durability    Durability `protobuf:"varint,5,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	Durability Durability `protobuf:"varint,5,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	// Locks that are to be held, at most 64; see the feature `lock`.
+	Guards        []*LockGuard `protobuf:"bytes,6,rep,name=guards,proto3" json:"guards,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -704,6 +733,13 @@ func (x *RecordDeleteRequest) GetDurability() Durability {
 		return x.Durability
 	}
 	return Durability_DURABILITY_UNSPECIFIED
+}
+
+func (x *RecordDeleteRequest) GetGuards() []*LockGuard {
+	if x != nil {
+		return x.Guards
+	}
+	return nil
 }
 
 // RecordDeleteResponse is what was removed.
@@ -2012,7 +2048,7 @@ var File_stoa_v1_record_proto protoreflect.FileDescriptor
 
 const file_stoa_v1_record_proto_rawDesc = "" +
 	"\n" +
-	"\x14stoa/v1/record.proto\x12\astoa.v1\x1a\x10stoa/v1/kv.proto\x1a\x13stoa/v1/store.proto\"\xa3\x01\n" +
+	"\x14stoa/v1/record.proto\x12\astoa.v1\x1a\x13stoa/v1/guard.proto\x1a\x10stoa/v1/kv.proto\x1a\x13stoa/v1/store.proto\"\xa3\x01\n" +
 	"\tRecordDoc\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x18\n" +
@@ -2021,7 +2057,7 @@ const file_stoa_v1_record_proto_rawDesc = "" +
 	"\n" +
 	"written_ms\x18\x05 \x01(\x04R\twrittenMs\x12\x1d\n" +
 	"\n" +
-	"expires_ms\x18\x06 \x01(\x04R\texpiresMs\"\x9e\x01\n" +
+	"expires_ms\x18\x06 \x01(\x04R\texpiresMs\"\xca\x01\n" +
 	"\x13RecordCreateRequest\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12\x1e\n" +
 	"\n" +
@@ -2030,7 +2066,8 @@ const file_stoa_v1_record_proto_rawDesc = "" +
 	"\bdocument\x18\x03 \x01(\fR\bdocument\x123\n" +
 	"\n" +
 	"durability\x18\x04 \x01(\x0e2\x13.stoa.v1.DurabilityR\n" +
-	"durability\"<\n" +
+	"durability\x12*\n" +
+	"\x06guards\x18\x05 \x03(\v2\x12.stoa.v1.LockGuardR\x06guards\"<\n" +
 	"\x14RecordCreateResponse\x12$\n" +
 	"\x03doc\x18\x01 \x01(\v2\x12.stoa.v1.RecordDocR\x03doc\"Z\n" +
 	"\x10RecordGetRequest\x12\x16\n" +
@@ -2040,7 +2077,7 @@ const file_stoa_v1_record_proto_rawDesc = "" +
 	"collection\x12\x0e\n" +
 	"\x02id\x18\x03 \x01(\tR\x02id\"9\n" +
 	"\x11RecordGetResponse\x12$\n" +
-	"\x03doc\x18\x01 \x01(\v2\x12.stoa.v1.RecordDocR\x03doc\"\xc4\x01\n" +
+	"\x03doc\x18\x01 \x01(\v2\x12.stoa.v1.RecordDocR\x03doc\"\xf0\x01\n" +
 	"\x13RecordUpdateRequest\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12\x1e\n" +
 	"\n" +
@@ -2051,9 +2088,10 @@ const file_stoa_v1_record_proto_rawDesc = "" +
 	"\brevision\x18\x05 \x01(\x04R\brevision\x123\n" +
 	"\n" +
 	"durability\x18\x06 \x01(\x0e2\x13.stoa.v1.DurabilityR\n" +
-	"durability\"<\n" +
+	"durability\x12*\n" +
+	"\x06guards\x18\a \x03(\v2\x12.stoa.v1.LockGuardR\x06guards\"<\n" +
 	"\x14RecordUpdateResponse\x12$\n" +
-	"\x03doc\x18\x01 \x01(\v2\x12.stoa.v1.RecordDocR\x03doc\"\xd8\x01\n" +
+	"\x03doc\x18\x01 \x01(\v2\x12.stoa.v1.RecordDocR\x03doc\"\x84\x02\n" +
 	"\x17RecordTransitionRequest\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12\x1e\n" +
 	"\n" +
@@ -2065,9 +2103,10 @@ const file_stoa_v1_record_proto_rawDesc = "" +
 	"\brevision\x18\x06 \x01(\x04R\brevision\x123\n" +
 	"\n" +
 	"durability\x18\a \x01(\x0e2\x13.stoa.v1.DurabilityR\n" +
-	"durability\"@\n" +
+	"durability\x12*\n" +
+	"\x06guards\x18\b \x03(\v2\x12.stoa.v1.LockGuardR\x06guards\"@\n" +
 	"\x18RecordTransitionResponse\x12$\n" +
-	"\x03doc\x18\x01 \x01(\v2\x12.stoa.v1.RecordDocR\x03doc\"\xae\x01\n" +
+	"\x03doc\x18\x01 \x01(\v2\x12.stoa.v1.RecordDocR\x03doc\"\xda\x01\n" +
 	"\x13RecordDeleteRequest\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12\x1e\n" +
 	"\n" +
@@ -2077,7 +2116,8 @@ const file_stoa_v1_record_proto_rawDesc = "" +
 	"\brevision\x18\x04 \x01(\x04R\brevision\x123\n" +
 	"\n" +
 	"durability\x18\x05 \x01(\x0e2\x13.stoa.v1.DurabilityR\n" +
-	"durability\"<\n" +
+	"durability\x12*\n" +
+	"\x06guards\x18\x06 \x03(\v2\x12.stoa.v1.LockGuardR\x06guards\"<\n" +
 	"\x14RecordDeleteResponse\x12$\n" +
 	"\x03doc\x18\x01 \x01(\v2\x12.stoa.v1.RecordDocR\x03doc\"^\n" +
 	"\fRecordFilter\x12\x14\n" +
@@ -2227,61 +2267,66 @@ var file_stoa_v1_record_proto_goTypes = []any{
 	(*RecordPutAsideRequest)(nil),     // 31: stoa.v1.RecordPutAsideRequest
 	(*RecordPutAsideResponse)(nil),    // 32: stoa.v1.RecordPutAsideResponse
 	(Durability)(0),                   // 33: stoa.v1.Durability
-	(KvWatchStart)(0),                 // 34: stoa.v1.KvWatchStart
-	(KvEventKind)(0),                  // 35: stoa.v1.KvEventKind
+	(*LockGuard)(nil),                 // 34: stoa.v1.LockGuard
+	(KvWatchStart)(0),                 // 35: stoa.v1.KvWatchStart
+	(KvEventKind)(0),                  // 36: stoa.v1.KvEventKind
 }
 var file_stoa_v1_record_proto_depIdxs = []int32{
 	33, // 0: stoa.v1.RecordCreateRequest.durability:type_name -> stoa.v1.Durability
-	0,  // 1: stoa.v1.RecordCreateResponse.doc:type_name -> stoa.v1.RecordDoc
-	0,  // 2: stoa.v1.RecordGetResponse.doc:type_name -> stoa.v1.RecordDoc
-	33, // 3: stoa.v1.RecordUpdateRequest.durability:type_name -> stoa.v1.Durability
-	0,  // 4: stoa.v1.RecordUpdateResponse.doc:type_name -> stoa.v1.RecordDoc
-	33, // 5: stoa.v1.RecordTransitionRequest.durability:type_name -> stoa.v1.Durability
-	0,  // 6: stoa.v1.RecordTransitionResponse.doc:type_name -> stoa.v1.RecordDoc
-	33, // 7: stoa.v1.RecordDeleteRequest.durability:type_name -> stoa.v1.Durability
-	0,  // 8: stoa.v1.RecordDeleteResponse.doc:type_name -> stoa.v1.RecordDoc
-	11, // 9: stoa.v1.RecordListRequest.filters:type_name -> stoa.v1.RecordFilter
-	0,  // 10: stoa.v1.RecordListResponse.docs:type_name -> stoa.v1.RecordDoc
-	34, // 11: stoa.v1.RecordWatchRequest.start:type_name -> stoa.v1.KvWatchStart
-	35, // 12: stoa.v1.RecordEvent.kind:type_name -> stoa.v1.KvEventKind
-	0,  // 13: stoa.v1.RecordEvent.doc:type_name -> stoa.v1.RecordDoc
-	17, // 14: stoa.v1.RecordWatchResponse.events:type_name -> stoa.v1.RecordEvent
-	0,  // 15: stoa.v1.RecordHistoryResponse.docs:type_name -> stoa.v1.RecordDoc
-	24, // 16: stoa.v1.RecordCollectionsResponse.collections:type_name -> stoa.v1.RecordCollection
-	28, // 17: stoa.v1.RecordImportRequest.header:type_name -> stoa.v1.RecordImportHeader
-	1,  // 18: stoa.v1.Record.Create:input_type -> stoa.v1.RecordCreateRequest
-	3,  // 19: stoa.v1.Record.Get:input_type -> stoa.v1.RecordGetRequest
-	5,  // 20: stoa.v1.Record.Update:input_type -> stoa.v1.RecordUpdateRequest
-	7,  // 21: stoa.v1.Record.Transition:input_type -> stoa.v1.RecordTransitionRequest
-	9,  // 22: stoa.v1.Record.Delete:input_type -> stoa.v1.RecordDeleteRequest
-	12, // 23: stoa.v1.Record.List:input_type -> stoa.v1.RecordListRequest
-	14, // 24: stoa.v1.Record.Lookup:input_type -> stoa.v1.RecordLookupRequest
-	16, // 25: stoa.v1.Record.Watch:input_type -> stoa.v1.RecordWatchRequest
-	19, // 26: stoa.v1.Record.History:input_type -> stoa.v1.RecordHistoryRequest
-	21, // 27: stoa.v1.Record.Schema:input_type -> stoa.v1.RecordSchemaRequest
-	23, // 28: stoa.v1.Record.Collections:input_type -> stoa.v1.RecordCollectionsRequest
-	26, // 29: stoa.v1.Record.Export:input_type -> stoa.v1.RecordExportRequest
-	29, // 30: stoa.v1.Record.Import:input_type -> stoa.v1.RecordImportRequest
-	31, // 31: stoa.v1.Record.PutAside:input_type -> stoa.v1.RecordPutAsideRequest
-	2,  // 32: stoa.v1.Record.Create:output_type -> stoa.v1.RecordCreateResponse
-	4,  // 33: stoa.v1.Record.Get:output_type -> stoa.v1.RecordGetResponse
-	6,  // 34: stoa.v1.Record.Update:output_type -> stoa.v1.RecordUpdateResponse
-	8,  // 35: stoa.v1.Record.Transition:output_type -> stoa.v1.RecordTransitionResponse
-	10, // 36: stoa.v1.Record.Delete:output_type -> stoa.v1.RecordDeleteResponse
-	13, // 37: stoa.v1.Record.List:output_type -> stoa.v1.RecordListResponse
-	15, // 38: stoa.v1.Record.Lookup:output_type -> stoa.v1.RecordLookupResponse
-	18, // 39: stoa.v1.Record.Watch:output_type -> stoa.v1.RecordWatchResponse
-	20, // 40: stoa.v1.Record.History:output_type -> stoa.v1.RecordHistoryResponse
-	22, // 41: stoa.v1.Record.Schema:output_type -> stoa.v1.RecordSchemaResponse
-	25, // 42: stoa.v1.Record.Collections:output_type -> stoa.v1.RecordCollectionsResponse
-	27, // 43: stoa.v1.Record.Export:output_type -> stoa.v1.RecordExportResponse
-	30, // 44: stoa.v1.Record.Import:output_type -> stoa.v1.RecordImportResponse
-	32, // 45: stoa.v1.Record.PutAside:output_type -> stoa.v1.RecordPutAsideResponse
-	32, // [32:46] is the sub-list for method output_type
-	18, // [18:32] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	34, // 1: stoa.v1.RecordCreateRequest.guards:type_name -> stoa.v1.LockGuard
+	0,  // 2: stoa.v1.RecordCreateResponse.doc:type_name -> stoa.v1.RecordDoc
+	0,  // 3: stoa.v1.RecordGetResponse.doc:type_name -> stoa.v1.RecordDoc
+	33, // 4: stoa.v1.RecordUpdateRequest.durability:type_name -> stoa.v1.Durability
+	34, // 5: stoa.v1.RecordUpdateRequest.guards:type_name -> stoa.v1.LockGuard
+	0,  // 6: stoa.v1.RecordUpdateResponse.doc:type_name -> stoa.v1.RecordDoc
+	33, // 7: stoa.v1.RecordTransitionRequest.durability:type_name -> stoa.v1.Durability
+	34, // 8: stoa.v1.RecordTransitionRequest.guards:type_name -> stoa.v1.LockGuard
+	0,  // 9: stoa.v1.RecordTransitionResponse.doc:type_name -> stoa.v1.RecordDoc
+	33, // 10: stoa.v1.RecordDeleteRequest.durability:type_name -> stoa.v1.Durability
+	34, // 11: stoa.v1.RecordDeleteRequest.guards:type_name -> stoa.v1.LockGuard
+	0,  // 12: stoa.v1.RecordDeleteResponse.doc:type_name -> stoa.v1.RecordDoc
+	11, // 13: stoa.v1.RecordListRequest.filters:type_name -> stoa.v1.RecordFilter
+	0,  // 14: stoa.v1.RecordListResponse.docs:type_name -> stoa.v1.RecordDoc
+	35, // 15: stoa.v1.RecordWatchRequest.start:type_name -> stoa.v1.KvWatchStart
+	36, // 16: stoa.v1.RecordEvent.kind:type_name -> stoa.v1.KvEventKind
+	0,  // 17: stoa.v1.RecordEvent.doc:type_name -> stoa.v1.RecordDoc
+	17, // 18: stoa.v1.RecordWatchResponse.events:type_name -> stoa.v1.RecordEvent
+	0,  // 19: stoa.v1.RecordHistoryResponse.docs:type_name -> stoa.v1.RecordDoc
+	24, // 20: stoa.v1.RecordCollectionsResponse.collections:type_name -> stoa.v1.RecordCollection
+	28, // 21: stoa.v1.RecordImportRequest.header:type_name -> stoa.v1.RecordImportHeader
+	1,  // 22: stoa.v1.Record.Create:input_type -> stoa.v1.RecordCreateRequest
+	3,  // 23: stoa.v1.Record.Get:input_type -> stoa.v1.RecordGetRequest
+	5,  // 24: stoa.v1.Record.Update:input_type -> stoa.v1.RecordUpdateRequest
+	7,  // 25: stoa.v1.Record.Transition:input_type -> stoa.v1.RecordTransitionRequest
+	9,  // 26: stoa.v1.Record.Delete:input_type -> stoa.v1.RecordDeleteRequest
+	12, // 27: stoa.v1.Record.List:input_type -> stoa.v1.RecordListRequest
+	14, // 28: stoa.v1.Record.Lookup:input_type -> stoa.v1.RecordLookupRequest
+	16, // 29: stoa.v1.Record.Watch:input_type -> stoa.v1.RecordWatchRequest
+	19, // 30: stoa.v1.Record.History:input_type -> stoa.v1.RecordHistoryRequest
+	21, // 31: stoa.v1.Record.Schema:input_type -> stoa.v1.RecordSchemaRequest
+	23, // 32: stoa.v1.Record.Collections:input_type -> stoa.v1.RecordCollectionsRequest
+	26, // 33: stoa.v1.Record.Export:input_type -> stoa.v1.RecordExportRequest
+	29, // 34: stoa.v1.Record.Import:input_type -> stoa.v1.RecordImportRequest
+	31, // 35: stoa.v1.Record.PutAside:input_type -> stoa.v1.RecordPutAsideRequest
+	2,  // 36: stoa.v1.Record.Create:output_type -> stoa.v1.RecordCreateResponse
+	4,  // 37: stoa.v1.Record.Get:output_type -> stoa.v1.RecordGetResponse
+	6,  // 38: stoa.v1.Record.Update:output_type -> stoa.v1.RecordUpdateResponse
+	8,  // 39: stoa.v1.Record.Transition:output_type -> stoa.v1.RecordTransitionResponse
+	10, // 40: stoa.v1.Record.Delete:output_type -> stoa.v1.RecordDeleteResponse
+	13, // 41: stoa.v1.Record.List:output_type -> stoa.v1.RecordListResponse
+	15, // 42: stoa.v1.Record.Lookup:output_type -> stoa.v1.RecordLookupResponse
+	18, // 43: stoa.v1.Record.Watch:output_type -> stoa.v1.RecordWatchResponse
+	20, // 44: stoa.v1.Record.History:output_type -> stoa.v1.RecordHistoryResponse
+	22, // 45: stoa.v1.Record.Schema:output_type -> stoa.v1.RecordSchemaResponse
+	25, // 46: stoa.v1.Record.Collections:output_type -> stoa.v1.RecordCollectionsResponse
+	27, // 47: stoa.v1.Record.Export:output_type -> stoa.v1.RecordExportResponse
+	30, // 48: stoa.v1.Record.Import:output_type -> stoa.v1.RecordImportResponse
+	32, // 49: stoa.v1.Record.PutAside:output_type -> stoa.v1.RecordPutAsideResponse
+	36, // [36:50] is the sub-list for method output_type
+	22, // [22:36] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_stoa_v1_record_proto_init() }
@@ -2289,6 +2334,7 @@ func file_stoa_v1_record_proto_init() {
 	if File_stoa_v1_record_proto != nil {
 		return
 	}
+	file_stoa_v1_guard_proto_init()
 	file_stoa_v1_kv_proto_init()
 	file_stoa_v1_store_proto_init()
 	file_stoa_v1_record_proto_msgTypes[29].OneofWrappers = []any{

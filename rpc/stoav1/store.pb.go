@@ -296,7 +296,11 @@ type ApplyRequest struct {
 	// What must hold before them, in the format of engine/README.md.
 	Expectations []byte `protobuf:"bytes,2,opt,name=expectations,proto3" json:"expectations,omitempty"`
 	// When the write is acknowledged.
-	Durability    Durability `protobuf:"varint,3,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	Durability Durability `protobuf:"varint,3,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	// Locks that are to be held, at most 64; see the feature `lock`.
+	Guards []*LockGuard `protobuf:"bytes,4,rep,name=guards,proto3" json:"guards,omitempty"`
+	// The tenant whose locks these are.
+	GuardTenant   []byte `protobuf:"bytes,5,opt,name=guard_tenant,json=guardTenant,proto3" json:"guard_tenant,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -350,6 +354,20 @@ func (x *ApplyRequest) GetDurability() Durability {
 		return x.Durability
 	}
 	return Durability_DURABILITY_UNSPECIFIED
+}
+
+func (x *ApplyRequest) GetGuards() []*LockGuard {
+	if x != nil {
+		return x.Guards
+	}
+	return nil
+}
+
+func (x *ApplyRequest) GetGuardTenant() []byte {
+	if x != nil {
+		return x.GuardTenant
+	}
+	return nil
 }
 
 // ApplyResponse says that the batch was written.
@@ -1166,7 +1184,7 @@ var File_stoa_v1_store_proto protoreflect.FileDescriptor
 
 const file_stoa_v1_store_proto_rawDesc = "" +
 	"\n" +
-	"\x13stoa/v1/store.proto\x12\astoa.v1\x1a\x14stoa/v1/column.proto\x1a\x13stoa/v1/error.proto\"c\n" +
+	"\x13stoa/v1/store.proto\x12\astoa.v1\x1a\x14stoa/v1/column.proto\x1a\x13stoa/v1/error.proto\x1a\x13stoa/v1/guard.proto\"c\n" +
 	"\n" +
 	"GetRequest\x12'\n" +
 	"\x06column\x18\x01 \x01(\x0e2\x0f.stoa.v1.ColumnR\x06column\x12\x10\n" +
@@ -1179,13 +1197,15 @@ const file_stoa_v1_store_proto_rawDesc = "" +
 	"\alookups\x18\x01 \x01(\fR\alookups\x12\x1a\n" +
 	"\bsnapshot\x18\x02 \x01(\x06R\bsnapshot\"*\n" +
 	"\x10MultiGetResponse\x12\x16\n" +
-	"\x06values\x18\x01 \x01(\fR\x06values\"y\n" +
+	"\x06values\x18\x01 \x01(\fR\x06values\"\xc8\x01\n" +
 	"\fApplyRequest\x12\x10\n" +
 	"\x03ops\x18\x01 \x01(\fR\x03ops\x12\"\n" +
 	"\fexpectations\x18\x02 \x01(\fR\fexpectations\x123\n" +
 	"\n" +
 	"durability\x18\x03 \x01(\x0e2\x13.stoa.v1.DurabilityR\n" +
-	"durability\"\x0f\n" +
+	"durability\x12*\n" +
+	"\x06guards\x18\x04 \x03(\v2\x12.stoa.v1.LockGuardR\x06guards\x12!\n" +
+	"\fguard_tenant\x18\x05 \x01(\fR\vguardTenant\"\x0f\n" +
 	"\rApplyResponse\"\xcf\x01\n" +
 	"\vScanRequest\x12'\n" +
 	"\x06column\x18\x01 \x01(\x0e2\x0f.stoa.v1.ColumnR\x06column\x12\x14\n" +
@@ -1279,41 +1299,43 @@ var file_stoa_v1_store_proto_goTypes = []any{
 	(*SessionResponse)(nil),         // 15: stoa.v1.SessionResponse
 	(*SessionSnapshotResponse)(nil), // 16: stoa.v1.SessionSnapshotResponse
 	(Column)(0),                     // 17: stoa.v1.Column
-	(*Error)(nil),                   // 18: stoa.v1.Error
+	(*LockGuard)(nil),               // 18: stoa.v1.LockGuard
+	(*Error)(nil),                   // 19: stoa.v1.Error
 }
 var file_stoa_v1_store_proto_depIdxs = []int32{
 	17, // 0: stoa.v1.GetRequest.column:type_name -> stoa.v1.Column
 	0,  // 1: stoa.v1.ApplyRequest.durability:type_name -> stoa.v1.Durability
-	17, // 2: stoa.v1.ScanRequest.column:type_name -> stoa.v1.Column
-	17, // 3: stoa.v1.ApproximateSizeRequest.column:type_name -> stoa.v1.Column
-	12, // 4: stoa.v1.SessionRequest.snapshot:type_name -> stoa.v1.SessionSnapshotRequest
-	1,  // 5: stoa.v1.SessionRequest.get:type_name -> stoa.v1.GetRequest
-	3,  // 6: stoa.v1.SessionRequest.multi_get:type_name -> stoa.v1.MultiGetRequest
-	7,  // 7: stoa.v1.SessionRequest.scan:type_name -> stoa.v1.ScanRequest
-	13, // 8: stoa.v1.SessionRequest.next:type_name -> stoa.v1.SessionNextRequest
-	14, // 9: stoa.v1.SessionRequest.close:type_name -> stoa.v1.SessionCloseRequest
-	16, // 10: stoa.v1.SessionResponse.snapshot:type_name -> stoa.v1.SessionSnapshotResponse
-	2,  // 11: stoa.v1.SessionResponse.get:type_name -> stoa.v1.GetResponse
-	4,  // 12: stoa.v1.SessionResponse.multi_get:type_name -> stoa.v1.MultiGetResponse
-	8,  // 13: stoa.v1.SessionResponse.page:type_name -> stoa.v1.ScanResponse
-	18, // 14: stoa.v1.SessionResponse.error:type_name -> stoa.v1.Error
-	1,  // 15: stoa.v1.Store.Get:input_type -> stoa.v1.GetRequest
-	3,  // 16: stoa.v1.Store.MultiGet:input_type -> stoa.v1.MultiGetRequest
-	5,  // 17: stoa.v1.Store.Apply:input_type -> stoa.v1.ApplyRequest
-	7,  // 18: stoa.v1.Store.Scan:input_type -> stoa.v1.ScanRequest
-	9,  // 19: stoa.v1.Store.ApproximateSize:input_type -> stoa.v1.ApproximateSizeRequest
-	11, // 20: stoa.v1.Store.Session:input_type -> stoa.v1.SessionRequest
-	2,  // 21: stoa.v1.Store.Get:output_type -> stoa.v1.GetResponse
-	4,  // 22: stoa.v1.Store.MultiGet:output_type -> stoa.v1.MultiGetResponse
-	6,  // 23: stoa.v1.Store.Apply:output_type -> stoa.v1.ApplyResponse
-	8,  // 24: stoa.v1.Store.Scan:output_type -> stoa.v1.ScanResponse
-	10, // 25: stoa.v1.Store.ApproximateSize:output_type -> stoa.v1.ApproximateSizeResponse
-	15, // 26: stoa.v1.Store.Session:output_type -> stoa.v1.SessionResponse
-	21, // [21:27] is the sub-list for method output_type
-	15, // [15:21] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	18, // 2: stoa.v1.ApplyRequest.guards:type_name -> stoa.v1.LockGuard
+	17, // 3: stoa.v1.ScanRequest.column:type_name -> stoa.v1.Column
+	17, // 4: stoa.v1.ApproximateSizeRequest.column:type_name -> stoa.v1.Column
+	12, // 5: stoa.v1.SessionRequest.snapshot:type_name -> stoa.v1.SessionSnapshotRequest
+	1,  // 6: stoa.v1.SessionRequest.get:type_name -> stoa.v1.GetRequest
+	3,  // 7: stoa.v1.SessionRequest.multi_get:type_name -> stoa.v1.MultiGetRequest
+	7,  // 8: stoa.v1.SessionRequest.scan:type_name -> stoa.v1.ScanRequest
+	13, // 9: stoa.v1.SessionRequest.next:type_name -> stoa.v1.SessionNextRequest
+	14, // 10: stoa.v1.SessionRequest.close:type_name -> stoa.v1.SessionCloseRequest
+	16, // 11: stoa.v1.SessionResponse.snapshot:type_name -> stoa.v1.SessionSnapshotResponse
+	2,  // 12: stoa.v1.SessionResponse.get:type_name -> stoa.v1.GetResponse
+	4,  // 13: stoa.v1.SessionResponse.multi_get:type_name -> stoa.v1.MultiGetResponse
+	8,  // 14: stoa.v1.SessionResponse.page:type_name -> stoa.v1.ScanResponse
+	19, // 15: stoa.v1.SessionResponse.error:type_name -> stoa.v1.Error
+	1,  // 16: stoa.v1.Store.Get:input_type -> stoa.v1.GetRequest
+	3,  // 17: stoa.v1.Store.MultiGet:input_type -> stoa.v1.MultiGetRequest
+	5,  // 18: stoa.v1.Store.Apply:input_type -> stoa.v1.ApplyRequest
+	7,  // 19: stoa.v1.Store.Scan:input_type -> stoa.v1.ScanRequest
+	9,  // 20: stoa.v1.Store.ApproximateSize:input_type -> stoa.v1.ApproximateSizeRequest
+	11, // 21: stoa.v1.Store.Session:input_type -> stoa.v1.SessionRequest
+	2,  // 22: stoa.v1.Store.Get:output_type -> stoa.v1.GetResponse
+	4,  // 23: stoa.v1.Store.MultiGet:output_type -> stoa.v1.MultiGetResponse
+	6,  // 24: stoa.v1.Store.Apply:output_type -> stoa.v1.ApplyResponse
+	8,  // 25: stoa.v1.Store.Scan:output_type -> stoa.v1.ScanResponse
+	10, // 26: stoa.v1.Store.ApproximateSize:output_type -> stoa.v1.ApproximateSizeResponse
+	15, // 27: stoa.v1.Store.Session:output_type -> stoa.v1.SessionResponse
+	22, // [22:28] is the sub-list for method output_type
+	16, // [16:22] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_stoa_v1_store_proto_init() }
@@ -1323,6 +1345,7 @@ func file_stoa_v1_store_proto_init() {
 	}
 	file_stoa_v1_column_proto_init()
 	file_stoa_v1_error_proto_init()
+	file_stoa_v1_guard_proto_init()
 	file_stoa_v1_store_proto_msgTypes[1].OneofWrappers = []any{}
 	file_stoa_v1_store_proto_msgTypes[6].OneofWrappers = []any{}
 	file_stoa_v1_store_proto_msgTypes[8].OneofWrappers = []any{}

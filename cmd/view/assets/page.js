@@ -8,10 +8,12 @@ import { rows } from "./rows.js";
 import { deltas, governance } from "./graphs.js";
 import { groups } from "./groups.js";
 import { records } from "./records.js";
+import { tasks } from "./tasks.js";
+import { locks } from "./locks.js";
 import { decision } from "./decision.js";
 import { findings } from "./findings.js";
 
-const views = { overview, rows, records, decision, deltas, governance, groups, findings };
+const views = { overview, rows, records, tasks, locks, decision, deltas, governance, groups, findings };
 const main = document.getElementById("main");
 let turn = 0; // which showing is the newest: older ones stop
 

@@ -53,7 +53,7 @@ function table(list, here) {
 }
 
 // show shows a record with what it was before.
-async function show(here, id) {
+export async function show(here, id) {
   const r = await ask("record", { tenant: here.tenant, collection: here.collection, id }).catch((error) => ({ error }));
   if (r.error) {
     showDetail("A record", notice("error", r.error.message));

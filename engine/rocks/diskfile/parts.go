@@ -47,17 +47,14 @@ func (m *Manifest) CheckTables(dir string) (damaged []DamagedTable, err error) {
 // read. A table whose list of parts has not the checksum that package rocks would give
 // it is of another writer.
 func checkParts(path string) error {
-	f, err := Open(path)
+	t, err := openTable(path, new(Allowance), (*Table).readParts)
 	if err != nil {
 		return err
 	}
-	t := &Table{file: f, shared: new(Allowance)}
-	defer t.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	t.size = st.Size()
+	return t.Close()
+}
+
+func (t *Table) readParts() error {
 	footer, err := t.footer()
 	if errors.Is(err, ErrDamaged) {
 		return nil

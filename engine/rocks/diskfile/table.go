@@ -68,15 +68,19 @@ const (
 // OpenTable opens a table file. It returns ErrDamaged where not even the first
 // block can be found, or where more would have to be kept of it than its size and what
 // is left of shared allow.
-func OpenTable(path string, shared *Allowance) (*Table, error) { return openTable(path, shared, true) }
+func OpenTable(path string, shared *Allowance) (*Table, error) {
+	return openTable(path, shared, func(t *Table) error { return t.read(true) })
+}
 
 // OpenListedTable opens a table that a manifest lists. It returns ErrDamaged where
 // its footer or its index cannot be read.
-func OpenListedTable(path string) (*Table, error) { return openTable(path, new(Allowance), false) }
+func OpenListedTable(path string) (*Table, error) {
+	return openTable(path, new(Allowance), func(t *Table) error { return t.read(false) })
+}
 
-// openTable opens a table file. Unless scan is set, it returns ErrDamaged for one
-// that was not written to its end.
-func openTable(path string, shared *Allowance, scan bool) (*Table, error) {
+// openTable opens a table file, and closes it again if read, which reads what is to be
+// known of it, fails.
+func openTable(path string, shared *Allowance, read func(*Table) error) (*Table, error) {
 	f, err := Open(path)
 	if err != nil {
 		return nil, err
@@ -85,7 +89,7 @@ func openTable(path string, shared *Allowance, scan bool) (*Table, error) {
 	st, err := f.Stat()
 	if err == nil {
 		t.size = st.Size()
-		err = t.read(scan)
+		err = read(t)
 	}
 	if err != nil {
 		return nil, errors.Join(err, t.Close())
@@ -109,6 +113,8 @@ func (t *Table) Size() int64 { return t.size }
 // Blocks returns how many data blocks there are.
 func (t *Table) Blocks() int { return len(t.blocks) }
 
+// read reads the footer and what it leads to. Unless scan is set, it returns ErrDamaged for a
+// table that was not written to its end.
 func (t *Table) read(scan bool) error {
 	footer, err := t.footer()
 	if err != nil {

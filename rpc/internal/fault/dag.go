@@ -32,7 +32,7 @@ var earlyData = typed(func(a *hlc.Early) []string {
 	return []string{FieldTime, strconv.FormatUint(a.Stamp.Time, 10), FieldNode, a.Stamp.ID.String(), FieldRetryAfter, milliseconds(a.RetryAfter)}
 }, func(e *Error) error {
 	a := &hlc.Early{RetryAfter: e.retryAfter()}
-	a.Stamp.Time, _ = strconv.ParseUint(e.Fields[FieldTime], 10, 64)
+	a.Stamp.Time = e.number(FieldTime)
 	a.Stamp.ID, _ = codec.ParseNodeID(e.Fields[FieldNode])
 	return a
 })

@@ -27,6 +27,16 @@ func typed[E error](pairs func(E) []string, rebuild func(*Error) error) *data {
 	return d
 }
 
+// refused is the data of those refusals of type E that are of one kind.
+func refused[E error](kind stoav1.ErrorKind, kindOf func(E) stoav1.ErrorKind, pairs func(E) []string, rebuild func(*Error) error) *data {
+	d := typed(pairs, rebuild)
+	d.fits = func(err error) bool {
+		var e E
+		return errors.As(err, &e) && kindOf(e) == kind
+	}
+	return d
+}
+
 // described is the data of errors of type E that the other end finds the sentinel of only.
 func described[E error](as func(E) (message string, pairs []string)) *data {
 	return &data{

@@ -120,6 +120,12 @@ func (e *Error) offset() int {
 	return n
 }
 
+// number returns the number in a field of e; 0 if there is none.
+func (e *Error) number(field string) uint64 {
+	n, _ := strconv.ParseUint(e.Fields[field], 10, 64)
+	return n
+}
+
 // maxErrorKey is the most bytes of a key in an error: what answers carry beside
 // their data is small.
 const maxErrorKey = 1024

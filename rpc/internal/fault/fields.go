@@ -45,6 +45,7 @@ const (
 	FieldRemaining   = "remaining_ms" // of a lock's first holder to end
 	FieldToken       = "token"        // of the grant that there is
 	FieldCycle       = "cycle"        // agents that wait for each other, as JSON
+	FieldAnswers     = "answers"      // the first answer of an approval, or those that are refused, as JSON
 	FieldGroup       = "group_id"     // hex
 	FieldOp          = "op_id"        // hex
 )

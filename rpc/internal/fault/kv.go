@@ -12,7 +12,7 @@ import (
 
 // refusedKV is the data of refusals of the Kv service of one kind.
 func refusedKV(kind stoav1.ErrorKind) *data {
-	d := typed(func(r *kvstorage.Error) []string {
+	return refused(kind, kvKind, func(r *kvstorage.Error) []string {
 		pairs := []string{FieldCode, string(r.Code), FieldField, r.Field, FieldReason, r.Reason}
 		if r.Name != "" {
 			pairs = append(pairs, FieldWhat, r.Name)
@@ -22,11 +22,6 @@ func refusedKV(kind stoav1.ErrorKind) *data {
 		}
 		return pairs
 	}, rebuildKV)
-	d.fits = func(err error) bool {
-		var r *kvstorage.Error
-		return errors.As(err, &r) && kvKind(r) == kind
-	}
-	return d
 }
 
 // noTenantData has the text of the service, which knows tenants only.
@@ -74,8 +69,6 @@ func kvKind(e *kvstorage.Error) stoav1.ErrorKind {
 
 // rebuildKV returns the refusal that e stands for, from its fields.
 func rebuildKV(e *Error) error {
-	r := &kvstorage.Error{Code: kvstorage.Code(e.Fields[FieldCode]), Field: e.Fields[FieldField], Reason: e.Fields[FieldReason], Name: e.Fields[FieldWhat]}
-	r.Limit, _ = strconv.ParseUint(e.Fields[FieldLimit], 10, 64)
-	r.Have, _ = strconv.ParseUint(e.Fields[FieldSize], 10, 64)
-	return r
+	return &kvstorage.Error{Code: kvstorage.Code(e.Fields[FieldCode]), Field: e.Fields[FieldField], Reason: e.Fields[FieldReason],
+		Name: e.Fields[FieldWhat], Limit: e.number(FieldLimit), Have: e.number(FieldSize)}
 }

@@ -2,7 +2,6 @@ package fault
 
 import (
 	"encoding/json"
-	"errors"
 	"strconv"
 	"time"
 
@@ -12,7 +11,7 @@ import (
 
 // refusedLock is the data of refusals of the Lock service of one kind.
 func refusedLock(kind stoav1.ErrorKind) *data {
-	d := typed(func(l *lock.Error) []string {
+	return refused(kind, lockKind, func(l *lock.Error) []string {
 		pairs := []string{FieldCode, string(l.Code), FieldField, l.Field, FieldReason, l.Reason}
 		add := func(name, value string, some bool) {
 			if some {
@@ -28,11 +27,6 @@ func refusedLock(kind stoav1.ErrorKind) *data {
 		add(FieldSize, strconv.FormatUint(l.Have, 10), l.Have != 0)
 		return pairs
 	}, rebuildLock)
-	d.fits = func(err error) bool {
-		var l *lock.Error
-		return errors.As(err, &l) && lockKind(l) == kind
-	}
-	return d
 }
 
 // lockKind returns the kind of a refusal.
@@ -56,13 +50,11 @@ func listed(names []string) string {
 
 // rebuildLock returns the refusal that e stands for, from its fields.
 func rebuildLock(e *Error) error {
-	l := &lock.Error{Code: lock.Code(e.Fields[FieldCode]), Field: e.Fields[FieldField], Reason: e.Fields[FieldReason], Lock: e.Fields[FieldLock]}
+	l := &lock.Error{Code: lock.Code(e.Fields[FieldCode]), Field: e.Fields[FieldField], Reason: e.Fields[FieldReason], Lock: e.Fields[FieldLock],
+		Token: e.number(FieldToken), Limit: e.number(FieldLimit), Have: e.number(FieldSize)}
 	_ = json.Unmarshal([]byte(e.Fields[FieldHolders]), &l.Holders)
 	_ = json.Unmarshal([]byte(e.Fields[FieldCycle]), &l.Cycle)
 	ms, _ := strconv.ParseInt(e.Fields[FieldRemaining], 10, 64)
 	l.Remaining = time.Duration(ms) * time.Millisecond
-	l.Token, _ = strconv.ParseUint(e.Fields[FieldToken], 10, 64)
-	l.Limit, _ = strconv.ParseUint(e.Fields[FieldLimit], 10, 64)
-	l.Have, _ = strconv.ParseUint(e.Fields[FieldSize], 10, 64)
 	return l
 }

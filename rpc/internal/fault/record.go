@@ -4,13 +4,14 @@ import (
 	"errors"
 	"strconv"
 
+	"github.com/stoadb/stoa/kv/approval"
 	"github.com/stoadb/stoa/kv/record"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
 // refusedRecord is the data of refusals of the Record service of one kind.
 func refusedRecord(kind stoav1.ErrorKind) *data {
-	d := typed(func(r *record.Error) []string {
+	return refused(kind, recordKind, func(r *record.Error) []string {
 		pairs := []string{FieldCode, string(r.Code), FieldField, r.Field, FieldReason, r.Reason}
 		if r.Collection != "" {
 			pairs = append(pairs, FieldCollection, r.Collection)
@@ -21,13 +22,11 @@ func refusedRecord(kind stoav1.ErrorKind) *data {
 		if r.Limit != 0 || r.Have != 0 {
 			pairs = append(pairs, FieldLimit, strconv.FormatUint(r.Limit, 10), FieldSize, strconv.FormatUint(r.Have, 10))
 		}
+		if r.Detail != "" {
+			pairs = append(pairs, FieldAnswers, r.Detail)
+		}
 		return pairs
 	}, rebuildRecord)
-	d.fits = func(err error) bool {
-		var r *record.Error
-		return errors.As(err, &r) && recordKind(r) == kind
-	}
-	return d
 }
 
 // lacksTenant narrows the data of refusals to those that name no tenant.
@@ -47,7 +46,8 @@ func recordKind(e *record.Error) stoav1.ErrorKind {
 		return stoav1.ErrorKind_ERROR_KIND_RECORD_NOT_FOUND
 	case record.CodeAlreadyExists:
 		return stoav1.ErrorKind_ERROR_KIND_RECORD_EXISTS
-	case record.CodeImmutable, record.CodeIllegalTransition, record.CodePrecondition, record.CodeTrimmed:
+	case record.CodeImmutable, record.CodeIllegalTransition, record.CodePrecondition, record.CodeTrimmed,
+		approval.CodeForbidden, approval.CodeAlreadyResponded, approval.CodeDelegationCycle, approval.CodeUnsupported, approval.CodeBatchRefused:
 		return stoav1.ErrorKind_ERROR_KIND_RECORD_REFUSED
 	case record.CodeConflict:
 		return stoav1.ErrorKind_ERROR_KIND_RECORD_CONFLICT
@@ -59,9 +59,6 @@ func recordKind(e *record.Error) stoav1.ErrorKind {
 
 // rebuildRecord returns the refusal that e stands for, from its fields.
 func rebuildRecord(e *Error) error {
-	r := &record.Error{Code: record.Code(e.Fields[FieldCode]), Collection: e.Fields[FieldCollection], Field: e.Fields[FieldField], Reason: e.Fields[FieldReason]}
-	r.Revision, _ = strconv.ParseUint(e.Fields[FieldRevision], 10, 64)
-	r.Limit, _ = strconv.ParseUint(e.Fields[FieldLimit], 10, 64)
-	r.Have, _ = strconv.ParseUint(e.Fields[FieldSize], 10, 64)
-	return r
+	return &record.Error{Code: record.Code(e.Fields[FieldCode]), Collection: e.Fields[FieldCollection], Field: e.Fields[FieldField],
+		Reason: e.Fields[FieldReason], Revision: e.number(FieldRevision), Limit: e.number(FieldLimit), Have: e.number(FieldSize), Detail: e.Fields[FieldAnswers]}
 }

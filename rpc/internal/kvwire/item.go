@@ -24,15 +24,10 @@ func FromItem(i *kvstorage.Item) *stoav1.KvItem {
 	if !i.Found {
 		return nil
 	}
-	m := &stoav1.KvItem{Value: i.Value, Revision: i.Revision, RemainingMs: uint64(i.Remaining / time.Millisecond), CreatedRevision: i.Created}
+	m := &stoav1.KvItem{Value: i.Value, Revision: i.Revision, RemainingMs: uint64(i.Remaining / time.Millisecond), CreatedRevision: i.Created,
+		WrittenMs: op.Millis(i.Written), ExpiresMs: op.Millis(i.Expires)}
 	if i.Key != "" {
 		m.Key = []byte(i.Key)
-	}
-	if !i.Written.IsZero() {
-		m.WrittenMs = uint64(i.Written.UnixMilli())
-	}
-	if !i.Expires.IsZero() {
-		m.ExpiresMs = uint64(i.Expires.UnixMilli())
 	}
 	return m
 }
@@ -42,15 +37,9 @@ func Item(key string, m *stoav1.KvItem) kvstorage.Item {
 	if m == nil {
 		return kvstorage.Item{Key: key, Value: []byte("null")}
 	}
-	i := kvstorage.Item{Found: true, Key: key, Value: m.Value, Revision: m.Revision, Created: m.CreatedRevision,
-		Remaining: time.Duration(m.RemainingMs) * time.Millisecond}
-	if m.WrittenMs != 0 { // an older daemon does not say
-		i.Written = time.UnixMilli(int64(m.WrittenMs)).UTC()
-	}
-	if m.ExpiresMs != 0 {
-		i.Expires = time.UnixMilli(int64(m.ExpiresMs)).UTC()
-	}
-	return i
+	return kvstorage.Item{Found: true, Key: key, Value: m.Value, Revision: m.Revision, Created: m.CreatedRevision,
+		Remaining: time.Duration(m.RemainingMs) * time.Millisecond,
+		Written:   op.Time(m.WrittenMs), Expires: op.Time(m.ExpiresMs)} // an older daemon does not say when it was written
 }
 
 // Listed is Item for one that has its key.

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
+	"github.com/stoadb/stoa/kv/lock"
 	_ "github.com/stoadb/stoa/rpc/stoav1" // registers the protocol
 )
 
@@ -55,6 +56,20 @@ type Tenanted interface {
 	TenantName() *string
 }
 
+// Guarding are arguments of a change that is made only if some locks of its tenant are held
+// by the grants that have some tokens. They are embedded in others, which are Tenanted.
+type Guarding struct{ Guards []lock.Guard }
+
+// LockGuards returns the guards.
+func (g *Guarding) LockGuards() []lock.Guard { return g.Guards }
+
+// Guarded are arguments that have guards.
+type Guarded interface {
+	Tenanted
+	// LockGuards returns the guards.
+	LockGuards() []lock.Guard
+}
+
 // Collected are arguments that name a collection of records, whose declaration may have a
 // verb be for those who run the host.
 type Collected interface {
@@ -65,8 +80,9 @@ type Collected interface {
 // Host is the server that operations are served by.
 type Host interface {
 	// Admit refuses a call that its user may not make, and has arguments that are
-	// Tenanted name the tenant of a user who is bound to one.
-	Admit(ctx context.Context, m *Method, in any) error
+	// Tenanted name the tenant of a user who is bound to one. It returns the context that
+	// the call goes on by.
+	Admit(ctx context.Context, m *Method, in any) (context.Context, error)
 	// Failed returns err with what it is about, as the arguments say.
 	Failed(m *Method, in any, err error) error
 	// Paced runs a stream, of which there may be a limited number, and returns when

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -20,6 +21,7 @@ type within struct {
 
 type arguments struct {
 	within
+	Guarding
 	Tenant     string
 	Durability engine.Durability
 	TTL        *int64 `wire:"ttl_seconds"`
@@ -31,7 +33,7 @@ func doNothing[In, Out any](context.Context, struct{}, *In) (out Out, err error)
 func TestFieldsAreCarriedByTheirNames(t *testing.T) {
 	by := mappingOf[arguments](new(stoav1.KvPutRequest))
 	ttl := int64(7)
-	for _, a := range []arguments{{}, {within{"k", []byte("v")}, "t", engine.WAL, &ttl, 0}} {
+	for _, a := range []arguments{{}, {within{"k", []byte("v")}, Guarding{[]lock.Guard{{Name: "task:1", Token: 7}}}, "t", engine.WAL, &ttl, 0}} {
 		m, back := new(stoav1.KvPutRequest), arguments{}
 		require.NoError(t, by.fill(m, &a))
 		b, err := proto.Marshal(m)
@@ -40,6 +42,9 @@ func TestFieldsAreCarriedByTheirNames(t *testing.T) {
 		m.Reset()
 		require.NoError(t, proto.Unmarshal(b, m))
 		require.NoError(t, by.parse(m, &back))
+		if len(back.Guards) == 0 {
+			back.Guards = nil
+		}
 		require.Equal(t, a, back)
 	}
 	require.EqualError(t, by.fill(new(stoav1.KvPutRequest), &arguments{More: 1}), "op: stoav1.KvPutRequest has no field for More")

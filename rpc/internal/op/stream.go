@@ -132,7 +132,7 @@ func (o *Stream[S, In, Item]) serve(h Host, s S, req proto.Message, stream grpc.
 	if err := o.ask.parse(req, &in); err != nil {
 		return err
 	}
-	if err := h.Admit(stream.Context(), &o.Method, &in); err != nil {
+	if _, err := h.Admit(stream.Context(), &o.Method, &in); err != nil {
 		return err
 	}
 	fill := func(ctx context.Context, q *Queue[Item]) error {

@@ -14,9 +14,9 @@ import (
 // waits is a server that counts how often a stream waits for its client.
 type waits struct{ n int }
 
-func (*waits) Admit(context.Context, *Method, any) error { return nil }
-func (*waits) Failed(_ *Method, _ any, err error) error  { return err }
-func (w *waits) During(work func() error) error          { w.n++; return work() }
+func (*waits) Admit(ctx context.Context, _ *Method, _ any) (context.Context, error) { return ctx, nil }
+func (*waits) Failed(_ *Method, _ any, err error) error                             { return err }
+func (w *waits) During(work func() error) error                                     { w.n++; return work() }
 func (*waits) Detached(_ context.Context, work func() error) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- work() }()

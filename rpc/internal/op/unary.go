@@ -101,7 +101,8 @@ func (u *Unary[S, In, Out]) serve(ctx context.Context, h Host, s S, req proto.Me
 	if err := u.ask.parse(req, &in); err != nil {
 		return nil, err
 	}
-	if err := h.Admit(ctx, &u.Method, &in); err != nil {
+	ctx, err := h.Admit(ctx, &u.Method, &in)
+	if err != nil {
 		return nil, err
 	}
 	out, err := u.do(ctx, s, &in)

@@ -5,7 +5,6 @@ package policywire
 import (
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/rpc/internal/op"
@@ -15,7 +14,6 @@ import (
 var (
 	_ = op.Pair(FromDecision, Decision)
 	_ = op.Pair(fromEventID, eventID)
-	_ = op.Pair(fromTime, op.Always(at))
 
 	_ = op.Tags[policy.Used]("Event", "event_id", "Approval", "approval_id")
 	_ = op.Tags[policy.Node]("Parts", ",optional")
@@ -52,22 +50,6 @@ func eventID(field, text string) (policy.EventID, error) {
 		return id, &op.FieldError{Field: field, Reason: "no id of an event"}
 	}
 	return id, nil
-}
-
-// fromTime returns the first millisecond since 1970 that is not before a time. The zero Time,
-// which is none, is 0, and no other is.
-func fromTime(t *time.Time) uint64 {
-	if t.IsZero() {
-		return 0
-	}
-	return uint64(max(t.Add(time.Millisecond-1).UnixMilli(), 1))
-}
-
-func at(ms uint64) time.Time {
-	if ms == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(int64(ms)).UTC()
 }
 
 // Row is a record as a row for SQL.

@@ -4,7 +4,6 @@ package recordwire
 
 import (
 	"encoding/json"
-	"time"
 
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/record"
@@ -19,14 +18,7 @@ var (
 
 // fromDoc returns a record at a revision, whose bytes are shared.
 func fromDoc(d *record.Doc) *stoav1.RecordDoc {
-	m := &stoav1.RecordDoc{Id: d.ID, Revision: d.Revision, Ordinal: d.Ordinal, Json: d.JSON}
-	if !d.Written.IsZero() {
-		m.WrittenMs = uint64(d.Written.UnixMilli())
-	}
-	if !d.Expires.IsZero() {
-		m.ExpiresMs = uint64(d.Expires.UnixMilli())
-	}
-	return m
+	return &stoav1.RecordDoc{Id: d.ID, Revision: d.Revision, Ordinal: d.Ordinal, Json: d.JSON, WrittenMs: op.Millis(d.Written), ExpiresMs: op.Millis(d.Expires)}
 }
 
 // doc returns a record at a revision.
@@ -34,15 +26,9 @@ func doc(field string, m *stoav1.RecordDoc) (d record.Doc, err error) {
 	if m == nil {
 		return d, &op.FieldError{Field: field, Reason: "it does not say what the record is"}
 	}
-	d = record.Doc{ID: m.GetId(), Revision: m.GetRevision(), Ordinal: m.GetOrdinal()}
+	d = record.Doc{ID: m.GetId(), Revision: m.GetRevision(), Ordinal: m.GetOrdinal(), Written: op.Time(m.GetWrittenMs()), Expires: op.Time(m.GetExpiresMs())}
 	if len(m.GetJson()) > 0 {
 		d.JSON = json.RawMessage(m.GetJson())
-	}
-	if m.GetWrittenMs() != 0 {
-		d.Written = time.UnixMilli(int64(m.GetWrittenMs())).UTC()
-	}
-	if m.GetExpiresMs() != 0 {
-		d.Expires = time.UnixMilli(int64(m.GetExpiresMs())).UTC()
 	}
 	return d, nil
 }

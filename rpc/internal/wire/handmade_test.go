@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/stoadb/stoa/kv/record"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -38,7 +39,8 @@ func allHandmade() []handmade {
 		{message: &stoav1.GetRequest{}, encode: func() []byte { return get.AppendTo(nil) }},
 		{message: &stoav1.ApplyRequest{}, decode: parsed},
 		{message: &stoav1.KvGetRequest{}, encode: func() []byte { return kvGet.AppendTo(nil) }},
-		{message: &stoav1.KvPutRequest{}, encode: func() []byte { return put.AppendTo(nil) }},
+		{message: &stoav1.KvPutRequest{}, encode: func() []byte { return put.AppendTo(nil) },
+			leaves: map[protowire.Number]string{6: "what has guards goes another way"}},
 		{message: &stoav1.PolicyDecideRequest{}, encode: func() []byte { return decide.AppendTo(nil) }},
 		{message: &stoav1.PolicyDecideResponse{}, encode: func() []byte {
 			return Single(append(Room(nil), 0x08, 0x01)) // an answer of directDecide: allowed
@@ -51,7 +53,7 @@ func allHandmade() []handmade {
 			return p, err
 		}},
 		{message: &stoav1.RecordDoc{}, encode: func() []byte {
-			return appendDoc(nil, &record.Doc{ID: "a", Revision: 1, Ordinal: 1, JSON: []byte("{}"), Written: timeOf(1), Expires: timeOf(1)})
+			return appendDoc(nil, &record.Doc{ID: "a", Revision: 1, Ordinal: 1, JSON: []byte("{}"), Written: op.Time(1), Expires: op.Time(1)})
 		}, decode: func(b []byte) (any, error) { return parseDoc(b) }},
 		{message: &stoav1.GetResponse{}, encode: single, decode: inbound},
 		{message: &stoav1.MultiGetResponse{}, encode: single, decode: inbound},

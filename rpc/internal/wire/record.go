@@ -3,12 +3,12 @@ package wire
 import (
 	"fmt"
 	"slices"
-	"time"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/stoadb/stoa/kv/record"
+	"github.com/stoadb/stoa/rpc/internal/op"
 )
 
 // RecordPage is a stoav1.RecordListResponse, on its way out and in. About its hundreds of
@@ -47,7 +47,7 @@ func (p *RecordPage) AppendTo(dst []byte) []byte {
 
 // docSize is how many bytes appendDoc appends.
 func docSize(d *record.Doc) int {
-	size := numberSize(d.Revision) + numberSize(d.Ordinal) + numberSize(millis(d.Written)) + numberSize(millis(d.Expires))
+	size := numberSize(d.Revision) + numberSize(d.Ordinal) + numberSize(op.Millis(d.Written)) + numberSize(op.Millis(d.Expires))
 	for _, n := range []int{len(d.ID), len(d.JSON)} {
 		if n > 0 {
 			size += 1 + protowire.SizeBytes(n)
@@ -73,22 +73,8 @@ func appendDoc(dst []byte, d *record.Doc) []byte {
 	if len(d.JSON) > 0 {
 		dst = appendBytesField(dst, 4, d.JSON)
 	}
-	dst = appendNumberField(dst, 5, millis(d.Written))
-	return appendNumberField(dst, 6, millis(d.Expires))
-}
-
-func millis(t time.Time) uint64 {
-	if t.IsZero() {
-		return 0
-	}
-	return uint64(t.UnixMilli())
-}
-
-func timeOf(ms uint64) time.Time {
-	if ms == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(int64(ms)).UTC()
+	dst = appendNumberField(dst, 5, op.Millis(d.Written))
+	return appendNumberField(dst, 6, op.Millis(d.Expires))
 }
 
 // Parse decodes a message that came in one piece, of which it keeps nothing: the
@@ -112,11 +98,10 @@ func (p *RecordPage) Parse(message []byte) error {
 			}
 			p.page.Docs = append(p.page.Docs, d)
 		case f.is(2, protowire.BytesType):
-			p.page.Next = string(f.bytes)
+			if p.page.Next = string(f.bytes); !utf8.Valid(f.bytes) {
+				return fmt.Errorf("%w: next is no UTF-8", errInbound)
+			}
 		}
-	}
-	if f.err == nil && !utf8.ValidString(p.page.Next) {
-		return fmt.Errorf("%w: next is no UTF-8", errInbound)
 	}
 	return f.err
 }
@@ -127,7 +112,9 @@ func parseDoc(message []byte) (d record.Doc, err error) {
 	for f.next() {
 		switch {
 		case f.is(1, protowire.BytesType):
-			d.ID = string(f.bytes)
+			if d.ID = string(f.bytes); !utf8.Valid(f.bytes) {
+				return d, fmt.Errorf("%w: an id is no UTF-8", errInbound)
+			}
 		case f.is(2, protowire.VarintType):
 			d.Revision = f.value
 		case f.is(3, protowire.VarintType):
@@ -138,13 +125,10 @@ func parseDoc(message []byte) (d record.Doc, err error) {
 				d.JSON = f.bytes
 			}
 		case f.is(5, protowire.VarintType):
-			d.Written = timeOf(f.value)
+			d.Written = op.Time(f.value)
 		case f.is(6, protowire.VarintType):
-			d.Expires = timeOf(f.value)
+			d.Expires = op.Time(f.value)
 		}
-	}
-	if f.err == nil && !utf8.ValidString(d.ID) {
-		return d, fmt.Errorf("%w: an id is no UTF-8", errInbound)
 	}
 	return d, f.err
 }

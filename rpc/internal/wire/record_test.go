@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stoadb/stoa/kv/record"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -29,7 +30,7 @@ func TestPagesOfRecordsAreProtobuf(t *testing.T) {
 			}
 			message.Docs = append(message.Docs, m)
 			page.Docs = append(page.Docs, record.Doc{
-				ID: m.Id, Revision: m.Revision, Ordinal: m.Ordinal, JSON: m.Json, Written: timeOf(m.WrittenMs), Expires: timeOf(m.ExpiresMs),
+				ID: m.Id, Revision: m.Revision, Ordinal: m.Ordinal, JSON: m.Json, Written: op.Time(m.WrittenMs), Expires: op.Time(m.ExpiresMs),
 			})
 		}
 		want, err := proto.Marshal(message)

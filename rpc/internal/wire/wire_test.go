@@ -31,6 +31,7 @@ func TestMessagesAreThoseOfProtobuf(t *testing.T) {
 			{&stoav1.GetResponse{Value: data}, &stoav1.GetResponse{Value: data}},
 			{&stoav1.MultiGetResponse{Values: data}, &stoav1.MultiGetResponse{Values: data}},
 			{&stoav1.ApplyRequest{Ops: data, Durability: 2}, &stoav1.ApplyRequest{Ops: data, Durability: 2}},
+			{&stoav1.ApplyRequest{GuardTenant: data, Guards: []*stoav1.LockGuard{{Name: "task:1", Token: 7}, {}}}, &stoav1.ApplyRequest{GuardTenant: data, Guards: []*stoav1.LockGuard{{Name: "task:1", Token: 7}, {}}}},
 		} {
 			out, err := c.Marshal(m.out)
 			require.NoError(t, err)

@@ -20,9 +20,12 @@ import (
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/event"
 	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/kv/limit"
 	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/policy"
+	"github.com/stoadb/stoa/kv/setting"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc/server"
 	"github.com/stoadb/stoa/rpc/server/socket"
@@ -176,7 +179,19 @@ func (s *settings) serveStore(ctx context.Context, st *store, activated net.List
 	if err != nil {
 		return cli.CannotOpen(err)
 	}
-	locks, err := lock.New(substrate, lock.Options{Log: log})
+	events, err := event.New(substrate, event.Options{})
+	if err != nil {
+		return cli.CannotOpen(err)
+	}
+	configured, err := setting.New(substrate, setting.Options{Log: log})
+	if err != nil {
+		return cli.CannotOpen(err)
+	}
+	limits, err := limit.New(substrate, limit.Options{})
+	if err != nil {
+		return cli.CannotOpen(err)
+	}
+	locks, err := lock.New(substrate, lock.Options{Config: configured.Locks, Limits: limits, Events: events, Log: log})
 	if err != nil {
 		return cli.CannotOpen(err)
 	}
@@ -194,8 +209,14 @@ func (s *settings) serveStore(ctx context.Context, st *store, activated net.List
 		return cli.CannotOpen(err)
 	}
 	defer func() { err = errors.Join(err, blobs.Close()) }()
+	parts := coordination{records: policies.Records(), settings: configured, events: events, locks: locks, blobs: blobs}
+	approvals, jobs, err := parts.open(substrate, log)
+	if err != nil {
+		return cli.CannotOpen(err)
+	}
+	defer jobs.Close()
 	o := server.Options{
-		Dag: contexts, KV: storage, Records: policies.Records(), Policies: policies, Locks: locks, Namespaces: namespaces, Raw: s.raw, Tenants: s.tenants,
+		Dag: contexts, KV: storage, Records: policies.Records(), Policies: policies, Locks: locks, Approvals: approvals, Namespaces: namespaces, Raw: s.raw, Tenants: s.tenants,
 		Info: st.info, AllowUIDs: s.allowUIDs, AllowGIDs: s.gids, SecretUIDs: s.secretUIDs,
 		DrainTimeout: s.drainTimeout, Logger: log,
 		Blobs: blobs,

@@ -29,7 +29,7 @@ func newView(p *cli.Process) *cobra.Command {
 		Use:   "view [DIR]",
 		Short: "Serve a page to look at a store with",
 		Long: `Serve a page that shows what is in a store: its columns and sizes, the rows in them, the
-records of collections, why a decision comes out as it does, the deltas of contexts and the
+records of collections, tasks as a board, locks and who waits for whom, why a decision comes out as it does, the deltas of contexts and the
 ops of namespaces as graphs, the tree of groups, and what verify finds. It runs until Ctrl-C, changes nothing of the store, and shows no secrets.
 
 The page is for this machine only, and for those who have the address that is printed:

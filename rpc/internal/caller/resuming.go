@@ -1,4 +1,4 @@
-package rpc
+package caller
 
 import (
 	"context"
@@ -7,17 +7,33 @@ import (
 	"time"
 
 	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/rpc/internal/fault"
 )
 
-// resuming is a watch that goes on where it was cut off.
-type resuming[E any] struct {
-	begin func(ctx context.Context, from kv.WatchStart, after uint64) iter.Seq2[E, error]
-	about func(*E) (kv.EventKind, uint64) // what it says, and the revision
-	wants func(*E) bool                   // whether the receiver is told; nil: of all
-	again E                               // of EventResync
-	start kv.WatchStart
-	after uint64
-	once  bool // it ends with the connection
+// WatchOptions say what is watched, from where on.
+type WatchOptions struct {
+	kv.WatchOptions
+	Once bool // the watch ends with the connection
+}
+
+// WatchOption sets one.
+type WatchOption func(*WatchOptions)
+
+// Watched returns options as they are set.
+func Watched(with []WatchOption) (o WatchOptions) {
+	for _, set := range with {
+		set(&o)
+	}
+	return o
+}
+
+// Resuming is a watch that goes on where it was cut off.
+type Resuming[E any] struct {
+	Begin func(ctx context.Context, from kv.WatchStart, after uint64) iter.Seq2[E, error]
+	About func(*E) (kv.EventKind, uint64) // what it says, and the revision
+	Wants func(*E) bool                   // whether the receiver is told; nil: of all
+	Again E                               // of EventResync
+	WatchOptions
 }
 
 // How long a watch that has lost its daemon waits before it looks for it again.
@@ -26,18 +42,18 @@ const (
 	lastRetry  = 2 * time.Second
 )
 
-// events yields what happens until ctx ends.
-func (r resuming[E]) events(ctx context.Context) iter.Seq2[E, error] {
+// Events yields what happens until ctx ends.
+func (r Resuming[E]) Events(ctx context.Context) iter.Seq2[E, error] {
 	return func(yield func(E, error) bool) {
 		var none E
-		w := watch[E]{resuming: r, from: r.start, last: r.after}
+		w := watch[E]{Resuming: r, from: r.Start, last: r.After}
 		for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 			heard := false
 			err := w.follow(ctx, func(e E) bool { heard = true; return yield(e, nil) })
 			switch {
 			case err == nil:
 				return
-			case r.once || !w.begun || ctx.Err() != nil || !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrBusy):
+			case r.Once || !w.begun || ctx.Err() != nil || !errors.Is(err, fault.ErrUnavailable) && !errors.Is(err, fault.ErrBusy):
 				yield(none, err)
 				return
 			case heard:
@@ -58,7 +74,7 @@ func (r resuming[E]) events(ctx context.Context) iter.Seq2[E, error] {
 
 // watch is how far a watch has come.
 type watch[E any] struct {
-	resuming[E]
+	Resuming[E]
 	from   kv.WatchStart // where it goes on
 	last   uint64
 	begun  bool
@@ -69,22 +85,22 @@ type watch[E any] struct {
 // enough.
 func (w *watch[E]) follow(ctx context.Context, tell func(E) bool) error {
 	w.within = w.from == kv.FromState
-	for e, err := range w.begin(ctx, w.from, w.last) {
+	for e, err := range w.Begin(ctx, w.from, w.last) {
 		if err != nil {
 			return err
 		}
 		w.begun = true
-		kind, revision := w.about(&e)
+		kind, revision := w.About(&e)
 		switch kind {
-		case EventResync:
+		case kv.EventResync:
 			w.within = true
-		case EventSynced:
+		case kv.EventSynced:
 			w.within = false
 		}
 		if !w.within {
 			w.from, w.last = kv.FromRevision, revision
 		}
-		if w.wants != nil && !w.wants(&e) {
+		if w.Wants != nil && !w.Wants(&e) {
 			continue
 		}
 		if !tell(e) {
@@ -101,5 +117,5 @@ func (w *watch[E]) lost(yield func(E, error) bool) bool {
 		return true
 	}
 	w.from, w.last = kv.FromState, 0
-	return yield(w.again, nil)
+	return yield(w.Again, nil)
 }

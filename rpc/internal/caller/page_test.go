@@ -1,10 +1,12 @@
-package rpc
+package caller
 
 import (
 	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/rpc/internal/fault"
 )
 
 // numbers answers for a daemon that lists the numbers to last, and notes the limits that
@@ -37,7 +39,7 @@ func TestAListIsAskedForPageByPage(t *testing.T) {
 		{last: 10, most: 40, want: 10, limits: []int{32}},
 	} {
 		var got, limits []int
-		for n, err := range pagewise("Test.List", c.most, c.after, numbers(c.last, &limits)) {
+		for n, err := range Pagewise("Test.List", c.most, c.after, numbers(c.last, &limits)) {
 			require.NoError(t, err)
 			require.Equal(t, c.after+len(got)+1, n)
 			got = append(got, n)
@@ -49,7 +51,7 @@ func TestAListIsAskedForPageByPage(t *testing.T) {
 
 func TestAListEndsWithWhoReadsIt(t *testing.T) {
 	var limits []int
-	all := pagewise("Test.List", 0, 0, numbers(3000, &limits))
+	all := Pagewise("Test.List", 0, 0, numbers(3000, &limits))
 	for range 2 { // it begins anew
 		for n := range all {
 			if n == 3 {
@@ -70,7 +72,7 @@ func TestAListEndsWithItsError(t *testing.T) {
 	}
 	var got []int
 	var errs []error
-	for n, err := range pagewise("Test.List", 0, 0, ask) {
+	for n, err := range Pagewise("Test.List", 0, 0, ask) {
 		got, errs = append(got, n), append(errs, err)
 	}
 	require.Equal(t, []int{1, 2, 0}, got)
@@ -82,8 +84,8 @@ func TestAListThatDoesNotGetOnEnds(t *testing.T) {
 	asked := 0
 	ask := func(int, int) ([]int, int, error) { asked++; return []int{7}, 7, nil }
 	var last error
-	for _, last = range pagewise("Test.List", 0, 0, ask) {
+	for _, last = range Pagewise("Test.List", 0, 0, ask) {
 	}
-	require.ErrorIs(t, last, ErrInternal)
+	require.ErrorIs(t, last, fault.ErrInternal)
 	require.Equal(t, 2, asked)
 }

@@ -1,0 +1,179 @@
+package redisdump
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Translation is what a dump in the key patterns of the approval system comes to.
+type Translation struct {
+	// Documents by the collection that they are of, in order of their ids.
+	Tasks, Previews, Approvals, Delegations, Sessions []json.RawMessage
+	Locks                                             []Held
+	Agents                                            []Agent
+	Settings                                          []Setting
+	Left                                              []Left
+}
+
+// Held is that an agent holds a lock.
+type Held struct {
+	Name, Agent string // of the lock: task:ID or resource:TYPE:ID
+	Shared      bool
+	Purpose     string
+	Until       time.Time
+}
+
+// Agent is one that says how many tasks it takes.
+type Agent struct {
+	Name     string
+	Tasks    int
+	Draining bool
+}
+
+// Setting is a part of the configuration, or a flag, under its literal name.
+type Setting struct{ Name, Value string }
+
+// Left is a key that is not imported, and why.
+type Left struct{ Key, Why string }
+
+// Why keys are left.
+const (
+	Derived = "it follows from the rest"
+	Over    = "its time is over"
+	Passing = "a counter of the last minute"
+	Told    = "what has happened is not told again"
+	Own     = "the daemon makes its own jobs of what is imported"
+	Strange = "it is of no pattern that is known"
+)
+
+// translator is a translation in the making.
+type translator struct {
+	Translation
+	dump  *Dump
+	now   time.Time
+	parts map[string]map[string]string // by task: the keys of its parts
+	tasks []string                     // in order of their ids
+	risks map[string]int               // of approvals, by their places in queues
+	asked map[string]bool              // tasks that approvals are about
+}
+
+// Translate says what the keys of a dump come to at a time. Keys of the first version, which
+// have no ade: in front, and numbers for the status of an approval, count like those of the
+// second; braces are left out. It returns an [*Error] for a key whose content can't be read.
+func Translate(d *Dump, now time.Time) (*Translation, error) {
+	t := translator{dump: d, now: now.UTC().Truncate(time.Millisecond), parts: map[string]map[string]string{}, risks: map[string]int{}, asked: map[string]bool{}}
+	names := d.Names()
+	plain := make(map[string]string, len(names))
+	for _, name := range names {
+		key := strings.NewReplacer("{", "", "}", "").Replace(name)
+		if !strings.HasPrefix(key, "ade:") {
+			key = "ade:" + key
+		}
+		plain[name] = key
+		t.look(key, d.Values[name])
+	}
+	for _, name := range names {
+		if err := t.key(name, strings.TrimPrefix(plain[name], "ade:"), d.Values[name]); err != nil {
+			return nil, &Error{d.Values[name].Line, fmt.Sprintf("the key %s: %s", name, err)}
+		}
+	}
+	for _, id := range t.tasks {
+		if err := t.task(id); err != nil {
+			return nil, err
+		}
+	}
+	return &t.Translation, nil
+}
+
+// look takes what others need of a key: which tasks are asked about, and how risky approvals are.
+func (t *translator) look(key string, v *Value) {
+	if strings.HasPrefix(key, "ade:approval:queue:user:") && v.Kind == Sorted {
+		for id, score := range v.Scores {
+			t.risks[id] = int(score)
+		}
+	}
+	if strings.HasPrefix(key, "ade:approval:request:") && v.Kind == Hash {
+		t.asked[v.Fields["task_id"]] = true
+	}
+}
+
+// key translates a key, without its ade:.
+func (t *translator) key(name, key string, v *Value) error {
+	kind, rest, _ := strings.Cut(key, ":")
+	sub, id, _ := strings.Cut(rest, ":")
+	switch kind {
+	case "lock":
+		return t.lock(name, sub, id, v)
+	case "approval":
+		switch {
+		case sub == "request" && id != "":
+			return t.approval(id, v)
+		case sub == "delegation" && id != "" && !strings.HasPrefix(id, "index:"):
+			return t.delegation(id, v)
+		case sub == "queue", sub == "index", sub == "stats", sub == "delegation":
+			return t.left(name, Derived)
+		}
+	case "task":
+		if sub == "index" {
+			return t.left(name, Derived)
+		}
+		if at := strings.LastIndexByte(rest, ':'); at > 0 {
+			return t.part(name, rest[:at], rest[at+1:], v)
+		}
+	case "session":
+		if sub == "index" {
+			return t.left(name, Derived)
+		}
+		if rest != "" {
+			return t.session(rest, v)
+		}
+	case "config", "feature":
+		if rest != "" {
+			return t.setting(name, "ade:"+key, v)
+		}
+	case "ratelimit":
+		return t.left(name, Passing)
+	case "events":
+		return t.left(name, Told)
+	case "job":
+		return t.left(name, Own)
+	}
+	return t.left(name, Strange)
+}
+
+func (t *translator) left(name, why string) error {
+	t.Left = append(t.Left, Left{name, why})
+	return nil
+}
+
+// wanted returns an error unless a key holds what its pattern says.
+func (v *Value) wanted(kind Kind) error {
+	if v.Kind != kind {
+		return fmt.Errorf("it holds %s, where the pattern has %s", v.Kind, kind)
+	}
+	return nil
+}
+
+func (t *translator) setting(name, key string, v *Value) error {
+	if err := v.wanted(Text); err != nil {
+		return err
+	}
+	t.Settings = append(t.Settings, Setting{key, v.Text})
+	return nil
+}
+
+// session translates a session, whose fields are those of the document.
+func (t *translator) session(id string, v *Value) error {
+	if err := v.wanted(Hash); err != nil {
+		return err
+	}
+	doc, err := typed(v.Fields, map[string]shape{"roles": anyJSON, "permissions": anyJSON})
+	if err != nil {
+		return err
+	}
+	doc["session_id"] = id
+	t.Sessions = append(t.Sessions, encode(doc))
+	return nil
+}

@@ -1,0 +1,99 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"github.com/stoadb/stoa/blob"
+	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/approval"
+	"github.com/stoadb/stoa/kv/event"
+	"github.com/stoadb/stoa/kv/job"
+	"github.com/stoadb/stoa/kv/lock"
+	"github.com/stoadb/stoa/kv/record"
+	"github.com/stoadb/stoa/kv/setting"
+)
+
+// coordination is what tasks and approvals go by.
+type coordination struct {
+	records  *record.Store
+	settings *setting.Store
+	events   *event.Store
+	locks    *lock.Store
+	blobs    *blob.Store
+}
+
+// open returns the tasks and approvals of a store, and the queues whose jobs they do.
+func (c *coordination) open(store *kv.Store, log *slog.Logger) (*approval.Store, *job.Store, error) {
+	var approvals *approval.Store
+	var jobs *job.Store
+	ready := make(chan struct{})
+	workers := map[string]job.Worker{}
+	for _, queue := range []string{approval.QueueApprovalTimeout, approval.QueueTaskTimeout, approval.QueueArchive} {
+		workers[queue] = func(ctx context.Context, tenant string, j job.Job) error {
+			select {
+			case <-ready:
+				return approvals.Run(ctx, tenant, queue, j.Payload)
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+	jobs, err := job.New(store, job.Options{Workers: workers, Log: log})
+	if err != nil {
+		return nil, nil, err
+	}
+	approvals, err = approval.New(c.records, approval.Options{
+		Settings: c.settingsOf, Locks: c.locks, Output: c.keep,
+		Events: func(ctx context.Context, tenant string) (approval.Feed, error) {
+			f, err := c.events.Open(ctx, tenant)
+			return feed{f}, err
+		},
+		Jobs: func(ctx context.Context, tenant string) (approval.Queues, error) {
+			q, err := jobs.Open(ctx, tenant)
+			return queues{q}, err
+		},
+	})
+	if err != nil {
+		jobs.Close()
+		return nil, nil, err
+	}
+	close(ready)
+	return approvals, jobs, nil
+}
+
+// settingsOf is what the configuration of a tenant says of tasks and approvals.
+func (c *coordination) settingsOf(tenant string) approval.Settings {
+	v := c.settings.Values(tenant)
+	return approval.Settings{ApprovalTimeout: v.ApprovalTimeout, ApprovalMaxTimeout: v.ApprovalMaxTimeout, TaskTimeout: v.TaskTimeout,
+		Risk: approval.Thresholds(v.Risk), AutoApproveLowRisk: v.AutoApproveLowRisk, BatchApprovals: v.BatchApprovals}
+}
+
+// keep keeps the output of a task as a blob.
+func (c *coordination) keep(ctx context.Context, _ string, output []byte) (string, error) {
+	stored, _, err := c.blobs.Put(ctx, bytes.NewReader(output), blob.PutOptions{})
+	return stored.ID.String(), err
+}
+
+// feed is the streams of a tenant, in which the daemon tells what happens.
+type feed struct{ *event.Feed }
+
+func (f feed) Append(w *kv.Work, stream, name string, payload json.RawMessage) error {
+	_, err := f.Feed.Append(w, stream, event.Event{Name: name, Payload: payload, Source: "stoa"})
+	return err
+}
+
+// queues are those of a tenant.
+type queues struct{ *job.Queues }
+
+func (q queues) Schedule(w *kv.Work, id, queue string, due time.Time, payload json.RawMessage) error {
+	return q.Queues.Schedule(w, job.Job{ID: id, Queue: queue, Due: due, Payload: payload})
+}
+
+func (q queues) Cancel(w *kv.Work, id string) error {
+	_, err := q.Queues.Cancel(w, id)
+	return err
+}

@@ -1,0 +1,52 @@
+package kv
+
+import (
+	"context"
+	"time"
+)
+
+// Await calls look at once, and again whenever the space has changed, until it says that it
+// has found what it looks for, or a moment has come, whichever is first; the zero time never
+// comes. look may be called without need, and is called once where the moment has come
+// already. Await returns the error of look; else that of ctx, ErrClosed or ErrSpaceNotFound
+// if one of these ends it.
+func (s *Space) Await(ctx context.Context, until time.Time, look func() (found bool, err error)) error {
+	if !until.IsZero() {
+		until = until.Add(time.Millisecond - 1).Truncate(time.Millisecond) // as Now is
+	}
+	defer s.store.notifier.subscribe(s.scope)()
+	w := watcher{space: s, ctx: ctx}
+	for {
+		changed := s.store.notifier.next(s.scope)
+		if found, err := look(); found || err != nil {
+			return err
+		}
+		if !until.IsZero() && !s.store.Now().Before(until) {
+			return nil
+		}
+		if err := w.waitUntil(changed, until); err != nil {
+			return err
+		}
+	}
+}
+
+// waitUntil is wait up to a moment; the zero time never comes.
+func (w *watcher) waitUntil(changed <-chan struct{}, until time.Time) error {
+	if until.IsZero() {
+		return w.wait(changed)
+	}
+	fired, stop := w.space.store.Timer(until)
+	defer stop()
+	if _, err := w.space.Stats(); err != nil {
+		return err
+	}
+	select {
+	case <-w.ctx.Done():
+		return w.ctx.Err()
+	case <-w.space.store.closed:
+		return closedError()
+	case <-changed:
+	case <-fired:
+	}
+	return nil
+}

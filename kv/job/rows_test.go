@@ -1,0 +1,11 @@
+package job
+
+import (
+	"testing"
+
+	"github.com/stoadb/stoa/kv/kvtest"
+)
+
+// README.md lists rows with their tests; each is there, and has the row's number in its
+// name.
+func TestEveryListedRowHasItsTest(t *testing.T) { kvtest.Rows(t, nil, "*_test.go") }

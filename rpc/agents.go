@@ -1,0 +1,81 @@
+package rpc
+
+import (
+	"github.com/stoadb/stoa/kv/approval"
+	"github.com/stoadb/stoa/kv/lock"
+	"github.com/stoadb/stoa/rpc/agents"
+)
+
+// What agents coordinate by has its clients in package agents; here are the ways to them,
+// and what their calls take and return, so that a program imports one package.
+
+// Locks are the locks of a tenant; see [agents.Locks].
+type Locks = agents.Locks
+
+// Locks returns the locks of a tenant; "" is the tenant that the daemon binds this user to.
+func (c *Client) Locks(tenant string) *Locks { return agents.NewLocks((*calling)(c), tenant) }
+
+// What calls of [Locks] take and return.
+type (
+	// LockRequest is what a lock is asked for with.
+	LockRequest = lock.Request
+	// LockGrant is that an agent holds a lock.
+	LockGrant = lock.Grant
+	// LockHolding names what an agent holds.
+	LockHolding = lock.Holding
+	// Lock is what is known of a lock.
+	Lock = lock.Lock
+	// LockGuard is that a lock is held by the grant that has a token.
+	LockGuard = lock.Guard
+	// LockListOptions say which page of locks is asked for.
+	LockListOptions = lock.ListOptions
+	// LockPage is a page of locks.
+	LockPage = lock.Page
+	// LockWaiting is a request that waits.
+	LockWaiting = lock.Waiting
+	// LockWatchOptions say which locks are watched, from where on.
+	LockWatchOptions = lock.WatchOptions
+	// LockEvent is something that has happened to a lock.
+	LockEvent = lock.Event
+	// LockAgent is an agent that is registered.
+	LockAgent = lock.Agent
+	// LockAgentOptions say which page of agents is asked for.
+	LockAgentOptions = lock.AgentOptions
+	// LockAgentPage is a page of agents.
+	LockAgentPage = lock.AgentPage
+)
+
+// Tasks are the tasks of a tenant; see [agents.Tasks].
+type Tasks = agents.Tasks
+
+// Tasks returns the tasks of a tenant; "" is the tenant that the daemon binds this user to.
+func (c *Client) Tasks(tenant string) *Tasks { return agents.NewTasks((*calling)(c), tenant) }
+
+// Approvals are what people of a tenant are asked; see [agents.Approvals].
+type Approvals = agents.Approvals
+
+// Approvals returns what people of a tenant are asked; "" is the tenant that the daemon binds
+// this user to.
+func (c *Client) Approvals(tenant string) *Approvals {
+	return agents.NewApprovals((*calling)(c), tenant)
+}
+
+// What calls of [Tasks] and [Approvals] take and return.
+type (
+	// TaskMove is a transition of a task.
+	TaskMove = approval.Move
+	// TaskOutcome is what has come of applying a task.
+	TaskOutcome = approval.Outcome
+	// TaskRisk says how dangerous a task is.
+	TaskRisk = approval.Assessment
+	// TaskStats are the approvals of a task.
+	TaskStats = approval.TaskStats
+	// ApprovalAsking is who is asked about a task.
+	ApprovalAsking = approval.Asking
+	// ApprovalAnswer is what somebody answers.
+	ApprovalAnswer = approval.Answer
+	// ApprovalDelegation has somebody else asked.
+	ApprovalDelegation = approval.Delegation
+	// ApprovalStats are the approvals of a user.
+	ApprovalStats = approval.UserStats
+)
