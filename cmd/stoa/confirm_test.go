@@ -11,6 +11,8 @@ import (
 var unasked = map[string]string{
 	"stoa context private delete": "one value, whose key stands in the command line",
 	"stoa record delete":          "one record, whose id stands in the command line",
+	"stoa task delete":            "one task, whose id stands in the command line",
+	"stoa approval policy delete": "one policy, whose id stands in the command line",
 	"stoa restore":                "what it replaces it moves aside",
 	"stoa dag cursors":            "a cursor is a place, not data",
 }

@@ -31,9 +31,9 @@ var idWords = map[string]string{
 
 // otherWords are those of all other arguments, with what may stand there.
 var otherWords = map[string]string{
-	"ACTION": "email.send", "AGENT": "cece", "CAPABILITIES": "none", "CHANGES": "-", "COLLECTION": "intent", "COLUMN": "Group", "COMPLETED": "0", "DAY": "2025-11-30", "DIR": "", "DOCUMENT": "{}", "DST": "x", "EVENT": "{}", "FAILED": "0", "FILE": "x", "FILE|-": "-",
-	"FROM": "1", "TO": "2", "INTENT": "int-20251130-abc123", "INVITATION": "00", "JSON": "{}", "KEY": "k", "METHOD": "m", "NAME": "n", "NUMBER": "1", "OBJECT": "org:acme", "PATCH": "{}", "POLICY": "open", "PREFIX": "p", "REQUEST": "00",
-	"ROLE": "member", "SCOPE": "email.send", "SRC": "x", "STATE": "active", "TENANT": "acme", "VALUE": "1", "VERSION": "2", "|": "",
+	"ACTION": "email.send", "AGENT": "cece", "ANSWER": "approve", "ANSWERS": "[]", "CAPABILITIES": "none", "CHANGES": "-", "COLLECTION": "intent", "COLUMN": "Group", "COMPLETED": "0", "DAY": "2025-11-30", "DIR": "", "DOCUMENT": "{}", "DST": "x", "EVENT": "{}", "FAILED": "0", "FILE": "x", "FILE|-": "-",
+	"FROM": "1", "TO": "2", "INTENT": "int-20251130-abc123", "INVITATION": "00", "JSON": "{}", "KEY": "k", "METHOD": "m", "NAME": "n", "NUMBER": "1", "OBJECT": "org:acme", "PATCH": "{}", "POLICY": "open", "PREFIX": "p", "PREVIEW": "{}", "REQUEST": "00", "REVIEWER": "ann",
+	"ROLE": "member", "SCOPE": "email.send", "SCORE": "1", "SRC": "x", "STATE": "active", "TENANT": "acme", "USER": "ann", "VALUE": "1", "VERSION": "2", "|": "",
 }
 
 // noIDArguments are arguments and flags that are whole ids though they stand where ids
@@ -44,21 +44,46 @@ var noIDArguments = map[string]string{
 	"blob put --id": "it is what the content has to hash to", "namespace invite --invitee": "who is invited is nobody here yet",
 	"namespace create --app-key": "it is a hash", "group target --app-key": "it is a hash",
 	"dag commit --root": "it is the root that was read", "dag proof verify --root": "it is the root that is trusted",
-	"record get ID":            "a record is named by whoever made it",
-	"record update ID":         "a record is named by whoever made it",
-	"record transition ID":     "a record is named by whoever made it",
-	"record delete ID":         "a record is named by whoever made it",
-	"record history ID":        "a record is named by whoever made it",
-	"record watch [ID]":        "a record is named by whoever made it",
-	"policy approval [ID]":     "a record is named by whoever made it",
-	"policy approve ID":        "a record is named by whoever made it",
-	"policy reject ID":         "a record is named by whoever made it",
-	"policy revoke ID":         "a record is named by whoever made it",
-	"policy decide --context":  "it is a context of conditions",
-	"policy use --context":     "it is a context of conditions",
-	"policy explain --context": "it is a context of conditions",
-	"ledger show --from":       "it is a time",
-	"record list --from":       "it is a value of a field",
+	"record get ID":             "a record is named by whoever made it",
+	"record update ID":          "a record is named by whoever made it",
+	"record transition ID":      "a record is named by whoever made it",
+	"record delete ID":          "a record is named by whoever made it",
+	"record history ID":         "a record is named by whoever made it",
+	"record watch [ID]":         "a record is named by whoever made it",
+	"policy approval [ID]":      "a record is named by whoever made it",
+	"policy approve ID":         "a record is named by whoever made it",
+	"policy reject ID":          "a record is named by whoever made it",
+	"policy revoke ID":          "a record is named by whoever made it",
+	"approval delegate ID":      "an approval is named by whoever made it",
+	"approval escalate [ID]":    "an approval is named by whoever made it",
+	"approval policy delete ID": "a policy is named by whoever made it",
+	"approval respond ID":       "an approval is named by whoever made it",
+	"approval show ID":          "an approval is named by whoever made it",
+	"task apply ID":             "a task is named by whoever made it",
+	"task approve ID":           "a task is named by whoever made it",
+	"task cancel ID":            "a task is named by whoever made it",
+	"task complete ID":          "a task is named by whoever made it",
+	"task delete ID":            "a task is named by whoever made it",
+	"task preview ID":           "a task is named by whoever made it",
+	"task reject ID":            "a task is named by whoever made it",
+	"task retry ID":             "a task is named by whoever made it",
+	"task review ID":            "a task is named by whoever made it",
+	"task revise ID":            "a task is named by whoever made it",
+	"task risk ID":              "a task is named by whoever made it",
+	"task show ID":              "a task is named by whoever made it",
+	"task stats ID":             "a task is named by whoever made it",
+	"task submit ID":            "a task is named by whoever made it",
+	"task update ID":            "a task is named by whoever made it",
+	"task approve --from":       "it is a state",
+	"task cancel --from":        "it is a state",
+	"task reject --from":        "it is a state",
+	"task revise --from":        "it is a state",
+	"task submit --from":        "it is a state",
+	"policy decide --context":   "it is a context of conditions",
+	"policy use --context":      "it is a context of conditions",
+	"policy explain --context":  "it is a context of conditions",
+	"ledger show --from":        "it is a time",
+	"record list --from":        "it is a value of a field",
 }
 
 // idFlags are flags that are ids, wherever they stand; otherFlags are all others that
@@ -68,7 +93,8 @@ var (
 	otherFlags = strings.Fields(`after allow-peers approval as by column config cursor delete dir engine event export format group import intent listen log-format log-level
 		metrics-socket migration mode name new-key-file new-passphrase-file offline out output passphrase-file peer placement policy prefix
 		private-delete private-put put reason role seal-key-file seal-passphrase-file secret-peers seed-file socket status subject tenant tenant-map to type workload
-		key kind scope fragment seq index`)
+		key kind scope fragment seq index
+		agent author error error-details escalate-to factors on-timeout output-key priority resource result state tag task`)
 	noIDFlags = []string{"dag cursors --drop", "context private scan --from", "context state scan --from", "scan --key"}
 )
 

@@ -26,6 +26,9 @@ import (
 	"github.com/stoadb/stoa/namespace"
 )
 
+// recordsDo is why commands on tasks and approvals, which are records, read no directory.
+const recordsDo = "`stoa record list` and `get` read these records of a directory"
+
 // noOffline are the commands that ask a daemon and read no directory instead, and why.
 var noOffline = map[string]string{
 	"top": "it watches a daemon", "stats": "it counts what a daemon does",
@@ -40,6 +43,10 @@ var noOffline = map[string]string{
 	"record create": "it writes", "record update": "it writes", "record transition": "it writes", "record delete": "it writes", "record import": "it writes",
 	"policy add": "it writes", "policy use": "it writes", "policy approve": "it writes", "policy reject": "it writes", "policy bootstrap": "it writes",
 	"policy heartbeat": "it writes", "policy step": "it writes", "policy revoke": "it writes", "policy migrate": "it writes", "policy drop": "it writes",
+	"task apply": "it writes", "task approve": "it writes", "task cancel": "it writes", "task complete": "it writes", "task create": "it writes", "task delete": "it writes", "task preview": "it writes", "task reject": "it writes", "task retry": "it writes", "task review": "it writes", "task revise": "it writes", "task risk": "it writes", "task submit": "it writes", "task update": "it writes",
+	"approval create": "it writes", "approval respond": "it writes", "approval batch": "it writes", "approval delegate": "it writes", "approval escalate": "it writes", "approval policy add": "it writes", "approval policy delete": "it writes",
+	"task show": recordsDo, "task list": recordsDo, "task board": recordsDo, "task stats": recordsDo, "task lookup": recordsDo,
+	"approval show": recordsDo, "approval list": recordsDo, "approval queue": recordsDo, "approval stats": recordsDo, "approval policy list": recordsDo,
 	"ledger append":    "it writes",
 	"record watch":     "a directory does not change",
 	"namespace create": "it writes", "namespace invite": "it signs", "namespace revoke": "it writes", "namespace join": "it writes",
