@@ -20,7 +20,9 @@ import (
 	"github.com/stoadb/stoa/engine/rocks"
 	"github.com/stoadb/stoa/engine/rocks/diskfile"
 	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/approval"
 	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc/server"
@@ -39,7 +41,9 @@ var defects = map[string]func(*rocks.Engine) (engine.Engine, error){
 	"point in time":      func(e *rocks.Engine) (engine.Engine, error) { return e, nil }, // see cutAtDamage
 	"split batch":        func(e *rocks.Engine) (engine.Engine, error) { return serial(e, inTwo(e)), nil },
 	"lost index row":     func(e *rocks.Engine) (engine.Engine, error) { return serial(e, without(e, "dag-seq")), nil },
-	"uncounted use":      func(e *rocks.Engine) (engine.Engine, error) { return serial(e, withoutUses(e)), nil },
+	"uncounted use":      recordsLost("", `"uses_count":`),
+	"lost grant":         recordsLost("resource:db:", ""),
+	"lost answer":        recordsLost("", `"response_action":`),
 	"broken compare":     func(e *rocks.Engine) (engine.Engine, error) { return serial(e, unguarded(e)), nil },
 }
 
@@ -146,12 +150,14 @@ func without(e engine.Engine, scope string) func(*engine.Batch) error {
 	})
 }
 
-// withoutUses leaves out the records that count a use, one in four.
-func withoutUses(e engine.Engine) func(*engine.Batch) error {
-	return leavingOut(e, func(op engine.Op) bool {
-		row, err := kv.ParseRow(op.Key)
-		return op.Column == column.Generic && err == nil && row.Shape == kv.ShapeRecord && bytes.Contains(op.Value, []byte(`"uses_count":`))
-	})
+// recordsLost leaves out one in four of the records whose key and value have some bytes.
+func recordsLost(key, value string) func(*rocks.Engine) (engine.Engine, error) {
+	return func(e *rocks.Engine) (engine.Engine, error) {
+		return serial(e, leavingOut(e, func(op engine.Op) bool {
+			row, err := kv.ParseRow(op.Key)
+			return op.Column == column.Generic && err == nil && row.Shape == kv.ShapeRecord && bytes.Contains(op.Key, []byte(key)) && bytes.Contains(op.Value, []byte(value))
+		})), nil
+	}
 }
 
 // leavingOut leaves out one in four of the rows that are of some kind.
@@ -338,6 +344,15 @@ func serveEngine(e engine.Engine, disk *rocks.Engine, path string, o parts) erro
 	if err != nil {
 		return err
 	}
+	locks, err := lock.New(substrate, lock.Options{Log: o.kv.Log})
+	if err != nil {
+		return err
+	}
+	defer locks.Close()
+	approvals, err := approval.New(policies.Records(), approval.Options{Locks: locks})
+	if err != nil {
+		return err
+	}
 	namespaces, err := namespace.Open(e, o.namespaces)
 	if err != nil {
 		return err
@@ -348,6 +363,7 @@ func serveEngine(e engine.Engine, disk *rocks.Engine, path string, o parts) erro
 	}
 	o.server.Dag, o.server.KV, o.server.Namespaces, o.server.Blobs = contexts, storage, namespaces, blobs
 	o.server.Records, o.server.Policies = policies.Records(), policies
+	o.server.Locks, o.server.Approvals = locks, approvals
 	srv, err := server.New(e, o.server)
 	if err != nil {
 		return err

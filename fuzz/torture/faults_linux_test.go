@@ -78,6 +78,7 @@ func tasks() []task {
 	return []task{
 		{"store", newRows, 12, false, false}, {"dag", newBranch, 8, true, false}, {"governance", newCouncil, 8, true, false},
 		{"kv", newRegisters, 12, true, false}, {"blobs", newBlobs, 4, true, true},
+		{"records", newIntents, 8, true, false}, {"decisions", newUses, 6, true, false}, {"locks", newHolds, 8, true, false}, {"reviews", newVotes, 8, true, false},
 	}
 }
 

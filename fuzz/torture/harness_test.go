@@ -63,7 +63,8 @@ type kind struct {
 var kinds = []kind{
 	{"Store batches", newRows}, {"Dag commits", newBranch}, {"Dag adds", newReplica},
 	{"governance ops", newCouncil}, {"Kv changes", newRegisters}, {"Blob uploads", newBlobs},
-	{"Record changes", newIntents}, {"decisions and uses", newUses},
+	{"Record changes", newIntents}, {"decisions and uses", newUses}, {"locks and guarded writes", newHolds},
+	{"reviews of tasks", newVotes},
 }
 
 // workersOf returns two of each kind, each with choices of its own.
