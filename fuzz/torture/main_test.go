@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+
+	"github.com/stoadb/stoa/engine/enginetest"
 )
 
 // What `make torture` sets by ARGS.
@@ -69,10 +71,11 @@ var stoaBinary = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// seedOf returns the seed of a test, and says what it is.
+// seedOf returns the seed of a test, which follows from RAPID_SEED unless it is given, and
+// says what it is.
 func seedOf(t testing.TB) uint64 {
 	t.Helper()
-	seed := rand.Uint64()
+	seed := rand.NewPCG(enginetest.Seed(), 0).Uint64()
 	if s := os.Getenv(seedEnv); s != "" {
 		var err error
 		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {

@@ -25,8 +25,8 @@ func TestDaemonsWithADefectDoNotPass(t *testing.T) {
 		{"split batch", 25, "exit status 2|is not there, nor|there is map|acknowledged were"},
 		{"lost index row", 25, "dag-seq"},
 		{"uncounted use", 25, "counts [0-9]+ uses; of|collection delegation of tenant"},
-		{"lost grant", 25, "but the lock is|was not held when|was refused, and|was granted"},
-		{"lost answer", 25, "is answered by|by the answers|came too late|collection approval_request"},
+		{"lost grant", 25, "but the lock is|was not held when|was refused, and|was granted|kv-due|kv-index|kv-counters|kv-log"},
+		{"lost answer", 25, "is answered by|by the answers|came too late|kv-index|kv-counters|kv-log"},
 		{"skipped root check", 25, "on a root that the context does not have"},
 		{"broken compare", 25, "whose expectation does not hold"},
 	} {
