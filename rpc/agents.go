@@ -2,7 +2,9 @@ package rpc
 
 import (
 	"github.com/stoadb/stoa/kv/approval"
+	"github.com/stoadb/stoa/kv/limit"
 	"github.com/stoadb/stoa/kv/lock"
+	"github.com/stoadb/stoa/kv/setting"
 	"github.com/stoadb/stoa/rpc/agents"
 )
 
@@ -78,4 +80,42 @@ type (
 	ApprovalDelegation = approval.Delegation
 	// ApprovalStats are the approvals of a user.
 	ApprovalStats = approval.UserStats
+)
+
+// Limits are the rate limits of a tenant; see [agents.Limits].
+type Limits = agents.Limits
+
+// Limits returns the rate limits of a tenant; "" is the tenant that the daemon binds this user
+// to.
+func (c *Client) Limits(tenant string) *Limits { return agents.NewLimits((*calling)(c), tenant) }
+
+// What calls of [Limits] take and return.
+type (
+	// LimitName is what is limited: one user at one endpoint.
+	LimitName = limit.Name
+	// LimitRule is how often something may be done.
+	LimitRule = limit.Rule
+	// LimitVerdict is whether it may be done now.
+	LimitVerdict = limit.Verdict
+	// Limit is what is known of a limit.
+	Limit = limit.Limit
+	// LimitListOptions say which page of limits is asked for.
+	LimitListOptions = limit.ListOptions
+)
+
+// Settings are the configuration and the features of a tenant; see [agents.Settings].
+type Settings = agents.Settings
+
+// Settings returns the settings of a tenant; "" is the tenant that the daemon binds this user
+// to.
+func (c *Client) Settings(tenant string) *Settings {
+	return agents.NewSettings((*calling)(c), tenant)
+}
+
+// What calls of [Settings] return.
+type (
+	// Setting is what a setting of a tenant is.
+	Setting = setting.Setting
+	// SettingEvent is what a watcher of settings is told.
+	SettingEvent = setting.Event
 )

@@ -17,7 +17,6 @@ const (
 	CodeInvalidCursor   Code = "INVALID_CURSOR"
 	CodeNotFound        Code = "NOT_FOUND"
 	CodeTooMany         Code = "TOO_MANY"
-	CodeClosed          Code = "CLOSED"
 )
 
 // Error is a refusal: nothing is written. That a limit is reached is none, but what
@@ -57,8 +56,6 @@ var (
 	ErrNotFound error = &Error{Code: CodeNotFound}
 	// ErrTooMany is returned where the tenant has as many limits as it may.
 	ErrTooMany error = &Error{Code: CodeTooMany}
-	// ErrClosed is returned once the kv.Store is closed.
-	ErrClosed error = &Error{Code: CodeClosed}
 )
 
 func refuse(code Code, field, format string, args ...any) *Error {
@@ -86,8 +83,6 @@ func told(err error) error {
 		return &Error{Code: CodeInvalidArgument, Field: e.Field, Limit: e.Limit, Have: e.Have, Reason: e.Reason}
 	case kv.CodeInvalidCursor:
 		return refuse(CodeInvalidCursor, "cursor", "%s", e.Reason)
-	case kv.CodeClosed:
-		return refuse(CodeClosed, "", "the store is closed")
 	}
 	return err
 }

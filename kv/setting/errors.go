@@ -15,7 +15,6 @@ type Code string
 const (
 	CodeValidation Code = "VALIDATION_ERROR"
 	CodeTooMany    Code = "TOO_MANY"
-	CodeClosed     Code = "CLOSED"
 )
 
 // Error is a refusal: nothing is written.
@@ -54,8 +53,6 @@ var (
 	ErrValidation error = &Error{Code: CodeValidation}
 	// ErrTooMany is returned where the quota of the tenant has no room.
 	ErrTooMany error = &Error{Code: CodeTooMany}
-	// ErrClosed is returned once the kv.Store is closed.
-	ErrClosed error = &Error{Code: CodeClosed}
 )
 
 func invalid(field, format string, args ...any) *Error {
@@ -73,8 +70,6 @@ func told(err error) error {
 		return &Error{Code: CodeTooMany, Field: "tenant", Limit: e.Limit, Have: e.Have, Reason: "the quota of the tenant's settings has no room: raise it"}
 	case kv.CodeInvalidTenant, kv.CodeInvalidArgument:
 		return &Error{Code: CodeValidation, Field: e.Field, Limit: e.Limit, Have: e.Have, Reason: e.Reason}
-	case kv.CodeClosed:
-		return &Error{Code: CodeClosed, Reason: "the store is closed"}
 	}
 	return err
 }

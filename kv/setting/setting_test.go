@@ -419,7 +419,7 @@ func TestRefusals(t *testing.T) {
 	require.ErrorIs(t, err, ErrTooMany)
 	require.NoError(t, h.kv.Close())
 	_, err = h.Get("t", LockMaxTTL)
-	require.ErrorIs(t, err, ErrClosed)
+	require.ErrorIs(t, err, kv.ErrClosed)
 	require.Equal(t, defaults(), h.Values("t"), "what can't be read counts as it was")
 	h.open()
 }

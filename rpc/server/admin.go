@@ -48,7 +48,7 @@ const apiVersion = 1
 // allFeatures returns what a server can do if all its services are there; README.md of package
 // rpc says what the names mean.
 func allFeatures() []string {
-	return []string{"blob", "blob-verify", "dag", "find", "frames", "governance", "health", "kv", "kv-synced", "lock", "policy", "record", "reflection", "session", "snapshot"}
+	return []string{"blob", "blob-verify", "dag", "find", "frames", "governance", "health", "kv", "kv-synced", "limit", "lock", "policy", "record", "reflection", "session", "setting", "snapshot", "task"}
 }
 
 // features returns what this server can do, and what is switched on.
@@ -72,6 +72,15 @@ func (s *Server) features() []string {
 	}
 	if s.o.Locks == nil {
 		without("lock")
+	}
+	if s.o.Limits == nil {
+		without("limit")
+	}
+	if s.o.Settings == nil {
+		without("setting")
+	}
+	if s.o.Approvals == nil {
+		without("task")
 	}
 	if s.o.Policies == nil {
 		without("policy")

@@ -23,9 +23,12 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/approval"
+	"github.com/stoadb/stoa/kv/limit"
 	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/kv/record"
+	"github.com/stoadb/stoa/kv/setting"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/frame"
 	"github.com/stoadb/stoa/rpc/internal/wire"
@@ -67,6 +70,32 @@ func (s *fuzzStream) RecvMsg(m any) error {
 	return nil
 }
 
+// firstOnKV is the first of the services of FuzzRequests that need a kv.Store.
+const firstOnKV = 3
+
+// fuzzed makes what the services on a kv.Store need, with something in it.
+func fuzzed(t *testing.T, store *kv.Store, o *Options) *lock.Store {
+	var err error
+	o.Policies, err = policy.New(store, policy.Options{})
+	require.NoError(t, err)
+	o.Records = o.Policies.Records()
+	_, err = o.Records.Create(t.Context(), "t", policy.Intents, []byte(`{"intent_id":"int-20260101-abcdef","actor":"user:a","goal":"x"}`), record.WriteOptions{})
+	require.NoError(t, err)
+	o.Locks, err = lock.New(store, lock.Options{Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	_, err = o.Locks.Acquire(t.Context(), "t", lock.Request{Name: lock.Task("a"), Agent: "a"})
+	require.NoError(t, err)
+	o.Limits, err = limit.New(store, limit.Options{})
+	require.NoError(t, err)
+	o.Settings, err = setting.New(store, setting.Options{})
+	require.NoError(t, err)
+	o.Approvals, err = approval.New(o.Records, approval.Options{Locks: o.Locks})
+	require.NoError(t, err)
+	_, err = o.Approvals.CreateTask(t.Context(), "t", []byte(`{"task_id":"a","metadata":{"author_id":"a"}}`), record.WriteOptions{})
+	require.NoError(t, err)
+	return o.Locks
+}
+
 // FuzzRequests sends any bytes to any method. It may fail only with an error
 // that a peer may see, and the daemon goes on.
 func FuzzRequests(f *testing.F) {
@@ -80,6 +109,10 @@ func FuzzRequests(f *testing.F) {
 		{&stoav1.Policy_ServiceDesc, func(s *Server) (any, any) { return s.o.Policies, nil }},
 		{&stoav1.Record_ServiceDesc, func(s *Server) (any, any) { return s.o.Records, &recordService{s: s} }},
 		{&stoav1.Lock_ServiceDesc, func(s *Server) (any, any) { return s.o.Locks, nil }},
+		{&stoav1.Limit_ServiceDesc, func(s *Server) (any, any) { return s.o.Limits, nil }},
+		{&stoav1.Setting_ServiceDesc, func(s *Server) (any, any) { return s.o.Settings, nil }},
+		{&stoav1.Task_ServiceDesc, func(s *Server) (any, any) { return s.o.Approvals, nil }},
+		{&stoav1.Approval_ServiceDesc, func(s *Server) (any, any) { return s.o.Approvals, nil }},
 	}
 	seedRequests(f)
 	f.Fuzz(func(t *testing.T, service, method byte, data []byte) {
@@ -91,23 +124,11 @@ func FuzzRequests(f *testing.F) {
 		var log bytes.Buffer
 		o := Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}
 		to := services[int(service)%len(services)]
-		if to.generated == &stoav1.Policy_ServiceDesc || to.generated == &stoav1.Record_ServiceDesc { // which take a while to make
+		if int(service)%len(services) >= firstOnKV { // which take a while to make
 			store, err := kv.Open(eng, kv.Options{Log: slog.New(slog.DiscardHandler)})
 			require.NoError(t, err)
 			defer store.Close()
-			o.Policies, err = policy.New(store, policy.Options{})
-			require.NoError(t, err)
-			o.Records = o.Policies.Records()
-			_, err = o.Records.Create(t.Context(), "t", policy.Intents, []byte(`{"intent_id":"int-20260101-abcdef","actor":"user:a","goal":"x"}`), record.WriteOptions{})
-			require.NoError(t, err)
-		}
-		if to.generated == &stoav1.Lock_ServiceDesc {
-			store, err := kv.Open(eng, kv.Options{Log: slog.New(slog.DiscardHandler)})
-			require.NoError(t, err)
-			defer store.Close()
-			o.Locks, err = lock.New(store, lock.Options{})
-			require.NoError(t, err)
-			defer o.Locks.Close()
+			defer fuzzed(t, store, &o).Close()
 		}
 		s, err := New(eng, o)
 		require.NoError(t, err)
@@ -124,7 +145,7 @@ func FuzzRequests(f *testing.F) {
 		} else {
 			m := desc.Streams[which-len(desc.Methods)]
 			stream := &fuzzStream{ctx: ctx, rest: data, many: m.ClientStreams, codec: wire.NewCodec()}
-			if m.StreamName == "Watch" { // which ends when its caller goes
+			if m.StreamName == "Watch" || m.StreamName == "Acquire" { // which ends when its caller goes
 				time.AfterFunc(time.Millisecond, cancel)
 			}
 			err = s.stream(domain, stream, &grpc.StreamServerInfo{FullMethod: m.StreamName}, m.Handler)
@@ -193,6 +214,61 @@ func seedRequests(f *testing.F) {
 			&stoav1.RecordCollectionsRequest{},
 			&stoav1.RecordPutAsideRequest{Tenant: tenant, Collection: "intent"},
 		},
+		{
+			&stoav1.LockRenewRequest{Tenant: tenant, Name: "task:a", Agent: "a", TtlMs: 5},
+			&stoav1.LockReleaseRequest{Tenant: tenant, Name: "task:a", Agent: "a", Token: 1},
+			&stoav1.LockReleaseAllRequest{Tenant: tenant, Agent: "a"},
+			&stoav1.LockDowngradeRequest{Tenant: tenant, Name: "resource:db:a", Agent: "a"},
+			&stoav1.LockGetRequest{Tenant: tenant, Name: "task:a"},
+			&stoav1.LockLookupRequest{Tenant: tenant, Key: "ade:lock:{task:a}:queue"},
+			&stoav1.LockTryAcquireRequest{Tenant: tenant, Name: "resource:db:a", Agent: "b", Mode: stoav1.LockMode_LOCK_MODE_SHARED, Purpose: "x"},
+			&stoav1.LockListRequest{Tenant: tenant, Prefix: "task:", Agent: "a", Limit: 3},
+			&stoav1.LockQueueRequest{Tenant: tenant, Name: "task:a"},
+			&stoav1.LockRegisterRequest{Tenant: tenant, Agent: "a", MaxTasks: 2},
+			&stoav1.LockHeartbeatRequest{Tenant: tenant, Agent: "a"},
+			&stoav1.LockDrainRequest{Tenant: tenant, Agent: "a"},
+			&stoav1.LockDeregisterRequest{Tenant: tenant, Agent: "a"},
+			&stoav1.LockGetAgentRequest{Tenant: tenant, Agent: "a"},
+			&stoav1.LockListAgentsRequest{Tenant: tenant, Limit: 3},
+		},
+		{
+			&stoav1.LimitCheckRequest{Tenant: tenant, Endpoint: "tasks:create", User: "a", Max: 2, WindowMs: 5},
+			&stoav1.LimitGetRequest{Tenant: tenant, Endpoint: "tasks:create", User: "a"},
+			&stoav1.LimitListRequest{Tenant: tenant, Endpoint: "tasks:create", Limit: 3},
+			&stoav1.LimitResetRequest{Tenant: tenant, Endpoint: "tasks:create", User: "a"},
+			&stoav1.LimitLookupRequest{Tenant: tenant, Key: "ade:ratelimit:{tasks:create}:a"},
+		},
+		{
+			&stoav1.SettingGetRequest{Tenant: tenant, Name: "ade:feature:deadlock_detection"},
+			&stoav1.SettingListRequest{Tenant: tenant},
+			&stoav1.SettingSetRequest{Tenant: tenant, Name: "config:risk:thresholds", Value: []byte(`{"medium":1,"high":2,"critical":3}`)},
+			&stoav1.SettingDeleteRequest{Tenant: tenant, Name: "config:lock:max_ttl"},
+		},
+		{
+			&stoav1.TaskCreateRequest{Tenant: tenant, Document: []byte(`{"task_id":"b","metadata":{"author_id":"a"}}`)},
+			&stoav1.TaskGetRequest{Tenant: tenant, TaskId: "a"},
+			&stoav1.TaskUpdateRequest{Tenant: tenant, TaskId: "a", Patch: []byte(`{"config":{"type":"x"}}`), Revision: 1},
+			&stoav1.TaskMoveRequest{Tenant: tenant, TaskId: "a", To: "SUBMITTED", By: "a", Token: 1, ErrorDetails: []byte(`{}`)},
+			&stoav1.TaskAssessRequest{Tenant: tenant, TaskId: "a"},
+			&stoav1.TaskSetPreviewRequest{Tenant: tenant, TaskId: "a", Preview: []byte(`{"changes":[]}`)},
+			&stoav1.TaskPreviewRequest{Tenant: tenant, TaskId: "a"},
+			&stoav1.TaskTimeOutRequest{Tenant: tenant, TaskId: "a"},
+			&stoav1.TaskDeleteRequest{Tenant: tenant, TaskId: "a"},
+			&stoav1.TaskStatsRequest{Tenant: tenant, TaskId: "a"},
+			&stoav1.TaskLookupRequest{Tenant: tenant, Key: "ade:task:{a}:state"},
+		},
+		{
+			&stoav1.ApprovalRequestRequest{Tenant: tenant, TaskId: "a", Approvals: [][]byte{[]byte(`{"reviewer_id":"b"}`)}, Required: 1},
+			&stoav1.ApprovalGetRequest{Tenant: tenant, ApprovalId: "app-1"},
+			&stoav1.ApprovalQueueRequest{Tenant: tenant, User: "b", Limit: 3},
+			&stoav1.ApprovalRespondRequest{Tenant: tenant, Answer: &stoav1.ApprovalAnswer{ApprovalId: "app-1", By: "b", Action: "approve"}},
+			&stoav1.ApprovalRespondAllRequest{Tenant: tenant, Answers: []*stoav1.ApprovalAnswer{{ApprovalId: "app-1", By: "b", Action: "reject"}}},
+			&stoav1.ApprovalDelegateRequest{Tenant: tenant, ApprovalId: "app-1", By: "b", To: "c"},
+			&stoav1.ApprovalEscalateRequest{Tenant: tenant, ApprovalId: "app-1"},
+			&stoav1.ApprovalEscalateDueRequest{Tenant: tenant},
+			&stoav1.ApprovalArchiveRequest{Tenant: tenant, ApprovalId: "app-1"},
+			&stoav1.ApprovalStatsRequest{Tenant: tenant, User: "b"},
+		},
 	}
 	streams := [][][]proto.Message{
 		{
@@ -232,6 +308,14 @@ func seedRequests(f *testing.F) {
 				&stoav1.RecordImportRequest{Message: &stoav1.RecordImportRequest_Lines{Lines: []byte(`{"intent_id":"int-20260101-abcdeg","actor":"user:a","goal":"y"}` + "\n")}},
 			},
 		},
+		{
+			{&stoav1.LockAcquireRequest{Tenant: tenant, Name: "task:a", Agent: "b", Wait: true, MaxWaitMs: 1, ClaimMs: 5, Priority: 3}},
+			{&stoav1.LockWatchRequest{Tenant: tenant}},
+		},
+		{},
+		{{&stoav1.SettingWatchRequest{Tenant: tenant, After: 1}}},
+		{},
+		{},
 	}
 	for service, list := range unary {
 		for method, m := range list {

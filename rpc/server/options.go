@@ -18,9 +18,11 @@ import (
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/approval"
 	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/kv/limit"
 	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/kv/record"
+	"github.com/stoadb/stoa/kv/setting"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc/server/internal/demux"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -116,6 +118,11 @@ type Options struct {
 	// Locks are the locks of the engine, for the Lock service. They stay the caller's to
 	// close, after Serve has returned. Nil: there is no such service.
 	Locks *lock.Store
+	// Limits are the rate limits of the engine, for the Limit service, and Settings those of
+	// its tenants, for Setting. Their store stays the caller's to close, after Serve has
+	// returned. Nil: there is no such service.
+	Limits   *limit.Store
+	Settings *setting.Store
 	// Approvals are the tasks and approvals of the engine, for the services Task and Approval.
 	// Their store stays the caller's to close, after Serve has returned. Nil: there are no
 	// such services.

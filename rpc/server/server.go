@@ -138,6 +138,12 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 	if o.Locks != nil {
 		s.register(&stoav1.Lock_ServiceDesc, o.Locks, nil)
 	}
+	if o.Limits != nil {
+		s.register(&stoav1.Limit_ServiceDesc, o.Limits, nil)
+	}
+	if o.Settings != nil {
+		s.register(&stoav1.Setting_ServiceDesc, o.Settings, nil)
+	}
 	if o.Approvals != nil {
 		s.register(&stoav1.Task_ServiceDesc, o.Approvals, nil)
 		s.register(&stoav1.Approval_ServiceDesc, o.Approvals, nil)

@@ -176,6 +176,16 @@ const (
 	ErrorKind_ERROR_KIND_LOCK_REFUSED ErrorKind = 51
 	// There are as many locks, or requests that wait, as may be. Fields: as of LOCK_ARGUMENT.
 	ErrorKind_ERROR_KIND_LOCK_QUOTA ErrorKind = 52
+	// A request of Setting that makes no sense. Fields: code, field, reason; setting, limit, size.
+	ErrorKind_ERROR_KIND_SETTING_ARGUMENT ErrorKind = 53
+	// The quota of the tenant's settings has no room. Fields: the same.
+	ErrorKind_ERROR_KIND_SETTING_QUOTA ErrorKind = 54
+	// A request of Limit that makes no sense. Fields: code, field, reason; limit, size.
+	ErrorKind_ERROR_KIND_LIMIT_ARGUMENT ErrorKind = 55
+	// Nothing of the limit counts. Fields: the same.
+	ErrorKind_ERROR_KIND_LIMIT_NOT_FOUND ErrorKind = 56
+	// The tenant has as many limits as it may. Fields: the same.
+	ErrorKind_ERROR_KIND_LIMIT_QUOTA ErrorKind = 57
 	// No such namespace. Fields: reason, namespace_id.
 	ErrorKind_ERROR_KIND_NO_NAMESPACE ErrorKind = 80
 	// No such group. Fields: reason, group_id or namespace_id.
@@ -285,6 +295,11 @@ var (
 		50: "ERROR_KIND_LOCK_NOT_FOUND",
 		51: "ERROR_KIND_LOCK_REFUSED",
 		52: "ERROR_KIND_LOCK_QUOTA",
+		53: "ERROR_KIND_SETTING_ARGUMENT",
+		54: "ERROR_KIND_SETTING_QUOTA",
+		55: "ERROR_KIND_LIMIT_ARGUMENT",
+		56: "ERROR_KIND_LIMIT_NOT_FOUND",
+		57: "ERROR_KIND_LIMIT_QUOTA",
 		80: "ERROR_KIND_NO_NAMESPACE",
 		81: "ERROR_KIND_NO_GROUP",
 		82: "ERROR_KIND_NO_GROUP_CONTEXT",
@@ -360,6 +375,11 @@ var (
 		"ERROR_KIND_LOCK_NOT_FOUND":   50,
 		"ERROR_KIND_LOCK_REFUSED":     51,
 		"ERROR_KIND_LOCK_QUOTA":       52,
+		"ERROR_KIND_SETTING_ARGUMENT": 53,
+		"ERROR_KIND_SETTING_QUOTA":    54,
+		"ERROR_KIND_LIMIT_ARGUMENT":   55,
+		"ERROR_KIND_LIMIT_NOT_FOUND":  56,
+		"ERROR_KIND_LIMIT_QUOTA":      57,
 		"ERROR_KIND_NO_NAMESPACE":     80,
 		"ERROR_KIND_NO_GROUP":         81,
 		"ERROR_KIND_NO_GROUP_CONTEXT": 82,
@@ -496,7 +516,7 @@ const file_stoa_v1_error_proto_rawDesc = "" +
 	"\x06fields\x18\x04 \x03(\v2\x1a.stoa.v1.Error.FieldsEntryR\x06fields\x1a9\n" +
 	"\vFieldsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*\xa5\x0f\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*\xbf\x10\n" +
 	"\tErrorKind\x12\x1a\n" +
 	"\x16ERROR_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ERROR_KIND_NOT_FOUND\x10\x01\x12\x17\n" +
@@ -551,7 +571,12 @@ const file_stoa_v1_error_proto_rawDesc = "" +
 	"\x18ERROR_KIND_LOCK_ARGUMENT\x101\x12\x1d\n" +
 	"\x19ERROR_KIND_LOCK_NOT_FOUND\x102\x12\x1b\n" +
 	"\x17ERROR_KIND_LOCK_REFUSED\x103\x12\x19\n" +
-	"\x15ERROR_KIND_LOCK_QUOTA\x104\x12\x1b\n" +
+	"\x15ERROR_KIND_LOCK_QUOTA\x104\x12\x1f\n" +
+	"\x1bERROR_KIND_SETTING_ARGUMENT\x105\x12\x1c\n" +
+	"\x18ERROR_KIND_SETTING_QUOTA\x106\x12\x1d\n" +
+	"\x19ERROR_KIND_LIMIT_ARGUMENT\x107\x12\x1e\n" +
+	"\x1aERROR_KIND_LIMIT_NOT_FOUND\x108\x12\x1a\n" +
+	"\x16ERROR_KIND_LIMIT_QUOTA\x109\x12\x1b\n" +
 	"\x17ERROR_KIND_NO_NAMESPACE\x10P\x12\x17\n" +
 	"\x13ERROR_KIND_NO_GROUP\x10Q\x12\x1f\n" +
 	"\x1bERROR_KIND_NO_GROUP_CONTEXT\x10R\x12\x14\n" +

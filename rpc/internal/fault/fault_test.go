@@ -20,8 +20,10 @@ import (
 	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
+	"github.com/stoadb/stoa/kv/limit"
 	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/record"
+	"github.com/stoadb/stoa/kv/setting"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -101,6 +103,33 @@ func TestRefusalsOfLocksCrossTheSocketWhole(t *testing.T) {
 			exit, _ := Explain(sent)
 			require.Equal(t, want, exit, code)
 		}
+	}
+}
+
+func TestRefusalsOfLimitsAndSettingsCrossTheSocketWhole(t *testing.T) {
+	for sent, want := range map[error]int{
+		&limit.Error{Code: limit.CodeInvalidArgument, Field: "max", Reason: "r", Limit: 4}:                      exitBad,
+		&limit.Error{Code: limit.CodeInvalidCursor, Field: "cursor", Reason: "r"}:                               exitBad,
+		&limit.Error{Code: limit.CodeNotFound, Reason: "r"}:                                                     exitNotFound,
+		&limit.Error{Code: limit.CodeTooMany, Field: "tenant", Reason: "r", Limit: 4, Have: 5}:                  exitRefused,
+		&setting.Error{Code: setting.CodeValidation, Field: "value", Reason: "r", Name: "ade:x", Limit: 4}:      exitBad,
+		&setting.Error{Code: setting.CodeTooMany, Field: "tenant", Reason: "r", Limit: 4, Have: 5}:              exitRefused,
+		&setting.Error{Code: setting.CodeValidation, Field: "name", Reason: "there is no setting of this name"}: exitBad,
+	} {
+		got := over(Describe(sent))
+		require.ErrorContains(t, got, sent.Error())
+		switch sent := sent.(type) {
+		case *limit.Error:
+			var e *limit.Error
+			require.ErrorAs(t, got, &e)
+			require.Equal(t, sent, e)
+		case *setting.Error:
+			var e *setting.Error
+			require.ErrorAs(t, got, &e)
+			require.Equal(t, sent, e)
+		}
+		exit, _ := Explain(sent)
+		require.Equal(t, want, exit, sent)
 	}
 }
 

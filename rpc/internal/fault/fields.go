@@ -35,12 +35,13 @@ const (
 	FieldNext        = "next"         // a time, RFC 3339
 	FieldExpected    = "expected"     // a time, RFC 3339
 	FieldRetryAfter  = "retry_after"  // milliseconds
-	FieldCode        = "code"         // of a refusal of the services Kv, Record, Policy and Lock
+	FieldCode        = "code"         // of a refusal of the services of key-values, records and what agents coordinate by
 	FieldTenant      = "tenant"       // of the services Kv, Record and Policy
 	FieldCollection  = "collection"   // of the services Record and Policy
 	FieldRevision    = "revision"     // that a record has
 	FieldNamespace   = "namespace_id" // hex
 	FieldLock        = "lock"         // the name of one
+	FieldSetting     = "setting"      // the name of one
 	FieldHolders     = "holders"      // agents, as JSON
 	FieldRemaining   = "remaining_ms" // of a lock's first holder to end
 	FieldToken       = "token"        // of the grant that there is

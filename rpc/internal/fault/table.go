@@ -17,8 +17,10 @@ import (
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/kv/limit"
 	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/record"
+	"github.com/stoadb/stoa/kv/setting"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -60,6 +62,12 @@ var errRecord = &record.Error{}
 
 // errLock stands for the errors of the Lock service.
 var errLock = &lock.Error{}
+
+// errSetting stands for the errors of the Setting service, and errLimit for those of Limit.
+var (
+	errSetting = &setting.Error{}
+	errLimit   = &limit.Error{}
+)
 
 // errorTable is all errors that have a kind, an exit code or a hint. The first that fits
 // an error counts: those with data stand before those that they are too. Of several with a
@@ -129,6 +137,11 @@ var errorTable = []known{
 	{is: errLock, kind: stoav1.ErrorKind_ERROR_KIND_LOCK_NOT_FOUND, code: codes.NotFound, exit: exitNotFound, data: refusedLock(stoav1.ErrorKind_ERROR_KIND_LOCK_NOT_FOUND)},
 	{is: errLock, kind: stoav1.ErrorKind_ERROR_KIND_LOCK_REFUSED, code: codes.FailedPrecondition, exit: exitRefused, data: refusedLock(stoav1.ErrorKind_ERROR_KIND_LOCK_REFUSED)},
 	{is: errLock, kind: stoav1.ErrorKind_ERROR_KIND_LOCK_QUOTA, code: codes.ResourceExhausted, exit: exitRefused, data: refusedLock(stoav1.ErrorKind_ERROR_KIND_LOCK_QUOTA)},
+	{is: errSetting, kind: stoav1.ErrorKind_ERROR_KIND_SETTING_ARGUMENT, code: codes.InvalidArgument, data: refusedSetting(stoav1.ErrorKind_ERROR_KIND_SETTING_ARGUMENT)},
+	{is: errSetting, kind: stoav1.ErrorKind_ERROR_KIND_SETTING_QUOTA, code: codes.ResourceExhausted, exit: exitRefused, data: refusedSetting(stoav1.ErrorKind_ERROR_KIND_SETTING_QUOTA)},
+	{is: errLimit, kind: stoav1.ErrorKind_ERROR_KIND_LIMIT_ARGUMENT, code: codes.InvalidArgument, data: refusedLimit(stoav1.ErrorKind_ERROR_KIND_LIMIT_ARGUMENT)},
+	{is: errLimit, kind: stoav1.ErrorKind_ERROR_KIND_LIMIT_NOT_FOUND, code: codes.NotFound, exit: exitNotFound, data: refusedLimit(stoav1.ErrorKind_ERROR_KIND_LIMIT_NOT_FOUND)},
+	{is: errLimit, kind: stoav1.ErrorKind_ERROR_KIND_LIMIT_QUOTA, code: codes.ResourceExhausted, exit: exitRefused, data: refusedLimit(stoav1.ErrorKind_ERROR_KIND_LIMIT_QUOTA)},
 	{is: kv.ErrSpaceNotFound, kind: stoav1.ErrorKind_ERROR_KIND_KV_NO_TENANT, code: codes.NotFound, exit: exitNotFound, hint: "`stoa kv tenants list` lists those that are here", data: noTenantData},
 	{is: kv.ErrClosed, kind: stoav1.ErrorKind_ERROR_KIND_CLOSED, code: codes.Unavailable, exit: exitOpen},
 	{is: kv.ErrBusy, kind: stoav1.ErrorKind_ERROR_KIND_BUSY, code: codes.ResourceExhausted, exit: exitRefused, hint: "the daemon has too much to do at once: try again", data: kvBusyData},
