@@ -61,7 +61,7 @@ var below = map[string][]string{
 	"bench":                {"rpc/server"},
 	"fuzz":                 {"rpc/server"},
 	"cmd":                  {"rpc/server", "bench", "engine/seal"},
-	"cmd/stoa":             {"cmd/stoa/internal/blobs", "cmd/stoa/internal/contexts", "cmd/stoa/internal/daemon", "cmd/stoa/internal/governance", "cmd/stoa/internal/inspection", "cmd/stoa/internal/keyvalues", "cmd/stoa/internal/policies", "cmd/stoa/internal/records", "cmd/stoa/internal/tasks"},
+	"cmd/stoa":             {"cmd/stoa/internal/agents", "cmd/stoa/internal/blobs", "cmd/stoa/internal/contexts", "cmd/stoa/internal/daemon", "cmd/stoa/internal/governance", "cmd/stoa/internal/inspection", "cmd/stoa/internal/keyvalues", "cmd/stoa/internal/policies", "cmd/stoa/internal/records", "cmd/stoa/internal/tasks"},
 
 	"kv/approval":              {"kv/record", "kv/lock"},
 	"kv/approval/approvaltest": {"kv/approval", "engine/enginetest", "engine/mem"},
@@ -75,6 +75,7 @@ var below = map[string][]string{
 	"cmd/stoa/internal/keyvalues":  {"cmd/stoa/internal/cli"},
 	"cmd/stoa/internal/policies":   {"cmd/stoa/internal/cli"},
 	"cmd/stoa/internal/records":    {"cmd/stoa/internal/cli"},
+	"cmd/stoa/internal/agents":     {"cmd/stoa/internal/cli"},
 	"cmd/stoa/internal/tasks":      {"cmd/stoa/internal/cli"},
 	"cmd/stoa/internal/cli":        {"cmd"},
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/stoadb/stoa/cmd/stoa/internal/agents"
 	"github.com/stoadb/stoa/cmd/stoa/internal/blobs"
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/cmd/stoa/internal/contexts"
@@ -30,6 +31,7 @@ func addCommands(root *cobra.Command, p *cli.Process) {
 		{"Key-values", keyvalues.Commands(p)},
 		{"Policy", policies.Commands(p)},
 		{"Tasks", tasks.Commands(p)},
+		{"Tasks", agents.Commands(p)},
 		{"Governance", governance.Commands(p)},
 		{"Inspection", inspection.Commands(p)},
 		{"Offline", records.SchemaCommands(p)},

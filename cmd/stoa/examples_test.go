@@ -92,13 +92,15 @@ for t in t-approved t-failed; do stoa approval respond of-$t approve --by ann --
 stoa task apply t-failed --agent worker-1 --tenant acme
 stoa task complete t-failed --agent worker-1 --result failure --tenant acme
 stoa approval policy add '{"policy_id":"policy-1","owner_id":"eve","delegate_to":"bob"}' --tenant acme
+stoa setting set feature:batch_approvals enabled --tenant acme
+stoa limit check tasks:create ann --max 10 --window 24h --tenant acme
 `
 
 // goesOn are the examples that run until somebody ends them: only their command line is
 // looked at here. outside are those that need what a test does not have.
 var (
-	goesOn  = regexp.MustCompile(`^stoa (serve|top|view)\b|^STOA_LOG_LEVEL=debug stoa serve|stoa (kv|record) watch|--live`)
-	outside = regexp.MustCompile(`curl|dot -T|man -l|xxd|stoa bench|completion|/usr/local|/run/stoa|/var/lib|/backup|^stoa (approval batch|rekey|restore|salvage|import|export|checkpoint|wal|reopen)`)
+	goesOn  = regexp.MustCompile(`^stoa (serve|top|view)\b|^STOA_LOG_LEVEL=debug stoa serve|stoa (kv|record|setting) watch|--live`)
+	outside = regexp.MustCompile(`curl|dot -T|man -l|xxd|stoa bench|completion|/usr/local|/run/stoa|/var/lib|/backup|^stoa (rekey|restore|salvage|import|export|checkpoint|wal|reopen)`)
 )
 
 // before is what a person has done before an example makes sense.

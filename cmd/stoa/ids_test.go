@@ -33,7 +33,7 @@ var idWords = map[string]string{
 var otherWords = map[string]string{
 	"ACTION": "email.send", "AGENT": "cece", "ANSWER": "approve", "ANSWERS": "[]", "CAPABILITIES": "none", "CHANGES": "-", "COLLECTION": "intent", "COLUMN": "Group", "COMPLETED": "0", "DAY": "2025-11-30", "DIR": "", "DOCUMENT": "{}", "DST": "x", "EVENT": "{}", "FAILED": "0", "FILE": "x", "FILE|-": "-",
 	"FROM": "1", "TO": "2", "INTENT": "int-20251130-abc123", "INVITATION": "00", "JSON": "{}", "KEY": "k", "METHOD": "m", "NAME": "n", "NUMBER": "1", "OBJECT": "org:acme", "PATCH": "{}", "POLICY": "open", "PREFIX": "p", "PREVIEW": "{}", "REQUEST": "00", "REVIEWER": "ann",
-	"ROLE": "member", "SCOPE": "email.send", "SCORE": "1", "SRC": "x", "STATE": "active", "TENANT": "acme", "USER": "ann", "VALUE": "1", "VERSION": "2", "|": "",
+	"ENDPOINT": "tasks:create", "ROLE": "member", "SCOPE": "email.send", "SCORE": "1", "SRC": "x", "STATE": "active", "TENANT": "acme", "USER": "ann", "VALUE": "1", "VERSION": "2", "|": "",
 }
 
 // noIDArguments are arguments and flags that are whole ids though they stand where ids

@@ -26,9 +26,6 @@ import (
 	"github.com/stoadb/stoa/namespace"
 )
 
-// recordsDo is why commands on tasks and approvals, which are records, read no directory.
-const recordsDo = "`stoa record list` and `get` read these records of a directory"
-
 // noOffline are the commands that ask a daemon and read no directory instead, and why.
 var noOffline = map[string]string{
 	"top": "it watches a daemon", "stats": "it counts what a daemon does",
@@ -45,8 +42,7 @@ var noOffline = map[string]string{
 	"policy heartbeat": "it writes", "policy step": "it writes", "policy revoke": "it writes", "policy migrate": "it writes", "policy drop": "it writes",
 	"task apply": "it writes", "task approve": "it writes", "task cancel": "it writes", "task complete": "it writes", "task create": "it writes", "task delete": "it writes", "task preview": "it writes", "task reject": "it writes", "task retry": "it writes", "task review": "it writes", "task revise": "it writes", "task risk": "it writes", "task submit": "it writes", "task update": "it writes",
 	"approval create": "it writes", "approval respond": "it writes", "approval batch": "it writes", "approval delegate": "it writes", "approval escalate": "it writes", "approval policy add": "it writes", "approval policy delete": "it writes",
-	"task show": recordsDo, "task list": recordsDo, "task board": recordsDo, "task stats": recordsDo, "task lookup": recordsDo,
-	"approval show": recordsDo, "approval list": recordsDo, "approval queue": recordsDo, "approval stats": recordsDo, "approval policy list": recordsDo,
+	"setting set": "it writes", "setting reset": "it writes", "setting watch": "a directory does not change", "limit check": "it writes", "limit reset": "it writes",
 	"ledger append":    "it writes",
 	"record watch":     "a directory does not change",
 	"namespace create": "it writes", "namespace invite": "it signs", "namespace revoke": "it writes", "namespace join": "it writes",

@@ -102,16 +102,15 @@ var settingWatch = op.NewStream(op.Method{Number: 1055, Name: "Setting.Watch", A
 	}, op.StreamQueue)
 
 // Watch yields the settings that the tenant has set, and then each change of one, in order and
-// once, until ctx ends. When the connection is lost it waits for the daemon and goes on where
-// it was; see [setting.Store.Watch].
-func (s *Settings) Watch(ctx context.Context, start kv.WatchStart, after uint64) iter.Seq2[setting.Event, error] {
-	r := caller.Resuming[setting.Event]{
+// once, until ctx ends. It begins, tells and resumes as a watch of records does; see
+// [setting.Store.Watch].
+func (s *Settings) Watch(ctx context.Context, with ...caller.WatchOption) iter.Seq2[setting.Event, error] {
+	return caller.Resuming[setting.Event]{
 		Begin: func(ctx context.Context, from kv.WatchStart, after uint64) iter.Seq2[setting.Event, error] {
 			return caller.Stream(ctx, s.c, settingWatch, settingWatching{op.Of(s.tenant), from, after})
 		},
-		About: func(e *setting.Event) (kv.EventKind, uint64) { return e.Kind, e.Revision },
-		Again: setting.Event{Kind: kv.EventResync},
-	}
-	r.Start, r.After = start, after
-	return r.Events(ctx)
+		About:        func(e *setting.Event) (kv.EventKind, uint64) { return e.Kind, e.Revision },
+		Again:        setting.Event{Kind: kv.EventResync},
+		WatchOptions: caller.Watched(with),
+	}.Events(ctx)
 }

@@ -131,7 +131,7 @@ func TestSettingsOverTheSocket(t *testing.T) {
 		watching, end := context.WithCancel(ctx)
 		defer end()
 		var told []rpc.SettingEvent
-		for e, err := range s.Watch(watching, kv.FromState, 0) {
+		for e, err := range s.Watch(watching) {
 			if err != nil {
 				require.ErrorIs(t, err, context.Canceled)
 				break

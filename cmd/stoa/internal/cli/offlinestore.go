@@ -17,8 +17,11 @@ import (
 	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/approval"
 	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/kv/limit"
 	"github.com/stoadb/stoa/kv/policy"
+	"github.com/stoadb/stoa/kv/setting"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/server"
@@ -87,6 +90,15 @@ func (o *offlineStore) serveSource(source *inspect.Source) (_ *rpc.Client, err e
 		return nil, err
 	}
 	settings.Records, settings.Policies = policies.Records(), policies
+	if settings.Settings, err = setting.New(substrate, setting.Options{Log: log}); err != nil {
+		return nil, err
+	}
+	if settings.Limits, err = limit.New(substrate, limit.Options{}); err != nil {
+		return nil, err
+	}
+	if settings.Approvals, err = approval.New(policies.Records(), approval.Options{}); err != nil {
+		return nil, err
+	}
 	if settings.Namespaces, err = namespace.View(db, namespace.Options{Damaged: o.lose}); err != nil {
 		return nil, err
 	}

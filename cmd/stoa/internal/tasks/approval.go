@@ -136,7 +136,7 @@ func newRequest(p *cli.Process) *cobra.Command {
 
 func newApprovalShow(p *cli.Process) *cobra.Command {
 	return ofTenant(p, "approval", command{
-		Name: "show", Short: "Print an approval, archived or not", Args: []string{"ID"},
+		Name: "show", Offline: true, Short: "Print an approval, archived or not", Args: []string{"ID"},
 		Example: "app-1 --tenant acme",
 		Run: func(c *call) error {
 			d, err := c.approvals.Get(c.Ctx, c.Args[0])
@@ -158,7 +158,7 @@ func newApprovalList(p *cli.Process) *cobra.Command {
 	var task, status string
 	var limit int
 	return ofTenant(p, "approval", command{
-		Name: "list", Short: "List approvals, the newest first",
+		Name: "list", Offline: true, Short: "List approvals, the newest first",
 		Example: "--tenant acme\n--task t-review --status PENDING --tenant acme",
 		Flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&task, "task", "", "about this task")
@@ -185,7 +185,7 @@ func newApprovalList(p *cli.Process) *cobra.Command {
 func newQueue(p *cli.Process) *cobra.Command {
 	var limit int
 	return ofTenant(p, "approval", command{
-		Name: "queue", Short: "Show what waits for a user's answer, the most urgent first; of all by when it is due", Args: []string{"[USER]"},
+		Name: "queue", Offline: true, Short: "Show what waits for a user's answer, the most urgent first; of all by when it is due", Args: []string{"[USER]"},
 		Example: "ann --tenant acme\n--tenant acme",
 		Flags:   func(fs *pflag.FlagSet) { fs.IntVar(&limit, "limit", 100, "at most so many") },
 		Run: func(c *call) error {
@@ -315,7 +315,7 @@ reject, or approve. The daemon does so by itself; of what is not due nothing cha
 
 func newUserStats(p *cli.Process) *cobra.Command {
 	return ofTenant(p, "approval", command{
-		Name: "stats", Short: "Count what a user is asked, and has answered", Args: []string{"USER"},
+		Name: "stats", Offline: true, Short: "Count what a user is asked, and has answered", Args: []string{"USER"},
 		Example: "ann --tenant acme",
 		Run: func(c *call) error {
 			s, err := c.approvals.Stats(c.Ctx, c.Args[0])

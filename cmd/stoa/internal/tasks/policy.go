@@ -41,7 +41,7 @@ func newPolicyAdd(p *cli.Process) *cobra.Command {
 
 func newPolicyList(p *cli.Process) *cobra.Command {
 	return ofTenant(p, "approval policy", command{
-		Name: "list", Short: "List the delegation policies of a user that are in force", Args: []string{"USER"},
+		Name: "list", Offline: true, Short: "List the delegation policies of a user that are in force", Args: []string{"USER"},
 		Example: "ann --tenant acme",
 		Run: func(c *call) error {
 			docs, err := c.all(approval.Delegations, rpc.RecordQuery{Filters: []rpc.RecordFilter{equal("by_owner", c.Args[0])}})

@@ -86,7 +86,7 @@ who makes it; config says what is to be done, and never changes once it is there
 
 func newShow(p *cli.Process) *cobra.Command {
 	return ofTenant(p, "task", command{
-		Name: "show", Short: "Print a task", Args: []string{"ID"},
+		Name: "show", Offline: true, Short: "Print a task", Args: []string{"ID"},
 		Example: "t-draft --tenant acme",
 		Run: func(c *call) error {
 			d, err := c.tasks.Get(c.Ctx, c.Args[0])
@@ -103,7 +103,7 @@ func newList(p *cli.Process) *cobra.Command {
 	var limit int
 	var oldest bool
 	return ofTenant(p, "task", command{
-		Name: "list", Short: "List tasks, the newest first", Args: nil,
+		Name: "list", Offline: true, Short: "List tasks, the newest first", Args: nil,
 		Example: "--tenant acme\n--state DRAFT --author ann --limit 10 --tenant acme",
 		Flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(by["by_state"], "state", "", "in this state")
@@ -139,7 +139,7 @@ type boardDoc struct {
 func newBoard(p *cli.Process) *cobra.Command {
 	const most = 20
 	return ofTenant(p, "task", command{
-		Name: "board", Short: "Show the tasks of each state, the newest first",
+		Name: "board", Offline: true, Short: "Show the tasks of each state, the newest first",
 		Example: "--tenant acme",
 		Run: func(c *call) error {
 			var board []boardDoc
@@ -264,7 +264,7 @@ func newPreview(p *cli.Process) *cobra.Command {
 
 func newStats(p *cli.Process) *cobra.Command {
 	return ofTenant(p, "task", command{
-		Name: "stats", Short: "Count the approvals of a task's review", Args: []string{"ID"},
+		Name: "stats", Offline: true, Short: "Count the approvals of a task's review", Args: []string{"ID"},
 		Example: "t-review --tenant acme",
 		Run: func(c *call) error {
 			s, err := c.tasks.Stats(c.Ctx, c.Args[0])
@@ -296,7 +296,7 @@ func newDelete(p *cli.Process) *cobra.Command {
 
 func newKey(p *cli.Process) *cobra.Command {
 	return ofTenant(p, "task", command{
-		Name: "lookup", Short: "Print what a literal key of tasks or approvals stands for", Args: []string{"KEY"},
+		Name: "lookup", Offline: true, Short: "Print what a literal key of tasks or approvals stands for", Args: []string{"KEY"},
 		Example: "ade:task:t-draft:state --tenant acme\nade:approval:queue:user:ann --tenant acme",
 		Run: func(c *call) error {
 			value, err := c.tasks.Lookup(c.Ctx, c.Args[0])
