@@ -74,6 +74,15 @@ func momentOf(at time.Time) uint64 {
 	return min(uint64(max(at.Add(time.Millisecond-1).UnixMilli(), 1)), maxTime)
 }
 
+// Moment is when a record expires that is put to expire at a time: a whole millisecond, not
+// before it. The zero time stands for never.
+func Moment(at time.Time) time.Time {
+	if at.IsZero() {
+		return at
+	}
+	return timeOf(momentOf(at))
+}
+
 // maxTime is the last moment that there is, in ms since 1970; the first is 1.
 const maxTime = math.MaxInt64 / uint64(time.Millisecond)
 

@@ -30,6 +30,7 @@ type Collection struct {
 	History   int                 `json:"history"` // revisions of a record that are kept
 	TTL       Duration            `json:"ttl"`     // from its creation on; 0: for ever
 	Renew     bool                `json:"renew"`   // the TTL is from its last change on
+	Expires   string              `json:"expires"` // in place of TTL: the field that says from which instant on a record is gone; "": none does
 	Archive   *Archive            `json:"archive"`
 	Deadline  *Deadline           `json:"deadline"`
 	MaxBytes  int                 `json:"max_bytes"` // of a document; 0: MaxDocument
@@ -59,6 +60,7 @@ type Collection struct {
 	fixed    []document.Path // fields that no patch changes
 	stamped  []document.Path // those that a new document gets the time in
 	updated  document.Path   // nil: none
+	expires  document.Path   // nil: none
 	words    []reservedWords
 	archived bool // this is where another collection puts what it archives: it is read only
 }
@@ -174,6 +176,9 @@ func (c *Collection) compile() *Error {
 	if c.Renew && c.TTL == 0 {
 		return invalid("renew", "it says of a time to live from when on it counts: there is no ttl")
 	}
+	if c.Expires != "" && c.TTL != 0 {
+		return invalid("expires", "it and ttl both say how long a record is there: declare one of them")
+	}
 	var err error
 	if c.schema, err = compileSchema(c.Name, c.Schema); err != nil {
 		return invalid("schema", "%s", err)
@@ -231,6 +236,9 @@ func (c *Collection) compileTimes() *Error {
 		if v.Until != "" {
 			v.until = document.ParsePath(v.Until)
 		}
+	}
+	if c.Expires != "" {
+		instants, c.expires = append(instants, c.Expires), document.ParsePath(c.Expires)
 	}
 	if c.Archive != nil {
 		if c.Archive.Since == "" || len(c.Archive.When.fields) == 0 {
@@ -373,7 +381,8 @@ func (c *Collection) typ() kv.Type {
 func (c *Collection) archive() *Collection {
 	a := *c
 	a.Name, a.archived, a.TTL, a.Renew, a.Archive, a.Deadline, a.Keys, a.Prepare, a.Check = c.Name+archiveSuffix, true, 0, false, nil, nil, nil, nil, nil
-	a.declared = document.Merge(c.declared, document.With(json.RawMessage(`{"archive":null,"deadline":null,"keys":null,"renew":null,"ttl":null}`), document.Path{"name"}, document.FromText(a.Name)))
+	a.Expires, a.expires = "", nil
+	a.declared = document.Merge(c.declared, document.With(json.RawMessage(`{"archive":null,"deadline":null,"expires":null,"keys":null,"renew":null,"ttl":null}`), document.Path{"name"}, document.FromText(a.Name)))
 	return &a
 }
 

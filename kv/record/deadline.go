@@ -71,6 +71,7 @@ func (c *Collection) due(inner *kv.Tx, j kv.Job) error {
 	if s := c.States; s != nil {
 		next = s.enter(next, s.of(old.JSON), inner.Now())
 	}
-	_, err = c.put(inner, old.ID, old.Ordinal, c.stamp(next, old.JSON, inner.Now()), c.again())
+	next = c.stamp(next, old.JSON, inner.Now())
+	_, err = c.put(inner, old.ID, old.Ordinal, next, c.lifetime(next, false))
 	return err
 }

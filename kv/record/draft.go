@@ -55,7 +55,8 @@ func (tx *Tx) Note(collection, id string, fields json.RawMessage) (Doc, error) {
 	if err != nil {
 		return Doc{}, c.told(err)
 	}
-	d, err := c.put(inner, id, old.Ordinal, document.Merge(old.JSON, fields), c.again())
+	next := document.Merge(old.JSON, fields)
+	d, err := c.put(inner, id, old.Ordinal, next, c.lifetime(next, false))
 	return d, c.told(err)
 }
 

@@ -145,6 +145,9 @@ func (c *Collection) Verify(d Doc) error {
 	if !bytes.Equal(utc, d.JSON) {
 		return malformed("doc", "it is not as a write would have left it")
 	}
+	if err := c.checkLifetime(d); err != nil {
+		return err
+	}
 	if c.States != nil && !c.States.known(c.States.of(d.JSON)) {
 		return malformed(c.States.Field, "the collection has no state %q", shortened(c.States.of(d.JSON)))
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv"
@@ -59,6 +60,9 @@ func (s *Store) Add(sets ...*Collection) error {
 	}
 	return nil
 }
+
+// Now is the time of the store, which never goes back.
+func (s *Store) Now() time.Time { return s.kv.Now() }
 
 // Collections are the names of the collections, archives too.
 func (s *Store) Collections() []string { return slices.Clone(s.names) }

@@ -155,7 +155,7 @@ func (c *Collection) load(inner *kv.Tx, docs []json.RawMessage) error {
 				return err
 			}
 		}
-		if _, err := c.put(inner, id, old.Ordinal, doc, kv.PutOptions{TTL: time.Duration(c.TTL)}); err != nil {
+		if _, err := c.put(inner, id, old.Ordinal, doc, c.lifetime(doc, true)); err != nil {
 			return err
 		}
 	}

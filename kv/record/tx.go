@@ -101,18 +101,7 @@ func (c *Collection) get(from getter, id string) (Doc, error) {
 // Find returns documents that a filter finds, in force or not, in order, at most most of
 // them (1 to kv.MaxTxRead), and whether there are more. Their bytes are the caller's.
 func (tx *Tx) Find(collection string, by Filter, most int) (list []Doc, more bool, err error) {
-	c, inner, err := tx.in(collection)
-	if err != nil {
-		return nil, false, err
-	}
-	f, err := c.filter(by)
-	if err != nil {
-		return nil, false, c.told(err)
-	}
-	terms, more, err := inner.ByTerm(f.number, f.from, f.to, most)
-	if err != nil {
-		return nil, false, c.told(err)
-	}
+	c, inner, terms, more, err := tx.terms(collection, by, most)
 	for _, t := range terms {
 		d, err := c.get(inner, c.ID.of(t.Key))
 		if err != nil {
@@ -121,7 +110,26 @@ func (tx *Tx) Find(collection string, by Filter, most int) (list []Doc, more boo
 		d.JSON = bytes.Clone(d.JSON)
 		list = append(list, d)
 	}
-	return list, more, nil
+	return list, more, err
+}
+
+// Count is how many documents Find would return, and whether there are more.
+func (tx *Tx) Count(collection string, by Filter, most int) (n int, more bool, err error) {
+	_, _, terms, more, err := tx.terms(collection, by, most)
+	return len(terms), more, err
+}
+
+// terms are those that a filter finds.
+func (tx *Tx) terms(collection string, by Filter, most int) (c *Collection, inner *kv.Tx, terms []kv.Term, more bool, err error) {
+	c, inner, err = tx.in(collection)
+	if err != nil {
+		return nil, nil, nil, false, err
+	}
+	f, err := c.filter(by)
+	if err == nil {
+		terms, more, err = inner.ByTerm(f.number, f.from, f.to, most)
+	}
+	return c, inner, terms, more, c.told(err)
 }
 
 // small refuses what is too long for a transaction.
@@ -285,7 +293,7 @@ func (tx *Tx) insert(c *Collection, inner *kv.Tx, made created) (Doc, error) {
 			return Doc{}, err
 		}
 	}
-	return c.put(inner, p.ID, 0, p.JSON, kv.PutOptions{TTL: time.Duration(c.TTL)})
+	return c.put(inner, p.ID, 0, p.JSON, c.lifetime(p.JSON, true))
 }
 
 // placed gives a new record its id, and says what only that says of it.
@@ -336,15 +344,7 @@ func (tx *Tx) replace(c *Collection, inner *kv.Tx, old Doc, next json.RawMessage
 			return Doc{}, err
 		}
 	}
-	return c.put(inner, old.ID, old.Ordinal, next, c.again())
-}
-
-// again is how a record is put that is there already.
-func (c *Collection) again() kv.PutOptions {
-	if c.Renew {
-		return kv.PutOptions{TTL: time.Duration(c.TTL)}
-	}
-	return kv.PutOptions{KeepTTL: true}
+	return c.put(inner, old.ID, old.Ordinal, next, c.lifetime(next, false))
 }
 
 // keeper is what what is kept is read from.
