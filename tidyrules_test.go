@@ -56,12 +56,15 @@ var below = map[string][]string{
 	"kv/policy/policytest": {"kv/policy", "engine/enginetest", "engine/mem"},
 	"blob":                 {"engine"},
 	"rpc/stoav1":           {},
-	"rpc":                  {"namespace", "kv/policy", "kv/setting", "kv/event", "kv/job", "kv/approval", "blob", "rpc/stoav1"},
+	"rpc":                  {"namespace", "kv/policy", "kv/setting", "kv/event", "kv/job", "kv/approval", "kv/session", "blob", "rpc/stoav1"},
 	"rpc/server":           {"rpc", "engine/mem", "engine/rocks", "engine/faulty"},
 	"bench":                {"rpc/server"},
 	"fuzz":                 {"rpc/server"},
 	"cmd":                  {"rpc/server", "bench", "engine/seal"},
 	"cmd/stoa":             {"cmd/stoa/internal/agents", "cmd/stoa/internal/blobs", "cmd/stoa/internal/contexts", "cmd/stoa/internal/daemon", "cmd/stoa/internal/governance", "cmd/stoa/internal/inspection", "cmd/stoa/internal/keyvalues", "cmd/stoa/internal/policies", "cmd/stoa/internal/records", "cmd/stoa/internal/tasks"},
+
+	"kv/session":             {"kv/record"},
+	"kv/session/sessiontest": {"kv/session", "engine/enginetest", "engine/mem"},
 
 	"kv/approval":              {"kv/record", "kv/lock"},
 	"kv/approval/approvaltest": {"kv/approval", "engine/enginetest", "engine/mem"},

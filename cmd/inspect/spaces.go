@@ -3,6 +3,7 @@ package inspect
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/stoadb/stoa/column"
@@ -13,6 +14,7 @@ import (
 	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/kv/record"
+	"github.com/stoadb/stoa/kv/session"
 )
 
 // spaces says what the spaces of key-values are whose rows a store has: their names, by
@@ -35,9 +37,13 @@ func declared() (collections, error) {
 	if err != nil {
 		return nil, err
 	}
-	more, err := approval.Collections()
+	asked, err := approval.Collections()
+	if err != nil {
+		return nil, err
+	}
+	signed, err := session.Collections()
 	all := collections{}
-	for _, set := range append(sets, more...) {
+	for _, set := range slices.Concat(sets, asked, signed) {
 		for _, c := range set.WithArchive() {
 			all[c.Name] = c
 		}
