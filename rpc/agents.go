@@ -4,6 +4,7 @@ import (
 	"github.com/stoadb/stoa/kv/approval"
 	"github.com/stoadb/stoa/kv/limit"
 	"github.com/stoadb/stoa/kv/lock"
+	"github.com/stoadb/stoa/kv/session"
 	"github.com/stoadb/stoa/kv/setting"
 	"github.com/stoadb/stoa/rpc/agents"
 )
@@ -81,6 +82,18 @@ type (
 	// ApprovalStats are the approvals of a user.
 	ApprovalStats = approval.UserStats
 )
+
+// Sessions are that users of a tenant are signed in; see [agents.Sessions].
+type Sessions = agents.Sessions
+
+// Sessions returns the sessions of a tenant; "" is the tenant that the daemon binds this user
+// to.
+func (c *Client) Sessions(tenant string) *Sessions {
+	return agents.NewSessions((*calling)(c), tenant)
+}
+
+// SessionsImported is what an import of [Sessions] came to.
+type SessionsImported = session.Imported
 
 // Limits are the rate limits of a tenant; see [agents.Limits].
 type Limits = agents.Limits

@@ -16,6 +16,7 @@ import (
 	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/kv/record"
+	"github.com/stoadb/stoa/kv/session"
 )
 
 // policies are the records of collections of a source, behind damage, and what is decided
@@ -43,6 +44,9 @@ func policiesOf(src *inspect.Source) (*policies, error) {
 		return nil, errors.Join(err, p.kv.Close())
 	}
 	if p.tasks, err = approval.New(p.rules.Records(), approval.Options{}); err != nil {
+		return nil, errors.Join(err, p.kv.Close())
+	}
+	if _, err = session.New(p.rules.Records(), session.Options{}); err != nil { // so that they are listed
 		return nil, errors.Join(err, p.kv.Close())
 	}
 	if p.locks, err = lock.New(p.kv, lock.Options{Log: slog.New(slog.DiscardHandler)}); err != nil {

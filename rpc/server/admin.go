@@ -48,7 +48,7 @@ const apiVersion = 1
 // allFeatures returns what a server can do if all its services are there; README.md of package
 // rpc says what the names mean.
 func allFeatures() []string {
-	return []string{"blob", "blob-verify", "dag", "find", "frames", "governance", "health", "kv", "kv-synced", "limit", "lock", "policy", "record", "reflection", "session", "setting", "snapshot", "task"}
+	return []string{"blob", "blob-verify", "dag", "find", "frames", "governance", "health", "kv", "kv-synced", "limit", "lock", "policy", "record", "reflection", "session", "setting", "snapshot", "task", "user-session"}
 }
 
 // features returns what this server can do, and what is switched on.
@@ -78,6 +78,9 @@ func (s *Server) features() []string {
 	}
 	if s.o.Settings == nil {
 		without("setting")
+	}
+	if s.o.Sessions == nil {
+		without("user-session")
 	}
 	if s.o.Approvals == nil {
 		without("task")

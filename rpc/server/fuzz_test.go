@@ -28,6 +28,7 @@ import (
 	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/kv/record"
+	kvsession "github.com/stoadb/stoa/kv/session"
 	"github.com/stoadb/stoa/kv/setting"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/frame"
@@ -93,6 +94,10 @@ func fuzzed(t *testing.T, store *kv.Store, o *Options) *lock.Store {
 	require.NoError(t, err)
 	_, err = o.Approvals.CreateTask(t.Context(), "t", []byte(`{"task_id":"a","metadata":{"author_id":"a"}}`), record.WriteOptions{})
 	require.NoError(t, err)
+	o.Sessions, err = kvsession.New(o.Records, kvsession.Options{})
+	require.NoError(t, err)
+	_, err = o.Sessions.Create(t.Context(), "t", []byte(`{"session_id":"a","user_id":"a","sliding":true}`), record.WriteOptions{})
+	require.NoError(t, err)
 	return o.Locks
 }
 
@@ -113,6 +118,7 @@ func FuzzRequests(f *testing.F) {
 		{&stoav1.Setting_ServiceDesc, func(s *Server) (any, any) { return s.o.Settings, nil }},
 		{&stoav1.Task_ServiceDesc, func(s *Server) (any, any) { return s.o.Approvals, nil }},
 		{&stoav1.Approval_ServiceDesc, func(s *Server) (any, any) { return s.o.Approvals, nil }},
+		{&stoav1.Session_ServiceDesc, func(s *Server) (any, any) { return s.o.Sessions, nil }},
 	}
 	seedRequests(f)
 	f.Fuzz(func(t *testing.T, service, method byte, data []byte) {
@@ -269,6 +275,16 @@ func seedRequests(f *testing.F) {
 			&stoav1.ApprovalArchiveRequest{Tenant: tenant, ApprovalId: "app-1"},
 			&stoav1.ApprovalStatsRequest{Tenant: tenant, User: "b"},
 		},
+		{
+			&stoav1.SessionCreateRequest{Tenant: tenant, Document: []byte(`{"session_id":"b","user_id":"a","roles":["admin"]}`)},
+			&stoav1.SessionGetRequest{Tenant: tenant, SessionId: "a"},
+			&stoav1.SessionTouchRequest{Tenant: tenant, SessionId: "a"},
+			&stoav1.SessionListRequest{Tenant: tenant, User: "a", Limit: 3, Reverse: true},
+			&stoav1.SessionRevokeRequest{Tenant: tenant, SessionId: kvsession.HandleOf("a")},
+			&stoav1.SessionRevokeAllRequest{Tenant: tenant, User: "a"},
+			&stoav1.SessionLookupRequest{Tenant: tenant, Key: "ade:session:index:{user:a}"},
+			&stoav1.SessionImportRequest{Tenant: tenant, Docs: [][]byte{[]byte(`{"session_id":"c","user_id":"a","created_at":"2126-01-01T00:00:00Z"}`)}},
+		},
 	}
 	streams := [][][]proto.Message{
 		{
@@ -314,6 +330,7 @@ func seedRequests(f *testing.F) {
 		},
 		{},
 		{{&stoav1.SettingWatchRequest{Tenant: tenant, After: 1}}},
+		{},
 		{},
 		{},
 	}

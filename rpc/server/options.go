@@ -22,6 +22,7 @@ import (
 	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/kv/record"
+	kvsession "github.com/stoadb/stoa/kv/session"
 	"github.com/stoadb/stoa/kv/setting"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc/server/internal/demux"
@@ -123,6 +124,10 @@ type Options struct {
 	// returned. Nil: there is no such service.
 	Limits   *limit.Store
 	Settings *setting.Store
+	// Sessions are those of users of the engine's tenants, for the Session service. Their
+	// store stays the caller's to close, after Serve has returned. Nil: there is no such
+	// service.
+	Sessions *kvsession.Store
 	// Approvals are the tasks and approvals of the engine, for the services Task and Approval.
 	// Their store stays the caller's to close, after Serve has returned. Nil: there are no
 	// such services.

@@ -144,6 +144,9 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 	if o.Settings != nil {
 		s.register(&stoav1.Setting_ServiceDesc, o.Settings, nil)
 	}
+	if o.Sessions != nil {
+		s.register(&stoav1.Session_ServiceDesc, o.Sessions, nil)
+	}
 	if o.Approvals != nil {
 		s.register(&stoav1.Task_ServiceDesc, o.Approvals, nil)
 		s.register(&stoav1.Approval_ServiceDesc, o.Approvals, nil)

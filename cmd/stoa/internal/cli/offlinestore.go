@@ -21,6 +21,7 @@ import (
 	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/kv/limit"
 	"github.com/stoadb/stoa/kv/policy"
+	"github.com/stoadb/stoa/kv/session"
 	"github.com/stoadb/stoa/kv/setting"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc"
@@ -94,6 +95,9 @@ func (o *offlineStore) serveSource(source *inspect.Source) (_ *rpc.Client, err e
 		return nil, err
 	}
 	if settings.Limits, err = limit.New(substrate, limit.Options{}); err != nil {
+		return nil, err
+	}
+	if settings.Sessions, err = session.New(policies.Records(), session.Options{}); err != nil {
 		return nil, err
 	}
 	if settings.Approvals, err = approval.New(policies.Records(), approval.Options{}); err != nil {

@@ -25,6 +25,7 @@ import (
 	"github.com/stoadb/stoa/kv/limit"
 	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/policy"
+	"github.com/stoadb/stoa/kv/session"
 	"github.com/stoadb/stoa/kv/setting"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc/server"
@@ -191,6 +192,10 @@ func (s *settings) serveStore(ctx context.Context, st *store, activated net.List
 	if err != nil {
 		return cli.CannotOpen(err)
 	}
+	sessions, err := session.New(policies.Records(), session.Options{})
+	if err != nil {
+		return cli.CannotOpen(err)
+	}
 	locks, err := lock.New(substrate, lock.Options{Config: configured.Locks, Limits: limits, Events: events, Log: log})
 	if err != nil {
 		return cli.CannotOpen(err)
@@ -216,7 +221,7 @@ func (s *settings) serveStore(ctx context.Context, st *store, activated net.List
 	}
 	defer jobs.Close()
 	o := server.Options{
-		Dag: contexts, KV: storage, Records: policies.Records(), Policies: policies, Locks: locks, Limits: limits, Settings: configured, Approvals: approvals, Namespaces: namespaces, Raw: s.raw, Tenants: s.tenants,
+		Dag: contexts, KV: storage, Records: policies.Records(), Policies: policies, Locks: locks, Limits: limits, Settings: configured, Sessions: sessions, Approvals: approvals, Namespaces: namespaces, Raw: s.raw, Tenants: s.tenants,
 		Info: st.info, AllowUIDs: s.allowUIDs, AllowGIDs: s.gids, SecretUIDs: s.secretUIDs,
 		DrainTimeout: s.drainTimeout, Logger: log,
 		Blobs: blobs,
