@@ -44,7 +44,7 @@ ROWS := get,get-16,get-64,multiget-100,scan-100,scan-all,mixed-90,put,batch-100,
 LAYERS := dag-commit,dag-add,dag-parallel,dag-reverse,dag-merge,dag-diff,gov-apply,gov-catchup,gov-log,gov-rotate,blob-put,blob-get
 
 # The workloads of the Kv service.
-KVS := kv-put,kv-put-16,kv-get,kv-get-16,kv-incr,kv-durable-1,kv-durable-16,kv-durable-64,kv-read,kv-mix,kv-list,kv-expire,kv-ttl
+KVS := kv-put,kv-put-16,kv-get,kv-get-16,kv-incr,kv-durable-1,kv-durable-16,kv-durable-64,kv-read,kv-mix,kv-list,kv-expire,kv-ttl,session-expire
 
 # Those of the services Record and Policy, each beside Kv or Store.
 POLICIES := record-create,record-list,policy-decide,policy-decide-16,ledger-append
