@@ -94,6 +94,7 @@ stoa task complete t-failed --agent worker-1 --result failure --tenant acme
 stoa approval policy add '{"policy_id":"policy-1","owner_id":"eve","delegate_to":"bob"}' --tenant acme
 stoa setting set feature:batch_approvals enabled --tenant acme
 stoa limit check tasks:create ann --max 10 --window 24h --tenant acme
+for s in s-1 s-2; do stoa session create ann --id $s --tenant acme; done
 `
 
 // goesOn are the examples that run until somebody ends them: only their command line is

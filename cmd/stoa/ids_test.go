@@ -33,7 +33,7 @@ var idWords = map[string]string{
 var otherWords = map[string]string{
 	"ACTION": "email.send", "AGENT": "cece", "ANSWER": "approve", "ANSWERS": "[]", "CAPABILITIES": "none", "CHANGES": "-", "COLLECTION": "intent", "COLUMN": "Group", "COMPLETED": "0", "DAY": "2025-11-30", "DIR": "", "DOCUMENT": "{}", "DST": "x", "EVENT": "{}", "FAILED": "0", "FILE": "x", "FILE|-": "-",
 	"FROM": "1", "TO": "2", "INTENT": "int-20251130-abc123", "INVITATION": "00", "JSON": "{}", "KEY": "k", "METHOD": "m", "NAME": "n", "NUMBER": "1", "OBJECT": "org:acme", "PATCH": "{}", "POLICY": "open", "PREFIX": "p", "PREVIEW": "{}", "REQUEST": "00", "REVIEWER": "ann",
-	"ENDPOINT": "tasks:create", "ROLE": "member", "SCOPE": "email.send", "SCORE": "1", "SRC": "x", "STATE": "active", "TENANT": "acme", "USER": "ann", "VALUE": "1", "VERSION": "2", "|": "",
+	"ENDPOINT": "tasks:create", "ROLE": "member", "SCOPE": "email.send", "SCORE": "1", "SESSION": "s-1", "SRC": "x", "STATE": "active", "TENANT": "acme", "USER": "ann", "VALUE": "1", "VERSION": "2", "|": "",
 }
 
 // noIDArguments are arguments and flags that are whole ids though they stand where ids
@@ -41,7 +41,8 @@ var otherWords = map[string]string{
 var noIDArguments = map[string]string{
 	"context create [CONTEXT]": "it is a new id", "context place GROUP": "with --namespace, the group is elsewhere", "context place --namespace": "it is not here",
 	"diff A": "it is a directory", "diff B": "it is a directory", "kv incr [DELTA]": "it is a number",
-	"blob put --id": "it is what the content has to hash to", "namespace invite --invitee": "who is invited is nobody here yet",
+	"session create --id": "it is a new id",
+	"blob put --id":       "it is what the content has to hash to", "namespace invite --invitee": "who is invited is nobody here yet",
 	"namespace create --app-key": "it is a hash", "group target --app-key": "it is a hash",
 	"dag commit --root": "it is the root that was read", "dag proof verify --root": "it is the root that is trusted",
 	"record get ID":             "a record is named by whoever made it",
@@ -94,7 +95,7 @@ var (
 		metrics-socket migration mode name new-key-file new-passphrase-file offline out output passphrase-file peer placement policy prefix
 		private-delete private-put put reason role seal-key-file seal-passphrase-file secret-peers seed-file socket status subject tenant tenant-map to type workload
 		key kind scope fragment seq index
-		agent author error error-details escalate-to factors on-timeout output-key priority resource result state tag task`)
+		agent author error error-details escalate-to factors on-timeout ip output-key permission priority resource result state tag task`)
 	noIDFlags = []string{"dag cursors --drop", "context private scan --from", "context state scan --from", "scan --key"}
 )
 

@@ -43,6 +43,7 @@ var noOffline = map[string]string{
 	"task apply": "it writes", "task approve": "it writes", "task cancel": "it writes", "task complete": "it writes", "task create": "it writes", "task delete": "it writes", "task preview": "it writes", "task reject": "it writes", "task retry": "it writes", "task review": "it writes", "task revise": "it writes", "task risk": "it writes", "task submit": "it writes", "task update": "it writes",
 	"approval create": "it writes", "approval respond": "it writes", "approval batch": "it writes", "approval delegate": "it writes", "approval escalate": "it writes", "approval policy add": "it writes", "approval policy delete": "it writes",
 	"setting set": "it writes", "setting reset": "it writes", "setting watch": "a directory does not change", "limit check": "it writes", "limit reset": "it writes",
+	"session create": "it writes", "session touch": "it writes", "session revoke": "it writes", "session revoke-all": "it writes",
 	"ledger append":    "it writes",
 	"record watch":     "a directory does not change",
 	"namespace create": "it writes", "namespace invite": "it signs", "namespace revoke": "it writes", "namespace join": "it writes",

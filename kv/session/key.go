@@ -85,3 +85,21 @@ func (s *Store) ids(ctx context.Context, tenant, user string) (json.RawMessage, 
 	}
 	return document.Canonical(text)
 }
+
+// Shown is what a literal key stands for, as it is shown to people: the handles of sessions in
+// the place of their ids.
+func Shown(value json.RawMessage) json.RawMessage {
+	if document.Kind(value) != '[' {
+		return value
+	}
+	handles := []string{}
+	for one := range document.Elements(value) {
+		id, _ := document.Text(one)
+		if !strings.HasPrefix(id, handleMark) {
+			id = HandleOf(id)
+		}
+		handles = append(handles, id)
+	}
+	text, _ := json.Marshal(handles) // texts, which never fail
+	return text
+}

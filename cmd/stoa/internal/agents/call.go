@@ -16,6 +16,7 @@ type call struct {
 	*cli.Call
 	settings *rpc.Settings // of the tenant
 	limits   *rpc.Limits   // likewise
+	sessions *rpc.Sessions // likewise
 }
 
 // ofTenant returns a command about what a tenant has, which --tenant names.
@@ -30,6 +31,6 @@ func ofTenant(p *cli.Process, under string, d command) *cobra.Command {
 	}
 	return d.Cobra(p, under, func(c *cli.Call, run func(*call) error) error {
 		name := tenant.Name(p)
-		return run(&call{c, c.Client.Settings(name), c.Client.Limits(name)})
+		return run(&call{c, c.Client.Settings(name), c.Client.Limits(name), c.Client.Sessions(name)})
 	})
 }

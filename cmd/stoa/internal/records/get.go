@@ -16,7 +16,7 @@ import (
 
 func newGet(p *cli.Process) *cobra.Command {
 	var daemon cli.ReadFlags
-	var secrets reveal
+	var secrets cli.Reveal
 	var asHex, asRaw bool
 	return keyed{
 		name:  "get",
@@ -28,7 +28,7 @@ func newGet(p *cli.Process) *cobra.Command {
 		open: lookup(p, daemon.Dial),
 		flags: func(fs *pflag.FlagSet) {
 			daemon.Register(fs)
-			secrets.register(fs)
+			secrets.Register(fs)
 			fs.BoolVar(&asHex, "hex", false, "print the stored bytes of the value in hex")
 			fs.BoolVar(&asRaw, "raw", false, "print the stored bytes of the value as they are")
 		},
@@ -36,10 +36,10 @@ func newGet(p *cli.Process) *cobra.Command {
 			if asRaw && (asHex || p.JSON) {
 				return cli.Bad(errors.New("--raw is the bytes and nothing else: leave out --hex and --json"), "")
 			}
-			if err := secrets.check(p); err != nil {
+			if err := secrets.Check(p); err != nil {
 				return err
 			}
-			if (asHex || asRaw) && keys.Secret(t.column, t.key) && !secrets.asked {
+			if (asHex || asRaw) && keys.Secret(t.column, t.key) && !secrets.Asked {
 				return cli.Refused(fmt.Errorf("%s holds a secret: its bytes are not shown", keyText(t.info, t.key)),
 					"leave out --hex and --raw to see what is not secret")
 			}
@@ -52,7 +52,7 @@ func newGet(p *cli.Process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			printer := inspect.NewPrinter(store, secrets.asked)
+			printer := inspect.NewPrinter(store, secrets.Asked)
 			hidden, err := printer.Hides(t.column, t.key, value)
 			switch {
 			case err != nil:

@@ -19,7 +19,7 @@ import (
 
 func newScan(p *cli.Process) *cobra.Command {
 	var daemon cli.ReadFlags
-	var secrets reveal
+	var secrets cli.Reveal
 	var f scanFlags
 	return keyed{
 		name: "scan", prefix: true,
@@ -33,12 +33,12 @@ cannot be read is listed on stderr, the rest follows, and it exits 2.`,
   stoa scan --column Group --from 20 --to 22`,
 		flags: func(fs *pflag.FlagSet) {
 			daemon.Register(fs)
-			secrets.register(fs)
+			secrets.Register(fs)
 			f.register(fs)
 		},
 		open: lookup(p, daemon.Dial),
 		run: func(t target, _ []string) error {
-			if err := secrets.check(p); err != nil {
+			if err := secrets.Check(p); err != nil {
 				return err
 			}
 			s, err := f.scan(t)
@@ -50,7 +50,7 @@ cannot be read is listed on stderr, the rest follows, and it exits 2.`,
 				return err
 			}
 			defer store.Close()
-			return emitRows(p, s, store, secrets.asked)
+			return emitRows(p, s, store, secrets.Asked)
 		},
 	}.command()
 }
