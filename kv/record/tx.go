@@ -113,10 +113,10 @@ func (tx *Tx) Find(collection string, by Filter, most int) (list []Doc, more boo
 	return list, more, err
 }
 
-// Count is how many documents Find would return, and whether there are more.
-func (tx *Tx) Count(collection string, by Filter, most int) (n int, more bool, err error) {
-	_, _, terms, more, err := tx.terms(collection, by, most)
-	return len(terms), more, err
+// Count is how many documents Find would return.
+func (tx *Tx) Count(collection string, by Filter, most int) (int, error) {
+	_, _, terms, _, err := tx.terms(collection, by, most)
+	return len(terms), err
 }
 
 // terms are those that a filter finds.

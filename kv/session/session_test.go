@@ -252,6 +252,39 @@ func TestAClockThatIsSetBackExtendsNothing(t *testing.T) {
 	require.Equal(t, s.Expires, touched.Expires)
 }
 
+// What operators import as records goes beyond the bounds: then a user's sessions are not all
+// listed, and those who are over, as long as nobody has removed them, hide no others.
+func TestSoManySessionsAreRefusedNotCutShort(t *testing.T) {
+	h := open(t)
+	begun := h.Clock.Now()
+	add := func(user string, n int, expires time.Time) {
+		var lines bytes.Buffer
+		for i := range n {
+			fmt.Fprintf(&lines, `{"session_id":"%s-%d","user_id":%q,"created_at":"2026-03-01T12:00:00Z","last_active":"2026-03-01T12:00:00Z","expires_at":%q,"ttl_seconds":60,"sliding":false}`+"\n",
+				user, i, user, expires.Format(time.RFC3339))
+		}
+		_, err := h.Records.Import(ctx, "t", Sessions, &lines)
+		require.NoError(t, err)
+	}
+	add("a", MaxListed+1, begun.Add(time.Hour))
+	_, err := h.Lookup(ctx, "t", "ade:session:index:user:a")
+	var e *record.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, []any{record.CodeTooLarge, uint64(MaxListed)}, []any{e.Code, e.Limit})
+	n, err := h.RevokeAll(ctx, "t", "a", engine.WAL)
+	require.NoError(t, err)
+	require.Equal(t, MaxListed+1, n)
+
+	add("b", kv.MaxTxRead, begun.Add(time.Second))
+	h.Clock.Oversleep(time.Second)
+	h.Made(`{"user_id":"b"}`)
+	_, err = h.RevokeAll(ctx, "t", "b", engine.WAL)
+	require.ErrorIs(t, err, record.ErrPrecondition)
+	require.Len(t, h.IDs("b"), 1)
+	require.True(t, h.Clock.Until(func() bool { n, err = h.RevokeAll(ctx, "t", "b", engine.WAL); return err == nil }))
+	require.Equal(t, 1, n)
+}
+
 // A batch that fails leaves all of the sessions, or, of an import, those of the batches before.
 func TestImportsAndRevocationsGoByBatches(t *testing.T) {
 	h := open(t)

@@ -155,14 +155,11 @@ func (s *Store) draft(doc json.RawMessage, now time.Time) (n newSession, err err
 	if is(doc, fieldSliding) {
 		from = active
 	}
-	if from.After(now) { // another clock said so: nobody is there for longer by it
-		from = now
-	}
 	n.until, err = instant(doc, fieldExpires, from.Add(lifetime(doc)))
 	if err != nil {
 		return n, err
 	}
-	if most := now.Add(lifetime(doc)); n.until.After(most) {
+	if most := now.Add(lifetime(doc)); n.until.After(most) { // by another clock, which counts for nothing here
 		n.until = most
 	}
 	for field, at := range map[string]time.Time{fieldCreated: created, fieldActive: active, fieldExpires: n.until} {
@@ -216,11 +213,11 @@ func is(doc json.RawMessage, field string) bool {
 
 // insert makes a session, unless its user has too many.
 func insert(tx *record.Tx, n newSession) (record.Doc, error) {
-	have, more, err := tx.Count(Sessions, ofUser(n.user), MaxOfUser)
+	have, err := tx.Count(Sessions, ofUser(n.user), MaxOfUser)
 	if err != nil {
 		return record.Doc{}, err
 	}
-	if more || have >= MaxOfUser {
+	if have >= MaxOfUser {
 		e := refuse(record.CodeTooLarge, fieldUser, "the user has as many sessions as one may have: revoke some")
 		e.Limit, e.Have = MaxOfUser, uint64(have)
 		return record.Doc{}, e
