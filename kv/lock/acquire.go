@@ -39,7 +39,7 @@ func (s *Store) Acquire(ctx context.Context, tenant string, r Request) (Grant, e
 	case w.joined != nil:
 		w = w.joined
 	}
-	g, err := s.await(ctx, w, r.Moved)
+	g, err := s.await(ctx, w, &r)
 	return g, about(err, r.Name)
 }
 
@@ -61,13 +61,16 @@ func (s *Store) limited(ctx context.Context, tenant, agent string, most int) err
 	return e
 }
 
-// await returns what becomes of a request that waits.
-func (s *Store) await(ctx context.Context, w *waiter, moved func(int)) (Grant, error) {
+// await returns what becomes of a request that waits, for the call that r is.
+func (s *Store) await(ctx context.Context, w *waiter, r *Request) (Grant, error) {
+	moved := r.Moved
 	for place := 0; ; {
 		if moved != nil {
 			if now := w.t.placeOf(w); now > 0 && now != place {
 				place = now
-				moved(place)
+				if moved(place); r.PlaceOnce {
+					moved = nil
+				}
 			}
 		}
 		select {
@@ -183,6 +186,7 @@ func (u *turn) join(l *looked, w, other *waiter) error {
 		return u.held(l)
 	}
 	other.callers++
+	other.tells = other.tells || w.tells
 	w.joined = other
 	return nil
 }

@@ -100,6 +100,9 @@ func (u *turn) agent(agent string) (*registered, error) {
 			return k.registered, nil
 		}
 	}
+	if _, may := u.t.agents[agent]; !may && u.t.agents != nil { // most are not: this saves a look for a row that is not there
+		return nil, nil
+	}
 	k := known{agent: agent}
 	r, err := u.tx.Get(keyOfAgent(agent))
 	if err == nil {
@@ -123,6 +126,7 @@ type known struct {
 // putAgent stores what is known of an agent, and has what it waits for settled: it may
 // have room now.
 func (u *turn) putAgent(agent string, a *registered) error {
+	u.t.mayBe(agent)
 	if _, err := u.tx.Put(keyOfAgent(agent), a.bytes(), kv.PutOptions{}); err != nil {
 		return err
 	}

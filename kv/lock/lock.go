@@ -47,6 +47,9 @@ type Request struct {
 	// Moved is called with the request's place in the queue, from 1, when it is there and
 	// whenever the place changes, by the goroutine of the call; nil: nobody asks.
 	Moved func(place int)
+	// PlaceOnce has Moved called once, when the request begins to wait. Who does not need to
+	// know where it stands costs less: a lock that goes on moves all who wait for it.
+	PlaceOnce bool
 
 	Durability engine.Durability
 }

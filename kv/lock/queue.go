@@ -19,6 +19,7 @@ type tenant struct {
 	queues map[string]*queue    // of the locks that somebody waits for, or that have an alarm
 	waits  map[string][]*waiter // by agent
 	hearts map[string]*heart    // of the agents that are to be heard of
+	agents map[string]struct{}  // that may be registered, and all that are; nil: any may be
 	count  int                  // who waits
 	synced int                  // those of them whose grant is to be on disk
 	last   uint64               // number of the last that came
@@ -26,6 +27,19 @@ type tenant struct {
 
 	checked map[string]uint64 // when the sweep has looked at an agent, ms
 	sweep   alarm             // when it is to come
+}
+
+// maxAgents is how many agents are remembered that may be registered.
+const maxAgents = 1 << 17
+
+// mayBe remembers that an agent may be registered. The caller holds mu.
+func (t *tenant) mayBe(agent string) {
+	if t.agents == nil {
+		return
+	}
+	if t.agents[agent] = struct{}{}; len(t.agents) > maxAgents {
+		t.agents = nil
+	}
 }
 
 // queue is who waits for a lock, in order.
@@ -47,6 +61,7 @@ type waiter struct {
 	moved   chan struct{}
 
 	callers int     // that wait for it: of the same agent
+	tells   bool    // one of them is told whenever its place changes
 	joined  *waiter // the one that it waits with, which came before
 	queued  bool
 	ended   bool
@@ -56,7 +71,7 @@ type waiter struct {
 }
 
 func newWaiter(r Request) *waiter {
-	w := &waiter{Request: r, number: math.MaxUint64, callers: 1}
+	w := &waiter{Request: r, number: math.MaxUint64, callers: 1, tells: r.Moved != nil && !r.PlaceOnce}
 	w.until.of = w
 	return w
 }
@@ -170,7 +185,7 @@ func (t *tenant) dequeue(w *waiter) {
 // tellPlaces wakes those of a queue that want to know their place.
 func (q *queue) tellPlaces() {
 	for _, w := range q.waiters {
-		if w.Moved == nil {
+		if !w.tells {
 			continue
 		}
 		select {

@@ -349,3 +349,28 @@ func TestWhoHasWaitedForLongEnoughGetsNothing(t *testing.T) {
 	h.answered(late)
 	require.ErrorIs(t, late.err, context.Canceled)
 }
+
+// Who wants its place once is not woken whenever another goes, unless another call of its
+// agent is to be told of it.
+func TestA24APlaceIsToldOnceWhereThatIsEnough(t *testing.T) {
+	h := newHost(t)
+	h.acquire("holder", Task("1"), Exclusive)
+	first := h.wait(Request{Name: Task("1"), Agent: "first"})
+	h.waits(first)
+	told := make(chan int, 10)
+	once := h.wait(Request{Name: Task("1"), Agent: "once", PlaceOnce: true, Moved: func(place int) { told <- place }})
+	h.waits(once)
+	require.Equal(t, 2, <-told)
+	h.mu.Lock()
+	tenant := h.tenants["t"]
+	h.mu.Unlock()
+	tenant.mu.Lock()
+	w := tenant.waits["once"][0]
+	tenant.mu.Unlock()
+	h.release("holder", Task("1"))
+	h.granted(first)
+	require.Empty(t, w.moved, "nobody is woken")
+	h.release("first", Task("1"))
+	h.granted(once)
+	require.Empty(t, told)
+}

@@ -107,7 +107,8 @@ func (s *Store) enter(ctx context.Context, name string) (*tenant, error) {
 		if len(s.tenants) >= maxTenants {
 			s.forgetSome()
 		}
-		t = &tenant{name: name, queues: map[string]*queue{}, waits: map[string][]*waiter{}, hearts: map[string]*heart{}, checked: map[string]uint64{}}
+		t = &tenant{name: name, queues: map[string]*queue{}, waits: map[string][]*waiter{}, hearts: map[string]*heart{},
+			agents: map[string]struct{}{}, checked: map[string]uint64{}}
 		t.sweep.of = t
 		s.tenants[name] = t
 	}
@@ -186,6 +187,7 @@ func (s *Store) begin(ctx context.Context, t *tenant) error {
 			return err
 		}
 		agent := string(r.Key[len(keyOfAgent("")):])
+		t.mayBe(agent)
 		if a, err := parseAgent(agent, r.Value); err != nil {
 			return err
 		} else if a.status != Offline {

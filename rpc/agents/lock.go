@@ -44,6 +44,7 @@ type lockAsking struct {
 	ClaimMs     uint64
 	Priority    int
 	Durability  engine.Durability
+	PlaceOnce   bool
 }
 
 // lockTurn is where a request stands, or what it was granted.
@@ -63,7 +64,7 @@ func acquire(ctx context.Context, s *lock.Store, a *lockAsking) iter.Seq2[lockTu
 		gone := false
 		g, err := s.Acquire(ctx, a.Tenant, lock.Request{
 			Name: a.Name, Agent: a.Agent, Mode: a.Mode, TTL: op.FromMs(a.TTLMs), Purpose: a.Purpose, Wait: a.Wait,
-			MaxWait: op.FromMs(a.MaxWaitMs), Claim: op.FromMs(a.ClaimMs), Priority: a.Priority, Durability: a.Durability,
+			MaxWait: op.FromMs(a.MaxWaitMs), Claim: op.FromMs(a.ClaimMs), Priority: a.Priority, Durability: a.Durability, PlaceOnce: a.PlaceOnce,
 			Moved: func(place int) {
 				if gone = gone || !yield(lockTurn{Place: place}, nil); gone {
 					cancel()
@@ -89,7 +90,7 @@ type lockTrying struct {
 	Durability  engine.Durability
 }
 
-var lockTryAcquire = op.New(op.Method{Number: 1008, Name: "Lock.TryAcquire", Access: op.AccessTenant},
+var lockTryAcquire = op.New(op.Method{Number: 1008, Name: "Lock.TryAcquire", Access: op.AccessTenant, Brief: true},
 	func(ctx context.Context, s *lock.Store, a *lockTrying) (lock.Grant, error) {
 		return s.Acquire(ctx, a.Tenant, lock.Request{Name: a.Name, Agent: a.Agent, Mode: a.Mode, TTL: op.FromMs(a.TTLMs), Purpose: a.Purpose, Durability: a.Durability})
 	})
@@ -98,7 +99,7 @@ var lockTryAcquire = op.New(op.Method{Number: 1008, Name: "Lock.TryAcquire", Acc
 // ends; see [lock.Store.Acquire]. Who waits does so as long as the call and its connection
 // last. Moved is told the place in the queue. A lock that was waited for, and that this
 // client does not hear of, goes on to the next after Claim, 5 s unless the request says
-// otherwise: Acquire renews it once it has it. One that was not waited for is kept until its
+// otherwise: Acquire renews it once it has it, unless it was asked for no longer than that. One that was not waited for is kept until its
 // time is over where the connection is lost before the answer has come: to ask again as the
 // same agent returns it.
 func (l *Locks) Acquire(ctx context.Context, r lock.Request) (g lock.Grant, err error) {
@@ -113,7 +114,7 @@ func (l *Locks) Acquire(ctx context.Context, r lock.Request) (g lock.Grant, err 
 	}
 	waited := false
 	for t, err := range caller.Stream(ctx, l.c, lockAcquire, lockAsking{op.Of(l.tenant), r.Name, r.Agent, r.Mode, op.InMs(r.TTL), r.Purpose, r.Wait,
-		op.InMs(r.MaxWait), op.InMs(r.Claim), r.Priority, r.Durability}) {
+		op.InMs(r.MaxWait), op.InMs(r.Claim), r.Priority, r.Durability, r.PlaceOnce || r.Moved == nil}) {
 		switch {
 		case err != nil:
 			return g, err
@@ -128,6 +129,9 @@ func (l *Locks) Acquire(ctx context.Context, r lock.Request) (g lock.Grant, err 
 	}
 	if g.Token == 0 {
 		return g, caller.Senseless(&lockAcquire.Method, errors.New("it ended without a grant"))
+	}
+	if r.TTL > 0 && r.TTL <= r.Claim { // it is kept for all of the time that was asked for
+		return g, nil
 	}
 	if waited || g.Expires.Sub(g.Acquired) <= r.Claim {
 		return l.Renew(ctx, lock.Holding{Name: g.Name, Agent: g.Agent, Token: g.Token}, r.TTL, r.Durability)
@@ -157,7 +161,7 @@ type lockRenewing struct {
 	TTLMs uint64 `wire:"ttl_ms"`
 }
 
-var lockRenew = op.New(op.Method{Number: 1002, Name: "Lock.Renew", Access: op.AccessTenant},
+var lockRenew = op.New(op.Method{Number: 1002, Name: "Lock.Renew", Access: op.AccessTenant, Brief: true},
 	func(ctx context.Context, s *lock.Store, a *lockRenewing) (lock.Grant, error) {
 		return s.Renew(ctx, a.Tenant, a.holding(), op.FromMs(a.TTLMs), a.Durability)
 	})
@@ -168,7 +172,7 @@ func (l *Locks) Renew(ctx context.Context, h lock.Holding, ttl time.Duration, d 
 	return caller.Call(ctx, l.c, lockRenew, lockRenewing{l.held(h, d), op.InMs(ttl)})
 }
 
-var lockRelease = op.New(op.Method{Number: 1003, Name: "Lock.Release", Access: op.AccessTenant},
+var lockRelease = op.New(op.Method{Number: 1003, Name: "Lock.Release", Access: op.AccessTenant, Brief: true},
 	func(ctx context.Context, s *lock.Store, a *lockHeld) (held bool, err error) {
 		return s.Release(ctx, a.Tenant, a.holding(), a.Durability)
 	})

@@ -86,6 +86,7 @@ func TestLocksOverTheSocket(t *testing.T) {
 			require.Greater(t, next.Token, first.Token)
 			require.Equal(t, "b", next.Agent)
 			require.Greater(t, time.Until(next.Expires), 30*time.Second, "it is claimed")
+			require.EqualValues(t, 1, next.Heartbeats)
 			held, err = l.Release(ctx, at, rpc.WAL)
 			require.NoError(t, err)
 			require.False(t, held)
@@ -296,4 +297,28 @@ func TestRequestsThatWaitAreBounded(t *testing.T) {
 		cancel()
 		require.ErrorIs(t, <-left, context.Canceled)
 	})
+}
+
+// Who has waited for a lock that it wants for no longer than it is kept for it anyway, has it
+// at once: to renew it would be another write before it may go on.
+func TestAShortLockIsNotClaimed(t *testing.T) {
+	l := startLocks(t, Options{}).dial(t).Locks("acme")
+	for _, ttl := range []time.Duration{4 * time.Second, 5 * time.Second} {
+		first, err := l.Acquire(t.Context(), rpc.LockRequest{Name: "task:1", Agent: "a", TTL: time.Minute})
+		require.NoError(t, err)
+		queued, got := make(chan struct{}, 1), make(chan rpc.LockGrant, 1)
+		go func() {
+			g, _ := l.Acquire(t.Context(), rpc.LockRequest{Name: "task:1", Agent: "b", Wait: true, TTL: ttl, Moved: func(int) { queued <- struct{}{} }})
+			got <- g
+		}()
+		<-queued
+		_, err = l.Release(t.Context(), rpc.LockHolding{Name: "task:1", Agent: "a", Token: first.Token}, rpc.WAL)
+		require.NoError(t, err)
+		g := <-got
+		require.NotZero(t, g.Token)
+		require.Zero(t, g.Heartbeats)
+		require.Equal(t, ttl, g.Expires.Sub(g.Acquired))
+		_, err = l.Release(t.Context(), rpc.LockHolding{Name: "task:1", Agent: "b", Token: g.Token}, rpc.WAL)
+		require.NoError(t, err)
+	}
 }

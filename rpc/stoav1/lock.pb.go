@@ -356,7 +356,10 @@ type LockAcquireRequest struct {
 	// 0 to 100: who has more is before who has less.
 	Priority uint32 `protobuf:"varint,10,opt,name=priority,proto3" json:"priority,omitempty"`
 	// When the grant is acknowledged.
-	Durability    Durability `protobuf:"varint,11,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	Durability Durability `protobuf:"varint,11,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	// The place in the queue is told once, when the request begins to wait, and not whenever it
+	// changes.
+	PlaceOnce     bool `protobuf:"varint,12,opt,name=place_once,json=placeOnce,proto3" json:"place_once,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -466,6 +469,13 @@ func (x *LockAcquireRequest) GetDurability() Durability {
 		return x.Durability
 	}
 	return Durability_DURABILITY_UNSPECIFIED
+}
+
+func (x *LockAcquireRequest) GetPlaceOnce() bool {
+	if x != nil {
+		return x.PlaceOnce
+	}
+	return false
 }
 
 // LockAcquireResponse is where the request stands, or, at the end, the grant.
@@ -2836,7 +2846,7 @@ const file_stoa_v1_lock_proto_rawDesc = "" +
 	"\n" +
 	"heartbeats\x18\b \x01(\rR\n" +
 	"heartbeats\x12\x18\n" +
-	"\apurpose\x18\t \x01(\tR\apurpose\"\xce\x02\n" +
+	"\apurpose\x18\t \x01(\tR\apurpose\"\xed\x02\n" +
 	"\x12LockAcquireRequest\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -2851,7 +2861,9 @@ const file_stoa_v1_lock_proto_rawDesc = "" +
 	" \x01(\rR\bpriority\x123\n" +
 	"\n" +
 	"durability\x18\v \x01(\x0e2\x13.stoa.v1.DurabilityR\n" +
-	"durability\"U\n" +
+	"durability\x12\x1d\n" +
+	"\n" +
+	"place_once\x18\f \x01(\bR\tplaceOnce\"U\n" +
 	"\x13LockAcquireResponse\x12\x14\n" +
 	"\x05place\x18\x01 \x01(\rR\x05place\x12(\n" +
 	"\x05grant\x18\x02 \x01(\v2\x12.stoa.v1.LockGrantR\x05grant\"\xb6\x01\n" +
