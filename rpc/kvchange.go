@@ -119,7 +119,7 @@ func (k *KV) Touch(ctx context.Context, key string, with ...WriteOption) (Item, 
 	return i, err
 }
 
-var kvIncrement = op.New(op.Method{Number: 205, Name: "Kv.Increment", Access: op.AccessTenant},
+var kvIncrement = op.New(op.Method{Number: 205, Name: "Kv.Increment", Access: op.AccessTenant, Brief: true},
 	func(ctx context.Context, s *kvstorage.Storage, a *kvWrite) (kvstorage.Item, error) {
 		return unnamed(s.Increment(ctx, a.Tenant, a.Key, kvwire.Delta(a.Delta), a.WriteOptions))
 	}).Told(itemStored)

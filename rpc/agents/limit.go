@@ -32,7 +32,7 @@ type limitCheck struct {
 	Durability engine.Durability
 }
 
-var limitCheckOp = op.New(op.Method{Number: 1071, Name: "Limit.Check", Access: op.AccessTenant},
+var limitCheckOp = op.New(op.Method{Number: 1071, Name: "Limit.Check", Access: op.AccessTenant, Brief: true},
 	func(ctx context.Context, s *limit.Store, a *limitCheck) (limit.Verdict, error) {
 		return s.Check(ctx, a.Tenant, a.Name, limit.Rule{Max: a.Max, Window: op.FromMs(a.WindowMs)}, a.Durability)
 	})

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
@@ -21,6 +22,9 @@ type Method struct {
 	// Short calls are answered on the goroutine that reads the connection, which
 	// saves handing them over: those that take some microseconds.
 	Short bool
+	// Brief calls change something, and are short if they wait for no disk, as the field
+	// durability of their request says, and their connection has nothing else to do.
+	Brief bool
 	// Long calls take as long as they take: neither end gives them a time.
 	Long bool
 
@@ -128,6 +132,16 @@ func (m *Method) messages() messages {
 	}
 	method := d.(protoreflect.MethodDescriptor)
 	return messages{typeOf(method.Input()), typeOf(method.Output())}
+}
+
+// DurabilityField returns the number of the field durability of the request, which those of
+// Brief calls have.
+func (m *Method) DurabilityField() protowire.Number {
+	f := m.messages().request.Descriptor().Fields().ByName("durability")
+	if f == nil {
+		panic(fmt.Sprintf("op: the request of %s has no field durability", m.Name))
+	}
+	return f.Number()
 }
 
 func typeOf(d protoreflect.MessageDescriptor) protoreflect.MessageType {

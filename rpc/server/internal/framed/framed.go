@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/stoadb/stoa/rpc/internal/frame"
 	"github.com/stoadb/stoa/rpc/internal/op"
@@ -64,6 +65,8 @@ type method struct {
 	stream  *grpc.StreamDesc
 	info    *grpc.UnaryServerInfo
 	direct  *Direct // nil: by way of the generated code
+
+	durability protowire.Number // the field of the request of a Brief call; 0: it is none
 }
 
 // takesMany tells whether the client may send many messages.
@@ -83,8 +86,12 @@ func (f *Server) Register(d *grpc.ServiceDesc, service any) {
 		m := e.About()
 		for i := range d.Methods {
 			if m.Full() == "/"+d.ServiceName+"/"+d.Methods[i].MethodName {
-				f.methods[m.Number] = &method{Method: m, service: service, unary: &d.Methods[i],
+				one := &method{Method: m, service: service, unary: &d.Methods[i],
 					info: &grpc.UnaryServerInfo{Server: service, FullMethod: m.Full()}}
+				if m.Brief {
+					one.durability = m.DurabilityField()
+				}
+				f.methods[m.Number] = one
 			}
 		}
 		for i := range d.Streams {

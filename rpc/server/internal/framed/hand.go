@@ -146,17 +146,24 @@ func (h *hand) take(f frame.Frame) (bool, error) {
 	return true, nil
 }
 
-// lone reports whether a call is answered as a short one, since the connection has
-// nothing else to do.
+// lone reports whether a call is answered as a short one, since it waits for no disk and the
+// connection has nothing else to do.
 func (h *hand) lone(f frame.Frame, m *method) bool {
-	if m.direct == nil || m.direct.Lone == nil || h.r.Buffered() > 0 {
+	direct := m.direct != nil && m.direct.Lone != nil
+	if !direct && !m.Brief || h.r.Buffered() > 0 {
 		return false
 	}
 	c := h.conn
 	c.mu.Lock()
 	busy := len(c.calls) > 0 || c.loose > 0
 	c.mu.Unlock()
-	return !busy && m.direct.Parse(&h.sc, f.Payload) == nil && m.direct.Lone(&h.sc)
+	switch {
+	case busy:
+		return false
+	case direct:
+		return m.direct.Parse(&h.sc, f.Payload) == nil && m.direct.Lone(&h.sc)
+	}
+	return m.waitsForNoDisk(f.Payload)
 }
 
 // discard gives back what a frame holds.
