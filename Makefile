@@ -49,6 +49,9 @@ KVS := kv-put,kv-put-16,kv-get,kv-get-16,kv-incr,kv-durable-1,kv-durable-16,kv-d
 # Those of the services Record and Policy, each beside Kv or Store.
 POLICIES := record-create,record-list,policy-decide,policy-decide-16,ledger-append
 
+# Those of the services by which agents coordinate, each beside Kv, and locks beside etcd and Redis.
+AGENTS := lock-pair,lock-pair-16,lock-pair-64,lock-contended,lock-handoff,limit-check
+
 # In front of every go command that may compile engine/rocks.
 ROCKS := eval "$$(sh engine/rocks/compat/env.sh)" &&
 
@@ -122,6 +125,7 @@ bench: build bench-build ## run all benchmarks into bench/results: Stoa beside R
 	bin/bench-peers -rows 100000 -rounds 3 -slice 2s -workload $(ROWS) -out bench/results/peers
 	bin/bench-peers -rows 1000000 -workload $(KVS) -out bench/results/kv
 	bin/stoa bench --rows 10000000 --workload $(POLICIES) --out bench/results/policies $(ARGS)
+	bin/bench-peers -rows 100000 -slice 1s -workload $(AGENTS) -out bench/results/agents
 	bin/stoa bench --rows 100000 --workload $(LAYERS) --out bench/results/layers $(ARGS)
 	bin/bench-peers -charts bench/results/layers
 	bin/stoa bench --rows 10000000 --rounds 1 --workload grow --out bench/results/grow $(ARGS)
@@ -133,6 +137,7 @@ bench-quick: build bench-build ## the same for a first look: fewer rows, short t
 	bin/bench-peers -rows 20000 -rounds 2 -slice 200ms -workload $(ROWS) -out bench/results/quick-peers
 	bin/bench-peers -rows 100000 -rounds 2 -slice 200ms -workload $(KVS) -out bench/results/quick-kv
 	bin/stoa bench --quick --workload $(POLICIES) --out bench/results/quick-policies $(ARGS)
+	bin/bench-peers -rows 20000 -rounds 2 -slice 200ms -workload $(AGENTS) -out bench/results/quick-agents
 	bin/stoa bench --quick --workload $(LAYERS),grow --out bench/results/quick-layers $(ARGS)
 	bin/bench-peers -charts bench/results/quick-layers
 

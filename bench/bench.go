@@ -42,6 +42,8 @@ type Options struct {
 	// KVPeers opens stores that the Kv service is measured beside, as well as
 	// redis-server. nil: no others.
 	KVPeers KVPeers
+	// LockPeers opens what the Lock service is measured beside. nil: nothing else.
+	LockPeers LockPeers
 	// Logger is told how far the run is. nil: nobody is.
 	Logger *slog.Logger
 }

@@ -25,7 +25,7 @@ type kvWorkload struct {
 	run   func(*kvRun, Result) (Result, error)
 }
 
-var kvWorkloads = slices.Concat(serviceWorkloads, policyWorkloads, sessionWorkloads)
+var kvWorkloads = slices.Concat(serviceWorkloads, policyWorkloads, sessionWorkloads, agentWorkloads)
 
 var serviceWorkloads = []kvWorkload{
 	{"kv-put", "values of 256 bytes, not synced, through Kv, beside rows of as many bytes through Store", "put", kvPuts(1)},
@@ -56,8 +56,9 @@ type kvRun struct {
 	options Options
 	daemon  *daemon
 	data    *Dataset
-	keys    []string  // of the rows: to make one takes a part of what a get does
-	peers   []*KVPeer // the daemon is the first; nil: not opened yet
+	keys    []string    // of the rows: to make one takes a part of what a get does
+	peers   []*KVPeer   // the daemon is the first; nil: not opened yet
+	lockers []*LockPeer // the same
 }
 
 // measureKV runs the workloads of tenants' services that are wanted.
@@ -141,6 +142,9 @@ func (r *kvRun) warm(c *rpc.Client) error {
 
 func (r *kvRun) close() (err error) {
 	for _, p := range r.peers {
+		err = errors.Join(err, p.Close())
+	}
+	for _, p := range r.lockers {
 		err = errors.Join(err, p.Close())
 	}
 	if r.daemon != nil && r.daemon.process != nil {

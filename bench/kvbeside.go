@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
-	"time"
 )
 
 // open opens the daemon and the stores beside it as peers, and fills them with the
@@ -73,50 +72,25 @@ func (r *kvRun) beside(result Result, n int, do func(c KVClient, row int) error)
 	if err := r.open(); err != nil {
 		return result, err
 	}
-	var crews []*crew
-	for _, p := range r.peers {
-		c, err := r.peerCrew(p, n, do)
-		crews = append(crews, c)
-		if err != nil {
-			releaseAll(crews)
-			return result, fmt.Errorf("%s: %w", p.Name, err)
-		}
+	crews, err := crewsOf(r.peers, n, func(c KVClient, _ int, random *rand.Rand) func() error {
+		return func() error { return do(c, random.IntN(r.few())) }
+	})
+	if err != nil {
+		return result, err
 	}
-	result, err := takeTurns(r.options, result, crews)
+	result, err = takeTurns(r.options, result, crews)
 	for _, p := range r.peers[1:] {
-		result.rate(r.peers[0].Name, p.Name, p.demanded())
+		result.rate(r.peers[0].Name, p.Name, demandedBeside(p.Name))
 	}
 	return result, err
 }
 
-// demanded is what the rate of the daemon is to be to that of a peer.
-func (p *KVPeer) demanded() string {
-	if strings.HasPrefix(p.Name, "nats") {
+// demandedBeside is what the rate of the daemon is to be to that of a peer.
+func demandedBeside(peer string) string {
+	if strings.HasPrefix(peer, "nats") {
 		return "above 1"
 	}
 	return ""
-}
-
-func (r *kvRun) peerCrew(p *KVPeer, n int, do func(c KVClient, row int) error) (*crew, error) {
-	var clients []KVClient
-	crew := &crew{name: p.Name, elsewhere: p.Elsewhere, release: func() {
-		for _, c := range clients {
-			c.Release()
-		}
-	}}
-	if crew.elsewhere == nil { // other goroutines of this process do the work
-		crew.elsewhere = func() (time.Duration, error) { return 0, nil }
-	}
-	for i := range n {
-		c, err := p.Client()
-		if err != nil {
-			return crew, err
-		}
-		clients = append(clients, c)
-		random := rand.New(rand.NewPCG(uint64(i), 22))
-		crew.hands = append(crew.hands, func() (int, error) { return 1, do(c, random.IntN(r.few())) })
-	}
-	return crew, nil
 }
 
 func kvDurable(clients int) func(*kvRun, Result) (Result, error) {

@@ -22,7 +22,8 @@ type turn struct {
 	Units     int           `json:"units"`
 	Wall      time.Duration `json:"-"`
 	WallNanos float64       `json:"wall_ns"`
-	CPUNanos  float64       `json:"cpu_ns"` // of the calling thread, of the process if there are more workers, and of the other process
+	CPUNanos  float64       `json:"cpu_ns"`       // of the calling thread, of the process if there are more workers, and of the other process
+	Elsewhere float64       `json:"elsewhere_ns"` // the part of CPUNanos that is the other process's
 	Allocs    float64       `json:"allocs"`
 	Written   float64       `json:"written,omitempty"` // bytes that went to the disk, for each of the rows' that were written
 	latencies []time.Duration
@@ -169,6 +170,7 @@ func (c *crew) work(d time.Duration) (turn, error) {
 	n := float64(max(t.Units, 1))
 	t.WallNanos = float64(t.Wall) / n
 	t.CPUNanos = float64(c.spent(before, after)) / n
+	t.Elsewhere = float64(after.elsewhere-before.elsewhere) / n
 	t.Allocs = float64(mem.Mallocs-allocs) / n
 	if err == nil && c.writes > 0 {
 		t.Written, err = c.wrote(had, n*c.writes)

@@ -119,6 +119,7 @@ type Measure struct {
 	Subject string  `json:"subject"`
 	Wall    Spread  `json:"wall_ns"`
 	CPU     Spread  `json:"cpu_ns"`
+	Served  float64 `json:"served_cpu_ns,omitempty"` // the part of CPU that another process has used, as a daemon does
 	Allocs  float64 `json:"allocs"`
 	P50     float64 `json:"p50_ns"`
 	P99     float64 `json:"p99_ns"`
@@ -179,15 +180,15 @@ func rocksVersion(dir string) string {
 
 // sum works the figures of the turns out.
 func (m *Measure) sum() {
-	var wall, cpu, allocs, written []float64
+	var wall, cpu, served, allocs, written []float64
 	var latencies []time.Duration
 	for _, t := range m.turns {
 		wall, cpu, allocs = append(wall, t.WallNanos), append(cpu, t.CPUNanos), append(allocs, t.Allocs)
-		written = append(written, t.Written)
+		served, written = append(served, t.Elsewhere), append(written, t.Written)
 		latencies = append(latencies, t.latencies...)
 	}
 	m.Wall, m.CPU, m.Allocs = spreadOf(wall), spreadOf(cpu), spreadOf(allocs).Median
-	m.Written = spreadOf(written).Median
+	m.Served, m.Written = spreadOf(served).Median, spreadOf(written).Median
 	m.P50, m.P99 = float64(quantile(latencies, 0.5)), float64(quantile(latencies, 0.99))
 }
 

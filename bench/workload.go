@@ -109,8 +109,8 @@ func RowWorkloadNames() []string {
 	return names
 }
 
-// PeerWorkloadNames returns the names of those that are measured with Options.Peers
-// and Options.KVPeers.
+// PeerWorkloadNames returns the names of those that are measured with Options.Peers,
+// Options.KVPeers and Options.LockPeers.
 func PeerWorkloadNames() []string { return slices.Concat(RowWorkloadNames(), kvNames()) }
 
 // onRows reports whether any workload on the rows is wanted.

@@ -24,34 +24,18 @@ const (
 // openEtcd starts a server of one member in this process, and fills it over its
 // Unix socket.
 func openEtcd(o bench.Options, data *bench.Dataset) ([]*bench.Subject, error) {
-	c := embed.NewConfig()
-	c.Dir, c.Name = filepath.Join(o.Dir, "etcd"), "one"
-	c.Logger, c.LogLevel, c.LogOutputs = "zap", "fatal", []string{"/dev/null"}
-	c.QuotaBackendBytes, c.MaxTxnOps = etcdQuota, etcdOps
-	socket := filepath.Join(o.Dir, "etcd.sock")
-	clients, peers := url.URL{Scheme: "unix", Path: socket}, url.URL{Scheme: "unix", Path: socket + ".peers"}
-	c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{clients}, []url.URL{clients}
-	c.ListenPeerUrls, c.AdvertisePeerUrls = []url.URL{peers}, []url.URL{peers}
-	c.InitialCluster = c.InitialClusterFromName(c.Name)
-	server, err := embed.StartEtcd(c)
+	server, socket, err := startEtcd(o, "etcd", false)
 	if err != nil {
-		return nil, fmt.Errorf("starting etcd: %w", err)
+		return nil, err
 	}
 	s := &bench.Subject{
 		Name:  "etcd",
-		Dir:   c.Dir,
+		Dir:   filepath.Join(o.Dir, "etcd"),
 		Lacks: []string{"mixed-90", "put", "batch-10", "batch-100", "batch-1000"}, // it syncs every write
 		Close: func() error { server.Close(); return nil },
 		// All of it is in this process, and not on the thread that calls.
 		Elsewhere: func() (time.Duration, error) { return 0, nil },
 		Actor:     func() (bench.Actor, error) { return dialEtcd(socket, data) },
-	}
-	select {
-	case <-server.Server.ReadyNotify():
-	case err := <-server.Err():
-		return []*bench.Subject{s}, fmt.Errorf("starting etcd: %w", err)
-	case <-time.After(time.Minute):
-		return []*bench.Subject{s}, errors.New("starting etcd: it is not ready after a minute")
 	}
 	o.Logger.Info("filling etcd", "rows", data.Rows)
 	a, err := dialEtcd(socket, data)
@@ -59,6 +43,42 @@ func openEtcd(o bench.Options, data *bench.Dataset) ([]*bench.Subject, error) {
 		return []*bench.Subject{s}, err
 	}
 	return []*bench.Subject{s}, errors.Join(a.load(), a.Release())
+}
+
+// startEtcd starts a server of one member in this process, on a Unix socket. It syncs every
+// write, unless it is unsafe.
+func startEtcd(o bench.Options, name string, unsafe bool) (*embed.Etcd, string, error) {
+	c := embed.NewConfig()
+	c.Dir, c.Name, c.UnsafeNoFsync = filepath.Join(o.Dir, name), "one", unsafe
+	c.Logger, c.LogLevel, c.LogOutputs = "zap", "fatal", []string{"/dev/null"}
+	c.QuotaBackendBytes, c.MaxTxnOps = etcdQuota, etcdOps
+	socket := filepath.Join(o.Dir, name+".sock")
+	clients, peers := url.URL{Scheme: "unix", Path: socket}, url.URL{Scheme: "unix", Path: socket + ".peers"}
+	c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{clients}, []url.URL{clients}
+	c.ListenPeerUrls, c.AdvertisePeerUrls = []url.URL{peers}, []url.URL{peers}
+	c.InitialCluster = c.InitialClusterFromName(c.Name)
+	server, err := embed.StartEtcd(c)
+	if err != nil {
+		return nil, "", fmt.Errorf("starting etcd: %w", err)
+	}
+	select {
+	case <-server.Server.ReadyNotify():
+		return server, socket, nil
+	case err := <-server.Err():
+		server.Close()
+		return nil, "", fmt.Errorf("starting etcd: %w", err)
+	case <-time.After(time.Minute):
+		server.Close()
+		return nil, "", errors.New("starting etcd: it is not ready after a minute")
+	}
+}
+
+func connectEtcd(socket string) (*clientv3.Client, error) {
+	db, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix://" + socket}, DialTimeout: 10 * time.Second})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to etcd: %w", err)
+	}
+	return db, nil
 }
 
 // etcdActor works on etcd through its client. Reads are serializable: they are of
@@ -69,9 +89,9 @@ type etcdActor struct {
 }
 
 func dialEtcd(socket string, data *bench.Dataset) (*etcdActor, error) {
-	db, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix://" + socket}, DialTimeout: 10 * time.Second})
+	db, err := connectEtcd(socket)
 	if err != nil {
-		return nil, fmt.Errorf("connecting to etcd: %w", err)
+		return nil, err
 	}
 	return &etcdActor{rows: rows{data: data}, db: db}, nil
 }

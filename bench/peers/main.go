@@ -1,7 +1,7 @@
 // Command peers measures what one would use in place of Stoa with the workloads,
 // rows and turns of package bench and beside Stoa in the same run: Pebble, bbolt
 // and badger in place of RocksDB, Redis and etcd in place of the daemon, and the key-values of NATS JetStream in place of the
-// Kv service. It is a module of its own so that the daemon links none of them.
+// Kv service, and the locks of etcd and of redislock in place of the Lock service. It is a module of its own so that the daemon links none of them.
 package main
 
 import (
@@ -28,7 +28,7 @@ func main() {
 }
 
 func run() error {
-	o := bench.Options{Peers: open, KVPeers: openNATS, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))}
+	o := bench.Options{Peers: open, KVPeers: openNATS, LockPeers: openLocks, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))}
 	flag.IntVar(&o.Rows, "rows", 1_000_000, "how many rows, of 65 + 256 bytes")
 	flag.DurationVar(&o.Slice, "slice", 2*time.Second, "how long each works before the next takes its turn")
 	flag.StringVar(&o.Stoa, "stoa", "bin/stoa", "the stoa binary, whose daemon the Kv service is measured in")

@@ -21,7 +21,7 @@ func TestTheServicesOfTenantsAreMeasured(t *testing.T) {
 	enginetest.SkipUnderRace(t, "figures; package rpc/server tests the service")
 	var names []string
 	for _, name := range bench.WorkloadNames() {
-		for _, of := range []string{"kv-", "record-", "policy-", "ledger-"} {
+		for _, of := range []string{"kv-", "record-", "policy-", "ledger-", "lock-", "limit-"} {
 			if strings.HasPrefix(name, of) {
 				names = append(names, name)
 			}
