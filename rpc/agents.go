@@ -2,6 +2,8 @@ package rpc
 
 import (
 	"github.com/stoadb/stoa/kv/approval"
+	"github.com/stoadb/stoa/kv/event"
+	"github.com/stoadb/stoa/kv/job"
 	"github.com/stoadb/stoa/kv/limit"
 	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/session"
@@ -131,4 +133,56 @@ type (
 	Setting = setting.Setting
 	// SettingEvent is what a watcher of settings is told.
 	SettingEvent = setting.Event
+)
+
+// Events are the streams of a tenant; see [agents.Events].
+type Events = agents.Events
+
+// Events returns the streams of a tenant; "" is the tenant that the daemon binds this user to.
+func (c *Client) Events(tenant string) *Events { return agents.NewEvents((*calling)(c), tenant) }
+
+// What calls of [Events] take and return.
+type (
+	// EventNew is what is told of a change.
+	EventNew = event.Event
+	// EventID is the id of an entry.
+	EventID = event.ID
+	// EventEntry is an event in its stream.
+	EventEntry = event.Entry
+	// EventInfo is what is known of a stream.
+	EventInfo = event.Info
+	// EventRangeOptions say what a range has.
+	EventRangeOptions = event.RangeOptions
+	// EventReadOptions say what a read has.
+	EventReadOptions = event.ReadOptions
+	// EventPlace is where a group begins, or who follows a stream.
+	EventPlace = event.Place
+	// EventGroup is what is known of a group.
+	EventGroup = event.Group
+	// EventConsumer is one of a group of a stream.
+	EventConsumer = event.Consumer
+	// EventPending is an entry that a consumer has and has not acknowledged.
+	EventPending = event.Pending
+	// EventClaimOptions say which pending entries are claimed.
+	EventClaimOptions = event.ClaimOptions
+)
+
+// Jobs are the queues of a tenant's jobs; see [agents.Jobs].
+type Jobs = agents.Jobs
+
+// Jobs returns the queues of a tenant; "" is the tenant that the daemon binds this user to.
+func (c *Client) Jobs(tenant string) *Jobs { return agents.NewJobs((*calling)(c), tenant) }
+
+// What calls of [Jobs] take and return.
+type (
+	// Job is something that a worker of a queue is to do.
+	Job = job.Job
+	// JobInfo is a job with what has happened to it.
+	JobInfo = job.Info
+	// JobState is where a job is.
+	JobState = job.State
+	// JobListOptions say which jobs a list has.
+	JobListOptions = job.ListOptions
+	// JobLeaseOptions say which jobs a worker is given.
+	JobLeaseOptions = job.LeaseOptions
 )

@@ -95,6 +95,34 @@ func (f *Feed) place(stream string, p Place) (uint64, error) {
 	return n - 1, err
 }
 
+// Begin returns the id behind which a reader goes on from a place: that of the entry before,
+// whose Ms is 0 if it is no longer kept. It returns ErrTrimmed if the entry that follows the
+// one which the place names is not.
+func (f *Feed) Begin(stream string, at Place) (ID, error) {
+	if err := checkStream(stream); err != nil {
+		return ID{}, err
+	}
+	if f.space == nil {
+		return ID{}, kv.ErrSpaceNotFound
+	}
+	n, err := f.place(stream, at)
+	if err != nil {
+		return ID{}, told(err)
+	}
+	view, err := f.view()
+	if err != nil {
+		return ID{}, told(err)
+	}
+	defer func() { _ = view.Close() }()
+	if !at.Now {
+		if err := whole(view, stream, at.After); err != nil {
+			return ID{}, told(err)
+		}
+	}
+	id, err := nameOf(view, stream, n)
+	return id, told(err)
+}
+
 // CreateGroup makes a group of a stream that begins at a place, and says whether there was
 // none. One that is there stays where it is. It returns ErrTooMany for more than MaxGroups.
 func (f *Feed) CreateGroup(ctx context.Context, d engine.Durability, stream, group string, at Place) (bool, error) {

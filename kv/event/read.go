@@ -186,7 +186,7 @@ func whole(view *kv.View, stream string, id ID) error {
 		return nil // a moment, of which nobody says that it was an entry's
 	}
 	first, err := view.FirstEntry(stream)
-	if err != nil || id.Seq+1 >= first {
+	if err != nil || id.Seq >= first-1 {
 		return err
 	}
 	return trimmed(view, stream, first)

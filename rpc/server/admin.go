@@ -48,7 +48,7 @@ const apiVersion = 1
 // allFeatures returns what a server can do if all its services are there; README.md of package
 // rpc says what the names mean.
 func allFeatures() []string {
-	return []string{"blob", "blob-verify", "dag", "find", "frames", "governance", "health", "kv", "kv-synced", "limit", "lock", "policy", "record", "reflection", "session", "setting", "snapshot", "task", "user-session"}
+	return []string{"blob", "blob-verify", "dag", "event", "find", "frames", "governance", "health", "job", "kv", "kv-synced", "limit", "lock", "policy", "record", "reflection", "session", "setting", "snapshot", "task", "user-session"}
 }
 
 // features returns what this server can do, and what is switched on.
@@ -75,6 +75,12 @@ func (s *Server) features() []string {
 	}
 	if s.o.Limits == nil {
 		without("limit")
+	}
+	if s.o.Events == nil {
+		without("event")
+	}
+	if s.o.Jobs == nil {
+		without("job")
 	}
 	if s.o.Settings == nil {
 		without("setting")

@@ -24,6 +24,8 @@ import (
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/approval"
+	"github.com/stoadb/stoa/kv/event"
+	"github.com/stoadb/stoa/kv/job"
 	"github.com/stoadb/stoa/kv/limit"
 	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/policy"
@@ -74,8 +76,9 @@ func (s *fuzzStream) RecvMsg(m any) error {
 // firstOnKV is the first of the services of FuzzRequests that need a kv.Store.
 const firstOnKV = 3
 
-// fuzzed makes what the services on a kv.Store need, with something in it.
-func fuzzed(t *testing.T, store *kv.Store, o *Options) *lock.Store {
+// fuzzed makes what the services on a kv.Store need, with something in it, and returns what
+// ends it.
+func fuzzed(t *testing.T, store *kv.Store, o *Options) (end func()) {
 	var err error
 	o.Policies, err = policy.New(store, policy.Options{})
 	require.NoError(t, err)
@@ -98,7 +101,22 @@ func fuzzed(t *testing.T, store *kv.Store, o *Options) *lock.Store {
 	require.NoError(t, err)
 	_, err = o.Sessions.Create(t.Context(), "t", []byte(`{"session_id":"a","user_id":"a","sliding":true}`), record.WriteOptions{})
 	require.NoError(t, err)
-	return o.Locks
+	o.Events, err = event.New(store, event.Options{})
+	require.NoError(t, err)
+	feed, err := o.Events.Open(t.Context(), "t")
+	require.NoError(t, err)
+	_, err = feed.Publish(t.Context(), engine.WAL, event.Task, []event.Event{{Name: "a"}, {Name: "b"}})
+	require.NoError(t, err)
+	o.Jobs, err = job.New(store, job.Options{Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	queues, err := o.Jobs.Open(t.Context(), "t")
+	require.NoError(t, err)
+	_, _, err = queues.Add(t.Context(), engine.WAL, job.Job{ID: "a", Queue: job.Archive})
+	require.NoError(t, err)
+	return func() {
+		o.Jobs.Close()
+		o.Locks.Close()
+	}
 }
 
 // FuzzRequests sends any bytes to any method. It may fail only with an error
@@ -119,6 +137,8 @@ func FuzzRequests(f *testing.F) {
 		{&stoav1.Task_ServiceDesc, func(s *Server) (any, any) { return s.o.Approvals, nil }},
 		{&stoav1.Approval_ServiceDesc, func(s *Server) (any, any) { return s.o.Approvals, nil }},
 		{&stoav1.Session_ServiceDesc, func(s *Server) (any, any) { return s.o.Sessions, nil }},
+		{&stoav1.Event_ServiceDesc, func(s *Server) (any, any) { return s.o.Events, nil }},
+		{&stoav1.Job_ServiceDesc, func(s *Server) (any, any) { return s.o.Jobs, nil }},
 	}
 	seedRequests(f)
 	f.Fuzz(func(t *testing.T, service, method byte, data []byte) {
@@ -134,7 +154,7 @@ func FuzzRequests(f *testing.F) {
 			store, err := kv.Open(eng, kv.Options{Log: slog.New(slog.DiscardHandler)})
 			require.NoError(t, err)
 			defer store.Close()
-			defer fuzzed(t, store, &o).Close()
+			defer fuzzed(t, store, &o)()
 		}
 		s, err := New(eng, o)
 		require.NoError(t, err)
@@ -151,7 +171,8 @@ func FuzzRequests(f *testing.F) {
 		} else {
 			m := desc.Streams[which-len(desc.Methods)]
 			stream := &fuzzStream{ctx: ctx, rest: data, many: m.ClientStreams, codec: wire.NewCodec()}
-			if m.StreamName == "Watch" || m.StreamName == "Acquire" { // which ends when its caller goes
+			switch m.StreamName {
+			case "Watch", "Acquire", "Follow", "Read", "ReadGroup", "Lease": // which end when their caller goes
 				time.AfterFunc(time.Millisecond, cancel)
 			}
 			err = s.stream(domain, stream, &grpc.StreamServerInfo{FullMethod: m.StreamName}, m.Handler)
@@ -285,6 +306,31 @@ func seedRequests(f *testing.F) {
 			&stoav1.SessionLookupRequest{Tenant: tenant, Key: "ade:session:index:{user:a}"},
 			&stoav1.SessionImportRequest{Tenant: tenant, Docs: [][]byte{[]byte(`{"session_id":"c","user_id":"a","created_at":"2126-01-01T00:00:00Z"}`)}},
 		},
+		{
+			&stoav1.EventPublishRequest{Tenant: tenant, Stream: "task", Events: []*stoav1.EventNew{{Name: "c", Payload: []byte(`{}`), Source: "s"}}},
+			&stoav1.EventRangeRequest{Tenant: tenant, Stream: "task", From: "1-1", To: "9", Limit: 3, Reverse: true},
+			&stoav1.EventCreateGroupRequest{Tenant: tenant, Stream: "task", Group: "g", After: "1-1"},
+			&stoav1.EventMoveGroupRequest{Tenant: tenant, Stream: "task", Group: "audit-logger", Now: true},
+			&stoav1.EventDropGroupRequest{Tenant: tenant, Stream: "task", Group: "g"},
+			&stoav1.EventListGroupsRequest{Tenant: tenant, Stream: "task"},
+			&stoav1.EventAcknowledgeRequest{Tenant: tenant, Stream: "task", Group: "audit-logger", Ids: []string{"0-1"}},
+			&stoav1.EventPendingRequest{Tenant: tenant, Stream: "task", Group: "audit-logger", After: "1-1", Limit: 3},
+			&stoav1.EventClaimRequest{Tenant: tenant, Stream: "task", Group: "audit-logger", Consumer: "b", IdleMs: 1, Ids: []string{"0-1"}},
+			&stoav1.EventInfoRequest{Tenant: tenant, Stream: "task"},
+			&stoav1.EventLookupRequest{Tenant: tenant, Key: "ade:{events:task}:consumers"},
+		},
+		{
+			&stoav1.JobScheduleRequest{Tenant: tenant, Id: "b", Queue: "archive", DueMs: 1 << 41, Payload: []byte(`{}`), MaxAttempts: 3},
+			&stoav1.JobEnqueueRequest{Tenant: tenant, Queue: "archive", Payload: []byte(`{"a":1}`)},
+			&stoav1.JobCancelRequest{Tenant: tenant, Id: "a"},
+			&stoav1.JobExtendRequest{Tenant: tenant, Id: "a", Token: 1, ForMs: 5},
+			&stoav1.JobCompleteRequest{Tenant: tenant, Id: "a", Token: 1},
+			&stoav1.JobFailRequest{Tenant: tenant, Id: "a", Token: 1, Failure: "x", DelayMs: 5},
+			&stoav1.JobRetryRequest{Tenant: tenant, Id: "a"},
+			&stoav1.JobGetRequest{Tenant: tenant, Id: "a"},
+			&stoav1.JobListRequest{Tenant: tenant, Queue: "archive", State: stoav1.JobStatus_JOB_STATUS_READY, Limit: 3},
+			&stoav1.JobLookupRequest{Tenant: tenant, Key: "ade:job:lock:{a}"},
+		},
 	}
 	streams := [][][]proto.Message{
 		{
@@ -333,6 +379,12 @@ func seedRequests(f *testing.F) {
 		{},
 		{},
 		{},
+		{
+			{&stoav1.EventReadRequest{Tenant: tenant, Stream: "task", After: "0-1", Limit: 3, WaitMs: 1}},
+			{&stoav1.EventFollowRequest{Tenant: tenant, Stream: "task", After: "0-1"}},
+			{&stoav1.EventReadGroupRequest{Tenant: tenant, Stream: "task", Group: "audit-logger", Consumer: "a", Limit: 3, WaitMs: 1}},
+		},
+		{{&stoav1.JobLeaseRequest{Tenant: tenant, Queue: "archive", Worker: "w", ForMs: 5, Limit: 3, WaitMs: 1}}},
 	}
 	for service, list := range unary {
 		for method, m := range list {

@@ -14,6 +14,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/event"
 	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/kv/kvtest"
 	"github.com/stoadb/stoa/kv/lock"
@@ -27,6 +28,7 @@ type comingAndGoing struct {
 	engine  engine.Engine
 	storage *kvstorage.Storage
 	locks   *lock.Store
+	events  *event.Store // of three entries
 	path    string
 	stop    func()
 }
@@ -39,7 +41,9 @@ func newComingAndGoing(t *testing.T) *comingAndGoing {
 	require.NoError(t, err)
 	locks, err := lock.New(store, lock.Options{Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
-	d := &comingAndGoing{t: t, engine: eng, storage: storage, locks: locks, path: socketDir(t) + "/s"}
+	events, err := event.New(store, event.Options{Keep: kv.StreamLimits{Entries: 3}})
+	require.NoError(t, err)
+	d := &comingAndGoing{t: t, engine: eng, storage: storage, locks: locks, events: events, path: socketDir(t) + "/s"}
 	t.Cleanup(func() {
 		d.stop()
 		locks.Close()
@@ -51,7 +55,7 @@ func newComingAndGoing(t *testing.T) *comingAndGoing {
 }
 
 func (d *comingAndGoing) up() {
-	s, err := New(d.engine, Options{KV: d.storage, Locks: d.locks})
+	s, err := New(d.engine, Options{KV: d.storage, Locks: d.locks, Events: d.events})
 	require.NoError(d.t, err)
 	ln, err := socket.Listen(d.path, socket.Options{})
 	require.NoError(d.t, err)

@@ -17,6 +17,8 @@ import (
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/approval"
+	"github.com/stoadb/stoa/kv/event"
+	"github.com/stoadb/stoa/kv/job"
 	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/kv/limit"
 	"github.com/stoadb/stoa/kv/lock"
@@ -128,6 +130,10 @@ type Options struct {
 	// store stays the caller's to close, after Serve has returned. Nil: there is no such
 	// service.
 	Sessions *kvsession.Store
+	// Events are the streams of the engine, for the Event service, and Jobs its queues, for Job.
+	// They stay the caller's to close, after Serve has returned. Nil: there is no such service.
+	Events *event.Store
+	Jobs   *job.Store
 	// Approvals are the tasks and approvals of the engine, for the services Task and Approval.
 	// Their store stays the caller's to close, after Serve has returned. Nil: there are no
 	// such services.

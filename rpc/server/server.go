@@ -141,6 +141,12 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 	if o.Limits != nil {
 		s.register(&stoav1.Limit_ServiceDesc, o.Limits, nil)
 	}
+	if o.Events != nil {
+		s.register(&stoav1.Event_ServiceDesc, o.Events, nil)
+	}
+	if o.Jobs != nil {
+		s.register(&stoav1.Job_ServiceDesc, o.Jobs, nil)
+	}
 	if o.Settings != nil {
 		s.register(&stoav1.Setting_ServiceDesc, o.Settings, nil)
 	}

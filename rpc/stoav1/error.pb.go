@@ -186,6 +186,22 @@ const (
 	ErrorKind_ERROR_KIND_LIMIT_NOT_FOUND ErrorKind = 56
 	// The tenant has as many limits as it may. Fields: the same.
 	ErrorKind_ERROR_KIND_LIMIT_QUOTA ErrorKind = 57
+	// A request of Event that makes no sense. Fields: code, field, reason; limit, size.
+	ErrorKind_ERROR_KIND_EVENT_ARGUMENT ErrorKind = 64
+	// The stream has no such group. Fields: the same.
+	ErrorKind_ERROR_KIND_EVENT_NOT_FOUND ErrorKind = 65
+	// What comes next is no longer kept. Fields: the same; first, the id that the stream begins with.
+	ErrorKind_ERROR_KIND_EVENT_TRIMMED ErrorKind = 66
+	// There are as many groups, or entries that are pending, as may be. Fields: as of EVENT_ARGUMENT.
+	ErrorKind_ERROR_KIND_EVENT_QUOTA ErrorKind = 67
+	// A request of Job that makes no sense. Fields: code, field, reason; limit, size.
+	ErrorKind_ERROR_KIND_JOB_ARGUMENT ErrorKind = 68
+	// There is no such job. Fields: the same.
+	ErrorKind_ERROR_KIND_JOB_NOT_FOUND ErrorKind = 69
+	// The lease is over. Fields: the same; token, of the lease that there is.
+	ErrorKind_ERROR_KIND_JOB_FENCED ErrorKind = 70
+	// The tenant has as many jobs as it may. Fields: as of JOB_ARGUMENT.
+	ErrorKind_ERROR_KIND_JOB_QUOTA ErrorKind = 71
 	// No such namespace. Fields: reason, namespace_id.
 	ErrorKind_ERROR_KIND_NO_NAMESPACE ErrorKind = 80
 	// No such group. Fields: reason, group_id or namespace_id.
@@ -300,6 +316,14 @@ var (
 		55: "ERROR_KIND_LIMIT_ARGUMENT",
 		56: "ERROR_KIND_LIMIT_NOT_FOUND",
 		57: "ERROR_KIND_LIMIT_QUOTA",
+		64: "ERROR_KIND_EVENT_ARGUMENT",
+		65: "ERROR_KIND_EVENT_NOT_FOUND",
+		66: "ERROR_KIND_EVENT_TRIMMED",
+		67: "ERROR_KIND_EVENT_QUOTA",
+		68: "ERROR_KIND_JOB_ARGUMENT",
+		69: "ERROR_KIND_JOB_NOT_FOUND",
+		70: "ERROR_KIND_JOB_FENCED",
+		71: "ERROR_KIND_JOB_QUOTA",
 		80: "ERROR_KIND_NO_NAMESPACE",
 		81: "ERROR_KIND_NO_GROUP",
 		82: "ERROR_KIND_NO_GROUP_CONTEXT",
@@ -380,6 +404,14 @@ var (
 		"ERROR_KIND_LIMIT_ARGUMENT":   55,
 		"ERROR_KIND_LIMIT_NOT_FOUND":  56,
 		"ERROR_KIND_LIMIT_QUOTA":      57,
+		"ERROR_KIND_EVENT_ARGUMENT":   64,
+		"ERROR_KIND_EVENT_NOT_FOUND":  65,
+		"ERROR_KIND_EVENT_TRIMMED":    66,
+		"ERROR_KIND_EVENT_QUOTA":      67,
+		"ERROR_KIND_JOB_ARGUMENT":     68,
+		"ERROR_KIND_JOB_NOT_FOUND":    69,
+		"ERROR_KIND_JOB_FENCED":       70,
+		"ERROR_KIND_JOB_QUOTA":        71,
 		"ERROR_KIND_NO_NAMESPACE":     80,
 		"ERROR_KIND_NO_GROUP":         81,
 		"ERROR_KIND_NO_GROUP_CONTEXT": 82,
@@ -516,7 +548,7 @@ const file_stoa_v1_error_proto_rawDesc = "" +
 	"\x06fields\x18\x04 \x03(\v2\x1a.stoa.v1.Error.FieldsEntryR\x06fields\x1a9\n" +
 	"\vFieldsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*\xbf\x10\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*\xa8\x12\n" +
 	"\tErrorKind\x12\x1a\n" +
 	"\x16ERROR_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ERROR_KIND_NOT_FOUND\x10\x01\x12\x17\n" +
@@ -576,7 +608,15 @@ const file_stoa_v1_error_proto_rawDesc = "" +
 	"\x18ERROR_KIND_SETTING_QUOTA\x106\x12\x1d\n" +
 	"\x19ERROR_KIND_LIMIT_ARGUMENT\x107\x12\x1e\n" +
 	"\x1aERROR_KIND_LIMIT_NOT_FOUND\x108\x12\x1a\n" +
-	"\x16ERROR_KIND_LIMIT_QUOTA\x109\x12\x1b\n" +
+	"\x16ERROR_KIND_LIMIT_QUOTA\x109\x12\x1d\n" +
+	"\x19ERROR_KIND_EVENT_ARGUMENT\x10@\x12\x1e\n" +
+	"\x1aERROR_KIND_EVENT_NOT_FOUND\x10A\x12\x1c\n" +
+	"\x18ERROR_KIND_EVENT_TRIMMED\x10B\x12\x1a\n" +
+	"\x16ERROR_KIND_EVENT_QUOTA\x10C\x12\x1b\n" +
+	"\x17ERROR_KIND_JOB_ARGUMENT\x10D\x12\x1c\n" +
+	"\x18ERROR_KIND_JOB_NOT_FOUND\x10E\x12\x19\n" +
+	"\x15ERROR_KIND_JOB_FENCED\x10F\x12\x18\n" +
+	"\x14ERROR_KIND_JOB_QUOTA\x10G\x12\x1b\n" +
 	"\x17ERROR_KIND_NO_NAMESPACE\x10P\x12\x17\n" +
 	"\x13ERROR_KIND_NO_GROUP\x10Q\x12\x1f\n" +
 	"\x1bERROR_KIND_NO_GROUP_CONTEXT\x10R\x12\x14\n" +

@@ -20,6 +20,8 @@ import (
 	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
+	"github.com/stoadb/stoa/kv/event"
+	"github.com/stoadb/stoa/kv/job"
 	"github.com/stoadb/stoa/kv/limit"
 	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/record"
@@ -125,6 +127,36 @@ func TestRefusalsOfLimitsAndSettingsCrossTheSocketWhole(t *testing.T) {
 			require.Equal(t, sent, e)
 		case *setting.Error:
 			var e *setting.Error
+			require.ErrorAs(t, got, &e)
+			require.Equal(t, sent, e)
+		}
+		exit, _ := Explain(sent)
+		require.Equal(t, want, exit, sent)
+	}
+}
+
+func TestRefusalsOfEventsAndJobsCrossTheSocketWhole(t *testing.T) {
+	for sent, want := range map[error]int{
+		&event.Error{Code: event.CodeInvalidArgument, Field: "stream", Reason: "r"}:                        exitBad,
+		&event.Error{Code: event.CodeTooLarge, Field: "payload", Reason: "r", Limit: 4, Have: 5}:           exitBad,
+		&event.Error{Code: event.CodeNotFound, Field: "group", Reason: "r"}:                                exitNotFound,
+		&event.Error{Code: event.CodeTrimmed, Field: "after", Reason: "r", First: event.ID{Ms: 7, Seq: 2}}: exitRefused,
+		&event.Error{Code: event.CodeTooMany, Field: "group", Reason: "r", Limit: 4}:                       exitRefused,
+		&job.Error{Code: job.CodeInvalidArgument, Field: "queue", Reason: "r"}:                             exitBad,
+		&job.Error{Code: job.CodeTooLarge, Field: "payload", Reason: "r", Limit: 4, Have: 5}:               exitBad,
+		&job.Error{Code: job.CodeNotFound, Field: "id", Reason: "r"}:                                       exitNotFound,
+		&job.Error{Code: job.CodeFenced, Field: "token", Reason: "r", Token: 9}:                            exitRefused,
+		&job.Error{Code: job.CodeTooMany, Field: "tenant", Reason: "r", Limit: 4, Have: 5}:                 exitRefused,
+	} {
+		got := over(Describe(sent))
+		require.ErrorContains(t, got, sent.Error())
+		switch sent := sent.(type) {
+		case *event.Error:
+			var e *event.Error
+			require.ErrorAs(t, got, &e)
+			require.Equal(t, sent, e)
+		case *job.Error:
+			var e *job.Error
 			require.ErrorAs(t, got, &e)
 			require.Equal(t, sent, e)
 		}

@@ -44,7 +44,8 @@ const (
 	FieldSetting     = "setting"      // the name of one
 	FieldHolders     = "holders"      // agents, as JSON
 	FieldRemaining   = "remaining_ms" // of a lock's first holder to end
-	FieldToken       = "token"        // of the grant that there is
+	FieldToken       = "token"        // of the grant, or the lease, that there is
+	FieldFirst       = "first"        // the id of an entry
 	FieldCycle       = "cycle"        // agents that wait for each other, as JSON
 	FieldAnswers     = "answers"      // the first answer of an approval, or those that are refused, as JSON
 	FieldGroup       = "group_id"     // hex

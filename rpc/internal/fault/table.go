@@ -16,6 +16,8 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/event"
+	"github.com/stoadb/stoa/kv/job"
 	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/kv/limit"
 	"github.com/stoadb/stoa/kv/lock"
@@ -67,6 +69,12 @@ var errLock = &lock.Error{}
 var (
 	errSetting = &setting.Error{}
 	errLimit   = &limit.Error{}
+)
+
+// errEvent stands for the errors of the Event service, and errJob for those of Job.
+var (
+	errEvent = &event.Error{}
+	errJob   = &job.Error{}
 )
 
 // errorTable is all errors that have a kind, an exit code or a hint. The first that fits
@@ -142,6 +150,14 @@ var errorTable = []known{
 	{is: errLimit, kind: stoav1.ErrorKind_ERROR_KIND_LIMIT_ARGUMENT, code: codes.InvalidArgument, data: refusedLimit(stoav1.ErrorKind_ERROR_KIND_LIMIT_ARGUMENT)},
 	{is: errLimit, kind: stoav1.ErrorKind_ERROR_KIND_LIMIT_NOT_FOUND, code: codes.NotFound, exit: exitNotFound, data: refusedLimit(stoav1.ErrorKind_ERROR_KIND_LIMIT_NOT_FOUND)},
 	{is: errLimit, kind: stoav1.ErrorKind_ERROR_KIND_LIMIT_QUOTA, code: codes.ResourceExhausted, exit: exitRefused, data: refusedLimit(stoav1.ErrorKind_ERROR_KIND_LIMIT_QUOTA)},
+	{is: errEvent, kind: stoav1.ErrorKind_ERROR_KIND_EVENT_ARGUMENT, code: codes.InvalidArgument, data: refusedEvent(stoav1.ErrorKind_ERROR_KIND_EVENT_ARGUMENT)},
+	{is: errEvent, kind: stoav1.ErrorKind_ERROR_KIND_EVENT_NOT_FOUND, code: codes.NotFound, exit: exitNotFound, data: refusedEvent(stoav1.ErrorKind_ERROR_KIND_EVENT_NOT_FOUND)},
+	{is: errEvent, kind: stoav1.ErrorKind_ERROR_KIND_EVENT_TRIMMED, code: codes.OutOfRange, exit: exitRefused, data: refusedEvent(stoav1.ErrorKind_ERROR_KIND_EVENT_TRIMMED)},
+	{is: errEvent, kind: stoav1.ErrorKind_ERROR_KIND_EVENT_QUOTA, code: codes.ResourceExhausted, exit: exitRefused, data: refusedEvent(stoav1.ErrorKind_ERROR_KIND_EVENT_QUOTA)},
+	{is: errJob, kind: stoav1.ErrorKind_ERROR_KIND_JOB_ARGUMENT, code: codes.InvalidArgument, data: refusedJob(stoav1.ErrorKind_ERROR_KIND_JOB_ARGUMENT)},
+	{is: errJob, kind: stoav1.ErrorKind_ERROR_KIND_JOB_NOT_FOUND, code: codes.NotFound, exit: exitNotFound, data: refusedJob(stoav1.ErrorKind_ERROR_KIND_JOB_NOT_FOUND)},
+	{is: errJob, kind: stoav1.ErrorKind_ERROR_KIND_JOB_FENCED, code: codes.FailedPrecondition, exit: exitRefused, data: refusedJob(stoav1.ErrorKind_ERROR_KIND_JOB_FENCED)},
+	{is: errJob, kind: stoav1.ErrorKind_ERROR_KIND_JOB_QUOTA, code: codes.ResourceExhausted, exit: exitRefused, data: refusedJob(stoav1.ErrorKind_ERROR_KIND_JOB_QUOTA)},
 	{is: kv.ErrSpaceNotFound, kind: stoav1.ErrorKind_ERROR_KIND_KV_NO_TENANT, code: codes.NotFound, exit: exitNotFound, hint: "`stoa kv tenants list` lists those that are here", data: noTenantData},
 	{is: kv.ErrClosed, kind: stoav1.ErrorKind_ERROR_KIND_CLOSED, code: codes.Unavailable, exit: exitOpen},
 	{is: kv.ErrBusy, kind: stoav1.ErrorKind_ERROR_KIND_BUSY, code: codes.ResourceExhausted, exit: exitRefused, hint: "the daemon has too much to do at once: try again", data: kvBusyData},

@@ -1,8 +1,14 @@
 package op
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
-var _ = Pair(func(t *time.Time) uint64 { return Millis(*t) }, Always(Time))
+var (
+	_ = Pair(func(t *time.Time) uint64 { return Millis(*t) }, Always(Time))
+	_ = Pair(func(d *time.Duration) uint64 { return InMs(*d) }, Always(FromMs))
+)
 
 // Millis returns the first millisecond since 1970 that is not before a time. The zero Time,
 // which is none, is 0, and no other is.
@@ -22,8 +28,11 @@ func Time(ms uint64) time.Time {
 }
 
 // InMs returns a duration in ms, rounded up. What is negative is more than any duration may
-// be: who calls refuses that before, or means 0 by it.
+// be, which the daemon refuses unless who calls has before.
 func InMs(d time.Duration) uint64 {
+	if d < 0 {
+		return math.MaxUint64
+	}
 	ms := d / time.Millisecond
 	if d%time.Millisecond > 0 {
 		ms++

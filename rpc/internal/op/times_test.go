@@ -17,7 +17,7 @@ func TestTimesAreWholeMillisecondsAndNoneIsZero(t *testing.T) {
 }
 
 func TestDurationsAreRoundedUpAndHaveAnEnd(t *testing.T) {
-	for d, ms := range map[time.Duration]uint64{0: 0, 1: 1, time.Millisecond: 1, time.Millisecond + 1: 2, time.Hour: 3_600_000, math.MaxInt64: math.MaxInt64/1_000_000 + 1} {
+	for d, ms := range map[time.Duration]uint64{-1: math.MaxUint64, 0: 0, 1: 1, time.Millisecond: 1, time.Millisecond + 1: 2, time.Hour: 3_600_000, math.MaxInt64: math.MaxInt64/1_000_000 + 1} {
 		require.Equal(t, ms, InMs(d))
 	}
 	require.Equal(t, time.Minute, FromMs(60_000))
