@@ -24,8 +24,11 @@ type Options struct {
 	// Limits count what agents ask for, where the configuration limits that; nil: nothing is
 	// limited.
 	Limits *limit.Store
-	Quota  kv.Quota     // of the locks and agents of a new tenant; the zero Quota: 100,000 of them
-	Log    *slog.Logger // what the background does; nil: slog.Default
+	// NoSweep leaves out that it is looked every 30 s whether who waits waits for itself:
+	// deadlocks are refused when they would come to be, and not found later.
+	NoSweep bool
+	Quota   kv.Quota     // of the locks and agents of a new tenant; the zero Quota: 100,000 of them
+	Log     *slog.Logger // what the background does; nil: slog.Default
 }
 
 // spaceName is the space of a tenant's locks.

@@ -280,7 +280,9 @@ func (u *turn) end(err error) (orphans []Grant) {
 	}
 	if w := u.own; w != nil && w.queued {
 		u.s.alarms.sooner(&w.until, w.last())
-		u.s.alarms.sooner(&u.t.sweep, u.now+millisOf(sweepEvery))
+		if !u.s.o.NoSweep {
+			u.s.alarms.sooner(&u.t.sweep, u.now+millisOf(sweepEvery))
+		}
 	}
 	return orphans
 }

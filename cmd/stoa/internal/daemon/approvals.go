@@ -24,6 +24,7 @@ type coordination struct {
 	events   *event.Store
 	locks    *lock.Store
 	blobs    *blob.Store
+	off      []string // queues whose jobs workers outside do
 }
 
 // open returns the tasks and approvals of a store, and the queues whose jobs they do.
@@ -42,7 +43,7 @@ func (c *coordination) open(store *kv.Store, log *slog.Logger) (*approval.Store,
 			}
 		}
 	}
-	jobs, err := job.New(store, job.Options{Workers: workers, Log: log})
+	jobs, err := job.New(store, job.Options{Workers: workers, Off: c.off, Log: log})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"syscall"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,6 +22,7 @@ import (
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/event"
+	"github.com/stoadb/stoa/kv/job"
 	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/kv/limit"
 	"github.com/stoadb/stoa/kv/lock"
@@ -196,7 +198,8 @@ func (s *settings) serveStore(ctx context.Context, st *store, activated net.List
 	if err != nil {
 		return cli.CannotOpen(err)
 	}
-	locks, err := lock.New(substrate, lock.Options{Config: configured.Locks, Limits: limits, Events: events, Log: log})
+	locks, err := lock.New(substrate, lock.Options{Config: configured.Locks, Limits: limits, Events: events, Log: log,
+		NoSweep: slices.Contains(s.jobsOff, job.DeadlockDetect)})
 	if err != nil {
 		return cli.CannotOpen(err)
 	}
@@ -214,14 +217,14 @@ func (s *settings) serveStore(ctx context.Context, st *store, activated net.List
 		return cli.CannotOpen(err)
 	}
 	defer func() { err = errors.Join(err, blobs.Close()) }()
-	parts := coordination{records: policies.Records(), settings: configured, events: events, locks: locks, blobs: blobs}
+	parts := coordination{records: policies.Records(), settings: configured, events: events, locks: locks, blobs: blobs, off: s.jobsOff}
 	approvals, jobs, err := parts.open(substrate, log)
 	if err != nil {
 		return cli.CannotOpen(err)
 	}
 	defer jobs.Close()
 	o := server.Options{
-		Dag: contexts, KV: storage, Records: policies.Records(), Policies: policies, Locks: locks, Limits: limits, Settings: configured, Sessions: sessions, Approvals: approvals, Namespaces: namespaces, Raw: s.raw, Tenants: s.tenants,
+		Dag: contexts, KV: storage, Records: policies.Records(), Policies: policies, Locks: locks, Limits: limits, Settings: configured, Events: events, Jobs: jobs, Sessions: sessions, Approvals: approvals, Namespaces: namespaces, Raw: s.raw, Tenants: s.tenants,
 		Info: st.info, AllowUIDs: s.allowUIDs, AllowGIDs: s.gids, SecretUIDs: s.secretUIDs,
 		DrainTimeout: s.drainTimeout, Logger: log,
 		Blobs: blobs,
@@ -265,6 +268,9 @@ func (s *settings) announce(st *store, ln net.Listener, log *slog.Logger) {
 	}
 	log.Log(context.Background(), level, "serving", "dir", s.dir, "engine", st.info.Engine, "schema", st.info.SchemaVersion,
 		"node_id", st.info.NodeID, "socket", ln.Addr().String(), "last_close", st.lastClose, "lost", st.lost)
+	if len(s.jobsOff) > 0 {
+		log.Info("jobs of these queues are left to workers outside", "queues", s.jobsOff)
+	}
 	log.Info("stop with Ctrl-C, or kill -TERM "+fmt.Sprint(os.Getpid()), "pid", os.Getpid())
 }
 

@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"log/slog"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +16,7 @@ import (
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine/rocks"
 	"github.com/stoadb/stoa/engine/seal"
+	"github.com/stoadb/stoa/kv/job"
 	"github.com/stoadb/stoa/kv/kvstorage"
 )
 
@@ -24,7 +27,7 @@ type serveFlags struct {
 	dir, socket, engine     string
 	mode, group             string
 	allowPeers, secretPeers []string
-	tenantMap               []string
+	tenantMap, jobsOff      []string
 	cacheSize, rowCacheSize cli.Size
 	maxWAL, minFree         cli.Size
 	acceptLoss, raw         bool
@@ -64,6 +67,7 @@ func (f *serveFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.logFormat, "log-format", "auto", "text, json, or auto: text on a terminal, else json")
 	f.seal.Register(fs)
 	f.kv.register(fs)
+	fs.StringSliceVar(&f.jobsOff, "job-workers-off", nil, "queues whose jobs this daemon leaves to workers outside: "+strings.Join(job.QueueNames(), ", "))
 	fs.DurationVar(&f.drainTimeout, "drain-timeout", 30*time.Second, "how long calls under way may take when the daemon stops")
 	fs.DurationVar(&f.baseAge, "base-age", 10*time.Minute, "how old a delta is at least that snapshots of a context are based on; 0: of any age")
 	for flag, words := range map[string][]string{"engine": engines, "log-level": logLevels, "log-format": logFormats} {
@@ -90,6 +94,11 @@ func (f *serveFlags) settings() (s settings, err error) {
 	}
 	if f.drainTimeout <= 0 {
 		return s, cli.Bad(fmt.Errorf("--drain-timeout: %s is not more than 0", f.drainTimeout), "")
+	}
+	for _, queue := range f.jobsOff {
+		if !slices.Contains(job.QueueNames(), queue) {
+			return s, cli.Bad(fmt.Errorf("--job-workers-off: %q is none of %s", queue, strings.Join(job.QueueNames(), ", ")), "")
+		}
 	}
 	if f.baseAge < 0 {
 		return s, cli.Bad(fmt.Errorf("--base-age: %s is less than 0", f.baseAge), "")
