@@ -25,7 +25,7 @@ type Options struct {
 	// limited.
 	Limits *limit.Store
 	// NoSweep leaves out that it is looked every 30 s whether who waits waits for itself:
-	// deadlocks are refused when they would come to be, and not found later.
+	// deadlocks are refused when they would come to be, and found later by Store.Sweep alone.
 	NoSweep bool
 	Quota   kv.Quota     // of the locks and agents of a new tenant; the zero Quota: 100,000 of them
 	Log     *slog.Logger // what the background does; nil: slog.Default

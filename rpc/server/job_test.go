@@ -1,7 +1,9 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -242,5 +244,38 @@ func TestA86JobLocksOverTheSocket(t *testing.T) {
 		require.Greater(t, again.Token, a.Token)
 		require.ErrorIs(t, j.Complete(ctx, rpc.WAL, "a", a.Token), job.ErrFenced)
 		require.NoError(t, j.Complete(ctx, rpc.WAL, "a", again.Token))
+	})
+}
+
+func TestA87BuiltInWorkersOverTheSocket(t *testing.T) {
+	did, workers := make(chan string), map[string]job.Worker{}
+	for _, queue := range job.QueueNames() {
+		workers[queue] = func(ctx context.Context, tenant string, j job.Job) error {
+			select {
+			case did <- tenant + " " + j.ID:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+	jobsOverBoth(t, job.Options{Workers: workers, Off: []string{job.Archive}}, func(t *testing.T, j *remoteJobs) {
+		var want, got []string
+		for _, queue := range job.QueueNames() {
+			_, _, err := j.Enqueue(t.Context(), rpc.WAL, rpc.Job{ID: "of-" + queue, Queue: queue})
+			require.NoError(t, err)
+			if queue != job.Archive {
+				want = append(want, "acme of-"+queue)
+			}
+		}
+		for range want {
+			got = append(got, <-did)
+		}
+		require.ElementsMatch(t, want, got)
+		require.Eventually(t, func() bool {
+			_, err := j.Get(t.Context(), "of-"+job.LockCleanup)
+			return errors.Is(err, job.ErrNotFound)
+		}, time.Minute, time.Millisecond, "done is gone")
+		require.Equal(t, "of-archive", jobIDs(j.lease("outside", 5)), "it is left to workers outside")
 	})
 }

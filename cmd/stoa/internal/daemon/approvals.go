@@ -32,7 +32,7 @@ func (c *coordination) open(store *kv.Store, log *slog.Logger) (*approval.Store,
 	var approvals *approval.Store
 	var jobs *job.Store
 	ready := make(chan struct{})
-	workers := map[string]job.Worker{}
+	workers := map[string]job.Worker{job.LockCleanup: c.settle, job.DeadlockDetect: c.sweep}
 	for _, queue := range []string{approval.QueueApprovalTimeout, approval.QueueTaskTimeout, approval.QueueArchive} {
 		workers[queue] = func(ctx context.Context, tenant string, j job.Job) error {
 			select {
@@ -64,6 +64,21 @@ func (c *coordination) open(store *kv.Store, log *slog.Logger) (*approval.Store,
 	}
 	close(ready)
 	return approvals, jobs, nil
+}
+
+// settle does a job of lock_cleanup, whose target is a lock by its literal key; none is all
+// locks that somebody waits for.
+func (c *coordination) settle(ctx context.Context, tenant string, j job.Job) error {
+	var of struct{ Target string }
+	if err := json.Unmarshal(j.Payload, &of); err != nil {
+		return err
+	}
+	return c.locks.Settle(ctx, tenant, of.Target)
+}
+
+// sweep does a job of deadlock_detect.
+func (c *coordination) sweep(ctx context.Context, tenant string, _ job.Job) error {
+	return c.locks.Sweep(ctx, tenant)
 }
 
 // settingsOf is what the configuration of a tenant says of tasks and approvals.

@@ -1,0 +1,56 @@
+package lock
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/stoadb/stoa/engine"
+)
+
+// Locks look after themselves: what waits for a lock has it in the millisecond in which its
+// holder's time is over, and the sweep comes by itself. Workers of queues of jobs do the same
+// when somebody asks for it.
+
+// Settle takes those out of a lock whose time is over, and gives it to who waits; "" is every
+// lock of the tenant that somebody waits for. The name may be a literal key.
+func (s *Store) Settle(ctx context.Context, owner, name string) error {
+	names := []string{strings.TrimPrefix(strings.NewReplacer("{", "", "}", "").Replace(name), keyPrefix)}
+	if name == "" {
+		names = s.awaited(owner, func(t *tenant) []string { return slices.Collect(maps.Keys(t.queues)) })
+	} else if _, _, err := ParseName(names[0]); err != nil {
+		return err
+	}
+	return s.each(ctx, owner, names, func(u *turn, some []string) error { return u.look(some, nil) })
+}
+
+// Sweep looks at all agents of a tenant that wait whether they wait for themselves, and
+// refuses what they wait for, unless the configuration says that deadlocks are ignored.
+func (s *Store) Sweep(ctx context.Context, owner string) error {
+	agents := s.awaited(owner, func(t *tenant) []string { return slices.Collect(maps.Keys(t.waits)) })
+	return s.each(ctx, owner, agents, func(u *turn, some []string) error { return u.sweep(some) })
+}
+
+// awaited are what of a tenant says of those who wait, in order; nil: nobody does.
+func (s *Store) awaited(name string, of func(*tenant) []string) []string {
+	s.mu.Lock()
+	t := s.tenants[name]
+	s.mu.Unlock()
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Sorted(slices.Values(of(t)))
+}
+
+// each does something with names, so many in a batch that other writes wait for few.
+func (s *Store) each(ctx context.Context, owner string, names []string, do func(*turn, []string) error) error {
+	for some := range slices.Chunk(names, sweepAgents) {
+		if _, err := s.do(ctx, owner, engine.WAL, nil, func(u *turn) error { return do(u, some) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
