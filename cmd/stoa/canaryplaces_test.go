@@ -50,7 +50,7 @@ func TestNoOutputShowsASecret(t *testing.T) {
 	data, other := c.path("data"), c.path("other")
 	c.vars["STOA_DIR"], c.vars["B"] = data, other
 
-	_, stop := c.daemon("serve", "--dir", data, "--raw", "--log-level", "debug", "--metrics-socket", c.path("metrics.sock"))
+	_, stop := c.daemon("serve", "--dir", data, "--raw", "--log-level", "debug", "--job-workers-off", "archive", "--metrics-socket", c.path("metrics.sock"))
 	_, stopOther := c.daemon("serve", "--dir", other, "--engine", "mem", "--log-level", "debug", "--json")
 	for _, line := range []string{
 		"put ContextIdentity --context-id $F1 @$DIR/ContextIdentity.json",

@@ -10,6 +10,7 @@ import (
 	"github.com/stoadb/stoa/cmd/stoa/internal/daemon"
 	"github.com/stoadb/stoa/cmd/stoa/internal/governance"
 	"github.com/stoadb/stoa/cmd/stoa/internal/inspection"
+	"github.com/stoadb/stoa/cmd/stoa/internal/jobs"
 	"github.com/stoadb/stoa/cmd/stoa/internal/keyvalues"
 	"github.com/stoadb/stoa/cmd/stoa/internal/policies"
 	"github.com/stoadb/stoa/cmd/stoa/internal/records"
@@ -32,6 +33,7 @@ func addCommands(root *cobra.Command, p *cli.Process) {
 		{"Policy", policies.Commands(p)},
 		{"Tasks", tasks.Commands(p)},
 		{"Tasks", agents.Commands(p)},
+		{"Tasks", jobs.Commands(p)},
 		{"Governance", governance.Commands(p)},
 		{"Inspection", inspection.Commands(p)},
 		{"Offline", records.SchemaCommands(p)},

@@ -95,6 +95,11 @@ stoa approval policy add '{"policy_id":"policy-1","owner_id":"eve","delegate_to"
 stoa setting set feature:batch_approvals enabled --tenant acme
 stoa limit check tasks:create ann --max 10 --window 24h --tenant acme
 for s in s-1 s-2; do stoa session create ann --id $s --tenant acme; done
+stoa job enqueue deadlock_detect --job leased --tenant acme
+stoa job lease deadlock_detect --for 1h --tenant acme | sed 's/.*token \([0-9]*\).*/\1/' > token
+stoa job enqueue archive --job failing --max-attempts 1 --tenant acme
+stoa job work archive --drain --tenant acme -- false
+stoa job enqueue archive --job waiting --tenant acme
 `
 
 // goesOn are the examples that run until somebody ends them: only their command line is
@@ -238,7 +243,7 @@ type pasting struct {
 // serve starts daemons by their directories, and waits until they listen.
 func (p *pasting) serve(names ...string) {
 	for _, name := range names {
-		cmd := enginetest.EndWithParent(exec.Command("stoa", "serve", "--dir", name, "--log-level", "error"))
+		cmd := enginetest.EndWithParent(exec.Command("stoa", "serve", "--dir", name, "--log-level", "error", "--job-workers-off", "archive,deadlock_detect"))
 		cmd.Dir, cmd.Stderr = p.dir, os.Stderr
 		require.NoError(p.t, cmd.Start())
 		p.daemons = append(p.daemons, cmd)

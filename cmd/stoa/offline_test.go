@@ -44,6 +44,7 @@ var noOffline = map[string]string{
 	"approval create": "it writes", "approval respond": "it writes", "approval batch": "it writes", "approval delegate": "it writes", "approval escalate": "it writes", "approval policy add": "it writes", "approval policy delete": "it writes",
 	"setting set": "it writes", "setting reset": "it writes", "setting watch": "a directory does not change", "limit check": "it writes", "limit reset": "it writes",
 	"session create": "it writes", "session touch": "it writes", "session revoke": "it writes", "session revoke-all": "it writes",
+	"job schedule": "it writes", "job enqueue": "it writes", "job cancel": "it writes", "job retry": "it writes", "job lease": "it writes", "job extend": "it writes", "job complete": "it writes", "job fail": "it writes", "job work": "it writes",
 	"ledger append":    "it writes",
 	"record watch":     "a directory does not change",
 	"namespace create": "it writes", "namespace invite": "it signs", "namespace revoke": "it writes", "namespace join": "it writes",

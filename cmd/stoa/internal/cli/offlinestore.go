@@ -18,6 +18,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/approval"
+	"github.com/stoadb/stoa/kv/job"
 	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/kv/limit"
 	"github.com/stoadb/stoa/kv/policy"
@@ -100,6 +101,13 @@ func (o *offlineStore) serveSource(source *inspect.Source) (_ *rpc.Client, err e
 	if settings.Sessions, err = session.New(policies.Records(), session.Options{}); err != nil {
 		return nil, err
 	}
+	if settings.Jobs, err = job.New(substrate, job.Options{Log: log}); err != nil {
+		return nil, err
+	}
+	o.close = append(o.close, func() error {
+		settings.Jobs.Close()
+		return nil
+	})
 	if settings.Approvals, err = approval.New(policies.Records(), approval.Options{}); err != nil {
 		return nil, err
 	}
