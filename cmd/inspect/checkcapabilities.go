@@ -4,6 +4,7 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/job"
 	"github.com/stoadb/stoa/kv/limit"
 	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/setting"
@@ -23,6 +24,7 @@ var capabilities = map[kv.System]capability{
 	kv.SystemLock:    {"locks", lock.Type(), "lock-row", lock.Fault},
 	kv.SystemSetting: {"settings", setting.Type(), "setting-row", setting.Fault},
 	kv.SystemLimit:   {"limits", limit.Type(), "limit-row", limit.Fault},
+	kv.SystemJob:     {"jobs", job.Type(), "job-row", job.Fault},
 }
 
 // checkCapabilities finds records that their capability does not write so.

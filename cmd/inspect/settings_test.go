@@ -10,14 +10,15 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/job"
 	"github.com/stoadb/stoa/kv/kvtest"
 	"github.com/stoadb/stoa/kv/limit"
 	"github.com/stoadb/stoa/kv/setting"
 )
 
-// A directory with settings and limits is clean; a setting that is not of its type is found,
-// and a limit that let more pass than may, with the tenant and the name.
-func TestVerifyLooksAtSettingsAndLimits(t *testing.T) {
+// A directory with settings, limits and jobs is clean; a setting that is not of its type is
+// found, and bytes of a limit or a job that nobody writes, with the tenant and the name.
+func TestVerifyLooksAtSettingsLimitsAndJobs(t *testing.T) {
 	e := mem.New()
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
 	log := slog.New(slog.DiscardHandler)
@@ -31,6 +32,13 @@ func TestVerifyLooksAtSettingsAndLimits(t *testing.T) {
 	require.NoError(t, err)
 	_, err = limits.Check(t.Context(), "acme", limit.Name{Endpoint: "tasks:create", User: "u"}, limit.Rule{Max: 1}, engine.WAL)
 	require.NoError(t, err)
+	jobs, err := job.New(store, job.Options{Log: log})
+	require.NoError(t, err)
+	queues, err := jobs.Open(t.Context(), "acme")
+	require.NoError(t, err)
+	_, _, err = queues.Add(t.Context(), engine.WAL, job.Job{ID: "x-1", Queue: job.Archive})
+	require.NoError(t, err)
+	jobs.Close()
 	require.NoError(t, store.Close())
 	whole := From(e, Facts{})
 	require.Empty(t, findingsOf(t, whole))
@@ -41,6 +49,7 @@ func TestVerifyLooksAtSettingsAndLimits(t *testing.T) {
 	}{
 		"setting-row": {kv.SystemSetting, "feature:deadlock_detection", "disabled", "disable!", []string{`settings of tenant "acme", "feature:deadlock_detection"`, "a feature is"}},
 		"limit-row":   {kv.SystemLimit, "tasks:create", "\x01", "\x02", []string{`limits of tenant "acme"`, "version 1"}},
+		"job-row":     {kv.SystemJob, "x-1", "\x01", "\x02", []string{`jobs of tenant "acme"`, `"x-1"`}},
 	} {
 		damaged, to := copyOf(t, whole)
 		apply(t, to, func(b *engine.Batch) {

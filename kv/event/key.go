@@ -14,9 +14,6 @@ const keyPrefix = "ade:events:"
 // consumersKey is what those of their groups end with.
 const consumersKey = ":consumers"
 
-// Key is the literal key of a stream.
-func Key(stream string) string { return keyPrefix + stream }
-
 // Lookup returns what a literal key stands for; see [Lookup].
 func (s *Store) Lookup(ctx context.Context, tenant, key string) (json.RawMessage, error) {
 	f, err := s.Find(tenant)
@@ -81,12 +78,4 @@ func shownGroups(ctx context.Context, view *kv.View, stream string) (json.RawMes
 		list = append(list, shown{g.Name, g.Last, g.Pending, g.Lag})
 	}
 	return json.Marshal(list)
-}
-
-// Fault is what is wrong with an entry, looked at by itself; "": nothing.
-func Fault(e kv.Entry) string {
-	if _, err := parseEvent(e.Payload); err != nil {
-		return strings.TrimPrefix(err.Error(), "event: ")
-	}
-	return ""
 }
