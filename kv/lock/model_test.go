@@ -151,7 +151,7 @@ func (n *naive) circular(w *naiveWait) bool {
 		}
 	}
 	g.waits[w.Agent] = []string{w.Name}
-	return g.reaches(append(agents, w.Agent))[[2]string{w.Agent, w.Agent}]
+	return g.inCycle(append(agents, w.Agent), w.Agent)
 }
 
 func (n *naive) end(w *naiveWait, why Code) {
