@@ -1,6 +1,6 @@
 // Package kvtest has what tests of package kv, and of the systems on top of it,
-// share: a clock that they move, and the rows of a README with their tests. It imports
-// nothing of kv.
+// share: a clock that they move, what processes did until they were killed and whether
+// that is linearizable, and the rows of a README with their tests. It imports nothing of kv.
 package kvtest
 
 import (
