@@ -23,13 +23,13 @@ func TestEveryDependencyHasItsReason(t *testing.T) {
 	for _, name := range direct {
 		require.Regexp(t, `\b`+regexp.QuoteMeta(name)+`\b`, table, "the README's table of dependencies does not say why there is %s", name)
 	}
-	require.Equal(t, []string{"b", "sys", "c"}, directDependencies("require (\n\tgithub.com/a/b/d/v2 v2.0.0\n\tgolang.org/x/sys v1.0.0\n\ta.org/c v1.0.0\n\ta.org/e v1.0.0 // indirect\n)\n"))
+	require.Equal(t, []string{"b", "sys", "c", "f"}, directDependencies("require (\n\tgithub.com/a/b/d/v2 v2.0.0\n\tgolang.org/x/sys v1.0.0\n\ta.org/c v1.0.0\n\ta.org/v1/f v1.0.0\n\ta.org/e v1.0.0 // indirect\n)\n"))
 }
 
 // directDependencies returns the names of the repositories of what go.mod requires, but
 // for what others need.
 func directDependencies(mod string) (names []string) {
-	for _, found := range regexp.MustCompile(`(?m)^\t(?:github\.com/[^/]+|golang\.org/x|[^/]+)/([^/\s]+)\S* v\S+$`).FindAllStringSubmatch(mod, -1) {
+	for _, found := range regexp.MustCompile(`(?m)^\t(?:github\.com/[^/]+|golang\.org/x|[^/]+)(?:/v\d+)?/([^/\s]+)\S* v\S+$`).FindAllStringSubmatch(mod, -1) {
 		names = append(names, found[1])
 	}
 	return names
