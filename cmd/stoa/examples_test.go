@@ -95,6 +95,8 @@ stoa approval policy add '{"policy_id":"policy-1","owner_id":"eve","delegate_to"
 stoa setting set feature:batch_approvals enabled --tenant acme
 stoa limit check tasks:create ann --max 10 --window 24h --tenant acme
 for s in s-1 s-2; do stoa session create ann --id $s --tenant acme; done
+stoa event publish task a --tenant acme
+stoa event group create task billing --tenant acme
 stoa job enqueue deadlock_detect --job leased --tenant acme
 stoa job lease deadlock_detect --for 1h --tenant acme | sed 's/.*token \([0-9]*\).*/\1/' > token
 stoa job enqueue archive --job failing --max-attempts 1 --tenant acme
@@ -105,7 +107,7 @@ stoa job enqueue archive --job waiting --tenant acme
 // goesOn are the examples that run until somebody ends them: only their command line is
 // looked at here. outside are those that need what a test does not have.
 var (
-	goesOn  = regexp.MustCompile(`^stoa (serve|top|view)\b|^STOA_LOG_LEVEL=debug stoa serve|stoa (kv|record|setting) watch|--live`)
+	goesOn  = regexp.MustCompile(`^stoa (serve|top|view)\b|^STOA_LOG_LEVEL=debug stoa serve|stoa (kv|record|setting) watch|stoa event follow|--live`)
 	outside = regexp.MustCompile(`curl|dot -T|man -l|xxd|stoa bench|completion|/usr/local|/run/stoa|/var/lib|/backup|^stoa (rekey|restore|salvage|import|export|checkpoint|wal|reopen)`)
 )
 

@@ -33,7 +33,7 @@ var idWords = map[string]string{
 var otherWords = map[string]string{
 	"ACTION": "email.send", "AGENT": "cece", "ANSWER": "approve", "ANSWERS": "[]", "ARG": "x", "CAPABILITIES": "none", "CHANGES": "-", "COLLECTION": "intent", "COLUMN": "Group", "COMMAND": "true", "COMPLETED": "0", "DAY": "2025-11-30", "DIR": "", "DOCUMENT": "{}", "DST": "x", "EVENT": "{}", "FAILED": "0", "FILE": "x", "FILE|-": "-",
 	"FROM": "1", "TO": "2", "INTENT": "int-20251130-abc123", "INVITATION": "00", "JOB": "nightly", "JSON": "{}", "KEY": "k", "METHOD": "m", "NAME": "n", "NUMBER": "1", "OBJECT": "org:acme", "PATCH": "{}", "PAYLOAD": "{}", "POLICY": "open", "PREFIX": "p", "PREVIEW": "{}", "QUEUE": "archive", "REQUEST": "00", "REVIEWER": "ann",
-	"ENDPOINT": "tasks:create", "ROLE": "member", "SCOPE": "email.send", "SCORE": "1", "SESSION": "s-1", "SRC": "x", "STATE": "active", "TENANT": "acme", "TOKEN": "1", "USER": "ann", "VALUE": "1", "VERSION": "2", "|": "",
+	"ENDPOINT": "tasks:create", "STREAM": "task", "CONSUMER": "a", "ENTRY": "1-1", "ROLE": "member", "SCOPE": "email.send", "SCORE": "1", "SESSION": "s-1", "SRC": "x", "STATE": "active", "TENANT": "acme", "TOKEN": "1", "USER": "ann", "VALUE": "1", "VERSION": "2", "|": "",
 }
 
 // noIDArguments are arguments and flags that are whole ids though they stand where ids

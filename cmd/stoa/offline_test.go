@@ -45,6 +45,8 @@ var noOffline = map[string]string{
 	"setting set": "it writes", "setting reset": "it writes", "setting watch": "a directory does not change", "limit check": "it writes", "limit reset": "it writes",
 	"session create": "it writes", "session touch": "it writes", "session revoke": "it writes", "session revoke-all": "it writes",
 	"job schedule": "it writes", "job enqueue": "it writes", "job cancel": "it writes", "job retry": "it writes", "job lease": "it writes", "job extend": "it writes", "job complete": "it writes", "job fail": "it writes", "job work": "it writes",
+	"event publish": "it writes", "event read": "as a consumer it writes", "event follow": "a directory does not change", "event ack": "it writes", "event claim": "it writes",
+	"event group create": "it writes", "event group move": "it writes", "event group delete": "it writes",
 	"ledger append":    "it writes",
 	"record watch":     "a directory does not change",
 	"namespace create": "it writes", "namespace invite": "it signs", "namespace revoke": "it writes", "namespace join": "it writes",

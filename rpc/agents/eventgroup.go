@@ -152,7 +152,7 @@ type eventPendingAfter struct {
 
 var eventPending = op.New(op.Method{Number: 1091, Name: "Event.Pending", Access: op.AccessTenant},
 	func(ctx context.Context, s *event.Store, a *eventPendingAfter) ([]event.Pending, error) {
-		f, err := s.Open(ctx, a.Tenant)
+		f, err := s.Find(a.Tenant)
 		if err != nil {
 			return nil, err
 		}

@@ -17,6 +17,7 @@ type call struct {
 	settings *rpc.Settings // of the tenant
 	limits   *rpc.Limits   // likewise
 	sessions *rpc.Sessions // likewise
+	events   *rpc.Events   // its streams
 }
 
 // ofTenant returns a command about what a tenant has, which --tenant names.
@@ -31,6 +32,6 @@ func ofTenant(p *cli.Process, under string, d command) *cobra.Command {
 	}
 	return d.Cobra(p, under, func(c *cli.Call, run func(*call) error) error {
 		name := tenant.Name(p)
-		return run(&call{c, c.Client.Settings(name), c.Client.Limits(name), c.Client.Sessions(name)})
+		return run(&call{c, c.Client.Settings(name), c.Client.Limits(name), c.Client.Sessions(name), c.Client.Events(name)})
 	})
 }

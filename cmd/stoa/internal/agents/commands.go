@@ -1,5 +1,6 @@
 // Package agents has the commands on what agents go by: what a tenant has configured, how often
-// something may be done, and which users are signed in. Start at call.go, by which a command knows its tenant.
+// something may be done, which users are signed in, and what happens. Start at call.go, by which a
+// command knows its tenant.
 package agents
 
 import (
@@ -10,5 +11,5 @@ import (
 
 // Commands returns the commands of this package.
 func Commands(p *cli.Process) []*cobra.Command {
-	return []*cobra.Command{newSetting(p), newLimit(p), newSession(p)}
+	return []*cobra.Command{newSetting(p), newLimit(p), newSession(p), newEvent(p)}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/approval"
+	"github.com/stoadb/stoa/kv/event"
 	"github.com/stoadb/stoa/kv/job"
 	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/kv/limit"
@@ -93,6 +94,9 @@ func (o *offlineStore) serveSource(source *inspect.Source) (_ *rpc.Client, err e
 	}
 	settings.Records, settings.Policies = policies.Records(), policies
 	if settings.Settings, err = setting.New(substrate, setting.Options{Log: log}); err != nil {
+		return nil, err
+	}
+	if settings.Events, err = event.New(substrate, event.Options{}); err != nil {
 		return nil, err
 	}
 	if settings.Limits, err = limit.New(substrate, limit.Options{}); err != nil {
