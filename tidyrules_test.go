@@ -61,7 +61,7 @@ var below = map[string][]string{
 	"bench":                {"rpc/server"},
 	"fuzz":                 {"rpc/server"},
 	"cmd":                  {"rpc/server", "bench", "engine/seal"},
-	"cmd/stoa":             {"cmd/stoa/internal/agents", "cmd/stoa/internal/blobs", "cmd/stoa/internal/contexts", "cmd/stoa/internal/daemon", "cmd/stoa/internal/governance", "cmd/stoa/internal/inspection", "cmd/stoa/internal/jobs", "cmd/stoa/internal/keyvalues", "cmd/stoa/internal/policies", "cmd/stoa/internal/records", "cmd/stoa/internal/tasks"},
+	"cmd/stoa":             {"cmd/stoa/internal/agents", "cmd/stoa/internal/blobs", "cmd/stoa/internal/contexts", "cmd/stoa/internal/daemon", "cmd/stoa/internal/governance", "cmd/stoa/internal/inspection", "cmd/stoa/internal/jobs", "cmd/stoa/internal/keyvalues", "cmd/stoa/internal/locks", "cmd/stoa/internal/policies", "cmd/stoa/internal/records", "cmd/stoa/internal/tasks"},
 
 	"kv/session":             {"kv/record"},
 	"kv/session/sessiontest": {"kv/session", "engine/enginetest", "engine/mem"},
@@ -77,6 +77,7 @@ var below = map[string][]string{
 	"cmd/stoa/internal/inspection": {"cmd/stoa/internal/cli"},
 	"cmd/stoa/internal/jobs":       {"cmd/stoa/internal/cli"},
 	"cmd/stoa/internal/keyvalues":  {"cmd/stoa/internal/cli"},
+	"cmd/stoa/internal/locks":      {"cmd/stoa/internal/cli"},
 	"cmd/stoa/internal/policies":   {"cmd/stoa/internal/cli"},
 	"cmd/stoa/internal/records":    {"cmd/stoa/internal/cli"},
 	"cmd/stoa/internal/agents":     {"cmd/stoa/internal/cli"},

@@ -12,6 +12,7 @@ import (
 	"github.com/stoadb/stoa/cmd/stoa/internal/inspection"
 	"github.com/stoadb/stoa/cmd/stoa/internal/jobs"
 	"github.com/stoadb/stoa/cmd/stoa/internal/keyvalues"
+	"github.com/stoadb/stoa/cmd/stoa/internal/locks"
 	"github.com/stoadb/stoa/cmd/stoa/internal/policies"
 	"github.com/stoadb/stoa/cmd/stoa/internal/records"
 	"github.com/stoadb/stoa/cmd/stoa/internal/tasks"
@@ -32,6 +33,7 @@ func addCommands(root *cobra.Command, p *cli.Process) {
 		{"Key-values", keyvalues.Commands(p)},
 		{"Policy", policies.Commands(p)},
 		{"Tasks", tasks.Commands(p)},
+		{"Tasks", locks.Commands(p)},
 		{"Tasks", agents.Commands(p)},
 		{"Tasks", jobs.Commands(p)},
 		{"Governance", governance.Commands(p)},

@@ -15,6 +15,7 @@ var unasked = map[string]string{
 	"stoa approval policy delete": "one policy, whose id stands in the command line",
 	"stoa restore":                "what it replaces it moves aside",
 	"stoa dag cursors":            "a cursor is a place, not data",
+	"stoa event group delete":     "a group is a place, and what is pending; its entries stay",
 }
 
 func TestWhatDestroysWantsYes(t *testing.T) {

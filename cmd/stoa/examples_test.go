@@ -102,12 +102,15 @@ stoa job lease deadlock_detect --for 1h --tenant acme | sed 's/.*token \([0-9]*\
 stoa job enqueue archive --job failing --max-attempts 1 --tenant acme
 stoa job work archive --drain --tenant acme -- false
 stoa job enqueue archive --job waiting --tenant acme
+stoa lock acquire nightly --agent worker-1 --ttl 59m --tenant acme
+stoa lock acquire resource:database:main --agent worker-1 --ttl 59m --tenant acme
+stoa lock agent register worker-3 --tenant acme
 `
 
 // goesOn are the examples that run until somebody ends them: only their command line is
 // looked at here. outside are those that need what a test does not have.
 var (
-	goesOn  = regexp.MustCompile(`^stoa (serve|top|view)\b|^STOA_LOG_LEVEL=debug stoa serve|stoa (kv|record|setting) watch|stoa event follow|--live`)
+	goesOn  = regexp.MustCompile(`^stoa (serve|top|view)\b|^STOA_LOG_LEVEL=debug stoa serve|stoa (kv|record|setting|lock) watch|stoa event follow|--live`)
 	outside = regexp.MustCompile(`curl|dot -T|man -l|xxd|stoa bench|completion|/usr/local|/run/stoa|/var/lib|/backup|^stoa (rekey|restore|salvage|import|export|checkpoint|wal|reopen)`)
 )
 

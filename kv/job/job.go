@@ -76,7 +76,7 @@ func (i Info) MarshalJSON() ([]byte, error) {
 		Attempts    int             `json:"attempts"`
 		MaxAttempts int             `json:"max_attempts"`
 		Worker      string          `json:"worker,omitempty"`
-		Token       uint64          `json:"token,omitempty"`
+		Token       uint64          `json:"token,omitempty,string"`
 		Until       string          `json:"until,omitempty"`
 		Died        string          `json:"died,omitempty"`
 		Failure     string          `json:"failure,omitempty"`

@@ -134,7 +134,10 @@ func (l *Locks) Acquire(ctx context.Context, r lock.Request) (g lock.Grant, err 
 		return g, nil
 	}
 	if waited || g.Expires.Sub(g.Acquired) <= r.Claim {
-		return l.Renew(ctx, lock.Holding{Name: g.Name, Agent: g.Agent, Token: g.Token}, r.TTL, r.Durability)
+		renewed, err := l.Renew(ctx, lock.Holding{Name: g.Name, Agent: g.Agent, Token: g.Token}, r.TTL, r.Durability)
+		if !errors.Is(err, lock.ErrMaxTTL) { // it holds the lock to the last moment as it is
+			return renewed, err
+		}
 	}
 	return g, nil
 }

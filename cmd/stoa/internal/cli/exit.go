@@ -35,18 +35,26 @@ const (
 // do about it.
 type Failure struct {
 	Code int
-	Err  error
+	Err  error  // nil: what it is about has said why
 	Hint string // empty if the error says it all
 }
 
 // Error returns the text of the error.
-func (f *Failure) Error() string { return f.Err.Error() }
+func (f *Failure) Error() string {
+	if f.Err == nil {
+		return fmt.Sprintf("exit code %d", f.Code)
+	}
+	return f.Err.Error()
+}
 
 // Unwrap returns the error that the failure is made of.
 func (f *Failure) Unwrap() error { return f.Err }
 
 // Fail returns a failure with an exit code, and a hint unless that is empty.
 func Fail(code int, err error, hint string) error { return &Failure{code, err, hint} }
+
+// Exit returns a failure of another program, which has said why: nothing is printed.
+func Exit(code int) error { return &Failure{Code: code} }
 
 // Bad returns a failure for usage or bad input.
 func Bad(err error, hint string) error { return Fail(ExitBad, err, hint) }
@@ -79,6 +87,9 @@ func Explain(err error) *Failure {
 
 // Print writes the failure to stderr, as text or as one line of JSON.
 func (f *Failure) Print(p *Process) {
+	if f.Err == nil {
+		return
+	}
 	if p.JSON {
 		line, _ := json.Marshal(struct { // strings and a number always marshal
 			Error string `json:"error"`

@@ -22,6 +22,7 @@ import (
 	"github.com/stoadb/stoa/kv/job"
 	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/kv/limit"
+	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/kv/session"
 	"github.com/stoadb/stoa/kv/setting"
@@ -99,6 +100,15 @@ func (o *offlineStore) serveSource(source *inspect.Source) (_ *rpc.Client, err e
 	if settings.Events, err = event.New(substrate, event.Options{}); err != nil {
 		return nil, err
 	}
+	locks, err := lock.New(substrate, lock.Options{Log: log})
+	if err != nil {
+		return nil, err
+	}
+	o.close = append(o.close, func() error {
+		locks.Close()
+		return nil
+	})
+	settings.Locks = locks
 	if settings.Limits, err = limit.New(substrate, limit.Options{}); err != nil {
 		return nil, err
 	}

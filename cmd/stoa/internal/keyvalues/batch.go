@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/engine"
@@ -116,6 +117,7 @@ func changeFault(err error) string {
 
 func newBatch(p *cli.Process) *cobra.Command {
 	var level cli.Durability
+	var guards cli.Guards
 	return ofTenant(p, "kv", command{
 		Name: "batch", Short: "Make changes, all of them or none", Args: []string{"CHANGES"},
 		Long: `Make changes one after the other, all of them or none. CHANGES are JSON objects, one after
@@ -124,7 +126,10 @@ touch, incr or cas) and key, and where it needs them value, delta, ttl_seconds, 
 with absent, value, strict or revision. If one does not find what it expects, nothing is
 done, and the exit code is 5.`,
 		Example: `'{"op":"put","key":"a","value":1} {"op":"incr","key":"n"}' --tenant acme` + "\n@changes.jsonl --tenant acme",
-		Flags:   level.Register,
+		Flags: func(fs *pflag.FlagSet) {
+			level.Register(fs)
+			guards.Register(fs)
+		},
 		Run: func(c *call) error {
 			text, err := c.Argument("CHANGES", c.Args[0])
 			if err != nil {
@@ -134,7 +139,7 @@ done, and the exit code is 5.`,
 			if err != nil {
 				return err
 			}
-			results, err := c.kv.Batch(c.Ctx, changes, engine.Durability(level))
+			results, err := c.kv.Batch(c.Ctx, changes, engine.Durability(level), guards.OfWrites()...)
 			if err != nil {
 				return err
 			}

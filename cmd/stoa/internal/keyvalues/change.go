@@ -101,6 +101,7 @@ func (c *call) emitItem(i *kvstorage.Item, done string) error {
 func newDelete(p *cli.Process) *cobra.Command {
 	var level cli.Durability
 	var f expectFlags
+	var guards cli.Guards
 	return ofTenant(p, "kv", command{
 		Name: "del", Short: "Remove what a key has", Args: []string{"KEY"},
 		Long: `Remove what a key has, with --expect or --revision only if that is what it has. If it is
@@ -110,18 +111,19 @@ something else, the exit code is 5, and what it has is printed.`,
 			f.register(fs)
 			fs.BoolVar(&f.text, "text", false, "--expect is text, and a string")
 			level.Register(fs)
+			guards.Register(fs)
 		},
 		Run: func(c *call) error {
 			expect, err := f.expected(c)
 			if err != nil {
 				return err
 			}
-			o := rpc.WithDurability(rpc.Durability(level))
+			o := append(guards.OfWrites(), rpc.WithDurability(rpc.Durability(level)))
 			var d kvstorage.Deleted
 			if f.given() {
-				d, err = c.kv.CompareAndDelete(c.Ctx, c.Args[0], expect, o)
+				d, err = c.kv.CompareAndDelete(c.Ctx, c.Args[0], expect, o...)
 			} else {
-				d, err = c.kv.Delete(c.Ctx, c.Args[0], o)
+				d, err = c.kv.Delete(c.Ctx, c.Args[0], o...)
 			}
 			if err != nil {
 				return err

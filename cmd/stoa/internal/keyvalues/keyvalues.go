@@ -59,15 +59,17 @@ func (d itemDoc) write(w io.Writer, done string) {
 type writeFlags struct {
 	ttl        time.Duration
 	durability cli.Durability
+	guards     cli.Guards
 }
 
 func (f *writeFlags) register(fs *pflag.FlagSet, without string) {
 	fs.DurationVar(&f.ttl, "ttl", 0, "how long it is there, in whole seconds (default: "+without+")")
 	f.durability.Register(fs)
+	f.guards.Register(fs)
 }
 
 func (f *writeFlags) options() ([]rpc.WriteOption, error) {
-	with := []rpc.WriteOption{rpc.WithDurability(rpc.Durability(f.durability))}
+	with := append(f.guards.OfWrites(), rpc.WithDurability(rpc.Durability(f.durability)))
 	switch {
 	case f.ttl%time.Second != 0 || f.ttl < 0:
 		return nil, cli.Bad(fmt.Errorf("--ttl: %s is not a whole number of seconds", f.ttl), "")

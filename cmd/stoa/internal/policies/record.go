@@ -66,31 +66,37 @@ func (c *call) emitDone(d rpc.Doc, done string) error {
 type changeFlags struct {
 	revision   uint64
 	durability cli.Durability
+	guards     cli.Guards
 }
 
 func (f *changeFlags) register(fs *pflag.FlagSet) {
 	fs.Uint64Var(&f.revision, "revision", 0, "the revision that is expected (default: any)")
 	f.durability.Register(fs)
+	f.guards.Register(fs)
 }
 
 func (f *changeFlags) options() []rpc.RecordOption {
-	return []rpc.RecordOption{rpc.AtRevision(f.revision), rpc.RecordDurability(rpc.Durability(f.durability))}
+	return append(f.guards.OfRecords(), rpc.AtRevision(f.revision), rpc.RecordDurability(rpc.Durability(f.durability)))
 }
 
 func newCreate(p *cli.Process) *cobra.Command {
 	var level cli.Durability
+	var guards cli.Guards
 	return ofTenant(p, "record", command{
 		Name: "create", Short: "Make a record", Args: []string{"COLLECTION", "DOCUMENT"},
 		Long: `Make a record of a JSON object; - reads it from stdin, @FILE from a file. What it has not, and
 the collection declares, is set: id, times, state, defaults.`,
 		Example: `intent '{"actor":"user:ann","goal":"a quiet week"}' --tenant acme`,
-		Flags:   level.Register,
+		Flags: func(fs *pflag.FlagSet) {
+			level.Register(fs)
+			guards.Register(fs)
+		},
 		Run: func(c *call) error {
 			doc, err := c.object("DOCUMENT", c.Args[1])
 			if err != nil {
 				return err
 			}
-			d, err := c.records.Create(c.Ctx, c.Args[0], doc, rpc.RecordDurability(rpc.Durability(level)))
+			d, err := c.records.Create(c.Ctx, c.Args[0], doc, append(guards.OfRecords(), rpc.RecordDurability(rpc.Durability(level)))...)
 			if err != nil {
 				return err
 			}

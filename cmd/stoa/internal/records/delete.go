@@ -15,6 +15,7 @@ func newDelete(p *cli.Process) *cobra.Command {
 	var daemon cli.DaemonFlags
 	var expect cli.Optional
 	var level cli.Durability
+	var guards cli.RowGuards
 	var sure cli.Confirmation
 	return keyed{
 		name:  "delete",
@@ -29,6 +30,7 @@ It asks before it deletes a secret, such as a private key.`,
 			daemon.Register(fs)
 			fs.Var(&expect, "expect", "delete only if this JSON is what is stored now")
 			level.Register(fs)
+			guards.Register(fs)
 			sure.Register(fs)
 		},
 		run: func(t target, _ []string) error {
@@ -55,7 +57,7 @@ It asks before it deletes a secret, such as a private key.`,
 			if err := confirmSecret(&sure, p, "delete", t); err != nil {
 				return err
 			}
-			if err := store.Store(p.Ctx).Apply(b); err != nil {
+			if err := guards.Store(p, store.Store(p.Ctx)).Apply(b); err != nil {
 				return err
 			}
 			return emitChange(p, t, change{Deleted: true, Bytes: len(old), Durability: b.Durability.String()})

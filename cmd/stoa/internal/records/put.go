@@ -61,27 +61,29 @@ type putFlags struct {
 	expect     cli.Optional
 	ifAbsent   bool
 	durability cli.Durability
+	guards     cli.RowGuards
 	sure       cli.Confirmation
 }
 
 // store makes the change of b. It asks before another secret is replaced: whether there
 // is one the write itself finds out, since who writes a secret need not be let read it.
-func (f *putFlags) store(p *cli.Process, store *rpc.Client, t target, value []byte, b *engine.Batch) error {
+func (f *putFlags) store(p *cli.Process, client *rpc.Client, t target, value []byte, b *engine.Batch) error {
+	store := f.guards.Store(p, client.Store(p.Ctx))
 	if !keys.Secret(t.column, t.key) || f.ifAbsent || f.expect.Given || f.sure.Yes {
-		return store.Store(p.Ctx).Apply(b)
+		return store.Apply(b)
 	}
-	if old, err := store.Store(p.Ctx).Get(nil, t.column, t.key); err != nil || !bytes.Equal(old, value) {
+	if old, err := store.Get(nil, t.column, t.key); err != nil || !bytes.Equal(old, value) {
 		first := engine.Batch{Durability: b.Durability}
 		first.ExpectAbsent(t.column, t.key)
 		first.Put(t.column, t.key, value)
-		if err := store.Store(p.Ctx).Apply(&first); !errors.Is(err, engine.ErrConflict) {
+		if err := store.Apply(&first); !errors.Is(err, engine.ErrConflict) {
 			return err
 		}
 		if err := confirmSecret(&f.sure, p, "replace", t); err != nil {
 			return err
 		}
 	}
-	return store.Store(p.Ctx).Apply(b)
+	return store.Apply(b)
 }
 
 func (f *putFlags) register(fs *pflag.FlagSet) {
@@ -90,6 +92,7 @@ func (f *putFlags) register(fs *pflag.FlagSet) {
 	fs.Var(&f.expect, "expect", "store only if this JSON is what is stored now")
 	fs.BoolVar(&f.ifAbsent, "if-absent", false, "store only if nothing is stored now")
 	f.durability.Register(fs)
+	f.guards.Register(fs)
 	f.sure.Register(fs)
 }
 
