@@ -31,17 +31,24 @@ func (r *Records) Export(ctx context.Context, collection string) iter.Seq2[json.
 
 var recordImport = op.ByHand(op.Method{Number: 813, Name: "Record.Import", Access: op.AccessTenant})
 
-// Import stores the documents of lines, one a line, as Export yields them, and returns how
-// many; see [record.Store.Import]. It takes as long as it takes, unless ctx ends. What
-// was stored of an import that fails is there, and may be imported again.
+// Import is ImportWith that replaces what is there, and returns how many documents are
+// stored then.
 func (r *Records) Import(ctx context.Context, collection string, lines io.Reader) (stored int, err error) {
+	n, err := r.ImportWith(ctx, collection, lines, record.ImportOptions{})
+	return n.Stored + n.Same, err
+}
+
+// ImportWith stores the documents of lines, one a line, as Export yields them, and says what
+// became of them; see [record.Store.ImportWith]. It takes as long as it takes, unless ctx
+// ends. What was stored of an import that fails is there, and may be imported again.
+func (r *Records) ImportWith(ctx context.Context, collection string, lines io.Reader, o record.ImportOptions) (n record.Imported, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s, err := stoav1.NewRecordClient(r.c.carrier).Import(ctx)
 	if err != nil {
-		return 0, r.c.failed(recordImport.Name, err)
+		return n, r.c.failed(recordImport.Name, err)
 	}
-	header := &stoav1.RecordImportHeader{Tenant: []byte(r.tenant), Collection: collection}
+	header := &stoav1.RecordImportHeader{Tenant: []byte(r.tenant), Collection: collection, Keep: o.Keep, DryRun: o.Dry}
 	err = s.Send(&stoav1.RecordImportRequest{Message: &stoav1.RecordImportRequest_Header{Header: header}})
 	if err == nil {
 		err = inPieces("lines of an import", lines, func(piece []byte) error {
@@ -51,13 +58,13 @@ func (r *Records) Import(ctx context.Context, collection string, lines io.Reader
 	var unread *contentError
 	switch {
 	case errors.As(err, &unread):
-		return 0, unread
+		return n, unread
 	case err != nil && !errors.Is(err, io.EOF): // io.EOF: the daemon says why below
-		return 0, r.c.failed(recordImport.Name, err)
+		return n, r.c.failed(recordImport.Name, err)
 	}
 	res, err := s.CloseAndRecv()
 	if err != nil {
-		return 0, r.c.failed(recordImport.Name, err)
+		return n, r.c.failed(recordImport.Name, err)
 	}
-	return int(res.GetStored()), nil
+	return record.Imported{Stored: int(res.GetStored()), Same: int(res.GetSame()), Kept: int(res.GetKept()), IDs: res.GetKeptIds()}, nil
 }

@@ -21,7 +21,7 @@ var bonuses = map[string]int{"LOW": 0, "NORMAL": 100, "HIGH": 500, "URGENT": 100
 
 // approval translates a request. Its risk is what its score in the queue says, else that of
 // its task.
-func (t *translator) approval(id string, v *Value) error {
+func (t *translator) approval(name, id string, v *Value) error {
 	if err := v.wanted(Hash); err != nil {
 		return err
 	}
@@ -29,22 +29,22 @@ func (t *translator) approval(id string, v *Value) error {
 	if err != nil {
 		return err
 	}
-	for name, value := range doc { // as a hash says that there is none
+	for field, value := range doc { // as a hash says that there is none
 		if value == "" {
-			delete(doc, name)
+			delete(doc, field)
 		}
 	}
 	if number, ok := statuses[text(doc, "status")]; ok {
 		doc["status"] = number
 	}
-	for _, name := range []string{"task_id", "reviewer_id", "status"} {
-		if text(doc, name) == "" {
-			return fmt.Errorf("it has no field %s", name)
+	for _, field := range []string{"task_id", "reviewer_id", "status"} {
+		if text(doc, field) == "" {
+			return fmt.Errorf("it has no field %s", field)
 		}
 	}
 	doc["approval_id"], doc["round"] = id, 1
 	fallback(doc, "priority", "NORMAL")
-	fallback(doc, "created_at", stamp(t.now))
+	fallback(doc, "created_at", stamp(t.dump.Taken))
 	created, err := time.Parse(time.RFC3339, text(doc, "created_at"))
 	if err != nil {
 		return fmt.Errorf("the field created_at: %q is no time such as 2026-03-18T15:30:00Z", shortened(text(doc, "created_at")))
@@ -63,7 +63,7 @@ func (t *translator) approval(id string, v *Value) error {
 	if text(doc, "responded_at") == "" && doc["status"] != "PENDING" && doc["status"] != "DELEGATED" {
 		return errors.New("it has been answered, but has no field responded_at")
 	}
-	t.Approvals = append(t.Approvals, encode(doc))
+	t.Approvals = append(t.Approvals, Document{t.at(name), id, encode(doc)})
 	return nil
 }
 
@@ -81,7 +81,7 @@ func levelOf(score int) string {
 }
 
 // delegation translates a delegation policy, whose id follows the last colon.
-func (t *translator) delegation(rest string, v *Value) error {
+func (t *translator) delegation(name, rest string, v *Value) error {
 	if err := v.wanted(Hash); err != nil {
 		return err
 	}
@@ -95,14 +95,14 @@ func (t *translator) delegation(rest string, v *Value) error {
 	}
 	doc["policy_id"] = rest[at+1:]
 	fallback(doc, "owner_id", rest[:at])
-	fallback(doc, "created_at", stamp(t.now))
+	fallback(doc, "created_at", stamp(t.dump.Taken))
 	if text(doc, "expires_at") == "" {
 		delete(doc, "expires_at")
 		if !v.Expires.IsZero() {
 			doc["expires_at"] = stamp(v.Expires)
 		}
 	}
-	t.Delegations = append(t.Delegations, encode(doc))
+	t.Delegations = append(t.Delegations, Document{t.at(name), rest[at+1:], encode(doc)})
 	return nil
 }
 

@@ -70,7 +70,8 @@ func (v *Value) Members() []string {
 // Dump is the keys that commands leave.
 type Dump struct {
 	Values   map[string]*Value
-	Commands int // how many were run
+	Commands int       // how many were run
+	Taken    time.Time // when the dump was taken
 }
 
 // Names returns the names of the keys in byte order.

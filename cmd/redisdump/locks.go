@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// lockLasts is how long a lock is held that does not say.
+// lockLasts is how long a lock is held, from the import on, that does not say: so long its
+// holder has to renew it.
 const lockLasts = 30 * time.Second
 
 // lock translates the keys of locks.
@@ -20,7 +21,7 @@ func (t *translator) lock(name, sub, id string, v *Value) error {
 	case sub == "task" && id != "", sub == "resource" && strings.Contains(id, ":"):
 		return t.held(name, sub+":"+id, v)
 	case sub == "agent" && strings.HasSuffix(id, ":capacity"):
-		return t.agent(strings.TrimSuffix(id, ":capacity"), v)
+		return t.agent(name, strings.TrimSuffix(id, ":capacity"), v)
 	case sub == "index", sub == "registry", sub == "waitfor", sub == "deadlock":
 		return t.left(name, Derived)
 	}
@@ -47,7 +48,7 @@ func (t *translator) held(name, lock string, v *Value) error {
 	if !until.After(t.now) {
 		return t.left(name, Over)
 	}
-	one := Held{Name: lock, Purpose: fields["purpose"], Until: until.UTC()}
+	one := Held{Origin: t.at(name), Name: lock, Purpose: fields["purpose"], Until: until.UTC()}
 	if fields["mode"] != "shared" {
 		if one.Agent = fields["holder_agent_id"]; one.Agent == "" {
 			one.Agent = fields["exclusive_holder"]
@@ -73,17 +74,17 @@ func (t *translator) held(name, lock string, v *Value) error {
 }
 
 // agent translates the capacity of an agent. One that is offline registers again by itself.
-func (t *translator) agent(id string, v *Value) error {
+func (t *translator) agent(name, id string, v *Value) error {
 	if err := v.wanted(Hash); err != nil {
 		return err
 	}
 	if v.Fields["status"] == "offline" {
-		return t.left("ade:lock:agent:"+id+":capacity", "the agent is offline")
+		return t.left(name, "the agent is offline")
 	}
 	tasks, err := strconv.Atoi(v.Fields["max_tasks"])
 	if err != nil {
 		return fmt.Errorf("the field max_tasks: %q is no integer", shortened(v.Fields["max_tasks"]))
 	}
-	t.Agents = append(t.Agents, Agent{id, tasks, v.Fields["status"] == "draining"})
+	t.Agents = append(t.Agents, Agent{t.at(name), id, tasks, v.Fields["status"] == "draining"})
 	return nil
 }

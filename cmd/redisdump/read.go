@@ -20,11 +20,13 @@ func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Rea
 
 // Read runs the commands of a dump, one a line, and returns the keys that they leave. A line
 // that ends with a backslash goes on in the next; empty lines, and those that begin with #,
-// say nothing. Times to live count from now, and what is over by then is left out. It
-// returns an [*Error] for a command that it does not know, or that Redis would refuse.
-func Read(r io.Reader, now time.Time) (*Dump, error) {
-	d := &Dump{Values: map[string]*Value{}}
-	run := runner{dump: d, now: now}
+// say nothing. Times to live count from when the dump was taken, and what is over by then is
+// left out. It returns an [*Error] for a command that it does not know, or that Redis would
+// refuse.
+func Read(r io.Reader, taken time.Time) (*Dump, error) {
+	taken = taken.UTC().Truncate(time.Millisecond)
+	d := &Dump{Values: map[string]*Value{}, Taken: taken}
+	run := runner{dump: d, now: taken}
 	lines := bufio.NewReaderSize(r, 64<<10)
 	total := 0
 	for number := 1; ; {
@@ -52,7 +54,7 @@ func Read(r io.Reader, now time.Time) (*Dump, error) {
 	}
 	for name, v := range d.Values {
 		v.whole()
-		if !v.Expires.IsZero() && !v.Expires.After(now) {
+		if !v.Expires.IsZero() && !v.Expires.After(taken) {
 			delete(d.Values, name)
 		}
 	}

@@ -107,7 +107,7 @@ func TestWhatHoldsNothingIsNoKey(t *testing.T) {
 	require.Empty(t, d.Values)
 }
 
-func TestTimesToLiveCountFromTheImport(t *testing.T) {
+func TestTimesToLiveCountFromTheDump(t *testing.T) {
 	d := read(t, `
 SET a 1 EX 60
 SET b 1

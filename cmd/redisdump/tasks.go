@@ -47,7 +47,7 @@ func (t *translator) task(id string) error {
 		if err == nil {
 			return nil
 		}
-		return &Error{t.dump.Values[names[part]].Line, fmt.Sprintf("the key %s: %s", names[part], err)}
+		return t.at(names[part]).refused(err)
 	}
 	if name, ok := names["data"]; ok {
 		if err := json.Unmarshal([]byte(t.dump.Values[name].Text), &doc); err != nil || doc == nil {
@@ -77,20 +77,21 @@ func (t *translator) task(id string) error {
 		doc["state"] = t.dump.Values[name].Text
 	}
 	fallback(doc, "state", "DRAFT")
+	first := slices.Sorted(maps.Keys(names))[0]
 	if err := t.complete(doc, id); err != nil {
-		return in(slices.Sorted(maps.Keys(names))[0], err)
+		return in(first, err)
 	}
-	t.Tasks = append(t.Tasks, encode(doc))
+	t.Tasks = append(t.Tasks, Document{t.at(names[first]), id, encode(doc)})
 	if name, ok := names["preview"]; ok {
 		v := t.dump.Values[name]
 		if !json.Valid([]byte(v.Text)) {
 			return in("preview", errors.New("it is no JSON"))
 		}
-		made := t.now
+		made := t.dump.Taken
 		if !v.Expires.IsZero() {
 			made = v.Expires.Add(-previewLasts)
 		}
-		t.Previews = append(t.Previews, encode(object{"task_id": id, "preview": json.RawMessage(v.Text), "created_at": stamp(made)}))
+		t.Previews = append(t.Previews, Document{t.at(name), id, encode(object{"task_id": id, "preview": json.RawMessage(v.Text), "created_at": stamp(made)})})
 	}
 	return nil
 }
@@ -106,7 +107,7 @@ func (t *translator) complete(doc object, id string) error {
 			delete(metadata, name)
 		}
 	}
-	fallback(metadata, "created_at", stamp(t.now))
+	fallback(metadata, "created_at", stamp(t.dump.Taken))
 	fallback(metadata, "updated_at", metadata["created_at"])
 	if config, ok := doc["config"].(object); ok {
 		if err := resources(config); err != nil {

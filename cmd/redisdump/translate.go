@@ -2,23 +2,40 @@ package redisdump
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/stoadb/stoa/kv/setting"
 )
 
 // Translation is what a dump in the key patterns of the approval system comes to.
 type Translation struct {
 	// Documents by the collection that they are of, in order of their ids.
-	Tasks, Previews, Approvals, Delegations, Sessions []json.RawMessage
+	Tasks, Previews, Approvals, Delegations, Sessions []Document
 	Locks                                             []Held
 	Agents                                            []Agent
 	Settings                                          []Setting
 	Left                                              []Left
 }
 
+// Origin is the key that something is translated from, and where in the dump that is.
+type Origin struct {
+	Key  string // as the dump has it
+	Line int    // of the last command that changed it
+}
+
+// Document is a document of a collection.
+type Document struct {
+	Origin
+	ID   string
+	JSON json.RawMessage
+}
+
 // Held is that an agent holds a lock.
 type Held struct {
+	Origin
 	Name, Agent string // of the lock: task:ID or resource:TYPE:ID
 	Shared      bool
 	Purpose     string
@@ -27,16 +44,25 @@ type Held struct {
 
 // Agent is one that says how many tasks it takes.
 type Agent struct {
+	Origin
 	Name     string
 	Tasks    int
 	Draining bool
 }
 
 // Setting is a part of the configuration, or a flag, under its literal name.
-type Setting struct{ Name, Value string }
+type Setting struct {
+	Origin
+	Name  string
+	Value json.RawMessage
+}
 
 // Left is a key that is not imported, and why.
-type Left struct{ Key, Why string }
+type Left struct {
+	Key  string
+	Kind string // of what it is about, such as "lock"
+	Why  string
+}
 
 // Why keys are left.
 const (
@@ -46,22 +72,26 @@ const (
 	Told    = "what has happened is not told again"
 	Own     = "the daemon makes its own jobs of what is imported"
 	Strange = "it is of no pattern that is known"
+	Unset   = "there is no setting of this name"
 )
 
 // translator is a translation in the making.
 type translator struct {
 	Translation
 	dump  *Dump
-	now   time.Time
+	now   time.Time                    // of the import
 	parts map[string]map[string]string // by task: the keys of its parts
 	tasks []string                     // in order of their ids
 	risks map[string]int               // of approvals, by their places in queues
 	asked map[string]bool              // tasks that approvals are about
 }
 
-// Translate says what the keys of a dump come to at a time. Keys of the first version, which
-// have no ade: in front, and numbers for the status of an approval, count like those of the
-// second; braces are left out. It returns an [*Error] for a key whose content can't be read.
+// Translate says what the keys of a dump come to at the time of an import. Keys of the first
+// version, which have no ade: in front, and numbers for the status of an approval, count like
+// those of the second; braces are left out. What is over by now is left. Where a key does not
+// say when something was, it was when the dump was taken: so a dump comes to the same
+// documents whenever it is imported. It returns an [*Error] for a key whose content can't be
+// read, or that comes to a document that the collection refuses.
 func Translate(d *Dump, now time.Time) (*Translation, error) {
 	t := translator{dump: d, now: now.UTC().Truncate(time.Millisecond), parts: map[string]map[string]string{}, risks: map[string]int{}, asked: map[string]bool{}}
 	names := d.Names()
@@ -76,7 +106,7 @@ func Translate(d *Dump, now time.Time) (*Translation, error) {
 	}
 	for _, name := range names {
 		if err := t.key(name, strings.TrimPrefix(plain[name], "ade:"), d.Values[name]); err != nil {
-			return nil, &Error{d.Values[name].Line, fmt.Sprintf("the key %s: %s", name, err)}
+			return nil, t.at(name).refused(err)
 		}
 	}
 	for _, id := range t.tasks {
@@ -84,7 +114,15 @@ func Translate(d *Dump, now time.Time) (*Translation, error) {
 			return nil, err
 		}
 	}
-	return &t.Translation, nil
+	return &t.Translation, t.check()
+}
+
+// at is where a key is.
+func (t *translator) at(name string) Origin { return Origin{name, t.dump.Values[name].Line} }
+
+// refused is the error about a key.
+func (o Origin) refused(err error) error {
+	return &Error{o.Line, fmt.Sprintf("the key %s: %s", o.Key, err)}
 }
 
 // look takes what others need of a key: which tasks are asked about, and how risky approvals are.
@@ -103,15 +141,18 @@ func (t *translator) look(key string, v *Value) {
 func (t *translator) key(name, key string, v *Value) error {
 	kind, rest, _ := strings.Cut(key, ":")
 	sub, id, _ := strings.Cut(rest, ":")
+	if !v.Expires.IsZero() && !v.Expires.After(t.now) {
+		return t.left(name, Over)
+	}
 	switch kind {
 	case "lock":
 		return t.lock(name, sub, id, v)
 	case "approval":
 		switch {
 		case sub == "request" && id != "":
-			return t.approval(id, v)
+			return t.approval(name, id, v)
 		case sub == "delegation" && id != "" && !strings.HasPrefix(id, "index:"):
-			return t.delegation(id, v)
+			return t.delegation(name, id, v)
 		case sub == "queue", sub == "index", sub == "stats", sub == "delegation":
 			return t.left(name, Derived)
 		}
@@ -127,7 +168,7 @@ func (t *translator) key(name, key string, v *Value) error {
 			return t.left(name, Derived)
 		}
 		if rest != "" {
-			return t.session(rest, v)
+			return t.session(name, rest, v)
 		}
 	case "config", "feature":
 		if rest != "" {
@@ -143,8 +184,17 @@ func (t *translator) key(name, key string, v *Value) error {
 	return t.left(name, Strange)
 }
 
+// kinds are what keys are about, by their first words.
+var kinds = map[string]string{"lock": "lock", "approval": "approval", "task": "task", "session": "session", "config": "setting", "feature": "setting",
+	"ratelimit": "limit", "events": "event", "job": "job"}
+
 func (t *translator) left(name, why string) error {
-	t.Left = append(t.Left, Left{name, why})
+	word, _, _ := strings.Cut(strings.TrimPrefix(strings.Trim(name, "{"), "ade:"), ":")
+	kind := kinds[strings.Trim(word, "{}")]
+	if kind == "" {
+		kind = "other"
+	}
+	t.Left = append(t.Left, Left{name, kind, why})
 	return nil
 }
 
@@ -160,12 +210,22 @@ func (t *translator) setting(name, key string, v *Value) error {
 	if err := v.wanted(Text); err != nil {
 		return err
 	}
-	t.Settings = append(t.Settings, Setting{key, v.Text})
+	value := json.RawMessage(v.Text)
+	if !json.Valid(value) { // a word, as enabled
+		value, _ = json.Marshal(v.Text)
+	}
+	var refused *setting.Error
+	if err := setting.Check(key, value); errors.As(err, &refused) && refused.Field == "name" {
+		return t.left(name, Unset)
+	} else if err != nil {
+		return err
+	}
+	t.Settings = append(t.Settings, Setting{t.at(name), key, value})
 	return nil
 }
 
 // session translates a session, whose fields are those of the document.
-func (t *translator) session(id string, v *Value) error {
+func (t *translator) session(name, id string, v *Value) error {
 	if err := v.wanted(Hash); err != nil {
 		return err
 	}
@@ -174,6 +234,6 @@ func (t *translator) session(id string, v *Value) error {
 		return err
 	}
 	doc["session_id"] = id
-	t.Sessions = append(t.Sessions, encode(doc))
+	t.Sessions = append(t.Sessions, Document{t.at(name), id, encode(doc)})
 	return nil
 }

@@ -2,9 +2,9 @@ package redisdump_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -55,6 +55,7 @@ RPUSH ade:job:queue:archive '{"type":"archive"}'
 SET ade:config:lock:default_ttl 45
 SET ade:feature:batch_approvals enabled
 SET ade:something else
+SET ade:config:ours 5
 `
 
 func translated(t *testing.T, text string) *Translation {
@@ -82,14 +83,14 @@ func TestWhatIsTranslatedIsWhatTheCollectionsTake(t *testing.T) {
 	approvals, err := approval.New(records, approval.Options{})
 	require.NoError(t, err)
 	for range 2 { // twice is as once
-		for collection, docs := range map[string][]json.RawMessage{approval.Tasks: tr.Tasks, approval.Previews: tr.Previews, approval.Approvals: tr.Approvals, approval.Delegations: tr.Delegations} {
+		for _, of := range tr.Documents() {
 			var lines bytes.Buffer
-			for _, d := range docs {
-				lines.Write(append(d, '\n'))
+			for _, d := range of.List {
+				lines.Write(append(d.JSON, '\n'))
 			}
-			n, err := records.Import(t.Context(), "acme", collection, &lines)
-			require.NoError(t, err, collection)
-			require.Equal(t, len(docs), n)
+			n, err := records.Import(t.Context(), "acme", of.Collection, &lines)
+			require.NoError(t, err, of.Collection)
+			require.Equal(t, len(of.List), n)
 		}
 	}
 	for key, want := range map[string]string{
@@ -131,47 +132,73 @@ func TestLocksAgentsSessionsAndSettingsAreTranslated(t *testing.T) {
 		{"resource:service:api", "agent-4", false, "", at(12)},
 		{"task:v1", "agent-9", false, "", at(4)},
 	}, locks)
-	require.Equal(t, []Agent{{"agent-123", 10, true}}, tr.Agents)
-	require.Equal(t, []Setting{{"ade:config:lock:default_ttl", "45"}, {"ade:feature:batch_approvals", "enabled"}}, tr.Settings)
+	require.Equal(t, []Agent{{Origin{"ade:lock:agent:agent-123:capacity", 27}, "agent-123", 10, true}}, tr.Agents)
+	require.Equal(t, []Setting{{Origin{"ade:config:lock:default_ttl", 36}, "ade:config:lock:default_ttl", []byte("45")},
+		{Origin{"ade:feature:batch_approvals", 37}, "ade:feature:batch_approvals", []byte(`"enabled"`)}}, tr.Settings)
 	require.Len(t, tr.Sessions, 1)
-	require.JSONEq(t, `{"session_id":"s-1","user_id":"user-7","user_name":"Seven","roles":["admin"],"permissions":[],"created_at":"2026-03-18T12:00:00Z","last_active":"2026-03-18T15:00:00Z"}`, string(tr.Sessions[0]))
+	require.JSONEq(t, `{"session_id":"s-1","user_id":"user-7","user_name":"Seven","roles":["admin"],"permissions":[],"created_at":"2026-03-18T12:00:00Z","last_active":"2026-03-18T15:00:00Z"}`, string(tr.Sessions[0].JSON))
 }
 
 // Every key is translated, or left with the reason.
 func TestNoKeyIsLeftWithoutAWord(t *testing.T) {
-	why := map[string]string{}
+	why, kinds := map[string]string{}, map[string]string{}
 	for _, l := range translated(t, dumped).Left {
 		why[l.Key] = l.Why
+		kinds[l.Key] = l.Kind
 	}
 	require.Equal(t, map[string]string{
 		"ade:task:index:state:REVIEWING": Derived, "ade:approval:queue:user:user-7": Derived, "ade:approval:queue:global": Derived, "ade:approval:stats:task:task-1": Derived,
 		"ade:approval:delegation:index:user-7": Derived, "ade:lock:task:old": Over, "ade:lock:task:task-1:queue": "who waits asks again", "ade:lock:agent:agent-5:capacity": "the agent is offline",
 		"ade:lock:registry": Derived, "ade:lock:waitfor:agent-789": Derived, "ade:session:index:user:user-7": Derived, "ade:ratelimit:tasks:create:user-7": Passing, "ade:events:task": Told,
-		"ade:job:queue:archive": Own, "ade:something": Strange,
+		"ade:job:queue:archive": Own, "ade:something": Strange, "ade:config:ours": Unset,
 	}, why)
+	for key, kind := range map[string]string{"ade:lock:task:old": "lock", "ade:task:index:state:REVIEWING": "task", "ade:something": "other", "ade:config:ours": "setting", "ade:events:task": "event"} {
+		require.Equal(t, kind, kinds[key], key)
+	}
+}
+
+// A dump comes to the same whenever it is imported, but for what is over by then.
+func TestADumpComesToTheSameWheneverItIsImported(t *testing.T) {
+	at := func(later time.Duration) *Translation {
+		d, err := Read(strings.NewReader("HSET ade:task:t:metadata author_id a\nSET ade:task:t:preview {} EX 3600\nHSET lock:task:t holder_agent_id a\nPEXPIRE lock:task:t 20000\n"+
+			"HSET ade:approval:request:a task_id t reviewer_id r status 0\nHSET ade:approval:delegation:u:p delegate_to x cascade false active true"), now)
+		require.NoError(t, err)
+		tr, err := Translate(d, now.Add(later))
+		require.NoError(t, err)
+		return tr
+	}
+	first := at(0)
+	require.Equal(t, now.Add(20*time.Second), first.Locks[0].Until)
+	require.Equal(t, first, at(19*time.Second))
+	late := at(time.Hour)
+	require.Equal(t, first.Documents()[1], late.Documents()[1])
+	require.Equal(t, []Left{{"ade:task:t:preview", "task", Over}, {"lock:task:t", "lock", Over}}, late.Left)
+	require.Empty(t, late.Previews)
 }
 
 func TestWhatCannotBeTranslatedIsNamedByItsKeyAndLine(t *testing.T) {
 	for text, says := range map[string]string{
-		"\nSET ade:approval:request:a x":                                             "line 2: the key ade:approval:request:a: it holds a string, where the pattern has a hash",
-		"HSET ade:approval:request:a reviewer_id r status 0":                         "it has no field task_id",
-		"HSET ade:approval:request:a task_id t reviewer_id r status APPROVED":        "it has been answered, but has no field responded_at",
-		"HSET ade:approval:request:a task_id t reviewer_id r status 0 created_at x":  `the field created_at: "x" is no time`,
-		"HSET ade:approval:delegation:u:p cascade perhaps":                           `the field cascade: "perhaps" is neither true nor false`,
-		"HSET ade:approval:delegation:u active true":                                 "the pattern has a user and a policy",
-		"SET ade:task:t:state DRAFT":                                                 "the key ade:task:t:state: the task has no author_id",
-		"SET ade:task:t:data '[1]'":                                                  "it is no JSON object",
-		"HSET ade:task:t:metadata author_id a\nHSET ade:task:t:risk score high":      `line 2: the key ade:task:t:risk: the field score: "high" is no integer`,
-		"HSET ade:task:t:metadata author_id a\nHSET ade:task:t:config resources 5":   "the resources of a task are a list",
-		"HSET ade:task:t:metadata author_id a\nHSET ade:task:t:config resources [5]": "a resource of a task is TYPE:ID",
-		"HSET ade:task:t:config parameters {":                                        `the field parameters: "{" is no JSON`,
-		"HSET ade:task:t:metadata author_id a\nSET ade:task:t:preview {":             "the key ade:task:t:preview: it is no JSON",
-		"HSET ade:lock:task:t purpose x":                                             "it says nobody who holds it",
-		"HSET ade:lock:task:t holder_agent_id a expires_at soon":                     `the field expires_at: "soon" is no time`,
-		"HSET ade:lock:resource:a:b mode shared holders x":                           "the field holders of a shared lock is a list",
-		"HSET ade:lock:agent:a:capacity max_tasks many":                              `the field max_tasks: "many" is no integer`,
-		"HSET ade:config:lock:default_ttl a 1":                                       "it holds a hash, where the pattern has a string",
-		"SET ade:session:s x":                                                        "it holds a string, where the pattern has a hash",
+		"\nSET ade:approval:request:a x":                                                     "line 2: the key ade:approval:request:a: it holds a string, where the pattern has a hash",
+		"HSET ade:approval:request:a reviewer_id r status 0":                                 "it has no field task_id",
+		"HSET ade:approval:request:a task_id t reviewer_id r status APPROVED":                "it has been answered, but has no field responded_at",
+		"HSET ade:approval:request:a task_id t reviewer_id r status 0 created_at x":          `the field created_at: "x" is no time`,
+		"HSET ade:approval:delegation:u:p cascade perhaps":                                   `the field cascade: "perhaps" is neither true nor false`,
+		"HSET ade:approval:delegation:u active true":                                         "the pattern has a user and a policy",
+		"SET ade:task:t:state DRAFT":                                                         "the key ade:task:t:state: the task has no author_id",
+		"SET ade:task:t:data '[1]'":                                                          "it is no JSON object",
+		"HSET ade:task:t:metadata author_id a\nHSET ade:task:t:risk score high":              `line 2: the key ade:task:t:risk: the field score: "high" is no integer`,
+		"HSET ade:task:t:metadata author_id a\nHSET ade:task:t:config resources 5":           "the resources of a task are a list",
+		"HSET ade:task:t:metadata author_id a\nHSET ade:task:t:config resources [5]":         "a resource of a task is TYPE:ID",
+		"HSET ade:task:t:config parameters {":                                                `the field parameters: "{" is no JSON`,
+		"HSET ade:task:t:metadata author_id a\nSET ade:task:t:preview {":                     "the key ade:task:t:preview: it is no JSON",
+		"HSET ade:lock:task:t purpose x":                                                     "it says nobody who holds it",
+		"HSET ade:lock:task:t holder_agent_id a expires_at soon":                             `the field expires_at: "soon" is no time`,
+		"HSET ade:lock:resource:a:b mode shared holders x":                                   "the field holders of a shared lock is a list",
+		"HSET ade:lock:agent:a:capacity max_tasks many":                                      `the field max_tasks: "many" is no integer`,
+		"HSET ade:config:lock:default_ttl a 1":                                               "it holds a hash, where the pattern has a string",
+		"\nHSET ade:task:t:metadata author_id a\nHSET ade:task:t:config type x priority 500": "line 3: the key ade:task:t:config: the field config.priority of the task: ",
+		"SET ade:config:lock:default_ttl soon":                                               "line 1: the key ade:config:lock:default_ttl: setting: VALIDATION_ERROR",
+		"SET ade:session:s x":                                                                "it holds a string, where the pattern has a hash",
 	} {
 		d, err := Read(strings.NewReader(text), now)
 		require.NoError(t, err, text)

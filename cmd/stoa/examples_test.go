@@ -105,6 +105,7 @@ stoa job enqueue archive --job waiting --tenant acme
 stoa lock acquire nightly --agent worker-1 --ttl 59m --tenant acme
 stoa lock acquire resource:database:main --agent worker-1 --ttl 59m --tenant acme
 stoa lock agent register worker-3 --tenant acme
+echo 'HSET ade:task:t-redis:metadata author_id ann' > redis-commands.txt
 `
 
 // goesOn are the examples that run until somebody ends them: only their command line is

@@ -42,13 +42,18 @@ func (s *Store) held(tenant, id, agent string, token uint64) (*lock.Guarded, err
 	return s.o.Locks.Guards(tenant, lock.Guard{Name: lock.Task(id), Token: token})
 }
 
-// begin has an agent apply a task from now on.
-func (u *turn) begin(d record.Doc, m *Move, patch, payload fields) error {
+// mayTake is how long it may take to apply a task.
+func (u *turn) mayTake(d record.Doc) time.Duration {
 	limit := time.Duration(number(d, "config.timeout_seconds")) * time.Second
 	if limit == 0 {
 		limit = u.set.TaskTimeout
 	}
-	deadline := u.Now().Add(max(limit, minimalTimeout))
+	return max(limit, minimalTimeout)
+}
+
+// begin has an agent apply a task from now on.
+func (u *turn) begin(d record.Doc, m *Move, patch, payload fields) error {
+	deadline := u.Now().Add(u.mayTake(d))
 	retries := number(d, "execution.retry_count")
 	if m.Retry {
 		retries++

@@ -81,9 +81,9 @@ func New(records *record.Store, o Options) (*Store, error) {
 		own := *c
 		switch c.Name {
 		case Tasks:
-			own.Check = s.checkTask
+			own.Check, own.Loaded = s.checkTask, s.loading((*turn).taskLoaded)
 		case Approvals:
-			own.Check = s.checkApproval
+			own.Check, own.Loaded = s.checkApproval, s.loading((*turn).approvalLoaded)
 		}
 		if err := records.Add(&own); err != nil {
 			return nil, err

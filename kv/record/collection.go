@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -54,6 +55,10 @@ type Collection struct {
 	// store counts them. It is called before the batch, with a document that holds to the
 	// declaration, whose id and stamps stand in for those of the place.
 	Placer func(doc json.RawMessage) (Placer, error) `json:"-"`
+	// Loaded returns what is done with each record that an import stores, in the batch that
+	// stores it: for what verbs do beside changing the record. It is called before each
+	// batch.
+	Loaded func(ctx context.Context, tenant string) (func(tx *Tx, d Doc) error, error) `json:"-"`
 
 	declared json.RawMessage // in canonical form
 	schema   *schema

@@ -212,7 +212,7 @@ func TestDailyIDsAreCountedWithinTheDay(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	before := h.revision("entry")
-	_, err = h.Import(ctx, "a", "entry", strings.NewReader(`{"entry_id":"ent-20260301-999998","what":"x","timestamp":"2026-03-01T12:00:00Z"}`))
+	_, err = h.Import(ctx, "a", "entry", strings.NewReader(`{"entry_id":"ent-20260301-999998","what":"y","timestamp":"2026-03-01T12:00:00Z"}`))
 	require.NoError(t, err)
 	require.Equal(t, before+1, h.revision("entry"), "the counter is where it was")
 	for _, want := range []string{"ent-20260301-999999", "ent-20260301-1000000", "ent-20260301-1000001"} {
@@ -467,6 +467,11 @@ func TestWhatIsDoneIsPutAside(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(old.JSON), string(aside.JSON))
 	require.Equal(t, []string{ids["old"]}, h.listed("task.archive", Query{Filters: []Filter{Equal("by_status", "done")}}))
+	for _, o := range []ImportOptions{{}, {Keep: true}, {Dry: true}} { // what is in the archive is there
+		n, err := h.ImportWith(ctx, "a", "task", strings.NewReader(string(old.JSON)+"\n"), o)
+		require.NoError(t, err)
+		require.Equal(t, Imported{Same: 1}, n)
+	}
 	for name, write := range map[string]func() error{
 		"create": func() error { _, err := h.Create(ctx, "a", "task.archive", aTask.json(), WriteOptions{}); return err },
 		"update": func() error { _, err := h.update("task.archive", ids["old"], object{"title": "x"}); return err },
@@ -635,6 +640,49 @@ func TestAViewAnswersForWhatATenantHasNot(t *testing.T) {
 }
 
 // An import that is refused says how much of it is stored.
+// An import says what was there: what is the same is not written again, and what is another
+// stays where that is wanted.
+func TestAnImportSaysWhatWasThere(t *testing.T) {
+	h := newHost(t)
+	h.tasks(object{"title": "a"}, object{"title": "b"}, object{"title": "c"})
+	var lines strings.Builder
+	require.NoError(t, h.Export(ctx, "a", "task", &lines))
+	load := func(text string, o ImportOptions) Imported {
+		n, err := h.ImportWith(ctx, "b", "task", strings.NewReader(text), o)
+		require.NoError(t, err)
+		return n
+	}
+	exported := func() string {
+		var b strings.Builder
+		require.NoError(t, h.Export(ctx, "b", "task", &b))
+		return b.String()
+	}
+	require.Equal(t, Imported{Stored: 3}, load(lines.String(), ImportOptions{Dry: true}))
+	_, err := h.kv.Space("b", kv.SystemRecord, "task")
+	require.ErrorIs(t, err, kv.ErrSpaceNotFound, "not even a space is made")
+	require.Equal(t, Imported{Stored: 3}, load(lines.String(), ImportOptions{Keep: true}))
+	page, err := h.List(ctx, "b", "task", Query{})
+	require.NoError(t, err)
+	require.Equal(t, Imported{Same: 3}, load(lines.String(), ImportOptions{}))
+	again, err := h.List(ctx, "b", "task", Query{})
+	require.NoError(t, err)
+	require.Equal(t, page, again, "it took no revision")
+
+	other := strings.Replace(lines.String(), `"title":"b"`, `"title":"x"`, 1)
+	id := page.Docs[1].ID
+	for _, o := range []ImportOptions{{Keep: true, Dry: true}, {Keep: true}} {
+		require.Equal(t, Imported{Same: 2, Kept: 1, IDs: []string{id}}, load(other, o))
+		require.Equal(t, lines.String(), exported())
+	}
+	require.Equal(t, Imported{Stored: 1, Same: 2}, load(other, ImportOptions{Dry: true}))
+	require.Equal(t, lines.String(), exported())
+	require.Equal(t, Imported{Stored: 1, Same: 2}, load(other, ImportOptions{}))
+	require.Equal(t, other, exported())
+	_, err = h.ImportWith(ctx, "b", "task", strings.NewReader(lines.String()+"{}\n"), ImportOptions{Dry: true})
+	refused(t, err, CodeValidation, "line 4: task_id")
+	require.NotContains(t, err.Error(), "are stored")
+}
+
 func TestAnImportThatEndsEarlySaysWhatIsStored(t *testing.T) {
 	h := newHost(t)
 	var lines strings.Builder

@@ -128,6 +128,15 @@ func (s *Store) List(ctx context.Context, tenant string) ([]Setting, error) {
 	return list, nil
 }
 
+// Check returns what Set refuses of a name or a value; nil: nothing.
+func Check(name string, value []byte) error {
+	d, err := find(name)
+	if err == nil {
+		_, err = d.canonical(value)
+	}
+	return err
+}
+
 // Set sets a setting to a value, which is JSON, and returns it then. The value that it has
 // is no change, and takes no revision. It returns ErrValidation for a name that no setting has, and for a value
 // that is not of its type.

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/stoadb/stoa/kv/record"
 	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -49,11 +50,11 @@ func (t *recordService) Import(stream grpc.ClientStreamingServer[stoav1.RecordIm
 		if err := t.s.checkVerb(ctx, "import", h.GetCollection()); err != nil {
 			return err
 		}
-		stored, err := t.s.o.Records.Import(ctx, tenant, h.GetCollection(), in)
+		n, err := t.s.o.Records.ImportWith(ctx, tenant, h.GetCollection(), in, record.ImportOptions{Keep: h.GetKeep(), Dry: h.GetDryRun()})
 		if err != nil {
 			return err
 		}
-		return stream.SendAndClose(&stoav1.RecordImportResponse{Stored: uint64(stored)})
+		return stream.SendAndClose(&stoav1.RecordImportResponse{Stored: uint64(n.Stored), Same: uint64(n.Same), Kept: uint64(n.Kept), KeptIds: n.IDs})
 	})
 }
 

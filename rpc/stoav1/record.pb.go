@@ -1761,7 +1761,11 @@ type RecordImportHeader struct {
 	// The tenant.
 	Tenant []byte `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
 	// The collection.
-	Collection    string `protobuf:"bytes,2,opt,name=collection,proto3" json:"collection,omitempty"`
+	Collection string `protobuf:"bytes,2,opt,name=collection,proto3" json:"collection,omitempty"`
+	// A record that is there as another stays as it is.
+	Keep bool `protobuf:"varint,3,opt,name=keep,proto3" json:"keep,omitempty"`
+	// Nothing is stored: it is said what would be.
+	DryRun        bool `protobuf:"varint,4,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1808,6 +1812,20 @@ func (x *RecordImportHeader) GetCollection() string {
 		return x.Collection
 	}
 	return ""
+}
+
+func (x *RecordImportHeader) GetKeep() bool {
+	if x != nil {
+		return x.Keep
+	}
+	return false
+}
+
+func (x *RecordImportHeader) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
 }
 
 // RecordImportRequest is a part of an import.
@@ -1900,8 +1918,14 @@ func (*RecordImportRequest_Lines) isRecordImportRequest_Message() {}
 // RecordImportResponse says what became of an import.
 type RecordImportResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many documents were stored.
-	Stored        uint64 `protobuf:"varint,1,opt,name=stored,proto3" json:"stored,omitempty"`
+	// How many documents were not there, or were replaced.
+	Stored uint64 `protobuf:"varint,1,opt,name=stored,proto3" json:"stored,omitempty"`
+	// How many were there as they are.
+	Same uint64 `protobuf:"varint,2,opt,name=same,proto3" json:"same,omitempty"`
+	// How many were there as others, and have stayed.
+	Kept uint64 `protobuf:"varint,3,opt,name=kept,proto3" json:"kept,omitempty"`
+	// The ids of those, the first 1000.
+	KeptIds       []string `protobuf:"bytes,4,rep,name=kept_ids,json=keptIds,proto3" json:"kept_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1941,6 +1965,27 @@ func (x *RecordImportResponse) GetStored() uint64 {
 		return x.Stored
 	}
 	return 0
+}
+
+func (x *RecordImportResponse) GetSame() uint64 {
+	if x != nil {
+		return x.Same
+	}
+	return 0
+}
+
+func (x *RecordImportResponse) GetKept() uint64 {
+	if x != nil {
+		return x.Kept
+	}
+	return 0
+}
+
+func (x *RecordImportResponse) GetKeptIds() []string {
+	if x != nil {
+		return x.KeptIds
+	}
+	return nil
 }
 
 // RecordPutAsideRequest has records archived.
@@ -2183,18 +2228,23 @@ const file_stoa_v1_record_proto_rawDesc = "" +
 	"collection\x18\x02 \x01(\tR\n" +
 	"collection\"4\n" +
 	"\x14RecordExportResponse\x12\x1c\n" +
-	"\tdocuments\x18\x01 \x03(\fR\tdocuments\"L\n" +
+	"\tdocuments\x18\x01 \x03(\fR\tdocuments\"y\n" +
 	"\x12RecordImportHeader\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12\x1e\n" +
 	"\n" +
 	"collection\x18\x02 \x01(\tR\n" +
-	"collection\"o\n" +
+	"collection\x12\x12\n" +
+	"\x04keep\x18\x03 \x01(\bR\x04keep\x12\x17\n" +
+	"\adry_run\x18\x04 \x01(\bR\x06dryRun\"o\n" +
 	"\x13RecordImportRequest\x125\n" +
 	"\x06header\x18\x01 \x01(\v2\x1b.stoa.v1.RecordImportHeaderH\x00R\x06header\x12\x16\n" +
 	"\x05lines\x18\x02 \x01(\fH\x00R\x05linesB\t\n" +
-	"\amessage\".\n" +
+	"\amessage\"q\n" +
 	"\x14RecordImportResponse\x12\x16\n" +
-	"\x06stored\x18\x01 \x01(\x04R\x06stored\"O\n" +
+	"\x06stored\x18\x01 \x01(\x04R\x06stored\x12\x12\n" +
+	"\x04same\x18\x02 \x01(\x04R\x04same\x12\x12\n" +
+	"\x04kept\x18\x03 \x01(\x04R\x04kept\x12\x19\n" +
+	"\bkept_ids\x18\x04 \x03(\tR\akeptIds\"O\n" +
 	"\x15RecordPutAsideRequest\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12\x1e\n" +
 	"\n" +

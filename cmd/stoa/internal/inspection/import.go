@@ -34,7 +34,8 @@ a dump without secrets. A record that did not parse in the store is refused, and
 op without those before it; --skip-damaged lists it on stderr, imports the others, and
 exits 2. A ledger whose events are no chain up to its head is refused too;
 --skip-damaged lists what is wrong with it, and imports it as it is. A failure leaves the records before it; a new directory says in itself that it
-is not whole until the import has ended, and is not served before.`,
+is not whole until the import has ended, and is not served before.
+What agents kept in Redis comes by ` + "`stoa task import`" + `.`,
 		Example: "  stoa import stoa.jsonl.zst ./copy\n  stoa import - --socket /run/stoa/stoa.sock < stoa.jsonl.zst",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {

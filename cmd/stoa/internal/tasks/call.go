@@ -24,6 +24,7 @@ type call struct {
 	approvals *rpc.Approvals
 	records   *rpc.Records
 	locks     *rpc.Locks
+	settings  *rpc.Settings
 }
 
 // ofTenant returns a command about what a tenant has, which --tenant names.
@@ -38,7 +39,7 @@ func ofTenant(p *cli.Process, under string, d command) *cobra.Command {
 	}
 	return d.Cobra(p, under, func(c *cli.Call, run func(*call) error) error {
 		name := tenant.Name(p)
-		return run(&call{c, c.Client.Tasks(name), c.Client.Approvals(name), c.Client.Records(name), c.Client.Locks(name)})
+		return run(&call{c, c.Client.Tasks(name), c.Client.Approvals(name), c.Client.Records(name), c.Client.Locks(name), c.Client.Settings(name)})
 	})
 }
 

@@ -16,7 +16,7 @@ import (
 
 func newTask(p *cli.Process) *cobra.Command {
 	subs := []*cobra.Command{newCreate(p), newShow(p), newList(p), newBoard(p), newUpdate(p), newReview(p), newRisk(p), newPreview(p),
-		newApply(p), newComplete(p), newRetry(p), newStats(p), newDelete(p), newKey(p)}
+		newApply(p), newComplete(p), newRetry(p), newStats(p), newDelete(p), newKey(p), newImport(p)}
 	for _, m := range moves {
 		subs = append(subs, newMove(p, m.name, m.short, m.to))
 	}
