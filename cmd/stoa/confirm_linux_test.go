@@ -41,6 +41,7 @@ var destroying = []struct {
 	{`put ContextIdentity --context-id $CONTEXT {"private_key":null,"sender_key":null}`, `replace the secret in ContextIdentity context_id=$CONTEXT, which nobody else may have`, "get ContextIdentity --context-id $CONTEXT", cli.ExitOK},
 	{"dag seed $CONTEXT $FILES/snapshot --replace", `replace the shared state and 1 delta of the context $CONTEXT by those of $FILES/snapshot`, "context state get $CONTEXT k", cli.ExitOK},
 	{"import $FILES/dump --replace", `replace the records that are there already by those of $FILES/dump`, "kv get a --tenant acme", cli.ExitOK},
+	{"task import $FILES/dump --replace --tenant acme", `replace what is there as another by what $FILES/dump has`, "kv get a --tenant acme", cli.ExitOK},
 }
 
 // toDestroy returns the socket of a daemon that has what the commands destroy, and the

@@ -33,5 +33,5 @@ func TestWhatDestroysWantsYes(t *testing.T) {
 	}
 	require.Equal(t, map[string]bool{"stoa blob delete": true, "stoa context delete": true, "stoa dag seed": true, "stoa group delete": true,
 		"stoa group signing-keys": true, "stoa delete": true, "stoa put": true,
-		"stoa import": true, "stoa kv tenants drop": true, "stoa policy drop": true}, asks)
+		"stoa import": true, "stoa kv tenants drop": true, "stoa policy drop": true, "stoa task import": true}, asks)
 }
