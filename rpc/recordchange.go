@@ -8,6 +8,7 @@ import (
 	"github.com/stoadb/stoa/kv/record"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
+	"github.com/stoadb/stoa/rpc/internal/wire"
 )
 
 // RecordOption says how a record is changed.
@@ -60,7 +61,22 @@ func (r *Records) write(collection, id string, with []RecordOption) recordWrite 
 var recordCreate = op.New(op.Method{Number: 801, Name: "Record.Create", Access: op.AccessTenant},
 	func(ctx context.Context, s *record.Store, a *recordWrite) (record.Doc, error) {
 		return s.Create(ctx, a.Tenant, a.Collection, a.Document, record.WriteOptions{Durability: a.Durability})
-	})
+	}).Asked(func() op.Handmade[recordWrite] { return new(recordAsked) }).Answered(func() op.Handmade[record.Doc] { return new(wire.RecordMade) })
+
+// recordAsked is what is asked of Create.
+type recordAsked struct{ wire.RecordCreate }
+
+// Set has the message say what is asked.
+func (m *recordAsked) Set(a *recordWrite) {
+	m.RecordCreate = wire.RecordCreate{Tenant: a.Tenant, Collection: a.Collection, Document: a.Document, Durability: op.Durability(a.Durability), Guards: a.Guards}
+}
+
+// Value returns what the message asks.
+func (m *recordAsked) Value() (a recordWrite, err error) {
+	a.Tenant, a.Collection, a.Document, a.Guards = m.Tenant, m.Collection, m.Document, m.Guards
+	a.Durability, err = op.ParseDurability("durability", m.RecordCreate.Durability)
+	return a, err
+}
 
 // Create makes a record of what doc is as JSON, and returns it as it is stored: with its
 // id, its stamps, its state, and defaults; see [record.Store.Create]. There is no revision

@@ -17,6 +17,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/op"
+	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/server/internal/framed"
 	"github.com/stoadb/stoa/rpc/server/internal/limit"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -54,7 +55,7 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 // sizeOf returns how many bytes a request takes.
 func sizeOf(req any) int64 {
 	switch m := req.(type) {
-	case *framed.Scratch:
+	case wire.Sized: // a framed.Scratch is one
 		return int64(m.Size())
 	case proto.Message:
 		return int64(proto.Size(m))

@@ -23,6 +23,7 @@ import (
 	"github.com/stoadb/stoa/kv/record"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/fault"
+	"github.com/stoadb/stoa/rpc/internal/frame"
 	"github.com/stoadb/stoa/rpc/server/socket"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -133,6 +134,25 @@ func TestRecordsOverBothFramings(t *testing.T) {
 		for _, err = range r.History(t.Context(), "task", "tsk-20260301-nobody") {
 		}
 		require.ErrorIs(t, err, rpc.ErrNotFound)
+	})
+}
+
+// Documents of any length come over, and what no frame takes leaves the connection as it is.
+func TestLongDocumentsOverBothFramings(t *testing.T) {
+	overBoth(t, func(t *testing.T, f rpc.Framing) {
+		d := startRecords(t, Options{}, kv.Quota{})
+		r := d.dialAs(t, f).Records("acme")
+		for _, length := range []int{15 << 10, 17 << 10, 500 << 10} {
+			made, err := r.Create(t.Context(), "task", task("a", "more", strings.Repeat("x", length)))
+			require.NoError(t, err)
+			require.Len(t, fieldOf(t, made, "more"), length)
+		}
+		_, err := r.Create(t.Context(), "task", task("a", "more", strings.Repeat("x", record.MaxDocument)))
+		require.ErrorIs(t, err, record.ErrTooLarge)
+		_, err = r.Create(t.Context(), "task", task("a", "more", strings.Repeat("x", frame.MaxPayload)))
+		require.Equal(t, codes.ResourceExhausted, status.Code(err), "%v", err)
+		_, err = r.Create(t.Context(), "task", task("after that"))
+		require.NoError(t, err)
 	})
 }
 

@@ -49,6 +49,10 @@ func (m message) free() {
 
 func newCall(c *Conn) *call { return &call{conn: c, wake: make(chan struct{}, 1)} }
 
+// maxSmall is the size from which a message is not put straight behind those of others,
+// which wait for it.
+const maxSmall = 16 << 10
+
 // Call makes a call of one message and one answer, which it decodes into reply.
 // The call ends with ctx, and after timeout unless that is negative. It returns
 // a status, or frame.ErrUnsent if the daemon has seen nothing of the call.
@@ -58,6 +62,9 @@ func (c *Conn) Call(ctx context.Context, timeout time.Duration, method uint16, a
 		return err
 	}
 	small, isSmall := ask.(wire.Outbound)
+	if m, ok := ask.(wire.Sized); ok && m.Size() > maxSmall {
+		isSmall = false
+	}
 	k, several, err := c.begin(ctx, timeout, kind{sends: isSmall})
 	if err != nil {
 		return err

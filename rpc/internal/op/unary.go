@@ -18,9 +18,10 @@ type Unary[S, In, Out any] struct {
 	of       messages
 	plan     func() // before the three above are used
 	handmade func() Handmade[Out]
+	asked    func() Handmade[In]
 }
 
-// Handmade is an answer that is put together and taken apart without the protobuf library,
+// Handmade is a request or an answer that is put together and taken apart without the protobuf library,
 // as package wire has some.
 type Handmade[V any] interface {
 	// AppendTo appends the message to dst.
@@ -65,17 +66,50 @@ func (u *Unary[S, In, Out]) Answered(made func() Handmade[Out]) *Unary[S, In, Ou
 	return u
 }
 
+// Asked has the request carried by messages that made returns, as the same bytes. It
+// returns u.
+func (u *Unary[S, In, Out]) Asked(made func() Handmade[In]) *Unary[S, In, Out] {
+	u.asked = made
+	return u
+}
+
 // Call makes the operation by a call: what the client does.
 func (u *Unary[S, In, Out]) Call(in *In, call func(req, res any) error) (out Out, err error) {
 	u.plan()
-	req := u.of.request.New().Interface()
-	if err := u.ask.fill(req, in); err != nil {
+	req := u.request()
+	if err := u.fill(req, in); err != nil {
 		return out, unsent(err)
 	}
 	if out, err = u.answered(func(res any) error { return call(req, res) }); err == nil && u.told != nil {
 		err = u.told(in, &out)
 	}
 	return out, err
+}
+
+// request returns an empty request.
+func (u *Unary[S, In, Out]) request() any {
+	if u.asked != nil {
+		return u.asked()
+	}
+	return u.of.request.New().Interface()
+}
+
+// fill has a request say what is asked.
+func (u *Unary[S, In, Out]) fill(req any, in *In) error {
+	if r, ok := req.(Handmade[In]); ok {
+		r.Set(in)
+		return nil
+	}
+	return u.ask.fill(req.(proto.Message), in)
+}
+
+// parse returns what a request asks.
+func (u *Unary[S, In, Out]) parse(req any) (in In, err error) {
+	if r, ok := req.(Handmade[In]); ok {
+		return r.Value()
+	}
+	err = u.ask.parse(req.(proto.Message), &in)
+	return in, err
 }
 
 // answered returns what an answer says.
@@ -96,12 +130,12 @@ func (u *Unary[S, In, Out]) answered(receive func(any) error) (out Out, err erro
 }
 
 // serve answers a request: what the server does.
-func (u *Unary[S, In, Out]) serve(ctx context.Context, h Host, s S, req proto.Message) (any, error) {
-	var in In
-	if err := u.ask.parse(req, &in); err != nil {
+func (u *Unary[S, In, Out]) serve(ctx context.Context, h Host, s S, req any) (any, error) {
+	in, err := u.parse(req)
+	if err != nil {
 		return nil, err
 	}
-	ctx, err := h.Admit(ctx, &u.Method, &in)
+	ctx, err = h.Admit(ctx, &u.Method, &in)
 	if err != nil {
 		return nil, err
 	}
@@ -123,11 +157,11 @@ func (u *Unary[S, In, Out]) Register(h Host, d *grpc.ServiceDesc) {
 	d.Methods = append(d.Methods, grpc.MethodDesc{MethodName: u.last(), Handler: func(s any, ctx context.Context,
 		decode func(any) error, around grpc.UnaryServerInterceptor) (any, error) {
 		u.plan()
-		req := u.of.request.New().Interface()
+		req := u.request()
 		if err := decode(req); err != nil {
 			return nil, err
 		}
-		serve := func(ctx context.Context, req any) (any, error) { return u.serve(ctx, h, s.(S), req.(proto.Message)) }
+		serve := func(ctx context.Context, req any) (any, error) { return u.serve(ctx, h, s.(S), req) }
 		return around(ctx, req, &grpc.UnaryServerInfo{Server: s, FullMethod: u.Full()}, serve)
 	}})
 }

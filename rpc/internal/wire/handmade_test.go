@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/record"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -30,6 +31,7 @@ func allHandmade() []handmade {
 	kvGet := KVGet{Tenant: []byte("t"), Key: "k"}
 	put := KVPut{KVGet: kvGet, Value: []byte("1"), TTLSeconds: &ttl, Durability: 1}
 	decide := PolicyDecide{Tenant: []byte("t"), Agent: "a", Action: "x", Context: []byte("{}")}
+	create := RecordCreate{Tenant: "t", Collection: "c", Document: []byte("{}"), Durability: 1, Guards: []lock.Guard{{Name: "l", Token: 1}}}
 	single := func() []byte { return Single(append(Room(nil), 'v')) }
 	page := func() []byte {
 		entries := []byte("e")
@@ -51,6 +53,19 @@ func allHandmade() []handmade {
 			var p RecordPage
 			err := p.Parse(b)
 			return p, err
+		}},
+		{message: &stoav1.RecordCreateRequest{}, encode: func() []byte { return create.AppendTo(nil) }, decode: func(b []byte) (any, error) {
+			var r RecordCreate
+			err := r.Parse(b)
+			return r, err
+		}},
+		{message: &stoav1.LockGuard{}, encode: func() []byte { return appendGuard(nil, create.Guards[0]) }, decode: func(b []byte) (any, error) { return parseGuard(b) }},
+		{message: &stoav1.RecordCreateResponse{}, encode: func() []byte {
+			return (&RecordMade{record.Doc{ID: "a"}, true}).AppendTo(nil)
+		}, decode: func(b []byte) (any, error) {
+			var m RecordMade
+			err := m.Parse(b)
+			return m, err
 		}},
 		{message: &stoav1.RecordDoc{}, encode: func() []byte {
 			return appendDoc(nil, &record.Doc{ID: "a", Revision: 1, Ordinal: 1, JSON: []byte("{}"), Written: op.Time(1), Expires: op.Time(1)})
@@ -137,9 +152,12 @@ func (h handmade) encodes(t *testing.T, field protoreflect.FieldDescriptor) bool
 // an empty one.
 func (h handmade) decodes(t *testing.T, field protoreflect.FieldDescriptor) bool {
 	m := h.message.ProtoReflect().New()
-	if field.IsList() {
+	switch {
+	case field.IsList():
 		m.Mutable(field).List().AppendMutable()
-	} else {
+	case field.Message() != nil:
+		m.Mutable(field)
+	default:
 		m.Set(field, some(t, field))
 	}
 	b, err := proto.Marshal(m.Interface())

@@ -15,6 +15,12 @@ type Outbound interface {
 	AppendTo(dst []byte) []byte
 }
 
+// Sized is a message that may be long, and says so.
+type Sized interface {
+	// Size is about how many bytes the message takes, and not less.
+	Size() int
+}
+
 // Get is a stoav1.GetRequest on its way out, and the answer to it.
 type Get struct {
 	Column   column.Column

@@ -125,11 +125,16 @@ func (h *hand) short(f frame.Frame, m *method) bool {
 
 // Parse parses a request. v may alias b.
 func Parse(b []byte, v any) error {
-	m, ok := v.(proto.Message)
-	if !ok {
+	var err error
+	switch m := v.(type) {
+	case wire.Parser:
+		err = m.Parse(b)
+	case proto.Message:
+		err = wire.Parse(b, m)
+	default:
 		return status.Errorf(codes.Internal, "%T is no message", v)
 	}
-	if err := wire.Parse(b, m); err != nil {
+	if err != nil {
 		return status.Errorf(codes.Internal, "a request that does not parse: %v", err)
 	}
 	return nil
