@@ -141,7 +141,8 @@ type property struct {
 func (c *canonical) object(dst []byte, depth int) ([]byte, error) {
 	dst = append(dst, '{')
 	start, sorted := len(dst), true
-	var list []property
+	var room [16]property
+	list := room[:0]
 	more := !c.empty('}')
 	for more {
 		if c.peek() != '"' {
@@ -316,6 +317,9 @@ func (c *canonical) has(chars string) bool {
 	return false
 }
 
+// exactDigits is how many digits an integer has at most that is below MaxSafe for sure.
+const exactDigits = 15
+
 func (c *canonical) number(dst []byte) ([]byte, error) {
 	start := c.at
 	c.has("-")
@@ -334,6 +338,9 @@ func (c *canonical) number(dst []byte) ([]byte, error) {
 	}
 	if !ok {
 		return nil, c.fail("a malformed number")
+	}
+	if integer && c.at-first <= exactDigits && c.src[first] != '0' {
+		return append(dst, c.src[start:c.at]...), nil // as ECMAScript writes it
 	}
 	text := string(c.src[start:c.at])
 	f, err := strconv.ParseFloat(text, 64)

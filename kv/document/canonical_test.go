@@ -2,8 +2,10 @@ package document
 
 import (
 	"encoding/json"
+	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -105,6 +107,28 @@ func TestNamesAreOrderedAsUTF16(t *testing.T) {
 			require.ErrorContains(t, err, "a name twice")
 		}
 	})
+}
+
+// An integer that is short enough to be exact is left as it stands, which is what it is as
+// a double.
+func TestIntegersAreThoseOfTheirDoubles(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.OneOf(rapid.Int64Range(-MaxSafe, MaxSafe), rapid.Int64Range(-20, 20), rapid.Map(rapid.Int64Range(0, 15), func(zeros int64) int64 {
+			return int64(math.Pow10(int(zeros)))
+		})).Draw(t, "n")
+		out, err := Canonical(strconv.AppendInt(nil, n, 10))
+		require.NoError(t, err)
+		require.Equal(t, string(appendNumber(nil, float64(n))), string(out))
+	})
+	for _, zero := range []string{"0", "-0"} {
+		out, err := Canonical([]byte(zero))
+		require.NoError(t, err)
+		require.Equal(t, "0", string(out))
+	}
+	for _, malformed := range []string{"01", "-01", "-", "1.", "+1"} {
+		_, err := Canonical([]byte(malformed))
+		require.Error(t, err, malformed)
+	}
 }
 
 func TestASyntaxErrorSaysWhere(t *testing.T) {
