@@ -1,10 +1,10 @@
 package policy
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/stoadb/stoa/kv/document"
@@ -33,36 +33,39 @@ func (h Head) text() []byte {
 	return append(h.Last.append(append(text, `","last":"`...)), `"}`...)
 }
 
+// errHead is returned for what is stored as a head and is none.
+var errHead = errors.New("policy: the head of the ledger can't be read")
+
 // ParseHead reads what MarshalJSON returns; nil is the head of a ledger without events.
 func ParseHead(text []byte) (h Head, err error) {
 	if text == nil {
 		return h, nil
 	}
 	// It is parsed with each event, while other writes wait: by its one form.
-	bad := errors.New("policy: the head of the ledger can't be read")
-	field := func(before string) string {
-		rest, ok := bytes.CutPrefix(text, []byte(before))
-		end := bytes.IndexAny(rest, `",`)
-		if !ok || end < 0 {
-			err = bad
+	left, whole := string(text), true
+	field := func(before string, end byte) (value string) {
+		rest, ok := strings.CutPrefix(left, before)
+		at := strings.IndexByte(rest, end)
+		if !ok || at < 0 {
+			whole = false
 			return ""
 		}
-		text = rest[end:]
-		return string(rest[:end])
+		value, left = rest[:at], rest[at:]
+		return value
 	}
-	at, events, hash, last := field(`{"at":"`), field(`","events":`), field(`,"hash":"`), field(`","last":"`)
-	if err != nil || string(text) != `"}` || !isHash(hash) {
-		return Head{}, bad
+	at, events, hash, last := field(`{"at":"`, '"'), field(`","events":`, ','), field(`,"hash":"`, '"'), field(`","last":"`, '"')
+	if !whole || left != `"}` || !isHash(hash) {
+		return Head{}, errHead
 	}
 	var known bool
 	if h.Last, known = ParseEventID(last); !known {
-		return Head{}, bad
+		return Head{}, errHead
 	}
 	if h.Events, err = strconv.ParseUint(events, 10, 64); err != nil {
-		return Head{}, bad
+		return Head{}, errHead
 	}
 	if h.At, err = document.ParseInstant(at); err != nil {
-		return Head{}, bad
+		return Head{}, errHead
 	}
 	h.Hash = hash
 	return h, nil

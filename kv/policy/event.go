@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -84,7 +83,7 @@ func givenHash(name string, given, hash json.RawMessage) (json.RawMessage, error
 
 // prepareEvent returns what is known of an event before it has its place in the ledger:
 // with the hashes of inputs and outputs, which may be given instead of those, and with
-// stand-ins for the hashes of the chain.
+// stand-ins for what its place says.
 func prepareEvent(canonical json.RawMessage) (json.RawMessage, error) {
 	var given, hash [2]json.RawMessage // of inputs, of outputs
 	for name, value := range document.Properties(canonical) {
@@ -109,11 +108,17 @@ func prepareEvent(canonical json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	none := quote(noHash)
-	patch := slices.Concat([]byte(`{"hash":`), none, []byte(`,"inputs":null,"inputs_hash":`), inputs,
-		[]byte(`,"outputs":null,"outputs_hash":`), outputs, []byte(`,"previous_hash":`), none, []byte(`}`))
+	patch := make([]byte, 0, len(unplaced)+len(unplacedEnd)+len(inputs)+len(outputs)+64)
+	patch = append(append(patch, unplaced...), inputs...)
+	patch = append(append(append(patch, `,"outputs":null,"outputs_hash":`...), outputs...), unplacedEnd...)
 	return document.Merge(canonical, patch), nil
 }
+
+// What stands in for the values of placed, around the hashes of inputs and outputs.
+const (
+	unplaced    = `{"event_id":"evt-00010101-000001","hash":"` + noHash + `","inputs":null,"inputs_hash":`
+	unplacedEnd = `,"previous_hash":"` + noHash + `","timestamp":"0001-01-01T00:00:00Z"}`
+)
 
 // pieces are an event in canonical form, cut at the values of placed, which are not in
 // them; nor is the name of hash.

@@ -23,10 +23,28 @@ func ParseEventID(text string) (EventID, bool) {
 	day, digits, _ := strings.Cut(strings.TrimPrefix(text, "evt-"), "-")
 	number, err := strconv.ParseUint(digits, 10, 64)
 	id := EventID{day, number}
-	if _, bad := time.Parse(dayLayout, day); err != nil || bad != nil || number == 0 || id.String() != text {
+	var room [40]byte
+	if err != nil || number == 0 || !isDay(day) || string(id.append(room[:0])) != text {
 		return EventID{}, false
 	}
 	return id, true
+}
+
+// isDay reports whether a text is a day as dayLayout has it. One is asked about with each
+// event that is appended, while other writes wait.
+func isDay(text string) bool {
+	var n [8]int
+	if len(text) != len(n) {
+		return false
+	}
+	for i := range n {
+		if n[i] = int(text[i]) - '0'; n[i] < 0 || n[i] > 9 {
+			return false
+		}
+	}
+	year, month, day := 1000*n[0]+100*n[1]+10*n[2]+n[3], 10*n[4]+n[5], 10*n[6]+n[7]
+	y, m, d := time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Date()
+	return y == year && int(m) == month && d == day
 }
 
 // String is the id as events have it.

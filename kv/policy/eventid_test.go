@@ -2,8 +2,10 @@ package policy
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 )
 
 func TestEventIDsAreParsedStrictly(t *testing.T) {
@@ -24,6 +26,14 @@ func TestEventIDsAreParsedStrictly(t *testing.T) {
 		_, ok := ParseEventID(text)
 		require.False(t, ok, text)
 	}
+}
+
+func TestDaysAreThoseOfTheCalendar(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(rapid.StringMatching(`[0-9]{4}[01][0-9][0-3][0-9]`), rapid.StringMatching(`[0-9]{7,9}`), rapid.StringMatching(`[0-9/:]{8}`)).Draw(t, "text")
+		_, err := time.Parse(dayLayout, text)
+		require.Equal(t, err == nil, isDay(text), "%q: %v", text, err)
+	})
 }
 
 // What follows an id is what comes next, and only that.

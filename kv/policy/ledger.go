@@ -3,7 +3,6 @@ package policy
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"iter"
 	"time"
 
@@ -29,10 +28,11 @@ func newDraft(event json.RawMessage) (record.Placer, error) {
 // Place gives the event its place behind the head of the ledger, which it becomes. Its
 // intent must be there, unless the tenant has it otherwise.
 func (d *draft) Place(tx *record.Tx) (record.Placed, error) {
-	if _, err := tx.Get(Intents, d.intent); err != nil {
-		if !errors.Is(err, record.ErrNotFound) {
-			return record.Placed{}, err
-		}
+	known, err := tx.Has(Intents, d.intent)
+	if err != nil {
+		return record.Placed{}, err
+	}
+	if !known {
 		if s, err := settings(tx); err != nil {
 			return record.Placed{}, err
 		} else if !s.AllowUnknownIntents {

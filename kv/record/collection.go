@@ -53,7 +53,8 @@ type Collection struct {
 	// Placer returns what gives a new document its place among the others, of a collection
 	// that is only appended to and has daily ids, which it then counts itself; nil: the
 	// store counts them. It is called before the batch, with a document that holds to the
-	// declaration, whose id and stamps stand in for those of the place.
+	// declaration, whose id and stamps stand in for those of the place: Prepare may give a
+	// new document its own, which saves to put them in later.
 	Placer func(doc json.RawMessage) (Placer, error) `json:"-"`
 	// Loaded returns what is done with each record that an import stores, in the batch that
 	// stores it: for what verbs do beside changing the record. It is called before each

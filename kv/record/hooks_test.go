@@ -115,6 +115,49 @@ func (d *chained) Place(tx *Tx) (Placed, error) {
 	return Placed{id, doc, "last", []byte(id)}, nil
 }
 
+// What stands in for an id and a stamp until there is a place may come with Prepare, and
+// nobody but that gives an id.
+func TestAPlaceTakesWhatStandsInForIt(t *testing.T) {
+	c := parse(t, appendedJSON)
+	c.Prepare = func(doc json.RawMessage) (json.RawMessage, error) {
+		if strings.Contains(string(doc), "bare") {
+			return doc, nil
+		}
+		return document.Over(doc, json.RawMessage(`{"entry_id":"ent-00010101-000001","timestamp":"0001-01-01T00:00:00Z"}`)), nil
+	}
+	day := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	c.Placer = func(doc json.RawMessage) (Placer, error) {
+		id, _ := document.Text(document.Field(doc, document.Path{"entry_id"}))
+		stamp, _ := document.Text(document.Field(doc, document.Path{"timestamp"}))
+		bare := strings.Contains(string(doc), "bare")
+		require.Equal(t, !bare, id == "ent-00010101-000001", id)
+		require.Equal(t, !bare, stamp == "0001-01-01T00:00:00Z", stamp)
+		require.NotEmpty(t, id)
+		require.NotEmpty(t, stamp)
+		return &chained{c, doc, day}, nil
+	}
+	h := newHostOf(t, c)
+	for n, what := range []string{"a", "bare", "b"} {
+		d, err := h.Create(ctx, "t", c.Name, []byte(`{"what":"`+what+`"}`), WriteOptions{})
+		require.NoError(t, err)
+		require.Equal(t, c.ID.daily("20300102", uint64(n+1)), d.ID)
+	}
+	for _, what := range []string{"a", "bare"} {
+		_, err := h.Create(ctx, "t", c.Name, []byte(`{"entry_id":"ent-20300102-000009","what":"`+what+`"}`), WriteOptions{})
+		refused(t, err, CodeValidation, "entry_id")
+	}
+	err := h.Do(ctx, "t", engine.WAL, func(tx *Tx) error {
+		for id, want := range map[string]bool{"ent-20300102-000003": true, "ent-20300102-000004": false, "no id": false} {
+			has, err := tx.Has(c.Name, id)
+			require.NoError(t, err)
+			require.Equal(t, want, has, id)
+		}
+		_, err := tx.Has("none", "a")
+		return err
+	})
+	refused(t, err, CodeUnknownCollection, "collection")
+}
+
 // A Placer says the id of a record and what is stored, by what the collection keeps for
 // itself; its refusal changes nothing. The count of a day is that of its last id.
 func TestAPlaceIsGivenInTheBatch(t *testing.T) {

@@ -69,8 +69,31 @@ func (d *ID) compile() *Error {
 		return invalid("id.pattern", "%s", err)
 	}
 	d.pattern = pattern
-	d.matches, _ = matching(pattern)
+	d.matches = d.isDaily
+	if d.Kind != idDaily {
+		m, _ := newMatcher(pattern)
+		d.matches = m.matches
+	}
 	return nil
+}
+
+// isDaily reports whether a text matches the pattern of daily ids.
+func (d *ID) isDaily(id string) bool {
+	rest, ok := strings.CutPrefix(id, d.Prefix+"-")
+	if !ok || len(rest) < 9 || rest[8] != '-' || !digits(rest[:8]) {
+		return false
+	}
+	n := len(rest) - 9
+	return digits(rest[9:]) && (n == 6 || n > 6 && n <= 18 && rest[9] != '0')
+}
+
+func digits(text string) bool {
+	for i := range len(text) {
+		if text[i] < '0' || text[i] > '9' {
+			return false
+		}
+	}
+	return true
 }
 
 // fits reports whether a text may be an id of the collection.

@@ -5,18 +5,35 @@ import (
 	"regexp/syntax"
 )
 
-// matching returns what tells whether a text matches a regular expression; false if there
-// is no such expression. For one of the kind of most ids and hashes it looks at each byte
-// once.
-func matching(pattern string) (func(string) bool, bool) {
+// matcher tells whether a text matches a regular expression. For one of the kind of most
+// ids and hashes it looks at each byte once.
+type matcher struct {
+	run        run // nil: none, the expression is asked
+	expression *regexp.Regexp
+}
+
+// newMatcher returns false if there is no such expression.
+func newMatcher(pattern string) (*matcher, bool) {
 	expression, err := regexp.Compile(pattern)
 	if err != nil {
 		return nil, false
 	}
-	if run, ok := newRun(pattern); ok {
-		return run.matches, true
+	run, _ := newRun(pattern)
+	return &matcher{run, expression}, true
+}
+
+func (m *matcher) matches(text string) bool {
+	if m.run != nil {
+		return runs(m.run, text)
 	}
-	return expression.MatchString, true
+	return m.expression.MatchString(text)
+}
+
+func (m *matcher) matchesBytes(text []byte) bool {
+	if m.run != nil {
+		return runs(m.run, text)
+	}
+	return m.expression.Match(text)
 }
 
 // run is an expression of the kind of ^id-[0-9]{8}-[a-z]+$: all of the text, byte by byte,
@@ -85,7 +102,7 @@ func newRun(pattern string) (run, bool) {
 	return r, true
 }
 
-func (r run) matches(text string) bool {
+func runs[T string | []byte](r run, text T) bool {
 	for i := range r {
 		s, n := &r[i], 0
 		for n < len(text) && n != s.most && text[n] < 128 && s.bytes[text[n]] {
@@ -96,5 +113,5 @@ func (r run) matches(text string) bool {
 		}
 		text = text[n:]
 	}
-	return text == ""
+	return len(text) == 0
 }

@@ -20,13 +20,19 @@ type quick struct {
 	among      [][]byte
 	least      float64
 	most       float64
-	characters [2]int // of a string: at least, at most
-	text       func(string) bool
+	characters [2]int   // of a string: at least, at most
+	text       *matcher // nil: any
 	instant    bool
 	elements   [2]int
 	items      *quick // nil: any
-	properties map[string]*quick
-	required   map[string]bool
+	properties map[string]property
+	required   int // of properties
+}
+
+// property is what is said of one.
+type property struct {
+	quick    *quick // nil: nothing
+	required bool
 }
 
 // kindsOf are the first bytes of the kinds that a type names.
@@ -90,7 +96,7 @@ func (q *quick) take(word string, value any) (ok bool) {
 		q.elements[1], ok = count(value)
 	case "pattern":
 		text, _ := value.(string)
-		q.text, ok = matching(text)
+		q.text, ok = newMatcher(text)
 	case "format":
 		q.instant, ok = true, value == "date-time"
 	case "items":
@@ -100,25 +106,39 @@ func (q *quick) take(word string, value any) (ok bool) {
 		return q.takeProperties(value)
 	case "required":
 		list, _ := value.([]any)
-		q.required = map[string]bool{}
 		for _, one := range list {
 			name, ok := one.(string)
-			if q.required[name] = true; !ok {
+			if !ok {
 				return false
 			}
+			p := q.properties[name]
+			p.required = true
+			q.say(name, p)
 		}
 		return true
 	}
 	return ok
 }
 
+// say says something of a property.
+func (q *quick) say(name string, p property) {
+	if q.properties == nil {
+		q.properties = map[string]property{}
+	}
+	if p.required && !q.properties[name].required {
+		q.required++
+	}
+	q.properties[name] = p
+}
+
 func (q *quick) takeProperties(value any) bool {
 	all, _ := value.(map[string]any)
-	q.properties = map[string]*quick{}
 	for name, inner := range all {
-		if q.properties[name] = newQuick(inner); q.properties[name] == nil {
+		p := q.properties[name]
+		if p.quick = newQuick(inner); p.quick == nil {
 			return false
 		}
+		q.say(name, p)
 	}
 	return true
 }
@@ -190,16 +210,13 @@ func (q *quick) validText(value json.RawMessage) bool {
 	if n := utf8.RuneCount(value) - 2; n < q.characters[0] || n > q.characters[1] {
 		return false
 	}
-	if q.text == nil && !q.instant {
-		return true
-	}
-	text, _ := document.Text(value)
 	if q.instant {
+		text, _ := document.Text(value)
 		if _, err := document.ParseInstant(text); err != nil || text[len(text)-1] != 'Z' {
 			return false
 		}
 	}
-	return q.text == nil || q.text(text)
+	return q.text == nil || q.text.matchesBytes(value[1:len(value)-1])
 }
 
 func (q *quick) validNumber(value json.RawMessage) bool {
@@ -214,7 +231,7 @@ func (q *quick) validNumber(value json.RawMessage) bool {
 }
 
 func (q *quick) validObject(value json.RawMessage) bool {
-	if q.properties == nil && q.required == nil {
+	if q.properties == nil {
 		return true
 	}
 	there := 0
@@ -222,13 +239,13 @@ func (q *quick) validObject(value json.RawMessage) bool {
 		if bytes.IndexByte(name, '\\') >= 0 {
 			return false
 		}
-		name = name[1 : len(name)-1]
-		if p := q.properties[string(name)]; p != nil && !p.valid(inner) {
+		p := q.properties[string(name[1:len(name)-1])]
+		if p.quick != nil && !p.quick.valid(inner) {
 			return false
 		}
-		if q.required[string(name)] {
+		if p.required {
 			there++
 		}
 	}
-	return there == len(q.required)
+	return there == q.required
 }

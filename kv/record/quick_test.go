@@ -164,19 +164,33 @@ func TestMatchersAgreeWithExpressions(t *testing.T) {
 			fast++
 		}
 		expression := regexp.MustCompile(pattern)
-		matches, known := matching(pattern)
+		m, known := newMatcher(pattern)
 		require.True(t, known)
 		enginetest.Check(t, 200, func(t *rapid.T) {
 			text := rapid.StringOfN(rapid.RuneFrom([]rune("abcé\n0`")), 0, 5, -1).Draw(t, "text")
 			if rapid.Bool().Draw(t, "near") {
 				text = rapid.StringMatching(pattern).Draw(t, "match") + rapid.SampledFrom([]string{"", "", "\n", "a", "\xff"}).Draw(t, "more")
 			}
-			require.Equal(t, expression.MatchString(text), matches(text), "%s: %q", pattern, text)
+			require.Equal(t, expression.MatchString(text), m.matches(text), "%s: %q", pattern, text)
+			require.Equal(t, expression.MatchString(text), m.matchesBytes([]byte(text)), "%s: %q", pattern, text)
 		})
 	}
 	require.Equal(t, 13, fast)
-	_, known := matching(`[`)
+	_, known := newMatcher(`[`)
 	require.False(t, known)
+}
+
+// A daily id is told by its bytes, and is what its pattern matches.
+func TestDailyIDsAreThoseOfTheirPattern(t *testing.T) {
+	id := ID{Field: "id", Kind: idDaily, Prefix: "evt"}
+	require.Nil(t, id.compile())
+	expression := regexp.MustCompile(id.pattern)
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(
+			rapid.StringMatching(id.pattern), rapid.StringMatching(`(evt|ev)-?[0-9a]{7,9}-?[0-9x]{5,20}`), rapid.String(),
+		).Draw(t, "text")
+		require.Equal(t, expression.MatchString(text), id.matches(text), "%q", text)
+	})
 }
 
 // Each keyword finds what holds to it, and nothing else.

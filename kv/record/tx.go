@@ -27,6 +27,14 @@ type Tx struct {
 	tenant  string
 	spaces  map[string]*kv.Space
 	missing string // a collection that has no space
+	opened  []opened
+}
+
+// opened is a collection whose space a transaction has come by.
+type opened struct {
+	name       string
+	collection *Collection
+	inner      *kv.Tx
 }
 
 // Now is the time that the changes take place at.
@@ -38,6 +46,11 @@ func (tx *Tx) Work() *kv.Work { return tx.work }
 
 // in returns the transaction of a collection's space.
 func (tx *Tx) in(name string) (*Collection, *kv.Tx, error) {
+	for i := range tx.opened {
+		if o := &tx.opened[i]; o.name == name {
+			return o.collection, o.inner, nil
+		}
+	}
 	c, err := tx.s.Collection(name)
 	if err != nil {
 		return nil, nil, err
@@ -53,6 +66,9 @@ func (tx *Tx) in(name string) (*Collection, *kv.Tx, error) {
 	inner, err := tx.work.In(space)
 	if errors.Is(err, kv.ErrSpaceNotFound) {
 		tx.missing = name
+	}
+	if err == nil {
+		tx.opened = append(tx.opened, opened{name, c, inner})
 	}
 	return c, inner, err
 }
@@ -76,6 +92,19 @@ func (tx *Tx) Get(collection, id string) (Doc, error) {
 	d, err := c.get(inner, id)
 	d.JSON = bytes.Clone(d.JSON)
 	return d, c.told(err)
+}
+
+// Has reports whether there is a record, for who wants nothing of it.
+func (tx *Tx) Has(collection, id string) (bool, error) {
+	c, inner, err := tx.in(collection)
+	if err != nil {
+		return false, err
+	}
+	_, err = c.get(inner, id)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, c.told(err)
 }
 
 // getter is what single records are read from.

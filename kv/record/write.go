@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/stoadb/stoa/engine"
@@ -69,10 +70,14 @@ func (c *Collection) made(text []byte, now time.Time, random io.Reader) (m creat
 	if doc, err = c.schema.inUTC(document.Over(c.schema.defaults, doc)); err != nil {
 		return m, err
 	}
+	given := document.Field(doc, document.Path{c.ID.Field})
 	if doc, err = c.prepared(doc); err != nil {
 		return m, err
 	}
-	if m.id, m.generated, err = c.newID(doc, now, random); err != nil {
+	staged := c.Placer != nil && given == nil && c.standsIn(doc)
+	if staged {
+		m.generated = true
+	} else if m.id, m.generated, err = c.newID(doc, now, random); err != nil {
 		return m, err
 	}
 	if s := c.States; s != nil {
@@ -81,11 +86,19 @@ func (c *Collection) made(text []byte, now time.Time, random io.Reader) (m creat
 		}
 		doc = s.enter(doc, "", now)
 	}
-	m.doc = c.numbered(doc, m.id, now)
+	if m.doc = doc; !staged {
+		m.doc = c.numbered(doc, m.id, now)
+	}
 	if err = c.check(m.doc); err == nil && c.Placer != nil {
 		m.placer, err = c.Placer(m.doc)
 	}
 	return m, err
+}
+
+// standsIn reports whether a document has what stands in for its id and its stamps until
+// it has its place.
+func (c *Collection) standsIn(doc json.RawMessage) bool {
+	return !absent(doc, document.Path{c.ID.Field}) && !slices.ContainsFunc(c.stamped, func(p document.Path) bool { return absent(doc, p) })
 }
 
 // prepared is a document as Prepare has it.
