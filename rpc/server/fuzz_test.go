@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	grpcmem "google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
@@ -67,10 +68,15 @@ func (s *fuzzStream) RecvMsg(m any) error {
 		return status.Error(codes.Internal, "a request is missing")
 	}
 	s.rest = s.rest[n:]
-	if err := proto.Unmarshal(b, m.(proto.Message)); err != nil {
+	if err := decoded(s.codec, b, m); err != nil {
 		return status.Error(codes.Internal, err.Error()) // as gRPC does
 	}
 	return nil
+}
+
+// decoded has a message say what bytes do, in one piece, as the server's codec does.
+func decoded(c *wire.Codec, b []byte, m any) error {
+	return c.Unmarshal(grpcmem.BufferSlice{grpcmem.SliceBuffer(b)}, m)
 }
 
 // firstOnKV is the first of the services of FuzzRequests that need a kv.Store.
@@ -167,7 +173,7 @@ func FuzzRequests(f *testing.F) {
 		which := int(method) % (len(desc.Methods) + len(desc.Streams))
 		if which < len(desc.Methods) {
 			m := desc.Methods[which]
-			_, err = m.Handler(domain, ctx, func(v any) error { return proto.Unmarshal(data, v.(proto.Message)) }, s.unary)
+			_, err = m.Handler(domain, ctx, func(v any) error { return decoded(wire.NewCodec(), data, v) }, s.unary)
 		} else {
 			m := desc.Streams[which-len(desc.Methods)]
 			stream := &fuzzStream{ctx: ctx, rest: data, many: m.ClientStreams, codec: wire.NewCodec()}
