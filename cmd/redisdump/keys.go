@@ -59,14 +59,6 @@ func (v *Value) whole() {
 	v.front, v.List = nil, append(v.front, v.List...)
 }
 
-// Members returns the members of a set or of a sorted set: by their scores, and then by
-// themselves.
-func (v *Value) Members() []string {
-	return slices.SortedFunc(maps.Keys(v.Scores), func(a, b string) int {
-		return cmp.Or(cmp.Compare(v.Scores[a], v.Scores[b]), cmp.Compare(a, b))
-	})
-}
-
 // Dump is the keys that commands leave.
 type Dump struct {
 	Values   map[string]*Value

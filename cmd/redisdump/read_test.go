@@ -1,8 +1,11 @@
 package redisdump_test
 
 import (
+	"cmp"
 	"errors"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -92,8 +95,8 @@ EXEC
 	require.Equal(t, []string{"ade:task:1:state", "e", "h", "j", "l", "s", "z"}, d.Names())
 	require.Equal(t, "REVIEWING", d.Values["ade:task:1:state"].Text)
 	require.Equal(t, map[string]string{"a": "3", "c": "x y"}, d.Values["h"].Fields)
-	require.Equal(t, []string{"a"}, d.Values["s"].Members())
-	require.Equal(t, []string{"app-0", "app-2", "app-1"}, d.Values["z"].Members(), "by the scores")
+	require.Equal(t, []string{"a"}, members(d.Values["s"]))
+	require.Equal(t, []string{"app-0", "app-2", "app-1"}, members(d.Values["z"]), "by the scores")
 	require.Equal(t, []string{"z", "a", "b", "c"}, d.Values["l"].List)
 	require.Equal(t, []Entry{{ID{1710775800000, 0}, map[string]string{"event": "made"}},
 		{ID{1710775800000, 1}, map[string]string{"event": "changed", "payload": `{"a":1}`}}}, d.Values["e"].Entries)
@@ -217,8 +220,8 @@ func TestKeysAgreeWithAModel(t *testing.T) {
 			require.Equal(t, some, d.Values[name] != nil, name)
 		}
 		if s := d.Values["s"]; s != nil {
-			require.Len(t, s.Members(), len(set))
-			for _, m := range s.Members() {
+			require.Len(t, members(s), len(set))
+			for _, m := range members(s) {
 				require.True(t, set[m])
 			}
 		}
@@ -228,5 +231,12 @@ func TestKeysAgreeWithAModel(t *testing.T) {
 		if l := d.Values["l"]; l != nil {
 			require.Equal(t, list, l.List)
 		}
+	})
+}
+
+// members are those of a set or of a sorted set: by their scores, and then by themselves.
+func members(v *Value) []string {
+	return slices.SortedFunc(maps.Keys(v.Scores), func(a, b string) int {
+		return cmp.Or(cmp.Compare(v.Scores[a], v.Scores[b]), cmp.Compare(a, b))
 	})
 }

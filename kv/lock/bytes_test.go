@@ -97,7 +97,7 @@ func TestTheCheckFindsWhatIsDamaged(t *testing.T) {
 		_, err = space.Put(ctx, []byte(put.key), put.value, put.o)
 		require.NoError(t, err)
 		found := 0
-		for _, err := range Check(ctx, h.kv) {
+		for _, err := range check(ctx, h.kv) {
 			require.NoError(t, err)
 			found++
 		}

@@ -89,7 +89,7 @@ func (h *host) sound() {
 		require.NoError(h.t, err)
 		require.Fail(h.t, "the check finds", f.String())
 	}
-	for f, err := range Check(ctx, h.kv) {
+	for f, err := range check(ctx, h.kv) {
 		require.NoError(h.t, err)
 		require.Fail(h.t, "the check finds", f.String())
 	}
