@@ -175,6 +175,7 @@ func (c *canaries) plant() {
 	c.file("wrong", "open barley")
 	c.file("blob1", "one")
 	c.file("blob2", "two")
+	c.file("redis-commands.txt", "HSET ade:task:t-redis:metadata author_id ann\n")
 	none := strings.Repeat("00", 32)
 	c.file("application.json", `{"application_id":"`+c.vars["A1"]+`","bytecode":"`+none+`","size":"6","source":"file","metadata":"","compiled":"`+none+
 		`","package":"p","version":"1","signer_id":"s","services":[]}`)
