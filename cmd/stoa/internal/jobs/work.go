@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os/exec"
 	"strconv"
 	"syscall"
@@ -17,12 +16,6 @@ import (
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/kv/job"
 	"github.com/stoadb/stoa/rpc"
-)
-
-// Exit codes of `stoa job work` before it leases a job, which are those of a shell.
-const (
-	exitNoExec  = 126 // the command is not to be executed
-	exitMissing = 127 // there is no such command
 )
 
 // longestDelay is how long a job that has failed again and again waits at most.
@@ -76,12 +69,9 @@ func (f *working) run(c *call) error {
 	if f.delay < 0 || f.delay > job.MaxDelay || f.killAfter < 0 || f.count < 0 {
 		return cli.Bad(fmt.Errorf("--delay, --kill-after and --count are 0 or more, and --delay at most %s", job.MaxDelay), "")
 	}
-	path, err := exec.LookPath(c.Args[1])
-	switch {
-	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
-		return cli.Fail(exitMissing, fmt.Errorf("there is no command %q", c.Args[1]), "")
-	case err != nil:
-		return cli.Fail(exitNoExec, err, "")
+	path, err := cli.Program(c.Args[1])
+	if err != nil {
+		return err
 	}
 	o := rpc.JobLeaseOptions{Queue: c.Args[0], Worker: workerName(f.worker), For: f.last, Limit: 1, Wait: job.MaxWait, Durability: rpc.Durability(f.level)}
 	if f.drain {

@@ -49,7 +49,7 @@ func (c child) run() error {
 	signal.Notify(signals, passedOn...)
 	defer signal.Stop(signals)
 	if err := c.start(); err != nil {
-		return cli.Fail(exitNoExec, err, "")
+		return cli.Fail(cli.ExitNoExec, err, "")
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- c.cmd.Wait() }()

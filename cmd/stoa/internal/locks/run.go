@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -21,12 +20,10 @@ import (
 )
 
 // Exit codes of `stoa lock run` beside those of the command, and of stoa before it runs:
-// those of a shell, and of timeout(1).
+// those of timeout(1), and of a shell.
 const (
-	exitLost    = 124 // the lock was lost while the command ran
-	exitNoExec  = 126 // the command is not to be executed
-	exitMissing = 127 // there is no such command
-	exitSignal  = 128 // and the number of the signal that ended the command
+	exitLost   = 124 // the lock was lost while the command ran
+	exitSignal = 128 // and the number of the signal that ended the command
 )
 
 // leastTTL is the shortest time to live of a lock that a process renews.
@@ -77,12 +74,9 @@ func (f *running) run(c *call) error {
 	if f.ttl != 0 && f.ttl < leastTTL || f.killAfter < 0 || f.maxWait <= 0 {
 		return cli.Bad(fmt.Errorf("--ttl is at least %s, --max-wait more than 0 and --kill-after 0 or more", leastTTL), "")
 	}
-	path, err := exec.LookPath(c.Args[1])
-	switch {
-	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
-		return cli.Fail(exitMissing, fmt.Errorf("there is no command %q", c.Args[1]), "")
-	case err != nil:
-		return cli.Fail(exitNoExec, err, "")
+	path, err := cli.Program(c.Args[1])
+	if err != nil {
+		return err
 	}
 	if f.purpose == "" {
 		f.purpose = filepath.Base(path)
