@@ -94,8 +94,9 @@ func (s *Store) importBatch(ctx context.Context, tenant string, c *Collection, s
 		}
 	}
 	if o.Dry {
+		from := placesOf(space, aside)
 		for _, doc := range docs {
-			if _, err := c.compare(placesOf(space, aside), doc, o, &n); err != nil {
+			if _, err := c.compare(from, doc, o, &n); err != nil {
 				return n, err
 			}
 		}
