@@ -29,22 +29,6 @@ func (o *Optional) String() string { return o.Text }
 // Type returns what help calls the value; see [pflag.Value].
 func (o *Optional) Type() string { return "text" }
 
-// Tenant is a flag that says whose something is.
-type Tenant struct{ name string }
-
-// Register adds the flag to those of a command.
-func (t *Tenant) Register(fs *pflag.FlagSet) {
-	fs.StringVar(&t.name, "tenant", "", "the tenant (default $STOA_TENANT, else the one that the daemon binds this user to)")
-}
-
-// Name returns the tenant; "" is the one that the daemon binds this user to.
-func (t *Tenant) Name(p *Process) string {
-	if t.name == "" {
-		return p.Getenv("STOA_TENANT")
-	}
-	return t.name
-}
-
 // Durability is a flag that says how durable a write is.
 type Durability engine.Durability
 

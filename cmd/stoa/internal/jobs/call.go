@@ -5,7 +5,6 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/rpc"
@@ -22,16 +21,8 @@ type call struct {
 
 // ofTenant returns a command about the jobs of a tenant, which --tenant names.
 func ofTenant(p *cli.Process, d command) *cobra.Command {
-	var tenant cli.Tenant
-	own := d.Flags
-	d.Flags = func(fs *pflag.FlagSet) {
-		tenant.Register(fs)
-		if own != nil {
-			own(fs)
-		}
-	}
-	return d.Cobra(p, "job", func(c *cli.Call, run func(*call) error) error {
-		return run(&call{c, c.Client.Jobs(tenant.Name(p))})
+	return d.OfTenant(p, "job", func(c *cli.Call, tenant string) *call {
+		return &call{c, c.Client.Jobs(tenant)}
 	})
 }
 

@@ -2,7 +2,6 @@ package keyvalues
 
 import (
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/rpc"
@@ -33,16 +32,7 @@ func ofTenants(p *cli.Process, under string, d command) *cobra.Command {
 
 // ofTenant returns a command about what a tenant has, which --tenant names.
 func ofTenant(p *cli.Process, under string, d command) *cobra.Command {
-	var of cli.Tenant
-	own := d.Flags
-	d.Flags = func(fs *pflag.FlagSet) {
-		of.Register(fs)
-		if own != nil {
-			own(fs)
-		}
-	}
-	return d.Cobra(p, under, func(c *cli.Call, run func(*call) error) error {
-		tenant := of.Name(p)
-		return run(&call{Call: c, kv: c.Client.KV(tenant), tenant: tenant})
+	return d.OfTenant(p, under, func(c *cli.Call, tenant string) *call {
+		return &call{c, c.Client.KV(tenant), tenant}
 	})
 }

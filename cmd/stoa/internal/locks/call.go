@@ -10,7 +10,6 @@ import (
 	"unicode"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/kv/lock"
@@ -24,25 +23,12 @@ type command = cli.Command[*call]
 type call struct {
 	*cli.Call
 	locks *rpc.Locks // of the tenant
-	again string     // what a command line has, after a space, to reach the same tenant of the same daemon
 }
 
 // ofTenant returns a command about what a tenant has, which --tenant names.
 func ofTenant(p *cli.Process, under string, d command) *cobra.Command {
-	var tenant cli.Tenant
-	own := d.Flags
-	d.Flags = func(fs *pflag.FlagSet) {
-		tenant.Register(fs)
-		if own != nil {
-			own(fs)
-		}
-	}
-	return d.Cobra(p, under, func(c *cli.Call, run func(*call) error) error {
-		name, again := tenant.Name(p), c.Again
-		if name != "" && name != p.Getenv("STOA_TENANT") {
-			again += " --tenant " + cli.Quoted(name)
-		}
-		return run(&call{c, c.Client.Locks(name), again})
+	return d.OfTenant(p, under, func(c *cli.Call, tenant string) *call {
+		return &call{c, c.Client.Locks(tenant)}
 	})
 }
 

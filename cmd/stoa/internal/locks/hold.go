@@ -40,7 +40,7 @@ func (f *holder) holding(c *call) (h rpc.LockHolding, err error) {
 	}
 	if h.Token == 0 {
 		if h.Agent = c.Getenv(envAgent); h.Agent == "" {
-			return h, cli.Bad(errors.New("whose lock it is has to be said"), "--token names the grant, --agent its holder; `stoa lock show "+cli.Quoted(name)+c.again+"` shows both")
+			return h, cli.Bad(errors.New("whose lock it is has to be said"), "--token names the grant, --agent its holder; `stoa lock show "+cli.Quoted(name)+c.Again+"` shows both")
 		}
 		return h, nil
 	}

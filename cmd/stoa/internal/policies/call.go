@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/rpc"
@@ -19,7 +18,6 @@ type call struct {
 	*cli.Call
 	records *rpc.Records // of the tenant
 	policy  *rpc.Policy  // likewise
-	again   string       // what a command line has, after a space, to reach the same tenant of the same daemon
 }
 
 // arg returns an argument that may have been left out.
@@ -44,20 +42,7 @@ func (c *call) object(what, arg string) (json.RawMessage, error) {
 
 // ofTenant returns a command about what a tenant has, which --tenant names.
 func ofTenant(p *cli.Process, under string, d command) *cobra.Command {
-	var tenant cli.Tenant
-	own := d.Flags
-	d.Flags = func(fs *pflag.FlagSet) {
-		tenant.Register(fs)
-		if own != nil {
-			own(fs)
-		}
-	}
-	return d.Cobra(p, under, func(c *cli.Call, run func(*call) error) error {
-		name := tenant.Name(p)
-		again := c.Again
-		if name != "" && name != p.Getenv("STOA_TENANT") {
-			again += " --tenant " + cli.Quoted(name)
-		}
-		return run(&call{Call: c, records: c.Client.Records(name), policy: c.Client.Policy(name), again: again})
+	return d.OfTenant(p, under, func(c *cli.Call, tenant string) *call {
+		return &call{c, c.Client.Records(tenant), c.Client.Policy(tenant)}
 	})
 }

@@ -48,7 +48,7 @@ func (c *call) refusal(q *rpc.Question, d *rpc.Decision) error {
 	if d.Allowed {
 		return nil
 	}
-	hint := fmt.Sprintf("`stoa policy explain %s %s%s`, with the same context, shows what was looked at", cli.Quoted(q.Agent), cli.Quoted(q.Action), c.again)
+	hint := fmt.Sprintf("`stoa policy explain %s %s%s`, with the same context, shows what was looked at", cli.Quoted(q.Agent), cli.Quoted(q.Action), c.Again)
 	return cli.Refused(fmt.Errorf("%s may not do %s now", q.Agent, q.Action), hint)
 }
 

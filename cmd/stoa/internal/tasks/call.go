@@ -29,17 +29,8 @@ type call struct {
 
 // ofTenant returns a command about what a tenant has, which --tenant names.
 func ofTenant(p *cli.Process, under string, d command) *cobra.Command {
-	var tenant cli.Tenant
-	own := d.Flags
-	d.Flags = func(fs *pflag.FlagSet) {
-		tenant.Register(fs)
-		if own != nil {
-			own(fs)
-		}
-	}
-	return d.Cobra(p, under, func(c *cli.Call, run func(*call) error) error {
-		name := tenant.Name(p)
-		return run(&call{c, c.Client.Tasks(name), c.Client.Approvals(name), c.Client.Records(name), c.Client.Locks(name), c.Client.Settings(name)})
+	return d.OfTenant(p, under, func(c *cli.Call, tenant string) *call {
+		return &call{c, c.Client.Tasks(tenant), c.Client.Approvals(tenant), c.Client.Records(tenant), c.Client.Locks(tenant), c.Client.Settings(tenant)}
 	})
 }
 
