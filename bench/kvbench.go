@@ -25,7 +25,7 @@ type kvWorkload struct {
 	run   func(*kvRun, Result) (Result, error)
 }
 
-var kvWorkloads = slices.Concat(serviceWorkloads, policyWorkloads, sessionWorkloads, agentWorkloads)
+var kvWorkloads = slices.Concat(serviceWorkloads, policyWorkloads, sessionWorkloads, agentWorkloads, eventWorkloads)
 
 var serviceWorkloads = []kvWorkload{
 	{"kv-put", "values of 256 bytes, not synced, through Kv, beside rows of as many bytes through Store", "put", kvPuts(1)},

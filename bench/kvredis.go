@@ -3,9 +3,6 @@ package bench
 import (
 	"context"
 	"errors"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -14,28 +11,11 @@ import (
 // openRedisKV starts a redis-server that syncs its append-only file before it
 // answers, on a Unix socket, if one is installed.
 func openRedisKV(o Options) ([]*KVPeer, error) {
-	server, err := exec.LookPath("redis-server")
-	if err != nil {
-		o.Logger.Warn("redis-server is not installed: it is not measured")
-		return nil, nil
-	}
-	dir, err := os.MkdirTemp(o.Dir, "redis")
-	if err != nil {
+	s, err := StartRedis(o, "--appendonly", "yes", "--appendfsync", "always", "--notify-keyspace-events", "Ex")
+	if s == nil || err != nil {
 		return nil, err
 	}
-	socket := filepath.Join(dir, "s")
-	dial := func() *redis.Client {
-		return redis.NewClient(&redis.Options{Network: "unix", Addr: socket, PoolSize: 1, DisableIdentity: true})
-	}
-	db := dial()
-	defer db.Close()
-	p, err := start(func(ctx context.Context) error { return db.Ping(ctx).Err() },
-		server, "--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "yes", "--appendfsync", "always",
-		"--notify-keyspace-events", "Ex", "--dir", dir)
-	if err != nil {
-		return nil, err
-	}
-	return []*KVPeer{{Name: "redis", Elsewhere: p.cpu, Close: p.stop, Client: func() (KVClient, error) { return &redisKV{dial()}, nil }}}, nil
+	return []*KVPeer{{Name: "redis", Elsewhere: s.CPU, Close: s.Stop, Client: func() (KVClient, error) { return &redisKV{s.Dial()}, nil }}}, nil
 }
 
 // redisKV is a connection of the usual client of Redis.

@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"errors"
-	"os/exec"
 	"slices"
 
 	"github.com/redis/go-redis/v9"
@@ -15,16 +14,12 @@ import (
 // without persistence, which it fills, and one that is empty and has each write on
 // disk before it answers.
 func OpenRedis(o Options, data *Dataset) ([]*Subject, error) {
-	server, err := exec.LookPath("redis-server")
-	if err != nil {
-		o.Logger.Warn("redis-server is not installed: it is not measured")
-		return nil, nil
-	}
 	plain := &Subject{Name: "redis", Lacks: syncedNames()} // nothing is ever on disk
-	if err := plain.serveRedis(o, data, server, "no"); err != nil {
+	s, err := plain.serveRedis(o, data, "--appendonly", "no")
+	if s == nil || err != nil {
 		return nil, err
 	}
-	plain.Share = func(n int) ([]Actor, error) { return pipelined(o.path("redis.sock"), n, data) }
+	plain.Share = func(n int) ([]Actor, error) { return pipelined(s.socket, n, data) }
 	o.Logger.Info("filling redis", "rows", data.Rows)
 	a, err := plain.Actor()
 	if err == nil {
@@ -36,29 +31,21 @@ func OpenRedis(o Options, data *Dataset) ([]*Subject, error) {
 	always := &Subject{Name: "redis-always", Lacks: slices.DeleteFunc(RowWorkloadNames(), func(name string) bool {
 		return slices.Contains(syncedNames(), name)
 	})}
-	if err := always.serveRedis(o, data, server, "yes"); err != nil {
+	if _, err := always.serveRedis(o, data, "--appendonly", "yes", "--appendfsync", "always"); err != nil {
 		return []*Subject{plain}, err
 	}
 	return []*Subject{plain, always}, nil
 }
 
-// serveRedis starts a server for s. Its actors have a connection each.
-func (s *Subject) serveRedis(o Options, data *Dataset, server, persist string) error {
-	socket := o.path(s.Name + ".sock")
-	dial := func() *redis.Client {
-		return redis.NewClient(&redis.Options{Network: "unix", Addr: socket, PoolSize: 1, DisableIdentity: true})
+// serveRedis starts a server for s, or returns nil. Its actors have a connection each.
+func (s *Subject) serveRedis(o Options, data *Dataset, args ...string) (*RedisServer, error) {
+	server, err := StartRedis(o, args...)
+	if server == nil || err != nil {
+		return nil, err
 	}
-	db := dial()
-	defer db.Close()
-	p, err := start(func(ctx context.Context) error { return db.Ping(ctx).Err() },
-		server, "--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", persist, "--appendfsync", "always",
-		"--appenddirname", s.Name, "--dir", o.Dir)
-	if err != nil {
-		return err
-	}
-	s.Elsewhere, s.Server, s.Close = p.cpu, p.pid(), p.stop
-	s.Actor = func() (Actor, error) { return &redisActor{db: dial(), data: data}, nil }
-	return nil
+	s.Elsewhere, s.Server, s.Close = server.CPU, server.process.pid(), server.Stop
+	s.Actor = func() (Actor, error) { return &redisActor{db: server.Dial(), data: data}, nil }
+	return server, nil
 }
 
 // sorted is the sorted set that stands for the order of keys: each member is a

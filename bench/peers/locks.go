@@ -1,12 +1,8 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"time"
 
 	"github.com/bsm/redislock"
@@ -80,28 +76,12 @@ func (m *mutexes) Release() error { return errors.Join(m.session.Close(), m.db.C
 // answered, as those of a daemon are that it doesn't sync: a killed process loses none of
 // them, a power cut some.
 func openRedislock(o bench.Options) (*bench.LockPeer, error) {
-	server, err := exec.LookPath("redis-server")
-	if err != nil {
-		o.Logger.Warn("redis-server is not installed: its locks are not measured")
-		return nil, nil
-	}
-	dir, err := os.MkdirTemp(o.Dir, "redislock")
-	if err != nil {
+	s, err := bench.StartRedis(o, "--appendonly", "yes", "--appendfsync", "no")
+	if s == nil || err != nil {
 		return nil, err
 	}
-	socket := filepath.Join(dir, "s")
-	dial := func() *redis.Client {
-		return redis.NewClient(&redis.Options{Network: "unix", Addr: socket, PoolSize: 1, DisableIdentity: true})
-	}
-	db := dial()
-	defer db.Close()
-	cpu, stop, err := bench.StartServer(func(ctx context.Context) error { return db.Ping(ctx).Err() },
-		server, "--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "yes", "--appendfsync", "no", "--dir", dir)
-	if err != nil {
-		return nil, err
-	}
-	return &bench.LockPeer{Name: "redis", Elsewhere: cpu, Close: stop, Client: func() (bench.LockClient, error) {
-		db := dial()
+	return &bench.LockPeer{Name: "redis", Elsewhere: s.CPU, Close: s.Stop, Client: func() (bench.LockClient, error) {
+		db := s.Dial()
 		return &redisLocks{db: db, locks: redislock.New(db)}, nil
 	}}, nil
 }
