@@ -1,6 +1,6 @@
 //go:build cgo
 
-package lock
+package lock_test
 
 import (
 	"fmt"
@@ -16,6 +16,7 @@ import (
 	"github.com/stoadb/stoa/engine/rocks"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/event"
+	. "github.com/stoadb/stoa/kv/lock"
 )
 
 // processor returns what reports the processor time of an operation.

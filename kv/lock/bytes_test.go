@@ -1,15 +1,18 @@
 package lock
 
 import (
+	"context"
+	"log/slog"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
+	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/kvtest"
 )
 
 // What is parsed makes the same bytes, and what is damaged is not parsed, or is another
@@ -70,12 +73,22 @@ func TestTheBytesOfALock(t *testing.T) {
 }
 
 func TestTheCheckFindsWhatIsDamaged(t *testing.T) {
+	ctx, db, quiet := context.Background(), mem.New(), slog.New(slog.DiscardHandler)
+	store, err := kv.Open(db, kv.Options{Clock: kvtest.New(), Log: quiet})
+	require.NoError(t, err)
+	locks, err := New(store, Options{Log: quiet})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		locks.Close()
+		require.NoError(t, store.Close())
+		require.NoError(t, db.Close())
+	})
 	at := uint64(1_800_000_000_000)
 	good := state{event: EventAcquired, agent: "a", mode: Exclusive, holders: []holder{{token: 1, acquired: at, expires: at + 1, until: at + 2, agent: "a"}}}
 	expires := kv.PutOptions{Expires: moment(at + 1)}
 	shared, future := good, good
 	shared.mode = Shared
-	future.holders = []holder{{token: 9, acquired: at, expires: at + 1, until: at + 2, agent: "a"}}
+	future.holders = []holder{{token: 1 << 40, acquired: at, expires: at + 1, until: at + 2, agent: "a"}}
 	for name, put := range map[string]struct {
 		key   string
 		value []byte
@@ -91,46 +104,23 @@ func TestTheCheckFindsWhatIsDamaged(t *testing.T) {
 		"no bytes of a lock":   {"resource:r:1", []byte("x"), expires},
 		"no bytes of an agent": {"agent:a", []byte("x"), kv.PutOptions{}},
 	} {
-		h := newHost(t)
-		space, err := h.kv.CreateSpace(ctx, "t", kv.SystemLock, spaceName, kv.Quota{})
+		space, err := store.CreateSpace(ctx, "t", kv.SystemLock, spaceName, kv.Quota{})
 		require.NoError(t, err)
 		_, err = space.Put(ctx, []byte(put.key), put.value, put.o)
 		require.NoError(t, err)
 		found := 0
-		for _, err := range check(ctx, h.kv) {
+		for r, err := range space.All(ctx, nil) {
 			require.NoError(t, err)
-			found++
+			if Fault(&r) != "" {
+				found++
+			}
 		}
 		require.Equal(t, name != "", found == 1, name)
+		if put.key == "resource:r:1" {
+			_, err = locks.Acquire(ctx, "t", Request{Name: put.key, Agent: "a"})
+			require.ErrorIs(t, err, engine.ErrCorrupt, "it is refused, not overwritten")
+		}
 		_, err = space.Delete(ctx, []byte(put.key))
 		require.NoError(t, err)
-		if put.key == "resource:r:1" {
-			_, err = space.Put(ctx, []byte(put.key), put.value, put.o)
-			require.NoError(t, err)
-			_, err = h.try("a", put.key, Exclusive)
-			require.ErrorIs(t, err, engine.ErrCorrupt, "it is refused, not overwritten")
-			_, err = space.Delete(ctx, []byte(put.key))
-			require.NoError(t, err)
-		}
-	}
-}
-
-// A chain that is too long to be looked through is refused, since it might be a cycle.
-func TestAChainThatIsTooLong(t *testing.T) {
-	h := newHost(t)
-	h.set(Config{DefaultTTL: time.Hour})
-	agent := func(n int) string { return Task(string(rune('a'+n%26)) + time.Duration(n).String()) }
-	for n := range MaxChain + 2 {
-		h.acquire(agent(n), agent(n), Exclusive)
-	}
-	var calls []*call
-	for n := range MaxChain + 1 { // each looks at one: the next waits for nothing yet
-		calls = append(calls, h.wait(Request{Name: agent(n + 1), Agent: agent(n), MaxWait: time.Hour}))
-	}
-	_, err := h.Acquire(ctx, "t", Request{Name: agent(0), Agent: agent(MaxChain + 1), Wait: true})
-	require.ErrorIs(t, err, ErrTooMany)
-	for _, c := range calls {
-		c.cancel()
-		h.answered(c)
 	}
 }

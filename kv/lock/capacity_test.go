@@ -1,6 +1,6 @@
 //go:build cgo
 
-package lock
+package lock_test
 
 import (
 	"errors"
@@ -17,6 +17,8 @@ import (
 	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/rocks"
 	"github.com/stoadb/stoa/kv/kvtest"
+	. "github.com/stoadb/stoa/kv/lock"
+	"github.com/stoadb/stoa/kv/lock/locktest"
 )
 
 // inHands is who holds the locks of some tasks: the number of an agent, 0 for none.
@@ -76,20 +78,20 @@ func TestA21CapacityWhereverTheProcessIsKilled(t *testing.T) {
 		h.Add(t, enginetest.UntilKilled(t, doomed, dir, time.Duration(random.IntN(40_000))*time.Microsecond))
 		db, err := rocks.Open(dir, rocks.Options{})
 		require.NoError(t, err)
-		host := openHost(t, db, kvtest.New())
+		host := locktest.Open(t, locktest.Setup{DB: db})
 		for agent := int8(1); agent <= 2; agent++ {
-			out, err := host.grasp(grasp{Op: "look", Agent: agent})
+			out, err := graspOf(host, grasp{Op: "look", Agent: agent})
 			require.NoError(t, err)
 			h.Do(grasp{Op: "look", Agent: agent}, out)
 		}
-		host.end()
+		host.End()
 		require.NoError(t, db.Close())
 	}
 	kvtest.Linearizable(t, &h, kvtest.Rule[inHands, grasp, grasped]{Step: withinCapacity})
 	t.Logf("%d operations", h.Answered())
 }
 
-func (h *host) grasp(in grasp) (out grasped, err error) {
+func graspOf(h *locktest.Host, in grasp) (out grasped, err error) {
 	agent, name := fmt.Sprint("agent-", in.Agent), Task(fmt.Sprint(in.Task))
 	switch in.Op {
 	case "acquire":
@@ -113,7 +115,7 @@ func (h *host) grasp(in grasp) (out grasped, err error) {
 func graspUntilKilled(t *testing.T, dir string) {
 	db, err := rocks.Open(dir, rocks.Options{})
 	require.NoError(t, err)
-	h := openHost(t, db, kvtest.New())
+	h := locktest.Open(t, locktest.Setup{DB: db})
 	for agent := 1; agent <= 2; agent++ {
 		require.NoError(t, h.Register(ctx, "t", fmt.Sprint("agent-", agent), mostTasks, engine.WAL))
 	}
@@ -127,7 +129,7 @@ func graspUntilKilled(t *testing.T, dir string) {
 					in.Task = 0
 				}
 				kvtest.Tell(client, in, func() grasped {
-					out, err := h.grasp(in)
+					out, err := graspOf(h, in)
 					require.NoError(t, err)
 					return out
 				})

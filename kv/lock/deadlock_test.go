@@ -1,4 +1,4 @@
-package lock
+package lock_test
 
 import (
 	"errors"
@@ -13,6 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stoadb/stoa/engine/enginetest"
+	. "github.com/stoadb/stoa/kv/lock"
+	"github.com/stoadb/stoa/kv/lock/locktest"
 )
 
 // graph is who holds what and who waits for what, as a test without any cleverness sees
@@ -56,19 +58,19 @@ func (g *graph) inCycle(agents []string, agent string) bool {
 // close a cycle of the graph.
 func TestA38A39VerdictsAreThoseOfTheGraph(t *testing.T) {
 	enginetest.Check(t, 10_000, func(rt *rapid.T) {
-		h := newHost(t)
-		defer h.end()
+		h := locktest.Open(t, locktest.Setup{})
+		defer h.End()
 		n := rapid.IntRange(2, 30).Draw(rt, "agents")
 		agents := make([]string, n)
 		for i := range agents {
 			agents[i] = fmt.Sprint("a", i)
 		}
 		g := graph{map[string][]string{}, map[string][]string{}}
-		var calls []*call
+		var calls []*locktest.Call
 		defer func() {
 			for _, c := range calls {
-				c.cancel()
-				h.answered(c)
+				c.Cancel()
+				h.Answered(c)
 			}
 		}()
 		locks := rapid.IntRange(1, 2*n).Draw(rt, "locks")
@@ -79,10 +81,10 @@ func TestA38A39VerdictsAreThoseOfTheGraph(t *testing.T) {
 			if slices.Contains(g.waits[agent], lock) || slices.Contains(g.holds[lock], agent) && mode == Exclusive {
 				continue
 			}
-			c := h.wait(Request{Name: lock, Agent: agent, Mode: mode})
+			c := h.Wait(Request{Name: lock, Agent: agent, Mode: mode})
 			select {
-			case <-c.done:
-				if c.err == nil {
+			case <-c.Done:
+				if c.Err == nil {
 					if !slices.Contains(g.holds[lock], agent) {
 						g.holds[lock] = append(g.holds[lock], agent)
 					}
@@ -94,9 +96,9 @@ func TestA38A39VerdictsAreThoseOfTheGraph(t *testing.T) {
 			g.waits[agent] = append(g.waits[agent], lock)
 			closes := g.inCycle(agents, agent)
 			var e *Error
-			refused := errors.As(c.err, &e)
+			refused := errors.As(c.Err, &e)
 			if refused != closes {
-				rt.Fatalf("%s waits for %s: a cycle %t, refused %t (%v)", agent, lock, closes, refused, c.err)
+				rt.Fatalf("%s waits for %s: a cycle %t, refused %t (%v)", agent, lock, closes, refused, c.Err)
 			}
 			if !refused {
 				continue
@@ -118,91 +120,34 @@ func TestA38A39VerdictsAreThoseOfTheGraph(t *testing.T) {
 // row below, have no cycle, in whatever order they are made: nobody is refused.
 func TestA39NoFalseAlarmOnChainsAndDiamonds(t *testing.T) {
 	enginetest.Check(t, 2_000, func(rt *rapid.T) {
-		h := newHost(t)
-		defer h.end()
+		h := locktest.Open(t, locktest.Setup{})
+		defer h.End()
 		rows := rapid.IntRange(2, 6).Draw(rt, "rows")
-		width := rapid.IntRange(1, 30/rows).Draw(rt, "width") // 1: a chain
-		type at struct{ row, column int }
-		agent := func(a at) string { return fmt.Sprint("a", a.row, "-", a.column) }
-		lock := func(row int) string { return Resource("r", fmt.Sprint("row", row)) }
-		var all []at
-		for row := range rows {
-			for column := range width {
-				all = append(all, at{row, column})
-				h.acquire(agent(at{row, column}), lock(row), Shared) // a row holds its lock together
-			}
+		width := rapid.IntRange(1, 30/rows).Draw(rt, "width")
+		var places []int
+		for place := range (rows - 1) * width {
+			places = append(places, place)
 		}
-		var calls []*call
-		for _, a := range rapid.Permutation(all).Draw(rt, "order") {
-			if a.row+1 < rows { // and each wants that of the next for itself
-				c := h.wait(Request{Name: lock(a.row + 1), Agent: agent(a)})
-				select {
-				case <-c.done:
-					rt.Fatalf("%s is refused: %v", agent(a), c.err)
-				default:
-				}
-				calls = append(calls, c)
-			}
-		}
-		for _, c := range calls {
-			c.cancel()
-			h.answered(c)
-		}
+		h.Layered(rows, width, rapid.Permutation(places).Draw(rt, "order"))
 	})
 }
 
-// A grant can close a cycle too: what its agent waits for besides is refused.
-func TestA38AGrantThatClosesACycle(t *testing.T) {
-	h := newHost(t)
-	h.acquire("h", Task("l"), Exclusive)
-	h.acquire("w", Task("m"), Exclusive)
-	gl, gm := h.wait(Request{Name: Task("l"), Agent: "g"}), h.wait(Request{Name: Task("m"), Agent: "g"})
-	w := h.wait(Request{Name: Task("l"), Agent: "w"})
-	h.release("h", Task("l"))
-	h.granted(gl)
-	h.answered(gm)
-	var e *Error
-	require.ErrorAs(t, gm.err, &e)
-	require.Equal(t, CodeDeadlock, e.Code)
-	require.Equal(t, []string{"g", "w"}, e.Cycle)
-	h.release("g", Task("l"))
-	h.granted(w)
-}
-
-func TestA40A41WithoutDetection(t *testing.T) {
-	h := newHost(t)
-	h.set(Config{IgnoreDeadlocks: true, DefaultTTL: time.Hour})
-	h.acquire("a", Task("1"), Exclusive)
-	h.acquire("b", Task("2"), Exclusive)
-	a := h.wait(Request{Name: Task("2"), Agent: "a", MaxWait: time.Hour})
-	b := h.wait(Request{Name: Task("1"), Agent: "b", MaxWait: 40 * time.Second})
-	h.clock.Pass(30 * time.Second)
-	h.soon("the sweep was there", func() bool {
-		_, err := h.Lookup(ctx, "t", "ade:lock:deadlock:check:b")
-		return err == nil
-	})
-	require.Equal(t, `"2026-03-01T12:00:30Z"`, h.key("ade:lock:deadlock:check:a"))
-	h.waits(b)
-	h.clock.Pass(10 * time.Second)
-	h.answered(b)
-	require.ErrorIs(t, b.err, ErrWaitTimeout)
-	b = h.wait(Request{Name: Task("1"), Agent: "b", MaxWait: time.Hour})
-	h.set(Config{})
-	h.clock.Pass(19 * time.Second)
-	h.waits(b) // it is not looked at again before its time
-	h.clock.Pass(11 * time.Second)
-	select {
-	case <-a.done:
-		require.ErrorIs(t, a.err, ErrDeadlock)
-		h.waits(b)
-		b.cancel()
-	case <-b.done:
-		require.ErrorIs(t, b.err, ErrDeadlock)
-		h.waits(a)
-		a.cancel()
-	case <-time.After(time.Minute):
-		require.Fail(t, "the sweep finds nothing")
+// A chain that is too long to be looked through is refused, since it might be a cycle.
+func TestAChainThatIsTooLong(t *testing.T) {
+	h := locktest.Open(t, locktest.Setup{})
+	h.Set(Config{DefaultTTL: time.Hour})
+	agent := func(n int) string { return Task(string(rune('a'+n%26)) + time.Duration(n).String()) }
+	for n := range MaxChain + 2 {
+		h.Take(agent(n), agent(n), Exclusive)
 	}
-	h.answered(a)
-	h.answered(b)
+	var calls []*locktest.Call
+	for n := range MaxChain + 1 { // each looks at one: the next waits for nothing yet
+		calls = append(calls, h.Wait(Request{Name: agent(n + 1), Agent: agent(n), MaxWait: time.Hour}))
+	}
+	_, err := h.Acquire(ctx, "t", Request{Name: agent(0), Agent: agent(MaxChain + 1), Wait: true})
+	require.ErrorIs(t, err, ErrTooMany)
+	for _, c := range calls {
+		c.Cancel()
+		h.Answered(c)
+	}
 }

@@ -1,6 +1,6 @@
 //go:build cgo
 
-package lock
+package lock_test
 
 import (
 	"encoding/binary"
@@ -20,7 +20,8 @@ import (
 	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/rocks"
 	"github.com/stoadb/stoa/kv"
-	"github.com/stoadb/stoa/kv/kvtest"
+	. "github.com/stoadb/stoa/kv/lock"
+	"github.com/stoadb/stoa/kv/lock/locktest"
 )
 
 // doomed names the directory that a process of this test writes to until it is killed.
@@ -47,9 +48,9 @@ func TestA7A21AProcessIsKilled(t *testing.T) {
 		}
 		db, err := rocks.Open(dir, rocks.Options{})
 		require.NoError(t, err)
-		h := openHost(t, db, kvtest.New())
-		require.NoError(t, h.kv.Declare(besides))
-		space, err := h.kv.Space("t", kv.SystemTest, besides.Space)
+		h := locktest.Open(t, locktest.Setup{DB: db})
+		require.NoError(t, h.KV.Declare(besides))
+		space, err := h.KV.Space("t", kv.SystemTest, besides.Space)
 		require.NoError(t, err)
 		r, err := space.Get([]byte("token"))
 		require.NoError(t, err)
@@ -62,14 +63,14 @@ func TestA7A21AProcessIsKilled(t *testing.T) {
 			}
 		}
 		var held *Error
-		if _, err := h.try("after", Task("1"), Exclusive); errors.As(err, &held) {
-			h.clock.Pass(held.Remaining)
+		if _, err := h.Try("after", Task("1"), Exclusive); errors.As(err, &held) {
+			h.Clock.Pass(held.Remaining)
 		}
-		g := h.acquire("after", Task("1"), Exclusive)
+		g := h.Take("after", Task("1"), Exclusive)
 		require.Greater(t, g.Token, last)
-		h.release("after", Task("1"))
+		h.Free("after", Task("1"))
 		last = g.Token
-		h.end()
+		h.End()
 		require.NoError(t, db.Close())
 	}
 }

@@ -1,4 +1,4 @@
-package lock
+package lock_test
 
 import (
 	"errors"
@@ -19,6 +19,7 @@ import (
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvtest"
+	. "github.com/stoadb/stoa/kv/lock"
 )
 
 // owned is a lock as its clients see it: who holds it, by which token (0: a client did not
@@ -72,7 +73,7 @@ var oneLock = porcupine.Model{
 
 // linearClient is one of those whose operations are to be linearizable.
 type linearClient struct {
-	h     *host
+	s     *Store
 	write func(...Guard) error
 	agent string
 	token uint64 // of its last grant
@@ -82,7 +83,7 @@ func (c *linearClient) do(in does) (heard, error) {
 	holding := Holding{Name: Task("1"), Agent: in.agent, Token: in.token}
 	switch in.op {
 	case "acquire":
-		g, err := c.h.Acquire(ctx, "t", Request{Name: holding.Name, Agent: in.agent, Durability: engine.WAL})
+		g, err := c.s.Acquire(ctx, "t", Request{Name: holding.Name, Agent: in.agent, Durability: engine.WAL})
 		if errors.Is(err, ErrHeld) {
 			return heard{}, nil
 		}
@@ -91,7 +92,7 @@ func (c *linearClient) do(in does) (heard, error) {
 		}
 		return heard{ok: err == nil, token: g.Token}, err
 	case "release":
-		held, err := c.h.Release(ctx, "t", holding, engine.WAL)
+		held, err := c.s.Release(ctx, "t", holding, engine.WAL)
 		return heard{ok: held}, err
 	}
 	err := c.write(Guard{holding.Name, in.token})
@@ -119,14 +120,13 @@ func TestA6A7LinearizableWhereverTheProcessDies(t *testing.T) {
 			}
 			s, err := New(store, Options{Log: slog.New(slog.DiscardHandler)})
 			require.NoError(t, err)
-			h := &host{t: t, db: db, clock: clock, kv: store, Store: s}
 			var wg sync.WaitGroup
 			for n := range 5 {
 				r := rand.New(rand.NewPCG(random.Uint64(), uint64(n)))
 				wg.Go(func() {
-					c := &linearClient{h: h, agent: fmt.Sprint("a", n)}
+					c := &linearClient{s: s, agent: fmt.Sprint("a", n)}
 					c.write = func(guards ...Guard) error {
-						g, err := h.Guards("t", guards...)
+						g, err := s.Guards("t", guards...)
 						if err != nil {
 							return err
 						}

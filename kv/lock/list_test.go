@@ -1,4 +1,4 @@
-package lock
+package lock_test
 
 import (
 	"fmt"
@@ -12,31 +12,33 @@ import (
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
+	. "github.com/stoadb/stoa/kv/lock"
+	"github.com/stoadb/stoa/kv/lock/locktest"
 )
 
 // listed reads all pages of a list.
-func (h *host) listed(o ListOptions) (list []Lock) {
-	h.t.Helper()
+func listed(h *locktest.Host, o ListOptions) (list []Lock) {
+	h.T.Helper()
 	for range 1000 {
-		p, err := h.List(ctx, "t", o)
-		require.NoError(h.t, err)
+		p, err := h.Store.List(ctx, "t", o)
+		require.NoError(h.T, err)
 		if o.Limit > 0 {
-			require.LessOrEqual(h.t, len(p.Locks), o.Limit)
+			require.LessOrEqual(h.T, len(p.Locks), o.Limit)
 		}
 		list = append(list, p.Locks...)
 		if o.Cursor = p.Next; p.Next == "" {
 			return list
 		}
 	}
-	require.Fail(h.t, "the list has no end")
+	require.Fail(h.T, "the list has no end")
 	return nil
 }
 
 // Pages of any size have every lock that is held once, in order, with what Get says of it.
 func TestPagesHaveEveryLockThatIsHeld(t *testing.T) {
 	enginetest.Check(t, 300, func(rt *rapid.T) {
-		h := newHost(t)
-		defer h.end()
+		h := locktest.Open(t, locktest.Setup{})
+		defer h.End()
 		held := map[string][]string{}
 		for n := range rapid.IntRange(0, 3).Draw(rt, "agents") { // which stand between resources and tasks
 			require.NoError(t, h.Register(ctx, "t", fmt.Sprint("a", n), 100, engine.WAL))
@@ -53,7 +55,7 @@ func TestPagesHaveEveryLockThatIsHeld(t *testing.T) {
 			}
 		}
 		if rapid.Bool().Draw(rt, "some expire") {
-			h.clock.Pass(2 * time.Second)
+			h.Clock.Pass(2 * time.Second)
 		}
 		o := ListOptions{Limit: rapid.IntRange(0, 4).Draw(rt, "limit"), Agent: rapid.SampledFrom([]string{"", "a0", "b"}).Draw(rt, "of"),
 			Prefix: rapid.SampledFrom([]string{"", "t", "r", "a", "agent:", "task:3", "resource:d", "resource:db:", "resource:db:task:1"}).Draw(rt, "prefix")}
@@ -66,7 +68,7 @@ func TestPagesHaveEveryLockThatIsHeld(t *testing.T) {
 			}
 		}
 		slices.SortFunc(want, func(a, b Lock) int { return strings.Compare(a.Name, b.Name) })
-		got := h.listed(o)
+		got := listed(h, o)
 		for _, list := range [][]Lock{want, got} {
 			for i := range list {
 				list[i].Revision = 0 // that a holder's time is over may be written meanwhile
@@ -77,28 +79,28 @@ func TestPagesHaveEveryLockThatIsHeld(t *testing.T) {
 }
 
 func TestAListSaysHowManyWait(t *testing.T) {
-	h := newHost(t)
-	h.acquire("a", Task("1"), Exclusive)
-	c := h.wait(Request{Name: Task("1"), Agent: "b"})
-	require.Equal(t, 1, h.listed(ListOptions{})[0].Waiting)
-	h.release("a", Task("1"))
-	h.granted(c)
-	require.Zero(t, h.listed(ListOptions{})[0].Waiting)
+	h := locktest.Open(t, locktest.Setup{})
+	h.Take("a", Task("1"), Exclusive)
+	c := h.Wait(Request{Name: Task("1"), Agent: "b"})
+	require.Equal(t, 1, listed(h, ListOptions{})[0].Waiting)
+	h.Free("a", Task("1"))
+	h.Granted(c)
+	require.Zero(t, listed(h, ListOptions{})[0].Waiting)
 }
 
 func TestPagesOfAgents(t *testing.T) {
-	h := newHost(t)
-	p, err := h.Agents(ctx, "t", AgentOptions{})
+	h := locktest.Open(t, locktest.Setup{})
+	p, err := h.Store.Agents(ctx, "t", AgentOptions{})
 	require.NoError(t, err)
 	require.Empty(t, p.Agents)
 	for n := range 5 {
 		require.NoError(t, h.Register(ctx, "t", fmt.Sprint("a", n), n, engine.WAL))
 	}
-	h.acquire("a3", Task("1"), Exclusive)
-	c := h.wait(Request{Name: Task("1"), Agent: "a2"})
+	h.Take("a3", Task("1"), Exclusive)
+	c := h.Wait(Request{Name: Task("1"), Agent: "a2"})
 	var list []Agent
 	for o := (AgentOptions{Limit: 2}); ; {
-		p, err := h.Agents(ctx, "t", o)
+		p, err := h.Store.Agents(ctx, "t", o)
 		require.NoError(t, err)
 		list = append(list, p.Agents...)
 		if o.Cursor = p.Next; p.Next == "" {
@@ -113,19 +115,19 @@ func TestPagesOfAgents(t *testing.T) {
 	}
 	require.Equal(t, 1, list[2].QueuedTasks)
 	require.Equal(t, 1, list[3].ActiveTasks)
-	c.cancel()
-	h.answered(c)
+	c.Cancel()
+	h.Answered(c)
 }
 
 func TestListsAreBounded(t *testing.T) {
-	h := newHost(t)
-	h.acquire("a", Task("1"), Exclusive)
+	h := locktest.Open(t, locktest.Setup{})
+	h.Take("a", Task("1"), Exclusive)
 	for _, o := range []ListOptions{{Limit: MaxListed + 1}, {Limit: -1}, {Agent: "a", Limit: MaxListed + 1}, {Agent: "{"}, {Cursor: "x"}, {Cursor: "0x"}, {Cursor: "2"}} {
-		_, err := h.List(ctx, "t", o)
+		_, err := h.Store.List(ctx, "t", o)
 		require.ErrorIs(t, err, ErrInvalidArgument, "%+v", o)
 	}
 	for _, o := range []AgentOptions{{Limit: MaxAgents + 1}, {Limit: -1}, {Cursor: "x"}} {
-		_, err := h.Agents(ctx, "t", o)
+		_, err := h.Store.Agents(ctx, "t", o)
 		require.ErrorIs(t, err, ErrInvalidArgument, "%+v", o)
 	}
 }

@@ -1,4 +1,4 @@
-package lock
+package lock_test
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +15,8 @@ import (
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
+	. "github.com/stoadb/stoa/kv/lock"
+	"github.com/stoadb/stoa/kv/lock/locktest"
 )
 
 // naive is a lock manager without any cleverness: everything is looked at again after
@@ -21,10 +24,10 @@ import (
 type naive struct {
 	now   time.Time
 	locks map[string]*naiveLock
-	most  map[string]int // tasks of the agents that are registered
-	waits []*naiveWait   // in order of arrival
-	done  map[*call]Code // what has become of those who waited
-	given []string       // grants in order, as AGENT@LOCK
+	most  map[string]int          // tasks of the agents that are registered
+	waits []*naiveWait            // in order of arrival
+	done  map[*locktest.Call]Code // what has become of those who waited
+	given []string                // grants in order, as AGENT@LOCK
 }
 
 type naiveLock struct {
@@ -40,7 +43,7 @@ type naiveHolder struct {
 
 type naiveWait struct {
 	Request
-	call    *call
+	call    *locktest.Call
 	upgrade bool
 	until   time.Time
 }
@@ -84,9 +87,11 @@ func (n *naive) queue(name string) (list []*naiveWait) {
 	return list
 }
 
+func isTask(name string) bool { return strings.HasPrefix(name, Task("")) }
+
 func (n *naive) tasks(agent string) (count int) {
 	for name, l := range n.locks {
-		if exclusiveOnly(name) && l.holder(agent) != nil {
+		if isTask(name) && l.holder(agent) != nil {
 			count++
 		}
 	}
@@ -95,7 +100,7 @@ func (n *naive) tasks(agent string) (count int) {
 
 func (n *naive) mayHave(w *naiveWait) bool {
 	most, registered := n.most[w.Agent]
-	return !registered || !exclusiveOnly(w.Name) || n.tasks(w.Agent) < most
+	return !registered || !isTask(w.Name) || n.tasks(w.Agent) < most
 }
 
 func (l *naiveLock) room(w *naiveWait) bool {
@@ -178,7 +183,7 @@ func (n *naive) pass(d time.Duration) {
 }
 
 // ask is Acquire; it returns the code that it is refused with, and whether it waits.
-func (n *naive) ask(r Request, c *call) (code Code, waits bool) {
+func (n *naive) ask(r Request, c *locktest.Call) (code Code, waits bool) {
 	l := n.lock(r.Name)
 	w := &naiveWait{Request: r, call: c, until: n.now.Add(r.MaxWait)}
 	if h := l.holder(r.Agent); h != nil {
@@ -229,9 +234,9 @@ func (h *naiveHolder) extend(now time.Time) {
 // modelled is the store beside the naive manager.
 type modelled struct {
 	*naive
-	h     *host
+	h     *locktest.Host
 	rt    *rapid.T
-	calls map[*call]Request // that wait
+	calls map[*locktest.Call]Request // that wait
 }
 
 var modelLocks = []string{Task("1"), Task("2"), Task("3"), Resource("r", "1"), Resource("r", "2")}
@@ -242,7 +247,7 @@ func (m *modelled) name() string  { return rapid.SampledFrom(modelLocks).Draw(m.
 func (m *modelled) acquire() {
 	r := Request{Name: m.name(), Agent: m.agent(), Mode: Exclusive, Wait: rapid.Bool().Draw(m.rt, "wait"), Priority: rapid.IntRange(0, 1).Draw(m.rt, "priority"),
 		TTL: time.Duration(rapid.IntRange(1, 50).Draw(m.rt, "ttl")) * time.Second}
-	if !exclusiveOnly(r.Name) {
+	if !isTask(r.Name) {
 		r.Mode = rapid.SampledFrom([]Mode{Exclusive, Shared}).Draw(m.rt, "mode")
 	}
 	if r.Wait {
@@ -251,22 +256,22 @@ func (m *modelled) acquire() {
 	if slices.ContainsFunc(m.waits, func(w *naiveWait) bool { return w.Name == r.Name && w.Agent == r.Agent }) || r.Wait && m.queued(r.Agent) > 0 {
 		return
 	}
-	c := &call{}
+	c := &locktest.Call{}
 	if r.Wait {
-		c = m.h.wait(r)
+		c = m.h.Wait(r)
 	} else {
-		c.Grant, c.err = m.h.Acquire(ctx, "t", r)
+		c.Grant, c.Err = m.h.Acquire(ctx, "t", r)
 	}
 	code, waits := m.ask(r, c)
 	if waits {
-		m.h.waits(c)
+		m.h.Waits(c)
 		m.calls[c] = r
 		return
 	}
 	if r.Wait {
-		m.h.answered(c)
+		m.h.Answered(c)
 	}
-	require.Equal(m.h.t, code, codeOf(c.err), "%+v: %v", r, c.err)
+	require.Equal(m.h.T, code, codeOf(c.Err), "%+v: %v", r, c.Err)
 }
 
 func codeOf(err error) Code {
@@ -282,8 +287,8 @@ func codeOf(err error) Code {
 
 func (m *modelled) release() {
 	name, agent := m.name(), m.agent()
-	held := m.h.release(agent, name)
-	require.Equal(m.h.t, m.lock(name).holder(agent) != nil, held)
+	held := m.h.Free(agent, name)
+	require.Equal(m.h.T, m.lock(name).holder(agent) != nil, held)
 	m.lock(name).drop(agent)
 	m.settle(name)
 }
@@ -294,11 +299,11 @@ func (m *modelled) renew() {
 	held := m.lock(name).holder(agent)
 	switch {
 	case held == nil:
-		require.ErrorIs(m.h.t, err, ErrNotHolder)
+		require.ErrorIs(m.h.T, err, ErrNotHolder)
 	case !held.until.After(held.expires):
-		require.ErrorIs(m.h.t, err, ErrMaxTTL)
+		require.ErrorIs(m.h.T, err, ErrMaxTTL)
 	default:
-		require.NoError(m.h.t, err)
+		require.NoError(m.h.T, err)
 		held.extend(m.now)
 	}
 }
@@ -308,10 +313,10 @@ func (m *modelled) downgrade() {
 	_, err := m.h.Downgrade(ctx, "t", Holding{Name: name, Agent: agent}, engine.WAL)
 	l := m.lock(name)
 	if l.holder(agent) == nil {
-		require.ErrorIs(m.h.t, err, ErrNotHolder)
+		require.ErrorIs(m.h.T, err, ErrNotHolder)
 		return
 	}
-	require.NoError(m.h.t, err)
+	require.NoError(m.h.T, err)
 	l.mode = Shared
 	m.settle(name)
 }
@@ -319,7 +324,7 @@ func (m *modelled) downgrade() {
 func (m *modelled) releaseAll() {
 	agent := m.agent()
 	n, err := m.h.ReleaseAll(ctx, "t", agent, engine.WAL)
-	require.NoError(m.h.t, err)
+	require.NoError(m.h.T, err)
 	for _, name := range []string{modelLocks[3], modelLocks[4], modelLocks[0], modelLocks[1], modelLocks[2]} { // in order of the index
 		l := m.lock(name)
 		if l.holder(agent) == nil {
@@ -330,7 +335,7 @@ func (m *modelled) releaseAll() {
 		m.settleOne(name)
 	}
 	m.settle()
-	require.Zero(m.h.t, n)
+	require.Zero(m.h.T, n)
 }
 
 // settleOne serves the queue of a lock.
@@ -353,8 +358,8 @@ func (m *modelled) cancel() {
 		return
 	}
 	w := rapid.SampledFrom(m.waits).Draw(m.rt, "request")
-	w.call.cancel()
-	m.h.answered(w.call)
+	w.call.Cancel()
+	m.h.Answered(w.call)
 	m.end(w, "context canceled")
 	m.settle(w.Name)
 }
@@ -370,7 +375,7 @@ func (m *modelled) queued(agent string) (n int) {
 
 func (m *modelled) waiting(agent string) (n int) {
 	for _, w := range m.waits {
-		if w.Agent == agent && exclusiveOnly(w.Name) {
+		if w.Agent == agent && isTask(w.Name) {
 			n++
 		}
 	}
@@ -382,14 +387,14 @@ func (m *modelled) register() {
 	if m.waiting(agent) > 1 {
 		return
 	}
-	require.NoError(m.h.t, m.h.Register(ctx, "t", agent, most, engine.WAL))
+	require.NoError(m.h.T, m.h.Register(ctx, "t", agent, most, engine.WAL))
 	m.most[agent] = most
 	m.settle()
 }
 
 func (m *modelled) letPass() {
 	d := time.Duration(rapid.IntRange(1, 20).Draw(m.rt, "seconds")) * time.Second
-	m.h.clock.Pass(d)
+	m.h.Clock.Pass(d)
 	m.pass(d)
 }
 
@@ -399,13 +404,13 @@ func (m *modelled) same(*rapid.T) {
 		out := ""
 		for _, name := range modelLocks {
 			l, err := m.h.Get("t", name)
-			require.NoError(m.h.t, err)
+			require.NoError(m.h.T, err)
 			out += fmt.Sprintf("%s %s:", name, l.Mode)
 			slices.SortFunc(l.Holders, func(a, b Grant) int { return cmp.Compare(a.Agent, b.Agent) })
 			for _, g := range l.Holders {
 				out += fmt.Sprintf(" %s until %s", g.Agent, g.Expires.Format(time.TimeOnly))
 			}
-			for _, w := range m.h.Queue("t", name) {
+			for _, w := range m.h.Store.Queue("t", name) {
 				out += " <" + w.Agent
 			}
 			out += "\n"
@@ -431,19 +436,19 @@ func (m *modelled) same(*rapid.T) {
 			break
 		}
 	}
-	require.Equal(m.h.t, want, got)
+	require.Equal(m.h.T, want, got)
 	for c := range m.calls {
 		code, ended := m.done[c]
 		if !ended {
 			select {
-			case <-c.done:
-				require.Fail(m.h.t, "it is to wait", "%+v: %v", m.calls[c], c.err)
+			case <-c.Done:
+				require.Fail(m.h.T, "it is to wait", "%+v: %v", m.calls[c], c.Err)
 			default:
 			}
 			continue
 		}
-		m.h.answered(c)
-		require.Equal(m.h.t, code, codeOf(c.err), "%+v: %v", m.calls[c], c.err)
+		m.h.Answered(c)
+		require.Equal(m.h.T, code, codeOf(c.Err), "%+v: %v", m.calls[c], c.Err)
 		delete(m.calls, c)
 		delete(m.done, c)
 	}
@@ -452,19 +457,19 @@ func (m *modelled) same(*rapid.T) {
 // Drawn sequences of everything come to what a naive lock manager comes to.
 func TestA6A18A19A26LocksAgainstANaiveManager(t *testing.T) {
 	enginetest.Check(t, 1000, func(rt *rapid.T) {
-		h := newHost(t)
-		defer h.end()
-		h.t = rt
-		h.set(Config{MaxTTL: time.Minute, Heartbeat: MaxTTL})
-		m := &modelled{naive: &naive{now: h.kv.Now(), locks: map[string]*naiveLock{}, most: map[string]int{}, done: map[*call]Code{}}, h: h, rt: rt, calls: map[*call]Request{}}
+		h := locktest.Open(t, locktest.Setup{})
+		defer h.End()
+		h.T = rt
+		h.Set(Config{MaxTTL: time.Minute, Heartbeat: MaxTTL})
+		m := &modelled{naive: &naive{now: h.KV.Now(), locks: map[string]*naiveLock{}, most: map[string]int{}, done: map[*locktest.Call]Code{}}, h: h, rt: rt, calls: map[*locktest.Call]Request{}}
 		do := func(fn func()) func(*rapid.T) { return func(*rapid.T) { fn() } }
 		rt.Repeat(map[string]func(*rapid.T){
 			"acquire": do(m.acquire), "acquire too": do(m.acquire), "acquire more": do(m.acquire), "release": do(m.release), "release too": do(m.release), "renew": do(m.renew),
 			"downgrade": do(m.downgrade), "release all": do(m.releaseAll), "cancel": do(m.cancel), "register": do(m.register), "pass": do(m.letPass), "": m.same,
 		})
 		for _, w := range m.waits {
-			w.call.cancel()
-			h.answered(w.call)
+			w.call.Cancel()
+			h.Answered(w.call)
 		}
 	})
 }

@@ -31,94 +31,6 @@ func startLocks(t *testing.T, o Options) *testDaemon {
 	return d
 }
 
-// Locks are taken, waited for, renewed and released in both framings; refusals have their
-// data, and who hangs up waits no more.
-func TestLocksOverTheSocket(t *testing.T) {
-	for name, framing := range map[string]rpc.Framing{"frames": rpc.FramingFrames, "grpc": rpc.FramingGRPC} {
-		t.Run(name, func(t *testing.T) {
-			l := startLocks(t, Options{}).dialAs(t, framing).Locks("acme")
-			ctx := t.Context()
-
-			first, err := l.Acquire(ctx, rpc.LockRequest{Name: "task:1", Agent: "a", Purpose: "a deployment", TTL: time.Minute})
-			require.NoError(t, err)
-			require.NotZero(t, first.Token)
-			require.Equal(t, lock.Exclusive, first.Mode)
-			require.Equal(t, time.Minute, first.Expires.Sub(first.Acquired))
-			_, err = l.Acquire(ctx, rpc.LockRequest{Name: "task:1", Agent: "b"})
-			require.ErrorIs(t, err, lock.ErrHeld)
-			var refused *lock.Error
-			require.ErrorAs(t, err, &refused)
-			require.Equal(t, []string{"a"}, refused.Holders)
-			require.Equal(t, "task:1", refused.Lock)
-			require.InDelta(t, time.Minute, refused.Remaining, float64(20*time.Second))
-			_, err = l.Acquire(ctx, rpc.LockRequest{Name: "nothing", Agent: "b"})
-			require.ErrorIs(t, err, lock.ErrInvalidArgument)
-
-			at := rpc.LockHolding{Name: "task:1", Agent: "a", Token: first.Token}
-			renewed, err := l.Renew(ctx, at, 0, rpc.WAL)
-			require.NoError(t, err)
-			require.EqualValues(t, 1, renewed.Heartbeats)
-
-			queued := make(chan int, 10)
-			gone, hangUp := context.WithCancel(ctx)
-			left := make(chan error, 1)
-			go func() {
-				_, err := l.Acquire(gone, rpc.LockRequest{Name: "task:1", Agent: "gone", Wait: true, Moved: func(place int) { queued <- place }})
-				left <- err
-			}()
-			require.Equal(t, 1, <-queued)
-			got := make(chan rpc.LockGrant, 1)
-			go func() {
-				g, _ := l.Acquire(ctx, rpc.LockRequest{Name: "task:1", Agent: "b", Wait: true, TTL: time.Minute, Moved: func(place int) { queued <- place }})
-				got <- g
-			}()
-			require.Equal(t, 2, <-queued)
-			hangUp()
-			require.ErrorIs(t, <-left, context.Canceled)
-			require.Equal(t, 1, <-queued, "who hung up waits no more")
-			now, err := l.Get(ctx, "task:1")
-			require.NoError(t, err)
-			require.Equal(t, 1, now.Waiting)
-			held, err := l.Release(ctx, at, rpc.WAL)
-			require.NoError(t, err)
-			require.True(t, held)
-			next := <-got
-			require.Greater(t, next.Token, first.Token)
-			require.Equal(t, "b", next.Agent)
-			require.Greater(t, time.Until(next.Expires), 30*time.Second, "it is claimed")
-			require.EqualValues(t, 1, next.Heartbeats)
-			held, err = l.Release(ctx, at, rpc.WAL)
-			require.NoError(t, err)
-			require.False(t, held)
-			shown, err := l.Lookup(ctx, "ade:lock:index:agent:b")
-			require.NoError(t, err)
-			require.JSONEq(t, `["ade:lock:task:1"]`, string(shown))
-
-			_, err = l.Acquire(ctx, rpc.LockRequest{Name: "resource:r:1", Agent: "b"})
-			require.NoError(t, err)
-			g, err := l.Downgrade(ctx, rpc.LockHolding{Name: "resource:r:1", Agent: "b"}, rpc.WAL)
-			require.NoError(t, err)
-			require.Equal(t, lock.Shared, g.Mode)
-			wants := make(chan error, 1)
-			_, err = l.Acquire(ctx, rpc.LockRequest{Name: "task:2", Agent: "a"})
-			require.NoError(t, err)
-			go func() {
-				_, err := l.Acquire(ctx, rpc.LockRequest{Name: "task:1", Agent: "a", Wait: true, Moved: func(place int) { queued <- place }})
-				wants <- err
-			}()
-			<-queued
-			_, err = l.Acquire(ctx, rpc.LockRequest{Name: "task:2", Agent: "b", Wait: true})
-			require.ErrorIs(t, err, lock.ErrDeadlock)
-			require.ErrorAs(t, err, &refused)
-			require.ElementsMatch(t, []string{"a", "b"}, refused.Cycle)
-			n, err := l.ReleaseAll(ctx, "b", rpc.WAL)
-			require.NoError(t, err)
-			require.Equal(t, 2, n)
-			require.NoError(t, <-wants)
-		})
-	}
-}
-
 func TestLocksAreListedAndTheirQueuesShown(t *testing.T) {
 	overBoth(t, func(t *testing.T, f rpc.Framing) {
 		l := startLocks(t, Options{}).dialAs(t, f).Locks("acme")
@@ -299,26 +211,44 @@ func TestRequestsThatWaitAreBounded(t *testing.T) {
 	})
 }
 
+// Who has waited for a lock claims it by renewing it, for the time that it asked for: who does
+// not hear of it would have it for no longer than it is kept.
+func TestALockThatWasWaitedForIsClaimed(t *testing.T) {
+	overBoth(t, func(t *testing.T, f rpc.Framing) {
+		l := startLocks(t, Options{}).dialAs(t, f).Locks("acme")
+		g := waitedFor(t, l, time.Minute)
+		require.EqualValues(t, 1, g.Heartbeats)
+		require.GreaterOrEqual(t, g.Expires.Sub(g.Acquired), time.Minute)
+	})
+}
+
+// waitedFor returns the grant of a lock that somebody else had held.
+func waitedFor(t *testing.T, l *rpc.Locks, ttl time.Duration) rpc.LockGrant {
+	t.Helper()
+	first, err := l.Acquire(t.Context(), rpc.LockRequest{Name: "task:1", Agent: "a", TTL: time.Minute})
+	require.NoError(t, err)
+	queued, got := make(chan struct{}, 1), make(chan rpc.LockGrant, 1)
+	go func() {
+		g, _ := l.Acquire(t.Context(), rpc.LockRequest{Name: "task:1", Agent: "b", Wait: true, TTL: ttl, Moved: func(int) { queued <- struct{}{} }})
+		got <- g
+	}()
+	<-queued
+	_, err = l.Release(t.Context(), rpc.LockHolding{Name: "task:1", Agent: "a", Token: first.Token}, rpc.WAL)
+	require.NoError(t, err)
+	g := <-got
+	require.NotZero(t, g.Token)
+	return g
+}
+
 // Who has waited for a lock that it wants for no longer than it is kept for it anyway, has it
 // at once: to renew it would be another write before it may go on.
 func TestAShortLockIsNotClaimed(t *testing.T) {
 	l := startLocks(t, Options{}).dial(t).Locks("acme")
 	for _, ttl := range []time.Duration{4 * time.Second, 5 * time.Second} {
-		first, err := l.Acquire(t.Context(), rpc.LockRequest{Name: "task:1", Agent: "a", TTL: time.Minute})
-		require.NoError(t, err)
-		queued, got := make(chan struct{}, 1), make(chan rpc.LockGrant, 1)
-		go func() {
-			g, _ := l.Acquire(t.Context(), rpc.LockRequest{Name: "task:1", Agent: "b", Wait: true, TTL: ttl, Moved: func(int) { queued <- struct{}{} }})
-			got <- g
-		}()
-		<-queued
-		_, err = l.Release(t.Context(), rpc.LockHolding{Name: "task:1", Agent: "a", Token: first.Token}, rpc.WAL)
-		require.NoError(t, err)
-		g := <-got
-		require.NotZero(t, g.Token)
+		g := waitedFor(t, l, ttl)
 		require.Zero(t, g.Heartbeats)
 		require.Equal(t, ttl, g.Expires.Sub(g.Acquired))
-		_, err = l.Release(t.Context(), rpc.LockHolding{Name: "task:1", Agent: "b", Token: g.Token}, rpc.WAL)
+		_, err := l.Release(t.Context(), rpc.LockHolding{Name: "task:1", Agent: "b", Token: g.Token}, rpc.WAL)
 		require.NoError(t, err)
 	}
 }
