@@ -2,6 +2,7 @@ package framed
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -160,9 +161,14 @@ func (s *stream) fail(err error) { s.inbox.close(err) }
 
 func (s *stream) closeInbox() { s.inbox.close(nil) }
 
+// errReturned is what a stream's messages end with once its handler has returned. The client sends
+// more until it has the answer, and the hand may have looked the call up just before it was over:
+// what comes even so is dropped, as all is that comes later.
+var errReturned = errors.New("framed: the handler has returned")
+
 // drop gives back what came and was not taken. The handler has returned.
 func (s *stream) drop() {
-	s.closeInbox()
+	s.inbox.close(errReturned)
 	for {
 		r, _, ok, _, _ := s.inbox.take()
 		if !ok {
