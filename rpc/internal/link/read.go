@@ -157,6 +157,11 @@ func (c *Conn) dispatch() {
 
 // take hands out one frame.
 func (c *Conn) take(f frame.Frame) {
+	if f.ID == 0 && f.Flags&frame.Error != 0 { // why the daemon hangs up
+		c.failLocked(lost(errors.New(status.Convert(fromWire(f.Payload)).Message())))
+		message{owned: f.Owned}.free()
+		return
+	}
 	k := c.calls.open(f.ID)
 	if k == nil { // of a call that was cancelled
 		if f.Flags&frame.End != 0 {
