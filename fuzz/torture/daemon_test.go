@@ -125,6 +125,14 @@ func (d *served) over(within time.Duration) bool {
 	}
 }
 
+// fate says whether a daemon that does not answer runs, or how it has ended.
+func (d *served) fate() string {
+	if !d.over(time.Second) {
+		return "runs"
+	}
+	return fmt.Sprintf("has ended, %s: %s", d.cmd.ProcessState, d.tail())
+}
+
 // tail is the end of the log.
 func (d *served) tail() string {
 	text, err := os.ReadFile(d.log)

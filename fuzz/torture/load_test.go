@@ -19,7 +19,8 @@ type load struct {
 	over    atomic.Bool // from now on calls may fail
 	errs    chan error  // one of each worker
 	bears   func(error) bool
-	frail   *served // the daemon, if it may end by itself
+	served  *served
+	frail   bool // it may end by itself
 	rest    time.Duration
 }
 
@@ -28,10 +29,7 @@ func (h *harness) work(clients []*rpc.Client) *load {
 	n := len(h.workers)
 	l := &load{
 		workers: h.workers, acks: make([]int, n), refused: make([]atomic.Int64, n), unsure: make([]bool, n),
-		errs: make(chan error, n), bears: h.bears, rest: h.rest,
-	}
-	if h.frail {
-		l.frail = h.served
+		errs: make(chan error, n), bears: h.bears, rest: h.rest, served: h.served, frail: h.frail,
 	}
 	for i := range l.workers {
 		go func() { l.errs <- l.one(i, clients[i%len(clients)]) }()
@@ -56,8 +54,10 @@ func (l *load) one(i int, c *rpc.Client) error {
 			l.unsure[i] = true
 			l.refused[i].Add(1)
 			time.Sleep(5 * time.Millisecond)
-		case l.frail != nil && l.frail.over(5*time.Second):
+		case l.frail && l.served.over(5*time.Second):
 			return nil
+		case errors.Is(err, rpc.ErrUnavailable):
+			return fmt.Errorf("%s: %w; the daemon %s", l.workers[i].does, err, l.served.fate())
 		default:
 			return fmt.Errorf("%s: %w", l.workers[i].does, err)
 		}
