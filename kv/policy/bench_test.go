@@ -52,6 +52,16 @@ func Processor(b *testing.B) (done func()) {
 	return func() { b.ReportMetric(float64(spent()-before)/float64(b.N), "cpu-ns/op") }
 }
 
+// What a daemon spends on the collections when it starts, and what uses no daemon.
+func BenchmarkCollections(b *testing.B) {
+	b.ReportAllocs()
+	defer Processor(b)()
+	for b.Loop() {
+		_, err := declareAll()
+		require.NoError(b, err)
+	}
+}
+
 func BenchmarkDecide(b *testing.B) {
 	w := largeWorld(b)
 	var questions []*Question

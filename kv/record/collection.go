@@ -165,10 +165,12 @@ func Parse(declaration []byte) (*Collection, error) {
 	return c, nil
 }
 
+func noName() *Error { return invalid("name", "a name is %s", collectionName) }
+
 // compile checks the declaration and prepares what is made of it.
 func (c *Collection) compile() *Error {
 	if !collectionName.MatchString(c.Name) {
-		return invalid("name", "a name is %s", collectionName)
+		return noName()
 	}
 	if c.MaxBytes == 0 {
 		c.MaxBytes = MaxDocument
