@@ -65,14 +65,13 @@ func (d *ID) compile() *Error {
 	if pattern == "" {
 		pattern = anyID.String()
 	}
-	if _, err := regexp.Compile(pattern); err != nil {
+	m, err := newMatcher(pattern)
+	if err != nil {
 		return invalid("id.pattern", "%s", err)
 	}
-	d.pattern = pattern
-	d.matches = d.isDaily
-	if d.Kind != idDaily {
-		m, _ := newMatcher(pattern)
-		d.matches = m.matches
+	d.pattern, d.matches = pattern, m.matches
+	if d.Kind == idDaily {
+		d.matches = d.isDaily
 	}
 	return nil
 }

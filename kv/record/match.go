@@ -12,14 +12,14 @@ type matcher struct {
 	expression *regexp.Regexp
 }
 
-// newMatcher returns false if there is no such expression.
-func newMatcher(pattern string) (*matcher, bool) {
-	expression, err := regexp.Compile(pattern)
-	if err != nil {
-		return nil, false
+// newMatcher returns an error if there is no such expression. One that is not asked is
+// not compiled, which is most of the work.
+func newMatcher(pattern string) (*matcher, error) {
+	if run, ok := newRun(pattern); ok {
+		return &matcher{run: run}, nil
 	}
-	run, _ := newRun(pattern)
-	return &matcher{run, expression}, true
+	expression, err := regexp.Compile(pattern)
+	return &matcher{expression: expression}, err
 }
 
 func (m *matcher) matches(text string) bool {

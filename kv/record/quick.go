@@ -96,7 +96,8 @@ func (q *quick) take(word string, value any) (ok bool) {
 		q.elements[1], ok = count(value)
 	case "pattern":
 		text, _ := value.(string)
-		q.text, ok = newMatcher(text)
+		m, err := newMatcher(text)
+		q.text, ok = m, err == nil
 	case "format":
 		q.instant, ok = true, value == "date-time"
 	case "items":
