@@ -94,7 +94,8 @@ torture: deps ## try to make the daemon lose data: kills, power cuts, faults of 
 	@$(MAKE) --no-print-directory damage
 
 # `make lint` and `make test` have vetted everything; vet would go through all of it
-# once more, since this is another build.
+# once more, since this is another build. What the scripts of cmd/stoa start is raced
+# where it has goroutines: daemons, and what keeps on (cmd/stoa/plain_test.go).
 race: deps ## run all tests under the race detector, with fewer generated cases
 	$(ROCKS) STOA_TEST_SCALE=$(RACE_SCALE) go test -race -vet=off -timeout 60m $(TESTFLAGS) ./...
 

@@ -184,6 +184,7 @@ func TestExamplesWorkAsPasted(t *testing.T) {
 	if !hasRocks {
 		t.Skip("no RocksDB in this build")
 	}
+	enginetest.SkipUnderRace(t, "TestScripts runs these commands too")
 	dir, err := os.MkdirTemp("", "ex")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })

@@ -34,12 +34,13 @@ func TestMain(m *testing.M) {
 	if os.Getenv(raceEnv) == "" { // for the processes that tests start
 		_ = os.Setenv(raceEnv, quickEnd)
 	}
-	testscript.Main(m, map[string]func(){"stoa": command})
+	testscript.Main(runner{m}, map[string]func(){"stoa": command})
 }
 
 // command is main in a process that a test, or a script of one, has started.
 func command() {
 	enginetest.EndThisWithParent()
+	handOn()
 	main()
 }
 
@@ -80,6 +81,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("UID", strconv.Itoa(os.Getuid()))
 			e.Setenv("BACKUP", backup)
 			e.Setenv(raceEnv, os.Getenv(raceEnv))
+			e.Setenv(racedEnv, os.Getenv(racedEnv))
 			return nil
 		},
 		Condition: func(cond string) (bool, error) { return cond == "rocks" && hasRocks, nil },

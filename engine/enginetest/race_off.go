@@ -2,5 +2,5 @@
 
 package enginetest
 
-// underRace reports whether the race detector is on.
-const underRace = false
+// UnderRace reports whether the race detector is on.
+const UnderRace = false

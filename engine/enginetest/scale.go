@@ -39,7 +39,7 @@ func Stride() int { return max(1, 10/Scale(10)) }
 // why. Without the detector the test runs.
 func SkipUnderRace(t testing.TB, why string) {
 	t.Helper()
-	if underRace {
+	if UnderRace {
 		t.Skip("not under the race detector: " + why)
 	}
 }
