@@ -13,6 +13,9 @@ TESTFLAGS ?=
 # The share of generated cases that property tests run under the race detector,
 # which makes each about ten times slower. Tests read STOA_TEST_SCALE.
 RACE_SCALE ?= 0.05
+# The same for the build without cgo: what is not behind a build tag is compiled from the
+# same source as for `make test`, which has run it in full.
+NOCGO_SCALE ?= 0.05
 # How long each fuzz target runs; FUZZTOTAL, if set, is shared by all of them.
 FUZZTIME ?= 1m
 FUZZTOTAL ?=
@@ -105,9 +108,9 @@ mutants: deps ## change the code in small ways, one at a time, and print what no
 flaky: deps ## run the suite 10 times beside two busy loops, the quick packages with 1, 2 and 4 processors (ROUNDS=n)
 	@$(ROCKS) ROUNDS='$(ROUNDS)' bash .ci/flaky
 
-nocgo: ## build and test without cgo: everything but engine/rocks
+nocgo: ## build and test without cgo: everything but engine/rocks, with fewer generated cases
 	CGO_ENABLED=0 go build ./...
-	CGO_ENABLED=0 go test -timeout 60m $(TESTFLAGS) ./...
+	CGO_ENABLED=0 STOA_TEST_SCALE=$(NOCGO_SCALE) go test -timeout 60m $(TESTFLAGS) ./...
 
 lint: deps $(STATICCHECK) $(DEADCODE) proto-lint proto-breaking ## gofmt, go vet, staticcheck, nothing that nobody reaches, go.mod tidy, generated code current
 	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')) && \
