@@ -93,7 +93,7 @@ kv-kills: deps ## kill a process 200 times while it writes key-values, and recou
 
 torture: deps ## try to make the daemon lose data: kills, power cuts, faults of the disk, full disks, little memory, defects, a clock that runs and jumps, hostile clients, damage (ARGS='-kills 5000 -cuts 5000'; STOA_TORTURE_SEED=n repeats)
 	$(ROCKS) go test -count=1 -timeout 10h -v ./fuzz/torture -args -kills 500 -cuts 500 -every 1 -full 30 -tight 60 -hours 72 -idle 10000 $(ARGS)
-	$(ROCKS) STOA_TEST_SCALE=4 go test -count=1 -timeout 60m -v -run 'TestKill' ./engine/rocks
+	$(ROCKS) STOA_TEST_SCALE=10 go test -count=1 -timeout 60m -v -run 'TestKill' ./engine/rocks
 	@$(MAKE) --no-print-directory damage
 
 # `make lint` and `make test` have vetted everything; vet would go through all of it

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strings"
@@ -146,7 +147,7 @@ func checkWriter(e *Engine, w int) (head uint64, err error) {
 
 func TestKillLosesNothingAcknowledged(t *testing.T) {
 	t.Parallel()
-	killMany(t, "write", enginetest.Scale(500))
+	killMany(t, "write", enginetest.Scale(200))
 }
 
 // What a kill in the middle of a flush, of a compaction, or of an opening leaves is
@@ -169,7 +170,7 @@ func killMany(t *testing.T, task string, kills int) {
 			clear(acked)
 		}
 		if task == "churn" && i%2 > 0 {
-			killOpening(t, task, dir)
+			killOpening(t, task, dir, random)
 		}
 		total += killOnce(t, task, dir, acked, time.Duration(random.IntN(15000))*time.Microsecond)
 	}
@@ -218,9 +219,8 @@ func killOnce(t *testing.T, task, dir string, acked []uint64, after time.Duratio
 }
 
 // killOpening kills a writer that may not have opened its store yet.
-func killOpening(t *testing.T, task, dir string) {
+func killOpening(t *testing.T, task, dir string, random *rand.Rand) {
 	t.Helper()
-	random := enginetest.Random(t)
 	cmd := enginetest.EndWithParent(exec.Command(os.Args[0]))
 	cmd.Env = append(os.Environ(), childEnv+"="+dir, childTask+"="+task)
 	require.NoError(t, cmd.Start())
