@@ -208,10 +208,10 @@ func makeStores(t testing.TB, rows int) (closed, killed string) {
 	return closed, killed
 }
 
-// damages is how many damages a test makes: 2,000 at full scale, or
-// STOA_TEST_DAMAGES.
+// damages is how many damages a test makes: 1,000 at full scale, or
+// STOA_TEST_DAMAGES. `make damage` goes through all bytes.
 func damages(t testing.TB) int {
-	n := enginetest.Scale(2000)
+	n := enginetest.Scale(1000)
 	if text := os.Getenv("STOA_TEST_DAMAGES"); text != "" {
 		var err error
 		n, err = strconv.Atoi(text)
