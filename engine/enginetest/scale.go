@@ -30,6 +30,18 @@ func Scale(n int) int {
 	return max(1, int(math.Min(math.Round(float64(n)*factor), math.MaxInt32)))
 }
 
+// Fewer lets the rest of a test have a share of the cases that Scale would give it: for what
+// is tested in full beside it. It panics in a test that runs in parallel.
+func Fewer(t testing.TB, share float64) {
+	t.Helper()
+	factor := 1.0
+	if s := os.Getenv(ScaleEnv); s != "" {
+		Scale(1) // which panics if it is no number
+		factor, _ = strconv.ParseFloat(s, 64)
+	}
+	t.Setenv(ScaleEnv, strconv.FormatFloat(factor*share, 'g', -1, 64))
+}
+
 // Stride returns how far apart the places are that a test tries which goes through
 // all of them: 1, and more where the factor in STOA_TEST_SCALE is under 1, but 10
 // at most. It panics as Scale does.

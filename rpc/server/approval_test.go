@@ -15,6 +15,7 @@ import (
 // The rows of tasks and approvals hold over the socket as they do in process.
 func TestApprovalRows(t *testing.T) {
 	overBoth(t, func(t *testing.T, f rpc.Framing) {
+		inFullOnce(t, f)
 		approvaltest.Run(t, func(t testing.TB, db engine.Engine, s *approval.Store) (approvaltest.Approvals, func()) {
 			d := start(t, keptOpen{db}, Options{Records: s.Records(), Approvals: s})
 			return remoteApprovals{d.dialAs(t, f)}, d.stop

@@ -31,6 +31,14 @@ func overBoth(t *testing.T, test func(*testing.T, rpc.Framing)) {
 	t.Run("grpc", func(t *testing.T) { test(t, rpc.FramingGRPC) })
 }
 
+// inFullOnce spares one of the framings most of the cases of what is tested in process too:
+// what is counted up to there is the work of what is behind both.
+func inFullOnce(t *testing.T, f rpc.Framing) {
+	if f == rpc.FramingGRPC {
+		enginetest.Fewer(t, 0.1)
+	}
+}
+
 // rows is the store of a daemon as the suite of engines takes it.
 type rows struct {
 	*rpc.Store

@@ -26,6 +26,7 @@ import (
 // The rows of policies hold over the socket as they do in process.
 func TestPolicyRows(t *testing.T) {
 	overBoth(t, func(t *testing.T, f rpc.Framing) {
+		inFullOnce(t, f)
 		policytest.Run(t, func(t testing.TB, db engine.Engine, s *policy.Store) (policytest.Records, policytest.Policies, func()) {
 			d := start(t, keptOpen{db}, Options{Records: s.Records(), Policies: s})
 			c := d.dialAs(t, f)
