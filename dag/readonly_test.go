@@ -13,6 +13,7 @@ import (
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/mem"
 )
 
@@ -94,7 +95,7 @@ func isPart[T comparable](part, list []T) bool {
 // Behind damaged rows a view lists everything that is not in them, whatever the size
 // of the pages, and tells of the rows.
 func TestViewGoesOnBehindDamage(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	enginetest.Check(t, 100, func(t *rapid.T) {
 		s, db, done := fresh(t, options(1))
 		defer done()
 		g := listedGrove(t, s)

@@ -17,6 +17,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/faulty"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/keys"
@@ -64,7 +65,7 @@ func dump(t require.TestingT, e engine.Reader, o ExportOptions) ([]byte, *Export
 }
 
 func TestWhatWasExportedIsImportedAsItWas(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	enginetest.Check(t, 100, func(t *rapid.T) {
 		a, b := drawStore(t), mem.New()
 		defer a.Close()
 		defer b.Close()
@@ -110,7 +111,7 @@ func TestDumpsAreWithoutSecrets(t *testing.T) {
 
 // No damage of a dump goes in unnoticed, nor panics.
 func TestDamagedDumpsAreRefused(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	enginetest.Check(t, 100, func(t *rapid.T) {
 		a, b := drawStore(t), mem.New()
 		defer a.Close()
 		defer b.Close()
@@ -202,7 +203,7 @@ func TestAnImportIsWrittenInBatches(t *testing.T) {
 // The short way to a line gives what the long way gives.
 func TestRawLinesAreWrittenAsAnyOthers(t *testing.T) {
 	short := 0
-	rapid.Check(t, func(t *rapid.T) {
+	enginetest.Check(t, 100, func(t *rapid.T) {
 		e := drawStore(t)
 		defer e.Close()
 		for c := range column.All {
@@ -227,7 +228,7 @@ func TestRawLinesAreWrittenAsAnyOthers(t *testing.T) {
 // The short way through a line gives what the long way gives, or leaves it alone.
 func TestRawLinesAreReadAsAnyOthers(t *testing.T) {
 	short := 0
-	rapid.Check(t, func(t *rapid.T) {
+	enginetest.Check(t, 100, func(t *rapid.T) {
 		e := drawStore(t)
 		defer e.Close()
 		text, _ := dump(t, e, ExportOptions{Plain: true, Reveal: true})

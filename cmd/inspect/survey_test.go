@@ -11,6 +11,7 @@ import (
 
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/mem"
 )
 
@@ -45,7 +46,7 @@ func TestTheScopeOfZerosIsCountedAsAnyOther(t *testing.T) {
 }
 
 func TestSurveyCountsEveryRowOnce(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	enginetest.Check(t, 100, func(t *rapid.T) {
 		rows := map[column.Column]map[string]string{}
 		total, sizes := map[string]uint64{}, map[string]uint64{}
 		contexts := map[string]uint64{}

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvtest"
@@ -119,7 +120,7 @@ func (log instants) never(t require.TestingT, max int, window int64) {
 // Bursts over borders, steps of the clock both ways, restarts and several rules: each
 // verdict is that of a naive log of all instants, and no window has more than its rule lets pass.
 func TestA74NoWindowHasMoreThanItsRule(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	enginetest.Check(t, 100, func(rt *rapid.T) {
 		h := newHost(t)
 		h.t = rt
 		window := time.Duration(rapid.SampledFrom([]int{1, 7, 1000, 60_000}).Draw(rt, "window")) * time.Millisecond
@@ -364,7 +365,7 @@ func TestRefusals(t *testing.T) {
 
 // What is parsed makes the same bytes, and what is damaged is refused, or is another history.
 func TestBytesComeBack(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	enginetest.Check(t, 100, func(rt *rapid.T) {
 		h := history{rule: rule{uint32(rapid.IntRange(1, MaxMax).Draw(rt, "max")), rapid.Uint64Range(1, 604_800_000).Draw(rt, "window")}}
 		now := rapid.Uint64Range(1, maxMoment/2).Draw(rt, "begin")
 		for range rapid.IntRange(1, 20).Draw(rt, "moments") {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvtest"
@@ -50,7 +51,7 @@ func TestSessionsAgreeWithAList(t *testing.T) {
 		}
 		return s.made.Add(s.ttl)
 	}
-	rapid.Check(t, func(rt *rapid.T) {
+	enginetest.Check(t, 100, func(rt *rapid.T) {
 		db, clock := mem.New(), kvtest.New()
 		defer func() { _ = db.Close() }()
 		h := sessiontest.Open(t, db, clock, sessiontest.InProcess)

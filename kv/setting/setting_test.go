@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvtest"
@@ -325,7 +326,7 @@ func TestSettingsAgreeWithAMap(t *testing.T) {
 		LockDefaultTTL: {"30", "1", "604800"}, LockMaxTTL: {"1", "3600"}, ApprovalTimeout: {"60"}, ApprovalMaxTimeout: {"59", "100"},
 		DeadlockDetection: {enabled, disabled}, RiskThresholds: {`{"critical":3,"high":2,"medium":1}`},
 	}
-	rapid.Check(t, func(rt *rapid.T) {
+	enginetest.Check(t, 100, func(rt *rapid.T) {
 		h := newHost(t)
 		h.t = rt
 		model := map[string]map[string]string{"t": {}, "u": {}}

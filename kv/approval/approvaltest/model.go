@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/kv/approval"
 	"github.com/stoadb/stoa/kv/kvtest"
@@ -116,7 +117,7 @@ var users = []string{"ann", "bob", "cid", "dan"}
 // every answer, every state and every count with those of the naive model.
 func a51A52A60StatisticsAreARecount(t *testing.T, h *Host) {
 	h.Close() // each case has its own
-	rapid.Check(t, func(rt *rapid.T) {
+	enginetest.Check(t, 100, func(rt *rapid.T) {
 		db := mem.New()
 		defer func() { _ = db.Close() }()
 		h := Open(t, db, kvtest.New(), h.reach)
