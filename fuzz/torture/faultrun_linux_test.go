@@ -10,11 +10,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/stoadb/stoa/engine/enginetest"
 )
 
 // A file call of the daemon fails, whichever: it goes on, or refuses writes, or ends
 // and says why; and on a disk that is mended everything acknowledged is there.
 func TestAFaultAtAnyFileCallLosesNothing(t *testing.T) {
+	enginetest.SkipUnderRace(t, elsewhere)
 	p, seed := realDaemon(t), seedOf(t)
 	root := shortRoot(t)
 	begun, err := emptyStore(p, filepath.Join(root, "begun"))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/rocks/diskfile"
 )
 
@@ -16,6 +17,7 @@ import (
 // a store. One that recovers to a point in time drops what comes after: where its
 // watermark tells, it refuses too; where not, the recount finds out.
 func TestDaemonThatRecoversToAPointInTimeIsCaught(t *testing.T) {
+	enginetest.SkipUnderRace(t, ofTheHarness)
 	daemon, seed := realDaemon(t), seedOf(t)
 	for _, tc := range []struct {
 		name   string

@@ -314,7 +314,7 @@ func (f *filling) goOn(clients []*rpc.Client) error {
 }
 
 // elsewhere is why the race detector does not see tests whose daemon is in want of
-// something.
+// something, or whose disk fails it.
 const elsewhere = "the daemon is a process without it, and the workers are those of the kills"
 
 // The disk is full, and grows, while the daemon is used in every way: it refuses

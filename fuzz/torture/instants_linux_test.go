@@ -112,6 +112,7 @@ func (at instant) judge(dir string) (left int, err error) {
 // The power goes off right before a sync, at whichever: what was not synced is there in
 // any part, of the log, of the manifest, of the marks beside them, and of directories.
 func TestAPowerCutBeforeAnySyncLeavesAStore(t *testing.T) {
+	enginetest.SkipUnderRace(t, elsewhere)
 	d, seed := realDaemon(t), seedOf(t)
 	m := &instants{power: power{rand: rand.New(rand.NewPCG(seed, 0)), top: shortRoot(t)}}
 	m.fault = m.note

@@ -112,6 +112,7 @@ func TestPowerCutsUnderMixedLoadLoseNothing(t *testing.T) {
 // The harness finds a daemon that does not sync: a kill does not show that, a power
 // cut does.
 func TestDaemonThatDoesNotSyncIsCaught(t *testing.T) {
+	enginetest.SkipUnderRace(t, ofTheHarness)
 	realDaemon(t) // or there is no engine
 	seed := seedOf(t)
 	h := newHarness(t, program{path: os.Args[0], env: []string{defectEnv + "=unsynced"}}, seed)

@@ -358,6 +358,7 @@ func TestSeventyTwoHoursOfAClockThatIsSteppedLoseNothing(t *testing.T) {
 // through. How much happens in an hour of a clock that runs a thousand times too fast is the
 // machine's to say: usually one store shows the defect, on a busy machine it may take several.
 func TestDaemonsWithAWrongClockAreCaught(t *testing.T) {
+	enginetest.SkipUnderRace(t, ofTheHarness)
 	realDaemon(t) // or there is no engine
 	for _, tc := range []struct{ defect, caught string }{
 		{"values expire early", "the daemon's time is"},
