@@ -23,6 +23,7 @@ import (
 // The rows of locks hold over the socket as they do in process.
 func TestLockRows(t *testing.T) {
 	overBoth(t, func(t *testing.T, f rpc.Framing) {
+		inFullOnce(t, f)
 		locktest.Run(t, func(t testing.TB, h *locktest.Host) (locktest.Locks, func()) {
 			d := start(t, keptOpen{h.DB}, Options{Locks: h.Store, Events: h.Events, Raw: true})
 			return remoteLocks{d.dialAs(t, f)}, d.stop
