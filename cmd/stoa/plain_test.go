@@ -1,12 +1,15 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,13 +28,14 @@ const racedEnv = "STOA_TEST_RACED"
 // those that a command starts within itself, and what keeps on while another thing runs.
 var together = regexp.MustCompile(`(^| )(serve|bench|top|view|watch|follow|sync|lock run|job work|blob put|--offline\S*)( |$)`)
 
-// runner runs the tests. Under the race detector the commands that they start, two thousand
+// runner runs the tests, more of them at once than others are. Under the race detector the commands that they start, two thousand
 // of which ask a daemon one thing and print the answer, take three times as long to start,
 // and the detector has nothing to see in them. So these come from a program without it,
 // which hands on to the one with it what is together.
 type runner struct{ *testing.M }
 
 func (r runner) Run() int {
+	r.beside()
 	if !enginetest.UnderRace {
 		return r.M.Run()
 	}
@@ -54,6 +58,20 @@ func (r runner) Run() int {
 		}
 	}
 	return r.M.Run()
+}
+
+// beside lets twice as many tests run at once as there are processors, unless -parallel says
+// how many: those that may wait for processes, and for time to pass.
+func (runner) beside() {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if given {
+		return
+	}
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+		log.Fatal(err)
+	}
 }
 
 // handOn runs a command with the race detector if that is there and has something to see.
