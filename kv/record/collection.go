@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/stoadb/stoa/kv"
@@ -142,7 +143,9 @@ var declaredVerbs = []string{"create", "update", "transition", "delete", "import
 // ForOperators reports whether a verb is for those who run the host.
 func (c *Collection) ForOperators(verb string) bool { return slices.Contains(c.Operators, verb) }
 
-var collectionName = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,99}$`)
+// collectionName is what names are; like the other expressions of the package it is
+// compiled when it is first asked: every command links them, and few need one.
+var collectionName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,99}$`) })
 
 // Parse reads the declaration of a collection. It returns ErrInvalidArgument, with the
 // field, for one that is not well formed. Nothing is read from outside: a schema that
@@ -165,11 +168,11 @@ func Parse(declaration []byte) (*Collection, error) {
 	return c, nil
 }
 
-func noName() *Error { return invalid("name", "a name is %s", collectionName) }
+func noName() *Error { return invalid("name", "a name is %s", collectionName()) }
 
 // compile checks the declaration and prepares what is made of it.
 func (c *Collection) compile() *Error {
-	if !collectionName.MatchString(c.Name) {
+	if !collectionName().MatchString(c.Name) {
 		return noName()
 	}
 	if c.MaxBytes == 0 {

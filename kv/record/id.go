@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -35,17 +36,17 @@ const dayLayout = "20060102"
 // maxID is how many bytes an id has at most.
 const maxID = 128
 
-var (
-	idPrefix = regexp.MustCompile(`^[a-z]{1,16}$`)
-	anyID    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
-)
+// anyID is the pattern of ids for which nothing else is declared.
+const anyID = `^[A-Za-z0-9_][A-Za-z0-9_.-]*$`
+
+var idPrefix = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z]{1,16}$`) })
 
 func (d *ID) compile() *Error {
 	if d.Field == "" || strings.Contains(d.Field, ".") {
 		return invalid("id.field", "the id is a field at the top of the document")
 	}
-	if d.Kind != idGiven && !idPrefix.MatchString(d.Prefix) {
-		return invalid("id.prefix", "ids of this kind begin with %s", idPrefix)
+	if d.Kind != idGiven && !idPrefix().MatchString(d.Prefix) {
+		return invalid("id.prefix", "ids of this kind begin with %s", idPrefix())
 	}
 	pattern := d.Pattern
 	switch d.Kind {
@@ -63,7 +64,7 @@ func (d *ID) compile() *Error {
 		return invalid("id.kind", "the kinds are %s, %s and %s", idGiven, idDated, idDaily)
 	}
 	if pattern == "" {
-		pattern = anyID.String()
+		pattern = anyID
 	}
 	m, err := newMatcher(pattern)
 	if err != nil {

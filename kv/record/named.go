@@ -12,7 +12,7 @@ import (
 // schema above all, they have in common. What is set beside a declaration, as Prepare,
 // the other has none of yet. It returns ErrInvalidArgument for what is no name.
 func (c *Collection) Named(name string) (*Collection, error) {
-	if !collectionName.MatchString(name) {
+	if !collectionName().MatchString(name) {
 		return nil, c.told(noName())
 	}
 	n := *c

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stoadb/stoa/kv/document"
 )
@@ -18,7 +19,9 @@ import (
 // it unless it is told to.
 
 // otherRef is a reference that is not one to $defs.
-var otherRef = regexp.MustCompile(`"\$(dynamicRef|recursiveRef)":|"\$ref":"(?:[^#]|#[^/]|#"|#/[^$]|#/\$defs/[^"]*/)`)
+var otherRef = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`"\$(dynamicRef|recursiveRef)":|"\$ref":"(?:[^#]|#[^/]|#"|#/[^$]|#/\$defs/[^"]*/)`)
+})
 
 // withheldFields are the paths of what a schema says is only written.
 func withheldFields(root map[string]any, text json.RawMessage) ([]document.Path, error) {
@@ -27,7 +30,7 @@ func withheldFields(root map[string]any, text json.RawMessage) ([]document.Path,
 		return nil, nil
 	}
 	w := walkFields(root, func(node map[string]any) bool { return node["writeOnly"] == true })
-	if len(w.found) < all || w.endless() || otherRef.Match(text) || w.overlooked(text) {
+	if len(w.found) < all || w.endless() || otherRef().Match(text) || w.overlooked(text) {
 		return nil, errors.New("writeOnly stands where not all of its values are found: its field is declared by properties, items and $ref to $defs, not below anyOf and its like, nor in what refers to itself")
 	}
 	for _, p := range w.paths {
