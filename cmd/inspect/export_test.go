@@ -203,7 +203,7 @@ func TestAnImportIsWrittenInBatches(t *testing.T) {
 // The short way to a line gives what the long way gives.
 func TestRawLinesAreWrittenAsAnyOthers(t *testing.T) {
 	short := 0
-	enginetest.Check(t, 100, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		e := drawStore(t)
 		defer e.Close()
 		for c := range column.All {
@@ -228,7 +228,7 @@ func TestRawLinesAreWrittenAsAnyOthers(t *testing.T) {
 // The short way through a line gives what the long way gives, or leaves it alone.
 func TestRawLinesAreReadAsAnyOthers(t *testing.T) {
 	short := 0
-	enginetest.Check(t, 100, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		e := drawStore(t)
 		defer e.Close()
 		text, _ := dump(t, e, ExportOptions{Plain: true, Reveal: true})
