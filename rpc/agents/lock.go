@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -45,27 +46,33 @@ type lockAsking struct {
 	Priority    int
 	Durability  engine.Durability
 	PlaceOnce   bool
+	PlaceNever  bool
 }
 
-// lockTurn is where a request stands, or what it was granted.
+// lockTurn is where a request stands, or what it was granted and where it began to wait; 0: it
+// did not.
 type lockTurn struct {
 	Place int
 	Grant *lock.Grant
 }
 
 var lockAcquire = op.NewStream(op.Method{Number: 1001, Name: "Lock.Acquire", Access: op.AccessTenant}, acquire,
-	func(*lockTurn) int { return 256 }, 0)
+	func(*lockTurn) int { return 256 }, 0).EndingWith(func(t *lockTurn) bool { return t.Grant != nil })
 
 // acquire takes a lock back that the client does not hear of.
 func acquire(ctx context.Context, s *lock.Store, a *lockAsking) iter.Seq2[lockTurn, error] {
 	return func(yield func(lockTurn, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		gone := false
+		gone, began := false, 0
 		g, err := s.Acquire(ctx, a.Tenant, lock.Request{
 			Name: a.Name, Agent: a.Agent, Mode: a.Mode, TTL: op.FromMs(a.TTLMs), Purpose: a.Purpose, Wait: a.Wait,
-			MaxWait: op.FromMs(a.MaxWaitMs), Claim: op.FromMs(a.ClaimMs), Priority: a.Priority, Durability: a.Durability, PlaceOnce: a.PlaceOnce,
+			MaxWait: op.FromMs(a.MaxWaitMs), Claim: op.FromMs(a.ClaimMs), Priority: a.Priority, Durability: a.Durability,
+			PlaceOnce: a.PlaceOnce || a.PlaceNever,
 			Moved: func(place int) {
+				if began = cmp.Or(began, place); a.PlaceNever {
+					return
+				}
 				if gone = gone || !yield(lockTurn{Place: place}, nil); gone {
 					cancel()
 				}
@@ -74,7 +81,7 @@ func acquire(ctx context.Context, s *lock.Store, a *lockAsking) iter.Seq2[lockTu
 		switch {
 		case err != nil && !gone:
 			yield(lockTurn{}, err)
-		case err == nil && (gone || !yield(lockTurn{Grant: &g}, nil)):
+		case err == nil && (gone || !yield(lockTurn{Place: began, Grant: &g}, nil)):
 			_, _ = s.Release(context.WithoutCancel(ctx), a.Tenant, lock.Holding{Name: g.Name, Agent: g.Agent, Token: g.Token}, a.Durability)
 		}
 	}
@@ -114,17 +121,16 @@ func (l *Locks) Acquire(ctx context.Context, r lock.Request) (g lock.Grant, err 
 	}
 	waited := false
 	for t, err := range caller.Stream(ctx, l.c, lockAcquire, lockAsking{op.Of(l.tenant), r.Name, r.Agent, r.Mode, op.InMs(r.TTL), r.Purpose, r.Wait,
-		op.InMs(r.MaxWait), op.InMs(r.Claim), r.Priority, r.Durability, r.PlaceOnce || r.Moved == nil}) {
-		switch {
-		case err != nil:
+		op.InMs(r.MaxWait), op.InMs(r.Claim), r.Priority, r.Durability, r.PlaceOnce, r.Moved == nil}) {
+		if err != nil {
 			return g, err
+		}
+		waited = waited || t.Place > 0
+		switch {
 		case t.Grant != nil:
 			g = *t.Grant
-		default:
-			waited = true
-			if r.Moved != nil {
-				r.Moved(t.Place)
-			}
+		case r.Moved != nil:
+			r.Moved(t.Place)
 		}
 	}
 	if g.Token == 0 {

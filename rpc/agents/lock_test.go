@@ -2,6 +2,7 @@ package agents
 
 import (
 	"context"
+	"io"
 	"testing"
 	"time"
 
@@ -13,28 +14,63 @@ import (
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// listener notes what was asked of a stream, and answers nothing.
+// listener notes what was asked of a stream, and answers what it has, or nothing.
 type listener struct {
 	daemon
 	request *stoav1.LockAcquireRequest
+	answers []*stoav1.LockAcquireResponse
+	renewed int
 }
 
 func (l *listener) Open(_ context.Context, _ *op.Method, req proto.Message) (op.Receiver, error) {
 	l.request = req.(*stoav1.LockAcquireRequest)
-	return &sent{}, nil
+	return l, nil
 }
 
-// Who does not ask for its place is told once that it waits, and not whenever others go.
+func (l *listener) RecvMsg(m any) error {
+	if len(l.answers) == 0 {
+		return io.EOF
+	}
+	proto.Merge(m.(proto.Message), l.answers[0])
+	l.answers = l.answers[1:]
+	return nil
+}
+
+func (l *listener) Unary(_ context.Context, m *op.Method, _, _ any) error {
+	if m.Name == "Lock.Renew" {
+		l.renewed++
+	}
+	return nil
+}
+
+// Who does not ask for its place is not told that it waits; who asks once, not whenever others go.
 func TestPlacesAreAskedForWhereSomebodyListens(t *testing.T) {
 	moved := func(int) {}
 	for _, c := range []struct {
-		moved func(int)
-		once  bool
-		want  bool
-	}{{nil, false, true}, {moved, false, false}, {moved, true, true}} {
-		l := &listener{}
+		moved       func(int)
+		once, never bool
+	}{{nil, false, true}, {moved, false, false}, {moved, true, false}} {
+		l := new(listener)
 		_, err := NewLocks(l, "t").Acquire(t.Context(), lock.Request{Name: lock.Task("1"), Agent: "a", Wait: true, TTL: time.Second, Moved: c.moved, PlaceOnce: c.once})
 		require.Error(t, err, "there was no grant")
-		require.Equal(t, c.want, l.request.GetPlaceOnce())
+		require.Equal(t, c.once, l.request.GetPlaceOnce())
+		require.Equal(t, c.never, l.request.GetPlaceNever())
+	}
+}
+
+func TestALockThatWasWaitedForIsRenewed(t *testing.T) {
+	long := &stoav1.LockGrant{Name: "task:1", Agent: "a", Token: 5, Mode: stoav1.LockMode_LOCK_MODE_EXCLUSIVE, AcquiredMs: 1000, ExpiresMs: 3_600_000, UntilMs: 3_600_000}
+	for _, c := range []struct {
+		answers []*stoav1.LockAcquireResponse
+		renewed int
+	}{
+		{[]*stoav1.LockAcquireResponse{{Grant: long}}, 0},
+		{[]*stoav1.LockAcquireResponse{{Place: 1, Grant: long}}, 1},
+		{[]*stoav1.LockAcquireResponse{{Place: 1}, {Grant: long}}, 1},
+	} {
+		l := &listener{answers: c.answers}
+		_, err := NewLocks(l, "t").Acquire(t.Context(), lock.Request{Name: lock.Task("1"), Agent: "a", Wait: true, TTL: time.Minute})
+		require.NoError(t, err)
+		require.Equal(t, c.renewed, l.renewed)
 	}
 }

@@ -359,7 +359,9 @@ type LockAcquireRequest struct {
 	Durability Durability `protobuf:"varint,11,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
 	// The place in the queue is told once, when the request begins to wait, and not whenever it
 	// changes.
-	PlaceOnce     bool `protobuf:"varint,12,opt,name=place_once,json=placeOnce,proto3" json:"place_once,omitempty"`
+	PlaceOnce bool `protobuf:"varint,12,opt,name=place_once,json=placeOnce,proto3" json:"place_once,omitempty"`
+	// The place in the queue is not told: the grant comes alone.
+	PlaceNever    bool `protobuf:"varint,13,opt,name=place_never,json=placeNever,proto3" json:"place_never,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -478,10 +480,18 @@ func (x *LockAcquireRequest) GetPlaceOnce() bool {
 	return false
 }
 
+func (x *LockAcquireRequest) GetPlaceNever() bool {
+	if x != nil {
+		return x.PlaceNever
+	}
+	return false
+}
+
 // LockAcquireResponse is where the request stands, or, at the end, the grant.
 type LockAcquireResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The place in the queue, from 1; 0: in none.
+	// The place in the queue, from 1; 0: in none. With a grant, where the request began to
+	// wait; 0: it did not.
 	Place uint32 `protobuf:"varint,1,opt,name=place,proto3" json:"place,omitempty"`
 	// What was granted; absent: nothing yet.
 	Grant         *LockGrant `protobuf:"bytes,2,opt,name=grant,proto3" json:"grant,omitempty"`
@@ -2846,7 +2856,7 @@ const file_stoa_v1_lock_proto_rawDesc = "" +
 	"\n" +
 	"heartbeats\x18\b \x01(\rR\n" +
 	"heartbeats\x12\x18\n" +
-	"\apurpose\x18\t \x01(\tR\apurpose\"\xed\x02\n" +
+	"\apurpose\x18\t \x01(\tR\apurpose\"\x8e\x03\n" +
 	"\x12LockAcquireRequest\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -2863,7 +2873,9 @@ const file_stoa_v1_lock_proto_rawDesc = "" +
 	"durability\x18\v \x01(\x0e2\x13.stoa.v1.DurabilityR\n" +
 	"durability\x12\x1d\n" +
 	"\n" +
-	"place_once\x18\f \x01(\bR\tplaceOnce\"U\n" +
+	"place_once\x18\f \x01(\bR\tplaceOnce\x12\x1f\n" +
+	"\vplace_never\x18\r \x01(\bR\n" +
+	"placeNever\"U\n" +
 	"\x13LockAcquireResponse\x12\x14\n" +
 	"\x05place\x18\x01 \x01(\rR\x05place\x12(\n" +
 	"\x05grant\x18\x02 \x01(\v2\x12.stoa.v1.LockGrantR\x05grant\"\xb6\x01\n" +

@@ -26,6 +26,7 @@ type Stream[S, In, Item any] struct {
 	plan  func() // before the three above, and what follows, are used
 
 	single bool // messages have one item
+	ends   func(*Item) bool
 }
 
 // NewStream returns an operation. The messages of the method are what In and a list of
@@ -51,6 +52,19 @@ func NewStreamBy[S, In, Item any](m Method, do func(context.Context, S, *In) ite
 		_, o.single = o.items.(single[Item])
 	})
 	return listed(o)
+}
+
+// EndingWith has a stream without a queue end with the item that last is true of, after which do
+// yields none: it goes out together with the end of the stream, where there is a way to.
+func (o *Stream[S, In, Item]) EndingWith(last func(*Item) bool) *Stream[S, In, Item] {
+	o.ends = last
+	return o
+}
+
+// LastSender is a [grpc.ServerStream] that sends its last message together with its end.
+type LastSender interface {
+	// SendLast is SendMsg of the last message of a stream that ends without an error.
+	SendLast(m any) error
 }
 
 // Plan plans how the messages are mapped; see [Entry].
@@ -150,6 +164,9 @@ func (o *Stream[S, In, Item]) serve(h Host, s S, req proto.Message, stream grpc.
 		res := o.of.response.New().Interface()
 		if err := o.items.fill(res, &items); err != nil {
 			return err
+		}
+		if by, ok := stream.(LastSender); ok && o.ends != nil && o.ends(&items[0]) {
+			return by.SendLast(res)
 		}
 		return stream.SendMsg(res)
 	}

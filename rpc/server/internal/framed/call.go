@@ -22,6 +22,7 @@ type call struct {
 	id     uint64
 	cancel context.CancelFunc
 	stream *stream // nil: it is unary
+	told   bool    // it is answered; guarded by the connection's mu
 }
 
 // request is the payload of a frame, in memory of its own.
@@ -93,7 +94,11 @@ func (c *connection) begin(f frame.Frame, m *method) error {
 	if ends {
 		k.stream.closeInbox()
 	}
-	c.work.Go(func() { k.streaming(m) })
+	c.work.Add(1)
+	c.f.workers.run(func() {
+		defer c.work.Done()
+		k.streaming(m)
+	})
 	return nil
 }
 
@@ -119,14 +124,28 @@ func (f *Server) generated(ctx context.Context, m *method, decode func(any) erro
 	return payload, nil
 }
 
-// answer answers the call. Its place is free before: the peer may begin another call
-// as soon as it has the answer, which may be before this one has ended here.
+// answer answers the call, unless it is answered already.
 func (k *call) answer(payload mem.BufferSlice, err error) {
+	if k.claim() {
+		k.conn.answer(k.id, payload, err)
+		return
+	}
+	payload.Free()
+}
+
+// claim reports whether the call is still to be answered, which the caller does. Its place is
+// free before: the peer may begin another call as soon as it has the answer, which may be
+// before this one has ended here.
+func (k *call) claim() bool {
 	c := k.conn
 	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k.told {
+		return false
+	}
+	k.told = true
 	c.taken--
-	c.mu.Unlock()
-	c.answer(k.id, payload, err)
+	return true
 }
 
 // streaming serves a stream.
@@ -144,12 +163,17 @@ func (k *call) streaming(m *method) {
 func (k *call) ended() {
 	c := k.conn
 	k.cancel()
-	c.mu.Lock()
-	delete(c.calls, k.id)
-	c.mu.Unlock()
+	k.forget()
 	if c.flush() && c.f.isStopping() {
 		c.endIfQuiet()
 	}
+}
+
+// forget has what comes for the call from now on be dropped.
+func (k *call) forget() {
+	k.conn.mu.Lock()
+	delete(k.conn.calls, k.id)
+	k.conn.mu.Unlock()
 }
 
 // more takes a frame that is not the first of its call. What is for a call that

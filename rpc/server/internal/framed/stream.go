@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
@@ -47,17 +48,57 @@ const pagesAhead = 4
 // SendMsg sends an answer, as [grpc.ServerStream] has it. It waits for credit, and while much waits to be
 // written.
 func (s *stream) SendMsg(m any) error {
+	payload, err := s.paid(m)
+	if err != nil {
+		return err
+	}
+	if err := s.add(payload); err != nil {
+		return err
+	}
+	return s.flush()
+}
+
+// SendLast sends the last answer and the end of the stream in one write, as [op.LastSender] has
+// it: who waits for both wakes once, and not only when the handler has returned.
+func (s *stream) SendLast(m any) error {
+	payload, err := s.paid(m)
+	if err != nil {
+		return err
+	}
+	if !s.k.claim() {
+		payload.Free()
+		return status.Error(codes.Canceled, "the stream has ended")
+	}
+	s.k.forget()
+	if err := s.add(payload); err != nil {
+		return err
+	}
+	s.k.conn.answer(s.k.id, nil, nil)
+	return s.flush()
+}
+
+// paid returns an answer as it goes out, for which there is credit.
+func (s *stream) paid(m any) (mem.BufferSlice, error) {
 	payload, err := s.k.conn.f.codec.Marshal(m)
 	if err != nil {
-		return status.Error(codes.Internal, err.Error())
+		return nil, status.Error(codes.Internal, err.Error())
 	}
 	if err := s.spend(int64(payload.Len())); err != nil {
 		payload.Free()
-		return err
+		return nil, err
 	}
+	return payload, nil
+}
+
+// add brings an answer to be written with what follows.
+func (s *stream) add(payload mem.BufferSlice) error {
 	if err := s.k.conn.w.AddBehind(pagesAhead*limit.PageSize(s.k.conn.f.o.Scans), frame.Header{ID: s.k.id}, payload); err != nil {
 		return status.Error(codes.Unavailable, err.Error())
 	}
+	return nil
+}
+
+func (s *stream) flush() error {
 	if !s.k.conn.flush() {
 		return status.Error(codes.Unavailable, "the connection is lost")
 	}

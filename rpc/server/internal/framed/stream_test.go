@@ -1,0 +1,67 @@
+package framed
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/rpc/internal/frame"
+	"github.com/stoadb/stoa/rpc/internal/wire"
+	"github.com/stoadb/stoa/rpc/server/internal/limit"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+// writes are the writes to a connection.
+type writes struct {
+	net.Conn
+	list [][]byte
+}
+
+func (w *writes) Write(b []byte) (int, error) {
+	w.list = append(w.list, append([]byte(nil), b...))
+	return len(b), nil
+}
+
+func (w *writes) Read(b []byte) (int, error) {
+	if len(w.list) == 0 {
+		return 0, errors.New("no more was written")
+	}
+	n := copy(b, w.list[0])
+	w.list = w.list[1:]
+	return n, nil
+}
+
+func TestTheLastAnswerAndTheEndOfAStreamAreOneWrite(t *testing.T) {
+	w := new(writes)
+	c := &connection{f: &Server{codec: wire.NewCodec(), o: Options{Scans: new(limit.Quota)}}, w: frame.NewWriter(w, 0), calls: map[uint64]*call{}, taken: 1}
+	k := &call{conn: c, id: 7}
+	c.calls[7] = k
+	s := newStream(k, context.Background(), false)
+	require.NoError(t, s.SendMsg(&stoav1.LockAcquireResponse{Place: 1}))
+	require.NoError(t, s.SendLast(&stoav1.LockAcquireResponse{Place: 2}))
+	require.Empty(t, c.calls, "the id is free once the end is sent")
+	require.Zero(t, c.taken)
+	require.Error(t, s.SendLast(&stoav1.LockAcquireResponse{}), "it has ended")
+	k.answer(nil, errors.New("what the handler returns later is told to nobody"))
+	require.NoError(t, c.w.Flush(false))
+	require.Zero(t, c.taken, "its place is given back once")
+
+	require.Len(t, w.list, 2)
+	r := frame.NewReader(w)
+	var got []frame.Header
+	for len(w.list) > 0 || r.Buffered() > 0 {
+		f, ok, err := r.Next()
+		require.NoError(t, err)
+		if !ok {
+			require.NoError(t, r.Fill())
+			continue
+		}
+		got = append(got, f.Header)
+	}
+	require.Len(t, got, 3)
+	require.Equal(t, []frame.Flags{0, 0, frame.End}, []frame.Flags{got[0].Flags, got[1].Flags, got[2].Flags})
+	require.Zero(t, got[2].Length)
+}
