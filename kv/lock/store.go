@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math"
+	"runtime"
 	"sync"
 
 	"github.com/stoadb/stoa/engine"
@@ -264,6 +265,9 @@ func (s *Store) take(ctx context.Context, t *tenant, d engine.Durability, own *w
 		return u.finish()
 	})
 	orphans := u.end(err)
+	if err == nil && len(u.granted) > 0 && (own == nil || u.granted[0].w != own) {
+		runtime.Gosched() // those who have waited are told before this caller is
+	}
 	for _, g := range orphans { // nobody waits for them any more
 		_, _ = s.Release(context.WithoutCancel(ctx), t.name, Holding{g.Name, g.Agent, g.Token}, d)
 	}
