@@ -35,9 +35,9 @@ type Type struct {
 	// Last has a deletion and an expiry say what the value was, if that has no more than
 	// Inline bytes: to watchers and in the log, where nothing else knows it any more.
 	Last bool
-	// Changed is called with each change of a record in its batch, expiry included: what the
-	// record was, whose Kind is 0 where there was none, and what it is. What it changes lands
-	// with that; an error of it is the batch's. The same holds for it as for Job. nil: nobody
+	// Changed is called with each change of a record in its batch, before the record is put,
+	// expiry included: what it was, whose Kind is 0 where there was none, and what it is. What
+	// Changed changes lands with that; an error of it is the batch's. The same holds for it as for Job. nil: nobody
 	// is told.
 	Changed func(tx *Tx, old, r Record) error
 	// Job does what is due; see [Tx.Schedule]. It must not block, as it runs while
