@@ -22,8 +22,13 @@ func (r *kvRun) gets(c *rpc.Client) *crew {
 	})
 }
 
+// puts is one caller that puts values, not synced: a release is a change as well.
+func (r *kvRun) puts(c *rpc.Client) *crew {
+	return r.crew("put", 1, func(random *rand.Rand) func() error { return r.put(c, random) })
+}
+
 // lockHandoffs compares how soon who waits has a lock, once its holder begins to release
-// it, with gets.
+// it, with gets and puts.
 func (r *kvRun) lockHandoffs(result Result) (Result, error) {
 	var agents [2]*lockAgent
 	for i := range agents {
@@ -37,10 +42,13 @@ func (r *kvRun) lockHandoffs(result Result) (Result, error) {
 	}
 	err := r.daemon.with(func(c *rpc.Client) (err error) {
 		handoffs := &crew{name: "handoff", elsewhere: r.daemon.process.cpu, release: func() {}, whole: func(d time.Duration) share { return handOver(agents, d) }}
-		if result, err = takeTurns(r.options, result, []*crew{r.gets(c), handoffs}); err != nil {
+		if result, err = takeTurns(r.options, result, []*crew{r.gets(c), r.puts(c), handoffs}); err != nil {
 			return err
 		}
-		result.figure("p50 of handoff / of kv", result.measure("handoff").P50/result.measure("kv").P50, "", "at most 2")
+		get, put, handoff := result.measure("kv").P50, result.measure("put").P50, result.measure("handoff").P50
+		result.figure("p50 of handoff / of kv", handoff/get, "", "at most 2")
+		result.figure("p50 of handoff / of put", handoff/put, "", "")
+		result.figure("p50 of put / of kv", put/get, "", "")
 		return nil
 	})
 	return result, err
