@@ -224,7 +224,11 @@ func (c *checker) record(row storedRow) error {
 			return err
 		}
 		for _, term := range list {
-			if err := c.need("index", row, Row{Scope: row.Scope, Shape: ShapeIndex, Index: index.Number, Name: term, Key: row.Key}); err != nil {
+			value, err := c.get(Row{Scope: row.Scope, Shape: ShapeIndex, Index: index.Number, Name: term, Key: row.Key}.AppendKey(nil))
+			if err == nil && value == nil {
+				err = c.find("index", row.raw, "its row of index %s is missing", index.Name)
+			}
+			if err != nil {
 				return err
 			}
 		}

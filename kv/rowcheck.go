@@ -34,6 +34,14 @@ func RecordOf(row Row, value []byte) (r Record, whole bool, err error) {
 	return r, true, err
 }
 
+// EntryOf returns the entry of a stream that a row of shape entry has. It shares memory
+// with value. It returns engine.ErrCorrupt.
+func EntryOf(row Row, value []byte) (Entry, error) {
+	e, err := parseEntry(row.AppendKey(nil), value)
+	e.Number = row.Number
+	return e, err
+}
+
 // WithValue returns the value of a row of shape record, revision or log that RecordOf has
 // read, as it is with another value in its record, for copies of a store.
 func WithValue(row Row, stored, value []byte) []byte {

@@ -81,6 +81,7 @@ var Codes = []Code{
 	{"ledger-chain", "full", "an event of a ledger that was changed, was replaced, or is missing"},
 	{"ledger-head", "full", "a ledger that does not end with its head: the newest events are missing, or the head is, or it is another's"},
 	{"lock-row", "full", "a lock that no grant makes, or an agent that cannot be: bytes, holders, tokens, or an expiry that is not the last holder's"},
+	{"event-row", "full", "a row of a stream that nothing told makes: an entry that does not parse, a stream or a group of another name, or a group missing that every stream has"},
 	{"limit-row", "full", "a limit whose history can't be: its bytes, more instants than it lets pass, or an expiry that is not the last one's"},
 	{"job-row", "full", "a job that cannot be: its bytes, a token or a place that is later than its row, one that expires and is not dead, or is dead and does not"},
 	{"setting-row", "full", "a setting of no known name, or whose value is not of its type, in canonical form and within its bounds"},

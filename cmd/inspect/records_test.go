@@ -206,7 +206,7 @@ func TestVerifyLooksAtRecordsAndLedgers(t *testing.T) {
 					b.Delete(column.Generic, r.key)
 				}
 			}
-		}, "kv-index", []string{`collection intent of tenant "acme"`, `record "int-20251130-x1y2z3"`, "its index row is missing"}},
+		}, "kv-index", []string{`collection intent of tenant "acme"`, `record "int-20251130-x1y2z3"`, "its row of index by_"}},
 		"an index row too many": {func(t *testing.T, s *Source, b *engine.Batch) {
 			r := findRow(t, s, policy.Intents, kv.ShapeIndex, "x1y2z3")
 			r.kv.Key = []byte("int-20251130-zzzzzz")
