@@ -11,6 +11,7 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
+	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/namespace"
 )
 
@@ -20,6 +21,7 @@ type ExportOptions struct {
 	Columns   []column.Column  // only these; nil: all
 	Context   *codec.ContextID // only the rows of a context
 	Namespace *codec.GroupID   // only the rows of a namespace and the groups below it
+	Tenant    *string          // only the rows of a tenant of key-values, and what those of all tenants go by
 	Plain     bool             // lines are not compressed
 	Reveal    bool             // secrets are shown
 	Progress  func(rows uint64)
@@ -139,6 +141,9 @@ func (o *ExportOptions) what() string {
 	if o.Namespace != nil {
 		parts = append(parts, "namespace "+o.Namespace.String())
 	}
+	if o.Tenant != nil {
+		parts = append(parts, fmt.Sprintf("tenant %q", *o.Tenant))
+	}
 	if parts == nil {
 		return "everything"
 	}
@@ -148,8 +153,11 @@ func (o *ExportOptions) what() string {
 // filter returns which rows are wanted. What of the groups cannot be read is in out.
 func (o *ExportOptions) filter(s *Source, out *Exported) (func(column.Column, []byte, []byte) bool, error) {
 	switch {
-	case o.Context != nil && o.Namespace != nil:
-		return nil, fmt.Errorf("inspect: an export of a context or of a namespace, not of both")
+	case o.Context != nil && o.Namespace != nil || o.Tenant != nil && (o.Context != nil || o.Namespace != nil):
+		return nil, fmt.Errorf("inspect: an export of a context, of a namespace or of a tenant, and not of two of them")
+	case o.Tenant != nil:
+		rows, err := kv.RowsOf(s, *o.Tenant)
+		return func(c column.Column, key, _ []byte) bool { return ofTenant(rows, c, key) }, err
 	case o.Context != nil:
 		id := string(o.Context[:])
 		return func(c column.Column, key, _ []byte) bool { return concerns(c, key, id) }, nil
@@ -161,6 +169,15 @@ func (o *ExportOptions) filter(s *Source, out *Exported) (func(column.Column, []
 		return func(c column.Column, key, value []byte) bool { return o.inNamespace(s, groups, c, key, value) }, nil
 	}
 	return func(column.Column, []byte, []byte) bool { return true }, nil
+}
+
+// ofTenant reports whether a row is one of a tenant.
+func ofTenant(rows kv.TenantRows, c column.Column, key []byte) bool {
+	if c != column.Generic || !keys.Scope(key).IsKV() {
+		return false
+	}
+	row, err := kv.ParseRow(key)
+	return err == nil && rows.Has(row)
 }
 
 // inNamespace reports whether a row is one of a namespace: of its groups, of their

@@ -21,6 +21,7 @@ type exportFlags struct {
 	out                string
 	columns            []string
 	context, namespace string
+	tenant             string
 	plain              bool
 	secrets            bool
 }
@@ -30,8 +31,8 @@ func newExport(p *cli.Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export [DIR]",
 		Short: "Write the records of a store as lines of JSON",
-		Long: `Write the records of a store, of some columns, of a context or of a namespace, as
-lines of JSON, compressed with zstd unless --plain is given. Secrets are redacted, and ops
+		Long: `Write the records of a store, of some columns, of a context, of a namespace or of a
+tenant of key-values (its records, locks, events, jobs and settings too), as lines of JSON, compressed with zstd unless --plain is given. Secrets are redacted, and ops
 of namespaces are sealed as they travel, without what their keys open and what follows from
 that, so that a dump may be handed on; ` + "`stoa import`" + ` passes over them. What cannot be read is
 listed, the rest is written, and it exits 2. With --reveal-secrets
@@ -77,6 +78,7 @@ terminal.
 	fs.StringSliceVar(&f.columns, "column", nil, "only these columns")
 	fs.StringVar(&f.context, "context", "", "only the records of this context")
 	fs.StringVar(&f.namespace, "namespace", "", "only the records of this namespace and the groups below it")
+	fs.StringVar(&f.tenant, "tenant", "", "only the records of this tenant of key-values")
 	fs.BoolVar(&f.plain, "plain", false, "do not compress")
 	fs.BoolVar(&f.secrets, "reveal-secrets", false, "secrets as they are, to --out or a terminal only")
 	return cmd
@@ -97,8 +99,11 @@ func (f *exportFlags) options(p *cli.Process) (o inspect.ExportOptions, err erro
 		}
 		o.Columns = append(o.Columns, c)
 	}
-	if f.context != "" && f.namespace != "" {
-		return o, cli.Bad(errors.New("--context and --namespace exclude each other"), "")
+	if f.context != "" && f.namespace != "" || f.tenant != "" && f.context+f.namespace != "" {
+		return o, cli.Bad(errors.New("--context, --namespace and --tenant exclude each other"), "")
+	}
+	if f.tenant != "" {
+		o.Tenant = &f.tenant
 	}
 	return o, nil
 }
