@@ -10,7 +10,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"syscall"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,15 +19,6 @@ import (
 	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/dag"
-	"github.com/stoadb/stoa/kv"
-	"github.com/stoadb/stoa/kv/event"
-	"github.com/stoadb/stoa/kv/job"
-	"github.com/stoadb/stoa/kv/kvstorage"
-	"github.com/stoadb/stoa/kv/limit"
-	"github.com/stoadb/stoa/kv/lock"
-	"github.com/stoadb/stoa/kv/policy"
-	"github.com/stoadb/stoa/kv/session"
-	"github.com/stoadb/stoa/kv/setting"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc/server"
 	"github.com/stoadb/stoa/rpc/server/socket"
@@ -169,41 +159,6 @@ func (s *settings) serveStore(ctx context.Context, st *store, activated net.List
 		return cli.CannotOpen(err)
 	}
 	defer func() { err = errors.Join(err, contexts.Close()) }()
-	substrate, err := kv.Open(st, kv.Options{Log: log})
-	if err != nil {
-		return cli.CannotOpen(err)
-	}
-	defer func() { err = errors.Join(err, substrate.Close()) }()
-	storage, err := kvstorage.New(substrate, s.storage)
-	if err != nil {
-		return cli.CannotOpen(err)
-	}
-	policies, err := policy.New(substrate, policy.Options{})
-	if err != nil {
-		return cli.CannotOpen(err)
-	}
-	events, err := event.New(substrate, event.Options{})
-	if err != nil {
-		return cli.CannotOpen(err)
-	}
-	configured, err := setting.New(substrate, setting.Options{Log: log})
-	if err != nil {
-		return cli.CannotOpen(err)
-	}
-	limits, err := limit.New(substrate, limit.Options{})
-	if err != nil {
-		return cli.CannotOpen(err)
-	}
-	sessions, err := session.New(policies.Records(), session.Options{})
-	if err != nil {
-		return cli.CannotOpen(err)
-	}
-	locks, err := lock.New(substrate, lock.Options{Config: configured.Locks, Limits: limits, Events: events, Log: log,
-		NoSweep: slices.Contains(s.jobsOff, job.DeadlockDetect)})
-	if err != nil {
-		return cli.CannotOpen(err)
-	}
-	defer locks.Close()
 	namespaces, err := namespace.Open(st, namespace.Options{Log: log})
 	if err != nil {
 		return cli.CannotOpen(err)
@@ -217,18 +172,18 @@ func (s *settings) serveStore(ctx context.Context, st *store, activated net.List
 		return cli.CannotOpen(err)
 	}
 	defer func() { err = errors.Join(err, blobs.Close()) }()
-	parts := coordination{records: policies.Records(), settings: configured, events: events, locks: locks, blobs: blobs, off: s.jobsOff}
-	approvals, jobs, err := parts.open(substrate, log)
+	capable, err := openCapabilities(st, capabilityOptions{storage: s.storage, off: s.jobsOff, blobs: blobs, log: log})
 	if err != nil {
 		return cli.CannotOpen(err)
 	}
-	defer jobs.Close()
+	defer func() { err = errors.Join(err, capable.Close()) }()
 	o := server.Options{
-		Dag: contexts, KV: storage, Records: policies.Records(), Policies: policies, Locks: locks, Limits: limits, Settings: configured, Events: events, Jobs: jobs, Sessions: sessions, Approvals: approvals, Namespaces: namespaces, Raw: s.raw, Tenants: s.tenants,
+		Dag: contexts, Namespaces: namespaces, Raw: s.raw, Tenants: s.tenants,
 		Info: st.info, AllowUIDs: s.allowUIDs, AllowGIDs: s.gids, SecretUIDs: s.secretUIDs,
 		DrainTimeout: s.drainTimeout, Logger: log,
 		Blobs: blobs,
 	}
+	capable.served(&o)
 	stopMetrics, err := s.serveMetrics(&o, log)
 	if err != nil {
 		return err
