@@ -9,5 +9,5 @@ import (
 // README.md lists rows with their tests; each is there, and has the row's number in its
 // name.
 func TestEveryListedRowHasItsTest(t *testing.T) {
-	kvtest.Rows(t, nil, "*_test.go", "../../rpc/server/job_test.go", "../lock/job_test.go")
+	kvtest.Rows(t, nil, "*_test.go", "../../cmd/stoa/internal/daemon/*_test.go", "../../rpc/server/job_test.go", "../lock/job_test.go")
 }

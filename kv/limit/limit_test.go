@@ -74,7 +74,9 @@ func (h *host) key(key string) string {
 	return string(found)
 }
 
-func TestEveryRowHasATest(t *testing.T) { kvtest.Rows(t, nil, "*_test.go") }
+func TestEveryRowHasATest(t *testing.T) {
+	kvtest.Rows(t, nil, "*_test.go", "../../cmd/stoa/internal/daemon/*_test.go")
+}
 
 var create = Name{"tasks:create", "user-123"}
 

@@ -72,7 +72,9 @@ func (h *host) delete(tenant, name string) bool {
 	return was
 }
 
-func TestEveryRowHasATest(t *testing.T) { kvtest.Rows(t, nil, "*_test.go") }
+func TestEveryRowHasATest(t *testing.T) {
+	kvtest.Rows(t, nil, "*_test.go", "../../cmd/stoa/internal/daemon/*_test.go")
+}
 
 // Each setting that acceptance names is there, has its default, takes what is of its type,
 // and refuses everything else; so is every other.
