@@ -33,14 +33,19 @@ func (t *Translation) check() error {
 	}
 	for _, of := range t.Documents() {
 		for _, d := range of.List {
-			var e *record.Error
-			switch err := declared[of.Collection].Importable(d.JSON); {
-			case errors.As(err, &e):
-				return d.refused(fmt.Errorf("the field %s of the %s: %s; correct it in the dump", e.Field, of.Collection, e.Reason))
-			case err != nil:
-				return err
+			if err := declared[of.Collection].Importable(d.JSON); err != nil {
+				return d.refused(refusedField(of.Collection, err))
 			}
 		}
 	}
 	return nil
+}
+
+// refusedField is the error about a document of a collection that refuses it.
+func refusedField(collection string, err error) error {
+	var e *record.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	return fmt.Errorf("the field %s of the %s: %s; correct it in the dump", e.Field, collection, e.Reason)
 }

@@ -63,7 +63,11 @@ func (r *runner) do(line int, words []string) error {
 	if len(words)-1 < c.least {
 		return fmt.Errorf("%s wants more: it is written as %s", name, c.usage)
 	}
-	if err := c.do(r, words[1:]); err != nil {
+	err := c.do(r, words[1:])
+	if err != nil && len(words) > 1 && ofSessions(words[1]) {
+		err = errors.New("it can't be read, and is not repeated, since ids of sessions are secrets")
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w; it is written as %s", name, err, c.usage)
 	}
 	r.dump.Commands++
@@ -320,6 +324,7 @@ func (*runner) ignored([]string) error { return nil }
 
 // shortened is a word for a message.
 func shortened(word string) string {
+	word = shown(word)
 	if len(word) > 40 {
 		return word[:40] + "…"
 	}

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// lockLasts is how long a lock is held, from the import on, that does not say: so long its
-// holder has to renew it.
+// lockLasts is how long a lock is held that does not say, from when the dump was taken: as
+// long as the source's holders have to renew one. So it is over for whoever imports later, or
+// once more.
 const lockLasts = 30 * time.Second
 
 // lock translates the keys of locks.
@@ -43,7 +44,7 @@ func (t *translator) held(name, lock string, v *Value) error {
 			return fmt.Errorf("the field expires_at: %q is no time such as 2026-03-18T15:30:30Z", shortened(says))
 		}
 	} else if until.IsZero() {
-		until = t.now.Add(lockLasts)
+		until = t.dump.Taken.Add(lockLasts)
 	}
 	if !until.After(t.now) {
 		return t.left(name, Over)

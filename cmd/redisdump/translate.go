@@ -22,7 +22,7 @@ type Translation struct {
 
 // Origin is the key that something is translated from, and where in the dump that is.
 type Origin struct {
-	Key  string // as the dump has it
+	Key  string // as the dump has it, but for the id of a session, which is a secret: its handle
 	Line int    // of the last command that changed it
 }
 
@@ -59,7 +59,7 @@ type Setting struct {
 
 // Left is a key that is not imported, and why.
 type Left struct {
-	Key  string
+	Key  string // as that of an Origin
 	Kind string // of what it is about, such as "lock"
 	Why  string
 }
@@ -95,17 +95,11 @@ type translator struct {
 func Translate(d *Dump, now time.Time) (*Translation, error) {
 	t := translator{dump: d, now: now.UTC().Truncate(time.Millisecond), parts: map[string]map[string]string{}, risks: map[string]int{}, asked: map[string]bool{}}
 	names := d.Names()
-	plain := make(map[string]string, len(names))
 	for _, name := range names {
-		key := strings.NewReplacer("{", "", "}", "").Replace(name)
-		if !strings.HasPrefix(key, "ade:") {
-			key = "ade:" + key
-		}
-		plain[name] = key
-		t.look(key, d.Values[name])
+		t.look(plain(name), d.Values[name])
 	}
 	for _, name := range names {
-		if err := t.key(name, strings.TrimPrefix(plain[name], "ade:"), d.Values[name]); err != nil {
+		if err := t.key(name, strings.TrimPrefix(plain(name), "ade:"), d.Values[name]); err != nil {
 			return nil, t.at(name).refused(err)
 		}
 	}
@@ -118,7 +112,7 @@ func Translate(d *Dump, now time.Time) (*Translation, error) {
 }
 
 // at is where a key is.
-func (t *translator) at(name string) Origin { return Origin{name, t.dump.Values[name].Line} }
+func (t *translator) at(name string) Origin { return Origin{shown(name), t.dump.Values[name].Line} }
 
 // refused is the error about a key.
 func (o Origin) refused(err error) error {
@@ -194,7 +188,7 @@ func (t *translator) left(name, why string) error {
 	if kind == "" {
 		kind = "other"
 	}
-	t.Left = append(t.Left, Left{name, kind, why})
+	t.Left = append(t.Left, Left{shown(name), kind, why})
 	return nil
 }
 
@@ -221,19 +215,5 @@ func (t *translator) setting(name, key string, v *Value) error {
 		return err
 	}
 	t.Settings = append(t.Settings, Setting{t.at(name), key, value})
-	return nil
-}
-
-// session translates a session, whose fields are those of the document.
-func (t *translator) session(name, id string, v *Value) error {
-	if err := v.wanted(Hash); err != nil {
-		return err
-	}
-	doc, err := typed(v.Fields, map[string]shape{"roles": anyJSON, "permissions": anyJSON})
-	if err != nil {
-		return err
-	}
-	doc["session_id"] = id
-	t.Sessions = append(t.Sessions, Document{t.at(name), id, encode(doc)})
 	return nil
 }

@@ -139,6 +139,39 @@ func TestLocksAgentsSessionsAndSettingsAreTranslated(t *testing.T) {
 	require.JSONEq(t, `{"session_id":"s-1","user_id":"user-7","user_name":"Seven","roles":["admin"],"permissions":[],"created_at":"2026-03-18T12:00:00Z","last_active":"2026-03-18T15:00:00Z"}`, string(tr.Sessions[0].JSON))
 }
 
+// The id of a session is a secret: nothing that is said of a dump shows it.
+func TestIDsOfSessionsAreNotShown(t *testing.T) {
+	const id = "sess-secret"
+	for _, text := range []string{
+		"HSET session:" + id + " roles [}",
+		"HSET ade:{session:" + id + "} user_id u created_at now",
+		"HSET ade:session:" + id + ":x user_id u",
+		"SET ade:session:" + id + " x EX " + id,
+		"HSET ade:session:" + id + " " + id,
+		"ZADD ade:session:index:user:u " + id + " 1",
+		"SET ade:session:" + id + " x\nHSET ade:session:" + id + " a b",
+		"ade:session:" + id,
+		"HSET ade:session:" + id + " user_id u created_at 2020-01-01T00:00:00Z",
+		"HSET ade:session:" + id + " user_id u\nSADD ade:session:index:user:u " + id,
+	} {
+		d, err := Read(strings.NewReader(text), now)
+		var tr *Translation
+		if err == nil {
+			tr, err = Translate(d, now)
+		}
+		if err != nil {
+			require.NotContains(t, err.Error(), id, text)
+			continue
+		}
+		for _, l := range tr.Left {
+			require.NotContains(t, l.Key+l.Why, id, text)
+		}
+		for _, s := range tr.Sessions {
+			require.NotContains(t, s.Key+s.ID, id, text)
+		}
+	}
+}
+
 // Every key is translated, or left with the reason.
 func TestNoKeyIsLeftWithoutAWord(t *testing.T) {
 	why, kinds := map[string]string{}, map[string]string{}
@@ -160,7 +193,8 @@ func TestNoKeyIsLeftWithoutAWord(t *testing.T) {
 // A dump comes to the same whenever it is imported, but for what is over by then.
 func TestADumpComesToTheSameWheneverItIsImported(t *testing.T) {
 	at := func(later time.Duration) *Translation {
-		d, err := Read(strings.NewReader("HSET ade:task:t:metadata author_id a\nSET ade:task:t:preview {} EX 3600\nHSET lock:task:t holder_agent_id a\nPEXPIRE lock:task:t 20000\n"+
+		d, err := Read(strings.NewReader("HSET ade:task:t:metadata author_id a\nSET ade:task:t:preview {} EX 3600\nHSET lock:task:t holder_agent_id a\nPEXPIRE lock:task:t 20000\nSET lock:task:v1 a\n"+
+			"HSET ade:session:s-1 user_id u\nPEXPIRE ade:session:s-1 20000\n"+
 			"HSET ade:approval:request:a task_id t reviewer_id r status 0\nHSET ade:approval:delegation:u:p delegate_to x cascade false active true"), now)
 		require.NoError(t, err)
 		tr, err := Translate(d, now.Add(later))
@@ -169,10 +203,11 @@ func TestADumpComesToTheSameWheneverItIsImported(t *testing.T) {
 	}
 	first := at(0)
 	require.Equal(t, now.Add(20*time.Second), first.Locks[0].Until)
+	require.Equal(t, now.Add(30*time.Second), first.Locks[1].Until, "as long as the source's holders have, since it does not say")
 	require.Equal(t, first, at(19*time.Second))
 	late := at(time.Hour)
 	require.Equal(t, first.Documents()[1], late.Documents()[1])
-	require.Equal(t, []Left{{"ade:task:t:preview", "task", Over}, {"lock:task:t", "lock", Over}}, late.Left)
+	require.Equal(t, []Left{{"ade:session:@6a840baf5d8c3ff241688aeb14546e65", "session", Over}, {"ade:task:t:preview", "task", Over}, {"lock:task:t", "lock", Over}, {"lock:task:v1", "lock", Over}}, late.Left)
 	require.Empty(t, late.Previews)
 }
 
@@ -198,7 +233,9 @@ func TestWhatCannotBeTranslatedIsNamedByItsKeyAndLine(t *testing.T) {
 		"HSET ade:config:lock:default_ttl a 1":                                               "it holds a hash, where the pattern has a string",
 		"\nHSET ade:task:t:metadata author_id a\nHSET ade:task:t:config type x priority 500": "line 3: the key ade:task:t:config: the field config.priority of the task: ",
 		"SET ade:config:lock:default_ttl soon":                                               "line 1: the key ade:config:lock:default_ttl: setting: VALIDATION_ERROR",
-		"SET ade:session:s x":                                                                "it holds a string, where the pattern has a hash",
+		"SET ade:session:s-1 x":                                                              "the key ade:session:@6a840baf5d8c3ff241688aeb14546e65: it holds a string, where the pattern has a hash",
+		"HSET ade:session:s user_name x":                                                     "the field user_id of the session: ",
+		"HSET ade:session:s user_id x ttl_seconds long":                                      `the field ttl_seconds: "long" is no integer`,
 	} {
 		d, err := Read(strings.NewReader(text), now)
 		require.NoError(t, err, text)

@@ -2,8 +2,10 @@ package record
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/stoadb/stoa/kv/document"
 )
@@ -24,6 +26,13 @@ func (s *Store) Draft(collection string, doc []byte) (*Draft, error) {
 	}
 	made, err := c.made(doc, s.kv.Now(), s.o.Rand)
 	return &Draft{collection, bytes.Clone(doc), made}, c.told(err)
+}
+
+// Creatable returns the refusal of a document with an id of its own that would not be made a
+// record at a time; nil: it would, unless its id is taken.
+func (c *Collection) Creatable(doc []byte, now time.Time) error {
+	_, err := c.made(doc, now, rand.Reader)
+	return c.told(err)
 }
 
 // Insert makes the record of a draft; see [Store.Create]. A draft may be inserted again,

@@ -66,16 +66,42 @@ func (s *Store) drafts(docs []json.RawMessage, first int) (batch []imported, ove
 }
 
 func (s *Store) imported(text json.RawMessage, now time.Time) (newSession, error) {
-	doc, err := object("doc", text)
+	doc, err := importable(text)
 	if err != nil {
 		return newSession{}, err
 	}
+	return s.draft(doc, now)
+}
+
+// importable is the canonical form of a document that says what an import asks of one.
+func importable(text json.RawMessage) (json.RawMessage, error) {
+	doc, err := object("doc", text)
+	if err != nil {
+		return nil, err
+	}
 	for _, field := range []string{fieldID, fieldCreated} {
 		if !says(doc, field) {
-			return newSession{}, malformed(field, "it is required of a session that is imported")
+			return nil, malformed(field, "it is required of a session that is imported")
 		}
 	}
-	return s.draft(doc, now)
+	return doc, nil
+}
+
+// Importable says until when the session of a document is there that is imported at a time:
+// not after that, its time is over, and an import leaves it. It returns the refusal of a
+// document that an import would not take.
+func Importable(doc json.RawMessage, now time.Time) (until time.Time, err error) {
+	if doc, err = importable(doc); err != nil {
+		return until, err
+	}
+	if doc, until, err = timed(doc, now); err != nil {
+		return until, err
+	}
+	c, err := declaredOnce()
+	if err != nil {
+		return until, err
+	}
+	return until, c.Creatable(doc, now)
 }
 
 // load makes those of a batch that there are none of yet.

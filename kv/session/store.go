@@ -140,30 +140,39 @@ type newSession struct {
 	until  time.Time
 }
 
-// draft prepares a new session. What it has not is that it is made now, and was active last
-// when it was made; it is there for what is left of its time.
-func (s *Store) draft(doc json.RawMessage, now time.Time) (n newSession, err error) {
+// timed gives a new session its times, and returns until when it is there. What it has not is
+// that it is made now, and was active last when it was made; it is there for what is left of
+// its time.
+func timed(doc json.RawMessage, now time.Time) (_ json.RawMessage, until time.Time, err error) {
 	created, err := instant(doc, fieldCreated, now)
 	if err != nil {
-		return n, err
+		return nil, until, err
 	}
 	active, err := instant(doc, fieldActive, created)
 	if err != nil {
-		return n, err
+		return nil, until, err
 	}
 	from := created
 	if is(doc, fieldSliding) {
 		from = active
 	}
-	n.until, err = instant(doc, fieldExpires, from.Add(lifetime(doc)))
+	until, err = instant(doc, fieldExpires, from.Add(lifetime(doc)))
 	if err != nil {
-		return n, err
+		return nil, until, err
 	}
-	if most := now.Add(lifetime(doc)); n.until.After(most) { // by another clock, which counts for nothing here
-		n.until = most
+	if most := now.Add(lifetime(doc)); until.After(most) { // by another clock, which counts for nothing here
+		until = most
 	}
-	for field, at := range map[string]time.Time{fieldCreated: created, fieldActive: active, fieldExpires: n.until} {
+	for field, at := range map[string]time.Time{fieldCreated: created, fieldActive: active, fieldExpires: until} {
 		doc = with(doc, field, document.FromText(document.FormatInstant(at)))
+	}
+	return doc, until, nil
+}
+
+// draft prepares a new session.
+func (s *Store) draft(doc json.RawMessage, now time.Time) (n newSession, err error) {
+	if doc, n.until, err = timed(doc, now); err != nil {
+		return n, err
 	}
 	if n.draft, err = s.records.Draft(Sessions, doc); err != nil {
 		return n, err

@@ -19,6 +19,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/document"
 	"github.com/stoadb/stoa/kv/kvtest"
 	"github.com/stoadb/stoa/kv/record"
 	"github.com/stoadb/stoa/rpc"
@@ -367,6 +368,45 @@ func TestExportsAndImportsOfRecordsOverBothFramings(t *testing.T) {
 			require.NoError(t, err)
 			break // ends the stream
 		}
+	})
+}
+
+// What an import is asked to keep, or only to look at, comes over the socket, and what it came to
+// comes back.
+func TestImportsOfRecordsKeepOrOnlyLook(t *testing.T) {
+	overBoth(t, func(t *testing.T, f rpc.Framing) {
+		c := startRecords(t, Options{}, kv.Quota{}).dialAs(t, f)
+		r, ctx := c.Records("acme"), t.Context()
+		var lines, ids []string
+		for _, title := range []string{"a", "b"} {
+			d, err := c.Records("from").Create(ctx, "task", task(title))
+			require.NoError(t, err)
+			lines, ids = append(lines, string(d.JSON)+"\n"), append(ids, d.ID)
+		}
+		load := func(o record.ImportOptions, lines ...string) record.Imported {
+			n, err := r.ImportWith(ctx, "task", strings.NewReader(strings.Join(lines, "")), o)
+			require.NoError(t, err)
+			return n
+		}
+		title := func(id string) string {
+			d, err := r.Get(ctx, "task", id)
+			require.NoError(t, err)
+			return string(document.Field(d.JSON, document.Path{"title"}))
+		}
+		require.Equal(t, record.Imported{Stored: 2}, load(record.ImportOptions{Dry: true}, lines...))
+		_, err := r.Get(ctx, "task", ids[0])
+		require.ErrorIs(t, err, record.ErrNotFound, "nothing was stored")
+		require.Equal(t, record.Imported{Stored: 1}, load(record.ImportOptions{Keep: true}, lines[0]))
+
+		other := strings.Replace(lines[0], `"a"`, `"x"`, 1)
+		kept := record.Imported{Kept: 1, Stored: 1, IDs: ids[:1]}
+		require.Equal(t, kept, load(record.ImportOptions{Keep: true, Dry: true}, other, lines[1]))
+		require.Equal(t, kept, load(record.ImportOptions{Keep: true}, other, lines[1]))
+		require.Equal(t, `"a"`, title(ids[0]))
+		require.Equal(t, record.Imported{Stored: 1, Same: 1}, load(record.ImportOptions{Dry: true}, other, lines[1]))
+		require.Equal(t, `"a"`, title(ids[0]))
+		require.Equal(t, record.Imported{Stored: 1, Same: 1}, load(record.ImportOptions{}, other, lines[1]))
+		require.Equal(t, `"x"`, title(ids[0]))
 	})
 }
 

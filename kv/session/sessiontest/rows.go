@@ -154,6 +154,11 @@ func sessionsAreImported(t *testing.T, h *Host) {
 	add(`{"session_id":"s-3","user_id":"user-7","created_at":%q,"last_active":%q,"sliding":true}`, ago(40*time.Hour), ago(23*time.Hour))
 	add(`{"session_id":"s-4","user_id":"user-8","created_at":%q,"expires_at":%q,"last_active":""}`, ago(time.Hour), ago(-2*time.Hour))
 	add(`{"session_id":"s-5","user_id":"user-8","created_at":%q,"expires_at":%q}`, ago(-time.Hour), ago(-48*time.Hour))
+	for at, left := range []time.Duration{4 * time.Hour, 0, time.Hour, 2 * time.Hour, day} { // it is said before, too
+		until, err := session.Importable(docs[at], begun)
+		require.NoError(t, err)
+		require.Equal(t, begun.Add(left), until.UTC(), at)
+	}
 	done, err := h.Import(ctx, "t", docs, engine.WAL)
 	require.NoError(t, err)
 	require.Equal(t, session.Imported{Made: 4, Over: 1}, done)

@@ -25,12 +25,13 @@ type call struct {
 	records   *rpc.Records
 	locks     *rpc.Locks
 	settings  *rpc.Settings
+	sessions  *rpc.Sessions
 }
 
 // ofTenant returns a command about what a tenant has, which --tenant names.
 func ofTenant(p *cli.Process, under string, d command) *cobra.Command {
 	return d.OfTenant(p, under, func(c *cli.Call, tenant string) *call {
-		return &call{c, c.Client.Tasks(tenant), c.Client.Approvals(tenant), c.Client.Records(tenant), c.Client.Locks(tenant), c.Client.Settings(tenant)}
+		return &call{c, c.Client.Tasks(tenant), c.Client.Approvals(tenant), c.Client.Records(tenant), c.Client.Locks(tenant), c.Client.Settings(tenant), c.Client.Sessions(tenant)}
 	})
 }
 

@@ -46,10 +46,7 @@ func (m *importer) all(t *redisdump.Translation) error {
 			}
 		}
 	}
-	for _, s := range t.Sessions {
-		m.leave("session", s.Key, "whoever it is of signs in again")
-	}
-	return nil
+	return m.allSessions(t.Sessions)
 }
 
 func eachOf[T any](list []T, fn func(T) error) error {
@@ -147,7 +144,7 @@ func (m *importer) agent(a redisdump.Agent) error {
 		return nil
 	case err != nil:
 		return err
-	case now.MaxTasks == a.Tasks && now.Status == status(a):
+	case now.MaxTasks == a.Tasks && (now.Status == status(a) || now.Status == lock.Offline): // which it is where nobody has heard of it since
 		m.same("agent", 1)
 		return nil
 	}
