@@ -102,6 +102,9 @@ func (s *stored) info(id string) Info {
 	return i
 }
 
+// LastDue is the last moment that a job can be due at, in the year 2262.
+func LastDue() time.Time { return moment(maxMoment) }
+
 func moment(ms uint64) time.Time { return time.UnixMilli(int64(ms)).UTC() }
 
 // millis is a moment in ms, rounded up, within those that there are.

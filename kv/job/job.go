@@ -111,6 +111,9 @@ func (j *Job) check() error {
 		}
 		j.Payload = payload
 	}
+	if last := LastDue(); j.Due.After(last) {
+		return invalid("due", "a job is due by %s, the last moment that is kept, and this one at %s: schedule it nearer", document.FormatInstant(last), document.FormatInstant(j.Due))
+	}
 	if j.MaxAttempts < 0 || j.MaxAttempts > MaxAttempts {
 		return invalid("max_attempts", "a job has 1 to %d attempts, and 0 is %d", MaxAttempts, PlainAttempts)
 	}

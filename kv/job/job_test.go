@@ -398,12 +398,20 @@ func TestWhatIsNoJobIsRefused(t *testing.T) {
 		{Job{ID: "a", Queue: Archive, Payload: json.RawMessage(`{"a"`)}, CodeInvalidArgument, "payload"},
 		{Job{ID: "a", Queue: Archive, Payload: json.RawMessage(`{"a":"` + long(MaxPayload) + `"}`)}, CodeTooLarge, "payload"},
 		{Job{ID: "a", Queue: Archive, MaxAttempts: MaxAttempts + 1}, CodeInvalidArgument, "max_attempts"},
+		{Job{ID: "a", Queue: Archive, Due: LastDue().Add(1)}, CodeInvalidArgument, "due"},
+		{Job{ID: "a", Queue: Archive, Due: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)}, CodeInvalidArgument, "due"},
 	} {
 		var e *Error
 		require.ErrorAs(t, h.Put(ctx, engine.WAL, c.Job), &e)
 		require.Equal(t, []any{c.code, c.field}, []any{e.Code, e.Field})
 	}
-	_, _, err := h.Add(ctx, engine.WAL, Job{ID: "a", Queue: Archive, Due: h.clock.Now()})
+	require.NoError(t, h.Put(ctx, engine.WAL, Job{ID: "last", Queue: Archive, Due: LastDue()}))
+	last, err := h.Get("last")
+	require.NoError(t, err)
+	require.Equal(t, LastDue(), last.Due)
+	_, err = h.Remove(ctx, engine.WAL, "last")
+	require.NoError(t, err)
+	_, _, err = h.Add(ctx, engine.WAL, Job{ID: "a", Queue: Archive, Due: h.clock.Now()})
 	require.ErrorIs(t, err, ErrInvalidArgument)
 	h.add("a")
 	require.ErrorIs(t, h.Put(ctx, engine.WAL, Job{ID: "b", Queue: Archive}), ErrTooMany)

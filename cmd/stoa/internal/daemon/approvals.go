@@ -106,6 +106,9 @@ func (f feed) Append(w *kv.Work, stream, name string, payload json.RawMessage) e
 type queues struct{ *job.Queues }
 
 func (q queues) Schedule(w *kv.Work, id, queue string, due time.Time, payload json.RawMessage) error {
+	if last := job.LastDue(); due.After(last) { // of a record that was imported, and has a time as far as dates go
+		due = last
+	}
 	return q.Queues.Schedule(w, job.Job{ID: id, Queue: queue, Due: due, Payload: payload})
 }
 
