@@ -11,16 +11,23 @@ import (
 
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/kvtest"
 	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/rpc"
 )
 
 // startLocks starts a daemon that has locks.
 func startLocks(t *testing.T, o Options) *testDaemon {
+	return startLocksOf(t, o, kv.Options{}, lock.Options{})
+}
+
+// startLocksOf is startLocks with options of the store and of the locks.
+func startLocksOf(t *testing.T, o Options, of kv.Options, locks lock.Options) *testDaemon {
 	eng := mem.New()
-	store, err := kv.Open(eng, kv.Options{Log: slog.New(slog.DiscardHandler)})
+	of.Log = slog.New(slog.DiscardHandler)
+	store, err := kv.Open(eng, of)
 	require.NoError(t, err)
-	o.Locks, err = lock.New(store, lock.Options{})
+	o.Locks, err = lock.New(store, locks)
 	require.NoError(t, err)
 	d := start(t, eng, o)
 	t.Cleanup(func() {
@@ -251,4 +258,37 @@ func TestAShortLockIsNotClaimed(t *testing.T) {
 		_, err := l.Release(t.Context(), rpc.LockHolding{Name: "task:1", Agent: "b", Token: g.Token}, rpc.WAL)
 		require.NoError(t, err)
 	}
+}
+
+// Where locks are held for less than who has waited has to claim one, it has the lock for all of
+// that time: it is not refused for what it has not asked for.
+func TestALockOfAShortLongestTimeIsHadByWhoWaited(t *testing.T) {
+	overBoth(t, func(t *testing.T, f rpc.Framing) {
+		const most = 2 * time.Second
+		clock := kvtest.New() // which stands still
+		short := lock.Options{Config: func(string) lock.Config { return lock.Config{MaxTTL: most} }}
+		l := startLocksOf(t, Options{}, kv.Options{Clock: clock}, short).dialAs(t, f).Locks("acme")
+		first, err := l.Acquire(t.Context(), rpc.LockRequest{Name: "task:1", Agent: "a"})
+		require.NoError(t, err)
+		require.Equal(t, most, first.Expires.Sub(first.Acquired), "the plain time is cut")
+		_, err = l.Acquire(t.Context(), rpc.LockRequest{Name: "task:2", Agent: "a", TTL: most + time.Millisecond})
+		require.ErrorIs(t, err, lock.ErrMaxTTL)
+		queued := make(chan struct{}, 1)
+		type answer struct {
+			grant rpc.LockGrant
+			err   error
+		}
+		got := make(chan answer, 1)
+		go func() {
+			g, err := l.Acquire(t.Context(), rpc.LockRequest{Name: "task:1", Agent: "b", Wait: true, Moved: func(int) { queued <- struct{}{} }})
+			got <- answer{g, err}
+		}()
+		<-queued
+		clock.Pass(most) // and so the first is over
+		a := <-got
+		require.NoError(t, a.err)
+		require.Greater(t, a.grant.Token, first.Token)
+		require.Equal(t, most, a.grant.Expires.Sub(a.grant.Acquired))
+		require.Equal(t, a.grant.Until, a.grant.Expires)
+	})
 }
