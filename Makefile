@@ -164,7 +164,7 @@ bench-build: deps
 	$(ROCKS) go -C bench/peers build -o ../../bin/bench-peers .
 	$(ROCKS) eval "$${CXX:-c++} -O2 -std=c++20 $${CGO_CFLAGS:-} -o bin/bench-loop bench/loop/loop.cc $${CGO_LDFLAGS:-} -lrocksdb -lpthread"
 
-demo: build ## run the sessions of README.md and kv/policy/README.md against a daemon of their own
+demo: build ## run the sessions of README.md and of the pages that .ci/demo names against a daemon of their own
 	@bash .ci/demo
 
 smoke: demo ## the demo, and clients in other languages where those are installed

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
@@ -33,6 +34,16 @@ func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
 		}
 		_, errs, code := stoa(append(strings.Fields(cmd.CommandPath())[1:], "--help")...)
 		require.Zero(t, code, errs)
+	})
+}
+
+// What is in backquotes in the text of a flag is taken for the name of its value.
+func TestFlagsNameTheirValuesInAWord(t *testing.T) {
+	everyCommand(func(cmd *cobra.Command) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			name, _ := pflag.UnquoteUsage(f)
+			require.NotContains(t, name, " ", "%s --%s", cmd.CommandPath(), f.Name)
+		})
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"regexp"
+	"slices"
 	"strconv"
 
 	"github.com/stoadb/stoa/codec"
@@ -33,6 +34,20 @@ func refused[E error](kind stoav1.ErrorKind, kindOf func(E) stoav1.ErrorKind, pa
 	d.fits = func(err error) bool {
 		var e E
 		return errors.As(err, &e) && kindOf(e) == kind
+	}
+	return d
+}
+
+// lacksTenant narrows the data of refusals to those that name no tenant.
+func lacksTenant(d *data) *data {
+	fits := d.fits
+	d.fits = func(err error) bool {
+		if !fits(err) {
+			return false
+		}
+		_, pairs := d.describe(err)
+		at := slices.Index(pairs, FieldField)
+		return at >= 0 && pairs[at+1] == "tenant"
 	}
 	return d
 }

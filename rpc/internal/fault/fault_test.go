@@ -22,6 +22,7 @@ import (
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/kv/event"
 	"github.com/stoadb/stoa/kv/job"
+	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/kv/limit"
 	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/record"
@@ -306,4 +307,24 @@ func TestErrorsOfDeltasCrossTheSocketWhole(t *testing.T) {
 		}
 	}
 	require.Equal(t, stoav1.ErrorKind_ERROR_KIND_SEED, Describe(fmt.Errorf("%w: its base: %w", dag.ErrSnapshot, &dag.Refusal{})).Kind)
+}
+
+// Whoever names no tenant is told how, whatever was asked for; a refusal of anything else is not.
+func TestWhoNamesNoTenantIsToldHow(t *testing.T) {
+	for _, of := range []func(field string) error{
+		func(f string) error { return &kvstorage.Error{Code: kvstorage.InvalidArgument, Field: f} },
+		func(f string) error { return &record.Error{Code: record.CodeInvalidArgument, Field: f} },
+		func(f string) error { return &lock.Error{Code: lock.CodeInvalidArgument, Field: f} },
+		func(f string) error { return &setting.Error{Code: setting.CodeValidation, Field: f} },
+		func(f string) error { return &limit.Error{Code: limit.CodeInvalidArgument, Field: f} },
+		func(f string) error { return &event.Error{Code: event.CodeInvalidArgument, Field: f} },
+		func(f string) error { return &job.Error{Code: job.CodeInvalidArgument, Field: f} },
+	} {
+		_, hint := Explain(of("tenant"))
+		require.Equal(t, hintTenant, hint, "%T", of(""))
+		_, hint = Explain(over(Describe(of("tenant"))))
+		require.Equal(t, hintTenant, hint, "%T over the socket", of(""))
+		_, hint = Explain(of("agent"))
+		require.Empty(t, hint, "%T", of(""))
+	}
 }

@@ -1,7 +1,6 @@
 package fault
 
 import (
-	"errors"
 	"strconv"
 
 	"github.com/stoadb/stoa/kv/approval"
@@ -27,16 +26,6 @@ func refusedRecord(kind stoav1.ErrorKind) *data {
 		}
 		return pairs
 	}, rebuildRecord)
-}
-
-// lacksTenant narrows the data of refusals to those that name no tenant.
-func lacksTenant(d *data) *data {
-	fits := d.fits
-	d.fits = func(err error) bool {
-		var r *record.Error
-		return fits(err) && errors.As(err, &r) && r.Field == "tenant"
-	}
-	return d
 }
 
 // recordKind returns the kind of a refusal.

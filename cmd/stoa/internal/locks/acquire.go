@@ -25,7 +25,7 @@ type asking struct {
 func (f *asking) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.agent, "agent", "", "for whom (default $"+envAgent+", else this user, host and process)")
 	fs.BoolVar(&f.shared, "shared", false, "share it with others who do: for resources")
-	fs.DurationVar(&f.ttl, "ttl", 0, "how long it is held unless it is renewed (default: config:lock:default_ttl, see `stoa setting`)")
+	fs.DurationVar(&f.ttl, "ttl", 0, "how long it is held unless it is renewed (default: what config:lock:default_ttl says, 30s)")
 	fs.IntVar(&f.priority, "priority", 0, "in the queue: 0 to 100, who has more is before who has less")
 	f.level.Register(fs)
 }

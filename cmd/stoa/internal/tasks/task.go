@@ -129,63 +129,6 @@ func newList(p *cli.Process) *cobra.Command {
 	})
 }
 
-// boardDoc is a column of the board, as JSON.
-type boardDoc struct {
-	State string   `json:"state"`
-	Tasks []string `json:"tasks"`
-	More  bool     `json:"more,omitempty"`
-}
-
-func newBoard(p *cli.Process) *cobra.Command {
-	const most = 20
-	return ofTenant(p, "task", command{
-		Name: "board", Offline: true, Short: "Show the tasks of each state, the newest first",
-		Example: "--tenant acme",
-		Run: func(c *call) error {
-			var board []boardDoc
-			for _, state := range approval.States {
-				page, err := c.records.List(c.Ctx, approval.Tasks, rpc.RecordQuery{Filters: []rpc.RecordFilter{equal("by_state", state)}, Reverse: true, Limit: most})
-				if err != nil {
-					return err
-				}
-				column := boardDoc{State: state, Tasks: []string{}, More: page.Next != ""}
-				for _, d := range page.Docs {
-					column.Tasks = append(column.Tasks, d.ID)
-				}
-				board = append(board, column)
-			}
-			return c.Emit(board, func(w io.Writer) { writeBoard(w, board) })
-		},
-	})
-}
-
-// writeBoard writes the states that have tasks beside each other.
-func writeBoard(w io.Writer, board []boardDoc) {
-	t, heads, rows := cli.Table{}, []string{}, 0
-	var shown []boardDoc
-	for _, column := range board {
-		if len(column.Tasks) > 0 {
-			shown, heads, rows = append(shown, column), append(heads, column.State), max(rows, len(column.Tasks))
-		}
-	}
-	t.Add(heads...)
-	for n := range rows {
-		var cells []string
-		for _, column := range shown {
-			switch {
-			case n < len(column.Tasks):
-				cells = append(cells, column.Tasks[n])
-			case n == len(column.Tasks) && column.More:
-				cells = append(cells, "…")
-			default:
-				cells = append(cells, "")
-			}
-		}
-		t.Add(cells...)
-	}
-	t.Write(w, "")
-}
-
 func newUpdate(p *cli.Process) *cobra.Command {
 	var f changeFlags
 	return ofTenant(p, "task", command{
