@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/stoadb/stoa/engine"
+	kvjob "github.com/stoadb/stoa/kv/job"
 	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/record"
 	"github.com/stoadb/stoa/rpc"
@@ -37,12 +38,13 @@ func statusOf(err error) int {
 	var bad badRequest
 	var refused *record.Error
 	var held *lock.Error
+	var ofJobs *kvjob.Error
 	switch {
 	case errors.As(err, &bad):
 		return http.StatusBadRequest
 	case errors.Is(err, engine.ErrNotFound):
 		return http.StatusNotFound
-	case errors.As(err, &refused), errors.As(err, &held):
+	case errors.As(err, &refused), errors.As(err, &held), errors.As(err, &ofJobs):
 		return http.StatusBadRequest
 	case errors.Is(err, rpc.ErrSecret):
 		return http.StatusForbidden

@@ -47,6 +47,7 @@ func (h *held) drop() error {
 	}
 	err := h.rules.ops.Close()
 	if h.sets != nil {
+		h.sets.jobs.Close()
 		h.sets.locks.Close()
 		err = errors.Join(err, h.sets.kv.Close())
 	}

@@ -27,6 +27,7 @@ func TestThePageInChromium(t *testing.T) {
 	sample.addRecords(t)
 	sample.addTasks(t)
 	live := sample.addLocks(t)
+	sample.addJobs(t)
 	sample.put(t, func(batch *engine.Batch) {
 		batch.Put(column.Alias, []byte{9, 9}, []byte("what is this"))
 		batch.Put(column.Meta, idNamedBytes("damaged"), []byte("no description"))
@@ -52,6 +53,8 @@ func TestThePageInChromium(t *testing.T) {
 		{"tasks", "#/tasks?tenant=acme", "1 of 2 approve", "", `document.querySelectorAll(".card").length === 4`},
 		{"task", "#/tasks?tenant=acme&user=ann", "the most urgent first", `document.querySelector(".card").click()`, `!document.querySelector("#detail").hidden`},
 		{"locks", "#/locks?tenant=acme", "resource:database:main", "", `document.querySelectorAll(".waits rect").length === 3 && document.querySelectorAll(".waits path").length === 2`},
+		{"jobs", "#/jobs?tenant=acme", "failed: the disk <b>is</b> full", "", `document.querySelectorAll("tbody tr").length === 23`},
+		{"some jobs", "#/jobs?tenant=acme&queue=archive&state=ready", "⇤ all queues", "", `document.querySelectorAll("tbody tr").length === 21`},
 		{"ask", "#/decision", "acme", "", ""},
 		{"decision", "#/decision?tenant=acme&agent=cece.governor.v1&action=email.send&context=%7B%22recipients%22%3A30%7D", "too many at once", "",
 			`document.querySelectorAll(".decides").length === 3`},

@@ -13,6 +13,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/approval"
+	kvjob "github.com/stoadb/stoa/kv/job"
 	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/kv/record"
@@ -26,6 +27,7 @@ type policies struct {
 	rules *policy.Store
 	tasks *approval.Store
 	locks *lock.Store
+	jobs  *kvjob.Store
 
 	mu   sync.Mutex
 	lost gaps // met so far
@@ -50,6 +52,10 @@ func policiesOf(src *inspect.Source) (*policies, error) {
 		return nil, errors.Join(err, p.kv.Close())
 	}
 	if p.locks, err = lock.New(p.kv, lock.Options{Log: slog.New(slog.DiscardHandler)}); err != nil {
+		return nil, errors.Join(err, p.kv.Close())
+	}
+	if p.jobs, err = kvjob.New(p.kv, kvjob.Options{Log: slog.New(slog.DiscardHandler)}); err != nil {
+		p.locks.Close()
 		return nil, errors.Join(err, p.kv.Close())
 	}
 	return p, nil

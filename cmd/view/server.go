@@ -100,6 +100,7 @@ func (s *Server) routes(page fs.FS) http.Handler {
 		"/api/board":      s.board,
 		"/api/queue":      s.queue,
 		"/api/locks":      s.locks,
+		"/api/jobs":       s.jobQueues,
 		"/api/decision":   s.decision,
 	} {
 		mux.Handle("GET "+path, data(answer))
