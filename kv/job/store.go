@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"github.com/stoadb/stoa/engine"
@@ -71,6 +72,13 @@ func New(store *kv.Store, o Options) (*Store, error) {
 	s.end = end
 	s.begin(ctx)
 	return s, nil
+}
+
+// Off returns the queues whose workers of this process are switched off, in byte order.
+func (s *Store) Off() []string {
+	off := slices.Clone(s.o.Off)
+	slices.Sort(off)
+	return slices.Compact(off)
 }
 
 // Close ends the workers of this process, whose jobs others are given at once. It comes

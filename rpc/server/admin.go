@@ -31,6 +31,9 @@ func (a *admin) Status() *stoav1.StatusResponse {
 		Version: i.Version, Engine: i.Engine, NodeId: i.NodeID, Pid: int32(os.Getpid()),
 		Started: timestamppb.New(i.Started), Health: &stoav1.Health{Writable: health.Writable, Reason: health.Reason}, Recovery: i.Recovery,
 	}
+	if a.s.o.Jobs != nil {
+		res.JobWorkersOff = a.s.o.Jobs.Off()
+	}
 	if i.Disk != nil {
 		free, reserve, err := i.Disk()
 		if err != nil {

@@ -171,7 +171,9 @@ type StatusResponse struct {
 	// nothing to recover.
 	Recovery *Recovery `protobuf:"bytes,10,opt,name=recovery,proto3" json:"recovery,omitempty"`
 	// The file system of the store; not set for engines without one.
-	Disk          *Disk `protobuf:"bytes,11,opt,name=disk,proto3" json:"disk,omitempty"`
+	Disk *Disk `protobuf:"bytes,11,opt,name=disk,proto3" json:"disk,omitempty"`
+	// The queues of jobs that this daemon leaves to workers outside.
+	JobWorkersOff []string `protobuf:"bytes,12,rep,name=job_workers_off,json=jobWorkersOff,proto3" json:"job_workers_off,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -279,6 +281,13 @@ func (x *StatusResponse) GetRecovery() *Recovery {
 func (x *StatusResponse) GetDisk() *Disk {
 	if x != nil {
 		return x.Disk
+	}
+	return nil
+}
+
+func (x *StatusResponse) GetJobWorkersOff() []string {
+	if x != nil {
+		return x.JobWorkersOff
 	}
 	return nil
 }
@@ -1261,7 +1270,7 @@ var File_stoa_v1_admin_proto protoreflect.FileDescriptor
 const file_stoa_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"\x13stoa/v1/admin.proto\x12\astoa.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14stoa/v1/column.proto\"\x0f\n" +
-	"\rStatusRequest\"\x82\x03\n" +
+	"\rStatusRequest\"\xaa\x03\n" +
 	"\x0eStatusResponse\x12\x1f\n" +
 	"\vapi_version\x18\x01 \x01(\rR\n" +
 	"apiVersion\x12%\n" +
@@ -1275,7 +1284,8 @@ const file_stoa_v1_admin_proto_rawDesc = "" +
 	"\x06health\x18\t \x01(\v2\x0f.stoa.v1.HealthR\x06health\x12-\n" +
 	"\brecovery\x18\n" +
 	" \x01(\v2\x11.stoa.v1.RecoveryR\brecovery\x12!\n" +
-	"\x04disk\x18\v \x01(\v2\r.stoa.v1.DiskR\x04disk\"<\n" +
+	"\x04disk\x18\v \x01(\v2\r.stoa.v1.DiskR\x04disk\x12&\n" +
+	"\x0fjob_workers_off\x18\f \x03(\tR\rjobWorkersOff\"<\n" +
 	"\x06Health\x12\x1a\n" +
 	"\bwritable\x18\x01 \x01(\bR\bwritable\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"{\n" +

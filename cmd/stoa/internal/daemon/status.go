@@ -29,6 +29,7 @@ type statusDoc struct {
 	Sequence *uint64      `json:"sequence,string,omitempty"` // of changes, by now
 	Recovery *recoveryDoc `json:"recovery,omitempty"`        // how the store was found
 	Disk     *diskDoc     `json:"disk,omitempty"`
+	JobsOff  []string     `json:"job_workers_off,omitempty"` // queues that are left to workers outside
 }
 
 type recoveryDoc struct {
@@ -94,7 +95,7 @@ func newStatusDoc(client *rpc.Client, res *stoav1.StatusResponse) statusDoc {
 	d := statusDoc{
 		Socket: client.Path(), Version: res.Version, API: res.ApiVersion, Schema: res.SchemaVersion,
 		Features: append([]string{}, res.Features...), Engine: res.Engine, NodeID: res.NodeId, PID: res.Pid,
-		Started: res.Started.AsTime(), Writable: res.Health.GetWritable(), Reason: res.Health.GetReason(),
+		Started: res.Started.AsTime(), JobsOff: append([]string{}, res.JobWorkersOff...), Writable: res.Health.GetWritable(), Reason: res.Health.GetReason(),
 	}
 	if r := res.Recovery; r != nil {
 		d.Recovery = &recoveryDoc{r.Clean, r.Sequence, r.SyncedSequence, append([]string{}, r.Notes...)}
@@ -127,6 +128,9 @@ func (d statusDoc) write(w io.Writer) {
 		for _, note := range r.Notes {
 			t.Add("recovery", note)
 		}
+	}
+	if len(d.JobsOff) > 0 {
+		t.Add("left to others", "jobs of "+strings.Join(d.JobsOff, ", ")+" (--job-workers-off)")
 	}
 	if k := d.Disk; k != nil {
 		t.Add("disk", fmt.Sprintf("%s free, writes are refused below %s", cli.SizeText(k.Free), cli.SizeText(k.Reserve)))
