@@ -18,9 +18,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
+	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/job"
 	"github.com/stoadb/stoa/kv/kvtest"
 	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/rpc/server"
@@ -161,6 +163,36 @@ func TestALockRunThatIsKilled(t *testing.T) {
 	ended := h.second()
 	h.clock.Pass(ttl)
 	require.Greater(t, ended(), token)
+}
+
+// The command of a worker that is killed gets SIGTERM: another worker does the job by then.
+func TestAWorkerThatIsKilledEndsItsCommand(t *testing.T) {
+	db := mem.New()
+	store, err := kv.Open(db, kv.Options{Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	jobs, err := job.New(store, job.Options{})
+	require.NoError(t, err)
+	socket := servingWith(t, db, server.Options{Jobs: jobs})
+	t.Cleanup(func() {
+		jobs.Close()
+		require.NoError(t, store.Close())
+	})
+	queues, err := jobs.Open(t.Context(), "acme")
+	require.NoError(t, err)
+	_, _, err = queues.Add(t.Context(), engine.WAL, job.Job{ID: "j", Queue: job.Archive})
+	require.NoError(t, err)
+	ended := filepath.Join(t.TempDir(), "ended")
+	cmd := enginetest.EndWithParent(exec.Command("stoa", "job", "work", job.Archive, "--for", ttl.String(), "--tenant", "acme", "--socket", socket, "--", "sh", "-c",
+		"trap 'echo ended > "+ended+"; exit' TERM; echo begun; while :; do sleep 0.05; done"))
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	lines := bufio.NewScanner(out)
+	readUntil(t, lines, "begun")
+	require.NoError(t, cmd.Process.Kill())
+	require.False(t, lines.Scan(), "the command has its end of the pipe until it ends")
+	require.Error(t, cmd.Wait())
+	require.FileExists(t, ended)
 }
 
 // A daemon that is killed, and is back while the lock lasts, is not noticed: the command goes on,

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -35,6 +36,18 @@ func (p *Process) Argument(what, arg string) ([]byte, error) {
 		return nil, Bad(fmt.Errorf("%s: %w", what, err), "")
 	case len(b) > maxArgument:
 		return nil, Bad(fmt.Errorf("%s: more than %s", what, SizeText(maxArgument)), "")
+	}
+	return b, nil
+}
+
+// JSONArgument is Argument for an argument in JSON.
+func (p *Process) JSONArgument(what, arg string) (json.RawMessage, error) {
+	b, err := p.Argument(what, arg)
+	if err != nil {
+		return nil, err
+	}
+	if !json.Valid(b) {
+		return nil, Bad(fmt.Errorf("%s: not JSON", what), "- reads it from stdin, @FILE from a file")
 	}
 	return b, nil
 }

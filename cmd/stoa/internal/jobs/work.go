@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -44,7 +42,8 @@ attempt this is in $STOA_JOB_ATTEMPT. If it exits with 0 the job is done; else i
 --delay, twice that the next time, up to a minute. The lease is extended while the command runs.
 
 A lease can be lost: the job was cancelled or scheduled anew, or the daemon was away for too long. Then the command gets
-SIGTERM, and SIGKILL after --kill-after, since another worker may do the job by now; nothing is written of it.
+SIGTERM, and SIGKILL after --kill-after, since another worker may do the job by now; nothing is written of it. It gets
+SIGTERM where this worker is killed (SIGKILL), too, on Linux: the job is another's once the lease is over.
 
 It goes on until Ctrl-C, which the command gets as SIGTERM. Of each job a line on stderr says what has become of it.`,
 		Example: "archive --drain --tenant acme -- sh -c 'cat; echo'\narchive --count 1 --for 5m --tenant acme -- sh -c 'echo $STOA_JOB_ID'",
@@ -109,14 +108,11 @@ func (f *working) do(c *call, path string, j *rpc.JobInfo, until time.Time) erro
 		defer close(kept)
 		end(f.keep(ctx, c, j, until))
 	}()
-	cmd := exec.CommandContext(ctx, path, c.Args[2:]...)
-	cmd.Args[0] = c.Args[1]
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = f.killAfter
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(j.Payload), c.Stdout, c.Stderr
-	cmd.Env = append(append(cmd.Env, c.Env...), "STOA_JOB_ID="+j.ID, "STOA_JOB_QUEUE="+j.Queue,
+	cmd := c.Child(ctx, path, c.Args[1:], f.killAfter)
+	cmd.Stdin = bytes.NewReader(j.Payload)
+	cmd.Env = append(cmd.Env, "STOA_JOB_ID="+j.ID, "STOA_JOB_QUEUE="+j.Queue,
 		"STOA_JOB_TOKEN="+strconv.FormatUint(j.Token, 10), "STOA_JOB_ATTEMPT="+strconv.Itoa(j.Attempts))
-	ran := cmd.Run()
+	ran := cli.RunChild(cmd)
 	end(nil)
 	<-kept
 	if errors.Is(context.Cause(ctx), errLost) {

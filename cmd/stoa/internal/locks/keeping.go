@@ -27,10 +27,12 @@ const (
 	longPause  = time.Second
 )
 
-// during holds the lock while a child runs, and releases it then. It returns how the child
-// has ended, or that the lock was lost meanwhile.
-func (k *keeping) during(child child) error {
-	ctx, done := context.WithCancel(context.WithoutCancel(k.c.Ctx)) // a signal is the child's to act on
+// during holds the lock while a command runs, whose context ends when the lock is lost, and
+// releases it then. It returns how the command has ended, or that the lock was lost meanwhile.
+func (k *keeping) during(run func(context.Context) error) error {
+	ctx, done := context.WithCancel(context.WithoutCancel(k.c.Ctx)) // a signal is the command's to act on
+	running, end := context.WithCancel(ctx)
+	defer end()
 	lost := make(chan error, 1)
 	go func() { lost <- k.keep(ctx) }()
 	told := make(chan struct{})
@@ -39,10 +41,10 @@ func (k *keeping) during(child child) error {
 		defer close(told)
 		if why = <-lost; why != nil {
 			k.c.tell(map[string]string{"lost": k.grant.Name, "why": why.Error()}, fmt.Sprintf("stoa: %s is lost (%v): the command gets SIGTERM", k.grant.Name, why))
-			child.end()
+			end()
 		}
 	}()
-	ended := child.run()
+	ended := run(running)
 	done()
 	<-told
 	released := k.release(ctx)

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -51,7 +50,8 @@ the exit code is that of stoa: 5 where others hold it, for longer than is waited
 The lock can be lost: its time is over and could not be renewed, because the daemon was away or this process
 was stopped; config:lock:max_ttl is reached; somebody has released it. Then the command gets SIGTERM at once,
 and SIGKILL after --kill-after, since somebody else may hold the lock by now; the exit code is 124 whatever
-the command has returned. What it writes with the token is FENCED.`,
+the command has returned. What it writes with the token is FENCED. Where this process is killed (SIGKILL) the
+command gets SIGTERM, on Linux, and the lock is free once its time is over.`,
 		Example: "deploy --tenant acme -- sleep 1\n" +
 			"deploy --max-wait 10s --tenant acme -- sh -c 'stoa kv put release 7 --tenant acme --lock $STOA_LOCK_NAME=$STOA_LOCK_TOKEN'",
 		Flags: f.register,
@@ -92,12 +92,11 @@ func (f *running) run(c *call) error {
 		c.tell(newGrantDoc(&g, g.Name), fmt.Sprintf("%s holds %s, token %d", g.Agent, g.Name, g.Token))
 	}
 	k := &keeping{c: c, grant: g, ttl: f.ttl, level: rpc.Durability(f.level)}
-	cmd := exec.Command(path, c.Args[2:]...)
-	cmd.Args[0] = c.Args[1]
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
-	cmd.Env = append(cmd.Env, c.Env...)
-	cmd.Env = append(cmd.Env, envName+"="+g.Name, envToken+"="+strconv.FormatUint(g.Token, 10), envAgent+"="+g.Agent)
-	return k.during(newChild(cmd, f.killAfter))
+	return k.during(func(ctx context.Context) error {
+		cmd := c.Child(ctx, path, c.Args[1:], f.killAfter)
+		cmd.Env = append(cmd.Env, envName+"="+g.Name, envToken+"="+strconv.FormatUint(g.Token, 10), envAgent+"="+g.Agent)
+		return exitOf(cli.RunChild(cmd, passedOn...))
+	})
 }
 
 // acquire takes the lock for this run and no other: an agent that asks again for what it

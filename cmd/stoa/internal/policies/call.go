@@ -1,9 +1,6 @@
 package policies
 
 import (
-	"encoding/json"
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
@@ -26,18 +23,6 @@ func (c *call) arg(n int) string {
 		return c.Args[n]
 	}
 	return ""
-}
-
-// object returns the JSON that an argument stands for.
-func (c *call) object(what, arg string) (json.RawMessage, error) {
-	b, err := c.Argument(what, arg)
-	if err != nil {
-		return nil, err
-	}
-	if !json.Valid(b) {
-		return nil, cli.Bad(fmt.Errorf("%s: not JSON", what), "- reads it from stdin, @FILE from a file")
-	}
-	return b, nil
 }
 
 // ofTenant returns a command about what a tenant has, which --tenant names.

@@ -34,7 +34,7 @@ its place in the chain of hashes are set. Of inputs and outputs only the hashes 
 		Example: `'{"intent_id":"int-20251130-abc123","agent_id":"cece.governor.v1","tool":"gmail","action":"email.send","policy_decision":{"result":"allowed"},"inputs":{"to":"bob"}}' --tenant acme`,
 		Flags:   d.level.Register,
 		Run: func(c *call) error {
-			event, err := c.object("EVENT", c.Args[0])
+			event, err := c.JSONArgument("EVENT", c.Args[0])
 			if err != nil {
 				return err
 			}

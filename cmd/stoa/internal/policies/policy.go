@@ -47,7 +47,7 @@ func newAdd(p *cli.Process) *cobra.Command {
 			"\n@policy.json --tenant acme",
 		Flags: d.level.Register,
 		Run: func(c *call) error {
-			doc, err := c.object("DOCUMENT", c.Args[0])
+			doc, err := c.JSONArgument("DOCUMENT", c.Args[0])
 			if err != nil {
 				return err
 			}
@@ -162,7 +162,7 @@ the other steps meanwhile.`,
 			if err != nil {
 				return cli.Bad(fmt.Errorf("NUMBER: %q is no number of a step", c.Args[1]), "`stoa record get intent ID` shows the plan")
 			}
-			patch, err := c.object("PATCH", c.Args[2])
+			patch, err := c.JSONArgument("PATCH", c.Args[2])
 			if err != nil {
 				return err
 			}
@@ -255,7 +255,7 @@ func (c *call) context(flag string) (any, error) {
 	if flag == "" {
 		return nil, nil
 	}
-	doc, err := c.object("--context", flag)
+	doc, err := c.JSONArgument("--context", flag)
 	if err != nil {
 		return nil, err
 	}

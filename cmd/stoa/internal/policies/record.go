@@ -92,7 +92,7 @@ the collection declares, is set: id, times, state, defaults.`,
 			guards.Register(fs)
 		},
 		Run: func(c *call) error {
-			doc, err := c.object("DOCUMENT", c.Args[1])
+			doc, err := c.JSONArgument("DOCUMENT", c.Args[1])
 			if err != nil {
 				return err
 			}
@@ -131,7 +131,7 @@ exit code is 5.`,
 		Example: `settings tenant '{"default_deny":true}' --tenant acme`,
 		Flags:   f.register,
 		Run: func(c *call) error {
-			patch, err := c.object("PATCH", c.Args[2])
+			patch, err := c.JSONArgument("PATCH", c.Args[2])
 			if err != nil {
 				return err
 			}
@@ -155,7 +155,7 @@ other fields; ` + "`stoa record schema COLLECTION`" + ` has the states.`,
 		Run: func(c *call) error {
 			var patch any
 			if len(c.Args) > 3 {
-				given, err := c.object("PATCH", c.Args[3])
+				given, err := c.JSONArgument("PATCH", c.Args[3])
 				if err != nil {
 					return err
 				}

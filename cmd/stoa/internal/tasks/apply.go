@@ -109,7 +109,7 @@ a blob all of it.`,
 				o.Output = string(text)
 			}
 			if details != "" {
-				if o.ErrorDetails, err = c.object("--error-details", details); err != nil {
+				if o.ErrorDetails, err = c.JSONArgument("--error-details", details); err != nil {
 					return err
 				}
 			}

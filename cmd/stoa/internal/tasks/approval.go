@@ -119,7 +119,7 @@ func newRequest(p *cli.Process) *cobra.Command {
 			level.Register(fs)
 		},
 		Run: func(c *call) error {
-			doc, err := c.object("DOCUMENT", c.Args[0])
+			doc, err := c.JSONArgument("DOCUMENT", c.Args[0])
 			if err != nil {
 				return err
 			}
@@ -242,7 +242,7 @@ batch_approvals enabled.`,
 		Example: `'[{"approval_id":"app-1","by":"ann","action":"approve"}]' --tenant acme`,
 		Flags:   level.Register,
 		Run: func(c *call) error {
-			text, err := c.object("ANSWERS", c.Args[0])
+			text, err := c.JSONArgument("ANSWERS", c.Args[0])
 			if err != nil {
 				return err
 			}

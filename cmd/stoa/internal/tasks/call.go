@@ -35,18 +35,6 @@ func ofTenant(p *cli.Process, under string, d command) *cobra.Command {
 	})
 }
 
-// object returns the JSON that an argument stands for.
-func (c *call) object(what, arg string) (json.RawMessage, error) {
-	b, err := c.Argument(what, arg)
-	if err != nil {
-		return nil, err
-	}
-	if !json.Valid(b) {
-		return nil, cli.Bad(fmt.Errorf("%s: not JSON", what), "- reads it from stdin, @FILE from a file")
-	}
-	return b, nil
-}
-
 // field is a text of a document; "" if there is none.
 func field(d *rpc.Doc, path string) string {
 	value := document.Field(d.JSON, document.ParsePath(path))

@@ -26,7 +26,7 @@ func newPolicyAdd(p *cli.Process) *cobra.Command {
 		Example: `'{"owner_id":"ann","delegate_to":"bob","conditions":{"task_types":["infrastructure"],"risk_above":50}}' --tenant acme`,
 		Flags:   level.Register,
 		Run: func(c *call) error {
-			doc, err := c.object("DOCUMENT", c.Args[0])
+			doc, err := c.JSONArgument("DOCUMENT", c.Args[0])
 			if err != nil {
 				return err
 			}

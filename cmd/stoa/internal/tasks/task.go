@@ -71,7 +71,7 @@ who makes it; config says what is to be done, and never changes once it is there
 		Example: `'{"task_id":"t-new","metadata":{"author_id":"ann"},"config":{"type":"infrastructure","timeout_seconds":60}}' --tenant acme`,
 		Flags:   level.Register,
 		Run: func(c *call) error {
-			doc, err := c.object("DOCUMENT", c.Args[0])
+			doc, err := c.JSONArgument("DOCUMENT", c.Args[0])
 			if err != nil {
 				return err
 			}
@@ -136,7 +136,7 @@ func newUpdate(p *cli.Process) *cobra.Command {
 		Example: `t-draft '{"metadata":{"tags":["night"]}}' --tenant acme`,
 		Flags:   f.register,
 		Run: func(c *call) error {
-			patch, err := c.object("PATCH", c.Args[1])
+			patch, err := c.JSONArgument("PATCH", c.Args[1])
 			if err != nil {
 				return err
 			}
@@ -167,7 +167,7 @@ func newRisk(p *cli.Process) *cobra.Command {
 			}
 			risk := rpc.TaskRisk{Score: score, By: by}
 			if factors != "" {
-				if risk.Factors, err = c.object("--factors", factors); err != nil {
+				if risk.Factors, err = c.JSONArgument("--factors", factors); err != nil {
 					return err
 				}
 			}
@@ -188,7 +188,7 @@ func newPreview(p *cli.Process) *cobra.Command {
 		Flags:   level.Register,
 		Run: func(c *call) error {
 			if len(c.Args) > 1 {
-				preview, err := c.object("PREVIEW", c.Args[1])
+				preview, err := c.JSONArgument("PREVIEW", c.Args[1])
 				if err == nil {
 					err = c.tasks.SetPreview(c.Ctx, c.Args[0], preview, rpc.Durability(level))
 				}

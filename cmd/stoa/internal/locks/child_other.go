@@ -1,9 +1,0 @@
-//go:build !linux
-
-package locks
-
-import "os/exec"
-
-// dieWithParent does nothing where there is no signal at the parent's death: a command
-// whose parent was killed runs on, and what it writes with its token is FENCED in time.
-func dieWithParent(*exec.Cmd) {}
