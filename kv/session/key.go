@@ -26,7 +26,7 @@ var shown = []string{"user_id", "user_name", "roles", "permissions", "created_at
 // there is no session, record.ErrInvalidKey for a key of no pattern, record.ErrTooLarge for
 // more than MaxListed sessions.
 func (s *Store) Lookup(ctx context.Context, tenant, key string) (json.RawMessage, error) {
-	plain := strings.NewReplacer("{", "", "}", "").Replace(key)
+	plain := withoutBraces(key)
 	if user, ok := strings.CutPrefix(plain, indexPrefix); ok && user != "" {
 		return s.ids(ctx, tenant, user)
 	}
@@ -49,6 +49,8 @@ func (s *Store) Lookup(ctx context.Context, tenant, key string) (json.RawMessage
 	}
 	return out, nil
 }
+
+func withoutBraces(key string) string { return strings.NewReplacer("{", "", "}", "").Replace(key) }
 
 // ids are those of the sessions of a user.
 func (s *Store) ids(ctx context.Context, tenant, user string) (json.RawMessage, error) {
@@ -86,10 +88,10 @@ func (s *Store) ids(ctx context.Context, tenant, user string) (json.RawMessage, 
 	return document.Canonical(text)
 }
 
-// Shown is what a literal key stands for, as it is shown to people: the handles of sessions in
-// the place of their ids.
-func Shown(value json.RawMessage) json.RawMessage {
-	if document.Kind(value) != '[' {
+// Shown is what a literal key stands for, of whatever it is, as it is shown to people: of a
+// user's sessions their handles in the place of their ids.
+func Shown(key string, value json.RawMessage) json.RawMessage {
+	if !strings.HasPrefix(withoutBraces(key), indexPrefix) {
 		return value
 	}
 	handles := []string{}

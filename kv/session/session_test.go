@@ -180,11 +180,12 @@ func TestIDsAreSecrets(t *testing.T) {
 	d, err = h.Get(ctx, "t", s.ID)
 	require.NoError(t, err)
 	require.Empty(t, sessiontest.Of(t, d).ID)
-	require.Equal(t, fmt.Sprintf("[%q]", s.Handle), string(Shown([]byte(h.Key("ade:session:index:user:a")))))
+	require.Equal(t, fmt.Sprintf("[%q]", s.Handle), string(Shown("ade:{session:index:user:a}", []byte(h.Key("ade:session:index:user:a")))))
 	require.Equal(t, s.ID, h.Touched(s.ID).ID)
-	require.Equal(t, fmt.Sprintf("[%q]", s.Handle), string(Shown([]byte(h.Key("ade:session:index:user:a")))))
+	require.Equal(t, fmt.Sprintf("[%q]", s.Handle), string(Shown("ade:{session:index:user:a}", []byte(h.Key("ade:session:index:user:a")))))
 	fields := json.RawMessage(h.Key("ade:session:" + s.ID))
-	require.Equal(t, fields, Shown(fields))
+	require.Equal(t, fields, Shown("ade:session:"+s.ID, fields))
+	require.Equal(t, `["a"]`, string(Shown("ade:lock:index:agent:a", []byte(`["a"]`))), "they are no ids of sessions")
 	require.Equal(t, []string{s.ID}, h.IDs("a"))
 }
 

@@ -238,7 +238,7 @@ the sessions of a user, by their handles, or by their ids with --reveal-secrets.
 				return err
 			}
 			if !secrets.Asked {
-				value = session.Shown(value)
+				value = session.Shown(c.Args[0], value)
 			}
 			return c.Emit(value, func(w io.Writer) { fmt.Fprintf(w, "%s\n", value) })
 		},

@@ -1,5 +1,5 @@
 // Package records has the commands on single records, whose keys are given by their type
-// and fields (keyed.go), and those that say what bytes of the schema mean, without a store.
+// and fields (keyed.go) or are literal keys of tenants (lookup.go), and those that say what bytes of the schema mean, without a store.
 package records
 
 import (
@@ -10,7 +10,7 @@ import (
 
 // Commands returns the commands that read and write records.
 func Commands(p *cli.Process) []*cobra.Command {
-	return []*cobra.Command{newGet(p), newPut(p), newScan(p), newDelete(p)}
+	return []*cobra.Command{newGet(p), newPut(p), newScan(p), newDelete(p), newLookup(p)}
 }
 
 // SchemaCommands returns the commands that need no store.
