@@ -41,19 +41,23 @@ func (q *Queues) save(tx *kv.Tx, id string, s *stored) error {
 	}
 	_, err := tx.Put([]byte(id), s.append(nil), o)
 	if s.state == Ready {
-		q.ready(s)
+		q.ready(s, s.arrived < tx.Revision())
 	}
 	return err
 }
 
-// ready has a job found by who looks for those of its queue. It is called while the batch
-// is made: who looks then does so in a batch that is made after it.
-func (q *Queues) ready(s *stored) {
+// ready has a job found by who looks for those of its queue, behind which it is, or where it
+// returns to its place. It is called while the batch is made: who looks then does so in a batch
+// that is made after it.
+func (q *Queues) ready(s *stored, returns bool) {
 	if q == nil {
 		return // nobody has asked for the queues of the tenant yet
 	}
 	q.mu.Lock()
 	q.heads[s.queue] = min(q.heads[s.queue], s.arrived)
+	if returns {
+		q.returned++
+	}
 	q.mu.Unlock()
 	q.store.call(s.queue, q)
 }

@@ -82,8 +82,9 @@ func (q *Queues) Lease(ctx context.Context, o LeaseOptions) ([]Info, error) {
 // take is Lease without waiting, of options that have been checked.
 func (q *Queues) take(ctx context.Context, o *LeaseOptions) (list []Info, err error) {
 	number := queueNumber(o.Queue)
+	var seen head
 	err = q.update(ctx, o.Durability, func(tx *kv.Tx) error {
-		list = nil
+		list, seen = nil, head{}
 		if o.ID != "" {
 			s, err := load(tx, o.ID)
 			if errors.Is(err, kv.ErrNotFound) || err == nil && (s.state != Ready || s.queue != number) {
@@ -94,10 +95,11 @@ func (q *Queues) take(ctx context.Context, o *LeaseOptions) (list []Info, err er
 			}
 			return err
 		}
-		found, err := q.first(tx, number, o.Limit)
+		found, at, err := q.first(tx, number, o.Limit)
 		if err != nil {
 			return err
 		}
+		seen = at
 		for _, id := range found {
 			s, err := load(tx, id)
 			if err == nil {
@@ -110,32 +112,48 @@ func (q *Queues) take(ctx context.Context, o *LeaseOptions) (list []Info, err er
 		return nil
 	})
 	if err != nil {
-		q.mu.Lock()
-		q.heads[number] = 0 // what was found to be there, or not, may not have been written
-		q.mu.Unlock()
 		return nil, err
 	}
+	q.begin(number, seen)
 	return list, nil
 }
 
-// first returns the ids of the first jobs that are ready, and takes note of where they
-// begin: rows of those before, which are removed, cost as much to look over as any.
-func (q *Queues) first(tx *kv.Tx, number uint8, limit int) (ids []string, err error) {
+// head is where a batch found that the jobs of a queue which are ready begin.
+type head struct {
+	place    uint64 // 0: it did not look
+	returned uint64 // of Queues, then
+}
+
+// first returns the ids of the first jobs that are ready, and where they begin: rows of those
+// before, which are removed, cost as much to look over as any.
+func (q *Queues) first(tx *kv.Tx, number uint8, limit int) (ids []string, at head, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	from, to := termsOf(number, Ready, q.heads[number])
 	found, _, err := tx.ByTerm(indexPlace, from, to, limit)
 	if err != nil {
-		return nil, err
+		return nil, at, err
 	}
-	q.heads[number] = tx.Revision() + 1
+	at = head{tx.Revision() + 1, q.returned}
 	for i, f := range found {
 		if i == 0 {
-			q.heads[number] = placeOf(f.Term)
+			at.place = placeOf(f.Term)
 		}
 		ids = append(ids, string(f.Key))
 	}
-	return ids, nil
+	return ids, at, nil
+}
+
+// begin takes note of where the jobs of a queue begin, as a batch found it that is written: one
+// that is not may have found what others did that is not written either, and is made again.
+// A job that has returned meanwhile may have its place before; those that are new have theirs
+// behind.
+func (q *Queues) begin(number uint8, at head) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if at.place != 0 && at.returned == q.returned {
+		q.heads[number] = at.place
+	}
 }
 
 // give leases a job, and returns it behind others.

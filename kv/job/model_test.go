@@ -255,14 +255,57 @@ func TestALeaseThatIsNotWrittenHidesNothing(t *testing.T) {
 	l.lose = true
 	_, err := h.Lease(ctx, LeaseOptions{Queue: Archive, Worker: "w", Limit: 2, Durability: engine.WAL})
 	require.ErrorIs(t, err, errLost)
-	// The same of one that found nothing, as others before it had what there was.
-	h.mu.Lock()
-	h.heads[queueNumber(Archive)] = 1000
-	h.mu.Unlock()
-	l.lose = true
-	_, err = h.Lease(ctx, LeaseOptions{Queue: Archive, Worker: "w", Limit: 2, Durability: engine.WAL})
-	require.ErrorIs(t, err, errLost)
 	require.Equal(t, "b c", ids(h.lease("w", MaxBatch)))
 	h.end()
 	require.NoError(t, l.Close())
+}
+
+// retried is an engine whose next batch is made for a state first that comes to nothing, and
+// then again: so is one whose group could not be written, in which others were before it.
+type retried struct {
+	engine.Engine
+	vain engine.Snapshot
+	then func() // is called once the next batch is written, before that is answered
+}
+
+func (r *retried) Update(fn func(engine.Getter, *engine.Batch) error) error {
+	if vain := r.vain; vain != nil {
+		r.vain = nil
+		if err := fn(vain, new(engine.Batch)); err != nil {
+			return err
+		}
+	}
+	err := r.Engine.Update(fn)
+	if then := r.then; then != nil {
+		r.then = nil
+		then()
+	}
+	return err
+}
+
+// What a batch found after others in its group, which was not written, hides nothing from it
+// when it is tried by itself, nor from the next. A job that returns to its place while one
+// that has found nothing is being written is not hidden either.
+func TestALeaseThatIsTriedAgainFindsWhatOthersHaveNotTaken(t *testing.T) {
+	r := &retried{Engine: mem.New()}
+	h := openHost(t, r, kvtest.New(), Options{})
+	h.add("a")
+	taken := h.lease("other", 1)[0]
+	vain, err := r.Snapshot()
+	require.NoError(t, err)
+	_, err = h.Fail(ctx, engine.WAL, "a", taken.Token, "", 0)
+	require.NoError(t, err)
+	r.vain = vain
+	taken = h.lease("w", 1)[0]
+	require.Equal(t, "a", taken.ID)
+	require.NoError(t, vain.Close())
+
+	r.then = func() {
+		_, err := h.Fail(ctx, engine.WAL, "a", taken.Token, "", 0)
+		require.NoError(t, err)
+	}
+	require.Empty(t, h.lease("w", 1))
+	require.Equal(t, "a", ids(h.lease("w", 1)))
+	h.end()
+	require.NoError(t, r.Close())
 }

@@ -95,8 +95,9 @@ type Queues struct {
 	tenant string
 	space  *kv.Space // nil: the tenant has none
 
-	mu    sync.Mutex
-	heads [8]uint64 // by the numbers of queues: no job that is ready arrived before
+	mu       sync.Mutex
+	heads    [8]uint64 // by the numbers of queues: no job that is ready arrived before
+	returned uint64    // how often a job has become ready in a place that it had before
 }
 
 // Open returns the queues of a tenant, which has them from then on.
