@@ -30,9 +30,10 @@ type program struct {
 	start func(*exec.Cmd) error
 }
 
-// command is that of the real daemon. One with a defect reads the directory alone.
+// command is that of the real daemon, which leaves the jobs of chores to them. One with a defect
+// reads the directory alone.
 func (p program) command(dir string) *exec.Cmd {
-	cmd := enginetest.EndWithParent(exec.Command(p.path, append([]string{"serve", "--dir", dir, "--cache-size", "8MiB"}, p.args...)...))
+	cmd := enginetest.EndWithParent(exec.Command(p.path, append([]string{"serve", "--dir", dir, "--cache-size", "8MiB", "--job-workers-off", choresQueue}, p.args...)...))
 	cmd.Env = append(os.Environ(), p.env...)
 	return cmd
 }

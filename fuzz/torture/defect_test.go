@@ -2,31 +2,21 @@ package torture
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"sync"
 	"time"
 
-	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/column"
-	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/engine/rocks"
 	"github.com/stoadb/stoa/engine/rocks/diskfile"
 	"github.com/stoadb/stoa/kv"
-	"github.com/stoadb/stoa/kv/approval"
-	"github.com/stoadb/stoa/kv/kvstorage"
-	"github.com/stoadb/stoa/kv/lock"
-	"github.com/stoadb/stoa/kv/policy"
-	"github.com/stoadb/stoa/namespace"
-	"github.com/stoadb/stoa/rpc/server"
-	"github.com/stoadb/stoa/rpc/server/socket"
+	"github.com/stoadb/stoa/kv/setting"
 )
 
 // defectEnv makes this program a daemon with the defect that it names.
@@ -44,6 +34,11 @@ var defects = map[string]func(*rocks.Engine) (engine.Engine, error){
 	"uncounted use":      recordsLost("", `"uses_count":`),
 	"lost grant":         recordsLost("resource:db:", ""),
 	"lost answer":        recordsLost("", `"response_action":`),
+	"undone job":         forgetting(kv.ShapeRecord, engine.KindDelete, "chore ", ""),
+	"lost event":         forgetting(kv.ShapeEntry, engine.KindPut, "", `{"news":`),
+	"uncounted check":    forgetting(kv.ShapeRecord, engine.KindPut, "tasks:create", ""),
+	"lost setting":       forgetting(kv.ShapeRecord, engine.KindPut, setting.LockDefaultTTL, ""),
+	"stayed signed in":   forgetting(kv.ShapeRecord, engine.KindDelete, "@", ""),
 	"broken compare":     func(e *rocks.Engine) (engine.Engine, error) { return serial(e, unguarded(e)), nil },
 }
 
@@ -157,6 +152,35 @@ func recordsLost(key, value string) func(*rocks.Engine) (engine.Engine, error) {
 			row, err := kv.ParseRow(op.Key)
 			return op.Column == column.Generic && err == nil && row.Shape == kv.ShapeRecord && bytes.Contains(op.Key, []byte(key)) && bytes.Contains(op.Value, []byte(value))
 		})), nil
+	}
+}
+
+// forgetting says of one in four of the batches that have a change of some kind that they are
+// written, and forgets them as a whole, so that what is stored is sound.
+func forgetting(shape kv.Shape, does engine.Kind, key, value string) func(*rocks.Engine) (engine.Engine, error) {
+	return func(e *rocks.Engine) (engine.Engine, error) {
+		n := 0
+		return serial(e, func(b *engine.Batch) error {
+			for op, err := range b.Ops {
+				if err != nil {
+					return err
+				}
+				row, err := kv.ParseRow(op.Key)
+				if op.Column != column.Generic || err != nil || row.Shape != shape || op.Kind != does ||
+					!bytes.Contains(op.Key, []byte(key)) || !bytes.Contains(op.Value, []byte(value)) {
+					continue
+				}
+				if n++; n%4 == 0 {
+					g, err := guard(b)
+					if err == nil {
+						err = e.Apply(g)
+					}
+					return err
+				}
+				break
+			}
+			return e.Apply(b)
+		}), nil
 	}
 }
 
@@ -314,66 +338,4 @@ func serveDir(defect, dir string) error {
 		}()
 	}
 	return errors.Join(serveEngine(e, disk, socket, parts{}), disk.Close())
-}
-
-// parts say how the parts of a daemon work, besides what they are put together by.
-type parts struct {
-	dag        dag.Options
-	kv         kv.Options
-	storage    kvstorage.Options
-	namespaces namespace.Options
-	server     server.Options
-}
-
-// serveEngine serves an engine that keeps its rows on disk until it is interrupted.
-func serveEngine(e engine.Engine, disk *rocks.Engine, path string, o parts) error {
-	o.dag.Node = disk.NodeID()
-	contexts, err := dag.Open(e, o.dag)
-	if err != nil {
-		return err
-	}
-	substrate, err := kv.Open(e, o.kv)
-	if err != nil {
-		return err
-	}
-	storage, err := kvstorage.New(substrate, o.storage)
-	if err != nil {
-		return err
-	}
-	policies, err := policy.New(substrate, policy.Options{})
-	if err != nil {
-		return err
-	}
-	locks, err := lock.New(substrate, lock.Options{Log: o.kv.Log})
-	if err != nil {
-		return err
-	}
-	defer locks.Close()
-	approvals, err := approval.New(policies.Records(), approval.Options{Locks: locks})
-	if err != nil {
-		return err
-	}
-	namespaces, err := namespace.Open(e, o.namespaces)
-	if err != nil {
-		return err
-	}
-	blobs, err := blob.Open(e, blob.Options{SpoolDir: filepath.Join(filepath.Dir(path), "stoa.spool")})
-	if err != nil {
-		return err
-	}
-	o.server.Dag, o.server.KV, o.server.Namespaces, o.server.Blobs = contexts, storage, namespaces, blobs
-	o.server.Records, o.server.Policies = policies.Records(), policies
-	o.server.Locks, o.server.Approvals = locks, approvals
-	srv, err := server.New(e, o.server)
-	if err != nil {
-		return err
-	}
-	ln, err := socket.Listen(path, socket.Options{})
-	if err != nil {
-		return err
-	}
-	ctx, forget := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer forget()
-	err = srv.Serve(ctx, ln)
-	return errors.Join(err, blobs.Close(), namespaces.Close(), substrate.Close(), contexts.Close())
 }

@@ -64,7 +64,8 @@ var kinds = []kind{
 	{"Store batches", newRows}, {"Dag commits", newBranch}, {"Dag adds", newReplica},
 	{"governance ops", newCouncil}, {"Kv changes", newRegisters}, {"Blob uploads", newBlobs},
 	{"Record changes", newIntents}, {"decisions and uses", newUses}, {"locks and guarded writes", newHolds},
-	{"reviews of tasks", newVotes},
+	{"reviews of tasks", newVotes}, {"jobs", newChores}, {"events", newNews}, {"rate limits", newAllowances},
+	{"settings", newKnobs}, {"sessions", newVisits},
 }
 
 // workersOf returns two of each kind, each with choices of its own.
@@ -92,6 +93,7 @@ type harness struct {
 	program program
 	dir     string // of the store; its parent is the harness's
 	workers []named
+	only    []string       // of kinds, by what they do; none: all
 	more    []kind         // besides kinds
 	acks    map[string]int // by kind of worker, of all stores
 	kills   int
@@ -163,7 +165,8 @@ func (h *harness) replace() {
 			_ = c.Close() // a store in memory
 		}
 	}
-	h.workers, h.listened = workersOf(h.rand, slices.Concat(kinds, h.more)), false
+	used := slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return len(h.only) > 0 && !slices.Contains(h.only, k.does) })
+	h.workers, h.listened = workersOf(h.rand, append(used, h.more...)), false
 	for _, w := range h.workers {
 		if c, ok := w.worker.(forgetful); ok && h.cut != nil {
 			c.expectCuts()
