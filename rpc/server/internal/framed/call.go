@@ -94,11 +94,7 @@ func (c *connection) begin(f frame.Frame, m *method) error {
 	if ends {
 		k.stream.closeInbox()
 	}
-	c.work.Add(1)
-	c.f.workers.run(func() {
-		defer c.work.Done()
-		k.streaming(m)
-	})
+	c.work.Go(func() { k.streaming(m) })
 	return nil
 }
 
