@@ -39,7 +39,7 @@ func TestEveryRowOfLocksIsTestedOverTheSocket(t *testing.T) {
 	for _, name := range locktest.Rows() {
 		tested = append(tested, regexp.MustCompile(`A\d+`).FindAllString(regexp.MustCompile(`^(A\d+)+`).FindString(name), -1)...)
 	}
-	rows := regexp.MustCompile(`(?m)^\| (A\d+) \|`).FindAllStringSubmatch(string(readme), -1)
+	rows := regexp.MustCompile("(?m)^\\| (A\\d+) \\|.*`TestRows/").FindAllStringSubmatch(string(readme), -1) // the others are those of a whole daemon
 	require.Len(t, rows, 42)
 	for _, row := range rows {
 		require.Contains(t, tested, row[1])
