@@ -4,7 +4,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"regexp"
-	"slices"
 	"strconv"
 
 	"github.com/stoadb/stoa/codec"
@@ -38,18 +37,15 @@ func refused[E error](kind stoav1.ErrorKind, kindOf func(E) stoav1.ErrorKind, pa
 	return d
 }
 
-// lacksTenant narrows the data of refusals to those that name no tenant.
-func lacksTenant(d *data) *data {
-	fits := d.fits
-	d.fits = func(err error) bool {
-		if !fits(err) {
-			return false
+// fieldOf is the field that an error is about; "" if it does not say one.
+func (d *data) fieldOf(err error) string {
+	_, pairs := d.describe(err)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i] == FieldField {
+			return pairs[i+1]
 		}
-		_, pairs := d.describe(err)
-		at := slices.Index(pairs, FieldField)
-		return at >= 0 && pairs[at+1] == "tenant"
 	}
-	return d
+	return ""
 }
 
 // described is the data of errors of type E that the other end finds the sentinel of only.

@@ -129,37 +129,30 @@ var errorTable = []known{
 	{is: namespace.ErrUneven, exit: exitRefused},
 	{is: namespace.ErrClosed, kind: stoav1.ErrorKind_ERROR_KIND_CLOSED, code: codes.Unavailable, exit: exitOpen},
 
-	{is: errKV, kind: stoav1.ErrorKind_ERROR_KIND_KV_ARGUMENT, code: codes.InvalidArgument, hint: hintTenant, data: lacksTenant(refusedKV(stoav1.ErrorKind_ERROR_KIND_KV_ARGUMENT))},
 	{is: errKV, kind: stoav1.ErrorKind_ERROR_KIND_KV_ARGUMENT, code: codes.InvalidArgument, data: refusedKV(stoav1.ErrorKind_ERROR_KIND_KV_ARGUMENT)},
 	{is: errKV, kind: stoav1.ErrorKind_ERROR_KIND_KV_VALUE, code: codes.FailedPrecondition, exit: exitRefused, data: refusedKV(stoav1.ErrorKind_ERROR_KIND_KV_VALUE)},
 	{is: errKV, kind: stoav1.ErrorKind_ERROR_KIND_KV_QUOTA, code: codes.ResourceExhausted, exit: exitRefused, data: refusedKV(stoav1.ErrorKind_ERROR_KIND_KV_QUOTA)},
 	{is: errKV, kind: stoav1.ErrorKind_ERROR_KIND_KV_CONFLICT, code: codes.Aborted, exit: exitRefused, data: refusedKV(stoav1.ErrorKind_ERROR_KIND_KV_CONFLICT)},
 	{is: errKV, kind: stoav1.ErrorKind_ERROR_KIND_KV_CAPABILITY, code: codes.Unimplemented, exit: exitRefused, data: refusedKV(stoav1.ErrorKind_ERROR_KIND_KV_CAPABILITY)},
-	{is: errRecord, kind: stoav1.ErrorKind_ERROR_KIND_RECORD_ARGUMENT, code: codes.InvalidArgument, hint: hintTenant, data: lacksTenant(refusedRecord(stoav1.ErrorKind_ERROR_KIND_RECORD_ARGUMENT))},
 	{is: errRecord, kind: stoav1.ErrorKind_ERROR_KIND_RECORD_ARGUMENT, code: codes.InvalidArgument, data: refusedRecord(stoav1.ErrorKind_ERROR_KIND_RECORD_ARGUMENT)},
 	{is: errRecord, kind: stoav1.ErrorKind_ERROR_KIND_RECORD_NOT_FOUND, code: codes.NotFound, exit: exitNotFound, data: refusedRecord(stoav1.ErrorKind_ERROR_KIND_RECORD_NOT_FOUND)},
 	{is: errRecord, kind: stoav1.ErrorKind_ERROR_KIND_RECORD_EXISTS, code: codes.AlreadyExists, exit: exitRefused, data: refusedRecord(stoav1.ErrorKind_ERROR_KIND_RECORD_EXISTS)},
 	{is: errRecord, kind: stoav1.ErrorKind_ERROR_KIND_RECORD_REFUSED, code: codes.FailedPrecondition, exit: exitRefused, data: refusedRecord(stoav1.ErrorKind_ERROR_KIND_RECORD_REFUSED)},
 	{is: errRecord, kind: stoav1.ErrorKind_ERROR_KIND_RECORD_CONFLICT, code: codes.Aborted, exit: exitRefused, data: refusedRecord(stoav1.ErrorKind_ERROR_KIND_RECORD_CONFLICT)},
 	{is: errRecord, kind: stoav1.ErrorKind_ERROR_KIND_RECORD_QUOTA, code: codes.ResourceExhausted, exit: exitRefused, data: refusedRecord(stoav1.ErrorKind_ERROR_KIND_RECORD_QUOTA)},
-	{is: errLock, kind: stoav1.ErrorKind_ERROR_KIND_LOCK_ARGUMENT, code: codes.InvalidArgument, hint: hintTenant, data: lacksTenant(refusedLock(stoav1.ErrorKind_ERROR_KIND_LOCK_ARGUMENT))},
 	{is: errLock, kind: stoav1.ErrorKind_ERROR_KIND_LOCK_ARGUMENT, code: codes.InvalidArgument, data: refusedLock(stoav1.ErrorKind_ERROR_KIND_LOCK_ARGUMENT)},
 	{is: errLock, kind: stoav1.ErrorKind_ERROR_KIND_LOCK_NOT_FOUND, code: codes.NotFound, exit: exitNotFound, data: refusedLock(stoav1.ErrorKind_ERROR_KIND_LOCK_NOT_FOUND)},
 	{is: errLock, kind: stoav1.ErrorKind_ERROR_KIND_LOCK_REFUSED, code: codes.FailedPrecondition, exit: exitRefused, data: refusedLock(stoav1.ErrorKind_ERROR_KIND_LOCK_REFUSED)},
 	{is: errLock, kind: stoav1.ErrorKind_ERROR_KIND_LOCK_QUOTA, code: codes.ResourceExhausted, exit: exitRefused, data: refusedLock(stoav1.ErrorKind_ERROR_KIND_LOCK_QUOTA)},
-	{is: errSetting, kind: stoav1.ErrorKind_ERROR_KIND_SETTING_ARGUMENT, code: codes.InvalidArgument, hint: hintTenant, data: lacksTenant(refusedSetting(stoav1.ErrorKind_ERROR_KIND_SETTING_ARGUMENT))},
 	{is: errSetting, kind: stoav1.ErrorKind_ERROR_KIND_SETTING_ARGUMENT, code: codes.InvalidArgument, data: refusedSetting(stoav1.ErrorKind_ERROR_KIND_SETTING_ARGUMENT)},
 	{is: errSetting, kind: stoav1.ErrorKind_ERROR_KIND_SETTING_QUOTA, code: codes.ResourceExhausted, exit: exitRefused, data: refusedSetting(stoav1.ErrorKind_ERROR_KIND_SETTING_QUOTA)},
-	{is: errLimit, kind: stoav1.ErrorKind_ERROR_KIND_LIMIT_ARGUMENT, code: codes.InvalidArgument, hint: hintTenant, data: lacksTenant(refusedLimit(stoav1.ErrorKind_ERROR_KIND_LIMIT_ARGUMENT))},
 	{is: errLimit, kind: stoav1.ErrorKind_ERROR_KIND_LIMIT_ARGUMENT, code: codes.InvalidArgument, data: refusedLimit(stoav1.ErrorKind_ERROR_KIND_LIMIT_ARGUMENT)},
 	{is: errLimit, kind: stoav1.ErrorKind_ERROR_KIND_LIMIT_NOT_FOUND, code: codes.NotFound, exit: exitNotFound, data: refusedLimit(stoav1.ErrorKind_ERROR_KIND_LIMIT_NOT_FOUND)},
 	{is: errLimit, kind: stoav1.ErrorKind_ERROR_KIND_LIMIT_QUOTA, code: codes.ResourceExhausted, exit: exitRefused, data: refusedLimit(stoav1.ErrorKind_ERROR_KIND_LIMIT_QUOTA)},
-	{is: errEvent, kind: stoav1.ErrorKind_ERROR_KIND_EVENT_ARGUMENT, code: codes.InvalidArgument, hint: hintTenant, data: lacksTenant(refusedEvent(stoav1.ErrorKind_ERROR_KIND_EVENT_ARGUMENT))},
 	{is: errEvent, kind: stoav1.ErrorKind_ERROR_KIND_EVENT_ARGUMENT, code: codes.InvalidArgument, data: refusedEvent(stoav1.ErrorKind_ERROR_KIND_EVENT_ARGUMENT)},
 	{is: errEvent, kind: stoav1.ErrorKind_ERROR_KIND_EVENT_NOT_FOUND, code: codes.NotFound, exit: exitNotFound, data: refusedEvent(stoav1.ErrorKind_ERROR_KIND_EVENT_NOT_FOUND)},
 	{is: errEvent, kind: stoav1.ErrorKind_ERROR_KIND_EVENT_TRIMMED, code: codes.OutOfRange, exit: exitRefused, data: refusedEvent(stoav1.ErrorKind_ERROR_KIND_EVENT_TRIMMED)},
 	{is: errEvent, kind: stoav1.ErrorKind_ERROR_KIND_EVENT_QUOTA, code: codes.ResourceExhausted, exit: exitRefused, data: refusedEvent(stoav1.ErrorKind_ERROR_KIND_EVENT_QUOTA)},
-	{is: errJob, kind: stoav1.ErrorKind_ERROR_KIND_JOB_ARGUMENT, code: codes.InvalidArgument, hint: hintTenant, data: lacksTenant(refusedJob(stoav1.ErrorKind_ERROR_KIND_JOB_ARGUMENT))},
 	{is: errJob, kind: stoav1.ErrorKind_ERROR_KIND_JOB_ARGUMENT, code: codes.InvalidArgument, data: refusedJob(stoav1.ErrorKind_ERROR_KIND_JOB_ARGUMENT)},
 	{is: errJob, kind: stoav1.ErrorKind_ERROR_KIND_JOB_NOT_FOUND, code: codes.NotFound, exit: exitNotFound, data: refusedJob(stoav1.ErrorKind_ERROR_KIND_JOB_NOT_FOUND)},
 	{is: errJob, kind: stoav1.ErrorKind_ERROR_KIND_JOB_FENCED, code: codes.FailedPrecondition, exit: exitRefused, data: refusedJob(stoav1.ErrorKind_ERROR_KIND_JOB_FENCED)},
@@ -209,10 +202,18 @@ var errorTable = []known{
 func Explain(err error) (exit int, hint string) {
 	for i := range errorTable {
 		if k := &errorTable[i]; k.fits(err) {
-			return max(k.exit, exitBad), k.hint
+			return max(k.exit, exitBad), k.hintFor(err)
 		}
 	}
 	return exitBad, ""
+}
+
+// hintFor is what the user may do about err, which k fits.
+func (k *known) hintFor(err error) string {
+	if k.hint == "" && k.code == codes.InvalidArgument && k.data != nil && k.data.fieldOf(err) == "tenant" {
+		return hintTenant // whatever was asked for
+	}
+	return k.hint
 }
 
 func (k *known) fits(err error) bool {
