@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/record"
 )
 
@@ -55,7 +56,7 @@ func ofSettings(ctx context.Context, c *Client, tenant, key string) (json.RawMes
 // as in [Client.Records]. It fails as the Lookup of its capability does, and with
 // record.ErrInvalidKey for a key of none.
 func (c *Client) Lookup(ctx context.Context, tenant, key string) (json.RawMessage, error) {
-	plain := strings.NewReplacer("{", "", "}", "").Replace(key)
+	plain := kv.Untagged(key)
 	if !strings.HasPrefix(plain, literalPrefix) {
 		return c.Records(tenant).Lookup(ctx, key)
 	}

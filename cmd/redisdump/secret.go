@@ -3,6 +3,7 @@ package redisdump
 import (
 	"strings"
 
+	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/session"
 )
 
@@ -14,7 +15,7 @@ const (
 
 // plain is a key as the second version spells it: with ade: in front, and without braces.
 func plain(name string) string {
-	key := strings.NewReplacer("{", "", "}", "").Replace(name)
+	key := kv.Untagged(name)
 	if !strings.HasPrefix(key, "ade:") {
 		key = "ade:" + key
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/document"
 	"github.com/stoadb/stoa/kv/record"
 )
@@ -24,7 +25,7 @@ var (
 // record.ErrInvalidKey for a key of no pattern, record.ErrTooLarge for more than MaxListed
 // members.
 func (s *Store) Lookup(ctx context.Context, tenant, key string) (json.RawMessage, error) {
-	plain := strings.NewReplacer("{", "", "}", "").Replace(key)
+	plain := kv.Untagged(key)
 	view, err := s.records.View(tenant)
 	if err != nil {
 		return nil, err

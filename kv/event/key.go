@@ -35,7 +35,7 @@ func (s *Store) Lookup(ctx context.Context, tenant, key string) (json.RawMessage
 // groups of ade:events:STREAM:consumers, each as an object. Braces in a key are left out. It
 // returns ErrInvalidArgument for a key of no pattern.
 func Lookup(ctx context.Context, view *kv.View, key string) (json.RawMessage, error) {
-	plain := strings.NewReplacer("{", "", "}", "").Replace(key)
+	plain := kv.Untagged(key)
 	rest, ok := strings.CutPrefix(plain, keyPrefix)
 	stream, groups := strings.CutSuffix(rest, consumersKey)
 	if !ok || checkStream(stream) != nil {

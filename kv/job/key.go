@@ -45,7 +45,7 @@ func (s *Store) Lookup(ctx context.Context, tenant, key string) (json.RawMessage
 // Braces in a key are left out. It returns ErrNotFound for a job that nobody has leased,
 // ErrTooMany for more than MaxListed, and ErrInvalidArgument for a key of no pattern.
 func Lookup(ctx context.Context, view *kv.View, key string) (json.RawMessage, error) {
-	rest, ok := strings.CutPrefix(strings.NewReplacer("{", "", "}", "").Replace(key), keyPrefix)
+	rest, ok := strings.CutPrefix(kv.Untagged(key), keyPrefix)
 	queue, isQueue := strings.CutPrefix(rest, queuePrefix)
 	id, isLock := strings.CutPrefix(rest, lockPrefix)
 	switch {

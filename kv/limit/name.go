@@ -6,6 +6,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/stoadb/stoa/kv"
 )
 
 // Name is what is limited: one user at one endpoint.
@@ -86,7 +88,7 @@ func (n Name) Key() string { return keyPrefix + n.Endpoint + ":" + n.User }
 // readings yields the names that a literal key can be of, those first whose user has no
 // colon: an endpoint has some more often. Braces are left out.
 func readings(key string, yield func(Name) bool) bool {
-	rest, ok := strings.CutPrefix(strings.NewReplacer("{", "", "}", "").Replace(key), keyPrefix)
+	rest, ok := strings.CutPrefix(kv.Untagged(key), keyPrefix)
 	for at := strings.LastIndexByte(rest, ':'); ok && at > 0; at = strings.LastIndexByte(rest[:at], ':') {
 		n := Name{rest[:at], rest[at+1:]}
 		if n.check() == nil && !yield(n) {

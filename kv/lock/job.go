@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/kv"
 )
 
 // Locks look after themselves: what waits for a lock has it in the millisecond in which its
@@ -16,7 +17,7 @@ import (
 // Settle takes those out of a lock whose time is over, and gives it to who waits; "" is every
 // lock of the tenant that somebody waits for. The name may be a literal key.
 func (s *Store) Settle(ctx context.Context, owner, name string) error {
-	names := []string{strings.TrimPrefix(strings.NewReplacer("{", "", "}", "").Replace(name), keyPrefix)}
+	names := []string{strings.TrimPrefix(kv.Untagged(name), keyPrefix)}
 	if name == "" {
 		names = s.awaited(owner, func(t *tenant) []string { return slices.Collect(maps.Keys(t.queues)) })
 	} else if _, _, err := ParseName(names[0]); err != nil {

@@ -57,7 +57,7 @@ func (s *Store) Lookup(ctx context.Context, tenant, key string) (json.RawMessage
 // a list of a set, a string. Braces in a key are left out. It returns ErrNotFound where
 // there is nothing, and ErrInvalidArgument for a key of no pattern.
 func Lookup(ctx context.Context, view *kv.View, q Queues, key string) (json.RawMessage, error) {
-	plain := strings.NewReplacer("{", "", "}", "").Replace(key)
+	plain := kv.Untagged(key)
 	rest, ok := strings.CutPrefix(plain, keyPrefix)
 	if !ok {
 		return nil, noPattern()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/document"
 	"github.com/stoadb/stoa/kv/record"
 )
@@ -26,7 +27,7 @@ var shown = []string{"user_id", "user_name", "roles", "permissions", "created_at
 // there is no session, record.ErrInvalidKey for a key of no pattern, record.ErrTooLarge for
 // more than MaxListed sessions.
 func (s *Store) Lookup(ctx context.Context, tenant, key string) (json.RawMessage, error) {
-	plain := withoutBraces(key)
+	plain := kv.Untagged(key)
 	if user, ok := strings.CutPrefix(plain, indexPrefix); ok && user != "" {
 		return s.ids(ctx, tenant, user)
 	}
@@ -49,8 +50,6 @@ func (s *Store) Lookup(ctx context.Context, tenant, key string) (json.RawMessage
 	}
 	return out, nil
 }
-
-func withoutBraces(key string) string { return strings.NewReplacer("{", "", "}", "").Replace(key) }
 
 // ids are those of the sessions of a user.
 func (s *Store) ids(ctx context.Context, tenant, user string) (json.RawMessage, error) {
@@ -91,7 +90,7 @@ func (s *Store) ids(ctx context.Context, tenant, user string) (json.RawMessage, 
 // Shown is what a literal key stands for, of whatever it is, as it is shown to people: of a
 // user's sessions their handles in the place of their ids.
 func Shown(key string, value json.RawMessage) json.RawMessage {
-	if !strings.HasPrefix(withoutBraces(key), indexPrefix) {
+	if !strings.HasPrefix(kv.Untagged(key), indexPrefix) {
 		return value
 	}
 	handles := []string{}

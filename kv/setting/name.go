@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/lock"
 )
 
@@ -74,7 +75,7 @@ var definitions = []definition{
 // find returns what a name stands for, as literal keys have it or without what those begin
 // with; braces are left out. It returns ErrValidation for a name that no setting has.
 func find(name string) (*definition, error) {
-	plain := strings.TrimPrefix(strings.NewReplacer("{", "", "}", "").Replace(name), Prefix)
+	plain := strings.TrimPrefix(kv.Untagged(name), Prefix)
 	for i := range definitions {
 		if definitions[i].name == plain {
 			return &definitions[i], nil
