@@ -12,63 +12,46 @@ import (
 	"github.com/stoadb/stoa/kv/approval"
 	"github.com/stoadb/stoa/kv/event"
 	"github.com/stoadb/stoa/kv/job"
-	"github.com/stoadb/stoa/kv/lock"
-	"github.com/stoadb/stoa/kv/record"
-	"github.com/stoadb/stoa/kv/setting"
 )
 
-// coordination is what tasks and approvals go by.
-type coordination struct {
-	records  *record.Store
-	settings *setting.Store
-	events   *event.Store
-	locks    *lock.Store
-	blobs    *blob.Store
-	off      []string // queues whose jobs workers outside do
-}
-
-// open returns the tasks and approvals of a store, and the queues whose jobs they do.
-func (c *coordination) open(store *kv.Store, log *slog.Logger) (*approval.Store, *job.Store, error) {
-	var approvals *approval.Store
-	var jobs *job.Store
-	ready := make(chan struct{})
+// openTasks opens the tasks and approvals of a store, and the queues whose jobs they do, but
+// for those that are off.
+func (c *capabilities) openTasks(off []string, log *slog.Logger) (err error) {
+	ready := make(chan struct{}) // closed when there are approvals
 	workers := map[string]job.Worker{job.LockCleanup: c.settle, job.DeadlockDetect: c.sweep}
 	for _, queue := range []string{approval.QueueApprovalTimeout, approval.QueueTaskTimeout, approval.QueueArchive} {
 		workers[queue] = func(ctx context.Context, tenant string, j job.Job) error {
 			select {
 			case <-ready:
-				return approvals.Run(ctx, tenant, queue, j.Payload)
+				return c.approvals.Run(ctx, tenant, queue, j.Payload)
 			case <-ctx.Done():
 				return ctx.Err()
 			}
 		}
 	}
-	jobs, err := job.New(store, job.Options{Workers: workers, Off: c.off, Log: log})
-	if err != nil {
-		return nil, nil, err
+	if c.jobs, err = job.New(c.substrate, job.Options{Workers: workers, Off: off, Log: log}); err != nil {
+		return err
 	}
-	approvals, err = approval.New(c.records, approval.Options{
+	c.approvals, err = approval.New(c.policies.Records(), approval.Options{
 		Settings: c.settingsOf, Locks: c.locks, Output: c.keep,
 		Events: func(ctx context.Context, tenant string) (approval.Feed, error) {
 			f, err := c.events.Open(ctx, tenant)
 			return feed{f}, err
 		},
 		Jobs: func(ctx context.Context, tenant string) (approval.Queues, error) {
-			q, err := jobs.Open(ctx, tenant)
+			q, err := c.jobs.Open(ctx, tenant)
 			return queues{q}, err
 		},
 	})
-	if err != nil {
-		jobs.Close()
-		return nil, nil, err
+	if err == nil {
+		close(ready)
 	}
-	close(ready)
-	return approvals, jobs, nil
+	return err
 }
 
 // settle does a job of lock_cleanup, whose target is a lock by its literal key; none is all
 // locks that somebody waits for.
-func (c *coordination) settle(ctx context.Context, tenant string, j job.Job) error {
+func (c *capabilities) settle(ctx context.Context, tenant string, j job.Job) error {
 	var of struct{ Target string }
 	if err := json.Unmarshal(j.Payload, &of); err != nil {
 		return err
@@ -77,19 +60,19 @@ func (c *coordination) settle(ctx context.Context, tenant string, j job.Job) err
 }
 
 // sweep does a job of deadlock_detect.
-func (c *coordination) sweep(ctx context.Context, tenant string, _ job.Job) error {
+func (c *capabilities) sweep(ctx context.Context, tenant string, _ job.Job) error {
 	return c.locks.Sweep(ctx, tenant)
 }
 
 // settingsOf is what the configuration of a tenant says of tasks and approvals.
-func (c *coordination) settingsOf(tenant string) approval.Settings {
+func (c *capabilities) settingsOf(tenant string) approval.Settings {
 	v := c.settings.Values(tenant)
 	return approval.Settings{ApprovalTimeout: v.ApprovalTimeout, ApprovalMaxTimeout: v.ApprovalMaxTimeout, TaskTimeout: v.TaskTimeout,
 		Risk: approval.Thresholds(v.Risk), AutoApproveLowRisk: v.AutoApproveLowRisk, BatchApprovals: v.BatchApprovals}
 }
 
 // keep keeps the output of a task as a blob.
-func (c *coordination) keep(ctx context.Context, _ string, output []byte) (string, error) {
+func (c *capabilities) keep(ctx context.Context, _ string, output []byte) (string, error) {
 	stored, _, err := c.blobs.Put(ctx, bytes.NewReader(output), blob.PutOptions{})
 	return stored.ID.String(), err
 }

@@ -3,71 +3,30 @@ package daemon
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
-	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/approval"
 	"github.com/stoadb/stoa/kv/document"
 	"github.com/stoadb/stoa/kv/event"
-	"github.com/stoadb/stoa/kv/job"
 	"github.com/stoadb/stoa/kv/kvtest"
 	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/record"
-	"github.com/stoadb/stoa/kv/setting"
 )
-
-// coordinating are the parts of a daemon that coordinate agents, on an engine in memory with
-// a clock by hand.
-type coordinating struct {
-	coordination
-	db    engine.Engine
-	store *kv.Store
-	clock *kvtest.Clock
-	tasks *approval.Store
-	jobs  *job.Store
-}
-
-func openCoordination(t *testing.T) *coordinating {
-	quiet := slog.New(slog.DiscardHandler)
-	c := &coordinating{db: mem.New(), clock: kvtest.New()}
-	var err error
-	c.store, err = kv.Open(c.db, kv.Options{Clock: c.clock, Log: quiet})
-	require.NoError(t, err)
-	c.records, err = record.New(c.store, record.Options{})
-	require.NoError(t, err)
-	c.events, err = event.New(c.store, event.Options{})
-	require.NoError(t, err)
-	c.settings, err = setting.New(c.store, setting.Options{Log: quiet})
-	require.NoError(t, err)
-	c.locks, err = lock.New(c.store, lock.Options{Log: quiet, Events: c.events})
-	require.NoError(t, err)
-	c.blobs, err = blob.Open(c.db, blob.Options{SpoolDir: filepath.Join(t.TempDir(), "spool"), Logger: quiet})
-	require.NoError(t, err)
-	c.tasks, c.jobs, err = c.open(c.store, quiet)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		c.jobs.Close()
-		c.locks.Close()
-		require.NoError(t, c.blobs.Close())
-		require.NoError(t, c.store.Close())
-		require.NoError(t, c.db.Close())
-	})
-	return c
-}
 
 // The daemon does what is due within a second, tells all of it in the streams, goes by the
 // tenant's configuration, and keeps long outputs as blobs.
 func TestTasksGoByStreamsQueuesSettingsAndBlobs(t *testing.T) {
-	ctx, c := context.Background(), openCoordination(t)
-	store, clock, s := c.store, c.clock, c.tasks
+	db, clock := mem.New(), kvtest.New()
+	defer func() { require.NoError(t, db.Close()) }()
+	h := hosted(t, db, clock)
+	defer h.end()
+	ctx, c := context.Background(), h.own
+	store, s := c.substrate, c.approvals
 
 	_, err := s.CreateTask(ctx, "t", []byte(`{"task_id":"t-1","metadata":{"author_id":"ann"},"config":{"type":"x","timeout_seconds":2}}`), record.WriteOptions{})
 	require.NoError(t, err)

@@ -41,11 +41,12 @@ type capabilities struct {
 	locks     *lock.Store
 	approvals *approval.Store
 	jobs      *job.Store
+	blobs     *blob.Store
 }
 
 // openCapabilities opens those of a store. They are to be closed before what they were given.
 func openCapabilities(db engine.Engine, o capabilityOptions) (_ *capabilities, err error) {
-	c := &capabilities{}
+	c := &capabilities{blobs: o.blobs}
 	if c.substrate, err = kv.Open(db, kv.Options{Clock: o.clock, Log: o.log}); err != nil {
 		return nil, err
 	}
@@ -77,9 +78,7 @@ func openCapabilities(db engine.Engine, o capabilityOptions) (_ *capabilities, e
 	if err != nil {
 		return nil, err
 	}
-	parts := coordination{records: c.policies.Records(), settings: c.settings, events: c.events, locks: c.locks, blobs: o.blobs, off: o.off}
-	c.approvals, c.jobs, err = parts.open(c.substrate, o.log)
-	return c, err
+	return c, c.openTasks(o.off, o.log)
 }
 
 // served puts them into what a server serves.

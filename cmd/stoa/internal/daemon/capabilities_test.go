@@ -31,6 +31,8 @@ const patience = 30 * time.Second
 // client of them.
 type host struct {
 	*rpc.Client
+	own   *capabilities
+	path  string // of the socket
 	t     testing.TB
 	db    engine.Engine
 	clock *kvtest.Clock
@@ -60,7 +62,7 @@ func hosted(t testing.TB, db engine.Engine, clock *kvtest.Clock, off ...string) 
 	client, err := rpc.Dial(t.Context(), ln.Path())
 	require.NoError(t, err)
 	ended := false
-	h := &host{Client: client, t: t, db: db, clock: clock, end: func() {
+	h := &host{Client: client, own: c, path: ln.Path(), t: t, db: db, clock: clock, end: func() {
 		if ended {
 			return
 		}

@@ -1,44 +1,18 @@
 package daemon
 
 import (
-	"context"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/kv/approval"
 	"github.com/stoadb/stoa/kv/event"
+	"github.com/stoadb/stoa/kv/kvtest"
 	"github.com/stoadb/stoa/rpc"
-	"github.com/stoadb/stoa/rpc/server"
-	"github.com/stoadb/stoa/rpc/server/socket"
 )
-
-// dial serves what coordinates agents, and returns a client of it.
-func (c *coordinating) dial(t *testing.T, f rpc.Framing) *rpc.Client {
-	dir, err := os.MkdirTemp("", "stoa-*") // short enough for a socket
-	require.NoError(t, err)
-	path := filepath.Join(dir, "s")
-	srv, err := server.New(c.db, server.Options{Records: c.records, Settings: c.settings, Events: c.events, Locks: c.locks, Approvals: c.tasks, Jobs: c.jobs})
-	require.NoError(t, err)
-	ln, err := socket.Listen(path, socket.Options{})
-	require.NoError(t, err)
-	ctx, stop := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- srv.Serve(ctx, ln) }()
-	client, err := rpc.Dial(ctx, path, rpc.WithFraming(f))
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		client.Close()
-		stop()
-		require.NoError(t, <-served)
-		require.NoError(t, os.RemoveAll(dir))
-	})
-	return client
-}
 
 // change is what a stream says of a change of a task, an approval or a lock.
 type change struct{ name, of, from, to string }
@@ -72,16 +46,21 @@ func told(t *testing.T, events *rpc.Events, stream string) (list []change) {
 func TestA83EachChangeIsInTheStreamsOfTheDaemon(t *testing.T) {
 	for name, framing := range map[string]rpc.Framing{"frames": rpc.FramingFrames, "grpc": rpc.FramingGRPC} {
 		t.Run(name, func(t *testing.T) {
-			c := openCoordination(t)
-			client := c.dial(t, framing)
+			db := mem.New()
+			defer func() { require.NoError(t, db.Close()) }()
+			h := hosted(t, db, kvtest.New())
+			defer h.end()
 			ctx := t.Context()
+			client, err := rpc.Dial(ctx, h.path, rpc.WithFraming(framing))
+			require.NoError(t, err)
+			defer client.Close()
 			tasks, approvals, locks, events := client.Tasks("acme"), client.Approvals("acme"), client.Locks("acme"), client.Events("acme")
 			move := func(m rpc.TaskMove) {
 				t.Helper()
 				_, err := tasks.Move(ctx, "t-1", m)
 				require.NoError(t, err)
 			}
-			_, err := tasks.Create(ctx, map[string]any{"task_id": "t-1", "metadata": map[string]string{"author_id": "ann"}, "config": map[string]any{"type": "x", "timeout_seconds": 2}}, rpc.WAL)
+			_, err = tasks.Create(ctx, map[string]any{"task_id": "t-1", "metadata": map[string]string{"author_id": "ann"}, "config": map[string]any{"type": "x", "timeout_seconds": 2}}, rpc.WAL)
 			require.NoError(t, err)
 			move(rpc.TaskMove{To: approval.Submitted})
 			var asked []json.RawMessage
@@ -101,7 +80,7 @@ func TestA83EachChangeIsInTheStreamsOfTheDaemon(t *testing.T) {
 			g, err := locks.Acquire(ctx, rpc.LockRequest{Name: "task:t-1", Agent: "worker"})
 			require.NoError(t, err)
 			move(rpc.TaskMove{To: approval.Applying, Agent: "worker", Token: g.Token})
-			c.clock.Pass(2*time.Second + 10*time.Millisecond) // a job of the daemon ends it, and frees the lock
+			h.clock.Pass(2*time.Second + 10*time.Millisecond) // a job of the daemon ends it, and frees the lock
 			require.Eventually(t, func() bool {
 				found, err := tasks.Lookup(ctx, "ade:task:t-1:state")
 				require.NoError(t, err)
@@ -111,7 +90,7 @@ func TestA83EachChangeIsInTheStreamsOfTheDaemon(t *testing.T) {
 			}, time.Minute, time.Millisecond)
 			_, err = locks.Acquire(ctx, rpc.LockRequest{Name: "task:t-1", Agent: "worker", TTL: time.Second})
 			require.NoError(t, err)
-			c.clock.Pass(time.Second)
+			h.clock.Pass(time.Second)
 			_, err = locks.Acquire(ctx, rpc.LockRequest{Name: "task:t-1", Agent: "other"}) // finds that its time is over
 			require.NoError(t, err)
 
