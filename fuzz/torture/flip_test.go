@@ -23,10 +23,10 @@ func TestDaemonThatRecoversToAPointInTimeIsCaught(t *testing.T) {
 		name   string
 		p      program
 		flips  int
-		caught string
+		demand func(error)
 	}{
-		{"real", daemon, 1, "engine: corrupt"},
-		{"point in time", program{path: os.Args[0], env: []string{defectEnv + "=point in time"}}, 2, "changes are lost|acknowledged|is not there|instead of|before its time|the root is"},
+		{"real", daemon, 1, func(err error) { require.ErrorContains(t, err, "engine: corrupt") }},
+		{"point in time", program{path: os.Args[0], env: []string{defectEnv + "=point in time"}}, 2, func(err error) { demandCaught(t, err, "changes are lost") }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for flip := range tc.flips {
@@ -39,8 +39,7 @@ func TestDaemonThatRecoversToAPointInTimeIsCaught(t *testing.T) {
 					hangUp(clients)
 					err = errors.Join(err, d.kill())
 				}
-				require.Error(t, err)
-				require.Regexp(t, tc.caught, err.Error())
+				tc.demand(err)
 				t.Logf("caught: %.300s", err)
 			}
 		})
