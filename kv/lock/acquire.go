@@ -19,6 +19,18 @@ import (
 // hold before, and waits no more. Two calls of one agent for one lock wait as one, in
 // the place of the first.
 func (s *Store) Acquire(ctx context.Context, tenant string, r Request) (Grant, error) {
+	return s.acquire(ctx, tenant, r, nil)
+}
+
+// AcquireFor is Acquire for a caller that may be gone by the time that its lock is granted:
+// heard tells it, and says whether it has heard. A lock that was granted, and that no call of
+// its agent has heard of, is given back at once, unless it was renewed since.
+func (s *Store) AcquireFor(ctx context.Context, tenant string, r Request, heard func(Grant) bool) error {
+	_, err := s.acquire(ctx, tenant, r, heard)
+	return err
+}
+
+func (s *Store) acquire(ctx context.Context, tenant string, r Request, heard func(Grant) bool) (Grant, error) {
 	config := s.config(tenant)
 	if err := r.check(&config); err != nil {
 		return Grant{}, about(err, r.Name)
@@ -35,11 +47,17 @@ func (s *Store) Acquire(ctx context.Context, tenant string, r Request) (Grant, e
 	case err != nil:
 		return Grant{}, about(err, r.Name)
 	case last.Token != 0:
-		return last, nil
+		if heard != nil && !heard(last) && w.grant.Token == last.Token { // else the agent held it before
+			err = s.takeBack(tenant, last, r.Durability)
+		}
+		return last, about(err, r.Name)
 	case w.joined != nil:
 		w = w.joined
 	}
 	g, err := s.await(ctx, w, &r)
+	if err == nil && heard != nil && !heard(g) {
+		err = s.giveUp(w, nil)
+	}
 	return g, about(err, r.Name)
 }
 
@@ -107,12 +125,28 @@ func (s *Store) giveUp(w *waiter, why error) error {
 	case err != nil:
 		return err
 	case alone:
-		_, err = s.Release(context.Background(), t.name, Holding{g.Name, g.Agent, g.Token}, w.Durability)
+		err = s.takeBack(t.name, g, w.Durability)
 	}
 	if err != nil {
 		return errors.Join(why, err)
 	}
 	return why
+}
+
+// takeBack gives a lock back that nobody has heard of who asked for it, unless its agent has
+// renewed it, or has another grant by now.
+func (s *Store) takeBack(tenant string, g Grant, d engine.Durability) error {
+	_, err := s.do(context.Background(), tenant, d, nil, func(u *turn) error {
+		l, err := u.load(g.Name)
+		if err != nil {
+			return err
+		}
+		if h := l.holder(g.Agent); h == nil || l.grant(l.name, h) != g {
+			return u.settle(l, nil)
+		}
+		return u.release(l, g.Agent)
+	})
+	return err
 }
 
 // timeOut ends a request that has waited for long enough, and reports whether others wait

@@ -2,7 +2,7 @@ package lock
 
 // ForgetWait has nobody notice that a request has waited for long enough.
 func (s *Store) ForgetWait(owner, name, agent string) {
-	t := s.tenantOf(owner)
+	t := s.known(owner)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s.alarms.stop(&t.waiting(name, agent).until)
@@ -10,17 +10,11 @@ func (s *Store) ForgetWait(owner, name, agent string) {
 
 // Places returns what wakes the first call of an agent that waits, to be told its place.
 func (s *Store) Places(owner, agent string) <-chan struct{} {
-	t := s.tenantOf(owner)
+	t := s.known(owner)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.waits[agent][0].moved
 }
 
 // Sweeps reports whether a sweep of a tenant is to come.
-func (s *Store) Sweeps(owner string) bool { return s.alarms.isSet(&s.tenantOf(owner).sweep) }
-
-func (s *Store) tenantOf(owner string) *tenant {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.tenants[owner]
-}
+func (s *Store) Sweeps(owner string) bool { return s.alarms.isSet(&s.known(owner).sweep) }

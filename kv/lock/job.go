@@ -19,31 +19,33 @@ import (
 func (s *Store) Settle(ctx context.Context, owner, name string) error {
 	names := []string{strings.TrimPrefix(kv.Untagged(name), keyPrefix)}
 	if name == "" {
-		names = s.awaited(owner, func(t *tenant) []string { return slices.Collect(maps.Keys(t.queues)) })
+		names = s.awaited(owner)
 	} else if _, _, err := ParseName(names[0]); err != nil {
 		return err
 	}
 	return s.each(ctx, owner, names, func(u *turn, some []string) error { return u.look(some, nil) })
 }
 
-// Sweep looks at all agents of a tenant that wait whether they wait for themselves, and
-// refuses what they wait for, unless the configuration says that deadlocks are ignored.
+// Sweep looks at the agents of a tenant that wait, but those that a sweep has looked at within
+// 30 s, whether they wait for themselves, and refuses what they wait for, unless the
+// configuration says that deadlocks are ignored.
 func (s *Store) Sweep(ctx context.Context, owner string) error {
-	agents := s.awaited(owner, func(t *tenant) []string { return slices.Collect(maps.Keys(t.waits)) })
-	return s.each(ctx, owner, agents, func(u *turn, some []string) error { return u.sweep(some) })
+	t := s.known(owner)
+	if t == nil {
+		return nil
+	}
+	return s.each(ctx, owner, s.unchecked(t), func(u *turn, some []string) error { return u.sweep(some) })
 }
 
-// awaited are what of a tenant says of those who wait, in order; nil: nobody does.
-func (s *Store) awaited(name string, of func(*tenant) []string) []string {
-	s.mu.Lock()
-	t := s.tenants[name]
-	s.mu.Unlock()
+// awaited are the locks of a tenant that somebody waits for, in order.
+func (s *Store) awaited(owner string) []string {
+	t := s.known(owner)
 	if t == nil {
 		return nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.Sorted(slices.Values(of(t)))
+	return slices.Sorted(maps.Keys(t.queues))
 }
 
 // each does something with names, so many in a batch that other writes wait for few.

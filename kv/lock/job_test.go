@@ -42,7 +42,13 @@ func TestA87SweepIsLeftToOthers(t *testing.T) {
 	require.NoError(t, h.Store.Sweep(ctx, "t"))
 	h.Waits(a)
 	h.Waits(b)
+	h.KeyIs("ade:lock:deadlock:check:a", `"2026-03-01T12:00:00Z"`)
 	h.Set(Config{DefaultTTL: time.Hour})
+	h.Clock.Pass(29 * time.Second)
+	require.NoError(t, h.Store.Sweep(ctx, "t"))
+	h.Waits(a) // A40: it is not looked at again before its time
+	h.Waits(b)
+	h.Clock.Pass(time.Second)
 	require.NoError(t, h.Store.Sweep(ctx, "t"))
 	select {
 	case <-a.Done:

@@ -142,9 +142,7 @@ func (l *listing) named(ctx context.Context, o *ListOptions) error {
 
 // countWaiting is how many wait for a lock.
 func (s *Store) countWaiting(tenant, name string) int {
-	s.mu.Lock()
-	t := s.tenants[tenant]
-	s.mu.Unlock()
+	t := s.known(tenant)
 	if t == nil {
 		return 0
 	}

@@ -31,6 +31,61 @@ func TestA29OneCallOfTwoIsGone(t *testing.T) {
 	h.Granted(between)
 }
 
+// A grant that its call does not hear of goes back, but not if another call of the agent has
+// heard of it, or if the agent held the lock before.
+func TestA29WhatACallHasNotHeardOfIsNotTakenFromAnother(t *testing.T) {
+	name := Task("1")
+	deaf := func(Grant) bool { return false }
+	h := locktest.Open(t, locktest.Setup{})
+	require.NoError(t, h.Store.AcquireFor(ctx, "t", Request{Name: name, Agent: "a"}, deaf))
+	require.Equal(t, Free, h.Of(name).Mode, "nobody has heard")
+
+	h.Take("a", name, Exclusive)
+	require.NoError(t, h.Store.AcquireFor(ctx, "t", Request{Name: name, Agent: "a"}, deaf))
+	require.Len(t, h.Of(name).Holders, 1, "it was held before")
+
+	for _, c := range []struct {
+		does string
+		next string // who holds the lock in the end
+		with func() (wait func())
+		then func(Grant)
+	}{
+		{"alone", "b", func() func() { return func() {} }, func(Grant) {}},
+		{"with another call", "c", func() func() {
+			other := h.Wait(Request{Name: name, Agent: "c"})
+			return func() { h.Granted(other) }
+		}, func(Grant) {}},
+		{"and the agent renews", "c", func() func() { return func() {} }, func(g Grant) {
+			_, err := h.Renew(ctx, "t", Holding{Name: name, Agent: "c", Token: g.Token}, 0, engine.WAL)
+			require.NoError(t, err)
+		}},
+	} {
+		var heard Grant
+		done := make(chan error, 1)
+		go func() {
+			done <- h.Store.AcquireFor(ctx, "t", Request{Name: name, Agent: "c", Wait: true}, func(g Grant) bool {
+				heard = g
+				c.then(g)
+				return false
+			})
+		}()
+		h.Soon("it waits", func() bool { return h.Of(name).Waiting == 1 })
+		granted := c.with()
+		next := h.Wait(Request{Name: name, Agent: "b"})
+		h.Free("a", name)
+		granted()
+		require.NoError(t, <-done)
+		require.NotZero(t, heard.Token)
+		require.Equal(t, c.next, h.Of(name).Holders[0].Agent, c.does)
+		if c.next == "c" {
+			h.Free("c", name)
+		}
+		h.Granted(next)
+		h.Free("b", name)
+		h.Take("a", name, Exclusive)
+	}
+}
+
 func TestBoundsOfWaiting(t *testing.T) {
 	h := locktest.Open(t, locktest.Setup{})
 	var calls []*locktest.Call

@@ -143,9 +143,7 @@ func (s *Store) Waits(owner, agent string) []Waiting {
 }
 
 func (s *Store) waiting(name string, of func(*tenant) []*waiter) (list []Waiting) {
-	s.mu.Lock()
-	t := s.tenants[name]
-	s.mu.Unlock()
+	t := s.known(name)
 	if t == nil {
 		return nil
 	}

@@ -131,6 +131,13 @@ func (s *Store) enter(ctx context.Context, name string) (*tenant, error) {
 	return t, nil
 }
 
+// known is what is known of a tenant; nil: its locks were not asked for lately.
+func (s *Store) known(name string) *tenant {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tenants[name]
+}
+
 func (s *Store) leave(t *tenant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,8 +146,9 @@ func (s *Store) leave(t *tenant) {
 
 // forgetSome makes room for a tenant. The caller holds mu.
 func (s *Store) forgetSome() {
+	now := millis(s.kv.Now())
 	for name, t := range s.tenants {
-		if t.users == 0 && t.idle() {
+		if t.users == 0 && t.idle(now) {
 			delete(s.tenants, name)
 			return
 		}
@@ -148,9 +156,10 @@ func (s *Store) forgetSome() {
 }
 
 // idle reports whether nobody waits, and nothing is to be looked after.
-func (t *tenant) idle() bool {
+func (t *tenant) idle(now uint64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.forgetChecks(now)
 	return len(t.queues) == 0 && len(t.hearts) == 0 && len(t.checked) == 0
 }
 
@@ -269,7 +278,7 @@ func (s *Store) take(ctx context.Context, t *tenant, d engine.Durability, own *w
 		runtime.Gosched() // those who have waited are told before this caller is
 	}
 	for _, g := range orphans { // nobody waits for them any more
-		_, _ = s.Release(context.WithoutCancel(ctx), t.name, Holding{g.Name, g.Agent, g.Token}, d)
+		_ = s.takeBack(t.name, g, d)
 	}
 	return u.result, err
 }

@@ -2,6 +2,8 @@ package lock
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/stoadb/stoa/engine"
@@ -17,9 +19,7 @@ const (
 
 // checkedAt is when the sweep has looked at an agent, if that was lately; else zero.
 func (s *Store) checkedAt(tenant, agent string) time.Time {
-	s.mu.Lock()
-	t := s.tenants[tenant]
-	s.mu.Unlock()
+	t := s.known(tenant)
 	if t == nil {
 		return time.Time{}
 	}
@@ -32,29 +32,37 @@ func (s *Store) checkedAt(tenant, agent string) time.Time {
 	return moment(at)
 }
 
-// sweep looks at the agents that wait whether they wait for themselves.
-func (s *Store) sweep(t *tenant) {
+// unchecked are the agents of a tenant that wait and that no sweep has looked at lately, in
+// order, which one does now.
+func (s *Store) unchecked(t *tenant) (agents []string) {
 	now := millis(s.kv.Now())
-	var agents []string
 	t.mu.Lock()
-	for agent, at := range t.checked {
-		if t.waits[agent] == nil && now >= at+millisOf(sweepEvery) {
-			delete(t.checked, agent)
-		}
-	}
+	defer t.mu.Unlock()
+	t.forgetChecks(now)
 	for agent := range t.waits {
-		if at := t.checked[agent]; at == 0 || now >= at+millisOf(sweepEvery) {
+		if t.checked[agent] == 0 {
 			agents = append(agents, agent)
 			t.checked[agent] = now
 		}
 	}
+	slices.Sort(agents)
+	return agents
+}
+
+// forgetChecks forgets when agents were looked at that may be again. The caller holds mu.
+func (t *tenant) forgetChecks(now uint64) {
+	maps.DeleteFunc(t.checked, func(_ string, at uint64) bool { return now >= at+millisOf(sweepEvery) })
+}
+
+// sweep looks at the agents that wait whether they wait for themselves, and comes again.
+func (s *Store) sweep(t *tenant) {
+	agents := s.unchecked(t)
+	t.mu.Lock()
 	if len(t.waits) > 0 || len(t.checked) > 0 {
-		s.alarms.sooner(&t.sweep, now+millisOf(sweepEvery))
+		s.alarms.sooner(&t.sweep, millis(s.kv.Now())+millisOf(sweepEvery))
 	}
 	t.mu.Unlock()
-	for len(agents) > 0 {
-		some := agents[:min(len(agents), sweepAgents)]
-		agents = agents[len(some):]
+	for some := range slices.Chunk(agents, sweepAgents) {
 		s.inBackground(t, func() error {
 			_, err := s.take(context.Background(), t, engine.WAL, nil, func(u *turn) error { return u.sweep(some) })
 			return err

@@ -254,7 +254,7 @@ func (u *turn) end(err error) (orphans []Grant) {
 	for _, g := range u.granted {
 		switch {
 		case g.w == u.own && !g.w.queued && !g.w.ended:
-			u.result = g.Grant
+			u.result, g.w.grant = g.Grant, g.Grant
 		case g.w.ended:
 			if g.w.err != nil || g.w.grant.Token != g.Token {
 				orphans = append(orphans, g.Grant)

@@ -65,24 +65,23 @@ func acquire(ctx context.Context, s *lock.Store, a *lockAsking) iter.Seq2[lockTu
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		gone, began := false, 0
-		g, err := s.Acquire(ctx, a.Tenant, lock.Request{
+		tell := func(t lockTurn, err error) bool {
+			gone = gone || !yield(t, err)
+			return !gone
+		}
+		err := s.AcquireFor(ctx, a.Tenant, lock.Request{
 			Name: a.Name, Agent: a.Agent, Mode: a.Mode, TTL: op.FromMs(a.TTLMs), Purpose: a.Purpose, Wait: a.Wait,
 			MaxWait: op.FromMs(a.MaxWaitMs), Claim: op.FromMs(a.ClaimMs), Priority: a.Priority, Durability: a.Durability,
 			PlaceOnce: a.PlaceOnce || a.PlaceNever,
 			Moved: func(place int) {
-				if began = cmp.Or(began, place); a.PlaceNever {
-					return
-				}
-				if gone = gone || !yield(lockTurn{Place: place}, nil); gone {
+				began = cmp.Or(began, place)
+				if !a.PlaceNever && !tell(lockTurn{Place: place}, nil) {
 					cancel()
 				}
 			},
-		})
-		switch {
-		case err != nil && !gone:
-			yield(lockTurn{}, err)
-		case err == nil && (gone || !yield(lockTurn{Place: began, Grant: &g}, nil)):
-			_, _ = s.Release(context.WithoutCancel(ctx), a.Tenant, lock.Holding{Name: g.Name, Agent: g.Agent, Token: g.Token}, a.Durability)
+		}, func(g lock.Grant) bool { return tell(lockTurn{Place: began, Grant: &g}, nil) })
+		if err != nil {
+			tell(lockTurn{}, err)
 		}
 	}
 }
@@ -141,11 +140,24 @@ func (l *Locks) Acquire(ctx context.Context, r lock.Request) (g lock.Grant, err 
 	}
 	if waited || g.Expires.Sub(g.Acquired) <= r.Claim {
 		renewed, err := l.Renew(ctx, lock.Holding{Name: g.Name, Agent: g.Agent, Token: g.Token}, r.TTL, r.Durability)
-		if !errors.Is(err, lock.ErrMaxTTL) { // it holds the lock to the last moment as it is
-			return renewed, err
+		switch {
+		case err == nil:
+			return renewed, nil
+		case errors.Is(err, lock.ErrMaxTTL): // it holds the lock to the last moment as it is
+		default:
+			l.giveBack(ctx, g, r.Durability)
+			return lock.Grant{}, err
 		}
 	}
 	return g, nil
+}
+
+// giveBack releases what a call was granted that fails. Where that fails too, the lock is
+// held until its time is over.
+func (l *Locks) giveBack(ctx context.Context, g lock.Grant, d engine.Durability) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lockClaim)
+	defer cancel()
+	_, _ = l.Release(ctx, lock.Holding{Name: g.Name, Agent: g.Agent, Token: g.Token}, d)
 }
 
 // lockHeld are arguments about what an agent holds.

@@ -20,6 +20,8 @@ type listener struct {
 	request *stoav1.LockAcquireRequest
 	answers []*stoav1.LockAcquireResponse
 	renewed int
+	broken  error  // what a renewal is answered
+	freed   uint64 // the token that was released last
 }
 
 func (l *listener) Open(_ context.Context, _ *op.Method, req proto.Message) (op.Receiver, error) {
@@ -36,11 +38,15 @@ func (l *listener) RecvMsg(m any) error {
 	return nil
 }
 
-func (l *listener) Unary(_ context.Context, m *op.Method, _, _ any) error {
-	if m.Name == "Lock.Renew" {
+func (l *listener) Unary(ctx context.Context, m *op.Method, req, _ any) error {
+	switch m.Name {
+	case "Lock.Renew":
 		l.renewed++
+		return l.broken
+	case "Lock.Release":
+		l.freed = req.(*stoav1.LockReleaseRequest).GetToken()
 	}
-	return nil
+	return ctx.Err()
 }
 
 // Who does not ask for its place is not told that it waits; who asks once, not whenever others go.
@@ -73,4 +79,16 @@ func TestALockThatWasWaitedForIsRenewed(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, c.renewed, l.renewed)
 	}
+}
+
+// What a call was granted that ends before it could say that it knows goes to the next.
+func TestALockIsReleasedWhoseRenewalIsBrokenOff(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	grant := &stoav1.LockGrant{Name: "task:1", Agent: "a", Token: 5, Mode: stoav1.LockMode_LOCK_MODE_EXCLUSIVE, AcquiredMs: 1000, ExpiresMs: 3_600_000, UntilMs: 3_600_000}
+	l := &listener{answers: []*stoav1.LockAcquireResponse{{Place: 1, Grant: grant}}, broken: context.Canceled}
+	cancel()
+	g, err := NewLocks(l, "t").Acquire(ctx, lock.Request{Name: lock.Task("1"), Agent: "a", Wait: true, TTL: time.Minute})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Zero(t, g)
+	require.EqualValues(t, 5, l.freed)
 }
