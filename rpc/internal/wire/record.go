@@ -108,12 +108,18 @@ func (p *RecordPage) Parse(message []byte) error {
 
 // parseDoc decodes a stoav1.RecordDoc, of which it keeps the JSON.
 func parseDoc(message []byte) (d record.Doc, err error) {
+	err = mergeDoc(&d, message)
+	return d, err
+}
+
+// mergeDoc is parseDoc of a part of a message that came in several.
+func mergeDoc(d *record.Doc, message []byte) error {
 	f := fields{rest: message}
 	for f.next() {
 		switch {
 		case f.is(1, protowire.BytesType):
 			if d.ID = string(f.bytes); !utf8.Valid(f.bytes) {
-				return d, fmt.Errorf("%w: an id is no UTF-8", errInbound)
+				return fmt.Errorf("%w: an id is no UTF-8", errInbound)
 			}
 		case f.is(2, protowire.VarintType):
 			d.Revision = f.value
@@ -130,5 +136,5 @@ func parseDoc(message []byte) (d record.Doc, err error) {
 			d.Expires = op.Time(f.value)
 		}
 	}
-	return d, f.err
+	return f.err
 }

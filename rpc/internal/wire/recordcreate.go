@@ -131,17 +131,15 @@ func (m *RecordMade) AppendTo(dst []byte) []byte {
 // Parse decodes a message that came in one piece, of which it keeps nothing.
 func (m *RecordMade) Parse(message []byte) error {
 	*m = RecordMade{}
-	var doc []byte
 	f := fields{rest: message}
 	for f.next() {
 		if f.is(1, protowire.BytesType) { // what comes in several parts is one record
-			doc, m.has = append(doc, f.bytes...), true
+			m.has = true
+			if err := mergeDoc(&m.doc, f.bytes); err != nil {
+				return err
+			}
 		}
 	}
-	if f.err != nil {
-		return f.err
-	}
-	var err error
-	m.doc, err = parseDoc(doc)
-	return err
+	m.doc.JSON = slices.Clone(m.doc.JSON)
+	return f.err
 }

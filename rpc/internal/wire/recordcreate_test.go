@@ -88,3 +88,10 @@ func TestWhatCreateAnswersIsProtobuf(t *testing.T) {
 	_, err := new(RecordMade).Value()
 	require.ErrorContains(t, err, "doc", "an answer that does not say what was made is none")
 }
+
+// Parts of one record are refused each for itself, even if they would make one together.
+func TestPartsOfARecordStandForThemselves(t *testing.T) {
+	torn := append([]byte{0x0a, 1, 0x41, 0x0a, 8}, make([]byte, 8)...) // a number of 8 bytes, whose bytes are in the next part
+	require.Error(t, proto.Unmarshal(torn, new(stoav1.RecordCreateResponse)))
+	require.Error(t, new(RecordMade).Parse(torn))
+}
