@@ -46,6 +46,7 @@ var below = map[string][]string{
 	"namespace":            {"group"},
 	"kv":                   {"engine", "kv/document"},
 	"kv/document":          {},
+	"kv/bucket/subject":    {},
 	"kv/record":            {"kv"},
 	"kv/limit":             {"kv"},
 	"kv/lock":              {"kv/event", "kv/limit"},
