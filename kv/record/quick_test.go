@@ -125,7 +125,7 @@ func TestTheQuickWayFindsNothingValidThatIsNot(t *testing.T) {
 			if utc, err := c.schema.inUTC(doc); err == nil {
 				doc = utc
 			}
-			valid := c.schema.compiled.Validate(document.Decode(doc)) == nil
+			valid := c.schema.compiled.Check(doc) == nil
 			if c.schema.quick.valid(doc) {
 				require.True(t, valid, "%s: %s", c.Name, doc)
 				quick++

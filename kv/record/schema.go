@@ -8,14 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
-
 	"github.com/stoadb/stoa/kv/document"
+	"github.com/stoadb/stoa/kv/jsonschema"
 )
-
-// draft is the only one that schemas are written in.
-const draft = "https://json-schema.org/draft/2020-12/schema"
 
 // schema is the schema of a collection, compiled.
 type schema struct {
@@ -26,26 +21,11 @@ type schema struct {
 	defaults json.RawMessage // the object of what fields at the top are if a new document has none
 }
 
-// closed is a loader that opens nothing.
-type closed struct{}
-
-// Load refuses.
-func (closed) Load(string) (any, error) {
-	return nil, errors.New("a schema refers to nothing outside of itself: put it below $defs")
-}
-
 func compileSchema(name string, text json.RawMessage) (*schema, error) {
 	if document.Kind(text) != '{' {
 		return nil, errors.New("a schema is an object")
 	}
-	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		return nil, err
-	}
-	root := parsed.(map[string]any)
-	if d, ok := root["$schema"]; ok && d != draft {
-		return nil, fmt.Errorf("schemas are of the draft %s", draft)
-	}
+	root := document.Decode(text).(map[string]any)
 	for _, word := range []string{"additionalProperties", "unevaluatedProperties"} {
 		if open, ok := root[word]; ok && open != true {
 			return nil, fmt.Errorf("%s: a document may have more fields than its schema knows, which are kept", word)
@@ -54,18 +34,11 @@ func compileSchema(name string, text json.RawMessage) (*schema, error) {
 	if root["type"] != "object" {
 		return nil, errors.New("the type of a document is object")
 	}
-	compiler := jsonschema.NewCompiler()
-	compiler.UseLoader(closed{})
-	compiler.DefaultDraft(jsonschema.Draft2020)
-	compiler.AssertFormat()
-	at := "stoa:" + name
-	if err := compiler.AddResource(at, parsed); err != nil {
+	compiled, err := jsonschema.Compile(name, root)
+	if err != nil {
 		return nil, err
 	}
-	s := &schema{defaults: json.RawMessage("{}")}
-	if s.compiled, err = compiler.Compile(at); err != nil {
-		return nil, err
-	}
+	s := &schema{compiled: compiled, defaults: json.RawMessage("{}")}
 	properties := document.Field(text, document.Path{"properties"})
 	for name := range document.Names(properties) {
 		if value := document.Field(properties, document.Path{name, "default"}); value != nil {
@@ -179,78 +152,8 @@ func (s *schema) check(doc json.RawMessage) error {
 	if s.quick != nil && s.quick.valid(doc) {
 		return nil
 	}
-	err := s.compiled.Validate(document.Decode(doc))
-	var refused *jsonschema.ValidationError
-	if !errors.As(err, &refused) {
-		return err
+	if fault := s.compiled.Check(doc); fault != nil {
+		return malformed(document.Path(fault.Path).String(), "%s", fault.Reason)
 	}
-	first := first(refused)
-	field, reason := explained(first)
-	return malformed(field, "%s", reason)
-}
-
-// first returns the cause of a refusal that stands first in the document. Where one of
-// several forms was to be met, it is that none is.
-func first(e *jsonschema.ValidationError) *jsonschema.ValidationError {
-	switch e.ErrorKind.(type) {
-	case *kind.AnyOf, *kind.OneOf, *kind.Not, *kind.Contains, *kind.MinContains:
-		return e
-	}
-	var best *jsonschema.ValidationError
-	for _, cause := range e.Causes {
-		if one := first(cause); best == nil || slices.Compare(one.InstanceLocation, best.InstanceLocation) < 0 {
-			best = one
-		}
-	}
-	if best == nil {
-		return e
-	}
-	return best
-}
-
-// explained is the field and the reason of a refusal, which shows nothing of the
-// document but names of fields.
-func explained(e *jsonschema.ValidationError) (field, reason string) {
-	at := e.InstanceLocation
-	inner := func(name string) string { return strings.Join(append(slices.Clone(at), name), ".") }
-	field = strings.Join(at, ".")
-	switch k := e.ErrorKind.(type) {
-	case *kind.Required:
-		return inner(slices.Min(k.Missing)), "it is required"
-	case *kind.DependentRequired:
-		return inner(slices.Min(k.Missing)), fmt.Sprintf("it is required where %s is given", k.Prop)
-	case *kind.AdditionalProperties:
-		return inner(slices.Min(k.Properties)), "there is no such field here"
-	case *kind.Type:
-		return field, fmt.Sprintf("it is to be of the type %s, and is %s", strings.Join(k.Want, " or "), k.Got)
-	case *kind.Enum:
-		text, _ := json.Marshal(k.Want)
-		return field, fmt.Sprintf("it is to be one of %s", text)
-	case *kind.Const:
-		text, _ := json.Marshal(k.Want)
-		return field, fmt.Sprintf("it is to be %s", text)
-	case *kind.Pattern:
-		return field, fmt.Sprintf("it is to match %s", k.Want)
-	case *kind.Format:
-		return field, fmt.Sprintf("it is to be a %s", k.Want)
-	case *kind.MinLength:
-		return field, fmt.Sprintf("it is to have at least %d characters, and has %d", k.Want, k.Got)
-	case *kind.MaxLength:
-		return field, fmt.Sprintf("it is to have at most %d characters, and has %d", k.Want, k.Got)
-	case *kind.MinItems:
-		return field, fmt.Sprintf("it is to have at least %d elements, and has %d", k.Want, k.Got)
-	case *kind.MaxItems:
-		return field, fmt.Sprintf("it is to have at most %d elements, and has %d", k.Want, k.Got)
-	case *kind.Minimum:
-		return field, fmt.Sprintf("it is to be at least %s", k.Want.RatString())
-	case *kind.Maximum:
-		return field, fmt.Sprintf("it is to be at most %s", k.Want.RatString())
-	case *kind.UniqueItems:
-		return field, fmt.Sprintf("elements %d and %d are the same", k.Duplicates[0], k.Duplicates[1])
-	case *kind.AnyOf, *kind.OneOf:
-		return field, "it has none of the forms that it may have"
-	case *kind.FalseSchema:
-		return field, "there is no such field here"
-	}
-	return field, fmt.Sprintf("it does not hold to %q of the schema", strings.Join(e.ErrorKind.KeywordPath(), "."))
+	return nil
 }
