@@ -30,6 +30,10 @@ func (s *Space) Await(ctx context.Context, until time.Time, look func() (found b
 	}
 }
 
+// Wake has those look again who [Space.Await] something of the space, once the batch is
+// written: for a change that wakes nobody by itself, as an acknowledgement.
+func (tx *Tx) Wake() { tx.changed = true }
+
 // waitUntil is wait up to a moment; the zero time never comes.
 func (w *watcher) waitUntil(changed <-chan struct{}, until time.Time) error {
 	if until.IsZero() {

@@ -3,7 +3,6 @@ package kv
 import (
 	"encoding/binary"
 	"errors"
-	"math"
 	"time"
 
 	"github.com/stoadb/stoa/engine"
@@ -19,38 +18,13 @@ type GroupInfo struct {
 	Pending   uint64 // how many are not acknowledged
 }
 
-// Pending is an entry that a consumer has and has not acknowledged.
-type Pending struct {
-	Number     uint64
-	Consumer   string
-	Since      time.Time // when it was last delivered
-	Deliveries uint32
-}
-
-// The value of a group row is delivered u64 ‖ pending u64; that of a pending row
-// is since u64 ms ‖ deliveries u32 ‖ consumer.
+// The value of a group row is delivered u64 ‖ pending u64.
 
 func parseGroup(row, src []byte) (i GroupInfo, err error) {
 	if len(src) != 16 {
 		return i, damaged(row, "not a group of a stream")
 	}
 	return GroupInfo{binary.LittleEndian.Uint64(src), binary.LittleEndian.Uint64(src[8:])}, nil
-}
-
-func parsePending(row, src []byte) (p Pending, err error) {
-	if len(src) < 13 || len(src) > 12+MaxName || !isTime(src) {
-		return p, damaged(row, "not a pending entry")
-	}
-	return Pending{
-		Since:      timeOf(binary.LittleEndian.Uint64(src)),
-		Deliveries: binary.LittleEndian.Uint32(src[8:]),
-		Consumer:   string(src[12:]),
-	}, nil
-}
-
-func (p Pending) bytes() []byte {
-	b := binary.LittleEndian.AppendUint32(u64Bytes(uint64(p.Since.UnixMilli())), p.Deliveries)
-	return append(b, p.Consumer...)
 }
 
 func (tx *Tx) group(stream, group string) (row []byte, i GroupInfo, err error) {
@@ -73,10 +47,6 @@ func (tx *Tx) Group(stream, group string) (GroupInfo, error) {
 
 func (tx *Tx) putGroup(row []byte, i GroupInfo) {
 	tx.u.put(row, binary.LittleEndian.AppendUint64(u64Bytes(i.Delivered), i.Pending))
-}
-
-func (tx *Tx) pendingRow(stream, group string, n uint64) []byte {
-	return tx.u.key(Row{Scope: tx.scope, Shape: ShapePending, Name: []byte(stream), Group: []byte(group), Number: n})
 }
 
 // CreateGroup makes a group that reads what comes after an entry, and says
@@ -187,28 +157,6 @@ func (tx *Tx) Deliver(stream, group, consumer string, limit int) ([]Entry, error
 		tx.putGroup(row, info)
 	}
 	return entries, nil
-}
-
-// deliver counts a delivery.
-func (p *Pending) deliver(consumer string, now time.Time) {
-	p.Consumer, p.Since = consumer, now
-	if p.Deliveries < math.MaxUint32 {
-		p.Deliveries++
-	}
-}
-
-// pending returns a pending entry of a group, or ErrNotFound.
-func (tx *Tx) pending(stream, group string, n uint64) (row []byte, p Pending, err error) {
-	row = tx.pendingRow(stream, group, n)
-	value, err := tx.u.get(row)
-	if errors.Is(err, engine.ErrNotFound) {
-		return row, p, notFound()
-	}
-	if err == nil {
-		p, err = parsePending(row, value)
-	}
-	p.Number = n
-	return row, p, err
 }
 
 // Acknowledge ends that entries are pending, and returns how many were.

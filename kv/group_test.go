@@ -3,6 +3,7 @@ package kv
 import (
 	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -80,4 +81,31 @@ func TestWhatIsPendingComesInPages(t *testing.T) {
 		_, err := s.now().Pending(ctx, "s", "g", 0, limit)
 		require.ErrorIs(t, err, ErrInvalidArgument)
 	}
+}
+
+func TestWhatIsPendingIsSetByWhoGivesEntriesItself(t *testing.T) {
+	h := newTestStore(t)
+	s := h.space("a", "plain")
+	appendTo(t, s, "s", StreamLimits{}, "1", "2")
+	p := Pending{Number: 2, Consumer: "7", Since: h.Now().Add(time.Minute), Deliveries: 3}
+	require.NoError(t, s.Update(ctx, engine.WAL, func(tx *Tx) error {
+		require.ErrorIs(t, tx.SetPending("s", "g", p), ErrNotFound)
+		_, err := tx.CreateGroup("s", "g", 0)
+		require.NoError(t, err)
+		require.NoError(t, tx.SetPending("s", "g", Pending{Number: 2, Consumer: "6"}))
+		require.NoError(t, tx.SetPending("s", "g", p), "once more")
+		for _, bad := range []Pending{{Number: 3, Consumer: "7"}, {Consumer: "7"}, {Number: 1}} {
+			require.ErrorIs(t, tx.SetPending("s", "g", bad), ErrInvalidArgument)
+		}
+		got, err := tx.Pending("s", "g", 2)
+		require.NoError(t, err)
+		require.Equal(t, p, got)
+		_, err = tx.Pending("s", "g", 1)
+		require.ErrorIs(t, err, ErrNotFound)
+		return nil
+	}))
+	info, err := s.now().Group("s", "g")
+	require.NoError(t, err)
+	require.Equal(t, GroupInfo{Pending: 1}, info)
+	h.sound()
 }

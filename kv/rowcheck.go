@@ -42,6 +42,13 @@ func EntryOf(row Row, value []byte) (Entry, error) {
 	return e, err
 }
 
+// PendingOf returns the pending entry of a row of shape pending. It returns engine.ErrCorrupt.
+func PendingOf(row Row, value []byte) (Pending, error) {
+	p, err := parsePending(row.AppendKey(nil), value)
+	p.Number = row.Number
+	return p, err
+}
+
 // WithValue returns the value of a row of shape record, revision or log that RecordOf has
 // read, as it is with another value in its record, for copies of a store.
 func WithValue(row Row, stored, value []byte) []byte {

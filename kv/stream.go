@@ -129,8 +129,29 @@ func (tx *Tx) Append(stream string, payload []byte, limits StreamLimits) (uint64
 // AppendAll adds entries to a stream in their order, as [Tx.Append] adds one, and returns
 // the stream as it is then. All of them have the time Newest.
 func (tx *Tx) AppendAll(stream string, limits StreamLimits, payloads ...[]byte) (StreamInfo, error) {
-	if limits.Age < 0 || limits.Age%time.Millisecond != 0 {
-		return StreamInfo{}, invalid("age", "the age of entries is a whole number of milliseconds, and 0 is any")
+	if len(payloads) == 0 && limits.check() == nil {
+		return tx.Stream(stream)
+	}
+	return tx.extend(stream, limits, payloads)
+}
+
+// LimitStream trims a stream to limits, which hold from then on, and returns the stream as
+// it is then. One that has had no entry yet has them from its first one on.
+func (tx *Tx) LimitStream(stream string, limits StreamLimits) (StreamInfo, error) {
+	return tx.extend(stream, limits, nil)
+}
+
+func (l StreamLimits) check() error {
+	if l.Age < 0 || l.Age%time.Millisecond != 0 {
+		return invalid("age", "the age of entries is a whole number of milliseconds, and 0 is any")
+	}
+	return nil
+}
+
+// extend adds entries to a stream, or none, and trims it to limits.
+func (tx *Tx) extend(stream string, limits StreamLimits, payloads [][]byte) (StreamInfo, error) {
+	if err := limits.check(); err != nil {
+		return StreamInfo{}, err
 	}
 	for _, p := range payloads {
 		if len(p) > MaxValue {
@@ -138,7 +159,7 @@ func (tx *Tx) AppendAll(stream string, limits StreamLimits, payloads ...[]byte) 
 		}
 	}
 	head, info, err := tx.streamHead(stream)
-	if err != nil || len(payloads) == 0 {
+	if err != nil {
 		return info, err
 	}
 	old := info.due
@@ -151,12 +172,13 @@ func (tx *Tx) AppendAll(stream string, limits StreamLimits, payloads ...[]byte) 
 		tx.dropEntries(stream, &info, info.First)
 		info.Limits, info.due = limits, 0
 	}
-	// Times of entries don't go back, also where the time of a new process does.
-	at := max(tx.u.now, msOf(info.Newest))
-	info.Newest = timeOf(at)
+	if len(payloads) > 0 {
+		// Times of entries don't go back, also where the time of a new process does.
+		info.Newest = timeOf(max(tx.u.now, msOf(info.Newest)))
+	}
 	for _, p := range payloads {
 		info.Last++
-		tx.u.scratch = append(binary.LittleEndian.AppendUint64(tx.u.scratch[:0], at), p...)
+		tx.u.scratch = append(binary.LittleEndian.AppendUint64(tx.u.scratch[:0], msOf(info.Newest)), p...)
 		tx.u.put(tx.entryRow(stream, info.Last), tx.u.scratch)
 	}
 	if info.First = info.first(); info.First-info.rows >= max(info.Limits.Entries/trimShare, 1) {
@@ -270,4 +292,23 @@ func (tx *Tx) DeleteStream(stream string) error {
 func (tx *Tx) Stream(stream string) (StreamInfo, error) {
 	_, i, err := tx.streamHead(stream)
 	return i, err
+}
+
+// Entry returns an entry of a stream, or ErrTrimmed, whose Limit is the first entry that is
+// kept, if it is no longer kept, or not there yet.
+func (tx *Tx) Entry(stream string, n uint64) (Entry, error) {
+	_, head, err := tx.streamHead(stream)
+	if err != nil {
+		return Entry{}, err
+	}
+	return tx.entryKept(stream, head, n)
+}
+
+// FirstEntry returns the number of the first entry that is kept; see [View.FirstEntry].
+func (tx *Tx) FirstEntry(stream string) (uint64, error) {
+	_, head, err := tx.streamHead(stream)
+	if err != nil {
+		return 0, err
+	}
+	return tx.firstKept(stream, &head)
 }

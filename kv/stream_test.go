@@ -126,3 +126,85 @@ func TestAwaitLooksOnceAndAfterEachChange(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorIs(t, <-done, ErrSpaceNotFound)
 }
+
+// Limits hold from when they are set, whether something has been added or not.
+func TestAStreamIsLimitedWithoutAnEntry(t *testing.T) {
+	h := newTestStore(t)
+	s := h.space("a", "plain")
+	limit := func(limits StreamLimits) (info StreamInfo) {
+		require.NoError(t, s.Update(ctx, engine.WAL, func(tx *Tx) (err error) {
+			info, err = tx.LimitStream("s", limits)
+			return err
+		}))
+		return info
+	}
+	limits := StreamLimits{Entries: 5}
+	require.Equal(t, limits, limit(limits).Limits)
+	info, err := s.now().Stream("s")
+	require.NoError(t, err)
+	require.Equal(t, limits, info.Limits)
+	require.EqualValues(t, 1, info.First)
+	h.sound()
+	appendTo(t, s, "s", limits, "1", "2", "3", "4", "5", "6")
+	require.EqualValues(t, 2, limit(limits).First)
+	require.EqualValues(t, 5, limit(StreamLimits{Entries: 2}).First)
+	require.Equal(t, 2, h.count(ShapeEntry))
+	h.clock.Oversleep(time.Hour)
+	require.EqualValues(t, 7, limit(StreamLimits{Age: time.Hour}).First)
+	require.Zero(t, h.count(ShapeDue))
+	require.NoError(t, s.Update(ctx, engine.WAL, func(tx *Tx) error {
+		_, err := tx.LimitStream("s", StreamLimits{Age: time.Microsecond})
+		require.ErrorIs(t, err, ErrInvalidArgument)
+		_, err = tx.AppendAll("s", StreamLimits{Age: -1})
+		require.ErrorIs(t, err, ErrInvalidArgument)
+		return nil
+	}))
+	h.sound()
+}
+
+func TestATransactionReadsEntries(t *testing.T) {
+	h := newTestStore(t)
+	s := h.space("a", "plain")
+	limits := StreamLimits{Age: time.Minute}
+	appendTo(t, s, "s", limits, "1")
+	h.clock.Oversleep(30 * time.Second)
+	appendTo(t, s, "s", limits, "2")
+	h.clock.Oversleep(30 * time.Second)
+	require.NoError(t, s.Update(ctx, engine.WAL, func(tx *Tx) error {
+		first, err := tx.FirstEntry("s")
+		require.NoError(t, err)
+		require.EqualValues(t, 2, first)
+		e, err := tx.Entry("s", 2)
+		require.NoError(t, err)
+		require.Equal(t, "2", string(e.Payload))
+		for _, n := range []uint64{1, 3} { // too old, and not there yet
+			_, err := tx.Entry("s", n)
+			require.ErrorIs(t, err, ErrTrimmed)
+		}
+		return nil
+	}))
+}
+
+// An acknowledgement wakes nobody by itself.
+func TestWhoAwaitsASpaceIsWokenByATransaction(t *testing.T) {
+	h := newTestStore(t)
+	s := h.space("a", "plain")
+	appendTo(t, s, "s", StreamLimits{}, "1")
+	group := func(fn func(tx *Tx) error) { require.NoError(t, s.Update(ctx, engine.WAL, fn)) }
+	group(func(tx *Tx) error { _, err := tx.CreateGroup("s", "g", 0); return err })
+	group(func(tx *Tx) error { _, err := tx.Deliver("s", "g", "c", 1); return err })
+	looked, done := make(chan bool, 1), make(chan error)
+	go func() {
+		done <- s.Await(ctx, time.Time{}, func() (bool, error) {
+			info, err := s.now().Group("s", "g")
+			select {
+			case looked <- true:
+			default:
+			}
+			return info.Pending == 0, err
+		})
+	}()
+	<-looked
+	group(func(tx *Tx) error { tx.Wake(); _, err := tx.Acknowledge("s", "g", 1); return err })
+	require.NoError(t, <-done)
+}

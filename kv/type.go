@@ -15,6 +15,7 @@ const (
 	SystemLimit   System = 5 // rate limits (package limit)
 	SystemEvent   System = 6 // streams of events (package event)
 	SystemJob     System = 7 // queues of jobs (package job)
+	SystemStream  System = 9 // streams with durable consumers (package stream)
 	SystemTest    System = 255
 )
 
