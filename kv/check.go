@@ -39,9 +39,9 @@ func (s *Store) Check(ctx context.Context) iter.Seq2[Finding, error] {
 		}
 		defer func() { _ = snapshot.Close() }()
 		s.mu.RLock()
-		types := maps.Clone(s.types)
+		known := maps.Clone(s.types)
 		s.mu.RUnlock()
-		check(ctx, snapshot, types, yield)
+		check(ctx, snapshot, known, yield)
 	}
 }
 
@@ -51,32 +51,32 @@ func (s *Store) Check(ctx context.Context) iter.Seq2[Finding, error] {
 // wait in the line of what is due are no finding. Indexes of types that are not
 // given are not looked at. An error of reading ends it; damage of a row is a
 // finding.
-func Check(ctx context.Context, r engine.Reader, types ...Type) iter.Seq2[Finding, error] {
+func Check(ctx context.Context, r engine.Reader, given ...Type) iter.Seq2[Finding, error] {
 	return func(yield func(Finding, error) bool) {
-		known := map[typeKey]*Type{}
-		for i := range types {
-			number, err := spaceNumber(r, types[i].System, types[i].Space)
+		known := types{}
+		for i := range given {
+			number, err := given[i].number(r)
 			if err != nil && !errors.Is(err, engine.ErrCorrupt) { // a row that is damaged is found
 				yield(Finding{}, err)
 				return
 			}
-			if number != 0 {
-				known[typeKey{types[i].System, number}] = &types[i]
+			if number != 0 || given[i].Others {
+				known[typeKey{given[i].System, number}] = &given[i]
 			}
 		}
 		check(ctx, r, known, yield)
 	}
 }
 
-func check(ctx context.Context, r engine.Reader, types map[typeKey]*Type, yield func(Finding, error) bool) {
-	c := checker{types: types, ctx: ctx, r: r, yield: yield}
+func check(ctx context.Context, r engine.Reader, known types, yield func(Finding, error) bool) {
+	c := checker{types: known, ctx: ctx, r: r, yield: yield}
 	if err := c.run(); err != nil && !c.stopped {
 		yield(Finding{}, err)
 	}
 }
 
 type checker struct {
-	types   map[typeKey]*Type
+	types   types
 	ctx     context.Context
 	r       engine.Reader
 	yield   func(Finding, error) bool
@@ -127,7 +127,7 @@ func (c *checker) row(row storedRow) error {
 		if err := c.finish(); err != nil {
 			return err
 		}
-		c.scope, c.typ, c.meta, c.counts = row.Scope, c.types[typeKey{System(row.Scope.System()), row.Scope.Space()}], nil, Stats{}
+		c.scope, c.typ, c.meta, c.counts = row.Scope, c.types.of(row.Scope), nil, Stats{}
 		if err := c.readMeta(row.raw); err != nil {
 			return err
 		}
@@ -173,6 +173,11 @@ func (c *checker) finish() error {
 	row := Row{Scope: c.scope, Shape: ShapeMeta}.AppendKey(nil)
 	if c.meta.Keys != c.counts.Keys || c.meta.Bytes != c.counts.Bytes {
 		if err := c.find("counters", row, "it counts %d keys and %d bytes, there are %d and %d", c.meta.Keys, c.meta.Bytes, c.counts.Keys, c.counts.Bytes); err != nil {
+			return err
+		}
+	}
+	if c.meta.Older != c.counts.Older && c.typ != nil {
+		if err := c.find("counters", row, "it counts %d older revisions, there are %d", c.meta.Older, c.counts.Older); err != nil {
 			return err
 		}
 	}
@@ -285,7 +290,7 @@ func (c *checker) logged(row storedRow, logged Record, elsewhere bool) error {
 		{Scope: row.Scope, Shape: ShapeRecord, Key: logged.Key},
 		{Scope: row.Scope, Shape: ShapeRevision, Name: logged.Key, Number: row.Number},
 	} {
-		if left.Shape == ShapeRevision && (c.typ == nil || c.typ.History == 0) {
+		if left.Shape == ShapeRevision && (c.typ == nil || c.typ.History == 0 && !c.typ.Others) {
 			continue
 		}
 		key := left.AppendKey(nil)
@@ -302,7 +307,7 @@ func (c *checker) logged(row storedRow, logged Record, elsewhere bool) error {
 		}
 		if r.Revision < row.Number {
 			err = c.find("log", row.raw, "its key has a %s of the older revision %d", left.Shape, r.Revision)
-		} else if r.Revision == row.Number && !r.same(&logged, elsewhere) {
+		} else if r.Revision == row.Number && !r.same(&logged, elsewhere, c.typ != nil && c.typ.Others) {
 			err = c.find("log", row.raw, "its %s says something else", left.Shape)
 		}
 		if err != nil {
@@ -313,9 +318,9 @@ func (c *checker) logged(row storedRow, logged Record, elsewhere bool) error {
 }
 
 // same reports whether two records of one revision say the same, their values aside if
-// one has left it out, as of what is gone any may.
-func (r *Record) same(o *Record, elsewhere bool) bool {
-	return r.Kind == o.Kind && r.Form == o.Form && r.Created == o.Created && r.Written.Equal(o.Written) && r.expires == o.expires &&
+// one has left it out, as of what is gone any may, and their expiry if it may be armed anew.
+func (r *Record) same(o *Record, elsewhere, rearmed bool) bool {
+	return r.Kind == o.Kind && r.Form == o.Form && r.Created == o.Created && r.Written.Equal(o.Written) && (rearmed || r.expires == o.expires) &&
 		(elsewhere || r.Kind != Put || bytes.Equal(r.Value, o.Value))
 }
 
@@ -365,6 +370,9 @@ func (c *checker) revision(row storedRow) error {
 	r, err := parseRecord(row.raw, row.Name, row.value)
 	if err != nil {
 		return err
+	}
+	if c.typ != nil && c.typ.Others {
+		c.counts.Older++
 	}
 	if err := c.changed(row, r); err != nil {
 		return err

@@ -9,6 +9,8 @@ type Stats struct {
 	Keys     uint64 // records, those that have expired and are not swept yet included
 	Bytes    uint64 // of their keys and values
 	Quota    Quota
+	Rules    Rules  // of one of the spaces that have a type together; else the zero Rules
+	Older    uint64 // revisions of its keys that are kept beside the newest
 }
 
 // Quota bounds what a space holds. A change that makes it hold more than is
@@ -22,24 +24,41 @@ type Quota struct {
 //
 //	revision u64 ‖ floor u64 ‖ keys u64 ‖ bytes u64 ‖ quota keys u64 ‖ quota bytes u64
 //
-// in little endian.
-const metaVersion = 1
+// in little endian. That of a space with rules has the version metaRuled, and goes on with
+//
+//	rules ‖ older u64
+const (
+	metaVersion = 1
+	metaRuled   = 2
+)
 
 func (m *Stats) fields() [6]*uint64 {
 	return [...]*uint64{&m.Revision, &m.Floor, &m.Keys, &m.Bytes, &m.Quota.Keys, &m.Quota.Bytes}
 }
 
 func appendMeta(dst []byte, m *Stats) []byte {
-	dst = append(dst, metaVersion)
+	ruled := m.Rules != Rules{}
+	dst = append(dst, metaVersion+boolByte(ruled))
 	for _, f := range m.fields() {
 		dst = binary.LittleEndian.AppendUint64(dst, *f)
+	}
+	if ruled {
+		dst = binary.LittleEndian.AppendUint64(m.Rules.append(dst), m.Older)
 	}
 	return dst
 }
 
 func parseMeta(row, src []byte) (m Stats, err error) {
-	if len(src) != 1+8*len(m.fields()) || src[0] != metaVersion {
-		return m, damaged(row, "not the counters of a space in version 1")
+	plain := 1 + 8*len(m.fields())
+	switch {
+	case len(src) == plain && src[0] == metaVersion:
+	case len(src) == plain+rulesBytes+8 && src[0] == metaRuled:
+		if m.Rules, err = parseRules(row, src[plain:]); err != nil {
+			return m, err
+		}
+		m.Older = binary.LittleEndian.Uint64(src[plain+rulesBytes:])
+	default:
+		return m, damaged(row, "not the counters of a space in a version that is known")
 	}
 	for i, f := range m.fields() {
 		*f = binary.LittleEndian.Uint64(src[1+8*i:])

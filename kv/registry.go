@@ -64,22 +64,35 @@ func spaceNumber(g engine.Getter, system System, name string) (uint32, error) {
 	return uint32(n), err
 }
 
+// number returns the number of the type's space; 0 if it has none, or several.
+func (t *Type) number(g engine.Getter) (uint32, error) {
+	if t.Others {
+		return 0, nil
+	}
+	return spaceNumber(g, t.System, t.Space)
+}
+
 // numberSpace returns the number of a system's space, and gives it one.
-func (s *Store) numberSpace(ctx context.Context, system System, name string) (uint32, error) {
-	var n uint64
-	err := s.update(ctx, engine.Synced, func(u *unit) (err error) {
-		row := Row{Shape: ShapeSpace, Kind: byte(system), Key: []byte(name)}
-		if n, err = u.number(row); err != nil || n != 0 {
-			return err
-		}
-		if n, err = u.next(KindSpaces, math.MaxUint32); err != nil {
-			return err
-		}
-		u.put(u.key(row), u64Bytes(n))
-		u.put(u.key(Row{Shape: ShapeSpaceName, Kind: byte(system), Number: n}), []byte(name))
-		return nil
+func (s *Store) numberSpace(ctx context.Context, system System, name string) (n uint32, err error) {
+	err = s.update(ctx, engine.Synced, func(u *unit) (err error) {
+		n, err = u.numberSpace(system, name)
+		return err
 	})
-	return uint32(n), err
+	return n, err
+}
+
+func (u *unit) numberSpace(system System, name string) (uint32, error) {
+	row := Row{Shape: ShapeSpace, Kind: byte(system), Key: []byte(name)}
+	n, err := u.number(row)
+	if err != nil || n != 0 {
+		return uint32(n), err
+	}
+	if n, err = u.next(KindSpaces, math.MaxUint32); err != nil {
+		return 0, err
+	}
+	u.put(u.key(row), u64Bytes(n))
+	u.put(u.key(Row{Shape: ShapeSpaceName, Kind: byte(system), Number: n}), []byte(name))
+	return uint32(n), nil
 }
 
 // tenantRow is what the registry says under a tenant's name: its number, and how
@@ -112,7 +125,7 @@ func lookTenant(get func(key []byte) ([]byte, error), name string) (tenantRow, e
 
 // addSpace makes the space of a type for a tenant, and the tenant, unless they
 // are there.
-func (u *unit) addSpace(name string, system System, space uint32, quota Quota) (scope keys.Scope, created bool, err error) {
+func (u *unit) addSpace(name string, system System, space uint32, quota Quota, rules Rules) (scope keys.Scope, created bool, err error) {
 	t, err := lookTenant(u.get, name)
 	if errors.Is(err, ErrSpaceNotFound) {
 		t.number, err = u.next(KindTenants, maxTenants)
@@ -127,7 +140,7 @@ func (u *unit) addSpace(name string, system System, space uint32, quota Quota) (
 		return scope, false, err
 	}
 	t.spaces++
-	u.put(meta, appendMeta(nil, &Stats{Quota: quota}))
+	u.put(meta, appendMeta(nil, &Stats{Quota: quota, Rules: rules}))
 	u.put(u.key(Row{Shape: ShapeTenantSpaces, Number: t.number, Of: scope}), nil)
 	u.put(u.key(Row{Shape: ShapeTenant, Key: []byte(name)}), t.bytes())
 	return scope, true, nil

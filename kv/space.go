@@ -40,10 +40,17 @@ func (s *Store) Space(tenant string, system System, space string) (*Space, error
 		return found, s.open()
 	}
 	s.mu.RLock()
-	number, known, drops := s.numbers[typeName{system, space}], s.declared[typeName{system, space}] != nil, s.drops
+	number, known, drops := s.numbers[typeName{system, space}], s.knows(typeName{system, space}), s.drops
+	other := known && s.declared[typeName{system, space}] == nil
 	s.mu.RUnlock()
 	if err := s.known(tenant, known); err != nil {
 		return nil, err
+	}
+	if other { // one of those that have a type together is looked up by its name
+		var err error
+		if number, err = spaceNumber(s.db, system, space); err != nil {
+			return nil, err
+		}
 	}
 	if number == 0 { // nobody has made one yet
 		return nil, noSpace()
@@ -84,7 +91,7 @@ func (s *Store) known(tenant string, declared bool) error {
 func (s *Store) opened(name spaceName, scope keys.Scope, drops uint64) *Space {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	space := &Space{store: s, scope: scope, typ: s.types[typeKey{name.system, scope.Space()}]}
+	space := &Space{store: s, scope: scope, typ: s.types.of(scope)}
 	if drops != s.drops {
 		return space
 	}
@@ -121,7 +128,7 @@ func (s *Store) OpenSpace(ctx context.Context, tenant string, system System, spa
 	s.mu.RUnlock()
 	var scope keys.Scope
 	err = s.update(ctx, engine.Synced, func(u *unit) (err error) {
-		scope, created, err = u.addSpace(tenant, system, number, quota)
+		scope, created, err = u.addSpace(tenant, system, number, quota, Rules{})
 		return err
 	})
 	if err != nil {

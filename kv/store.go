@@ -36,7 +36,7 @@ type Store struct {
 
 	mu       sync.RWMutex // guards what follows
 	secret   []byte       // what cursors are signed with; nil: there is no space yet
-	types    map[typeKey]*Type
+	types    types
 	declared map[typeName]*Type
 	numbers  map[typeName]uint32  // of the declared types that have one
 	spaces   map[spaceName]*Space // those that have been asked for; bounded
@@ -72,7 +72,7 @@ func Open(db engine.Engine, o Options) (*Store, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	s := &Store{db: db, log: o.Log, rand: o.Rand, closed: make(chan struct{}), types: map[typeKey]*Type{},
+	s := &Store{db: db, log: o.Log, rand: o.Rand, closed: make(chan struct{}), types: types{},
 		declared: map[typeName]*Type{}, numbers: map[typeName]uint32{}, spaces: map[spaceName]*Space{}}
 	s.line.clock = o.Clock
 	s.units.New = func() any { return &unit{store: s} }
@@ -132,12 +132,18 @@ func (s *Store) Declare(t Type) error {
 	if err := t.check(); err != nil {
 		return err
 	}
-	number, err := spaceNumber(s.db, t.System, t.Space)
+	number, err := t.number(s.db)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if t.Others {
+		s.types[typeKey{system: t.System}] = &t
+		maps.DeleteFunc(s.spaces, func(of spaceName, _ *Space) bool { return of.system == t.System })
+		s.dues.arm(0) // something of the type may be due
+		return nil
+	}
 	s.declared[typeName{t.System, t.Space}] = &t
 	if number != 0 {
 		s.numbered(typeName{t.System, t.Space}, number)
@@ -158,7 +164,7 @@ func (s *Store) numbered(name typeName, number uint32) {
 // if the type is not declared.
 func (s *Store) number(ctx context.Context, name typeName) (uint32, error) {
 	s.mu.RLock()
-	number, known, secret := s.numbers[name], s.declared[name] != nil, s.secret
+	number, known, secret := s.numbers[name], s.knows(name), s.secret
 	s.mu.RUnlock()
 	if number != 0 || !known {
 		return number, nil
@@ -175,8 +181,15 @@ func (s *Store) number(ctx context.Context, name typeName) (uint32, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.secret = secret
-	s.numbered(name, number)
+	if s.declared[name] != nil {
+		s.numbered(name, number)
+	}
 	return number, nil
+}
+
+// knows reports whether the type of a space is declared. The caller holds mu.
+func (s *Store) knows(name typeName) bool {
+	return s.declared[name] != nil || s.types[typeKey{system: name.system}] != nil
 }
 
 // Now is the time that expiry goes by; see README.md.
@@ -193,7 +206,7 @@ func (s *Store) Timer(at time.Time) (fired <-chan time.Time, stop func() bool) {
 func (s *Store) typeOf(scope keys.Scope) *Type {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.types[typeKey{System(scope.System()), scope.Space()}]
+	return s.types.of(scope)
 }
 
 // typeNamed returns a declared type, and its number; 0: it has none yet.

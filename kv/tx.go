@@ -77,8 +77,8 @@ func (tx *Tx) Put(key, value []byte, o PutOptions) (Record, error) {
 	if err := checkKey(key); err != nil {
 		return Record{}, err
 	}
-	if len(value) > MaxValue {
-		return Record{}, &Error{Code: CodeValueTooLarge, Field: "value", Limit: MaxValue, Have: uint64(len(value)), Reason: "the value is too long"}
+	if most := tx.maxValue(); uint64(len(value)) > most {
+		return Record{}, &Error{Code: CodeValueTooLarge, Field: "value", Limit: most, Have: uint64(len(value)), Reason: "the value is too long"}
 	}
 	if o.TTL < 0 || o.TTL > maxTTL {
 		return Record{}, invalid("ttl", "a time to live is 0, for ever, or at most %s", maxTTL)
@@ -101,8 +101,19 @@ func (tx *Tx) Put(key, value []byte, o PutOptions) (Record, error) {
 	case !o.Expires.IsZero():
 		r.expires = momentOf(o.Expires)
 	}
+	if ttl := tx.meta.Rules.TTL; ttl > 0 && r.expires == 0 {
+		r.expires = min(after(tx.u.now, ttl), maxTime)
+	}
 	r.Expires = timeOf(r.expires)
 	return r, tx.change(old, r)
+}
+
+// maxValue is how many bytes a value has at most.
+func (tx *Tx) maxValue() uint64 {
+	if most := tx.meta.Rules.MaxValue; most > 0 {
+		return most
+	}
+	return MaxValue
 }
 
 // maxTTL is the longest time to live.
@@ -155,7 +166,7 @@ func (tx *Tx) live(key []byte) (Record, error) {
 }
 
 func (tx *Tx) remove(old Record, why Kind) error {
-	r := Record{Key: old.Key, Kind: why, Revision: tx.meta.Revision + 1, Created: old.Created, Written: timeOf(tx.u.now)}
+	r := Record{Key: old.Key, Kind: why, Form: old.Form, Revision: tx.meta.Revision + 1, Created: old.Created, Written: timeOf(tx.u.now)}
 	if tx.typ.Last && len(old.Value) <= tx.typ.inline() {
 		r.Value = old.Value
 	}
@@ -181,7 +192,7 @@ func (tx *Tx) change(old, r Record) error {
 	if err := tx.reindex(old, r); err != nil {
 		return err
 	}
-	if err := tx.remember(r); err != nil {
+	if err := tx.remember(old, r); err != nil {
 		return err
 	}
 	if tx.typ.Changed != nil {

@@ -1,6 +1,10 @@
 package kv
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/stoadb/stoa/keys"
+)
 
 // System says which capability of the host a space belongs to. The zero System has
 // no spaces.
@@ -15,6 +19,7 @@ const (
 	SystemLimit   System = 5 // rate limits (package limit)
 	SystemEvent   System = 6 // streams of events (package event)
 	SystemJob     System = 7 // queues of jobs (package job)
+	SystemBucket  System = 8 // buckets and the contracts that declare them (package bucket)
 	SystemStream  System = 9 // streams with durable consumers (package stream)
 	SystemTest    System = 255
 )
@@ -23,6 +28,9 @@ const (
 type Type struct {
 	System System
 	Space  string // the name of the space within the system
+	// Others says that all spaces of the system that no other type names are of this one,
+	// each with rules of its own; Space is empty then.
+	Others bool
 	// Indexes are kept in the batch of every change.
 	Indexes []Index
 	// History is how many revisions of each key are kept, deletions included; 0:
@@ -65,7 +73,11 @@ func (t *Type) check() error {
 	if t.System == 0 {
 		return invalid("system", "system 0 is the house's own and has no spaces")
 	}
-	if err := checkName("space", t.Space); err != nil {
+	if t.Others {
+		if t.Space != "" || t.History != 0 {
+			return invalid("space", "a type of all other spaces has no name, and each of them its own history")
+		}
+	} else if err := checkName("space", t.Space); err != nil {
 		return err
 	}
 	if t.History < 0 || t.History > MaxHistory {
@@ -103,3 +115,14 @@ func (t *Type) inline() int {
 
 // String names the type.
 func (t *Type) String() string { return fmt.Sprintf("%d/%s", t.System, t.Space) }
+
+// types are those that are declared, by the numbers of their spaces; 0 is that of all others.
+type types map[typeKey]*Type
+
+// of returns the type of a space, or nil if it is not declared.
+func (t types) of(scope keys.Scope) *Type {
+	if found := t[typeKey{System(scope.System()), scope.Space()}]; found != nil {
+		return found
+	}
+	return t[typeKey{system: System(scope.System())}]
+}
