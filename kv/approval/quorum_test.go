@@ -29,6 +29,7 @@ const responders = 20
 type ballot struct {
 	answered              [responders]bool
 	approvals, rejections int
+	last                  uint64 // revision of the answer that came last
 }
 
 // verdict is what becomes of the task.
@@ -57,6 +58,7 @@ func (v voice) approval() string { return v.Task + "-" + v.by() }
 // voiced is what comes of it: whether the answer counts, or the state, or the counts.
 type voiced struct {
 	OK                  bool
+	At                  uint64 // revision of the answer; so it is known in which order they came, and not all orders are tried
 	State               string
 	Approvals, Rejected int
 }
@@ -71,6 +73,12 @@ func byQuorum(b ballot, in voice, out *voiced) (ballot, bool) {
 		want.Approvals, want.Rejected = b.approvals, b.rejections
 	default:
 		if want.OK = b.verdict(in.Required) == Reviewing && !b.answered[in.Who]; want.OK {
+			if out != nil {
+				if out.At <= b.last {
+					return b, false
+				}
+				want.At, b.last = out.At, out.At
+			}
 			b.answered[in.Who] = true
 			if in.Do == Approve {
 				b.approvals++
@@ -102,7 +110,9 @@ func TestA49A50TwentyAnswerAtOnceAndAreKilled(t *testing.T) {
 			if in.Do == "look" || h.Asked(in.approval())["response_action"] == nil {
 				return nil
 			}
-			return &voiced{OK: true}
+			d, err := h.Approval(ctx, "t", in.approval())
+			require.NoError(t, err)
+			return &voiced{OK: true, At: d.Revision}
 		})
 		for in := range slices.Values(slices.Collect(history.Inputs)) {
 			if in.Who == responders-1 && in.Do != "look" && in.Do != "count" {
@@ -128,8 +138,10 @@ func voicing(t testing.TB, h *approvaltest.Host, in voice) (out voiced) {
 		require.NoError(t, err)
 		out.Approvals, out.Rejected = c.Approved, c.Rejected
 	default:
-		_, err := h.Respond(ctx, "t", Answer{Approval: in.approval(), By: in.by(), Action: in.Do}, engine.WAL)
-		if out.OK = err == nil; !out.OK {
+		d, err := h.Respond(ctx, "t", Answer{Approval: in.approval(), By: in.by(), Action: in.Do}, engine.WAL)
+		if out.OK = err == nil; out.OK {
+			out.At = d.Revision
+		} else {
 			var e *record.Error
 			require.ErrorAs(t, err, &e)
 			require.Equal(t, CodeAlreadyResponded, e.Code)

@@ -156,5 +156,6 @@ func Linearizable[S comparable, I, O any](t require.TestingT, h *History[I, O], 
 		}
 	}
 	result := porcupine.CheckOperationsTimeout(model.ToModel(), h.ops, time.Minute)
+	require.NotEqual(t, porcupine.Unknown, result, "whether %d operations are linearizable can't be said within a minute: tell the rule more of their order", len(h.ops))
 	require.Equal(t, porcupine.Ok, result, "%d operations are not linearizable", len(h.ops))
 }
