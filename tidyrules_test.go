@@ -47,6 +47,7 @@ var below = map[string][]string{
 	"kv":                   {"engine", "kv/document"},
 	"kv/document":          {},
 	"kv/bucket/subject":    {},
+	"kv/bucket/contract":   {"kv/jsonschema"},
 	"kv/jsonschema":        {"kv/document"},
 	"kv/record":            {"kv", "kv/jsonschema"},
 	"kv/limit":             {"kv"},

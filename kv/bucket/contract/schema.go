@@ -1,0 +1,89 @@
+package contract
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/stoadb/stoa/kv/document"
+	"github.com/stoadb/stoa/kv/jsonschema"
+)
+
+// Schema is a JSON Schema of a contract, compiled. It is for any number of goroutines at
+// once.
+type Schema struct {
+	Name     string // in the contract
+	text     json.RawMessage
+	tree     *tree
+	compiled *jsonschema.Schema
+}
+
+// newSchema makes a schema of canonical JSON.
+func newSchema(name string, text json.RawMessage) (*Schema, error) {
+	root := document.Decode(text)
+	if fault := outside(root, nil); fault != nil {
+		return nil, fault
+	}
+	compiled, err := jsonschema.Compile(name, root)
+	if err != nil {
+		return nil, err
+	}
+	s := &Schema{Name: name, text: text, tree: newTree(root), compiled: compiled}
+	if at, ok := s.tree.endless(); ok {
+		return nil, fmt.Errorf("it leads to itself at %q without going into the value: a reference to what is around it is below properties, items or their like", at)
+	}
+	return s, nil
+}
+
+// JSON is the schema in canonical form. It is not to be changed.
+func (s *Schema) JSON() json.RawMessage { return s.text }
+
+// Check returns ErrValidation, with the place, for a canonical value that does not hold to
+// the schema.
+func (s *Schema) Check(value json.RawMessage) error {
+	if fault := s.compiled.Check(value); fault != nil {
+		return &Error{Code: CodeValidation, Field: fault.Pointer(), Reason: fault.Reason}
+	}
+	return nil
+}
+
+// Read returns the canonical form of a JSON text that holds to the schema, or ErrValidation.
+func (s *Schema) Read(text []byte) (json.RawMessage, error) {
+	value, err := document.Canonical(text)
+	if err != nil {
+		return nil, &Error{Code: CodeValidation, Reason: fmt.Sprintf("it is no JSON text: %s", err)}
+	}
+	return value, s.Check(value)
+}
+
+// references are the keywords whose text leads to a schema.
+var references = []string{"$ref", "$dynamicRef", "$recursiveRef"}
+
+// outside returns where a schema refers to anything outside of itself, or is of another
+// draft, wherever the words stand: a schema may be referred to at any place.
+func outside(value any, path []string) *jsonschema.Fault {
+	switch value := value.(type) {
+	case []any:
+		for i, inner := range value {
+			if fault := outside(inner, append(path, fmt.Sprint(i))); fault != nil {
+				return fault
+			}
+		}
+	case map[string]any:
+		for _, word := range slices.Sorted(maps.Keys(value)) {
+			at := append(path, word)
+			text, isText := value[word].(string)
+			if isText && slices.Contains(references, word) && (text == "" || text[0] != '#') {
+				return &jsonschema.Fault{Path: slices.Clone(at), Reason: "a schema refers to nothing outside of itself: put it below $defs, and refer to #/$defs/NAME"}
+			}
+			if isText && word == "$schema" && text != jsonschema.Draft {
+				return &jsonschema.Fault{Path: slices.Clone(at), Reason: "schemas are of the draft " + jsonschema.Draft}
+			}
+			if fault := outside(value[word], at); fault != nil {
+				return fault
+			}
+		}
+	}
+	return nil
+}
