@@ -3,6 +3,7 @@ package daemon
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,8 +73,8 @@ func wasDue(t *testing.T, db engine.Engine) {
 		h.soon("all is done", func() bool {
 			task, err := h.Tasks("t").Get(t.Context(), "t-3")
 			require.NoError(t, err)
-			return len(ready()) == 3 && bytes.Contains(task.JSON, []byte(`"COMPLETED"`)) && bytes.Contains([]byte(document("a-1")), []byte(`"eve"`)) &&
-				bytes.Contains([]byte(document("a-2")), []byte(approval.Rejected)) && h.rows(kv.ShapeRecord, "of-the-house") == 0 &&
+			return len(ready()) == 3 && bytes.Contains(task.JSON, []byte(`"COMPLETED"`)) && strings.Contains(document("a-1"), `"escalations":1`) &&
+				strings.Contains(document("a-2"), approval.Rejected) && h.rows(kv.ShapeRecord, "of-the-house") == 0 &&
 				h.rows(kv.ShapeRecord, "task:held")+h.rows(kv.ShapeRecord, "task:t-3")+h.rows(kv.ShapeRecord, "@") == 0
 		})
 		clock.Pass(time.Second) // whatever would be done twice has the time for it
