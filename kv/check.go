@@ -318,9 +318,9 @@ func (c *checker) logged(row storedRow, logged Record, elsewhere bool) error {
 }
 
 // same reports whether two records of one revision say the same, their values aside if
-// one has left it out, as of what is gone any may, and their expiry if it may be armed anew.
+// one has left it out, as of what is gone any may, and their form and expiry if these may be set anew.
 func (r *Record) same(o *Record, elsewhere, rearmed bool) bool {
-	return r.Kind == o.Kind && r.Form == o.Form && r.Created == o.Created && r.Written.Equal(o.Written) && (rearmed || r.expires == o.expires) &&
+	return r.Kind == o.Kind && (rearmed || r.Form == o.Form) && r.Created == o.Created && r.Written.Equal(o.Written) && (rearmed || r.expires == o.expires) &&
 		(elsewhere || r.Kind != Put || bytes.Equal(r.Value, o.Value))
 }
 

@@ -68,21 +68,24 @@ func (tx *Tx) SetRules(r Rules) error {
 // Rules are what the space keeps.
 func (tx *Tx) Rules() Rules { return tx.meta.Rules }
 
-// Rearm sets when the record of key expires, the zero time: never, as no change that anybody is
-// told: it has the revision that it had. It returns ErrNotFound.
-func (tx *Tx) Rearm(key []byte, expires time.Time) error {
+// Rearm sets the form of the record of key and when it expires, the zero time: never, as no
+// change that anybody is told: it has the revision that it had. It returns ErrNotFound.
+func (tx *Tx) Rearm(key []byte, form uint8, expires time.Time) error {
 	old, err := tx.Get(key)
 	if err != nil {
 		return err
 	}
 	r := old
+	r.Form = form
 	if r.expires = 0; !expires.IsZero() {
 		r.expires = momentOf(expires)
 	}
-	if r.Expires = timeOf(r.expires); r.expires == old.expires {
+	if r.expires == old.expires && r.Form == old.Form {
 		return nil
 	}
-	tx.rearm(old, r)
+	if r.expires != old.expires {
+		tx.rearm(old, r)
+	}
 	tx.u.scratch = appendRecord(tx.u.scratch[:0], &r)
 	tx.u.put(tx.u.key(Row{Scope: tx.scope, Shape: ShapeRecord, Key: key}), tx.u.scratch)
 	return nil

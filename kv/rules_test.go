@@ -82,7 +82,7 @@ func TestSpacesWithRulesAgainstANaiveModel(t *testing.T) {
 				if rapid.Bool().Draw(t, "expires") {
 					expires = now().Add(5 * time.Second)
 				}
-				err := do(t, func(tx *Tx) error { return tx.Rearm([]byte(k), expires) })
+				err := do(t, func(tx *Tx) error { return tx.Rearm([]byte(k), 0, expires) })
 				if list, ok := live(k); ok {
 					require.NoError(t, err)
 					list[len(list)-1].Expires = expires

@@ -1,0 +1,121 @@
+package bucket
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/document"
+	"github.com/stoadb/stoa/kv/jsonschema"
+)
+
+// Bucket is a bucket of a tenant. Any number of goroutines may use it at once. What it is was
+// looked up when it was opened: once it is altered or dropped, a new one is to be opened.
+type Bucket struct {
+	Info
+	store  *Store
+	tenant string
+	space  *kv.Space
+	schema *jsonschema.Schema // nil: values are any bytes
+}
+
+// maxOpen is how many buckets are remembered.
+const maxOpen = 1 << 14
+
+// Open returns a bucket, or ErrNotFound.
+func (s *Store) Open(tenant, name string) (*Bucket, error) {
+	s.mu.RLock()
+	b, changed := s.buckets[bucketName{tenant, name}], s.changed
+	s.mu.RUnlock()
+	if b != nil {
+		return b, nil
+	}
+	registry, err := s.registry(tenant)
+	if registry == nil || err != nil {
+		return nil, cmpErr(err, noBucket(name))
+	}
+	r, err := registry.Get(keyOf(name))
+	if errors.Is(err, kv.ErrNotFound) {
+		return nil, noBucket(name)
+	}
+	if err != nil {
+		return nil, told(err)
+	}
+	info, err := parseInfo(r.Key, r.Value)
+	if err != nil {
+		return nil, err
+	}
+	b = &Bucket{Info: info, store: s, tenant: tenant}
+	if b.schema, err = compile(name, info.Schema); err != nil {
+		return nil, about(err, name, "")
+	}
+	if b.space, err = s.kv.Space(tenant, kv.SystemBucket, info.space); err != nil {
+		return nil, b.told(err, "")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if changed != s.changed {
+		return b, nil
+	}
+	if len(s.buckets) >= maxOpen {
+		for other := range s.buckets { // any one
+			delete(s.buckets, other)
+			break
+		}
+	}
+	s.buckets[bucketName{tenant, name}] = b
+	return b, nil
+}
+
+// OpenFor is Open for a service, or ErrForbidden for a bucket that is not its own.
+func (s *Store) OpenFor(tenant, service, name string) (*Bucket, error) {
+	b, err := s.Open(tenant, name)
+	if err == nil && b.Service != service {
+		e := refuse(CodeForbidden, "service", "the bucket is of another service")
+		e.Bucket = name
+		return nil, e
+	}
+	return b, err
+}
+
+// told is an error about the bucket, and about a key of it.
+func (b *Bucket) told(err error, key string) error {
+	if errors.Is(err, kv.ErrSpaceNotFound) { // it was dropped meanwhile
+		b.store.forget(b.tenant)
+		return noBucket(b.Name)
+	}
+	return about(err, b.Name, key)
+}
+
+// compile makes a schema of its text; nil: there is none.
+func compile(name string, text json.RawMessage) (*jsonschema.Schema, error) {
+	if text == nil {
+		return nil, nil
+	}
+	canonical, err := document.Canonical(text)
+	if err == nil {
+		var s *jsonschema.Schema
+		if s, err = jsonschema.Compile(name, document.Decode(canonical)); err == nil {
+			return s, nil
+		}
+	}
+	return nil, invalid("schema", "%s", err)
+}
+
+// Check returns ErrValidation for a value that does not hold to the bucket's schema, with the
+// place in it where it does not.
+func (b *Bucket) Check(value []byte) error {
+	if b.schema == nil {
+		return nil
+	}
+	canonical, err := document.Canonical(value)
+	if err != nil {
+		return refuse(CodeValidation, "value", "the bucket's values are JSON: %s", err)
+	}
+	if f := b.schema.Check(canonical); f != nil {
+		e := refuse(CodeValidation, "value", "%s", f.Reason)
+		e.Pointer = f.Pointer()
+		return e
+	}
+	return nil
+}

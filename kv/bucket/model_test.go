@@ -1,0 +1,175 @@
+package bucket_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/stoadb/stoa/engine/enginetest"
+	. "github.com/stoadb/stoa/kv/bucket"
+)
+
+// naive is a bucket as a map of what its keys have been.
+type naive struct {
+	config   Config
+	revision uint64
+	keys     map[string][]Entry // oldest first
+}
+
+func (n *naive) last(key string) Entry {
+	if list := n.keys[key]; len(list) > 0 {
+		return list[len(list)-1]
+	}
+	return Entry{}
+}
+
+func (n *naive) add(e Entry) {
+	n.revision++
+	e.Revision = n.revision
+	list := append(n.keys[e.Key], e)
+	if e.Op == OpPurge {
+		list = list[len(list)-1:]
+	}
+	n.keys[e.Key] = list[max(len(list)-n.config.History, 0):]
+}
+
+// expire takes out whose time is over.
+func (n *naive) expire(now time.Time) (gone int) {
+	for key := range n.keys {
+		if e := n.last(key); !e.Expires.IsZero() && !now.Before(e.Expires) {
+			delete(n.keys, key)
+			gone++
+		}
+	}
+	return gone
+}
+
+func TestABucketAgainstANaiveModel(t *testing.T) {
+	enginetest.Check(t, 200, func(rt *rapid.T) {
+		h := open(t)
+		n := &naive{config: Config{Name: fmt.Sprint("b"), History: rapid.IntRange(1, 4).Draw(rt, "history")}, keys: map[string][]Entry{}}
+		b := h.bucket(n.config)
+		key := rapid.SampledFrom([]string{"a", "a.b", "b.b", "a.b.c", "c"})
+		expect := func(rt *rapid.T, key string) (uint64, bool) {
+			last := n.last(key).Revision
+			given := rapid.SampledFrom([]uint64{0, last, last + 1, n.revision}).Draw(rt, "expected")
+			return given, given == last
+		}
+		put := func(rt *rapid.T, write func(key string, value []byte, o PutOptions) (uint64, error), key string, keep bool, want Code) {
+			e := Entry{Key: key, Op: OpPut, Value: []byte(rapid.SampledFrom([]string{"", "x", "yz"}).Draw(rt, "value"))}
+			o := PutOptions{TTL: rapid.SampledFrom([]time.Duration{0, 0, time.Second, time.Minute}).Draw(rt, "ttl")}
+			if o.TTL > 0 {
+				e.Expires = h.kv.Now().Add(o.TTL + time.Millisecond)
+			} else if keep && n.last(key).Op == OpPut {
+				e.Expires = n.last(key).Expires
+			}
+			revision, err := write(key, e.Value, o)
+			if want != "" {
+				h.refused(err, want)
+				return
+			}
+			require.NoError(t, err)
+			n.add(e)
+			require.Equal(t, n.revision, revision)
+		}
+		rt.Repeat(map[string]func(*rapid.T){
+			"put": func(rt *rapid.T) {
+				put(rt, func(key string, value []byte, o PutOptions) (uint64, error) { return b.Put(ctx, key, value, o) }, key.Draw(rt, "key"), false, "")
+			},
+			"create": func(rt *rapid.T) {
+				key, want := key.Draw(rt, "key"), Code("")
+				if n.last(key).Op == OpPut {
+					want = CodeExists
+				}
+				put(rt, func(key string, value []byte, o PutOptions) (uint64, error) { return b.Create(ctx, key, value, o) }, key, false, want)
+			},
+			"update": func(rt *rapid.T) {
+				key, want := key.Draw(rt, "key"), Code("")
+				given, ok := expect(rt, key)
+				if !ok {
+					want = CodeRevisionMismatch
+				}
+				put(rt, func(key string, value []byte, o PutOptions) (uint64, error) {
+					return b.Update(ctx, key, value, given, o)
+				}, key, true, want)
+			},
+			"delete or purge": func(rt *rapid.T) {
+				key, op, o, ok := key.Draw(rt, "key"), OpDelete, DeleteOptions{Expect: rapid.Bool().Draw(rt, "expect")}, true
+				if o.Expect {
+					o.Revision, ok = expect(rt, key)
+				}
+				do := b.Delete
+				if rapid.Bool().Draw(rt, "purge") {
+					do, op = b.Purge, OpPurge
+				}
+				revision, err := do(ctx, key, o)
+				if !ok {
+					h.refused(err, CodeRevisionMismatch)
+					return
+				}
+				require.NoError(t, err)
+				n.add(Entry{Key: key, Op: op})
+				require.Equal(t, n.revision, revision)
+			},
+			"purge deletes": func(rt *rapid.T) {
+				_, err := b.PurgeDeletes(ctx, -1)
+				require.NoError(t, err)
+				for key := range n.keys {
+					if n.last(key).Op != OpPut {
+						delete(n.keys, key)
+					}
+				}
+			},
+			"time passes": func(rt *rapid.T) {
+				h.clock.Pass(time.Duration(rapid.IntRange(1, 90_000).Draw(rt, "ms")) * time.Millisecond)
+				n.revision += uint64(n.expire(h.kv.Now()))
+				require.True(t, h.clock.Until(func() bool { s, err := b.Status(); return err == nil && s.Revision == n.revision }))
+				n.revision += uint64(n.expire(h.kv.Now())) // what has expired while that was waited for
+				require.True(t, h.clock.Until(func() bool { s, err := b.Status(); return err == nil && s.Revision == n.revision }))
+			},
+			"": func(rt *rapid.T) {
+				var live []string
+				values := uint64(0)
+				for _, key := range []string{"a", "a.b", "b.b", "a.b.c", "c"} {
+					var want []string
+					for _, e := range n.keys[key] {
+						want, values = append(want, said(e)), values+1
+						got, err := b.At(key, e.Revision)
+						require.NoError(t, err)
+						require.Equal(t, said(e), said(got))
+					}
+					require.Equal(t, want, h.history(b, key), key)
+					e, err := b.Get(key)
+					if last := n.last(key); last.Op == OpPut {
+						require.NoError(t, err)
+						require.Equal(t, said(last), said(e))
+						require.Equal(t, last.Expires, e.Expires)
+						live = append(live, key)
+					} else {
+						require.Equal(t, last.Revision, h.refused(err, CodeNotFound).Revision)
+					}
+				}
+				slices.Sort(live)
+				require.Equal(t, live, h.keys(b))
+				s, err := b.Status()
+				require.NoError(t, err)
+				require.Equal(t, values, s.Values)
+				var order []uint64
+				for e, err := range b.Watch(ctx, WatchOptions{History: true}) {
+					require.NoError(t, err)
+					if e.Kind == EventInitDone {
+						break
+					}
+					order = append(order, e.Revision)
+				}
+				require.Len(t, order, int(values))
+				require.True(t, slices.IsSorted(order))
+			},
+		})
+		h.sound()
+	})
+}

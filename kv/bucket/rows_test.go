@@ -1,0 +1,9 @@
+package bucket_test
+
+import (
+	"testing"
+
+	"github.com/stoadb/stoa/kv/kvtest"
+)
+
+func TestEveryRowHasItsTest(t *testing.T) { kvtest.Rows(t, nil, "*_test.go") }
