@@ -46,6 +46,7 @@ var below = map[string][]string{
 	"namespace":            {"group"},
 	"kv":                   {"engine", "kv/document"},
 	"kv/document":          {},
+	"kv/bucket":            {"kv", "kv/bucket/contract", "kv/bucket/subject"},
 	"kv/bucket/subject":    {},
 	"kv/bucket/contract":   {"kv/jsonschema"},
 	"kv/jsonschema":        {"kv/document"},

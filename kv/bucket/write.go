@@ -110,12 +110,12 @@ func (b *Bucket) In(w *kv.Work) (*Writer, error) {
 	return &Writer{b, tx}, nil
 }
 
-// Put is [Bucket.Put].
+// Put stores the value of a key, as [Bucket.Put] does.
 func (w *Writer) Put(key string, value []byte, o PutOptions) (uint64, error) {
 	return w.put(key, value, o, false)
 }
 
-// Create is [Bucket.Create].
+// Create stores the value of a key that has none, as [Bucket.Create] does.
 func (w *Writer) Create(key string, value []byte, o PutOptions) (uint64, error) {
 	r, err := w.last(key)
 	if err == nil && r.Revision != 0 && !isMarker(r.Form) {
@@ -129,7 +129,7 @@ func (w *Writer) Create(key string, value []byte, o PutOptions) (uint64, error) 
 	return w.put(key, value, o, false)
 }
 
-// Update is [Bucket.Update].
+// Update stores the value of a key that is at a revision, as [Bucket.Update] does.
 func (w *Writer) Update(key string, value []byte, revision uint64, o PutOptions) (uint64, error) {
 	if err := w.expect(key, revision); err != nil {
 		return 0, err
@@ -209,12 +209,12 @@ func (w *Writer) checkTTL(ttl time.Duration) error {
 	return nil
 }
 
-// Delete is [Bucket.Delete].
+// Delete has a key have no value, as [Bucket.Delete] does.
 func (w *Writer) Delete(key string, o DeleteOptions) (uint64, error) {
 	return w.mark(key, formDelete, o)
 }
 
-// Purge is [Bucket.Purge].
+// Purge has a key have neither value nor history, as [Bucket.Purge] does.
 func (w *Writer) Purge(key string, o DeleteOptions) (uint64, error) {
 	revision, err := w.mark(key, formPurge, o)
 	if err == nil {
@@ -236,7 +236,7 @@ func (w *Writer) mark(key string, form uint8, o DeleteOptions) (uint64, error) {
 	return r.Revision, w.b.told(err, key)
 }
 
-// Touch is [Bucket.Touch].
+// Touch sets how long a value lasts, as [Bucket.Touch] does.
 func (w *Writer) Touch(key string, ttl time.Duration) (time.Time, error) {
 	err := w.checkTTL(ttl)
 	var e Entry
