@@ -62,11 +62,8 @@ func told(err error) error {
 		return explained(first(refused))
 	}
 	if pattern := (*santhosh.InvalidRegexError)(nil); errors.As(err, &pattern) {
-		_, pointer, _ := strings.Cut(pattern.URL, "#/")
-		path := strings.Split(pointer, "/")
-		for i := range path {
-			path[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(path[i])
-		}
+		_, pointer, _ := strings.Cut(pattern.URL, "#")
+		path, _ := ParsePointer(pointer)
 		return &Fault{path, fmt.Sprintf("no regular expression: %s", pattern.Err)}
 	}
 	return err

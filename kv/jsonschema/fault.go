@@ -38,7 +38,27 @@ func Pointer(path ...string) string {
 	return text.String()
 }
 
-var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+// ParsePointer is the path of a JSON pointer (RFC 6901); false for a text that is none, but
+// for escapes that there are not, which stand for themselves.
+func ParsePointer(pointer string) (path []string, ok bool) {
+	if pointer == "" {
+		return nil, true
+	}
+	rest, ok := strings.CutPrefix(pointer, "/")
+	if !ok {
+		return nil, false
+	}
+	path = strings.Split(rest, "/")
+	for i := range path {
+		path[i] = pointerUnescapes.Replace(path[i])
+	}
+	return path, true
+}
+
+var (
+	pointerEscapes   = strings.NewReplacer("~", "~0", "/", "~1")
+	pointerUnescapes = strings.NewReplacer("~0", "~", "~1", "/") // ~01 is ~1
+)
 
 // first returns the cause of a refusal that stands first in the value. Where one of
 // several forms was to be met, it is that none is.

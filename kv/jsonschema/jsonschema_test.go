@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/stoadb/stoa/kv/document"
 )
@@ -70,4 +71,17 @@ func TestASchemaRefersToNothingOutside(t *testing.T) {
 		require.ErrorContains(t, err, pointer)
 	}
 	compile(t, `{"$schema":"`+Draft+`","type":["object","null"]}`)
+}
+
+func TestPointersAreThoseOfTheirPaths(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		path := rapid.SliceOf(rapid.OneOf(rapid.String(), rapid.StringMatching("[~/01a]{0,4}"))).Draw(t, "path")
+		got, ok := ParsePointer(Pointer(path...))
+		require.True(t, ok)
+		require.Equal(t, append([]string{}, path...), append([]string{}, got...))
+	})
+	for _, none := range []string{"a", "a/b", " /"} {
+		_, ok := ParsePointer(none)
+		require.False(t, ok)
+	}
 }

@@ -45,12 +45,18 @@ func (c *Contract) Alias(name string) *Alias {
 // Parse reads a contract. It returns ErrContract, with all that is wrong, for one that is not
 // well formed. No file and no socket is opened, whatever its schemas refer to.
 func Parse(text []byte) (*Contract, error) {
+	tooLong := func(text []byte) error {
+		return refused("", "a contract has at most %d bytes, and this has %d", MaxBytes, len(text))
+	}
 	if len(text) > MaxBytes {
-		return nil, refused("", "a contract has at most %d bytes, and this has %d", MaxBytes, len(text))
+		return nil, tooLong(text)
 	}
 	canonical, err := document.Canonical(text)
 	if err != nil {
 		return nil, refused("", "it is no JSON text: %s", err)
+	}
+	if len(canonical) > MaxBytes { // 1e20 is longer there
+		return nil, tooLong(canonical)
 	}
 	if document.Kind(canonical) != '{' {
 		return nil, refused("", "a contract is a JSON object, and this is %s", kindOf(canonical))

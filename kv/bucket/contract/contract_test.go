@@ -145,6 +145,33 @@ func TestT7UnknownFields(t *testing.T) {
 	require.Contains(t, refused.Reason, "ttlMs")
 }
 
+func TestASchemaOfTooManyPartsIsRefused(t *testing.T) {
+	of := func(n int) string {
+		return patched(t, `{"schemas":{"Great":{"examples":[{}`+strings.Repeat(",true", n-2)+`]}}}`)
+	}
+	parse(t, of(MaxParts))
+	require.Equal(t, "/schemas/Great", refusal(t, of(MaxParts+1)).Field)
+}
+
+// A schema that refers twice to one that refers twice to a third would take as long as it has
+// ways to the last.
+func TestASchemaOfTooManyWaysIsRefused(t *testing.T) {
+	of := func(n int) string {
+		defs := map[string]any{fmt.Sprint(n): true}
+		for i := range n {
+			next := map[string]any{"$ref": fmt.Sprint("#/$defs/", i+1)}
+			defs[fmt.Sprint(i)] = map[string]any{"allOf": []any{next, next}}
+		}
+		text, err := json.Marshal(map[string]any{"schemas": map[string]any{"Deep": map[string]any{"$defs": defs, "items": map[string]any{"$ref": "#/$defs/0"}}}})
+		require.NoError(t, err)
+		return patched(t, string(text))
+	}
+	parse(t, of(10))
+	refused := refusal(t, of(40))
+	require.Equal(t, "/schemas/Deep", refused.Field)
+	require.Contains(t, refused.Reason, "more than 10000 schemas")
+}
+
 // Who mends a contract hears of all that is wrong with it at once.
 func TestAllFaultsAreNamed(t *testing.T) {
 	refused := refusal(t, `{"service":"a b","schemas":{"X":{"type":"x"}},"resources":{"kv":{"1":{"purpose":"","schema":{"schema":"Y"},"history":0},"b":[],"c":{"purpose":"p","schema":{"schema":"X"}}}}}`)
@@ -161,7 +188,7 @@ func TestWhatIsNoContractIsRefused(t *testing.T) {
 	for text, reason := range map[string]string{
 		``: "no JSON text", `{"a":1,"a":2}`: "a name twice", `[]`: "an array", `{}`: "the service", `{"service":"activity","resources":[]}`: "an object", `{"service":"a","schemas":7}`: "a number",
 		`{"service":"` + strings.Repeat("a", MaxName+1) + `"}`: "1 to 64", `{"service":"_a"}`: "letter", `{"service":"é"}`: "letter",
-		strings.Repeat(" ", MaxBytes+1): "262144 bytes", strings.Repeat("[", 1000) + strings.Repeat("]", 1000): "nested deeper",
+		strings.Repeat(" ", MaxBytes+1): "262144 bytes", `{"service":"a","x":[1` + strings.Repeat(",1e20", MaxBytes/10) + `]}`: "262144 bytes", strings.Repeat("[", 1000) + strings.Repeat("]", 1000): "nested deeper",
 	} {
 		require.Contains(t, refusal(t, text).Reason, reason)
 	}

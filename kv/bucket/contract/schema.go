@@ -22,6 +22,9 @@ type Schema struct {
 // newSchema makes a schema of canonical JSON.
 func newSchema(name string, text json.RawMessage) (*Schema, error) {
 	root := document.Decode(text)
+	if n := parts(root); n > MaxParts {
+		return nil, fmt.Errorf("a schema has at most %d parts, which are objects and booleans, and this has %d", MaxParts, n)
+	}
 	if fault := outside(root, nil); fault != nil {
 		return nil, fault
 	}
@@ -30,8 +33,8 @@ func newSchema(name string, text json.RawMessage) (*Schema, error) {
 		return nil, err
 	}
 	s := &Schema{Name: name, text: text, tree: newTree(root), compiled: compiled}
-	if at, ok := s.tree.endless(); ok {
-		return nil, fmt.Errorf("it leads to itself at %q without going into the value: a reference to what is around it is below properties, items or their like", at)
+	if bad := s.tree.unfit(); bad != nil {
+		return nil, fmt.Errorf("at %q: %s", bad.at, bad.reason)
 	}
 	return s, nil
 }
@@ -55,6 +58,24 @@ func (s *Schema) Read(text []byte) (json.RawMessage, error) {
 		return nil, &Error{Code: CodeValidation, Reason: fmt.Sprintf("it is no JSON text: %s", err)}
 	}
 	return value, s.Check(value)
+}
+
+// parts is how many objects and booleans there are in a value.
+func parts(value any) (n int) {
+	switch value := value.(type) {
+	case bool:
+		n = 1
+	case []any:
+		for _, inner := range value {
+			n += parts(inner)
+		}
+	case map[string]any:
+		n = 1
+		for _, inner := range value {
+			n += parts(inner)
+		}
+	}
+	return n
 }
 
 // references are the keywords whose text leads to a schema.

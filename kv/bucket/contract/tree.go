@@ -148,18 +148,11 @@ func (n node) target() (to node, is, found bool) {
 		return node{}, false, false
 	}
 	pointer, ok := strings.CutPrefix(ref, "#")
-	if !ok || strings.Contains(pointer, "%") || pointer != "" && pointer[0] != '/' {
+	path, isPointer := jsonschema.ParsePointer(pointer)
+	if !ok || !isPointer || strings.Contains(pointer, "%") {
 		return node{}, true, false
 	}
-	to = n.tree.node()
-	if pointer == "" {
-		return to, true, true
-	}
-	path := strings.Split(pointer[1:], "/")
-	for i := range path {
-		path[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(path[i])
-	}
-	to, found = to.within(path...)
+	to, found = n.tree.node().within(path...)
 	return to, true, found
 }
 
@@ -179,37 +172,54 @@ func (n node) here() iter.Seq[node] {
 	}
 }
 
-// endless returns where a schema leads to itself without going into the value.
-func (t *tree) endless() (at string, found bool) {
-	const begun, done = 1, 2
-	state := map[string]int{}
-	all := []node{t.node()} // what is to be looked at: the schema, and what is in values
-	var visit func(n node) bool
-	visit = func(n node) bool {
-		if state[n.at] != 0 {
-			at = n.at
-			return state[n.at] == begun
+// unfit returns where a schema leads to itself without going into the value, or holds one
+// value to too many schemas; nil if it does not.
+func (t *tree) unfit() *stop {
+	w := weighing{weights: map[string]int{}, rest: []node{t.node()}}
+	for len(w.rest) > 0 {
+		n := w.rest[len(w.rest)-1]
+		w.rest = w.rest[:len(w.rest)-1]
+		if _, bad := w.weigh(n); bad != nil {
+			return bad
 		}
-		state[n.at] = begun
-		for inner := range n.here() {
-			if visit(inner) {
-				return true
-			}
-		}
-		state[n.at] = done
-		for word := range n.words() {
-			for _, inner := range n.under(word) {
-				all = append(all, inner)
-			}
-		}
-		return false
 	}
-	for len(all) > 0 && !found {
-		n := all[len(all)-1]
-		all = all[:len(all)-1]
-		found = state[n.at] == 0 && visit(n)
+	return nil
+}
+
+// weighing counts to how many schemas a value is held by each place of a tree.
+type weighing struct {
+	weights map[string]int
+	rest    []node // what is to be looked at besides: the schemas of what is in values
+}
+
+// begun is the weight of a place that is being weighed.
+const begun = -1
+
+func (w *weighing) weigh(n node) (int, *stop) {
+	switch weight, seen := w.weights[n.at]; {
+	case weight == begun:
+		return 0, n.stop("", "it leads to itself without going into the value: refer to what is around a schema from below properties, items or their like")
+	case seen:
+		return weight, nil
 	}
-	return at, found
+	w.weights[n.at] = begun
+	sum := 1
+	for inner := range n.here() {
+		weight, bad := w.weigh(inner)
+		if bad != nil {
+			return 0, bad
+		}
+		if sum += weight; sum > MaxWays {
+			return 0, n.stop("", "it holds one value to more than %d schemas, by references to the same from many places", MaxWays)
+		}
+	}
+	w.weights[n.at] = sum
+	for word := range n.words() {
+		for _, inner := range n.under(word) {
+			w.rest = append(w.rest, inner)
+		}
+	}
+	return sum, nil
 }
 
 // same reports whether two schemas say the same in the same words, but for those that say

@@ -121,6 +121,7 @@ func TestT28WhichSchemasAreCompatible(t *testing.T) {
 		{`{"contains":{"maximum":3}}`, `{"contains":{"maximum":3},"minContains":2}`, "/contains fewer"},
 		{`{}`, `{"contains":{"maximum":3},"minContains":0}`, ""},
 		{`{"contains":{"maximum":3},"maxContains":2}`, `{"contains":{"maximum":3},"maxContains":3}`, ""},
+		{`{"contains":{"maximum":3},"maxContains":3}`, `{"contains":{"maximum":3},"maxContains":2}`, "/maxContains more"},
 		{`{"contains":{"maximum":3},"maxContains":2}`, `{"contains":{"maximum":4},"maxContains":2}`, "/maxContains more"},
 		{`{"contains":{"maximum":3},"maxContains":2,"minContains":0}`, `{"contains":{"maximum":2},"maxContains":2,"minContains":0}`, ""},
 		{`{}`, `{"contains":true,"minContains":1e300}`, "/contains too great"},
