@@ -172,6 +172,46 @@ func TestASchemaOfTooManyWaysIsRefused(t *testing.T) {
 	require.Contains(t, refused.Reason, "more than 10000 schemas")
 }
 
+// Forms that lead to the same for what is within a value are as many ways as two to the power
+// of its depth: a value is refused before they are gone. Lists and trees are not.
+func TestAValueOfTooManyWaysIsRefused(t *testing.T) {
+	deep := func(n int) json.RawMessage {
+		return json.RawMessage(strings.Repeat(`[`, n) + "1" + strings.Repeat(`]`, n))
+	}
+	forms := schemaOf(t, `{"anyOf":[{"items":{"$ref":"#"},"maxItems":0},{"items":{"$ref":"#"},"type":"array","maxItems":0}],"type":["array"]}`)
+	require.ErrorContains(t, forms.Check(deep(3)), "none of the forms")
+	require.ErrorContains(t, forms.Check(deep(100)), "more than 1000000 steps")
+	chain := map[string]any{"30": map[string]any{"type": "string"}}
+	for i := range 30 {
+		next := map[string]any{"items": map[string]any{"$ref": fmt.Sprint("#/$defs/", i+1)}}
+		chain[fmt.Sprint(i)] = map[string]any{"anyOf": []any{next, map[string]any{"allOf": []any{next}}}}
+	}
+	text, err := json.Marshal(map[string]any{"$defs": chain, "$ref": "#/$defs/0"})
+	require.NoError(t, err)
+	require.ErrorContains(t, schemaOf(t, string(text)).Check(deep(31)), "more than 1000000 steps")
+
+	require.NoError(t, schemaOf(t, `{"items":{"$ref":"#"}}`).Check(deep(100)))
+	tree := schemaOf(t, `{"type":"object","properties":{"left":{"$ref":"#"},"right":{"$ref":"#"}},"propertyNames":{"enum":["left","right"]}}`)
+	both := `{}`
+	for range 10 {
+		both = `{"left":` + both + `,"right":` + both + `}`
+	}
+	require.NoError(t, tree.Check(json.RawMessage(both)))
+	require.False(t, schemaOf(t, `{"type":"object"}`).laborious)
+}
+
+// What is counted is no less than what is done, whichever words lead into the value.
+func TestAllWaysIntoAValueAreCounted(t *testing.T) {
+	for schema, value := range map[string]string{
+		`{"properties":{"a":{"$ref":"#"}}}`: `{"a":{"a":1}}`, `{"patternProperties":{"a":{"$ref":"#"}}}`: `{"a":{"a":1}}`, `{"additionalProperties":{"$ref":"#"}}`: `{"a":{"a":1}}`, `{"unevaluatedProperties":{"$ref":"#"}}`: `{"a":{"a":1}}`,
+		`{"items":{"$ref":"#"}}`: `[[1]]`, `{"prefixItems":[{"$ref":"#"}]}`: `[[1]]`, `{"contains":{"$ref":"#"}}`: `[[1]]`, `{"unevaluatedItems":{"$ref":"#"}}`: `[[1]]`,
+		`{"allOf":[true,true],"not":true,"dependentSchemas":{"a":true}}`: `1`, `{"not":true,"propertyNames":{"allOf":[true]},"dependencies":{"a":true,"b":["c"]}}`: `{"a":1}`,
+	} {
+		s := schemaOf(t, schema)
+		require.Equal(t, 5, s.tree.steps(document.Decode(json.RawMessage(value))), schema)
+	}
+}
+
 // Who mends a contract hears of all that is wrong with it at once.
 func TestAllFaultsAreNamed(t *testing.T) {
 	refused := refusal(t, `{"service":"a b","schemas":{"X":{"type":"x"}},"resources":{"kv":{"1":{"purpose":"","schema":{"schema":"Y"},"history":0},"b":[],"c":{"purpose":"p","schema":{"schema":"X"}}}}}`)

@@ -14,11 +14,12 @@ const (
 	MaxAliases  = 256                          // of a contract
 	MaxParts    = 4096                         // objects and booleans of a schema: what compiling it takes grows with their square
 	MaxWays     = 10_000                       // schemas that a schema holds one value to, each as often as it is referred to
+	MaxSteps    = 1_000_000                    // schemas that a value and what is in it are held to, each as often as there are ways to it
 	MaxName     = 64                           // bytes of the name of a service, and of an alias
 	MaxPurpose  = 1024                         // bytes
 	MaxHistory  = 64                           // revisions of a key that a bucket keeps
 	MaxTTL      = 100 * 365 * 24 * 3600 * 1000 // ms that a value lives: 100 years
 	MaxFaults   = 100                          // that an Error lists
-	maxSteps    = 10_000                       // comparisons of parts of two schemas, until they count as not decided
+	maxCompared = 10_000                       // comparisons of parts of two schemas, until they count as not decided
 	maxReported = 32                           // properties that a Verdict names as not looked at
 )

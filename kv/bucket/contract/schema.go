@@ -17,6 +17,8 @@ type Schema struct {
 	text     json.RawMessage
 	tree     *tree
 	compiled *jsonschema.Schema
+	// laborious schemas have it counted how much work a value is, before that is done.
+	laborious bool
 }
 
 // newSchema makes a schema of canonical JSON.
@@ -36,6 +38,7 @@ func newSchema(name string, text json.RawMessage) (*Schema, error) {
 	if bad := s.tree.unfit(); bad != nil {
 		return nil, fmt.Errorf("at %q: %s", bad.at, bad.reason)
 	}
+	s.laborious = s.tree.laborious()
 	return s, nil
 }
 
@@ -45,6 +48,9 @@ func (s *Schema) JSON() json.RawMessage { return s.text }
 // Check returns ErrValidation, with the place, for a canonical value that does not hold to
 // the schema.
 func (s *Schema) Check(value json.RawMessage) error {
+	if s.laborious && s.tree.steps(document.Decode(value)) > MaxSteps {
+		return &Error{Code: CodeValidation, Reason: fmt.Sprintf("holding it to the schema takes more than %d steps: it is nested too deep for a schema whose forms lead to the same ones", MaxSteps)}
+	}
 	if fault := s.compiled.Check(value); fault != nil {
 		return &Error{Code: CodeValidation, Field: fault.Pointer(), Reason: fault.Reason}
 	}

@@ -105,7 +105,7 @@ func (c *check) strictly(a, b node) bool {
 
 // included returns nil if every value that the facts are known of holds to n.
 func (c *check) included(o facts, n node) *stop {
-	if c.steps++; c.steps > maxSteps {
+	if c.steps++; c.steps > maxCompared {
 		return n.stop("", "the two differ in too many ways to be compared")
 	}
 	if o.none || n.value == true {

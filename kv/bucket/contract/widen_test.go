@@ -136,6 +136,7 @@ func TestT28WhichSchemasAreCompatible(t *testing.T) {
 			`{"oneOf":[{"type":"object","required":["k"],"properties":{"k":{"const":"a"}}},{"type":"object","required":["k"],"properties":{"k":{"const":"b"}}}]}`, ""},
 		{`{"oneOf":[{"type":"object","required":["k"],"properties":{"k":{"const":"a"}}}]}`,
 			`{"oneOf":[{"type":"object","required":["k"],"properties":{"k":{"const":"a"}}},{"type":"object","properties":{"k":{"const":"b"}}}]}`, "/oneOf more than one"},
+		{`{"oneOf":[{"minimum":3},{"maximum":1}]}`, `{"oneOf":[{"minimum":0},{"maximum":1}]}`, "/oneOf more than one"},
 		{`{"oneOf":[{"type":"integer"}]}`, `{"oneOf":[{"type":"integer"},{"type":"number"}]}`, "/oneOf more than one"},
 		{`{"minimum":3}`, `{"allOf":[{"minimum":3},{"minimum":2}]}`, ""},
 		{`{"allOf":[{"minimum":3},{"maximum":5}]}`, `{"minimum":2,"maximum":6}`, ""},
