@@ -55,6 +55,7 @@ var below = map[string][]string{
 	"kv/lock":              {"kv/event", "kv/limit"},
 	"kv/setting":           {"kv/lock"},
 	"kv/event":             {"kv"},
+	"kv/stream":            {"kv", "kv/bucket/subject"},
 	"kv/job":               {"kv"},
 	"kv/policy":            {"kv/record"},
 	"kv/policy/policytest": {"kv/policy", "engine/enginetest", "engine/mem"},

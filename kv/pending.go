@@ -67,34 +67,39 @@ func (tx *Tx) Pending(stream, group string, n uint64) (Pending, error) {
 	return p, err
 }
 
-// SetPending has an entry be pending in a group as p says, whether it was so before or not:
-// for who gives entries to consumers by rules of its own, to whom Consumer and Since are what it
-// makes of them. It returns ErrNotFound if there is no such group, and ErrInvalidArgument for
-// an entry that the stream has not had yet.
-func (tx *Tx) SetPending(stream, group string, p Pending) error {
-	if err := checkName("consumer", p.Consumer); err != nil {
-		return err
-	}
+// SetPending has entries be pending in a group as the list says, whether they were so before or
+// not: for who gives entries to consumers by rules of its own, to whom Consumer and Since are
+// what it makes of them. It wakes who waits for changes of the space. It returns ErrNotFound if
+// there is no such group, and ErrInvalidArgument for an entry that the stream has not had yet.
+func (tx *Tx) SetPending(stream, group string, list ...Pending) error {
 	_, head, err := tx.streamHead(stream)
 	if err != nil {
 		return err
-	}
-	if p.Number == 0 || p.Number > head.Last {
-		return invalid("entry", "the stream has had no entry %d yet", p.Number)
 	}
 	groupRow, info, err := tx.group(stream, group)
 	if err != nil {
 		return err
 	}
-	row, _, err := tx.pending(stream, group, p.Number)
-	if errors.Is(err, ErrNotFound) {
-		info.Pending++
-		tx.putGroup(groupRow, info)
-	} else if err != nil {
-		return err
+	before := info
+	for _, p := range list {
+		if err := checkName("consumer", p.Consumer); err != nil {
+			return err
+		}
+		if p.Number == 0 || p.Number > head.Last {
+			return invalid("entry", "the stream has had no entry %d yet", p.Number)
+		}
+		row, _, err := tx.pending(stream, group, p.Number)
+		if errors.Is(err, ErrNotFound) {
+			info.Pending++
+		} else if err != nil {
+			return err
+		}
+		p.Since = timeOf(momentOf(p.Since))
+		tx.u.put(row, p.bytes())
+		tx.changed = true
 	}
-	p.Since = timeOf(momentOf(p.Since))
-	tx.u.put(row, p.bytes())
-	tx.changed = true
+	if info != before {
+		tx.putGroup(groupRow, info)
+	}
 	return nil
 }

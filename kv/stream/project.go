@@ -1,0 +1,87 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/kv"
+)
+
+// Until an entry that a projection failed on is tried again.
+const (
+	firstRetry  = time.Second // after the first time; twice that after the next
+	longestWait = time.Minute // and so on, up to this
+)
+
+// Projection applies an entry to other spaces of the tenant, by the unit of work. It must not
+// block, as it runs while other writes wait, and may run more than once for one entry: only
+// what its last run did to the unit of work counts.
+type Projection func(w *kv.Work, e Entry) error
+
+// Project applies the entries of a consumer one after the other, in the order of the stream,
+// each in the batch that moves the consumer past it: once, wherever a process dies, and
+// whoever else reads from the consumer. Where apply fails, and where what it has done is refused,
+// nothing is written, and the entry is tried again a second later, then after two, four and so on;
+// those that follow wait. Once it was delivered as often as the consumer's MaxDeliver says, also to
+// processes that died with it, it is a dead letter, and the next one has its turn.
+//
+// Project returns when ctx ends, with its error; else with that of Fetch, or of the engine.
+// d is how durable a batch is before the next is made: whatever it is, the entries that are
+// applied are those that the consumer is past.
+func (c *Consumer) Project(ctx context.Context, d engine.Durability, apply Projection) error {
+	for {
+		list, err := c.await(ctx, d, want{limit: 1, inOrder: true}, MaxWait)
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			if err := c.apply(ctx, d, &list[i], apply); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// apply applies an entry that is delivered, or says that it could not be.
+func (c *Consumer) apply(ctx context.Context, d engine.Durability, got *Delivery, apply Projection) error {
+	var failed error
+	err := c.streams.store.kv.Update(ctx, d, func(w *kv.Work) error {
+		failed = nil
+		if err := c.AckWithin(w, got.Ref()); err != nil {
+			return err
+		}
+		failed = apply(w, got.Entry)
+		return failed
+	})
+	if err == nil || failed == nil && errors.Is(err, ErrFenced) {
+		return nil // done, or somebody else's
+	}
+	after := context.WithoutCancel(ctx)
+	if ended := ctx.Err(); ended != nil {
+		return errors.Join(ended, unlessOver(c.giveBack(after, d, got.Ref())))
+	}
+	if failed == nil && !isRefusal(err) {
+		return err
+	}
+	delay := min(firstRetry<<min(got.Deliveries-1, 10), longestWait)
+	dead, nakErr := c.Nak(after, d, got.Ref(), delay, reasonOf(err))
+	c.streams.store.log.Warn("stream: a projection failed on an entry", "stream", c.stream, "consumer", c.name, "entry", got.Number, "delivery", got.Deliveries, "dead", dead, "again in", delay, "err", err)
+	return unlessOver(nakErr)
+}
+
+// isRefusal reports whether an error is that a unit of work may not do what it does, which
+// the entry is the cause of: it is beyond the quota of a space, say.
+func isRefusal(err error) bool {
+	var refused *kv.Error
+	return errors.As(err, &refused) && refused.Code != kv.CodeClosed && refused.Code != kv.CodeBusy
+}
+
+// unlessOver is an error, but for that of a delivery that is over.
+func unlessOver(err error) error {
+	if errors.Is(err, ErrFenced) {
+		return nil
+	}
+	return err
+}
