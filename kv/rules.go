@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/keys"
 )
 
 // Rules say what one of the spaces keeps that have a type together (Type.Others).
@@ -140,6 +141,28 @@ func (w *Work) AddSpace(tenant string, system System, name string, quota Quota, 
 		return nil, err
 	}
 	return &Space{store: s, scope: scope, typ: t}, nil
+}
+
+// Space returns the space of a type that others have too (Type.Others), by its name, of the tenant that
+// the unit of work has a space of already. It returns ErrSpaceNotFound.
+func (w *Work) Space(system System, name string) (*Space, error) {
+	s := w.u.store
+	s.mu.RLock()
+	t := s.types[typeKey{system: system}]
+	s.mu.RUnlock()
+	if t == nil || len(w.u.spaces) == 0 {
+		return nil, invalid("type", "no type is declared that such spaces have together, or the tenant is not known")
+	}
+	number, err := w.u.number(Row{Shape: ShapeSpace, Kind: byte(system), Key: []byte(name)})
+	if err != nil {
+		return nil, err
+	}
+	if number == 0 {
+		return nil, noSpace()
+	}
+	space := &Space{store: s, scope: keys.NewKVScope(uint8(system), uint32(number), w.u.spaces[0].scope.Tenant()), typ: t}
+	_, err = w.In(space)
+	return space, err
 }
 
 // DropSpace removes a space and everything in it, in the unit of work, which changes nothing

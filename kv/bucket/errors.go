@@ -21,6 +21,8 @@ const (
 	CodeValueTooLarge    Code = "VALUE_TOO_LARGE"
 	CodeValidation       Code = "VALIDATION_ERROR"
 	CodeForbidden        Code = "FORBIDDEN"
+	CodeConflict         Code = "CONFLICT"
+	CodeBlocked          Code = "BLOCKED"
 	CodeTooMany          Code = "TOO_MANY"
 )
 
@@ -72,6 +74,10 @@ var (
 	ErrValidation error = &Error{Code: CodeValidation}
 	// ErrForbidden is returned for a bucket of another service.
 	ErrForbidden error = &Error{Code: CodeForbidden}
+	// ErrConflict is returned where a plan is of another class than was acknowledged.
+	ErrConflict error = &Error{Code: CodeConflict}
+	// ErrBlocked is returned where a bucket is in the way of one that a contract declares.
+	ErrBlocked error = &Error{Code: CodeBlocked}
 	// ErrTooMany is returned where a quota has no room.
 	ErrTooMany error = &Error{Code: CodeTooMany}
 )

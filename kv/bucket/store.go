@@ -67,6 +67,7 @@ type Config struct {
 	MaxValue uint64        // bytes of a value; 0: MaxValue
 	Service  string        // whose contract declares it; "": an operator's
 	Alias    string        // by which the service knows it
+	Adopted  bool          // it was there before the contract, and outlives it
 	// Schema is the JSON Schema that values hold to; nil: they are any bytes.
 	Schema json.RawMessage
 }
@@ -124,6 +125,7 @@ type stored struct {
 	MaxValue uint64          `json:"max_value_bytes,omitempty"`
 	Service  string          `json:"service,omitempty"`
 	Alias    string          `json:"alias,omitempty"`
+	Adopted  bool            `json:"adopted,omitempty"`
 	Schema   json.RawMessage `json:"schema,omitempty"`
 	Created  time.Time       `json:"created_at"`
 }
@@ -134,7 +136,7 @@ const bucketWord = "bucket:"
 func keyOf(name string) []byte { return []byte(bucketWord + name) }
 
 func (i *Info) bytes() []byte {
-	b, err := json.Marshal(stored{i.space, i.History, i.TTL.Milliseconds(), i.MaxValue, i.Service, i.Alias, i.Schema, i.Created.UTC()})
+	b, err := json.Marshal(stored{i.space, i.History, i.TTL.Milliseconds(), i.MaxValue, i.Service, i.Alias, i.Adopted, i.Schema, i.Created.UTC()})
 	if err != nil { // a schema has been compiled: it is JSON
 		panic(err)
 	}
@@ -147,7 +149,7 @@ func parseInfo(key, value []byte) (Info, error) {
 		return Info{}, fmt.Errorf("bucket: the registry's record %q: %w", key, engine.ErrCorrupt)
 	}
 	name := strings.TrimPrefix(string(key), bucketWord)
-	return Info{Config{name, s.History, time.Duration(s.TTLMs) * time.Millisecond, s.MaxValue, s.Service, s.Alias, s.Schema}, s.Created, s.Space}, nil
+	return Info{Config{name, s.History, time.Duration(s.TTLMs) * time.Millisecond, s.MaxValue, s.Service, s.Alias, s.Adopted, s.Schema}, s.Created, s.Space}, nil
 }
 
 // registry returns the space of what is known of a tenant's buckets; nil: it has none.
@@ -275,14 +277,14 @@ func (s *Store) Drop(ctx context.Context, tenant, name string) error {
 		if err != nil {
 			return err
 		}
-		return s.drop(w, registry, tenant, &info)
+		return s.drop(w, registry, &info)
 	})
 	return about(err, name, "")
 }
 
 // drop removes a bucket in a unit of work.
-func (s *Store) drop(w *kv.Work, registry *kv.Tx, tenant string, info *Info) error {
-	space, err := s.kv.Space(tenant, kv.SystemBucket, info.space)
+func (s *Store) drop(w *kv.Work, registry *kv.Tx, info *Info) error {
+	space, err := w.Space(kv.SystemBucket, info.space)
 	if err != nil {
 		return err
 	}
@@ -305,20 +307,20 @@ func (s *Store) Alter(ctx context.Context, tenant string, c Config) (Info, error
 	}
 	var made Info
 	err := s.change(ctx, tenant, func(w *kv.Work, registry *kv.Tx) (err error) {
-		made, err = s.alter(w, registry, tenant, c)
+		made, err = s.alter(w, registry, c)
 		return err
 	})
 	return made, about(err, c.Name, "")
 }
 
 // alter is Alter in a unit of work, of a configuration that has been checked.
-func (s *Store) alter(w *kv.Work, registry *kv.Tx, tenant string, c Config) (Info, error) {
+func (s *Store) alter(w *kv.Work, registry *kv.Tx, c Config) (Info, error) {
 	was, err := found(registry, c.Name)
 	if err != nil {
 		return Info{}, err
 	}
 	made := Info{c, was.Created, was.space}
-	space, err := s.kv.Space(tenant, kv.SystemBucket, was.space)
+	space, err := w.Space(kv.SystemBucket, was.space)
 	if err != nil {
 		return Info{}, err
 	}
