@@ -29,6 +29,8 @@ var testedBy = map[string][]string{
 	"dag/internal/cutter":        {"dag/internal/cutter", "dag/merkle", "dag"},
 	"kv":                         {"kv", "kv/kvstorage"},
 	"kv/document":                {"kv/document", "kv/kvstorage", "kv/record"},
+	"kv/jsonschema":              {"kv/jsonschema", "kv/record"},
+	"kv/bucket/contract":         {"kv/bucket/contract"},
 	"kv/kvstorage":               {"kv/kvstorage"},
 	"kv/record":                  {"kv/record"},
 	"kv/policy":                  {"kv/policy"},

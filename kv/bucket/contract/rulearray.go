@@ -4,7 +4,7 @@ import "math/big"
 
 func prefixHolds(c *check, o facts, n node, word string) *stop {
 	for i, element := range n.prefix() {
-		if found := c.within(o.element(i), element); found != nil {
+		if found := c.value(o.element(i), element); found != nil {
 			return found
 		}
 	}
@@ -19,7 +19,7 @@ func itemsHold(c *check, o facts, n node, word string) *stop {
 		longest = max(longest, len(old.prefix()))
 	}
 	for i := len(n.prefix()); i <= longest; i++ { // the last is any behind all that have their own
-		if found := c.within(o.element(i), n.child(word)); found != nil {
+		if found := c.value(o.element(i), n.child(word)); found != nil {
 			return found
 		}
 	}
@@ -50,7 +50,7 @@ func containsHolds(c *check, o facts, n node, word string) *stop {
 			continue
 		}
 		wasLeast, wasMost, ok := old.counts()
-		enough = enough || ok && wasLeast.Cmp(least) >= 0 && c.within([]node{before}, counted) == nil
+		enough = enough || ok && wasLeast.Cmp(least) >= 0 && c.value([]node{before}, counted) == nil
 		notMore = notMore || ok && wasMost != nil && wasMost.Cmp(most) <= 0 && c.strictly(counted, before)
 	}
 	if !enough {

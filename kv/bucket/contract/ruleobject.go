@@ -47,7 +47,7 @@ func propertiesHold(c *check, o facts, n node, word string) *stop {
 			c.unchecked = append(c.unchecked, property.at)
 			continue
 		}
-		if found := c.within(o.property(name), property); found != nil {
+		if found := c.value(o.property(name), property); found != nil {
 			return found
 		}
 	}
@@ -92,7 +92,7 @@ func patternsHold(c *check, o facts, n node, word string) *stop {
 				known = append(known, before)
 			}
 		}
-		if found := c.within(known, property); found != nil {
+		if found := c.value(known, property); found != nil {
 			return n.child(word).stop(pattern, "properties that match it were not held to all that it says: %s", found.reason)
 		}
 	}
@@ -111,7 +111,7 @@ func additionalHolds(c *check, o facts, n node, word string) *stop {
 			if len(n.declared(name)) > 0 {
 				continue
 			}
-			if c.within(o.property(name), rest) != nil {
+			if c.value(o.property(name), rest) != nil {
 				return n.stop(word, "objects with the property %s were allowed, which is not declared any more", show(name))
 			}
 		}
@@ -119,12 +119,12 @@ func additionalHolds(c *check, o facts, n node, word string) *stop {
 			if _, ok := n.within("patternProperties", pattern); ok {
 				continue
 			}
-			if c.within([]node{old.child("patternProperties", pattern)}, rest) != nil {
+			if c.value([]node{old.child("patternProperties", pattern)}, rest) != nil {
 				return n.stop(word, "objects with properties that match %s were allowed", show(pattern))
 			}
 		}
 	}
-	if found := c.within(o.having(word), rest); found != nil {
+	if found := c.value(o.having(word), rest); found != nil {
 		return n.stop(word, "objects with other properties were allowed")
 	}
 	return nil
@@ -134,7 +134,7 @@ func additionalHolds(c *check, o facts, n node, word string) *stop {
 var nameIsText = (&tree{root: map[string]any{"type": "string"}}).node()
 
 func namesHold(c *check, o facts, n node, word string) *stop {
-	if c.within(append(o.having(word), nameIsText), n.child(word)) != nil {
+	if c.value(append(o.having(word), nameIsText), n.child(word)) != nil {
 		return n.stop(word, "objects with other names of properties were allowed")
 	}
 	return nil

@@ -35,7 +35,7 @@ func (s *Schema) Widens(old *Schema) Verdict {
 	if same(old.tree.node(), s.tree.node(), map[[2]place]bool{}) {
 		return Verdict{Compatible: true, Same: true}
 	}
-	c := &check{lenient: true, open: map[string]int{}}
+	c := &check{lenient: true, open: map[string]bool{}}
 	if stop := c.value([]node{old.tree.node()}, s.tree.node()); stop != nil {
 		return Verdict{Path: stop.at, Reason: stop.reason}
 	}
@@ -57,14 +57,14 @@ func (n node) stop(word, format string, args ...any) *stop {
 }
 
 // check compares two schemas. What it finds holds of values of any depth by induction: a
-// comparison may take for granted what it is asked about for what is within the value.
+// comparison that comes to itself is about what is within the value by then, since no schema
+// leads to itself in place (see tree.unfit), and takes for granted what it is asked about.
 type check struct {
 	// lenient has optional properties that are new on open objects count as compatible. It is
 	// off where the comparison goes from new to old.
 	lenient   bool
 	unchecked []string
-	open      map[string]int // comparisons under way, with the depth in the value at which they are
-	depth     int
+	open      map[string]bool // comparisons under way
 	steps     int
 }
 
@@ -82,13 +82,6 @@ func (c *check) value(olds []node, n node) *stop {
 		}
 	}
 	return c.included(o, n)
-}
-
-// within makes the comparison for what is within a value.
-func (c *check) within(olds []node, n node) *stop {
-	c.depth++
-	defer func() { c.depth-- }()
-	return c.value(olds, n)
 }
 
 // equal reports whether two schemas allow the same values for sure.
@@ -122,13 +115,10 @@ func (c *check) included(o facts, n node) *stop {
 		c.steps += len(seen) / 10 // which is less work than a comparison
 	}
 	key := c.key(o, n)
-	if depth, ok := c.open[key]; ok {
-		if c.depth > depth {
-			return nil
-		}
-		return n.stop("", "it leads to itself")
+	if c.open[key] {
+		return nil
 	}
-	c.open[key] = c.depth
+	c.open[key] = true
 	defer delete(c.open, key)
 	marked := len(c.unchecked)
 	found := c.holds(o, n)
