@@ -31,10 +31,9 @@ func (closed) Load(string) (any, error) {
 // the error is a *Fault with the place in it. No file and no socket is opened, whatever it
 // refers to.
 func Compile(name string, schema any) (*Schema, error) {
-	if root, ok := schema.(map[string]any); ok {
-		if d, ok := root["$schema"]; ok && d != Draft {
-			return nil, fmt.Errorf("schemas are of the draft %s", Draft)
-		}
+	root, _ := schema.(map[string]any)
+	if d, ok := root["$schema"]; ok && d != Draft {
+		return nil, fmt.Errorf("schemas are of the draft %s", Draft)
 	}
 	compiler := santhosh.NewCompiler()
 	compiler.UseLoader(closed{})

@@ -29,6 +29,7 @@ func TestAFaultSaysWhereAndShowsNothing(t *testing.T) {
 		{`{"required":["a/b","c"]}`, `{}`, "/a~1b", "required"},
 		{`{"properties":{"a~":{"items":{"maximum":3}}}}`, `{"a~":[1,2,30]}`, "/a~0/2", "at most 3"},
 		{`{"properties":{"a":{"enum":["x"]},"b":{"const":1}}}`, `{"b":"hunter2","a":"hunter2"}`, "/a", `one of ["x"]`},
+		{`{"additionalProperties":{"type":"integer"}}`, `{"h":"","g":"","f":"","e":"","d":"","c":"","b":"","a":"hunter2"}`, "/a", "integer"},
 		{`{"properties":{"a":{"pattern":"^a"}}}`, `{"a":"hunter2"}`, "/a", "match ^a"},
 		{`{"properties":{"a":{"format":"uuid"}}}`, `{"a":"hunter2"}`, "/a", "a uuid"},
 		{`{"additionalProperties":false}`, `{"z":1,"y":"hunter2"}`, "/y", "no such field"},

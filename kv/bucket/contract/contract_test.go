@@ -125,7 +125,7 @@ func TestT5Ranges(t *testing.T) {
 func TestT6SchemasThatAreNone(t *testing.T) {
 	for schema, field := range map[string]string{
 		`{"type":"text"}`: "/type", `{"properties":{"a/b":{"minimum":"1"}}}`: "/properties/a~1b/minimum", `{"pattern":"("}`: "/pattern", `{"items":{"$ref":"#/$defs/none"}}`: "", `[]`: "", `1`: "",
-		`{"$ref":"file:///etc/hostname"}`: "/$ref", `{"items":{"$ref":"https://127.0.0.1:1/x"}}`: "/items/$ref", `{"$ref":"other.json"}`: "/$ref", `{"$ref":"https://json-schema.org/draft/2020-12/schema"}`: "/$ref",
+		`{"$ref":"file:///etc/hostname"}`: "/$ref", `{"items":{"$ref":"https://127.0.0.1:1/x"}}`: "/items/$ref", `{"$ref":"other.json"}`: "/$ref", `{"allOf":[{},{"$ref":"other.json"}]}`: "/allOf/1/$ref", `{"$ref":"https://json-schema.org/draft/2020-12/schema"}`: "/$ref",
 		`{"x":{"$dynamicRef":"http://127.0.0.1:1/x"}}`: "/x/$dynamicRef", `{"$ref":""}`: "/$ref", `{"$schema":"http://json-schema.org/draft-07/schema#"}`: "/$schema",
 		`{"$defs":{"a":{"$id":"b","$schema":"http://json-schema.org/draft-04/schema"}}}`: "/$defs/a/$schema",
 		`{"$ref":"#"}`: "", `{"$defs":{"a":{"anyOf":[{"$ref":"#/$defs/b"}]},"b":{"not":{"$ref":"#/$defs/a"}}},"items":{"$ref":"#/$defs/a"}}`: "",

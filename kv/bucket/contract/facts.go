@@ -203,6 +203,18 @@ func (n node) prefix() (first []node) {
 // said are the values that a word has in some schemas and all that are about the same value,
 // as JSON, each once and in order.
 func said(nodes []node, word string) (values []string) {
+	for _, n := range about(nodes) {
+		if value, ok := n.words()[word]; ok {
+			text, _ := json.Marshal(value)
+			values = append(values, string(text))
+		}
+	}
+	slices.Sort(values)
+	return slices.Compact(values)
+}
+
+// about returns some schemas and all that are about the same value, each once.
+func about(nodes []node) (all []node) {
 	seen := map[place]bool{}
 	var look func(n node)
 	look = func(n node) {
@@ -210,10 +222,7 @@ func said(nodes []node, word string) (values []string) {
 			return
 		}
 		seen[n.place()] = true
-		if value, ok := n.words()[word]; ok {
-			text, _ := json.Marshal(value)
-			values = append(values, string(text))
-		}
+		all = append(all, n)
 		for inner := range n.here() {
 			look(inner)
 		}
@@ -221,6 +230,5 @@ func said(nodes []node, word string) (values []string) {
 	for _, n := range nodes {
 		look(n)
 	}
-	slices.Sort(values)
-	return slices.Compact(values)
+	return all
 }

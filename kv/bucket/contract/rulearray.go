@@ -51,7 +51,7 @@ func containsHolds(c *check, o facts, n node, word string) *stop {
 		}
 		wasLeast, wasMost, ok := old.counts()
 		enough = enough || ok && wasLeast.Cmp(least) >= 0 && c.value([]node{before}, counted) == nil
-		notMore = notMore || ok && wasMost != nil && wasMost.Cmp(most) <= 0 && c.strictly(counted, before)
+		notMore = notMore || wasMost != nil && wasMost.Cmp(most) <= 0 && c.strictly(counted, before)
 	}
 	if !enough {
 		return n.stop(word, "arrays with fewer such elements were allowed")

@@ -63,25 +63,9 @@ func (o facts) added(name string) bool {
 	if slices.ContainsFunc(o.property(name), func(n node) bool { return n.never() || len(n.words()) > 0 }) {
 		return false
 	}
-	seen := map[place]bool{}
-	return !o.any(func(n node) bool { return n.mentions(name, seen) })
-}
-
-// mentions reports whether a schema says anything of a property of that name.
-func (n node) mentions(name string, seen map[place]bool) bool {
-	if seen[n.place()] {
-		return false
-	}
-	seen[n.place()] = true
-	if len(n.declared(name)) > 0 || slices.Contains(textsIn(n.words()["required"]), name) {
-		return true
-	}
-	for inner := range n.here() {
-		if inner.mentions(name, seen) {
-			return true
-		}
-	}
-	return false
+	return !slices.ContainsFunc(about(o.all), func(n node) bool {
+		return len(n.declared(name)) > 0 || slices.Contains(textsIn(n.words()["required"]), name)
+	})
 }
 
 func patternsHold(c *check, o facts, n node, word string) *stop {

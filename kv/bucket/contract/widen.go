@@ -168,7 +168,7 @@ func (c *check) split(o facts, n node) bool {
 			if old.words()[word] == nil || slices.Contains(o.chosen, choice) {
 				continue
 			}
-			marked, included := len(c.unchecked), true
+			included := true
 			for _, form := range old.under(word) {
 				one := o.with(form)
 				one.chosen = append(slices.Clone(o.chosen), choice)
@@ -179,7 +179,6 @@ func (c *check) split(o facts, n node) bool {
 			if included {
 				return true
 			}
-			c.unchecked = c.unchecked[:marked]
 		}
 	}
 	return false

@@ -25,6 +25,8 @@ func TestT28WhichSchemasAreCompatible(t *testing.T) {
 		{`{"type":"string","title":"a"}`, `{"type":"string","description":"b","examples":["x"],"deprecated":true,"$comment":"c","$schema":"https://json-schema.org/draft/2020-12/schema"}`, "same"},
 		{`{"properties":{"title":{"type":"string"}}}`, `{"properties":{"title":{"type":"integer"}}}`, "/properties/title/type string"},
 		{`{"$defs":{"a":{"type":"string"}},"items":{"$ref":"#/$defs/a"}}`, `{"$defs":{"b":{"type":"string","title":"t"}},"items":{"$ref":"#/$defs/b"}}`, "same"},
+		{`{"properties":{"a":{"title":"x"}},"anyOf":[{"title":"x"}]}`, `{"properties":{"a":{}},"anyOf":[{}]}`, "same"},
+		{`{"properties":{"a":true}}`, `{"properties":{"a":false}}`, "/properties/a none is now"},
 		// What says what they mean.
 		{`{"default":1}`, `{"default":2}`, ` "default"`},
 		{`{"properties":{"a":{"type":"string"}}}`, `{"properties":{"a":{"type":"string","contentEncoding":"base64"}}}`, `/properties/a "contentEncoding"`},
@@ -42,6 +44,7 @@ func TestT28WhichSchemasAreCompatible(t *testing.T) {
 		{`{"type":"string"}`, `true`, ""},
 		{`{"const":1}`, `{"type":"integer"}`, ""},
 		{`{"enum":["a",1]}`, `{"type":"string"}`, "/type integer"},
+		{`{"enum":["a",1],"type":["string","null"]}`, `{"type":"string"}`, ""},
 		{`{"allOf":[{"type":"string"},{"type":"integer"}]}`, `{"const":5}`, ""},
 		{`{"type":"string"}`, `{"type":["string","integer"],"minimum":5,"minItems":3,"required":["a"]}`, ""},
 		// Values.
@@ -78,6 +81,7 @@ func TestT28WhichSchemasAreCompatible(t *testing.T) {
 		{`{"x-order":1}`, `{"x-order":2}`, "/x-order not known"},
 		{`{"dependencies":{"a":["b"]},"maximum":1}`, `{"dependencies":{"a":["b"]}}`, "/dependencies not known"},
 		{`{"dependencies":{"a":["b"]},"maximum":1}`, `{}`, ""},
+		{`{"dependencies":{"a":["b"]}}`, `{"dependencies":{"a":["c"]}}`, "/dependencies not known"},
 		{`{"uniqueItems":true}`, `{"uniqueItems":false}`, ""},
 		{`{"uniqueItems":false}`, `{"uniqueItems":true}`, "/uniqueItems twice"},
 		// Properties.
@@ -125,6 +129,9 @@ func TestT28WhichSchemasAreCompatible(t *testing.T) {
 		{`{"contains":{"maximum":3},"maxContains":2}`, `{"contains":{"maximum":4},"maxContains":2}`, "/maxContains more"},
 		{`{"contains":{"maximum":3},"maxContains":2,"minContains":0}`, `{"contains":{"maximum":2},"maxContains":2,"minContains":0}`, ""},
 		{`{}`, `{"contains":true,"minContains":1e300}`, "/contains too great"},
+		{`{}`, `{"contains":true,"minContains":0,"maxContains":1e300}`, "/contains too great"},
+		{`{"contains":{"maximum":3},"minContains":1e300}`, `{"contains":{"maximum":3}}`, "/contains fewer"},
+		{`{"contains":{"maximum":4},"minContains":2}`, `{"contains":{"maximum":3},"minContains":2}`, "/contains fewer"},
 		// Forms.
 		{`{"type":"string"}`, `{"anyOf":[{"type":"null"},{"type":"string"}]}`, ""},
 		{`{"anyOf":[{"type":"null"},{"type":"string"}]}`, `{"anyOf":[{"type":"string"},{"type":"integer"},{"type":"null"}]}`, ""},
@@ -161,6 +168,7 @@ func TestT28WhichSchemasAreCompatible(t *testing.T) {
 		{`{"$id":"x","maximum":3}`, `{"$id":"y","maximum":4}`, ""},
 		{`{"$defs":{"a":{"$anchor":"x"}},"$ref":"#x","maximum":3}`, `{"$defs":{"a":{"$anchor":"x"}},"$ref":"#x"}`, " $anchor"},
 		{`{"$defs":{"a":{"$anchor":"x"}},"$ref":"#x"}`, `{"$defs":{"a":{"$anchor":"x"}},"$ref":"#x"}`, "same"},
+		{`{"$anchor":"x","maximum":3,"items":{"$ref":"#x"}}`, `{"$anchor":"x","items":{"$ref":"#x"}}`, " $anchor"},
 		{`{"properties":{"$id":{"type":"string"}}}`, `{"properties":{"$id":{"type":["string","null"]}}}`, ""},
 	} {
 		about := c.old + " to " + c.newer
