@@ -51,18 +51,24 @@ func checkBatch(field string, have int) error {
 // unit of work does lands in the batch that moves the consumer past the entry, or not at all. It
 // returns ErrFenced, on which the unit of work is to fail, if the delivery is over.
 func (c *Consumer) AckWithin(w *kv.Work, r Ref) error {
+	_, err := c.ackWithin(w, r)
+	return err
+}
+
+// ackWithin is AckWithin, and returns the consumer within the unit of work.
+func (c *Consumer) ackWithin(w *kv.Work, r Ref) (*work, error) {
 	tx, err := c.streams.in(w)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	in, err := c.in(tx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := in.held(r); err != nil {
-		return err
+		return nil, err
 	}
-	return in.done(r.Number)
+	return in, in.done(r.Number)
 }
 
 // Nak says that an entry could not be handled: it is delivered again after a delay, at most MaxDelay.

@@ -23,8 +23,11 @@ type Consumer struct {
 // Consumer returns a consumer of a stream. It does not look whether it is there. It returns
 // ErrInvalidArgument or ErrTooLarge for what no stream or consumer is called.
 func (s *Streams) Consumer(stream, name string) (*Consumer, error) {
-	if err := errors.Join(checkName("stream", stream), checkName("consumer", name)); err != nil {
-		return nil, first(err)
+	if err := checkName("stream", stream); err != nil {
+		return nil, err
+	}
+	if err := checkName("consumer", name); err != nil {
+		return nil, err
 	}
 	return &Consumer{s, stream, name, consumerKey(stream, name)}, nil
 }

@@ -15,6 +15,9 @@ const (
 	longestWait = time.Minute // and so on, up to this
 )
 
+// lookFollowing is how many entries a batch looks at for one that a filter takes.
+const lookFollowing = 16
+
 // Projection applies an entry to other spaces of the tenant, by the unit of work. It must not
 // block, as it runs while other writes wait, and may run more than once for one entry: only
 // what its last run did to the unit of work counts.
@@ -32,43 +35,92 @@ type Projection func(w *kv.Work, e Entry) error
 // applied are those that the consumer is past.
 func (c *Consumer) Project(ctx context.Context, d engine.Durability, apply Projection) error {
 	for {
-		list, err := c.await(ctx, d, want{limit: 1, inOrder: true}, MaxWait)
+		// That an entry was delivered need not be on disk: who loses that delivers it again.
+		list, err := c.await(ctx, engine.WAL, want{limit: 1, inOrder: true}, MaxWait)
 		if err != nil {
 			return err
 		}
 		for i := range list {
-			if err := c.apply(ctx, d, &list[i], apply); err != nil {
-				return err
+			for got := &list[i]; got != nil; {
+				if got, err = c.apply(ctx, d, got, apply); err != nil {
+					return err
+				}
 			}
 		}
 	}
 }
 
-// apply applies an entry that is delivered, or says that it could not be.
-func (c *Consumer) apply(ctx context.Context, d engine.Durability, got *Delivery, apply Projection) error {
+// apply applies an entry that is delivered, in a batch that delivers the next one too, which is
+// returned if there is one; or says that it could not be.
+func (c *Consumer) apply(ctx context.Context, d engine.Durability, got *Delivery, apply Projection) (next *Delivery, err error) {
 	var failed error
-	err := c.streams.store.kv.Update(ctx, d, func(w *kv.Work) error {
-		failed = nil
-		if err := c.AckWithin(w, got.Ref()); err != nil {
+	err = c.streams.store.kv.Update(ctx, d, func(w *kv.Work) error {
+		next, failed = nil, nil
+		in, err := c.ackWithin(w, got.Ref())
+		if err != nil {
 			return err
 		}
-		failed = apply(w, got.Entry)
-		return failed
+		if failed = apply(w, got.Entry); failed != nil {
+			return failed
+		}
+		next, err = in.follow()
+		return err
 	})
-	if err == nil || failed == nil && errors.Is(err, ErrFenced) {
-		return nil // done, or somebody else's
+	if err == nil {
+		return next, nil
+	}
+	if failed == nil && errors.Is(err, ErrFenced) {
+		return nil, nil // somebody else has it
 	}
 	after := context.WithoutCancel(ctx)
 	if ended := ctx.Err(); ended != nil {
-		return errors.Join(ended, unlessOver(c.giveBack(after, d, got.Ref())))
+		return nil, errors.Join(ended, unlessOver(c.giveBack(after, engine.WAL, got.Ref())))
 	}
 	if failed == nil && !isRefusal(err) {
-		return err
+		return nil, err
 	}
 	delay := min(firstRetry<<min(got.Deliveries-1, 10), longestWait)
 	dead, nakErr := c.Nak(after, d, got.Ref(), delay, reasonOf(err))
 	c.streams.store.log.Warn("stream: a projection failed on an entry", "stream", c.stream, "consumer", c.name, "entry", got.Number, "delivery", got.Deliveries, "dead", dead, "again in", delay, "err", err)
-	return unlessOver(nakErr)
+	return nil, unlessOver(nakErr)
+}
+
+// follow delivers the entry that comes next, if nothing else is delivered and it is among the few
+// that a batch may look at while others wait; nil: there is none, or Fetch is to find it.
+func (w *work) follow() (*Delivery, error) {
+	group, err := w.tx.Group(w.of.stream, w.of.name)
+	if err != nil || group.Pending > 0 {
+		return nil, err
+	}
+	head, err := w.tx.Stream(w.of.stream)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := filterOf(w.config.Filter)
+	if err != nil {
+		return nil, damaged("consumer %q: %s", w.of.name, err)
+	}
+	for n := group.Delivered + 1; n <= min(head.Last, group.Delivered+lookFollowing); n++ {
+		stored, err := w.tx.Entry(w.of.stream, n)
+		if errors.Is(err, kv.ErrTrimmed) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		e, err := entryOf(stored)
+		if err != nil {
+			return nil, err
+		}
+		if takes(filter, e.Subject) {
+			list, err := w.deliver(&prospect{cursor: group.Delivered, fresh: []uint64{n}, past: n}, want{limit: 1, inOrder: true})
+			if err != nil || len(list) == 0 {
+				return nil, err
+			}
+			return &list[0], nil
+		}
+	}
+	return nil, nil
 }
 
 // isRefusal reports whether an error is that a unit of work may not do what it does, which

@@ -217,6 +217,61 @@ func TestT67AProjectionThatEndsGivesItsEntryBack(t *testing.T) {
 	require.Equal(t, "1:a×1", shown(h.fetch(c, 0)), "at once, and its first delivery still")
 }
 
+// An entry that takes the process with it whenever it is applied has its turn so often, and
+// those behind it are not the ones that die of it.
+func TestT67AnEntryThatProcessesDieOf(t *testing.T) {
+	h := newHost(t)
+	h.create(kv.StreamLimits{})
+	c := h.consumer(Config{Name: "c", MaxDeliver: 3, AckWait: time.Second})
+	h.add("bad", "a")
+	for n := range 3 {
+		list, err := c.await(ctx, engine.WAL, want{limit: 1, inOrder: true}, 0)
+		require.NoError(t, err)
+		require.Equal(t, fmt.Sprint("1:bad×", n+1), shown(list))
+		h.reopen() // before it is applied
+		c = h.find("c")
+		list, err = c.await(ctx, engine.WAL, want{limit: 1, inOrder: true}, 0)
+		require.NoError(t, err)
+		require.Empty(t, list)
+		h.clock.Oversleep(time.Second)
+	}
+	h.project(c, 2, count(h.bound))
+	require.Equal(t, map[string]string{"a": "1", "last": "2"}, counted(t, h.bound))
+	require.EqualValues(t, 1, h.info(c).Dead)
+}
+
+// The batch that applies an entry delivers the next, if a filter leaves few out before it.
+func TestT67AProjectionGoesOnInTheBatchOfTheLast(t *testing.T) {
+	h := newHost(t)
+	h.create(kv.StreamLimits{})
+	c := h.consumer(Config{Name: "c", Filter: "a", AckWait: time.Second})
+	h.add("a", "b", "a")
+	for range lookFollowing {
+		h.add("b")
+	}
+	h.add("a")
+	got := &h.fetch(c, 1)[0]
+	var applied []uint64
+	for got != nil {
+		var err error
+		got, err = c.apply(ctx, engine.WAL, got, func(_ *kv.Work, e Entry) error { applied = append(applied, e.Number); return nil })
+		require.NoError(t, err)
+	}
+	require.Equal(t, []uint64{1, 3}, applied)
+	info := h.info(c)
+	require.Equal(t, []uint64{3, 2, 0}, []uint64{info.Delivered, info.Deliveries, info.AckPending})
+	last := fmt.Sprint(4+lookFollowing, ":a×1")
+	got = &h.fetch(c, 1)[0]
+	require.Equal(t, last, shown([]Delivery{*got}))
+	// Not where something else is delivered.
+	h.add("a", "a")
+	other := h.fetch(c, 1)
+	got, err := c.apply(ctx, engine.WAL, got, func(*kv.Work, Entry) error { return nil })
+	require.NoError(t, err)
+	require.Nil(t, got)
+	h.ack(c, other...)
+}
+
 // An entry that somebody else has by now is not applied.
 func TestT67WhoIsLateAppliesNothing(t *testing.T) {
 	h := newHost(t)
@@ -226,7 +281,9 @@ func TestT67WhoIsLateAppliesNothing(t *testing.T) {
 	late := h.fetch(c, 0)[0]
 	h.clock.Oversleep(time.Second)
 	require.Len(t, h.fetch(c, 0), 1)
-	require.NoError(t, c.apply(ctx, engine.WAL, &late, func(*kv.Work, Entry) error { return errors.New("it is called") }))
+	next, err := c.apply(ctx, engine.WAL, &late, func(*kv.Work, Entry) error { return errors.New("it is called") })
+	require.NoError(t, err)
+	require.Nil(t, next)
 	require.EqualValues(t, 1, h.info(c).AckPending)
 	require.Empty(t, counted(t, h.bound))
 }
@@ -234,7 +291,7 @@ func TestT67WhoIsLateAppliesNothing(t *testing.T) {
 // Wherever a process dies, each entry that is there is applied once, in order.
 func TestT67WhereverTheProcessDiesEachEntryIsAppliedOnce(t *testing.T) {
 	random := rand.New(rand.NewPCG(67, 68))
-	for range enginetest.Scale(60) {
+	for range enginetest.Scale(100) {
 		db, clock := mem.New(), kvtest.New()
 		h := openHost(t, db, clock)
 		h.create(kv.StreamLimits{})
@@ -251,16 +308,22 @@ func TestT67WhereverTheProcessDiesEachEntryIsAppliedOnce(t *testing.T) {
 			c := h.find("c")
 			for range 15 {
 				n++
-				if _, err := h.Publish(ctx, engine.WAL, "s", AppendOptions{}, Message{fmt.Sprint("k", n), nil}); err != nil {
+				var list []Message
+				for i := range 1 + random.IntN(3) {
+					list = append(list, Message{fmt.Sprint("k", n, "-", i), nil})
+				}
+				if _, err := h.Publish(ctx, engine.WAL, "s", AppendOptions{}, list...); err != nil {
 					return
 				}
-				list, err := c.await(ctx, engine.WAL, want{limit: 1, inOrder: true}, 0)
+				delivered, err := c.await(ctx, engine.WAL, want{limit: 1, inOrder: true}, 0)
 				if err != nil {
 					return
 				}
-				for i := range list {
-					if c.apply(ctx, engine.WAL, &list[i], count(h.bound)) != nil {
-						return
+				for i := range delivered {
+					for got := &delivered[i]; got != nil; {
+						if got, err = c.apply(ctx, engine.WAL, got, count(h.bound)); err != nil {
+							return
+						}
 					}
 				}
 			}

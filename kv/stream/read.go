@@ -21,8 +21,11 @@ type RangeOptions struct {
 // has fewer than Limit, or none, where entries are long, and where a filter finds few. It returns
 // ErrNotFound if there is no such stream.
 func (s *Streams) Range(ctx context.Context, stream string, o RangeOptions) (list []Entry, next uint64, err error) {
-	if err := errors.Join(checkName("stream", stream), checkLimit(&o.Limit)); err != nil {
-		return nil, 0, first(err)
+	if err := checkName("stream", stream); err != nil {
+		return nil, 0, err
+	}
+	if err := checkLimit(&o.Limit); err != nil {
+		return nil, 0, err
 	}
 	filter, err := filterOf(o.Filter)
 	if err != nil {
@@ -114,14 +117,6 @@ func checkLimit(limit *int) error {
 		*limit = plainLimit
 	}
 	return nil
-}
-
-// first is the first of the errors that are joined: a refusal names one field.
-func first(err error) error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		return joined.Unwrap()[0]
-	}
-	return err
 }
 
 // hasRecord reports whether there is a record.

@@ -26,8 +26,8 @@ type Info struct {
 // that is there with the same limits stays as it is. It returns ErrExists for one with
 // others, and ErrTooMany for more than MaxStreams.
 func (s *Streams) Create(ctx context.Context, d engine.Durability, stream string, limits kv.StreamLimits) (made bool, err error) {
-	if err := errors.Join(checkName("stream", stream), checkLimits(limits)); err != nil {
-		return false, first(err)
+	if err := checkLimits(stream, limits); err != nil {
+		return false, err
 	}
 	err = s.update(ctx, d, func(tx *kv.Tx) error {
 		made = false
@@ -55,7 +55,11 @@ func (s *Streams) Create(ctx context.Context, d engine.Durability, stream string
 	return made && err == nil, err
 }
 
-func checkLimits(l kv.StreamLimits) error {
+// checkLimits looks at the name of a stream and its limits.
+func checkLimits(stream string, l kv.StreamLimits) error {
+	if err := checkName("stream", stream); err != nil {
+		return err
+	}
 	if l.Age < 0 || l.Age%time.Millisecond != 0 {
 		return invalid("age", "entries are kept for a whole number of milliseconds, and 0 is for ever")
 	}
@@ -74,8 +78,8 @@ func fewer(tx *kv.Tx, prefix string, limit int, field, format string, args ...an
 // Limit has a stream keep entries within other limits, from now on: what is beyond them is
 // trimmed at once. It returns ErrNotFound if there is no such stream.
 func (s *Streams) Limit(ctx context.Context, d engine.Durability, stream string, limits kv.StreamLimits) error {
-	if err := errors.Join(checkName("stream", stream), checkLimits(limits)); err != nil {
-		return first(err)
+	if err := checkLimits(stream, limits); err != nil {
+		return err
 	}
 	return s.update(ctx, d, func(tx *kv.Tx) error {
 		if err := needStream(tx, stream); err != nil {
