@@ -132,7 +132,7 @@ func TestT6SchemasThatAreNone(t *testing.T) {
 	} {
 		require.Equal(t, "/schemas/Bad"+field, refusal(t, patched(t, `{"schemas":{"Bad":`+schema+`}}`)).Field, schema)
 	}
-	for _, schema := range []string{`true`, `{"properties":{"child":{"$ref":"#"}}}`, `{"$schema":"https://json-schema.org/draft/2020-12/schema"}`,
+	for _, schema := range []string{`true`, `{"properties":{"$ref":{"type":"string"},"$schema":true,"$dynamicRef":{}}}`, `{"const":{"patternProperties":{"(":1}}}`, `{"properties":{"child":{"$ref":"#"}}}`, `{"$schema":"https://json-schema.org/draft/2020-12/schema"}`,
 		`{"$defs":{"list":{"type":"array","items":{"$ref":"#/$defs/list"}}},"$ref":"#/$defs/list"}`, `{"$defs":{"a":{"$anchor":"x"}},"$ref":"#x"}`} {
 		parse(t, patched(t, `{"schemas":{"Good":`+schema+`}}`))
 	}
@@ -167,6 +167,12 @@ func TestASchemaOfTooManyWaysIsRefused(t *testing.T) {
 		return patched(t, string(text))
 	}
 	parse(t, of(10))
+	exact := func(more int) string {
+		times := func(n int, text string) string { return strings.TrimSuffix(strings.Repeat(text+",", n), ",") }
+		return patched(t, `{"schemas":{"Exact":{"$defs":{"a":{"allOf":[`+times(999, `true`)+`]}},"allOf":[`+times(9, `{"$ref":"#/$defs/a"}`)+`,`+times(990+more, `true`)+`]}}}`)
+	}
+	parse(t, exact(0)) // 1 + 9 * (1 + 1 + 999) + 990
+	require.Equal(t, "/schemas/Exact", refusal(t, exact(1)).Field)
 	refused := refusal(t, of(40))
 	require.Equal(t, "/schemas/Deep", refused.Field)
 	require.Contains(t, refused.Reason, "more than 10000 schemas")
@@ -208,7 +214,7 @@ func TestAllWaysIntoAValueAreCounted(t *testing.T) {
 		`{"allOf":[true,true],"not":true,"dependentSchemas":{"a":true}}`: `1`, `{"not":true,"propertyNames":{"allOf":[true]},"dependencies":{"a":true,"b":["c"]}}`: `{"a":1}`,
 	} {
 		s := schemaOf(t, schema)
-		require.Equal(t, 5, s.tree.steps(document.Decode(json.RawMessage(value))), schema)
+		require.Equal(t, 5, s.tree.node().steps(document.Decode(json.RawMessage(value))), schema)
 	}
 }
 
@@ -233,6 +239,8 @@ func TestWhatIsNoContractIsRefused(t *testing.T) {
 		require.Contains(t, refusal(t, text).Reason, reason)
 	}
 	require.Empty(t, parse(t, `{"service":"`+strings.Repeat("a", MaxName)+`"}`).Aliases)
+	require.Empty(t, parse(t, `{"service":"a"}`+strings.Repeat(" ", MaxBytes-15)).Aliases)
+	require.Len(t, parse(t, `{"service":"a","x":"`+strings.Repeat("x", MaxBytes-22)+`"}`).JSON(), MaxBytes)
 
 	many := map[string]any{}
 	for i := range MaxAliases + 1 {
@@ -257,9 +265,11 @@ func TestT8TheDigestIsOfWhatMatters(t *testing.T) {
 	c := parse(t, audit)
 	require.Len(t, c.Digest(), 43) // 32 bytes without padding
 	require.NotContains(t, c.Digest(), "=")
-	canonical, err := document.Canonical(c.Matter())
-	require.NoError(t, err)
-	require.Equal(t, string(canonical), string(c.Matter()))
+	for _, of := range []*Contract{c, parse(t, patched(t, `{"resources":{"kv":{"more":{"purpose":"p","schema":{"schema":"AuditEntry"}}}}}`))} {
+		canonical, err := document.Canonical(of.Matter())
+		require.NoError(t, err)
+		require.Equal(t, string(canonical), string(of.Matter()))
+	}
 	require.Equal(t, "fNgppp", c.Digest()[:6], "the digest of a contract is kept by stores")
 
 	for _, text := range []string{

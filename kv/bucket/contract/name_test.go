@@ -32,6 +32,7 @@ func TestT18NamesAreThoseOfTheService(t *testing.T) {
 // pairs whose first names are the same get others from a registry, in whichever order they come.
 func TestT19NamesHaveNoOtherLettersAndAreDistinct(t *testing.T) {
 	require.Equal(t, first(1, "My-Service", "jobCache"), []string{"svc_my_service_jobcache"})
+	require.Equal(t, []string{"svc_az09az_________"}, first(1, "AZ09az", "@[`{/:é-"))
 	require.Equal(t, first(1, "a_b", "c"), first(1, "a", "b_c"))
 	require.Equal(t, first(1, "trellis", "x"), []string{"svc_trellis_x"})
 

@@ -87,9 +87,6 @@ func patternsHold(c *check, o facts, n node, word string) *stop {
 // that were named, those that had a pattern, and the others.
 func additionalHolds(c *check, o facts, n node, word string) *stop {
 	rest := n.child(word)
-	if rest.value == true {
-		return nil
-	}
 	for _, old := range o.all {
 		for name := range old.under("properties") {
 			if len(n.declared(name)) > 0 {

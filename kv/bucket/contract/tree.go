@@ -18,7 +18,7 @@ type tree struct {
 	// moves reports that it has movable words, so that a part can't be understood by itself.
 	moves    bool
 	meant    map[string]bool           // the words there that say what values mean
-	patterns map[string]*regexp.Regexp // of patternProperties
+	patterns map[string]*regexp.Regexp // of patternProperties; nil of what is none, in a constant
 }
 
 func newTree(root any) *tree {
@@ -42,9 +42,7 @@ func (t *tree) look(value any, top bool) {
 			t.meant[word] = t.meant[word] || forms[word] == meaning
 			if named, ok := inner.(map[string]any); ok && word == "patternProperties" {
 				for pattern := range named {
-					if re, err := regexp.Compile(pattern); err == nil {
-						t.patterns[pattern] = re
-					}
+					t.patterns[pattern], _ = regexp.Compile(pattern)
 				}
 			}
 			t.look(inner, false)
@@ -54,8 +52,8 @@ func (t *tree) look(value any, top bool) {
 
 // matches reports whether a name matches a pattern of patternProperties.
 func (t *tree) matches(pattern, name string) bool {
-	re, ok := t.patterns[pattern]
-	return ok && re.MatchString(name)
+	re := t.patterns[pattern]
+	return re != nil && re.MatchString(name)
 }
 
 // node is a schema in a tree: a boolean or an object.
@@ -93,8 +91,8 @@ func (n node) within(path ...string) (node, bool) {
 		case map[string]any:
 			n.value, ok = inner[name]
 		case []any:
-			i, err := strconv.Atoi(name)
-			if ok = err == nil && i >= 0 && i < len(inner) && strconv.Itoa(i) == name; ok {
+			i, err := strconv.ParseUint(name, 10, 32)
+			if ok = err == nil && i < uint64(len(inner)); ok {
 				n.value = inner[i]
 			}
 		}

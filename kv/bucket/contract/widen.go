@@ -101,7 +101,7 @@ func (c *check) included(o facts, n node) *stop {
 	if c.steps++; c.steps > maxCompared {
 		return n.stop("", "the two differ in too many ways to be compared")
 	}
-	if o.none || n.value == true {
+	if o.none {
 		return nil
 	}
 	if n.never() {

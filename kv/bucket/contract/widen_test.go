@@ -29,6 +29,8 @@ func TestT28WhichSchemasAreCompatible(t *testing.T) {
 		{`{"properties":{"a":true}}`, `{"properties":{"a":false}}`, "/properties/a none is now"},
 		// What says what they mean.
 		{`{"default":1}`, `{"default":2}`, ` "default"`},
+		{`{"default":1,"maximum":1}`, `{"maximum":1}`, ` "default"`},
+		{`{"maximum":1}`, `{"default":1,"maximum":1}`, ` "default"`},
 		{`{"properties":{"a":{"type":"string"}}}`, `{"properties":{"a":{"type":"string","contentEncoding":"base64"}}}`, `/properties/a "contentEncoding"`},
 		{`{"properties":{"a":{"anyOf":[{"default":1},{}]}}}`, `{"properties":{"a":{"anyOf":[{"default":2},{}]}}}`, `/properties/a "default"`},
 		{`{"$defs":{"a":{"default":1}},"items":{"$ref":"#/$defs/a"}}`, `{"items":{"default":1},"title":"x"}`, ""},
@@ -54,7 +56,10 @@ func TestT28WhichSchemasAreCompatible(t *testing.T) {
 		{`{"enum":[{"a":1}]}`, `{"const":{"a":1}}`, ""},
 		{`{"type":"string"}`, `{"type":"string","enum":["a"]}`, "/enum not in it"},
 		{`{"const":1,"type":"integer"}`, `{"const":2,"type":"integer"}`, "/const not in it"},
+		{`{"enum":[1.5,2]}`, `{"type":"integer"}`, "/type number"},
+		{`{"allOf":[{"type":"string"},{"type":"integer"}]}`, `false`, ""},
 		// Bounds.
+		{`{"maximum":1e300}`, `{"maximum":1e301}`, ""},
 		{`{"minimum":5,"maximum":9}`, `{"minimum":4,"maximum":10}`, ""},
 		{`{"minimum":5}`, `{"minimum":6}`, "/minimum smaller numbers were allowed than 6"},
 		{`{"maximum":5}`, `{"maximum":4.5}`, "/maximum greater"},
@@ -78,11 +83,13 @@ func TestT28WhichSchemasAreCompatible(t *testing.T) {
 		{`{"type":"string"}`, `{"type":"string","format":"uuid"}`, "/format uuid"},
 		{`{"type":"integer"}`, `{"type":"integer","format":"uuid"}`, ""},
 		{`{"x-order":1,"maximum":1}`, `{"x-order":1}`, ""},
+		{`{}`, `{"x-order":null}`, "/x-order not known"},
 		{`{"x-order":1}`, `{"x-order":2}`, "/x-order not known"},
 		{`{"dependencies":{"a":["b"]},"maximum":1}`, `{"dependencies":{"a":["b"]}}`, "/dependencies not known"},
 		{`{"dependencies":{"a":["b"]},"maximum":1}`, `{}`, ""},
 		{`{"dependencies":{"a":["b"]}}`, `{"dependencies":{"a":["c"]}}`, "/dependencies not known"},
 		{`{"uniqueItems":true}`, `{"uniqueItems":false}`, ""},
+		{`{"uniqueItems":true,"maxItems":3}`, `{"uniqueItems":true}`, ""},
 		{`{"uniqueItems":false}`, `{"uniqueItems":true}`, "/uniqueItems twice"},
 		// Properties.
 		{`{"type":"object"}`, `{"type":"object","properties":{"a":{"type":"string"}}}`, "+/properties/a"},
@@ -112,6 +119,7 @@ func TestT28WhichSchemasAreCompatible(t *testing.T) {
 		{`{"dependentSchemas":{"a":{"maxProperties":2}}}`, `{"dependentSchemas":{"a":{"maxProperties":3}}}`, ""},
 		{`{"dependentSchemas":{"b":{"maxProperties":2}}}`, `{"dependentSchemas":{"a":{"maxProperties":3}}}`, "/dependentSchemas/a/maxProperties more"},
 		{`{"unevaluatedProperties":false,"title":"a"}`, `{"unevaluatedProperties":false,"properties":{"a":true}}`, "/unevaluatedProperties all of the schema"},
+		{`{}`, `{"unevaluatedProperties":true,"unevaluatedItems":true,"additionalProperties":true}`, ""},
 		{`{"maximum":3,"allOf":[{"unevaluatedProperties":false,"properties":{"a":true}}]}`, `{"allOf":[{"unevaluatedProperties":false,"properties":{"a":true}}]}`, ""},
 		// Elements.
 		{`{"items":{"maximum":3}}`, `{"items":{"maximum":4}}`, ""},
@@ -143,6 +151,9 @@ func TestT28WhichSchemasAreCompatible(t *testing.T) {
 			`{"oneOf":[{"type":"object","required":["k"],"properties":{"k":{"const":"a"}}},{"type":"object","required":["k"],"properties":{"k":{"const":"b"}}}]}`, ""},
 		{`{"oneOf":[{"type":"object","required":["k"],"properties":{"k":{"const":"a"}}}]}`,
 			`{"oneOf":[{"type":"object","required":["k"],"properties":{"k":{"const":"a"}}},{"type":"object","properties":{"k":{"const":"b"}}}]}`, "/oneOf more than one"},
+		{`{"oneOf":[{"type":"integer"}]}`, `{"oneOf":[{"type":"integer"},false]}`, ""},
+		{`{"oneOf":[{"const":1}]}`, `{"oneOf":[{"const":1},{"minimum":0}]}`, "/oneOf more than one"},
+		{`{"anyOf":[false,{"type":"string"}]}`, `{"type":"string"}`, ""},
 		{`{"oneOf":[{"minimum":3},{"maximum":1}]}`, `{"oneOf":[{"minimum":0},{"maximum":1}]}`, "/oneOf more than one"},
 		{`{"oneOf":[{"type":"integer"}]}`, `{"oneOf":[{"type":"integer"},{"type":"number"}]}`, "/oneOf more than one"},
 		{`{"minimum":3}`, `{"allOf":[{"minimum":3},{"minimum":2}]}`, ""},
@@ -204,6 +215,11 @@ func TestManyNewPropertiesAreNamedInPart(t *testing.T) {
 	verdict := schemaOf(t, string(text)).Widens(schemaOf(t, `{"type":"object"}`))
 	require.True(t, verdict.Compatible)
 	require.Len(t, verdict.Unchecked, maxReported)
+}
+
+func TestLongValuesOfSchemasAreCut(t *testing.T) {
+	require.Equal(t, `"`+strings.Repeat("x", 58)+`"`, show(strings.Repeat("x", 58)))
+	require.Equal(t, `"`+strings.Repeat("x", 59)+`…`, show(strings.Repeat("x", 59)))
 }
 
 // Schemas that could be compared for ever are not.

@@ -1,55 +1,39 @@
 package contract
 
-import (
-	"slices"
-	"strconv"
+import "slices"
 
-	"github.com/stoadb/stoa/kv/jsonschema"
-)
-
-// work counts to how many schemas a value and what is in it are held, each as often as there
+// steps returns to how many schemas a value and what is in it are held, each as often as there
 // are ways to it, since the library goes every way: where forms of a schema lead to the same
-// for what is within the value, they are twice as many with each level.
-type work map[[2]string]int // by the place of the schema, and that of the value
-
-// steps returns how much work it is to hold a value to the schema, or more than MaxSteps if it
-// is more than that.
-func (t *tree) steps(value any) int { return work{}.count(t.node(), value, "") }
-
-func (w work) count(n node, value any, at string) int {
-	key := [2]string{n.at, at}
-	if sum, ok := w[key]; ok {
-		return sum
-	}
+// for what is within the value, they are twice as many with each level. It counts no further
+// than MaxSteps, and returns more than that then.
+func (n node) steps(value any) int {
 	sum := 1
-	add := func(inner node, value any, at string) {
+	add := func(inner node, value any) {
 		if sum <= MaxSteps {
-			sum += w.count(inner, value, at)
+			sum += inner.steps(value)
 		}
 	}
 	for inner := range n.here() {
-		add(inner, value, at)
+		add(inner, value)
 	}
 	alone := facts{all: []node{n}}
 	switch value := value.(type) {
 	case map[string]any:
 		for name, one := range value {
-			within := at + jsonschema.Pointer(name)
 			for _, inner := range append(alone.property(name), alone.having("unevaluatedProperties")...) {
-				add(inner, one, within)
+				add(inner, one)
 			}
 			for _, inner := range alone.having("propertyNames") {
-				add(inner, name, within+"~") // which is the place of no value
+				add(inner, name)
 			}
 		}
 	case []any:
 		for i, one := range value {
 			for _, inner := range slices.Concat(alone.element(i), alone.having("contains"), alone.having("unevaluatedItems")) {
-				add(inner, one, at+"/"+strconv.Itoa(i))
+				add(inner, one)
 			}
 		}
 	}
-	w[key] = sum
 	return sum
 }
 
