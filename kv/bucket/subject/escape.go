@@ -27,17 +27,16 @@ func Escape(text string) string {
 	if n == 0 {
 		return text
 	}
-	var b strings.Builder
-	b.Grow(len(text) + 2*n)
+	token := make([]byte, 0, len(text)+2*n)
 	for i := range len(text) {
 		c := text[i]
 		if isHarmless(c) {
-			_ = b.WriteByte(c)
+			token = append(token, c)
 			continue
 		}
-		_, _ = b.Write([]byte{escape, hexes[c>>4], hexes[c&15]})
+		token = append(token, escape, hexes[c>>4], hexes[c&15])
 	}
-	return b.String()
+	return string(token)
 }
 
 // Unescape returns the text whose token [Escape] made. It returns ErrEscaped for what Escape
@@ -49,12 +48,11 @@ func Unescape(token string) (string, error) {
 	case empty:
 		return "", nil
 	}
-	var b strings.Builder
-	b.Grow(len(token))
+	text := make([]byte, 0, len(token))
 	for i := 0; i < len(token); i++ {
 		c := token[i]
 		if isHarmless(c) {
-			_ = b.WriteByte(c)
+			text = append(text, c)
 			continue
 		}
 		if c != escape {
@@ -67,8 +65,8 @@ func Unescape(token string) (string, error) {
 		if isHarmless(c) {
 			return "", refuse(KindEscaped, i, "it escapes %q, which stands for itself", c)
 		}
-		_ = b.WriteByte(c)
+		text = append(text, c)
 		i += 2
 	}
-	return b.String(), nil
+	return string(text), nil
 }

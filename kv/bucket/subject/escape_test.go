@@ -23,6 +23,7 @@ func TestT51EscapedTokens(t *testing.T) {
 		require.Equal(t, text, back)
 		require.NoError(t, Check(token))
 	}
+	require.Zero(t, testing.AllocsPerRun(10, func() { Escape("abc/DEF-0_9-and-so-on-for-more-than-thirty-two") }), "it is its own token")
 	for token, byte := range map[string]int{"": 0, "==": 0, "=3d": 0, "a=3": 1, "a=": 1, "=41": 0, "a=2F": 1, "a.b": 1, "a b": 1, "=ü0": 0, "=3D=": 3} {
 		_, err := Unescape(token)
 		require.ErrorIs(t, err, ErrEscaped, token)

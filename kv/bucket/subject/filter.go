@@ -45,9 +45,6 @@ func (f Filter) String() string { return f.text }
 // Match reports whether a key matches, which is one that [Check] takes. It is bytes, as a
 // store has it; []byte(text) in the call costs nothing.
 func (f Filter) Match(key []byte) bool {
-	if f.never || len(key) == 0 {
-		return false
-	}
 	for i, want := range f.tokens {
 		if isRest(want) {
 			return true
@@ -56,8 +53,8 @@ func (f Filter) Match(key []byte) bool {
 		if !isOne(want) && want != string(token) {
 			return false
 		}
-		if !more || i == len(f.tokens)-1 {
-			return !more && i == len(f.tokens)-1
+		if !more {
+			return i == len(f.tokens)-1
 		}
 		key = after
 	}

@@ -40,7 +40,7 @@ func eachToken(kind Kind, text string, check func(at int, token string) error) e
 		switch {
 		case token == "" && at == 0:
 			return refuse(kind, 0, "a %s does not begin with a dot", kind)
-		case token == "" && at == len(text):
+		case at == len(text):
 			return refuse(kind, at-1, "a %s does not end with a dot", kind)
 		case token == "":
 			return refuse(kind, at, "a %s has no two dots beside each other: a token is missing between them", kind)

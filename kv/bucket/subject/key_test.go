@@ -2,6 +2,7 @@ package subject
 
 import (
 	"errors"
+	"io"
 	"regexp"
 	"strings"
 	"testing"
@@ -38,8 +39,12 @@ func TestT50TheGrammarOfKeys(t *testing.T) {
 		require.NotErrorIs(t, err, ErrFilter)
 		require.Equal(t, byte, at(err), "%q: %s", key, err)
 	}
+	require.EqualError(t, Check(""), `subject: key: byte 0: a key has one token at least, and this one is empty`)
 	require.EqualError(t, Check("a:b"), `subject: key: byte 1: a key has no ':': it has letters of ASCII, digits, - / _ = and dots between tokens; escape other text`)
 	require.EqualError(t, Check("a\xff"), `subject: key: byte 1: a key has no byte 0xff: it has letters of ASCII, digits, - / _ = and dots between tokens; escape other text`)
+	require.EqualError(t, Check("a\uFFFD"), "subject: key: byte 1: a key has no '\uFFFD': it has letters of ASCII, digits, - / _ = and dots between tokens; escape other text")
+	require.NotErrorIs(t, Check("a:b"), Check("a;b"), "one is not the other")
+	require.NotErrorIs(t, Check("a:b"), io.EOF)
 	require.EqualError(t, Check("aü"), `subject: key: byte 1: a key has no 'ü': it has letters of ASCII, digits, - / _ = and dots between tokens; escape other text`)
 }
 

@@ -2,7 +2,6 @@ package subject
 
 import (
 	"bytes"
-	"cmp"
 	"slices"
 )
 
@@ -29,9 +28,7 @@ func NewSet(filters ...Filter) (*Set, error) {
 	}
 	s := &Set{filters: slices.Clone(filters)}
 	for _, f := range filters {
-		if !f.never && len(f.tokens) > 0 {
-			s.root.add(f.tokens)
-		}
+		s.root.add(f.tokens)
 	}
 	return s, nil
 }
@@ -69,7 +66,7 @@ func (n *node) child(token string) *node {
 // Match reports whether a key matches one of the filters; see [Filter.Match]. It looks
 // at those that begin as the key does and at none of the others: a token of the key costs
 // one look, and one more where a filter has * in its place.
-func (s *Set) Match(key []byte) bool { return len(key) > 0 && s.root.match(key) }
+func (s *Set) Match(key []byte) bool { return s.root.match(key) }
 
 func (n *node) match(key []byte) bool {
 	for ; n != nil; n = n.one {
@@ -81,7 +78,7 @@ func (n *node) match(key []byte) bool {
 		if !more {
 			return next != nil && next.end || n.one != nil && n.one.end
 		}
-		if next != nil && next.match(after) {
+		if next.match(after) {
 			return true
 		}
 		key = after // and the same with any token in the place of this one
@@ -98,11 +95,9 @@ func (s *Set) Ranges() []Range {
 			all = append(all, r)
 		}
 	}
-	// Of two ranges one has the other, or they are apart: each is all that begins with some
-	// tokens, or one key. The one that has others comes first.
-	slices.SortFunc(all, func(a, b Range) int {
-		return cmp.Or(bytes.Compare(a.Start, b.Start), -compareEnds(a.End, b.End))
-	})
+	// Of two ranges one has the other, or they are apart, since each is all that begins with some
+	// tokens, or one key. The one that has the other begins before it.
+	slices.SortFunc(all, func(a, b Range) int { return bytes.Compare(a.Start, b.Start) })
 	apart := all[:0]
 	for _, r := range all {
 		if last := len(apart) - 1; last < 0 || apart[last].End != nil && bytes.Compare(r.Start, apart[last].End) >= 0 {
@@ -110,12 +105,4 @@ func (s *Set) Ranges() []Range {
 		}
 	}
 	return apart
-}
-
-// compareEnds compares ends of ranges, of which nil is after all others.
-func compareEnds(a, b []byte) int {
-	if a == nil || b == nil {
-		return cmp.Compare(len(b), len(a))
-	}
-	return bytes.Compare(a, b)
 }

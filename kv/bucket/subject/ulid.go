@@ -26,13 +26,13 @@ func NewIDs(random io.Reader) *IDs { return &IDs{entropy: ulid.Monotonic(random,
 // from a random number; one of a time before that of the last has the time of the last. It returns
 // ErrULID for a time before 1970 or after 10889, and an error of the source of random bytes.
 func (ids *IDs) New(at time.Time) (string, error) {
-	ms := at.UnixMilli()
-	if ms < 0 || uint64(ms) > ulid.MaxTime() {
+	ms := uint64(at.UnixMilli())
+	if ms > ulid.MaxTime() { // so is one before 1970
 		return "", refuse(KindULID, 0, "a ULID has a time from 1970 to 10889")
 	}
 	ids.mu.Lock()
 	defer ids.mu.Unlock()
-	for ids.last = max(ids.last, uint64(ms)); ; ids.last++ {
+	for ids.last = max(ids.last, ms); ; ids.last++ {
 		id, err := ulid.New(ids.last, ids.entropy)
 		if errors.Is(err, ulid.ErrMonotonicOverflow) {
 			continue // nothing is left of this millisecond

@@ -60,6 +60,9 @@ func TestT53ULIDsAreRefusedThatAreNone(t *testing.T) {
 		_, err := ids.New(when)
 		require.ErrorIs(t, err, ErrULID)
 	}
+	id0, err := ids.New(time.UnixMilli(0))
+	require.NoError(t, err)
+	require.Equal(t, "0000000000", id0[:10])
 	failed := errors.New("no random bytes")
 	_, err = NewIDs(iotest.ErrReader(failed)).New(noon)
 	require.ErrorIs(t, err, failed)
