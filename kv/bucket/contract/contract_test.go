@@ -238,6 +238,9 @@ func TestWhatIsNoContractIsRefused(t *testing.T) {
 	} {
 		require.Contains(t, refusal(t, text).Reason, reason)
 	}
+	none := refusal(t, `[]`)
+	require.EqualError(t, none, "contract: CONTRACT_INVALID: a contract is a JSON object, and this is an array")
+	require.NotErrorIs(t, none, &Error{Code: CodeContract, Reason: "another"})
 	require.Empty(t, parse(t, `{"service":"`+strings.Repeat("a", MaxName)+`"}`).Aliases)
 	require.Empty(t, parse(t, `{"service":"a"}`+strings.Repeat(" ", MaxBytes-15)).Aliases)
 	require.Len(t, parse(t, `{"service":"a","x":"`+strings.Repeat("x", MaxBytes-22)+`"}`).JSON(), MaxBytes)

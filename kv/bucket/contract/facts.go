@@ -72,7 +72,7 @@ func textsIn(value any) (list []string) {
 // facts are schemas that a value holds to, all of them, with those that they are made of by
 // $ref and allOf.
 type facts struct {
-	all    []node   // objects, each once
+	all    []node   // each once
 	types  types    // which values are of at most
 	none   bool     // no value holds to them
 	chosen []string // which anyOf and oneOf of them are being told apart
@@ -85,7 +85,7 @@ func known(olds []node) facts {
 	var add func(n node)
 	add = func(n node) {
 		o.none = o.none || n.never()
-		if n.words() == nil || seen[n.place()] {
+		if seen[n.place()] {
 			return
 		}
 		seen[n.place()] = true
@@ -143,9 +143,7 @@ func (o facts) any(has func(n node) bool) bool { return slices.ContainsFunc(o.al
 // having returns what the schemas say by a word that has a schema.
 func (o facts) having(word string) (inner []node) {
 	for _, n := range o.all {
-		if _, ok := n.words()[word]; ok {
-			inner = append(inner, n.child(word))
-		}
+		inner = append(inner, n.maybe(word)...)
 	}
 	return inner
 }
@@ -159,8 +157,8 @@ func (o facts) requires(name string) bool {
 func (o facts) property(name string) (inner []node) {
 	for _, n := range o.all {
 		here := n.declared(name)
-		if _, ok := n.words()["additionalProperties"]; ok && len(here) == 0 {
-			here = append(here, n.child("additionalProperties"))
+		if len(here) == 0 {
+			here = n.maybe("additionalProperties")
 		}
 		inner = append(inner, here...)
 	}
@@ -169,9 +167,7 @@ func (o facts) property(name string) (inner []node) {
 
 // declared are the schemas that one names a property's value by, itself or by a pattern.
 func (n node) declared(name string) (inner []node) {
-	if one, ok := n.within("properties", name); ok {
-		inner = append(inner, one)
-	}
+	inner = n.maybe("properties", name)
 	for pattern, one := range n.under("patternProperties") {
 		if n.tree.matches(pattern, name) {
 			inner = append(inner, one)
@@ -183,21 +179,13 @@ func (n node) declared(name string) (inner []node) {
 // element returns what is known of the element of a number, if an array has it.
 func (o facts) element(i int) (inner []node) {
 	for _, n := range o.all {
-		if first := n.prefix(); i < len(first) {
+		if first := n.listed("prefixItems"); i < len(first) {
 			inner = append(inner, first[i])
-		} else if _, ok := n.words()["items"]; ok {
-			inner = append(inner, n.child("items"))
+		} else {
+			inner = append(inner, n.maybe("items")...)
 		}
 	}
 	return inner
-}
-
-// prefix are the schemas of the first elements.
-func (n node) prefix() (first []node) {
-	for _, one := range n.under("prefixItems") {
-		first = append(first, one)
-	}
-	return first
 }
 
 // said are the values that a word has in some schemas and all that are about the same value,

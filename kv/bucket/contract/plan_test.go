@@ -118,6 +118,7 @@ func TestT28SchemasOfAPlan(t *testing.T) {
 
 	c = only(t, audit, patched(t, `{"schemas":{"AuditEntry":{"required":null}}}`))
 	require.Equal(t, ClassUpdate, c.Class)
+	require.NotContains(t, c.Reason, "already")
 	require.Equal(t, ClassUnchanged, compared(t, audit, patched(t, `{"schemas":{"Other":{}}}`)).Class)
 }
 

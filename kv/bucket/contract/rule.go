@@ -150,9 +150,12 @@ func refHolds(c *check, o facts, n node, word string) *stop {
 	return c.included(o, to)
 }
 
-func allHold(c *check, o facts, n node, word string) *stop {
-	for _, form := range n.under(word) {
-		if found := c.included(o, form); found != nil {
+func allHold(c *check, o facts, n node, word string) *stop { return c.all(o, n.listed(word)) }
+
+// all returns nil if every value that the facts are known of holds to each of some schemas.
+func (c *check) all(o facts, schemas []node) *stop {
+	for _, n := range schemas {
+		if found := c.included(o, n); found != nil {
 			return found
 		}
 	}
@@ -171,18 +174,8 @@ func anyHolds(c *check, o facts, n node, word string) *stop {
 // oneHolds looks for the same forms, or has forms that exclude each other hold as those of
 // anyOf.
 func oneHolds(c *check, o facts, n node, word string) *stop {
-	var ours []node
-	for _, form := range n.under(word) {
-		ours = append(ours, form)
-	}
-	if o.any(func(old node) bool {
-		i, equal := 0, true
-		for _, form := range old.under(word) {
-			equal = equal && i < len(ours) && c.equal(form, ours[i])
-			i++
-		}
-		return equal && i == len(ours)
-	}) {
+	ours := n.listed(word)
+	if o.any(func(old node) bool { return slices.EqualFunc(old.listed(word), ours, c.equal) }) {
 		return nil
 	}
 	for i, form := range ours {
@@ -250,23 +243,13 @@ func ifHolds(c *check, o facts, n node, word string) *stop {
 	then, otherwise := o.with(condition), o
 	for _, old := range o.all {
 		if before, ok := old.within(word); ok && c.equal(before, condition) {
-			if follows, ok := old.within("then"); ok {
-				then = then.with(follows)
-			}
-			if follows, ok := old.within("else"); ok {
-				otherwise = otherwise.with(follows)
-			}
+			then, otherwise = then.with(old.maybe("then")...), otherwise.with(old.maybe("else")...)
 		}
 	}
-	if follows, ok := n.within("then"); ok {
-		if found := c.included(then, follows); found != nil {
-			return found
-		}
+	if found := c.all(then, n.maybe("then")); found != nil {
+		return found
 	}
-	if follows, ok := n.within("else"); ok {
-		return c.included(otherwise, follows)
-	}
-	return nil
+	return c.all(otherwise, n.maybe("else"))
 }
 
 // show is a value of a schema, for people, cut where it is long.

@@ -3,7 +3,7 @@ package contract
 import "math/big"
 
 func prefixHolds(c *check, o facts, n node, word string) *stop {
-	for i, element := range n.prefix() {
+	for i, element := range n.listed("prefixItems") {
 		if found := c.value(o.element(i), element); found != nil {
 			return found
 		}
@@ -14,11 +14,11 @@ func prefixHolds(c *check, o facts, n node, word string) *stop {
 // itemsHold asks about every element behind those of prefixItems: those that had a schema of
 // their own, and the others.
 func itemsHold(c *check, o facts, n node, word string) *stop {
-	longest := len(n.prefix())
+	longest := len(n.listed("prefixItems"))
 	for _, old := range o.all {
-		longest = max(longest, len(old.prefix()))
+		longest = max(longest, len(old.listed("prefixItems")))
 	}
-	for i := len(n.prefix()); i <= longest; i++ { // the last is any behind all that have their own
+	for i := len(n.listed("prefixItems")); i <= longest; i++ { // the last is any behind all that have their own
 		if found := c.value(o.element(i), n.child(word)); found != nil {
 			return found
 		}

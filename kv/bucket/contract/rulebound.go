@@ -71,7 +71,7 @@ func (b bound) holds(_ *check, o facts, n node, word string) *stop {
 
 func multipleHolds(_ *check, o facts, n node, word string) *stop {
 	of := n.number(word, false)
-	if of != nil && o.any(func(old node) bool {
+	if o.any(func(old node) bool {
 		was := old.number(word, false)
 		return was != nil && new(big.Rat).Quo(was, of).IsInt()
 	}) {

@@ -30,9 +30,7 @@ func dependentSchemasHold(c *check, o facts, n node, word string) *stop {
 	for name, follows := range n.under(word) {
 		there := o
 		for _, old := range o.all {
-			if before, ok := old.within(word, name); ok {
-				there = there.with(before)
-			}
+			there = there.with(old.maybe(word, name)...)
 		}
 		if found := c.included(there, follows); found != nil {
 			return found
@@ -72,9 +70,7 @@ func patternsHold(c *check, o facts, n node, word string) *stop {
 	for pattern, property := range n.under(word) {
 		var known []node
 		for _, old := range o.all {
-			if before, ok := old.within(word, pattern); ok {
-				known = append(known, before)
-			}
+			known = append(known, old.maybe(word, pattern)...)
 		}
 		if found := c.value(known, property); found != nil {
 			return n.child(word).stop(pattern, "properties that match it were not held to all that it says: %s", found.reason)

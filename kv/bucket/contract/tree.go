@@ -110,6 +110,14 @@ func (n node) child(path ...string) node {
 	return inner
 }
 
+// maybe returns what is in a node, if anything.
+func (n node) maybe(path ...string) []node {
+	if inner, ok := n.within(path...); ok {
+		return []node{inner}
+	}
+	return nil
+}
+
 // under yields the schemas in a keyword of a node, each by its name, or its number; "" is
 // the name of the only one.
 func (n node) under(word string) iter.Seq2[string, node] {
@@ -137,6 +145,14 @@ func (n node) under(word string) iter.Seq2[string, node] {
 			}
 		}
 	}
+}
+
+// listed are the schemas in a keyword of a node.
+func (n node) listed(word string) (schemas []node) {
+	for _, inner := range n.under(word) {
+		schemas = append(schemas, inner)
+	}
+	return schemas
 }
 
 // target returns the schema that $ref leads to, if it is a place in the tree.
