@@ -62,8 +62,12 @@ func (m *Manifest) CheckLogs(dir string) (cut []CutLog, damaged []DamagedLog, er
 	return cut, damaged, nil
 }
 
-// needs reports whether a family has changes in a log that are in no table.
+// needs reports whether a family has changes in a log that are in no table, as RocksDB
+// decides whether to read it. A family that never had a table says of all logs that it may.
 func (m *Manifest) needs(log uint64) bool {
+	if log < m.MinLog {
+		return false
+	}
 	for _, f := range m.Families {
 		if f.Log <= log {
 			return true

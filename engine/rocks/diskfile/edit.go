@@ -49,6 +49,7 @@ type edit struct {
 	added        []added
 	synced       []syncedLog
 	logsFrom     uint64 // logs before this one are gone; 0: none
+	minLog       uint64 // logs before this one have nothing that is in no table; 0: as it was
 }
 
 // syncedLog is a log that nothing more is written to, and how much of it is on disk.
@@ -77,7 +78,9 @@ func parseEdit(record []byte) (e edit, err error) {
 			e.logNumber = c.number()
 		case fieldLastSequence:
 			e.lastSequence, e.sequenced = c.number(), true
-		case fieldNextFile, fieldPrevLog, fieldMinLog, fieldMaxFamily, fieldAtomicGroup:
+		case fieldMinLog:
+			e.minLog = c.number()
+		case fieldNextFile, fieldPrevLog, fieldMaxFamily, fieldAtomicGroup:
 			c.number()
 		case fieldCursor:
 			c.number()

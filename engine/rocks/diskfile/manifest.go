@@ -32,6 +32,9 @@ type Manifest struct {
 	Logs map[uint64]uint64
 	// LastSequence is that of the newest change in a table.
 	LastSequence uint64
+	// MinLog is the first log that may have changes which are in no table, as far as that was
+	// written down: one before it may be there all the same, as it could not be removed.
+	MinLog uint64
 
 	base  uint64 // LastSequence when the manifest was begun
 	based bool
@@ -184,6 +187,7 @@ func (m *Manifest) apply(e *edit) error {
 			m.base, m.based = e.lastSequence, true
 		}
 	}
+	m.MinLog = max(m.MinLog, e.minLog)
 	for _, log := range e.synced {
 		m.Logs[log.number] = max(m.Logs[log.number], log.bytes)
 	}
