@@ -48,7 +48,7 @@ func (s *Schema) JSON() json.RawMessage { return s.text }
 // Check returns ErrValidation, with the place, for a canonical value that does not hold to
 // the schema.
 func (s *Schema) Check(value json.RawMessage) error {
-	if s.laborious && s.tree.node().steps(document.Decode(value)) > MaxSteps {
+	if s.laborious && s.tree.steps(document.Decode(value)) > MaxSteps {
 		return &Error{Code: CodeValidation, Reason: fmt.Sprintf("holding it to the schema takes more than %d steps: it is nested too deep for a schema whose forms lead to the same ones", MaxSteps)}
 	}
 	if fault := s.compiled.Check(value); fault != nil {

@@ -1,16 +1,38 @@
 package contract
 
-import "slices"
+import (
+	"reflect"
+	"slices"
+)
 
-// steps returns to how many schemas a value and what is in it are held, each as often as there
+// work counts to how many schemas a value and what is in it are held, each as often as there
 // are ways to it, since the library goes every way: where forms of a schema lead to the same
-// for what is within the value, they are twice as many with each level. It counts no further
-// than MaxSteps, and returns more than that then.
-func (n node) steps(value any) int {
+// for what is within the value, they are twice as many with each level.
+type work map[held]int
+
+// held is an object or an array that is held to the schema at a place.
+type held struct {
+	schema string
+	value  uintptr // where it is in memory; arrays of no elements are all alike
+}
+
+// steps returns how much work it is to hold a value to the schema. It counts no further than
+// MaxSteps, and returns more than that then.
+func (t *tree) steps(value any) int { return work{}.count(t.node(), value) }
+
+func (w work) count(n node, value any) int {
+	key := held{schema: n.at}
+	switch value.(type) {
+	case map[string]any, []any:
+		key.value = reflect.ValueOf(value).Pointer()
+		if sum, ok := w[key]; ok {
+			return sum
+		}
+	}
 	sum := 1
 	add := func(inner node, value any) {
 		if sum <= MaxSteps {
-			sum += inner.steps(value)
+			sum += w.count(inner, value)
 		}
 	}
 	for inner := range n.here() {
@@ -33,6 +55,9 @@ func (n node) steps(value any) int {
 				add(inner, one)
 			}
 		}
+	}
+	if key.value != 0 {
+		w[key] = sum
 	}
 	return sum
 }
