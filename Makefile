@@ -59,7 +59,7 @@ AGENTS := lock-pair,lock-pair-16,lock-pair-64,lock-contended,lock-handoff,limit-
 ROCKS := eval "$$(sh engine/rocks/compat/env.sh)" &&
 
 .PHONY: help run build man deps env test test-view damage torture race kv-kills nocgo lint fuzz bench bench-quick bench-offline \
-	bench-soak bench-peers bench-decide bench-before bench-build mutants flaky demo smoke generate proto-lint proto-breaking proto-baseline tools portability clean
+	bench-soak bench-peers bench-decide natskv bench-before bench-build mutants flaky demo smoke generate proto-lint proto-breaking proto-baseline tools portability clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
@@ -156,6 +156,9 @@ bench-peers: build bench-build ## measure Pebble, bbolt, badger, etcd, Redis and
 
 bench-decide: deps ## ask Open Policy Agent and cedar-go what kv/policy decides, of random worlds, and measure all three
 	$(ROCKS) go -C bench/peers test -count=1 -timeout 60m -v $(TESTFLAGS) ./decide
+
+natskv: deps ## run 10,000 random sequences on buckets and on an embedded NATS server, and demand the same (3 min; STOA_NATSKV_SEED=n)
+	$(ROCKS) go -C kv/bucket/natskv test -count=1 -timeout 60m -v $(TESTFLAGS) ./...
 
 bench-before: deps ## measure what single improvements give: builds with and without each take turns (half an hour; ARGS='-only get-')
 	$(ROCKS) go run ./bench/before $(ARGS)
