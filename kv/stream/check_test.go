@@ -88,6 +88,7 @@ func TestTheCheckFindsWhatIsNotWrittenSo(t *testing.T) {
 		"no head":                          {kv.ShapeHead, "s", 0, nil, `stream "s" lacks`},
 		"no stream":                        {kv.ShapeRecord, "stream/", 0, nil, `stream "s" lacks`},
 		"a stream of no version":           {kv.ShapeRecord, "stream/", 0, func(r *stored) { r.value[header] = 2 }, "version 1"},
+		"a stream with more":               {kv.ShapeRecord, "stream/", 0, func(r *stored) { r.value = append(r.value, 1) }, "version 1"},
 		"a record of another name":         {kv.ShapeRecord, "stream/", 0, named("streams/s"), "is no stream"},
 		"a stream of no name":              {kv.ShapeRecord, "stream/", 0, named("stream/"), "is no stream"},
 		"a consumer of another wait":       {kv.ShapeRecord, "consumer/", 0, func(r *stored) { clear(r.value[header+18 : header+26]) }, "what it says is none"},

@@ -267,10 +267,8 @@ func consumerInfoOf(ctx context.Context, view *kv.View, stream string, r kv.Reco
 		AckFloor: group.Delivered, AckPending: group.Pending, Dead: state.dead, Pending: head.Last - group.Delivered,
 	}
 	pending, err := view.Pending(ctx, stream, name, 0, kv.MaxPage)
-	for i, p := range pending {
-		if i == 0 {
-			info.AckFloor = min(info.AckFloor, p.Number-1)
-		}
+	for _, p := range pending {
+		info.AckFloor = min(info.AckFloor, p.Number-1)
 		if p.Deliveries > 1 {
 			info.Redelivered++
 		}

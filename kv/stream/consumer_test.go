@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/kv"
 )
 
@@ -63,11 +65,14 @@ func TestT68WhereAConsumerBegins(t *testing.T) {
 	for name, at := range map[string]Start{"all": {}, "new": {Policy: DeliverNew}, "from": {DeliverFrom, 4}, "early": {DeliverFrom, 1}, "late": {DeliverFrom, 99}} {
 		h.consumer(Config{Name: name, Start: at})
 	}
+	h.consumer(Config{Name: "filtered", Filter: "f"})
 	h.add("f")
 	_, err := h.find("all").Fetch(ctx, engine.WAL, FetchOptions{})
 	var e *Error
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, []any{CodeTrimmed, uint64(3), uint64(2)}, []any{e.Code, e.Limit, e.Have}, "never behind a gap without a word")
+	_, err = h.find("filtered").Fetch(ctx, engine.WAL, FetchOptions{})
+	require.ErrorIs(t, err, ErrTrimmed, "nobody knows whether it would have been given that")
 	require.NoError(t, h.find("all").Replay(ctx, engine.WAL, Start{}))
 	require.NoError(t, h.find("early").Replay(ctx, engine.WAL, Start{DeliverFrom, 1}))
 	for name, want := range map[string]string{"all": "3:c×1 4:d×1 5:e×1 6:f×1", "new": "6:f×1", "from": "4:d×1 5:e×1 6:f×1", "early": "3:c×1 4:d×1 5:e×1 6:f×1", "late": "6:f×1"} {
@@ -174,6 +179,17 @@ func TestT68AFetchWaits(t *testing.T) {
 	go wait()
 	require.Equal(t, "1:a×3", shown(until()))
 	require.Equal(t, begun.Add(11*time.Second), h.clock.Now())
+	// What is due later than the wait is over is not waited for.
+	begun = h.clock.Now()
+	go func() {
+		list, err := c.Fetch(ctx, engine.WAL, FetchOptions{Limit: 1, Wait: time.Second})
+		if err != nil {
+			failed <- err
+		}
+		got <- list
+	}()
+	require.Empty(t, until())
+	require.Equal(t, begun.Add(time.Second), h.clock.Now())
 	// Nothing comes, and the wait is over.
 	require.NoError(t, c.Replay(ctx, engine.WAL, Start{Policy: DeliverNew}))
 	begun = h.clock.Now()
@@ -231,6 +247,22 @@ func TestT68AfterMaxDeliverAnEntryIsADeadLetter(t *testing.T) {
 	require.Equal(t, []uint64{0, 0}, []uint64{h.info(c).Dead, h.info(c).AckPending})
 }
 
+// An entry that is a dead letter once more, since its consumer began again, is one.
+func TestT68ADeadLetterThatDiesAgain(t *testing.T) {
+	h := newHost(t)
+	h.create(kv.StreamLimits{})
+	c := h.consumer(Config{Name: "c"})
+	h.add("a")
+	for _, reason := range []string{"first", "second"} {
+		require.NoError(t, c.Replay(ctx, engine.WAL, Start{}))
+		require.NoError(t, c.Terminate(ctx, engine.WAL, h.fetch(c, 1)[0].Ref(), reason))
+		require.EqualValues(t, 1, h.info(c).Dead)
+		list, err := c.DeadLetters(ctx, 0, 0)
+		require.NoError(t, err)
+		require.Equal(t, reason, list[0].Reason)
+	}
+}
+
 // A stream that is limited loses nothing of a consumer without a word.
 func TestT68WhatTheStreamNoLongerKeepsIsADeadLetterToo(t *testing.T) {
 	h := newHost(t)
@@ -262,6 +294,7 @@ func TestT68WhatTheStreamNoLongerKeepsIsADeadLetterToo(t *testing.T) {
 
 // Where there is no room for a dead letter its consumer says so, and goes on with none.
 func TestT68DeadLettersAreBounded(t *testing.T) {
+	enginetest.SkipUnderRace(t, "thousands of calls one after the other")
 	h := newHost(t)
 	h.create(kv.StreamLimits{})
 	c := h.consumer(Config{Name: "c", MaxDeliver: 1, AckWait: time.Second})
@@ -349,6 +382,89 @@ func TestT68AnEntryIsWithOneCallerAtATime(t *testing.T) {
 		h.add("end")
 		<-got
 	}
+}
+
+// What is delivered again beside what comes next is delivered once, where it is both.
+func TestT68ADeadLetterThatIsReplayedInFrontOfTheConsumer(t *testing.T) {
+	h := newHost(t)
+	h.create(kv.StreamLimits{})
+	c := h.consumer(Config{Name: "c"})
+	h.add("a", "b", "c")
+	got := h.fetch(c, 2)
+	require.NoError(t, c.Terminate(ctx, engine.WAL, got[1].Ref(), "no"))
+	require.NoError(t, c.Replay(ctx, engine.WAL, Start{}))
+	_, err := c.RetryDead(ctx, engine.WAL, 2)
+	require.NoError(t, err)
+	require.Equal(t, "2:b×1 1:a×1 3:c×1", shown(h.fetch(c, 0)))
+	require.EqualValues(t, 3, h.info(c).AckPending)
+}
+
+// interrupted is a context that ends once it was looked at so often.
+type interrupted struct {
+	context.Context
+	looks int
+}
+
+func (c *interrupted) Err() error {
+	if c.looks--; c.looks < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A consumer whose deletion is interrupted is sound, and deleted again.
+func TestADeletionThatIsInterrupted(t *testing.T) {
+	enginetest.SkipUnderRace(t, "thousands of calls one after the other")
+	h := newHost(t)
+	h.create(kv.StreamLimits{})
+	c := h.consumer(Config{Name: "c", MaxDeliver: 1, AckWait: time.Second, MaxAckPending: MaxUnacked})
+	many := make([]string, MaxBatch)
+	for i := range many {
+		many[i] = "a"
+	}
+	for range 3 {
+		h.add(many...)
+		require.Len(t, h.fetch(c, MaxBatch), MaxBatch)
+	}
+	h.clock.Oversleep(time.Second)
+	for range 3 {
+		require.Empty(t, h.fetch(c, MaxBatch))
+	}
+	require.EqualValues(t, 3*MaxBatch, h.info(c).Dead)
+	left := uint64(3 * MaxBatch)
+	for looks := 1; left == 3*MaxBatch; looks++ {
+		_, err := h.DeleteConsumer(&interrupted{ctx, looks}, engine.WAL, "s", "c")
+		require.ErrorIs(t, err, context.Canceled)
+		left = h.info(c).Dead
+	}
+	require.EqualValues(t, 2*MaxBatch, left)
+	h.reopen() // which checks
+	existed, err := h.Delete(ctx, engine.WAL, "s")
+	require.NoError(t, err)
+	require.True(t, existed)
+}
+
+// As many wait for an acknowledgement as can be looked over.
+func TestT68WhatIsReplayedIsBounded(t *testing.T) {
+	enginetest.SkipUnderRace(t, "thousands of calls one after the other")
+	h := newHost(t)
+	h.create(kv.StreamLimits{})
+	c := h.consumer(Config{Name: "c", MaxAckPending: MaxUnacked})
+	many := make([]string, MaxBatch)
+	for i := range many {
+		many[i] = "a"
+	}
+	h.add("dead")
+	require.NoError(t, c.Terminate(ctx, engine.WAL, h.fetch(c, 1)[0].Ref(), "no"))
+	for range MaxUnacked / MaxBatch {
+		h.add(many...)
+		require.Len(t, h.fetch(c, MaxBatch), MaxBatch)
+	}
+	_, err := c.RetryDead(ctx, engine.WAL, 1)
+	require.ErrorIs(t, err, ErrTooMany)
+	require.EqualValues(t, 1, h.info(c).Dead)
+	h.add("more")
+	require.Empty(t, h.fetch(c, 1))
 }
 
 // What was looked up and is otherwise by the time of the batch is not delivered, or as it is by

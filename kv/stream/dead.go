@@ -4,9 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"slices"
+	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv"
@@ -184,12 +183,6 @@ func (c *Consumer) forget(ctx context.Context, d engine.Durability, numbers []ui
 
 // reasonOf is the text of an error, as long as may be.
 func reasonOf(err error) string {
-	text := []byte(err.Error())
-	if len(text) > MaxReason {
-		text = text[:MaxReason]
-	}
-	for !utf8.Valid(text) && len(text) > 0 {
-		text = slices.Delete(text, len(text)-1, len(text))
-	}
-	return string(text)
+	text := err.Error()
+	return strings.ToValidUTF8(text[:min(len(text), MaxReason)], "")
 }

@@ -290,7 +290,7 @@ func (w *work) ahead(list []Delivery, p *prospect, wanted want, size int) ([]Del
 		return list, err
 	}
 	room, past := wanted.most(&w.config)-int(group.Pending), p.past
-	for i, n := range p.fresh {
+	for _, n := range p.fresh {
 		if room == 0 || size >= MaxBytes {
 			past = n - 1
 			break
@@ -302,10 +302,6 @@ func (w *work) ahead(list []Delivery, p *prospect, wanted want, size int) ([]Del
 		}
 		e, err := w.tx.Entry(w.of.stream, n)
 		if errors.Is(err, kv.ErrTrimmed) {
-			if i > 0 {
-				past = n - 1
-				break // what is before it is there
-			}
 			first, err := w.tx.FirstEntry(w.of.stream)
 			if err != nil {
 				return list, err

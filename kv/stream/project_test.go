@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -166,6 +167,25 @@ func TestT67AProjectionThatFails(t *testing.T) {
 	require.Equal(t, map[string]string{"a": "1", "bad": "1", "b": "1", "last": "2"}, counted(t, h.bound))
 }
 
+// That somebody else's delivery is over, or a lock, is a failure as any.
+func TestT67AProjectionThatIsFencedByOthers(t *testing.T) {
+	h := newHost(t)
+	h.create(kv.StreamLimits{})
+	c := h.consumer(Config{Name: "c", MaxDeliver: 1})
+	h.add("a")
+	h.project(c, 1, func(*kv.Work, Entry) error { return fenced() })
+	require.EqualValues(t, 1, h.info(c).Dead)
+}
+
+func TestTheReasonOfALongError(t *testing.T) {
+	require.Equal(t, "short", reasonOf(errors.New("short")))
+	long := reasonOf(errors.New(strings.Repeat("ä", MaxReason)))
+	require.Equal(t, strings.Repeat("ä", MaxReason/2), long)
+	require.NoError(t, checkReason(long))
+	require.Equal(t, strings.Repeat("ä", MaxReason/2-1)+"a", reasonOf(errors.New(strings.Repeat("ä", MaxReason/2-1)+"aä")))
+	require.Equal(t, "ab", reasonOf(errors.New("a\xffb")))
+}
+
 // What is refused of what a projection does is a failure of it too.
 func TestT67AProjectionBeyondAQuota(t *testing.T) {
 	h := newHost(t)
@@ -263,10 +283,19 @@ func TestT67AProjectionGoesOnInTheBatchOfTheLast(t *testing.T) {
 	last := fmt.Sprint(4+lookFollowing, ":a×1")
 	got = &h.fetch(c, 1)[0]
 	require.Equal(t, last, shown([]Delivery{*got}))
+	// Not where the stream no longer keeps what comes next, which Fetch says.
+	require.NoError(t, h.Limit(ctx, engine.WAL, "s", kv.StreamLimits{Entries: 1}))
+	h.add("a", "a")
+	none, err := c.apply(ctx, engine.WAL, got, func(*kv.Work, Entry) error { return nil })
+	require.NoError(t, err)
+	require.Nil(t, none)
+	require.NoError(t, h.Limit(ctx, engine.WAL, "s", kv.StreamLimits{}))
+	require.NoError(t, c.Replay(ctx, engine.WAL, Start{}))
+	got = &h.fetch(c, 1)[0]
 	// Not where something else is delivered.
 	h.add("a", "a")
 	other := h.fetch(c, 1)
-	got, err := c.apply(ctx, engine.WAL, got, func(*kv.Work, Entry) error { return nil })
+	got, err = c.apply(ctx, engine.WAL, got, func(*kv.Work, Entry) error { return nil })
 	require.NoError(t, err)
 	require.Nil(t, got)
 	h.ack(c, other...)

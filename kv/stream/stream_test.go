@@ -2,6 +2,7 @@ package stream
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/kv"
 )
 
@@ -184,6 +186,7 @@ func TestWhatIsAddedIsNumberedAndRead(t *testing.T) {
 
 // A filter that finds little has a page end, which goes on where it ended.
 func TestARangeLooksAtSoManyEntriesAtOnce(t *testing.T) {
+	enginetest.SkipUnderRace(t, "thousands of calls one after the other")
 	h := newHost(t)
 	h.create(kv.StreamLimits{})
 	many := make([]string, MaxBatch)
@@ -249,6 +252,12 @@ func TestWhatIsNotWellFormedIsRefused(t *testing.T) {
 		"a number for all": {config(Config{Name: "d", Start: Start{From: 1}}), CodeInvalidArgument, "start"},
 		"no start":         {config(Config{Name: "d", Start: Start{Policy: 9}}), CodeInvalidArgument, "start"},
 		"its wait":         {config(Config{Name: "d", AckWait: MaxAckWait + time.Millisecond}), CodeInvalidArgument, "ack_wait"},
+		"a wait before":    {config(Config{Name: "d", AckWait: -time.Millisecond}), CodeInvalidArgument, "ack_wait"},
+		"fewer than none":  {config(Config{Name: "d", MaxDeliver: -1}), CodeInvalidArgument, "max_deliver"},
+		"pending beyond":   {config(Config{Name: "d", MaxAckPending: MaxUnacked + 1}), CodeInvalidArgument, "max_ack_pending"},
+		"a fetch before":   {func() error { _, err := c.Fetch(ctx, engine.WAL, FetchOptions{Wait: -1}); return err }(), CodeInvalidArgument, "wait"},
+		"a long delay":     {func() error { _, err := c.Nak(ctx, engine.WAL, Ref{}, MaxDelay+1, ""); return err }(), CodeInvalidArgument, "delay"},
+		"its reason":       {func() error { _, err := c.Nak(ctx, engine.WAL, Ref{}, 0, "\xff"); return err }(), CodeInvalidArgument, "reason"},
 		"half a ms":        {config(Config{Name: "d", AckWait: 1500 * time.Microsecond}), CodeInvalidArgument, "ack_wait"},
 		"its deliveries":   {config(Config{Name: "d", MaxDeliver: MaxDelivered + 1}), CodeInvalidArgument, "max_deliver"},
 		"its pending":      {config(Config{Name: "d", MaxAckPending: -1}), CodeInvalidArgument, "max_ack_pending"},
@@ -269,10 +278,38 @@ func TestWhatIsNotWellFormedIsRefused(t *testing.T) {
 		require.ErrorAs(t, tc.err, &e, name)
 		require.Equal(t, []any{tc.code, tc.field}, []any{e.Code, e.Field}, "%s: %s", name, e)
 		require.NotEmpty(t, e.Reason)
+		if tc.code != CodeInvalidArgument {
+			require.Greater(t, e.Have, e.Limit, name)
+			require.NotZero(t, e.Limit, name)
+		}
+	}
+	require.EqualError(t, message(Message{}), "stream: INVALID_ARGUMENT: subject: subject: key: byte 0: a key has one token at least, and this one is empty")
+	require.NotErrorIs(t, message(Message{}), message(Message{Subject: "a b"}), "one is not the other")
+	require.NotErrorIs(t, message(Message{}), io.EOF)
+	require.NotErrorIs(t, noStream("s"), ErrExists)
+}
+
+func TestNamesOfStreams(t *testing.T) {
+	for name, ok := range map[string]bool{
+		"a": true, "Z": true, "A": true, "z": true, "0": true, "9": true, "-": true, "_": true, strings.Repeat("a", MaxName): true,
+		"@": false, "[": false, "`": false, "{": false, "/": false, ":": false, "a b": false, "ä": false, "a.b": false, "": false,
+	} {
+		require.Equal(t, ok, checkName("stream", name) == nil, name)
+		_, is := parseKey(streamKey(name))
+		require.Equal(t, ok, is, name)
+	}
+	for key, ok := range map[string]bool{
+		"consumer/s/c": true, "dead/s/c/00000000000000000001": true,
+		"dead/s/c": false, "dead/s": false, "stream/s/c": false, "consumer/s": false, "consumer/s/c d": false, "consumer//c": false, "consumers/s/c": false,
+		"dead/s/c/00000000000000000000": false, "dead/s/c/1": false, "dead/s/c/0000000000000000000x": false, "dead/s/c/99999999999999999999": false, "": false,
+	} {
+		_, is := parseKey(key)
+		require.Equal(t, ok, is, key)
 	}
 }
 
 func TestStreamsAndConsumersAreBounded(t *testing.T) {
+	enginetest.SkipUnderRace(t, "thousands of calls one after the other")
 	h := newHost(t)
 	for n := range MaxStreams {
 		_, err := h.Create(ctx, engine.WAL, fmt.Sprint("s", n), kv.StreamLimits{})
