@@ -36,6 +36,7 @@ type chores struct {
 
 	unsure  string // the job that a call under way is about; "": none is
 	leasing bool   // leases are under way
+	floor   uint64 // the greatest token that was seen before they were: of two, the answer with the greater one may be heard alone
 }
 
 func newChores(r *rand.Rand, id byte) worker {
@@ -106,7 +107,7 @@ func (w *chores) contend(j *rpc.Jobs, ready int) error {
 		err  error
 	}
 	answers := make([]answer, 1+w.rand.IntN(4))
-	w.leasing = true
+	w.leasing, w.floor = true, w.last
 	var all sync.WaitGroup
 	for i := range answers {
 		all.Go(func() {
@@ -116,7 +117,7 @@ func (w *chores) contend(j *rpc.Jobs, ready int) error {
 	}
 	all.Wait()
 	var failed error
-	given, before := 0, w.last
+	given := 0
 	for _, a := range answers {
 		if a.err != nil {
 			failed = a.err
@@ -124,8 +125,8 @@ func (w *chores) contend(j *rpc.Jobs, ready int) error {
 		for _, i := range a.list {
 			given++
 			token, there := w.open[i.ID]
-			if !there || token != 0 && !w.byClock || i.Token <= before {
-				return wrongf("%s was leased to %s with the token %d, after one with %d; of those to be done: %t; it has been leased by the token %d", i.ID, i.Worker, i.Token, before, there, token)
+			if !there || token != 0 && !w.byClock || i.Token <= w.floor {
+				return wrongf("%s was leased to %s with the token %d, after one with %d; of those to be done: %t; it has been leased by the token %d", i.ID, i.Worker, i.Token, w.floor, there, token)
 			}
 			w.retire(i.ID)
 			w.open[i.ID], w.last = i.Token, max(w.last, i.Token)
@@ -216,7 +217,6 @@ func (w *chores) recount(c *rpc.Client) error {
 	if err != nil {
 		return err
 	}
-	before := w.last
 	for id, token := range w.open {
 		i, there := found[id]
 		switch {
@@ -227,7 +227,7 @@ func (w *chores) recount(c *rpc.Client) error {
 		case i.State == job.Leased && i.Token == token:
 		case i.State == job.Ready && (token == 0 || id == w.unsure || w.byClock):
 			w.retire(id)
-		case i.State == job.Leased && token == 0 && w.leasing && i.Token > before:
+		case i.State == job.Leased && token == 0 && w.leasing && i.Token > w.floor:
 			w.open[id], w.last = i.Token, max(w.last, i.Token)
 		default:
 			return wrongf("%s is %s by the token %d; acknowledged was the token %d", id, i.State, i.Token, token)
