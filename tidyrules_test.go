@@ -61,7 +61,7 @@ var below = map[string][]string{
 	"kv/policy/policytest": {"kv/policy", "engine/enginetest", "engine/mem"},
 	"blob":                 {"engine"},
 	"rpc/stoav1":           {},
-	"rpc":                  {"namespace", "kv/policy", "kv/setting", "kv/event", "kv/job", "kv/approval", "kv/session", "blob", "rpc/stoav1"},
+	"rpc":                  {"namespace", "kv/policy", "kv/setting", "kv/event", "kv/job", "kv/bucket", "kv/approval", "kv/session", "blob", "rpc/stoav1"},
 	"rpc/server":           {"rpc", "engine/mem", "engine/rocks", "engine/faulty"},
 	"bench":                {"rpc/server"},
 	"fuzz":                 {"rpc/server"},

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"github.com/stoadb/stoa/kv/approval"
+	"github.com/stoadb/stoa/kv/bucket"
 	"github.com/stoadb/stoa/kv/event"
 	"github.com/stoadb/stoa/kv/job"
 	"github.com/stoadb/stoa/kv/limit"
@@ -186,3 +187,40 @@ type (
 	// JobLeaseOptions say which jobs a worker is given.
 	JobLeaseOptions = job.LeaseOptions
 )
+
+// Buckets are the buckets of a tenant; see [agents.Buckets].
+type Buckets = agents.Buckets
+
+// Buckets returns the buckets of a tenant; "" is the tenant that the daemon binds this user to.
+func (c *Client) Buckets(tenant string) *Buckets { return agents.NewBuckets((*calling)(c), tenant) }
+
+// What calls of [Buckets] take and return.
+type (
+	// Bucket is a bucket of key-values.
+	Bucket = agents.Bucket
+	// BucketConfig is what a bucket is to be.
+	BucketConfig = bucket.Config
+	// BucketInfo is what is known of a bucket.
+	BucketInfo = bucket.Info
+	// BucketStatus is what a bucket is and has.
+	BucketStatus = bucket.Status
+	// BucketEntry is a revision of a key.
+	BucketEntry = bucket.Entry
+	// BucketPutOptions are how a value is put.
+	BucketPutOptions = bucket.PutOptions
+	// BucketDeleteOptions are how a key is deleted, or purged.
+	BucketDeleteOptions = bucket.DeleteOptions
+	// BucketWatchOptions say what a watch tells.
+	BucketWatchOptions = bucket.WatchOptions
+	// BucketEvent is something that a watch tells.
+	BucketEvent = bucket.Event
+	// BucketAuthority is what a tenant has agreed with a service.
+	BucketAuthority = bucket.Authority
+	// BucketProposal is a contract that waits, and what accepting it changes.
+	BucketProposal = bucket.Proposal
+	// BucketsReconciled is what a reconciliation has done.
+	BucketsReconciled = bucket.Reconciled
+)
+
+// OpenBucket returns a bucket as one whose values are those of a type, as JSON.
+func OpenBucket[T any](b *Bucket) agents.TypedBucket[T] { return agents.OpenBucket[T](b) }

@@ -15,6 +15,7 @@ import (
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/approval"
+	"github.com/stoadb/stoa/kv/bucket"
 	"github.com/stoadb/stoa/kv/event"
 	"github.com/stoadb/stoa/kv/job"
 	"github.com/stoadb/stoa/kv/kvtest"
@@ -29,7 +30,7 @@ import (
 const sessionSecret = "sess-opens-everything"
 
 // fillCapabilities puts for acme what agents coordinate by, of every kind: locks, agents,
-// tasks, approvals, sessions, limits, events, jobs, settings.
+// tasks, approvals, sessions, limits, events, buckets, jobs, settings.
 func fillCapabilities(t testing.TB, e engine.Engine) {
 	ctx, log, clock := t.Context(), slog.New(slog.DiscardHandler), kvtest.New()
 	must := func(err error) {
@@ -95,6 +96,23 @@ func fillCapabilities(t testing.TB, e engine.Engine) {
 	delivered, err := feed.ReadGroup(ctx, engine.WAL, event.Consumer{Stream: event.Task, Group: "audit-logger", Name: "consumer-1"}, 2, 0)
 	must(err)
 	require.Len(t, delivered, 2)
+
+	buckets, err := bucket.New(store, bucket.Options{Log: log})
+	must(err)
+	agreed, err := buckets.Propose(ctx, "acme", []byte(`{"service":"activity","schemas":{"E":{"type":"string"}},"resources":{"kv":{"log":{"purpose":"p","schema":{"schema":"E"},"history":3}}}}`))
+	must(err)
+	_, err = buckets.Accept(ctx, "acme", "activity", agreed.Proposed.Digest(), false)
+	must(err)
+	_, err = buckets.Reconcile(ctx, "acme", "activity")
+	must(err)
+	inLog, err := buckets.Bound("acme", "activity", "log")
+	must(err)
+	for _, key := range []string{"ann.logs-in", "ann.logs-out"} {
+		_, err = inLog.Put(ctx, key, []byte(`"value of `+key+`"`), bucket.PutOptions{})
+		must(err)
+	}
+	_, err = inLog.Delete(ctx, "ann.logs-in", bucket.DeleteOptions{})
+	must(err)
 
 	jobs, err := job.New(store, job.Options{Log: log})
 	must(err)

@@ -74,9 +74,9 @@ const (
 // code, its row and its place; and all is well again where the damage is undone.
 func TestVerifyFindsDamageOfEveryCapability(t *testing.T) {
 	const (
-		locks, settings, limits, events, jobs = kv.SystemLock, kv.SystemSetting, kv.SystemLimit, kv.SystemEvent, kv.SystemJob
-		record, index, due, meta              = kv.ShapeRecord, kv.ShapeIndex, kv.ShapeDue, kv.ShapeMeta
-		entry, head, group, pending           = kv.ShapeEntry, kv.ShapeHead, kv.ShapeGroup, kv.ShapePending
+		locks, settings, limits, events, jobs, buckets = kv.SystemLock, kv.SystemSetting, kv.SystemLimit, kv.SystemEvent, kv.SystemJob, kv.SystemBucket
+		record, index, due, meta                       = kv.ShapeRecord, kv.ShapeIndex, kv.ShapeDue, kv.ShapeMeta
+		entry, head, group, pending                    = kv.ShapeEntry, kv.ShapeHead, kv.ShapeGroup, kv.ShapePending
 	)
 	whole := capabilityStore(t)
 	require.Empty(t, findingsOf(t, whole))
@@ -135,6 +135,9 @@ func TestVerifyFindsDamageOfEveryCapability(t *testing.T) {
 		"job: in two queues":                   {jobs, index, "x-1", again("\x05\x02", "\x01\x02"), "kv-index", []string{`jobs of tenant "acme"`}},
 		"job: in no queue":                     {jobs, index, "x-3", takenOut, "kv-index", []string{`jobs of tenant "acme"`}},
 		"job: the counter":                     {jobs, meta, "", more(metaKeys, 1), "kv-counters", []string{`jobs of tenant "acme"`}},
+		"bucket: a key that none is":           {buckets, record, "logs-out", again("logs-out", "logs+out"), "bucket-row", []string{`buckets of tenant "acme"`, "a key has no"}},
+		"bucket: a bucket that is not JSON":    {buckets, record, "bucket:", says(`"space"`, `"spa"e"`), "bucket-row", []string{"the registry's record"}},
+		"bucket: a contract that is none":      {buckets, record, "contract:", says(`"purpose"`, `"burpose"`), "bucket-row", []string{"the registry's record"}},
 		"setting: a value of another type":     {settings, record, "deadlock", says("disabled", "disable!"), "setting-row", []string{`settings of tenant "acme", "feature:deadlock_detection"`, "a feature is"}},
 		"setting: a name that no setting has":  {settings, record, "deadlock", again("deadlock", "headlock"), "setting-row", []string{"there is no setting of this name"}},
 		"setting: the change that has left it": {settings, kv.ShapeLog, "", takenOut, "kv-log", []string{`settings of tenant "acme"`}},

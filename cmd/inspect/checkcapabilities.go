@@ -4,6 +4,7 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/bucket"
 	"github.com/stoadb/stoa/kv/event"
 	"github.com/stoadb/stoa/kv/job"
 	"github.com/stoadb/stoa/kv/limit"
@@ -14,7 +15,7 @@ import (
 // capability is a system of spaces with rows of its own.
 type capability struct {
 	plural string // what its rows are, for people
-	typ    kv.Type
+	types  []kv.Type
 	code   string // of the finding of a row that it does not write so
 	check  func() spaceCheck
 }
@@ -29,11 +30,12 @@ type spaceCheck interface {
 
 // capabilities are those whose rows are not of collections.
 var capabilities = map[kv.System]capability{
-	kv.SystemLock:    {"locks", lock.Type(), "lock-row", records(lock.Fault)},
-	kv.SystemSetting: {"settings", setting.Type(), "setting-row", records(setting.Fault)},
-	kv.SystemLimit:   {"limits", limit.Type(), "limit-row", records(limit.Fault)},
-	kv.SystemEvent:   {"events", event.Type(), "event-row", func() spaceCheck { return &event.Check{} }},
-	kv.SystemJob:     {"jobs", job.Type(), "job-row", records(job.Fault)},
+	kv.SystemLock:    {"locks", []kv.Type{lock.Type()}, "lock-row", records(lock.Fault)},
+	kv.SystemSetting: {"settings", []kv.Type{setting.Type()}, "setting-row", records(setting.Fault)},
+	kv.SystemLimit:   {"limits", []kv.Type{limit.Type()}, "limit-row", records(limit.Fault)},
+	kv.SystemEvent:   {"events", []kv.Type{event.Type()}, "event-row", func() spaceCheck { return &event.Check{} }},
+	kv.SystemJob:     {"jobs", []kv.Type{job.Type()}, "job-row", records(job.Fault)},
+	kv.SystemBucket:  {"buckets", bucket.Types(), "bucket-row", records(bucket.Fault)},
 }
 
 // recordFault is the check of a space that has records only, each by itself: what says what

@@ -84,6 +84,7 @@ var Codes = []Code{
 	{"event-row", "full", "a row of a stream that nothing told makes: an entry that does not parse, a stream or a group of another name, or a group missing that every stream has"},
 	{"limit-row", "full", "a limit whose history can't be: its bytes, more instants than it lets pass, or an expiry that is not the last one's"},
 	{"job-row", "full", "a job that cannot be: its bytes, a token or a place that is later than its row, one that expires and is not dead, or is dead and does not"},
+	{"bucket-row", "full", "a record of a bucket under what is no key, of no form that one has, or a bucket or a contract that the registry can't read"},
 	{"setting-row", "full", "a setting of no known name, or whose value is not of its type, in canonical form and within its bounds"},
 	{"application-blob", "full", "code that is not among the blobs"},
 	{"alias", "full", "an alias of nothing"},

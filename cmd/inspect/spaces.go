@@ -78,7 +78,7 @@ func (s *spaces) types() ([]kv.Type, error) {
 	all, err := s.declared()
 	types := []kv.Type{kvstorage.Type()}
 	for _, c := range capabilities {
-		types = append(types, c.typ)
+		types = append(types, c.types...)
 	}
 	for _, c := range all {
 		types = append(types, c.Types()[0])

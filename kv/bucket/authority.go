@@ -242,10 +242,10 @@ func (s *Store) Reject(ctx context.Context, tenant, service, digest string) (*Au
 
 // Proposal is a contract that waits for a decision, and what accepting it changes.
 type Proposal struct {
-	Service string
-	Digest  string
+	Service string `json:"service"`
+	Digest  string `json:"digest"`
 	*contract.Plan
-	Refused []Refused // of each alias whose schema is another
+	Refused []Refused `json:"refused,omitempty"` // of each alias whose schema is another
 }
 
 // Refused is how many of the values that a bucket has do not hold to the schema that it is to

@@ -24,9 +24,7 @@ const maxOpen = 1 << 14
 
 // Open returns a bucket, or ErrNotFound.
 func (s *Store) Open(tenant, name string) (*Bucket, error) {
-	s.mu.RLock()
-	b, changed := s.buckets[bucketName{tenant, name}], s.changed
-	s.mu.RUnlock()
+	b, changed := s.remembered(bucketName{tenant: tenant, bucket: name})
 	if b != nil {
 		return b, nil
 	}
@@ -52,10 +50,25 @@ func (s *Store) Open(tenant, name string) (*Bucket, error) {
 	if b.space, err = s.kv.Space(tenant, kv.SystemBucket, info.space); err != nil {
 		return nil, b.told(err, "")
 	}
+	s.remember(bucketName{tenant: tenant, bucket: name}, b, changed)
+	return b, nil
+}
+
+// remembered returns a bucket that was asked for lately, nil for another, and how many changes
+// of what buckets are there were then.
+func (s *Store) remembered(name bucketName) (*Bucket, uint64) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.buckets[name], s.changed
+}
+
+// remember has a bucket be found that was looked up since so many changes, unless there were
+// others.
+func (s *Store) remember(name bucketName, b *Bucket, changed uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if changed != s.changed {
-		return b, nil
+		return
 	}
 	if len(s.buckets) >= maxOpen {
 		for other := range s.buckets { // any one
@@ -63,19 +76,42 @@ func (s *Store) Open(tenant, name string) (*Bucket, error) {
 			break
 		}
 	}
-	s.buckets[bucketName{tenant, name}] = b
-	return b, nil
+	s.buckets[name] = b
 }
 
 // OpenFor is Open for a service, or ErrForbidden for a bucket that is not its own.
 func (s *Store) OpenFor(tenant, service, name string) (*Bucket, error) {
 	b, err := s.Open(tenant, name)
 	if err == nil && b.Service != service {
-		e := refuse(CodeForbidden, "service", "the bucket is of another service")
+		e := refuse(CodeForbidden, "service", "the bucket is not of the service %q: a service uses the buckets that its contract declares", service)
 		e.Bucket = name
 		return nil, e
 	}
 	return b, err
+}
+
+// Name is how a bucket is asked for: by its name, or by the alias that the contract of a
+// service has for it.
+type Name struct {
+	Service string // that asks; "": none does
+	Bucket  string
+	Alias   string // where Bucket is ""
+}
+
+// Named is Open for who asks: of a service OpenFor, or Bound. Whoever names no service gets the
+// buckets that are of none, and an operator any.
+func (s *Store) Named(tenant string, n Name, operator bool) (*Bucket, error) {
+	switch {
+	case n.Bucket != "" && n.Alias != "":
+		return nil, invalid("alias", "a bucket is asked for by its name or by its alias: one of them")
+	case n.Alias != "" && n.Service == "":
+		return nil, invalid("service", "an alias is that of a service: name it")
+	case n.Alias != "":
+		return s.Bound(tenant, n.Service, n.Alias)
+	case operator && n.Service == "":
+		return s.Open(tenant, n.Bucket)
+	}
+	return s.OpenFor(tenant, n.Service, n.Bucket)
 }
 
 // told is an error about the bucket, and about a key of it.

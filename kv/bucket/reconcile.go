@@ -157,13 +157,22 @@ func (r *reconciliation) release(is *Info) error {
 // Bound returns the bucket that a service has under an alias: none while a contract is accepted
 // and not reconciled.
 func (s *Store) Bound(tenant, service, alias string) (*Bucket, error) {
+	name := bucketName{tenant: tenant, service: service, alias: alias}
+	b, changed := s.remembered(name)
+	if b != nil {
+		return b, nil
+	}
 	a, err := s.Authority(tenant, service)
 	if err != nil {
 		return nil, err
 	}
 	for _, bound := range a.Bindings {
 		if bound.Alias == alias && a.Bound() {
-			return s.OpenFor(tenant, service, bound.Bucket)
+			b, err := s.OpenFor(tenant, service, bound.Bucket)
+			if err == nil {
+				s.remember(name, b, changed)
+			}
+			return b, err
 		}
 	}
 	if a.Version != a.Materialized {

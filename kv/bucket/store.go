@@ -44,7 +44,8 @@ type Store struct {
 	changed uint64                 // changes of what buckets are so far
 }
 
-type bucketName struct{ tenant, bucket string }
+// bucketName is a bucket by its name, or by an alias of a service.
+type bucketName struct{ tenant, bucket, service, alias string }
 
 // New returns the buckets of a store, to which it declares their types.
 func New(store *kv.Store, o Options) (*Store, error) {

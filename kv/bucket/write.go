@@ -203,6 +203,11 @@ func (w *Writer) checkTTL(ttl time.Duration) error {
 		e.Limit, e.Have = uint64(most.Milliseconds()), uint64(ttl.Milliseconds())
 		return e
 	}
+	return CheckTTL(ttl)
+}
+
+// CheckTTL returns ErrInvalidArgument for a time to live that no value has.
+func CheckTTL(ttl time.Duration) error {
 	if ttl < 0 || ttl%time.Millisecond != 0 {
 		return invalid("ttl", "a time to live is whole milliseconds, and 0 is as long as the bucket says")
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/approval"
+	"github.com/stoadb/stoa/kv/bucket"
 	"github.com/stoadb/stoa/kv/event"
 	"github.com/stoadb/stoa/kv/job"
 	"github.com/stoadb/stoa/kv/limit"
@@ -113,6 +114,10 @@ func fuzzed(t *testing.T, store *kv.Store, o *Options) (end func()) {
 	require.NoError(t, err)
 	_, err = feed.Publish(t.Context(), engine.WAL, event.Task, []event.Event{{Name: "a"}, {Name: "b"}})
 	require.NoError(t, err)
+	o.Buckets, err = bucket.New(store, bucket.Options{Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	_, err = o.Buckets.Create(t.Context(), "t", bucket.Config{Name: "a", History: 3})
+	require.NoError(t, err)
 	o.Jobs, err = job.New(store, job.Options{Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	queues, err := o.Jobs.Open(t.Context(), "t")
@@ -145,6 +150,7 @@ func FuzzRequests(f *testing.F) {
 		{&stoav1.Session_ServiceDesc, func(s *Server) (any, any) { return s.o.Sessions, nil }},
 		{&stoav1.Event_ServiceDesc, func(s *Server) (any, any) { return s.o.Events, nil }},
 		{&stoav1.Job_ServiceDesc, func(s *Server) (any, any) { return s.o.Jobs, nil }},
+		{&stoav1.Bucket_ServiceDesc, func(s *Server) (any, any) { return s.o.Buckets, nil }},
 	}
 	seedRequests(f)
 	f.Fuzz(func(t *testing.T, service, method byte, data []byte) {
@@ -337,6 +343,28 @@ func seedRequests(f *testing.F) {
 			&stoav1.JobListRequest{Tenant: tenant, Queue: "archive", State: stoav1.JobStatus_JOB_STATUS_READY, Limit: 3},
 			&stoav1.JobLookupRequest{Tenant: tenant, Key: "ade:job:lock:{a}"},
 		},
+		{
+			&stoav1.BucketGetRequest{Tenant: tenant, Bucket: "a", Key: []byte("k"), Typed: true},
+			&stoav1.BucketAtRequest{Tenant: tenant, Bucket: "a", Key: []byte("k"), Revision: 1},
+			&stoav1.BucketStatusRequest{Tenant: tenant, Bucket: "a"},
+			&stoav1.BucketPutRequest{Tenant: tenant, Bucket: "a", Key: []byte("k"), Value: []byte("v"), Expect: &stoav1.BucketPutRequest_Update{Update: 1}, TtlMs: 5},
+			&stoav1.BucketDeleteRequest{Tenant: tenant, Bucket: "a", Key: []byte("k"), Expect: true},
+			&stoav1.BucketPurgeRequest{Tenant: tenant, Bucket: "a", Key: []byte("k")},
+			&stoav1.BucketTouchRequest{Tenant: tenant, Bucket: "a", Key: []byte("k"), TtlMs: 5},
+			&stoav1.BucketPurgeDeletesRequest{Tenant: tenant, Bucket: "a", All: true},
+			&stoav1.BucketCreateRequest{Tenant: tenant, Config: &stoav1.BucketConfig{Name: "b", History: 2, Schema: []byte("{}")}},
+			&stoav1.BucketAlterRequest{Tenant: tenant, Config: &stoav1.BucketConfig{Name: "a", TtlMs: 5}},
+			&stoav1.BucketDropRequest{Tenant: tenant, Bucket: "a"},
+			&stoav1.BucketListRequest{Tenant: tenant},
+			&stoav1.BucketProposeRequest{Tenant: tenant, Contract: []byte(`{"service":"a"}`)},
+			&stoav1.BucketPlanRequest{Tenant: tenant, Service: "a"},
+			&stoav1.BucketAcceptRequest{Tenant: tenant, Service: "a", Digest: "d", Migration: true},
+			&stoav1.BucketRejectRequest{Tenant: tenant, Service: "a", Digest: "d"},
+			&stoav1.BucketReconcileRequest{Tenant: tenant, Service: "a"},
+			&stoav1.BucketRevokeRequest{Tenant: tenant, Service: "a"},
+			&stoav1.BucketAuthorityRequest{Tenant: tenant, Service: "a"},
+			&stoav1.BucketAuthoritiesRequest{Tenant: tenant},
+		},
 	}
 	streams := [][][]proto.Message{
 		{
@@ -391,6 +419,11 @@ func seedRequests(f *testing.F) {
 			{&stoav1.EventReadGroupRequest{Tenant: tenant, Stream: "task", Group: "audit-logger", Consumer: "a", Limit: 3, WaitMs: 1}},
 		},
 		{{&stoav1.JobLeaseRequest{Tenant: tenant, Queue: "archive", Worker: "w", ForMs: 5, Limit: 3, WaitMs: 1}}},
+		{
+			{&stoav1.BucketHistoryRequest{Tenant: tenant, Bucket: "a", Key: []byte("k")}},
+			{&stoav1.BucketKeysRequest{Tenant: tenant, Service: "a", Alias: "b", Filters: [][]byte{[]byte("a.*"), []byte(">")}}},
+			{&stoav1.BucketWatchRequest{Tenant: tenant, Bucket: "a", Resume: true, After: 1, Typed: true}},
+		},
 	}
 	for service, list := range unary {
 		for method, m := range list {

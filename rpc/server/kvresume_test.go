@@ -14,6 +14,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/bucket"
 	"github.com/stoadb/stoa/kv/event"
 	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/kv/kvtest"
@@ -29,6 +30,7 @@ type comingAndGoing struct {
 	storage *kvstorage.Storage
 	locks   *lock.Store
 	events  *event.Store // of three entries
+	buckets *bucket.Store
 	path    string
 	stop    func()
 }
@@ -43,7 +45,9 @@ func newComingAndGoing(t *testing.T) *comingAndGoing {
 	require.NoError(t, err)
 	events, err := event.New(store, event.Options{Keep: kv.StreamLimits{Entries: 3}})
 	require.NoError(t, err)
-	d := &comingAndGoing{t: t, engine: eng, storage: storage, locks: locks, events: events, path: socketDir(t) + "/s"}
+	buckets, err := bucket.New(store, bucket.Options{Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	d := &comingAndGoing{t: t, engine: eng, storage: storage, locks: locks, events: events, buckets: buckets, path: socketDir(t) + "/s"}
 	t.Cleanup(func() {
 		d.stop()
 		locks.Close()
@@ -55,7 +59,7 @@ func newComingAndGoing(t *testing.T) *comingAndGoing {
 }
 
 func (d *comingAndGoing) up() {
-	s, err := New(d.engine, Options{KV: d.storage, Locks: d.locks, Events: d.events})
+	s, err := New(d.engine, Options{KV: d.storage, Locks: d.locks, Events: d.events, Buckets: d.buckets})
 	require.NoError(d.t, err)
 	ln, err := socket.Listen(d.path, socket.Options{})
 	require.NoError(d.t, err)

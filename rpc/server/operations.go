@@ -68,6 +68,10 @@ func (s *Server) Admit(ctx context.Context, m *op.Method, in any) (context.Conte
 				return ctx, err
 			}
 		}
+		if o, ok := in.(op.Operated); ok {
+			_, bound := s.boundTo(ctx)
+			o.SetOperator(!bound)
+		}
 		if g, ok := in.(op.Guarded); ok {
 			return s.guarded(ctx, tenant, g.LockGuards())
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/approval"
+	"github.com/stoadb/stoa/kv/bucket"
 	"github.com/stoadb/stoa/kv/event"
 	"github.com/stoadb/stoa/kv/job"
 	"github.com/stoadb/stoa/kv/kvstorage"
@@ -134,6 +135,9 @@ type Options struct {
 	// They stay the caller's to close, after Serve has returned. Nil: there is no such service.
 	Events *event.Store
 	Jobs   *job.Store
+	// Buckets are those of the engine, for the Bucket service. Their store stays the caller's to
+	// close, after Serve has returned. Nil: there is no such service.
+	Buckets *bucket.Store
 	// Approvals are the tasks and approvals of the engine, for the services Task and Approval.
 	// Their store stays the caller's to close, after Serve has returned. Nil: there are no
 	// such services.

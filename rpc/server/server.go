@@ -147,6 +147,9 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 	if o.Jobs != nil {
 		s.register(&stoav1.Job_ServiceDesc, o.Jobs, nil)
 	}
+	if o.Buckets != nil {
+		s.register(&stoav1.Bucket_ServiceDesc, o.Buckets, nil)
+	}
 	if o.Settings != nil {
 		s.register(&stoav1.Setting_ServiceDesc, o.Settings, nil)
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/approval"
+	"github.com/stoadb/stoa/kv/bucket"
 	"github.com/stoadb/stoa/kv/event"
 	"github.com/stoadb/stoa/kv/job"
 	"github.com/stoadb/stoa/kv/kvstorage"
@@ -60,11 +61,15 @@ var requestFields = map[string]any{
 	"SettingGetRequest.name": setting.LockDefaultTTL, "SettingSetRequest.name": setting.LockDefaultTTL, "SettingDeleteRequest.name": setting.LockDefaultTTL,
 	"LockLookupRequest.key": "ade:lock:task:k", "EventLookupRequest.key": "ade:events:task", "JobLookupRequest.key": "ade:job:queue:archive", "LimitLookupRequest.key": "ade:ratelimit:k:k",
 	"SessionLookupRequest.key": "ade:session:k", "TaskLookupRequest.key": "ade:task:k:data", "RecordLookupRequest.key": "policy:k",
+	"service": "", "bucket": "k", "alias": "", "filters": ">", "digest": "k", "schema": "", "BucketConfig.name": "k",
+	"contract":                  `{"service":"k","schemas":{"E":{"type":"string"}},"resources":{"kv":{"a":{"purpose":"` + markOf + `","schema":{"schema":"E"}}}}}`,
+	"BucketPlanRequest.service": "k", "BucketAcceptRequest.service": "k", "BucketRejectRequest.service": "k", "BucketReconcileRequest.service": "k",
+	"BucketRevokeRequest.service": "k", "BucketAuthorityRequest.service": "k",
 	"ApprovalAnswer.action": "approve", "limit": 100, "max": 100, "window_ms": 60_000, "max_tasks": 5, "delta": 1, "token": 1, "KvChange.op": 1, "ttl_ms": 60_000,
 }
 
 // fills are the calls that put data of each system, in order.
-var fills = []string{"Kv.Put", "Record.Create", "Task.Create", "Task.Move", "Approval.Request", "Session.Create", "Lock.Register", "Lock.TryAcquire", "Limit.Check", "Setting.Set", "Event.Publish", "Job.Enqueue"}
+var fills = []string{"Kv.Put", "Record.Create", "Task.Create", "Task.Move", "Approval.Request", "Session.Create", "Lock.Register", "Lock.TryAcquire", "Limit.Check", "Setting.Set", "Event.Publish", "Job.Enqueue", "Bucket.Create", "Bucket.Put", "Bucket.Propose"}
 
 // everyCapability serves all systems of key-values of a store that is at rest unless it is asked.
 func everyCapability(t *testing.T) (*testDaemon, engine.Engine) {
@@ -90,7 +95,9 @@ func everyCapability(t *testing.T) (*testDaemon, engine.Engine) {
 	opened(err)
 	approvals, err := approval.New(policies.Records(), approval.Options{Locks: locks, Settings: func(string) approval.Settings { return approval.Settings{BatchApprovals: true} }})
 	opened(err)
-	d := start(t, db, Options{KV: storage, Records: policies.Records(), Policies: policies, Locks: locks, Limits: limits, Settings: settings, Events: events, Jobs: jobs, Sessions: sessions, Approvals: approvals})
+	buckets, err := bucket.New(store, bucket.Options{Log: log})
+	opened(err)
+	d := start(t, db, Options{Buckets: buckets, KV: storage, Records: policies.Records(), Policies: policies, Locks: locks, Limits: limits, Settings: settings, Events: events, Jobs: jobs, Sessions: sessions, Approvals: approvals})
 	t.Cleanup(func() {
 		d.stop()
 		jobs.Close()

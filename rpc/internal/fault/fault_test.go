@@ -20,6 +20,8 @@ import (
 	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
+	"github.com/stoadb/stoa/kv/bucket"
+	"github.com/stoadb/stoa/kv/bucket/contract"
 	"github.com/stoadb/stoa/kv/event"
 	"github.com/stoadb/stoa/kv/job"
 	"github.com/stoadb/stoa/kv/kvstorage"
@@ -163,6 +165,31 @@ func TestRefusalsOfEventsAndJobsCrossTheSocketWhole(t *testing.T) {
 		}
 		exit, _ := Explain(sent)
 		require.Equal(t, want, exit, sent)
+	}
+}
+
+func TestRefusalsOfBucketsCrossTheSocketWhole(t *testing.T) {
+	for code, want := range map[bucket.Code]int{
+		bucket.CodeInvalidArgument: exitBad, bucket.CodeValueTooLarge: exitBad, bucket.CodeValidation: exitBad, bucket.CodeNotFound: exitNotFound,
+		bucket.CodeExists: exitRefused, bucket.CodeRevisionMismatch: exitRefused, bucket.CodeConflict: exitRefused, bucket.CodeBlocked: exitRefused,
+		bucket.CodeForbidden: exitRefused, bucket.CodeTooMany: exitRefused,
+	} {
+		for _, sent := range []*bucket.Error{{Code: code, Reason: "r"}, {Code: code, Bucket: "b", Field: "f", Key: "a.b", Pointer: "/x", Reason: "r", Revision: 3, Limit: 4, Have: 5}} {
+			var got *bucket.Error
+			require.ErrorAs(t, over(Describe(sent)), &got)
+			require.Equal(t, sent, got)
+			require.ErrorIs(t, got, &bucket.Error{Code: code})
+			exit, _ := Explain(sent)
+			require.Equal(t, want, exit, code)
+		}
+	}
+	for _, sent := range []*contract.Error{{Code: contract.CodeValidation, Field: "/a", Reason: "r"},
+		{Code: contract.CodeContract, Field: "/a", Reason: "r", Faults: []contract.Fault{{Field: "/a", Reason: "r"}, {Reason: "s"}}}} {
+		var got *contract.Error
+		require.ErrorAs(t, over(Describe(sent)), &got)
+		require.Equal(t, sent, got)
+		exit, _ := Explain(sent)
+		require.Equal(t, exitBad, exit)
 	}
 }
 

@@ -42,6 +42,10 @@ const (
 	FieldNamespace   = "namespace_id" // hex
 	FieldLock        = "lock"         // the name of one
 	FieldSetting     = "setting"      // the name of one
+	FieldBucket      = "bucket"       // the name of one
+	FieldBucketKey   = "bucket_key"   // a key of it, as it is
+	FieldPointer     = "pointer"      // where in a value, RFC 6901
+	FieldFaults      = "faults"       // all that is wrong with a contract, as JSON
 	FieldHolders     = "holders"      // agents, as JSON
 	FieldRemaining   = "remaining_ms" // of a lock's first holder to end
 	FieldToken       = "token"        // of the grant, or the lease, that there is

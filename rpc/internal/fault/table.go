@@ -16,6 +16,8 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/bucket"
+	"github.com/stoadb/stoa/kv/bucket/contract"
 	"github.com/stoadb/stoa/kv/event"
 	"github.com/stoadb/stoa/kv/job"
 	"github.com/stoadb/stoa/kv/kvstorage"
@@ -75,6 +77,12 @@ var (
 var (
 	errEvent = &event.Error{}
 	errJob   = &job.Error{}
+)
+
+// errBucket stands for the errors of the Bucket service, and errContract for those of contracts.
+var (
+	errBucket   = &bucket.Error{}
+	errContract = &contract.Error{}
 )
 
 // errorTable is all errors that have a kind, an exit code or a hint. The first that fits
@@ -157,6 +165,14 @@ var errorTable = []known{
 	{is: errJob, kind: stoav1.ErrorKind_ERROR_KIND_JOB_NOT_FOUND, code: codes.NotFound, exit: exitNotFound, data: refusedJob(stoav1.ErrorKind_ERROR_KIND_JOB_NOT_FOUND)},
 	{is: errJob, kind: stoav1.ErrorKind_ERROR_KIND_JOB_FENCED, code: codes.FailedPrecondition, exit: exitRefused, data: refusedJob(stoav1.ErrorKind_ERROR_KIND_JOB_FENCED)},
 	{is: errJob, kind: stoav1.ErrorKind_ERROR_KIND_JOB_QUOTA, code: codes.ResourceExhausted, exit: exitRefused, data: refusedJob(stoav1.ErrorKind_ERROR_KIND_JOB_QUOTA)},
+	{is: errBucket, kind: stoav1.ErrorKind_ERROR_KIND_BUCKET_ARGUMENT, code: codes.InvalidArgument, data: refusedBucket(stoav1.ErrorKind_ERROR_KIND_BUCKET_ARGUMENT)},
+	{is: errBucket, kind: stoav1.ErrorKind_ERROR_KIND_BUCKET_NOT_FOUND, code: codes.NotFound, exit: exitNotFound, data: refusedBucket(stoav1.ErrorKind_ERROR_KIND_BUCKET_NOT_FOUND)},
+	{is: errBucket, kind: stoav1.ErrorKind_ERROR_KIND_BUCKET_EXISTS, code: codes.AlreadyExists, exit: exitRefused, data: refusedBucket(stoav1.ErrorKind_ERROR_KIND_BUCKET_EXISTS)},
+	{is: errBucket, kind: stoav1.ErrorKind_ERROR_KIND_BUCKET_CONFLICT, code: codes.Aborted, exit: exitRefused, data: refusedBucket(stoav1.ErrorKind_ERROR_KIND_BUCKET_CONFLICT)},
+	{is: errBucket, kind: stoav1.ErrorKind_ERROR_KIND_BUCKET_REFUSED, code: codes.FailedPrecondition, exit: exitRefused, data: refusedBucket(stoav1.ErrorKind_ERROR_KIND_BUCKET_REFUSED)},
+	{is: errBucket, kind: stoav1.ErrorKind_ERROR_KIND_BUCKET_FORBIDDEN, code: codes.PermissionDenied, exit: exitRefused, data: refusedBucket(stoav1.ErrorKind_ERROR_KIND_BUCKET_FORBIDDEN)},
+	{is: errBucket, kind: stoav1.ErrorKind_ERROR_KIND_BUCKET_QUOTA, code: codes.ResourceExhausted, exit: exitRefused, data: refusedBucket(stoav1.ErrorKind_ERROR_KIND_BUCKET_QUOTA)},
+	{is: errContract, kind: stoav1.ErrorKind_ERROR_KIND_CONTRACT, code: codes.InvalidArgument, data: contractData},
 	{is: kv.ErrSpaceNotFound, kind: stoav1.ErrorKind_ERROR_KIND_KV_NO_TENANT, code: codes.NotFound, exit: exitNotFound, hint: "`stoa kv tenants list` lists those that are here", data: noTenantData},
 	{is: kv.ErrClosed, kind: stoav1.ErrorKind_ERROR_KIND_CLOSED, code: codes.Unavailable, exit: exitOpen},
 	{is: kv.ErrBusy, kind: stoav1.ErrorKind_ERROR_KIND_BUSY, code: codes.ResourceExhausted, exit: exitRefused, hint: "the daemon has too much to do at once: try again", data: kvBusyData},

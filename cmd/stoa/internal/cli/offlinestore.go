@@ -18,6 +18,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/approval"
+	"github.com/stoadb/stoa/kv/bucket"
 	"github.com/stoadb/stoa/kv/event"
 	"github.com/stoadb/stoa/kv/job"
 	"github.com/stoadb/stoa/kv/kvstorage"
@@ -110,6 +111,9 @@ func (o *offlineStore) serveSource(source *inspect.Source) (_ *rpc.Client, err e
 	})
 	settings.Locks = locks
 	if settings.Limits, err = limit.New(substrate, limit.Options{}); err != nil {
+		return nil, err
+	}
+	if settings.Buckets, err = bucket.New(substrate, bucket.Options{Log: log}); err != nil {
 		return nil, err
 	}
 	if settings.Sessions, err = session.New(policies.Records(), session.Options{}); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/approval"
+	"github.com/stoadb/stoa/kv/bucket"
 	"github.com/stoadb/stoa/kv/event"
 	"github.com/stoadb/stoa/kv/job"
 	"github.com/stoadb/stoa/kv/kvstorage"
@@ -41,6 +42,7 @@ type capabilities struct {
 	locks     *lock.Store
 	approvals *approval.Store
 	jobs      *job.Store
+	buckets   *bucket.Store
 	blobs     *blob.Store
 }
 
@@ -70,6 +72,9 @@ func openCapabilities(db engine.Engine, o capabilityOptions) (_ *capabilities, e
 	if c.limits, err = limit.New(c.substrate, limit.Options{}); err != nil {
 		return nil, err
 	}
+	if c.buckets, err = bucket.New(c.substrate, bucket.Options{Log: o.log}); err != nil {
+		return nil, err
+	}
 	if c.sessions, err = session.New(c.policies.Records(), session.Options{}); err != nil {
 		return nil, err
 	}
@@ -85,6 +90,7 @@ func openCapabilities(db engine.Engine, o capabilityOptions) (_ *capabilities, e
 func (c *capabilities) served(o *server.Options) {
 	o.KV, o.Records, o.Policies, o.Locks, o.Limits = c.storage, c.policies.Records(), c.policies, c.locks, c.limits
 	o.Settings, o.Events, o.Jobs, o.Sessions, o.Approvals = c.settings, c.events, c.jobs, c.sessions, c.approvals
+	o.Buckets = c.buckets
 }
 
 // Close ends what they do by themselves, and closes the key-values.
