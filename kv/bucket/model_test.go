@@ -1,7 +1,6 @@
 package bucket_test
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -51,7 +50,7 @@ func (n *naive) expire(now time.Time) (gone int) {
 func TestABucketAgainstANaiveModel(t *testing.T) {
 	enginetest.Check(t, 200, func(rt *rapid.T) {
 		h := open(t)
-		n := &naive{config: Config{Name: fmt.Sprint("b"), History: rapid.IntRange(1, 4).Draw(rt, "history")}, keys: map[string][]Entry{}}
+		n := &naive{config: Config{Name: "b", History: rapid.IntRange(1, 4).Draw(rt, "history")}, keys: map[string][]Entry{}}
 		b := h.bucket(n.config)
 		key := rapid.SampledFrom([]string{"a", "a.b", "b.b", "a.b.c", "c"})
 		expect := func(rt *rapid.T, key string) (uint64, bool) {
