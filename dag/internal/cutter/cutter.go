@@ -32,10 +32,11 @@ func (c *Cutter) Fail(field, reason string) {
 
 // Take returns the next n bytes, nil if there are fewer.
 func (c *Cutter) Take(field string, n int) []byte {
-	if len(c.Rest) < n {
+	switch {
+	case c.Err != nil: // before anything is put together to be said, which may be for each of a long list
+		return nil
+	case len(c.Rest) < n:
 		c.Fail(field, fmt.Sprintf("%d bytes, %d left", n, len(c.Rest)))
-	}
-	if c.Err != nil {
 		return nil
 	}
 	b := c.Rest[:n]
