@@ -107,7 +107,7 @@ func (v *View) change(row storedRow) (c Change, err error) {
 // longValue returns the value of a change that the log does not hold itself, or that
 // it is not there any more.
 func (v *View) longValue(r *Record) (value []byte, overtaken bool, err error) {
-	if v.typ.History > 0 || v.typ.Others {
+	if v.typ.remembers() {
 		old, err := v.AtRevision(r.Key, r.Revision)
 		if errors.Is(err, ErrTrimmed) {
 			return nil, true, nil

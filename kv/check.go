@@ -290,7 +290,7 @@ func (c *checker) logged(row storedRow, logged Record, elsewhere bool) error {
 		{Scope: row.Scope, Shape: ShapeRecord, Key: logged.Key},
 		{Scope: row.Scope, Shape: ShapeRevision, Name: logged.Key, Number: row.Number},
 	} {
-		if left.Shape == ShapeRevision && (c.typ == nil || c.typ.History == 0 && !c.typ.Others) {
+		if left.Shape == ShapeRevision && !c.typ.remembers() {
 			continue
 		}
 		key := left.AppendKey(nil)
@@ -307,7 +307,7 @@ func (c *checker) logged(row storedRow, logged Record, elsewhere bool) error {
 		}
 		if r.Revision < row.Number {
 			err = c.find("log", row.raw, "its key has a %s of the older revision %d", left.Shape, r.Revision)
-		} else if r.Revision == row.Number && !r.same(&logged, elsewhere, c.typ != nil && c.typ.Others) {
+		} else if r.Revision == row.Number && !r.same(&logged, elsewhere, c.typ.ruled()) {
 			err = c.find("log", row.raw, "its %s says something else", left.Shape)
 		}
 		if err != nil {
@@ -371,7 +371,7 @@ func (c *checker) revision(row storedRow) error {
 	if err != nil {
 		return err
 	}
-	if c.typ != nil && c.typ.Others {
+	if c.typ.ruled() {
 		c.counts.Older++
 	}
 	if err := c.changed(row, r); err != nil {

@@ -142,17 +142,9 @@ func (s *Space) All(ctx context.Context, prefix []byte) iter.Seq2[Record, error]
 // All yields the records in the state of the view; see [Space.All].
 func (v *View) All(ctx context.Context, prefix []byte) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		if err := v.store.open(); err != nil {
-			yield(Record{}, err)
-			return
-		}
-		base := Row{Scope: v.scope, Shape: ShapeRecord}.AppendKey(nil)
-		for row, err := range scanRows(ctx, v.reader, engine.Prefixed(append(base, prefix...))) {
-			var r Record
-			if err == nil {
-				r, err = v.listed(row)
-			}
-			if (err != nil || r.Kind != 0) && !yield(r, err) || err != nil {
+		for r, err := range v.Lent(ctx, prefix) {
+			r.Value = bytes.Clone(r.Value)
+			if !yield(r, err) {
 				return
 			}
 		}

@@ -1,11 +1,9 @@
 package kv
 
 import (
-	"context"
 	"encoding/binary"
 	"time"
 
-	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 )
 
@@ -188,9 +186,4 @@ func (w *Work) DropSpace(s *Space) error {
 	w.u.deleteAll(s.scope[:])
 	tx.meta, tx.changed = tx.before, true // there is nothing to be written of it
 	return nil
-}
-
-// SetRules is Tx.SetRules in a batch of its own.
-func (s *Space) SetRules(ctx context.Context, r Rules) error {
-	return s.Update(ctx, engine.Synced, func(tx *Tx) error { return tx.SetRules(r) })
 }

@@ -110,7 +110,7 @@ func TestSpacesWithRulesAgainstANaiveModel(t *testing.T) {
 			"set rules": func(t *rapid.T) {
 				rules = Rules{History: rapid.IntRange(1, 4).Draw(t, "history"), TTL: rapid.SampledFrom([]time.Duration{0, 2 * time.Second}).Draw(t, "ttl"),
 					MaxValue: rapid.SampledFrom([]uint64{0, 3}).Draw(t, "max value")}
-				require.NoError(t, s.SetRules(ctx, rules))
+				require.NoError(t, do(t, func(tx *Tx) error { return tx.SetRules(rules) }))
 			},
 			"time passes": func(t *rapid.T) {
 				h.clock.Pass(time.Duration(rapid.IntRange(1, 2000).Draw(t, "ms")) * time.Millisecond)
@@ -151,7 +151,7 @@ func TestRulesAreRefusedBeyondTheirBounds(t *testing.T) {
 		})
 		require.ErrorIs(t, err, ErrInvalidArgument, "%+v", r)
 	}
-	require.ErrorIs(t, h.space("a", "plain").SetRules(ctx, Rules{History: 1}), ErrInvalidArgument)
+	require.ErrorIs(t, h.space("a", "plain").Update(ctx, engine.WAL, func(tx *Tx) error { return tx.SetRules(Rules{History: 1}) }), ErrInvalidArgument)
 	_, err := h.Space("a", SystemTest, "ruled")
 	require.ErrorIs(t, err, ErrSpaceNotFound)
 }

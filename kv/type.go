@@ -116,6 +116,12 @@ func (t *Type) inline() int {
 // String names the type.
 func (t *Type) String() string { return fmt.Sprintf("%d/%s", t.System, t.Space) }
 
+// ruled reports whether spaces of the type have rules each; not if it is not declared.
+func (t *Type) ruled() bool { return t != nil && t.Others }
+
+// remembers reports whether spaces of the type keep history; not if it is not declared.
+func (t *Type) remembers() bool { return t.ruled() || t != nil && t.History > 0 }
+
 // types are those that are declared, by the numbers of their spaces; 0 is that of all others.
 type types map[typeKey]*Type
 

@@ -1,6 +1,7 @@
 package bucket
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -101,7 +102,7 @@ func noContract(service string) *Error {
 }
 
 // authority returns what the registry says of a service, or ErrNotFound.
-func authority(registry *kv.Tx, service string) (*Authority, error) {
+func authority(registry getter, service string) (*Authority, error) {
 	r, err := registry.Get(keyOfService(service))
 	if errors.Is(err, kv.ErrNotFound) {
 		return nil, noContract(service)
@@ -116,16 +117,10 @@ func authority(registry *kv.Tx, service string) (*Authority, error) {
 func (s *Store) Authority(tenant, service string) (*Authority, error) {
 	registry, err := s.registry(tenant)
 	if registry == nil || err != nil {
-		return nil, cmpErr(err, noContract(service))
+		return nil, cmp.Or[error](err, noContract(service))
 	}
-	r, err := registry.Get(keyOfService(service))
-	if errors.Is(err, kv.ErrNotFound) {
-		return nil, noContract(service)
-	}
-	if err != nil {
-		return nil, told(err)
-	}
-	return parseAuthority(r.Key, r.Value)
+	a, err := authority(registry, service)
+	return a, told(err)
 }
 
 // Authorities returns what a tenant has agreed with all services, in order of their names.

@@ -1,12 +1,12 @@
 package bucket
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 
 	"github.com/stoadb/stoa/kv"
-	"github.com/stoadb/stoa/kv/document"
-	"github.com/stoadb/stoa/kv/jsonschema"
+	"github.com/stoadb/stoa/kv/bucket/contract"
 )
 
 // Bucket is a bucket of a tenant. Any number of goroutines may use it at once. What it is was
@@ -16,7 +16,7 @@ type Bucket struct {
 	store  *Store
 	tenant string
 	space  *kv.Space
-	schema *jsonschema.Schema // nil: values are any bytes
+	schema *contract.Schema // nil: values are any bytes
 }
 
 // maxOpen is how many buckets are remembered.
@@ -30,18 +30,11 @@ func (s *Store) Open(tenant, name string) (*Bucket, error) {
 	}
 	registry, err := s.registry(tenant)
 	if registry == nil || err != nil {
-		return nil, cmpErr(err, noBucket(name))
+		return nil, cmp.Or[error](err, noBucket(name))
 	}
-	r, err := registry.Get(keyOf(name))
-	if errors.Is(err, kv.ErrNotFound) {
-		return nil, noBucket(name)
-	}
+	info, err := found(registry, name)
 	if err != nil {
 		return nil, told(err)
-	}
-	info, err := parseInfo(r.Key, r.Value)
-	if err != nil {
-		return nil, err
 	}
 	b = &Bucket{Info: info, store: s, tenant: tenant}
 	if b.schema, err = compile(name, info.Schema); err != nil {
@@ -124,18 +117,15 @@ func (b *Bucket) told(err error, key string) error {
 }
 
 // compile makes a schema of its text; nil: there is none.
-func compile(name string, text json.RawMessage) (*jsonschema.Schema, error) {
+func compile(name string, text json.RawMessage) (*contract.Schema, error) {
 	if text == nil {
 		return nil, nil
 	}
-	canonical, err := document.Canonical(text)
-	if err == nil {
-		var s *jsonschema.Schema
-		if s, err = jsonschema.Compile(name, document.Decode(canonical)); err == nil {
-			return s, nil
-		}
+	s, err := contract.ParseSchema(name, text)
+	if err != nil {
+		return nil, invalid("schema", "%s", err)
 	}
-	return nil, invalid("schema", "%s", err)
+	return s, nil
 }
 
 // Check returns ErrValidation for a value that does not hold to the bucket's schema, with the
@@ -144,14 +134,11 @@ func (b *Bucket) Check(value []byte) error {
 	if b.schema == nil {
 		return nil
 	}
-	canonical, err := document.Canonical(value)
-	if err != nil {
-		return refuse(CodeValidation, "value", "the bucket's values are JSON: %s", err)
-	}
-	if f := b.schema.Check(canonical); f != nil {
-		e := refuse(CodeValidation, "value", "%s", f.Reason)
-		e.Pointer = f.Pointer()
+	_, err := b.schema.Read(value)
+	if refused := (*contract.Error)(nil); errors.As(err, &refused) {
+		e := refuse(CodeValidation, "value", "%s", refused.Reason)
+		e.Pointer = refused.Field
 		return e
 	}
-	return nil
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -466,4 +467,25 @@ func TestChangesOfSeveralBucketsLandTogether(t *testing.T) {
 	require.NoError(t, both(0))
 	h.refused(both(0), CodeRevisionMismatch)
 	require.Equal(t, []string{"1 put x"}, h.history(a, "k"))
+}
+
+// What is put in a unit of work is checked as what is put by itself.
+func TestT50KeysAreCheckedInAUnitOfWork(t *testing.T) {
+	h := open(t)
+	b := h.bucket(Config{})
+	h.refused(h.kv.Update(ctx, engine.WAL, func(w *kv.Work) error {
+		in, err := b.In(w)
+		require.NoError(t, err)
+		_, err = in.Put("a b", nil, PutOptions{})
+		return err
+	}), CodeInvalidArgument)
+}
+
+// A value of few bytes that is held to a schema in too many ways is refused by the bucket, as by
+// the plan of a contract.
+func TestT32AValueOfTooManyWaysIsRefused(t *testing.T) {
+	h := open(t)
+	b := h.bucket(Config{Schema: []byte(`{"anyOf":[{"items":{"$ref":"#"},"maxItems":0},{"items":{"$ref":"#"},"type":"array","maxItems":0}],"type":["array"]}`)})
+	_, err := b.Put(ctx, "a", []byte(strings.Repeat("[", 100)+"1"+strings.Repeat("]", 100)), PutOptions{})
+	require.Contains(t, h.refused(err, CodeValidation).Reason, "steps")
 }

@@ -2,6 +2,7 @@ package bucket
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -76,7 +77,7 @@ func (r *reconciliation) make(alias *contract.Alias) (Info, error) {
 		is, err := found(r.registry, name)
 		switch {
 		case errors.Is(err, ErrNotFound):
-			if _, err := c.check(); err != nil {
+			if err := c.check(); err != nil {
 				return Info{Config: c}, err
 			}
 			r.done.Created = append(r.done.Created, alias.Name)
@@ -185,7 +186,7 @@ func (s *Store) Bound(tenant, service, alias string) (*Bucket, error) {
 // that were adopted. It returns the buckets that are gone.
 func (s *Store) Revoke(ctx context.Context, tenant, service string) (gone []string, err error) {
 	if registry, err := s.registry(tenant); registry == nil || err != nil {
-		return nil, cmpErr(err, noContract(service))
+		return nil, cmp.Or[error](err, noContract(service))
 	}
 	list, err := s.List(ctx, tenant)
 	if err != nil {

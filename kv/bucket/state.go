@@ -107,7 +107,7 @@ func (w *watch) next(ctx context.Context, view *kv.View, after uint64) (list pla
 // bucket keeps it.
 func (w *watch) older(ctx context.Context, view *kv.View) iter.Seq2[kv.Record, error] {
 	return func(yield func(kv.Record, error) bool) {
-		for r, err := range view.Older(ctx, nil) {
+		for r, err := range view.Older(ctx) {
 			if err == nil && !w.filters.set.Match(r.Key) {
 				continue
 			}

@@ -1,6 +1,7 @@
 package bucket
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv"
-	"github.com/stoadb/stoa/kv/jsonschema"
 )
 
 // Options say how the buckets run. The zero Options are the defaults.
@@ -78,22 +78,23 @@ func (c *Config) rules() kv.Rules {
 }
 
 // check refuses what no bucket is, and fills what is 0.
-func (c *Config) check() (*jsonschema.Schema, error) {
+func (c *Config) check() error {
 	if err := checkName(c.Name); err != nil {
-		return nil, err
+		return err
 	}
 	if c.History == 0 {
 		c.History = 1
 	}
 	switch {
 	case c.History < 1 || c.History > MaxHistory:
-		return nil, invalid("history", "%d revisions of a key; a bucket keeps 1 to %d", c.History, MaxHistory)
+		return invalid("history", "%d revisions of a key; a bucket keeps 1 to %d", c.History, MaxHistory)
 	case c.TTL < 0 || c.TTL%time.Millisecond != 0:
-		return nil, invalid("ttl", "a time to live is whole milliseconds, and 0 is for ever")
+		return invalid("ttl", "a time to live is whole milliseconds, and 0 is for ever")
 	case c.MaxValue > MaxValue:
-		return nil, invalid("max_value", "a value has at most %d bytes", MaxValue)
+		return invalid("max_value", "a value has at most %d bytes", MaxValue)
 	}
-	return compile(c.Name, c.Schema)
+	_, err := compile(c.Name, c.Schema)
+	return err
 }
 
 func checkName(name string) error {
@@ -168,7 +169,7 @@ func (s *Store) registry(tenant string) (*kv.Space, error) {
 // Create makes a bucket, and the tenant, unless it is there. It returns ErrExists for a name
 // that a bucket has.
 func (s *Store) Create(ctx context.Context, tenant string, c Config) (Info, error) {
-	if _, err := c.check(); err != nil {
+	if err := c.check(); err != nil {
 		return Info{}, about(err, c.Name, "")
 	}
 	if tenant == "" {
@@ -256,8 +257,13 @@ func kept(tx *kv.Tx, name string) (n uint64, err error) {
 	return n, err
 }
 
+// getter is the registry, as it is or in a unit of work.
+type getter interface {
+	Get(key []byte) (kv.Record, error)
+}
+
 // found returns what the registry says of a bucket, or ErrNotFound.
-func found(registry *kv.Tx, name string) (Info, error) {
+func found(registry getter, name string) (Info, error) {
 	r, err := registry.Get(keyOf(name))
 	if errors.Is(err, kv.ErrNotFound) {
 		return Info{}, noBucket(name)
@@ -271,7 +277,7 @@ func found(registry *kv.Tx, name string) (Info, error) {
 // Drop removes a bucket and everything in it. It returns ErrNotFound.
 func (s *Store) Drop(ctx context.Context, tenant, name string) error {
 	if space, err := s.registry(tenant); space == nil || err != nil {
-		return cmpErr(err, noBucket(name))
+		return cmp.Or[error](err, noBucket(name))
 	}
 	err := s.change(ctx, tenant, func(w *kv.Work, registry *kv.Tx) error {
 		info, err := found(registry, name)
@@ -300,11 +306,11 @@ func (s *Store) drop(w *kv.Work, registry *kv.Tx, info *Info) error {
 // soon: older revisions that are too many, values that are too old. Values that are too long,
 // or do not hold to the schema, stay as they are. It returns ErrNotFound.
 func (s *Store) Alter(ctx context.Context, tenant string, c Config) (Info, error) {
-	if _, err := c.check(); err != nil {
+	if err := c.check(); err != nil {
 		return Info{}, about(err, c.Name, "")
 	}
 	if space, err := s.registry(tenant); space == nil || err != nil {
-		return Info{}, cmpErr(err, noBucket(c.Name))
+		return Info{}, cmp.Or[error](err, noBucket(c.Name))
 	}
 	var made Info
 	err := s.change(ctx, tenant, func(w *kv.Work, registry *kv.Tx) (err error) {
@@ -358,11 +364,4 @@ func (s *Store) List(ctx context.Context, tenant string) (list []Info, err error
 		list = append(list, info)
 	}
 	return list, nil
-}
-
-func cmpErr(err, other error) error {
-	if err != nil {
-		return err
-	}
-	return other
 }

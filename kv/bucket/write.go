@@ -173,6 +173,9 @@ func (w *Writer) expect(key string, revision uint64) error {
 }
 
 func (w *Writer) put(key string, value []byte, o PutOptions, keep bool) (uint64, error) {
+	if err := subject.Check(key); err != nil {
+		return 0, w.b.told(err, "")
+	}
 	if !o.Raw {
 		if err := w.b.Check(value); err != nil {
 			return 0, w.b.told(err, key)

@@ -21,6 +21,16 @@ type Schema struct {
 	laborious bool
 }
 
+// ParseSchema reads a schema by itself, as a contract's, under a name that errors call it by.
+// No file and no socket is opened, whatever it refers to.
+func ParseSchema(name string, text []byte) (*Schema, error) {
+	canonical, err := document.Canonical(text)
+	if err != nil {
+		return nil, err
+	}
+	return newSchema(name, canonical)
+}
+
 // newSchema makes a schema of canonical JSON.
 func newSchema(name string, text json.RawMessage) (*Schema, error) {
 	root := document.Decode(text)
