@@ -5,6 +5,7 @@ import (
 
 	"github.com/stoadb/stoa/cmd/stoa/internal/agents"
 	"github.com/stoadb/stoa/cmd/stoa/internal/blobs"
+	"github.com/stoadb/stoa/cmd/stoa/internal/buckets"
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/cmd/stoa/internal/contexts"
 	"github.com/stoadb/stoa/cmd/stoa/internal/daemon"
@@ -31,6 +32,7 @@ func addCommands(root *cobra.Command, p *cli.Process) {
 		{"Records", blobs.Commands(p)},
 		{"Contexts", contexts.Commands(p)},
 		{"Key-values", keyvalues.Commands(p)},
+		{"Key-values", buckets.Commands(p)},
 		{"Policy", policies.Commands(p)},
 		{"Tasks", tasks.Commands(p)},
 		{"Tasks", locks.Commands(p)},

@@ -13,6 +13,7 @@ var unasked = map[string]string{
 	"stoa record delete":          "one record, whose id stands in the command line",
 	"stoa task delete":            "one task, whose id stands in the command line",
 	"stoa approval policy delete": "one policy, whose id stands in the command line",
+	"stoa bucket delete":          "one value, whose key stands in the command line, and whose history stays",
 	"stoa restore":                "what it replaces it moves aside",
 	"stoa dag cursors":            "a cursor is a place, not data",
 	"stoa event group delete":     "a group is a place, and what is pending; its entries stay",
@@ -33,5 +34,6 @@ func TestWhatDestroysWantsYes(t *testing.T) {
 	}
 	require.Equal(t, map[string]bool{"stoa blob delete": true, "stoa context delete": true, "stoa dag seed": true, "stoa group delete": true,
 		"stoa group signing-keys": true, "stoa delete": true, "stoa put": true,
+		"stoa bucket alter": true, "stoa bucket drop": true, "stoa bucket purge-deletes": true, "stoa contract revoke": true,
 		"stoa import": true, "stoa kv tenants drop": true, "stoa policy drop": true, "stoa task import": true}, asks)
 }

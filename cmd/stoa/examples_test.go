@@ -105,13 +105,21 @@ stoa job enqueue archive --job waiting --tenant acme
 stoa lock acquire nightly --agent worker-1 --ttl 59m --tenant acme
 stoa lock acquire resource:database:main --agent worker-1 --ttl 59m --tenant acme
 stoa lock agent register worker-3 --tenant acme
+stoa bucket add notes --history 5 --tenant acme
+stoa bucket put notes github.42.title hello --tenant acme
+echo '{"service":"activity","schemas":{"Entry":{"type":"object","properties":{"who":{"type":"string"}},"required":["who"]}},"resources":{"kv":{"activity":{"purpose":"What was done","schema":{"schema":"Entry"}}}}}' > activity.json
+stoa contract propose activity.json --tenant acme
+stoa contract accept activity $(stoa contract digest activity.json) --tenant acme
+stoa contract reconcile activity --tenant acme
+sed -i 's/"purpose"/"history":5,"purpose"/' activity.json
+stoa contract propose activity.json --tenant acme
 echo 'HSET ade:task:t-redis:metadata author_id ann' > redis-commands.txt
 `
 
 // goesOn are the examples that run until somebody ends them: only their command line is
 // looked at here. outside are those that need what a test does not have.
 var (
-	goesOn  = regexp.MustCompile(`^stoa (serve|top|view)\b|^STOA_LOG_LEVEL=debug stoa serve|stoa (kv|record|setting|lock) watch|stoa event follow|--live`)
+	goesOn  = regexp.MustCompile(`^stoa (serve|top|view)\b|^STOA_LOG_LEVEL=debug stoa serve|stoa (kv|record|setting|lock|bucket) watch|stoa event follow|--live`)
 	outside = regexp.MustCompile(`curl|dot -T|man -l|xxd|stoa bench|completion|/usr/local|/run/stoa|/var/lib|/backup|^stoa (rekey|restore|salvage|import|export|checkpoint|wal|reopen)`)
 )
 
@@ -129,6 +137,7 @@ var before = map[string]string{
 	"stoa group leave kitchen":              "stoa group transfer kitchen bob",
 	"stoa put ContextIdentity":              "stoa delete ContextIdentity --context-id room --yes",
 	"stoa kv get logo":                      "stoa kv put logo --bytes @app.wasm --tenant acme",
+	"stoa bucket add notes":                 "stoa bucket drop notes --tenant acme --yes",
 	"stoa task complete":                    "stoa task apply t-approved --agent worker-1 --tenant acme",
 	"stoa kv del leader":                    "stoa kv put leader '\"me\"' --tenant acme",
 }
@@ -206,7 +215,7 @@ func TestExamplesWorkAsPasted(t *testing.T) {
 		case goesOn.MatchString(line), outside.MatchString(line):
 		case strings.Contains(line, "kv get logo"), strings.Contains(line, "--drop"), strings.Contains(line, "--peer"):
 			changing = append(changing, line)
-		case regexp.MustCompile(` (show|list|log|heads|graph|get|scan|stat|tree|ops|op|members|contexts|aliases|keys|voided|missing|pending|refused|proof|since|snapshot|status|stats|schema|decode|encode|version|inspect|hash|verify|equivocations|capabilities|cursors|ancestor|diff|history|lookup)\b`).MatchString(line):
+		case regexp.MustCompile(` (show|list|log|heads|graph|get|scan|stat|tree|ops|op|members|contexts|aliases|keys|voided|missing|pending|refused|proof|since|snapshot|status|stats|schema|decode|encode|version|inspect|hash|verify|equivocations|capabilities|cursors|ancestor|diff|history|lookup)\b|^stoa contract (plan|digest)`).MatchString(line):
 			first.must(line)
 		default:
 			changing = append(changing, line)

@@ -31,9 +31,9 @@ var idWords = map[string]string{
 
 // otherWords are those of all other arguments, with what may stand there.
 var otherWords = map[string]string{
-	"ACTION": "email.send", "AGENT": "cece", "ANSWER": "approve", "ANSWERS": "[]", "ARG": "x", "CAPABILITIES": "none", "CHANGES": "-", "COLLECTION": "intent", "COLUMN": "Group", "COMMAND": "true", "COMPLETED": "0", "DAY": "2025-11-30", "DIR": "", "DOCUMENT": "{}", "DST": "x", "EVENT": "{}", "FAILED": "0", "FILE": "x", "FILE|-": "-",
-	"FROM": "1", "TO": "2", "INTENT": "int-20251130-abc123", "INVITATION": "00", "JOB": "nightly", "JSON": "{}", "KEY": "k", "METHOD": "m", "NAME": "n", "NUMBER": "1", "OBJECT": "org:acme", "PATCH": "{}", "PAYLOAD": "{}", "POLICY": "open", "PREFIX": "p", "PREVIEW": "{}", "QUEUE": "archive", "REQUEST": "00", "REVIEWER": "ann",
-	"ENDPOINT": "tasks:create", "STREAM": "task", "CONSUMER": "a", "ENTRY": "1-1", "ROLE": "member", "SCOPE": "email.send", "SCORE": "1", "SESSION": "s-1", "SRC": "x", "STATE": "active", "TENANT": "acme", "TOKEN": "1", "USER": "ann", "VALUE": "1", "VERSION": "2", "|": "",
+	"ACTION": "email.send", "AGENT": "cece", "ANSWER": "approve", "ANSWERS": "[]", "ARG": "x", "BUCKET": "notes", "CAPABILITIES": "none", "CHANGES": "-", "COLLECTION": "intent", "COLUMN": "Group", "COMMAND": "true", "COMPLETED": "0", "DAY": "2025-11-30", "DIGEST": "d", "DIR": "", "DOCUMENT": "{}", "DST": "x", "EVENT": "{}", "FAILED": "0", "FILE": "x", "FILE|-": "-", "FILTER": "a.>",
+	"FROM": "1", "TO": "2", "INTENT": "int-20251130-abc123", "INVITATION": "00", "JOB": "nightly", "JSON": "{}", "KEY": "k", "METHOD": "m", "NAME": "n", "NUMBER": "1", "OBJECT": "org:acme", "PATCH": "{}", "PAYLOAD": "{}", "POLICY": "open", "PREFIX": "p", "PREVIEW": "{}", "QUEUE": "archive", "REQUEST": "00", "REVISION": "1", "REVIEWER": "ann",
+	"ENDPOINT": "tasks:create", "STREAM": "task", "CONSUMER": "a", "ENTRY": "1-1", "ROLE": "member", "SCOPE": "email.send", "SCORE": "1", "SERVICE": "activity", "SESSION": "s-1", "SRC": "x", "STATE": "active", "TENANT": "acme", "TOKEN": "1", "USER": "ann", "VALUE": "1", "VERSION": "2", "|": "",
 }
 
 // noIDArguments are arguments and flags that are whole ids though they stand where ids
@@ -96,7 +96,7 @@ var (
 		private-delete private-put put reason role seal-key-file seal-passphrase-file secret-peers seed-file socket status subject tenant tenant-map to type workload
 		key kind scope fragment seq index
 		agent author error error-details escalate-to factors on-timeout ip output-key permission priority resource result state tag task
-		at consumer job job-workers-off purpose source taken worker`)
+		at alias consumer job job-workers-off of-service purpose schema service source taken worker`)
 	noIDFlags = []string{"dag cursors --drop", "context private scan --from", "context state scan --from", "scan --key"}
 )
 

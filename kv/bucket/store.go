@@ -62,7 +62,7 @@ func New(store *kv.Store, o Options) (*Store, error) {
 
 // Config is what a bucket is to be.
 type Config struct {
-	Name     string        // lower-case letters, digits, _ and -, at most MaxName
+	Name     string        // letters, digits, _ and -, at most MaxName
 	History  int           // revisions of each key that are kept, the newest included; 0: 1
 	TTL      time.Duration // from its last write on that a key lasts; 0: for ever
 	MaxValue uint64        // bytes of a value; 0: MaxValue
