@@ -243,8 +243,9 @@ func (c *dishonestNetwork) openEnvelope(w *witness, found map[codec.Secret]bool,
 // so that nothing is anybody's by right; and members make up keys of their own.
 func TestNobodyOpensWhatWasSealedWithoutThem(t *testing.T) {
 	base := opening(t)
-	opened, closed := 0, 0
+	opened, closed, histories := 0, 0, 0
 	enginetest.Check(t, 25, func(t *rapid.T) {
+		histories++
 		c := newDishonestNetwork(t, base, "Z", "K", "L", "M", "A")
 		defer c.close()
 		for range rapid.IntRange(3, 12).Draw(t, "steps") {
@@ -275,8 +276,10 @@ func TestNobodyOpensWhatWasSealedWithoutThem(t *testing.T) {
 			}
 		}
 	})
-	require.Positive(t, opened, "nobody opens anything: the property says nothing")
-	require.Positive(t, closed, "nobody is ever gone: the property says nothing")
+	if histories >= 10 {
+		require.Positive(t, opened, "nobody opens anything: the property says nothing")
+		require.Positive(t, closed, "nobody is ever gone: the property says nothing")
+	}
 }
 
 // After whatever happened, the admin identity can act where it has the key, and its op
