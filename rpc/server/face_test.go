@@ -189,12 +189,7 @@ func TestCallsCountAlikeInBothFramings(t *testing.T) {
 }
 
 func TestSystemdIsNotified(t *testing.T) {
-	path := socketDir(t) + "/n"
-	ln, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	require.NoError(t, err)
-	defer ln.Close()
-	t.Setenv("NOTIFY_SOCKET", path)
-	t.Setenv("WATCHDOG_USEC", "20000")
+	ln := listenForNotifications(t)
 	d := start(t, nil, Options{})
 	next := func() string {
 		b := make([]byte, 64)
@@ -207,7 +202,43 @@ func TestSystemdIsNotified(t *testing.T) {
 	for !seen["READY=1"] || !seen["WATCHDOG=1"] {
 		seen[next()] = true
 	}
-	d.stop()
+	stopped := make(chan struct{})
+	go func() { d.stop(); close(stopped) }()
 	for next() != "STOPPING=1" {
 	}
+	for open := true; open; { // few are kept that nobody reads
+		_ = ln.SetReadDeadline(time.Now().Add(time.Millisecond))
+		_, _ = ln.Read(make([]byte, 64))
+		select {
+		case <-stopped:
+			open = false
+		default:
+		}
+	}
+}
+
+// listenForNotifications has the processes of the test notify it in place of systemd.
+func listenForNotifications(t *testing.T) *net.UnixConn {
+	path := socketDir(t) + "/n"
+	ln, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	require.NoError(t, err)
+	t.Cleanup(func() { ln.Close() })
+	t.Setenv("NOTIFY_SOCKET", path)
+	t.Setenv("WATCHDOG_USEC", "20000")
+	return ln
+}
+
+// A systemd that takes no notification holds up nobody.
+func TestSystemdThatDoesNotListen(t *testing.T) {
+	ln := listenForNotifications(t)
+	conn, err := net.DialUnix("unixgram", nil, ln.LocalAddr().(*net.UnixAddr))
+	require.NoError(t, err)
+	defer conn.Close()
+	for err == nil { // until no more are kept
+		require.NoError(t, conn.SetWriteDeadline(time.Now().Add(10*time.Millisecond)))
+		_, err = conn.Write([]byte("x"))
+	}
+	var timeout net.Error
+	require.ErrorAs(t, err, &timeout)
+	start(t, nil, Options{}).stop()
 }
