@@ -208,6 +208,8 @@ type (
 	BucketEntry = bucket.Entry
 	// BucketPutOptions are how a value is put.
 	BucketPutOptions = bucket.PutOptions
+	// BucketMergeOptions are how a value is changed in part.
+	BucketMergeOptions = bucket.MergeOptions
 	// BucketDeleteOptions are how a key is deleted, or purged.
 	BucketDeleteOptions = bucket.DeleteOptions
 	// BucketWatchOptions say what a watch tells.

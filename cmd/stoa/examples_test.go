@@ -111,6 +111,7 @@ echo '{"service":"activity","schemas":{"Entry":{"type":"object","properties":{"w
 stoa contract propose activity.json --tenant acme
 stoa contract accept activity $(stoa contract digest activity.json) --tenant acme
 stoa contract reconcile activity --tenant acme
+stoa bucket put activity a.1 '{"who":"ann"}' --service activity --tenant acme
 sed -i 's/"purpose"/"history":5,"purpose"/' activity.json
 stoa contract propose activity.json --tenant acme
 echo 'HSET ade:task:t-redis:metadata author_id ann' > redis-commands.txt

@@ -47,7 +47,7 @@ var noOffline = map[string]string{
 	"job schedule": "it writes", "job enqueue": "it writes", "job cancel": "it writes", "job retry": "it writes", "job lease": "it writes", "job extend": "it writes", "job complete": "it writes", "job fail": "it writes", "job work": "it writes",
 	"event publish": "it writes", "event read": "as a consumer it writes", "event follow": "a directory does not change", "event ack": "it writes", "event claim": "it writes",
 	"event group create": "it writes", "event group move": "it writes", "event group delete": "it writes",
-	"bucket add": "it writes", "bucket alter": "it writes", "bucket drop": "it writes", "bucket put": "it writes", "bucket create": "it writes", "bucket update": "it writes", "bucket delete": "it writes", "bucket purge": "it writes", "bucket touch": "it writes", "bucket purge-deletes": "it writes", "bucket watch": "a directory does not change",
+	"bucket add": "it writes", "bucket alter": "it writes", "bucket drop": "it writes", "bucket put": "it writes", "bucket create": "it writes", "bucket update": "it writes", "bucket merge": "it writes", "bucket delete": "it writes", "bucket purge": "it writes", "bucket touch": "it writes", "bucket purge-deletes": "it writes", "bucket watch": "a directory does not change",
 	"contract propose": "it writes", "contract accept": "it writes", "contract reject": "it writes", "contract reconcile": "it writes", "contract revoke": "it writes",
 	"lock acquire": "it writes", "lock renew": "it writes", "lock release": "it writes", "lock release-all": "it writes", "lock downgrade": "it writes", "lock run": "it writes",
 	"lock queue": "nobody waits in a directory", "lock watch": "a directory does not change",

@@ -2,6 +2,7 @@ package bucket_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -269,6 +270,67 @@ func TestT43T44T45Values(t *testing.T) {
 	e2, err := h.open("b").At("a", 1)
 	require.NoError(t, err)
 	require.Equal(t, "1234", string(e2.Value), "what is there is readable")
+}
+
+// What is no property of the patch stays; arrays are replaced, null removes.
+func TestT64Merge(t *testing.T) {
+	h := open(t)
+	b := h.bucket(Config{History: 3, MaxValue: 64})
+	_, err := b.Put(ctx, "a", []byte(`{ "deep":{"x":1,"y":[1,2]}, "gone":1, "stays":"s" }`), PutOptions{TTL: time.Minute})
+	require.NoError(t, err)
+	before, err := b.Get("a")
+	require.NoError(t, err)
+	revision, err := b.Merge(ctx, "a", []byte(`{"deep":{"y":[3],"z":{}},"gone":null}`), MergeOptions{})
+	require.NoError(t, err)
+	require.EqualValues(t, 2, revision)
+	e, err := b.Get("a")
+	require.NoError(t, err)
+	require.Equal(t, `{"deep":{"x":1,"y":[3],"z":{}},"stays":"s"}`, string(e.Value))
+	require.Equal(t, before.Expires, e.Expires, "it lasts as long as before")
+	_, err = b.Merge(ctx, "a", []byte(`{}`), MergeOptions{Expect: true, Revision: 1})
+	require.EqualValues(t, 2, h.refused(err, CodeRevisionMismatch).Revision)
+	_, err = b.Merge(ctx, "a", []byte(`{"deep":null}`), MergeOptions{Expect: true, Revision: 2, PutOptions: PutOptions{TTL: time.Second}})
+	require.NoError(t, err)
+	e, err = b.Get("a")
+	require.NoError(t, err)
+	require.Equal(t, `{"stays":"s"}`, string(e.Value))
+	require.True(t, e.Expires.Before(before.Expires))
+
+	for _, patch := range []string{"", "[]", "null", "{", `{"a":1,"a":2}`} {
+		_, err = b.Merge(ctx, "a", []byte(patch), MergeOptions{})
+		require.Equal(t, "patch", h.refused(err, CodeInvalidArgument).Field, patch)
+	}
+	_, err = b.Merge(ctx, "a", []byte(`{"long":"0123456789012345678901234567890123456789012345678901234"}`), MergeOptions{})
+	h.refused(err, CodeValueTooLarge)
+	_, err = b.Merge(ctx, "none", []byte(`{}`), MergeOptions{})
+	h.refused(err, CodeNotFound)
+	_, err = b.Merge(ctx, "no key", []byte(`{}`), MergeOptions{})
+	h.refused(err, CodeInvalidArgument)
+	for _, value := range []string{"", "text", "[]", "1"} {
+		at := h.put(b, "other", value)
+		_, err = b.Merge(ctx, "other", []byte(`{}`), MergeOptions{})
+		require.Equal(t, at, h.refused(err, CodeValidation).Revision, value)
+	}
+	_, err = b.Delete(ctx, "a", DeleteOptions{})
+	require.NoError(t, err)
+	_, err = b.Merge(ctx, "a", []byte(`{}`), MergeOptions{})
+	h.refused(err, CodeNotFound)
+}
+
+// What comes of it holds to the schema, or nothing does.
+func TestT64AMergeHoldsToTheSchema(t *testing.T) {
+	h := open(t)
+	b := h.bucket(Config{Schema: json.RawMessage(`{"type":"object","required":["who"]}`)})
+	h.put(b, "a", `{"who":"ann"}`)
+	_, err := b.Merge(ctx, "a", []byte(`{"who":null}`), MergeOptions{})
+	h.refused(err, CodeValidation)
+	_, err = b.Merge(ctx, "a", []byte(`{"did":"read"}`), MergeOptions{})
+	require.NoError(t, err)
+	_, err = b.Merge(ctx, "a", []byte(`{"who":null}`), MergeOptions{PutOptions: PutOptions{Raw: true}})
+	require.NoError(t, err)
+	e, err := b.Get("a")
+	require.NoError(t, err)
+	require.Equal(t, `{"did":"read"}`, string(e.Value))
 }
 
 func TestT46T47TimesToLiveOfABucket(t *testing.T) {

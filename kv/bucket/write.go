@@ -3,12 +3,14 @@ package bucket
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/bucket/subject"
+	"github.com/stoadb/stoa/kv/document"
 )
 
 // Forms of records say what a revision of a key is.
@@ -48,6 +50,23 @@ func (b *Bucket) Create(ctx context.Context, key string, value []byte, o PutOpti
 // have one. It returns ErrRevisionMismatch with the revision that the key is at.
 func (b *Bucket) Update(ctx context.Context, key string, value []byte, revision uint64, o PutOptions) (uint64, error) {
 	return b.do(ctx, key, o.Durability, func(w *Writer) (uint64, error) { return w.Update(key, value, revision, o) })
+}
+
+// MergeOptions are how a value is changed in part. The zero MergeOptions change it whatever
+// revision it is at, and it lasts as long as before.
+type MergeOptions struct {
+	PutOptions
+	Expect   bool // the key is to be at Revision
+	Revision uint64
+}
+
+// Merge changes what a merge patch (RFC 7386) has of a value, both JSON objects, and returns the
+// revision: a property of the patch that is null removes one, objects are merged in turn, and
+// all else takes the place of what was there. What it stores is in canonical form (RFC 8785). It
+// returns ErrNotFound for a key that has no value, ErrInvalidArgument for what is no patch,
+// ErrValidation for a value that is no JSON object, else as Update does.
+func (b *Bucket) Merge(ctx context.Context, key string, patch []byte, o MergeOptions) (uint64, error) {
+	return b.do(ctx, key, o.Durability, func(w *Writer) (uint64, error) { return w.Merge(key, patch, o) })
 }
 
 // DeleteOptions are how a key is deleted, or purged. The zero DeleteOptions do that whatever
@@ -135,6 +154,42 @@ func (w *Writer) Update(key string, value []byte, revision uint64, o PutOptions)
 		return 0, err
 	}
 	return w.put(key, value, o, true)
+}
+
+// Merge changes a value in part, as [Bucket.Merge] does.
+func (w *Writer) Merge(key string, patch []byte, o MergeOptions) (uint64, error) {
+	if o.Expect {
+		if err := w.expect(key, o.Revision); err != nil {
+			return 0, err
+		}
+	}
+	e, err := w.Get(key)
+	if err != nil {
+		return 0, err
+	}
+	change, fault := object(patch)
+	if fault != "" {
+		return 0, w.b.told(invalid("patch", "a patch is a JSON object, and this is none: %s", fault), key)
+	}
+	was, fault := object(e.Value)
+	if fault != "" {
+		refusal := refuse(CodeValidation, "value", "only a JSON object is changed in part, and the value is none: %s: put another", fault)
+		refusal.Revision = e.Revision
+		return 0, w.b.told(refusal, key)
+	}
+	return w.put(key, document.Merge(was, change), o.PutOptions, true)
+}
+
+// object returns the canonical form of a JSON object, or why it is none.
+func object(text []byte) (doc json.RawMessage, fault string) {
+	doc, err := document.Canonical(text)
+	switch {
+	case err != nil:
+		return nil, err.Error()
+	case document.Kind(doc) != '{':
+		return nil, "it is another JSON value"
+	}
+	return doc, ""
 }
 
 // Get returns what a key has as the unit of work leaves it; see [Bucket.Get].

@@ -84,6 +84,32 @@ func (b *Bucket) Update(ctx context.Context, key string, value []byte, revision 
 	return b.put(ctx, bucketPutting{Key: key, Value: value, Update: &revision, PutOptions: o})
 }
 
+// bucketMerging are the arguments of Merge.
+type bucketMerging struct {
+	inBucket
+	Key   string
+	Patch []byte
+	bucket.MergeOptions
+}
+
+var bucketMerge = op.New(op.Method{Number: 1312, Name: "Bucket.Merge", Access: op.AccessTenant, Brief: true},
+	func(ctx context.Context, s *bucket.Store, a *bucketMerging) (uint64, error) {
+		b, err := a.open(s)
+		if err != nil {
+			return 0, err
+		}
+		return b.Merge(ctx, a.Key, a.Patch, a.MergeOptions)
+	})
+
+// Merge changes what a merge patch (RFC 7386) has of a value, both JSON objects, and returns the
+// revision; see [bucket.Bucket.Merge].
+func (b *Bucket) Merge(ctx context.Context, key string, patch []byte, o bucket.MergeOptions) (uint64, error) {
+	if err := bucket.CheckTTL(o.TTL); err != nil {
+		return 0, err
+	}
+	return caller.Call(ctx, b.c, bucketMerge, bucketMerging{b.in, key, patch, o})
+}
+
 // bucketRemoving are the arguments of Delete and Purge.
 type bucketRemoving struct {
 	inBucket

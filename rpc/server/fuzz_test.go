@@ -350,6 +350,7 @@ func seedRequests(f *testing.F) {
 			&stoav1.BucketPutRequest{Tenant: tenant, Bucket: "a", Key: []byte("k"), Value: []byte("v"), Expect: &stoav1.BucketPutRequest_Update{Update: 1}, TtlMs: 5},
 			&stoav1.BucketDeleteRequest{Tenant: tenant, Bucket: "a", Key: []byte("k"), Expect: true},
 			&stoav1.BucketPurgeRequest{Tenant: tenant, Bucket: "a", Key: []byte("k")},
+			&stoav1.BucketMergeRequest{Tenant: tenant, Bucket: "a", Key: []byte("k"), Patch: []byte(`{"a":1}`), Expect: true, Revision: 1},
 			&stoav1.BucketTouchRequest{Tenant: tenant, Bucket: "a", Key: []byte("k"), TtlMs: 5},
 			&stoav1.BucketPurgeDeletesRequest{Tenant: tenant, Bucket: "a", All: true},
 			&stoav1.BucketCreateRequest{Tenant: tenant, Config: &stoav1.BucketConfig{Name: "b", History: 2, Schema: []byte("{}")}},

@@ -1971,6 +1971,188 @@ func (x *BucketTouchResponse) GetExpiresMs() uint64 {
 	return 0
 }
 
+// BucketMergeRequest changes a value in part.
+type BucketMergeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tenant.
+	Tenant []byte `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// As in Get.
+	Service string `protobuf:"bytes,2,opt,name=service,proto3" json:"service,omitempty"`
+	// As in Get.
+	Bucket string `protobuf:"bytes,3,opt,name=bucket,proto3" json:"bucket,omitempty"`
+	// As in Get.
+	Alias string `protobuf:"bytes,4,opt,name=alias,proto3" json:"alias,omitempty"`
+	// The key.
+	Key []byte `protobuf:"bytes,5,opt,name=key,proto3" json:"key,omitempty"`
+	// A merge patch (RFC 7386): a JSON object.
+	Patch []byte `protobuf:"bytes,6,opt,name=patch,proto3" json:"patch,omitempty"`
+	// As in Delete.
+	Expect bool `protobuf:"varint,7,opt,name=expect,proto3" json:"expect,omitempty"`
+	// As in Delete.
+	Revision uint64 `protobuf:"varint,8,opt,name=revision,proto3" json:"revision,omitempty"`
+	// How long the value lasts; 0: as before.
+	TtlMs uint64 `protobuf:"varint,9,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
+	// As in Put.
+	Raw bool `protobuf:"varint,10,opt,name=raw,proto3" json:"raw,omitempty"`
+	// When the write is acknowledged.
+	Durability    Durability `protobuf:"varint,11,opt,name=durability,proto3,enum=stoa.v1.Durability" json:"durability,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BucketMergeRequest) Reset() {
+	*x = BucketMergeRequest{}
+	mi := &file_stoa_v1_bucket_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BucketMergeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BucketMergeRequest) ProtoMessage() {}
+
+func (x *BucketMergeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_bucket_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BucketMergeRequest.ProtoReflect.Descriptor instead.
+func (*BucketMergeRequest) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *BucketMergeRequest) GetTenant() []byte {
+	if x != nil {
+		return x.Tenant
+	}
+	return nil
+}
+
+func (x *BucketMergeRequest) GetService() string {
+	if x != nil {
+		return x.Service
+	}
+	return ""
+}
+
+func (x *BucketMergeRequest) GetBucket() string {
+	if x != nil {
+		return x.Bucket
+	}
+	return ""
+}
+
+func (x *BucketMergeRequest) GetAlias() string {
+	if x != nil {
+		return x.Alias
+	}
+	return ""
+}
+
+func (x *BucketMergeRequest) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *BucketMergeRequest) GetPatch() []byte {
+	if x != nil {
+		return x.Patch
+	}
+	return nil
+}
+
+func (x *BucketMergeRequest) GetExpect() bool {
+	if x != nil {
+		return x.Expect
+	}
+	return false
+}
+
+func (x *BucketMergeRequest) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *BucketMergeRequest) GetTtlMs() uint64 {
+	if x != nil {
+		return x.TtlMs
+	}
+	return 0
+}
+
+func (x *BucketMergeRequest) GetRaw() bool {
+	if x != nil {
+		return x.Raw
+	}
+	return false
+}
+
+func (x *BucketMergeRequest) GetDurability() Durability {
+	if x != nil {
+		return x.Durability
+	}
+	return Durability_DURABILITY_UNSPECIFIED
+}
+
+// BucketMergeResponse is what it came to.
+type BucketMergeResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of the change.
+	Revision      uint64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BucketMergeResponse) Reset() {
+	*x = BucketMergeResponse{}
+	mi := &file_stoa_v1_bucket_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BucketMergeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BucketMergeResponse) ProtoMessage() {}
+
+func (x *BucketMergeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_bucket_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BucketMergeResponse.ProtoReflect.Descriptor instead.
+func (*BucketMergeResponse) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *BucketMergeResponse) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
 // BucketPurgeDeletesRequest removes old markers.
 type BucketPurgeDeletesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1992,7 +2174,7 @@ type BucketPurgeDeletesRequest struct {
 
 func (x *BucketPurgeDeletesRequest) Reset() {
 	*x = BucketPurgeDeletesRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[23]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2004,7 +2186,7 @@ func (x *BucketPurgeDeletesRequest) String() string {
 func (*BucketPurgeDeletesRequest) ProtoMessage() {}
 
 func (x *BucketPurgeDeletesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[23]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2017,7 +2199,7 @@ func (x *BucketPurgeDeletesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketPurgeDeletesRequest.ProtoReflect.Descriptor instead.
 func (*BucketPurgeDeletesRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{23}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *BucketPurgeDeletesRequest) GetTenant() []byte {
@@ -2073,7 +2255,7 @@ type BucketPurgeDeletesResponse struct {
 
 func (x *BucketPurgeDeletesResponse) Reset() {
 	*x = BucketPurgeDeletesResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[24]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2085,7 +2267,7 @@ func (x *BucketPurgeDeletesResponse) String() string {
 func (*BucketPurgeDeletesResponse) ProtoMessage() {}
 
 func (x *BucketPurgeDeletesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[24]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2098,7 +2280,7 @@ func (x *BucketPurgeDeletesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketPurgeDeletesResponse.ProtoReflect.Descriptor instead.
 func (*BucketPurgeDeletesResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{24}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *BucketPurgeDeletesResponse) GetRemoved() uint64 {
@@ -2121,7 +2303,7 @@ type BucketCreateRequest struct {
 
 func (x *BucketCreateRequest) Reset() {
 	*x = BucketCreateRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[25]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2133,7 +2315,7 @@ func (x *BucketCreateRequest) String() string {
 func (*BucketCreateRequest) ProtoMessage() {}
 
 func (x *BucketCreateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[25]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2146,7 +2328,7 @@ func (x *BucketCreateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketCreateRequest.ProtoReflect.Descriptor instead.
 func (*BucketCreateRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{25}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *BucketCreateRequest) GetTenant() []byte {
@@ -2174,7 +2356,7 @@ type BucketCreateResponse struct {
 
 func (x *BucketCreateResponse) Reset() {
 	*x = BucketCreateResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[26]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2186,7 +2368,7 @@ func (x *BucketCreateResponse) String() string {
 func (*BucketCreateResponse) ProtoMessage() {}
 
 func (x *BucketCreateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[26]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2199,7 +2381,7 @@ func (x *BucketCreateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketCreateResponse.ProtoReflect.Descriptor instead.
 func (*BucketCreateResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{26}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *BucketCreateResponse) GetBucket() *BucketInfo {
@@ -2222,7 +2404,7 @@ type BucketAlterRequest struct {
 
 func (x *BucketAlterRequest) Reset() {
 	*x = BucketAlterRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[27]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2234,7 +2416,7 @@ func (x *BucketAlterRequest) String() string {
 func (*BucketAlterRequest) ProtoMessage() {}
 
 func (x *BucketAlterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[27]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2247,7 +2429,7 @@ func (x *BucketAlterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketAlterRequest.ProtoReflect.Descriptor instead.
 func (*BucketAlterRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{27}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *BucketAlterRequest) GetTenant() []byte {
@@ -2275,7 +2457,7 @@ type BucketAlterResponse struct {
 
 func (x *BucketAlterResponse) Reset() {
 	*x = BucketAlterResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[28]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2287,7 +2469,7 @@ func (x *BucketAlterResponse) String() string {
 func (*BucketAlterResponse) ProtoMessage() {}
 
 func (x *BucketAlterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[28]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2300,7 +2482,7 @@ func (x *BucketAlterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketAlterResponse.ProtoReflect.Descriptor instead.
 func (*BucketAlterResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{28}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *BucketAlterResponse) GetBucket() *BucketInfo {
@@ -2323,7 +2505,7 @@ type BucketDropRequest struct {
 
 func (x *BucketDropRequest) Reset() {
 	*x = BucketDropRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[29]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2335,7 +2517,7 @@ func (x *BucketDropRequest) String() string {
 func (*BucketDropRequest) ProtoMessage() {}
 
 func (x *BucketDropRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[29]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2348,7 +2530,7 @@ func (x *BucketDropRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketDropRequest.ProtoReflect.Descriptor instead.
 func (*BucketDropRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{29}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *BucketDropRequest) GetTenant() []byte {
@@ -2374,7 +2556,7 @@ type BucketDropResponse struct {
 
 func (x *BucketDropResponse) Reset() {
 	*x = BucketDropResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[30]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2386,7 +2568,7 @@ func (x *BucketDropResponse) String() string {
 func (*BucketDropResponse) ProtoMessage() {}
 
 func (x *BucketDropResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[30]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2399,7 +2581,7 @@ func (x *BucketDropResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketDropResponse.ProtoReflect.Descriptor instead.
 func (*BucketDropResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{30}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{32}
 }
 
 // BucketListRequest asks for the buckets of a tenant.
@@ -2413,7 +2595,7 @@ type BucketListRequest struct {
 
 func (x *BucketListRequest) Reset() {
 	*x = BucketListRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[31]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2425,7 +2607,7 @@ func (x *BucketListRequest) String() string {
 func (*BucketListRequest) ProtoMessage() {}
 
 func (x *BucketListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[31]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2438,7 +2620,7 @@ func (x *BucketListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketListRequest.ProtoReflect.Descriptor instead.
 func (*BucketListRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{31}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *BucketListRequest) GetTenant() []byte {
@@ -2459,7 +2641,7 @@ type BucketListResponse struct {
 
 func (x *BucketListResponse) Reset() {
 	*x = BucketListResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[32]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2471,7 +2653,7 @@ func (x *BucketListResponse) String() string {
 func (*BucketListResponse) ProtoMessage() {}
 
 func (x *BucketListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[32]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2484,7 +2666,7 @@ func (x *BucketListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketListResponse.ProtoReflect.Descriptor instead.
 func (*BucketListResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{32}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *BucketListResponse) GetBuckets() []*BucketInfo {
@@ -2507,7 +2689,7 @@ type BucketProposeRequest struct {
 
 func (x *BucketProposeRequest) Reset() {
 	*x = BucketProposeRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[33]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2519,7 +2701,7 @@ func (x *BucketProposeRequest) String() string {
 func (*BucketProposeRequest) ProtoMessage() {}
 
 func (x *BucketProposeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[33]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2532,7 +2714,7 @@ func (x *BucketProposeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketProposeRequest.ProtoReflect.Descriptor instead.
 func (*BucketProposeRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{33}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *BucketProposeRequest) GetTenant() []byte {
@@ -2560,7 +2742,7 @@ type BucketProposeResponse struct {
 
 func (x *BucketProposeResponse) Reset() {
 	*x = BucketProposeResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[34]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2572,7 +2754,7 @@ func (x *BucketProposeResponse) String() string {
 func (*BucketProposeResponse) ProtoMessage() {}
 
 func (x *BucketProposeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[34]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2585,7 +2767,7 @@ func (x *BucketProposeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketProposeResponse.ProtoReflect.Descriptor instead.
 func (*BucketProposeResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{34}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *BucketProposeResponse) GetAuthority() []byte {
@@ -2608,7 +2790,7 @@ type BucketPlanRequest struct {
 
 func (x *BucketPlanRequest) Reset() {
 	*x = BucketPlanRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[35]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2620,7 +2802,7 @@ func (x *BucketPlanRequest) String() string {
 func (*BucketPlanRequest) ProtoMessage() {}
 
 func (x *BucketPlanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[35]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2633,7 +2815,7 @@ func (x *BucketPlanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketPlanRequest.ProtoReflect.Descriptor instead.
 func (*BucketPlanRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{35}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *BucketPlanRequest) GetTenant() []byte {
@@ -2661,7 +2843,7 @@ type BucketPlanResponse struct {
 
 func (x *BucketPlanResponse) Reset() {
 	*x = BucketPlanResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[36]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2673,7 +2855,7 @@ func (x *BucketPlanResponse) String() string {
 func (*BucketPlanResponse) ProtoMessage() {}
 
 func (x *BucketPlanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[36]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2686,7 +2868,7 @@ func (x *BucketPlanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketPlanResponse.ProtoReflect.Descriptor instead.
 func (*BucketPlanResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{36}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *BucketPlanResponse) GetPlan() []byte {
@@ -2713,7 +2895,7 @@ type BucketAcceptRequest struct {
 
 func (x *BucketAcceptRequest) Reset() {
 	*x = BucketAcceptRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[37]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2725,7 +2907,7 @@ func (x *BucketAcceptRequest) String() string {
 func (*BucketAcceptRequest) ProtoMessage() {}
 
 func (x *BucketAcceptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[37]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2738,7 +2920,7 @@ func (x *BucketAcceptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketAcceptRequest.ProtoReflect.Descriptor instead.
 func (*BucketAcceptRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{37}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *BucketAcceptRequest) GetTenant() []byte {
@@ -2780,7 +2962,7 @@ type BucketAcceptResponse struct {
 
 func (x *BucketAcceptResponse) Reset() {
 	*x = BucketAcceptResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[38]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2792,7 +2974,7 @@ func (x *BucketAcceptResponse) String() string {
 func (*BucketAcceptResponse) ProtoMessage() {}
 
 func (x *BucketAcceptResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[38]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2805,7 +2987,7 @@ func (x *BucketAcceptResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketAcceptResponse.ProtoReflect.Descriptor instead.
 func (*BucketAcceptResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{38}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *BucketAcceptResponse) GetAuthority() []byte {
@@ -2830,7 +3012,7 @@ type BucketRejectRequest struct {
 
 func (x *BucketRejectRequest) Reset() {
 	*x = BucketRejectRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[39]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2842,7 +3024,7 @@ func (x *BucketRejectRequest) String() string {
 func (*BucketRejectRequest) ProtoMessage() {}
 
 func (x *BucketRejectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[39]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2855,7 +3037,7 @@ func (x *BucketRejectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketRejectRequest.ProtoReflect.Descriptor instead.
 func (*BucketRejectRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{39}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *BucketRejectRequest) GetTenant() []byte {
@@ -2890,7 +3072,7 @@ type BucketRejectResponse struct {
 
 func (x *BucketRejectResponse) Reset() {
 	*x = BucketRejectResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[40]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2902,7 +3084,7 @@ func (x *BucketRejectResponse) String() string {
 func (*BucketRejectResponse) ProtoMessage() {}
 
 func (x *BucketRejectResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[40]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2915,7 +3097,7 @@ func (x *BucketRejectResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketRejectResponse.ProtoReflect.Descriptor instead.
 func (*BucketRejectResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{40}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *BucketRejectResponse) GetAuthority() []byte {
@@ -2938,7 +3120,7 @@ type BucketReconcileRequest struct {
 
 func (x *BucketReconcileRequest) Reset() {
 	*x = BucketReconcileRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[41]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2950,7 +3132,7 @@ func (x *BucketReconcileRequest) String() string {
 func (*BucketReconcileRequest) ProtoMessage() {}
 
 func (x *BucketReconcileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[41]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2963,7 +3145,7 @@ func (x *BucketReconcileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketReconcileRequest.ProtoReflect.Descriptor instead.
 func (*BucketReconcileRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{41}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *BucketReconcileRequest) GetTenant() []byte {
@@ -2999,7 +3181,7 @@ type BucketReconcileResponse struct {
 
 func (x *BucketReconcileResponse) Reset() {
 	*x = BucketReconcileResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[42]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3011,7 +3193,7 @@ func (x *BucketReconcileResponse) String() string {
 func (*BucketReconcileResponse) ProtoMessage() {}
 
 func (x *BucketReconcileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[42]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3024,7 +3206,7 @@ func (x *BucketReconcileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketReconcileResponse.ProtoReflect.Descriptor instead.
 func (*BucketReconcileResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{42}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *BucketReconcileResponse) GetAuthority() []byte {
@@ -3075,7 +3257,7 @@ type BucketRevokeRequest struct {
 
 func (x *BucketRevokeRequest) Reset() {
 	*x = BucketRevokeRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[43]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3087,7 +3269,7 @@ func (x *BucketRevokeRequest) String() string {
 func (*BucketRevokeRequest) ProtoMessage() {}
 
 func (x *BucketRevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[43]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3100,7 +3282,7 @@ func (x *BucketRevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketRevokeRequest.ProtoReflect.Descriptor instead.
 func (*BucketRevokeRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{43}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *BucketRevokeRequest) GetTenant() []byte {
@@ -3128,7 +3310,7 @@ type BucketRevokeResponse struct {
 
 func (x *BucketRevokeResponse) Reset() {
 	*x = BucketRevokeResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[44]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3140,7 +3322,7 @@ func (x *BucketRevokeResponse) String() string {
 func (*BucketRevokeResponse) ProtoMessage() {}
 
 func (x *BucketRevokeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[44]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3153,7 +3335,7 @@ func (x *BucketRevokeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketRevokeResponse.ProtoReflect.Descriptor instead.
 func (*BucketRevokeResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{44}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *BucketRevokeResponse) GetBuckets() []string {
@@ -3176,7 +3358,7 @@ type BucketAuthorityRequest struct {
 
 func (x *BucketAuthorityRequest) Reset() {
 	*x = BucketAuthorityRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[45]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3188,7 +3370,7 @@ func (x *BucketAuthorityRequest) String() string {
 func (*BucketAuthorityRequest) ProtoMessage() {}
 
 func (x *BucketAuthorityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[45]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3201,7 +3383,7 @@ func (x *BucketAuthorityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketAuthorityRequest.ProtoReflect.Descriptor instead.
 func (*BucketAuthorityRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{45}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *BucketAuthorityRequest) GetTenant() []byte {
@@ -3229,7 +3411,7 @@ type BucketAuthorityResponse struct {
 
 func (x *BucketAuthorityResponse) Reset() {
 	*x = BucketAuthorityResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[46]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3241,7 +3423,7 @@ func (x *BucketAuthorityResponse) String() string {
 func (*BucketAuthorityResponse) ProtoMessage() {}
 
 func (x *BucketAuthorityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[46]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3254,7 +3436,7 @@ func (x *BucketAuthorityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketAuthorityResponse.ProtoReflect.Descriptor instead.
 func (*BucketAuthorityResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{46}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *BucketAuthorityResponse) GetAuthority() []byte {
@@ -3275,7 +3457,7 @@ type BucketAuthoritiesRequest struct {
 
 func (x *BucketAuthoritiesRequest) Reset() {
 	*x = BucketAuthoritiesRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[47]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3287,7 +3469,7 @@ func (x *BucketAuthoritiesRequest) String() string {
 func (*BucketAuthoritiesRequest) ProtoMessage() {}
 
 func (x *BucketAuthoritiesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[47]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3300,7 +3482,7 @@ func (x *BucketAuthoritiesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketAuthoritiesRequest.ProtoReflect.Descriptor instead.
 func (*BucketAuthoritiesRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{47}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *BucketAuthoritiesRequest) GetTenant() []byte {
@@ -3321,7 +3503,7 @@ type BucketAuthoritiesResponse struct {
 
 func (x *BucketAuthoritiesResponse) Reset() {
 	*x = BucketAuthoritiesResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[48]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3333,7 +3515,7 @@ func (x *BucketAuthoritiesResponse) String() string {
 func (*BucketAuthoritiesResponse) ProtoMessage() {}
 
 func (x *BucketAuthoritiesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[48]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3346,7 +3528,7 @@ func (x *BucketAuthoritiesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketAuthoritiesResponse.ProtoReflect.Descriptor instead.
 func (*BucketAuthoritiesResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{48}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *BucketAuthoritiesResponse) GetAuthorities() [][]byte {
@@ -3505,7 +3687,24 @@ const file_stoa_v1_bucket_proto_rawDesc = "" +
 	"durability\"4\n" +
 	"\x13BucketTouchResponse\x12\x1d\n" +
 	"\n" +
-	"expires_ms\x18\x01 \x01(\x04R\texpiresMs\"\xa8\x01\n" +
+	"expires_ms\x18\x01 \x01(\x04R\texpiresMs\"\xae\x02\n" +
+	"\x12BucketMergeRequest\x12\x16\n" +
+	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12\x18\n" +
+	"\aservice\x18\x02 \x01(\tR\aservice\x12\x16\n" +
+	"\x06bucket\x18\x03 \x01(\tR\x06bucket\x12\x14\n" +
+	"\x05alias\x18\x04 \x01(\tR\x05alias\x12\x10\n" +
+	"\x03key\x18\x05 \x01(\fR\x03key\x12\x14\n" +
+	"\x05patch\x18\x06 \x01(\fR\x05patch\x12\x16\n" +
+	"\x06expect\x18\a \x01(\bR\x06expect\x12\x1a\n" +
+	"\brevision\x18\b \x01(\x04R\brevision\x12\x15\n" +
+	"\x06ttl_ms\x18\t \x01(\x04R\x05ttlMs\x12\x10\n" +
+	"\x03raw\x18\n" +
+	" \x01(\bR\x03raw\x123\n" +
+	"\n" +
+	"durability\x18\v \x01(\x0e2\x13.stoa.v1.DurabilityR\n" +
+	"durability\"1\n" +
+	"\x13BucketMergeResponse\x12\x1a\n" +
+	"\brevision\x18\x01 \x01(\x04R\brevision\"\xa8\x01\n" +
 	"\x19BucketPurgeDeletesRequest\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\fR\x06tenant\x12\x18\n" +
 	"\aservice\x18\x02 \x01(\tR\aservice\x12\x16\n" +
@@ -3590,7 +3789,7 @@ const file_stoa_v1_bucket_proto_rawDesc = "" +
 	"\x17BUCKET_EVENT_KIND_ENTRY\x10\x01\x12\x1f\n" +
 	"\x1bBUCKET_EVENT_KIND_INIT_DONE\x10\x02\x12\x1c\n" +
 	"\x18BUCKET_EVENT_KIND_RESYNC\x10\x03\x12\x1b\n" +
-	"\x17BUCKET_EVENT_KIND_ERROR\x10\x042\xe6\f\n" +
+	"\x17BUCKET_EVENT_KIND_ERROR\x10\x042\xaa\r\n" +
 	"\x06Bucket\x12<\n" +
 	"\x03Get\x12\x19.stoa.v1.BucketGetRequest\x1a\x1a.stoa.v1.BucketGetResponse\x129\n" +
 	"\x02At\x12\x18.stoa.v1.BucketAtRequest\x1a\x19.stoa.v1.BucketAtResponse\x12J\n" +
@@ -3601,7 +3800,8 @@ const file_stoa_v1_bucket_proto_rawDesc = "" +
 	"\x03Put\x12\x19.stoa.v1.BucketPutRequest\x1a\x1a.stoa.v1.BucketPutResponse\x12E\n" +
 	"\x06Delete\x12\x1c.stoa.v1.BucketDeleteRequest\x1a\x1d.stoa.v1.BucketDeleteResponse\x12B\n" +
 	"\x05Purge\x12\x1b.stoa.v1.BucketPurgeRequest\x1a\x1c.stoa.v1.BucketPurgeResponse\x12B\n" +
-	"\x05Touch\x12\x1b.stoa.v1.BucketTouchRequest\x1a\x1c.stoa.v1.BucketTouchResponse\x12W\n" +
+	"\x05Touch\x12\x1b.stoa.v1.BucketTouchRequest\x1a\x1c.stoa.v1.BucketTouchResponse\x12B\n" +
+	"\x05Merge\x12\x1b.stoa.v1.BucketMergeRequest\x1a\x1c.stoa.v1.BucketMergeResponse\x12W\n" +
 	"\fPurgeDeletes\x12\".stoa.v1.BucketPurgeDeletesRequest\x1a#.stoa.v1.BucketPurgeDeletesResponse\x12E\n" +
 	"\x06Create\x12\x1c.stoa.v1.BucketCreateRequest\x1a\x1d.stoa.v1.BucketCreateResponse\x12B\n" +
 	"\x05Alter\x12\x1b.stoa.v1.BucketAlterRequest\x1a\x1c.stoa.v1.BucketAlterResponse\x12?\n" +
@@ -3629,7 +3829,7 @@ func file_stoa_v1_bucket_proto_rawDescGZIP() []byte {
 }
 
 var file_stoa_v1_bucket_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_stoa_v1_bucket_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_stoa_v1_bucket_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
 var file_stoa_v1_bucket_proto_goTypes = []any{
 	(BucketOp)(0),                      // 0: stoa.v1.BucketOp
 	(BucketEventKind)(0),               // 1: stoa.v1.BucketEventKind
@@ -3656,34 +3856,36 @@ var file_stoa_v1_bucket_proto_goTypes = []any{
 	(*BucketPurgeResponse)(nil),        // 22: stoa.v1.BucketPurgeResponse
 	(*BucketTouchRequest)(nil),         // 23: stoa.v1.BucketTouchRequest
 	(*BucketTouchResponse)(nil),        // 24: stoa.v1.BucketTouchResponse
-	(*BucketPurgeDeletesRequest)(nil),  // 25: stoa.v1.BucketPurgeDeletesRequest
-	(*BucketPurgeDeletesResponse)(nil), // 26: stoa.v1.BucketPurgeDeletesResponse
-	(*BucketCreateRequest)(nil),        // 27: stoa.v1.BucketCreateRequest
-	(*BucketCreateResponse)(nil),       // 28: stoa.v1.BucketCreateResponse
-	(*BucketAlterRequest)(nil),         // 29: stoa.v1.BucketAlterRequest
-	(*BucketAlterResponse)(nil),        // 30: stoa.v1.BucketAlterResponse
-	(*BucketDropRequest)(nil),          // 31: stoa.v1.BucketDropRequest
-	(*BucketDropResponse)(nil),         // 32: stoa.v1.BucketDropResponse
-	(*BucketListRequest)(nil),          // 33: stoa.v1.BucketListRequest
-	(*BucketListResponse)(nil),         // 34: stoa.v1.BucketListResponse
-	(*BucketProposeRequest)(nil),       // 35: stoa.v1.BucketProposeRequest
-	(*BucketProposeResponse)(nil),      // 36: stoa.v1.BucketProposeResponse
-	(*BucketPlanRequest)(nil),          // 37: stoa.v1.BucketPlanRequest
-	(*BucketPlanResponse)(nil),         // 38: stoa.v1.BucketPlanResponse
-	(*BucketAcceptRequest)(nil),        // 39: stoa.v1.BucketAcceptRequest
-	(*BucketAcceptResponse)(nil),       // 40: stoa.v1.BucketAcceptResponse
-	(*BucketRejectRequest)(nil),        // 41: stoa.v1.BucketRejectRequest
-	(*BucketRejectResponse)(nil),       // 42: stoa.v1.BucketRejectResponse
-	(*BucketReconcileRequest)(nil),     // 43: stoa.v1.BucketReconcileRequest
-	(*BucketReconcileResponse)(nil),    // 44: stoa.v1.BucketReconcileResponse
-	(*BucketRevokeRequest)(nil),        // 45: stoa.v1.BucketRevokeRequest
-	(*BucketRevokeResponse)(nil),       // 46: stoa.v1.BucketRevokeResponse
-	(*BucketAuthorityRequest)(nil),     // 47: stoa.v1.BucketAuthorityRequest
-	(*BucketAuthorityResponse)(nil),    // 48: stoa.v1.BucketAuthorityResponse
-	(*BucketAuthoritiesRequest)(nil),   // 49: stoa.v1.BucketAuthoritiesRequest
-	(*BucketAuthoritiesResponse)(nil),  // 50: stoa.v1.BucketAuthoritiesResponse
-	(*Error)(nil),                      // 51: stoa.v1.Error
-	(Durability)(0),                    // 52: stoa.v1.Durability
+	(*BucketMergeRequest)(nil),         // 25: stoa.v1.BucketMergeRequest
+	(*BucketMergeResponse)(nil),        // 26: stoa.v1.BucketMergeResponse
+	(*BucketPurgeDeletesRequest)(nil),  // 27: stoa.v1.BucketPurgeDeletesRequest
+	(*BucketPurgeDeletesResponse)(nil), // 28: stoa.v1.BucketPurgeDeletesResponse
+	(*BucketCreateRequest)(nil),        // 29: stoa.v1.BucketCreateRequest
+	(*BucketCreateResponse)(nil),       // 30: stoa.v1.BucketCreateResponse
+	(*BucketAlterRequest)(nil),         // 31: stoa.v1.BucketAlterRequest
+	(*BucketAlterResponse)(nil),        // 32: stoa.v1.BucketAlterResponse
+	(*BucketDropRequest)(nil),          // 33: stoa.v1.BucketDropRequest
+	(*BucketDropResponse)(nil),         // 34: stoa.v1.BucketDropResponse
+	(*BucketListRequest)(nil),          // 35: stoa.v1.BucketListRequest
+	(*BucketListResponse)(nil),         // 36: stoa.v1.BucketListResponse
+	(*BucketProposeRequest)(nil),       // 37: stoa.v1.BucketProposeRequest
+	(*BucketProposeResponse)(nil),      // 38: stoa.v1.BucketProposeResponse
+	(*BucketPlanRequest)(nil),          // 39: stoa.v1.BucketPlanRequest
+	(*BucketPlanResponse)(nil),         // 40: stoa.v1.BucketPlanResponse
+	(*BucketAcceptRequest)(nil),        // 41: stoa.v1.BucketAcceptRequest
+	(*BucketAcceptResponse)(nil),       // 42: stoa.v1.BucketAcceptResponse
+	(*BucketRejectRequest)(nil),        // 43: stoa.v1.BucketRejectRequest
+	(*BucketRejectResponse)(nil),       // 44: stoa.v1.BucketRejectResponse
+	(*BucketReconcileRequest)(nil),     // 45: stoa.v1.BucketReconcileRequest
+	(*BucketReconcileResponse)(nil),    // 46: stoa.v1.BucketReconcileResponse
+	(*BucketRevokeRequest)(nil),        // 47: stoa.v1.BucketRevokeRequest
+	(*BucketRevokeResponse)(nil),       // 48: stoa.v1.BucketRevokeResponse
+	(*BucketAuthorityRequest)(nil),     // 49: stoa.v1.BucketAuthorityRequest
+	(*BucketAuthorityResponse)(nil),    // 50: stoa.v1.BucketAuthorityResponse
+	(*BucketAuthoritiesRequest)(nil),   // 51: stoa.v1.BucketAuthoritiesRequest
+	(*BucketAuthoritiesResponse)(nil),  // 52: stoa.v1.BucketAuthoritiesResponse
+	(*Error)(nil),                      // 53: stoa.v1.Error
+	(Durability)(0),                    // 54: stoa.v1.Durability
 }
 var file_stoa_v1_bucket_proto_depIdxs = []int32{
 	0,  // 0: stoa.v1.BucketEntry.op:type_name -> stoa.v1.BucketOp
@@ -3693,68 +3895,71 @@ var file_stoa_v1_bucket_proto_depIdxs = []int32{
 	2,  // 4: stoa.v1.BucketHistoryResponse.entries:type_name -> stoa.v1.BucketEntry
 	1,  // 5: stoa.v1.BucketWatchResponse.kind:type_name -> stoa.v1.BucketEventKind
 	2,  // 6: stoa.v1.BucketWatchResponse.entry:type_name -> stoa.v1.BucketEntry
-	51, // 7: stoa.v1.BucketWatchResponse.err:type_name -> stoa.v1.Error
+	53, // 7: stoa.v1.BucketWatchResponse.err:type_name -> stoa.v1.Error
 	4,  // 8: stoa.v1.BucketStatusResponse.info:type_name -> stoa.v1.BucketInfo
-	52, // 9: stoa.v1.BucketPutRequest.durability:type_name -> stoa.v1.Durability
-	52, // 10: stoa.v1.BucketDeleteRequest.durability:type_name -> stoa.v1.Durability
-	52, // 11: stoa.v1.BucketPurgeRequest.durability:type_name -> stoa.v1.Durability
-	52, // 12: stoa.v1.BucketTouchRequest.durability:type_name -> stoa.v1.Durability
-	3,  // 13: stoa.v1.BucketCreateRequest.config:type_name -> stoa.v1.BucketConfig
-	4,  // 14: stoa.v1.BucketCreateResponse.bucket:type_name -> stoa.v1.BucketInfo
-	3,  // 15: stoa.v1.BucketAlterRequest.config:type_name -> stoa.v1.BucketConfig
-	4,  // 16: stoa.v1.BucketAlterResponse.bucket:type_name -> stoa.v1.BucketInfo
-	4,  // 17: stoa.v1.BucketListResponse.buckets:type_name -> stoa.v1.BucketInfo
-	5,  // 18: stoa.v1.Bucket.Get:input_type -> stoa.v1.BucketGetRequest
-	7,  // 19: stoa.v1.Bucket.At:input_type -> stoa.v1.BucketAtRequest
-	9,  // 20: stoa.v1.Bucket.History:input_type -> stoa.v1.BucketHistoryRequest
-	11, // 21: stoa.v1.Bucket.Keys:input_type -> stoa.v1.BucketKeysRequest
-	13, // 22: stoa.v1.Bucket.Watch:input_type -> stoa.v1.BucketWatchRequest
-	15, // 23: stoa.v1.Bucket.Status:input_type -> stoa.v1.BucketStatusRequest
-	17, // 24: stoa.v1.Bucket.Put:input_type -> stoa.v1.BucketPutRequest
-	19, // 25: stoa.v1.Bucket.Delete:input_type -> stoa.v1.BucketDeleteRequest
-	21, // 26: stoa.v1.Bucket.Purge:input_type -> stoa.v1.BucketPurgeRequest
-	23, // 27: stoa.v1.Bucket.Touch:input_type -> stoa.v1.BucketTouchRequest
-	25, // 28: stoa.v1.Bucket.PurgeDeletes:input_type -> stoa.v1.BucketPurgeDeletesRequest
-	27, // 29: stoa.v1.Bucket.Create:input_type -> stoa.v1.BucketCreateRequest
-	29, // 30: stoa.v1.Bucket.Alter:input_type -> stoa.v1.BucketAlterRequest
-	31, // 31: stoa.v1.Bucket.Drop:input_type -> stoa.v1.BucketDropRequest
-	33, // 32: stoa.v1.Bucket.List:input_type -> stoa.v1.BucketListRequest
-	35, // 33: stoa.v1.Bucket.Propose:input_type -> stoa.v1.BucketProposeRequest
-	37, // 34: stoa.v1.Bucket.Plan:input_type -> stoa.v1.BucketPlanRequest
-	39, // 35: stoa.v1.Bucket.Accept:input_type -> stoa.v1.BucketAcceptRequest
-	41, // 36: stoa.v1.Bucket.Reject:input_type -> stoa.v1.BucketRejectRequest
-	43, // 37: stoa.v1.Bucket.Reconcile:input_type -> stoa.v1.BucketReconcileRequest
-	45, // 38: stoa.v1.Bucket.Revoke:input_type -> stoa.v1.BucketRevokeRequest
-	47, // 39: stoa.v1.Bucket.Authority:input_type -> stoa.v1.BucketAuthorityRequest
-	49, // 40: stoa.v1.Bucket.Authorities:input_type -> stoa.v1.BucketAuthoritiesRequest
-	6,  // 41: stoa.v1.Bucket.Get:output_type -> stoa.v1.BucketGetResponse
-	8,  // 42: stoa.v1.Bucket.At:output_type -> stoa.v1.BucketAtResponse
-	10, // 43: stoa.v1.Bucket.History:output_type -> stoa.v1.BucketHistoryResponse
-	12, // 44: stoa.v1.Bucket.Keys:output_type -> stoa.v1.BucketKeysResponse
-	14, // 45: stoa.v1.Bucket.Watch:output_type -> stoa.v1.BucketWatchResponse
-	16, // 46: stoa.v1.Bucket.Status:output_type -> stoa.v1.BucketStatusResponse
-	18, // 47: stoa.v1.Bucket.Put:output_type -> stoa.v1.BucketPutResponse
-	20, // 48: stoa.v1.Bucket.Delete:output_type -> stoa.v1.BucketDeleteResponse
-	22, // 49: stoa.v1.Bucket.Purge:output_type -> stoa.v1.BucketPurgeResponse
-	24, // 50: stoa.v1.Bucket.Touch:output_type -> stoa.v1.BucketTouchResponse
-	26, // 51: stoa.v1.Bucket.PurgeDeletes:output_type -> stoa.v1.BucketPurgeDeletesResponse
-	28, // 52: stoa.v1.Bucket.Create:output_type -> stoa.v1.BucketCreateResponse
-	30, // 53: stoa.v1.Bucket.Alter:output_type -> stoa.v1.BucketAlterResponse
-	32, // 54: stoa.v1.Bucket.Drop:output_type -> stoa.v1.BucketDropResponse
-	34, // 55: stoa.v1.Bucket.List:output_type -> stoa.v1.BucketListResponse
-	36, // 56: stoa.v1.Bucket.Propose:output_type -> stoa.v1.BucketProposeResponse
-	38, // 57: stoa.v1.Bucket.Plan:output_type -> stoa.v1.BucketPlanResponse
-	40, // 58: stoa.v1.Bucket.Accept:output_type -> stoa.v1.BucketAcceptResponse
-	42, // 59: stoa.v1.Bucket.Reject:output_type -> stoa.v1.BucketRejectResponse
-	44, // 60: stoa.v1.Bucket.Reconcile:output_type -> stoa.v1.BucketReconcileResponse
-	46, // 61: stoa.v1.Bucket.Revoke:output_type -> stoa.v1.BucketRevokeResponse
-	48, // 62: stoa.v1.Bucket.Authority:output_type -> stoa.v1.BucketAuthorityResponse
-	50, // 63: stoa.v1.Bucket.Authorities:output_type -> stoa.v1.BucketAuthoritiesResponse
-	41, // [41:64] is the sub-list for method output_type
-	18, // [18:41] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	54, // 9: stoa.v1.BucketPutRequest.durability:type_name -> stoa.v1.Durability
+	54, // 10: stoa.v1.BucketDeleteRequest.durability:type_name -> stoa.v1.Durability
+	54, // 11: stoa.v1.BucketPurgeRequest.durability:type_name -> stoa.v1.Durability
+	54, // 12: stoa.v1.BucketTouchRequest.durability:type_name -> stoa.v1.Durability
+	54, // 13: stoa.v1.BucketMergeRequest.durability:type_name -> stoa.v1.Durability
+	3,  // 14: stoa.v1.BucketCreateRequest.config:type_name -> stoa.v1.BucketConfig
+	4,  // 15: stoa.v1.BucketCreateResponse.bucket:type_name -> stoa.v1.BucketInfo
+	3,  // 16: stoa.v1.BucketAlterRequest.config:type_name -> stoa.v1.BucketConfig
+	4,  // 17: stoa.v1.BucketAlterResponse.bucket:type_name -> stoa.v1.BucketInfo
+	4,  // 18: stoa.v1.BucketListResponse.buckets:type_name -> stoa.v1.BucketInfo
+	5,  // 19: stoa.v1.Bucket.Get:input_type -> stoa.v1.BucketGetRequest
+	7,  // 20: stoa.v1.Bucket.At:input_type -> stoa.v1.BucketAtRequest
+	9,  // 21: stoa.v1.Bucket.History:input_type -> stoa.v1.BucketHistoryRequest
+	11, // 22: stoa.v1.Bucket.Keys:input_type -> stoa.v1.BucketKeysRequest
+	13, // 23: stoa.v1.Bucket.Watch:input_type -> stoa.v1.BucketWatchRequest
+	15, // 24: stoa.v1.Bucket.Status:input_type -> stoa.v1.BucketStatusRequest
+	17, // 25: stoa.v1.Bucket.Put:input_type -> stoa.v1.BucketPutRequest
+	19, // 26: stoa.v1.Bucket.Delete:input_type -> stoa.v1.BucketDeleteRequest
+	21, // 27: stoa.v1.Bucket.Purge:input_type -> stoa.v1.BucketPurgeRequest
+	23, // 28: stoa.v1.Bucket.Touch:input_type -> stoa.v1.BucketTouchRequest
+	25, // 29: stoa.v1.Bucket.Merge:input_type -> stoa.v1.BucketMergeRequest
+	27, // 30: stoa.v1.Bucket.PurgeDeletes:input_type -> stoa.v1.BucketPurgeDeletesRequest
+	29, // 31: stoa.v1.Bucket.Create:input_type -> stoa.v1.BucketCreateRequest
+	31, // 32: stoa.v1.Bucket.Alter:input_type -> stoa.v1.BucketAlterRequest
+	33, // 33: stoa.v1.Bucket.Drop:input_type -> stoa.v1.BucketDropRequest
+	35, // 34: stoa.v1.Bucket.List:input_type -> stoa.v1.BucketListRequest
+	37, // 35: stoa.v1.Bucket.Propose:input_type -> stoa.v1.BucketProposeRequest
+	39, // 36: stoa.v1.Bucket.Plan:input_type -> stoa.v1.BucketPlanRequest
+	41, // 37: stoa.v1.Bucket.Accept:input_type -> stoa.v1.BucketAcceptRequest
+	43, // 38: stoa.v1.Bucket.Reject:input_type -> stoa.v1.BucketRejectRequest
+	45, // 39: stoa.v1.Bucket.Reconcile:input_type -> stoa.v1.BucketReconcileRequest
+	47, // 40: stoa.v1.Bucket.Revoke:input_type -> stoa.v1.BucketRevokeRequest
+	49, // 41: stoa.v1.Bucket.Authority:input_type -> stoa.v1.BucketAuthorityRequest
+	51, // 42: stoa.v1.Bucket.Authorities:input_type -> stoa.v1.BucketAuthoritiesRequest
+	6,  // 43: stoa.v1.Bucket.Get:output_type -> stoa.v1.BucketGetResponse
+	8,  // 44: stoa.v1.Bucket.At:output_type -> stoa.v1.BucketAtResponse
+	10, // 45: stoa.v1.Bucket.History:output_type -> stoa.v1.BucketHistoryResponse
+	12, // 46: stoa.v1.Bucket.Keys:output_type -> stoa.v1.BucketKeysResponse
+	14, // 47: stoa.v1.Bucket.Watch:output_type -> stoa.v1.BucketWatchResponse
+	16, // 48: stoa.v1.Bucket.Status:output_type -> stoa.v1.BucketStatusResponse
+	18, // 49: stoa.v1.Bucket.Put:output_type -> stoa.v1.BucketPutResponse
+	20, // 50: stoa.v1.Bucket.Delete:output_type -> stoa.v1.BucketDeleteResponse
+	22, // 51: stoa.v1.Bucket.Purge:output_type -> stoa.v1.BucketPurgeResponse
+	24, // 52: stoa.v1.Bucket.Touch:output_type -> stoa.v1.BucketTouchResponse
+	26, // 53: stoa.v1.Bucket.Merge:output_type -> stoa.v1.BucketMergeResponse
+	28, // 54: stoa.v1.Bucket.PurgeDeletes:output_type -> stoa.v1.BucketPurgeDeletesResponse
+	30, // 55: stoa.v1.Bucket.Create:output_type -> stoa.v1.BucketCreateResponse
+	32, // 56: stoa.v1.Bucket.Alter:output_type -> stoa.v1.BucketAlterResponse
+	34, // 57: stoa.v1.Bucket.Drop:output_type -> stoa.v1.BucketDropResponse
+	36, // 58: stoa.v1.Bucket.List:output_type -> stoa.v1.BucketListResponse
+	38, // 59: stoa.v1.Bucket.Propose:output_type -> stoa.v1.BucketProposeResponse
+	40, // 60: stoa.v1.Bucket.Plan:output_type -> stoa.v1.BucketPlanResponse
+	42, // 61: stoa.v1.Bucket.Accept:output_type -> stoa.v1.BucketAcceptResponse
+	44, // 62: stoa.v1.Bucket.Reject:output_type -> stoa.v1.BucketRejectResponse
+	46, // 63: stoa.v1.Bucket.Reconcile:output_type -> stoa.v1.BucketReconcileResponse
+	48, // 64: stoa.v1.Bucket.Revoke:output_type -> stoa.v1.BucketRevokeResponse
+	50, // 65: stoa.v1.Bucket.Authority:output_type -> stoa.v1.BucketAuthorityResponse
+	52, // 66: stoa.v1.Bucket.Authorities:output_type -> stoa.v1.BucketAuthoritiesResponse
+	43, // [43:67] is the sub-list for method output_type
+	19, // [19:43] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_stoa_v1_bucket_proto_init() }
@@ -3775,7 +3980,7 @@ func file_stoa_v1_bucket_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_stoa_v1_bucket_proto_rawDesc), len(file_stoa_v1_bucket_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   49,
+			NumMessages:   51,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -29,6 +29,7 @@ const (
 	Bucket_Delete_FullMethodName       = "/stoa.v1.Bucket/Delete"
 	Bucket_Purge_FullMethodName        = "/stoa.v1.Bucket/Purge"
 	Bucket_Touch_FullMethodName        = "/stoa.v1.Bucket/Touch"
+	Bucket_Merge_FullMethodName        = "/stoa.v1.Bucket/Merge"
 	Bucket_PurgeDeletes_FullMethodName = "/stoa.v1.Bucket/PurgeDeletes"
 	Bucket_Create_FullMethodName       = "/stoa.v1.Bucket/Create"
 	Bucket_Alter_FullMethodName        = "/stoa.v1.Bucket/Alter"
@@ -77,6 +78,8 @@ type BucketClient interface {
 	Purge(ctx context.Context, in *BucketPurgeRequest, opts ...grpc.CallOption) (*BucketPurgeResponse, error)
 	// Touch sets how long a value lasts from now on.
 	Touch(ctx context.Context, in *BucketTouchRequest, opts ...grpc.CallOption) (*BucketTouchResponse, error)
+	// Merge changes a value in part.
+	Merge(ctx context.Context, in *BucketMergeRequest, opts ...grpc.CallOption) (*BucketMergeResponse, error)
 	// PurgeDeletes removes old markers, and what is kept before them.
 	PurgeDeletes(ctx context.Context, in *BucketPurgeDeletesRequest, opts ...grpc.CallOption) (*BucketPurgeDeletesResponse, error)
 	// Create makes a bucket that belongs to nobody, or as a contract would.
@@ -234,6 +237,16 @@ func (c *bucketClient) Touch(ctx context.Context, in *BucketTouchRequest, opts .
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(BucketTouchResponse)
 	err := c.cc.Invoke(ctx, Bucket_Touch_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *bucketClient) Merge(ctx context.Context, in *BucketMergeRequest, opts ...grpc.CallOption) (*BucketMergeResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(BucketMergeResponse)
+	err := c.cc.Invoke(ctx, Bucket_Merge_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -403,6 +416,8 @@ type BucketServer interface {
 	Purge(context.Context, *BucketPurgeRequest) (*BucketPurgeResponse, error)
 	// Touch sets how long a value lasts from now on.
 	Touch(context.Context, *BucketTouchRequest) (*BucketTouchResponse, error)
+	// Merge changes a value in part.
+	Merge(context.Context, *BucketMergeRequest) (*BucketMergeResponse, error)
 	// PurgeDeletes removes old markers, and what is kept before them.
 	PurgeDeletes(context.Context, *BucketPurgeDeletesRequest) (*BucketPurgeDeletesResponse, error)
 	// Create makes a bucket that belongs to nobody, or as a contract would.
@@ -468,6 +483,9 @@ func (UnimplementedBucketServer) Purge(context.Context, *BucketPurgeRequest) (*B
 }
 func (UnimplementedBucketServer) Touch(context.Context, *BucketTouchRequest) (*BucketTouchResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Touch not implemented")
+}
+func (UnimplementedBucketServer) Merge(context.Context, *BucketMergeRequest) (*BucketMergeResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Merge not implemented")
 }
 func (UnimplementedBucketServer) PurgeDeletes(context.Context, *BucketPurgeDeletesRequest) (*BucketPurgeDeletesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method PurgeDeletes not implemented")
@@ -684,6 +702,24 @@ func _Bucket_Touch_Handler(srv interface{}, ctx context.Context, dec func(interf
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(BucketServer).Touch(ctx, req.(*BucketTouchRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Bucket_Merge_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(BucketMergeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(BucketServer).Merge(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Bucket_Merge_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(BucketServer).Merge(ctx, req.(*BucketMergeRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -956,6 +992,10 @@ var Bucket_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Touch",
 			Handler:    _Bucket_Touch_Handler,
+		},
+		{
+			MethodName: "Merge",
+			Handler:    _Bucket_Merge_Handler,
 		},
 		{
 			MethodName: "PurgeDeletes",

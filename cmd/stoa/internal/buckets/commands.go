@@ -17,7 +17,7 @@ func newBucket(p *cli.Process) *cobra.Command {
 	cmd := cli.Parent("bucket", "Key-values with revisions, history, times to live and watches",
 		"  stoa bucket add notes --history 5 --tenant acme\n  stoa bucket put notes github.42.title hello --tenant acme\n  stoa bucket watch notes 'github.>' --tenant acme",
 		newAdd(p), newAlter(p), newDrop(p), newList(p), newStatus(p),
-		newPut(p), newCreate(p), newUpdate(p), newDelete(p), newPurge(p), newTouch(p), newPurgeDeletes(p),
+		newPut(p), newCreate(p), newUpdate(p), newMerge(p), newDelete(p), newPurge(p), newTouch(p), newPurgeDeletes(p),
 		newGet(p), newHistory(p), newKeys(p), newWatch(p))
 	cmd.Long = `Buckets of key-values, as NATS KV has them: keys are words with a dot between them, such as
 github.42.title, and every change has a revision, which counts bucket-wide. An operator makes a bucket

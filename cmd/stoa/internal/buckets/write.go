@@ -112,6 +112,37 @@ it is at another the exit code is 5, and what is printed has that.` + valueHelp,
 	})
 }
 
+func newMerge(p *cli.Process) *cobra.Command {
+	var f putFlags
+	var revision cli.Optional
+	return ofBucket(p, command{
+		Name: "merge", Short: "Change a JSON object in part", Args: []string{"KEY", "PATCH"},
+		Long: `Change what a merge patch (RFC 7386) has of a value, both JSON objects: a property that is null is removed,
+objects are merged in turn, and all else takes the place of what was there. - reads PATCH from stdin, @FILE
+from a file.`,
+		Example: "activity a.1 '{\"did\":\"wrote\"}' --service activity --tenant acme",
+		Flags: func(fs *pflag.FlagSet) {
+			fs.Var(&revision, "revision", "only if the key is at this revision")
+			f.register(fs, "as before")
+		},
+		Run: func(c *call) error {
+			o := rpc.BucketMergeOptions{PutOptions: f.options(), Expect: revision.Given}
+			patch, err := c.JSONArgument("PATCH", c.Args[1])
+			if err == nil && o.Expect {
+				o.Revision, err = parseRevision("--revision", revision.Text)
+			}
+			if err != nil {
+				return err
+			}
+			at, err := c.bucket.Merge(c.Ctx, c.Args[0], patch, o)
+			if err != nil {
+				return err
+			}
+			return c.changed(c.Args[0], "merged", at)
+		},
+	})
+}
+
 // removeFlags are those of commands that remove a value.
 type removeFlags struct {
 	revision cli.Optional
