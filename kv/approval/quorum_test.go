@@ -3,6 +3,7 @@
 package approval_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -90,6 +91,20 @@ func byQuorum(b ballot, in voice, out *voiced) (ballot, bool) {
 	return b, out == nil || *out == want
 }
 
+// lasting says that whoever is told that a task is decided would be told so later, too, and
+// that one that is not was not before.
+func lasting(in voice, out voiced) int {
+	switch {
+	case out.OK, in.Do == "count":
+		return 0
+	case in.Do == "look" && out.State == Reviewing:
+		return -1
+	}
+	return 1
+}
+
+var quorums = kvtest.Rule[ballot, voice, voiced]{Of: func(in voice) string { return in.Task }, Step: byQuorum, Lasting: lasting}
+
 // Twenty answer about each task at once, while others look at its state,
 // in processes that are killed: that is linearizable. So the answer that makes the quorum,
 // or makes it unreachable, decides, and no other: who comes later is told so, and not
@@ -125,7 +140,7 @@ func TestA49A50TwentyAnswerAtOnceAndAreKilled(t *testing.T) {
 		h.Close()
 		require.NoError(t, db.Close())
 	}
-	kvtest.Linearizable(t, &history, kvtest.Rule[ballot, voice, voiced]{Of: func(in voice) string { return in.Task }, Step: byQuorum})
+	kvtest.Linearizable(t, &history, quorums)
 	t.Logf("%d operations", history.Answered())
 }
 
@@ -205,3 +220,43 @@ func TestTheJudgeOfQuorumsFindsMistakes(t *testing.T) {
 		require.False(t, ok, "%+v", tc)
 	}
 }
+
+// Where one decides and nineteen come too late, all at once, the judge is not at a loss: it is
+// not tried in which order they were told so.
+func TestTheJudgeOfQuorumsIsQuick(t *testing.T) {
+	tell := func(lines *[]string, client int, what string, v any) {
+		text, err := json.Marshal(map[string]any{"Client": client, what: v})
+		require.NoError(t, err)
+		*lines = append(*lines, string(text))
+	}
+	judge := func(seen string) bool {
+		var lines []string
+		for who := range responders {
+			tell(&lines, who, "In", voice{Task: "t", Required: 1, Do: Approve, Who: who})
+		}
+		tell(&lines, responders, "In", voice{Task: "t", Required: 1, Do: "look"})
+		tell(&lines, responders, "Out", voiced{State: Reviewing})
+		tell(&lines, responders, "In", voice{Task: "t", Required: 1, Do: "look"})
+		tell(&lines, 0, "Out", voiced{OK: true, At: 1})
+		for who := 1; who < responders; who++ {
+			tell(&lines, who, "Out", voiced{})
+		}
+		tell(&lines, responders, "Out", voiced{State: Approved})
+		tell(&lines, responders, "In", voice{Task: "t", Required: 1, Do: "look"})
+		tell(&lines, responders, "Out", voiced{State: seen})
+		var history kvtest.History[voice, voiced]
+		history.Add(t, lines)
+		said := &verdictOnly{}
+		kvtest.Linearizable(said, &history, quorums)
+		return !said.failed
+	}
+	require.True(t, judge(Approved))
+	require.False(t, judge(Reviewing), "once it is decided it stays so")
+	require.False(t, judge(Rejected))
+}
+
+// verdictOnly keeps whether something was demanded in vain.
+type verdictOnly struct{ failed bool }
+
+func (v *verdictOnly) Errorf(string, ...any) { v.failed = true }
+func (v *verdictOnly) FailNow()              { v.failed = true }
