@@ -1,7 +1,6 @@
 package buckets
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -119,13 +118,10 @@ func writePlan(w io.Writer, plan *rpc.BucketProposal) {
 	}
 }
 
-// fromTo is what something was, and what it becomes.
+// fromTo is what something was, and what it becomes; where one is missing the other; "": neither.
 func fromTo(from, to json.RawMessage) string {
-	if from == nil && to == nil {
-		return ""
-	}
 	if from == nil || to == nil {
-		return cli.Shorten(string(cmp.Or(string(from), string(to))), cli.LineText)
+		return cli.Shorten(string(from)+string(to), cli.LineText)
 	}
 	return cli.Shorten(string(from), cli.LineText) + " -> " + cli.Shorten(string(to), cli.LineText)
 }

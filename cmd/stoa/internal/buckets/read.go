@@ -130,13 +130,7 @@ waited for. A line that says resync is followed by all there is: what was printe
 }
 
 func (f *watchFlags) run(c *call) error {
-	n := 0
-	for _, given := range []bool{f.o.History, f.o.UpdatesOnly, f.after.Given} {
-		if given {
-			n++
-		}
-	}
-	if n > 1 {
+	if f.o.History && f.o.UpdatesOnly || f.after.Given && (f.o.History || f.o.UpdatesOnly) {
 		return cli.Bad(errors.New("--history, --now and --after exclude each other"), "")
 	}
 	f.o.Filters = c.Args
@@ -146,7 +140,7 @@ func (f *watchFlags) run(c *call) error {
 			return err
 		}
 	}
-	n = 0
+	n := 0
 	for e, err := range c.bucket.Watch(c.Ctx, f.o) {
 		if err != nil {
 			return c.UntilInterrupted(err)

@@ -1,6 +1,7 @@
 package buckets
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strconv"
@@ -32,8 +33,12 @@ func (f *putFlags) options() rpc.BucketPutOptions {
 	return rpc.BucketPutOptions{TTL: f.ttl, Raw: f.raw, Durability: engine.Durability(f.level)}
 }
 
-// changed says what a key is at now.
-func (c *call) changed(key, done string, revision uint64) error {
+// changed says what the key of the call is at now, or why it is not.
+func (c *call) changed(done string, revision uint64, err error) error {
+	if err != nil {
+		return err
+	}
+	key := c.Args[0]
 	return c.Emit(struct {
 		Key      string `json:"key"`
 		Revision uint64 `json:"revision,string"`
@@ -43,47 +48,37 @@ func (c *call) changed(key, done string, revision uint64) error {
 // What the help of commands that store a value says of it.
 const valueHelp = ` VALUE is any bytes; - reads them from stdin, @FILE from a file.`
 
-func newPut(p *cli.Process) *cobra.Command {
+// storing returns a command that stores a value by a method of the bucket.
+func storing(p *cli.Process, d command, done string, store func(*rpc.Bucket, context.Context, string, []byte, rpc.BucketPutOptions) (uint64, error)) *cobra.Command {
 	var f putFlags
-	return ofBucket(p, command{
-		Name: "put", Short: "Store the value of a key", Args: []string{"KEY", "VALUE"},
-		Long:    `Store the value of a key, whatever it has, and print the revision.` + valueHelp,
+	d.Args, d.Long = []string{"KEY", "VALUE"}, d.Long+valueHelp
+	d.Flags = func(fs *pflag.FlagSet) { f.register(fs, "as long as those") }
+	d.Run = func(c *call) error {
+		value, err := c.Argument("VALUE", c.Args[1])
+		if err != nil {
+			return err
+		}
+		revision, err := store(c.bucket, c.Ctx, c.Args[0], value, f.options())
+		return c.changed(done, revision, err)
+	}
+	return ofBucket(p, d)
+}
+
+func newPut(p *cli.Process) *cobra.Command {
+	return storing(p, command{
+		Name: "put", Short: "Store the value of a key",
+		Long:    `Store the value of a key, whatever it has, and print the revision.`,
 		Example: "notes github.42.title hello --tenant acme\nactivity a.1 '{\"who\":\"ann\",\"did\":\"read\"}' --service activity --ttl 30m --tenant acme",
-		Flags:   func(fs *pflag.FlagSet) { f.register(fs, "as long as those") },
-		Run: func(c *call) error {
-			value, err := c.Argument("VALUE", c.Args[1])
-			if err != nil {
-				return err
-			}
-			revision, err := c.bucket.Put(c.Ctx, c.Args[0], value, f.options())
-			if err != nil {
-				return err
-			}
-			return c.changed(c.Args[0], "stored", revision)
-		},
-	})
+	}, "stored", (*rpc.Bucket).Put)
 }
 
 func newCreate(p *cli.Process) *cobra.Command {
-	var f putFlags
-	return ofBucket(p, command{
-		Name: "create", Short: "Store the value of a key that has none", Args: []string{"KEY", "VALUE"},
+	return storing(p, command{
+		Name: "create", Short: "Store the value of a key that has none",
 		Long: `Store the value of a key that never had one, or was deleted, purged or has expired. Where it has one the
-exit code is 5.` + valueHelp,
+exit code is 5.`,
 		Example: "notes github.43.title hello --tenant acme",
-		Flags:   func(fs *pflag.FlagSet) { f.register(fs, "as long as those") },
-		Run: func(c *call) error {
-			value, err := c.Argument("VALUE", c.Args[1])
-			if err != nil {
-				return err
-			}
-			revision, err := c.bucket.Create(c.Ctx, c.Args[0], value, f.options())
-			if err != nil {
-				return err
-			}
-			return c.changed(c.Args[0], "created", revision)
-		},
-	})
+	}, "created", (*rpc.Bucket).Create)
 }
 
 func newUpdate(p *cli.Process) *cobra.Command {
@@ -104,10 +99,7 @@ it is at another the exit code is 5, and what is printed has that.` + valueHelp,
 				return err
 			}
 			revision, err := c.bucket.Update(c.Ctx, c.Args[0], value, at, f.options())
-			if err != nil {
-				return err
-			}
-			return c.changed(c.Args[0], "updated", revision)
+			return c.changed("updated", revision, err)
 		},
 	})
 }
@@ -135,10 +127,7 @@ from a file.`,
 				return err
 			}
 			at, err := c.bucket.Merge(c.Ctx, c.Args[0], patch, o)
-			if err != nil {
-				return err
-			}
-			return c.changed(c.Args[0], "merged", at)
+			return c.changed("merged", at, err)
 		},
 	})
 }
@@ -162,44 +151,35 @@ func (f *removeFlags) options() (o rpc.BucketDeleteOptions, err error) {
 	return o, err
 }
 
-func newDelete(p *cli.Process) *cobra.Command {
+// removing returns a command that removes a value by a method of the bucket.
+func removing(p *cli.Process, d command, done string, remove func(*rpc.Bucket, context.Context, string, rpc.BucketDeleteOptions) (uint64, error)) *cobra.Command {
 	var f removeFlags
-	return ofBucket(p, command{
-		Name: "delete", Short: "Remove the value of a key, and keep its history", Args: []string{"KEY"},
+	d.Args, d.Flags = []string{"KEY"}, f.register
+	d.Run = func(c *call) error {
+		o, err := f.options()
+		if err != nil {
+			return err
+		}
+		revision, err := remove(c.bucket, c.Ctx, c.Args[0], o)
+		return c.changed(done, revision, err)
+	}
+	return ofBucket(p, d)
+}
+
+func newDelete(p *cli.Process) *cobra.Command {
+	return removing(p, command{
+		Name: "delete", Short: "Remove the value of a key, and keep its history",
 		Long:    `Remove the value of a key: its history is kept, and ends with a marker, whose revision is printed.`,
-		Example: "notes github.42.title --tenant acme\nnotes github.42.title --revision 1 --tenant acme", Flags: f.register,
-		Run: func(c *call) error {
-			o, err := f.options()
-			if err != nil {
-				return err
-			}
-			revision, err := c.bucket.Delete(c.Ctx, c.Args[0], o)
-			if err != nil {
-				return err
-			}
-			return c.changed(c.Args[0], "deleted", revision)
-		},
-	})
+		Example: "notes github.42.title --tenant acme\nnotes github.42.title --revision 1 --tenant acme",
+	}, "deleted", (*rpc.Bucket).Delete)
 }
 
 func newPurge(p *cli.Process) *cobra.Command {
-	var f removeFlags
-	return ofBucket(p, command{
-		Name: "purge", Short: "Remove the value of a key, and its history", Args: []string{"KEY"},
+	return removing(p, command{
+		Name: "purge", Short: "Remove the value of a key, and its history",
 		Long:    `Remove the value of a key and its history: nothing is left but a marker, whose revision is printed.`,
-		Example: "notes github.42.title --tenant acme", Flags: f.register,
-		Run: func(c *call) error {
-			o, err := f.options()
-			if err != nil {
-				return err
-			}
-			revision, err := c.bucket.Purge(c.Ctx, c.Args[0], o)
-			if err != nil {
-				return err
-			}
-			return c.changed(c.Args[0], "purged", revision)
-		},
-	})
+		Example: "notes github.42.title --tenant acme",
+	}, "purged", (*rpc.Bucket).Purge)
 }
 
 func newTouch(p *cli.Process) *cobra.Command {
