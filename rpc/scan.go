@@ -41,7 +41,7 @@ func (c *Client) openScan(ctx context.Context, r *stoav1.ScanRequest, of *snapsh
 	if err = stream.SendMsg(r); err == nil {
 		err = stream.CloseSend()
 	}
-	if err != nil && !errors.Is(err, io.EOF) { // what io.EOF stands for is received
+	if err != nil {
 		s.Close()
 		return nil, c.failed("scan", err)
 	}

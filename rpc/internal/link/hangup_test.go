@@ -39,7 +39,7 @@ func hangUpOnOne(ln net.Listener) error {
 		return err
 	}
 	defer nc.Close()
-	greeting := frame.Greeting{Calls: 1, Message: frame.MaxPayload, Window: frame.Window, Methods: []uint16{1}}
+	greeting := frame.Greeting{Calls: 2, Message: frame.MaxPayload, Window: frame.Window, Methods: []uint16{1}}
 	if _, err := nc.Write(greeting.Append([]byte(frame.Magic))); err != nil {
 		return err
 	}
@@ -52,4 +52,30 @@ func hangUpOnOne(ln net.Listener) error {
 	}
 	_, err = nc.Write(append(frame.Header{Length: uint32(len(why)), Flags: frame.End | frame.Error}.Append(nil), why...))
 	return err
+}
+
+// A stream whose connection is lost before its request goes out ends with an error, not as one
+// that has nothing to answer.
+func TestAStreamThatIsLostBeforeItAsksIsNotEmpty(t *testing.T) {
+	for _, tc := range []struct {
+		many bool
+		sent error
+	}{{false, nil}, {true, io.EOF}} {
+		path := filepath.Join(t.TempDir(), "s")
+		ln, err := net.Listen("unix", path)
+		require.NoError(t, err)
+		defer ln.Close()
+		served := make(chan error, 1)
+		go func() { served <- hangUpOnOne(ln) }()
+		c, err := Dial(t.Context(), path)
+		require.NoError(t, err)
+		s, err := c.Open(t.Context(), 1, tc.many)
+		require.NoError(t, err)
+		lost := c.Call(t.Context(), -1, 1, new(emptypb.Empty), new(emptypb.Empty))
+		require.NoError(t, <-served)
+		require.Equal(t, tc.sent, s.SendMsg(new(emptypb.Empty)))
+		require.NoError(t, s.CloseSend())
+		require.Equal(t, codes.Unavailable, status.Code(lost))
+		require.Equal(t, lost, s.RecvMsg(new(emptypb.Empty)))
+	}
 }

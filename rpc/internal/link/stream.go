@@ -56,7 +56,8 @@ func (s *Stream) Header() (metadata.MD, error) { return nil, nil }
 func (s *Stream) Trailer() metadata.MD { return nil }
 
 // SendMsg sends a request, as [grpc.ClientStream] has it. It waits until the daemon takes more, and
-// returns io.EOF once the stream has ended.
+// returns io.EOF once the stream has ended; nil where the client sends one message, after which
+// it asks RecvMsg either way.
 func (s *Stream) SendMsg(m any) error {
 	payload, err := s.conn.codec.Marshal(m)
 	if err != nil {
@@ -93,7 +94,7 @@ func (s *Stream) send(flags frame.Flags, payload mem.BufferSlice) error {
 	s.conn.mu.Unlock()
 	if done {
 		payload.Free()
-		return io.EOF
+		return s.unsent()
 	}
 	h := frame.Header{ID: s.k.id, Method: s.method, Flags: flags}
 	if s.method != 0 {
@@ -104,9 +105,17 @@ func (s *Stream) send(flags frame.Flags, payload mem.BufferSlice) error {
 		s.method = 0
 	}
 	if err := s.conn.send(s.k, h, payload); err != nil {
-		return io.EOF // RecvMsg says why
+		return s.unsent()
 	}
 	return nil
+}
+
+// unsent is what sending returns on a stream that has ended: RecvMsg says why.
+func (s *Stream) unsent() error {
+	if !s.many {
+		return nil // or who only reads may take it for the end of the answers
+	}
+	return io.EOF
 }
 
 // RecvMsg waits for the next answer, as [grpc.ClientStream] has it.
