@@ -124,3 +124,25 @@ func (c *Clock) Oversleep(d time.Duration) {
 	defer c.mu.Unlock()
 	c.day, c.elapsed = c.day.Add(d), c.elapsed+d
 }
+
+// Awaited returns true once somebody sleeps until Elapsed is at, whom Oversleep then does not
+// wake, and false if that is never so.
+func (c *Clock) Awaited(at time.Duration) bool {
+	for begun := time.Now(); time.Since(begun) < patience; time.Sleep(time.Millisecond) {
+		if c.sleeps(at) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Clock) sleeps(at time.Duration) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for t := range c.timers {
+		if t.at == at {
+			return true
+		}
+	}
+	return false
+}

@@ -263,7 +263,7 @@ func TestSoManySessionsAreRefusedNotCutShort(t *testing.T) {
 		var lines bytes.Buffer
 		for i := range n {
 			fmt.Fprintf(&lines, `{"session_id":"%s-%d","user_id":%q,"created_at":"2026-03-01T12:00:00Z","last_active":"2026-03-01T12:00:00Z","expires_at":%q,"ttl_seconds":60,"sliding":false}`+"\n",
-				user, i, user, expires.Format(time.RFC3339))
+				user, i, user, expires.Format(time.RFC3339Nano))
 		}
 		_, err := h.Records.Import(ctx, "t", Sessions, &lines)
 		require.NoError(t, err)
@@ -277,7 +277,10 @@ func TestSoManySessionsAreRefusedNotCutShort(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, MaxListed+1, n)
 
-	add("b", kv.MaxTxRead, begun.Add(time.Second))
+	// The sweep has begun, has seen what is to come, and sleeps: it removes none of them.
+	require.True(t, h.Clock.Until(func() bool { return h.Clock.Elapsed() >= 500*time.Millisecond }))
+	add("b", kv.MaxTxRead, begun.Add(700*time.Millisecond))
+	require.True(t, h.Clock.Awaited(700*time.Millisecond))
 	h.Clock.Oversleep(time.Second)
 	h.Made(`{"user_id":"b"}`)
 	_, err = h.RevokeAll(ctx, "t", "b", engine.WAL)
