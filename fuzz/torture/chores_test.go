@@ -1,6 +1,7 @@
 package torture
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,23 +118,25 @@ func (w *chores) contend(j *rpc.Jobs, ready int) error {
 	}
 	all.Wait()
 	var failed error
-	given := 0
+	var given []rpc.JobInfo
 	for _, a := range answers {
 		if a.err != nil {
 			failed = a.err
 		}
-		for _, i := range a.list {
-			given++
-			token, there := w.open[i.ID]
-			if !there || token != 0 && !w.byClock || i.Token <= w.floor {
-				return wrongf("%s was leased to %s with the token %d, after one with %d; of those to be done: %t; it has been leased by the token %d", i.ID, i.Worker, i.Token, w.floor, there, token)
-			}
-			w.retire(i.ID)
-			w.open[i.ID], w.last = i.Token, max(w.last, i.Token)
-		}
+		given = append(given, a.list...)
 	}
-	if given != min(len(answers), ready) && failed == nil && !w.byClock {
-		return wrongf("%d of %d that asked at once were given a job; there were %d that nobody has", given, len(answers), ready)
+	// Of two leases of a job, of which the first was over by the clock, the later one counts.
+	slices.SortFunc(given, func(a, b rpc.JobInfo) int { return cmp.Compare(a.Token, b.Token) })
+	for _, i := range given {
+		token, there := w.open[i.ID]
+		if !there || token != 0 && !w.byClock || i.Token <= w.floor {
+			return wrongf("%s was leased to %s with the token %d, after one with %d; of those to be done: %t; it has been leased by the token %d", i.ID, i.Worker, i.Token, w.floor, there, token)
+		}
+		w.retire(i.ID)
+		w.open[i.ID], w.last = i.Token, max(w.last, i.Token)
+	}
+	if len(given) != min(len(answers), ready) && failed == nil && !w.byClock {
+		return wrongf("%d of %d that asked at once were given a job; there were %d that nobody has", len(given), len(answers), ready)
 	}
 	return w.over(failed, func() {})
 }
@@ -227,7 +230,8 @@ func (w *chores) recount(c *rpc.Client) error {
 		case i.State == job.Leased && i.Token == token:
 		case i.State == job.Ready && (token == 0 || id == w.unsure || w.byClock):
 			w.retire(id)
-		case i.State == job.Leased && token == 0 && w.leasing && i.Token > w.floor:
+		case i.State == job.Leased && (token == 0 || w.byClock) && w.leasing && i.Token > w.floor:
+			w.retire(id)
 			w.open[id], w.last = i.Token, max(w.last, i.Token)
 		default:
 			return wrongf("%s is %s by the token %d; acknowledged was the token %d", id, i.State, i.Token, token)
