@@ -142,8 +142,8 @@ func a30WhoIsGoneHoldsUpNobody(t *testing.T, h *Host) {
 	s2 := h.Wait(lock.Request{Name: name, Agent: "s2", Mode: lock.Shared})
 	h.Waits(s2)
 	x.Cancel()
-	h.Granted(s2) // the writer was all that kept it from it
-	behind := lock.Request{Name: name, Agent: "late", Claim: time.Minute}
+	h.Granted(s2)                                                                           // the writer was all that kept it from it
+	behind := lock.Request{Name: name, Agent: "late", TTL: time.Minute, Claim: time.Minute} // longer than time passes
 	late := h.Wait(behind)
 	for range max(enginetest.Scale(100), 20) {
 		gone := h.Wait(lock.Request{Name: name, Agent: "gone", Priority: 1})
