@@ -15,7 +15,7 @@ type DeliverPolicy uint8
 const (
 	DeliverAll  DeliverPolicy = iota // with the first entry that is kept
 	DeliverNew                       // with the next that is added
-	DeliverFrom                      // with the entry of a number, or the first that is kept after it
+	DeliverFrom                      // with the entry of a number, or the first that is kept after it; where neither is there, with the next that is added
 )
 
 // Start is where in a stream a consumer begins, or begins again. The zero Start is all.
@@ -44,8 +44,8 @@ type Config struct {
 	MaxAckPending int           // entries that are delivered and not acknowledged; 0: PlainUnacked
 }
 
-// check returns what is wrong with a configuration, and completes it.
-func (c *Config) check() error {
+// Check returns what is wrong with a configuration, and puts the defaults in the place of zeros.
+func (c *Config) Check() error {
 	if err := checkName("consumer", c.Name); err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func parseConfig(name string, src []byte) (c Config, created uint64, err error) 
 		Filter:        string(src[configBytes:]),
 	}
 	whole := c
-	if err := whole.check(); err != nil || whole != c || created == 0 || created > maxMs {
+	if err := whole.Check(); err != nil || whole != c || created == 0 || created > maxMs {
 		return c, 0, damaged("consumer %q: what it says is none", name)
 	}
 	return c, created, nil

@@ -48,7 +48,7 @@ func (c *Consumer) update(ctx context.Context, d engine.Durability, fn func(*wor
 // stream, ErrExists for a consumer with another configuration, and ErrTooMany for more than
 // MaxConsumers.
 func (s *Streams) CreateConsumer(ctx context.Context, d engine.Durability, stream string, config Config) (made bool, err error) {
-	if err := config.check(); err != nil {
+	if err := config.Check(); err != nil {
 		return false, err
 	}
 	c, err := s.Consumer(stream, config.Name)
@@ -104,7 +104,7 @@ func (w *work) begin(at Start) error {
 // is delivered again and becomes a dead letter by the new one, what comes next is filtered by
 // it. It returns ErrNotFound if there is no such consumer.
 func (s *Streams) UpdateConsumer(ctx context.Context, d engine.Durability, stream string, config Config) error {
-	if err := config.check(); err != nil {
+	if err := config.Check(); err != nil {
 		return err
 	}
 	c, err := s.Consumer(stream, config.Name)

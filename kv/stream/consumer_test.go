@@ -476,7 +476,7 @@ func TestT68WhatChangesBetweenLookAndDelivery(t *testing.T) {
 	h.add("a", "b", "c", "d", "e")
 	got := h.fetch(c, 2)
 	h.clock.Oversleep(time.Second)
-	wanted := want{limit: 10}
+	wanted := FetchOptions{Limit: 10}
 	look := func() (p prospect) {
 		require.NoError(t, c.streams.view(func(view *kv.View) (err error) {
 			p, err = c.look(ctx, view, wanted)

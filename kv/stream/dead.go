@@ -181,8 +181,9 @@ func (c *Consumer) forget(ctx context.Context, d engine.Durability, numbers []ui
 	return done, nil
 }
 
-// reasonOf is the text of an error, as long as may be.
-func reasonOf(err error) string {
+// ReasonOf is the text of an error, as far as a reason may be long: of who says that an entry could
+// not be handled.
+func ReasonOf(err error) string {
 	text := err.Error()
 	return strings.ToValidUTF8(text[:min(len(text), MaxReason)], "")
 }

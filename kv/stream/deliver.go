@@ -31,6 +31,9 @@ func (d *Delivery) Ref() Ref { return Ref{d.Number, d.Token} }
 type FetchOptions struct {
 	Limit int           // entries at most; 0: 100; at most MaxBatch
 	Wait  time.Duration // for an entry, if there is none; at most MaxWait
+	// InOrder delivers one entry, if no other is delivered and not acknowledged, and that one
+	// before all others.
+	InOrder bool
 }
 
 // Fetch delivers entries of a consumer to the caller, in the order of the stream: first
@@ -45,24 +48,19 @@ func (c *Consumer) Fetch(ctx context.Context, d engine.Durability, o FetchOption
 	if o.Wait < 0 || o.Wait > MaxWait {
 		return nil, invalid("wait", "a fetch waits for 0 to %s", MaxWait)
 	}
-	return c.await(ctx, d, want{limit: o.Limit}, o.Wait)
-}
-
-// want is what a caller asks for.
-type want struct {
-	limit int
-	// inOrder: an entry only if no other is delivered and not acknowledged, and that one
-	// before all others.
-	inOrder bool
+	if o.InOrder {
+		o.Limit = 1
+	}
+	return c.await(ctx, d, o)
 }
 
 // await is Fetch of what has been checked. It wakes when something has changed, and when
 // something is due to be delivered again.
-func (c *Consumer) await(ctx context.Context, d engine.Durability, wanted want, wait time.Duration) (list []Delivery, err error) {
+func (c *Consumer) await(ctx context.Context, d engine.Durability, wanted FetchOptions) (list []Delivery, err error) {
 	if c.streams.space == nil {
-		return nil, kv.ErrSpaceNotFound
+		return nil, noStreams()
 	}
-	until := c.streams.store.kv.Now().Add(wait)
+	until := c.streams.store.kv.Now().Add(wanted.Wait)
 	for moment := until; ; {
 		var next time.Time
 		err = c.streams.space.Await(ctx, moment, func() (found bool, err error) {
@@ -94,7 +92,7 @@ type prospect struct {
 // take delivers what there is, and returns when something is due again; zero: nothing is. What
 // it has looked up is looked at once more in the batch, as others take too; who loses is woken
 // by who wins.
-func (c *Consumer) take(ctx context.Context, d engine.Durability, wanted want) (list []Delivery, next time.Time, err error) {
+func (c *Consumer) take(ctx context.Context, d engine.Durability, wanted FetchOptions) (list []Delivery, next time.Time, err error) {
 	var p prospect
 	err = c.streams.view(func(view *kv.View) (err error) {
 		p, err = c.look(ctx, view, wanted)
@@ -114,7 +112,7 @@ func (c *Consumer) take(ctx context.Context, d engine.Durability, wanted want) (
 }
 
 // look finds what a consumer may deliver.
-func (c *Consumer) look(ctx context.Context, view *kv.View, wanted want) (p prospect, err error) {
+func (c *Consumer) look(ctx context.Context, view *kv.View, wanted FetchOptions) (p prospect, err error) {
 	r, err := view.Get([]byte(c.key))
 	if errors.Is(err, kv.ErrNotFound) {
 		if _, err := view.Stats(); err != nil {
@@ -139,7 +137,7 @@ func (c *Consumer) look(ctx context.Context, view *kv.View, wanted want) (p pros
 			return p, err
 		}
 	}
-	room := min(wanted.limit-len(p.due), wanted.most(&config)-int(group.Pending))
+	room := min(wanted.Limit-len(p.due), wanted.most(&config)-int(group.Pending))
 	if room <= 0 {
 		return p, nil
 	}
@@ -151,20 +149,20 @@ func (c *Consumer) look(ctx context.Context, view *kv.View, wanted want) (p pros
 }
 
 // most is how many entries are delivered and not acknowledged at most.
-func (w *want) most(c *Config) int {
-	if w.inOrder {
+func (o *FetchOptions) most(c *Config) int {
+	if o.InOrder {
 		return 1
 	}
 	return c.MaxAckPending
 }
 
 // lookAgain finds what is due again.
-func (c *Consumer) lookAgain(ctx context.Context, view *kv.View, p *prospect, ackWait time.Duration, wanted want) error {
+func (c *Consumer) lookAgain(ctx context.Context, view *kv.View, p *prospect, ackWait time.Duration, wanted FetchOptions) error {
 	pending, err := view.Pending(ctx, c.stream, c.name, 0, kv.MaxPage)
 	if err != nil {
 		return err
 	}
-	if wanted.inOrder && len(pending) > 1 {
+	if wanted.InOrder && len(pending) > 1 {
 		pending = pending[:1]
 	}
 	for i := range pending {
@@ -178,7 +176,7 @@ func (c *Consumer) lookAgain(ctx context.Context, view *kv.View, p *prospect, ac
 			if p.next.IsZero() || due.Before(p.next) {
 				p.next = due
 			}
-		case len(p.due) < wanted.limit:
+		case len(p.due) < wanted.Limit:
 			p.due = append(p.due, h.number)
 		}
 	}
@@ -229,7 +227,7 @@ func (c *Consumer) lookAhead(ctx context.Context, view *kv.View, p *prospect, fi
 
 // deliver delivers what was found and still is so: what is due, if nobody has taken it since, and
 // what comes next, if the consumer is where it was.
-func (w *work) deliver(p *prospect, wanted want) (list []Delivery, err error) {
+func (w *work) deliver(p *prospect, wanted FetchOptions) (list []Delivery, err error) {
 	size := 0
 	for _, n := range p.due {
 		before := len(list)
@@ -284,7 +282,7 @@ func (w *work) again(list []Delivery, n uint64) ([]Delivery, error) {
 }
 
 // ahead delivers the entries that come next, and moves the consumer past them.
-func (w *work) ahead(list []Delivery, p *prospect, wanted want, size int) ([]Delivery, error) {
+func (w *work) ahead(list []Delivery, p *prospect, wanted FetchOptions, size int) ([]Delivery, error) {
 	group, err := w.tx.Group(w.of.stream, w.of.name)
 	if err != nil || group.Delivered != p.cursor || p.past == p.cursor {
 		return list, err

@@ -6,7 +6,8 @@
 // [Streams.Append] adds entries in the batch of the change that they tell, [Streams.Publish] adds
 // some by themselves. [Streams.Consumer] is a durable consumer: [Consumer.Fetch] delivers
 // entries, [Consumer.Ack] and its kin say what came of them. [Consumer.Project] applies each entry
-// once to other spaces of the tenant, in the batch that moves the consumer past it.
+// once to other spaces of the tenant, in the batch that moves the consumer past it;
+// [Consumer.Apply] does so with one.
 //
 // Streams and groups are those of package kv; here are what an entry is, when it is delivered
 // (deliver.go), what becomes of what nobody can handle (dead.go), and projections (project.go).

@@ -93,6 +93,10 @@ func beyond(code Code, field string, limit, have int, format string, args ...any
 	return e
 }
 
+func noStreams() *Error {
+	return refuse(CodeNotFound, "stream", "the tenant has no streams: create one")
+}
+
 func noStream(name string) *Error {
 	return refuse(CodeNotFound, "stream", "there is no stream %q: create it, or look at the list of streams", name)
 }

@@ -36,7 +36,7 @@ type Projection func(w *kv.Work, e Entry) error
 func (c *Consumer) Project(ctx context.Context, d engine.Durability, apply Projection) error {
 	for {
 		// That an entry was delivered need not be on disk: who loses that delivers it again.
-		list, err := c.await(ctx, engine.WAL, want{limit: 1, inOrder: true}, MaxWait)
+		list, err := c.Fetch(ctx, engine.WAL, FetchOptions{InOrder: true, Wait: MaxWait})
 		if err != nil {
 			return err
 		}
@@ -54,17 +54,9 @@ func (c *Consumer) Project(ctx context.Context, d engine.Durability, apply Proje
 // returned if there is one; or says that it could not be.
 func (c *Consumer) apply(ctx context.Context, d engine.Durability, got *Delivery, apply Projection) (next *Delivery, err error) {
 	var failed error
-	err = c.streams.store.kv.Update(ctx, d, func(w *kv.Work) error {
-		next, failed = nil, nil
-		in, err := c.ackWithin(w, got.Ref())
-		if err != nil {
-			return err
-		}
-		if failed = apply(w, got.Entry); failed != nil {
-			return failed
-		}
-		next, err = in.follow()
-		return err
+	next, err = c.Apply(ctx, d, got.Ref(), true, func(w *kv.Work) error {
+		failed = apply(w, got.Entry)
+		return failed
 	})
 	if err == nil {
 		return next, nil
@@ -79,10 +71,39 @@ func (c *Consumer) apply(ctx context.Context, d engine.Durability, got *Delivery
 	if failed == nil && !isRefusal(err) {
 		return nil, err
 	}
-	delay := min(firstRetry<<min(got.Deliveries-1, 10), longestWait)
-	dead, nakErr := c.Nak(after, d, got.Ref(), delay, reasonOf(err))
+	delay := RetryAfter(got.Deliveries)
+	dead, nakErr := c.Nak(after, d, got.Ref(), delay, ReasonOf(err))
 	c.streams.store.log.Warn("stream: a projection failed on an entry", "stream", c.stream, "consumer", c.name, "entry", got.Number, "delivery", got.Deliveries, "dead", dead, "again in", delay, "err", err)
 	return nil, unlessOver(nakErr)
+}
+
+// RetryAfter is how long after a number of deliveries an entry is tried again that a projection
+// failed on.
+func RetryAfter(deliveries int) time.Duration {
+	return min(firstRetry<<min(deliveries-1, 10), longestWait)
+}
+
+// Apply acknowledges an entry in the batch of what follows from it, which do writes to other
+// spaces of the tenant, as a [Projection] does. With next, the batch delivers the entry that comes
+// next as well, if it is known at once and nothing else is delivered; nil: see to it by Fetch. It
+// returns ErrFenced if the delivery is over.
+func (c *Consumer) Apply(ctx context.Context, d engine.Durability, r Ref, next bool, do func(*kv.Work) error) (following *Delivery, err error) {
+	err = c.streams.store.kv.Update(ctx, d, func(w *kv.Work) error {
+		following = nil
+		in, err := c.ackWithin(w, r)
+		if err != nil {
+			return err
+		}
+		if err := do(w); err != nil || !next {
+			return err
+		}
+		following, err = in.follow()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return following, nil
 }
 
 // follow delivers the entry that comes next, if nothing else is delivered and it is among the few
@@ -113,7 +134,7 @@ func (w *work) follow() (*Delivery, error) {
 			return nil, err
 		}
 		if takes(filter, e.Subject) {
-			list, err := w.deliver(&prospect{cursor: group.Delivered, fresh: []uint64{n}, past: n}, want{limit: 1, inOrder: true})
+			list, err := w.deliver(&prospect{cursor: group.Delivered, fresh: []uint64{n}, past: n}, FetchOptions{Limit: 1, InOrder: true})
 			if err != nil || len(list) == 0 {
 				return nil, err
 			}

@@ -178,12 +178,12 @@ func TestT67AProjectionThatIsFencedByOthers(t *testing.T) {
 }
 
 func TestTheReasonOfALongError(t *testing.T) {
-	require.Equal(t, "short", reasonOf(errors.New("short")))
-	long := reasonOf(errors.New(strings.Repeat("ä", MaxReason)))
+	require.Equal(t, "short", ReasonOf(errors.New("short")))
+	long := ReasonOf(errors.New(strings.Repeat("ä", MaxReason)))
 	require.Equal(t, strings.Repeat("ä", MaxReason/2), long)
 	require.NoError(t, checkReason(long))
-	require.Equal(t, strings.Repeat("ä", MaxReason/2-1)+"a", reasonOf(errors.New(strings.Repeat("ä", MaxReason/2-1)+"aä")))
-	require.Equal(t, "ab", reasonOf(errors.New("a\xffb")))
+	require.Equal(t, strings.Repeat("ä", MaxReason/2-1)+"a", ReasonOf(errors.New(strings.Repeat("ä", MaxReason/2-1)+"aä")))
+	require.Equal(t, "ab", ReasonOf(errors.New("a\xffb")))
 }
 
 // What is refused of what a projection does is a failure of it too.
@@ -245,12 +245,12 @@ func TestT67AnEntryThatProcessesDieOf(t *testing.T) {
 	c := h.consumer(Config{Name: "c", MaxDeliver: 3, AckWait: time.Second})
 	h.add("bad", "a")
 	for n := range 3 {
-		list, err := c.await(ctx, engine.WAL, want{limit: 1, inOrder: true}, 0)
+		list, err := c.Fetch(ctx, engine.WAL, FetchOptions{InOrder: true})
 		require.NoError(t, err)
 		require.Equal(t, fmt.Sprint("1:bad×", n+1), shown(list))
 		h.reopen() // before it is applied
 		c = h.find("c")
-		list, err = c.await(ctx, engine.WAL, want{limit: 1, inOrder: true}, 0)
+		list, err = c.Fetch(ctx, engine.WAL, FetchOptions{InOrder: true})
 		require.NoError(t, err)
 		require.Empty(t, list)
 		h.clock.Oversleep(time.Second)
@@ -344,7 +344,7 @@ func TestT67WhereverTheProcessDiesEachEntryIsAppliedOnce(t *testing.T) {
 				if _, err := h.Publish(ctx, engine.WAL, "s", AppendOptions{}, list...); err != nil {
 					return
 				}
-				delivered, err := c.await(ctx, engine.WAL, want{limit: 1, inOrder: true}, 0)
+				delivered, err := c.Fetch(ctx, engine.WAL, FetchOptions{InOrder: true})
 				if err != nil {
 					return
 				}

@@ -77,7 +77,7 @@ func (s *Store) Find(tenant string) (*Streams, error) {
 // update changes the streams by what fn does, in one batch.
 func (s *Streams) update(ctx context.Context, d engine.Durability, fn func(*kv.Tx) error) error {
 	if s.space == nil {
-		return kv.ErrSpaceNotFound
+		return noStreams()
 	}
 	return s.said(s.space.Update(ctx, d, fn))
 }
@@ -85,7 +85,7 @@ func (s *Streams) update(ctx context.Context, d engine.Durability, fn func(*kv.T
 // in returns the transaction of the streams within a unit of work of the tenant.
 func (s *Streams) in(w *kv.Work) (*kv.Tx, error) {
 	if s.space == nil {
-		return nil, kv.ErrSpaceNotFound
+		return nil, noStreams()
 	}
 	return w.In(s.space)
 }

@@ -26,7 +26,7 @@ type Info struct {
 // that is there with the same limits stays as it is. It returns ErrExists for one with
 // others, and ErrTooMany for more than MaxStreams.
 func (s *Streams) Create(ctx context.Context, d engine.Durability, stream string, limits kv.StreamLimits) (made bool, err error) {
-	if err := checkLimits(stream, limits); err != nil {
+	if err := CheckLimits(stream, limits); err != nil {
 		return false, err
 	}
 	err = s.update(ctx, d, func(tx *kv.Tx) error {
@@ -55,8 +55,8 @@ func (s *Streams) Create(ctx context.Context, d engine.Durability, stream string
 	return made && err == nil, err
 }
 
-// checkLimits looks at the name of a stream and its limits.
-func checkLimits(stream string, l kv.StreamLimits) error {
+// CheckLimits returns ErrInvalidArgument for a name that no stream has, and for limits that none has.
+func CheckLimits(stream string, l kv.StreamLimits) error {
 	if err := checkName("stream", stream); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func fewer(tx *kv.Tx, prefix string, limit int, field, format string, args ...an
 // Limit has a stream keep entries within other limits, from now on: what is beyond them is
 // trimmed at once. It returns ErrNotFound if there is no such stream.
 func (s *Streams) Limit(ctx context.Context, d engine.Durability, stream string, limits kv.StreamLimits) error {
-	if err := checkLimits(stream, limits); err != nil {
+	if err := CheckLimits(stream, limits); err != nil {
 		return err
 	}
 	return s.update(ctx, d, func(tx *kv.Tx) error {

@@ -95,12 +95,7 @@ func TestAStreamThatIsNotThereIsNotFound(t *testing.T) {
 				return h.kv.Update(ctx, engine.WAL, func(w *kv.Work) error { return c.AckWithin(w, Ref{1, 1}) })
 			},
 		} {
-			err := call()
-			if s == none && err != nil && !isNotFound(err) {
-				require.ErrorIs(t, err, ErrSpaceNotFound, name)
-				continue
-			}
-			require.ErrorIs(t, err, ErrNotFound, name)
+			require.ErrorIs(t, call(), ErrNotFound, name)
 		}
 		list, err := s.List(ctx)
 		require.NoError(t, err)
@@ -113,11 +108,6 @@ func TestAStreamThatIsNotThereIsNotFound(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "t", tenant.Name, "who looks makes nothing")
 	}
-}
-
-func isNotFound(err error) bool {
-	e, ok := err.(*Error)
-	return ok && e.Code == CodeNotFound
 }
 
 func TestWhatIsAddedIsNumberedAndRead(t *testing.T) {
