@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/approval"
 	"github.com/stoadb/stoa/kv/bucket"
 	"github.com/stoadb/stoa/kv/event"
@@ -9,6 +10,7 @@ import (
 	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/session"
 	"github.com/stoadb/stoa/kv/setting"
+	"github.com/stoadb/stoa/kv/stream"
 	"github.com/stoadb/stoa/rpc/agents"
 )
 
@@ -188,6 +190,44 @@ type (
 	JobLeaseOptions = job.LeaseOptions
 )
 
+// Streams are the named streams of a tenant; see [agents.Streams].
+type Streams = agents.Streams
+
+// Streams returns the streams of a tenant; "" is the tenant that the daemon binds this user to.
+func (c *Client) Streams(tenant string) *Streams { return agents.NewStreams((*calling)(c), tenant) }
+
+// What calls of [Streams] take and return.
+type (
+	// StreamConsumer is a durable consumer of a stream.
+	StreamConsumer = agents.StreamConsumer
+	// StreamLimits are what a stream keeps.
+	StreamLimits = kv.StreamLimits
+	// StreamInfo is what is known of a stream.
+	StreamInfo = stream.Info
+	// StreamMessage is what is added to a stream.
+	StreamMessage = stream.Message
+	// StreamAppendOptions say where that is.
+	StreamAppendOptions = stream.AppendOptions
+	// StreamEntry is a message in its stream.
+	StreamEntry = stream.Entry
+	// StreamRangeOptions say what a range has.
+	StreamRangeOptions = stream.RangeOptions
+	// StreamConfig is what a consumer is.
+	StreamConfig = stream.Config
+	// StreamStart is where in a stream a consumer begins.
+	StreamStart = stream.Start
+	// StreamConsumerInfo is what is known of a consumer.
+	StreamConsumerInfo = stream.ConsumerInfo
+	// StreamFetchOptions say what a fetch delivers.
+	StreamFetchOptions = stream.FetchOptions
+	// StreamDelivery is an entry that a caller has.
+	StreamDelivery = stream.Delivery
+	// StreamRef is a delivery, to who says what came of it.
+	StreamRef = stream.Ref
+	// StreamDeadLetter is an entry that a consumer does not deliver any more.
+	StreamDeadLetter = stream.DeadLetter
+)
+
 // Buckets are the buckets of a tenant; see [agents.Buckets].
 type Buckets = agents.Buckets
 
@@ -206,6 +246,8 @@ type (
 	BucketStatus = bucket.Status
 	// BucketEntry is a revision of a key.
 	BucketEntry = bucket.Entry
+	// BucketChange is what a batch does to a key; see [StreamConsumer.Apply].
+	BucketChange = bucket.Change
 	// BucketPutOptions are how a value is put.
 	BucketPutOptions = bucket.PutOptions
 	// BucketMergeOptions are how a value is changed in part.

@@ -59,7 +59,7 @@ func (c *Client) BlobVerify(ctx context.Context, o blob.VerifyOptions, damaged f
 	if !o.ID.IsZero() {
 		ask.BlobID = o.ID[:]
 	}
-	for part, err := range stream(ctx, c, blobVerify, ask) {
+	for part, err := range streamed(ctx, c, blobVerify, ask) {
 		switch {
 		case err != nil:
 		case part.Summary != nil:

@@ -45,7 +45,7 @@ var dagSnapshot = op.NewStream(op.Method{Number: 631, Name: "Dag.Snapshot"},
 // it; see [dag.Store.Snapshot].
 func (d *Dag) Snapshot(ctx context.Context, id codec.ContextID, resume []byte) iter.Seq2[*dag.SnapshotPart, error] {
 	return func(yield func(*dag.SnapshotPart, error) bool) {
-		for b, err := range stream(ctx, d.c, dagSnapshot, dagResuming{dagContext{id}, resume}) {
+		for b, err := range streamed(ctx, d.c, dagSnapshot, dagResuming{dagContext{id}, resume}) {
 			var part *dag.SnapshotPart
 			if err == nil {
 				part, err = dag.ParseSnapshotPart(b)

@@ -161,7 +161,7 @@ func (d *Dag) ScanPrivate(ctx context.Context, id codec.ContextID, r engine.Rang
 func (d *Dag) scan(ctx context.Context, o *op.Stream[*backend.Contexts, dagRange, statePage], id codec.ContextID, r engine.Range) iter.Seq2[dag.StateEntry, error] {
 	return func(yield func(dag.StateEntry, error) bool) {
 		a := dagRange{dagContext: dagContext{id}, Start: r.Start, End: r.End, Reverse: r.Reverse, Limit: uint64(max(r.Limit, 0))}
-		for p, err := range stream(ctx, d.c, o, a) {
+		for p, err := range streamed(ctx, d.c, o, a) {
 			if err != nil {
 				yield(dag.StateEntry{}, err)
 				return

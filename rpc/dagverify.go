@@ -41,7 +41,7 @@ func verifyDag(ctx context.Context, s *backend.Contexts, a *dagContext) iter.Seq
 // much as the context does.
 func (d *Dag) Verify(ctx context.Context, id codec.ContextID) (dag.Report, error) {
 	report := dag.Report{Context: id}
-	for part, err := range stream(ctx, d.c, dagVerify, dagContext{id}) {
+	for part, err := range streamed(ctx, d.c, dagVerify, dagContext{id}) {
 		switch {
 		case err != nil:
 			return report, err

@@ -114,7 +114,7 @@ func sinceDag(ctx context.Context, s *backend.Contexts, a *dagLacking) iter.Seq2
 // [dag.Store.Since].
 func (d *Dag) Since(ctx context.Context, id codec.ContextID, heads []codec.DeltaID, o dag.SinceOptions) iter.Seq2[dag.AppliedDelta, error] {
 	return appliedIn(dagSince.Name, func(yield func(*stoav1.DagEntry, error) bool) {
-		for item, err := range stream(ctx, d.c, dagSince, dagLacking{dagContext: dagContext{id}, Heads: heads, After: o.After}) {
+		for item, err := range streamed(ctx, d.c, dagSince, dagLacking{dagContext: dagContext{id}, Heads: heads, After: o.After}) {
 			switch {
 			case item.unknown == nil:
 				if !yield(item.entry, err) {
@@ -143,7 +143,7 @@ var dagFollow = op.NewStream(op.Method{Number: 624, Name: "Dag.Follow"},
 // Follow yields the applied deltas of a context with their events, in the order in
 // which the daemon has applied them, its own among them; see [dag.Store.Follow].
 func (d *Dag) Follow(ctx context.Context, id codec.ContextID, o dag.FollowOptions) iter.Seq2[dag.AppliedDelta, error] {
-	return appliedIn(dagFollow.Name, stream(ctx, d.c, dagFollow, dagFollowing{dagContext{id}, o.Cursor, o.From, o.Live, false}))
+	return appliedIn(dagFollow.Name, streamed(ctx, d.c, dagFollow, dagFollowing{dagContext{id}, o.Cursor, o.From, o.Live, false}))
 }
 
 // Header is an applied delta without what it does, at its place.

@@ -58,7 +58,7 @@ var groupFollow = op.NewStream(op.Method{Number: 406, Name: "Group.Follow"},
 // verdicts on ops up to there while it runs; see [namespace.Store.Follow]. It leaves
 // out the signatures.
 func (g *Groups) Follow(ctx context.Context, id codec.GroupID, after uint64, live bool) iter.Seq2[namespace.Event, error] {
-	return stream(ctx, g.c, groupFollow, following{inGroup{id}, after, live})
+	return streamed(ctx, g.c, groupFollow, following{inGroup{id}, after, live})
 }
 
 var groupVoided = op.New(op.Method{Number: 407, Name: "Group.Voided"},

@@ -123,14 +123,14 @@ var kvScan = op.NewStream(op.Method{Number: 209, Name: "Kv.Scan", Access: op.Acc
 // All yields what the tenant has under keys that begin with prefix, in byte
 // order, as it is when it begins.
 func (k *KV) All(ctx context.Context, prefix string) iter.Seq2[Item, error] {
-	return stream(ctx, k.c, kvScan, kvScanning{Tenant: k.tenant, Prefix: prefix})
+	return streamed(ctx, k.c, kvScan, kvScanning{Tenant: k.tenant, Prefix: prefix})
 }
 
 // Keys is All without the values, which do not cross the socket: those of the
 // items are nil.
 func (k *KV) Keys(ctx context.Context, prefix string) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
-		for i, err := range stream(ctx, k.c, kvScan, kvScanning{k.tenant, prefix, true}) {
+		for i, err := range streamed(ctx, k.c, kvScan, kvScanning{k.tenant, prefix, true}) {
 			if i.Value = nil; !yield(i, err) {
 				return
 			}

@@ -84,7 +84,7 @@ func (k *KV) Watch(ctx context.Context, with ...WatchOption) iter.Seq2[Event, er
 		Begin: func(ctx context.Context, from kv.WatchStart, after uint64) iter.Seq2[Event, error] {
 			at := o.WatchOptions
 			at.Start, at.After = from, after
-			return stream(ctx, k.c, kvWatch, kvWatching{k.tenant, at, true})
+			return streamed(ctx, k.c, kvWatch, kvWatching{k.tenant, at, true})
 		},
 		About:        func(e *Event) (kv.EventKind, uint64) { return e.Kind, e.Revision },
 		Wants:        func(e *Event) bool { return !keyed(e.Kind) || o.Matches([]byte(e.Item.Key)) }, // an older daemon knows one prefix only

@@ -175,7 +175,7 @@ var nsOpsSince = op.NewStream(op.Method{Number: 314, Name: "Namespace.OpsSince"}
 // of one, each after its ancestors: what somebody lacks who has those heads; see
 // [namespace.Store.OpsSince].
 func (n *Namespaces) OpsSince(ctx context.Context, ns codec.GroupID, heads []codec.OpID, cursor uint64) iter.Seq2[namespace.Sent, error] {
-	return stream(ctx, n.c, nsOpsSince, opsSince{inNamespace{ns}, heads, cursor})
+	return streamed(ctx, n.c, nsOpsSince, opsSince{inNamespace{ns}, heads, cursor})
 }
 
 // GovReport is what Verify finds in a namespace.
@@ -223,7 +223,7 @@ var nsVerify = op.NewStream(op.Method{Number: 321, Name: "Namespace.Verify"},
 // what follows from them and what is stored; see [namespace.Store.Verify]. The daemon
 // does so in its memory, which takes as much as the namespace does.
 func (n *Namespaces) Verify(ctx context.Context, ns codec.GroupID) (report GovReport, err error) {
-	for part, err := range stream(ctx, n.c, nsVerify, inNamespace{ns}) {
+	for part, err := range streamed(ctx, n.c, nsVerify, inNamespace{ns}) {
 		switch {
 		case err != nil:
 			return report, err

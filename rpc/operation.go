@@ -69,7 +69,7 @@ func (c *Client) guards(ctx context.Context) error {
 	return nil
 }
 
-// stream makes an operation by the client.
-func stream[S, In, Item any](ctx context.Context, c *Client, o *op.Stream[S, In, Item], in In) iter.Seq2[Item, error] {
+// streamed makes an operation by the client that has many answers.
+func streamed[S, In, Item any](ctx context.Context, c *Client, o *op.Stream[S, In, Item], in In) iter.Seq2[Item, error] {
 	return caller.Stream(ctx, (*calling)(c), o, in)
 }

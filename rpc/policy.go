@@ -188,7 +188,7 @@ var policyWhatCan = op.NewStream(op.Method{Number: 904, Name: "Policy.WhatCan", 
 // WhatCan yields what somebody can do now, as agent:cece.governor.v1; see
 // [policy.World.WhatCan].
 func (p *Policy) WhatCan(ctx context.Context, delegate string) iter.Seq2[Grant, error] {
-	return stream(ctx, p.c, policyWhatCan, policyDelegate{op.Of(p.tenant), delegate})
+	return streamed(ctx, p.c, policyWhatCan, policyDelegate{op.Of(p.tenant), delegate})
 }
 
 // policyAction are the arguments of WhoCan.
@@ -204,5 +204,5 @@ var policyWhoCan = op.NewStream(op.Method{Number: 905, Name: "Policy.WhoCan", Ac
 
 // WhoCan yields who can perform an action now; see [policy.World.WhoCan].
 func (p *Policy) WhoCan(ctx context.Context, action string) iter.Seq2[Grant, error] {
-	return stream(ctx, p.c, policyWhoCan, policyAction{op.Of(p.tenant), action})
+	return streamed(ctx, p.c, policyWhoCan, policyAction{op.Of(p.tenant), action})
 }

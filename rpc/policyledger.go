@@ -39,7 +39,7 @@ var policyEvents = op.NewStream(op.Method{Number: 907, Name: "Policy.Events", Ac
 // Events yields the events whose times are at from or after, and before to, oldest first,
 // in one state. The zero Time is no bound.
 func (p *Policy) Events(ctx context.Context, from, to time.Time) iter.Seq2[Doc, error] {
-	return stream(ctx, p.c, policyEvents, policyTime{op.Of(p.tenant), from, to})
+	return streamed(ctx, p.c, policyEvents, policyTime{op.Of(p.tenant), from, to})
 }
 
 var policyHead = op.New(op.Method{Number: 908, Name: "Policy.Head", Access: op.AccessTenant},
@@ -60,5 +60,5 @@ var policyVerify = op.NewStream(op.Method{Number: 909, Name: "Policy.Verify", Ac
 // Verify goes through the ledger and yields what is wrong with it, nothing if it is whole:
 // events that were changed, replaced or taken away; see [policy.Store.Verify].
 func (p *Policy) Verify(ctx context.Context) iter.Seq2[LedgerFinding, error] {
-	return stream(ctx, p.c, policyVerify, op.Of(p.tenant))
+	return streamed(ctx, p.c, policyVerify, op.Of(p.tenant))
 }

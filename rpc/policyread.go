@@ -64,7 +64,7 @@ var policyRows = op.NewStreamBy(op.Method{Number: 918, Name: "Policy.Rows", Acce
 // order of [policy.Columns]; see [policy.Store.Rows].
 func (p *Policy) Rows(ctx context.Context, collection string) iter.Seq2[[]json.RawMessage, error] {
 	return func(yield func([]json.RawMessage, error) bool) {
-		for r, err := range stream(ctx, p.c, policyRows, recordSet{p.tenant, collection}) {
+		for r, err := range streamed(ctx, p.c, policyRows, recordSet{p.tenant, collection}) {
 			if !yield(r.Values, err) {
 				return
 			}
@@ -96,7 +96,7 @@ var policyCommands = op.NewStream(op.Method{Number: 919, Name: "Policy.Commands"
 // arguments; see [policy.Store.Commands].
 func (p *Policy) Commands(ctx context.Context, collection string) iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
-		for c, err := range stream(ctx, p.c, policyCommands, recordSet{p.tenant, collection}) {
+		for c, err := range streamed(ctx, p.c, policyCommands, recordSet{p.tenant, collection}) {
 			if !yield(c.Args, err) {
 				return
 			}
@@ -118,7 +118,7 @@ var policyPoliciesFor = op.NewStream(op.Method{Number: 922, Name: "Policy.Polici
 // PoliciesFor yields the active policies that are about an action, as email.send, or about
 // actions of a pattern, as email.*; see [policy.Store.PoliciesFor].
 func (p *Policy) PoliciesFor(ctx context.Context, scope string) iter.Seq2[Doc, error] {
-	return stream(ctx, p.c, policyPoliciesFor, policyScope{op.Of(p.tenant), scope})
+	return streamed(ctx, p.c, policyPoliciesFor, policyScope{op.Of(p.tenant), scope})
 }
 
 // ClaimsAbout yields the claims about an object that hold, of a type: who owns

@@ -134,7 +134,7 @@ var recordHistory = op.NewStream(op.Method{Number: 809, Name: "Record.History", 
 // History yields what a record was at its revisions that are kept, oldest first; the JSON
 // is nil where it was removed. It yields [ErrNotFound] if the collection keeps none of it.
 func (r *Records) History(ctx context.Context, collection, id string) iter.Seq2[Doc, error] {
-	return stream(ctx, r.c, recordHistory, recordID{recordSet{r.tenant, collection}, id})
+	return streamed(ctx, r.c, recordHistory, recordID{recordSet{r.tenant, collection}, id})
 }
 
 // recordOf are the arguments of Schema.

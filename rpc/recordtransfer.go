@@ -26,7 +26,7 @@ var recordExport = op.NewStream(op.Method{Number: 812, Name: "Record.Export", Ac
 // Export yields the documents of a collection, in force or not, in order of their
 // creation, as they are when it begins.
 func (r *Records) Export(ctx context.Context, collection string) iter.Seq2[json.RawMessage, error] {
-	return stream(ctx, r.c, recordExport, recordSet{r.tenant, collection})
+	return streamed(ctx, r.c, recordExport, recordSet{r.tenant, collection})
 }
 
 var recordImport = op.ByHand(op.Method{Number: 813, Name: "Record.Import", Access: op.AccessTenant})

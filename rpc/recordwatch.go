@@ -39,7 +39,7 @@ func (r *Records) Watch(ctx context.Context, collection, id string, with ...Watc
 	}
 	w := caller.Resuming[RecordEvent]{
 		Begin: func(ctx context.Context, from kv.WatchStart, after uint64) iter.Seq2[RecordEvent, error] {
-			return stream(ctx, r.c, recordWatch, recordWatching{recordSet{r.tenant, collection}, record.WatchOptions{ID: id, Start: from, After: after}})
+			return streamed(ctx, r.c, recordWatch, recordWatching{recordSet{r.tenant, collection}, record.WatchOptions{ID: id, Start: from, After: after}})
 		},
 		About:        func(e *RecordEvent) (kv.EventKind, uint64) { return e.Kind, e.Revision },
 		Again:        RecordEvent{Kind: EventResync},

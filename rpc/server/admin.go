@@ -51,7 +51,7 @@ const apiVersion = 1
 // allFeatures returns what a server can do if all its services are there; README.md of package
 // rpc says what the names mean.
 func allFeatures() []string {
-	return []string{"blob", "blob-verify", "bucket", "dag", "event", "find", "frames", "governance", "health", "job", "kv", "kv-synced", "limit", "lock", "policy", "record", "reflection", "session", "setting", "snapshot", "task", "user-session"}
+	return []string{"blob", "blob-verify", "bucket", "dag", "event", "find", "frames", "governance", "health", "job", "kv", "kv-synced", "limit", "lock", "policy", "record", "reflection", "session", "setting", "snapshot", "stream", "task", "user-session"}
 }
 
 // features returns what this server can do, and what is switched on.
@@ -87,6 +87,9 @@ func (s *Server) features() []string {
 	}
 	if s.o.Buckets == nil {
 		without("bucket")
+	}
+	if s.o.Streams == nil {
+		without("stream")
 	}
 	if s.o.Settings == nil {
 		without("setting")

@@ -15,15 +15,18 @@ import (
 	"github.com/stoadb/stoa/kv/bucket"
 	"github.com/stoadb/stoa/kv/bucket/contract"
 	"github.com/stoadb/stoa/kv/kvtest"
+	"github.com/stoadb/stoa/kv/stream"
 	"github.com/stoadb/stoa/rpc"
 )
 
-// startBuckets starts a daemon that has buckets, by a clock of its own.
+// startBuckets starts a daemon that has buckets, and streams, by a clock of its own.
 func startBuckets(t testing.TB, o Options) (*testDaemon, *kvtest.Clock) {
 	eng, clock, log := mem.New(), kvtest.New(), slog.New(slog.DiscardHandler)
 	store, err := kv.Open(eng, kv.Options{Clock: clock, Log: log})
 	require.NoError(t, err)
 	o.Buckets, err = bucket.New(store, bucket.Options{Log: log})
+	require.NoError(t, err)
+	o.Streams, err = stream.New(store, stream.Options{Log: log})
 	require.NoError(t, err)
 	d := start(t, eng, o)
 	t.Cleanup(func() {
@@ -257,6 +260,23 @@ func TestT10OnlyWhoLooksAfterTenantsChangesBuckets(t *testing.T) {
 		_, err = all.Bucket("svc_activity_activity").Status(ctx)
 		require.ErrorIs(t, err, bucket.ErrForbidden)
 		_, err = all.Service("activity").Bucket("svc_activity_activity").Status(ctx)
+		require.NoError(t, err)
+		// Nor by way of a projection.
+		streams := d.dialAs(t, f).Streams("")
+		_, err = streams.Create(ctx, rpc.WAL, "s", rpc.StreamLimits{})
+		require.NoError(t, err)
+		_, err = streams.CreateConsumer(ctx, rpc.WAL, "s", rpc.StreamConfig{Name: "c"})
+		require.NoError(t, err)
+		_, err = streams.Publish(ctx, rpc.WAL, "s", rpc.StreamAppendOptions{}, rpc.StreamMessage{Subject: "a"})
+		require.NoError(t, err)
+		c := streams.Consumer("s", "c")
+		list, err := c.Fetch(ctx, rpc.WAL, rpc.StreamFetchOptions{})
+		require.NoError(t, err)
+		change := rpc.BucketChange{Name: bucket.Name{Bucket: "svc_activity_activity"}, Op: bucket.OpPut, Key: "k", Value: []byte(`{"who":"ann"}`)}
+		_, err = c.Apply(ctx, rpc.WAL, list[0].Ref(), []rpc.BucketChange{change}, false)
+		require.ErrorIs(t, err, bucket.ErrForbidden)
+		change.Service = "activity"
+		_, err = c.Apply(ctx, rpc.WAL, list[0].Ref(), []rpc.BucketChange{change}, false)
 		require.NoError(t, err)
 	})
 }

@@ -34,7 +34,9 @@ import (
 	"github.com/stoadb/stoa/kv/record"
 	kvsession "github.com/stoadb/stoa/kv/session"
 	"github.com/stoadb/stoa/kv/setting"
+	"github.com/stoadb/stoa/kv/stream"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/agents"
 	"github.com/stoadb/stoa/rpc/internal/frame"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/server/internal/demux"
@@ -118,6 +120,16 @@ func fuzzed(t *testing.T, store *kv.Store, o *Options) (end func()) {
 	require.NoError(t, err)
 	_, err = o.Buckets.Create(t.Context(), "t", bucket.Config{Name: "a", History: 3})
 	require.NoError(t, err)
+	o.Streams, err = stream.New(store, stream.Options{Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	streams, err := o.Streams.Open(t.Context(), "t")
+	require.NoError(t, err)
+	_, err = streams.Create(t.Context(), engine.WAL, "a", kv.StreamLimits{})
+	require.NoError(t, err)
+	_, err = streams.CreateConsumer(t.Context(), engine.WAL, "a", stream.Config{Name: "c"})
+	require.NoError(t, err)
+	_, err = streams.Publish(t.Context(), engine.WAL, "a", stream.AppendOptions{}, stream.Message{Subject: "x.y"})
+	require.NoError(t, err)
 	o.Jobs, err = job.New(store, job.Options{Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	queues, err := o.Jobs.Open(t.Context(), "t")
@@ -151,6 +163,7 @@ func FuzzRequests(f *testing.F) {
 		{&stoav1.Event_ServiceDesc, func(s *Server) (any, any) { return s.o.Events, nil }},
 		{&stoav1.Job_ServiceDesc, func(s *Server) (any, any) { return s.o.Jobs, nil }},
 		{&stoav1.Bucket_ServiceDesc, func(s *Server) (any, any) { return s.o.Buckets, nil }},
+		{&stoav1.Stream_ServiceDesc, func(s *Server) (any, any) { return &agents.StreamStores{Store: s.o.Streams, Buckets: s.o.Buckets}, nil }},
 	}
 	seedRequests(f)
 	f.Fuzz(func(t *testing.T, service, method byte, data []byte) {
@@ -366,6 +379,28 @@ func seedRequests(f *testing.F) {
 			&stoav1.BucketAuthorityRequest{Tenant: tenant, Service: "a"},
 			&stoav1.BucketAuthoritiesRequest{Tenant: tenant},
 		},
+		{
+			&stoav1.StreamCreateRequest{Tenant: tenant, Stream: "b", Limits: &stoav1.StreamLimits{Entries: 5, AgeMs: 5}},
+			&stoav1.StreamLimitRequest{Tenant: tenant, Stream: "a", Limits: &stoav1.StreamLimits{Entries: 5}},
+			&stoav1.StreamDeleteRequest{Tenant: tenant, Stream: "a"},
+			&stoav1.StreamInfoRequest{Tenant: tenant, Stream: "a"},
+			&stoav1.StreamListRequest{Tenant: tenant},
+			&stoav1.StreamPublishRequest{Tenant: tenant, Stream: "a", Messages: []*stoav1.StreamMessage{{Subject: "x.y", Payload: []byte("p")}}, ExpectedLast: proto.Uint64(1)},
+			&stoav1.StreamRangeRequest{Tenant: tenant, Stream: "a", From: 1, To: 2, Filter: "x.*", Limit: 3, Reverse: true},
+			&stoav1.StreamCreateConsumerRequest{Tenant: tenant, Stream: "a", Config: &stoav1.StreamConsumer{Name: "d", Filter: "x.>", AckWaitMs: 5, MaxDeliver: 3, MaxAckPending: 2}},
+			&stoav1.StreamUpdateConsumerRequest{Tenant: tenant, Stream: "a", Config: &stoav1.StreamConsumer{Name: "c", MaxDeliver: 3}},
+			&stoav1.StreamDeleteConsumerRequest{Tenant: tenant, Stream: "a", Consumer: "c"},
+			&stoav1.StreamConsumerInfoRequest{Tenant: tenant, Stream: "a", Consumer: "c"},
+			&stoav1.StreamListConsumersRequest{Tenant: tenant, Stream: "a"},
+			&stoav1.StreamReplayRequest{Tenant: tenant, Stream: "a", Consumer: "c", Start: &stoav1.StreamStart{Policy: stoav1.StreamDeliver_STREAM_DELIVER_FROM, From: 1}},
+			&stoav1.StreamAckRequest{Tenant: tenant, Stream: "a", Consumer: "c", Refs: []*stoav1.StreamRef{{Number: 1, Token: 1}}},
+			&stoav1.StreamNakRequest{Tenant: tenant, Stream: "a", Consumer: "c", Number: 1, Token: 1, DelayMs: 5, Reason: "r"},
+			&stoav1.StreamInProgressRequest{Tenant: tenant, Stream: "a", Consumer: "c", Number: 1, Token: 1},
+			&stoav1.StreamTerminateRequest{Tenant: tenant, Stream: "a", Consumer: "c", Number: 1, Token: 1, Reason: "r"},
+			&stoav1.StreamRetryDeadRequest{Tenant: tenant, Stream: "a", Consumer: "c", Numbers: []uint64{1}},
+			&stoav1.StreamDropDeadRequest{Tenant: tenant, Stream: "a", Consumer: "c", Numbers: []uint64{1}},
+			&stoav1.StreamApplyRequest{Tenant: tenant, Stream: "a", Consumer: "c", Number: 1, Token: 1, Changes: []*stoav1.BucketChange{{Bucket: "a", Key: []byte("k"), Value: []byte("v")}}},
+		},
 	}
 	streams := [][][]proto.Message{
 		{
@@ -424,6 +459,10 @@ func seedRequests(f *testing.F) {
 			{&stoav1.BucketHistoryRequest{Tenant: tenant, Bucket: "a", Key: []byte("k")}},
 			{&stoav1.BucketKeysRequest{Tenant: tenant, Service: "a", Alias: "b", Filters: [][]byte{[]byte("a.*"), []byte(">")}}},
 			{&stoav1.BucketWatchRequest{Tenant: tenant, Bucket: "a", Resume: true, After: 1, Typed: true}},
+		},
+		{
+			{&stoav1.StreamFetchRequest{Tenant: tenant, Stream: "a", Consumer: "c", Limit: 3, WaitMs: 1}},
+			{&stoav1.StreamDeadLettersRequest{Tenant: tenant, Stream: "a", Consumer: "c", After: 1, Limit: 3}},
 		},
 	}
 	for service, list := range unary {

@@ -87,7 +87,7 @@ func (s *Server) Admit(ctx context.Context, m *op.Method, in any) (context.Conte
 
 // Paced runs a stream; see [op.Host].
 func (s *Server) Paced(ctx context.Context, m *op.Method, work func(context.Context, op.Pace) error) error {
-	open := &s.kvStreams // of Kv, Record, Policy and Lock
+	open := &s.kvStreams // see Options.MaxKVStreams
 	switch {
 	case m.Name == lockAcquire:
 		open = &s.lockWaits

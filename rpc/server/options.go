@@ -27,6 +27,7 @@ import (
 	"github.com/stoadb/stoa/kv/record"
 	kvsession "github.com/stoadb/stoa/kv/session"
 	"github.com/stoadb/stoa/kv/setting"
+	"github.com/stoadb/stoa/kv/stream"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc/server/internal/demux"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -138,12 +139,14 @@ type Options struct {
 	// Buckets are those of the engine, for the Bucket service. Their store stays the caller's to
 	// close, after Serve has returned. Nil: there is no such service.
 	Buckets *bucket.Store
+	// Streams are those of the engine, for the Stream service. Nil: there is no such service.
+	Streams *stream.Store
 	// Approvals are the tasks and approvals of the engine, for the services Task and Approval.
 	// Their store stays the caller's to close, after Serve has returned. Nil: there are no
 	// such services.
 	Approvals *approval.Store
-	// MaxKVStreams is how many streams of the services Kv, Record, Policy and Lock may be open at
-	// once; what exceeds it is refused as busy. 0: 4,096.
+	// MaxKVStreams is how many streams of the services Kv, Record, Policy, Lock, Event, Job,
+	// Bucket and Stream may be open at once; what exceeds it is refused as busy. 0: 4,096.
 	MaxKVStreams int
 	// MaxLockWaits is how many requests for locks may wait at once, of all tenants; what
 	// exceeds it is refused as busy. 0: 10,000.

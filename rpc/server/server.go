@@ -26,6 +26,7 @@ import (
 
 	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc/agents"
 	"github.com/stoadb/stoa/rpc/internal/frame"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/internal/wire"
@@ -149,6 +150,9 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 	}
 	if o.Buckets != nil {
 		s.register(&stoav1.Bucket_ServiceDesc, o.Buckets, nil)
+	}
+	if o.Streams != nil {
+		s.register(&stoav1.Stream_ServiceDesc, &agents.StreamStores{Store: o.Streams, Buckets: o.Buckets}, nil)
 	}
 	if o.Settings != nil {
 		s.register(&stoav1.Setting_ServiceDesc, o.Settings, nil)

@@ -37,6 +37,7 @@ import (
 	"github.com/stoadb/stoa/kv/policy"
 	kvsession "github.com/stoadb/stoa/kv/session"
 	"github.com/stoadb/stoa/kv/setting"
+	"github.com/stoadb/stoa/kv/stream"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
 
@@ -61,6 +62,7 @@ var requestFields = map[string]any{
 	"SettingGetRequest.name": setting.LockDefaultTTL, "SettingSetRequest.name": setting.LockDefaultTTL, "SettingDeleteRequest.name": setting.LockDefaultTTL,
 	"LockLookupRequest.key": "ade:lock:task:k", "EventLookupRequest.key": "ade:events:task", "JobLookupRequest.key": "ade:job:queue:archive", "LimitLookupRequest.key": "ade:ratelimit:k:k",
 	"SessionLookupRequest.key": "ade:session:k", "TaskLookupRequest.key": "ade:task:k:data", "RecordLookupRequest.key": "policy:k",
+	"subject": "k", "filter": "", "StreamConsumer.name": "k", "StreamRangeRequest.from": 0, "StreamRangeRequest.to": 0, "StreamDeadLettersRequest.after": 0, "number": 1, "numbers": 1,
 	"service": "", "bucket": "k", "alias": "", "filters": ">", "digest": "k", "schema": "", "BucketConfig.name": "k",
 	"contract":                  `{"service":"k","schemas":{"E":{"type":"string"}},"resources":{"kv":{"a":{"purpose":"` + markOf + `","schema":{"schema":"E"}}}}}`,
 	"BucketPlanRequest.service": "k", "BucketAcceptRequest.service": "k", "BucketRejectRequest.service": "k", "BucketReconcileRequest.service": "k",
@@ -69,7 +71,7 @@ var requestFields = map[string]any{
 }
 
 // fills are the calls that put data of each system, in order.
-var fills = []string{"Kv.Put", "Record.Create", "Task.Create", "Task.Move", "Approval.Request", "Session.Create", "Lock.Register", "Lock.TryAcquire", "Limit.Check", "Setting.Set", "Event.Publish", "Job.Enqueue", "Bucket.Create", "Bucket.Put", "Bucket.Propose"}
+var fills = []string{"Kv.Put", "Record.Create", "Task.Create", "Task.Move", "Approval.Request", "Session.Create", "Lock.Register", "Lock.TryAcquire", "Limit.Check", "Setting.Set", "Event.Publish", "Job.Enqueue", "Bucket.Create", "Bucket.Put", "Bucket.Propose", "Stream.Create", "Stream.CreateConsumer", "Stream.Publish"}
 
 // everyCapability serves all systems of key-values of a store that is at rest unless it is asked.
 func everyCapability(t *testing.T) (*testDaemon, engine.Engine) {
@@ -97,7 +99,9 @@ func everyCapability(t *testing.T) (*testDaemon, engine.Engine) {
 	opened(err)
 	buckets, err := bucket.New(store, bucket.Options{Log: log})
 	opened(err)
-	d := start(t, db, Options{Buckets: buckets, KV: storage, Records: policies.Records(), Policies: policies, Locks: locks, Limits: limits, Settings: settings, Events: events, Jobs: jobs, Sessions: sessions, Approvals: approvals})
+	streams, err := stream.New(store, stream.Options{Log: log})
+	opened(err)
+	d := start(t, db, Options{Streams: streams, Buckets: buckets, KV: storage, Records: policies.Records(), Policies: policies, Locks: locks, Limits: limits, Settings: settings, Events: events, Jobs: jobs, Sessions: sessions, Approvals: approvals})
 	t.Cleanup(func() {
 		d.stop()
 		jobs.Close()

@@ -234,6 +234,124 @@ func (x *BucketEntry) GetExpiresMs() uint64 {
 	return 0
 }
 
+// BucketChange is what a batch does to a key of a bucket.
+type BucketChange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As in Get.
+	Service string `protobuf:"bytes,1,opt,name=service,proto3" json:"service,omitempty"`
+	// As in Get.
+	Bucket string `protobuf:"bytes,2,opt,name=bucket,proto3" json:"bucket,omitempty"`
+	// As in Get.
+	Alias string `protobuf:"bytes,3,opt,name=alias,proto3" json:"alias,omitempty"`
+	// It puts, deletes or purges.
+	Op BucketOp `protobuf:"varint,4,opt,name=op,proto3,enum=stoa.v1.BucketOp" json:"op,omitempty"`
+	// The key.
+	Key []byte `protobuf:"bytes,5,opt,name=key,proto3" json:"key,omitempty"`
+	// Of a put.
+	Value []byte `protobuf:"bytes,6,opt,name=value,proto3" json:"value,omitempty"`
+	// How long the value lasts; 0: as long as the bucket's do.
+	TtlMs uint64 `protobuf:"varint,7,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
+	// It need not hold to the bucket's schema.
+	Raw bool `protobuf:"varint,8,opt,name=raw,proto3" json:"raw,omitempty"`
+	// The key is to be at this revision; 0: nothing is kept of it; not set: whatever it is at.
+	Revision      *uint64 `protobuf:"varint,9,opt,name=revision,proto3,oneof" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BucketChange) Reset() {
+	*x = BucketChange{}
+	mi := &file_stoa_v1_bucket_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BucketChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BucketChange) ProtoMessage() {}
+
+func (x *BucketChange) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_bucket_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BucketChange.ProtoReflect.Descriptor instead.
+func (*BucketChange) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *BucketChange) GetService() string {
+	if x != nil {
+		return x.Service
+	}
+	return ""
+}
+
+func (x *BucketChange) GetBucket() string {
+	if x != nil {
+		return x.Bucket
+	}
+	return ""
+}
+
+func (x *BucketChange) GetAlias() string {
+	if x != nil {
+		return x.Alias
+	}
+	return ""
+}
+
+func (x *BucketChange) GetOp() BucketOp {
+	if x != nil {
+		return x.Op
+	}
+	return BucketOp_BUCKET_OP_UNSPECIFIED
+}
+
+func (x *BucketChange) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *BucketChange) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *BucketChange) GetTtlMs() uint64 {
+	if x != nil {
+		return x.TtlMs
+	}
+	return 0
+}
+
+func (x *BucketChange) GetRaw() bool {
+	if x != nil {
+		return x.Raw
+	}
+	return false
+}
+
+func (x *BucketChange) GetRevision() uint64 {
+	if x != nil && x.Revision != nil {
+		return *x.Revision
+	}
+	return 0
+}
+
 // BucketConfig is what a bucket is to be.
 type BucketConfig struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -259,7 +377,7 @@ type BucketConfig struct {
 
 func (x *BucketConfig) Reset() {
 	*x = BucketConfig{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[1]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -271,7 +389,7 @@ func (x *BucketConfig) String() string {
 func (*BucketConfig) ProtoMessage() {}
 
 func (x *BucketConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[1]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -284,7 +402,7 @@ func (x *BucketConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketConfig.ProtoReflect.Descriptor instead.
 func (*BucketConfig) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{1}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *BucketConfig) GetName() string {
@@ -356,7 +474,7 @@ type BucketInfo struct {
 
 func (x *BucketInfo) Reset() {
 	*x = BucketInfo{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[2]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -368,7 +486,7 @@ func (x *BucketInfo) String() string {
 func (*BucketInfo) ProtoMessage() {}
 
 func (x *BucketInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[2]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -381,7 +499,7 @@ func (x *BucketInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketInfo.ProtoReflect.Descriptor instead.
 func (*BucketInfo) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{2}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *BucketInfo) GetConfig() *BucketConfig {
@@ -419,7 +537,7 @@ type BucketGetRequest struct {
 
 func (x *BucketGetRequest) Reset() {
 	*x = BucketGetRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[3]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -431,7 +549,7 @@ func (x *BucketGetRequest) String() string {
 func (*BucketGetRequest) ProtoMessage() {}
 
 func (x *BucketGetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[3]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -444,7 +562,7 @@ func (x *BucketGetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketGetRequest.ProtoReflect.Descriptor instead.
 func (*BucketGetRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{3}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *BucketGetRequest) GetTenant() []byte {
@@ -500,7 +618,7 @@ type BucketGetResponse struct {
 
 func (x *BucketGetResponse) Reset() {
 	*x = BucketGetResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[4]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -512,7 +630,7 @@ func (x *BucketGetResponse) String() string {
 func (*BucketGetResponse) ProtoMessage() {}
 
 func (x *BucketGetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[4]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -525,7 +643,7 @@ func (x *BucketGetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketGetResponse.ProtoReflect.Descriptor instead.
 func (*BucketGetResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{4}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *BucketGetResponse) GetEntry() *BucketEntry {
@@ -556,7 +674,7 @@ type BucketAtRequest struct {
 
 func (x *BucketAtRequest) Reset() {
 	*x = BucketAtRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[5]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -568,7 +686,7 @@ func (x *BucketAtRequest) String() string {
 func (*BucketAtRequest) ProtoMessage() {}
 
 func (x *BucketAtRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[5]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -581,7 +699,7 @@ func (x *BucketAtRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketAtRequest.ProtoReflect.Descriptor instead.
 func (*BucketAtRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{5}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *BucketAtRequest) GetTenant() []byte {
@@ -637,7 +755,7 @@ type BucketAtResponse struct {
 
 func (x *BucketAtResponse) Reset() {
 	*x = BucketAtResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[6]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -649,7 +767,7 @@ func (x *BucketAtResponse) String() string {
 func (*BucketAtResponse) ProtoMessage() {}
 
 func (x *BucketAtResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[6]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -662,7 +780,7 @@ func (x *BucketAtResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketAtResponse.ProtoReflect.Descriptor instead.
 func (*BucketAtResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{6}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *BucketAtResponse) GetEntry() *BucketEntry {
@@ -691,7 +809,7 @@ type BucketHistoryRequest struct {
 
 func (x *BucketHistoryRequest) Reset() {
 	*x = BucketHistoryRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[7]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -703,7 +821,7 @@ func (x *BucketHistoryRequest) String() string {
 func (*BucketHistoryRequest) ProtoMessage() {}
 
 func (x *BucketHistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[7]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -716,7 +834,7 @@ func (x *BucketHistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketHistoryRequest.ProtoReflect.Descriptor instead.
 func (*BucketHistoryRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{7}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *BucketHistoryRequest) GetTenant() []byte {
@@ -765,7 +883,7 @@ type BucketHistoryResponse struct {
 
 func (x *BucketHistoryResponse) Reset() {
 	*x = BucketHistoryResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[8]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -777,7 +895,7 @@ func (x *BucketHistoryResponse) String() string {
 func (*BucketHistoryResponse) ProtoMessage() {}
 
 func (x *BucketHistoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[8]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -790,7 +908,7 @@ func (x *BucketHistoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketHistoryResponse.ProtoReflect.Descriptor instead.
 func (*BucketHistoryResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{8}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *BucketHistoryResponse) GetEntries() []*BucketEntry {
@@ -819,7 +937,7 @@ type BucketKeysRequest struct {
 
 func (x *BucketKeysRequest) Reset() {
 	*x = BucketKeysRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[9]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -831,7 +949,7 @@ func (x *BucketKeysRequest) String() string {
 func (*BucketKeysRequest) ProtoMessage() {}
 
 func (x *BucketKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[9]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -844,7 +962,7 @@ func (x *BucketKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketKeysRequest.ProtoReflect.Descriptor instead.
 func (*BucketKeysRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{9}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *BucketKeysRequest) GetTenant() []byte {
@@ -893,7 +1011,7 @@ type BucketKeysResponse struct {
 
 func (x *BucketKeysResponse) Reset() {
 	*x = BucketKeysResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[10]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -905,7 +1023,7 @@ func (x *BucketKeysResponse) String() string {
 func (*BucketKeysResponse) ProtoMessage() {}
 
 func (x *BucketKeysResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[10]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -918,7 +1036,7 @@ func (x *BucketKeysResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketKeysResponse.ProtoReflect.Descriptor instead.
 func (*BucketKeysResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{10}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *BucketKeysResponse) GetKeys() [][]byte {
@@ -961,7 +1079,7 @@ type BucketWatchRequest struct {
 
 func (x *BucketWatchRequest) Reset() {
 	*x = BucketWatchRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[11]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -973,7 +1091,7 @@ func (x *BucketWatchRequest) String() string {
 func (*BucketWatchRequest) ProtoMessage() {}
 
 func (x *BucketWatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[11]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -986,7 +1104,7 @@ func (x *BucketWatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketWatchRequest.ProtoReflect.Descriptor instead.
 func (*BucketWatchRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{11}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *BucketWatchRequest) GetTenant() []byte {
@@ -1090,7 +1208,7 @@ type BucketWatchResponse struct {
 
 func (x *BucketWatchResponse) Reset() {
 	*x = BucketWatchResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[12]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1102,7 +1220,7 @@ func (x *BucketWatchResponse) String() string {
 func (*BucketWatchResponse) ProtoMessage() {}
 
 func (x *BucketWatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[12]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1115,7 +1233,7 @@ func (x *BucketWatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketWatchResponse.ProtoReflect.Descriptor instead.
 func (*BucketWatchResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{12}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *BucketWatchResponse) GetKind() BucketEventKind {
@@ -1163,7 +1281,7 @@ type BucketStatusRequest struct {
 
 func (x *BucketStatusRequest) Reset() {
 	*x = BucketStatusRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[13]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1175,7 +1293,7 @@ func (x *BucketStatusRequest) String() string {
 func (*BucketStatusRequest) ProtoMessage() {}
 
 func (x *BucketStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[13]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1188,7 +1306,7 @@ func (x *BucketStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketStatusRequest.ProtoReflect.Descriptor instead.
 func (*BucketStatusRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{13}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *BucketStatusRequest) GetTenant() []byte {
@@ -1238,7 +1356,7 @@ type BucketStatusResponse struct {
 
 func (x *BucketStatusResponse) Reset() {
 	*x = BucketStatusResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[14]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1250,7 +1368,7 @@ func (x *BucketStatusResponse) String() string {
 func (*BucketStatusResponse) ProtoMessage() {}
 
 func (x *BucketStatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[14]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1263,7 +1381,7 @@ func (x *BucketStatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketStatusResponse.ProtoReflect.Descriptor instead.
 func (*BucketStatusResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{14}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *BucketStatusResponse) GetInfo() *BucketInfo {
@@ -1335,7 +1453,7 @@ type BucketPutRequest struct {
 
 func (x *BucketPutRequest) Reset() {
 	*x = BucketPutRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[15]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1347,7 +1465,7 @@ func (x *BucketPutRequest) String() string {
 func (*BucketPutRequest) ProtoMessage() {}
 
 func (x *BucketPutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[15]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1360,7 +1478,7 @@ func (x *BucketPutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketPutRequest.ProtoReflect.Descriptor instead.
 func (*BucketPutRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{15}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *BucketPutRequest) GetTenant() []byte {
@@ -1480,7 +1598,7 @@ type BucketPutResponse struct {
 
 func (x *BucketPutResponse) Reset() {
 	*x = BucketPutResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[16]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1492,7 +1610,7 @@ func (x *BucketPutResponse) String() string {
 func (*BucketPutResponse) ProtoMessage() {}
 
 func (x *BucketPutResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[16]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1505,7 +1623,7 @@ func (x *BucketPutResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketPutResponse.ProtoReflect.Descriptor instead.
 func (*BucketPutResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{16}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *BucketPutResponse) GetRevision() uint64 {
@@ -1540,7 +1658,7 @@ type BucketDeleteRequest struct {
 
 func (x *BucketDeleteRequest) Reset() {
 	*x = BucketDeleteRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[17]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1552,7 +1670,7 @@ func (x *BucketDeleteRequest) String() string {
 func (*BucketDeleteRequest) ProtoMessage() {}
 
 func (x *BucketDeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[17]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1565,7 +1683,7 @@ func (x *BucketDeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketDeleteRequest.ProtoReflect.Descriptor instead.
 func (*BucketDeleteRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{17}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *BucketDeleteRequest) GetTenant() []byte {
@@ -1635,7 +1753,7 @@ type BucketDeleteResponse struct {
 
 func (x *BucketDeleteResponse) Reset() {
 	*x = BucketDeleteResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[18]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1647,7 +1765,7 @@ func (x *BucketDeleteResponse) String() string {
 func (*BucketDeleteResponse) ProtoMessage() {}
 
 func (x *BucketDeleteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[18]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1660,7 +1778,7 @@ func (x *BucketDeleteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketDeleteResponse.ProtoReflect.Descriptor instead.
 func (*BucketDeleteResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{18}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *BucketDeleteResponse) GetRevision() uint64 {
@@ -1695,7 +1813,7 @@ type BucketPurgeRequest struct {
 
 func (x *BucketPurgeRequest) Reset() {
 	*x = BucketPurgeRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[19]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1707,7 +1825,7 @@ func (x *BucketPurgeRequest) String() string {
 func (*BucketPurgeRequest) ProtoMessage() {}
 
 func (x *BucketPurgeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[19]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1720,7 +1838,7 @@ func (x *BucketPurgeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketPurgeRequest.ProtoReflect.Descriptor instead.
 func (*BucketPurgeRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{19}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *BucketPurgeRequest) GetTenant() []byte {
@@ -1790,7 +1908,7 @@ type BucketPurgeResponse struct {
 
 func (x *BucketPurgeResponse) Reset() {
 	*x = BucketPurgeResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[20]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1802,7 +1920,7 @@ func (x *BucketPurgeResponse) String() string {
 func (*BucketPurgeResponse) ProtoMessage() {}
 
 func (x *BucketPurgeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[20]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1815,7 +1933,7 @@ func (x *BucketPurgeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketPurgeResponse.ProtoReflect.Descriptor instead.
 func (*BucketPurgeResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{20}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *BucketPurgeResponse) GetRevision() uint64 {
@@ -1848,7 +1966,7 @@ type BucketTouchRequest struct {
 
 func (x *BucketTouchRequest) Reset() {
 	*x = BucketTouchRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[21]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1860,7 +1978,7 @@ func (x *BucketTouchRequest) String() string {
 func (*BucketTouchRequest) ProtoMessage() {}
 
 func (x *BucketTouchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[21]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1873,7 +1991,7 @@ func (x *BucketTouchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketTouchRequest.ProtoReflect.Descriptor instead.
 func (*BucketTouchRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{21}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *BucketTouchRequest) GetTenant() []byte {
@@ -1936,7 +2054,7 @@ type BucketTouchResponse struct {
 
 func (x *BucketTouchResponse) Reset() {
 	*x = BucketTouchResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[22]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1948,7 +2066,7 @@ func (x *BucketTouchResponse) String() string {
 func (*BucketTouchResponse) ProtoMessage() {}
 
 func (x *BucketTouchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[22]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1961,7 +2079,7 @@ func (x *BucketTouchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketTouchResponse.ProtoReflect.Descriptor instead.
 func (*BucketTouchResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{22}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *BucketTouchResponse) GetExpiresMs() uint64 {
@@ -2002,7 +2120,7 @@ type BucketMergeRequest struct {
 
 func (x *BucketMergeRequest) Reset() {
 	*x = BucketMergeRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[23]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2014,7 +2132,7 @@ func (x *BucketMergeRequest) String() string {
 func (*BucketMergeRequest) ProtoMessage() {}
 
 func (x *BucketMergeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[23]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2027,7 +2145,7 @@ func (x *BucketMergeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketMergeRequest.ProtoReflect.Descriptor instead.
 func (*BucketMergeRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{23}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *BucketMergeRequest) GetTenant() []byte {
@@ -2118,7 +2236,7 @@ type BucketMergeResponse struct {
 
 func (x *BucketMergeResponse) Reset() {
 	*x = BucketMergeResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[24]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2130,7 +2248,7 @@ func (x *BucketMergeResponse) String() string {
 func (*BucketMergeResponse) ProtoMessage() {}
 
 func (x *BucketMergeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[24]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2143,7 +2261,7 @@ func (x *BucketMergeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketMergeResponse.ProtoReflect.Descriptor instead.
 func (*BucketMergeResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{24}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *BucketMergeResponse) GetRevision() uint64 {
@@ -2174,7 +2292,7 @@ type BucketPurgeDeletesRequest struct {
 
 func (x *BucketPurgeDeletesRequest) Reset() {
 	*x = BucketPurgeDeletesRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[25]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2186,7 +2304,7 @@ func (x *BucketPurgeDeletesRequest) String() string {
 func (*BucketPurgeDeletesRequest) ProtoMessage() {}
 
 func (x *BucketPurgeDeletesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[25]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2199,7 +2317,7 @@ func (x *BucketPurgeDeletesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketPurgeDeletesRequest.ProtoReflect.Descriptor instead.
 func (*BucketPurgeDeletesRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{25}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *BucketPurgeDeletesRequest) GetTenant() []byte {
@@ -2255,7 +2373,7 @@ type BucketPurgeDeletesResponse struct {
 
 func (x *BucketPurgeDeletesResponse) Reset() {
 	*x = BucketPurgeDeletesResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[26]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2267,7 +2385,7 @@ func (x *BucketPurgeDeletesResponse) String() string {
 func (*BucketPurgeDeletesResponse) ProtoMessage() {}
 
 func (x *BucketPurgeDeletesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[26]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2280,7 +2398,7 @@ func (x *BucketPurgeDeletesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketPurgeDeletesResponse.ProtoReflect.Descriptor instead.
 func (*BucketPurgeDeletesResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{26}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *BucketPurgeDeletesResponse) GetRemoved() uint64 {
@@ -2303,7 +2421,7 @@ type BucketCreateRequest struct {
 
 func (x *BucketCreateRequest) Reset() {
 	*x = BucketCreateRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[27]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2315,7 +2433,7 @@ func (x *BucketCreateRequest) String() string {
 func (*BucketCreateRequest) ProtoMessage() {}
 
 func (x *BucketCreateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[27]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2328,7 +2446,7 @@ func (x *BucketCreateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketCreateRequest.ProtoReflect.Descriptor instead.
 func (*BucketCreateRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{27}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *BucketCreateRequest) GetTenant() []byte {
@@ -2356,7 +2474,7 @@ type BucketCreateResponse struct {
 
 func (x *BucketCreateResponse) Reset() {
 	*x = BucketCreateResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[28]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2368,7 +2486,7 @@ func (x *BucketCreateResponse) String() string {
 func (*BucketCreateResponse) ProtoMessage() {}
 
 func (x *BucketCreateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[28]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2381,7 +2499,7 @@ func (x *BucketCreateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketCreateResponse.ProtoReflect.Descriptor instead.
 func (*BucketCreateResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{28}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *BucketCreateResponse) GetBucket() *BucketInfo {
@@ -2404,7 +2522,7 @@ type BucketAlterRequest struct {
 
 func (x *BucketAlterRequest) Reset() {
 	*x = BucketAlterRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[29]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2416,7 +2534,7 @@ func (x *BucketAlterRequest) String() string {
 func (*BucketAlterRequest) ProtoMessage() {}
 
 func (x *BucketAlterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[29]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2429,7 +2547,7 @@ func (x *BucketAlterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketAlterRequest.ProtoReflect.Descriptor instead.
 func (*BucketAlterRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{29}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *BucketAlterRequest) GetTenant() []byte {
@@ -2457,7 +2575,7 @@ type BucketAlterResponse struct {
 
 func (x *BucketAlterResponse) Reset() {
 	*x = BucketAlterResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[30]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2469,7 +2587,7 @@ func (x *BucketAlterResponse) String() string {
 func (*BucketAlterResponse) ProtoMessage() {}
 
 func (x *BucketAlterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[30]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2482,7 +2600,7 @@ func (x *BucketAlterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketAlterResponse.ProtoReflect.Descriptor instead.
 func (*BucketAlterResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{30}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *BucketAlterResponse) GetBucket() *BucketInfo {
@@ -2505,7 +2623,7 @@ type BucketDropRequest struct {
 
 func (x *BucketDropRequest) Reset() {
 	*x = BucketDropRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[31]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2517,7 +2635,7 @@ func (x *BucketDropRequest) String() string {
 func (*BucketDropRequest) ProtoMessage() {}
 
 func (x *BucketDropRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[31]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2530,7 +2648,7 @@ func (x *BucketDropRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketDropRequest.ProtoReflect.Descriptor instead.
 func (*BucketDropRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{31}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *BucketDropRequest) GetTenant() []byte {
@@ -2556,7 +2674,7 @@ type BucketDropResponse struct {
 
 func (x *BucketDropResponse) Reset() {
 	*x = BucketDropResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[32]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2568,7 +2686,7 @@ func (x *BucketDropResponse) String() string {
 func (*BucketDropResponse) ProtoMessage() {}
 
 func (x *BucketDropResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[32]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2581,7 +2699,7 @@ func (x *BucketDropResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketDropResponse.ProtoReflect.Descriptor instead.
 func (*BucketDropResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{32}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{33}
 }
 
 // BucketListRequest asks for the buckets of a tenant.
@@ -2595,7 +2713,7 @@ type BucketListRequest struct {
 
 func (x *BucketListRequest) Reset() {
 	*x = BucketListRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[33]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2607,7 +2725,7 @@ func (x *BucketListRequest) String() string {
 func (*BucketListRequest) ProtoMessage() {}
 
 func (x *BucketListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[33]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2620,7 +2738,7 @@ func (x *BucketListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketListRequest.ProtoReflect.Descriptor instead.
 func (*BucketListRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{33}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *BucketListRequest) GetTenant() []byte {
@@ -2641,7 +2759,7 @@ type BucketListResponse struct {
 
 func (x *BucketListResponse) Reset() {
 	*x = BucketListResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[34]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2653,7 +2771,7 @@ func (x *BucketListResponse) String() string {
 func (*BucketListResponse) ProtoMessage() {}
 
 func (x *BucketListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[34]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2666,7 +2784,7 @@ func (x *BucketListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketListResponse.ProtoReflect.Descriptor instead.
 func (*BucketListResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{34}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *BucketListResponse) GetBuckets() []*BucketInfo {
@@ -2689,7 +2807,7 @@ type BucketProposeRequest struct {
 
 func (x *BucketProposeRequest) Reset() {
 	*x = BucketProposeRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[35]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2701,7 +2819,7 @@ func (x *BucketProposeRequest) String() string {
 func (*BucketProposeRequest) ProtoMessage() {}
 
 func (x *BucketProposeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[35]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2714,7 +2832,7 @@ func (x *BucketProposeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketProposeRequest.ProtoReflect.Descriptor instead.
 func (*BucketProposeRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{35}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *BucketProposeRequest) GetTenant() []byte {
@@ -2742,7 +2860,7 @@ type BucketProposeResponse struct {
 
 func (x *BucketProposeResponse) Reset() {
 	*x = BucketProposeResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[36]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2754,7 +2872,7 @@ func (x *BucketProposeResponse) String() string {
 func (*BucketProposeResponse) ProtoMessage() {}
 
 func (x *BucketProposeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[36]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2767,7 +2885,7 @@ func (x *BucketProposeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketProposeResponse.ProtoReflect.Descriptor instead.
 func (*BucketProposeResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{36}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *BucketProposeResponse) GetAuthority() []byte {
@@ -2790,7 +2908,7 @@ type BucketPlanRequest struct {
 
 func (x *BucketPlanRequest) Reset() {
 	*x = BucketPlanRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[37]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2802,7 +2920,7 @@ func (x *BucketPlanRequest) String() string {
 func (*BucketPlanRequest) ProtoMessage() {}
 
 func (x *BucketPlanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[37]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2815,7 +2933,7 @@ func (x *BucketPlanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketPlanRequest.ProtoReflect.Descriptor instead.
 func (*BucketPlanRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{37}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *BucketPlanRequest) GetTenant() []byte {
@@ -2843,7 +2961,7 @@ type BucketPlanResponse struct {
 
 func (x *BucketPlanResponse) Reset() {
 	*x = BucketPlanResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[38]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2855,7 +2973,7 @@ func (x *BucketPlanResponse) String() string {
 func (*BucketPlanResponse) ProtoMessage() {}
 
 func (x *BucketPlanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[38]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2868,7 +2986,7 @@ func (x *BucketPlanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketPlanResponse.ProtoReflect.Descriptor instead.
 func (*BucketPlanResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{38}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *BucketPlanResponse) GetPlan() []byte {
@@ -2895,7 +3013,7 @@ type BucketAcceptRequest struct {
 
 func (x *BucketAcceptRequest) Reset() {
 	*x = BucketAcceptRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[39]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2907,7 +3025,7 @@ func (x *BucketAcceptRequest) String() string {
 func (*BucketAcceptRequest) ProtoMessage() {}
 
 func (x *BucketAcceptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[39]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2920,7 +3038,7 @@ func (x *BucketAcceptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketAcceptRequest.ProtoReflect.Descriptor instead.
 func (*BucketAcceptRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{39}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *BucketAcceptRequest) GetTenant() []byte {
@@ -2962,7 +3080,7 @@ type BucketAcceptResponse struct {
 
 func (x *BucketAcceptResponse) Reset() {
 	*x = BucketAcceptResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[40]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2974,7 +3092,7 @@ func (x *BucketAcceptResponse) String() string {
 func (*BucketAcceptResponse) ProtoMessage() {}
 
 func (x *BucketAcceptResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[40]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2987,7 +3105,7 @@ func (x *BucketAcceptResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketAcceptResponse.ProtoReflect.Descriptor instead.
 func (*BucketAcceptResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{40}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *BucketAcceptResponse) GetAuthority() []byte {
@@ -3012,7 +3130,7 @@ type BucketRejectRequest struct {
 
 func (x *BucketRejectRequest) Reset() {
 	*x = BucketRejectRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[41]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3024,7 +3142,7 @@ func (x *BucketRejectRequest) String() string {
 func (*BucketRejectRequest) ProtoMessage() {}
 
 func (x *BucketRejectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[41]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3037,7 +3155,7 @@ func (x *BucketRejectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketRejectRequest.ProtoReflect.Descriptor instead.
 func (*BucketRejectRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{41}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *BucketRejectRequest) GetTenant() []byte {
@@ -3072,7 +3190,7 @@ type BucketRejectResponse struct {
 
 func (x *BucketRejectResponse) Reset() {
 	*x = BucketRejectResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[42]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3084,7 +3202,7 @@ func (x *BucketRejectResponse) String() string {
 func (*BucketRejectResponse) ProtoMessage() {}
 
 func (x *BucketRejectResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[42]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3097,7 +3215,7 @@ func (x *BucketRejectResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketRejectResponse.ProtoReflect.Descriptor instead.
 func (*BucketRejectResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{42}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *BucketRejectResponse) GetAuthority() []byte {
@@ -3120,7 +3238,7 @@ type BucketReconcileRequest struct {
 
 func (x *BucketReconcileRequest) Reset() {
 	*x = BucketReconcileRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[43]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3132,7 +3250,7 @@ func (x *BucketReconcileRequest) String() string {
 func (*BucketReconcileRequest) ProtoMessage() {}
 
 func (x *BucketReconcileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[43]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3145,7 +3263,7 @@ func (x *BucketReconcileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketReconcileRequest.ProtoReflect.Descriptor instead.
 func (*BucketReconcileRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{43}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *BucketReconcileRequest) GetTenant() []byte {
@@ -3181,7 +3299,7 @@ type BucketReconcileResponse struct {
 
 func (x *BucketReconcileResponse) Reset() {
 	*x = BucketReconcileResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[44]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3193,7 +3311,7 @@ func (x *BucketReconcileResponse) String() string {
 func (*BucketReconcileResponse) ProtoMessage() {}
 
 func (x *BucketReconcileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[44]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3206,7 +3324,7 @@ func (x *BucketReconcileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketReconcileResponse.ProtoReflect.Descriptor instead.
 func (*BucketReconcileResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{44}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *BucketReconcileResponse) GetAuthority() []byte {
@@ -3257,7 +3375,7 @@ type BucketRevokeRequest struct {
 
 func (x *BucketRevokeRequest) Reset() {
 	*x = BucketRevokeRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[45]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3269,7 +3387,7 @@ func (x *BucketRevokeRequest) String() string {
 func (*BucketRevokeRequest) ProtoMessage() {}
 
 func (x *BucketRevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[45]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3282,7 +3400,7 @@ func (x *BucketRevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketRevokeRequest.ProtoReflect.Descriptor instead.
 func (*BucketRevokeRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{45}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *BucketRevokeRequest) GetTenant() []byte {
@@ -3310,7 +3428,7 @@ type BucketRevokeResponse struct {
 
 func (x *BucketRevokeResponse) Reset() {
 	*x = BucketRevokeResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[46]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3322,7 +3440,7 @@ func (x *BucketRevokeResponse) String() string {
 func (*BucketRevokeResponse) ProtoMessage() {}
 
 func (x *BucketRevokeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[46]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3335,7 +3453,7 @@ func (x *BucketRevokeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketRevokeResponse.ProtoReflect.Descriptor instead.
 func (*BucketRevokeResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{46}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *BucketRevokeResponse) GetBuckets() []string {
@@ -3358,7 +3476,7 @@ type BucketAuthorityRequest struct {
 
 func (x *BucketAuthorityRequest) Reset() {
 	*x = BucketAuthorityRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[47]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3370,7 +3488,7 @@ func (x *BucketAuthorityRequest) String() string {
 func (*BucketAuthorityRequest) ProtoMessage() {}
 
 func (x *BucketAuthorityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[47]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3383,7 +3501,7 @@ func (x *BucketAuthorityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketAuthorityRequest.ProtoReflect.Descriptor instead.
 func (*BucketAuthorityRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{47}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *BucketAuthorityRequest) GetTenant() []byte {
@@ -3411,7 +3529,7 @@ type BucketAuthorityResponse struct {
 
 func (x *BucketAuthorityResponse) Reset() {
 	*x = BucketAuthorityResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[48]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3423,7 +3541,7 @@ func (x *BucketAuthorityResponse) String() string {
 func (*BucketAuthorityResponse) ProtoMessage() {}
 
 func (x *BucketAuthorityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[48]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3436,7 +3554,7 @@ func (x *BucketAuthorityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketAuthorityResponse.ProtoReflect.Descriptor instead.
 func (*BucketAuthorityResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{48}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *BucketAuthorityResponse) GetAuthority() []byte {
@@ -3457,7 +3575,7 @@ type BucketAuthoritiesRequest struct {
 
 func (x *BucketAuthoritiesRequest) Reset() {
 	*x = BucketAuthoritiesRequest{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[49]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3469,7 +3587,7 @@ func (x *BucketAuthoritiesRequest) String() string {
 func (*BucketAuthoritiesRequest) ProtoMessage() {}
 
 func (x *BucketAuthoritiesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[49]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3482,7 +3600,7 @@ func (x *BucketAuthoritiesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketAuthoritiesRequest.ProtoReflect.Descriptor instead.
 func (*BucketAuthoritiesRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{49}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *BucketAuthoritiesRequest) GetTenant() []byte {
@@ -3503,7 +3621,7 @@ type BucketAuthoritiesResponse struct {
 
 func (x *BucketAuthoritiesResponse) Reset() {
 	*x = BucketAuthoritiesResponse{}
-	mi := &file_stoa_v1_bucket_proto_msgTypes[50]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3515,7 +3633,7 @@ func (x *BucketAuthoritiesResponse) String() string {
 func (*BucketAuthoritiesResponse) ProtoMessage() {}
 
 func (x *BucketAuthoritiesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_bucket_proto_msgTypes[50]
+	mi := &file_stoa_v1_bucket_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3528,7 +3646,7 @@ func (x *BucketAuthoritiesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketAuthoritiesResponse.ProtoReflect.Descriptor instead.
 func (*BucketAuthoritiesResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{50}
+	return file_stoa_v1_bucket_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *BucketAuthoritiesResponse) GetAuthorities() [][]byte {
@@ -3552,7 +3670,18 @@ const file_stoa_v1_bucket_proto_rawDesc = "" +
 	"created_ms\x18\x05 \x01(\x04R\tcreatedMs\x12\x1d\n" +
 	"\n" +
 	"expires_ms\x18\x06 \x01(\x04R\texpiresMsB\b\n" +
-	"\x06_value\"\xd2\x01\n" +
+	"\x06_value\"\xf8\x01\n" +
+	"\fBucketChange\x12\x18\n" +
+	"\aservice\x18\x01 \x01(\tR\aservice\x12\x16\n" +
+	"\x06bucket\x18\x02 \x01(\tR\x06bucket\x12\x14\n" +
+	"\x05alias\x18\x03 \x01(\tR\x05alias\x12!\n" +
+	"\x02op\x18\x04 \x01(\x0e2\x11.stoa.v1.BucketOpR\x02op\x12\x10\n" +
+	"\x03key\x18\x05 \x01(\fR\x03key\x12\x14\n" +
+	"\x05value\x18\x06 \x01(\fR\x05value\x12\x15\n" +
+	"\x06ttl_ms\x18\a \x01(\x04R\x05ttlMs\x12\x10\n" +
+	"\x03raw\x18\b \x01(\bR\x03raw\x12\x1f\n" +
+	"\brevision\x18\t \x01(\x04H\x00R\brevision\x88\x01\x01B\v\n" +
+	"\t_revision\"\xd2\x01\n" +
 	"\fBucketConfig\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\ahistory\x18\x02 \x01(\x03R\ahistory\x12\x15\n" +
@@ -3829,137 +3958,139 @@ func file_stoa_v1_bucket_proto_rawDescGZIP() []byte {
 }
 
 var file_stoa_v1_bucket_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_stoa_v1_bucket_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
+var file_stoa_v1_bucket_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
 var file_stoa_v1_bucket_proto_goTypes = []any{
 	(BucketOp)(0),                      // 0: stoa.v1.BucketOp
 	(BucketEventKind)(0),               // 1: stoa.v1.BucketEventKind
 	(*BucketEntry)(nil),                // 2: stoa.v1.BucketEntry
-	(*BucketConfig)(nil),               // 3: stoa.v1.BucketConfig
-	(*BucketInfo)(nil),                 // 4: stoa.v1.BucketInfo
-	(*BucketGetRequest)(nil),           // 5: stoa.v1.BucketGetRequest
-	(*BucketGetResponse)(nil),          // 6: stoa.v1.BucketGetResponse
-	(*BucketAtRequest)(nil),            // 7: stoa.v1.BucketAtRequest
-	(*BucketAtResponse)(nil),           // 8: stoa.v1.BucketAtResponse
-	(*BucketHistoryRequest)(nil),       // 9: stoa.v1.BucketHistoryRequest
-	(*BucketHistoryResponse)(nil),      // 10: stoa.v1.BucketHistoryResponse
-	(*BucketKeysRequest)(nil),          // 11: stoa.v1.BucketKeysRequest
-	(*BucketKeysResponse)(nil),         // 12: stoa.v1.BucketKeysResponse
-	(*BucketWatchRequest)(nil),         // 13: stoa.v1.BucketWatchRequest
-	(*BucketWatchResponse)(nil),        // 14: stoa.v1.BucketWatchResponse
-	(*BucketStatusRequest)(nil),        // 15: stoa.v1.BucketStatusRequest
-	(*BucketStatusResponse)(nil),       // 16: stoa.v1.BucketStatusResponse
-	(*BucketPutRequest)(nil),           // 17: stoa.v1.BucketPutRequest
-	(*BucketPutResponse)(nil),          // 18: stoa.v1.BucketPutResponse
-	(*BucketDeleteRequest)(nil),        // 19: stoa.v1.BucketDeleteRequest
-	(*BucketDeleteResponse)(nil),       // 20: stoa.v1.BucketDeleteResponse
-	(*BucketPurgeRequest)(nil),         // 21: stoa.v1.BucketPurgeRequest
-	(*BucketPurgeResponse)(nil),        // 22: stoa.v1.BucketPurgeResponse
-	(*BucketTouchRequest)(nil),         // 23: stoa.v1.BucketTouchRequest
-	(*BucketTouchResponse)(nil),        // 24: stoa.v1.BucketTouchResponse
-	(*BucketMergeRequest)(nil),         // 25: stoa.v1.BucketMergeRequest
-	(*BucketMergeResponse)(nil),        // 26: stoa.v1.BucketMergeResponse
-	(*BucketPurgeDeletesRequest)(nil),  // 27: stoa.v1.BucketPurgeDeletesRequest
-	(*BucketPurgeDeletesResponse)(nil), // 28: stoa.v1.BucketPurgeDeletesResponse
-	(*BucketCreateRequest)(nil),        // 29: stoa.v1.BucketCreateRequest
-	(*BucketCreateResponse)(nil),       // 30: stoa.v1.BucketCreateResponse
-	(*BucketAlterRequest)(nil),         // 31: stoa.v1.BucketAlterRequest
-	(*BucketAlterResponse)(nil),        // 32: stoa.v1.BucketAlterResponse
-	(*BucketDropRequest)(nil),          // 33: stoa.v1.BucketDropRequest
-	(*BucketDropResponse)(nil),         // 34: stoa.v1.BucketDropResponse
-	(*BucketListRequest)(nil),          // 35: stoa.v1.BucketListRequest
-	(*BucketListResponse)(nil),         // 36: stoa.v1.BucketListResponse
-	(*BucketProposeRequest)(nil),       // 37: stoa.v1.BucketProposeRequest
-	(*BucketProposeResponse)(nil),      // 38: stoa.v1.BucketProposeResponse
-	(*BucketPlanRequest)(nil),          // 39: stoa.v1.BucketPlanRequest
-	(*BucketPlanResponse)(nil),         // 40: stoa.v1.BucketPlanResponse
-	(*BucketAcceptRequest)(nil),        // 41: stoa.v1.BucketAcceptRequest
-	(*BucketAcceptResponse)(nil),       // 42: stoa.v1.BucketAcceptResponse
-	(*BucketRejectRequest)(nil),        // 43: stoa.v1.BucketRejectRequest
-	(*BucketRejectResponse)(nil),       // 44: stoa.v1.BucketRejectResponse
-	(*BucketReconcileRequest)(nil),     // 45: stoa.v1.BucketReconcileRequest
-	(*BucketReconcileResponse)(nil),    // 46: stoa.v1.BucketReconcileResponse
-	(*BucketRevokeRequest)(nil),        // 47: stoa.v1.BucketRevokeRequest
-	(*BucketRevokeResponse)(nil),       // 48: stoa.v1.BucketRevokeResponse
-	(*BucketAuthorityRequest)(nil),     // 49: stoa.v1.BucketAuthorityRequest
-	(*BucketAuthorityResponse)(nil),    // 50: stoa.v1.BucketAuthorityResponse
-	(*BucketAuthoritiesRequest)(nil),   // 51: stoa.v1.BucketAuthoritiesRequest
-	(*BucketAuthoritiesResponse)(nil),  // 52: stoa.v1.BucketAuthoritiesResponse
-	(*Error)(nil),                      // 53: stoa.v1.Error
-	(Durability)(0),                    // 54: stoa.v1.Durability
+	(*BucketChange)(nil),               // 3: stoa.v1.BucketChange
+	(*BucketConfig)(nil),               // 4: stoa.v1.BucketConfig
+	(*BucketInfo)(nil),                 // 5: stoa.v1.BucketInfo
+	(*BucketGetRequest)(nil),           // 6: stoa.v1.BucketGetRequest
+	(*BucketGetResponse)(nil),          // 7: stoa.v1.BucketGetResponse
+	(*BucketAtRequest)(nil),            // 8: stoa.v1.BucketAtRequest
+	(*BucketAtResponse)(nil),           // 9: stoa.v1.BucketAtResponse
+	(*BucketHistoryRequest)(nil),       // 10: stoa.v1.BucketHistoryRequest
+	(*BucketHistoryResponse)(nil),      // 11: stoa.v1.BucketHistoryResponse
+	(*BucketKeysRequest)(nil),          // 12: stoa.v1.BucketKeysRequest
+	(*BucketKeysResponse)(nil),         // 13: stoa.v1.BucketKeysResponse
+	(*BucketWatchRequest)(nil),         // 14: stoa.v1.BucketWatchRequest
+	(*BucketWatchResponse)(nil),        // 15: stoa.v1.BucketWatchResponse
+	(*BucketStatusRequest)(nil),        // 16: stoa.v1.BucketStatusRequest
+	(*BucketStatusResponse)(nil),       // 17: stoa.v1.BucketStatusResponse
+	(*BucketPutRequest)(nil),           // 18: stoa.v1.BucketPutRequest
+	(*BucketPutResponse)(nil),          // 19: stoa.v1.BucketPutResponse
+	(*BucketDeleteRequest)(nil),        // 20: stoa.v1.BucketDeleteRequest
+	(*BucketDeleteResponse)(nil),       // 21: stoa.v1.BucketDeleteResponse
+	(*BucketPurgeRequest)(nil),         // 22: stoa.v1.BucketPurgeRequest
+	(*BucketPurgeResponse)(nil),        // 23: stoa.v1.BucketPurgeResponse
+	(*BucketTouchRequest)(nil),         // 24: stoa.v1.BucketTouchRequest
+	(*BucketTouchResponse)(nil),        // 25: stoa.v1.BucketTouchResponse
+	(*BucketMergeRequest)(nil),         // 26: stoa.v1.BucketMergeRequest
+	(*BucketMergeResponse)(nil),        // 27: stoa.v1.BucketMergeResponse
+	(*BucketPurgeDeletesRequest)(nil),  // 28: stoa.v1.BucketPurgeDeletesRequest
+	(*BucketPurgeDeletesResponse)(nil), // 29: stoa.v1.BucketPurgeDeletesResponse
+	(*BucketCreateRequest)(nil),        // 30: stoa.v1.BucketCreateRequest
+	(*BucketCreateResponse)(nil),       // 31: stoa.v1.BucketCreateResponse
+	(*BucketAlterRequest)(nil),         // 32: stoa.v1.BucketAlterRequest
+	(*BucketAlterResponse)(nil),        // 33: stoa.v1.BucketAlterResponse
+	(*BucketDropRequest)(nil),          // 34: stoa.v1.BucketDropRequest
+	(*BucketDropResponse)(nil),         // 35: stoa.v1.BucketDropResponse
+	(*BucketListRequest)(nil),          // 36: stoa.v1.BucketListRequest
+	(*BucketListResponse)(nil),         // 37: stoa.v1.BucketListResponse
+	(*BucketProposeRequest)(nil),       // 38: stoa.v1.BucketProposeRequest
+	(*BucketProposeResponse)(nil),      // 39: stoa.v1.BucketProposeResponse
+	(*BucketPlanRequest)(nil),          // 40: stoa.v1.BucketPlanRequest
+	(*BucketPlanResponse)(nil),         // 41: stoa.v1.BucketPlanResponse
+	(*BucketAcceptRequest)(nil),        // 42: stoa.v1.BucketAcceptRequest
+	(*BucketAcceptResponse)(nil),       // 43: stoa.v1.BucketAcceptResponse
+	(*BucketRejectRequest)(nil),        // 44: stoa.v1.BucketRejectRequest
+	(*BucketRejectResponse)(nil),       // 45: stoa.v1.BucketRejectResponse
+	(*BucketReconcileRequest)(nil),     // 46: stoa.v1.BucketReconcileRequest
+	(*BucketReconcileResponse)(nil),    // 47: stoa.v1.BucketReconcileResponse
+	(*BucketRevokeRequest)(nil),        // 48: stoa.v1.BucketRevokeRequest
+	(*BucketRevokeResponse)(nil),       // 49: stoa.v1.BucketRevokeResponse
+	(*BucketAuthorityRequest)(nil),     // 50: stoa.v1.BucketAuthorityRequest
+	(*BucketAuthorityResponse)(nil),    // 51: stoa.v1.BucketAuthorityResponse
+	(*BucketAuthoritiesRequest)(nil),   // 52: stoa.v1.BucketAuthoritiesRequest
+	(*BucketAuthoritiesResponse)(nil),  // 53: stoa.v1.BucketAuthoritiesResponse
+	(*Error)(nil),                      // 54: stoa.v1.Error
+	(Durability)(0),                    // 55: stoa.v1.Durability
 }
 var file_stoa_v1_bucket_proto_depIdxs = []int32{
 	0,  // 0: stoa.v1.BucketEntry.op:type_name -> stoa.v1.BucketOp
-	3,  // 1: stoa.v1.BucketInfo.config:type_name -> stoa.v1.BucketConfig
-	2,  // 2: stoa.v1.BucketGetResponse.entry:type_name -> stoa.v1.BucketEntry
-	2,  // 3: stoa.v1.BucketAtResponse.entry:type_name -> stoa.v1.BucketEntry
-	2,  // 4: stoa.v1.BucketHistoryResponse.entries:type_name -> stoa.v1.BucketEntry
-	1,  // 5: stoa.v1.BucketWatchResponse.kind:type_name -> stoa.v1.BucketEventKind
-	2,  // 6: stoa.v1.BucketWatchResponse.entry:type_name -> stoa.v1.BucketEntry
-	53, // 7: stoa.v1.BucketWatchResponse.err:type_name -> stoa.v1.Error
-	4,  // 8: stoa.v1.BucketStatusResponse.info:type_name -> stoa.v1.BucketInfo
-	54, // 9: stoa.v1.BucketPutRequest.durability:type_name -> stoa.v1.Durability
-	54, // 10: stoa.v1.BucketDeleteRequest.durability:type_name -> stoa.v1.Durability
-	54, // 11: stoa.v1.BucketPurgeRequest.durability:type_name -> stoa.v1.Durability
-	54, // 12: stoa.v1.BucketTouchRequest.durability:type_name -> stoa.v1.Durability
-	54, // 13: stoa.v1.BucketMergeRequest.durability:type_name -> stoa.v1.Durability
-	3,  // 14: stoa.v1.BucketCreateRequest.config:type_name -> stoa.v1.BucketConfig
-	4,  // 15: stoa.v1.BucketCreateResponse.bucket:type_name -> stoa.v1.BucketInfo
-	3,  // 16: stoa.v1.BucketAlterRequest.config:type_name -> stoa.v1.BucketConfig
-	4,  // 17: stoa.v1.BucketAlterResponse.bucket:type_name -> stoa.v1.BucketInfo
-	4,  // 18: stoa.v1.BucketListResponse.buckets:type_name -> stoa.v1.BucketInfo
-	5,  // 19: stoa.v1.Bucket.Get:input_type -> stoa.v1.BucketGetRequest
-	7,  // 20: stoa.v1.Bucket.At:input_type -> stoa.v1.BucketAtRequest
-	9,  // 21: stoa.v1.Bucket.History:input_type -> stoa.v1.BucketHistoryRequest
-	11, // 22: stoa.v1.Bucket.Keys:input_type -> stoa.v1.BucketKeysRequest
-	13, // 23: stoa.v1.Bucket.Watch:input_type -> stoa.v1.BucketWatchRequest
-	15, // 24: stoa.v1.Bucket.Status:input_type -> stoa.v1.BucketStatusRequest
-	17, // 25: stoa.v1.Bucket.Put:input_type -> stoa.v1.BucketPutRequest
-	19, // 26: stoa.v1.Bucket.Delete:input_type -> stoa.v1.BucketDeleteRequest
-	21, // 27: stoa.v1.Bucket.Purge:input_type -> stoa.v1.BucketPurgeRequest
-	23, // 28: stoa.v1.Bucket.Touch:input_type -> stoa.v1.BucketTouchRequest
-	25, // 29: stoa.v1.Bucket.Merge:input_type -> stoa.v1.BucketMergeRequest
-	27, // 30: stoa.v1.Bucket.PurgeDeletes:input_type -> stoa.v1.BucketPurgeDeletesRequest
-	29, // 31: stoa.v1.Bucket.Create:input_type -> stoa.v1.BucketCreateRequest
-	31, // 32: stoa.v1.Bucket.Alter:input_type -> stoa.v1.BucketAlterRequest
-	33, // 33: stoa.v1.Bucket.Drop:input_type -> stoa.v1.BucketDropRequest
-	35, // 34: stoa.v1.Bucket.List:input_type -> stoa.v1.BucketListRequest
-	37, // 35: stoa.v1.Bucket.Propose:input_type -> stoa.v1.BucketProposeRequest
-	39, // 36: stoa.v1.Bucket.Plan:input_type -> stoa.v1.BucketPlanRequest
-	41, // 37: stoa.v1.Bucket.Accept:input_type -> stoa.v1.BucketAcceptRequest
-	43, // 38: stoa.v1.Bucket.Reject:input_type -> stoa.v1.BucketRejectRequest
-	45, // 39: stoa.v1.Bucket.Reconcile:input_type -> stoa.v1.BucketReconcileRequest
-	47, // 40: stoa.v1.Bucket.Revoke:input_type -> stoa.v1.BucketRevokeRequest
-	49, // 41: stoa.v1.Bucket.Authority:input_type -> stoa.v1.BucketAuthorityRequest
-	51, // 42: stoa.v1.Bucket.Authorities:input_type -> stoa.v1.BucketAuthoritiesRequest
-	6,  // 43: stoa.v1.Bucket.Get:output_type -> stoa.v1.BucketGetResponse
-	8,  // 44: stoa.v1.Bucket.At:output_type -> stoa.v1.BucketAtResponse
-	10, // 45: stoa.v1.Bucket.History:output_type -> stoa.v1.BucketHistoryResponse
-	12, // 46: stoa.v1.Bucket.Keys:output_type -> stoa.v1.BucketKeysResponse
-	14, // 47: stoa.v1.Bucket.Watch:output_type -> stoa.v1.BucketWatchResponse
-	16, // 48: stoa.v1.Bucket.Status:output_type -> stoa.v1.BucketStatusResponse
-	18, // 49: stoa.v1.Bucket.Put:output_type -> stoa.v1.BucketPutResponse
-	20, // 50: stoa.v1.Bucket.Delete:output_type -> stoa.v1.BucketDeleteResponse
-	22, // 51: stoa.v1.Bucket.Purge:output_type -> stoa.v1.BucketPurgeResponse
-	24, // 52: stoa.v1.Bucket.Touch:output_type -> stoa.v1.BucketTouchResponse
-	26, // 53: stoa.v1.Bucket.Merge:output_type -> stoa.v1.BucketMergeResponse
-	28, // 54: stoa.v1.Bucket.PurgeDeletes:output_type -> stoa.v1.BucketPurgeDeletesResponse
-	30, // 55: stoa.v1.Bucket.Create:output_type -> stoa.v1.BucketCreateResponse
-	32, // 56: stoa.v1.Bucket.Alter:output_type -> stoa.v1.BucketAlterResponse
-	34, // 57: stoa.v1.Bucket.Drop:output_type -> stoa.v1.BucketDropResponse
-	36, // 58: stoa.v1.Bucket.List:output_type -> stoa.v1.BucketListResponse
-	38, // 59: stoa.v1.Bucket.Propose:output_type -> stoa.v1.BucketProposeResponse
-	40, // 60: stoa.v1.Bucket.Plan:output_type -> stoa.v1.BucketPlanResponse
-	42, // 61: stoa.v1.Bucket.Accept:output_type -> stoa.v1.BucketAcceptResponse
-	44, // 62: stoa.v1.Bucket.Reject:output_type -> stoa.v1.BucketRejectResponse
-	46, // 63: stoa.v1.Bucket.Reconcile:output_type -> stoa.v1.BucketReconcileResponse
-	48, // 64: stoa.v1.Bucket.Revoke:output_type -> stoa.v1.BucketRevokeResponse
-	50, // 65: stoa.v1.Bucket.Authority:output_type -> stoa.v1.BucketAuthorityResponse
-	52, // 66: stoa.v1.Bucket.Authorities:output_type -> stoa.v1.BucketAuthoritiesResponse
-	43, // [43:67] is the sub-list for method output_type
-	19, // [19:43] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	0,  // 1: stoa.v1.BucketChange.op:type_name -> stoa.v1.BucketOp
+	4,  // 2: stoa.v1.BucketInfo.config:type_name -> stoa.v1.BucketConfig
+	2,  // 3: stoa.v1.BucketGetResponse.entry:type_name -> stoa.v1.BucketEntry
+	2,  // 4: stoa.v1.BucketAtResponse.entry:type_name -> stoa.v1.BucketEntry
+	2,  // 5: stoa.v1.BucketHistoryResponse.entries:type_name -> stoa.v1.BucketEntry
+	1,  // 6: stoa.v1.BucketWatchResponse.kind:type_name -> stoa.v1.BucketEventKind
+	2,  // 7: stoa.v1.BucketWatchResponse.entry:type_name -> stoa.v1.BucketEntry
+	54, // 8: stoa.v1.BucketWatchResponse.err:type_name -> stoa.v1.Error
+	5,  // 9: stoa.v1.BucketStatusResponse.info:type_name -> stoa.v1.BucketInfo
+	55, // 10: stoa.v1.BucketPutRequest.durability:type_name -> stoa.v1.Durability
+	55, // 11: stoa.v1.BucketDeleteRequest.durability:type_name -> stoa.v1.Durability
+	55, // 12: stoa.v1.BucketPurgeRequest.durability:type_name -> stoa.v1.Durability
+	55, // 13: stoa.v1.BucketTouchRequest.durability:type_name -> stoa.v1.Durability
+	55, // 14: stoa.v1.BucketMergeRequest.durability:type_name -> stoa.v1.Durability
+	4,  // 15: stoa.v1.BucketCreateRequest.config:type_name -> stoa.v1.BucketConfig
+	5,  // 16: stoa.v1.BucketCreateResponse.bucket:type_name -> stoa.v1.BucketInfo
+	4,  // 17: stoa.v1.BucketAlterRequest.config:type_name -> stoa.v1.BucketConfig
+	5,  // 18: stoa.v1.BucketAlterResponse.bucket:type_name -> stoa.v1.BucketInfo
+	5,  // 19: stoa.v1.BucketListResponse.buckets:type_name -> stoa.v1.BucketInfo
+	6,  // 20: stoa.v1.Bucket.Get:input_type -> stoa.v1.BucketGetRequest
+	8,  // 21: stoa.v1.Bucket.At:input_type -> stoa.v1.BucketAtRequest
+	10, // 22: stoa.v1.Bucket.History:input_type -> stoa.v1.BucketHistoryRequest
+	12, // 23: stoa.v1.Bucket.Keys:input_type -> stoa.v1.BucketKeysRequest
+	14, // 24: stoa.v1.Bucket.Watch:input_type -> stoa.v1.BucketWatchRequest
+	16, // 25: stoa.v1.Bucket.Status:input_type -> stoa.v1.BucketStatusRequest
+	18, // 26: stoa.v1.Bucket.Put:input_type -> stoa.v1.BucketPutRequest
+	20, // 27: stoa.v1.Bucket.Delete:input_type -> stoa.v1.BucketDeleteRequest
+	22, // 28: stoa.v1.Bucket.Purge:input_type -> stoa.v1.BucketPurgeRequest
+	24, // 29: stoa.v1.Bucket.Touch:input_type -> stoa.v1.BucketTouchRequest
+	26, // 30: stoa.v1.Bucket.Merge:input_type -> stoa.v1.BucketMergeRequest
+	28, // 31: stoa.v1.Bucket.PurgeDeletes:input_type -> stoa.v1.BucketPurgeDeletesRequest
+	30, // 32: stoa.v1.Bucket.Create:input_type -> stoa.v1.BucketCreateRequest
+	32, // 33: stoa.v1.Bucket.Alter:input_type -> stoa.v1.BucketAlterRequest
+	34, // 34: stoa.v1.Bucket.Drop:input_type -> stoa.v1.BucketDropRequest
+	36, // 35: stoa.v1.Bucket.List:input_type -> stoa.v1.BucketListRequest
+	38, // 36: stoa.v1.Bucket.Propose:input_type -> stoa.v1.BucketProposeRequest
+	40, // 37: stoa.v1.Bucket.Plan:input_type -> stoa.v1.BucketPlanRequest
+	42, // 38: stoa.v1.Bucket.Accept:input_type -> stoa.v1.BucketAcceptRequest
+	44, // 39: stoa.v1.Bucket.Reject:input_type -> stoa.v1.BucketRejectRequest
+	46, // 40: stoa.v1.Bucket.Reconcile:input_type -> stoa.v1.BucketReconcileRequest
+	48, // 41: stoa.v1.Bucket.Revoke:input_type -> stoa.v1.BucketRevokeRequest
+	50, // 42: stoa.v1.Bucket.Authority:input_type -> stoa.v1.BucketAuthorityRequest
+	52, // 43: stoa.v1.Bucket.Authorities:input_type -> stoa.v1.BucketAuthoritiesRequest
+	7,  // 44: stoa.v1.Bucket.Get:output_type -> stoa.v1.BucketGetResponse
+	9,  // 45: stoa.v1.Bucket.At:output_type -> stoa.v1.BucketAtResponse
+	11, // 46: stoa.v1.Bucket.History:output_type -> stoa.v1.BucketHistoryResponse
+	13, // 47: stoa.v1.Bucket.Keys:output_type -> stoa.v1.BucketKeysResponse
+	15, // 48: stoa.v1.Bucket.Watch:output_type -> stoa.v1.BucketWatchResponse
+	17, // 49: stoa.v1.Bucket.Status:output_type -> stoa.v1.BucketStatusResponse
+	19, // 50: stoa.v1.Bucket.Put:output_type -> stoa.v1.BucketPutResponse
+	21, // 51: stoa.v1.Bucket.Delete:output_type -> stoa.v1.BucketDeleteResponse
+	23, // 52: stoa.v1.Bucket.Purge:output_type -> stoa.v1.BucketPurgeResponse
+	25, // 53: stoa.v1.Bucket.Touch:output_type -> stoa.v1.BucketTouchResponse
+	27, // 54: stoa.v1.Bucket.Merge:output_type -> stoa.v1.BucketMergeResponse
+	29, // 55: stoa.v1.Bucket.PurgeDeletes:output_type -> stoa.v1.BucketPurgeDeletesResponse
+	31, // 56: stoa.v1.Bucket.Create:output_type -> stoa.v1.BucketCreateResponse
+	33, // 57: stoa.v1.Bucket.Alter:output_type -> stoa.v1.BucketAlterResponse
+	35, // 58: stoa.v1.Bucket.Drop:output_type -> stoa.v1.BucketDropResponse
+	37, // 59: stoa.v1.Bucket.List:output_type -> stoa.v1.BucketListResponse
+	39, // 60: stoa.v1.Bucket.Propose:output_type -> stoa.v1.BucketProposeResponse
+	41, // 61: stoa.v1.Bucket.Plan:output_type -> stoa.v1.BucketPlanResponse
+	43, // 62: stoa.v1.Bucket.Accept:output_type -> stoa.v1.BucketAcceptResponse
+	45, // 63: stoa.v1.Bucket.Reject:output_type -> stoa.v1.BucketRejectResponse
+	47, // 64: stoa.v1.Bucket.Reconcile:output_type -> stoa.v1.BucketReconcileResponse
+	49, // 65: stoa.v1.Bucket.Revoke:output_type -> stoa.v1.BucketRevokeResponse
+	51, // 66: stoa.v1.Bucket.Authority:output_type -> stoa.v1.BucketAuthorityResponse
+	53, // 67: stoa.v1.Bucket.Authorities:output_type -> stoa.v1.BucketAuthoritiesResponse
+	44, // [44:68] is the sub-list for method output_type
+	20, // [20:44] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_stoa_v1_bucket_proto_init() }
@@ -3970,7 +4101,8 @@ func file_stoa_v1_bucket_proto_init() {
 	file_stoa_v1_error_proto_init()
 	file_stoa_v1_store_proto_init()
 	file_stoa_v1_bucket_proto_msgTypes[0].OneofWrappers = []any{}
-	file_stoa_v1_bucket_proto_msgTypes[15].OneofWrappers = []any{
+	file_stoa_v1_bucket_proto_msgTypes[1].OneofWrappers = []any{}
+	file_stoa_v1_bucket_proto_msgTypes[16].OneofWrappers = []any{
 		(*BucketPutRequest_Create)(nil),
 		(*BucketPutRequest_Update)(nil),
 	}
@@ -3980,7 +4112,7 @@ func file_stoa_v1_bucket_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_stoa_v1_bucket_proto_rawDesc), len(file_stoa_v1_bucket_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   51,
+			NumMessages:   52,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -270,6 +270,20 @@ const (
 	ErrorKind_ERROR_KIND_BUCKET_QUOTA ErrorKind = 106
 	// What was proposed is no contract. Fields: code, field, reason; faults, all that is wrong, as JSON.
 	ErrorKind_ERROR_KIND_CONTRACT ErrorKind = 107
+	// A request of Stream that makes no sense. Fields: code, field, reason; limit, size where it is about numbers.
+	ErrorKind_ERROR_KIND_STREAM_ARGUMENT ErrorKind = 108
+	// There is no such stream or consumer. Fields: the same.
+	ErrorKind_ERROR_KIND_STREAM_NOT_FOUND ErrorKind = 109
+	// There is one of the name, which is another. Fields: the same.
+	ErrorKind_ERROR_KIND_STREAM_EXISTS ErrorKind = 110
+	// Another entry is the last than was expected; size is its number. Fields: the same.
+	ErrorKind_ERROR_KIND_STREAM_MISMATCH ErrorKind = 111
+	// The entry is no longer kept; limit is the first that is, size the one that is not. Fields: the same.
+	ErrorKind_ERROR_KIND_STREAM_TRIMMED ErrorKind = 112
+	// The delivery is over. Fields: the same.
+	ErrorKind_ERROR_KIND_STREAM_FENCED ErrorKind = 113
+	// A bound is reached. Fields: the same.
+	ErrorKind_ERROR_KIND_STREAM_QUOTA ErrorKind = 114
 )
 
 // Enum value maps for ErrorKind.
@@ -369,6 +383,13 @@ var (
 		105: "ERROR_KIND_BUCKET_FORBIDDEN",
 		106: "ERROR_KIND_BUCKET_QUOTA",
 		107: "ERROR_KIND_CONTRACT",
+		108: "ERROR_KIND_STREAM_ARGUMENT",
+		109: "ERROR_KIND_STREAM_NOT_FOUND",
+		110: "ERROR_KIND_STREAM_EXISTS",
+		111: "ERROR_KIND_STREAM_MISMATCH",
+		112: "ERROR_KIND_STREAM_TRIMMED",
+		113: "ERROR_KIND_STREAM_FENCED",
+		114: "ERROR_KIND_STREAM_QUOTA",
 	}
 	ErrorKind_value = map[string]int32{
 		"ERROR_KIND_UNSPECIFIED":      0,
@@ -465,6 +486,13 @@ var (
 		"ERROR_KIND_BUCKET_FORBIDDEN": 105,
 		"ERROR_KIND_BUCKET_QUOTA":     106,
 		"ERROR_KIND_CONTRACT":         107,
+		"ERROR_KIND_STREAM_ARGUMENT":  108,
+		"ERROR_KIND_STREAM_NOT_FOUND": 109,
+		"ERROR_KIND_STREAM_EXISTS":    110,
+		"ERROR_KIND_STREAM_MISMATCH":  111,
+		"ERROR_KIND_STREAM_TRIMMED":   112,
+		"ERROR_KIND_STREAM_FENCED":    113,
+		"ERROR_KIND_STREAM_QUOTA":     114,
 	}
 )
 
@@ -581,7 +609,7 @@ const file_stoa_v1_error_proto_rawDesc = "" +
 	"\x06fields\x18\x04 \x03(\v2\x1a.stoa.v1.Error.FieldsEntryR\x06fields\x1a9\n" +
 	"\vFieldsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*\x9d\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*\xf6\x15\n" +
 	"\tErrorKind\x12\x1a\n" +
 	"\x16ERROR_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ERROR_KIND_NOT_FOUND\x10\x01\x12\x17\n" +
@@ -677,7 +705,14 @@ const file_stoa_v1_error_proto_rawDesc = "" +
 	"\x19ERROR_KIND_BUCKET_REFUSED\x10h\x12\x1f\n" +
 	"\x1bERROR_KIND_BUCKET_FORBIDDEN\x10i\x12\x1b\n" +
 	"\x17ERROR_KIND_BUCKET_QUOTA\x10j\x12\x17\n" +
-	"\x13ERROR_KIND_CONTRACT\x10kB*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
+	"\x13ERROR_KIND_CONTRACT\x10k\x12\x1e\n" +
+	"\x1aERROR_KIND_STREAM_ARGUMENT\x10l\x12\x1f\n" +
+	"\x1bERROR_KIND_STREAM_NOT_FOUND\x10m\x12\x1c\n" +
+	"\x18ERROR_KIND_STREAM_EXISTS\x10n\x12\x1e\n" +
+	"\x1aERROR_KIND_STREAM_MISMATCH\x10o\x12\x1d\n" +
+	"\x19ERROR_KIND_STREAM_TRIMMED\x10p\x12\x1c\n" +
+	"\x18ERROR_KIND_STREAM_FENCED\x10q\x12\x1b\n" +
+	"\x17ERROR_KIND_STREAM_QUOTA\x10rB*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
 
 var (
 	file_stoa_v1_error_proto_rawDescOnce sync.Once

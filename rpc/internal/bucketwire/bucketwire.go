@@ -19,6 +19,7 @@ var (
 	_ = op.Tags[bucket.Info]("Created", "created_ms")
 	_ = op.Tags[bucket.Entry]("Created", "created_ms", "Expires", "expires_ms")
 	_ = op.Tags[bucket.PutOptions]("TTL", "ttl_ms")
+	_ = op.Tags[bucket.Change]("TTL", "ttl_ms")
 	_ = op.Pair(documentOf[*bucket.Authority], parseDocument[*bucket.Authority])
 	_ = op.Pair(documentOf[*bucket.Proposal], parseDocument[*bucket.Proposal])
 	_ = op.Pair(fromError, op.Always(toError))

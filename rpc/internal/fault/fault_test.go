@@ -29,6 +29,7 @@ import (
 	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/record"
 	"github.com/stoadb/stoa/kv/setting"
+	"github.com/stoadb/stoa/kv/stream"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -165,6 +166,21 @@ func TestRefusalsOfEventsAndJobsCrossTheSocketWhole(t *testing.T) {
 		}
 		exit, _ := Explain(sent)
 		require.Equal(t, want, exit, sent)
+	}
+}
+
+func TestRefusalsOfStreamsCrossTheSocketWhole(t *testing.T) {
+	for code, want := range map[stream.Code]int{
+		stream.CodeInvalidArgument: exitBad, stream.CodeTooLarge: exitBad, stream.CodeNotFound: exitNotFound, stream.CodeExists: exitRefused,
+		stream.CodeMismatch: exitRefused, stream.CodeTrimmed: exitRefused, stream.CodeFenced: exitRefused, stream.CodeTooMany: exitRefused,
+	} {
+		for _, sent := range []*stream.Error{{Code: code, Reason: "r"}, {Code: code, Field: "f", Reason: "r", Limit: 4, Have: 5}} {
+			var got *stream.Error
+			require.ErrorAs(t, over(Describe(sent)), &got)
+			require.Equal(t, sent, got)
+			exit, _ := Explain(sent)
+			require.Equal(t, want, exit, code)
+		}
 	}
 }
 
@@ -346,6 +362,8 @@ func TestWhoNamesNoTenantIsToldHow(t *testing.T) {
 		func(f string) error { return &limit.Error{Code: limit.CodeInvalidArgument, Field: f} },
 		func(f string) error { return &event.Error{Code: event.CodeInvalidArgument, Field: f} },
 		func(f string) error { return &job.Error{Code: job.CodeInvalidArgument, Field: f} },
+		func(f string) error { return &bucket.Error{Code: bucket.CodeInvalidArgument, Field: f} },
+		func(f string) error { return &stream.Error{Code: stream.CodeInvalidArgument, Field: f} },
 	} {
 		_, hint := Explain(of("tenant"))
 		require.Equal(t, hintTenant, hint, "%T", of(""))

@@ -25,6 +25,7 @@ import (
 	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/record"
 	"github.com/stoadb/stoa/kv/setting"
+	"github.com/stoadb/stoa/kv/stream"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -84,6 +85,9 @@ var (
 	errBucket   = &bucket.Error{}
 	errContract = &contract.Error{}
 )
+
+// errStream stands for the errors of the Stream service.
+var errStream = &stream.Error{}
 
 // errorTable is all errors that have a kind, an exit code or a hint. The first that fits
 // an error counts: those with data stand before those that they are too. Of several with a
@@ -165,6 +169,13 @@ var errorTable = []known{
 	{is: errJob, kind: stoav1.ErrorKind_ERROR_KIND_JOB_NOT_FOUND, code: codes.NotFound, exit: exitNotFound, data: refusedJob(stoav1.ErrorKind_ERROR_KIND_JOB_NOT_FOUND)},
 	{is: errJob, kind: stoav1.ErrorKind_ERROR_KIND_JOB_FENCED, code: codes.FailedPrecondition, exit: exitRefused, data: refusedJob(stoav1.ErrorKind_ERROR_KIND_JOB_FENCED)},
 	{is: errJob, kind: stoav1.ErrorKind_ERROR_KIND_JOB_QUOTA, code: codes.ResourceExhausted, exit: exitRefused, data: refusedJob(stoav1.ErrorKind_ERROR_KIND_JOB_QUOTA)},
+	{is: errStream, kind: stoav1.ErrorKind_ERROR_KIND_STREAM_ARGUMENT, code: codes.InvalidArgument, data: refusedStream(stoav1.ErrorKind_ERROR_KIND_STREAM_ARGUMENT)},
+	{is: errStream, kind: stoav1.ErrorKind_ERROR_KIND_STREAM_NOT_FOUND, code: codes.NotFound, exit: exitNotFound, data: refusedStream(stoav1.ErrorKind_ERROR_KIND_STREAM_NOT_FOUND)},
+	{is: errStream, kind: stoav1.ErrorKind_ERROR_KIND_STREAM_EXISTS, code: codes.AlreadyExists, exit: exitRefused, data: refusedStream(stoav1.ErrorKind_ERROR_KIND_STREAM_EXISTS)},
+	{is: errStream, kind: stoav1.ErrorKind_ERROR_KIND_STREAM_MISMATCH, code: codes.Aborted, exit: exitRefused, data: refusedStream(stoav1.ErrorKind_ERROR_KIND_STREAM_MISMATCH)},
+	{is: errStream, kind: stoav1.ErrorKind_ERROR_KIND_STREAM_TRIMMED, code: codes.OutOfRange, exit: exitRefused, data: refusedStream(stoav1.ErrorKind_ERROR_KIND_STREAM_TRIMMED)},
+	{is: errStream, kind: stoav1.ErrorKind_ERROR_KIND_STREAM_FENCED, code: codes.FailedPrecondition, exit: exitRefused, data: refusedStream(stoav1.ErrorKind_ERROR_KIND_STREAM_FENCED)},
+	{is: errStream, kind: stoav1.ErrorKind_ERROR_KIND_STREAM_QUOTA, code: codes.ResourceExhausted, exit: exitRefused, data: refusedStream(stoav1.ErrorKind_ERROR_KIND_STREAM_QUOTA)},
 	{is: errBucket, kind: stoav1.ErrorKind_ERROR_KIND_BUCKET_ARGUMENT, code: codes.InvalidArgument, data: refusedBucket(stoav1.ErrorKind_ERROR_KIND_BUCKET_ARGUMENT)},
 	{is: errBucket, kind: stoav1.ErrorKind_ERROR_KIND_BUCKET_NOT_FOUND, code: codes.NotFound, exit: exitNotFound, data: refusedBucket(stoav1.ErrorKind_ERROR_KIND_BUCKET_NOT_FOUND)},
 	{is: errBucket, kind: stoav1.ErrorKind_ERROR_KIND_BUCKET_EXISTS, code: codes.AlreadyExists, exit: exitRefused, data: refusedBucket(stoav1.ErrorKind_ERROR_KIND_BUCKET_EXISTS)},
