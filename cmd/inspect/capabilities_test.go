@@ -24,13 +24,14 @@ import (
 	"github.com/stoadb/stoa/kv/record"
 	"github.com/stoadb/stoa/kv/session"
 	"github.com/stoadb/stoa/kv/setting"
+	"github.com/stoadb/stoa/kv/stream"
 )
 
 // sessionSecret is what opens the session of fillCapabilities.
 const sessionSecret = "sess-opens-everything"
 
 // fillCapabilities puts for acme what agents coordinate by, of every kind: locks, agents,
-// tasks, approvals, sessions, limits, events, buckets, jobs, settings.
+// tasks, approvals, sessions, limits, events, streams, buckets, jobs, settings.
 func fillCapabilities(t testing.TB, e engine.Engine) {
 	ctx, log, clock := t.Context(), slog.New(slog.DiscardHandler), kvtest.New()
 	must := func(err error) {
@@ -96,6 +97,22 @@ func fillCapabilities(t testing.TB, e engine.Engine) {
 	delivered, err := feed.ReadGroup(ctx, engine.WAL, event.Consumer{Stream: event.Task, Group: "audit-logger", Name: "consumer-1"}, 2, 0)
 	must(err)
 	require.Len(t, delivered, 2)
+
+	named, err := stream.New(store, stream.Options{Log: log})
+	must(err)
+	streams, err := named.Open(ctx, "acme")
+	must(err)
+	_, err = streams.Create(ctx, engine.WAL, "orders", kv.StreamLimits{})
+	must(err)
+	_, err = streams.CreateConsumer(ctx, engine.WAL, "orders", stream.Config{Name: "billing", MaxDeliver: 1})
+	must(err)
+	_, err = streams.Publish(ctx, engine.WAL, "orders", stream.AppendOptions{}, stream.Message{Subject: "orders.1", Payload: []byte("one")}, stream.Message{Subject: "orders.2"}, stream.Message{Subject: "orders.3"})
+	must(err)
+	billing, err := streams.Consumer("orders", "billing")
+	must(err)
+	fetched, err := billing.Fetch(ctx, engine.WAL, stream.FetchOptions{Limit: 2})
+	must(err)
+	must(billing.Terminate(ctx, engine.WAL, stream.Ref{Number: 1, Token: fetched[0].Token}, "it is no order"))
 
 	buckets, err := bucket.New(store, bucket.Options{Log: log})
 	must(err)

@@ -22,7 +22,7 @@ import (
 )
 
 // systems are those whose rows everySystem has.
-var systems = []kv.System{kv.SystemStorage, kv.SystemRecord, kv.SystemLock, kv.SystemSetting, kv.SystemLimit, kv.SystemEvent, kv.SystemJob, kv.SystemBucket}
+var systems = []kv.System{kv.SystemStorage, kv.SystemRecord, kv.SystemLock, kv.SystemSetting, kv.SystemLimit, kv.SystemEvent, kv.SystemJob, kv.SystemBucket, kv.SystemStream}
 
 // everySystem is a store in which acme has rows of every system, and others have some.
 func everySystem(t *testing.T) engine.Engine {

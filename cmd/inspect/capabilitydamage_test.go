@@ -74,9 +74,9 @@ const (
 // code, its row and its place; and all is well again where the damage is undone.
 func TestVerifyFindsDamageOfEveryCapability(t *testing.T) {
 	const (
-		locks, settings, limits, events, jobs, buckets = kv.SystemLock, kv.SystemSetting, kv.SystemLimit, kv.SystemEvent, kv.SystemJob, kv.SystemBucket
-		record, index, due, meta                       = kv.ShapeRecord, kv.ShapeIndex, kv.ShapeDue, kv.ShapeMeta
-		entry, head, group, pending                    = kv.ShapeEntry, kv.ShapeHead, kv.ShapeGroup, kv.ShapePending
+		locks, settings, limits, events, jobs, buckets, streams = kv.SystemLock, kv.SystemSetting, kv.SystemLimit, kv.SystemEvent, kv.SystemJob, kv.SystemBucket, kv.SystemStream
+		record, index, due, meta                                = kv.ShapeRecord, kv.ShapeIndex, kv.ShapeDue, kv.ShapeMeta
+		entry, head, group, pending                             = kv.ShapeEntry, kv.ShapeHead, kv.ShapeGroup, kv.ShapePending
 	)
 	whole := capabilityStore(t)
 	require.Empty(t, findingsOf(t, whole))
@@ -138,6 +138,10 @@ func TestVerifyFindsDamageOfEveryCapability(t *testing.T) {
 		"bucket: a key that none is":           {buckets, record, "logs-out", again("logs-out", "logs+out"), "bucket-row", []string{`buckets of tenant "acme"`, "a key has no"}},
 		"bucket: a bucket that is not JSON":    {buckets, record, "bucket:", says(`"space"`, `"spa"e"`), "bucket-row", []string{"the registry's record"}},
 		"bucket: a contract that is none":      {buckets, record, "contract:", says(`"purpose"`, `"burpose"`), "bucket-row", []string{"the registry's record"}},
+		"stream: an entry of no version":       {streams, entry, "orders", flipped(len("one") + 8 + 2), "stream-row", []string{`streams of tenant "acme"`}},
+		"stream: a dead letter":                {streams, record, "dead/", takenOut, "stream-row", []string{`streams of tenant "acme"`, "dead letters"}},
+		"stream: a consumer":                   {streams, record, "consumer/", ofRecord("\x01", "\x02"), "stream-row", []string{`streams of tenant "acme"`}},
+		"stream: its head":                     {streams, head, "orders", takenOut, "kv-stream", []string{`streams of tenant "acme"`}},
 		"setting: a value of another type":     {settings, record, "deadlock", says("disabled", "disable!"), "setting-row", []string{`settings of tenant "acme", "feature:deadlock_detection"`, "a feature is"}},
 		"setting: a name that no setting has":  {settings, record, "deadlock", again("deadlock", "headlock"), "setting-row", []string{"there is no setting of this name"}},
 		"setting: the change that has left it": {settings, kv.ShapeLog, "", takenOut, "kv-log", []string{`settings of tenant "acme"`}},

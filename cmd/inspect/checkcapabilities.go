@@ -10,6 +10,7 @@ import (
 	"github.com/stoadb/stoa/kv/limit"
 	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/setting"
+	"github.com/stoadb/stoa/kv/stream"
 )
 
 // capability is a system of spaces with rows of its own.
@@ -36,6 +37,7 @@ var capabilities = map[kv.System]capability{
 	kv.SystemEvent:   {"events", []kv.Type{event.Type()}, "event-row", func() spaceCheck { return &event.Check{} }},
 	kv.SystemJob:     {"jobs", []kv.Type{job.Type()}, "job-row", records(job.Fault)},
 	kv.SystemBucket:  {"buckets", bucket.Types(), "bucket-row", records(bucket.Fault)},
+	kv.SystemStream:  {"streams", []kv.Type{stream.Type()}, "stream-row", func() spaceCheck { return &stream.Check{} }},
 }
 
 // recordFault is the check of a space that has records only, each by itself: what says what

@@ -85,6 +85,7 @@ var Codes = []Code{
 	{"limit-row", "full", "a limit whose history can't be: its bytes, more instants than it lets pass, or an expiry that is not the last one's"},
 	{"job-row", "full", "a job that cannot be: its bytes, a token or a place that is later than its row, one that expires and is not dead, or is dead and does not"},
 	{"bucket-row", "full", "a record of a bucket under what is no key, of no form that one has, or a bucket or a contract that the registry can't read"},
+	{"stream-row", "full", "a row of a named stream or a consumer that does not parse, or does not agree with the others: counts, tokens, dead letters, or one that is missing"},
 	{"setting-row", "full", "a setting of no known name, or whose value is not of its type, in canonical form and within its bounds"},
 	{"application-blob", "full", "code that is not among the blobs"},
 	{"alias", "full", "an alias of nothing"},

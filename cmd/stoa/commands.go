@@ -16,6 +16,7 @@ import (
 	"github.com/stoadb/stoa/cmd/stoa/internal/locks"
 	"github.com/stoadb/stoa/cmd/stoa/internal/policies"
 	"github.com/stoadb/stoa/cmd/stoa/internal/records"
+	"github.com/stoadb/stoa/cmd/stoa/internal/streams"
 	"github.com/stoadb/stoa/cmd/stoa/internal/tasks"
 )
 
@@ -33,6 +34,7 @@ func addCommands(root *cobra.Command, p *cli.Process) {
 		{"Contexts", contexts.Commands(p)},
 		{"Key-values", keyvalues.Commands(p)},
 		{"Key-values", buckets.Commands(p)},
+		{"Key-values", streams.Commands(p)},
 		{"Policy", policies.Commands(p)},
 		{"Tasks", tasks.Commands(p)},
 		{"Tasks", locks.Commands(p)},

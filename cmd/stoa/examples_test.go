@@ -107,6 +107,10 @@ stoa lock acquire resource:database:main --agent worker-1 --ttl 59m --tenant acm
 stoa lock agent register worker-3 --tenant acme
 stoa bucket add notes --history 5 --tenant acme
 stoa bucket put notes github.42.title hello --tenant acme
+stoa stream add orders --tenant acme
+for s in placed paid placed; do stoa stream publish orders orders.$s '{"id":1}' --tenant acme; done
+stoa stream consumer add orders billing --filter orders.placed --tenant acme
+stoa stream fetch orders billing --limit 1 --tenant acme
 echo '{"service":"activity","schemas":{"Entry":{"type":"object","properties":{"who":{"type":"string"}},"required":["who"]}},"resources":{"kv":{"activity":{"purpose":"What was done","schema":{"schema":"Entry"}}}}}' > activity.json
 stoa contract propose activity.json --tenant acme
 stoa contract accept activity $(stoa contract digest activity.json) --tenant acme

@@ -33,7 +33,7 @@ var idWords = map[string]string{
 var otherWords = map[string]string{
 	"ACTION": "email.send", "AGENT": "cece", "ANSWER": "approve", "ANSWERS": "[]", "ARG": "x", "BUCKET": "notes", "CAPABILITIES": "none", "CHANGES": "-", "COLLECTION": "intent", "COLUMN": "Group", "COMMAND": "true", "COMPLETED": "0", "DAY": "2025-11-30", "DIGEST": "d", "DIR": "", "DOCUMENT": "{}", "DST": "x", "EVENT": "{}", "FAILED": "0", "FILE": "x", "FILE|-": "-", "FILTER": "a.>",
 	"FROM": "1", "TO": "2", "INTENT": "int-20251130-abc123", "INVITATION": "00", "JOB": "nightly", "JSON": "{}", "KEY": "k", "METHOD": "m", "NAME": "n", "NUMBER": "1", "OBJECT": "org:acme", "PATCH": "{}", "PAYLOAD": "{}", "POLICY": "open", "PREFIX": "p", "PREVIEW": "{}", "QUEUE": "archive", "REQUEST": "00", "REVISION": "1", "REVIEWER": "ann",
-	"ENDPOINT": "tasks:create", "STREAM": "task", "CONSUMER": "a", "ENTRY": "1-1", "ROLE": "member", "SCOPE": "email.send", "SCORE": "1", "SERVICE": "activity", "SESSION": "s-1", "SRC": "x", "STATE": "active", "TENANT": "acme", "TOKEN": "1", "USER": "ann", "VALUE": "1", "VERSION": "2", "|": "",
+	"ENDPOINT": "tasks:create", "STREAM": "task", "SUBJECT": "a.b", "DELIVERY": "1:1", "CONSUMER": "a", "ENTRY": "1-1", "ROLE": "member", "SCOPE": "email.send", "SCORE": "1", "SERVICE": "activity", "SESSION": "s-1", "SRC": "x", "STATE": "active", "TENANT": "acme", "TOKEN": "1", "USER": "ann", "VALUE": "1", "VERSION": "2", "|": "",
 }
 
 // noIDArguments are arguments and flags that are whole ids though they stand where ids
@@ -91,7 +91,7 @@ var noIDArguments = map[string]string{
 // take text.
 var (
 	idFlags    = strings.Fields("application context drop from head member namespace with id invitee root app-key")
-	otherFlags = strings.Fields(`after allow-peers approval as by column config cursor delete dir engine event export format group import intent listen log-format log-level
+	otherFlags = strings.Fields(`after allow-peers approval as by column config cursor delete dir engine event expect-last export filter format group import intent listen log-format log-level
 		metrics-socket migration mode name new-key-file new-passphrase-file offline out output passphrase-file peer placement policy prefix
 		private-delete private-put put reason role seal-key-file seal-passphrase-file secret-peers seed-file socket status subject tenant tenant-map to type workload
 		key kind scope fragment seq index

@@ -16,7 +16,7 @@ import (
 // schema that are u64; what a command counts or measures is a number.
 func TestJSONHasNumbersWhereItCounts(t *testing.T) {
 	places := []string{"seq", "sequence", "first_sequence", "last_sequence", "synced_sequence", "revision", "created_revision", "application_revision",
-		"members_revision", "token", "floor", "arrival", "nonce", "time"}
+		"members_revision", "number", "first", "last", "from", "delivered", "ack_floor", "token", "floor", "arrival", "nonce", "time"}
 	schema := []string{"from_version", "to_version", "total", "completed", "failed"} // of GroupUpgradeValue
 	tag := regexp.MustCompile("(u?int\\d*)\\s+`json:\"([a-z_]+)(,string)?")
 	var files []string

@@ -277,10 +277,10 @@ func writeAuthority(w io.Writer, a *rpc.BucketAuthority) {
 	fmt.Fprintf(w, "%s: %s\n", a.Service, state(a))
 	var t cli.Table
 	if a.Desired != nil {
-		t.Add("desired", a.Desired.Digest(), "since "+shownTime(a.Accepted))
+		t.Add("desired", a.Desired.Digest(), "since "+cli.Instant(a.Accepted))
 	}
 	if a.Proposed != nil {
-		t.Add("waits", a.Proposed.Digest(), "since "+shownTime(a.ProposedAt))
+		t.Add("waits", a.Proposed.Digest(), "since "+cli.Instant(a.ProposedAt))
 	}
 	t.Write(w, "  ")
 	t = cli.Table{}

@@ -1,13 +1,10 @@
 package buckets
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
-	"time"
-	"unicode/utf8"
 
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/kv/bucket"
@@ -26,22 +23,11 @@ type entryDoc struct {
 }
 
 func newEntryDoc(e *rpc.BucketEntry, values bool) entryDoc {
-	d := entryDoc{Key: e.Key, Op: e.Op.String(), Revision: e.Revision, CreatedAt: shownTime(e.Created), ExpiresAt: shownTime(e.Expires)}
+	d := entryDoc{Key: e.Key, Op: e.Op.String(), Revision: e.Revision, CreatedAt: cli.Instant(e.Created), ExpiresAt: cli.Instant(e.Expires)}
 	if values && e.Op == bucket.OpPut {
-		if d.Value = asJSON(e.Value); d.Value == nil {
-			d.Bytes = &e.Value
-		}
+		d.Value, d.Bytes = cli.Content(e.Value)
 	}
 	return d
-}
-
-// asJSON returns a value on one line if it is JSON, else nil.
-func asJSON(value []byte) json.RawMessage {
-	var b bytes.Buffer
-	if !utf8.Valid(value) || json.Compact(&b, value) != nil {
-		return nil
-	}
-	return b.Bytes()
 }
 
 // value is the value for people: bytes that are no text are quoted.
@@ -65,14 +51,6 @@ func (d *entryDoc) writeLine(w io.Writer) {
 		fmt.Fprintf(w, "  until %s", d.ExpiresAt)
 	}
 	fmt.Fprintln(w)
-}
-
-// shownTime is a time for people and in JSON; "": there is none.
-func shownTime(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 }
 
 // parseRevision reads an argument, or a flag, that is a revision.

@@ -30,7 +30,7 @@ type infoDoc struct {
 }
 
 func newInfoDoc(i *rpc.BucketInfo) infoDoc {
-	return infoDoc{i.Name, i.Service, i.Alias, i.Adopted, i.History, i.TTL.Milliseconds(), cmp.Or(i.MaxValue, bucket.MaxValue), i.Schema, shownTime(i.Created)}
+	return infoDoc{i.Name, i.Service, i.Alias, i.Adopted, i.History, i.TTL.Milliseconds(), cmp.Or(i.MaxValue, bucket.MaxValue), i.Schema, cli.Instant(i.Created)}
 }
 
 // of says whose the bucket is.

@@ -200,12 +200,12 @@ func newTouch(p *cli.Process) *cobra.Command {
 			return c.Emit(struct {
 				Key       string `json:"key"`
 				ExpiresAt string `json:"expires_at,omitempty"`
-			}{c.Args[0], shownTime(expires)}, func(w io.Writer) {
+			}{c.Args[0], cli.Instant(expires)}, func(w io.Writer) {
 				if expires.IsZero() {
 					fmt.Fprintf(w, "%s lasts for ever\n", strconv.Quote(c.Args[0]))
 					return
 				}
-				fmt.Fprintf(w, "%s lasts until %s\n", strconv.Quote(c.Args[0]), shownTime(expires))
+				fmt.Fprintf(w, "%s lasts until %s\n", strconv.Quote(c.Args[0]), cli.Instant(expires))
 			})
 		},
 	})

@@ -27,6 +27,7 @@ import (
 	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/kv/session"
 	"github.com/stoadb/stoa/kv/setting"
+	"github.com/stoadb/stoa/kv/stream"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/server"
@@ -114,6 +115,9 @@ func (o *offlineStore) serveSource(source *inspect.Source) (_ *rpc.Client, err e
 		return nil, err
 	}
 	if settings.Buckets, err = bucket.New(substrate, bucket.Options{Log: log}); err != nil {
+		return nil, err
+	}
+	if settings.Streams, err = stream.New(substrate, stream.Options{Log: log}); err != nil {
 		return nil, err
 	}
 	if settings.Sessions, err = session.New(policies.Records(), session.Options{}); err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/kv/session"
 	"github.com/stoadb/stoa/kv/setting"
+	"github.com/stoadb/stoa/kv/stream"
 	"github.com/stoadb/stoa/rpc/server"
 )
 
@@ -43,6 +44,7 @@ type capabilities struct {
 	approvals *approval.Store
 	jobs      *job.Store
 	buckets   *bucket.Store
+	streams   *stream.Store
 	blobs     *blob.Store
 }
 
@@ -75,6 +77,9 @@ func openCapabilities(db engine.Engine, o capabilityOptions) (_ *capabilities, e
 	if c.buckets, err = bucket.New(c.substrate, bucket.Options{Log: o.log}); err != nil {
 		return nil, err
 	}
+	if c.streams, err = stream.New(c.substrate, stream.Options{Log: o.log}); err != nil {
+		return nil, err
+	}
 	if c.sessions, err = session.New(c.policies.Records(), session.Options{}); err != nil {
 		return nil, err
 	}
@@ -90,7 +95,7 @@ func openCapabilities(db engine.Engine, o capabilityOptions) (_ *capabilities, e
 func (c *capabilities) served(o *server.Options) {
 	o.KV, o.Records, o.Policies, o.Locks, o.Limits = c.storage, c.policies.Records(), c.policies, c.locks, c.limits
 	o.Settings, o.Events, o.Jobs, o.Sessions, o.Approvals = c.settings, c.events, c.jobs, c.sessions, c.approvals
-	o.Buckets = c.buckets
+	o.Buckets, o.Streams = c.buckets, c.streams
 }
 
 // Close ends what they do by themselves, and closes the key-values.

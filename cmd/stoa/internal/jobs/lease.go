@@ -43,7 +43,7 @@ comes while it is waited for, the exit code is 4.`,
 			return c.Emit(list, func(w io.Writer) {
 				var t cli.Table
 				for _, j := range list {
-					t.Add(j.ID, fmt.Sprintf("token %d", j.Token), "until "+shownTime(j.Until), string(j.Payload))
+					t.Add(j.ID, fmt.Sprintf("token %d", j.Token), "until "+cli.Instant(j.Until), string(j.Payload))
 				}
 				t.Write(w, "")
 			})
@@ -79,7 +79,7 @@ func newExtend(p *cli.Process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.Emit(map[string]time.Time{"until": until}, func(w io.Writer) { fmt.Fprintf(w, "%s is leased until %s\n", c.Args[0], shownTime(until)) })
+			return c.Emit(map[string]time.Time{"until": until}, func(w io.Writer) { fmt.Fprintf(w, "%s is leased until %s\n", c.Args[0], cli.Instant(until)) })
 		},
 	})
 }

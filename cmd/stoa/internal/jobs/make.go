@@ -64,7 +64,7 @@ whatever its state, so that it is done once. PAYLOAD is a JSON object; - reads i
 			return c.Emit(struct {
 				ID  string    `json:"id"`
 				Due time.Time `json:"due"`
-			}{j.ID, j.Due}, func(w io.Writer) { fmt.Fprintf(w, "%s is due at %s\n", j.ID, shownTime(j.Due)) })
+			}{j.ID, j.Due}, func(w io.Writer) { fmt.Fprintf(w, "%s is due at %s\n", j.ID, cli.Instant(j.Due)) })
 		},
 	})
 }

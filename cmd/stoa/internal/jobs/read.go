@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -14,21 +13,18 @@ import (
 	"github.com/stoadb/stoa/rpc"
 )
 
-// shownTime is a time for people.
-func shownTime(t time.Time) string { return t.Format("2006-01-02T15:04:05.000Z07:00") }
-
 // doing is what is the matter with a job, for people.
 func doing(j *rpc.JobInfo) string {
 	text := ""
 	switch j.State {
 	case job.Scheduled:
-		text = "due " + shownTime(j.Due)
+		text = "due " + cli.Instant(j.Due)
 	case job.Ready:
-		text = "since " + shownTime(j.Due)
+		text = "since " + cli.Instant(j.Due)
 	case job.Leased:
-		text = fmt.Sprintf("by %s until %s, token %d", j.Worker, shownTime(j.Until), j.Token)
+		text = fmt.Sprintf("by %s until %s, token %d", j.Worker, cli.Instant(j.Until), j.Token)
 	case job.Dead:
-		text = "since " + shownTime(j.Until)
+		text = "since " + cli.Instant(j.Until)
 	}
 	text += fmt.Sprintf(", %d of %d attempts", j.Attempts, j.MaxAttempts)
 	if j.Failure != "" {

@@ -44,7 +44,7 @@ and with --bytes the bytes that ` + "`put --bytes`" + ` has stored, as they are.
 				Written string `json:"written_at,omitempty"`
 			}{newItemDoc(&i), i.Created, ""}
 			if !i.Written.IsZero() {
-				d.Written = i.Written.UTC().Format(itemTime)
+				d.Written = cli.Instant(i.Written)
 			}
 			return c.Emit(d, func(w io.Writer) { fmt.Fprintf(w, "%s\n", i.Value) })
 		},

@@ -35,13 +35,10 @@ type itemDoc struct {
 	RemainingMS int64           `json:"ttl_remaining_ms,omitempty"`
 }
 
-// itemTime is how the times of items are written.
-const itemTime = "2006-01-02T15:04:05.000Z07:00"
-
 func newItemDoc(i *kvstorage.Item) itemDoc {
 	d := itemDoc{Key: i.Key, Value: i.Value, Revision: i.Revision}
 	if !i.Expires.IsZero() {
-		d.ExpiresAt, d.RemainingMS = i.Expires.UTC().Format(itemTime), i.Remaining.Milliseconds()
+		d.ExpiresAt, d.RemainingMS = cli.Instant(i.Expires), i.Remaining.Milliseconds()
 	}
 	return d
 }

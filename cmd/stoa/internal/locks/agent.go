@@ -32,7 +32,7 @@ type agentDoc struct {
 }
 
 func newAgentDoc(a *rpc.LockAgent) agentDoc {
-	return agentDoc{a.Name, a.Status.String(), a.MaxTasks, a.ActiveTasks, a.QueuedTasks, instant(a.Heard)}
+	return agentDoc{a.Name, a.Status.String(), a.MaxTasks, a.ActiveTasks, a.QueuedTasks, cli.Instant(a.Heard)}
 }
 
 // cells are those of an agent in a table.

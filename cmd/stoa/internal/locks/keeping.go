@@ -67,9 +67,9 @@ func (k *keeping) keep(ctx context.Context) error {
 		left := time.Until(k.grant.Expires)
 		if left <= 0 {
 			if last {
-				return fmt.Errorf("it was held for as long as may be, config:lock:max_ttl: since %s", instant(k.grant.Acquired))
+				return fmt.Errorf("it was held for as long as may be, config:lock:max_ttl: since %s", cli.Instant(k.grant.Acquired))
 			}
-			return fmt.Errorf("its time was over at %s, and it was not renewed: %w", instant(k.grant.Expires), cmp.Or(failed, errStopped))
+			return fmt.Errorf("its time was over at %s, and it was not renewed: %w", cli.Instant(k.grant.Expires), cmp.Or(failed, errStopped))
 		}
 		pause := max(left/3, shortPause)
 		if failed != nil {
@@ -119,9 +119,9 @@ func (k *keeping) release(ctx context.Context) error {
 		h := k.holding()
 		return notHolder(&h)
 	case time.Until(k.grant.Expires) <= 0:
-		return fmt.Errorf("its time was over at %s: %w", instant(k.grant.Expires), err)
+		return fmt.Errorf("its time was over at %s: %w", cli.Instant(k.grant.Expires), err)
 	}
-	k.c.tell(map[string]string{"not_released": k.grant.Name, "why": err.Error(), "expires_at": instant(k.grant.Expires)},
-		fmt.Sprintf("stoa: %s is not released, and free from %s on: %v", k.grant.Name, instant(k.grant.Expires), err))
+	k.c.tell(map[string]string{"not_released": k.grant.Name, "why": err.Error(), "expires_at": cli.Instant(k.grant.Expires)},
+		fmt.Sprintf("stoa: %s is not released, and free from %s on: %v", k.grant.Name, cli.Instant(k.grant.Expires), err))
 	return nil
 }

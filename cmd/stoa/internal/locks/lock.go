@@ -11,11 +11,6 @@ import (
 	"github.com/stoadb/stoa/rpc"
 )
 
-// lockTime is how the times of locks are written.
-const lockTime = "2006-01-02T15:04:05.000Z07:00"
-
-func instant(t time.Time) string { return t.UTC().Format(lockTime) }
-
 // grantDoc is that an agent holds a lock, as JSON.
 type grantDoc struct {
 	Lock       string `json:"lock,omitempty"` // where it does not stand beside
@@ -30,13 +25,13 @@ type grantDoc struct {
 }
 
 func newGrantDoc(g *rpc.LockGrant, name string) grantDoc {
-	return grantDoc{name, g.Agent, g.Mode.String(), g.Token, instant(g.Acquired), instant(g.Expires), instant(g.Until), g.Heartbeats, g.Purpose}
+	return grantDoc{name, g.Agent, g.Mode.String(), g.Token, cli.Instant(g.Acquired), cli.Instant(g.Expires), cli.Instant(g.Until), g.Heartbeats, g.Purpose}
 }
 
 // emitGrant says who holds a lock now.
 func (c *call) emitGrant(g *rpc.LockGrant) error {
 	return c.Emit(newGrantDoc(g, g.Name), func(w io.Writer) {
-		fmt.Fprintf(w, "%s holds %s %s until %s, token %d\n", g.Agent, g.Name, g.Mode, instant(g.Expires), g.Token)
+		fmt.Fprintf(w, "%s holds %s %s until %s, token %d\n", g.Agent, g.Name, g.Mode, cli.Instant(g.Expires), g.Token)
 	})
 }
 
@@ -82,7 +77,7 @@ func newWaitingDocs(queue []rpc.LockWaiting) []waitingDoc {
 	list := []waitingDoc{}
 	for i := range queue {
 		w := &queue[i]
-		list = append(list, waitingDoc{w.Place, w.Agent, w.Mode.String(), w.Upgrade, w.Priority, instant(time.UnixMilli(int64(w.Since))), w.MaxWait})
+		list = append(list, waitingDoc{w.Place, w.Agent, w.Mode.String(), w.Upgrade, w.Priority, cli.Instant(time.UnixMilli(int64(w.Since))), w.MaxWait})
 	}
 	return list
 }

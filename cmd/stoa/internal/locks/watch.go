@@ -27,7 +27,7 @@ type eventDoc struct {
 func newEventDoc(e *rpc.LockEvent) eventDoc {
 	d := eventDoc{Event: e.Kind.String(), Revision: e.Revision}
 	if e.Kind != lock.EventSynced && e.Kind != lock.EventMissed {
-		d.At, d.Lock, d.Agent, d.Mode, d.Token, d.Holders = instant(e.At), e.Name, e.Agent, e.Mode.String(), e.Token, e.Holders
+		d.At, d.Lock, d.Agent, d.Mode, d.Token, d.Holders = cli.Instant(e.At), e.Name, e.Agent, e.Mode.String(), e.Token, e.Holders
 	}
 	return d
 }

@@ -144,7 +144,7 @@ func newHeartbeat(p *cli.Process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.emitDoc(doc, "heard of %s at %s", doc.ID, timeText(doc.Written))
+			return c.emitDoc(doc, "heard of %s at %s", doc.ID, cli.Instant(doc.Written))
 		},
 	})
 }

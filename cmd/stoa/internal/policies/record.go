@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -34,18 +33,8 @@ type recordDoc struct {
 	ExpiresAt string          `json:"expires_at,omitempty"`
 }
 
-// docTime is how the times of records are written.
-const docTime = "2006-01-02T15:04:05.000Z07:00"
-
 func newRecordDoc(d *rpc.Doc) recordDoc {
-	return recordDoc{ID: d.ID, Revision: d.Revision, Document: d.JSON, Removed: d.JSON == nil, WrittenAt: timeText(d.Written), ExpiresAt: timeText(d.Expires)}
-}
-
-func timeText(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(docTime)
+	return recordDoc{ID: d.ID, Revision: d.Revision, Document: d.JSON, Removed: d.JSON == nil, WrittenAt: cli.Instant(d.Written), ExpiresAt: cli.Instant(d.Expires)}
 }
 
 // writeLine writes a record on a line.
