@@ -26,9 +26,9 @@ func (n *naive) last(key string) Entry {
 	return Entry{}
 }
 
-func (n *naive) add(e Entry) {
+func (n *naive) add(e Entry, now time.Time) {
 	n.revision++
-	e.Revision = n.revision
+	e.Revision, e.Created = n.revision, now
 	list := append(n.keys[e.Key], e)
 	if e.Op == OpPurge {
 		list = list[len(list)-1:]
@@ -72,7 +72,7 @@ func TestABucketAgainstANaiveModel(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			n.add(e)
+			n.add(e, h.kv.Now())
 			require.Equal(t, n.revision, revision)
 		}
 		rt.Repeat(map[string]func(*rapid.T){
@@ -111,17 +111,26 @@ func TestABucketAgainstANaiveModel(t *testing.T) {
 					return
 				}
 				require.NoError(t, err)
-				n.add(Entry{Key: key, Op: op})
+				n.add(Entry{Key: key, Op: op}, h.kv.Now())
 				require.Equal(t, n.revision, revision)
 			},
 			"purge deletes": func(rt *rapid.T) {
-				_, err := b.PurgeDeletes(ctx, -1)
-				require.NoError(t, err)
-				for key := range n.keys {
-					if n.last(key).Op != OpPut {
+				older := rapid.SampledFrom([]time.Duration{-1, time.Second, time.Minute}).Draw(rt, "older")
+				before, gone := h.kv.Now().Add(-max(older, 0)), 0
+				for key, list := range n.keys {
+					last := n.last(key)
+					switch {
+					case last.Op == OpPut || len(list) == 0:
+					case older < 0 || last.Created.Before(before):
 						delete(n.keys, key)
+						gone++
+					default:
+						n.keys[key] = []Entry{last}
 					}
 				}
+				got, err := b.PurgeDeletes(ctx, older)
+				require.NoError(t, err)
+				require.Equal(t, gone, got)
 			},
 			"time passes": func(rt *rapid.T) {
 				h.clock.Pass(time.Duration(rapid.IntRange(1, 90_000).Draw(rt, "ms")) * time.Millisecond)

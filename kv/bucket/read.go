@@ -1,6 +1,7 @@
 package bucket
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -172,10 +173,10 @@ func (b *Bucket) Status() (Status, error) {
 	return Status{b.Info, stats.Revision, stats.Keys, stats.Keys + stats.Older, stats.Bytes}, nil
 }
 
-// PurgeDeletes removes the markers that are older than a time, and what is kept before them;
-// 0: MarkersKept, less than 0: all of them. No watch is told. It returns how many keys are
-// gone.
-func (b *Bucket) PurgeDeletes(ctx context.Context, older time.Duration) (n int, err error) {
+// PurgeDeletes removes the history of keys that have no value, and of their markers those that
+// are older than a time; 0: MarkersKept, less than 0: all of them. No watch is told. It returns
+// how many keys are gone.
+func (b *Bucket) PurgeDeletes(ctx context.Context, older time.Duration) (gone int, err error) {
 	if older == 0 {
 		older = MarkersKept
 	}
@@ -185,37 +186,56 @@ func (b *Bucket) PurgeDeletes(ctx context.Context, older time.Duration) (n int, 
 	}
 	defer func() { _ = view.Close() }()
 	before := view.Time().Add(-max(older, 0))
-	gone := func(r *kv.Record) bool { return isMarker(r.Form) && (older < 0 || r.Written.Before(before)) }
+	old := func(r *kv.Record) bool { return older < 0 || r.Written.Before(before) }
 	var keys [][]byte
 	flush := func(most int) error {
 		if len(keys) < most {
 			return nil
 		}
-		err := b.space.Update(ctx, engine.Synced, func(tx *kv.Tx) error {
-			for _, key := range keys {
-				r, err := tx.Get(key)
-				if err == nil && gone(&r) {
-					err = tx.Erase(key)
-				}
-				if err != nil && !errors.Is(err, kv.ErrNotFound) {
-					return err
-				}
-			}
-			return nil
-		})
-		n, keys = n+len(keys), keys[:0]
+		n, err := b.purgeDeleted(ctx, keys, old)
+		gone, keys = gone+n, keys[:0]
 		return err
 	}
 	for r, err := range view.Lent(ctx, nil) {
-		if err != nil {
-			return n, b.told(err, "")
+		if err == nil && isMarker(r.Form) {
+			keys = append(keys, bytes.Clone(r.Key))
+			err = flush(maintainKeys)
 		}
-		if gone(&r) {
-			keys = append(keys, append([]byte(nil), r.Key...))
-			if err := flush(maintainKeys); err != nil {
-				return n, b.told(err, "")
-			}
+		if err != nil {
+			return gone, b.told(err, "")
 		}
 	}
-	return n, b.told(flush(1), "")
+	return gone, b.told(flush(1), "")
+}
+
+// purgeDeleted leaves of keys that still have no value their markers, of those that are old
+// nothing, and returns of how many.
+func (b *Bucket) purgeDeleted(ctx context.Context, keys [][]byte, old func(*kv.Record) bool) (gone int, err error) {
+	err = b.space.Update(ctx, engine.Synced, func(tx *kv.Tx) error {
+		gone = 0
+		for _, key := range keys {
+			r, err := tx.Get(key)
+			switch {
+			case errors.Is(err, kv.ErrNotFound):
+				continue
+			case err != nil:
+				return err
+			case !isMarker(r.Form): // it has been put meanwhile
+				continue
+			case old(&r):
+				gone++
+				err = tx.Erase(key)
+			default:
+				err = tx.Trim(key, 1)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return gone, nil
 }

@@ -191,8 +191,9 @@ var bucketPurgeDeletes = op.New(op.Method{Number: 1311, Name: "Bucket.PurgeDelet
 		return b.PurgeDeletes(ctx, a.Older)
 	})
 
-// PurgeDeletes removes the markers that are older than a time, and what is kept before them; 0:
-// bucket.MarkersKept, less than 0: all of them. It returns how many keys are gone.
+// PurgeDeletes removes the history of keys that have no value, and of their markers those that
+// are older than a time; 0: bucket.MarkersKept, less than 0: all of them. It returns how many
+// keys are gone.
 func (b *Bucket) PurgeDeletes(ctx context.Context, older time.Duration) (int, error) {
 	return caller.Call(ctx, b.c, bucketPurgeDeletes, bucketClearing{b.in, max(older, 0), older < 0})
 }

@@ -2271,7 +2271,7 @@ func (x *BucketMergeResponse) GetRevision() uint64 {
 	return 0
 }
 
-// BucketPurgeDeletesRequest removes old markers.
+// BucketPurgeDeletesRequest removes what is kept of keys that have no value.
 type BucketPurgeDeletesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tenant.
@@ -2282,7 +2282,7 @@ type BucketPurgeDeletesRequest struct {
 	Bucket string `protobuf:"bytes,3,opt,name=bucket,proto3" json:"bucket,omitempty"`
 	// As in Get.
 	Alias string `protobuf:"bytes,4,opt,name=alias,proto3" json:"alias,omitempty"`
-	// How old they are; 0: 30 minutes.
+	// How old markers are that go, too; 0: 30 minutes.
 	OlderMs uint64 `protobuf:"varint,5,opt,name=older_ms,json=olderMs,proto3" json:"older_ms,omitempty"`
 	// All of them, whatever older_ms says.
 	All           bool `protobuf:"varint,6,opt,name=all,proto3" json:"all,omitempty"`

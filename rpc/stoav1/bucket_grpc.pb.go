@@ -80,7 +80,7 @@ type BucketClient interface {
 	Touch(ctx context.Context, in *BucketTouchRequest, opts ...grpc.CallOption) (*BucketTouchResponse, error)
 	// Merge changes a value in part.
 	Merge(ctx context.Context, in *BucketMergeRequest, opts ...grpc.CallOption) (*BucketMergeResponse, error)
-	// PurgeDeletes removes old markers, and what is kept before them.
+	// PurgeDeletes removes the history of keys that have no value, and their markers once they are old.
 	PurgeDeletes(ctx context.Context, in *BucketPurgeDeletesRequest, opts ...grpc.CallOption) (*BucketPurgeDeletesResponse, error)
 	// Create makes a bucket that belongs to nobody, or as a contract would.
 	Create(ctx context.Context, in *BucketCreateRequest, opts ...grpc.CallOption) (*BucketCreateResponse, error)
@@ -418,7 +418,7 @@ type BucketServer interface {
 	Touch(context.Context, *BucketTouchRequest) (*BucketTouchResponse, error)
 	// Merge changes a value in part.
 	Merge(context.Context, *BucketMergeRequest) (*BucketMergeResponse, error)
-	// PurgeDeletes removes old markers, and what is kept before them.
+	// PurgeDeletes removes the history of keys that have no value, and their markers once they are old.
 	PurgeDeletes(context.Context, *BucketPurgeDeletesRequest) (*BucketPurgeDeletesResponse, error)
 	// Create makes a bucket that belongs to nobody, or as a contract would.
 	Create(context.Context, *BucketCreateRequest) (*BucketCreateResponse, error)

@@ -216,9 +216,9 @@ func newPurgeDeletes(p *cli.Process) *cobra.Command {
 	var all bool
 	var sure cli.Confirmation
 	return ofBucket(p, command{
-		Name: "purge-deletes", Short: "Remove old markers of deleted keys, and the history before them",
-		Long: `Remove what is left of keys that were deleted or purged some time ago: their markers, and what is kept before
-them. No watch is told.`,
+		Name: "purge-deletes", Short: "Remove the history of deleted keys, and their markers once they are old",
+		Long: `Remove the history of keys that were deleted, and of keys that were deleted or purged some time ago also the
+markers. No watch is told.`,
 		Example: "notes --tenant acme --yes\nnotes --all --tenant acme --yes",
 		Flags: func(fs *pflag.FlagSet) {
 			fs.DurationVar(&older, "older", bucket.MarkersKept, "markers that are older than this")
@@ -229,12 +229,12 @@ them. No watch is told.`,
 			if older <= 0 {
 				return cli.Bad(fmt.Errorf("--older: %s is no age", older), "--all removes all of them")
 			}
-			what := "those that are older than " + older.String()
+			what := "those older than " + older.String()
 			if all {
 				older, what = -1, "all of them"
 			}
 			if err := sure.Confirm(c.Ctx, c.Process, func() (string, error) {
-				return fmt.Sprintf("remove the markers of deleted keys of bucket %s with their history, %s", strconv.Quote(c.name), what), nil
+				return fmt.Sprintf("remove the history of deleted keys of bucket %s, and of their markers %s", strconv.Quote(c.name), what), nil
 			}); err != nil {
 				return err
 			}
