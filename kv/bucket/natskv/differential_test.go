@@ -1,4 +1,4 @@
-package natskv
+package natskv_test
 
 import (
 	"context"
