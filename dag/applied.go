@@ -96,15 +96,21 @@ func (r *reel) at(p Position) error {
 	return err
 }
 
+// still returns an ErrPosition if the order is no longer the one in which the reel has come to
+// its anchor.
+func (r *reel) still(row *contextRow) error {
+	if row.base.id != r.base {
+		return fmt.Errorf("%w: context %s has been seeded", ErrPosition, r.past.context)
+	}
+	return r.at(r.anchor)
+}
+
 // fill reads a page of the deltas that next returns the seqs of, until it returns
 // 0. r.page is empty only if there are none.
 func (r *reel) fill(next func() (uint64, error)) error {
 	r.page = r.page[:0]
 	return r.in(func(_ *codec.ContextMetaValue, row *contextRow) error {
-		if row.base.id != r.base {
-			return fmt.Errorf("%w: context %s has been seeded", ErrPosition, r.past.context)
-		}
-		if err := r.at(r.anchor); err != nil {
+		if err := r.still(row); err != nil {
 			return err
 		}
 		for size := 0; len(r.page) < pageDeltas && size < pageBytes && (r.limit == 0 || r.taken < r.limit); {

@@ -81,8 +81,10 @@ func (r *reel) wait(ctx context.Context) error {
 	}
 	defer stop()
 	var last uint64
-	err = r.in(func(*codec.ContextMetaValue, *contextRow) (err error) {
-		last, err = r.past.last()
+	err = r.in(func(_ *codec.ContextMetaValue, row *contextRow) (err error) {
+		if err = r.still(row); err == nil { // a seeding may come to as many deltas as there were
+			last, err = r.past.last()
+		}
 		return err
 	})
 	if err != nil || last != r.anchor.Seq {

@@ -2,6 +2,7 @@ package dag_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -145,4 +146,56 @@ func TestFollowerHearsOfASeeding(t *testing.T) {
 	require.Equal(t, d.ID(), f.next(t))
 	require.NoError(t, c.Close())
 	require.ErrorIs(t, f.ended(t), dag.ErrClosed)
+}
+
+// looked is an engine that does something once somebody has looked at a state of it.
+type looked struct {
+	engine.Engine
+	armed atomic.Bool
+	then  func()
+}
+
+func (e *looked) Snapshot() (engine.Snapshot, error) {
+	s, err := e.Engine.Snapshot()
+	return lookedAt{s, e}, err
+}
+
+type lookedAt struct {
+	engine.Snapshot
+	e *looked
+}
+
+func (l lookedAt) Close() error {
+	err := l.Snapshot.Close()
+	if l.e.armed.CompareAndSwap(true, false) {
+		l.e.then()
+	}
+	return err
+}
+
+// A seeding after the follower has seen that there is no more, and before it waits, is heard of,
+// also where it comes to as many deltas as there were.
+func TestFollowerHearsOfASeedingJustBeforeItWaits(t *testing.T) {
+	g := newGrove()
+	from, _, closed := fresh(t, aged(1))
+	defer closed()
+	give(t, from, g.grow(t, 1, nil, put("k", "1")))
+	db := &looked{Engine: mem.New()}
+	defer db.Close()
+	to := open(t, db, aged(2))
+	require.NoError(t, to.CreateContext(ctx1, codec.ApplicationMeta{Package: "p"}))
+	give(t, to, g.grow(t, 2, nil, put("k", "2")))
+	db.then = func() { seed(t, to, from, dag.SeedOptions{Replace: true}) }
+	ctx, cancel := context.WithTimeout(bg, within)
+	defer cancel()
+	n := 0
+	for _, err := range to.Follow(ctx, ctx1, dag.FollowOptions{Live: true}) {
+		if n++; n == 1 {
+			require.NoError(t, err)
+			db.armed.Store(true)
+			continue
+		}
+		require.ErrorIs(t, err, dag.ErrPosition)
+	}
+	require.Equal(t, 2, n)
 }
