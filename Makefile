@@ -157,7 +157,7 @@ bench-peers: build bench-build ## measure Pebble, bbolt, badger, etcd, Redis and
 bench-decide: deps ## ask Open Policy Agent and cedar-go what kv/policy decides, of random worlds, and measure all three
 	$(ROCKS) go -C bench/peers test -count=1 -timeout 60m -v $(TESTFLAGS) ./decide
 
-natskv: deps ## run nats.go's tests of key-values on buckets, and 10,000 random sequences on both (4 min; STOA_NATSKV_SEED=n)
+natskv: deps ## run nats.go's tests of key-values on buckets, and 10,000 random sequences on both (2 min; STOA_NATSKV_SEED=n)
 	$(ROCKS) go -C kv/bucket/natskv test -count=1 -timeout 60m -v $(TESTFLAGS) ./...
 
 bench-before: deps ## measure what single improvements give: builds with and without each take turns (half an hour; ARGS='-only get-')

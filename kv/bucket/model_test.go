@@ -10,6 +10,7 @@ import (
 
 	"github.com/stoadb/stoa/engine/enginetest"
 	. "github.com/stoadb/stoa/kv/bucket"
+	"github.com/stoadb/stoa/kv/bucket/buckettest"
 )
 
 // naive is a bucket as a map of what its keys have been.
@@ -51,7 +52,7 @@ func TestABucketAgainstANaiveModel(t *testing.T) {
 	enginetest.Check(t, 200, func(rt *rapid.T) {
 		h := open(t)
 		n := &naive{config: Config{Name: "b", History: rapid.IntRange(1, 4).Draw(rt, "history")}, keys: map[string][]Entry{}}
-		b := h.bucket(n.config)
+		b := h.Made(n.config)
 		key := rapid.SampledFrom([]string{"a", "a.b", "b.b", "a.b.c", "c"})
 		expect := func(rt *rapid.T, key string) (uint64, bool) {
 			last := n.last(key).Revision
@@ -62,17 +63,17 @@ func TestABucketAgainstANaiveModel(t *testing.T) {
 			e := Entry{Key: key, Op: OpPut, Value: []byte(rapid.SampledFrom([]string{"", "x", "yz"}).Draw(rt, "value"))}
 			o := PutOptions{TTL: rapid.SampledFrom([]time.Duration{0, 0, time.Second, time.Minute}).Draw(rt, "ttl")}
 			if o.TTL > 0 {
-				e.Expires = h.kv.Now().Add(o.TTL + time.Millisecond)
+				e.Expires = h.KV.Now().Add(o.TTL + time.Millisecond)
 			} else if keep && n.last(key).Op == OpPut {
 				e.Expires = n.last(key).Expires
 			}
 			revision, err := write(key, e.Value, o)
 			if want != "" {
-				h.refused(err, want)
+				h.Refused(err, want)
 				return
 			}
 			require.NoError(t, err)
-			n.add(e, h.kv.Now())
+			n.add(e, h.KV.Now())
 			require.Equal(t, n.revision, revision)
 		}
 		rt.Repeat(map[string]func(*rapid.T){
@@ -107,16 +108,16 @@ func TestABucketAgainstANaiveModel(t *testing.T) {
 				}
 				revision, err := do(ctx, key, o)
 				if !ok {
-					h.refused(err, CodeRevisionMismatch)
+					h.Refused(err, CodeRevisionMismatch)
 					return
 				}
 				require.NoError(t, err)
-				n.add(Entry{Key: key, Op: op}, h.kv.Now())
+				n.add(Entry{Key: key, Op: op}, h.KV.Now())
 				require.Equal(t, n.revision, revision)
 			},
 			"purge deletes": func(rt *rapid.T) {
 				older := rapid.SampledFrom([]time.Duration{-1, time.Second, time.Minute}).Draw(rt, "older")
-				before, gone := h.kv.Now().Add(-max(older, 0)), 0
+				before, gone := h.KV.Now().Add(-max(older, 0)), 0
 				for key, list := range n.keys {
 					last := n.last(key)
 					switch {
@@ -133,11 +134,11 @@ func TestABucketAgainstANaiveModel(t *testing.T) {
 				require.Equal(t, gone, got)
 			},
 			"time passes": func(rt *rapid.T) {
-				h.clock.Pass(time.Duration(rapid.IntRange(1, 90_000).Draw(rt, "ms")) * time.Millisecond)
-				n.revision += uint64(n.expire(h.kv.Now()))
-				require.True(t, h.clock.Until(func() bool { s, err := b.Status(); return err == nil && s.Revision == n.revision }))
-				n.revision += uint64(n.expire(h.kv.Now())) // what has expired while that was waited for
-				require.True(t, h.clock.Until(func() bool { s, err := b.Status(); return err == nil && s.Revision == n.revision }))
+				h.Clock.Pass(time.Duration(rapid.IntRange(1, 90_000).Draw(rt, "ms")) * time.Millisecond)
+				n.revision += uint64(n.expire(h.KV.Now()))
+				require.True(t, h.Clock.Until(func() bool { s, err := b.Status(ctx); return err == nil && s.Revision == n.revision }))
+				n.revision += uint64(n.expire(h.KV.Now())) // what has expired while that was waited for
+				require.True(t, h.Clock.Until(func() bool { s, err := b.Status(ctx); return err == nil && s.Revision == n.revision }))
 			},
 			"": func(rt *rapid.T) {
 				var live []string
@@ -145,25 +146,25 @@ func TestABucketAgainstANaiveModel(t *testing.T) {
 				for _, key := range []string{"a", "a.b", "b.b", "a.b.c", "c"} {
 					var want []string
 					for _, e := range n.keys[key] {
-						want, values = append(want, said(e)), values+1
-						got, err := b.At(key, e.Revision)
+						want, values = append(want, buckettest.Said(e)), values+1
+						got, err := b.At(ctx, key, e.Revision)
 						require.NoError(t, err)
-						require.Equal(t, said(e), said(got))
+						require.Equal(t, buckettest.Said(e), buckettest.Said(got))
 					}
-					require.Equal(t, want, h.history(b, key), key)
-					e, err := b.Get(key)
+					require.Equal(t, want, h.Told(b, key), key)
+					e, err := b.Get(ctx, key)
 					if last := n.last(key); last.Op == OpPut {
 						require.NoError(t, err)
-						require.Equal(t, said(last), said(e))
+						require.Equal(t, buckettest.Said(last), buckettest.Said(e))
 						require.Equal(t, last.Expires, e.Expires)
 						live = append(live, key)
 					} else {
-						require.Equal(t, last.Revision, h.refused(err, CodeNotFound).Revision)
+						require.Equal(t, last.Revision, h.Refused(err, CodeNotFound).Revision)
 					}
 				}
 				slices.Sort(live)
-				require.Equal(t, live, h.keys(b))
-				s, err := b.Status()
+				require.Equal(t, live, h.Listed(b))
+				s, err := b.Status(ctx)
 				require.NoError(t, err)
 				require.Equal(t, values, s.Values)
 				var order []uint64
@@ -178,6 +179,6 @@ func TestABucketAgainstANaiveModel(t *testing.T) {
 				require.True(t, slices.IsSorted(order))
 			},
 		})
-		h.sound()
+		h.Sound()
 	})
 }

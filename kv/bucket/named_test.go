@@ -9,12 +9,13 @@ import (
 
 	"github.com/stoadb/stoa/kv"
 	. "github.com/stoadb/stoa/kv/bucket"
+	"github.com/stoadb/stoa/kv/bucket/buckettest"
 )
 
 func TestT65WhoAsksIsGivenTheBucketsThatAreTheirs(t *testing.T) {
 	h := open(t)
-	h.agree(declared("activity", entrySchema, map[string]string{"log": ""}))
-	_, err := h.Create(ctx, "t", Config{Name: "nobodys"})
+	h.Agree(buckettest.Declared("activity", buckettest.EntrySchema, map[string]string{"log": ""}))
+	_, err := h.Create(ctx, Config{Name: "nobodys"})
 	require.NoError(t, err)
 	const declaredOne = "svc_activity_log"
 	for _, c := range []struct {
@@ -36,11 +37,11 @@ func TestT65WhoAsksIsGivenTheBucketsThatAreTheirs(t *testing.T) {
 		{Name{Alias: "log"}, true, CodeInvalidArgument},
 		{Name{Service: "activity", Alias: "log", Bucket: declaredOne}, true, CodeInvalidArgument},
 	} {
-		_, err := h.Named("t", c.name, c.operator)
+		_, err := h.Store.Named("t", c.name, c.operator)
 		if c.code == "" {
 			require.NoError(t, err, c)
 		} else {
-			h.refused(err, c.code)
+			h.Refused(err, c.code)
 		}
 	}
 }
@@ -48,29 +49,29 @@ func TestT65WhoAsksIsGivenTheBucketsThatAreTheirs(t *testing.T) {
 // A binding that was looked up is forgotten when what buckets are changes.
 func TestT65ABindingIsLookedUpAnewOnceBucketsChange(t *testing.T) {
 	h := open(t)
-	h.agree(declared("activity", entrySchema, map[string]string{"log": ""}))
+	h.Agree(buckettest.Declared("activity", buckettest.EntrySchema, map[string]string{"log": ""}))
 	for range 2 {
-		_, err := h.Bound("t", "activity", "log")
+		_, err := h.Store.Bound("t", "activity", "log")
 		require.NoError(t, err)
 	}
-	p := h.propose(declared("activity", entrySchema, map[string]string{"log": `,"history":3`}))
-	_, err := h.Accept(ctx, "t", "activity", p.Digest, false)
+	p := h.Proposed(buckettest.Declared("activity", buckettest.EntrySchema, map[string]string{"log": `,"history":3`}))
+	_, err := h.Accept(ctx, "activity", p.Digest, false)
 	require.NoError(t, err)
-	_, err = h.Bound("t", "activity", "log")
-	h.refused(err, CodeNotFound)
-	_, err = h.Reconcile(ctx, "t", "activity")
+	_, err = h.Store.Bound("t", "activity", "log")
+	h.Refused(err, CodeNotFound)
+	_, err = h.Reconcile(ctx, "activity")
 	require.NoError(t, err)
-	b, err := h.Bound("t", "activity", "log")
+	b, err := h.Store.Bound("t", "activity", "log")
 	require.NoError(t, err)
 	require.Equal(t, 3, b.Config.History)
 }
 
 func TestAnAuthorityIsReadAsItWasShown(t *testing.T) {
 	h := open(t)
-	h.agree(declared("activity", entrySchema, map[string]string{"log": ""}))
-	bound, err := h.Authority("t", "activity")
+	h.Agree(buckettest.Declared("activity", buckettest.EntrySchema, map[string]string{"log": ""}))
+	bound, err := h.Authority(ctx, "activity")
 	require.NoError(t, err)
-	waits, err := h.Propose(ctx, "t", declared("other", entrySchema, map[string]string{"log": ""}))
+	waits, err := h.Propose(ctx, buckettest.Declared("other", buckettest.EntrySchema, map[string]string{"log": ""}))
 	require.NoError(t, err)
 	for _, a := range []*Authority{bound, waits} {
 		text, err := json.Marshal(a)
@@ -98,7 +99,7 @@ func TestATimeToLiveIsWholeMilliseconds(t *testing.T) {
 		require.NoError(t, CheckTTL(ttl))
 	}
 	for _, ttl := range []time.Duration{-time.Millisecond, time.Nanosecond, time.Second + 1} {
-		h.refused(CheckTTL(ttl), CodeInvalidArgument)
+		h.Refused(CheckTTL(ttl), CodeInvalidArgument)
 	}
 }
 
