@@ -49,6 +49,9 @@ LAYERS := dag-commit,dag-add,dag-parallel,dag-reverse,dag-merge,dag-diff,gov-app
 # The workloads of the Kv service.
 KVS := kv-put,kv-put-16,kv-get,kv-get-16,kv-incr,kv-durable-1,kv-durable-16,kv-durable-64,kv-read,kv-mix,kv-list,kv-expire,kv-ttl,session-expire
 
+# Those of the service Bucket, beside NATS KV.
+BUCKETS := bucket-put-1,bucket-put-16,bucket-put-64,bucket-get,bucket-history,bucket-watch,bucket-keys,bucket-suffix
+
 # Those of the services Record and Policy, each beside Kv or Store.
 POLICIES := record-create,record-list,policy-decide,policy-decide-16,ledger-append
 
@@ -128,6 +131,7 @@ bench: build bench-build ## run all benchmarks into bench/results: Stoa beside R
 	bin/bench-peers -charts bench/results/rows
 	bin/bench-peers -rows 100000 -rounds 3 -slice 2s -workload $(ROWS) -out bench/results/peers
 	bin/bench-peers -rows 1000000 -workload $(KVS) -out bench/results/kv
+	bin/bench-peers -rows 1000000 -workload $(BUCKETS) -out bench/results/buckets
 	bin/stoa bench --rows 10000000 --workload $(POLICIES) --out bench/results/policies $(ARGS)
 	bin/bench-peers -rows 100000 -slice 1s -workload $(AGENTS) -out bench/results/agents
 	bin/stoa bench --rows 100000 --workload $(LAYERS) --out bench/results/layers $(ARGS)
@@ -140,6 +144,7 @@ bench-quick: build bench-build ## the same for a first look: fewer rows, short t
 	bin/bench-peers -charts bench/results/quick
 	bin/bench-peers -rows 20000 -rounds 2 -slice 200ms -workload $(ROWS) -out bench/results/quick-peers
 	bin/bench-peers -rows 100000 -rounds 2 -slice 200ms -workload $(KVS) -out bench/results/quick-kv
+	bin/bench-peers -rows 100000 -rounds 2 -slice 200ms -workload $(BUCKETS) -out bench/results/quick-buckets
 	bin/stoa bench --quick --workload $(POLICIES) --out bench/results/quick-policies $(ARGS)
 	bin/bench-peers -rows 20000 -rounds 2 -slice 200ms -workload $(AGENTS) -out bench/results/quick-agents
 	bin/stoa bench --quick --workload $(LAYERS),grow --out bench/results/quick-layers $(ARGS)

@@ -44,6 +44,8 @@ type Options struct {
 	KVPeers KVPeers
 	// LockPeers opens what the Lock service is measured beside. nil: nothing else.
 	LockPeers LockPeers
+	// BucketPeers opens what the Bucket service is measured beside. nil: nothing else.
+	BucketPeers BucketPeers
 	// Logger is told how far the run is. nil: nobody is.
 	Logger *slog.Logger
 }

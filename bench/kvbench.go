@@ -25,7 +25,7 @@ type kvWorkload struct {
 	run   func(*kvRun, Result) (Result, error)
 }
 
-var kvWorkloads = slices.Concat(serviceWorkloads, policyWorkloads, sessionWorkloads, agentWorkloads, eventWorkloads)
+var kvWorkloads = slices.Concat(serviceWorkloads, policyWorkloads, sessionWorkloads, agentWorkloads, eventWorkloads, bucketWorkloads)
 
 var serviceWorkloads = []kvWorkload{
 	{"kv-put", "values of 256 bytes, not synced, through Kv, beside rows of as many bytes through Store", "put", kvPuts(1)},
@@ -59,11 +59,15 @@ type kvRun struct {
 	keys    []string    // of the rows: to make one takes a part of what a get does
 	peers   []*KVPeer   // the daemon is the first; nil: not opened yet
 	lockers []*LockPeer // the same
+	// buckets are those beside the daemon's, by whether what is put is synced; filled are those
+	// that have the first of the keys.
+	buckets map[bool][]*BucketPeer
+	filled  map[string]bool
 }
 
 // measureKV runs the workloads of tenants' services that are wanted.
 func measureKV(o Options) (results []Result, err error) {
-	r := &kvRun{options: o, data: &Dataset{Rows: max(o.Rows/10, 2*batchLarge)}}
+	r := &kvRun{options: o, data: &Dataset{Rows: max(o.Rows/10, 2*batchLarge)}, buckets: map[bool][]*BucketPeer{}, filled: map[string]bool{}}
 	defer func() { err = errors.Join(err, r.close()) }()
 	for _, w := range kvWorkloads {
 		if !wanted(o.Workloads, w.name) {
@@ -146,6 +150,11 @@ func (r *kvRun) close() (err error) {
 	}
 	for _, p := range r.lockers {
 		err = errors.Join(err, p.Close())
+	}
+	for _, peers := range r.buckets {
+		for _, p := range peers {
+			err = errors.Join(err, p.Close())
+		}
 	}
 	if r.daemon != nil && r.daemon.process != nil {
 		err = errors.Join(err, r.daemon.process.stop())

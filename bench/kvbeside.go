@@ -46,7 +46,7 @@ func (r *kvRun) fill(p *KVPeer) error {
 	var group sync.WaitGroup
 	for n := range kvClients {
 		group.Go(func() {
-			errs[n] = withKV(p, func(c KVClient) (err error) {
+			errs[n] = withClient(p, func(c KVClient) (err error) {
 				for row := n; row < r.few() && err == nil; row += kvClients {
 					err = c.Put(kvKey(row), kvValue(nil, r.data, row))
 				}
@@ -56,14 +56,6 @@ func (r *kvRun) fill(p *KVPeer) error {
 	}
 	group.Wait()
 	return errors.Join(errs...)
-}
-
-func withKV(p *KVPeer, fn func(KVClient) error) error {
-	c, err := p.Client()
-	if err != nil {
-		return err
-	}
-	return errors.Join(fn(c), c.Release())
 }
 
 // beside lets the peers take turns with n clients each, and notes how they compare

@@ -36,6 +36,9 @@ func putMany(k *rpc.KV, n int, ttl func() int64) (last time.Time, err error) {
 	return last, nil
 }
 
+// lookEvery is how many keys are listed between two looks at the daemon's memory.
+const lookEvery = 4096
+
 // list lists many keys, and looks at the daemon's memory meanwhile.
 func (r *kvRun) list(result Result) (Result, error) {
 	n := r.options.Rows / 10 * 6
@@ -47,6 +50,32 @@ func (r *kvRun) list(result Result) (Result, error) {
 		if err := c.Flush(context.Background()); err != nil {
 			return err
 		}
+		return r.listMemory(&result, n, func(now func() error) (listed int, err error) {
+			begun := time.Now()
+			for _, err := range k.All(context.Background(), "") {
+				if err != nil {
+					return listed, err
+				}
+				if listed++; listed%lookEvery == 0 {
+					if err := now(); err != nil {
+						return listed, err
+					}
+				}
+			}
+			took := time.Since(begun)
+			m := Measure{Subject: "kv", turns: []turn{{Units: n, Wall: took, WallNanos: float64(took) / float64(n)}}}
+			m.sum()
+			result.Measures = []Measure{m}
+			return listed, nil
+		})
+	})
+	return result, err
+}
+
+// listMemory notes by how much the daemon's memory grows, beside its cache, while n keys are
+// listed by something that calls now every few thousand of them.
+func (r *kvRun) listMemory(result *Result, n int, list func(now func() error) (listed int, err error)) error {
+	return r.daemon.with(func(c *rpc.Client) error {
 		before, err := c.Stats(context.Background())
 		if err != nil {
 			return err
@@ -55,21 +84,15 @@ func (r *kvRun) list(result Result) (Result, error) {
 		if err != nil {
 			return err
 		}
-		peak, listed, begun := resident, 0, time.Now()
-		for _, err := range k.All(context.Background(), "") {
-			if err != nil {
-				return err
-			}
-			if listed++; listed%4096 != 0 {
-				continue
-			}
+		peak := resident
+		listed, err := list(func() error {
 			now, err := r.daemon.process.resident()
-			if err != nil {
-				return err
-			}
 			peak = max(peak, now)
+			return err
+		})
+		if err != nil {
+			return err
 		}
-		took := time.Since(begun)
 		if listed != n {
 			return fmt.Errorf("of %d keys %d were listed", n, listed)
 		}
@@ -77,14 +100,10 @@ func (r *kvRun) list(result Result) (Result, error) {
 		if err != nil {
 			return err
 		}
-		m := Measure{Subject: "kv", turns: []turn{{Units: n, Wall: took, WallNanos: float64(took) / float64(n)}}}
-		m.sum()
-		result.Measures = []Measure{m}
 		grown := peak - resident - (int64(after.CacheBytes) - int64(before.CacheBytes))
 		result.figure(fmt.Sprintf("memory that %d keys took", n), float64(max(grown, 0))/(1<<20), "MiB", "under 64 MiB")
 		return nil
 	})
-	return result, err
 }
 
 // expire waits until many values are gone.

@@ -66,11 +66,11 @@ type late struct {
 func (l *lateRun) run(p *KVPeer, r *kvRun) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	return withKV(p, func(watcher KVClient) error {
+	return withClient(p, func(watcher KVClient) error {
 		if err := watcher.Watch(ctx, func(key string) { l.events <- late{key, time.Now()} }); err != nil {
 			return err
 		}
-		return withKV(p, func(c KVClient) error { return l.store(p, c, r) })
+		return withClient(p, func(c KVClient) error { return l.store(p, c, r) })
 	})
 }
 
@@ -108,7 +108,7 @@ func (l *lateRun) store(p *KVPeer, c KVClient, r *kvRun) error {
 // look looks at a value from shortly before it is due until it is gone.
 func (l *lateRun) look(p *KVPeer, key string, due time.Time) error {
 	time.Sleep(time.Until(due.Add(-10 * lateLook)))
-	return withKV(p, func(c KVClient) error {
+	return withClient(p, func(c KVClient) error {
 		for {
 			_, found, err := c.Get(key)
 			after := time.Since(due)

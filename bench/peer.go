@@ -103,3 +103,29 @@ type LockClient interface {
 	Unlock() error
 	Client
 }
+
+// BucketPeers opens buckets of the caller's below o.Dir, which are measured beside the Bucket
+// service; synced: what is put is on disk when that is answered. What it returns is closed at the
+// end of the run, also when it returns an error.
+type BucketPeers func(o Options, synced bool) ([]*BucketPeer, error)
+
+// BucketPeer is a bucket of values under keys, which tells those who watch what happens to them.
+type BucketPeer = Peer[BucketClient]
+
+// BucketClient is one goroutine's hands on a bucket.
+type BucketClient interface {
+	// Other returns the same connection with another bucket, which has nothing in it.
+	Other(name string) (BucketClient, error)
+	// Fill stores n values, as quickly as can be; they need not be on disk.
+	Fill(n int, key func(int) string, value func(int) []byte) error
+	// Put stores a value.
+	Put(key string, value []byte) error
+	// Get returns the size of the value that a key has, and false if it has none.
+	Get(key string) (size int, found bool, err error)
+	// Keys counts all keys, one at a time, and calls now every few thousand of them.
+	Keys(now func() error) (n int, err error)
+	// Watch calls told, from one goroutine, with each value that is put, from when Watch
+	// returns until ctx ends.
+	Watch(ctx context.Context, told func(value []byte)) error
+	Client
+}

@@ -110,7 +110,7 @@ func RowWorkloadNames() []string {
 }
 
 // PeerWorkloadNames returns the names of those that are measured with Options.Peers,
-// Options.KVPeers and Options.LockPeers.
+// Options.KVPeers, Options.LockPeers and Options.BucketPeers.
 func PeerWorkloadNames() []string { return slices.Concat(RowWorkloadNames(), kvNames()) }
 
 // onRows reports whether any workload on the rows is wanted.

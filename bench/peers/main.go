@@ -28,7 +28,7 @@ func main() {
 }
 
 func run() error {
-	o := bench.Options{Peers: open, KVPeers: openNATS, LockPeers: openLocks, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))}
+	o := bench.Options{Peers: open, KVPeers: openNATS, LockPeers: openLocks, BucketPeers: openNATSBuckets, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))}
 	flag.IntVar(&o.Rows, "rows", 1_000_000, "how many rows, of 65 + 256 bytes")
 	flag.DurationVar(&o.Slice, "slice", 2*time.Second, "how long each works before the next takes its turn")
 	flag.StringVar(&o.Stoa, "stoa", "bin/stoa", "the stoa binary, whose daemon the Kv service is measured in")

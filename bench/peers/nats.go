@@ -62,11 +62,11 @@ func openNATS(o bench.Options) ([]*bench.KVPeer, error) {
 }
 
 // startNATS starts a server that listens nowhere, whose JetStream syncs each message
-// before it answers, with its buckets in files below dir.
+// before it answers (unless natsLazy says otherwise), with its buckets in files below dir.
 func startNATS(dir string) (*server.Server, error) {
 	s, err := server.NewServer(&server.Options{
 		ServerName: "peer", DontListen: true, NoLog: true, NoSigs: true,
-		JetStream: true, StoreDir: dir, SyncAlways: true,
+		JetStream: true, StoreDir: dir, SyncAlways: os.Getenv(natsLazy) == "",
 	})
 	if err != nil {
 		return nil, fmt.Errorf("starting nats: %w", err)
