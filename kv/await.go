@@ -14,17 +14,17 @@ func (s *Space) Await(ctx context.Context, until time.Time, look func() (found b
 	if !until.IsZero() {
 		until = until.Add(time.Millisecond - 1).Truncate(time.Millisecond) // as Now is
 	}
-	defer s.store.notifier.subscribe(s.scope)()
-	w := watcher{space: s, ctx: ctx}
+	w := watcher{space: s, ctx: ctx, topic: s.store.notifier.subscribe(s.scope)}
+	defer s.store.notifier.leave(w.topic)
 	for {
-		changed := s.store.notifier.next(s.scope)
+		turn := w.topic.next()
 		if found, err := look(); found || err != nil {
 			return err
 		}
 		if !until.IsZero() && !s.store.Now().Before(until) {
 			return nil
 		}
-		if err := w.waitUntil(changed, until); err != nil {
+		if err := w.waitUntil(turn, until); err != nil {
 			return err
 		}
 	}
@@ -34,22 +34,22 @@ func (s *Space) Await(ctx context.Context, until time.Time, look func() (found b
 // written: for a change that wakes nobody by itself, as an acknowledgement.
 func (tx *Tx) Wake() { tx.changed = true }
 
-// waitUntil is wait up to a moment; the zero time never comes.
-func (w *watcher) waitUntil(changed <-chan struct{}, until time.Time) error {
-	if until.IsZero() {
-		return w.wait(changed)
-	}
-	fired, stop := w.space.store.Timer(until)
-	defer stop()
+// waitUntil is wait up to a moment; the zero time never comes. It looks whether there is the space.
+func (w *watcher) waitUntil(turn *turn, until time.Time) error {
 	if _, err := w.space.Stats(); err != nil {
 		return err
 	}
+	if until.IsZero() {
+		return w.wait(turn)
+	}
+	fired, stop := w.space.store.Timer(until)
+	defer stop()
 	select {
 	case <-w.ctx.Done():
 		return w.ctx.Err()
 	case <-w.space.store.closed:
 		return closedError()
-	case <-changed:
+	case <-turn.over:
 	case <-fired:
 	}
 	return nil

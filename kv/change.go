@@ -28,6 +28,9 @@ func (c *Change) event() EventKind {
 	return EventPut
 }
 
+// size is about the memory that the change takes, in bytes.
+func (c *Change) size() int { return len(c.Key) + len(c.Value) + 64 }
+
 // Changes returns the changes of the space after a revision, oldest first and without a
 // gap, at most limit of them (1 to MaxPage), and whether there are more; fewer where
 // their values take much memory. Their bytes are the caller's. It returns ErrTrimmed
@@ -54,7 +57,7 @@ func (v *View) Changes(ctx context.Context, after uint64, limit int) (list []Cha
 			return nil, false, err
 		}
 		list, after = append(list, c), c.Revision
-		if size += len(c.Key) + len(c.Value) + 64; size >= pageBytes {
+		if size += c.size(); size >= pageBytes {
 			break
 		}
 	}

@@ -17,12 +17,20 @@ type notifier struct {
 
 // topic is a space that somebody waits for changes of.
 type topic struct {
-	changed   chan struct{} // closed and replaced by the next change
-	listeners int
+	scope     keys.Scope
+	listeners int                  // guarded by notifier.mu
+	now       atomic.Pointer[turn] // set under notifier.mu
+	tail      tail
 }
 
-// subscribe makes notify wake whoever waits for next(scope), until stop is called.
-func (n *notifier) subscribe(scope keys.Scope) (stop func()) {
+// turn is the time between two changes of a space.
+type turn struct {
+	number uint64 // 1, 2, 3 and so on
+	over   chan struct{}
+}
+
+// subscribe returns the topic of a space, for as long as leave has not been called for it.
+func (n *notifier) subscribe(scope keys.Scope) *topic {
 	n.listeners.Add(1)
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -31,27 +39,26 @@ func (n *notifier) subscribe(scope keys.Scope) (stop func()) {
 	}
 	t := n.byScope[scope]
 	if t == nil {
-		t = &topic{changed: make(chan struct{})}
+		t = &topic{scope: scope}
+		t.now.Store(&turn{1, make(chan struct{})})
 		n.byScope[scope] = t
 	}
 	t.listeners++
-	return func() {
-		n.listeners.Add(-1)
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		if t.listeners--; t.listeners == 0 {
-			delete(n.byScope, scope)
-		}
+	return t
+}
+
+// leave ends a subscription.
+func (n *notifier) leave(t *topic) {
+	n.listeners.Add(-1)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if t.listeners--; t.listeners == 0 {
+		delete(n.byScope, t.scope)
 	}
 }
 
-// next returns what is closed when the space changes after this call. The caller
-// has subscribed.
-func (n *notifier) next(scope keys.Scope) <-chan struct{} {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.byScope[scope].changed
-}
+// next returns the turn that is over when the space changes after this call.
+func (t *topic) next() *turn { return t.now.Load() }
 
 // notify wakes all who wait for changes of a space.
 func (n *notifier) notify(scope keys.Scope) {
@@ -61,7 +68,8 @@ func (n *notifier) notify(scope keys.Scope) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if t := n.byScope[scope]; t != nil {
-		close(t.changed)
-		t.changed = make(chan struct{})
+		was := t.now.Load()
+		t.now.Store(&turn{was.number + 1, make(chan struct{})})
+		close(was.over)
 	}
 }

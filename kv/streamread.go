@@ -137,10 +137,10 @@ func (s *Space) Entries(ctx context.Context, stream string, after uint64, limit 
 // has not yielded is no longer kept.
 func (s *Space) Follow(ctx context.Context, stream string, after uint64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		defer s.store.notifier.subscribe(s.scope)()
-		w := watcher{space: s, ctx: ctx}
+		w := watcher{space: s, ctx: ctx, topic: s.store.notifier.subscribe(s.scope)}
+		defer s.store.notifier.leave(w.topic)
 		for {
-			changed := s.store.notifier.next(s.scope)
+			turn := w.topic.next()
 			entries, err := s.Entries(ctx, stream, after, watchPage)
 			if err == nil && len(entries) > 0 && entries[0].Number != after+1 {
 				err = trimmed(after+1, entries[0].Number)
@@ -152,7 +152,7 @@ func (s *Space) Follow(ctx context.Context, stream string, after uint64) iter.Se
 				after = entries[i].Number
 			}
 			if err == nil && len(entries) == 0 {
-				err = w.wait(changed)
+				err = w.waitUntil(turn, time.Time{})
 			}
 			if err != nil {
 				yield(Entry{}, err)

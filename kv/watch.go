@@ -43,7 +43,7 @@ func (k EventKind) String() string {
 type Event struct {
 	Kind     EventKind
 	Revision uint64 // to resume after; of a record of an initial state, the record's
-	Record   Record // of the first three kinds; its bytes are the receiver's
+	Record   Record // of the first three kinds; other watchers may have its bytes too: they are not changed
 }
 
 // WatchStart is where a watch begins.
@@ -93,9 +93,6 @@ func (o *WatchOptions) ranges() (list [][]byte) {
 	return list
 }
 
-// watchPage is how many changes are read at once.
-const watchPage = 256
-
 // Watch yields what happens to the keys that begin with a prefix, in order of
 // the revisions, without gap and without repetition, until ctx ends, the store
 // is closed or the space is dropped, whose errors are the last thing it yields.
@@ -107,8 +104,8 @@ const watchPage = 256
 // changes that were overtaken may be left out; the last one never is.
 func (s *Space) Watch(ctx context.Context, o WatchOptions) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		w := watcher{space: s, ctx: ctx, options: o, yield: yield}
-		defer s.store.notifier.subscribe(s.scope)()
+		w := watcher{space: s, ctx: ctx, options: o, yield: yield, topic: s.store.notifier.subscribe(s.scope)}
+		defer s.store.notifier.leave(w.topic)
 		if err := w.run(); err != nil {
 			yield(Event{}, err)
 		}
@@ -118,6 +115,7 @@ func (s *Space) Watch(ctx context.Context, o WatchOptions) iter.Seq2[Event, erro
 type watcher struct {
 	space   *Space
 	ctx     context.Context
+	topic   *topic
 	options WatchOptions
 	yield   func(Event, error) bool
 	seen    uint64 // revision up to which everything has been told
@@ -151,27 +149,24 @@ func (w *watcher) run() error {
 		w.catchUp()
 	}
 	for err == nil && !w.stopped {
-		changed := w.space.store.notifier.next(w.space.scope)
+		turn := w.topic.next()
 		var more bool
-		if more, err = w.changes(); err == nil && !more && !w.stopped {
-			err = w.wait(changed)
+		if more, err = w.changes(turn.number); err == nil && !more && !w.stopped {
+			err = w.wait(turn)
 		}
 	}
 	return err
 }
 
-// wait returns once the space has changed since changed was taken. A drop that came
-// before that has no change to be found: it is looked for first.
-func (w *watcher) wait(changed <-chan struct{}) error {
-	if _, err := w.space.Stats(); err != nil {
-		return err
-	}
+// wait returns once the space has changed since the turn was taken. A drop that came
+// before that has no change to be found: who waits has looked for it since.
+func (w *watcher) wait(turn *turn) error {
 	select {
 	case <-w.ctx.Done():
 		return w.ctx.Err()
 	case <-w.space.store.closed:
 		return closedError()
-	case <-changed:
+	case <-turn.over:
 		return nil
 	}
 }
@@ -228,17 +223,15 @@ func (w *watcher) resync() error {
 	return w.state()
 }
 
-// changes tells a page of the log, and returns whether there may be more.
-func (w *watcher) changes() (more bool, err error) {
-	n := 0
-	for c, err := range w.space.now().changes(w.ctx, w.seen, watchPage) {
-		if errors.Is(err, ErrTrimmed) {
-			return true, w.resync()
-		}
-		if err != nil {
-			return false, err
-		}
-		n, w.seen = n+1, c.Revision
+// changes tells what the log has at a turn, or a page of it, and returns whether there may be more.
+func (w *watcher) changes(turn uint64) (more bool, err error) {
+	list, more, err := w.topic.tail.after(w.ctx, w.space.now(), w.seen, turn)
+	if errors.Is(err, ErrTrimmed) {
+		return true, w.resync()
+	}
+	for i := range list {
+		c := &list[i]
+		w.seen = c.Revision
 		if w.options.Matches(c.Key) && !c.Overtaken {
 			w.emit(Event{c.event(), c.Revision, c.Record})
 		}
@@ -246,5 +239,5 @@ func (w *watcher) changes() (more bool, err error) {
 			return false, nil
 		}
 	}
-	return n == watchPage, nil
+	return more, err
 }

@@ -36,7 +36,7 @@ func (k EventKind) String() string {
 type Event struct {
 	Kind     EventKind
 	Revision uint64 // up to which all has been told; of an entry, its own
-	Entry    Entry  // of EventEntry and EventError
+	Entry    Entry  // of EventEntry and EventError; other watchers may have its bytes too: they are not changed
 	Err      error  // of EventError
 }
 
