@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,7 +50,7 @@ func statusOf(err error) int {
 	case errors.Is(err, rpc.ErrSecret):
 		return http.StatusForbidden
 	}
-	return http.StatusInternalServerError
+	return cmp.Or(ofBuckets(err), http.StatusInternalServerError)
 }
 
 // limitOf returns the limit that a request names, usual if it names none, and

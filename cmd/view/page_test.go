@@ -28,6 +28,7 @@ func TestThePageInChromium(t *testing.T) {
 	sample.addTasks(t)
 	live := sample.addLocks(t)
 	sample.addJobs(t)
+	sample.addBuckets(t)
 	sample.put(t, func(batch *engine.Batch) {
 		batch.Put(column.Alias, []byte{9, 9}, []byte("what is this"))
 		batch.Put(column.Meta, idNamedBytes("damaged"), []byte("no description"))
@@ -55,6 +56,10 @@ func TestThePageInChromium(t *testing.T) {
 		{"locks", "#/locks?tenant=acme", "resource:database:main", "", `document.querySelectorAll(".waits rect").length === 3 && document.querySelectorAll(".waits path").length === 2`},
 		{"jobs", "#/jobs?tenant=acme", "failed: the disk <b>is</b> full", "", `document.querySelectorAll("tbody tr").length === 23`},
 		{"some jobs", "#/jobs?tenant=acme&queue=archive&state=ready", "⇤ all queues", "", `document.querySelectorAll("tbody tr").length === 21`},
+		{"buckets", "#/buckets?tenant=acme", "a contract waits", "", `document.querySelectorAll("tbody tr").length === 3`},
+		{"bucket", "#/buckets?tenant=acme&bucket=svc_activity_entries", "deleted", "", `document.querySelectorAll("tbody tr").length === 50`},
+		{"history", "#/buckets?tenant=acme&bucket=svc_activity_entries&prefix=many", "revision 4,", `document.querySelector("tbody tr").click()`, `document.querySelectorAll("#detail details").length === 2`},
+		{"contract", "#/buckets?tenant=acme&service=activity", "1 of 59 values of svc_activity_entries would be refused", "", `document.querySelectorAll(".diff section").length === 4`},
 		{"ask", "#/decision", "acme", "", ""},
 		{"decision", "#/decision?tenant=acme&agent=cece.governor.v1&action=email.send&context=%7B%22recipients%22%3A30%7D", "too many at once", "",
 			`document.querySelectorAll(".decides").length === 3`},

@@ -13,6 +13,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/approval"
+	"github.com/stoadb/stoa/kv/bucket"
 	kvjob "github.com/stoadb/stoa/kv/job"
 	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/policy"
@@ -23,11 +24,12 @@ import (
 // policies are the records of collections of a source, behind damage, and what is decided
 // by them. They are safe for concurrent use.
 type policies struct {
-	kv    *kv.Store
-	rules *policy.Store
-	tasks *approval.Store
-	locks *lock.Store
-	jobs  *kvjob.Store
+	kv      *kv.Store
+	rules   *policy.Store
+	tasks   *approval.Store
+	locks   *lock.Store
+	jobs    *kvjob.Store
+	buckets *bucket.Store
 
 	mu   sync.Mutex
 	lost gaps // met so far
@@ -49,6 +51,9 @@ func policiesOf(src *inspect.Source) (*policies, error) {
 		return nil, errors.Join(err, p.kv.Close())
 	}
 	if _, err = session.New(p.rules.Records(), session.Options{}); err != nil { // so that they are listed
+		return nil, errors.Join(err, p.kv.Close())
+	}
+	if p.buckets, err = bucket.New(p.kv, bucket.Options{}); err != nil {
 		return nil, errors.Join(err, p.kv.Close())
 	}
 	if p.locks, err = lock.New(p.kv, lock.Options{Log: slog.New(slog.DiscardHandler)}); err != nil {

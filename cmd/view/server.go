@@ -101,6 +101,10 @@ func (s *Server) routes(page fs.FS) http.Handler {
 		"/api/queue":      s.queue,
 		"/api/locks":      s.locks,
 		"/api/jobs":       s.jobQueues,
+		"/api/buckets":    s.bucketList,
+		"/api/entries":    s.entries,
+		"/api/entry":      s.bucketKey,
+		"/api/contract":   s.serviceContract,
 		"/api/decision":   s.decision,
 	} {
 		mux.Handle("GET "+path, data(answer))

@@ -239,3 +239,27 @@ func (b *Bucket) purgeDeleted(ctx context.Context, keys [][]byte, old func(*kv.R
 	}
 	return gone, nil
 }
+
+// Page is a part of what a bucket has.
+type Page struct {
+	Entries []Entry // in order of the keys
+	Next    string  // the cursor of the next page; "": this is the last
+}
+
+// List returns a page of the newest revisions of the keys that begin with a prefix, markers too.
+// cursor is of the page before, "" for the first one; limit is 1 to kv.MaxPage, 0 for 100. Keys that
+// come and go between two pages are listed or not; the others are, once.
+func (b *Bucket) List(ctx context.Context, prefix, cursor string, limit int) (Page, error) {
+	found, err := b.space.List(ctx, kv.ListOptions{Prefix: []byte(prefix), Cursor: cursor, Limit: limit})
+	if errors.Is(err, kv.ErrInvalidCursor) {
+		err = invalid("cursor", "it is not of a page of this listing: begin without one")
+	}
+	if err != nil {
+		return Page{}, b.told(err, "")
+	}
+	page := Page{Next: found.Next}
+	for _, r := range found.Records {
+		page.Entries = append(page.Entries, entryOf(r))
+	}
+	return page, nil
+}

@@ -11,10 +11,11 @@ import { records } from "./records.js";
 import { tasks } from "./tasks.js";
 import { locks } from "./locks.js";
 import { jobs } from "./jobs.js";
+import { buckets } from "./buckets.js";
 import { decision } from "./decision.js";
 import { findings } from "./findings.js";
 
-const views = { overview, rows, records, tasks, locks, jobs, decision, deltas, governance, groups, findings };
+const views = { overview, rows, records, tasks, locks, jobs, buckets, decision, deltas, governance, groups, findings };
 const main = document.getElementById("main");
 let turn = 0; // which showing is the newest: older ones stop
 
