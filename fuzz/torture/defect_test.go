@@ -39,6 +39,8 @@ var defects = map[string]func(*rocks.Engine) (engine.Engine, error){
 	"uncounted check":    forgetting(kv.ShapeRecord, engine.KindPut, "tasks:create", ""),
 	"lost setting":       forgetting(kv.ShapeRecord, engine.KindPut, setting.LockDefaultTTL, ""),
 	"stayed signed in":   forgetting(kv.ShapeRecord, engine.KindDelete, "@", ""),
+	"lost change":        forgetting(kv.ShapeRecord, engine.KindPut, "shelf.", ""),
+	"uncounted entry":    forgetting(kv.ShapeRecord, engine.KindPut, "sum.", ""),
 	"broken compare":     func(e *rocks.Engine) (engine.Engine, error) { return serial(e, unguarded(e)), nil },
 }
 

@@ -65,7 +65,7 @@ var kinds = []kind{
 	{"governance ops", newCouncil}, {"Kv changes", newRegisters}, {"Blob uploads", newBlobs},
 	{"Record changes", newIntents}, {"decisions and uses", newUses}, {"locks and guarded writes", newHolds},
 	{"reviews of tasks", newVotes}, {"jobs", newChores}, {"events", newNews}, {"rate limits", newAllowances},
-	{"settings", newKnobs}, {"sessions", newVisits},
+	{"settings", newKnobs}, {"sessions", newVisits}, {"buckets", newShelves}, {"streams and projections", newFlows},
 }
 
 // workersOf returns two of each kind, each with choices of its own.

@@ -14,6 +14,7 @@ import (
 	"github.com/stoadb/stoa/engine/rocks"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/approval"
+	"github.com/stoadb/stoa/kv/bucket"
 	"github.com/stoadb/stoa/kv/event"
 	"github.com/stoadb/stoa/kv/job"
 	"github.com/stoadb/stoa/kv/kvstorage"
@@ -22,6 +23,7 @@ import (
 	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/kv/session"
 	"github.com/stoadb/stoa/kv/setting"
+	"github.com/stoadb/stoa/kv/stream"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc/server"
 	"github.com/stoadb/stoa/rpc/server/socket"
@@ -99,6 +101,12 @@ func coordinate(o *server.Options, substrate *kv.Store, policies *policy.Store, 
 		return err
 	}
 	if o.Locks, err = lock.New(substrate, lock.Options{Config: o.Settings.Locks, Limits: o.Limits, Events: o.Events, Log: log}); err != nil {
+		return err
+	}
+	if o.Buckets, err = bucket.New(substrate, bucket.Options{}); err != nil {
+		return err
+	}
+	if o.Streams, err = stream.New(substrate, stream.Options{}); err != nil {
 		return err
 	}
 	if o.Jobs, err = job.New(substrate, job.Options{Log: log}); err == nil {

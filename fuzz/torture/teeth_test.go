@@ -50,6 +50,8 @@ func TestDaemonsWithADefectDoNotPass(t *testing.T) {
 		{"uncounted check", 25, "", []string{"rate limits"}},
 		{"lost setting", 25, "", []string{"settings"}},
 		{"stayed signed in", 25, "", []string{"sessions"}},
+		{"lost change", 25, "kv-index|kv-counters|kv-log", []string{"buckets"}},
+		{"uncounted entry", 25, "kv-index|kv-counters|kv-log", []string{"streams and projections"}},
 		{"skipped root check", 25, "", []string{"Dag commits"}},
 		{"broken compare", 25, "", []string{"Store batches"}},
 	} {
