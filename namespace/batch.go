@@ -43,6 +43,7 @@ func (s *Store) begin(p *writeQueue) (*batch, error) {
 		c.queue = p
 		p.state = c
 		p.current.Store(c)
+		p.loaded = true
 	}
 	return s.newBatch(p, p.state), nil
 }

@@ -126,6 +126,11 @@ type signature struct {
 // signature, placements, replays of placements elsewhere, and what frees a context; and
 // what must be refused, about groups of the other one.
 func contend(t *rapid.T, forges []*forge, signed map[signature]bool, most int) {
+	if rapid.IntRange(0, 2).Draw(t, "both begin") == 0 { // with a context that nobody has signed for
+		for _, f := range forges {
+			f.in(f.ns, "Z", registered(room(1)), f.drawParents(t)...)
+		}
+	}
 	for range rapid.IntRange(1, most).Draw(t, "ops") {
 		f := rapid.SampledFrom(forges).Draw(t, "namespace")
 		g := rapid.SampledFrom([]codec.GroupID{f.ns, f.sub}).Draw(t, "group")

@@ -28,7 +28,7 @@ func (s *Store) ExportIdentity(ns codec.GroupID) (codec.NamespaceIdentityValue, 
 	if err != nil {
 		return codec.NamespaceIdentityValue{}, err
 	}
-	defer s.calls.Done()
+	defer s.leave(p)
 	p.look.RLock()
 	defer p.look.RUnlock()
 	v, err := engine.Get(s.db, keys.NamespaceIdentity{Namespace: ns})

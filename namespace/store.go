@@ -129,8 +129,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// queue returns the queue of a namespace, for a call that Close waits for until
-// s.calls.Done.
+// queue returns the queue of a namespace, for a call that Close waits for until leave.
 func (s *Store) queue(ns codec.GroupID) (*writeQueue, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,6 +142,18 @@ func (s *Store) queue(ns codec.GroupID) (*writeQueue, error) {
 		p.requests = engine.NewQueue(maxServed, func(requests []*request) (int, error) { return s.serve(p, requests) })
 		s.queues[ns] = p
 	}
+	p.users++
 	s.calls.Add(1)
 	return p, nil
+}
+
+// leave ends a call. A namespace that is not here, which anyone may ask for, takes no room
+// once nobody asks for it any more.
+func (s *Store) leave(p *writeQueue) {
+	s.mu.Lock()
+	if p.users--; p.users == 0 && p.strange() {
+		delete(s.queues, p.id)
+	}
+	s.mu.Unlock()
+	s.calls.Done()
 }

@@ -16,15 +16,26 @@ import (
 type writeQueue struct {
 	id       codec.GroupID
 	requests *engine.Queue[task]
+	users    int // calls; guarded by Store.mu
 
 	state   *loaded // nil: not loaded; whoever leads may touch it, or holds look for reading
 	look    sync.RWMutex
 	current atomic.Pointer[loaded] // state, for those who only want a key
+	loaded  bool                   // once it was; guarded by look
 
 	newsMu  sync.Mutex
 	news    chan struct{} // closed when something was written
 	changes []group.VerdictChange
 	gone    uint64 // so many changes came before those
+}
+
+// strange reports whether nothing is known of the namespace here. Nobody uses the queue.
+func (p *writeQueue) strange() bool {
+	c := p.current.Load()
+	if c == nil {
+		return !p.loaded
+	}
+	return c.ledger.Len() == 0 && !c.identity.Valid && len(c.pending.ops) == 0
 }
 
 // task is something to be done to a namespace.
@@ -46,7 +57,7 @@ func (s *Store) submit(ns codec.GroupID, requests ...*request) (err error) {
 	if err != nil {
 		return err
 	}
-	defer s.calls.Done()
+	defer s.leave(p)
 	defer func() {
 		if fault := recover(); fault != nil {
 			err = fmt.Errorf("namespace: %s: panic: %v\n%s", ns, fault, debug.Stack())
@@ -111,7 +122,7 @@ func (s *Store) viewAny(ns codec.GroupID, fn func(*loaded) error) error {
 	if err != nil {
 		return err
 	}
-	defer s.calls.Done()
+	defer s.leave(p)
 	for {
 		p.look.RLock()
 		if p.state != nil {
