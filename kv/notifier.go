@@ -18,7 +18,7 @@ type notifier struct {
 // topic is a space that somebody waits for changes of.
 type topic struct {
 	scope     keys.Scope
-	listeners int                  // guarded by notifier.mu
+	listeners atomic.Int64         // changed under notifier.mu
 	now       atomic.Pointer[turn] // set under notifier.mu
 	tail      tail
 }
@@ -43,7 +43,7 @@ func (n *notifier) subscribe(scope keys.Scope) *topic {
 		t.now.Store(&turn{1, make(chan struct{})})
 		n.byScope[scope] = t
 	}
-	t.listeners++
+	t.listeners.Add(1)
 	return t
 }
 
@@ -52,7 +52,7 @@ func (n *notifier) leave(t *topic) {
 	n.listeners.Add(-1)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if t.listeners--; t.listeners == 0 {
+	if t.listeners.Add(-1) == 0 {
 		delete(n.byScope, t.scope)
 	}
 }

@@ -5,15 +5,18 @@ import (
 	"sync"
 )
 
-// A page of changes, and the end of a log that its watchers read together, are at most so many
-// changes, of about so many bytes; more only of a single change.
+// A page of changes is at most so many, of about so many bytes; more only of a single change.
 const (
 	watchPage  = 256
 	watchBytes = 256 << 10
 )
 
+// tailBytes is about how many bytes of changes are kept for the watchers of a space.
+const tailBytes = 64 << 10
+
 // tail is the end of a space's log, which its watchers read together: what one of them has read
-// the others have as well. One that is further behind reads the log by itself.
+// the others have as well. One that is further behind reads the log by itself, and so does one
+// that has no others beside it.
 type tail struct {
 	mu      sync.Mutex
 	turn    uint64   // of the topic, up to which the tail goes; 0: there is none yet
@@ -23,20 +26,30 @@ type tail struct {
 }
 
 // after returns changes of the space v after a revision, oldest first, as they are at that turn or
-// later, and whether there may be more. Others have them too. It returns ErrTrimmed as
+// later, and whether there may be more. Others may have them too. It returns ErrTrimmed as
 // [View.Changes] does, and ErrSpaceNotFound if there is no such space any more.
-func (t *tail) after(ctx context.Context, v *View, seen, turn uint64) (list []Change, more bool, err error) {
-	if list, more, ok := t.shared(ctx, v, seen, turn); ok {
+func (t *topic) after(ctx context.Context, v *View, seen, turn uint64) (list []Change, more bool, err error) {
+	alone := t.listeners.Load() == 1
+	if alone {
+		t.tail.forget()
+	} else if list, more, ok := t.tail.shared(ctx, v, seen, turn); ok {
 		return list, more, nil
 	}
 	list, more, err = pageOfChanges(ctx, v, seen)
-	if err == nil && !more {
-		t.begin(seen, list, turn)
+	if err == nil && !more && !alone {
+		t.tail.begin(seen, list, turn)
 	}
 	return list, more, err
 }
 
-// shared is after where the tail has the answer.
+// forget gives back what the tail has.
+func (t *tail) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.turn, t.changes, t.bytes = 0, nil, 0
+}
+
+// shared is topic.after where the tail has the answer.
 func (t *tail) shared(ctx context.Context, v *View, seen, turn uint64) (list []Change, more, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -78,7 +91,7 @@ func (t *tail) add(list []Change) {
 		t.bytes += list[i].size()
 	}
 	t.changes = append(t.changes, list...)
-	for len(t.changes) > watchPage || len(t.changes) > 1 && t.bytes > watchBytes {
+	for len(t.changes) > watchPage || len(t.changes) > 1 && t.bytes > tailBytes {
 		t.bytes -= t.changes[0].size()
 		t.changes, t.from = t.changes[1:], t.from+1
 	}

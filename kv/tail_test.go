@@ -90,12 +90,11 @@ func TestAWatcherThatIsBehindMissesNothing(t *testing.T) {
 	}
 }
 
-// What is kept for the watchers is a page, however long the values are.
+// What is kept for the watchers is bounded, however long the values are; and nothing is for one alone.
 func TestTheTailOfALogIsBounded(t *testing.T) {
 	s := newTestStore(t).space("a", "plain")
 	next := watcherOf(t, s, WatchOptions{Start: FromNow})
 	topic := s.store.notifier.subscribe(s.scope)
-	defer s.store.notifier.leave(topic)
 	for i, size := range []int{1, 10, 1000, 10_000, 200_000, 1 << 20, 100_000, 100_000, 100_000, 100_000, 1} {
 		put(t, s, "long", strings.Repeat("v", size), 0)
 		require.Equal(t, fmt.Sprintf("put %d long", i+1), next())
@@ -105,12 +104,19 @@ func TestTheTailOfALogIsBounded(t *testing.T) {
 			sum += kept.changes[i].size()
 		}
 		require.Equal(t, sum, kept.bytes)
-		require.True(t, len(kept.changes) == 1 || sum <= watchBytes, "%d changes of %d bytes", len(kept.changes), sum)
+		require.True(t, len(kept.changes) == 1 || sum <= tailBytes, "%d changes of %d bytes", len(kept.changes), sum)
 		require.Equal(t, uint64(i+1), kept.from+uint64(len(kept.changes)), "it ends where the log does")
 	}
 	for range 3 * watchPage {
 		put(t, s, "short", "v", 0)
 		_ = next()
 		require.LessOrEqual(t, len(topic.tail.changes), watchPage)
+	}
+	require.NotEmpty(t, topic.tail.changes)
+	s.store.notifier.leave(topic)
+	for range 2 {
+		put(t, s, "short", "v", 0)
+		_ = next()
+		require.Empty(t, topic.tail.changes)
 	}
 }

@@ -225,7 +225,7 @@ func (w *watcher) resync() error {
 
 // changes tells what the log has at a turn, or a page of it, and returns whether there may be more.
 func (w *watcher) changes(turn uint64) (more bool, err error) {
-	list, more, err := w.topic.tail.after(w.ctx, w.space.now(), w.seen, turn)
+	list, more, err := w.topic.after(w.ctx, w.space.now(), w.seen, turn)
 	if errors.Is(err, ErrTrimmed) {
 		return true, w.resync()
 	}
