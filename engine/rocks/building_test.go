@@ -34,7 +34,8 @@ func TestAStoreThatIsBeingBuiltSaysByWhat(t *testing.T) {
 // A copy that was broken off before its end lacks what makes it a database: that it is
 // a part says more than what is missing.
 func TestAPartOfACopyIsUnfinishedToReadersToo(t *testing.T) {
-	for name, files := range map[string][]string{"nothing yet": nil, "a table": {"000012.sst"}, "a manifest and marks": {"MANIFEST-000004", formatName, watermarkName}} {
+	for name, files := range map[string][]string{"nothing yet": nil, "a table": {"000012.sst"}, "a manifest and marks": {"MANIFEST-000004", formatName, watermarkName},
+		"a part of CURRENT": {"MANIFEST-000004", "CURRENT"}} {
 		dir := t.TempDir()
 		require.NoError(t, BeginBuilding(dir, "a restore"))
 		for _, file := range files {

@@ -101,21 +101,28 @@ func (e *Engine) start(readOnly bool) error {
 }
 
 func (e *Engine) startOnce(readOnly bool) error {
+	builder := building(e.dir)
+	part := builder != "" && !e.o.Building
+	if part && !readOnly {
+		return unfinished(e.dir, builder)
+	}
+	err := e.startAs(readOnly, builder)
+	if part && (errors.Is(err, engine.ErrCorrupt) || errors.Is(err, engine.ErrNotDatabase)) && !errors.Is(err, errStuck) {
+		return unfinished(e.dir, builder) // which says more than what it lacks
+	}
+	return err
+}
+
+// startAs opens the directory, which builder is making a store of, unless that is empty.
+func (e *Engine) startAs(readOnly bool, builder string) error {
 	o := e.o
 	o.ReadOnly = readOnly
 	o.held = readOnly && checkLock(e.dir) != nil
-	builder := building(e.dir)
-	if builder != "" && !readOnly && !o.Building {
-		return unfinished(e.dir, builder)
-	}
 	wrote, problem := readFormat(e.dir)
 	if err := wrote.refuse(e.dir); err != nil && !readOnly {
 		return err
 	}
 	what, err := lookInto(e.dir)
-	if builder != "" && !o.Building && (err != nil || what == nothing) {
-		return unfinished(e.dir, builder) // which says more than what it lacks
-	}
 	if err == nil && problem != "" && !readOnly && !o.AcceptLoss {
 		err = unreadable(e.dir, problem)
 	}

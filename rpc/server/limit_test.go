@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -158,10 +159,14 @@ func TestWhoDoesNotSayWhichFramingIsHungUpOn(t *testing.T) {
 	require.NoError(t, err)
 	defer conn.Close()
 	_, err = conn.Write([]byte(frame.Magic[:3]))
-	require.NoError(t, err)
+	if !errors.Is(err, syscall.EPIPE) { // so late that it was hung up on already
+		require.NoError(t, err)
+	}
 	require.NoError(t, conn.SetReadDeadline(time.Now().Add(patience)))
 	_, err = conn.Read(make([]byte, 1))
-	require.ErrorIs(t, err, io.EOF)
+	if !errors.Is(err, syscall.ECONNRESET) { // what it wrote was not read any more
+		require.ErrorIs(t, err, io.EOF)
+	}
 	fine(t, d.dial(t))
 }
 
