@@ -50,17 +50,20 @@ func drawInto(t *rapid.T, v reflect.Value) {
 		fitRootOp(p)
 	case *NamespaceOp:
 		drawKind(t, v)
-		if p.Kind %= 2; p.Kind == NamespaceRoot {
-			*p = NamespaceOp{Root: p.Root}
-		} else {
-			p.Root = RootOp{}
-		}
+		p.Kind %= NamespaceOpKind(len(namespaceOps))
+		fitNamespaceOp(p)
+	case *OpVersion:
+		*p = OpVersion(rapid.Uint8Max(uint8(OpVersion2)).Draw(t, "version"))
 	case *StoredNamespaceOp:
 		drawKind(t, v)
-		if p.Kind %= 2; p.Kind == StoredSigned {
-			p.Opaque = OpaqueSkeleton{}
-		} else {
-			p.Signed = SignedNamespaceOp{}
+		all := *p
+		switch all.Kind %= StoredOpKind(len(storedOps)); all.Kind {
+		case StoredSigned:
+			*p = StoredNamespaceOp{Kind: all.Kind, Signed: all.Signed}
+		case StoredOpaque:
+			*p = StoredNamespaceOp{Kind: all.Kind, Opaque: all.Opaque}
+		default:
+			*p = StoredNamespaceOp{Kind: all.Kind, Forgotten: all.Forgotten}
 		}
 	case *Option[PreviousKey]:
 		drawOption(t, p)
@@ -111,6 +114,7 @@ func fitGroupOp(p *GroupOp) {
 		opCapability:   func() { p.Capability = all.Capability },
 		opAt:           func() { p.At = all.At },
 		opPlacement:    func() { p.Number, p.Placement = all.Number, all.Placement },
+		opMembers:      func() { p.Members = all.Members },
 	} {
 		if groupOpFields[p.Kind]&f != 0 {
 			keep()
@@ -131,9 +135,31 @@ func fitRootOp(p *RootOp) {
 		},
 		rootJoin:       func() { p.Invitation, p.Member, p.JoinerSignature = all.Invitation, all.Member, all.JoinerSignature },
 		rootInvitation: func() { p.InvitationID = all.InvitationID },
-		rootKey:        func() { p.KeyID, p.Envelopes = all.KeyID, all.Envelopes },
+		rootKey:        func() { p.KeyID = all.KeyID },
+		rootKeyOp:      func() { p.KeyOp = all.KeyOp },
+		rootEnvelopes:  func() { p.Envelopes = all.Envelopes },
 	} {
 		if rootOpFields[p.Kind]&f != 0 {
+			keep()
+		}
+	}
+}
+
+// fitNamespaceOp zeroes what the kind of the op does not have.
+func fitNamespaceOp(p *NamespaceOp) {
+	all := *p
+	*p = NamespaceOp{Kind: all.Kind}
+	for f, keep := range map[uint32]func(){
+		carriedRoot:      func() { p.Root = all.Root },
+		carriedGroup:     func() { p.GroupID = all.GroupID },
+		carriedKeyID:     func() { p.KeyID = all.KeyID },
+		carriedKeyOp:     func() { p.KeyOp = all.KeyOp },
+		carriedSealed:    func() { p.Sealed = all.Sealed },
+		carriedRotations: func() { p.Rotations = all.Rotations },
+		carriedOp:        func() { p.Op, p.OpSignature = all.Op, all.OpSignature },
+		carriedKeys:      func() { p.Keys = all.Keys },
+	} {
+		if namespaceOpFields[p.Kind]&f != 0 {
 			keep()
 		}
 	}
@@ -229,4 +255,5 @@ var kinds = []kind{
 	kindOf[GroupKeyValue](), kindOf[GroupOp](), kindOf[SignedGroupOp](), kindOf[RootOp](), kindOf[NamespaceOp](),
 	kindOf[SignedNamespaceOp](), kindOf[StoredNamespaceOp](), kindOf[OpaqueSkeleton](), kindOf[RotationSkeleton](),
 	kindOf[Invitation](), kindOf[KeyEnvelope](), kindOf[PreviousKey](), kindOf[KeyRotation](),
+	kindOf[CarriedKey](), kindOf[NewKey](), kindOf[SealedSkeleton](),
 }

@@ -29,13 +29,14 @@ const (
 	OpAdminTransferred                          // Member is the admin identity
 	OpKeyRotated                                // nothing: its carrier brings a key
 	OpContextPlaced                             // ContextID belongs to the group, as the context's own key says: Number, Placement
+	OpMembersRemoved                            // Members are none any more; of the namespace: in all its groups
 )
 
 var groupOps = []string{"member_added", "member_removed", "member_left", "member_role_set", "member_capability_set",
 	"default_capabilities_set", "upgrade_policy_set", "target_application_set", "upgrade_started", "upgrade_progressed",
 	"upgrade_completed", "context_registered", "context_detached", "context_migrated", "member_alias_set",
 	"group_alias_set", "context_alias_set", "context_joined", "context_capability_set", "migration_set", "admin_transferred", "key_rotated",
-	"context_placed"}
+	"context_placed", "members_removed"}
 
 // String returns "member_added", …, or "GroupOpKind(n)".
 func (k GroupOpKind) String() string { return enumName("GroupOpKind", uint8(k), groupOps) }
@@ -59,6 +60,7 @@ const (
 	opCapability
 	opAt
 	opPlacement
+	opMembers
 )
 
 // groupOpFields are the fields of each kind of group op. It is never written to.
@@ -86,6 +88,7 @@ var groupOpFields = []uint32{
 	OpAdminTransferred:       opMember,
 	OpKeyRotated:             0,
 	OpContextPlaced:          opContext | opPlacement,
+	OpMembersRemoved:         opMembers,
 }
 
 // GroupOp is what a signed op does to a group. Which fields count depends on the
@@ -112,6 +115,7 @@ type GroupOp struct {
 	At                  uint64                    // unix seconds, its author's words
 	Number              uint64                    // of what a context's key has signed the greatest counts; never 0
 	Placement           Signature                 // by the context's key, over namespace, group, context and number
+	Members             []Identity                // sorted
 }
 
 // AppendBinary appends the stored form of the value to dst; see [Value].
@@ -193,6 +197,9 @@ func (v *GroupOp) layoutText(c *coder, has uint32) {
 		c.u64("number", &v.Number)
 		c.signature("placement", &v.Placement)
 	}
+	if c.holds(has, opMembers, "members", len(v.Members) == 0) {
+		ids(c, "members", &v.Members)
+	}
 	c.end()
 }
 
@@ -225,7 +232,7 @@ func (SignedGroupOp) Decode(src []byte) (SignedGroupOp, error) {
 func (v SignedGroupOp) run(c coder) (SignedGroupOp, coder) { v.layout(&c); return v, c }
 
 func (v *SignedGroupOp) layout(c *coder) {
-	c.version("version", opVersion)
+	c.version("version", 1)
 	id(c, "group_id", &v.GroupID)
 	ids(c, "parents", &v.Parents)
 	id(c, "signer", &v.Signer)
@@ -235,6 +242,3 @@ func (v *SignedGroupOp) layout(c *coder) {
 	c.end()
 	c.signature("signature", &v.Signature)
 }
-
-// opVersion is the version of all signed ops.
-const opVersion = 1

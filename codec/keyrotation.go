@@ -1,9 +1,11 @@
 package codec
 
-// The fewest bytes that a KeyEnvelope and a KeyRotation take.
+// The fewest bytes that a KeyEnvelope, a KeyRotation, a CarriedKey and a NewKey take.
 const (
 	leastEnvelope = 32 + 32 + 48
 	leastRotation = 32 + 32 + 1 + 4
+	leastCarried  = 32 + 48
+	leastKey      = 32 + 32 + 4 + 4
 )
 
 // KeyEnvelope is a group key sealed to one member.
@@ -109,5 +111,71 @@ func (v *KeyRotation) layout(c *coder) {
 		v.Previous.V.layout(c)
 		c.end()
 	}
+	c.envelopes("envelopes", &v.Envelopes)
+}
+
+// CarriedKey is an earlier key of a group, sealed under a later one.
+type CarriedKey struct {
+	Op     OpID     // that introduced it
+	Sealed [48]byte // the key, and a tag of 16 bytes
+}
+
+// AppendBinary appends the stored form of the value to dst; see [Value].
+func (v CarriedKey) AppendBinary(dst []byte) ([]byte, error) {
+	c := encoder("CarriedKey", dst)
+	v.layout(&c)
+	return c.encoded()
+}
+
+// Decode returns the value whose stored form is exactly src; see [Value].
+func (CarriedKey) Decode(src []byte) (CarriedKey, error) {
+	var v CarriedKey
+	c := decoder("CarriedKey", src)
+	v.layout(&c)
+	return ended(v, &c)
+}
+
+func (v CarriedKey) run(c coder) (CarriedKey, coder) { v.layout(&c); return v, c }
+
+func (v *CarriedKey) layout(c *coder) {
+	id(c, "op", &v.Op)
+	c.fixed("sealed", "48 bytes", v.Sealed[:])
+}
+
+// NewKey introduces a key of a group, whose name is the group and the op that does so.
+type NewKey struct {
+	GroupID   GroupID
+	KeyID     KeyID         // its SHA-256
+	Carried   []CarriedKey  // what it opens, sorted by op
+	Envelopes []KeyEnvelope // one for each member, sorted by recipient
+}
+
+// AppendBinary appends the stored form of the value to dst; see [Value].
+func (v NewKey) AppendBinary(dst []byte) ([]byte, error) {
+	c := encoder("NewKey", dst)
+	v.layout(&c)
+	return c.encoded()
+}
+
+// Decode returns the value whose stored form is exactly src; see [Value].
+func (NewKey) Decode(src []byte) (NewKey, error) {
+	var v NewKey
+	c := decoder("NewKey", src)
+	v.layout(&c)
+	return ended(v, &c)
+}
+
+func (v NewKey) run(c coder) (NewKey, coder) { v.layout(&c); return v, c }
+
+func (v *NewKey) layout(c *coder) {
+	id(c, "group_id", &v.GroupID)
+	id(c, "key_id", &v.KeyID)
+	var spare CarriedKey
+	for i := range list(c, "carried", "CarriedKey", &v.Carried, leastCarried) {
+		c.item("carried", i)
+		at(v.Carried, i, &spare).layout(c)
+		c.end()
+	}
+	c.listEnd()
 	c.envelopes("envelopes", &v.Envelopes)
 }

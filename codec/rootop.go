@@ -12,12 +12,13 @@ const (
 	RootGroupDeleted                        // GroupID ends, and all below it
 	RootMemberJoined                        // Member joins by Invitation
 	RootInvitationRevoked                   // InvitationID of GroupID admits nobody any more
-	RootKeyDelivery                         // KeyID of GroupID for those who lack it
+	RootKeyDelivery                         // KeyID of GroupID for those who lack it; of version 1
 	RootMerge                               // nothing: it joins heads
+	RootKeyDelivered                        // the key of GroupID that KeyOp introduces, for those who lack it; of version 2
 )
 
 var rootOps = []string{"namespace_created", "group_created", "group_reparented", "group_deleted", "member_joined",
-	"invitation_revoked", "key_delivery", "merge"}
+	"invitation_revoked", "key_delivery", "merge", "key_delivered"}
 
 // String returns "namespace_created", …, or "RootOpKind(n)".
 func (k RootOpKind) String() string { return enumName("RootOpKind", uint8(k), rootOps) }
@@ -30,6 +31,8 @@ const (
 	rootJoin      // invitation, member, joiner_signature
 	rootInvitation
 	rootKey
+	rootKeyOp
+	rootEnvelopes
 )
 
 // rootOpFields are the fields of each kind of root op. It is never written to.
@@ -40,8 +43,9 @@ var rootOpFields = []uint32{
 	RootGroupDeleted:      rootGroup,
 	RootMemberJoined:      rootJoin,
 	RootInvitationRevoked: rootGroup | rootInvitation,
-	RootKeyDelivery:       rootGroup | rootKey,
+	RootKeyDelivery:       rootGroup | rootKey | rootEnvelopes,
 	RootMerge:             0,
+	RootKeyDelivered:      rootGroup | rootKeyOp | rootEnvelopes,
 }
 
 // RootOp is an op that is clear to all members of a namespace. Which fields count
@@ -65,6 +69,7 @@ type RootOp struct {
 	InvitationID Hash
 
 	KeyID     KeyID
+	KeyOp     OpID
 	Envelopes []KeyEnvelope // sorted by recipient
 }
 
@@ -112,8 +117,13 @@ func (v *RootOp) layout(c *coder) {
 	if c.holds(has, rootInvitation, "invitation_id", v.InvitationID.IsZero()) {
 		id(c, "invitation_id", &v.InvitationID)
 	}
-	if c.holds(has, rootKey, "key_id", v.KeyID.IsZero() && len(v.Envelopes) == 0) {
+	if c.holds(has, rootKey, "key_id", v.KeyID.IsZero()) {
 		id(c, "key_id", &v.KeyID)
+	}
+	if c.holds(has, rootKeyOp, "key_op", v.KeyOp.IsZero()) {
+		id(c, "key_op", &v.KeyOp)
+	}
+	if c.holds(has, rootEnvelopes, "envelopes", len(v.Envelopes) == 0) {
 		c.envelopes("envelopes", &v.Envelopes)
 	}
 	c.end()

@@ -60,6 +60,17 @@ func (c *coder) version(name string, only uint8) {
 	}
 }
 
+// opVersion visits the version of an op.
+func (c *coder) opVersion(name string, p *OpVersion) {
+	start, v := c.mark(), uint8(*p)+1
+	c.u8(name, &v)
+	if known := v == 1 || v == 2; !known && c.mode != listing {
+		c.failAt(name, start, fmt.Sprintf("version %d, and only 1 and 2 are known", v))
+		return
+	}
+	*p = OpVersion(v - 1)
+}
+
 // optionalID visits 32 bytes that may be absent.
 func optionalID[T ~[32]byte](c *coder, name, kind string, p *Option[T]) {
 	if c.option(name, kind, &p.Valid) {

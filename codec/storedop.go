@@ -5,13 +5,14 @@ type StoredOpKind uint8
 
 // The forms.
 const (
-	StoredSigned StoredOpKind = iota // whole
-	StoredOpaque                     // without its payload
+	StoredSigned    StoredOpKind = iota // whole
+	StoredOpaque                        // without its payload; of version 1
+	StoredForgotten                     // likewise; of version 2
 )
 
-var storedOps = []string{"signed", "opaque"}
+var storedOps = []string{"signed", "opaque", "forgotten"}
 
-// String returns "signed", "opaque", or "StoredOpKind(n)".
+// String returns "signed", "opaque", "forgotten", or "StoredOpKind(n)".
 func (k StoredOpKind) String() string { return enumName("StoredOpKind", uint8(k), storedOps) }
 
 // OpaqueSkeleton is what is left of an op of a group whose payload this node was
@@ -97,12 +98,55 @@ func (v *RotationSkeleton) layout(c *coder) {
 	ids(c, "recipients", &v.Recipients)
 }
 
-// StoredNamespaceOp is how an op lies in prefix 0x38. Which of the two counts
-// depends on the kind; the other is zero, or there is no stored form.
+// SealedSkeleton is what is left of a sealed op of version 2 whose payload this node was
+// told to forget: its place in the DAG, and the name of its key.
+type SealedSkeleton struct {
+	OpID    OpID
+	Parents []OpID
+	Signer  Identity
+	Nonce   uint64
+	GroupID GroupID
+	KeyOp   OpID
+}
+
+// AppendBinary appends the stored form of the value to dst; see [Value].
+func (v SealedSkeleton) AppendBinary(dst []byte) ([]byte, error) {
+	c := encoder("SealedSkeleton", dst)
+	v.layout(&c)
+	return c.encoded()
+}
+
+// Decode returns the value whose stored form is exactly src; see [Value].
+func (SealedSkeleton) Decode(src []byte) (SealedSkeleton, error) {
+	var v SealedSkeleton
+	c := decoder("SealedSkeleton", src)
+	v.layout(&c)
+	return ended(v, &c)
+}
+
+func (v SealedSkeleton) run(c coder) (SealedSkeleton, coder) { v.layout(&c); return v, c }
+
+func (v *SealedSkeleton) layout(c *coder) {
+	id(c, "op_id", &v.OpID)
+	ids(c, "parents", &v.Parents)
+	id(c, "signer", &v.Signer)
+	c.u64("nonce", &v.Nonce)
+	id(c, "group_id", &v.GroupID)
+	id(c, "key_op", &v.KeyOp)
+}
+
+// empty reports whether v is the zero SealedSkeleton.
+func (v *SealedSkeleton) empty() bool {
+	return v.OpID.IsZero() && len(v.Parents) == 0 && v.Signer.IsZero() && v.Nonce == 0 && v.GroupID.IsZero() && v.KeyOp.IsZero()
+}
+
+// StoredNamespaceOp is how an op lies in prefix 0x38. Which of the three
+// counts depends on the kind; the others are zero, or there is no stored form.
 type StoredNamespaceOp struct {
-	Kind   StoredOpKind
-	Signed SignedNamespaceOp
-	Opaque OpaqueSkeleton
+	Kind      StoredOpKind
+	Signed    SignedNamespaceOp
+	Opaque    OpaqueSkeleton
+	Forgotten SealedSkeleton
 }
 
 // AppendBinary appends the stored form of the value to dst; see [Value].
@@ -125,11 +169,19 @@ func (v StoredNamespaceOp) run(c coder) (StoredNamespaceOp, coder) { v.layout(&c
 func (v *StoredNamespaceOp) layout(c *coder) {
 	c.variant((*uint8)(&v.Kind), storedOps)
 	if v.Kind == StoredSigned {
-		c.absent("opaque", v.Opaque.empty())
 		v.Signed.layout(c)
 	} else {
 		c.absent("signed", v.Signed.empty())
+	}
+	if v.Kind == StoredOpaque {
 		v.Opaque.layout(c)
+	} else {
+		c.absent("opaque", v.Opaque.empty())
+	}
+	if v.Kind == StoredForgotten {
+		v.Forgotten.layout(c)
+	} else {
+		c.absent("forgotten", v.Forgotten.empty())
 	}
 	c.end()
 }

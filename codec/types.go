@@ -115,6 +115,9 @@ var types = []Type{
 	describe[KeyEnvelope]("KeyEnvelope"),
 	describe[PreviousKey]("PreviousKey"),
 	describe[KeyRotation]("KeyRotation"),
+	describe[CarriedKey]("CarriedKey"),
+	describe[NewKey]("NewKey"),
+	describe[SealedSkeleton]("SealedSkeleton"),
 }
 
 // record is a Value that can be driven by a coder of any mode. The coder goes

@@ -99,8 +99,8 @@ func (p *proposing) placing(g codec.GroupID, body codec.GroupOp) (codec.GroupOp,
 			return body, fmt.Errorf("%w: context %s, group %s of namespace %s", ErrNotPlaced, body.ContextID, g, p.c.id)
 		}
 	case codec.OpContextRegistered:
-		if body != (codec.GroupOp{Kind: codec.OpContextRegistered, ContextID: body.ContextID}) {
-			return body, nil // it has no encoding
+		if _, err := body.AppendBinary(nil); err != nil {
+			return body, err
 		}
 		seed, ok, err := contextKey(p.s.db, body.ContextID)
 		if err != nil || !ok {
