@@ -6,9 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"math/rand/v2"
 	"runtime"
-	"time"
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/engine"
@@ -205,7 +203,7 @@ func (r *govRun) rotate() error {
 	var ids []codec.Identity
 	for i := range govMembers + r.options.Rounds + 1 - govSigners {
 		ids = append(ids, group.IdentityOf(sha256.Sum256(fmt.Append(nil, "bench member ", i))))
-		if err := h.seal(0, &codec.SignedNamespaceOp{}, codec.GroupOp{Kind: codec.OpMemberAdded, Member: ids[i], Role: codec.Member}); err != nil {
+		if err := h.say(codec.GroupOp{Kind: codec.OpMemberAdded, Member: ids[i], Role: codec.Member}); err != nil {
 			return err
 		}
 	}
@@ -241,9 +239,9 @@ func (r *govRun) rotate() error {
 // split measures the parts of a removal by themselves: as many envelopes, and a synced
 // batch as large.
 func (r *govRun) split(s *govStore, h *govHistory, ids []codec.Identity, done namespace.Proposed) error {
-	random := rand.NewChaCha8([32]byte{byte(time.Now().UnixNano())})
+	at := h.next(0)
 	if err := r.turn("wrap", 1, func() error {
-		_, err := namespace.SealKeyTo(random, h.namespace, h.namespace, h.key, ids[:min(govMembers, len(ids))])
+		_, err := namespace.IntroduceKey(at, h.namespace, h.key, nil, ids[:min(govMembers, len(ids))])
 		return err
 	}); err != nil {
 		return err

@@ -3,6 +3,7 @@
 package bench
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
@@ -16,14 +17,15 @@ import (
 // govSigners is how many Admins take turns at signing.
 const govSigners = 4
 
-// govHistory is a namespace in the making: sealed ops in a line, which its Admins sign in
-// turns. Each has two signatures.
+// govHistory is a namespace in the making: ops in a line, which its Admins sign in turns.
+// Each has two signatures, and nearly all are sealed.
 type govHistory struct {
 	namespace codec.GroupID
 	seeds     [govSigners]codec.Secret
 	nonces    [govSigners]uint64
 	random    *rand.ChaCha8
 	key       codec.Secret
+	keyOp     codec.OpID // that introduces it
 	last      codec.OpID
 	wires     [][]byte
 	made      int
@@ -44,34 +46,61 @@ func newGovHistory() (*govHistory, error) {
 		return nil, err
 	}
 	r.GroupID = h.namespace
-	if err := h.sign(0, &codec.SignedNamespaceOp{Op: codec.NamespaceOp{Root: r}}); err != nil {
+	if err := h.sign(0, &codec.SignedNamespaceOp{Version: codec.OpVersion2, Op: codec.NamespaceOp{Root: r}}); err != nil {
 		return nil, err
 	}
 	if h.key, err = namespace.NewKey(h.random); err != nil {
 		return nil, err
 	}
-	rotation, err := namespace.NewRotation(h.random, h.namespace, h.namespace, h.key, codec.Option[codec.Secret]{}, ids)
-	if err != nil {
-		return nil, err
-	}
-	for i, id := range ids[1:] {
-		s := &codec.SignedNamespaceOp{}
-		if i == 0 {
-			s.Op.Rotations = []codec.KeyRotation{rotation}
-		}
-		if err := h.seal(0, s, codec.GroupOp{Kind: codec.OpMemberAdded, Member: id, Role: codec.Admin}); err != nil {
+	for _, id := range ids[1:] {
+		if err := h.say(codec.GroupOp{Kind: codec.OpMemberAdded, Member: id, Role: codec.Admin}); err != nil {
 			return nil, err
 		}
 	}
+	slices.SortFunc(ids, func(a, b codec.Identity) int { return bytes.Compare(a[:], b[:]) })
+	if err := h.say(codec.GroupOp{Kind: codec.OpKeyRotated}, ids...); err != nil {
+		return nil, err
+	}
+	h.keyOp = h.last
 	return h, nil
 }
 
-// seal adds an op that does body.
-func (h *govHistory) seal(signer int, s *codec.SignedNamespaceOp, body codec.GroupOp) error {
-	s.Parents, s.Signer, s.Nonce, s.NamespaceID = []codec.OpID{h.last}, group.IdentityOf(h.seeds[signer]), h.nonces[signer]+1, h.namespace
-	s.Op.Kind, s.Op.GroupID, s.Op.KeyID = codec.NamespaceGroup, h.namespace, namespace.KeyID(h.key)
+// say adds a clear op of the first Admin, which gives the key to some.
+func (h *govHistory) say(body codec.GroupOp, to ...codec.Identity) (err error) {
+	s := h.next(0)
+	s.Op = codec.NamespaceOp{Kind: codec.NamespaceClear, GroupID: h.namespace, Op: body}
+	if len(to) > 0 {
+		key, err := namespace.IntroduceKey(s, h.namespace, h.key, nil, to)
+		if err != nil {
+			return err
+		}
+		s.Op.Keys = []codec.NewKey{key}
+	}
+	inner, err := h.inner(0, s, body)
+	s.Op.OpSignature = inner.Signature
+	if err != nil {
+		return err
+	}
+	return h.sign(0, s)
+}
+
+// next returns the next op of a signer, without content.
+func (h *govHistory) next(signer int) *codec.SignedNamespaceOp {
+	return &codec.SignedNamespaceOp{Version: codec.OpVersion2, NamespaceID: h.namespace, Parents: []codec.OpID{h.last},
+		Signer: group.IdentityOf(h.seeds[signer]), Nonce: h.nonces[signer] + 1}
+}
+
+func (h *govHistory) inner(signer int, s *codec.SignedNamespaceOp, body codec.GroupOp) (codec.SignedGroupOp, error) {
 	inner := codec.SignedGroupOp{GroupID: h.namespace, Parents: s.Parents, Signer: s.Signer, Nonce: s.Nonce, Op: body}
-	if err := group.SignOp(&inner, h.seeds[signer]); err != nil {
+	return inner, group.SignOp(&inner, h.seeds[signer])
+}
+
+// seal adds a sealed op that does body.
+func (h *govHistory) seal(signer int, body codec.GroupOp) error {
+	s := h.next(signer)
+	s.Op = codec.NamespaceOp{Kind: codec.NamespaceSealed, GroupID: h.namespace, KeyOp: h.keyOp}
+	inner, err := h.inner(signer, s, body)
+	if err != nil {
 		return err
 	}
 	plain, err := inner.AppendBinary(nil)
@@ -111,7 +140,7 @@ func (h *govHistory) grow(n int) error {
 		if h.made%3 == 0 {
 			body = codec.GroupOp{Kind: codec.OpTargetApplicationSet, AppKey: codec.Hash{byte(h.made)}}
 		}
-		if err := h.seal(signer, &codec.SignedNamespaceOp{}, body); err != nil {
+		if err := h.seal(signer, body); err != nil {
 			return err
 		}
 	}

@@ -35,6 +35,7 @@ var (
 		codec.OpAdminTransferred:       {},
 		codec.OpKeyRotated:             {Admins: true, Members: true},
 		codec.OpContextPlaced:          {Admins: true, Caps: codec.ManageContexts},
+		codec.OpMembersRemoved:         {Admins: true, Caps: codec.ManageMembers},
 	}
 	rootAccess = [...]Access{
 		codec.RootNamespaceCreated:  {},
@@ -45,6 +46,7 @@ var (
 		codec.RootInvitationRevoked: {Admins: true, Caps: codec.InviteMembers | codec.ManageMembers},
 		codec.RootKeyDelivery:       {Admins: true, Members: true},
 		codec.RootMerge:             {Admins: true, Members: true},
+		codec.RootKeyDelivered:      {Admins: true, Members: true},
 	}
 )
 
@@ -96,7 +98,7 @@ func needs(op *Op, namespace codec.GroupID) []need {
 		}
 		g := r.Invitation.GroupID
 		return []need{{g, r.Invitation.Inviter, AccessToRoot(r)}, {g, op.Signer, admitting}}
-	case codec.RootInvitationRevoked, codec.RootKeyDelivery:
+	case codec.RootInvitationRevoked, codec.RootKeyDelivery, codec.RootKeyDelivered:
 		return []need{{r.GroupID, op.Signer, AccessToRoot(r)}}
 	default:
 		return []need{{namespace, op.Signer, AccessToRoot(r)}}

@@ -160,6 +160,8 @@ func TestMembersMergeAndDeliver(t *testing.T) {
 	w.requireVerdict(effective, w.root("M", codec.RootOp{Kind: codec.RootKeyDelivery, GroupID: root}, made))
 	w.requireVerdict(void(NoRight), w.root("M", codec.RootOp{Kind: codec.RootKeyDelivery, GroupID: sub}, made))
 	w.requireVerdict(effective, w.root("Z", codec.RootOp{Kind: codec.RootKeyDelivery, GroupID: sub}, made))
+	w.requireVerdict(effective, w.root("M", codec.RootOp{Kind: codec.RootKeyDelivered, GroupID: root}, made))
+	w.requireVerdict(void(NoRight), w.root("M", codec.RootOp{Kind: codec.RootKeyDelivered, GroupID: sub}, made))
 	w.requireVerdict(effective, w.op("M", codec.GroupOp{Kind: codec.OpKeyRotated}, made))
 }
 

@@ -17,6 +17,9 @@ type judge struct {
 	of        map[holder][]*grant      // by who holds them
 	effects   []answer                 // memo of effective, by op
 	created   map[codec.GroupID]int    // the first op that creates a group, by (height, id)
+	at        map[codec.OpID]int       // ops that introduce keys
+	keys      map[codec.GroupID][]int  // likewise, by group
+	abandoned map[keyName]bool         // nil: to be found out again
 	defaults  map[codec.GroupID][]int  // DefaultCapabilitiesSet; these lists are by (height, id)
 	joins     map[codec.Hash][]int     // MemberJoined, by invitation
 	withdrawn map[codec.Hash][]int     // InvitationRevoked
@@ -48,10 +51,14 @@ type holder struct {
 type answer struct {
 	known, yes bool
 	reason     Reason
+
+	asked  bool   // broken is known
+	broken Reason // what broken returns
 }
 
 func newJudge(order causal, namespace codec.GroupID) *judge {
 	return &judge{causal: order, namespace: namespace, of: map[holder][]*grant{}, created: map[codec.GroupID]int{},
+		at: map[codec.OpID]int{}, keys: map[codec.GroupID][]int{},
 		defaults: map[codec.GroupID][]int{}, joins: map[codec.Hash][]int{}, withdrawn: map[codec.Hash][]int{},
 		revokers: map[codec.Identity][]int{}, invites: map[int]codec.Hash{}, top: -1, standing: map[holder][]*grant{}}
 }
@@ -105,6 +112,10 @@ func (j *judge) isGiven(g *grant) bool {
 }
 
 func (j *judge) index(i int, op *Op) error {
+	for _, k := range op.Keys {
+		j.at[op.ID] = i
+		j.keys[k.Group] = append(j.keys[k.Group], i)
+	}
 	switch {
 	case op.Root != nil && op.Root.Kind == codec.RootMemberJoined:
 		id, err := InvitationID(&op.Root.Invitation)
@@ -118,10 +129,10 @@ func (j *judge) index(i int, op *Op) error {
 	case op.Body == nil:
 	case op.Body.Kind == codec.OpDefaultCapabilitiesSet:
 		j.defaults[op.Group] = j.with(j.defaults[op.Group], i)
-	case op.Body.Kind == codec.OpMemberLeft || op.Body.Kind == codec.OpAdminTransferred:
-		j.revokers[op.Signer] = j.with(j.revokers[op.Signer], i)
-	case op.Body.Kind == codec.OpMemberRemoved || op.Body.Kind == codec.OpMemberRoleSet || op.Body.Kind == codec.OpMemberCapabilitySet:
-		j.revokers[op.Body.Member] = j.with(j.revokers[op.Body.Member], i)
+	default:
+		for _, who := range strikesAt(op) {
+			j.revokers[who] = j.with(j.revokers[who], i)
+		}
 	}
 	return nil
 }
@@ -139,7 +150,8 @@ func (j *judge) with(list []int, i int) []int {
 func (j *judge) effective(x int) (bool, Reason) {
 	if !j.effects[x].known {
 		reason := j.voidReason(x)
-		j.effects[x] = answer{known: true, yes: reason == 0, reason: reason}
+		a := &j.effects[x]
+		a.known, a.yes, a.reason = true, reason == 0, reason
 	}
 	return j.effects[x].yes, j.effects[x].reason
 }
@@ -246,15 +258,26 @@ func (j *judge) defaultsAt(x int, group codec.GroupID) codec.Capabilities {
 
 // broken returns which rule x breaks that is not about the right of its signer.
 func (j *judge) broken(x int) Reason {
-	op := j.ops[x]
-	target, group := op.target()
-	if op.dethrones() && j.any(j.holding(holder{group, target}, x), func(g *grant) bool {
-		return g.right == rightIdentity && j.knows(x, g) && j.holds(g, x)
-	}) {
-		return AdminIdentity
+	if a := &j.effects[x]; a.asked {
+		return a.broken
 	}
-	if op.admits() && group != j.namespace && !j.memberAt(x, j.namespace, target, nil) {
-		return NotInNamespace
+	reason := j.breaks(x)
+	j.effects[x].asked, j.effects[x].broken = true, reason
+	return reason
+}
+
+func (j *judge) breaks(x int) Reason {
+	op := j.ops[x]
+	targets, group := op.targets()
+	for _, target := range targets {
+		if op.dethrones() && j.any(j.holding(holder{group, target}, x), func(g *grant) bool {
+			return g.right == rightIdentity && j.knows(x, g) && j.holds(g, x)
+		}) {
+			return AdminIdentity
+		}
+		if op.admits() && group != j.namespace && !j.memberAt(x, j.namespace, target, nil) {
+			return NotInNamespace
+		}
 	}
 	if op.Root != nil && op.Root.Kind == codec.RootMemberJoined {
 		return j.uninvited(x)

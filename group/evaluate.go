@@ -79,6 +79,9 @@ func (j *judge) verdict(i int, t *tree) Verdict {
 	if ok, reason := j.effective(i); !ok {
 		return Verdict{Void, reason}
 	}
+	if !op.KeyOp.IsZero() && j.isAbandoned(op.Group, op.KeyOp) {
+		return Verdict{Void, Abandoned}
+	}
 	verdict := t.apply(op)
 	if verdict.Outcome == Effective && op.Body != nil && op.Body.Kind == codec.OpMemberCapabilitySet &&
 		op.Body.Capabilities != 0 && !j.memberAt(i, op.Group, op.Body.Member, j.given[i][0]) {

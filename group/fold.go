@@ -199,7 +199,7 @@ func (t *tree) setRole(g *state, id codec.GroupID, m codec.Identity, role codec.
 // count raises the revisions that the contexts of a group share.
 func (t *tree) count(g *state, op *Op) {
 	switch op.Body.Kind {
-	case codec.OpMemberAdded, codec.OpMemberRemoved, codec.OpMemberLeft, codec.OpMemberRoleSet, codec.OpAdminTransferred:
+	case codec.OpMemberAdded, codec.OpMemberRemoved, codec.OpMembersRemoved, codec.OpMemberLeft, codec.OpMemberRoleSet, codec.OpAdminTransferred:
 		t.raise(g, &g.membersRevision)
 	case codec.OpTargetApplicationSet:
 		t.raise(g, &g.applicationRevision)

@@ -38,7 +38,14 @@ type goldenOp struct {
 	Root    json.RawMessage `json:"root,omitempty"`
 	Group   *codec.GroupID  `json:"group,omitempty"`
 	Body    json.RawMessage `json:"body,omitempty"`
+	KeyOp   *codec.OpID     `json:"key_op,omitempty"`
+	Keys    []goldenKey     `json:"keys,omitempty"`
 	Verdict string          `json:"verdict"`
+}
+
+type goldenKey struct {
+	Group   codec.GroupID `json:"group"`
+	Carries []codec.OpID  `json:"carries"`
 }
 
 // newCase begins a hand-written case. When the test ends, its golden file is compared with
@@ -86,6 +93,12 @@ func (w *world) requireGolden(t *testing.T, file string) {
 			o.Group, o.Body = &op.Group, asJSON(t, "GroupOp", *op.Body)
 		default:
 			o.Group = &op.Group
+		}
+		if !op.KeyOp.IsZero() {
+			o.KeyOp = &op.KeyOp
+		}
+		for _, k := range op.Keys {
+			o.Keys = append(o.Keys, goldenKey{k.Group, append([]codec.OpID{}, k.Carries...)})
 		}
 		g.Ops = append(g.Ops, o)
 	}

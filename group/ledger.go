@@ -204,7 +204,7 @@ func (l *Ledger) Open(i int, body *codec.GroupOp, fault Reason) {
 // weighs reports whether an op of a group may change what others may do.
 func weighs(op *Op) bool {
 	switch op.Body.Kind {
-	case codec.OpMemberAdded, codec.OpMemberRemoved, codec.OpMemberLeft, codec.OpMemberRoleSet, codec.OpMemberCapabilitySet,
+	case codec.OpMemberAdded, codec.OpMemberRemoved, codec.OpMembersRemoved, codec.OpMemberLeft, codec.OpMemberRoleSet, codec.OpMemberCapabilitySet,
 		codec.OpDefaultCapabilitiesSet, codec.OpAdminTransferred:
 		return true
 	default:
@@ -262,8 +262,11 @@ func mentions(op *Op) (who []codec.Identity) {
 		}
 		return nil
 	}
-	if op.Body == nil || op.Body.Member.IsZero() {
+	switch {
+	case op.Body == nil || op.Body.Member.IsZero() && len(op.Body.Members) == 0:
 		return nil
+	case op.Body.Kind == codec.OpMembersRemoved:
+		return op.Body.Members
 	}
 	return []codec.Identity{op.Body.Member}
 }
@@ -271,7 +274,7 @@ func mentions(op *Op) (who []codec.Identity) {
 // log adds op i, if it is a readable one of a group, to what rows say of those.
 func (l *Ledger) log(i int) {
 	op := l.judge.ops[i]
-	if op.Root != nil || op.Body == nil {
+	if !op.hasNonce() {
 		return
 	}
 	g := l.logs[op.Group]
@@ -279,12 +282,16 @@ func (l *Ledger) log(i int) {
 		g = &groupLog{nonces: map[codec.Identity]uint64{}}
 		l.logs[op.Group] = g
 	}
-	g.count++
 	g.nonces[op.Signer] = max(g.nonces[op.Signer], op.Nonce)
+	l.touch(rowRef{kind: rowNonce, group: op.Group, who: op.Signer})
+	if !op.isLogged() {
+		return
+	}
+	g.count++
 	if !slices.ContainsFunc(g.heads, func(a int) bool { return l.past.follows(a, i) }) {
 		g.heads = append(slices.DeleteFunc(slices.Clone(g.heads), func(a int) bool { return l.past.follows(i, a) }), i)
 	}
-	l.touch(rowRef{kind: rowNonce, group: op.Group, who: op.Signer}, rowRef{kind: rowHeads, group: op.Group})
+	l.touch(rowRef{kind: rowHeads, group: op.Group})
 }
 
 func (l *Ledger) touch(at ...rowRef) { l.tree.touch(at...) }

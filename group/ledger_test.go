@@ -113,7 +113,7 @@ func (w *world) decorate(t *rapid.T, most int) {
 		parents, g, c := w.drawParents(t), group.Draw(t, "group"), context.Draw(t, "context")
 		r := codec.RootOp{Kind: codec.RootGroupReparented, GroupID: rapid.SampledFrom(groups[1:]).Draw(t, "moved"), ParentID: g}
 		b := codec.GroupOp{ContextID: c}
-		switch rapid.IntRange(0, 21).Draw(t, "kind") {
+		switch rapid.IntRange(0, 27).Draw(t, "kind") {
 		case 0:
 			w.root("Z", r, parents...)
 			continue
@@ -162,13 +162,36 @@ func (w *world) decorate(t *rapid.T, most int) {
 			w.root(name.Draw(t, "merges"), codec.RootOp{Kind: codec.RootMerge}, parents...)
 			continue
 		case 19:
-			w.root(name.Draw(t, "delivers"), codec.RootOp{Kind: codec.RootKeyDelivery, GroupID: g}, parents...)
+			kind := rapid.SampledFrom([]codec.RootOpKind{codec.RootKeyDelivery, codec.RootKeyDelivered}).Draw(t, "delivery")
+			w.root(name.Draw(t, "delivers"), codec.RootOp{Kind: kind, GroupID: g}, parents...)
+			continue
+		case 21, 22, 23:
+			b := rapid.SampledFrom([]codec.GroupOp{{Kind: codec.OpKeyRotated}, removed("M"), severalRemoved("A", "B")}).Draw(t, "with a key")
+			w.introducing(g, name.Draw(t, "rotates"), b, w.drawKeys(t, g), parents...)
+			continue
+		case 24, 25, 26:
+			for _, key := range w.drawKeys(t, g) {
+				b := codec.GroupOp{Kind: codec.OpGroupAliasSet, Name: alias.Draw(t, "alias")}
+				w.add(name.Draw(t, "seals"), Op{Group: g, Body: &b, KeyOp: key}, append(slices.Clone(parents), key))
+			}
 			continue
 		default:
 			b = codec.GroupOp{Kind: codec.OpUpgradeProgressed, Completed: uint64(rapid.IntRange(0, 4).Draw(t, "completed"))}
 		}
 		w.in(g, name.Draw(t, "signer"), b, parents...)
 	}
+}
+
+// drawKeys returns the ops of some of the keys of g.
+func (w *world) drawKeys(t *rapid.T, g codec.GroupID) (found []codec.OpID) {
+	for _, op := range w.ops {
+		for _, k := range op.Keys {
+			if k.Group == g && rapid.IntRange(0, 2).Draw(t, "key") > 0 {
+				found = append(found, op.ID)
+			}
+		}
+	}
+	return found
 }
 
 // Whatever the order in which ops come, readable at once or later, and wherever it is

@@ -34,6 +34,14 @@ func (l *Ledger) judgeNew(i int, top bool) {
 		l.stand(g)
 	}
 	j.top = -1
+	if j.abandoned == nil {
+		return
+	}
+	for _, k := range j.ops[i].Keys {
+		if j.abandon(keyName{k.Group, i}) {
+			l.stale = true // what was sealed under it has no effect any more
+		}
+	}
 }
 
 // unsettles reports whether the op i, which came last, may change the verdict on others.
@@ -48,10 +56,13 @@ func (l *Ledger) unsettles(i int, top bool) bool {
 		}
 		return false
 	}
-	who, ok := strikesAt(op)
-	if top || !ok {
-		return false
-	}
+	return !top && slices.ContainsFunc(strikesAt(op), func(who codec.Identity) bool {
+		return l.signsBeside(i, who) || l.anyBeside(i, l.about[who])
+	})
+}
+
+// signsBeside reports whether who has signed ops beside i.
+func (l *Ledger) signsBeside(i int, who codec.Identity) bool {
 	for _, c := range l.past.of[who] {
 		for _, y := range slices.Backward(l.past.chains[c].ops) {
 			if int(y) == i {
@@ -63,7 +74,7 @@ func (l *Ledger) unsettles(i int, top bool) bool {
 			break
 		}
 	}
-	return l.anyBeside(i, l.about[who])
+	return false
 }
 
 func (l *Ledger) anyBeside(i int, ops []int) bool {
@@ -71,47 +82,47 @@ func (l *Ledger) anyBeside(i int, ops []int) bool {
 }
 
 // strikesAt returns whose grants an op of a group may strike.
-func strikesAt(op *Op) (who codec.Identity, ok bool) {
+func strikesAt(op *Op) []codec.Identity {
 	if op.Body == nil {
-		return who, false
+		return nil
 	}
 	switch op.Body.Kind {
 	case codec.OpMemberLeft, codec.OpAdminTransferred:
-		return op.Signer, true
+		return []codec.Identity{op.Signer}
 	case codec.OpMemberRemoved, codec.OpMemberRoleSet, codec.OpMemberCapabilitySet:
-		return op.Body.Member, true
+		return []codec.Identity{op.Body.Member}
+	case codec.OpMembersRemoved:
+		return op.Body.Members
 	default:
-		return who, false
+		return nil
 	}
 }
 
 // strike notes which grants op i, which came last, strikes.
 func (l *Ledger) strike(i int, top bool) {
 	j := l.judge
-	who, ok := strikesAt(j.ops[i])
-	if !ok {
-		return
-	}
-	var hit []*grant
-	for _, id := range l.groupsOf[who] {
-		h := holder{id, who}
-		if !top {
-			hit = append(hit, j.of[h]...)
-			continue
-		}
-		for _, g := range j.standing[h] {
-			if j.strikesFromAbove(i, g) || j.isOwn(i, g) && j.broken(i) == 0 {
-				hit = append(hit, g)
+	for _, who := range strikesAt(j.ops[i]) {
+		var hit []*grant
+		for _, id := range l.groupsOf[who] {
+			h := holder{id, who}
+			if !top {
+				hit = append(hit, j.of[h]...)
+				continue
+			}
+			for _, g := range j.standing[h] {
+				if j.strikesFromAbove(i, g) || j.isOwn(i, g) && j.broken(i) == 0 {
+					hit = append(hit, g)
+				}
 			}
 		}
-	}
-	for _, g := range hit {
-		if top {
-			g.strikes = append(slices.Clip(g.strikes), i)
-		} else {
-			g.struck = false
+		for _, g := range hit {
+			if top {
+				g.strikes = append(slices.Clip(g.strikes), i)
+			} else {
+				g.struck = false
+			}
+			l.stand(g)
 		}
-		l.stand(g)
 	}
 }
 
@@ -144,6 +155,7 @@ func (l *Ledger) judgeAll() {
 	j := l.judge
 	clear(j.effects)
 	clear(j.standing)
+	j.abandoned = nil
 	j.top = -1
 	for _, grants := range j.of {
 		for _, g := range grants {

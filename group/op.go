@@ -15,6 +15,17 @@ type Op struct {
 	Group codec.GroupID  // of a group op
 	Body  *codec.GroupOp // of a group op; nil where it cannot be read
 	Fault Reason         // why it is void for good, whatever else it is; zero, of a group op without Body: its key may yet come
+	KeyOp codec.OpID     // of a sealed op of version 2: the op that introduces its key
+	Keys  []Key          // of a clear op: by group, at most one of each
+}
+
+// isLogged reports whether op counts among those of its group: it can be read.
+func (op *Op) isLogged() bool { return op.Root == nil && op.Body != nil }
+
+// hasNonce reports whether the row of its signer's nonce in its group counts op. In
+// version 2 that does not depend on keys.
+func (op *Op) hasNonce() bool {
+	return op.isLogged() || op.Root == nil && !op.KeyOp.IsZero() && op.Fault != NoGroup
 }
 
 // Outcome is what has become of an op. The zero Outcome is none.
@@ -51,8 +62,8 @@ func (v Verdict) String() string {
 // Reason says why an op is void or skipped.
 type Reason uint8
 
-// The reasons. Void: NoRight to ContextElsewhere, NotPlaced, and NoGroup of an op that no
-// namespace takes any more. Skipped: Exists to NoUpgrade. Numbers are stored, and never
+// The reasons. Void: NoRight to ContextElsewhere, NotPlaced to Abandoned, and NoGroup of an
+// op that no namespace takes any more. Skipped: Exists to NoUpgrade. Numbers are stored, and never
 // change.
 const (
 	NoRight          Reason = iota + 1 // no grant among its ancestors gives its signer the right to it
@@ -75,12 +86,15 @@ const (
 	NoContext                          // the context does not belong to the group
 	NoUpgrade                          // no upgrade is in progress, or the counts are larger than it
 	NotPlaced                          // the key of the context has not signed for the group
+	NotClear                           // what was sealed decides who may do what, which in version 2 is clear
+	BadKey                             // what introduces its key does not give it to exactly the members
+	Abandoned                          // an Admin's rotation has left its key behind
 )
 
 var reasons = []string{"", "no right", "right revoked", "admin identity", "target not in the namespace", "invitation used",
 	"invitation revoked", "cannot be opened", "malformed", "rewrapped", "forged", "context in another group", "group exists", "no such group",
 	"target not a member", "cycle", "too deep", "name taken", "no such context", "no such upgrade",
-	"not signed by the context's creator"}
+	"not signed by the context's creator", "not in clear", "key not good", "key abandoned"}
 
 // String returns a few words for people.
 func (r Reason) String() string { return reasons[int(r)%len(reasons)] }

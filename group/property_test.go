@@ -32,7 +32,7 @@ func history(t *rapid.T, most int) *world {
 		signer, target, g := name.Draw(t, "signer"), name.Draw(t, "target"), group.Draw(t, "group")
 		parents := w.drawParents(t)
 		var b codec.GroupOp
-		switch rapid.IntRange(0, 17).Draw(t, "kind") {
+		switch rapid.IntRange(0, 18).Draw(t, "kind") {
 		case 0, 1, 2:
 			b = added(target, role.Draw(t, "role"))
 		case 3, 4, 5:
@@ -45,6 +45,8 @@ func history(t *rapid.T, most int) *world {
 			b = codec.GroupOp{Kind: codec.OpDefaultCapabilitiesSet, Capabilities: mask.Draw(t, "mask")}
 		case 10:
 			b = left
+		case 17:
+			b = severalRemoved(target, name.Draw(t, "another"))
 		case 11:
 			b = transferred(target)
 		case 12, 16:

@@ -121,14 +121,16 @@ func (s *contextState) rows(w *writer, g codec.GroupID, c codec.ContextID) {
 	}
 }
 
-// logRows writes the nonces and heads of the readable ops of each group: 0x2C, 0x31.
+// logRows writes the nonces of each group, 0x2C, and the heads of its readable ops, 0x31.
 func (j *judge) logRows(w *writer) {
 	nonces := map[holder]uint64{}
 	readable := map[codec.GroupID][]int{}
 	for i, op := range j.ops {
-		if op.Root == nil && op.Body != nil {
+		if op.hasNonce() {
 			h := holder{op.Group, op.Signer}
 			nonces[h] = max(nonces[h], op.Nonce)
+		}
+		if op.isLogged() {
 			readable[op.Group] = append(readable[op.Group], i)
 		}
 	}

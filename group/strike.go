@@ -7,20 +7,31 @@ import (
 	"github.com/stoadb/stoa/codec"
 )
 
-// target returns whom op is about, and in which group.
-func (op *Op) target() (codec.Identity, codec.GroupID) {
+// targets returns whom op is about, sorted, and in which group.
+func (op *Op) targets() ([]codec.Identity, codec.GroupID) {
 	switch {
 	case op.Root != nil && op.Root.Kind == codec.RootMemberJoined:
-		return op.Root.Member, op.Root.Invitation.GroupID
+		return []codec.Identity{op.Root.Member}, op.Root.Invitation.GroupID
 	case op.Root != nil:
-		return codec.Identity{}, op.Root.GroupID
+		return nil, op.Root.GroupID
 	case op.Body == nil:
-		return codec.Identity{}, op.Group
+		return nil, op.Group
 	case op.Body.Kind == codec.OpMemberLeft:
-		return op.Signer, op.Group
+		return []codec.Identity{op.Signer}, op.Group
+	case op.Body.Kind == codec.OpMembersRemoved:
+		return op.Body.Members, op.Group
 	default:
-		return op.Body.Member, op.Group
+		return []codec.Identity{op.Body.Member}, op.Group
 	}
+}
+
+// removes reports whether op ends the membership of its targets.
+func (op *Op) removes() bool {
+	if op.Body == nil {
+		return false
+	}
+	k := op.Body.Kind
+	return k == codec.OpMemberRemoved || k == codec.OpMembersRemoved || k == codec.OpMemberLeft
 }
 
 // dethrones reports whether op would remove or demote its target.
@@ -28,8 +39,7 @@ func (op *Op) dethrones() bool {
 	if op.Body == nil {
 		return false
 	}
-	k := op.Body.Kind
-	return k == codec.OpMemberRemoved || k == codec.OpMemberLeft || k == codec.OpMemberRoleSet && op.Body.Role != codec.Admin
+	return op.removes() || op.Body.Kind == codec.OpMemberRoleSet && op.Body.Role != codec.Admin
 }
 
 // admits reports whether op gives its target standing in a group, which below the
@@ -83,11 +93,11 @@ func (j *judge) after(g *grant, r int) bool {
 // aims reports whether r, where effective, is against rights like that of g.
 func (j *judge) aims(r int, g *grant) bool {
 	op := j.ops[r]
-	target, group := op.target()
-	if target != g.who {
+	targets, group := op.targets()
+	if _, is := slices.BinarySearchFunc(targets, g.who, compareID); !is {
 		return false
 	}
-	removes := op.Body.Kind == codec.OpMemberRemoved || op.Body.Kind == codec.OpMemberLeft
+	removes := op.removes()
 	if group != g.group {
 		return removes && group == j.namespace // it ends every membership below
 	}

@@ -6,7 +6,8 @@ import (
 	"github.com/stoadb/stoa/codec"
 )
 
-// Try adds op, which must be on top of all others, calls look, and takes op out again.
+// Try adds op, which must be on top of all others and introduce no key, calls look, and
+// takes op out again.
 // The ledger must be settled, and is, with op, while look runs.
 func (l *Ledger) Try(op *Op, look func(Verdict)) error {
 	heads, nonce := l.past.heads, l.nonce
@@ -38,7 +39,7 @@ func (l *Ledger) Try(op *Op, look func(Verdict)) error {
 // unjudge takes the last op from the judge.
 func (l *Ledger) unjudge(i int) {
 	j, op := l.judge, l.judge.ops[i]
-	if who, ok := strikesAt(op); ok {
+	for _, who := range strikesAt(op) {
 		j.revokers[who] = without(j.revokers[who], i)
 		for _, id := range l.groupsOf[who] {
 			for _, g := range j.of[holder{id, who}] {

@@ -78,6 +78,7 @@ func groupOps() (ops []codec.GroupOp, encoded [][]byte) {
 	add(codec.GroupOp{Kind: 20, Member: m}, start(20).id(0x44))
 	add(codec.GroupOp{Kind: 21}, start(21))
 	add(codec.GroupOp{Kind: 22, ContextID: c, Number: 8, Placement: codec.Signature(bytes.Repeat([]byte{0x99}, 64))}, start(22).id(0x55).u64(8).id(0x99).id(0x99))
+	add(codec.GroupOp{Kind: 23, Members: []codec.Identity{m, fill[codec.Identity](0x45)}}, start(23).u32(2).id(0x44).id(0x45))
 	return ops, encoded
 }
 

@@ -117,6 +117,30 @@ func removed(name string) codec.GroupOp {
 	return codec.GroupOp{Kind: codec.OpMemberRemoved, Member: who(name)}
 }
 
+func severalRemoved(names ...string) codec.GroupOp {
+	b := codec.GroupOp{Kind: codec.OpMembersRemoved}
+	for _, name := range names {
+		b.Members = append(b.Members, who(name))
+	}
+	slices.SortFunc(b.Members, compareID)
+	b.Members = slices.Compact(b.Members)
+	return b
+}
+
+// rotated adds an op of the namespace that introduces a key, which opens others.
+func (w *world) rotated(name string, carries []codec.OpID, parents ...codec.OpID) codec.OpID {
+	return w.introducing(root, name, codec.GroupOp{Kind: codec.OpKeyRotated}, carries, parents...)
+}
+
+func (w *world) introducing(g codec.GroupID, name string, b codec.GroupOp, carries []codec.OpID, parents ...codec.OpID) codec.OpID {
+	return w.add(name, Op{Group: g, Body: &b, Keys: []Key{{g, carries}}}, parents)
+}
+
+// under adds an op of the namespace that is sealed under the key which an op introduces.
+func (w *world) under(key codec.OpID, name string, b codec.GroupOp, parents ...codec.OpID) codec.OpID {
+	return w.add(name, Op{Group: root, Body: &b, KeyOp: key}, parents)
+}
+
 func roleSet(name string, role codec.GroupMemberRole) codec.GroupOp {
 	return codec.GroupOp{Kind: codec.OpMemberRoleSet, Member: who(name), Role: role}
 }

@@ -1,10 +1,13 @@
 package keys
 
+import "slices"
+
 // The checks of the scopes of package namespace.
 
 func govOpValue(value []byte) error {
-	if len(value) != 32+8+1 {
-		return malformed("gov-op", value, "an id, a number and a reason")
+	const states = 5 // of a key
+	if len(value) < 32+8+1 || slices.ContainsFunc(value[32+8+1:], func(b byte) bool { return b >= states }) {
+		return malformed("gov-op", value, "an id, a number, a reason and the states of keys")
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ var valueForms = map[string]form{
 	"dag-seeding": {[][]byte{append(make([]byte, 40), counted("", "")...), append(make([]byte, 40), counted("base", "place")...)},
 		[][]byte{nil, make([]byte, 39), append(make([]byte, 40), counted("base")...), append(make([]byte, 40), counted("", "", "")...),
 			append(append(make([]byte, 40), counted("base")...), 0, 0, 0, 0xFF), led(40, 0, 0, 0, 0, 0)}},
-	"gov-op":       exactly(32 + 8 + 1),
+	"gov-op":       {append(zeros(41, 43), append(make([]byte, 41), 4, 0)), append(zeros(0, 40), append(make([]byte, 41), 5), append(make([]byte, 41), 1, 9))},
 	"gov-reissued": exactly(32),
 	"gov-home":     exactly(32 + 3*8),
 	"gov-rules":    exactly(4),

@@ -91,7 +91,7 @@ var scopes = []ScopeInfo{
 	declare(ScopeInfo{Name: "dag-staging", Holds: "the state of a snapshot that is being received",
 		Fragment: "context_id 32 ‖ SHA-256(app_key) 32", Value: "length of app_key u32 LE ‖ app_key ‖ value", fragment: bytesOf(32 + 32), value: stateValue}),
 	declare(ScopeInfo{Name: "gov-op", Holds: "ops of a namespace in the order in which this node took them", Fragment: "namespace_id 32 ‖ number u64",
-		Value:    "op_id 32 ‖ number in its group's log u64 LE, or 0 ‖ why it is void for good u8, or 0 (namespace/README.md)",
+		Value:    "op_id 32 ‖ number in its group's log u64 LE, or 0 ‖ why it is void for good u8, or 0 ‖ of each key that it hands out its state u8 (namespace/README.md)",
 		fragment: bytesOf(32 + 8), value: govOpValue}),
 	declare(ScopeInfo{Name: "gov-pending", Holds: "ops of a namespace that wait for ancestors", Fragment: "namespace_id 32 ‖ arrival u64",
 		Value: "the op as it travels (namespace/README.md)", fragment: bytesOf(32 + 8)}),

@@ -64,8 +64,15 @@ func (b *batch) accept(x *arrival, a *Answer) error {
 func (b *batch) take(op *Op, read *opened, a *Answer) error {
 	c := b.c
 	fresh := b.collect(op)
-	if op.Root == nil && read == nil {
-		read = b.open(op)
+	if read == nil {
+		var err error
+		if read, err = b.read(op); err != nil {
+			return err
+		}
+	} else if op.sealed() && op.Version == codec.OpVersion2 { // what was known before is found out of what is loaded now
+		if _, _, err := b.keyFor(op); err != nil {
+			return err
+		}
 	}
 	if err := b.put(op, read, a); err != nil {
 		return err
@@ -82,13 +89,44 @@ func (b *batch) take(op *Op, read *opened, a *Answer) error {
 	return nil
 }
 
-// open reads a sealed op, if its key is here.
-func (b *batch) open(op *Op) *opened {
-	key, ok := b.c.ring[GroupKey{op.GroupID, op.KeyID}]
-	if !ok || op.Signed == nil {
-		return nil
+// read reads an op of a group as far as this node can: nil if its key is not here.
+func (b *batch) read(op *Op) (*opened, error) {
+	switch {
+	case op.Clear != nil:
+		inner, err := innerOf(op.Signed)
+		return &opened{body: op.Clear, inner: inner}, err
+	case !op.sealed() || op.Signed == nil:
+		return nil, nil
+	case op.Version == codec.OpVersion2:
+		key, fault, err := b.keyFor(op)
+		if key == nil || err != nil {
+			return fault, err
+		}
+		return openWith(op, *key, &b.s.verifier), nil
 	}
-	return openWith(op, key, &b.s.verifier)
+	key, ok := b.c.ring[GroupKey{op.GroupID, op.KeyID}]
+	if !ok {
+		return nil, nil
+	}
+	return openWith(op, key, &b.s.verifier), nil
+}
+
+// keyFor returns the key under which an op of version 2 is sealed, if it is here and good;
+// else nil, with what the op is for good where it is not.
+func (b *batch) keyFor(op *Op) (*codec.Secret, *opened, error) {
+	name := KeyName{op.GroupID, op.KeyOp}
+	if key, ok := b.c.good[name]; ok {
+		return &key, nil, nil
+	}
+	good, known, err := b.isGood(name)
+	switch {
+	case err != nil || !known:
+		return nil, nil, err
+	case !good:
+		return nil, &opened{fault: group.BadKey}, nil
+	}
+	key := b.c.good[name]
+	return &key, nil, nil
 }
 
 // hold has an op wait for its ancestors, and makes room.
@@ -173,6 +211,9 @@ func (c *loaded) admit(op *Op) (*Refusal, error) {
 		}
 		return nonceFault(op, 1), nil
 	}
+	if v := c.ops[0].version; op.Version != v {
+		return &Refusal{op.ID, BadForm, fmt.Sprintf("version %d, in a namespace of version %d", op.Version+1, v+1)}, nil
+	}
 	cut, err := c.ledger.Cut(op.Parents)
 	if err != nil {
 		return nil, err
@@ -207,6 +248,9 @@ func nonceFault(op *Op, next uint64) *Refusal {
 }
 
 func (c *loaded) keyFault(op *Op, cut group.Cut) string {
+	if op.Version == codec.OpVersion2 {
+		return c.nameFault(op, cut)
+	}
 	if op.Root != nil {
 		k := GroupKey{op.Root.GroupID, op.Root.KeyID}
 		if op.Root.Kind == codec.RootKeyDelivery && !c.holders.holds(k, cut, op.Signer) {
@@ -226,6 +270,29 @@ func (c *loaded) keyFault(op *Op, cut group.Cut) string {
 	}
 	if !introduced {
 		return fmt.Sprintf("no ancestor introduces %s", op.KeyID)
+	}
+	return ""
+}
+
+// nameFault is keyFault of version 2: an op names keys that its ancestors introduce.
+func (c *loaded) nameFault(op *Op, cut group.Cut) string {
+	var named []KeyName
+	switch {
+	case op.Root != nil && op.Root.Kind == codec.RootKeyDelivered:
+		named = append(named, KeyName{op.Root.GroupID, op.Root.KeyOp})
+	case op.Root != nil:
+	case op.Clear == nil:
+		named = append(named, KeyName{op.GroupID, op.KeyOp})
+	}
+	for _, k := range op.Keys {
+		for _, earlier := range k.Carried {
+			named = append(named, KeyName{k.GroupID, earlier})
+		}
+	}
+	for _, name := range named {
+		if !c.isIntroduced(name, cut) {
+			return fmt.Sprintf("no ancestor introduces a key of group %s by op %s", name.GroupID, name.Op)
+		}
 	}
 	return ""
 }

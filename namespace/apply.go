@@ -4,6 +4,8 @@ import (
 	"context"
 	"iter"
 	"runtime"
+
+	"github.com/stoadb/stoa/codec"
 )
 
 // Apply takes in an op, as it travels, and with it those that have waited for it. What
@@ -67,7 +69,7 @@ func (s *Store) check(wire []byte) *checked {
 
 // preread opens a sealed op before its turn, if its key is here.
 func (s *Store) preread(op *Op) *opened {
-	if op.Root != nil {
+	if !op.sealed() {
 		return nil
 	}
 	p := s.inUse(op.Signed.NamespaceID)
@@ -79,7 +81,10 @@ func (s *Store) preread(op *Op) *opened {
 		return nil
 	}
 	c.ringMu.RLock()
-	key, ok := c.ring[GroupKey{op.GroupID, op.KeyID}]
+	key, ok := c.good[KeyName{op.GroupID, op.KeyOp}]
+	if op.Version == codec.OpVersion1 {
+		key, ok = c.ring[GroupKey{op.GroupID, op.KeyID}]
+	}
 	c.ringMu.RUnlock()
 	if !ok {
 		return nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/stoadb/stoa/codec"
-	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/group"
 	"github.com/stoadb/stoa/keys"
@@ -224,20 +223,23 @@ func (b *batch) put(op *Op, read *opened, a *Answer) error {
 		f.seq = c.nextSeq(op.GroupID)
 		engine.Put(&b.rows, keys.GroupOpLog{Group: op.GroupID, Seq: keys.NewSeq(f.seq)}, codec.OpLogValue{Op: read.inner})
 	}
-	whole := op.Root != nil || read.body != nil || read.fault != 0 || !b.s.options.ForgetPayloads
+	whole := !op.sealed() || read.body != nil || read.fault != 0 || !b.s.options.ForgetPayloads
 	row, err := storedForm(op, whole)
 	if err != nil {
 		return err
 	}
 	engine.Put(&b.rows, keys.NamespaceGovOp{Namespace: c.id, Delta: op.ID}, row)
 	if c.ledger.Len() == 0 {
-		putRules(&b.rows, c.id)
+		putRules(&b.rows, c.id, op.Version)
 	}
-	b.rows.Put(column.Generic, numbered(opScope, c.id, uint64(c.ledger.Len())), f.appendBinary(nil))
+	if f.keys, err = b.judgeAtOnce(op); err != nil {
+		return err
+	}
 	i, err := c.add(op, f, read.body, whole)
 	if err != nil {
 		return err
 	}
+	b.putFact(i)
 	b.taken++
 	b.fresh[op.ID] = op
 	b.answers = append(b.answers, a)
@@ -245,5 +247,5 @@ func (b *batch) put(op *Op, read *opened, a *Answer) error {
 	if e, ok := c.ledger.Equivocation(i); ok {
 		a.Equivocation = &e
 	}
-	return nil
+	return b.judge()
 }

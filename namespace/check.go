@@ -53,6 +53,12 @@ func signatureFault(op *Op, v *group.Verifier) string {
 	if v.VerifyMessage(s.Signer, group.Unsigned(op.signed), s.Signature) != nil {
 		return "not the signer's"
 	}
+	if op.Clear != nil {
+		inner, err := innerOf(s)
+		if err != nil || v.VerifyOp(inner, s.Signer) != nil {
+			return "that of the group's op is not the signer's"
+		}
+	}
 	if r := &s.Op.Root; s.Op.Kind == codec.NamespaceRoot && r.Kind == codec.RootMemberJoined {
 		if group.VerifyInvitation(&r.Invitation) != nil {
 			return "the invitation's is not the inviter's"
@@ -67,6 +73,7 @@ func signatureFault(op *Op, v *group.Verifier) string {
 func formFault(op *Op) string {
 	s := op.Signed
 	creating := op.Root != nil && op.Root.Kind == codec.RootNamespaceCreated
+	version2 := s.Version == codec.OpVersion2
 	switch {
 	case len(op.wire()) > MaxOp:
 		return fmt.Sprintf("more than %d bytes", MaxOp)
@@ -76,12 +83,60 @@ func formFault(op *Op) string {
 		return "parents are not in ascending order, or not distinct"
 	case creating != (len(s.Parents) == 0):
 		return "only the op that creates the namespace has no parents, and it has none"
+	case op.Root != nil && (op.Root.Kind == codec.RootKeyDelivery && version2 || op.Root.Kind == codec.RootKeyDelivered && !version2),
+		op.Root == nil && version2 == (s.Op.Kind == codec.NamespaceGroup):
+		return fmt.Sprintf("an op of version %d has no %s", s.Version+1, kindOf(op))
 	case op.Root != nil:
 		return rootFault(s, op.Root)
+	case op.Clear != nil:
+		return clearFault(op)
 	case len(s.Op.Sealed) < sealOverhead:
 		return fmt.Sprintf("%d sealed bytes are too few", len(s.Op.Sealed))
 	}
 	return rotationFault(s.Op.Rotations)
+}
+
+func kindOf(op *Op) string {
+	if op.Root != nil {
+		return op.Root.Kind.String()
+	}
+	return op.Signed.Op.Kind.String()
+}
+
+// IsClear reports whether an op of a group says who may do what, which in version 2 is
+// never sealed.
+func IsClear(k codec.GroupOpKind) bool {
+	switch k {
+	case codec.OpMemberAdded, codec.OpMemberRemoved, codec.OpMembersRemoved, codec.OpMemberLeft, codec.OpMemberRoleSet,
+		codec.OpMemberCapabilitySet, codec.OpDefaultCapabilitiesSet, codec.OpAdminTransferred, codec.OpKeyRotated:
+		return true
+	default:
+		return false
+	}
+}
+
+func clearFault(op *Op) string {
+	b, keys := op.Clear, op.Signed.Op.Keys
+	switch {
+	case !IsClear(b.Kind):
+		return b.Kind.String() + " is not said in clear"
+	case names(b) && !ValidIdentity(b.Member):
+		return "member " + b.Member.String() + " is not a key"
+	case b.Kind == codec.OpMembersRemoved && (len(b.Members) == 0 || !ascending(b.Members)):
+		return "members are not in ascending order, not distinct, or none"
+	}
+	for i, k := range keys {
+		if i > 0 && compare(keys[i-1].GroupID, k.GroupID) >= 0 {
+			return "keys are not in ascending order of groups, or not distinct"
+		}
+		if !ascending(op.Keys[i].Carried) {
+			return "carried keys are not in ascending order, or not distinct"
+		}
+		if fault := envelopesFault(k.Envelopes); fault != "" {
+			return fault
+		}
+	}
+	return ""
 }
 
 func ascending[T ~[32]byte](ids []T) bool {
@@ -122,7 +177,7 @@ func rootFault(s *codec.SignedNamespaceOp, r *codec.RootOp) string {
 		case v.Invitee.Valid && v.Invitee.V != r.Member:
 			return "the invitation is for somebody else"
 		}
-	case codec.RootKeyDelivery:
+	case codec.RootKeyDelivery, codec.RootKeyDelivered:
 		return envelopesFault(r.Envelopes)
 	}
 	return ""

@@ -31,8 +31,9 @@ func resigned(t *testing.T, s *codec.SignedNamespaceOp, name string, change func
 func TestFormIsRefused(t *testing.T) {
 	z := found(t, "Z")
 	creating := z.ops[0].Signed
-	sealed := z.do(add("M", codec.Member))[0]
-	require.Len(t, sealed.Op.Rotations, 1, "the first op carries a rotation")
+	made := z.do(call("z"))
+	require.Len(t, made, 2, "the first sealed op needs a key")
+	clear, sealed := made[0], made[1]
 	for name, change := range map[string]func(*codec.SignedNamespaceOp){
 		"another id":         func(s *codec.SignedNamespaceOp) { s.Op.Root.GroupID[0]++ },
 		"another salt":       func(s *codec.SignedNamespaceOp) { s.Op.Root.Salt[0]++ },
@@ -43,7 +44,8 @@ func TestFormIsRefused(t *testing.T) {
 		"a group it is not":  func(s *codec.SignedNamespaceOp) { s.Op.Root.Kind = codec.RootGroupCreated },
 		"the root moved":     func(s *codec.SignedNamespaceOp) { reroot(s, codec.RootGroupReparented) },
 		"the root deleted":   func(s *codec.SignedNamespaceOp) { reroot(s, codec.RootGroupDeleted) },
-		"empty key delivery": func(s *codec.SignedNamespaceOp) { reroot(s, codec.RootKeyDelivery) },
+		"empty key delivery": func(s *codec.SignedNamespaceOp) { reroot(s, codec.RootKeyDelivered) },
+		"version 1's":        func(s *codec.SignedNamespaceOp) { reroot(s, codec.RootKeyDelivery) },
 	} {
 		_, err := Check(resigned(t, creating, "Z", change))
 		require.Error(t, err, name)
@@ -59,22 +61,47 @@ func TestFormIsRefused(t *testing.T) {
 		"unsorted parents": func(s *codec.SignedNamespaceOp) { s.Parents = []codec.OpID{{2}, {1}} },
 		"parents twice":    func(s *codec.SignedNamespaceOp) { s.Parents = []codec.OpID{{1}, {1}} },
 		"nothing sealed":   func(s *codec.SignedNamespaceOp) { s.Op.Sealed = s.Op.Sealed[:sealOverhead-1] },
-		"rotations twice":  func(s *codec.SignedNamespaceOp) { s.Op.Rotations = append(s.Op.Rotations, s.Op.Rotations[0]) },
-		"envelopes twice":  func(s *codec.SignedNamespaceOp) { e := &s.Op.Rotations[0].Envelopes; *e = append(*e, (*e)[0]) },
-		"no envelopes":     func(s *codec.SignedNamespaceOp) { s.Op.Rotations[0].Envelopes = nil },
-		"to a small point": func(s *codec.SignedNamespaceOp) { s.Op.Rotations[0].Envelopes[0].Recipient = codec.Identity{1} },
-		"key its own parent": func(s *codec.SignedNamespaceOp) {
-			r := &s.Op.Rotations[0]
-			r.Previous = codec.Some(codec.PreviousKey{KeyID: r.NewKeyID})
+		"too large":        func(s *codec.SignedNamespaceOp) { s.Op.Sealed = make([]byte, MaxOp) },
+		"version 1":        func(s *codec.SignedNamespaceOp) { s.Version = codec.OpVersion1 },
+		"as version 1 seals": func(s *codec.SignedNamespaceOp) {
+			s.Op = codec.NamespaceOp{Kind: codec.NamespaceGroup, GroupID: s.Op.GroupID, Sealed: s.Op.Sealed}
 		},
-		"too large": func(s *codec.SignedNamespaceOp) { s.Op.Sealed = make([]byte, MaxOp) },
 	} {
 		_, err := Check(resigned(t, sealed, "Z", change))
 		require.Error(t, err, name)
 		requireRefused(t, BadForm, err)
 	}
-	_, err := Check(resigned(t, sealed, "Z", func(*codec.SignedNamespaceOp) {}))
-	require.NoError(t, err)
+	body := func(b codec.GroupOp) func(s *codec.SignedNamespaceOp) {
+		return func(s *codec.SignedNamespaceOp) { s.Op.Op = b }
+	}
+	for name, change := range map[string]func(*codec.SignedNamespaceOp){
+		"keys twice":       func(s *codec.SignedNamespaceOp) { s.Op.Keys = append(s.Op.Keys, s.Op.Keys[0]) },
+		"envelopes twice":  func(s *codec.SignedNamespaceOp) { e := &s.Op.Keys[0].Envelopes; *e = append(*e, (*e)[0]) },
+		"no envelopes":     func(s *codec.SignedNamespaceOp) { s.Op.Keys[0].Envelopes = nil },
+		"to a small point": func(s *codec.SignedNamespaceOp) { s.Op.Keys[0].Envelopes[0].Recipient = codec.Identity{1} },
+		"unsorted carried": func(s *codec.SignedNamespaceOp) {
+			s.Op.Keys[0].Carried = []codec.CarriedKey{{Op: codec.OpID{2}}, {Op: codec.OpID{1}}}
+		},
+		"carried twice": func(s *codec.SignedNamespaceOp) {
+			s.Op.Keys[0].Carried = []codec.CarriedKey{{Op: codec.OpID{2}}, {Op: codec.OpID{2}}}
+		},
+		"what is not clear":  body(call("x")),
+		"a small point":      body(codec.GroupOp{Kind: codec.OpMemberAdded, Member: codec.Identity{1}}),
+		"nobody is removed":  body(codec.GroupOp{Kind: codec.OpMembersRemoved}),
+		"removed twice":      body(codec.GroupOp{Kind: codec.OpMembersRemoved, Members: []codec.Identity{{1}, {1}}}),
+		"unsorted removals":  body(codec.GroupOp{Kind: codec.OpMembersRemoved, Members: []codec.Identity{{2}, {1}}}),
+		"clear in version 1": func(s *codec.SignedNamespaceOp) { s.Version = codec.OpVersion1 },
+	} {
+		_, err := Check(resigned(t, clear, "Z", change))
+		require.Error(t, err, name)
+		requireRefused(t, BadForm, err)
+	}
+	for _, s := range made {
+		_, err := Check(resigned(t, s, "Z", func(*codec.SignedNamespaceOp) {}))
+		require.NoError(t, err)
+	}
+	_, err := Check(resigned(t, clear, "Z", func(s *codec.SignedNamespaceOp) { s.Op.OpSignature[0] ^= 1 }))
+	requireRefused(t, BadSignature, err)
 }
 
 func reroot(s *codec.SignedNamespaceOp, kind codec.RootOpKind) {
@@ -120,7 +147,9 @@ func TestSignaturesAreRefused(t *testing.T) {
 
 func TestWhatTheAncestorsSayIsRefused(t *testing.T) {
 	z := found(t, "Z")
-	first := z.do(add("M", codec.Member))[0]
+	z.do(add("M", codec.Member))
+	first := z.do(call("z"))[0]
+	key := z.ops[len(z.ops)-2].ID
 	m := z.peer("M")
 	m.sync(z)
 	next := m.copy().root(codec.RootOp{Kind: codec.RootMerge})
@@ -134,28 +163,39 @@ func TestWhatTheAncestorsSayIsRefused(t *testing.T) {
 	requireRefused(t, Stranger, admit("X", func(*codec.SignedNamespaceOp) {}))
 	requireRefused(t, Replay, admit("Z", func(*codec.SignedNamespaceOp) {}))
 
-	group := func(change func(*codec.SignedNamespaceOp)) func(s *codec.SignedNamespaceOp) {
+	sealed := func(change func(*codec.SignedNamespaceOp)) func(s *codec.SignedNamespaceOp) {
 		return func(s *codec.SignedNamespaceOp) {
-			s.Op = codec.NamespaceOp{Kind: codec.NamespaceGroup, GroupID: z.namespace, KeyID: first.Op.KeyID, Sealed: make([]byte, 100)}
+			s.Op = codec.NamespaceOp{Kind: codec.NamespaceSealed, GroupID: z.namespace, KeyOp: key, Sealed: make([]byte, 100)}
 			change(s)
 		}
 	}
-	require.NoError(t, admit("M", group(func(*codec.SignedNamespaceOp) {})))
-	requireRefused(t, UnknownKey, admit("M", group(func(s *codec.SignedNamespaceOp) { s.Op.KeyID[0]++ })))
-	requireRefused(t, UnknownGroup, admit("M", group(func(s *codec.SignedNamespaceOp) { s.Op.GroupID[0]++ })))
-	requireRefused(t, UnknownKey, admit("M", group(func(s *codec.SignedNamespaceOp) { s.Op.Rotations = first.Op.Rotations })))
-	requireRefused(t, UnknownKey, admit("M", group(func(s *codec.SignedNamespaceOp) {
-		r := codec.KeyRotation{GroupID: z.namespace, NewKeyID: codec.KeyID{1}, Envelopes: first.Op.Rotations[0].Envelopes}
-		r.Previous = codec.Some(codec.PreviousKey{KeyID: codec.KeyID{2}})
-		s.Op.Rotations = []codec.KeyRotation{r}
-	})))
-	deliver := func(k codec.KeyID) func(s *codec.SignedNamespaceOp) {
+	require.NoError(t, admit("M", sealed(func(*codec.SignedNamespaceOp) {})))
+	requireRefused(t, UnknownKey, admit("M", sealed(func(s *codec.SignedNamespaceOp) { s.Op.KeyOp[0]++ })))
+	requireRefused(t, UnknownGroup, admit("M", sealed(func(s *codec.SignedNamespaceOp) { s.Op.GroupID[0]++ })))
+	requireRefused(t, UnknownKey, admit("M", sealed(func(s *codec.SignedNamespaceOp) { s.Op.KeyOp = z.ops[0].ID })))
+	rotated := func(carried ...codec.OpID) func(s *codec.SignedNamespaceOp) {
 		return func(s *codec.SignedNamespaceOp) {
-			s.Op.Root = codec.RootOp{Kind: codec.RootKeyDelivery, GroupID: z.namespace, KeyID: k, Envelopes: first.Op.Rotations[0].Envelopes}
+			body := codec.GroupOp{Kind: codec.OpKeyRotated}
+			inner := codec.SignedGroupOp{GroupID: z.namespace, Parents: s.Parents, Signer: idOf("M"), Nonce: s.Nonce, Op: body}
+			require.NoError(t, group.SignOp(&inner, seedOf("M")))
+			k := first.Op.Keys[0]
+			for _, op := range carried {
+				k.Carried = append(k.Carried, codec.CarriedKey{Op: op})
+			}
+			s.Op = codec.NamespaceOp{Kind: codec.NamespaceClear, GroupID: z.namespace, Op: body, OpSignature: inner.Signature, Keys: []codec.NewKey{k}}
 		}
 	}
-	require.NoError(t, admit("M", deliver(first.Op.KeyID)))
-	requireRefused(t, UnknownKey, admit("M", deliver(codec.KeyID{1})))
+	require.NoError(t, admit("M", rotated()))
+	require.NoError(t, admit("M", rotated(key)))
+	requireRefused(t, UnknownKey, admit("M", rotated(codec.OpID{1})))
+	deliver := func(op codec.OpID) func(s *codec.SignedNamespaceOp) {
+		return func(s *codec.SignedNamespaceOp) {
+			s.Op.Root = codec.RootOp{Kind: codec.RootKeyDelivered, GroupID: z.namespace, KeyOp: op, Envelopes: first.Op.Keys[0].Envelopes}
+		}
+	}
+	require.NoError(t, admit("M", deliver(key)))
+	requireRefused(t, UnknownKey, admit("M", deliver(codec.OpID{1})))
+	requireRefused(t, BadForm, admit("M", func(s *codec.SignedNamespaceOp) { s.Version = codec.OpVersion1 }))
 }
 
 // A second op without parents for a namespace id is another op with the same content: it
@@ -173,20 +213,20 @@ func TestNamespaceBeginsOnce(t *testing.T) {
 
 func TestSkeletonKeepsWhatTheDAGNeeds(t *testing.T) {
 	z := found(t, "Z")
+	z.do(call("z"))
 	z.do(add("M", codec.Member))
-	z.do(remove("M"))
+	z.do(call("again"))
 	for _, op := range z.ops {
-		if op.Root != nil {
+		if !op.sealed() {
 			continue
 		}
-		row, err := codec.StoredNamespaceOp{Kind: codec.StoredOpaque, Opaque: op.Skeleton()}.AppendBinary(nil)
+		row, err := op.Skeleton().AppendBinary(nil)
 		require.NoError(t, err)
 		back, err := ParseOp(row)
 		require.NoError(t, err)
 		whole := *op
 		whole.Signed, whole.signed = nil, nil
 		require.Equal(t, &whole, back)
-		require.Equal(t, group.Op{ID: op.ID, Parents: op.Parents, Signer: op.Signer, Nonce: op.Nonce, Group: op.GroupID}, z.ring.Read(back))
 		row, err = codec.StoredNamespaceOp{Signed: *op.Signed}.AppendBinary(nil)
 		require.NoError(t, err)
 		back, err = ParseOp(row)

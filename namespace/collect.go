@@ -14,11 +14,20 @@ func (b *batch) collect(op *Op) (fresh []GroupKey) {
 	}
 	gain := b.gaining(&fresh)
 	if r := op.Root; r != nil && r.Kind == codec.RootKeyDelivery {
-		b.c.openEnvelope(GroupKey{r.GroupID, r.KeyID}, r.Envelopes, gain)
+		b.c.openEnvelope(op.Version, GroupKey{r.GroupID, r.KeyID}, r.Envelopes, gain)
+	} else if r != nil && r.Kind == codec.RootKeyDelivered {
+		if _, own := b.c.introduces(KeyName{r.GroupID, r.KeyOp}); own != nil {
+			b.c.openEnvelope(op.Version, GroupKey{r.GroupID, own.KeyID}, r.Envelopes, gain)
+		}
+	}
+	for i := range op.Signed.Op.Keys {
+		n := &op.Signed.Op.Keys[i]
+		b.c.openEnvelope(op.Version, GroupKey{n.GroupID, n.KeyID}, n.Envelopes, gain)
+		b.c.openCarried(op.Signed, n, gain)
 	}
 	for i := range op.Signed.Op.Rotations {
 		r := &op.Signed.Op.Rotations[i]
-		b.c.openEnvelope(GroupKey{r.GroupID, r.NewKeyID}, r.Envelopes, gain)
+		b.c.openEnvelope(op.Version, GroupKey{r.GroupID, r.NewKeyID}, r.Envelopes, gain)
 		b.c.openPrevious(r, gain)
 	}
 	return fresh
@@ -58,7 +67,7 @@ func (c *loaded) keep(k GroupKey, key codec.Secret) {
 }
 
 // openEnvelope opens the envelope for this node, if there is one.
-func (c *loaded) openEnvelope(k GroupKey, envelopes []codec.KeyEnvelope, gain func(GroupKey, codec.Secret)) {
+func (c *loaded) openEnvelope(v codec.OpVersion, k GroupKey, envelopes []codec.KeyEnvelope, gain func(GroupKey, codec.Secret)) {
 	if _, has := c.ring[k]; has || !c.identity.Valid {
 		return
 	}
@@ -66,7 +75,7 @@ func (c *loaded) openEnvelope(k GroupKey, envelopes []codec.KeyEnvelope, gain fu
 		if envelopes[i].Recipient != c.self() {
 			continue
 		}
-		if key, err := OpenKey(c.identity.V.PrivateKey, c.id, k.GroupID, k.KeyID, &envelopes[i]); err == nil {
+		if key, err := OpenKey(v, c.identity.V.PrivateKey, c.id, k.GroupID, k.KeyID, &envelopes[i]); err == nil {
 			gain(k, key)
 		}
 	}
@@ -87,8 +96,40 @@ func (c *loaded) openPrevious(r *codec.KeyRotation, gain func(GroupKey, codec.Se
 	}
 }
 
+// openCarried opens the keys that n, which s introduces, carries.
+func (c *loaded) openCarried(s *codec.SignedNamespaceOp, n *codec.NewKey, gain func(GroupKey, codec.Secret)) {
+	key, ok := c.ring[GroupKey{n.GroupID, n.KeyID}]
+	if !ok {
+		return
+	}
+	for i := range n.Carried {
+		_, own := c.introduces(KeyName{n.GroupID, n.Carried[i].Op})
+		if own == nil {
+			continue
+		}
+		earlier, err := siteOf(s, n.GroupID).openCarried(key, &n.Carried[i])
+		if err == nil && KeyID(earlier) == own.KeyID {
+			gain(GroupKey{n.GroupID, own.KeyID}, earlier)
+		}
+	}
+}
+
 // openEarlier opens the keys before a new one, by all rotations to it.
 func (b *batch) openEarlier(k GroupKey, gain func(GroupKey, codec.Secret)) error {
+	for _, i := range b.c.handouts.introduced[k.GroupID] {
+		if own := b.c.keysOf(i, k.GroupID); own.KeyID != k.KeyID || len(own.Carried) == 0 {
+			continue
+		}
+		op, err := b.stored(b.c.ledger.Op(i).ID)
+		if err != nil {
+			return err
+		}
+		for n := range op.Signed.Op.Keys {
+			if own := &op.Signed.Op.Keys[n]; own.GroupID == k.GroupID {
+				b.c.openCarried(op.Signed, own, gain)
+			}
+		}
+	}
 	for _, m := range b.c.holders.about[k] {
 		op, err := b.stored(b.c.ledger.Op(m.op).ID)
 		if err != nil {
@@ -124,10 +165,12 @@ func (b *batch) unlock() error {
 		if err != nil {
 			return err
 		}
-		if o := b.open(op); o != nil {
-			if err := b.unseal(i, op, o); err != nil {
-				return err
-			}
+		o, err := b.read(op)
+		if err == nil && o != nil {
+			err = b.unseal(i, op, o)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -141,7 +184,7 @@ func (b *batch) unseal(i int, op *Op, o *opened) error {
 		c.logged(op.GroupID, f.seq, i)
 		engine.Put(&b.rows, keys.GroupOpLog{Group: op.GroupID, Seq: keys.NewSeq(f.seq)}, codec.OpLogValue{Op: o.inner})
 	}
-	b.rows.Put(keys.Generic{}.Slot().Column, numbered(opScope, c.id, uint64(i)), f.appendBinary(nil))
+	b.putFact(i)
 	c.ledger.Open(i, o.body, o.fault)
 	clear(c.due)
 	b.taken++ // its rows follow

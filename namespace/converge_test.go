@@ -73,8 +73,12 @@ func (d *delivery) orphan(bad refused) {
 	if !bytes.HasPrefix(bad.bytes[1:], d.ns[:]) {
 		return // whoever offers it does not offer it to this namespace
 	}
-	parent := sha256.Sum256(append([]byte(namespace.DomainOp), bad.bytes...))
-	s := &codec.SignedNamespaceOp{NamespaceID: d.ns, Parents: []codec.OpID{parent}, Nonce: 1, Op: codec.NamespaceOp{Root: codec.RootOp{Kind: codec.RootMerge}}}
+	domain := namespace.DomainOp
+	if bad.bytes[0] == 2 {
+		domain = "stoa.namespace.v2"
+	}
+	parent := sha256.Sum256(append([]byte(domain), bad.bytes...))
+	s := &codec.SignedNamespaceOp{Version: codec.OpVersion2, NamespaceID: d.ns, Parents: []codec.OpID{parent}, Nonce: 1, Op: codec.NamespaceOp{Root: codec.RootOp{Kind: codec.RootMerge}}}
 	require.NoError(d.t, namespace.Sign(s, who("K")))
 	b, err := s.AppendBinary(nil)
 	require.NoError(d.t, err)

@@ -40,7 +40,7 @@ func (s *Store) Create(ctx context.Context, n Create) (codec.GroupID, Proposed, 
 			return err
 		}
 		p := proposing{batch: b, done: &done}
-		op := &codec.SignedNamespaceOp{NamespaceID: ns, Nonce: 1, Op: codec.NamespaceOp{Root: root}}
+		op := &codec.SignedNamespaceOp{Version: codec.OpVersion2, NamespaceID: ns, Nonce: 1, Op: codec.NamespaceOp{Root: root}}
 		if err := p.signAndTake(op, nil, nil, &done.Answer); err != nil || !n.Alias.Valid {
 			return err
 		}

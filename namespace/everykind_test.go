@@ -29,6 +29,7 @@ func TestHistoriesHaveEveryKindOfOp(t *testing.T) {
 		f.play(t, 14)
 		return f
 	})
+	delete(lacking, codec.RootKeyDelivery.String()) // of version 1
 	const most = 400
 	for seed := 0; seed < most && len(lacking) > 0; seed++ {
 		f := histories.Example(seed).copy(t)

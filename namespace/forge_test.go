@@ -29,6 +29,7 @@ type forge struct {
 
 	refused []refused
 	reads   map[codec.OpID]reading
+	goods   map[namespace.KeyName]goodness
 }
 
 // reading is an op as it is read with its key. Opening it takes time, so that it is done
@@ -73,7 +74,7 @@ func all(names ...string) (ids []codec.Identity) {
 // newForge returns a forge of a namespace that is yet to be created.
 func newForge(t require.TestingT, n byte) *forge {
 	return &forge{t: t, byID: map[codec.OpID]*namespace.Op{}, ring: namespace.Keyring{}, random: rand.NewChaCha8([32]byte{41 + n}),
-		reads: map[codec.OpID]reading{}}
+		reads: map[codec.OpID]reading{}, goods: map[namespace.KeyName]goodness{}}
 }
 
 // forgeOf returns a forge with a namespace created by Z; n tells several namespaces apart.
@@ -83,7 +84,7 @@ func forgeOf(t require.TestingT, n byte) *forge {
 	id, err := namespace.CreationID(&r)
 	require.NoError(t, err)
 	r.GroupID, f.ns = id, id
-	s := &codec.SignedNamespaceOp{NamespaceID: id, Nonce: 1, Op: codec.NamespaceOp{Root: r}}
+	s := &codec.SignedNamespaceOp{Version: codec.OpVersion2, NamespaceID: id, Nonce: 1, Op: codec.NamespaceOp{Root: r}}
 	require.NoError(t, namespace.Sign(s, who("Z")))
 	require.NotNil(t, f.take(s))
 	return f
@@ -170,7 +171,7 @@ func (f *forge) draftBy(signer codec.Identity, parents []codec.OpID) *codec.Sign
 	}
 	parents = slices.Clone(parents)
 	slices.SortFunc(parents, compare)
-	s := &codec.SignedNamespaceOp{NamespaceID: f.ns, Parents: slices.Compact(parents), Signer: signer}
+	s := &codec.SignedNamespaceOp{Version: codec.OpVersion2, NamespaceID: f.ns, Parents: slices.Compact(parents), Signer: signer}
 	for _, op := range f.cut(parents) {
 		if op.Signer == s.Signer {
 			s.Nonce = max(s.Nonce, op.Nonce)
@@ -210,17 +211,23 @@ func (f *forge) join(inviter, member string, g codec.GroupID, role codec.GroupMe
 	return codec.RootOp{Kind: codec.RootMemberJoined, Invitation: v, Member: is(member), JoinerSignature: sig}
 }
 
-// in makes an op of g, sealed under the key that was introduced there last; where there
-// is none, under a new one for everybody.
+// in makes an op of g: clear, or sealed under the key that was introduced there last; where
+// there is none, under a new one for the members.
 func (f *forge) in(g codec.GroupID, name string, body codec.GroupOp, parents ...codec.OpID) *namespace.Op {
 	s := f.draft(name, parents)
+	if namespace.IsClear(body.Kind) {
+		return f.clear(s, g, body)
+	}
 	key, ok := f.keyAt(s.Parents, g)
 	if !ok {
-		key = f.rotate(s, g, nil, all("Z", "K", "L", "A", "B", "M"))
+		made := f.rotated(g, name, nil, f.members(s.Parents, g), s.Parents...)
+		if made == nil {
+			return nil
+		}
+		s = f.draft(name, []codec.OpID{made.ID})
+		key, _ = f.keyAt(s.Parents, g)
 	}
-	f.seal(s, g, key, f.inner(s, g, body))
-	require.NoError(f.t, namespace.Sign(s, who(name)))
-	return f.take(s)
+	return f.sealed(s, g, key, f.inner(s, g, body))
 }
 
 // op makes an op of the namespace.
@@ -228,32 +235,64 @@ func (f *forge) op(name string, body codec.GroupOp, parents ...codec.OpID) *name
 	return f.in(f.ns, name, body, parents...)
 }
 
+// clear signs s as a clear op, which introduces keys, and takes it.
+func (f *forge) clear(s *codec.SignedNamespaceOp, g codec.GroupID, body codec.GroupOp, keys ...codec.NewKey) *namespace.Op {
+	inner, err := codec.SignedGroupOp{}.Decode(f.inner(s, g, body))
+	require.NoError(f.t, err)
+	slices.SortFunc(keys, func(a, b codec.NewKey) int { return compare(a.GroupID, b.GroupID) })
+	s.Op = codec.NamespaceOp{Kind: codec.NamespaceClear, GroupID: g, Op: body, OpSignature: inner.Signature, Keys: keys}
+	require.NoError(f.t, namespace.Sign(s, f.seedOf(s.Signer)))
+	return f.take(s)
+}
+
+// rotated makes an op that introduces a key of g, which carries others, for some.
+func (f *forge) rotated(g codec.GroupID, name string, carried []heldKey, to []codec.Identity, parents ...codec.OpID) *namespace.Op {
+	s := f.draft(name, parents)
+	return f.clear(s, g, codec.GroupOp{Kind: codec.OpKeyRotated}, f.newKey(s, g, carried, to))
+}
+
+// heldKey is a key of a group with the op that introduces it.
+type heldKey struct {
+	op  codec.OpID
+	key codec.Secret
+}
+
+// newKey makes a key of g that s introduces.
+func (f *forge) newKey(s *codec.SignedNamespaceOp, g codec.GroupID, carried []heldKey, to []codec.Identity) codec.NewKey {
+	key, err := namespace.NewKey(f.random)
+	require.NoError(f.t, err)
+	earlier := map[codec.OpID]codec.Secret{}
+	for _, k := range carried {
+		earlier[k.op] = k.key
+	}
+	made, err := namespace.IntroduceKey(s, g, key, earlier, to)
+	require.NoError(f.t, err)
+	f.ring[namespace.GroupKey{GroupID: g, KeyID: made.KeyID}] = key
+	return made
+}
+
 // keyAt returns the key of g made last of those that the cut introduces.
-func (f *forge) keyAt(heads []codec.OpID, g codec.GroupID) (key codec.Secret, ok bool) {
+func (f *forge) keyAt(heads []codec.OpID, g codec.GroupID) (key heldKey, ok bool) {
 	for _, op := range f.cut(heads) {
-		for _, r := range op.Rotations {
-			if r.GroupID == g {
-				key, ok = f.ring[namespace.GroupKey{GroupID: g, KeyID: r.NewKeyID}]
+		for _, k := range op.Keys {
+			if k.GroupID == g {
+				key.op = op.ID
+				key.key, ok = f.ring[namespace.GroupKey{GroupID: g, KeyID: k.KeyID}]
 			}
 		}
 	}
 	return key, ok
 }
 
-// rotate adds to s a rotation of g, after previous if there is one, and returns the new
-// key.
-func (f *forge) rotate(s *codec.SignedNamespaceOp, g codec.GroupID, previous *codec.Secret, to []codec.Identity) codec.Secret {
-	key, err := namespace.NewKey(f.random)
-	require.NoError(f.t, err)
-	var before codec.Option[codec.Secret]
-	if previous != nil {
-		before = codec.Some(*previous)
+// members returns the members of g at a cut.
+func (f *forge) members(heads []codec.OpID, g codec.GroupID) []codec.Identity {
+	var clear []group.Op
+	for _, op := range f.cut(heads) {
+		clear = append(clear, namespace.ClearOf(op))
 	}
-	r, err := namespace.NewRotation(f.random, f.ns, g, key, before, to)
+	r, err := group.Evaluate(clear, codec.Identity{})
 	require.NoError(f.t, err)
-	s.Op.Rotations = append(s.Op.Rotations, r)
-	f.ring[namespace.GroupKey{GroupID: g, KeyID: r.NewKeyID}] = key
-	return key
+	return r.Members(g)
 }
 
 // inner returns what is sealed in s: body, signed by the signer of s.
@@ -277,17 +316,27 @@ func (f *forge) seedOf(id codec.Identity) codec.Secret {
 	panic(fmt.Sprintf("nobody is %s", id))
 }
 
-// seal makes s the op of g that seals plain under key.
-func (f *forge) seal(s *codec.SignedNamespaceOp, g codec.GroupID, key codec.Secret, plain []byte) {
-	s.Op = codec.NamespaceOp{Kind: codec.NamespaceGroup, GroupID: g, KeyID: namespace.KeyID(key), Rotations: s.Op.Rotations}
-	require.NoError(f.t, namespace.SealOp(f.random, s, key, plain))
+// sealed signs s as the op of g that seals plain under a key, and takes it.
+func (f *forge) sealed(s *codec.SignedNamespaceOp, g codec.GroupID, key heldKey, plain []byte) *namespace.Op {
+	f.seal(s, g, key, plain)
+	require.NoError(f.t, namespace.Sign(s, f.seedOf(s.Signer)))
+	return f.take(s)
 }
 
-// deliver returns the op that sends a key of g to some.
-func (f *forge) deliver(g codec.GroupID, key codec.Secret, to []codec.Identity) codec.RootOp {
-	envelopes, err := namespace.SealKeyTo(f.random, f.ns, g, key, to)
+// seal makes s the op of g that seals plain under a key.
+func (f *forge) seal(s *codec.SignedNamespaceOp, g codec.GroupID, key heldKey, plain []byte) {
+	s.Op = codec.NamespaceOp{Kind: codec.NamespaceSealed, GroupID: g, KeyOp: key.op}
+	require.NoError(f.t, namespace.SealOp(f.random, s, key.key, plain))
+}
+
+// deliver makes the op of name that sends a key of g to some.
+func (f *forge) deliver(g codec.GroupID, name string, key heldKey, to []codec.Identity, parents ...codec.OpID) *namespace.Op {
+	s := f.draft(name, parents)
+	made, err := namespace.IntroduceKey(s, g, key.key, nil, to)
 	require.NoError(f.t, err)
-	return codec.RootOp{Kind: codec.RootKeyDelivery, GroupID: g, KeyID: namespace.KeyID(key), Envelopes: envelopes}
+	s.Op.Root = codec.RootOp{Kind: codec.RootKeyDelivered, GroupID: g, KeyOp: key.op, Envelopes: made.Envelopes}
+	require.NoError(f.t, namespace.Sign(s, f.seedOf(s.Signer)))
+	return f.take(s)
 }
 
 func bytesOf(t require.TestingT, op *namespace.Op) []byte {
@@ -298,17 +347,46 @@ func bytesOf(t require.TestingT, op *namespace.Op) []byte {
 
 // read returns op as who has the keys of ring reads it.
 func (f *forge) read(op *namespace.Op, ring namespace.Keyring) reading {
-	k := namespace.GroupKey{GroupID: op.GroupID, KeyID: op.KeyID}
-	if _, ok := ring[k]; !ok {
-		return reading{op: namespace.Keyring{}.Read(op)}
+	if op.Root != nil || op.Clear != nil {
+		r := reading{op: namespace.ClearOf(op)}
+		if op.Clear != nil {
+			r.plain = namespace.InnerOf(op)
+		}
+		return r
+	}
+	name := namespace.KeyName{GroupID: op.GroupID, Op: op.KeyOp}
+	id, clear, all := f.good(name)
+	_, has := ring[namespace.GroupKey{GroupID: op.GroupID, KeyID: id}]
+	switch {
+	case !clear || has && !all:
+		r := reading{op: namespace.ClearOf(op)}
+		r.op.Fault = group.BadKey
+		return r
+	case !has:
+		return reading{op: namespace.ClearOf(op)}
 	}
 	r, known := f.reads[op.ID]
 	if !known {
-		r.op = ring.Read(op)
-		if r.op.Body != nil {
-			r.plain, _ = namespace.OpenOp(op.Signed, ring[k])
-		}
+		r.op, r.plain = namespace.ReadWith(op, f.ring[namespace.GroupKey{GroupID: op.GroupID, KeyID: id}])
 		f.reads[op.ID] = r
 	}
 	return r
+}
+
+// goodness is what the reference says of a key, with the key.
+type goodness struct {
+	id         codec.KeyID
+	clear, all bool
+}
+
+// good returns whether a key is good, by what is clear of it and in all.
+func (f *forge) good(name namespace.KeyName) (id codec.KeyID, clear, all bool) {
+	g, known := f.goods[name]
+	if !known {
+		var err error
+		g.id, g.clear, g.all, err = namespace.IsGood(f.ns, f.cut([]codec.OpID{name.Op}), f.ring, name)
+		require.NoError(f.t, err)
+		f.goods[name] = g
+	}
+	return g.id, g.clear, g.all
 }

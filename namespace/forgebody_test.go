@@ -2,6 +2,7 @@ package namespace_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/stretchr/testify/require"
@@ -52,6 +53,12 @@ func (f *forge) drawBody(t *rapid.T) codec.GroupOp {
 	case codec.OpGroupAliasSet:
 		b.Name = drawName(t)
 	case codec.OpMemberLeft, codec.OpKeyRotated:
+	case codec.OpMembersRemoved:
+		b.Members = append(b.Members, target)
+		if other := is(rapid.SampledFrom(cast[:7]).Draw(t, "another target")); other != target {
+			b.Members = append(b.Members, other)
+		}
+		slices.SortFunc(b.Members, compare)
 	case codec.OpUpgradePolicySet, codec.OpTargetApplicationSet, codec.OpUpgradeStarted, codec.OpUpgradeProgressed,
 		codec.OpUpgradeCompleted, codec.OpMigrationSet:
 		drawUpgrade(t, &b)

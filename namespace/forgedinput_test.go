@@ -30,7 +30,7 @@ func TestInvitationThatItsInviterDidNotSignAdmitsNobody(t *testing.T) {
 			var err error
 			r.JoinerSignature, err = group.SignJoin(&v, seedOf("X"))
 			require.NoError(t, err)
-			s := &codec.SignedNamespaceOp{NamespaceID: z.namespace, Parents: z.view().heads(), Nonce: 1, Op: codec.NamespaceOp{Root: r}}
+			s := &codec.SignedNamespaceOp{Version: codec.OpVersion2, NamespaceID: z.namespace, Parents: z.view().heads(), Nonce: 1, Op: codec.NamespaceOp{Root: r}}
 			require.NoError(t, Sign(s, seedOf(carrier)))
 			requireRefused(t, BadSignature, z.offer(s))
 			request, err := v.AppendBinary(nil)
@@ -53,7 +53,7 @@ func TestGroupIsCreatedInNobodyElsesName(t *testing.T) {
 		id, err := CreationID(&r)
 		require.NoError(t, err)
 		r.GroupID = id
-		s := &codec.SignedNamespaceOp{NamespaceID: z.namespace, Parents: m.view().heads(), Nonce: 1, Op: codec.NamespaceOp{Root: r}}
+		s := &codec.SignedNamespaceOp{Version: codec.OpVersion2, NamespaceID: z.namespace, Parents: m.view().heads(), Nonce: 1, Op: codec.NamespaceOp{Root: r}}
 		require.NoError(t, Sign(s, seedOf("M")))
 		if err := m.copy().offer(s); creator == "M" {
 			require.NoError(t, err)
@@ -66,7 +66,7 @@ func TestGroupIsCreatedInNobodyElsesName(t *testing.T) {
 	id, err := CreationID(&r)
 	require.NoError(t, err)
 	r.GroupID = id
-	s := &codec.SignedNamespaceOp{NamespaceID: id, Nonce: 1, Op: codec.NamespaceOp{Root: r}}
+	s := &codec.SignedNamespaceOp{Version: codec.OpVersion2, NamespaceID: id, Nonce: 1, Op: codec.NamespaceOp{Root: r}}
 	require.NoError(t, Sign(s, seedOf("M")))
 	_, err = Check(s)
 	requireRefused(t, BadForm, err)
@@ -86,12 +86,12 @@ func TestEnvelopeWithAnotherKeyThanItNamesDoesNotOpen(t *testing.T) {
 		require.NoError(t, err)
 		shared, err := ephemeral.ECDH(theirs)
 		require.NoError(t, err)
-		sealed, err := underShared(shared, ns, ns, KeyID(named), &e, func(k codec.Secret, nonce []byte) ([]byte, error) {
+		sealed, err := underShared(domainEnvelope, shared, ns, ns, KeyID(named), &e, func(k codec.Secret, nonce []byte) ([]byte, error) {
 			return sealWith(k, nonce, key), nil
 		})
 		require.NoError(t, err)
 		copy(e.Sealed[:], sealed)
-		opened, err := OpenKey(seedOf("M"), ns, ns, KeyID(named), &e)
+		opened, err := OpenKey(codec.OpVersion1, seedOf("M"), ns, ns, KeyID(named), &e)
 		if key.Equal(named) {
 			require.NoError(t, err)
 			require.True(t, opened.Equal(named))

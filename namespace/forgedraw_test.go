@@ -10,8 +10,8 @@ import (
 )
 
 // opening is how every drawn history begins: Z, with K and L as Admins and M as a
-// member, all of whom and A and B have the key, and a group below of which only Z, K
-// and A have one.
+// member, all of whom have a key, and a group below of which Z and K are members and have
+// one.
 func opening(t require.TestingT) *forge { return openingOf(t, 1) }
 
 // openingOf is opening; n tells several namespaces apart.
@@ -24,10 +24,10 @@ func openingOf(t require.TestingT, n byte) *forge {
 	r := f.creation("Z", f.ns, 0)
 	require.NotNil(t, f.root("Z", r))
 	f.sub = r.GroupID
-	s := f.draft("Z", nil)
-	f.seal(s, f.sub, f.rotate(s, f.sub, nil, all("Z", "K", "A")), f.inner(s, f.sub, added("K", codec.Admin)))
-	require.NoError(t, namespace.Sign(s, who("Z")))
-	require.NotNil(t, f.take(s))
+	require.NotNil(t, f.in(f.sub, "Z", added("K", codec.Admin)))
+	for _, g := range []codec.GroupID{f.ns, f.sub} {
+		require.NotNil(t, f.rotated(g, "Z", nil, f.members(f.heads(), g)))
+	}
 	return f
 }
 
@@ -60,7 +60,11 @@ func (f *forge) play(t *rapid.T, most int) {
 		parents := f.drawParents(t)
 		switch rapid.IntRange(0, 11).Draw(t, "what") {
 		case 0, 1:
-			f.root(signer, f.drawRoot(t, signer, g), parents...)
+			if rapid.IntRange(0, 5).Draw(t, "delivery") == 0 {
+				f.drawDelivery(t, signer, g, parents)
+			} else {
+				f.root(signer, f.drawRoot(t, signer, g), parents...)
+			}
 		case 2:
 			f.drawOdd(t, signer, g, parents)
 		case 3:
@@ -113,13 +117,8 @@ func (f *forge) drawRoot(t *rapid.T, signer string, g codec.GroupID) codec.RootO
 		id, err := group.InvitationID(&r.Invitation)
 		require.NoError(t, err)
 		return codec.RootOp{Kind: kind, GroupID: g, InvitationID: id}
-	case codec.RootKeyDelivery:
-		if key, ok := f.keyAt(f.heads(), g); ok {
-			return f.deliver(g, key, all(other))
-		}
+	case codec.RootMerge, codec.RootKeyDelivery, codec.RootKeyDelivered: // see drawDelivery
 		return codec.RootOp{Kind: codec.RootMerge}
-	case codec.RootMerge:
-		return codec.RootOp{Kind: kind}
 	default:
 		require.Fail(t, "nobody draws it", kind)
 		return codec.RootOp{}
@@ -137,11 +136,21 @@ func (f *forge) drawGroup(t *rapid.T) codec.GroupID {
 	return rapid.SampledFrom(groups).Draw(t, "created")
 }
 
-// drawRotation makes an op that carries a new key, with or without the one before, for
-// whom it pleases its signer; whatever the op itself is worth.
-func (f *forge) drawRotation(t *rapid.T, signer string, g codec.GroupID, parents []codec.OpID) {
-	s := f.draft(signer, parents)
-	var to []codec.Identity
+// drawDelivery makes an op that sends a key of g to some of whom it pleases its signer, or
+// bytes that are none.
+func (f *forge) drawDelivery(t *rapid.T, signer string, g codec.GroupID, parents []codec.OpID) {
+	held := f.keysAt(f.draft(signer, parents).Parents, g)
+	if len(held) == 0 {
+		return
+	}
+	key := rapid.SampledFrom(held).Draw(t, "key")
+	if rapid.IntRange(0, 4).Draw(t, "another key") == 0 {
+		key.key[0] ^= 1
+	}
+	f.deliver(g, signer, key, f.drawPeople(t), parents...)
+}
+
+func (f *forge) drawPeople(t *rapid.T) (to []codec.Identity) {
 	for _, name := range cast[:6] {
 		if rapid.IntRange(0, 3).Draw(t, "recipient") > 0 {
 			to = append(to, is(name))
@@ -150,18 +159,51 @@ func (f *forge) drawRotation(t *rapid.T, signer string, g codec.GroupID, parents
 	if len(to) == 0 {
 		to = all("Z")
 	}
-	old, ok := f.keyAt(s.Parents, g)
-	previous := &old
-	if !ok || rapid.IntRange(0, 3).Draw(t, "without previous") == 0 {
-		previous = nil
+	return to
+}
+
+// keysAt returns the keys of g that a cut introduces.
+func (f *forge) keysAt(heads []codec.OpID, g codec.GroupID) (found []heldKey) {
+	for _, op := range f.cut(heads) {
+		for _, k := range op.Keys {
+			if k.GroupID == g {
+				found = append(found, heldKey{op.ID, f.ring[namespace.GroupKey{GroupID: g, KeyID: k.KeyID}]})
+			}
+		}
 	}
-	key := f.rotate(s, g, previous, to)
-	if ok && rapid.Bool().Draw(t, "under the old one") {
-		key = old
+	return found
+}
+
+// drawRotation makes an op that introduces a new key, with some of those before, for whom
+// it pleases its signer, and one sealed under it; whatever the ops themselves are worth.
+func (f *forge) drawRotation(t *rapid.T, signer string, g codec.GroupID, parents []codec.OpID) {
+	s := f.draft(signer, parents)
+	to := f.members(s.Parents, g)
+	if len(to) == 0 || rapid.IntRange(0, 2).Draw(t, "for others") == 0 {
+		to = f.drawPeople(t)
 	}
-	f.seal(s, g, key, f.inner(s, g, f.drawBody(t)))
-	require.NoError(t, namespace.Sign(s, who(signer)))
-	f.take(s)
+	var carried []heldKey
+	for _, k := range f.keysAt(s.Parents, g) {
+		if rapid.IntRange(0, 3).Draw(t, "carried") > 0 {
+			if rapid.IntRange(0, 7).Draw(t, "another key") == 0 {
+				k.key[0] ^= 1
+			}
+			carried = append(carried, k)
+		}
+	}
+	body := rapid.SampledFrom([]codec.GroupOp{{Kind: codec.OpKeyRotated}, {Kind: codec.OpKeyRotated}, removed("M"), {Kind: codec.OpMemberLeft}}).Draw(t, "with it")
+	made := f.newKey(s, g, carried, to)
+	if rapid.IntRange(0, 4).Draw(t, "garbage") == 0 {
+		e := &made.Envelopes[rapid.IntRange(0, len(made.Envelopes)-1).Draw(t, "envelope")]
+		e.Sealed[rapid.IntRange(0, 47).Draw(t, "byte")] ^= 1
+	}
+	op := f.clear(s, g, body, made)
+	if op == nil || rapid.Bool().Draw(t, "nothing under it") {
+		return
+	}
+	key, _ := f.keyAt([]codec.OpID{op.ID}, g)
+	under := f.draft(rapid.SampledFrom(cast[:6]).Draw(t, "seals"), []codec.OpID{op.ID})
+	f.sealed(under, g, key, f.inner(under, g, f.drawBody(t)))
 }
 
 // drawOdd makes what is no honest op: forgeries, replays, equivocations, inner ops that
@@ -172,8 +214,7 @@ func (f *forge) drawOdd(t *rapid.T, signer string, g codec.GroupID, parents []co
 	if !ok {
 		return
 	}
-	plain := f.inner(s, f.ns, f.drawBody(t))
-	kind := rapid.IntRange(0, 11).Draw(t, "odd")
+	kind := rapid.IntRange(0, 12).Draw(t, "odd")
 	switch kind {
 	case 0:
 		s.Nonce--
@@ -181,6 +222,9 @@ func (f *forge) drawOdd(t *rapid.T, signer string, g codec.GroupID, parents []co
 		s.Nonce += uint64(rapid.IntRange(1, 9).Draw(t, "gap"))
 	case 2:
 		s.Nonce = ^uint64(0)
+	}
+	plain := f.inner(s, f.ns, f.drawBody(t)) // often of what is not to be sealed
+	switch kind {
 	case 3: // sealed for another group
 		plain = f.inner(s, f.sub, f.drawBody(t))
 	case 4:
@@ -189,20 +233,23 @@ func (f *forge) drawOdd(t *rapid.T, signer string, g codec.GroupID, parents []co
 		plain[len(plain)-1] ^= 1
 	case 6: // what another has signed, in one's own op
 		if other := f.drawOp(t); other.Root == nil {
-			if b, err := namespace.OpenOp(other.Signed, f.ring[namespace.GroupKey{GroupID: other.GroupID, KeyID: other.KeyID}]); err == nil {
+			if b := f.read(other, f.ring).plain; b != nil {
 				plain = b
 			}
 		}
 	case 7: // a key that nobody has
-		key[0] ^= 1
-	case 10: // a new key that is not new
-		r, err := namespace.NewRotation(f.random, f.ns, f.ns, key, codec.Option[codec.Secret]{}, all("Z"))
-		require.NoError(t, err)
-		s.Op.Rotations = append(s.Op.Rotations, r)
-	case 11: // after one that nobody has
-		never := key
-		never[0] ^= 1
-		f.rotate(s, f.ns, &never, all("Z"))
+		key.key[0] ^= 1
+	case 10: // a key that no ancestor has introduced
+		key.op = f.drawOp(t).ID
+	case 11: // that carries one which nobody has introduced
+		f.clear(s, f.ns, codec.GroupOp{Kind: codec.OpKeyRotated}, f.newKey(s, f.ns, []heldKey{{codec.OpID{1}, key.key}}, all("Z")))
+		return
+	case 12: // of the version before
+		s.Version = codec.OpVersion1
+		s.Op.Root = codec.RootOp{Kind: codec.RootMerge}
+		require.NoError(t, namespace.Sign(s, who(signer)))
+		f.take(s)
+		return
 	}
 	f.seal(s, f.ns, key, plain)
 	if kind == 8 {

@@ -199,7 +199,7 @@ func (w *witness) wantSecrets(want map[string]string, ring namespace.Keyring) {
 	for id, op := range w.has {
 		form := codec.StoredNamespaceOp{Kind: codec.StoredSigned, Signed: *op.Signed}
 		if w.lost(id) {
-			form = codec.StoredNamespaceOp{Kind: codec.StoredOpaque, Opaque: op.Skeleton()}
+			form = op.Skeleton()
 		}
 		stored, err := form.AppendBinary(nil)
 		require.NoError(w.t, err)

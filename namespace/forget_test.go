@@ -22,7 +22,7 @@ func (w *witness) lost(id codec.OpID) bool {
 	}
 	v, err := engine.Get(w.db, keys.NamespaceGovOp{Namespace: w.ns, Delta: id})
 	require.NoError(w.t, err)
-	return codec.StoredOpKind(v.SkeletonBytes[0]) == codec.StoredOpaque
+	return codec.StoredOpKind(v.SkeletonBytes[0]) == codec.StoredForgotten
 }
 
 // heldKeys returns the keys that a node which forgets has: some of those that it could
@@ -42,7 +42,8 @@ func (w *witness) heldKeys(could namespace.Keyring) namespace.Keyring {
 func (w *witness) read(op *namespace.Op, ring namespace.Keyring) reading {
 	if w.lost(op.ID) {
 		require.Nil(w.t, op.Root, "what is clear is never forgotten")
-		return reading{op: group.Op{ID: op.ID, Parents: op.Parents, Signer: op.Signer, Nonce: op.Nonce, Group: op.GroupID}}
+		require.Nil(w.t, op.Clear, "what is clear is never forgotten")
+		return reading{op: namespace.ClearOf(op)}
 	}
 	r := w.forge.read(op, ring)
 	if w.forgets && op.Root == nil {

@@ -28,7 +28,14 @@ type goldenOp struct {
 	Root    json.RawMessage `json:"root"`
 	Group   codec.GroupID   `json:"group"`
 	Body    json.RawMessage `json:"body"`
+	KeyOp   *codec.OpID     `json:"key_op"`
+	Keys    []goldenKey     `json:"keys"`
 	Verdict string          `json:"verdict"`
+}
+
+type goldenKey struct {
+	Group   codec.GroupID `json:"group"`
+	Carries []codec.OpID  `json:"carries"`
 }
 
 func readGolden(t require.TestingT, file string) *golden {

@@ -1,6 +1,7 @@
 package namespace_test
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"testing"
@@ -29,8 +30,12 @@ func (s *stage) wantRows(t *testing.T) map[string]string {
 		}
 		want[string(key)] = string(value)
 	}
-	for _, op := range s.sent { // which are of the namespace
-		s.addSent(t, want, op)
+	for _, sent := range s.sent {
+		for _, op := range sent {
+			if op.Root == nil {
+				s.addSent(t, want, op)
+			}
+		}
 	}
 	return want
 }
@@ -63,16 +68,14 @@ func (s *stage) wantValue(t *testing.T, key, value []byte) []byte {
 	case 0x31:
 		v, err := codec.GroupOpHeadValue{}.Decode(value)
 		require.NoError(t, err)
-		sent := codec.GroupID(key[1:]) == s.whole
-		if sent {
-			v.Sequence += uint64(len(s.sent))
-		}
+		sent := s.sentIn(here(s, codec.GroupID(key[1:])))
+		v.Sequence += uint64(len(sent))
 		v.DagHeads = s.headsHere(v.DagHeads, sent)
 		return encoded(t, v)
 	case 0x39:
 		v, err := codec.NamespaceGovHeadValue{}.Decode(value)
 		require.NoError(t, err)
-		v.DagHeads = s.headsHere(v.DagHeads, true)
+		v.DagHeads = s.headsHere(v.DagHeads, slices.Concat(slices.Collect(maps.Values(s.sent))...))
 		return encoded(t, v)
 	default:
 		return value
@@ -91,19 +94,32 @@ func (s *stage) nonce(t *testing.T, signer codec.Identity, nonce uint64) uint64 
 	return 0
 }
 
-// addSent adds what an op that sends keys adds to the nonces and heads of the namespace.
+// sentIn returns the ops of a group that the case has not.
+func (s *stage) sentIn(g codec.GroupID) (found []*namespace.Op) {
+	for _, sent := range s.sent {
+		for _, op := range sent {
+			if op.Root == nil && op.GroupID == g {
+				found = append(found, op)
+			}
+		}
+	}
+	return found
+}
+
+// addSent adds what an op that the case has not adds to the nonces and heads of its group.
 func (s *stage) addSent(t *testing.T, want map[string]string, op *namespace.Op) {
-	key := encoded(t, keys.GroupLocalGovNonce{Group: s.ns, Signer: op.Signer})
+	key := encoded(t, keys.GroupLocalGovNonce{Group: op.GroupID, Signer: op.Signer})
 	last, _ := codec.Nonce(0).Decode([]byte(want[string(key)]))
 	want[string(key)] = string(encoded(t, codec.Nonce(max(uint64(last), op.Nonce))))
-	if key := encoded(t, keys.GroupOpHead{Group: s.ns}); want[string(key)] == "" {
-		want[string(key)] = string(encoded(t, codec.GroupOpHeadValue{Sequence: uint64(len(s.sent)), DagHeads: s.headsHere(nil, true)}))
+	if key := encoded(t, keys.GroupOpHead{Group: op.GroupID}); want[string(key)] == "" {
+		sent := s.sentIn(op.GroupID)
+		want[string(key)] = string(encoded(t, codec.GroupOpHeadValue{Sequence: uint64(len(sent)), DagHeads: s.headsHere(nil, sent)}))
 	}
 }
 
 // headsHere returns the heads of the case as they are here: where one is refused those
-// before it, and where all ops of the namespace are looked at those that send keys too.
-func (s *stage) headsHere(heads []codec.OpID, sent bool) (ids []codec.OpID) {
+// before it, and those that the case has not.
+func (s *stage) headsHere(heads []codec.OpID, sent []*namespace.Op) (ids []codec.OpID) {
 	all := map[codec.OpID]*namespace.Op{}
 	var add func(id codec.OpID)
 	add = func(id codec.OpID) {
@@ -122,10 +138,8 @@ func (s *stage) headsHere(heads []codec.OpID, sent bool) (ids []codec.OpID) {
 	for _, id := range heads {
 		add(id)
 	}
-	if sent {
-		for _, op := range s.sent {
-			all[op.ID] = op
-		}
+	for _, op := range sent {
+		all[op.ID] = op
 	}
 	below := map[codec.OpID]bool{}
 	for _, op := range all {
@@ -151,10 +165,18 @@ func (s *stage) wantConfig(t *testing.T) map[codec.ContextID]codec.ContextConfig
 	return want
 }
 
-// wantEquivocations returns those that the case has: of whom, under which nonce, how many,
-// without what is refused.
+// wantEquivocations returns of whom, under which nonce, there are how many ops. Where
+// nothing stands between the ops of the case after the first, they are those that it has.
 func (s *stage) wantEquivocations(t *testing.T) map[equivocation]int {
 	want := map[equivocation]int{}
+	for _, op := range s.forge.ops {
+		want[equivocation{op.Signer, op.Nonce}]++
+	}
+	maps.DeleteFunc(want, func(_ equivocation, n int) bool { return n < 2 })
+	if len(s.sent) > 1 {
+		return want
+	}
+	said := map[equivocation]int{}
 	for signer, nonces := range s.file.Equivocations {
 		for text, n := range nonces {
 			nonce, err := strconv.ParseUint(text, 10, 64)
@@ -164,9 +186,10 @@ func (s *stage) wantEquivocations(t *testing.T) map[equivocation]int {
 					n--
 				}
 			}
-			want[equivocation{here(s, signer), s.nonce(t, signer, nonce)}] = n
+			said[equivocation{here(s, signer), s.nonce(t, signer, nonce)}] = n
 		}
 	}
+	require.Equal(t, said, want)
 	return want
 }
 

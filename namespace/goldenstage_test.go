@@ -15,9 +15,9 @@ import (
 
 // stage is a golden case as a namespace that people could have made: everybody has a key
 // of Ed25519, groups and ops have the ids of their content, invitations and placements are
-// signed, and what is of a group is sealed. Between the op that creates the namespace and
-// those after it the creator sends a key to everybody who is named, since a stranger is
-// refused; and so after the creation of a group whose key is delivered.
+// signed, and what is not clear is sealed. Between the op that creates the namespace and
+// those after it the creator names everybody, since a stranger is refused, in ops that admit
+// nobody; and whoever creates a group gives it a key, and sends it to the reader.
 type stage struct {
 	*forge
 	file    *golden
@@ -27,8 +27,8 @@ type stage struct {
 	ids     map[[32]byte][32]byte // of people, groups, contexts and invitations: those of the case → those here
 	ops     map[codec.OpID]*namespace.Op
 	salts   map[codec.GroupID]codec.Hash
-	heights map[codec.OpID]int           // in the case
-	sent    map[codec.OpID]*namespace.Op // what stands between an op of the case and those after it
+	heights map[codec.OpID]int             // in the case
+	sent    map[codec.OpID][]*namespace.Op // what stands between an op of the case and those after it
 }
 
 // keyOf is the key of someone of a case, or of a context.
@@ -36,11 +36,10 @@ func keyOf[T ~[32]byte](id T) codec.Secret {
 	return sha256.Sum256(append([]byte("golden "), id[:]...))
 }
 
-// newStage makes the ops of a case, with other ids for each n. The reader is sent all keys
-// that are.
+// newStage makes the ops of a case, with other ids for each n. The reader is sent all keys.
 func newStage(t require.TestingT, file *golden, n byte) *stage {
 	s := &stage{forge: newForge(t, n), drawn: int(n), file: file, creator: file.Ops[0].Signer, whole: file.Ops[0].root(t).GroupID, ids: map[[32]byte][32]byte{},
-		ops: map[codec.OpID]*namespace.Op{}, salts: map[codec.GroupID]codec.Hash{}, heights: map[codec.OpID]int{}, sent: map[codec.OpID]*namespace.Op{}}
+		ops: map[codec.OpID]*namespace.Op{}, salts: map[codec.GroupID]codec.Hash{}, heights: map[codec.OpID]int{}, sent: map[codec.OpID][]*namespace.Op{}}
 	s.guests = map[codec.Identity]codec.Secret{}
 	for i := range file.Ops {
 		s.name(&file.Ops[i])
@@ -53,10 +52,6 @@ func newStage(t require.TestingT, file *golden, n byte) *stage {
 
 // reader is who reads the ops of a stage: none of those who act.
 const reader = "N"
-
-func (s *stage) everybody() []codec.Identity {
-	return append(slices.Collect(maps.Keys(s.guests)), is(reader))
-}
 
 func here[T ~[32]byte](s *stage, id T) T {
 	if mapped, ok := s.ids[[32]byte(id)]; ok {
@@ -80,8 +75,10 @@ func (s *stage) name(o *goldenOp) {
 	s.person(o.Signer)
 	if o.Root == nil {
 		b := o.body(s.t)
-		if !b.Member.IsZero() {
-			s.person(b.Member)
+		for _, id := range append(b.Members, b.Member) {
+			if !id.IsZero() {
+				s.person(id)
+			}
 		}
 		if b.Kind == codec.OpContextPlaced {
 			s.ids[b.ContextID] = group.IdentityOf(keyOf(b.ContextID))
@@ -147,8 +144,8 @@ func (s *stage) stage(o *goldenOp) {
 	for _, p := range o.Parents {
 		s.heights[o.ID] = max(s.heights[o.ID], 1+s.heights[p])
 		parent := s.ops[p]
-		if sent := s.sent[p]; sent != nil {
-			parent = sent
+		if sent := s.sent[p]; len(sent) > 0 {
+			parent = sent[len(sent)-1]
 		}
 		require.NotNil(s.t, parent, "it stands on an op that is refused")
 		parents = append(parents, parent.ID)
@@ -159,15 +156,17 @@ func (s *stage) stage(o *goldenOp) {
 		d.NamespaceID, d.Parents, d.Nonce = s.ns, nil, 1
 	}
 	if o.Root != nil {
-		d.Op.Root = s.rootOp(o.root(s.t), d.Parents)
+		d.Op.Root = s.rootOp(o.root(s.t), d)
 		for first := true; first || !s.fits(o, d); first = false {
 			b, err := d.AppendBinary(nil)
 			require.NoError(s.t, err)
 			s.drawn++
-			d.Signature = signOtherwise(s.t, seed, s.drawn, append([]byte(namespace.DomainOp), group.Unsigned(b)...))
+			d.Signature = signOtherwise(s.t, seed, s.drawn, append([]byte("stoa.namespace.v2"), group.Unsigned(b)...))
 		}
+	} else if body := s.groupOp(here(s, o.Group), o.body(s.t)); namespace.IsClear(body.Kind) {
+		s.clearFitting(o, d, body)
 	} else {
-		s.sealFitting(o, d, s.groupOp(here(s, o.Group), o.body(s.t)))
+		s.sealFitting(o, d, body)
 	}
 	if op := s.take(d); op != nil {
 		s.ops[o.ID] = op
@@ -178,8 +177,11 @@ func (s *stage) stage(o *goldenOp) {
 func (s *stage) sealFitting(o *goldenOp, d *codec.SignedNamespaceOp, body codec.GroupOp) {
 	g := here(s, o.Group)
 	key, ok := s.keyAt(d.Parents, g)
+	if o.KeyOp != nil {
+		key, ok = s.keyAt([]codec.OpID{s.ops[*o.KeyOp].ID}, g)
+	}
 	if !ok {
-		key = s.rotate(d, g, nil, s.everybody())
+		key.op = s.forge.ops[0].ID // which is refused
 	}
 	for plain := s.inner(d, g, body); ; {
 		s.seal(d, g, key, plain)
@@ -188,6 +190,42 @@ func (s *stage) sealFitting(o *goldenOp, d *codec.SignedNamespaceOp, body codec.
 			return
 		}
 	}
+}
+
+// clearFitting makes a clear op with the keys that it introduces. Where ids decide, the
+// keys make them others, or a signature.
+func (s *stage) clearFitting(o *goldenOp, d *codec.SignedNamespaceOp, body codec.GroupOp) {
+	g := here(s, o.Group)
+	var keys []codec.NewKey
+	for _, k := range o.Keys {
+		var carried []heldKey
+		for _, id := range k.Carries {
+			key, ok := s.keyAt([]codec.OpID{s.ops[id].ID}, here(s, k.Group))
+			require.True(s.t, ok)
+			carried = append(carried, key)
+		}
+		keys = append(keys, s.newKey(d, here(s, k.Group), carried, s.membersWith(d, g, body, here(s, k.Group))))
+	}
+	inner, err := codec.SignedGroupOp{}.Decode(s.inner(d, g, body))
+	require.NoError(s.t, err)
+	d.Op = codec.NamespaceOp{Kind: codec.NamespaceClear, GroupID: g, Op: body, OpSignature: inner.Signature, Keys: keys}
+	for first := true; first || !s.fits(o, d); first = false {
+		b, err := d.AppendBinary(nil)
+		require.NoError(s.t, err)
+		s.drawn++
+		d.Signature = signOtherwise(s.t, keyOf(o.Signer), s.drawn, append([]byte("stoa.namespace.v2"), group.Unsigned(b)...))
+	}
+}
+
+// membersWith returns the members of a group with what an op does that d is to be.
+func (s *stage) membersWith(d *codec.SignedNamespaceOp, in codec.GroupID, body codec.GroupOp, g codec.GroupID) []codec.Identity {
+	clear := []group.Op{{Parents: d.Parents, Signer: d.Signer, Nonce: d.Nonce, Group: in, Body: &body}}
+	for _, op := range s.cut(d.Parents) {
+		clear = append(clear, namespace.ClearOf(op))
+	}
+	r, err := group.Evaluate(clear, codec.Identity{})
+	require.NoError(s.t, err)
+	return r.Members(g)
 }
 
 // fits reports whether an op is, where ids decide, before and after those ops of its
@@ -203,7 +241,7 @@ func (s *stage) fits(o *goldenOp, d *codec.SignedNamespaceOp) bool {
 	return true
 }
 
-func (s *stage) rootOp(r codec.RootOp, parents []codec.OpID) codec.RootOp {
+func (s *stage) rootOp(r codec.RootOp, d *codec.SignedNamespaceOp) codec.RootOp {
 	switch r.Kind {
 	case codec.RootNamespaceCreated, codec.RootGroupCreated:
 		return s.created(r)
@@ -213,11 +251,13 @@ func (s *stage) rootOp(r codec.RootOp, parents []codec.OpID) codec.RootOp {
 		var err error
 		r.JoinerSignature, err = group.SignJoin(&r.Invitation, keyOf(member))
 		require.NoError(s.t, err)
-	case codec.RootKeyDelivery:
+	case codec.RootKeyDelivery, codec.RootKeyDelivered:
 		g := here(s, r.GroupID)
-		key, ok := s.keyAt(parents, g)
+		key, ok := s.keyAt(d.Parents, g)
 		require.True(s.t, ok)
-		return s.deliver(g, key, s.everybody())
+		made, err := namespace.IntroduceKey(d, g, key.key, nil, all(reader))
+		require.NoError(s.t, err)
+		return codec.RootOp{Kind: codec.RootKeyDelivered, GroupID: g, KeyOp: key.op, Envelopes: made.Envelopes}
 	}
 	r.GroupID, r.ParentID, r.InvitationID = here(s, r.GroupID), here(s, r.ParentID), here(s, r.InvitationID)
 	return r
@@ -225,6 +265,10 @@ func (s *stage) rootOp(r codec.RootOp, parents []codec.OpID) codec.RootOp {
 
 func (s *stage) groupOp(g codec.GroupID, b codec.GroupOp) codec.GroupOp {
 	b.Member, b.Identity = here(s, b.Member), here(s, b.Identity)
+	for i, id := range b.Members {
+		b.Members[i] = here(s, id)
+	}
+	slices.SortFunc(b.Members, compare)
 	if b.Kind == codec.OpContextPlaced {
 		b.Placement = group.SignPlacement(s.ns, g, b.Number, keyOf(b.ContextID))
 	}
@@ -232,31 +276,63 @@ func (s *stage) groupOp(g codec.GroupID, b codec.GroupOp) codec.GroupOp {
 	return b
 }
 
-// sendKeys has the creator of the namespace send everybody the key of a group that an op
-// has created: of the namespace, and of those whose key the case delivers.
+// sendKeys has who has created a group give it a key, and send that to the reader; of the
+// namespace, everybody is named too.
 func (s *stage) sendKeys(o *goldenOp, op *namespace.Op) {
-	if op.Root == nil || op.Root.Kind != codec.RootNamespaceCreated && op.Root.Kind != codec.RootGroupCreated {
+	creates := op.Root != nil && (op.Root.Kind == codec.RootNamespaceCreated || op.Root.Kind == codec.RootGroupCreated)
+	for _, k := range op.Keys {
+		s.send(o, op, k.GroupID)
+	}
+	if !creates {
 		return
 	}
-	g := op.Root.GroupID
-	delivered := slices.ContainsFunc(s.file.Ops, func(o goldenOp) bool {
-		if o.Root == nil {
-			return false
+	if op.Root.GroupID == s.ns {
+		for _, id := range slices.SortedFunc(maps.Keys(s.guests), compare) {
+			if id == op.Signer {
+				continue
+			}
+			v := codec.Invitation{NamespaceID: s.ns, GroupID: s.ns, Inviter: id}
+			require.NoError(s.t, group.SignInvitation(&v, s.guests[id]))
+			sig, err := group.SignJoin(&v, s.guests[id])
+			require.NoError(s.t, err)
+			d := s.after(o, op)
+			d.Op.Root = codec.RootOp{Kind: codec.RootMemberJoined, Invitation: v, Member: id, JoinerSignature: sig}
+			s.follow(o, op, d)
 		}
-		r := o.root(s.t)
-		return r.Kind == codec.RootKeyDelivery && here(s, r.GroupID) == g
-	})
-	if _, has := s.keyAt([]codec.OpID{op.ID}, g); has || g != s.ns && !delivered {
+	}
+	d := s.after(o, op)
+	if _, has := s.keyAt(d.Parents, op.Root.GroupID); has {
 		return
 	}
-	d := s.draftBy(here(s, s.creator), []codec.OpID{op.ID})
-	made := s.rotate(d, g, nil, s.everybody())
-	key, ok := s.keyAt(d.Parents, s.ns)
-	if !ok {
-		key = made
+	d.Op = codec.NamespaceOp{Kind: codec.NamespaceClear, GroupID: op.Root.GroupID, Op: codec.GroupOp{Kind: codec.OpKeyRotated}}
+	inner, err := codec.SignedGroupOp{}.Decode(s.inner(d, op.Root.GroupID, d.Op.Op))
+	require.NoError(s.t, err)
+	d.Op.OpSignature, d.Op.Keys = inner.Signature, []codec.NewKey{s.newKey(d, op.Root.GroupID, nil, []codec.Identity{op.Signer})}
+	s.follow(o, op, d)
+	s.send(o, op, op.Root.GroupID)
+}
+
+// send sends the last key of a group to the reader.
+func (s *stage) send(o *goldenOp, op *namespace.Op, g codec.GroupID) {
+	d := s.after(o, op)
+	key, _ := s.keyAt(d.Parents, g)
+	made, err := namespace.IntroduceKey(d, g, key.key, nil, all(reader))
+	require.NoError(s.t, err)
+	d.Op.Root = codec.RootOp{Kind: codec.RootKeyDelivered, GroupID: g, KeyOp: key.op, Envelopes: made.Envelopes}
+	s.follow(o, op, d)
+}
+
+// after returns the next op of the signer of op that stands between op and those after it.
+func (s *stage) after(o *goldenOp, op *namespace.Op) *codec.SignedNamespaceOp {
+	if sent := s.sent[o.ID]; len(sent) > 0 {
+		op = sent[len(sent)-1]
 	}
-	s.seal(d, s.ns, key, s.inner(d, s.ns, codec.GroupOp{Kind: codec.OpKeyRotated}))
-	require.NoError(s.t, namespace.Sign(d, keyOf(s.creator)))
-	s.sent[o.ID] = s.take(d)
-	require.NotNil(s.t, s.sent[o.ID])
+	return s.draftBy(op.Signer, []codec.OpID{op.ID})
+}
+
+func (s *stage) follow(o *goldenOp, op *namespace.Op, d *codec.SignedNamespaceOp) {
+	require.NoError(s.t, namespace.Sign(d, s.seedOf(op.Signer)))
+	made := s.take(d)
+	require.NotNil(s.t, made)
+	s.sent[o.ID] = append(s.sent[o.ID], made)
 }

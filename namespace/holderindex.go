@@ -47,6 +47,9 @@ func (h *holders) take(i int, op *Op) {
 		}
 		h.introduce(i, r.Recipients...)
 	}
+	if b := op.Clear; b != nil && names(b) {
+		h.introduce(i, b.Member)
+	}
 	if op.Root == nil {
 		return
 	}

@@ -54,8 +54,7 @@ func (s *Store) Invite(ctx context.Context, i Invite) ([]byte, error) {
 		if i.GroupID != ns { // whether a future member is one of the namespace is not known yet
 			return nil
 		}
-		here := p.c.here()
-		op := &codec.SignedNamespaceOp{Parents: p.c.ledger.Heads(), Signer: p.c.self(), Nonce: here.cut.LastNonce(p.c.self()) + 1}
+		op := &codec.SignedNamespaceOp{Parents: p.c.ledger.Heads(), Signer: p.c.self(), Nonce: p.c.everything().LastNonce(p.c.self()) + 1}
 		r := codec.RootOp{Kind: codec.RootMemberJoined, Invitation: v, Member: member}
 		return p.try(op, group.Op{Root: &r}, func() {})
 	})

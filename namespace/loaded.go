@@ -3,6 +3,7 @@ package namespace
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -16,36 +17,42 @@ import (
 // loaded is a namespace in memory: the causal order of its ops and what they amount to,
 // who holds which key, and what waits. What is sealed, and signatures, stay on disk.
 type loaded struct {
-	id      codec.GroupID
-	queue   *writeQueue
-	report  func(col column.Column, key []byte, err error) error // of damage; nil: it is an error
-	ledger  *group.Ledger
-	ops     []visible
-	facts   []fact
-	holders holders
-	pending pending
-	refused refusals // lately
+	id        codec.GroupID
+	queue     *writeQueue
+	renumbers bool                                                 // what is stored of ops beside themselves does not count
+	report    func(col column.Column, key []byte, err error) error // of damage; nil: it is an error
+	ledger    *group.Ledger
+	ops       []visible
+	facts     []fact
+	holders   holders
+	due       map[rotationAt]bool // memo of counts; until another op is opened
+	handouts  handouts
+	past      past // of the handout that was judged last
+	pending   pending
+	refused   refusals // lately
 
 	identity codec.Option[codec.NamespaceIdentityValue]
 	ringMu   sync.RWMutex // guards writing to ring; whoever serves reads without
 	ring     Keyring
+	good     map[KeyName]codec.Secret  // those of ring by name that are good; guarded as ring is
 	locked   map[GroupKey][]int        // ops that wait for a key
 	openable []int                     // ops whose key has come
 	logs     map[codec.GroupID][]int32 // the readable ops of a group, by number
-	due      map[rotationAt]bool       // memo of counts; until another op is opened
-}
-
-// visible is what everyone sees of an op, besides what the ledger knows.
-type visible struct {
-	keyID     codec.KeyID
-	rotations []codec.RotationSkeleton
-	whole     bool // the payload is here
 }
 
 // rotationAt is the rotation of a group by an op.
 type rotationAt struct {
 	op codec.OpID
 	g  codec.GroupID
+}
+
+// visible is what everyone sees of an op, besides what the ledger knows.
+type visible struct {
+	version   codec.OpVersion
+	keyID     codec.KeyID // under which it is sealed
+	rotations []codec.RotationSkeleton
+	keys      []KeySkeleton
+	whole     bool // the payload is here
 }
 
 // self returns the identity of this node; zero: it has none.
@@ -70,7 +77,7 @@ func (s *Store) load(ns codec.GroupID) (*loaded, error) {
 			c.openable, c.pending.ready = nil, nil
 		}
 		return c, err
-	case made < Rules:
+	case made < rules1:
 		if c, err := s.refold(ns, made); !errors.Is(err, engine.ErrReadOnly) {
 			return c, err
 		}
@@ -79,31 +86,42 @@ func (s *Store) load(ns codec.GroupID) (*loaded, error) {
 	return c, err
 }
 
+func newLoaded(ns codec.GroupID) *loaded {
+	return &loaded{id: ns, ring: Keyring{}, good: map[KeyName]codec.Secret{}, locked: map[GroupKey][]int{}, logs: map[codec.GroupID][]int32{},
+		holders: newHolders(), due: map[rotationAt]bool{}, handouts: newHandouts()}
+}
+
 // fold reads a namespace, and tells of damage, if anybody is to be told. The rows are
 // those that follow from its ops, and some that do not.
 func fold(r engine.Reader, ns codec.GroupID, report func(column.Column, []byte, error) error) (*loaded, []group.RowChange, error) {
-	c := &loaded{id: ns, report: report, ring: Keyring{}, locked: map[GroupKey][]int{}, logs: map[codec.GroupID][]int32{}, due: map[rotationAt]bool{},
-		holders: newHolders()}
+	c := newLoaded(ns)
+	c.report = report
+	rows, err := c.fold(r)
+	return c, rows, err
+}
+
+func (c *loaded) fold(r engine.Reader) ([]group.RowChange, error) {
+	ns := c.id
 	identity, err := engine.Get(r, keys.NamespaceIdentity{Namespace: ns})
 	switch {
 	case err == nil:
 		c.identity = codec.Some(identity)
 	case !errors.Is(err, engine.ErrNotFound):
-		return nil, nil, err
+		return nil, err
 	}
 	c.ledger = group.NewLedger(ns, c.self())
 	if err := c.loadOps(r); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	c.ledger.Settle()
 	rows, _, err := c.ledger.Rows()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := c.loadKeys(r); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return c, rows, c.loadPending(r)
+	return rows, c.loadPending(r)
 }
 
 // loadOps adds all ops to the ledger, in the order in which they were taken.
@@ -120,6 +138,9 @@ func (c *loaded) loadOps(r engine.Reader) error {
 		f, err := parseFact(key, value)
 		if err != nil {
 			return c.beside(column.Generic, key, err)
+		}
+		if c.renumbers {
+			f = fact{id: f.id}
 		}
 		facts = append(facts, f)
 		return nil
@@ -171,7 +192,7 @@ func (c *loaded) loadPage(r engine.Reader, facts []fact) error {
 			continue
 		}
 		parsed[i] = op
-		if f.seq > 0 {
+		if f.seq > 0 && op.Clear == nil {
 			k, err := keys.GroupOpLog{Group: op.GroupID, Seq: keys.NewSeq(f.seq)}.AppendBinary(nil)
 			if err != nil {
 				return err
@@ -187,7 +208,11 @@ func (c *loaded) loadPage(r engine.Reader, facts []fact) error {
 			continue
 		}
 		var body *codec.GroupOp
-		if f.seq > 0 {
+		if parsed[i].Clear != nil {
+			if body = parsed[i].Clear; c.renumbers {
+				f.seq = c.nextSeq(parsed[i].GroupID)
+			}
+		} else if f.seq > 0 {
 			inner, err := decodeLog(&bodies[0])
 			if err == nil {
 				body = &inner.Op
@@ -259,21 +284,46 @@ func (c *loaded) isStray(op *Op) bool {
 
 // add takes an op into memory.
 func (c *loaded) add(op *Op, f fact, body *codec.GroupOp, whole bool) (int, error) {
-	read := &group.Op{ID: op.ID, Parents: op.Parents, Signer: op.Signer, Nonce: op.Nonce, Root: op.Root, Group: op.GroupID,
-		Body: body, Fault: f.fault}
-	i, err := c.ledger.Add(read)
+	i, err := c.ledger.Add(op.asRead(body, f.fault))
 	if err != nil {
 		return i, err
 	}
+	judged := len(f.keys) == op.handsOut()
+	if !judged {
+		f.keys = make([]keyState, op.handsOut())
+	}
+	k := c.keyOf(op)
 	c.facts = append(c.facts, f)
-	c.ops = append(c.ops, visible{op.KeyID, op.Rotations, whole})
+	c.ops = append(c.ops, visible{op.Version, k.KeyID, op.Rotations, op.Keys, whole})
 	c.holders.take(i, op)
+	c.handouts.take(i, op, judged)
 	c.logged(op.GroupID, f.seq, i)
-	if op.Root == nil && body == nil && f.fault == 0 && whole {
-		k := GroupKey{op.GroupID, op.KeyID}
+	if op.sealed() && body == nil && f.fault == 0 && whole {
 		c.locked[k] = append(c.locked[k], i)
 	}
 	return i, nil
+}
+
+// asRead returns op as the ledger takes it: what it seals, or why it is void for good.
+func (op *Op) asRead(body *codec.GroupOp, fault group.Reason) *group.Op {
+	read := &group.Op{ID: op.ID, Parents: op.Parents, Signer: op.Signer, Nonce: op.Nonce, Root: op.Root, Group: op.GroupID,
+		Body: body, Fault: fault, KeyOp: op.KeyOp}
+	if op.Clear != nil && fault == 0 {
+		read.Body = op.Clear
+	}
+	for _, k := range op.Keys {
+		read.Keys = append(read.Keys, group.Key{Group: k.GroupID, Carries: k.Carried})
+	}
+	return read
+}
+
+// keyOf returns the key under which a sealed op is.
+func (c *loaded) keyOf(op *Op) GroupKey {
+	k := GroupKey{op.GroupID, op.KeyID}
+	if _, own := c.introduces(KeyName{op.GroupID, op.KeyOp}); own != nil {
+		k.KeyID = own.KeyID
+	}
+	return k
 }
 
 // logged notes that op i, which is not the first, has that number in the log of g; 0: none.
@@ -293,7 +343,8 @@ func (c *loaded) nextSeq(g codec.GroupID) uint64 { return uint64(len(c.logs[g]))
 
 // loadKeys reads the keys of all groups that this node has.
 func (c *loaded) loadKeys(r engine.Reader) error {
-	for g := range c.holders.groups {
+	groups := slices.Collect(maps.Keys(c.holders.groups))
+	for _, g := range slices.AppendSeq(groups, maps.Keys(c.handouts.introduced)) {
 		for e, err := range engine.Scan(r, keys.KeysOf(g)) {
 			if err != nil {
 				return err
@@ -308,5 +359,12 @@ func (c *loaded) loadKeys(r engine.Reader) error {
 		}
 	}
 	slices.Sort(c.openable)
+	for g, ops := range c.handouts.introduced {
+		for _, i := range ops {
+			if key, has := c.ring[GroupKey{g, c.keysOf(i, g).KeyID}]; has && *c.state(i, g) == keyGood {
+				c.good[KeyName{g, c.ledger.Op(i).ID}] = key
+			}
+		}
+	}
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // Lock makes of namespaces what a node has of them that holds their ops and none of their
-// keys: no op can be read, logs are empty, and of groups there is what follows from ops
-// that are clear. It is for a store to which ops were copied without keys, and which no
+// keys: nothing that is sealed can be read, and of logs and groups there is what follows
+// from ops that are clear. It is for a store to which ops were copied without keys, and which no
 // [Store] has. Ops that cannot be taken in, since others before them are missing, are passed
 // to lost and deleted: they come again from who has them all. Writes are as durable as
 // engine.WAL; a call that fails leaves a part, which another call makes whole. It returns
@@ -77,9 +77,17 @@ func (l *locking) unread(ns codec.GroupID) error {
 			l.gaps[ns] = true
 		}
 		next++
-		if locked := Unread(key, value); !bytes.Equal(locked, value) {
-			l.batch.Put(column.Generic, key, locked)
+		locked := Unread(key, value)
+		if bytes.Equal(locked, value) {
+			return nil
 		}
+		f, err := parseFact(key, value)
+		if err == nil {
+			if op, err := readOp(l.r, ns, f.id); err == nil && (op.Clear != nil || op.handsOut() > 0) {
+				return nil // see log
+			}
+		}
+		l.batch.Put(column.Generic, key, locked)
 		return l.flush(fullBytes)
 	})
 	if err != nil {
@@ -115,15 +123,23 @@ func (l *locking) drop() error {
 
 // derive writes what follows from the ops of a namespace.
 func (l *locking) derive(ns codec.GroupID) error {
-	c, rows, err := fold(l.r, ns, func(_ column.Column, key []byte, err error) error {
+	c := newLoaded(ns)
+	c.renumbers, c.report = true, func(_ column.Column, key []byte, err error) error {
 		l.gaps[ns] = true
 		return l.lost(key, err)
-	})
+	}
+	rows, err := c.fold(l.r)
+	if err == nil {
+		_, err = c.judgeHandouts()
+	}
+	if err == nil {
+		err = l.log(c)
+	}
 	if err != nil {
 		return err
 	}
 	if c.ledger.Len() > 0 {
-		putRules(&l.batch, ns)
+		putRules(&l.batch, ns, c.ops[0].version)
 	} else {
 		rows = nil
 	}
@@ -142,6 +158,30 @@ func (l *locking) derive(ns codec.GroupID) error {
 		}
 	}
 	return l.flush(0)
+}
+
+// log writes the entries of logs, which are the clear ops, and what is clear of keys.
+func (l *locking) log(c *loaded) error {
+	for i, f := range c.facts {
+		if f.seq > 0 {
+			op, err := readOp(l.r, c.id, f.id)
+			if err != nil {
+				return err
+			}
+			inner, err := innerOf(op.Signed)
+			if err != nil {
+				return err
+			}
+			engine.Put(&l.batch, keys.GroupOpLog{Group: op.GroupID, Seq: keys.NewSeq(f.seq)}, codec.OpLogValue{Op: inner})
+		}
+		if f.seq > 0 || len(f.keys) > 0 {
+			l.batch.Put(column.Generic, numbered(opScope, c.id, uint64(i)), f.appendBinary(nil))
+		}
+		if err := l.flush(fullBytes); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // keep deletes the ops that are not among those that could be taken in, and numbers the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"math/rand/v2"
@@ -47,7 +48,7 @@ func newNode(t require.TestingT, name string, ns codec.GroupID) *node {
 
 // found returns the node of name with a new namespace.
 func found(t require.TestingT, name string) *node {
-	s := &codec.SignedNamespaceOp{Nonce: 1, Op: codec.NamespaceOp{Root: codec.RootOp{Creator: idOf(name), Salt: codec.Hash{7}}}}
+	s := &codec.SignedNamespaceOp{Version: codec.OpVersion2, Nonce: 1, Op: codec.NamespaceOp{Root: codec.RootOp{Creator: idOf(name), Salt: codec.Hash{7}}}}
 	id, err := CreationID(&s.Op.Root)
 	require.NoError(t, err)
 	s.NamespaceID, s.Op.Root.GroupID = id, id
@@ -139,8 +140,9 @@ func (n *node) view() *view {
 
 // try has n make an op on its heads, which must be as the reference makes it.
 func (n *node) try(g codec.GroupID, body codec.GroupOp) ([]*codec.SignedNamespaceOp, error) {
-	v := n.view()
-	want, due := v.compose(randomness(0), seedOf(n.name), maps.Clone(n.ring), v.heads(), g, body)
+	v, err := newView(n.namespace, n.ops, maps.Clone(n.ring))
+	require.NoError(n.t, err)
+	want, due := v.compose(randomness(0), seedOf(n.name), g, body)
 	done, err := n.store.Propose(context.Background(), n.namespace, Proposal{GroupID: g, Group: &body})
 	if due != nil || err != nil {
 		require.Error(n.t, due, "%v", err)
@@ -158,7 +160,7 @@ func (n *node) try(g codec.GroupID, body codec.GroupOp) ([]*codec.SignedNamespac
 	}
 	n.keep(done.Keys)
 	n.gather()
-	require.Equal(n.t, shapes(want), shapes(ops))
+	require.Equal(n.t, n.shapes(want), n.shapes(ops))
 	return ops, nil
 }
 
@@ -172,29 +174,42 @@ func (n *node) keep(made []GroupKey) {
 	}))
 }
 
-// shape is what of an op does not depend on ids and keys that are drawn.
+// shape is what of an op does not depend on ids and keys that are drawn. Keys that were
+// made with it are named by the number of their op.
 type shape struct {
-	root      codec.RootOpKind
-	group     codec.GroupID
-	underNew  bool
-	under     codec.KeyID // unless it is a new one
-	previous  map[codec.GroupID]codec.Option[codec.KeyID]
-	rotations map[codec.GroupID][]codec.Identity
-	delivery  []codec.Identity
+	kind     codec.NamespaceOpKind
+	root     codec.RootOpKind
+	group    codec.GroupID
+	clear    codec.GroupOpKind
+	under    string
+	keys     map[codec.GroupID][]codec.Identity
+	carried  map[codec.GroupID][]string
+	delivery []codec.Identity
 }
 
-func shapes(ops []*codec.SignedNamespaceOp) (found []shape) {
-	fresh := map[codec.KeyID]bool{}
-	for _, s := range ops {
-		p := shape{root: s.Op.Root.Kind, group: s.Op.GroupID, previous: map[codec.GroupID]codec.Option[codec.KeyID]{},
-			rotations: map[codec.GroupID][]codec.Identity{}, delivery: recipients(s.Op.Root.Envelopes)}
-		for _, r := range s.Op.Rotations {
-			fresh[r.NewKeyID] = true
-			p.rotations[r.GroupID] = recipients(r.Envelopes)
-			p.previous[r.GroupID] = codec.Option[codec.KeyID]{V: r.Previous.V.KeyID, Valid: r.Previous.Valid}
+func (n *node) shapes(ops []*codec.SignedNamespaceOp) (found []shape) {
+	numbers := map[codec.OpID]string{}
+	called := func(id codec.OpID) string {
+		if number, ok := numbers[id]; ok {
+			return number
 		}
-		if p.underNew = fresh[s.Op.KeyID]; !p.underNew {
-			p.under = s.Op.KeyID
+		return id.String()
+	}
+	for i, s := range ops {
+		op, err := NewOp(s)
+		require.NoError(n.t, err)
+		numbers[op.ID] = fmt.Sprint("of op ", i)
+		p := shape{kind: s.Op.Kind, root: s.Op.Root.Kind, group: s.Op.GroupID, clear: s.Op.Op.Kind, under: called(s.Op.KeyOp),
+			keys: map[codec.GroupID][]codec.Identity{}, carried: map[codec.GroupID][]string{}, delivery: recipients(s.Op.Root.Envelopes)}
+		if s.Op.Kind == codec.NamespaceRoot {
+			p.group, p.under = s.Op.Root.GroupID, called(s.Op.Root.KeyOp)
+		}
+		for _, k := range op.Keys {
+			p.keys[k.GroupID] = k.Recipients
+			for _, earlier := range k.Carried {
+				p.carried[k.GroupID] = append(p.carried[k.GroupID], called(earlier))
+			}
+			slices.Sort(p.carried[k.GroupID])
 		}
 		found = append(found, p)
 	}
@@ -210,7 +225,7 @@ func (n *node) do(body codec.GroupOp) []*codec.SignedNamespaceOp {
 // root has n make a root op on its heads.
 func (n *node) root(r codec.RootOp) *codec.SignedNamespaceOp {
 	v := n.view()
-	s := &codec.SignedNamespaceOp{NamespaceID: n.namespace, Parents: v.heads(), Op: codec.NamespaceOp{Root: r}}
+	s := &codec.SignedNamespaceOp{Version: codec.OpVersion2, NamespaceID: n.namespace, Parents: v.heads(), Op: codec.NamespaceOp{Root: r}}
 	for _, op := range n.ops {
 		if op.Signer == idOf(n.name) {
 			s.Nonce = max(s.Nonce, op.Nonce)
@@ -224,7 +239,8 @@ func (n *node) root(r codec.RootOp) *codec.SignedNamespaceOp {
 
 // result evaluates what n has, which must be what its store says.
 func (n *node) result() *group.Result {
-	r, err := group.Evaluate(n.ring.ReadAll(n.ops), codec.Identity{})
+	v := n.view()
+	r, err := group.Evaluate(v.readAt(v.heads()), codec.Identity{})
 	require.NoError(n.t, err)
 	require.NoError(n.t, n.store.view(n.namespace, func(c *loaded) error {
 		require.Equal(n.t, len(r.Verdicts), c.ledger.Len())

@@ -179,19 +179,25 @@ func TestVoidUntilTheRevocationIsVoidedInEveryOrder(t *testing.T) {
 func TestKeyThatNobodyHasInEveryOrder(t *testing.T) {
 	f := opening(t)
 	from := len(f.ops)
-	s := f.draft("K", nil)
-	f.seal(s, f.ns, f.rotate(s, f.ns, nil, all("X")), f.inner(s, f.ns, named("k")))
-	require.NoError(t, namespace.Sign(s, who("K")))
-	shut := f.take(s)
-	key, ok := f.keyAt([]codec.OpID{f.ops[1].ID}, f.ns)
+	base := f.ops[len(f.ops)-1]
+	shut := f.rotated(f.ns, "M", nil, f.members(f.heads(), f.ns))
+	lost, _ := f.keyAt([]codec.OpID{shut.ID}, f.ns)
+	for i := range shut.Signed.Op.Keys[0].Envelopes {
+		shut.Signed.Op.Keys[0].Envelopes[i].Sealed[0] ^= 1
+	}
+	f.ops, f.byID[shut.ID] = f.ops[:len(f.ops)-1], nil
+	require.NoError(t, namespace.Sign(shut.Signed, who("M")))
+	shut = f.take(shut.Signed)
+	require.NotNil(t, shut)
+	lost.op = shut.ID
+	f.ring[namespace.GroupKey{GroupID: f.ns, KeyID: shut.Keys[0].KeyID}] = lost.key
+	key, ok := f.keyAt([]codec.OpID{base.ID}, f.ns)
 	require.True(t, ok)
-	s = f.draft("Z", []codec.OpID{shut.ID})
-	f.seal(s, f.ns, key, f.inner(s, f.ns, named("after")))
-	require.NoError(t, namespace.Sign(s, who("Z")))
-	after := f.take(s)
-	under := f.op("Z", named("under"), shut.ID) // under the key that nobody has
+	s := f.draft("Z", []codec.OpID{shut.ID})
+	after := f.sealed(s, f.ns, key, f.inner(s, f.ns, named("after")))
+	s = f.draft("K", []codec.OpID{shut.ID})
+	under := f.sealed(s, f.ns, lost, f.inner(s, f.ns, named("under")))
 	r := f.everyOrder(t, from)
-	requireVerdict(t, "sealed", r, shut)
 	requireVerdict(t, "effective", r, after)
 	requireVerdict(t, "sealed", r, under)
 }
@@ -200,17 +206,14 @@ func TestKeyThatNobodyHasInEveryOrder(t *testing.T) {
 func TestRewrappedInEveryOrder(t *testing.T) {
 	f := opening(t)
 	from := len(f.ops)
-	op := f.op("Z", added("A", codec.Admin))
-	key := f.ring[namespace.GroupKey{GroupID: f.ns, KeyID: op.KeyID}]
-	plain, err := namespace.OpenOp(op.Signed, key)
-	require.NoError(t, err)
+	op := f.op("Z", named("z"))
+	plain := f.read(op, f.ring).plain
+	require.NotEmpty(t, plain)
 	var wrapped []*namespace.Op
 	wrap := func(name string, g codec.GroupID, parents ...codec.OpID) {
 		s := f.draft(name, parents)
 		under, _ := f.keyAt(s.Parents, g)
-		f.seal(s, g, under, plain)
-		require.NoError(t, namespace.Sign(s, who(name)))
-		wrapped = append(wrapped, f.take(s))
+		wrapped = append(wrapped, f.sealed(s, g, under, plain))
 	}
 	wrap("K", f.ns, op.Parents...)
 	wrap("Z", f.ns, op.ID)
@@ -242,7 +245,7 @@ func TestSecondCreationIsRefused(t *testing.T) {
 	f := opening(t)
 	second := *f.ops[0].Signed
 	b := bytesOf(t, f.ops[0])
-	second.Signature = signOtherwise(t, who("Z"), 0, append([]byte(namespace.DomainOp), group.Unsigned(b)...))
+	second.Signature = signOtherwise(t, who("Z"), 0, append([]byte("stoa.namespace.v2"), group.Unsigned(b)...))
 	op, err := namespace.Check(&second)
 	require.NoError(t, err, "it is a good signature")
 	require.NotEqual(t, f.ops[0].ID, op.ID)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
 	"github.com/stoadb/stoa/codec"
@@ -12,9 +13,10 @@ import (
 )
 
 var (
-	// ErrNoKey is returned where the group has a current key and this node lacks it: it
-	// has to wait for a delivery.
-	ErrNoKey = errors.New("namespace: the current key of the group is not here")
+	// ErrNoKey is returned where something is to be sealed, and this node has no key of the
+	// group that only members hold, and is no member itself who could make one; in a
+	// namespace of version 1 where others have one.
+	ErrNoKey = errors.New("namespace: no key of the group is here")
 	// ErrNotEffective is returned where an op would be void or skipped.
 	ErrNotEffective = errors.New("namespace: the op would have no effect")
 )
@@ -87,7 +89,7 @@ func (p *proposing) random() io.Reader { return p.s.options.Rand }
 // joined before.
 func (p *proposing) carrier() (*codec.SignedNamespaceOp, error) {
 	for {
-		s := &codec.SignedNamespaceOp{NamespaceID: p.c.id, Parents: p.c.ledger.Heads(), Signer: p.c.self()}
+		s := &codec.SignedNamespaceOp{Version: p.c.ops[0].version, NamespaceID: p.c.id, Parents: p.c.ledger.Heads(), Signer: p.c.self()}
 		many := len(s.Parents) > MaxParents
 		if many {
 			s.Parents = p.some(s.Parents)
@@ -140,11 +142,18 @@ func (p *proposing) signAndTake(s *codec.SignedNamespaceOp, body *codec.GroupOp,
 		}
 	}
 	a.Namespace, a.ID = p.c.id, op.ID
-	if err := p.take(op, &opened{body: body, inner: inner}, a); err != nil {
+	var read *opened
+	if op.sealed() {
+		read = &opened{body: body, inner: inner}
+	}
+	if err := p.take(op, read, a); err != nil {
 		return err
 	}
 	p.settle()
 	p.done.Wire = append(p.done.Wire, op.wire())
+	for _, k := range op.Keys {
+		p.done.Keys = append(p.done.Keys, GroupKey{k.GroupID, k.KeyID})
+	}
 	for _, r := range op.Rotations {
 		p.done.Keys = append(p.done.Keys, GroupKey{r.GroupID, r.NewKeyID})
 	}
@@ -201,8 +210,11 @@ func (p *proposing) root(r codec.RootOp, a *Answer) error {
 	if err := p.signAndTake(s, nil, nil, a); err != nil || r.Kind != codec.RootMemberJoined {
 		return err
 	}
-	err = p.deliver(r.Invitation.GroupID)
-	if errors.Is(err, ErrNoKey) {
+	if s.Version == codec.OpVersion2 {
+		_, err = p.deliver(r.Invitation.GroupID, &Answer{})
+		return err
+	}
+	if err = p.deliver1(r.Invitation.GroupID); errors.Is(err, ErrNoKey) {
 		return nil // who has it delivers it
 	}
 	return err
@@ -223,154 +235,192 @@ func (p *proposing) group(g codec.GroupID, body codec.GroupOp, a *Answer) error 
 	if names(&body) && !ValidIdentity(body.Member) {
 		return fmt.Errorf("%w: %s", ErrIdentity, body.Member)
 	}
-	here := p.c.here()
-	id, has, err := here.current(g, -1)
-	if err != nil {
-		return err
+	if s.Version == codec.OpVersion1 {
+		return p.group1(s, g, body, a)
 	}
-	stays := false
-	after := map[codec.GroupID][]codec.Identity{}
-	if err := p.try(s, group.Op{Group: g, Body: &body}, func() {
-		stays = has && here.within(GroupKey{g, id}, p.c.ledger)
-		for _, below := range p.c.ledger.Groups() {
-			if below == g || g == p.c.id && body.Kind == codec.OpMemberRemoved {
-				after[below] = p.c.ledger.Members(below)
-			}
-		}
-	}); err != nil {
+	if IsClear(body.Kind) {
+		return p.clear(s, g, &body, a)
+	}
+	if err := p.try(s, group.Op{Group: g, Body: &body}, func() {}); err != nil {
 		return err
 	}
 	if err := p.contest(g, &body); err != nil {
 		return err
 	}
-	s.Op = codec.NamespaceOp{Kind: codec.NamespaceGroup, GroupID: g}
-	var sealing codec.Option[codec.Secret]
-	if has {
-		key, ok := p.c.ring[GroupKey{g, id}]
-		if !ok {
-			return fmt.Errorf("%w: %s", ErrNoKey, id)
-		}
-		sealing = codec.Some(key)
-	}
-	if !stays && len(after[g]) > 0 {
-		fresh, err := p.rotate(s, g, sealing, after[g])
-		if err != nil {
-			return err
-		}
-		if !sealing.Valid {
-			sealing = codec.Some(fresh)
-		}
-	}
-	if g == p.c.id && body.Kind == codec.OpMemberRemoved {
-		if err := p.rotateBelow(s, body.Member, after); err != nil {
-			return err
-		}
-	}
-	inner, err := p.seal(s, &body, sealing.V)
+	key, has, err := p.sealingKey(g)
 	if err != nil {
 		return err
 	}
-	if err := p.signAndTake(s, &body, inner, a); err != nil {
+	if !has {
+		if err := p.rotate(g, &Answer{}); err != nil {
+			return err
+		}
+		if s, err = p.carrier(); err != nil {
+			return err
+		}
+		if key, has, err = p.sealingKey(g); err != nil || !has {
+			return errors.Join(err, ErrNoKey)
+		}
+	}
+	s.Op = codec.NamespaceOp{Kind: codec.NamespaceSealed, GroupID: g, KeyOp: key.name.Op}
+	inner, err := p.sign(s, &body)
+	if err != nil {
 		return err
-	}
-	return p.deliver(g) // to nobody, where the key is new
-}
-
-// rotate adds a rotation of g to exactly these members, and returns the key, which this
-// node keeps even if it is not one of them: it has made it, and its op can be sealed under
-// it.
-func (p *proposing) rotate(s *codec.SignedNamespaceOp, g codec.GroupID, previous codec.Option[codec.Secret], to []codec.Identity) (codec.Secret, error) {
-	key, err := NewKey(p.random())
-	if err != nil {
-		return key, err
-	}
-	if !previous.Valid {
-		previous = p.latest(g)
-	}
-	r, err := NewRotation(p.random(), p.c.id, g, key, previous, to)
-	if err != nil {
-		return key, err
-	}
-	s.Op.Rotations = append(s.Op.Rotations, r)
-	slices.SortFunc(s.Op.Rotations, func(a, b codec.KeyRotation) int { return compare(a.GroupID, b.GroupID) })
-	var fresh []GroupKey // nothing has waited for it
-	p.gaining(&fresh)(GroupKey{g, r.NewKeyID}, key)
-	return key, nil
-}
-
-// latest returns the key of g introduced last of those that are here.
-func (p *proposing) latest(g codec.GroupID) (found codec.Option[codec.Secret]) {
-	last := -1
-	for _, r := range p.c.holders.groups[g] {
-		key, ok := p.c.ring[GroupKey{g, r.key}]
-		if ok && (last < 0 || p.c.ledger.Before(last, r.op)) {
-			found, last = codec.Some(key), r.op
-		}
-	}
-	return found
-}
-
-// rotateBelow adds to a removal from the namespace rotations of the groups below that
-// lose their current key by it, as far as this node has that key.
-func (p *proposing) rotateBelow(s *codec.SignedNamespaceOp, gone codec.Identity, after map[codec.GroupID][]codec.Identity) error {
-	here := p.c.here()
-	for _, below := range p.c.ledger.Groups() {
-		if below == p.c.id || !p.c.ledger.IsMember(below, gone) || !slices.Contains(after[below], p.c.self()) {
-			continue
-		}
-		id, has, err := here.current(below, -1)
-		if err != nil {
-			return err
-		}
-		k := GroupKey{below, id}
-		key, ok := p.c.ring[k]
-		if !has || !ok || p.c.holders.all(k, here.cut, func(id codec.Identity) bool { return slices.Contains(after[below], id) }) {
-			continue // who has it, or next acts there, mends it
-		}
-		if _, err := p.rotate(s, below, codec.Some(key), after[below]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// seal signs and seals body into s under key, and returns what is sealed.
-func (p *proposing) seal(s *codec.SignedNamespaceOp, body *codec.GroupOp, key codec.Secret) ([]byte, error) {
-	inner := codec.SignedGroupOp{GroupID: s.Op.GroupID, Parents: s.Parents, Signer: s.Signer, Nonce: s.Nonce, Op: *body}
-	if err := group.SignOp(&inner, p.c.identity.V.PrivateKey); err != nil {
-		return nil, err
 	}
 	plain, err := inner.AppendBinary(nil)
 	if err != nil {
-		return nil, err
-	}
-	s.Op.KeyID = KeyID(key)
-	return plain, SealOp(p.random(), s, key, plain)
-}
-
-// deliver sends the current key of g to the members who lack it. It returns ErrNoKey
-// where this node lacks it too.
-func (p *proposing) deliver(g codec.GroupID) error {
-	here := p.c.here()
-	id, has, err := here.current(g, -1)
-	if err != nil || !has {
 		return err
 	}
-	k := GroupKey{g, id}
-	to := here.lacking(k, p.c.ledger)
-	if len(to) == 0 {
-		return nil
+	if err := SealOp(p.random(), s, key.key, plain); err != nil {
+		return err
 	}
-	key, ok := p.c.ring[k]
-	if !ok {
-		return fmt.Errorf("%w: %s", ErrNoKey, id)
+	if err := p.signAndTake(s, &body, plain, a); err != nil {
+		return err
 	}
+	_, err = p.deliver(g, &Answer{})
+	return err
+}
+
+// sign returns the op of a group that s carries.
+func (p *proposing) sign(s *codec.SignedNamespaceOp, body *codec.GroupOp) (codec.SignedGroupOp, error) {
+	inner := codec.SignedGroupOp{GroupID: s.Op.GroupID, Parents: s.Parents, Signer: s.Signer, Nonce: s.Nonce, Op: *body}
+	return inner, group.SignOp(&inner, p.c.identity.V.PrivateKey)
+}
+
+// clear proposes an op that says who may do what. If it takes a group's keys to somebody
+// who is no member any more, it brings another one for those who stay.
+func (p *proposing) clear(s *codec.SignedNamespaceOp, g codec.GroupID, body *codec.GroupOp, a *Answer) error {
+	stay := map[codec.GroupID][]codec.Identity{} // members of groups that have to have another key
+	if err := p.try(s, group.Op{Group: g, Body: body}, func() {
+		for _, below := range p.c.ledger.Groups() {
+			members := p.c.ledger.Members(below)
+			if !slices.Contains(members, p.c.self()) || below != g && (g != p.c.id || !removes(body.Kind)) {
+				continue
+			}
+			if body.Kind == codec.OpKeyRotated || removes(body.Kind) && p.outgrown(below) {
+				stay[below] = members
+			}
+		}
+	}); err != nil {
+		return err
+	}
+	if body.Kind == codec.OpKeyRotated && stay[g] == nil {
+		return fmt.Errorf("%w: this node is no member of group %s, and makes no key for it", ErrNoKey, g)
+	}
+	s.Op = codec.NamespaceOp{Kind: codec.NamespaceClear, GroupID: g, Op: *body}
+	inner, err := p.sign(s, body)
+	if err != nil {
+		return err
+	}
+	s.Op.OpSignature = inner.Signature
+	keys := map[GroupKey]codec.Secret{}
+	for _, below := range slices.SortedFunc(maps.Keys(stay), compare) {
+		if err := p.introduce(s, below, stay[below], keys); err != nil {
+			return err
+		}
+	}
+	if err := p.fit(s, body.Kind); err != nil {
+		return err
+	}
+	var fresh []GroupKey // nothing has waited for it
+	for _, k := range s.Op.Keys {
+		name := GroupKey{k.GroupID, k.KeyID}
+		p.gaining(&fresh)(name, keys[name])
+	}
+	if err := p.signAndTake(s, body, nil, a); err != nil {
+		return err
+	}
+	_, err = p.deliver(g, &Answer{})
+	return err
+}
+
+// fit drops the keys that a removal brings if they make it too large: it removes without
+// them, and who seals next makes one.
+func (p *proposing) fit(s *codec.SignedNamespaceOp, kind codec.GroupOpKind) error {
+	wire, err := s.AppendBinary(nil)
+	if err != nil || len(wire) <= MaxOp {
+		return err
+	}
+	if kind == codec.OpKeyRotated {
+		return fmt.Errorf("%w: %d envelopes take more than %d bytes: the group has too many members for a key", ErrNotEffective, len(s.Op.Keys[0].Envelopes), MaxOp)
+	}
+	s.Op.Keys = nil
+	return nil
+}
+
+func removes(k codec.GroupOpKind) bool {
+	return k == codec.OpMemberRemoved || k == codec.OpMembersRemoved || k == codec.OpMemberLeft
+}
+
+// outgrown reports whether a group has keys that somebody holds who is no member, as it is
+// while an op is tried.
+func (p *proposing) outgrown(g codec.GroupID) bool {
+	return slices.ContainsFunc(p.c.handouts.introduced[g], func(i int) bool {
+		return !p.c.within(KeyName{g, p.c.ledger.Op(i).ID})
+	})
+}
+
+// rotate proposes an op that does nothing but give a group a key.
+func (p *proposing) rotate(g codec.GroupID, a *Answer) error {
 	s, err := p.carrier()
 	if err != nil {
 		return err
 	}
-	if err := deliver(p.random(), p.c.identity.V.PrivateKey, s, k, key, to); err != nil {
+	return p.clear(s, g, &codec.GroupOp{Kind: codec.OpKeyRotated}, a)
+}
+
+// introduce adds a new key of g for exactly these members to s, which has its place. It
+// carries all that are usable, so that who gets it reads what came before.
+func (p *proposing) introduce(s *codec.SignedNamespaceOp, g codec.GroupID, to []codec.Identity, keys map[GroupKey]codec.Secret) error {
+	key, err := NewKey(p.random())
+	if err != nil {
 		return err
 	}
-	return p.signAndTake(s, nil, nil, &Answer{})
+	all, err := p.usable(g)
+	if err != nil {
+		return err
+	}
+	carried := map[codec.OpID]codec.Secret{}
+	for _, k := range latest(all) {
+		carried[k.name.Op] = k.key
+	}
+	made, err := IntroduceKey(s, g, key, carried, to)
+	if err != nil {
+		return err
+	}
+	s.Op.Keys = append(s.Op.Keys, made)
+	keys[GroupKey{g, made.KeyID}] = key
+	return nil
+}
+
+// deliver sends the usable keys of g that no other one carries to the members who lack
+// them, and reports whether it sent any. a is the answer to the first.
+func (p *proposing) deliver(g codec.GroupID, a *Answer) (sent bool, err error) {
+	if !p.c.ledger.IsMember(g, p.c.self()) {
+		return false, nil // who is one does
+	}
+	all, err := p.usable(g)
+	if err != nil {
+		return false, err
+	}
+	for _, k := range latest(all) {
+		to := p.c.lacking(k.name)
+		if len(to) == 0 || slices.Contains(to, p.c.self()) {
+			continue
+		}
+		s, err := p.carrier()
+		if err != nil {
+			return sent, err
+		}
+		envelopes, err := siteOf(s, g).envelopes(k.key, to)
+		if err != nil {
+			return sent, err
+		}
+		s.Op.Root = codec.RootOp{Kind: codec.RootKeyDelivered, GroupID: g, KeyOp: k.name.Op, Envelopes: envelopes}
+		if err := p.signAndTake(s, nil, nil, a); err != nil {
+			return sent, err
+		}
+		sent, a = true, &Answer{}
+	}
+	return sent, nil
 }

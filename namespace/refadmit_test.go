@@ -1,6 +1,7 @@
 package namespace
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/stoadb/stoa/codec"
@@ -17,6 +18,9 @@ func admit(op *Op, ancestors []*Op) error {
 	}
 	last, known := uint64(0), false
 	for _, a := range ancestors {
+		if len(a.Parents) == 0 && a.Version != op.Version {
+			return &Refusal{op.ID, BadForm, "of another version than the namespace"}
+		}
 		if a.Signer == op.Signer {
 			last = max(last, a.Nonce)
 		}
@@ -51,12 +55,16 @@ func groupFault(op *Op, ancestors []*Op) error {
 			codec.RootMemberJoined:      {r.Invitation.GroupID},
 			codec.RootInvitationRevoked: {r.GroupID},
 			codec.RootKeyDelivery:       {r.GroupID},
+			codec.RootKeyDelivered:      {r.GroupID},
 		}[r.Kind]
 	} else {
 		about = append(about, op.GroupID)
 	}
 	for _, r := range op.Rotations {
 		about = append(about, r.GroupID)
+	}
+	for _, k := range op.Keys {
+		about = append(about, k.GroupID)
 	}
 	for _, g := range about {
 		if !created[g] {
@@ -67,9 +75,11 @@ func groupFault(op *Op, ancestors []*Op) error {
 }
 
 // introduces reports whether a is clear about id being someone: it created the
-// namespace, joined, or was sent a key. Who was added by a sealed op can't read it, nor
-// seal anything, before that.
+// namespace, joined, was given something in clear, or was sent a key by an op of version 1.
 func introduces(a *Op, id codec.Identity) bool {
+	if a.Clear != nil {
+		return names(a.Clear) && a.Clear.Member == id
+	}
 	if a.Root == nil {
 		return slices.ContainsFunc(a.Rotations, func(r codec.RotationSkeleton) bool { return slices.Contains(r.Recipients, id) })
 	}
@@ -86,10 +96,38 @@ func introduces(a *Op, id codec.Identity) bool {
 }
 
 func keyFault(op *Op, ancestors []*Op) error {
+	if op.Version == codec.OpVersion2 {
+		return nameFault(op, ancestors)
+	}
 	if op.Root != nil && op.Root.Kind != codec.RootKeyDelivery {
 		return nil
 	}
-	held := holdings(ancestors)
+	held := map[GroupKey]map[codec.Identity]bool{} // by what is clear of it
+	give := func(k GroupKey, ids ...codec.Identity) {
+		if held[k] == nil {
+			held[k] = map[codec.Identity]bool{}
+		}
+		for _, id := range ids {
+			held[k][id] = true
+		}
+	}
+	for _, a := range ancestors {
+		for _, r := range a.Rotations {
+			give(GroupKey{r.GroupID, r.NewKeyID}, append([]codec.Identity{a.Signer}, r.Recipients...)...)
+		}
+		if r := a.Root; r != nil && r.Kind == codec.RootKeyDelivery {
+			give(GroupKey{r.GroupID, r.KeyID}, recipients(r.Envelopes)...)
+		}
+	}
+	for range ancestors { // a chain is no longer
+		for _, a := range ancestors {
+			for _, r := range a.Rotations {
+				if r.Previous.Valid {
+					give(GroupKey{r.GroupID, r.Previous.V}, slices.Collect(maps.Keys(held[GroupKey{r.GroupID, r.NewKeyID}]))...)
+				}
+			}
+		}
+	}
 	if op.Root != nil {
 		if k := (GroupKey{op.Root.GroupID, op.Root.KeyID}); !held[k][op.Signer] {
 			return &Refusal{op.ID, UnknownKey, "the signer delivers key " + k.KeyID.String() + ", which it was never sent"}
@@ -109,6 +147,34 @@ func keyFault(op *Op, ancestors []*Op) error {
 	}
 	if !introduced {
 		return &Refusal{op.ID, UnknownKey, "no ancestor introduces " + op.KeyID.String()}
+	}
+	return nil
+}
+
+// nameFault asks of every key that op names whether an ancestor introduces it.
+func nameFault(op *Op, ancestors []*Op) error {
+	introduced := map[KeyName]bool{}
+	for _, a := range ancestors {
+		for _, k := range a.Keys {
+			introduced[KeyName{k.GroupID, a.ID}] = true
+		}
+	}
+	var named []KeyName
+	if op.sealed() {
+		named = append(named, KeyName{op.GroupID, op.KeyOp})
+	}
+	if r := op.Root; r != nil && r.Kind == codec.RootKeyDelivered {
+		named = append(named, KeyName{r.GroupID, r.KeyOp})
+	}
+	for _, k := range op.Keys {
+		for _, earlier := range k.Carried {
+			named = append(named, KeyName{k.GroupID, earlier})
+		}
+	}
+	for _, name := range named {
+		if !introduced[name] {
+			return &Refusal{op.ID, UnknownKey, "no ancestor introduces the key of op " + name.Op.String()}
+		}
 	}
 	return nil
 }

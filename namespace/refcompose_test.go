@@ -14,155 +14,179 @@ import (
 // makes merges first.
 var errHeads = errors.New("namespace: too many heads")
 
-// draft is an op under construction.
+// compose is the reference of what a [Store] proposes: the op of g that does body, signed
+// with seed, on all that is there, and what must go with it so that nobody seals under a key
+// that someone else than a member holds, and every member holds those that matter. Each op
+// stands on the one before. New keys are added to ring, and all ops to the view, which is
+// another one afterwards. It returns [ErrNoKey], [ErrNotEffective] or [errHeads].
+func (v *view) compose(random io.Reader, seed codec.Secret, g codec.GroupID, body codec.GroupOp) (made []*codec.SignedNamespaceOp, err error) {
+	d := &draft{view: v, random: random, seed: seed, self: group.IdentityOf(seed)}
+	if err := d.judge(g, &body); err != nil {
+		return nil, err
+	}
+	if IsClear(body.Kind) {
+		err = d.clear(g, &body)
+	} else {
+		err = d.seal(g, &body)
+	}
+	if err == nil {
+		err = d.deliver(g)
+	}
+	return d.made, err
+}
+
+// draft is ops under construction.
 type draft struct {
 	*view
 	random io.Reader
 	seed   codec.Secret
 	self   codec.Identity
-	ring   Keyring
-	heads  []codec.OpID
-	nonce  uint64
-	after  *group.Result // with the op
+	made   []*codec.SignedNamespaceOp
 }
 
-// compose is the reference of what a [Store] proposes: the op of g that does body, signed
-// with seed, on the given heads, and what must go with it so that nobody seals under a key
-// that someone else than a member holds: a rotation where the group has no current key or
-// will have none, and where the key stays a delivery to members who lack it. New keys are
-// added to ring. It returns [ErrNoKey], [ErrNotEffective] or [errHeads].
-func (v *view) compose(random io.Reader, seed codec.Secret, ring Keyring, heads []codec.OpID, g codec.GroupID,
-	body codec.GroupOp) ([]*codec.SignedNamespaceOp, error) {
-	d := &draft{view: v, random: random, seed: seed, self: group.IdentityOf(seed), ring: ring, heads: heads}
-	if err := d.judge(g, &body); err != nil {
-		return nil, err
+// carrier returns the next op, on all that is there.
+func (d *draft) carrier() *codec.SignedNamespaceOp {
+	s := &codec.SignedNamespaceOp{Version: codec.OpVersion2, NamespaceID: d.namespace, Parents: d.heads(), Signer: d.self}
+	for _, op := range d.cut(s.Parents) {
+		if op.Signer == d.self {
+			s.Nonce = max(s.Nonce, op.Nonce)
+		}
 	}
-	sealing, stays, err := d.currentKey(g)
-	if err != nil {
-		return nil, err
-	}
+	s.Nonce++
+	return s
+}
+
+// judge finds out whether the op would do anything.
+func (d *draft) judge(g codec.GroupID, body *codec.GroupOp) error {
 	s := d.carrier()
-	s.Op = codec.NamespaceOp{Kind: codec.NamespaceGroup, GroupID: g}
-	if !stays && len(d.after.Members(g)) > 0 {
-		fresh, err := d.rotate(s, g, sealing)
-		if err != nil {
-			return nil, err
-		}
-		if !sealing.Valid {
-			sealing = codec.Some(fresh)
-		}
+	if len(s.Parents) > MaxParents {
+		return fmt.Errorf("%w: %d", errHeads, len(s.Parents))
 	}
-	if err := d.rotateBelow(s, g, &body); err != nil {
-		return nil, err
-	}
-	if err := d.seal(s, g, &body, sealing.V); err != nil || !stays {
-		return []*codec.SignedNamespaceOp{s}, err
-	}
-	delivery, err := d.deliver(s, g, sealing.V)
-	if err != nil || delivery == nil {
-		return []*codec.SignedNamespaceOp{s}, err
-	}
-	return []*codec.SignedNamespaceOp{s, delivery}, nil
-}
-
-// judge finds the nonce, and what the group is with the op.
-func (d *draft) judge(g codec.GroupID, body *codec.GroupOp) (err error) {
-	if len(d.heads) > MaxParents {
-		return fmt.Errorf("%w: %d", errHeads, len(d.heads))
-	}
-	d.heads = slices.SortedFunc(slices.Values(d.heads), compare)
-	d.nonce = d.nextNonce(d.heads, d.self)
 	// It is on top of everything, so that its id, which is not known yet, orders nothing.
-	planned := group.Op{Parents: d.heads, Signer: d.self, Nonce: d.nonce, Group: g, Body: body}
-	if d.after, err = group.Evaluate(append(d.readAt(d.heads), planned), codec.Identity{}); err != nil {
+	planned := group.Op{Parents: s.Parents, Signer: d.self, Nonce: s.Nonce, Group: g, Body: body}
+	after, err := group.Evaluate(append(d.readAt(s.Parents), planned), codec.Identity{})
+	if err != nil {
 		return err
 	}
-	if verdict := d.after.Verdicts[planned.ID]; verdict.Outcome != group.Effective {
+	if verdict := after.Verdicts[planned.ID]; verdict.Outcome != group.Effective {
 		return fmt.Errorf("%w: %s", ErrNotEffective, verdict)
 	}
 	return nil
 }
 
-// currentKey returns the key to seal under, if there is one, and whether it is still
-// current with the op.
-func (d *draft) currentKey(g codec.GroupID) (key codec.Option[codec.Secret], stays bool, err error) {
-	id, has, err := d.view.currentKey(d.heads, g)
-	if err != nil || !has {
-		return key, false, err
+// after returns what is clear with an op on top of all.
+func (d *draft) after(g codec.GroupID, body *codec.GroupOp) (*group.Result, error) {
+	s := d.carrier()
+	var clear []group.Op
+	for _, op := range d.cut(s.Parents) {
+		clear = append(clear, *op.asRead(nil, 0))
 	}
-	secret, ok := d.ring[GroupKey{g, id}]
-	if !ok {
-		return key, false, fmt.Errorf("%w: %s", ErrNoKey, id)
-	}
-	held := holdings(d.cut(d.heads))[GroupKey{g, id}]
-	return codec.Some(secret), within(held, d.after.Members(g)), nil
+	return group.Evaluate(append(clear, group.Op{Parents: s.Parents, Signer: d.self, Nonce: s.Nonce, Group: g, Body: body}), codec.Identity{})
 }
 
-func (d *draft) carrier() *codec.SignedNamespaceOp {
-	return &codec.SignedNamespaceOp{NamespaceID: d.namespace, Parents: d.heads, Signer: d.self, Nonce: d.nonce}
-}
-
-// rotate adds a rotation of g to exactly its members with the op, and returns the key.
-func (d *draft) rotate(s *codec.SignedNamespaceOp, g codec.GroupID, previous codec.Option[codec.Secret]) (codec.Secret, error) {
-	key, err := NewKey(d.random)
-	if err != nil {
-		return key, err
+// take adds s to what is there.
+func (d *draft) take(s *codec.SignedNamespaceOp) error {
+	if err := Sign(s, d.seed); err != nil {
+		return err
 	}
-	if !previous.Valid {
-		previous = d.latest(g)
-	}
-	r, err := NewRotation(d.random, d.namespace, g, key, previous, d.after.Members(g))
-	if err != nil {
-		return key, err
-	}
-	s.Op.Rotations = append(s.Op.Rotations, r)
-	slices.SortFunc(s.Op.Rotations, func(a, b codec.KeyRotation) int { return compare(a.GroupID, b.GroupID) })
-	d.ring[GroupKey{g, r.NewKeyID}] = key
-	return key, nil
-}
-
-// latest returns the key of g introduced last of those that are here.
-func (d *draft) latest(g codec.GroupID) (found codec.Option[codec.Secret]) {
-	for _, op := range d.cut(d.heads) {
-		for _, r := range op.Rotations {
-			if key, ok := d.ring[GroupKey{g, r.NewKeyID}]; ok && r.GroupID == g {
-				found = codec.Some(key)
-			}
-		}
-	}
-	return found
-}
-
-// rotateBelow adds to a removal from the namespace rotations of the groups below that
-// lose their current key by it, as far as this node has that key.
-func (d *draft) rotateBelow(s *codec.SignedNamespaceOp, g codec.GroupID, body *codec.GroupOp) error {
-	if g != d.namespace || body.Kind != codec.OpMemberRemoved {
-		return nil
-	}
-	before, err := d.at(d.heads)
+	op, err := NewOp(s)
 	if err != nil {
 		return err
 	}
-	for _, below := range before.Groups() {
-		if below == g || !slices.Contains(before.Members(below), body.Member) || !slices.Contains(d.after.Members(below), d.self) {
-			continue
-		}
-		key, stays, err := d.currentKey(below)
-		if errors.Is(err, ErrNoKey) || err == nil && (stays || !key.Valid) {
-			continue // who has it, or next acts there, mends it
-		}
-		if err == nil {
-			_, err = d.rotate(s, below, key)
-		}
-		if err != nil {
-			return err
-		}
+	ops := []*Op{op}
+	for _, o := range d.ops {
+		ops = append(ops, o)
 	}
-	return nil
+	d.made = append(d.made, s)
+	next, err := newView(d.namespace, ops, d.ring)
+	if err == nil {
+		*d.view = *next
+	}
+	return err
 }
 
-// seal signs and seals body into s under key, and signs s.
-func (d *draft) seal(s *codec.SignedNamespaceOp, g codec.GroupID, body *codec.GroupOp, key codec.Secret) error {
+// clear makes an op that says who may do what: with a new key for who stays, where it takes
+// a group's keys to somebody who does not.
+func (d *draft) clear(g codec.GroupID, body *codec.GroupOp) error {
+	s := d.carrier()
+	s.Op = codec.NamespaceOp{Kind: codec.NamespaceClear, GroupID: g, Op: *body}
+	after, err := d.after(g, body)
+	if err != nil {
+		return err
+	}
+	removes := body.Kind == codec.OpMemberRemoved || body.Kind == codec.OpMembersRemoved || body.Kind == codec.OpMemberLeft
+	for _, below := range after.Groups() {
+		members := after.Members(below)
+		if !slices.Contains(members, d.self) || below != g && (g != d.namespace || !removes) {
+			continue
+		}
+		outgrown := false
+		for _, op := range d.cut(s.Parents) {
+			name := KeyName{below, op.ID}
+			if d.newKey(name) == nil {
+				continue
+			}
+			held, err := d.holders(s.Parents, name)
+			if err != nil {
+				return err
+			}
+			for id := range held {
+				outgrown = outgrown || !slices.Contains(members, id)
+			}
+		}
+		if body.Kind == codec.OpKeyRotated || removes && outgrown {
+			if err := d.introduce(s, below, members); err != nil {
+				return err
+			}
+		}
+	}
+	if body.Kind == codec.OpKeyRotated && len(s.Op.Keys) == 0 {
+		return ErrNoKey
+	}
+	inner := codec.SignedGroupOp{GroupID: g, Parents: s.Parents, Signer: s.Signer, Nonce: s.Nonce, Op: *body}
+	if err := group.SignOp(&inner, d.seed); err != nil {
+		return err
+	}
+	s.Op.OpSignature = inner.Signature
+	return d.take(s)
+}
+
+// introduce adds a new key of g to s, which carries those that may be used.
+func (d *draft) introduce(s *codec.SignedNamespaceOp, g codec.GroupID, to []codec.Identity) error {
+	key, err := NewKey(d.random)
+	if err != nil {
+		return err
+	}
+	all, err := d.usable(s.Parents, g)
+	if err != nil {
+		return err
+	}
+	var carried []heldKey
+	for _, name := range d.latest(all) {
+		carried = append(carried, heldKey{name.Op, d.ring[GroupKey{g, d.newKey(name).KeyID}]})
+	}
+	made, err := siteOf(s, g).introduce(key, carried, to)
+	s.Op.Keys = append(s.Op.Keys, made)
+	d.ring[GroupKey{g, made.KeyID}] = key
+	return err
+}
+
+// seal makes a sealed op, after a new key where there is none to seal it under.
+func (d *draft) seal(g codec.GroupID, body *codec.GroupOp) error {
+	name, has, err := d.sealingKey(d.heads(), g)
+	if err != nil {
+		return err
+	}
+	if !has {
+		if err := d.clear(g, &codec.GroupOp{Kind: codec.OpKeyRotated}); err != nil {
+			return err
+		}
+		if name, has, err = d.sealingKey(d.heads(), g); err != nil || !has {
+			return errors.Join(err, ErrNoKey)
+		}
+	}
+	s := d.carrier()
+	s.Op = codec.NamespaceOp{Kind: codec.NamespaceSealed, GroupID: g, KeyOp: name.Op}
 	inner := codec.SignedGroupOp{GroupID: g, Parents: s.Parents, Signer: s.Signer, Nonce: s.Nonce, Op: *body}
 	if err := group.SignOp(&inner, d.seed); err != nil {
 		return err
@@ -171,24 +195,39 @@ func (d *draft) seal(s *codec.SignedNamespaceOp, g codec.GroupID, body *codec.Gr
 	if err != nil {
 		return err
 	}
-	s.Op.KeyID = KeyID(key)
-	if err := SealOp(d.random, s, key, plain); err != nil {
+	if err := SealOp(d.random, s, d.ring[GroupKey{g, d.newKey(name).KeyID}], plain); err != nil {
 		return err
 	}
-	return Sign(s, d.seed)
+	return d.take(s)
 }
 
-// deliver returns the op after s that sends key to the members who lack it, or nil.
-func (d *draft) deliver(s *codec.SignedNamespaceOp, g codec.GroupID, key codec.Secret) (*codec.SignedNamespaceOp, error) {
-	k := GroupKey{g, KeyID(key)}
-	to := lacking(d.after.Members(g), holdings(d.cut(d.heads))[k])
-	if len(to) == 0 {
-		return nil, nil
+// deliver makes the ops that send keys of g to the members who lack them.
+func (d *draft) deliver(g codec.GroupID) error {
+	at, err := d.at(d.heads())
+	if err != nil || !slices.Contains(at.Members(g), d.self) {
+		return err
 	}
-	op, err := NewOp(s)
+	all, err := d.usable(d.heads(), g)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	delivery := &codec.SignedNamespaceOp{NamespaceID: d.namespace, Parents: []codec.OpID{op.ID}, Nonce: s.Nonce + 1}
-	return delivery, deliver(d.random, d.seed, delivery, k, key, to)
+	for _, name := range d.latest(all) {
+		to, err := d.lacking(d.heads(), name)
+		if err != nil {
+			return err
+		}
+		if len(to) == 0 || slices.Contains(to, d.self) {
+			continue
+		}
+		s := d.carrier()
+		envelopes, err := siteOf(s, g).envelopes(d.ring[GroupKey{g, d.newKey(name).KeyID}], to)
+		if err != nil {
+			return err
+		}
+		s.Op.Root = codec.RootOp{Kind: codec.RootKeyDelivered, GroupID: g, KeyOp: name.Op, Envelopes: envelopes}
+		if err := d.take(s); err != nil {
+			return err
+		}
+	}
+	return nil
 }

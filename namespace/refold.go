@@ -29,7 +29,7 @@ func (s *Store) Refold(ctx context.Context) error {
 		if err == nil {
 			err = newerRules(ns, made)
 		}
-		if err == nil && made < Rules {
+		if err == nil && made < rules1 {
 			err = s.refoldNow(ns)
 		}
 		failed = append(failed, err)
@@ -67,7 +67,7 @@ func (s *Store) refold(ns codec.GroupID, made uint32) (*loaded, error) {
 	if err := b.correct(want); err != nil {
 		return nil, err
 	}
-	putRules(&b.rows, ns)
+	putRules(&b.rows, ns, c.ops[0].version)
 	if err := b.apply(); err != nil {
 		return nil, err
 	}
@@ -87,7 +87,10 @@ func (b *batch) reread(want wanted) error {
 		if err != nil {
 			return err
 		}
-		o := b.open(op)
+		o, err := b.read(op)
+		if err != nil {
+			return err
+		}
 		if o == nil || o.fault == f.fault {
 			continue
 		}

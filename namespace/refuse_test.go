@@ -15,7 +15,7 @@ import (
 
 // mergeOn returns a Merge by the person of that name on given parents.
 func mergeOn(t testing.TB, ns codec.GroupID, name string, nonce uint64, parents ...codec.OpID) *Op {
-	s := &codec.SignedNamespaceOp{NamespaceID: ns, Parents: parents, Nonce: nonce, Op: codec.NamespaceOp{Root: codec.RootOp{Kind: codec.RootMerge}}}
+	s := &codec.SignedNamespaceOp{Version: codec.OpVersion2, NamespaceID: ns, Parents: parents, Nonce: nonce, Op: codec.NamespaceOp{Root: codec.RootOp{Kind: codec.RootMerge}}}
 	require.NoError(t, Sign(s, seedOf(name)))
 	op, err := NewOp(s)
 	require.NoError(t, err)
@@ -50,7 +50,7 @@ func TestChildrenOfARefusedOpAreRefused(t *testing.T) {
 		"bytes":     {shortened, BadForm},
 	} {
 		t.Run(name, func(t *testing.T) {
-			id := codec.OpID(sha256.Sum256(append([]byte(DomainOp), bad.wire...)))
+			id := codec.OpID(sha256.Sum256(append([]byte(domainOp2), bad.wire...)))
 			child := mergeOn(t, ns, "K", 2, id)
 			both := []codec.OpID{id, heads[0]}
 			if compare(both[0], both[1]) > 0 {
@@ -102,7 +102,7 @@ func TestWhatWaitedOverARestartGoesWithARefusedOp(t *testing.T) {
 	require.NoError(t, err)
 	spoilt := mergeOn(t, ns, "K", 1, heads...).wire()
 	spoilt[len(spoilt)-1] ^= 1
-	id := codec.OpID(sha256.Sum256(append([]byte(DomainOp), spoilt...)))
+	id := codec.OpID(sha256.Sum256(append([]byte(domainOp2), spoilt...)))
 	child := mergeOn(t, ns, "K", 2, id)
 	answer, err := z.Apply(bg, child.wire())
 	require.NoError(t, err)

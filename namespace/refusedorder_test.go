@@ -33,7 +33,7 @@ func blemishes(gone codec.OpID) []blemish {
 		{row: "replay, bad nonce", reason: namespace.BadNonce, draft: func(s *codec.SignedNamespaceOp) { s.Nonce += 7 }},
 		{row: "replay, bad nonce", reason: namespace.Replay, draft: func(s *codec.SignedNamespaceOp) { s.Nonce = 0 }},
 		{row: "unknown group", reason: namespace.UnknownGroup, draft: func(s *codec.SignedNamespaceOp) { s.Op.GroupID = codec.GroupID{1} }},
-		{row: "unknown key", reason: namespace.UnknownKey, draft: func(s *codec.SignedNamespaceOp) { s.Op.KeyID = codec.KeyID{1} }},
+		{row: "unknown key", reason: namespace.UnknownKey, draft: func(s *codec.SignedNamespaceOp) { s.Op.KeyOp = codec.OpID{1} }},
 	}
 }
 
@@ -42,7 +42,7 @@ func (f *forge) blemished(which int, all []blemish) *codec.SignedNamespaceOp {
 	s := f.draft("K", nil)
 	key, ok := f.keyAt(s.Parents, f.ns)
 	require.True(f.t, ok)
-	s.Op.GroupID, s.Op.KeyID = f.ns, namespace.KeyID(key)
+	s.Op.GroupID, s.Op.KeyOp = f.ns, key.op
 	each := func(fn func(blemish) func(*codec.SignedNamespaceOp)) {
 		for i, b := range all {
 			if spoil := fn(b); which>>i&1 == 1 && spoil != nil {
@@ -51,9 +51,9 @@ func (f *forge) blemished(which int, all []blemish) *codec.SignedNamespaceOp {
 		}
 	}
 	each(func(b blemish) func(*codec.SignedNamespaceOp) { return b.draft })
-	g, id := s.Op.GroupID, s.Op.KeyID
+	g, op := s.Op.GroupID, s.Op.KeyOp
 	f.seal(s, g, key, f.inner(s, g, named("x")))
-	s.Op.KeyID = id
+	s.Op.KeyOp = op
 	each(func(b blemish) func(*codec.SignedNamespaceOp) { return b.sealed })
 	require.NoError(f.t, namespace.Sign(s, f.seedOf(s.Signer)))
 	each(func(b blemish) func(*codec.SignedNamespaceOp) { return b.signed })

@@ -4,32 +4,33 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/group"
 )
 
-// view is the reference of which key is current where: it answers questions about keys at
-// cuts of one DAG, with what can be read of it, and works everything out from the ops. A
-// cut is given by its heads: those ops and all their ancestors.
+// view is the reference of what can be read, of who holds which key, and of the key under
+// which is sealed: it answers questions at cuts of one DAG, and works everything out from
+// the ops, by README.md and nothing else. A cut is given by its heads: those ops and all
+// their ancestors.
 type view struct {
 	namespace codec.GroupID
 	ops       map[codec.OpID]*Op
+	ring      Keyring
 	read      map[codec.OpID]group.Op
 	heights   map[codec.OpID]int
 	results   map[string]*group.Result // by heads
-	due       map[rotationAt]bool
 }
 
 // newView returns a view of ops, a set with all its parents, as ring reads them. It
 // returns [group.ErrIncomplete] where a parent is missing.
 func newView(namespace codec.GroupID, ops []*Op, ring Keyring) (*view, error) {
-	v := &view{namespace: namespace, ops: map[codec.OpID]*Op{}, read: map[codec.OpID]group.Op{}, heights: map[codec.OpID]int{},
-		results: map[string]*group.Result{}, due: map[rotationAt]bool{}}
+	v := &view{namespace: namespace, ops: map[codec.OpID]*Op{}, ring: ring, read: map[codec.OpID]group.Op{}, heights: map[codec.OpID]int{},
+		results: map[string]*group.Result{}}
 	for _, op := range ops {
 		v.ops[op.ID] = op
-		v.read[op.ID] = ring.Read(op)
 	}
 	for len(v.heights) < len(v.ops) {
 		before := len(v.heights)
@@ -40,7 +41,99 @@ func newView(namespace codec.GroupID, ops []*Op, ring Keyring) (*view, error) {
 			return nil, fmt.Errorf("%w: the parents of %d ops are missing", group.ErrIncomplete, len(v.ops)-before)
 		}
 	}
+	byHeight := slices.SortedFunc(maps.Keys(v.ops), func(a, b codec.OpID) int { return v.heights[a] - v.heights[b] })
+	for _, id := range byHeight { // what an op seals depends on its ancestors
+		read, err := v.readOp(v.ops[id])
+		if err != nil {
+			return nil, err
+		}
+		v.read[id] = read
+	}
 	return v, nil
+}
+
+// readOp returns op as it can be read.
+func (v *view) readOp(op *Op) (group.Op, error) {
+	read := *op.asRead(nil, 0)
+	if !op.sealed() || op.Signed == nil {
+		return read, nil
+	}
+	key, ok := v.ring[v.keyOf(op)]
+	if op.Version == codec.OpVersion2 {
+		clear, bytes, err := v.isGood(KeyName{op.GroupID, op.KeyOp})
+		if err != nil {
+			return read, err
+		}
+		if !clear || ok && !bytes {
+			read.Fault = group.BadKey
+			return read, nil
+		}
+	}
+	if ok {
+		o := openWith(op, key, nil)
+		read.Body, read.Fault = o.body, o.fault
+	}
+	return read, nil
+}
+
+// keyOf returns under which of the keys of a ring a sealed op is.
+func (v *view) keyOf(op *Op) GroupKey {
+	if op.Version == codec.OpVersion1 {
+		return GroupKey{op.GroupID, op.KeyID}
+	}
+	if k := v.newKey(KeyName{op.GroupID, op.KeyOp}); k != nil {
+		return GroupKey{op.GroupID, k.KeyID}
+	}
+	return GroupKey{}
+}
+
+// newKey returns what introduces a key, or nil.
+func (v *view) newKey(name KeyName) *codec.NewKey {
+	op := v.ops[name.Op]
+	if op == nil || op.Signed == nil {
+		return nil
+	}
+	for i := range op.Signed.Op.Keys {
+		if k := &op.Signed.Op.Keys[i]; k.GroupID == name.GroupID {
+			return k
+		}
+	}
+	return nil
+}
+
+// isGood reports whether a key is good by what is clear of it, and by its bytes as far as
+// it is here.
+func (v *view) isGood(name KeyName) (clear, all bool, err error) {
+	k, op := v.newKey(name), v.ops[name.Op]
+	if k == nil {
+		return false, false, nil
+	}
+	before, err := v.at(op.Parents)
+	if err != nil {
+		return false, false, err
+	}
+	with, err := v.at([]codec.OpID{op.ID})
+	if err != nil {
+		return false, false, err
+	}
+	if !slices.Contains(before.Members(name.GroupID), op.Signer) || !slices.Equal(with.Members(name.GroupID), recipients(k.Envelopes)) {
+		return false, false, nil
+	}
+	key, ok := v.ring[GroupKey{name.GroupID, k.KeyID}]
+	if !ok {
+		return true, false, nil
+	}
+	var carried []heldKey
+	for i := range k.Carried {
+		earlier, err := siteOf(op.Signed, name.GroupID).openCarried(key, &k.Carried[i])
+		own := v.newKey(KeyName{name.GroupID, k.Carried[i].Op})
+		if err != nil || own == nil || KeyID(earlier) != own.KeyID {
+			return true, false, nil
+		}
+		carried = append(carried, heldKey{k.Carried[i].Op, earlier})
+	}
+	again, err := siteOf(op.Signed, name.GroupID).introduce(key, carried, recipients(k.Envelopes))
+	return true, err == nil && slices.Equal(again.Envelopes, k.Envelopes) && slices.Equal(again.Carried, k.Carried), nil
 }
 
 func (v *view) findHeight(id codec.OpID, op *Op) {
@@ -91,13 +184,18 @@ func (v *view) cut(heads []codec.OpID) (cut []*Op) {
 	return cut
 }
 
-// at evaluates the cut with these heads.
+// at evaluates what is clear of the cut with these heads: who is a member does not depend
+// on the rest.
 func (v *view) at(heads []codec.OpID) (*group.Result, error) {
 	key := fmt.Sprint(heads)
 	if r, ok := v.results[key]; ok {
 		return r, nil
 	}
-	r, err := group.Evaluate(v.readAt(heads), codec.Identity{})
+	var clear []group.Op
+	for _, op := range v.cut(heads) {
+		clear = append(clear, *op.asRead(nil, 0))
+	}
+	r, err := group.Evaluate(clear, codec.Identity{})
 	v.results[key] = r
 	return r, err
 }
@@ -109,80 +207,182 @@ func (v *view) readAt(heads []codec.OpID) (read []group.Op) {
 	return read
 }
 
-// currentKey returns the current key of g at a cut, if there is one: of the keys whose
-// holders are all members there, the one introduced last by (height, key id). Only keys
-// count whose rotation was due, by a member and to exactly the members at its own cut.
-func (v *view) currentKey(heads []codec.OpID, g codec.GroupID) (codec.KeyID, bool, error) {
-	return v.current(heads, g, codec.OpID{})
-}
-
-// current is currentKey without the keys that the op except introduces.
-func (v *view) current(heads []codec.OpID, g codec.GroupID, except codec.OpID) (key codec.KeyID, ok bool, err error) {
-	result, err := v.at(heads)
-	if err != nil {
-		return key, false, err
-	}
-	members, cut := result.Members(g), v.cut(heads)
-	held := holdings(cut)
-	last := -1
-	for _, op := range cut { // by height, so that a key counts where it was introduced last
-		for _, r := range op.Rotations {
-			if r.GroupID != g || op.ID == except || !within(held[GroupKey{g, r.NewKeyID}], members) {
+// holders returns who holds a key at a cut, by what is clear of it.
+func (v *view) holders(heads []codec.OpID, name KeyName) (map[codec.Identity]bool, error) {
+	held := map[codec.Identity]bool{}
+	for _, op := range v.cut(heads) {
+		var to []codec.Identity
+		for _, k := range op.Keys {
+			own := KeyName{k.GroupID, op.ID}
+			if k.GroupID != name.GroupID || own != name && !slices.Contains(k.Carried, name.Op) {
 				continue
 			}
-			if good, err := v.counts(op, r); err != nil || !good {
+			clear, _, err := v.isGood(own)
+			switch {
+			case err != nil:
+				return nil, err
+			case clear && own == name:
+				to = k.Recipients
+			case clear:
+				later, err := v.holders(heads, own)
 				if err != nil {
-					return key, false, err
+					return nil, err
 				}
-				continue
-			}
-			if h := v.heights[op.ID]; h > last || compare(r.NewKeyID, key) > 0 {
-				key, ok, last = r.NewKeyID, true, h
+				to = slices.Collect(maps.Keys(later))
 			}
 		}
+		if r := op.Root; r != nil && r.Kind == codec.RootKeyDelivered && (KeyName{r.GroupID, r.KeyOp}) == name {
+			valid, err := v.isDelivered(op)
+			if err != nil {
+				return nil, err
+			}
+			if valid {
+				to = recipients(r.Envelopes)
+			}
+		}
+		for _, id := range to {
+			held[id] = true
+		}
 	}
-	return key, ok, nil
+	return held, nil
 }
 
-// counts reports whether the rotation r of op was due, by a member and to exactly the
-// members, at the cut that op is the head of.
-func (v *view) counts(op *Op, r codec.RotationSkeleton) (bool, error) {
-	at := rotationAt{op.ID, r.GroupID}
-	if good, known := v.due[at]; known {
-		return good, nil
+// isDelivered reports whether a delivery is by one who holds the key, to members.
+func (v *view) isDelivered(op *Op) (bool, error) {
+	held, err := v.holders(op.Parents, KeyName{op.Root.GroupID, op.Root.KeyOp})
+	if err != nil {
+		return false, err
 	}
-	heads := []codec.OpID{op.ID}
+	at, err := v.at(op.Parents)
+	if err != nil {
+		return false, err
+	}
+	members := at.Members(op.Root.GroupID)
+	return held[op.Signer] && !slices.ContainsFunc(op.Root.Envelopes, func(e codec.KeyEnvelope) bool { return !slices.Contains(members, e.Recipient) }), nil
+}
+
+// isAbandoned reports whether an Admin's rotation in a cut, effective there, leaves a key
+// behind.
+func (v *view) isAbandoned(heads []codec.OpID, name KeyName) (bool, error) {
 	result, err := v.at(heads)
 	if err != nil {
 		return false, err
 	}
-	members := result.Members(r.GroupID)
-	good := slices.Contains(members, op.Signer) && slices.Equal(members, r.Recipients)
-	if good {
-		_, has, err := v.current(heads, r.GroupID, op.ID)
-		if err != nil {
-			return false, err
-		}
-		good = !has
+	var clear []group.Op
+	for _, op := range v.cut(heads) {
+		clear = append(clear, *op.asRead(nil, 0))
 	}
-	v.due[at] = good
-	return good, nil
+	members := result.Members(name.GroupID)
+	if len(members) == 0 {
+		return false, nil // nobody is there for whom it matters
+	}
+	// What any member may do says it: that is void where it is sealed under such a key.
+	probe := group.Op{ID: codec.OpID{0xFF, 1}, Parents: heads, Signer: members[0], Group: name.GroupID,
+		Body: &codec.GroupOp{Kind: codec.OpMemberAliasSet, Member: members[0]}, KeyOp: name.Op}
+	r, err := group.Evaluate(append(clear, probe), codec.Identity{})
+	return err == nil && r.Verdicts[probe.ID].Reason == group.Abandoned, err
 }
 
-func within(holders map[codec.Identity]bool, members []codec.Identity) bool {
-	for id := range holders {
-		if !slices.Contains(members, id) {
-			return false
-		}
-	}
-	return true
-}
-
-// lackingAt returns the members of g at a cut that do not hold a key, by identity.
-func (v *view) lackingAt(heads []codec.OpID, k GroupKey) ([]codec.Identity, error) {
+// usable returns the keys of g under which who has the ring may seal at a cut, but that
+// others than members hold them: those of standing Admins first, and of these the one that
+// was introduced last.
+func (v *view) usable(heads []codec.OpID, g codec.GroupID) (found []KeyName, err error) {
 	result, err := v.at(heads)
 	if err != nil {
 		return nil, err
 	}
-	return lacking(result.Members(k.GroupID), holdings(v.cut(heads))[k]), nil
+	for _, op := range v.cut(heads) {
+		name := KeyName{g, op.ID}
+		if v.newKey(name) == nil {
+			continue
+		}
+		_, good, err := v.isGood(name)
+		if err != nil {
+			return nil, err
+		}
+		abandoned, err := v.isAbandoned(heads, name)
+		if err != nil {
+			return nil, err
+		}
+		if good && !abandoned {
+			found = append(found, name)
+		}
+	}
+	slices.Reverse(found)
+	slices.SortStableFunc(found, func(a, b KeyName) int { return v.standing(result, b) - v.standing(result, a) })
+	return found, nil
+}
+
+// standing returns 1 for a key that a standing Admin has made.
+func (v *view) standing(r *group.Result, name KeyName) int {
+	signer := v.ops[name.Op].Signer
+	for _, row := range r.Rows {
+		if row.Key[0] == 0x21 && codec.GroupID(row.Key[1:33]) == name.GroupID && codec.Identity(row.Key[33:]) == signer && row.Value[0] == byte(codec.Admin) {
+			return 1
+		}
+	}
+	return 0
+}
+
+// sealingKey returns the key of g under which who has the ring seals at a cut.
+func (v *view) sealingKey(heads []codec.OpID, g codec.GroupID) (KeyName, bool, error) {
+	all, err := v.usable(heads, g)
+	if err != nil {
+		return KeyName{}, false, err
+	}
+	for _, name := range all {
+		outside, err := v.outsiders(heads, heads, name)
+		if err != nil || len(outside) == 0 {
+			return name, err == nil, err
+		}
+	}
+	return KeyName{}, false, nil
+}
+
+// outsiders returns who holds a key at a cut and is no member at another.
+func (v *view) outsiders(heads, members []codec.OpID, name KeyName) (found []codec.Identity, err error) {
+	held, err := v.holders(heads, name)
+	if err != nil {
+		return nil, err
+	}
+	r, err := v.at(members)
+	if err != nil {
+		return nil, err
+	}
+	for id := range held {
+		if !slices.Contains(r.Members(name.GroupID), id) {
+			found = append(found, id)
+		}
+	}
+	return found, nil
+}
+
+// lacking returns the members of the group at a cut who do not hold a key, by identity.
+func (v *view) lacking(heads []codec.OpID, name KeyName) (found []codec.Identity, err error) {
+	held, err := v.holders(heads, name)
+	if err != nil {
+		return nil, err
+	}
+	r, err := v.at(heads)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range r.Members(name.GroupID) {
+		if !held[m] {
+			found = append(found, m)
+		}
+	}
+	return found, nil
+}
+
+// latest returns those of some keys that no other of them carries.
+func (v *view) latest(all []KeyName) (found []KeyName) {
+	for _, name := range all {
+		if !slices.ContainsFunc(all, func(other KeyName) bool {
+			return slices.ContainsFunc(v.newKey(other).Carried, func(c codec.CarriedKey) bool { return c.Op == name.Op })
+		}) {
+			found = append(found, name)
+		}
+	}
+	return found
 }

@@ -35,7 +35,7 @@ func (c *loaded) voided(r engine.Getter, g codec.GroupID) (found []Voided, err e
 	for i := range c.ledger.Len() {
 		op := c.ledger.Op(i)
 		v := c.ledger.Verdict(i)
-		if op.Signer != c.self() || v.Outcome != group.Void || v.Reason != group.Revoked || !again(op, g, c.id) {
+		if op.Signer != c.self() || v.Outcome != group.Void || v.Reason != group.Revoked && v.Reason != group.Abandoned || !again(op, g, c.id) {
 			continue
 		}
 		_, err := r.Get(nil, column.Generic, reissuedKey(c.id, op.ID))
@@ -53,7 +53,7 @@ func again(op *group.Op, g, ns codec.GroupID) bool {
 	if op.Root == nil {
 		return op.Group == g
 	}
-	return g == ns && op.Root.Kind != codec.RootMerge && op.Root.Kind != codec.RootKeyDelivery
+	return g == ns && op.Root.Kind != codec.RootMerge && op.Root.Kind != codec.RootKeyDelivery && op.Root.Kind != codec.RootKeyDelivered
 }
 
 func reissuedKey(ns codec.GroupID, id codec.OpID) []byte {

@@ -44,22 +44,34 @@ func damaged(key []byte, fault string) error {
 
 // fact is what a row of gov-op says of an op:
 //
-//	op_id 32 ‖ number in its group's log u64 LE ‖ fault u8
+//	op_id 32 ‖ number in its group's log u64 LE ‖ fault u8 ‖ of each key that it hands out, if any: u8
 type fact struct {
 	id    codec.OpID
 	seq   uint64       // 0: it cannot be read
 	fault group.Reason // why it never will be; 0: it may
+	keys  []keyState
 }
 
 func (f *fact) appendBinary(dst []byte) []byte {
-	return append(binary.LittleEndian.AppendUint64(append(dst, f.id[:]...), f.seq), byte(f.fault))
+	dst = append(binary.LittleEndian.AppendUint64(append(dst, f.id[:]...), f.seq), byte(f.fault))
+	for _, k := range f.keys {
+		dst = append(dst, byte(k))
+	}
+	return dst
 }
 
 func parseFact(key, value []byte) (f fact, err error) {
-	if len(value) != 32+8+1 {
-		return f, damaged(key, fmt.Sprintf("%d bytes instead of 41", len(value)))
+	if len(value) < 32+8+1 {
+		return f, damaged(key, fmt.Sprintf("%d bytes instead of at least 41", len(value)))
 	}
-	return fact{codec.OpID(value), binary.LittleEndian.Uint64(value[32:]), group.Reason(value[40])}, nil
+	f = fact{id: codec.OpID(value), seq: binary.LittleEndian.Uint64(value[32:]), fault: group.Reason(value[40])}
+	for _, k := range value[41:] {
+		if k > byte(keyBad) {
+			return f, damaged(key, fmt.Sprintf("the state %d of a key", k))
+		}
+		f.keys = append(f.keys, keyState(k))
+	}
+	return f, nil
 }
 
 // each calls fn with all rows of Generic that begin with prefix.
@@ -82,7 +94,7 @@ func storedForm(op *Op, whole bool) (codec.NamespaceGovOpValue, error) {
 	if whole {
 		return codec.NamespaceGovOpValue{SkeletonBytes: append([]byte{byte(codec.StoredSigned)}, op.wire()...)}, nil
 	}
-	b, err := codec.StoredNamespaceOp{Kind: codec.StoredOpaque, Opaque: op.Skeleton()}.AppendBinary(nil)
+	b, err := op.Skeleton().AppendBinary(nil)
 	return codec.NamespaceGovOpValue{SkeletonBytes: b}, err
 }
 

@@ -14,7 +14,11 @@ import (
 // Rules is the version of what this build makes of ops: of the rules of package group, of
 // the ops that can be read, and of claims. It is raised with every change after which ops
 // that are stored make other rows. README.md says what each version was.
-const Rules = 2
+const Rules = 3
+
+// rules1 are the rules of a namespace whose ops are of version 1: later ones make the same
+// of those.
+const rules1 = 2
 
 // firstRules are those of namespaces that do not say by which they were made.
 const firstRules = 1
@@ -44,9 +48,14 @@ func rulesOf(r engine.Getter, ns codec.GroupID) (uint32, error) {
 	return binary.LittleEndian.Uint32(value), nil
 }
 
-// putRules notes that the rows of a namespace are by the rules of this build.
-func putRules(b *engine.Batch, ns codec.GroupID) {
-	b.Put(column.Generic, scoped(nil, rulesScope, ns), binary.LittleEndian.AppendUint32(nil, Rules))
+// putRules notes that the rows of a namespace, whose ops have that version, are by the
+// rules of this build.
+func putRules(b *engine.Batch, ns codec.GroupID, v codec.OpVersion) {
+	rules := uint32(Rules)
+	if v == codec.OpVersion1 {
+		rules = rules1
+	}
+	b.Put(column.Generic, scoped(nil, rulesScope, ns), binary.LittleEndian.AppendUint32(nil, rules))
 }
 
 // newerRules returns ErrRules for a namespace whose rows newer rules have made.
@@ -59,7 +68,7 @@ func newerRules(ns codec.GroupID, made uint32) error {
 
 // olderRules returns ErrRules for a namespace whose rows older rules have made.
 func olderRules(ns codec.GroupID, made uint32) error {
-	if made >= Rules {
+	if made >= rules1 {
 		return nil
 	}
 	return fmt.Errorf("namespace: %w: those of %s were made by rules %d, and this build has rules %d: serve the store once, which makes them anew",

@@ -189,7 +189,7 @@ func TestRowsOfNewerRulesAreRefused(t *testing.T) {
 	n.give(theirs.ops...)
 	require.NoError(t, n.store.Close())
 	var b engine.Batch
-	b.Put(column.Generic, append([]byte("gov-rules\x00\x00\x00\x00\x00\x00\x00"), ours.ns[:]...), []byte{3, 0, 0, 0})
+	b.Put(column.Generic, append([]byte("gov-rules\x00\x00\x00\x00\x00\x00\x00"), ours.ns[:]...), []byte{4, 0, 0, 0})
 	require.NoError(t, n.db.Apply(&b))
 	before := everything(t, n.db)
 	n.open()
@@ -201,7 +201,7 @@ func TestRowsOfNewerRulesAreRefused(t *testing.T) {
 		_, verified := s.Verify(context.Background(), ours.ns)
 		for _, err := range []error{errs, verified} {
 			require.ErrorIs(t, err, namespace.ErrRules)
-			require.ErrorContains(t, err, "those of "+ours.ns.String()+" were made by rules 3, and this build has rules 2: use a newer one")
+			require.ErrorContains(t, err, "those of "+ours.ns.String()+" were made by rules 4, and this build has rules 3: use a newer one")
 		}
 	}
 	require.ErrorIs(t, n.store.Refold(context.Background()), namespace.ErrRules)
@@ -230,7 +230,7 @@ func TestRowsOfOlderRulesAreReadWhereNothingIsWritten(t *testing.T) {
 		for _, s := range []*namespace.Store{s, view} {
 			_, err := s.Verify(context.Background(), ns)
 			require.ErrorIs(t, err, namespace.ErrRules)
-			require.ErrorContains(t, err, "were made by rules 1, and this build has rules 2: serve the store once")
+			require.ErrorContains(t, err, "were made by rules 1, and this build has rules 3: serve the store once")
 			heads, err := s.Heads(t.Context(), ns)
 			require.NoError(t, err)
 			due, err := want.store.Heads(t.Context(), ns)

@@ -5,10 +5,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"slices"
 
 	"golang.org/x/crypto/chacha20poly1305"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/group"
 )
 
 // ErrOpen is returned for sealed bytes that do not open: they, what they are bound to,
@@ -55,23 +57,42 @@ func open(key codec.Secret, sealed, data []byte) ([]byte, error) {
 }
 
 // SealOp sets s.Op.Sealed to inner, a borsh SignedGroupOp, under key. All other fields
-// of s but the signature must be set: namespace, group, key id, signer, nonce and
-// parents are bound.
+// of s but the signature must be set: namespace, group, the name of the key, signer, nonce
+// and parents are bound.
 func SealOp(random io.Reader, s *codec.SignedNamespaceOp, key codec.Secret, inner []byte) (err error) {
+	if key, err = opKey(s.Version, key); err != nil {
+		return err
+	}
 	s.Op.Sealed, err = seal(random, key, inner, boundTo(s))
 	return err
 }
 
+// opKey returns the key under which an op of a version is sealed with a group key.
+func opKey(v codec.OpVersion, key codec.Secret) (codec.Secret, error) {
+	if v == codec.OpVersion2 {
+		return sealingSecret(key)
+	}
+	return key, nil
+}
+
 // OpenOp returns what s seals; else [ErrOpen].
 func OpenOp(s *codec.SignedNamespaceOp, key codec.Secret) ([]byte, error) {
+	key, err := opKey(s.Version, key)
+	if err != nil {
+		return nil, err
+	}
 	return open(key, s.Op.Sealed, boundTo(s))
 }
 
 func boundTo(s *codec.SignedNamespaceOp) []byte {
-	b := []byte(domainSeal)
+	domain, key := domainSeal, [32]byte(s.Op.KeyID)
+	if s.Version == codec.OpVersion2 {
+		domain, key = domainSeal2, s.Op.KeyOp
+	}
+	b := []byte(domain)
 	b = append(b, s.NamespaceID[:]...)
 	b = append(b, s.Op.GroupID[:]...)
-	b = append(b, s.Op.KeyID[:]...)
+	b = append(b, key[:]...)
 	b = append(b, s.Signer[:]...)
 	b = binary.LittleEndian.AppendUint64(b, s.Nonce)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(s.Parents)))
@@ -79,4 +100,73 @@ func boundTo(s *codec.SignedNamespaceOp) []byte {
 		b = append(b, p[:]...)
 	}
 	return b
+}
+
+// GroupKey names a key of a group.
+type GroupKey struct {
+	GroupID codec.GroupID
+	KeyID   codec.KeyID
+}
+
+// Keyring is the group keys that a node has. It is not safe for concurrent use.
+type Keyring map[GroupKey]codec.Secret
+
+// opened is what was found in a sealed op.
+type opened struct {
+	body  *codec.GroupOp
+	inner []byte       // the SignedGroupOp, where there is a body
+	fault group.Reason // why there is none
+}
+
+// openWith reads a sealed op under its key.
+func openWith(op *Op, key codec.Secret, v *group.Verifier) *opened {
+	plain, err := OpenOp(op.Signed, key)
+	if err != nil {
+		return &opened{fault: group.Unopenable}
+	}
+	body, fault := readInner(op.Signed, plain, v)
+	if body == nil {
+		plain = nil
+	}
+	return &opened{body, plain, fault}
+}
+
+// readInner reads what s seals.
+func readInner(s *codec.SignedNamespaceOp, plain []byte, v *group.Verifier) (*codec.GroupOp, group.Reason) {
+	inner, err := codec.SignedGroupOp{}.Decode(plain)
+	if err != nil {
+		return nil, group.Malformed
+	}
+	same := inner.GroupID == s.Op.GroupID && inner.Signer == s.Signer && inner.Nonce == s.Nonce && slices.Equal(inner.Parents, s.Parents)
+	switch {
+	case !same:
+		return nil, group.Rewrapped
+	case v.VerifyOp(plain, s.Signer) != nil:
+		return nil, group.Forged
+	case s.Version == codec.OpVersion2 && IsClear(inner.Op.Kind):
+		return nil, group.NotClear
+	case s.Version == codec.OpVersion1 && inner.Op.Kind == codec.OpMembersRemoved:
+		return nil, group.Malformed
+	case names(&inner.Op) && !ValidIdentity(inner.Op.Member):
+		return nil, group.Malformed // nobody could give it a key, so no key could be given to exactly the members
+	case inner.Op.Kind == codec.OpContextPlaced && group.VerifyPlacement(s.NamespaceID, s.Op.GroupID, &inner.Op) != nil:
+		return nil, group.NotPlaced
+	}
+	return &inner.Op, 0
+}
+
+// innerOf returns the SignedGroupOp of a clear op, which lies in the log of its group.
+func innerOf(s *codec.SignedNamespaceOp) ([]byte, error) {
+	return codec.SignedGroupOp{GroupID: s.Op.GroupID, Parents: s.Parents, Signer: s.Signer, Nonce: s.Nonce, Op: s.Op.Op,
+		Signature: s.Op.OpSignature}.AppendBinary(nil)
+}
+
+// names reports whether op gives standing to the member it names.
+func names(op *codec.GroupOp) bool {
+	switch op.Kind {
+	case codec.OpMemberAdded, codec.OpMemberRoleSet, codec.OpMemberCapabilitySet, codec.OpAdminTransferred:
+		return true
+	default:
+		return false
+	}
 }

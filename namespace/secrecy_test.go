@@ -45,10 +45,10 @@ func (w *witness) try(what namespace.Proposal) (made []*namespace.Op, err error)
 
 // keepKeys takes down the keys that the node made for op, which it keeps.
 func (w *witness) keepKeys(op *namespace.Op) {
-	for _, r := range op.Rotations {
-		v, err := engine.Get(w.db, keys.GroupKeyEntry{Group: r.GroupID, Key: r.NewKeyID})
+	for _, made := range op.Keys {
+		v, err := engine.Get(w.db, keys.GroupKeyEntry{Group: made.GroupID, Key: made.KeyID})
 		require.NoError(w.t, err)
-		k := namespace.GroupKey{GroupID: r.GroupID, KeyID: r.NewKeyID}
+		k := namespace.GroupKey{GroupID: made.GroupID, KeyID: made.KeyID}
 		w.own[k], w.forge.ring[k] = v.Key, v.Key
 	}
 }
@@ -110,7 +110,7 @@ func (c *dishonestNetwork) act(t *rapid.T) {
 	}
 	require.NoError(t, err)
 	for _, op := range made {
-		if op.Root == nil {
+		if op.Root == nil && op.Clear == nil {
 			c.seals = append(c.seals, sealed{op, gone})
 		}
 	}
@@ -151,20 +151,23 @@ func (c *dishonestNetwork) story(op *namespace.Op) (text string) {
 		}
 		text += " by " + called(o.Signer)
 		if o.Root != nil {
-			text += fmt.Sprintf(": %s of %x key %x", o.Root.Kind, o.Root.GroupID[:2], o.Root.KeyID[:2])
+			text += fmt.Sprintf(": %s of %x key %x", o.Root.Kind, o.Root.GroupID[:2], o.Root.KeyOp[:2])
 			for _, e := range o.Root.Envelopes {
 				text += " to " + called(e.Recipient)
 			}
 		} else {
-			text += fmt.Sprintf(": group %x under %x", o.GroupID[:2], o.KeyID[:2])
+			text += fmt.Sprintf(" is %x: group %x under %x", o.ID[:2], o.GroupID[:2], o.KeyOp[:2])
 			if body := c.read(o, c.ring).op.Body; body != nil {
 				text += fmt.Sprint(", ", body.Kind, " of ", called(body.Member))
 			}
 		}
-		for _, r := range o.Rotations {
-			text += fmt.Sprintf(", rotation of %x to %x after %x for", r.GroupID[:2], r.NewKeyID[:2], r.Previous.V[:2])
-			for _, id := range r.Recipients {
+		for _, k := range o.Keys {
+			text += fmt.Sprintf(", a key of %x for", k.GroupID[:2])
+			for _, id := range k.Recipients {
 				text += " " + called(id)
+			}
+			for _, earlier := range k.Carried {
+				text += fmt.Sprintf(" which opens %x", earlier[:2])
 			}
 		}
 		text += "\n"
@@ -196,20 +199,28 @@ func (c *dishonestNetwork) loot(w *witness, unseen []*namespace.Op) map[codec.Se
 		found[key] = true
 	}
 	for _, op := range ops {
-		for _, r := range op.Signed.Op.Rotations {
-			c.openEnvelope(w, found, r.GroupID, r.NewKeyID, r.Envelopes)
+		for i := range op.Signed.Op.Keys {
+			c.openEnvelope(w, found, &op.Signed.Op.Keys[i])
 		}
-		if r := op.Root; r != nil && r.Kind == codec.RootKeyDelivery {
-			c.openEnvelope(w, found, r.GroupID, r.KeyID, r.Envelopes)
+		if r := op.Root; r != nil && r.Kind == codec.RootKeyDelivered {
+			for _, name := range c.ops {
+				for _, k := range name.Keys {
+					if name.ID == r.KeyOp && k.GroupID == r.GroupID {
+						c.openEnvelope(w, found, &codec.NewKey{GroupID: r.GroupID, KeyID: k.KeyID, Envelopes: r.Envelopes})
+					}
+				}
+			}
 		}
 	}
 	for more := true; more; {
 		before := len(found)
 		for _, op := range ops {
-			for _, r := range op.Signed.Op.Rotations {
+			for _, k := range op.Signed.Op.Keys {
 				for key := range found {
-					if previous, err := namespace.OpenPrevious(c.ns, &r, key); err == nil {
-						found[previous] = true
+					for i := range k.Carried {
+						if earlier, err := namespace.OpenCarried(op.Signed, k.GroupID, key, &k.Carried[i]); err == nil {
+							found[earlier] = true
+						}
 					}
 				}
 			}
@@ -230,9 +241,9 @@ func (c *dishonestNetwork) unseen(op *namespace.Op) (unseen []*namespace.Op) {
 	return unseen
 }
 
-func (c *dishonestNetwork) openEnvelope(w *witness, found map[codec.Secret]bool, g codec.GroupID, id codec.KeyID, envelopes []codec.KeyEnvelope) {
-	for i := range envelopes {
-		if key, err := namespace.OpenKey(who(w.name), c.ns, g, id, &envelopes[i]); err == nil {
+func (c *dishonestNetwork) openEnvelope(w *witness, found map[codec.Secret]bool, k *codec.NewKey) {
+	for i := range k.Envelopes {
+		if key, err := namespace.OpenKey(codec.OpVersion2, who(w.name), c.ns, k.GroupID, k.KeyID, &k.Envelopes[i]); err == nil {
 			found[key] = true
 		}
 	}
@@ -301,18 +312,16 @@ func TestProposeMendsKeys(t *testing.T) {
 		}
 		body := named("last")
 		_, err := z.try(namespace.Proposal{GroupID: c.ns, Group: &body})
-		if errors.Is(err, namespace.ErrNoKey) {
-			return
-		}
-		require.NoError(t, err)
+		require.NoError(t, err, "an Admin can always go on")
 		result := z.check()
 		next := named("under which")
 		made, err := z.try(namespace.Proposal{GroupID: c.ns, Group: &next})
 		require.NoError(t, err)
 		require.Len(t, made, 1, "nothing is left to mend")
-		require.Empty(t, made[0].Rotations)
 		mended++
-		k := namespace.GroupKey{GroupID: c.ns, KeyID: made[0].KeyID}
+		id, clear, all := c.good(namespace.KeyName{GroupID: c.ns, Op: made[0].KeyOp})
+		require.True(t, clear && all)
+		k := namespace.GroupKey{GroupID: c.ns, KeyID: id}
 		for _, name := range c.names {
 			w := c.nodes[name]
 			for _, op := range slices.Clone(c.ops) {

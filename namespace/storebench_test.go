@@ -28,11 +28,11 @@ func madeHistory(t testing.TB, n int) (codec.GroupID, [][]byte) {
 		return op.ID
 	}
 	keep(z.ops[0].Signed)
-	head := keep(z.do(call("x"))[0])
+	made := z.do(call("x"))
+	rotation, head := keep(made[0]), keep(made[1])
 	var key codec.Secret
-	var id codec.KeyID
-	for k, secret := range z.ring {
-		id, key = k.KeyID, secret
+	for _, secret := range z.ring {
+		key = secret
 	}
 	for i := range n {
 		who := fmt.Sprint("person ", i%50)
@@ -47,13 +47,17 @@ func madeHistory(t testing.TB, n int) (codec.GroupID, [][]byte) {
 		default:
 			body = codec.GroupOp{Kind: codec.OpMemberAliasSet, Member: idOf(who), Name: codec.Some(codec.AliasName(fmt.Sprint("n", i)))}
 		}
-		s := &codec.SignedNamespaceOp{NamespaceID: z.namespace, Parents: []codec.OpID{head}, Nonce: uint64(3 + i), Signer: idOf("Z"),
-			Op: codec.NamespaceOp{Kind: codec.NamespaceGroup, GroupID: z.namespace, KeyID: id}}
+		s := &codec.SignedNamespaceOp{Version: codec.OpVersion2, NamespaceID: z.namespace, Parents: []codec.OpID{head}, Nonce: uint64(4 + i), Signer: idOf("Z"),
+			Op: codec.NamespaceOp{Kind: codec.NamespaceSealed, GroupID: z.namespace, KeyOp: rotation}}
 		inner := codec.SignedGroupOp{GroupID: z.namespace, Parents: s.Parents, Signer: s.Signer, Nonce: s.Nonce, Op: body}
 		require.NoError(t, group.SignOp(&inner, seedOf("Z")))
-		plain, err := inner.AppendBinary(nil)
-		require.NoError(t, err)
-		require.NoError(t, SealOp(z.random, s, key, plain))
+		if IsClear(body.Kind) {
+			s.Op = codec.NamespaceOp{Kind: codec.NamespaceClear, GroupID: z.namespace, Op: body, OpSignature: inner.Signature}
+		} else {
+			plain, err := inner.AppendBinary(nil)
+			require.NoError(t, err)
+			require.NoError(t, SealOp(z.random, s, key, plain))
+		}
 		require.NoError(t, Sign(s, seedOf("Z")))
 		head = keep(s)
 	}

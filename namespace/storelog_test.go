@@ -56,7 +56,7 @@ func TestOpsAreReadBothWays(t *testing.T) {
 	exchange(t, ns, z, k)
 	for _, s := range []*Store{z, k} {
 		all := ops(t, s, ns, Window{})
-		require.Len(t, all, 7)
+		require.Len(t, all, 8)
 		for i, e := range all {
 			require.Equal(t, uint64(i+1), e.Seq)
 			info, err := s.Op(ns, e.ID)
@@ -86,7 +86,7 @@ func TestADamagedLogIsNotReadAsAnother(t *testing.T) {
 		proposed(t, z, ns, ns, call(name))
 	}
 	all := ops(t, z, ns, Window{})
-	require.Len(t, all, 4)
+	require.Len(t, all, 5)
 	rowOf := func(seq uint64) (key, value []byte) {
 		key, err := keys.GroupOpLog{Group: ns, Seq: keys.NewSeq(seq)}.AppendBinary(nil)
 		require.NoError(t, err)
@@ -144,8 +144,8 @@ func TestAnEntryWhoseOpIsGoneIsPassedOver(t *testing.T) {
 	beside := proposed(t, k, ns, ns, call("b")).Answer.ID
 	exchange(t, ns, z, k)
 	all := ops(t, z, ns, Window{})
-	require.Len(t, all, 4)
-	require.Equal(t, []codec.OpID{gone, beside}, []codec.OpID{all[2].ID, all[3].ID})
+	require.Len(t, all, 5)
+	require.Equal(t, []codec.OpID{gone, beside}, []codec.OpID{all[3].ID, all[4].ID})
 	require.NoError(t, z.Close())
 	z.damage(t, func(b *engine.Batch) { engine.Delete(b, keys.NamespaceGovOp{Namespace: ns, Delta: gone}) })
 	var told [][]byte
@@ -156,9 +156,9 @@ func TestAnEntryWhoseOpIsGoneIsPassedOver(t *testing.T) {
 	require.NoError(t, err)
 	defer view.Close()
 	left := ops(t, view, ns, Window{})
-	require.Equal(t, []uint64{1, 2, 4}, []uint64{left[0].Seq, left[1].Seq, left[2].Seq})
-	require.Equal(t, beside, left[2].ID)
-	entry, err := keys.GroupOpLog{Group: ns, Seq: keys.NewSeq(3)}.AppendBinary(nil)
+	require.Equal(t, []uint64{1, 2, 3, 5}, []uint64{left[0].Seq, left[1].Seq, left[2].Seq, left[3].Seq})
+	require.Equal(t, beside, left[3].ID)
+	entry, err := keys.GroupOpLog{Group: ns, Seq: keys.NewSeq(4)}.AppendBinary(nil)
 	require.NoError(t, err)
 	require.Contains(t, told, entry)
 }
@@ -170,7 +170,7 @@ func TestFollowTellsOfEntriesAndVerdicts(t *testing.T) {
 	events := make(chan Event)
 	go func() {
 		defer close(events)
-		for e, err := range k.Follow(ctx, ns, 2, true) {
+		for e, err := range k.Follow(ctx, ns, 3, true) {
 			if err != nil {
 				return
 			}
@@ -261,7 +261,7 @@ func TestInviteJoinAdmit(t *testing.T) {
 // follows mends it, also by Rotate, once.
 func TestRotateWhenDue(t *testing.T) {
 	z, k, ns := pairOf(t)
-	_, err := z.Rotate(bg, ns)
+	_, err := z.Rotate(bg, ns, false)
 	require.ErrorIs(t, err, ErrNotDue)
 	for _, name := range []string{"L", "M"} {
 		proposed(t, z, ns, ns, add(name, codec.Member))
@@ -270,7 +270,7 @@ func TestRotateWhenDue(t *testing.T) {
 	proposed(t, z, ns, ns, remove("L"))
 	proposed(t, k, ns, ns, remove("M"))
 	exchange(t, ns, z, k)
-	p, err := z.Rotate(bg, ns)
+	p, err := z.Rotate(bg, ns, false)
 	require.NoError(t, err)
 	require.Len(t, p.Keys, 1)
 	info, err := z.Op(ns, p.Answer.ID)
@@ -278,7 +278,7 @@ func TestRotateWhenDue(t *testing.T) {
 	require.Equal(t, codec.GroupOp{Kind: codec.OpKeyRotated}, *info.Body, "what carries a rotation does nothing else")
 	exchange(t, ns, z, k)
 	for _, s := range []*Store{z, k.reopened(t, 7)} {
-		_, err = s.Rotate(bg, ns)
+		_, err = s.Rotate(bg, ns, false)
 		require.ErrorIs(t, err, ErrNotDue)
 		found, err := s.Keys(ns)
 		require.NoError(t, err)
@@ -311,10 +311,10 @@ func TestForgottenPayloads(t *testing.T) {
 			require.NoError(t, err)
 			info, err := s.Op(ns, sent.ID)
 			require.NoError(t, err)
-			require.NotNil(t, info.Root)
+			require.True(t, info.Root != nil || info.Body != nil)
 			n++
 		}
-		require.Equal(t, 2, n, "the creation and a delivery")
+		require.Equal(t, 4, n, "all but the name")
 		s = s.reopened(t, 3)
 	}
 }
@@ -397,31 +397,37 @@ func TestManyHeadsAreJoined(t *testing.T) {
 
 // besideK returns the n-th op that K signs with its first nonce on the given heads.
 func besideK(t testing.TB, s *Store, ns codec.GroupID, heads []codec.OpID, n int) []byte {
-	id, ok, err := s.view2current(ns)
-	require.NoError(t, err)
-	require.True(t, ok)
+	name, key := s.current(t, ns)
 	body := codec.GroupOp{Kind: codec.OpMemberAliasSet, Member: idOf("K"), Name: codec.Some(codec.AliasName([]byte{byte('a' + n%26), byte('a' + n/26)}))}
-	op := &codec.SignedNamespaceOp{NamespaceID: ns, Parents: heads, Nonce: 1, Signer: idOf("K"),
-		Op: codec.NamespaceOp{Kind: codec.NamespaceGroup, GroupID: ns, KeyID: KeyID(id)}}
+	op := &codec.SignedNamespaceOp{Version: codec.OpVersion2, NamespaceID: ns, Parents: heads, Nonce: 1, Signer: idOf("K"),
+		Op: codec.NamespaceOp{Kind: codec.NamespaceSealed, GroupID: ns, KeyOp: name}}
 	inner := codec.SignedGroupOp{GroupID: ns, Parents: heads, Signer: op.Signer, Nonce: 1, Op: body}
 	require.NoError(t, group.SignOp(&inner, seedOf("K")))
 	plain, err := inner.AppendBinary(nil)
 	require.NoError(t, err)
-	require.NoError(t, SealOp(randomness(byte(n)), op, id, plain))
+	require.NoError(t, SealOp(randomness(byte(n)), op, key, plain))
 	require.NoError(t, Sign(op, seedOf("K")))
 	wire, err := op.AppendBinary(nil)
 	require.NoError(t, err)
 	return wire
 }
 
-// view2current returns the current key of the namespace's root group.
-func (s *Store) view2current(ns codec.GroupID) (key codec.Secret, ok bool, err error) {
-	err = s.view(ns, func(c *loaded) error {
-		id, has, err := c.here().current(ns, -1)
-		key, ok = c.ring[GroupKey{ns, id}], has
-		return err
-	})
-	return key, ok, err
+// current returns the key under which a node seals in the namespace's root group, with its
+// name.
+func (s *Store) current(t testing.TB, ns codec.GroupID) (name codec.OpID, key codec.Secret) {
+	found, err := s.Keys(ns)
+	require.NoError(t, err)
+	for _, info := range found {
+		if info.Current {
+			require.NoError(t, s.view(ns, func(c *loaded) error {
+				name, key = info.Op, c.ring[GroupKey{ns, info.ID}]
+				return nil
+			}))
+			return name, key
+		}
+	}
+	require.Fail(t, "there is no key")
+	return name, key
 }
 
 func TestRefusalsAreTyped(t *testing.T) {
@@ -429,7 +435,7 @@ func TestRefusalsAreTyped(t *testing.T) {
 	heads, err := z.Heads(t.Context(), ns)
 	require.NoError(t, err)
 	merge := func(name string, nonce uint64, parents []codec.OpID) []byte {
-		s := &codec.SignedNamespaceOp{NamespaceID: ns, Parents: parents, Nonce: nonce, Op: codec.NamespaceOp{Root: codec.RootOp{Kind: codec.RootMerge}}}
+		s := &codec.SignedNamespaceOp{Version: codec.OpVersion2, NamespaceID: ns, Parents: parents, Nonce: nonce, Op: codec.NamespaceOp{Root: codec.RootOp{Kind: codec.RootMerge}}}
 		require.NoError(t, Sign(s, seedOf(name)))
 		wire, err := s.AppendBinary(nil)
 		require.NoError(t, err)
@@ -570,10 +576,10 @@ func TestIdentityMayComeLater(t *testing.T) {
 	exchange(t, ns, z, k)
 	s := newStore(t, 6)
 	exchange(t, ns, z, s)
-	require.Empty(t, ops(t, s, ns, Window{}))
+	require.Len(t, ops(t, s, ns, Window{}), 2, "what is clear")
 	requireSound(t, s, ns)
 	imported(t, s, ns, "K")
-	require.Len(t, ops(t, s, ns, Window{}), 3)
+	require.Len(t, ops(t, s, ns, Window{}), 4)
 	requireSound(t, s, ns)
 	require.Equal(t, group.Effective, proposed(t, s, ns, ns, call("K's again")).Answer.Verdict.Outcome)
 	requireSound(t, s, ns)
@@ -598,11 +604,11 @@ func TestManyOpsAreOpenedByOneKey(t *testing.T) {
 		s = openStore(t, f.Restart(), 3)
 		if n == 1 {
 			require.Error(t, err)
-			require.Empty(t, ops(t, s, ns, Window{}))
+			require.Len(t, ops(t, s, ns, Window{}), 2, "what is clear")
 			continue
 		}
 		require.NoError(t, err, "what follows the first batch is done later")
-		require.Len(t, ops(t, s, ns, Window{}), 14)
+		require.Len(t, ops(t, s, ns, Window{}), 15)
 		requireSound(t, s, ns)
 		if !f.Tripped() {
 			require.Greater(t, n, 4)

@@ -67,6 +67,8 @@ func TestAnyTwoNodesAreBroughtLevel(t *testing.T) {
 // that has them all three are.
 func TestSyncWithANodeThatForgets(t *testing.T) {
 	f := opening(t)
+	f.op("K", named("k"))
+	f.op("Z", added("A", codec.Member))
 	forgetful := newWitness(t, f, "X", newMem())
 	defer forgetful.close()
 	forgetful.forgets = true

@@ -66,8 +66,8 @@ func (v *verifying) find(col column.Column, key []byte, format string, args ...a
 // replay takes all ops in again.
 func (v *verifying) replay() error {
 	c := v.c
-	again := &loaded{id: c.id, identity: c.identity, ring: c.ring, holders: newHolders(), locked: map[GroupKey][]int{},
-		logs: map[codec.GroupID][]int32{}, due: map[rotationAt]bool{}, ledger: group.NewLedger(c.id, c.self())}
+	again := newLoaded(c.id)
+	again.identity, again.ring, again.ledger = c.identity, c.ring, group.NewLedger(c.id, c.self())
 	again.ledger.Hold()
 	v.again = again
 	for i := range c.ledger.Len() {
@@ -116,7 +116,11 @@ func (v *verifying) replay() error {
 // retake adds op i, as it can be read, and looks at its row in the log.
 func (v *verifying) retake(i int, op *Op) error {
 	f := v.c.facts[i]
-	read, stray := v.again.ring.Read(op), v.again.isStray(op)
+	o, err := v.opened(op)
+	if err != nil {
+		return err
+	}
+	read, stray := op.asRead(o.body, o.fault), v.again.isStray(op)
 	if !stray && ((read.Body != nil) != (f.seq > 0) || read.Fault != f.fault) {
 		v.find(column.Generic, numbered(opScope, v.c.id, uint64(i)), "op %s is readable: %t, fault: %s; stored as number %d, fault: %s",
 			op.ID, read.Body != nil, read.Fault, f.seq, f.fault)
@@ -127,18 +131,68 @@ func (v *verifying) retake(i int, op *Op) error {
 		if err != nil {
 			return err
 		}
-		inner, err := OpenOp(op.Signed, v.again.ring[GroupKey{op.GroupID, op.KeyID}])
-		if err != nil || !bytes.Equal(inner, row.Op) {
+		if !bytes.Equal(o.inner, row.Op) {
 			b, _ := key.AppendBinary(nil)
-			v.find(column.Group, b, "it is not what op %s seals", op.ID)
+			v.find(column.Group, b, "it is not what op %s says", op.ID)
 		}
 	}
 	if stray {
 		read.Body, read.Fault = nil, group.NoGroup
 	}
-	v.read = append(v.read, read)
-	_, err := v.again.add(op, fact{id: op.ID, seq: f.seq, fault: read.Fault}, read.Body, op.Signed != nil)
-	return err
+	v.read = append(v.read, *read)
+	if _, err := v.again.add(op, fact{id: op.ID, seq: f.seq, fault: read.Fault}, read.Body, op.Signed != nil); err != nil {
+		return err
+	}
+	return v.rejudge(i, op)
+}
+
+// opened reads an op again, as far as the keys that are here go.
+func (v *verifying) opened(op *Op) (*opened, error) {
+	switch {
+	case op.Clear != nil:
+		inner, err := innerOf(op.Signed)
+		return &opened{body: op.Clear, inner: inner}, err
+	case !op.sealed() || op.Signed == nil:
+		return &opened{}, nil
+	case op.Version == codec.OpVersion1:
+		if key, ok := v.again.ring[GroupKey{op.GroupID, op.KeyID}]; ok {
+			return openWith(op, key, nil), nil
+		}
+		return &opened{}, nil
+	}
+	name := KeyName{op.GroupID, op.KeyOp}
+	good, known, err := v.again.isGood(name, v.stored)
+	switch {
+	case err != nil || !known:
+		return &opened{}, err
+	case !good:
+		return &opened{fault: group.BadKey}, nil
+	}
+	return openWith(op, v.again.good[name], nil), nil
+}
+
+func (v *verifying) stored(id codec.OpID) (*Op, error) { return readOp(v.s.db, v.c.id, id) }
+
+// rejudge looks at what was found out of the keys that op i hands out.
+func (v *verifying) rejudge(i int, op *Op) error {
+	if _, err := v.again.judgeHandouts(); err != nil {
+		return err
+	}
+	for k, have := range v.c.facts[i].keys {
+		want := v.again.facts[i].keys[k]
+		if (have == keyWrong) != (want == keyWrong) {
+			v.find(column.Generic, numbered(opScope, v.c.id, uint64(i)), "key %d of op %s was given to those who were to have it: %t; stored otherwise", k, op.ID, want != keyWrong)
+		}
+	}
+	for _, k := range op.Keys {
+		if _, _, err := v.again.isGood(KeyName{k.GroupID, op.ID}, v.stored); err != nil {
+			return err
+		}
+		if *v.again.state(i, k.GroupID) == keyBad {
+			v.find(column.Group, nil, "op %s by %s gives group %s a key that not all can open for whom it is, or that does not open what it says", op.ID, op.Signer, k.GroupID)
+		}
+	}
+	return nil
 }
 
 // compareRows compares the rows of the Group column that follow from the ops.

@@ -21,20 +21,32 @@ import (
 
 // The weak points of keys, invitations and what lies at rest.
 
-// mended returns a forge, and Z's node on it, whose current key exactly the members Z,
-// K, L and M have.
+// mended returns a forge, and Z's node on it, which seals under a key that exactly the
+// members Z, K, L and M have.
 func mended(t *testing.T) (*forge, *witness) {
 	f := opening(t)
 	w := f.holding(t, "Z")
-	require.NotEmpty(t, w.propose(f.ns, named("mended"))[0].Rotations, "A and B have the key too")
+	require.Len(t, w.propose(f.ns, named("mended")), 1)
 	return f, w
 }
 
-// keyUnder returns the key under which the next op of the node is sealed.
-func (w *witness) keyUnder() codec.KeyID {
+// keyUnder returns the op that introduces the key under which the node seals.
+func (w *witness) keyUnder() codec.OpID {
 	made := w.propose(w.ns, named("asked"))
-	require.Empty(w.t, made[0].Rotations)
-	return made[0].KeyID
+	require.Len(w.t, made, 1)
+	return made[0].KeyOp
+}
+
+// holders returns who holds the key under which the node seals.
+func (w *witness) holders() (found []codec.Identity) {
+	infos, err := w.store.Keys(w.ns)
+	require.NoError(w.t, err)
+	for _, info := range infos {
+		if info.Current {
+			found = append(found, info.Holders...)
+		}
+	}
+	return found
 }
 
 // Anyone could plant a key as the current one, by a delivery or by a rotation.
@@ -42,41 +54,41 @@ func TestWeakPoint11NobodyPlantsAKey(t *testing.T) {
 	f, w := mended(t)
 	defer w.close()
 	current := w.keyUnder()
+	members := all("Z", "K", "L", "M")
 	planted, err := namespace.NewKey(f.random)
 	require.NoError(t, err)
-	require.Nil(t, f.root("K", f.deliver(f.ns, planted, all("Z", "K", "L", "M"))), "a key that nobody has introduced")
-	require.Nil(t, f.root("K", f.deliver(f.ns, f.ring[namespace.GroupKey{GroupID: f.ns, KeyID: current}], all("Z")), f.ops[3].ID), "nor had K it there")
+	require.Nil(t, f.deliver(f.ns, "K", heldKey{f.ops[1].ID, planted}, members), "a key that nobody has introduced")
 	for _, bad := range f.refused {
 		w.giveBad(bad)
 		require.Equal(t, namespace.UnknownKey, bad.reason)
 	}
-	key := f.ring[namespace.GroupKey{GroupID: f.ns, KeyID: current}]
-	plant := func(name string, body codec.GroupOp) {
-		s := f.draft(name, nil)
-		f.rotate(s, f.ns, &key, all("Z", "K", "L", "M"))
-		f.seal(s, f.ns, key, f.inner(s, f.ns, body))
-		require.NoError(t, namespace.Sign(s, who(name)))
-		w.give(f.take(s))
+	key, _ := f.keyAt(f.heads(), f.ns)
+	give := func(op *namespace.Op) *namespace.Op {
+		require.NotNil(t, op)
+		w.give(op)
+		return op
 	}
-	plant("M", removed("L")) // void
-	plant("M", named("planted"))
-	plant("K", named("planted")) // effective, but no other key was due
+	// other bytes under the name of the key, and the key for somebody who is no member
+	give(f.deliver(f.ns, "M", heldKey{key.op, planted}, members))
+	give(f.deliver(f.ns, "M", key, all("X")))
+	// a key that somebody lacks, or has who should not, and one of which an envelope is garbage
+	give(f.rotated(f.ns, "M", []heldKey{key}, all("Z", "K", "M")))
+	give(f.rotated(f.ns, "M", []heldKey{key}, all("Z", "K", "L", "M", "X")))
+	s := f.draft("M", nil)
+	made := f.newKey(s, f.ns, []heldKey{key}, members)
+	made.Envelopes[2].Sealed[0] ^= 1
+	garbage := give(f.clear(s, f.ns, codec.GroupOp{Kind: codec.OpKeyRotated}, made))
+	under, _ := f.keyAt([]codec.OpID{garbage.ID}, f.ns)
+	s = f.draft("K", nil)
+	lost := give(f.sealed(s, f.ns, under, f.inner(s, f.ns, named("planted"))))
+	// a good one, by a member: an Admin's goes before it
+	give(f.rotated(f.ns, "M", []heldKey{key}, members))
 	require.Equal(t, current, w.keyUnder())
-	// one who was never let in, and has the key, or says so: others go on without it
-	plant("B", named("planted"))
-	next := w.propose(f.ns, named("after"))
-	require.Len(t, next[0].Rotations, 1)
-	require.Equal(t, len(all("Z", "K", "L", "M")), len(next[0].Rotations[0].Recipients))
-	var holders []codec.Identity
-	infos, err := w.store.Keys(f.ns)
-	require.NoError(t, err)
-	for _, info := range infos {
-		if info.Current {
-			holders = append(holders, info.Holders...)
-		}
-	}
-	require.ElementsMatch(t, all("Z", "K", "L", "M"), holders)
-	w.check()
+	require.ElementsMatch(t, members, w.holders())
+	requireVerdict(t, "void: key not good", w.check(), lost)
+	// and who takes the key out of the group is removed, with a new one
+	require.Len(t, w.propose(f.ns, removed("M"))[0].Keys, 1)
+	require.ElementsMatch(t, all("Z", "K", "L"), w.holders())
 }
 
 // Whoever came with any invitation got the key and was a member, by a row outside the log.
@@ -182,33 +194,34 @@ func TestJoinThatStraddlesTheExpiryInEveryOrder(t *testing.T) {
 func TestWeakPoint14EnvelopesAreBound(t *testing.T) {
 	f, w := mended(t)
 	defer w.close()
-	op := f.ops[len(f.ops)-1]
-	r := op.Signed.Op.Rotations[0]
+	op := w.propose(f.ns, codec.GroupOp{Kind: codec.OpKeyRotated})[0]
+	r := op.Signed.Op.Keys[0]
 	for i := range r.Envelopes {
 		e := r.Envelopes[i]
 		seed := f.seedOf(e.Recipient)
-		_, err := namespace.OpenKey(seed, f.ns, f.ns, r.NewKeyID, &e)
+		const v = codec.OpVersion2
+		_, err := namespace.OpenKey(v, seed, f.ns, f.ns, r.KeyID, &e)
 		require.NoError(t, err)
-		_, err = namespace.OpenKey(seed, f.ns, f.sub, r.NewKeyID, &e)
+		_, err = namespace.OpenKey(v, seed, f.ns, f.sub, r.KeyID, &e)
 		require.ErrorIs(t, err, namespace.ErrOpen)
-		_, err = namespace.OpenKey(seed, f.sub, f.ns, r.NewKeyID, &e)
+		_, err = namespace.OpenKey(v, seed, f.sub, f.ns, r.KeyID, &e)
 		require.ErrorIs(t, err, namespace.ErrOpen)
 		e.Ephemeral[0] ^= 1
-		_, err = namespace.OpenKey(seed, f.ns, f.ns, r.NewKeyID, &e)
+		_, err = namespace.OpenKey(v, seed, f.ns, f.ns, r.KeyID, &e)
 		require.Error(t, err)
 		e.Recipient, e.Ephemeral = is("X"), r.Envelopes[i].Ephemeral
-		_, err = namespace.OpenKey(who("X"), f.ns, f.ns, r.NewKeyID, &e)
+		_, err = namespace.OpenKey(v, who("X"), f.ns, f.ns, r.KeyID, &e)
 		require.ErrorIs(t, err, namespace.ErrOpen)
 		for _, small := range []codec.Hash{{}, {1}} {
 			e := codec.KeyEnvelope{Recipient: is("K"), Ephemeral: small, Sealed: e.Sealed}
-			_, err = namespace.OpenKey(who("K"), f.ns, f.ns, r.NewKeyID, &e)
+			_, err = namespace.OpenKey(v, who("K"), f.ns, f.ns, r.KeyID, &e)
 			require.ErrorIs(t, err, namespace.ErrOpen)
 		}
 	}
 	// an envelope in the delivery for another group, and one to a key of small order
-	moved := f.root("Z", codec.RootOp{Kind: codec.RootKeyDelivery, GroupID: f.sub, KeyID: r.NewKeyID, Envelopes: r.Envelopes[:1]})
+	moved := f.root("Z", codec.RootOp{Kind: codec.RootKeyDelivered, GroupID: f.sub, KeyOp: op.ID, Envelopes: r.Envelopes[:1]})
 	require.Nil(t, moved)
-	small := f.root("Z", codec.RootOp{Kind: codec.RootKeyDelivery, GroupID: f.ns, KeyID: r.NewKeyID,
+	small := f.root("Z", codec.RootOp{Kind: codec.RootKeyDelivered, GroupID: f.ns, KeyOp: op.ID,
 		Envelopes: []codec.KeyEnvelope{{Recipient: codec.Identity{1}, Ephemeral: codec.Hash{9}}}})
 	require.Nil(t, small)
 	for _, bad := range f.refused {
@@ -258,9 +271,9 @@ func reversedFrom(ops []*namespace.Op, from int) []*namespace.Op {
 // Who left, or handed over, or was removed above, kept the key that others went on with.
 func TestWeakPoint16EveryWayOutEndsInANewKey(t *testing.T) {
 	for name, out := range map[string]func(f *forge, w *witness){
-		"leaving":                             func(f *forge, w *witness) { w.give(f.op("M", codec.GroupOp{Kind: codec.OpMemberLeft})) },
-		"removal":                             func(f *forge, w *witness) { w.propose(f.ns, removed("M")) },
-		"removal by an op without a rotation": func(f *forge, w *witness) { w.give(f.op("K", removed("M"))) },
+		"leaving":                        func(f *forge, w *witness) { w.give(f.op("M", codec.GroupOp{Kind: codec.OpMemberLeft})) },
+		"removal":                        func(f *forge, w *witness) { w.propose(f.ns, removed("M")) },
+		"removal by an op without a key": func(f *forge, w *witness) { w.give(f.op("K", removed("M"))) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, w := mended(t)
@@ -273,7 +286,10 @@ func TestWeakPoint16EveryWayOutEndsInANewKey(t *testing.T) {
 			require.Equal(t, []codec.Identity{is("M")}, slices.DeleteFunc(m.check().Members(f.sub), func(id codec.Identity) bool { return id != is("M") }))
 			out(f, w)
 			var after []*namespace.Op
-			after = append(after, w.propose(f.ns, named("after"))[0], w.propose(f.sub, named("after below"))[0])
+			for _, g := range []codec.GroupID{f.ns, f.sub} {
+				made := w.propose(g, named("after"))
+				after = append(after, made[len(made)-1])
+			}
 			for _, op := range f.ops {
 				if m.has[op.ID] == nil {
 					m.give(op)

@@ -114,22 +114,24 @@ func TestWeakPoint05WhatAKeyOpensTakesEffectWhole(t *testing.T) {
 	for n := range 12 {
 		f.in(f.sub, []string{"Z", "K"}[n%2], codec.GroupOp{Kind: codec.OpContextRegistered, ContextID: codec.ContextID{byte(n + 1)}})
 	}
+	f.in(f.sub, "Z", added("M", codec.Member))
 	key, _ := f.keyAt(f.heads(), f.sub)
 	w := f.holding(t, "M")
 	defer w.close()
-	require.Equal(t, 13, countOf(w.check(), group.Sealed))
-	f.root("Z", f.deliver(f.sub, key, all("M")))
+	require.Equal(t, 12, countOf(w.check(), group.Sealed))
+	f.deliver(f.sub, "Z", key, all("M"))
 	a := w.give(f.ops[len(f.ops)-1])
-	require.Len(t, a.Changed, 13)
+	require.Len(t, a.Changed, 12)
 	require.Zero(t, countOf(w.check(), group.Sealed))
 	var last codec.SignedGroupOp
 	for e, err := range engine.Scan(w.db, keys.OpsOf(f.sub)) {
 		require.NoError(t, err)
 		op, err := codec.SignedGroupOp{}.Decode(e.Value.Op)
 		require.NoError(t, err)
-		if e.Key.Seq != keys.NewSeq(1) {
-			require.True(t, op.Signer != last.Signer || op.Nonce > last.Nonce, "not after its ancestors")
+		if namespace.IsClear(op.Op.Kind) {
+			continue // it was read before
 		}
+		require.True(t, op.Signer != last.Signer || op.Nonce > last.Nonce, "not after its ancestors")
 		last = op
 	}
 }
@@ -298,6 +300,7 @@ func TestWeakPoint23AnOpCostsAsMuchAfterALongHistory(t *testing.T) {
 		w.give(op)
 	}
 	var reads []int
+	opened := f.ops[len(f.ops)-1].ID
 	for n := range 400 {
 		s := f.draft("K", []codec.OpID{f.ops[len(f.ops)-1].ID})
 		s.Op.Root.Kind = codec.RootMerge
@@ -306,14 +309,14 @@ func TestWeakPoint23AnOpCostsAsMuchAfterALongHistory(t *testing.T) {
 		if n%100 == 99 {
 			before := db.Count(faulty.Reads)
 			s := f.draft("K", []codec.OpID{f.ops[len(f.ops)-1].ID})
-			key, _ := f.keyAt([]codec.OpID{f.ops[1].ID}, f.ns)
+			key, _ := f.keyAt([]codec.OpID{opened}, f.ns)
 			f.seal(s, f.ns, key, f.inner(s, f.ns, named("x")))
 			require.NoError(t, namespace.Sign(s, who("K")))
 			w.give(f.takeUnchecked(s))
 			reads = append(reads, db.Count(faulty.Reads)-before)
 		}
 	}
-	require.Len(t, slices.Compact(reads), 1, "the reads of an op grow with the history: %v", reads)
+	require.Len(t, slices.Compact(reads[1:]), 1, "the reads of an op grow with the history: %v", reads) // the first reads the key's op
 }
 
 // takeUnchecked adds what is admissible: of long histories that takes too long to see.
@@ -329,7 +332,7 @@ func TestWeakPoint24EveryNodeHasTheLog(t *testing.T) {
 	f := opening(t)
 	f.op("K", named("x"))
 	var logs []map[string]string
-	for _, name := range []string{"K", "Z", "B"} {
+	for _, name := range []string{"K", "Z", "L"} {
 		w := f.holding(t, name)
 		_, log := w.column()
 		for key := range log {
@@ -340,7 +343,7 @@ func TestWeakPoint24EveryNodeHasTheLog(t *testing.T) {
 		logs = append(logs, log)
 		w.close()
 	}
-	require.Len(t, logs[0], 4)
+	require.Len(t, logs[0], 5)
 	require.Equal(t, logs[0], logs[1], "they were given the ops in one order")
 	require.Equal(t, logs[0], logs[2])
 }
@@ -359,6 +362,15 @@ func TestWeakPoint25DamageIsReported(t *testing.T) {
 		for key, v := range rows {
 			if key[0] != prefix {
 				continue
+			}
+			if prefix == 0x30 {
+				row, err := codec.OpLogValue{}.Decode([]byte(v))
+				require.NoError(t, err)
+				logged, err := codec.SignedGroupOp{}.Decode(row.Op)
+				require.NoError(t, err)
+				if namespace.IsClear(logged.Op.Kind) {
+					continue // its op has it too
+				}
 			}
 			var b engine.Batch
 			b.Put(column.Group, []byte(key), []byte(v[:random.IntN(len(v))]))

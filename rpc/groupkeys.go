@@ -13,20 +13,27 @@ var groupKeys = op.New(op.Method{Number: 409, Name: "Group.Keys"},
 		return s.Keys(a.GroupID)
 	})
 
-// Keys returns the keys of a group, by (height, key id); see [namespace.Store.Keys].
+// Keys returns the keys of a group, by (height, op); see [namespace.Store.Keys].
 func (g *Groups) Keys(ctx context.Context, id codec.GroupID) ([]namespace.KeyInfo, error) {
 	return call(ctx, g.c, groupKeys, inGroup{id})
 }
 
 var groupRotate = op.New(op.Method{Number: 410, Name: "Group.Rotate"},
-	func(ctx context.Context, s *namespace.Store, a *inGroup) (namespace.Proposed, error) {
-		return s.Rotate(ctx, a.GroupID)
+	func(ctx context.Context, s *namespace.Store, a *rotation) (namespace.Proposed, error) {
+		return s.Rotate(ctx, a.GroupID, a.Now)
 	})
 
-// Rotate gives a group a key, where it has none that only members hold, and sends the
-// current one to the members who lack it; see [namespace.Store.Rotate].
-func (g *Groups) Rotate(ctx context.Context, id codec.GroupID) (namespace.Proposed, error) {
-	return call(ctx, g.c, groupRotate, inGroup{id})
+// rotation are the arguments of Rotate.
+type rotation struct {
+	inGroup
+	Now bool
+}
+
+// Rotate gives a group a key, where it has none that only members hold or where now is
+// set, and sends the current one to the members who lack it; see
+// [namespace.Store.Rotate].
+func (g *Groups) Rotate(ctx context.Context, id codec.GroupID, now bool) (namespace.Proposed, error) {
+	return call(ctx, g.c, groupRotate, rotation{inGroup{id}, now})
 }
 
 var groupSigningKeys = op.New(op.Method{Number: 411, Name: "Group.SigningKeys"},

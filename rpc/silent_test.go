@@ -72,7 +72,7 @@ func TestTheClientClaimsNothingThatTheAnswerDoesNotSay(t *testing.T) {
 		},
 		"apply":  func() error { _, err := c.Namespaces().Apply(ctx, nil); return err },
 		"admit":  func() error { _, err := c.Namespaces().Admit(ctx, nil); return err },
-		"rotate": func() error { _, err := c.Groups().Rotate(ctx, codec.GroupID{}); return err },
+		"rotate": func() error { _, err := c.Groups().Rotate(ctx, codec.GroupID{}, false); return err },
 		"verify": func() error { _, err := c.Namespaces().Verify(ctx, codec.GroupID{}); return err },
 	} {
 		require.ErrorIs(t, call(), ErrInternal, name)

@@ -32,7 +32,7 @@ func concepts() []concept {
 		{"pending", "not judged yet: an op or a delta waits for others before it, which have to\ncome first. `stoa namespace missing` and `stoa dag missing` list those."},
 		{"equivocation", "two ops by one signer with one nonce, a counter: a key that is used in two\nplaces, or somebody who tells different things. All of them count; keep your\nown key in one place, and remove whoever does it on purpose."},
 		{"rotation", "a new key for a group, sent to its present members; who was removed can't\nread what is sealed afterwards."},
-		{"due", "a rotation is due when somebody who has the current key is no longer a member.\nAt other times `stoa group rotate` is refused."},
+		{"due", "a rotation is due when somebody who has the current key is no longer a member.\nAt other times `stoa group rotate` is refused, but for `--now`."},
 		{"tenant", "whose key-values they are: each tenant has its own keys, quota and revisions."},
 		{"blob", "binary content; its id is the SHA-256 of it, so that whoever has the id can\ncheck what they get."},
 		{"watermark", "how far the store was surely on disk when it was last noted. If less than\nthat is there after a crash, data was lost, and opening the store says so."},

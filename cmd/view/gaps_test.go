@@ -208,7 +208,16 @@ func TestGraphsOfOpsGoOnBehindDamage(t *testing.T) {
 func TestDamagedLogsOfGroupsAreSaid(t *testing.T) {
 	c := newCommons(t)
 	log := c.keysOf(t, column.Group, []byte{keys.GroupOpLog{}.Slot().Tag})
-	c.put(t, func(b *engine.Batch) { b.Put(column.Group, log[0], []byte("?")) })
+	sealed := slices.IndexFunc(log, func(key []byte) bool {
+		value, err := c.store.Get(nil, column.Group, key)
+		require.NoError(t, err)
+		row, err := codec.OpLogValue{}.Decode(value)
+		require.NoError(t, err)
+		op, err := codec.SignedGroupOp{}.Decode(row.Op)
+		require.NoError(t, err)
+		return !namespace.IsClear(op.Op.Kind)
+	})
+	c.put(t, func(b *engine.Batch) { b.Put(column.Group, log[sealed], []byte("?")) })
 	g := ask[Graph](t, c.served(t), "ops", "namespace", c.namespace.String())
 	require.True(t, slices.ContainsFunc(g.Nodes, func(n Node) bool { return strings.HasPrefix(n.Label, "sealed op") }))
 	require.Equal(t, 1, g.Left, "%+v", g.Places)

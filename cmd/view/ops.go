@@ -62,11 +62,16 @@ func (n *Node) describe(ns codec.GroupID, op *namespace.Op) {
 		return
 	case op.Signed == nil:
 		n.Kind, n.Label = kindOpaque, "forgotten op"
+	case op.Clear != nil:
+		n.Kind, n.Label = kindOpened, strings.ReplaceAll(op.Clear.Kind.String(), "_", " ")
 	default:
 		n.Kind, n.Label = kindGroup, "sealed op"
 	}
 	n.Label += " of group " + op.GroupID.String()[:8]
 	if len(op.Rotations) > 0 {
 		n.Label += ", " + counted(len(op.Rotations), "rotation")
+	}
+	if len(op.Keys) > 0 {
+		n.Label += ", " + counted(len(op.Keys), "new key")
 	}
 }

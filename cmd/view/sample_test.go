@@ -132,7 +132,7 @@ func (s *sample) exchange(t *testing.T, from, to *dag.Store) {
 // and a merge.
 func (s *sample) addNamespace(t *testing.T) {
 	seed := codec.Secret(idNamed("seed"))
-	first := codec.SignedNamespaceOp{Nonce: 1, Op: codec.NamespaceOp{Root: codec.RootOp{
+	first := codec.SignedNamespaceOp{Version: codec.OpVersion2, Nonce: 1, Op: codec.NamespaceOp{Root: codec.RootOp{
 		Creator: group.IdentityOf(seed), Salt: codec.Hash{7}, CreatedAt: 1_772_000_000}}}
 	id, err := namespace.CreationID(&first.Op.Root)
 	require.NoError(t, err)
@@ -153,11 +153,11 @@ func (s *sample) addNamespace(t *testing.T) {
 	root := add(first)
 	var heads []codec.OpID
 	for i := range 3 {
-		heads = append(heads, add(codec.SignedNamespaceOp{NamespaceID: id, Parents: []codec.OpID{root}, Nonce: uint64(2 + i),
-			Op: codec.NamespaceOp{Kind: codec.NamespaceGroup, GroupID: s.child, KeyID: codec.KeyID{1}, Sealed: make([]byte, 64+i)}}))
+		heads = append(heads, add(codec.SignedNamespaceOp{Version: codec.OpVersion2, NamespaceID: id, Parents: []codec.OpID{root}, Nonce: uint64(2 + i),
+			Op: codec.NamespaceOp{Kind: codec.NamespaceSealed, GroupID: s.child, KeyOp: root, Sealed: make([]byte, 64+i)}}))
 	}
 	slices.SortFunc(heads, func(a, b codec.OpID) int { return strings.Compare(string(a[:]), string(b[:])) })
-	last := add(codec.SignedNamespaceOp{NamespaceID: id, Parents: heads, Nonce: 5, Op: codec.NamespaceOp{Root: codec.RootOp{Kind: codec.RootMerge}}})
+	last := add(codec.SignedNamespaceOp{Version: codec.OpVersion2, NamespaceID: id, Parents: heads, Nonce: 5, Op: codec.NamespaceOp{Root: codec.RootOp{Kind: codec.RootMerge}}})
 	s.put(t, func(b *engine.Batch) {
 		engine.Put(b, keys.NamespaceGovHead{Namespace: id}, codec.NamespaceGovHeadValue{Sequence: 6, DagHeads: []codec.OpID{last}})
 	})

@@ -174,7 +174,7 @@ func TestAnswersToOpsAreTypedOverTheSocket(t *testing.T) {
 			require.NoError(t, err)
 			wires = append(wires, sent.Wire)
 		}
-		require.Len(t, wires, 2)
+		require.Len(t, wires, 3, "the creation, a key, and the name under it")
 		answer, err := b.Apply(t.Context(), wires[1])
 		require.NoError(t, err)
 		require.Equal(t, namespace.Pending, answer.Kind)
@@ -204,14 +204,17 @@ func TestAnswersToOpsAreTypedOverTheSocket(t *testing.T) {
 		}
 		require.Equal(t, []namespace.AnswerKind{namespace.Refused, namespace.Refused, namespace.Stored, namespace.Duplicate}, kinds)
 		require.Len(t, last.Cascade, 1)
-		require.Equal(t, group.Sealed, last.Cascade[0].Verdict.Outcome, "the key is not here")
+		require.Equal(t, group.Effective, last.Cascade[0].Verdict.Outcome, "the key is clear")
+		answer, err = b.Apply(t.Context(), wires[2])
+		require.NoError(t, err)
+		require.Equal(t, group.Sealed, answer.Verdict.Outcome, "and not here")
 		answer, err = b.Apply(t.Context(), damaged)
 		require.NoError(t, err)
 		require.Equal(t, namespace.BadSignature, answer.Refusal.Reason)
 		heads, err := b.Heads(t.Context(), ns)
 		require.NoError(t, err)
 		strange := func(parents ...codec.OpID) ([]byte, codec.OpID) {
-			s := &codec.SignedNamespaceOp{NamespaceID: ns, Parents: parents, Nonce: 1, Op: codec.NamespaceOp{Root: codec.RootOp{Kind: codec.RootMerge}}}
+			s := &codec.SignedNamespaceOp{Version: codec.OpVersion2, NamespaceID: ns, Parents: parents, Nonce: 1, Op: codec.NamespaceOp{Root: codec.RootOp{Kind: codec.RootMerge}}}
 			require.NoError(t, namespace.Sign(s, codec.Secret{1}))
 			op, err := namespace.NewOp(s)
 			require.NoError(t, err)
@@ -245,15 +248,19 @@ func TestFollowersOfAGroupAreToldOfOpsAndVerdicts(t *testing.T) {
 		e, err, ok := next()
 		require.True(t, ok)
 		require.NoError(t, err)
+		require.Equal(t, codec.OpKeyRotated, e.Entry.Op.Op.Kind)
+		e, err, ok = next()
+		require.True(t, ok)
+		require.NoError(t, err)
 		require.Equal(t, codec.OpGroupAliasSet, e.Entry.Op.Op.Kind)
 		a.propose(t, ns, codec.GroupOp{Kind: codec.OpContextRegistered, ContextID: codec.ContextID{4}})
 		e, err, ok = next()
 		require.True(t, ok)
 		require.NoError(t, err)
-		require.Equal(t, []any{uint64(2), codec.ContextID{4}, group.Effective},
+		require.Equal(t, []any{uint64(3), codec.ContextID{4}, group.Effective},
 			[]any{e.Entry.Seq, e.Entry.Op.Op.ContextID, e.Entry.Verdict.Outcome})
 		n := 0
-		for _, err := range a.groups.Follow(ctx, ns, 1, false) {
+		for _, err := range a.groups.Follow(ctx, ns, 2, false) {
 			require.NoError(t, err)
 			n++
 		}
@@ -324,7 +331,7 @@ func TestErrorsOfGovernanceHaveKinds(t *testing.T) {
 			return err
 		}, rpc.ErrRequest, codes.InvalidArgument, stoav1.ErrorKind_ERROR_KIND_REQUEST},
 		"invitation": {func() error { _, err := d.Join(ctx, []byte{1}); return err }, namespace.ErrNotInvited, codes.InvalidArgument, stoav1.ErrorKind_ERROR_KIND_INVITATION},
-		"not due":    {func() error { _, err := d.groups.Rotate(ctx, ns); return err }, namespace.ErrNotDue, codes.FailedPrecondition, stoav1.ErrorKind_ERROR_KIND_NOT_DUE},
+		"not due":    {func() error { _, err := d.groups.Rotate(ctx, ns, false); return err }, namespace.ErrNotDue, codes.FailedPrecondition, stoav1.ErrorKind_ERROR_KIND_NOT_DUE},
 		"signing":    {func() error { return d.groups.DeleteSigningKey(ctx, ns, self) }, namespace.ErrNoSigningKey, codes.NotFound, stoav1.ErrorKind_ERROR_KIND_NO_SIGNING_KEY},
 		"expired": {func() error {
 			v, err := d.Invite(ctx, namespace.Invite{GroupID: ns, Role: codec.Member, Expires: time.Unix(1, 0)})

@@ -73,6 +73,8 @@ const (
 	GovGroupOpKind_GOV_GROUP_OP_KIND_KEY_ROTATED GovGroupOpKind = 22
 	// context_id belongs to the group by the word of its own key: number, placement.
 	GovGroupOpKind_GOV_GROUP_OP_KIND_CONTEXT_PLACED GovGroupOpKind = 23
+	// members are none any more; not in a namespace of version 1.
+	GovGroupOpKind_GOV_GROUP_OP_KIND_MEMBERS_REMOVED GovGroupOpKind = 24
 )
 
 // Enum value maps for GovGroupOpKind.
@@ -102,6 +104,7 @@ var (
 		21: "GOV_GROUP_OP_KIND_ADMIN_TRANSFERRED",
 		22: "GOV_GROUP_OP_KIND_KEY_ROTATED",
 		23: "GOV_GROUP_OP_KIND_CONTEXT_PLACED",
+		24: "GOV_GROUP_OP_KIND_MEMBERS_REMOVED",
 	}
 	GovGroupOpKind_value = map[string]int32{
 		"GOV_GROUP_OP_KIND_UNSPECIFIED":              0,
@@ -128,6 +131,7 @@ var (
 		"GOV_GROUP_OP_KIND_ADMIN_TRANSFERRED":        21,
 		"GOV_GROUP_OP_KIND_KEY_ROTATED":              22,
 		"GOV_GROUP_OP_KIND_CONTEXT_PLACED":           23,
+		"GOV_GROUP_OP_KIND_MEMBERS_REMOVED":          24,
 	}
 )
 
@@ -290,10 +294,12 @@ const (
 	GovRootOpKind_GOV_ROOT_OP_KIND_MEMBER_JOINED GovRootOpKind = 5
 	// invitation_id of group_id admits nobody any more.
 	GovRootOpKind_GOV_ROOT_OP_KIND_INVITATION_REVOKED GovRootOpKind = 6
-	// key_id of group_id goes to those who lack it.
+	// key_id of group_id goes to those who lack it; of version 1.
 	GovRootOpKind_GOV_ROOT_OP_KIND_KEY_DELIVERY GovRootOpKind = 7
 	// Nothing: it joins heads.
 	GovRootOpKind_GOV_ROOT_OP_KIND_MERGE GovRootOpKind = 8
+	// The key of group_id that key_op introduces goes to those who lack it; of version 2.
+	GovRootOpKind_GOV_ROOT_OP_KIND_KEY_DELIVERED GovRootOpKind = 9
 )
 
 // Enum value maps for GovRootOpKind.
@@ -308,6 +314,7 @@ var (
 		6: "GOV_ROOT_OP_KIND_INVITATION_REVOKED",
 		7: "GOV_ROOT_OP_KIND_KEY_DELIVERY",
 		8: "GOV_ROOT_OP_KIND_MERGE",
+		9: "GOV_ROOT_OP_KIND_KEY_DELIVERED",
 	}
 	GovRootOpKind_value = map[string]int32{
 		"GOV_ROOT_OP_KIND_UNSPECIFIED":        0,
@@ -319,6 +326,7 @@ var (
 		"GOV_ROOT_OP_KIND_INVITATION_REVOKED": 6,
 		"GOV_ROOT_OP_KIND_KEY_DELIVERY":       7,
 		"GOV_ROOT_OP_KIND_MERGE":              8,
+		"GOV_ROOT_OP_KIND_KEY_DELIVERED":      9,
 	}
 )
 
@@ -347,6 +355,59 @@ func (x GovRootOpKind) Number() protoreflect.EnumNumber {
 // Deprecated: Use GovRootOpKind.Descriptor instead.
 func (GovRootOpKind) EnumDescriptor() ([]byte, []int) {
 	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{3}
+}
+
+// GovOpVersion is the version of an op.
+type GovOpVersion int32
+
+const (
+	// Not said.
+	GovOpVersion_GOV_OP_VERSION_UNSPECIFIED GovOpVersion = 0
+	// What groups do is sealed.
+	GovOpVersion_GOV_OP_VERSION_1 GovOpVersion = 1
+	// Who may do what is clear, what they do with it sealed.
+	GovOpVersion_GOV_OP_VERSION_2 GovOpVersion = 2
+)
+
+// Enum value maps for GovOpVersion.
+var (
+	GovOpVersion_name = map[int32]string{
+		0: "GOV_OP_VERSION_UNSPECIFIED",
+		1: "GOV_OP_VERSION_1",
+		2: "GOV_OP_VERSION_2",
+	}
+	GovOpVersion_value = map[string]int32{
+		"GOV_OP_VERSION_UNSPECIFIED": 0,
+		"GOV_OP_VERSION_1":           1,
+		"GOV_OP_VERSION_2":           2,
+	}
+)
+
+func (x GovOpVersion) Enum() *GovOpVersion {
+	p := new(GovOpVersion)
+	*p = x
+	return p
+}
+
+func (x GovOpVersion) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (GovOpVersion) Descriptor() protoreflect.EnumDescriptor {
+	return file_stoa_v1_governance_proto_enumTypes[4].Descriptor()
+}
+
+func (GovOpVersion) Type() protoreflect.EnumType {
+	return &file_stoa_v1_governance_proto_enumTypes[4]
+}
+
+func (x GovOpVersion) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use GovOpVersion.Descriptor instead.
+func (GovOpVersion) EnumDescriptor() ([]byte, []int) {
+	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{4}
 }
 
 // GovOutcome is what has become of an op.
@@ -394,11 +455,11 @@ func (x GovOutcome) String() string {
 }
 
 func (GovOutcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_stoa_v1_governance_proto_enumTypes[4].Descriptor()
+	return file_stoa_v1_governance_proto_enumTypes[5].Descriptor()
 }
 
 func (GovOutcome) Type() protoreflect.EnumType {
-	return &file_stoa_v1_governance_proto_enumTypes[4]
+	return &file_stoa_v1_governance_proto_enumTypes[5]
 }
 
 func (x GovOutcome) Number() protoreflect.EnumNumber {
@@ -407,7 +468,7 @@ func (x GovOutcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GovOutcome.Descriptor instead.
 func (GovOutcome) EnumDescriptor() ([]byte, []int) {
-	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{4}
+	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{5}
 }
 
 // GovReason says why an op is void or skipped.
@@ -456,6 +517,12 @@ const (
 	GovReason_GOV_REASON_NO_UPGRADE GovReason = 19
 	// The key of the context has not signed for the group.
 	GovReason_GOV_REASON_NOT_PLACED GovReason = 20
+	// What was sealed decides who may do what, which in version 2 is clear.
+	GovReason_GOV_REASON_NOT_CLEAR GovReason = 21
+	// What introduces its key does not give it to exactly the members.
+	GovReason_GOV_REASON_BAD_KEY GovReason = 22
+	// An Admin's rotation has left its key behind.
+	GovReason_GOV_REASON_ABANDONED GovReason = 23
 )
 
 // Enum value maps for GovReason.
@@ -482,6 +549,9 @@ var (
 		18: "GOV_REASON_NO_CONTEXT",
 		19: "GOV_REASON_NO_UPGRADE",
 		20: "GOV_REASON_NOT_PLACED",
+		21: "GOV_REASON_NOT_CLEAR",
+		22: "GOV_REASON_BAD_KEY",
+		23: "GOV_REASON_ABANDONED",
 	}
 	GovReason_value = map[string]int32{
 		"GOV_REASON_UNSPECIFIED":       0,
@@ -505,6 +575,9 @@ var (
 		"GOV_REASON_NO_CONTEXT":        18,
 		"GOV_REASON_NO_UPGRADE":        19,
 		"GOV_REASON_NOT_PLACED":        20,
+		"GOV_REASON_NOT_CLEAR":         21,
+		"GOV_REASON_BAD_KEY":           22,
+		"GOV_REASON_ABANDONED":         23,
 	}
 )
 
@@ -519,11 +592,11 @@ func (x GovReason) String() string {
 }
 
 func (GovReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_stoa_v1_governance_proto_enumTypes[5].Descriptor()
+	return file_stoa_v1_governance_proto_enumTypes[6].Descriptor()
 }
 
 func (GovReason) Type() protoreflect.EnumType {
-	return &file_stoa_v1_governance_proto_enumTypes[5]
+	return &file_stoa_v1_governance_proto_enumTypes[6]
 }
 
 func (x GovReason) Number() protoreflect.EnumNumber {
@@ -532,7 +605,7 @@ func (x GovReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GovReason.Descriptor instead.
 func (GovReason) EnumDescriptor() ([]byte, []int) {
-	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{5}
+	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{6}
 }
 
 // GovAnswerKind says what has become of an op that was offered.
@@ -580,11 +653,11 @@ func (x GovAnswerKind) String() string {
 }
 
 func (GovAnswerKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_stoa_v1_governance_proto_enumTypes[6].Descriptor()
+	return file_stoa_v1_governance_proto_enumTypes[7].Descriptor()
 }
 
 func (GovAnswerKind) Type() protoreflect.EnumType {
-	return &file_stoa_v1_governance_proto_enumTypes[6]
+	return &file_stoa_v1_governance_proto_enumTypes[7]
 }
 
 func (x GovAnswerKind) Number() protoreflect.EnumNumber {
@@ -593,7 +666,7 @@ func (x GovAnswerKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GovAnswerKind.Descriptor instead.
 func (GovAnswerKind) EnumDescriptor() ([]byte, []int) {
-	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{6}
+	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{7}
 }
 
 // GovRefusalReason says why an op is refused.
@@ -653,11 +726,11 @@ func (x GovRefusalReason) String() string {
 }
 
 func (GovRefusalReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_stoa_v1_governance_proto_enumTypes[7].Descriptor()
+	return file_stoa_v1_governance_proto_enumTypes[8].Descriptor()
 }
 
 func (GovRefusalReason) Type() protoreflect.EnumType {
-	return &file_stoa_v1_governance_proto_enumTypes[7]
+	return &file_stoa_v1_governance_proto_enumTypes[8]
 }
 
 func (x GovRefusalReason) Number() protoreflect.EnumNumber {
@@ -666,7 +739,7 @@ func (x GovRefusalReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GovRefusalReason.Descriptor instead.
 func (GovRefusalReason) EnumDescriptor() ([]byte, []int) {
-	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{7}
+	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{8}
 }
 
 // GovGroupOp is what an op of a group does. Which fields count is said by kind;
@@ -716,7 +789,9 @@ type GovGroupOp struct {
 	// Of what a context's key has signed the greatest number counts; not 0.
 	Number uint64 `protobuf:"varint,20,opt,name=number,proto3" json:"number,omitempty"`
 	// The signature of a context's key, 64 bytes (group/README.md).
-	Placement     []byte `protobuf:"bytes,21,opt,name=placement,proto3" json:"placement,omitempty"`
+	Placement []byte `protobuf:"bytes,21,opt,name=placement,proto3" json:"placement,omitempty"`
+	// Identities, ascending and distinct.
+	Members       [][]byte `protobuf:"bytes,22,rep,name=members,proto3" json:"members,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -898,6 +973,13 @@ func (x *GovGroupOp) GetPlacement() []byte {
 	return nil
 }
 
+func (x *GovGroupOp) GetMembers() [][]byte {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
 // GovRootOp is an op that is clear to all members of a namespace. Which fields
 // count is said by kind.
 type GovRootOp struct {
@@ -931,7 +1013,9 @@ type GovRootOp struct {
 	// A group key's id.
 	KeyId []byte `protobuf:"bytes,14,opt,name=key_id,json=keyId,proto3" json:"key_id,omitempty"`
 	// Whom the key goes to.
-	Recipients    [][]byte `protobuf:"bytes,15,rep,name=recipients,proto3" json:"recipients,omitempty"`
+	Recipients [][]byte `protobuf:"bytes,15,rep,name=recipients,proto3" json:"recipients,omitempty"`
+	// The op that introduces the key.
+	KeyOp         []byte `protobuf:"bytes,16,opt,name=key_op,json=keyOp,proto3" json:"key_op,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1071,7 +1155,87 @@ func (x *GovRootOp) GetRecipients() [][]byte {
 	return nil
 }
 
-// GovRotation is a new key of a group, as far as that is clear.
+func (x *GovRootOp) GetKeyOp() []byte {
+	if x != nil {
+		return x.KeyOp
+	}
+	return nil
+}
+
+// GovNewKey is a new key of a group, by an op of version 2, as far as that is clear.
+type GovNewKey struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The group.
+	GroupId []byte `protobuf:"bytes,1,opt,name=group_id,json=groupId,proto3" json:"group_id,omitempty"`
+	// SHA-256 of the key.
+	KeyId []byte `protobuf:"bytes,2,opt,name=key_id,json=keyId,proto3" json:"key_id,omitempty"`
+	// The ops of the keys that it opens.
+	Carried [][]byte `protobuf:"bytes,3,rep,name=carried,proto3" json:"carried,omitempty"`
+	// Whom it goes to.
+	Recipients    [][]byte `protobuf:"bytes,4,rep,name=recipients,proto3" json:"recipients,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GovNewKey) Reset() {
+	*x = GovNewKey{}
+	mi := &file_stoa_v1_governance_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GovNewKey) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GovNewKey) ProtoMessage() {}
+
+func (x *GovNewKey) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_governance_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GovNewKey.ProtoReflect.Descriptor instead.
+func (*GovNewKey) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *GovNewKey) GetGroupId() []byte {
+	if x != nil {
+		return x.GroupId
+	}
+	return nil
+}
+
+func (x *GovNewKey) GetKeyId() []byte {
+	if x != nil {
+		return x.KeyId
+	}
+	return nil
+}
+
+func (x *GovNewKey) GetCarried() [][]byte {
+	if x != nil {
+		return x.Carried
+	}
+	return nil
+}
+
+func (x *GovNewKey) GetRecipients() [][]byte {
+	if x != nil {
+		return x.Recipients
+	}
+	return nil
+}
+
+// GovRotation is a new key of a group, by an op of version 1, as far as that is clear.
 type GovRotation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The group.
@@ -1088,7 +1252,7 @@ type GovRotation struct {
 
 func (x *GovRotation) Reset() {
 	*x = GovRotation{}
-	mi := &file_stoa_v1_governance_proto_msgTypes[2]
+	mi := &file_stoa_v1_governance_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1100,7 +1264,7 @@ func (x *GovRotation) String() string {
 func (*GovRotation) ProtoMessage() {}
 
 func (x *GovRotation) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_governance_proto_msgTypes[2]
+	mi := &file_stoa_v1_governance_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1113,7 +1277,7 @@ func (x *GovRotation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovRotation.ProtoReflect.Descriptor instead.
 func (*GovRotation) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{2}
+	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *GovRotation) GetGroupId() []byte {
@@ -1159,23 +1323,29 @@ type GovOp struct {
 	RootOp *GovRootOp `protobuf:"bytes,5,opt,name=root_op,json=rootOp,proto3" json:"root_op,omitempty"`
 	// The group, of an op of a group.
 	GroupId []byte `protobuf:"bytes,6,opt,name=group_id,json=groupId,proto3" json:"group_id,omitempty"`
-	// The key's id under which it is sealed.
+	// Of version 1: the key's id under which it is sealed.
 	KeyId []byte `protobuf:"bytes,7,opt,name=key_id,json=keyId,proto3" json:"key_id,omitempty"`
-	// The new keys that it brings.
+	// Of version 1: the new keys that it brings.
 	Rotations []*GovRotation `protobuf:"bytes,8,rep,name=rotations,proto3" json:"rotations,omitempty"`
 	// What it does, of an op of a group that can be read here; else not set.
 	GroupOp *GovGroupOp `protobuf:"bytes,9,opt,name=group_op,json=groupOp,proto3" json:"group_op,omitempty"`
 	// The present verdict on it.
 	Verdict *GovVerdict `protobuf:"bytes,10,opt,name=verdict,proto3" json:"verdict,omitempty"`
 	// Its bytes as they travel, where the request wants them.
-	Op            []byte `protobuf:"bytes,11,opt,name=op,proto3" json:"op,omitempty"`
+	Op []byte `protobuf:"bytes,11,opt,name=op,proto3" json:"op,omitempty"`
+	// Its version.
+	Version GovOpVersion `protobuf:"varint,12,opt,name=version,proto3,enum=stoa.v1.GovOpVersion" json:"version,omitempty"`
+	// Of a sealed op of version 2: the op that introduces its key.
+	KeyOp []byte `protobuf:"bytes,13,opt,name=key_op,json=keyOp,proto3" json:"key_op,omitempty"`
+	// Of a clear op of version 2: the new keys that it brings.
+	Keys          []*GovNewKey `protobuf:"bytes,14,rep,name=keys,proto3" json:"keys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GovOp) Reset() {
 	*x = GovOp{}
-	mi := &file_stoa_v1_governance_proto_msgTypes[3]
+	mi := &file_stoa_v1_governance_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1187,7 +1357,7 @@ func (x *GovOp) String() string {
 func (*GovOp) ProtoMessage() {}
 
 func (x *GovOp) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_governance_proto_msgTypes[3]
+	mi := &file_stoa_v1_governance_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1200,7 +1370,7 @@ func (x *GovOp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovOp.ProtoReflect.Descriptor instead.
 func (*GovOp) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{3}
+	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GovOp) GetOpId() []byte {
@@ -1280,6 +1450,27 @@ func (x *GovOp) GetOp() []byte {
 	return nil
 }
 
+func (x *GovOp) GetVersion() GovOpVersion {
+	if x != nil {
+		return x.Version
+	}
+	return GovOpVersion_GOV_OP_VERSION_UNSPECIFIED
+}
+
+func (x *GovOp) GetKeyOp() []byte {
+	if x != nil {
+		return x.KeyOp
+	}
+	return nil
+}
+
+func (x *GovOp) GetKeys() []*GovNewKey {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
 // GovVerdict is the present judgement of an op. It changes when other ops and
 // keys arrive.
 type GovVerdict struct {
@@ -1294,7 +1485,7 @@ type GovVerdict struct {
 
 func (x *GovVerdict) Reset() {
 	*x = GovVerdict{}
-	mi := &file_stoa_v1_governance_proto_msgTypes[4]
+	mi := &file_stoa_v1_governance_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1306,7 +1497,7 @@ func (x *GovVerdict) String() string {
 func (*GovVerdict) ProtoMessage() {}
 
 func (x *GovVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_governance_proto_msgTypes[4]
+	mi := &file_stoa_v1_governance_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1319,7 +1510,7 @@ func (x *GovVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovVerdict.ProtoReflect.Descriptor instead.
 func (*GovVerdict) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{4}
+	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *GovVerdict) GetOutcome() GovOutcome {
@@ -1351,7 +1542,7 @@ type GovVerdictChange struct {
 
 func (x *GovVerdictChange) Reset() {
 	*x = GovVerdictChange{}
-	mi := &file_stoa_v1_governance_proto_msgTypes[5]
+	mi := &file_stoa_v1_governance_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1363,7 +1554,7 @@ func (x *GovVerdictChange) String() string {
 func (*GovVerdictChange) ProtoMessage() {}
 
 func (x *GovVerdictChange) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_governance_proto_msgTypes[5]
+	mi := &file_stoa_v1_governance_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1376,7 +1567,7 @@ func (x *GovVerdictChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovVerdictChange.ProtoReflect.Descriptor instead.
 func (*GovVerdictChange) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{5}
+	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GovVerdictChange) GetOpId() []byte {
@@ -1419,7 +1610,7 @@ type GovEquivocation struct {
 
 func (x *GovEquivocation) Reset() {
 	*x = GovEquivocation{}
-	mi := &file_stoa_v1_governance_proto_msgTypes[6]
+	mi := &file_stoa_v1_governance_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1431,7 +1622,7 @@ func (x *GovEquivocation) String() string {
 func (*GovEquivocation) ProtoMessage() {}
 
 func (x *GovEquivocation) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_governance_proto_msgTypes[6]
+	mi := &file_stoa_v1_governance_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1444,7 +1635,7 @@ func (x *GovEquivocation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovEquivocation.ProtoReflect.Descriptor instead.
 func (*GovEquivocation) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{6}
+	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GovEquivocation) GetSigner() []byte {
@@ -1497,7 +1688,7 @@ type GovRefusal struct {
 
 func (x *GovRefusal) Reset() {
 	*x = GovRefusal{}
-	mi := &file_stoa_v1_governance_proto_msgTypes[7]
+	mi := &file_stoa_v1_governance_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1509,7 +1700,7 @@ func (x *GovRefusal) String() string {
 func (*GovRefusal) ProtoMessage() {}
 
 func (x *GovRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_governance_proto_msgTypes[7]
+	mi := &file_stoa_v1_governance_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1522,7 +1713,7 @@ func (x *GovRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovRefusal.ProtoReflect.Descriptor instead.
 func (*GovRefusal) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{7}
+	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GovRefusal) GetOpId() []byte {
@@ -1575,7 +1766,7 @@ type GovAnswer struct {
 
 func (x *GovAnswer) Reset() {
 	*x = GovAnswer{}
-	mi := &file_stoa_v1_governance_proto_msgTypes[8]
+	mi := &file_stoa_v1_governance_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1587,7 +1778,7 @@ func (x *GovAnswer) String() string {
 func (*GovAnswer) ProtoMessage() {}
 
 func (x *GovAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_governance_proto_msgTypes[8]
+	mi := &file_stoa_v1_governance_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1600,7 +1791,7 @@ func (x *GovAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovAnswer.ProtoReflect.Descriptor instead.
 func (*GovAnswer) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{8}
+	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GovAnswer) GetKind() GovAnswerKind {
@@ -1686,7 +1877,7 @@ type GovProposed struct {
 
 func (x *GovProposed) Reset() {
 	*x = GovProposed{}
-	mi := &file_stoa_v1_governance_proto_msgTypes[9]
+	mi := &file_stoa_v1_governance_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1698,7 +1889,7 @@ func (x *GovProposed) String() string {
 func (*GovProposed) ProtoMessage() {}
 
 func (x *GovProposed) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_governance_proto_msgTypes[9]
+	mi := &file_stoa_v1_governance_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1711,7 +1902,7 @@ func (x *GovProposed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovProposed.ProtoReflect.Descriptor instead.
 func (*GovProposed) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{9}
+	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *GovProposed) GetAnswer() *GovAnswer {
@@ -1732,7 +1923,7 @@ var File_stoa_v1_governance_proto protoreflect.FileDescriptor
 
 const file_stoa_v1_governance_proto_rawDesc = "" +
 	"\n" +
-	"\x18stoa/v1/governance.proto\x12\astoa.v1\"\xd8\x05\n" +
+	"\x18stoa/v1/governance.proto\x12\astoa.v1\"\xf2\x05\n" +
 	"\n" +
 	"GovGroupOp\x12+\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x17.stoa.v1.GovGroupOpKindR\x04kind\x12\x1d\n" +
@@ -1760,11 +1951,12 @@ const file_stoa_v1_governance_proto_rawDesc = "" +
 	"capability\x88\x01\x01\x12\x0e\n" +
 	"\x02at\x18\x13 \x01(\x04R\x02at\x12\x16\n" +
 	"\x06number\x18\x14 \x01(\x04R\x06number\x12\x1c\n" +
-	"\tplacement\x18\x15 \x01(\fR\tplacementB\f\n" +
+	"\tplacement\x18\x15 \x01(\fR\tplacement\x12\x18\n" +
+	"\amembers\x18\x16 \x03(\fR\amembersB\f\n" +
 	"\n" +
 	"_migrationB\a\n" +
 	"\x05_nameB\r\n" +
-	"\v_capability\"\x8a\x04\n" +
+	"\v_capability\"\xa1\x04\n" +
 	"\tGovRootOp\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.stoa.v1.GovRootOpKindR\x04kind\x12\x19\n" +
 	"\bgroup_id\x18\x02 \x01(\fR\agroupId\x12\x1b\n" +
@@ -1786,6 +1978,14 @@ const file_stoa_v1_governance_proto_rawDesc = "" +
 	"\x06key_id\x18\x0e \x01(\fR\x05keyId\x12\x1e\n" +
 	"\n" +
 	"recipients\x18\x0f \x03(\fR\n" +
+	"recipients\x12\x15\n" +
+	"\x06key_op\x18\x10 \x01(\fR\x05keyOp\"w\n" +
+	"\tGovNewKey\x12\x19\n" +
+	"\bgroup_id\x18\x01 \x01(\fR\agroupId\x12\x15\n" +
+	"\x06key_id\x18\x02 \x01(\fR\x05keyId\x12\x18\n" +
+	"\acarried\x18\x03 \x03(\fR\acarried\x12\x1e\n" +
+	"\n" +
+	"recipients\x18\x04 \x03(\fR\n" +
 	"recipients\"\x8e\x01\n" +
 	"\vGovRotation\x12\x19\n" +
 	"\bgroup_id\x18\x01 \x01(\fR\agroupId\x12\x1c\n" +
@@ -1794,7 +1994,7 @@ const file_stoa_v1_governance_proto_rawDesc = "" +
 	"\x0fprevious_key_id\x18\x03 \x01(\fR\rpreviousKeyId\x12\x1e\n" +
 	"\n" +
 	"recipients\x18\x04 \x03(\fR\n" +
-	"recipients\"\xe6\x02\n" +
+	"recipients\"\xd6\x03\n" +
 	"\x05GovOp\x12\x13\n" +
 	"\x05op_id\x18\x01 \x01(\fR\x04opId\x12\x18\n" +
 	"\aparents\x18\x02 \x03(\fR\aparents\x12\x16\n" +
@@ -1807,7 +2007,10 @@ const file_stoa_v1_governance_proto_rawDesc = "" +
 	"\bgroup_op\x18\t \x01(\v2\x13.stoa.v1.GovGroupOpR\agroupOp\x12-\n" +
 	"\averdict\x18\n" +
 	" \x01(\v2\x13.stoa.v1.GovVerdictR\averdict\x12\x0e\n" +
-	"\x02op\x18\v \x01(\fR\x02op\"g\n" +
+	"\x02op\x18\v \x01(\fR\x02op\x12/\n" +
+	"\aversion\x18\f \x01(\x0e2\x15.stoa.v1.GovOpVersionR\aversion\x12\x15\n" +
+	"\x06key_op\x18\r \x01(\fR\x05keyOp\x12&\n" +
+	"\x04keys\x18\x0e \x03(\v2\x12.stoa.v1.GovNewKeyR\x04keys\"g\n" +
 	"\n" +
 	"GovVerdict\x12-\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x13.stoa.v1.GovOutcomeR\aoutcome\x12*\n" +
@@ -1841,7 +2044,7 @@ const file_stoa_v1_governance_proto_rawDesc = "" +
 	" \x03(\v2\x19.stoa.v1.GovVerdictChangeR\achanged\"K\n" +
 	"\vGovProposed\x12*\n" +
 	"\x06answer\x18\x01 \x01(\v2\x12.stoa.v1.GovAnswerR\x06answer\x12\x10\n" +
-	"\x03ops\x18\x02 \x03(\fR\x03ops*\xd3\a\n" +
+	"\x03ops\x18\x02 \x03(\fR\x03ops*\xfa\a\n" +
 	"\x0eGovGroupOpKind\x12!\n" +
 	"\x1dGOV_GROUP_OP_KIND_UNSPECIFIED\x10\x00\x12\"\n" +
 	"\x1eGOV_GROUP_OP_KIND_MEMBER_ADDED\x10\x01\x12$\n" +
@@ -1867,7 +2070,8 @@ const file_stoa_v1_governance_proto_rawDesc = "" +
 	"\x1fGOV_GROUP_OP_KIND_MIGRATION_SET\x10\x14\x12'\n" +
 	"#GOV_GROUP_OP_KIND_ADMIN_TRANSFERRED\x10\x15\x12!\n" +
 	"\x1dGOV_GROUP_OP_KIND_KEY_ROTATED\x10\x16\x12$\n" +
-	" GOV_GROUP_OP_KIND_CONTEXT_PLACED\x10\x17*d\n" +
+	" GOV_GROUP_OP_KIND_CONTEXT_PLACED\x10\x17\x12%\n" +
+	"!GOV_GROUP_OP_KIND_MEMBERS_REMOVED\x10\x18*d\n" +
 	"\aGovRole\x12\x18\n" +
 	"\x14GOV_ROLE_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eGOV_ROLE_ADMIN\x10\x01\x12\x13\n" +
@@ -1877,7 +2081,7 @@ const file_stoa_v1_governance_proto_rawDesc = "" +
 	"\x1eGOV_UPGRADE_POLICY_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17GOV_UPGRADE_POLICY_AUTO\x10\x01\x12\x1d\n" +
 	"\x19GOV_UPGRADE_POLICY_MANUAL\x10\x02\x12\x1d\n" +
-	"\x19GOV_UPGRADE_POLICY_FROZEN\x10\x03*\xd4\x02\n" +
+	"\x19GOV_UPGRADE_POLICY_FROZEN\x10\x03*\xf8\x02\n" +
 	"\rGovRootOpKind\x12 \n" +
 	"\x1cGOV_ROOT_OP_KIND_UNSPECIFIED\x10\x00\x12&\n" +
 	"\"GOV_ROOT_OP_KIND_NAMESPACE_CREATED\x10\x01\x12\"\n" +
@@ -1887,14 +2091,19 @@ const file_stoa_v1_governance_proto_rawDesc = "" +
 	"\x1eGOV_ROOT_OP_KIND_MEMBER_JOINED\x10\x05\x12'\n" +
 	"#GOV_ROOT_OP_KIND_INVITATION_REVOKED\x10\x06\x12!\n" +
 	"\x1dGOV_ROOT_OP_KIND_KEY_DELIVERY\x10\a\x12\x1a\n" +
-	"\x16GOV_ROOT_OP_KIND_MERGE\x10\b*\x8b\x01\n" +
+	"\x16GOV_ROOT_OP_KIND_MERGE\x10\b\x12\"\n" +
+	"\x1eGOV_ROOT_OP_KIND_KEY_DELIVERED\x10\t*Z\n" +
+	"\fGovOpVersion\x12\x1e\n" +
+	"\x1aGOV_OP_VERSION_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10GOV_OP_VERSION_1\x10\x01\x12\x14\n" +
+	"\x10GOV_OP_VERSION_2\x10\x02*\x8b\x01\n" +
 	"\n" +
 	"GovOutcome\x12\x1b\n" +
 	"\x17GOV_OUTCOME_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15GOV_OUTCOME_EFFECTIVE\x10\x01\x12\x14\n" +
 	"\x10GOV_OUTCOME_VOID\x10\x02\x12\x17\n" +
 	"\x13GOV_OUTCOME_SKIPPED\x10\x03\x12\x16\n" +
-	"\x12GOV_OUTCOME_SEALED\x10\x04*\xb9\x04\n" +
+	"\x12GOV_OUTCOME_SEALED\x10\x04*\x85\x05\n" +
 	"\tGovReason\x12\x1a\n" +
 	"\x16GOV_REASON_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13GOV_REASON_NO_RIGHT\x10\x01\x12\x16\n" +
@@ -1917,7 +2126,10 @@ const file_stoa_v1_governance_proto_rawDesc = "" +
 	"\x15GOV_REASON_NAME_TAKEN\x10\x11\x12\x19\n" +
 	"\x15GOV_REASON_NO_CONTEXT\x10\x12\x12\x19\n" +
 	"\x15GOV_REASON_NO_UPGRADE\x10\x13\x12\x19\n" +
-	"\x15GOV_REASON_NOT_PLACED\x10\x14*\xa5\x01\n" +
+	"\x15GOV_REASON_NOT_PLACED\x10\x14\x12\x18\n" +
+	"\x14GOV_REASON_NOT_CLEAR\x10\x15\x12\x16\n" +
+	"\x12GOV_REASON_BAD_KEY\x10\x16\x12\x18\n" +
+	"\x14GOV_REASON_ABANDONED\x10\x17*\xa5\x01\n" +
 	"\rGovAnswerKind\x12\x1f\n" +
 	"\x1bGOV_ANSWER_KIND_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16GOV_ANSWER_KIND_STORED\x10\x01\x12\x1d\n" +
@@ -1946,27 +2158,29 @@ func file_stoa_v1_governance_proto_rawDescGZIP() []byte {
 	return file_stoa_v1_governance_proto_rawDescData
 }
 
-var file_stoa_v1_governance_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_stoa_v1_governance_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_stoa_v1_governance_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
+var file_stoa_v1_governance_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_stoa_v1_governance_proto_goTypes = []any{
 	(GovGroupOpKind)(0),      // 0: stoa.v1.GovGroupOpKind
 	(GovRole)(0),             // 1: stoa.v1.GovRole
 	(GovUpgradePolicy)(0),    // 2: stoa.v1.GovUpgradePolicy
 	(GovRootOpKind)(0),       // 3: stoa.v1.GovRootOpKind
-	(GovOutcome)(0),          // 4: stoa.v1.GovOutcome
-	(GovReason)(0),           // 5: stoa.v1.GovReason
-	(GovAnswerKind)(0),       // 6: stoa.v1.GovAnswerKind
-	(GovRefusalReason)(0),    // 7: stoa.v1.GovRefusalReason
-	(*GovGroupOp)(nil),       // 8: stoa.v1.GovGroupOp
-	(*GovRootOp)(nil),        // 9: stoa.v1.GovRootOp
-	(*GovRotation)(nil),      // 10: stoa.v1.GovRotation
-	(*GovOp)(nil),            // 11: stoa.v1.GovOp
-	(*GovVerdict)(nil),       // 12: stoa.v1.GovVerdict
-	(*GovVerdictChange)(nil), // 13: stoa.v1.GovVerdictChange
-	(*GovEquivocation)(nil),  // 14: stoa.v1.GovEquivocation
-	(*GovRefusal)(nil),       // 15: stoa.v1.GovRefusal
-	(*GovAnswer)(nil),        // 16: stoa.v1.GovAnswer
-	(*GovProposed)(nil),      // 17: stoa.v1.GovProposed
+	(GovOpVersion)(0),        // 4: stoa.v1.GovOpVersion
+	(GovOutcome)(0),          // 5: stoa.v1.GovOutcome
+	(GovReason)(0),           // 6: stoa.v1.GovReason
+	(GovAnswerKind)(0),       // 7: stoa.v1.GovAnswerKind
+	(GovRefusalReason)(0),    // 8: stoa.v1.GovRefusalReason
+	(*GovGroupOp)(nil),       // 9: stoa.v1.GovGroupOp
+	(*GovRootOp)(nil),        // 10: stoa.v1.GovRootOp
+	(*GovNewKey)(nil),        // 11: stoa.v1.GovNewKey
+	(*GovRotation)(nil),      // 12: stoa.v1.GovRotation
+	(*GovOp)(nil),            // 13: stoa.v1.GovOp
+	(*GovVerdict)(nil),       // 14: stoa.v1.GovVerdict
+	(*GovVerdictChange)(nil), // 15: stoa.v1.GovVerdictChange
+	(*GovEquivocation)(nil),  // 16: stoa.v1.GovEquivocation
+	(*GovRefusal)(nil),       // 17: stoa.v1.GovRefusal
+	(*GovAnswer)(nil),        // 18: stoa.v1.GovAnswer
+	(*GovProposed)(nil),      // 19: stoa.v1.GovProposed
 }
 var file_stoa_v1_governance_proto_depIdxs = []int32{
 	0,  // 0: stoa.v1.GovGroupOp.kind:type_name -> stoa.v1.GovGroupOpKind
@@ -1974,27 +2188,29 @@ var file_stoa_v1_governance_proto_depIdxs = []int32{
 	2,  // 2: stoa.v1.GovGroupOp.upgrade_policy:type_name -> stoa.v1.GovUpgradePolicy
 	3,  // 3: stoa.v1.GovRootOp.kind:type_name -> stoa.v1.GovRootOpKind
 	2,  // 4: stoa.v1.GovRootOp.upgrade_policy:type_name -> stoa.v1.GovUpgradePolicy
-	9,  // 5: stoa.v1.GovOp.root_op:type_name -> stoa.v1.GovRootOp
-	10, // 6: stoa.v1.GovOp.rotations:type_name -> stoa.v1.GovRotation
-	8,  // 7: stoa.v1.GovOp.group_op:type_name -> stoa.v1.GovGroupOp
-	12, // 8: stoa.v1.GovOp.verdict:type_name -> stoa.v1.GovVerdict
-	4,  // 9: stoa.v1.GovVerdict.outcome:type_name -> stoa.v1.GovOutcome
-	5,  // 10: stoa.v1.GovVerdict.reason:type_name -> stoa.v1.GovReason
-	12, // 11: stoa.v1.GovVerdictChange.old:type_name -> stoa.v1.GovVerdict
-	12, // 12: stoa.v1.GovVerdictChange.new:type_name -> stoa.v1.GovVerdict
-	7,  // 13: stoa.v1.GovRefusal.reason:type_name -> stoa.v1.GovRefusalReason
-	6,  // 14: stoa.v1.GovAnswer.kind:type_name -> stoa.v1.GovAnswerKind
-	12, // 15: stoa.v1.GovAnswer.verdict:type_name -> stoa.v1.GovVerdict
-	15, // 16: stoa.v1.GovAnswer.refusal:type_name -> stoa.v1.GovRefusal
-	14, // 17: stoa.v1.GovAnswer.equivocation:type_name -> stoa.v1.GovEquivocation
-	16, // 18: stoa.v1.GovAnswer.cascade:type_name -> stoa.v1.GovAnswer
-	13, // 19: stoa.v1.GovAnswer.changed:type_name -> stoa.v1.GovVerdictChange
-	16, // 20: stoa.v1.GovProposed.answer:type_name -> stoa.v1.GovAnswer
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	10, // 5: stoa.v1.GovOp.root_op:type_name -> stoa.v1.GovRootOp
+	12, // 6: stoa.v1.GovOp.rotations:type_name -> stoa.v1.GovRotation
+	9,  // 7: stoa.v1.GovOp.group_op:type_name -> stoa.v1.GovGroupOp
+	14, // 8: stoa.v1.GovOp.verdict:type_name -> stoa.v1.GovVerdict
+	4,  // 9: stoa.v1.GovOp.version:type_name -> stoa.v1.GovOpVersion
+	11, // 10: stoa.v1.GovOp.keys:type_name -> stoa.v1.GovNewKey
+	5,  // 11: stoa.v1.GovVerdict.outcome:type_name -> stoa.v1.GovOutcome
+	6,  // 12: stoa.v1.GovVerdict.reason:type_name -> stoa.v1.GovReason
+	14, // 13: stoa.v1.GovVerdictChange.old:type_name -> stoa.v1.GovVerdict
+	14, // 14: stoa.v1.GovVerdictChange.new:type_name -> stoa.v1.GovVerdict
+	8,  // 15: stoa.v1.GovRefusal.reason:type_name -> stoa.v1.GovRefusalReason
+	7,  // 16: stoa.v1.GovAnswer.kind:type_name -> stoa.v1.GovAnswerKind
+	14, // 17: stoa.v1.GovAnswer.verdict:type_name -> stoa.v1.GovVerdict
+	17, // 18: stoa.v1.GovAnswer.refusal:type_name -> stoa.v1.GovRefusal
+	16, // 19: stoa.v1.GovAnswer.equivocation:type_name -> stoa.v1.GovEquivocation
+	18, // 20: stoa.v1.GovAnswer.cascade:type_name -> stoa.v1.GovAnswer
+	15, // 21: stoa.v1.GovAnswer.changed:type_name -> stoa.v1.GovVerdictChange
+	18, // 22: stoa.v1.GovProposed.answer:type_name -> stoa.v1.GovAnswer
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_stoa_v1_governance_proto_init() }
@@ -2008,8 +2224,8 @@ func file_stoa_v1_governance_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_stoa_v1_governance_proto_rawDesc), len(file_stoa_v1_governance_proto_rawDesc)),
-			NumEnums:      8,
-			NumMessages:   10,
+			NumEnums:      9,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

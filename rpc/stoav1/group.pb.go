@@ -1838,7 +1838,15 @@ type GroupKey struct {
 	// The op that introduced it.
 	OpId []byte `protobuf:"bytes,5,opt,name=op_id,json=opId,proto3" json:"op_id,omitempty"`
 	// The height of that op.
-	Height        uint64 `protobuf:"varint,6,opt,name=height,proto3" json:"height,omitempty"`
+	Height uint64 `protobuf:"varint,6,opt,name=height,proto3" json:"height,omitempty"`
+	// An Admin's rotation has left it behind: what is sealed under it has no effect.
+	Abandoned bool `protobuf:"varint,7,opt,name=abandoned,proto3" json:"abandoned,omitempty"`
+	// Why it is not good, for people; empty: nothing is known against it.
+	Fault string `protobuf:"bytes,8,opt,name=fault,proto3" json:"fault,omitempty"`
+	// Members who were never sent it.
+	Lacking [][]byte `protobuf:"bytes,9,rep,name=lacking,proto3" json:"lacking,omitempty"`
+	// Who were sent something else, as far as this daemon can tell.
+	Cheated       [][]byte `protobuf:"bytes,10,rep,name=cheated,proto3" json:"cheated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1915,6 +1923,34 @@ func (x *GroupKey) GetHeight() uint64 {
 	return 0
 }
 
+func (x *GroupKey) GetAbandoned() bool {
+	if x != nil {
+		return x.Abandoned
+	}
+	return false
+}
+
+func (x *GroupKey) GetFault() string {
+	if x != nil {
+		return x.Fault
+	}
+	return ""
+}
+
+func (x *GroupKey) GetLacking() [][]byte {
+	if x != nil {
+		return x.Lacking
+	}
+	return nil
+}
+
+func (x *GroupKey) GetCheated() [][]byte {
+	if x != nil {
+		return x.Cheated
+	}
+	return nil
+}
+
 // GroupKeysResponse lists keys.
 type GroupKeysResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1961,11 +1997,13 @@ func (x *GroupKeysResponse) GetKeys() []*GroupKey {
 	return nil
 }
 
-// GroupRotateRequest names a group.
+// GroupRotateRequest names a group, and says when.
 type GroupRotateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The group.
-	GroupId       []byte `protobuf:"bytes,1,opt,name=group_id,json=groupId,proto3" json:"group_id,omitempty"`
+	GroupId []byte `protobuf:"bytes,1,opt,name=group_id,json=groupId,proto3" json:"group_id,omitempty"`
+	// Whether or not one is due.
+	Now           bool `protobuf:"varint,2,opt,name=now,proto3" json:"now,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2005,6 +2043,13 @@ func (x *GroupRotateRequest) GetGroupId() []byte {
 		return x.GroupId
 	}
 	return nil
+}
+
+func (x *GroupRotateRequest) GetNow() bool {
+	if x != nil {
+		return x.Now
+	}
+	return false
 }
 
 // GroupRotateResponse is what was made.
@@ -2775,18 +2820,24 @@ const file_stoa_v1_group_proto_rawDesc = "" +
 	"\x14GroupReissueResponse\x122\n" +
 	"\breissued\x18\x01 \x03(\v2\x16.stoa.v1.GroupReissuedR\breissued\"-\n" +
 	"\x10GroupKeysRequest\x12\x19\n" +
-	"\bgroup_id\x18\x01 \x01(\fR\agroupId\"\x96\x01\n" +
+	"\bgroup_id\x18\x01 \x01(\fR\agroupId\"\xfe\x01\n" +
 	"\bGroupKey\x12\x15\n" +
 	"\x06key_id\x18\x01 \x01(\fR\x05keyId\x12\x12\n" +
 	"\x04here\x18\x02 \x01(\bR\x04here\x12\x18\n" +
 	"\acurrent\x18\x03 \x01(\bR\acurrent\x12\x18\n" +
 	"\aholders\x18\x04 \x03(\fR\aholders\x12\x13\n" +
 	"\x05op_id\x18\x05 \x01(\fR\x04opId\x12\x16\n" +
-	"\x06height\x18\x06 \x01(\x04R\x06height\":\n" +
+	"\x06height\x18\x06 \x01(\x04R\x06height\x12\x1c\n" +
+	"\tabandoned\x18\a \x01(\bR\tabandoned\x12\x14\n" +
+	"\x05fault\x18\b \x01(\tR\x05fault\x12\x18\n" +
+	"\alacking\x18\t \x03(\fR\alacking\x12\x18\n" +
+	"\acheated\x18\n" +
+	" \x03(\fR\acheated\":\n" +
 	"\x11GroupKeysResponse\x12%\n" +
-	"\x04keys\x18\x01 \x03(\v2\x11.stoa.v1.GroupKeyR\x04keys\"/\n" +
+	"\x04keys\x18\x01 \x03(\v2\x11.stoa.v1.GroupKeyR\x04keys\"A\n" +
 	"\x12GroupRotateRequest\x12\x19\n" +
-	"\bgroup_id\x18\x01 \x01(\fR\agroupId\"G\n" +
+	"\bgroup_id\x18\x01 \x01(\fR\agroupId\x12\x10\n" +
+	"\x03now\x18\x02 \x01(\bR\x03now\"G\n" +
 	"\x13GroupRotateResponse\x120\n" +
 	"\bproposed\x18\x01 \x01(\v2\x14.stoa.v1.GovProposedR\bproposed\"4\n" +
 	"\x17GroupSigningKeysRequest\x12\x19\n" +

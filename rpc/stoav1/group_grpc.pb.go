@@ -63,8 +63,9 @@ type GroupClient interface {
 	Reissue(ctx context.Context, in *GroupReissueRequest, opts ...grpc.CallOption) (*GroupReissueResponse, error)
 	// Keys lists the keys of a group: their ids and holders, never the keys.
 	Keys(ctx context.Context, in *GroupKeysRequest, opts ...grpc.CallOption) (*GroupKeysResponse, error)
-	// Rotate gives a group a key, where it has none that only members hold, and delivers
-	// the current one to who lacks it. It fails with NOT_DUE where neither is due.
+	// Rotate gives a group a key, where it has none that only members hold or where now
+	// is set, and delivers the current one to who lacks it. It fails with NOT_DUE where
+	// neither is due; in a namespace of version 1 with now too.
 	Rotate(ctx context.Context, in *GroupRotateRequest, opts ...grpc.CallOption) (*GroupRotateResponse, error)
 	// SigningKeys lists the Ed25519 keys that this daemon holds for a group: the public
 	// halves.
@@ -277,8 +278,9 @@ type GroupServer interface {
 	Reissue(context.Context, *GroupReissueRequest) (*GroupReissueResponse, error)
 	// Keys lists the keys of a group: their ids and holders, never the keys.
 	Keys(context.Context, *GroupKeysRequest) (*GroupKeysResponse, error)
-	// Rotate gives a group a key, where it has none that only members hold, and delivers
-	// the current one to who lacks it. It fails with NOT_DUE where neither is due.
+	// Rotate gives a group a key, where it has none that only members hold or where now
+	// is set, and delivers the current one to who lacks it. It fails with NOT_DUE where
+	// neither is due; in a namespace of version 1 with now too.
 	Rotate(context.Context, *GroupRotateRequest) (*GroupRotateResponse, error)
 	// SigningKeys lists the Ed25519 keys that this daemon holds for a group: the public
 	// halves.

@@ -48,7 +48,7 @@ func TestOpsOfGroupsHaveWhatTheirKindsNeed(t *testing.T) {
 	none := uint32(codec.AllCapabilities) + 1
 	for want, m := range map[string]*stoav1.GovGroupOp{
 		"kind: no kind 0":                              {},
-		"kind: no kind 24":                             {Kind: 24},
+		"kind: no kind 25":                             {Kind: 25},
 		"role: no role 4":                              {Kind: 1, Role: 4},
 		"upgrade_policy: no policy 4":                  {Kind: 3, UpgradePolicy: 4},
 		"capability: no capabilities 0x80":             {Kind: 3, Capability: &none},
@@ -60,6 +60,9 @@ func TestOpsOfGroupsHaveWhatTheirKindsNeed(t *testing.T) {
 }
 
 func TestRootOpsAreWhatTheirBytesSay(t *testing.T) {
+	later := codec.RootOp{Kind: codec.RootKeyDelivered, GroupID: codec.GroupID{1}, KeyOp: codec.OpID{2}, Envelopes: []codec.KeyEnvelope{{Recipient: codec.Identity{3}}}}
+	_, again := goes[stoav1.GovRootOp](t, later)
+	require.Equal(t, later, again)
 	delivery := codec.RootOp{Kind: codec.RootKeyDelivery, GroupID: codec.GroupID{1}, KeyID: codec.KeyID{2}, Envelopes: []codec.KeyEnvelope{{Recipient: codec.Identity{3}}}}
 	m, back := goes[stoav1.GovRootOp](t, delivery)
 	require.Equal(t, delivery, back)
@@ -70,6 +73,12 @@ func TestRootOpsAreWhatTheirBytesSay(t *testing.T) {
 	require.Equal(t, stoav1.GovUpgradePolicy_GOV_UPGRADE_POLICY_AUTO, created.GetUpgradePolicy())
 
 	info := namespace.OpInfo{Op: &namespace.Op{ID: codec.OpID{1}, Signer: codec.Identity{2}, Root: &delivery}, Height: 3, Seq: 4}
+	clear := info
+	clear.Op = &namespace.Op{Version: codec.OpVersion2, ID: codec.OpID{1}, Signer: codec.Identity{2}, GroupID: codec.GroupID{4},
+		Keys: []namespace.KeySkeleton{{GroupID: codec.GroupID{4}, KeyID: codec.KeyID{5}, Carried: []codec.OpID{{6}}, Recipients: []codec.Identity{{7}}}}}
+	clear.Height, clear.Seq = 0, 0
+	_, same := goes[stoav1.GovOp](t, clear)
+	require.Equal(t, clear, same)
 	_, shown := goes[stoav1.GovOp](t, info)
 	info.Height, info.Seq = 0, 0
 	require.Equal(t, info, shown)

@@ -17,8 +17,9 @@ import (
 // and namespace.
 var (
 	_ = counted[codec.GroupMemberRole]("role", stoav1.GovRole_GOV_ROLE_READ_ONLY)
-	_ = counted[codec.GroupOpKind]("kind", stoav1.GovGroupOpKind_GOV_GROUP_OP_KIND_CONTEXT_PLACED)
-	_ = counted[codec.RootOpKind]("kind", stoav1.GovRootOpKind_GOV_ROOT_OP_KIND_MERGE)
+	_ = counted[codec.GroupOpKind]("kind", stoav1.GovGroupOpKind_GOV_GROUP_OP_KIND_MEMBERS_REMOVED)
+	_ = counted[codec.RootOpKind]("kind", stoav1.GovRootOpKind_GOV_ROOT_OP_KIND_KEY_DELIVERED)
+	_ = op.Pair(func(v *codec.OpVersion) stoav1.GovOpVersion { return stoav1.GovOpVersion(*v) + 1 }, opVersion)
 	_ = op.Pair(fromPolicy, policy)
 	_ = op.Pair(fromAnswerKind, answerKind)
 	_ = op.Pair(fromCapability, capability)
@@ -33,6 +34,14 @@ func counted[V ~uint8, F ~int32](what string, last F) struct{} {
 		}
 		return V(f - 1), nil
 	})
+}
+
+// opVersion returns the version in a field; a daemon that does not say it knows one only.
+func opVersion(field string, v stoav1.GovOpVersion) (codec.OpVersion, error) {
+	if v < 0 || v > stoav1.GovOpVersion_GOV_OP_VERSION_2 {
+		return 0, &op.FieldError{Field: field, Reason: fmt.Sprintf("no version %d", v)}
+	}
+	return codec.OpVersion(max(v, 1) - 1), nil
 }
 
 func fromPolicy(p *codec.UpgradePolicy) stoav1.GovUpgradePolicy {

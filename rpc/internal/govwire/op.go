@@ -74,7 +74,8 @@ func invitation(field string, b []byte) (codec.Invitation, error) {
 var (
 	_ = op.Tags[namespace.OpInfo]("Body", "group_op", "Wire", "op", "Height", "-", "Seq", "-", "Op", "-")
 	_ = op.Tags[namespace.Op]("ID", "op_id", "Root", "root_op", "GroupID", "group_id,optional", "KeyID", "key_id,optional",
-		"Rotations", "rotations,optional", "Signed", "-")
+		"Rotations", "rotations,optional", "Signed", "-", "Clear", "-", "KeyOp", "key_op,optional", "Keys", "keys,optional")
+	_ = op.Tags[namespace.KeySkeleton]("KeyID", "key_id,hash")
 	_ = op.Tags[codec.RotationSkeleton]("GroupID", "group_id,hash", "NewKeyID", "new_key_id,hash", "Previous", "previous_key_id,hash")
 	_ = op.Also(nil, travelled)
 	_ = op.Via(fromEntry, entry)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/namespace/naming"
 )
 
@@ -33,19 +34,13 @@ func newGroupKeys(p *cli.Process) *cobra.Command {
 					Holders []string `json:"holders"`
 					Op      string   `json:"op_id"`
 					Height  int      `json:"height"`
-				}{k.ID.String(), k.Current, k.Here, cli.Texts(k.Holders), k.Op.String(), k.Height}
-				var holders []string
-				for _, id := range d.Holders {
-					holders = append(holders, c.known.of(id))
-				}
-				state := "old"
-				switch {
-				case d.Current:
-					state = "current"
-				case !d.Here:
-					state = "not here"
-				}
-				if err := c.Emit(d, func(w io.Writer) { fmt.Fprintf(w, "%s  %-8s  %s\n", d.ID, state, strings.Join(holders, " ")) }); err != nil {
+
+					Abandoned bool     `json:"abandoned,omitempty"`
+					Fault     string   `json:"fault,omitempty"`
+					Lacking   []string `json:"lacking,omitempty"`
+					Cheated   []string `json:"cheated,omitempty"`
+				}{k.ID.String(), k.Current, k.Here, cli.Texts(k.Holders), k.Op.String(), k.Height, k.Abandoned, k.Fault, cli.Texts(k.Lacking), cli.Texts(k.Cheated)}
+				if err := c.Emit(d, func(w io.Writer) { c.writeKey(w, &k) }); err != nil {
 					return err
 				}
 			}
@@ -57,13 +52,50 @@ func newGroupKeys(p *cli.Process) *cobra.Command {
 	})
 }
 
+// writeKey writes a line about a key, and one for each thing that is wrong with it.
+func (c *call) writeKey(w io.Writer, k *namespace.KeyInfo) {
+	called := func(ids []codec.Identity) string {
+		var names []string
+		for _, id := range ids {
+			names = append(names, c.known.of(id.String()))
+		}
+		return strings.Join(names, " ")
+	}
+	state := "old"
+	switch {
+	case k.Current:
+		state = "current"
+	case k.Fault != "":
+		state = "not good"
+	case k.Abandoned:
+		state = "left behind"
+	case !k.Here:
+		state = "not here"
+	}
+	fmt.Fprintf(w, "%s  %-8s  %s\n", k.ID, state, called(k.Holders))
+	if k.Fault != "" {
+		fmt.Fprintf(w, "  %s: what is sealed under it has no effect\n", k.Fault)
+	}
+	if len(k.Cheated) > 0 {
+		fmt.Fprintf(w, "  can't open it: %s\n", called(k.Cheated))
+	}
+	if len(k.Lacking) > 0 {
+		fmt.Fprintf(w, "  was not sent it: %s\n", called(k.Lacking))
+	}
+}
+
 func newGroupRotate(p *cli.Process) *cobra.Command {
+	var now bool
 	return onGroup(p, "group", command{
-		Name: "rotate", Args: []string{"GROUP"}, Short: "Give a group the key that is due", Example: "home",
+		Name: "rotate", Args: []string{"GROUP"}, Short: "Give a group the key that is due", Example: "home\nhome --now",
 		Long: `Give a group a new key, where it has none that only members hold, and send the current one
-to members who lack it. It exits 5 where neither is due. ` + cli.ConceptsHint + `.`,
+to members who lack it. It exits 5 where neither is due. With --now it makes one in any
+case: by an Admin, where somebody may have the current one who should not, as with a
+laptop that was stolen. Whose laptop it was is to be removed as well, or gets the new key
+too. ` + cli.ConceptsHint + `.`,
+		Flags: func(fs *pflag.FlagSet) { fs.BoolVar(&now, "now", false, "make a new key, whether or not one is due") },
 		Run: func(c *call) error {
-			done, err := c.groups.Rotate(c.Ctx, c.group)
+			done, err := c.groups.Rotate(c.Ctx, c.group, now)
 			if err != nil {
 				return err
 			}

@@ -1,9 +1,11 @@
 package governance
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -68,18 +70,24 @@ func newGroupAdd(p *cli.Process) *cobra.Command {
 func newGroupRemove(p *cli.Process) *cobra.Command {
 	var recursive bool
 	return onGroup(p, "group", command{
-		Name: "remove", Args: []string{"GROUP", "MEMBER"}, Short: "Remove a member", Example: "home bob\nkitchen bob --recursive",
-		Long: `Remove a member, and give the group a new key. Removed from a namespace, the member is none
-of its groups any more; from another group, of that one only, but for --recursive.`,
+		Name: "remove", Args: []string{"GROUP", "MEMBER..."}, Short: "Remove members", Example: "home bob\nkitchen bob --recursive\nhome bob carol dave",
+		Long: `Remove members, and give the group a new key. Removed from a namespace, they are none of
+its groups any more; from another group, of that one only, but for --recursive. Several
+are removed by one op, not in a namespace of version 1.`,
 		Flags: func(fs *pflag.FlagSet) {
 			fs.BoolVar(&recursive, "recursive", false, "remove from all groups below it too, one op each")
 		},
 		Run: func(c *call) error {
-			who, err := c.memberArg(c.group, "MEMBER", c.Args[1])
-			if err != nil {
-				return err
+			var gone []codec.Identity
+			for _, arg := range c.Args[1:] {
+				who, err := c.memberArg(c.group, "MEMBER", arg)
+				if err != nil {
+					return err
+				}
+				gone = append(gone, who)
 			}
-			op := codec.GroupOp{Kind: codec.OpMemberRemoved, Member: who}
+			slices.SortFunc(gone, func(a, b codec.Identity) int { return bytes.Compare(a[:], b[:]) })
+			gone = slices.Compact(gone)
 			info, err := c.groups.Show(c.Ctx, c.group)
 			if err != nil {
 				return err
@@ -89,21 +97,33 @@ of its groups any more; from another group, of that one only, but for --recursiv
 				return err
 			}
 			if recursive && info.Namespace != c.group {
-				if err := c.removeBelow(info.Namespace, c.group, op); err != nil {
+				if err := c.removeBelow(info.Namespace, c.group, gone); err != nil {
 					return err
 				}
 			}
-			if err := c.propose(c.group, op); err != nil {
+			if err := c.propose(c.group, removal(gone)); err != nil {
 				return err
 			}
-			c.guideRemoved(known.of(who.String()))
+			var called []string
+			for _, who := range gone {
+				called = append(called, known.of(who.String()))
+			}
+			c.guideRemoved(strings.Join(called, " and "))
 			return nil
 		},
 	})
 }
 
-// removeBelow proposes a removal in every group below g that has the member.
-func (c *call) removeBelow(ns, g codec.GroupID, op codec.GroupOp) error {
+// removal is the op by which members are removed, who are sorted.
+func removal(gone []codec.Identity) codec.GroupOp {
+	if len(gone) == 1 {
+		return codec.GroupOp{Kind: codec.OpMemberRemoved, Member: gone[0]}
+	}
+	return codec.GroupOp{Kind: codec.OpMembersRemoved, Members: gone}
+}
+
+// removeBelow proposes a removal in every group below g that has some of the members.
+func (c *call) removeBelow(ns, g codec.GroupID, gone []codec.Identity) error {
 	tree, err := c.namespaces.Tree(c.Ctx, ns)
 	if err != nil {
 		return err
@@ -114,14 +134,20 @@ func (c *call) removeBelow(ns, g codec.GroupID, op codec.GroupOp) error {
 			continue
 		}
 		below[t.ID] = true
-		member, err := c.isMember(t.ID, op.Member)
-		if err != nil {
-			return err
+		var there []codec.Identity
+		for _, who := range gone {
+			member, err := c.isMember(t.ID, who)
+			if err != nil {
+				return err
+			}
+			if member {
+				there = append(there, who)
+			}
 		}
-		if !member {
+		if len(there) == 0 {
 			continue
 		}
-		if err := c.propose(t.ID, op); err != nil {
+		if err := c.propose(t.ID, removal(there)); err != nil {
 			return fmt.Errorf("group %s: %w", t.ID, err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
@@ -143,7 +144,7 @@ func (c *call) removedBy(g codec.GroupID, who codec.Identity, known names) (stri
 		}
 		op := e.ID.String()[:cli.ShortDigits]
 		switch o := &e.Op.Op; {
-		case o.Kind == codec.OpMemberRemoved && o.Member == who:
+		case o.Kind == codec.OpMemberRemoved && o.Member == who, o.Kind == codec.OpMembersRemoved && slices.Contains(o.Members, who):
 			return fmt.Sprintf(" by %s, op %s", known.of(e.Op.Signer.String()), op), nil
 		case o.Kind == codec.OpMemberLeft && e.Op.Signer == who:
 			return fmt.Sprintf(" as you asked, op %s", op), nil

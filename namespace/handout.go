@@ -1,0 +1,340 @@
+package namespace
+
+import (
+	"slices"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/group"
+)
+
+// KeyName names a key of a group by the op that introduces it.
+type KeyName struct {
+	GroupID codec.GroupID
+	Op      codec.OpID
+}
+
+// keyState is what has been found out of a key that an op hands out. It follows from the
+// op and its own past, and never changes but for what is found out with the key itself.
+type keyState uint8
+
+const (
+	keyUnjudged keyState = iota
+	keyClear             // its signer was a member, and its recipients were exactly the members; of a delivery: valid
+	keyWrong             // not so
+	keyGood              // and by its bytes all of them get it, and the keys that it carries
+	keyBad               // and by its bytes they do not
+)
+
+// handouts is an index of the ops of version 2 that hand out keys: those that introduce
+// one, and deliveries.
+type handouts struct {
+	introduced map[codec.GroupID][]int // ops, in the order in which they came
+	carriers   map[KeyName][]int       // ops whose key of the same group opens it
+	deliveries map[KeyName][]int
+	unjudged   []int // ops of which it is to be found out, in the order in which they came
+}
+
+func newHandouts() handouts {
+	return handouts{introduced: map[codec.GroupID][]int{}, carriers: map[KeyName][]int{}, deliveries: map[KeyName][]int{}}
+}
+
+// take adds op i; judged: it is known what is clear of what it hands out.
+func (h *handouts) take(i int, op *Op, judged bool) {
+	for _, k := range op.Keys {
+		h.introduced[k.GroupID] = append(h.introduced[k.GroupID], i)
+		for _, earlier := range k.Carried {
+			name := KeyName{k.GroupID, earlier}
+			h.carriers[name] = append(h.carriers[name], i)
+		}
+	}
+	if r := op.Root; r != nil && r.Kind == codec.RootKeyDelivered {
+		name := KeyName{r.GroupID, r.KeyOp}
+		h.deliveries[name] = append(h.deliveries[name], i)
+	}
+	if op.handsOut() > 0 && !judged {
+		h.unjudged = append(h.unjudged, i)
+	}
+}
+
+// handsOut returns of how many keys op hands out there is something to find out.
+func (op *Op) handsOut() int {
+	if op.Root != nil && op.Root.Kind == codec.RootKeyDelivered {
+		return 1
+	}
+	return len(op.Keys)
+}
+
+// introduces returns which op introduces the key of that name, and what everyone sees of
+// it; nil: none does.
+func (c *loaded) introduces(name KeyName) (int, *KeySkeleton) {
+	i, known := c.ledger.Find(name.Op)
+	if !known {
+		return 0, nil
+	}
+	return i, c.keysOf(i, name.GroupID)
+}
+
+// keysOf returns what everyone sees of the key of g that op i introduces, or nil.
+func (c *loaded) keysOf(i int, g codec.GroupID) *KeySkeleton {
+	for k := range c.ops[i].keys {
+		if own := &c.ops[i].keys[k]; own.GroupID == g {
+			return own
+		}
+	}
+	return nil
+}
+
+// isIntroduced reports whether an op of the cut introduces the key of that name.
+func (c *loaded) isIntroduced(name KeyName, cut group.Cut) bool {
+	i, key := c.introduces(name)
+	return key != nil && cut.Has(i)
+}
+
+// state returns what has been found out of the key of a group that op i hands out.
+func (c *loaded) state(i int, g codec.GroupID) *keyState {
+	at := 0
+	for k := range c.ops[i].keys {
+		if c.ops[i].keys[k].GroupID == g {
+			at = k
+		}
+	}
+	return &c.facts[i].keys[at]
+}
+
+// past is the state of a namespace at a cut: who was a member of which group.
+type past struct {
+	ledger *group.Ledger
+	ops    []int // of the namespace
+}
+
+// stateAt returns the state at the cut of some heads, which are ops before op i. The
+// last one is kept in mind, since ops that follow each other ask for much the same.
+func (c *loaded) stateAt(heads []codec.OpID, i int) (*group.Ledger, group.Cut, error) {
+	cut, err := c.ledger.Cut(heads)
+	if err != nil {
+		return nil, cut, err
+	}
+	p := &c.past
+	if p.ledger == nil || slices.ContainsFunc(p.ops, func(k int) bool { return !cut.Has(k) }) {
+		*p = past{ledger: group.NewLedger(c.id, codec.Identity{})}
+		p.ledger.Hold()
+	}
+	n := 0
+	for k := range i {
+		switch {
+		case !cut.Has(k):
+			continue
+		case n < len(p.ops) && p.ops[n] == k:
+			n++
+			continue
+		case n < len(p.ops): // one that came between those that are there
+			*p = past{ledger: group.NewLedger(c.id, codec.Identity{})}
+			return c.stateAt(heads, i)
+		}
+		if _, err := p.ledger.Add(c.ledger.Op(k)); err != nil {
+			*p = past{}
+			return nil, cut, err
+		}
+		p.ops = append(p.ops, k)
+		n++
+	}
+	p.ledger.Settle()
+	return p.ledger, cut, nil
+}
+
+// judgeHandouts finds out what is clear of the keys that were handed out, op by op, and
+// returns the ops of which something was.
+func (c *loaded) judgeHandouts() (judged []int, err error) {
+	for len(c.handouts.unjudged) > 0 {
+		i := c.handouts.unjudged[0]
+		op := c.ledger.Op(i)
+		at, cut, err := c.stateAt(op.Parents, i)
+		if err == nil {
+			c.facts[i].keys, err = c.judgeHandout(op, c.ops[i].keys, at, cut)
+		}
+		if err != nil {
+			return judged, err
+		}
+		judged = append(judged, i)
+		c.handouts.unjudged = c.handouts.unjudged[1:]
+	}
+	return judged, nil
+}
+
+// judgeHandout finds out what is clear of the keys that op hands out; at is the state at
+// the cut of its parents.
+func (c *loaded) judgeHandout(op *group.Op, keys []KeySkeleton, at *group.Ledger, cut group.Cut) ([]keyState, error) {
+	if r := op.Root; r != nil {
+		if c.isDelivered(r, op.Signer, at, cut) {
+			return []keyState{keyClear}, nil
+		}
+		return []keyState{keyWrong}, nil
+	}
+	states := make([]keyState, len(keys))
+	members := make([][]codec.Identity, len(keys)) // with what the op does
+	planned := group.Op{Parents: op.Parents, Signer: op.Signer, Nonce: op.Nonce, Group: op.Group, Body: op.Body}
+	err := at.Try(&planned, func(group.Verdict) {
+		for k := range keys {
+			members[k] = at.Members(keys[k].GroupID)
+		}
+	})
+	for k := range keys {
+		states[k] = keyWrong
+		if at.IsMember(keys[k].GroupID, op.Signer) && slices.Equal(members[k], keys[k].Recipients) {
+			states[k] = keyClear
+		}
+	}
+	return states, err
+}
+
+// isDelivered reports whether a delivery is valid at the cut of its parents: its signer
+// holds the key there, and its recipients are members.
+func (c *loaded) isDelivered(r *codec.RootOp, signer codec.Identity, at *group.Ledger, cut group.Cut) bool {
+	holds := !c.eachHolder(KeyName{r.GroupID, r.KeyOp}, cut, func(id codec.Identity) bool { return id != signer })
+	return holds && !slices.ContainsFunc(r.Envelopes, func(e codec.KeyEnvelope) bool { return !at.IsMember(r.GroupID, e.Recipient) })
+}
+
+// eachHolder calls fn with those who hold a key at a cut, by what is clear of it, some of
+// them more than once, until it returns false; it reports whether it never did. Holders are
+// the recipients of its introduction and of deliveries, and the holders of the keys that
+// carry it; of each what was wrong does not count.
+func (c *loaded) eachHolder(name KeyName, cut group.Cut, fn func(codec.Identity) bool) bool {
+	seen := map[codec.OpID]bool{name.Op: true}
+	for open := []KeyName{name}; len(open) > 0; {
+		name := open[len(open)-1]
+		open = open[:len(open)-1]
+		i, key := c.introduces(name)
+		if key != nil && cut.Has(i) && c.isRight(i, name.GroupID) && slices.ContainsFunc(key.Recipients, func(id codec.Identity) bool { return !fn(id) }) {
+			return false
+		}
+		for _, d := range c.handouts.deliveries[name] {
+			if !cut.Has(d) || !c.isRight(d, name.GroupID) {
+				continue
+			}
+			for _, e := range c.ledger.Op(d).Root.Envelopes {
+				if !fn(e.Recipient) {
+					return false
+				}
+			}
+		}
+		for _, k := range c.handouts.carriers[name] {
+			if id := c.ledger.Op(k).ID; cut.Has(k) && c.isRight(k, name.GroupID) && !seen[id] {
+				seen[id] = true
+				open = append(open, KeyName{name.GroupID, id})
+			}
+		}
+	}
+	return true
+}
+
+// isRight reports whether op i hands out a key of g as it should, by what is clear. What is
+// not judged is of no cut that is asked about.
+func (c *loaded) isRight(i int, g codec.GroupID) bool {
+	s := *c.state(i, g)
+	return s == keyClear || s == keyGood || s == keyBad
+}
+
+// isGood reports whether a key is good: what is clear of it is, and by its bytes all get it
+// who were to. known is false where this node does not have it. stored returns an op as it
+// was taken.
+func (c *loaded) isGood(name KeyName, stored func(codec.OpID) (*Op, error)) (good, known bool, err error) {
+	i, own := c.introduces(name)
+	if own == nil {
+		return false, true, nil
+	}
+	s := c.state(i, name.GroupID)
+	if *s != keyClear {
+		return *s == keyGood, true, nil
+	}
+	key, has := c.ring[GroupKey{name.GroupID, own.KeyID}]
+	if !has {
+		return false, false, nil
+	}
+	op, err := stored(name.Op)
+	if err != nil {
+		return false, false, err
+	}
+	without, carries := c.faulty(name.GroupID, op, key)
+	if *s = keyGood; len(without) > 0 || !carries {
+		*s = keyBad
+		return false, true, nil
+	}
+	c.keepGood(name, key)
+	return true, true, nil
+}
+
+// faulty returns who does not get the key of g that op introduces, and whether it carries
+// what it says.
+func (c *loaded) faulty(g codec.GroupID, op *Op, key codec.Secret) (without []codec.Identity, carries bool) {
+	for i := range op.Signed.Op.Keys {
+		n := &op.Signed.Op.Keys[i]
+		if n.GroupID != g {
+			continue
+		}
+		return siteOf(op.Signed, g).faulty(key, n, func(earlier codec.OpID) (codec.KeyID, bool) {
+			_, own := c.introduces(KeyName{g, earlier})
+			if own == nil {
+				return codec.KeyID{}, false
+			}
+			return own.KeyID, true
+		})
+	}
+	return nil, false
+}
+
+// keepGood notes that a key, which this node has, is good.
+func (c *loaded) keepGood(name KeyName, key codec.Secret) {
+	c.ringMu.Lock()
+	defer c.ringMu.Unlock()
+	c.good[name] = key
+}
+
+// putFact writes the row of op i.
+func (b *batch) putFact(i int) {
+	if b.s.viewing {
+		return // it is found out again by who asks
+	}
+	b.rows.Put(column.Generic, numbered(opScope, b.c.id, uint64(i)), b.c.facts[i].appendBinary(nil))
+}
+
+// judgeAtOnce finds out what is clear of the keys that op, which is about to be taken,
+// hands out, if it stands on all others: that is the state of now. Else it returns nil.
+func (b *batch) judgeAtOnce(op *Op) ([]keyState, error) {
+	c := b.c
+	if op.handsOut() == 0 || len(c.handouts.unjudged) > 0 {
+		return nil, nil
+	}
+	cut, err := c.ledger.Cut(op.Parents)
+	if err != nil || !cut.All() {
+		return nil, err
+	}
+	b.settle()
+	return c.judgeHandout(op.asRead(nil, 0), op.Keys, c.ledger, cut)
+}
+
+// judge finds out what is clear of all keys that were handed out.
+func (b *batch) judge() error {
+	judged, err := b.c.judgeHandouts()
+	for _, i := range judged {
+		b.putFact(i)
+	}
+	return err
+}
+
+// isGood is that of loaded, and notes what it finds out.
+func (b *batch) isGood(name KeyName) (good, known bool, err error) {
+	if err := b.judge(); err != nil {
+		return false, false, err
+	}
+	i, own := b.c.introduces(name)
+	if own == nil {
+		return false, true, nil
+	}
+	before := *b.c.state(i, name.GroupID)
+	good, known, err = b.c.isGood(name, b.stored)
+	if *b.c.state(i, name.GroupID) != before {
+		b.putFact(i)
+	}
+	return good, known, err
+}
