@@ -287,23 +287,34 @@ func (p *proposing) sign(s *codec.SignedNamespaceOp, body *codec.GroupOp) (codec
 	return inner, group.SignOp(&inner, p.c.identity.V.PrivateKey)
 }
 
-// clear proposes an op that says who may do what. If it takes a group's keys to somebody
-// who is no member any more, it brings another one for those who stay.
+// clear proposes an op that says who may do what. If it leaves a group that has keys without
+// one that only members hold, it brings another one for those who stay.
 func (p *proposing) clear(s *codec.SignedNamespaceOp, g codec.GroupID, body *codec.GroupOp, a *Answer) error {
+	keyed := map[codec.GroupID][]usable{} // the keys that groups have which this takes somebody from
+	for _, below := range p.c.ledger.Groups() {
+		if !removes(body.Kind) || below != g && g != p.c.id || len(p.c.handouts.introduced[below]) == 0 {
+			continue
+		}
+		all, err := p.usable(below)
+		if err != nil {
+			return err
+		}
+		keyed[below] = all
+	}
 	stay := map[codec.GroupID][]codec.Identity{} // members of groups that have to have another key
 	if err := p.try(s, group.Op{Group: g, Body: body}, func() {
-		for _, below := range p.c.ledger.Groups() {
-			members := p.c.ledger.Members(below)
-			if !slices.Contains(members, p.c.self()) || below != g && (g != p.c.id || !removes(body.Kind)) {
-				continue
-			}
-			if body.Kind == codec.OpKeyRotated || removes(body.Kind) && p.outgrown(below) {
-				stay[below] = members
+		if body.Kind == codec.OpKeyRotated {
+			stay[g] = p.c.ledger.Members(g)
+		}
+		for below, all := range keyed {
+			if !slices.ContainsFunc(all, func(k usable) bool { return p.c.within(k.name) }) {
+				stay[below] = p.c.ledger.Members(below)
 			}
 		}
 	}); err != nil {
 		return err
 	}
+	maps.DeleteFunc(stay, func(_ codec.GroupID, members []codec.Identity) bool { return !slices.Contains(members, p.c.self()) })
 	if body.Kind == codec.OpKeyRotated && stay[g] == nil {
 		return fmt.Errorf("%w: this node is no member of group %s, and makes no key for it", ErrNoKey, g)
 	}
@@ -350,14 +361,6 @@ func (p *proposing) fit(s *codec.SignedNamespaceOp, kind codec.GroupOpKind) erro
 
 func removes(k codec.GroupOpKind) bool {
 	return k == codec.OpMemberRemoved || k == codec.OpMembersRemoved || k == codec.OpMemberLeft
-}
-
-// outgrown reports whether a group has keys that somebody holds who is no member, as it is
-// while an op is tried.
-func (p *proposing) outgrown(g codec.GroupID) bool {
-	return slices.ContainsFunc(p.c.handouts.introduced[g], func(i int) bool {
-		return !p.c.within(KeyName{g, p.c.ledger.Op(i).ID})
-	})
 }
 
 // rotate proposes an op that does nothing but give a group a key.

@@ -120,21 +120,23 @@ func (d *draft) clear(g codec.GroupID, body *codec.GroupOp) error {
 		if !slices.Contains(members, d.self) || below != g && (g != d.namespace || !removes) {
 			continue
 		}
-		outgrown := false
-		for _, op := range d.cut(s.Parents) {
-			name := KeyName{below, op.ID}
-			if d.newKey(name) == nil {
-				continue
-			}
+		all, err := d.usable(s.Parents, below)
+		if err != nil {
+			return err
+		}
+		stays := !slices.ContainsFunc(d.cut(s.Parents), func(op *Op) bool { return d.newKey(KeyName{below, op.ID}) != nil })
+		for _, name := range all {
 			held, err := d.holders(s.Parents, name)
 			if err != nil {
 				return err
 			}
+			within := true
 			for id := range held {
-				outgrown = outgrown || !slices.Contains(members, id)
+				within = within && slices.Contains(members, id)
 			}
+			stays = stays || within
 		}
-		if body.Kind == codec.OpKeyRotated || removes && outgrown {
+		if body.Kind == codec.OpKeyRotated || removes && !stays {
 			if err := d.introduce(s, below, members); err != nil {
 				return err
 			}

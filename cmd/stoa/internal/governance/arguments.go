@@ -5,6 +5,7 @@ import (
 
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/group"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/namespace/naming"
 )
@@ -65,6 +66,7 @@ type proposedDoc struct {
 func (c *call) proposed(done namespace.Proposed, g codec.GroupID) error {
 	d := proposedDoc{Group: cli.UnlessZero(g), ID: done.Answer.ID.String(), Verdict: done.Answer.Verdict.String(), Ops: []cli.HexBytes{}}
 	c.shown.verdict(d.Verdict)
+	defer guideAbandoned(c.Process, done)
 	for _, op := range done.Wire {
 		d.Ops = append(d.Ops, op)
 	}
@@ -77,6 +79,19 @@ func (c *call) proposed(done namespace.Proposed, g codec.GroupID) error {
 		t.Add("verdict", d.Verdict)
 		t.Write(w, "")
 	})
+}
+
+// guideAbandoned says how many ops an Admin's new key has left behind.
+func guideAbandoned(p *cli.Process, done namespace.Proposed) {
+	n := 0
+	for _, change := range done.Answer.Changed {
+		if change.New.Reason == group.Abandoned {
+			n++
+		}
+	}
+	if n > 0 {
+		p.Guide(cli.Count(n, "op") + " under keys that are not here, or not good, have no effect from now on; who made them says them again with stoa group reissue")
+	}
 }
 
 // propose proposes an op of a group.

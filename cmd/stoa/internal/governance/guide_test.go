@@ -2,12 +2,15 @@ package governance
 
 import (
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
+	"github.com/stoadb/stoa/group"
+	"github.com/stoadb/stoa/namespace"
 )
 
 // TestAGuidingLineIsSafeToPaste has a shell read what stands in a guiding line for a name
@@ -32,4 +35,22 @@ func TestAGuidingLineIsSafeToPaste(t *testing.T) {
 	require.Equal(t, "home", callable("home", cli.ExampleID))
 	require.Equal(t, cli.ExampleID[:cli.ShortDigits], callable("$(halt)", cli.ExampleID))
 	require.Equal(t, cli.ExampleID[:cli.ShortDigits], callable("", cli.ExampleID))
+}
+
+// Who makes a new key is told of the ops that it leaves behind.
+func TestOpsThatANewKeyLeavesBehindAreCounted(t *testing.T) {
+	said := func(changes ...group.Verdict) string {
+		var errs strings.Builder
+		var done namespace.Proposed
+		for _, v := range changes {
+			done.Answer.Changed = append(done.Answer.Changed, group.VerdictChange{New: v})
+		}
+		guideAbandoned(&cli.Process{Stderr: &errs}, done)
+		return errs.String()
+	}
+	gone := group.Verdict{Outcome: group.Void, Reason: group.Abandoned}
+	require.Empty(t, said())
+	require.Empty(t, said(group.Verdict{Outcome: group.Void, Reason: group.Revoked}))
+	require.Contains(t, said(gone, group.Verdict{Outcome: group.Effective}), "1 op under keys that are not here")
+	require.Contains(t, said(gone, gone), "2 ops under keys that are not here")
 }
