@@ -3,6 +3,7 @@ package namespace
 import (
 	"crypto/ed25519"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -149,6 +150,64 @@ func BenchmarkPropose(b *testing.B) {
 			require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &after))
 			spent := after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() - before.Stime.Nano()
 			b.ReportMetric(float64(spent)/float64(b.N)/1e3, "cpu-us/op")
+		})
+	}
+}
+
+// madeMembers returns a store of a namespace with so many members, the founder among them.
+func madeMembers(b *testing.B, n int) (*Store, codec.GroupID) {
+	s := newStore(b, 1)
+	ns, _ := created(b, s)
+	for i := range n - 1 {
+		_, err := s.Propose(bg, ns, Proposal{GroupID: ns, Group: &codec.GroupOp{Kind: codec.OpMemberAdded, Member: idOf(fmt.Sprint("member ", i)), Role: codec.Member}})
+		require.NoError(b, err)
+	}
+	return s, ns
+}
+
+// A rotation for 1,000 members; the bytes of its op are the metric op-bytes.
+func BenchmarkRotationFor1000Members(b *testing.B) {
+	s, ns := madeMembers(b, 1000)
+	size := 0
+	for b.Loop() {
+		p, err := s.Rotate(bg, ns, true)
+		require.NoError(b, err)
+		size = len(p.Wire[0])
+	}
+	b.ReportMetric(float64(size), "op-bytes")
+}
+
+// A newcomer takes in a namespace with 1,000 rotations, under each of which something is
+// sealed, and is sent the last key after all of them.
+func BenchmarkNewcomerAfter1000Rotations(b *testing.B) {
+	for _, members := range []int{10, 100} {
+		b.Run(fmt.Sprint(members, " members"), func(b *testing.B) {
+			z, ns := madeMembers(b, members)
+			var first codec.OpID
+			for i := range 1000 {
+				_, err := z.Rotate(bg, ns, true)
+				require.NoError(b, err)
+				if p := proposed(b, z, ns, ns, call(fmt.Sprint("name ", i))); i == 0 {
+					first = p.Answer.ID
+				}
+			}
+			proposed(b, z, ns, ns, add("newcomer", codec.Member))
+			var wires [][]byte
+			for sent, err := range z.OpsSince(bg, ns, nil, 0) {
+				require.NoError(b, err)
+				wires = append(wires, sent.Wire)
+			}
+			for b.Loop() {
+				s := newStore(b, 2)
+				imported(b, s, ns, "newcomer")
+				for a, err := range s.ApplyMany(bg, slices.Values(wires)) {
+					require.NoError(b, err)
+					require.Equal(b, Stored, a.Kind)
+				}
+				name, err := s.Op(ns, first)
+				require.NoError(b, err)
+				require.NotNil(b, name.Body, "it opens all")
+			}
 		})
 	}
 }

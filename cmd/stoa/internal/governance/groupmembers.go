@@ -70,7 +70,7 @@ func newGroupAdd(p *cli.Process) *cobra.Command {
 func newGroupRemove(p *cli.Process) *cobra.Command {
 	var recursive bool
 	return onGroup(p, "group", command{
-		Name: "remove", Args: []string{"GROUP", "MEMBER..."}, Short: "Remove members", Example: "home bob\nkitchen bob --recursive\nhome bob carol dave",
+		Name: "remove", Args: []string{"GROUP", "MEMBER..."}, Short: "Remove members", Example: "home bob\nkitchen bob --recursive",
 		Long: `Remove members, and give the group a new key. Removed from a namespace, they are none of
 its groups any more; from another group, of that one only, but for --recursive. Several
 are removed by one op, not in a namespace of version 1.`,
