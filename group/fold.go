@@ -95,7 +95,7 @@ func (t *tree) applyRoot(op *Op) Verdict {
 		}
 		t.setRole(g, r.Invitation.GroupID, r.Member, r.Invitation.Role)
 		t.raise(g, &g.membersRevision)
-	case codec.RootInvitationRevoked, codec.RootKeyDelivery:
+	case codec.RootInvitationRevoked, codec.RootKeyDelivery, codec.RootKeyDelivered:
 		if t.groups[r.GroupID] == nil {
 			return skipped(NoGroup)
 		}
