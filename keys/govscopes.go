@@ -32,3 +32,10 @@ func govRulesValue(value []byte) error {
 	}
 	return nil
 }
+
+func govFollowedValue(value []byte) error {
+	if len(value) != 0 {
+		return malformed("gov-followed", value, "nothing")
+	}
+	return nil
+}

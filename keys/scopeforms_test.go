@@ -79,6 +79,7 @@ var fragmentForms = map[string]form{
 	"gov-reissued": exactly(32 + 32),
 	"gov-home":     exactly(32 + 32),
 	"gov-rules":    exactly(32),
+	"gov-followed": exactly(32),
 }
 
 // Where a scope of Generic takes values of some form only.
@@ -102,6 +103,7 @@ var valueForms = map[string]form{
 	"gov-reissued": exactly(32),
 	"gov-home":     exactly(32 + 3*8),
 	"gov-rules":    exactly(4),
+	"gov-followed": exactly(0),
 }
 
 func TestScopesTakeFragmentsOfTheirFormOnly(t *testing.T) {

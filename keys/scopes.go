@@ -102,6 +102,8 @@ var scopes = []ScopeInfo{
 		fragment: bytesOf(32 + 32), value: govHomeValue}),
 	declare(ScopeInfo{Name: "gov-rules", Holds: "by which rules the rows of a namespace were made", Fragment: "namespace_id 32",
 		Value: "u32 LE: their version (namespace/README.md)", fragment: bytesOf(32), value: govRulesValue}),
+	declare(ScopeInfo{Name: "gov-followed", Holds: "that this node was told to follow a namespace", Fragment: "namespace_id 32",
+		Value: "empty", fragment: bytesOf(32), value: govFollowedValue}),
 }
 
 func declare(s ScopeInfo) ScopeInfo {

@@ -133,16 +133,10 @@ func (b *batch) keyFor(op *Op) (*codec.Secret, *opened, error) {
 func (b *batch) hold(x *arrival, a *Answer) error {
 	c := b.c
 	wire := x.op.wire()
-	c.wait(x.op, len(wire))
+	c.wait(x.op, len(wire), b.s.options.Now())
 	b.rows.Put(column.Generic, numbered(pendingScope, c.id, c.pending.ops[x.op.ID].arrival), wire)
-	for {
-		id, crowded := c.pending.crowded(&b.s.options)
-		if !crowded {
-			return nil
-		}
-		b.release(id)
-		a.Dropped = append(a.Dropped, id)
-	}
+	a.Dropped = b.makeRoom()
+	return nil
 }
 
 // release takes an op from those that wait.

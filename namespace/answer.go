@@ -31,7 +31,7 @@ type Answer struct {
 	Verdict   group.Verdict // of Stored and Duplicate: as it is now
 	Missing   []codec.OpID  // of Pending: parents that are not here, in the order of the parents
 	Refusal   *Refusal      // of Refused
-	Dropped   []codec.OpID  // of Pending: ops that waited longest, and had to make room
+	Dropped   []codec.OpID  // of Pending: ops of the namespace that waited longest of those of whom most waits, and had to make room
 
 	Equivocation *group.Equivocation   // of Stored: others have its signer and nonce; it and the first of them
 	Cascade      []Answer              // ops that have waited for this one
@@ -44,8 +44,9 @@ type Answer struct {
 // ErrRefused marks every [*Refusal].
 var ErrRefused = errors.New("namespace: op refused")
 
-// Refusal says why an op is refused. Nothing of it is stored, and no later op or key
-// could change that: it is a function of the op and of what is clear of its ancestors.
+// Refusal says why an op is refused. Nothing of it is stored, and but for [NotFollowed],
+// which is a matter of this node, no later op or key could change that: it is a function of
+// the op and of what is clear of its ancestors.
 type Refusal struct {
 	Op     codec.OpID
 	Reason RefusalReason
@@ -63,22 +64,23 @@ func (r *Refusal) Is(target error) bool { return target == ErrRefused }
 // RefusalReason says in one word why an op is refused. The zero RefusalReason is none.
 type RefusalReason uint8
 
-// The reasons.
+// The reasons. The numbers go over the wire.
 const (
 	BadForm         RefusalReason = iota + 1 // a limit, an order, an id that is not that of its content
 	BadSignature                             // of the signer, the inviter or the joiner
 	Replay                                   // a nonce that the signer has used among the op's ancestors
 	BadNonce                                 // a nonce beyond the next
 	Stranger                                 // a signer of whom none of the ancestors knows
-	UnknownGroup                             // a group that no ancestor creates in the namespace
 	UnknownKey                               // a key that no ancestor introduced, or delivered by one who has it not
 	RefusedAncestor                          // an ancestor was refused, so that it never will stand on its ancestors
+	UnknownGroup                             // a group that no ancestor creates in the namespace
+	NotFollowed                              // this node does not take ops of its namespace: [Store.FollowNamespace]
 )
 
-var refusalReasons = []string{"none", "form", "signature", "replay", "bad nonce", "stranger", "unknown group", "unknown key", "refused ancestor"}
+var refusalReasons = []string{"none", "form", "signature", "replay", "bad nonce", "stranger", "unknown key", "refused ancestor", "unknown group", "not followed"}
 
-// String returns "form", "signature", "replay", "bad nonce", "stranger", "unknown group",
-// "unknown key", "refused ancestor", or "none".
+// String returns "form", "signature", "replay", "bad nonce", "stranger", "unknown key",
+// "refused ancestor", "unknown group", "not followed", or "none".
 func (r RefusalReason) String() string { return refusalReasons[int(r)%len(refusalReasons)] }
 
 // Proposed is what this node has added to a namespace.

@@ -19,11 +19,12 @@ func (s *Store) Apply(ctx context.Context, op []byte) (Answer, error) {
 	}
 	x := s.check(op)
 	if x.request == nil {
-		return x.answer, nil
+		return x.result()
 	}
 	if err := s.submit(x.answer.Namespace, x.request); err != nil {
 		return Answer{}, err
 	}
+	s.makeRoom()
 	return x.result()
 }
 
@@ -31,11 +32,12 @@ func (s *Store) Apply(ctx context.Context, op []byte) (Answer, error) {
 type checked struct {
 	answer  Answer
 	request *request // nil: it is refused, and that is all
+	err     error    // why that could not be found out
 }
 
 func (x *checked) result() (Answer, error) {
 	if x.request == nil {
-		return x.answer, nil
+		return x.answer, x.err
 	}
 	if x.request.Err != nil {
 		return Answer{}, x.request.Err
@@ -52,6 +54,14 @@ func (s *Store) check(wire []byte) *checked {
 	if err != nil {
 		x.answer.Refusal = &Refusal{id, BadForm, err.Error()}
 	} else {
+		followed, err := s.follows(op.Signed.NamespaceID)
+		if err != nil {
+			return &checked{err: err}
+		}
+		if !followed {
+			x.answer.Kind, x.answer.Refusal = Refused, unfollowed(op)
+			return x
+		}
 		x.answer.Refusal = checkOp(op, &s.verifier)
 	}
 	if x.answer.Refusal != nil {
@@ -191,6 +201,7 @@ func (s *Store) applyRun(run []*checked, yield func(Answer, error) bool) bool {
 		}
 		if len(requests) > 0 {
 			failed = s.submit(rest[0].answer.Namespace, requests...)
+			s.makeRoom()
 		}
 		for _, x := range rest[:n] {
 			a, err := x.result()

@@ -40,6 +40,7 @@ func (s *Store) begin(p *writeQueue) (*batch, error) {
 			return nil, err
 		}
 		c.queue = p
+		c.share(s.waits)
 		p.state = c
 		p.current.Store(c)
 		p.loaded = true

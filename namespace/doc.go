@@ -5,7 +5,9 @@
 // Start at [Store]: [Store.Propose] makes ops, [Store.Apply] takes those of others, in
 // any order, and the rows of the Group column are at all times those that follow from the
 // ops that are here. An [Op] is one op as everyone sees it; [Check] says what is refused of
-// it by itself, batch.accept what is refused, or waits, by its ancestors (accept.go).
+// it by itself, batch.accept what is refused, or waits, by its ancestors (accept.go). Ops
+// of namespaces that the node does not follow get no further than [Store.FollowNamespace]
+// (begin.go); package fair says who makes room where many wait.
 // Package group says what the ops do that can be read. What is clear of all ops answers
 // who holds which key (handout.go) and under which to seal (groupkeys.go): by that proposing
 // makes what must go with an op of this node (propose.go). Namespaces of version 1 have

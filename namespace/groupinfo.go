@@ -31,13 +31,9 @@ type GroupInfo struct {
 // reading calls fn with one state of the engine, from which it may read until it
 // returns.
 func (s *Store) reading(fn func(engine.Reader) error) error {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return ErrClosed
+	if err := s.enter(); err != nil {
+		return err
 	}
-	s.calls.Add(1)
-	s.mu.Unlock()
 	defer s.calls.Done()
 	snapshot, err := s.db.Snapshot()
 	if err != nil {

@@ -39,11 +39,11 @@ type Info struct {
 }
 
 // Namespace describes a namespace, also one in which this node has an identity and no
-// op yet. It returns [ErrNoNamespace].
+// op yet, or that it was told to follow. It returns [ErrNoNamespace].
 func (s *Store) Namespace(ns codec.GroupID) (Info, error) {
 	info := Info{ID: ns}
 	err := s.viewAny(ns, func(c *loaded) error {
-		if c.ledger.Len() == 0 && !c.identity.Valid {
+		if !c.isFollowed() {
 			if rows, err := s.onlyRows(ns); err != nil || !rows {
 				return errors.Join(err, ErrNoNamespace)
 			}

@@ -32,6 +32,7 @@ type loaded struct {
 	refused   refusals // lately
 
 	identity codec.Option[codec.NamespaceIdentityValue]
+	told     bool         // to follow the namespace
 	ringMu   sync.RWMutex // guards writing to ring; whoever serves reads without
 	ring     Keyring
 	good     map[KeyName]codec.Secret  // those of ring by name that are good; guarded as ring is
@@ -107,6 +108,9 @@ func (c *loaded) fold(r engine.Reader) ([]group.RowChange, error) {
 	case err == nil:
 		c.identity = codec.Some(identity)
 	case !errors.Is(err, engine.ErrNotFound):
+		return nil, err
+	}
+	if c.told, err = isTold(r, ns); err != nil {
 		return nil, err
 	}
 	c.ledger = group.NewLedger(ns, c.self())

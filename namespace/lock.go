@@ -185,8 +185,12 @@ func (l *locking) log(c *loaded) error {
 }
 
 // keep deletes the ops that are not among those that could be taken in, and numbers the
-// others.
+// others. Where none are left the namespace is followed all the same, so that they can come
+// again.
 func (l *locking) keep(c *loaded) error {
+	if len(c.facts) == 0 {
+		l.batch.Put(column.Generic, scoped(nil, followedScope, c.id), nil)
+	}
 	for i, f := range c.facts {
 		l.batch.Put(column.Generic, numbered(opScope, c.id, uint64(i)), f.appendBinary(nil))
 		if err := l.flush(fullBytes); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/engine"
@@ -36,7 +37,9 @@ func (s *Store) Waiting(ns codec.GroupID) (count int, bytes int64, err error) {
 // PendingOp is an op that waits for ancestors.
 type PendingOp struct {
 	ID      codec.OpID
+	Signer  codec.Identity
 	Bytes   int
+	Since   time.Time    // zero: not known, as it came before the store was opened
 	Missing []codec.OpID // parents that are not of the DAG, in the order of the parents
 }
 
@@ -46,7 +49,7 @@ func (s *Store) PendingOps(ns codec.GroupID, after codec.OpID, limit int) (found
 	err = s.viewAny(ns, func(c *loaded) error {
 		for id, w := range c.pending.ops {
 			if compare(id, after) > 0 {
-				found = append(found, PendingOp{ID: id, Bytes: w.size})
+				found = append(found, PendingOp{ID: id, Signer: w.signer, Bytes: w.size, Since: w.since})
 			}
 		}
 		slices.SortFunc(found, func(a, b PendingOp) int { return compare(a.ID, b.ID) })

@@ -4,8 +4,6 @@ import (
 	"slices"
 
 	"github.com/stoadb/stoa/codec"
-	"github.com/stoadb/stoa/column"
-	"github.com/stoadb/stoa/engine"
 )
 
 // keptRefusals is how many refused ops of a namespace are remembered. To forget one is
@@ -72,7 +70,7 @@ func (s *Store) inUse(ns codec.GroupID) *writeQueue {
 // refusing returns what refuses those that wait for an op which was refused by itself;
 // nil where nothing waits, so that garbage of a namespace that is not here takes no room.
 func (s *Store) refusing(x *checked) *request {
-	if ns := x.answer.Namespace; s.inUse(ns) == nil && !s.anyWaits(ns) {
+	if ns := x.answer.Namespace; s.inUse(ns) == nil && !s.waits.Any(ns) {
 		return nil
 	}
 	first := x.answer
@@ -81,17 +79,6 @@ func (s *Store) refusing(x *checked) *request {
 		b.refuse(first.Refusal, &x.answer)
 		return nil
 	}}
-}
-
-// anyWaits reports whether an op of a namespace that is not in use waits on disk. What
-// keeps that from being read is left to whoever loads the namespace to report.
-func (s *Store) anyWaits(ns codec.GroupID) bool {
-	it, err := s.db.Iterate(column.Generic, engine.Prefixed(scoped(nil, pendingScope, ns)))
-	if err != nil {
-		return true
-	}
-	defer it.Close()
-	return it.Next() || it.Err() != nil
 }
 
 // claimed returns the namespace that bytes claim to be an op of, well-formed or not.

@@ -73,12 +73,18 @@ func TestFirstOfSeveralRefusalsIsGiven(t *testing.T) {
 	gone := n.giveWire(b)
 	require.Equal(t, namespace.Refused, gone.Kind)
 	all := blemishes(gone.ID)
+	elsewhere, err := namespace.Open(newMem(), namespace.Options{})
+	require.NoError(t, err)
+	defer elsewhere.Close()
 	for which := range 1 << len(all) {
 		if which>>4&3 == 3 {
 			continue // a nonce is too low or too high
 		}
 		b, err := f.blemished(which, all).AppendBinary(nil)
 		require.NoError(t, err)
+		unfollowed, err := elsewhere.Apply(t.Context(), b)
+		require.NoError(t, err)
+		require.Equal(t, namespace.NotFollowed, unfollowed.Refusal.Reason)
 		answer := n.giveWire(b)
 		first := bits.TrailingZeros(uint(which))
 		if which == 0 {
@@ -88,7 +94,7 @@ func TestFirstOfSeveralRefusalsIsGiven(t *testing.T) {
 		require.Equal(t, namespace.Refused, answer.Kind)
 		require.Equal(t, all[first].reason, answer.Refusal.Reason, "%b: %s", which, answer.Refusal.Detail)
 	}
-	var rows []string
+	rows := []string{namespace.NotFollowed.String()}
 	for _, b := range all {
 		rows = append(rows, b.row)
 	}

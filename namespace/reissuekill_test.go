@@ -85,6 +85,7 @@ func TestWhatWaitsTakesNoMoreBytesThanItMay(t *testing.T) {
 		return s
 	}
 	s := limited(newStore(t, 3), 2*size)
+	require.NoError(t, s.FollowNamespace(ns))
 	dropped := 0
 	for n, w := range wires[1:] {
 		a, err := s.Apply(bg, w)

@@ -18,6 +18,7 @@ var (
 	reissuedScope = keys.MustScope("gov-reissued")
 	homeScope     = keys.MustScope("gov-home")
 	rulesScope    = keys.MustScope("gov-rules")
+	followedScope = keys.MustScope("gov-followed")
 )
 
 // scoped appends scope ‖ namespace.

@@ -15,6 +15,7 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/group"
+	"github.com/stoadb/stoa/namespace/fair"
 )
 
 var (
@@ -39,6 +40,8 @@ type Options struct {
 	Rand            io.Reader        // of keys and nonces; safe for concurrent use; nil: crypto/rand
 	MaxPending      int              // the most ops of a namespace that wait for ancestors; 0: 65,536
 	MaxPendingBytes int64            // the most bytes that they take; 0: 256 MiB. A single op may be larger.
+	AllPending      int              // the most ops of all namespaces that wait; 0: 131,072
+	AllPendingBytes int64            // the most bytes that they take; 0: 512 MiB. A single op may be larger.
 	ForgetPayloads  bool             // what can't be opened when it comes is kept as a skeleton
 	Log             *slog.Logger     // what can't be returned to anyone; nil: nothing
 	// Damaged is for a store made by [View]: it is told of a row that is damaged, or
@@ -49,8 +52,9 @@ type Options struct {
 }
 
 func (o *Options) setDefaults() error {
-	if o.MaxPending < 0 || o.MaxPendingBytes < 0 {
-		return fmt.Errorf("namespace: open: a negative limit: %d ops, %d bytes", o.MaxPending, o.MaxPendingBytes)
+	if o.MaxPending < 0 || o.MaxPendingBytes < 0 || o.AllPending < 0 || o.AllPendingBytes < 0 {
+		return fmt.Errorf("namespace: open: a negative limit: %d ops and %d bytes of a namespace, %d and %d of all",
+			o.MaxPending, o.MaxPendingBytes, o.AllPending, o.AllPendingBytes)
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -63,6 +67,12 @@ func (o *Options) setDefaults() error {
 	}
 	if o.MaxPendingBytes == 0 {
 		o.MaxPendingBytes = 256 << 20
+	}
+	if o.AllPending == 0 {
+		o.AllPending = 131_072
+	}
+	if o.AllPendingBytes == 0 {
+		o.AllPendingBytes = 512 << 20
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -81,6 +91,7 @@ type Store struct {
 	claiming sync.Mutex  // held by who writes what is of several namespaces: claims, and the rows that follow
 	claimed  atomic.Bool // the claims of all namespaces are there
 	viewing  bool        // made by View
+	waits    *shares
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -91,13 +102,24 @@ type Store struct {
 	closed bool
 }
 
-// Open returns the store of what is in db, which must outlive it. It reads nothing:
-// namespaces are loaded when they are used.
+// Open returns the store of what is in db, which must outlive it. It reads what waits, and
+// nothing else: namespaces are loaded when they are used. What waits in a namespace that
+// this node does not follow, as older builds kept it, is deleted.
 func Open(db engine.Engine, o Options) (*Store, error) {
+	s, err := storeOf(db, o)
+	if err == nil {
+		if err := s.findWaiting(); err != nil { // what waits is no reason to do without the rest
+			s.options.Log.Error("namespace: ops that wait could not be counted", "error", err)
+		}
+	}
+	return s, err
+}
+
+func storeOf(db engine.Engine, o Options) (*Store, error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, most: fullOps, options: o, queues: map[codec.GroupID]*writeQueue{}}
+	s := &Store{db: db, most: fullOps, options: o, queues: map[codec.GroupID]*writeQueue{}, waits: fair.New[*waiting](fair.Limits{Count: o.MaxPending, Bytes: o.MaxPendingBytes}, fair.Limits{Count: o.AllPending, Bytes: o.AllPendingBytes})}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -106,7 +128,7 @@ func Open(db engine.Engine, o Options) (*Store, error) {
 // directory that was opened read-only, or a snapshot. What waits does, whether or not
 // what it waited for is there. What writes returns engine.ErrReadOnly.
 func View(r engine.Reader, o Options) (*Store, error) {
-	s, err := Open(engine.ReadOnly(r), o)
+	s, err := storeOf(engine.ReadOnly(r), o)
 	if err == nil {
 		s.viewing = true
 		s.claimed.Store(true) // none is written
@@ -126,6 +148,17 @@ func (s *Store) Close() error {
 	s.mu.Unlock()
 	s.cancel()
 	s.calls.Wait()
+	return nil
+}
+
+// enter begins a call that Close waits for until s.calls is told that it is done.
+func (s *Store) enter() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	s.calls.Add(1)
 	return nil
 }
 

@@ -31,6 +31,7 @@ func pairOf(t testing.TB) (z, k *Store, ns codec.GroupID) {
 // exchange gives each of two stores what only the other has.
 func exchange(t testing.TB, ns codec.GroupID, a, b *Store) {
 	for _, way := range [][2]*Store{{a, b}, {b, a}} {
+		require.NoError(t, way[1].FollowNamespace(ns))
 		heads, err := way[1].Heads(t.Context(), ns)
 		require.NoError(t, err)
 		for sent, err := range way[0].OpsSince(bg, ns, heads, 0) {
@@ -486,6 +487,7 @@ func TestWhatWaitsLongestMakesRoom(t *testing.T) {
 	t.Cleanup(func() { _ = db.Close() })
 	s, err := Open(db, Options{MaxPending: 3})
 	require.NoError(t, err)
+	require.NoError(t, s.FollowNamespace(ns))
 	var last Answer
 	for _, w := range wires {
 		last, err = s.Apply(bg, w)

@@ -46,7 +46,7 @@ const syncRounds = 16
 
 // Sync exchanges the ops of a namespace between two stores until both have the same: each
 // gets what its heads say it lacks. A store that has not begun the namespace gets all of
-// it. Where both have ops that the other lacks, those of a are sent whole, and b says
+// it, if it follows it ([Store.FollowNamespace]), and else refuses all. Where both have ops that the other lacks, those of a are sent whole, and b says
 // which it has. It returns [ErrNoNamespace] where neither has it, [ErrUneven], or the
 // error of a store.
 func Sync(ctx context.Context, ns codec.GroupID, a, b Peer) (r SyncReport, err error) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 )
@@ -61,8 +62,15 @@ func (s *Store) Tree(ns codec.GroupID) (list []TreeGroup, err error) {
 // identity under the id of zeros, which no namespace has, is passed over.
 func (s *Store) Namespaces(after codec.GroupID, limit int) (list []codec.GroupID, err error) {
 	err = s.reading(func(r engine.Reader) error {
-		for _, lead := range [][]byte{keys.Prefix[keys.NamespaceGovHead]{}.AppendTo(nil), keys.Prefix[keys.NamespaceIdentity]{}.AppendTo(nil)} {
-			ids, err := idsAfter(r, lead, after, limit)
+		for _, rows := range []struct {
+			col  column.Column
+			lead []byte
+		}{
+			{column.Group, keys.Prefix[keys.NamespaceGovHead]{}.AppendTo(nil)},
+			{column.Group, keys.Prefix[keys.NamespaceIdentity]{}.AppendTo(nil)},
+			{column.Generic, followedScope[:]},
+		} {
+			ids, err := idsAfter(r, rows.col, rows.lead, after, limit)
 			if err != nil {
 				return err
 			}
@@ -78,13 +86,13 @@ func (s *Store) Namespaces(after codec.GroupID, limit int) (list []codec.GroupID
 	return list, err
 }
 
-// idsAfter returns the namespaces of the rows of Group that begin with lead, without
+// idsAfter returns the namespaces of the rows of a column that begin with lead, without
 // looking at what is stored there.
-func idsAfter(r engine.Reader, lead []byte, after codec.GroupID, limit int) (ids []codec.GroupID, err error) {
+func idsAfter(r engine.Reader, col column.Column, lead []byte, after codec.GroupID, limit int) (ids []codec.GroupID, err error) {
 	rg := engine.Prefixed(lead)
 	rg.Limit = limit
 	rg.Start = append(append(bytes.Clone(lead), after[:]...), 0)
-	it, err := r.Iterate(keys.NamespaceGovHead{}.Slot().Column, rg)
+	it, err := r.Iterate(col, rg)
 	if err != nil {
 		return nil, err
 	}

@@ -77,6 +77,7 @@ func TestManyOpsAreAnsweredInOrderUpToTheFirstError(t *testing.T) {
 	from, to := newStore(t, 1), newStore(t, 2)
 	ns, wire := created(t, from)
 	wire = append(wire, proposed(t, from, ns, ns, codec.GroupOp{Kind: codec.OpGroupAliasSet, Name: codec.Some(codec.AliasName("one"))}).Wire...)
+	require.NoError(t, to.FollowNamespace(ns))
 	var kinds []AnswerKind
 	for a, err := range to.ApplyMany(bg, slices.Values(slices.Insert(slices.Clone(wire), 1, []byte("no op")))) {
 		require.NoError(t, err)

@@ -23,6 +23,8 @@ type writeQueue struct {
 	current atomic.Pointer[loaded] // state, for those who only want a key
 	loaded  bool                   // once it was; guarded by look
 
+	followed atomic.Bool // it is, and that is on disk
+
 	newsMu  sync.Mutex
 	news    chan struct{} // closed when something was written
 	changes []group.VerdictChange
@@ -35,7 +37,7 @@ func (p *writeQueue) strange() bool {
 	if c == nil {
 		return !p.loaded
 	}
-	return c.ledger.Len() == 0 && !c.identity.Valid && len(c.pending.ops) == 0
+	return !c.isFollowed()
 }
 
 // task is something to be done to a namespace.
@@ -89,6 +91,9 @@ func (s *Store) serve(p *writeQueue, requests []*request) (n int, err error) {
 	}
 	err = b.finish()
 	whole = true
+	if err == nil && b.c.isFollowed() {
+		p.followed.Store(true)
+	}
 	return n, err
 }
 

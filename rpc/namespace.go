@@ -187,6 +187,18 @@ func (n *Namespaces) Propose(ctx context.Context, ns codec.GroupID, what namespa
 	return r.Proposed, r.GroupID, err
 }
 
+var nsFollow = op.New(op.Method{Number: 324, Name: "Namespace.Follow"},
+	func(_ context.Context, s *namespace.Store, a *inNamespace) (struct{}, error) {
+		return struct{}{}, s.FollowNamespace(a.NamespaceID)
+	})
+
+// FollowNamespace has the daemon take ops of a namespace in which it has neither an
+// identity nor ops; see [namespace.Store.FollowNamespace].
+func (n *Namespaces) FollowNamespace(ctx context.Context, ns codec.GroupID) error {
+	_, err := call(ctx, n.c, nsFollow, inNamespace{ns})
+	return err
+}
+
 // applying are the arguments of Apply.
 type applying struct {
 	Op []byte

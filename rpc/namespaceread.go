@@ -146,6 +146,26 @@ func (n *Namespaces) PendingOps(ctx context.Context, ns codec.GroupID) iter.Seq2
 	return pages(ctx, n.c, nsListPending, pageOfNamespace[codec.OpID]{inNamespace: inNamespace{ns}})
 }
 
+// droppingPending are the arguments of DropPending.
+type droppingPending struct {
+	inNamespace
+	Signer codec.Identity `wire:",optional"`
+}
+
+var nsDropPending = op.New(op.Method{Number: 323, Name: "Namespace.DropPending"},
+	func(_ context.Context, s *namespace.Store, a *droppingPending) (w waiting, err error) {
+		w.Ops, w.Bytes, err = s.DropPending(a.NamespaceID, a.Signer)
+		return w, err
+	})
+
+// DropPending has ops of a namespace wait no longer, those of signer only unless it is
+// zeros, and returns how many they were, and their bytes; see
+// [namespace.Store.DropPending].
+func (n *Namespaces) DropPending(ctx context.Context, ns codec.GroupID, signer codec.Identity) (count int, bytes int64, err error) {
+	w, err := call(ctx, n.c, nsDropPending, droppingPending{inNamespace{ns}, signer})
+	return w.Ops, w.Bytes, err
+}
+
 var nsEquivocations = op.New(op.Method{Number: 317, Name: "Namespace.Equivocations"},
 	func(_ context.Context, s *namespace.Store, a *pageOfNamespace[group.Equivocation]) (paged[group.Equivocation, group.Equivocation], error) {
 		return page(&a.after, func(last group.Equivocation, limit int) ([]group.Equivocation, error) {

@@ -109,6 +109,7 @@ func TestOpsWithoutTheirKeysStaySealed(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, other.store.Close()) })
 	c.govern(t, func(from *namespace.Store) {
 		other.govern(t, func(to *namespace.Store) {
+			require.NoError(t, to.FollowNamespace(c.namespace))
 			for sent, err := range from.OpsSince(t.Context(), c.namespace, nil, 0) {
 				require.NoError(t, err)
 				_, err = to.Apply(t.Context(), sent.Wire)

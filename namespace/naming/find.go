@@ -88,7 +88,14 @@ func (f *finder) groups() error {
 	if err := f.byID(col, keys.Prefix[keys.NamespaceGovHead]{}.AppendTo(nil), codec.GroupID{}); err != nil {
 		return err
 	}
-	return f.byID(col, keys.Prefix[keys.NamespaceIdentity]{}.AppendTo(nil), codec.GroupID{})
+	if err := f.byID(col, keys.Prefix[keys.NamespaceIdentity]{}.AppendTo(nil), codec.GroupID{}); err != nil {
+		return err
+	}
+	followed, err := keys.NewScope("gov-followed")
+	if err != nil {
+		return err
+	}
+	return f.byID(column.Generic, followed[:], codec.GroupID{})
 }
 
 // group returns a group that has the name, if it is of the kind that is looked for.

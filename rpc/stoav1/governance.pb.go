@@ -689,6 +689,10 @@ const (
 	GovRefusalReason_GOV_REFUSAL_REASON_UNKNOWN_KEY GovRefusalReason = 6
 	// An ancestor was refused.
 	GovRefusalReason_GOV_REFUSAL_REASON_REFUSED_ANCESTOR GovRefusalReason = 7
+	// A group that no ancestor creates in the namespace.
+	GovRefusalReason_GOV_REFUSAL_REASON_UNKNOWN_GROUP GovRefusalReason = 8
+	// This daemon was not told to follow the namespace: see Namespace.Follow.
+	GovRefusalReason_GOV_REFUSAL_REASON_NOT_FOLLOWED GovRefusalReason = 9
 )
 
 // Enum value maps for GovRefusalReason.
@@ -702,6 +706,8 @@ var (
 		5: "GOV_REFUSAL_REASON_STRANGER",
 		6: "GOV_REFUSAL_REASON_UNKNOWN_KEY",
 		7: "GOV_REFUSAL_REASON_REFUSED_ANCESTOR",
+		8: "GOV_REFUSAL_REASON_UNKNOWN_GROUP",
+		9: "GOV_REFUSAL_REASON_NOT_FOLLOWED",
 	}
 	GovRefusalReason_value = map[string]int32{
 		"GOV_REFUSAL_REASON_UNSPECIFIED":      0,
@@ -712,6 +718,8 @@ var (
 		"GOV_REFUSAL_REASON_STRANGER":         5,
 		"GOV_REFUSAL_REASON_UNKNOWN_KEY":      6,
 		"GOV_REFUSAL_REASON_REFUSED_ANCESTOR": 7,
+		"GOV_REFUSAL_REASON_UNKNOWN_GROUP":    8,
+		"GOV_REFUSAL_REASON_NOT_FOLLOWED":     9,
 	}
 )
 
@@ -1673,7 +1681,8 @@ func (x *GovEquivocation) GetCount() uint64 {
 	return 0
 }
 
-// GovRefusal says why an op is refused: no later op or key could change that.
+// GovRefusal says why an op is refused: but for NOT_FOLLOWED, which is a matter of this
+// daemon, no later op or key could change that.
 type GovRefusal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The op; empty where its bytes are no op.
@@ -1752,7 +1761,8 @@ type GovAnswer struct {
 	Missing [][]byte `protobuf:"bytes,5,rep,name=missing,proto3" json:"missing,omitempty"`
 	// Of REFUSED: why.
 	Refusal *GovRefusal `protobuf:"bytes,6,opt,name=refusal,proto3" json:"refusal,omitempty"`
-	// Of PENDING: ops that waited longest, and had to make room.
+	// Of PENDING: ops of the namespace that waited longest of those of whom most waits, and
+	// had to make room.
 	Dropped [][]byte `protobuf:"bytes,7,rep,name=dropped,proto3" json:"dropped,omitempty"`
 	// Of STORED: another op has its signer and nonce.
 	Equivocation *GovEquivocation `protobuf:"bytes,8,opt,name=equivocation,proto3" json:"equivocation,omitempty"`
@@ -2135,7 +2145,7 @@ const file_stoa_v1_governance_proto_rawDesc = "" +
 	"\x16GOV_ANSWER_KIND_STORED\x10\x01\x12\x1d\n" +
 	"\x19GOV_ANSWER_KIND_DUPLICATE\x10\x02\x12\x1b\n" +
 	"\x17GOV_ANSWER_KIND_PENDING\x10\x03\x12\x1b\n" +
-	"\x17GOV_ANSWER_KIND_REFUSED\x10\x04*\xa4\x02\n" +
+	"\x17GOV_ANSWER_KIND_REFUSED\x10\x04*\xef\x02\n" +
 	"\x10GovRefusalReason\x12\"\n" +
 	"\x1eGOV_REFUSAL_REASON_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17GOV_REFUSAL_REASON_FORM\x10\x01\x12 \n" +
@@ -2144,7 +2154,9 @@ const file_stoa_v1_governance_proto_rawDesc = "" +
 	"\x1cGOV_REFUSAL_REASON_BAD_NONCE\x10\x04\x12\x1f\n" +
 	"\x1bGOV_REFUSAL_REASON_STRANGER\x10\x05\x12\"\n" +
 	"\x1eGOV_REFUSAL_REASON_UNKNOWN_KEY\x10\x06\x12'\n" +
-	"#GOV_REFUSAL_REASON_REFUSED_ANCESTOR\x10\aB*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
+	"#GOV_REFUSAL_REASON_REFUSED_ANCESTOR\x10\a\x12$\n" +
+	" GOV_REFUSAL_REASON_UNKNOWN_GROUP\x10\b\x12#\n" +
+	"\x1fGOV_REFUSAL_REASON_NOT_FOLLOWED\x10\tB*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
 
 var (
 	file_stoa_v1_governance_proto_rawDescOnce sync.Once

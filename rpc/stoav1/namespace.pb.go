@@ -2882,7 +2882,11 @@ type NamespacePendingOp struct {
 	// Its bytes.
 	Bytes uint64 `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	// Those of its parents that are not of the DAG.
-	Missing       [][]byte `protobuf:"bytes,3,rep,name=missing,proto3" json:"missing,omitempty"`
+	Missing [][]byte `protobuf:"bytes,3,rep,name=missing,proto3" json:"missing,omitempty"`
+	// Who signed it.
+	Signer []byte `protobuf:"bytes,4,opt,name=signer,proto3" json:"signer,omitempty"`
+	// When it came, in milliseconds since 1970; 0: before the daemon began.
+	SinceMs       uint64 `protobuf:"varint,5,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2938,6 +2942,20 @@ func (x *NamespacePendingOp) GetMissing() [][]byte {
 	return nil
 }
 
+func (x *NamespacePendingOp) GetSigner() []byte {
+	if x != nil {
+		return x.Signer
+	}
+	return nil
+}
+
+func (x *NamespacePendingOp) GetSinceMs() uint64 {
+	if x != nil {
+		return x.SinceMs
+	}
+	return 0
+}
+
 // NamespaceListPendingResponse is a page of ops.
 type NamespaceListPendingResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2991,6 +3009,199 @@ func (x *NamespaceListPendingResponse) GetNext() []byte {
 		return x.Next
 	}
 	return nil
+}
+
+// NamespaceDropPendingRequest says which ops are to wait no longer.
+type NamespaceDropPendingRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The namespace.
+	NamespaceId []byte `protobuf:"bytes,1,opt,name=namespace_id,json=namespaceId,proto3" json:"namespace_id,omitempty"`
+	// Who signed them; empty: whoever did.
+	Signer        []byte `protobuf:"bytes,2,opt,name=signer,proto3" json:"signer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NamespaceDropPendingRequest) Reset() {
+	*x = NamespaceDropPendingRequest{}
+	mi := &file_stoa_v1_namespace_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NamespaceDropPendingRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NamespaceDropPendingRequest) ProtoMessage() {}
+
+func (x *NamespaceDropPendingRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_namespace_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NamespaceDropPendingRequest.ProtoReflect.Descriptor instead.
+func (*NamespaceDropPendingRequest) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_namespace_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *NamespaceDropPendingRequest) GetNamespaceId() []byte {
+	if x != nil {
+		return x.NamespaceId
+	}
+	return nil
+}
+
+func (x *NamespaceDropPendingRequest) GetSigner() []byte {
+	if x != nil {
+		return x.Signer
+	}
+	return nil
+}
+
+// NamespaceDropPendingResponse says what waited.
+type NamespaceDropPendingResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many ops.
+	Ops uint64 `protobuf:"varint,1,opt,name=ops,proto3" json:"ops,omitempty"`
+	// Their bytes.
+	Bytes         uint64 `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NamespaceDropPendingResponse) Reset() {
+	*x = NamespaceDropPendingResponse{}
+	mi := &file_stoa_v1_namespace_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NamespaceDropPendingResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NamespaceDropPendingResponse) ProtoMessage() {}
+
+func (x *NamespaceDropPendingResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_namespace_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NamespaceDropPendingResponse.ProtoReflect.Descriptor instead.
+func (*NamespaceDropPendingResponse) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_namespace_proto_rawDescGZIP(), []int{52}
+}
+
+func (x *NamespaceDropPendingResponse) GetOps() uint64 {
+	if x != nil {
+		return x.Ops
+	}
+	return 0
+}
+
+func (x *NamespaceDropPendingResponse) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+// NamespaceFollowRequest names a namespace.
+type NamespaceFollowRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The namespace.
+	NamespaceId   []byte `protobuf:"bytes,1,opt,name=namespace_id,json=namespaceId,proto3" json:"namespace_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NamespaceFollowRequest) Reset() {
+	*x = NamespaceFollowRequest{}
+	mi := &file_stoa_v1_namespace_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NamespaceFollowRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NamespaceFollowRequest) ProtoMessage() {}
+
+func (x *NamespaceFollowRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_namespace_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NamespaceFollowRequest.ProtoReflect.Descriptor instead.
+func (*NamespaceFollowRequest) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_namespace_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *NamespaceFollowRequest) GetNamespaceId() []byte {
+	if x != nil {
+		return x.NamespaceId
+	}
+	return nil
+}
+
+// NamespaceFollowResponse is empty.
+type NamespaceFollowResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NamespaceFollowResponse) Reset() {
+	*x = NamespaceFollowResponse{}
+	mi := &file_stoa_v1_namespace_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NamespaceFollowResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NamespaceFollowResponse) ProtoMessage() {}
+
+func (x *NamespaceFollowResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_namespace_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NamespaceFollowResponse.ProtoReflect.Descriptor instead.
+func (*NamespaceFollowResponse) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_namespace_proto_rawDescGZIP(), []int{54}
 }
 
 var File_stoa_v1_namespace_proto protoreflect.FileDescriptor
@@ -3159,19 +3370,30 @@ const file_stoa_v1_namespace_proto_rawDesc = "" +
 	"\x1bNamespaceListPendingRequest\x12!\n" +
 	"\fnamespace_id\x18\x01 \x01(\fR\vnamespaceId\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\fR\x05after\x12\x14\n" +
-	"\x05limit\x18\x03 \x01(\rR\x05limit\"Y\n" +
+	"\x05limit\x18\x03 \x01(\rR\x05limit\"\x8c\x01\n" +
 	"\x12NamespacePendingOp\x12\x13\n" +
 	"\x05op_id\x18\x01 \x01(\fR\x04opId\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\x12\x18\n" +
-	"\amissing\x18\x03 \x03(\fR\amissing\"i\n" +
+	"\amissing\x18\x03 \x03(\fR\amissing\x12\x16\n" +
+	"\x06signer\x18\x04 \x01(\fR\x06signer\x12\x19\n" +
+	"\bsince_ms\x18\x05 \x01(\x04R\asinceMs\"i\n" +
 	"\x1cNamespaceListPendingResponse\x125\n" +
 	"\apending\x18\x01 \x03(\v2\x1b.stoa.v1.NamespacePendingOpR\apending\x12\x12\n" +
-	"\x04next\x18\x02 \x01(\fR\x04next*\x96\x01\n" +
+	"\x04next\x18\x02 \x01(\fR\x04next\"X\n" +
+	"\x1bNamespaceDropPendingRequest\x12!\n" +
+	"\fnamespace_id\x18\x01 \x01(\fR\vnamespaceId\x12\x16\n" +
+	"\x06signer\x18\x02 \x01(\fR\x06signer\"F\n" +
+	"\x1cNamespaceDropPendingResponse\x12\x10\n" +
+	"\x03ops\x18\x01 \x01(\x04R\x03ops\x12\x14\n" +
+	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\";\n" +
+	"\x16NamespaceFollowRequest\x12!\n" +
+	"\fnamespace_id\x18\x01 \x01(\fR\vnamespaceId\"\x19\n" +
+	"\x17NamespaceFollowResponse*\x96\x01\n" +
 	"\x11NamespaceStanding\x12\"\n" +
 	"\x1eNAMESPACE_STANDING_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aNAMESPACE_STANDING_WAITING\x10\x01\x12\x1d\n" +
 	"\x19NAMESPACE_STANDING_MEMBER\x10\x02\x12\x1e\n" +
-	"\x1aNAMESPACE_STANDING_REMOVED\x10\x032\x94\x0e\n" +
+	"\x1aNAMESPACE_STANDING_REMOVED\x10\x032\xbd\x0f\n" +
 	"\tNamespace\x12Z\n" +
 	"\vNewIdentity\x12$.stoa.v1.NamespaceNewIdentityRequest\x1a%.stoa.v1.NamespaceNewIdentityResponse\x12Z\n" +
 	"\vGetIdentity\x12$.stoa.v1.NamespaceGetIdentityRequest\x1a%.stoa.v1.NamespaceGetIdentityResponse\x12c\n" +
@@ -3194,7 +3416,9 @@ const file_stoa_v1_namespace_proto_rawDesc = "" +
 	"\x04Join\x12\x1d.stoa.v1.NamespaceJoinRequest\x1a\x1e.stoa.v1.NamespaceJoinResponse\x12H\n" +
 	"\x05Admit\x12\x1e.stoa.v1.NamespaceAdmitRequest\x1a\x1f.stoa.v1.NamespaceAdmitResponse\x12M\n" +
 	"\x06Verify\x12\x1f.stoa.v1.NamespaceVerifyRequest\x1a .stoa.v1.NamespaceVerifyResponse0\x01\x12Z\n" +
-	"\vListPending\x12$.stoa.v1.NamespaceListPendingRequest\x1a%.stoa.v1.NamespaceListPendingResponseB*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
+	"\vListPending\x12$.stoa.v1.NamespaceListPendingRequest\x1a%.stoa.v1.NamespaceListPendingResponse\x12Z\n" +
+	"\vDropPending\x12$.stoa.v1.NamespaceDropPendingRequest\x1a%.stoa.v1.NamespaceDropPendingResponse\x12K\n" +
+	"\x06Follow\x12\x1f.stoa.v1.NamespaceFollowRequest\x1a .stoa.v1.NamespaceFollowResponseB*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
 
 var (
 	file_stoa_v1_namespace_proto_rawDescOnce sync.Once
@@ -3209,7 +3433,7 @@ func file_stoa_v1_namespace_proto_rawDescGZIP() []byte {
 }
 
 var file_stoa_v1_namespace_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_stoa_v1_namespace_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
+var file_stoa_v1_namespace_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
 var file_stoa_v1_namespace_proto_goTypes = []any{
 	(NamespaceStanding)(0),                  // 0: stoa.v1.NamespaceStanding
 	(*NamespaceNewIdentityRequest)(nil),     // 1: stoa.v1.NamespaceNewIdentityRequest
@@ -3263,37 +3487,41 @@ var file_stoa_v1_namespace_proto_goTypes = []any{
 	(*NamespaceListPendingRequest)(nil),     // 49: stoa.v1.NamespaceListPendingRequest
 	(*NamespacePendingOp)(nil),              // 50: stoa.v1.NamespacePendingOp
 	(*NamespaceListPendingResponse)(nil),    // 51: stoa.v1.NamespaceListPendingResponse
-	(GovUpgradePolicy)(0),                   // 52: stoa.v1.GovUpgradePolicy
-	(*GovProposed)(nil),                     // 53: stoa.v1.GovProposed
-	(*GovGroupOp)(nil),                      // 54: stoa.v1.GovGroupOp
-	(*GovRootOp)(nil),                       // 55: stoa.v1.GovRootOp
-	(*GovAnswer)(nil),                       // 56: stoa.v1.GovAnswer
-	(*Error)(nil),                           // 57: stoa.v1.Error
-	(*GovOp)(nil),                           // 58: stoa.v1.GovOp
-	(*GovEquivocation)(nil),                 // 59: stoa.v1.GovEquivocation
-	(GovRole)(0),                            // 60: stoa.v1.GovRole
-	(Column)(0),                             // 61: stoa.v1.Column
+	(*NamespaceDropPendingRequest)(nil),     // 52: stoa.v1.NamespaceDropPendingRequest
+	(*NamespaceDropPendingResponse)(nil),    // 53: stoa.v1.NamespaceDropPendingResponse
+	(*NamespaceFollowRequest)(nil),          // 54: stoa.v1.NamespaceFollowRequest
+	(*NamespaceFollowResponse)(nil),         // 55: stoa.v1.NamespaceFollowResponse
+	(GovUpgradePolicy)(0),                   // 56: stoa.v1.GovUpgradePolicy
+	(*GovProposed)(nil),                     // 57: stoa.v1.GovProposed
+	(*GovGroupOp)(nil),                      // 58: stoa.v1.GovGroupOp
+	(*GovRootOp)(nil),                       // 59: stoa.v1.GovRootOp
+	(*GovAnswer)(nil),                       // 60: stoa.v1.GovAnswer
+	(*Error)(nil),                           // 61: stoa.v1.Error
+	(*GovOp)(nil),                           // 62: stoa.v1.GovOp
+	(*GovEquivocation)(nil),                 // 63: stoa.v1.GovEquivocation
+	(GovRole)(0),                            // 64: stoa.v1.GovRole
+	(Column)(0),                             // 65: stoa.v1.Column
 }
 var file_stoa_v1_namespace_proto_depIdxs = []int32{
-	52, // 0: stoa.v1.NamespaceCreateRequest.upgrade_policy:type_name -> stoa.v1.GovUpgradePolicy
-	53, // 1: stoa.v1.NamespaceCreateResponse.proposed:type_name -> stoa.v1.GovProposed
-	54, // 2: stoa.v1.NamespaceGroupProposal.op:type_name -> stoa.v1.GovGroupOp
-	55, // 3: stoa.v1.NamespaceProposeRequest.root:type_name -> stoa.v1.GovRootOp
+	56, // 0: stoa.v1.NamespaceCreateRequest.upgrade_policy:type_name -> stoa.v1.GovUpgradePolicy
+	57, // 1: stoa.v1.NamespaceCreateResponse.proposed:type_name -> stoa.v1.GovProposed
+	58, // 2: stoa.v1.NamespaceGroupProposal.op:type_name -> stoa.v1.GovGroupOp
+	59, // 3: stoa.v1.NamespaceProposeRequest.root:type_name -> stoa.v1.GovRootOp
 	11, // 4: stoa.v1.NamespaceProposeRequest.group:type_name -> stoa.v1.NamespaceGroupProposal
-	53, // 5: stoa.v1.NamespaceProposeResponse.proposed:type_name -> stoa.v1.GovProposed
-	56, // 6: stoa.v1.NamespaceApplyResponse.answer:type_name -> stoa.v1.GovAnswer
-	56, // 7: stoa.v1.NamespaceApplyManyResponse.answer:type_name -> stoa.v1.GovAnswer
-	57, // 8: stoa.v1.NamespaceApplyManyResponse.error:type_name -> stoa.v1.Error
+	57, // 5: stoa.v1.NamespaceProposeResponse.proposed:type_name -> stoa.v1.GovProposed
+	60, // 6: stoa.v1.NamespaceApplyResponse.answer:type_name -> stoa.v1.GovAnswer
+	60, // 7: stoa.v1.NamespaceApplyManyResponse.answer:type_name -> stoa.v1.GovAnswer
+	61, // 8: stoa.v1.NamespaceApplyManyResponse.error:type_name -> stoa.v1.Error
 	0,  // 9: stoa.v1.NamespaceInfo.standing:type_name -> stoa.v1.NamespaceStanding
 	18, // 10: stoa.v1.NamespaceListResponse.namespaces:type_name -> stoa.v1.NamespaceInfo
 	18, // 11: stoa.v1.NamespaceGetResponse.namespace:type_name -> stoa.v1.NamespaceInfo
 	24, // 12: stoa.v1.NamespaceTreeResponse.groups:type_name -> stoa.v1.NamespaceTreeGroup
-	58, // 13: stoa.v1.NamespaceGetOpResponse.op:type_name -> stoa.v1.GovOp
+	62, // 13: stoa.v1.NamespaceGetOpResponse.op:type_name -> stoa.v1.GovOp
 	31, // 14: stoa.v1.NamespaceOpsSinceResponse.ops:type_name -> stoa.v1.NamespaceSentOp
-	59, // 15: stoa.v1.NamespaceEquivocationsResponse.equivocations:type_name -> stoa.v1.GovEquivocation
-	60, // 16: stoa.v1.NamespaceInviteRequest.role:type_name -> stoa.v1.GovRole
-	53, // 17: stoa.v1.NamespaceAdmitResponse.proposed:type_name -> stoa.v1.GovProposed
-	61, // 18: stoa.v1.NamespaceFinding.column:type_name -> stoa.v1.Column
+	63, // 15: stoa.v1.NamespaceEquivocationsResponse.equivocations:type_name -> stoa.v1.GovEquivocation
+	64, // 16: stoa.v1.NamespaceInviteRequest.role:type_name -> stoa.v1.GovRole
+	57, // 17: stoa.v1.NamespaceAdmitResponse.proposed:type_name -> stoa.v1.GovProposed
+	65, // 18: stoa.v1.NamespaceFinding.column:type_name -> stoa.v1.Column
 	46, // 19: stoa.v1.NamespaceVerifyResponse.finding:type_name -> stoa.v1.NamespaceFinding
 	47, // 20: stoa.v1.NamespaceVerifyResponse.summary:type_name -> stoa.v1.NamespaceVerifySummary
 	50, // 21: stoa.v1.NamespaceListPendingResponse.pending:type_name -> stoa.v1.NamespacePendingOp
@@ -3319,30 +3547,34 @@ var file_stoa_v1_namespace_proto_depIdxs = []int32{
 	43, // 41: stoa.v1.Namespace.Admit:input_type -> stoa.v1.NamespaceAdmitRequest
 	45, // 42: stoa.v1.Namespace.Verify:input_type -> stoa.v1.NamespaceVerifyRequest
 	49, // 43: stoa.v1.Namespace.ListPending:input_type -> stoa.v1.NamespaceListPendingRequest
-	2,  // 44: stoa.v1.Namespace.NewIdentity:output_type -> stoa.v1.NamespaceNewIdentityResponse
-	4,  // 45: stoa.v1.Namespace.GetIdentity:output_type -> stoa.v1.NamespaceGetIdentityResponse
-	6,  // 46: stoa.v1.Namespace.ExportIdentity:output_type -> stoa.v1.NamespaceExportIdentityResponse
-	8,  // 47: stoa.v1.Namespace.ImportIdentity:output_type -> stoa.v1.NamespaceImportIdentityResponse
-	10, // 48: stoa.v1.Namespace.Create:output_type -> stoa.v1.NamespaceCreateResponse
-	13, // 49: stoa.v1.Namespace.Propose:output_type -> stoa.v1.NamespaceProposeResponse
-	15, // 50: stoa.v1.Namespace.Apply:output_type -> stoa.v1.NamespaceApplyResponse
-	17, // 51: stoa.v1.Namespace.ApplyMany:output_type -> stoa.v1.NamespaceApplyManyResponse
-	20, // 52: stoa.v1.Namespace.List:output_type -> stoa.v1.NamespaceListResponse
-	22, // 53: stoa.v1.Namespace.Get:output_type -> stoa.v1.NamespaceGetResponse
-	25, // 54: stoa.v1.Namespace.Tree:output_type -> stoa.v1.NamespaceTreeResponse
-	27, // 55: stoa.v1.Namespace.Heads:output_type -> stoa.v1.NamespaceHeadsResponse
-	29, // 56: stoa.v1.Namespace.GetOp:output_type -> stoa.v1.NamespaceGetOpResponse
-	32, // 57: stoa.v1.Namespace.OpsSince:output_type -> stoa.v1.NamespaceOpsSinceResponse
-	34, // 58: stoa.v1.Namespace.Missing:output_type -> stoa.v1.NamespaceMissingResponse
-	36, // 59: stoa.v1.Namespace.Pending:output_type -> stoa.v1.NamespacePendingResponse
-	38, // 60: stoa.v1.Namespace.Equivocations:output_type -> stoa.v1.NamespaceEquivocationsResponse
-	40, // 61: stoa.v1.Namespace.Invite:output_type -> stoa.v1.NamespaceInviteResponse
-	42, // 62: stoa.v1.Namespace.Join:output_type -> stoa.v1.NamespaceJoinResponse
-	44, // 63: stoa.v1.Namespace.Admit:output_type -> stoa.v1.NamespaceAdmitResponse
-	48, // 64: stoa.v1.Namespace.Verify:output_type -> stoa.v1.NamespaceVerifyResponse
-	51, // 65: stoa.v1.Namespace.ListPending:output_type -> stoa.v1.NamespaceListPendingResponse
-	44, // [44:66] is the sub-list for method output_type
-	22, // [22:44] is the sub-list for method input_type
+	52, // 44: stoa.v1.Namespace.DropPending:input_type -> stoa.v1.NamespaceDropPendingRequest
+	54, // 45: stoa.v1.Namespace.Follow:input_type -> stoa.v1.NamespaceFollowRequest
+	2,  // 46: stoa.v1.Namespace.NewIdentity:output_type -> stoa.v1.NamespaceNewIdentityResponse
+	4,  // 47: stoa.v1.Namespace.GetIdentity:output_type -> stoa.v1.NamespaceGetIdentityResponse
+	6,  // 48: stoa.v1.Namespace.ExportIdentity:output_type -> stoa.v1.NamespaceExportIdentityResponse
+	8,  // 49: stoa.v1.Namespace.ImportIdentity:output_type -> stoa.v1.NamespaceImportIdentityResponse
+	10, // 50: stoa.v1.Namespace.Create:output_type -> stoa.v1.NamespaceCreateResponse
+	13, // 51: stoa.v1.Namespace.Propose:output_type -> stoa.v1.NamespaceProposeResponse
+	15, // 52: stoa.v1.Namespace.Apply:output_type -> stoa.v1.NamespaceApplyResponse
+	17, // 53: stoa.v1.Namespace.ApplyMany:output_type -> stoa.v1.NamespaceApplyManyResponse
+	20, // 54: stoa.v1.Namespace.List:output_type -> stoa.v1.NamespaceListResponse
+	22, // 55: stoa.v1.Namespace.Get:output_type -> stoa.v1.NamespaceGetResponse
+	25, // 56: stoa.v1.Namespace.Tree:output_type -> stoa.v1.NamespaceTreeResponse
+	27, // 57: stoa.v1.Namespace.Heads:output_type -> stoa.v1.NamespaceHeadsResponse
+	29, // 58: stoa.v1.Namespace.GetOp:output_type -> stoa.v1.NamespaceGetOpResponse
+	32, // 59: stoa.v1.Namespace.OpsSince:output_type -> stoa.v1.NamespaceOpsSinceResponse
+	34, // 60: stoa.v1.Namespace.Missing:output_type -> stoa.v1.NamespaceMissingResponse
+	36, // 61: stoa.v1.Namespace.Pending:output_type -> stoa.v1.NamespacePendingResponse
+	38, // 62: stoa.v1.Namespace.Equivocations:output_type -> stoa.v1.NamespaceEquivocationsResponse
+	40, // 63: stoa.v1.Namespace.Invite:output_type -> stoa.v1.NamespaceInviteResponse
+	42, // 64: stoa.v1.Namespace.Join:output_type -> stoa.v1.NamespaceJoinResponse
+	44, // 65: stoa.v1.Namespace.Admit:output_type -> stoa.v1.NamespaceAdmitResponse
+	48, // 66: stoa.v1.Namespace.Verify:output_type -> stoa.v1.NamespaceVerifyResponse
+	51, // 67: stoa.v1.Namespace.ListPending:output_type -> stoa.v1.NamespaceListPendingResponse
+	53, // 68: stoa.v1.Namespace.DropPending:output_type -> stoa.v1.NamespaceDropPendingResponse
+	55, // 69: stoa.v1.Namespace.Follow:output_type -> stoa.v1.NamespaceFollowResponse
+	46, // [46:70] is the sub-list for method output_type
+	22, // [22:46] is the sub-list for method input_type
 	22, // [22:22] is the sub-list for extension type_name
 	22, // [22:22] is the sub-list for extension extendee
 	0,  // [0:22] is the sub-list for field type_name
@@ -3374,7 +3606,7 @@ func file_stoa_v1_namespace_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_stoa_v1_namespace_proto_rawDesc), len(file_stoa_v1_namespace_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   51,
+			NumMessages:   55,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

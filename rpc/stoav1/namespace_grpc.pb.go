@@ -41,6 +41,8 @@ const (
 	Namespace_Admit_FullMethodName          = "/stoa.v1.Namespace/Admit"
 	Namespace_Verify_FullMethodName         = "/stoa.v1.Namespace/Verify"
 	Namespace_ListPending_FullMethodName    = "/stoa.v1.Namespace/ListPending"
+	Namespace_DropPending_FullMethodName    = "/stoa.v1.Namespace/DropPending"
+	Namespace_Follow_FullMethodName         = "/stoa.v1.Namespace/Follow"
 )
 
 // NamespaceClient is the client API for Namespace service.
@@ -107,6 +109,11 @@ type NamespaceClient interface {
 	// ListPending lists the ops that wait for others, in the order of their ids, page by
 	// page.
 	ListPending(ctx context.Context, in *NamespaceListPendingRequest, opts ...grpc.CallOption) (*NamespaceListPendingResponse, error)
+	// DropPending has ops wait no longer. Offered again, they wait again.
+	DropPending(ctx context.Context, in *NamespaceDropPendingRequest, opts ...grpc.CallOption) (*NamespaceDropPendingResponse, error)
+	// Follow has this daemon take ops of a namespace in which it has neither an identity nor
+	// ops. Those of others are refused as NOT_FOLLOWED.
+	Follow(ctx context.Context, in *NamespaceFollowRequest, opts ...grpc.CallOption) (*NamespaceFollowResponse, error)
 }
 
 type namespaceClient struct {
@@ -358,6 +365,26 @@ func (c *namespaceClient) ListPending(ctx context.Context, in *NamespaceListPend
 	return out, nil
 }
 
+func (c *namespaceClient) DropPending(ctx context.Context, in *NamespaceDropPendingRequest, opts ...grpc.CallOption) (*NamespaceDropPendingResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(NamespaceDropPendingResponse)
+	err := c.cc.Invoke(ctx, Namespace_DropPending_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *namespaceClient) Follow(ctx context.Context, in *NamespaceFollowRequest, opts ...grpc.CallOption) (*NamespaceFollowResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(NamespaceFollowResponse)
+	err := c.cc.Invoke(ctx, Namespace_Follow_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // NamespaceServer is the server API for Namespace service.
 // All implementations must embed UnimplementedNamespaceServer
 // for forward compatibility.
@@ -422,6 +449,11 @@ type NamespaceServer interface {
 	// ListPending lists the ops that wait for others, in the order of their ids, page by
 	// page.
 	ListPending(context.Context, *NamespaceListPendingRequest) (*NamespaceListPendingResponse, error)
+	// DropPending has ops wait no longer. Offered again, they wait again.
+	DropPending(context.Context, *NamespaceDropPendingRequest) (*NamespaceDropPendingResponse, error)
+	// Follow has this daemon take ops of a namespace in which it has neither an identity nor
+	// ops. Those of others are refused as NOT_FOLLOWED.
+	Follow(context.Context, *NamespaceFollowRequest) (*NamespaceFollowResponse, error)
 	mustEmbedUnimplementedNamespaceServer()
 }
 
@@ -497,6 +529,12 @@ func (UnimplementedNamespaceServer) Verify(*NamespaceVerifyRequest, grpc.ServerS
 }
 func (UnimplementedNamespaceServer) ListPending(context.Context, *NamespaceListPendingRequest) (*NamespaceListPendingResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListPending not implemented")
+}
+func (UnimplementedNamespaceServer) DropPending(context.Context, *NamespaceDropPendingRequest) (*NamespaceDropPendingResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DropPending not implemented")
+}
+func (UnimplementedNamespaceServer) Follow(context.Context, *NamespaceFollowRequest) (*NamespaceFollowResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Follow not implemented")
 }
 func (UnimplementedNamespaceServer) mustEmbedUnimplementedNamespaceServer() {}
 func (UnimplementedNamespaceServer) testEmbeddedByValue()                   {}
@@ -890,6 +928,42 @@ func _Namespace_ListPending_Handler(srv interface{}, ctx context.Context, dec fu
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Namespace_DropPending_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(NamespaceDropPendingRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NamespaceServer).DropPending(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Namespace_DropPending_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NamespaceServer).DropPending(ctx, req.(*NamespaceDropPendingRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Namespace_Follow_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(NamespaceFollowRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NamespaceServer).Follow(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Namespace_Follow_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NamespaceServer).Follow(ctx, req.(*NamespaceFollowRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Namespace_ServiceDesc is the grpc.ServiceDesc for Namespace service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -972,6 +1046,14 @@ var Namespace_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListPending",
 			Handler:    _Namespace_ListPending_Handler,
+		},
+		{
+			MethodName: "DropPending",
+			Handler:    _Namespace_DropPending_Handler,
+		},
+		{
+			MethodName: "Follow",
+			Handler:    _Namespace_Follow_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

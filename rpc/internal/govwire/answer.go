@@ -68,7 +68,7 @@ func afterEquivocation(field string, b []byte) (e group.Equivocation, err error)
 var (
 	_ = op.Tags[namespace.Info]("ID", "namespace_id", "Identity", "identity,optional")
 	_ = op.Tags[namespace.TreeGroup]("ID", "group_id", "Parent", "parent_id,optional")
-	_ = op.Tags[namespace.PendingOp]("ID", "op_id")
+	_ = op.Tags[namespace.PendingOp]("ID", "op_id", "Signer", "signer,optional", "Since", "since_ms")
 	_ = op.Tags[namespace.Sent]("ID", "op_id", "Wire", "op")
 	_ = op.Tags[namespace.Finding]("What", "detail")
 	_ = op.Tags[namespace.GroupInfo]("ID", "group_id", "Namespace", "namespace_id", "Parent", "parent_id,optional",

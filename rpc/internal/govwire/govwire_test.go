@@ -1,6 +1,7 @@
 package govwire
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -114,4 +115,13 @@ func TestAPageOfEquivocationsGoesOnAfterOne(t *testing.T) {
 	require.Equal(t, a, back)
 	m.After = m.After[1:]
 	require.Equal(t, "after: 39 bytes instead of 40", refused[stoav1.NamespaceEquivocationsRequest, after](t, m))
+}
+
+// A client in another language reads the number.
+func TestReasonsOfRefusalsHaveTheNumbersOfTheProtocol(t *testing.T) {
+	require.Equal(t, len(stoav1.GovRefusalReason_name), int(namespace.NotFollowed)+1)
+	for r := namespace.BadForm; r <= namespace.NotFollowed; r++ {
+		want := "GOV_REFUSAL_REASON_" + strings.ToUpper(strings.ReplaceAll(r.String(), " ", "_"))
+		require.Equal(t, want, stoav1.GovRefusalReason(r).String())
+	}
 }
