@@ -29,7 +29,7 @@ func concepts() []concept {
 		{"skipped", "a verdict: its signer was entitled to it, but it does not fit what is there\n(a group that is gone, say), so it does nothing."},
 		{"sealed op", "a verdict: the op is encrypted with a group's key that is not here, so nobody\nhere knows what it says. It is judged when the key comes from a member."},
 		{"sealed secret", "a stored private key, encrypted on this disk with the key of the store\n(`stoa serve --seal-key-file`). This has nothing to do with a sealed op."},
-		{"pending", "not judged yet: an op or a delta waits for others before it, which have to\ncome first. `stoa namespace missing` and `stoa dag missing` list those."},
+		{"pending", "not judged yet: an op or a delta waits for others before it, which have to\ncome first. `stoa namespace missing` and `stoa dag missing` list those,\n`stoa namespace pending` what waits."},
 		{"equivocation", "two ops by one signer with one nonce, a counter: a key that is used in two\nplaces, or somebody who tells different things. All of them count; keep your\nown key in one place, and remove whoever does it on purpose."},
 		{"rotation", "a new key for a group, sent to its present members; who was removed can't\nread what is sealed afterwards."},
 		{"due", "a rotation is due when somebody who has the current key is no longer a member.\nAt other times `stoa group rotate` is refused, but for `--now`."},

@@ -33,7 +33,7 @@ func TestWhatDestroysWantsYes(t *testing.T) {
 		require.False(t, asks[path], "%s asks: it is not one of those that do not", path)
 	}
 	require.Equal(t, map[string]bool{"stoa blob delete": true, "stoa context delete": true, "stoa dag seed": true, "stoa group delete": true,
-		"stoa group signing-keys": true, "stoa delete": true, "stoa put": true,
+		"stoa group signing-keys": true, "stoa namespace pending drop": true, "stoa delete": true, "stoa put": true,
 		"stoa bucket alter": true, "stoa bucket drop": true, "stoa bucket purge-deletes": true, "stoa contract revoke": true,
 		"stoa stream alter": true, "stoa stream drop": true, "stoa stream consumer drop": true, "stoa stream dead drop": true,
 		"stoa import": true, "stoa kv tenants drop": true, "stoa policy drop": true, "stoa task import": true}, asks)

@@ -22,7 +22,7 @@ func newNamespace(p *cli.Process) *cobra.Command {
 		"  stoa namespace create --name home\n  stoa namespace tree home\n  stoa namespace sync a/stoa.sock b/stoa.sock",
 		newNamespaceCreate(p), newNamespaceList(p), newNamespaceShow(p), newNamespaceTree(p), newNamespaceIdentity(p), newNamespaceInvite(p),
 		newNamespaceRevoke(p), newNamespaceJoin(p), newNamespaceAdmit(p), newNamespaceOps(p), newNamespaceOp(p), newNamespaceApply(p),
-		newNamespaceMissing(p), newNamespacePending(p), newNamespaceEquivocations(p), newNamespaceSync(p), newNamespaceVerify(p))
+		newNamespaceFollow(p), newNamespaceMissing(p), newNamespacePending(p), newNamespaceEquivocations(p), newNamespaceSync(p), newNamespaceVerify(p))
 	cmd.Long = `Begin, join and synchronize namespaces: root groups with signed governance. A namespace
 has the id of its root group, and may be named by what it is called. The daemon has one
 identity in each, with which it signs; what it makes is to be sent to other nodes.`
@@ -146,7 +146,7 @@ func roleOf(name string) (codec.GroupMemberRole, error) {
 
 func newNamespaceList(p *cli.Process) *cobra.Command {
 	return govern(p, "namespace", command{
-		Name: "list", Offline: true, Short: "List namespaces", Long: "List the namespaces that are here, and those that this daemon waits to enter, in the\norder of their ids.",
+		Name: "list", Offline: true, Short: "List namespaces", Long: "List the namespaces that are here, and those that this daemon waits to enter or was told\nto follow, in the order of their ids.",
 		Run: func(c *call) error {
 			for info, err := range c.read.List(c.Ctx) {
 				if err != nil {

@@ -156,7 +156,9 @@ func newNamespaceApply(p *cli.Process) *cobra.Command {
 	return govern(p, "namespace", command{
 		Name: "apply", Args: []string{"FILE|-..."}, Short: "Offer ops that another node has sent",
 		Long: `Offer ops that another node has sent, and say what becomes of each. A file, or stdin, has
-one op as its bytes, or any number in hex, one to a line. It exits 5 if one is refused.`,
+one op as its bytes, or any number in hex, one to a line. Those of a namespace that this
+daemon has no part in are refused, unless it was told to: stoa namespace follow. It exits
+5 if one is refused.`,
 		Example: "  stoa namespace ops home --bytes --socket a/stoa.sock | stoa namespace apply - --socket b/stoa.sock",
 		Run: func(c *call) error {
 			return cli.Offer(c.Call, "op", func(ops iter.Seq[[]byte]) iter.Seq2[namespace.Answer, error] {

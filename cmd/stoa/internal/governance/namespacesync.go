@@ -20,7 +20,7 @@ func newNamespaceSync(p *cli.Process) *cobra.Command {
 		Use: "sync SOCKET_A SOCKET_B [NAMESPACE...]", Short: "Exchange ops between two daemons until both have the same",
 		Long: `Exchange the ops of namespaces, or of those in which both daemons have an identity or ops,
 between two daemons until both have the same. One that is known to one of them alone goes
-to the other only where it is named. It exits 5 where they can't be brought
+to the other only where it is named, which has that follow it. It exits 5 where they can't be brought
 level, because one has forgotten what the other lacks. A daemon is named by its socket, or
 by the directory that has it.`,
 		Example: "  stoa namespace sync a/stoa.sock b/stoa.sock\n  stoa namespace sync a/stoa.sock b/stoa.sock home",
@@ -45,7 +45,7 @@ by the directory that has it.`,
 			}
 			var failed error
 			for _, ns := range all {
-				r, err := namespace.Sync(ctx, ns, sides[0].Namespaces(), sides[1].Namespaces())
+				r, err := exchange(ctx, ns, sides, len(args) > 2)
 				if err != nil {
 					failed = errors.Join(failed, err)
 					continue
@@ -71,6 +71,27 @@ by the directory that has it.`,
 			return failed
 		},
 	}
+}
+
+// exchange brings two daemons level in a namespace. If it was named, who has nothing of it
+// follows it from then on.
+func exchange(ctx context.Context, ns codec.GroupID, sides []*rpc.Client, named bool) (r namespace.SyncReport, err error) {
+	a, b := sides[0].Namespaces(), sides[1].Namespaces()
+	if named {
+		if err := errors.Join(followFrom(ctx, ns, a, b), followFrom(ctx, ns, b, a)); err != nil {
+			return r, err
+		}
+	}
+	return namespace.Sync(ctx, ns, a, b)
+}
+
+// followFrom has to follow a namespace that has begun at from.
+func followFrom(ctx context.Context, ns codec.GroupID, from, to *rpc.Namespaces) error {
+	heads, err := from.Heads(ctx, ns)
+	if err != nil || len(heads) == 0 {
+		return err
+	}
+	return to.FollowNamespace(ctx, ns)
 }
 
 // toSync returns the namespaces that are named, or all that both sides know. It says of
