@@ -84,7 +84,9 @@ func TestANameHidesNoIdThatBeginsLikeIt(t *testing.T) {
 
 func TestEveryKindIsFoundWhereItsRowsAre(t *testing.T) {
 	ns, g := codec.GroupID(id(t, "abcd01")), codec.GroupID(id(t, "abcd02"))
-	waits := codec.GroupID(id(t, "abcd03"))
+	waits, told := codec.GroupID(id(t, "abcd03")), codec.GroupID(id(t, "abcd0c"))
+	followed, err := keys.NewScope("gov-followed")
+	require.NoError(t, err)
 	here, elsewhere, named := codec.ContextID(id(t, "abcd04")), codec.ContextID(id(t, "abcd05")), codec.ContextID(id(t, "77"))
 	applied, waiting := codec.DeltaID(id(t, "abcd06")), codec.DeltaID(id(t, "abcd07"))
 	op, blob, app := codec.OpID(id(t, "abcd08")), codec.BlobID(id(t, "abcd09")), codec.ApplicationID(id(t, "abcd0a"))
@@ -98,6 +100,9 @@ func TestEveryKindIsFoundWhereItsRowsAre(t *testing.T) {
 	db := stored(t, func(b *engine.Batch) {
 		engine.Put(b, keys.NamespaceGovHead{Namespace: ns}, codec.NamespaceGovHeadValue{})
 		engine.Put(b, keys.NamespaceIdentity{Namespace: waits}, codec.NamespaceIdentityValue{})
+		for _, of := range []codec.GroupID{ns, told} {
+			engine.Put(b, keys.Generic{Scope: followed, Fragment: keys.NewBytes(of[:])}, codec.Raw(nil))
+		}
 		engine.Put(b, keys.GroupMeta{Group: ns}, codec.GroupMetaValue{})
 		engine.Put(b, keys.GroupMeta{Group: g}, codec.GroupMetaValue{})
 		engine.Put(b, keys.ContextMeta{Context: here}, codec.ContextMetaValue{})
@@ -123,7 +128,7 @@ func TestEveryKindIsFoundWhereItsRowsAre(t *testing.T) {
 		q    Query
 		want []Match
 	}{
-		{Query{Kind: Namespace, Text: "abcd"}, []Match{{ID: ns}, {ID: waits}}},
+		{Query{Kind: Namespace, Text: "abcd"}, []Match{{ID: ns}, {ID: waits}, {ID: told}}},
 		{Query{Kind: Group, Text: "abcd"}, []Match{{ID: ns}, {ID: g}}},
 		{Query{Kind: Context, Text: "abcd"}, []Match{{ID: here}, {ID: elsewhere}}},
 		{Query{Kind: Context, Text: "room"}, []Match{{ID: here, Name: "room"}, {named, "room", g}}},
