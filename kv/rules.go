@@ -12,6 +12,7 @@ type Rules struct {
 	History  int           // revisions of each key, the newest included: 1 to MaxHistory
 	TTL      time.Duration // of what is put without one; 0: it never expires
 	MaxValue uint64        // bytes of a value; 0: MaxValue
+	Mark     uint32        // a number of who has the space, that goes with the other rules
 }
 
 // check refuses rules that no space has.
@@ -31,19 +32,19 @@ func (r *Rules) check() error {
 
 // rulesBytes is the length of the rules of a space in its meta row:
 //
-//	history u64 ‖ time to live u64 ms ‖ largest value u64
+//	history u32 ‖ mark u32 ‖ time to live u64 ms ‖ largest value u64
 const rulesBytes = 3 * 8
 
 func (r *Rules) append(dst []byte) []byte {
-	for _, n := range [...]uint64{uint64(r.History), uint64(r.TTL / time.Millisecond), r.MaxValue} {
+	for _, n := range [...]uint64{uint64(r.Mark)<<32 | uint64(r.History), uint64(r.TTL / time.Millisecond), r.MaxValue} {
 		dst = binary.LittleEndian.AppendUint64(dst, n)
 	}
 	return dst
 }
 
 func parseRules(row, src []byte) (Rules, error) {
-	history, ttl := binary.LittleEndian.Uint64(src), binary.LittleEndian.Uint64(src[8:])
-	r := Rules{History: int(min(history, MaxHistory+1)), TTL: time.Duration(min(ttl, maxTime)) * time.Millisecond, MaxValue: binary.LittleEndian.Uint64(src[16:])}
+	history, mark, ttl := binary.LittleEndian.Uint32(src), binary.LittleEndian.Uint32(src[4:]), binary.LittleEndian.Uint64(src[8:])
+	r := Rules{History: int(min(history, MaxHistory+1)), TTL: time.Duration(min(ttl, maxTime)) * time.Millisecond, MaxValue: binary.LittleEndian.Uint64(src[16:]), Mark: mark}
 	if r.check() != nil || ttl > maxTime {
 		return r, damaged(row, "rules that no space has")
 	}

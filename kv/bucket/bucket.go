@@ -131,10 +131,14 @@ func compile(name string, text json.RawMessage) (*contract.Schema, error) {
 // Check returns ErrValidation for a value that does not hold to the bucket's schema, with the
 // place in it where it does not.
 func (b *Bucket) Check(value []byte) error {
-	if b.schema == nil {
+	return conforms(b.schema, value)
+}
+
+func conforms(schema *contract.Schema, value []byte) error {
+	if schema == nil {
 		return nil
 	}
-	_, err := b.schema.Read(value)
+	_, err := schema.Read(value)
 	if refused := (*contract.Error)(nil); errors.As(err, &refused) {
 		e := refuse(CodeValidation, "value", "%s", refused.Reason)
 		e.Pointer = refused.Field

@@ -20,7 +20,7 @@ import (
 const (
 	MaxHistory = kv.MaxHistory // revisions of a key, the newest included
 	MaxValue   = kv.MaxValue   // bytes of a value
-	MaxName    = 128           // bytes of a bucket's name
+	MaxName    = 160           // bytes of a bucket's name: those that contracts give have 133, and a number
 	MaxBuckets = 10_000        // of a tenant
 )
 

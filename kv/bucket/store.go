@@ -1,6 +1,7 @@
 package bucket
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -73,10 +74,6 @@ type Config struct {
 	Schema json.RawMessage
 }
 
-func (c *Config) rules() kv.Rules {
-	return kv.Rules{History: c.History, TTL: c.TTL, MaxValue: c.MaxValue}
-}
-
 // check refuses what no bucket is, and fills what is 0.
 func (c *Config) check() error {
 	if err := checkName(c.Name); err != nil {
@@ -117,6 +114,11 @@ type Info struct {
 	Config
 	Created time.Time
 	space   string // its space
+	schemas uint32 // how often it was given another schema
+}
+
+func (i *Info) rules() kv.Rules {
+	return kv.Rules{History: i.History, TTL: i.TTL, MaxValue: i.MaxValue, Mark: i.schemas}
 }
 
 // stored is what the registry says of a bucket, in JSON, under bucket: and its name.
@@ -129,6 +131,7 @@ type stored struct {
 	Alias    string          `json:"alias,omitempty"`
 	Adopted  bool            `json:"adopted,omitempty"`
 	Schema   json.RawMessage `json:"schema,omitempty"`
+	Schemas  uint32          `json:"schemas,omitempty"`
 	Created  time.Time       `json:"created_at"`
 }
 
@@ -138,7 +141,7 @@ const bucketWord = "bucket:"
 func keyOf(name string) []byte { return []byte(bucketWord + name) }
 
 func (i *Info) bytes() []byte {
-	b, err := json.Marshal(stored{i.space, i.History, i.TTL.Milliseconds(), i.MaxValue, i.Service, i.Alias, i.Adopted, i.Schema, i.Created.UTC()})
+	b, err := json.Marshal(stored{i.space, i.History, i.TTL.Milliseconds(), i.MaxValue, i.Service, i.Alias, i.Adopted, i.Schema, i.schemas, i.Created.UTC()})
 	if err != nil { // a schema has been compiled: it is JSON
 		panic(err)
 	}
@@ -151,7 +154,7 @@ func parseInfo(key, value []byte) (Info, error) {
 		return Info{}, fmt.Errorf("bucket: the registry's record %q: %w", key, engine.ErrCorrupt)
 	}
 	name := strings.TrimPrefix(string(key), bucketWord)
-	return Info{Config{name, s.History, time.Duration(s.TTLMs) * time.Millisecond, s.MaxValue, s.Service, s.Alias, s.Adopted, s.Schema}, s.Created, s.Space}, nil
+	return Info{Config{name, s.History, time.Duration(s.TTLMs) * time.Millisecond, s.MaxValue, s.Service, s.Alias, s.Adopted, s.Schema}, s.Created, s.Space, s.Schemas}, nil
 }
 
 // registry returns the space of what is known of a tenant's buckets; nil: it has none.
@@ -218,8 +221,12 @@ func (s *Store) forget(tenant string) {
 	}
 }
 
-// spacesKept is under which name the registry keeps how many spaces it has named.
-const spacesKept = "spaces"
+const (
+	// spacesKept is under which name the registry keeps how many spaces it has named.
+	spacesKept = "spaces"
+	// schemaKept is under which name a bucket keeps the schema that it was altered to.
+	schemaKept = "schema"
+)
 
 // create makes a bucket, whose configuration has been checked, in a unit of work.
 func (s *Store) create(w *kv.Work, registry *kv.Tx, tenant string, c Config) (Info, error) {
@@ -240,8 +247,8 @@ func (s *Store) create(w *kv.Work, registry *kv.Tx, tenant string, c Config) (In
 	if err := registry.Keep(spacesKept, []byte(fmt.Sprint(named))); err != nil {
 		return Info{}, err
 	}
-	made := Info{c, w.Now().Truncate(time.Millisecond), fmt.Sprint("b", named)}
-	if _, err := w.AddSpace(tenant, kv.SystemBucket, made.space, s.o.Quota, c.rules()); err != nil {
+	made := Info{c, w.Now().Truncate(time.Millisecond), fmt.Sprint("b", named), 0}
+	if _, err := w.AddSpace(tenant, kv.SystemBucket, made.space, s.o.Quota, made.rules()); err != nil {
 		return Info{}, err
 	}
 	_, err = registry.Put(key, made.bytes(), kv.PutOptions{})
@@ -326,7 +333,7 @@ func (s *Store) alter(w *kv.Work, registry *kv.Tx, c Config) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	made := Info{c, was.Created, was.space}
+	made := Info{c, was.Created, was.space, was.schemas}
 	space, err := w.Space(kv.SystemBucket, was.space)
 	if err != nil {
 		return Info{}, err
@@ -335,10 +342,19 @@ func (s *Store) alter(w *kv.Work, registry *kv.Tx, c Config) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	if tx.Rules() != c.rules() {
-		if err := tx.SetRules(c.rules()); err != nil {
+	if !bytes.Equal(was.Schema, made.Schema) { // whoever opened the bucket before is to hear of it
+		made.schemas++
+		if err := tx.Keep(schemaKept, made.Schema); err != nil {
 			return Info{}, err
 		}
+	}
+	rules := tx.Rules()
+	if rules != made.rules() {
+		if err := tx.SetRules(made.rules()); err != nil {
+			return Info{}, err
+		}
+	}
+	if rules.Mark = made.schemas; rules != made.rules() {
 		if err := tx.Schedule(maintainJob, tx.Now(), nil); err != nil {
 			return Info{}, err
 		}

@@ -232,7 +232,7 @@ func (w *Writer) put(key string, value []byte, o PutOptions, keep bool) (uint64,
 		return 0, w.b.told(err, "")
 	}
 	if !o.Raw {
-		if err := w.b.Check(value); err != nil {
+		if err := w.check(value); err != nil {
 			return 0, w.b.told(err, key)
 		}
 	}
@@ -252,6 +252,22 @@ func (w *Writer) put(key string, value []byte, o PutOptions, keep bool) (uint64,
 	}
 	r, err := w.tx.Put([]byte(key), value, put)
 	return r.Revision, w.b.told(err, key)
+}
+
+// check refuses a value that does not hold to the schema that the bucket has now, which may not be
+// the one that it was opened with.
+func (w *Writer) check(value []byte) error {
+	schema := w.b.schema
+	if w.tx.Rules().Mark != w.b.schemas {
+		text, err := w.tx.Kept(schemaKept)
+		if err != nil {
+			return err
+		}
+		if schema, err = compile(w.b.Name, text); err != nil {
+			return err
+		}
+	}
+	return conforms(schema, value)
 }
 
 // checkTTL refuses a time to live of a value that its bucket does not give.

@@ -62,7 +62,7 @@ func t12ReconciledAgainNothingChanges(t *testing.T, h *Host) {
 }
 
 func t13T14T15AdoptionAndWhatIsInTheWay(t *testing.T, h *Host) {
-	mine := h.Made(bucket.Config{Name: "svc_s_a"})
+	mine := h.Made(bucket.Config{Name: "svc_s_a", Schema: []byte(" " + EntrySchema)})
 	h.Write(mine, "k", `{"who":"x"}`)
 	r := h.Agree(Declared("s", EntrySchema, map[string]string{"a": "", "b": ""}))
 	require.Equal(t, []string{"a"}, r.Adopted)
@@ -70,9 +70,11 @@ func t13T14T15AdoptionAndWhatIsInTheWay(t *testing.T, h *Host) {
 	b := h.Alias("s", "a")
 	require.Equal(t, []string{"1 put " + `{"who":"x"}`}, h.Told(b, "k"))
 
-	h.Made(bucket.Config{Name: "svc_s_d", History: 5})
-	h.Made(bucket.Config{Name: "svc_s_e", Service: "other", Alias: "x"})
-	for _, alias := range []string{"d", "e"} { // another shape, another service's
+	h.Made(bucket.Config{Name: "svc_s_d", History: 5, Schema: []byte(EntrySchema)})
+	h.Made(bucket.Config{Name: "svc_s_e", Service: "other", Alias: "x", Schema: []byte(EntrySchema)})
+	h.Made(bucket.Config{Name: "svc_s_f"})
+	h.Made(bucket.Config{Name: "svc_s_g", Service: "s", Alias: "g", TTL: time.Hour, Schema: []byte(EntrySchema)})
+	for _, alias := range []string{"d", "e", "f", "g"} { // another shape, another service's, no schema, another time to live
 		p := h.Proposed(Declared("s", EntrySchema, map[string]string{"a": "", "b": "", "c": "", alias: ""}))
 		_, err := h.Accept(ctx, "s", p.Digest, false)
 		require.NoError(t, err)
@@ -90,7 +92,7 @@ func t13T14T15AdoptionAndWhatIsInTheWay(t *testing.T, h *Host) {
 	}
 	r = h.Agree(Declared("s", EntrySchema, map[string]string{"c": ""}))
 	require.ElementsMatch(t, []string{"a", "b"}, r.Removed)
-	require.Equal(t, []string{"svc_s_a", "svc_s_c", "svc_s_d", "svc_s_e"}, h.Names(), "what was adopted stays")
+	require.Equal(t, []string{"svc_s_a", "svc_s_c", "svc_s_d", "svc_s_e", "svc_s_f", "svc_s_g"}, h.Names(), "what was adopted stays")
 	require.Empty(t, h.Info(h.Bucket("svc_s_a")).Service)
 }
 
@@ -100,7 +102,7 @@ func t16OptionalBucketsAreMadeToo(t *testing.T, h *Host) {
 }
 
 func t17RevokedEachBucketIsGoneOnce(t *testing.T, h *Host) {
-	h.Made(bucket.Config{Name: "svc_s_a"})
+	h.Made(bucket.Config{Name: "svc_s_a", Schema: []byte(EntrySchema)})
 	h.Agree(Declared("s", EntrySchema, map[string]string{"a": "", "b": "", "c": ""}))
 	h.Agree(Declared("other", EntrySchema, map[string]string{"a": ""}))
 	gone, err := h.Revoke(ctx, "s")

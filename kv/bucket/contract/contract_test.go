@@ -106,7 +106,7 @@ func TestT5Ranges(t *testing.T) {
 	for patch, ok := range map[string]bool{
 		`{"history":0}`: false, `{"history":65}`: false, `{"history":1.5}`: false, `{"history":"1"}`: false, `{"history":-1}`: false, `{"history":1}`: true, `{"history":64}`: true, `{"history":6.4e1}`: true,
 		`{"ttlMs":-1}`: false, `{"ttlMs":0.5}`: false, `{"ttlMs":0}`: true, `{"ttlMs":3153600000000}`: true, `{"ttlMs":3153600000001}`: false, `{"ttlMs":1e300}`: false,
-		`{"maxValueBytes":0}`: false, `{"maxValueBytes":-5}`: false, `{"maxValueBytes":1}`: true, `{"maxValueBytes":9007199254740991}`: true, `{"maxValueBytes":9007199254740992}`: false, `{"maxValueBytes":true}`: false,
+		`{"maxValueBytes":0}`: false, `{"maxValueBytes":-5}`: false, `{"maxValueBytes":1}`: true, `{"maxValueBytes":15728640}`: true, `{"maxValueBytes":15728641}`: false, `{"maxValueBytes":true}`: false,
 		`{"required":1}`: false, `{"required":"yes"}`: false,
 	} {
 		if ok {

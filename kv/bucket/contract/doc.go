@@ -18,6 +18,7 @@ const (
 	MaxName     = 64                           // bytes of the name of a service, and of an alias
 	MaxPurpose  = 1024                         // bytes
 	MaxHistory  = 64                           // revisions of a key that a bucket keeps
+	MaxValue    = 15 << 20                     // bytes of a value
 	MaxTTL      = 100 * 365 * 24 * 3600 * 1000 // ms that a value lives: 100 years
 	MaxFaults   = 100                          // that an Error lists
 	maxCompared = 10_000                       // comparisons of parts of two schemas, until they count as not decided

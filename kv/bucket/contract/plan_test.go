@@ -90,8 +90,8 @@ func TestT26LessIsKept(t *testing.T) {
 	require.Equal(t, ClassMigration, c.Class)
 	require.Contains(t, c.Reason, "newest 4 of the 5")
 	require.Equal(t, ClassMigration, changed(t, "maxValueBytes", "100", "99").Class)
-	c = changed(t, "maxValueBytes", "", "100000000")
-	require.Equal(t, []any{ClassMigration, "null", "100000000"}, []any{c.Class, string(c.From), string(c.To)})
+	c = changed(t, "maxValueBytes", "", "10000000")
+	require.Equal(t, []any{ClassMigration, "null", "10000000"}, []any{c.Class, string(c.From), string(c.To)})
 }
 
 func TestT27ShorterLives(t *testing.T) {

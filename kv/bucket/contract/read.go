@@ -98,7 +98,7 @@ func (r *reader) alias(name string, entry json.RawMessage) *Alias {
 		a.TTLMs = r.whole(value, 0, MaxTTL, "milliseconds, where 0 is for ever", at("ttlMs"))
 	}
 	if value, ok := have["maxValueBytes"]; ok {
-		a.MaxValueBytes = r.whole(value, 1, document.MaxSafe, "bytes; without the field there is no bound", at("maxValueBytes"))
+		a.MaxValueBytes = r.whole(value, 1, MaxValue, "bytes; without the field a value has that many at most", at("maxValueBytes"))
 	}
 	return a
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -131,6 +132,9 @@ func (f *configFlags) register(fs *pflag.FlagSet) {
 // apply has a bucket be as the flags say that were given.
 func (f *configFlags) apply(c *call, to *rpc.BucketConfig) error {
 	if f.fs.Changed("history") {
+		if f.history < 1 { // 0 would be the default
+			return cli.Bad(fmt.Errorf("--history: %d; a bucket keeps 1 to %d revisions of a key", f.history, bucket.MaxHistory), "")
+		}
 		to.History = f.history
 	}
 	if f.fs.Changed("ttl") {
@@ -208,9 +212,16 @@ the schema, stay as they are.`,
 			if err := f.apply(c, &o); err != nil {
 				return err
 			}
-			if o.History < was.History || o.TTL != 0 && (was.TTL == 0 || o.TTL < was.TTL) {
+			var lost []string
+			if o.History < was.History {
+				lost = append(lost, fmt.Sprintf("only the newest %s of a key instead of %d", cli.Count(o.History, "revision"), was.History))
+			}
+			if o.TTL != 0 && (was.TTL == 0 || o.TTL < was.TTL) {
+				lost = append(lost, fmt.Sprintf("values for %s from their last write on instead of %s, and remove those that are older", lasting(o.TTL.Milliseconds()), lasting(was.TTL.Milliseconds())))
+			}
+			if len(lost) > 0 {
 				if err := sure.Confirm(c.Ctx, c.Process, func() (string, error) {
-					return fmt.Sprintf("have bucket %s keep %s of a key instead of %d, for %s instead of %s", strconv.Quote(o.Name), cli.Count(o.History, "revision"), was.History, lasting(o.TTL.Milliseconds()), lasting(was.TTL.Milliseconds())), nil
+					return fmt.Sprintf("have bucket %s keep %s", strconv.Quote(o.Name), strings.Join(lost, ", and ")), nil
 				}); err != nil {
 					return err
 				}
