@@ -32,7 +32,7 @@ const (
 )
 
 // maxDepth is how deep records nest below the top one.
-const maxDepth = 6
+const maxDepth = 7
 
 // step is one part of the path to a field. Index is negative where the part is
 // not an element of a list.

@@ -138,6 +138,7 @@ func fitRootOp(p *RootOp) {
 		rootKey:        func() { p.KeyID = all.KeyID },
 		rootKeyOp:      func() { p.KeyOp = all.KeyOp },
 		rootEnvelopes:  func() { p.Envelopes = all.Envelopes },
+		rootStatement:  func() { p.AdminIdentity, p.Members, p.Defaults = all.AdminIdentity, all.Members, all.Defaults },
 	} {
 		if rootOpFields[p.Kind]&f != 0 {
 			keep()
@@ -256,4 +257,5 @@ var kinds = []kind{
 	kindOf[SignedNamespaceOp](), kindOf[StoredNamespaceOp](), kindOf[OpaqueSkeleton](), kindOf[RotationSkeleton](),
 	kindOf[Invitation](), kindOf[KeyEnvelope](), kindOf[PreviousKey](), kindOf[KeyRotation](),
 	kindOf[CarriedKey](), kindOf[NewKey](), kindOf[SealedSkeleton](),
+	kindOf[StatedMember](),
 }

@@ -120,7 +120,7 @@ func (v *NamespaceOp) layout(c *coder) {
 // empty reports whether v is the zero RootOp.
 func (v *RootOp) empty() bool {
 	return v.Kind == 0 && v.GroupID.IsZero() && v.ParentID.IsZero() && v.unbegun() && v.Invitation == Invitation{} &&
-		v.Member.IsZero() && v.JoinerSignature.IsZero() && v.InvitationID.IsZero() && v.KeyID.IsZero() && v.KeyOp.IsZero() && len(v.Envelopes) == 0
+		v.Member.IsZero() && v.JoinerSignature.IsZero() && v.InvitationID.IsZero() && v.KeyID.IsZero() && v.KeyOp.IsZero() && len(v.Envelopes) == 0 && v.unstated()
 }
 
 // empty reports whether v is the zero GroupOp.

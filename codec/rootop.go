@@ -15,10 +15,11 @@ const (
 	RootKeyDelivery                         // KeyID of GroupID for those who lack it; of version 1
 	RootMerge                               // nothing: it joins heads
 	RootKeyDelivered                        // the key of GroupID that KeyOp introduces, for those who lack it; of version 2
+	RootAuthorityStated                     // AdminIdentity and Members take the place of what version 1 has given in GroupID; of version 2
 )
 
 var rootOps = []string{"namespace_created", "group_created", "group_reparented", "group_deleted", "member_joined",
-	"invitation_revoked", "key_delivery", "merge", "key_delivered"}
+	"invitation_revoked", "key_delivery", "merge", "key_delivered", "authority_stated"}
 
 // String returns "namespace_created", …, or "RootOpKind(n)".
 func (k RootOpKind) String() string { return enumName("RootOpKind", uint8(k), rootOps) }
@@ -33,6 +34,7 @@ const (
 	rootKey
 	rootKeyOp
 	rootEnvelopes
+	rootStatement // admin_identity to default_capabilities
 )
 
 // rootOpFields are the fields of each kind of root op. It is never written to.
@@ -46,6 +48,7 @@ var rootOpFields = []uint32{
 	RootKeyDelivery:       rootGroup | rootKey | rootEnvelopes,
 	RootMerge:             0,
 	RootKeyDelivered:      rootGroup | rootKeyOp | rootEnvelopes,
+	RootAuthorityStated:   rootGroup | rootStatement,
 }
 
 // RootOp is an op that is clear to all members of a namespace. Which fields count
@@ -71,6 +74,10 @@ type RootOp struct {
 	KeyID     KeyID
 	KeyOp     OpID
 	Envelopes []KeyEnvelope // sorted by recipient
+
+	AdminIdentity Identity       // zeros: not stated
+	Members       []StatedMember // those above before those below, the admin identity not among them
+	Defaults      Capabilities   // with which new members begin
 }
 
 // AppendBinary appends the stored form of the value to dst; see [Value].
@@ -126,10 +133,25 @@ func (v *RootOp) layout(c *coder) {
 	if c.holds(has, rootEnvelopes, "envelopes", len(v.Envelopes) == 0) {
 		c.envelopes("envelopes", &v.Envelopes)
 	}
+	if c.holds(has, rootStatement, "admin_identity", v.unstated()) {
+		id(c, "admin_identity", &v.AdminIdentity)
+		var spare StatedMember
+		for i := range list(c, "members", "StatedMember", &v.Members, leastStatedMember) {
+			c.item("members", i)
+			at(v.Members, i, &spare).layout(c)
+			c.end()
+		}
+		c.listEnd()
+		c.mask("default_capabilities", (*uint32)(&v.Defaults), AllCapabilities)
+	}
 	c.end()
 }
 
 func (v *RootOp) unbegun() bool {
 	return v.Creator.IsZero() && v.Salt.IsZero() && v.AppKey.IsZero() && v.TargetApplicationID.IsZero() &&
 		v.UpgradePolicy == 0 && v.CreatedAt == 0
+}
+
+func (v *RootOp) unstated() bool {
+	return v.AdminIdentity.IsZero() && len(v.Members) == 0 && v.Defaults == 0
 }

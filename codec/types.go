@@ -118,6 +118,7 @@ var types = []Type{
 	describe[CarriedKey]("CarriedKey"),
 	describe[NewKey]("NewKey"),
 	describe[SealedSkeleton]("SealedSkeleton"),
+	describe[StatedMember]("StatedMember"),
 }
 
 // record is a Value that can be driven by a coder of any mode. The coder goes

@@ -241,6 +241,7 @@ func TestLeastSizesAreThoseOfTheSmallestElements(t *testing.T) {
 	require.Equal(t, leastRotation, size(KeyRotation{}.AppendBinary(nil)))
 	require.Equal(t, leastCarried, size(CarriedKey{}.AppendBinary(nil)))
 	require.Equal(t, leastKey, size(NewKey{}.AppendBinary(nil)))
+	require.Equal(t, leastStatedMember, size(StatedMember{}.AppendBinary(nil)))
 	require.Equal(t, leastRotation, size(RotationSkeleton{}.AppendBinary(nil)))
 	require.Equal(t, leastService, size(ServiceMeta{}.AppendBinary(nil)))
 }

@@ -47,6 +47,7 @@ var (
 		codec.RootKeyDelivery:       {Admins: true, Members: true},
 		codec.RootMerge:             {Admins: true, Members: true},
 		codec.RootKeyDelivered:      {Admins: true, Members: true},
+		codec.RootAuthorityStated:   {Admins: true},
 	}
 )
 
@@ -98,7 +99,7 @@ func needs(op *Op, namespace codec.GroupID) []need {
 		}
 		g := r.Invitation.GroupID
 		return []need{{g, r.Invitation.Inviter, AccessToRoot(r)}, {g, op.Signer, admitting}}
-	case codec.RootInvitationRevoked, codec.RootKeyDelivery, codec.RootKeyDelivered:
+	case codec.RootInvitationRevoked, codec.RootKeyDelivery, codec.RootKeyDelivered, codec.RootAuthorityStated:
 		return []need{{r.GroupID, op.Signer, AccessToRoot(r)}}
 	default:
 		return []need{{namespace, op.Signer, AccessToRoot(r)}}

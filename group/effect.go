@@ -11,20 +11,21 @@ import (
 // only about grants that rank above it, so the recursion ends.
 type judge struct {
 	causal
-	ops       []*Op
-	namespace codec.GroupID
-	given     [][]*grant               // by op
-	of        map[holder][]*grant      // by who holds them
-	effects   []answer                 // memo of effective, by op
-	created   map[codec.GroupID]int    // the first op that creates a group, by (height, id)
-	at        map[codec.OpID]int       // ops that introduce keys
-	keys      map[codec.GroupID][]int  // likewise, by group
-	abandoned map[keyName]bool         // nil: to be found out again
-	defaults  map[codec.GroupID][]int  // DefaultCapabilitiesSet; these lists are by (height, id)
-	joins     map[codec.Hash][]int     // MemberJoined, by invitation
-	withdrawn map[codec.Hash][]int     // InvitationRevoked
-	revokers  map[codec.Identity][]int // ops that may strike grants of that identity
-	invites   map[int]codec.Hash       // the invitation of a MemberJoined
+	ops        []*Op
+	namespace  codec.GroupID
+	given      [][]*grant               // by op
+	of         map[holder][]*grant      // by who holds them
+	effects    []answer                 // memo of effective, by op
+	created    map[codec.GroupID]int    // the first op that creates a group, by (height, id)
+	at         map[codec.OpID]int       // ops that introduce keys
+	keys       map[codec.GroupID][]int  // likewise, by group
+	abandoned  map[keyName]bool         // nil: to be found out again
+	defaults   map[codec.GroupID][]int  // DefaultCapabilitiesSet and AuthorityStated; these lists are by (height, id)
+	joins      map[codec.Hash][]int     // MemberJoined, by invitation
+	withdrawn  map[codec.Hash][]int     // InvitationRevoked
+	revokers   map[codec.Identity][]int // ops that may strike grants of that identity
+	invites    map[int]codec.Hash       // the invitation of a MemberJoined
+	statements []int                    // AuthorityStated, which may strike grants of anybody
 
 	// An op that descends from all others, or -1: of each holder it needs to look at
 	// the standing grants only, for whatever strikes another does not descend from it.
@@ -126,6 +127,9 @@ func (j *judge) index(i int, op *Op) error {
 		j.joins[id] = j.with(j.joins[id], i)
 	case op.Root != nil && op.Root.Kind == codec.RootInvitationRevoked:
 		j.withdrawn[op.Root.InvitationID] = j.with(j.withdrawn[op.Root.InvitationID], i)
+	case op.Root != nil && op.Root.Kind == codec.RootAuthorityStated:
+		j.statements = j.with(j.statements, i)
+		j.defaults[op.Root.GroupID] = j.with(j.defaults[op.Root.GroupID], i)
 	case op.Body == nil:
 	case op.Body.Kind == codec.OpDefaultCapabilitiesSet:
 		j.defaults[op.Group] = j.with(j.defaults[op.Group], i)
@@ -226,6 +230,9 @@ func (j *judge) isEffective(g *grant) bool {
 	if !j.isGiven(g) {
 		return false
 	}
+	if j.ops[g.op].states(g.group) {
+		return g.namespace || j.memberAt(g.op, j.namespace, g.who, nil)
+	}
 	if g.right < rightBit {
 		return true
 	}
@@ -249,6 +256,9 @@ func (j *judge) defaultsAt(x int, group codec.GroupID) codec.Capabilities {
 	for _, d := range slices.Backward(j.defaults[group]) {
 		if j.follows(x, d) {
 			if ok, _ := j.effective(d); ok {
+				if r := j.ops[d].Root; r != nil {
+					return r.Defaults
+				}
 				return j.ops[d].Body.Capabilities
 			}
 		}

@@ -95,6 +95,16 @@ func (t *tree) applyRoot(op *Op) Verdict {
 		}
 		t.setRole(g, r.Invitation.GroupID, r.Member, r.Invitation.Role)
 		t.raise(g, &g.membersRevision)
+	case codec.RootAuthorityStated:
+		g := t.groups[r.GroupID]
+		if g == nil {
+			return skipped(NoGroup)
+		}
+		for _, m := range r.Members {
+			t.setRole(g, r.GroupID, m.Member, m.Role)
+		}
+		change(t, &g.defaults, &r.Defaults, rowRef{kind: rowDefaults, group: r.GroupID})
+		t.raise(g, &g.membersRevision)
 	case codec.RootInvitationRevoked, codec.RootKeyDelivery, codec.RootKeyDelivered:
 		if t.groups[r.GroupID] == nil {
 			return skipped(NoGroup)

@@ -32,6 +32,7 @@ type golden struct {
 
 type goldenOp struct {
 	ID      codec.OpID      `json:"id"`
+	Version int             `json:"version,omitempty"` // 2, or 1
 	Parents []codec.OpID    `json:"parents,omitempty"`
 	Signer  codec.Identity  `json:"signer"`
 	Nonce   uint64          `json:"nonce"`
@@ -86,6 +87,9 @@ func (w *world) requireGolden(t *testing.T, file string) {
 	}
 	for _, op := range w.ops {
 		o := goldenOp{ID: op.ID, Parents: op.Parents, Signer: op.Signer, Nonce: op.Nonce, Verdict: r.Verdicts[op.ID].String()}
+		if op.Version != codec.OpVersion1 {
+			o.Version = 1 + int(op.Version)
+		}
 		switch {
 		case op.Root != nil:
 			o.Root = asJSON(t, "RootOp", *op.Root)

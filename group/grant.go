@@ -25,6 +25,7 @@ type grant struct {
 	namespace bool // group is the namespace itself
 	who       codec.Identity
 	right     right
+	place     int // among those of one op that states authority: the lesser ranks above
 
 	// What a judge has found out, and forgets when it begins anew.
 	struck  bool  // strikes is known
@@ -52,7 +53,7 @@ func (j *judge) above(g, o *grant) bool {
 	case g.op != o.op:
 		return j.before(g.op, o.op)
 	default:
-		return false
+		return g.place < o.place
 	}
 }
 
@@ -99,6 +100,20 @@ func grantsOf(i int, op *Op, namespace codec.GroupID) (given []grant) {
 			give(r.GroupID, op.Signer, rightIdentity, rightMember)
 		case codec.RootMemberJoined:
 			giveRole(r.Invitation.GroupID, r.Member, r.Invitation.Role)
+		case codec.RootAuthorityStated:
+			if !r.AdminIdentity.IsZero() {
+				give(r.GroupID, r.AdminIdentity, rightIdentity, rightMember)
+			}
+			for _, m := range r.Members {
+				from := len(given)
+				if give(r.GroupID, m.Member, rightMember); m.Role == codec.Admin {
+					give(r.GroupID, m.Member, rightAdmin)
+				}
+				give(r.GroupID, m.Member, bits(m.Capabilities)...)
+				for k := range given[from:] {
+					given[from+k].place = 1 + from
+				}
+			}
 		}
 		return given
 	}

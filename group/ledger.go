@@ -132,6 +132,74 @@ func (l *Ledger) IsMember(g codec.GroupID, who codec.Identity) bool {
 	return l.tree.groups[g] != nil && len(l.judge.standing[holder{g, who}]) > 0
 }
 
+// Statement returns what who may state of a group, as of the last Settle: all that stands
+// and ranks below what they have there themselves, those above before those below. ok is
+// false for who is no Admin of the group, and where none of that is of version 1.
+func (l *Ledger) Statement(g codec.GroupID, who codec.Identity) (s codec.RootOp, ok bool) {
+	j, in := l.judge, l.tree.groups[g]
+	var mine *grant
+	for _, q := range j.standing[holder{g, who}] {
+		if q.right <= rightAdmin && (mine == nil || j.above(q, mine)) {
+			mine = q
+		}
+	}
+	if in == nil || mine == nil {
+		return s, false
+	}
+	type ranked struct {
+		best *grant
+		m    codec.StatedMember
+	}
+	var found []ranked
+	old := false
+	for _, member := range l.everIn[g] {
+		r := ranked{m: codec.StatedMember{Member: member, Role: codec.Member}}
+		if role, given := in.roles[member]; given {
+			r.m.Role = role
+		}
+		below, first := true, false
+		for _, q := range j.standing[holder{g, member}] {
+			below = below && (j.above(mine, q) || member == who)
+			first = first || j.ops[q.op].Version == codec.OpVersion1
+			switch {
+			case q.right <= rightAdmin:
+				r.m.Role = codec.Admin
+			case q.right >= rightBit:
+				r.m.Capabilities |= 1 << (q.right - rightBit)
+			}
+			if r.best == nil || j.above(q, r.best) {
+				r.best = q
+			}
+			if q.right == rightIdentity && member == who {
+				s.AdminIdentity = who
+			}
+		}
+		if r.best != nil && below && (member != who || s.AdminIdentity == who) {
+			found = append(found, r)
+			old = old || first
+		}
+	}
+	slices.SortFunc(found, func(a, b ranked) int {
+		switch {
+		case j.above(a.best, b.best):
+			return -1
+		case j.above(b.best, a.best):
+			return 1
+		}
+		return compareID(a.m.Member, b.m.Member)
+	})
+	for _, r := range found {
+		if r.m.Member != s.AdminIdentity {
+			s.Members = append(s.Members, r.m)
+		}
+	}
+	s.Kind, s.GroupID = codec.RootAuthorityStated, g
+	if in.defaults != nil {
+		s.Defaults = *in.defaults
+	}
+	return s, old
+}
+
 // Groups returns the groups of the tree, by id.
 func (l *Ledger) Groups() (found []codec.GroupID) {
 	for g := range l.tree.groups {
@@ -260,7 +328,10 @@ func mentions(op *Op) (who []codec.Identity) {
 		if op.Root.Kind == codec.RootMemberJoined {
 			return []codec.Identity{op.Root.Member, op.Root.Invitation.Inviter}
 		}
-		return nil
+		for _, m := range op.Root.Members {
+			who = append(who, m.Member)
+		}
+		return who
 	}
 	switch {
 	case op.Body == nil || op.Body.Member.IsZero() && len(op.Body.Members) == 0:

@@ -113,7 +113,7 @@ func (w *world) decorate(t *rapid.T, most int) {
 		parents, g, c := w.drawParents(t), group.Draw(t, "group"), context.Draw(t, "context")
 		r := codec.RootOp{Kind: codec.RootGroupReparented, GroupID: rapid.SampledFrom(groups[1:]).Draw(t, "moved"), ParentID: g}
 		b := codec.GroupOp{ContextID: c}
-		switch rapid.IntRange(0, 27).Draw(t, "kind") {
+		switch rapid.IntRange(0, 29).Draw(t, "kind") {
 		case 0:
 			w.root("Z", r, parents...)
 			continue
@@ -168,6 +168,18 @@ func (w *world) decorate(t *rapid.T, most int) {
 		case 21, 22, 23:
 			b := rapid.SampledFrom([]codec.GroupOp{{Kind: codec.OpKeyRotated}, removed("M"), severalRemoved("A", "B")}).Draw(t, "with a key")
 			w.introducing(g, name.Draw(t, "rotates"), b, w.drawKeys(t, g), parents...)
+			continue
+		case 27, 28:
+			w.version = codec.OpVersion(rapid.IntRange(0, 1).Draw(t, "version"))
+			s := codec.RootOp{Kind: codec.RootAuthorityStated, GroupID: g, Defaults: codec.Capabilities(rapid.IntRange(0, 3).Draw(t, "defaults"))}
+			if rapid.Bool().Draw(t, "admin identity") {
+				s.AdminIdentity = who(name.Draw(t, "crowned"))
+			}
+			for _, member := range cast[:rapid.IntRange(0, 6).Draw(t, "stated")] {
+				role := rapid.SampledFrom([]codec.GroupMemberRole{codec.Admin, codec.Member, codec.ReadOnly}).Draw(t, "role")
+				s.Members = append(s.Members, codec.StatedMember{Member: who(member), Role: role, Capabilities: codec.Capabilities(rapid.IntRange(0, 127).Draw(t, "mask"))})
+			}
+			w.root(rapid.SampledFrom([]string{"Z", "Z", "K", "M"}).Draw(t, "states"), s, parents...)
 			continue
 		case 24, 25, 26:
 			for _, key := range w.drawKeys(t, g) {
@@ -256,6 +268,10 @@ func (b *book) try(t *rapid.T, w *world) {
 		{Kind: codec.OpMemberAliasSet, Member: who(target), Name: codec.Some(codec.AliasName("t"))}, {Kind: codec.OpDefaultCapabilitiesSet, Capabilities: 3}}
 	op := Op{ID: codec.OpID{0xFF, 1}, Parents: b.ledger.Heads(), Signer: who(name), Group: root,
 		Body: &bodies[rapid.IntRange(0, len(bodies)-1).Draw(t, "body")]}
+	if rapid.IntRange(0, 3).Draw(t, "states") == 0 {
+		r := stated(root, rapid.SampledFrom([]string{"", name}).Draw(t, "admin"), as(target, codec.Member, 5))
+		op.Version, op.Group, op.Body, op.Root = codec.OpVersion2, codec.GroupID{}, nil, &r
+	}
 	c, err := b.ledger.Cut(op.Parents)
 	require.NoError(t, err)
 	require.True(t, c.All())

@@ -51,6 +51,8 @@ func (l *Ledger) unsettles(i int, top bool) bool {
 		switch r.Kind {
 		case codec.RootGroupCreated:
 			return len(j.given[i][0].ops) > 1
+		case codec.RootAuthorityStated:
+			return true
 		case codec.RootInvitationRevoked:
 			return l.anyBeside(i, j.joins[r.InvitationID])
 		}

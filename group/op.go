@@ -5,6 +5,7 @@ import "github.com/stoadb/stoa/codec"
 // Op is one op of a namespace as this node can read it. Its signatures, nonce and
 // form have been checked: what fails there is refused and never becomes an Op.
 type Op struct {
+	Version codec.OpVersion
 	ID      codec.OpID
 	Parents []codec.OpID
 	Signer  codec.Identity
@@ -17,6 +18,11 @@ type Op struct {
 	Fault Reason         // why it is void for good, whatever else it is; zero, of a group op without Body: its key may yet come
 	KeyOp codec.OpID     // of a sealed op of version 2: the op that introduces its key
 	Keys  []Key          // of a clear op: by group, at most one of each
+}
+
+// states reports whether op states the authority of a group.
+func (op *Op) states(g codec.GroupID) bool {
+	return op.Root != nil && op.Root.Kind == codec.RootAuthorityStated && op.Root.GroupID == g
 }
 
 // isLogged reports whether op counts among those of its group: it can be read.

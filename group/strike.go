@@ -62,9 +62,11 @@ func (j *judge) strikes(g *grant) []int {
 	}
 	g.asked = true
 	found := []int{}
-	for _, r := range j.revokers[g.who] {
-		if j.strikesFromAbove(r, g) {
-			found = append(found, r)
+	for _, list := range [][]int{j.revokers[g.who], j.statements} {
+		for _, r := range list {
+			if j.strikesFromAbove(r, g) {
+				found = append(found, r)
+			}
 		}
 	}
 	if own := j.ownStrike(g, found); own >= 0 {
@@ -93,6 +95,9 @@ func (j *judge) after(g *grant, r int) bool {
 // aims reports whether r, where effective, is against rights like that of g.
 func (j *judge) aims(r int, g *grant) bool {
 	op := j.ops[r]
+	if op.Root != nil {
+		return op.states(g.group) && j.ops[g.op].Version == codec.OpVersion1
+	}
 	targets, group := op.targets()
 	if _, is := slices.BinarySearchFunc(targets, g.who, compareID); !is {
 		return false
@@ -116,7 +121,10 @@ func (j *judge) aims(r int, g *grant) bool {
 // isOwn reports whether r is an op by which the holder of g gives up g itself.
 func (j *judge) isOwn(r int, g *grant) bool {
 	op := j.ops[r]
-	if op.Signer != g.who || op.Group != g.group || !j.knows(r, g) {
+	if op.states(g.group) { // and names the admin identity anew
+		return op.Signer == g.who && g.right == rightIdentity && !op.Root.AdminIdentity.IsZero() && j.ops[g.op].Version == codec.OpVersion1 && j.knows(r, g)
+	}
+	if op.Root != nil || op.Signer != g.who || op.Group != g.group || !j.knows(r, g) {
 		return false
 	}
 	return op.Body.Kind == codec.OpMemberLeft && g.right != rightIdentity ||
@@ -126,7 +134,11 @@ func (j *judge) isOwn(r int, g *grant) bool {
 // ownStrike returns the op by which the holder of g gives it up, or -1. Of several the
 // first by (height, id) counts: the others would be made with what is gone.
 func (j *judge) ownStrike(g *grant, fromAbove []int) int {
-	for _, r := range j.revokers[g.who] {
+	own := slices.Clone(j.revokers[g.who])
+	for _, r := range j.statements {
+		own = j.with(own, r)
+	}
+	for _, r := range own {
 		if !j.isOwn(r, g) || j.broken(r) != 0 {
 			continue
 		}

@@ -66,6 +66,10 @@ func (l *Ledger) unjudge(i int) {
 		case codec.RootMemberJoined:
 			j.joins[j.invites[i]] = without(j.joins[j.invites[i]], i)
 			delete(j.invites, i)
+		case codec.RootAuthorityStated:
+			j.statements = without(j.statements, i)
+			j.defaults[r.GroupID] = without(j.defaults[r.GroupID], i)
+			l.stale = true // it has struck what stands again
 		case codec.RootInvitationRevoked:
 			j.withdrawn[r.InvitationID] = without(j.withdrawn[r.InvitationID], i)
 		}

@@ -23,6 +23,8 @@ type world struct {
 	names map[string]bool // of those who sign
 	count int
 	ties  bool // it is the ids that decide somewhere, see golden
+
+	version codec.OpVersion // of the ops that follow
 }
 
 var (
@@ -44,7 +46,7 @@ func (w *world) add(name string, op Op, parents []codec.OpID) codec.OpID {
 	if len(parents) == 0 {
 		parents = w.heads()
 	}
-	op.Signer, op.Parents = who(name), parents
+	op.Version, op.Signer, op.Parents = w.version, who(name), parents
 	w.names[name] = true
 	op.Nonce = w.lastNonce(op.Signer, parents) + 1
 	w.count++

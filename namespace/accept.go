@@ -205,12 +205,13 @@ func (c *loaded) admit(op *Op) (*Refusal, error) {
 		}
 		return nonceFault(op, 1), nil
 	}
-	if v := c.ops[0].version; op.Version != v {
-		return &Refusal{op.ID, BadForm, fmt.Sprintf("version %d, in a namespace of version %d", op.Version+1, v+1)}, nil
-	}
 	cut, err := c.ledger.Cut(op.Parents)
 	if err != nil {
 		return nil, err
+	}
+	states := op.Root != nil && op.Root.Kind == codec.RootAuthorityStated
+	if v := c.version(cut); op.Version != v && !states {
+		return &Refusal{op.ID, BadForm, fmt.Sprintf("version %d, on ops of a namespace of version %d", op.Version+1, v+1)}, nil
 	}
 	if !c.holders.isKnown(op.Signer, cut) {
 		return &Refusal{op.ID, Stranger, "signed by " + op.Signer.String()}, nil

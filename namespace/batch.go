@@ -230,7 +230,7 @@ func (b *batch) put(op *Op, read *opened, a *Answer) error {
 		return err
 	}
 	engine.Put(&b.rows, keys.NamespaceGovOp{Namespace: c.id, Delta: op.ID}, row)
-	if c.ledger.Len() == 0 {
+	if c.ledger.Len() == 0 || op.Version > c.newest() {
 		putRules(&b.rows, c.id, op.Version)
 	}
 	if f.keys, err = b.judgeAtOnce(op); err != nil {

@@ -83,7 +83,7 @@ func formFault(op *Op) string {
 		return "parents are not in ascending order, or not distinct"
 	case creating != (len(s.Parents) == 0):
 		return "only the op that creates the namespace has no parents, and it has none"
-	case op.Root != nil && (op.Root.Kind == codec.RootKeyDelivery && version2 || op.Root.Kind == codec.RootKeyDelivered && !version2),
+	case op.Root != nil && (op.Root.Kind == codec.RootKeyDelivery && version2 || (op.Root.Kind == codec.RootKeyDelivered || op.Root.Kind == codec.RootAuthorityStated) && !version2),
 		op.Root == nil && version2 == (s.Op.Kind == codec.NamespaceGroup):
 		return fmt.Sprintf("an op of version %d has no %s", s.Version+1, kindOf(op))
 	case op.Root != nil:
@@ -179,6 +179,25 @@ func rootFault(s *codec.SignedNamespaceOp, r *codec.RootOp) string {
 		}
 	case codec.RootKeyDelivery, codec.RootKeyDelivered:
 		return envelopesFault(r.Envelopes)
+	case codec.RootAuthorityStated:
+		return statementFault(r)
+	}
+	return ""
+}
+
+func statementFault(r *codec.RootOp) string {
+	if !r.AdminIdentity.IsZero() && !ValidIdentity(r.AdminIdentity) {
+		return "admin identity " + r.AdminIdentity.String() + " is not a key"
+	}
+	named := map[codec.Identity]bool{r.AdminIdentity: true}
+	for _, m := range r.Members {
+		switch {
+		case !ValidIdentity(m.Member):
+			return "member " + m.Member.String() + " is not a key"
+		case named[m.Member]:
+			return "member " + m.Member.String() + " is stated twice"
+		}
+		named[m.Member] = true
 	}
 	return ""
 }

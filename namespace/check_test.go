@@ -28,6 +28,14 @@ func resigned(t *testing.T, s *codec.SignedNamespaceOp, name string, change func
 	return &c
 }
 
+func restate(s *codec.SignedNamespaceOp, admin codec.Identity, members ...codec.Identity) {
+	reroot(s, codec.RootAuthorityStated)
+	s.Op.Root.AdminIdentity = admin
+	for _, m := range members {
+		s.Op.Root.Members = append(s.Op.Root.Members, codec.StatedMember{Member: m})
+	}
+}
+
 func TestFormIsRefused(t *testing.T) {
 	z := found(t, "Z")
 	creating := z.ops[0].Signed
@@ -46,6 +54,10 @@ func TestFormIsRefused(t *testing.T) {
 		"the root deleted":   func(s *codec.SignedNamespaceOp) { reroot(s, codec.RootGroupDeleted) },
 		"empty key delivery": func(s *codec.SignedNamespaceOp) { reroot(s, codec.RootKeyDelivered) },
 		"version 1's":        func(s *codec.SignedNamespaceOp) { reroot(s, codec.RootKeyDelivery) },
+		"stated twice":       func(s *codec.SignedNamespaceOp) { restate(s, idOf("M"), idOf("K"), idOf("K")) },
+		"stated again":       func(s *codec.SignedNamespaceOp) { restate(s, idOf("M"), idOf("M")) },
+		"zeros stated":       func(s *codec.SignedNamespaceOp) { restate(s, idOf("M"), codec.Identity{}) },
+		"no key's rights":    func(s *codec.SignedNamespaceOp) { restate(s, codec.Identity{2}) },
 	} {
 		_, err := Check(resigned(t, creating, "Z", change))
 		require.Error(t, err, name)

@@ -158,7 +158,12 @@ func (b *batch) stored(id codec.OpID) (*Op, error) {
 // unlock opens ops whose key has come, until the batch is full: they act as late ones do.
 func (b *batch) unlock() error {
 	c := b.c
-	for len(c.openable) > 0 && !b.Full() {
+	for !b.Full() {
+		if len(c.openable) == 0 {
+			if err := b.decide(); err != nil || len(c.openable) == 0 {
+				return err
+			}
+		}
 		i := c.openable[0]
 		c.openable = c.openable[1:]
 		op, err := b.stored(c.ledger.Op(i).ID)
@@ -166,8 +171,13 @@ func (b *batch) unlock() error {
 			return err
 		}
 		o, err := b.read(op)
-		if err == nil && o != nil {
+		switch {
+		case err != nil:
+		case o != nil:
 			err = b.unseal(i, op, o)
+		case op.Signed != nil: // the key is here, and it is not known whether it is good
+			k := c.keyOf(op)
+			c.locked[k] = append(c.locked[k], i)
 		}
 		if err != nil {
 			return err
@@ -186,6 +196,10 @@ func (b *batch) unseal(i int, op *Op, o *opened) error {
 	}
 	b.putFact(i)
 	c.ledger.Open(i, o.body, o.fault)
+	if op.Version == codec.OpVersion1 {
+		c.handouts.again = true
+		c.shut.drop(op.GroupID, i)
+	}
 	clear(c.due)
 	b.taken++ // its rows follow
 	return nil

@@ -68,7 +68,7 @@ func (f *forge) play(t *rapid.T, most int) {
 		case 2:
 			f.drawOdd(t, signer, g, parents)
 		case 3:
-			f.drawRotation(t, signer, g, parents)
+			f.drawRotation(t, signer, g, parents, anyKey)
 		default:
 			f.in(g, signer, f.drawBody(t), parents...)
 		}
@@ -117,6 +117,15 @@ func (f *forge) drawRoot(t *rapid.T, signer string, g codec.GroupID) codec.RootO
 		id, err := group.InvitationID(&r.Invitation)
 		require.NoError(t, err)
 		return codec.RootOp{Kind: kind, GroupID: g, InvitationID: id}
+	case codec.RootAuthorityStated:
+		s := codec.RootOp{Kind: kind, GroupID: g, Defaults: codec.Capabilities(n)}
+		if rapid.Bool().Draw(t, "names itself") {
+			s.AdminIdentity = is(signer)
+		}
+		if other != signer {
+			s.Members = append(s.Members, codec.StatedMember{Member: is(other), Role: role, Capabilities: codec.Capabilities(n)})
+		}
+		return s
 	case codec.RootMerge, codec.RootKeyDelivery, codec.RootKeyDelivered: // see drawDelivery
 		return codec.RootOp{Kind: codec.RootMerge}
 	default:
@@ -174,9 +183,21 @@ func (f *forge) keysAt(heads []codec.OpID, g codec.GroupID) (found []heldKey) {
 	return found
 }
 
-// drawRotation makes an op that introduces a new key, with some of those before, for whom
-// it pleases its signer, and one sealed under it; whatever the ops themselves are worth.
-func (f *forge) drawRotation(t *rapid.T, signer string, g codec.GroupID, parents []codec.OpID) {
+// membersWith returns the members of a group with what an op does that d is to be.
+func (f *forge) membersWith(d *codec.SignedNamespaceOp, in codec.GroupID, body codec.GroupOp, g codec.GroupID) []codec.Identity {
+	clear := []group.Op{{Parents: d.Parents, Signer: d.Signer, Nonce: d.Nonce, Group: in, Body: &body}}
+	for _, op := range f.cut(d.Parents) {
+		clear = append(clear, namespace.ClearOf(op))
+	}
+	r, err := group.Evaluate(clear, codec.Identity{})
+	require.NoError(f.t, err)
+	return r.Members(g)
+}
+
+// drawRotation makes an op that introduces a new key, with some of those before that its signer
+// holds, for whom it pleases its signer, and one sealed under it; whatever the ops themselves are
+// worth.
+func (f *forge) drawRotation(t *rapid.T, signer string, g codec.GroupID, parents []codec.OpID, holds func(codec.Secret) bool) {
 	s := f.draft(signer, parents)
 	to := f.members(s.Parents, g)
 	if len(to) == 0 || rapid.IntRange(0, 2).Draw(t, "for others") == 0 {
@@ -184,7 +205,7 @@ func (f *forge) drawRotation(t *rapid.T, signer string, g codec.GroupID, parents
 	}
 	var carried []heldKey
 	for _, k := range f.keysAt(s.Parents, g) {
-		if rapid.IntRange(0, 3).Draw(t, "carried") > 0 {
+		if holds(k.key) && rapid.IntRange(0, 3).Draw(t, "carried") > 0 {
 			if rapid.IntRange(0, 7).Draw(t, "another key") == 0 {
 				k.key[0] ^= 1
 			}
@@ -261,3 +282,6 @@ func (f *forge) drawOdd(t *rapid.T, signer string, g codec.GroupID, parents []co
 	}
 	f.take(s)
 }
+
+// anyKey is what somebody holds who has been told all keys.
+func anyKey(codec.Secret) bool { return true }

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"os"
+	"slices"
 
 	"github.com/stretchr/testify/require"
 
@@ -22,6 +23,7 @@ type golden struct {
 
 type goldenOp struct {
 	ID      codec.OpID      `json:"id"`
+	Version int             `json:"version"`
 	Parents []codec.OpID    `json:"parents"`
 	Signer  codec.Identity  `json:"signer"`
 	Nonce   uint64          `json:"nonce"`
@@ -36,6 +38,12 @@ type goldenOp struct {
 type goldenKey struct {
 	Group   codec.GroupID `json:"group"`
 	Carries []codec.OpID  `json:"carries"`
+}
+
+// ofTwoVersions reports whether a case has ops of version 2 on such of version 1, of which no
+// new one can be staged; TestANamespaceGoesOver has recorded ones.
+func (g *golden) ofTwoVersions() bool {
+	return slices.ContainsFunc(g.Ops, func(o goldenOp) bool { return o.Version == 2 })
 }
 
 func readGolden(t require.TestingT, file string) *golden {

@@ -217,17 +217,6 @@ func (s *stage) clearFitting(o *goldenOp, d *codec.SignedNamespaceOp, body codec
 	}
 }
 
-// membersWith returns the members of a group with what an op does that d is to be.
-func (s *stage) membersWith(d *codec.SignedNamespaceOp, in codec.GroupID, body codec.GroupOp, g codec.GroupID) []codec.Identity {
-	clear := []group.Op{{Parents: d.Parents, Signer: d.Signer, Nonce: d.Nonce, Group: in, Body: &body}}
-	for _, op := range s.cut(d.Parents) {
-		clear = append(clear, namespace.ClearOf(op))
-	}
-	r, err := group.Evaluate(clear, codec.Identity{})
-	require.NoError(s.t, err)
-	return r.Members(g)
-}
-
 // fits reports whether an op is, where ids decide, before and after those ops of its
 // height that it is before and after in the case.
 func (s *stage) fits(o *goldenOp, d *codec.SignedNamespaceOp) bool {

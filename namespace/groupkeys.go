@@ -55,7 +55,7 @@ func (b *batch) keys(g codec.GroupID) (found []KeyInfo, err error) {
 	}
 	for _, r := range c.holders.groups[g] {
 		info := c.keyInfo(r.op, GroupKey{g, r.key})
-		info.Current = has && r.key == old
+		info.Current = has && r.key == old && c.newest() == codec.OpVersion1
 		c.holders.all(GroupKey{g, r.key}, c.everything(), func(id codec.Identity) bool {
 			info.Holders = append(info.Holders, id)
 			return true
@@ -101,6 +101,8 @@ func (b *batch) explain(info *KeyInfo, name KeyName, i int) error {
 		return err
 	}
 	switch *b.c.state(i, name.GroupID) {
+	case keyUnjudged:
+		info.Fault = "ops of version 1 are not opened here that may say to whom it was to be given"
 	case keyWrong:
 		info.Fault = "it was not given to exactly the members"
 	case keyBad:
@@ -127,7 +129,7 @@ func (s *Store) Rotate(ctx context.Context, g codec.GroupID, now bool) (done Pro
 		return done, err
 	}
 	err = s.change(ctx, ns, &done, func(p *proposing) error {
-		if p.c.ops[0].version == codec.OpVersion1 {
+		if p.c.version(p.c.everything()) == codec.OpVersion1 {
 			return p.rotateDue(g, &done.Answer)
 		}
 		key, has, err := p.sealingKey(g)

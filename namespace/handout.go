@@ -19,11 +19,11 @@ type KeyName struct {
 type keyState uint8
 
 const (
-	keyUnjudged keyState = iota
-	keyClear             // its signer was a member, and its recipients were exactly the members; of a delivery: valid
-	keyWrong             // not so
-	keyGood              // and by its bytes all of them get it, and the keys that it carries
-	keyBad               // and by its bytes they do not
+	keyUnjudged keyState = iota // ops of version 1 that may say who was a member are not opened here
+	keyClear                    // its signer was a member, and its recipients were exactly the members; of a delivery: valid
+	keyWrong                    // not so
+	keyGood                     // and by its bytes all of them get it, and the keys that it carries
+	keyBad                      // and by its bytes they do not
 )
 
 // handouts is an index of the ops of version 2 that hand out keys: those that introduce
@@ -33,6 +33,8 @@ type handouts struct {
 	carriers   map[KeyName][]int       // ops whose key of the same group opens it
 	deliveries map[KeyName][]int
 	unjudged   []int // ops of which it is to be found out, in the order in which they came
+	undecided  []int // likewise, once more ops of version 1 are opened
+	again      bool  // some were, since the last attempt
 }
 
 func newHandouts() handouts {
@@ -75,8 +77,14 @@ func (c *loaded) introduces(name KeyName) (int, *KeySkeleton) {
 	return i, c.keysOf(i, name.GroupID)
 }
 
-// keysOf returns what everyone sees of the key of g that op i introduces, or nil.
+// keysOf returns what everyone sees of the key of g that op i introduces, or nil. One of
+// version 1 is named likewise, since a group can have one by an op.
 func (c *loaded) keysOf(i int, g codec.GroupID) *KeySkeleton {
+	for _, r := range c.ops[i].rotations {
+		if r.GroupID == g {
+			return &KeySkeleton{GroupID: g, KeyID: r.NewKeyID, Recipients: r.Recipients}
+		}
+	}
 	for k := range c.ops[i].keys {
 		if own := &c.ops[i].keys[k]; own.GroupID == g {
 			return own
@@ -150,13 +158,17 @@ func (c *loaded) judgeHandouts() (judged []int, err error) {
 		i := c.handouts.unjudged[0]
 		op := c.ledger.Op(i)
 		at, cut, err := c.stateAt(op.Parents, i)
-		if err == nil {
-			c.facts[i].keys, err = c.judgeHandout(op, c.ops[i].keys, at, cut)
-		}
 		if err != nil {
 			return judged, err
 		}
-		judged = append(judged, i)
+		if c.isDecided(op, at, cut) {
+			if c.facts[i].keys, err = c.judgeHandout(op, c.ops[i].keys, at, cut); err != nil {
+				return judged, err
+			}
+			judged = append(judged, i)
+		} else {
+			c.handouts.undecided = append(c.handouts.undecided, i)
+		}
 		c.handouts.unjudged = c.handouts.unjudged[1:]
 	}
 	return judged, nil
@@ -173,7 +185,7 @@ func (c *loaded) judgeHandout(op *group.Op, keys []KeySkeleton, at *group.Ledger
 	}
 	states := make([]keyState, len(keys))
 	members := make([][]codec.Identity, len(keys)) // with what the op does
-	planned := group.Op{Parents: op.Parents, Signer: op.Signer, Nonce: op.Nonce, Group: op.Group, Body: op.Body}
+	planned := group.Op{Version: op.Version, Parents: op.Parents, Signer: op.Signer, Nonce: op.Nonce, Group: op.Group, Body: op.Body}
 	err := at.Try(&planned, func(group.Verdict) {
 		for k := range keys {
 			members[k] = at.Members(keys[k].GroupID)
@@ -231,6 +243,9 @@ func (c *loaded) eachHolder(name KeyName, cut group.Cut, fn func(codec.Identity)
 // isRight reports whether op i hands out a key of g as it should, by what is clear. What is
 // not judged is of no cut that is asked about.
 func (c *loaded) isRight(i int, g codec.GroupID) bool {
+	if c.isOfVersion1(i) {
+		return false
+	}
 	s := *c.state(i, g)
 	return s == keyClear || s == keyGood || s == keyBad
 }
@@ -240,12 +255,12 @@ func (c *loaded) isRight(i int, g codec.GroupID) bool {
 // was taken.
 func (c *loaded) isGood(name KeyName, stored func(codec.OpID) (*Op, error)) (good, known bool, err error) {
 	i, own := c.introduces(name)
-	if own == nil {
+	if own == nil || c.isOfVersion1(i) {
 		return false, true, nil
 	}
 	s := c.state(i, name.GroupID)
 	if *s != keyClear {
-		return *s == keyGood, true, nil
+		return *s == keyGood, *s != keyUnjudged, nil
 	}
 	key, has := c.ring[GroupKey{name.GroupID, own.KeyID}]
 	if !has {
@@ -310,7 +325,11 @@ func (b *batch) judgeAtOnce(op *Op) ([]keyState, error) {
 		return nil, err
 	}
 	b.settle()
-	return c.judgeHandout(op.asRead(nil, 0), op.Keys, c.ledger, cut)
+	read := op.asRead(nil, 0)
+	if !c.isDecided(read, c.ledger, cut) {
+		return nil, nil
+	}
+	return c.judgeHandout(read, op.Keys, c.ledger, cut)
 }
 
 // judge finds out what is clear of all keys that were handed out.
@@ -328,7 +347,7 @@ func (b *batch) isGood(name KeyName) (good, known bool, err error) {
 		return false, false, err
 	}
 	i, own := b.c.introduces(name)
-	if own == nil {
+	if own == nil || b.c.isOfVersion1(i) {
 		return false, true, nil
 	}
 	before := *b.c.state(i, name.GroupID)

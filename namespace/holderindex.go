@@ -12,6 +12,7 @@ import (
 type holders struct {
 	known   map[codec.Identity][]int // ops that introduce somebody
 	created map[codec.GroupID][]int  // ops that create a group
+	placed  map[codec.GroupID][]int  // ops that put a group below another
 	about   map[GroupKey][]mention
 	groups  map[codec.GroupID][]rotation // by the order in which they came
 }
@@ -31,7 +32,7 @@ type rotation struct {
 }
 
 func newHolders() holders {
-	return holders{known: map[codec.Identity][]int{}, created: map[codec.GroupID][]int{}, about: map[GroupKey][]mention{},
+	return holders{known: map[codec.Identity][]int{}, created: map[codec.GroupID][]int{}, placed: map[codec.GroupID][]int{}, about: map[GroupKey][]mention{},
 		groups: map[codec.GroupID][]rotation{}}
 }
 
@@ -59,8 +60,16 @@ func (h *holders) take(i int, op *Op) {
 		h.introduce(i, op.Signer)
 	case codec.RootGroupCreated:
 		h.created[r.GroupID] = append(h.created[r.GroupID], i)
+		h.placed[r.GroupID] = append(h.placed[r.GroupID], i)
+	case codec.RootGroupReparented:
+		h.placed[r.GroupID] = append(h.placed[r.GroupID], i)
 	case codec.RootMemberJoined:
 		h.introduce(i, r.Member)
+	case codec.RootAuthorityStated:
+		for _, m := range r.Members {
+			h.introduce(i, m.Member)
+		}
+		h.introduce(i, r.AdminIdentity)
 	case codec.RootKeyDelivery:
 		to := recipients(r.Envelopes)
 		k := GroupKey{r.GroupID, r.KeyID}

@@ -17,19 +17,21 @@ import (
 // loaded is a namespace in memory: the causal order of its ops and what they amount to,
 // who holds which key, and what waits. What is sealed, and signatures, stay on disk.
 type loaded struct {
-	id        codec.GroupID
-	queue     *writeQueue
-	renumbers bool                                                 // what is stored of ops beside themselves does not count
-	report    func(col column.Column, key []byte, err error) error // of damage; nil: it is an error
-	ledger    *group.Ledger
-	ops       []visible
-	facts     []fact
-	holders   holders
-	due       map[rotationAt]bool // memo of counts; until another op is opened
-	handouts  handouts
-	past      past // of the handout that was judged last
-	pending   pending
-	refused   refusals // lately
+	id         codec.GroupID
+	queue      *writeQueue
+	renumbers  bool                                                 // what is stored of ops beside themselves does not count
+	report     func(col column.Column, key []byte, err error) error // of damage; nil: it is an error
+	ledger     *group.Ledger
+	ops        []visible
+	facts      []fact
+	holders    holders
+	statements []int               // ops that state authority
+	shut       shut                // ops of version 1 that are not opened
+	due        map[rotationAt]bool // memo of counts; until another op is opened
+	handouts   handouts
+	past       past // of the handout that was judged last
+	pending    pending
+	refused    refusals // lately
 
 	identity codec.Option[codec.NamespaceIdentityValue]
 	told     bool         // to follow the namespace
@@ -89,7 +91,7 @@ func (s *Store) load(ns codec.GroupID) (*loaded, error) {
 
 func newLoaded(ns codec.GroupID) *loaded {
 	return &loaded{id: ns, ring: Keyring{}, good: map[KeyName]codec.Secret{}, locked: map[GroupKey][]int{}, logs: map[codec.GroupID][]int32{},
-		holders: newHolders(), due: map[rotationAt]bool{}, handouts: newHandouts()}
+		holders: newHolders(), due: map[rotationAt]bool{}, handouts: newHandouts(), shut: shut{}}
 }
 
 // fold reads a namespace, and tells of damage, if anybody is to be told. The rows are
@@ -292,25 +294,33 @@ func (c *loaded) add(op *Op, f fact, body *codec.GroupOp, whole bool) (int, erro
 	if err != nil {
 		return i, err
 	}
-	judged := len(f.keys) == op.handsOut()
+	judged := len(f.keys) == op.handsOut() && !slices.Contains(f.keys, keyUnjudged)
 	if !judged {
 		f.keys = make([]keyState, op.handsOut())
 	}
 	k := c.keyOf(op)
 	c.facts = append(c.facts, f)
 	c.ops = append(c.ops, visible{op.Version, k.KeyID, op.Rotations, op.Keys, whole})
+	if op.Root != nil && op.Root.Kind == codec.RootAuthorityStated {
+		c.statements = append(c.statements, i)
+	}
 	c.holders.take(i, op)
 	c.handouts.take(i, op, judged)
 	c.logged(op.GroupID, f.seq, i)
-	if op.sealed() && body == nil && f.fault == 0 && whole {
-		c.locked[k] = append(c.locked[k], i)
+	if op.sealed() && body == nil && f.fault == 0 {
+		if whole {
+			c.locked[k] = append(c.locked[k], i)
+		}
+		if op.Version == codec.OpVersion1 {
+			c.shut.add(op.GroupID, i)
+		}
 	}
 	return i, nil
 }
 
 // asRead returns op as the ledger takes it: what it seals, or why it is void for good.
 func (op *Op) asRead(body *codec.GroupOp, fault group.Reason) *group.Op {
-	read := &group.Op{ID: op.ID, Parents: op.Parents, Signer: op.Signer, Nonce: op.Nonce, Root: op.Root, Group: op.GroupID,
+	read := &group.Op{Version: op.Version, ID: op.ID, Parents: op.Parents, Signer: op.Signer, Nonce: op.Nonce, Root: op.Root, Group: op.GroupID,
 		Body: body, Fault: fault, KeyOp: op.KeyOp}
 	if op.Clear != nil && fault == 0 {
 		read.Body = op.Clear

@@ -139,7 +139,7 @@ func (l *locking) derive(ns codec.GroupID) error {
 		return err
 	}
 	if c.ledger.Len() > 0 {
-		putRules(&l.batch, ns, c.ops[0].version)
+		putRules(&l.batch, ns, c.newest())
 	} else {
 		rows = nil
 	}

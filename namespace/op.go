@@ -141,7 +141,7 @@ func (op *Op) groups() []codec.GroupID {
 		return []codec.GroupID{r.GroupID, r.ParentID}
 	case codec.RootMemberJoined:
 		return []codec.GroupID{r.Invitation.GroupID}
-	case codec.RootGroupDeleted, codec.RootInvitationRevoked, codec.RootKeyDelivery, codec.RootKeyDelivered:
+	case codec.RootGroupDeleted, codec.RootInvitationRevoked, codec.RootKeyDelivery, codec.RootKeyDelivered, codec.RootAuthorityStated:
 		return []codec.GroupID{r.GroupID}
 	default: // the namespace itself, or none
 		return nil

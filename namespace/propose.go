@@ -89,7 +89,7 @@ func (p *proposing) random() io.Reader { return p.s.options.Rand }
 // joined before.
 func (p *proposing) carrier() (*codec.SignedNamespaceOp, error) {
 	for {
-		s := &codec.SignedNamespaceOp{Version: p.c.ops[0].version, NamespaceID: p.c.id, Parents: p.c.ledger.Heads(), Signer: p.c.self()}
+		s := &codec.SignedNamespaceOp{NamespaceID: p.c.id, Parents: p.c.ledger.Heads(), Signer: p.c.self()}
 		many := len(s.Parents) > MaxParents
 		if many {
 			s.Parents = p.some(s.Parents)
@@ -98,6 +98,7 @@ func (p *proposing) carrier() (*codec.SignedNamespaceOp, error) {
 		if err != nil {
 			return nil, err
 		}
+		s.Version = p.c.version(cut)
 		if s.Nonce = cut.LastNonce(s.Signer) + 1; !many {
 			return s, nil
 		}
@@ -162,7 +163,7 @@ func (p *proposing) signAndTake(s *codec.SignedNamespaceOp, body *codec.GroupOp,
 
 // try returns what would become of an op on top of all, and calls look with its effect.
 func (p *proposing) try(s *codec.SignedNamespaceOp, planned group.Op, look func()) error {
-	planned.Parents, planned.Signer, planned.Nonce = s.Parents, s.Signer, s.Nonce
+	planned.Version, planned.Parents, planned.Signer, planned.Nonce = s.Version, s.Parents, s.Signer, s.Nonce
 	var verdict group.Verdict
 	err := p.c.ledger.Try(&planned, func(v group.Verdict) {
 		if verdict = v; v.Outcome == group.Effective {
@@ -197,7 +198,9 @@ func (p *proposing) root(r codec.RootOp, a *Answer) error {
 			return err
 		}
 	}
-	s.Op.Root = r
+	if s.Op.Root = r; r.Kind == codec.RootAuthorityStated {
+		s.Version = codec.OpVersion2
+	}
 	if _, err := r.AppendBinary(nil); err != nil {
 		return err
 	}
@@ -252,6 +255,9 @@ func (p *proposing) group(g codec.GroupID, body codec.GroupOp, a *Answer) error 
 		return err
 	}
 	if !has {
+		if !p.c.isSettled(g, p.c.ledger, p.c.everything()) {
+			return fmt.Errorf("%w: ops of version 1 are not opened here that may say who is a member of group %s; who began it makes that clear by `stoa namespace upgrade`", ErrNoKey, g)
+		}
 		if err := p.rotate(g, &Answer{}); err != nil {
 			return err
 		}
@@ -387,6 +393,11 @@ func (p *proposing) introduce(s *codec.SignedNamespaceOp, g codec.GroupID, to []
 	for _, k := range latest(all) {
 		carried[k.name.Op] = k.key
 	}
+	first, err := p.previous(g, all)
+	if err != nil {
+		return err
+	}
+	maps.Copy(carried, first)
 	made, err := IntroduceKey(s, g, key, carried, to)
 	if err != nil {
 		return err

@@ -16,15 +16,17 @@ func admit(op *Op, ancestors []*Op) error {
 	if len(op.Parents) == 0 {
 		return asError(nonceFault(op, 1))
 	}
-	last, known := uint64(0), false
+	last, known, isStated, began := uint64(0), false, false, codec.OpVersion2
 	for _, a := range ancestors {
-		if len(a.Parents) == 0 && a.Version != op.Version {
-			return &Refusal{op.ID, BadForm, "of another version than the namespace"}
-		}
+		isStated = isStated || states(a)
+		began = min(began, a.Version)
 		if a.Signer == op.Signer {
 			last = max(last, a.Nonce)
 		}
 		known = known || introduces(a, op.Signer)
+	}
+	if op.Version != began && !states(op) && (op.Version == codec.OpVersion1 || !isStated) || op.Version == codec.OpVersion1 && isStated {
+		return &Refusal{op.ID, BadForm, "of another version than the namespace"}
 	}
 	if !known {
 		return &Refusal{op.ID, Stranger, "signed by " + op.Signer.String()}
@@ -37,6 +39,9 @@ func admit(op *Op, ancestors []*Op) error {
 	}
 	return keyFault(op, ancestors)
 }
+
+// states reports whether op says what stands in groups, after which ops are of version 2.
+func states(op *Op) bool { return op.Root != nil && op.Root.Kind == codec.RootAuthorityStated }
 
 // groupFault asks of every group that op is about whether an ancestor creates it.
 func groupFault(op *Op, ancestors []*Op) error {
@@ -56,6 +61,7 @@ func groupFault(op *Op, ancestors []*Op) error {
 			codec.RootInvitationRevoked: {r.GroupID},
 			codec.RootKeyDelivery:       {r.GroupID},
 			codec.RootKeyDelivered:      {r.GroupID},
+			codec.RootAuthorityStated:   {r.GroupID},
 		}[r.Kind]
 	} else {
 		about = append(about, op.GroupID)
@@ -88,6 +94,8 @@ func introduces(a *Op, id codec.Identity) bool {
 		return a.Signer == id
 	case codec.RootMemberJoined:
 		return a.Root.Member == id
+	case codec.RootAuthorityStated:
+		return a.Root.AdminIdentity == id || slices.ContainsFunc(a.Root.Members, func(m codec.StatedMember) bool { return m.Member == id })
 	case codec.RootKeyDelivery:
 		return slices.Contains(recipients(a.Root.Envelopes), id)
 	default:

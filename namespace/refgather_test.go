@@ -14,6 +14,9 @@ func (ring Keyring) Gather(namespace codec.GroupID, ops []*Op, seed codec.Secret
 		for _, k := range op.Keys {
 			introduced[KeyName{k.GroupID, op.ID}] = k.KeyID
 		}
+		for _, r := range op.Rotations {
+			introduced[KeyName{r.GroupID, op.ID}] = r.NewKeyID
+		}
 	}
 	self := group.IdentityOf(seed)
 	for _, op := range ops {

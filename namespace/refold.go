@@ -67,7 +67,7 @@ func (s *Store) refold(ns codec.GroupID, made uint32) (*loaded, error) {
 	if err := b.correct(want); err != nil {
 		return nil, err
 	}
-	putRules(&b.rows, ns, c.ops[0].version)
+	putRules(&b.rows, ns, c.newest())
 	if err := b.apply(); err != nil {
 		return nil, err
 	}

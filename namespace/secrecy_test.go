@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -119,16 +120,29 @@ func (c *dishonestNetwork) act(t *rapid.T) {
 // cheat has a node sign a new key for whom it pleases it.
 func (c *dishonestNetwork) cheat(t *rapid.T, w *witness, g codec.GroupID) {
 	before := len(c.ops)
-	had := cloneMap(c.ring)
-	c.drawRotation(t, w.name, g, w.heads())
-	for k, key := range c.ring {
-		if _, old := had[k]; !old {
-			c.rogue[w.name] = append(c.rogue[w.name], key)
-		}
-	}
+	c.drawLeak(t, w.name, g, w.heads(), w.name)
 	for _, op := range c.ops[before:] {
 		w.give(op)
 		c.leaks = append(c.leaks, op)
+	}
+}
+
+// drawLeak makes an op as drawRotation does, with what some people hold together.
+func (c *dishonestNetwork) drawLeak(t *rapid.T, signer string, g codec.GroupID, parents []codec.OpID, together ...string) {
+	found := map[codec.Secret]bool{}
+	for _, name := range together {
+		w := c.nodes[name]
+		if w == nil {
+			w = &witness{name: name}
+		}
+		maps.Copy(found, c.loot(w, nil))
+	}
+	had := cloneMap(c.ring)
+	c.drawRotation(t, signer, g, parents, func(key codec.Secret) bool { return found[key] })
+	for k, key := range c.ring {
+		if _, old := had[k]; !old {
+			c.rogue[signer] = append(c.rogue[signer], key)
+		}
 	}
 }
 
@@ -187,11 +201,10 @@ func (c *dishonestNetwork) meet(t *rapid.T) {
 }
 
 // loot returns every key that can be had with all that a node holds and every byte that
-// was ever sent, but for what a member hands out whom whoever sealed has not seen do it:
-// against that there is no help.
-func (c *dishonestNetwork) loot(w *witness, unseen []*namespace.Op) map[codec.Secret]bool {
+// was ever sent, but for what some ops say.
+func (c *dishonestNetwork) loot(w *witness, but []*namespace.Op) map[codec.Secret]bool {
 	found := map[codec.Secret]bool{}
-	ops := slices.DeleteFunc(slices.Clone(c.ops), func(op *namespace.Op) bool { return slices.Contains(unseen, op) })
+	ops := slices.DeleteFunc(slices.Clone(c.ops), func(op *namespace.Op) bool { return slices.Contains(but, op) })
 	for _, key := range c.rogue[w.name] {
 		found[key] = true
 	}
@@ -230,15 +243,24 @@ func (c *dishonestNetwork) loot(w *witness, unseen []*namespace.Op) map[codec.Se
 	return found
 }
 
-// unseen returns the leaks that op does not descend from.
-func (c *dishonestNetwork) unseen(op *namespace.Op) (unseen []*namespace.Op) {
+// told returns the leaks against which who seals op has no help: those that it does not descend
+// from, and keys that were given to others than the members.
+func (c *dishonestNetwork) told(op *namespace.Op) (found []*namespace.Op) {
 	cut := c.cut(op.Parents)
 	for _, leak := range c.leaks {
-		if !slices.Contains(cut, leak) {
-			unseen = append(unseen, leak)
+		if !slices.Contains(cut, leak) || !c.isRight(leak) {
+			found = append(found, leak)
 		}
 	}
-	return unseen
+	return found
+}
+
+// isRight reports whether an op gives its new keys to exactly the members, of whom its signer is one.
+func (c *dishonestNetwork) isRight(op *namespace.Op) bool {
+	return !slices.ContainsFunc(op.Keys, func(k namespace.KeySkeleton) bool {
+		return !slices.Contains(c.members(op.Parents, k.GroupID), op.Signer) ||
+			!slices.Equal(c.membersWith(&codec.SignedNamespaceOp{Parents: op.Parents, Signer: op.Signer, Nonce: op.Nonce}, op.GroupID, *op.Clear, k.GroupID), k.Recipients)
+	})
 }
 
 func (c *dishonestNetwork) openEnvelope(w *witness, found map[codec.Secret]bool, k *codec.NewKey) {
@@ -273,7 +295,7 @@ func TestNobodyOpensWhatWasSealedWithoutThem(t *testing.T) {
 			}
 			spy.check()
 			for _, s := range c.seals {
-				found, open := c.loot(spy, c.unseen(s.op)), false
+				found, open := c.loot(spy, c.told(s.op)), false
 				for key := range found {
 					_, err := namespace.OpenOp(s.op.Signed, key)
 					open = open || err == nil

@@ -70,6 +70,7 @@ var (
 // computed by hand too.
 func rootVectors() (ops []codec.RootOp, encoded [][]byte) {
 	self := codec.Identity(vectorSelf)
+	known := group.IdentityOf(codec.Secret{2})
 	beginning := codec.RootOp{Creator: self, Salt: fill[codec.Hash](2), AppKey: fill[codec.Hash](3),
 		TargetApplicationID: fill[codec.ApplicationID](4), UpgradePolicy: codec.UpgradeManual, CreatedAt: 5}
 	tail := new(naive).raw(vectorSelf).id(2, 3, 4).u8(1).le(5, 8).Bytes()
@@ -91,12 +92,14 @@ func rootVectors() (ops []codec.RootOp, encoded [][]byte) {
 		codec.RootOp{Kind: 5, GroupID: fill[codec.GroupID](1), InvitationID: fill[codec.Hash](2)},
 		codec.RootOp{Kind: 6, GroupID: fill[codec.GroupID](1), KeyID: fill[codec.KeyID](2), Envelopes: []codec.KeyEnvelope{envelope}},
 		codec.RootOp{Kind: 7},
-		codec.RootOp{Kind: 8, GroupID: fill[codec.GroupID](1), KeyOp: fill[codec.OpID](2), Envelopes: []codec.KeyEnvelope{envelope}})
+		codec.RootOp{Kind: 8, GroupID: fill[codec.GroupID](1), KeyOp: fill[codec.OpID](2), Envelopes: []codec.KeyEnvelope{envelope}},
+		codec.RootOp{Kind: 9, GroupID: fill[codec.GroupID](1), AdminIdentity: self, Members: []codec.StatedMember{{Member: known, Role: codec.ReadOnly, Capabilities: 3}}, Defaults: 5})
 	encoded = append(encoded, new(naive).u8(2).id(1, 2).Bytes(), new(naive).u8(3).id(1).Bytes(),
 		new(naive).u8(4).id(1, 2).u8(1).raw(vectorSelf).u8(0).le(3, 8).id(4).le(7, 64).raw(vectorSelf).le(8, 64).Bytes(),
 		new(naive).u8(5).id(1, 2).Bytes(),
 		new(naive).u8(6).id(1, 2).le(1, 4).raw(vectorSelf).id(9).raw(make([]byte, 48)).Bytes(), []byte{7},
-		new(naive).u8(8).id(1, 2).le(1, 4).raw(vectorSelf).id(9).raw(make([]byte, 48)).Bytes())
+		new(naive).u8(8).id(1, 2).le(1, 4).raw(vectorSelf).id(9).raw(make([]byte, 48)).Bytes(),
+		new(naive).u8(9).id(1).raw(vectorSelf).le(1, 4).raw(known[:]).u8(2).le(3, 4).le(5, 4).Bytes())
 	return ops, encoded
 }
 
@@ -119,7 +122,7 @@ func TestGoldenVectors(t *testing.T) {
 		vectors = append(vectors, v)
 	}
 	ops, encoded := rootVectors()
-	require.Len(t, ops, int(codec.RootKeyDelivered)+1, "every kind has a vector")
+	require.Len(t, ops, int(codec.RootAuthorityStated)+1, "every kind has a vector")
 	for i, op := range ops {
 		ns, parents := bytes.Repeat([]byte{0x33}, 32), []byte{0x10, 0x11}
 		s := codec.SignedNamespaceOp{NamespaceID: fill[codec.GroupID](0x33), Nonce: 9, Op: codec.NamespaceOp{Root: op},
@@ -128,7 +131,7 @@ func TestGoldenVectors(t *testing.T) {
 			s.NamespaceID, s.Parents, ns, parents = op.GroupID, nil, op.GroupID[:], nil
 		}
 		version := byte(1)
-		if op.Kind == codec.RootKeyDelivered {
+		if op.Kind >= codec.RootKeyDelivered {
 			version, s.Version = 2, codec.OpVersion2
 		}
 		whole, id := signedByHand(version, ns, 9, slices.Concat([]byte{0}, encoded[i]), parents...)
