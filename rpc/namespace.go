@@ -147,7 +147,7 @@ var nsPropose = op.New(op.Method{Number: 306, Name: "Namespace.Propose"},
 			what.GroupID, what.Group = a.Group.GroupID, &a.Group.Op
 		case a.Root == nil:
 			return r, &op.FieldError{Field: "proposal", Reason: "none"}
-		case a.Root.Kind == codec.RootNamespaceCreated || a.Root.Kind == codec.RootMemberJoined || a.Root.Kind == codec.RootKeyDelivery:
+		case a.Root.Kind == codec.RootNamespaceCreated || a.Root.Kind == codec.RootMemberJoined || a.Root.Kind == codec.RootKeyDelivery || a.Root.Kind == codec.RootAuthorityStated:
 			return r, &op.FieldError{Field: "root.kind", Reason: a.Root.Kind.String() + " is not proposed so"}
 		case a.Root.Kind == codec.RootGroupCreated:
 			a.Root.CreatedAt = 0 // the daemon's clock says it
@@ -197,6 +197,25 @@ var nsFollow = op.New(op.Method{Number: 324, Name: "Namespace.Follow"},
 func (n *Namespaces) FollowNamespace(ctx context.Context, ns codec.GroupID) error {
 	_, err := call(ctx, n.c, nsFollow, inNamespace{ns})
 	return err
+}
+
+// upgraded is what Upgrade has made.
+type upgraded struct {
+	Proposed namespace.Proposed
+	GroupIDs []codec.GroupID
+}
+
+var nsUpgrade = op.New(op.Method{Number: 325, Name: "Namespace.Upgrade"},
+	func(ctx context.Context, s *namespace.Store, a *inNamespace) (r upgraded, err error) {
+		r.Proposed, r.GroupIDs, err = s.Upgrade(ctx, a.NamespaceID)
+		return r, err
+	})
+
+// Upgrade has a namespace of version 1 go on in version 2, and returns the groups that the
+// daemon has stated; see [namespace.Store.Upgrade].
+func (n *Namespaces) Upgrade(ctx context.Context, ns codec.GroupID) (namespace.Proposed, []codec.GroupID, error) {
+	r, err := call(ctx, n.c, nsUpgrade, inNamespace{ns})
+	return r.Proposed, r.GroupIDs, err
 }
 
 // applying are the arguments of Apply.

@@ -300,21 +300,24 @@ const (
 	GovRootOpKind_GOV_ROOT_OP_KIND_MERGE GovRootOpKind = 8
 	// The key of group_id that key_op introduces goes to those who lack it; of version 2.
 	GovRootOpKind_GOV_ROOT_OP_KIND_KEY_DELIVERED GovRootOpKind = 9
+	// admin_identity and members take the place of what version 1 has given in group_id; of version 2.
+	GovRootOpKind_GOV_ROOT_OP_KIND_AUTHORITY_STATED GovRootOpKind = 10
 )
 
 // Enum value maps for GovRootOpKind.
 var (
 	GovRootOpKind_name = map[int32]string{
-		0: "GOV_ROOT_OP_KIND_UNSPECIFIED",
-		1: "GOV_ROOT_OP_KIND_NAMESPACE_CREATED",
-		2: "GOV_ROOT_OP_KIND_GROUP_CREATED",
-		3: "GOV_ROOT_OP_KIND_GROUP_REPARENTED",
-		4: "GOV_ROOT_OP_KIND_GROUP_DELETED",
-		5: "GOV_ROOT_OP_KIND_MEMBER_JOINED",
-		6: "GOV_ROOT_OP_KIND_INVITATION_REVOKED",
-		7: "GOV_ROOT_OP_KIND_KEY_DELIVERY",
-		8: "GOV_ROOT_OP_KIND_MERGE",
-		9: "GOV_ROOT_OP_KIND_KEY_DELIVERED",
+		0:  "GOV_ROOT_OP_KIND_UNSPECIFIED",
+		1:  "GOV_ROOT_OP_KIND_NAMESPACE_CREATED",
+		2:  "GOV_ROOT_OP_KIND_GROUP_CREATED",
+		3:  "GOV_ROOT_OP_KIND_GROUP_REPARENTED",
+		4:  "GOV_ROOT_OP_KIND_GROUP_DELETED",
+		5:  "GOV_ROOT_OP_KIND_MEMBER_JOINED",
+		6:  "GOV_ROOT_OP_KIND_INVITATION_REVOKED",
+		7:  "GOV_ROOT_OP_KIND_KEY_DELIVERY",
+		8:  "GOV_ROOT_OP_KIND_MERGE",
+		9:  "GOV_ROOT_OP_KIND_KEY_DELIVERED",
+		10: "GOV_ROOT_OP_KIND_AUTHORITY_STATED",
 	}
 	GovRootOpKind_value = map[string]int32{
 		"GOV_ROOT_OP_KIND_UNSPECIFIED":        0,
@@ -327,6 +330,7 @@ var (
 		"GOV_ROOT_OP_KIND_KEY_DELIVERY":       7,
 		"GOV_ROOT_OP_KIND_MERGE":              8,
 		"GOV_ROOT_OP_KIND_KEY_DELIVERED":      9,
+		"GOV_ROOT_OP_KIND_AUTHORITY_STATED":   10,
 	}
 )
 
@@ -1023,7 +1027,13 @@ type GovRootOp struct {
 	// Whom the key goes to.
 	Recipients [][]byte `protobuf:"bytes,15,rep,name=recipients,proto3" json:"recipients,omitempty"`
 	// The op that introduces the key.
-	KeyOp         []byte `protobuf:"bytes,16,opt,name=key_op,json=keyOp,proto3" json:"key_op,omitempty"`
+	KeyOp []byte `protobuf:"bytes,16,opt,name=key_op,json=keyOp,proto3" json:"key_op,omitempty"`
+	// Of AUTHORITY_STATED: the admin identity of group_id; empty: not said.
+	AdminIdentity []byte `protobuf:"bytes,17,opt,name=admin_identity,json=adminIdentity,proto3" json:"admin_identity,omitempty"`
+	// Its other members, those above before those below.
+	Members []*GovStatedMember `protobuf:"bytes,18,rep,name=members,proto3" json:"members,omitempty"`
+	// The capabilities with which new members begin.
+	Defaults      uint32 `protobuf:"varint,19,opt,name=defaults,proto3" json:"defaults,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1170,6 +1180,91 @@ func (x *GovRootOp) GetKeyOp() []byte {
 	return nil
 }
 
+func (x *GovRootOp) GetAdminIdentity() []byte {
+	if x != nil {
+		return x.AdminIdentity
+	}
+	return nil
+}
+
+func (x *GovRootOp) GetMembers() []*GovStatedMember {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+func (x *GovRootOp) GetDefaults() uint32 {
+	if x != nil {
+		return x.Defaults
+	}
+	return 0
+}
+
+// GovStatedMember is a member of a group as a statement has it.
+type GovStatedMember struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Who.
+	Member []byte `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
+	// The role.
+	Role GovRole `protobuf:"varint,2,opt,name=role,proto3,enum=stoa.v1.GovRole" json:"role,omitempty"`
+	// The capabilities.
+	Capabilities  uint32 `protobuf:"varint,3,opt,name=capabilities,proto3" json:"capabilities,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GovStatedMember) Reset() {
+	*x = GovStatedMember{}
+	mi := &file_stoa_v1_governance_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GovStatedMember) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GovStatedMember) ProtoMessage() {}
+
+func (x *GovStatedMember) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_governance_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GovStatedMember.ProtoReflect.Descriptor instead.
+func (*GovStatedMember) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *GovStatedMember) GetMember() []byte {
+	if x != nil {
+		return x.Member
+	}
+	return nil
+}
+
+func (x *GovStatedMember) GetRole() GovRole {
+	if x != nil {
+		return x.Role
+	}
+	return GovRole_GOV_ROLE_UNSPECIFIED
+}
+
+func (x *GovStatedMember) GetCapabilities() uint32 {
+	if x != nil {
+		return x.Capabilities
+	}
+	return 0
+}
+
 // GovNewKey is a new key of a group, by an op of version 2, as far as that is clear.
 type GovNewKey struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1187,7 +1282,7 @@ type GovNewKey struct {
 
 func (x *GovNewKey) Reset() {
 	*x = GovNewKey{}
-	mi := &file_stoa_v1_governance_proto_msgTypes[2]
+	mi := &file_stoa_v1_governance_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1199,7 +1294,7 @@ func (x *GovNewKey) String() string {
 func (*GovNewKey) ProtoMessage() {}
 
 func (x *GovNewKey) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_governance_proto_msgTypes[2]
+	mi := &file_stoa_v1_governance_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1212,7 +1307,7 @@ func (x *GovNewKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovNewKey.ProtoReflect.Descriptor instead.
 func (*GovNewKey) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{2}
+	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *GovNewKey) GetGroupId() []byte {
@@ -1260,7 +1355,7 @@ type GovRotation struct {
 
 func (x *GovRotation) Reset() {
 	*x = GovRotation{}
-	mi := &file_stoa_v1_governance_proto_msgTypes[3]
+	mi := &file_stoa_v1_governance_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1272,7 +1367,7 @@ func (x *GovRotation) String() string {
 func (*GovRotation) ProtoMessage() {}
 
 func (x *GovRotation) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_governance_proto_msgTypes[3]
+	mi := &file_stoa_v1_governance_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1285,7 +1380,7 @@ func (x *GovRotation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovRotation.ProtoReflect.Descriptor instead.
 func (*GovRotation) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{3}
+	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GovRotation) GetGroupId() []byte {
@@ -1353,7 +1448,7 @@ type GovOp struct {
 
 func (x *GovOp) Reset() {
 	*x = GovOp{}
-	mi := &file_stoa_v1_governance_proto_msgTypes[4]
+	mi := &file_stoa_v1_governance_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1365,7 +1460,7 @@ func (x *GovOp) String() string {
 func (*GovOp) ProtoMessage() {}
 
 func (x *GovOp) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_governance_proto_msgTypes[4]
+	mi := &file_stoa_v1_governance_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1378,7 +1473,7 @@ func (x *GovOp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovOp.ProtoReflect.Descriptor instead.
 func (*GovOp) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{4}
+	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *GovOp) GetOpId() []byte {
@@ -1493,7 +1588,7 @@ type GovVerdict struct {
 
 func (x *GovVerdict) Reset() {
 	*x = GovVerdict{}
-	mi := &file_stoa_v1_governance_proto_msgTypes[5]
+	mi := &file_stoa_v1_governance_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1505,7 +1600,7 @@ func (x *GovVerdict) String() string {
 func (*GovVerdict) ProtoMessage() {}
 
 func (x *GovVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_governance_proto_msgTypes[5]
+	mi := &file_stoa_v1_governance_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1518,7 +1613,7 @@ func (x *GovVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovVerdict.ProtoReflect.Descriptor instead.
 func (*GovVerdict) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{5}
+	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GovVerdict) GetOutcome() GovOutcome {
@@ -1550,7 +1645,7 @@ type GovVerdictChange struct {
 
 func (x *GovVerdictChange) Reset() {
 	*x = GovVerdictChange{}
-	mi := &file_stoa_v1_governance_proto_msgTypes[6]
+	mi := &file_stoa_v1_governance_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1562,7 +1657,7 @@ func (x *GovVerdictChange) String() string {
 func (*GovVerdictChange) ProtoMessage() {}
 
 func (x *GovVerdictChange) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_governance_proto_msgTypes[6]
+	mi := &file_stoa_v1_governance_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1575,7 +1670,7 @@ func (x *GovVerdictChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovVerdictChange.ProtoReflect.Descriptor instead.
 func (*GovVerdictChange) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{6}
+	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GovVerdictChange) GetOpId() []byte {
@@ -1618,7 +1713,7 @@ type GovEquivocation struct {
 
 func (x *GovEquivocation) Reset() {
 	*x = GovEquivocation{}
-	mi := &file_stoa_v1_governance_proto_msgTypes[7]
+	mi := &file_stoa_v1_governance_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1630,7 +1725,7 @@ func (x *GovEquivocation) String() string {
 func (*GovEquivocation) ProtoMessage() {}
 
 func (x *GovEquivocation) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_governance_proto_msgTypes[7]
+	mi := &file_stoa_v1_governance_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1643,7 +1738,7 @@ func (x *GovEquivocation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovEquivocation.ProtoReflect.Descriptor instead.
 func (*GovEquivocation) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{7}
+	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GovEquivocation) GetSigner() []byte {
@@ -1697,7 +1792,7 @@ type GovRefusal struct {
 
 func (x *GovRefusal) Reset() {
 	*x = GovRefusal{}
-	mi := &file_stoa_v1_governance_proto_msgTypes[8]
+	mi := &file_stoa_v1_governance_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1709,7 +1804,7 @@ func (x *GovRefusal) String() string {
 func (*GovRefusal) ProtoMessage() {}
 
 func (x *GovRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_governance_proto_msgTypes[8]
+	mi := &file_stoa_v1_governance_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1722,7 +1817,7 @@ func (x *GovRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovRefusal.ProtoReflect.Descriptor instead.
 func (*GovRefusal) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{8}
+	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GovRefusal) GetOpId() []byte {
@@ -1776,7 +1871,7 @@ type GovAnswer struct {
 
 func (x *GovAnswer) Reset() {
 	*x = GovAnswer{}
-	mi := &file_stoa_v1_governance_proto_msgTypes[9]
+	mi := &file_stoa_v1_governance_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1788,7 +1883,7 @@ func (x *GovAnswer) String() string {
 func (*GovAnswer) ProtoMessage() {}
 
 func (x *GovAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_governance_proto_msgTypes[9]
+	mi := &file_stoa_v1_governance_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1801,7 +1896,7 @@ func (x *GovAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovAnswer.ProtoReflect.Descriptor instead.
 func (*GovAnswer) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{9}
+	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *GovAnswer) GetKind() GovAnswerKind {
@@ -1887,7 +1982,7 @@ type GovProposed struct {
 
 func (x *GovProposed) Reset() {
 	*x = GovProposed{}
-	mi := &file_stoa_v1_governance_proto_msgTypes[10]
+	mi := &file_stoa_v1_governance_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1899,7 +1994,7 @@ func (x *GovProposed) String() string {
 func (*GovProposed) ProtoMessage() {}
 
 func (x *GovProposed) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_governance_proto_msgTypes[10]
+	mi := &file_stoa_v1_governance_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1912,7 +2007,7 @@ func (x *GovProposed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GovProposed.ProtoReflect.Descriptor instead.
 func (*GovProposed) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{10}
+	return file_stoa_v1_governance_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *GovProposed) GetAnswer() *GovAnswer {
@@ -1966,7 +2061,7 @@ const file_stoa_v1_governance_proto_rawDesc = "" +
 	"\n" +
 	"_migrationB\a\n" +
 	"\x05_nameB\r\n" +
-	"\v_capability\"\xa1\x04\n" +
+	"\v_capability\"\x98\x05\n" +
 	"\tGovRootOp\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.stoa.v1.GovRootOpKindR\x04kind\x12\x19\n" +
 	"\bgroup_id\x18\x02 \x01(\fR\agroupId\x12\x1b\n" +
@@ -1989,7 +2084,14 @@ const file_stoa_v1_governance_proto_rawDesc = "" +
 	"\n" +
 	"recipients\x18\x0f \x03(\fR\n" +
 	"recipients\x12\x15\n" +
-	"\x06key_op\x18\x10 \x01(\fR\x05keyOp\"w\n" +
+	"\x06key_op\x18\x10 \x01(\fR\x05keyOp\x12%\n" +
+	"\x0eadmin_identity\x18\x11 \x01(\fR\radminIdentity\x122\n" +
+	"\amembers\x18\x12 \x03(\v2\x18.stoa.v1.GovStatedMemberR\amembers\x12\x1a\n" +
+	"\bdefaults\x18\x13 \x01(\rR\bdefaults\"s\n" +
+	"\x0fGovStatedMember\x12\x16\n" +
+	"\x06member\x18\x01 \x01(\fR\x06member\x12$\n" +
+	"\x04role\x18\x02 \x01(\x0e2\x10.stoa.v1.GovRoleR\x04role\x12\"\n" +
+	"\fcapabilities\x18\x03 \x01(\rR\fcapabilities\"w\n" +
 	"\tGovNewKey\x12\x19\n" +
 	"\bgroup_id\x18\x01 \x01(\fR\agroupId\x12\x15\n" +
 	"\x06key_id\x18\x02 \x01(\fR\x05keyId\x12\x18\n" +
@@ -2091,7 +2193,7 @@ const file_stoa_v1_governance_proto_rawDesc = "" +
 	"\x1eGOV_UPGRADE_POLICY_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17GOV_UPGRADE_POLICY_AUTO\x10\x01\x12\x1d\n" +
 	"\x19GOV_UPGRADE_POLICY_MANUAL\x10\x02\x12\x1d\n" +
-	"\x19GOV_UPGRADE_POLICY_FROZEN\x10\x03*\xf8\x02\n" +
+	"\x19GOV_UPGRADE_POLICY_FROZEN\x10\x03*\x9f\x03\n" +
 	"\rGovRootOpKind\x12 \n" +
 	"\x1cGOV_ROOT_OP_KIND_UNSPECIFIED\x10\x00\x12&\n" +
 	"\"GOV_ROOT_OP_KIND_NAMESPACE_CREATED\x10\x01\x12\"\n" +
@@ -2102,7 +2204,9 @@ const file_stoa_v1_governance_proto_rawDesc = "" +
 	"#GOV_ROOT_OP_KIND_INVITATION_REVOKED\x10\x06\x12!\n" +
 	"\x1dGOV_ROOT_OP_KIND_KEY_DELIVERY\x10\a\x12\x1a\n" +
 	"\x16GOV_ROOT_OP_KIND_MERGE\x10\b\x12\"\n" +
-	"\x1eGOV_ROOT_OP_KIND_KEY_DELIVERED\x10\t*Z\n" +
+	"\x1eGOV_ROOT_OP_KIND_KEY_DELIVERED\x10\t\x12%\n" +
+	"!GOV_ROOT_OP_KIND_AUTHORITY_STATED\x10\n" +
+	"*Z\n" +
 	"\fGovOpVersion\x12\x1e\n" +
 	"\x1aGOV_OP_VERSION_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10GOV_OP_VERSION_1\x10\x01\x12\x14\n" +
@@ -2171,7 +2275,7 @@ func file_stoa_v1_governance_proto_rawDescGZIP() []byte {
 }
 
 var file_stoa_v1_governance_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_stoa_v1_governance_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_stoa_v1_governance_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_stoa_v1_governance_proto_goTypes = []any{
 	(GovGroupOpKind)(0),      // 0: stoa.v1.GovGroupOpKind
 	(GovRole)(0),             // 1: stoa.v1.GovRole
@@ -2184,15 +2288,16 @@ var file_stoa_v1_governance_proto_goTypes = []any{
 	(GovRefusalReason)(0),    // 8: stoa.v1.GovRefusalReason
 	(*GovGroupOp)(nil),       // 9: stoa.v1.GovGroupOp
 	(*GovRootOp)(nil),        // 10: stoa.v1.GovRootOp
-	(*GovNewKey)(nil),        // 11: stoa.v1.GovNewKey
-	(*GovRotation)(nil),      // 12: stoa.v1.GovRotation
-	(*GovOp)(nil),            // 13: stoa.v1.GovOp
-	(*GovVerdict)(nil),       // 14: stoa.v1.GovVerdict
-	(*GovVerdictChange)(nil), // 15: stoa.v1.GovVerdictChange
-	(*GovEquivocation)(nil),  // 16: stoa.v1.GovEquivocation
-	(*GovRefusal)(nil),       // 17: stoa.v1.GovRefusal
-	(*GovAnswer)(nil),        // 18: stoa.v1.GovAnswer
-	(*GovProposed)(nil),      // 19: stoa.v1.GovProposed
+	(*GovStatedMember)(nil),  // 11: stoa.v1.GovStatedMember
+	(*GovNewKey)(nil),        // 12: stoa.v1.GovNewKey
+	(*GovRotation)(nil),      // 13: stoa.v1.GovRotation
+	(*GovOp)(nil),            // 14: stoa.v1.GovOp
+	(*GovVerdict)(nil),       // 15: stoa.v1.GovVerdict
+	(*GovVerdictChange)(nil), // 16: stoa.v1.GovVerdictChange
+	(*GovEquivocation)(nil),  // 17: stoa.v1.GovEquivocation
+	(*GovRefusal)(nil),       // 18: stoa.v1.GovRefusal
+	(*GovAnswer)(nil),        // 19: stoa.v1.GovAnswer
+	(*GovProposed)(nil),      // 20: stoa.v1.GovProposed
 }
 var file_stoa_v1_governance_proto_depIdxs = []int32{
 	0,  // 0: stoa.v1.GovGroupOp.kind:type_name -> stoa.v1.GovGroupOpKind
@@ -2200,29 +2305,31 @@ var file_stoa_v1_governance_proto_depIdxs = []int32{
 	2,  // 2: stoa.v1.GovGroupOp.upgrade_policy:type_name -> stoa.v1.GovUpgradePolicy
 	3,  // 3: stoa.v1.GovRootOp.kind:type_name -> stoa.v1.GovRootOpKind
 	2,  // 4: stoa.v1.GovRootOp.upgrade_policy:type_name -> stoa.v1.GovUpgradePolicy
-	10, // 5: stoa.v1.GovOp.root_op:type_name -> stoa.v1.GovRootOp
-	12, // 6: stoa.v1.GovOp.rotations:type_name -> stoa.v1.GovRotation
-	9,  // 7: stoa.v1.GovOp.group_op:type_name -> stoa.v1.GovGroupOp
-	14, // 8: stoa.v1.GovOp.verdict:type_name -> stoa.v1.GovVerdict
-	4,  // 9: stoa.v1.GovOp.version:type_name -> stoa.v1.GovOpVersion
-	11, // 10: stoa.v1.GovOp.keys:type_name -> stoa.v1.GovNewKey
-	5,  // 11: stoa.v1.GovVerdict.outcome:type_name -> stoa.v1.GovOutcome
-	6,  // 12: stoa.v1.GovVerdict.reason:type_name -> stoa.v1.GovReason
-	14, // 13: stoa.v1.GovVerdictChange.old:type_name -> stoa.v1.GovVerdict
-	14, // 14: stoa.v1.GovVerdictChange.new:type_name -> stoa.v1.GovVerdict
-	8,  // 15: stoa.v1.GovRefusal.reason:type_name -> stoa.v1.GovRefusalReason
-	7,  // 16: stoa.v1.GovAnswer.kind:type_name -> stoa.v1.GovAnswerKind
-	14, // 17: stoa.v1.GovAnswer.verdict:type_name -> stoa.v1.GovVerdict
-	17, // 18: stoa.v1.GovAnswer.refusal:type_name -> stoa.v1.GovRefusal
-	16, // 19: stoa.v1.GovAnswer.equivocation:type_name -> stoa.v1.GovEquivocation
-	18, // 20: stoa.v1.GovAnswer.cascade:type_name -> stoa.v1.GovAnswer
-	15, // 21: stoa.v1.GovAnswer.changed:type_name -> stoa.v1.GovVerdictChange
-	18, // 22: stoa.v1.GovProposed.answer:type_name -> stoa.v1.GovAnswer
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	11, // 5: stoa.v1.GovRootOp.members:type_name -> stoa.v1.GovStatedMember
+	1,  // 6: stoa.v1.GovStatedMember.role:type_name -> stoa.v1.GovRole
+	10, // 7: stoa.v1.GovOp.root_op:type_name -> stoa.v1.GovRootOp
+	13, // 8: stoa.v1.GovOp.rotations:type_name -> stoa.v1.GovRotation
+	9,  // 9: stoa.v1.GovOp.group_op:type_name -> stoa.v1.GovGroupOp
+	15, // 10: stoa.v1.GovOp.verdict:type_name -> stoa.v1.GovVerdict
+	4,  // 11: stoa.v1.GovOp.version:type_name -> stoa.v1.GovOpVersion
+	12, // 12: stoa.v1.GovOp.keys:type_name -> stoa.v1.GovNewKey
+	5,  // 13: stoa.v1.GovVerdict.outcome:type_name -> stoa.v1.GovOutcome
+	6,  // 14: stoa.v1.GovVerdict.reason:type_name -> stoa.v1.GovReason
+	15, // 15: stoa.v1.GovVerdictChange.old:type_name -> stoa.v1.GovVerdict
+	15, // 16: stoa.v1.GovVerdictChange.new:type_name -> stoa.v1.GovVerdict
+	8,  // 17: stoa.v1.GovRefusal.reason:type_name -> stoa.v1.GovRefusalReason
+	7,  // 18: stoa.v1.GovAnswer.kind:type_name -> stoa.v1.GovAnswerKind
+	15, // 19: stoa.v1.GovAnswer.verdict:type_name -> stoa.v1.GovVerdict
+	18, // 20: stoa.v1.GovAnswer.refusal:type_name -> stoa.v1.GovRefusal
+	17, // 21: stoa.v1.GovAnswer.equivocation:type_name -> stoa.v1.GovEquivocation
+	19, // 22: stoa.v1.GovAnswer.cascade:type_name -> stoa.v1.GovAnswer
+	16, // 23: stoa.v1.GovAnswer.changed:type_name -> stoa.v1.GovVerdictChange
+	19, // 24: stoa.v1.GovProposed.answer:type_name -> stoa.v1.GovAnswer
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_stoa_v1_governance_proto_init() }
@@ -2237,7 +2344,7 @@ func file_stoa_v1_governance_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_stoa_v1_governance_proto_rawDesc), len(file_stoa_v1_governance_proto_rawDesc)),
 			NumEnums:      9,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

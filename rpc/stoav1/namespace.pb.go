@@ -3204,6 +3204,107 @@ func (*NamespaceFollowResponse) Descriptor() ([]byte, []int) {
 	return file_stoa_v1_namespace_proto_rawDescGZIP(), []int{54}
 }
 
+// NamespaceUpgradeRequest names a namespace.
+type NamespaceUpgradeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The namespace.
+	NamespaceId   []byte `protobuf:"bytes,1,opt,name=namespace_id,json=namespaceId,proto3" json:"namespace_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NamespaceUpgradeRequest) Reset() {
+	*x = NamespaceUpgradeRequest{}
+	mi := &file_stoa_v1_namespace_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NamespaceUpgradeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NamespaceUpgradeRequest) ProtoMessage() {}
+
+func (x *NamespaceUpgradeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_namespace_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NamespaceUpgradeRequest.ProtoReflect.Descriptor instead.
+func (*NamespaceUpgradeRequest) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_namespace_proto_rawDescGZIP(), []int{55}
+}
+
+func (x *NamespaceUpgradeRequest) GetNamespaceId() []byte {
+	if x != nil {
+		return x.NamespaceId
+	}
+	return nil
+}
+
+// NamespaceUpgradeResponse is what was stated.
+type NamespaceUpgradeResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The ops.
+	Proposed *GovProposed `protobuf:"bytes,1,opt,name=proposed,proto3" json:"proposed,omitempty"`
+	// The groups that they state.
+	GroupIds      [][]byte `protobuf:"bytes,2,rep,name=group_ids,json=groupIds,proto3" json:"group_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NamespaceUpgradeResponse) Reset() {
+	*x = NamespaceUpgradeResponse{}
+	mi := &file_stoa_v1_namespace_proto_msgTypes[56]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NamespaceUpgradeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NamespaceUpgradeResponse) ProtoMessage() {}
+
+func (x *NamespaceUpgradeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_namespace_proto_msgTypes[56]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NamespaceUpgradeResponse.ProtoReflect.Descriptor instead.
+func (*NamespaceUpgradeResponse) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_namespace_proto_rawDescGZIP(), []int{56}
+}
+
+func (x *NamespaceUpgradeResponse) GetProposed() *GovProposed {
+	if x != nil {
+		return x.Proposed
+	}
+	return nil
+}
+
+func (x *NamespaceUpgradeResponse) GetGroupIds() [][]byte {
+	if x != nil {
+		return x.GroupIds
+	}
+	return nil
+}
+
 var File_stoa_v1_namespace_proto protoreflect.FileDescriptor
 
 const file_stoa_v1_namespace_proto_rawDesc = "" +
@@ -3388,12 +3489,17 @@ const file_stoa_v1_namespace_proto_rawDesc = "" +
 	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\";\n" +
 	"\x16NamespaceFollowRequest\x12!\n" +
 	"\fnamespace_id\x18\x01 \x01(\fR\vnamespaceId\"\x19\n" +
-	"\x17NamespaceFollowResponse*\x96\x01\n" +
+	"\x17NamespaceFollowResponse\"<\n" +
+	"\x17NamespaceUpgradeRequest\x12!\n" +
+	"\fnamespace_id\x18\x01 \x01(\fR\vnamespaceId\"i\n" +
+	"\x18NamespaceUpgradeResponse\x120\n" +
+	"\bproposed\x18\x01 \x01(\v2\x14.stoa.v1.GovProposedR\bproposed\x12\x1b\n" +
+	"\tgroup_ids\x18\x02 \x03(\fR\bgroupIds*\x96\x01\n" +
 	"\x11NamespaceStanding\x12\"\n" +
 	"\x1eNAMESPACE_STANDING_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aNAMESPACE_STANDING_WAITING\x10\x01\x12\x1d\n" +
 	"\x19NAMESPACE_STANDING_MEMBER\x10\x02\x12\x1e\n" +
-	"\x1aNAMESPACE_STANDING_REMOVED\x10\x032\xbd\x0f\n" +
+	"\x1aNAMESPACE_STANDING_REMOVED\x10\x032\x8d\x10\n" +
 	"\tNamespace\x12Z\n" +
 	"\vNewIdentity\x12$.stoa.v1.NamespaceNewIdentityRequest\x1a%.stoa.v1.NamespaceNewIdentityResponse\x12Z\n" +
 	"\vGetIdentity\x12$.stoa.v1.NamespaceGetIdentityRequest\x1a%.stoa.v1.NamespaceGetIdentityResponse\x12c\n" +
@@ -3418,7 +3524,8 @@ const file_stoa_v1_namespace_proto_rawDesc = "" +
 	"\x06Verify\x12\x1f.stoa.v1.NamespaceVerifyRequest\x1a .stoa.v1.NamespaceVerifyResponse0\x01\x12Z\n" +
 	"\vListPending\x12$.stoa.v1.NamespaceListPendingRequest\x1a%.stoa.v1.NamespaceListPendingResponse\x12Z\n" +
 	"\vDropPending\x12$.stoa.v1.NamespaceDropPendingRequest\x1a%.stoa.v1.NamespaceDropPendingResponse\x12K\n" +
-	"\x06Follow\x12\x1f.stoa.v1.NamespaceFollowRequest\x1a .stoa.v1.NamespaceFollowResponseB*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
+	"\x06Follow\x12\x1f.stoa.v1.NamespaceFollowRequest\x1a .stoa.v1.NamespaceFollowResponse\x12N\n" +
+	"\aUpgrade\x12 .stoa.v1.NamespaceUpgradeRequest\x1a!.stoa.v1.NamespaceUpgradeResponseB*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
 
 var (
 	file_stoa_v1_namespace_proto_rawDescOnce sync.Once
@@ -3433,7 +3540,7 @@ func file_stoa_v1_namespace_proto_rawDescGZIP() []byte {
 }
 
 var file_stoa_v1_namespace_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_stoa_v1_namespace_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
+var file_stoa_v1_namespace_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
 var file_stoa_v1_namespace_proto_goTypes = []any{
 	(NamespaceStanding)(0),                  // 0: stoa.v1.NamespaceStanding
 	(*NamespaceNewIdentityRequest)(nil),     // 1: stoa.v1.NamespaceNewIdentityRequest
@@ -3491,93 +3598,98 @@ var file_stoa_v1_namespace_proto_goTypes = []any{
 	(*NamespaceDropPendingResponse)(nil),    // 53: stoa.v1.NamespaceDropPendingResponse
 	(*NamespaceFollowRequest)(nil),          // 54: stoa.v1.NamespaceFollowRequest
 	(*NamespaceFollowResponse)(nil),         // 55: stoa.v1.NamespaceFollowResponse
-	(GovUpgradePolicy)(0),                   // 56: stoa.v1.GovUpgradePolicy
-	(*GovProposed)(nil),                     // 57: stoa.v1.GovProposed
-	(*GovGroupOp)(nil),                      // 58: stoa.v1.GovGroupOp
-	(*GovRootOp)(nil),                       // 59: stoa.v1.GovRootOp
-	(*GovAnswer)(nil),                       // 60: stoa.v1.GovAnswer
-	(*Error)(nil),                           // 61: stoa.v1.Error
-	(*GovOp)(nil),                           // 62: stoa.v1.GovOp
-	(*GovEquivocation)(nil),                 // 63: stoa.v1.GovEquivocation
-	(GovRole)(0),                            // 64: stoa.v1.GovRole
-	(Column)(0),                             // 65: stoa.v1.Column
+	(*NamespaceUpgradeRequest)(nil),         // 56: stoa.v1.NamespaceUpgradeRequest
+	(*NamespaceUpgradeResponse)(nil),        // 57: stoa.v1.NamespaceUpgradeResponse
+	(GovUpgradePolicy)(0),                   // 58: stoa.v1.GovUpgradePolicy
+	(*GovProposed)(nil),                     // 59: stoa.v1.GovProposed
+	(*GovGroupOp)(nil),                      // 60: stoa.v1.GovGroupOp
+	(*GovRootOp)(nil),                       // 61: stoa.v1.GovRootOp
+	(*GovAnswer)(nil),                       // 62: stoa.v1.GovAnswer
+	(*Error)(nil),                           // 63: stoa.v1.Error
+	(*GovOp)(nil),                           // 64: stoa.v1.GovOp
+	(*GovEquivocation)(nil),                 // 65: stoa.v1.GovEquivocation
+	(GovRole)(0),                            // 66: stoa.v1.GovRole
+	(Column)(0),                             // 67: stoa.v1.Column
 }
 var file_stoa_v1_namespace_proto_depIdxs = []int32{
-	56, // 0: stoa.v1.NamespaceCreateRequest.upgrade_policy:type_name -> stoa.v1.GovUpgradePolicy
-	57, // 1: stoa.v1.NamespaceCreateResponse.proposed:type_name -> stoa.v1.GovProposed
-	58, // 2: stoa.v1.NamespaceGroupProposal.op:type_name -> stoa.v1.GovGroupOp
-	59, // 3: stoa.v1.NamespaceProposeRequest.root:type_name -> stoa.v1.GovRootOp
+	58, // 0: stoa.v1.NamespaceCreateRequest.upgrade_policy:type_name -> stoa.v1.GovUpgradePolicy
+	59, // 1: stoa.v1.NamespaceCreateResponse.proposed:type_name -> stoa.v1.GovProposed
+	60, // 2: stoa.v1.NamespaceGroupProposal.op:type_name -> stoa.v1.GovGroupOp
+	61, // 3: stoa.v1.NamespaceProposeRequest.root:type_name -> stoa.v1.GovRootOp
 	11, // 4: stoa.v1.NamespaceProposeRequest.group:type_name -> stoa.v1.NamespaceGroupProposal
-	57, // 5: stoa.v1.NamespaceProposeResponse.proposed:type_name -> stoa.v1.GovProposed
-	60, // 6: stoa.v1.NamespaceApplyResponse.answer:type_name -> stoa.v1.GovAnswer
-	60, // 7: stoa.v1.NamespaceApplyManyResponse.answer:type_name -> stoa.v1.GovAnswer
-	61, // 8: stoa.v1.NamespaceApplyManyResponse.error:type_name -> stoa.v1.Error
+	59, // 5: stoa.v1.NamespaceProposeResponse.proposed:type_name -> stoa.v1.GovProposed
+	62, // 6: stoa.v1.NamespaceApplyResponse.answer:type_name -> stoa.v1.GovAnswer
+	62, // 7: stoa.v1.NamespaceApplyManyResponse.answer:type_name -> stoa.v1.GovAnswer
+	63, // 8: stoa.v1.NamespaceApplyManyResponse.error:type_name -> stoa.v1.Error
 	0,  // 9: stoa.v1.NamespaceInfo.standing:type_name -> stoa.v1.NamespaceStanding
 	18, // 10: stoa.v1.NamespaceListResponse.namespaces:type_name -> stoa.v1.NamespaceInfo
 	18, // 11: stoa.v1.NamespaceGetResponse.namespace:type_name -> stoa.v1.NamespaceInfo
 	24, // 12: stoa.v1.NamespaceTreeResponse.groups:type_name -> stoa.v1.NamespaceTreeGroup
-	62, // 13: stoa.v1.NamespaceGetOpResponse.op:type_name -> stoa.v1.GovOp
+	64, // 13: stoa.v1.NamespaceGetOpResponse.op:type_name -> stoa.v1.GovOp
 	31, // 14: stoa.v1.NamespaceOpsSinceResponse.ops:type_name -> stoa.v1.NamespaceSentOp
-	63, // 15: stoa.v1.NamespaceEquivocationsResponse.equivocations:type_name -> stoa.v1.GovEquivocation
-	64, // 16: stoa.v1.NamespaceInviteRequest.role:type_name -> stoa.v1.GovRole
-	57, // 17: stoa.v1.NamespaceAdmitResponse.proposed:type_name -> stoa.v1.GovProposed
-	65, // 18: stoa.v1.NamespaceFinding.column:type_name -> stoa.v1.Column
+	65, // 15: stoa.v1.NamespaceEquivocationsResponse.equivocations:type_name -> stoa.v1.GovEquivocation
+	66, // 16: stoa.v1.NamespaceInviteRequest.role:type_name -> stoa.v1.GovRole
+	59, // 17: stoa.v1.NamespaceAdmitResponse.proposed:type_name -> stoa.v1.GovProposed
+	67, // 18: stoa.v1.NamespaceFinding.column:type_name -> stoa.v1.Column
 	46, // 19: stoa.v1.NamespaceVerifyResponse.finding:type_name -> stoa.v1.NamespaceFinding
 	47, // 20: stoa.v1.NamespaceVerifyResponse.summary:type_name -> stoa.v1.NamespaceVerifySummary
 	50, // 21: stoa.v1.NamespaceListPendingResponse.pending:type_name -> stoa.v1.NamespacePendingOp
-	1,  // 22: stoa.v1.Namespace.NewIdentity:input_type -> stoa.v1.NamespaceNewIdentityRequest
-	3,  // 23: stoa.v1.Namespace.GetIdentity:input_type -> stoa.v1.NamespaceGetIdentityRequest
-	5,  // 24: stoa.v1.Namespace.ExportIdentity:input_type -> stoa.v1.NamespaceExportIdentityRequest
-	7,  // 25: stoa.v1.Namespace.ImportIdentity:input_type -> stoa.v1.NamespaceImportIdentityRequest
-	9,  // 26: stoa.v1.Namespace.Create:input_type -> stoa.v1.NamespaceCreateRequest
-	12, // 27: stoa.v1.Namespace.Propose:input_type -> stoa.v1.NamespaceProposeRequest
-	14, // 28: stoa.v1.Namespace.Apply:input_type -> stoa.v1.NamespaceApplyRequest
-	16, // 29: stoa.v1.Namespace.ApplyMany:input_type -> stoa.v1.NamespaceApplyManyRequest
-	19, // 30: stoa.v1.Namespace.List:input_type -> stoa.v1.NamespaceListRequest
-	21, // 31: stoa.v1.Namespace.Get:input_type -> stoa.v1.NamespaceGetRequest
-	23, // 32: stoa.v1.Namespace.Tree:input_type -> stoa.v1.NamespaceTreeRequest
-	26, // 33: stoa.v1.Namespace.Heads:input_type -> stoa.v1.NamespaceHeadsRequest
-	28, // 34: stoa.v1.Namespace.GetOp:input_type -> stoa.v1.NamespaceGetOpRequest
-	30, // 35: stoa.v1.Namespace.OpsSince:input_type -> stoa.v1.NamespaceOpsSinceRequest
-	33, // 36: stoa.v1.Namespace.Missing:input_type -> stoa.v1.NamespaceMissingRequest
-	35, // 37: stoa.v1.Namespace.Pending:input_type -> stoa.v1.NamespacePendingRequest
-	37, // 38: stoa.v1.Namespace.Equivocations:input_type -> stoa.v1.NamespaceEquivocationsRequest
-	39, // 39: stoa.v1.Namespace.Invite:input_type -> stoa.v1.NamespaceInviteRequest
-	41, // 40: stoa.v1.Namespace.Join:input_type -> stoa.v1.NamespaceJoinRequest
-	43, // 41: stoa.v1.Namespace.Admit:input_type -> stoa.v1.NamespaceAdmitRequest
-	45, // 42: stoa.v1.Namespace.Verify:input_type -> stoa.v1.NamespaceVerifyRequest
-	49, // 43: stoa.v1.Namespace.ListPending:input_type -> stoa.v1.NamespaceListPendingRequest
-	52, // 44: stoa.v1.Namespace.DropPending:input_type -> stoa.v1.NamespaceDropPendingRequest
-	54, // 45: stoa.v1.Namespace.Follow:input_type -> stoa.v1.NamespaceFollowRequest
-	2,  // 46: stoa.v1.Namespace.NewIdentity:output_type -> stoa.v1.NamespaceNewIdentityResponse
-	4,  // 47: stoa.v1.Namespace.GetIdentity:output_type -> stoa.v1.NamespaceGetIdentityResponse
-	6,  // 48: stoa.v1.Namespace.ExportIdentity:output_type -> stoa.v1.NamespaceExportIdentityResponse
-	8,  // 49: stoa.v1.Namespace.ImportIdentity:output_type -> stoa.v1.NamespaceImportIdentityResponse
-	10, // 50: stoa.v1.Namespace.Create:output_type -> stoa.v1.NamespaceCreateResponse
-	13, // 51: stoa.v1.Namespace.Propose:output_type -> stoa.v1.NamespaceProposeResponse
-	15, // 52: stoa.v1.Namespace.Apply:output_type -> stoa.v1.NamespaceApplyResponse
-	17, // 53: stoa.v1.Namespace.ApplyMany:output_type -> stoa.v1.NamespaceApplyManyResponse
-	20, // 54: stoa.v1.Namespace.List:output_type -> stoa.v1.NamespaceListResponse
-	22, // 55: stoa.v1.Namespace.Get:output_type -> stoa.v1.NamespaceGetResponse
-	25, // 56: stoa.v1.Namespace.Tree:output_type -> stoa.v1.NamespaceTreeResponse
-	27, // 57: stoa.v1.Namespace.Heads:output_type -> stoa.v1.NamespaceHeadsResponse
-	29, // 58: stoa.v1.Namespace.GetOp:output_type -> stoa.v1.NamespaceGetOpResponse
-	32, // 59: stoa.v1.Namespace.OpsSince:output_type -> stoa.v1.NamespaceOpsSinceResponse
-	34, // 60: stoa.v1.Namespace.Missing:output_type -> stoa.v1.NamespaceMissingResponse
-	36, // 61: stoa.v1.Namespace.Pending:output_type -> stoa.v1.NamespacePendingResponse
-	38, // 62: stoa.v1.Namespace.Equivocations:output_type -> stoa.v1.NamespaceEquivocationsResponse
-	40, // 63: stoa.v1.Namespace.Invite:output_type -> stoa.v1.NamespaceInviteResponse
-	42, // 64: stoa.v1.Namespace.Join:output_type -> stoa.v1.NamespaceJoinResponse
-	44, // 65: stoa.v1.Namespace.Admit:output_type -> stoa.v1.NamespaceAdmitResponse
-	48, // 66: stoa.v1.Namespace.Verify:output_type -> stoa.v1.NamespaceVerifyResponse
-	51, // 67: stoa.v1.Namespace.ListPending:output_type -> stoa.v1.NamespaceListPendingResponse
-	53, // 68: stoa.v1.Namespace.DropPending:output_type -> stoa.v1.NamespaceDropPendingResponse
-	55, // 69: stoa.v1.Namespace.Follow:output_type -> stoa.v1.NamespaceFollowResponse
-	46, // [46:70] is the sub-list for method output_type
-	22, // [22:46] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	59, // 22: stoa.v1.NamespaceUpgradeResponse.proposed:type_name -> stoa.v1.GovProposed
+	1,  // 23: stoa.v1.Namespace.NewIdentity:input_type -> stoa.v1.NamespaceNewIdentityRequest
+	3,  // 24: stoa.v1.Namespace.GetIdentity:input_type -> stoa.v1.NamespaceGetIdentityRequest
+	5,  // 25: stoa.v1.Namespace.ExportIdentity:input_type -> stoa.v1.NamespaceExportIdentityRequest
+	7,  // 26: stoa.v1.Namespace.ImportIdentity:input_type -> stoa.v1.NamespaceImportIdentityRequest
+	9,  // 27: stoa.v1.Namespace.Create:input_type -> stoa.v1.NamespaceCreateRequest
+	12, // 28: stoa.v1.Namespace.Propose:input_type -> stoa.v1.NamespaceProposeRequest
+	14, // 29: stoa.v1.Namespace.Apply:input_type -> stoa.v1.NamespaceApplyRequest
+	16, // 30: stoa.v1.Namespace.ApplyMany:input_type -> stoa.v1.NamespaceApplyManyRequest
+	19, // 31: stoa.v1.Namespace.List:input_type -> stoa.v1.NamespaceListRequest
+	21, // 32: stoa.v1.Namespace.Get:input_type -> stoa.v1.NamespaceGetRequest
+	23, // 33: stoa.v1.Namespace.Tree:input_type -> stoa.v1.NamespaceTreeRequest
+	26, // 34: stoa.v1.Namespace.Heads:input_type -> stoa.v1.NamespaceHeadsRequest
+	28, // 35: stoa.v1.Namespace.GetOp:input_type -> stoa.v1.NamespaceGetOpRequest
+	30, // 36: stoa.v1.Namespace.OpsSince:input_type -> stoa.v1.NamespaceOpsSinceRequest
+	33, // 37: stoa.v1.Namespace.Missing:input_type -> stoa.v1.NamespaceMissingRequest
+	35, // 38: stoa.v1.Namespace.Pending:input_type -> stoa.v1.NamespacePendingRequest
+	37, // 39: stoa.v1.Namespace.Equivocations:input_type -> stoa.v1.NamespaceEquivocationsRequest
+	39, // 40: stoa.v1.Namespace.Invite:input_type -> stoa.v1.NamespaceInviteRequest
+	41, // 41: stoa.v1.Namespace.Join:input_type -> stoa.v1.NamespaceJoinRequest
+	43, // 42: stoa.v1.Namespace.Admit:input_type -> stoa.v1.NamespaceAdmitRequest
+	45, // 43: stoa.v1.Namespace.Verify:input_type -> stoa.v1.NamespaceVerifyRequest
+	49, // 44: stoa.v1.Namespace.ListPending:input_type -> stoa.v1.NamespaceListPendingRequest
+	52, // 45: stoa.v1.Namespace.DropPending:input_type -> stoa.v1.NamespaceDropPendingRequest
+	54, // 46: stoa.v1.Namespace.Follow:input_type -> stoa.v1.NamespaceFollowRequest
+	56, // 47: stoa.v1.Namespace.Upgrade:input_type -> stoa.v1.NamespaceUpgradeRequest
+	2,  // 48: stoa.v1.Namespace.NewIdentity:output_type -> stoa.v1.NamespaceNewIdentityResponse
+	4,  // 49: stoa.v1.Namespace.GetIdentity:output_type -> stoa.v1.NamespaceGetIdentityResponse
+	6,  // 50: stoa.v1.Namespace.ExportIdentity:output_type -> stoa.v1.NamespaceExportIdentityResponse
+	8,  // 51: stoa.v1.Namespace.ImportIdentity:output_type -> stoa.v1.NamespaceImportIdentityResponse
+	10, // 52: stoa.v1.Namespace.Create:output_type -> stoa.v1.NamespaceCreateResponse
+	13, // 53: stoa.v1.Namespace.Propose:output_type -> stoa.v1.NamespaceProposeResponse
+	15, // 54: stoa.v1.Namespace.Apply:output_type -> stoa.v1.NamespaceApplyResponse
+	17, // 55: stoa.v1.Namespace.ApplyMany:output_type -> stoa.v1.NamespaceApplyManyResponse
+	20, // 56: stoa.v1.Namespace.List:output_type -> stoa.v1.NamespaceListResponse
+	22, // 57: stoa.v1.Namespace.Get:output_type -> stoa.v1.NamespaceGetResponse
+	25, // 58: stoa.v1.Namespace.Tree:output_type -> stoa.v1.NamespaceTreeResponse
+	27, // 59: stoa.v1.Namespace.Heads:output_type -> stoa.v1.NamespaceHeadsResponse
+	29, // 60: stoa.v1.Namespace.GetOp:output_type -> stoa.v1.NamespaceGetOpResponse
+	32, // 61: stoa.v1.Namespace.OpsSince:output_type -> stoa.v1.NamespaceOpsSinceResponse
+	34, // 62: stoa.v1.Namespace.Missing:output_type -> stoa.v1.NamespaceMissingResponse
+	36, // 63: stoa.v1.Namespace.Pending:output_type -> stoa.v1.NamespacePendingResponse
+	38, // 64: stoa.v1.Namespace.Equivocations:output_type -> stoa.v1.NamespaceEquivocationsResponse
+	40, // 65: stoa.v1.Namespace.Invite:output_type -> stoa.v1.NamespaceInviteResponse
+	42, // 66: stoa.v1.Namespace.Join:output_type -> stoa.v1.NamespaceJoinResponse
+	44, // 67: stoa.v1.Namespace.Admit:output_type -> stoa.v1.NamespaceAdmitResponse
+	48, // 68: stoa.v1.Namespace.Verify:output_type -> stoa.v1.NamespaceVerifyResponse
+	51, // 69: stoa.v1.Namespace.ListPending:output_type -> stoa.v1.NamespaceListPendingResponse
+	53, // 70: stoa.v1.Namespace.DropPending:output_type -> stoa.v1.NamespaceDropPendingResponse
+	55, // 71: stoa.v1.Namespace.Follow:output_type -> stoa.v1.NamespaceFollowResponse
+	57, // 72: stoa.v1.Namespace.Upgrade:output_type -> stoa.v1.NamespaceUpgradeResponse
+	48, // [48:73] is the sub-list for method output_type
+	23, // [23:48] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_stoa_v1_namespace_proto_init() }
@@ -3606,7 +3718,7 @@ func file_stoa_v1_namespace_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_stoa_v1_namespace_proto_rawDesc), len(file_stoa_v1_namespace_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   55,
+			NumMessages:   57,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -43,6 +43,7 @@ const (
 	Namespace_ListPending_FullMethodName    = "/stoa.v1.Namespace/ListPending"
 	Namespace_DropPending_FullMethodName    = "/stoa.v1.Namespace/DropPending"
 	Namespace_Follow_FullMethodName         = "/stoa.v1.Namespace/Follow"
+	Namespace_Upgrade_FullMethodName        = "/stoa.v1.Namespace/Upgrade"
 )
 
 // NamespaceClient is the client API for Namespace service.
@@ -114,6 +115,10 @@ type NamespaceClient interface {
 	// Follow has this daemon take ops of a namespace in which it has neither an identity nor
 	// ops. Those of others are refused as NOT_FOLLOWED.
 	Follow(ctx context.Context, in *NamespaceFollowRequest, opts ...grpc.CallOption) (*NamespaceFollowResponse, error)
+	// Upgrade has a namespace of version 1 go on in version 2: it states, in clear, who may
+	// do what in the groups of which this daemon is an Admin. It fails with STATED where
+	// nothing is left to state.
+	Upgrade(ctx context.Context, in *NamespaceUpgradeRequest, opts ...grpc.CallOption) (*NamespaceUpgradeResponse, error)
 }
 
 type namespaceClient struct {
@@ -385,6 +390,16 @@ func (c *namespaceClient) Follow(ctx context.Context, in *NamespaceFollowRequest
 	return out, nil
 }
 
+func (c *namespaceClient) Upgrade(ctx context.Context, in *NamespaceUpgradeRequest, opts ...grpc.CallOption) (*NamespaceUpgradeResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(NamespaceUpgradeResponse)
+	err := c.cc.Invoke(ctx, Namespace_Upgrade_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // NamespaceServer is the server API for Namespace service.
 // All implementations must embed UnimplementedNamespaceServer
 // for forward compatibility.
@@ -454,6 +469,10 @@ type NamespaceServer interface {
 	// Follow has this daemon take ops of a namespace in which it has neither an identity nor
 	// ops. Those of others are refused as NOT_FOLLOWED.
 	Follow(context.Context, *NamespaceFollowRequest) (*NamespaceFollowResponse, error)
+	// Upgrade has a namespace of version 1 go on in version 2: it states, in clear, who may
+	// do what in the groups of which this daemon is an Admin. It fails with STATED where
+	// nothing is left to state.
+	Upgrade(context.Context, *NamespaceUpgradeRequest) (*NamespaceUpgradeResponse, error)
 	mustEmbedUnimplementedNamespaceServer()
 }
 
@@ -535,6 +554,9 @@ func (UnimplementedNamespaceServer) DropPending(context.Context, *NamespaceDropP
 }
 func (UnimplementedNamespaceServer) Follow(context.Context, *NamespaceFollowRequest) (*NamespaceFollowResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Follow not implemented")
+}
+func (UnimplementedNamespaceServer) Upgrade(context.Context, *NamespaceUpgradeRequest) (*NamespaceUpgradeResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Upgrade not implemented")
 }
 func (UnimplementedNamespaceServer) mustEmbedUnimplementedNamespaceServer() {}
 func (UnimplementedNamespaceServer) testEmbeddedByValue()                   {}
@@ -964,6 +986,24 @@ func _Namespace_Follow_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Namespace_Upgrade_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(NamespaceUpgradeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NamespaceServer).Upgrade(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Namespace_Upgrade_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NamespaceServer).Upgrade(ctx, req.(*NamespaceUpgradeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Namespace_ServiceDesc is the grpc.ServiceDesc for Namespace service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -1054,6 +1094,10 @@ var Namespace_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Follow",
 			Handler:    _Namespace_Follow_Handler,
+		},
+		{
+			MethodName: "Upgrade",
+			Handler:    _Namespace_Upgrade_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -64,6 +64,10 @@ func TestRootOpsAreWhatTheirBytesSay(t *testing.T) {
 	later := codec.RootOp{Kind: codec.RootKeyDelivered, GroupID: codec.GroupID{1}, KeyOp: codec.OpID{2}, Envelopes: []codec.KeyEnvelope{{Recipient: codec.Identity{3}}}}
 	_, again := goes[stoav1.GovRootOp](t, later)
 	require.Equal(t, later, again)
+	stated := codec.RootOp{Kind: codec.RootAuthorityStated, GroupID: codec.GroupID{1}, AdminIdentity: codec.Identity{2}, Defaults: codec.ManageAliases,
+		Members: []codec.StatedMember{{Member: codec.Identity{3}, Role: codec.Admin}, {Member: codec.Identity{4}, Role: codec.ReadOnly, Capabilities: codec.AllCapabilities}}}
+	_, again = goes[stoav1.GovRootOp](t, stated)
+	require.Equal(t, stated, again)
 	delivery := codec.RootOp{Kind: codec.RootKeyDelivery, GroupID: codec.GroupID{1}, KeyID: codec.KeyID{2}, Envelopes: []codec.KeyEnvelope{{Recipient: codec.Identity{3}}}}
 	m, back := goes[stoav1.GovRootOp](t, delivery)
 	require.Equal(t, delivery, back)

@@ -18,7 +18,7 @@ import (
 var (
 	_ = counted[codec.GroupMemberRole]("role", stoav1.GovRole_GOV_ROLE_READ_ONLY)
 	_ = counted[codec.GroupOpKind]("kind", stoav1.GovGroupOpKind_GOV_GROUP_OP_KIND_MEMBERS_REMOVED)
-	_ = counted[codec.RootOpKind]("kind", stoav1.GovRootOpKind_GOV_ROOT_OP_KIND_KEY_DELIVERED)
+	_ = counted[codec.RootOpKind]("kind", stoav1.GovRootOpKind_GOV_ROOT_OP_KIND_AUTHORITY_STATED)
 	_ = op.Pair(func(v *codec.OpVersion) stoav1.GovOpVersion { return stoav1.GovOpVersion(*v) + 1 }, opVersion)
 	_ = op.Pair(fromPolicy, policy)
 	_ = op.Pair(fromAnswerKind, answerKind)

@@ -29,7 +29,7 @@ func (f Field) Meaning() string {
 		return ""
 	case (name == "at" || strings.HasSuffix(name, "_at")) && n > 0 && n < yearTenThousand:
 		return UnixTime(n)
-	case name == "capabilities" || name == "capability":
+	case name == "capabilities" || name == "capability" || name == "default_capabilities":
 		return codec.Capabilities(n).String()
 	}
 	return ""

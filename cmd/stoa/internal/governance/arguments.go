@@ -62,23 +62,30 @@ type proposedDoc struct {
 	Ops     []cli.HexBytes `json:"ops"`
 }
 
-// proposed says what was made.
-func (c *call) proposed(done namespace.Proposed, g codec.GroupID) error {
+// newProposedDoc is what was made, which hints will be about.
+func (c *call) newProposedDoc(done *namespace.Proposed, g codec.GroupID) proposedDoc {
 	d := proposedDoc{Group: cli.UnlessZero(g), ID: done.Answer.ID.String(), Verdict: done.Answer.Verdict.String(), Ops: []cli.HexBytes{}}
 	c.shown.verdict(d.Verdict)
-	defer guideAbandoned(c.Process, done)
 	for _, op := range done.Wire {
 		d.Ops = append(d.Ops, op)
 	}
-	return c.Emit(d, func(w io.Writer) {
-		var t cli.Table
-		if d.Group != "" {
-			t.Add("group", d.Group)
-		}
-		t.Add("op", d.ID)
-		t.Add("verdict", d.Verdict)
-		t.Write(w, "")
-	})
+	return d
+}
+
+func (d *proposedDoc) write(w io.Writer, t *cli.Table) {
+	if d.Group != "" {
+		t.Add("group", d.Group)
+	}
+	t.Add("op", d.ID)
+	t.Add("verdict", d.Verdict)
+	t.Write(w, "")
+}
+
+// proposed says what was made.
+func (c *call) proposed(done namespace.Proposed, g codec.GroupID) error {
+	defer guideAbandoned(c.Process, done)
+	d := c.newProposedDoc(&done, g)
+	return c.Emit(d, func(w io.Writer) { d.write(w, &cli.Table{}) })
 }
 
 // guideAbandoned says how many ops an Admin's new key has left behind.
