@@ -263,7 +263,7 @@ func TestWhateverHostileMembersDoAnAdminGoesOn(t *testing.T) {
 			case 0, 1:
 				c.drawLeak(t, name, c.ns, c.drawParents(t), hostile...)
 			case 2:
-				c.drawDelivery(t, name, c.ns, c.drawParents(t))
+				c.drawDelivery(t, name, c.ns, c.drawParents(t), c.held(hostile...))
 			case 3:
 				c.in(c.ns, name, c.drawBody(t), c.drawParents(t)...)
 			case 4:

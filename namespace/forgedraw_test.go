@@ -61,7 +61,7 @@ func (f *forge) play(t *rapid.T, most int) {
 		switch rapid.IntRange(0, 11).Draw(t, "what") {
 		case 0, 1:
 			if rapid.IntRange(0, 5).Draw(t, "delivery") == 0 {
-				f.drawDelivery(t, signer, g, parents)
+				f.drawDelivery(t, signer, g, parents, anyKey)
 			} else {
 				f.root(signer, f.drawRoot(t, signer, g), parents...)
 			}
@@ -145,15 +145,15 @@ func (f *forge) drawGroup(t *rapid.T) codec.GroupID {
 	return rapid.SampledFrom(groups).Draw(t, "created")
 }
 
-// drawDelivery makes an op that sends a key of g to some of whom it pleases its signer, or
-// bytes that are none.
-func (f *forge) drawDelivery(t *rapid.T, signer string, g codec.GroupID, parents []codec.OpID) {
+// drawDelivery makes an op that sends a key of g, where its signer holds it, to some of whom it
+// pleases its signer, or bytes that are none.
+func (f *forge) drawDelivery(t *rapid.T, signer string, g codec.GroupID, parents []codec.OpID, holds func(codec.Secret) bool) {
 	held := f.keysAt(f.draft(signer, parents).Parents, g)
 	if len(held) == 0 {
 		return
 	}
 	key := rapid.SampledFrom(held).Draw(t, "key")
-	if rapid.IntRange(0, 4).Draw(t, "another key") == 0 {
+	if rapid.IntRange(0, 4).Draw(t, "another key") == 0 || !holds(key.key) {
 		key.key[0] ^= 1
 	}
 	f.deliver(g, signer, key, f.drawPeople(t), parents...)

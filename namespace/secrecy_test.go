@@ -129,21 +129,26 @@ func (c *dishonestNetwork) cheat(t *rapid.T, w *witness, g codec.GroupID) {
 
 // drawLeak makes an op as drawRotation does, with what some people hold together.
 func (c *dishonestNetwork) drawLeak(t *rapid.T, signer string, g codec.GroupID, parents []codec.OpID, together ...string) {
+	had := cloneMap(c.ring)
+	c.drawRotation(t, signer, g, parents, c.held(together...))
+	for k, key := range c.ring {
+		if _, old := had[k]; !old {
+			c.rogue[signer] = append(c.rogue[signer], key)
+		}
+	}
+}
+
+// held reports of a key whether some people hold it together.
+func (c *dishonestNetwork) held(names ...string) func(codec.Secret) bool {
 	found := map[codec.Secret]bool{}
-	for _, name := range together {
+	for _, name := range names {
 		w := c.nodes[name]
 		if w == nil {
 			w = &witness{name: name}
 		}
 		maps.Copy(found, c.loot(w, nil))
 	}
-	had := cloneMap(c.ring)
-	c.drawRotation(t, signer, g, parents, func(key codec.Secret) bool { return found[key] })
-	for k, key := range c.ring {
-		if _, old := had[k]; !old {
-			c.rogue[signer] = append(c.rogue[signer], key)
-		}
-	}
+	return func(key codec.Secret) bool { return found[key] }
 }
 
 // story tells, for people, how op came about.
