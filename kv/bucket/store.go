@@ -348,16 +348,8 @@ func (s *Store) alter(w *kv.Work, registry *kv.Tx, c Config) (Info, error) {
 			return Info{}, err
 		}
 	}
-	rules := tx.Rules()
-	if rules != made.rules() {
-		if err := tx.SetRules(made.rules()); err != nil {
-			return Info{}, err
-		}
-	}
-	if rules.Mark = made.schemas; rules != made.rules() {
-		if err := tx.Schedule(maintainJob, tx.Now(), nil); err != nil {
-			return Info{}, err
-		}
+	if err := setRules(tx, made.rules()); err != nil {
+		return Info{}, err
 	}
 	_, err = registry.Put(keyOf(c.Name), made.bytes(), kv.PutOptions{})
 	return made, err
