@@ -63,9 +63,13 @@ func (v *View) Changes(ctx context.Context, after uint64, limit int) (list []Cha
 	}
 	more = after < stats.Revision
 	if more && len(list) == 0 {
-		return nil, false, notLogged(after+1, "the log ends before the last change: read the records of the space again")
+		return nil, false, endsBefore(after)
 	}
 	return list, more, nil
+}
+
+func endsBefore(after uint64) error {
+	return notLogged(after+1, "the log ends before the last change: read the records of the space again")
 }
 
 // changes yields the changes after a revision that the log has, at most limit of them,

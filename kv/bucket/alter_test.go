@@ -90,3 +90,28 @@ func TestAChangeOfTheTimeToLiveIsFinished(t *testing.T) {
 	}
 	require.True(t, h.Clock.Until(func() bool { e, err := b.Get(ctx, "z"); return err == nil && !e.Expires.IsZero() }))
 }
+
+// A watch that is resumed when its bucket was dropped and another made of its name hears that it is
+// to begin anew, whatever that one has come to.
+func TestAnotherBucketOfTheNameDoesNotGoOn(t *testing.T) {
+	h := open(t)
+	b := h.Made(Config{})
+	h.Write(b, "a", "old")
+	last := h.Write(b, "gone", "old")
+	for range 2 {
+		require.NoError(t, h.Drop(ctx, "b"))
+		h.Restart()
+		b = h.Made(Config{})
+		require.Equal(t, EventResync, h.Watched(b, WatchOptions{Resume: true, After: last}).Next().Kind, "nothing is there")
+		for range 3 {
+			require.Equal(t, EventResync, h.Watched(b, WatchOptions{Resume: true, After: last}).Next().Kind)
+			require.Greater(t, h.Write(b, "a", "new"), last+1)
+		}
+		w := h.Watched(b, WatchOptions{Resume: true, After: last + 2})
+		require.EqualValues(t, last+3, w.Next().Entry.Revision)
+		s, err := b.Status(ctx)
+		require.NoError(t, err)
+		last = s.Revision
+		h.Sound()
+	}
+}
