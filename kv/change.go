@@ -63,9 +63,13 @@ func (v *View) Changes(ctx context.Context, after uint64, limit int) (list []Cha
 	}
 	more = after < stats.Revision
 	if more && len(list) == 0 {
-		return nil, false, notLogged(after+1, "the log ends before the last change: read the records of the space again")
+		return nil, false, endsBefore(after)
 	}
 	return list, more, nil
+}
+
+func endsBefore(after uint64) error {
+	return notLogged(after+1, "the log ends before the last change: read the records of the space again")
 }
 
 // changes yields the changes after a revision that the log has, at most limit of them,
@@ -103,8 +107,26 @@ func (v *View) change(row storedRow) (c Change, err error) {
 			return c, err
 		}
 	}
+	if v.typ.Others && r.Kind == Put {
+		if err := v.lasting(&r); err != nil {
+			return c, err
+		}
+	}
 	c.Record = r
 	return c, nil
+}
+
+// lasting sets when the record of a change expires, as it is now: what is the newest of its key may
+// have been touched since, which is no change.
+func (v *View) lasting(r *Record) error {
+	_, now, err := v.stored(nil, Row{Scope: v.scope, Shape: ShapeRecord, Key: r.Key}.AppendKey(nil))
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err == nil && now.Revision == r.Revision {
+		r.expires, r.Expires = now.expires, now.Expires
+	}
+	return err
 }
 
 // longValue returns the value of a change that the log does not hold itself, or that

@@ -159,8 +159,31 @@ func (v *View) older(key []byte) ([]Record, error) {
 	return append(list, newest), err
 }
 
-// kept returns the newest of the changes of key that have rows of history.
-func (v *View) kept(key []byte, most int) ([]Record, error) {
+// Of returns the revision of key in a space with rules, or ErrTrimmed if the key had none or it
+// is no longer kept: one of those that History has.
+func (v *View) Of(key []byte, revision uint64) (Record, error) {
+	newest, err := v.Get(key)
+	if err == nil && newest.Revision == revision {
+		return newest, nil
+	}
+	var list []uint64
+	if err == nil {
+		var stats Stats
+		if stats, err = v.Stats(); err == nil {
+			list, err = v.revisions(key, stats.Rules.History-1)
+		}
+	}
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return Record{}, err
+	}
+	if !slices.Contains(list, revision) {
+		return Record{}, notKept(revision)
+	}
+	return v.AtRevision(key, revision)
+}
+
+// revisions returns the newest of those of key that have rows of history.
+func (v *View) revisions(key []byte, most int) ([]uint64, error) {
 	head := Row{Scope: v.scope, Shape: ShapeHistory, Key: key}.AppendKey(nil)
 	value, err := v.reader.Get(nil, column.Generic, head)
 	if errors.Is(err, engine.ErrNotFound) {
@@ -170,10 +193,15 @@ func (v *View) kept(key []byte, most int) ([]Record, error) {
 		return nil, err
 	}
 	list, err := parseRevisions(head, value)
+	return list[max(len(list)-most, 0):], err
+}
+
+// kept returns the newest of the changes of key that have rows of history.
+func (v *View) kept(key []byte, most int) ([]Record, error) {
+	list, err := v.revisions(key, most)
 	if err != nil {
 		return nil, err
 	}
-	list = list[max(len(list)-most, 0):]
 	records := make([]Record, 0, len(list)+1)
 	for _, n := range list {
 		r, err := v.AtRevision(key, n)
@@ -196,10 +224,14 @@ func (v *View) AtRevision(key []byte, revision uint64) (Record, error) {
 				return r, err
 			}
 		}
-		return Record{}, notLogged(revision, "the key has no such revision, or it is no longer kept")
+		return Record{}, notKept(revision)
 	}
 	if err != nil {
 		return Record{}, err
 	}
 	return parseRecord(row, slices.Clone(key), value)
+}
+
+func notKept(revision uint64) error {
+	return notLogged(revision, "the key has no such revision, or it is no longer kept")
 }

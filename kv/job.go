@@ -62,6 +62,14 @@ func (tx *Tx) Cancel(name string) (bool, error) {
 	return true, nil
 }
 
+// Scheduled returns a job that is scheduled, and whether there is one of the name.
+func (tx *Tx) Scheduled(name string) (j Job, due bool, err error) {
+	if j, err = tx.job(name); errors.Is(err, ErrNotFound) {
+		return j, false, nil
+	}
+	return j, err == nil, err
+}
+
 func (tx *Tx) jobDue(name string, due uint64) Row {
 	return Row{Shape: ShapeDue, Due: due, Of: tx.scope, Kind: byte(ShapeJob), Key: []byte(name)}
 }

@@ -65,6 +65,16 @@ func (tx *Tx) SetRules(r Rules) error {
 	return nil
 }
 
+// Begin has a space, which nothing has changed yet, begin behind a revision, as if it had come to
+// it and its log no longer had what led there.
+func (tx *Tx) Begin(revision uint64) error {
+	if tx.meta.Revision != 0 {
+		return invalid("revision", "the space has begun: it has revision %d", tx.meta.Revision)
+	}
+	tx.meta.Revision, tx.meta.Floor = revision, revision
+	return nil
+}
+
 // Rules are what the space keeps.
 func (tx *Tx) Rules() Rules { return tx.meta.Rules }
 

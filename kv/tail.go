@@ -99,7 +99,8 @@ func (t *tail) add(list []Change) {
 
 // pageOfChanges reads a page of the log of a space that is still there.
 func pageOfChanges(ctx context.Context, v *View, after uint64) (list []Change, more bool, err error) {
-	if _, err := v.Stats(); err != nil {
+	stats, err := v.Stats()
+	if err != nil {
 		return nil, false, err
 	}
 	size := 0
@@ -111,6 +112,9 @@ func pageOfChanges(ctx context.Context, v *View, after uint64) (list []Change, m
 		if size += c.size(); size >= watchBytes {
 			return list, true, nil
 		}
+	}
+	if len(list) == 0 && after < stats.Revision {
+		return nil, false, endsBefore(after)
 	}
 	return list, len(list) == watchPage, nil
 }

@@ -121,7 +121,7 @@ func newEntryDoc(e *bucket.Entry) entryDoc {
 		}
 	}
 	switch {
-	case !d.Cut && json.Valid(value):
+	case !d.Cut && utf8.Valid(value) && json.Valid(value):
 		d.JSON = value
 	case utf8.Valid(value) && !bytes.ContainsRune(value, 0):
 		text := string(value)

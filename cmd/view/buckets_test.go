@@ -122,7 +122,7 @@ func TestAContractIsShownWithWhatTheNextOneChanges(t *testing.T) {
 
 func TestAValueIsShownAsWhatItIs(t *testing.T) {
 	for value, want := range map[string]string{
-		`{"a":1}`: `{"a":1}`, "words": "text words", "": "text ", "\xff\x00": "hex ff00", "a\x00b": "hex 610062",
+		`{"a":1}`: `{"a":1}`, "words": "text words", "": "text ", "\xff\x00": "hex ff00", "a\x00b": "hex 610062", "\"\xff\"": "hex 22ff22",
 	} {
 		d := newEntryDoc(&bucket.Entry{Op: bucket.OpPut, Value: []byte(value)})
 		got := string(d.JSON)

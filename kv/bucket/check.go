@@ -16,6 +16,8 @@ func Fault(r *kv.Record) string {
 	switch {
 	case strings.HasPrefix(key, bucketWord):
 		_, err = parseInfo(r.Key, r.Value)
+	case strings.HasPrefix(key, goneWord):
+		_, err = parseGone(r)
 	case strings.HasPrefix(key, contractWord):
 		_, err = parseAuthority(r.Key, r.Value)
 	case r.Form != 0 && r.Form != formOwnTTL && r.Form != formDelete && r.Form != formPurge:

@@ -118,17 +118,19 @@ func (b *Bucket) At(key string, revision uint64) (Entry, error) {
 	if err := subject.Check(key); err != nil {
 		return Entry{}, b.told(err, "")
 	}
-	history, err := b.History(key)
+	view, err := b.space.View()
 	if err != nil {
-		return Entry{}, err
+		return Entry{}, b.told(err, key)
 	}
-	for _, e := range history {
-		if e.Revision == revision {
-			return e, nil
-		}
+	defer func() { _ = view.Close() }()
+	r, err := view.Of([]byte(key), revision)
+	if errors.Is(err, kv.ErrTrimmed) {
+		err = b.missing(refuse(CodeNotFound, "revision", "the key has no revision %d, or it is no longer kept", revision))
 	}
-	e := refuse(CodeNotFound, "revision", "the key has no revision %d, or it is no longer kept", revision)
-	return Entry{}, b.told(e, key)
+	if err != nil {
+		return Entry{}, b.told(err, key)
+	}
+	return entryOf(r), nil
 }
 
 // History returns the revisions of a key that are kept, oldest first; none of a key that never

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"container/heap"
 	"context"
-	"iter"
 	"slices"
 
 	"github.com/stoadb/stoa/kv"
@@ -76,46 +75,37 @@ func (w *watch) state(ctx context.Context) (uint64, error) {
 // next returns the revisions that are to be told after one, the smallest, in order, and whether
 // there may be more.
 func (w *watch) next(ctx context.Context, view *kv.View, after uint64) (list places, more bool, err error) {
-	take := func(records iter.Seq2[kv.Record, error], older bool) error {
-		for r, err := range records {
+	take := func(key []byte, revision uint64, older bool) {
+		switch {
+		case revision <= after:
+		case len(list) < window:
+			heap.Push(&list, place{revision, bytes.Clone(key), older})
+		case revision < list[0].revision:
+			list[0] = place{revision, append(list[0].key[:0], key...), older}
+			heap.Fix(&list, 0)
+			more = true
+		default:
+			more = true
+		}
+	}
+	for r, err := range matching(ctx, view, w.filters) {
+		if err != nil {
+			return nil, false, err
+		}
+		take(r.Key, r.Revision, false)
+	}
+	if w.o.History {
+		for p, err := range view.Older(ctx) {
 			if err != nil {
-				return err
+				return nil, false, err
 			}
-			switch {
-			case r.Revision <= after:
-			case len(list) < window:
-				heap.Push(&list, place{r.Revision, bytes.Clone(r.Key), older})
-			case r.Revision < list[0].revision:
-				list[0] = place{r.Revision, append(list[0].key[:0], r.Key...), older}
-				heap.Fix(&list, 0)
-				more = true
-			default:
-				more = true
+			if w.filters.set.Match(p.Key) {
+				take(p.Key, p.Revision, true)
 			}
 		}
-		return nil
-	}
-	err = take(matching(ctx, view, w.filters), false)
-	if err == nil && w.o.History {
-		err = take(w.older(ctx, view), true)
 	}
 	slices.SortFunc(list, func(a, b place) int { return cmp.Compare(a.revision, b.revision) })
-	return list, more, err
-}
-
-// older yields what was before the newest revisions of the keys that match, as far as the
-// bucket keeps it.
-func (w *watch) older(ctx context.Context, view *kv.View) iter.Seq2[kv.Record, error] {
-	return func(yield func(kv.Record, error) bool) {
-		for r, err := range view.Older(ctx) {
-			if err == nil && !w.filters.set.Match(r.Key) {
-				continue
-			}
-			if !yield(r, err) || err != nil {
-				return
-			}
-		}
-	}
+	return list, more, nil
 }
 
 // read returns the record that is at a place.

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -140,6 +142,16 @@ const bucketWord = "bucket:"
 
 func keyOf(name string) []byte { return []byte(bucketWord + name) }
 
+const (
+	// goneWord is what the key of a bucket that was dropped begins with, whose value is the revision
+	// that it came to, in decimal.
+	goneWord = "gone:"
+	// goneKept is how long that is known.
+	goneKept = 365 * 24 * time.Hour
+)
+
+func keyOfGone(name string) []byte { return []byte(goneWord + name) }
+
 func (i *Info) bytes() []byte {
 	b, err := json.Marshal(stored{i.space, i.History, i.TTL.Milliseconds(), i.MaxValue, i.Service, i.Alias, i.Adopted, i.Schema, i.schemas, i.Created.UTC()})
 	if err != nil { // a schema has been compiled: it is JSON
@@ -248,11 +260,46 @@ func (s *Store) create(w *kv.Work, registry *kv.Tx, tenant string, c Config) (In
 		return Info{}, err
 	}
 	made := Info{c, w.Now().Truncate(time.Millisecond), fmt.Sprint("b", named), 0}
-	if _, err := w.AddSpace(tenant, kv.SystemBucket, made.space, s.o.Quota, made.rules()); err != nil {
+	space, err := w.AddSpace(tenant, kv.SystemBucket, made.space, s.o.Quota, made.rules())
+	if err == nil {
+		err = goOn(w, registry, c.Name, space)
+	}
+	if err != nil {
 		return Info{}, err
 	}
 	_, err = registry.Put(key, made.bytes(), kv.PutOptions{})
 	return made, err
+}
+
+// goOn has a new bucket begin behind what one that had its name came to, so that a watch of that one
+// which is resumed hears that it is to begin anew.
+func goOn(w *kv.Work, registry *kv.Tx, name string, space *kv.Space) error {
+	r, err := registry.Get(keyOfGone(name))
+	if errors.Is(err, kv.ErrNotFound) {
+		return nil
+	}
+	var last uint64
+	if err == nil {
+		last, err = parseGone(&r)
+	}
+	var tx *kv.Tx
+	if err == nil {
+		tx, err = w.In(space)
+	}
+	if err == nil {
+		err = tx.Begin(last + 1)
+	}
+	if err == nil {
+		_, err = registry.Delete(r.Key)
+	}
+	return err
+}
+
+func parseGone(r *kv.Record) (last uint64, err error) {
+	if last, err = strconv.ParseUint(string(r.Value), 10, 64); err != nil || last == math.MaxUint64 {
+		err = fmt.Errorf("%w: %s is no revision", engine.ErrCorrupt, r.Key)
+	}
+	return last, err
 }
 
 // kept returns a number that the registry keeps under a name; 0: none yet.
@@ -302,7 +349,15 @@ func (s *Store) drop(w *kv.Work, registry *kv.Tx, info *Info) error {
 	if err != nil {
 		return err
 	}
+	tx, err := w.In(space)
+	if err != nil {
+		return err
+	}
+	last := strconv.AppendUint(nil, tx.Revision(), 10)
 	if err := w.DropSpace(space); err != nil {
+		return err
+	}
+	if _, err := registry.Put(keyOfGone(info.Name), last, kv.PutOptions{TTL: goneKept}); err != nil {
 		return err
 	}
 	_, err = registry.Delete(keyOf(info.Name))
@@ -348,16 +403,8 @@ func (s *Store) alter(w *kv.Work, registry *kv.Tx, c Config) (Info, error) {
 			return Info{}, err
 		}
 	}
-	rules := tx.Rules()
-	if rules != made.rules() {
-		if err := tx.SetRules(made.rules()); err != nil {
-			return Info{}, err
-		}
-	}
-	if rules.Mark = made.schemas; rules != made.rules() {
-		if err := tx.Schedule(maintainJob, tx.Now(), nil); err != nil {
-			return Info{}, err
-		}
+	if err := setRules(tx, made.rules()); err != nil {
+		return Info{}, err
 	}
 	_, err = registry.Put(keyOf(c.Name), made.bytes(), kv.PutOptions{})
 	return made, err

@@ -100,8 +100,9 @@ func (c *Check) pending(row kv.Row, value []byte) string {
 	if err != nil {
 		return err.Error()
 	}
-	if of := c.consumer(consumerKey(string(row.Name), string(row.Group))); of.kept && h.token > of.state.deliveries {
-		return fmt.Sprintf("entry %d is with delivery %d, and there were %d", p.Number, h.token, of.state.deliveries)
+	delivery := h.token % (1 << tokenBits)
+	if of := c.consumer(consumerKey(string(row.Name), string(row.Group))); of.kept && delivery > of.state.deliveries {
+		return fmt.Sprintf("entry %d is with delivery %d, and there were %d", p.Number, delivery, of.state.deliveries)
 	}
 	return ""
 }

@@ -37,7 +37,7 @@ func TestT68APositionSurvivesARestart(t *testing.T) {
 	created := h.clock.Now()
 	got := h.fetch(c, 3)
 	require.Equal(t, "1:a×1 2:b×1 3:c×1", shown(got))
-	require.Equal(t, Delivery{Entry{2, h.clock.Now(), Message{"b", []byte("b")}}, 2, 1}, got[1])
+	require.Equal(t, Delivery{Entry{2, h.clock.Now(), Message{"b", []byte("b")}}, got[0].Token + 1, 1}, got[1])
 	h.ack(c, got[0], got[2])
 	h.clock.Pass(time.Second)
 	h.reopen()
@@ -537,4 +537,27 @@ func TestADeliveryHasSoManyBytes(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, list, 8)
 	require.EqualValues(t, 9, next)
+}
+
+// A delivery is of the consumer that made it, and of no later one of its name.
+func TestADeliveryIsOfNoLaterConsumer(t *testing.T) {
+	h := newHost(t)
+	h.create(kv.StreamLimits{})
+	h.add("a", "b")
+	old := h.fetch(h.consumer(Config{Name: "c"}), 2)
+	_, err := h.DeleteConsumer(ctx, engine.WAL, "s", "c")
+	require.NoError(t, err)
+	c := h.consumer(Config{Name: "c"})
+	require.Len(t, h.fetch(c, 2), 2)
+	done, err := c.Ack(ctx, engine.WAL, old[0].Ref(), old[1].Ref())
+	require.NoError(t, err)
+	require.Zero(t, done)
+	require.ErrorIs(t, c.InProgress(ctx, engine.WAL, old[0].Ref()), ErrFenced)
+	_, err = h.Delete(ctx, engine.WAL, "s")
+	require.NoError(t, err)
+	h.create(kv.StreamLimits{})
+	h.add("a", "b")
+	again := h.consumer(Config{Name: "c"})
+	require.Len(t, h.fetch(again, 2), 2)
+	require.ErrorIs(t, again.InProgress(ctx, engine.WAL, old[0].Ref()), ErrFenced)
 }

@@ -14,7 +14,7 @@ import (
 // Ref is a delivery, to who says what came of it.
 type Ref struct {
 	Number uint64 // of the entry
-	Token  uint64 // greater than that of every delivery of the consumer before
+	Token  uint64 // greater than that of every delivery of the consumer before, and of others that had its name
 }
 
 // Delivery is an entry that a caller has, until it says what came of it or AckWait is over.
@@ -86,6 +86,7 @@ type prospect struct {
 	cursor uint64    // where the consumer was
 	fresh  []uint64  // that come next
 	past   uint64    // up to which those are all that it is given
+	more   bool      // there are entries beyond that
 	next   time.Time // when something is due that is not yet; zero: nothing
 }
 
@@ -93,22 +94,31 @@ type prospect struct {
 // it has looked up is looked at once more in the batch, as others take too; who loses is woken
 // by who wins.
 func (c *Consumer) take(ctx context.Context, d engine.Durability, wanted FetchOptions) (list []Delivery, next time.Time, err error) {
+	for more := true; more && len(list) == 0 && err == nil; {
+		list, next, more, err = c.takeSome(ctx, d, wanted)
+	}
+	return list, next, err
+}
+
+// takeSome is take of what the filter finds among the next entries, of which more says that there
+// are others behind them.
+func (c *Consumer) takeSome(ctx context.Context, d engine.Durability, wanted FetchOptions) (list []Delivery, next time.Time, more bool, err error) {
 	var p prospect
 	err = c.streams.view(func(view *kv.View) (err error) {
 		p, err = c.look(ctx, view, wanted)
 		return err
 	})
 	if err != nil || len(p.due) == 0 && p.past == p.cursor {
-		return nil, p.next, err
+		return nil, p.next, false, err
 	}
 	err = c.update(ctx, d, func(w *work) error {
 		list, err = w.deliver(&p, wanted)
 		return err
 	})
 	if err != nil {
-		return nil, p.next, err
+		return nil, p.next, false, err
 	}
-	return list, p.next, nil
+	return list, p.next, p.more, nil
 }
 
 // look finds what a consumer may deliver.
@@ -222,6 +232,7 @@ func (c *Consumer) lookAhead(ctx context.Context, view *kv.View, p *prospect, fi
 			p.past = e.Number
 		}
 	}
+	p.more = p.past < head.Last
 	return nil
 }
 
@@ -325,5 +336,5 @@ func (w *work) give(list []Delivery, e kv.Entry, deliveries int) ([]Delivery, er
 		return list, err
 	}
 	w.state.deliveries++
-	return append(list, Delivery{entry, w.state.deliveries, deliveries}), nil
+	return append(list, Delivery{entry, w.first + w.state.deliveries, deliveries}), nil
 }

@@ -12,7 +12,7 @@ import (
 // state is what changes of a consumer as it reads, beside its group and what is pending in
 // it, which package kv keeps.
 type state struct {
-	deliveries uint64 // how many there were; the last one's token
+	deliveries uint64 // how many there were
 	dead       uint64 // dead letters that are there
 }
 
@@ -26,6 +26,10 @@ func parseState(src []byte) (s state, err error) {
 	}
 	return state{binary.LittleEndian.Uint64(src[1:]), binary.LittleEndian.Uint64(src[9:])}, nil
 }
+
+// tokenBits is how many bits of a token count the deliveries of a consumer. Those above are the
+// revision of the streams that made it, which another of its name does not have.
+const tokenBits = 32
 
 // free is who has an entry that waits to be delivered again; see [holding].
 const free = "free"
@@ -73,6 +77,7 @@ type work struct {
 	tx      *kv.Tx
 	config  Config
 	created uint64
+	first   uint64 // of the tokens of its deliveries, less one: those of no other consumer
 	state   state
 }
 
@@ -85,7 +90,7 @@ func (c *Consumer) in(tx *kv.Tx) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &work{of: c, tx: tx}
+	w := &work{of: c, tx: tx, first: r.Created << tokenBits}
 	if w.config, w.created, err = parseConfig(c.name, r.Value); err != nil {
 		return nil, err
 	}

@@ -195,11 +195,13 @@ func TestARangeLooksAtSoManyEntriesAtOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, fmt.Sprint(maxLook+1), numbers(list))
 	require.Zero(t, next)
-	// So does what a consumer is given.
+	// A consumer looks on until it finds one.
 	c := h.consumer(Config{Name: "c", Filter: "b"})
-	require.Empty(t, h.fetch(c, 1))
-	require.EqualValues(t, maxLook, h.info(c).Delivered)
 	require.Equal(t, "10001:b×1", shown(h.fetch(c, 1)))
+	require.EqualValues(t, maxLook+1, h.info(c).Delivered)
+	none := h.consumer(Config{Name: "none", Filter: "x"})
+	require.Empty(t, h.fetch(none, 1))
+	require.EqualValues(t, maxLook+1, h.info(none).Delivered)
 }
 
 func TestWhatIsNotWellFormedIsRefused(t *testing.T) {

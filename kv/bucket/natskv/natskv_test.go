@@ -282,3 +282,37 @@ func TestOpenTakesTheBucketOfAnAlias(t *testing.T) {
 	_, err = Open(ctx, buckets.Service("s").Alias("none"))
 	require.ErrorIs(t, err, jetstream.ErrBucketNotFound)
 }
+
+// Where a daemon comes back with less than was told, as after a power loss, a watch tells what there
+// is.
+func TestAWatchGoesOnWhereLessIsThere(t *testing.T) {
+	path := natskvtest.Path(t)
+	stop := natskvtest.Serve(t, path, bucket.Config{Name: "b"})
+	dial := func() (jetstream.KeyValue, *rpc.Client) {
+		c, err := rpc.Dial(ctx, path, rpc.WithDialTimeout(time.Minute))
+		require.NoError(t, err)
+		kv, err := New(c.Buckets("acme")).KeyValue(ctx, "b")
+		require.NoError(t, err)
+		return kv, c
+	}
+	kv, c := dial()
+	defer c.Close()
+	for _, key := range []string{"a", "b", "c", "d"} {
+		_, err := kv.PutString(ctx, key, "old")
+		require.NoError(t, err)
+	}
+	w, err := kv.WatchAll(ctx)
+	require.NoError(t, err)
+	require.Len(t, told(t, w, -1), 5)
+	stop()
+	stop = natskvtest.Serve(t, path, bucket.Config{Name: "b"})
+	defer stop()
+	again, other := dial()
+	defer other.Close()
+	for _, key := range []string{"x", "y"} {
+		_, err = again.PutString(ctx, key, "new")
+		require.NoError(t, err)
+	}
+	require.Equal(t, []string{"1 x KeyValuePutOp new 0", "2 y KeyValuePutOp new 0"}, told(t, w, 2))
+	require.NoError(t, w.Stop())
+}

@@ -122,6 +122,9 @@ func (w *watcher) run(kv *keyValue, o bucket.WatchOptions, begun chan struct{}) 
 	var last uint64  // revision that was told
 	done := false
 	for event, err := range kv.b.Watch(w.ctx, o) {
+		if err == nil && event.Kind == bucket.EventResync {
+			last, err = kv.known(w.ctx, last)
+		}
 		if err != nil {
 			w.mu.Lock()
 			w.err = err
@@ -157,6 +160,16 @@ func (w *watcher) run(kv *keyValue, o bucket.WatchOptions, begun chan struct{}) 
 			first = next
 		}
 	}
+}
+
+// known returns up to which revision, of those that a watch has told, what there is is known: none
+// where the bucket has lost some, as a power loss takes what was not synced.
+func (kv *keyValue) known(ctx context.Context, last uint64) (uint64, error) {
+	s, err := kv.b.Status(ctx)
+	if err != nil || s.Revision < last {
+		return 0, err
+	}
+	return last, nil
 }
 
 // send hands an entry to who receives them; nil: all that there was has been sent.
