@@ -79,6 +79,12 @@ func (c *Check) group(stream, name string) string {
 }
 
 func (c *Check) kept(key string, value []byte) string {
+	if key == tokensKept {
+		if _, err := parseToken(value); err != nil {
+			return err.Error()
+		}
+		return ""
+	}
 	if n, ok := parseKey(key); !ok || n.consumer == "" || n.dead != 0 {
 		return fmt.Sprintf("something is kept under %q, which is no consumer", key)
 	}
@@ -100,9 +106,8 @@ func (c *Check) pending(row kv.Row, value []byte) string {
 	if err != nil {
 		return err.Error()
 	}
-	delivery := h.token % (1 << tokenBits)
-	if of := c.consumer(consumerKey(string(row.Name), string(row.Group))); of.kept && delivery > of.state.deliveries {
-		return fmt.Sprintf("entry %d is with delivery %d, and there were %d", p.Number, delivery, of.state.deliveries)
+	if of := c.consumer(consumerKey(string(row.Name), string(row.Group))); of.kept && h.token > of.state.token() {
+		return fmt.Sprintf("entry %d has token %d, and the last of the consumer is %d", p.Number, h.token, of.state.token())
 	}
 	return ""
 }

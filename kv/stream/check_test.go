@@ -25,10 +25,13 @@ func rows(t *testing.T) (list []stored) {
 	h := newHost(t)
 	h.create(kv.StreamLimits{Age: time.Hour})
 	h.add("a", "b", "c", "d")
+	h.fetch(h.consumer(Config{Name: "gone"}), 1)
+	_, err := h.DeleteConsumer(ctx, engine.WAL, "s", "gone")
+	require.NoError(t, err)
 	c := h.consumer(Config{Name: "c", Filter: "*"})
 	got := h.fetch(c, 3)
 	require.NoError(t, c.Terminate(ctx, engine.WAL, got[0].Ref(), "no"))
-	_, err := c.Nak(ctx, engine.WAL, got[1].Ref(), time.Minute, "")
+	_, err = c.Nak(ctx, engine.WAL, got[1].Ref(), time.Minute, "")
 	require.NoError(t, err)
 	scope := h.space.Scope()
 	it, err := h.db.Iterate(column.Generic, engine.Prefixed(scope[:]))
@@ -100,9 +103,12 @@ func TestTheCheckFindsWhatIsNotWrittenSo(t *testing.T) {
 		"a group of another name":          {kv.ShapeGroup, "c", 0, named("c c"), "no consumer of a stream is called so"},
 		"no state":                         {kv.ShapeKept, "consumer/", 0, nil, "consumer/s/c lacks"},
 		"a state of no version":            {kv.ShapeKept, "consumer/", 0, set(0, 2), "not the state"},
+		"a state with no token before it":  {kv.ShapeKept, "consumer/", 0, func(r *stored) { clear(r.value[17:]) }, "not the state"},
 		"a state of nobody":                {kv.ShapeKept, "consumer/", 0, named("dead/s/c/00000000000000000001"), "which is no consumer"},
 		"a state with more dead letters":   {kv.ShapeKept, "consumer/", 0, more(9), "counts 2 dead letters, there are 1"},
-		"a state with fewer deliveries":    {kv.ShapeKept, "consumer/", 0, func(r *stored) { clear(r.value[1:9]) }, "is with delivery 3, and there were 0"},
+		"a state with fewer deliveries":    {kv.ShapeKept, "consumer/", 0, func(r *stored) { clear(r.value[1:9]) }, "has token 4, and the last of the consumer is 1"},
+		"a last token of no version":       {kv.ShapeKept, "tokens", 0, set(0, 2), "not the last token"},
+		"a last token cut short":           {kv.ShapeKept, "tokens", 0, func(r *stored) { r.value = r.value[:8] }, "not the last token"},
 		"pending with nobody":              {kv.ShapePending, "", 3, func(r *stored) { r.value = append(r.value, 'x') }, "who can have it"},
 		"pending with a number with a 0":   {kv.ShapePending, "", 3, func(r *stored) { r.value = append(r.value[:12:12], "03"...) }, "who can have it"},
 		"pending and never delivered":      {kv.ShapePending, "", 3, func(r *stored) { clear(r.value[8:12]) }, "who can have it"},
@@ -160,7 +166,8 @@ func FuzzStored(f *testing.F) {
 	f.Add(c.append(nil, 12))
 	f.Add((&Message{"a", []byte("b")}).append(nil))
 	f.Add((&DeadLetter{Entry{9, moment(5), Message{"a.b", nil}}, false, moment(7), 3, "why"}).append(nil))
-	f.Add(state{1, 2}.bytes())
+	f.Add(state{1, 2, 0}.bytes())
+	f.Add(state{1, 2, 3}.bytes())
 	f.Fuzz(func(t *testing.T, src []byte) {
 		if m, err := parseMessage(src); err == nil && !bytes.Equal(m.append(nil), src) {
 			t.Fatalf("a message comes back as %x", m.append(nil))

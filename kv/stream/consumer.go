@@ -75,6 +75,9 @@ func (s *Streams) CreateConsumer(ctx context.Context, d engine.Durability, strea
 			return err
 		}
 		w = &work{of: c, tx: tx, config: config}
+		if w.state.before, err = lastToken(tx); err != nil {
+			return err
+		}
 		if err := w.save(); err != nil {
 			return err
 		}
@@ -165,7 +168,14 @@ func (s *Streams) DeleteConsumer(ctx context.Context, d engine.Durability, strea
 			if err := w.tx.DropGroup(stream, name); err != nil {
 				return err
 			}
-			return w.tx.Keep(c.key, nil)
+			if err := w.tx.Keep(c.key, nil); err != nil {
+				return err
+			}
+			last, err := lastToken(w.tx)
+			if err != nil || last >= w.state.token() {
+				return err
+			}
+			return w.tx.Keep(tokensKept, tokenBytes(w.state.token()))
 		})
 		if errors.Is(err, ErrNotFound) {
 			return false, nil

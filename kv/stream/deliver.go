@@ -14,7 +14,7 @@ import (
 // Ref is a delivery, to who says what came of it.
 type Ref struct {
 	Number uint64 // of the entry
-	Token  uint64 // greater than that of every delivery of the consumer before, and of others that had its name
+	Token  uint64 // greater than that of every delivery before, by the consumer or by others that had its name
 }
 
 // Delivery is an entry that a caller has, until it says what came of it or AckWait is over.
@@ -336,5 +336,5 @@ func (w *work) give(list []Delivery, e kv.Entry, deliveries int) ([]Delivery, er
 		return list, err
 	}
 	w.state.deliveries++
-	return append(list, Delivery{entry, w.first + w.state.deliveries, deliveries}), nil
+	return append(list, Delivery{entry, w.state.token(), deliveries}), nil
 }

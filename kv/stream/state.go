@@ -14,22 +14,56 @@ import (
 type state struct {
 	deliveries uint64 // how many there were
 	dead       uint64 // dead letters that are there
+	before     uint64 // the last token that was given when it was made, by any that are deleted
 }
 
+// token is that of the last delivery.
+func (s state) token() uint64 { return s.before + s.deliveries }
+
 func (s state) bytes() []byte {
-	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64([]byte{version}, s.deliveries), s.dead)
+	dst := binary.LittleEndian.AppendUint64([]byte{version}, s.deliveries)
+	dst = binary.LittleEndian.AppendUint64(dst, s.dead)
+	if s.before != 0 {
+		dst = binary.LittleEndian.AppendUint64(dst, s.before)
+	}
+	return dst
 }
 
 func parseState(src []byte) (s state, err error) {
-	if len(src) != 17 || src[0] != version {
+	if len(src) == 25 {
+		s.before = binary.LittleEndian.Uint64(src[17:])
+	}
+	if s.before == 0 && len(src) != 17 || src[0] != version {
 		return s, damaged("not the state of a consumer of version %d", version)
 	}
-	return state{binary.LittleEndian.Uint64(src[1:]), binary.LittleEndian.Uint64(src[9:])}, nil
+	s.deliveries, s.dead = binary.LittleEndian.Uint64(src[1:]), binary.LittleEndian.Uint64(src[9:])
+	return s, nil
 }
 
-// tokenBits is how many bits of a token count the deliveries of a consumer. Those above are the
-// revision of the streams that made it, which another of its name does not have.
-const tokenBits = 32
+// tokensKept is under which name the streams keep the greatest token of a consumer that is
+// deleted. One that is made begins behind it, so that no delivery is taken for one of another that
+// had its name.
+const tokensKept = "tokens"
+
+// lastToken returns the greatest token of a consumer that is deleted.
+func lastToken(tx *kv.Tx) (uint64, error) {
+	kept, err := tx.Kept(tokensKept)
+	if err != nil || kept == nil {
+		return 0, err
+	}
+	return parseToken(kept)
+}
+
+func tokenBytes(token uint64) []byte {
+	return binary.LittleEndian.AppendUint64([]byte{version}, token)
+}
+
+func parseToken(src []byte) (uint64, error) {
+	if len(src) != 9 || src[0] != version {
+		return 0, damaged("not the last token of version %d", version)
+	}
+	return binary.LittleEndian.Uint64(src[1:]), nil
+}
 
 // free is who has an entry that waits to be delivered again; see [holding].
 const free = "free"
@@ -77,7 +111,6 @@ type work struct {
 	tx      *kv.Tx
 	config  Config
 	created uint64
-	first   uint64 // of the tokens of its deliveries, less one: those of no other consumer
 	state   state
 }
 
@@ -90,7 +123,7 @@ func (c *Consumer) in(tx *kv.Tx) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &work{of: c, tx: tx, first: r.Created << tokenBits}
+	w := &work{of: c, tx: tx}
 	if w.config, w.created, err = parseConfig(c.name, r.Value); err != nil {
 		return nil, err
 	}
