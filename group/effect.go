@@ -143,11 +143,43 @@ func (j *judge) index(i int, op *Op) error {
 
 // with adds i to a list by (height, id).
 func (j *judge) with(list []int, i int) []int {
-	at := len(list)
-	for at > 0 && j.before(i, list[at-1]) {
-		at--
-	}
+	at, _ := slices.BinarySearchFunc(list, i, func(o, i int) int {
+		if j.before(o, i) {
+			return -1
+		}
+		return 1
+	})
 	return slices.Insert(list, at, i)
+}
+
+// idle reports whether op x changes nothing of the tree t, which has all others, wherever it
+// stands in the order: it is void, can't be read, joins heads, or is about keys and invitations
+// of a group that has been there since it was made.
+func (j *judge) idle(x int, t *tree) bool {
+	op := j.ops[x]
+	if op.Root == nil && op.Body == nil {
+		return true
+	}
+	if effective, _ := j.effective(x); !effective {
+		return true
+	}
+	g := op.Group
+	if r := op.Root; r != nil {
+		switch g = r.GroupID; r.Kind {
+		case codec.RootMerge:
+			return true
+		case codec.RootKeyDelivery, codec.RootKeyDelivered, codec.RootInvitationRevoked:
+		default:
+			return false
+		}
+	} else if op.Body.Kind != codec.OpKeyRotated {
+		return false
+	}
+	if t.groups[g] == nil || t.removed[g] {
+		return false
+	}
+	made, again := j.created[g]
+	return g == j.namespace || again && len(j.given[made][0].ops) == 1
 }
 
 // effective reports whether op x does what it says, and if not, why it is void.

@@ -59,20 +59,16 @@ func equivocations(ops []*Op) (found []Equivocation) {
 // Equivocation returns that of which op i is one, if it is: i and the first to come of the
 // others.
 func (l *Ledger) Equivocation(i int) (e Equivocation, ok bool) {
-	op, other := l.judge.ops[i], -1
-	for _, id := range l.past.of[op.Signer] {
-		ch := &l.past.chains[id]
-		if n, has := ch.at(op.Nonce); has {
-			e.Count++
-			if n != i && (other < 0 || n < other) {
-				other = n
-			}
-		}
-	}
-	if other < 0 {
+	op := l.judge.ops[i]
+	v := l.past.authors[op.Signer].said[op.Nonce]
+	if v.count < 2 {
 		return Equivocation{}, false
 	}
-	e.Signer, e.Nonce, e.First, e.Second = op.Signer, op.Nonce, op.ID, l.past.ids[other]
+	other := v.first
+	if int(other) == i {
+		other = v.second
+	}
+	e = Equivocation{op.Signer, op.Nonce, op.ID, l.past.ids[other], int(v.count)}
 	if compareID(e.First, e.Second) > 0 {
 		e.First, e.Second = e.Second, e.First
 	}
@@ -84,8 +80,8 @@ func (l *Ledger) Equivocation(i int) (e Equivocation, ok bool) {
 // returns and for the chains of one signer.
 func (l *Ledger) Equivocations(after Equivocation, limit int) (found []Equivocation) {
 	var signers []codec.Identity
-	for who, chains := range l.past.of {
-		if len(chains) > 1 && compareID(who, after.Signer) >= 0 {
+	for who, a := range l.past.authors {
+		if len(a.chains) > 1 && compareID(who, after.Signer) >= 0 {
 			signers = append(signers, who)
 		}
 	}
@@ -111,7 +107,7 @@ func (l *Ledger) Equivocations(after Equivocation, limit int) (found []Equivocat
 func (h *past) equivocations(who codec.Identity, from uint64) func(func(Equivocation) bool) {
 	return func(yield func(Equivocation) bool) {
 		var left, here []*chain // by first nonce; those that have the nonce
-		for _, id := range h.of[who] {
+		for _, id := range h.chainsOf(who) {
 			left = append(left, &h.chains[id])
 		}
 		slices.SortFunc(left, func(a, b *chain) int { return cmp.Compare(a.first, b.first) })

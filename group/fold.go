@@ -15,11 +15,12 @@ type tree struct {
 	namespace codec.GroupID
 	groups    map[codec.GroupID]*state
 	homes     map[codec.ContextID]codec.GroupID
-	journal   *journal // nil: nothing is ever undone
+	removed   map[codec.GroupID]bool // ever, whether undone or not
+	journal   *journal               // nil: nothing is ever undone
 }
 
 func newTree(namespace codec.GroupID) *tree {
-	return &tree{namespace: namespace, groups: map[codec.GroupID]*state{}, homes: map[codec.ContextID]codec.GroupID{}}
+	return &tree{namespace: namespace, groups: map[codec.GroupID]*state{}, homes: map[codec.ContextID]codec.GroupID{}, removed: map[codec.GroupID]bool{}}
 }
 
 // state is one group of the tree.
@@ -196,6 +197,7 @@ func (t *tree) remove(root codec.GroupID) {
 			unset(t, t.homes, c)
 		}
 		unset(t, t.groups, g)
+		t.removed[g] = true
 	}
 }
 

@@ -69,21 +69,20 @@ func (l *Ledger) resetTree() {
 
 // Cut is the set of some ops and all their ancestors.
 type Cut struct {
-	past  *past
-	clock clock
+	past *past
+	of   horizon
 }
 
 // Has reports whether op i is in the cut.
-func (c Cut) Has(i int) bool { return c.past.has(c.clock, i) }
+func (c Cut) Has(i int) bool { return c.past.has(c.of, i) }
 
 // LastNonce returns the greatest nonce of signer in the cut; 0: it has signed nothing.
 func (c Cut) LastNonce(signer codec.Identity) uint64 {
-	_, _, nonce := c.past.last(c.clock, signer)
-	return nonce
+	return c.past.lastNonce(c.of, signer)
 }
 
 // All reports whether the cut is of all ops.
-func (c Cut) All() bool { return c.past.covers(c.clock) }
+func (c Cut) All() bool { return c.past.covers(c.of) }
 
 // Cut returns the cut with these heads, or [ErrIncomplete] where one is unknown.
 func (l *Ledger) Cut(heads []codec.OpID) (Cut, error) {
@@ -111,6 +110,19 @@ func (l *Ledger) Verdict(i int) Verdict { return l.verdicts[i] }
 
 // Heads returns the ops that no other descends from, by id.
 func (l *Ledger) Heads() []codec.OpID { return l.idsOf(l.past.heads) }
+
+// Said returns how many ops of a signer have a nonce.
+func (l *Ledger) Said(signer codec.Identity, nonce uint64) int {
+	if a := l.past.authors[signer]; a != nil {
+		return int(a.said[nonce].count)
+	}
+	return 0
+}
+
+// HeadsBeside returns how many heads of a signer there are that are not among ops.
+func (l *Ledger) HeadsBeside(signer codec.Identity, ops []codec.OpID) int {
+	return l.past.headsBeside(signer, ops)
+}
 
 // Members returns the members of a group, by identity, as of the last Settle; nil for a
 // group that is not there.
@@ -212,7 +224,7 @@ func (l *Ledger) Groups() (found []codec.GroupID) {
 // SetSelf says who this node is, whose next nonce a row holds.
 func (l *Ledger) SetSelf(self codec.Identity) {
 	l.self, l.nonce = self, 0
-	for _, c := range l.past.of[self] {
+	for _, c := range l.past.chainsOf(self) {
 		l.nonce = max(l.nonce, l.past.chains[c].first+uint64(len(l.past.chains[c].ops))-1)
 	}
 	if l.Len() > 0 {
@@ -237,7 +249,7 @@ func (l *Ledger) Add(op *Op) (int, error) {
 		return 0, err
 	}
 	l.verdicts = append(l.verdicts, Verdict{})
-	l.insert(i)
+	at := l.past.insert(i)
 	l.note(i)
 	l.touch(rowRef{kind: rowNamespaceHeads})
 	if op.Signer == l.self {
@@ -247,6 +259,7 @@ func (l *Ledger) Add(op *Op) (int, error) {
 	if !l.stale {
 		l.judgeNew(i, top)
 	}
+	l.insert(i, at)
 	return i, nil
 }
 
@@ -280,11 +293,26 @@ func weighs(op *Op) bool {
 	}
 }
 
-// insert puts op i into the order, and takes what comes after it out of the tree.
-func (l *Ledger) insert(i int) { l.rewind(l.past.insert(i)) }
+// insert notes that op i has come to a place of the order. What comes after it is taken out
+// of the tree, unless the op does nothing there.
+func (l *Ledger) insert(i, at int) {
+	if l.stale || at >= l.folded || !l.judge.idle(i, l.tree) {
+		l.rewind(at)
+		return
+	}
+	if kept := at - (l.folded - len(l.steps)); kept >= 0 {
+		l.steps = slices.Insert(l.steps, kept, step{})
+	}
+	l.folded++
+	l.decide(i, l.judge.verdict(i, l.tree))
+}
 
-// rewind takes out of the tree what has been folded from a place of the order on.
+// rewind takes out of the tree what has been folded from a place of the order on. One that
+// is to be built anew stays as it is until then.
 func (l *Ledger) rewind(to int) {
+	if l.stale {
+		return
+	}
 	if to < l.folded-len(l.steps) {
 		l.rebuildTree()
 	}

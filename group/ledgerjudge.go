@@ -17,15 +17,18 @@ func compareID[T ~[32]byte](a, b T) int {
 // somebody whom ops beside it are by or about.
 func (l *Ledger) judgeNew(i int, top bool) {
 	j := l.judge
-	if l.unsettles(i, top) {
-		l.stale = true
-		return
-	}
 	if top {
 		j.top = i
 	}
-	j.effective(i)
-	l.strike(i, top)
+	effective, _ := j.effective(i)
+	effective = effective || j.givesUp(i)
+	if l.reranks(i) || effective && l.unsettles(i, top) { // what is void takes nothing from anybody
+		l.stale, j.top = true, -1
+		return
+	}
+	if effective {
+		l.strike(i, top)
+	}
 	for _, g := range j.given[i] {
 		if top { // whatever strikes it would have to be beside it
 			g.struck, g.strikes = true, nil
@@ -44,13 +47,19 @@ func (l *Ledger) judgeNew(i int, top bool) {
 	}
 }
 
-// unsettles reports whether the op i, which came last, may change the verdict on others.
+// reranks reports whether the op i, which came last, creates a group again: the grants of
+// its creator may rank by it then.
+func (l *Ledger) reranks(i int) bool {
+	r := l.judge.ops[i].Root
+	return r != nil && r.Kind == codec.RootGroupCreated && len(l.judge.given[i][0].ops) > 1
+}
+
+// unsettles reports whether the op i, which came last and is effective, may change the verdict
+// on others.
 func (l *Ledger) unsettles(i int, top bool) bool {
 	j, op := l.judge, l.judge.ops[i]
 	if r := op.Root; r != nil {
 		switch r.Kind {
-		case codec.RootGroupCreated:
-			return len(j.given[i][0].ops) > 1
 		case codec.RootAuthorityStated:
 			return true
 		case codec.RootInvitationRevoked:
@@ -65,7 +74,7 @@ func (l *Ledger) unsettles(i int, top bool) bool {
 
 // signsBeside reports whether who has signed ops beside i.
 func (l *Ledger) signsBeside(i int, who codec.Identity) bool {
-	for _, c := range l.past.of[who] {
+	for _, c := range l.past.chainsOf(who) {
 		for _, y := range slices.Backward(l.past.chains[c].ops) {
 			if int(y) == i {
 				continue
@@ -214,11 +223,16 @@ func (l *Ledger) Settle() (changed []VerdictChange) {
 // fold gives op i its verdict and does in the tree what it does.
 func (l *Ledger) fold(i int) {
 	v := l.judge.verdict(i, l.tree)
-	if len(l.steps) == 2*l.keep {
-		l.steps = append([]step(nil), l.steps[l.keep:]...)
+	if len(l.steps) >= 2*l.keep {
+		l.steps = append([]step(nil), l.steps[len(l.steps)-l.keep:]...)
 	}
 	l.steps = append(l.steps, step{l.journal.undo})
 	l.journal.undo = nil
+	l.decide(i, v)
+}
+
+// decide gives op i its verdict.
+func (l *Ledger) decide(i int, v Verdict) {
 	if old := l.verdicts[i]; old != v {
 		if _, noted := l.was[i]; !noted {
 			l.was[i] = old

@@ -219,13 +219,15 @@ func (l *Ledger) contextRow(w *changes, p rowRef, s *state) {
 	}
 }
 
-// meta returns the description of a group, with who stands as its admin identity.
+// meta returns the description of a group, with who stands as its admin identity; of several,
+// whose grant ranks first.
 func (l *Ledger) meta(id codec.GroupID, s *state) codec.GroupMetaValue {
 	meta := s.meta
+	var first *grant
 	for _, who := range l.everIn[id] {
 		for _, g := range l.judge.standing[holder{id, who}] {
-			if g.right == rightIdentity {
-				meta.AdminIdentity = who
+			if g.right == rightIdentity && (first == nil || l.judge.above(g, first)) {
+				first, meta.AdminIdentity = g, who
 			}
 		}
 	}

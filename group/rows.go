@@ -54,22 +54,25 @@ func (j *judge) rows(t *tree, self codec.Identity) ([]Row, error) {
 // memberRows writes the standing grants of a group: 0x20, 0x21, 0x26.
 func (j *judge) memberRows(w *writer, id codec.GroupID, s *state) {
 	meta := s.meta
+	var first *grant
 	for h, grants := range j.of {
 		if h.group != id {
 			continue
 		}
 		var has [rightBit + capabilityBits]bool
 		for _, g := range grants {
-			has[g.right] = has[g.right] || j.stands(g)
+			if !j.stands(g) {
+				continue
+			}
+			if has[g.right] = true; g.right == rightIdentity && (first == nil || j.above(g, first)) {
+				first, meta.AdminIdentity = g, g.who
+			}
 		}
 		var caps codec.Capabilities
 		for i := range capabilityBits {
 			if has[int(rightBit)+i] {
 				caps |= 1 << i
 			}
-		}
-		if has[rightIdentity] {
-			meta.AdminIdentity = h.who
 		}
 		if caps != 0 {
 			put(w, keys.GroupMemberCapability{Group: id, Identity: h.who}, codec.GroupMemberCapabilityValue{Capabilities: caps})

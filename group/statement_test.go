@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/keys"
 )
 
 // second has the ops that follow be of version 2.
@@ -44,6 +46,27 @@ func TestAuthorityIsStated(t *testing.T) {
 	w.requireVerdict(effective, w.op("K", removed("M"), by))
 	w.requireVerdict(effective, w.op("K", roleSet("L", codec.Member), by))
 	w.requireVerdict(void(Revoked), w.op("A", left, by))
+}
+
+// Two may stand as the admin identity, where who is it by an op of version 2 states another:
+// the row names the one that ranks first, whatever the order of arrival.
+func TestTheAdminIdentityThatRanksFirstIsInTheRow(t *testing.T) {
+	w, z := newCase(t)
+	k := w.op("Z", added("K", codec.Admin), z)
+	l := w.op("Z", added("L", codec.Admin), k)
+	w.second()
+	made := w.root("Z", groupCreated("Z", groupNo(1), root), l)
+	w.state("Z", []codec.OpID{made}, stated(groupNo(1), "K"))
+	w.state("Z", []codec.OpID{made}, stated(groupNo(1), "L"))
+	for range 20 { // what is in a map comes in any order
+		for _, r := range w.result().Rows {
+			if i, err := keys.Identify(column.Group, r.Key); err == nil && i.Tag == 0x20 && codec.GroupID(r.Key[1:]) == groupNo(1) {
+				v, err := codec.GroupMetaValue{}.Decode(r.Value)
+				require.NoError(t, err)
+				require.Equal(t, who("Z"), v.AdminIdentity)
+			}
+		}
+	}
 }
 
 // Of those whom one op states, who comes first ranks above.

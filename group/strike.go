@@ -131,6 +131,24 @@ func (j *judge) isOwn(r int, g *grant) bool {
 		op.Body.Kind == codec.OpAdminTransferred && g.right == rightIdentity
 }
 
+// givesUp reports whether op x may be the one by which its signer gives up a grant: not where
+// another does so before it, or one from above that does not know of it.
+func (j *judge) givesUp(x int) bool {
+	op := j.ops[x]
+	if op.Root == nil && op.Body == nil {
+		return false
+	}
+	_, in := op.targets()
+	return slices.ContainsFunc(j.of[holder{in, op.Signer}], func(g *grant) bool {
+		return j.isOwn(x, g) && !slices.ContainsFunc(j.strikes(g), func(r int) bool {
+			if j.isOwn(r, g) {
+				return j.before(r, x)
+			}
+			return !j.follows(r, x)
+		})
+	})
+}
+
 // ownStrike returns the op by which the holder of g gives it up, or -1. Of several the
 // first by (height, id) counts: the others would be made with what is gone.
 func (j *judge) ownStrike(g *grant, fromAbove []int) int {

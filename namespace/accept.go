@@ -38,19 +38,31 @@ func (b *batch) accept(x *arrival, a *Answer) error {
 		return nil
 	}
 	if w := c.pending.ops[op.ID]; w != nil && !x.waits {
-		a.Kind, a.Missing = Pending, c.missing(op.Parents)
-		return nil
+		if a.Kind, a.Missing = Pending, c.missing(op.Parents); len(a.Missing) > 0 || c.isFork(op.Signer, op.Nonce, op.Parents) {
+			return nil
+		}
+		x.waits = true // for nothing any more
 	}
 	if missing := c.missing(op.Parents); len(missing) > 0 {
 		a.Kind, a.Missing = Pending, missing
-		return b.hold(x, a)
-	}
-	if x.waits {
-		b.release(op.ID)
+		if err := b.hold(x, a); err != nil || len(c.pending.ready) == 0 {
+			return err
+		}
+		return b.vouch(op, a)
 	}
 	refusal, err := c.admit(op)
 	if err != nil {
 		return err
+	}
+	if refusal == nil && c.isFork(op.Signer, op.Nonce, op.Parents) && !c.pending.isWanted(op.ID, op.Signer) {
+		a.Kind = Pending
+		if x.waits {
+			return nil
+		}
+		return b.hold(x, a)
+	}
+	if x.waits {
+		b.release(op.ID)
 	}
 	if refusal != nil {
 		b.refuse(refusal, a)
@@ -80,7 +92,7 @@ func (b *batch) take(op *Op, read *opened, a *Answer) error {
 	if err := b.use(fresh); err != nil {
 		return err
 	}
-	for _, child := range c.pending.children[op.ID] {
+	for _, child := range c.pending.childrenOf(op.ID) {
 		if w := c.pending.ops[child]; len(c.missing(w.parents)) == 0 {
 			w.answer = a
 			c.pending.ready = append(c.pending.ready, child)
@@ -136,6 +148,18 @@ func (b *batch) hold(x *arrival, a *Answer) error {
 	c.wait(x.op, len(wire), b.s.options.Now())
 	b.rows.Put(column.Generic, numbered(pendingScope, c.id, c.pending.ops[x.op.ID].arrival), wire)
 	a.Dropped = b.makeRoom()
+	return nil
+}
+
+// vouch takes forks that an op builds on, for which it waits, and the op.
+func (b *batch) vouch(op *Op, a *Answer) error {
+	if err := b.drain(); err != nil {
+		return err
+	}
+	if i, taken := b.c.ledger.Find(op.ID); taken {
+		a.Kind, a.Missing = Stored, nil
+		b.note(i, a)
+	}
 	return nil
 }
 

@@ -14,7 +14,7 @@ type AnswerKind uint8
 const (
 	Stored    AnswerKind = iota + 1 // it is one of the DAG now
 	Duplicate                       // it was before
-	Pending                         // it waits for ancestors
+	Pending                         // it waits for ancestors, or, where none is missing, for somebody to build on it: see [Options]
 	Refused                         // nothing of it is kept
 )
 

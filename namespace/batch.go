@@ -41,6 +41,7 @@ func (s *Store) begin(p *writeQueue) (*batch, error) {
 		}
 		c.queue = p
 		c.share(s.waits)
+		c.limit(&s.options)
 		p.state = c
 		p.current.Store(c)
 		p.loaded = true
@@ -209,6 +210,14 @@ func (b *batch) answer(changed []group.VerdictChange) {
 	}
 }
 
+// note has the answer to op i, which was taken, be completed at the end.
+func (b *batch) note(i int, a *Answer) {
+	b.answers = append(b.answers, a)
+	if e, ok := b.c.ledger.Equivocation(i); ok {
+		a.Equivocation = &e
+	}
+}
+
 // settle judges what has been taken so far.
 func (b *batch) settle() { b.earlier = append(b.earlier, b.c.ledger.Settle()...) }
 
@@ -243,10 +252,7 @@ func (b *batch) put(op *Op, read *opened, a *Answer) error {
 	b.putFact(i)
 	b.taken++
 	b.fresh[op.ID] = op
-	b.answers = append(b.answers, a)
 	a.Kind = Stored
-	if e, ok := c.ledger.Equivocation(i); ok {
-		a.Equivocation = &e
-	}
+	b.note(i, a)
 	return b.judge()
 }

@@ -73,7 +73,7 @@ func (w *witness) identify() {
 
 func (w *witness) open() {
 	var err error
-	w.store, err = namespace.Open(w.db, namespace.Options{Now: w.now, ForgetPayloads: w.forgets})
+	w.store, err = namespace.Open(w.db, namespace.Options{Now: w.now, ForgetPayloads: w.forgets, MaxForks: 1000, MaxSignerHeads: 1000})
 	require.NoError(w.t, err)
 }
 

@@ -40,7 +40,7 @@ func newBystander(t require.TestingT, name string, forges ...*forge) *bystander 
 
 func (n *bystander) open() {
 	var err error
-	n.store, err = namespace.Open(n.db, namespace.Options{})
+	n.store, err = namespace.Open(n.db, namespace.Options{MaxForks: 1000, MaxSignerHeads: 1000})
 	require.NoError(n.t, err)
 }
 

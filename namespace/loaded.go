@@ -3,6 +3,7 @@ package namespace
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -31,6 +32,7 @@ type loaded struct {
 	handouts   handouts
 	past       past // of the handout that was judged last
 	pending    pending
+	limits     *Options // of forks
 	refused    refusals // lately
 
 	identity codec.Option[codec.NamespaceIdentityValue]
@@ -91,7 +93,7 @@ func (s *Store) load(ns codec.GroupID) (*loaded, error) {
 
 func newLoaded(ns codec.GroupID) *loaded {
 	return &loaded{id: ns, ring: Keyring{}, good: map[KeyName]codec.Secret{}, locked: map[GroupKey][]int{}, logs: map[codec.GroupID][]int32{},
-		holders: newHolders(), due: map[rotationAt]bool{}, handouts: newHandouts(), shut: shut{}}
+		holders: newHolders(), due: map[rotationAt]bool{}, handouts: newHandouts(), shut: shut{}, limits: &Options{MaxForks: maxForks, MaxSignerHeads: maxSignerHeads}}
 }
 
 // fold reads a namespace, and tells of damage, if anybody is to be told. The rows are
@@ -155,15 +157,52 @@ func (c *loaded) loadOps(r engine.Reader) error {
 		return err
 	}
 	c.ledger.Hold() // everything is judged once
-	const page = 256
-	for len(facts) > 0 {
-		n := min(page, len(facts))
-		if err := c.loadPage(r, facts[:n]); err != nil {
+	for page := range readAhead(r, c.id, facts) {
+		if err := c.addPage(page); err != nil {
 			return err
 		}
-		facts = facts[n:]
 	}
 	return nil
+}
+
+// page is ops that follow each other, as they are stored.
+type page struct {
+	facts  []fact
+	rows   []engine.Lookup
+	ops    []*Op           // nil: damaged
+	faults []error         // by which
+	bodies []engine.Lookup // of those that were opened, in order
+	err    error           // of reading
+}
+
+// readAhead yields the ops of a namespace, while the next are read and parsed.
+func readAhead(r engine.Reader, ns codec.GroupID, facts []fact) iter.Seq[*page] {
+	return func(yield func(*page) bool) {
+		pages, done := make(chan *page, 2), make(chan struct{})
+		var reading sync.WaitGroup
+		reading.Go(func() {
+			defer close(pages)
+			for some := range slices.Chunk(facts, 256) {
+				p := &page{facts: some}
+				p.err = p.read(r, ns)
+				select {
+				case pages <- p:
+				case <-done:
+					return
+				}
+				if p.err != nil {
+					return
+				}
+			}
+		})
+		defer reading.Wait() // r is the caller's again
+		defer close(done)
+		for p := range pages {
+			if !yield(p) {
+				return
+			}
+		}
+	}
 }
 
 // beside returns nil for damage that somebody is told of, and err for any other.
@@ -174,49 +213,53 @@ func (c *loaded) beside(col column.Column, key []byte, err error) error {
 	return c.report(col, key, err)
 }
 
-// loadPage adds ops, with two reads for all of them.
-func (c *loaded) loadPage(r engine.Reader, facts []fact) error {
-	ops := make([]engine.Lookup, len(facts))
-	for i, f := range facts {
-		k, err := keys.NamespaceGovOp{Namespace: c.id, Delta: f.id}.AppendBinary(nil)
+// read reads and parses ops, with two reads for all of them.
+func (p *page) read(r engine.Reader, ns codec.GroupID) error {
+	p.rows = make([]engine.Lookup, len(p.facts))
+	p.ops, p.faults = make([]*Op, len(p.facts)), make([]error, len(p.facts))
+	for i, f := range p.facts {
+		k, err := keys.NamespaceGovOp{Namespace: ns, Delta: f.id}.AppendBinary(nil)
 		if err != nil {
 			return err
 		}
-		ops[i] = engine.Lookup{Column: keys.NamespaceGovOp{}.Slot().Column, Key: k}
+		p.rows[i] = engine.Lookup{Column: keys.NamespaceGovOp{}.Slot().Column, Key: k}
 	}
-	if _, err := r.MultiGet(nil, ops); err != nil {
+	if _, err := r.MultiGet(nil, p.rows); err != nil {
 		return err
 	}
-	parsed := make([]*Op, len(facts))
-	var bodies []engine.Lookup
-	for i, f := range facts {
-		op, err := parseRow(&ops[i], f.id)
-		if err != nil {
-			if err = c.beside(ops[i].Column, ops[i].Key, err); err != nil {
-				return err
-			}
-			continue
-		}
-		parsed[i] = op
-		if f.seq > 0 && op.Clear == nil {
+	for i, f := range p.facts {
+		op, err := parseRow(&p.rows[i], f.id)
+		p.ops[i], p.faults[i] = op, err
+		if err == nil && f.seq > 0 && op.Clear == nil {
 			k, err := keys.GroupOpLog{Group: op.GroupID, Seq: keys.NewSeq(f.seq)}.AppendBinary(nil)
 			if err != nil {
 				return err
 			}
-			bodies = append(bodies, engine.Lookup{Column: keys.GroupOpLog{}.Slot().Column, Key: k})
+			p.bodies = append(p.bodies, engine.Lookup{Column: keys.GroupOpLog{}.Slot().Column, Key: k})
 		}
 	}
-	if _, err := r.MultiGet(nil, bodies); err != nil {
-		return err
+	_, err := r.MultiGet(nil, p.bodies)
+	return err
+}
+
+// addPage adds ops.
+func (c *loaded) addPage(p *page) error {
+	if p.err != nil {
+		return p.err
 	}
-	for i, f := range facts {
-		if parsed[i] == nil {
+	bodies := p.bodies
+	for i, f := range p.facts {
+		op := p.ops[i]
+		if op == nil {
+			if err := c.beside(p.rows[i].Column, p.rows[i].Key, p.faults[i]); err != nil {
+				return err
+			}
 			continue
 		}
 		var body *codec.GroupOp
-		if parsed[i].Clear != nil {
-			if body = parsed[i].Clear; c.renumbers {
-				f.seq = c.nextSeq(parsed[i].GroupID)
+		if op.Clear != nil {
+			if body = op.Clear; c.renumbers {
+				f.seq = c.nextSeq(op.GroupID)
 			}
 		} else if f.seq > 0 {
 			inner, err := decodeLog(&bodies[0])
@@ -227,11 +270,11 @@ func (c *loaded) loadPage(r engine.Reader, facts []fact) error {
 			}
 			bodies = bodies[1:]
 		}
-		if c.isStray(parsed[i]) {
+		if c.isStray(op) {
 			f.fault, body = group.NoGroup, nil
 		}
-		if _, err := c.add(parsed[i], f, body, parsed[i].Signed != nil); err != nil {
-			if err = c.beside(ops[i].Column, ops[i].Key, fmt.Errorf("namespace: %w: op %s: %w", engine.ErrCorrupt, f.id, err)); err != nil {
+		if _, err := c.add(op, f, body, op.Signed != nil); err != nil {
+			if err = c.beside(p.rows[i].Column, p.rows[i].Key, fmt.Errorf("namespace: %w: op %s: %w", engine.ErrCorrupt, f.id, err)); err != nil {
 				return err
 			}
 		}
@@ -318,12 +361,25 @@ func (c *loaded) add(op *Op, f fact, body *codec.GroupOp, whole bool) (int, erro
 	return i, nil
 }
 
-// asRead returns op as the ledger takes it: what it seals, or why it is void for good.
+// merge is the root op of all that join heads. It is never written to.
+var merge = codec.RootOp{Kind: codec.RootMerge}
+
+// asRead returns op as the ledger takes it: what it seals, or why it is void for good. It holds
+// nothing of what came with it, which is much of a key for many.
 func (op *Op) asRead(body *codec.GroupOp, fault group.Reason) *group.Op {
-	read := &group.Op{Version: op.Version, ID: op.ID, Parents: op.Parents, Signer: op.Signer, Nonce: op.Nonce, Root: op.Root, Group: op.GroupID,
+	read := &group.Op{Version: op.Version, ID: op.ID, Parents: op.Parents, Signer: op.Signer, Nonce: op.Nonce, Group: op.GroupID,
 		Body: body, Fault: fault, KeyOp: op.KeyOp}
 	if op.Clear != nil && fault == 0 {
-		read.Body = op.Clear
+		clear := *op.Clear
+		read.Body = &clear
+	}
+	switch {
+	case op.Root == nil:
+	case op.Root.Kind == codec.RootMerge:
+		read.Root = &merge
+	default:
+		root := *op.Root
+		read.Root = &root
 	}
 	for _, k := range op.Keys {
 		read.Keys = append(read.Keys, group.Key{Group: k.GroupID, Carries: k.Carried})

@@ -68,7 +68,7 @@ func (s *Store) PendingOps(ns codec.GroupID, after codec.OpID, limit int) (found
 // on; at most limit, 0: all. The namespace need not have begun.
 func (s *Store) Missing(ns codec.GroupID, after codec.OpID, limit int) (ids []codec.OpID, err error) {
 	err = s.viewAny(ns, func(c *loaded) error {
-		for id := range c.pending.children {
+		for id := range c.pending.named {
 			if _, waits := c.pending.ops[id]; !waits && compare(id, after) > 0 {
 				if _, has := c.ledger.Find(id); !has {
 					ids = append(ids, id)

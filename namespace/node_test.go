@@ -40,7 +40,7 @@ type node struct {
 func newNode(t require.TestingT, name string, ns codec.GroupID) *node {
 	n := &node{t: t, name: name, namespace: ns, ring: Keyring{}, random: randomness(name[0])}
 	var err error
-	n.store, err = Open(mem.New(), Options{Rand: n.random})
+	n.store, err = Open(mem.New(), Options{Rand: n.random, MaxForks: 1000, MaxSignerHeads: 1000})
 	require.NoError(t, err)
 	require.NoError(t, n.store.ImportIdentity(ns, codec.NamespaceIdentityValue{PublicKey: idOf(name), PrivateKey: seedOf(name)}))
 	return n

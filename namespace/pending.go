@@ -16,12 +16,13 @@ import (
 
 // pending is the ops of a namespace that wait for ancestors. Their bytes stay on disk.
 type pending struct {
-	shares   *shares // in which they count; nil: in none
-	ops      map[codec.OpID]*waiting
-	children map[codec.OpID][]codec.OpID // by parent that is not here
-	next     uint64                      // arrival of the next
-	bytes    int64
-	ready    []codec.OpID // those that wait no longer, but were not judged
+	shares *shares // in which they count; nil: in none
+	ops    map[codec.OpID]*waiting
+	named  map[codec.OpID]*naming // parents that are not of the DAG
+	said   map[said]int           // how many wait
+	next   uint64                 // arrival of the next
+	bytes  int64
+	ready  []codec.OpID // those that wait no longer, but were not judged
 }
 
 // shares are all ops that wait in a store.
@@ -32,6 +33,7 @@ type waiting struct {
 	ns      codec.GroupID
 	id      codec.OpID
 	signer  codec.Identity
+	nonce   uint64
 	arrival uint64
 	size    int
 	since   time.Time // zero: not known
@@ -42,7 +44,7 @@ type waiting struct {
 
 // loadPending reads what waits.
 func (c *loaded) loadPending(r engine.Reader) error {
-	c.pending = pending{ops: map[codec.OpID]*waiting{}, children: map[codec.OpID][]codec.OpID{}}
+	c.pending = pending{ops: map[codec.OpID]*waiting{}, named: map[codec.OpID]*naming{}, said: map[said]int{}}
 	return each(r, scoped(nil, pendingScope, c.id), func(key, value []byte) error {
 		n, err := numberOf(key)
 		if err != nil {
@@ -84,20 +86,19 @@ func (c *loaded) count(w *waiting) {
 	w.place = c.pending.shares.Add(whose, int64(w.size), w)
 }
 
-// wait notes that op waits, since when, and returns for whom.
+// wait notes that op waits, since when, and returns for whom; nil: for somebody who builds on it.
 func (c *loaded) wait(op *Op, size int, since time.Time) []codec.OpID {
 	p := &c.pending
-	w := &waiting{ns: c.id, id: op.ID, signer: op.Signer, arrival: p.next, size: size, since: since, parents: op.Parents}
+	w := &waiting{ns: c.id, id: op.ID, signer: op.Signer, nonce: op.Nonce, arrival: p.next, size: size, since: since, parents: op.Parents}
 	p.ops[op.ID] = w
 	p.next++
 	p.bytes += int64(size)
 	if p.shares != nil {
 		c.count(w)
 	}
+	p.said[said{op.Signer, op.Nonce}]++
 	missing := c.missing(op.Parents)
-	for _, id := range missing {
-		p.children[id] = append(p.children[id], op.ID)
-	}
+	c.builds(w, missing)
 	return missing
 }
 
@@ -120,11 +121,19 @@ func (c *loaded) forget(id codec.OpID) {
 	if p.shares != nil {
 		p.shares.Remove(w.place)
 	}
+	if at := (said{w.signer, w.nonce}); p.said[at] > 1 {
+		p.said[at]--
+	} else {
+		delete(p.said, at)
+	}
 	for _, parent := range w.parents {
-		if rest := slices.DeleteFunc(p.children[parent], func(o codec.OpID) bool { return o == id }); len(rest) > 0 {
-			p.children[parent] = rest
-		} else {
-			delete(p.children, parent)
+		n := p.named[parent]
+		if n == nil {
+			continue
+		}
+		n.children = slices.DeleteFunc(n.children, func(o codec.OpID) bool { return o == id })
+		if len(n.children) == 0 {
+			delete(p.named, parent)
 		}
 	}
 }

@@ -88,40 +88,56 @@ func (p *proposing) random() io.Reader { return p.s.options.Rand }
 // carrier returns the next op of this node, without content. Heads that are too many are
 // joined before.
 func (p *proposing) carrier() (*codec.SignedNamespaceOp, error) {
-	for {
-		s := &codec.SignedNamespaceOp{NamespaceID: p.c.id, Parents: p.c.ledger.Heads(), Signer: p.c.self()}
-		many := len(s.Parents) > MaxParents
-		if many {
-			s.Parents = p.some(s.Parents)
+	heads := p.c.ledger.Heads()
+	if len(heads) > MaxParents {
+		var err error
+		if heads, err = p.join(heads); err != nil {
+			return nil, err
 		}
-		cut, err := p.c.ledger.Cut(s.Parents)
+	}
+	return p.on(heads)
+}
+
+// on returns the next op of this node on top of others, without content.
+func (p *proposing) on(parents []codec.OpID) (*codec.SignedNamespaceOp, error) {
+	cut, err := p.c.ledger.Cut(parents)
+	if err != nil {
+		return nil, err
+	}
+	self := p.c.self()
+	return &codec.SignedNamespaceOp{Version: p.c.version(cut), NamespaceID: p.c.id, Parents: parents, Signer: self, Nonce: cut.LastNonce(self) + 1}, nil
+}
+
+// join joins heads until an op may have all that are left as its parents. The first op joins
+// one that descends from the latest of this node, whose nonce would otherwise be used again, and
+// each other one the op before it.
+func (p *proposing) join(heads []codec.OpID) ([]codec.OpID, error) {
+	own, last := 0, uint64(0)
+	for i := range heads {
+		cut, err := p.c.ledger.Cut(heads[i : i+1])
 		if err != nil {
 			return nil, err
 		}
-		s.Version = p.c.version(cut)
-		if s.Nonce = cut.LastNonce(s.Signer) + 1; !many {
-			return s, nil
-		}
-		s.Op.Root.Kind = codec.RootMerge
-		if err := p.signAndTake(s, nil, nil, &Answer{}); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// some returns as many heads as an op may join, one among them that descends from the
-// latest op of this node, whose nonce would otherwise be used again.
-func (p *proposing) some(heads []codec.OpID) []codec.OpID {
-	own, last := 0, uint64(0)
-	for i := range heads {
-		if cut, err := p.c.ledger.Cut(heads[i : i+1]); err == nil && cut.LastNonce(p.c.self()) > last {
-			own, last = i, cut.LastNonce(p.c.self())
+		if nonce := cut.LastNonce(p.c.self()); nonce > last {
+			own, last = i, nonce
 		}
 	}
 	heads[0], heads[own] = heads[own], heads[0]
-	heads = heads[:MaxParents]
+	for len(heads) > MaxParents {
+		s, err := p.on(slices.SortedFunc(slices.Values(heads[:MaxParents]), compare))
+		if err != nil {
+			return nil, err
+		}
+		s.Op.Root.Kind = codec.RootMerge
+		var a Answer
+		if err := p.signAndTake(s, nil, nil, &a); err != nil {
+			return nil, err
+		}
+		heads = heads[MaxParents-1:]
+		heads[0] = a.ID
+	}
 	slices.SortFunc(heads, compare)
-	return heads
+	return heads, nil
 }
 
 // signAndTake signs s, which is complete but for that, and takes it into the DAG. Of a sealed

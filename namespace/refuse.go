@@ -51,7 +51,7 @@ func (b *batch) refuse(r *Refusal, a *Answer) {
 	a.Kind, a.Namespace, a.Refusal = Refused, c.id, r
 	c.refused.note(r.Op)
 	for gone := []codec.OpID{r.Op}; len(gone) > 0; gone = gone[1:] {
-		for _, id := range slices.Clone(c.pending.children[gone[0]]) {
+		for _, id := range slices.Clone(c.pending.childrenOf(gone[0])) {
 			b.release(id)
 			c.refused.note(id)
 			a.cascade(&Answer{Kind: Refused, Namespace: c.id, ID: id, Refusal: orphaned(id, gone[0])})

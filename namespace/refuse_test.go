@@ -207,6 +207,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 // An invitation writes nothing, however many heads there are.
 func TestInvitingJoinsNoHeads(t *testing.T) {
 	z, _, ns := pairOf(t)
+	takeForks(z)
 	first, err := z.Heads(t.Context(), ns)
 	require.NoError(t, err)
 	for n := range MaxParents + 6 {

@@ -42,6 +42,8 @@ type Options struct {
 	MaxPendingBytes int64            // the most bytes that they take; 0: 256 MiB. A single op may be larger.
 	AllPending      int              // the most ops of all namespaces that wait; 0: 131,072
 	AllPendingBytes int64            // the most bytes that they take; 0: 512 MiB. A single op may be larger.
+	MaxForks        int              // the most ops of one signer with one nonce that are taken, until somebody else builds on more; 0: 2
+	MaxSignerHeads  int              // the most heads of one signer, likewise; 0: 8
 	ForgetPayloads  bool             // what can't be opened when it comes is kept as a skeleton
 	Log             *slog.Logger     // what can't be returned to anyone; nil: nothing
 	// Damaged is for a store made by [View]: it is told of a row that is damaged, or
@@ -56,11 +58,20 @@ func (o *Options) setDefaults() error {
 		return fmt.Errorf("namespace: open: a negative limit: %d ops and %d bytes of a namespace, %d and %d of all",
 			o.MaxPending, o.MaxPendingBytes, o.AllPending, o.AllPendingBytes)
 	}
+	if o.MaxForks < 0 || o.MaxSignerHeads < 0 {
+		return fmt.Errorf("namespace: open: a negative limit: %d ops of one signer with one nonce, %d heads of one signer", o.MaxForks, o.MaxSignerHeads)
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	if o.Rand == nil {
 		o.Rand = rand.Reader
+	}
+	if o.MaxForks == 0 {
+		o.MaxForks = maxForks
+	}
+	if o.MaxSignerHeads == 0 {
+		o.MaxSignerHeads = maxSignerHeads
 	}
 	if o.MaxPending == 0 {
 		o.MaxPending = 65_536

@@ -21,6 +21,9 @@ func openStore(t testing.TB, db engine.Engine, seed byte) *Store {
 	return s
 }
 
+// takeForks has a store take any number of ops of one signer beside each other.
+func takeForks(s *Store) { s.options.MaxForks, s.options.MaxSignerHeads = 1000, 1000 }
+
 func newStore(t testing.TB, seed byte) *Store {
 	db := mem.New()
 	t.Cleanup(func() { _ = db.Close() })

@@ -374,6 +374,7 @@ func TestOpsThatBeganToWaitInABatchAreJudgedByTheNextOnes(t *testing.T) {
 
 func TestManyHeadsAreJoined(t *testing.T) {
 	z, k, ns := pairOf(t)
+	takeForks(z)
 	first, err := z.Heads(t.Context(), ns)
 	require.NoError(t, err)
 	for n := range 70 { // K signs beside itself

@@ -31,6 +31,7 @@ type Exchange struct {
 	Stored     int // ops that were new, with those that had waited for them
 	Duplicates int
 	Pending    int // ops that wait for what the other side has forgotten
+	Forks      int // ops that wait for somebody to build on them, as more of their signer are beside them than are taken
 	Refused    int
 	Refusal    *Refusal // the first
 }
@@ -38,14 +39,15 @@ type Exchange struct {
 // SyncReport is what Sync did.
 type SyncReport struct {
 	ToB, ToA Exchange
-	Heads    []codec.OpID // of both, when it succeeded
+	Heads    []codec.OpID // when it succeeded: of both, or, where forks wait, of a
 }
 
 // syncRounds is how often Sync begins anew, while ops go on being made.
 const syncRounds = 16
 
 // Sync exchanges the ops of a namespace between two stores until both have the same: each
-// gets what its heads say it lacks. A store that has not begun the namespace gets all of
+// gets what its heads say it lacks; but for forks, of which each keeps those that it has
+// taken ([Options]). A store that has not begun the namespace gets all of
 // it, if it follows it ([Store.FollowNamespace]), and else refuses all. Where both have ops that the other lacks, those of a are sent whole, and b says
 // which it has. It returns [ErrNoNamespace] where neither has it, [ErrUneven], or the
 // error of a store.
@@ -63,12 +65,12 @@ func Sync(ctx context.Context, ns codec.GroupID, a, b Peer) (r SyncReport, err e
 		case len(ofA) == 0 && len(ofB) == 0:
 			return r, fmt.Errorf("%w: %s", ErrNoNamespace, ns)
 		case slices.Equal(ofA, ofB):
-			r.Heads = ofA
+			r.Heads, r.ToA.Forks, r.ToB.Forks = ofA, 0, 0
 			return r, nil
 		}
-		before := r.ToA.Stored + r.ToB.Stored
+		var toA, toB Exchange
 		if len(ofA) > 0 {
-			if err := send(ctx, ns, a, b, ofB, &r.ToB); err != nil {
+			if err := send(ctx, ns, a, b, ofB, &toB); err != nil {
 				return r, err
 			}
 		}
@@ -76,11 +78,18 @@ func Sync(ctx context.Context, ns codec.GroupID, a, b Peer) (r SyncReport, err e
 			return r, err
 		}
 		if !slices.Equal(ofA, ofB) {
-			if err := send(ctx, ns, b, a, ofA, &r.ToA); err != nil {
+			if err := send(ctx, ns, b, a, ofA, &toA); err != nil {
 				return r, err
 			}
 		}
-		if r.ToA.Stored+r.ToB.Stored == before {
+		r.ToA.add(&toA)
+		r.ToB.add(&toB)
+		switch {
+		case toA.Stored+toB.Stored > 0:
+		case toA.Refused+toB.Refused+toA.Pending+toB.Pending == 0: // what differs is forks
+			r.Heads = ofA
+			return r, nil
+		default:
 			return r, uneven(ns, &r)
 		}
 	}
@@ -130,6 +139,14 @@ func send(ctx context.Context, ns codec.GroupID, from, to Peer, heads []codec.Op
 	return reading
 }
 
+// add adds what went in another round. What waits is what waits after it.
+func (x *Exchange) add(o *Exchange) {
+	x.Stored, x.Duplicates, x.Pending, x.Forks, x.Refused = x.Stored+o.Stored, x.Duplicates+o.Duplicates, x.Pending+o.Pending, o.Forks, x.Refused+o.Refused
+	if x.Refusal == nil {
+		x.Refusal = o.Refusal
+	}
+}
+
 func (x *Exchange) count(a *Answer) {
 	switch a.Kind {
 	case Stored:
@@ -137,7 +154,11 @@ func (x *Exchange) count(a *Answer) {
 	case Duplicate:
 		x.Duplicates++
 	case Pending:
-		x.Pending++
+		if len(a.Missing) == 0 {
+			x.Forks++
+		} else {
+			x.Pending++
+		}
 	case Refused:
 		if x.Refused++; x.Refusal == nil {
 			x.Refusal = a.Refusal

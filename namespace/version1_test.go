@@ -50,6 +50,7 @@ func (r *recorded) given(t *testing.T, order []*Op) *Store {
 	b, err := hex.DecodeString(r.Seed)
 	require.NoError(t, err)
 	s, seed := newStore(t, r.Who[0]), codec.Secret(b)
+	takeForks(s)
 	require.NoError(t, s.ImportIdentity(r.namespace(), codec.NamespaceIdentityValue{PublicKey: group.IdentityOf(seed), PrivateKey: seed}))
 	for _, op := range order {
 		a, err := s.Apply(bg, op.wire())

@@ -97,6 +97,7 @@ type govAnswerDoc struct {
 	ID      string             `json:"op_id,omitempty"`
 	Verdict string             `json:"verdict,omitempty"`
 	Missing []string           `json:"missing,omitempty"`
+	Fork    bool               `json:"fork,omitempty"` // it waits for somebody to build on it
 	Dropped []string           `json:"dropped,omitempty"`
 	Reason  string             `json:"reason,omitempty"`
 	Detail  string             `json:"detail,omitempty"`
@@ -113,7 +114,8 @@ type verdictChangeDoc struct {
 }
 
 func newGovAnswerDoc(a *namespace.Answer) govAnswerDoc {
-	d := govAnswerDoc{Answer: a.Kind.String(), ID: cli.UnlessZero(a.ID), Missing: cli.Texts(a.Missing), Dropped: cli.Texts(a.Dropped)}
+	d := govAnswerDoc{Answer: a.Kind.String(), ID: cli.UnlessZero(a.ID), Missing: cli.Texts(a.Missing), Dropped: cli.Texts(a.Dropped),
+		Fork: a.Kind == namespace.Pending && len(a.Missing) == 0}
 	if a.Verdict.Outcome != 0 {
 		d.Verdict = a.Verdict.String()
 	}
@@ -132,6 +134,9 @@ func newGovAnswerDoc(a *namespace.Answer) govAnswerDoc {
 	return d
 }
 
+// forkText is said of an op that waits though its parents are here.
+const forkText = "  a fork: its signer has signed too many beside it; waits until somebody else builds on it"
+
 func (d govAnswerDoc) write(w io.Writer) {
 	why := d.Verdict
 	if d.Reason != "" {
@@ -140,6 +145,9 @@ func (d govAnswerDoc) write(w io.Writer) {
 	fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%s  %s  %s", d.Answer, d.ID, why), " "))
 	for _, id := range d.Missing {
 		fmt.Fprintf(w, "  missing  %s\n", id)
+	}
+	if d.Fork {
+		fmt.Fprintln(w, forkText)
 	}
 	for _, more := range d.Cascade {
 		fmt.Fprintf(w, "  %s too  %s  %s\n", more.Answer, more.ID, more.Verdict+more.Reason)

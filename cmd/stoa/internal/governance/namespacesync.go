@@ -51,15 +51,20 @@ by the directory that has it.`,
 					continue
 				}
 				d := struct {
-					ID    string   `json:"namespace_id"`
-					ToA   int      `json:"to_a"` // ops
-					ToB   int      `json:"to_b"`
-					Heads []string `json:"heads"`
-				}{ns.String(), r.ToA.Stored, r.ToB.Stored, cli.Texts(r.Heads)}
+					ID     string   `json:"namespace_id"`
+					ToA    int      `json:"to_a"` // ops
+					ToB    int      `json:"to_b"`
+					ForksA int      `json:"forks_at_a,omitempty"` // that wait for somebody to build on them
+					ForksB int      `json:"forks_at_b,omitempty"`
+					Heads  []string `json:"heads"`
+				}{ns.String(), r.ToA.Stored, r.ToB.Stored, r.ToA.Forks, r.ToB.Forks, cli.Texts(r.Heads)}
 				err = p.Emit(d, func(w io.Writer) {
 					line := fmt.Sprintf("%s  %s to A, %s to B", d.ID, cli.Count(d.ToA, "op"), cli.Count(d.ToB, "op"))
 					if name := nameAt(ctx, sides, ns); name != "" {
 						line += "  " + cli.Plain(name)
+					}
+					if forks := d.ForksA + d.ForksB; forks > 0 {
+						line += fmt.Sprintf("\n  %s of who signed too many beside each other: each daemon keeps those that it has, until somebody builds on them", cli.Count(forks, "fork"))
 					}
 					fmt.Fprintln(w, line)
 				})

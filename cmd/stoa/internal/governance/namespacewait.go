@@ -35,6 +35,9 @@ func (d *pendingDoc) write(w io.Writer, known names) {
 	for _, id := range d.Missing {
 		fmt.Fprintf(w, "  missing  %s\n", id)
 	}
+	if len(d.Missing) == 0 {
+		fmt.Fprintln(w, forkText)
+	}
 }
 
 func newNamespacePending(p *cli.Process) *cobra.Command {
@@ -42,7 +45,8 @@ func newNamespacePending(p *cli.Process) *cobra.Command {
 		Name: "pending", Args: []string{"[NAMESPACE]"}, Offline: true, Short: "List ops that wait for others",
 		Long: `List the ops of a namespace, or of all, that wait for ancestors which are not here: who
 signed each, how large it is, since when it waits if it came since the daemon began, and
-which of its parents are missing. In each namespace they are in the order of their ids.
+which of its parents are missing; of a fork none is, as it waits until somebody else than
+its signer builds on it. In each namespace they are in the order of their ids.
 What waits is limited; whoever has most waiting makes room first.
 ` + cli.ConceptsHint + ".", Example: "\nhome",
 		Subs: []*cobra.Command{newNamespacePendingDrop(p)},
