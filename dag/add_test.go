@@ -208,9 +208,9 @@ func TestDeltasOfAWrongFormAreRefusedAndForgotten(t *testing.T) {
 		fn(&d)
 		return &d
 	}
-	many := make([]codec.DeltaID, 65)
+	many := make([]codec.DeltaID, dag.MaxParents+1)
 	for i := range many {
-		many[i][0] = byte(i + 1)
+		many[i][0], many[i][1], many[i][2] = 1, byte(i>>8), byte(i)
 	}
 	for name, tc := range map[string]struct {
 		d      *dag.Delta
@@ -317,6 +317,9 @@ func TestCostlyCutsAreVerifiedInTheBackground(t *testing.T) {
 	o.CutBudget = 5
 	c := open(t, db, o)
 	require.NoError(t, c.CreateContext(ctx1, codec.ApplicationMeta{}))
+	first := commit(t, a, put("first", "a"))
+	add(t, b, first)
+	add(t, c, first)
 	for i := range 20 {
 		add(t, c, commit(t, a, put(fmt.Sprint(i), "a")))
 	}
@@ -328,9 +331,9 @@ func TestCostlyCutsAreVerifiedInTheBackground(t *testing.T) {
 	require.True(t, r.Verifying)
 	require.Empty(t, r.Missing)
 	add(t, c, &bad)
-	require.Eventually(t, func() bool { i := info(t, c); return i.Pending == 0 && i.Applied == 21 && i.Refused == 1 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { i := info(t, c); return i.Pending == 0 && i.Applied == 22 && i.Refused == 1 }, time.Minute, time.Millisecond)
 	add(t, c, e)
-	require.Eventually(t, func() bool { return info(t, c).Applied == 22 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return info(t, c).Applied == 23 }, time.Minute, time.Millisecond)
 	for _, d := range []*dag.Delta{d, e} {
 		require.Equal(t, dag.Applied, add(t, a, d).Kind)
 	}

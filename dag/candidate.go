@@ -90,6 +90,8 @@ func (g *writeGroup) settle(x *candidate, a *Answer, verified *codec.Hash) error
 		if err == nil {
 			root = won.trie.Root()
 		}
+	case len(x.p.d.Parents) == 0:
+		won, root, err = g.first(x)
 	case verified != nil:
 		root = *verified
 		if root == x.p.d.ExpectedRoot {
@@ -114,6 +116,26 @@ func (g *writeGroup) settle(x *candidate, a *Answer, verified *codec.Hash) error
 		return err
 	}
 	return g.apply(x, won, a)
+}
+
+// first is the outcome of a first delta beside others, and the root of its causal cut, which is
+// of its own writes: however many others there are.
+func (g *writeGroup) first(x *candidate) (*outcome, codec.Hash, error) {
+	changes := make([]merkle.Change, len(x.p.writes))
+	for i := range x.p.writes {
+		changes[i] = x.p.writes[i].Change
+	}
+	o := merkle.Open(g.s.options.Cache, g.s.db, g.c.id, merkle.EmptyRoot()).Overlay()
+	if err := o.Update(changes); err != nil {
+		return nil, codec.Hash{}, err
+	}
+	root := o.Root()
+	o.Discard()
+	if root != x.p.d.ExpectedRoot {
+		return nil, root, nil
+	}
+	won, err := g.compete(x)
+	return won, root, err
 }
 
 // outcome is what a delta changes of the present state: of its writes those that

@@ -109,7 +109,7 @@ func TestReceivingMakesNoNodeWriteADelta(t *testing.T) {
 	random := rand.New(rand.NewPCG(65, 0))
 	var want map[string]map[string]string
 	for i := range nodes {
-		n := startReplica(t, w, dag.Options{Node: codec.NodeID{Lo: uint64(1000 + i)}})
+		n := startReplica(t, w, dag.Options{Node: codec.NodeID{Lo: uint64(1000 + i)}, MaxJoined: 64})
 		defer n.stop()
 		nodes[i] = n
 		n.clock.advance(time.Second)
@@ -164,7 +164,7 @@ func TestCommitJoinsAsOftenAsNeeded(t *testing.T) {
 	for range 130 {
 		w.made(time.Duration(len(w.all)%7)*time.Second/7, putAll("a", string(rune('a'+len(w.all)))))
 	}
-	n := startReplica(t, w, dag.Options{})
+	n := startReplica(t, w, dag.Options{MaxJoined: 64})
 	defer n.stop()
 	for _, f := range w.all {
 		require.True(t, n.give(f))

@@ -35,7 +35,7 @@ type Committed struct {
 // or over a limit; [hlc.ErrAhead]; or an error as [Store.Add] has it. With an error
 // nothing is written.
 //
-// Where there are more than [MaxParents] heads, those that are lowest by stamp are
+// Where there are more heads than Options.MaxJoined, those that are lowest by stamp are
 // joined first, by deltas without actions.
 func (s *Store) Commit(ctx context.Context, c Commit) (Committed, error) {
 	if err := ready(ctx, c.Durability); err != nil {
@@ -65,7 +65,7 @@ func (g *writeGroup) commit(p *prepared, c *Commit) (done Committed, err error) 
 	if have := g.c.trie.Root(); have != c.ReadRoot {
 		return done, &RootMoved{Context: c.Context, Read: c.ReadRoot, Have: have}
 	}
-	for len(g.c.heads) > MaxParents {
+	for len(g.c.heads) > g.s.options.MaxJoined {
 		wire, err := g.join()
 		if err != nil {
 			return done, err
@@ -107,7 +107,7 @@ func (g *writeGroup) commit(p *prepared, c *Commit) (done Committed, err error) 
 	return done, nil
 }
 
-// join puts a delta into the batch that joins the 64 heads that are lowest by
+// join puts a delta into the batch that joins as many heads as it may, those that are lowest by
 // stamp, and returns its bytes.
 func (g *writeGroup) join() ([]byte, error) {
 	lowest := slices.Clone(g.c.heads)
@@ -117,7 +117,7 @@ func (g *writeGroup) join() ([]byte, error) {
 		}
 		return -1
 	})
-	lowest = lowest[:MaxParents]
+	lowest = lowest[:g.s.options.MaxJoined]
 	slices.SortFunc(lowest, func(a, b head) int { return bytes.Compare(a.id[:], b.id[:]) })
 	d := Delta{Context: g.c.id}
 	for i := range lowest {

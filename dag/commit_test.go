@@ -1,6 +1,7 @@
 package dag_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -51,8 +52,48 @@ func TestACommitWritesPrivateStateAndEvents(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrNotFound)
 }
 
+// firstDelta returns a first delta of a node of its own.
+func firstDelta(t testing.TB, i int) *dag.Delta {
+	d := &dag.Delta{Context: ctx1, Actions: []codec.Action{put(fmt.Sprint("key ", i), "1")}, HLC: codec.HybridTimestamp{Time: uint64(hlc.ToNTP64(begin)), ID: codec.NodeID{Lo: uint64(1000 + i)}}}
+	trie := merkle.Open(merkle.NewCache(-1), nil, ctx1, merkle.EmptyRoot())
+	require.NoError(t, trie.Update([]merkle.Change{{Key: merkle.HashKey(d.Actions[0].Key), Value: merkle.HashValue(d.Actions[0].Value)}}))
+	d.ExpectedRoot = trie.Root()
+	return d
+}
+
+// However many first deltas there are beside each other, one commit takes all of them.
+func TestACommitIsOneDeltaOnThousandsOfHeads(t *testing.T) {
+	s := node(t, 1)
+	var offers []dag.Offer
+	for i := range 3000 {
+		offers = append(offers, dag.Offer{Delta: firstDelta(t, i)})
+	}
+	answers, err := s.AddMany(bg, offers, engine.WAL)
+	require.NoError(t, err)
+	for _, a := range answers {
+		require.Equal(t, dag.Applied, a.Kind)
+	}
+	wrong := firstDelta(t, 3000)
+	wrong.ExpectedRoot[0]++
+	require.Equal(t, dag.RootMismatch, add(t, s, wrong).Refusal.Reason)
+	_, root, err := s.Heads(ctx1)
+	require.NoError(t, err)
+	done, err := s.Commit(bg, dag.Commit{Context: ctx1, Actions: []codec.Action{put("x", "1")}, ReadRoot: root})
+	require.NoError(t, err)
+	require.Len(t, done.Deltas, 1)
+	require.Equal(t, []codec.DeltaID{done.Delta}, info(t, s).Heads)
+	d, err := dag.ParseDelta(done.Deltas[0])
+	require.NoError(t, err)
+	require.Len(t, d.Parents, 3000)
+}
+
 func TestManyHeadsAreJoinedByACommitOnly(t *testing.T) {
-	s, other := node(t, 1), node(t, 2)
+	db := mem.New()
+	defer db.Close()
+	o := options(1)
+	o.MaxJoined = 64
+	s, other := open(t, db, o), node(t, 2)
+	require.NoError(t, s.CreateContext(ctx1, codec.ApplicationMeta{Package: "p"}))
 	for i := range 200 { // each from a node of its own
 		add(t, s, commit(t, node(t, uint64(100+i)), put(string(rune('a'+i)), "1"), put("all", string(rune('a'+i)))))
 	}

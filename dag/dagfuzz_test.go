@@ -169,7 +169,7 @@ func TestDeltasOfABadFormAreRefusedAndForgotten(t *testing.T) {
 		reason dag.RefusalReason
 		change func(d *dag.Delta)
 	}{
-		"65 parents":             {dag.OverLimit, func(d *dag.Delta) { d.Parents = ids(dag.MaxParents + 1) }},
+		"8193 parents":           {dag.OverLimit, func(d *dag.Delta) { d.Parents = ids(dag.MaxParents + 1) }},
 		"too many actions":       {dag.OverLimit, func(d *dag.Delta) { d.Actions = big }},
 		"too many bytes":         {dag.OverLimit, func(d *dag.Delta) { d.Actions = large }},
 		"a key too long":         {dag.OverLimit, func(d *dag.Delta) { d.Actions = putAll(strings.Repeat("k", 65536), "") }},

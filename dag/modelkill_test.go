@@ -89,7 +89,7 @@ func killCases() []*killCase {
 }
 
 // killOptions have a clock that is late enough for all deltas of killCases.
-var killOptions = dag.Options{Node: codec.NodeID{Lo: 5}, Now: func() time.Time { return dawn.Add(5 * time.Second) }}
+var killOptions = dag.Options{Node: codec.NodeID{Lo: 5}, MaxJoined: 64, Now: func() time.Time { return dawn.Add(5 * time.Second) }}
 
 // everything returns all rows of the context and its State, Delta and so on, but
 // not the reservation of the clock, which is a write of its own.

@@ -29,6 +29,7 @@ type Options struct {
 	BaseAge         time.Duration    // how old the base of a snapshot is at least; 0: 10 minutes; negative: any
 	MaxSnapshots    int              // the most snapshots that are sent at a time; 0: 4
 	SnapshotIdle    time.Duration    // how long a snapshot is held for its receiver to go on; 0: 5 minutes
+	MaxJoined       int              // the most heads that a delta of this node's own has as parents; 0: [MaxParents], which it is at most
 	CutBudget       int              // how much of the past Add looks at before it leaves a delta to the background; 0: 20,000 rows
 	Log             *slog.Logger     // what the background has to say; nil: nothing
 	// Damaged is for a store made by [View]: it is told of a row that is damaged, or
@@ -51,6 +52,9 @@ func (o *Options) setDefaults() error {
 		o.MaxSnapshots < 0 || o.SnapshotIdle < 0 {
 		return fmt.Errorf("dag: open: a negative limit in %+v", *o)
 	}
+	if o.MaxJoined < 0 || o.MaxJoined == 1 || o.MaxJoined > MaxParents {
+		return fmt.Errorf("dag: open: %d heads joined by a delta: it may have 2 to %d parents", o.MaxJoined, MaxParents)
+	}
 	if o.Cache == nil {
 		o.Cache = merkle.NewCache(0)
 	}
@@ -63,6 +67,7 @@ func (o *Options) setDefaults() error {
 	setDefault(&o.MaxContexts, 1024)
 	setDefault(&o.BaseAge, 10*time.Minute)
 	setDefault(&o.CutBudget, 20_000)
+	setDefault(&o.MaxJoined, MaxParents)
 	setDefault(&o.MaxSnapshots, 4)
 	setDefault(&o.SnapshotIdle, 5*time.Minute)
 	return nil

@@ -293,3 +293,56 @@ func BenchmarkTogether(b *testing.B) {
 		})
 	})
 }
+
+// BenchmarkBeside adds deltas beside each other to a store in memory, and then commits. The
+// metrics are what one of the last tenth takes over one of the first, and the commit.
+func BenchmarkBeside(b *testing.B) {
+	const n = 5000
+	for _, kind := range []string{"first deltas", "on one parent"} {
+		b.Run(kind, func(b *testing.B) {
+			for b.Loop() {
+				s, other := node(b, 1), node(b, 2)
+				var deltas []*dag.Delta
+				if kind == "first deltas" {
+					for i := range n {
+						deltas = append(deltas, firstDelta(b, i))
+					}
+				} else {
+					base := firstDelta(b, n)
+					for _, s := range []*dag.Store{s, other} {
+						_, err := s.Add(bg, base, dag.AddOptions{})
+						require.NoError(b, err)
+					}
+					for i := range n { // the root of the base and one key
+						d := *firstDelta(b, i)
+						trie := merkle.Open(merkle.NewCache(-1), nil, ctx1, merkle.EmptyRoot())
+						changes := []merkle.Change{{Key: merkle.HashKey(d.Actions[0].Key), Value: merkle.HashValue(d.Actions[0].Value)},
+							{Key: merkle.HashKey(base.Actions[0].Key), Value: merkle.HashValue(base.Actions[0].Value)}}
+						merkle.SortChanges(changes)
+						require.NoError(b, trie.Update(changes))
+						d.Parents, d.ExpectedRoot = []codec.DeltaID{base.ID()}, trie.Root()
+						d.HLC.Time++
+						deltas = append(deltas, &d)
+					}
+				}
+				var spent [10]time.Duration
+				for i, d := range deltas {
+					begun := time.Now()
+					a, err := s.Add(bg, d, dag.AddOptions{})
+					spent[i*10/n] += time.Since(begun)
+					require.NoError(b, err)
+					require.Equal(b, dag.Applied, a.Kind, a.Refusal)
+				}
+				_, root, err := s.Heads(ctx1)
+				require.NoError(b, err)
+				begun := time.Now()
+				done, err := s.Commit(bg, dag.Commit{Context: ctx1, Actions: []codec.Action{put("x", "1")}, ReadRoot: root})
+				require.NoError(b, err)
+				b.ReportMetric(float64(time.Since(begun).Microseconds())/1000, "commit-ms")
+				b.ReportMetric(float64(len(done.Deltas)), "commit-deltas")
+				b.ReportMetric(float64(spent[9])/float64(spent[0]), "last/first")
+				b.ReportMetric(float64(spent[9].Microseconds())/(n/10), "last-us/delta")
+			}
+		})
+	}
+}
