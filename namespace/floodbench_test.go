@@ -19,7 +19,6 @@ type flooder struct {
 	t      testing.TB
 	ns     codec.GroupID
 	first  codec.OpID
-	nonce  uint64 // of the op made last
 	last   []codec.OpID
 	latest codec.OpID // that the namespace had when it began
 	beside codec.OpID

@@ -18,7 +18,7 @@ func forkedNamespace(t testing.TB) (z *Store, ns codec.GroupID, wire [][]byte, h
 	ns, wire = created(t, z)
 	for _, name := range []string{"K", "L"} {
 		p := proposed(t, z, ns, ns, add(name, codec.Member))
-		wire, head = append(wire, p.Wire...), p.Answer.ID
+		wire = append(wire, p.Wire...)
 	}
 	heads, err := z.Heads(bg, ns)
 	require.NoError(t, err)
