@@ -195,11 +195,11 @@ func (g *writeGroup) known(p *prepared, a *Answer) (bool, error) {
 
 // onHeads reports whether parents are exactly the heads.
 func (c *loaded) onHeads(parents []codec.DeltaID) bool {
-	if len(parents) != len(c.heads) {
+	if len(parents) != c.heads.len() {
 		return false
 	}
-	for i := range parents {
-		if parents[i] != c.heads[i].id {
+	for i := range parents { // none is there twice
+		if _, is := c.heads.get(&parents[i]); !is {
 			return false
 		}
 	}

@@ -50,8 +50,8 @@ func (g *writeGroup) resolve(x *candidate) (absent []codec.DeltaID, refused *cod
 	x.parents = x.parents[:0]
 	for i := range x.p.d.Parents {
 		id := &x.p.d.Parents[i]
-		if at, ok := g.c.head(id); ok {
-			x.parents = append(x.parents, g.c.heads[at])
+		if h, ok := g.c.heads.get(id); ok {
+			x.parents = append(x.parents, h)
 			continue
 		}
 		seq, ok, err := readSeq(&g.view, &g.c.id, id)
@@ -241,7 +241,7 @@ func (g *writeGroup) apply(x *candidate, o *outcome, a *Answer) error {
 	if err := g.dropWaiting(x); err != nil {
 		return err
 	}
-	c.advance(p.d.Parents, head{mine, seq})
+	g.advance(p.d.Parents, head{mine, seq})
 	g.meta = true
 	g.applied++
 
@@ -271,17 +271,12 @@ func (g *writeGroup) write1(w *write, mine *stamp, action *codec.Action, o *outc
 
 // advance makes a delta the newest: it takes the place of those of its parents
 // that were heads.
-func (c *loaded) advance(parents []codec.DeltaID, h head) {
+func (g *writeGroup) advance(parents []codec.DeltaID, h head) {
 	for i := range parents {
-		if at, ok := c.head(&parents[i]); ok {
-			c.heads = append(c.heads[:at], c.heads[at+1:]...)
-		}
+		g.removeHead(&parents[i])
 	}
-	at, _ := c.head(&h.id)
-	c.heads = append(c.heads, head{})
-	copy(c.heads[at+1:], c.heads[at:])
-	c.heads[at] = h
-	c.next++
+	g.addHead(h)
+	g.c.next++
 }
 
 // readDelta returns a delta of the context, and false if it is not here.

@@ -65,14 +65,14 @@ func (g *writeGroup) commit(p *prepared, c *Commit) (done Committed, err error) 
 	if have := g.c.trie.Root(); have != c.ReadRoot {
 		return done, &RootMoved{Context: c.Context, Read: c.ReadRoot, Have: have}
 	}
-	for len(g.c.heads) > g.s.options.MaxJoined {
+	for g.c.heads.len() > g.s.options.MaxJoined {
 		wire, err := g.join()
 		if err != nil {
 			return done, err
 		}
 		done.Deltas = append(done.Deltas, wire)
 	}
-	parents := g.c.heads
+	parents := g.c.heads.list()
 	d := p.d
 	d.Parents = d.Parents[:0]
 	for i := range parents {
@@ -84,7 +84,7 @@ func (g *writeGroup) commit(p *prepared, c *Commit) (done Committed, err error) 
 	if reason, detail := p.encode(); reason != 0 {
 		return done, &Refusal{Delta: d.ID(), Reason: reason, Detail: detail}
 	}
-	x := candidate{p: p, parents: slices.Clone(parents)}
+	x := candidate{p: p, parents: parents}
 	won, err := g.linear(&x)
 	if err != nil {
 		return done, err
@@ -110,7 +110,7 @@ func (g *writeGroup) commit(p *prepared, c *Commit) (done Committed, err error) 
 // join puts a delta into the batch that joins as many heads as it may, those that are lowest by
 // stamp, and returns its bytes.
 func (g *writeGroup) join() ([]byte, error) {
-	lowest := slices.Clone(g.c.heads)
+	lowest := g.c.heads.list()
 	slices.SortFunc(lowest, func(a, b head) int {
 		if a.after(&b.stamp) {
 			return 1

@@ -114,7 +114,7 @@ func dropConfig(r engine.Getter, b *engine.Batch, id codec.ContextID) error {
 func deleteRows(b *engine.Batch, id *codec.ContextID) {
 	deleteRange(b, column.State, id[:])
 	deleteRange(b, column.Delta, id[:])
-	for _, scope := range []keys.Scope{orderScope, seqScope, versionScope, seededScope} {
+	for _, scope := range []keys.Scope{orderScope, seqScope, versionScope, headScope, seededScope} {
 		deleteRange(b, column.Generic, contextPrefix(nil, scope, id))
 	}
 	for _, kind := range []byte{arrivalRow, indexRow, missingRow, readyRow, waiterRow} {
@@ -229,8 +229,11 @@ func (s *Store) Contexts(after codec.ContextID, limit int) (list []ContextInfo, 
 
 func readInfo(r engine.Reader, id codec.ContextID, meta *codec.ContextMetaValue) (ContextInfo, error) {
 	c := loaded{id: id}
-	info := ContextInfo{ID: id, Application: meta.Application, Root: meta.RootHash, Heads: meta.DagHeads}
+	info := ContextInfo{ID: id, Application: meta.Application, Root: meta.RootHash}
 	row, err := readContextRow(r, id)
+	if err == nil {
+		info.Heads, err = HeadsOf(r, id, meta.DagHeads)
+	}
 	if err == nil {
 		info.Applied, err = lastSeq(r, id)
 	}

@@ -19,7 +19,7 @@ type past struct {
 	v      *view
 	id     codec.ContextID
 	trie   *merkle.Trie // of all that is applied
-	heads  []head
+	heads  heads
 	recent *recent
 	budget int             // how many deltas and keys may be looked at; negative: any number
 	ctx    context.Context // ends the work; nil: never
@@ -38,8 +38,8 @@ type touched struct{ now, then version }
 func (p *past) concurrentWith(parents []head) (*concurrency, error) {
 	c := &concurrency{deltas: make(map[codec.DeltaID]bool), keys: make(map[codec.Hash]*touched)}
 	l := newLineage(p)
-	for i := range p.heads {
-		l.wanted(p.heads[i].seq)
+	for h := range p.heads.all() {
+		l.wanted(h.seq)
 	}
 	for i := range parents {
 		l.had(parents[i].seq)

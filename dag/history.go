@@ -1,11 +1,13 @@
 package dag
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 )
@@ -15,6 +17,7 @@ import (
 type history struct {
 	r       engine.Reader
 	context codec.ContextID
+	whole   bool // wholeInMeta, since open
 }
 
 // open returns the metadata of the context and what is stored of it besides. It
@@ -26,6 +29,10 @@ func (h *history) open() (meta codec.ContextMetaValue, row contextRow, err error
 	row, err = readContextRow(h.r, h.context)
 	if err == nil {
 		err = row.readable(h.context)
+	}
+	if err == nil {
+		h.whole = wholeInMeta(meta.DagHeads)
+		meta.DagHeads, err = HeadsOf(h.r, h.context, meta.DagHeads)
 	}
 	return meta, row, err
 }
@@ -144,4 +151,47 @@ func (h *history) version(rg engine.Range) (v version, found bool, err error) {
 		return nil
 	})
 	return v, found, err
+}
+
+// A base is a delta that every other applied delta of a context is an ancestor or
+// a descendant of: what is at or before it in the order is its cut, so the state
+// there and the deltas after it say all that a node needs.
+
+// findBase returns the newest base whose stamp is not after limit, in a seeded
+// context at the latest the one that it was seeded with. The seq is 0 if there is
+// none.
+func (h *history) findBase(ctx context.Context, heads []codec.DeltaID, own *contextRow, limit hlc.NTP64) (uint64, orderRow, error) {
+	line := newLineage(h)
+	if err := h.want(line, heads); err != nil {
+		return 0, orderRow{}, err
+	}
+	for n := 0; ; n++ {
+		if n%1024 == 0 && ctx.Err() != nil {
+			return 0, orderRow{}, ctx.Err()
+		}
+		alone := line.alone()
+		seq, err := line.next()
+		if err != nil || seq == 0 {
+			return 0, orderRow{}, err
+		}
+		row, err := h.order(seq)
+		if err != nil {
+			return 0, orderRow{}, err
+		}
+		if alone && (hlc.NTP64(row.hlc.Time) <= limit || row.id == own.base.id) {
+			return seq, row, nil
+		}
+		if len(row.parents) == 0 {
+			// A beginning that is no base descends from none.
+			return 0, orderRow{}, nil
+		}
+	}
+}
+
+// baseLimit returns the latest stamp of a base.
+func (s *Store) baseLimit() hlc.NTP64 {
+	if s.options.BaseAge < 0 {
+		return ^hlc.NTP64(0)
+	}
+	return hlc.ToNTP64(s.clock.Now().Add(-s.options.BaseAge)).Latest()
 }

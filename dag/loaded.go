@@ -1,11 +1,9 @@
 package dag
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
@@ -25,7 +23,8 @@ type head struct {
 type loaded struct {
 	id    codec.ContextID
 	app   []byte // the first bytes of Meta
-	heads []head // by id
+	heads heads
+	whole bool   // Meta has all of many heads, as builds before dag-head wrote it
 	next  uint64 // the seq of the next delta
 	trie  *merkle.Trie
 	row   contextRow
@@ -64,9 +63,15 @@ func load(r engine.Reader, cache *merkle.Cache, id codec.ContextID) (*loaded, er
 		return nil, err
 	}
 	c.next++
-	if c.heads, err = readHeads(r, id, meta.DagHeads, func(err error) error { return err }); err != nil {
+	ids, err := HeadsOf(r, id, meta.DagHeads)
+	if err != nil {
 		return nil, err
 	}
+	list, err := readHeads(r, id, ids, func(err error) error { return err })
+	if err != nil {
+		return nil, err
+	}
+	c.heads, c.whole = newHeads(list), wholeInMeta(meta.DagHeads)
 	if err := c.loadPending(r); err != nil {
 		return nil, err
 	}
@@ -121,22 +126,6 @@ func each(r engine.Reader, rg engine.Range, fn func(key, value []byte) error) er
 		}
 	}
 	return it.Err()
-}
-
-// readHeads returns the heads that Meta names, without those for whose damage beside
-// returns nil.
-func readHeads(r engine.Getter, id codec.ContextID, ids []codec.DeltaID, beside func(error) error) ([]head, error) {
-	heads := make([]head, 0, len(ids))
-	for i := range ids {
-		h, err := readHead(r, id, &ids[i])
-		if err == nil {
-			heads = append(heads, h)
-		} else if err = beside(err); err != nil {
-			return nil, err
-		}
-	}
-	slices.SortFunc(heads, func(a, b head) int { return bytes.Compare(a.id[:], b.id[:]) })
-	return heads, nil
 }
 
 func readHead(r engine.Getter, context codec.ContextID, id *codec.DeltaID) (head, error) {
@@ -232,15 +221,5 @@ func (c *loaded) refusals() int { return int(c.nextRefusal - c.firstRefusal) }
 // appendMeta appends the row of Meta.
 func (c *loaded) appendMeta(dst []byte) []byte {
 	root := c.trie.Root()
-	dst = append(append(dst, c.app...), root[:]...)
-	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(c.heads)))
-	for i := range c.heads {
-		dst = append(dst, c.heads[i].id[:]...)
-	}
-	return dst
-}
-
-// head returns where in heads a delta is, or would be, and whether it is there.
-func (c *loaded) head(id *codec.DeltaID) (int, bool) {
-	return slices.BinarySearchFunc(c.heads, id, func(h head, id *codec.DeltaID) int { return bytes.Compare(h.id[:], id[:]) })
+	return c.heads.appendMeta(append(append(dst, c.app...), root[:]...))
 }

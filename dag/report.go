@@ -17,7 +17,7 @@ const (
 	FindingRefused  FindingCode = "refused"  // an applied delta that does not hold at its causal cut
 	FindingBase     FindingCode = "base"     // the state at the base has another root
 	FindingRoot     FindingCode = "root"     // Meta has another root than the deltas make
-	FindingHeads    FindingCode = "heads"    // Meta has other heads
+	FindingHeads    FindingCode = "heads"    // Meta, or dag-head, has other heads
 	FindingState    FindingCode = "state"    // a row of State that is missing, too many, or different
 	FindingVersion  FindingCode = "version"  // the same of dag-version
 	FindingOrder    FindingCode = "order"    // the same of dag-order

@@ -21,6 +21,7 @@ var (
 	refusedScope = keys.MustScope("dag-refused")
 	contextScope = keys.MustScope("dag-context")
 	cursorScope  = keys.MustScope("dag-cursor")
+	headScope    = keys.MustScope("dag-head")
 	seededScope  = keys.MustScope("dag-seeded")
 	stagingScope = keys.MustScope("dag-staging")
 )

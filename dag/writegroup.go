@@ -77,6 +77,9 @@ func (g *writeGroup) write() error {
 	}
 	g.storeReady()
 	if g.meta {
+		if g.c.whole {
+			g.putHeads()
+		}
 		g.value = g.c.appendMeta(g.value[:0])
 		g.batch.Put(column.Meta, g.c.id[:], g.value)
 		g.c.trie.Write(&g.batch)

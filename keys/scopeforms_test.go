@@ -63,6 +63,7 @@ var fragmentForms = map[string]form{
 		append(zeros(0, 31, 33, 32+64), append(make([]byte, 32), 16, 0), append(make([]byte, 32), 0, 16))},
 	"dag-order":   exactly(32 + 8),
 	"dag-seq":     exactly(32 + 32),
+	"dag-head":    exactly(32 + 32),
 	"dag-version": exactly(32 + 32 + 8 + 16 + 32),
 	"dag-pending": {[][]byte{led(40, 'a'), led(64, 'i'), led(64, 'm'), led(64, 'r'), led(96, 'w')},
 		[][]byte{nil, led(39, 'a'), led(41, 'a'), led(64, 'a'), led(40, 'i'), led(63, 'i'), led(65, 'm'), led(63, 'r'), led(95, 'w'), led(97, 'w'),
@@ -88,6 +89,7 @@ var valueForms = map[string]form{
 	"dag-uptime": exactly(16 + 8 + 8),
 	"dag-order":  {[][]byte{stamp(0), stamp(1), stamp(64)}, append(zeros(0, 32+24, 32+24+8), stamp(0)[:32+23], stamp(1)[:32+24+7], stamp(65))}, // no node is 0
 	"dag-seq":    exactly(8),
+	"dag-head":   exactly(8),
 	"dag-version": {[][]byte{led(32, 1), led(0, 2)},
 		[][]byte{nil, led(0, 1), led(31, 1), led(33, 1), led(32, 2), led(1, 2), led(32, 0), led(0, 0), led(0, 3)}},
 	"dag-pending": exactly(0, 8, 40),

@@ -67,6 +67,8 @@ var scopes = []ScopeInfo{
 		fragment: bytesOf(32 + 8), value: orderValue}),
 	declare(ScopeInfo{Name: "dag-seq", Holds: "the places of applied deltas in dag-order", Fragment: "context_id 32 ‖ delta_id 32",
 		Value: "u64 LE: seq", fragment: bytesOf(32 + 32), value: oneU64}),
+	declare(ScopeInfo{Name: "dag-head", Holds: "heads of a context beyond the first 64 by id, which are in Meta", Fragment: "context_id 32 ‖ delta_id 32",
+		Value: "u64 LE: seq", fragment: bytesOf(32 + 32), value: oneU64}),
 	declare(ScopeInfo{Name: "dag-version", Holds: "writes to the keys of a context, the newest of a key first",
 		Fragment: "context_id 32 ‖ SHA-256(app_key) 32 ‖ ^time u64 ‖ ^node_id u128 ‖ ^delta_id 32",
 		Value:    "01 ‖ SHA-256(value) 32 of a put, 02 of a delete (dag/README.md)",

@@ -50,7 +50,7 @@ var Codes = []Code{
 	{"dag-refused", "full", "an applied delta that does not hold at its causal cut"},
 	{"dag-base", "full", "the state at the base has another root"},
 	{"dag-root", "full", "Meta has another root than the deltas make"},
-	{"dag-heads", "full", "Meta has other heads"},
+	{"dag-heads", "full", "Meta, or dag-head, has other heads"},
 	{"dag-state", "full", "a row of State that is missing, too many, or different"},
 	{"dag-version", "full", "a row of dag-version that is missing, too many, or different"},
 	{"dag-order", "full", "a row of dag-order that is missing, too many, or different"},

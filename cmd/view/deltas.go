@@ -13,6 +13,7 @@ import (
 	"github.com/stoadb/stoa/cmd/inspect"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
@@ -89,7 +90,9 @@ func (c *contextGraph) graph(before uint64, limit int) (Graph, error) {
 	if err != nil && !errors.Is(err, engine.ErrNotFound) {
 		return Graph{}, err
 	}
-	c.heads = meta.DagHeads
+	if c.heads, err = dag.HeadsOf(c.store, c.context, meta.DagHeads); err != nil {
+		return Graph{}, err
+	}
 	if before == 0 {
 		if err := c.pending(limit); err != nil {
 			return Graph{}, err

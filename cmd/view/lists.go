@@ -8,6 +8,7 @@ import (
 	"github.com/stoadb/stoa/cmd/inspect"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 )
@@ -42,7 +43,12 @@ func (s *Server) contexts(r *http.Request) (any, error) {
 			item.Fault = err.Error()
 			return nil
 		}
-		item.Heads, item.Root = len(meta.DagHeads), meta.RootHash.String()
+		heads, err := dag.HeadsOf(src, id, meta.DagHeads)
+		if err != nil {
+			item.Fault = err.Error()
+			return nil
+		}
+		item.Heads, item.Root = len(heads), meta.RootHash.String()
 		of, err := engine.Get(src, keys.ContextGroupRef{Context: id})
 		if err == nil {
 			item.Group = of.GroupID.String()
