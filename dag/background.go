@@ -186,7 +186,7 @@ func (s *Store) verifyCut(ctx context.Context, d readyDelta) (root codec.Hash, e
 		if err != nil {
 			return err
 		}
-		root, err = p.root(cut, x.p.writes)
+		root, _, err = p.root(cut, x)
 		return err
 	})
 	return root, err

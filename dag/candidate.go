@@ -121,16 +121,12 @@ func (g *writeGroup) settle(x *candidate, a *Answer, verified *codec.Hash) error
 // first is the outcome of a first delta beside others, and the root of its causal cut, which is
 // of its own writes: however many others there are.
 func (g *writeGroup) first(x *candidate) (*outcome, codec.Hash, error) {
-	changes := make([]merkle.Change, len(x.p.writes))
-	for i := range x.p.writes {
-		changes[i] = x.p.writes[i].Change
-	}
-	o := merkle.Open(g.s.options.Cache, g.s.db, g.c.id, merkle.EmptyRoot()).Overlay()
-	if err := o.Update(changes); err != nil {
+	k := keptCut{trie: merkle.Open(g.s.options.Cache, g.s.db, g.c.id, merkle.EmptyRoot())}
+	root, err := k.with(x)
+	if err != nil {
 		return nil, codec.Hash{}, err
 	}
-	root := o.Root()
-	o.Discard()
+	k.next.Discard()
 	if root != x.p.d.ExpectedRoot {
 		return nil, root, nil
 	}

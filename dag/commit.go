@@ -132,7 +132,7 @@ func (g *writeGroup) join() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.ExpectedRoot, err = past.root(cut, nil); err != nil {
+	if d.ExpectedRoot, _, err = past.root(cut, &candidate{p: new(prepared), parents: lowest}); err != nil {
 		return nil, err
 	}
 	p := prepare(&d)

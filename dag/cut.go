@@ -1,7 +1,7 @@
 package dag
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -108,43 +108,135 @@ func (p *past) compare(key codec.Hash, t *touched, deltas map[codec.DeltaID]bool
 	return nil
 }
 
-// root returns the root of a causal cut with writes on top, which are the newest
-// there.
-func (p *past) root(c *concurrency, writes []write) (codec.Hash, error) {
-	changes := make([]merkle.Change, 0, len(writes)+len(c.keys))
-	for i := range writes {
-		changes = append(changes, writes[i].Change)
-	}
-	mine := len(changes)
+// root returns the root of a causal cut with writes on top, which are the newest there; and the
+// cut, if it is worth keeping.
+func (p *past) root(c *concurrency, x *candidate) (codec.Hash, *keptCut, error) {
+	changes := make([]merkle.Change, 0, len(x.p.writes)+len(c.keys))
 	for key, t := range c.keys {
-		if t.now.put == t.then.put && t.now.value == t.then.value {
-			continue
+		if t.now.put != t.then.put || t.now.value != t.then.value {
+			changes = append(changes, merkle.Change{Key: key, Value: t.then.value, Delete: !t.then.put})
 		}
-		if _, own := slices.BinarySearchFunc(changes[:mine], key, func(c merkle.Change, key codec.Hash) int { return bytes.Compare(c.Key[:], key[:]) }); own {
-			continue
-		}
-		changes = append(changes, merkle.Change{Key: key, Value: t.then.value, Delete: !t.then.put})
+	}
+	cut := p.trie.Overlay()
+	if len(changes) < keptFrom {
+		changes = slices.DeleteFunc(changes, func(c merkle.Change) bool { return x.p.writesTo(&c.Key) })
+		changes = x.p.appendChanges(changes)
+		merkle.SortChanges(changes)
+		err := cut.Update(changes)
+		cut.Discard()
+		return cut.Root(), nil, err
 	}
 	merkle.SortChanges(changes)
-	o := p.trie.Overlay()
-	if err := o.Update(changes); err != nil {
+	if err := cut.Update(changes); err != nil {
+		return codec.Hash{}, nil, err
+	}
+	k := &keptCut{trie: cut}
+	for i := range x.parents {
+		k.parents = append(k.parents, x.parents[i].seq)
+	}
+	root, err := k.with(x)
+	return root, k, err
+}
+
+// A cut is kept if at least keptFrom keys differ there from the present, until it takes
+// keptMemory bytes. Tests change them.
+var (
+	keptFrom   = 16
+	keptMemory = 4 << 20
+)
+
+// A context keeps the keptCuts that were used last, each until keptFor deltas have been applied
+// without it.
+const (
+	keptCuts = 2
+	keptFor  = 4096
+)
+
+// keptCut is a causal cut that is likely to be asked for again: by a delta on the same parents,
+// or on the one that was last judged by it. So each of many deltas beside each other, and of two
+// long lines, costs what it writes, and not what is beside it.
+type keptCut struct {
+	parents []uint64      // seqs of those whose cut it is
+	trie    *merkle.Trie  // there; an overlay that the present keeps
+	tip     codec.DeltaID // the delta judged last,
+	next    *merkle.Trie  // and what its writes make: an overlay of trie; nil: none
+	used    uint64        // seq of the delta that used it last
+}
+
+// with returns the root of the cut with the writes of x on top.
+func (k *keptCut) with(x *candidate) (codec.Hash, error) {
+	k.tip, k.next = x.p.id, k.trie.Overlay()
+	if err := k.next.Update(x.p.appendChanges(nil)); err != nil {
 		return codec.Hash{}, err
 	}
-	o.Discard()
-	return o.Root(), nil
+	return k.next.Root(), nil
+}
+
+// keep keeps a cut.
+func (c *loaded) keep(k *keptCut) {
+	k.used = c.next
+	c.trie.Keep(k.trie)
+	c.cuts = append(c.cuts, k)
+	if len(c.cuts) > keptCuts {
+		c.forget(slices.MinFunc(c.cuts, func(a, b *keptCut) int { return cmp.Compare(a.used, b.used) }))
+	}
+}
+
+// forget ends what keep began.
+func (c *loaded) forget(k *keptCut) {
+	c.trie.Forget(k.trie)
+	k.trie.Discard()
+	c.cuts = slices.DeleteFunc(c.cuts, func(one *keptCut) bool { return one == k })
+}
+
+// kept returns the cut of parents if it is kept, else nil. Others that should not be are
+// forgotten.
+func (c *loaded) kept(parents []head) *keptCut {
+	for _, k := range slices.Clone(c.cuts) {
+		if k.trie.Memory() > keptMemory || c.next-k.used > keptFor {
+			c.forget(k)
+		}
+	}
+	for _, k := range c.cuts {
+		if len(parents) == 1 && parents[0].id == k.tip {
+			k.next.Merge()
+			k.parents = append(k.parents[:0], parents[0].seq)
+		} else if !slices.EqualFunc(k.parents, parents, func(seq uint64, h head) bool { return seq == h.seq }) {
+			continue
+		} else {
+			k.next.Discard()
+		}
+		k.used = c.next
+		return k
+	}
+	return nil
 }
 
 // concurrent is the outcome of a delta beside which others have been applied, and
 // the root of its causal cut.
 func (g *writeGroup) concurrent(x *candidate, budget int) (*outcome, codec.Hash, error) {
+	if k := g.c.kept(x.parents); k != nil {
+		root, err := k.with(x)
+		if err == nil && root == x.p.d.ExpectedRoot {
+			won, err := g.compete(x)
+			return won, root, err
+		}
+		g.c.forget(k) // nothing is refused on its word
+	}
 	p := past{v: &g.view, id: g.c.id, trie: g.c.trie, heads: g.c.heads, recent: &g.c.recent, budget: budget}
 	c, err := p.concurrentWith(x.parents)
 	if err != nil {
 		return nil, codec.Hash{}, err
 	}
-	root, err := p.root(c, x.p.writes)
-	if err != nil || root != x.p.d.ExpectedRoot {
-		return nil, root, err
+	root, cut, err := p.root(c, x)
+	if err != nil {
+		return nil, codec.Hash{}, err
+	}
+	if cut != nil {
+		g.c.keep(cut)
+	}
+	if root != x.p.d.ExpectedRoot {
+		return nil, root, nil
 	}
 	var lost map[int]bool
 	mine := stamp{x.p.d.HLC, x.p.id}

@@ -91,6 +91,20 @@ func (p *prepared) hashActions() (RefusalReason, string) {
 	return 0, ""
 }
 
+// writesTo reports whether the delta writes a key.
+func (p *prepared) writesTo(key *codec.Hash) bool {
+	_, own := slices.BinarySearchFunc(p.writes, key, func(w write, key *codec.Hash) int { return bytes.Compare(w.Key[:], key[:]) })
+	return own
+}
+
+// appendChanges appends what it writes, by key.
+func (p *prepared) appendChanges(dst []merkle.Change) []merkle.Change {
+	for i := range p.writes {
+		dst = append(dst, p.writes[i].Change)
+	}
+	return dst
+}
+
 // wire returns the delta as it travels. It is valid until p is released.
 func (p *prepared) wire() []byte { return p.bytes[len(domainDelta):] }
 

@@ -155,8 +155,11 @@ func (pg *page) seal(p *Prefix) {
 
 func (pg *page) kid() kid { return kid{hash: pg.hash, count: pg.count} }
 
-// memory returns about how many bytes the page takes.
+// memory returns about how many bytes the page takes, none if there is none.
 func (pg *page) memory() int {
+	if pg == nil {
+		return 0
+	}
 	if pg.kids != nil {
 		return int(unsafe.Sizeof(innerPage{}))
 	}

@@ -3,7 +3,9 @@ package merkle
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"unsafe"
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
@@ -23,7 +25,9 @@ type Trie struct {
 	context codec.ContextID
 	cache   *Cache
 	store   engine.Getter
-	parent  *Trie // what this is an overlay of; nil: of the store
+	parent  *Trie   // what this is an overlay of; nil: of the store
+	kept    []*Trie // overlays that stay what they are; see Keep
+	lost    error   // it is kept, and does not know what it was
 
 	root    codec.Hash
 	top     kid          // of the root page; count is 0 until it is looked at
@@ -36,9 +40,8 @@ type Trie struct {
 // pageChange is a page that differs from what the store, or the parent, has.
 type pageChange struct {
 	at   Prefix
-	page *page      // nil: none any more
-	row  bool       // the store, or the parent, has a row there
-	was  codec.Hash // the hash of the page that it has there; zero: none
+	page *page // nil: none any more
+	was  kid   // the page that the store, or the parent, has there
 }
 
 // Reads count what a Trie has looked at, without its overlays.
@@ -82,8 +85,8 @@ func (t *Trie) Root() codec.Hash { return t.root }
 func (t *Trie) Reads() Reads { return t.reads }
 
 // Overlay returns a trie that is as t is now and changes apart from it. Until
-// the overlay is done with, t must not be changed. It costs nothing until it is
-// changed.
+// the overlay is done with, t must not be changed, unless it is kept ([Trie.Keep]). It costs
+// nothing until it is changed.
 func (t *Trie) Overlay() *Trie {
 	o := Open(t.cache, t.store, t.context, t.root)
 	o.parent, o.top = t, t.top
@@ -98,6 +101,9 @@ func (t *Trie) Merge() {
 	if p == nil {
 		panic("merkle: Merge of a trie that is no overlay")
 	}
+	for _, k := range p.kept {
+		k.preserve(t.pageChanges())
+	}
 	if p.changed == nil {
 		p.changed, t.changed = t.changed, nil
 	}
@@ -110,10 +116,47 @@ func (t *Trie) Merge() {
 	t.Discard()
 }
 
+// Keep has an overlay of t stay what it is while other overlays are merged into t, until
+// [Trie.Forget]: what they replace is noted in it before, for which its own memory grows. Where
+// that fails, the overlay's Update does from then on, with the same error.
+func (t *Trie) Keep(overlay *Trie) { t.kept = append(t.kept, overlay) }
+
+// Forget ends what Keep began. The overlay is not to be used again.
+func (t *Trie) Forget(overlay *Trie) {
+	t.kept = slices.DeleteFunc(t.kept, func(k *Trie) bool { return k == overlay })
+}
+
+// preserve notes the pages of the parent that changes are about to replace, as far as t has none
+// of its own there.
+func (t *Trie) preserve(changes []pageChange) {
+	for i := range changes {
+		c := &changes[i]
+		if t.lost != nil || t.changing().has(&c.at) {
+			continue
+		}
+		old := pageChange{at: c.at, was: c.was}
+		if c.was.count > 0 {
+			if old.page, t.lost = t.parent.load(&c.at, c.was, true); t.lost != nil {
+				continue
+			}
+		}
+		t.set(old)
+	}
+}
+
+// Memory returns about how many bytes the updates of t take, and what it has kept.
+func (t *Trie) Memory() int {
+	if t.changed == nil {
+		return 0
+	}
+	return t.changed.memory
+}
+
 // pageChanges is the memory that the changes of a trie take.
 type pageChanges struct {
 	at     map[Prefix]int // places in list
 	list   []pageChange
+	memory int         // about how many bytes both take, with the pages
 	merged []Leaf      // a buffer,
 	bucket *bucketPage // and another, if any was wanted
 }
@@ -136,19 +179,31 @@ func (t *Trie) Discard() {
 func (c *pageChanges) reset() {
 	clear(c.at)
 	clear(c.list)
-	c.list = c.list[:0]
+	c.list, c.memory = c.list[:0], 0
+}
+
+func (c *pageChanges) has(at *Prefix) bool {
+	_, has := c.at[*at]
+	return has
 }
 
 // set notes a change. What was there before the first at that place counts.
 func (t *Trie) set(c pageChange) {
 	all := t.changing()
+	all.memory += c.page.memory()
 	if i, ok := all.at[c.at]; ok {
+		all.memory -= all.list[i].page.memory()
 		all.list[i].page = c.page
 		return
 	}
+	all.memory += changeMemory
 	all.at[c.at] = len(all.list)
 	all.list = append(all.list, c)
 }
+
+// changeMemory is what a change takes without its page: twice, since list and map grow by
+// doubling.
+const changeMemory = 2 * int(unsafe.Sizeof(pageChange{})+unsafe.Sizeof(Prefix{})+unsafe.Sizeof(0))
 
 // changing returns the changes, to which some will come.
 func (t *Trie) changing() *pageChanges {
@@ -179,7 +234,7 @@ func (t *Trie) Write(b *engine.Batch) {
 		case c.page != nil && hasRow(c.at.Len(), c.page.count):
 			t.row = c.page.appendRow(t.row[:0])
 			b.Put(column.Generic, t.rowKey(&c.at), t.row)
-		case c.row:
+		case hasRow(c.at.Len(), c.was.count):
 			b.Delete(column.Generic, t.rowKey(&c.at))
 		}
 	}
@@ -195,8 +250,8 @@ func (t *Trie) Written() {
 	for i := range changes {
 		c := &changes[i]
 		depth := uint8(c.at.Len())
-		if !c.was.IsZero() {
-			t.cache.drop(c.was, depth)
+		if c.was.count > 0 {
+			t.cache.drop(c.was.hash, depth)
 		}
 		if c.page != nil {
 			t.cache.put(c.page, depth)

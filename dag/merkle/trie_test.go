@@ -258,6 +258,95 @@ func TestOverlayRootIsThatOfReallyApplying(t *testing.T) {
 	})
 }
 
+// Whatever becomes of a trie, an overlay that it keeps is what it was, and so are those on top.
+func TestAKeptOverlayStaysWhatItIs(t *testing.T) {
+	enginetest.Check(t, 30, func(t *rapid.T) {
+		e := mem.New()
+		defer e.Close()
+		trie, model := Open(NewCache(rapid.SampledFrom([]int{-1, 20_000, 0}).Draw(t, "cache")), e, context1, EmptyRoot()), merkletest.Naive{}
+		start := drawStart(t)
+		update(t, trie, start...)
+		apply(model, start)
+		type keptOverlay struct {
+			trie  *Trie
+			model merkletest.Naive
+		}
+		var all []*keptOverlay
+		t.Repeat(map[string]func(*rapid.T){
+			"merge": func(t *rapid.T) {
+				o, c := trie.Overlay(), drawChanges(t, 40)
+				require.NoError(t, o.Update(c))
+				o.Merge()
+				apply(model, c)
+			},
+			"write": func(t *rapid.T) { commit(t, e, trie) },
+			"keep": func(t *rapid.T) {
+				k, c := &keptOverlay{trie.Overlay(), maps.Clone(model)}, drawChanges(t, 40)
+				require.NoError(t, k.trie.Update(c))
+				apply(k.model, c)
+				trie.Keep(k.trie)
+				if all = append(all, k); len(all) > 3 {
+					trie.Forget(all[0].trie)
+					all = all[1:]
+				}
+			},
+			"": func(t *rapid.T) {
+				for _, k := range all {
+					require.Equal(t, k.model.Root(), k.trie.Root().String())
+					o, c, then := k.trie.Overlay(), drawChanges(t, 10), maps.Clone(k.model)
+					require.NoError(t, o.Update(c))
+					apply(then, c)
+					require.Equal(t, then.Root(), o.Root().String())
+					if rapid.Bool().Draw(t, "go on") {
+						o.Merge()
+						k.model = then
+					}
+				}
+			},
+		})
+		commit(t, e, trie)
+		check(t, e, trie, model)
+	})
+}
+
+// What was not noted in time is not made up.
+func TestAKeptOverlayThatCouldNotReadFails(t *testing.T) {
+	e := mem.New()
+	defer e.Close()
+	trie := Open(NewCache(-1), e, context1, EmptyRoot())
+	update(t, trie, numberedChanges(0, 300, "0")...)
+	commit(t, e, trie)
+	broken := &failing{Getter: e}
+	trie.store = broken
+	k := trie.Overlay()
+	update(t, k, set(numbered(0), "1"))
+	require.NotZero(t, k.Memory())
+	trie.Keep(k)
+	o := trie.Overlay()
+	update(t, o, numberedChanges(0, 300, "2")...)
+	broken.err = engine.ErrClosed
+	o.Merge()
+	require.ErrorIs(t, k.Update(nil), engine.ErrClosed)
+	require.ErrorIs(t, k.Overlay().Update([]Change{set(numbered(1), "1")}), engine.ErrClosed)
+	broken.err = nil
+	require.Error(t, k.Update(nil), "it has not noted what is gone now")
+	trie.Forget(k)
+	update(t, trie, set(numbered(5), "3"))
+}
+
+// failing is a store of which reads fail with err.
+type failing struct {
+	engine.Getter
+	err error
+}
+
+func (f *failing) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
+	if f.err != nil {
+		return nil, f.err
+	}
+	return f.Getter.Get(dst, col, key)
+}
+
 func TestAnOldSnapshotReadsItsOwnRootThroughTheSharedCache(t *testing.T) {
 	e := mem.New()
 	defer e.Close()

@@ -36,6 +36,11 @@ func (t *Trie) Update(changes []Change) error {
 			return fmt.Errorf("%w: key %s after %s", ErrChanges, changes[i].Key, changes[i-1].Key)
 		}
 	}
+	for x := t; x != nil; x = x.parent {
+		if x.lost != nil {
+			return x.lost
+		}
+	}
 	top, err := t.rootKid()
 	if err != nil || len(changes) == 0 {
 		return err
@@ -179,13 +184,13 @@ func (t *Trie) collect(p *Prefix, pg *page, leaves []Leaf) ([]Leaf, error) {
 
 // put makes pg the page at p, which was known as k.
 func (t *Trie) put(p Prefix, k kid, pg *page) kid {
-	t.set(pageChange{at: p, page: pg, row: hasRow(p.Len(), k.count), was: k.hash})
+	t.set(pageChange{at: p, page: pg, was: k})
 	return pg.kid()
 }
 
 // remove takes away the page at p, which was known as k.
 func (t *Trie) remove(p Prefix, k kid) {
 	if k.count > 0 {
-		t.set(pageChange{at: p, row: hasRow(p.Len(), k.count), was: k.hash})
+		t.set(pageChange{at: p, was: k})
 	}
 }
