@@ -65,7 +65,7 @@ func (g *writeGroup) commit(p *prepared, c *Commit) (done Committed, err error) 
 	if have := g.c.trie.Root(); have != c.ReadRoot {
 		return done, &RootMoved{Context: c.Context, Read: c.ReadRoot, Have: have}
 	}
-	for g.c.heads.len() > g.s.options.MaxJoined {
+	for n := g.c.heads.len(); n > g.s.options.MaxJoined || n > 1 && p.fits(1) && !p.fits(n); n = g.c.heads.len() {
 		wire, err := g.join()
 		if err != nil {
 			return done, err
@@ -117,7 +117,7 @@ func (g *writeGroup) join() ([]byte, error) {
 		}
 		return -1
 	})
-	lowest = lowest[:g.s.options.MaxJoined]
+	lowest = lowest[:min(len(lowest), g.s.options.MaxJoined)]
 	slices.SortFunc(lowest, func(a, b head) int { return bytes.Compare(a.id[:], b.id[:]) })
 	d := Delta{Context: g.c.id}
 	for i := range lowest {

@@ -87,6 +87,42 @@ func TestACommitIsOneDeltaOnThousandsOfHeads(t *testing.T) {
 	require.Len(t, d.Parents, 3000)
 }
 
+// What somebody else has made beside each other takes no room from a commit.
+func TestALargeCommitIsMadeOnManyHeads(t *testing.T) {
+	s := node(t, 1)
+	for i := range 100 {
+		require.Equal(t, dag.Applied, add(t, s, firstDelta(t, i)).Kind)
+	}
+	c := dag.Commit{Context: ctx1, Actions: []codec.Action{put("large", "")}}
+	var err error
+	_, c.ReadRoot, err = s.Heads(ctx1)
+	require.NoError(t, err)
+	d := dag.Delta{Context: ctx1, Parents: make([]codec.DeltaID, 1), Actions: c.Actions, HLC: codec.HybridTimestamp{ID: codec.NodeID{Lo: 1}}}
+	empty, err := d.AppendBinary(nil)
+	require.NoError(t, err)
+	c.Actions[0].Value = make([]byte, dag.MaxDelta-len(empty)+1)
+	_, err = s.Commit(bg, c)
+	var refusal *dag.Refusal
+	require.ErrorAs(t, err, &refusal)
+	require.Equal(t, dag.OverLimit, refusal.Reason)
+	require.Len(t, info(t, s).Heads, 100, "nothing is joined for what can't be")
+	c.Actions[0].Value = c.Actions[0].Value[1:]
+	done, err := s.Commit(bg, c)
+	require.NoError(t, err)
+	require.Len(t, done.Deltas, 2)
+	require.Len(t, done.Deltas[1], dag.MaxDelta)
+	require.Equal(t, []codec.DeltaID{done.Delta}, info(t, s).Heads)
+	other := node(t, 2)
+	for i := range 100 {
+		add(t, other, firstDelta(t, i))
+	}
+	for _, wire := range done.Deltas {
+		d, err := dag.ParseDelta(wire)
+		require.NoError(t, err)
+		require.Equal(t, dag.Applied, add(t, other, d).Kind)
+	}
+}
+
 func TestManyHeadsAreJoinedByACommitOnly(t *testing.T) {
 	db := mem.New()
 	defer db.Close()

@@ -13,7 +13,7 @@ import (
 
 // Limits of a delta.
 const (
-	MaxParents = 8192    // parents
+	MaxParents = 65_536  // parents
 	MaxActions = 8192    // actions
 	MaxDelta   = 4 << 20 // bytes, as it travels
 )

@@ -6,7 +6,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine/mem"
+	"github.com/stoadb/stoa/keys"
 )
 
 func TestAStoreHasANodeAndNoNegativeLimits(t *testing.T) {
@@ -60,4 +62,14 @@ func TestADeltaOfNothingHasNoLists(t *testing.T) {
 	back, err := ParseDelta(b)
 	require.NoError(t, err)
 	require.Equal(t, d, back)
+}
+
+// The most parents, as the schema of keys has them, are those of a delta.
+func TestTheSchemaHasAsManyParentsAsADelta(t *testing.T) {
+	c := codec.ContextID{1}
+	key := orderKey(nil, &c, 1)
+	row := orderRow{hlc: codec.HybridTimestamp{ID: codec.NodeID{Lo: 1}}, parents: make([]uint64, MaxParents)}
+	require.NoError(t, keys.Check(column.Generic, key, row.appendBinary(nil)))
+	row.parents = append(row.parents, 1)
+	require.Error(t, keys.Check(column.Generic, key, row.appendBinary(nil)))
 }

@@ -68,6 +68,11 @@ func (p *prepared) encode() (RefusalReason, string) {
 	return 0, ""
 }
 
+// fits reports whether the delta, which has been encoded, is within MaxDelta with n parents.
+func (p *prepared) fits(n int) bool {
+	return len(p.wire())+(n-len(p.d.Parents))*len(codec.DeltaID{}) <= MaxDelta
+}
+
 // hashDelta returns the id of a delta by its bytes, after the domain.
 func hashDelta(b []byte) codec.DeltaID { return sha256.Sum256(b) }
 

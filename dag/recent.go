@@ -25,7 +25,7 @@ type pastDelta struct {
 // up with what is applied.
 type recent struct {
 	deltas map[uint64]*pastDelta
-	keys   int // of deltas
+	keys   int // of deltas, and parents
 
 	known map[codec.Hash]*versions
 	count int // of known
@@ -86,6 +86,7 @@ func (p *past) order(seq uint64) (*pastDelta, error) {
 	}
 	d := &pastDelta{id: row.id, parents: row.parents}
 	p.recent.deltas[seq] = d
+	p.recent.keys += len(d.parents)
 	return d, nil
 }
 

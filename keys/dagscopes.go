@@ -72,10 +72,13 @@ func uptimeValue(value []byte) error {
 	return nil
 }
 
-// orderValue accepts delta_id 32 ‖ hlc 24 ‖ at most 64 places of 8 bytes.
+// maxPlaces is how many parents a delta has at most.
+const maxPlaces = 65_536
+
+// orderValue accepts delta_id 32 ‖ hlc 24 ‖ at most maxPlaces places of 8 bytes.
 func orderValue(value []byte) error {
-	if n := len(value) - 32 - 24; n < 0 || n%8 != 0 || n > 64*8 {
-		return malformed("dag-order", value, "an id, a stamp and at most 64 places")
+	if n := len(value) - 32 - 24; n < 0 || n%8 != 0 || n > maxPlaces*8 {
+		return malformed("dag-order", value, fmt.Sprintf("an id, a stamp and at most %d places", maxPlaces))
 	}
 	_, err := codec.HybridTimestamp{}.Decode(value[32 : 32+24])
 	return err

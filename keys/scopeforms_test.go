@@ -87,7 +87,7 @@ var fragmentForms = map[string]form{
 var valueForms = map[string]form{
 	"dag-clock":  exactly(8),
 	"dag-uptime": exactly(16 + 8 + 8),
-	"dag-order":  {[][]byte{stamp(0), stamp(1), stamp(64)}, append(zeros(0, 32+24, 32+24+8), stamp(0)[:32+23], stamp(1)[:32+24+7], stamp(65))}, // no node is 0
+	"dag-order":  {[][]byte{stamp(0), stamp(1), stamp(65_536)}, append(zeros(0, 32+24, 32+24+8), stamp(0)[:32+23], stamp(1)[:32+24+7], stamp(65_537))}, // no node is 0
 	"dag-seq":    exactly(8),
 	"dag-head":   exactly(8),
 	"dag-version": {[][]byte{led(32, 1), led(0, 2)},

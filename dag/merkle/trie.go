@@ -126,22 +126,46 @@ func (t *Trie) Forget(overlay *Trie) {
 	t.kept = slices.DeleteFunc(t.kept, func(k *Trie) bool { return k == overlay })
 }
 
-// preserve notes the pages of the parent that changes are about to replace, as far as t has none
-// of its own there.
+// preserve notes the pages of the parent that changes are about to replace, as far as t has them
+// too. Where a page changes, so do those above.
 func (t *Trie) preserve(changes []pageChange) {
+	order := make([]*pageChange, len(changes))
 	for i := range changes {
-		c := &changes[i]
-		if t.lost != nil || t.changing().has(&c.at) {
+		order[i] = &changes[i]
+	}
+	slices.SortFunc(order, func(a, b *pageChange) int { return a.at.Len() - b.at.Len() })
+	for _, c := range order {
+		if t.lost != nil {
+			return
+		}
+		if t.own(&c.at) != nil || !t.reaches(&c.at) {
 			continue
 		}
 		old := pageChange{at: c.at, was: c.was}
-		if c.was.count > 0 {
-			if old.page, t.lost = t.parent.load(&c.at, c.was, true); t.lost != nil {
-				continue
-			}
+		if old.page, t.lost = t.parent.load(&c.at, c.was, true); t.lost == nil {
+			t.set(old)
 		}
-		t.set(old)
 	}
+}
+
+// own returns the change of t itself at p, nil if there is none.
+func (t *Trie) own(p *Prefix) *pageChange {
+	all := t.changing()
+	if i, ok := all.at[*p]; ok {
+		return &all.list[i]
+	}
+	return nil
+}
+
+// reaches reports whether t, which has the page above p for its own unless p is the root, has one
+// at p.
+func (t *Trie) reaches(p *Prefix) bool {
+	if p.Len() == 0 {
+		return t.root != emptyRoot
+	}
+	above := NewPrefix(codec.Hash(p.bits), p.Len()-1)
+	c := t.own(&above)
+	return c != nil && c.page != nil && c.page.kids != nil && c.page.kids[p.Nibble(p.Len()-1)].count > 0
 }
 
 // Memory returns about how many bytes the updates of t take, and what it has kept.
@@ -180,11 +204,6 @@ func (c *pageChanges) reset() {
 	clear(c.at)
 	clear(c.list)
 	c.list, c.memory = c.list[:0], 0
-}
-
-func (c *pageChanges) has(at *Prefix) bool {
-	_, has := c.at[*at]
-	return has
 }
 
 // set notes a change. What was there before the first at that place counts.
