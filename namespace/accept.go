@@ -114,7 +114,7 @@ func (b *batch) read(op *Op) (*opened, error) {
 		if key == nil || err != nil {
 			return fault, err
 		}
-		return openWith(op, *key, &b.s.verifier), nil
+		return b.s.openWith(op, *key), nil
 	}
 	key, ok := b.c.ring[GroupKey{op.GroupID, op.KeyID}]
 	if !ok {

@@ -99,7 +99,7 @@ func (s *Store) preread(op *Op) *opened {
 	if !ok {
 		return nil
 	}
-	return openWith(op, key, &s.verifier)
+	return s.openWith(op, key)
 }
 
 // ahead is how many ops of a stream are looked at, and at most how many are written

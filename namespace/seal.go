@@ -89,8 +89,8 @@ func boundTo(s *codec.SignedNamespaceOp) []byte {
 	if s.Version == codec.OpVersion2 {
 		domain, key = domainSeal2, s.Op.KeyOp
 	}
-	b := []byte(domain)
-	b = append(b, s.NamespaceID[:]...)
+	b := make([]byte, 0, len(domain)+(4+len(s.Parents))*32+8+4)
+	b = append(append(b, domain...), s.NamespaceID[:]...)
 	b = append(b, s.Op.GroupID[:]...)
 	b = append(b, key[:]...)
 	b = append(b, s.Signer[:]...)
@@ -118,9 +118,38 @@ type opened struct {
 	fault group.Reason // why there is none
 }
 
+// sealedUnder is a group key, and what ops of version 2 are sealed under with it.
+type sealedUnder struct{ key, sealing codec.Secret }
+
 // openWith reads a sealed op under its key.
 func openWith(op *Op, key codec.Secret, v *group.Verifier) *opened {
-	plain, err := OpenOp(op.Signed, key)
+	key, err := opKey(op.Version, key)
+	if err != nil {
+		return &opened{fault: group.Unopenable}
+	}
+	return openUnder(op, key, v)
+}
+
+// openWith is the same for the ops of a store, of which nearly each has the key of the one before.
+func (s *Store) openWith(op *Op, key codec.Secret) *opened {
+	if op.Version == codec.OpVersion1 {
+		return openWith(op, key, &s.verifier)
+	}
+	last := s.sealedUnder.Load()
+	if last == nil || last.key != key {
+		sealing, err := sealingSecret(key)
+		if err != nil {
+			return &opened{fault: group.Unopenable}
+		}
+		last = &sealedUnder{key, sealing}
+		s.sealedUnder.Store(last)
+	}
+	return openUnder(op, last.sealing, &s.verifier)
+}
+
+// openUnder reads an op that is sealed under key itself.
+func openUnder(op *Op, key codec.Secret, v *group.Verifier) *opened {
+	plain, err := open(key, op.Signed.Op.Sealed, boundTo(op.Signed))
 	if err != nil {
 		return &opened{fault: group.Unopenable}
 	}

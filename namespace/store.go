@@ -98,11 +98,12 @@ type Store struct {
 	most    int // ops of a batch
 	options Options
 
-	verifier group.Verifier
-	claiming sync.Mutex  // held by who writes what is of several namespaces: claims, and the rows that follow
-	claimed  atomic.Bool // the claims of all namespaces are there
-	viewing  bool        // made by View
-	waits    *shares
+	verifier    group.Verifier
+	sealedUnder atomic.Pointer[sealedUnder] // of the op opened last
+	claiming    sync.Mutex                  // held by who writes what is of several namespaces: claims, and the rows that follow
+	claimed     atomic.Bool                 // the claims of all namespaces are there
+	viewing     bool                        // made by View
+	waits       *shares
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
