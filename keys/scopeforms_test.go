@@ -81,6 +81,7 @@ var fragmentForms = map[string]form{
 	"gov-home":     exactly(32 + 32),
 	"gov-rules":    exactly(32),
 	"gov-followed": exactly(32),
+	"gov-restored": exactly(32),
 }
 
 // Where a scope of Generic takes values of some form only.
@@ -106,6 +107,7 @@ var valueForms = map[string]form{
 	"gov-home":     exactly(32 + 3*8),
 	"gov-rules":    exactly(4),
 	"gov-followed": exactly(0),
+	"gov-restored": exactly(8),
 }
 
 func TestScopesTakeFragmentsOfTheirFormOnly(t *testing.T) {

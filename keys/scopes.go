@@ -106,6 +106,8 @@ var scopes = []ScopeInfo{
 		Value: "u32 LE: their version (namespace/README.md)", fragment: bytesOf(32), value: govRulesValue}),
 	declare(ScopeInfo{Name: "gov-followed", Holds: "that this node was told to follow a namespace", Fragment: "namespace_id 32",
 		Value: "empty", fragment: bytesOf(32), value: govFollowedValue}),
+	declare(ScopeInfo{Name: "gov-restored", Holds: "that the store was restored, and has yet to learn what it signed since", Fragment: "namespace_id 32",
+		Value: "u64 LE: Unix time in s when it was restored", fragment: bytesOf(32), value: oneU64}),
 }
 
 func declare(s ScopeInfo) ScopeInfo {

@@ -2,9 +2,11 @@ package namespace
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
@@ -81,6 +83,58 @@ func (s *Store) FollowNamespace(ns codec.GroupID) error {
 	return r.Err
 }
 
+// MarkRestored has the Store of db, which is being restored from a copy, sign nothing in the
+// namespaces in which it has an identity and ops until [Store.Resume]. An op that it made
+// anew with a nonce that it gave another since the copy was made is an equivocation. Nobody
+// else may use db. It returns how many namespaces there are.
+func MarkRestored(db engine.Engine, at time.Time) (n int, err error) {
+	var b engine.Batch
+	value := binary.LittleEndian.AppendUint64(nil, uint64(at.Unix()))
+	lead := keys.Prefix[keys.NamespaceIdentity]{}.AppendTo(nil)
+	ids, err := idsAfter(db, column.Group, lead, codec.GroupID{}, 0)
+	if err != nil {
+		return 0, err
+	}
+	for _, ns := range ids {
+		has, err := engine.Has(db, keys.NamespaceGovHead{Namespace: ns})
+		if err != nil {
+			return 0, err
+		}
+		if has {
+			b.Put(column.Generic, scoped(nil, restoredScope, ns), value)
+			n++
+		}
+	}
+	b.Durability = engine.Synced
+	return n, db.Apply(&b)
+}
+
+// Resume has this node sign again in a namespace whose store was restored from a copy: it has
+// been given what other nodes have of it, or there are none. It does nothing elsewhere. [Sync]
+// calls it of both sides.
+func (s *Store) Resume(ctx context.Context, ns codec.GroupID) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	restored := false
+	err := s.reading(func(r engine.Reader) (err error) {
+		restored, err = isRestored(r, ns)
+		return err
+	})
+	if err != nil || !restored {
+		return err
+	}
+	r := &request{Task: func(b *batch) error {
+		b.rows.Delete(column.Generic, scoped(nil, restoredScope, ns))
+		b.c.restored = false
+		return nil
+	}}
+	if err := s.submit(ns, r); err != nil {
+		return err
+	}
+	return r.Err
+}
+
 // isFollowed reports whether this node takes ops of the namespace.
 func (c *loaded) isFollowed() bool { return c.told || c.identity.Valid || c.ledger.Len() > 0 }
 
@@ -112,7 +166,18 @@ func followed(r engine.Getter, ns codec.GroupID) (bool, error) {
 
 // isTold reports whether this node was told to follow a namespace.
 func isTold(r engine.Getter, ns codec.GroupID) (bool, error) {
-	_, err := r.Get(nil, column.Generic, scoped(nil, followedScope, ns))
+	return hasRow(r, followedScope, ns)
+}
+
+// isRestored reports whether the store is a restored copy in which a namespace has yet to be
+// resumed.
+func isRestored(r engine.Getter, ns codec.GroupID) (bool, error) {
+	return hasRow(r, restoredScope, ns)
+}
+
+// hasRow reports whether a namespace has a row in a scope.
+func hasRow(r engine.Getter, scope keys.Scope, ns codec.GroupID) (bool, error) {
+	_, err := r.Get(nil, column.Generic, scoped(nil, scope, ns))
 	if errors.Is(err, engine.ErrNotFound) {
 		return false, nil
 	}

@@ -1,10 +1,12 @@
 package namespace
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -205,4 +207,59 @@ func TestARestoredNodeGoesOn(t *testing.T) {
 	require.NoError(t, err)
 	p := proposed(t, restored, ns, ns, call("on"))
 	require.Nil(t, applied(t, z, p.Wire...).Equivocation)
+}
+
+// A node in a restored store says nothing before it has heard what it said: so it gives no nonce
+// twice.
+func TestARestoredNodeLearnsItsOwnOpsBeforeItMakesOthers(t *testing.T) {
+	z, k, ns := pairOf(t)
+	backup := copied(t, k.db)
+	n, err := MarkRestored(backup, time.Unix(1e9, 0))
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	before := proposed(t, k, ns, ns, call("before"))
+	applied(t, z, before.Wire...)
+	restored := openStore(t, backup, 9)
+	after := call("after")
+	refuses := func(s *Store) {
+		_, err := s.Propose(bg, ns, Proposal{GroupID: ns, Group: &after})
+		require.ErrorIs(t, err, ErrRestored)
+		_, err = s.Rotate(bg, ns, true)
+		require.ErrorIs(t, err, ErrRestored)
+	}
+	refuses(restored)
+	requireSound(t, restored, ns)
+
+	// One that knows nothing of it has nothing to teach.
+	empty := newStore(t, 7)
+	require.NoError(t, empty.FollowNamespace(ns))
+	_, err = Sync(bg, ns, restored, empty)
+	require.NoError(t, err)
+	refuses(restored)
+	require.NoError(t, restored.Close())
+	restored = openStore(t, backup, 9)
+	refuses(restored)
+
+	_, err = Sync(bg, ns, z, restored)
+	require.NoError(t, err)
+	p := proposed(t, restored, ns, ns, after)
+	require.Nil(t, applied(t, z, p.Wire...).Equivocation)
+	require.NoError(t, restored.Close())
+	proposed(t, openStore(t, backup, 9), ns, ns, call("on"))
+}
+
+// Where nobody else is left the node is told to go on.
+func TestARestoredNodeGoesOnWhenItIsTold(t *testing.T) {
+	_, k, ns := pairOf(t)
+	backup := copied(t, k.db)
+	_, err := MarkRestored(backup, time.Unix(1e9, 0))
+	require.NoError(t, err)
+	restored := openStore(t, backup, 9)
+	require.NoError(t, restored.Resume(bg, ns))
+	require.NoError(t, restored.Resume(bg, ns))
+	proposed(t, restored, ns, ns, call("on"))
+	require.NoError(t, restored.Resume(bg, codec.GroupID{1}), "of what it does not know it says nothing anyway")
+	ctx, cancel := context.WithCancel(bg)
+	cancel()
+	require.ErrorIs(t, restored.Resume(ctx, ns), context.Canceled)
 }

@@ -37,6 +37,7 @@ type loaded struct {
 
 	identity codec.Option[codec.NamespaceIdentityValue]
 	told     bool         // to follow the namespace
+	restored bool         // and not resumed
 	ringMu   sync.RWMutex // guards writing to ring; whoever serves reads without
 	ring     Keyring
 	good     map[KeyName]codec.Secret  // those of ring by name that are good; guarded as ring is
@@ -115,6 +116,9 @@ func (c *loaded) fold(r engine.Reader) ([]group.RowChange, error) {
 		return nil, err
 	}
 	if c.told, err = isTold(r, ns); err != nil {
+		return nil, err
+	}
+	if c.restored, err = isRestored(r, ns); err != nil {
 		return nil, err
 	}
 	c.ledger = group.NewLedger(ns, c.self())

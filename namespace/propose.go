@@ -32,7 +32,7 @@ type Proposal struct {
 // with it so that nobody seals under a key that someone else than a member holds: a
 // rotation in it, or a delivery after it. More than [MaxParents] heads are joined first.
 // A context that is registered is placed by its own key, if that is here. All is written
-// in one batch. It returns [ErrNoIdentity], [ErrNoNamespace], [ErrNotEffective],
+// in one batch. It returns [ErrNoIdentity], [ErrNoNamespace], [ErrRestored], [ErrNotEffective],
 // [ErrContextTaken], [ErrNotPlaced], [ErrNoKey], [ErrIdentity] for a member who is no key, [ErrRefused],
 // codec.ErrMalformed, or an error as [Store.Apply] has it.
 func (s *Store) Propose(ctx context.Context, ns codec.GroupID, what Proposal) (Proposed, error) {
@@ -62,6 +62,8 @@ func (s *Store) change(ctx context.Context, ns codec.GroupID, done *Proposed, fn
 			return fmt.Errorf("%w: %s", ErrNoNamespace, ns)
 		case !b.c.identity.Valid:
 			return fmt.Errorf("%w: %s", ErrNoIdentity, ns)
+		case b.c.restored:
+			return fmt.Errorf("%w: %s", ErrRestored, ns)
 		}
 		b.settle()
 		return fn(p)

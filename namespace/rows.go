@@ -19,6 +19,7 @@ var (
 	homeScope     = keys.MustScope("gov-home")
 	rulesScope    = keys.MustScope("gov-rules")
 	followedScope = keys.MustScope("gov-followed")
+	restoredScope = keys.MustScope("gov-restored")
 )
 
 // scoped appends scope ‖ namespace.

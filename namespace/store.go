@@ -26,6 +26,9 @@ var (
 	// ErrNoIdentity is returned where this node has no identity in a namespace: make or
 	// import one.
 	ErrNoIdentity = errors.New("namespace: this node has no identity there")
+	// ErrRestored is returned where this node would sign an op in a store that was restored
+	// from a copy, before it has learned what it has signed since: see [Store.Resume].
+	ErrRestored = errors.New("namespace: what this node has signed after the copy that its store was restored from is not known here")
 	// ErrNoGroup is returned for a group that no namespace here has.
 	ErrNoGroup = errors.New("namespace: no such group")
 	// ErrNoOp is returned for an op that is not here.

@@ -20,6 +20,8 @@ type Peer interface {
 	OpsSince(ctx context.Context, ns codec.GroupID, heads []codec.OpID, cursor uint64) iter.Seq2[Sent, error]
 	// ApplyMany takes ops in, and yields an answer to each, in order.
 	ApplyMany(ctx context.Context, ops iter.Seq[[]byte]) iter.Seq2[Answer, error]
+	// Resume has it sign again in a namespace, if its store was restored from a copy.
+	Resume(ctx context.Context, ns codec.GroupID) error
 }
 
 // ErrUneven is returned where two stores can't be brought level: one refuses what the
@@ -49,10 +51,12 @@ const syncRounds = 16
 // gets what its heads say it lacks; but for forks, of which each keeps those that it has
 // taken ([Options]). A store that has not begun the namespace gets all of
 // it, if it follows it ([Store.FollowNamespace]), and else refuses all. Where both have ops that the other lacks, those of a are sent whole, and b says
-// which it has. It returns [ErrNoNamespace] where neither has it, [ErrUneven], or the
+// which it has. Where both had ops of it before, both are resumed after that
+// ([Store.Resume]). It returns [ErrNoNamespace] where neither has it, [ErrUneven], or the
 // error of a store.
 func Sync(ctx context.Context, ns codec.GroupID, a, b Peer) (r SyncReport, err error) {
-	for range syncRounds {
+	both := false
+	for round := range syncRounds {
 		ofA, err := headsOf(ctx, a, ns)
 		if err != nil {
 			return r, err
@@ -61,12 +65,15 @@ func Sync(ctx context.Context, ns codec.GroupID, a, b Peer) (r SyncReport, err e
 		if err != nil {
 			return r, err
 		}
+		if round == 0 {
+			both = len(ofA) > 0 && len(ofB) > 0
+		}
 		switch {
 		case len(ofA) == 0 && len(ofB) == 0:
 			return r, fmt.Errorf("%w: %s", ErrNoNamespace, ns)
 		case slices.Equal(ofA, ofB):
 			r.Heads, r.ToA.Forks, r.ToB.Forks = ofA, 0, 0
-			return r, nil
+			return r, resume(ctx, ns, both, a, b)
 		}
 		var toA, toB Exchange
 		if len(ofA) > 0 {
@@ -88,12 +95,20 @@ func Sync(ctx context.Context, ns codec.GroupID, a, b Peer) (r SyncReport, err e
 		case toA.Stored+toB.Stored > 0:
 		case toA.Refused+toB.Refused+toA.Pending+toB.Pending == 0: // what differs is forks
 			r.Heads = ofA
-			return r, nil
+			return r, resume(ctx, ns, both, a, b)
 		default:
 			return r, uneven(ns, &r)
 		}
 	}
 	return r, fmt.Errorf("%w: %s: ops go on being made", ErrUneven, ns)
+}
+
+// resume has both sign again, if each has heard from another.
+func resume(ctx context.Context, ns codec.GroupID, both bool, a, b Peer) error {
+	if !both {
+		return nil
+	}
+	return errors.Join(a.Resume(ctx, ns), b.Resume(ctx, ns))
 }
 
 func uneven(ns codec.GroupID, r *SyncReport) error {

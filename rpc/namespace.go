@@ -199,6 +199,18 @@ func (n *Namespaces) FollowNamespace(ctx context.Context, ns codec.GroupID) erro
 	return err
 }
 
+var nsResume = op.New(op.Method{Number: 326, Name: "Namespace.Resume"},
+	func(ctx context.Context, s *namespace.Store, a *inNamespace) (struct{}, error) {
+		return struct{}{}, s.Resume(ctx, a.NamespaceID)
+	})
+
+// Resume has the daemon, whose store was restored from a copy, sign again in a namespace; see
+// [namespace.Store.Resume].
+func (n *Namespaces) Resume(ctx context.Context, ns codec.GroupID) error {
+	_, err := call(ctx, n.c, nsResume, inNamespace{ns})
+	return err
+}
+
 // upgraded is what Upgrade has made.
 type upgraded struct {
 	Proposed namespace.Proposed

@@ -286,6 +286,8 @@ const (
 	ErrorKind_ERROR_KIND_STREAM_QUOTA ErrorKind = 114
 	// Nothing of version 1 is left in the namespace that the daemon could state.
 	ErrorKind_ERROR_KIND_STATED ErrorKind = 115
+	// The store was restored from a copy, and has yet to learn what the daemon signed since.
+	ErrorKind_ERROR_KIND_RESTORED ErrorKind = 116
 )
 
 // Enum value maps for ErrorKind.
@@ -393,6 +395,7 @@ var (
 		113: "ERROR_KIND_STREAM_FENCED",
 		114: "ERROR_KIND_STREAM_QUOTA",
 		115: "ERROR_KIND_STATED",
+		116: "ERROR_KIND_RESTORED",
 	}
 	ErrorKind_value = map[string]int32{
 		"ERROR_KIND_UNSPECIFIED":      0,
@@ -497,6 +500,7 @@ var (
 		"ERROR_KIND_STREAM_FENCED":    113,
 		"ERROR_KIND_STREAM_QUOTA":     114,
 		"ERROR_KIND_STATED":           115,
+		"ERROR_KIND_RESTORED":         116,
 	}
 )
 
@@ -613,7 +617,7 @@ const file_stoa_v1_error_proto_rawDesc = "" +
 	"\x06fields\x18\x04 \x03(\v2\x1a.stoa.v1.Error.FieldsEntryR\x06fields\x1a9\n" +
 	"\vFieldsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*\x8d\x16\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*\xa6\x16\n" +
 	"\tErrorKind\x12\x1a\n" +
 	"\x16ERROR_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ERROR_KIND_NOT_FOUND\x10\x01\x12\x17\n" +
@@ -717,7 +721,8 @@ const file_stoa_v1_error_proto_rawDesc = "" +
 	"\x19ERROR_KIND_STREAM_TRIMMED\x10p\x12\x1c\n" +
 	"\x18ERROR_KIND_STREAM_FENCED\x10q\x12\x1b\n" +
 	"\x17ERROR_KIND_STREAM_QUOTA\x10r\x12\x15\n" +
-	"\x11ERROR_KIND_STATED\x10sB*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
+	"\x11ERROR_KIND_STATED\x10s\x12\x17\n" +
+	"\x13ERROR_KIND_RESTORED\x10tB*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
 
 var (
 	file_stoa_v1_error_proto_rawDescOnce sync.Once

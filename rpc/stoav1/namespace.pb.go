@@ -3305,6 +3305,89 @@ func (x *NamespaceUpgradeResponse) GetGroupIds() [][]byte {
 	return nil
 }
 
+// NamespaceResumeRequest names a namespace.
+type NamespaceResumeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The namespace.
+	NamespaceId   []byte `protobuf:"bytes,1,opt,name=namespace_id,json=namespaceId,proto3" json:"namespace_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NamespaceResumeRequest) Reset() {
+	*x = NamespaceResumeRequest{}
+	mi := &file_stoa_v1_namespace_proto_msgTypes[57]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NamespaceResumeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NamespaceResumeRequest) ProtoMessage() {}
+
+func (x *NamespaceResumeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_namespace_proto_msgTypes[57]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NamespaceResumeRequest.ProtoReflect.Descriptor instead.
+func (*NamespaceResumeRequest) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_namespace_proto_rawDescGZIP(), []int{57}
+}
+
+func (x *NamespaceResumeRequest) GetNamespaceId() []byte {
+	if x != nil {
+		return x.NamespaceId
+	}
+	return nil
+}
+
+// NamespaceResumeResponse is empty.
+type NamespaceResumeResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NamespaceResumeResponse) Reset() {
+	*x = NamespaceResumeResponse{}
+	mi := &file_stoa_v1_namespace_proto_msgTypes[58]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NamespaceResumeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NamespaceResumeResponse) ProtoMessage() {}
+
+func (x *NamespaceResumeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_namespace_proto_msgTypes[58]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NamespaceResumeResponse.ProtoReflect.Descriptor instead.
+func (*NamespaceResumeResponse) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_namespace_proto_rawDescGZIP(), []int{58}
+}
+
 var File_stoa_v1_namespace_proto protoreflect.FileDescriptor
 
 const file_stoa_v1_namespace_proto_rawDesc = "" +
@@ -3494,12 +3577,15 @@ const file_stoa_v1_namespace_proto_rawDesc = "" +
 	"\fnamespace_id\x18\x01 \x01(\fR\vnamespaceId\"i\n" +
 	"\x18NamespaceUpgradeResponse\x120\n" +
 	"\bproposed\x18\x01 \x01(\v2\x14.stoa.v1.GovProposedR\bproposed\x12\x1b\n" +
-	"\tgroup_ids\x18\x02 \x03(\fR\bgroupIds*\x96\x01\n" +
+	"\tgroup_ids\x18\x02 \x03(\fR\bgroupIds\";\n" +
+	"\x16NamespaceResumeRequest\x12!\n" +
+	"\fnamespace_id\x18\x01 \x01(\fR\vnamespaceId\"\x19\n" +
+	"\x17NamespaceResumeResponse*\x96\x01\n" +
 	"\x11NamespaceStanding\x12\"\n" +
 	"\x1eNAMESPACE_STANDING_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aNAMESPACE_STANDING_WAITING\x10\x01\x12\x1d\n" +
 	"\x19NAMESPACE_STANDING_MEMBER\x10\x02\x12\x1e\n" +
-	"\x1aNAMESPACE_STANDING_REMOVED\x10\x032\x8d\x10\n" +
+	"\x1aNAMESPACE_STANDING_REMOVED\x10\x032\xda\x10\n" +
 	"\tNamespace\x12Z\n" +
 	"\vNewIdentity\x12$.stoa.v1.NamespaceNewIdentityRequest\x1a%.stoa.v1.NamespaceNewIdentityResponse\x12Z\n" +
 	"\vGetIdentity\x12$.stoa.v1.NamespaceGetIdentityRequest\x1a%.stoa.v1.NamespaceGetIdentityResponse\x12c\n" +
@@ -3525,7 +3611,8 @@ const file_stoa_v1_namespace_proto_rawDesc = "" +
 	"\vListPending\x12$.stoa.v1.NamespaceListPendingRequest\x1a%.stoa.v1.NamespaceListPendingResponse\x12Z\n" +
 	"\vDropPending\x12$.stoa.v1.NamespaceDropPendingRequest\x1a%.stoa.v1.NamespaceDropPendingResponse\x12K\n" +
 	"\x06Follow\x12\x1f.stoa.v1.NamespaceFollowRequest\x1a .stoa.v1.NamespaceFollowResponse\x12N\n" +
-	"\aUpgrade\x12 .stoa.v1.NamespaceUpgradeRequest\x1a!.stoa.v1.NamespaceUpgradeResponseB*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
+	"\aUpgrade\x12 .stoa.v1.NamespaceUpgradeRequest\x1a!.stoa.v1.NamespaceUpgradeResponse\x12K\n" +
+	"\x06Resume\x12\x1f.stoa.v1.NamespaceResumeRequest\x1a .stoa.v1.NamespaceResumeResponseB*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
 
 var (
 	file_stoa_v1_namespace_proto_rawDescOnce sync.Once
@@ -3540,7 +3627,7 @@ func file_stoa_v1_namespace_proto_rawDescGZIP() []byte {
 }
 
 var file_stoa_v1_namespace_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_stoa_v1_namespace_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
+var file_stoa_v1_namespace_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 var file_stoa_v1_namespace_proto_goTypes = []any{
 	(NamespaceStanding)(0),                  // 0: stoa.v1.NamespaceStanding
 	(*NamespaceNewIdentityRequest)(nil),     // 1: stoa.v1.NamespaceNewIdentityRequest
@@ -3600,41 +3687,43 @@ var file_stoa_v1_namespace_proto_goTypes = []any{
 	(*NamespaceFollowResponse)(nil),         // 55: stoa.v1.NamespaceFollowResponse
 	(*NamespaceUpgradeRequest)(nil),         // 56: stoa.v1.NamespaceUpgradeRequest
 	(*NamespaceUpgradeResponse)(nil),        // 57: stoa.v1.NamespaceUpgradeResponse
-	(GovUpgradePolicy)(0),                   // 58: stoa.v1.GovUpgradePolicy
-	(*GovProposed)(nil),                     // 59: stoa.v1.GovProposed
-	(*GovGroupOp)(nil),                      // 60: stoa.v1.GovGroupOp
-	(*GovRootOp)(nil),                       // 61: stoa.v1.GovRootOp
-	(*GovAnswer)(nil),                       // 62: stoa.v1.GovAnswer
-	(*Error)(nil),                           // 63: stoa.v1.Error
-	(*GovOp)(nil),                           // 64: stoa.v1.GovOp
-	(*GovEquivocation)(nil),                 // 65: stoa.v1.GovEquivocation
-	(GovRole)(0),                            // 66: stoa.v1.GovRole
-	(Column)(0),                             // 67: stoa.v1.Column
+	(*NamespaceResumeRequest)(nil),          // 58: stoa.v1.NamespaceResumeRequest
+	(*NamespaceResumeResponse)(nil),         // 59: stoa.v1.NamespaceResumeResponse
+	(GovUpgradePolicy)(0),                   // 60: stoa.v1.GovUpgradePolicy
+	(*GovProposed)(nil),                     // 61: stoa.v1.GovProposed
+	(*GovGroupOp)(nil),                      // 62: stoa.v1.GovGroupOp
+	(*GovRootOp)(nil),                       // 63: stoa.v1.GovRootOp
+	(*GovAnswer)(nil),                       // 64: stoa.v1.GovAnswer
+	(*Error)(nil),                           // 65: stoa.v1.Error
+	(*GovOp)(nil),                           // 66: stoa.v1.GovOp
+	(*GovEquivocation)(nil),                 // 67: stoa.v1.GovEquivocation
+	(GovRole)(0),                            // 68: stoa.v1.GovRole
+	(Column)(0),                             // 69: stoa.v1.Column
 }
 var file_stoa_v1_namespace_proto_depIdxs = []int32{
-	58, // 0: stoa.v1.NamespaceCreateRequest.upgrade_policy:type_name -> stoa.v1.GovUpgradePolicy
-	59, // 1: stoa.v1.NamespaceCreateResponse.proposed:type_name -> stoa.v1.GovProposed
-	60, // 2: stoa.v1.NamespaceGroupProposal.op:type_name -> stoa.v1.GovGroupOp
-	61, // 3: stoa.v1.NamespaceProposeRequest.root:type_name -> stoa.v1.GovRootOp
+	60, // 0: stoa.v1.NamespaceCreateRequest.upgrade_policy:type_name -> stoa.v1.GovUpgradePolicy
+	61, // 1: stoa.v1.NamespaceCreateResponse.proposed:type_name -> stoa.v1.GovProposed
+	62, // 2: stoa.v1.NamespaceGroupProposal.op:type_name -> stoa.v1.GovGroupOp
+	63, // 3: stoa.v1.NamespaceProposeRequest.root:type_name -> stoa.v1.GovRootOp
 	11, // 4: stoa.v1.NamespaceProposeRequest.group:type_name -> stoa.v1.NamespaceGroupProposal
-	59, // 5: stoa.v1.NamespaceProposeResponse.proposed:type_name -> stoa.v1.GovProposed
-	62, // 6: stoa.v1.NamespaceApplyResponse.answer:type_name -> stoa.v1.GovAnswer
-	62, // 7: stoa.v1.NamespaceApplyManyResponse.answer:type_name -> stoa.v1.GovAnswer
-	63, // 8: stoa.v1.NamespaceApplyManyResponse.error:type_name -> stoa.v1.Error
+	61, // 5: stoa.v1.NamespaceProposeResponse.proposed:type_name -> stoa.v1.GovProposed
+	64, // 6: stoa.v1.NamespaceApplyResponse.answer:type_name -> stoa.v1.GovAnswer
+	64, // 7: stoa.v1.NamespaceApplyManyResponse.answer:type_name -> stoa.v1.GovAnswer
+	65, // 8: stoa.v1.NamespaceApplyManyResponse.error:type_name -> stoa.v1.Error
 	0,  // 9: stoa.v1.NamespaceInfo.standing:type_name -> stoa.v1.NamespaceStanding
 	18, // 10: stoa.v1.NamespaceListResponse.namespaces:type_name -> stoa.v1.NamespaceInfo
 	18, // 11: stoa.v1.NamespaceGetResponse.namespace:type_name -> stoa.v1.NamespaceInfo
 	24, // 12: stoa.v1.NamespaceTreeResponse.groups:type_name -> stoa.v1.NamespaceTreeGroup
-	64, // 13: stoa.v1.NamespaceGetOpResponse.op:type_name -> stoa.v1.GovOp
+	66, // 13: stoa.v1.NamespaceGetOpResponse.op:type_name -> stoa.v1.GovOp
 	31, // 14: stoa.v1.NamespaceOpsSinceResponse.ops:type_name -> stoa.v1.NamespaceSentOp
-	65, // 15: stoa.v1.NamespaceEquivocationsResponse.equivocations:type_name -> stoa.v1.GovEquivocation
-	66, // 16: stoa.v1.NamespaceInviteRequest.role:type_name -> stoa.v1.GovRole
-	59, // 17: stoa.v1.NamespaceAdmitResponse.proposed:type_name -> stoa.v1.GovProposed
-	67, // 18: stoa.v1.NamespaceFinding.column:type_name -> stoa.v1.Column
+	67, // 15: stoa.v1.NamespaceEquivocationsResponse.equivocations:type_name -> stoa.v1.GovEquivocation
+	68, // 16: stoa.v1.NamespaceInviteRequest.role:type_name -> stoa.v1.GovRole
+	61, // 17: stoa.v1.NamespaceAdmitResponse.proposed:type_name -> stoa.v1.GovProposed
+	69, // 18: stoa.v1.NamespaceFinding.column:type_name -> stoa.v1.Column
 	46, // 19: stoa.v1.NamespaceVerifyResponse.finding:type_name -> stoa.v1.NamespaceFinding
 	47, // 20: stoa.v1.NamespaceVerifyResponse.summary:type_name -> stoa.v1.NamespaceVerifySummary
 	50, // 21: stoa.v1.NamespaceListPendingResponse.pending:type_name -> stoa.v1.NamespacePendingOp
-	59, // 22: stoa.v1.NamespaceUpgradeResponse.proposed:type_name -> stoa.v1.GovProposed
+	61, // 22: stoa.v1.NamespaceUpgradeResponse.proposed:type_name -> stoa.v1.GovProposed
 	1,  // 23: stoa.v1.Namespace.NewIdentity:input_type -> stoa.v1.NamespaceNewIdentityRequest
 	3,  // 24: stoa.v1.Namespace.GetIdentity:input_type -> stoa.v1.NamespaceGetIdentityRequest
 	5,  // 25: stoa.v1.Namespace.ExportIdentity:input_type -> stoa.v1.NamespaceExportIdentityRequest
@@ -3660,33 +3749,35 @@ var file_stoa_v1_namespace_proto_depIdxs = []int32{
 	52, // 45: stoa.v1.Namespace.DropPending:input_type -> stoa.v1.NamespaceDropPendingRequest
 	54, // 46: stoa.v1.Namespace.Follow:input_type -> stoa.v1.NamespaceFollowRequest
 	56, // 47: stoa.v1.Namespace.Upgrade:input_type -> stoa.v1.NamespaceUpgradeRequest
-	2,  // 48: stoa.v1.Namespace.NewIdentity:output_type -> stoa.v1.NamespaceNewIdentityResponse
-	4,  // 49: stoa.v1.Namespace.GetIdentity:output_type -> stoa.v1.NamespaceGetIdentityResponse
-	6,  // 50: stoa.v1.Namespace.ExportIdentity:output_type -> stoa.v1.NamespaceExportIdentityResponse
-	8,  // 51: stoa.v1.Namespace.ImportIdentity:output_type -> stoa.v1.NamespaceImportIdentityResponse
-	10, // 52: stoa.v1.Namespace.Create:output_type -> stoa.v1.NamespaceCreateResponse
-	13, // 53: stoa.v1.Namespace.Propose:output_type -> stoa.v1.NamespaceProposeResponse
-	15, // 54: stoa.v1.Namespace.Apply:output_type -> stoa.v1.NamespaceApplyResponse
-	17, // 55: stoa.v1.Namespace.ApplyMany:output_type -> stoa.v1.NamespaceApplyManyResponse
-	20, // 56: stoa.v1.Namespace.List:output_type -> stoa.v1.NamespaceListResponse
-	22, // 57: stoa.v1.Namespace.Get:output_type -> stoa.v1.NamespaceGetResponse
-	25, // 58: stoa.v1.Namespace.Tree:output_type -> stoa.v1.NamespaceTreeResponse
-	27, // 59: stoa.v1.Namespace.Heads:output_type -> stoa.v1.NamespaceHeadsResponse
-	29, // 60: stoa.v1.Namespace.GetOp:output_type -> stoa.v1.NamespaceGetOpResponse
-	32, // 61: stoa.v1.Namespace.OpsSince:output_type -> stoa.v1.NamespaceOpsSinceResponse
-	34, // 62: stoa.v1.Namespace.Missing:output_type -> stoa.v1.NamespaceMissingResponse
-	36, // 63: stoa.v1.Namespace.Pending:output_type -> stoa.v1.NamespacePendingResponse
-	38, // 64: stoa.v1.Namespace.Equivocations:output_type -> stoa.v1.NamespaceEquivocationsResponse
-	40, // 65: stoa.v1.Namespace.Invite:output_type -> stoa.v1.NamespaceInviteResponse
-	42, // 66: stoa.v1.Namespace.Join:output_type -> stoa.v1.NamespaceJoinResponse
-	44, // 67: stoa.v1.Namespace.Admit:output_type -> stoa.v1.NamespaceAdmitResponse
-	48, // 68: stoa.v1.Namespace.Verify:output_type -> stoa.v1.NamespaceVerifyResponse
-	51, // 69: stoa.v1.Namespace.ListPending:output_type -> stoa.v1.NamespaceListPendingResponse
-	53, // 70: stoa.v1.Namespace.DropPending:output_type -> stoa.v1.NamespaceDropPendingResponse
-	55, // 71: stoa.v1.Namespace.Follow:output_type -> stoa.v1.NamespaceFollowResponse
-	57, // 72: stoa.v1.Namespace.Upgrade:output_type -> stoa.v1.NamespaceUpgradeResponse
-	48, // [48:73] is the sub-list for method output_type
-	23, // [23:48] is the sub-list for method input_type
+	58, // 48: stoa.v1.Namespace.Resume:input_type -> stoa.v1.NamespaceResumeRequest
+	2,  // 49: stoa.v1.Namespace.NewIdentity:output_type -> stoa.v1.NamespaceNewIdentityResponse
+	4,  // 50: stoa.v1.Namespace.GetIdentity:output_type -> stoa.v1.NamespaceGetIdentityResponse
+	6,  // 51: stoa.v1.Namespace.ExportIdentity:output_type -> stoa.v1.NamespaceExportIdentityResponse
+	8,  // 52: stoa.v1.Namespace.ImportIdentity:output_type -> stoa.v1.NamespaceImportIdentityResponse
+	10, // 53: stoa.v1.Namespace.Create:output_type -> stoa.v1.NamespaceCreateResponse
+	13, // 54: stoa.v1.Namespace.Propose:output_type -> stoa.v1.NamespaceProposeResponse
+	15, // 55: stoa.v1.Namespace.Apply:output_type -> stoa.v1.NamespaceApplyResponse
+	17, // 56: stoa.v1.Namespace.ApplyMany:output_type -> stoa.v1.NamespaceApplyManyResponse
+	20, // 57: stoa.v1.Namespace.List:output_type -> stoa.v1.NamespaceListResponse
+	22, // 58: stoa.v1.Namespace.Get:output_type -> stoa.v1.NamespaceGetResponse
+	25, // 59: stoa.v1.Namespace.Tree:output_type -> stoa.v1.NamespaceTreeResponse
+	27, // 60: stoa.v1.Namespace.Heads:output_type -> stoa.v1.NamespaceHeadsResponse
+	29, // 61: stoa.v1.Namespace.GetOp:output_type -> stoa.v1.NamespaceGetOpResponse
+	32, // 62: stoa.v1.Namespace.OpsSince:output_type -> stoa.v1.NamespaceOpsSinceResponse
+	34, // 63: stoa.v1.Namespace.Missing:output_type -> stoa.v1.NamespaceMissingResponse
+	36, // 64: stoa.v1.Namespace.Pending:output_type -> stoa.v1.NamespacePendingResponse
+	38, // 65: stoa.v1.Namespace.Equivocations:output_type -> stoa.v1.NamespaceEquivocationsResponse
+	40, // 66: stoa.v1.Namespace.Invite:output_type -> stoa.v1.NamespaceInviteResponse
+	42, // 67: stoa.v1.Namespace.Join:output_type -> stoa.v1.NamespaceJoinResponse
+	44, // 68: stoa.v1.Namespace.Admit:output_type -> stoa.v1.NamespaceAdmitResponse
+	48, // 69: stoa.v1.Namespace.Verify:output_type -> stoa.v1.NamespaceVerifyResponse
+	51, // 70: stoa.v1.Namespace.ListPending:output_type -> stoa.v1.NamespaceListPendingResponse
+	53, // 71: stoa.v1.Namespace.DropPending:output_type -> stoa.v1.NamespaceDropPendingResponse
+	55, // 72: stoa.v1.Namespace.Follow:output_type -> stoa.v1.NamespaceFollowResponse
+	57, // 73: stoa.v1.Namespace.Upgrade:output_type -> stoa.v1.NamespaceUpgradeResponse
+	59, // 74: stoa.v1.Namespace.Resume:output_type -> stoa.v1.NamespaceResumeResponse
+	49, // [49:75] is the sub-list for method output_type
+	23, // [23:49] is the sub-list for method input_type
 	23, // [23:23] is the sub-list for extension type_name
 	23, // [23:23] is the sub-list for extension extendee
 	0,  // [0:23] is the sub-list for field type_name
@@ -3718,7 +3809,7 @@ func file_stoa_v1_namespace_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_stoa_v1_namespace_proto_rawDesc), len(file_stoa_v1_namespace_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   57,
+			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

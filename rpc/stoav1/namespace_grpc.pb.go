@@ -44,6 +44,7 @@ const (
 	Namespace_DropPending_FullMethodName    = "/stoa.v1.Namespace/DropPending"
 	Namespace_Follow_FullMethodName         = "/stoa.v1.Namespace/Follow"
 	Namespace_Upgrade_FullMethodName        = "/stoa.v1.Namespace/Upgrade"
+	Namespace_Resume_FullMethodName         = "/stoa.v1.Namespace/Resume"
 )
 
 // NamespaceClient is the client API for Namespace service.
@@ -119,6 +120,10 @@ type NamespaceClient interface {
 	// do what in the groups of which this daemon is an Admin. It fails with STATED where
 	// nothing is left to state.
 	Upgrade(ctx context.Context, in *NamespaceUpgradeRequest, opts ...grpc.CallOption) (*NamespaceUpgradeResponse, error)
+	// Resume has this daemon, whose store was restored from a copy, sign again in a namespace:
+	// it has been given what others have of it, or there are none. Until then its ops fail with
+	// RESTORED.
+	Resume(ctx context.Context, in *NamespaceResumeRequest, opts ...grpc.CallOption) (*NamespaceResumeResponse, error)
 }
 
 type namespaceClient struct {
@@ -400,6 +405,16 @@ func (c *namespaceClient) Upgrade(ctx context.Context, in *NamespaceUpgradeReque
 	return out, nil
 }
 
+func (c *namespaceClient) Resume(ctx context.Context, in *NamespaceResumeRequest, opts ...grpc.CallOption) (*NamespaceResumeResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(NamespaceResumeResponse)
+	err := c.cc.Invoke(ctx, Namespace_Resume_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // NamespaceServer is the server API for Namespace service.
 // All implementations must embed UnimplementedNamespaceServer
 // for forward compatibility.
@@ -473,6 +488,10 @@ type NamespaceServer interface {
 	// do what in the groups of which this daemon is an Admin. It fails with STATED where
 	// nothing is left to state.
 	Upgrade(context.Context, *NamespaceUpgradeRequest) (*NamespaceUpgradeResponse, error)
+	// Resume has this daemon, whose store was restored from a copy, sign again in a namespace:
+	// it has been given what others have of it, or there are none. Until then its ops fail with
+	// RESTORED.
+	Resume(context.Context, *NamespaceResumeRequest) (*NamespaceResumeResponse, error)
 	mustEmbedUnimplementedNamespaceServer()
 }
 
@@ -557,6 +576,9 @@ func (UnimplementedNamespaceServer) Follow(context.Context, *NamespaceFollowRequ
 }
 func (UnimplementedNamespaceServer) Upgrade(context.Context, *NamespaceUpgradeRequest) (*NamespaceUpgradeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Upgrade not implemented")
+}
+func (UnimplementedNamespaceServer) Resume(context.Context, *NamespaceResumeRequest) (*NamespaceResumeResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Resume not implemented")
 }
 func (UnimplementedNamespaceServer) mustEmbedUnimplementedNamespaceServer() {}
 func (UnimplementedNamespaceServer) testEmbeddedByValue()                   {}
@@ -1004,6 +1026,24 @@ func _Namespace_Upgrade_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Namespace_Resume_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(NamespaceResumeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NamespaceServer).Resume(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Namespace_Resume_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NamespaceServer).Resume(ctx, req.(*NamespaceResumeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Namespace_ServiceDesc is the grpc.ServiceDesc for Namespace service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -1098,6 +1138,10 @@ var Namespace_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Upgrade",
 			Handler:    _Namespace_Upgrade_Handler,
+		},
+		{
+			MethodName: "Resume",
+			Handler:    _Namespace_Resume_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

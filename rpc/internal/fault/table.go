@@ -137,6 +137,7 @@ var errorTable = []known{
 	{is: namespace.ErrExpired, kind: stoav1.ErrorKind_ERROR_KIND_EXPIRED, code: codes.FailedPrecondition, exit: exitRefused, hint: "ask for another invitation"},
 	{is: namespace.ErrNotDue, kind: stoav1.ErrorKind_ERROR_KIND_NOT_DUE, code: codes.FailedPrecondition, exit: exitRefused, hint: "only members hold the key that is current; a member whose machine was stolen is removed, which makes a new one: `stoa group remove`; an admin makes one in any case with --now; " + hintConcepts},
 	{is: namespace.ErrStated, kind: stoav1.ErrorKind_ERROR_KIND_STATED, code: codes.FailedPrecondition, exit: exitRefused, hint: "it is of version 2 where this daemon is an admin; of any other group an admin states it: `stoa group members` lists them"},
+	{is: namespace.ErrRestored, kind: stoav1.ErrorKind_ERROR_KIND_RESTORED, code: codes.FailedPrecondition, exit: exitRefused, hint: "`stoa namespace sync` with a daemon that may have it, or `stoa namespace resume` where there is none"},
 	{is: namespace.ErrBehind, kind: stoav1.ErrorKind_ERROR_KIND_BEHIND, code: codes.FailedPrecondition, exit: exitRefused, hint: "begin anew"},
 	{is: namespace.ErrNoSigningKey, kind: stoav1.ErrorKind_ERROR_KIND_NO_SIGNING_KEY, code: codes.NotFound, exit: exitNotFound},
 	{is: namespace.ErrUneven, exit: exitRefused},

@@ -22,7 +22,7 @@ func newNamespace(p *cli.Process) *cobra.Command {
 		"  stoa namespace create --name home\n  stoa namespace tree home\n  stoa namespace sync a/stoa.sock b/stoa.sock",
 		newNamespaceCreate(p), newNamespaceList(p), newNamespaceShow(p), newNamespaceTree(p), newNamespaceIdentity(p), newNamespaceInvite(p),
 		newNamespaceRevoke(p), newNamespaceJoin(p), newNamespaceAdmit(p), newNamespaceOps(p), newNamespaceOp(p), newNamespaceApply(p),
-		newNamespaceFollow(p), newNamespaceMissing(p), newNamespacePending(p), newNamespaceEquivocations(p), newNamespaceSync(p), newNamespaceUpgrade(p), newNamespaceVerify(p))
+		newNamespaceFollow(p), newNamespaceResume(p), newNamespaceMissing(p), newNamespacePending(p), newNamespaceEquivocations(p), newNamespaceSync(p), newNamespaceUpgrade(p), newNamespaceVerify(p))
 	cmd.Long = `Begin, join and synchronize namespaces: root groups with signed governance. A namespace
 has the id of its root group, and may be named by what it is called. The daemon has one
 identity in each, with which it signs; what it makes is to be sent to other nodes.`

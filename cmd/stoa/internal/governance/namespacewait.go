@@ -172,6 +172,23 @@ follows it.`,
 	})
 }
 
+func newNamespaceResume(p *cli.Process) *cobra.Command {
+	return onNamedGroup(p, "namespace", command{
+		Name: "resume", Args: []string{"NAMESPACE"}, Short: "Sign in a namespace again, in a store that was restored",
+		Long: `Have the daemon sign ops again in a namespace, though its store was restored from a copy
+and no other daemon can say what it has signed since. Where one can, namespace sync with it
+does the same: what the daemon signs before it knows its own later ops is beside them, with
+a nonce that is theirs.`,
+		Example: "home",
+		Run: func(c *call) error {
+			if err := c.namespaces.Resume(c.Ctx, c.group); err != nil {
+				return err
+			}
+			return c.Emit(map[string]string{"namespace_id": c.group.String()}, func(w io.Writer) { fmt.Fprintf(w, "resumed %s\n", c.group) })
+		},
+	})
+}
+
 func newNamespaceEquivocations(p *cli.Process) *cobra.Command {
 	return onNamedGroup(p, "namespace", command{
 		Name: "equivocations", Args: []string{"NAMESPACE"}, Offline: true, Short: "List ops that one signer gave one nonce",

@@ -11,11 +11,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/engine/rocks"
+	"github.com/stoadb/stoa/namespace"
 )
 
 func newRestore(p *cli.Process) *cobra.Command {
@@ -26,7 +28,8 @@ func newRestore(p *cli.Process) *cobra.Command {
 		Long: `Copy a checkpoint to DST. The copy is made beside DST, verified with all checks, and
 only then moved to its place: nothing is replaced by what is damaged. With --replace a
 store that is at DST is moved aside, to DST.replaced. The copy is the same node; one that
-is to run beside the first wants --new-node.`,
+is to run beside the first wants --new-node. In a namespace it signs nothing before it has
+been synchronized with another daemon, or told to go on: stoa namespace resume.`,
 		Example: "  stoa restore /backup/stoa-today /var/lib/stoa --replace",
 		Args:    cli.Exactly("SRC", "DST"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -46,7 +49,7 @@ is to run beside the first wants --new-node.`,
 			})
 			if err == nil {
 				p.Guide("serve it: stoa serve --dir "+cli.Quoted(r.dst),
-					"what it has signed since the copy was made is on other nodes: `stoa namespace sync` with one of them before it signs anything")
+					"what it has signed since the copy was made is on other nodes: it signs nothing before `stoa namespace sync` with one of them")
 			}
 			return err
 		},
@@ -138,11 +141,15 @@ func (r *restore) verify(ctx context.Context, p *cli.Process, dir string) error 
 }
 
 // settle shuts the copy down in order, as the daemon that the copy was made beside has
-// not: what is in its log goes into tables.
+// not: what is in its log goes into tables. It signs nothing before it has learned what it
+// has signed since.
 func (r *restore) settle(made string) error {
 	e, err := cli.OpenOffline(made, rocks.Options{MustExist: true, NewNode: r.newNode, Building: true})
 	if err != nil {
 		return err
+	}
+	if _, err := namespace.MarkRestored(e, time.Now()); err != nil {
+		return errors.Join(err, e.Close())
 	}
 	return e.Close()
 }
