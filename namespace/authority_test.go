@@ -249,79 +249,96 @@ func (w *witness) took(done namespace.Proposed) {
 // what it ever held no node of who is gone opens what was sealed then.
 func TestWhateverHostileMembersDoAnAdminGoesOn(t *testing.T) {
 	base := opening(t)
-	hostile := []string{"M", "A", "B", "X"}
 	enginetest.Check(t, 60, func(t *rapid.T) {
 		c := newDishonestNetwork(t, base, "Z", "K", "L", "M")
 		defer c.close()
-		honest := []*witness{c.nodes["Z"], c.nodes["K"], c.nodes["L"]}
-		if rapid.Bool().Draw(t, "trusted") {
-			c.nodes["Z"].propose(c.ns, codec.GroupOp{Kind: codec.OpMemberCapabilitySet, Member: is("M"), Capabilities: codec.AllCapabilities})
+		checkThatAnAdminGoesOn(t, c)
+	})
+}
+
+// The same of daemons, which are given ops and asked for theirs over their sockets.
+func TestWhateverHostileMembersDoAnAdminOfADaemonGoesOn(t *testing.T) {
+	base := opening(t)
+	enginetest.Check(t, 4, func(t *rapid.T) {
+		c := newDishonestNetwork(t, base, "Z", "K", "L", "M")
+		defer c.close()
+		for _, w := range c.nodes {
+			w.serve()
 		}
-		for range rapid.IntRange(2, 12).Draw(t, "steps") {
-			before := len(c.ops)
-			switch name := rapid.SampledFrom(hostile).Draw(t, "hostile"); rapid.IntRange(0, 5).Draw(t, "what") {
-			case 0, 1:
-				c.drawLeak(t, name, c.ns, c.drawParents(t), hostile...)
-			case 2:
-				c.drawDelivery(t, name, c.ns, c.drawParents(t), c.held(hostile...))
-			case 3:
-				c.in(c.ns, name, c.drawBody(t), c.drawParents(t)...)
-			case 4:
-				c.root(name, c.drawRoot(t, name, c.ns), c.drawParents(t)...)
-			default:
-				w := rapid.SampledFrom(honest).Draw(t, "honest")
-				body := named(fmt.Sprint("name", rapid.IntRange(0, 9).Draw(t, "name")))
-				_, _ = w.try(namespace.Proposal{GroupID: c.ns, Group: &body})
-			}
-			for _, op := range c.ops[before:] { // some hear of it
-				for _, w := range honest {
-					if w.has[op.ID] == nil && rapid.Bool().Draw(t, "hears") {
-						w.give(op)
-					}
-				}
-			}
-			if rapid.IntRange(0, 3).Draw(t, "meet") == 0 {
-				c.meet(t)
-			}
+		checkThatAnAdminGoesOn(t, c)
+	})
+}
+
+func checkThatAnAdminGoesOn(t *rapid.T, c *dishonestNetwork) {
+	hostile := []string{"M", "A", "B", "X"}
+	honest := []*witness{c.nodes["Z"], c.nodes["K"], c.nodes["L"]}
+	if rapid.Bool().Draw(t, "trusted") {
+		c.nodes["Z"].propose(c.ns, codec.GroupOp{Kind: codec.OpMemberCapabilitySet, Member: is("M"), Capabilities: codec.AllCapabilities})
+	}
+	for range rapid.IntRange(2, 12).Draw(t, "steps") {
+		before := len(c.ops)
+		switch name := rapid.SampledFrom(hostile).Draw(t, "hostile"); rapid.IntRange(0, 5).Draw(t, "what") {
+		case 0, 1:
+			c.drawLeak(t, name, c.ns, c.drawParents(t), hostile...)
+		case 2:
+			c.drawDelivery(t, name, c.ns, c.drawParents(t), c.held(hostile...))
+		case 3:
+			c.in(c.ns, name, c.drawBody(t), c.drawParents(t)...)
+		case 4:
+			c.root(name, c.drawRoot(t, name, c.ns), c.drawParents(t)...)
+		default:
+			w := rapid.SampledFrom(honest).Draw(t, "honest")
+			body := named(fmt.Sprint("name", rapid.IntRange(0, 9).Draw(t, "name")))
+			_, _ = w.try(namespace.Proposal{GroupID: c.ns, Group: &body})
 		}
-		admin := rapid.SampledFrom(honest).Draw(t, "admin")
-		for _, op := range slices.Clone(c.ops) {
-			if admin.has[op.ID] == nil {
-				admin.give(op)
-			}
-		}
-		result := admin.check()
-		var gone codec.GroupOp
-		for _, name := range hostile {
-			if slices.Contains(result.Members(c.ns), is(name)) {
-				gone.Members = append(gone.Members, is(name))
-			}
-		}
-		if gone.Kind = codec.OpMembersRemoved; len(gone.Members) > 0 {
-			slices.SortFunc(gone.Members, compare)
-			admin.propose(c.ns, gone)
-		}
-		made := admin.propose(c.ns, named("governed"))
-		last := made[len(made)-1]
-		result = admin.check()
-		require.Equal(t, group.Effective, result.Verdicts[last.ID].Outcome)
-		for _, name := range hostile {
-			require.NotContains(t, result.Members(c.ns), is(name))
-		}
-		id, clear, whole := c.good(namespace.KeyName{GroupID: c.ns, Op: last.KeyOp})
-		require.True(t, clear && whole)
-		nodes := append(slices.Clone(honest), c.nodes["M"], c.holding(t, "X"))
-		defer nodes[4].close()
-		for _, w := range nodes {
-			for _, op := range slices.Clone(c.ops) {
-				if w.has[op.ID] == nil {
+		for _, op := range c.ops[before:] { // some hear of it
+			for _, w := range honest {
+				if w.has[op.ID] == nil && rapid.Bool().Draw(t, "hears") {
 					w.give(op)
 				}
 			}
-			w.check()
-			require.Equal(t, nodes[0].authority(), w.authority(), w.name)
-			_, has := w.ring()[namespace.GroupKey{GroupID: c.ns, KeyID: id}]
-			require.Equal(t, slices.Contains(result.Members(c.ns), is(w.name)), has, "%s, whom the key is for", w.name)
 		}
-	})
+		if rapid.IntRange(0, 3).Draw(t, "meet") == 0 {
+			c.meet(t)
+		}
+	}
+	admin := rapid.SampledFrom(honest).Draw(t, "admin")
+	for _, op := range slices.Clone(c.ops) {
+		if admin.has[op.ID] == nil {
+			admin.give(op)
+		}
+	}
+	result := admin.check()
+	var gone codec.GroupOp
+	for _, name := range hostile {
+		if slices.Contains(result.Members(c.ns), is(name)) {
+			gone.Members = append(gone.Members, is(name))
+		}
+	}
+	if gone.Kind = codec.OpMembersRemoved; len(gone.Members) > 0 {
+		slices.SortFunc(gone.Members, compare)
+		admin.propose(c.ns, gone)
+	}
+	made := admin.propose(c.ns, named("governed"))
+	last := made[len(made)-1]
+	result = admin.check()
+	require.Equal(t, group.Effective, result.Verdicts[last.ID].Outcome)
+	for _, name := range hostile {
+		require.NotContains(t, result.Members(c.ns), is(name))
+	}
+	id, clear, whole := c.good(namespace.KeyName{GroupID: c.ns, Op: last.KeyOp})
+	require.True(t, clear && whole)
+	nodes := append(slices.Clone(honest), c.nodes["M"], c.holding(t, "X"))
+	defer nodes[4].close()
+	for _, w := range nodes {
+		for _, op := range slices.Clone(c.ops) {
+			if w.has[op.ID] == nil {
+				w.give(op)
+			}
+		}
+		w.check()
+		require.Equal(t, nodes[0].authority(), w.authority(), w.name)
+		_, has := w.ring()[namespace.GroupKey{GroupID: c.ns, KeyID: id}]
+		require.Equal(t, slices.Contains(result.Members(c.ns), is(w.name)), has, "%s, whom the key is for", w.name)
+	}
 }

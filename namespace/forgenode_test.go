@@ -26,6 +26,8 @@ type witness struct {
 	ns    codec.GroupID
 	db    engine.Engine
 	store *namespace.Store
+	node  governor // by which it is given ops, and asked for its own: store, or a daemon of it
+	stop  func()   // ends the daemon; nil: there is none
 
 	has     map[codec.OpID]*namespace.Op
 	waiting map[codec.OpID]*namespace.Op
@@ -75,6 +77,7 @@ func (w *witness) open() {
 	var err error
 	w.store, err = namespace.Open(w.db, namespace.Options{Now: w.now, ForgetPayloads: w.forgets, MaxForks: 1000, MaxSignerHeads: 1000})
 	require.NoError(w.t, err)
+	w.node = w.store
 }
 
 func (w *witness) restart() {
@@ -83,13 +86,16 @@ func (w *witness) restart() {
 }
 
 func (w *witness) close() {
+	if w.stop != nil {
+		w.stop()
+	}
 	require.NoError(w.t, w.store.Close())
 	require.NoError(w.t, w.db.Close())
 }
 
 // give applies an op and demands the answer that is due.
 func (w *witness) give(op *namespace.Op) namespace.Answer {
-	answer, err := w.store.Apply(context.Background(), bytesOf(w.t, op))
+	answer, err := w.node.Apply(context.Background(), bytesOf(w.t, op))
 	require.NoError(w.t, err)
 	require.Equal(w.t, w.due(op), answer.Kind, answer.Refusal)
 	require.Equal(w.t, op.ID, answer.ID)

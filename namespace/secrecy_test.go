@@ -26,7 +26,7 @@ func (w *witness) propose(g codec.GroupID, body codec.GroupOp) []*namespace.Op {
 }
 
 func (w *witness) try(what namespace.Proposal) (made []*namespace.Op, err error) {
-	done, err := w.store.Propose(context.Background(), w.ns, what)
+	done, err := w.node.Propose(context.Background(), w.ns, what)
 	if err != nil {
 		return nil, err
 	}
