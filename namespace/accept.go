@@ -54,7 +54,7 @@ func (b *batch) accept(x *arrival, a *Answer) error {
 	if err != nil {
 		return err
 	}
-	if refusal == nil && c.isFork(op.Signer, op.Nonce, op.Parents) && !c.pending.isWanted(op.ID, op.Signer) {
+	if refusal == nil && (c.isFork(op.Signer, op.Nonce, op.Parents) || c.isCostly(op)) && !c.pending.isWanted(op.ID, op.Signer) {
 		a.Kind = Pending
 		if x.waits {
 			return nil

@@ -251,6 +251,7 @@ func (b *batch) put(op *Op, read *opened, a *Answer) error {
 	}
 	b.putFact(i)
 	b.taken++
+	c.replays.taken++
 	b.fresh[op.ID] = op
 	a.Kind = Stored
 	b.note(i, a)

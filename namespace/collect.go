@@ -116,8 +116,8 @@ func (c *loaded) openCarried(s *codec.SignedNamespaceOp, n *codec.NewKey, gain f
 
 // openEarlier opens the keys before a new one, by all rotations to it.
 func (b *batch) openEarlier(k GroupKey, gain func(GroupKey, codec.Secret)) error {
-	for _, i := range b.c.handouts.introduced[k.GroupID] {
-		if own := b.c.keysOf(i, k.GroupID); own.KeyID != k.KeyID || len(own.Carried) == 0 {
+	for _, i := range b.c.handouts.of[k] {
+		if own := b.c.keysOf(i, k.GroupID); len(own.Carried) == 0 {
 			continue
 		}
 		op, err := b.stored(b.c.ledger.Op(i).ID)

@@ -1,6 +1,7 @@
 package namespace
 
 import (
+	"bytes"
 	"fmt"
 	"runtime"
 	"slices"
@@ -22,6 +23,7 @@ type flooder struct {
 	last   []codec.OpID
 	latest codec.OpID // that the namespace had when it began
 	beside codec.OpID
+	to     []codec.Identity // to whom it gives keys
 }
 
 func (f *flooder) root(nonce uint64, salt int, r codec.RootOp, parents ...codec.OpID) *Op {
@@ -36,8 +38,20 @@ func (f *flooder) root(nonce uint64, salt int, r codec.RootOp, parents ...codec.
 
 // clear makes an op of the group that everybody reads.
 func (f *flooder) clear(nonce uint64, body codec.GroupOp, parents ...codec.OpID) *Op {
+	return f.handing(nonce, body, nil, parents...)
+}
+
+// handing makes the same with a key for some.
+func (f *flooder) handing(nonce uint64, body codec.GroupOp, to []codec.Identity, parents ...codec.OpID) *Op {
+	parents = slices.Clone(parents)
+	slices.SortFunc(parents, compare)
 	s := &codec.SignedNamespaceOp{Version: codec.OpVersion2, NamespaceID: f.ns, Parents: parents, Nonce: nonce, Signer: idOf("K"),
 		Op: codec.NamespaceOp{Kind: codec.NamespaceClear, GroupID: f.ns, Op: body}}
+	if len(to) > 0 {
+		key, err := IntroduceKey(s, f.ns, codec.Secret{byte(nonce), byte(nonce >> 8), byte(nonce >> 16), 1}, nil, to)
+		require.NoError(f.t, err)
+		s.Op.Keys = []codec.NewKey{key}
+	}
 	inner := codec.SignedGroupOp{GroupID: f.ns, Parents: parents, Signer: s.Signer, Nonce: nonce, Op: body}
 	require.NoError(f.t, group.SignOp(&inner, seedOf("K")))
 	s.Op.OpSignature = inner.Signature
@@ -112,6 +126,17 @@ func floods() map[string]func(f *flooder, n int) *Op {
 			f.last = []codec.OpID{f.last[1], op.ID}
 			return op
 		},
+		"keys at two cuts": func(f *flooder, n int) *Op { // likewise
+			if n == 0 {
+				f.last = []codec.OpID{f.latest, f.first}
+			}
+			op := f.handing(uint64(n/2)+1, codec.GroupOp{Kind: codec.OpKeyRotated}, f.to, f.last[0])
+			f.last = []codec.OpID{f.last[1], op.ID}
+			return op
+		},
+		"keys at an old cut": chain(func(f *flooder, n int, parent codec.OpID) *Op {
+			return f.handing(uint64(n)+1, codec.GroupOp{Kind: codec.OpKeyRotated}, f.to, parent)
+		}),
 		"rotations at an old cut": chain(func(f *flooder, n int, parent codec.OpID) *Op {
 			return f.clear(uint64(n)+1, codec.GroupOp{Kind: codec.OpKeyRotated}, parent)
 		}),
@@ -134,7 +159,8 @@ func BenchmarkFlood(b *testing.B) {
 				for i := range history {
 					p = proposed(b, z, ns, ns, call(fmt.Sprint("n", i)))
 				}
-				f := &flooder{t: b, ns: ns, first: heads[0], latest: p.Answer.ID}
+				f := &flooder{t: b, ns: ns, first: heads[0], latest: p.Answer.ID, to: []codec.Identity{z.selfOf(b, ns), idOf("K")}}
+				slices.SortFunc(f.to, func(a, b codec.Identity) int { return bytes.Compare(a[:], b[:]) })
 				var took []time.Duration
 				var spent [10]time.Duration
 				before := liveHeap()

@@ -171,10 +171,11 @@ type usable struct {
 }
 
 // usable returns such keys of g, those that an Admin has made first, and of these the one
-// first that was introduced last by (height, id). The ledger must be settled.
+// first that was introduced last by (height, id); of the many that one who is no Admin may have
+// made, the last, and those that somebody else has used. The ledger must be settled.
 func (b *batch) usable(g codec.GroupID) (found []usable, err error) {
 	c := b.c
-	for _, i := range c.handouts.introduced[g] {
+	for _, i := range c.candidates(g) {
 		own, name := c.keysOf(i, g), KeyName{g, c.ledger.Op(i).ID}
 		key, has := c.ring[GroupKey{g, own.KeyID}]
 		if !has || c.ledger.Abandoned(g, name.Op) {

@@ -30,7 +30,11 @@ const (
 // one, and deliveries.
 type handouts struct {
 	introduced map[codec.GroupID][]int // ops, in the order in which they came
-	carriers   map[KeyName][]int       // ops whose key of the same group opens it
+	of         map[GroupKey][]int      // those that introduce a key of this id
+	bySigner   map[groupSigner][]int   // those of one signer
+	used       map[codec.GroupID][]int // those under whose key somebody else has sealed
+	isUsed     map[KeyName]bool
+	carriers   map[KeyName][]int // ops whose key of the same group opens it
 	deliveries map[KeyName][]int
 	unjudged   []int // ops of which it is to be found out, in the order in which they came
 	undecided  []int // likewise, once more ops of version 1 are opened
@@ -38,13 +42,16 @@ type handouts struct {
 }
 
 func newHandouts() handouts {
-	return handouts{introduced: map[codec.GroupID][]int{}, carriers: map[KeyName][]int{}, deliveries: map[KeyName][]int{}}
+	return handouts{introduced: map[codec.GroupID][]int{}, of: map[GroupKey][]int{}, bySigner: map[groupSigner][]int{},
+		used: map[codec.GroupID][]int{}, isUsed: map[KeyName]bool{}, carriers: map[KeyName][]int{}, deliveries: map[KeyName][]int{}}
 }
 
 // take adds op i; judged: it is known what is clear of what it hands out.
 func (h *handouts) take(i int, op *Op, judged bool) {
 	for _, k := range op.Keys {
 		h.introduced[k.GroupID] = append(h.introduced[k.GroupID], i)
+		name, by := GroupKey{k.GroupID, k.KeyID}, groupSigner{k.GroupID, op.Signer}
+		h.of[name], h.bySigner[by] = append(h.of[name], i), append(h.bySigner[by], i)
 		for _, earlier := range k.Carried {
 			name := KeyName{k.GroupID, earlier}
 			h.carriers[name] = append(h.carriers[name], i)
@@ -56,6 +63,49 @@ func (h *handouts) take(i int, op *Op, judged bool) {
 	}
 	if op.handsOut() > 0 && !judged {
 		h.unjudged = append(h.unjudged, i)
+	}
+}
+
+// groupSigner is who introduces keys of a group.
+type groupSigner struct {
+	group  codec.GroupID
+	signer codec.Identity
+}
+
+// ownKeys is how many of the keys that one signer has introduced, and nobody else has sealed
+// under, a node seals under, carries and delivers, if the signer is no Admin: the last ones.
+// Members can make any number.
+const ownKeys = 64
+
+// candidates returns the ops that introduce the keys of g which may be usable.
+func (c *loaded) candidates(g codec.GroupID) []int {
+	h := &c.handouts
+	if len(h.introduced[g]) <= ownKeys {
+		return h.introduced[g]
+	}
+	found := slices.Clone(h.used[g])
+	for by, all := range h.bySigner {
+		if by.group != g {
+			continue
+		}
+		if !c.ledger.IsAdmin(g, by.signer) {
+			all = all[max(0, len(all)-ownKeys):]
+		}
+		found = append(found, all...)
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// sealedUnder notes that an op is sealed under a key, if somebody else has introduced that.
+func (c *loaded) sealedUnder(op *Op) {
+	name := KeyName{op.GroupID, op.KeyOp}
+	if op.Version == codec.OpVersion1 || !op.sealed() || c.handouts.isUsed[name] {
+		return
+	}
+	if i, own := c.introduces(name); own != nil && c.ledger.Op(i).Signer != op.Signer {
+		c.handouts.isUsed[name] = true
+		c.handouts.used[op.GroupID] = append(c.handouts.used[op.GroupID], i)
 	}
 }
 
@@ -113,41 +163,80 @@ func (c *loaded) state(i int, g codec.GroupID) *keyState {
 // past is the state of a namespace at a cut: who was a member of which group.
 type past struct {
 	ledger *group.Ledger
-	ops    []int // of the namespace
+	has    []bool       // of the ops of the namespace
+	heads  []codec.OpID // of the cut
 }
 
-// stateAt returns the state at the cut of some heads, which are ops before op i. The
-// last one is kept in mind, since ops that follow each other ask for much the same.
-func (c *loaded) stateAt(heads []codec.OpID, i int) (*group.Ledger, group.Cut, error) {
+// replays is what it took to know pasts that are no continuation of the one that was known, in ops
+// that were judged again, by who asked for it; and what it may take.
+type replays struct {
+	spent map[codec.Identity]int
+	taken int // ops, since the namespace was loaded
+}
+
+// Of the ops that hand out keys at a cut that has to be judged anew, one signer has as many taken
+// as that costs 16 times what there is, and from then on what 64 judgements for each op that is
+// taken of anybody come to.
+const (
+	freeReplays  = 16
+	shortReplay  = 256 // ops cost nothing
+	judgedPerOp  = 64
+	leastHistory = 4096
+)
+
+// isCostly reports whether an op that hands out keys, all of whose parents are here, is one whose
+// cut has to be judged anew where that was done for its signer too often.
+func (c *loaded) isCostly(op *Op) bool {
+	if op.handsOut() == 0 || c.replays.spent[op.Signer] <= freeReplays*max(c.ledger.Len(), leastHistory)+judgedPerOp*c.replays.taken {
+		return false
+	}
+	cut, err := c.ledger.Cut(op.Parents)
+	return err == nil && !cut.All() && !c.past.isWithin(cut, c.ledger)
+}
+
+// isWithin reports whether p is the state at a part of a cut of l.
+func (p *past) isWithin(cut group.Cut, l *group.Ledger) bool {
+	return p.ledger != nil && !slices.ContainsFunc(p.heads, func(id codec.OpID) bool {
+		i, known := l.Find(id)
+		return !known || !cut.Has(i)
+	})
+}
+
+// stateAt returns the state at the cut of some heads, for an op of signer. The last one is kept
+// in mind, since ops that follow each other ask for much the same.
+func (c *loaded) stateAt(heads []codec.OpID, signer codec.Identity) (*group.Ledger, group.Cut, error) {
 	cut, err := c.ledger.Cut(heads)
 	if err != nil {
 		return nil, cut, err
 	}
 	p := &c.past
-	if p.ledger == nil || slices.ContainsFunc(p.ops, func(k int) bool { return !cut.Has(k) }) {
+	anew := !p.isWithin(cut, c.ledger)
+	if anew {
 		*p = past{ledger: group.NewLedger(c.id, codec.Identity{})}
 		p.ledger.Hold()
 	}
-	n := 0
-	for k := range i {
-		switch {
-		case !cut.Has(k):
-			continue
-		case n < len(p.ops) && p.ops[n] == k:
-			n++
-			continue
-		case n < len(p.ops): // one that came between those that are there
-			*p = past{ledger: group.NewLedger(c.id, codec.Identity{})}
-			return c.stateAt(heads, i)
+	p.has = slices.Grow(p.has, c.ledger.Len()-len(p.has))[:c.ledger.Len()]
+	var lacks []int
+	for open := slices.Clone(heads); len(open) > 0; {
+		i, _ := c.ledger.Find(open[len(open)-1])
+		open = open[:len(open)-1]
+		if !p.has[i] {
+			p.has[i] = true
+			lacks = append(lacks, i)
+			open = append(open, c.ledger.Op(i).Parents...)
 		}
-		if _, err := p.ledger.Add(c.ledger.Op(k)); err != nil {
+	}
+	slices.Sort(lacks) // parents come before children
+	for _, i := range lacks {
+		if _, err := p.ledger.Add(c.ledger.Op(i)); err != nil {
 			*p = past{}
 			return nil, cut, err
 		}
-		p.ops = append(p.ops, k)
-		n++
 	}
-	p.ledger.Settle()
+	p.heads = slices.Clone(heads)
+	if p.ledger.Settle(); anew && len(lacks) > shortReplay {
+		c.replays.spent[signer] += len(lacks)
+	}
 	return p.ledger, cut, nil
 }
 
@@ -157,7 +246,7 @@ func (c *loaded) judgeHandouts() (judged []int, err error) {
 	for len(c.handouts.unjudged) > 0 {
 		i := c.handouts.unjudged[0]
 		op := c.ledger.Op(i)
-		at, cut, err := c.stateAt(op.Parents, i)
+		at, cut, err := c.stateAt(op.Parents, op.Signer)
 		if err != nil {
 			return judged, err
 		}

@@ -31,6 +31,7 @@ type loaded struct {
 	due        map[rotationAt]bool // memo of counts; until another op is opened
 	handouts   handouts
 	past       past // of the handout that was judged last
+	replays    replays
 	pending    pending
 	limits     *Options // of forks
 	refused    refusals // lately
@@ -94,7 +95,7 @@ func (s *Store) load(ns codec.GroupID) (*loaded, error) {
 
 func newLoaded(ns codec.GroupID) *loaded {
 	return &loaded{id: ns, ring: Keyring{}, good: map[KeyName]codec.Secret{}, locked: map[GroupKey][]int{}, logs: map[codec.GroupID][]int32{},
-		holders: newHolders(), due: map[rotationAt]bool{}, handouts: newHandouts(), shut: shut{}, limits: &Options{MaxForks: maxForks, MaxSignerHeads: maxSignerHeads}}
+		holders: newHolders(), due: map[rotationAt]bool{}, handouts: newHandouts(), shut: shut{}, replays: replays{spent: map[codec.Identity]int{}}, limits: &Options{MaxForks: maxForks, MaxSignerHeads: maxSignerHeads}}
 }
 
 // fold reads a namespace, and tells of damage, if anybody is to be told. The rows are
@@ -353,6 +354,7 @@ func (c *loaded) add(op *Op, f fact, body *codec.GroupOp, whole bool) (int, erro
 	}
 	c.holders.take(i, op)
 	c.handouts.take(i, op, judged)
+	c.sealedUnder(op)
 	c.logged(op.GroupID, f.seq, i)
 	if op.sealed() && body == nil && f.fault == 0 {
 		if whole {

@@ -82,7 +82,8 @@ func (s *Store) change(ctx context.Context, ns codec.GroupID, done *Proposed, fn
 // proposing is ops of this node on their way into a batch.
 type proposing struct {
 	*batch
-	done *Proposed
+	done     *Proposed
+	collects bool // a key was made since there were too many to deliver
 }
 
 func (p *proposing) random() io.Reader { return p.s.options.Rand }
@@ -396,6 +397,10 @@ func (p *proposing) rotate(g codec.GroupID, a *Answer) error {
 	return p.clear(s, g, &codec.GroupOp{Kind: codec.OpKeyRotated}, a)
 }
 
+// maxCarried is how many keys a new one carries, so that it fits whatever members have made: those
+// that come first as [batch.usable] has them.
+const maxCarried = 4096
+
 // introduce adds a new key of g for exactly these members to s, which has its place. It
 // carries all that are usable, so that who gets it reads what came before.
 func (p *proposing) introduce(s *codec.SignedNamespaceOp, g codec.GroupID, to []codec.Identity, keys map[GroupKey]codec.Secret) error {
@@ -408,14 +413,14 @@ func (p *proposing) introduce(s *codec.SignedNamespaceOp, g codec.GroupID, to []
 		return err
 	}
 	carried := map[codec.OpID]codec.Secret{}
-	for _, k := range latest(all) {
+	for _, k := range first(latest(all), maxCarried) {
 		carried[k.name.Op] = k.key
 	}
-	first, err := p.previous(g, all)
+	before, err := p.previous(g, all)
 	if err != nil {
 		return err
 	}
-	maps.Copy(carried, first)
+	maps.Copy(carried, before)
 	made, err := IntroduceKey(s, g, key, carried, to)
 	if err != nil {
 		return err
@@ -424,6 +429,13 @@ func (p *proposing) introduce(s *codec.SignedNamespaceOp, g codec.GroupID, to []
 	keys[GroupKey{g, made.KeyID}] = key
 	return nil
 }
+
+// first returns at most the first n of some keys.
+func first(all []usable, n int) []usable { return all[:min(len(all), n)] }
+
+// maxDeliveries is how many keys are delivered by themselves. Instead of more a new one is made,
+// which carries them.
+const maxDeliveries = 16
 
 // deliver sends the usable keys of g that no other one carries to the members who lack
 // them, and reports whether it sent any. a is the answer to the first.
@@ -435,11 +447,21 @@ func (p *proposing) deliver(g codec.GroupID, a *Answer) (sent bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	for _, k := range latest(all) {
+	lacking := map[codec.OpID][]codec.Identity{}
+	all = slices.DeleteFunc(latest(all), func(k usable) bool {
 		to := p.c.lacking(k.name)
 		if len(to) == 0 || slices.Contains(to, p.c.self()) {
-			continue
+			return true
 		}
+		lacking[k.name.Op] = to
+		return false
+	})
+	if len(all) > maxDeliveries && !p.collects {
+		p.collects = true
+		return true, p.rotate(g, a)
+	}
+	for _, k := range first(all, maxDeliveries) {
+		to := lacking[k.name.Op]
 		s, err := p.carrier()
 		if err != nil {
 			return sent, err
