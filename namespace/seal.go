@@ -123,11 +123,8 @@ type sealedUnder struct{ key, sealing codec.Secret }
 
 // openWith reads a sealed op under its key.
 func openWith(op *Op, key codec.Secret, v *group.Verifier) *opened {
-	key, err := opKey(op.Version, key)
-	if err != nil {
-		return &opened{fault: group.Unopenable}
-	}
-	return openUnder(op, key, v)
+	plain, err := OpenOp(op.Signed, key)
+	return openedAs(op, plain, err, v)
 }
 
 // openWith is the same for the ops of a store, of which nearly each has the key of the one before.
@@ -144,12 +141,12 @@ func (s *Store) openWith(op *Op, key codec.Secret) *opened {
 		last = &sealedUnder{key, sealing}
 		s.sealedUnder.Store(last)
 	}
-	return openUnder(op, last.sealing, &s.verifier)
+	plain, err := open(last.sealing, op.Signed.Op.Sealed, boundTo(op.Signed))
+	return openedAs(op, plain, err, &s.verifier)
 }
 
-// openUnder reads an op that is sealed under key itself.
-func openUnder(op *Op, key codec.Secret, v *group.Verifier) *opened {
-	plain, err := open(key, op.Signed.Op.Sealed, boundTo(op.Signed))
+// openedAs reads what an op seals, if it opened.
+func openedAs(op *Op, plain []byte, err error, v *group.Verifier) *opened {
 	if err != nil {
 		return &opened{fault: group.Unopenable}
 	}
