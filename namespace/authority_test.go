@@ -1,7 +1,9 @@
 package namespace_test
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -277,11 +279,13 @@ func checkThatAnAdminGoesOn(t *rapid.T, c *dishonestNetwork) {
 	}
 	for range rapid.IntRange(2, 12).Draw(t, "steps") {
 		before := len(c.ops)
-		switch name := rapid.SampledFrom(hostile).Draw(t, "hostile"); rapid.IntRange(0, 5).Draw(t, "what") {
+		switch name := rapid.SampledFrom(hostile).Draw(t, "hostile"); rapid.IntRange(0, 6).Draw(t, "what") {
 		case 0, 1:
 			c.drawLeak(t, name, c.ns, c.drawParents(t), hostile...)
 		case 2:
 			c.drawDelivery(t, name, c.ns, c.drawParents(t), c.held(hostile...))
+		case 6:
+			c.drawAgain(t, name, c.ns, c.drawParents(t), c.held(hostile...))
 		case 3:
 			c.in(c.ns, name, c.drawBody(t), c.drawParents(t)...)
 		case 4:
@@ -341,4 +345,64 @@ func checkThatAnAdminGoesOn(t *rapid.T, c *dishonestNetwork) {
 		_, has := w.ring()[namespace.GroupKey{GroupID: c.ns, KeyID: id}]
 		require.Equal(t, slices.Contains(result.Members(c.ns), is(w.name)), has, "%s, whom the key is for", w.name)
 	}
+	admin.requireHolders()
+
+	// Once the Admin has made a key, what it can't read has no effect for anybody, and what it
+	// can all members read.
+	done, err := admin.store.Rotate(context.Background(), c.ns, true)
+	require.NoError(t, err)
+	admin.took(done)
+	result = admin.check()
+	for _, w := range honest {
+		for _, op := range slices.Clone(c.ops) {
+			if w.has[op.ID] == nil {
+				w.give(op)
+			}
+		}
+		if theirs := w.check(); slices.Contains(result.Members(c.ns), is(w.name)) {
+			require.Equal(t, effective(result), effective(theirs), w.name)
+		}
+	}
+}
+
+// effective returns the ops that have effect.
+func effective(r *group.Result) map[codec.OpID]bool {
+	found := map[codec.OpID]bool{}
+	for id, v := range r.Verdicts {
+		if v.Outcome == group.Effective {
+			found[id] = true
+		}
+	}
+	return found
+}
+
+// requireHolders demands that the node knows of each key who holds it.
+func (w *witness) requireHolders() {
+	infos, err := w.store.Keys(w.ns)
+	require.NoError(w.t, err)
+	for _, info := range infos {
+		want, err := namespace.Holders(w.ns, slices.Collect(maps.Values(w.has)), w.ring(), namespace.KeyName{GroupID: w.ns, Op: info.Op})
+		require.NoError(w.t, err)
+		got := map[codec.Identity]bool{}
+		for _, id := range info.Holders {
+			got[id] = true
+		}
+		require.Equal(w.t, want, got, "who holds the key of %s", info.Op)
+	}
+}
+
+// drawAgain has one introduce a key anew that it, or a friend, holds.
+func (c *dishonestNetwork) drawAgain(t *rapid.T, signer string, g codec.GroupID, parents []codec.OpID, holds func(codec.Secret) bool) {
+	s := c.draft(signer, parents)
+	all := slices.DeleteFunc(c.keysAt(s.Parents, g), func(k heldKey) bool { return !holds(k.key) })
+	if len(all) == 0 {
+		return
+	}
+	to := c.members(s.Parents, g)
+	if len(to) == 0 || rapid.Bool().Draw(t, "for others") {
+		to = c.drawPeople(t)
+	}
+	made, err := namespace.IntroduceKey(s, g, rapid.SampledFrom(all).Draw(t, "again").key, nil, to)
+	require.NoError(t, err)
+	c.clear(s, g, codec.GroupOp{Kind: codec.OpKeyRotated}, made)
 }

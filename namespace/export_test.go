@@ -42,6 +42,15 @@ func IsGood(ns codec.GroupID, ops []*Op, ring Keyring, name KeyName) (id codec.K
 	return id, clear, all, err
 }
 
+// Holders asks the reference who holds a key, by what is clear of all ops.
+func Holders(ns codec.GroupID, ops []*Op, ring Keyring, name KeyName) (map[codec.Identity]bool, error) {
+	v, err := newView(ns, ops, ring)
+	if err != nil {
+		return nil, err
+	}
+	return v.holders(v.heads(), name)
+}
+
 // Faulty returns which of those to whom n was to give a key did not get it.
 func Faulty(s *codec.SignedNamespaceOp, n *codec.NewKey, key codec.Secret) []codec.Identity {
 	without, _ := siteOf(s, n.GroupID).faulty(key, n, func(codec.OpID) (codec.KeyID, bool) { return codec.KeyID{}, false })
