@@ -121,12 +121,12 @@ func (g *writeGroup) settle(x *candidate, a *Answer, verified *codec.Hash) error
 // first is the outcome of a first delta beside others, and the root of its causal cut, which is
 // of its own writes: however many others there are.
 func (g *writeGroup) first(x *candidate) (*outcome, codec.Hash, error) {
-	k := keptCut{trie: merkle.Open(g.s.options.Cache, g.s.db, g.c.id, merkle.EmptyRoot())}
-	root, err := k.with(x)
+	o, err := x.on(merkle.Open(g.s.options.Cache, g.s.db, g.c.id, merkle.EmptyRoot()))
 	if err != nil {
 		return nil, codec.Hash{}, err
 	}
-	k.next.Discard()
+	root := o.Root()
+	o.Discard()
 	if root != x.p.d.ExpectedRoot {
 		return nil, root, nil
 	}

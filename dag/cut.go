@@ -159,17 +159,24 @@ type keptCut struct {
 	parents []uint64      // seqs of those whose cut it is
 	trie    *merkle.Trie  // there; an overlay that the present keeps
 	tip     codec.DeltaID // the delta judged last,
-	next    *merkle.Trie  // and what its writes make: an overlay of trie; nil: none
+	next    *merkle.Trie  // and what its writes make: an overlay of trie
 	used    uint64        // seq of the delta that used it last
 }
 
 // with returns the root of the cut with the writes of x on top.
 func (k *keptCut) with(x *candidate) (codec.Hash, error) {
-	k.tip, k.next = x.p.id, k.trie.Overlay()
-	if err := k.next.Update(x.p.appendChanges(nil)); err != nil {
+	next, err := x.on(k.trie)
+	if err != nil {
 		return codec.Hash{}, err
 	}
-	return k.next.Root(), nil
+	k.tip, k.next = x.p.id, next
+	return next.Root(), nil
+}
+
+// on returns an overlay of a trie with the writes of x.
+func (x *candidate) on(t *merkle.Trie) (*merkle.Trie, error) {
+	o := t.Overlay()
+	return o, o.Update(x.p.appendChanges(nil))
 }
 
 // keep keeps a cut.
@@ -198,13 +205,14 @@ func (c *loaded) kept(parents []head) *keptCut {
 		}
 	}
 	for _, k := range c.cuts {
-		if len(parents) == 1 && parents[0].id == k.tip {
+		switch {
+		case len(parents) == 1 && parents[0].id == k.tip:
 			k.next.Merge()
 			k.parents = append(k.parents[:0], parents[0].seq)
-		} else if !slices.EqualFunc(k.parents, parents, func(seq uint64, h head) bool { return seq == h.seq }) {
-			continue
-		} else {
+		case slices.EqualFunc(k.parents, parents, func(seq uint64, h head) bool { return seq == h.seq }):
 			k.next.Discard()
+		default:
+			continue
 		}
 		k.used = c.next
 		return k

@@ -1,7 +1,6 @@
 package dag_test
 
 import (
-	"bytes"
 	"slices"
 	"testing"
 
@@ -21,8 +20,7 @@ const inMeta = 64 // how many heads Meta has
 
 // requireHeads checks what is stored of heads, and what a store says of them.
 func requireHeads(t require.TestingT, db engine.Reader, s *dag.Store, want []codec.DeltaID) {
-	byID := func(a, b codec.DeltaID) int { return bytes.Compare(a[:], b[:]) }
-	want = slices.SortedFunc(slices.Values(want), byID)
+	want = slices.SortedFunc(slices.Values(want), compareIDs)
 	meta, err := engine.Get(db, keys.ContextMeta{Context: ctx1})
 	require.NoError(t, err)
 	if len(want) <= inMeta {
@@ -140,7 +138,7 @@ func TestHeadsThatAreAllInMetaBecomeRows(t *testing.T) {
 	meta, err := engine.Get(db, keys.ContextMeta{Context: ctx1})
 	require.NoError(t, err)
 	meta.DagHeads = slices.Clone(ids)
-	slices.SortFunc(meta.DagHeads, func(a, b codec.DeltaID) int { return bytes.Compare(a[:], b[:]) })
+	slices.SortFunc(meta.DagHeads, compareIDs)
 	engine.Put(&b, keys.ContextMeta{Context: ctx1}, meta)
 	require.NoError(t, db.Apply(&b))
 
@@ -159,7 +157,7 @@ func TestHeadsThatAreAllInMetaBecomeRows(t *testing.T) {
 
 func TestVerifyFindsHeadsThatAreNoneAndThoseThatAreMissing(t *testing.T) {
 	s, db, ids := manyHeads(t, 70)
-	slices.SortFunc(ids, func(a, b codec.DeltaID) int { return bytes.Compare(a[:], b[:]) })
+	slices.SortFunc(ids, compareIDs)
 	for name, change := range map[string]func(b *engine.Batch){
 		"missing": func(b *engine.Batch) { b.Delete(column.Generic, scoped("dag-head", ids[66][:]...)) },
 		"in Meta": func(b *engine.Batch) {

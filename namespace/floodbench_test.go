@@ -1,7 +1,6 @@
 package namespace
 
 import (
-	"bytes"
 	"fmt"
 	"runtime"
 	"slices"
@@ -159,8 +158,8 @@ func BenchmarkFlood(b *testing.B) {
 				for i := range history {
 					p = proposed(b, z, ns, ns, call(fmt.Sprint("n", i)))
 				}
-				f := &flooder{t: b, ns: ns, first: heads[0], latest: p.Answer.ID, to: []codec.Identity{z.selfOf(b, ns), idOf("K")}}
-				slices.SortFunc(f.to, func(a, b codec.Identity) int { return bytes.Compare(a[:], b[:]) })
+				f := keyFlooder(b, z, ns)
+				f.first, f.latest = heads[0], p.Answer.ID
 				var took []time.Duration
 				var spent [10]time.Duration
 				before := liveHeap()

@@ -1,6 +1,7 @@
 package namespace
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/stoadb/stoa/codec"
@@ -31,10 +32,9 @@ const (
 type handouts struct {
 	introduced map[codec.GroupID][]int // ops, in the order in which they came
 	of         map[GroupKey][]int      // those that introduce a key of this id
-	bySigner   map[groupSigner][]int   // those of one signer
-	used       map[codec.GroupID][]int // those under whose key somebody else has sealed
-	isUsed     map[KeyName]bool
-	carriers   map[KeyName][]int // ops whose key of the same group opens it
+	bySigner   map[codec.GroupID]map[codec.Identity][]int
+	used       map[codec.GroupID]map[int]bool // those under whose key somebody else has sealed
+	carriers   map[KeyName][]int              // ops whose key of the same group opens it
 	deliveries map[KeyName][]int
 	unjudged   []int // ops of which it is to be found out, in the order in which they came
 	undecided  []int // likewise, once more ops of version 1 are opened
@@ -42,16 +42,20 @@ type handouts struct {
 }
 
 func newHandouts() handouts {
-	return handouts{introduced: map[codec.GroupID][]int{}, of: map[GroupKey][]int{}, bySigner: map[groupSigner][]int{},
-		used: map[codec.GroupID][]int{}, isUsed: map[KeyName]bool{}, carriers: map[KeyName][]int{}, deliveries: map[KeyName][]int{}}
+	return handouts{introduced: map[codec.GroupID][]int{}, of: map[GroupKey][]int{}, bySigner: map[codec.GroupID]map[codec.Identity][]int{},
+		used: map[codec.GroupID]map[int]bool{}, carriers: map[KeyName][]int{}, deliveries: map[KeyName][]int{}}
 }
 
 // take adds op i; judged: it is known what is clear of what it hands out.
 func (h *handouts) take(i int, op *Op, judged bool) {
 	for _, k := range op.Keys {
 		h.introduced[k.GroupID] = append(h.introduced[k.GroupID], i)
-		name, by := GroupKey{k.GroupID, k.KeyID}, groupSigner{k.GroupID, op.Signer}
-		h.of[name], h.bySigner[by] = append(h.of[name], i), append(h.bySigner[by], i)
+		name := GroupKey{k.GroupID, k.KeyID}
+		h.of[name] = append(h.of[name], i)
+		if h.bySigner[k.GroupID] == nil {
+			h.bySigner[k.GroupID] = map[codec.Identity][]int{}
+		}
+		h.bySigner[k.GroupID][op.Signer] = append(h.bySigner[k.GroupID][op.Signer], i)
 		for _, earlier := range k.Carried {
 			name := KeyName{k.GroupID, earlier}
 			h.carriers[name] = append(h.carriers[name], i)
@@ -66,12 +70,6 @@ func (h *handouts) take(i int, op *Op, judged bool) {
 	}
 }
 
-// groupSigner is who introduces keys of a group.
-type groupSigner struct {
-	group  codec.GroupID
-	signer codec.Identity
-}
-
 // ownKeys is how many of the keys that one signer has introduced, and nobody else has sealed
 // under, a node seals under, carries and delivers, if the signer is no Admin: the last ones.
 // Members can make any number.
@@ -83,12 +81,9 @@ func (c *loaded) candidates(g codec.GroupID) []int {
 	if len(h.introduced[g]) <= ownKeys {
 		return h.introduced[g]
 	}
-	found := slices.Clone(h.used[g])
-	for by, all := range h.bySigner {
-		if by.group != g {
-			continue
-		}
-		if !c.ledger.IsAdmin(g, by.signer) {
+	found := slices.Collect(maps.Keys(h.used[g]))
+	for signer, all := range h.bySigner[g] {
+		if !c.ledger.IsAdmin(g, signer) {
 			all = all[max(0, len(all)-ownKeys):]
 		}
 		found = append(found, all...)
@@ -99,13 +94,16 @@ func (c *loaded) candidates(g codec.GroupID) []int {
 
 // sealedUnder notes that an op is sealed under a key, if somebody else has introduced that.
 func (c *loaded) sealedUnder(op *Op) {
-	name := KeyName{op.GroupID, op.KeyOp}
-	if op.Version == codec.OpVersion1 || !op.sealed() || c.handouts.isUsed[name] {
+	if op.Version == codec.OpVersion1 || !op.sealed() {
 		return
 	}
-	if i, own := c.introduces(name); own != nil && c.ledger.Op(i).Signer != op.Signer {
-		c.handouts.isUsed[name] = true
-		c.handouts.used[op.GroupID] = append(c.handouts.used[op.GroupID], i)
+	if i, own := c.introduces(KeyName{op.GroupID, op.KeyOp}); own != nil && c.ledger.Op(i).Signer != op.Signer {
+		used := c.handouts.used[op.GroupID]
+		if used == nil {
+			used = map[int]bool{}
+			c.handouts.used[op.GroupID] = used
+		}
+		used[i] = true
 	}
 }
 

@@ -1,7 +1,6 @@
 package namespace
 
 import (
-	"bytes"
 	"slices"
 	"testing"
 
@@ -17,7 +16,7 @@ func keyFlooder(t testing.TB, s *Store, ns codec.GroupID) *flooder {
 		f.to, f.last = slices.Clone(c.ledger.Members(ns)), c.ledger.Heads()
 		return nil
 	}))
-	slices.SortFunc(f.to, func(a, b codec.Identity) int { return bytes.Compare(a[:], b[:]) })
+	slices.SortFunc(f.to, compare)
 	return f
 }
 
