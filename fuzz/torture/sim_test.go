@@ -28,6 +28,7 @@ type span struct {
 	stamps   *stamps
 	guests   *guests
 	begun    time.Duration // when the store was new, by what has elapsed
+	restored bool          // by the round before
 	defect   string        // of the daemon; "": none
 	rates    []uint64      // how many times too fast the clock runs
 	most     time.Duration // how long a daemon serves, by the clock of the machine
@@ -157,7 +158,12 @@ func (s *span) round() error {
 	s.time.serves()
 	defer d.kill() // it is dead, or something is wrong
 	defer hangUp(clients)
-	if err := s.recount(clients); err != nil {
+	err = s.recount(clients)
+	if err == nil && s.restored {
+		s.restored = false
+		err = s.resume(clients[0])
+	}
+	if err != nil {
 		return err
 	}
 	l := s.work(clients)
@@ -322,7 +328,22 @@ func (s *span) useCopy(dir string) error {
 	if out, err := enginetest.EndWithParent(exec.Command(path, "restore", "--replace", dir, s.dir)).CombinedOutput(); err != nil {
 		return wrongf("restore: %v: %s", err, out[:min(len(out), 4000)])
 	}
+	s.restored = true
 	return os.RemoveAll(s.dir + ".replaced")
+}
+
+// resume has the daemon sign again in every namespace, as an operator does who knows that
+// the copy which took the store's place had all that was signed.
+func (s *span) resume(c *rpc.Client) error {
+	for ns, err := range c.Namespaces().List(context.Background()) {
+		if err != nil {
+			return err
+		}
+		if err := c.Namespaces().Resume(context.Background(), ns.ID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Daemons are used for 72 hours of a clock that runs hundreds of times too fast and is
