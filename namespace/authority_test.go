@@ -250,9 +250,9 @@ func (w *witness) took(done namespace.Proposed) {
 // the members hold, and go on; all nodes agree on who may do what; and with every byte and
 // what it ever held no node of who is gone opens what was sealed then.
 func TestWhateverHostileMembersDoAnAdminGoesOn(t *testing.T) {
-	base := opening(t)
+	bases := []*forge{opening(t), lateOpening(t)}
 	enginetest.Check(t, 60, func(t *rapid.T) {
-		c := newDishonestNetwork(t, base, "Z", "K", "L", "M")
+		c := newDishonestNetwork(t, rapid.SampledFrom(bases).Draw(t, "opening"), "Z", "K", "L", "M")
 		defer c.close()
 		checkThatAnAdminGoesOn(t, c)
 	})
@@ -260,9 +260,9 @@ func TestWhateverHostileMembersDoAnAdminGoesOn(t *testing.T) {
 
 // The same of daemons, which are given ops and asked for theirs over their sockets.
 func TestWhateverHostileMembersDoAnAdminOfADaemonGoesOn(t *testing.T) {
-	base := opening(t)
+	bases := []*forge{opening(t), lateOpening(t)}
 	enginetest.Check(t, 4, func(t *rapid.T) {
-		c := newDishonestNetwork(t, base, "Z", "K", "L", "M")
+		c := newDishonestNetwork(t, rapid.SampledFrom(bases).Draw(t, "opening"), "Z", "K", "L", "M")
 		defer c.close()
 		for _, w := range c.nodes {
 			w.serve()
@@ -273,19 +273,30 @@ func TestWhateverHostileMembersDoAnAdminOfADaemonGoesOn(t *testing.T) {
 
 func checkThatAnAdminGoesOn(t *rapid.T, c *dishonestNetwork) {
 	hostile := []string{"M", "A", "B", "X"}
+	acting := append([]string{"M", "M"}, hostile...) // M, who is a member before the others, oftener
 	honest := []*witness{c.nodes["Z"], c.nodes["K"], c.nodes["L"]}
 	if rapid.Bool().Draw(t, "trusted") {
 		c.nodes["Z"].propose(c.ns, codec.GroupOp{Kind: codec.OpMemberCapabilitySet, Member: is("M"), Capabilities: codec.AllCapabilities})
 	}
+	if rapid.IntRange(0, 3).Draw(t, "the founder goes") == 0 {
+		c.nodes["Z"].propose(c.ns, codec.GroupOp{Kind: codec.OpAdminTransferred, Member: is("K")})
+		c.nodes["Z"].propose(c.ns, codec.GroupOp{Kind: codec.OpMemberLeft})
+	}
 	for range rapid.IntRange(2, 12).Draw(t, "steps") {
 		before := len(c.ops)
-		switch name := rapid.SampledFrom(hostile).Draw(t, "hostile"); rapid.IntRange(0, 6).Draw(t, "what") {
+		switch name := rapid.SampledFrom(acting).Draw(t, "hostile"); rapid.IntRange(0, 9).Draw(t, "what") {
 		case 0, 1:
 			c.drawLeak(t, name, c.ns, c.drawParents(t), hostile...)
 		case 2:
 			c.drawDelivery(t, name, c.ns, c.drawParents(t), c.held(hostile...))
 		case 6:
 			c.drawAgain(t, name, c.ns, c.drawParents(t), c.held(hostile...))
+		case 7:
+			c.drawBackdated(t, acting)
+		case 8:
+			c.drawHidden(t, name)
+		case 9:
+			c.drawOdd(t, name, c.ns, c.drawParents(t))
 		case 3:
 			c.in(c.ns, name, c.drawBody(t), c.drawParents(t)...)
 		case 4:
@@ -304,9 +315,12 @@ func checkThatAnAdminGoesOn(t *rapid.T, c *dishonestNetwork) {
 		}
 		if rapid.IntRange(0, 3).Draw(t, "meet") == 0 {
 			c.meet(t)
+			rapid.SampledFrom(honest).Draw(t, "asked").requireHolders()
 		}
 	}
-	admin := rapid.SampledFrom(honest).Draw(t, "admin")
+	admin := rapid.SampledFrom(slices.DeleteFunc(slices.Clone(honest), func(w *witness) bool {
+		return !slices.Contains(c.members(c.heads(), c.ns), is(w.name))
+	})).Draw(t, "admin")
 	for _, op := range slices.Clone(c.ops) {
 		if admin.has[op.ID] == nil {
 			admin.give(op)
@@ -345,7 +359,6 @@ func checkThatAnAdminGoesOn(t *rapid.T, c *dishonestNetwork) {
 		_, has := w.ring()[namespace.GroupKey{GroupID: c.ns, KeyID: id}]
 		require.Equal(t, slices.Contains(result.Members(c.ns), is(w.name)), has, "%s, whom the key is for", w.name)
 	}
-	admin.requireHolders()
 
 	// Once the Admin has made a key, what it can't read has no effect for anybody, and what it
 	// can all members read.
@@ -359,7 +372,9 @@ func checkThatAnAdminGoesOn(t *rapid.T, c *dishonestNetwork) {
 				w.give(op)
 			}
 		}
-		if theirs := w.check(); slices.Contains(result.Members(c.ns), is(w.name)) {
+		theirs := w.check()
+		w.requireHolders()
+		if slices.Contains(result.Members(c.ns), is(w.name)) {
 			require.Equal(t, effective(result), effective(theirs), w.name)
 		}
 	}
@@ -405,4 +420,44 @@ func (c *dishonestNetwork) drawAgain(t *rapid.T, signer string, g codec.GroupID,
 	made, err := namespace.IntroduceKey(s, g, rapid.SampledFrom(all).Draw(t, "again").key, nil, to)
 	require.NoError(t, err)
 	c.clear(s, g, codec.GroupOp{Kind: codec.OpKeyRotated}, made)
+}
+
+// drawBackdated has somebody of the hostile hand a key to another, who hands it on beside that, as if
+// it had held it before.
+func (c *dishonestNetwork) drawBackdated(t *rapid.T, hostile []string) {
+	giver, friend := rapid.SampledFrom(hostile).Draw(t, "giver"), rapid.SampledFrom(hostile).Draw(t, "friend")
+	parents := c.draft(giver, c.drawParents(t)).Parents
+	holds := c.held(hostile...)
+	held := slices.DeleteFunc(c.keysAt(parents, c.ns), func(k heldKey) bool { return !holds(k.key) })
+	if len(held) == 0 {
+		return
+	}
+	key := rapid.SampledFrom(held).Draw(t, "key")
+	c.deliver(c.ns, giver, key, all(friend), parents...)
+	to := c.members(parents, c.ns)
+	if len(to) == 0 || rapid.Bool().Draw(t, "others") {
+		to = c.drawPeople(t)
+	}
+	c.deliver(c.ns, friend, key, to, parents...)
+}
+
+// drawHidden has somebody make a good key at an old cut, for those who were members then, and act
+// under it.
+func (c *dishonestNetwork) drawHidden(t *rapid.T, signer string) {
+	at := c.ops[rapid.IntRange(0, min(5, len(c.ops)-1)).Draw(t, "early")].ID
+	if rapid.Bool().Draw(t, "any time") {
+		at = c.drawOp(t).ID
+	}
+	to := c.members([]codec.OpID{at}, c.ns)
+	if len(to) == 0 {
+		return
+	}
+	made := c.rotated(c.ns, signer, nil, to, at)
+	if made == nil {
+		return
+	}
+	key, _ := c.keyAt([]codec.OpID{made.ID}, c.ns)
+	c.rogue[signer] = append(c.rogue[signer], key.key)
+	s := c.draft(signer, []codec.OpID{made.ID})
+	c.sealed(s, c.ns, key, c.inner(s, c.ns, registered(codec.ContextID{byte(rapid.IntRange(7, 9).Draw(t, "room"))})))
 }

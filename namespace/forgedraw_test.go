@@ -1,6 +1,8 @@
 package namespace_test
 
 import (
+	"slices"
+
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -27,6 +29,23 @@ func openingOf(t require.TestingT, n byte) *forge {
 	require.NotNil(t, f.in(f.sub, "Z", added("K", codec.Admin)))
 	for _, g := range []codec.GroupID{f.ns, f.sub} {
 		require.NotNil(t, f.rotated(g, "Z", nil, f.members(f.heads(), g)))
+	}
+	return f
+}
+
+// lateOpening is an opening in which M may do all that can be given to it before K and L are
+// let in, and A and B are after there are keys, which they do not get: there are cuts at which
+// a member may do much and an Admin is nobody, and members who hold nothing.
+func lateOpening(t require.TestingT) *forge {
+	f := forgeOf(t, 2)
+	require.NotNil(t, f.op("Z", added("M", codec.Member)))
+	require.NotNil(t, f.op("Z", codec.GroupOp{Kind: codec.OpMemberCapabilitySet, Member: is("M"), Capabilities: codec.AllCapabilities}))
+	for _, name := range []string{"K", "L"} {
+		require.NotNil(t, f.op("Z", added(name, codec.Admin)))
+	}
+	require.NotNil(t, f.rotated(f.ns, "Z", nil, f.members(f.heads(), f.ns)))
+	for _, name := range []string{"A", "B"} {
+		require.NotNil(t, f.op("Z", added(name, codec.Member)))
 	}
 	return f
 }
@@ -156,7 +175,14 @@ func (f *forge) drawDelivery(t *rapid.T, signer string, g codec.GroupID, parents
 	if rapid.IntRange(0, 4).Draw(t, "another key") == 0 || !holds(key.key) {
 		key.key[0] ^= 1
 	}
-	f.deliver(g, signer, key, f.drawPeople(t), parents...)
+	to := f.drawPeople(t)
+	if rapid.Bool().Draw(t, "members alone") {
+		members := f.members(f.draft(signer, parents).Parents, g)
+		to = slices.DeleteFunc(to, func(id codec.Identity) bool { return !slices.Contains(members, id) })
+	}
+	if len(to) > 0 {
+		f.deliver(g, signer, key, to, parents...)
+	}
 }
 
 func (f *forge) drawPeople(t *rapid.T) (to []codec.Identity) {

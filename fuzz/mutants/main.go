@@ -57,6 +57,7 @@ type settings struct {
 	jobs     int
 	errors   bool
 	list     bool
+	rules    bool
 	verbose  bool
 }
 
@@ -65,11 +66,12 @@ func main() {
 	packages := flag.String("packages", strings.Join(slices.Sorted(maps.Keys(testedBy)), ","), "the packages to mutate")
 	flag.StringVar(&s.only, "only", "", "only mutants whose key (see -list) holds this text")
 	flag.IntVar(&s.count, "n", 400, "how many mutants to try, chosen by -seed, some of each package; 0 is all")
-	flag.Uint64Var(&s.seed, "seed", 1, "the seed of the choice")
+	flag.Uint64Var(&s.seed, "seed", 1, "the seed of the choice, and of what tests of rules draw")
 	flag.DurationVar(&s.budget, "budget", 3*time.Minute, "how long to look for a test that fails, for each mutant")
 	flag.IntVar(&s.jobs, "jobs", 2, "mutants that are tried at a time")
 	flag.BoolVar(&s.errors, "errors", false, "errors that are ignored are mutants too")
 	flag.BoolVar(&s.list, "list", false, "only list the chosen mutants")
+	flag.BoolVar(&s.rules, "rules", false, "instead: switch off the rules of "+rulesName+", one at a time")
 	flag.BoolVar(&s.verbose, "v", false, "print killed and allowed mutants too, with the test that kills or the reason")
 	flag.Parse()
 	s.packages = strings.Split(*packages, ",")
@@ -90,6 +92,9 @@ func run(s settings) (survivors int, err error) {
 		return 0, fmt.Errorf("looking for the root of the tree: %w", withOutput(err))
 	}
 	root := strings.TrimSpace(string(out))
+	if s.rules {
+		return tryRules(root, s.seed)
+	}
 	allowed, err := readAllowed(root + "/" + allowName)
 	if err != nil {
 		return 0, err

@@ -104,3 +104,25 @@ func TestTheAllowListNamesMutantsThatAreThere(t *testing.T) {
 		require.True(t, known[key], "no such mutant: %s", key)
 	}
 }
+
+// A rule whose text is no longer there would be switched off in nothing.
+func TestEveryRuleCanBeSwitchedOff(t *testing.T) {
+	rules, err := readRules("rules.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, rules)
+	for _, r := range rules {
+		code, err := r.without("../..")
+		require.NoError(t, err)
+		_, err = format.Source([]byte(code))
+		require.NoError(t, err, r.name)
+		tests, err := filepath.Glob(filepath.Join("../..", r.pkg, "*_test.go"))
+		require.NoError(t, err)
+		found := false
+		for _, name := range tests {
+			text, err := os.ReadFile(name)
+			require.NoError(t, err)
+			found = found || strings.Contains(string(text), "func "+r.test+"(")
+		}
+		require.True(t, found, "%s: no test %s", r.name, r.test)
+	}
+}
