@@ -17,11 +17,11 @@ type Verifier struct {
 }
 
 const (
-	// A table costs as much as some five verifications. So many signatures come before
+	// A table costs as much as some six verifications. So many signatures come before
 	// it, so that also where the tables of more signers than are known keep replacing
 	// each other it costs little.
 	signaturesBefore = 32
-	mostKnown        = 64   // signers with a table of 130 kB each
+	mostKnown        = 64   // signers with a table of 98 kB each
 	mostCounted      = 4096 // signers who might get one
 )
 

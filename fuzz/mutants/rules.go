@@ -119,7 +119,7 @@ func (r *rule) try(root, scratch string, seed uint64) ([]byte, error) {
 	if err := os.WriteFile(overlay, replace, 0o600); err != nil {
 		return nil, err
 	}
-	command := exec.Command("go", "test", "-overlay", overlay, "-vet=off", "-count=1", "-timeout=1h", "-run", "^"+r.test+"$", "./"+r.pkg)
+	command := exec.Command("go", "test", "-overlay", overlay, "-vet=off", "-count=1", "-timeout=1h", "-run", "^"+r.test+"$", "./"+r.pkg, "-rapid.nofailfile")
 	command.Dir, command.Env = root, append(os.Environ(), "STOA_TEST_SCALE="+draws, fmt.Sprint("RAPID_SEED=", seed))
 	return command.CombinedOutput()
 }
