@@ -88,7 +88,17 @@ func TestAttackSolo(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, found, 1, "who can open it sees what it is")
 	require.Contains(t, found[0].What, bad.ID.String())
-	keys, err := k.store.Keys(f.ns)
+	require.Equal(t, is("M"), found[0].By, "the store of K is as it has to be")
+	found, err = z.store.Verify(t.Context(), f.ns)
+	require.NoError(t, err)
+	require.Len(t, found, 1, "and who got garbage")
+	require.Equal(t, is("M"), found[0].By)
+	keys, err := z.store.Keys(f.ns)
+	require.NoError(t, err)
+	require.True(t, slices.ContainsFunc(keys, func(info namespace.KeyInfo) bool {
+		return info.Op == bad.ID && info.Fault != "" && slices.Equal(info.Cheated, all("Z"))
+	}), "%+v", keys)
+	keys, err = k.store.Keys(f.ns)
 	require.NoError(t, err)
 	require.True(t, slices.ContainsFunc(keys, func(info namespace.KeyInfo) bool {
 		return info.Op == bad.ID && info.Fault != "" && slices.Equal(info.Cheated, all("Z"))

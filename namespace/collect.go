@@ -1,6 +1,8 @@
 package namespace
 
 import (
+	"slices"
+
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
@@ -79,6 +81,22 @@ func (c *loaded) openEnvelope(v codec.OpVersion, k GroupKey, envelopes []codec.K
 			gain(k, key)
 		}
 	}
+}
+
+// isCheated reports whether the envelope for this node with which s introduces a key of g is
+// not one of it. A key that is here may be so too, which isGood says.
+func (c *loaded) isCheated(s *codec.SignedNamespaceOp, g codec.GroupID) bool {
+	for k := range s.Op.Keys {
+		own := &s.Op.Keys[k]
+		id := GroupKey{own.GroupID, own.KeyID}
+		if _, has := c.ring[id]; has || own.GroupID != g || !c.identity.Valid {
+			continue
+		}
+		opened := false
+		c.openEnvelope(codec.OpVersion2, id, own.Envelopes, func(GroupKey, codec.Secret) { opened = true })
+		return !opened && slices.ContainsFunc(own.Envelopes, func(e codec.KeyEnvelope) bool { return e.Recipient == c.self() })
+	}
+	return false
 }
 
 // openPrevious opens the key before that of r.

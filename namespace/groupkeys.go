@@ -115,6 +115,14 @@ func (b *batch) explain(info *KeyInfo, name KeyName, i int) error {
 		if info.Fault = "not all can open it"; !carries {
 			info.Fault = "it does not carry the keys that it says"
 		}
+	case keyClear: // and not here
+		op, err := b.stored(name.Op)
+		if err != nil {
+			return err
+		}
+		if b.c.isCheated(op.Signed, name.GroupID) {
+			info.Fault, info.Cheated = "what this node was sent does not open it", []codec.Identity{b.c.self()}
+		}
 	}
 	return nil
 }

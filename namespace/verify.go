@@ -18,7 +18,8 @@ import (
 type Finding struct {
 	Column column.Column
 	Key    []byte
-	What   string // for people
+	What   string         // for people
+	By     codec.Identity // who has signed what is bad, and all nodes keep; zeros: the store is damaged
 }
 
 // fewOps is up to how many ops are evaluated by the definition itself.
@@ -26,8 +27,9 @@ const fewOps = 2000
 
 // Verify takes all ops of a namespace in again, in memory, and returns every difference
 // between what follows from them and what is stored: signatures, ids, nonces, verdicts
-// and rows. Up to 2,000 ops are evaluated by [group.Evaluate] too. It returns [ErrRules] for
-// rows that other rules have made than those of this build.
+// and rows. Up to 2,000 ops are evaluated by [group.Evaluate] too. After these come the bad
+// keys that members have given their groups, which are no difference. It returns [ErrRules]
+// for rows that other rules have made than those of this build.
 func (s *Store) Verify(ctx context.Context, ns codec.GroupID) (found []Finding, err error) {
 	err = s.view(ns, func(c *loaded) error {
 		made, err := rulesOf(s.db, ns)
@@ -44,7 +46,7 @@ func (s *Store) Verify(ctx context.Context, ns codec.GroupID) (found []Finding, 
 		if err := v.compareRows(); err != nil {
 			return err
 		}
-		found = v.found
+		found = append(v.found, v.signed...)
 		return nil
 	})
 	return found, err
@@ -57,10 +59,12 @@ type verifying struct {
 	ctx   context.Context
 	read  []group.Op
 	found []Finding
+
+	signed []Finding // what somebody is to blame for
 }
 
 func (v *verifying) find(col column.Column, key []byte, format string, args ...any) {
-	v.found = append(v.found, Finding{col, key, fmt.Sprintf(format, args...)})
+	v.found = append(v.found, Finding{Column: col, Key: key, What: fmt.Sprintf(format, args...)})
 }
 
 // replay takes all ops in again.
@@ -188,9 +192,15 @@ func (v *verifying) rejudge(i int, op *Op) error {
 		if _, _, err := v.again.isGood(KeyName{k.GroupID, op.ID}, v.stored); err != nil {
 			return err
 		}
+		var what string
 		if *v.again.state(i, k.GroupID) == keyBad {
-			v.find(column.Group, nil, "op %s by %s gives group %s a key that not all can open for whom it is, or that does not open what it says", op.ID, op.Signer, k.GroupID)
+			what = "that not all can open for whom it is, or that does not open what it says"
+		} else if op.Signed != nil && v.again.isCheated(op.Signed, k.GroupID) {
+			what = "that does not open with what it sends this node"
+		} else {
+			continue
 		}
+		v.signed = append(v.signed, Finding{Column: column.Group, By: op.Signer, What: fmt.Sprintf("op %s by %s gives group %s a key %s", op.ID, op.Signer, k.GroupID, what)})
 	}
 	return nil
 }

@@ -2612,7 +2612,10 @@ type NamespaceFinding struct {
 	// The column of the row that it is about, if it is about one.
 	Column Column `protobuf:"varint,2,opt,name=column,proto3,enum=stoa.v1.Column" json:"column,omitempty"`
 	// The key of that row.
-	Key           []byte `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
+	Key []byte `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
+	// Who has signed what is bad, which all nodes keep: the store is as it has to be; empty:
+	// it is not.
+	By            []byte `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2664,6 +2667,13 @@ func (x *NamespaceFinding) GetColumn() Column {
 func (x *NamespaceFinding) GetKey() []byte {
 	if x != nil {
 		return x.Key
+	}
+	return nil
+}
+
+func (x *NamespaceFinding) GetBy() []byte {
+	if x != nil {
+		return x.By
 	}
 	return nil
 }
@@ -3539,11 +3549,12 @@ const file_stoa_v1_namespace_proto_rawDesc = "" +
 	"\x16NamespaceAdmitResponse\x120\n" +
 	"\bproposed\x18\x01 \x01(\v2\x14.stoa.v1.GovProposedR\bproposed\";\n" +
 	"\x16NamespaceVerifyRequest\x12!\n" +
-	"\fnamespace_id\x18\x01 \x01(\fR\vnamespaceId\"e\n" +
+	"\fnamespace_id\x18\x01 \x01(\fR\vnamespaceId\"u\n" +
 	"\x10NamespaceFinding\x12\x16\n" +
 	"\x06detail\x18\x01 \x01(\tR\x06detail\x12'\n" +
 	"\x06column\x18\x02 \x01(\x0e2\x0f.stoa.v1.ColumnR\x06column\x12\x10\n" +
-	"\x03key\x18\x03 \x01(\fR\x03key\">\n" +
+	"\x03key\x18\x03 \x01(\fR\x03key\x12\x0e\n" +
+	"\x02by\x18\x04 \x01(\fR\x02by\">\n" +
 	"\x16NamespaceVerifySummary\x12\x10\n" +
 	"\x03ops\x18\x01 \x01(\x04R\x03ops\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\x04R\x04more\"\x95\x01\n" +

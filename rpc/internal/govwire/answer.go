@@ -70,7 +70,7 @@ var (
 	_ = op.Tags[namespace.TreeGroup]("ID", "group_id", "Parent", "parent_id,optional")
 	_ = op.Tags[namespace.PendingOp]("ID", "op_id", "Signer", "signer,optional", "Since", "since_ms")
 	_ = op.Tags[namespace.Sent]("ID", "op_id", "Wire", "op")
-	_ = op.Tags[namespace.Finding]("What", "detail")
+	_ = op.Tags[namespace.Finding]("What", "detail", "By", "by,optional")
 	_ = op.Tags[namespace.GroupInfo]("ID", "group_id", "Namespace", "namespace_id", "Parent", "parent_id,optional",
 		"Meta", ",inline", "Defaults", "default_capabilities")
 	_ = op.Tags[codec.GroupMetaValue]("*", ",hash")

@@ -170,7 +170,8 @@ func governanceVerify(p *cli.Process, under, arg string) *cobra.Command {
 		Name: "verify", Offline: true, Args: []string{arg}, Short: "Evaluate a namespace again from its ops, and compare",
 		Long: `Check every signature, id and nonce of the namespace, evaluate it again, in the daemon's
 memory, and compare every verdict and row with what is stored. It exits 2 if something
-differs.`,
+differs. Bad keys that a member has given a group it names too: what is sealed under them
+has no effect, and the store is as it has to be.`,
 		Example: "home",
 		Run: func(c *call) error {
 			g, err := c.groupArg(arg, c.Args[0])
@@ -189,6 +190,7 @@ differs.`,
 				Detail string       `json:"detail"`
 				Column string       `json:"column,omitempty"`
 				Key    cli.HexBytes `json:"key,omitempty"`
+				By     string       `json:"by,omitempty"`
 			}
 			d := struct {
 				ID       string       `json:"namespace_id"`
@@ -196,21 +198,35 @@ differs.`,
 				Findings []findingDoc `json:"findings"`
 				More     int          `json:"more,omitempty"`
 			}{ns.String(), r.Ops, []findingDoc{}, r.More}
+			damaged := false // which is listed first
 			for _, f := range r.Findings {
 				doc := findingDoc{Detail: f.What, Key: f.Key}
 				if f.Column != 0 {
 					doc.Column = f.Column.String()
+				}
+				if f.By.IsZero() {
+					damaged = true
+				} else {
+					doc.By = f.By.String()
 				}
 				d.Findings = append(d.Findings, doc)
 			}
 			n := len(r.Findings) + r.More
 			err = c.Emit(d, func(w io.Writer) {
 				for _, f := range d.Findings {
+					if f.By != "" {
+						fmt.Fprintln(w, f.Detail)
+						continue
+					}
 					fmt.Fprintf(w, "%s %x: %s\n", f.Column, []byte(f.Key), f.Detail)
 				}
 				fmt.Fprintf(w, "%s compared, %s\n", cli.Count(d.Ops, "op"), cli.Count(n, "finding"))
 			})
-			if err == nil && n > 0 {
+			switch {
+			case err != nil || n == 0:
+			case !damaged:
+				c.Guide("the store is as it has to be; who gives bad keys is removed by an admin: stoa group remove")
+			default:
 				err = cli.Fail(cli.ExitDamage, fmt.Errorf("namespace %s is not what its ops make: %s", ns, cli.Count(n, "finding")), "restore a checkpoint, or begin anew and synchronize")
 			}
 			return err
