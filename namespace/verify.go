@@ -188,19 +188,24 @@ func (v *verifying) rejudge(i int, op *Op) error {
 			v.find(column.Generic, numbered(opScope, v.c.id, uint64(i)), "key %d of op %s was given to those who were to have it: %t; stored otherwise", k, op.ID, want != keyWrong)
 		}
 	}
+	blame := func(g codec.GroupID, what string) {
+		v.signed = append(v.signed, Finding{Column: column.Group, By: op.Signer, What: fmt.Sprintf("op %s by %s %s", op.ID, op.Signer, fmt.Sprintf(what, g))})
+	}
+	if r := op.Root; r != nil && op.handsOut() > 0 && v.again.facts[i].keys[0] == keyWrong {
+		blame(r.GroupID, "sends a key of group %s to somebody who is no member, or was sent by who does not hold it")
+	}
 	for _, k := range op.Keys {
 		if _, _, err := v.again.isGood(KeyName{k.GroupID, op.ID}, v.stored); err != nil {
 			return err
 		}
-		var what string
-		if *v.again.state(i, k.GroupID) == keyBad {
-			what = "that not all can open for whom it is, or that does not open what it says"
-		} else if op.Signed != nil && v.again.isCheated(op.Signed, k.GroupID) {
-			what = "that does not open with what it sends this node"
-		} else {
-			continue
+		switch state := *v.again.state(i, k.GroupID); {
+		case state == keyWrong:
+			blame(k.GroupID, "gives group %s a key that is not for exactly its members")
+		case state == keyBad:
+			blame(k.GroupID, "gives group %s a key that not all can open for whom it is, or that does not open what it says")
+		case op.Signed != nil && v.again.isCheated(op.Signed, k.GroupID):
+			blame(k.GroupID, "gives group %s a key that does not open with what it sends this node")
 		}
-		v.signed = append(v.signed, Finding{Column: column.Group, By: op.Signer, What: fmt.Sprintf("op %s by %s gives group %s a key %s", op.ID, op.Signer, k.GroupID, what)})
 	}
 	return nil
 }
