@@ -47,7 +47,15 @@ func (v *verifier) governance(id codec.GroupID, head []byte) error {
 	case err != nil:
 		return err
 	}
+	blamed := 0
 	for _, f := range found {
+		if !f.By.IsZero() {
+			blamed++
+			if blamed <= maxBlamed {
+				v.out.Notes = append(v.out.Notes, fmt.Sprintf("namespace %s: %s", id, f.What))
+			}
+			continue
+		}
 		col, key := f.Column, f.Key
 		if key == nil {
 			col, key = column.Group, head
@@ -56,8 +64,14 @@ func (v *verifier) governance(id codec.GroupID, head []byte) error {
 			return err
 		}
 	}
+	if blamed > maxBlamed {
+		v.out.Notes = append(v.out.Notes, fmt.Sprintf("namespace %s: and %d bad keys more", id, blamed-maxBlamed))
+	}
 	return nil
 }
+
+// maxBlamed is how many bad keys of a namespace, which its members have signed, are named.
+const maxBlamed = 100
 
 // notTaken notes that the ops of a namespace were not looked at.
 func (v *verifier) notTaken(id codec.GroupID, why string) error {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,6 +15,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/mem"
+	"github.com/stoadb/stoa/group"
 	"github.com/stoadb/stoa/namespace"
 )
 
@@ -83,6 +85,43 @@ func TestAFullVerificationTakesOpsInAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a member has signed is no damage of the store: backups of it are good.
+func TestABadKeyOfAMemberIsNoDamage(t *testing.T) {
+	e := withNamespace(t)
+	defer e.Close()
+	s, err := namespace.Open(e, namespace.Options{})
+	require.NoError(t, err)
+	var seed codec.Secret // of the member
+	all, err := s.Namespaces(codec.GroupID{}, 1)
+	require.NoError(t, err)
+	ns := all[0]
+	info, err := s.Namespace(ns)
+	require.NoError(t, err)
+	to := []codec.Identity{info.Identity, group.IdentityOf(seed)}
+	slices.SortFunc(to, func(a, b codec.Identity) int { return bytes.Compare(a[:], b[:]) })
+	op := &codec.SignedNamespaceOp{Version: codec.OpVersion2, NamespaceID: ns, Parents: info.Heads, Signer: group.IdentityOf(seed), Nonce: 1}
+	key, err := namespace.IntroduceKey(op, ns, codec.Secret{1}, nil, to)
+	require.NoError(t, err)
+	for i := range key.Envelopes {
+		key.Envelopes[i].Sealed[0] ^= 1
+	}
+	inner := codec.SignedGroupOp{GroupID: ns, Parents: op.Parents, Signer: op.Signer, Nonce: op.Nonce, Op: codec.GroupOp{Kind: codec.OpKeyRotated}}
+	require.NoError(t, group.SignOp(&inner, seed))
+	op.Op = codec.NamespaceOp{Kind: codec.NamespaceClear, GroupID: ns, Op: inner.Op, OpSignature: inner.Signature, Keys: []codec.NewKey{key}}
+	require.NoError(t, namespace.Sign(op, seed))
+	wire, err := op.AppendBinary(nil)
+	require.NoError(t, err)
+	a, err := s.Apply(t.Context(), wire)
+	require.NoError(t, err)
+	require.Equal(t, namespace.Stored, a.Kind)
+	require.NoError(t, s.Close())
+	v, err := Verify(t.Context(), From(e, Facts{}), VerifyOptions{Full: true}, func(Finding) error { return nil })
+	require.NoError(t, err)
+	require.Empty(t, v.Codes)
+	require.Len(t, v.Notes, 1)
+	require.Contains(t, v.Notes[0], a.ID.String())
 }
 
 // Whatever stands in the rows of a store, a full verification comes to its end.
