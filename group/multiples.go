@@ -39,9 +39,8 @@ func multiplesOfKey(signer codec.Identity) *multiples {
 }
 
 func newMultiples(width int, of *edwards25519.Point) *multiples {
-	m := &multiples{width: width, rows: make([][]affine, scalarBits/width+1)}
 	half := 1 << (width - 1)
-	all := make([]edwards25519.Point, half*len(m.rows))
+	all := make([]edwards25519.Point, half*(scalarBits/width+1))
 	first := new(edwards25519.Point).Set(of)
 	for row := range slices.Chunk(all, half) {
 		row[0].Set(first)
@@ -50,8 +49,7 @@ func newMultiples(width int, of *edwards25519.Point) *multiples {
 		}
 		first.Add(&row[half-1], &row[half-1]) // 2^width times the first
 	}
-	m.rows = slices.AppendSeq(m.rows[:0], slices.Chunk(affineOf(all), half))
-	return m
+	return &multiples{width, slices.Collect(slices.Chunk(affineOf(all), half))}
 }
 
 // addTo adds scalar, reduced and little endian, times the point to sum.

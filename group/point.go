@@ -61,30 +61,27 @@ func identityPoint() *extended {
 // add adds q, any point of the curve: the formulas are complete (Hisil, Wong, Carter, Dawson,
 // Twisted Edwards Curves Revisited, 2008, section 3.1, with a = -1).
 func (p *extended) add(q *affine) {
-	var a, b, c, d field.Element
-	a.Multiply(a.Subtract(&p.y, &p.x), &q.minus)
-	b.Multiply(b.Add(&p.y, &p.x), &q.plus)
-	c.Multiply(&p.t, &q.product)
-	d.Add(&p.z, &p.z)
-	p.finish(&a, &b, &c, &d)
+	var c field.Element
+	p.addParts(&q.plus, &q.minus, c.Multiply(&p.t, &q.product))
 }
 
 // subtract adds the negative of q, whose x is -x.
 func (p *extended) subtract(q *affine) {
-	var a, b, c, d field.Element
-	a.Multiply(a.Subtract(&p.y, &p.x), &q.plus)
-	b.Multiply(b.Add(&p.y, &p.x), &q.minus)
+	var c field.Element
 	c.Multiply(&p.t, &q.product)
-	d.Add(&p.z, &p.z)
-	p.finish(&a, &b, c.Negate(&c), &d)
+	p.addParts(&q.minus, &q.plus, c.Negate(&c))
 }
 
-func (p *extended) finish(a, b, c, d *field.Element) {
-	var e, f, g, h field.Element
-	e.Subtract(b, a)
-	f.Subtract(d, c)
-	g.Add(d, c)
-	h.Add(b, a)
+// addParts adds the point whose y+x, y-x and t·2dxy are given.
+func (p *extended) addParts(plus, minus, c *field.Element) {
+	var a, b, d, e, f, g, h field.Element
+	a.Multiply(a.Subtract(&p.y, &p.x), minus)
+	b.Multiply(b.Add(&p.y, &p.x), plus)
+	d.Add(&p.z, &p.z)
+	e.Subtract(&b, &a)
+	f.Subtract(&d, c)
+	g.Add(&d, c)
+	h.Add(&b, &a)
 	p.x.Multiply(&e, &f)
 	p.y.Multiply(&g, &h)
 	p.z.Multiply(&f, &g)

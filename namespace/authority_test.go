@@ -418,7 +418,7 @@ func (w *witness) requireHolders() {
 // drawAgain has one introduce a key anew that it, or a friend, holds.
 func (c *dishonestNetwork) drawAgain(t *rapid.T, signer string, g codec.GroupID, parents []codec.OpID, holds func(codec.Secret) bool) {
 	s := c.draft(signer, parents)
-	all := slices.DeleteFunc(c.keysAt(s.Parents, g), func(k heldKey) bool { return !holds(k.key) })
+	all := c.heldAt(s.Parents, g, holds)
 	if len(all) == 0 {
 		return
 	}
@@ -436,8 +436,7 @@ func (c *dishonestNetwork) drawAgain(t *rapid.T, signer string, g codec.GroupID,
 func (c *dishonestNetwork) drawBackdated(t *rapid.T, hostile []string) {
 	giver, friend := rapid.SampledFrom(hostile).Draw(t, "giver"), rapid.SampledFrom(hostile).Draw(t, "friend")
 	parents := c.draft(giver, c.drawParents(t)).Parents
-	holds := c.held(hostile...)
-	held := slices.DeleteFunc(c.keysAt(parents, c.ns), func(k heldKey) bool { return !holds(k.key) })
+	held := c.heldAt(parents, c.ns, c.held(hostile...))
 	if len(held) == 0 {
 		return
 	}

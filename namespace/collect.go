@@ -86,17 +86,14 @@ func (c *loaded) openEnvelope(v codec.OpVersion, k GroupKey, envelopes []codec.K
 // isCheated reports whether the envelope for this node with which s introduces a key of g is
 // not one of it. A key that is here may be so too, which isGood says.
 func (c *loaded) isCheated(s *codec.SignedNamespaceOp, g codec.GroupID) bool {
-	for k := range s.Op.Keys {
-		own := &s.Op.Keys[k]
-		id := GroupKey{own.GroupID, own.KeyID}
-		if _, has := c.ring[id]; has || own.GroupID != g || !c.identity.Valid {
-			continue
-		}
-		opened := false
-		c.openEnvelope(codec.OpVersion2, id, own.Envelopes, func(GroupKey, codec.Secret) { opened = true })
-		return !opened && slices.ContainsFunc(own.Envelopes, func(e codec.KeyEnvelope) bool { return e.Recipient == c.self() })
+	own := newKeyOf(s, g)
+	if own == nil || !c.identity.Valid || !slices.ContainsFunc(own.Envelopes, func(e codec.KeyEnvelope) bool { return e.Recipient == c.self() }) {
+		return false
 	}
-	return false
+	id := GroupKey{g, own.KeyID}
+	_, opened := c.ring[id]
+	c.openEnvelope(codec.OpVersion2, id, own.Envelopes, func(GroupKey, codec.Secret) { opened = true })
+	return !opened
 }
 
 // openPrevious opens the key before that of r.
@@ -142,10 +139,8 @@ func (b *batch) openEarlier(k GroupKey, gain func(GroupKey, codec.Secret)) error
 		if err != nil {
 			return err
 		}
-		for n := range op.Signed.Op.Keys {
-			if own := &op.Signed.Op.Keys[n]; own.GroupID == k.GroupID {
-				b.c.openCarried(op.Signed, own, gain)
-			}
+		if own := newKeyOf(op.Signed, k.GroupID); own != nil {
+			b.c.openCarried(op.Signed, own, gain)
 		}
 	}
 	for _, m := range b.c.holders.about[k] {

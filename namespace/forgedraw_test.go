@@ -209,6 +209,11 @@ func (f *forge) keysAt(heads []codec.OpID, g codec.GroupID) (found []heldKey) {
 	return found
 }
 
+// heldAt is keysAt of the keys that somebody holds.
+func (f *forge) heldAt(heads []codec.OpID, g codec.GroupID, holds func(codec.Secret) bool) []heldKey {
+	return slices.DeleteFunc(f.keysAt(heads, g), func(k heldKey) bool { return !holds(k.key) })
+}
+
 // membersWith returns the members of a group with what an op does that d is to be.
 func (f *forge) membersWith(d *codec.SignedNamespaceOp, in codec.GroupID, body codec.GroupOp, g codec.GroupID) []codec.Identity {
 	clear := []group.Op{{Parents: d.Parents, Signer: d.Signer, Nonce: d.Nonce, Group: in, Body: &body}}
@@ -230,8 +235,8 @@ func (f *forge) drawRotation(t *rapid.T, signer string, g codec.GroupID, parents
 		to = f.drawPeople(t)
 	}
 	var carried []heldKey
-	for _, k := range f.keysAt(s.Parents, g) {
-		if holds(k.key) && rapid.IntRange(0, 3).Draw(t, "carried") > 0 {
+	for _, k := range f.heldAt(s.Parents, g, holds) {
+		if rapid.IntRange(0, 3).Draw(t, "carried") > 0 {
 			if rapid.IntRange(0, 7).Draw(t, "another key") == 0 {
 				k.key[0] ^= 1
 			}

@@ -369,20 +369,17 @@ func (c *loaded) isGood(name KeyName, stored func(codec.OpID) (*Op, error)) (goo
 // faulty returns who does not get the key of g that op introduces, and whether it carries
 // what it says.
 func (c *loaded) faulty(g codec.GroupID, op *Op, key codec.Secret) (without []codec.Identity, carries bool) {
-	for i := range op.Signed.Op.Keys {
-		n := &op.Signed.Op.Keys[i]
-		if n.GroupID != g {
-			continue
-		}
-		return siteOf(op.Signed, g).faulty(key, n, func(earlier codec.OpID) (codec.KeyID, bool) {
-			_, own := c.introduces(KeyName{g, earlier})
-			if own == nil {
-				return codec.KeyID{}, false
-			}
-			return own.KeyID, true
-		})
+	n := newKeyOf(op.Signed, g)
+	if n == nil {
+		return nil, false
 	}
-	return nil, false
+	return siteOf(op.Signed, g).faulty(key, n, func(earlier codec.OpID) (codec.KeyID, bool) {
+		_, own := c.introduces(KeyName{g, earlier})
+		if own == nil {
+			return codec.KeyID{}, false
+		}
+		return own.KeyID, true
+	})
 }
 
 // keepGood notes that a key, which this node has, is good.

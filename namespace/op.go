@@ -181,6 +181,16 @@ func (op *Op) Skeleton() codec.StoredNamespaceOp {
 		Signer: op.Signer, Nonce: op.Nonce, GroupID: op.GroupID, KeyID: op.KeyID, Rotations: op.Rotations}}
 }
 
+// newKeyOf returns the key of g that s introduces, or nil.
+func newKeyOf(s *codec.SignedNamespaceOp, g codec.GroupID) *codec.NewKey {
+	for i := range s.Op.Keys {
+		if own := &s.Op.Keys[i]; own.GroupID == g {
+			return own
+		}
+	}
+	return nil
+}
+
 func recipients(envelopes []codec.KeyEnvelope) (ids []codec.Identity) {
 	for _, e := range envelopes {
 		ids = append(ids, e.Recipient)

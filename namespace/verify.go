@@ -203,7 +203,7 @@ func (v *verifying) rejudge(i int, op *Op) error {
 			blame(k.GroupID, "gives group %s a key that is not for exactly its members")
 		case state == keyBad:
 			blame(k.GroupID, "gives group %s a key that not all can open for whom it is, or that does not open what it says")
-		case op.Signed != nil && v.again.isCheated(op.Signed, k.GroupID):
+		case v.again.isCheated(op.Signed, k.GroupID):
 			blame(k.GroupID, "gives group %s a key that does not open with what it sends this node")
 		}
 	}

@@ -198,15 +198,12 @@ has no effect, and the store is as it has to be.`,
 				Findings []findingDoc `json:"findings"`
 				More     int          `json:"more,omitempty"`
 			}{ns.String(), r.Ops, []findingDoc{}, r.More}
-			damaged := false // which is listed first
 			for _, f := range r.Findings {
 				doc := findingDoc{Detail: f.What, Key: f.Key}
 				if f.Column != 0 {
 					doc.Column = f.Column.String()
 				}
-				if f.By.IsZero() {
-					damaged = true
-				} else {
+				if !f.By.IsZero() {
 					doc.By = f.By.String()
 				}
 				d.Findings = append(d.Findings, doc)
@@ -224,7 +221,7 @@ has no effect, and the store is as it has to be.`,
 			})
 			switch {
 			case err != nil || n == 0:
-			case !damaged:
+			case !r.Findings[0].By.IsZero(): // and damage comes first
 				c.Guide("the store is as it has to be; who gives bad keys is removed by an admin: stoa group remove")
 			default:
 				err = cli.Fail(cli.ExitDamage, fmt.Errorf("namespace %s is not what its ops make: %s", ns, cli.Count(n, "finding")), "restore a checkpoint, or begin anew and synchronize")
