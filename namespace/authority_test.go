@@ -259,9 +259,10 @@ func (w *witness) took(done namespace.Proposed) {
 // the members hold, and go on; all nodes agree on who may do what; and with every byte and
 // what it ever held no node of who is gone opens what was sealed then.
 func TestWhateverHostileMembersDoAnAdminGoesOn(t *testing.T) {
-	bases := []*forge{opening(t), lateOpening(t)}
+	late := lateOpening(t)
+	bases := []*forge{opening(t), late, late}
 	enginetest.Check(t, 60, func(t *rapid.T) {
-		c := newDishonestNetwork(t, bases[rapid.IntRange(0, 1).Draw(t, "late opening")], "Z", "K", "L", "M")
+		c := newDishonestNetwork(t, bases[rapid.IntRange(0, 2).Draw(t, "late opening")], "Z", "K", "L", "M")
 		defer c.close()
 		checkThatAnAdminGoesOn(t, c)
 	})
@@ -269,9 +270,10 @@ func TestWhateverHostileMembersDoAnAdminGoesOn(t *testing.T) {
 
 // The same of daemons, which are given ops and asked for theirs over their sockets.
 func TestWhateverHostileMembersDoAnAdminOfADaemonGoesOn(t *testing.T) {
-	bases := []*forge{opening(t), lateOpening(t)}
+	late := lateOpening(t)
+	bases := []*forge{opening(t), late, late}
 	enginetest.Check(t, 4, func(t *rapid.T) {
-		c := newDishonestNetwork(t, bases[rapid.IntRange(0, 1).Draw(t, "late opening")], "Z", "K", "L", "M")
+		c := newDishonestNetwork(t, bases[rapid.IntRange(0, 2).Draw(t, "late opening")], "Z", "K", "L", "M")
 		defer c.close()
 		for _, w := range c.nodes {
 			w.serve()
@@ -295,16 +297,16 @@ func checkThatAnAdminGoesOn(t *rapid.T, c *dishonestNetwork) {
 	}
 	for range rapid.IntRange(2, 12).Draw(t, "steps") {
 		before := len(c.ops)
-		switch name := rapid.SampledFrom(acting).Draw(t, "hostile"); rapid.IntRange(0, 9).Draw(t, "what") {
+		switch name := rapid.SampledFrom(acting).Draw(t, "hostile"); rapid.IntRange(0, 12).Draw(t, "what") {
 		case 0, 1:
 			c.drawLeak(t, name, c.ns, c.drawParents(t), hostile...)
 		case 2:
 			c.drawDelivery(t, name, c.ns, c.drawParents(t), c.held(hostile...))
 		case 6:
 			c.drawAgain(t, name, c.ns, c.drawParents(t), c.held(hostile...))
-		case 7:
+		case 7, 10, 11:
 			c.drawBackdated(t, acting)
-		case 8:
+		case 8, 12:
 			c.drawHidden(t, name)
 		case 9:
 			c.drawOdd(t, name, c.ns, c.drawParents(t))

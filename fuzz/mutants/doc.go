@@ -14,8 +14,8 @@
 // behaviour that it changes, or a line in allow.txt that says why nobody could
 // notice it.
 //
-// Some rules are switched off by hand: rules.txt has which, how, and the test that is to find
-// it within a thousand histories; -rules tries them.
+// Some rules are switched off by hand: each patch in rules does so with one, and names the test
+// that is to find it within a thousand histories; -rules tries them.
 //
 // Start reading at main.go; site.go has the changes that are made.
 package main

@@ -71,7 +71,7 @@ func main() {
 	flag.IntVar(&s.jobs, "jobs", 2, "mutants that are tried at a time")
 	flag.BoolVar(&s.errors, "errors", false, "errors that are ignored are mutants too")
 	flag.BoolVar(&s.list, "list", false, "only list the chosen mutants")
-	flag.BoolVar(&s.rules, "rules", false, "instead: switch off the rules of "+rulesName+", one at a time")
+	flag.BoolVar(&s.rules, "rules", false, "instead: switch off the rules of "+rulesFolder+", one at a time")
 	flag.BoolVar(&s.verbose, "v", false, "print killed and allowed mutants too, with the test that kills or the reason")
 	flag.Parse()
 	s.packages = strings.Split(*packages, ",")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/format"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -105,17 +106,22 @@ func TestTheAllowListNamesMutantsThatAreThere(t *testing.T) {
 	}
 }
 
-// A rule whose text is no longer there would be switched off in nothing.
+// A patch that does not apply is of code that has changed since.
 func TestEveryRuleCanBeSwitchedOff(t *testing.T) {
-	rules, err := readRules("rules.txt")
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("SKIPPED: a minimal system has no git; install it")
+	}
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	rules, err := readRules(root)
 	require.NoError(t, err)
 	require.NotEmpty(t, rules)
 	for _, r := range rules {
-		code, err := r.without("../..")
+		code, err := r.without(root, t.TempDir())
 		require.NoError(t, err)
-		_, err = format.Source([]byte(code))
+		_, err = format.Source(code)
 		require.NoError(t, err, r.name)
-		tests, err := filepath.Glob(filepath.Join("../..", r.pkg, "*_test.go"))
+		tests, err := filepath.Glob(filepath.Join(root, r.pkg, "*_test.go"))
 		require.NoError(t, err)
 		found := false
 		for _, name := range tests {

@@ -76,12 +76,7 @@ func goFiles(root, name string) ([]string, error) {
 // write lays the overlay down, without the mutants that are dropped, and returns
 // its name.
 func (m *schema) write(dropped map[int]bool) (string, error) {
-	replace := map[string]string{}
-	add := func(name string, text []byte) error {
-		at := filepath.Join(m.scratch, strings.ReplaceAll(name, "/", "__"))
-		replace[filepath.Join(m.root, name)] = at
-		return os.WriteFile(at, text, 0o600)
-	}
+	files := map[string][]byte{"stoamutant/switch.go": switchSource}
 	byFile := map[string][]*site{}
 	for _, s := range m.sites {
 		if !dropped[s.id] {
@@ -97,18 +92,27 @@ func (m *schema) write(dropped map[int]bool) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if err := add(file, mutated); err != nil {
+		files[file] = mutated
+	}
+	return writeOverlay(m.root, m.scratch, files)
+}
+
+// writeOverlay writes files, by their names in the tree at root, to a folder, and what has go
+// build take them in the place of those there; it returns the name of that.
+func writeOverlay(root, folder string, files map[string][]byte) (string, error) {
+	replace := map[string]string{}
+	for name, text := range files {
+		at := filepath.Join(folder, strings.ReplaceAll(name, "/", "__"))
+		replace[filepath.Join(root, name)] = at
+		if err := os.WriteFile(at, text, 0o600); err != nil {
 			return "", err
 		}
-	}
-	if err := add("stoamutant/switch.go", switchSource); err != nil {
-		return "", err
 	}
 	text, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
 		return "", err
 	}
-	overlay := filepath.Join(m.scratch, "overlay.json")
+	overlay := filepath.Join(folder, "overlay.json")
 	return overlay, os.WriteFile(overlay, text, 0o600)
 }
 
