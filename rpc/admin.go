@@ -6,6 +6,7 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/namespace/naming"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/backend"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -17,9 +18,9 @@ var (
 	_ = op.Tags[naming.Match]("ID", "id,hash", "In", "group_id,optional")
 )
 
-var adminStatus = op.New(op.Method{Number: 502, Name: "Admin.Status", Access: op.AccessAll},
-	func(_ context.Context, d backend.Daemon, _ *op.Nothing) (*stoav1.StatusResponse, error) {
-		return d.Status(), nil
+var adminStatus = op.New(op.Method{Number: 502, Name: "Admin.Status", Role: access.Anyone},
+	func(ctx context.Context, d backend.Daemon, _ *op.Nothing) (*stoav1.StatusResponse, error) {
+		return d.Status(ctx), nil
 	})
 
 // Status returns what the daemon is, and how it is.
@@ -27,7 +28,17 @@ func (c *Client) Status(ctx context.Context) (*stoav1.StatusResponse, error) {
 	return call(ctx, c, adminStatus, op.Nothing{})
 }
 
-var adminStats = op.New(op.Method{Number: 503, Name: "Admin.Stats"},
+var adminPeers = op.New(op.Method{Number: 508, Name: "Admin.Peers", Role: access.Operator},
+	func(_ context.Context, d backend.Daemon, _ *op.Nothing) (*stoav1.PeersResponse, error) {
+		return d.Peers(), nil
+	})
+
+// Peers returns what each peer may do, and what those who are connected take of the daemon.
+func (c *Client) Peers(ctx context.Context) (*stoav1.PeersResponse, error) {
+	return call(ctx, c, adminPeers, op.Nothing{})
+}
+
+var adminStats = op.New(op.Method{Number: 503, Name: "Admin.Stats", Role: access.Reader},
 	func(_ context.Context, d backend.Daemon, _ *op.Nothing) (engine.Stats, error) { return d.Stats() })
 
 // Stats returns counts and sizes of the daemon's engine.
@@ -35,7 +46,7 @@ func (c *Client) Stats(ctx context.Context) (engine.Stats, error) {
 	return call(ctx, c, adminStats, op.Nothing{})
 }
 
-var adminCheckpoint = op.New(op.Method{Number: 504, Name: "Admin.Checkpoint", Long: true},
+var adminCheckpoint = op.New(op.Method{Number: 504, Name: "Admin.Checkpoint", Role: access.Operator, Long: true},
 	func(_ context.Context, d backend.Daemon, dir *string) (op.Nothing, error) {
 		return op.Nothing{}, d.Checkpoint(*dir)
 	})
@@ -54,7 +65,7 @@ type compaction struct {
 	Start, End, Prefix []byte
 }
 
-var adminCompact = op.New(op.Method{Number: 505, Name: "Admin.Compact", Long: true},
+var adminCompact = op.New(op.Method{Number: 505, Name: "Admin.Compact", Role: access.Operator, Long: true},
 	func(ctx context.Context, d backend.Daemon, a *compaction) (op.Nothing, error) {
 		return op.Nothing{}, d.Compact(ctx, a.Column, engine.Range{Start: a.Start, End: a.End}, a.Prefix)
 	})
@@ -66,7 +77,7 @@ func (c *Client) Compact(ctx context.Context, col column.Column, r engine.Range)
 	return err
 }
 
-var adminFlush = op.New(op.Method{Number: 506, Name: "Admin.Flush", Long: true},
+var adminFlush = op.New(op.Method{Number: 506, Name: "Admin.Flush", Role: access.Operator, Long: true},
 	func(_ context.Context, d backend.Daemon, _ *op.Nothing) (op.Nothing, error) {
 		return op.Nothing{}, d.Flush()
 	})
@@ -77,7 +88,7 @@ func (c *Client) Flush(ctx context.Context) error {
 	return err
 }
 
-var adminReopen = op.New(op.Method{Number: 507, Name: "Admin.Reopen", Long: true},
+var adminReopen = op.New(op.Method{Number: 507, Name: "Admin.Reopen", Role: access.Operator, Long: true},
 	func(_ context.Context, d backend.Daemon, _ *op.Nothing) (engine.Health, error) { return d.Reopen() })
 
 // Reopen closes and opens the daemon's storage after a fault that made it
@@ -94,7 +105,7 @@ type finding struct {
 	Context [32]byte `wire:"context_id,optional"`
 }
 
-var adminFind = op.New(op.Method{Number: 501, Name: "Admin.Find"},
+var adminFind = op.New(op.Method{Number: 501, Name: "Admin.Find", Role: access.Reader},
 	func(ctx context.Context, d backend.Daemon, a *finding) (naming.Answer, error) {
 		return d.Find(ctx, naming.Query{Kind: a.Kind, Text: a.Text, Group: a.Group, Context: a.Context})
 	})

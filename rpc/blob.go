@@ -14,6 +14,7 @@ import (
 	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/blobwire"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
@@ -204,11 +205,11 @@ func (t *tally) complete(b blob.Info, o BlobGetOptions) error {
 
 // The operations whose content streams are written by hand, on both ends.
 var (
-	_ = op.ByHand(op.Method{Number: 701, Name: "Blob.Put"})
-	_ = op.ByHand(op.Method{Number: 702, Name: "Blob.Get"})
+	_ = op.ByHand(op.Method{Number: 701, Name: "Blob.Put", Role: access.Writer})
+	_ = op.ByHand(op.Method{Number: 702, Name: "Blob.Get", Role: access.Reader})
 )
 
-var blobStat = op.New(op.Method{Number: 703, Name: "Blob.Stat"},
+var blobStat = op.New(op.Method{Number: 703, Name: "Blob.Stat", Role: access.Reader},
 	func(_ context.Context, s *blob.Store, id *codec.BlobID) (blob.Info, error) { return s.Stat(*id) })
 
 // BlobStat describes a blob. It returns engine.ErrNotFound if it is not there.
@@ -222,7 +223,7 @@ type deletion struct {
 	Force  bool
 }
 
-var blobDelete = op.New(op.Method{Number: 704, Name: "Blob.Delete"},
+var blobDelete = op.New(op.Method{Number: 704, Name: "Blob.Delete", Role: access.Writer},
 	func(ctx context.Context, s *blob.Store, a *deletion) (op.Nothing, error) {
 		return op.Nothing{}, s.Delete(ctx, a.BlobID, a.Force)
 	})
@@ -235,7 +236,7 @@ func (c *Client) BlobDelete(ctx context.Context, id codec.BlobID, force bool) er
 	return err
 }
 
-var blobList = op.New(op.Method{Number: 705, Name: "Blob.List"},
+var blobList = op.New(op.Method{Number: 705, Name: "Blob.List", Role: access.Reader},
 	func(ctx context.Context, s *blob.Store, a *after[codec.BlobID]) (paged[blob.Info, codec.BlobID], error) {
 		var start []byte
 		if !a.After.IsZero() {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
@@ -24,7 +25,7 @@ type blobVerified struct {
 	Summary *blob.Verdict
 }
 
-var blobVerify = op.NewStream(op.Method{Number: 706, Name: "Blob.Verify"}, verifyBlobs, nil, 0)
+var blobVerify = op.NewStream(op.Method{Number: 706, Name: "Blob.Verify", Role: access.Reader}, verifyBlobs, nil, 0)
 
 func verifyBlobs(ctx context.Context, s *blob.Store, a *blobVerifying) iter.Seq2[blobVerified, error] {
 	return func(yield func(blobVerified, error) bool) {

@@ -7,6 +7,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/dag/hlc"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/backend"
 	_ "github.com/stoadb/stoa/rpc/internal/dagwire" // what types of package dag are in messages
 	"github.com/stoadb/stoa/rpc/internal/op"
@@ -46,7 +47,7 @@ type dagCreating struct {
 // AboutContext returns the context.
 func (a *dagCreating) AboutContext() codec.ContextID { return a.context }
 
-var dagCreate = op.New(op.Method{Number: 601, Name: "Dag.CreateContext"},
+var dagCreate = op.New(op.Method{Number: 601, Name: "Dag.CreateContext", Role: access.Signer},
 	func(_ context.Context, s *backend.Contexts, a *dagCreating) (_ codec.ContextID, err error) {
 		if len(a.ContextID) == 0 && s.NewKey != nil {
 			a.context, err = s.NewKey()
@@ -71,7 +72,7 @@ func (d *Dag) NewContext(ctx context.Context, app codec.ApplicationMeta) (id cod
 	return call(ctx, d.c, dagCreate, dagCreating{Application: app})
 }
 
-var dagDelete = op.New(op.Method{Number: 602, Name: "Dag.DeleteContext"},
+var dagDelete = op.New(op.Method{Number: 602, Name: "Dag.DeleteContext", Role: access.Operator},
 	func(_ context.Context, s *backend.Contexts, a *dagContext) (op.Nothing, error) {
 		return op.Nothing{}, s.DeleteContext(a.ContextID)
 	})
@@ -92,7 +93,7 @@ type dagPage[N any] struct {
 // listOf returns arguments that ask for a list of what a context has.
 func listOf[N any](id codec.ContextID) dagPage[N] { return dagPage[N]{dagContext: dagContext{id}} }
 
-var dagList = op.New(op.Method{Number: 603, Name: "Dag.ListContexts"},
+var dagList = op.New(op.Method{Number: 603, Name: "Dag.ListContexts", Role: access.Reader},
 	func(_ context.Context, s *backend.Contexts, a *after[codec.ContextID]) (paged[dag.ContextInfo, codec.ContextID], error) {
 		return page(a, s.Contexts, func(c *dag.ContextInfo) codec.ContextID { return c.ID })
 	})
@@ -102,7 +103,7 @@ func (d *Dag) Contexts(ctx context.Context) iter.Seq2[dag.ContextInfo, error] {
 	return pages(ctx, d.c, dagList, after[codec.ContextID]{})
 }
 
-var dagInfo = op.New(op.Method{Number: 604, Name: "Dag.GetContext"},
+var dagInfo = op.New(op.Method{Number: 604, Name: "Dag.GetContext", Role: access.Reader},
 	func(_ context.Context, s *backend.Contexts, a *dagContext) (dag.ContextInfo, error) {
 		return s.Context(a.ContextID)
 	})
@@ -113,7 +114,7 @@ func (d *Dag) Context(ctx context.Context, id codec.ContextID) (dag.ContextInfo,
 	return call(ctx, d.c, dagInfo, dagContext{id})
 }
 
-var dagSetApplication = op.New(op.Method{Number: 605, Name: "Dag.SetApplication"},
+var dagSetApplication = op.New(op.Method{Number: 605, Name: "Dag.SetApplication", Role: access.Signer},
 	func(_ context.Context, s *backend.Contexts, a *dagRunning) (op.Nothing, error) {
 		return op.Nothing{}, s.SetApplication(a.ContextID, a.Application)
 	})
@@ -125,7 +126,7 @@ func (d *Dag) SetApplication(ctx context.Context, id codec.ContextID, app codec.
 	return err
 }
 
-var dagConfig = op.New(op.Method{Number: 606, Name: "Dag.GetConfig"},
+var dagConfig = op.New(op.Method{Number: 606, Name: "Dag.GetConfig", Role: access.Reader},
 	func(_ context.Context, s *backend.Contexts, a *dagContext) (codec.ContextConfigValue, error) {
 		return s.Config(a.ContextID)
 	})
@@ -142,7 +143,7 @@ type dagBumping struct {
 	Application, Members bool
 }
 
-var dagBump = op.New(op.Method{Number: 607, Name: "Dag.BumpConfig"},
+var dagBump = op.New(op.Method{Number: 607, Name: "Dag.BumpConfig", Role: access.Signer},
 	func(_ context.Context, s *backend.Contexts, a *dagBumping) (codec.ContextConfigValue, error) {
 		if !a.Application && !a.Members {
 			return codec.ContextConfigValue{}, &op.FieldError{Field: "application", Reason: "neither it nor members is to be counted"}
@@ -157,7 +158,7 @@ func (d *Dag) BumpConfig(ctx context.Context, id codec.ContextID, application, m
 	return call(ctx, d.c, dagBump, dagBumping{dagContext{id}, application, members})
 }
 
-var dagClock = op.New(op.Method{Number: 636, Name: "Dag.GetClock"},
+var dagClock = op.New(op.Method{Number: 636, Name: "Dag.GetClock", Role: access.Reader},
 	func(_ context.Context, s *backend.Contexts, _ *op.Nothing) (hlc.State, error) {
 		return s.Clock().State(), nil
 	})
@@ -167,7 +168,7 @@ func (d *Dag) Clock(ctx context.Context) (hlc.State, error) {
 	return call(ctx, d.c, dagClock, op.Nothing{})
 }
 
-var dagConfirmClock = op.New(op.Method{Number: 637, Name: "Dag.ConfirmClock"},
+var dagConfirmClock = op.New(op.Method{Number: 637, Name: "Dag.ConfirmClock", Role: access.Operator},
 	func(_ context.Context, s *backend.Contexts, _ *op.Nothing) (hlc.State, error) {
 		return s.ConfirmClock()
 	})

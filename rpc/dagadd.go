@@ -7,6 +7,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/backend"
 	"github.com/stoadb/stoa/rpc/internal/dagwire"
 	"github.com/stoadb/stoa/rpc/internal/op"
@@ -25,7 +26,7 @@ type dagAdding struct {
 // AboutContext returns the context.
 func (a *dagAdding) AboutContext() codec.ContextID { return a.context }
 
-var dagAdd = op.New(op.Method{Number: 614, Name: "Dag.Add"},
+var dagAdd = op.New(op.Method{Number: 614, Name: "Dag.Add", Role: access.Writer},
 	func(ctx context.Context, s *backend.Contexts, a *dagAdding) (dag.Answer, error) {
 		delta, answer := dagwire.Offered(a.Delta)
 		if answer != nil {
@@ -43,7 +44,7 @@ func (d *Dag) Add(ctx context.Context, delta []byte, o dag.AddOptions) (dag.Answ
 	return call(ctx, d.c, dagAdd, dagAdding{Delta: delta, ClaimedID: o.Claimed, Durability: o.Durability})
 }
 
-var dagAddMany = op.ByHand(op.Method{Number: 615, Name: "Dag.AddMany"})
+var dagAddMany = op.ByHand(op.Method{Number: 615, Name: "Dag.AddMany", Role: access.Writer})
 
 // AddMany offers deltas, as bytes that travel, over one stream, and yields the
 // answers in their order, each with an error of its own if the delta could not be

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/backend"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
@@ -15,7 +16,7 @@ type dagCommitting struct{ dag.Commit }
 // AboutContext returns the context.
 func (a *dagCommitting) AboutContext() codec.ContextID { return a.Context }
 
-var dagCommit = op.New(op.Method{Number: 613, Name: "Dag.Commit"},
+var dagCommit = op.New(op.Method{Number: 613, Name: "Dag.Commit", Role: access.Signer},
 	func(ctx context.Context, s *backend.Contexts, a *dagCommitting) (dag.Committed, error) {
 		return s.Commit(ctx, a.Commit)
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/dag/merkle"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/backend"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/dagwire"
@@ -24,7 +25,7 @@ type dagProof struct {
 	Proof []byte
 }
 
-var dagProve = op.New(op.Method{Number: 628, Name: "Dag.Prove"},
+var dagProve = op.New(op.Method{Number: 628, Name: "Dag.Prove", Role: access.Reader},
 	func(_ context.Context, s *backend.Contexts, a *dagKey) (p dagProof, err error) {
 		e, err := s.Prove(a.ContextID, a.AppKey)
 		if err != nil {
@@ -58,7 +59,7 @@ type dagAsking struct {
 	Request []byte
 }
 
-var dagNodes = op.New(op.Method{Number: 629, Name: "Dag.Nodes"},
+var dagNodes = op.New(op.Method{Number: 629, Name: "Dag.Nodes", Role: access.Reader},
 	func(ctx context.Context, s *backend.Contexts, a *dagAsking) ([]byte, error) {
 		ask, err := merkle.ParseNodeRequest(a.Request)
 		if err != nil {
@@ -99,7 +100,7 @@ func (p dagPeer) Nodes(ctx context.Context, r *merkle.NodeRequest) (*merkle.Node
 	return p.dag.Nodes(ctx, p.context, r)
 }
 
-var dagDiff = op.ByHand(op.Method{Number: 630, Name: "Dag.Diff"})
+var dagDiff = op.ByHand(op.Method{Number: 630, Name: "Dag.Diff", Role: access.Reader})
 
 // Diff yields the keys in which two contexts of the daemon differ, both as they are at
 // the time of the call: a is local, b remote; see [dag.Store.Diff].

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/backend"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/dagwire"
@@ -27,7 +28,7 @@ type dagGot struct {
 	Decoded *stoav1.DagDelta
 }
 
-var dagGet = op.New(op.Method{Number: 616, Name: "Dag.Get"},
+var dagGet = op.New(op.Method{Number: 616, Name: "Dag.Get", Role: access.Reader},
 	func(_ context.Context, s *backend.Contexts, a *dagGetting) (g dagGot, err error) {
 		d, state, err := s.Get(a.ContextID, a.DeltaID)
 		if err != nil {
@@ -58,7 +59,7 @@ type dagHeads struct {
 	Root  codec.Hash `wire:"root_hash,hash"`
 }
 
-var dagHeadsOf = op.New(op.Method{Number: 617, Name: "Dag.Heads"},
+var dagHeadsOf = op.New(op.Method{Number: 617, Name: "Dag.Heads", Role: access.Reader},
 	func(_ context.Context, s *backend.Contexts, a *dagContext) (h dagHeads, err error) {
 		h.Heads, h.Root, err = s.Heads(a.ContextID)
 		return h, err
@@ -71,7 +72,7 @@ func (d *Dag) Heads(ctx context.Context, id codec.ContextID) (heads []dag.Head, 
 	return h.Heads, h.Root, err
 }
 
-var dagMissing = op.New(op.Method{Number: 618, Name: "Dag.Missing"},
+var dagMissing = op.New(op.Method{Number: 618, Name: "Dag.Missing", Role: access.Reader},
 	func(_ context.Context, s *backend.Contexts, a *dagPage[codec.DeltaID]) (paged[codec.DeltaID, codec.DeltaID], error) {
 		return page(&a.after, func(last codec.DeltaID, limit int) ([]codec.DeltaID, error) {
 			return s.Missing(a.ContextID, last, limit)
@@ -84,7 +85,7 @@ func (d *Dag) Missing(ctx context.Context, id codec.ContextID) iter.Seq2[codec.D
 	return pages(ctx, d.c, dagMissing, listOf[codec.DeltaID](id))
 }
 
-var dagPending = op.New(op.Method{Number: 619, Name: "Dag.Pending"},
+var dagPending = op.New(op.Method{Number: 619, Name: "Dag.Pending", Role: access.Reader},
 	func(_ context.Context, s *backend.Contexts, a *dagPage[uint64]) (paged[dag.PendingDelta, uint64], error) {
 		return page(&a.after, func(last uint64, limit int) ([]dag.PendingDelta, error) { return s.Pending(a.ContextID, last, limit) },
 			func(d *dag.PendingDelta) uint64 { return d.Arrival })
@@ -95,7 +96,7 @@ func (d *Dag) Pending(ctx context.Context, id codec.ContextID) iter.Seq2[dag.Pen
 	return pages(ctx, d.c, dagPending, listOf[uint64](id))
 }
 
-var dagRefusals = op.New(op.Method{Number: 620, Name: "Dag.Refusals"},
+var dagRefusals = op.New(op.Method{Number: 620, Name: "Dag.Refusals", Role: access.Reader},
 	func(_ context.Context, s *backend.Contexts, a *dagPage[uint64]) (paged[dag.ListedRefusal, uint64], error) {
 		return page(&a.after, func(last uint64, limit int) ([]dag.ListedRefusal, error) { return s.Refusals(a.ContextID, last, limit) },
 			func(r *dag.ListedRefusal) uint64 { return r.Seq })

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/backend"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/dagwire"
@@ -22,7 +23,7 @@ type dagResuming struct {
 	Resume []byte
 }
 
-var dagSnapshot = op.NewStream(op.Method{Number: 631, Name: "Dag.Snapshot"},
+var dagSnapshot = op.NewStream(op.Method{Number: 631, Name: "Dag.Snapshot", Role: access.Reader},
 	func(ctx context.Context, s *backend.Contexts, a *dagResuming) iter.Seq2[[]byte, error] {
 		return func(yield func([]byte, error) bool) {
 			var resume []byte // nil: from the first part
@@ -58,7 +59,7 @@ func (d *Dag) Snapshot(ctx context.Context, id codec.ContextID, resume []byte) i
 	}
 }
 
-var dagSeed = op.ByHand(op.Method{Number: 632, Name: "Dag.Seed"})
+var dagSeed = op.ByHand(op.Method{Number: 632, Name: "Dag.Seed", Role: access.Writer})
 
 // Seed takes over a context from the parts of a snapshot, in the order in which
 // [Dag.Snapshot] of another node yields them; see [dag.Store.Seed]. It returns
@@ -106,7 +107,7 @@ type dagSeeding struct {
 	dag.SeedProgress
 }
 
-var dagSeedProgress = op.New(op.Method{Number: 633, Name: "Dag.SeedProgress"},
+var dagSeedProgress = op.New(op.Method{Number: 633, Name: "Dag.SeedProgress", Role: access.Reader},
 	func(_ context.Context, s *backend.Contexts, a *dagContext) (p dagSeeding, err error) {
 		p.SeedProgress, p.Begun, err = s.SeedProgress(a.ContextID)
 		return p, err
@@ -119,7 +120,7 @@ func (d *Dag) SeedProgress(ctx context.Context, id codec.ContextID) (dag.SeedPro
 	return p.SeedProgress, p.Begun && err == nil, err
 }
 
-var dagForgetSeed = op.New(op.Method{Number: 634, Name: "Dag.ForgetSeed"},
+var dagForgetSeed = op.New(op.Method{Number: 634, Name: "Dag.ForgetSeed", Role: access.Writer},
 	func(_ context.Context, s *backend.Contexts, a *dagContext) (op.Nothing, error) {
 		return op.Nothing{}, s.ForgetSeed(a.ContextID)
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/backend"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/internal/wire"
@@ -29,7 +30,7 @@ func unlessAbsent(value []byte, err error) ([]byte, error) {
 	return value, err
 }
 
-var dagState = op.New(op.Method{Number: 608, Name: "Dag.GetState", Short: true},
+var dagState = op.New(op.Method{Number: 608, Name: "Dag.GetState", Role: access.Reader, Short: true},
 	func(_ context.Context, s *backend.Contexts, a *dagKey) ([]byte, error) {
 		return unlessAbsent(s.Value(a.ContextID, a.AppKey))
 	})
@@ -40,7 +41,7 @@ func (d *Dag) State(ctx context.Context, id codec.ContextID, appKey []byte) ([]b
 	return present(call(ctx, d.c, dagState, dagKey{dagContext{id}, appKey}))
 }
 
-var dagPrivate = op.New(op.Method{Number: 610, Name: "Dag.GetPrivate", Short: true},
+var dagPrivate = op.New(op.Method{Number: 610, Name: "Dag.GetPrivate", Role: access.Reader, Short: true},
 	func(_ context.Context, s *backend.Contexts, a *dagKey) ([]byte, error) {
 		return unlessAbsent(s.Private(a.ContextID, a.AppKey))
 	})
@@ -64,7 +65,7 @@ type dagWriting struct {
 	Durability engine.Durability
 }
 
-var dagWritePrivate = op.New(op.Method{Number: 611, Name: "Dag.WritePrivate"},
+var dagWritePrivate = op.New(op.Method{Number: 611, Name: "Dag.WritePrivate", Role: access.Signer},
 	func(ctx context.Context, s *backend.Contexts, a *dagWriting) (deleted int, err error) {
 		seen := make(map[string]bool, len(a.Actions))
 		for _, action := range a.Actions {
@@ -136,7 +137,7 @@ func statePages(ctx context.Context, a *dagRange, scan func(context.Context, cod
 	}
 }
 
-var dagScanState = op.NewStream(op.Method{Number: 609, Name: "Dag.ScanState"},
+var dagScanState = op.NewStream(op.Method{Number: 609, Name: "Dag.ScanState", Role: access.Reader},
 	func(ctx context.Context, s *backend.Contexts, a *dagRange) iter.Seq2[statePage, error] {
 		return statePages(ctx, a, s.ScanState)
 	}, nil, 0)
@@ -148,7 +149,7 @@ func (d *Dag) ScanState(ctx context.Context, id codec.ContextID, r engine.Range)
 	return d.scan(ctx, dagScanState, id, r)
 }
 
-var dagScanPrivate = op.NewStream(op.Method{Number: 612, Name: "Dag.ScanPrivate"},
+var dagScanPrivate = op.NewStream(op.Method{Number: 612, Name: "Dag.ScanPrivate", Role: access.Reader},
 	func(ctx context.Context, s *backend.Contexts, a *dagRange) iter.Seq2[statePage, error] {
 		return statePages(ctx, a, s.ScanPrivate)
 	}, nil, 0)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/backend"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
@@ -18,7 +19,7 @@ type dagReported struct {
 	Summary *dag.Report
 }
 
-var dagVerify = op.NewStream(op.Method{Number: 635, Name: "Dag.Verify"}, verifyDag, nil, 0)
+var dagVerify = op.NewStream(op.Method{Number: 635, Name: "Dag.Verify", Role: access.Reader}, verifyDag, nil, 0)
 
 func verifyDag(ctx context.Context, s *backend.Contexts, a *dagContext) iter.Seq2[dagReported, error] {
 	return func(yield func(dagReported, error) bool) {

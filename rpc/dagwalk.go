@@ -7,6 +7,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/backend"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/dagwire"
@@ -83,7 +84,7 @@ var dagLackedItems = &op.Custom[stoav1.DagSinceResponse, []dagLacked]{
 	},
 }
 
-var dagSince = op.NewStreamBy(op.Method{Number: 621, Name: "Dag.Since"}, sinceDag, func(i *dagLacked) int {
+var dagSince = op.NewStreamBy(op.Method{Number: 621, Name: "Dag.Since", Role: access.Reader}, sinceDag, func(i *dagLacked) int {
 	if i.entry == nil {
 		return 32 * len(i.unknown)
 	}
@@ -135,7 +136,7 @@ type dagFollowing struct {
 	Live, Decode bool
 }
 
-var dagFollow = op.NewStream(op.Method{Number: 624, Name: "Dag.Follow"},
+var dagFollow = op.NewStream(op.Method{Number: 624, Name: "Dag.Follow", Role: access.Reader},
 	func(ctx context.Context, s *backend.Contexts, a *dagFollowing) iter.Seq2[*stoav1.DagEntry, error] {
 		return entries(s.Follow(ctx, a.ContextID, dag.FollowOptions{Cursor: a.Cursor, From: a.From, Live: a.Live}), a.Decode)
 	}, func(e **stoav1.DagEntry) int { return dagwire.EntryBytes(*e) }, op.QueueBytes)
@@ -177,7 +178,7 @@ type dagWalked struct {
 	More   bool
 }
 
-var dagWalk = op.New(op.Method{Number: 622, Name: "Dag.Walk"},
+var dagWalk = op.New(op.Method{Number: 622, Name: "Dag.Walk", Role: access.Reader},
 	func(ctx context.Context, s *backend.Contexts, a *dagWalking) (p dagWalked, err error) {
 		o := dag.WalkOptions{From: a.From, Before: a.Before, Limit: pageLimit(a.Limit)}
 		for applied, err := range s.Walk(ctx, a.ContextID, o) {
@@ -212,7 +213,7 @@ type dagRelated struct {
 	Ancestor, Descendant codec.DeltaID
 }
 
-var dagIsAncestor = op.New(op.Method{Number: 623, Name: "Dag.IsAncestor"},
+var dagIsAncestor = op.New(op.Method{Number: 623, Name: "Dag.IsAncestor", Role: access.Reader},
 	func(ctx context.Context, s *backend.Contexts, a *dagRelated) (bool, error) {
 		return s.IsAncestor(ctx, a.ContextID, a.Ancestor, a.Descendant)
 	})
@@ -231,7 +232,7 @@ type dagAcking struct {
 	Durability engine.Durability
 }
 
-var dagAck = op.New(op.Method{Number: 625, Name: "Dag.Ack"},
+var dagAck = op.New(op.Method{Number: 625, Name: "Dag.Ack", Role: access.Writer},
 	func(_ context.Context, s *backend.Contexts, a *dagAcking) (op.Nothing, error) {
 		if err := s.There(a.ContextID); err != nil {
 			return op.Nothing{}, err
@@ -246,7 +247,7 @@ func (d *Dag) Ack(ctx context.Context, id codec.ContextID, name string, at dag.P
 	return err
 }
 
-var dagCursorsOf = op.New(op.Method{Number: 626, Name: "Dag.Cursors"},
+var dagCursorsOf = op.New(op.Method{Number: 626, Name: "Dag.Cursors", Role: access.Reader},
 	func(_ context.Context, s *backend.Contexts, a *dagPage[string]) (p paged[dag.Cursor, string], err error) {
 		if err := s.There(a.ContextID); err != nil {
 			return p, err
@@ -266,7 +267,7 @@ type dagCursor struct {
 	Cursor string
 }
 
-var dagDropCursor = op.New(op.Method{Number: 627, Name: "Dag.DropCursor"},
+var dagDropCursor = op.New(op.Method{Number: 627, Name: "Dag.DropCursor", Role: access.Writer},
 	func(_ context.Context, s *backend.Contexts, a *dagCursor) (existed bool, err error) {
 		if err := s.There(a.ContextID); err != nil {
 			return false, err

@@ -29,6 +29,9 @@ var (
 	// asks for something else than that tenant's key-values, records and decisions, or
 	// for what is for those who run the host.
 	ErrBound = fault.ErrBound
+	// ErrRole is returned when the user of a connection has not the role that an operation
+	// takes; package access has the roles.
+	ErrRole = fault.ErrRole
 )
 
 // Errors of reaching a daemon.

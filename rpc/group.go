@@ -6,6 +6,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/op"
@@ -26,7 +27,7 @@ type inGroup struct{ GroupID codec.GroupID }
 // About returns the group.
 func (a *inGroup) About() (name, value string) { return fault.FieldGroup, a.GroupID.String() }
 
-var groupGet = op.New(op.Method{Number: 401, Name: "Group.Get"},
+var groupGet = op.New(op.Method{Number: 401, Name: "Group.Get", Role: access.Reader},
 	func(_ context.Context, s *namespace.Store, a *inGroup) (namespace.GroupInfo, error) {
 		return s.Show(a.GroupID)
 	})
@@ -42,7 +43,7 @@ type pageOfGroup[N any] struct {
 	after[N]
 }
 
-var groupMembers = op.New(op.Method{Number: 402, Name: "Group.Members"},
+var groupMembers = op.New(op.Method{Number: 402, Name: "Group.Members", Role: access.Reader},
 	func(_ context.Context, s *namespace.Store, a *pageOfGroup[codec.Identity]) (paged[namespace.MemberInfo, codec.Identity], error) {
 		return page(&a.after, func(last codec.Identity, limit int) ([]namespace.MemberInfo, error) {
 			return s.Members(a.GroupID, last, limit)
@@ -58,7 +59,7 @@ func (g *Groups) Members(ctx context.Context, id codec.GroupID) iter.Seq2[namesp
 // maxContextMembers is how many members of a context a message tells of.
 const maxContextMembers = 1000
 
-var groupContexts = op.New(op.Method{Number: 403, Name: "Group.Contexts"},
+var groupContexts = op.New(op.Method{Number: 403, Name: "Group.Contexts", Role: access.Reader},
 	func(_ context.Context, s *namespace.Store, a *pageOfGroup[codec.ContextID]) (paged[namespace.ContextInfo, codec.ContextID], error) {
 		p, err := page(&a.after, func(last codec.ContextID, limit int) ([]namespace.ContextInfo, error) {
 			return s.Contexts(a.GroupID, last, limit)
@@ -83,7 +84,7 @@ type namesPage struct {
 	More  bool
 }
 
-var groupNames = op.New(op.Method{Number: 414, Name: "Group.Names"},
+var groupNames = op.New(op.Method{Number: 414, Name: "Group.Names", Role: access.Reader},
 	func(_ context.Context, s *namespace.Store, a *pageOfGroup[namespace.Name]) (p namesPage, err error) {
 		limit := a.limit()
 		p.Names, err = s.Names(a.GroupID, a.After, limit+1)
@@ -126,7 +127,7 @@ func (a *resolving) About() (name, value string) {
 // resolved is where something is.
 type resolved struct{ GroupID, NamespaceID codec.GroupID }
 
-var groupResolve = op.New(op.Method{Number: 404, Name: "Group.Resolve"},
+var groupResolve = op.New(op.Method{Number: 404, Name: "Group.Resolve", Role: access.Reader},
 	func(_ context.Context, s *namespace.Store, a *resolving) (r resolved, err error) {
 		switch {
 		case a.ContextID != nil:

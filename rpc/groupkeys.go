@@ -5,10 +5,11 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
 
-var groupKeys = op.New(op.Method{Number: 409, Name: "Group.Keys"},
+var groupKeys = op.New(op.Method{Number: 409, Name: "Group.Keys", Role: access.Reader},
 	func(_ context.Context, s *namespace.Store, a *inGroup) ([]namespace.KeyInfo, error) {
 		return s.Keys(a.GroupID)
 	})
@@ -18,7 +19,7 @@ func (g *Groups) Keys(ctx context.Context, id codec.GroupID) ([]namespace.KeyInf
 	return call(ctx, g.c, groupKeys, inGroup{id})
 }
 
-var groupRotate = op.New(op.Method{Number: 410, Name: "Group.Rotate"},
+var groupRotate = op.New(op.Method{Number: 410, Name: "Group.Rotate", Role: access.Signer},
 	func(ctx context.Context, s *namespace.Store, a *rotation) (namespace.Proposed, error) {
 		return s.Rotate(ctx, a.GroupID, a.Now)
 	})
@@ -36,7 +37,7 @@ func (g *Groups) Rotate(ctx context.Context, id codec.GroupID, now bool) (namesp
 	return call(ctx, g.c, groupRotate, rotation{inGroup{id}, now})
 }
 
-var groupSigningKeys = op.New(op.Method{Number: 411, Name: "Group.SigningKeys"},
+var groupSigningKeys = op.New(op.Method{Number: 411, Name: "Group.SigningKeys", Role: access.Reader},
 	func(_ context.Context, s *namespace.Store, a *inGroup) ([]codec.Identity, error) {
 		return s.SigningKeys(a.GroupID)
 	})
@@ -53,7 +54,7 @@ type newSigningKey struct {
 	Seed codec.Option[codec.Secret] `wire:",hash"`
 }
 
-var groupAddSigningKey = op.New(op.Method{Number: 412, Name: "Group.AddSigningKey"},
+var groupAddSigningKey = op.New(op.Method{Number: 412, Name: "Group.AddSigningKey", Role: access.Signer},
 	func(_ context.Context, s *namespace.Store, a *newSigningKey) (codec.Identity, error) {
 		return s.AddSigningKey(a.GroupID, a.Seed)
 	})
@@ -71,7 +72,7 @@ type ofSigningKey struct {
 	PublicKey codec.Identity
 }
 
-var groupDeleteSigningKey = op.New(op.Method{Number: 413, Name: "Group.DeleteSigningKey"},
+var groupDeleteSigningKey = op.New(op.Method{Number: 413, Name: "Group.DeleteSigningKey", Role: access.Signer},
 	func(_ context.Context, s *namespace.Store, a *ofSigningKey) (op.Nothing, error) {
 		return op.Nothing{}, s.DeleteSigningKey(a.GroupID, a.PublicKey)
 	})
@@ -89,7 +90,7 @@ type placing struct {
 	NamespaceID codec.GroupID `wire:",optional"`
 }
 
-var groupPlace = op.New(op.Method{Number: 415, Name: "Group.Place", Access: op.AccessSecrets},
+var groupPlace = op.New(op.Method{Number: 415, Name: "Group.Place", Role: access.Secrets},
 	func(_ context.Context, s *namespace.Store, a *placing) (placed codec.GroupOp, err error) {
 		ns := a.NamespaceID
 		if ns.IsZero() {

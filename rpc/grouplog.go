@@ -6,6 +6,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
@@ -18,7 +19,7 @@ type logWindow struct {
 	Limit   uint32
 }
 
-var groupOps = op.New(op.Method{Number: 405, Name: "Group.Ops"},
+var groupOps = op.New(op.Method{Number: 405, Name: "Group.Ops", Role: access.Reader},
 	func(ctx context.Context, s *namespace.Store, a *logWindow) (paged[namespace.Entry, uint64], error) {
 		asked := after[uint64]{a.From, int(a.Limit)}
 		ops := s.Ops(ctx, a.GroupID, namespace.Window{From: a.From, Reverse: a.Reverse, Limit: asked.limit() + 1})
@@ -49,7 +50,7 @@ type following struct {
 // eventBytes is what an event takes in memory, about: ops of groups are small.
 const eventBytes = 1024
 
-var groupFollow = op.NewStream(op.Method{Number: 406, Name: "Group.Follow"},
+var groupFollow = op.NewStream(op.Method{Number: 406, Name: "Group.Follow", Role: access.Reader},
 	func(ctx context.Context, s *namespace.Store, a *following) iter.Seq2[namespace.Event, error] {
 		return s.Follow(ctx, a.GroupID, a.After, a.Live)
 	}, func(*namespace.Event) int { return eventBytes }, op.QueueBytes)
@@ -61,7 +62,7 @@ func (g *Groups) Follow(ctx context.Context, id codec.GroupID, after uint64, liv
 	return streamed(ctx, g.c, groupFollow, following{inGroup{id}, after, live})
 }
 
-var groupVoided = op.New(op.Method{Number: 407, Name: "Group.Voided"},
+var groupVoided = op.New(op.Method{Number: 407, Name: "Group.Voided", Role: access.Reader},
 	func(_ context.Context, s *namespace.Store, a *inGroup) ([]namespace.Voided, error) {
 		return s.Voided(a.GroupID)
 	})
@@ -73,7 +74,7 @@ func (g *Groups) Voided(ctx context.Context, id codec.GroupID) ([]namespace.Void
 	return call(ctx, g.c, groupVoided, inGroup{id})
 }
 
-var groupReissue = op.New(op.Method{Number: 408, Name: "Group.Reissue"},
+var groupReissue = op.New(op.Method{Number: 408, Name: "Group.Reissue", Role: access.Signer},
 	func(ctx context.Context, s *namespace.Store, a *inGroup) ([]namespace.Reissued, error) {
 		list, err := s.Reissue(ctx, a.GroupID)
 		for i := range list {

@@ -8,6 +8,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/group"
 	"github.com/stoadb/stoa/namespace"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
@@ -26,7 +27,7 @@ type invited struct {
 	InvitationID codec.Hash `wire:",hash"`
 }
 
-var nsInvite = op.New(op.Method{Number: 318, Name: "Namespace.Invite"},
+var nsInvite = op.New(op.Method{Number: 318, Name: "Namespace.Invite", Role: access.Signer},
 	func(ctx context.Context, s *namespace.Store, a *inviting) (i invited, err error) {
 		if a.ExpiresAt > math.MaxInt64 {
 			return i, &op.FieldError{Field: "expires_at", Reason: "no time that a clock reaches"}
@@ -72,7 +73,7 @@ func (a *joining) About() (name, value string) {
 	return fault.FieldNamespace, a.to.String()
 }
 
-var nsJoin = op.New(op.Method{Number: 319, Name: "Namespace.Join"},
+var nsJoin = op.New(op.Method{Number: 319, Name: "Namespace.Join", Role: access.Signer},
 	func(ctx context.Context, s *namespace.Store, a *joining) (j Joining, err error) {
 		if j.Request, err = s.Join(ctx, a.Invitation); err != nil {
 			return j, err
@@ -93,7 +94,7 @@ func (n *Namespaces) Join(ctx context.Context, invitation []byte) (Joining, erro
 	return call(ctx, n.c, nsJoin, joining{Invitation: invitation})
 }
 
-var nsAdmit = op.New(op.Method{Number: 320, Name: "Namespace.Admit"},
+var nsAdmit = op.New(op.Method{Number: 320, Name: "Namespace.Admit", Role: access.Signer},
 	func(ctx context.Context, s *namespace.Store, request *[]byte) (namespace.Proposed, error) {
 		return s.Admit(ctx, *request)
 	})

@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/kvwire"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/internal/wire"
@@ -49,7 +50,7 @@ func stored(i kvstorage.Item, err error) (kvstorage.Item, error) {
 }
 
 // In frames directGet of package server answers instead.
-var kvGet = op.New(op.Method{Number: 201, Name: "Kv.Get", Access: op.AccessTenant, Short: true},
+var kvGet = op.New(op.Method{Number: 201, Name: "Kv.Get", Role: access.Reader, Tenant: true, Short: true},
 	func(ctx context.Context, s *kvstorage.Storage, a *kvKey) (kvstorage.Item, error) {
 		return unnamed(s.Get(ctx, a.Tenant, a.Key))
 	})
@@ -82,7 +83,7 @@ type kvListing struct {
 // TenantName returns the tenant.
 func (a *kvListing) TenantName() *string { return &a.Tenant }
 
-var kvList = op.New(op.Method{Number: 208, Name: "Kv.List", Access: op.AccessTenant},
+var kvList = op.New(op.Method{Number: 208, Name: "Kv.List", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *kvstorage.Storage, a *kvListing) (kvstorage.Page, error) {
 		return s.List(ctx, a.Tenant, a.ListOptions)
 	}).Told(func(a *kvListing, p *kvstorage.Page) error {
@@ -112,7 +113,7 @@ type kvScanning struct {
 // TenantName returns the tenant.
 func (a *kvScanning) TenantName() *string { return &a.Tenant }
 
-var kvScan = op.NewStream(op.Method{Number: 209, Name: "Kv.Scan", Access: op.AccessTenant},
+var kvScan = op.NewStream(op.Method{Number: 209, Name: "Kv.Scan", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *kvstorage.Storage, a *kvScanning) iter.Seq2[kvstorage.Item, error] {
 		if a.KeysOnly {
 			return s.Keys(ctx, a.Tenant, a.Prefix)

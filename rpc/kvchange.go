@@ -6,6 +6,7 @@ import (
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/kvwire"
 	"github.com/stoadb/stoa/rpc/internal/op"
@@ -46,7 +47,7 @@ func itemStored(a *kvWrite, i *kvstorage.Item) error {
 var errNoItem = &op.FieldError{Field: "item", Reason: "it does not say what was stored"}
 
 // In frames directPut of package server answers most of them instead.
-var kvPut = op.New(op.Method{Number: 202, Name: "Kv.Put", Access: op.AccessTenant},
+var kvPut = op.New(op.Method{Number: 202, Name: "Kv.Put", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *kvstorage.Storage, a *kvWrite) (kvstorage.Item, error) {
 		return stored(s.Put(ctx, a.Tenant, a.Key, a.Value, a.WriteOptions))
 	}).Told(itemStored)
@@ -84,7 +85,7 @@ func (k *KV) put(ctx context.Context, key string, value json.RawMessage, with []
 	return kvwire.Item(key, answer.Item), err
 }
 
-var kvDelete = op.New(op.Method{Number: 203, Name: "Kv.Delete", Access: op.AccessTenant},
+var kvDelete = op.New(op.Method{Number: 203, Name: "Kv.Delete", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *kvstorage.Storage, a *kvWrite) (kvDeleted, error) {
 		d, err := s.Delete(ctx, a.Tenant, a.Key, a.WriteOptions)
 		return kvDeleted{d.Existed, d.Revision}, err
@@ -104,7 +105,7 @@ func (k *KV) Delete(ctx context.Context, key string, with ...WriteOption) (Delet
 	return Deleted{Existed: d.Existed, Revision: d.Revision, Item: kvwire.Item(key, nil)}, err
 }
 
-var kvTouch = op.New(op.Method{Number: 204, Name: "Kv.Touch", Access: op.AccessTenant},
+var kvTouch = op.New(op.Method{Number: 204, Name: "Kv.Touch", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *kvstorage.Storage, a *kvWrite) (kvstorage.Item, error) {
 		return unnamed(s.Touch(ctx, a.Tenant, a.Key, a.WriteOptions))
 	}).Told(itemNamed)
@@ -119,7 +120,7 @@ func (k *KV) Touch(ctx context.Context, key string, with ...WriteOption) (Item, 
 	return i, err
 }
 
-var kvIncrement = op.New(op.Method{Number: 205, Name: "Kv.Increment", Access: op.AccessTenant, Brief: true},
+var kvIncrement = op.New(op.Method{Number: 205, Name: "Kv.Increment", Role: access.Writer, Tenant: true, Brief: true},
 	func(ctx context.Context, s *kvstorage.Storage, a *kvWrite) (kvstorage.Item, error) {
 		return unnamed(s.Increment(ctx, a.Tenant, a.Key, kvwire.Delta(a.Delta), a.WriteOptions))
 	}).Told(itemStored)
@@ -138,7 +139,7 @@ type kvSwapped struct {
 	Item    kvstorage.Item
 }
 
-var kvSwap = op.New(op.Method{Number: 206, Name: "Kv.CompareAndSwap", Access: op.AccessTenant},
+var kvSwap = op.New(op.Method{Number: 206, Name: "Kv.CompareAndSwap", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *kvstorage.Storage, a *kvWrite) (r kvSwapped, err error) {
 		done, err := s.CompareAndSwap(ctx, a.Tenant, a.Key, a.Expect, a.Value, a.WriteOptions)
 		r.Swapped = done.Swapped
@@ -179,7 +180,7 @@ type kvSwapDeleted struct {
 	Item     kvstorage.Item
 }
 
-var kvSwapDelete = op.New(op.Method{Number: 217, Name: "Kv.CompareAndDelete", Access: op.AccessTenant},
+var kvSwapDelete = op.New(op.Method{Number: 217, Name: "Kv.CompareAndDelete", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *kvstorage.Storage, a *kvWrite) (r kvSwapDeleted, err error) {
 		d, err := s.CompareAndDelete(ctx, a.Tenant, a.Key, a.Expect, a.WriteOptions)
 		r.Deleted, r.Revision = d.Existed, d.Revision
@@ -209,7 +210,7 @@ type kvBatching struct {
 // TenantName returns the tenant.
 func (a *kvBatching) TenantName() *string { return &a.Tenant }
 
-var kvBatch = op.New(op.Method{Number: 207, Name: "Kv.Batch", Access: op.AccessTenant},
+var kvBatch = op.New(op.Method{Number: 207, Name: "Kv.Batch", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *kvstorage.Storage, a *kvBatching) ([]*stoav1.KvResult, error) {
 		results, err := s.Batch(ctx, a.Tenant, a.Changes, a.Durability)
 		list := make([]*stoav1.KvResult, len(results))

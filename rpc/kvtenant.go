@@ -6,6 +6,7 @@ import (
 
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
 
@@ -24,7 +25,7 @@ type kvCounters struct {
 	NoTenant bool
 }
 
-var kvStats = op.New(op.Method{Number: 211, Name: "Kv.Stats", Access: op.AccessTenant, Short: true},
+var kvStats = op.New(op.Method{Number: 211, Name: "Kv.Stats", Role: access.Reader, Tenant: true, Short: true},
 	func(_ context.Context, s *kvstorage.Storage, a *kvTenant) (c kvCounters, err error) {
 		there, err := s.HasTenant(a.Tenant)
 		if c.NoTenant = !there; err == nil {
@@ -47,7 +48,7 @@ func (k *KV) HasTenant(ctx context.Context) (bool, error) {
 	return err == nil && !c.NoTenant, err
 }
 
-var kvCreateTenant = op.New(op.Method{Number: 213, Name: "Kv.CreateTenant", Access: op.AccessTenants},
+var kvCreateTenant = op.New(op.Method{Number: 213, Name: "Kv.CreateTenant", Role: access.Operator},
 	func(ctx context.Context, s *kvstorage.Storage, a *kvTenant) (created bool, err error) {
 		return s.CreateTenant(ctx, a.Tenant, a.Quota)
 	})
@@ -64,7 +65,7 @@ type kvDropped struct {
 	Existed bool
 }
 
-var kvDropTenant = op.New(op.Method{Number: 214, Name: "Kv.DropTenant", Access: op.AccessTenants},
+var kvDropTenant = op.New(op.Method{Number: 214, Name: "Kv.DropTenant", Role: access.Operator},
 	func(ctx context.Context, s *kvstorage.Storage, a *kvTenant) (d kvDropped, err error) {
 		d.Dropped, d.Existed, err = s.DropTenant(ctx, a.Tenant)
 		return d, err
@@ -77,7 +78,7 @@ func (k *KV) DropTenant(ctx context.Context) (had kv.Dropped, existed bool, err 
 	return d.Dropped, d.Existed, err
 }
 
-var kvSetQuota = op.New(op.Method{Number: 216, Name: "Kv.SetQuota", Access: op.AccessTenants},
+var kvSetQuota = op.New(op.Method{Number: 216, Name: "Kv.SetQuota", Role: access.Operator},
 	func(ctx context.Context, s *kvstorage.Storage, a *kvTenant) (op.Nothing, error) {
 		return op.Nothing{}, s.SetQuota(ctx, a.Tenant, a.Quota)
 	})
@@ -95,7 +96,7 @@ type Tenant struct {
 	Stats kv.Stats
 }
 
-var kvListTenants = op.New(op.Method{Number: 215, Name: "Kv.ListTenants", Access: op.AccessTenants},
+var kvListTenants = op.New(op.Method{Number: 215, Name: "Kv.ListTenants", Role: access.Operator},
 	func(ctx context.Context, s *kvstorage.Storage, a *after[string]) (p paged[Tenant, string], err error) {
 		names, err := cut(a, s.Tenants(ctx, a.After), itself)
 		p.Next, p.List = names.Next, make([]Tenant, len(names.List))
@@ -124,7 +125,7 @@ type kvOffer struct {
 	Tenant string // that the user is bound to, "" if none
 }
 
-var kvCapabilities = op.New(op.Method{Number: 212, Name: "Kv.Capabilities", Access: op.AccessTenant, Short: true},
+var kvCapabilities = op.New(op.Method{Number: 212, Name: "Kv.Capabilities", Role: access.Reader, Tenant: true, Short: true},
 	func(_ context.Context, s *kvstorage.Storage, a *kvBound) (kvOffer, error) {
 		return kvOffer{s.Capability(), a.tenant}, nil
 	})

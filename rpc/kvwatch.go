@@ -6,6 +6,7 @@ import (
 
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/kvwire"
 	"github.com/stoadb/stoa/rpc/internal/op"
@@ -21,7 +22,7 @@ type kvWatching struct {
 // TenantName returns the tenant.
 func (a *kvWatching) TenantName() *string { return &a.Tenant }
 
-var kvWatch = op.NewStream(op.Method{Number: 210, Name: "Kv.Watch", Access: op.AccessTenant}, watchKV,
+var kvWatch = op.NewStream(op.Method{Number: 210, Name: "Kv.Watch", Role: access.Reader, Tenant: true}, watchKV,
 	func(e *kvstorage.Event) int { return itemBytes(&e.Item) }, op.StreamQueue)
 
 // watchKV leaves out what a client does not know that does not ask for it: that there is

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -32,7 +33,7 @@ func (a *inNamespace) About() (name, value string) {
 	return fault.FieldNamespace, a.NamespaceID.String()
 }
 
-var nsNewIdentity = op.New(op.Method{Number: 301, Name: "Namespace.NewIdentity"},
+var nsNewIdentity = op.New(op.Method{Number: 301, Name: "Namespace.NewIdentity", Role: access.Signer},
 	func(_ context.Context, s *namespace.Store, a *inNamespace) (codec.Identity, error) {
 		return s.NewIdentity(a.NamespaceID)
 	})
@@ -43,7 +44,7 @@ func (n *Namespaces) NewIdentity(ctx context.Context, ns codec.GroupID) (codec.I
 	return call(ctx, n.c, nsNewIdentity, inNamespace{ns})
 }
 
-var nsIdentity = op.New(op.Method{Number: 302, Name: "Namespace.GetIdentity"},
+var nsIdentity = op.New(op.Method{Number: 302, Name: "Namespace.GetIdentity", Role: access.Reader},
 	func(_ context.Context, s *namespace.Store, a *inNamespace) (codec.Identity, error) {
 		return s.Identity(a.NamespaceID)
 	})
@@ -60,7 +61,7 @@ type sealing struct {
 	Passphrase []byte
 }
 
-var nsExport = op.New(op.Method{Number: 303, Name: "Namespace.ExportIdentity", Access: op.AccessSecrets},
+var nsExport = op.New(op.Method{Number: 303, Name: "Namespace.ExportIdentity", Role: access.Secrets},
 	func(_ context.Context, s *namespace.Store, a *sealing) (sealed []byte, err error) {
 		return s.ExportSealed(a.NamespaceID, a.Passphrase)
 	})
@@ -78,7 +79,7 @@ type opening struct {
 	Sealed []byte
 }
 
-var nsImport = op.New(op.Method{Number: 304, Name: "Namespace.ImportIdentity", Access: op.AccessSecrets},
+var nsImport = op.New(op.Method{Number: 304, Name: "Namespace.ImportIdentity", Role: access.Secrets},
 	func(_ context.Context, s *namespace.Store, a *opening) (codec.Identity, error) {
 		return s.ImportSealed(a.NamespaceID, a.Sealed, a.Passphrase)
 	})
@@ -105,7 +106,7 @@ type created struct {
 	Proposed    namespace.Proposed
 }
 
-var nsCreate = op.New(op.Method{Number: 305, Name: "Namespace.Create"},
+var nsCreate = op.New(op.Method{Number: 305, Name: "Namespace.Create", Role: access.Signer},
 	func(ctx context.Context, s *namespace.Store, a *creating) (r created, err error) {
 		r.NamespaceID, r.Proposed, err = s.Create(ctx, a.Create)
 		a.made = r.NamespaceID
@@ -139,7 +140,7 @@ type proposed struct {
 	GroupID  codec.GroupID `wire:",optional"` // that is created
 }
 
-var nsPropose = op.New(op.Method{Number: 306, Name: "Namespace.Propose"},
+var nsPropose = op.New(op.Method{Number: 306, Name: "Namespace.Propose", Role: access.Signer},
 	func(ctx context.Context, s *namespace.Store, a *proposing) (r proposed, err error) {
 		what := namespace.Proposal{Root: a.Root}
 		switch {
@@ -187,7 +188,7 @@ func (n *Namespaces) Propose(ctx context.Context, ns codec.GroupID, what namespa
 	return r.Proposed, r.GroupID, err
 }
 
-var nsFollow = op.New(op.Method{Number: 324, Name: "Namespace.Follow"},
+var nsFollow = op.New(op.Method{Number: 324, Name: "Namespace.Follow", Role: access.Writer},
 	func(_ context.Context, s *namespace.Store, a *inNamespace) (struct{}, error) {
 		return struct{}{}, s.FollowNamespace(a.NamespaceID)
 	})
@@ -199,7 +200,7 @@ func (n *Namespaces) FollowNamespace(ctx context.Context, ns codec.GroupID) erro
 	return err
 }
 
-var nsResume = op.New(op.Method{Number: 326, Name: "Namespace.Resume"},
+var nsResume = op.New(op.Method{Number: 326, Name: "Namespace.Resume", Role: access.Signer},
 	func(ctx context.Context, s *namespace.Store, a *inNamespace) (struct{}, error) {
 		return struct{}{}, s.Resume(ctx, a.NamespaceID)
 	})
@@ -217,7 +218,7 @@ type upgraded struct {
 	GroupIDs []codec.GroupID
 }
 
-var nsUpgrade = op.New(op.Method{Number: 325, Name: "Namespace.Upgrade"},
+var nsUpgrade = op.New(op.Method{Number: 325, Name: "Namespace.Upgrade", Role: access.Signer},
 	func(ctx context.Context, s *namespace.Store, a *inNamespace) (r upgraded, err error) {
 		r.Proposed, r.GroupIDs, err = s.Upgrade(ctx, a.NamespaceID)
 		return r, err
@@ -239,7 +240,7 @@ type applying struct {
 // About returns the namespace that the op is of.
 func (a *applying) About() (name, value string) { return fault.FieldNamespace, a.to.String() }
 
-var nsApply = op.New(op.Method{Number: 307, Name: "Namespace.Apply"},
+var nsApply = op.New(op.Method{Number: 307, Name: "Namespace.Apply", Role: access.Writer},
 	func(ctx context.Context, s *namespace.Store, a *applying) (namespace.Answer, error) {
 		answer, err := s.Apply(ctx, a.Op)
 		a.to = answer.Namespace
@@ -253,7 +254,7 @@ func (n *Namespaces) Apply(ctx context.Context, op []byte) (namespace.Answer, er
 	return call(ctx, n.c, nsApply, applying{Op: op})
 }
 
-var nsApplyMany = op.ByHand(op.Method{Number: 308, Name: "Namespace.ApplyMany"})
+var nsApplyMany = op.ByHand(op.Method{Number: 308, Name: "Namespace.ApplyMany", Role: access.Writer})
 
 // ApplyMany offers ops over one stream, and yields the answers in their order, until
 // the first error. How far the daemon is behind is bounded. ops is drawn from on a

@@ -8,6 +8,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/group"
 	"github.com/stoadb/stoa/namespace"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/op"
@@ -27,7 +28,7 @@ func (a *allNamespaces) About() (name, value string) {
 	return fault.FieldNamespace, a.at.String()
 }
 
-var nsList = op.New(op.Method{Number: 309, Name: "Namespace.List"},
+var nsList = op.New(op.Method{Number: 309, Name: "Namespace.List", Role: access.Reader},
 	func(_ context.Context, s *namespace.Store, a *allNamespaces) (paged[namespace.Info, codec.GroupID], error) {
 		return page(&a.after, func(last codec.GroupID, limit int) (list []namespace.Info, err error) {
 			ids, err := s.Namespaces(last, limit)
@@ -47,7 +48,7 @@ func (n *Namespaces) List(ctx context.Context) iter.Seq2[namespace.Info, error] 
 	return pages(ctx, n.c, nsList, allNamespaces{})
 }
 
-var nsGet = op.New(op.Method{Number: 310, Name: "Namespace.Get"},
+var nsGet = op.New(op.Method{Number: 310, Name: "Namespace.Get", Role: access.Reader},
 	func(_ context.Context, s *namespace.Store, a *inNamespace) (namespace.Info, error) {
 		return s.Namespace(a.NamespaceID)
 	})
@@ -58,7 +59,7 @@ func (n *Namespaces) Namespace(ctx context.Context, ns codec.GroupID) (namespace
 	return call(ctx, n.c, nsGet, inNamespace{ns})
 }
 
-var nsTree = op.New(op.Method{Number: 311, Name: "Namespace.Tree"},
+var nsTree = op.New(op.Method{Number: 311, Name: "Namespace.Tree", Role: access.Reader},
 	func(_ context.Context, s *namespace.Store, a *inNamespace) ([]namespace.TreeGroup, error) {
 		return s.Tree(a.NamespaceID)
 	})
@@ -69,7 +70,7 @@ func (n *Namespaces) Tree(ctx context.Context, ns codec.GroupID) ([]namespace.Tr
 	return call(ctx, n.c, nsTree, inNamespace{ns})
 }
 
-var nsHeads = op.New(op.Method{Number: 312, Name: "Namespace.Heads"},
+var nsHeads = op.New(op.Method{Number: 312, Name: "Namespace.Heads", Role: access.Reader},
 	func(_ context.Context, s *namespace.Store, a *inNamespace) ([]codec.OpID, error) {
 		return s.Heads(context.Background(), a.NamespaceID)
 	})
@@ -86,7 +87,7 @@ type ofOp struct {
 	OpID codec.OpID
 }
 
-var nsOp = op.New(op.Method{Number: 313, Name: "Namespace.GetOp"},
+var nsOp = op.New(op.Method{Number: 313, Name: "Namespace.GetOp", Role: access.Reader},
 	func(_ context.Context, s *namespace.Store, a *ofOp) (namespace.OpInfo, error) {
 		return s.Op(a.NamespaceID, a.OpID)
 	})
@@ -103,7 +104,7 @@ type pageOfNamespace[N any] struct {
 	after[N]
 }
 
-var nsMissing = op.New(op.Method{Number: 315, Name: "Namespace.Missing"},
+var nsMissing = op.New(op.Method{Number: 315, Name: "Namespace.Missing", Role: access.Reader},
 	func(_ context.Context, s *namespace.Store, a *pageOfNamespace[codec.OpID]) (paged[codec.OpID, codec.OpID], error) {
 		return page(&a.after, func(last codec.OpID, limit int) ([]codec.OpID, error) { return s.Missing(a.NamespaceID, last, limit) }, itself)
 	})
@@ -120,7 +121,7 @@ type waiting struct {
 	Bytes int64
 }
 
-var nsPending = op.New(op.Method{Number: 316, Name: "Namespace.Pending"},
+var nsPending = op.New(op.Method{Number: 316, Name: "Namespace.Pending", Role: access.Reader},
 	func(_ context.Context, s *namespace.Store, a *inNamespace) (w waiting, err error) {
 		w.Ops, w.Bytes, err = s.Waiting(a.NamespaceID)
 		return w, err
@@ -133,7 +134,7 @@ func (n *Namespaces) Waiting(ctx context.Context, ns codec.GroupID) (count int, 
 	return w.Ops, w.Bytes, err
 }
 
-var nsListPending = op.New(op.Method{Number: 322, Name: "Namespace.ListPending"},
+var nsListPending = op.New(op.Method{Number: 322, Name: "Namespace.ListPending", Role: access.Reader},
 	func(_ context.Context, s *namespace.Store, a *pageOfNamespace[codec.OpID]) (paged[namespace.PendingOp, codec.OpID], error) {
 		return page(&a.after, func(last codec.OpID, limit int) ([]namespace.PendingOp, error) {
 			return s.PendingOps(a.NamespaceID, last, limit)
@@ -152,7 +153,7 @@ type droppingPending struct {
 	Signer codec.Identity `wire:",optional"`
 }
 
-var nsDropPending = op.New(op.Method{Number: 323, Name: "Namespace.DropPending"},
+var nsDropPending = op.New(op.Method{Number: 323, Name: "Namespace.DropPending", Role: access.Operator},
 	func(_ context.Context, s *namespace.Store, a *droppingPending) (w waiting, err error) {
 		w.Ops, w.Bytes, err = s.DropPending(a.NamespaceID, a.Signer)
 		return w, err
@@ -166,7 +167,7 @@ func (n *Namespaces) DropPending(ctx context.Context, ns codec.GroupID, signer c
 	return w.Ops, w.Bytes, err
 }
 
-var nsEquivocations = op.New(op.Method{Number: 317, Name: "Namespace.Equivocations"},
+var nsEquivocations = op.New(op.Method{Number: 317, Name: "Namespace.Equivocations", Role: access.Reader},
 	func(_ context.Context, s *namespace.Store, a *pageOfNamespace[group.Equivocation]) (paged[group.Equivocation, group.Equivocation], error) {
 		return page(&a.after, func(last group.Equivocation, limit int) ([]group.Equivocation, error) {
 			return s.Equivocations(a.NamespaceID, last, limit)
@@ -186,7 +187,7 @@ type opsSince struct {
 	Cursor uint64
 }
 
-var nsOpsSince = op.NewStream(op.Method{Number: 314, Name: "Namespace.OpsSince"},
+var nsOpsSince = op.NewStream(op.Method{Number: 314, Name: "Namespace.OpsSince", Role: access.Reader},
 	func(ctx context.Context, s *namespace.Store, a *opsSince) iter.Seq2[namespace.Sent, error] {
 		return s.OpsSince(ctx, a.NamespaceID, a.Heads, a.Cursor)
 	}, func(o *namespace.Sent) int { return 64 + len(o.Wire) }, op.QueueBytes)
@@ -217,7 +218,7 @@ type verifySummary struct{ Ops, More int }
 // maxFindings is how many findings a report has.
 const maxFindings = 1000
 
-var nsVerify = op.NewStream(op.Method{Number: 321, Name: "Namespace.Verify"},
+var nsVerify = op.NewStream(op.Method{Number: 321, Name: "Namespace.Verify", Role: access.Reader},
 	func(ctx context.Context, s *namespace.Store, a *inNamespace) iter.Seq2[verified, error] {
 		return func(yield func(verified, error) bool) {
 			info, err := s.Namespace(a.NamespaceID)

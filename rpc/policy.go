@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"github.com/stoadb/stoa/kv/policy"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/internal/policywire"
@@ -91,7 +92,7 @@ func (a *policyQuestion) asked() (policy.Question, error) {
 }
 
 // In frames directDecide of package server answers instead.
-var policyDecide = op.New(op.Method{Number: 901, Name: "Policy.Decide", Access: op.AccessTenant, Short: true},
+var policyDecide = op.New(op.Method{Number: 901, Name: "Policy.Decide", Role: access.Reader, Tenant: true, Short: true},
 	func(ctx context.Context, s *policy.Store, a *policyQuestion) (policy.Decision, error) {
 		q, err := a.asked()
 		if err != nil {
@@ -129,7 +130,7 @@ type policyUsing struct {
 	Durability  Durability
 }
 
-var policyUse = op.New(op.Method{Number: 902, Name: "Policy.Use", Access: op.AccessTenant},
+var policyUse = op.New(op.Method{Number: 902, Name: "Policy.Use", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *policy.Store, a *policyUsing) (policy.Used, error) {
 		q, err := a.asked()
 		if err != nil {
@@ -151,7 +152,7 @@ func (p *Policy) Use(ctx context.Context, q Question, o UseOptions) (Used, error
 		AskForMs: op.InMs(max(o.AskFor, 0)), ApprovalID: o.Approval, Durability: o.Durability})
 }
 
-var policyExplain = op.New(op.Method{Number: 903, Name: "Policy.Explain", Access: op.AccessTenant},
+var policyExplain = op.New(op.Method{Number: 903, Name: "Policy.Explain", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *policy.Store, a *policyQuestion) (policy.Explanation, error) {
 		q, err := a.asked()
 		if err != nil {
@@ -180,7 +181,7 @@ type policyDelegate struct {
 	Delegate string
 }
 
-var policyWhatCan = op.NewStream(op.Method{Number: 904, Name: "Policy.WhatCan", Access: op.AccessTenant},
+var policyWhatCan = op.NewStream(op.Method{Number: 904, Name: "Policy.WhatCan", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *policy.Store, a *policyDelegate) iter.Seq2[policy.Grant, error] {
 		return op.Each(s.WhatCan(ctx, a.Tenant, a.Delegate))
 	}, grantBytes, op.StreamQueue)
@@ -197,7 +198,7 @@ type policyAction struct {
 	Action string
 }
 
-var policyWhoCan = op.NewStream(op.Method{Number: 905, Name: "Policy.WhoCan", Access: op.AccessTenant},
+var policyWhoCan = op.NewStream(op.Method{Number: 905, Name: "Policy.WhoCan", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *policy.Store, a *policyAction) iter.Seq2[policy.Grant, error] {
 		return op.Each(s.WhoCan(ctx, a.Tenant, a.Action))
 	}, grantBytes, op.StreamQueue)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/kv/record"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
@@ -19,7 +20,7 @@ type policyAnswering struct {
 	Durability Durability
 }
 
-var policyAnswer = op.New(op.Method{Number: 910, Name: "Policy.Answer", Access: op.AccessTenant},
+var policyAnswer = op.New(op.Method{Number: 910, Name: "Policy.Answer", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *policy.Store, a *policyAnswering) (record.Doc, error) {
 		return s.Answer(ctx, a.Tenant, a.ApprovalID, a.Approve, a.By, a.Reason, record.WriteOptions{Durability: a.Durability})
 	})
@@ -36,7 +37,7 @@ type policyWrite struct {
 	Durability Durability
 }
 
-var policyBootstrap = op.New(op.Method{Number: 912, Name: "Policy.Bootstrap", Access: op.AccessTenant},
+var policyBootstrap = op.New(op.Method{Number: 912, Name: "Policy.Bootstrap", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *policy.Store, a *policyWrite) ([]record.Doc, error) {
 		return s.Bootstrap(ctx, a.Tenant, a.Durability)
 	})
@@ -53,7 +54,7 @@ type policyAgent struct {
 	AgentID string
 }
 
-var policyHeartbeat = op.New(op.Method{Number: 913, Name: "Policy.Heartbeat", Access: op.AccessTenant},
+var policyHeartbeat = op.New(op.Method{Number: 913, Name: "Policy.Heartbeat", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *policy.Store, a *policyAgent) (record.Doc, error) {
 		return s.Heartbeat(ctx, a.Tenant, a.AgentID, a.Durability)
 	})
@@ -72,7 +73,7 @@ type policyPlan struct {
 	Patch    []byte
 }
 
-var policyStep = op.New(op.Method{Number: 914, Name: "Policy.Step", Access: op.AccessTenant},
+var policyStep = op.New(op.Method{Number: 914, Name: "Policy.Step", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *policy.Store, a *policyPlan) (record.Doc, error) {
 		return s.Step(ctx, a.Tenant, a.IntentID, int(a.Step), a.Patch, a.Durability)
 	})
@@ -98,7 +99,7 @@ type policyRevoking struct {
 	Reason string
 }
 
-var policyRevoke = op.New(op.Method{Number: 915, Name: "Policy.Revoke", Access: op.AccessTenant},
+var policyRevoke = op.New(op.Method{Number: 915, Name: "Policy.Revoke", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *policy.Store, a *policyRevoking) (record.Doc, error) {
 		return s.Revoke(ctx, a.Tenant, a.Collection, a.ID, a.Reason, a.UpdateOptions)
 	})
@@ -115,7 +116,7 @@ type policySetting struct {
 	Settings policy.Settings
 }
 
-var policySetSettings = op.New(op.Method{Number: 917, Name: "Policy.SetSettings", Access: op.AccessTenants},
+var policySetSettings = op.New(op.Method{Number: 917, Name: "Policy.SetSettings", Role: access.Operator},
 	func(ctx context.Context, s *policy.Store, a *policySetting) (op.Nothing, error) {
 		return op.Nothing{}, s.SetSettings(ctx, a.Tenant, a.Settings, record.WriteOptions{Durability: a.Durability})
 	})
@@ -133,7 +134,7 @@ type policyMigration struct {
 	From, To uint32
 }
 
-var policyMigrate = op.New(op.Method{Number: 920, Name: "Policy.Migrate", Access: op.AccessTenants, Long: true},
+var policyMigrate = op.New(op.Method{Number: 920, Name: "Policy.Migrate", Role: access.Operator, Long: true},
 	func(ctx context.Context, s *policy.Store, a *policyMigration) (copied int, err error) {
 		return s.Migrate(ctx, a.Tenant, a.Collection, int(a.From), int(a.To))
 	})
@@ -151,7 +152,7 @@ type policyDropping struct {
 	Durability Durability
 }
 
-var policyDrop = op.New(op.Method{Number: 921, Name: "Policy.Drop", Access: op.AccessTenants, Long: true},
+var policyDrop = op.New(op.Method{Number: 921, Name: "Policy.Drop", Role: access.Operator, Long: true},
 	func(ctx context.Context, s *policy.Store, a *policyDropping) (dropped int, err error) {
 		return s.Drop(ctx, a.Tenant, a.Collection, int(a.Version), a.Durability)
 	})

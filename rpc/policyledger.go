@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/kv/record"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
 
@@ -31,7 +32,7 @@ type policyTime struct {
 	To   time.Time `wire:"to_ms"`
 }
 
-var policyEvents = op.NewStream(op.Method{Number: 907, Name: "Policy.Events", Access: op.AccessTenant},
+var policyEvents = op.NewStream(op.Method{Number: 907, Name: "Policy.Events", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *policy.Store, a *policyTime) iter.Seq2[record.Doc, error] {
 		return s.Events(ctx, a.Tenant, a.From, a.To)
 	}, docBytes, op.StreamQueue)
@@ -42,7 +43,7 @@ func (p *Policy) Events(ctx context.Context, from, to time.Time) iter.Seq2[Doc, 
 	return streamed(ctx, p.c, policyEvents, policyTime{op.Of(p.tenant), from, to})
 }
 
-var policyHead = op.New(op.Method{Number: 908, Name: "Policy.Head", Access: op.AccessTenant},
+var policyHead = op.New(op.Method{Number: 908, Name: "Policy.Head", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *policy.Store, a *op.OfTenant) (policy.Head, error) {
 		return s.Head(ctx, a.Tenant)
 	})
@@ -52,7 +53,7 @@ func (p *Policy) Head(ctx context.Context) (LedgerHead, error) {
 	return call(ctx, p.c, policyHead, op.Of(p.tenant))
 }
 
-var policyVerify = op.NewStream(op.Method{Number: 909, Name: "Policy.Verify", Access: op.AccessTenant},
+var policyVerify = op.NewStream(op.Method{Number: 909, Name: "Policy.Verify", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *policy.Store, a *op.OfTenant) iter.Seq2[policy.Finding, error] {
 		return s.Verify(ctx, a.Tenant)
 	}, func(f *policy.Finding) int { return 64 + len(f.Event) + len(f.Problem) }, op.StreamQueue)

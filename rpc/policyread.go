@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/kv/record"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/internal/policywire"
 )
@@ -17,7 +18,7 @@ type policyRequest struct {
 	ApprovalID string
 }
 
-var policyApproval = op.New(op.Method{Number: 911, Name: "Policy.Approval", Access: op.AccessTenant},
+var policyApproval = op.New(op.Method{Number: 911, Name: "Policy.Approval", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *policy.Store, a *policyRequest) (record.Doc, error) {
 		return s.Approval(ctx, a.Tenant, a.ApprovalID)
 	})
@@ -28,7 +29,7 @@ func (p *Policy) Approval(ctx context.Context, id string) (Doc, error) {
 	return call(ctx, p.c, policyApproval, policyRequest{op.Of(p.tenant), id})
 }
 
-var policySettings = op.New(op.Method{Number: 916, Name: "Policy.Settings", Access: op.AccessTenant},
+var policySettings = op.New(op.Method{Number: 916, Name: "Policy.Settings", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *policy.Store, a *op.OfTenant) (policy.Settings, error) {
 		return s.Settings(ctx, a.Tenant)
 	})
@@ -38,7 +39,7 @@ func (p *Policy) Settings(ctx context.Context) (TenantSettings, error) {
 	return call(ctx, p.c, policySettings, op.Of(p.tenant))
 }
 
-var policyRows = op.NewStreamBy(op.Method{Number: 918, Name: "Policy.Rows", Access: op.AccessTenant},
+var policyRows = op.NewStreamBy(op.Method{Number: 918, Name: "Policy.Rows", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *policy.Store, a *recordSet) iter.Seq2[policywire.Row, error] {
 		return func(yield func(policywire.Row, error) bool) {
 			columns, err := policy.Columns(a.Collection)
@@ -75,7 +76,7 @@ func (p *Policy) Rows(ctx context.Context, collection string) iter.Seq2[[]json.R
 // policyCommand is a command for Redis.
 type policyCommand struct{ Args []string }
 
-var policyCommands = op.NewStream(op.Method{Number: 919, Name: "Policy.Commands", Access: op.AccessTenant},
+var policyCommands = op.NewStream(op.Method{Number: 919, Name: "Policy.Commands", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *policy.Store, a *recordSet) iter.Seq2[policyCommand, error] {
 		return func(yield func(policyCommand, error) bool) {
 			for args, err := range s.Commands(ctx, a.Tenant, a.Collection) {
@@ -110,7 +111,7 @@ type policyScope struct {
 	Scope string
 }
 
-var policyPoliciesFor = op.NewStream(op.Method{Number: 922, Name: "Policy.PoliciesFor", Access: op.AccessTenant},
+var policyPoliciesFor = op.NewStream(op.Method{Number: 922, Name: "Policy.PoliciesFor", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *policy.Store, a *policyScope) iter.Seq2[record.Doc, error] {
 		return op.Each(s.PoliciesFor(ctx, a.Tenant, a.Scope))
 	}, docBytes, op.StreamQueue)

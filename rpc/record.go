@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/stoadb/stoa/kv/record"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	_ "github.com/stoadb/stoa/rpc/internal/recordwire" // says how records go over the wire
@@ -58,7 +59,7 @@ type recordID struct {
 	ID string
 }
 
-var recordGet = op.New(op.Method{Number: 802, Name: "Record.Get", Access: op.AccessTenant, Short: true},
+var recordGet = op.New(op.Method{Number: 802, Name: "Record.Get", Role: access.Reader, Tenant: true, Short: true},
 	func(ctx context.Context, s *record.Store, a *recordID) (record.Doc, error) {
 		return s.Get(ctx, a.Tenant, a.Collection, a.ID)
 	})
@@ -74,7 +75,7 @@ type recordListing struct {
 	record.Query
 }
 
-var recordList = op.New(op.Method{Number: 806, Name: "Record.List", Access: op.AccessTenant},
+var recordList = op.New(op.Method{Number: 806, Name: "Record.List", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *record.Store, a *recordListing) (record.Page, error) {
 		return s.List(ctx, a.Tenant, a.Collection, a.Query)
 	}).Answered(func() op.Handmade[record.Page] { return new(wire.RecordPage) })
@@ -102,7 +103,7 @@ type recordName struct{ Tenant, Key string }
 // TenantName returns the tenant.
 func (a *recordName) TenantName() *string { return &a.Tenant }
 
-var recordLookup = op.New(op.Method{Number: 807, Name: "Record.Lookup", Access: op.AccessTenant},
+var recordLookup = op.New(op.Method{Number: 807, Name: "Record.Lookup", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *record.Store, a *recordName) (json.RawMessage, error) {
 		return s.Lookup(ctx, a.Tenant, a.Key)
 	})
@@ -116,7 +117,7 @@ func (r *Records) Lookup(ctx context.Context, key string) (json.RawMessage, erro
 // docBytes is about what a record takes on the wire and in memory.
 func docBytes(d *record.Doc) int { return 96 + len(d.ID) + len(d.JSON) }
 
-var recordHistory = op.NewStream(op.Method{Number: 809, Name: "Record.History", Access: op.AccessTenant},
+var recordHistory = op.NewStream(op.Method{Number: 809, Name: "Record.History", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *record.Store, a *recordID) iter.Seq2[record.Doc, error] {
 		return func(yield func(record.Doc, error) bool) {
 			list, err := s.History(ctx, a.Tenant, a.Collection, a.ID)
@@ -140,7 +141,7 @@ func (r *Records) History(ctx context.Context, collection, id string) iter.Seq2[
 // recordOf are the arguments of Schema.
 type recordOf struct{ Collection string }
 
-var recordSchema = op.New(op.Method{Number: 810, Name: "Record.Schema", Access: op.AccessAll},
+var recordSchema = op.New(op.Method{Number: 810, Name: "Record.Schema", Role: access.Anyone},
 	func(_ context.Context, s *record.Store, a *recordOf) (json.RawMessage, error) {
 		c, err := s.Collection(a.Collection)
 		if err != nil {
@@ -161,7 +162,7 @@ type Collection struct {
 	About string `json:"about"` // what it is for
 }
 
-var recordCollections = op.New(op.Method{Number: 811, Name: "Record.Collections", Access: op.AccessAll},
+var recordCollections = op.New(op.Method{Number: 811, Name: "Record.Collections", Role: access.Anyone},
 	func(_ context.Context, s *record.Store, _ *op.Nothing) (list []Collection, err error) {
 		for _, name := range s.Collections() {
 			c, err := s.Collection(name)

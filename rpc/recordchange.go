@@ -6,6 +6,7 @@ import (
 
 	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/record"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/internal/wire"
@@ -58,7 +59,7 @@ func (r *Records) write(collection, id string, with []RecordOption) recordWrite 
 	return recordWrite{recordID: recordID{recordSet{r.tenant, collection}, id}, UpdateOptions: o.UpdateOptions, Guarding: o.Guarding}
 }
 
-var recordCreate = op.New(op.Method{Number: 801, Name: "Record.Create", Access: op.AccessTenant},
+var recordCreate = op.New(op.Method{Number: 801, Name: "Record.Create", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *record.Store, a *recordWrite) (record.Doc, error) {
 		return s.Create(ctx, a.Tenant, a.Collection, a.Document, record.WriteOptions{Durability: a.Durability})
 	}).Asked(func() op.Handmade[recordWrite] { return new(recordAsked) }).Answered(func() op.Handmade[record.Doc] { return new(wire.RecordMade) })
@@ -91,7 +92,7 @@ func (r *Records) Create(ctx context.Context, collection string, doc any, with .
 	return change(ctx, r.c, recordCreate, a)
 }
 
-var recordUpdate = op.New(op.Method{Number: 803, Name: "Record.Update", Access: op.AccessTenant},
+var recordUpdate = op.New(op.Method{Number: 803, Name: "Record.Update", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *record.Store, a *recordWrite) (record.Doc, error) {
 		return s.Update(ctx, a.Tenant, a.Collection, a.ID, a.Patch, a.UpdateOptions)
 	})
@@ -107,7 +108,7 @@ func (r *Records) Update(ctx context.Context, collection, id string, patch any, 
 	return change(ctx, r.c, recordUpdate, a)
 }
 
-var recordTransition = op.New(op.Method{Number: 804, Name: "Record.Transition", Access: op.AccessTenant},
+var recordTransition = op.New(op.Method{Number: 804, Name: "Record.Transition", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *record.Store, a *recordWrite) (record.Doc, error) {
 		var patch []byte // nil: none
 		if len(a.Patch) > 0 {
@@ -132,7 +133,7 @@ func (r *Records) Transition(ctx context.Context, collection, id, to string, pat
 	return change(ctx, r.c, recordTransition, a)
 }
 
-var recordDelete = op.New(op.Method{Number: 805, Name: "Record.Delete", Access: op.AccessTenant},
+var recordDelete = op.New(op.Method{Number: 805, Name: "Record.Delete", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *record.Store, a *recordWrite) (record.Doc, error) {
 		return s.Delete(ctx, a.Tenant, a.Collection, a.ID, a.UpdateOptions)
 	})
@@ -142,7 +143,7 @@ func (r *Records) Delete(ctx context.Context, collection, id string, with ...Rec
 	return change(ctx, r.c, recordDelete, r.write(collection, id, with))
 }
 
-var recordPutAside = op.New(op.Method{Number: 814, Name: "Record.PutAside", Access: op.AccessTenant, Long: true},
+var recordPutAside = op.New(op.Method{Number: 814, Name: "Record.PutAside", Role: access.Writer, Tenant: true, Long: true},
 	func(ctx context.Context, s *record.Store, a *recordSet) (moved int, err error) {
 		return s.PutAside(ctx, a.Tenant, a.Collection)
 	})

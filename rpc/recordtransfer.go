@@ -8,11 +8,12 @@ import (
 	"iter"
 
 	"github.com/stoadb/stoa/kv/record"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-var recordExport = op.NewStream(op.Method{Number: 812, Name: "Record.Export", Access: op.AccessTenant},
+var recordExport = op.NewStream(op.Method{Number: 812, Name: "Record.Export", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *record.Store, a *recordSet) iter.Seq2[json.RawMessage, error] {
 		return func(yield func(json.RawMessage, error) bool) {
 			for d, err := range s.All(ctx, a.Tenant, a.Collection) {
@@ -29,7 +30,7 @@ func (r *Records) Export(ctx context.Context, collection string) iter.Seq2[json.
 	return streamed(ctx, r.c, recordExport, recordSet{r.tenant, collection})
 }
 
-var recordImport = op.ByHand(op.Method{Number: 813, Name: "Record.Import", Access: op.AccessTenant})
+var recordImport = op.ByHand(op.Method{Number: 813, Name: "Record.Import", Role: access.Writer, Tenant: true})
 
 // Import is ImportWith that replaces what is there, and returns how many documents are
 // stored then.

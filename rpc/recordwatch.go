@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/record"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/kvwire"
 	"github.com/stoadb/stoa/rpc/internal/op"
@@ -18,7 +19,7 @@ type recordWatching struct {
 	record.WatchOptions
 }
 
-var recordWatch = op.NewStream(op.Method{Number: 808, Name: "Record.Watch", Access: op.AccessTenant},
+var recordWatch = op.NewStream(op.Method{Number: 808, Name: "Record.Watch", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *record.Store, a *recordWatching) iter.Seq2[record.Event, error] {
 		if err := kvwire.CheckAfter(a.Start, a.After); err != nil {
 			return func(yield func(record.Event, error) bool) { yield(record.Event{}, err) }

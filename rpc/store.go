@@ -6,6 +6,7 @@ import (
 
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -14,12 +15,12 @@ import (
 // The operations on rows are written by hand, on both ends: their messages are read where
 // they lie, and rows are not copied on their way.
 var (
-	storeGet      = op.ByHand(op.Method{Number: 101, Name: "Store.Get", Short: true})
-	storeMultiGet = op.ByHand(op.Method{Number: 102, Name: "Store.MultiGet", Short: true})
-	storeApply    = op.ByHand(op.Method{Number: 103, Name: "Store.Apply"})
-	storeScan     = op.ByHand(op.Method{Number: 104, Name: "Store.Scan"})
-	_             = op.ByHand(op.Method{Number: 105, Name: "Store.ApproximateSize", Short: true})
-	_             = op.ByHand(op.Method{Number: 106, Name: "Store.Session"})
+	storeGet      = op.ByHand(op.Method{Number: 101, Name: "Store.Get", Role: access.Reader, Short: true})
+	storeMultiGet = op.ByHand(op.Method{Number: 102, Name: "Store.MultiGet", Role: access.Reader, Short: true})
+	storeApply    = op.ByHand(op.Method{Number: 103, Name: "Store.Apply", Role: access.Writer})
+	storeScan     = op.ByHand(op.Method{Number: 104, Name: "Store.Scan", Role: access.Reader})
+	_             = op.ByHand(op.Method{Number: 105, Name: "Store.ApproximateSize", Role: access.Reader, Short: true})
+	_             = op.ByHand(op.Method{Number: 106, Name: "Store.Session", Role: access.Reader})
 )
 
 // Store is the rows of a daemon: an engine.Reader and engine.Writer whose store is

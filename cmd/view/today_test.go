@@ -12,6 +12,7 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/server"
 	"github.com/stoadb/stoa/rpc/server/socket"
 )
@@ -23,7 +24,9 @@ func (s *sample) throughDaemon(t *testing.T) *Server {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	path := filepath.Join(dir, "stoa.sock")
-	daemon, err := server.New(s.store, server.Options{SecretUIDs: []uint32{1 << 30}})
+	var peers access.Table
+	require.NoError(t, peers.User(uint32(os.Geteuid()), access.Rights{Roles: access.All &^ access.Secrets}))
+	daemon, err := server.New(s.store, server.Options{Peers: &peers})
 	require.NoError(t, err)
 	ln, err := socket.Listen(path, socket.Options{})
 	require.NoError(t, err)

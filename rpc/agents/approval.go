@@ -7,6 +7,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv/approval"
 	"github.com/stoadb/stoa/kv/record"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
@@ -31,7 +32,7 @@ type approvalAsking struct {
 	Durability engine.Durability
 }
 
-var approvalRequest = op.New(op.Method{Number: 1201, Name: "Approval.Request", Access: op.AccessTenant},
+var approvalRequest = op.New(op.Method{Number: 1201, Name: "Approval.Request", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *approval.Store, a *approvalAsking) ([]record.Doc, error) {
 		asking := approval.Asking{Required: a.Required}
 		for _, doc := range a.Approvals {
@@ -55,7 +56,7 @@ type approvalID struct {
 	ApprovalID string
 }
 
-var approvalGet = op.New(op.Method{Number: 1202, Name: "Approval.Get", Access: op.AccessTenant, Short: true},
+var approvalGet = op.New(op.Method{Number: 1202, Name: "Approval.Get", Role: access.Reader, Tenant: true, Short: true},
 	func(ctx context.Context, s *approval.Store, a *approvalID) (record.Doc, error) {
 		return s.Approval(ctx, a.Tenant, a.ApprovalID)
 	})
@@ -72,7 +73,7 @@ type approvalPage struct {
 	Limit        int
 }
 
-var approvalQueue = op.New(op.Method{Number: 1203, Name: "Approval.Queue", Access: op.AccessTenant},
+var approvalQueue = op.New(op.Method{Number: 1203, Name: "Approval.Queue", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *approval.Store, a *approvalPage) (record.Page, error) {
 		return s.Queue(ctx, a.Tenant, a.User, record.Query{Cursor: a.Cursor, Limit: a.Limit})
 	})
@@ -90,7 +91,7 @@ type approvalAnswer struct {
 	Durability engine.Durability
 }
 
-var approvalRespond = op.New(op.Method{Number: 1204, Name: "Approval.Respond", Access: op.AccessTenant},
+var approvalRespond = op.New(op.Method{Number: 1204, Name: "Approval.Respond", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *approval.Store, a *approvalAnswer) (record.Doc, error) {
 		answer := a.Answer
 		if answer == nil {
@@ -111,7 +112,7 @@ type approvalAnswers struct {
 	Durability engine.Durability
 }
 
-var approvalRespondAll = op.New(op.Method{Number: 1205, Name: "Approval.RespondAll", Access: op.AccessTenant},
+var approvalRespondAll = op.New(op.Method{Number: 1205, Name: "Approval.RespondAll", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *approval.Store, a *approvalAnswers) ([]record.Doc, error) {
 		return s.RespondAll(ctx, a.Tenant, a.Answers, a.Durability)
 	})
@@ -129,7 +130,7 @@ type approvalDelegation struct {
 	Durability     engine.Durability
 }
 
-var approvalDelegate = op.New(op.Method{Number: 1206, Name: "Approval.Delegate", Access: op.AccessTenant},
+var approvalDelegate = op.New(op.Method{Number: 1206, Name: "Approval.Delegate", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *approval.Store, a *approvalDelegation) (record.Doc, error) {
 		return s.Delegate(ctx, a.Tenant, approval.Delegation{Approval: a.ApprovalID, By: a.By, To: a.To, Reason: a.Reason}, a.Durability)
 	})
@@ -139,7 +140,7 @@ func (p *Approvals) Delegate(ctx context.Context, g approval.Delegation, d engin
 	return caller.Call(ctx, p.c, approvalDelegate, approvalDelegation{approvalID{op.Of(p.tenant), g.Approval}, g.By, g.To, g.Reason, d})
 }
 
-var approvalEscalate = op.New(op.Method{Number: 1207, Name: "Approval.Escalate", Access: op.AccessTenant},
+var approvalEscalate = op.New(op.Method{Number: 1207, Name: "Approval.Escalate", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *approval.Store, a *approvalID) (record.Doc, error) {
 		return s.Escalate(ctx, a.Tenant, a.ApprovalID)
 	})
@@ -150,7 +151,7 @@ func (p *Approvals) Escalate(ctx context.Context, id string) (record.Doc, error)
 	return caller.Call(ctx, p.c, approvalEscalate, approvalID{op.Of(p.tenant), id})
 }
 
-var approvalEscalateDue = op.New(op.Method{Number: 1208, Name: "Approval.EscalateDue", Access: op.AccessTenant, Long: true},
+var approvalEscalateDue = op.New(op.Method{Number: 1208, Name: "Approval.EscalateDue", Role: access.Writer, Tenant: true, Long: true},
 	func(ctx context.Context, s *approval.Store, a *op.OfTenant) (escalated int, err error) {
 		return s.EscalateDue(ctx, a.Tenant)
 	})
@@ -161,7 +162,7 @@ func (p *Approvals) EscalateDue(ctx context.Context) (escalated int, err error) 
 	return caller.Call(ctx, p.c, approvalEscalateDue, op.Of(p.tenant))
 }
 
-var approvalArchive = op.New(op.Method{Number: 1209, Name: "Approval.Archive", Access: op.AccessTenant},
+var approvalArchive = op.New(op.Method{Number: 1209, Name: "Approval.Archive", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *approval.Store, a *approvalID) (moved bool, err error) {
 		return s.Archive(ctx, a.Tenant, a.ApprovalID)
 	})
@@ -178,7 +179,7 @@ type approvalUser struct {
 	User string
 }
 
-var approvalStats = op.New(op.Method{Number: 1210, Name: "Approval.Stats", Access: op.AccessTenant},
+var approvalStats = op.New(op.Method{Number: 1210, Name: "Approval.Stats", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *approval.Store, a *approvalUser) (json.RawMessage, error) {
 		stats, err := s.UserStats(ctx, a.Tenant, a.User)
 		return encoded(stats, err)

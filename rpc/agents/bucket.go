@@ -6,6 +6,7 @@ import (
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv/bucket"
+	"github.com/stoadb/stoa/rpc/access"
 	_ "github.com/stoadb/stoa/rpc/internal/bucketwire" // says how buckets go over the wire
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
@@ -44,7 +45,7 @@ type bucketPutting struct {
 	bucket.PutOptions
 }
 
-var bucketPut = op.New(op.Method{Number: 1307, Name: "Bucket.Put", Access: op.AccessTenant, Brief: true},
+var bucketPut = op.New(op.Method{Number: 1307, Name: "Bucket.Put", Role: access.Writer, Tenant: true, Brief: true},
 	func(ctx context.Context, s *bucket.Store, a *bucketPutting) (uint64, error) {
 		b, err := a.open(s)
 		switch {
@@ -92,7 +93,7 @@ type bucketMerging struct {
 	bucket.MergeOptions
 }
 
-var bucketMerge = op.New(op.Method{Number: 1312, Name: "Bucket.Merge", Access: op.AccessTenant, Brief: true},
+var bucketMerge = op.New(op.Method{Number: 1312, Name: "Bucket.Merge", Role: access.Writer, Tenant: true, Brief: true},
 	func(ctx context.Context, s *bucket.Store, a *bucketMerging) (uint64, error) {
 		b, err := a.open(s)
 		if err != nil {
@@ -117,7 +118,7 @@ type bucketRemoving struct {
 	bucket.DeleteOptions
 }
 
-var bucketDelete = op.New(op.Method{Number: 1308, Name: "Bucket.Delete", Access: op.AccessTenant, Brief: true},
+var bucketDelete = op.New(op.Method{Number: 1308, Name: "Bucket.Delete", Role: access.Writer, Tenant: true, Brief: true},
 	func(ctx context.Context, s *bucket.Store, a *bucketRemoving) (uint64, error) {
 		b, err := a.open(s)
 		if err != nil {
@@ -132,7 +133,7 @@ func (b *Bucket) Delete(ctx context.Context, key string, o bucket.DeleteOptions)
 	return caller.Call(ctx, b.c, bucketDelete, bucketRemoving{b.in, key, o})
 }
 
-var bucketPurge = op.New(op.Method{Number: 1309, Name: "Bucket.Purge", Access: op.AccessTenant, Brief: true},
+var bucketPurge = op.New(op.Method{Number: 1309, Name: "Bucket.Purge", Role: access.Writer, Tenant: true, Brief: true},
 	func(ctx context.Context, s *bucket.Store, a *bucketRemoving) (uint64, error) {
 		b, err := a.open(s)
 		if err != nil {
@@ -154,7 +155,7 @@ type bucketTouching struct {
 	Durability engine.Durability
 }
 
-var bucketTouch = op.New(op.Method{Number: 1310, Name: "Bucket.Touch", Access: op.AccessTenant, Brief: true},
+var bucketTouch = op.New(op.Method{Number: 1310, Name: "Bucket.Touch", Role: access.Writer, Tenant: true, Brief: true},
 	func(ctx context.Context, s *bucket.Store, a *bucketTouching) (time.Time, error) {
 		b, err := a.open(s)
 		if err != nil {
@@ -179,7 +180,7 @@ type bucketClearing struct {
 	All   bool
 }
 
-var bucketPurgeDeletes = op.New(op.Method{Number: 1311, Name: "Bucket.PurgeDeletes", Access: op.AccessTenant, Long: true},
+var bucketPurgeDeletes = op.New(op.Method{Number: 1311, Name: "Bucket.PurgeDeletes", Role: access.Writer, Tenant: true, Long: true},
 	func(ctx context.Context, s *bucket.Store, a *bucketClearing) (int, error) {
 		b, err := a.open(s)
 		if err != nil {

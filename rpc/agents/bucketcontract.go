@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/stoadb/stoa/kv/bucket"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
@@ -14,7 +15,7 @@ type bucketProposal struct {
 	Contract []byte
 }
 
-var bucketPropose = op.New(op.Method{Number: 1331, Name: "Bucket.Propose", Access: op.AccessTenant},
+var bucketPropose = op.New(op.Method{Number: 1331, Name: "Bucket.Propose", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *bucket.Store, a *bucketProposal) (*bucket.Authority, error) {
 		return s.Propose(ctx, a.Tenant, a.Contract)
 	})
@@ -31,7 +32,7 @@ type bucketService struct {
 	Service string
 }
 
-var bucketPlan = op.New(op.Method{Number: 1332, Name: "Bucket.Plan", Access: op.AccessTenant, Long: true},
+var bucketPlan = op.New(op.Method{Number: 1332, Name: "Bucket.Plan", Role: access.Reader, Tenant: true, Long: true},
 	func(ctx context.Context, s *bucket.Store, a *bucketService) (*bucket.Proposal, error) {
 		return s.Plan(ctx, a.Tenant, a.Service)
 	})
@@ -50,7 +51,7 @@ type bucketDecision struct {
 	Migration bool
 }
 
-var bucketAccept = op.New(op.Method{Number: 1333, Name: "Bucket.Accept", Access: op.AccessTenants},
+var bucketAccept = op.New(op.Method{Number: 1333, Name: "Bucket.Accept", Role: access.Operator},
 	func(ctx context.Context, s *bucket.Store, a *bucketDecision) (*bucket.Authority, error) {
 		return s.Accept(ctx, a.Tenant, a.Service, a.Digest, a.Migration)
 	})
@@ -62,7 +63,7 @@ func (b *Buckets) Accept(ctx context.Context, service, digest string, migration 
 	return caller.Call(ctx, b.c, bucketAccept, bucketDecision{b.of.OfTenant, service, digest, migration})
 }
 
-var bucketReject = op.New(op.Method{Number: 1334, Name: "Bucket.Reject", Access: op.AccessTenants},
+var bucketReject = op.New(op.Method{Number: 1334, Name: "Bucket.Reject", Role: access.Operator},
 	func(ctx context.Context, s *bucket.Store, a *bucketDecision) (*bucket.Authority, error) {
 		return s.Reject(ctx, a.Tenant, a.Service, a.Digest)
 	})
@@ -72,7 +73,7 @@ func (b *Buckets) Reject(ctx context.Context, service, digest string) (*bucket.A
 	return caller.Call(ctx, b.c, bucketReject, bucketDecision{OfTenant: b.of.OfTenant, Service: service, Digest: digest})
 }
 
-var bucketReconcile = op.New(op.Method{Number: 1335, Name: "Bucket.Reconcile", Access: op.AccessTenants},
+var bucketReconcile = op.New(op.Method{Number: 1335, Name: "Bucket.Reconcile", Role: access.Operator},
 	func(ctx context.Context, s *bucket.Store, a *bucketService) (bucket.Reconciled, error) {
 		return s.Reconcile(ctx, a.Tenant, a.Service)
 	})
@@ -83,7 +84,7 @@ func (b *Buckets) Reconcile(ctx context.Context, service string) (bucket.Reconci
 	return caller.Call(ctx, b.c, bucketReconcile, bucketService{b.of.OfTenant, service})
 }
 
-var bucketRevoke = op.New(op.Method{Number: 1336, Name: "Bucket.Revoke", Access: op.AccessTenants},
+var bucketRevoke = op.New(op.Method{Number: 1336, Name: "Bucket.Revoke", Role: access.Operator},
 	func(ctx context.Context, s *bucket.Store, a *bucketService) ([]string, error) {
 		return s.Revoke(ctx, a.Tenant, a.Service)
 	})
@@ -94,7 +95,7 @@ func (b *Buckets) Revoke(ctx context.Context, service string) ([]string, error) 
 	return caller.Call(ctx, b.c, bucketRevoke, bucketService{b.of.OfTenant, service})
 }
 
-var bucketAuthority = op.New(op.Method{Number: 1337, Name: "Bucket.Authority", Access: op.AccessTenant},
+var bucketAuthority = op.New(op.Method{Number: 1337, Name: "Bucket.Authority", Role: access.Reader, Tenant: true},
 	func(_ context.Context, s *bucket.Store, a *bucketService) (*bucket.Authority, error) {
 		return s.Authority(a.Tenant, a.Service)
 	})
@@ -104,7 +105,7 @@ func (b *Buckets) Authority(ctx context.Context, service string) (*bucket.Author
 	return caller.Call(ctx, b.c, bucketAuthority, bucketService{b.of.OfTenant, service})
 }
 
-var bucketAuthorities = op.New(op.Method{Number: 1338, Name: "Bucket.Authorities", Access: op.AccessTenant},
+var bucketAuthorities = op.New(op.Method{Number: 1338, Name: "Bucket.Authorities", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *bucket.Store, a *op.OfTenant) ([]*bucket.Authority, error) {
 		return s.Authorities(ctx, a.Tenant)
 	})

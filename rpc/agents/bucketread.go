@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/stoadb/stoa/kv/bucket"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
@@ -16,7 +17,7 @@ type bucketReading struct {
 	Typed bool
 }
 
-var bucketGet = op.New(op.Method{Number: 1301, Name: "Bucket.Get", Access: op.AccessTenant, Short: true},
+var bucketGet = op.New(op.Method{Number: 1301, Name: "Bucket.Get", Role: access.Reader, Tenant: true, Short: true},
 	func(_ context.Context, s *bucket.Store, a *bucketReading) (bucket.Entry, error) {
 		b, err := a.open(s)
 		if err != nil {
@@ -47,7 +48,7 @@ type bucketRevision struct {
 	Revision uint64
 }
 
-var bucketAt = op.New(op.Method{Number: 1302, Name: "Bucket.At", Access: op.AccessTenant},
+var bucketAt = op.New(op.Method{Number: 1302, Name: "Bucket.At", Role: access.Reader, Tenant: true},
 	func(_ context.Context, s *bucket.Store, a *bucketRevision) (bucket.Entry, error) {
 		b, err := a.open(s)
 		if err != nil {
@@ -68,7 +69,7 @@ type bucketKey struct {
 	Key string
 }
 
-var bucketHistory = op.NewStream(op.Method{Number: 1303, Name: "Bucket.History", Access: op.AccessTenant},
+var bucketHistory = op.NewStream(op.Method{Number: 1303, Name: "Bucket.History", Role: access.Reader, Tenant: true},
 	func(_ context.Context, s *bucket.Store, a *bucketKey) iter.Seq2[bucket.Entry, error] {
 		b, err := a.open(s)
 		if err != nil {
@@ -92,7 +93,7 @@ type bucketFilters struct {
 	Filters []string
 }
 
-var bucketKeys = op.NewStream(op.Method{Number: 1304, Name: "Bucket.Keys", Access: op.AccessTenant},
+var bucketKeys = op.NewStream(op.Method{Number: 1304, Name: "Bucket.Keys", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *bucket.Store, a *bucketFilters) iter.Seq2[string, error] {
 		b, err := a.open(s)
 		if err != nil {
@@ -107,7 +108,7 @@ func (b *Bucket) Keys(ctx context.Context, filters ...string) iter.Seq2[string, 
 	return caller.Stream(ctx, b.c, bucketKeys, bucketFilters{b.in, filters})
 }
 
-var bucketStatus = op.New(op.Method{Number: 1306, Name: "Bucket.Status", Access: op.AccessTenant},
+var bucketStatus = op.New(op.Method{Number: 1306, Name: "Bucket.Status", Role: access.Reader, Tenant: true},
 	func(_ context.Context, s *bucket.Store, a *inBucket) (bucket.Status, error) {
 		b, err := a.open(s)
 		if err != nil {

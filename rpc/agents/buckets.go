@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/stoadb/stoa/kv/bucket"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
@@ -56,7 +57,7 @@ func (b *Buckets) config(c bucket.Config) (bucketConfig, error) {
 	return bucketConfig{b.of.OfTenant, c}, nil
 }
 
-var bucketCreate = op.New(op.Method{Number: 1321, Name: "Bucket.Create", Access: op.AccessTenants},
+var bucketCreate = op.New(op.Method{Number: 1321, Name: "Bucket.Create", Role: access.Operator},
 	func(ctx context.Context, s *bucket.Store, a *bucketConfig) (bucket.Info, error) {
 		return s.Create(ctx, a.Tenant, a.Config)
 	})
@@ -71,7 +72,7 @@ func (b *Buckets) Create(ctx context.Context, c bucket.Config) (bucket.Info, err
 	return caller.Call(ctx, b.c, bucketCreate, a)
 }
 
-var bucketAlter = op.New(op.Method{Number: 1322, Name: "Bucket.Alter", Access: op.AccessTenants},
+var bucketAlter = op.New(op.Method{Number: 1322, Name: "Bucket.Alter", Role: access.Operator},
 	func(ctx context.Context, s *bucket.Store, a *bucketConfig) (bucket.Info, error) {
 		return s.Alter(ctx, a.Tenant, a.Config)
 	})
@@ -92,7 +93,7 @@ type bucketDropping struct {
 	Bucket string
 }
 
-var bucketDrop = op.New(op.Method{Number: 1323, Name: "Bucket.Drop", Access: op.AccessTenants},
+var bucketDrop = op.New(op.Method{Number: 1323, Name: "Bucket.Drop", Role: access.Operator},
 	func(ctx context.Context, s *bucket.Store, a *bucketDropping) (op.Nothing, error) {
 		return op.Nothing{}, s.Drop(ctx, a.Tenant, a.Bucket)
 	})
@@ -103,7 +104,7 @@ func (b *Buckets) Drop(ctx context.Context, name string) error {
 	return err
 }
 
-var bucketList = op.New(op.Method{Number: 1324, Name: "Bucket.List", Access: op.AccessTenant},
+var bucketList = op.New(op.Method{Number: 1324, Name: "Bucket.List", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *bucket.Store, a *op.OfTenant) ([]bucket.Info, error) {
 		return s.List(ctx, a.Tenant)
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/bucket"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
@@ -16,7 +17,7 @@ type bucketWatching struct {
 	bucket.WatchOptions
 }
 
-var bucketWatch = op.NewStream(op.Method{Number: 1305, Name: "Bucket.Watch", Access: op.AccessTenant},
+var bucketWatch = op.NewStream(op.Method{Number: 1305, Name: "Bucket.Watch", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *bucket.Store, a *bucketWatching) iter.Seq2[bucket.Event, error] {
 		b, err := a.open(s)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv/event"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	_ "github.com/stoadb/stoa/rpc/internal/eventwire" // says how events go over the wire
 	"github.com/stoadb/stoa/rpc/internal/op"
@@ -36,7 +37,7 @@ type eventPublishing struct {
 	Durability engine.Durability
 }
 
-var eventPublish = op.New(op.Method{Number: 1081, Name: "Event.Publish", Access: op.AccessTenant},
+var eventPublish = op.New(op.Method{Number: 1081, Name: "Event.Publish", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *event.Store, a *eventPublishing) ([]event.ID, error) {
 		f, err := s.Open(ctx, a.Tenant)
 		if err != nil {
@@ -58,7 +59,7 @@ type eventSpan struct {
 	event.RangeOptions
 }
 
-var eventRange = op.New(op.Method{Number: 1082, Name: "Event.Range", Access: op.AccessTenant},
+var eventRange = op.New(op.Method{Number: 1082, Name: "Event.Range", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *event.Store, a *eventSpan) ([]event.Entry, error) {
 		f, err := s.Find(a.Tenant)
 		if err != nil {
@@ -79,7 +80,7 @@ type eventReading struct {
 	event.ReadOptions
 }
 
-var eventRead = op.NewStream(op.Method{Number: 1083, Name: "Event.Read", Access: op.AccessTenant},
+var eventRead = op.NewStream(op.Method{Number: 1083, Name: "Event.Read", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *event.Store, a *eventReading) iter.Seq2[event.Entry, error] {
 		f, err := s.Open(ctx, a.Tenant)
 		if err != nil {
@@ -104,7 +105,7 @@ type eventStream struct {
 	Stream string
 }
 
-var eventInfo = op.New(op.Method{Number: 1093, Name: "Event.Info", Access: op.AccessTenant, Short: true},
+var eventInfo = op.New(op.Method{Number: 1093, Name: "Event.Info", Role: access.Reader, Tenant: true, Short: true},
 	func(_ context.Context, s *event.Store, a *eventStream) (event.Info, error) {
 		f, err := s.Find(a.Tenant)
 		if err != nil {
@@ -124,7 +125,7 @@ type eventKey struct {
 	Key string
 }
 
-var eventLookup = op.New(op.Method{Number: 1094, Name: "Event.Lookup", Access: op.AccessTenant},
+var eventLookup = op.New(op.Method{Number: 1094, Name: "Event.Lookup", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *event.Store, a *eventKey) (json.RawMessage, error) {
 		return s.Lookup(ctx, a.Tenant, a.Key)
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/event"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
@@ -23,7 +24,7 @@ type eventFollowed struct {
 	Entry *event.Entry
 }
 
-var eventFollow = op.NewStream(op.Method{Number: 1084, Name: "Event.Follow", Access: op.AccessTenant}, follow,
+var eventFollow = op.NewStream(op.Method{Number: 1084, Name: "Event.Follow", Role: access.Reader, Tenant: true}, follow,
 	func(f *eventFollowed) int {
 		if f.Entry == nil {
 			return 64

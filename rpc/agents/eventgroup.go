@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv/event"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
@@ -24,7 +25,7 @@ type eventGroupAt struct {
 	event.Place
 }
 
-var eventCreateGroup = op.New(op.Method{Number: 1085, Name: "Event.CreateGroup", Access: op.AccessTenant},
+var eventCreateGroup = op.New(op.Method{Number: 1085, Name: "Event.CreateGroup", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *event.Store, a *eventGroupAt) (made bool, err error) {
 		f, err := s.Open(ctx, a.Tenant)
 		if err != nil {
@@ -39,7 +40,7 @@ func (e *Events) CreateGroup(ctx context.Context, d engine.Durability, stream, g
 	return caller.Call(ctx, e.c, eventCreateGroup, eventGroupAt{eventGroup{op.Of(e.tenant), stream, group, d}, at})
 }
 
-var eventMoveGroup = op.New(op.Method{Number: 1086, Name: "Event.MoveGroup", Access: op.AccessTenant},
+var eventMoveGroup = op.New(op.Method{Number: 1086, Name: "Event.MoveGroup", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *event.Store, a *eventGroupAt) (op.Nothing, error) {
 		f, err := s.Open(ctx, a.Tenant)
 		if err != nil {
@@ -54,7 +55,7 @@ func (e *Events) MoveGroup(ctx context.Context, d engine.Durability, stream, gro
 	return err
 }
 
-var eventDropGroup = op.New(op.Method{Number: 1087, Name: "Event.DropGroup", Access: op.AccessTenant},
+var eventDropGroup = op.New(op.Method{Number: 1087, Name: "Event.DropGroup", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *event.Store, a *eventGroup) (existed bool, err error) {
 		f, err := s.Open(ctx, a.Tenant)
 		if err != nil {
@@ -69,7 +70,7 @@ func (e *Events) DropGroup(ctx context.Context, d engine.Durability, stream, gro
 	return caller.Call(ctx, e.c, eventDropGroup, eventGroup{op.Of(e.tenant), stream, group, d})
 }
 
-var eventListGroups = op.New(op.Method{Number: 1088, Name: "Event.ListGroups", Access: op.AccessTenant},
+var eventListGroups = op.New(op.Method{Number: 1088, Name: "Event.ListGroups", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *event.Store, a *eventStream) ([]event.Group, error) {
 		f, err := s.Find(a.Tenant)
 		if err != nil {
@@ -105,7 +106,7 @@ type eventGroupReading struct {
 	Wait time.Duration `wire:"wait_ms"`
 }
 
-var eventReadGroup = op.NewStream(op.Method{Number: 1089, Name: "Event.ReadGroup", Access: op.AccessTenant},
+var eventReadGroup = op.NewStream(op.Method{Number: 1089, Name: "Event.ReadGroup", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *event.Store, a *eventGroupReading) iter.Seq2[event.Entry, error] {
 		f, err := s.Open(ctx, a.Tenant)
 		if err != nil {
@@ -127,7 +128,7 @@ type eventAcknowledging struct {
 	IDs []event.ID
 }
 
-var eventAcknowledge = op.New(op.Method{Number: 1090, Name: "Event.Acknowledge", Access: op.AccessTenant},
+var eventAcknowledge = op.New(op.Method{Number: 1090, Name: "Event.Acknowledge", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *event.Store, a *eventAcknowledging) (int, error) {
 		f, err := s.Open(ctx, a.Tenant)
 		if err != nil {
@@ -150,7 +151,7 @@ type eventPendingAfter struct {
 	Limit         int
 }
 
-var eventPending = op.New(op.Method{Number: 1091, Name: "Event.Pending", Access: op.AccessTenant},
+var eventPending = op.New(op.Method{Number: 1091, Name: "Event.Pending", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *event.Store, a *eventPendingAfter) ([]event.Pending, error) {
 		f, err := s.Find(a.Tenant)
 		if err != nil {
@@ -177,7 +178,7 @@ type eventClaimed struct {
 	Gone    []event.ID
 }
 
-var eventClaim = op.New(op.Method{Number: 1092, Name: "Event.Claim", Access: op.AccessTenant},
+var eventClaim = op.New(op.Method{Number: 1092, Name: "Event.Claim", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *event.Store, a *eventClaiming) (c eventClaimed, err error) {
 		f, err := s.Open(ctx, a.Tenant)
 		if err != nil {

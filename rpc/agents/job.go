@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv/job"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	_ "github.com/stoadb/stoa/rpc/internal/jobwire" // says how jobs go over the wire
 	"github.com/stoadb/stoa/rpc/internal/op"
@@ -32,7 +33,7 @@ type jobScheduling struct {
 	Durability engine.Durability
 }
 
-var jobSchedule = op.New(op.Method{Number: 1101, Name: "Job.Schedule", Access: op.AccessTenant},
+var jobSchedule = op.New(op.Method{Number: 1101, Name: "Job.Schedule", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *job.Store, a *jobScheduling) (op.Nothing, error) {
 		q, err := s.Open(ctx, a.Tenant)
 		if err != nil {
@@ -63,7 +64,7 @@ type jobEnqueued struct {
 	Made bool
 }
 
-var jobEnqueue = op.New(op.Method{Number: 1102, Name: "Job.Enqueue", Access: op.AccessTenant},
+var jobEnqueue = op.New(op.Method{Number: 1102, Name: "Job.Enqueue", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *job.Store, a *jobEnqueuing) (e jobEnqueued, err error) {
 		q, err := s.Open(ctx, a.Tenant)
 		if err != nil {
@@ -90,7 +91,7 @@ type jobNamed struct {
 	Durability engine.Durability
 }
 
-var jobCancel = op.New(op.Method{Number: 1103, Name: "Job.Cancel", Access: op.AccessTenant},
+var jobCancel = op.New(op.Method{Number: 1103, Name: "Job.Cancel", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *job.Store, a *jobNamed) (existed bool, err error) {
 		q, err := s.Open(ctx, a.Tenant)
 		if err != nil {
@@ -105,7 +106,7 @@ func (j *Jobs) Cancel(ctx context.Context, d engine.Durability, id string) (exis
 	return caller.Call(ctx, j.c, jobCancel, jobNamed{op.Of(j.tenant), id, d})
 }
 
-var jobRetry = op.New(op.Method{Number: 1108, Name: "Job.Retry", Access: op.AccessTenant},
+var jobRetry = op.New(op.Method{Number: 1108, Name: "Job.Retry", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *job.Store, a *jobNamed) (dead bool, err error) {
 		q, err := s.Open(ctx, a.Tenant)
 		if err != nil {
@@ -125,7 +126,7 @@ type jobID struct {
 	ID string
 }
 
-var jobGet = op.New(op.Method{Number: 1109, Name: "Job.Get", Access: op.AccessTenant, Short: true},
+var jobGet = op.New(op.Method{Number: 1109, Name: "Job.Get", Role: access.Reader, Tenant: true, Short: true},
 	func(_ context.Context, s *job.Store, a *jobID) (job.Info, error) {
 		q, err := s.Find(a.Tenant)
 		if err != nil {
@@ -151,7 +152,7 @@ type jobPage struct {
 	Next string
 }
 
-var jobList = op.New(op.Method{Number: 1110, Name: "Job.List", Access: op.AccessTenant},
+var jobList = op.New(op.Method{Number: 1110, Name: "Job.List", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *job.Store, a *jobListing) (p jobPage, err error) {
 		q, err := s.Find(a.Tenant)
 		if err != nil {
@@ -183,7 +184,7 @@ type jobKey struct {
 	Key string
 }
 
-var jobLookup = op.New(op.Method{Number: 1111, Name: "Job.Lookup", Access: op.AccessTenant},
+var jobLookup = op.New(op.Method{Number: 1111, Name: "Job.Lookup", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *job.Store, a *jobKey) (json.RawMessage, error) {
 		return s.Lookup(ctx, a.Tenant, a.Key)
 	})

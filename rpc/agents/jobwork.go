@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv/job"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
@@ -17,7 +18,7 @@ type jobLeasing struct {
 	job.LeaseOptions
 }
 
-var jobLease = op.NewStream(op.Method{Number: 1104, Name: "Job.Lease", Access: op.AccessTenant},
+var jobLease = op.NewStream(op.Method{Number: 1104, Name: "Job.Lease", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *job.Store, a *jobLeasing) iter.Seq2[job.Info, error] {
 		q, err := s.Open(ctx, a.Tenant)
 		if err != nil {
@@ -47,7 +48,7 @@ type jobExtending struct {
 	For time.Duration `wire:"for_ms"`
 }
 
-var jobExtend = op.New(op.Method{Number: 1105, Name: "Job.Extend", Access: op.AccessTenant},
+var jobExtend = op.New(op.Method{Number: 1105, Name: "Job.Extend", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *job.Store, a *jobExtending) (until time.Time, err error) {
 		q, err := s.Open(ctx, a.Tenant)
 		if err != nil {
@@ -62,7 +63,7 @@ func (j *Jobs) Extend(ctx context.Context, d engine.Durability, id string, token
 	return caller.Call(ctx, j.c, jobExtend, jobExtending{jobLeased{op.Of(j.tenant), id, token, d}, last})
 }
 
-var jobComplete = op.New(op.Method{Number: 1106, Name: "Job.Complete", Access: op.AccessTenant},
+var jobComplete = op.New(op.Method{Number: 1106, Name: "Job.Complete", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *job.Store, a *jobLeased) (op.Nothing, error) {
 		q, err := s.Open(ctx, a.Tenant)
 		if err != nil {
@@ -85,7 +86,7 @@ type jobFailing struct {
 	Delay   time.Duration `wire:"delay_ms"`
 }
 
-var jobFail = op.New(op.Method{Number: 1107, Name: "Job.Fail", Access: op.AccessTenant},
+var jobFail = op.New(op.Method{Number: 1107, Name: "Job.Fail", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *job.Store, a *jobFailing) (dead bool, err error) {
 		q, err := s.Open(ctx, a.Tenant)
 		if err != nil {

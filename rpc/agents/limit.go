@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv/limit"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	_ "github.com/stoadb/stoa/rpc/internal/limitwire" // says how limits go over the wire
 	"github.com/stoadb/stoa/rpc/internal/op"
@@ -32,7 +33,7 @@ type limitCheck struct {
 	Durability engine.Durability
 }
 
-var limitCheckOp = op.New(op.Method{Number: 1071, Name: "Limit.Check", Access: op.AccessTenant, Brief: true},
+var limitCheckOp = op.New(op.Method{Number: 1071, Name: "Limit.Check", Role: access.Writer, Tenant: true, Brief: true},
 	func(ctx context.Context, s *limit.Store, a *limitCheck) (limit.Verdict, error) {
 		return s.Check(ctx, a.Tenant, a.Name, limit.Rule{Max: a.Max, Window: op.FromMs(a.WindowMs)}, a.Durability)
 	})
@@ -52,7 +53,7 @@ type limitName struct {
 	limit.Name
 }
 
-var limitGet = op.New(op.Method{Number: 1072, Name: "Limit.Get", Access: op.AccessTenant, Short: true},
+var limitGet = op.New(op.Method{Number: 1072, Name: "Limit.Get", Role: access.Reader, Tenant: true, Short: true},
 	func(_ context.Context, s *limit.Store, a *limitName) (limit.Limit, error) {
 		return s.Show(a.Tenant, a.Name)
 	})
@@ -75,7 +76,7 @@ type limitPage struct {
 	Next   string
 }
 
-var limitList = op.New(op.Method{Number: 1073, Name: "Limit.List", Access: op.AccessTenant},
+var limitList = op.New(op.Method{Number: 1073, Name: "Limit.List", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *limit.Store, a *limitListing) (p limitPage, err error) {
 		p.Limits, p.Next, err = s.List(ctx, a.Tenant, a.ListOptions)
 		return p, err
@@ -104,7 +105,7 @@ type limitForgetting struct {
 	Durability engine.Durability
 }
 
-var limitReset = op.New(op.Method{Number: 1074, Name: "Limit.Reset", Access: op.AccessTenant},
+var limitReset = op.New(op.Method{Number: 1074, Name: "Limit.Reset", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *limit.Store, a *limitForgetting) (was bool, err error) {
 		return s.Reset(ctx, a.Tenant, a.Name, a.Durability)
 	})
@@ -120,7 +121,7 @@ type limitKey struct {
 	Key string
 }
 
-var limitLookup = op.New(op.Method{Number: 1075, Name: "Limit.Lookup", Access: op.AccessTenant},
+var limitLookup = op.New(op.Method{Number: 1075, Name: "Limit.Lookup", Role: access.Reader, Tenant: true},
 	func(_ context.Context, s *limit.Store, a *limitKey) (json.RawMessage, error) {
 		return s.Lookup(a.Tenant, a.Key)
 	})

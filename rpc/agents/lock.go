@@ -9,6 +9,7 @@ import (
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv/lock"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	_ "github.com/stoadb/stoa/rpc/internal/lockwire" // says how locks go over the wire
 	"github.com/stoadb/stoa/rpc/internal/op"
@@ -56,7 +57,7 @@ type lockTurn struct {
 	Grant *lock.Grant
 }
 
-var lockAcquire = op.NewStream(op.Method{Number: 1001, Name: "Lock.Acquire", Access: op.AccessTenant}, acquire,
+var lockAcquire = op.NewStream(op.Method{Number: 1001, Name: "Lock.Acquire", Role: access.Writer, Tenant: true}, acquire,
 	func(*lockTurn) int { return 256 }, 0).EndingWith(func(t *lockTurn) bool { return t.Grant != nil })
 
 // acquire takes a lock back that the client does not hear of.
@@ -96,7 +97,7 @@ type lockTrying struct {
 	Durability  engine.Durability
 }
 
-var lockTryAcquire = op.New(op.Method{Number: 1008, Name: "Lock.TryAcquire", Access: op.AccessTenant, Brief: true},
+var lockTryAcquire = op.New(op.Method{Number: 1008, Name: "Lock.TryAcquire", Role: access.Writer, Tenant: true, Brief: true},
 	func(ctx context.Context, s *lock.Store, a *lockTrying) (lock.Grant, error) {
 		return s.Acquire(ctx, a.Tenant, lock.Request{Name: a.Name, Agent: a.Agent, Mode: a.Mode, TTL: op.FromMs(a.TTLMs), Purpose: a.Purpose, Durability: a.Durability})
 	})
@@ -182,7 +183,7 @@ type lockRenewing struct {
 	TTLMs uint64 `wire:"ttl_ms"`
 }
 
-var lockRenew = op.New(op.Method{Number: 1002, Name: "Lock.Renew", Access: op.AccessTenant, Brief: true},
+var lockRenew = op.New(op.Method{Number: 1002, Name: "Lock.Renew", Role: access.Writer, Tenant: true, Brief: true},
 	func(ctx context.Context, s *lock.Store, a *lockRenewing) (lock.Grant, error) {
 		return s.Renew(ctx, a.Tenant, a.holding(), op.FromMs(a.TTLMs), a.Durability)
 	})
@@ -193,7 +194,7 @@ func (l *Locks) Renew(ctx context.Context, h lock.Holding, ttl time.Duration, d 
 	return caller.Call(ctx, l.c, lockRenew, lockRenewing{l.held(h, d), op.InMs(ttl)})
 }
 
-var lockRelease = op.New(op.Method{Number: 1003, Name: "Lock.Release", Access: op.AccessTenant, Brief: true},
+var lockRelease = op.New(op.Method{Number: 1003, Name: "Lock.Release", Role: access.Writer, Tenant: true, Brief: true},
 	func(ctx context.Context, s *lock.Store, a *lockHeld) (held bool, err error) {
 		return s.Release(ctx, a.Tenant, a.holding(), a.Durability)
 	})
@@ -210,7 +211,7 @@ type lockAgent struct {
 	Durability engine.Durability
 }
 
-var lockReleaseAll = op.New(op.Method{Number: 1004, Name: "Lock.ReleaseAll", Access: op.AccessTenant},
+var lockReleaseAll = op.New(op.Method{Number: 1004, Name: "Lock.ReleaseAll", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *lock.Store, a *lockAgent) (released int, err error) {
 		return s.ReleaseAll(ctx, a.Tenant, a.Agent, a.Durability)
 	})
@@ -221,7 +222,7 @@ func (l *Locks) ReleaseAll(ctx context.Context, agent string, d engine.Durabilit
 	return caller.Call(ctx, l.c, lockReleaseAll, lockAgent{op.Of(l.tenant), agent, d})
 }
 
-var lockDowngrade = op.New(op.Method{Number: 1005, Name: "Lock.Downgrade", Access: op.AccessTenant},
+var lockDowngrade = op.New(op.Method{Number: 1005, Name: "Lock.Downgrade", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *lock.Store, a *lockHeld) (lock.Grant, error) {
 		return s.Downgrade(ctx, a.Tenant, a.holding(), a.Durability)
 	})

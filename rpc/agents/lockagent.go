@@ -6,6 +6,7 @@ import (
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv/lock"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
@@ -16,7 +17,7 @@ type lockRegistering struct {
 	MaxTasks uint32
 }
 
-var lockRegister = op.New(op.Method{Number: 1012, Name: "Lock.Register", Access: op.AccessTenant},
+var lockRegister = op.New(op.Method{Number: 1012, Name: "Lock.Register", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *lock.Store, a *lockRegistering) (op.Nothing, error) {
 		return op.Nothing{}, s.Register(ctx, a.Tenant, a.Agent, int(a.MaxTasks), a.Durability)
 	})
@@ -35,7 +36,7 @@ func (l *Locks) agent(agent string, d engine.Durability) lockAgent {
 	return lockAgent{op.Of(l.tenant), agent, d}
 }
 
-var lockHeartbeat = op.New(op.Method{Number: 1013, Name: "Lock.Heartbeat", Access: op.AccessTenant},
+var lockHeartbeat = op.New(op.Method{Number: 1013, Name: "Lock.Heartbeat", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *lock.Store, a *lockAgent) (op.Nothing, error) {
 		return op.Nothing{}, s.Heartbeat(ctx, a.Tenant, a.Agent, a.Durability)
 	})
@@ -52,7 +53,7 @@ type lockDraining struct {
 	Resume bool
 }
 
-var lockDrain = op.New(op.Method{Number: 1014, Name: "Lock.Drain", Access: op.AccessTenant},
+var lockDrain = op.New(op.Method{Number: 1014, Name: "Lock.Drain", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *lock.Store, a *lockDraining) (op.Nothing, error) {
 		return op.Nothing{}, s.Drain(ctx, a.Tenant, a.Agent, !a.Resume, a.Durability)
 	})
@@ -63,7 +64,7 @@ func (l *Locks) Drain(ctx context.Context, agent string, drain bool, d engine.Du
 	return err
 }
 
-var lockDeregister = op.New(op.Method{Number: 1015, Name: "Lock.Deregister", Access: op.AccessTenant},
+var lockDeregister = op.New(op.Method{Number: 1015, Name: "Lock.Deregister", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *lock.Store, a *lockAgent) (op.Nothing, error) {
 		return op.Nothing{}, s.Deregister(ctx, a.Tenant, a.Agent, a.Durability)
 	})
@@ -81,7 +82,7 @@ type lockOf struct {
 	Agent string
 }
 
-var lockGetAgent = op.New(op.Method{Number: 1016, Name: "Lock.GetAgent", Access: op.AccessTenant},
+var lockGetAgent = op.New(op.Method{Number: 1016, Name: "Lock.GetAgent", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *lock.Store, a *lockOf) (lock.Agent, error) {
 		return s.Agent(ctx, a.Tenant, a.Agent)
 	})
@@ -97,7 +98,7 @@ type lockAgentListing struct {
 	lock.AgentOptions
 }
 
-var lockListAgents = op.New(op.Method{Number: 1017, Name: "Lock.ListAgents", Access: op.AccessTenant},
+var lockListAgents = op.New(op.Method{Number: 1017, Name: "Lock.ListAgents", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *lock.Store, a *lockAgentListing) (lock.AgentPage, error) {
 		return s.Agents(ctx, a.Tenant, a.AgentOptions)
 	})

@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/stoadb/stoa/kv/lock"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
@@ -16,7 +17,7 @@ type lockName struct {
 	Name string
 }
 
-var lockGet = op.New(op.Method{Number: 1006, Name: "Lock.Get", Access: op.AccessTenant},
+var lockGet = op.New(op.Method{Number: 1006, Name: "Lock.Get", Role: access.Reader, Tenant: true},
 	func(_ context.Context, s *lock.Store, a *lockName) (lock.Lock, error) { return s.Get(a.Tenant, a.Name) })
 
 // Get returns what is known of a lock: its mode is [lock.Free] where nobody holds it.
@@ -30,7 +31,7 @@ type lockKey struct {
 	Key string
 }
 
-var lockLookup = op.New(op.Method{Number: 1007, Name: "Lock.Lookup", Access: op.AccessTenant},
+var lockLookup = op.New(op.Method{Number: 1007, Name: "Lock.Lookup", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *lock.Store, a *lockKey) (json.RawMessage, error) {
 		return s.Lookup(ctx, a.Tenant, a.Key)
 	})
@@ -46,7 +47,7 @@ type lockListing struct {
 	lock.ListOptions
 }
 
-var lockList = op.New(op.Method{Number: 1009, Name: "Lock.List", Access: op.AccessTenant},
+var lockList = op.New(op.Method{Number: 1009, Name: "Lock.List", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *lock.Store, a *lockListing) (lock.Page, error) {
 		p, err := s.List(ctx, a.Tenant, a.ListOptions)
 		nameHolders(p.Locks, func(*lock.Lock) string { return "" })
@@ -82,7 +83,7 @@ func (l *Locks) All(ctx context.Context, o lock.ListOptions) iter.Seq2[lock.Lock
 	})
 }
 
-var lockQueue = op.New(op.Method{Number: 1010, Name: "Lock.Queue", Access: op.AccessTenant},
+var lockQueue = op.New(op.Method{Number: 1010, Name: "Lock.Queue", Role: access.Reader, Tenant: true},
 	func(_ context.Context, s *lock.Store, a *lockName) ([]lock.Waiting, error) {
 		if _, _, err := lock.ParseName(a.Name); err != nil {
 			return nil, err

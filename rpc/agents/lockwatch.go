@@ -6,6 +6,7 @@ import (
 
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/lock"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
@@ -16,7 +17,7 @@ type lockWatching struct {
 	lock.WatchOptions
 }
 
-var lockWatch = op.NewStream(op.Method{Number: 1011, Name: "Lock.Watch", Access: op.AccessTenant},
+var lockWatch = op.NewStream(op.Method{Number: 1011, Name: "Lock.Watch", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *lock.Store, a *lockWatching) iter.Seq2[lock.Event, error] {
 		return s.Watch(ctx, a.Tenant, a.WatchOptions)
 	}, func(e *lock.Event) int { return 96 + len(e.Name) + len(e.Agent) }, op.StreamQueue)

@@ -8,6 +8,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv/record"
 	"github.com/stoadb/stoa/kv/session"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	_ "github.com/stoadb/stoa/rpc/internal/recordwire" // carries records
@@ -31,7 +32,7 @@ type sessionDocument struct {
 	Durability engine.Durability
 }
 
-var sessionCreate = op.New(op.Method{Number: 1121, Name: "Session.Create", Access: op.AccessTenant},
+var sessionCreate = op.New(op.Method{Number: 1121, Name: "Session.Create", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *session.Store, a *sessionDocument) (record.Doc, error) {
 		return s.Create(ctx, a.Tenant, a.Document, record.WriteOptions{Durability: a.Durability})
 	})
@@ -52,7 +53,7 @@ type sessionID struct {
 	SessionID string
 }
 
-var sessionGet = op.New(op.Method{Number: 1122, Name: "Session.Get", Access: op.AccessTenant, Short: true},
+var sessionGet = op.New(op.Method{Number: 1122, Name: "Session.Get", Role: access.Reader, Tenant: true, Short: true},
 	func(ctx context.Context, s *session.Store, a *sessionID) (record.Doc, error) {
 		return s.Get(ctx, a.Tenant, a.SessionID)
 	})
@@ -69,7 +70,7 @@ type sessionChange struct {
 	Durability engine.Durability
 }
 
-var sessionTouch = op.New(op.Method{Number: 1123, Name: "Session.Touch", Access: op.AccessTenant},
+var sessionTouch = op.New(op.Method{Number: 1123, Name: "Session.Touch", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *session.Store, a *sessionChange) (record.Doc, error) {
 		return s.Touch(ctx, a.Tenant, a.SessionID, record.WriteOptions{Durability: a.Durability})
 	})
@@ -88,7 +89,7 @@ type sessionPage struct {
 	Reverse      bool
 }
 
-var sessionList = op.New(op.Method{Number: 1124, Name: "Session.List", Access: op.AccessTenant},
+var sessionList = op.New(op.Method{Number: 1124, Name: "Session.List", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *session.Store, a *sessionPage) (record.Page, error) {
 		return s.List(ctx, a.Tenant, a.User, record.Query{Cursor: a.Cursor, Limit: a.Limit, Reverse: a.Reverse})
 	})
@@ -110,7 +111,7 @@ func (s *Sessions) All(ctx context.Context, user string, q record.Query) iter.Se
 	})
 }
 
-var sessionRevoke = op.New(op.Method{Number: 1125, Name: "Session.Revoke", Access: op.AccessTenant},
+var sessionRevoke = op.New(op.Method{Number: 1125, Name: "Session.Revoke", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *session.Store, a *sessionChange) (was bool, err error) {
 		return s.Revoke(ctx, a.Tenant, a.SessionID, a.Durability)
 	})
@@ -127,7 +128,7 @@ type sessionUser struct {
 	Durability engine.Durability
 }
 
-var sessionRevokeAll = op.New(op.Method{Number: 1126, Name: "Session.RevokeAll", Access: op.AccessTenant},
+var sessionRevokeAll = op.New(op.Method{Number: 1126, Name: "Session.RevokeAll", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *session.Store, a *sessionUser) (revoked int, err error) {
 		return s.RevokeAll(ctx, a.Tenant, a.User, a.Durability)
 	})
@@ -143,7 +144,7 @@ type sessionKey struct {
 	Key string
 }
 
-var sessionLookup = op.New(op.Method{Number: 1127, Name: "Session.Lookup", Access: op.AccessTenant},
+var sessionLookup = op.New(op.Method{Number: 1127, Name: "Session.Lookup", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *session.Store, a *sessionKey) (json.RawMessage, error) {
 		return s.Lookup(ctx, a.Tenant, a.Key)
 	})
@@ -161,7 +162,7 @@ type sessionImport struct {
 	Durability engine.Durability
 }
 
-var sessionImporting = op.New(op.Method{Number: 1128, Name: "Session.Import", Access: op.AccessTenants, Long: true},
+var sessionImporting = op.New(op.Method{Number: 1128, Name: "Session.Import", Role: access.Operator, Long: true},
 	func(ctx context.Context, s *session.Store, a *sessionImport) (session.Imported, error) {
 		docs := make([]json.RawMessage, len(a.Docs))
 		for i, doc := range a.Docs {

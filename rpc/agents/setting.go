@@ -7,6 +7,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/setting"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	_ "github.com/stoadb/stoa/rpc/internal/settingwire" // says how settings go over the wire
@@ -29,7 +30,7 @@ type settingName struct {
 	Name string
 }
 
-var settingGet = op.New(op.Method{Number: 1051, Name: "Setting.Get", Access: op.AccessTenant, Short: true},
+var settingGet = op.New(op.Method{Number: 1051, Name: "Setting.Get", Role: access.Reader, Tenant: true, Short: true},
 	func(_ context.Context, s *setting.Store, a *settingName) (setting.Setting, error) {
 		return s.Get(a.Tenant, a.Name)
 	})
@@ -40,7 +41,7 @@ func (s *Settings) Get(ctx context.Context, name string) (setting.Setting, error
 	return caller.Call(ctx, s.c, settingGet, settingName{op.Of(s.tenant), name})
 }
 
-var settingList = op.New(op.Method{Number: 1052, Name: "Setting.List", Access: op.AccessTenant},
+var settingList = op.New(op.Method{Number: 1052, Name: "Setting.List", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *setting.Store, a *op.OfTenant) ([]setting.Setting, error) {
 		return s.List(ctx, a.Tenant)
 	})
@@ -58,7 +59,7 @@ type settingChange struct {
 	Durability engine.Durability
 }
 
-var settingSet = op.New(op.Method{Number: 1053, Name: "Setting.Set", Access: op.AccessTenants},
+var settingSet = op.New(op.Method{Number: 1053, Name: "Setting.Set", Role: access.Operator},
 	func(ctx context.Context, s *setting.Store, a *settingChange) (setting.Setting, error) {
 		return s.Set(ctx, a.Tenant, a.Name, a.Value, a.Durability)
 	})
@@ -76,7 +77,7 @@ type settingForgetting struct {
 	Durability engine.Durability
 }
 
-var settingDelete = op.New(op.Method{Number: 1054, Name: "Setting.Delete", Access: op.AccessTenants},
+var settingDelete = op.New(op.Method{Number: 1054, Name: "Setting.Delete", Role: access.Operator},
 	func(ctx context.Context, s *setting.Store, a *settingForgetting) (was bool, err error) {
 		return s.Delete(ctx, a.Tenant, a.Name, a.Durability)
 	})
@@ -94,7 +95,7 @@ type settingWatching struct {
 	After uint64
 }
 
-var settingWatch = op.NewStream(op.Method{Number: 1055, Name: "Setting.Watch", Access: op.AccessTenant},
+var settingWatch = op.NewStream(op.Method{Number: 1055, Name: "Setting.Watch", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *setting.Store, a *settingWatching) iter.Seq2[setting.Event, error] {
 		return s.Watch(ctx, a.Tenant, a.Start, a.After)
 	}, func(e *setting.Event) int {

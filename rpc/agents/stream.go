@@ -7,6 +7,7 @@ import (
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/bucket"
 	"github.com/stoadb/stoa/kv/stream"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	_ "github.com/stoadb/stoa/rpc/internal/streamwire" // says how streams go over the wire
@@ -49,7 +50,7 @@ type streamLimiting struct {
 	Durability engine.Durability
 }
 
-var streamCreate = op.New(op.Method{Number: 1401, Name: "Stream.Create", Access: op.AccessTenant},
+var streamCreate = op.New(op.Method{Number: 1401, Name: "Stream.Create", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *StreamStores, a *streamLimiting) (made bool, err error) {
 		t, err := s.Open(ctx, a.Tenant)
 		if err != nil {
@@ -66,7 +67,7 @@ func (s *Streams) Create(ctx context.Context, d engine.Durability, name string, 
 	return caller.Call(ctx, s.c, streamCreate, streamLimiting{s.named(name), limits, d})
 }
 
-var streamLimit = op.New(op.Method{Number: 1402, Name: "Stream.Limit", Access: op.AccessTenant},
+var streamLimit = op.New(op.Method{Number: 1402, Name: "Stream.Limit", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *StreamStores, a *streamLimiting) (op.Nothing, error) {
 		t, err := s.Find(a.Tenant)
 		if err != nil {
@@ -90,7 +91,7 @@ type streamDeleting struct {
 	Durability engine.Durability
 }
 
-var streamDelete = op.New(op.Method{Number: 1403, Name: "Stream.Delete", Access: op.AccessTenant, Long: true},
+var streamDelete = op.New(op.Method{Number: 1403, Name: "Stream.Delete", Role: access.Writer, Tenant: true, Long: true},
 	func(ctx context.Context, s *StreamStores, a *streamDeleting) (existed bool, err error) {
 		t, err := s.Find(a.Tenant)
 		if err != nil {
@@ -105,7 +106,7 @@ func (s *Streams) Delete(ctx context.Context, d engine.Durability, name string) 
 	return caller.Call(ctx, s.c, streamDelete, streamDeleting{s.named(name), d})
 }
 
-var streamInfo = op.New(op.Method{Number: 1404, Name: "Stream.Info", Access: op.AccessTenant},
+var streamInfo = op.New(op.Method{Number: 1404, Name: "Stream.Info", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *StreamStores, a *streamNamed) (stream.Info, error) {
 		t, err := s.Find(a.Tenant)
 		if err != nil {
@@ -119,7 +120,7 @@ func (s *Streams) Info(ctx context.Context, name string) (stream.Info, error) {
 	return caller.Call(ctx, s.c, streamInfo, s.named(name))
 }
 
-var streamList = op.New(op.Method{Number: 1405, Name: "Stream.List", Access: op.AccessTenant},
+var streamList = op.New(op.Method{Number: 1405, Name: "Stream.List", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *StreamStores, a *op.OfTenant) ([]stream.Info, error) {
 		t, err := s.Find(a.Tenant)
 		if err != nil {
@@ -141,7 +142,7 @@ type streamPublishing struct {
 	Durability engine.Durability
 }
 
-var streamPublish = op.New(op.Method{Number: 1406, Name: "Stream.Publish", Access: op.AccessTenant},
+var streamPublish = op.New(op.Method{Number: 1406, Name: "Stream.Publish", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *StreamStores, a *streamPublishing) (last uint64, err error) {
 		t, err := s.Find(a.Tenant)
 		if err != nil {
@@ -168,7 +169,7 @@ type streamPage struct {
 	Next    uint64
 }
 
-var streamRange = op.New(op.Method{Number: 1407, Name: "Stream.Range", Access: op.AccessTenant},
+var streamRange = op.New(op.Method{Number: 1407, Name: "Stream.Range", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *StreamStores, a *streamSpan) (p streamPage, err error) {
 		t, err := s.Find(a.Tenant)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv/stream"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
@@ -16,7 +17,7 @@ type streamConfiguring struct {
 	Durability engine.Durability
 }
 
-var streamCreateConsumer = op.New(op.Method{Number: 1408, Name: "Stream.CreateConsumer", Access: op.AccessTenant},
+var streamCreateConsumer = op.New(op.Method{Number: 1408, Name: "Stream.CreateConsumer", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *StreamStores, a *streamConfiguring) (made bool, err error) {
 		t, err := s.Find(a.Tenant)
 		if err != nil {
@@ -34,7 +35,7 @@ func (s *Streams) CreateConsumer(ctx context.Context, d engine.Durability, name 
 	return caller.Call(ctx, s.c, streamCreateConsumer, streamConfiguring{s.named(name), c, d})
 }
 
-var streamUpdateConsumer = op.New(op.Method{Number: 1409, Name: "Stream.UpdateConsumer", Access: op.AccessTenant},
+var streamUpdateConsumer = op.New(op.Method{Number: 1409, Name: "Stream.UpdateConsumer", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *StreamStores, a *streamConfiguring) (op.Nothing, error) {
 		t, err := s.Find(a.Tenant)
 		if err != nil {
@@ -53,7 +54,7 @@ func (s *Streams) UpdateConsumer(ctx context.Context, d engine.Durability, name 
 	return err
 }
 
-var streamListConsumers = op.New(op.Method{Number: 1412, Name: "Stream.ListConsumers", Access: op.AccessTenant},
+var streamListConsumers = op.New(op.Method{Number: 1412, Name: "Stream.ListConsumers", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *StreamStores, a *streamNamed) ([]stream.ConsumerInfo, error) {
 		t, err := s.Find(a.Tenant)
 		if err != nil {
@@ -100,7 +101,7 @@ type streamRemoving struct {
 	Durability engine.Durability
 }
 
-var streamDeleteConsumer = op.New(op.Method{Number: 1410, Name: "Stream.DeleteConsumer", Access: op.AccessTenant, Long: true},
+var streamDeleteConsumer = op.New(op.Method{Number: 1410, Name: "Stream.DeleteConsumer", Role: access.Writer, Tenant: true, Long: true},
 	func(ctx context.Context, s *StreamStores, a *streamRemoving) (existed bool, err error) {
 		t, err := s.Find(a.Tenant)
 		if err != nil {
@@ -115,7 +116,7 @@ func (c *StreamConsumer) Delete(ctx context.Context, d engine.Durability) (exist
 	return caller.Call(ctx, c.c, streamDeleteConsumer, streamRemoving{c.of, d})
 }
 
-var streamConsumerInfo = op.New(op.Method{Number: 1411, Name: "Stream.ConsumerInfo", Access: op.AccessTenant},
+var streamConsumerInfo = op.New(op.Method{Number: 1411, Name: "Stream.ConsumerInfo", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *StreamStores, a *streamConsumer) (stream.ConsumerInfo, error) {
 		c, err := a.find(s)
 		if err != nil {
@@ -136,7 +137,7 @@ type streamReplaying struct {
 	Durability engine.Durability
 }
 
-var streamReplay = op.New(op.Method{Number: 1413, Name: "Stream.Replay", Access: op.AccessTenant},
+var streamReplay = op.New(op.Method{Number: 1413, Name: "Stream.Replay", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *StreamStores, a *streamReplaying) (op.Nothing, error) {
 		c, err := a.find(s)
 		if err != nil {
@@ -165,7 +166,7 @@ type streamNumbers struct {
 	Durability engine.Durability
 }
 
-var streamRetryDead = op.New(op.Method{Number: 1420, Name: "Stream.RetryDead", Access: op.AccessTenant},
+var streamRetryDead = op.New(op.Method{Number: 1420, Name: "Stream.RetryDead", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *StreamStores, a *streamNumbers) (int, error) {
 		c, err := a.find(s)
 		if err != nil {
@@ -180,7 +181,7 @@ func (c *StreamConsumer) RetryDead(ctx context.Context, d engine.Durability, num
 	return caller.Call(ctx, c.c, streamRetryDead, streamNumbers{c.of, numbers, d})
 }
 
-var streamDropDead = op.New(op.Method{Number: 1421, Name: "Stream.DropDead", Access: op.AccessTenant},
+var streamDropDead = op.New(op.Method{Number: 1421, Name: "Stream.DropDead", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *StreamStores, a *streamNumbers) (int, error) {
 		c, err := a.find(s)
 		if err != nil {

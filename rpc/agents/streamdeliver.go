@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv/stream"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
@@ -18,7 +19,7 @@ type streamFetching struct {
 	Durability engine.Durability
 }
 
-var streamFetch = op.NewStream(op.Method{Number: 1414, Name: "Stream.Fetch", Access: op.AccessTenant},
+var streamFetch = op.NewStream(op.Method{Number: 1414, Name: "Stream.Fetch", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *StreamStores, a *streamFetching) iter.Seq2[stream.Delivery, error] {
 		c, err := a.find(s)
 		if err != nil {
@@ -44,7 +45,7 @@ type streamAcking struct {
 	Durability engine.Durability
 }
 
-var streamAck = op.New(op.Method{Number: 1415, Name: "Stream.Ack", Access: op.AccessTenant},
+var streamAck = op.New(op.Method{Number: 1415, Name: "Stream.Ack", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *StreamStores, a *streamAcking) (int, error) {
 		c, err := a.find(s)
 		if err != nil {
@@ -73,7 +74,7 @@ type streamNaking struct {
 	Reason string
 }
 
-var streamNak = op.New(op.Method{Number: 1416, Name: "Stream.Nak", Access: op.AccessTenant},
+var streamNak = op.New(op.Method{Number: 1416, Name: "Stream.Nak", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *StreamStores, a *streamNaking) (dead bool, err error) {
 		c, err := a.find(s)
 		if err != nil {
@@ -88,7 +89,7 @@ func (c *StreamConsumer) Nak(ctx context.Context, d engine.Durability, r stream.
 	return caller.Call(ctx, c.c, streamNak, streamNaking{streamDelivered{c.of, r, d}, delay, reason})
 }
 
-var streamInProgress = op.New(op.Method{Number: 1417, Name: "Stream.InProgress", Access: op.AccessTenant},
+var streamInProgress = op.New(op.Method{Number: 1417, Name: "Stream.InProgress", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *StreamStores, a *streamDelivered) (op.Nothing, error) {
 		c, err := a.find(s)
 		if err != nil {
@@ -110,7 +111,7 @@ type streamTerminating struct {
 	Reason string
 }
 
-var streamTerminate = op.New(op.Method{Number: 1418, Name: "Stream.Terminate", Access: op.AccessTenant},
+var streamTerminate = op.New(op.Method{Number: 1418, Name: "Stream.Terminate", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *StreamStores, a *streamTerminating) (op.Nothing, error) {
 		c, err := a.find(s)
 		if err != nil {
@@ -126,7 +127,7 @@ func (c *StreamConsumer) Terminate(ctx context.Context, d engine.Durability, r s
 	return err
 }
 
-var streamDeadLetters = op.NewStream(op.Method{Number: 1419, Name: "Stream.DeadLetters", Access: op.AccessTenant},
+var streamDeadLetters = op.NewStream(op.Method{Number: 1419, Name: "Stream.DeadLetters", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *StreamStores, a *streamDeadAfter) iter.Seq2[stream.DeadLetter, error] {
 		c, err := a.find(s)
 		if err != nil {

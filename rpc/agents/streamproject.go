@@ -9,6 +9,7 @@ import (
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/bucket"
 	"github.com/stoadb/stoa/kv/stream"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
 )
@@ -23,7 +24,7 @@ type streamApplying struct {
 	Durability engine.Durability
 }
 
-var streamApply = op.New(op.Method{Number: 1422, Name: "Stream.Apply", Access: op.AccessTenant},
+var streamApply = op.New(op.Method{Number: 1422, Name: "Stream.Apply", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *StreamStores, a *streamApplying) (*stream.Delivery, error) {
 		c, err := a.find(s)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv/approval"
 	"github.com/stoadb/stoa/kv/record"
+	"github.com/stoadb/stoa/rpc/access"
 	_ "github.com/stoadb/stoa/rpc/internal/approvalwire" // says how approvals go over the wire
 	"github.com/stoadb/stoa/rpc/internal/caller"
 	"github.com/stoadb/stoa/rpc/internal/op"
@@ -34,7 +35,7 @@ type taskDocument struct {
 	Durability engine.Durability
 }
 
-var taskCreate = op.New(op.Method{Number: 1251, Name: "Task.Create", Access: op.AccessTenant},
+var taskCreate = op.New(op.Method{Number: 1251, Name: "Task.Create", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *approval.Store, a *taskDocument) (record.Doc, error) {
 		return s.CreateTask(ctx, a.Tenant, a.Document, record.WriteOptions{Durability: a.Durability})
 	})
@@ -55,7 +56,7 @@ type taskID struct {
 	TaskID string
 }
 
-var taskGet = op.New(op.Method{Number: 1252, Name: "Task.Get", Access: op.AccessTenant, Short: true},
+var taskGet = op.New(op.Method{Number: 1252, Name: "Task.Get", Role: access.Reader, Tenant: true, Short: true},
 	func(ctx context.Context, s *approval.Store, a *taskID) (record.Doc, error) {
 		return s.Task(ctx, a.Tenant, a.TaskID)
 	})
@@ -72,7 +73,7 @@ type taskChange struct {
 	Patch []byte
 }
 
-var taskUpdate = op.New(op.Method{Number: 1253, Name: "Task.Update", Access: op.AccessTenant},
+var taskUpdate = op.New(op.Method{Number: 1253, Name: "Task.Update", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *approval.Store, a *taskChange) (record.Doc, error) {
 		return s.UpdateTask(ctx, a.Tenant, a.TaskID, a.Patch, a.UpdateOptions)
 	})
@@ -99,7 +100,7 @@ type taskMove struct {
 	Durability                  engine.Durability
 }
 
-var taskMoving = op.New(op.Method{Number: 1254, Name: "Task.Move", Access: op.AccessTenant},
+var taskMoving = op.New(op.Method{Number: 1254, Name: "Task.Move", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *approval.Store, a *taskMove) (record.Doc, error) {
 		m := approval.Move{To: a.To, From: a.From, By: a.By, Reason: a.Reason, Agent: a.Agent, Token: a.Token, Retry: a.Retry, Durability: a.Durability,
 			Outcome: approval.Outcome{Result: a.Result, Output: a.Output, OutputKey: a.OutputKey, Error: a.Error}}
@@ -124,7 +125,7 @@ type taskAssessment struct {
 	By      string
 }
 
-var taskAssess = op.New(op.Method{Number: 1255, Name: "Task.Assess", Access: op.AccessTenant},
+var taskAssess = op.New(op.Method{Number: 1255, Name: "Task.Assess", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *approval.Store, a *taskAssessment) (record.Doc, error) {
 		risk := approval.Assessment{Score: a.Score, By: a.By}
 		if len(a.Factors) > 0 {
@@ -145,7 +146,7 @@ type taskPreview struct {
 	Durability engine.Durability
 }
 
-var taskSetPreview = op.New(op.Method{Number: 1256, Name: "Task.SetPreview", Access: op.AccessTenant},
+var taskSetPreview = op.New(op.Method{Number: 1256, Name: "Task.SetPreview", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *approval.Store, a *taskPreview) (op.Nothing, error) {
 		return op.Nothing{}, s.SetPreview(ctx, a.Tenant, a.TaskID, a.Preview, record.WriteOptions{Durability: a.Durability})
 	})
@@ -161,7 +162,7 @@ func (t *Tasks) SetPreview(ctx context.Context, id string, preview any, d engine
 	return err
 }
 
-var taskGetPreview = op.New(op.Method{Number: 1257, Name: "Task.Preview", Access: op.AccessTenant},
+var taskGetPreview = op.New(op.Method{Number: 1257, Name: "Task.Preview", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *approval.Store, a *taskID) (json.RawMessage, error) {
 		return s.Preview(ctx, a.Tenant, a.TaskID)
 	})
@@ -171,7 +172,7 @@ func (t *Tasks) Preview(ctx context.Context, id string) (json.RawMessage, error)
 	return caller.Call(ctx, t.c, taskGetPreview, taskID{op.Of(t.tenant), id})
 }
 
-var taskTimeOut = op.New(op.Method{Number: 1258, Name: "Task.TimeOut", Access: op.AccessTenant},
+var taskTimeOut = op.New(op.Method{Number: 1258, Name: "Task.TimeOut", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *approval.Store, a *taskID) (record.Doc, error) {
 		return s.TimeOut(ctx, a.Tenant, a.TaskID)
 	})
@@ -188,7 +189,7 @@ type taskDeletion struct {
 	record.UpdateOptions
 }
 
-var taskDelete = op.New(op.Method{Number: 1259, Name: "Task.Delete", Access: op.AccessTenant},
+var taskDelete = op.New(op.Method{Number: 1259, Name: "Task.Delete", Role: access.Writer, Tenant: true},
 	func(ctx context.Context, s *approval.Store, a *taskDeletion) (record.Doc, error) {
 		return s.DeleteTask(ctx, a.Tenant, a.TaskID, a.UpdateOptions)
 	})
@@ -198,7 +199,7 @@ func (t *Tasks) Delete(ctx context.Context, id string, o record.UpdateOptions) (
 	return caller.Call(ctx, t.c, taskDelete, taskDeletion{taskID{op.Of(t.tenant), id}, o})
 }
 
-var taskStats = op.New(op.Method{Number: 1260, Name: "Task.Stats", Access: op.AccessTenant},
+var taskStats = op.New(op.Method{Number: 1260, Name: "Task.Stats", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *approval.Store, a *taskID) (json.RawMessage, error) {
 		stats, err := s.TaskStats(ctx, a.Tenant, a.TaskID)
 		return encoded(stats, err)
@@ -232,7 +233,7 @@ type taskKey struct {
 	Key string
 }
 
-var taskLookup = op.New(op.Method{Number: 1261, Name: "Task.Lookup", Access: op.AccessTenant},
+var taskLookup = op.New(op.Method{Number: 1261, Name: "Task.Lookup", Role: access.Reader, Tenant: true},
 	func(ctx context.Context, s *approval.Store, a *taskKey) (json.RawMessage, error) {
 		return s.Lookup(ctx, a.Tenant, a.Key)
 	})

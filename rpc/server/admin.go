@@ -15,6 +15,7 @@ import (
 	"github.com/stoadb/stoa/namespace/naming"
 	"github.com/stoadb/stoa/rpc/internal/backend"
 	"github.com/stoadb/stoa/rpc/internal/fault"
+	"github.com/stoadb/stoa/rpc/server/internal/framed"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -23,13 +24,15 @@ type admin struct{ s *Server }
 
 var _ backend.Daemon = (*admin)(nil)
 
-// Status returns what the daemon is, and how it is.
-func (a *admin) Status() *stoav1.StatusResponse {
+// Status returns what the daemon is, how it is, and what who asks may do.
+func (a *admin) Status(ctx context.Context) *stoav1.StatusResponse {
+	who, _ := framed.PeerFrom(ctx)
 	i, health := &a.s.o.Info, a.s.eng.Health()
 	res := &stoav1.StatusResponse{
 		ApiVersion: apiVersion, SchemaVersion: i.SchemaVersion, Features: a.s.features(),
 		Version: i.Version, Engine: i.Engine, NodeId: i.NodeID, Pid: int32(os.Getpid()),
 		Started: timestamppb.New(i.Started), Health: &stoav1.Health{Writable: health.Writable, Reason: health.Reason}, Recovery: i.Recovery,
+		Uid: who.UID, Roles: who.Rights.Roles.Names(), Tenant: who.Rights.Tenant,
 	}
 	if a.s.o.Jobs != nil {
 		res.JobWorkersOff = a.s.o.Jobs.Off()
@@ -107,6 +110,15 @@ func (s *Server) features() []string {
 		names = append(names, "raw")
 	}
 	return names
+}
+
+// Peers returns what each peer may do, and what those who are connected take.
+func (a *admin) Peers() *stoav1.PeersResponse {
+	res := &stoav1.PeersResponse{}
+	for _, row := range a.s.o.Peers.Rows() {
+		res.Table = append(res.Table, &stoav1.PeerRights{Group: row.Group, Id: row.ID, Roles: row.Rights.Roles.Names(), Tenant: row.Rights.Tenant})
+	}
+	return res
 }
 
 // Stats returns counts and sizes of the engine.

@@ -70,8 +70,11 @@ func (s *Server) checkRows(b *engine.Batch, who demux.Peer) error {
 		if err := checkChange(op); err != nil {
 			return rowError(err, op.Column, op.Key, fault.FieldChange, n)
 		}
-		if err := s.checkOwner(op); err != nil {
+		if err := s.checkOwner(op, who); err != nil {
 			return err.With(fault.FieldChange, strconv.Itoa(n))
+		}
+		if err := s.mayChange(op, who, n); err != nil {
+			return err
 		}
 		n++
 	}
@@ -83,14 +86,21 @@ func (s *Server) checkRows(b *engine.Batch, who demux.Peer) error {
 		if _, err := keys.Identify(e.Column, e.Key); err != nil {
 			return rowError(err, e.Column, e.Key, fault.FieldExpectation, n)
 		}
-		// Whether an expectation holds would tell what is stored.
-		if !e.Absent && keys.Secret(e.Column, e.Key) && !s.maySeeSecrets(who) {
-			return fault.OfKey(stoav1.ErrorKind_ERROR_KIND_SECRET, e.Column, e.Key, secretText(e.Column, who),
-				fault.FieldExpectation, strconv.Itoa(n))
+		if err := s.mayKnow(who, e.Column, e.Key, fault.FieldExpectation, strconv.Itoa(n)); err != nil {
+			return err // whether it holds would tell what is stored
 		}
 		n++
 	}
 	return nil
+}
+
+// mayChange refuses a change of rows that the peer may not know: who replaces a private key
+// knows the new one, and who deletes it takes the identity.
+func (s *Server) mayChange(op engine.Op, who demux.Peer, n int) error {
+	if op.Kind == engine.KindPut || op.Kind == engine.KindDelete {
+		return s.mayKnow(who, op.Column, op.Key, fault.FieldChange, strconv.Itoa(n))
+	}
+	return s.mayMeet(who, op.Column, engine.Range{Start: op.Key, End: op.Value}, fault.FieldChange, strconv.Itoa(n))
 }
 
 func checkChange(op engine.Op) error {

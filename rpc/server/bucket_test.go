@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"os"
 	"testing"
 	"time"
 
@@ -238,7 +237,7 @@ func TestT10T65AServiceHasWhatItsContractDeclares(t *testing.T) {
 // that it does not name.
 func TestT10OnlyWhoLooksAfterTenantsChangesBuckets(t *testing.T) {
 	overBoth(t, func(t *testing.T, f rpc.Framing) {
-		d, _ := startBuckets(t, Options{Tenants: map[uint32]string{uint32(os.Getuid()): "acme"}, AllowUIDs: []uint32{}})
+		d, _ := startBuckets(t, Options{Peers: boundTo("acme")})
 		all, ctx := d.dialAs(t, f).Buckets(""), t.Context()
 		_, err := all.Propose(ctx, []byte(auditContract))
 		require.NoError(t, err)

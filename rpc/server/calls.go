@@ -32,7 +32,7 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 		defer s.logged(ctx, info.FullMethod, s.o.Now(), &err)
 	}
 	defer s.recovered(ctx, info.FullMethod, &err)
-	if err := s.checkBound(ctx, info.FullMethod); err != nil {
+	if err := s.permit(ctx, info.FullMethod); err != nil {
 		return nil, err
 	}
 	size := sizeOf(req)
@@ -79,7 +79,7 @@ func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 		defer s.logged(ss.Context(), info.FullMethod, s.o.Now(), &err)
 	}
 	defer s.recovered(ss.Context(), info.FullMethod, &err)
-	if err := s.checkBound(ss.Context(), info.FullMethod); err != nil {
+	if err := s.permit(ss.Context(), info.FullMethod); err != nil {
 		return err
 	}
 	if ours(info.FullMethod) {

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -66,7 +65,7 @@ func TestNamesComePageByPage(t *testing.T) {
 
 func TestWhoIsBoundToATenantFindsNothing(t *testing.T) {
 	overBoth(t, func(t *testing.T, f rpc.Framing) {
-		d := startKV(t, Options{Tenants: map[uint32]string{uint32(os.Getuid()): "mine"}, AllowUIDs: []uint32{}}, kvstorage.Options{})
+		d := startKV(t, Options{Peers: boundTo("mine")}, kvstorage.Options{})
 		_, err := d.dialAs(t, f).Find(t.Context(), naming.Query{Kind: naming.Context, Text: "room"})
 		require.ErrorIs(t, err, rpc.ErrBound)
 	})

@@ -36,6 +36,7 @@ import (
 	"github.com/stoadb/stoa/kv/setting"
 	"github.com/stoadb/stoa/kv/stream"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/agents"
 	"github.com/stoadb/stoa/rpc/internal/frame"
 	"github.com/stoadb/stoa/rpc/internal/wire"
@@ -184,7 +185,7 @@ func FuzzRequests(f *testing.F) {
 		s, err := New(eng, o)
 		require.NoError(t, err)
 		defer s.grpc.Stop()
-		ctx, cancel := context.WithCancel(peer.NewContext(t.Context(), &peer.Peer{AuthInfo: demux.Peer{UID: s.o.SecretUIDs[0]}}))
+		ctx, cancel := context.WithCancel(peer.NewContext(t.Context(), &peer.Peer{AuthInfo: demux.Peer{Rights: access.Rights{Roles: access.All}}}))
 		defer cancel()
 
 		domain, byHand := to.of(s)
@@ -527,7 +528,7 @@ func FuzzFrames(f *testing.F) {
 		served := make(chan struct{})
 		go func() {
 			defer close(served)
-			s.framed.Serve(demux.NewConn(far, demux.Peer{UID: s.o.SecretUIDs[0]}, &s.connections))
+			s.framed.Serve(demux.NewConn(far, demux.Peer{Rights: access.Rights{Roles: access.All}}, &s.connections))
 		}()
 		go io.Copy(io.Discard, near)
 		near.SetWriteDeadline(time.Now().Add(time.Second))

@@ -20,6 +20,7 @@ import (
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -471,7 +472,7 @@ func TestIdentitiesMoveSealedAndOnlyForThoseWhoMaySeeSecrets(t *testing.T) {
 	require.NoError(t, err)
 	b.propose(t, ns, codec.GroupOp{Kind: codec.OpGroupAliasSet, Name: codec.Some(codec.AliasName("moved"))})
 
-	closed, ns := founded(t, rpc.FramingAuto, Options{SecretUIDs: []uint32{4_000_000}})
+	closed, ns := founded(t, rpc.FramingAuto, Options{Peers: only(access.All &^ access.Secrets)})
 	_, err = closed.ExportIdentity(t.Context(), ns, []byte("open sesame"))
 	require.ErrorIs(t, err, rpc.ErrSecret)
 	_, err = closed.ImportIdentity(t.Context(), ns, sealed, []byte("open sesame"))

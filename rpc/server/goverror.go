@@ -1,10 +1,7 @@
 package server
 
 import (
-	"context"
-
 	"github.com/stoadb/stoa/rpc/internal/fault"
-	"github.com/stoadb/stoa/rpc/server/internal/framed"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -17,14 +14,4 @@ func aboutGov(err error, name, value string) error {
 		return err
 	}
 	return known.With(name, value)
-}
-
-// maySeal refuses peers that may not read secrets.
-func (s *Server) maySeal(ctx context.Context) error {
-	who, _ := framed.PeerFrom(ctx)
-	if s.maySeeSecrets(who) {
-		return nil
-	}
-	return fault.New(stoav1.ErrorKind_ERROR_KIND_SECRET, "rpc: secret: identities are not for this user (stoa serve --secret-peers)",
-		fault.FieldColumn, "Group")
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -392,7 +391,7 @@ func TestK01CapabilitiesOverTheSocketAreTheDocument(t *testing.T) {
 // service.
 func TestX03AConnectionThatIsBoundToATenantSeesNothingElse(t *testing.T) {
 	overBoth(t, func(t *testing.T, f rpc.Framing) {
-		d := startKV(t, Options{Tenants: map[uint32]string{uint32(os.Getuid()): "mine"}, AllowUIDs: []uint32{}}, kvstorage.Options{})
+		d := startKV(t, Options{Peers: boundTo("mine")}, kvstorage.Options{})
 		_, err := d.storage.Put(t.Context(), "theirs", "k", []byte("1"), forever)
 		require.NoError(t, err)
 		c := d.dialAs(t, f)

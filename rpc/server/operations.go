@@ -52,35 +52,28 @@ func registerByHand(d, generated *grpc.ServiceDesc, service any, full string) {
 	}
 }
 
-// Admit refuses a call that its user may not make; see [op.Host].
+// Admit refuses a call about what is not for its peer, whose role is known to fit; see [op.Host].
 func (s *Server) Admit(ctx context.Context, m *op.Method, in any) (context.Context, error) {
-	switch m.Access {
-	case op.AccessTenant:
-		name := in.(op.Tenanted).TenantName()
-		tenant, err := s.tenantOf(ctx, *name)
-		if err != nil {
+	if !m.Tenant {
+		return ctx, nil
+	}
+	name := in.(op.Tenanted).TenantName()
+	tenant, err := s.tenantOf(ctx, *name)
+	if err != nil {
+		return ctx, err
+	}
+	*name = tenant
+	if set, ok := in.(op.Collected); ok {
+		_, verb, _ := strings.Cut(m.Name, ".")
+		if err := s.checkVerb(ctx, strings.ToLower(verb), set.CollectionName()); err != nil {
 			return ctx, err
 		}
-		*name = tenant
-		if set, ok := in.(op.Collected); ok {
-			_, verb, _ := strings.Cut(m.Name, ".")
-			if err := s.checkVerb(ctx, strings.ToLower(verb), set.CollectionName()); err != nil {
-				return ctx, err
-			}
-		}
-		if o, ok := in.(op.Operated); ok {
-			_, bound := s.boundTo(ctx)
-			o.SetOperator(!bound)
-		}
-		if g, ok := in.(op.Guarded); ok {
-			return s.guarded(ctx, tenant, g.LockGuards())
-		}
-	case op.AccessTenants:
-		if tenant, bound := s.boundTo(ctx); bound {
-			return ctx, errBound(tenant, "tenants, quotas, settings and versions are for others to change")
-		}
-	case op.AccessSecrets:
-		return ctx, s.maySeal(ctx)
+	}
+	if o, ok := in.(op.Operated); ok {
+		o.SetOperator(rightsOf(ctx).Runs())
+	}
+	if g, ok := in.(op.Guarded); ok {
+		return s.guarded(ctx, tenant, g.LockGuards())
 	}
 	return ctx, nil
 }

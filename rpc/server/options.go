@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -29,6 +28,7 @@ import (
 	"github.com/stoadb/stoa/kv/setting"
 	"github.com/stoadb/stoa/kv/stream"
 	"github.com/stoadb/stoa/namespace"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/server/internal/demux"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -42,14 +42,9 @@ type Options struct {
 	// Info is what Admin.Status tells besides what the server knows itself.
 	Info Info
 
-	// AllowUIDs are the users who may connect; nil: the server's own user and
-	// root.
-	AllowUIDs []uint32
-	// AllowGIDs are groups whose members may connect too: processes that have the
-	// group as their effective one or among their supplementary ones.
-	AllowGIDs []uint32
-	// SecretUIDs are the users who may read secret rows; nil: the server's own.
-	SecretUIDs []uint32
+	// Peers has who may connect, and what each may do; nil: the server's own user and root,
+	// everything.
+	Peers *access.Table
 
 	// MaxInFlight is how many bytes of requests may be under way at once, those
 	// of all connections together; what exceeds it is refused as busy. 0: 256
@@ -103,8 +98,8 @@ type Options struct {
 	// MaxGovStreams is how many streams of these services may be open at once; what
 	// exceeds it is refused as busy. 0: 1,024.
 	MaxGovStreams int
-	// Raw lets clients of the Store service write rows that another service
-	// keeps: for repair and tests.
+	// Raw lets operators write rows by the Store service that another service keeps: for
+	// repair and tests.
 	Raw bool
 	// MaxDagStreams is how many streams of the Dag service may be open at once;
 	// what exceeds it is refused as busy. 0: 1,024.
@@ -151,9 +146,6 @@ type Options struct {
 	// MaxLockWaits is how many requests for locks may wait at once, of all tenants; what
 	// exceeds it is refused as busy. 0: 10,000.
 	MaxLockWaits int
-	// Tenants binds users, by their number, to a tenant. They may connect, too, and use
-	// the services Kv, Record, Policy, Lock, Task and Approval for that tenant, and nothing else.
-	Tenants map[uint32]string
 
 	// Logger is where the server logs; nil: nowhere. Calls are logged at debug,
 	// refused peers as warnings, faults as errors.
@@ -191,18 +183,13 @@ func (o Options) withDefaults() (Options, error) {
 	if o.SessionIdle < 0 || o.Greeting < 0 || o.CallTimeout < 0 || o.DrainTimeout < 0 || o.TransferIdle < 0 {
 		return o, fmt.Errorf("%w: a time is negative", ErrOptions)
 	}
-	own := uint32(os.Geteuid())
-	if o.AllowUIDs == nil {
-		o.AllowUIDs = []uint32{own, 0}
+	if o.Peers == nil {
+		o.Peers = ownPeers()
 	}
-	for uid, tenant := range o.Tenants {
-		if tenant == "" || len(tenant) > kv.MaxTenant {
-			return o, fmt.Errorf("%w: the tenant of user %d has a name of %d bytes; it has 1 to %d", ErrOptions, uid, len(tenant), kv.MaxTenant)
+	for _, row := range o.Peers.Rows() {
+		if tenant := row.Rights.Tenant; len(tenant) > kv.MaxTenant {
+			return o, fmt.Errorf("%w: the tenant of peer %d has a name of %d bytes; it has 1 to %d", ErrOptions, row.ID, len(tenant), kv.MaxTenant)
 		}
-		o.AllowUIDs = append(slices.Clip(o.AllowUIDs), uid)
-	}
-	if o.SecretUIDs == nil {
-		o.SecretUIDs = []uint32{own}
 	}
 	setDefault(&o.MaxInFlight, 256<<20)
 	setDefault(&o.MaxConnections, 4096)
@@ -236,6 +223,15 @@ func (o Options) withDefaults() (Options, error) {
 		o.peerOf = demux.ReadPeer
 	}
 	return o, nil
+}
+
+// ownPeers lets the server's own user and root do everything.
+func ownPeers() *access.Table {
+	var t access.Table
+	for _, uid := range []uint32{uint32(os.Geteuid()), 0} {
+		_ = t.User(uid, access.Rights{Roles: access.All}) // it is bound to no tenant
+	}
+	return &t
 }
 
 func setDefault[T comparable](field *T, value T) {

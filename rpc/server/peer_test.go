@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"os"
 	"sync/atomic"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/server/internal/demux"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -25,6 +27,35 @@ func as(uid uint32) func(net.Conn) (demux.Peer, error) {
 	return func(net.Conn) (demux.Peer, error) {
 		return demux.Peer{PID: 4711, UID: uid, GID: uid + 1, Groups: []uint32{uid + 2, uid + 3}}, nil
 	}
+}
+
+// mayAll is the rights of those who may do mayAll.
+var mayAll = access.Rights{Roles: access.All}
+
+// peers is a table of users and groups.
+func peers(users, groups map[uint32]access.Rights) *access.Table {
+	var t access.Table
+	for uid, r := range users {
+		if err := t.User(uid, r); err != nil {
+			panic(err)
+		}
+	}
+	for gid, r := range groups {
+		if err := t.Group(gid, r); err != nil {
+			panic(err)
+		}
+	}
+	return &t
+}
+
+// only has the user of the tests have these roles.
+func only(roles access.Role) *access.Table {
+	return peers(map[uint32]access.Rights{uint32(os.Geteuid()): {Roles: roles}}, nil)
+}
+
+// boundTo has the user of the tests be bound to a tenant.
+func boundTo(tenant string) *access.Table {
+	return peers(map[uint32]access.Rights{uint32(os.Geteuid()): {Roles: access.Reader | access.Writer, Tenant: tenant}}, nil)
 }
 
 func TestPeersThatAreNotOnTheListAreRefused(t *testing.T) {
@@ -39,9 +70,9 @@ func TestPeersThatAreNotOnTheListAreRefused(t *testing.T) {
 
 func TestPeersAreAllowedByUserOrGroup(t *testing.T) {
 	for name, o := range map[string]Options{
-		"user":                {AllowUIDs: []uint32{1, 4242}},
-		"group":               {AllowUIDs: []uint32{1}, AllowGIDs: []uint32{4243}},
-		"supplementary group": {AllowUIDs: []uint32{1}, AllowGIDs: []uint32{4245}},
+		"user":                {Peers: peers(map[uint32]access.Rights{1: mayAll, 4242: mayAll}, nil)},
+		"group":               {Peers: peers(nil, map[uint32]access.Rights{4243: mayAll})},
+		"supplementary group": {Peers: peers(nil, map[uint32]access.Rights{4245: mayAll})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o.peerOf = as(4242)
@@ -66,7 +97,8 @@ func TestSecretsAreForSecretPeersOnly(t *testing.T) {
 	var uid atomic.Uint32
 	uid.Store(4242)
 	d := start(t, nil, Options{
-		AllowUIDs: []uint32{4242, 77}, SecretUIDs: []uint32{77},
+		Peers:  peers(map[uint32]access.Rights{4242: {Roles: access.Reader | access.Writer}, 77: mayAll}, nil),
+		Raw:    true,
 		peerOf: func(net.Conn) (demux.Peer, error) { return demux.Peer{UID: uid.Load()}, nil },
 	})
 	stranger := d.dial(t)
@@ -131,8 +163,8 @@ func TestSecretsAreForSecretPeersOnly(t *testing.T) {
 func TestSnapshotsAreForTheUserWhoTookThem(t *testing.T) {
 	var uid atomic.Uint32
 	d := start(t, nil, Options{
-		AllowUIDs: []uint32{1, 2},
-		peerOf:    func(net.Conn) (demux.Peer, error) { return demux.Peer{UID: uid.Load()}, nil },
+		Peers:  peers(map[uint32]access.Rights{1: mayAll, 2: mayAll}, nil),
+		peerOf: func(net.Conn) (demux.Peer, error) { return demux.Peer{UID: uid.Load()}, nil },
 	})
 	uid.Store(1)
 	one := d.dial(t)

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"log/slog"
 	"maps"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -446,7 +445,7 @@ func TestRefusalsOfPoliciesKeepTheirCodesOverTheSocket(t *testing.T) {
 // What goes round the rules of a collection is refused: to all where it would break what
 // they promise, and to those who are bound to a tenant where it is the host's to do.
 func TestTheRulesOfPoliciesHoldForRecordsToo(t *testing.T) {
-	bound := Options{Tenants: map[uint32]string{uint32(os.Getuid()): "acme"}, AllowUIDs: []uint32{}}
+	bound := Options{Peers: boundTo("acme")}
 	for name, o := range map[string]Options{"bound": bound, "not bound": {}} {
 		t.Run(name, func(t *testing.T) {
 			d := startPolicies(t, o)
@@ -510,7 +509,7 @@ func TestTheRulesOfPoliciesHoldForRecordsToo(t *testing.T) {
 // What a user who is bound to a tenant may ask ends at that tenant.
 func TestDecisionsOfOtherTenantsAreNotForUsersWhoAreBound(t *testing.T) {
 	overBoth(t, func(t *testing.T, f rpc.Framing) {
-		d := startPolicies(t, Options{Tenants: map[uint32]string{uint32(os.Getuid()): "mine"}, AllowUIDs: []uint32{}})
+		d := startPolicies(t, Options{Peers: boundTo("mine")})
 		c := d.dialAs(t, f)
 		ctx, own, p := t.Context(), c.Policy(""), c.Policy("theirs")
 		_, err := own.Bootstrap(ctx)

@@ -531,7 +531,7 @@ func TestWatchesOfRecordsGoOnWhereTheirDaemonWasAway(t *testing.T) {
 // What a user who is bound to a tenant may do with records ends at that tenant.
 func TestRecordsOfOtherTenantsAreNotForUsersWhoAreBound(t *testing.T) {
 	overBoth(t, func(t *testing.T, f rpc.Framing) {
-		d := startRecords(t, Options{Tenants: map[uint32]string{uint32(os.Getuid()): "mine"}, AllowUIDs: []uint32{}}, kv.Quota{})
+		d := startRecords(t, Options{Peers: boundTo("mine")}, kv.Quota{})
 		text, err := json.Marshal(task("theirs"))
 		require.NoError(t, err)
 		foreign, err := d.records.Create(t.Context(), "theirs", "task", text, record.WriteOptions{})

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"encoding/hex"
 	"math"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/wire"
+	"github.com/stoadb/stoa/rpc/server/internal/demux"
 	"github.com/stoadb/stoa/rpc/server/internal/limit"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -88,7 +88,7 @@ func (v *view) open(r *stoav1.ScanRequest) (*scan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := v.mayScan(col, rg); err != nil {
+	if err := v.s.mayMeet(v.peer, col, rg); err != nil {
 		return nil, err
 	}
 	if r.GetLimit() > math.MaxInt {
@@ -127,20 +127,8 @@ func (sc *scan) close() {
 	sc.s.scans.Give(1)
 }
 
-// mayScan returns an error if the range meets secret rows and the peer may not
-// read them.
-func (v *view) mayScan(col column.Column, rg engine.Range) error {
-	if v.s.maySeeSecrets(v.peer) {
-		return nil
-	}
-	for _, secret := range keys.SecretRanges(col) {
-		before := rg.End != nil && bytes.Compare(rg.End, secret.Start) <= 0
-		after := secret.End != nil && bytes.Compare(rg.Start, secret.End) >= 0
-		if before || after {
-			continue
-		}
-		return fault.New(stoav1.ErrorKind_ERROR_KIND_SECRET, secretText(col, v.peer), fault.FieldColumn, col.String(),
-			fault.FieldStart, hex.EncodeToString(secret.Start), fault.FieldEnd, hex.EncodeToString(secret.End))
-	}
-	return nil
+// errSecretRange refuses a range that meets secret rows.
+func errSecretRange(col column.Column, who demux.Peer, secret keys.KeyRange, pairs ...string) *fault.Error {
+	return fault.New(stoav1.ErrorKind_ERROR_KIND_SECRET, secretText(col, who), append(pairs, fault.FieldColumn, col.String(),
+		fault.FieldStart, hex.EncodeToString(secret.Start), fault.FieldEnd, hex.EncodeToString(secret.End))...)
 }

@@ -190,7 +190,7 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	served := make(chan error, 1)
 	door := demux.New(ln, &demux.Admission{
-		AllowUIDs: s.o.AllowUIDs, AllowGIDs: s.o.AllowGIDs, PeerOf: s.o.peerOf, Log: s.log,
+		Peers: s.o.Peers, PeerOf: s.o.peerOf, Log: s.log,
 		Limit: int64(s.o.MaxConnections), Open: &s.connections, Greeting: s.o.Greeting,
 	}, s.framed.Serve)
 	door.Start()

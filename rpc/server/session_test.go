@@ -19,6 +19,7 @@ import (
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/wire"
+	"github.com/stoadb/stoa/rpc/server/internal/demux"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -258,7 +259,7 @@ func TestPagesOfAScanCountAsReadsOfItsSnapshot(t *testing.T) {
 	require.NoError(t, err)
 	held, err := d.snapshots.add(snap, 0)
 	require.NoError(t, err)
-	v := view{s: d.Server, read: held, held: held}
+	v := view{s: d.Server, peer: demux.Peer{Rights: mayAll}, read: held, held: held}
 	sc, err := v.open(&stoav1.ScanRequest{Column: stoav1.Column_COLUMN_GENERIC})
 	require.NoError(t, err)
 	defer sc.close()

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
-	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/server/internal/demux"
@@ -189,34 +188,6 @@ func answerTooLarge(keys int) error {
 	return fault.New(stoav1.ErrorKind_ERROR_KIND_TOO_LARGE,
 		fmt.Sprintf("rpc: the values of the first %d keys take more than the %d bytes that an answer may; ask for fewer at a time", keys, engine.MaxBatch),
 		fault.FieldReason, "answer", fault.FieldLimit, strconv.Itoa(engine.MaxBatch))
-}
-
-// mayRead returns an error if key is none of col, or if it is secret and the
-// peer may not read secrets. asked is col as it came.
-func (v *view) mayRead(col column.Column, asked stoav1.Column, key []byte) error {
-	if err := checkColumn(asked); err != nil {
-		return err
-	}
-	if _, err := keys.Identify(col, key); err != nil {
-		return fault.DescribeRow(err, col, key)
-	}
-	if keys.Secret(col, key) && !v.s.maySeeSecrets(v.peer) {
-		return fault.OfKey(stoav1.ErrorKind_ERROR_KIND_SECRET, col, key, secretText(col, v.peer))
-	}
-	return nil
-}
-
-func (s *Server) maySeeSecrets(p demux.Peer) bool {
-	for _, uid := range s.o.SecretUIDs {
-		if uid == p.UID {
-			return true
-		}
-	}
-	return false
-}
-
-func secretText(col column.Column, p demux.Peer) string {
-	return fmt.Sprintf("rpc: secret: these rows of %s are not for uid %d (stoa serve --secret-peers)", col, p.UID)
 }
 
 func checkColumn(c stoav1.Column) error {

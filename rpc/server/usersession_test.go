@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -73,7 +72,7 @@ func TestSessionsOfABoundTenant(t *testing.T) {
 		require.NoError(t, err)
 		sessions, err := kvsession.New(records, kvsession.Options{})
 		require.NoError(t, err)
-		d := start(t, mem.New(), Options{Records: records, Sessions: sessions, Tenants: map[uint32]string{uint32(os.Getuid()): "mine"}, AllowUIDs: []uint32{}})
+		d := start(t, mem.New(), Options{Records: records, Sessions: sessions, Peers: boundTo("mine")})
 		t.Cleanup(func() { d.stop(); require.NoError(t, store.Close()) })
 		c, ctx := d.dialAs(t, f), t.Context()
 		s := c.Sessions("")

@@ -174,6 +174,12 @@ type StatusResponse struct {
 	Disk *Disk `protobuf:"bytes,11,opt,name=disk,proto3" json:"disk,omitempty"`
 	// The queues of jobs that this daemon leaves to workers outside.
 	JobWorkersOff []string `protobuf:"bytes,12,rep,name=job_workers_off,json=jobWorkersOff,proto3" json:"job_workers_off,omitempty"`
+	// Who asks, as the kernel says.
+	Uid uint32 `protobuf:"varint,13,opt,name=uid,proto3" json:"uid,omitempty"`
+	// What who asks may do here: reader, writer, signer, secrets, operator.
+	Roles []string `protobuf:"bytes,14,rep,name=roles,proto3" json:"roles,omitempty"`
+	// The tenant that who asks is bound to; empty: none.
+	Tenant        string `protobuf:"bytes,15,opt,name=tenant,proto3" json:"tenant,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -290,6 +296,27 @@ func (x *StatusResponse) GetJobWorkersOff() []string {
 		return x.JobWorkersOff
 	}
 	return nil
+}
+
+func (x *StatusResponse) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+func (x *StatusResponse) GetRoles() []string {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
+}
+
+func (x *StatusResponse) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
 }
 
 // Health says whether the store takes writes.
@@ -476,6 +503,299 @@ func (x *Disk) GetReserve() uint64 {
 	return 0
 }
 
+// PeersRequest asks for the peers.
+type PeersRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PeersRequest) Reset() {
+	*x = PeersRequest{}
+	mi := &file_stoa_v1_admin_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PeersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PeersRequest) ProtoMessage() {}
+
+func (x *PeersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_admin_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PeersRequest.ProtoReflect.Descriptor instead.
+func (*PeersRequest) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{5}
+}
+
+// PeersResponse is who may do what, and who takes how much.
+type PeersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The rights of users and groups: users first, in the order of their numbers.
+	Table []*PeerRights `protobuf:"bytes,1,rep,name=table,proto3" json:"table,omitempty"`
+	// The users who are connected, in the order of their numbers.
+	Users         []*PeerUser `protobuf:"bytes,2,rep,name=users,proto3" json:"users,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PeersResponse) Reset() {
+	*x = PeersResponse{}
+	mi := &file_stoa_v1_admin_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PeersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PeersResponse) ProtoMessage() {}
+
+func (x *PeersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_admin_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PeersResponse.ProtoReflect.Descriptor instead.
+func (*PeersResponse) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *PeersResponse) GetTable() []*PeerRights {
+	if x != nil {
+		return x.Table
+	}
+	return nil
+}
+
+func (x *PeersResponse) GetUsers() []*PeerUser {
+	if x != nil {
+		return x.Users
+	}
+	return nil
+}
+
+// PeerRights is what a user, or the processes of a group, may do.
+type PeerRights struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The number is that of a group.
+	Group bool `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
+	// A uid, or a gid.
+	Id uint32 `protobuf:"varint,2,opt,name=id,proto3" json:"id,omitempty"`
+	// The roles, as in StatusResponse.
+	Roles []string `protobuf:"bytes,3,rep,name=roles,proto3" json:"roles,omitempty"`
+	// The tenant that they are bound to; empty: none.
+	Tenant        string `protobuf:"bytes,4,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PeerRights) Reset() {
+	*x = PeerRights{}
+	mi := &file_stoa_v1_admin_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PeerRights) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PeerRights) ProtoMessage() {}
+
+func (x *PeerRights) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_admin_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PeerRights.ProtoReflect.Descriptor instead.
+func (*PeerRights) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *PeerRights) GetGroup() bool {
+	if x != nil {
+		return x.Group
+	}
+	return false
+}
+
+func (x *PeerRights) GetId() uint32 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *PeerRights) GetRoles() []string {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
+}
+
+func (x *PeerRights) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+// PeerUser is a user who is connected.
+type PeerUser struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As the kernel says.
+	Uid uint32 `protobuf:"varint,1,opt,name=uid,proto3" json:"uid,omitempty"`
+	// What the user takes, of everything of which there is a limit.
+	Uses          []*PeerUse `protobuf:"bytes,2,rep,name=uses,proto3" json:"uses,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PeerUser) Reset() {
+	*x = PeerUser{}
+	mi := &file_stoa_v1_admin_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PeerUser) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PeerUser) ProtoMessage() {}
+
+func (x *PeerUser) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_admin_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PeerUser.ProtoReflect.Descriptor instead.
+func (*PeerUser) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *PeerUser) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+func (x *PeerUser) GetUses() []*PeerUse {
+	if x != nil {
+		return x.Uses
+	}
+	return nil
+}
+
+// PeerUse is how much there is of one thing.
+type PeerUse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What: connections, calls, bytes of requests, and others.
+	What string `protobuf:"bytes,1,opt,name=what,proto3" json:"what,omitempty"`
+	// How much the user has now.
+	Used uint64 `protobuf:"varint,2,opt,name=used,proto3" json:"used,omitempty"`
+	// How much the user may have now, while others take what they do.
+	Share uint64 `protobuf:"varint,3,opt,name=share,proto3" json:"share,omitempty"`
+	// How much all may have together.
+	Limit         uint64 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PeerUse) Reset() {
+	*x = PeerUse{}
+	mi := &file_stoa_v1_admin_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PeerUse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PeerUse) ProtoMessage() {}
+
+func (x *PeerUse) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_admin_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PeerUse.ProtoReflect.Descriptor instead.
+func (*PeerUse) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *PeerUse) GetWhat() string {
+	if x != nil {
+		return x.What
+	}
+	return ""
+}
+
+func (x *PeerUse) GetUsed() uint64 {
+	if x != nil {
+		return x.Used
+	}
+	return 0
+}
+
+func (x *PeerUse) GetShare() uint64 {
+	if x != nil {
+		return x.Share
+	}
+	return 0
+}
+
+func (x *PeerUse) GetLimit() uint64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
 // StatsRequest asks for counts and sizes.
 type StatsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -485,7 +805,7 @@ type StatsRequest struct {
 
 func (x *StatsRequest) Reset() {
 	*x = StatsRequest{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[5]
+	mi := &file_stoa_v1_admin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -497,7 +817,7 @@ func (x *StatsRequest) String() string {
 func (*StatsRequest) ProtoMessage() {}
 
 func (x *StatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[5]
+	mi := &file_stoa_v1_admin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -510,7 +830,7 @@ func (x *StatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsRequest.ProtoReflect.Descriptor instead.
 func (*StatsRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{5}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{10}
 }
 
 // StatsResponse is counts and sizes, in bytes.
@@ -538,7 +858,7 @@ type StatsResponse struct {
 
 func (x *StatsResponse) Reset() {
 	*x = StatsResponse{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[6]
+	mi := &file_stoa_v1_admin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -550,7 +870,7 @@ func (x *StatsResponse) String() string {
 func (*StatsResponse) ProtoMessage() {}
 
 func (x *StatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[6]
+	mi := &file_stoa_v1_admin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -563,7 +883,7 @@ func (x *StatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsResponse.ProtoReflect.Descriptor instead.
 func (*StatsResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{6}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *StatsResponse) GetSequence() uint64 {
@@ -645,7 +965,7 @@ type ColumnStats struct {
 
 func (x *ColumnStats) Reset() {
 	*x = ColumnStats{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[7]
+	mi := &file_stoa_v1_admin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -657,7 +977,7 @@ func (x *ColumnStats) String() string {
 func (*ColumnStats) ProtoMessage() {}
 
 func (x *ColumnStats) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[7]
+	mi := &file_stoa_v1_admin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -670,7 +990,7 @@ func (x *ColumnStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ColumnStats.ProtoReflect.Descriptor instead.
 func (*ColumnStats) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{7}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ColumnStats) GetColumn() Column {
@@ -733,7 +1053,7 @@ type CheckpointRequest struct {
 
 func (x *CheckpointRequest) Reset() {
 	*x = CheckpointRequest{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[8]
+	mi := &file_stoa_v1_admin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -745,7 +1065,7 @@ func (x *CheckpointRequest) String() string {
 func (*CheckpointRequest) ProtoMessage() {}
 
 func (x *CheckpointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[8]
+	mi := &file_stoa_v1_admin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -758,7 +1078,7 @@ func (x *CheckpointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointRequest.ProtoReflect.Descriptor instead.
 func (*CheckpointRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{8}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CheckpointRequest) GetDir() string {
@@ -777,7 +1097,7 @@ type CheckpointResponse struct {
 
 func (x *CheckpointResponse) Reset() {
 	*x = CheckpointResponse{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[9]
+	mi := &file_stoa_v1_admin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -789,7 +1109,7 @@ func (x *CheckpointResponse) String() string {
 func (*CheckpointResponse) ProtoMessage() {}
 
 func (x *CheckpointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[9]
+	mi := &file_stoa_v1_admin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -802,7 +1122,7 @@ func (x *CheckpointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointResponse.ProtoReflect.Descriptor instead.
 func (*CheckpointResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{9}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{14}
 }
 
 // CompactRequest names a range of keys.
@@ -822,7 +1142,7 @@ type CompactRequest struct {
 
 func (x *CompactRequest) Reset() {
 	*x = CompactRequest{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[10]
+	mi := &file_stoa_v1_admin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -834,7 +1154,7 @@ func (x *CompactRequest) String() string {
 func (*CompactRequest) ProtoMessage() {}
 
 func (x *CompactRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[10]
+	mi := &file_stoa_v1_admin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -847,7 +1167,7 @@ func (x *CompactRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompactRequest.ProtoReflect.Descriptor instead.
 func (*CompactRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{10}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CompactRequest) GetColumn() Column {
@@ -887,7 +1207,7 @@ type CompactResponse struct {
 
 func (x *CompactResponse) Reset() {
 	*x = CompactResponse{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[11]
+	mi := &file_stoa_v1_admin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -899,7 +1219,7 @@ func (x *CompactResponse) String() string {
 func (*CompactResponse) ProtoMessage() {}
 
 func (x *CompactResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[11]
+	mi := &file_stoa_v1_admin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -912,7 +1232,7 @@ func (x *CompactResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompactResponse.ProtoReflect.Descriptor instead.
 func (*CompactResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{11}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{16}
 }
 
 // FlushRequest asks for a flush.
@@ -924,7 +1244,7 @@ type FlushRequest struct {
 
 func (x *FlushRequest) Reset() {
 	*x = FlushRequest{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[12]
+	mi := &file_stoa_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -936,7 +1256,7 @@ func (x *FlushRequest) String() string {
 func (*FlushRequest) ProtoMessage() {}
 
 func (x *FlushRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[12]
+	mi := &file_stoa_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -949,7 +1269,7 @@ func (x *FlushRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlushRequest.ProtoReflect.Descriptor instead.
 func (*FlushRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 // FlushResponse says that everything is in tables.
@@ -961,7 +1281,7 @@ type FlushResponse struct {
 
 func (x *FlushResponse) Reset() {
 	*x = FlushResponse{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[13]
+	mi := &file_stoa_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -973,7 +1293,7 @@ func (x *FlushResponse) String() string {
 func (*FlushResponse) ProtoMessage() {}
 
 func (x *FlushResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[13]
+	mi := &file_stoa_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -986,7 +1306,7 @@ func (x *FlushResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlushResponse.ProtoReflect.Descriptor instead.
 func (*FlushResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 // ReopenRequest asks to reopen the storage.
@@ -998,7 +1318,7 @@ type ReopenRequest struct {
 
 func (x *ReopenRequest) Reset() {
 	*x = ReopenRequest{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[14]
+	mi := &file_stoa_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1010,7 +1330,7 @@ func (x *ReopenRequest) String() string {
 func (*ReopenRequest) ProtoMessage() {}
 
 func (x *ReopenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[14]
+	mi := &file_stoa_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1023,7 +1343,7 @@ func (x *ReopenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReopenRequest.ProtoReflect.Descriptor instead.
 func (*ReopenRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 // ReopenResponse is how it is now.
@@ -1037,7 +1357,7 @@ type ReopenResponse struct {
 
 func (x *ReopenResponse) Reset() {
 	*x = ReopenResponse{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[15]
+	mi := &file_stoa_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1049,7 +1369,7 @@ func (x *ReopenResponse) String() string {
 func (*ReopenResponse) ProtoMessage() {}
 
 func (x *ReopenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[15]
+	mi := &file_stoa_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1062,7 +1382,7 @@ func (x *ReopenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReopenResponse.ProtoReflect.Descriptor instead.
 func (*ReopenResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ReopenResponse) GetHealth() *Health {
@@ -1090,7 +1410,7 @@ type FindRequest struct {
 
 func (x *FindRequest) Reset() {
 	*x = FindRequest{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[16]
+	mi := &file_stoa_v1_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1102,7 +1422,7 @@ func (x *FindRequest) String() string {
 func (*FindRequest) ProtoMessage() {}
 
 func (x *FindRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[16]
+	mi := &file_stoa_v1_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1115,7 +1435,7 @@ func (x *FindRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindRequest.ProtoReflect.Descriptor instead.
 func (*FindRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *FindRequest) GetKind() FindKind {
@@ -1159,7 +1479,7 @@ type FindResponse struct {
 
 func (x *FindResponse) Reset() {
 	*x = FindResponse{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[17]
+	mi := &file_stoa_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1171,7 +1491,7 @@ func (x *FindResponse) String() string {
 func (*FindResponse) ProtoMessage() {}
 
 func (x *FindResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[17]
+	mi := &file_stoa_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1184,7 +1504,7 @@ func (x *FindResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindResponse.ProtoReflect.Descriptor instead.
 func (*FindResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *FindResponse) GetMatches() []*FindMatch {
@@ -1216,7 +1536,7 @@ type FindMatch struct {
 
 func (x *FindMatch) Reset() {
 	*x = FindMatch{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[18]
+	mi := &file_stoa_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1228,7 +1548,7 @@ func (x *FindMatch) String() string {
 func (*FindMatch) ProtoMessage() {}
 
 func (x *FindMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[18]
+	mi := &file_stoa_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1241,7 +1561,7 @@ func (x *FindMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindMatch.ProtoReflect.Descriptor instead.
 func (*FindMatch) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *FindMatch) GetId() []byte {
@@ -1270,7 +1590,7 @@ var File_stoa_v1_admin_proto protoreflect.FileDescriptor
 const file_stoa_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"\x13stoa/v1/admin.proto\x12\astoa.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14stoa/v1/column.proto\"\x0f\n" +
-	"\rStatusRequest\"\xaa\x03\n" +
+	"\rStatusRequest\"\xea\x03\n" +
 	"\x0eStatusResponse\x12\x1f\n" +
 	"\vapi_version\x18\x01 \x01(\rR\n" +
 	"apiVersion\x12%\n" +
@@ -1285,7 +1605,10 @@ const file_stoa_v1_admin_proto_rawDesc = "" +
 	"\brecovery\x18\n" +
 	" \x01(\v2\x11.stoa.v1.RecoveryR\brecovery\x12!\n" +
 	"\x04disk\x18\v \x01(\v2\r.stoa.v1.DiskR\x04disk\x12&\n" +
-	"\x0fjob_workers_off\x18\f \x03(\tR\rjobWorkersOff\"<\n" +
+	"\x0fjob_workers_off\x18\f \x03(\tR\rjobWorkersOff\x12\x10\n" +
+	"\x03uid\x18\r \x01(\rR\x03uid\x12\x14\n" +
+	"\x05roles\x18\x0e \x03(\tR\x05roles\x12\x16\n" +
+	"\x06tenant\x18\x0f \x01(\tR\x06tenant\"<\n" +
 	"\x06Health\x12\x1a\n" +
 	"\bwritable\x18\x01 \x01(\bR\bwritable\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"{\n" +
@@ -1297,6 +1620,24 @@ const file_stoa_v1_admin_proto_rawDesc = "" +
 	"\x04Disk\x12\x12\n" +
 	"\x04free\x18\x01 \x01(\x04R\x04free\x12\x18\n" +
 	"\areserve\x18\x02 \x01(\x04R\areserve\"\x0e\n" +
+	"\fPeersRequest\"c\n" +
+	"\rPeersResponse\x12)\n" +
+	"\x05table\x18\x01 \x03(\v2\x13.stoa.v1.PeerRightsR\x05table\x12'\n" +
+	"\x05users\x18\x02 \x03(\v2\x11.stoa.v1.PeerUserR\x05users\"`\n" +
+	"\n" +
+	"PeerRights\x12\x14\n" +
+	"\x05group\x18\x01 \x01(\bR\x05group\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\rR\x02id\x12\x14\n" +
+	"\x05roles\x18\x03 \x03(\tR\x05roles\x12\x16\n" +
+	"\x06tenant\x18\x04 \x01(\tR\x06tenant\"B\n" +
+	"\bPeerUser\x12\x10\n" +
+	"\x03uid\x18\x01 \x01(\rR\x03uid\x12$\n" +
+	"\x04uses\x18\x02 \x03(\v2\x10.stoa.v1.PeerUseR\x04uses\"]\n" +
+	"\aPeerUse\x12\x12\n" +
+	"\x04what\x18\x01 \x01(\tR\x04what\x12\x12\n" +
+	"\x04used\x18\x02 \x01(\x04R\x04used\x12\x14\n" +
+	"\x05share\x18\x03 \x01(\x04R\x05share\x12\x14\n" +
+	"\x05limit\x18\x04 \x01(\x04R\x05limit\"\x0e\n" +
 	"\fStatsRequest\"\x9f\x02\n" +
 	"\rStatsResponse\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x1b\n" +
@@ -1358,7 +1699,7 @@ const file_stoa_v1_admin_proto_rawDesc = "" +
 	"\x15FIND_KIND_APPLICATION\x10\b\x12\x19\n" +
 	"\x15FIND_KIND_SIGNING_KEY\x10\t\x12\x17\n" +
 	"\x13FIND_KIND_GROUP_KEY\x10\n" +
-	"2\xa7\x03\n" +
+	"2\xdf\x03\n" +
 	"\x05Admin\x129\n" +
 	"\x06Status\x12\x16.stoa.v1.StatusRequest\x1a\x17.stoa.v1.StatusResponse\x126\n" +
 	"\x05Stats\x12\x15.stoa.v1.StatsRequest\x1a\x16.stoa.v1.StatsResponse\x12E\n" +
@@ -1367,7 +1708,8 @@ const file_stoa_v1_admin_proto_rawDesc = "" +
 	"\aCompact\x12\x17.stoa.v1.CompactRequest\x1a\x18.stoa.v1.CompactResponse\x126\n" +
 	"\x05Flush\x12\x15.stoa.v1.FlushRequest\x1a\x16.stoa.v1.FlushResponse\x129\n" +
 	"\x06Reopen\x12\x16.stoa.v1.ReopenRequest\x1a\x17.stoa.v1.ReopenResponse\x123\n" +
-	"\x04Find\x12\x14.stoa.v1.FindRequest\x1a\x15.stoa.v1.FindResponseB*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
+	"\x04Find\x12\x14.stoa.v1.FindRequest\x1a\x15.stoa.v1.FindResponse\x126\n" +
+	"\x05Peers\x12\x15.stoa.v1.PeersRequest\x1a\x16.stoa.v1.PeersResponseB*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
 
 var (
 	file_stoa_v1_admin_proto_rawDescOnce sync.Once
@@ -1382,7 +1724,7 @@ func file_stoa_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_stoa_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_stoa_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_stoa_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_stoa_v1_admin_proto_goTypes = []any{
 	(FindKind)(0),                 // 0: stoa.v1.FindKind
 	(*StatusRequest)(nil),         // 1: stoa.v1.StatusRequest
@@ -1390,53 +1732,63 @@ var file_stoa_v1_admin_proto_goTypes = []any{
 	(*Health)(nil),                // 3: stoa.v1.Health
 	(*Recovery)(nil),              // 4: stoa.v1.Recovery
 	(*Disk)(nil),                  // 5: stoa.v1.Disk
-	(*StatsRequest)(nil),          // 6: stoa.v1.StatsRequest
-	(*StatsResponse)(nil),         // 7: stoa.v1.StatsResponse
-	(*ColumnStats)(nil),           // 8: stoa.v1.ColumnStats
-	(*CheckpointRequest)(nil),     // 9: stoa.v1.CheckpointRequest
-	(*CheckpointResponse)(nil),    // 10: stoa.v1.CheckpointResponse
-	(*CompactRequest)(nil),        // 11: stoa.v1.CompactRequest
-	(*CompactResponse)(nil),       // 12: stoa.v1.CompactResponse
-	(*FlushRequest)(nil),          // 13: stoa.v1.FlushRequest
-	(*FlushResponse)(nil),         // 14: stoa.v1.FlushResponse
-	(*ReopenRequest)(nil),         // 15: stoa.v1.ReopenRequest
-	(*ReopenResponse)(nil),        // 16: stoa.v1.ReopenResponse
-	(*FindRequest)(nil),           // 17: stoa.v1.FindRequest
-	(*FindResponse)(nil),          // 18: stoa.v1.FindResponse
-	(*FindMatch)(nil),             // 19: stoa.v1.FindMatch
-	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
-	(Column)(0),                   // 21: stoa.v1.Column
+	(*PeersRequest)(nil),          // 6: stoa.v1.PeersRequest
+	(*PeersResponse)(nil),         // 7: stoa.v1.PeersResponse
+	(*PeerRights)(nil),            // 8: stoa.v1.PeerRights
+	(*PeerUser)(nil),              // 9: stoa.v1.PeerUser
+	(*PeerUse)(nil),               // 10: stoa.v1.PeerUse
+	(*StatsRequest)(nil),          // 11: stoa.v1.StatsRequest
+	(*StatsResponse)(nil),         // 12: stoa.v1.StatsResponse
+	(*ColumnStats)(nil),           // 13: stoa.v1.ColumnStats
+	(*CheckpointRequest)(nil),     // 14: stoa.v1.CheckpointRequest
+	(*CheckpointResponse)(nil),    // 15: stoa.v1.CheckpointResponse
+	(*CompactRequest)(nil),        // 16: stoa.v1.CompactRequest
+	(*CompactResponse)(nil),       // 17: stoa.v1.CompactResponse
+	(*FlushRequest)(nil),          // 18: stoa.v1.FlushRequest
+	(*FlushResponse)(nil),         // 19: stoa.v1.FlushResponse
+	(*ReopenRequest)(nil),         // 20: stoa.v1.ReopenRequest
+	(*ReopenResponse)(nil),        // 21: stoa.v1.ReopenResponse
+	(*FindRequest)(nil),           // 22: stoa.v1.FindRequest
+	(*FindResponse)(nil),          // 23: stoa.v1.FindResponse
+	(*FindMatch)(nil),             // 24: stoa.v1.FindMatch
+	(*timestamppb.Timestamp)(nil), // 25: google.protobuf.Timestamp
+	(Column)(0),                   // 26: stoa.v1.Column
 }
 var file_stoa_v1_admin_proto_depIdxs = []int32{
-	20, // 0: stoa.v1.StatusResponse.started:type_name -> google.protobuf.Timestamp
+	25, // 0: stoa.v1.StatusResponse.started:type_name -> google.protobuf.Timestamp
 	3,  // 1: stoa.v1.StatusResponse.health:type_name -> stoa.v1.Health
 	4,  // 2: stoa.v1.StatusResponse.recovery:type_name -> stoa.v1.Recovery
 	5,  // 3: stoa.v1.StatusResponse.disk:type_name -> stoa.v1.Disk
-	8,  // 4: stoa.v1.StatsResponse.columns:type_name -> stoa.v1.ColumnStats
-	21, // 5: stoa.v1.ColumnStats.column:type_name -> stoa.v1.Column
-	21, // 6: stoa.v1.CompactRequest.column:type_name -> stoa.v1.Column
-	3,  // 7: stoa.v1.ReopenResponse.health:type_name -> stoa.v1.Health
-	0,  // 8: stoa.v1.FindRequest.kind:type_name -> stoa.v1.FindKind
-	19, // 9: stoa.v1.FindResponse.matches:type_name -> stoa.v1.FindMatch
-	1,  // 10: stoa.v1.Admin.Status:input_type -> stoa.v1.StatusRequest
-	6,  // 11: stoa.v1.Admin.Stats:input_type -> stoa.v1.StatsRequest
-	9,  // 12: stoa.v1.Admin.Checkpoint:input_type -> stoa.v1.CheckpointRequest
-	11, // 13: stoa.v1.Admin.Compact:input_type -> stoa.v1.CompactRequest
-	13, // 14: stoa.v1.Admin.Flush:input_type -> stoa.v1.FlushRequest
-	15, // 15: stoa.v1.Admin.Reopen:input_type -> stoa.v1.ReopenRequest
-	17, // 16: stoa.v1.Admin.Find:input_type -> stoa.v1.FindRequest
-	2,  // 17: stoa.v1.Admin.Status:output_type -> stoa.v1.StatusResponse
-	7,  // 18: stoa.v1.Admin.Stats:output_type -> stoa.v1.StatsResponse
-	10, // 19: stoa.v1.Admin.Checkpoint:output_type -> stoa.v1.CheckpointResponse
-	12, // 20: stoa.v1.Admin.Compact:output_type -> stoa.v1.CompactResponse
-	14, // 21: stoa.v1.Admin.Flush:output_type -> stoa.v1.FlushResponse
-	16, // 22: stoa.v1.Admin.Reopen:output_type -> stoa.v1.ReopenResponse
-	18, // 23: stoa.v1.Admin.Find:output_type -> stoa.v1.FindResponse
-	17, // [17:24] is the sub-list for method output_type
-	10, // [10:17] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	8,  // 4: stoa.v1.PeersResponse.table:type_name -> stoa.v1.PeerRights
+	9,  // 5: stoa.v1.PeersResponse.users:type_name -> stoa.v1.PeerUser
+	10, // 6: stoa.v1.PeerUser.uses:type_name -> stoa.v1.PeerUse
+	13, // 7: stoa.v1.StatsResponse.columns:type_name -> stoa.v1.ColumnStats
+	26, // 8: stoa.v1.ColumnStats.column:type_name -> stoa.v1.Column
+	26, // 9: stoa.v1.CompactRequest.column:type_name -> stoa.v1.Column
+	3,  // 10: stoa.v1.ReopenResponse.health:type_name -> stoa.v1.Health
+	0,  // 11: stoa.v1.FindRequest.kind:type_name -> stoa.v1.FindKind
+	24, // 12: stoa.v1.FindResponse.matches:type_name -> stoa.v1.FindMatch
+	1,  // 13: stoa.v1.Admin.Status:input_type -> stoa.v1.StatusRequest
+	11, // 14: stoa.v1.Admin.Stats:input_type -> stoa.v1.StatsRequest
+	14, // 15: stoa.v1.Admin.Checkpoint:input_type -> stoa.v1.CheckpointRequest
+	16, // 16: stoa.v1.Admin.Compact:input_type -> stoa.v1.CompactRequest
+	18, // 17: stoa.v1.Admin.Flush:input_type -> stoa.v1.FlushRequest
+	20, // 18: stoa.v1.Admin.Reopen:input_type -> stoa.v1.ReopenRequest
+	22, // 19: stoa.v1.Admin.Find:input_type -> stoa.v1.FindRequest
+	6,  // 20: stoa.v1.Admin.Peers:input_type -> stoa.v1.PeersRequest
+	2,  // 21: stoa.v1.Admin.Status:output_type -> stoa.v1.StatusResponse
+	12, // 22: stoa.v1.Admin.Stats:output_type -> stoa.v1.StatsResponse
+	15, // 23: stoa.v1.Admin.Checkpoint:output_type -> stoa.v1.CheckpointResponse
+	17, // 24: stoa.v1.Admin.Compact:output_type -> stoa.v1.CompactResponse
+	19, // 25: stoa.v1.Admin.Flush:output_type -> stoa.v1.FlushResponse
+	21, // 26: stoa.v1.Admin.Reopen:output_type -> stoa.v1.ReopenResponse
+	23, // 27: stoa.v1.Admin.Find:output_type -> stoa.v1.FindResponse
+	7,  // 28: stoa.v1.Admin.Peers:output_type -> stoa.v1.PeersResponse
+	21, // [21:29] is the sub-list for method output_type
+	13, // [13:21] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_stoa_v1_admin_proto_init() }
@@ -1445,14 +1797,14 @@ func file_stoa_v1_admin_proto_init() {
 		return
 	}
 	file_stoa_v1_column_proto_init()
-	file_stoa_v1_admin_proto_msgTypes[10].OneofWrappers = []any{}
+	file_stoa_v1_admin_proto_msgTypes[15].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_stoa_v1_admin_proto_rawDesc), len(file_stoa_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   19,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,6 +26,7 @@ const (
 	Admin_Flush_FullMethodName      = "/stoa.v1.Admin/Flush"
 	Admin_Reopen_FullMethodName     = "/stoa.v1.Admin/Reopen"
 	Admin_Find_FullMethodName       = "/stoa.v1.Admin/Find"
+	Admin_Peers_FullMethodName      = "/stoa.v1.Admin/Peers"
 )
 
 // AdminClient is the client API for Admin service.
@@ -50,6 +51,8 @@ type AdminClient interface {
 	// Find returns what a name, or the first digits of an id, may mean: what people
 	// type where an id is asked for.
 	Find(ctx context.Context, in *FindRequest, opts ...grpc.CallOption) (*FindResponse, error)
+	// Peers says what each peer may do, and what those who are connected take of the daemon.
+	Peers(ctx context.Context, in *PeersRequest, opts ...grpc.CallOption) (*PeersResponse, error)
 }
 
 type adminClient struct {
@@ -130,6 +133,16 @@ func (c *adminClient) Find(ctx context.Context, in *FindRequest, opts ...grpc.Ca
 	return out, nil
 }
 
+func (c *adminClient) Peers(ctx context.Context, in *PeersRequest, opts ...grpc.CallOption) (*PeersResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PeersResponse)
+	err := c.cc.Invoke(ctx, Admin_Peers_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AdminServer is the server API for Admin service.
 // All implementations must embed UnimplementedAdminServer
 // for forward compatibility.
@@ -152,6 +165,8 @@ type AdminServer interface {
 	// Find returns what a name, or the first digits of an id, may mean: what people
 	// type where an id is asked for.
 	Find(context.Context, *FindRequest) (*FindResponse, error)
+	// Peers says what each peer may do, and what those who are connected take of the daemon.
+	Peers(context.Context, *PeersRequest) (*PeersResponse, error)
 	mustEmbedUnimplementedAdminServer()
 }
 
@@ -182,6 +197,9 @@ func (UnimplementedAdminServer) Reopen(context.Context, *ReopenRequest) (*Reopen
 }
 func (UnimplementedAdminServer) Find(context.Context, *FindRequest) (*FindResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Find not implemented")
+}
+func (UnimplementedAdminServer) Peers(context.Context, *PeersRequest) (*PeersResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Peers not implemented")
 }
 func (UnimplementedAdminServer) mustEmbedUnimplementedAdminServer() {}
 func (UnimplementedAdminServer) testEmbeddedByValue()               {}
@@ -330,6 +348,24 @@ func _Admin_Find_Handler(srv interface{}, ctx context.Context, dec func(interfac
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Admin_Peers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PeersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).Peers(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_Peers_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).Peers(ctx, req.(*PeersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Admin_ServiceDesc is the grpc.ServiceDesc for Admin service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -364,6 +400,10 @@ var Admin_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Find",
 			Handler:    _Admin_Find_Handler,
+		},
+		{
+			MethodName: "Peers",
+			Handler:    _Admin_Peers_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

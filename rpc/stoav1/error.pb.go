@@ -288,6 +288,8 @@ const (
 	ErrorKind_ERROR_KIND_STATED ErrorKind = 115
 	// The store was restored from a copy, and has yet to learn what the daemon signed since.
 	ErrorKind_ERROR_KIND_RESTORED ErrorKind = 116
+	// The peer has not the role that the call takes. Fields: role; tenant, where it is about one.
+	ErrorKind_ERROR_KIND_ROLE ErrorKind = 117
 )
 
 // Enum value maps for ErrorKind.
@@ -396,6 +398,7 @@ var (
 		114: "ERROR_KIND_STREAM_QUOTA",
 		115: "ERROR_KIND_STATED",
 		116: "ERROR_KIND_RESTORED",
+		117: "ERROR_KIND_ROLE",
 	}
 	ErrorKind_value = map[string]int32{
 		"ERROR_KIND_UNSPECIFIED":      0,
@@ -501,6 +504,7 @@ var (
 		"ERROR_KIND_STREAM_QUOTA":     114,
 		"ERROR_KIND_STATED":           115,
 		"ERROR_KIND_RESTORED":         116,
+		"ERROR_KIND_ROLE":             117,
 	}
 )
 
@@ -617,7 +621,7 @@ const file_stoa_v1_error_proto_rawDesc = "" +
 	"\x06fields\x18\x04 \x03(\v2\x1a.stoa.v1.Error.FieldsEntryR\x06fields\x1a9\n" +
 	"\vFieldsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*\xa6\x16\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*\xbb\x16\n" +
 	"\tErrorKind\x12\x1a\n" +
 	"\x16ERROR_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ERROR_KIND_NOT_FOUND\x10\x01\x12\x17\n" +
@@ -722,7 +726,8 @@ const file_stoa_v1_error_proto_rawDesc = "" +
 	"\x18ERROR_KIND_STREAM_FENCED\x10q\x12\x1b\n" +
 	"\x17ERROR_KIND_STREAM_QUOTA\x10r\x12\x15\n" +
 	"\x11ERROR_KIND_STATED\x10s\x12\x17\n" +
-	"\x13ERROR_KIND_RESTORED\x10tB*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
+	"\x13ERROR_KIND_RESTORED\x10t\x12\x13\n" +
+	"\x0fERROR_KIND_ROLE\x10uB*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
 
 var (
 	file_stoa_v1_error_proto_rawDescOnce sync.Once

@@ -11,8 +11,10 @@ import (
 
 // Daemon does the operations of the Admin service.
 type Daemon interface {
-	// Status returns what the daemon is, and how it is.
-	Status() *stoav1.StatusResponse
+	// Status returns what the daemon is, how it is, and what who asks may do.
+	Status(ctx context.Context) *stoav1.StatusResponse
+	// Peers returns what each peer may do, and what those who are connected take.
+	Peers() *stoav1.PeersResponse
 	// Stats returns counts and sizes of the engine.
 	Stats() (engine.Stats, error)
 	// Checkpoint makes a copy of the store in a directory.

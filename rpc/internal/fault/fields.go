@@ -54,6 +54,7 @@ const (
 	FieldAnswers     = "answers"      // the first answer of an approval, or those that are refused, as JSON
 	FieldGroup       = "group_id"     // hex
 	FieldOp          = "op_id"        // hex
+	FieldRole        = "role"         // of peers, with commas between several
 )
 
 // WhatRequests is the value of FieldWhat when too many bytes of requests are

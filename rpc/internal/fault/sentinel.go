@@ -11,6 +11,7 @@ var (
 	ErrInternal    = errors.New("rpc: internal error")
 	ErrOwned       = errors.New("rpc: owned")
 	ErrBound       = errors.New("rpc: bound to a tenant")
+	ErrRole        = errors.New("rpc: not for this peer")
 )
 
 // Errors of reaching a daemon, as package rpc says.

@@ -113,8 +113,9 @@ var errorTable = []known{
 	{is: ErrSocketPath},
 	{is: ErrUnavailable, kind: stoav1.ErrorKind_ERROR_KIND_STOPPING, code: codes.Unavailable, exit: exitOpen, hint: "the daemon went away: a write under way may or may not have been made"},
 	{is: ErrBusy, kind: stoav1.ErrorKind_ERROR_KIND_BUSY, code: codes.ResourceExhausted, exit: exitRefused, hint: "the daemon has too much to do at once: try again"},
-	{is: ErrSecret, kind: stoav1.ErrorKind_ERROR_KIND_SECRET, code: codes.PermissionDenied, exit: exitRefused, hint: "`stoa serve --secret-peers` says who may read secrets"},
+	{is: ErrSecret, kind: stoav1.ErrorKind_ERROR_KIND_SECRET, code: codes.PermissionDenied, exit: exitRefused, hint: "`stoa serve --peer USER=secrets` lets a user read secrets"},
 	{is: ErrBound, kind: stoav1.ErrorKind_ERROR_KIND_KV_BOUND, code: codes.PermissionDenied, exit: exitRefused},
+	{is: ErrRole, kind: stoav1.ErrorKind_ERROR_KIND_ROLE, code: codes.PermissionDenied, exit: exitRefused, hint: "`stoa status` says what this user may do here, `stoa serve --peer` who may do what"},
 	{is: ErrOwned, kind: stoav1.ErrorKind_ERROR_KIND_OWNED, code: codes.FailedPrecondition, exit: exitRefused, hint: "`stoa blob`, `context`, `dag`, `kv`, `record`, `namespace` and `group` write them; `stoa serve --raw` lets others, for repair"},
 	{is: ErrRequest, kind: stoav1.ErrorKind_ERROR_KIND_REQUEST, code: codes.InvalidArgument},
 

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -181,7 +182,7 @@ func TestATypeMayBeCarriedAsAnotherAndInItself(t *testing.T) {
 
 func TestAnOperationByHandRegistersNothing(t *testing.T) {
 	var d grpc.ServiceDesc
-	o := ByHand(Method{Number: 308, Name: "Namespace.ApplyMany"})
+	o := ByHand(Method{Number: 308, Name: "Namespace.ApplyMany", Role: access.Writer})
 	o.Register(nil, &d)
 	require.Empty(t, d.Streams)
 	require.Equal(t, "/stoa.v1.Namespace/ApplyMany", o.About().Full())

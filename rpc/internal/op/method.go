@@ -11,14 +11,18 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/stoadb/stoa/kv/lock"
+	"github.com/stoadb/stoa/rpc/access"
 	_ "github.com/stoadb/stoa/rpc/stoav1" // registers the protocol
 )
 
 // Method is what is known of an operation besides its messages.
 type Method struct {
-	Number uint16 // in frames; never reused. Those of a service have the same hundred
-	Name   string // with its service, such as Kv.Get
-	Access Access
+	Number uint16      // in frames; never reused. Those of a service have the same hundred
+	Name   string      // with its service, such as Kv.Get
+	Role   access.Role // that who calls it has; none is a mistake
+	// Tenant has the operation be about a tenant: who is bound to one may call it for that
+	// one. The arguments are Tenanted, and those of verbs of records Collected.
+	Tenant bool
 	// Short calls are answered on the goroutine that reads the connection, which
 	// saves handing them over: those that take some microseconds.
 	Short bool
@@ -30,29 +34,6 @@ type Method struct {
 
 	full string
 }
-
-// Access says who may call an operation.
-type Access uint8
-
-// Who may call an operation.
-const (
-	// AccessUnbound is every user who is not bound to a tenant.
-	AccessUnbound Access = iota
-	// AccessAll is every user.
-	AccessAll
-	// AccessTenant is every user, about the tenant that the user is bound to. The
-	// arguments are Tenanted, and those of verbs of records Collected.
-	AccessTenant
-	// AccessTenants is every user who is not bound to a tenant, to change tenants and
-	// what holds for all of one.
-	AccessTenants
-	// AccessSecrets is users who may read secrets.
-	AccessSecrets
-)
-
-// Bound reports whether users who are bound to a tenant get as far as the operation, which
-// may refuse them for a reason of its own.
-func (a Access) Bound() bool { return a == AccessAll || a == AccessTenant || a == AccessTenants }
 
 // Tenanted are arguments that name a tenant.
 type Tenanted interface {

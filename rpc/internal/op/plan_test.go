@@ -10,6 +10,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv/lock"
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -54,7 +55,7 @@ func TestFieldsAreCarriedByTheirNames(t *testing.T) {
 func TestAFieldOfTheMessageThatGoLacksIsAMistakeOfTheProgram(t *testing.T) {
 	type lacking struct{ Tenant, Key string }
 	require.PanicsWithValue(t, "op: stoav1.KvPutRequest has a field Value, and op.lacking has none", func() {
-		New(Method{Name: "Kv.Put"}, doNothing[lacking, Nothing]).Plan()
+		New(Method{Name: "Kv.Put", Role: access.Writer}, doNothing[lacking, Nothing]).Plan()
 	})
 	type other struct {
 		Tenant, Key string
@@ -62,9 +63,9 @@ func TestAFieldOfTheMessageThatGoLacksIsAMistakeOfTheProgram(t *testing.T) {
 		Value       int
 	}
 	require.PanicsWithValue(t, "op: no way from int to the field value, which is []uint8", func() {
-		New(Method{Name: "Kv.Put"}, doNothing[other, Nothing]).Plan()
+		New(Method{Name: "Kv.Put", Role: access.Writer}, doNothing[other, Nothing]).Plan()
 	})
-	require.Panics(t, func() { New(Method{Name: "Kv.None"}, doNothing[Nothing, Nothing]).Plan() }, "the protocol has no such method")
+	require.Panics(t, func() { New(Method{Name: "Kv.None", Role: access.Writer}, doNothing[Nothing, Nothing]).Plan() }, "the protocol has no such method")
 }
 
 func TestIdsThatMakeNoSenseAreRefused(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -44,7 +45,7 @@ type finding struct {
 
 // findings is a stream whose messages have an item each.
 func findings(queue int) *Stream[struct{}, []byte, finding] {
-	return NewStream(Method{Name: "Namespace.Verify"}, func(context.Context, struct{}, *[]byte) iter.Seq2[finding, error] {
+	return NewStream(Method{Name: "Namespace.Verify", Role: access.Reader}, func(context.Context, struct{}, *[]byte) iter.Seq2[finding, error] {
 		return func(yield func(finding, error) bool) {
 			_ = yield(finding{Finding: &stoav1.NamespaceFinding{Detail: "a"}}, nil) && yield(finding{Finding: &stoav1.NamespaceFinding{Detail: "b"}}, nil) &&
 				yield(finding{Summary: &stoav1.NamespaceVerifySummary{Ops: 3}}, nil)

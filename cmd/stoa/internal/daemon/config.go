@@ -119,20 +119,29 @@ func (o origins) flag(fs *pflag.FlagSet, name, source string, value any) error {
 	if f == nil || f.Changed {
 		return nil
 	}
-	text := fmt.Sprint(value)
+	parts := []string{fmt.Sprint(value)}
 	if list, ok := value.([]any); ok {
-		var parts []string
+		parts = parts[:0]
 		for _, item := range list {
 			parts = append(parts, fmt.Sprint(item))
 		}
-		text = strings.Join(parts, ",")
 	}
-	if err := fs.Set(name, text); err != nil {
-		return cli.Bad(fmt.Errorf("%s: %w", source, err), "")
+	text := strings.Join(parts, ",")
+	if f.Value.Type() != repeatable {
+		parts = []string{text}
+	}
+	for _, part := range parts {
+		if err := fs.Set(name, part); err != nil {
+			return cli.Bad(fmt.Errorf("%s: %w", source, err), "")
+		}
 	}
 	o[name] = origin{source, text}
 	return nil
 }
+
+// repeatable is the type of flags that are given once for each of several values, which may
+// have commas in them.
+const repeatable = "stringArray"
 
 // settingName returns the flag that a name in a file or in the environment
 // stands for.

@@ -178,9 +178,8 @@ func (s *settings) serveStore(ctx context.Context, st *store, activated net.List
 	}
 	defer func() { err = errors.Join(err, capable.Close()) }()
 	o := server.Options{
-		Dag: contexts, Namespaces: namespaces, Raw: s.raw, Tenants: s.tenants,
-		Info: st.info, AllowUIDs: s.allowUIDs, AllowGIDs: s.gids, SecretUIDs: s.secretUIDs,
-		DrainTimeout: s.drainTimeout, Logger: log,
+		Dag: contexts, Namespaces: namespaces, Raw: s.raw, Peers: s.rights,
+		Info: st.info, DrainTimeout: s.drainTimeout, Logger: log,
 		Blobs: blobs,
 	}
 	capable.served(&o)

@@ -18,6 +18,7 @@ import (
 	"github.com/stoadb/stoa/engine/seal"
 	"github.com/stoadb/stoa/kv/job"
 	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/rpc/access"
 )
 
 // serveFlags are the flags of serve. Each may also stand in the environment or
@@ -28,6 +29,7 @@ type serveFlags struct {
 	mode, group             string
 	allowPeers, secretPeers []string
 	tenantMap, jobsOff      []string
+	peers                   []string
 	cacheSize, rowCacheSize cli.Size
 	maxWAL, minFree         cli.Size
 	acceptLoss, raw         bool
@@ -53,9 +55,10 @@ func (f *serveFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.engine, "engine", "rocks", "rocks, or mem, which forgets everything when it stops")
 	fs.StringVar(&f.mode, "mode", "", "permissions of the socket in octal (default 0600, with --group 0660)")
 	fs.StringVar(&f.group, "group", "", "the group of the socket, whose members may connect")
-	fs.StringSliceVar(&f.allowPeers, "allow-peers", nil, "users who may connect (default: this one and root; \"\": none)")
-	fs.StringSliceVar(&f.secretPeers, "secret-peers", nil, "users who may read secrets (default: this one; \"\": none)")
-	fs.StringArrayVar(&f.tenantMap, "tenant-map", nil, "USER=TENANT: a user who may connect, and use the key-values and records of that tenant, and nothing else (repeatable)")
+	fs.StringArrayVar(&f.peers, "peer", nil, "USER=ROLES or group:GROUP=ROLES: who may connect, and do what; ROLES are reader, writer, signer, secrets, operator, all, or tenant:NAME, with commas between them (repeatable)")
+	fs.StringSliceVar(&f.allowPeers, "allow-peers", nil, "users who may connect, as reader and writer (default: this one and root, who may do everything; \"\": none)")
+	fs.StringSliceVar(&f.secretPeers, "secret-peers", nil, "users of --allow-peers who are secrets and signer too (default: this one and root; \"\": none)")
+	fs.StringArrayVar(&f.tenantMap, "tenant-map", nil, "USER=TENANT, the same as --peer USER=tenant:TENANT (repeatable)")
 	fs.Var(&f.cacheSize, "cache-size", "the block cache that all columns share")
 	fs.Var(&f.rowCacheSize, "row-cache-size", "the cache of single rows that are read often, beside it; 0: none")
 	fs.Var(&f.maxWAL, "max-wal", "the write-ahead log from which on memory is written to tables")
@@ -78,13 +81,11 @@ func (f *serveFlags) register(cmd *cobra.Command) {
 // settings are the flags, checked and with their defaults.
 type settings struct {
 	serveFlags
-	mode       fs.FileMode // 0: the default
-	gids       []uint32    // of --group
-	allowUIDs  []uint32    // nil: the default
-	secretUIDs []uint32    // nil: the default
-	tenants    map[uint32]string
-	sealKey    seal.Key // the zero Key: none
-	storage    kvstorage.Options
+	mode    fs.FileMode // 0: the default
+	gids    []uint32    // of --group
+	rights  *access.Table
+	sealKey seal.Key // the zero Key: none
+	storage kvstorage.Options
 }
 
 func (f *serveFlags) settings() (s settings, err error) {
@@ -117,19 +118,14 @@ func (f *serveFlags) settings() (s settings, err error) {
 	if s.socket == "" {
 		s.socket = filepath.Join(s.dir, cli.SocketName)
 	}
-	if s.allowUIDs, err = parseUsers("allow-peers", f.allowPeers); err != nil {
-		return s, err
-	}
-	if s.secretUIDs, err = parseUsers("secret-peers", f.secretPeers); err != nil {
-		return s, err
-	}
-	if s.tenants, err = parseTenants("tenant-map", f.tenantMap); err != nil {
-		return s, err
-	}
 	if s.storage, err = f.kv.options(); err != nil {
 		return s, err
 	}
-	return s, s.setPermissions()
+	if err := s.setPermissions(); err != nil {
+		return s, err
+	}
+	s.rights, err = s.table()
+	return s, err
 }
 
 // setPermissions reads --mode and --group.

@@ -30,6 +30,9 @@ type statusDoc struct {
 	Recovery *recoveryDoc `json:"recovery,omitempty"`        // how the store was found
 	Disk     *diskDoc     `json:"disk,omitempty"`
 	JobsOff  []string     `json:"job_workers_off,omitempty"` // queues that are left to workers outside
+	UID      uint32       `json:"uid"`                       // who asks
+	Roles    []string     `json:"roles"`
+	Tenant   string       `json:"tenant,omitempty"`
 }
 
 type recoveryDoc struct {
@@ -95,6 +98,7 @@ func newStatusDoc(client *rpc.Client, res *stoav1.StatusResponse) statusDoc {
 	d := statusDoc{
 		Socket: client.Path(), Version: res.Version, API: res.ApiVersion, Schema: res.SchemaVersion,
 		Features: append([]string{}, res.Features...), Engine: res.Engine, NodeID: res.NodeId, PID: res.Pid,
+		UID: res.Uid, Roles: append([]string{}, res.Roles...), Tenant: res.Tenant,
 		Started: res.Started.AsTime(), JobsOff: append([]string{}, res.JobWorkersOff...), Writable: res.Health.GetWritable(), Reason: res.Health.GetReason(),
 	}
 	if r := res.Recovery; r != nil {
@@ -118,6 +122,7 @@ func (d statusDoc) write(w io.Writer) {
 	if len(d.Features) > 0 {
 		t.Add("features", strings.Join(d.Features, ", "))
 	}
+	t.Add("this user", called("user", d.UID, userName(d.UID))+": "+mayText(d.Roles, d.Tenant))
 	t.Add("writes", d.writes())
 	if d.Sequence != nil {
 		t.Add("sequence", fmt.Sprint(*d.Sequence))

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/server/internal/limit"
 )
 
@@ -18,6 +18,8 @@ type Peer struct {
 	PID      int32 // 0 where the system does not tell
 	UID, GID uint32
 	Groups   []uint32 // supplementary; not all on macOS
+
+	Rights access.Rights // what it may do here
 }
 
 // AuthType names how a peer is known, as [credentials.AuthInfo] has it.
@@ -30,12 +32,12 @@ var ErrPeer = errors.New("server: peer refused")
 // Admission asks the kernel who connects, and turns away those who may not, before
 // they have sent a byte. All of its fields are set.
 type Admission struct {
-	AllowUIDs, AllowGIDs []uint32
-	PeerOf               func(net.Conn) (Peer, error) // [ReadPeer], but in tests
-	Log                  *slog.Logger
-	Limit                int64         // connections
-	Open                 *atomic.Int64 // connections that are open now
-	Greeting             time.Duration // how long one may take to say which framing it speaks
+	Peers    *access.Table
+	PeerOf   func(net.Conn) (Peer, error) // [ReadPeer], but in tests
+	Log      *slog.Logger
+	Limit    int64         // connections
+	Open     *atomic.Int64 // connections that are open now
+	Greeting time.Duration // how long one may take to say which framing it speaks
 }
 
 // admit returns conn, counted, with who is at its other end; ErrPeer for one who may
@@ -46,8 +48,9 @@ func (g *Admission) admit(conn net.Conn) (*Conn, error) {
 		g.Log.Warn("peer refused: its credentials can't be read", "error", err)
 		return nil, fmt.Errorf("%w: %w", ErrPeer, err)
 	}
-	if !g.allows(p) {
-		g.Log.Warn("peer refused: not on the list of peers", "uid", p.UID, "gid", p.GID, "pid", p.PID)
+	var known bool
+	if p.Rights, known, err = g.Peers.Of(p.UID, p.GID, p.Groups); !known {
+		g.Log.Warn("peer refused: not on the list of peers", "uid", p.UID, "gid", p.GID, "pid", p.PID, "error", err)
 		return nil, ErrPeer
 	}
 	if g.Open.Add(1) > g.Limit {
@@ -57,11 +60,6 @@ func (g *Admission) admit(conn net.Conn) (*Conn, error) {
 	}
 	g.Log.Debug("connected", "uid", p.UID, "gid", p.GID, "pid", p.PID)
 	return NewConn(conn, p, g.Open), nil
-}
-
-func (g *Admission) allows(p Peer) bool {
-	return slices.Contains(g.AllowUIDs, p.UID) || slices.Contains(g.AllowGIDs, p.GID) ||
-		slices.ContainsFunc(p.Groups, func(gid uint32) bool { return slices.Contains(g.AllowGIDs, gid) })
 }
 
 // counted is a connection that counts as open until it is closed.

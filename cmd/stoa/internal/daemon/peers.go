@@ -1,0 +1,255 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
+	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/access"
+	"github.com/stoadb/stoa/rpc/stoav1"
+)
+
+// groupWord stands before the name of a group where that of a user is asked for.
+const groupWord = "group:"
+
+// What those who are only allowed may do, and what --secret-peers gives beside it: who has the
+// keys can sign by them, here or elsewhere.
+const (
+	allowedRoles = access.Reader | access.Writer
+	secretRoles  = access.Secrets | access.Signer
+)
+
+// table returns what all flags about peers say together: the daemon's own user and root
+// may do everything unless --allow-peers, --tenant-map or --peer say something else of them.
+func (s *settings) table() (*access.Table, error) {
+	allowed, err := parseUsers("allow-peers", s.allowPeers)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := parseUsers("secret-peers", s.secretPeers)
+	if err != nil {
+		return nil, err
+	}
+	tenants, err := parseTenants("tenant-map", s.tenantMap)
+	if err != nil {
+		return nil, err
+	}
+	host := []uint32{uint32(os.Geteuid()), 0}
+	if s.allowPeers == nil {
+		allowed = host
+	}
+	t := &tableOf{given: make(map[uint32]bool)}
+	for _, line := range s.peers {
+		t.line(line)
+	}
+	for uid, tenant := range tenants {
+		t.user(uid, access.Rights{Roles: allowedRoles, Tenant: tenant}, "tenant-map")
+	}
+	for _, uid := range allowed {
+		if _, bound := tenants[uid]; bound || t.given[uid] && slices.Contains(host, uid) {
+			continue
+		}
+		roles := allowedRoles
+		switch has := slices.Contains(secret, uid); {
+		case slices.Contains(host, uid) && (has || s.secretPeers == nil):
+			roles = access.All
+		case slices.Contains(host, uid):
+			roles = access.All &^ access.Secrets
+		case has:
+			roles |= secretRoles
+		}
+		t.user(uid, access.Rights{Roles: roles}, "allow-peers")
+	}
+	for _, gid := range s.gids {
+		t.err = errors.Join(t.err, flagError("group", t.Group(gid, access.Rights{Roles: allowedRoles})))
+	}
+	return &t.Table, t.err
+}
+
+// tableOf is a table that is being put together.
+type tableOf struct {
+	access.Table
+	given map[uint32]bool // users of whom --peer says something
+	err   error
+}
+
+func (t *tableOf) user(uid uint32, r access.Rights, flag string) {
+	t.err = errors.Join(t.err, flagError(flag, t.User(uid, r)))
+}
+
+// line takes what --peer says.
+func (t *tableOf) line(line string) {
+	name, words, ok := strings.Cut(line, "=")
+	r, err := access.Parse(words)
+	switch {
+	case !ok:
+		err = fmt.Errorf("%q is not USER=ROLES", line)
+	case err != nil:
+		err = fmt.Errorf("%q: %w", line, err)
+	}
+	if err != nil {
+		t.err = errors.Join(t.err, flagError("peer", err))
+		return
+	}
+	if group, is := strings.CutPrefix(name, groupWord); is {
+		gid, err := parseGroup("peer", group)
+		if err == nil {
+			err = flagError("peer", t.Group(gid, r))
+		}
+		t.err = errors.Join(t.err, err)
+		return
+	}
+	uids, err := parseUsers("peer", []string{name})
+	if err != nil {
+		t.err = errors.Join(t.err, err)
+		return
+	}
+	t.given[uids[0]] = true
+	t.user(uids[0], r, "peer")
+}
+
+func flagError(flag string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return cli.Bad(fmt.Errorf("--%s: %w", flag, err), "as in: --peer alice=reader,writer --peer 1001=tenant:acme --peer group:ops=reader,operator")
+}
+
+// peersDoc is what peers prints with --json.
+type peersDoc struct {
+	Peers []rightsDoc `json:"peers"`
+	Users []userDoc   `json:"users"`
+}
+
+type rightsDoc struct {
+	Group  bool     `json:"group,omitempty"`
+	ID     uint32   `json:"id"`
+	Name   string   `json:"name,omitempty"`
+	Roles  []string `json:"roles"`
+	Tenant string   `json:"tenant,omitempty"`
+}
+
+type userDoc struct {
+	UID  uint32   `json:"uid"`
+	Name string   `json:"name,omitempty"`
+	Uses []useDoc `json:"uses"`
+}
+
+type useDoc struct {
+	What  string `json:"what"`
+	Used  uint64 `json:"used"`
+	Share uint64 `json:"share"`
+	Limit uint64 `json:"limit"`
+}
+
+func newPeers(p *cli.Process) *cobra.Command {
+	var from cli.DaemonFlags
+	cmd := &cobra.Command{
+		Use:   "peers",
+		Short: "Say who may do what, and who takes how much of the daemon",
+		Long: `Say what each user and group may do, as --peer and the flags beside it have it, and
+what the users who are connected take now: of connections, calls, streams and memory,
+with how much each may have while the others take what they do. Operators may ask.`,
+		Example: "  stoa peers\n  stoa peers --json",
+		Args:    cli.Exactly(),
+		RunE: func(*cobra.Command, []string) error {
+			return connected(p, &from, func(client *rpc.Client) error {
+				res, err := client.Peers(p.Ctx)
+				if err != nil {
+					return err
+				}
+				d := newPeersDoc(res)
+				return p.Emit(d, d.write)
+			})
+		},
+	}
+	from.Register(cmd.Flags())
+	return cmd
+}
+
+func newPeersDoc(res *stoav1.PeersResponse) peersDoc {
+	d := peersDoc{Peers: []rightsDoc{}, Users: []userDoc{}}
+	for _, r := range res.Table {
+		name := userName(r.Id)
+		if r.Group {
+			name = groupName(r.Id)
+		}
+		d.Peers = append(d.Peers, rightsDoc{r.Group, r.Id, name, append([]string{}, r.Roles...), r.Tenant})
+	}
+	for _, u := range res.Users {
+		doc := userDoc{UID: u.Uid, Name: userName(u.Uid), Uses: []useDoc{}}
+		for _, use := range u.Uses {
+			doc.Uses = append(doc.Uses, useDoc{use.What, use.Used, use.Share, use.Limit})
+		}
+		d.Users = append(d.Users, doc)
+	}
+	return d
+}
+
+func (d peersDoc) write(w io.Writer) {
+	var t cli.Table
+	t.Add("PEER", "MAY")
+	for _, r := range d.Peers {
+		who := called("user", r.ID, r.Name)
+		if r.Group {
+			who = called("group", r.ID, r.Name)
+		}
+		t.Add(who, mayText(r.Roles, r.Tenant))
+	}
+	t.Write(w, "")
+	for _, u := range d.Users {
+		fmt.Fprintf(w, "\n%s takes\n", called("user", u.UID, u.Name))
+		var t cli.Table
+		for _, use := range u.Uses {
+			t.Add(use.What, strconv.FormatUint(use.Used, 10), fmt.Sprintf("of %d, all together %d", use.Share, use.Limit))
+		}
+		t.Write(w, "  ")
+	}
+}
+
+// mayText says what roles, for a tenant or not, are.
+func mayText(roles []string, tenant string) string {
+	if len(roles) == 0 {
+		roles = []string{"connect"}
+	}
+	text := strings.Join(roles, ", ")
+	if tenant != "" {
+		text += " of the tenant " + strconv.Quote(tenant)
+	}
+	return text
+}
+
+// called names a user or a group, by number and, where there is one, name.
+func called(kind string, id uint32, name string) string {
+	if name == "" {
+		return fmt.Sprintf("%s %d", kind, id)
+	}
+	return fmt.Sprintf("%s %d (%s)", kind, id, name)
+}
+
+// userName returns the name of a user, "" if the system has none.
+func userName(uid uint32) string {
+	u, err := user.LookupId(strconv.FormatUint(uint64(uid), 10))
+	if err != nil {
+		return ""
+	}
+	return u.Username
+}
+
+// groupName returns the name of a group, "" if the system has none.
+func groupName(gid uint32) string {
+	g, err := user.LookupGroupId(strconv.FormatUint(uint64(gid), 10))
+	if err != nil {
+		return ""
+	}
+	return g.Name
+}
