@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -117,6 +118,14 @@ func (a *admin) Peers() *stoav1.PeersResponse {
 	res := &stoav1.PeersResponse{}
 	for _, row := range a.s.o.Peers.Rows() {
 		res.Table = append(res.Table, &stoav1.PeerRights{Group: row.Group, Id: row.ID, Roles: row.Rights.Roles.Names(), Tenant: row.Rights.Tenant})
+	}
+	taken := a.s.shares.Taken()
+	for _, uid := range slices.Sorted(maps.Keys(taken)) {
+		u := &stoav1.PeerUser{Uid: uid}
+		for _, use := range taken[uid] {
+			u.Uses = append(u.Uses, &stoav1.PeerUse{What: use.What, Used: uint64(max(use.Used, 0)), Share: uint64(max(use.Share, 0)), Limit: uint64(use.Limit)})
+		}
+		res.Users = append(res.Users, u)
 	}
 	return res
 }

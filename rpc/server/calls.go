@@ -35,21 +35,32 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 	if err := s.permit(ctx, info.FullMethod); err != nil {
 		return nil, err
 	}
-	size := sizeOf(req)
-	if err := s.inFlight.Take(size); err != nil {
+	a, size := accountOf(ctx), sizeOf(req)
+	if err := s.inFlight.Take(a, size); err != nil {
 		return nil, err
 	}
-	defer s.inFlight.Give(size)
+	defer s.inFlight.Give(a, size)
 	if _, ok := ctx.Deadline(); !ok && ours(info.FullMethod) && !s.methods[info.FullMethod].Long {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, s.o.CallTimeout)
 		defer cancel()
 	}
-	res, err = next(ctx, req)
+	if a.Limited() && ours(info.FullMethod) {
+		m := s.methods[info.FullMethod]
+		res, err = s.shared(ctx, a, &m, func() (any, error) { return next(ctx, req) })
+	} else {
+		res, err = next(ctx, req)
+	}
 	if err != nil {
 		return nil, s.publish(ctx, info.FullMethod, err)
 	}
 	return res, nil
+}
+
+// accountOf returns what the connection of a call takes.
+func accountOf(ctx context.Context) *limit.Account {
+	who, _ := framed.PeerFrom(ctx)
+	return who.Account
 }
 
 // sizeOf returns how many bytes a request takes.
@@ -83,7 +94,7 @@ func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 		return err
 	}
 	if ours(info.FullMethod) {
-		err = next(srv, ss)
+		err = s.sharedStream(accountOf(ss.Context()), ss, func(ss grpc.ServerStream) error { return next(srv, ss) })
 	} else {
 		err = s.untilStopping(ss.Context(), func() error { return next(srv, ss) })
 	}

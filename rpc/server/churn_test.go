@@ -50,7 +50,7 @@ func TestAThousandClientsComeAndGoWithoutALeak(t *testing.T) {
 	}
 	all.Wait()
 	require.Eventually(t, func() bool {
-		return d.connections.Load() == 1 && d.sessions.Used() == 0 &&
+		return d.connections.Used() == 1 && d.sessions.Used() == 0 &&
 			runtime.NumGoroutine() <= goroutines+2 && descriptors(t) <= files+2
 	}, patience, time.Millisecond)
 	require.Zero(t, d.snapshots.count())

@@ -28,7 +28,7 @@ func offer(r *stoav1.DagAddManyRequest) (o dag.Offer, d engine.Durability, answe
 
 // AddMany answers Dag.AddMany: it takes in deltas as they come.
 func (t *dagService) AddMany(stream grpc.BidiStreamingServer[stoav1.DagAddManyRequest, stoav1.DagAddManyResponse]) error {
-	return t.s.pacedStream(stream.Context(), &t.s.dagStreams, func(ctx context.Context, wait *peerWait) error {
+	return t.s.pacedStream(stream.Context(), t.s.dagStreams, func(ctx context.Context, wait *peerWait) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		q, read := ahead(ctx, t.s, stream.Recv, func(m *stoav1.DagAddManyRequest) int { return len(m.GetDelta()) })
@@ -57,9 +57,10 @@ func (t *dagService) addAll(ctx context.Context, all []*stoav1.DagAddManyRequest
 	for _, m := range all {
 		bytes += int64(len(m.GetDelta()))
 	}
-	busy := t.s.inFlight.Take(bytes)
+	a := accountOf(ctx)
+	busy := t.s.inFlight.Take(a, bytes)
 	if busy == nil {
-		defer t.s.inFlight.Give(bytes)
+		defer t.s.inFlight.Give(a, bytes)
 	}
 	var run []dag.Offer // offers that are made together
 	var level engine.Durability

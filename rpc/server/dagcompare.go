@@ -18,7 +18,7 @@ import (
 
 // Diff answers Dag.Diff: it compares a context with that of a peer, whom the client asks.
 func (t *dagService) Diff(stream grpc.BidiStreamingServer[stoav1.DagDiffRequest, stoav1.DagDiffResponse]) error {
-	return t.s.pacedStream(stream.Context(), &t.s.dagStreams, func(ctx context.Context, wait *peerWait) error {
+	return t.s.pacedStream(stream.Context(), t.s.dagStreams, func(ctx context.Context, wait *peerWait) error {
 		d := &differ{stream: stream, wait: wait}
 		start, err := receive(d.wait, d.stream.Recv)
 		if err != nil && !errors.Is(err, io.EOF) {

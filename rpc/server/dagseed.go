@@ -17,7 +17,7 @@ import (
 
 // Seed answers Dag.Seed: it takes over a context from the parts of a snapshot.
 func (t *dagService) Seed(stream grpc.ClientStreamingServer[stoav1.DagSeedRequest, stoav1.DagSeedResponse]) error {
-	return t.s.pacedStream(stream.Context(), &t.s.dagStreams, func(ctx context.Context, wait *peerWait) error {
+	return t.s.pacedStream(stream.Context(), t.s.dagStreams, func(ctx context.Context, wait *peerWait) error {
 		in := &seedIn{stream: stream, wait: wait}
 		m, err := receive(in.wait, in.stream.Recv)
 		if err != nil && !errors.Is(err, io.EOF) {

@@ -53,7 +53,7 @@ func TestCallsUnderWayFinishAndNewOnesAreRefusedWhenTheServerStops(t *testing.T)
 		}
 		return errors.Is(err, rpc.ErrNoDaemon)
 	}, patience, time.Millisecond)
-	require.Eventually(t, func() bool { return d.connections.Load() == 1 }, patience, time.Millisecond, "who has nothing under way is gone")
+	require.Eventually(t, func() bool { return d.connections.Used() == 1 }, patience, time.Millisecond, "who has nothing under way is gone")
 	select {
 	case err := <-applied:
 		t.Fatalf("answered early: %v", err)
@@ -151,7 +151,7 @@ func TestCallsThatDoNotFinishAreCutOffAfterTheDrainTimeout(t *testing.T) {
 		stopped <- finished.Load()
 	}()
 	require.ErrorIs(t, <-flushed, rpc.ErrUnavailable)
-	require.Eventually(t, func() bool { return d.connections.Load() == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return d.connections.Used() == 0 }, patience, time.Millisecond)
 	close(release)
 	require.True(t, <-stopped, "it returns when the engine is not in use any more")
 }

@@ -528,7 +528,7 @@ func FuzzFrames(f *testing.F) {
 		served := make(chan struct{})
 		go func() {
 			defer close(served)
-			s.framed.Serve(demux.NewConn(far, demux.Peer{Rights: access.Rights{Roles: access.All}}, &s.connections))
+			s.framed.Serve(demux.NewConn(far, demux.Peer{Rights: access.Rights{Roles: access.All}}, func() {}))
 		}()
 		go io.Copy(io.Discard, near)
 		near.SetWriteDeadline(time.Now().Add(time.Second))

@@ -49,7 +49,7 @@ func newColumnGauge(name, help string, each func(*engine.ColumnStats) float64) g
 
 // gauges is never written to.
 var gauges = []gauge{
-	newGauge("connections", "Open connections.", func(s *Server, _ *engine.Stats) float64 { return float64(s.connections.Load()) }),
+	newGauge("connections", "Open connections.", func(s *Server, _ *engine.Stats) float64 { return float64(s.connections.Used()) }),
 	newGauge("in_flight_bytes", "Bytes of requests under way.", func(s *Server, _ *engine.Stats) float64 { return float64(s.inFlight.Used()) }),
 	newGauge("scans", "Open scans.", func(s *Server, _ *engine.Stats) float64 { return float64(s.scans.Used()) }),
 	newGauge("sessions", "Open sessions.", func(s *Server, _ *engine.Stats) float64 { return float64(s.sessions.Used()) }),

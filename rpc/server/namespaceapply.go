@@ -17,7 +17,7 @@ type namespaceService struct {
 
 // ApplyMany answers Namespace.ApplyMany: it takes in ops as they come.
 func (t *namespaceService) ApplyMany(stream grpc.BidiStreamingServer[stoav1.NamespaceApplyManyRequest, stoav1.NamespaceApplyManyResponse]) error {
-	return t.s.pacedStream(stream.Context(), &t.s.govStreams, func(ctx context.Context, wait *peerWait) error {
+	return t.s.pacedStream(stream.Context(), t.s.govStreams, func(ctx context.Context, wait *peerWait) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		q, read := ahead(ctx, t.s, stream.Recv, func(m *stoav1.NamespaceApplyManyRequest) int { return len(m.GetOp()) })

@@ -80,16 +80,16 @@ func (s *Server) Admit(ctx context.Context, m *op.Method, in any) (context.Conte
 
 // Paced runs a stream; see [op.Host].
 func (s *Server) Paced(ctx context.Context, m *op.Method, work func(context.Context, op.Pace) error) error {
-	open := &s.kvStreams // see Options.MaxKVStreams
+	open := s.kvStreams // see Options.MaxKVStreams
 	switch {
 	case m.Name == lockAcquire:
-		open = &s.lockWaits
+		open = s.lockWaits
 	case strings.HasPrefix(m.Full(), blobPrefix):
-		open = &s.transfers
+		open = s.transfers
 	case strings.HasPrefix(m.Full(), dagPrefix):
-		open = &s.dagStreams
+		open = s.dagStreams
 	case strings.HasPrefix(m.Full(), namespacePrefix), strings.HasPrefix(m.Full(), groupPrefix):
-		open = &s.govStreams
+		open = s.govStreams
 	}
 	return s.pacedStream(ctx, open, func(ctx context.Context, wait *peerWait) error { return work(ctx, wait) })
 }

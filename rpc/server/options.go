@@ -50,6 +50,17 @@ type Options struct {
 	// of all connections together; what exceeds it is refused as busy. 0: 256
 	// MiB.
 	MaxInFlight int64
+	// MaxConnectionBytes is how many bytes one connection may hold, of requests that come or
+	// are under way and of answers that wait, unless its peer may do everything; what exceeds it is refused. 0: 8 MiB.
+	MaxConnectionBytes int64
+	// Parts is into how many parts everything is divided that there is a limit of, of which
+	// a user gets one while others want some, unless it may do everything. 0: 4.
+	Parts int
+	// Stall is how long a request that has begun to come may stand still before its connection
+	// is ended. 0: 10 s.
+	Stall time.Duration
+	// MaxCalls is how many calls may be under way at once, of users who may not do everything. 0: 32,768.
+	MaxCalls int
 	// MaxConnections is how many connections there may be; 0: 4,096.
 	MaxConnections int
 	// MaxStreams is how many calls one connection may have under way; more wait.
@@ -177,10 +188,10 @@ type Info struct {
 }
 
 func (o Options) withDefaults() (Options, error) {
-	if o.MaxInFlight < 0 || o.MaxConnections < 0 || o.MaxScans < 0 || o.MaxSessions < 0 || o.MaxSessionScans < 0 || o.MaxDagStreams < 0 || o.MaxKVStreams < 0 || o.MaxLockWaits < 0 || o.MaxGovStreams < 0 || o.MaxTransfers < 0 {
+	if o.MaxInFlight < 0 || o.MaxConnectionBytes < 0 || o.Parts < 0 || o.MaxCalls < 0 || o.MaxConnections < 0 || o.MaxScans < 0 || o.MaxSessions < 0 || o.MaxSessionScans < 0 || o.MaxDagStreams < 0 || o.MaxKVStreams < 0 || o.MaxLockWaits < 0 || o.MaxGovStreams < 0 || o.MaxTransfers < 0 {
 		return o, fmt.Errorf("%w: a limit is negative", ErrOptions)
 	}
-	if o.SessionIdle < 0 || o.Greeting < 0 || o.CallTimeout < 0 || o.DrainTimeout < 0 || o.TransferIdle < 0 {
+	if o.SessionIdle < 0 || o.Stall < 0 || o.Greeting < 0 || o.CallTimeout < 0 || o.DrainTimeout < 0 || o.TransferIdle < 0 {
 		return o, fmt.Errorf("%w: a time is negative", ErrOptions)
 	}
 	if o.Peers == nil {
@@ -192,6 +203,10 @@ func (o Options) withDefaults() (Options, error) {
 		}
 	}
 	setDefault(&o.MaxInFlight, 256<<20)
+	setDefault(&o.MaxConnectionBytes, 8<<20)
+	setDefault(&o.Parts, 4)
+	setDefault(&o.Stall, 10*time.Second)
+	setDefault(&o.MaxCalls, 32<<10)
 	setDefault(&o.MaxConnections, 4096)
 	setDefault(&o.MaxStreams, 256)
 	setDefault(&o.MaxScans, 1024)

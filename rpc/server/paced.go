@@ -101,13 +101,14 @@ func ahead[M any](ctx context.Context, s *Server, recv func() (M, error), size f
 
 // pacedStream runs work, one of the streams that open counts, as paced does.
 func (s *Server) pacedStream(ctx context.Context, open *limit.Quota, work func(context.Context, *peerWait) error) error {
-	if err := open.Take(1); err != nil {
+	a := accountOf(ctx)
+	if err := open.Take(a, 1); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	return s.paced(ctx, s.o.SessionIdle, 0, nil, func(wait *peerWait) error {
-		defer open.Give(1)
+		defer open.Give(a, 1)
 		return work(ctx, wait)
 	})
 }
@@ -115,17 +116,18 @@ func (s *Server) pacedStream(ctx context.Context, open *limit.Quota, work func(c
 // transfer runs work, an upload or a download, as paced does: it counts so many bytes among
 // those under way, and may go on for a while when the server stops.
 func (s *Server) transfer(ctx context.Context, bytes int64, work func(context.Context, *peerWait) error) error {
-	if err := s.transfers.Take(1); err != nil {
+	a := accountOf(ctx)
+	if err := s.transfers.Take(a, 1); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	return s.paced(ctx, s.o.TransferIdle, drainIdle, nil, func(wait *peerWait) error {
-		defer s.transfers.Give(1)
-		if err := s.inFlight.Take(bytes); err != nil {
+		defer s.transfers.Give(a, 1)
+		if err := s.inFlight.Take(a, bytes); err != nil {
 			return err
 		}
-		defer s.inFlight.Give(bytes)
+		defer s.inFlight.Give(a, bytes)
 		return work(ctx, wait)
 	})
 }

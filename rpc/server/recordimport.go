@@ -22,18 +22,19 @@ type recordService struct {
 
 // importBytes is what an import counts among the bytes of requests under way: the
 // documents of a batch, a long line, and a message.
-const importBytes = 8 << 20
+const importBytes = 5 << 20
 
 // maxLines is how many bytes of lines a message of an import has at most.
 const maxLines = 1 << 20
 
 // Import answers Record.Import: it stores the documents of lines.
 func (t *recordService) Import(stream grpc.ClientStreamingServer[stoav1.RecordImportRequest, stoav1.RecordImportResponse]) error {
-	return t.s.pacedStream(stream.Context(), &t.s.kvStreams, func(ctx context.Context, wait *peerWait) error {
-		if err := t.s.inFlight.Take(importBytes); err != nil {
+	return t.s.pacedStream(stream.Context(), t.s.kvStreams, func(ctx context.Context, wait *peerWait) error {
+		a := accountOf(ctx)
+		if err := t.s.inFlight.Take(a, importBytes); err != nil {
 			return err
 		}
-		defer t.s.inFlight.Give(importBytes)
+		defer t.s.inFlight.Give(a, importBytes)
 		in := &linesIn{stream: stream, wait: wait}
 		m, err := receive(in.wait, in.stream.Recv)
 		if err != nil && !errors.Is(err, io.EOF) {

@@ -20,10 +20,11 @@ import (
 func (t *storeService) Scan(r *stoav1.ScanRequest, stream grpc.ServerStreamingServer[stoav1.ScanResponse]) error {
 	ctx := stream.Context()
 	size := int64(len(r.GetStart()) + len(r.GetEnd()) + len(r.GetPrefix()))
-	if err := t.s.inFlight.Take(size); err != nil {
+	a := accountOf(ctx)
+	if err := t.s.inFlight.Take(a, size); err != nil {
 		return err
 	}
-	defer t.s.inFlight.Give(size)
+	defer t.s.inFlight.Give(a, size)
 	v, err := t.s.view(ctx, r.GetSnapshot())
 	if err != nil {
 		return err
@@ -64,7 +65,7 @@ func (sc *scan) send(stream grpc.ServerStream, wait *peerWait, held *heldSnapsho
 // page returns the next page, in borrowed memory. One without entries, whose
 // memory is given back, is the end.
 func (sc *scan) page() (wire.Page, error) {
-	size := limit.PageSize(&sc.s.scans)
+	size := limit.PageSize(sc.s.scans)
 	page := wire.Page{Entries: wire.BorrowUpTo(size)}
 	var err error
 	*page.Entries, page.Count, err = sc.next(*page.Entries, size)
@@ -78,6 +79,7 @@ func (sc *scan) page() (wire.Page, error) {
 // scan is an open scan. It belongs to one goroutine.
 type scan struct {
 	s       *Server
+	account *limit.Account
 	it      *engine.Iterator
 	entries int // the most of the next page
 }
@@ -95,19 +97,19 @@ func (v *view) open(r *stoav1.ScanRequest) (*scan, error) {
 		return nil, badField("limit", "too large")
 	}
 	rg.Reverse, rg.Limit = r.GetReverse(), int(r.GetLimit())
-	if err := v.s.scans.Take(1); err != nil {
+	if err := v.s.scans.Take(v.peer.Account, 1); err != nil {
 		return nil, err
 	}
 	it, err := v.read.Iterate(col, rg)
 	if err != nil {
-		v.s.scans.Give(1)
+		v.s.scans.Give(v.peer.Account, 1)
 		return nil, err
 	}
 	first := wire.FirstPageEntries
 	if rg.Limit > 0 {
 		first = max(first, min(rg.Limit, wire.MaxPageEntries))
 	}
-	return &scan{s: v.s, it: it, entries: first}, nil
+	return &scan{s: v.s, account: v.peer.Account, it: it, entries: first}, nil
 }
 
 // next appends the next page, of about size bytes at most, to dst, and returns how many
@@ -124,7 +126,7 @@ func (sc *scan) next(dst []byte, size int) ([]byte, uint32, error) {
 
 func (sc *scan) close() {
 	sc.it.Close()
-	sc.s.scans.Give(1)
+	sc.s.scans.Give(sc.account, 1)
 }
 
 // errSecretRange refuses a range that meets secret rows.

@@ -47,16 +47,22 @@ type Server struct {
 	framed  *framed.Server
 	health  *health.Server
 
-	connections atomic.Int64
-	active      atomic.Int64 // calls whose handlers have not returned
-	inFlight    limit.Quota
-	scans       limit.Quota
-	sessions    limit.Quota
-	transfers   limit.Quota
-	dagStreams  limit.Quota
-	kvStreams   limit.Quota
-	lockWaits   limit.Quota
-	govStreams  limit.Quota
+	codec  *wire.Codec
+	active atomic.Int64 // calls whose handlers have not returned
+
+	// What users take, and the quotas of which they do.
+	shares      limit.Shares
+	connections *limit.Quota
+	calls       *limit.Quota
+	inFlight    *limit.Quota
+	answers     *limit.Quota
+	scans       *limit.Quota
+	sessions    *limit.Quota
+	transfers   *limit.Quota
+	dagStreams  *limit.Quota
+	kvStreams   *limit.Quota
+	lockWaits   *limit.Quota
+	govStreams  *limit.Quota
 	snapshots   snapshots
 	blobs       *blob.Store
 
@@ -74,18 +80,12 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 	}
 	s := &Server{
 		eng: eng, o: o, log: o.Logger,
-		inFlight:   limit.Quota{What: limit.WhatRequests, Limit: o.MaxInFlight},
-		scans:      limit.Quota{What: limit.WhatScans, Limit: int64(o.MaxScans)},
-		sessions:   limit.Quota{What: limit.WhatSessions, Limit: int64(o.MaxSessions)},
-		stopping:   make(chan struct{}),
-		methods:    make(map[string]op.Method),
-		health:     health.NewServer(),
-		transfers:  limit.Quota{What: whatTransfers, Limit: int64(o.MaxTransfers)},
-		dagStreams: limit.Quota{What: whatDagStreams, Limit: int64(o.MaxDagStreams)},
-		kvStreams:  limit.Quota{What: whatKVStreams, Limit: int64(o.MaxKVStreams)},
-		lockWaits:  limit.Quota{What: whatLockWaits, Limit: int64(o.MaxLockWaits)},
-		govStreams: limit.Quota{What: whatGovStreams, Limit: int64(o.MaxGovStreams)},
+		codec:    wire.NewCodec(),
+		stopping: make(chan struct{}),
+		methods:  make(map[string]op.Method),
+		health:   health.NewServer(),
 	}
+	s.makeQuotas()
 	if s.blobs = o.Blobs; s.blobs == nil {
 		if s.blobs, err = blob.Open(eng, blob.Options{Logger: o.Logger}); err != nil {
 			return nil, err
@@ -98,8 +98,8 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 	}
 	unary, stream = append(unary, s.unary), append(stream, s.stream)
 	s.framed = framed.New(framed.Options{
-		Unary: unary, Stream: stream, InFlight: &s.inFlight, Scans: &s.scans, MaxStreams: o.MaxStreams, SessionIdle: o.SessionIdle,
-		CallTimeout: o.CallTimeout, Stopping: s.stopping, Connections: &s.connections, Log: s.log,
+		Unary: unary, Stream: stream, InFlight: s.inFlight, Scans: s.scans, MaxStreams: o.MaxStreams, SessionIdle: o.SessionIdle,
+		CallTimeout: o.CallTimeout, Stopping: s.stopping, Connections: s.connections, Stall: o.Stall, Log: s.log,
 	})
 	s.grpc = grpc.NewServer(
 		grpc.ForceServerCodecV2(wire.NewCodec()),
@@ -183,6 +183,24 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 	return s, nil
 }
 
+// makeQuotas makes the quotas of what users take.
+func (s *Server) makeQuotas() {
+	s.shares.Parts = int64(s.o.Parts)
+	memory := func(what string, most int64) *limit.Quota { return s.shares.Quota(what, most, true) }
+	count := func(what string, most int) *limit.Quota { return s.shares.Quota(what, int64(most), false) }
+	s.connections = count(limit.WhatConnections, s.o.MaxConnections)
+	s.calls = count(limit.WhatAllCalls, s.o.MaxCalls)
+	s.inFlight = memory(limit.WhatRequests, s.o.MaxInFlight)
+	s.answers = memory(limit.WhatAnswers, s.o.MaxInFlight)
+	s.scans = count(limit.WhatScans, s.o.MaxScans)
+	s.sessions = count(limit.WhatSessions, s.o.MaxSessions)
+	s.transfers = count(whatTransfers, s.o.MaxTransfers)
+	s.dagStreams = count(whatDagStreams, s.o.MaxDagStreams)
+	s.kvStreams = count(whatKVStreams, s.o.MaxKVStreams)
+	s.lockWaits = count(whatLockWaits, s.o.MaxLockWaits)
+	s.govStreams = count(whatGovStreams, s.o.MaxGovStreams)
+}
+
 // Serve answers those who connect to ln, until ctx is done, and then drains: it
 // takes no new calls, lets those under way finish for Options.DrainTimeout, ends
 // sessions, scans and transfers of blobs that hang with STOPPING, and closes ln.
@@ -190,8 +208,8 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	served := make(chan error, 1)
 	door := demux.New(ln, &demux.Admission{
-		Peers: s.o.Peers, PeerOf: s.o.peerOf, Log: s.log,
-		Limit: int64(s.o.MaxConnections), Open: &s.connections, Greeting: s.o.Greeting,
+		Peers: s.o.Peers, PeerOf: s.o.peerOf, Log: s.log, Shares: &s.shares, Connections: s.connections,
+		Memory: s.o.MaxConnectionBytes, Greeting: s.o.Greeting,
 	}, s.framed.Serve)
 	door.Start()
 	go func() { served <- s.grpc.Serve(door) }()

@@ -44,12 +44,12 @@ func (t *storeService) Session(stream grpc.BidiStreamingServer[stoav1.SessionReq
 	if !ok {
 		return demux.ErrPeer
 	}
-	if err := t.s.sessions.Take(1); err != nil {
+	if err := t.s.sessions.Take(who.Account, 1); err != nil {
 		return err
 	}
 	return t.s.paced(stream.Context(), t.s.o.SessionIdle, 0, nil, func(wait *peerWait) error {
 		n := &session{s: t.s, stream: stream, peer: who, scans: make(map[uint64]*sessionScan), wait: wait}
-		defer t.s.sessions.Give(1)
+		defer t.s.sessions.Give(who.Account, 1)
 		defer n.close()
 		return n.serve()
 	})
@@ -82,10 +82,10 @@ func (n *session) serve() error {
 // counted does r while its bytes count as in flight, however it ends.
 func (n *session) counted(r *stoav1.SessionRequest) error {
 	size := int64(proto.Size(r))
-	if err := n.s.inFlight.Take(size); err != nil {
+	if err := n.s.inFlight.Take(n.peer.Account, size); err != nil {
 		return err
 	}
-	defer n.s.inFlight.Give(size)
+	defer n.s.inFlight.Give(n.peer.Account, size)
 	return n.do(r)
 }
 
@@ -188,7 +188,7 @@ func (n *session) nextPage(id uint64) error {
 	}
 	page := &stoav1.ScanResponse{}
 	var err error
-	n.page, page.Count, err = sc.next(n.page[:0], limit.PageSize(&n.s.scans))
+	n.page, page.Count, err = sc.next(n.page[:0], limit.PageSize(n.s.scans))
 	page.Entries, page.End = n.page, page.Count == 0
 	if err != nil || page.End {
 		n.drop(id)

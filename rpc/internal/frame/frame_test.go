@@ -114,7 +114,7 @@ func TestFramesAreReadHoweverTheyCome(t *testing.T) {
 		var want []received
 		for i := range rapid.IntRange(1, 8).Draw(t, "frames") {
 			size := rapid.OneOf(rapid.IntRange(0, 300), rapid.IntRange(copied-2, copied+2),
-				rapid.IntRange(maxBuffer-HeaderSize-1, maxBuffer+2), rapid.IntRange(100_000, 300_000)).Draw(t, "size")
+				rapid.IntRange(maxBuffer-HeaderSize-1, maxBuffer+2), rapid.IntRange(100_000, 300_000), rapid.IntRange(firstPart+1, 5*firstPart)).Draw(t, "size")
 			payload := bytes.Repeat([]byte{byte(i)}, size)
 			h := Header{ID: uint64(i + 1), Method: 101, Flags: End}
 			if rapid.Bool().Draw(t, "lent") {
@@ -134,12 +134,17 @@ func TestFramesAreReadHoweverTheyCome(t *testing.T) {
 			src = iotest.HalfReader(far)
 		}
 		r := NewReader(src)
-		r.Admit = func(size int) error {
-			if size%2 == 0 {
+		r.Growing = rapid.Bool().Draw(t, "growing")
+		late := rapid.Bool().Draw(t, "refused late")
+		held := 0 // what is admitted and not released
+		r.Admit = func(more, whole int) error {
+			if whole%2 == 0 && !(r.Growing && late && more == firstPart) {
 				return errors.New("no")
 			}
+			held += more
 			return nil
 		}
+		r.Release = func(size int) { held -= size }
 		go func() {
 			w.Flush(true)
 			near.Close()
@@ -147,7 +152,51 @@ func TestFramesAreReadHoweverTheyCome(t *testing.T) {
 		got, err := readAll(r)
 		require.ErrorIs(t, err, io.EOF)
 		require.Equal(t, want, got)
+		for _, f := range got {
+			if !f.refused && HeaderSize+int(f.Length) > maxBuffer {
+				held -= int(f.Length)
+			}
+		}
+		require.Zero(t, held, "what is admitted is what came, and what is refused is released")
 	})
+}
+
+// TestAPayloadTakesWhatHasComeOfIt: who announces much and sends little is given little.
+func TestAPayloadTakesWhatHasComeOfIt(t *testing.T) {
+	near, far := net.Pipe()
+	defer far.Close()
+	r := NewReader(far)
+	r.Growing = true
+	held, largest := 0, 0
+	r.Admit = func(more, whole int) error {
+		require.Equal(t, MaxPayload, whole)
+		held += more
+		largest = max(largest, more)
+		return nil
+	}
+	sent := 0
+	go func() {
+		near.Write(Header{Length: MaxPayload, ID: 9, Method: 101, Flags: End}.Append(nil))
+		near.Write(make([]byte, 3<<20))
+		near.Close()
+	}()
+	for {
+		_, ok, err := r.Next()
+		require.NoError(t, err)
+		require.False(t, ok)
+		require.LessOrEqual(t, held, max(firstPart, growth*(sent+1)))
+		if err := r.Fill(); err != nil {
+			require.ErrorIs(t, err, io.EOF)
+			break
+		}
+		if r.body != nil {
+			sent = r.have
+			require.True(t, r.Partial())
+		}
+	}
+	require.Equal(t, 3<<20, sent)
+	require.Equal(t, 4<<20, held)
+	require.Equal(t, held, r.Close())
 }
 
 func TestAForkGoesOnWhereTheReaderWas(t *testing.T) {
@@ -185,13 +234,15 @@ func FuzzReader(f *testing.F) {
 		const quota = 1 << 20
 		r := NewReader(bytes.NewReader(b))
 		left := quota
-		r.Admit = func(size int) error {
+		r.Growing = len(b)%2 == 0
+		r.Admit = func(size, _ int) error {
 			if size > left {
 				return errors.New("too much")
 			}
 			left -= size
 			return nil
 		}
+		r.Release = func(size int) { left += size }
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		all, err := readAll(r)

@@ -30,16 +30,22 @@ type Frame struct {
 // repeated. It is not safe for concurrent use.
 type Reader struct {
 	// Admit is asked before memory for a payload that is larger than the buffer is
-	// taken. A payload that it returns an error for is skipped. nil: all are
-	// admitted.
-	Admit func(size int) error
+	// taken: so many bytes more, of one that has whole in all. A payload that it returns
+	// an error for is skipped. nil: all are admitted.
+	Admit func(more, whole int) error
+	// Release gives back what was admitted of a payload that is skipped even so. It is
+	// set if Admit is.
+	Release func(size int)
+	// Growing has the memory for a payload grow as it comes, from [firstPart] bytes on:
+	// who announces much and sends little gets little. Otherwise there is all at once.
+	Growing bool
 
 	src        io.Reader
 	buf        []byte
 	start, end int
 
 	head   Header  // of the payload under way
-	body   *[]byte // nil: none is
+	body   *[]byte // what of it has room; nil: none is under way
 	have   int     // of body
 	skip   int     // bytes of a refused payload still to come
 	reason error   // why it was refused
@@ -54,8 +60,12 @@ func NewReader(src io.Reader) *Reader { return &Reader{src: src, buf: make([]byt
 // connection is of no use.
 func (r *Reader) Next() (f Frame, ok bool, err error) {
 	if r.body != nil {
-		if r.have < len(*r.body) {
+		switch whole := int(r.head.Length); {
+		case r.have < len(*r.body):
 			return Frame{}, false, nil
+		case r.have < whole:
+			r.grow(whole)
+			return r.Next()
 		}
 		f = Frame{Header: r.head, Payload: *r.body, Owned: r.body}
 		r.body, r.spare = nil, true
@@ -101,17 +111,56 @@ func (r *Reader) small(h Header, size int) (Frame, bool, error) {
 func (r *Reader) large(h Header) (Frame, bool, error) {
 	r.start += HeaderSize
 	r.head = h
+	whole := int(h.Length)
+	first := whole
+	if r.Growing {
+		first = min(whole, firstPart)
+	}
 	if r.Admit != nil {
-		if r.reason = r.Admit(int(h.Length)); r.reason != nil {
-			r.skip = int(h.Length)
+		if r.reason = r.Admit(first, whole); r.reason != nil {
+			r.skip = whole
 			return r.Next()
 		}
 	}
-	r.body = wire.BorrowSize(int(h.Length))
-	r.have = copy(*r.body, r.buf[r.start:r.end])
-	r.start += r.have
+	r.body, r.have = wire.BorrowSize(first), 0
+	r.take()
 	return r.Next()
 }
+
+// firstPart is how many bytes a payload that grows has room for at first, and growth how many
+// times more it has when that is full: what is copied is a third of the payload.
+const (
+	firstPart = 256 << 10
+	growth    = 4
+)
+
+// take takes what was read of the payload under way.
+func (r *Reader) take() {
+	n := copy((*r.body)[r.have:], r.buf[r.start:r.end])
+	r.have, r.start = r.have+n, r.start+n
+}
+
+// grow makes room for more of the payload under way, or has the rest be skipped.
+func (r *Reader) grow(whole int) {
+	size := min(growth*len(*r.body), whole)
+	full := r.body
+	if r.Admit != nil {
+		r.reason = r.Admit(size-len(*full), whole)
+	}
+	if r.reason != nil {
+		r.body, r.skip = nil, whole-r.have
+		r.Release(len(*full))
+	} else {
+		r.body = wire.BorrowSize(size)
+		copy(*r.body, *full)
+		r.take()
+	}
+	wire.Return(full)
+}
+
+// Partial reports whether a frame has begun that is not all there. It is asked when Next
+// has returned none.
+func (r *Reader) Partial() bool { return r.body != nil || r.reason != nil || r.end > r.start }
 
 // discard drops what was read of a payload that is skipped.
 func (r *Reader) discard() {

@@ -31,6 +31,39 @@ func NewCodec() *Codec {
 // Name names the encoding, as [encoding.CodecV2] has it.
 func (*Codec) Name() string { return "proto" }
 
+// Ready is a message that is encoded already.
+type Ready mem.BufferSlice
+
+// Freed returns a message as it was encoded, that calls freed once nobody needs its bytes any
+// more. It has a piece of [minPooled] bytes or more; ok is false for one that has none.
+func Freed(message mem.BufferSlice, freed func()) (_ mem.BufferSlice, ok bool) {
+	for i, piece := range message {
+		if data := piece.ReadOnlyData(); len(data) >= minPooled {
+			message[i] = mem.NewBuffer(&data, &whenFreed{piece, freed})
+			return message, true
+		}
+	}
+	return message, false
+}
+
+// minPooled is more than what package mem frees without telling anybody.
+const minPooled = 2 << 10
+
+// whenFreed is a pool of one buffer, that it frees in turn.
+type whenFreed struct {
+	piece mem.Buffer
+	freed func()
+}
+
+// Get is of no use.
+func (*whenFreed) Get(length int) *[]byte { return new(make([]byte, length)) }
+
+// Put frees the buffer, as [mem.BufferPool] has it.
+func (w *whenFreed) Put(*[]byte) {
+	w.piece.Free()
+	w.freed()
+}
+
 // minShared is the size from which a value is sent without a copy.
 const minShared = 4 << 10
 
@@ -38,6 +71,8 @@ const minShared = 4 << 10
 // if they are large, are not copied: they must not be changed after.
 func (c *Codec) Marshal(v any) (mem.BufferSlice, error) {
 	switch m := v.(type) {
+	case Ready:
+		return mem.BufferSlice(m), nil
 	case *Page:
 		return m.marshal(), nil
 	case Outbound:

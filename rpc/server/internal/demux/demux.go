@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/credentials"
@@ -46,9 +45,9 @@ type Conn struct {
 	prefix []byte
 }
 
-// NewConn returns conn as one that was let in, of who. Its end takes one from open.
-func NewConn(conn net.Conn, who Peer, open *atomic.Int64) *Conn {
-	return &Conn{counted: &counted{Conn: conn, open: open}, Peer: who}
+// NewConn returns conn as one that was let in, of who. Its end calls closed.
+func NewConn(conn net.Conn, who Peer, closed func()) *Conn {
+	return &Conn{counted: &counted{Conn: conn, closed: closed}, Peer: who}
 }
 
 // Raw returns the connection itself, without what Close counts. It is of one that

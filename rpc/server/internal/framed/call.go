@@ -42,16 +42,31 @@ func own(f frame.Frame) request {
 }
 
 // counted parses r into v. From then on its bytes count where it is handled.
-func (f *Server) counted(r *request, v any) error {
-	f.o.InFlight.Give(r.quota)
+func (c *connection) counted(r *request, v any) error {
+	c.f.o.InFlight.Give(c.nc.Peer.Account, r.quota)
 	r.quota = 0
 	return Parse(*r.memory, v)
 }
 
-func (f *Server) freed(r *request) {
-	f.o.InFlight.Give(r.quota)
+func (c *connection) freed(r *request) {
+	c.f.o.InFlight.Give(c.nc.Peer.Account, r.quota)
 	wire.Return(r.memory)
 	*r = request{}
+}
+
+// kept returns the payload of f as one that may wait to be taken: it counts meanwhile.
+func (c *connection) kept(f frame.Frame) (request, error) {
+	r := own(f)
+	if r.quota > 0 {
+		return r, nil
+	}
+	size := int64(len(*r.memory))
+	if err := c.f.o.InFlight.Take(c.nc.Peer.Account, size); err != nil {
+		wire.Return(r.memory)
+		return request{}, err
+	}
+	r.quota = size
+	return r, nil
 }
 
 // begin begins a call that is not short. An error refuses it, but for
@@ -89,7 +104,14 @@ func (c *connection) begin(f frame.Frame, m *method) error {
 	}
 	k.stream = newStream(k, ctx, f.Flags&frame.Paced != 0)
 	if !ends || !m.stream.ClientStreams {
-		k.stream.keep(own(f))
+		r, err := c.kept(f)
+		if err != nil {
+			k.cancel()
+			delete(c.calls, f.ID)
+			c.taken--
+			return err
+		}
+		k.stream.keep(r)
 	}
 	if ends {
 		k.stream.closeInbox()
@@ -101,8 +123,8 @@ func (c *connection) begin(f frame.Frame, m *method) error {
 // unary answers a unary call.
 func (k *call) unary(ctx context.Context, m *method, r request) {
 	c := k.conn
-	payload, err := c.f.generated(ctx, m, func(v any) error { return c.f.counted(&r, v) })
-	c.f.freed(&r)
+	payload, err := c.f.generated(ctx, m, func(v any) error { return c.counted(&r, v) })
+	c.freed(&r)
 	k.answer(payload, err)
 	k.ended()
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stoadb/stoa/rpc/internal/frame"
 	"github.com/stoadb/stoa/rpc/server/internal/demux"
+	"github.com/stoadb/stoa/rpc/server/internal/limit"
 )
 
 // connection is a connection that speaks frames. One goroutine, the hand, reads
@@ -63,14 +64,25 @@ func newConnection(f *Server, nc *demux.Conn) *connection {
 	c.timer = time.AfterFunc(time.Hour, c.watch)
 	c.timer.Stop()
 	r := frame.NewReader(nc.Raw())
-	r.Admit = func(size int) error { return c.f.o.InFlight.Take(int64(size)) }
+	r.Growing, r.Admit, r.Release = nc.Peer.Account.Limited(), c.admit, c.release
 	c.hand = newHand(c, r)
 	return c
 }
 
+// admit takes so many bytes more for a payload of whole, which are counted as they come.
+func (c *connection) admit(more, whole int) error {
+	a := c.nc.Peer.Account
+	if a.Limited() && int64(whole) > a.Room() {
+		return limit.TooLarge(int64(whole), a)
+	}
+	return c.f.o.InFlight.Take(a, int64(more))
+}
+
+func (c *connection) release(size int) { c.f.o.InFlight.Give(c.nc.Peer.Account, int64(size)) }
+
 // serve greets and answers until the connection ends, and all calls have.
 func (c *connection) serve() {
-	if sized, ok := c.nc.Raw().(interface{ SetWriteBuffer(int) error }); ok && c.f.o.Connections.Load() <= manyConns {
+	if sized, ok := c.nc.Raw().(interface{ SetWriteBuffer(int) error }); ok && c.f.o.Connections.Used() <= manyConns {
 		sized.SetWriteBuffer(socketBuffer) // as much of it as the system grants
 	}
 	if _, err := c.nc.Write(c.f.greeting); err == nil {

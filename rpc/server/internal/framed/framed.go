@@ -11,7 +11,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -37,7 +36,8 @@ type Options struct {
 	CallTimeout time.Duration // of short calls whose client sets no deadline
 
 	Stopping    <-chan struct{} // closed when the server drains
-	Connections *atomic.Int64   // open ones, of both framings
+	Connections *limit.Quota    // open ones, of both framings
+	Stall       time.Duration   // how long a payload that has begun may stand still
 	Log         *slog.Logger
 }
 

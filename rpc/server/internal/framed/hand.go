@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -84,17 +85,36 @@ func (h *hand) run() {
 		if !h.rest() {
 			break
 		}
-		if err := h.r.Fill(); err != nil {
-			if !errors.Is(err, io.EOF) {
+		if err := h.fill(); err != nil {
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				c.stalled()
+			} else if !errors.Is(err, io.EOF) {
 				c.f.o.Log.Debug("connection lost", "uid", c.nc.Peer.UID, "pid", c.nc.Peer.PID, "error", err)
 			}
 			break
 		}
 		h.sc.ctx.received = time.Now()
 	}
-	c.f.o.InFlight.Give(int64(h.r.Close()))
+	c.release(h.r.Close())
 	c.end()
 	close(c.over)
+}
+
+// fill reads once, and waits for it: for the rest of a frame that has begun not for ever.
+func (h *hand) fill() error {
+	if !h.r.Partial() {
+		return h.r.Fill()
+	}
+	nc := h.conn.nc.Raw()
+	nc.SetReadDeadline(time.Now().Add(h.conn.f.o.Stall)) // a connection without deadlines has none
+	defer nc.SetReadDeadline(time.Time{})
+	return h.r.Fill()
+}
+
+// stalled tells the peer why the connection ends.
+func (c *connection) stalled() {
+	c.refuse(0, limit.Stalled(c.f.o.Stall))
+	c.w.Flush(false) // the connection ends either way
 }
 
 // rest is called before waiting for more.
@@ -169,7 +189,7 @@ func (h *hand) lone(f frame.Frame, m *method) bool {
 // discard gives back what a frame holds.
 func (c *connection) discard(f frame.Frame) {
 	if f.Owned != nil {
-		c.f.o.InFlight.Give(int64(len(f.Payload)))
+		c.release(len(f.Payload))
 		wire.Return(f.Owned)
 	}
 }

@@ -108,11 +108,11 @@ func (s *stream) RecvMsg(m any) error {
 		r, credit, ok, over, err := s.inbox.take()
 		switch {
 		case ok:
-			defer s.k.conn.f.freed(&r)
+			defer s.k.conn.freed(&r)
 			if credit > 0 {
 				s.k.conn.credit(s.k.id, credit)
 			}
-			return s.k.conn.f.counted(&r, m)
+			return s.k.conn.counted(&r, m)
 		case err != nil:
 			return err
 		case over:
@@ -139,12 +139,16 @@ func (s *stream) keep(r request) { s.inbox.put(r) }
 
 // put brings a message. More than may wait end the stream.
 func (s *stream) put(f frame.Frame) error {
-	r := own(f)
+	r, err := s.k.conn.kept(f)
+	if err != nil {
+		s.fail(err)
+		return nil
+	}
 	open, full := s.inbox.put(r)
 	if open && !full {
 		return nil
 	}
-	s.k.conn.f.freed(&r)
+	s.k.conn.freed(&r)
 	switch {
 	case full && s.inbox.paced:
 		s.fail(limit.Busy(limit.WhatUnpaced, frame.Window))
@@ -174,6 +178,6 @@ func (s *stream) drop() {
 		if !ok {
 			return
 		}
-		s.k.conn.f.freed(&r)
+		s.k.conn.freed(&r)
 	}
 }

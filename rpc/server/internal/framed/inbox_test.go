@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stoadb/stoa/rpc/internal/frame"
+	"github.com/stoadb/stoa/rpc/server/internal/demux"
 	"github.com/stoadb/stoa/rpc/server/internal/limit"
 )
 
@@ -15,7 +16,7 @@ import (
 func TestAMessageThatComesAsTheHandlerReturnsIsDropped(t *testing.T) {
 	message := frame.Frame{Header: frame.Header{ID: 1}, Payload: []byte("a chunk")}
 	for _, paced := range []bool{true, false} {
-		c := &connection{f: &Server{o: Options{InFlight: &limit.Quota{Limit: 1 << 20}}}}
+		c := &connection{f: &Server{o: Options{InFlight: &limit.Quota{Limit: 1 << 20}}}, nc: &demux.Conn{}}
 		s := newStream(&call{conn: c, id: 1}, t.Context(), paced)
 		require.NoError(t, s.put(message))
 		s.drop()

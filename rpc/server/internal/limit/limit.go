@@ -1,35 +1,100 @@
-// Package limit counts what a server takes on at once, and makes the errors that
-// refuse what is too much, or comes too late. Start at [Quota].
+// Package limit counts what a server takes on at once, of all users and of each, and makes
+// the errors that refuse what is too much, or comes too late. Start at [Shares].
 package limit
 
 import (
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
-// Quota counts things of which there may be so many at once. Any number of goroutines
-// may use it. It is not copied once it is used.
+// Quota counts things of which there may be so many at once, of all users together and, of
+// all but those who may do everything, of each. Make one by [Shares.Quota]. Any number of
+// goroutines may use it.
 type Quota struct {
 	What  string // as in the field of ErrorKind BUSY
 	Limit int64
-	used  atomic.Int64
+
+	shares *Shares
+	at     int  // of User.used
+	bytes  bool // it counts memory, of which a connection has a limit of its own
+	used   atomic.Int64
 }
 
-// Take takes n, or returns a *fault.Error that says that there is too much.
-func (q *Quota) Take(n int64) error {
-	if q.used.Add(n) <= q.Limit {
-		return nil
+// Take takes n for an account, or returns a *fault.Error that says that there is too much. A
+// nil account is the server's own.
+func (q *Quota) Take(a *Account, n int64) error {
+	err := q.taken(a, n, q.used.Add(n))
+	if err != nil {
+		q.Give(a, n)
+		return err
 	}
-	q.used.Add(-n)
-	return Busy(q.What, q.Limit)
+	return nil
 }
 
-// Give gives back n that were taken.
-func (q *Quota) Give(n int64) { q.used.Add(-n) }
+// taken counts n for the account, of which all are taken now, and says whether it is too much.
+func (q *Quota) taken(a *Account, n, all int64) *fault.Error {
+	if a == nil {
+		return q.fits(all)
+	}
+	own, held := a.user.used[q.at].Add(n), int64(0)
+	if q.bytes {
+		held = a.bytes.Add(n)
+	}
+	if err := q.fits(all); err != nil || a.user.trusted {
+		return err
+	}
+	if held > a.most {
+		return tooMuch(q.What, a.most, "one connection", a)
+	}
+	if share := q.Share(a, all-own); own > share {
+		return tooMuch(q.What, share, "one user", a)
+	}
+	return nil
+}
+
+func (q *Quota) fits(all int64) *fault.Error {
+	if all > q.Limit {
+		return Busy(q.What, q.Limit)
+	}
+	return nil
+}
+
+// Share returns how much the user of an account may have while others have what they do. While
+// nobody else is connected but those who may do everything, it is half of what they leave; with
+// others, no more than its part of all, and at most half of what all leave: so that however
+// many are greedy, there is something for who comes next. An eighth of all is for those who
+// may do everything.
+func (q *Quota) Share(a *Account, others int64) int64 {
+	if a == nil || a.user.trusted {
+		return q.Limit - others
+	}
+	free := q.Limit - q.Limit/reserve - others
+	share := max(free/2, 0)
+	if q.shares.crowd.Load() > 1 {
+		share = min(share, q.Limit/q.shares.Parts)
+	}
+	return share
+}
+
+// reserve is the part of everything that users who may do everything have for themselves: an eighth.
+const reserve = 8
+
+// Give gives back n that were taken for an account.
+func (q *Quota) Give(a *Account, n int64) {
+	q.used.Add(-n)
+	if a == nil {
+		return
+	}
+	a.user.used[q.at].Add(-n)
+	if q.bytes {
+		a.bytes.Add(-n)
+	}
+}
 
 // Used returns how much is taken.
 func (q *Quota) Used() int64 { return q.used.Load() }
@@ -42,8 +107,29 @@ func Busy(what string, limit int64) *fault.Error {
 		fault.FieldWhat, what, fault.FieldLimit, of)
 }
 
+// tooMuch refuses what one user, or one connection, would have too much of.
+func tooMuch(what string, limit int64, of string, a *Account) *fault.Error {
+	most := strconv.FormatInt(limit, 10)
+	return fault.New(stoav1.ErrorKind_ERROR_KIND_BUSY,
+		"rpc: busy: no more than "+most+unit(what)+what+" of "+of+" at once, here uid "+strconv.FormatUint(uint64(a.user.UID), 10)+"; try again later",
+		fault.FieldWhat, what, fault.FieldLimit, most)
+}
+
+// TooLarge refuses a message that the connection of an account may not hold at all.
+func TooLarge(size int64, a *Account) *fault.Error {
+	most := strconv.FormatInt(a.most, 10)
+	return fault.New(stoav1.ErrorKind_ERROR_KIND_TOO_LARGE,
+		"rpc: a message of "+strconv.FormatInt(size, 10)+" bytes, where a connection of uid "+strconv.FormatUint(uint64(a.user.UID), 10)+" may hold "+most+" (stoa serve --connection-memory)",
+		fault.FieldReason, "message", fault.FieldLimit, most)
+}
+
+// Stalled ends a connection on which a message that has begun does not go on.
+func Stalled(after time.Duration) *fault.Error {
+	return fault.New(stoav1.ErrorKind_ERROR_KIND_CLOSED, "rpc: closed: a message that has begun did not go on for "+after.String())
+}
+
 func unit(what string) string {
-	if what == WhatRequests || what == WhatUnpaced {
+	if what == WhatRequests || what == WhatAnswers || what == WhatUnpaced {
 		return " bytes of "
 	}
 	return " "
@@ -52,10 +138,12 @@ func unit(what string) string {
 // What there may be too much of.
 const (
 	WhatRequests     = fault.WhatRequests
+	WhatAnswers      = "answers"
 	WhatScans        = "scans"
 	WhatSessions     = "sessions"
 	WhatSessionScans = "scans of one session"
 	WhatCalls        = fault.WhatCalls
+	WhatAllCalls     = "calls"
 	WhatConnections  = "connections"
 	WhatUntaken      = "messages of one stream that wait"
 	WhatUnpaced      = "messages of one stream without credit"

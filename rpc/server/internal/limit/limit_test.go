@@ -1,32 +1,181 @@
 package limit
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
+	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 )
 
 func TestAQuotaTakesUpToItsLimit(t *testing.T) {
-	q := Quota{What: WhatRequests, Limit: 10}
-	require.NoError(t, q.Take(4))
-	require.NoError(t, q.Take(6))
-	err := q.Take(1)
-	require.ErrorIs(t, err, rpc.ErrBusy)
-	require.ErrorContains(t, err, "no more than 10 bytes of requests at once")
-	require.EqualValues(t, 10, q.Used(), "what is refused is not taken")
-	q.Give(4)
-	require.NoError(t, q.Take(1))
+	s := Shares{Parts: 4}
+	q := s.Quota(WhatRequests, 10, true)
+	for _, a := range []*Account{nil, s.Join(0, true, 3)} {
+		require.NoError(t, q.Take(a, 4))
+		require.NoError(t, q.Take(a, 6))
+		err := q.Take(a, 1)
+		require.ErrorIs(t, err, rpc.ErrBusy)
+		require.ErrorContains(t, err, "no more than 10 bytes of requests at once")
+		require.EqualValues(t, 10, q.Used(), "what is refused is not taken")
+		q.Give(a, 4)
+		require.NoError(t, q.Take(a, 1))
+		q.Give(a, 7)
+	}
 	require.ErrorContains(t, Busy(WhatScans, 3), "no more than 3 scans at once")
+}
+
+func TestAConnectionHoldsWhatItMay(t *testing.T) {
+	s := Shares{Parts: 4}
+	requests, answers, scans := s.Quota(WhatRequests, 1000, true), s.Quota(WhatAnswers, 1000, true), s.Quota(WhatScans, 1000, false)
+	a, b := s.Join(7, false, 100), s.Join(7, false, 100)
+	require.NoError(t, requests.Take(a, 60))
+	err := answers.Take(a, 41)
+	require.ErrorIs(t, err, rpc.ErrBusy, "requests and answers count together")
+	require.EqualError(t, err, "rpc: busy: no more than 100 bytes of answers of one connection at once, here uid 7; try again later")
+	require.NoError(t, answers.Take(a, 40))
+	require.NoError(t, scans.Take(a, 200), "what is no memory has no limit of a connection")
+	require.NoError(t, requests.Take(b, 100), "another connection has its own")
+	requests.Give(a, 60)
+	require.NoError(t, answers.Take(a, 60))
+	err = TooLarge(101, a)
+	require.ErrorIs(t, err, engine.ErrTooLarge)
+	require.ErrorContains(t, err, "a message of 101 bytes, where a connection of uid 7 may hold 100 (stoa serve --connection-memory)")
+}
+
+func TestAUserGetsItsShare(t *testing.T) {
+	s := Shares{Parts: 4}
+	q := s.Quota(WhatScans, 800, false)
+	greedy, host := s.Join(1, false, 0), s.Join(0, true, 0)
+	require.NoError(t, q.Take(greedy, 350), "half of all but an eighth, while nobody else is there")
+	err := q.Take(greedy, 1)
+	require.ErrorIs(t, err, rpc.ErrBusy)
+	require.EqualError(t, err, "rpc: busy: no more than 350 scans of one user at once, here uid 1; try again later")
+	other := s.Join(2, false, 0)
+	require.NoError(t, q.Take(other, 175), "half of what is left")
+	require.ErrorContains(t, q.Take(other, 1), "no more than 175 scans of one user")
+	q.Give(greedy, 200)
+	require.ErrorContains(t, q.Take(greedy, 51), "no more than 200 scans of one user", "a quarter of all, now that others want some")
+	require.NoError(t, q.Take(greedy, 50))
+	again := s.Join(1, false, 0)
+	require.Error(t, q.Take(again, 1), "another connection is the same user")
+	require.NoError(t, q.Take(host, 800-375), "who may do everything may have all")
+	require.ErrorContains(t, q.Take(host, 1), "no more than 800 scans at once")
+	require.Error(t, q.Take(other, 1))
+
+	require.Equal(t, map[uint32][]Use{0: {{WhatScans, 425, 425, 800}}, 1: {{WhatScans, 200, 50, 800}}, 2: {{WhatScans, 175, 37, 800}}}, s.Taken())
+	for a, n := range map[*Account]int64{greedy: 200, other: 175, host: 425} {
+		q.Give(a, n)
+	}
+	for _, a := range []*Account{greedy, again, other} {
+		s.Leave(a)
+	}
+	require.Len(t, s.Taken(), 1)
+	require.NoError(t, q.Take(s.Join(3, false, 0), 350), "who has gone wants nothing")
+}
+
+// TestThereIsSomethingForWhoComesNext: whatever greedy users take and however many there are,
+// one more gets something, and who may do everything an eighth.
+func TestThereIsSomethingForWhoComesNext(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := Shares{Parts: rapid.Int64Range(1, 8).Draw(t, "parts")}
+		most := rapid.Int64Range(1<<12, 1<<20).Draw(t, "limit")
+		q := s.Quota(WhatScans, most, false)
+		var all []*Account
+		have := map[*Account]int64{}
+		for i := range rapid.IntRange(1, 6).Draw(t, "users") {
+			all = append(all, s.Join(uint32(i+1), false, 0))
+		}
+		total := int64(0)
+		t.Repeat(map[string]func(*rapid.T){
+			"take": func(t *rapid.T) {
+				a, n := rapid.SampledFrom(all).Draw(t, "user"), rapid.Int64Range(1, most).Draw(t, "n")
+				if q.Take(a, n) == nil {
+					have[a], total = have[a]+n, total+n
+				}
+			},
+			"take all": func(t *rapid.T) {
+				for _, a := range all {
+					for n := most; n > 0; n /= 2 {
+						if q.Take(a, n) == nil {
+							have[a], total = have[a]+n, total+n
+						}
+					}
+				}
+			},
+			"give": func(t *rapid.T) {
+				a := rapid.SampledFrom(all).Draw(t, "user")
+				if n := have[a]; n > 0 {
+					n = rapid.Int64Range(1, n).Draw(t, "n")
+					q.Give(a, n)
+					have[a], total = have[a]-n, total-n
+				}
+			},
+			"": func(t *rapid.T) {
+				require.Equal(t, total, q.Used())
+				require.LessOrEqual(t, total, most-most/reserve)
+				next := s.Join(99, false, 0)
+				require.NoError(t, q.Take(next, 1))
+				q.Give(next, 1)
+				s.Leave(next)
+				host := s.Join(0, true, 0)
+				require.NoError(t, q.Take(host, most/reserve))
+				q.Give(host, most/reserve)
+				s.Leave(host)
+			},
+		})
+	})
+}
+
+func TestUsersWhoHaveNothingAreForgotten(t *testing.T) {
+	s := Shares{Parts: 4}
+	q := s.Quota(WhatScans, 1<<20, false)
+	kept := s.Join(1, false, 0)
+	require.NoError(t, q.Take(kept, 1))
+	s.Leave(kept)
+	for uid := range uint32(4 * manyUsers) {
+		s.Leave(s.Join(uid+2, false, 0))
+	}
+	require.LessOrEqual(t, len(s.users), manyUsers+1)
+	require.Contains(t, s.users, who{1, false}, "who has something is remembered")
+	require.Zero(t, s.crowd.Load())
+}
+
+func TestReadsOfAUserAreMadeAFewAtATime(t *testing.T) {
+	s := Shares{Parts: 4}
+	a, host := s.Join(1, false, 0), s.Join(0, true, 0)
+	inside, leave, done := make(chan struct{}, 2*readsAtOnce), make(chan struct{}), make(chan error, 2*readsAtOnce)
+	read := func() error {
+		inside <- struct{}{}
+		<-leave
+		return nil
+	}
+	for range 2 * readsAtOnce {
+		go func() { done <- a.Read(t.Context(), read) }()
+	}
+	for range readsAtOnce {
+		<-inside
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, a.Read(ctx, func() error { panic("there is no room") }), context.Canceled)
+	require.NoError(t, host.Read(ctx, func() error { return nil }), "those who may do everything do not wait")
+	require.Empty(t, inside)
+	close(leave)
+	for range 2 * readsAtOnce {
+		require.NoError(t, <-done)
+	}
 }
 
 func TestPagesOfScansShrinkWithTheirNumber(t *testing.T) {
 	scans := Quota{Limit: 1 << 20}
 	require.Equal(t, wire.MaxPage, PageSize(&scans))
-	require.NoError(t, scans.Take(64))
+	require.NoError(t, scans.Take(nil, 64))
 	require.Equal(t, allPages/3/64, PageSize(&scans))
-	require.NoError(t, scans.Take(1<<20-64))
+	require.NoError(t, scans.Take(nil, 1<<20-64))
 	require.Equal(t, minPage, PageSize(&scans))
 }
