@@ -396,7 +396,7 @@ func TestADaemonWithoutFramesIsReachedByGRPC(t *testing.T) {
 	defer eng.Close()
 	s, err := New(eng, Options{})
 	require.NoError(t, err)
-	defer s.grpc.Stop()
+	defer s.hangUp()
 	old := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, r any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		return next(asPeer(ctx), r)
 	}))

@@ -184,7 +184,7 @@ func FuzzRequests(f *testing.F) {
 		}
 		s, err := New(eng, o)
 		require.NoError(t, err)
-		defer s.grpc.Stop()
+		defer s.hangUp()
 		ctx, cancel := context.WithCancel(peer.NewContext(t.Context(), &peer.Peer{AuthInfo: demux.Peer{Rights: access.Rights{Roles: access.All}}}))
 		defer cancel()
 
@@ -523,7 +523,7 @@ func FuzzFrames(f *testing.F) {
 		var log bytes.Buffer
 		s, err := New(eng, Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), MaxInFlight: 1 << 20})
 		require.NoError(t, err)
-		defer s.grpc.Stop()
+		defer s.hangUp()
 		near, far := net.Pipe()
 		served := make(chan struct{})
 		go func() {

@@ -16,6 +16,7 @@ import (
 func (s *Server) register(generated *grpc.ServiceDesc, domain, byHand any) {
 	d := s.described(generated, byHand)
 	s.grpc.RegisterService(d, domain)
+	s.limited.RegisterService(d, domain)
 	s.framed.Register(d, domain)
 }
 

@@ -61,6 +61,9 @@ type Options struct {
 	Stall time.Duration
 	// MaxCalls is how many calls may be under way at once, of users who may not do everything. 0: 32,768.
 	MaxCalls int
+	// MaxGRPCStreams is how many calls over gRPC may be under way at once, or wait for their request, of users
+	// who may not do everything. 0: 1,024.
+	MaxGRPCStreams int
 	// MaxConnections is how many connections there may be; 0: 4,096.
 	MaxConnections int
 	// MaxStreams is how many calls one connection may have under way; more wait.
@@ -188,7 +191,7 @@ type Info struct {
 }
 
 func (o Options) withDefaults() (Options, error) {
-	if o.MaxInFlight < 0 || o.MaxConnectionBytes < 0 || o.Parts < 0 || o.MaxCalls < 0 || o.MaxConnections < 0 || o.MaxScans < 0 || o.MaxSessions < 0 || o.MaxSessionScans < 0 || o.MaxDagStreams < 0 || o.MaxKVStreams < 0 || o.MaxLockWaits < 0 || o.MaxGovStreams < 0 || o.MaxTransfers < 0 {
+	if o.MaxInFlight < 0 || o.MaxConnectionBytes < 0 || o.Parts < 0 || o.MaxCalls < 0 || o.MaxGRPCStreams < 0 || o.MaxConnections < 0 || o.MaxScans < 0 || o.MaxSessions < 0 || o.MaxSessionScans < 0 || o.MaxDagStreams < 0 || o.MaxKVStreams < 0 || o.MaxLockWaits < 0 || o.MaxGovStreams < 0 || o.MaxTransfers < 0 {
 		return o, fmt.Errorf("%w: a limit is negative", ErrOptions)
 	}
 	if o.SessionIdle < 0 || o.Stall < 0 || o.Greeting < 0 || o.CallTimeout < 0 || o.DrainTimeout < 0 || o.TransferIdle < 0 {
@@ -207,6 +210,7 @@ func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.Parts, 4)
 	setDefault(&o.Stall, 10*time.Second)
 	setDefault(&o.MaxCalls, 32<<10)
+	setDefault(&o.MaxGRPCStreams, 1024)
 	setDefault(&o.MaxConnections, 4096)
 	setDefault(&o.MaxStreams, 256)
 	setDefault(&o.MaxScans, 1024)

@@ -23,6 +23,8 @@ const (
 	whatKVStreams  = "streams of key-values"
 	whatLockWaits  = "requests for locks"
 	whatTransfers  = "transfers of blobs"
+
+	whatGRPCStreams = "streams of gRPC"
 )
 
 // uploadBytes is what an upload counts among the bytes of requests under way: a

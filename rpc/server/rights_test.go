@@ -49,7 +49,7 @@ func TestEveryOperationTakesItsRole(t *testing.T) {
 		Locks: new(lock.Store), Limits: new(limit.Store), Settings: new(setting.Store), Sessions: new(kvsession.Store), Events: new(event.Store), Jobs: new(job.Store),
 		Buckets: new(bucket.Store), Streams: new(stream.Store), Approvals: new(approval.Store)})
 	require.NoError(t, err)
-	defer d.grpc.Stop()
+	defer d.hangUp()
 	require.Len(t, d.methods, len(op.Methods()), "the server has them all")
 	for name := range d.grpc.GetServiceInfo() {
 		for _, m := range d.grpc.GetServiceInfo()[name].Methods {

@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
+	"google.golang.org/grpc/tap"
 
 	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/engine"
@@ -42,7 +43,8 @@ type Server struct {
 	o   Options
 	log *slog.Logger
 
-	grpc    *grpc.Server
+	grpc    *grpc.Server         // of those who may do everything
+	limited *grpc.Server         // of others
 	methods map[string]op.Method // those that package rpc describes
 	framed  *framed.Server
 	health  *health.Server
@@ -54,6 +56,7 @@ type Server struct {
 	shares      limit.Shares
 	connections *limit.Quota
 	calls       *limit.Quota
+	grpcStreams *limit.Quota
 	inFlight    *limit.Quota
 	answers     *limit.Quota
 	scans       *limit.Quota
@@ -101,23 +104,9 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 		Unary: unary, Stream: stream, InFlight: s.inFlight, Scans: s.scans, MaxStreams: o.MaxStreams, SessionIdle: o.SessionIdle,
 		CallTimeout: o.CallTimeout, Stopping: s.stopping, Connections: s.connections, Stall: o.Stall, Log: s.log,
 	})
-	s.grpc = grpc.NewServer(
-		grpc.ForceServerCodecV2(wire.NewCodec()),
-		grpc.Creds(demux.Credentials{}),
-		grpc.ChainUnaryInterceptor(unary...),
-		grpc.ChainStreamInterceptor(stream...),
-		grpc.MaxRecvMsgSize(frame.MaxPayload),
-		grpc.MaxSendMsgSize(frame.MaxPayload),
-		grpc.MaxConcurrentStreams(o.MaxStreams),
-		grpc.MaxHeaderListSize(64<<10),
-		grpc.InitialWindowSize(wire.StreamWindow),
-		grpc.InitialConnWindowSize(wire.ConnWindow),
-		grpc.NumStreamWorkers(uint32(runtime.GOMAXPROCS(0))),
-		grpc.ConnectionTimeout(10*time.Second),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
-		grpc.WaitForHandlers(true), // the engine is closed after Serve
-	)
+	s.grpc = s.newGRPC(unary, stream, frame.MaxPayload, wire.StreamWindow, wire.ConnWindow)
+	s.limited = s.newGRPC(unary, stream, int(min(o.MaxConnectionBytes, frame.MaxPayload)), limitedWindow, limitedConnWindow,
+		grpc.InTapHandle(s.tapped))
 	store := &storeService{s: s}
 	s.register(&stoav1.Store_ServiceDesc, eng, store)
 	s.framed.Straight(stoav1.Store_Get_FullMethodName, store.directGet())
@@ -174,13 +163,57 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 	s.register(&stoav1.Blob_ServiceDesc, s.blobs, &blobService{s: s})
 	s.register(&stoav1.Admin_ServiceDesc, &admin{s}, nil)
 	s.framed.Ready()
-	grpc_health_v1.RegisterHealthServer(s.grpc, s.health)
-	reflection.Register(s.grpc)
+	for _, of := range []*grpc.Server{s.grpc, s.limited} {
+		grpc_health_v1.RegisterHealthServer(of, s.health)
+		reflection.Register(of)
+	}
 	for name := range s.grpc.GetServiceInfo() {
 		s.health.SetServingStatus(name, grpc_health_v1.HealthCheckResponse_NOT_SERVING)
 	}
 	s.health.SetServingStatus("", grpc_health_v1.HealthCheckResponse_NOT_SERVING)
 	return s, nil
+}
+
+// The windows of connections whose peers may not do everything, in bytes: what they may send
+// of messages that nobody has asked for yet. A message that is asked for may be larger.
+const (
+	limitedWindow     = 64 << 10
+	limitedConnWindow = 1 << 20
+)
+
+// newGRPC returns a server of gRPC without services, that takes messages of so many bytes.
+func (s *Server) newGRPC(unary []grpc.UnaryServerInterceptor, stream []grpc.StreamServerInterceptor, message int, window, connWindow int32, more ...grpc.ServerOption) *grpc.Server {
+	return grpc.NewServer(append([]grpc.ServerOption{
+		grpc.ForceServerCodecV2(s.codec),
+		grpc.Creds(demux.Credentials{}),
+		grpc.ChainUnaryInterceptor(unary...),
+		grpc.ChainStreamInterceptor(stream...),
+		grpc.MaxRecvMsgSize(message),
+		grpc.MaxSendMsgSize(frame.MaxPayload),
+		grpc.MaxConcurrentStreams(s.o.MaxStreams),
+		grpc.MaxHeaderListSize(64 << 10),
+		grpc.InitialWindowSize(window),
+		grpc.InitialConnWindowSize(connWindow),
+		grpc.NumStreamWorkers(uint32(runtime.GOMAXPROCS(0))),
+		grpc.ConnectionTimeout(10 * time.Second),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
+		grpc.WaitForHandlers(true), // the engine is closed after Serve
+	}, more...)...)
+}
+
+// tapped refuses a stream of gRPC before any of its messages has come: to a peer that has no role
+// for it, or has as many as it may. Until its end it counts.
+func (s *Server) tapped(ctx context.Context, info *tap.Info) (context.Context, error) {
+	if err := s.permit(ctx, info.FullMethodName); err != nil {
+		return ctx, err
+	}
+	a := accountOf(ctx)
+	if err := s.grpcStreams.Take(a, 1); err != nil {
+		return ctx, err
+	}
+	context.AfterFunc(ctx, func() { s.grpcStreams.Give(a, 1) })
+	return ctx, nil
 }
 
 // makeQuotas makes the quotas of what users take.
@@ -190,6 +223,7 @@ func (s *Server) makeQuotas() {
 	count := func(what string, most int) *limit.Quota { return s.shares.Quota(what, int64(most), false) }
 	s.connections = count(limit.WhatConnections, s.o.MaxConnections)
 	s.calls = count(limit.WhatAllCalls, s.o.MaxCalls)
+	s.grpcStreams = count(whatGRPCStreams, s.o.MaxGRPCStreams)
 	s.inFlight = memory(limit.WhatRequests, s.o.MaxInFlight)
 	s.answers = memory(limit.WhatAnswers, s.o.MaxInFlight)
 	s.scans = count(limit.WhatScans, s.o.MaxScans)
@@ -206,13 +240,14 @@ func (s *Server) makeQuotas() {
 // sessions, scans and transfers of blobs that hang with STOPPING, and closes ln.
 // When it has returned, nothing touches the engine any more. It is called once.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
-	served := make(chan error, 1)
+	served, limited := make(chan error, 1), make(chan error, 1)
 	door := demux.New(ln, &demux.Admission{
 		Peers: s.o.Peers, PeerOf: s.o.peerOf, Log: s.log, Shares: &s.shares, Connections: s.connections,
-		Memory: s.o.MaxConnectionBytes, Greeting: s.o.Greeting,
+		Memory: s.o.MaxConnectionBytes, Requests: s.inFlight, Stall: s.o.Stall, Greeting: s.o.Greeting,
 	}, s.framed.Serve)
 	door.Start()
 	go func() { served <- s.grpc.Serve(door) }()
+	go func() { limited <- s.limited.Serve(door.Limited()) }()
 	s.health.Resume()
 	s.sweepBlobs()
 	stopWatchdog := s.startWatchdog()
@@ -227,6 +262,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	}
 	s.notify(notifyStopping)
 	s.drain(door)
+	<-limited // as the other, which says what the listener failed with
 	if failed := <-served; failed != nil && err != nil {
 		return fmt.Errorf("server: serve: %w", failed)
 	}
@@ -242,7 +278,10 @@ func (s *Server) drain(door *demux.Listener) {
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
-		s.grpc.GracefulStop()
+		var both sync.WaitGroup
+		both.Go(s.grpc.GracefulStop)
+		both.Go(s.limited.GracefulStop)
+		both.Wait()
 		door.Wait()
 	}()
 	s.cutOff(drained)
@@ -288,4 +327,5 @@ func (s *Server) cutOff(drained <-chan struct{}) {
 func (s *Server) hangUp() {
 	s.framed.CutOff()
 	s.grpc.Stop()
+	s.limited.Stop()
 }

@@ -24,11 +24,12 @@ type Listener struct {
 	admission *Admission
 	framed    func(*Conn)
 
-	http2  chan *Conn
-	failed chan error // from accept, once
-	closed chan struct{}
-	once   sync.Once
-	open   sync.WaitGroup // goroutines of connections
+	http2   chan *Conn // of those who may do everything
+	limited chan *Conn // of others
+	failed  chan error // from accept, once
+	closed  chan struct{}
+	once    sync.Once
+	open    sync.WaitGroup // goroutines of connections
 
 	mu      sync.Mutex
 	waiting map[net.Conn]struct{} // connections that have not said what they speak
@@ -69,7 +70,7 @@ func (c *Conn) Read(b []byte) (int, error) {
 func New(ln net.Listener, a *Admission, framed func(*Conn)) *Listener {
 	return &Listener{
 		Listener: ln, admission: a, framed: framed, waiting: make(map[net.Conn]struct{}),
-		http2: make(chan *Conn), failed: make(chan error, 1), closed: make(chan struct{}),
+		http2: make(chan *Conn), limited: make(chan *Conn), failed: make(chan error, 1), closed: make(chan struct{}),
 	}
 }
 
@@ -134,8 +135,13 @@ func (d *Listener) enter(conn net.Conn) {
 		d.framed(c)
 	default:
 		c.prefix = begin[:]
+		d.admission.watched(c)
+		to := d.http2
+		if c.Peer.Account.Limited() {
+			to = d.limited
+		}
 		select {
-		case d.http2 <- c:
+		case to <- c:
 		case <-d.closed:
 			c.Close()
 		}
@@ -159,7 +165,8 @@ func (d *Listener) untrack(c net.Conn) {
 	delete(d.waiting, c)
 }
 
-// Accept returns the next connection that speaks gRPC, as [net.Listener] has it.
+// Accept returns the next connection that speaks gRPC of a peer who may do everything, as
+// [net.Listener] has it.
 func (d *Listener) Accept() (net.Conn, error) {
 	select {
 	case c := <-d.http2:
@@ -167,6 +174,21 @@ func (d *Listener) Accept() (net.Conn, error) {
 	case err := <-d.failed:
 		return nil, err
 	case <-d.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Limited returns the listener of the other connections that speak gRPC. It is closed with d.
+func (d *Listener) Limited() net.Listener { return limitedListener{d} }
+
+type limitedListener struct{ *Listener }
+
+// Accept returns the next connection, as [net.Listener] has it.
+func (l limitedListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.limited:
+		return c, nil
+	case <-l.closed:
 		return nil, net.ErrClosed
 	}
 }

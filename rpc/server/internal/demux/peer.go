@@ -39,6 +39,8 @@ type Admission struct {
 	Shares      *limit.Shares
 	Connections *limit.Quota
 	Memory      int64         // bytes that a connection may hold of requests and answers
+	Requests    *limit.Quota  // bytes of what comes over HTTP/2 and is not complete, and of others
+	Stall       time.Duration // how long such a message may stand still
 	Greeting    time.Duration // how long one may take to say which framing it speaks
 
 	refusals lines
@@ -68,6 +70,23 @@ func (g *Admission) admit(conn net.Conn) (*Conn, error) {
 		g.Connections.Give(p.Account, 1)
 		g.Shares.Leave(p.Account)
 	}), nil
+}
+
+// watched has what comes on a connection that speaks HTTP/2 count for its user, unless that
+// may do everything.
+func (g *Admission) watched(c *Conn) {
+	a, who := c.Peer.Account, c.Peer
+	if !a.Limited() {
+		return
+	}
+	c.counted.Conn = newHTTP2Conn(c.counted.Conn, Incoming{
+		Take:  func(n int64) error { return g.Requests.Take(a, n) },
+		Give:  func(n int64) { g.Requests.Give(a, n) },
+		Stall: g.Stall,
+		Failed: func(err error) {
+			g.refuse(who.UID, "hung up on a peer", "uid", who.UID, "pid", who.PID, "error", err)
+		},
+	})
 }
 
 // nobody stands for who is not known; it is no user of any system.
