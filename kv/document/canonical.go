@@ -33,8 +33,22 @@ func (e *SyntaxError) Error() string { return fmt.Sprintf("at byte %d: %s", e.At
 // objects with a name twice, which readers understand in different ways; integers that
 // are not exact as a double, so that nothing is changed silently; and nesting deeper
 // than MaxDepth.
+//
+// What it takes while it works is at most about three times the text, the result included:
+// a long text is measured first, and refused before anything is made of it if it is
+// nested too deep, or has more than 4 GiB.
 func Canonical(text []byte) (json.RawMessage, error) {
 	c := canonical{src: text}
+	if len(text) > longText {
+		m := Measure(text)
+		if m.Depth > MaxDepth {
+			return nil, &SyntaxError{m.deep, fmt.Sprintf("nested deeper than %d", MaxDepth)}
+		}
+		if int64(len(text)) > math.MaxUint32 {
+			return nil, &SyntaxError{0, "longer than 4 GiB"}
+		}
+		c.open = make([]property, 0, min(m.Names, len(text)/leastProperty))
+	}
 	out, err := c.value(make([]byte, 0, len(text)), 0)
 	if err == nil && c.space() < len(c.src) {
 		err = c.fail("bytes after the end of the value")
@@ -45,10 +59,14 @@ func Canonical(text []byte) (json.RawMessage, error) {
 	return out, nil
 }
 
+// longText is the size from which a text is measured before it is parsed, in bytes.
+const longText = 64 << 10
+
 type canonical struct {
 	src     []byte
 	at      int
-	sorting []byte // the properties of an object on their way into order
+	sorting []byte     // the properties of an object on their way into order
+	open    []property // of a long text: of the objects that are under way, those within others last; nil: of a short one
 }
 
 func (c *canonical) fail(format string, args ...any) error {
@@ -132,22 +150,52 @@ func (c *canonical) array(dst []byte, depth int) ([]byte, error) {
 	return append(dst, ']'), nil
 }
 
-// property is one of an object: its name, and where it stands in what is written.
-type property struct {
-	name     []byte
-	from, to int
+// property is one of an object: where its name begins in the text, and where it stands in
+// what is written.
+type property struct{ name, from, to uint32 }
+
+// leastProperty is what a property of a text has at least, about, where names are not many times
+// the same, in bytes.
+const leastProperty = 8
+
+// name returns what the name of a property says, which is known to be a string, in room.
+func (c *canonical) name(p property, room []byte) []byte {
+	at := c.at
+	c.at = int(p.name)
+	name, _ := c.textIn(room)
+	c.at = at
+	return name
+}
+
+// sort puts properties of an object into order, and returns false if two have one name.
+func (c *canonical) sort(list []property) (ok bool) {
+	var room [2][64]byte
+	one, other := room[0][:0], room[1][:0]
+	compare := func(a, b property) int {
+		one, other = c.name(a, one), c.name(b, other)
+		return compareNames(one, other)
+	}
+	slices.SortFunc(list, compare)
+	for i := range list[1:] {
+		if compare(list[i], list[i+1]) == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func (c *canonical) object(dst []byte, depth int) ([]byte, error) {
 	dst = append(dst, '{')
-	start, sorted := len(dst), true
+	start, sorted, first := len(dst), true, len(c.open)
 	var room [16]property
 	list := room[:0]
+	var last []byte
 	more := !c.empty('}')
 	for more {
 		if c.peek() != '"' {
 			return nil, c.fail("no name of a property")
 		}
+		p := property{name: uint32(c.at)}
 		name, err := c.text()
 		if err != nil {
 			return nil, err
@@ -156,27 +204,40 @@ func (c *canonical) object(dst []byte, depth int) ([]byte, error) {
 			return nil, c.fail("no colon after a name")
 		}
 		c.at++
-		if len(list) > 0 {
+		if len(dst) > start {
 			dst = append(dst, ',')
-			sorted = sorted && compareNames(list[len(list)-1].name, name) < 0
+			order := compareNames(last, name)
+			if order == 0 {
+				return nil, c.fail("an object with a name twice")
+			}
+			sorted = sorted && order < 0
 		}
-		p := property{name: name, from: len(dst)}
+		last = name
+		p.from = uint32(len(dst))
+		if c.open != nil {
+			c.open = append(c.open, p)
+		} else {
+			list = append(list, p)
+		}
 		dst = append(appendText(dst, name), ':')
 		if dst, err = c.value(dst, depth+1); err != nil {
 			return nil, err
 		}
-		p.to = len(dst)
-		list = append(list, p)
+		if c.open != nil {
+			c.open[len(c.open)-1].to = uint32(len(dst))
+		} else {
+			list[len(list)-1].to = uint32(len(dst))
+		}
 		if more, err = c.next('}'); err != nil {
 			return nil, err
 		}
 	}
+	if c.open != nil {
+		list, c.open = c.open[first:], c.open[:first]
+	}
 	if !sorted {
-		slices.SortFunc(list, func(a, b property) int { return compareNames(a.name, b.name) })
-		for i := range list[1:] {
-			if bytes.Equal(list[i].name, list[i+1].name) {
-				return nil, c.fail("an object with a name twice")
-			}
+		if !c.sort(list) {
+			return nil, c.fail("an object with a name twice")
 		}
 		c.sorting = append(c.sorting[:0], dst[start:]...)
 		dst = dst[:start]
@@ -184,7 +245,7 @@ func (c *canonical) object(dst []byte, depth int) ([]byte, error) {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(dst, c.sorting[p.from-start:p.to-start]...)
+			dst = append(dst, c.sorting[int(p.from)-start:int(p.to)-start]...)
 		}
 	}
 	return append(dst, '}'), nil
@@ -226,11 +287,17 @@ func plain(b []byte) int {
 }
 
 // text takes a string and returns what it says, as a part of src where it can.
-func (c *canonical) text() ([]byte, error) {
+func (c *canonical) text() ([]byte, error) { return c.textIn(nil) }
+
+// textIn is text that puts what the string says into room, unless that is nil.
+func (c *canonical) textIn(room []byte) ([]byte, error) {
 	start := c.at
 	c.at++
 	n := plain(c.src[c.at:])
 	out := c.src[c.at : c.at+n : c.at+n]
+	if room != nil {
+		out = append(room[:0], out...)
+	}
 	for c.at += n; c.at < len(c.src); {
 		switch b := c.src[c.at]; {
 		case b == '"':

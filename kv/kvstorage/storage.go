@@ -134,6 +134,11 @@ func canonical(field string, text []byte) (json.RawMessage, error) {
 
 // canonical is the canonical form of a value, if it is not too large.
 func (s *Storage) canonical(field string, value []byte) (json.RawMessage, error) {
+	if len(value) > s.o.MaxValueBytes { // white space and escapes may be what it has more
+		if least := document.Measure(value).AtLeast; least > s.o.MaxValueBytes {
+			return nil, tooLarge(ValueTooLarge, field, "maxValueBytes", uint64(s.o.MaxValueBytes), uint64(least))
+		}
+	}
 	canonical, err := canonical(field, value)
 	if err != nil {
 		return nil, err

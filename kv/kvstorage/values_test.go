@@ -2,6 +2,7 @@ package kvstorage
 
 import (
 	"encoding/json"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -126,4 +127,21 @@ func TestArgumentsAreAnObjectWithAllThatIsRequired(t *testing.T) {
 	}
 	_, err := h.raw("t", "put", `{"key":"k"}`)
 	require.EqualError(t, err, "kvstorage: invalid_argument: value: it is required")
+}
+
+// TestAValueThatIsTooLargeIsNotParsed: what a value has at least is counted before anything is made of it.
+func TestAValueThatIsTooLargeIsNotParsed(t *testing.T) {
+	s := newHost(t, Options{MaxValueBytes: 100}).Storage
+	padded := []byte("\"" + strings.Repeat(`\u0061`, 90) + "\"" + strings.Repeat(" ", 10_000))
+	_, err := s.Put(t.Context(), "t", "k", padded, WriteOptions{})
+	require.NoError(t, err, "white space and escapes are not what is stored")
+	var before, after runtime.MemStats
+	text := []byte(strings.Repeat(`{"a":`, 1<<20))
+	runtime.ReadMemStats(&before)
+	_, err = s.Put(t.Context(), "t", "k", text, WriteOptions{})
+	runtime.ReadMemStats(&after)
+	require.Error(t, err)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(len(text)/8))
+	_, err = s.Put(t.Context(), "t", "k", []byte("["+strings.Repeat("1,", 60)+"1]"), WriteOptions{})
+	require.ErrorContains(t, err, "100")
 }
