@@ -19,6 +19,7 @@ import (
 	"github.com/stoadb/stoa/rpc/internal/frame"
 	"github.com/stoadb/stoa/rpc/internal/link"
 	"github.com/stoadb/stoa/rpc/internal/op"
+	"github.com/stoadb/stoa/rpc/internal/peercred"
 	"github.com/stoadb/stoa/rpc/internal/socketpath"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -49,6 +50,7 @@ type Option func(*options)
 type options struct {
 	dialTimeout, callTimeout time.Duration
 	framing                  Framing
+	users                    []uint32 // who may serve the socket
 }
 
 // WithDialTimeout has Dial wait so long for the daemon, which otherwise is 5 s, unless its
@@ -60,11 +62,18 @@ func WithDialTimeout(d time.Duration) Option { return func(o *options) { o.dialT
 // of deltas and ops have as much as they take in any case.
 func WithCallTimeout(d time.Duration) Option { return func(o *options) { o.callTimeout = d } }
 
+// WithDaemonUser names users, by number, who may serve the socket beside this user and root:
+// who runs the daemon where that is another user.
+func WithDaemonUser(uids ...uint32) Option {
+	return func(o *options) { o.users = append(o.users, uids...) }
+}
+
 // WithFraming says how calls go over the socket, which otherwise is [FramingAuto].
 func WithFraming(f Framing) Option { return func(o *options) { o.framing = f } }
 
 // Dial connects to the daemon that listens at path. It returns ErrNoDaemon if there is
-// none, ErrRefused if this user may not connect, and ErrSocketPath. The client goes on
+// none, ErrRefused if this user may not connect, ErrStranger if another user serves the
+// socket, and ErrSocketPath. The client goes on
 // when ctx has ended; Close ends it.
 func Dial(ctx context.Context, path string, with ...Option) (*Client, error) {
 	o := options{dialTimeout: 5 * time.Second, callTimeout: 30 * time.Second}
@@ -76,7 +85,7 @@ func Dial(ctx context.Context, path string, with ...Option) (*Client, error) {
 	}
 	conn, err := grpc.NewClient("passthrough:///"+path,
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", path)
+			return peercred.Dial(ctx, path, o.users)
 		}),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithAuthority("localhost"), // a path is no authority: HTTP/2 servers in Rust refuse it
@@ -92,7 +101,7 @@ func Dial(ctx context.Context, path string, with ...Option) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rpc: dial %s: %w", path, err)
 	}
-	t := newCarrier(path, o.dialTimeout, conn)
+	t := newCarrier(path, o.dialTimeout, conn, o.users)
 	timeout := o.callTimeout
 	if timeout <= 0 {
 		timeout = -1
@@ -121,7 +130,7 @@ func (c *Client) first(ctx context.Context, f Framing) error {
 			return err
 		}
 	}
-	if err := probe(ctx, c.path); err != nil {
+	if err := probe(ctx, c.path, c.carrier.users); err != nil {
 		return err
 	}
 	return c.connect(ctx)
@@ -135,7 +144,7 @@ func (c *Client) connect(ctx context.Context) error {
 		case connectivity.Ready:
 			return nil
 		case connectivity.TransientFailure:
-			if err := probe(ctx, c.path); err != nil {
+			if err := probe(ctx, c.path, c.carrier.users); err != nil {
 				return err
 			}
 			return c.refusal(ctx)
@@ -158,7 +167,7 @@ func unanswered(ctx context.Context, path string) error {
 // refusal returns why the daemon does not serve a connection of gRPC, which does not
 // tell: it does so in frames.
 func (c *Client) refusal(ctx context.Context) error {
-	l, err := link.Dial(ctx, c.path)
+	l, err := link.Dial(ctx, c.path, c.carrier.users)
 	switch {
 	case err == nil:
 		l.Close()

@@ -44,6 +44,9 @@ var (
 	// user out, or when the daemon hangs up, as it does on users that it doesn't
 	// know.
 	ErrRefused = fault.ErrRefused
+	// ErrStranger is returned by Dial when neither this user nor root serves the socket, nor
+	// one of those that [WithDaemonUser] names. Nothing was sent.
+	ErrStranger = fault.ErrStranger
 )
 
 // Explain returns what a command that err ends is to say: its exit code, which is 1 for bad

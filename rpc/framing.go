@@ -40,6 +40,7 @@ const (
 type carrier struct {
 	path    string
 	timeout time.Duration // of connecting
+	users   []uint32      // who may serve the socket, beside this user and root
 	grpc    *grpc.ClientConn
 	numbers map[string]uint16 // of methods that go in frames; never written to
 
@@ -49,8 +50,8 @@ type carrier struct {
 	mu     sync.Mutex // of who connects
 }
 
-func newCarrier(path string, timeout time.Duration, conn *grpc.ClientConn) *carrier {
-	t := &carrier{path: path, timeout: timeout, grpc: conn, numbers: make(map[string]uint16)}
+func newCarrier(path string, timeout time.Duration, conn *grpc.ClientConn, users []uint32) *carrier {
+	t := &carrier{path: path, timeout: timeout, users: users, grpc: conn, numbers: make(map[string]uint16)}
 	for _, m := range op.Methods() {
 		t.numbers[m.Full()] = m.Number
 	}
@@ -90,7 +91,7 @@ func (t *carrier) connect() (*link.Conn, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), t.timeout) // for all who wait for it
 	defer cancel()
-	c, err := link.Dial(ctx, t.path)
+	c, err := link.Dial(ctx, t.path, t.users)
 	switch {
 	case errors.Is(err, link.ErrNotFramed):
 		t.none.Store(true)
@@ -106,7 +107,7 @@ func (t *carrier) connect() (*link.Conn, error) {
 
 // first makes the first connection, for Dial.
 func (t *carrier) first(ctx context.Context, f Framing) error {
-	c, err := link.Dial(ctx, t.path)
+	c, err := link.Dial(ctx, t.path, t.users)
 	switch {
 	case err == nil:
 		t.conn.Store(c)
@@ -119,6 +120,8 @@ func (t *carrier) first(ctx context.Context, f Framing) error {
 		return nil
 	case errors.Is(err, link.ErrHungUp):
 		return hungUp(t.path)
+	case errors.Is(err, ErrStranger):
+		return err
 	case refused(err):
 		return refusedBy(t.path, err)
 	case ctx.Err() != nil:
@@ -139,7 +142,7 @@ func refusedBy(path string, err error) error {
 
 // hungUp is the error of a daemon that does not say why it does not serve this user.
 func hungUp(path string) error {
-	return fmt.Errorf("%w by the daemon at %s: it hung up on uid %d, who may not connect (stoa serve --allow-peers), or at a rush of connections; its log says which", ErrRefused, path, os.Getuid())
+	return fmt.Errorf("%w by the daemon at %s: it hung up on uid %d, who may not connect (stoa serve --peer), or at a rush of connections; its log says which", ErrRefused, path, os.Getuid())
 }
 
 func (t *carrier) close() error {

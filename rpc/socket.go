@@ -4,21 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"syscall"
 
+	"github.com/stoadb/stoa/rpc/internal/peercred"
 	"github.com/stoadb/stoa/rpc/internal/socketpath"
 )
 
-// probe returns nil if something listens at path.
-func probe(ctx context.Context, path string) error {
+// probe returns nil if something listens at path that one of users serves, this user or root.
+func probe(ctx context.Context, path string, users []uint32) error {
 	if err := socketpath.Check(path); err != nil {
 		return err
 	}
-	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
-	if err == nil {
+	conn, err := peercred.Dial(ctx, path, users)
+	switch {
+	case err == nil:
 		return conn.Close()
+	case errors.Is(err, ErrStranger):
+		return err
 	}
 	return noDaemon(path, err)
 }

@@ -3,10 +3,8 @@ package server
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -15,7 +13,6 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/namespace/naming"
 	"github.com/stoadb/stoa/rpc/internal/backend"
-	"github.com/stoadb/stoa/rpc/internal/fault"
 	"github.com/stoadb/stoa/rpc/server/internal/framed"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -132,34 +129,6 @@ func (a *admin) Peers() *stoav1.PeersResponse {
 
 // Stats returns counts and sizes of the engine.
 func (a *admin) Stats() (engine.Stats, error) { return a.s.eng.Stats() }
-
-// Checkpoint makes a copy of the store in a directory that must not exist.
-func (a *admin) Checkpoint(dir string) error {
-	if !filepath.IsAbs(dir) {
-		return badField("dir", "not an absolute path")
-	}
-	dir = filepath.Clean(dir)
-	if _, err := os.Lstat(dir); err == nil {
-		return badField("dir", "it exists; name a directory that does not")
-	}
-	switch err := a.s.eng.Checkpoint(dir); {
-	case err == nil:
-		a.s.log.Info("checkpoint made", "dir", dir)
-		return nil
-	case fault.Describe(err) != nil:
-		return err
-	case errors.Is(err, engine.ErrPlace):
-		return badField("dir", err.Error())
-	case errors.Is(err, fs.ErrExist):
-		return badField("dir", "it exists; name a directory that does not")
-	case errors.Is(err, fs.ErrNotExist):
-		return badField("dir", "the directory that it would be in does not exist")
-	case errors.Is(err, fs.ErrPermission):
-		return badField("dir", "the daemon has no permission to make it")
-	default:
-		return err
-	}
-}
 
 // Compact rewrites the tables of a range of a column, or of all columns, whole.
 func (a *admin) Compact(ctx context.Context, col column.Column, r engine.Range, prefix []byte) error {

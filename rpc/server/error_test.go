@@ -237,7 +237,7 @@ func TestAStreamEndsWithItsContextBeforeWhoWatchesThatRuns(t *testing.T) {
 	for i := range 2 * streamedRows {
 		put(t, c.Store(t.Context()), fmt.Sprintf("%05d", i), strings.Repeat("x", 4000))
 	}
-	conn, err := link.Dial(t.Context(), d.path)
+	conn, err := link.Dial(t.Context(), d.path, nil)
 	require.NoError(t, err)
 	defer conn.Close()
 	ctx, cancel := context.WithCancel(t.Context())

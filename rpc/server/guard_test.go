@@ -131,7 +131,7 @@ func TestWritesCarryGuards(t *testing.T) {
 		_, err = c.KV("acme").Get(ctx, "k")
 		require.ErrorIs(t, err, rpc.ErrNotFound)
 
-		conn, err := link.Dial(ctx, d.path)
+		conn, err := link.Dial(ctx, d.path, nil)
 		require.NoError(t, err)
 		defer conn.Close()
 		ask := &stoav1.KvPutRequest{Tenant: []byte("acme"), Key: []byte("k"), Value: []byte("1"), Durability: stoav1.Durability_DURABILITY_WAL,

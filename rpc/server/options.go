@@ -46,6 +46,10 @@ type Options struct {
 	// everything.
 	Peers *access.Table
 
+	// CheckpointDir is a directory below which alone copies of the store are made; "": they are
+	// made in directories that belong to the server's own user, to which nobody else can write.
+	CheckpointDir string
+
 	// MaxInFlight is how many bytes of requests may be under way at once, those
 	// of all connections together; what exceeds it is refused as busy. 0: 256
 	// MiB.

@@ -19,4 +19,5 @@ var (
 	ErrSocketPath = errors.New("rpc: not a socket path")
 	ErrNoDaemon   = errors.New("rpc: no daemon")
 	ErrRefused    = errors.New("rpc: refused")
+	ErrStranger   = errors.New("rpc: a stranger serves the socket")
 )

@@ -110,6 +110,7 @@ var errorTable = []known{
 
 	{is: ErrNoDaemon, exit: exitOpen, hint: "start one with `stoa serve`, or name its socket with --socket"},
 	{is: ErrRefused, exit: exitOpen},
+	{is: ErrStranger, exit: exitOpen, hint: "if that user runs the daemon: --daemon-user USER, or STOA_DAEMON_USER; if not, somebody has put a socket there"},
 	{is: ErrSocketPath},
 	{is: ErrUnavailable, kind: stoav1.ErrorKind_ERROR_KIND_STOPPING, code: codes.Unavailable, exit: exitOpen, hint: "the daemon went away: a write under way may or may not have been made"},
 	{is: ErrBusy, kind: stoav1.ErrorKind_ERROR_KIND_BUSY, code: codes.ResourceExhausted, exit: exitRefused, hint: "the daemon has too much to do at once: try again"},

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/stoadb/stoa/rpc/internal/frame"
+	"github.com/stoadb/stoa/rpc/internal/peercred"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 )
 
@@ -60,16 +61,16 @@ type Conn struct {
 	err     error     // why the connection is of no use; nil: it is
 }
 
-// Dial connects to the daemon at path and waits for its greeting until ctx ends. It
+// Dial connects to the daemon at path, which this user, root or one of users serves, and waits for its greeting until ctx ends. It
 // returns ErrNotFramed, ErrHungUp, what the system says, what ctx ended with, and, as a
 // status, why the daemon does not serve this connection.
-func Dial(ctx context.Context, path string) (*Conn, error) {
-	nc, err := new(net.Dialer).DialContext(ctx, "unix", path)
+func Dial(ctx context.Context, path string, users []uint32) (*Conn, error) {
+	nc, err := peercred.Dial(ctx, path, users)
 	if err != nil {
 		return nil, err
 	}
 	c := &Conn{
-		nc: nc.(*net.UnixConn), w: frame.NewWriter(nc, 0), codec: wire.NewCodec(),
+		nc: nc, w: frame.NewWriter(nc, 0), codec: wire.NewCodec(),
 		r: frame.NewReader(nc),
 	}
 	c.spare.New = func() any { return newCall(c) }

@@ -152,6 +152,42 @@ func prepareDir(dir string) error {
 	return nil
 }
 
+// Exposed returns why somebody else may put another socket at a path, that of a directory
+// above its own which belongs to another user, or to which others can write; nil: nobody but root can.
+// Clients notice by who serves them.
+func Exposed(path string) error {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	real, err := filepath.EvalSymlinks(filepath.Dir(abs))
+	if err != nil {
+		return err
+	}
+	for _, dir := range []string{filepath.Dir(abs), real} {
+		for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+			if err := exposed(filepath.Dir(dir)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func exposed(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != 0 && int(st.Uid) != os.Geteuid() {
+		return fmt.Errorf("%w: %s belongs to uid %d", ErrDir, dir, st.Uid)
+	}
+	if info.Mode().Perm()&0o022 != 0 && info.Mode()&os.ModeSticky == 0 {
+		return fmt.Errorf("%w: others can write to %s (mode %#o)", ErrDir, dir, info.Mode().Perm())
+	}
+	return nil
+}
+
 // listenLocked binds the socket. The lock of path is held.
 func listenLocked(path string, gid int, mode os.FileMode) (*Socket, error) {
 	if err := removeStale(path); err != nil {

@@ -275,3 +275,26 @@ func TestADirectoryOfAnotherUserIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrDir)
 	require.ErrorContains(t, err, "belongs to uid 4242")
 }
+
+func TestDirectoriesAboveASocketAreLookedAt(t *testing.T) {
+	base, err := os.MkdirTemp("", "st")
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(base) })
+	deep := base + "/a/b/c"
+	require.NoError(t, os.MkdirAll(deep, 0o700))
+	require.NoError(t, Exposed(deep+"/s"))
+	require.NoError(t, os.Chmod(base+"/a", 0o770))
+	err = Exposed(deep + "/s")
+	require.ErrorIs(t, err, ErrDir)
+	require.ErrorContains(t, err, "others can write to "+base+"/a (mode 0770)")
+	require.NoError(t, os.Chmod(base+"/a", 0o777|os.ModeSticky))
+	require.NoError(t, Exposed(deep+"/s"), "where only the owner of a file may move it")
+	require.NoError(t, os.Chmod(base+"/a", 0o770))
+	require.NoError(t, os.Symlink(deep, base+"/link"))
+	require.ErrorIs(t, Exposed(base+"/link/s"), ErrDir, "where the path leads")
+	if os.Geteuid() == 0 {
+		require.NoError(t, os.Chmod(base+"/a", 0o700))
+		require.NoError(t, os.Chown(base+"/a", 5003, 5003))
+		require.ErrorContains(t, Exposed(deep+"/s"), base+"/a belongs to uid 5003")
+	}
+}

@@ -22,6 +22,7 @@ const (
 // DaemonFlags are the flags of commands that talk to a daemon.
 type DaemonFlags struct {
 	Socket, dir string
+	user        string // who runs the daemon
 	timeout     time.Duration
 	Flag        string // which names the socket; empty: --socket
 }
@@ -38,6 +39,7 @@ func (f *DaemonFlags) named() string {
 func (f *DaemonFlags) Register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.Socket, "socket", "", "the daemon's socket (default $STOA_SOCKET, else "+SocketName+" in the directory)")
 	fs.StringVar(&f.dir, "dir", "", "the daemon's directory (default $STOA_DIR, else "+DefaultDir+")")
+	fs.StringVar(&f.user, "daemon-user", "", "who runs the daemon, if neither this user nor root (default $STOA_DAEMON_USER)")
 	fs.DurationVar(&f.timeout, "timeout", 30*time.Second, "how long a call for single records may take; 0: as long as it takes")
 }
 
@@ -82,7 +84,7 @@ func (f *DaemonFlags) Dial(p *Process) (*rpc.Client, error) {
 	if f.timeout < 0 {
 		return nil, Bad(fmt.Errorf("--timeout: %s is less than 0", f.timeout), "")
 	}
-	client, err := rpc.Dial(p.Ctx, path, rpc.WithCallTimeout(f.timeout))
+	client, err := p.dialServedBy(p.Ctx, path, f.user, rpc.WithCallTimeout(f.timeout))
 	if err != nil {
 		if dir, wdErr := os.Getwd(); wdErr == nil && !filepath.IsAbs(path) {
 			because += ", from " + dir

@@ -9,7 +9,6 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/rocks"
 	"github.com/stoadb/stoa/engine/seal"
-	"github.com/stoadb/stoa/rpc"
 )
 
 // WithOffline opens a directory that no daemon has open, for writing, does what
@@ -78,7 +77,7 @@ func (p *Process) OpenAsIs(path string, sealed *SealFlags, building bool) (*insp
 
 // ThroughSocket reads what a daemon has; the path may be of its directory.
 func (p *Process) ThroughSocket(path string) (*inspect.Source, error) {
-	c, err := rpc.Dial(p.Ctx, socketAt(path))
+	c, err := p.Dial(p.Ctx, socketAt(path))
 	if err != nil {
 		return nil, err
 	}

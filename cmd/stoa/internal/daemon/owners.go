@@ -3,7 +3,6 @@ package daemon
 import (
 	"fmt"
 	"io/fs"
-	"os/user"
 	"strconv"
 	"strings"
 
@@ -18,13 +17,7 @@ func parseUsers(flag string, names []string) ([]uint32, error) {
 	}
 	uids := make([]uint32, 0, len(names))
 	for _, name := range names {
-		uid, err := parseID(name, func() (string, error) {
-			u, err := user.Lookup(name)
-			if err != nil {
-				return "", err
-			}
-			return u.Uid, nil
-		})
+		uid, err := cli.UserID(name)
 		if err != nil {
 			return nil, cli.Bad(fmt.Errorf("--%s: no user %q", flag, name), "give names or uids, with commas between them")
 		}
@@ -56,29 +49,11 @@ func parseTenants(flag string, pairs []string) (map[uint32]string, error) {
 
 // parseGroup returns the gid of a group that is given by name or number.
 func parseGroup(flag, name string) (uint32, error) {
-	gid, err := parseID(name, func() (string, error) {
-		g, err := user.LookupGroup(name)
-		if err != nil {
-			return "", err
-		}
-		return g.Gid, nil
-	})
+	gid, err := cli.GroupID(name)
 	if err != nil {
 		return 0, cli.Bad(fmt.Errorf("--%s: no group %q", flag, name), "give a name or a gid")
 	}
 	return gid, nil
-}
-
-func parseID(name string, lookUp func() (string, error)) (uint32, error) {
-	if id, err := strconv.ParseUint(name, 10, 32); err == nil {
-		return uint32(id), nil
-	}
-	text, err := lookUp()
-	if err != nil {
-		return 0, err
-	}
-	id, err := strconv.ParseUint(text, 10, 32)
-	return uint32(id), err
 }
 
 // parseMode returns the permissions that octal digits stand for.

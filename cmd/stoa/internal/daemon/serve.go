@@ -70,6 +70,7 @@ func serve(p *cli.Process, cmd *cobra.Command, f *serveFlags) error {
 	if err != nil {
 		return cli.Bad(err, "")
 	}
+	syscall.Umask(0o077) // all files are for the daemon's user alone
 	tuneMemory(p)
 	return s.serve(log)
 }
@@ -179,7 +180,8 @@ func (s *settings) serveStore(ctx context.Context, st *store, activated net.List
 	defer func() { err = errors.Join(err, capable.Close()) }()
 	o := server.Options{
 		Dag: contexts, Namespaces: namespaces, Raw: s.raw, Peers: s.rights,
-		Info: st.info, DrainTimeout: s.drainTimeout, Logger: log,
+		Info: st.info, DrainTimeout: s.drainTimeout, Logger: log, CheckpointDir: s.checkpointDir,
+		MaxInFlight: int64(s.requestMemory), MaxConnectionBytes: int64(s.connectionMemory), MaxConnections: s.maxConnections, Parts: s.shares,
 		Blobs: blobs,
 	}
 	capable.served(&o)
@@ -209,6 +211,9 @@ func (s *settings) listen(activated net.Listener, log *slog.Logger) (net.Listene
 	ln, err := socket.Listen(s.socket, socket.Options{Mode: s.mode, Group: s.group})
 	if err != nil {
 		return nil, cli.CannotOpen(err)
+	}
+	if err := socket.Exposed(s.socket); err != nil {
+		log.Warn("somebody else may put a socket in the place of this one, which clients notice by who serves them", "error", err)
 	}
 	return ln, nil
 }

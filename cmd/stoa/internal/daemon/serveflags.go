@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -30,6 +31,10 @@ type serveFlags struct {
 	allowPeers, secretPeers []string
 	tenantMap, jobsOff      []string
 	peers                   []string
+	checkpointDir           string
+	requestMemory           cli.Size
+	connectionMemory        cli.Size
+	maxConnections, shares  int
 	cacheSize, rowCacheSize cli.Size
 	maxWAL, minFree         cli.Size
 	acceptLoss, raw         bool
@@ -48,6 +53,7 @@ var engines = []string{"rocks", "mem"}
 
 func (f *serveFlags) register(cmd *cobra.Command) {
 	f.cacheSize, f.rowCacheSize, f.maxWAL, f.minFree = 256<<20, 64<<20, 256<<20, 256<<20
+	f.requestMemory, f.connectionMemory = 256<<20, 8<<20
 	fs := cmd.Flags()
 	fs.StringVar(&f.config, "config", "", "a TOML file with settings, named as these flags")
 	fs.StringVar(&f.dir, "dir", cli.DefaultDir, "where the data lies; it is made if it is not there")
@@ -59,6 +65,11 @@ func (f *serveFlags) register(cmd *cobra.Command) {
 	fs.StringSliceVar(&f.allowPeers, "allow-peers", nil, "users who may connect, as reader and writer (default: this one and root, who may do everything; \"\": none)")
 	fs.StringSliceVar(&f.secretPeers, "secret-peers", nil, "users of --allow-peers who are secrets and signer too (default: this one and root; \"\": none)")
 	fs.StringArrayVar(&f.tenantMap, "tenant-map", nil, "USER=TENANT, the same as --peer USER=tenant:TENANT (repeatable)")
+	fs.StringVar(&f.checkpointDir, "checkpoint-dir", "", "a directory below which alone copies are made (default: in any that belongs to the daemon's user)")
+	fs.Var(&f.requestMemory, "request-memory", "what requests under way may take, and answers that wait as much, of all users")
+	fs.Var(&f.connectionMemory, "connection-memory", "what one connection may take of it, and the largest message, unless its user may do everything")
+	fs.IntVar(&f.maxConnections, "max-connections", 4096, "how many connections there may be")
+	fs.IntVar(&f.shares, "shares", 4, "into how many parts everything is divided that has a limit, of which a user gets one while others want some")
 	fs.Var(&f.cacheSize, "cache-size", "the block cache that all columns share")
 	fs.Var(&f.rowCacheSize, "row-cache-size", "the cache of single rows that are read often, beside it; 0: none")
 	fs.Var(&f.maxWAL, "max-wal", "the write-ahead log from which on memory is written to tables")
@@ -104,9 +115,20 @@ func (f *serveFlags) settings() (s settings, err error) {
 	if f.baseAge < 0 {
 		return s, cli.Bad(fmt.Errorf("--base-age: %s is less than 0", f.baseAge), "")
 	}
-	for flag, bytes := range map[string]cli.Size{"cache-size": f.cacheSize, "row-cache-size": f.rowCacheSize, "max-wal": f.maxWAL} {
+	for flag, bytes := range map[string]cli.Size{"cache-size": f.cacheSize, "row-cache-size": f.rowCacheSize, "max-wal": f.maxWAL, "request-memory": f.requestMemory, "connection-memory": f.connectionMemory} {
 		if bytes != 0 && bytes < leastSize {
 			return s, cli.Bad(fmt.Errorf("--%s: %s is less than %s", flag, cli.SizeText(uint64(bytes)), cli.SizeText(leastSize)), "")
+		}
+	}
+	if f.maxConnections < 1 || f.shares < 1 {
+		return s, cli.Bad(errors.New("--max-connections and --shares: at least 1"), "")
+	}
+	if f.connectionMemory > f.requestMemory {
+		return s, cli.Bad(fmt.Errorf("--connection-memory: %s is more than --request-memory, %s", cli.SizeText(uint64(f.connectionMemory)), cli.SizeText(uint64(f.requestMemory))), "")
+	}
+	if s.checkpointDir != "" {
+		if s.checkpointDir, err = filepath.Abs(s.checkpointDir); err != nil {
+			return s, cli.Bad(fmt.Errorf("--checkpoint-dir: %w", err), "")
 		}
 	}
 	if s.dir == "" {

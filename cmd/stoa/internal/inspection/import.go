@@ -13,7 +13,6 @@ import (
 	"github.com/stoadb/stoa/cmd/inspect"
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/engine/rocks"
-	"github.com/stoadb/stoa/rpc"
 )
 
 func newImport(p *cli.Process) *cobra.Command {
@@ -152,7 +151,7 @@ func openTarget(p *cli.Process, f *sourceFlags, args []string) (to sink, fresh b
 	if len(args) > 0 {
 		return nil, false, cli.Bad(errors.New("--socket and DIR exclude each other"), "")
 	}
-	c, err := rpc.Dial(p.Ctx, f.socket)
+	c, err := p.Dial(p.Ctx, f.socket)
 	if err != nil {
 		return nil, false, err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stoadb/stoa/rpc/access"
+	"github.com/stoadb/stoa/rpc/internal/peercred"
 	"github.com/stoadb/stoa/rpc/server/internal/limit"
 )
 
@@ -21,6 +22,12 @@ type Peer struct {
 
 	Rights  access.Rights  // what it may do here
 	Account *limit.Account // what its connection takes; nil: nothing is counted for it
+}
+
+// ReadPeer asks the kernel who is at the other end of a Unix connection.
+func ReadPeer(conn net.Conn) (Peer, error) {
+	p, err := peercred.Read(conn)
+	return Peer{PID: p.PID, UID: p.UID, GID: p.GID, Groups: p.Groups}, err
 }
 
 // AuthType names how a peer is known, as [credentials.AuthInfo] has it.

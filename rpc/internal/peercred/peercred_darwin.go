@@ -1,4 +1,4 @@
-package demux
+package peercred
 
 import (
 	"fmt"
@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ReadPeer asks the kernel who is at the other end of a Unix connection.
-func ReadPeer(conn net.Conn) (Peer, error) {
+// Read asks the kernel who is at the other end of a Unix connection.
+func Read(conn net.Conn) (Peer, error) {
 	u, ok := conn.(*net.UnixConn)
 	if !ok {
-		return Peer{}, fmt.Errorf("server: %T is not a Unix connection", conn)
+		return Peer{}, fmt.Errorf("rpc: %T is not a Unix connection", conn)
 	}
 	raw, err := u.SyscallConn()
 	if err != nil {
@@ -34,7 +34,7 @@ func ReadPeer(conn net.Conn) (Peer, error) {
 		return Peer{}, err
 	}
 	if failed != nil {
-		return Peer{}, fmt.Errorf("server: LOCAL_PEERCRED: %w", failed)
+		return Peer{}, fmt.Errorf("rpc: LOCAL_PEERCRED: %w", failed)
 	}
 	return p, nil
 }

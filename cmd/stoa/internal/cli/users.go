@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os/user"
+	"strconv"
+
+	"github.com/stoadb/stoa/rpc"
+)
+
+// UserID returns the number of a user that is given by name or number.
+func UserID(name string) (uint32, error) {
+	return idOf(name, func() (string, error) {
+		u, err := user.Lookup(name)
+		if err != nil {
+			return "", err
+		}
+		return u.Uid, nil
+	})
+}
+
+// GroupID returns the number of a group that is given by name or number.
+func GroupID(name string) (uint32, error) {
+	return idOf(name, func() (string, error) {
+		g, err := user.LookupGroup(name)
+		if err != nil {
+			return "", err
+		}
+		return g.Gid, nil
+	})
+}
+
+func idOf(name string, lookUp func() (string, error)) (uint32, error) {
+	text := name
+	if _, err := strconv.ParseUint(name, 10, 32); err != nil {
+		if text, err = lookUp(); err != nil {
+			return 0, err
+		}
+	}
+	id, err := strconv.ParseUint(text, 10, 32)
+	return uint32(id), err
+}
+
+// daemonUserVar names who runs the daemon, where that is neither this user nor root.
+const daemonUserVar = "STOA_DAEMON_USER"
+
+// Dial connects to the daemon at a path that this user, root, or the user whom
+// $STOA_DAEMON_USER names serves.
+func (p *Process) Dial(ctx context.Context, path string, with ...rpc.Option) (*rpc.Client, error) {
+	return p.dialServedBy(ctx, path, "", with...)
+}
+
+// dialServedBy is Dial of a daemon that name runs, "" for what the variable says.
+func (p *Process) dialServedBy(ctx context.Context, path, name string, with ...rpc.Option) (*rpc.Client, error) {
+	from := "--daemon-user"
+	if name == "" {
+		name, from = p.Getenv(daemonUserVar), daemonUserVar
+	}
+	if name != "" {
+		uid, err := UserID(name)
+		if err != nil {
+			return nil, Bad(fmt.Errorf("%s: no user %q", from, name), "give a name or a uid")
+		}
+		with = append(with, rpc.WithDaemonUser(uid))
+	}
+	return rpc.Dial(ctx, path, with...)
+}
