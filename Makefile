@@ -18,6 +18,7 @@ RACE_SCALE ?= 0.05
 NOCGO_SCALE ?= 0.05
 # How long each fuzz target runs; FUZZTOTAL, if set, is shared by all of them.
 FUZZTIME ?= 1m
+TIME ?= 10m
 FUZZTOTAL ?=
 # Arguments of `stoa serve` for `make run`, of bench/peers for `make bench-peers`,
 # of fuzz/torture for `make torture`, and of `stoa bench` for the other benchmarks.
@@ -98,6 +99,9 @@ torture: deps ## try to make the daemon lose data: kills, power cuts, faults of 
 	$(ROCKS) go test -count=1 -timeout 10h -v ./fuzz/torture -args -kills 500 -cuts 500 -every 1 -full 30 -tight 60 -hours 72 -idle 10000 $(ARGS)
 	$(ROCKS) STOA_TEST_SCALE=10 go test -count=1 -timeout 60m -v -run 'TestKill' ./engine/rocks
 	@$(MAKE) --no-print-directory damage
+
+siege: deps ## attack the daemon as other users of the machine, beside one who means well (TIME=10m; ARGS='-only hostile-json -seed 7'; needs root)
+	$(ROCKS) go test -count=1 -timeout 10h -v -run 'TestSiege$$' ./fuzz/siege -args -time $(TIME) $(ARGS)
 
 # `make lint` and `make test` have vetted everything; vet would go through all of it
 # once more, since this is another build. What the scripts of cmd/stoa start is raced

@@ -15,21 +15,33 @@ import (
 // the calls that they answer, which count too.
 const countedAnswer = 16 << 10
 
-// shared makes a call by next as one of its user's share: those that may have large answers a
-// few at a time, with the answer counted until it is with the kernel.
-func (s *Server) shared(ctx context.Context, a *limit.Account, m *op.Method, next func() (any, error)) (res any, err error) {
+// likelyAnswer is what a call that may have a large answer counts while it is made, in bytes.
+const likelyAnswer = 1 << 20
+
+// largeRequest is the size from which a request is heavy, in bytes.
+const largeRequest = 64 << 10
+
+// shared makes a call by next as one of its user's share: those with large requests, and those that may
+// have large answers, a few at a time, with the answer counted until it is with the kernel.
+func (s *Server) shared(ctx context.Context, a *limit.Account, m *op.Method, size int64, next func() (any, error)) (res any, err error) {
 	if err := s.calls.Take(a, 1); err != nil {
 		return nil, err
 	}
 	defer s.calls.Give(a, 1)
-	if m.Role != access.Reader || m.Short {
+	if size < largeRequest && (m.Role != access.Reader || m.Short) {
 		if res, err = next(); err != nil {
 			return nil, err
 		}
 		return s.counted(a, res)
 	}
-	err = a.Read(ctx, func() error {
-		if res, err = next(); err == nil {
+	err = a.Heavy(ctx, func() error {
+		// Nothing is made for who takes no answers: they would be made to be thrown away.
+		if err := s.answers.Take(a, likelyAnswer); err != nil {
+			return err
+		}
+		res, err = next()
+		s.answers.Give(a, likelyAnswer)
+		if err == nil {
 			res, err = s.counted(a, res)
 		}
 		return err
@@ -74,7 +86,12 @@ func (c *countedStream) SendMsg(m any) error {
 	if err != nil {
 		return err
 	}
-	return c.ServerStream.SendMsg(ready)
+	size := ready.(wire.Ready).Len()
+	if err := c.ServerStream.SendMsg(ready); err != nil {
+		return err
+	}
+	c.a.Sent(size)
+	return nil
 }
 
 // lastStream is one that can send its last answer with its end.

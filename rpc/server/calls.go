@@ -47,7 +47,7 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 	}
 	if a.Limited() && ours(info.FullMethod) {
 		m := s.methods[info.FullMethod]
-		res, err = s.shared(ctx, a, &m, func() (any, error) { return next(ctx, req) })
+		res, err = s.shared(ctx, a, &m, size, func() (any, error) { return next(ctx, req) })
 	} else {
 		res, err = next(ctx, req)
 	}

@@ -34,6 +34,9 @@ func (*Codec) Name() string { return "proto" }
 // Ready is a message that is encoded already.
 type Ready mem.BufferSlice
 
+// Len returns how many bytes the message has.
+func (r Ready) Len() int { return mem.BufferSlice(r).Len() }
+
 // Freed returns a message as it was encoded, that calls freed once nobody needs its bytes any
 // more. It has a piece of [minPooled] bytes or more; ok is false for one that has none.
 func Freed(message mem.BufferSlice, freed func()) (_ mem.BufferSlice, ok bool) {

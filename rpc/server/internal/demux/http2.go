@@ -17,6 +17,7 @@ import (
 type Incoming struct {
 	Take   func(n int64) error // asked for bytes before they are handed on
 	Give   func(n int64)       // gives them back, when a message is complete
+	Pace   func(frames int)    // waits until so many frames more may have come
 	Stall  time.Duration       // how long a message that has begun may stand still
 	Failed func(error)         // told why the connection is ended
 }
@@ -83,10 +84,12 @@ func (c *http2Conn) Read(b []byte) (int, error) {
 		err = limit.Stalled(c.in.Stall)
 		c.in.Failed(err)
 	}
-	if failed := c.pass(b[:n]); failed != nil {
+	frames, failed := c.pass(b[:n])
+	if failed != nil {
 		c.in.Failed(failed)
 		return 0, failed
 	}
+	c.in.Pace(frames)
 	return n, err
 }
 
@@ -109,12 +112,12 @@ func (c *http2Conn) begun() bool {
 	return c.open > 0
 }
 
-// pass looks at bytes that have come.
-func (c *http2Conn) pass(b []byte) error {
+// pass looks at bytes that have come, and returns how many frames have begun in them.
+func (c *http2Conn) pass(b []byte) (frames int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return nil // who reads will see it
+		return 0, nil // who reads will see it
 	}
 	skip := min(c.preface, len(b))
 	c.preface, b = c.preface-skip, b[skip:]
@@ -123,10 +126,11 @@ func (c *http2Conn) pass(b []byte) error {
 			n := copy(c.head[c.have:], b)
 			c.have, b = c.have+n, b[n:]
 			if c.have < len(c.head) {
-				return nil
+				return frames, nil
 			}
+			frames++
 			if err := c.begin(); err != nil {
-				return err
+				return frames, err
 			}
 		}
 		n := min(c.left, len(b))
@@ -136,7 +140,7 @@ func (c *http2Conn) pass(b []byte) error {
 			c.end()
 		}
 	}
-	return nil
+	return frames, nil
 }
 
 // begin begins a frame, whose header has come.

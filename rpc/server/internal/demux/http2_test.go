@@ -62,7 +62,8 @@ func TestMessagesOverHTTP2CountUntilTheyAreComplete(t *testing.T) {
 			return n
 		}
 		most := int64(0) // at the end of any frame
-		for range rapid.IntRange(1, 40).Draw(t, "frames") {
+		written := rapid.IntRange(1, 40).Draw(t, "frames")
+		for range written {
 			id := uint32(2*rapid.IntRange(0, 5).Draw(t, "stream") + 1)
 			switch rapid.IntRange(0, 9).Draw(t, "kind") {
 			case 0:
@@ -117,7 +118,7 @@ func TestMessagesOverHTTP2CountUntilTheyAreComplete(t *testing.T) {
 			n := rapid.IntRange(1, len(b)).Draw(t, "cut")
 			src.pieces, b = append(src.pieces, b[:n]), b[n:]
 		}
-		taken, peak := int64(0), int64(0)
+		taken, peak, frames := int64(0), int64(0), 0
 		c := newHTTP2Conn(src, Incoming{
 			Take: func(n int64) error {
 				taken += n
@@ -125,6 +126,7 @@ func TestMessagesOverHTTP2CountUntilTheyAreComplete(t *testing.T) {
 				return nil
 			},
 			Give:   func(n int64) { taken -= n },
+			Pace:   func(n int) { frames += n },
 			Stall:  time.Second,
 			Failed: func(error) { t.Fatal("it does not fail") },
 		})
@@ -133,6 +135,7 @@ func TestMessagesOverHTTP2CountUntilTheyAreComplete(t *testing.T) {
 		require.Equal(t, all, got, "what passes is what came")
 		require.Equal(t, held(), taken)
 		require.Equal(t, most, peak)
+		require.Equal(t, written, frames)
 		require.NoError(t, c.Close())
 		require.Zero(t, taken, "what is left is given back with the connection")
 	})
@@ -156,6 +159,7 @@ func TestTooMuchOfMessagesOverHTTP2EndsTheConnection(t *testing.T) {
 			return nil
 		},
 		Give:   func(n int64) { left += n },
+		Pace:   func(int) {},
 		Failed: func(err error) { why = err },
 	})
 	_, err := io.ReadAll(c)
@@ -184,6 +188,7 @@ func FuzzHTTP2(f *testing.F) {
 		c := newHTTP2Conn(src, Incoming{
 			Take:   func(n int64) error { taken += n; return nil },
 			Give:   func(n int64) { taken -= n },
+			Pace:   func(int) {},
 			Failed: func(error) {},
 		})
 		io.Copy(io.Discard, c)

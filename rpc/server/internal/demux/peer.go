@@ -89,6 +89,7 @@ func (g *Admission) watched(c *Conn) {
 	c.counted.Conn = newHTTP2Conn(c.counted.Conn, Incoming{
 		Take:  func(n int64) error { return g.Requests.Take(a, n) },
 		Give:  func(n int64) { g.Requests.Give(a, n) },
+		Pace:  a.Frames,
 		Stall: g.Stall,
 		Failed: func(err error) {
 			g.refuse(who.UID, "hung up on a peer", "uid", who.UID, "pid", who.PID, "error", err)

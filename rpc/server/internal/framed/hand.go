@@ -67,9 +67,11 @@ func (h *hand) made(state uint64) bool {
 func (h *hand) run() {
 	c := h.conn
 	c.w.Flush(false) // of the hand before; an error is met again
+	taken := 0       // frames since the connection was read
 	for {
 		f, ok, err := h.r.Next()
 		if err == nil && ok {
+			taken++
 			var goesOn bool
 			if goesOn, err = h.take(f); !goesOn && err == nil {
 				return
@@ -85,6 +87,8 @@ func (h *hand) run() {
 		if !h.rest() {
 			break
 		}
+		c.nc.Peer.Account.Calls(taken)
+		taken = 0
 		if err := h.fill(); err != nil {
 			if errors.Is(err, os.ErrDeadlineExceeded) {
 				c.stalled()

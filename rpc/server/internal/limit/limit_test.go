@@ -2,7 +2,9 @@ package limit
 
 import (
 	"context"
+	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -145,30 +147,45 @@ func TestUsersWhoHaveNothingAreForgotten(t *testing.T) {
 	require.Zero(t, s.crowd.Load())
 }
 
-func TestReadsOfAUserAreMadeAFewAtATime(t *testing.T) {
+func TestHeavyCallsAreMadeAFewAtATime(t *testing.T) {
 	s := Shares{Parts: 4}
-	a, host := s.Join(1, false, 0), s.Join(0, true, 0)
-	inside, leave, done := make(chan struct{}, 2*readsAtOnce), make(chan struct{}), make(chan error, 2*readsAtOnce)
+	a, other, host := s.Join(1, false, 0), s.Join(2, false, 0), s.Join(0, true, 0)
+	room := cap(s.heavy)
+	require.Equal(t, max(runtime.GOMAXPROCS(0)-1, 1), room)
+	atOnce := min(heavyAtOnce, room)
+	inside, leave, done := make(chan struct{}, 8), make(chan struct{}), make(chan error, 8)
 	read := func() error {
 		inside <- struct{}{}
 		<-leave
 		return nil
 	}
-	for range 2 * readsAtOnce {
-		go func() { done <- a.Read(t.Context(), read) }()
+	for range 6 {
+		go func() { done <- a.Heavy(t.Context(), read) }()
 	}
-	for range readsAtOnce {
+	for range atOnce {
 		<-inside
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, a.Read(ctx, func() error { panic("there is no room") }), context.Canceled)
-	require.NoError(t, host.Read(ctx, func() error { return nil }), "those who may do everything do not wait")
+	require.ErrorIs(t, a.Heavy(ctx, func() error { panic("there is no room") }), context.Canceled)
+	require.NoError(t, host.Heavy(ctx, func() error { return nil }), "those who may do everything do not wait")
 	require.Empty(t, inside)
+	go func() { done <- other.Heavy(t.Context(), read) }()
 	close(leave)
-	for range 2 * readsAtOnce {
+	for range 6 + 1 {
 		require.NoError(t, <-done)
 	}
+	require.Empty(t, s.heavy)
+}
+
+func TestAPaceIsKept(t *testing.T) {
+	p, now := pace{every: time.Millisecond, burst: 10}, time.Unix(1000, 0)
+	require.LessOrEqual(t, p.next(10, now), time.Duration(0), "at once")
+	require.Equal(t, 5*time.Millisecond, p.next(5, now))
+	require.Equal(t, 6*time.Millisecond, p.next(1, now), "others wait behind it")
+	require.Equal(t, time.Millisecond, p.next(0, now.Add(5*time.Millisecond)))
+	require.LessOrEqual(t, p.next(10, now.Add(time.Hour)), time.Duration(0), "what was not used is not kept for ever")
+	require.Equal(t, time.Millisecond, p.next(1, now.Add(time.Hour)))
 }
 
 func TestPagesOfScansShrinkWithTheirNumber(t *testing.T) {

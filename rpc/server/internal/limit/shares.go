@@ -3,9 +3,11 @@ package limit
 import (
 	"context"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Shares are what users take of everything of which there is a limit. Any number of goroutines
@@ -20,6 +22,7 @@ type Shares struct {
 
 	mu    sync.Mutex
 	users map[who]*User
+	heavy chan struct{} // has room for the heavy calls of all users that are made at once
 }
 
 // who is whom a User is of: processes of one user may have rights of their groups.
@@ -46,21 +49,34 @@ type User struct {
 	UID     uint32
 	trusted bool
 	used    [maxQuotas]atomic.Int64
-	reads   chan struct{} // has room for those that are made at once
+	heavy   chan struct{} // has room for those that are made at once
+	frames  pace          // of HTTP/2, in frames
+	calls   pace          // in frames
+	bytes   pace          // of streams of answers
 
 	connections int // guarded by Shares.mu
 }
 
 // Account is what a connection takes, for its user.
 type Account struct {
-	user  *User
-	most  int64 // bytes
-	bytes atomic.Int64
+	shares *Shares
+	user   *User
+	most   int64 // bytes
+	bytes  atomic.Int64
 }
 
-// readsAtOnce is how many reads whose answers may be large are made at once for a user: each
-// has its answer in memory twice, at most some 8 MiB, before it counts.
-const readsAtOnce = 4
+// heavyAtOnce is how many heavy calls are made at once for a user: each may have an answer in
+// memory twice, of at most some 8 MiB, before it counts.
+const heavyAtOnce = 2
+
+// What a user may have done in a second: frames of HTTP/2, each of which costs something before
+// anybody has looked at it; and for each processor, while others want some, calls in frames, and KiB of
+// streams of answers. A tenth of a second's comes at once.
+const (
+	framesPerSecond = 20_000
+	callsPerSecond  = 20_000
+	kibPerSecond    = 64 << 10
+)
 
 // Join returns the account of a new connection, which may hold so many bytes. Those who may do
 // everything are trusted: for them there are the limits of all alone. The account is to be
@@ -71,13 +87,13 @@ func (s *Shares) Join(uid uint32, trusted bool, most int64) *Account {
 	u := s.users[who{uid, trusted}]
 	if u == nil {
 		s.sweep()
-		u = &User{UID: uid, trusted: trusted, reads: make(chan struct{}, readsAtOnce)}
+		u = &User{UID: uid, trusted: trusted, heavy: make(chan struct{}, heavyAtOnce), frames: paceOf(framesPerSecond), calls: paceOf(callsPerSecond * processors()), bytes: paceOf(kibPerSecond * processors())}
 		s.users[who{uid, trusted}] = u
 	}
 	if u.connections++; u.connections == 1 && !trusted {
 		s.crowd.Add(1)
 	}
-	return &Account{user: u, most: most}
+	return &Account{shares: s, user: u, most: most}
 }
 
 // Leave ends an account. What it has taken still counts until it is given back.
@@ -96,6 +112,7 @@ const manyUsers = 1024
 func (s *Shares) sweep() {
 	if s.users == nil {
 		s.users = make(map[who]*User)
+		s.heavy = make(chan struct{}, max(processors()-1, 1))
 	}
 	if len(s.users) < manyUsers {
 		return
@@ -134,17 +151,75 @@ func (a *Account) Limited() bool { return a != nil && !a.user.trusted }
 // Room returns how many bytes the connection may hold.
 func (a *Account) Room() int64 { return a.most }
 
-// Read calls read, one of those whose answers may be large, of which only so many are made at
-// once for a user.
-func (a *Account) Read(ctx context.Context, read func() error) error {
+// Heavy calls work, that takes the processor for long: a call with a large request, or one whose
+// answer may be large. Only so many are made at once for a user, and for all who may not do
+// everything one less than there are processors, if there are more than one: so that who asks
+// for little is not behind them. They come in turn.
+func (a *Account) Heavy(ctx context.Context, work func() error) error {
 	if !a.Limited() {
-		return read()
+		return work()
 	}
-	select {
-	case a.user.reads <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+	for _, room := range []chan struct{}{a.user.heavy, a.shares.heavy} {
+		select {
+		case room <- struct{}{}:
+			defer func() { <-room }()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
-	defer func() { <-a.user.reads }()
-	return read()
+	return work()
+}
+
+// Frames waits until the user may have sent so many frames of HTTP/2.
+func (a *Account) Frames(n int) { a.user.frames.wait(n) }
+
+// Calls waits until the user may have made so many calls, while others want some.
+func (a *Account) Calls(n int) {
+	if a.crowded() {
+		a.user.calls.wait(n)
+	}
+}
+
+// Sent waits until the user may have been sent so many bytes of streams, while others want some.
+func (a *Account) Sent(bytes int) {
+	if a.crowded() {
+		a.user.bytes.wait(bytes >> 10)
+	}
+}
+
+// crowded reports whether the user has limits, and others want some.
+func (a *Account) crowded() bool { return a.Limited() && a.shares.crowd.Load() > 1 }
+
+func processors() int { return runtime.GOMAXPROCS(0) }
+
+// pace says how long to wait so that no more comes in a time than may: it is the generic cell rate
+// algorithm (ITU-T I.371).
+type pace struct {
+	every time.Duration
+	burst int
+
+	mu sync.Mutex
+	at time.Time // when what has come would have come, at this pace
+}
+
+func paceOf(perSecond int) pace {
+	return pace{every: time.Second / time.Duration(perSecond), burst: perSecond / 10}
+}
+
+// wait waits for n more.
+func (p *pace) wait(n int) {
+	if d := p.next(n, time.Now()); d > 0 {
+		time.Sleep(d)
+	}
+}
+
+// next returns how long to wait for n more.
+func (p *pace) next(n int, now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if first := now.Add(-time.Duration(p.burst) * p.every); p.at.Before(first) {
+		p.at = first
+	}
+	p.at = p.at.Add(time.Duration(n) * p.every)
+	return p.at.Sub(now)
 }
