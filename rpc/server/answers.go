@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -72,6 +74,69 @@ func (s *Server) counted(a *limit.Account, answer any) (any, error) {
 	}
 	return wire.Ready(message), nil
 }
+
+// turnTime is how long a turn lasts at most: what takes longer waits for something else than the
+// processor.
+const turnTime = 10 * time.Millisecond
+
+// gate is that of a stream of a user who may not do everything; see [op.Gate].
+type gate struct {
+	s *Server
+	a *limit.Account
+
+	mu    sync.Mutex
+	leave func() // ends the turn; nil: there is none
+}
+
+// Gate returns what the items of a stream go through; see [op.Host].
+func (s *Server) Gate(ctx context.Context) op.Gate {
+	a := accountOf(ctx)
+	if !a.Limited() {
+		return nil
+	}
+	return &gate{s: s, a: a}
+}
+
+// Enter waits for a turn, as [op.Gate] has it.
+func (g *gate) Enter(ctx context.Context) error {
+	leave, err := g.a.Enter(ctx)
+	if err != nil {
+		return err
+	}
+	if err := g.s.answers.Take(g.a, likelyAnswer); err != nil { // it would be made to be thrown away
+		leave()
+		return err
+	}
+	g.s.answers.Give(g.a, likelyAnswer)
+	once := sync.OnceFunc(leave)
+	timer := time.AfterFunc(turnTime, once)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.leave = func() {
+		timer.Stop()
+		once()
+	}
+	return nil
+}
+
+// Left ends the turn, as [op.Gate] has it.
+func (g *gate) Left() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.leave != nil {
+		g.leave()
+		g.leave = nil
+	}
+}
+
+// Made counts an item, as [op.Gate] has it.
+func (g *gate) Made(bytes int) error {
+	g.Left()
+	return g.s.answers.Take(g.a, int64(bytes))
+}
+
+// Sent gives back what items count, as [op.Gate] has it.
+func (g *gate) Sent(bytes int) { g.s.answers.Give(g.a, int64(bytes)) }
 
 // countedStream is a stream whose answers count while they wait.
 type countedStream struct {

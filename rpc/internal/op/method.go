@@ -74,9 +74,26 @@ type Host interface {
 	// work does, when its client keeps it waiting for too long, or when the server
 	// stops.
 	Paced(ctx context.Context, m *Method, work func(context.Context, Pace) error) error
+	// Gate returns what the items of a stream go through from when they are made until they
+	// are sent; nil for a user who has no limits.
+	Gate(ctx context.Context) Gate
 	// Detached runs work, a part of a stream, on a goroutine that the server waits
 	// for before it ends.
 	Detached(ctx context.Context, work func() error) <-chan error
+}
+
+// Gate has the items of a stream be made in turn with those of others, and counts them. Enter and
+// Made are called by one goroutine, Sent by any.
+type Gate interface {
+	// Enter waits for its turn to make an item, which may be large.
+	Enter(ctx context.Context) error
+	// Made says that an item is made, of so many bytes, which count from now on; it ends the turn.
+	// An error refuses it.
+	Made(bytes int) error
+	// Left ends the turn if it has not ended: nothing more is made.
+	Left()
+	// Sent says that items of so many bytes are sent, or dropped.
+	Sent(bytes int)
 }
 
 // Pace is told when a stream waits for its client.

@@ -83,8 +83,8 @@ func signal(c chan<- struct{}) {
 
 // Pass sends what fill puts into a queue of so many bytes as it comes, and
 // together what has come while the client took the items before. It returns what
-// fill or send does, and not before both have.
-func Pass[T any](ctx context.Context, h Host, pace Pace, limit int, fill func(context.Context, *Queue[T]) error, send func([]T) error) error {
+// fill or send does, and not before both have. What was put and is not sent goes to dropped, unless that is nil.
+func Pass[T any](ctx context.Context, h Host, pace Pace, limit int, fill func(context.Context, *Queue[T]) error, send func([]T) error, dropped func([]T)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	q := NewQueue[T](limit)
@@ -100,9 +100,20 @@ func Pass[T any](ctx context.Context, h Host, pace Pace, limit int, fill func(co
 		if err := pace.During(func() error { return send(items) }); err != nil {
 			cancel()
 			<-filled
+			q.drop(dropped)
 			return err
 		}
 	}
 	cancel()
+	defer q.drop(dropped)
 	return <-filled
+}
+
+// drop hands what is left to dropped, unless that is nil. Nothing is put any more.
+func (q *Queue[T]) drop(dropped func([]T)) {
+	if q.mu.Lock(); dropped != nil && len(q.full) > 0 {
+		dropped(q.full)
+	}
+	q.full = nil
+	q.mu.Unlock()
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"iter"
 	"reflect"
-	"slices"
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
@@ -149,7 +148,11 @@ func (o *Stream[S, In, Item]) serve(h Host, s S, req proto.Message, stream grpc.
 	if _, err := h.Admit(stream.Context(), &o.Method, &in); err != nil {
 		return err
 	}
+	gate := h.Gate(stream.Context())
 	fill := func(ctx context.Context, q *Queue[Item]) error {
+		if gate != nil {
+			return o.fillGated(ctx, h, gate, s, &in, q)
+		}
 		for item, err := range o.do(ctx, s, &in) {
 			if err != nil {
 				return h.Failed(&o.Method, &in, err)
@@ -171,6 +174,11 @@ func (o *Stream[S, In, Item]) serve(h Host, s S, req proto.Message, stream grpc.
 		return stream.SendMsg(res)
 	}
 	direct := func(ctx context.Context, pace Pace) error {
+		if gate != nil {
+			return o.directGated(ctx, h, gate, s, &in, func(items []Item) error {
+				return pace.During(func() error { return send(items) })
+			})
+		}
 		for item, err := range o.do(ctx, s, &in) {
 			if err != nil {
 				return h.Failed(&o.Method, &in, err)
@@ -181,22 +189,101 @@ func (o *Stream[S, In, Item]) serve(h Host, s S, req proto.Message, stream grpc.
 		}
 		return nil
 	}
+	var dropped func([]Item)
+	if gate != nil {
+		dropped = func(items []Item) { gate.Sent(o.sizes(items)) }
+		ungated := send
+		send = func(items []Item) error {
+			if o.queue > 0 {
+				defer gate.Sent(o.sizes(items))
+			}
+			return ungated(items)
+		}
+	}
 	return h.Paced(stream.Context(), &o.Method, func(ctx context.Context, pace Pace) error {
 		if o.queue == 0 {
 			return direct(ctx, pace)
 		}
 		if !o.single {
-			return Pass(ctx, h, pace, o.queue, fill, send)
+			return Pass(ctx, h, pace, o.queue, fill, send, dropped)
 		}
 		return Pass(ctx, h, unpaced{}, o.queue, fill, func(items []Item) error {
-			for one := range slices.Chunk(items, 1) {
-				if err := pace.During(func() error { return send(one) }); err != nil {
+			for i := range items {
+				if err := pace.During(func() error { return send(items[i : i+1]) }); err != nil {
+					if dropped != nil {
+						dropped(items[i+1:])
+					}
 					return err
 				}
 			}
 			return nil
-		})
+		}, dropped)
 	})
+}
+
+// largeItem is the size of an item from which the next is made in turn again, in bytes: small ones
+// follow each other as they come.
+const largeItem = 16 << 10
+
+// fillGated puts items into a queue as they go through a gate.
+func (o *Stream[S, In, Item]) fillGated(ctx context.Context, h Host, gate Gate, s S, in *In, q *Queue[Item]) error {
+	if err := gate.Enter(ctx); err != nil {
+		return err
+	}
+	defer gate.Left()
+	for item, err := range o.do(ctx, s, in) {
+		if err != nil {
+			return h.Failed(&o.Method, in, err)
+		}
+		size := o.size(&item)
+		if err := gate.Made(size); err != nil {
+			return err
+		}
+		if !q.Put(ctx, item, size) {
+			gate.Sent(size)
+			break
+		}
+		if size < largeItem {
+			continue
+		}
+		if err := gate.Enter(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// directGated sends items as they go through a gate.
+func (o *Stream[S, In, Item]) directGated(ctx context.Context, h Host, gate Gate, s S, in *In, send func([]Item) error) error {
+	if err := gate.Enter(ctx); err != nil {
+		return err
+	}
+	defer gate.Left()
+	for item, err := range o.do(ctx, s, in) {
+		if err != nil {
+			return h.Failed(&o.Method, in, err)
+		}
+		gate.Left()
+		size := o.size(&item)
+		if err := send([]Item{item}); err != nil {
+			return err
+		}
+		if size < largeItem {
+			continue
+		}
+		if err := gate.Enter(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sizes returns what items take together.
+func (o *Stream[S, In, Item]) sizes(items []Item) (bytes int) {
+	for i := range items {
+		bytes += o.size(&items[i])
+	}
+	return bytes
 }
 
 // unpaced is the pace of what paces its parts.

@@ -2,18 +2,25 @@ package op
 
 import (
 	"context"
+	"errors"
 	"iter"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
+	"pgregory.net/rapid"
 
 	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
 // waits is a server that counts how often a stream waits for its client.
-type waits struct{ n int }
+type waits struct {
+	n    int
+	gate Gate // nil: none
+}
 
 func (*waits) Admit(ctx context.Context, _ *Method, _ any) (context.Context, error) { return ctx, nil }
 func (*waits) Failed(_ *Method, _ any, err error) error                             { return err }
@@ -23,6 +30,8 @@ func (*waits) Detached(_ context.Context, work func() error) <-chan error {
 	go func() { done <- work() }()
 	return done
 }
+
+func (w *waits) Gate(context.Context) Gate { return w.gate }
 
 func (w *waits) Paced(ctx context.Context, _ *Method, work func(context.Context, Pace) error) error {
 	return work(ctx, w)
@@ -83,4 +92,100 @@ func TestAStreamEndsWithTheItemThatIsTheLast(t *testing.T) {
 	plain := &sent{ctx: t.Context()}
 	require.NoError(t, o.serve(new(waits), struct{}{}, &stoav1.NamespaceVerifyRequest{}, plain))
 	require.Len(t, plain.list, 3, "where there is no way to, the end comes by itself")
+}
+
+// turnstile is a gate that counts, and refuses at a limit.
+type turnstile struct {
+	mu          sync.Mutex
+	in          bool // a turn has begun, and not ended
+	turns, held int
+	most, limit int
+}
+
+var errFull = errors.New("full")
+
+func (g *turnstile) Enter(context.Context) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.in = true
+	g.turns++
+	return nil
+}
+
+func (g *turnstile) Left() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.in = false
+}
+
+func (g *turnstile) Made(bytes int) error {
+	g.Left()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.held+bytes > g.limit {
+		return errFull
+	}
+	g.held += bytes
+	g.most = max(g.most, g.held)
+	return nil
+}
+
+func (g *turnstile) Sent(bytes int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.held -= bytes
+}
+
+// failing is a stream whose client goes away.
+type failing struct {
+	sent
+	after int
+}
+
+var errGone = errors.New("gone")
+
+func (f *failing) SendMsg(m any) error {
+	if f.after--; f.after < 0 {
+		return errGone
+	}
+	return f.sent.SendMsg(m)
+}
+
+// TestItemsGoThroughTheGate draws items of all sizes, clients that go away and limits that are
+// reached: what is made in turn, what counts, and that it is given back.
+func TestItemsGoThroughTheGate(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sizes := rapid.SliceOfN(rapid.OneOf(rapid.IntRange(1, 300), rapid.IntRange(largeItem-1, largeItem+1), rapid.IntRange(largeItem, 5*largeItem)), 0, 12).Draw(t, "sizes")
+		gate := &turnstile{limit: rapid.OneOf(rapid.Just(1<<30), rapid.IntRange(0, 6*largeItem)).Draw(t, "limit")}
+		broken := rapid.Bool().Draw(t, "the domain fails")
+		o := NewStream(Method{Name: "Namespace.Verify", Role: access.Reader}, func(context.Context, struct{}, *[]byte) iter.Seq2[finding, error] {
+			return func(yield func(finding, error) bool) {
+				large := true
+				for _, size := range sizes {
+					if large && !gate.in {
+						panic("the item is made out of turn")
+					}
+					if !yield(finding{Finding: &stoav1.NamespaceFinding{Detail: strings.Repeat("x", size)}}, nil) {
+						return
+					}
+					large = size >= largeItem
+				}
+				if broken {
+					yield(finding{}, errGone)
+				}
+			}
+		}, func(f *finding) int { return len(f.Finding.GetDetail()) }, rapid.SampledFrom([]int{0, 100, 1 << 20}).Draw(t, "queue"))
+		o.Plan()
+		s := &failing{sent: sent{ctx: context.Background()}, after: rapid.IntRange(0, 20).Draw(t, "sent before it goes")}
+		err := o.serve(&waits{gate: gate}, struct{}{}, &stoav1.NamespaceVerifyRequest{}, s)
+		require.Zero(t, gate.held, "what was sent, dropped or refused does not count")
+		require.False(t, gate.in, "the turn has ended")
+		require.LessOrEqual(t, gate.most, gate.limit)
+		if err == nil {
+			require.Len(t, s.list, len(sizes))
+			require.False(t, broken)
+		} else {
+			require.True(t, errors.Is(err, errGone) || errors.Is(err, errFull), "%v", err)
+		}
+	})
 }

@@ -20,12 +20,17 @@ import (
 type hand struct {
 	conn *connection
 	r    *frame.Reader
-	sc   Scratch
+	// taken is how many short calls, or what costs as much, were taken since the connection was read.
+	taken int
+	sc    Scratch
 
 	// state is what the hand does, in its lowest bits, and counts its calls above
 	// them. Only the hand changes it, but for handLeft.
 	state atomic.Uint64
 }
+
+// begunCost is how many short calls one costs that is begun, for the pace of its user.
+const begunCost = 4
 
 // What a hand does.
 const (
@@ -67,11 +72,10 @@ func (h *hand) made(state uint64) bool {
 func (h *hand) run() {
 	c := h.conn
 	c.w.Flush(false) // of the hand before; an error is met again
-	taken := 0       // frames since the connection was read
 	for {
 		f, ok, err := h.r.Next()
 		if err == nil && ok {
-			taken++
+			h.taken++
 			var goesOn bool
 			if goesOn, err = h.take(f); !goesOn && err == nil {
 				return
@@ -87,8 +91,8 @@ func (h *hand) run() {
 		if !h.rest() {
 			break
 		}
-		c.nc.Peer.Account.Calls(taken)
-		taken = 0
+		c.nc.Peer.Account.Calls(h.taken)
+		h.taken = 0
 		if err := h.fill(); err != nil {
 			if errors.Is(err, os.ErrDeadlineExceeded) {
 				c.stalled()
@@ -158,6 +162,7 @@ func (h *hand) take(f frame.Frame) (bool, error) {
 	case f.Owned == nil && f.Flags&frame.End != 0 && (m.Short || h.lone(f, m)):
 		return h.short(f, m), nil
 	default:
+		h.taken += begunCost - 1
 		err = c.begin(f, m)
 	}
 	if err != nil {

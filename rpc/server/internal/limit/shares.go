@@ -159,15 +159,32 @@ func (a *Account) Heavy(ctx context.Context, work func() error) error {
 	if !a.Limited() {
 		return work()
 	}
-	for _, room := range []chan struct{}{a.user.heavy, a.shares.heavy} {
-		select {
-		case room <- struct{}{}:
-			defer func() { <-room }()
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	leave, err := a.Enter(ctx)
+	if err != nil {
+		return err
 	}
+	defer leave()
 	return work()
+}
+
+// Enter waits for the turn of a heavy call of a user who may not do everything, and returns what
+// ends it.
+func (a *Account) Enter(ctx context.Context) (leave func(), err error) {
+	select {
+	case a.user.heavy <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	select {
+	case a.shares.heavy <- struct{}{}:
+	case <-ctx.Done():
+		<-a.user.heavy
+		return nil, ctx.Err()
+	}
+	return func() {
+		<-a.shares.heavy
+		<-a.user.heavy
+	}, nil
 }
 
 // Frames waits until the user may have sent so many frames of HTTP/2.
