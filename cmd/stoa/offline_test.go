@@ -51,6 +51,7 @@ var noOffline = map[string]string{
 	"stream add": "it writes", "stream alter": "it writes", "stream drop": "it writes", "stream publish": "it writes", "stream consumer add": "it writes", "stream consumer alter": "it writes", "stream consumer drop": "it writes", "stream consumer replay": "it writes", "stream ack": "it writes", "stream nak": "it writes", "stream in-progress": "it writes", "stream terminate": "it writes", "stream dead retry": "it writes", "stream dead drop": "it writes", "stream fetch": "it writes who has what",
 	"contract propose": "it writes", "contract accept": "it writes", "contract reject": "it writes", "contract reconcile": "it writes", "contract revoke": "it writes",
 	"lock acquire": "it writes", "lock renew": "it writes", "lock release": "it writes", "lock release-all": "it writes", "lock downgrade": "it writes", "lock run": "it writes",
+	"peers":      "nobody is connected to a directory",
 	"lock queue": "nobody waits in a directory", "lock watch": "a directory does not change",
 	"lock agent register": "it writes", "lock agent heartbeat": "it writes", "lock agent drain": "it writes", "lock agent deregister": "it writes",
 	"ledger append":    "it writes",

@@ -178,7 +178,7 @@ func raise(t *testing.T) *castle {
 		require.NoError(t, os.Mkdir(filepath.Join(base, dir), 0o755))
 		require.NoError(t, os.Chown(filepath.Join(base, dir), uidDaemon, uidDaemon))
 	}
-	args := []string{"serve", "--dir", filepath.Join(base, "data", "store"), "--socket", c.socket, "--mode", "0666", "--log-format", "json", "--metrics-socket", filepath.Join(base, "run", "metrics"),
+	args := []string{"serve", "--dir", filepath.Join(base, "data", "store"), "--socket", c.socket, "--mode", "0666", "--log-format", "json", "--cache-size", "32MiB", "--row-cache-size", "0B",
 		"--peer", fmt.Sprintf("%d=reader,writer", uidAllowed)}
 	for _, uid := range []int{uidGreedy, uidModest, uidSecond} {
 		args = append(args, "--peer", fmt.Sprintf("%d=tenant:%s", uid, tenantOf(uid)))
