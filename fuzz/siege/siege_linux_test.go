@@ -57,7 +57,6 @@ type castle struct {
 	log    *bytes.Buffer
 
 	modest *process
-	root   *watchman
 	steady time.Duration // p99 of the user who means well while nobody attacks
 }
 
