@@ -15,8 +15,8 @@ import (
 // The operations on rows are written by hand, on both ends: their messages are read where
 // they lie, and rows are not copied on their way.
 var (
-	storeGet      = op.ByHand(op.Method{Number: 101, Name: "Store.Get", Role: access.Reader, Short: true})
-	storeMultiGet = op.ByHand(op.Method{Number: 102, Name: "Store.MultiGet", Role: access.Reader, Short: true})
+	storeGet      = op.ByHand(op.Method{Number: 101, Name: "Store.Get", Role: access.Reader, Short: true, Large: true})
+	storeMultiGet = op.ByHand(op.Method{Number: 102, Name: "Store.MultiGet", Role: access.Reader, Short: true, Large: true})
 	storeApply    = op.ByHand(op.Method{Number: 103, Name: "Store.Apply", Role: access.Writer})
 	storeScan     = op.ByHand(op.Method{Number: 104, Name: "Store.Scan", Role: access.Reader})
 	_             = op.ByHand(op.Method{Number: 105, Name: "Store.ApproximateSize", Role: access.Reader, Short: true})

@@ -30,7 +30,7 @@ func (s *Server) shared(ctx context.Context, a *limit.Account, m *op.Method, siz
 		return nil, err
 	}
 	defer s.calls.Give(a, 1)
-	if size < largeRequest && (m.Role != access.Reader || m.Short) {
+	if size < largeRequest && (m.Role != access.Reader || m.Short && !m.Large) {
 		if res, err = next(); err != nil {
 			return nil, err
 		}
@@ -41,14 +41,19 @@ func (s *Server) shared(ctx context.Context, a *limit.Account, m *op.Method, siz
 		if err := s.answers.Take(a, likelyAnswer); err != nil {
 			return err
 		}
-		res, err = next()
-		s.answers.Give(a, likelyAnswer)
+		made, err := s.reserved(a, next)
 		if err == nil {
-			res, err = s.counted(a, res)
+			res, err = s.counted(a, made)
 		}
 		return err
 	})
 	return res, err
+}
+
+// reserved makes a call whose answer is reckoned with already, until it is made.
+func (s *Server) reserved(a *limit.Account, next func() (any, error)) (any, error) {
+	defer s.answers.Give(a, likelyAnswer)
+	return next()
 }
 
 // counted returns an answer encoded, whose bytes count, if they are many, until they have been written.

@@ -86,7 +86,11 @@ func receive[M any](w *peerWait, recv func() (M, error)) (m M, err error) {
 // ahead receives messages into a queue, on a goroutine of its own, which says what it
 // ended with.
 func ahead[M any](ctx context.Context, s *Server, recv func() (M, error), size func(M) int) (*op.Queue[M], <-chan error) {
-	q := op.NewQueue[M](op.QueueBytes)
+	limit := op.QueueBytes
+	if accountOf(ctx).Limited() {
+		limit = limitedQueue
+	}
+	q := op.NewQueue[M](limit)
 	return q, s.Detached(ctx, func() error {
 		defer q.Close()
 		for {
@@ -100,6 +104,10 @@ func ahead[M any](ctx context.Context, s *Server, recv func() (M, error), size f
 		}
 	})
 }
+
+// limitedQueue is how many bytes of messages wait on a stream of a user who may not do
+// everything, beside those that gRPC or its connection has.
+const limitedQueue = 64 << 10
 
 // pacedStream runs work, one of the streams that open counts, as paced does.
 func (s *Server) pacedStream(ctx context.Context, open *limit.Quota, work func(context.Context, *peerWait) error) error {

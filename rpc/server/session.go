@@ -86,7 +86,7 @@ func (n *session) counted(r *stoav1.SessionRequest) error {
 		return err
 	}
 	defer n.s.inFlight.Give(n.peer.Account, size)
-	return n.do(r)
+	return n.peer.Account.Heavy(n.stream.Context(), func() error { return n.do(r) })
 }
 
 // fail makes err the answer.

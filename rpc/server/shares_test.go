@@ -313,3 +313,30 @@ func TestWatchesOfOneUserLeaveRoomForOthers(t *testing.T) {
 	require.EqualValues(t, 1, uses["5002 connections"])
 	require.Contains(t, uses, "0 requests")
 }
+
+// TestLargeAnswersOfShortCallsCountToo: rows may be large, and are read by short calls.
+func TestLargeAnswersOfShortCallsCountToo(t *testing.T) {
+	w := &town{}
+	w.kvDaemon = startKV(t, Options{MaxInFlight: 64 << 20,
+		Peers:  peers(map[uint32]access.Rights{root: mayAll, greedy: {Roles: access.Reader}, modest: {Roles: access.Reader | access.Writer}}, nil),
+		peerOf: func(net.Conn) (demux.Peer, error) { return demux.Peer{UID: w.uid.Load()}, nil }}, kvstorage.Options{})
+	var b engine.Batch
+	b.Put(column.Generic, row("large"), make([]byte, 3<<20))
+	require.NoError(t, w.as(t, root, rpc.FramingAuto).Store(t.Context()).Apply(&b))
+	other := w.as(t, modest, rpc.FramingAuto)
+	for range 8 {
+		c := w.rawAs(t, greedy)
+		for id := range uint64(30) {
+			c.send(frame.Header{ID: id + 1, Method: 101, Flags: frame.End}, &stoav1.GetRequest{Column: stoav1.Column_COLUMN_GENERIC, Key: row("large")})
+		}
+	}
+	require.Eventually(t, func() bool { return w.answers.Used() > 8<<20 }, patience, time.Millisecond)
+	for range 100 {
+		require.LessOrEqual(t, w.answers.Used(), int64(16<<20+4*3<<20), "a quarter of all, and for a moment what is refused")
+		_, err := other.Store(t.Context()).Get(nil, column.Generic, row("none"))
+		require.ErrorIs(t, err, engine.ErrNotFound)
+	}
+	own := w.as(t, greedy, rpc.FramingGRPC)
+	_, err := own.Store(t.Context()).Get(nil, column.Generic, row("large"))
+	require.ErrorIs(t, err, rpc.ErrBusy, "over gRPC it is the same user")
+}

@@ -26,6 +26,9 @@ type Method struct {
 	// Short calls are answered on the goroutine that reads the connection, which
 	// saves handing them over: those that take some microseconds.
 	Short bool
+	// Large is of short calls whose answers may be large: for users who have limits they are no
+	// short ones.
+	Large bool
 	// Brief calls change something, and are short if they wait for no disk, as the field
 	// durability of their request says, and their connection has nothing else to do.
 	Brief bool

@@ -159,7 +159,7 @@ func (h *hand) take(f frame.Frame) (bool, error) {
 		err = status.Errorf(codes.Unimplemented, "no method %d", f.Method)
 	case c.f.isStopping():
 		err = limit.Stopping()
-	case f.Owned == nil && f.Flags&frame.End != 0 && (m.Short || h.lone(f, m)):
+	case f.Owned == nil && f.Flags&frame.End != 0 && (h.isShort(m) || h.lone(f, m)):
 		return h.short(f, m), nil
 	default:
 		h.taken += begunCost - 1
@@ -173,6 +173,11 @@ func (h *hand) take(f frame.Frame) (bool, error) {
 		c.refuse(f.ID, err)
 	}
 	return true, nil
+}
+
+// isShort reports whether a call is answered by the hand, whatever else the connection has to do.
+func (h *hand) isShort(m *method) bool {
+	return m.Short && !(m.Large && h.conn.nc.Peer.Account.Limited())
 }
 
 // lone reports whether a call is answered as a short one, since it waits for no disk and the
