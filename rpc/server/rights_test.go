@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -164,11 +165,11 @@ func scanned(c *rpc.Client, col column.Column, r engine.Range) error {
 // TestWhatIsATenantsIsForItsPeersAndOperators: who is only allowed reads and writes what is
 // nobody's, by no way what others are bound to.
 func TestWhatIsATenantsIsForItsPeersAndOperators(t *testing.T) {
-	var uid uint32
+	var uid atomic.Uint32
 	table := peers(map[uint32]access.Rights{1: {Roles: access.Reader | access.Writer, Tenant: "acme"}, 2: {Roles: access.All &^ access.Operator}, 3: mayAll}, nil)
-	d := startKV(t, Options{Peers: table, peerOf: func(net.Conn) (demux.Peer, error) { return demux.Peer{UID: uid}, nil }}, kvstorage.Options{})
+	d := startKV(t, Options{Peers: table, peerOf: func(net.Conn) (demux.Peer, error) { return demux.Peer{UID: uid.Load()}, nil }}, kvstorage.Options{})
 	dial := func(as uint32) *rpc.Client {
-		uid = as
+		uid.Store(as)
 		return d.dial(t)
 	}
 	own, other, host, ctx := dial(1), dial(2), dial(3), t.Context()
