@@ -136,7 +136,6 @@ func (g *gate) Left() {
 
 // Made counts an item, as [op.Gate] has it.
 func (g *gate) Made(bytes int) error {
-	g.Left()
 	return g.s.answers.Take(g.a, int64(bytes))
 }
 

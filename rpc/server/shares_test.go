@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/kv/kvstorage"
@@ -339,4 +340,17 @@ func TestLargeAnswersOfShortCallsCountToo(t *testing.T) {
 	own := w.as(t, greedy, rpc.FramingGRPC)
 	_, err := own.Store(t.Context()).Get(nil, column.Generic, row("large"))
 	require.ErrorIs(t, err, rpc.ErrBusy, "over gRPC it is the same user")
+}
+
+// TestAStreamThatSaysNoSizesServesAUserWithLimits: what has no queue need not say how large its items are.
+func TestAStreamThatSaysNoSizesServesAUserWithLimits(t *testing.T) {
+	d := start(t, nil, Options{Peers: only(access.All &^ access.Secrets)})
+	for _, f := range []rpc.Framing{rpc.FramingAuto, rpc.FramingGRPC} {
+		c := d.dialAs(t, f)
+		_, _, err := c.BlobPut(t.Context(), strings.NewReader("content"), rpc.BlobPutOptions{})
+		require.NoError(t, err)
+		v, err := c.BlobVerify(t.Context(), blob.VerifyOptions{Repair: true}, nil)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, v.Blobs)
+	}
 }

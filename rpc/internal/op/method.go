@@ -44,6 +44,12 @@ type Tenanted interface {
 	TenantName() *string
 }
 
+// Demanding are arguments that may ask for what takes a role beside that of their operation.
+type Demanding interface {
+	// Demands returns the role; 0: none more.
+	Demands() access.Role
+}
+
 // Guarding are arguments of a change that is made only if some locks of its tenant are held
 // by the grants that have some tokens. They are embedded in others, which are Tenanted.
 type Guarding struct{ Guards []lock.Guard }
@@ -85,16 +91,15 @@ type Host interface {
 	Detached(ctx context.Context, work func() error) <-chan error
 }
 
-// Gate has the items of a stream be made in turn with those of others, and counts them. Enter and
-// Made are called by one goroutine, Sent by any.
+// Gate has the items of a stream be made in turn with those of others, and counts them. Enter, Left
+// and Made are called by one goroutine, Sent by any.
 type Gate interface {
 	// Enter waits for its turn to make an item, which may be large.
 	Enter(ctx context.Context) error
-	// Made says that an item is made, of so many bytes, which count from now on; it ends the turn.
-	// An error refuses it.
-	Made(bytes int) error
-	// Left ends the turn if it has not ended: nothing more is made.
+	// Left ends the turn, if it has not ended: the item is made, or nothing more is.
 	Left()
+	// Made says that an item waits, of so many bytes, which count from now on. An error refuses it.
+	Made(bytes int) error
 	// Sent says that items of so many bytes are sent, or dropped.
 	Sent(bytes int)
 }

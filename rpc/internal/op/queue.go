@@ -111,9 +111,10 @@ func Pass[T any](ctx context.Context, h Host, pace Pace, limit int, fill func(co
 
 // drop hands what is left to dropped, unless that is nil. Nothing is put any more.
 func (q *Queue[T]) drop(dropped func([]T)) {
-	if q.mu.Lock(); dropped != nil && len(q.full) > 0 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if dropped != nil && len(q.full) > 0 {
 		dropped(q.full)
 	}
 	q.full = nil
-	q.mu.Unlock()
 }

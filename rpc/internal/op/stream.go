@@ -30,7 +30,7 @@ type Stream[S, In, Item any] struct {
 
 // NewStream returns an operation. The messages of the method are what In and a list of
 // items, or an item, are: Plan panics otherwise. do is what the server does, size is about how
-// many bytes an item takes in memory, and queue how many of them wait for a client that
+// many bytes an item takes in memory (nil: they are small), and queue how many of them wait for a client that
 // reads slowly; 0: none, so that do goes on when an item is sent, and may use its memory again.
 func NewStream[S, In, Item any](m Method, do func(context.Context, S, *In) iter.Seq2[Item, error], size func(*Item) int, queue int) *Stream[S, In, Item] {
 	return NewStreamBy(m, do, size, queue, nil)
@@ -41,6 +41,9 @@ func NewStream[S, In, Item any](m Method, do func(context.Context, S, *In) iter.
 func NewStreamBy[S, In, Item any](m Method, do func(context.Context, S, *In) iter.Seq2[Item, error], size func(*Item) int, queue int,
 	items Mapping[[]Item],
 ) *Stream[S, In, Item] {
+	if size == nil {
+		size = func(*Item) int { return 0 }
+	}
 	o := &Stream[S, In, Item]{Method: m.named(), do: do, size: size, queue: queue, items: items}
 	o.plan = once(func() {
 		o.of = o.messages()
@@ -149,15 +152,28 @@ func (o *Stream[S, In, Item]) serve(h Host, s S, req proto.Message, stream grpc.
 		return err
 	}
 	gate := h.Gate(stream.Context())
-	fill := func(ctx context.Context, q *Queue[Item]) error {
+	made := func(ctx context.Context) iter.Seq2[Item, error] {
+		items := o.do(ctx, s, &in)
 		if gate != nil {
-			return o.fillGated(ctx, h, gate, s, &in, q)
+			items = inTurn(ctx, gate, items, o.size)
 		}
-		for item, err := range o.do(ctx, s, &in) {
+		return items
+	}
+	fill := func(ctx context.Context, q *Queue[Item]) error {
+		for item, err := range made(ctx) {
 			if err != nil {
 				return h.Failed(&o.Method, &in, err)
 			}
-			if !q.Put(ctx, item, o.size(&item)) {
+			size := o.size(&item)
+			if gate != nil {
+				if err := gate.Made(size); err != nil {
+					return err
+				}
+			}
+			if !q.Put(ctx, item, size) {
+				if gate != nil {
+					gate.Sent(size)
+				}
 				break
 			}
 		}
@@ -174,12 +190,7 @@ func (o *Stream[S, In, Item]) serve(h Host, s S, req proto.Message, stream grpc.
 		return stream.SendMsg(res)
 	}
 	direct := func(ctx context.Context, pace Pace) error {
-		if gate != nil {
-			return o.directGated(ctx, h, gate, s, &in, func(items []Item) error {
-				return pace.During(func() error { return send(items) })
-			})
-		}
-		for item, err := range o.do(ctx, s, &in) {
+		for item, err := range made(ctx) {
 			if err != nil {
 				return h.Failed(&o.Method, &in, err)
 			}
@@ -225,57 +236,29 @@ func (o *Stream[S, In, Item]) serve(h Host, s S, req proto.Message, stream grpc.
 // follow each other as they come.
 const largeItem = 16 << 10
 
-// fillGated puts items into a queue as they go through a gate.
-func (o *Stream[S, In, Item]) fillGated(ctx context.Context, h Host, gate Gate, s S, in *In, q *Queue[Item]) error {
-	if err := gate.Enter(ctx); err != nil {
-		return err
-	}
-	defer gate.Left()
-	for item, err := range o.do(ctx, s, in) {
-		if err != nil {
-			return h.Failed(&o.Method, in, err)
+// inTurn has items be made as they go through a gate, whose turn ends with each.
+func inTurn[Item any](ctx context.Context, gate Gate, items iter.Seq2[Item, error], size func(*Item) int) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		defer gate.Left()
+		enter := func() bool {
+			err := gate.Enter(ctx)
+			if err != nil {
+				var none Item
+				yield(none, err)
+			}
+			return err == nil
 		}
-		size := o.size(&item)
-		if err := gate.Made(size); err != nil {
-			return err
+		if !enter() {
+			return
 		}
-		if !q.Put(ctx, item, size) {
-			gate.Sent(size)
-			break
-		}
-		if size < largeItem {
-			continue
-		}
-		if err := gate.Enter(ctx); err != nil {
-			return err
+		for item, err := range items {
+			gate.Left()
+			large := err == nil && size(&item) >= largeItem
+			if !yield(item, err) || large && !enter() {
+				return
+			}
 		}
 	}
-	return nil
-}
-
-// directGated sends items as they go through a gate.
-func (o *Stream[S, In, Item]) directGated(ctx context.Context, h Host, gate Gate, s S, in *In, send func([]Item) error) error {
-	if err := gate.Enter(ctx); err != nil {
-		return err
-	}
-	defer gate.Left()
-	for item, err := range o.do(ctx, s, in) {
-		if err != nil {
-			return h.Failed(&o.Method, in, err)
-		}
-		gate.Left()
-		size := o.size(&item)
-		if err := send([]Item{item}); err != nil {
-			return err
-		}
-		if size < largeItem {
-			continue
-		}
-		if err := gate.Enter(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // sizes returns what items take together.

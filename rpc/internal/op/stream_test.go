@@ -119,7 +119,6 @@ func (g *turnstile) Left() {
 }
 
 func (g *turnstile) Made(bytes int) error {
-	g.Left()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.held+bytes > g.limit {
@@ -134,6 +133,21 @@ func (g *turnstile) Sent(bytes int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.held -= bytes
+}
+
+// TestItemsWithoutASizeGoThroughTheGate: streams that wait for their clients need not say how large
+// their items are.
+func TestItemsWithoutASizeGoThroughTheGate(t *testing.T) {
+	o := NewStream(Method{Name: "Namespace.Verify", Role: access.Reader}, func(context.Context, struct{}, *[]byte) iter.Seq2[finding, error] {
+		return func(yield func(finding, error) bool) {
+			yield(finding{Summary: &stoav1.NamespaceVerifySummary{Ops: 3}}, nil)
+		}
+	}, nil, 0)
+	o.Plan()
+	gate, s := &turnstile{}, &sent{ctx: t.Context()}
+	require.NoError(t, o.serve(&waits{gate: gate}, struct{}{}, &stoav1.NamespaceVerifyRequest{}, s))
+	require.Len(t, s.list, 1)
+	require.Equal(t, 1, gate.turns)
 }
 
 // failing is a stream whose client goes away.
