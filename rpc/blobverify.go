@@ -18,6 +18,14 @@ type blobVerifying struct {
 	Repair bool
 }
 
+// Demands says that a repair changes what is stored, as [op.Demanding] has it.
+func (a *blobVerifying) Demands() access.Role {
+	if a.Repair {
+		return access.Writer
+	}
+	return 0
+}
+
 // blobVerified is a part of a verification: a blob that is damaged, or the verdict, which
 // comes last.
 type blobVerified struct {

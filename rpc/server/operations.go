@@ -8,6 +8,7 @@ import (
 
 	_ "github.com/stoadb/stoa/rpc" // describes the operations
 	"github.com/stoadb/stoa/rpc/internal/op"
+	"github.com/stoadb/stoa/rpc/server/internal/framed"
 )
 
 // register adds a service whose operations package rpc describes, to both framings.
@@ -28,7 +29,7 @@ func (s *Server) described(generated *grpc.ServiceDesc, byHand any) *grpc.Servic
 			registerByHand(d, generated, byHand, o.About().Full())
 		}
 		o.Register(s, d)
-		s.methods[o.About().Full()] = *o.About()
+		s.methods[o.About().Full()] = o.About()
 	}
 	return d
 }
@@ -55,6 +56,11 @@ func registerByHand(d, generated *grpc.ServiceDesc, service any, full string) {
 
 // Admit refuses a call about what is not for its peer, whose role is known to fit; see [op.Host].
 func (s *Server) Admit(ctx context.Context, m *op.Method, in any) (context.Context, error) {
+	if d, ok := in.(op.Demanding); ok {
+		if who, _ := framed.PeerFrom(ctx); !who.Rights.May(d.Demands()) {
+			return ctx, errRole(d.Demands(), who, m.Name+" with what it is asked for")
+		}
+	}
 	if !m.Tenant {
 		return ctx, nil
 	}

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
+	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
@@ -251,6 +252,22 @@ func TestRawIsForOperators(t *testing.T) {
 			require.NotErrorIs(t, err, rpc.ErrOwned)
 		} else {
 			require.ErrorIs(t, err, rpc.ErrOwned)
+		}
+	}
+}
+
+// TestARepairIsForWriters: to look at blobs is a reader's, to change them is not.
+func TestARepairIsForWriters(t *testing.T) {
+	for _, roles := range []access.Role{access.Reader, access.Reader | access.Writer} {
+		c := start(t, mem.New(), Options{Peers: only(roles)}).dial(t)
+		_, err := c.BlobVerify(t.Context(), blob.VerifyOptions{}, nil)
+		require.NoError(t, err)
+		_, err = c.BlobVerify(t.Context(), blob.VerifyOptions{Repair: true}, nil)
+		if roles == access.Reader {
+			require.ErrorIs(t, err, rpc.ErrRole)
+			require.ErrorContains(t, err, "takes the role writer")
+		} else {
+			require.NoError(t, err)
 		}
 	}
 }
