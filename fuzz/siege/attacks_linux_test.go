@@ -47,7 +47,6 @@ type attack struct {
 // assailant is who attacks.
 type assailant struct {
 	path string
-	seed uint64
 
 	tried, letIn atomic.Int64
 	first        atomic.Value // string: what it was let in by

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strconv"
 	"syscall"
 	"testing"
 )
@@ -14,7 +13,6 @@ import (
 const (
 	roleEnv   = "STOA_SIEGE_ROLE"
 	socketEnv = "STOA_SIEGE_SOCKET"
-	seedEnv   = "STOA_SIEGE_SEED"
 
 	roleModest = "modest" // who means well
 	roleHog    = "hog"    // takes the processor, and leaves the daemon alone
@@ -49,13 +47,9 @@ func play(ctx context.Context, role string) error {
 		}
 		return nil
 	}
-	seed, err := strconv.ParseUint(os.Getenv(seedEnv), 10, 64)
-	if err != nil {
-		return err
-	}
 	a, ok := attacks[role]
 	if !ok {
 		return fmt.Errorf("no such attack")
 	}
-	return (&assailant{path: path, seed: seed}).attack(ctx, a)
+	return (&assailant{path: path}).attack(ctx, a)
 }
