@@ -73,6 +73,9 @@ func (r Rights) May(need Role) bool { return (r.Roles|Anyone)&need == need }
 // Runs reports whether the peer may do everything with every tenant, as operators may.
 func (r Rights) Runs() bool { return r.Tenant == "" && r.May(Operator) }
 
+// Everything reports whether the peer may do all that there is to do.
+func (r Rights) Everything() bool { return r.Tenant == "" && r.May(All) }
+
 // String returns the rights as Parse takes them.
 func (r Rights) String() string {
 	if r.Tenant == "" {
@@ -134,17 +137,20 @@ func (r Rights) and(more Rights) (Rights, error) {
 // Table has the rights of peers. One that is in it by its user has those; others have what
 // the groups of their process have together. The zero Table lets nobody connect. It is
 // not changed once it is used.
-type Table struct{ users, groups map[uint32]Rights }
+type Table struct {
+	users, groups map[uint32]Rights
+	tenants       map[string]bool // to whom any of them is bound
+}
 
 // User gives rights to a user, beside those that it has. It returns ErrRights where they
 // don't go together.
-func (t *Table) User(uid uint32, r Rights) error { return give(&t.users, uid, r) }
+func (t *Table) User(uid uint32, r Rights) error { return t.give(&t.users, uid, r) }
 
 // Group gives rights to the processes that have a group, as their own or a supplementary one;
 // see [Table.User].
-func (t *Table) Group(gid uint32, r Rights) error { return give(&t.groups, gid, r) }
+func (t *Table) Group(gid uint32, r Rights) error { return t.give(&t.groups, gid, r) }
 
-func give(all *map[uint32]Rights, id uint32, r Rights) error {
+func (t *Table) give(all *map[uint32]Rights, id uint32, r Rights) error {
 	if err := r.check(); err != nil {
 		return err
 	}
@@ -158,6 +164,12 @@ func give(all *map[uint32]Rights, id uint32, r Rights) error {
 		*all = make(map[uint32]Rights)
 	}
 	(*all)[id] = r
+	if r.Tenant != "" {
+		if t.tenants == nil {
+			t.tenants = make(map[string]bool)
+		}
+		t.tenants[r.Tenant] = true
+	}
 	return nil
 }
 
@@ -184,30 +196,10 @@ func (t *Table) Of(uid, gid uint32, groups []uint32) (r Rights, ok bool, err err
 }
 
 // Bound reports whether a peer is bound to a tenant.
-func (t *Table) Bound(tenant string) bool {
-	return tenant != "" && (bound(t.users, tenant) || bound(t.groups, tenant))
-}
-
-func bound(all map[uint32]Rights, tenant string) bool {
-	for _, r := range all {
-		if r.Tenant == tenant {
-			return true
-		}
-	}
-	return false
-}
+func (t *Table) Bound(tenant string) bool { return t.tenants[tenant] }
 
 // Binds reports whether any peer is bound to a tenant.
-func (t *Table) Binds() bool { return binds(t.users) || binds(t.groups) }
-
-func binds(all map[uint32]Rights) bool {
-	for _, r := range all {
-		if r.Tenant != "" {
-			return true
-		}
-	}
-	return false
-}
+func (t *Table) Binds() bool { return len(t.tenants) > 0 }
 
 // Row is a line of a Table.
 type Row struct {

@@ -46,8 +46,7 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 		defer cancel()
 	}
 	if a.Limited() && ours(info.FullMethod) {
-		m := s.methods[info.FullMethod]
-		res, err = s.shared(ctx, a, &m, size, func() (any, error) { return next(ctx, req) })
+		res, err = s.shared(ctx, a, s.methods[info.FullMethod], size, func() (any, error) { return next(ctx, req) })
 	} else {
 		res, err = next(ctx, req)
 	}

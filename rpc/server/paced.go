@@ -86,11 +86,11 @@ func receive[M any](w *peerWait, recv func() (M, error)) (m M, err error) {
 // ahead receives messages into a queue, on a goroutine of its own, which says what it
 // ended with.
 func ahead[M any](ctx context.Context, s *Server, recv func() (M, error), size func(M) int) (*op.Queue[M], <-chan error) {
-	limit := op.QueueBytes
+	bytes := op.QueueBytes
 	if accountOf(ctx).Limited() {
-		limit = limitedQueue
+		bytes = limitedQueue
 	}
-	q := op.NewQueue[M](limit)
+	q := op.NewQueue[M](bytes)
 	return q, s.Detached(ctx, func() error {
 		defer q.Close()
 		for {

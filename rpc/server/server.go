@@ -43,9 +43,9 @@ type Server struct {
 	o   Options
 	log *slog.Logger
 
-	grpc    *grpc.Server         // of those who may do everything
-	limited *grpc.Server         // of others
-	methods map[string]op.Method // those that package rpc describes
+	grpc    *grpc.Server          // of those who may do everything
+	limited *grpc.Server          // of others
+	methods map[string]*op.Method // those that package rpc describes
 	framed  *framed.Server
 	health  *health.Server
 
@@ -85,7 +85,7 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 		eng: eng, o: o, log: o.Logger,
 		codec:    wire.NewCodec(),
 		stopping: make(chan struct{}),
-		methods:  make(map[string]op.Method),
+		methods:  make(map[string]*op.Method),
 		health:   health.NewServer(),
 	}
 	s.makeQuotas()

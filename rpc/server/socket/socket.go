@@ -139,11 +139,17 @@ func prepareDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("%w: %w", ErrDir, err)
 	}
+	return safeDir(dir, false)
+}
+
+// safeDir returns ErrDir if others can write to a directory, or if it belongs to one who is neither
+// root nor the server's user. With sticky, others may write to it where only who owns a file can move it.
+func safeDir(dir string, sticky bool) error {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDir, err)
 	}
-	if info.Mode().Perm()&0o022 != 0 {
+	if info.Mode().Perm()&0o022 != 0 && !(sticky && info.Mode()&os.ModeSticky != 0) {
 		return fmt.Errorf("%w: others can write to %s (mode %#o): chmod go-w it, or choose another", ErrDir, dir, info.Mode().Perm())
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != 0 && int(st.Uid) != os.Geteuid() {
@@ -166,24 +172,10 @@ func Exposed(path string) error {
 	}
 	for _, dir := range []string{filepath.Dir(abs), real} {
 		for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-			if err := exposed(filepath.Dir(dir)); err != nil {
+			if err := safeDir(filepath.Dir(dir), true); err != nil {
 				return err
 			}
 		}
-	}
-	return nil
-}
-
-func exposed(dir string) error {
-	info, err := os.Stat(dir)
-	if err != nil {
-		return err
-	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != 0 && int(st.Uid) != os.Geteuid() {
-		return fmt.Errorf("%w: %s belongs to uid %d", ErrDir, dir, st.Uid)
-	}
-	if info.Mode().Perm()&0o022 != 0 && info.Mode()&os.ModeSticky == 0 {
-		return fmt.Errorf("%w: others can write to %s (mode %#o)", ErrDir, dir, info.Mode().Perm())
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func (f *DaemonFlags) Dial(p *Process) (*rpc.Client, error) {
 	if f.timeout < 0 {
 		return nil, Bad(fmt.Errorf("--timeout: %s is less than 0", f.timeout), "")
 	}
-	client, err := p.dialServedBy(p.Ctx, path, f.user, rpc.WithCallTimeout(f.timeout))
+	client, err := p.DialDaemon(path, f.user, rpc.WithCallTimeout(f.timeout))
 	if err != nil {
 		if dir, wdErr := os.Getwd(); wdErr == nil && !filepath.IsAbs(path) {
 			because += ", from " + dir

@@ -77,7 +77,7 @@ func (p *Process) OpenAsIs(path string, sealed *SealFlags, building bool) (*insp
 
 // ThroughSocket reads what a daemon has; the path may be of its directory.
 func (p *Process) ThroughSocket(path string) (*inspect.Source, error) {
-	c, err := p.Dial(p.Ctx, socketAt(path))
+	c, err := p.DialDaemon(socketAt(path), "")
 	if err != nil {
 		return nil, err
 	}

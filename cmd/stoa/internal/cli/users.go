@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"os/user"
 	"strconv"
@@ -45,14 +44,9 @@ func idOf(name string, lookUp func() (string, error)) (uint32, error) {
 // daemonUserVar names who runs the daemon, where that is neither this user nor root.
 const daemonUserVar = "STOA_DAEMON_USER"
 
-// Dial connects to the daemon at a path that this user, root, or the user whom
-// $STOA_DAEMON_USER names serves.
-func (p *Process) Dial(ctx context.Context, path string, with ...rpc.Option) (*rpc.Client, error) {
-	return p.dialServedBy(ctx, path, "", with...)
-}
-
-// dialServedBy is Dial of a daemon that name runs, "" for what the variable says.
-func (p *Process) dialServedBy(ctx context.Context, path, name string, with ...rpc.Option) (*rpc.Client, error) {
+// DialDaemon connects to the daemon at a path that this user serves, or root, or the user of this name:
+// "" for the one whom $STOA_DAEMON_USER names, if any.
+func (p *Process) DialDaemon(path, name string, with ...rpc.Option) (*rpc.Client, error) {
 	from := "--daemon-user"
 	if name == "" {
 		name, from = p.Getenv(daemonUserVar), daemonUserVar
@@ -64,5 +58,5 @@ func (p *Process) dialServedBy(ctx context.Context, path, name string, with ...r
 		}
 		with = append(with, rpc.WithDaemonUser(uid))
 	}
-	return rpc.Dial(ctx, path, with...)
+	return rpc.Dial(p.Ctx, path, with...)
 }

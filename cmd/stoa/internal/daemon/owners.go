@@ -17,13 +17,22 @@ func parseUsers(flag string, names []string) ([]uint32, error) {
 	}
 	uids := make([]uint32, 0, len(names))
 	for _, name := range names {
-		uid, err := cli.UserID(name)
+		uid, err := parseUser(flag, name)
 		if err != nil {
-			return nil, cli.Bad(fmt.Errorf("--%s: no user %q", flag, name), "give names or uids, with commas between them")
+			return nil, err
 		}
 		uids = append(uids, uid)
 	}
 	return uids, nil
+}
+
+// parseUser returns the uid of a user that is given by name or number.
+func parseUser(flag, name string) (uint32, error) {
+	uid, err := cli.UserID(name)
+	if err != nil {
+		return 0, cli.Bad(fmt.Errorf("--%s: no user %q", flag, name), "give names or uids, with commas between them")
+	}
+	return uid, nil
 }
 
 // parseTenants returns the tenants of users that are given as USER=TENANT, by
@@ -35,14 +44,14 @@ func parseTenants(flag string, pairs []string) (map[uint32]string, error) {
 		if !ok || tenant == "" {
 			return nil, cli.Bad(fmt.Errorf("--%s: %q is not USER=TENANT", flag, pair), "as in: --"+flag+" 1001=acme")
 		}
-		uids, err := parseUsers(flag, []string{name})
+		uid, err := parseUser(flag, name)
 		if err != nil {
 			return nil, err
 		}
-		if other, twice := tenants[uids[0]]; twice && other != tenant {
+		if other, twice := tenants[uid]; twice && other != tenant {
 			return nil, cli.Bad(fmt.Errorf("--%s: user %s has two tenants, %q and %q", flag, name, other, tenant), "")
 		}
-		tenants[uids[0]] = tenant
+		tenants[uid] = tenant
 	}
 	return tenants, nil
 }

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -47,15 +46,19 @@ func (s *settings) table() (*access.Table, error) {
 	if s.allowPeers == nil {
 		allowed = host
 	}
-	t := &tableOf{given: make(map[uint32]bool)}
+	t, given := new(access.Table), make(map[uint32]bool) // users of whom --peer says something
 	for _, line := range s.peers {
-		t.line(line)
+		if err := addPeer(t, given, line); err != nil {
+			return nil, err
+		}
 	}
 	for uid, tenant := range tenants {
-		t.user(uid, access.Rights{Roles: allowedRoles, Tenant: tenant}, "tenant-map")
+		if err := t.User(uid, access.Rights{Roles: allowedRoles, Tenant: tenant}); err != nil {
+			return nil, flagError("tenant-map", err)
+		}
 	}
 	for _, uid := range allowed {
-		if _, bound := tenants[uid]; bound || t.given[uid] && slices.Contains(host, uid) {
+		if _, bound := tenants[uid]; bound || given[uid] && slices.Contains(host, uid) {
 			continue
 		}
 		roles := allowedRoles
@@ -67,56 +70,44 @@ func (s *settings) table() (*access.Table, error) {
 		case has:
 			roles |= secretRoles
 		}
-		t.user(uid, access.Rights{Roles: roles}, "allow-peers")
+		if err := t.User(uid, access.Rights{Roles: roles}); err != nil {
+			return nil, flagError("allow-peers", err)
+		}
 	}
 	for _, gid := range s.gids {
-		t.err = errors.Join(t.err, flagError("group", t.Group(gid, access.Rights{Roles: allowedRoles})))
+		if err := t.Group(gid, access.Rights{Roles: allowedRoles}); err != nil {
+			return nil, flagError("group", err)
+		}
 	}
-	return &t.Table, t.err
+	return t, nil
 }
 
-// tableOf is a table that is being put together.
-type tableOf struct {
-	access.Table
-	given map[uint32]bool // users of whom --peer says something
-	err   error
-}
-
-func (t *tableOf) user(uid uint32, r access.Rights, flag string) {
-	t.err = errors.Join(t.err, flagError(flag, t.User(uid, r)))
-}
-
-// line takes what --peer says.
-func (t *tableOf) line(line string) {
+// addPeer adds what --peer says, and notes the user that it is about.
+func addPeer(t *access.Table, given map[uint32]bool, line string) error {
 	name, words, ok := strings.Cut(line, "=")
-	r, err := access.Parse(words)
-	switch {
-	case !ok:
-		err = fmt.Errorf("%q is not USER=ROLES", line)
-	case err != nil:
-		err = fmt.Errorf("%q: %w", line, err)
+	if !ok {
+		return flagError("peer", fmt.Errorf("%q is not USER=ROLES", line))
 	}
+	r, err := access.Parse(words)
 	if err != nil {
-		t.err = errors.Join(t.err, flagError("peer", err))
-		return
+		return flagError("peer", fmt.Errorf("%q: %w", line, err))
 	}
 	if group, is := strings.CutPrefix(name, groupWord); is {
 		gid, err := parseGroup("peer", group)
-		if err == nil {
-			err = flagError("peer", t.Group(gid, r))
+		if err != nil {
+			return err
 		}
-		t.err = errors.Join(t.err, err)
-		return
+		return flagError("peer", t.Group(gid, r))
 	}
-	uids, err := parseUsers("peer", []string{name})
+	uid, err := parseUser("peer", name)
 	if err != nil {
-		t.err = errors.Join(t.err, err)
-		return
+		return err
 	}
-	t.given[uids[0]] = true
-	t.user(uids[0], r, "peer")
+	given[uid] = true
+	return flagError("peer", t.User(uid, r))
 }
 
+// flagError says of which flag an error is; nil is nil.
 func flagError(flag string, err error) error {
 	if err == nil {
 		return nil

@@ -151,7 +151,7 @@ func openTarget(p *cli.Process, f *sourceFlags, args []string) (to sink, fresh b
 	if len(args) > 0 {
 		return nil, false, cli.Bad(errors.New("--socket and DIR exclude each other"), "")
 	}
-	c, err := p.Dial(p.Ctx, f.socket)
+	c, err := p.DialDaemon(f.socket, "")
 	if err != nil {
 		return nil, false, err
 	}

@@ -66,7 +66,7 @@ func (g *Admission) admit(conn net.Conn) (*Conn, error) {
 		g.refuse(p.UID, "peer refused: not on the list of peers", "uid", p.UID, "gid", p.GID, "pid", p.PID, "error", err)
 		return nil, ErrPeer
 	}
-	p.Account = g.Shares.Join(p.UID, p.Rights.Runs() && p.Rights.May(access.All), g.Memory)
+	p.Account = g.Shares.Join(p.UID, p.Rights.Everything(), g.Memory)
 	if err := g.Connections.Take(p.Account, 1); err != nil {
 		g.Shares.Leave(p.Account)
 		g.refuse(p.UID, "peer refused: too many connections", "uid", p.UID, "pid", p.PID, "error", err)
