@@ -29,7 +29,7 @@ import (
 
 var (
 	takes   = flag.Duration("time", 0, "how long all attacks take together; 0: there is none")
-	only    = flag.String("only", "", "attacks, with commas between them; empty: all, and mixtures")
+	only    = flag.String("only", "", "attacks, with commas between them, and + between those that are made at once; empty: all, and mixtures")
 	seeding = flag.Uint64("seed", uint64(time.Now().UnixNano()), "what mixtures are drawn by")
 )
 
@@ -289,8 +289,11 @@ func TestSiege(t *testing.T) {
 
 	plan := make([][]string, 0, len(names))
 	for _, name := range names {
-		require.Contains(t, attacks, name)
-		plan = append(plan, []string{name})
+		at := strings.Split(name, "+")
+		for _, a := range at {
+			require.Contains(t, attacks, a)
+		}
+		plan = append(plan, at)
 	}
 	rnd := rand.New(rand.NewPCG(*seeding, 0))
 	if *only == "" {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"syscall"
 
@@ -71,14 +72,18 @@ func serve(p *cli.Process, cmd *cobra.Command, f *serveFlags) error {
 		return cli.Bad(err, "")
 	}
 	syscall.Umask(0o077) // all files are for the daemon's user alone
-	tuneMemory(p)
+	tuneGo(p)
 	return s.serve(log)
 }
 
-// tuneMemory lets the heap grow further between collections than Go does by
-// itself: most memory of a daemon is RocksDB's, which Go does not see, and its
-// own heap is small.
-func tuneMemory(p *cli.Process) {
+// tuneGo lets the heap grow further between collections than Go does by itself: most memory of
+// a daemon is RocksDB's, which Go does not see, and its own heap is small. And it runs Go code on
+// twice as many threads as there are processors: Go lets a goroutine go on for 10 ms where
+// another waits, the kernel wakes a thread that has taken little at once.
+func tuneGo(p *cli.Process) {
+	if p.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0))
+	}
 	if p.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
 	}

@@ -87,7 +87,7 @@ func (s *Shares) Join(uid uint32, trusted bool, most int64) *Account {
 	u := s.users[who{uid, trusted}]
 	if u == nil {
 		s.sweep()
-		u = &User{UID: uid, trusted: trusted, heavy: make(chan struct{}, heavyAtOnce), frames: paceOf(framesPerSecond), calls: paceOf(callsPerSecond * processors()), bytes: paceOf(kibPerSecond * processors())}
+		u = &User{UID: uid, trusted: trusted, heavy: make(chan struct{}, heavyAtOnce), frames: paceOf(framesPerSecond), calls: paceOf(callsPerSecond * processors), bytes: paceOf(kibPerSecond * processors)}
 		s.users[who{uid, trusted}] = u
 	}
 	if u.connections++; u.connections == 1 && !trusted {
@@ -112,7 +112,7 @@ const manyUsers = 1024
 func (s *Shares) sweep() {
 	if s.users == nil {
 		s.users = make(map[who]*User)
-		s.heavy = make(chan struct{}, max(processors()-1, 1))
+		s.heavy = make(chan struct{}, max(processors-1, 1))
 	}
 	if len(s.users) < manyUsers {
 		return
@@ -207,7 +207,9 @@ func (a *Account) Sent(bytes int) {
 // crowded reports whether the user has limits, and others want some.
 func (a *Account) crowded() bool { return a.Limited() && a.shares.crowd.Load() > 1 }
 
-func processors() int { return runtime.GOMAXPROCS(0) }
+// processors is how many there are: as Go says at the start, since the daemon goes on to run Go code
+// on more threads than that.
+var processors = runtime.GOMAXPROCS(0)
 
 // pace says how long to wait so that no more comes in a time than may: it is the generic cell rate
 // algorithm (ITU-T I.371).
