@@ -36,6 +36,7 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 		return nil, err
 	}
 	a, size := accountOf(ctx), sizeOf(req)
+	a.Called()
 	if err := s.inFlight.Take(a, size); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -176,6 +177,30 @@ func TestHeavyCallsAreMadeAFewAtATime(t *testing.T) {
 		require.NoError(t, <-done)
 	}
 	require.Empty(t, s.heavy)
+}
+
+func TestHeavyCallsRestWhileOthersCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := Shares{Parts: 4}
+		a, other, host := s.Join(1, false, 0), s.Join(2, false, 0), s.Join(0, true, 0)
+		began := func(during func()) (after time.Duration) {
+			a.Called()
+			require.NoError(t, a.Heavy(t.Context(), func() error { time.Sleep(time.Second); during(); return nil }))
+			for range cap(s.heavy) - 1 { // there is room for one more
+				s.heavy <- struct{}{}
+			}
+			ended := time.Now()
+			require.NoError(t, other.Heavy(t.Context(), func() error { after = time.Since(ended); return nil }))
+			for range cap(s.heavy) - 1 {
+				<-s.heavy
+			}
+			return after
+		}
+		require.Zero(t, began(func() {}))
+		require.Zero(t, began(a.Called), "its own are no others'")
+		require.Equal(t, time.Second, began(other.Called))
+		require.Equal(t, time.Second, began(host.Called))
+	})
 }
 
 func TestAPaceIsKept(t *testing.T) {

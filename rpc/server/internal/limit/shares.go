@@ -20,6 +20,9 @@ type Shares struct {
 	quotas []*Quota
 	crowd  atomic.Int64 // users who are connected, without those who may do everything
 
+	last  atomic.Pointer[User] // whose call was the last
+	turns atomic.Int64         // how often that was another's than the one before
+
 	mu    sync.Mutex
 	users map[who]*User
 	heavy chan struct{} // has room for the heavy calls of all users that are made at once
@@ -154,7 +157,8 @@ func (a *Account) Room() int64 { return a.most }
 // Heavy calls work, that takes the processor for long: a call with a large request, or one whose
 // answer may be large. Only so many are made at once for a user, and for all who may not do
 // everything one less than there are processors, if there are more than one: so that who asks
-// for little is not behind them. They come in turn.
+// for little is not behind them. They come in turn; and after one during which others called,
+// too, none begins for as long as it took.
 func (a *Account) Heavy(ctx context.Context, work func() error) error {
 	if !a.Limited() {
 		return work()
@@ -181,10 +185,23 @@ func (a *Account) Enter(ctx context.Context) (leave func(), err error) {
 		<-a.user.heavy
 		return nil, ctx.Err()
 	}
+	begun, turns := time.Now(), a.shares.turns.Load()
 	return func() {
-		<-a.shares.heavy
 		<-a.user.heavy
+		if a.shares.turns.Load() == turns {
+			<-a.shares.heavy
+			return
+		}
+		time.AfterFunc(time.Since(begun), func() { <-a.shares.heavy })
 	}, nil
+}
+
+// Called notes a call: who has heavy ones leaves room for it.
+func (a *Account) Called() {
+	if a != nil && a.shares.last.Load() != a.user {
+		a.shares.last.Store(a.user)
+		a.shares.turns.Add(1)
+	}
 }
 
 // Frames waits until the user may have sent so many frames of HTTP/2.
