@@ -60,6 +60,10 @@ type Options struct {
 	// Parts is into how many parts everything is divided that there is a limit of, of which
 	// a user gets one while others want some, unless it may do everything. 0: 4.
 	Parts int
+
+	// Shared is called once, when for the first time users are connected of whom one might take
+	// from another; nil: nobody wants to know. It must not block.
+	Shared func()
 	// Stall is how long a request that has begun to come may stand still before its connection
 	// is ended. 0: 10 s.
 	Stall time.Duration

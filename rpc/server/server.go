@@ -218,7 +218,7 @@ func (s *Server) tapped(ctx context.Context, info *tap.Info) (context.Context, e
 
 // makeQuotas makes the quotas of what users take.
 func (s *Server) makeQuotas() {
-	s.shares.Parts = int64(s.o.Parts)
+	s.shares.Parts, s.shares.Shared = int64(s.o.Parts), s.o.Shared
 	memory := func(what string, most int64) *limit.Quota { return s.shares.Quota(what, most, true) }
 	count := func(what string, most int) *limit.Quota { return s.shares.Quota(what, int64(most), false) }
 	s.connections = count(limit.WhatConnections, s.o.MaxConnections)

@@ -72,24 +72,26 @@ func serve(p *cli.Process, cmd *cobra.Command, f *serveFlags) error {
 		return cli.Bad(err, "")
 	}
 	syscall.Umask(0o077) // all files are for the daemon's user alone
-	tuneGo(p)
+	s.shared = tuneGo(p)
 	return s.serve(log)
 }
 
 // tuneGo lets the heap grow further between collections than Go does by itself: most memory of
-// a daemon is RocksDB's, which Go does not see, and its own heap is small. And it runs Go code on
-// twice as many threads as there are processors: Go lets a goroutine go on for 10 ms where
-// another waits, the kernel wakes a thread that has taken little at once.
-func tuneGo(p *cli.Process) {
-	if p.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0))
-	}
+// a daemon is RocksDB's, which Go does not see, and its own heap is small. What it returns is to
+// be called when users share the daemon: Go code runs on twice as many threads as there are
+// processors then. Go lets a goroutine go on for 10 ms where another waits; the kernel wakes a
+// thread that has taken little at once. It costs some percent of every call.
+func tuneGo(p *cli.Process) (shared func()) {
 	if p.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
 	}
 	if p.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(1 << 30)
 	}
+	if p.Getenv("GOMAXPROCS") != "" {
+		return nil
+	}
+	return func() { runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0)) }
 }
 
 // serve runs the daemon until a signal. It returns nil after a clean shutdown.
@@ -186,7 +188,7 @@ func (s *settings) serveStore(ctx context.Context, st *store, activated net.List
 	o := server.Options{
 		Dag: contexts, Namespaces: namespaces, Raw: s.raw, Peers: s.rights,
 		Info: st.info, DrainTimeout: s.drainTimeout, Logger: log, CheckpointDir: s.checkpointDir,
-		MaxInFlight: int64(s.requestMemory), MaxConnectionBytes: int64(s.connectionMemory), MaxConnections: s.maxConnections, Parts: s.shares,
+		MaxInFlight: int64(s.requestMemory), MaxConnectionBytes: int64(s.connectionMemory), MaxConnections: s.maxConnections, Parts: s.shares, Shared: s.shared,
 		Blobs: blobs,
 	}
 	capable.served(&o)

@@ -96,6 +96,7 @@ type settings struct {
 	gids    []uint32    // of --group
 	rights  *access.Table
 	sealKey seal.Key // the zero Key: none
+	shared  func()   // when users share the daemon
 	storage kvstorage.Options
 }
 

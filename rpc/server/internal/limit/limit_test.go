@@ -179,6 +179,33 @@ func TestHeavyCallsAreMadeAFewAtATime(t *testing.T) {
 	require.Empty(t, s.heavy)
 }
 
+func TestWhoSharesIsNoticedOnce(t *testing.T) {
+	for _, step := range []struct {
+		name    string
+		trusted []bool // one user after another
+		noticed int
+	}{
+		{"one user", []bool{false}, 0},
+		{"of those who may do everything", []bool{true, true, true}, 0},
+		{"one beside the host", []bool{true, false, false}, 1},
+		{"the host beside one", []bool{false, true}, 1},
+	} {
+		t.Run(step.name, func(t *testing.T) {
+			noticed := 0
+			s := Shares{Parts: 4, Shared: func() { noticed++ }}
+			for uid, trusted := range step.trusted {
+				s.Join(uint32(uid), trusted, 0)
+				s.Leave(s.Join(uint32(uid), trusted, 0)) // another connection of the same
+			}
+			require.Equal(t, step.noticed, noticed)
+		})
+	}
+	s := Shares{Parts: 4, Shared: func() { t.Error("one after another do not share") }}
+	for uid := range uint32(3) {
+		s.Leave(s.Join(uid, false, 0))
+	}
+}
+
 func TestHeavyCallsRestWhileOthersCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := Shares{Parts: 4}

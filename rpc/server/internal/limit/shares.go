@@ -17,15 +17,21 @@ type Shares struct {
 	// others want some; at least 1.
 	Parts int64
 
+	// Shared is called once, when for the first time a user is connected beside another,
+	// and one of them may not do everything; nil: nobody wants to know.
+	Shared func()
+
 	quotas []*Quota
 	crowd  atomic.Int64 // users who are connected, without those who may do everything
 
 	last  atomic.Pointer[User] // whose call was the last
 	turns atomic.Int64         // how often that was another's than the one before
 
-	mu    sync.Mutex
-	users map[who]*User
-	heavy chan struct{} // has room for the heavy calls of all users that are made at once
+	mu     sync.Mutex
+	users  map[who]*User
+	here   int           // users who are connected
+	shared bool          // Shared was called
+	heavy  chan struct{} // has room for the heavy calls of all users that are made at once
 }
 
 // who is whom a User is of: processes of one user may have rights of their groups.
@@ -93,8 +99,14 @@ func (s *Shares) Join(uid uint32, trusted bool, most int64) *Account {
 		u = &User{UID: uid, trusted: trusted, heavy: make(chan struct{}, heavyAtOnce), frames: paceOf(framesPerSecond), calls: paceOf(callsPerSecond * processors), bytes: paceOf(kibPerSecond * processors)}
 		s.users[who{uid, trusted}] = u
 	}
-	if u.connections++; u.connections == 1 && !trusted {
-		s.crowd.Add(1)
+	if u.connections++; u.connections == 1 {
+		if s.here++; !trusted {
+			s.crowd.Add(1)
+		}
+		if s.here > 1 && s.crowd.Load() > 0 && !s.shared && s.Shared != nil {
+			s.shared = true
+			s.Shared()
+		}
 	}
 	return &Account{shares: s, user: u, most: most}
 }
@@ -103,8 +115,10 @@ func (s *Shares) Join(uid uint32, trusted bool, most int64) *Account {
 func (s *Shares) Leave(a *Account) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a.user.connections--; a.user.connections == 0 && !a.user.trusted {
-		s.crowd.Add(-1)
+	if a.user.connections--; a.user.connections == 0 {
+		if s.here--; !a.user.trusted {
+			s.crowd.Add(-1)
+		}
 	}
 }
 
@@ -224,8 +238,8 @@ func (a *Account) Sent(bytes int) {
 // crowded reports whether the user has limits, and others want some.
 func (a *Account) crowded() bool { return a.Limited() && a.shares.crowd.Load() > 1 }
 
-// processors is how many there are: as Go says at the start, since the daemon goes on to run Go code
-// on more threads than that.
+// processors is how many there are: as Go says at the start, since the daemon may go on to run Go
+// code on more threads than that.
 var processors = runtime.GOMAXPROCS(0)
 
 // pace says how long to wait so that no more comes in a time than may: it is the generic cell rate
