@@ -2,7 +2,6 @@ package limit
 
 import (
 	"context"
-	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -152,7 +151,7 @@ func TestHeavyCallsAreMadeAFewAtATime(t *testing.T) {
 	s := Shares{Parts: 4}
 	a, other, host := s.Join(1, false, 0), s.Join(2, false, 0), s.Join(0, true, 0)
 	room := cap(s.heavy)
-	require.Equal(t, max(runtime.GOMAXPROCS(0)-1, 1), room)
+	require.Equal(t, max(processors-1, 1), room)
 	atOnce := min(heavyAtOnce, room)
 	inside, leave, done := make(chan struct{}, 8), make(chan struct{}), make(chan error, 8)
 	read := func() error {
