@@ -116,6 +116,16 @@ type (
 		Heads    [][32]byte
 	}
 	mirrorIdentity struct{ Public, Private, Sender [32]byte }
+	mirrorEnvelope struct {
+		Version         uint8
+		Context, Author [32]byte
+		Cut             [][32]byte
+		KeyOp           [32]byte
+		Parents         [][32]byte
+		Nonce           [24]byte
+		Sealed          []byte
+		Signature       [64]byte
+	}
 )
 
 // mirrors holds the mirror of each Go type; none for those that are raw or empty.
@@ -133,6 +143,7 @@ var mirrors = map[string]any{
 	"codec.AliasName": mirrorText{}, "codec.GroupContextLastMigrationValue": mirrorText{}, "codec.OpLogValue": mirrorBytes{},
 	"codec.NamespaceGovOpValue": mirrorBytes{}, "codec.GroupOpHeadValue": mirrorHead{},
 	"codec.NamespaceGovHeadValue": mirrorHead{}, "codec.NamespaceIdentityValue": mirrorIdentity{},
+	"codec.DeltaEnvelope": mirrorEnvelope{},
 }
 
 var notBorsh = []string{"codec.Raw", "codec.BlobChunk", "codec.Present"}

@@ -257,5 +257,5 @@ var kinds = []kind{
 	kindOf[SignedNamespaceOp](), kindOf[StoredNamespaceOp](), kindOf[OpaqueSkeleton](), kindOf[RotationSkeleton](),
 	kindOf[Invitation](), kindOf[KeyEnvelope](), kindOf[PreviousKey](), kindOf[KeyRotation](),
 	kindOf[CarriedKey](), kindOf[NewKey](), kindOf[SealedSkeleton](),
-	kindOf[StatedMember](),
+	kindOf[StatedMember](), kindOf[DeltaEnvelope](),
 }

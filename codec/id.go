@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"bytes"
 	"encoding/hex"
 	"fmt"
 )
@@ -26,6 +27,8 @@ type (
 	BlobID [32]byte
 	// KeyID names a key: an Ed25519 public key, or the SHA-256 of a group key.
 	KeyID [32]byte
+	// EnvelopeID names a delta as it travels: signed and sealed.
+	EnvelopeID [32]byte
 )
 
 // String returns the id in hex.
@@ -137,6 +140,31 @@ func (id KeyID) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, id[
 
 // UnmarshalText accepts exactly what MarshalText returns; else [ErrMalformed].
 func (id *KeyID) UnmarshalText(text []byte) error { return unmarshalHex("KeyID", id[:], text) }
+
+// String returns the id in hex.
+func (id EnvelopeID) String() string { return hex.EncodeToString(id[:]) }
+
+// IsZero reports whether all bytes are zero.
+func (id EnvelopeID) IsZero() bool { return id == EnvelopeID{} }
+
+// MarshalText returns the id in hex. It never fails.
+func (id EnvelopeID) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, id[:]), nil }
+
+// UnmarshalText accepts exactly what MarshalText returns; else [ErrMalformed].
+func (id *EnvelopeID) UnmarshalText(text []byte) error {
+	return unmarshalHex("EnvelopeID", id[:], text)
+}
+
+// Ascending reports whether ids are in order, none of them twice.
+func Ascending[ID ~[32]byte](ids []ID) bool {
+	for i := 1; i < len(ids); i++ {
+		a, b := [32]byte(ids[i-1]), [32]byte(ids[i])
+		if bytes.Compare(a[:], b[:]) >= 0 {
+			return false
+		}
+	}
+	return true
+}
 
 // unmarshalHex fills dst from text, which must be lower-case hex of that size.
 func unmarshalHex(typ string, dst, text []byte) error {

@@ -119,6 +119,7 @@ var types = []Type{
 	describe[NewKey]("NewKey"),
 	describe[SealedSkeleton]("SealedSkeleton"),
 	describe[StatedMember]("StatedMember"),
+	describe[DeltaEnvelope]("DeltaEnvelope"),
 }
 
 // record is a Value that can be driven by a coder of any mode. The coder goes

@@ -79,7 +79,7 @@ func formFault(op *Op) string {
 		return fmt.Sprintf("more than %d bytes", MaxOp)
 	case len(s.Parents) > MaxParents:
 		return fmt.Sprintf("%d parents, more than %d", len(s.Parents), MaxParents)
-	case !ascending(s.Parents):
+	case !codec.Ascending(s.Parents):
 		return "parents are not in ascending order, or not distinct"
 	case creating != (len(s.Parents) == 0):
 		return "only the op that creates the namespace has no parents, and it has none"
@@ -122,14 +122,14 @@ func clearFault(op *Op) string {
 		return b.Kind.String() + " is not said in clear"
 	case names(b) && !ValidIdentity(b.Member):
 		return "member " + b.Member.String() + " is not a key"
-	case b.Kind == codec.OpMembersRemoved && (len(b.Members) == 0 || !ascending(b.Members)):
+	case b.Kind == codec.OpMembersRemoved && (len(b.Members) == 0 || !codec.Ascending(b.Members)):
 		return "members are not in ascending order, not distinct, or none"
 	}
 	for i, k := range keys {
 		if i > 0 && compare(keys[i-1].GroupID, k.GroupID) >= 0 {
 			return "keys are not in ascending order of groups, or not distinct"
 		}
-		if !ascending(op.Keys[i].Carried) {
+		if !codec.Ascending(op.Keys[i].Carried) {
 			return "carried keys are not in ascending order, or not distinct"
 		}
 		if fault := envelopesFault(k.Envelopes); fault != "" {
@@ -137,15 +137,6 @@ func clearFault(op *Op) string {
 		}
 	}
 	return ""
-}
-
-func ascending[T ~[32]byte](ids []T) bool {
-	for i := 1; i < len(ids); i++ {
-		if compare(ids[i-1], ids[i]) >= 0 {
-			return false
-		}
-	}
-	return true
 }
 
 func compare[T ~[32]byte](a, b T) int {
@@ -222,7 +213,7 @@ func envelopesFault(envelopes []codec.KeyEnvelope) string {
 	if len(ids) == 0 {
 		return "no envelopes"
 	}
-	if !ascending(ids) {
+	if !codec.Ascending(ids) {
 		return "envelopes are not in ascending order of recipients, or not distinct"
 	}
 	for _, id := range ids {
