@@ -201,7 +201,11 @@ func (d peersDoc) write(w io.Writer) {
 		fmt.Fprintf(w, "\n%s takes\n", called("user", u.UID, u.Name))
 		var t cli.Table
 		for _, use := range u.Uses {
-			t.Add(use.What, strconv.FormatUint(use.Used, 10), fmt.Sprintf("of %d, all together %d", use.Share, use.Limit))
+			show := func(n uint64) string { return strconv.FormatUint(n, 10) }
+			if use.What == "requests" || use.What == "answers" { // of which the bytes count
+				show = cli.SizeText
+			}
+			t.Add(use.What, show(use.Used), fmt.Sprintf("of %s, all together %s", show(use.Share), show(use.Limit)))
 		}
 		t.Write(w, "  ")
 	}
