@@ -66,7 +66,7 @@ func (e *Envelope) Bytes() []byte { return e.bytes[len(domainEnvelope):] }
 // signed returns what the author signs.
 func (e *Envelope) signed() []byte { return e.bytes[:len(e.bytes)-len(e.Signature)] }
 
-// bound returns what the sealed bytes are bound to: all before them.
+// bound returns what the sealed bytes are bound to: the domain, and all before them.
 func (e *Envelope) bound() []byte {
 	const length = 4 // before the sealed bytes
 	return e.signed()[:len(e.signed())-len(e.Sealed)-length]
