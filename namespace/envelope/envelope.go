@@ -105,34 +105,31 @@ func Seal(d *dag.Delta, at Place, key, seed codec.Secret) (*Envelope, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Envelope{DeltaEnvelope: codec.DeltaEnvelope{ContextID: d.Context, Author: group.IdentityOf(seed), Cut: at.Cut, KeyOp: at.KeyOp, Parents: at.Parents}}
-	if d.HLC.ID != Node(e.Author, d.Context) {
+	author := group.IdentityOf(seed)
+	if d.HLC.ID != Node(author, d.Context) {
 		return nil, fmt.Errorf("%w: the clock of another", ErrDelta)
 	}
 	secret, aead, err := sealing(key)
 	if err != nil {
 		return nil, err
 	}
-	if e, err = of(&e.DeltaEnvelope); err != nil {
+	e, err := of(&codec.DeltaEnvelope{ContextID: d.Context, Author: author, Cut: at.Cut, KeyOp: at.KeyOp, Parents: at.Parents,
+		Sealed: make([]byte, len(plain)+aead.Overhead())})
+	if err != nil {
 		return nil, err
 	}
+	// What is not known yet is zero in its bytes, and filled in there, from the first to the last.
+	signed, bound := e.signed(), e.bound()
+	nonce := bound[len(bound)-len(e.Nonce):]
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(domainNonce))
-	mac.Write(e.bound()) // whose nonce is zero
+	mac.Write(bound)
 	mac.Write(plain)
-	copy(e.Nonce[:], mac.Sum(nil))
-	if e, err = of(&e.DeltaEnvelope); err != nil {
-		return nil, err
-	}
-	e.Sealed = aead.Seal(nil, e.Nonce[:], plain, e.bound())
-	if e, err = of(&e.DeltaEnvelope); err != nil {
-		return nil, err
-	}
-	e.Signature = group.Sign(seed, "", e.signed())
-	if e, err = of(&e.DeltaEnvelope); err != nil {
-		return nil, err
-	}
-	return e, e.check()
+	copy(nonce, mac.Sum(nil))
+	aead.Seal(signed[len(signed)-len(e.Sealed):][:0], nonce, plain, bound)
+	signature := group.Sign(seed, "", signed)
+	copy(e.bytes[len(signed):], signature[:])
+	return Parse(e.Bytes())
 }
 
 // Parse returns the envelope whose bytes are exactly b, of which it keeps a copy, if its form
