@@ -106,8 +106,8 @@ siege: deps ## attack the daemon as other users of the machine, beside one who m
 # `make lint` and `make test` have vetted everything; vet would go through all of it
 # once more, since this is another build. What the scripts of cmd/stoa start is raced
 # where it has goroutines: daemons, and what keeps on (cmd/stoa/plain_test.go).
-race: deps ## run all tests under the race detector, with fewer generated cases
-	$(ROCKS) STOA_TEST_SCALE=$(RACE_SCALE) go test -race -vet=off -timeout 60m $(TESTFLAGS) ./...
+race: deps ## run the tests of all that has goroutines under the race detector, with fewer generated cases
+	$(ROCKS) STOA_TEST_SCALE=$(RACE_SCALE) go test -race -vet=off -timeout 60m $(TESTFLAGS) $$(bash .ci/raced)
 
 mutants: deps ## change the code in small ways, one at a time, and print what no test notices (ARGS='-n 800 -seed 7 -packages dag,kv')
 	$(ROCKS) STOA_TEST_SCALE=$${STOA_TEST_SCALE:-0.1} go run ./fuzz/mutants $(ARGS)

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/group"
 	"github.com/stoadb/stoa/namespace"
 )
@@ -16,6 +17,7 @@ import (
 // every kind of op that codec has, histories as the other tests draw them have one that
 // a store takes, and that is effective there.
 func TestHistoriesHaveEveryKindOfOp(t *testing.T) {
+	enginetest.SkipUnderRace(t, "it draws and opens no store")
 	base := opening(t)
 	lacking := map[string]int{} // how often they were drawn
 	for _, k := range kindsOf[codec.GroupOpKind]("GroupOp") {
@@ -57,6 +59,7 @@ func TestHistoriesHaveEveryKindOfOp(t *testing.T) {
 // Histories are not all short: of every length up to the longest there are some, and many
 // of the longer half.
 func TestHistoriesHaveEveryLength(t *testing.T) {
+	enginetest.SkipUnderRace(t, "it draws and opens no store")
 	base := opening(t)
 	const longest, drawn = 14, 200
 	histories := rapid.Custom(func(t *rapid.T) int {

@@ -36,6 +36,7 @@ var refusedOfCases = map[string]struct {
 // the case, backwards and at random, has there the verdicts, the rows, the counters and the
 // equivocations that its file says.
 func TestGoldenCasesGoThroughTheStore(t *testing.T) {
+	enginetest.SkipUnderRace(t, enginetest.OneByOne)
 	files, err := filepath.Glob(filepath.Join(goldenCases, "*.json"))
 	require.NoError(t, err)
 	require.Greater(t, len(files), 40)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/engine/enginetest"
 )
 
 // keyFlooder returns a flooder of a namespace's K, who gives keys to all members.
@@ -76,6 +77,7 @@ func TestOfTheManyKeysOfAMemberFewAreGoneOnWith(t *testing.T) {
 // A cut that has to be judged anew costs all that is in it. Who asks for that without end waits,
 // until somebody builds on it.
 func TestKeysAtOldCutsAreJudgedNowAndThen(t *testing.T) {
+	enginetest.SkipUnderRace(t, enginetest.OneByOne)
 	z, k, ns := pairOf(t)
 	heads, err := z.Heads(bg, ns)
 	require.NoError(t, err)

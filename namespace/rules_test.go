@@ -15,6 +15,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/faulty"
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/namespace"
@@ -147,6 +148,7 @@ func TestRowsOfOlderRulesAreMadeAnew(t *testing.T) {
 
 // Whatever call of the engine the process ends at, or fails, the next start goes on.
 func TestMakingRowsAnewDiesAtAnyCall(t *testing.T) {
+	enginetest.SkipUnderRace(t, enginetest.OneByOne)
 	from := newOld(t)
 	want := from.fresh(t)
 	defer want.close()

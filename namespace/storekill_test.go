@@ -9,6 +9,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/faulty"
 	"github.com/stoadb/stoa/engine/mem"
 )
@@ -47,6 +48,7 @@ func copied(t testing.TB, from engine.Reader) *mem.Engine {
 // Wherever the process ends, what it was doing is done or not; what it was told of is
 // there, and it can be done again.
 func TestActsAreDoneOrNotWhereverTheProcessEnds(t *testing.T) {
+	enginetest.SkipUnderRace(t, enginetest.OneByOne)
 	z, k, ns := pairOf(t)
 	proposed(t, z, ns, ns, add("L", codec.Member))
 	exchange(t, ns, z, k)

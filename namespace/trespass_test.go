@@ -12,6 +12,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/namespace"
 )
@@ -91,6 +92,7 @@ func (n *bystander) giveTrespass(bad refused) {
 // Whatever a member of one namespace signs there about a group of another is refused, in
 // every order of arrival, and leaves every row as it would be without it.
 func TestGroupsOfOtherNamespacesAreOutOfReach(t *testing.T) {
+	enginetest.SkipUnderRace(t, enginetest.OneByOne)
 	for _, what := range slices.Sorted(maps.Keys(trespasses)) {
 		t.Run(what, func(t *testing.T) {
 			ours, theirs := openingOf(t, 1), openingOf(t, 2)

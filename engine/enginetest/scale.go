@@ -47,6 +47,10 @@ func Fewer(t testing.TB, share float64) {
 // at most. It panics as Scale does.
 func Stride() int { return max(1, 10/Scale(10)) }
 
+// OneByOne is why tests of one caller are skipped that would take a good part of all that is
+// run under the race detector.
+const OneByOne = "one call after the other: other tests have the same goroutines, and several calls at once"
+
 // SkipUnderRace skips a test that the race detector learns nothing from, and says
 // why. Without the detector the test runs.
 func SkipUnderRace(t testing.TB, why string) {
