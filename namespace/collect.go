@@ -209,6 +209,7 @@ func (b *batch) unseal(i int, op *Op, o *opened) error {
 	}
 	b.putFact(i)
 	c.ledger.Open(i, o.body, o.fault)
+	c.contents.forget()
 	if op.Version == codec.OpVersion1 {
 		c.handouts.again = true
 		c.shut.drop(op.GroupID, i)

@@ -203,11 +203,19 @@ func (p *past) isWithin(cut group.Cut, l *group.Ledger) bool {
 // stateAt returns the state at the cut of some heads, for an op of signer. The last one is kept
 // in mind, since ops that follow each other ask for much the same.
 func (c *loaded) stateAt(heads []codec.OpID, signer codec.Identity) (*group.Ledger, group.Cut, error) {
-	cut, err := c.ledger.Cut(heads)
-	if err != nil {
-		return nil, cut, err
+	cut, judged, err := c.goOn(&c.past, heads)
+	if err == nil && judged > shortReplay {
+		c.replays.spent[signer] += judged
 	}
-	p := &c.past
+	return c.past.ledger, cut, err
+}
+
+// goOn makes p the state at the cut of some heads, and returns how many ops it took where that
+// was no continuation.
+func (c *loaded) goOn(p *past, heads []codec.OpID) (cut group.Cut, judged int, err error) {
+	if cut, err = c.ledger.Cut(heads); err != nil {
+		return cut, 0, err
+	}
 	anew := !p.isWithin(cut, c.ledger)
 	if anew {
 		*p = past{ledger: group.NewLedger(c.id, codec.Identity{})}
@@ -228,14 +236,14 @@ func (c *loaded) stateAt(heads []codec.OpID, signer codec.Identity) (*group.Ledg
 	for _, i := range lacks {
 		if _, err := p.ledger.Add(c.ledger.Op(i)); err != nil {
 			*p = past{}
-			return nil, cut, err
+			return cut, 0, err
 		}
 	}
 	p.heads = slices.Clone(heads)
-	if p.ledger.Settle(); anew && len(lacks) > shortReplay {
-		c.replays.spent[signer] += len(lacks)
+	if p.ledger.Settle(); anew {
+		judged = len(lacks)
 	}
-	return p.ledger, cut, nil
+	return cut, judged, nil
 }
 
 // judgeHandouts finds out what is clear of the keys that were handed out, op by op, and

@@ -31,6 +31,7 @@ type loaded struct {
 	due        map[rotationAt]bool // memo of counts; until another op is opened
 	handouts   handouts
 	past       past // of the handout that was judged last
+	contents   contents
 	replays    replays
 	pending    pending
 	limits     *Options // of forks
