@@ -14,12 +14,20 @@ import (
 type AddOptions struct {
 	Claimed    codec.DeltaID     // the id that the delta was offered as: another one is refused; zero: none
 	Durability engine.Durability // of what is written; the zero Durability is the strongest
+	Beside     Beside            // what goes into the batch that applies it
 }
+
+// Beside puts what belongs to a delta into the batch that applies it, or takes it away; the delta is
+// only lent. It may be called more than once, and is not to call the store. An error ends the call that
+// it is given to, and nothing is written. A delta that has it does not wait: where a parent is not
+// applied, nothing is kept.
+type Beside func(d *Delta, id codec.DeltaID, b *engine.Batch) error
 
 // Offer is a delta among many.
 type Offer struct {
 	Delta   *Delta
 	Claimed codec.DeltaID // as in AddOptions
+	Beside  Beside
 }
 
 // Add takes a delta in, and with it those that have waited for it. What becomes of
@@ -36,13 +44,25 @@ func (s *Store) Add(ctx context.Context, d *Delta, o AddOptions) (Answer, error)
 	}
 	a := adding{s: s}
 	defer a.free()
-	if !a.begin(d, o.Claimed, o.Durability) {
+	if !a.begin(&Offer{d, o.Claimed, o.Beside}, o.Durability) {
 		return a.answer, nil
 	}
-	if err := s.submit(ctx, d.Context, &a.request); err != nil {
-		return Answer{}, err
+	for {
+		if err := s.submit(ctx, d.Context, &a.request); err != nil {
+			return Answer{}, err
+		}
+		if a.request.Err != nil || !a.answer.Verifying || o.Beside == nil {
+			return a.answer, a.request.Err
+		}
+		// It does not wait for the background, so this does.
+		root, err := s.cutOf(ctx, d.Context, func(*writeGroup) (*candidate, error) { return &candidate{p: a.p}, nil })
+		if err != nil && !errors.Is(err, ErrNoDelta) { // a parent is gone
+			return Answer{}, err
+		}
+		if a.verified = nil; err == nil {
+			a.verified = &root
+		}
 	}
-	return a.answer, a.request.Err
 }
 
 // ready returns why a write is not to begin.
@@ -83,7 +103,7 @@ func (s *Store) addRun(ctx context.Context, answers []Answer, offers []Offer, du
 		a := &run[i]
 		a.s = s
 		defer a.free()
-		if a.begin(offers[i].Delta, offers[i].Claimed, durability) {
+		if a.begin(&offers[i], durability) {
 			requests = append(requests, &a.request)
 		}
 	}
@@ -107,12 +127,16 @@ type adding struct {
 	s       *Store
 	p       *prepared
 	answer  Answer
+
+	beside   Beside
+	verified *codec.Hash // the root of its causal cut, if it is known
 }
 
 // begin does what can be done without the context, and reports whether there is
 // more to do.
-func (a *adding) begin(d *Delta, claimed codec.DeltaID, durability engine.Durability) bool {
-	a.p = prepare(d)
+func (a *adding) begin(o *Offer, durability engine.Durability) bool {
+	d, claimed := o.Delta, o.Claimed
+	a.p, a.beside = prepare(d), o.Beside
 	id := a.p.id
 	a.answer.ID = id
 	refusal := a.p.refusal
@@ -130,7 +154,7 @@ func (a *adding) begin(d *Delta, claimed codec.DeltaID, durability engine.Durabi
 	a.request.Task.synced = durability == engine.Synced
 	a.request.Task.do = func(g *writeGroup) error {
 		a.answer = Answer{ID: id}
-		return g.add(a.p, &a.answer)
+		return g.add(a)
 	}
 	return true
 }
@@ -149,14 +173,15 @@ func (a *adding) free() {
 }
 
 // add judges a delta that is not known to wait, and does what follows from it.
-func (g *writeGroup) add(p *prepared, a *Answer) error {
+func (g *writeGroup) add(adding *adding) error {
+	p, a := adding.p, &adding.answer
 	defer func() { a.Root = g.c.trie.Root() }()
 	known, err := g.known(p, a)
 	if known || err != nil {
 		return err
 	}
-	x := candidate{p: p}
-	if err := g.judge(&x, a, nil); err != nil {
+	x := candidate{p: p, beside: adding.beside}
+	if err := g.judge(&x, a, adding.verified); err != nil {
 		return err
 	}
 	return g.drain()

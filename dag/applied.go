@@ -29,6 +29,9 @@ type AppliedDelta struct {
 	// Base says that the context begins with this delta: it came with a snapshot
 	// of the state, of which no other deltas tell.
 	Base bool
+	// Withdrawn says that the delta of that id is no longer applied, if it was here: the
+	// number has no delta, and Delta is nil. Only Follow yields it.
+	Withdrawn bool
 }
 
 // A page of deltas is read in one state of the store.
@@ -47,6 +50,7 @@ type reel struct {
 	base   codec.DeltaID   // when the reel began
 	anchor Position        // what must still be there; zero: nothing
 	limit  int             // the most deltas; 0: all
+	gone   bool            // numbers without a delta are wanted too
 	taken  int             // of these
 	page   []AppliedDelta
 }
@@ -119,6 +123,9 @@ func (r *reel) fill(next func() (uint64, error)) error {
 				return err
 			}
 			a, n, err := r.past.applied(seq, r.base)
+			if err == nil && a.Withdrawn && !r.gone {
+				continue
+			}
 			if err == nil {
 				r.page = append(r.page, a)
 				size += n
@@ -161,6 +168,9 @@ func (h *history) applied(seq uint64, base codec.DeltaID) (a AppliedDelta, size 
 		return a, 0, err
 	}
 	a = AppliedDelta{Position: Position{Seq: seq, Delta: row.id}, Base: row.id == base}
+	if a.Withdrawn = row.gone(); a.Withdrawn {
+		return a, len(row.id), nil
+	}
 	if a.Delta, err = h.delta(row.id); err != nil {
 		return a, 0, err
 	}

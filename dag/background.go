@@ -128,7 +128,7 @@ func (s *Store) finish(d readyDelta) (time.Duration, error) {
 		case a.Kind != Pending || !a.Verifying:
 			return 0, nil
 		}
-		root, err := s.verifyCut(s.ctx, d)
+		root, err := s.cutOf(s.ctx, d.context, func(g *writeGroup) (*candidate, error) { return g.waiting(&d.id) })
 		if errors.Is(err, ErrNoDelta) {
 			return 0, nil
 		}
@@ -155,25 +155,27 @@ func (s *Store) judgeReady(d readyDelta, verified *codec.Hash) (a Answer, err er
 	return a, r.Err
 }
 
-// verifyCut computes the root of the causal cut of a delta whose parents are
-// applied, on a snapshot and without a budget. It is a function of the delta and
-// its ancestors, so that what is applied meanwhile does not matter.
-func (s *Store) verifyCut(ctx context.Context, d readyDelta) (root codec.Hash, err error) {
+// cutOf computes the root of the causal cut of the delta that find returns, on a snapshot and
+// without a budget. It is a function of the delta and its ancestors, so that what is applied
+// meanwhile does not matter. It returns ErrNoDelta where there is none, or a parent is not applied.
+func (s *Store) cutOf(ctx context.Context, id codec.ContextID, find func(*writeGroup) (*candidate, error)) (root codec.Hash, err error) {
 	err = s.view(func(r engine.Reader) error {
-		c, err := load(r, s.options.Cache, d.context)
+		c, err := load(r, s.options.Cache, id)
 		if err != nil {
 			return err
 		}
 		g := writeGroup{s: s, c: c}
 		g.view.Reset(r, nil)
-		x, err := g.waiting(&d.id)
+		x, err := find(&g)
 		if err != nil {
 			return err
 		}
 		if x == nil {
 			return ErrNoDelta
 		}
-		defer x.p.release()
+		if x.waited {
+			defer x.p.release()
+		}
 		absent, _, err := g.resolve(x)
 		if err != nil {
 			return err

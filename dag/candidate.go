@@ -17,6 +17,7 @@ type candidate struct {
 	parents []head // those that are applied; all of them, in their order, once it is to be settled
 	waited  bool   // it is pending: it has rows that say so
 	ready   bool   // and one that says that it waits for no other delta
+	beside  Beside // and so it does not wait
 }
 
 // judge finds out what a delta is: applied, refused, or one that has to wait, and
@@ -240,6 +241,11 @@ func (g *writeGroup) apply(x *candidate, o *outcome, a *Answer) error {
 	g.advance(p.d.Parents, head{mine, seq})
 	g.meta = true
 	g.applied++
+	if x.beside != nil {
+		if err := x.beside(p.d, p.id, &g.batch); err != nil {
+			return err
+		}
+	}
 
 	if a.Kind == 0 {
 		a.Kind, a.Seq = Applied, seq

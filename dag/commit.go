@@ -2,6 +2,7 @@ package dag
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"slices"
 
@@ -19,6 +20,12 @@ type Commit struct {
 	Private    []codec.Action // on the node's private state, in order
 	ReadRoot   codec.Hash     // of the state that the execution has read
 	Durability engine.Durability
+
+	// Author returns whose stamp a delta with these parents has, which are in ascending order and
+	// not to be kept; nil: Options.Node. It is not to call the store.
+	Author    func(parents []codec.DeltaID) (codec.NodeID, error)
+	MostHeads int    // in place of Options.MaxJoined; 0: that
+	Beside    Beside // of each delta that it takes
 }
 
 // Committed is what became of a commit.
@@ -65,8 +72,9 @@ func (g *writeGroup) commit(p *prepared, c *Commit) (done Committed, err error) 
 	if have := g.c.trie.Root(); have != c.ReadRoot {
 		return done, &RootMoved{Context: c.Context, Read: c.ReadRoot, Have: have}
 	}
-	for n := g.c.heads.len(); n > g.s.options.MaxJoined || n > 1 && p.fits(1) && !p.fits(n); n = g.c.heads.len() {
-		wire, err := g.join()
+	most := cmp.Or(c.MostHeads, g.s.options.MaxJoined)
+	for n := g.c.heads.len(); n > most || n > 1 && p.fits(1) && !p.fits(n); n = g.c.heads.len() {
+		wire, err := g.join(c, most)
 		if err != nil {
 			return done, err
 		}
@@ -78,13 +86,13 @@ func (g *writeGroup) commit(p *prepared, c *Commit) (done Committed, err error) 
 	for i := range parents {
 		d.Parents = append(d.Parents, parents[i].id)
 	}
-	if d.HLC, err = g.stampAfter(parents); err != nil {
+	if d.HLC, err = g.stampAfter(parents, d.Parents, c); err != nil {
 		return done, err
 	}
 	if reason, detail := p.encode(); reason != 0 {
 		return done, &Refusal{Delta: d.ID(), Reason: reason, Detail: detail}
 	}
-	x := candidate{p: p, parents: parents}
+	x := candidate{p: p, parents: parents, beside: c.Beside}
 	won, err := g.linear(&x)
 	if err != nil {
 		return done, err
@@ -109,7 +117,7 @@ func (g *writeGroup) commit(p *prepared, c *Commit) (done Committed, err error) 
 
 // join puts a delta into the batch that joins as many heads as it may, those that are lowest by
 // stamp, and returns its bytes.
-func (g *writeGroup) join() ([]byte, error) {
+func (g *writeGroup) join(c *Commit, most int) ([]byte, error) {
 	lowest := g.c.heads.list()
 	slices.SortFunc(lowest, func(a, b head) int {
 		if a.after(&b.stamp) {
@@ -117,14 +125,14 @@ func (g *writeGroup) join() ([]byte, error) {
 		}
 		return -1
 	})
-	lowest = lowest[:min(len(lowest), g.s.options.MaxJoined)]
+	lowest = lowest[:min(len(lowest), most)]
 	slices.SortFunc(lowest, func(a, b head) int { return bytes.Compare(a.id[:], b.id[:]) })
 	d := Delta{Context: g.c.id}
 	for i := range lowest {
 		d.Parents = append(d.Parents, lowest[i].id)
 	}
 	var err error
-	if d.HLC, err = g.stampAfter(lowest); err != nil {
+	if d.HLC, err = g.stampAfter(lowest, d.Parents, c); err != nil {
 		return nil, err
 	}
 	past := past{v: &g.view, id: g.c.id, trie: g.c.trie, heads: g.c.heads, recent: &g.c.recent, budget: -1}
@@ -137,7 +145,7 @@ func (g *writeGroup) join() ([]byte, error) {
 	}
 	p := prepare(&d)
 	defer p.release()
-	x := candidate{p: p, parents: lowest}
+	x := candidate{p: p, parents: lowest, beside: c.Beside}
 	won, err := g.outcome(&x, nil)
 	if err != nil {
 		return nil, err
@@ -146,13 +154,18 @@ func (g *writeGroup) join() ([]byte, error) {
 	return bytes.Clone(p.wire()), g.apply(&x, won, &a)
 }
 
-// stampAfter returns a stamp of this node that is after all of heads.
-func (g *writeGroup) stampAfter(heads []head) (codec.HybridTimestamp, error) {
+// stampAfter returns a stamp of the author of a commit that is after all of heads, whose ids are
+// parents.
+func (g *writeGroup) stampAfter(heads []head, parents []codec.DeltaID, c *Commit) (codec.HybridTimestamp, error) {
 	var latest uint64
 	for i := range heads {
 		latest = max(latest, heads[i].hlc.Time)
 	}
-	return g.s.clock.StampAfter(hlc.NTP64(latest))
+	t, err := g.s.clock.StampAfter(hlc.NTP64(latest))
+	if err == nil && c.Author != nil {
+		t.ID, err = c.Author(parents)
+	}
+	return t, err
 }
 
 // expect sets the expected root of a delta, and its id by that.

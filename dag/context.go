@@ -246,6 +246,7 @@ func readInfo(r engine.Reader, id codec.ContextID, meta *codec.ContextMetaValue)
 	if err != nil {
 		return ContextInfo{}, err
 	}
+	info.Applied -= min(info.Applied, row.withdrawn)
 	info.Pending, info.PendingBytes, info.Refused = c.waiting, c.waitingBytes, c.refusals()
 	info.Base, info.BaseHLC, info.Reseed = row.base.id, row.base.hlc, row.reseed
 	info.Adopting = row.phase == adopting

@@ -18,6 +18,9 @@ type FollowOptions struct {
 // in which this node has applied them, its own among them. With Live it then
 // waits for more, without polling, until ctx ends or the store is closed.
 //
+// Where deltas are withdrawn (Store.Withdraw) their numbers, and further ones, are yielded with
+// Withdrawn set.
+//
 // A follower acknowledges with [Store.Ack] what it is done with, and after a
 // restart gets what came after: every delta at least once. When the context has
 // been seeded, its cursors stand at the beginning again; a Follow that was under
@@ -36,7 +39,7 @@ func (s *Store) Follow(ctx context.Context, id codec.ContextID, o FollowOptions)
 				}
 				at = max(at, seq)
 			}
-			r.anchor = Position{Seq: at}
+			r.anchor, r.gone = Position{Seq: at}, true
 			return r.at(r.anchor)
 		})
 		if err != nil {

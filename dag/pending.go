@@ -11,6 +11,10 @@ import (
 
 // pend keeps a delta that has to wait for parents, which are absent.
 func (g *writeGroup) pend(x *candidate, absent []codec.DeltaID, a *Answer) error {
+	if x.beside != nil {
+		a.Kind, a.Missing = Pending, absent
+		return nil
+	}
 	if x.waited && !x.ready {
 		return nil // it is kept with all that it waits for
 	}
@@ -44,6 +48,10 @@ func (g *writeGroup) pend(x *candidate, absent []codec.DeltaID, a *Answer) error
 // verifyLater keeps a delta whose causal cut is too costly to compute while others
 // wait: the background does.
 func (g *writeGroup) verifyLater(x *candidate, a *Answer) error {
+	if x.beside != nil {
+		a.Kind, a.Verifying = Pending, true
+		return nil
+	}
 	if err := g.keepReady(x, a); err != nil {
 		return err
 	}

@@ -54,9 +54,19 @@ type orderRow struct {
 	parents []uint64 // where its parents are; none of a first delta and of a base
 }
 
+// gone reports whether the number has no delta: the one that had it was withdrawn, or was by then.
+func (r *orderRow) gone() bool { return r.hlc == codec.HybridTimestamp{} }
+
+// Withdrawn reports whether a value of dag-order is of a number without a delta.
+func Withdrawn(value []byte) bool {
+	r, ok := parseOrder(value)
+	return ok && r.gone()
+}
+
 // appendBinary appends
 //
 //	delta_id 32 ‖ hlc 24 ‖ place of each parent u64 LE, in the order of the parents
+//	of a number without a delta: the id of the one that was withdrawn ‖ 0 24
 func (r *orderRow) appendBinary(dst []byte) []byte {
 	dst = appendStamp(append(dst, r.id[:]...), r.hlc)
 	for _, seq := range r.parents {
@@ -221,3 +231,61 @@ func (d *rowDamage) Error() string {
 
 // Is reports whether target is engine.ErrCorrupt.
 func (d *rowDamage) Is(target error) bool { return target == engine.ErrCorrupt }
+
+// seedPhase is how far the adoption of a snapshot has come. The zero seedPhase is
+// none.
+type seedPhase uint8
+
+const (
+	notSeeding seedPhase = iota
+	staging              // rows of a snapshot are being received
+	adopting             // they are verified and take the place of the context's own: to be rolled forward
+)
+
+// contextRow is what is stored of a context beside Meta; a plain context has no
+// such row.
+type contextRow struct {
+	base      stamp // of a seeded context; the zero id: none
+	reseed    bool
+	phase     seedPhase
+	withdrawn uint64 // numbers of the order without a delta
+}
+
+// seeded reports whether the context has begun with a snapshot.
+func (r *contextRow) seeded() bool { return !r.base.id.IsZero() }
+
+// contextRowKey appends the key of the row.
+func contextRowKey(dst []byte, context *codec.ContextID) []byte {
+	return contextPrefix(dst, contextScope, context)
+}
+
+// appendBinary appends
+//
+//	base delta_id 32 ‖ base hlc 24 ‖ flags u8, bit 0 reseed ‖ phase u8
+//	if deltas were withdrawn: how many numbers have none u64
+func (r *contextRow) appendBinary(dst []byte) []byte {
+	dst = appendStamp(append(dst, r.base.id[:]...), r.base.hlc)
+	flags := byte(0)
+	if r.reseed {
+		flags = 1
+	}
+	dst = append(dst, flags, byte(r.phase))
+	if r.withdrawn > 0 {
+		dst = binary.LittleEndian.AppendUint64(dst, r.withdrawn)
+	}
+	return dst
+}
+
+// parseContextRow returns the row whose bytes are b, and false if they are none.
+func parseContextRow(b []byte) (r contextRow, ok bool) {
+	const fixed = 32 + 24 + 2
+	if len(b) != fixed && len(b) != fixed+8 || b[56] > 1 || b[57] > byte(adopting) {
+		return r, false
+	}
+	if len(b) > fixed {
+		r.withdrawn = binary.LittleEndian.Uint64(b[fixed:])
+	}
+	r.base = stamp{hlc: cutStamp(b[32:]), id: codec.DeltaID(b)}
+	r.reseed, r.phase = b[56] == 1, seedPhase(b[57])
+	return r, true
+}

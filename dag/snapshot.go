@@ -140,6 +140,9 @@ func (x *lease) part(at *resumePoint) (*SnapshotPart, error) {
 		if err != nil {
 			return nil, err
 		}
+		if row.gone() {
+			continue
+		}
 		b, err := x.gossip(row.id)
 		if err != nil {
 			return nil, err
@@ -213,6 +216,9 @@ func (x *lease) touched(at *resumePoint, p *SnapshotPart, size *int) error {
 		if err != nil {
 			return err
 		}
+		if row.gone() {
+			continue
+		}
 		d, err := x.past.delta(row.id)
 		if err != nil {
 			return err
@@ -254,6 +260,11 @@ func (x *lease) valueAt(hash *codec.Hash, appKey []byte, base *stamp) (value []b
 	if err != nil || !found || !v.put {
 		return nil, false, err
 	}
+	return x.valueOf(&v, hash, appKey)
+}
+
+// valueOf returns the value of a version that is a put and, of the base, has been changed since.
+func (x *lease) valueOf(v *version, hash *codec.Hash, appKey []byte) (value []byte, live bool, err error) {
 	if v.id == x.seeded.id {
 		return x.seededValue(hash)
 	}

@@ -156,7 +156,7 @@ func (v *verifier) replayed(meta *codec.ContextMetaValue, row *contextRow, leave
 		return false, err
 	}
 	v.step(PhaseCompare)
-	return true, v.outcome(meta, leaves)
+	return true, v.outcome(meta, row, leaves)
 }
 
 // holds returns errNotLean if a lean replay has found something.
@@ -247,7 +247,7 @@ func (v *verifier) deltas(row *contextRow) error {
 	}
 	var offers []Offer
 	var places []placed
-	size := 0
+	size, gone := 0, uint64(0)
 	rg := engine.Prefixed(contextPrefix(nil, orderScope, &v.past.context))
 	rg.Start = orderKey(nil, &v.past.context, want)
 	v.step(PhaseDeltas)
@@ -264,6 +264,15 @@ func (v *verifier) deltas(row *contextRow) error {
 		}
 		want = seq + 1
 		o, err := v.past.orderOf(seq, key, value)
+		if err == nil && o.gone() {
+			err = v.offer(offers, places)
+			offers, places, size = offers[:0], places[:0], 0
+			if err == nil {
+				gone++
+				err = v.again.skip(v.past.context, o.id)
+			}
+			return err
+		}
 		if err == nil {
 			var d *Delta
 			if d, err = v.past.delta(o.id); err == nil {
@@ -282,6 +291,9 @@ func (v *verifier) deltas(row *contextRow) error {
 		v.step(PhaseDeltas)
 		return err
 	})
+	if gone != row.withdrawn && err == nil {
+		err = damagedRow(column.Generic, contextRowKey(nil, &v.past.context), fmt.Sprintf("%d numbers without a delta, where there are %d", row.withdrawn, gone))
+	}
 	if err := v.damage(err); err != nil {
 		return err
 	}
@@ -322,7 +334,7 @@ func (v *verifier) offer(offers []Offer, places []placed) error {
 
 // outcome compares what the replay has made with what is stored; leaves are given to
 // a lean one.
-func (v *verifier) outcome(meta *codec.ContextMetaValue, leaves *rowSum) error {
+func (v *verifier) outcome(meta *codec.ContextMetaValue, row *contextRow, leaves *rowSum) error {
 	info, err := v.again.Context(v.past.context)
 	if err != nil {
 		return err
@@ -349,7 +361,7 @@ func (v *verifier) outcome(meta *codec.ContextMetaValue, leaves *rowSum) error {
 		{FindingHeads, column.Generic, contextPrefix(nil, headScope, id)},
 		{FindingSeeded, column.Generic, contextPrefix(nil, seededScope, id)},
 	} {
-		if info.Applied != v.last && (part.code == FindingOrder || part.code == FindingSeq) {
+		if info.Applied+row.withdrawn != v.last && (part.code == FindingOrder || part.code == FindingSeq) {
 			continue // a delta is missing in the replay, and all numbers after it differ
 		}
 		if v.past.whole && part.code == FindingHeads {

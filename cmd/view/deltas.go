@@ -142,6 +142,9 @@ func (c *contextGraph) applied(before uint64, limit int) (oldest uint64, err err
 			continue
 		}
 		oldest = binary.BigEndian.Uint64(at)
+		if dag.Withdrawn(it.Value()) {
+			continue
+		}
 		if err := c.add(codec.DeltaID(it.Value()), kindBase); err != nil {
 			return 0, err
 		}

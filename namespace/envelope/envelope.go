@@ -11,7 +11,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 
 	"golang.org/x/crypto/chacha20poly1305"
 
@@ -25,7 +24,7 @@ const (
 	domainEnvelope = "stoa.delta.envelope.v1" // an envelope
 	domainSealing  = "stoa.delta.sealing.v1"  // what the key of an envelope is derived from
 	domainNonce    = "stoa.delta.nonce.v1"    // what its nonce is derived from
-	domainAuthor   = "stoa.author.v1"         // the clock of an author in a context
+	domainAuthor   = "stoa.author.v1"         // the clock of a delta of an author at a place
 )
 
 // Limits of an envelope.
@@ -46,18 +45,41 @@ var (
 	ErrDelta = errors.New("envelope: its delta is not what it says")
 )
 
-// Node returns the node whose clock an author's deltas of a context have: it ties a delta to
-// its author, so that nobody sends another's as his own.
-func Node(author codec.Identity, context codec.ContextID) codec.NodeID {
-	sum := sha256.Sum256(slices.Concat([]byte(domainAuthor), author[:], context[:]))
-	return codec.NodeID{Lo: binary.LittleEndian.Uint64(sum[:]), Hi: binary.LittleEndian.Uint64(sum[8:])}
+// Node returns the node whose clock the delta of an author at a place has. It ties a delta to what
+// is clear of its envelope, so that nobody sends another's as his own, and there are no two
+// envelopes of one delta.
+func Node(author codec.Identity, context codec.ContextID, at Place) (codec.NodeID, error) {
+	e, err := of(&codec.DeltaEnvelope{ContextID: context, Author: author, Cut: at.Cut, KeyOp: at.KeyOp, Parents: at.Parents})
+	if err != nil {
+		return codec.NodeID{}, err
+	}
+	return e.node(), nil
+}
+
+// node returns that of the envelope.
+func (e *Envelope) node() codec.NodeID {
+	h := sha256.New()
+	h.Write([]byte(domainAuthor))
+	h.Write(e.bound()[len(domainEnvelope) : len(e.bound())-len(e.Nonce)])
+	sum := h.Sum(nil)
+	return codec.NodeID{Lo: binary.LittleEndian.Uint64(sum), Hi: binary.LittleEndian.Uint64(sum[8:])}
+}
+
+// nonceOf returns the nonce under which plain is sealed with a secret.
+func (e *Envelope) nonceOf(secret, plain []byte) (nonce [chacha20poly1305.NonceSizeX]byte) {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte(domainNonce))
+	mac.Write(e.bound()[:len(e.bound())-len(e.Nonce)])
+	mac.Write(plain)
+	copy(nonce[:], mac.Sum(nil))
+	return nonce
 }
 
 // Envelope is a sound one. It is not to be modified.
 type Envelope struct {
 	codec.DeltaEnvelope
-	ID    codec.EnvelopeID
-	bytes []byte // the domain, and the envelope as it travels
+	ID    codec.EnvelopeID // of all but the signature
+	bytes []byte           // the domain, and the envelope as it travels
 }
 
 // Bytes returns the envelope as it travels; they are not to be modified.
@@ -78,7 +100,7 @@ func of(v *codec.DeltaEnvelope) (*Envelope, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Envelope{DeltaEnvelope: *v, ID: sha256.Sum256(b), bytes: b}, nil
+	return &Envelope{DeltaEnvelope: *v, bytes: b}, nil
 }
 
 // sealing returns with what deltas are sealed for the holders of a group key.
@@ -105,31 +127,49 @@ func Seal(d *dag.Delta, at Place, key, seed codec.Secret) (*Envelope, error) {
 	if err != nil {
 		return nil, err
 	}
-	author := group.IdentityOf(seed)
-	if d.HLC.ID != Node(author, d.Context) {
+	e, err := sealed(plain, &codec.DeltaEnvelope{ContextID: d.Context, Author: group.IdentityOf(seed), Cut: at.Cut, KeyOp: at.KeyOp, Parents: at.Parents}, key)
+	if err != nil {
+		return nil, err
+	}
+	if d.HLC.ID != e.node() {
 		return nil, fmt.Errorf("%w: the clock of another", ErrDelta)
 	}
+	signature := group.Sign(seed, "", e.signed())
+	copy(e.bytes[len(e.signed()):], signature[:])
+	return Parse(e.Bytes())
+}
+
+// Rebuild returns the envelope of which v has all but the sealed bytes, from the delta that was in
+// it and the group's key. It is the one that was opened if these are.
+func Rebuild(d *dag.Delta, v codec.DeltaEnvelope, key codec.Secret) (*Envelope, error) {
+	plain, err := d.AppendBinary(nil)
+	if err != nil {
+		return nil, err
+	}
+	e, err := sealed(plain, &v, key)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(e.Bytes())
+}
+
+// sealed returns the envelope with the clear fields of v, and its signature, that seals plain.
+func sealed(plain []byte, v *codec.DeltaEnvelope, key codec.Secret) (*Envelope, error) {
 	secret, aead, err := sealing(key)
 	if err != nil {
 		return nil, err
 	}
-	e, err := of(&codec.DeltaEnvelope{ContextID: d.Context, Author: author, Cut: at.Cut, KeyOp: at.KeyOp, Parents: at.Parents,
-		Sealed: make([]byte, len(plain)+aead.Overhead())})
+	v.Sealed = make([]byte, len(plain)+aead.Overhead())
+	e, err := of(v)
 	if err != nil {
 		return nil, err
 	}
-	// What is not known yet is zero in its bytes, and filled in there, from the first to the last.
+	// What is not known yet is filled in in its bytes.
 	signed, bound := e.signed(), e.bound()
-	nonce := bound[len(bound)-len(e.Nonce):]
-	mac := hmac.New(sha256.New, secret)
-	mac.Write([]byte(domainNonce))
-	mac.Write(bound)
-	mac.Write(plain)
-	copy(nonce, mac.Sum(nil))
-	aead.Seal(signed[len(signed)-len(e.Sealed):][:0], nonce, plain, bound)
-	signature := group.Sign(seed, "", signed)
-	copy(e.bytes[len(signed):], signature[:])
-	return Parse(e.Bytes())
+	nonce := e.nonceOf(secret, plain)
+	copy(bound[len(bound)-len(nonce):], nonce[:])
+	aead.Seal(signed[len(signed)-len(v.Sealed):][:0], nonce[:], plain, bound)
+	return e, nil
 }
 
 // Parse returns the envelope whose bytes are exactly b, of which it keeps a copy, if its form
@@ -143,6 +183,7 @@ func Parse(b []byte) (*Envelope, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.ID = sha256.Sum256(e.signed())
 	return e, e.check()
 }
 
@@ -178,7 +219,7 @@ func (e *Envelope) Verify() error {
 // no delta of that author and context with so many parents. That those are the deltas in the
 // envelopes of Parents is for the caller to compare.
 func (e *Envelope) Open(key codec.Secret) (*dag.Delta, error) {
-	_, aead, err := sealing(key)
+	secret, aead, err := sealing(key)
 	if err != nil {
 		return nil, err
 	}
@@ -192,8 +233,10 @@ func (e *Envelope) Open(key codec.Secret) (*dag.Delta, error) {
 		return nil, fmt.Errorf("%w: %w", ErrDelta, err)
 	case d.Context != e.ContextID:
 		return nil, fmt.Errorf("%w: of another context", ErrDelta)
-	case d.HLC.ID != Node(e.Author, e.ContextID):
+	case d.HLC.ID != e.node():
 		return nil, fmt.Errorf("%w: the clock of another", ErrDelta)
+	case e.Nonce != e.nonceOf(secret, plain):
+		return nil, fmt.Errorf("%w: the nonce is not that of the delta", ErrDelta)
 	case len(d.Parents) != len(e.Parents):
 		return nil, fmt.Errorf("%w: %d parents, where its clear part names %d", ErrDelta, len(d.Parents), len(e.Parents))
 	}

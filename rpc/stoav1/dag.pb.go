@@ -2891,7 +2891,10 @@ type DagEntry struct {
 	Decoded *DagDelta `protobuf:"bytes,4,opt,name=decoded,proto3" json:"decoded,omitempty"`
 	// The context begins with it: it came with a snapshot of the state, of which
 	// no other deltas tell.
-	Base          bool `protobuf:"varint,5,opt,name=base,proto3" json:"base,omitempty"`
+	Base bool `protobuf:"varint,5,opt,name=base,proto3" json:"base,omitempty"`
+	// The delta is no longer applied, if it was here: the number has none, and delta and
+	// decoded are absent. Only Follow sends it.
+	Withdrawn     bool `protobuf:"varint,6,opt,name=withdrawn,proto3" json:"withdrawn,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2957,6 +2960,13 @@ func (x *DagEntry) GetDecoded() *DagDelta {
 func (x *DagEntry) GetBase() bool {
 	if x != nil {
 		return x.Base
+	}
+	return false
+}
+
+func (x *DagEntry) GetWithdrawn() bool {
+	if x != nil {
+		return x.Withdrawn
 	}
 	return false
 }
@@ -6646,13 +6656,14 @@ const file_stoa_v1_dag_proto_rawDesc = "" +
 	"\x06result\":\n" +
 	"\vDagPosition\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x19\n" +
-	"\bdelta_id\x18\x02 \x01(\fR\adeltaId\"\x8e\x01\n" +
+	"\bdelta_id\x18\x02 \x01(\fR\adeltaId\"\xac\x01\n" +
 	"\bDagEntry\x12\x19\n" +
 	"\bdelta_id\x18\x01 \x01(\fR\adeltaId\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x14\n" +
 	"\x05delta\x18\x03 \x01(\fR\x05delta\x12+\n" +
 	"\adecoded\x18\x04 \x01(\v2\x11.stoa.v1.DagDeltaR\adecoded\x12\x12\n" +
-	"\x04base\x18\x05 \x01(\bR\x04base\"a\n" +
+	"\x04base\x18\x05 \x01(\bR\x04base\x12\x1c\n" +
+	"\twithdrawn\x18\x06 \x01(\bR\twithdrawn\"a\n" +
 	"\rDagGetRequest\x12\x1d\n" +
 	"\n" +
 	"context_id\x18\x01 \x01(\fR\tcontextId\x12\x19\n" +

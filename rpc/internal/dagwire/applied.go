@@ -28,7 +28,10 @@ func position(field string, m *stoav1.DagPosition) (p dag.Position, err error) {
 
 // FromApplied returns an applied delta as it goes over the wire.
 func FromApplied(a *dag.AppliedDelta, decode bool) (m *stoav1.DagEntry, err error) {
-	m = &stoav1.DagEntry{DeltaId: op.Bytes(a.Position.Delta), Seq: a.Seq, Base: a.Base}
+	m = &stoav1.DagEntry{DeltaId: op.Bytes(a.Position.Delta), Seq: a.Seq, Base: a.Base, Withdrawn: a.Withdrawn}
+	if a.Withdrawn {
+		return m, nil
+	}
 	if decode {
 		if m.Decoded, err = Deltas.Message(a.Delta); err != nil {
 			return nil, err
@@ -48,10 +51,12 @@ func EntryBytes(m *stoav1.DagEntry) int {
 
 // Applied returns the applied delta that came over the wire.
 func Applied(m *stoav1.DagEntry) (a dag.AppliedDelta, err error) {
-	a.Seq, a.Base = m.GetSeq(), m.GetBase()
+	a.Seq, a.Base, a.Withdrawn = m.GetSeq(), m.GetBase(), m.GetWithdrawn()
 	if a.Position.Delta, err = op.ParseID[codec.DeltaID]("delta_id", m.GetDeltaId()); err != nil {
 		return a, err
 	}
-	a.Delta, err = dag.ParseDelta(m.GetDelta())
+	if !a.Withdrawn {
+		a.Delta, err = dag.ParseDelta(m.GetDelta())
+	}
 	return a, err
 }

@@ -63,6 +63,18 @@ func (c *call) emitApplied(all iter.Seq2[dag.AppliedDelta, error], limit uint, a
 			return c.UntilInterrupted(err)
 		}
 		n++
+		if a.Withdrawn {
+			if err = c.emitWithdrawn(a.Position); err == nil {
+				err = done(a.Position)
+			}
+			if err != nil {
+				return err
+			}
+			if n == limit {
+				break
+			}
+			continue
+		}
 		d := newDeltaDoc(a.Delta, a.Position.Delta)
 		d.Seq, d.Base = a.Seq, a.Base
 		if asBytes {
@@ -92,6 +104,18 @@ func (c *call) emitApplied(all iter.Seq2[dag.AppliedDelta, error], limit uint, a
 	}
 	c.Guide(cli.Count(int(n), "delta"))
 	return nil
+}
+
+// emitWithdrawn prints that a delta is applied no more.
+func (c *call) emitWithdrawn(at dag.Position) error {
+	return c.Emit(struct {
+		ID        string `json:"delta_id"`
+		Seq       uint64 `json:"seq,string"`
+		Withdrawn bool   `json:"withdrawn"`
+		Context   string `json:"context_id"`
+	}{at.Delta.String(), at.Seq, true, c.context.String()}, func(w io.Writer) {
+		fmt.Fprintf(w, "%d  %s  withdrawn: its writes are undone\n", at.Seq, at.Delta)
+	})
 }
 
 func newDagFollow(p *cli.Process) *cobra.Command {

@@ -1,0 +1,288 @@
+package dag
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/dag/merkle"
+	"github.com/stoadb/stoa/engine"
+)
+
+// ErrNotLast is returned for deltas that can't be withdrawn: one that stays descends from them, or
+// the context begins with one of them.
+var ErrNotLast = errors.New("dag: deltas that stay need those that are to be withdrawn")
+
+// Withdrawal is deltas that are to be taken off a context.
+type Withdrawal struct {
+	Context    codec.ContextID
+	Deltas     []codec.DeltaID // with all that descends from them; those that are not applied are none
+	Durability engine.Durability
+	Beside     Beside // of each of them, parents after their children
+}
+
+// Withdraw takes deltas off a context, as if they had never come: state, root and heads are those of
+// what stays. Their numbers in the order of application stay without a delta, and each gets another
+// one at the end, which tells followers. They can be added again, and are new ones then. All is
+// written in one batch. It returns [ErrNotLast], or an error as [Store.Add] has it.
+//
+// It costs a walk over what was applied after the first parent of them, and what they have written.
+func (s *Store) Withdraw(ctx context.Context, w Withdrawal) error {
+	if err := ready(ctx, w.Durability); err != nil {
+		return err
+	}
+	r := &request{Task: task{alone: true, synced: w.Durability == engine.Synced}}
+	r.Task.do = func(g *writeGroup) error {
+		err := g.load()
+		if err != nil {
+			return err
+		}
+		g.begin()
+		g.synced = w.Durability == engine.Synced
+		if err = g.withdraw(ctx, &w); err == nil {
+			err = g.write()
+		}
+		if err != nil {
+			g.q.state = nil // what is in memory is half done
+		}
+		return err
+	}
+	if err := s.submit(ctx, w.Context, r); err != nil {
+		return err
+	}
+	return r.Err
+}
+
+// leaving is a delta that is being withdrawn.
+type leaving struct {
+	seq uint64
+	row orderRow
+	d   *Delta
+}
+
+// withdraw puts the withdrawal of deltas into the batch.
+func (g *writeGroup) withdraw(ctx context.Context, w *Withdrawal) error {
+	past := history{r: g.s.db, context: g.c.id}
+	var leave []leaving
+	seqs := map[uint64]bool{}
+	for i := range w.Deltas {
+		seq, applied, err := readSeq(g.s.db, &g.c.id, &w.Deltas[i])
+		switch {
+		case err != nil:
+			return err
+		case !applied || seqs[seq]:
+			continue
+		case w.Deltas[i] == g.c.row.base.id:
+			return fmt.Errorf("%w: context %s begins with %s", ErrNotLast, g.c.id, w.Deltas[i])
+		}
+		l := leaving{seq: seq}
+		if l.row, err = past.order(seq); err == nil {
+			l.d, err = past.delta(l.row.id)
+		}
+		if err != nil {
+			return err
+		}
+		seqs[seq] = true
+		leave = append(leave, l)
+	}
+	if len(leave) == 0 {
+		return nil
+	}
+	slices.SortFunc(leave, func(a, b leaving) int { return int(int64(b.seq) - int64(a.seq)) })
+	heads, err := g.headsWithout(ctx, leave, seqs)
+	if err != nil {
+		return err
+	}
+	written := map[codec.Hash][]byte{} // app_keys
+	for i := range leave {
+		if err := g.withdraw1(&leave[i], w.Beside, written); err != nil {
+			return err
+		}
+	}
+	for _, h := range heads {
+		g.addHead(h)
+	}
+	g.meta = true
+	if err := g.restore(&past, written); err != nil {
+		return err
+	}
+	return g.waitAgain()
+}
+
+// waitAgain has what waits wait for those of its parents too that are applied no more.
+func (g *writeGroup) waitAgain() error {
+	if g.c.waiting == 0 {
+		return nil
+	}
+	var all []codec.DeltaID
+	prefix := kindPrefix(nil, pendingScope, indexRow, &g.c.id)
+	err := g.view.scan(prefix, prefix, func(key, _ []byte) error {
+		id, ok := idAfter(key, len(prefix))
+		if !ok {
+			return damagedRow(column.Generic, key, "not a key of dag-pending")
+		}
+		all = append(all, id)
+		return nil
+	})
+	for i := range all {
+		if err != nil {
+			return err
+		}
+		err = g.waitFor(&all[i])
+	}
+	return err
+}
+
+func (g *writeGroup) waitFor(id *codec.DeltaID) error {
+	x, err := g.waiting(id)
+	if x == nil || err != nil {
+		return err
+	}
+	defer x.p.release()
+	absent, _, err := g.resolve(x)
+	if err != nil || len(absent) == 0 {
+		return err
+	}
+	x.ready = true // or not
+	return g.pend(x, absent, &Answer{})
+}
+
+// headsWithout returns the deltas that become heads without those that leave.
+func (g *writeGroup) headsWithout(ctx context.Context, leave []leaving, seqs map[uint64]bool) (heads []head, err error) {
+	bare := map[uint64]bool{} // parents that stay, and that nobody else is known to name
+	first := g.c.next
+	for i := range leave {
+		first = min(first, leave[i].seq)
+		for _, p := range leave[i].row.parents {
+			if !seqs[p] {
+				bare[p] = true
+				first = min(first, p)
+			}
+		}
+	}
+	rg := engine.Prefixed(contextPrefix(nil, orderScope, &g.c.id))
+	rg.Start = orderKey(nil, &g.c.id, first)
+	n := 0
+	err = each(g.s.db, rg, func(key, value []byte) error {
+		if n++; n%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		seq, ok := orderSeq(key)
+		row, is := parseOrder(value)
+		switch {
+		case !ok || !is:
+			return damagedRow(column.Generic, key, "not a place in the order")
+		case row.gone() || seqs[seq]:
+			return nil
+		}
+		for _, p := range row.parents {
+			if delete(bare, p); seqs[p] {
+				return fmt.Errorf("%w: %s has one of them as its parent", ErrNotLast, row.id)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for seq := range bare {
+		row, err := readOrder(g.s.db, &g.c.id, seq)
+		if err != nil {
+			return nil, err
+		}
+		heads = append(heads, head{stamp{row.hlc, row.id}, seq})
+	}
+	return heads, nil
+}
+
+// withdraw1 takes the rows of a delta away, and notes what it has written.
+func (g *writeGroup) withdraw1(l *leaving, beside Beside, written map[codec.Hash][]byte) error {
+	id, mine := &g.c.id, stamp{l.row.hlc, l.row.id}
+	g.batch.Delete(column.Delta, deltaKey(g.key[:0], id, &l.row.id))
+	g.delete(seqKey(g.key[:0], id, &l.row.id))
+	for i := range l.d.Actions {
+		hash := merkle.HashKey(l.d.Actions[i].Key)
+		written[hash] = l.d.Actions[i].Key
+		g.delete(versionKey(g.key[:0], id, &hash, &mine))
+	}
+	g.removeHead(&l.row.id)
+	g.mark(l.seq, l.row.id)
+	g.mark(g.c.next, l.row.id)
+	g.c.next++
+	if beside != nil {
+		return beside(l.d, l.row.id, &g.batch)
+	}
+	return nil
+}
+
+// mark makes a number of the order one without a delta.
+func (g *writeGroup) mark(seq uint64, id codec.DeltaID) {
+	row := orderRow{id: id}
+	g.key, g.value = orderKey(g.key[:0], &g.c.id, seq), row.appendBinary(g.value[:0])
+	g.put(g.key, g.value)
+	g.c.row.withdrawn++
+	g.key, g.value = contextRowKey(g.key[:0], &g.c.id), g.c.row.appendBinary(g.value[:0])
+	g.put(g.key, g.value)
+}
+
+// restore makes the state of keys that of their newest versions that are left.
+func (g *writeGroup) restore(past *history, written map[codec.Hash][]byte) error {
+	id := &g.c.id
+	x := lease{past: *past, seeded: g.c.row.base}
+	x.past.r = &g.view
+	changes := make([]merkle.Change, 0, len(written))
+	for hash, appKey := range written {
+		v, found, err := g.newest(&hash)
+		if err != nil {
+			return err
+		}
+		change := merkle.Change{Key: hash, Value: v.value, Delete: !found || !v.put}
+		changes = append(changes, change)
+		row := stateKey(nil, id, appKey)
+		if change.Delete {
+			g.batch.Delete(column.State, row)
+			continue
+		}
+		if v.id == g.c.row.base.id { // which has no actions
+			key := hashedKey(nil, seededScope, id, &hash)
+			has, err := g.view.has(key)
+			if err != nil {
+				return err
+			}
+			if !has {
+				continue // it was the state all along
+			}
+			value, _, err := x.seededValue(&hash)
+			if err != nil {
+				return err
+			}
+			g.batch.Put(column.State, row, value)
+			g.delete(key)
+			continue
+		}
+		value, _, err := x.valueOf(&v, &hash, appKey)
+		if err != nil {
+			return err
+		}
+		g.batch.Put(column.State, row, value)
+	}
+	merkle.SortChanges(changes)
+	return g.c.trie.Update(changes)
+}
+
+// skip makes the next number one without a delta: in a replay.
+func (s *Store) skip(id codec.ContextID, withdrawn codec.DeltaID) error {
+	r := &request{}
+	r.Task.do = func(g *writeGroup) error {
+		g.mark(g.c.next, withdrawn)
+		g.c.next++
+		return nil
+	}
+	if err := s.submit(context.Background(), id, r); err != nil {
+		return err
+	}
+	return r.Err
+}
