@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag/hlc"
@@ -164,6 +165,14 @@ func (s *Store) early(t codec.HybridTimestamp) *hlc.Early {
 	var early *hlc.Early
 	errors.As(s.clock.Check(t), &early)
 	return early
+}
+
+// Early returns for how long a stamp can't be accepted yet; 0: it can.
+func (s *Store) Early(t codec.HybridTimestamp) time.Duration {
+	if early := s.early(t); early != nil {
+		return early.RetryAfter
+	}
+	return 0
 }
 
 func (a *adding) free() {

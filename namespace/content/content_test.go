@@ -1,0 +1,102 @@
+package content_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/namespace/content"
+)
+
+func put(key, value string) codec.Action { return codec.Put([]byte(key), []byte(value)) }
+
+func remove(name string) codec.GroupOp {
+	return codec.GroupOp{Kind: codec.OpMemberRemoved, Member: idOf(name)}
+}
+
+func add(name string) codec.GroupOp {
+	return codec.GroupOp{Kind: codec.OpMemberAdded, Member: idOf(name), Role: codec.Member}
+}
+
+func TestWhatMembersWriteComesTogether(t *testing.T) {
+	w := newWorld(t, 1, "Z", "K", "L")
+	defer w.close()
+	z, k, l := w.nodes[0], w.nodes[1], w.nodes[2]
+	require.True(t, z.commit(put("a", "z")))
+	w.heal(z, k, l)
+	require.True(t, k.commit(put("b", "k")))
+	require.True(t, l.commit(put("c", "l")))
+	w.heal(z, k, l)
+	require.Equal(t, z.rows(), k.rows())
+	require.Equal(t, z.rows(), l.rows())
+	require.Equal(t, "k", z.state("b"))
+	for _, b := range z.lacking(&node{w: w, content: content.New(l.db, l.dag, l.gov, content.Options{})}) {
+		t.Fatal("nothing is lacking", b)
+	}
+}
+
+// What a removed member writes on a past from before counts as long as nobody who knows of the
+// removal has written, and then no more; one who may write can have it count.
+func TestARemovedMemberAddsNothingOnceTheContextIsClosed(t *testing.T) {
+	w := newWorld(t, 1, "Z", "K", "L")
+	defer w.close()
+	z, k, l := w.nodes[0], w.nodes[1], w.nodes[2]
+	require.True(t, z.commit(put("a", "z")))
+	w.heal(z, k, l)
+	z.do(remove("L"))
+	require.True(t, l.commit(put("a", "late")), "which does not know of it")
+	require.Equal(t, content.Counts, l.offer(z, l.last(), 0), "the context is not closed")
+	require.Equal(t, content.Counts, l.offer(k, l.last(), 0))
+	require.Equal(t, "late", z.state("a"))
+
+	z.govern(k, -1)
+	require.True(t, k.commit(put("b", "k")), "which vouches for it")
+	w.heal(z, k)
+	require.Equal(t, "late", z.state("a"))
+	require.True(t, l.commit(put("a", "too late")))
+	require.Equal(t, content.SetAside, l.offer(z, l.last(), 0))
+	require.Equal(t, "late", z.state("a"))
+	held, err := z.content.Held(w.context)
+	require.NoError(t, err)
+	require.Len(t, held, 1)
+	require.Equal(t, idOf("L"), held[0].Author)
+	require.Equal(t, content.Duplicate, l.offer(z, l.last(), 0))
+
+	z.restart()
+	_, err = z.content.Adopt(bg, w.context, []codec.EnvelopeID{held[0].ID})
+	require.NoError(t, err)
+	require.Equal(t, "too late", z.state("a"))
+	w.heal(z, k)
+	require.Equal(t, z.rows(), k.rows())
+	require.Equal(t, "too late", k.state("a"))
+	_, err = z.content.Adopt(bg, w.context, []codec.EnvelopeID{held[0].ID})
+	require.ErrorIs(t, err, content.ErrNoEnvelope)
+}
+
+// The order in which a removal and what was written beside it come does not matter.
+func TestARemovalThatComesLaterSetsAside(t *testing.T) {
+	w := newWorld(t, 1, "Z", "K", "L")
+	defer w.close()
+	z, k, l := w.nodes[0], w.nodes[1], w.nodes[2]
+	require.True(t, z.commit(put("a", "z")))
+	w.heal(z, k, l)
+	z.do(remove("L"))
+	require.True(t, z.commit(put("b", "closes")))
+	require.True(t, l.commit(put("a", "beside")))
+	require.Equal(t, content.Counts, l.offer(k, l.last(), 0), "who knows of no removal")
+	require.Equal(t, "beside", k.state("a"))
+	require.Equal(t, content.SetAside, l.offer(z, l.last(), 0))
+	w.heal(z, k)
+	require.Equal(t, z.rows(), k.rows())
+	require.Equal(t, "z", k.state("a"))
+	k.restart()
+	k.look()
+	require.Equal(t, z.rows(), k.rows())
+	require.Equal(t, w.naive(z, k), counting(k.envelopes()))
+
+	z.do(add("L"))
+	w.heal(z, k)
+	require.Equal(t, "z", z.state("a"), "to be added again revives nothing")
+	require.Equal(t, z.rows(), k.rows())
+}
