@@ -28,7 +28,7 @@ func Measure(text []byte) (m Size) {
 		}
 		number = false
 		switch b {
-		case ' ', '\t', '\r', '\n':
+		case ' ', '\t', '\r', '\n', '-': // of the minus of zero nothing is left
 		case '"':
 			var n int
 			n, i = measureString(text, i+1)
@@ -55,7 +55,7 @@ func Measure(text []byte) (m Size) {
 			open++
 			m.Names = max(m.Names, open)
 		default:
-			m.AtLeast++ // a comma, a minus, or a letter of a word
+			m.AtLeast++ // a comma, or a letter of a word
 		}
 	}
 	return m

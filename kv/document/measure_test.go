@@ -48,6 +48,9 @@ func TestAMeasureIsOfWhatIsThere(t *testing.T) {
 		require.Equal(t, Measure(plain), Measure(indented), "white space is nothing")
 	})
 	require.Equal(t, len(`{"a":[1,"xyz",true,null]}`), Measure([]byte(` { "a" : [ 1.000e5 , "x\u0079\u007a" , true , null ] } `)).AtLeast)
+	for _, zero := range []string{"-0", "-0.0", "-1e-400"} {
+		require.Equal(t, 1, Measure([]byte(zero)).AtLeast, "it is 0")
+	}
 	require.Equal(t, 3, Measure([]byte(`{"a":1,"b":{"c":{}},"d":0}`)).Names)
 	for _, text := range []string{"", "]", "}}", `"`, `"\`, `"\u1`, strings.Repeat("[", 1000), strings.Repeat(`{"":`, 1000), ":::"} {
 		Measure([]byte(text))
