@@ -64,10 +64,11 @@ func (s *Store) SetApplication(id codec.ContextID, app codec.ApplicationMeta) er
 
 // DeleteContext removes a context, durably: its metadata, state, private state,
 // deltas and cursors. The node's keypair in it (column Identity) stays, for it
-// can't be made again, and so do the counters of a context that a group has. It returns
+// can't be made again, and so do the counters of a context that a group has. What others keep
+// beside the deltas they put into the batch. It returns
 // [ErrNoContext], [ErrSeeding] while a snapshot of it is being received,
 // engine.ErrConflict where a group gets it just then, or the error of the engine.
-func (s *Store) DeleteContext(id codec.ContextID) error {
+func (s *Store) DeleteContext(id codec.ContextID, beside ...func(*engine.Batch)) error {
 	// A seeding would go on to adopt what is no longer there.
 	done, err := s.beginSeed(id)
 	if err != nil {
@@ -86,6 +87,9 @@ func (s *Store) DeleteContext(id codec.ContextID) error {
 		deleteRows(b, &id)
 		for _, scope := range []keys.Scope{contextScope, cursorScope, asideScope} {
 			deleteRange(b, column.Generic, contextPrefix(nil, scope, &id))
+		}
+		for _, fn := range beside {
+			fn(b)
 		}
 		deleteSeeding(b, &id)
 		return nil

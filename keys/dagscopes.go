@@ -80,6 +80,9 @@ func orderValue(value []byte) error {
 	if n := len(value) - 32 - 24; n < 0 || n%8 != 0 || n > maxPlaces*8 {
 		return malformed("dag-order", value, fmt.Sprintf("an id, a stamp and at most %d places", maxPlaces))
 	}
+	if [24]byte(value[32:]) == [24]byte{} && len(value) == 32+24 {
+		return nil // the delta was withdrawn
+	}
 	_, err := codec.HybridTimestamp{}.Decode(value[32 : 32+24])
 	return err
 }
@@ -109,10 +112,56 @@ func refusedValue(value []byte) error {
 }
 
 func contextValue(value []byte) error {
-	if len(value) != 32+24+1+1 {
-		return malformed("dag-context", value, "a base of 56 bytes, flags and a phase")
+	if n := len(value); n != 32+24+1+1 && n != 32+24+1+1+8 {
+		return malformed("dag-context", value, "a base of 56 bytes, flags and a phase, and maybe a number")
 	}
 	return nil
+}
+
+// The rows of package content.
+
+func cutFragment(fragment []byte) string {
+	switch kind := leadingByte(fragment); kind {
+	case 'h':
+		return sized(fragment, 1+32+32)
+	case 'm':
+		return sized(fragment, 1+32+32+32)
+	default:
+		return fmt.Sprintf("kind %#02x is none of h, m", kind)
+	}
+}
+
+// cutValue accepts ids, or nothing.
+func cutValue(value []byte) error {
+	if len(value)%32 != 0 {
+		return malformed("dag-cut", value, "ids of 32 bytes each")
+	}
+	return nil
+}
+
+func oneIDValue(value []byte) error {
+	if len(value) != 32 {
+		return malformed("dag-envelope", value, "an id")
+	}
+	return nil
+}
+
+// signedValue accepts an id and an envelope.
+func signedValue(value []byte) error {
+	if len(value) < 32 {
+		return malformed("dag-signed", value, "an id and an envelope")
+	}
+	_, err := codec.DeltaEnvelope{}.Decode(value[32:])
+	return err
+}
+
+// heldValue accepts an id, a time and an envelope.
+func heldValue(value []byte) error {
+	if len(value) < 32+8 {
+		return malformed("dag-held", value, "an id, a time and an envelope")
+	}
+	_, err := codec.DeltaEnvelope{}.Decode(value[32+8:])
+	return err
 }
 
 func stateValue(value []byte) error {

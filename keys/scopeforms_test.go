@@ -52,6 +52,15 @@ func stamp(parents int) []byte {
 	return b
 }
 
+// sealed returns an envelope of a delta.
+func sealed() []byte {
+	b, err := codec.DeltaEnvelope{Sealed: []byte("sealed")}.AppendBinary(nil)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
 // Where a scope of Generic takes fragments of some sizes only.
 var fragmentForms = map[string]form{
 	"sync-in-progres":  exactly(32),
@@ -75,6 +84,11 @@ var fragmentForms = map[string]form{
 	"dag-seeding":  exactly(32),
 	"dag-aside":    exactly(32 + 8 + 32),
 	"dag-staging":  exactly(32 + 32),
+	"dag-signed":   exactly(32 + 32),
+	"dag-envelope": exactly(32 + 32),
+	"dag-time":     exactly(32 + 8 + 32),
+	"dag-cut":      {[][]byte{led(64, 'h'), led(96, 'm')}, [][]byte{nil, led(63, 'h'), led(96, 'h'), led(64, 'm'), led(95, 'm'), led(64, 'a')}},
+	"dag-held":     exactly(32 + 32),
 	"gov-op":       exactly(32 + 8),
 	"gov-pending":  exactly(32 + 8),
 	"gov-reissued": exactly(32 + 32),
@@ -88,20 +102,25 @@ var fragmentForms = map[string]form{
 var valueForms = map[string]form{
 	"dag-clock":  exactly(8),
 	"dag-uptime": exactly(16 + 8 + 8),
-	"dag-order":  {[][]byte{stamp(0), stamp(1), stamp(65_536)}, append(zeros(0, 32+24, 32+24+8), stamp(0)[:32+23], stamp(1)[:32+24+7], stamp(65_537))}, // no node is 0
+	"dag-order":  {[][]byte{stamp(0), stamp(1), stamp(65_536), make([]byte, 32+24)}, append(zeros(0, 32+24+8), stamp(0)[:32+23], stamp(1)[:32+24+7], stamp(65_537))}, // no node is 0
 	"dag-seq":    exactly(8),
 	"dag-head":   exactly(8),
 	"dag-version": {[][]byte{led(32, 1), led(0, 2)},
 		[][]byte{nil, led(0, 1), led(31, 1), led(33, 1), led(32, 2), led(1, 2), led(32, 0), led(0, 0), led(0, 3)}},
 	"dag-pending": exactly(0, 8, 40),
 	"dag-refused": {zeros(8, 4*32+1, 4*32+2), zeros(0, 7, 9, 4*32)},
-	"dag-context": exactly(32 + 24 + 1 + 1),
+	"dag-context": exactly(32+24+1+1, 32+24+1+1+8),
 	"dag-cursor":  exactly(8),
 	"dag-seeded":  {[][]byte{counted(""), counted("k"), append(counted("key"), "any value"...)}, append(zeros(0, 3), led(0, 1, 0, 0, 0), led(0, 0, 0, 0, 0xFF))},
 	"dag-staging": {[][]byte{counted(""), counted("k"), append(counted("key"), "any value"...)}, append(zeros(0, 3), led(0, 1, 0, 0, 0), led(0, 0, 0, 0, 0xFF))},
 	"dag-seeding": {[][]byte{append(make([]byte, 40), counted("", "")...), append(make([]byte, 40), counted("base", "place")...)},
 		[][]byte{nil, make([]byte, 39), append(make([]byte, 40), counted("base")...), append(make([]byte, 40), counted("", "", "")...),
 			append(append(make([]byte, 40), counted("base")...), 0, 0, 0, 0xFF), led(40, 0, 0, 0, 0, 0)}},
+	"dag-signed":   {[][]byte{append(make([]byte, 32), sealed()...)}, [][]byte{nil, make([]byte, 32), append(make([]byte, 31), sealed()...), append(make([]byte, 33), sealed()...)}},
+	"dag-envelope": exactly(32),
+	"dag-time":     exactly(0),
+	"dag-cut":      exactly(0, 32, 64),
+	"dag-held":     {[][]byte{append(make([]byte, 40), sealed()...)}, [][]byte{nil, make([]byte, 40), append(make([]byte, 39), sealed()...), append(make([]byte, 41), sealed()...)}},
 	"gov-op":       {append(zeros(41, 43), append(make([]byte, 41), 4, 0)), append(zeros(0, 40), append(make([]byte, 41), 5), append(make([]byte, 41), 1, 9))},
 	"gov-reissued": exactly(32),
 	"gov-home":     exactly(32 + 3*8),

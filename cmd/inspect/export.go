@@ -227,7 +227,7 @@ func concerns(c column.Column, key []byte, id string) bool {
 			return false
 		}
 		at = len(s)
-		if n := s.String(); n == "dag-pending" || n == "dag-refused" {
+		if n := s.String(); n == "dag-pending" || n == "dag-refused" || n == "dag-cut" {
 			at++
 		}
 	case c == column.Group:

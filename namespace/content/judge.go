@@ -354,7 +354,8 @@ func (c *state) drop(ids ...codec.EnvelopeID) error {
 	return c.s.db.Apply(&b)
 }
 
-// makeRoom drops what is too much to be set aside: of who has most of it, the oldest first.
+// makeRoom drops what is too much to be set aside: of who has most of it, the newest first, which
+// fewest descend from.
 func (c *state) makeRoom() error {
 	type share struct {
 		list  []*held // the newest first
@@ -384,9 +385,10 @@ func (c *state) makeRoom() error {
 		if most == nil {
 			return nil
 		}
-		oldest := most.list[len(most.list)-1]
-		c.s.o.Log.Warn("a delta that is set aside was dropped: there is no room for more of its author", "context", c.id, "delta", oldest.delta, "author", oldest.Author)
-		if err := c.drop(oldest.ID); err != nil {
+		last := most.list[0]
+		c.s.o.Log.Warn("a delta that is set aside was dropped: there is no room for more of its author", "context", c.id, "delta", last.delta, "author", last.Author)
+		c.full = last.ID
+		if err := c.drop(last.ID); err != nil {
 			return err
 		}
 	}

@@ -31,13 +31,14 @@ const (
 	Waits                           // what it needs is not here, and nothing is kept: offer it again after that
 	TooEarly                        // its stamp is too far ahead of the clock: nothing is kept, offer it again
 	Refused                         // it is wrong, here and on every other node
+	NoRoom                          // it is to be set aside, and too much of its author is: nothing is kept
 )
 
-var answerKinds = []string{"counts", "set_aside", "duplicate", "waits", "early", "refused"}
+var answerKinds = []string{"counts", "set_aside", "duplicate", "waits", "early", "refused", "no_room"}
 
 // String returns the kind as messages and tables spell it.
 func (k AnswerKind) String() string {
-	if k < Counts || k > Refused {
+	if k < Counts || k > NoRoom {
 		return fmt.Sprintf("AnswerKind(%d)", uint8(k))
 	}
 	return answerKinds[k-1]
@@ -393,8 +394,10 @@ func (c *state) keep(ctx context.Context, a *arrival) error {
 		a.answer.Kind = SetAside
 	case counts:
 		a.answer.Kind = Counts
+	case c.full == h.ID:
+		a.answer.Kind = NoRoom
 	default:
-		a.refuse("its root, or its time, is not what the deltas before it make, or that of one of them is not; or there is no room for more of its author that is set aside")
+		a.refuse("its root, or its time, is not what the deltas before it make, or that of one of them is not")
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/namespace"
@@ -68,6 +69,7 @@ type state struct {
 	s      *Store
 	id     codec.ContextID
 	loaded bool
+	full   codec.EnvelopeID            // what was dropped last, to make room
 	doubts int                         // how many envelopes nobody vouches for, or are set aside, as of the last judgement
 	cuts   map[cutID][]codec.OpID      // at which deltas that count were made, by now or before
 	held   map[codec.EnvelopeID]*held  // what is set aside
@@ -168,6 +170,23 @@ func (s *Store) Unsigned(id codec.ContextID) error {
 	is, err := s.IsSigned(id)
 	if err == nil && is {
 		err = fmt.Errorf("%w: context %s", ErrSigned, id)
+	}
+	return err
+}
+
+// Delete is [dag.Store.DeleteContext], with the envelopes of its deltas.
+func (s *Store) Delete(id codec.ContextID) error {
+	err := s.in(id, func(c *state) error {
+		c.loaded = false
+		return s.dag.DeleteContext(id, func(b *engine.Batch) {
+			for _, prefix := range [][]byte{prefixOf(signedScope, id), prefixOf(envelopeScope, id), prefixOf(timeScope, id), prefixOf(heldScope, id),
+				cutKey(headsRow, id), cutKey(memberRow, id)} {
+				b.DeleteRange(column.Generic, prefix, engine.Successor(prefix))
+			}
+		})
+	})
+	if errors.Is(err, namespace.ErrNoContext) {
+		return s.dag.DeleteContext(id)
 	}
 	return err
 }

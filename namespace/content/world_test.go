@@ -193,9 +193,15 @@ func (n *node) lacking(to *node) (all [][]byte) {
 }
 
 // last is the envelope that the node has applied last.
-func (n *node) last() (b []byte) {
+func (n *node) last() (b []byte) { return n.first(-1) }
+
+// first is the last of the first envelopes that the node has applied; -1: of all.
+func (n *node) first(most int) (b []byte) {
 	for e, err := range n.content.Since(bg, n.w.context, nil) {
 		require.NoError(n.w.t, err)
+		if most--; most == -1 {
+			break
+		}
 		b = e
 	}
 	return b
