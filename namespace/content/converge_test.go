@@ -1,6 +1,7 @@
 package content_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -9,14 +10,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
+	"github.com/stoadb/stoa/engine/mem"
+	"github.com/stoadb/stoa/namespace"
+	"github.com/stoadb/stoa/namespace/envelope"
 )
 
 // step has something happen.
 func (w *world) step() {
 	w.now = w.now.Add(time.Duration(w.random.IntN(2000)) * time.Millisecond)
 	a, b := w.nodes[w.random.IntN(len(w.nodes))], w.nodes[w.random.IntN(len(w.nodes))]
-	switch w.random.IntN(12) {
+	switch w.random.IntN(13) {
 	case 0, 1, 2, 3:
 		a.commit(put(fmt.Sprint(w.random.IntN(3)), fmt.Sprint(w.now.UnixMilli(), a.name)))
 	case 4:
@@ -35,9 +41,32 @@ func (w *world) step() {
 				a.offer(b, e, w.random.IntN(3))
 			}
 		}
+	case 11:
+		w.hostile(a)
 	default:
 		a.restart()
 	}
+}
+
+// place is where a person could write once.
+type place struct {
+	name string
+	at   envelope.Place
+	key  codec.Secret
+}
+
+// hostile has who could write at a place once write there again, on top of what a node has.
+func (w *world) hostile(n *node) {
+	if by, err := n.gov.Author(bg, w.ns, w.context); err == nil {
+		w.places = append(w.places, place{n.name, envelope.Place{Cut: by.Cut, KeyOp: by.KeyOp}, by.Key})
+	}
+	heads, err := n.content.Heads(w.context)
+	require.NoError(w.t, err)
+	if len(heads) > 1 || len(w.places) == 0 {
+		return
+	}
+	p := w.places[w.random.IntN(len(w.places))]
+	n.take(n.forge(p.name, p.at, p.key, nil))
 }
 
 // frozen are nodes that hear of no ops: of those who go on as if nothing had happened.
@@ -81,9 +110,14 @@ func TestNodesConverge(t *testing.T) {
 			}
 			present := w.present()
 			w.heal(present...)
+			if _, err := w.nodes[0].gov.Rotate(bg, w.ns, false); !errors.Is(err, namespace.ErrNotDue) { // who lacks a key is sent it
+				require.NoError(t, err)
+			}
+			w.heal(present...)
 			for _, n := range present {
 				require.Equal(t, w.naive(present...), counting(n.envelopes()), "seed %d, %s", seed, n.name)
 				require.Equal(t, present[0].rows(), n.rows(), "seed %d, %s", seed, n.name)
+				requireSound(t, n)
 			}
 			for _, counts := range present[0].envelopes() {
 				if closed++; !counts {
@@ -96,6 +130,16 @@ func TestNodesConverge(t *testing.T) {
 	if histories >= 100 {
 		require.Positive(t, aside)
 	}
+}
+
+// requireSound demands that a replay of what counts finds nothing.
+func requireSound(t *testing.T, n *node) {
+	report, err := n.dag.Verify(bg, n.w.context, dag.VerifyOptions{Scratch: func() (engine.Engine, func() error, error) {
+		e := mem.New()
+		return e, e.Close, nil
+	}})
+	require.NoError(t, err)
+	require.Empty(t, report.Findings)
 }
 
 // present are the nodes of members that hear of everything.

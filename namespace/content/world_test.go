@@ -49,6 +49,7 @@ type world struct {
 	ns      codec.GroupID
 	context codec.ContextID
 	options content.Options
+	places  []place
 }
 
 // newWorld begins a namespace by the first of names, whose members are the others, and a context in it.
