@@ -111,6 +111,9 @@ func (b *batch) write() error {
 	}
 	b.answer(changed)
 	b.p.notify(changed)
+	if fn := b.s.changed.Load(); fn != nil {
+		(*fn)(b.p.id)
+	}
 	b.reset()
 	b.taken, b.answers, b.earlier = 0, nil, nil
 	clear(b.fresh)

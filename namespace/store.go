@@ -107,6 +107,7 @@ type Store struct {
 	claimed     atomic.Bool                 // the claims of all namespaces are there
 	viewing     bool                        // made by View
 	waits       *shares
+	changed     atomic.Pointer[func(codec.GroupID)]
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -149,6 +150,16 @@ func View(r engine.Reader, o Options) (*Store, error) {
 		s.claimed.Store(true) // none is written
 	}
 	return s, err
+}
+
+// OnChange has fn called with the namespace after each batch of ops that is written, where they wait
+// for it, in place of what was called before; nil: nothing is.
+func (s *Store) OnChange(fn func(ns codec.GroupID)) {
+	if fn == nil {
+		s.changed.Store(nil)
+		return
+	}
+	s.changed.Store(&fn)
 }
 
 // Close ends all streams and waits for the calls under way. It does not close the

@@ -33,6 +33,9 @@ var dagAdd = op.New(op.Method{Number: 614, Name: "Dag.Add", Role: access.Writer}
 			return *answer, nil
 		}
 		a.context = delta.Context
+		if err := s.Bare(ctx, a.context); err != nil {
+			return dag.Answer{}, err
+		}
 		return s.Add(ctx, delta, dag.AddOptions{Claimed: a.ClaimedID, Durability: a.Durability})
 	})
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/namespace/content"
 	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/internal/backend"
 	"github.com/stoadb/stoa/rpc/internal/op"
@@ -17,17 +18,17 @@ type dagCommitting struct{ dag.Commit }
 func (a *dagCommitting) AboutContext() codec.ContextID { return a.Context }
 
 var dagCommit = op.New(op.Method{Number: 613, Name: "Dag.Commit", Role: access.Signer},
-	func(ctx context.Context, s *backend.Contexts, a *dagCommitting) (dag.Committed, error) {
+	func(ctx context.Context, s *backend.Contexts, a *dagCommitting) (content.Committed, error) {
 		return s.Commit(ctx, a.Commit)
 	})
 
 // Commit makes a delta of an execution, on top of all heads, and applies it, all in
-// one batch; see [dag.Store.Commit]. After ErrUnavailable or the end of ctx the delta
+// one batch; see [content.Store.Commit]. After ErrUnavailable or the end of ctx the delta
 // may or may not have been made: read the heads before committing again.
-func (d *Dag) Commit(ctx context.Context, c dag.Commit) (dag.Committed, error) {
+func (d *Dag) Commit(ctx context.Context, c dag.Commit) (content.Committed, error) {
 	for i := range c.Events {
 		if err := checkEvent(&c.Events[i]); err != nil {
-			return dag.Committed{}, err
+			return content.Committed{}, err
 		}
 	}
 	return call(ctx, d.c, dagCommit, dagCommitting{c})

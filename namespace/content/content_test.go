@@ -57,7 +57,7 @@ func TestARemovedMemberAddsNothingOnceTheContextIsClosed(t *testing.T) {
 	require.True(t, l.commit(put("a", "too late")))
 	require.Equal(t, content.SetAside, l.offer(z, l.last(), 0))
 	require.Equal(t, "late", z.state("a"))
-	held, err := z.content.Held(w.context)
+	held, err := z.content.Held(bg, w.context)
 	require.NoError(t, err)
 	require.Len(t, held, 1)
 	require.Equal(t, idOf("L"), held[0].Author)

@@ -60,7 +60,7 @@ func (w *world) hostile(n *node) {
 	if by, err := n.gov.Author(bg, w.ns, w.context); err == nil {
 		w.places = append(w.places, place{n.name, envelope.Place{Cut: by.Cut, KeyOp: by.KeyOp}, by.Key})
 	}
-	heads, err := n.content.Heads(w.context)
+	heads, err := n.content.Heads(bg, w.context)
 	require.NoError(w.t, err)
 	if len(heads) > 1 || len(w.places) == 0 {
 		return

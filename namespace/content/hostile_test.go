@@ -31,7 +31,7 @@ func (n *node) forge(name string, at envelope.Place, key codec.Secret, change fu
 		d.Parents = append(d.Parents, h.ID)
 		d.HLC.Time = max(d.HLC.Time, h.HLC.Time+1)
 	}
-	at.Parents, err = n.content.Heads(w.context)
+	at.Parents, err = n.content.Heads(bg, w.context)
 	require.NoError(w.t, err)
 	if len(at.Parents) > 1 {
 		require.Len(w.t, at.Parents, 1, "sorted otherwise")
@@ -108,7 +108,7 @@ func TestAnEnvelopeThatNeedsOthersSaysWhich(t *testing.T) {
 	defer w.close()
 	z, k := w.nodes[0], w.nodes[1]
 	require.True(t, z.commit(put("a", "1")))
-	first, err := z.content.Heads(w.context)
+	first, err := z.content.Heads(bg, w.context)
 	require.NoError(t, err)
 	require.True(t, z.commit(put("a", "2")))
 	a := k.take(z.last())
@@ -166,7 +166,7 @@ func TestOneAuthorsFloodThrowsNobodyElsesOut(t *testing.T) {
 		require.True(t, l.commit(put("l", string(rune('0'+i)))))
 		l.offer(z, l.last(), 100)
 	}
-	held, err := z.content.Held(w.context)
+	held, err := z.content.Held(bg, w.context)
 	require.NoError(t, err)
 	of := map[codec.Identity]int{}
 	for _, h := range held {
@@ -176,7 +176,7 @@ func TestOneAuthorsFloodThrowsNobodyElsesOut(t *testing.T) {
 	require.Equal(t, 2, of[idOf("L")])
 	require.Equal(t, content.NoRoom, z.take(l.first(4)).Kind)
 	z.restart()
-	again, err := z.content.Held(w.context)
+	again, err := z.content.Held(bg, w.context)
 	require.NoError(t, err)
 	require.Equal(t, held, again)
 }

@@ -12,7 +12,7 @@ import (
 
 // Envelope returns the envelope of a delta, as it travels: also one that is set aside, for whoever has
 // something that descends from it. It returns [ErrNoEnvelope].
-func (s *Store) Envelope(id codec.ContextID, envelope codec.EnvelopeID) (b []byte, err error) {
+func (s *Store) Envelope(_ context.Context, id codec.ContextID, envelope codec.EnvelopeID) (b []byte, err error) {
 	err = s.in(id, func(c *state) error {
 		if h := c.held[envelope]; h != nil {
 			b = h.Bytes()
@@ -51,7 +51,7 @@ func (c *state) envelopeOf(delta codec.DeltaID) ([]byte, error) {
 }
 
 // EnvelopeOf returns the envelope of a delta that counts. It returns [ErrNoEnvelope].
-func (s *Store) EnvelopeOf(id codec.ContextID, delta codec.DeltaID) (b []byte, err error) {
+func (s *Store) EnvelopeOf(_ context.Context, id codec.ContextID, delta codec.DeltaID) (b []byte, err error) {
 	err = s.in(id, func(c *state) error {
 		b, err = c.envelopeOf(delta)
 		return err
@@ -60,7 +60,7 @@ func (s *Store) EnvelopeOf(id codec.ContextID, delta codec.DeltaID) (b []byte, e
 }
 
 // Heads returns the envelopes of the heads of a context, in the order of their deltas.
-func (s *Store) Heads(id codec.ContextID) (heads []codec.EnvelopeID, err error) {
+func (s *Store) Heads(_ context.Context, id codec.ContextID) (heads []codec.EnvelopeID, err error) {
 	err = s.in(id, func(c *state) error {
 		list, _, err := s.dag.Heads(id)
 		for _, h := range list {
@@ -75,6 +75,32 @@ func (s *Store) Heads(id codec.ContextID) (heads []codec.EnvelopeID, err error) 
 		return err
 	})
 	return heads, err
+}
+
+// Haves returns envelopes that count, so that who has others sees what both have: the heads, and of
+// what was applied here before some, ever further back.
+func (s *Store) Haves(ctx context.Context, id codec.ContextID) (haves []codec.EnvelopeID, err error) {
+	if haves, err = s.Heads(ctx, id); err != nil || len(haves) == 0 {
+		return haves, err
+	}
+	info, err := s.dag.Context(id)
+	if err != nil {
+		return nil, err
+	}
+	for back := uint64(1); back < info.Last; back *= 2 {
+		for a, err := range s.dag.Follow(ctx, id, dag.FollowOptions{From: info.Last - back - 1}) {
+			if err != nil {
+				return nil, err
+			}
+			if v, found, err := readSigned(s.db, id, a.Position.Delta); err != nil {
+				return nil, err
+			} else if found {
+				haves = append(haves, v.id)
+			}
+			break
+		}
+	}
+	return haves, nil
 }
 
 // Since yields the envelopes of what counts and is neither among heads nor what they descend from,
@@ -101,7 +127,7 @@ func (s *Store) Since(ctx context.Context, id codec.ContextID, heads []codec.Env
 		for a, err := range s.dag.Since(ctx, id, deltas, dag.SinceOptions{}) {
 			var b []byte
 			if err == nil {
-				b, err = s.EnvelopeOf(id, a.Position.Delta)
+				b, err = s.EnvelopeOf(ctx, id, a.Position.Delta)
 			}
 			if !yield(b, err) || err != nil {
 				return
@@ -121,7 +147,7 @@ type Held struct {
 }
 
 // Held returns what is set aside in a context, the oldest first.
-func (s *Store) Held(id codec.ContextID) (list []Held, err error) {
+func (s *Store) Held(_ context.Context, id codec.ContextID) (list []Held, err error) {
 	err = s.in(id, func(c *state) error {
 		for _, h := range sortedHeld(c.held) {
 			list = append([]Held{{h.ID, h.delta, h.Author, h.Parents, h.time, len(h.Bytes())}}, list...)

@@ -173,7 +173,7 @@ func (n *node) offer(to *node, b []byte, depth int) content.AnswerKind {
 		return a.Kind
 	}
 	for _, id := range a.Parents {
-		parent, err := n.content.Envelope(n.w.context, id)
+		parent, err := n.content.Envelope(bg, n.w.context, id)
 		if err != nil {
 			return a.Kind
 		}
@@ -184,7 +184,7 @@ func (n *node) offer(to *node, b []byte, depth int) content.AnswerKind {
 
 // lacking are the envelopes that another node lacks, parents first.
 func (n *node) lacking(to *node) (all [][]byte) {
-	heads, err := to.content.Heads(n.w.context)
+	heads, err := to.content.Heads(bg, n.w.context)
 	require.NoError(n.w.t, err)
 	for b, err := range n.content.Since(bg, n.w.context, heads) {
 		require.NoError(n.w.t, err)
@@ -234,7 +234,7 @@ func (n *node) envelopes() map[codec.EnvelopeID]bool {
 		require.NoError(n.w.t, err)
 		all[e.ID] = true
 	}
-	held, err := n.content.Held(n.w.context)
+	held, err := n.content.Held(bg, n.w.context)
 	require.NoError(n.w.t, err)
 	for _, h := range held {
 		all[h.ID] = false
@@ -256,7 +256,7 @@ func (w *world) naive(nodes ...*node) map[codec.EnvelopeID]bool {
 	all := map[codec.EnvelopeID]*envelope.Envelope{}
 	for _, n := range nodes {
 		for id := range n.envelopes() {
-			b, err := n.content.Envelope(w.context, id)
+			b, err := n.content.Envelope(bg, w.context, id)
 			require.NoError(w.t, err)
 			all[id], err = envelope.Parse(b)
 			require.NoError(w.t, err)

@@ -79,7 +79,7 @@ func (d *dagDaemon) commit(t testing.TB, key, value string) dag.Committed {
 		Events: []codec.Event{{Kind: "set", Data: []byte(key)}}, ReadRoot: root, Durability: engine.WAL,
 	})
 	require.NoError(t, err)
-	return done
+	return done.Committed
 }
 
 func (d *dagDaemon) add(t testing.TB, delta []byte) dag.Answer {

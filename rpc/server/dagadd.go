@@ -84,10 +84,18 @@ func (t *dagService) addAll(ctx context.Context, all []*stoav1.DagAddManyRequest
 		run = run[:0]
 		return nil
 	}
+	var bare error
+	var about codec.ContextID // what bare is of
 	for _, m := range all {
 		o, d, answer, err := offer(m)
 		if err == nil {
 			err = busy
+		}
+		if err == nil && answer == nil {
+			if o.Delta.Context != about {
+				about, bare = o.Delta.Context, t.s.mayAddBare(ctx, o.Delta.Context)
+			}
+			err = bare
 		}
 		if err == nil && answer == nil && (len(run) == 0 || d == level) {
 			run, level = append(run, o), d

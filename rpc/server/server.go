@@ -27,6 +27,7 @@ import (
 
 	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/namespace/content"
 	"github.com/stoadb/stoa/rpc/agents"
 	"github.com/stoadb/stoa/rpc/internal/frame"
 	"github.com/stoadb/stoa/rpc/internal/op"
@@ -68,6 +69,7 @@ type Server struct {
 	govStreams  *limit.Quota
 	snapshots   snapshots
 	blobs       *blob.Store
+	content     *content.Store // nil: no context has a group
 
 	stopping chan struct{} // closed when the server drains
 	stopOnce sync.Once
@@ -152,6 +154,10 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 	if o.Approvals != nil {
 		s.register(&stoav1.Task_ServiceDesc, o.Approvals, nil)
 		s.register(&stoav1.Approval_ServiceDesc, o.Approvals, nil)
+	}
+	if o.Dag != nil && o.Namespaces != nil {
+		s.content = content.New(eng, o.Dag, o.Namespaces, content.Options{Log: o.Logger})
+		s.register(&stoav1.Content_ServiceDesc, s.content, nil)
 	}
 	if o.Dag != nil {
 		s.register(&stoav1.Dag_ServiceDesc, s.contexts(), &dagService{s: s})
@@ -250,6 +256,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	go func() { limited <- s.limited.Serve(door.Limited()) }()
 	s.health.Resume()
 	s.sweepBlobs()
+	s.lookAtContent()
 	stopWatchdog := s.startWatchdog()
 	defer stopWatchdog()
 	s.notify(notifyReady)
@@ -267,6 +274,19 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		return fmt.Errorf("server: serve: %w", failed)
 	}
 	return nil
+}
+
+// lookAtContent has what governance says of signed deltas be so, until the server drains.
+func (s *Server) lookAtContent() {
+	if s.content == nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.streams.Go(func() { s.content.Run(ctx) })
+	s.streams.Go(func() {
+		<-s.stopping
+		cancel()
+	})
 }
 
 func (s *Server) drain(door *demux.Listener) {

@@ -2257,7 +2257,13 @@ type DagCommitResponse struct {
 	// 64, and the delta last, each as its gossip bytes.
 	Deltas [][]byte `protobuf:"bytes,3,rep,name=deltas,proto3" json:"deltas,omitempty"`
 	// Its number in the order in which this node applies deltas.
-	Seq           uint64 `protobuf:"varint,4,opt,name=seq,proto3" json:"seq,omitempty"`
+	Seq uint64 `protobuf:"varint,4,opt,name=seq,proto3" json:"seq,omitempty"`
+	// Of a context whose deltas are signed, what to send to peers in place of deltas,
+	// of which there are none then: their envelopes, parents first. See Content.
+	Envelopes [][]byte `protobuf:"bytes,5,rep,name=envelopes,proto3" json:"envelopes,omitempty"`
+	// The ops of governance that it took, which peers are to have before: a key where
+	// there was none.
+	Ops           [][]byte `protobuf:"bytes,6,rep,name=ops,proto3" json:"ops,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2318,6 +2324,20 @@ func (x *DagCommitResponse) GetSeq() uint64 {
 		return x.Seq
 	}
 	return 0
+}
+
+func (x *DagCommitResponse) GetEnvelopes() [][]byte {
+	if x != nil {
+		return x.Envelopes
+	}
+	return nil
+}
+
+func (x *DagCommitResponse) GetOps() [][]byte {
+	if x != nil {
+		return x.Ops
+	}
+	return nil
 }
 
 // DagRefusal says why a delta is refused. Only refusals for time, root and
@@ -6605,12 +6625,14 @@ const file_stoa_v1_dag_proto_rawDesc = "" +
 	"\tread_root\x18\x05 \x01(\fR\breadRoot\x123\n" +
 	"\n" +
 	"durability\x18\x06 \x01(\x0e2\x13.stoa.v1.DurabilityR\n" +
-	"durability\"u\n" +
+	"durability\"\xa5\x01\n" +
 	"\x11DagCommitResponse\x12\x19\n" +
 	"\bdelta_id\x18\x01 \x01(\fR\adeltaId\x12\x1b\n" +
 	"\troot_hash\x18\x02 \x01(\fR\brootHash\x12\x16\n" +
 	"\x06deltas\x18\x03 \x03(\fR\x06deltas\x12\x10\n" +
-	"\x03seq\x18\x04 \x01(\x04R\x03seq\"\xea\x01\n" +
+	"\x03seq\x18\x04 \x01(\x04R\x03seq\x12\x1c\n" +
+	"\tenvelopes\x18\x05 \x03(\fR\tenvelopes\x12\x10\n" +
+	"\x03ops\x18\x06 \x03(\fR\x03ops\"\xea\x01\n" +
 	"\n" +
 	"DagRefusal\x12\x19\n" +
 	"\bdelta_id\x18\x01 \x01(\fR\adeltaId\x121\n" +

@@ -290,6 +290,15 @@ const (
 	ErrorKind_ERROR_KIND_RESTORED ErrorKind = 116
 	// The peer has not the role that the call takes. Fields: role; tenant, where it is about one.
 	ErrorKind_ERROR_KIND_ROLE ErrorKind = 117
+	// The identity of this daemon may not write into the context: it is no member of its group, or
+	// reads only. Fields: reason.
+	ErrorKind_ERROR_KIND_NOT_WRITER ErrorKind = 118
+	// The context has deltas that nobody has signed, and takes no envelopes. Fields: reason.
+	ErrorKind_ERROR_KIND_UNSIGNED ErrorKind = 119
+	// The deltas of the context are signed, and this one has no envelope. Fields: reason.
+	ErrorKind_ERROR_KIND_SIGNED ErrorKind = 120
+	// There is no such envelope. Fields: reason.
+	ErrorKind_ERROR_KIND_NO_ENVELOPE ErrorKind = 121
 )
 
 // Enum value maps for ErrorKind.
@@ -399,6 +408,10 @@ var (
 		115: "ERROR_KIND_STATED",
 		116: "ERROR_KIND_RESTORED",
 		117: "ERROR_KIND_ROLE",
+		118: "ERROR_KIND_NOT_WRITER",
+		119: "ERROR_KIND_UNSIGNED",
+		120: "ERROR_KIND_SIGNED",
+		121: "ERROR_KIND_NO_ENVELOPE",
 	}
 	ErrorKind_value = map[string]int32{
 		"ERROR_KIND_UNSPECIFIED":      0,
@@ -505,6 +518,10 @@ var (
 		"ERROR_KIND_STATED":           115,
 		"ERROR_KIND_RESTORED":         116,
 		"ERROR_KIND_ROLE":             117,
+		"ERROR_KIND_NOT_WRITER":       118,
+		"ERROR_KIND_UNSIGNED":         119,
+		"ERROR_KIND_SIGNED":           120,
+		"ERROR_KIND_NO_ENVELOPE":      121,
 	}
 )
 
@@ -621,7 +638,7 @@ const file_stoa_v1_error_proto_rawDesc = "" +
 	"\x06fields\x18\x04 \x03(\v2\x1a.stoa.v1.Error.FieldsEntryR\x06fields\x1a9\n" +
 	"\vFieldsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*\xbb\x16\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*\xa2\x17\n" +
 	"\tErrorKind\x12\x1a\n" +
 	"\x16ERROR_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ERROR_KIND_NOT_FOUND\x10\x01\x12\x17\n" +
@@ -727,7 +744,11 @@ const file_stoa_v1_error_proto_rawDesc = "" +
 	"\x17ERROR_KIND_STREAM_QUOTA\x10r\x12\x15\n" +
 	"\x11ERROR_KIND_STATED\x10s\x12\x17\n" +
 	"\x13ERROR_KIND_RESTORED\x10t\x12\x13\n" +
-	"\x0fERROR_KIND_ROLE\x10uB*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
+	"\x0fERROR_KIND_ROLE\x10u\x12\x19\n" +
+	"\x15ERROR_KIND_NOT_WRITER\x10v\x12\x17\n" +
+	"\x13ERROR_KIND_UNSIGNED\x10w\x12\x15\n" +
+	"\x11ERROR_KIND_SIGNED\x10x\x12\x1a\n" +
+	"\x16ERROR_KIND_NO_ENVELOPE\x10yB*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
 
 var (
 	file_stoa_v1_error_proto_rawDescOnce sync.Once

@@ -12,7 +12,7 @@ import (
 
 var (
 	_ = op.Tags[dag.Delta]("Context", "context_id,hash", "ExpectedRoot", "expected_root_hash,hash")
-	_ = op.Tags[dag.Commit]("Context", "context_id", "Private", "private_actions", "ReadRoot", ",hash")
+	_ = op.Tags[dag.Commit]("Context", "context_id", "Private", "private_actions", "ReadRoot", ",hash", "Author", "-", "MostHeads", "-", "Beside", "-")
 	_ = op.Tags[dag.Committed]("Delta", "delta_id", "Root", "root_hash,hash")
 	_ = op.Tags[dag.Head]("ID", "delta_id")
 	_ = op.Tags[dag.PendingDelta]("ID", "delta_id")

@@ -27,6 +27,7 @@ import (
 	"github.com/stoadb/stoa/kv/setting"
 	"github.com/stoadb/stoa/kv/stream"
 	"github.com/stoadb/stoa/namespace"
+	"github.com/stoadb/stoa/namespace/content"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -134,6 +135,10 @@ var errorTable = []known{
 	{is: namespace.ErrContextTaken, kind: stoav1.ErrorKind_ERROR_KIND_CONTEXT_TAKEN, code: codes.FailedPrecondition, exit: exitRefused, hint: "on the node that created the context run `stoa context place CONTEXT GROUP`, and give `stoa group register` what it prints with --placement"},
 	{is: namespace.ErrNotPlaced, kind: stoav1.ErrorKind_ERROR_KIND_NOT_PLACED, code: codes.InvalidArgument, hint: "on the node that created the context `stoa context place CONTEXT GROUP` prints one"},
 	{is: namespace.ErrNoContextKey, kind: stoav1.ErrorKind_ERROR_KIND_NO_CONTEXT_KEY, code: codes.NotFound, exit: exitNotFound, hint: "the node that created the context has it"},
+	{is: namespace.ErrNotWriter, kind: stoav1.ErrorKind_ERROR_KIND_NOT_WRITER, code: codes.FailedPrecondition, exit: exitRefused, hint: "an admin adds the identity that `stoa namespace identity` prints, or gives it another role: `stoa group member`"},
+	{is: content.ErrUnsigned, kind: stoav1.ErrorKind_ERROR_KIND_UNSIGNED, code: codes.FailedPrecondition, exit: exitRefused, hint: "its deltas go from node to node by `stoa dag since` and `stoa dag add`"},
+	{is: content.ErrSigned, kind: stoav1.ErrorKind_ERROR_KIND_SIGNED, code: codes.FailedPrecondition, exit: exitRefused, hint: "`stoa sync` brings the envelopes of other nodes"},
+	{is: content.ErrNoEnvelope, kind: stoav1.ErrorKind_ERROR_KIND_NO_ENVELOPE, code: codes.NotFound, exit: exitNotFound, hint: "`stoa dag held` lists those that are set aside"},
 	{is: namespace.ErrNotEffective, kind: stoav1.ErrorKind_ERROR_KIND_NOT_EFFECTIVE, code: codes.FailedPrecondition, exit: exitRefused, hint: hintConcepts},
 	{is: namespace.ErrNotInvited, kind: stoav1.ErrorKind_ERROR_KIND_INVITATION, code: codes.InvalidArgument, hint: "`stoa namespace invite` prints an invitation, `stoa namespace join` makes a request of it, `stoa namespace admit` takes that"},
 	{is: namespace.ErrExpired, kind: stoav1.ErrorKind_ERROR_KIND_EXPIRED, code: codes.FailedPrecondition, exit: exitRefused, hint: "ask for another invitation"},

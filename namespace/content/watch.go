@@ -1,0 +1,96 @@
+package content
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/namespace"
+)
+
+// changes are the namespaces that have changed since they were last looked at.
+type changes struct {
+	mu     sync.Mutex
+	of     map[codec.GroupID]bool
+	signal chan struct{}
+}
+
+func (c *changes) add(ns codec.GroupID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.of[ns] = true
+	select {
+	case c.signal <- struct{}{}:
+	default:
+	}
+}
+
+func (c *changes) take() map[codec.GroupID]bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	taken := c.of
+	c.of = map[codec.GroupID]bool{}
+	return taken
+}
+
+// Run looks at all contexts, and then at those of each namespace that gets ops, until ctx ends: so what
+// governance says of their deltas is so soon after it is known here. There is one at a time.
+func (s *Store) Run(ctx context.Context) {
+	c := &changes{of: map[codec.GroupID]bool{}, signal: make(chan struct{}, 1)}
+	s.gov.OnChange(c.add)
+	defer s.gov.OnChange(nil)
+	all, err := s.gov.Namespaces(codec.GroupID{}, 0)
+	if err != nil {
+		s.o.Log.Error("the contexts of namespaces could not be looked at", "error", err)
+	}
+	for _, ns := range all {
+		c.add(ns)
+	}
+	for {
+		for ns := range c.take() {
+			if err := s.LookAll(ctx, ns); err != nil && ctx.Err() == nil {
+				s.o.Log.Error("the contexts of a namespace could not be looked at", "namespace", ns, "error", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.signal:
+		}
+	}
+}
+
+// LookAll is [Store.Look] at all contexts of a namespace. One that fails does not keep it from the
+// others; it returns the first error.
+func (s *Store) LookAll(ctx context.Context, ns codec.GroupID) error {
+	var failed error
+	err := s.eachContext(ns, func(id codec.ContextID) error {
+		if err := s.Look(ctx, id); err != nil && failed == nil && !errors.Is(err, dag.ErrNoContext) && !errors.Is(err, namespace.ErrNoContext) {
+			failed = err
+		}
+		return ctx.Err()
+	})
+	return errors.Join(err, failed)
+}
+
+// eachContext calls fn with the contexts of the groups of a namespace.
+func (s *Store) eachContext(ns codec.GroupID, fn func(codec.ContextID) error) error {
+	tree, err := s.gov.Tree(ns)
+	if err != nil {
+		return err
+	}
+	for _, g := range tree {
+		contexts, err := s.gov.Contexts(g.ID, codec.ContextID{}, 0)
+		if err != nil {
+			return err
+		}
+		for _, c := range contexts {
+			if err := fn(c.ID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
