@@ -270,3 +270,31 @@ func TestARowOfNoNamespaceIsDamage(t *testing.T) {
 	_, err = s.Namespaces(codec.GroupID{}, 0)
 	require.NoError(t, err)
 }
+
+// A number in the log of a group that there can't be is damage, and not a log of so many places.
+func TestANumberThatThereCannotBeIsDamage(t *testing.T) {
+	s := newStore(t, 1)
+	ns, _ := created(t, s)
+	proposed(t, s, ns, ns, call("again"))
+	key := numbered(opScope, ns, 0)
+	row, err := s.db.Get(nil, column.Generic, key)
+	require.NoError(t, err)
+	f, err := parseFact(key, row)
+	require.NoError(t, err)
+	f.seq = 1 << 40
+	var b engine.Batch
+	b.Put(column.Generic, key, f.appendBinary(nil))
+	require.NoError(t, s.db.Apply(&b))
+
+	_, err = s.reopened(t, 2).Namespace(ns)
+	require.ErrorIs(t, err, engine.ErrCorrupt)
+	require.ErrorContains(t, err, "number 1099511627776 in the log of a group")
+	told := 0
+	view, err := View(s.db, Options{Damaged: func(column.Column, []byte, error) error { told++; return nil }})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, view.Close()) }()
+	info, err := view.Namespace(ns)
+	require.NoError(t, err)
+	require.NotZero(t, info.Ops)
+	require.Positive(t, told)
+}

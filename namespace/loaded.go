@@ -162,6 +162,15 @@ func (c *loaded) loadOps(r engine.Reader) error {
 	if err != nil || len(facts) == 0 {
 		return err
 	}
+	for n := range facts {
+		if seq := facts[n].seq; seq > uint64(len(facts)) { // or there would be as many places
+			key := numbered(opScope, c.id, uint64(n))
+			facts[n].seq = 0
+			if err := c.beside(column.Generic, key, damaged(key, fmt.Sprintf("number %d in the log of a group, of %d ops", seq, len(facts)))); err != nil {
+				return err
+			}
+		}
+	}
 	c.ledger.Hold() // everything is judged once
 	for page := range readAhead(r, c.id, facts) {
 		if err := c.addPage(page); err != nil {

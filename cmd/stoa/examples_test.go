@@ -67,7 +67,7 @@ stoa group keys home | tail -1 | cut -c1-64 > key
 stoa dag log room --limit 1 --json | sed 's/.*"delta_id":"\([0-9a-f]*\)".*/\1/' > delta
 stoa dag log room --json | tail -1 | sed 's/.*"delta_id":"\([0-9a-f]*\)".*/\1/' > older
 stoa dag heads room --json | sed 's/.*"root_hash":"\([0-9a-f]*\)".*/\1/' > root
-stoa dag show room $(cat delta) --bytes > delta.hex
+stoa dag since $(cat other) --bytes | tail -1 > delta.hex
 stoa dag proof room counter -o counter.proof
 stoa dag snapshot room -o room.snapshot
 stoa blob put app.wasm --json | sed 's/.*"blob_id":"\([0-9a-f]*\)".*/\1/' > blob
@@ -130,8 +130,10 @@ var (
 
 // before is what a person has done before an example makes sense.
 var before = map[string]string{
-	"stoa dag cursors room --drop":          "stoa dag follow room --cursor app --ack",
-	"stoa dag diff room --peer":             "stoa dag since room --bytes | stoa dag add - --dir b",
+	"stoa dag cursors room --drop": "stoa dag follow room --cursor app --ack",
+	"stoa dag diff room --peer":    "stoa sync a/stoa.sock b/stoa.sock",
+	"stoa dag adopt": "stoa context delete room --yes --dir b && stoa sync a/stoa.sock b/stoa.sock && stoa group remove home bob && stoa dag commit room --put late=1 --dir b && " +
+		"{ stoa sync a/stoa.sock b/stoa.sock || true; }",
 	"stoa group upgrade start":              "stoa group upgrade done home",
 	"stoa group rotate":                     "stoa group leave home --dir b && stoa namespace sync a/stoa.sock b/stoa.sock",
 	"stoa delete ContextPrivateState":       "stoa put ContextPrivateState --context-id room --app-key 00ff --raw hello",

@@ -33,7 +33,7 @@ var idWords = map[string]string{
 var otherWords = map[string]string{
 	"ACTION": "email.send", "AGENT": "cece", "ANSWER": "approve", "ANSWERS": "[]", "ARG": "x", "BUCKET": "notes", "CAPABILITIES": "none", "CHANGES": "-", "COLLECTION": "intent", "COLUMN": "Group", "COMMAND": "true", "COMPLETED": "0", "DAY": "2025-11-30", "DIGEST": "d", "DIR": "", "DOCUMENT": "{}", "DST": "x", "EVENT": "{}", "FAILED": "0", "FILE": "x", "FILE|-": "-", "FILTER": "a.>",
 	"FROM": "1", "TO": "2", "INTENT": "int-20251130-abc123", "INVITATION": "00", "JOB": "nightly", "JSON": "{}", "KEY": "k", "METHOD": "m", "NAME": "n", "NUMBER": "1", "OBJECT": "org:acme", "PATCH": "{}", "PAYLOAD": "{}", "POLICY": "open", "PREFIX": "p", "PREVIEW": "{}", "QUEUE": "archive", "REQUEST": "00", "REVISION": "1", "REVIEWER": "ann",
-	"ENDPOINT": "tasks:create", "STREAM": "task", "SUBJECT": "a.b", "DELIVERY": "1:1", "CONSUMER": "a", "ENTRY": "1-1", "ROLE": "member", "SCOPE": "email.send", "SCORE": "1", "SERVICE": "activity", "SESSION": "s-1", "SRC": "x", "STATE": "active", "TENANT": "acme", "TOKEN": "1", "USER": "ann", "VALUE": "1", "VERSION": "2", "|": "",
+	"ENDPOINT": "tasks:create", "STREAM": "task", "SUBJECT": "a.b", "DELIVERY": "1:1", "CONSUMER": "a", "ENTRY": "1-1", "ROLE": "member", "SCOPE": "email.send", "SCORE": "1", "SERVICE": "activity", "SESSION": "s-1", "SOCKET_A": "a", "SOCKET_B": "b", "SRC": "x", "STATE": "active", "TENANT": "acme", "TOKEN": "1", "USER": "ann", "VALUE": "1", "VERSION": "2", "|": "",
 }
 
 // noIDArguments are arguments and flags that are whole ids though they stand where ids
@@ -41,7 +41,7 @@ var otherWords = map[string]string{
 var noIDArguments = map[string]string{
 	"context create [CONTEXT]": "it is a new id", "context place GROUP": "with --namespace, the group is elsewhere", "context place --namespace": "it is not here",
 	"diff A": "it is a directory", "diff B": "it is a directory", "kv incr [DELTA]": "it is a number",
-	"session create --id": "it is a new id",
+	"session create --id": "it is a new id", "sync [NAMESPACE...]": "it is at one of two daemons", "sync --context": "it is at one of two daemons",
 	"blob put --id":       "it is what the content has to hash to", "namespace invite --invitee": "who is invited is nobody here yet",
 	"namespace create --app-key": "it is a hash", "group target --app-key": "it is a hash",
 	"dag commit --root": "it is the root that was read", "dag proof verify --root": "it is the root that is trusted",
@@ -90,7 +90,7 @@ var noIDArguments = map[string]string{
 // idFlags are flags that are ids, wherever they stand; otherFlags are all others that
 // take text.
 var (
-	idFlags    = strings.Fields("application context drop from head member namespace with id invitee root app-key signer")
+	idFlags    = strings.Fields("application context drop envelope from head member namespace with id invitee root app-key signer")
 	otherFlags = strings.Fields(`after allow-peers approval as by checkpoint-dir column config cursor daemon-user delete dir engine event expect-last export filter format group import intent listen log-format log-level
 		metrics-socket migration mode name new-key-file new-passphrase-file offline out output passphrase-file peer placement policy prefix
 		private-delete private-put put reason role seal-key-file seal-passphrase-file secret-peers seed-file socket status subject tenant tenant-map to type workload
@@ -175,7 +175,7 @@ func TestEveryIDIsFoundByItsFirstDigits(t *testing.T) {
 }
 
 // alsoNeeded are flags that a command asks for before it looks anything up.
-var alsoNeeded = map[string]string{"dag diff": "--peer SOCKET", "dag snapshot": "--output -"}
+var alsoNeeded = map[string]string{"dag adopt": "--all", "dag diff": "--peer SOCKET", "dag snapshot": "--output -"}
 
 // otherFields are values of fields that are no ids and no numbers, by their kind.
 var otherFields = map[string]string{"scope": "stoa.test", "name": "main", "alias kind": "context"}

@@ -57,7 +57,7 @@ var noOffline = map[string]string{
 	"ledger append":    "it writes",
 	"record watch":     "a directory does not change",
 	"namespace create": "it writes", "namespace invite": "it signs", "namespace revoke": "it writes", "namespace join": "it writes",
-	"namespace admit": "it writes", "namespace apply": "it writes", "namespace follow": "it writes", "namespace resume": "it writes", "namespace upgrade": "it writes", "namespace pending drop": "it writes",
+	"dag adopt": "it writes", "namespace admit": "it writes", "namespace apply": "it writes", "namespace follow": "it writes", "namespace resume": "it writes", "namespace upgrade": "it writes", "namespace pending drop": "it writes",
 	"group create": "it writes", "group delete": "it writes", "group move": "it writes", "group add": "it writes", "group remove": "it writes",
 	"group leave": "it writes", "group role": "it writes", "group caps": "it writes", "group transfer": "it writes", "group target": "it writes",
 	"group policy": "it writes", "group migration": "it writes", "group migrated": "it writes", "group alias": "it writes",

@@ -96,7 +96,7 @@ func (r *SyncReport) uneven(id codec.ContextID) error {
 		}
 		why = "an envelope was refused: " + why
 	case all.Waits > 0:
-		why = "a key of the group is missing on one side: a member who has it gives it by `stoa group rotate`, or by any op"
+		why = "one side lacks a key of the group: it is no member, or a member who has the key gives it with the next op"
 	case all.Early > 0:
 		why = "the clocks of the two differ by more than 5 s"
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/group"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/namespace/envelope"
 )
@@ -81,7 +82,7 @@ func (s *Store) Offer(ctx context.Context, id codec.ContextID, envelopes [][]byt
 		for i := range envelopes {
 			arrivals = append(arrivals, &arrival{answer: &answers[i]})
 		}
-		inParallel(len(envelopes), func(i int) { arrivals[i].check(id, envelopes[i]) })
+		inParallel(len(envelopes), func(i int) { arrivals[i].check(&s.verifier, id, envelopes[i]) })
 		return c.offer(ctx, arrivals)
 	})
 	return answers, err
@@ -109,14 +110,14 @@ func inParallel(n int, fn func(int)) {
 }
 
 // check does what the bytes suffice for.
-func (a *arrival) check(context codec.ContextID, b []byte) {
+func (a *arrival) check(v *group.Verifier, context codec.ContextID, b []byte) {
 	e, err := envelope.Parse(b)
 	if err == nil {
 		a.answer.ID = e.ID
 		if e.ContextID != context {
 			err = fmt.Errorf("%w: of another context", envelope.ErrMalformed)
 		} else {
-			err = e.Verify()
+			err = e.Verify(v)
 		}
 	}
 	a.Envelope, a.fault = e, err

@@ -2,12 +2,14 @@ package content
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/namespace"
 )
 
 // Envelope returns the envelope of a delta, as it travels: also one that is set aside, for whoever has
@@ -74,6 +76,9 @@ func (s *Store) Heads(_ context.Context, id codec.ContextID) (heads []codec.Enve
 		}
 		return err
 	})
+	if errors.Is(err, namespace.ErrNoContext) {
+		err = s.dag.There(id)
+	}
 	return heads, err
 }
 
@@ -154,6 +159,9 @@ func (s *Store) Held(_ context.Context, id codec.ContextID) (list []Held, err er
 		}
 		return nil
 	})
+	if errors.Is(err, namespace.ErrNoContext) { // nothing is of one that no group has
+		err = s.dag.There(id)
+	}
 	return list, err
 }
 

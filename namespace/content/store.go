@@ -16,6 +16,7 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/group"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/namespace/envelope"
 )
@@ -44,6 +45,8 @@ type Store struct {
 	dag *dag.Store
 	gov *namespace.Store
 	o   Options
+
+	verifier group.Verifier
 
 	mu       sync.Mutex
 	contexts map[codec.ContextID]*state

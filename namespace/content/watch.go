@@ -7,6 +7,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/namespace"
 )
 
@@ -50,7 +51,8 @@ func (s *Store) Run(ctx context.Context) {
 	}
 	for {
 		for ns := range c.take() {
-			if err := s.LookAll(ctx, ns); err != nil && ctx.Err() == nil {
+			err := s.LookAll(ctx, ns)
+			if err != nil && ctx.Err() == nil && !errors.Is(err, namespace.ErrNoNamespace) && !errors.Is(err, engine.ErrReadOnly) {
 				s.o.Log.Error("the contexts of a namespace could not be looked at", "namespace", ns, "error", err)
 			}
 		}

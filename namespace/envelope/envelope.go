@@ -206,9 +206,10 @@ func (e *Envelope) check() error {
 	return nil
 }
 
-// Verify returns [ErrSignature] unless the author has signed the envelope.
-func (e *Envelope) Verify() error {
-	if err := group.VerifyMessage(e.Author, e.signed(), e.Signature); err != nil {
+// Verify returns [ErrSignature] unless the author has signed the envelope. v, which may be nil, keeps
+// what it has worked out of authors.
+func (e *Envelope) Verify(v *group.Verifier) error {
+	if err := v.VerifyMessage(e.Author, e.signed(), e.Signature); err != nil {
 		return fmt.Errorf("%w: %w", ErrSignature, err)
 	}
 	return nil

@@ -60,7 +60,7 @@ func opened(b []byte, key codec.Secret) (*envelope.Envelope, *dag.Delta, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := e.Verify(); err != nil {
+	if err := e.Verify(nil); err != nil {
 		return e, nil, err
 	}
 	d, err := e.Open(key)
@@ -269,7 +269,7 @@ func TestAnEnvelopeIsRebuilt(t *testing.T) {
 	d.ExpectedRoot[0]++
 	again, err = envelope.Rebuild(d, v, key)
 	require.NoError(t, err)
-	require.ErrorIs(t, again.Verify(), envelope.ErrSignature)
+	require.ErrorIs(t, again.Verify(nil), envelope.ErrSignature)
 }
 
 // TestParentsAreCounted: a delta whose clear part names fewer parents than it has would be

@@ -74,7 +74,7 @@ func Explain(err error) *Failure {
 		hint string
 	}{
 		{inspect.ErrDamagedRow, "--skip-damaged lists such rows and imports the others"},
-		{inspect.ErrMissingOp, "--skip-damaged lists what cannot be taken in and imports the others, to which it comes again by `stoa namespace sync`"},
+		{inspect.ErrMissingOp, "--skip-damaged lists what cannot be taken in and imports the others, to which it comes again by `stoa sync`"},
 		{inspect.ErrDump, ""},
 	} {
 		if errors.Is(err, known.is) {

@@ -181,7 +181,7 @@ func newContextShow(p *cli.Process) *cobra.Command {
 				return err
 			}
 			if info.Applied == 0 && info.Pending == 0 {
-				c.Guide("nothing was written to it that is here: what another node has comes by stoa dag since, and stoa dag add")
+				c.Guide("nothing was written to it that is here: what another node has comes by stoa sync")
 			}
 			return nil
 		},

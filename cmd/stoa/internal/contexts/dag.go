@@ -15,7 +15,7 @@ import (
 func newDag(p *cli.Process) *cobra.Command {
 	cmd := cli.Parent("dag", "Commit, exchange and inspect the deltas of a context",
 		"  stoa dag commit room --put counter=1\n  stoa dag log room\n  stoa dag graph room --format dot",
-		newDagCommit(p), newDagAdd(p), newDagHeads(p), newDagLog(p), newDagShow(p), newDagGraph(p), newDagMissing(p), newDagPending(p),
+		newDagCommit(p), newDagHeld(p), newDagAdopt(p), newDagAdd(p), newDagHeads(p), newDagLog(p), newDagShow(p), newDagGraph(p), newDagMissing(p), newDagPending(p),
 		newDagRefused(p), newDagAncestor(p), newDagSince(p), newDagFollow(p), newDagCursors(p), newDagProof(p), newDagDiff(p), newDagSnapshot(p), newDagSeed(p), newDagVerify(p), newDagClock(p))
 	cmd.Long = `Commit, exchange and inspect the deltas of a context. A delta is immutable and named
 by the hash of its bytes; those bytes are what nodes exchange. Deltas stand in files

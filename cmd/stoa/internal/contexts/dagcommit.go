@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,7 +32,8 @@ func newDagCommit(p *cli.Process) *cobra.Command {
 		Long: `Make a delta on the heads of a context, and apply it. --root is the root of the state
 that was read: if another delta has come meanwhile, nothing is written and it exits 5.
 Without it the present root is taken. A VALUE or DATA of - is stdin, @FILE a file.
---bytes prints what to send to other nodes, in hex, one delta to a line. A delta that does
+--bytes prints what to send to other nodes, in hex, one delta to a line: in a context of a group
+its envelope, signed by this daemon's identity and sealed for members. A delta that does
 nothing has to be meant: --empty.`,
 		Example: "--put counter=1 --event changed=counter\n--delete counter --private-put seen=1 --bytes",
 		Flags:   f.register,
@@ -79,17 +81,17 @@ func (f *commitFlags) run(c *call) (err error) {
 		return err
 	}
 	d := struct {
-		ID     string         `json:"delta_id"`
-		Seq    uint64         `json:"seq,string"`
-		Root   string         `json:"root_hash"`
-		Deltas []cli.HexBytes `json:"deltas"`
+		ID        string         `json:"delta_id"`
+		Seq       uint64         `json:"seq,string"`
+		Root      string         `json:"root_hash"`
+		Deltas    []cli.HexBytes `json:"deltas"`
+		Envelopes []cli.HexBytes `json:"envelopes,omitempty"` // in place of Deltas, where they are signed
+		Ops       []cli.HexBytes `json:"ops,omitempty"`       // of governance, which go before
 	}{ID: done.Delta.String(), Seq: done.Seq, Root: done.Root.String()}
-	for _, b := range done.Deltas {
-		d.Deltas = append(d.Deltas, b)
-	}
+	d.Deltas, d.Envelopes, d.Ops = hexOf(done.Deltas), hexOf(done.Envelopes), hexOf(done.Ops)
 	return c.Emit(d, func(w io.Writer) {
 		if f.bytes {
-			for _, b := range done.Deltas {
+			for _, b := range slices.Concat(done.Deltas, done.Envelopes) {
 				fmt.Fprintf(w, "%x\n", b)
 			}
 			return
@@ -99,6 +101,13 @@ func (f *commitFlags) run(c *call) (err error) {
 		t.Add("root", d.Root)
 		t.Write(w, "")
 	})
+}
+
+func hexOf(all [][]byte) (list []cli.HexBytes) {
+	for _, b := range all {
+		list = append(list, b)
+	}
+	return list
 }
 
 // actions returns the puts and the deletes of one state.

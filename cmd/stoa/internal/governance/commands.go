@@ -10,5 +10,5 @@ import (
 
 // Commands returns the commands of this package.
 func Commands(p *cli.Process) []*cobra.Command {
-	return []*cobra.Command{newNamespace(p), newGroup(p)}
+	return []*cobra.Command{newNamespace(p), newGroup(p), newSync(p)}
 }

@@ -73,7 +73,9 @@ func newGroupRemove(p *cli.Process) *cobra.Command {
 		Name: "remove", Args: []string{"GROUP", "MEMBER..."}, Short: "Remove members", Example: "home bob\nkitchen bob --recursive",
 		Long: `Remove members, and give the group a new key. Removed from a namespace, they are none of
 its groups any more; from another group, of that one only, but for --recursive. Several
-are removed by one op, not in a namespace of version 1.`,
+are removed by one op, not in a namespace of version 1. In the contexts of these groups that this
+daemon holds it then makes a delta that does nothing, which vouches for what is here: what who was
+removed has written beside it counts no more. So synchronize first.`,
 		Flags: func(fs *pflag.FlagSet) {
 			fs.BoolVar(&recursive, "recursive", false, "remove from all groups below it too, one op each")
 		},
@@ -104,11 +106,15 @@ are removed by one op, not in a namespace of version 1.`,
 			if err := c.propose(c.group, removal(gone)); err != nil {
 				return err
 			}
+			closed, err := c.closeBelow(info.Namespace, c.group, recursive)
+			if err != nil {
+				return fmt.Errorf("they are removed, but contexts stay open to what they write on their own: %w", err)
+			}
 			var called []string
 			for _, who := range gone {
 				called = append(called, known.of(who.String()))
 			}
-			c.guideRemoved(strings.Join(called, " and "))
+			c.guideRemoved(strings.Join(called, " and "), closed)
 			return nil
 		},
 	})
@@ -161,7 +167,7 @@ func newGroupLeave(p *cli.Process) *cobra.Command {
 			if err := c.propose(c.group, codec.GroupOp{Kind: codec.OpMemberLeft}); err != nil {
 				return err
 			}
-			c.Guide("who stays gives the group a new key with the next change, or with stoa group rotate, once they know: stoa namespace sync " +
+			c.Guide("who stays gives the group a new key with the next change, or with stoa group rotate, once they know: stoa sync " +
 				cli.Quoted(c.Client.Path()) + " THEIR_SOCKET")
 			return nil
 		},

@@ -47,7 +47,7 @@ func (c *call) guideAdmitted(v *codec.Invitation, who codec.Identity) error {
 	if _, named := known[id]; !named {
 		c.Guide("to name them: stoa group alias " + home + " NAME --member " + id[:cli.ShortDigits] + c.Again)
 	}
-	c.Guide("synchronize, so that they learn of it: stoa namespace sync " + cli.Quoted(c.Client.Path()) + " THEIR_SOCKET")
+	c.Guide("synchronize, so that they learn of it: stoa sync " + cli.Quoted(c.Client.Path()) + " THEIR_SOCKET")
 	return nil
 }
 
@@ -60,15 +60,18 @@ func (c *call) shownGroup(g codec.GroupID) string {
 }
 
 // guideRemoved says what a removal does, and what it does not.
-func (c *call) guideRemoved(who string) {
-	c.Guide("what members sign from here on is under a new key, which "+who+" does not get; what they have they keep",
-		"deltas of contexts are not sealed: send them no more",
-		"synchronize, so that the others learn of it: stoa namespace sync "+cli.Quoted(c.Client.Path())+" THEIR_SOCKET")
+func (c *call) guideRemoved(who string, closed int) {
+	c.Guide("what members sign from here on is under a new key, which " + who + " does not get; what they have they keep")
+	if closed > 0 {
+		c.Guide(cli.Count(closed, "context") + " here closed: of what " + who + " may have written since, only what is here counts")
+	}
+	c.Guide(
+		"synchronize, so that the others learn of it: stoa sync " + cli.Quoted(c.Client.Path()) + " THEIR_SOCKET")
 }
 
 // guideDeltas says how deltas go from one daemon to another, which ops do not take along.
 func guideDeltas(p *cli.Process, from, to string) {
-	p.Guide("deltas of contexts go apart, each way: stoa dag since CONTEXT --bytes --socket " + cli.Quoted(from) + " | stoa dag add - --socket " + cli.Quoted(to))
+	p.Guide("these are ops only; the deltas of contexts go along with stoa sync " + cli.Quoted(from) + " " + cli.Quoted(to))
 }
 
 // guideRegistered says how a context gets a name in its group.

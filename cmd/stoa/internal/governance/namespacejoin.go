@@ -66,7 +66,7 @@ key of the group, says so and makes no request.`,
 				return err
 			}
 			d := map[string]string{"namespace_id": j.Namespace.String(), "identity": j.Identity.String(), "request": hex.EncodeToString(j.Request)}
-			c.Guide("this is for a member, who runs: stoa namespace admit REQUEST (or @FILE, where it is in one)", "then synchronize: stoa namespace sync THEIR_SOCKET "+cli.Quoted(c.Client.Path()))
+			c.Guide("this is for a member, who runs: stoa namespace admit REQUEST (or @FILE, where it is in one)", "then synchronize: stoa sync THEIR_SOCKET "+cli.Quoted(c.Client.Path()))
 			return c.Emit(d, func(w io.Writer) { fmt.Fprintf(w, "%x\n", j.Request) })
 		},
 	})
@@ -98,7 +98,7 @@ func (c *call) alreadyIn(invitation []byte) (bool, error) {
 		return false, err
 	}
 	c.Guide("this daemon is a member of "+c.shownGroup(v.GroupID)+" already, as "+in.Identity.String()+": there is nothing to ask for",
-		"`stoa namespace sync` with another daemon brings what is new")
+		"`stoa sync` with another daemon brings what is new")
 	d := map[string]any{"namespace_id": v.NamespaceID.String(), "identity": in.Identity.String(), "member": true}
 	return true, c.Emit(d, func(io.Writer) {})
 }

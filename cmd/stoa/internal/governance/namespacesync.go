@@ -131,7 +131,7 @@ func toSync(ctx context.Context, p *cli.Process, named []string, sides []*rpc.Cl
 		case knows[ns] == len(sides):
 			all = append(all, ns)
 		default:
-			p.Guide(fmt.Sprintf("left out, since one of the two has no part in it: %s; to send it all the same: stoa namespace sync %s %s %s",
+			p.Guide(fmt.Sprintf("left out, since one of the two has no part in it: %s; to send it all the same: stoa sync %s %s %s",
 				ns, cli.Quoted(sides[0].Path()), cli.Quoted(sides[1].Path()), ns))
 		}
 	}

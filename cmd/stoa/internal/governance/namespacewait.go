@@ -166,7 +166,7 @@ follows it.`,
 			if err := c.namespaces.FollowNamespace(c.Ctx, c.group); err != nil {
 				return err
 			}
-			c.Guide("to get what is there: stoa namespace sync THEIR_SOCKET " + cli.Quoted(c.Client.Path()) + " " + c.group.String())
+			c.Guide("to get what is there: stoa sync THEIR_SOCKET " + cli.Quoted(c.Client.Path()) + " " + c.group.String())
 			return c.Emit(map[string]string{"namespace_id": c.group.String()}, func(w io.Writer) { fmt.Fprintf(w, "followed %s\n", c.group) })
 		},
 	})

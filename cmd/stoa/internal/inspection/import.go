@@ -108,7 +108,7 @@ func imported(w io.Writer, done *inspect.Imported) {
 		fmt.Fprintf(w, "note: %s of the store could not be read when the dump was made\n", cli.Count(done.Gaps, "part"))
 	}
 	if done.Kept > 0 {
-		fmt.Fprintf(w, "note: %s of namespaces that are here already left as they are: `stoa namespace sync` brings what is new\n", cli.Count(done.Kept, "record"))
+		fmt.Fprintf(w, "note: %s of namespaces that are here already left as they are: `stoa sync` brings what is new\n", cli.Count(done.Kept, "record"))
 	}
 	for _, left := range done.Withheld {
 		fmt.Fprintf(w, "next: %s of %s came without %s: set them again (`stoa record update %s ID PATCH`)\n",

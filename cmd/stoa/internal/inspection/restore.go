@@ -49,7 +49,7 @@ been synchronized with another daemon, or told to go on: stoa namespace resume.`
 			})
 			if err == nil {
 				p.Guide("serve it: stoa serve --dir "+cli.Quoted(r.dst),
-					"what it has signed since the copy was made is on other nodes: it signs nothing before `stoa namespace sync` with one of them")
+					"what it has signed since the copy was made is on other nodes: it signs nothing before `stoa sync` with one of them")
 			}
 			return err
 		},
