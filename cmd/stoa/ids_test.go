@@ -42,7 +42,7 @@ var noIDArguments = map[string]string{
 	"context create [CONTEXT]": "it is a new id", "context place GROUP": "with --namespace, the group is elsewhere", "context place --namespace": "it is not here",
 	"diff A": "it is a directory", "diff B": "it is a directory", "kv incr [DELTA]": "it is a number",
 	"session create --id": "it is a new id", "sync [NAMESPACE...]": "it is at one of two daemons", "sync --context": "it is at one of two daemons",
-	"blob put --id":       "it is what the content has to hash to", "namespace invite --invitee": "who is invited is nobody here yet",
+	"blob put --id": "it is what the content has to hash to", "namespace invite --invitee": "who is invited is nobody here yet",
 	"namespace create --app-key": "it is a hash", "group target --app-key": "it is a hash",
 	"dag commit --root": "it is the root that was read", "dag proof verify --root": "it is the root that is trusted",
 	"record get ID":             "a record is named by whoever made it",
