@@ -8,7 +8,6 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
-	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/namespace"
 )
 
@@ -163,10 +162,4 @@ func (s *Store) Held(_ context.Context, id codec.ContextID) (list []Held, err er
 		err = s.dag.There(id)
 	}
 	return list, err
-}
-
-// Author returns who has signed a delta that counts; known is false for one that nobody has.
-func (s *Store) Author(r engine.Getter, id codec.ContextID, delta codec.DeltaID) (who codec.Identity, known bool, err error) {
-	v, known, err := readSigned(r, id, delta)
-	return v.Author, known, err
 }

@@ -34,7 +34,7 @@ var (
 // Options say how a [Store] works. The zero Options are the defaults.
 type Options struct {
 	MaxHeld      int          // the most envelopes of a context that are set aside; 0: 4,096
-	MaxHeldBytes int64        // and the most bytes that they take; 0: 64 MiB. One author has an eighth of both.
+	MaxHeldBytes int64        // and the most bytes that they take; 0: 16 MiB. One author has an eighth of both.
 	Log          *slog.Logger // what is set aside and comes back; nil: nothing
 }
 
@@ -52,13 +52,13 @@ type Store struct {
 	contexts map[codec.ContextID]*state
 }
 
-// keptContexts is about how many contexts are kept in mind.
-const keptContexts = 1024
+// keptContexts is about how many contexts are kept in mind, each with what is set aside there.
+const keptContexts = 64
 
 // New returns the store of what is in db, of whose contexts contexts are the deltas, and ops the
 // governance. All three must outlive it.
 func New(db engine.Engine, contexts *dag.Store, ops *namespace.Store, o Options) *Store {
-	o.MaxHeld, o.MaxHeldBytes = cmp.Or(o.MaxHeld, 4096), cmp.Or(o.MaxHeldBytes, 64<<20)
+	o.MaxHeld, o.MaxHeldBytes = cmp.Or(o.MaxHeld, 4096), cmp.Or(o.MaxHeldBytes, 16<<20)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
