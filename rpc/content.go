@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"fmt"
 	"iter"
 
 	"github.com/stoadb/stoa/codec"
@@ -36,8 +37,12 @@ type contentOffered struct{ Answers []content.Answer }
 
 var contentOffer = op.New(op.Method{Number: 651, Name: "Content.Offer", Role: access.Writer},
 	func(ctx context.Context, s *content.Store, a *contentOffering) (o contentOffered, err error) {
-		if len(a.Envelopes) > MaxOffered {
-			return o, &op.FieldError{Field: "envelopes", Reason: "more than 1,024"}
+		size := 0
+		for _, e := range a.Envelopes {
+			size += len(e)
+		}
+		if len(a.Envelopes) > MaxOffered || size > MaxOfferedBytes {
+			return o, &op.FieldError{Field: "envelopes", Reason: fmt.Sprintf("%d of them, of %d bytes: at most %d, of %d, in one call", len(a.Envelopes), size, MaxOffered, MaxOfferedBytes)}
 		}
 		o.Answers, err = s.Offer(ctx, a.ContextID, a.Envelopes)
 		return o, err

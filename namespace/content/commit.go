@@ -57,7 +57,7 @@ func (c *state) commit(ctx context.Context, what dag.Commit) (done Committed, er
 			if !own {
 				v, found, err := readSigned(c.s.db, c.id, p)
 				if err == nil && !found {
-					err = damage(rowKey(signedScope, c.id, p), "a delta of a signed context without an envelope")
+					err = bare(c.id, p)
 				}
 				if err != nil {
 					return at, err

@@ -211,6 +211,27 @@ func TestAContextIsSignedOrNot(t *testing.T) {
 	require.ErrorIs(t, err, namespace.ErrNoContext)
 }
 
+// What was made while no group had a context stays as it is, and what comes after goes on so.
+func TestAContextThatWasDetachedGoesOnUnsigned(t *testing.T) {
+	w := newWorld(t, 1, "Z", "K")
+	defer w.close()
+	z, k := w.nodes[0], w.nodes[1]
+	require.True(t, z.commit(put("a", "1")))
+	w.heal(z, k)
+	z.do(codec.GroupOp{Kind: codec.OpContextDetached, ContextID: w.context})
+	done, err := z.try(put("a", "2"))
+	require.NoError(t, err)
+	require.Len(t, done.Deltas, 1)
+	z.do(codec.GroupOp{Kind: codec.OpContextRegistered, ContextID: w.context})
+	require.True(t, k.commit(put("b", "1")))
+	_, err = z.content.Offer(bg, w.context, [][]byte{k.last()})
+	require.ErrorIs(t, err, content.ErrUnsigned)
+	done, err = z.try(put("a", "3"))
+	require.NoError(t, err)
+	require.Len(t, done.Deltas, 1)
+	require.Equal(t, "3", z.state("a"))
+}
+
 func mustRoot(t *testing.T, n *node, id codec.ContextID) codec.Hash {
 	_, root, err := n.dag.Heads(id)
 	require.NoError(t, err)

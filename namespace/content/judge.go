@@ -113,7 +113,7 @@ func (w *walk) find(id codec.EnvelopeID) (*node, error) {
 func (w *walk) counting(delta codec.DeltaID) (*node, error) {
 	v, found, err := readSigned(w.c.s.db, w.c.id, delta)
 	if err == nil && !found {
-		err = damage(rowKey(signedScope, w.c.id, delta), "a delta of a signed context without an envelope")
+		err = bare(w.c.id, delta)
 	}
 	if err != nil {
 		return nil, err
@@ -274,7 +274,7 @@ func (c *state) setAside(ctx context.Context, deltas []codec.DeltaID) error {
 			return err
 		}
 		if !found {
-			return damage(rowKey(signedScope, c.id, id), "a delta of a signed context without an envelope")
+			return bare(c.id, id)
 		}
 		e, err := c.rebuild(&v, d)
 		if err != nil {

@@ -141,7 +141,7 @@ func (c *state) isSigned() bool { return len(c.cuts)+len(c.held) > 0 }
 // begins returns ErrUnsigned unless the context has no deltas, or signed ones.
 func (c *state) begins() error {
 	if c.isSigned() {
-		return nil
+		return c.topped()
 	}
 	if err := c.s.dag.Begin(c.id); err != nil {
 		return err
@@ -154,6 +154,27 @@ func (c *state) begins() error {
 		return fmt.Errorf("%w: %s", ErrUnsigned, c.id)
 	}
 	return nil
+}
+
+// topped returns ErrUnsigned where a head of the context has no envelope.
+func (c *state) topped() error {
+	heads, _, err := c.s.dag.Heads(c.id)
+	for _, h := range heads {
+		_, found, failed := get(c.s.db, rowKey(signedScope, c.id, h.ID))
+		if failed != nil {
+			return failed
+		}
+		if !found {
+			return bare(c.id, h.ID)
+		}
+	}
+	return err
+}
+
+// bare returns the error of a delta without an envelope in a context that has signed ones: it was
+// made while no group had the context.
+func bare(id codec.ContextID, delta codec.DeltaID) error {
+	return fmt.Errorf("%w: %s: delta %s, made while no group had it", ErrUnsigned, id, delta)
 }
 
 // IsSigned reports whether a context has deltas with envelopes. One that no group has, has none.

@@ -210,5 +210,7 @@ func TestBareDeltasAreOfTheirContexts(t *testing.T) {
 	one, many = both()
 	require.ErrorIs(t, one, content.ErrSigned)
 	require.ErrorIs(t, many, content.ErrSigned)
+	_, err = d.dag.Seed(t.Context(), room, other.dag.Snapshot(t.Context(), room, nil), dag.SeedOptions{Replace: true})
+	require.ErrorIs(t, err, content.ErrSigned, "a snapshot has no envelopes")
 	require.Equal(t, codes.FailedPrecondition, status.Code(one))
 }

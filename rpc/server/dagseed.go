@@ -31,6 +31,9 @@ func (t *dagService) Seed(stream grpc.ClientStreamingServer[stoav1.DagSeedReques
 		if err != nil {
 			return err
 		}
+		if err := t.s.mayAddBare(ctx, id); err != nil { // a snapshot has no envelopes
+			return err
+		}
 		done, err := t.s.o.Dag.Seed(ctx, id, in.parts(), dag.SeedOptions{Replace: h.GetReplace()})
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = badField("part", "the stream ends before the last part; what has come is kept: SeedProgress says how to go on")
