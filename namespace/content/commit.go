@@ -93,10 +93,10 @@ func (c *state) commit(ctx context.Context, what dag.Commit) (done Committed, er
 	if done.Committed, err = c.s.dag.Commit(ctx, what); err != nil {
 		return done, err
 	}
-	done.Deltas = nil
-	for _, e := range made[len(made)-len(ids):] { // a batch that fails is made again
+	for _, e := range made[len(made)-len(done.Deltas):] { // a batch that fails is made again
 		done.Envelopes = append(done.Envelopes, e.Bytes())
 	}
+	done.Deltas = nil
 	before := len(c.cuts)
 	c.cuts[idOfCut(by.Cut)] = by.Cut
 	return done, c.grown(ctx, before)

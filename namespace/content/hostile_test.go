@@ -103,6 +103,35 @@ func TestWhatIsNotAsItsAuthorSaysIsRefused(t *testing.T) {
 	require.Equal(t, content.Counts, z.take(early).Kind)
 }
 
+// One that is offered with what it stands on, which is refused, waits for that.
+func TestWhatStandsOnWhatIsRefusedWaits(t *testing.T) {
+	w := newWorld(t, 1, "Z", "K", "L")
+	defer w.close()
+	z, k, l := w.nodes[0], w.nodes[1], w.nodes[2]
+	require.True(t, z.commit(put("a", "z")))
+	w.heal(w.nodes...)
+	at, key := k.at()
+	bad := z.forge("K", at, key, func(d *dag.Delta) { d.ExpectedRoot[0]++ })
+	e, err := envelope.Parse(bad)
+	require.NoError(t, err)
+	below, err := e.Open(key)
+	require.NoError(t, err)
+	at, key = l.at()
+	at.Parents = []codec.EnvelopeID{e.ID}
+	d := &dag.Delta{Context: w.context, Parents: []codec.DeltaID{below.ID()}, HLC: codec.HybridTimestamp{Time: below.HLC.Time + 1}, ExpectedRoot: below.ExpectedRoot}
+	d.HLC.ID, err = envelope.Node(idOf("L"), w.context, at)
+	require.NoError(t, err)
+	above, err := envelope.Seal(d, at, key, seedOf("L"))
+	require.NoError(t, err)
+	z.do(remove("L"))
+	answers, err := z.content.Offer(bg, w.context, [][]byte{bad, above.Bytes()})
+	require.NoError(t, err)
+	require.Equal(t, content.Refused, answers[0].Kind)
+	require.Equal(t, content.Waits, answers[1].Kind)
+	require.Equal(t, at.Parents, answers[1].Parents)
+	require.True(t, z.commit(put("a", "goes on")))
+}
+
 func TestAnEnvelopeThatNeedsOthersSaysWhich(t *testing.T) {
 	w := newWorld(t, 1, "Z", "K")
 	defer w.close()

@@ -162,7 +162,13 @@ func (c *state) offer(ctx context.Context, arrivals []*arrival) error {
 		if err := flush(); err != nil {
 			return err
 		}
-		if !simple {
+		if simple {
+			continue
+		}
+		if _, err := c.place(a, fresh); err != nil { // what it stands on may have been refused
+			return err
+		}
+		if a.answer.Kind == 0 {
 			if err := c.keep(ctx, a); err != nil {
 				return err
 			}
