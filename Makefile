@@ -115,9 +115,10 @@ mutants: deps ## change the code in small ways, one at a time, and print what no
 flaky: deps ## run the suite 10 times beside two busy loops, the quick packages with 1, 2 and 4 processors (ROUNDS=n)
 	@$(ROCKS) ROUNDS='$(ROUNDS)' bash .ci/flaky
 
-nocgo: ## build and test without cgo: everything but engine/rocks, with fewer generated cases
+nocgo: ## build and vet without cgo: everything but engine/rocks; and test what is other there, with fewer generated cases
 	CGO_ENABLED=0 go build ./...
-	CGO_ENABLED=0 STOA_TEST_SCALE=$(NOCGO_SCALE) go test -timeout 60m $(TESTFLAGS) ./...
+	CGO_ENABLED=0 go vet ./...
+	CGO_ENABLED=0 STOA_TEST_SCALE=$(NOCGO_SCALE) go test -vet=off -timeout 60m $(TESTFLAGS) $$(bash .ci/nocgo)
 
 lint: deps $(STATICCHECK) $(DEADCODE) proto-lint proto-breaking ## gofmt, go vet, staticcheck, nothing that nobody reaches, go.mod tidy, generated code current
 	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')) && \

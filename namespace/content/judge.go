@@ -67,13 +67,14 @@ func (w *walk) permitOf(v *codec.DeltaEnvelope) (j judged, err error) {
 	if err != nil {
 		return j, err
 	}
-	if a[0].Kind == namespace.OriginAllowed {
-		stand, err := w.c.s.gov.Standing(w.c.ns, []namespace.Permit{a[0].Permit})
-		if err != nil {
-			return j, err
-		}
-		j = judged{a[0].Permit, stand[0]}
+	if a[0].Kind != namespace.OriginAllowed { // it was when it was taken, and its cut is the same
+		return j, fmt.Errorf("content: context %s: governance does not know any more what it made of a delta by %s at ops %s", w.c.id, v.Author, v.Cut)
 	}
+	stand, err := w.c.s.gov.Standing(w.c.ns, []namespace.Permit{a[0].Permit})
+	if err != nil {
+		return j, err
+	}
+	j = judged{a[0].Permit, stand[0]}
 	w.judged[memo] = j
 	return j, nil
 }
