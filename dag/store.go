@@ -88,6 +88,7 @@ type Store struct {
 	options Options
 	clock   *hlc.Clock
 
+	viewing     bool  // made by View
 	clockDamage error // of a view
 
 	ctx    context.Context // ends with Close
@@ -186,10 +187,13 @@ func View(r engine.Reader, o Options) (*Store, error) {
 	case err != nil:
 		return nil, err
 	}
-	s := &Store{db: db, options: o, clock: clock, clockDamage: damage, queues: newWriteQueues(o.MaxContexts), work: newNotifier()}
+	s := &Store{db: db, options: o, clock: clock, viewing: true, clockDamage: damage, queues: newWriteQueues(o.MaxContexts), work: newNotifier()}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil
 }
+
+// IsView reports whether the store was made by [View].
+func (s *Store) IsView() bool { return s.viewing }
 
 // beside returns nil for a damaged row that somebody is told of, and err for any
 // other error.

@@ -217,6 +217,9 @@ func (s *Store) Delete(id codec.ContextID) error {
 
 // look judges the context anew if there are other ops than when it was last judged.
 func (c *state) look(ctx context.Context) error {
+	if c.s.dag.IsView() {
+		return nil // nothing can be set aside
+	}
 	heads, err := c.s.gov.Heads(ctx, c.ns)
 	if err != nil || slices.Equal(heads, c.seen) {
 		return err

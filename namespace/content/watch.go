@@ -7,7 +7,6 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
-	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/namespace"
 )
 
@@ -52,7 +51,7 @@ func (s *Store) Run(ctx context.Context) {
 	for {
 		for ns := range c.take() {
 			err := s.LookAll(ctx, ns)
-			if err != nil && ctx.Err() == nil && !errors.Is(err, namespace.ErrNoNamespace) && !errors.Is(err, engine.ErrReadOnly) {
+			if err != nil && ctx.Err() == nil && !errors.Is(err, namespace.ErrNoNamespace) {
 				s.o.Log.Error("the contexts of a namespace could not be looked at", "namespace", ns, "error", err)
 			}
 		}

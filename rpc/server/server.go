@@ -278,7 +278,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 
 // lookAtContent has what governance says of signed deltas be so, until the server drains.
 func (s *Server) lookAtContent() {
-	if s.content == nil {
+	if s.content == nil || s.o.Dag.IsView() {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
