@@ -3,7 +3,6 @@
 package bench
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -259,8 +258,7 @@ func grow(s *dag.Store, c codec.ContextID, n int, made func(delta []byte) error)
 	}
 	// In the order of the trie, so that each of its rows is written once or twice.
 	slices.SortFunc(all, func(a, b []byte) int {
-		x, y := merkle.HashKey(a), merkle.HashKey(b)
-		return bytes.Compare(x[:], y[:])
+		return codec.CompareID(merkle.HashKey(a), merkle.HashKey(b))
 	})
 	value := make([]byte, dagValueBytes)
 	for some := range slices.Chunk(all, 4096) {

@@ -3,7 +3,6 @@
 package bench
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
@@ -57,7 +56,7 @@ func newGovHistory() (*govHistory, error) {
 			return nil, err
 		}
 	}
-	slices.SortFunc(ids, func(a, b codec.Identity) int { return bytes.Compare(a[:], b[:]) })
+	slices.SortFunc(ids, codec.CompareID)
 	if err := h.say(codec.GroupOp{Kind: codec.OpKeyRotated}, ids...); err != nil {
 		return nil, err
 	}

@@ -155,11 +155,16 @@ func (id *EnvelopeID) UnmarshalText(text []byte) error {
 	return unmarshalHex("EnvelopeID", id[:], text)
 }
 
+// CompareID orders ids by their bytes.
+func CompareID[ID ~[32]byte](a, b ID) int {
+	x, y := [32]byte(a), [32]byte(b)
+	return bytes.Compare(x[:], y[:])
+}
+
 // Ascending reports whether ids are in order, none of them twice.
 func Ascending[ID ~[32]byte](ids []ID) bool {
 	for i := 1; i < len(ids); i++ {
-		a, b := [32]byte(ids[i-1]), [32]byte(ids[i])
-		if bytes.Compare(a[:], b[:]) >= 0 {
+		if CompareID(ids[i-1], ids[i]) >= 0 {
 			return false
 		}
 	}

@@ -120,7 +120,12 @@ func (g *writeGroup) flag(reseed bool) {
 		return
 	}
 	c.row.reseed = reseed
-	g.key, g.value = contextRowKey(g.key[:0], &c.id), c.row.appendBinary(g.value[:0])
+	g.putContextRow()
+}
+
+// putContextRow writes what is stored of the context beside Meta.
+func (g *writeGroup) putContextRow() {
+	g.key, g.value = contextRowKey(g.key[:0], &g.c.id), g.c.row.appendBinary(g.value[:0])
 	g.put(g.key, g.value)
 }
 

@@ -19,7 +19,6 @@ type ContextInfo struct {
 	Root         codec.Hash
 	Heads        []codec.DeltaID // in ascending order
 	Applied      uint64          // deltas
-	Last         uint64          // the last number in the order of application
 	Pending      int             // deltas that wait
 	PendingBytes int64           // and what they take
 	Refused      int             // refusals that are remembered
@@ -251,7 +250,6 @@ func readInfo(r engine.Reader, id codec.ContextID, meta *codec.ContextMetaValue)
 	if err != nil {
 		return ContextInfo{}, err
 	}
-	info.Last = info.Applied
 	info.Applied -= min(info.Applied, row.withdrawn)
 	info.Pending, info.PendingBytes, info.Refused = c.waiting, c.waitingBytes, c.refusals()
 	info.Base, info.BaseHLC, info.Reseed = row.base.id, row.base.hlc, row.reseed

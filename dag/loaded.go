@@ -116,17 +116,7 @@ func lastSeq(r engine.Reader, id codec.ContextID) (uint64, error) {
 // each calls fn with the rows of Generic in a range, until it returns an error.
 // Key and value are valid during the call.
 func each(r engine.Reader, rg engine.Range, fn func(key, value []byte) error) error {
-	it, err := r.Iterate(column.Generic, rg)
-	if err != nil {
-		return err
-	}
-	defer it.Close()
-	for it.Next() {
-		if err := fn(it.Key(), it.Value()); err != nil {
-			return err
-		}
-	}
-	return it.Err()
+	return engine.Each(r, column.Generic, rg, fn)
 }
 
 func readHead(r engine.Getter, context codec.ContextID, id *codec.DeltaID) (head, error) {

@@ -248,6 +248,11 @@ func (v *verifier) deltas(row *contextRow) error {
 	var offers []Offer
 	var places []placed
 	size, gone := 0, uint64(0)
+	flush := func() error {
+		err := v.offer(offers, places)
+		offers, places, size = offers[:0], places[:0], 0
+		return err
+	}
 	rg := engine.Prefixed(contextPrefix(nil, orderScope, &v.past.context))
 	rg.Start = orderKey(nil, &v.past.context, want)
 	v.step(PhaseDeltas)
@@ -265,13 +270,11 @@ func (v *verifier) deltas(row *contextRow) error {
 		want = seq + 1
 		o, err := v.past.orderOf(seq, key, value)
 		if err == nil && o.gone() {
-			err = v.offer(offers, places)
-			offers, places, size = offers[:0], places[:0], 0
-			if err == nil {
-				gone++
-				err = v.again.skip(v.past.context, o.id)
+			gone++
+			if err := flush(); err != nil {
+				return err
 			}
-			return err
+			return v.again.skip(v.past.context, o.id)
 		}
 		if err == nil {
 			var d *Delta
@@ -286,8 +289,7 @@ func (v *verifier) deltas(row *contextRow) error {
 		if len(offers) < maxGroup && size < maxOffered {
 			return nil
 		}
-		err = v.offer(offers, places)
-		offers, places, size = offers[:0], places[:0], 0
+		err = flush()
 		v.step(PhaseDeltas)
 		return err
 	})
@@ -297,7 +299,7 @@ func (v *verifier) deltas(row *contextRow) error {
 	if err := v.damage(err); err != nil {
 		return err
 	}
-	return v.offer(offers, places)
+	return flush()
 }
 
 // placed is a row of the order: the number and the id of a delta.

@@ -106,6 +106,7 @@ func (g *writeGroup) withdraw(ctx context.Context, w *Withdrawal) error {
 		g.addHead(h)
 	}
 	g.meta = true
+	g.putContextRow()
 	if err := g.restore(&past, written); err != nil {
 		return err
 	}
@@ -218,14 +219,12 @@ func (g *writeGroup) withdraw1(l *leaving, beside Beside, written map[codec.Hash
 	return nil
 }
 
-// mark makes a number of the order one without a delta.
+// mark makes a number of the order one without a delta; putContextRow writes how many there are.
 func (g *writeGroup) mark(seq uint64, id codec.DeltaID) {
 	row := orderRow{id: id}
 	g.key, g.value = orderKey(g.key[:0], &g.c.id, seq), row.appendBinary(g.value[:0])
 	g.put(g.key, g.value)
 	g.c.row.withdrawn++
-	g.key, g.value = contextRowKey(g.key[:0], &g.c.id), g.c.row.appendBinary(g.value[:0])
-	g.put(g.key, g.value)
 }
 
 // restore makes the state of keys that of their newest versions that are left.
@@ -278,6 +277,7 @@ func (s *Store) skip(id codec.ContextID, withdrawn codec.DeltaID) error {
 	r := &request{}
 	r.Task.do = func(g *writeGroup) error {
 		g.mark(g.c.next, withdrawn)
+		g.putContextRow()
 		g.c.next++
 		return nil
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"sync"
+
+	"github.com/stoadb/stoa/column"
 )
 
 // How an Iterator sizes the pages that it asks for: few entries first, since
@@ -151,4 +153,20 @@ func (it *Iterator) Close() error {
 	}
 	it.page = nil
 	return it.pager.Close()
+}
+
+// Each calls fn with the entries of a range, until it returns an error, which it returns. Key and value
+// are valid during the call.
+func Each(r Reader, col column.Column, rg Range, fn func(key, value []byte) error) error {
+	it, err := r.Iterate(col, rg)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = it.Close() }() // what it has to say, Err has said
+	for it.Next() {
+		if err := fn(it.Key(), it.Value()); err != nil {
+			return err
+		}
+	}
+	return it.Err()
 }

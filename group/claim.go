@@ -19,7 +19,7 @@ func (c Claim) beats(o Claim) bool {
 	if c.Number != o.Number {
 		return c.Number > o.Number
 	}
-	return c.Number > 0 && compareID(c.Group, o.Group) > 0
+	return c.Number > 0 && codec.CompareID(c.Group, o.Group) > 0
 }
 
 // Home returns which of the claims on a context, one for each namespace that has it,

@@ -51,7 +51,7 @@ func TestPlacementsWithOneNumberAreOrderedByGroup(t *testing.T) {
 	for _, first := range []codec.GroupID{root, sub} {
 		w, z := newCase(t, map[bool]string{true: "root first", false: "root last"}[first == root])
 		made := w.root("Z", groupCreated("Z", sub, root), z)
-		c, greater := codec.ContextID{7}, slices.MaxFunc([]codec.GroupID{root, sub}, compareID)
+		c, greater := codec.ContextID{7}, slices.MaxFunc([]codec.GroupID{root, sub}, codec.CompareID)
 		other := root
 		if first == root {
 			other = sub

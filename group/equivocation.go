@@ -19,7 +19,7 @@ type Equivocation struct {
 }
 
 func (e Equivocation) compare(o Equivocation) int {
-	return cmp.Or(compareID(e.Signer, o.Signer), cmp.Compare(e.Nonce, o.Nonce))
+	return cmp.Or(codec.CompareID(e.Signer, o.Signer), cmp.Compare(e.Nonce, o.Nonce))
 }
 
 // show notes an op of the equivocation: the two with the least ids are shown.
@@ -69,7 +69,7 @@ func (l *Ledger) Equivocation(i int) (e Equivocation, ok bool) {
 		other = v.second
 	}
 	e = Equivocation{op.Signer, op.Nonce, op.ID, l.past.ids[other], int(v.count)}
-	if compareID(e.First, e.Second) > 0 {
+	if codec.CompareID(e.First, e.Second) > 0 {
 		e.First, e.Second = e.Second, e.First
 	}
 	return e, true
@@ -81,11 +81,11 @@ func (l *Ledger) Equivocation(i int) (e Equivocation, ok bool) {
 func (l *Ledger) Equivocations(after Equivocation, limit int) (found []Equivocation) {
 	var signers []codec.Identity
 	for who, a := range l.past.authors {
-		if len(a.chains) > 1 && compareID(who, after.Signer) >= 0 {
+		if len(a.chains) > 1 && codec.CompareID(who, after.Signer) >= 0 {
 			signers = append(signers, who)
 		}
 	}
-	slices.SortFunc(signers, compareID)
+	slices.SortFunc(signers, codec.CompareID)
 	for _, who := range signers {
 		from := uint64(0)
 		if who == after.Signer {

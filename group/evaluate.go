@@ -1,7 +1,6 @@
 package group
 
 import (
-	"bytes"
 	"maps"
 	"slices"
 
@@ -27,7 +26,7 @@ func (r *Result) Members(g codec.GroupID) []codec.Identity { return r.members[g]
 
 // Groups returns the groups of the tree, by id.
 func (r *Result) Groups() []codec.GroupID {
-	return slices.SortedFunc(maps.Keys(r.members), func(a, b codec.GroupID) int { return bytes.Compare(a[:], b[:]) })
+	return slices.SortedFunc(maps.Keys(r.members), codec.CompareID)
 }
 
 // Evaluate judges ops, in whatever order they are given, and returns what they
@@ -62,7 +61,7 @@ func Evaluate(ops []Op, self codec.Identity) (*Result, error) {
 	r.Claims = maps.Collect(t.claims())
 	r.Rows, err = j.rows(t, self)
 	for id := range t.groups {
-		slices.SortFunc(r.members[id], func(a, b codec.Identity) int { return bytes.Compare(a[:], b[:]) })
+		slices.SortFunc(r.members[id], codec.CompareID)
 	}
 	return r, err
 }

@@ -135,7 +135,7 @@ func (l *Ledger) Members(g codec.GroupID) (found []codec.Identity) {
 			found = append(found, who)
 		}
 	}
-	slices.SortFunc(found, compareID)
+	slices.SortFunc(found, codec.CompareID)
 	return found
 }
 
@@ -198,7 +198,7 @@ func (l *Ledger) Statement(g codec.GroupID, who codec.Identity) (s codec.RootOp,
 		case j.above(b.best, a.best):
 			return 1
 		}
-		return compareID(a.m.Member, b.m.Member)
+		return codec.CompareID(a.m.Member, b.m.Member)
 	})
 	for _, r := range found {
 		if r.m.Member != s.AdminIdentity {
@@ -217,7 +217,7 @@ func (l *Ledger) Groups() (found []codec.GroupID) {
 	for g := range l.tree.groups {
 		found = append(found, g)
 	}
-	slices.SortFunc(found, compareID)
+	slices.SortFunc(found, codec.CompareID)
 	return found
 }
 

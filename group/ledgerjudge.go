@@ -1,16 +1,10 @@
 package group
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/stoadb/stoa/codec"
 )
-
-func compareID[T ~[32]byte](a, b T) int {
-	x, y := [32]byte(a), [32]byte(b)
-	return bytes.Compare(x[:], y[:])
-}
 
 // judgeNew judges the op that came last; top: it descends from all others. No op
 // descends from it, so that all others are as they were, unless it takes something from

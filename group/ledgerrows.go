@@ -172,7 +172,7 @@ func (l *Ledger) idsOf(ops []int) (ids []codec.OpID) {
 	for _, i := range ops {
 		ids = append(ids, l.past.ids[i])
 	}
-	slices.SortFunc(ids, compareID)
+	slices.SortFunc(ids, codec.CompareID)
 	return ids
 }
 

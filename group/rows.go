@@ -164,6 +164,6 @@ func (j *judge) heads(ops []int) (ids []codec.OpID) {
 			ids = append(ids, j.ops[a].ID)
 		}
 	}
-	slices.SortFunc(ids, func(a, b codec.OpID) int { return bytes.Compare(a[:], b[:]) })
+	slices.SortFunc(ids, codec.CompareID)
 	return ids
 }

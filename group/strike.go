@@ -99,7 +99,7 @@ func (j *judge) aims(r int, g *grant) bool {
 		return op.states(g.group) && j.ops[g.op].Version == codec.OpVersion1
 	}
 	targets, group := op.targets()
-	if _, is := slices.BinarySearchFunc(targets, g.who, compareID); !is {
+	if _, is := slices.BinarySearchFunc(targets, g.who, codec.CompareID); !is {
 		return false
 	}
 	removes := op.removes()

@@ -124,7 +124,7 @@ func severalRemoved(names ...string) codec.GroupOp {
 	for _, name := range names {
 		b.Members = append(b.Members, who(name))
 	}
-	slices.SortFunc(b.Members, compareID)
+	slices.SortFunc(b.Members, codec.CompareID)
 	b.Members = slices.Compact(b.Members)
 	return b
 }

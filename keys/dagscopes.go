@@ -139,26 +139,20 @@ func cutValue(value []byte) error {
 	return nil
 }
 
-func oneIDValue(value []byte) error {
-	if len(value) != 32 {
-		return malformed("dag-envelope", value, "an id")
+// idValue accepts an id, as the value of a scope.
+func idValue(scope string) func([]byte) error {
+	return func(value []byte) error {
+		if len(value) != 32 {
+			return malformed(scope, value, "an id")
+		}
+		return nil
 	}
-	return nil
 }
 
-// signedValue accepts an id and an envelope.
-func signedValue(value []byte) error {
-	if len(value) < 32 {
-		return malformed("dag-signed", value, "an id and an envelope")
-	}
-	_, err := codec.DeltaEnvelope{}.Decode(value[32:])
-	return err
-}
-
-// heldValue accepts an id, a time and an envelope.
-func heldValue(value []byte) error {
+// timedValue accepts an id, a time and an envelope.
+func timedValue(value []byte) error {
 	if len(value) < 32+8 {
-		return malformed("dag-held", value, "an id, a time and an envelope")
+		return malformed("dag-signed", value, "an id, a time and an envelope")
 	}
 	_, err := codec.DeltaEnvelope{}.Decode(value[32+8:])
 	return err

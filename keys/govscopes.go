@@ -12,13 +12,6 @@ func govOpValue(value []byte) error {
 	return nil
 }
 
-func govReissuedValue(value []byte) error {
-	if len(value) != 32 {
-		return malformed("gov-reissued", value, "an id")
-	}
-	return nil
-}
-
 func govHomeValue(value []byte) error {
 	if len(value) != 32+3*8 {
 		return malformed("gov-home", value, "an id and three numbers")

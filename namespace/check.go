@@ -1,7 +1,6 @@
 package namespace
 
 import (
-	"bytes"
 	"fmt"
 
 	"filippo.io/edwards25519"
@@ -126,7 +125,7 @@ func clearFault(op *Op) string {
 		return "members are not in ascending order, not distinct, or none"
 	}
 	for i, k := range keys {
-		if i > 0 && compare(keys[i-1].GroupID, k.GroupID) >= 0 {
+		if i > 0 && codec.CompareID(keys[i-1].GroupID, k.GroupID) >= 0 {
 			return "keys are not in ascending order of groups, or not distinct"
 		}
 		if !codec.Ascending(op.Keys[i].Carried) {
@@ -137,11 +136,6 @@ func clearFault(op *Op) string {
 		}
 	}
 	return ""
-}
-
-func compare[T ~[32]byte](a, b T) int {
-	x, y := [32]byte(a), [32]byte(b)
-	return bytes.Compare(x[:], y[:])
 }
 
 func rootFault(s *codec.SignedNamespaceOp, r *codec.RootOp) string {
@@ -195,7 +189,7 @@ func statementFault(r *codec.RootOp) string {
 
 func rotationFault(rotations []codec.KeyRotation) string {
 	for i, r := range rotations {
-		if i > 0 && compare(rotations[i-1].GroupID, r.GroupID) >= 0 {
+		if i > 0 && codec.CompareID(rotations[i-1].GroupID, r.GroupID) >= 0 {
 			return "rotations are not in ascending order of groups, or not distinct"
 		}
 		if r.Previous.Valid && r.Previous.V.KeyID == r.NewKeyID {

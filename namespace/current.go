@@ -52,7 +52,7 @@ func (c *loaded) at(i int) (standpoint, error) {
 func (p standpoint) current(g codec.GroupID, except int) (key codec.KeyID, ok bool, err error) {
 	candidates := slices.Clone(p.holders.groups[g])
 	slices.SortFunc(candidates, func(a, b rotation) int {
-		return cmp.Or(p.loaded.ledger.Height(b.op)-p.loaded.ledger.Height(a.op), compare(b.key, a.key))
+		return cmp.Or(p.loaded.ledger.Height(b.op)-p.loaded.ledger.Height(a.op), codec.CompareID(b.key, a.key))
 	})
 	for _, r := range candidates {
 		if r.op == except || !p.cut.Has(r.op) || !p.within(GroupKey{g, r.key}, p.ledger) {
@@ -131,7 +131,7 @@ func NewRotation(random io.Reader, namespace, g codec.GroupID, key codec.Secret,
 // SealKeyTo returns an envelope of key for each recipient, sorted as an op needs them.
 func SealKeyTo(random io.Reader, namespace, g codec.GroupID, key codec.Secret, to []codec.Identity) ([]codec.KeyEnvelope, error) {
 	var envelopes []codec.KeyEnvelope
-	for _, id := range slices.SortedFunc(slices.Values(to), compare) {
+	for _, id := range slices.SortedFunc(slices.Values(to), codec.CompareID) {
 		e, err := SealKey(random, namespace, g, key, id)
 		if err != nil {
 			return nil, err

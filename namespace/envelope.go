@@ -166,17 +166,17 @@ func (at site) envelope(key codec.Secret, recipient codec.Identity) (codec.KeyEn
 
 // envelopes returns an envelope for each recipient, sorted as an op needs them.
 func (at site) envelopes(key codec.Secret, to []codec.Identity) ([]codec.KeyEnvelope, error) {
-	sorted := slices.SortedFunc(slices.Values(to), compare)
+	sorted := slices.SortedFunc(slices.Values(to), codec.CompareID)
 	made, faults := make([]codec.KeyEnvelope, len(sorted)), make([]error, len(sorted))
-	sideBySide(len(sorted), func(i int) { made[i], faults[i] = at.envelope(key, sorted[i]) })
+	SideBySide(len(sorted), func(i int) { made[i], faults[i] = at.envelope(key, sorted[i]) })
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
 	return made, nil
 }
 
-// sideBySide calls fn with 0 to n-1, on all processors: making an envelope takes some 70 µs.
-func sideBySide(n int, fn func(i int)) {
+// SideBySide calls fn with 0 to n-1, on all processors, for what takes some tens of µs each.
+func SideBySide(n int, fn func(i int)) {
 	var next atomic.Int64
 	var done sync.WaitGroup
 	for range min(n, runtime.GOMAXPROCS(0)) {
@@ -242,7 +242,7 @@ func IntroduceKey(s *codec.SignedNamespaceOp, g codec.GroupID, key codec.Secret,
 // earlier keys that it is to open.
 func (at site) introduce(key codec.Secret, carried []heldKey, to []codec.Identity) (codec.NewKey, error) {
 	made := codec.NewKey{GroupID: at.group, KeyID: KeyID(key)}
-	for _, k := range slices.SortedFunc(slices.Values(carried), func(a, b heldKey) int { return compare(a.op, b.op) }) {
+	for _, k := range slices.SortedFunc(slices.Values(carried), func(a, b heldKey) int { return codec.CompareID(a.op, b.op) }) {
 		c, err := at.carry(key, k.op, k.key)
 		if err != nil {
 			return made, err
@@ -258,7 +258,7 @@ func (at site) introduce(key codec.Secret, carried []heldKey, to []codec.Identit
 // whether each carried key is the one that idOf says an op has introduced.
 func (at site) faulty(key codec.Secret, n *codec.NewKey, idOf func(codec.OpID) (codec.KeyID, bool)) (without []codec.Identity, carries bool) {
 	cheated := make([]bool, len(n.Envelopes))
-	sideBySide(len(cheated), func(i int) {
+	SideBySide(len(cheated), func(i int) {
 		e, err := at.envelope(key, n.Envelopes[i].Recipient)
 		cheated[i] = err != nil || e != n.Envelopes[i]
 	})

@@ -27,7 +27,7 @@ type flooder struct {
 
 func (f *flooder) root(nonce uint64, salt int, r codec.RootOp, parents ...codec.OpID) *Op {
 	parents = slices.Clone(parents)
-	slices.SortFunc(parents, compare)
+	slices.SortFunc(parents, codec.CompareID)
 	s := &codec.SignedNamespaceOp{Version: codec.OpVersion2, NamespaceID: f.ns, Parents: parents, Nonce: nonce, Op: codec.NamespaceOp{Root: r}}
 	require.NoError(f.t, Sign(s, seedOf("K")))
 	op, err := NewOp(s)
@@ -43,7 +43,7 @@ func (f *flooder) clear(nonce uint64, body codec.GroupOp, parents ...codec.OpID)
 // handing makes the same with a key for some.
 func (f *flooder) handing(nonce uint64, body codec.GroupOp, to []codec.Identity, parents ...codec.OpID) *Op {
 	parents = slices.Clone(parents)
-	slices.SortFunc(parents, compare)
+	slices.SortFunc(parents, codec.CompareID)
 	s := &codec.SignedNamespaceOp{Version: codec.OpVersion2, NamespaceID: f.ns, Parents: parents, Nonce: nonce, Signer: idOf("K"),
 		Op: codec.NamespaceOp{Kind: codec.NamespaceClear, GroupID: f.ns, Op: body}}
 	if len(to) > 0 {

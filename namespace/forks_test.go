@@ -89,7 +89,7 @@ func TestAForkThatOthersBuildOnIsTakenWheneverItComes(t *testing.T) {
 	forks := forksOf(t, ns, "K", 1, head, 4)
 	third := mergeOn(t, ns, "L", 1, forks[2].ID)
 	parents := []codec.OpID{third.ID, forks[3].ID}
-	slices.SortFunc(parents, compare)
+	slices.SortFunc(parents, codec.CompareID)
 	four := mergeOn(t, ns, "L", 2, parents...)
 	ops := append(slices.Clone(forks), third, four)
 	for seed := range uint64(40) {

@@ -80,11 +80,11 @@ func (b *batch) keys(g codec.GroupID) (found []KeyInfo, err error) {
 		found = append(found, info)
 	}
 	for i := range found {
-		slices.SortFunc(found[i].Holders, compare)
+		slices.SortFunc(found[i].Holders, codec.CompareID)
 		found[i].Holders = slices.Compact(found[i].Holders)
 	}
 	slices.SortStableFunc(found, func(a, b KeyInfo) int {
-		return cmp.Or(a.Height-b.Height, compare(a.Op, b.Op))
+		return cmp.Or(a.Height-b.Height, codec.CompareID(a.Op, b.Op))
 	})
 	return found, nil
 }
@@ -204,7 +204,7 @@ func (b *batch) usable(g codec.GroupID) (found []usable, err error) {
 			}
 			return 1
 		}
-		return cmp.Or(c.ledger.Height(y.op)-c.ledger.Height(x.op), compare(y.name.Op, x.name.Op))
+		return cmp.Or(c.ledger.Height(y.op)-c.ledger.Height(x.op), codec.CompareID(y.name.Op, x.name.Op))
 	})
 	return found, nil
 }

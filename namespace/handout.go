@@ -203,7 +203,11 @@ func (p *past) isWithin(cut group.Cut, l *group.Ledger) bool {
 // stateAt returns the state at the cut of some heads, for an op of signer. The last one is kept
 // in mind, since ops that follow each other ask for much the same.
 func (c *loaded) stateAt(heads []codec.OpID, signer codec.Identity) (*group.Ledger, group.Cut, error) {
-	cut, judged, err := c.goOn(&c.past, heads)
+	cut, err := c.ledger.Cut(heads)
+	if err != nil {
+		return nil, cut, err
+	}
+	judged, err := c.goOn(&c.past, heads, cut)
 	if err == nil && judged > shortReplay {
 		c.replays.spent[signer] += judged
 	}
@@ -212,10 +216,7 @@ func (c *loaded) stateAt(heads []codec.OpID, signer codec.Identity) (*group.Ledg
 
 // goOn makes p the state at the cut of some heads, and returns how many ops it took where that
 // was no continuation.
-func (c *loaded) goOn(p *past, heads []codec.OpID) (cut group.Cut, judged int, err error) {
-	if cut, err = c.ledger.Cut(heads); err != nil {
-		return cut, 0, err
-	}
+func (c *loaded) goOn(p *past, heads []codec.OpID, cut group.Cut) (judged int, err error) {
 	anew := !p.isWithin(cut, c.ledger)
 	if anew {
 		*p = past{ledger: group.NewLedger(c.id, codec.Identity{})}
@@ -236,14 +237,14 @@ func (c *loaded) goOn(p *past, heads []codec.OpID) (cut group.Cut, judged int, e
 	for _, i := range lacks {
 		if _, err := p.ledger.Add(c.ledger.Op(i)); err != nil {
 			*p = past{}
-			return cut, 0, err
+			return 0, err
 		}
 	}
 	p.heads = slices.Clone(heads)
 	if p.ledger.Settle(); anew {
 		judged = len(lacks)
 	}
-	return cut, judged, nil
+	return judged, nil
 }
 
 // judgeHandouts finds out what is clear of the keys that were handed out, op by op, and

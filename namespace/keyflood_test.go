@@ -17,7 +17,7 @@ func keyFlooder(t testing.TB, s *Store, ns codec.GroupID) *flooder {
 		f.to, f.last = slices.Clone(c.ledger.Members(ns)), c.ledger.Heads()
 		return nil
 	}))
-	slices.SortFunc(f.to, compare)
+	slices.SortFunc(f.to, codec.CompareID)
 	return f
 }
 

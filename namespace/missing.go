@@ -48,11 +48,11 @@ type PendingOp struct {
 func (s *Store) PendingOps(ns codec.GroupID, after codec.OpID, limit int) (found []PendingOp, err error) {
 	err = s.viewAny(ns, func(c *loaded) error {
 		for id, w := range c.pending.ops {
-			if compare(id, after) > 0 {
+			if codec.CompareID(id, after) > 0 {
 				found = append(found, PendingOp{ID: id, Signer: w.signer, Bytes: w.size, Since: w.since})
 			}
 		}
-		slices.SortFunc(found, func(a, b PendingOp) int { return compare(a.ID, b.ID) })
+		slices.SortFunc(found, func(a, b PendingOp) int { return codec.CompareID(a.ID, b.ID) })
 		if limit > 0 && len(found) > limit {
 			found = found[:limit]
 		}
@@ -69,7 +69,7 @@ func (s *Store) PendingOps(ns codec.GroupID, after codec.OpID, limit int) (found
 func (s *Store) Missing(ns codec.GroupID, after codec.OpID, limit int) (ids []codec.OpID, err error) {
 	err = s.viewAny(ns, func(c *loaded) error {
 		for id := range c.pending.named {
-			if _, waits := c.pending.ops[id]; !waits && compare(id, after) > 0 {
+			if _, waits := c.pending.ops[id]; !waits && codec.CompareID(id, after) > 0 {
 				if _, has := c.ledger.Find(id); !has {
 					ids = append(ids, id)
 				}
@@ -77,7 +77,7 @@ func (s *Store) Missing(ns codec.GroupID, after codec.OpID, limit int) (ids []co
 		}
 		return nil
 	})
-	slices.SortFunc(ids, compare)
+	slices.SortFunc(ids, codec.CompareID)
 	if limit > 0 && len(ids) > limit {
 		ids = ids[:limit]
 	}

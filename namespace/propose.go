@@ -127,7 +127,7 @@ func (p *proposing) join(heads []codec.OpID) ([]codec.OpID, error) {
 	}
 	heads[0], heads[own] = heads[own], heads[0]
 	for len(heads) > MaxParents {
-		s, err := p.on(slices.SortedFunc(slices.Values(heads[:MaxParents]), compare))
+		s, err := p.on(slices.SortedFunc(slices.Values(heads[:MaxParents]), codec.CompareID))
 		if err != nil {
 			return nil, err
 		}
@@ -139,7 +139,7 @@ func (p *proposing) join(heads []codec.OpID) ([]codec.OpID, error) {
 		heads = heads[MaxParents-1:]
 		heads[0] = a.ID
 	}
-	slices.SortFunc(heads, compare)
+	slices.SortFunc(heads, codec.CompareID)
 	return heads, nil
 }
 
@@ -269,22 +269,13 @@ func (p *proposing) group(g codec.GroupID, body codec.GroupOp, a *Answer) error 
 	if err := p.contest(g, &body); err != nil {
 		return err
 	}
-	key, has, err := p.sealingKey(g)
+	key, made, err := p.keyToSealUnder(g)
 	if err != nil {
 		return err
 	}
-	if !has {
-		if !p.c.isSettled(g, p.c.ledger, p.c.everything()) {
-			return fmt.Errorf("%w: ops of version 1 are not opened here that may say who is a member of group %s; who began it makes that clear by `stoa namespace upgrade`", ErrNoKey, g)
-		}
-		if err := p.rotate(g, &Answer{}); err != nil {
-			return err
-		}
+	if made {
 		if s, err = p.carrier(); err != nil {
 			return err
-		}
-		if key, has, err = p.sealingKey(g); err != nil || !has {
-			return errors.Join(err, ErrNoKey)
 		}
 	}
 	s.Op = codec.NamespaceOp{Kind: codec.NamespaceSealed, GroupID: g, KeyOp: key.name.Op}
@@ -304,6 +295,24 @@ func (p *proposing) group(g codec.GroupID, body codec.GroupOp, a *Answer) error 
 	}
 	_, err = p.deliver(g, &Answer{})
 	return err
+}
+
+// keyToSealUnder returns the key under which this node seals for g, which it makes where there is none.
+func (p *proposing) keyToSealUnder(g codec.GroupID) (key usable, made bool, err error) {
+	key, has, err := p.sealingKey(g)
+	if has || err != nil {
+		return key, false, err
+	}
+	if !p.c.isSettled(g, p.c.ledger, p.c.everything()) {
+		return key, false, fmt.Errorf("%w: ops of version 1 are not opened here that may say who is a member of group %s; who began it makes that clear by `stoa namespace upgrade`", ErrNoKey, g)
+	}
+	if err := p.rotate(g, &Answer{}); err != nil {
+		return key, false, err
+	}
+	if key, has, err = p.sealingKey(g); err != nil || !has {
+		return key, false, errors.Join(err, ErrNoKey)
+	}
+	return key, true, nil
 }
 
 // sign returns the op of a group that s carries.
@@ -350,7 +359,7 @@ func (p *proposing) clear(s *codec.SignedNamespaceOp, g codec.GroupID, body *cod
 	}
 	s.Op.OpSignature = inner.Signature
 	keys := map[GroupKey]codec.Secret{}
-	for _, below := range slices.SortedFunc(maps.Keys(stay), compare) {
+	for _, below := range slices.SortedFunc(maps.Keys(stay), codec.CompareID) {
 		if err := p.introduce(s, below, stay[below], keys); err != nil {
 			return err
 		}

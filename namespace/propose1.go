@@ -83,7 +83,7 @@ func (p *proposing) rotate1(s *codec.SignedNamespaceOp, g codec.GroupID, previou
 		return key, err
 	}
 	s.Op.Rotations = append(s.Op.Rotations, r)
-	slices.SortFunc(s.Op.Rotations, func(a, b codec.KeyRotation) int { return compare(a.GroupID, b.GroupID) })
+	slices.SortFunc(s.Op.Rotations, func(a, b codec.KeyRotation) int { return codec.CompareID(a.GroupID, b.GroupID) })
 	var fresh []GroupKey // nothing has waited for it
 	p.gaining(&fresh)(GroupKey{g, r.NewKeyID}, key)
 	return key, nil

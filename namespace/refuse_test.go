@@ -53,7 +53,7 @@ func TestChildrenOfARefusedOpAreRefused(t *testing.T) {
 			id := codec.OpID(sha256.Sum256(append([]byte(domainOp2), bad.wire...)))
 			child := mergeOn(t, ns, "K", 2, id)
 			both := []codec.OpID{id, heads[0]}
-			if compare(both[0], both[1]) > 0 {
+			if codec.CompareID(both[0], both[1]) > 0 {
 				both[0], both[1] = both[1], both[0]
 			}
 			other := mergeOn(t, ns, "Z", 9, both...)

@@ -162,7 +162,7 @@ func (v *view) heads() []codec.OpID {
 			heads = append(heads, id)
 		}
 	}
-	slices.SortFunc(heads, compare)
+	slices.SortFunc(heads, codec.CompareID)
 	return heads
 }
 

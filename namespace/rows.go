@@ -78,17 +78,7 @@ func parseFact(key, value []byte) (f fact, err error) {
 
 // each calls fn with all rows of Generic that begin with prefix.
 func each(r engine.Reader, prefix []byte, fn func(key, value []byte) error) error {
-	it, err := r.Iterate(column.Generic, engine.Prefixed(prefix))
-	if err != nil {
-		return err
-	}
-	defer it.Close()
-	for it.Next() {
-		if err := fn(it.Key(), it.Value()); err != nil {
-			return err
-		}
-	}
-	return it.Err()
+	return engine.Each(r, column.Generic, engine.Prefixed(prefix), fn)
 }
 
 // storedForm returns the row of prefix 0x38 for op: whole, or what is left of it.

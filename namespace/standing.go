@@ -97,7 +97,7 @@ func (c *loaded) pastAt(heads []codec.OpID) (*past, group.Cut, error) {
 	p := (*all)[at]
 	copy((*all)[1:], (*all)[:at])
 	(*all)[0] = p
-	_, _, err = c.goOn(p, heads)
+	_, err = c.goOn(p, heads, cut)
 	return p, cut, err
 }
 
@@ -325,14 +325,9 @@ func (s *Store) Author(ctx context.Context, ns codec.GroupID, id codec.ContextID
 		case p.c.newest() == codec.OpVersion1:
 			return fmt.Errorf("%w: %s", ErrVersion, ns)
 		}
-		key, has, err := p.sealingKey(home.Group)
-		if err == nil && !has {
-			if err = p.rotate(home.Group, &Answer{}); err == nil {
-				key, has, err = p.sealingKey(home.Group)
-			}
-		}
-		if err != nil || !has {
-			return errors.Join(err, ErrNoKey)
+		key, _, err := p.keyToSealUnder(home.Group)
+		if err != nil {
+			return err
 		}
 		carrier, err := p.carrier() // joins what is too many heads
 		if err != nil {

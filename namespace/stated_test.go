@@ -50,7 +50,7 @@ func unopenable(t *testing.T, s *Store, g codec.GroupID, body codec.GroupOp, to 
 }
 
 func sorted(ids []codec.Identity) []codec.Identity {
-	slices.SortFunc(ids, compare)
+	slices.SortFunc(ids, codec.CompareID)
 	return ids
 }
 

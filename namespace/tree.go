@@ -78,7 +78,7 @@ func (s *Store) Namespaces(after codec.GroupID, limit int) (list []codec.GroupID
 		}
 		return nil
 	})
-	slices.SortFunc(list, compare)
+	slices.SortFunc(list, codec.CompareID)
 	list = slices.Compact(list)
 	if limit > 0 && len(list) > limit {
 		list = list[:limit]

@@ -226,10 +226,7 @@ func concerns(c column.Column, key []byte, id string) bool {
 		if s.IsKV() || !strings.HasPrefix(s.String(), "dag-") {
 			return false
 		}
-		at = len(s)
-		if n := s.String(); n == "dag-pending" || n == "dag-refused" || n == "dag-cut" {
-			at++
-		}
+		at = len(s) + ofDeltas[s.String()]
 	case c == column.Group:
 		info, err := keys.Identify(c, key)
 		if err != nil || info.Name != "ContextGroupRef" {

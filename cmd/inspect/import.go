@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"bytes"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -270,7 +269,7 @@ func (im *importer) begin(h DumpHeader) (err error) {
 
 // lock makes of the namespaces that have come what there is of them without their keys.
 func (im *importer) lock() error {
-	im.out.Locked = slices.SortedFunc(maps.Keys(im.namespaces), func(a, b codec.GroupID) int { return bytes.Compare(a[:], b[:]) })
+	im.out.Locked = slices.SortedFunc(maps.Keys(im.namespaces), codec.CompareID)
 	return namespace.Lock(im.ctx, im.w, im.w, im.out.Locked, func(key []byte, err error) error {
 		if im.o.Damaged == nil {
 			return fmt.Errorf("%w: %v", ErrMissingOp, err)

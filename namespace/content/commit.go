@@ -1,7 +1,6 @@
 package content
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -50,38 +49,25 @@ func (c *state) commit(ctx context.Context, what dag.Commit) (done Committed, er
 	done.Ops = by.Made.Wire
 	var made []*envelope.Envelope
 	ids := map[codec.DeltaID]codec.EnvelopeID{} // of those that it made
-	place := func(parents []codec.DeltaID) (envelope.Place, error) {
-		at := envelope.Place{Cut: by.Cut, KeyOp: by.KeyOp}
+	var at envelope.Place                       // of the delta that is being made
+	what.MostHeads = envelope.MaxParents
+	what.Author = func(parents []codec.DeltaID) (codec.NodeID, error) {
+		at = envelope.Place{Cut: by.Cut, KeyOp: by.KeyOp}
 		for _, p := range parents {
 			id, own := ids[p]
 			if !own {
-				v, found, err := readSigned(c.s.db, c.id, p)
-				if err == nil && !found {
-					err = bare(c.id, p)
-				}
+				v, err := c.signedOf(p)
 				if err != nil {
-					return at, err
+					return codec.NodeID{}, err
 				}
 				id = v.id
 			}
 			at.Parents = append(at.Parents, id)
 		}
-		slices.SortFunc(at.Parents, func(a, b codec.EnvelopeID) int { return bytes.Compare(a[:], b[:]) })
-		return at, nil
-	}
-	what.MostHeads = envelope.MaxParents
-	what.Author = func(parents []codec.DeltaID) (codec.NodeID, error) {
-		at, err := place(parents)
-		if err != nil {
-			return codec.NodeID{}, err
-		}
+		slices.SortFunc(at.Parents, codec.CompareID)
 		return envelope.Node(by.Author, c.id, at)
 	}
 	what.Beside = func(d *dag.Delta, id codec.DeltaID, b *engine.Batch) error {
-		at, err := place(d.Parents)
-		if err != nil {
-			return err
-		}
 		e, err := envelope.Seal(d, at, by.Key, by.Seed)
 		if err != nil {
 			return err

@@ -112,21 +112,14 @@ func (w *walk) find(id codec.EnvelopeID) (*node, error) {
 
 // counting returns the node of a delta that counts so far.
 func (w *walk) counting(delta codec.DeltaID) (*node, error) {
-	v, found, err := readSigned(w.c.s.db, w.c.id, delta)
-	if err == nil && !found {
-		err = bare(w.c.id, delta)
-	}
+	v, err := w.c.signedOf(delta)
 	if err != nil {
 		return nil, err
 	}
 	if n := w.known[v.id]; n != nil {
 		return n, nil
 	}
-	d, _, err := w.c.s.dag.Get(w.c.id, delta)
-	if err != nil {
-		return nil, err
-	}
-	n := &node{id: v.id, delta: delta, time: d.HLC.Time, v: &v.DeltaEnvelope}
+	n := &node{id: v.id, delta: delta, time: v.time, v: &v.DeltaEnvelope}
 	return n, w.add(n)
 }
 
@@ -173,7 +166,7 @@ func (w *walk) run(ctx context.Context) error {
 }
 
 // vouchedCuts returns the heads of governance of all that somebody vouches for.
-func (w *walk) vouchedCuts() (cuts [][]codec.OpID, err error) {
+func (w *walk) vouchedCuts() ([][]codec.OpID, error) {
 	open, used := map[codec.EnvelopeID]*node{}, map[cutID][]codec.OpID{}
 	for _, n := range w.open {
 		open[n.id] = n
@@ -192,10 +185,7 @@ func (w *walk) vouchedCuts() (cuts [][]codec.OpID, err error) {
 			used[id] = heads
 		}
 	}
-	for _, id := range slices.SortedFunc(maps.Keys(used), func(a, b cutID) int { return slices.Compare(a[:], b[:]) }) {
-		cuts = append(cuts, used[id])
-	}
-	return cuts, nil
+	return slices.Collect(maps.Values(used)), nil
 }
 
 // close finds out which of those that nobody vouches for are out: against whose permits the context is
@@ -270,12 +260,9 @@ func (c *state) setAside(ctx context.Context, deltas []codec.DeltaID) error {
 	}
 	var aside []*held
 	err := c.s.dag.Withdraw(ctx, dag.Withdrawal{Context: c.id, Deltas: deltas, Beside: func(d *dag.Delta, id codec.DeltaID, b *engine.Batch) error {
-		v, found, err := readSigned(c.s.db, c.id, id)
+		v, err := c.signedOf(id)
 		if err != nil {
 			return err
-		}
-		if !found {
-			return bare(c.id, id)
 		}
 		e, err := c.rebuild(&v, d)
 		if err != nil {
@@ -285,7 +272,6 @@ func (c *state) setAside(ctx context.Context, deltas []codec.DeltaID) error {
 		aside = append(aside, h)
 		b.Delete(column.Generic, rowKey(signedScope, c.id, id))
 		b.Delete(column.Generic, rowKey(envelopeScope, c.id, e.ID))
-		b.Delete(column.Generic, timeKey(c.id, h.time, e.ID))
 		b.Put(column.Generic, rowKey(heldScope, c.id, e.ID), appendHeld(nil, h))
 		b.Delete(column.Generic, memberKey(c.id, idOfCut(e.Cut), e.ID))
 		return nil
@@ -314,7 +300,7 @@ func (c *state) takeBack(ctx context.Context, back []*held) (fell bool, err erro
 		if err != nil {
 			return fell, damage(rowKey(heldScope, c.id, h.ID), err.Error())
 		}
-		a, err := c.add(ctx, []*arrival{{Envelope: h.Envelope, delta: d}}, engine.Synced)
+		a, err := c.add(ctx, []*arrival{{Envelope: h.Envelope, delta: d}})
 		if err != nil {
 			return fell, err
 		}

@@ -1,14 +1,10 @@
 package content
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/stoadb/stoa/codec"
@@ -82,31 +78,10 @@ func (s *Store) Offer(ctx context.Context, id codec.ContextID, envelopes [][]byt
 		for i := range envelopes {
 			arrivals = append(arrivals, &arrival{answer: &answers[i]})
 		}
-		inParallel(len(envelopes), func(i int) { arrivals[i].check(&s.verifier, id, envelopes[i]) })
+		namespace.SideBySide(len(envelopes), func(i int) { arrivals[i].check(&s.verifier, id, envelopes[i]) })
 		return c.offer(ctx, arrivals)
 	})
 	return answers, err
-}
-
-// inParallel calls fn with 0 to n-1 on all processors.
-func inParallel(n int, fn func(int)) {
-	workers := min(n, runtime.GOMAXPROCS(0))
-	if workers <= 1 {
-		for i := range n {
-			fn(i)
-		}
-		return
-	}
-	var next atomic.Int64
-	var all sync.WaitGroup
-	for range workers {
-		all.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				fn(i)
-			}
-		})
-	}
-	all.Wait()
 }
 
 // check does what the bytes suffice for.
@@ -211,7 +186,7 @@ func (c *state) open(arrivals []*arrival) error {
 	if err != nil {
 		return err
 	}
-	inParallel(len(asked), func(i int) {
+	namespace.SideBySide(len(asked), func(i int) {
 		a := asked[i]
 		switch a.stands = stand[i]; admissions[i].Kind {
 		case namespace.OriginRefused:
@@ -265,9 +240,9 @@ func (c *state) place(a *arrival, fresh map[codec.EnvelopeID]*arrival) (simple b
 				a.answer.Parents = append(a.answer.Parents, id)
 				continue
 			}
-			s, found, err := readSigned(c.s.db, c.id, delta)
-			if err != nil || !found {
-				return false, errors.Join(err, damage(rowKey(signedScope, c.id, delta), "no envelope"))
+			s, err := c.signedOf(delta)
+			if err != nil {
+				return false, err
 			}
 			v, parents = &s.DeltaEnvelope, append(parents, delta)
 		}
@@ -279,7 +254,7 @@ func (c *state) place(a *arrival, fresh map[codec.EnvelopeID]*arrival) (simple b
 		a.answer.Kind = Waits
 		return false, nil
 	}
-	slices.SortFunc(parents, func(x, y codec.DeltaID) int { return bytes.Compare(x[:], y[:]) })
+	slices.SortFunc(parents, codec.CompareID)
 	if !slices.Equal(parents, a.delta.Parents) {
 		a.refuse("its parents are not the deltas in the envelopes that it names")
 		return false, nil
@@ -297,17 +272,17 @@ func (c *state) place(a *arrival, fresh map[codec.EnvelopeID]*arrival) (simple b
 }
 
 // add has deltas applied, with their envelopes beside them, and returns what package dag says.
-func (c *state) add(ctx context.Context, run []*arrival, durability engine.Durability) ([]dag.Answer, error) {
+func (c *state) add(ctx context.Context, run []*arrival) ([]dag.Answer, error) {
 	offers := make([]dag.Offer, len(run))
 	for i, a := range run {
 		offers[i] = dag.Offer{Delta: a.delta, Beside: func(d *dag.Delta, id codec.DeltaID, b *engine.Batch) error {
 			return c.beside(b, a.Envelope, d, id)
 		}}
 	}
-	answers, err := c.s.dag.AddMany(ctx, offers, durability)
+	answers, err := c.s.dag.AddMany(ctx, offers, engine.Synced)
 	for i := range answers {
 		if err == nil && answers[i].Verifying { // its cut takes long
-			answers[i], err = c.s.dag.Add(ctx, run[i].delta, dag.AddOptions{Durability: durability, Beside: offers[i].Beside})
+			answers[i], err = c.s.dag.Add(ctx, run[i].delta, dag.AddOptions{Beside: offers[i].Beside})
 		}
 		if err == nil && answers[i].Kind == dag.Applied {
 			c.cuts[idOfCut(run[i].Cut)] = run[i].Cut
@@ -318,14 +293,13 @@ func (c *state) add(ctx context.Context, run []*arrival, durability engine.Durab
 
 // beside puts the rows of an envelope beside its delta.
 func (c *state) beside(b *engine.Batch, e *envelope.Envelope, d *dag.Delta, id codec.DeltaID) error {
-	row, err := appendSigned(nil, e)
+	row, err := appendSigned(nil, e, d.HLC.Time)
 	if err != nil {
 		return err
 	}
 	cut := idOfCut(e.Cut)
 	b.Put(column.Generic, rowKey(signedScope, c.id, id), row)
 	b.Put(column.Generic, rowKey(envelopeScope, c.id, e.ID), id[:])
-	b.Put(column.Generic, timeKey(c.id, d.HLC.Time, e.ID), nil)
 	b.Put(column.Generic, memberKey(c.id, cut, e.ID), nil)
 	if c.cuts[cut] == nil {
 		putHeads(b, c.id, cut, e.Cut)
@@ -340,7 +314,7 @@ func (c *state) addRun(ctx context.Context, run []*arrival) error {
 		return nil
 	}
 	before := len(c.cuts)
-	answers, err := c.add(ctx, run, engine.Synced)
+	answers, err := c.add(ctx, run)
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,13 @@ func (s *Store) EnvelopeOf(_ context.Context, id codec.ContextID, delta codec.De
 }
 
 // Heads returns the envelopes of the heads of a context, in the order of their deltas.
-func (s *Store) Heads(_ context.Context, id codec.ContextID) (heads []codec.EnvelopeID, err error) {
+func (s *Store) Heads(_ context.Context, id codec.ContextID) ([]codec.EnvelopeID, error) {
+	heads, _, err := s.heads(id)
+	return heads, err
+}
+
+// heads also returns the number of the head that was applied last.
+func (s *Store) heads(id codec.ContextID) (heads []codec.EnvelopeID, last uint64, err error) {
 	err = s.in(id, func(c *state) error {
 		list, _, err := s.dag.Heads(id)
 		for _, h := range list {
@@ -70,29 +76,26 @@ func (s *Store) Heads(_ context.Context, id codec.ContextID) (heads []codec.Enve
 				return err
 			}
 			if found {
-				heads = append(heads, v.id)
+				heads, last = append(heads, v.id), max(last, h.Seq)
 			}
 		}
 		return err
 	})
-	if errors.Is(err, namespace.ErrNoContext) {
+	if errors.Is(err, namespace.ErrNoContext) { // nothing is of one that no group has
 		err = s.dag.There(id)
 	}
-	return heads, err
+	return heads, last, err
 }
 
 // Haves returns envelopes that count, so that who has others sees what both have: the heads, and of
 // what was applied here before some, ever further back.
-func (s *Store) Haves(ctx context.Context, id codec.ContextID) (haves []codec.EnvelopeID, err error) {
-	if haves, err = s.Heads(ctx, id); err != nil || len(haves) == 0 {
-		return haves, err
-	}
-	info, err := s.dag.Context(id)
+func (s *Store) Haves(ctx context.Context, id codec.ContextID) ([]codec.EnvelopeID, error) {
+	haves, last, err := s.heads(id)
 	if err != nil {
 		return nil, err
 	}
-	for back := uint64(1); back < info.Last; back *= 2 {
-		for a, err := range s.dag.Follow(ctx, id, dag.FollowOptions{From: info.Last - back - 1}) {
+	for back := uint64(1); back < last; back *= 2 {
+		for a, err := range s.dag.Follow(ctx, id, dag.FollowOptions{From: last - back - 1}) {
 			if err != nil {
 				return nil, err
 			}

@@ -20,7 +20,6 @@ import (
 var (
 	signedScope   = keys.MustScope("dag-signed")
 	envelopeScope = keys.MustScope("dag-envelope")
-	timeScope     = keys.MustScope("dag-time")
 	cutScope      = keys.MustScope("dag-cut")
 	heldScope     = keys.MustScope("dag-held")
 )
@@ -38,11 +37,6 @@ func prefixOf(scope keys.Scope, context codec.ContextID) []byte {
 // prefixLen is the length of what prefixOf returns.
 const prefixLen = len(keys.Scope{}) + len(codec.ContextID{})
 
-// timeKey returns scope ‖ context ‖ time u64 BE ‖ envelope_id.
-func timeKey(context codec.ContextID, time uint64, id codec.EnvelopeID) []byte {
-	return append(binary.BigEndian.AppendUint64(prefixOf(timeScope, context), time), id[:]...)
-}
-
 // damage is a row that does not parse. It is engine.ErrCorrupt.
 func damage(key []byte, fault string) error {
 	return fmt.Errorf("content: %w: %s %x: %s", engine.ErrCorrupt, column.Generic, key, fault)
@@ -50,23 +44,25 @@ func damage(key []byte, fault string) error {
 
 // signed is what is kept of the envelope of a delta that counts: all but the sealed bytes.
 type signed struct {
-	id codec.EnvelopeID
+	id   codec.EnvelopeID
+	time uint64 // of the delta's stamp
 	codec.DeltaEnvelope
 }
 
-// appendSigned appends envelope_id 32 ‖ the envelope with no sealed bytes.
-func appendSigned(dst []byte, e *envelope.Envelope) ([]byte, error) {
+// appendSigned appends envelope_id 32 ‖ time u64 LE ‖ the envelope with no sealed bytes.
+func appendSigned(dst []byte, e *envelope.Envelope, time uint64) ([]byte, error) {
 	v := e.DeltaEnvelope
 	v.Sealed = nil
-	return v.AppendBinary(append(dst, e.ID[:]...))
+	return v.AppendBinary(binary.LittleEndian.AppendUint64(append(dst, e.ID[:]...), time))
 }
 
 func parseSigned(key, value []byte) (s signed, err error) {
-	if len(value) < len(s.id) {
+	const before = len(codec.EnvelopeID{}) + 8
+	if len(value) < before {
 		return s, damage(key, "no envelope")
 	}
-	s.id = codec.EnvelopeID(value)
-	if s.DeltaEnvelope, err = s.Decode(value[len(s.id):]); err != nil {
+	s.id, s.time = codec.EnvelopeID(value), binary.LittleEndian.Uint64(value[len(s.id):])
+	if s.DeltaEnvelope, err = s.Decode(value[before:]); err != nil {
 		return s, damage(key, err.Error())
 	}
 	return s, nil
@@ -101,21 +97,6 @@ func get(r engine.Getter, key []byte) (value []byte, found bool, err error) {
 		return nil, false, nil
 	}
 	return value, err == nil, err
-}
-
-// each calls fn with the rows of a range, until it returns an error. Both are valid during the call.
-func each(r engine.Reader, rg engine.Range, fn func(key, value []byte) error) error {
-	it, err := r.Iterate(column.Generic, rg)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = it.Close() }() // what it has to say, Err has said
-	for it.Next() {
-		if err := fn(it.Key(), it.Value()); err != nil {
-			return err
-		}
-	}
-	return it.Err()
 }
 
 // cutID names a set of heads of governance.
@@ -154,7 +135,7 @@ func memberKey(context codec.ContextID, id cutID, e codec.EnvelopeID) []byte {
 
 func readCuts(r engine.Reader, context codec.ContextID) (map[cutID][]codec.OpID, error) {
 	cuts := map[cutID][]codec.OpID{}
-	err := each(r, engine.Prefixed(cutKey(headsRow, context)), func(key, value []byte) error {
+	err := engine.Each(r, column.Generic, engine.Prefixed(cutKey(headsRow, context)), func(key, value []byte) error {
 		const before = 1 + prefixLen
 		if len(key) != before+len(cutID{}) || len(value) == 0 || len(value)%len(codec.OpID{}) != 0 {
 			return damage(key, "not a cut")
@@ -175,7 +156,7 @@ var errStop = errors.New("content: enough")
 // isUsed reports whether a delta that counts was made at a cut, other than those of without.
 func isUsed(r engine.Reader, context codec.ContextID, id cutID, without map[codec.EnvelopeID]*node) (is bool, err error) {
 	prefix := cutKey(memberRow, context, id[:]...)
-	err = each(r, engine.Prefixed(prefix), func(key, _ []byte) error {
+	err = engine.Each(r, column.Generic, engine.Prefixed(prefix), func(key, _ []byte) error {
 		if len(key) != len(prefix)+len(codec.EnvelopeID{}) {
 			return damage(key, "not an envelope at a cut")
 		}
@@ -205,7 +186,7 @@ func appendHeld(dst []byte, h *held) []byte {
 
 func readHeld(r engine.Reader, context codec.ContextID) (map[codec.EnvelopeID]*held, error) {
 	all := map[codec.EnvelopeID]*held{}
-	err := each(r, engine.Prefixed(prefixOf(heldScope, context)), func(key, value []byte) error {
+	err := engine.Each(r, column.Generic, engine.Prefixed(prefixOf(heldScope, context)), func(key, value []byte) error {
 		h := &held{}
 		const before = len(codec.DeltaID{}) + 8
 		if len(value) < before {

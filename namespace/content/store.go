@@ -160,40 +160,34 @@ func (c *state) begins() error {
 func (c *state) topped() error {
 	heads, _, err := c.s.dag.Heads(c.id)
 	for _, h := range heads {
-		_, found, failed := get(c.s.db, rowKey(signedScope, c.id, h.ID))
-		if failed != nil {
-			return failed
-		}
-		if !found {
-			return bare(c.id, h.ID)
+		if _, err := c.signedOf(h.ID); err != nil {
+			return err
 		}
 	}
 	return err
 }
 
-// bare returns the error of a delta without an envelope in a context that has signed ones: it was
-// made while no group had the context.
-func bare(id codec.ContextID, delta codec.DeltaID) error {
-	return fmt.Errorf("%w: %s: delta %s, made while no group had it", ErrUnsigned, id, delta)
+// signedOf returns the envelope of a delta that counts. It returns ErrUnsigned for one that has none:
+// it was made while no group had the context.
+func (c *state) signedOf(delta codec.DeltaID) (signed, error) {
+	v, found, err := readSigned(c.s.db, c.id, delta)
+	if err == nil && !found {
+		err = fmt.Errorf("%w: %s: delta %s, made while no group had it", ErrUnsigned, c.id, delta)
+	}
+	return v, err
 }
 
-// IsSigned reports whether a context has deltas with envelopes. One that no group has, has none.
-func (s *Store) IsSigned(id codec.ContextID) (is bool, err error) {
-	err = s.in(id, func(c *state) error {
-		is = c.isSigned()
+// Unsigned returns [ErrSigned] for a context that takes no delta without an envelope: one whose deltas
+// have some, which none has that no group has.
+func (s *Store) Unsigned(id codec.ContextID) error {
+	err := s.in(id, func(c *state) error {
+		if c.isSigned() {
+			return fmt.Errorf("%w: context %s", ErrSigned, id)
+		}
 		return nil
 	})
 	if errors.Is(err, namespace.ErrNoContext) {
-		return false, nil
-	}
-	return is, err
-}
-
-// Unsigned returns [ErrSigned] for a context that takes no delta without an envelope.
-func (s *Store) Unsigned(id codec.ContextID) error {
-	is, err := s.IsSigned(id)
-	if err == nil && is {
-		err = fmt.Errorf("%w: context %s", ErrSigned, id)
+		return nil
 	}
 	return err
 }
@@ -203,7 +197,7 @@ func (s *Store) Delete(id codec.ContextID) error {
 	err := s.in(id, func(c *state) error {
 		c.loaded = false
 		return s.dag.DeleteContext(id, func(b *engine.Batch) {
-			for _, prefix := range [][]byte{prefixOf(signedScope, id), prefixOf(envelopeScope, id), prefixOf(timeScope, id), prefixOf(heldScope, id),
+			for _, prefix := range [][]byte{prefixOf(signedScope, id), prefixOf(envelopeScope, id), prefixOf(heldScope, id),
 				cutKey(headsRow, id), cutKey(memberRow, id)} {
 				b.DeleteRange(column.Generic, prefix, engine.Successor(prefix))
 			}

@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	_ = op.Tags[dag.ContextInfo]("ID", "context_id", "Root", "root_hash,hash", "Base", ",optional", "BaseHLC", "base_hlc,optional", "Last", "-")
+	_ = op.Tags[dag.ContextInfo]("ID", "context_id", "Root", "root_hash,hash", "Base", ",optional", "BaseHLC", "base_hlc,optional")
 	_ = op.Tags[codec.ApplicationMeta]("ApplicationID", ",optional", "Bytecode", ",optional", "Compiled", ",optional", "Services", ",optional")
 	_ = op.Tags[codec.ServiceMeta]("Bytecode", ",optional", "Compiled", ",optional")
 	_ = op.Tags[dag.SeedProgress]("Base", ",optional")

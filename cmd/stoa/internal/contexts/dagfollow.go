@@ -64,34 +64,10 @@ func (c *call) emitApplied(all iter.Seq2[dag.AppliedDelta, error], limit uint, a
 		}
 		n++
 		if a.Withdrawn {
-			if err = c.emitWithdrawn(a.Position); err == nil {
-				err = done(a.Position)
-			}
-			if err != nil {
-				return err
-			}
-			if n == limit {
-				break
-			}
-			continue
+			err = c.emitWithdrawn(a.Position)
+		} else {
+			err = c.emitDelta(&a, asBytes)
 		}
-		d := newDeltaDoc(a.Delta, a.Position.Delta)
-		d.Seq, d.Base = a.Seq, a.Base
-		if asBytes {
-			if d.Bytes, err = a.Delta.AppendBinary(nil); err != nil {
-				return err
-			}
-		}
-		err = c.Emit(d, func(w io.Writer) {
-			if asBytes {
-				fmt.Fprintf(w, "%x\n", []byte(d.Bytes))
-				return
-			}
-			fmt.Fprintf(w, "%d  %s  %s, %s\n", d.Seq, d.ID, cli.Count(len(d.Actions), "action"), cli.Count(len(d.Events), "event"))
-			for _, e := range d.Events {
-				fmt.Fprintf(w, "  event %s %s\n", cli.Plain(e.Kind), cli.Shorten(bytesText(e.Data), cli.LineText))
-			}
-		})
 		if err == nil {
 			err = done(a.Position)
 		}
@@ -104,6 +80,27 @@ func (c *call) emitApplied(all iter.Seq2[dag.AppliedDelta, error], limit uint, a
 	}
 	c.Guide(cli.Count(int(n), "delta"))
 	return nil
+}
+
+// emitDelta prints a delta.
+func (c *call) emitDelta(a *dag.AppliedDelta, asBytes bool) (err error) {
+	d := newDeltaDoc(a.Delta, a.Position.Delta)
+	d.Seq, d.Base = a.Seq, a.Base
+	if asBytes {
+		if d.Bytes, err = a.Delta.AppendBinary(nil); err != nil {
+			return err
+		}
+	}
+	return c.Emit(d, func(w io.Writer) {
+		if asBytes {
+			fmt.Fprintf(w, "%x\n", []byte(d.Bytes))
+			return
+		}
+		fmt.Fprintf(w, "%d  %s  %s, %s\n", d.Seq, d.ID, cli.Count(len(d.Actions), "action"), cli.Count(len(d.Events), "event"))
+		for _, e := range d.Events {
+			fmt.Fprintf(w, "  event %s %s\n", cli.Plain(e.Kind), cli.Shorten(bytesText(e.Data), cli.LineText))
+		}
+	})
 }
 
 // emitWithdrawn prints that a delta is applied no more.

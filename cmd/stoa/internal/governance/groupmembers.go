@@ -1,7 +1,6 @@
 package governance
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -88,7 +87,7 @@ removed has written beside it counts no more. So synchronize first.`,
 				}
 				gone = append(gone, who)
 			}
-			slices.SortFunc(gone, func(a, b codec.Identity) int { return bytes.Compare(a[:], b[:]) })
+			slices.SortFunc(gone, codec.CompareID)
 			gone = slices.Compact(gone)
 			info, err := c.groups.Show(c.Ctx, c.group)
 			if err != nil {
@@ -130,19 +129,14 @@ func removal(gone []codec.Identity) codec.GroupOp {
 
 // removeBelow proposes a removal in every group below g that has some of the members.
 func (c *call) removeBelow(ns, g codec.GroupID, gone []codec.Identity) error {
-	tree, err := c.namespaces.Tree(c.Ctx, ns)
+	below, err := c.below(ns, g)
 	if err != nil {
 		return err
 	}
-	below := map[codec.GroupID]bool{g: true}
-	for _, t := range tree { // each after its parent
-		if !below[t.Parent] {
-			continue
-		}
-		below[t.ID] = true
+	for _, id := range below {
 		var there []codec.Identity
 		for _, who := range gone {
-			member, err := c.isMember(t.ID, who)
+			member, err := c.isMember(id, who)
 			if err != nil {
 				return err
 			}
@@ -153,11 +147,27 @@ func (c *call) removeBelow(ns, g codec.GroupID, gone []codec.Identity) error {
 		if len(there) == 0 {
 			continue
 		}
-		if err := c.propose(t.ID, removal(there)); err != nil {
-			return fmt.Errorf("group %s: %w", t.ID, err)
+		if err := c.propose(id, removal(there)); err != nil {
+			return fmt.Errorf("group %s: %w", id, err)
 		}
 	}
 	return nil
+}
+
+// below returns the groups below g, each after its parent.
+func (c *call) below(ns, g codec.GroupID) (groups []codec.GroupID, err error) {
+	tree, err := c.namespaces.Tree(c.Ctx, ns)
+	if err != nil {
+		return nil, err
+	}
+	in := map[codec.GroupID]bool{g: true}
+	for _, t := range tree { // each after its parent
+		if in[t.Parent] {
+			in[t.ID] = true
+			groups = append(groups, t.ID)
+		}
+	}
+	return groups, nil
 }
 
 func newGroupLeave(p *cli.Process) *cobra.Command {

@@ -24,28 +24,11 @@ to the other only where it is named, which has that follow it. It exits 5 where 
 level, because one has forgotten what the other lacks. A daemon is named by its socket, or
 by the directory that has it.`,
 		Example: "  stoa namespace sync a/stoa.sock b/stoa.sock\n  stoa namespace sync a/stoa.sock b/stoa.sock home",
-		Args: func(cmd *cobra.Command, args []string) error {
-			return cli.Exactly("SOCKET_A", "SOCKET_B")(cmd, args[:min(2, len(args))])
-		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			ctx, forget := cli.Interruptible()
-			defer forget()
-			var sides []*rpc.Client
-			for i, path := range args[:2] {
-				client, err := (&cli.DaemonFlags{Socket: path, Flag: []string{"SOCKET_A", "SOCKET_B"}[i]}).Dial(p)
-				if err != nil {
-					return err
-				}
-				defer client.Close()
-				sides = append(sides, client)
-			}
-			all, err := toSync(ctx, p, args[2:], sides)
-			if err != nil {
-				return err
-			}
+		Args:    twoSockets,
+		RunE: between(p, func(ctx context.Context, sides []*rpc.Client, all []codec.GroupID, named bool) error {
 			var failed error
 			for _, ns := range all {
-				r, err := exchange(ctx, ns, sides, len(args) > 2)
+				r, err := exchange(ctx, ns, sides, named)
 				if err != nil {
 					failed = errors.Join(failed, err)
 					continue
@@ -59,10 +42,7 @@ by the directory that has it.`,
 					Heads  []string `json:"heads"`
 				}{ns.String(), r.ToA.Stored, r.ToB.Stored, r.ToA.Forks, r.ToB.Forks, cli.Texts(r.Heads)}
 				err = p.Emit(d, func(w io.Writer) {
-					line := fmt.Sprintf("%s  %s to A, %s to B", d.ID, cli.Count(d.ToA, "op"), cli.Count(d.ToB, "op"))
-					if name := nameAt(ctx, sides, ns); name != "" {
-						line += "  " + cli.Plain(name)
-					}
+					line := levelLine("", d.ID, "op", d.ToA, d.ToB, nameAt(ctx, sides, ns))
 					if forks := d.ForksA + d.ForksB; forks > 0 {
 						line += fmt.Sprintf("\n  %s of who signed too many beside each other: each daemon keeps those that it has, until somebody builds on them", cli.Count(forks, "fork"))
 					}
@@ -74,8 +54,45 @@ by the directory that has it.`,
 			}
 			guideDeltas(p, sides[0].Path(), sides[1].Path())
 			return failed
-		},
+		}),
 	}
+}
+
+// twoSockets demands the arguments of a command between two daemons.
+func twoSockets(cmd *cobra.Command, args []string) error {
+	return cli.Exactly("SOCKET_A", "SOCKET_B")(cmd, args[:min(2, len(args))])
+}
+
+// between runs a command between two daemons, which its first arguments name, about the namespaces
+// that the others name; if there are none, about all that both know.
+func between(p *cli.Process, run func(ctx context.Context, sides []*rpc.Client, all []codec.GroupID, named bool) error) func(*cobra.Command, []string) error {
+	return func(_ *cobra.Command, args []string) error {
+		ctx, forget := cli.Interruptible()
+		defer forget()
+		var sides []*rpc.Client
+		for i, path := range args[:2] {
+			client, err := (&cli.DaemonFlags{Socket: path, Flag: []string{"SOCKET_A", "SOCKET_B"}[i]}).Dial(p)
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			sides = append(sides, client)
+		}
+		all, err := toSync(ctx, p, args[2:], sides)
+		if err != nil {
+			return err
+		}
+		return run(ctx, sides, all, len(args) > 2)
+	}
+}
+
+// levelLine says what went to whom of something that has a name, if that is not empty.
+func levelLine(indent, id, noun string, toA, toB int, name string) string {
+	line := fmt.Sprintf("%s%s  %s to A, %s to B", indent, id, cli.Count(toA, noun), cli.Count(toB, noun))
+	if name != "" {
+		line += "  " + cli.Plain(name)
+	}
+	return line
 }
 
 // exchange brings two daemons level in a namespace. If it was named, who has nothing of it

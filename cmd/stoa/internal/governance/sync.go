@@ -28,34 +28,18 @@ there. What a removed member has written since is set aside, on both. Deltas tha
 signed, of contexts that had some before a group got them, stay where they are. It exits 5 where
 they can't be brought level. A daemon is named by its socket, or by the directory that has it.`,
 		Example: "  stoa sync a/stoa.sock b/stoa.sock\n  stoa sync a/stoa.sock b/stoa.sock home --context room",
-		Args: func(cmd *cobra.Command, args []string) error {
-			return cli.Exactly("SOCKET_A", "SOCKET_B")(cmd, args[:min(2, len(args))])
-		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			ctx, forget := cli.Interruptible()
-			defer forget()
-			s := &syncing{Process: p, ctx: ctx}
-			for i, path := range args[:2] {
-				client, err := (&cli.DaemonFlags{Socket: path, Flag: []string{"SOCKET_A", "SOCKET_B"}[i]}).Dial(p)
-				if err != nil {
-					return err
-				}
-				defer client.Close()
-				s.sides = append(s.sides, client)
-			}
-			all, err := toSync(ctx, p, args[2:], s.sides)
-			if err != nil {
-				return err
-			}
+		Args:    twoSockets,
+		RunE: between(p, func(ctx context.Context, sides []*rpc.Client, all []codec.GroupID, named bool) error {
+			s := &syncing{Process: p, ctx: ctx, sides: sides}
 			if err := s.choose(only); err != nil {
 				return err
 			}
 			var failed error
 			for _, ns := range all {
-				failed = errors.Join(failed, s.namespace(ns, len(args) > 2))
+				failed = errors.Join(failed, s.namespace(ns, named))
 			}
 			return failed
-		},
+		}),
 	}
 	cmd.Flags().StringArrayVar(&only, "context", nil, "exchange this CONTEXT only, a name or an id (default: all)")
 	return cmd
@@ -122,16 +106,9 @@ func (s *syncing) namespace(ns codec.GroupID, named bool) error {
 		d.Contexts = append(d.Contexts, doc)
 	}
 	err = s.Emit(d, func(w io.Writer) {
-		line := fmt.Sprintf("%s  %s to A, %s to B", d.ID, cli.Count(d.ToA, "op"), cli.Count(d.ToB, "op"))
-		if name := nameAt(s.ctx, s.sides, ns); name != "" {
-			line += "  " + cli.Plain(name)
-		}
-		fmt.Fprintln(w, line)
+		fmt.Fprintln(w, levelLine("", d.ID, "op", d.ToA, d.ToB, nameAt(s.ctx, s.sides, ns)))
 		for _, c := range d.Contexts {
-			line := fmt.Sprintf("  %s  %s to A, %s to B", c.ID, cli.Count(c.ToA, "delta"), cli.Count(c.ToB, "delta"))
-			if c.name != "" {
-				line += "  " + cli.Plain(c.name)
-			}
+			line := levelLine("  ", c.ID, "delta", c.ToA, c.ToB, c.name)
 			if n := c.AsideA + c.AsideB; n > 0 {
 				line += fmt.Sprintf("\n    %s set aside, of who may not write any more: stoa dag held %s", cli.Count(n, "delta"), c.ID[:cli.ShortDigits])
 			}
@@ -206,17 +183,11 @@ func (s *syncing) context(ns codec.GroupID, id codec.ContextID) (content.SyncRep
 func (c *call) closeBelow(ns, g codec.GroupID, recursive bool) (closed int, err error) {
 	groups := []codec.GroupID{g}
 	if recursive || ns == g {
-		tree, err := c.namespaces.Tree(c.Ctx, ns)
+		below, err := c.below(ns, g)
 		if err != nil {
 			return 0, err
 		}
-		below := map[codec.GroupID]bool{g: true}
-		for _, t := range tree { // each after its parent
-			if t.ID != g && below[t.Parent] {
-				below[t.ID] = true
-				groups = append(groups, t.ID)
-			}
-		}
+		groups = append(groups, below...)
 	}
 	return c.closeContexts(groups)
 }
