@@ -134,6 +134,7 @@ var before = map[string]string{
 	"stoa dag diff room --peer":    "stoa sync a/stoa.sock b/stoa.sock",
 	"stoa dag adopt": "stoa context delete room --yes --dir b && stoa sync a/stoa.sock b/stoa.sock && stoa group remove home bob && stoa dag commit room --put late=1 --dir b && " +
 		"{ stoa sync a/stoa.sock b/stoa.sock || true; }",
+	"stoa dag seed room":                    "stoa group detach home room",
 	"stoa group upgrade start":              "stoa group upgrade done home",
 	"stoa group rotate":                     "stoa group leave home --dir b && stoa namespace sync a/stoa.sock b/stoa.sock",
 	"stoa delete ContextPrivateState":       "stoa put ContextPrivateState --context-id room --app-key 00ff --raw hello",

@@ -3,6 +3,7 @@
 package limit
 
 import (
+	"math"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -25,43 +26,52 @@ type Quota struct {
 	used   atomic.Int64
 }
 
-// Take takes n for an account, or returns a *fault.Error that says that there is too much. A
-// nil account is the server's own.
+// Take takes n for an account, or returns a *fault.Error that says that there is too much, and
+// takes nothing, not for a moment: what one is refused must not be in the way of another. A nil
+// account is the server's own.
 func (q *Quota) Take(a *Account, n int64) error {
-	err := q.taken(a, n, q.used.Add(n))
-	if err != nil {
-		q.Give(a, n)
+	if err := q.takeOwn(a, n); err != nil {
 		return err
+	}
+	if !add(&q.used, n, q.Limit) {
+		q.giveOwn(a, n)
+		return Busy(q.What, q.Limit)
 	}
 	return nil
 }
 
-// taken counts n for the account, of which all are taken now, and says whether it is too much.
-func (q *Quota) taken(a *Account, n, all int64) *fault.Error {
+// takeOwn counts n for the account alone.
+func (q *Quota) takeOwn(a *Account, n int64) error {
 	if a == nil {
-		return q.fits(all)
+		return nil
 	}
-	own, held := a.user.used[q.at].Add(n), int64(0)
-	if q.bytes {
-		held = a.bytes.Add(n)
+	own, most, share := &a.user.used[q.at], int64(math.MaxInt64), int64(math.MaxInt64)
+	if !a.user.trusted {
+		most, share = a.most, q.Share(a, max(q.used.Load()-own.Load(), 0))
 	}
-	if err := q.fits(all); err != nil || a.user.trusted {
-		return err
+	if q.bytes && !add(&a.bytes, n, most) {
+		return tooMuch(q.What, most, "one connection", a)
 	}
-	if held > a.most {
-		return tooMuch(q.What, a.most, "one connection", a)
-	}
-	if share := q.Share(a, all-own); own > share {
+	if !add(own, n, share) {
+		if q.bytes {
+			a.bytes.Add(-n)
+		}
 		return tooMuch(q.What, share, "one user", a)
 	}
 	return nil
 }
 
-func (q *Quota) fits(all int64) *fault.Error {
-	if all > q.Limit {
-		return Busy(q.What, q.Limit)
+// add adds n to what is taken, unless that were more than most.
+func add(taken *atomic.Int64, n, most int64) bool {
+	for {
+		now := taken.Load()
+		if n > most-now {
+			return false
+		}
+		if taken.CompareAndSwap(now, now+n) {
+			return true
+		}
 	}
-	return nil
 }
 
 // Share returns how much the user of an account may have while others have what they do. While
@@ -87,6 +97,10 @@ const reserve = 8
 // Give gives back n that were taken for an account.
 func (q *Quota) Give(a *Account, n int64) {
 	q.used.Add(-n)
+	q.giveOwn(a, n)
+}
+
+func (q *Quota) giveOwn(a *Account, n int64) {
 	if a == nil {
 		return
 	}

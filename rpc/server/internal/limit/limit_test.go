@@ -2,6 +2,8 @@ package limit
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,6 +31,31 @@ func TestAQuotaTakesUpToItsLimit(t *testing.T) {
 		q.Give(a, 7)
 	}
 	require.ErrorContains(t, Busy(WhatScans, 3), "no more than 3 scans at once")
+}
+
+func TestWhatIsRefusedIsInNobodysWay(t *testing.T) {
+	s := Shares{Parts: 4}
+	q := s.Quota(WhatRequests, 10, true)
+	require.NoError(t, q.Take(nil, 2))
+	var over atomic.Bool
+	var refused sync.WaitGroup
+	for _, a := range []*Account{nil, s.Join(0, true, 10), s.Join(7, false, 10)} {
+		refused.Go(func() {
+			for !over.Load() {
+				if q.Take(a, 10) == nil {
+					t.Error("ten were taken beside two")
+					return
+				}
+			}
+		})
+	}
+	for range 100_000 {
+		require.NoError(t, q.Take(nil, 1))
+		q.Give(nil, 1)
+	}
+	over.Store(true)
+	refused.Wait()
+	require.EqualValues(t, 2, q.Used())
 }
 
 func TestAConnectionHoldsWhatItMay(t *testing.T) {
