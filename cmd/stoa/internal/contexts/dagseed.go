@@ -97,7 +97,7 @@ func newDagSeed(p *cli.Process) *cobra.Command {
 		Long: `Take over a context from a snapshot, a file or - for stdin. The context must be there. Its
 state is proved before it takes the place of what was there. A context that has deltas is
 replaced only if it is flagged to be seeded again, or with --replace. A context of a group, once
-its deltas are signed, takes no snapshot: `+"`stoa sync`"+` brings it.`,
+its deltas are signed, takes no snapshot: ` + "`stoa sync`" + ` brings it.`,
 		Example: "room.snapshot\nroom.snapshot --replace --yes",
 		Flags: func(fs *pflag.FlagSet) {
 			sure.Register(fs)
