@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/stoadb/stoa/codec"
-	"github.com/stoadb/stoa/dag/internal/cutter"
+	"github.com/stoadb/stoa/codec/cutter"
 	"github.com/stoadb/stoa/keys"
 )
 

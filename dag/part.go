@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/stoadb/stoa/codec"
-	"github.com/stoadb/stoa/dag/internal/cutter"
+	"github.com/stoadb/stoa/codec/cutter"
 )
 
 // PartKind says what a [SnapshotPart] has. The zero PartKind is none.

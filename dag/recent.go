@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/codec/cutter"
 	"github.com/stoadb/stoa/column"
-	"github.com/stoadb/stoa/dag/internal/cutter"
 	"github.com/stoadb/stoa/dag/merkle"
 	"github.com/stoadb/stoa/engine"
 )

@@ -144,6 +144,33 @@ func (l *Ledger) IsMember(g codec.GroupID, who codec.Identity) bool {
 	return l.tree.groups[g] != nil && len(l.judge.standing[holder{g, who}]) > 0
 }
 
+// MemberOf returns the groups that somebody is a member of, in ascending order, as of the last Settle.
+func (l *Ledger) MemberOf(who codec.Identity) (found []codec.GroupID) {
+	for g := range l.tree.groups {
+		if l.IsMember(g, who) {
+			found = append(found, g)
+		}
+	}
+	slices.SortFunc(found, codec.CompareID)
+	return found
+}
+
+// Ended returns the effective ops by which somebody was removed from groups, or left them, as of the
+// last Settle; none for who is a member of one.
+func (l *Ledger) Ended(who codec.Identity) (ops []codec.OpID) {
+	if len(l.MemberOf(who)) > 0 {
+		return nil
+	}
+	for i := range l.Len() {
+		op := l.Op(i)
+		if b := op.Body; b != nil && l.verdicts[i].Outcome == Effective && (b.Kind == codec.OpMemberLeft && op.Signer == who ||
+			b.Kind == codec.OpMemberRemoved && b.Member == who || b.Kind == codec.OpMembersRemoved && slices.Contains(b.Members, who)) {
+			ops = append(ops, op.ID)
+		}
+	}
+	return ops
+}
+
 // Statement returns what who may state of a group, as of the last Settle: all that stands
 // and ranks below what they have there themselves, those above before those below. ok is
 // false for who is no Admin of the group, and where none of that is of version 1.

@@ -43,6 +43,26 @@ func (s *Store) Members(g codec.GroupID, after codec.Identity, limit int) (list 
 	return list, err
 }
 
+// MemberOf returns the groups of a namespace that somebody is a member of, in ascending order; none
+// where the namespace is not here.
+func (s *Store) MemberOf(ns codec.GroupID, who codec.Identity) (groups []codec.GroupID, err error) {
+	err = s.viewAny(ns, func(c *loaded) error {
+		groups = c.ledger.MemberOf(who)
+		return nil
+	})
+	return groups, err
+}
+
+// Ended returns the ops that have ended what somebody was in the groups of a namespace; none for who
+// never was a member of one, or is.
+func (s *Store) Ended(ns codec.GroupID, who codec.Identity) (ops []codec.OpID, err error) {
+	err = s.viewAny(ns, func(c *loaded) error {
+		ops = c.ledger.Ended(who)
+		return nil
+	})
+	return ops, err
+}
+
 func readMember(r engine.Getter, g codec.GroupID, id codec.Identity, role codec.GroupMemberRole) (MemberInfo, error) {
 	m := MemberInfo{Identity: id, Role: role}
 	has, _, err := optional(r, keys.GroupMemberCapability{Group: g, Identity: id})

@@ -84,6 +84,20 @@ func (s *Store) Missing(ns codec.GroupID, after codec.OpID, limit int) (ids []co
 	return ids, err
 }
 
+// Haves returns ops of a namespace, so that who has others sees what both have: the heads, at most
+// 64, and ops that came before the last, ever further back. There are none where it has not begun.
+func (s *Store) Haves(ns codec.GroupID) (haves []codec.OpID, err error) {
+	err = s.viewAny(ns, func(c *loaded) error {
+		haves = c.ledger.Heads()
+		haves = haves[:min(len(haves), 64)]
+		for back := 1; back < c.ledger.Len(); back *= 2 {
+			haves = append(haves, c.ledger.Op(c.ledger.Len()-1-back).ID)
+		}
+		return nil
+	})
+	return haves, err
+}
+
 // Sent is an op as it travels.
 type Sent struct {
 	Cursor uint64 // go on after it
@@ -99,11 +113,21 @@ const pageOps = 256
 // store has sent before; 0: at the beginning. Ops of which only a skeleton was kept are
 // left out. It ends with the first error.
 func (s *Store) OpsSince(ctx context.Context, ns codec.GroupID, heads []codec.OpID, cursor uint64) iter.Seq2[Sent, error] {
+	return s.opsSince(ctx, ns, heads, nil, cursor)
+}
+
+// OpsUpTo yields those ops that OpsSince does that are among some ops and their ancestors.
+func (s *Store) OpsUpTo(ctx context.Context, ns codec.GroupID, heads, upTo []codec.OpID) iter.Seq2[Sent, error] {
+	return s.opsSince(ctx, ns, heads, func(c *loaded) (group.Cut, error) { return c.ledger.Cut(upTo) }, 0)
+}
+
+// opsSince is OpsSince, of the ops of a cut; nil: of all.
+func (s *Store) opsSince(ctx context.Context, ns codec.GroupID, heads []codec.OpID, within func(*loaded) (group.Cut, error), cursor uint64) iter.Seq2[Sent, error] {
 	return func(yield func(Sent, error) bool) {
 		for {
 			var page []Sent
 			err := s.viewAny(ns, func(c *loaded) (err error) {
-				page, cursor, err = s.pageSince(c, heads, cursor)
+				page, cursor, err = s.pageSince(c, heads, within, cursor)
 				return err
 			})
 			if err == nil {
@@ -126,16 +150,22 @@ func (s *Store) OpsSince(ctx context.Context, ns codec.GroupID, heads []codec.Op
 }
 
 // pageSince reads a page of ops after cursor, and returns where the next begins.
-func (s *Store) pageSince(c *loaded, heads []codec.OpID, cursor uint64) (page []Sent, next uint64, err error) {
+func (s *Store) pageSince(c *loaded, heads []codec.OpID, within func(*loaded) (group.Cut, error), cursor uint64) (page []Sent, next uint64, err error) {
 	heads = slices.DeleteFunc(slices.Clone(heads), func(id codec.OpID) bool { _, ok := c.ledger.Find(id); return !ok })
 	known, err := c.ledger.Cut(heads)
 	if err != nil {
 		return nil, cursor, err
 	}
+	all := c.everything()
+	if within != nil {
+		if all, err = within(c); err != nil {
+			return nil, cursor, err
+		}
+	}
 	size := 0
 	for ; cursor < uint64(c.ledger.Len()) && len(page) < pageOps && size < fullBytes; cursor++ {
 		i := int(cursor)
-		if known.Has(i) || !c.ops[i].whole {
+		if known.Has(i) || !all.Has(i) || !c.ops[i].whole {
 			continue
 		}
 		wire, err := readWire(s.db, c.id, c.ledger.Op(i).ID)

@@ -149,7 +149,7 @@ func send(ctx context.Context, ns codec.GroupID, from, to Peer, heads []codec.Op
 		if err != nil {
 			return err
 		}
-		x.count(&answer)
+		x.Count(&answer)
 	}
 	return reading
 }
@@ -162,7 +162,7 @@ func (x *Exchange) add(o *Exchange) {
 	}
 }
 
-func (x *Exchange) count(a *Answer) {
+func (x *Exchange) Count(a *Answer) {
 	switch a.Kind {
 	case Stored:
 		x.Stored++
@@ -180,6 +180,6 @@ func (x *Exchange) count(a *Answer) {
 		}
 	}
 	for i := range a.Cascade {
-		x.count(&a.Cascade[i])
+		x.Count(&a.Cascade[i])
 	}
 }

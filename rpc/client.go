@@ -40,6 +40,7 @@ type Client struct {
 
 	store stoav1.StoreClient
 	dag   stoav1.DagClient
+	sync  stoav1.SyncClient
 
 	namespace stoav1.NamespaceClient
 }
@@ -110,6 +111,7 @@ func Dial(ctx context.Context, path string, with ...Option) (*Client, error) {
 		path: path, timeout: timeout, conn: conn, carrier: t,
 		store:     stoav1.NewStoreClient(t),
 		dag:       stoav1.NewDagClient(t),
+		sync:      stoav1.NewSyncClient(t),
 		namespace: stoav1.NewNamespaceClient(t),
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.dialTimeout)

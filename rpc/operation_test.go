@@ -15,7 +15,7 @@ import (
 )
 
 var services = []grpc.ServiceDesc{
-	stoav1.Admin_ServiceDesc, stoav1.Blob_ServiceDesc, stoav1.Content_ServiceDesc, stoav1.Dag_ServiceDesc, stoav1.Group_ServiceDesc,
+	stoav1.Admin_ServiceDesc, stoav1.Blob_ServiceDesc, stoav1.Content_ServiceDesc, stoav1.Sync_ServiceDesc, stoav1.Dag_ServiceDesc, stoav1.Group_ServiceDesc,
 	stoav1.Approval_ServiceDesc, stoav1.Bucket_ServiceDesc, stoav1.Event_ServiceDesc, stoav1.Job_ServiceDesc, stoav1.Limit_ServiceDesc, stoav1.Setting_ServiceDesc, stoav1.Task_ServiceDesc,
 	stoav1.Kv_ServiceDesc, stoav1.Lock_ServiceDesc, stoav1.Namespace_ServiceDesc, stoav1.Policy_ServiceDesc, stoav1.Record_ServiceDesc, stoav1.Session_ServiceDesc, stoav1.Store_ServiceDesc, stoav1.Stream_ServiceDesc,
 }

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/stoadb/stoa/codec"
-	"github.com/stoadb/stoa/dag/internal/cutter"
+	"github.com/stoadb/stoa/codec/cutter"
 )
 
 // nodeCutter takes apart what nodes are sent in.

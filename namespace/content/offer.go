@@ -50,6 +50,7 @@ type Answer struct {
 	Ops        []codec.OpID       // Waits: ops of governance that are not here. Neither: a key is not, or the context
 	RetryAfter time.Duration      // TooEarly
 	Reason     string             // Refused
+	Forged     bool               // Refused: for its form or its signature, which who sent it could have seen
 }
 
 // arrival is an envelope on its way.
@@ -164,6 +165,7 @@ func (c *state) open(arrivals []*arrival) error {
 		case err != nil:
 			return err
 		case a.fault != nil:
+			a.answer.Forged = true
 			a.refuse(a.fault.Error())
 		case known:
 			a.answer.Kind = Duplicate

@@ -2,12 +2,17 @@ package content
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/namespace"
 )
 
@@ -87,6 +92,31 @@ func (s *Store) heads(id codec.ContextID) (heads []codec.EnvelopeID, last uint64
 	return heads, last, err
 }
 
+// Digest returns the hash of the envelopes of the heads of a context: with the same ones it is the
+// same everywhere. ok is false where there are none.
+func (s *Store) Digest(id codec.ContextID) (digest codec.Hash, ok bool, err error) {
+	list, _, err := s.dag.Heads(id)
+	if errors.Is(err, dag.ErrNoContext) {
+		return digest, false, nil
+	}
+	var heads []codec.EnvelopeID
+	for _, h := range list {
+		v, found, err := readSigned(s.db, id, h.ID)
+		if err != nil {
+			return digest, false, err
+		}
+		if found {
+			heads = append(heads, v.id)
+		}
+	}
+	slices.SortFunc(heads, codec.CompareID)
+	sum := sha256.New()
+	for _, h := range heads {
+		sum.Write(h[:])
+	}
+	return codec.Hash(sum.Sum(nil)), len(heads) > 0, err
+}
+
 // Haves returns envelopes that count, so that who has others sees what both have: the heads, and of
 // what was applied here before some, ever further back.
 func (s *Store) Haves(ctx context.Context, id codec.ContextID) ([]codec.EnvelopeID, error) {
@@ -110,23 +140,140 @@ func (s *Store) Haves(ctx context.Context, id codec.ContextID) ([]codec.Envelope
 	return haves, nil
 }
 
-// Since yields the envelopes of what counts and is neither among heads nor what they descend from,
-// parents first. Heads that are not here are left out of account. It ends after an error.
-func (s *Store) Since(ctx context.Context, id codec.ContextID, heads []codec.EnvelopeID) iter.Seq2[[]byte, error] {
+// Known returns how many of some envelopes count here.
+func (s *Store) Known(id codec.ContextID, envelopes []codec.EnvelopeID) (int, error) {
+	deltas, err := s.deltasOf(id, envelopes)
+	return len(deltas), err
+}
+
+// CountSince returns how many envelopes Since yields, or most if there are at least as many.
+func (s *Store) CountSince(ctx context.Context, id codec.ContextID, heads []codec.EnvelopeID, most int) (count int, err error) {
+	deltas, err := s.deltasOf(id, heads)
+	if err != nil {
+		return 0, err
+	}
+	for _, err := range s.dag.Since(ctx, id, deltas, dag.SinceOptions{}) {
+		if err != nil {
+			return 0, err
+		}
+		if count++; count >= most {
+			break
+		}
+	}
+	return count, nil
+}
+
+// IDs yields the ids of envelopes that count, in ascending order from one on.
+func (s *Store) IDs(id codec.ContextID, from codec.EnvelopeID) iter.Seq2[codec.EnvelopeID, error] {
+	return func(yield func(codec.EnvelopeID, error) bool) {
+		rg := engine.Prefixed(prefixOf(envelopeScope, id))
+		rg.Start = rowKey(envelopeScope, id, from)
+		err := engine.Each(s.db, column.Generic, rg, func(key, _ []byte) error {
+			if len(key) != prefixLen+len(from) {
+				return damage(key, "not an envelope")
+			}
+			if !yield(codec.EnvelopeID(key[prefixLen:]), nil) {
+				return errStop
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errStop) {
+			yield(codec.EnvelopeID{}, err)
+		}
+	}
+}
+
+// Named returns the envelopes whose ids begin with some bytes, as they travel, parents first: also such
+// that are set aside. Each of names is 16 bytes.
+func (s *Store) Named(ctx context.Context, id codec.ContextID, names [][16]byte) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		var deltas []codec.DeltaID
-		err := s.in(id, func(*state) error {
-			for _, h := range heads {
-				delta, found, err := readDelta(s.db, id, h)
+		type one struct {
+			id   codec.EnvelopeID
+			time uint64
+		}
+		var all []one
+		err := s.in(id, func(c *state) error {
+			for _, name := range names {
+				ids, err := c.named(name[:])
 				if err != nil {
 					return err
 				}
-				if found {
-					deltas = append(deltas, delta)
+				for _, e := range ids {
+					time, err := c.timeOf(e)
+					if err != nil {
+						return err
+					}
+					all = append(all, one{e, time})
 				}
 			}
 			return nil
 		})
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		slices.SortFunc(all, func(a, b one) int { return newest(b.time, a.time, b.id, a.id) })
+		for _, e := range all {
+			b, err := s.Envelope(ctx, id, e.id)
+			if errors.Is(err, ErrNoEnvelope) {
+				continue // it was here until now
+			}
+			if !yield(b, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// named returns the ids of envelopes that begin with some bytes.
+func (c *state) named(begins []byte) (ids []codec.EnvelopeID, err error) {
+	for _, scope := range []keys.Scope{envelopeScope, heldScope} {
+		err := engine.Each(c.s.db, column.Generic, engine.Prefixed(append(prefixOf(scope, c.id), begins...)), func(key, _ []byte) error {
+			if len(key) != prefixLen+len(codec.EnvelopeID{}) {
+				return damage(key, "not an envelope")
+			}
+			ids = append(ids, codec.EnvelopeID(key[prefixLen:]))
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
+// timeOf returns the time of the stamp of an envelope that is here, 0 of another.
+func (c *state) timeOf(id codec.EnvelopeID) (uint64, error) {
+	if h := c.held[id]; h != nil {
+		return h.time, nil
+	}
+	delta, found, err := readDelta(c.s.db, c.id, id)
+	if err != nil || !found {
+		return 0, err
+	}
+	v, err := c.signedOf(delta)
+	return v.time, err
+}
+
+// deltasOf returns the deltas of those envelopes that count here.
+func (s *Store) deltasOf(id codec.ContextID, envelopes []codec.EnvelopeID) (deltas []codec.DeltaID, err error) {
+	for _, e := range envelopes {
+		delta, found, err := readDelta(s.db, id, e)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			deltas = append(deltas, delta)
+		}
+	}
+	return deltas, nil
+}
+
+// Since yields the envelopes of what counts and is neither among heads nor what they descend from,
+// parents first. Heads that are not here are left out of account. It ends after an error.
+func (s *Store) Since(ctx context.Context, id codec.ContextID, heads []codec.EnvelopeID) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		deltas, err := s.deltasOf(id, heads)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -136,11 +283,20 @@ func (s *Store) Since(ctx context.Context, id codec.ContextID, heads []codec.Env
 			if err == nil {
 				b, err = s.EnvelopeOf(ctx, id, a.Position.Delta)
 			}
+			if errors.Is(err, ErrNoEnvelope) && s.isGone(id, a.Position.Delta) {
+				continue // it counted until now, and so did what descends from it
+			}
 			if !yield(b, err) || err != nil {
 				return
 			}
 		}
 	}
+}
+
+// isGone reports whether a delta does not count, which did.
+func (s *Store) isGone(id codec.ContextID, delta codec.DeltaID) bool {
+	_, _, err := s.dag.Get(id, delta)
+	return errors.Is(err, dag.ErrNoDelta)
 }
 
 // Held is an envelope that is set aside.

@@ -19,17 +19,16 @@ import (
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/namespace/content"
+	"github.com/stoadb/stoa/namespace/exchange"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/access"
 	"github.com/stoadb/stoa/rpc/server/internal/demux"
 )
 
-// Both ends of an exchange may be elsewhere.
-var _ content.Peer = (*rpc.Content)(nil)
-
 // contentDaemon is a daemon under test that has contexts and governs.
 type contentDaemon struct {
 	*govDaemon
+	client  *rpc.Client
 	dag     *rpc.Dag
 	content *rpc.Content
 }
@@ -51,7 +50,7 @@ func startContent(t *testing.T, framing rpc.Framing, node uint64, o Options) *co
 	c, err := rpc.Dial(t.Context(), d.path, rpc.WithFraming(framing))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
-	d.Namespaces, d.groups, d.dag, d.content = c.Namespaces(), c.Groups(), c.Dag(), c.Content()
+	d.client, d.Namespaces, d.groups, d.dag, d.content = c, c.Namespaces(), c.Groups(), c.Dag(), c.Content()
 	return d
 }
 
@@ -68,11 +67,19 @@ func (d *contentDaemon) commit(t *testing.T, key, value string) (content.Committ
 	return d.dag.Commit(t.Context(), dag.Commit{Context: room, ReadRoot: root, Actions: []codec.Action{codec.Put([]byte(key), []byte(value))}})
 }
 
-func (d *contentDaemon) sync(t *testing.T, other *contentDaemon, ns codec.GroupID) (content.SyncReport, error) {
+// sync has two daemons have a session, and returns what came here and went there of the room.
+func (d *contentDaemon) sync(t *testing.T, other *contentDaemon) (here, there *exchange.Report) {
 	t.Helper()
-	_, err := namespace.Sync(t.Context(), ns, d, other)
+	a, err := d.client.Sync(t.Context(), rpc.SyncOptions{Initiator: true})
 	require.NoError(t, err)
-	return content.Sync(t.Context(), room, d.content, other.content)
+	b, err := other.client.Sync(t.Context(), rpc.SyncOptions{})
+	require.NoError(t, err)
+	carry(t, a, b)
+	here, err = a.Report()
+	require.NoError(t, err)
+	there, err = b.Report()
+	require.NoError(t, err)
+	return here, there
 }
 
 // Two daemons exchange what members write; what a removed one adds is set aside, and adopted.
@@ -87,15 +94,13 @@ func TestSignedDeltasGoOverTheSocket(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, done.Deltas)
 		require.Len(t, done.Envelopes, 1)
-		r, err := a.sync(t, b, ns)
-		require.NoError(t, err)
-		require.Equal(t, content.Exchange{Counts: 1}, r.ToB)
+		_, there := a.sync(t, b)
+		require.Equal(t, []exchange.ContextReport{{ID: room, Exchange: content.Exchange{Counts: 1}, Level: true}}, there.Namespaces[0].Contexts)
 		own, err := b.content.EnvelopeOf(t.Context(), room, done.Delta)
 		require.NoError(t, err)
 		require.Equal(t, done.Envelopes[0], own, "it is built anew as it was")
 		heads, err := b.content.Heads(t.Context(), room)
 		require.NoError(t, err)
-		require.Equal(t, r.Heads, heads)
 		again, err := b.content.Envelope(t.Context(), room, heads[0])
 		require.NoError(t, err)
 		require.Equal(t, own, again)
@@ -122,8 +127,12 @@ func TestSignedDeltasGoOverTheSocket(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "late", string(value))
 
-		_, err = b.sync(t, a, ns)
-		require.ErrorIs(t, err, content.ErrUneven, "he opens nothing new")
+		here, there := b.sync(t, a)
+		require.True(t, there.Namespaces[0].Stranger)
+		require.Zero(t, here.Namespaces[0].Stored, "he gets nothing more")
+		require.Zero(t, here.Namespaces[0].Contexts[0].Exchange)
+		_, err = namespace.Sync(t.Context(), ns, a, b)
+		require.NoError(t, err)
 		_, err = b.commit(t, "a", "later")
 		require.ErrorIs(t, err, namespace.ErrNotWriter)
 		_, err = a.content.Offer(t.Context(), codec.ContextID{99}, late.Envelopes)
@@ -148,15 +157,13 @@ func TestARemovalThatComesSetsAsideByItself(t *testing.T) {
 	joined(t, a.govDaemon, c.govDaemon, ns)
 	_, err = a.commit(t, "a", "1")
 	require.NoError(t, err)
-	_, err = a.sync(t, b, ns)
-	require.NoError(t, err)
+	a.sync(t, b)
 	a.propose(t, ns, codec.GroupOp{Kind: codec.OpMemberRemoved, Member: bob})
 	_, err = a.content.Vouch(t.Context(), room)
 	require.NoError(t, err)
 	_, err = b.commit(t, "a", "beside")
 	require.NoError(t, err)
-	_, err = content.Sync(t.Context(), room, b.content, c.content)
-	require.NoError(t, err)
+	b.sync(t, c)
 	value, err := c.dag.State(t.Context(), room, []byte("a"))
 	require.NoError(t, err)
 	require.Equal(t, "beside", string(value), "c knows of no removal")
@@ -165,8 +172,7 @@ func TestARemovalThatComesSetsAsideByItself(t *testing.T) {
 	defer cancel()
 	next, stop := iter.Pull2(c.dag.Follow(ctx, room, dag.FollowOptions{Live: true, From: 2}))
 	defer stop()
-	_, err = a.sync(t, c, ns)
-	require.NoError(t, err)
+	a.sync(t, c)
 	for {
 		e, err, more := next()
 		require.True(t, more)

@@ -158,6 +158,7 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 	if o.Dag != nil && o.Namespaces != nil {
 		s.content = content.New(eng, o.Dag, o.Namespaces, content.Options{Log: o.Logger})
 		s.register(&stoav1.Content_ServiceDesc, s.content, nil)
+		s.register(&stoav1.Sync_ServiceDesc, nil, &syncService{s: s})
 	}
 	if o.Dag != nil {
 		s.register(&stoav1.Dag_ServiceDesc, s.contexts(), &dagService{s: s})

@@ -167,7 +167,9 @@ type ContentAnswer struct {
 	// Of one that is early: for how long.
 	RetryAfter *durationpb.Duration `protobuf:"bytes,6,opt,name=retry_after,json=retryAfter,proto3" json:"retry_after,omitempty"`
 	// Of one that is refused: why.
-	Reason        string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Of one that is refused: for its form or its signature, which who sent it could have seen.
+	Forged        bool `protobuf:"varint,8,opt,name=forged,proto3" json:"forged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -249,6 +251,13 @@ func (x *ContentAnswer) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *ContentAnswer) GetForged() bool {
+	if x != nil {
+		return x.Forged
+	}
+	return false
 }
 
 // ContentOfferResponse says what has become of each.
@@ -1002,7 +1011,7 @@ const file_stoa_v1_content_proto_rawDesc = "" +
 	"\x13ContentOfferRequest\x12\x1d\n" +
 	"\n" +
 	"context_id\x18\x01 \x01(\fR\tcontextId\x12\x1c\n" +
-	"\tenvelopes\x18\x02 \x03(\fR\tenvelopes\"\xfb\x01\n" +
+	"\tenvelopes\x18\x02 \x03(\fR\tenvelopes\"\x93\x02\n" +
 	"\rContentAnswer\x12.\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1a.stoa.v1.ContentAnswerKindR\x04kind\x12\x1f\n" +
 	"\venvelope_id\x18\x02 \x01(\fR\n" +
@@ -1012,7 +1021,8 @@ const file_stoa_v1_content_proto_rawDesc = "" +
 	"\x03ops\x18\x05 \x03(\fR\x03ops\x12:\n" +
 	"\vretry_after\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"retryAfter\x12\x16\n" +
-	"\x06reason\x18\a \x01(\tR\x06reason\"H\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\x12\x16\n" +
+	"\x06forged\x18\b \x01(\bR\x06forged\"H\n" +
 	"\x14ContentOfferResponse\x120\n" +
 	"\aanswers\x18\x01 \x03(\v2\x16.stoa.v1.ContentAnswerR\aanswers\"n\n" +
 	"\x11ContentGetRequest\x12\x1d\n" +

@@ -299,6 +299,12 @@ const (
 	ErrorKind_ERROR_KIND_SIGNED ErrorKind = 120
 	// There is no such envelope. Fields: reason.
 	ErrorKind_ERROR_KIND_NO_ENVELOPE ErrorKind = 121
+	// The other node of a session does not keep to the protocol. Fields: reason.
+	ErrorKind_ERROR_KIND_SYNC_PROTOCOL ErrorKind = 122
+	// The other node has ended the session. Fields: reason.
+	ErrorKind_ERROR_KIND_SYNC_ENDED ErrorKind = 123
+	// Nothing came from the other node of a session for too long. Fields: reason.
+	ErrorKind_ERROR_KIND_SYNC_STALLED ErrorKind = 124
 )
 
 // Enum value maps for ErrorKind.
@@ -412,6 +418,9 @@ var (
 		119: "ERROR_KIND_UNSIGNED",
 		120: "ERROR_KIND_SIGNED",
 		121: "ERROR_KIND_NO_ENVELOPE",
+		122: "ERROR_KIND_SYNC_PROTOCOL",
+		123: "ERROR_KIND_SYNC_ENDED",
+		124: "ERROR_KIND_SYNC_STALLED",
 	}
 	ErrorKind_value = map[string]int32{
 		"ERROR_KIND_UNSPECIFIED":      0,
@@ -522,6 +531,9 @@ var (
 		"ERROR_KIND_UNSIGNED":         119,
 		"ERROR_KIND_SIGNED":           120,
 		"ERROR_KIND_NO_ENVELOPE":      121,
+		"ERROR_KIND_SYNC_PROTOCOL":    122,
+		"ERROR_KIND_SYNC_ENDED":       123,
+		"ERROR_KIND_SYNC_STALLED":     124,
 	}
 )
 
@@ -638,7 +650,7 @@ const file_stoa_v1_error_proto_rawDesc = "" +
 	"\x06fields\x18\x04 \x03(\v2\x1a.stoa.v1.Error.FieldsEntryR\x06fields\x1a9\n" +
 	"\vFieldsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*\xa2\x17\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*\xf8\x17\n" +
 	"\tErrorKind\x12\x1a\n" +
 	"\x16ERROR_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ERROR_KIND_NOT_FOUND\x10\x01\x12\x17\n" +
@@ -748,7 +760,10 @@ const file_stoa_v1_error_proto_rawDesc = "" +
 	"\x15ERROR_KIND_NOT_WRITER\x10v\x12\x17\n" +
 	"\x13ERROR_KIND_UNSIGNED\x10w\x12\x15\n" +
 	"\x11ERROR_KIND_SIGNED\x10x\x12\x1a\n" +
-	"\x16ERROR_KIND_NO_ENVELOPE\x10yB*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
+	"\x16ERROR_KIND_NO_ENVELOPE\x10y\x12\x1c\n" +
+	"\x18ERROR_KIND_SYNC_PROTOCOL\x10z\x12\x19\n" +
+	"\x15ERROR_KIND_SYNC_ENDED\x10{\x12\x1b\n" +
+	"\x17ERROR_KIND_SYNC_STALLED\x10|B*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
 
 var (
 	file_stoa_v1_error_proto_rawDescOnce sync.Once

@@ -28,6 +28,7 @@ import (
 	"github.com/stoadb/stoa/kv/stream"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/namespace/content"
+	"github.com/stoadb/stoa/namespace/exchange"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
 
@@ -148,7 +149,9 @@ var errorTable = []known{
 	{is: namespace.ErrBehind, kind: stoav1.ErrorKind_ERROR_KIND_BEHIND, code: codes.FailedPrecondition, exit: exitRefused, hint: "begin anew"},
 	{is: namespace.ErrNoSigningKey, kind: stoav1.ErrorKind_ERROR_KIND_NO_SIGNING_KEY, code: codes.NotFound, exit: exitNotFound},
 	{is: namespace.ErrUneven, exit: exitRefused},
-	{is: content.ErrUneven, exit: exitRefused},
+	{is: exchange.ErrProtocol, kind: stoav1.ErrorKind_ERROR_KIND_SYNC_PROTOCOL, code: codes.InvalidArgument, exit: exitRefused, hint: "both sides are to be of versions that speak alike; what was exchanged is kept"},
+	{is: exchange.ErrPeer, kind: stoav1.ErrorKind_ERROR_KIND_SYNC_ENDED, code: codes.Aborted, exit: exitOpen, hint: "what was exchanged is kept: begin again"},
+	{is: exchange.ErrStalled, kind: stoav1.ErrorKind_ERROR_KIND_SYNC_STALLED, code: codes.DeadlineExceeded, exit: exitOpen, hint: "what was exchanged is kept: begin again"},
 	{is: namespace.ErrClosed, kind: stoav1.ErrorKind_ERROR_KIND_CLOSED, code: codes.Unavailable, exit: exitOpen},
 
 	{is: errKV, kind: stoav1.ErrorKind_ERROR_KIND_KV_ARGUMENT, code: codes.InvalidArgument, data: refusedKV(stoav1.ErrorKind_ERROR_KIND_KV_ARGUMENT)},

@@ -28,7 +28,7 @@ by the directory that has it.`,
 		RunE: between(p, func(ctx context.Context, sides []*rpc.Client, all []codec.GroupID, named bool) error {
 			var failed error
 			for _, ns := range all {
-				r, err := exchange(ctx, ns, sides, named)
+				r, err := levelOps(ctx, ns, sides, named)
 				if err != nil {
 					failed = errors.Join(failed, err)
 					continue
@@ -95,9 +95,9 @@ func levelLine(indent, id, noun string, toA, toB int, name string) string {
 	return line
 }
 
-// exchange brings two daemons level in a namespace. If it was named, who has nothing of it
+// levelOps brings two daemons level in a namespace. If it was named, who has nothing of it
 // follows it from then on.
-func exchange(ctx context.Context, ns codec.GroupID, sides []*rpc.Client, named bool) (r namespace.SyncReport, err error) {
+func levelOps(ctx context.Context, ns codec.GroupID, sides []*rpc.Client, named bool) (r namespace.SyncReport, err error) {
 	a, b := sides[0].Namespaces(), sides[1].Namespaces()
 	if named {
 		if err := errors.Join(followFrom(ctx, ns, a, b), followFrom(ctx, ns, b, a)); err != nil {

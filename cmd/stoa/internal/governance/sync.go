@@ -8,41 +8,87 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace"
-	"github.com/stoadb/stoa/namespace/content"
+	"github.com/stoadb/stoa/namespace/exchange"
 	"github.com/stoadb/stoa/namespace/naming"
 	"github.com/stoadb/stoa/rpc"
 )
 
 func newSync(p *cli.Process) *cobra.Command {
-	var only []string
+	var f syncFlags
 	cmd := &cobra.Command{
-		Use: "sync SOCKET_A SOCKET_B [NAMESPACE...]", Short: "Exchange all of a namespace between two daemons: ops, and the deltas of contexts",
+		Use: "sync A B [NAMESPACE...]", Short: "Exchange all of a namespace between two daemons: ops, and the deltas of contexts",
 		Long: `Exchange all that belongs to namespaces between two daemons, until both have the same: first
-the ops of governance, as "stoa namespace sync" does, then the deltas of the contexts of their
-groups, signed by who made them and sealed for members. A context that one of them has not begins
-there. What a removed member has written since is set aside, on both. Deltas that nobody has
-signed, of contexts that had some before a group got them, stay where they are. It exits 5 where
-they can't be brought level. A daemon is named by its socket, or by the directory that has it.`,
+the ops of governance, then the deltas of the contexts of their groups, signed by who made them
+and sealed for members. A context that one of them has not begins there. What a removed member
+has written since is set aside. Each gives the other what that one may read, as it proves by its
+key of the namespace; a namespace that only one of them knows stays there, unless it is named.
+Deltas that nobody has signed, of contexts that had some before a group got them, stay where they
+are. It exits 5 where they can't be brought level. What came before something went wrong stays, and
+does not go again.
+
+A daemon is named by its socket, or by the directory that has it; - is one that speaks on stdin and
+stdout, as "stoa sync serve" and "stoa sync connect" do.`,
 		Example: "  stoa sync a/stoa.sock b/stoa.sock\n  stoa sync a/stoa.sock b/stoa.sock home --context room",
 		Args:    twoSockets,
-		RunE: between(p, func(ctx context.Context, sides []*rpc.Client, all []codec.GroupID, named bool) error {
-			s := &syncing{Process: p, ctx: ctx, sides: sides}
-			if err := s.choose(only); err != nil {
-				return err
+		RunE: func(_ *cobra.Command, args []string) error {
+			if slices.Contains(args[:2], "-") {
+				return f.byPipe(p, args)
 			}
-			var failed error
-			for _, ns := range all {
-				failed = errors.Join(failed, s.namespace(ns, named))
-			}
-			return failed
-		}),
+			return between(p, func(ctx context.Context, sides []*rpc.Client, all []codec.GroupID, named bool) error {
+				s := &syncing{Process: p, ctx: ctx, sides: sides, o: rpc.SyncOptions{Anyone: f.anyone}}
+				if err := f.choose(&s.o, eitherFinds(ctx, sides), nil); err != nil {
+					return err
+				}
+				for _, ns := range all {
+					if named {
+						if err := s.follow(ns); err != nil {
+							return err
+						}
+					}
+				}
+				s.o.Namespaces = all
+				return s.run()
+			})(nil, args)
+		},
 	}
-	cmd.Flags().StringArrayVar(&only, "context", nil, "exchange this CONTEXT only, a name or an id (default: all)")
+	f.register(cmd.Flags())
+	cmd.AddCommand(newSyncServe(p), newSyncConnect(p))
 	return cmd
+}
+
+// syncFlags are the flags of all that begins a session.
+type syncFlags struct {
+	contexts []string
+	anyone   bool
+}
+
+func (f *syncFlags) register(fs *pflag.FlagSet) {
+	fs.StringArrayVar(&f.contexts, "context", nil, "exchange this CONTEXT only, a name or an id (default: all)")
+	fs.BoolVar(&f.anyone, "anyone", false, "give the other what it asks for without a proof that it is a member: a copy, or one that you trust with ops, which are clear, and with what is sealed")
+}
+
+// choose finds the contexts, and the namespaces, that are named.
+func (f *syncFlags) choose(o *rpc.SyncOptions, find cli.Finder, namespaces []string) error {
+	for _, text := range f.contexts {
+		id, err := cli.Find[codec.ContextID](find, "--context", text, naming.Query{Kind: naming.Context})
+		if err != nil {
+			return err
+		}
+		o.Contexts = append(o.Contexts, id)
+	}
+	for _, text := range namespaces {
+		id, err := cli.Find[codec.GroupID](find, "NAMESPACE", text, naming.Query{Kind: naming.Namespace})
+		if err != nil {
+			return err
+		}
+		o.Namespaces = append(o.Namespaces, id)
+	}
+	return nil
 }
 
 // syncing is two daemons that are brought level.
@@ -50,31 +96,94 @@ type syncing struct {
 	*cli.Process
 	ctx   context.Context
 	sides []*rpc.Client
-	only  []codec.ContextID // none: all
+	o     rpc.SyncOptions
 }
 
-// choose finds the contexts that are named.
-func (s *syncing) choose(only []string) error {
-	for _, text := range only {
-		id, err := cli.Find[codec.ContextID](eitherFinds(s.ctx, s.sides), "--context", text, naming.Query{Kind: naming.Context})
+// follow has a side follow a namespace that the other has begun.
+func (s *syncing) follow(ns codec.GroupID) error {
+	a, b := s.sides[0].Namespaces(), s.sides[1].Namespaces()
+	return errors.Join(followFrom(s.ctx, ns, a, b), followFrom(s.ctx, ns, b, a))
+}
+
+// run has the two have a session. Where one lacks a key that a member among them has, that one gives
+// it, and they have another.
+func (s *syncing) run() error {
+	first, err := s.session()
+	if err != nil {
+		return err
+	}
+	given := false
+	for _, r := range first {
+		for i := range r.Namespaces {
+			for _, c := range r.Namespaces[i].Contexts {
+				given = given || c.Waits > 0 && s.giveKey(c.ID)
+			}
+		}
+	}
+	all := [][]*exchange.Report{first}
+	if given {
+		second, err := s.session()
 		if err != nil {
 			return err
 		}
-		s.only = append(s.only, id)
+		all = append(all, second)
 	}
-	return nil
+	return s.say(all)
 }
 
-// namespace brings the two level in a namespace.
-func (s *syncing) namespace(ns codec.GroupID, named bool) error {
-	r, err := exchange(s.ctx, ns, s.sides, named)
-	if err != nil {
-		return err
+// giveKey has a member of the group of a context give its key to those who lack it.
+func (s *syncing) giveKey(id codec.ContextID) (given bool) {
+	for _, side := range s.sides {
+		if g, _, err := side.Groups().Resolve(s.ctx, id); err == nil {
+			_, err = side.Groups().Rotate(s.ctx, g, false)
+			given = given || err == nil
+		}
 	}
-	contexts, err := s.contexts(ns)
-	if err != nil {
-		return err
+	return given
+}
+
+// session carries the bytes of a session between the two, and returns what went to each.
+func (s *syncing) session() ([]*exchange.Report, error) {
+	var ends []*rpc.SyncSession
+	for i, side := range s.sides {
+		o := s.o
+		o.Initiator = i == 0
+		end, err := side.Sync(s.ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		defer end.Close()
+		ends = append(ends, end)
 	}
+	back := make(chan struct{})
+	go func() {
+		defer close(back)
+		carry(ends[0], ends[1])
+	}()
+	carry(ends[1], ends[0])
+	<-back
+	var reports []*exchange.Report
+	var failed []error
+	for _, end := range ends {
+		r, err := end.Report()
+		reports, failed = append(reports, r), append(failed, err)
+	}
+	for i, err := range failed { // who ended it says why, and not who was told
+		if err != nil && (!errors.Is(err, exchange.ErrPeer) || failed[1-i] == nil) {
+			return nil, err
+		}
+	}
+	return reports, failed[0]
+}
+
+// carry carries what one side of a session sends to the other. Why it ends is in the report.
+func carry(to *rpc.SyncSession, from io.Reader) {
+	_, _ = io.Copy(struct{ io.Writer }{to}, from)
+	_ = to.CloseWrite()
+}
+
+// say says what went, of all sessions, and returns an error where the two are not level.
+func (s *syncing) say(all [][]*exchange.Report) error {
 	type contextDoc struct {
 		ID       string `json:"context_id"`
 		ToA      int    `json:"to_a"` // deltas
@@ -85,46 +194,142 @@ func (s *syncing) namespace(ns codec.GroupID, named bool) error {
 		Fault    string `json:"error,omitempty"`
 		name     string
 	}
-	d := struct {
+	type namespaceDoc struct {
 		ID       string       `json:"namespace_id"`
 		ToA      int          `json:"to_a"` // ops
 		ToB      int          `json:"to_b"`
+		Strange  string       `json:"stranger,omitempty"` // which side has not proved to be a member
 		Contexts []contextDoc `json:"contexts"`
-	}{ID: ns.String(), ToA: r.ToA.Stored, ToB: r.ToB.Stored, Contexts: []contextDoc{}}
+		Fault    string       `json:"error,omitempty"`
+	}
 	var failed error
-	for _, c := range contexts {
-		doc := contextDoc{ID: c.ID.String(), name: string(c.Name)}
-		x, err := s.context(ns, c.ID)
-		switch {
-		case errors.Is(err, content.ErrUnsigned):
-			doc.Unsigned = true
-		case err != nil:
-			doc.Fault = err.Error()
+	last := all[len(all)-1]
+	for i := range last[0].Namespaces {
+		n := &last[0].Namespaces[i]
+		d := namespaceDoc{ID: n.ID.String(), Contexts: []contextDoc{}}
+		names, err := s.contextNames(n.ID)
+		if err != nil {
+			return err
+		}
+		at := map[codec.ContextID]int{}
+		for _, reports := range all {
+			for side, r := range reports {
+				of := namespaceOf(r, n.ID)
+				if of == nil {
+					continue
+				}
+				if side == 0 {
+					d.ToA += of.Stored
+				} else {
+					d.ToB += of.Stored
+				}
+				for _, c := range of.Contexts {
+					k, known := at[c.ID]
+					if !known {
+						k = len(d.Contexts)
+						at[c.ID] = k
+						d.Contexts = append(d.Contexts, contextDoc{ID: c.ID.String(), name: names[c.ID]})
+					}
+					doc := &d.Contexts[k]
+					doc.Unsigned = doc.Unsigned || c.Unsigned
+					if side == 0 {
+						doc.ToA, doc.AsideA = doc.ToA+c.Counts, doc.AsideA+c.SetAside
+					} else {
+						doc.ToB, doc.AsideB = doc.ToB+c.Counts, doc.AsideB+c.SetAside
+					}
+				}
+			}
+		}
+		strange := ""
+		for side, r := range last {
+			of := namespaceOf(r, n.ID)
+			if of == nil {
+				continue
+			}
+			if of.Stranger { // to this side, the other is
+				strange = []string{"B", "A"}[side]
+			}
+		}
+		d.Strange = strange
+		if err := uneven(last, n.ID, strange); err != nil {
+			d.Fault = err.Error()
 			failed = errors.Join(failed, err)
 		}
-		doc.ToA, doc.ToB, doc.AsideA, doc.AsideB = x.ToA.Counts, x.ToB.Counts, x.ToA.SetAside, x.ToB.SetAside
-		d.Contexts = append(d.Contexts, doc)
-	}
-	err = s.Emit(d, func(w io.Writer) {
-		fmt.Fprintln(w, levelLine("", d.ID, "op", d.ToA, d.ToB, nameAt(s.ctx, s.sides, ns)))
-		for _, c := range d.Contexts {
-			line := levelLine("  ", c.ID, "delta", c.ToA, c.ToB, c.name)
-			if n := c.AsideA + c.AsideB; n > 0 {
-				line += fmt.Sprintf("\n    %s set aside, of who may not write any more: stoa dag held %s", cli.Count(n, "delta"), c.ID[:cli.ShortDigits])
+		err = s.Emit(d, func(w io.Writer) {
+			fmt.Fprintln(w, levelLine("", d.ID, "op", d.ToA, d.ToB, nameAt(s.ctx, s.sides, n.ID)))
+			for _, c := range d.Contexts {
+				line := levelLine("  ", c.ID, "delta", c.ToA, c.ToB, c.name)
+				if n := c.AsideA + c.AsideB; n > 0 {
+					line += fmt.Sprintf("\n    %s set aside, of who may not write any more: stoa dag held %s", cli.Count(n, "delta"), c.ID[:cli.ShortDigits])
+				}
+				if c.Unsigned {
+					line += "\n    on one side its deltas have no signatures, and stay: stoa dag since --bytes and stoa dag add take them along; or, where the other side has them signed, stoa context delete there, and again"
+				}
+				fmt.Fprintln(w, line)
 			}
-			if c.Unsigned {
-				line += "\n    on one side its deltas have no signatures, and stay: stoa dag since --bytes and stoa dag add take them along; or, where the other side has them signed, stoa context delete there, and again"
-			}
-			fmt.Fprintln(w, line)
+		})
+		if err != nil {
+			return err
 		}
-	})
-	return errors.Join(err, failed)
+	}
+	return failed
 }
 
-// contexts returns the contexts of the groups of a namespace that either side knows, and that are
-// to be exchanged.
-func (s *syncing) contexts(ns codec.GroupID) (all []namespace.ContextInfo, err error) {
-	seen := map[codec.ContextID]bool{}
+func namespaceOf(r *exchange.Report, ns codec.GroupID) *exchange.NamespaceReport {
+	i := slices.IndexFunc(r.Namespaces, func(n exchange.NamespaceReport) bool { return n.ID == ns })
+	if i < 0 {
+		return nil
+	}
+	return &r.Namespaces[i]
+}
+
+// uneven returns why two sides are not level in a namespace, nil if they are.
+func uneven(reports []*exchange.Report, ns codec.GroupID, strange string) error {
+	level, reason := true, ""
+	waits, early := 0, 0
+	for _, r := range reports {
+		n := namespaceOf(r, ns)
+		if n == nil {
+			continue
+		}
+		level = level && n.Level
+		reason = firstOf(reason, n.Reason)
+		for _, c := range n.Contexts {
+			level = level && (c.Level || c.Unsigned)
+			waits, early = waits+c.Waits, early+c.Early
+			reason = firstOf(reason, c.Reason)
+		}
+	}
+	if level {
+		return nil
+	}
+	hint := ""
+	switch {
+	case strange != "":
+		reason = strange + " has not shown that it is a member, and was given nothing"
+		hint = "who has joined is admitted first: stoa namespace admit; who was removed gets nothing more; to a copy, or one whom you trust, --anyone gives all"
+	case reason != "":
+		reason = "something was refused: " + reason
+	case waits > 0:
+		reason = "one side lacks a key of a group: it is no member, or a member who has the key gives it with the next op"
+	case early > 0:
+		reason = "the clocks of the two differ by more than 5 s"
+	default:
+		reason = "one has what the other does not take"
+	}
+	return cli.Fail(cli.ExitRefused, fmt.Errorf("namespace %s could not be brought level: %s", ns, reason), hint)
+}
+
+func firstOf(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// contextNames returns what the contexts of a namespace are called, by either side.
+func (s *syncing) contextNames(ns codec.GroupID) (map[codec.ContextID]string, error) {
+	names := map[codec.ContextID]string{}
 	for _, side := range s.sides {
 		tree, err := side.Namespaces().Tree(s.ctx, ns)
 		if errors.Is(err, namespace.ErrNoNamespace) {
@@ -138,84 +343,11 @@ func (s *syncing) contexts(ns codec.GroupID) (all []namespace.ContextInfo, err e
 				if err != nil {
 					return nil, err
 				}
-				if !seen[c.ID] && (len(s.only) == 0 || slices.Contains(s.only, c.ID)) {
-					seen[c.ID] = true
-					all = append(all, c)
+				if c.Name != "" {
+					names[c.ID] = string(c.Name)
 				}
 			}
 		}
 	}
-	return all, nil
-}
-
-// context brings the two level in a context. Where one lacks a key that a member among them has, that
-// one gives it.
-func (s *syncing) context(ns codec.GroupID, id codec.ContextID) (content.SyncReport, error) {
-	a, b := s.sides[0].Content(), s.sides[1].Content()
-	r, err := content.Sync(s.ctx, id, a, b)
-	if !errors.Is(err, content.ErrUneven) || r.ToA.Waits+r.ToB.Waits == 0 {
-		return r, err
-	}
-	given := false
-	for _, side := range s.sides {
-		g, _, failed := side.Groups().Resolve(s.ctx, id)
-		if failed != nil {
-			continue
-		}
-		if _, failed := side.Groups().Rotate(s.ctx, g, false); failed == nil {
-			given = true
-		}
-	}
-	if !given {
-		return r, err
-	}
-	if _, err := exchange(s.ctx, ns, s.sides, false); err != nil {
-		return r, err
-	}
-	again, err := content.Sync(s.ctx, id, a, b)
-	again.ToA.Counts += r.ToA.Counts
-	again.ToB.Counts += r.ToB.Counts
-	return again, err
-}
-
-// closeBelow closes the contexts of a group that somebody was removed from, and of those below it
-// that this concerns.
-func (c *call) closeBelow(ns, g codec.GroupID, recursive bool) (closed int, err error) {
-	groups := []codec.GroupID{g}
-	if recursive || ns == g {
-		below, err := c.below(ns, g)
-		if err != nil {
-			return 0, err
-		}
-		groups = append(groups, below...)
-	}
-	return c.closeContexts(groups)
-}
-
-// closeContexts has this daemon vouch for what it holds of the contexts of groups, and so close them
-// against who was removed. It returns how many there are.
-func (c *call) closeContexts(groups []codec.GroupID) (closed int, err error) {
-	signed := c.Client.Content()
-	for _, g := range groups {
-		for info, err := range c.groups.Contexts(c.Ctx, g) {
-			if err != nil {
-				return closed, err
-			}
-			heads, err := signed.Heads(c.Ctx, info.ID)
-			if err != nil {
-				return closed, err
-			}
-			if len(heads) == 0 {
-				continue
-			}
-			switch _, err := signed.Vouch(c.Ctx, info.ID); {
-			case errors.Is(err, namespace.ErrNotWriter):
-			case err != nil:
-				return closed, err
-			default:
-				closed++
-			}
-		}
-	}
-	return closed, nil
+	return names, nil
 }

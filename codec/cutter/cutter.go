@@ -60,6 +60,14 @@ func (c *Cutter) U16(field string) uint16 {
 	return 0
 }
 
+// U32 returns the next four bytes as a number.
+func (c *Cutter) U32(field string) uint32 {
+	if b := c.Take(field, 4); b != nil {
+		return binary.LittleEndian.Uint32(b)
+	}
+	return 0
+}
+
 // U64 returns the next eight bytes as a number.
 func (c *Cutter) U64(field string) uint64 {
 	if b := c.Take(field, 8); b != nil {

@@ -1,0 +1,177 @@
+package governance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
+	"github.com/stoadb/stoa/namespace/exchange"
+	"github.com/stoadb/stoa/namespace/naming"
+	"github.com/stoadb/stoa/rpc"
+)
+
+func newSyncServe(p *cli.Process) *cobra.Command {
+	var f pipeFlags
+	cmd := &cobra.Command{
+		Use: "serve [NAMESPACE...]", Short: "Speak for a daemon on stdin and stdout, to one that connects",
+		Long: `Have the daemon exchange what "stoa sync" does with one that connects: bytes come on stdin and go
+to stdout, and what went is said on stderr. It is what runs at the far end of a pipe.`,
+		Example: "  stoa sync connect -- ssh host stoa sync serve --dir /var/lib/stoa",
+		Args:    cobra.ArbitraryArgs,
+		RunE:    func(_ *cobra.Command, args []string) error { return f.speak(p, args, false, stdio(p)) },
+	}
+	f.register(cmd)
+	return cmd
+}
+
+func newSyncConnect(p *cli.Process) *cobra.Command {
+	var f pipeFlags
+	var namespaces []string
+	cmd := &cobra.Command{
+		Use: "connect [-- COMMAND [ARG...]]", Short: "Have a daemon exchange with one at the other end of a pipe, or of a command",
+		Long: `Have the daemon exchange what "stoa sync" does with the one that a command speaks for on its stdin
+and stdout, as "ssh host stoa sync serve" does; without a command, with one that speaks on stdin and
+stdout here. What went is said on stderr. It exits 5 where they can't be brought level, and 3 where
+the other side is gone.`,
+		Example: "  stoa sync connect -- ssh host stoa sync serve\n  stoa sync connect --namespace home -- ssh host stoa sync serve",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return f.speak(p, namespaces, true, stdio(p))
+			}
+			return f.connect(p, namespaces, args)
+		},
+	}
+	f.register(cmd)
+	cmd.Flags().StringArrayVar(&namespaces, "namespace", nil, "exchange this NAMESPACE only, a name or an id (default: all that both have)")
+	return cmd
+}
+
+// pipeFlags are the flags of a daemon at the end of a pipe.
+type pipeFlags struct {
+	syncFlags
+	daemon cli.DaemonFlags
+}
+
+func (f *pipeFlags) register(cmd *cobra.Command) {
+	f.syncFlags.register(cmd.Flags())
+	f.daemon.Register(cmd.Flags())
+}
+
+// pipe is where a session's bytes come from, and go to.
+type pipe struct {
+	io.Reader
+	io.Writer
+	hangUp func()
+}
+
+func stdio(p *cli.Process) pipe { return pipe{p.Stdin, p.Stdout, func() {}} }
+
+// byPipe is "stoa sync" of which one side is -.
+func (f *syncFlags) byPipe(p *cli.Process, args []string) error {
+	if args[0] == args[1] {
+		return cli.Bad(errors.New("A and B: one of them may be -"), "the other is a socket, or a directory that has one")
+	}
+	one := pipeFlags{syncFlags: *f}
+	one.daemon.Socket, one.daemon.Flag = args[0], "A"
+	if args[0] == "-" {
+		one.daemon.Socket, one.daemon.Flag = args[1], "B"
+	}
+	return one.speak(p, args[2:], true, stdio(p))
+}
+
+// connect speaks with what a command says.
+func (f *pipeFlags) connect(p *cli.Process, namespaces, words []string) error {
+	ctx, forget := cli.Interruptible()
+	defer forget()
+	path, err := cli.Program(words[0])
+	if err != nil {
+		return err
+	}
+	cmd := p.Child(ctx, path, words, 0)
+	cmd.Stdin, cmd.Stdout = nil, nil
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return cli.Fail(cli.ExitNoExec, err, "")
+	}
+	err = f.speak(p, namespaces, true, pipe{out, in, func() { _ = in.Close() }})
+	if err != nil {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+	}
+	if ended := cmd.Wait(); err != nil && ended != nil {
+		err = fmt.Errorf("%w (the command: %w)", err, ended)
+	}
+	return err
+}
+
+// speak has the daemon have a session over a pipe.
+func (f *pipeFlags) speak(p *cli.Process, namespaces []string, initiator bool, by pipe) error {
+	ctx, forget := cli.Interruptible()
+	defer forget()
+	client, err := f.daemon.Dial(p)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	o := rpc.SyncOptions{Initiator: initiator, Anyone: f.anyone}
+	find := func(q naming.Query) (naming.Answer, error) { return client.Find(ctx, q) }
+	if err := f.choose(&o, find, namespaces); err != nil {
+		return err
+	}
+	for _, ns := range o.Namespaces { // else nothing of it is taken where it has not begun
+		if err := client.Namespaces().FollowNamespace(ctx, ns); err != nil {
+			return err
+		}
+	}
+	end, err := client.Sync(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer end.Close()
+	go carry(end, by.Reader) // it ends with the stream, or with this process
+	if _, written := io.Copy(by.Writer, struct{ io.Reader }{end}); written != nil {
+		_, _ = io.Copy(io.Discard, struct{ io.Reader }{end}) // what came before, or does yet, says more
+	}
+	by.hangUp()
+	r, err := end.Report()
+	if err != nil {
+		return err
+	}
+	return sayOne(ctx, p, client, r)
+}
+
+// sayOne says on stderr what went, to here and from here.
+func sayOne(ctx context.Context, p *cli.Process, client *rpc.Client, r *exchange.Report) error {
+	var failed error
+	for i := range r.Namespaces {
+		n := &r.Namespaces[i]
+		fmt.Fprintf(p.Stderr, "%s  %s here, %s away  %s\n", n.ID, cli.Count(n.Stored, "op"), cli.Count(n.Sent, "op"), cli.Plain(nameAt(ctx, []*rpc.Client{client}, n.ID)))
+		for _, c := range n.Contexts {
+			fmt.Fprintf(p.Stderr, "  %s  %s here, %s away\n", c.ID, cli.Count(c.Counts, "delta"), cli.Count(c.Sent, "delta"))
+			if c.SetAside > 0 {
+				fmt.Fprintf(p.Stderr, "    %s set aside, of who may not write any more: stoa dag held %s\n", cli.Count(c.SetAside, "delta"), c.ID.String()[:cli.ShortDigits])
+			}
+		}
+		strange := ""
+		if n.Stranger {
+			strange = "the other side"
+		}
+		failed = errors.Join(failed, uneven([]*exchange.Report{r}, n.ID, strange))
+	}
+	if len(r.Namespaces) == 0 {
+		p.Guide("the two have no namespace in common: who is new joins one first (stoa namespace join), or names it")
+	}
+	return failed
+}

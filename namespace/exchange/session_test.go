@@ -1,0 +1,103 @@
+package exchange_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/namespace"
+	"github.com/stoadb/stoa/namespace/content"
+	"github.com/stoadb/stoa/namespace/exchange"
+)
+
+func TestTwoNodesHaveTheSameAfterASession(t *testing.T) {
+	nodes := begin(t, 3, "alice", "bob")
+	alice, bob := nodes[0], nodes[1]
+	defer alice.close()
+	defer bob.close()
+	for i := range 300 {
+		require.NoError(t, alice.commit(contextOf(i%2), fmt.Sprint("a", i), "1"))
+	}
+	s := level(t, alice, bob)
+	require.Len(t, s.b.Namespaces, 1)
+	require.Len(t, s.b.Namespaces[0].Contexts, 2)
+	require.Equal(t, 150, s.b.Namespaces[0].Contexts[0].Counts)
+	require.Equal(t, 150, s.a.Namespaces[0].Contexts[0].Sent)
+	require.Equal(t, s.a.Sent, s.b.Received)
+	require.Equal(t, s.b.Sent, s.a.Received)
+	require.Equal(t, "1", bob.state(contextOf(1), "a299"))
+
+	for i := range 10 {
+		require.NoError(t, alice.commit(contextOf(0), fmt.Sprint("a", i), "2"))
+		require.NoError(t, bob.commit(contextOf(0), fmt.Sprint("b", i), "2"))
+		require.NoError(t, bob.commit(contextOf(2), fmt.Sprint("b", i), "2"))
+	}
+	s = level(t, bob, alice)
+	for _, r := range []*exchange.Report{s.a, s.b} {
+		here := r.Namespaces[0].Contexts[0].Exchange
+		require.LessOrEqual(t, here.Duplicates, 20, "at most as many again as the other side had for itself")
+		here.Duplicates = 0
+		require.Equal(t, content.Exchange{Counts: 10}, here)
+	}
+	require.Equal(t, alice.heads(contextOf(0)), bob.heads(contextOf(0)))
+	require.Equal(t, "2", alice.state(contextOf(2), "b9"))
+}
+
+func TestWhoHasEverythingSaysSoInOneRoundTrip(t *testing.T) {
+	nodes := begin(t, 100, "alice", "bob")
+	alice, bob := nodes[0], nodes[1]
+	defer alice.close()
+	defer bob.close()
+	for i := range 100 {
+		require.NoError(t, alice.commit(contextOf(i), "a", "1"))
+	}
+	level(t, alice, bob)
+	s := level(t, alice, bob)
+	require.Equal(t, 2, s.a.Turns)
+	require.Less(t, s.a.Sent+s.a.Received, int64(256))
+	require.NoError(t, bob.commit(contextOf(3), "b", "1"))
+	s = level(t, alice, bob)
+	require.Len(t, s.a.Namespaces[0].Contexts, 1)
+	t.Logf("one of a hundred contexts has changed: %d bytes, %d turns", s.a.Sent+s.a.Received, s.a.Turns)
+	require.Less(t, s.a.Sent+s.a.Received, int64(16<<10))
+}
+
+func TestARemovedMemberGetsNothingMore(t *testing.T) {
+	nodes := begin(t, 1, "alice", "bob", "carol")
+	alice, bob, carol := nodes[0], nodes[1], nodes[2]
+	for _, n := range nodes {
+		defer n.close()
+	}
+	require.NoError(t, alice.commit(contextOf(0), "a", "1"))
+	level(t, alice, bob)
+	level(t, alice, carol)
+	alice.do(codec.GroupOp{Kind: codec.OpMemberRemoved, Member: idOf("bob")})
+	later, err := alice.Governance.Propose(bg, alice.ns, namespace.Proposal{GroupID: alice.ns, Group: &codec.GroupOp{Kind: codec.OpContextRegistered, ContextID: contextOf(9)}})
+	require.NoError(t, err)
+	require.NoError(t, alice.commit(contextOf(0), "secret", "1"))
+	for i := range 20 {
+		require.NoError(t, bob.commit(contextOf(0), "late", fmt.Sprint(i)))
+	}
+	level(t, carol, alice)
+	require.Equal(t, "1", carol.state(contextOf(0), "secret"))
+	for _, from := range []*node{alice, carol} {
+		s := meet(t, from, bob)
+		require.NoError(t, s.errA)
+		require.NoError(t, s.errB)
+		n := s.a.Namespaces[0]
+		require.Equal(t, from == alice, n.Sent > 0, "he is told, once, that he was removed")
+		groups, err := bob.Governance.MemberOf(bob.ns, idOf("bob"))
+		require.NoError(t, err)
+		require.Empty(t, groups)
+		_, err = bob.Governance.Op(bob.ns, later.Answer.ID)
+		require.ErrorIs(t, err, namespace.ErrNoOp)
+		require.True(t, n.Stranger)
+		require.False(t, n.Level)
+		require.Equal(t, content.Exchange{SetAside: 20}, n.Contexts[0].Exchange, "what he wrote since is taken, and set aside")
+		require.Zero(t, n.Contexts[0].Sent)
+		require.Empty(t, from.state(contextOf(0), "late"))
+		require.Zero(t, s.b.Namespaces[0].Contexts[0].Exchange)
+	}
+}

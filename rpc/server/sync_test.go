@@ -1,0 +1,80 @@
+package server
+
+import (
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/namespace"
+	"github.com/stoadb/stoa/namespace/exchange"
+	"github.com/stoadb/stoa/rpc"
+)
+
+// carry has two daemons have a session, of which it carries the bytes.
+func carry(t *testing.T, a, b *rpc.SyncSession) {
+	t.Helper()
+	done := make(chan error, 2)
+	for _, way := range [][2]*rpc.SyncSession{{a, b}, {b, a}} {
+		go func() {
+			_, err := io.Copy(struct{ io.Writer }{way[1]}, struct{ io.Reader }{way[0]})
+			_ = way[1].CloseWrite()
+			done <- err
+		}()
+	}
+	<-done
+	<-done
+}
+
+func TestDaemonsHaveASession(t *testing.T) {
+	everyFraming(t, func(t *testing.T, framing rpc.Framing) {
+		a, b := startContent(t, framing, 1, Options{}), startContent(t, framing, 2, Options{})
+		ns, _, err := a.Create(t.Context(), namespace.Create{})
+		require.NoError(t, err)
+		joined(t, a.govDaemon, b.govDaemon, ns)
+		a.propose(t, ns, codec.GroupOp{Kind: codec.OpContextRegistered, ContextID: room})
+		_, err = a.commit(t, "a", "1")
+		require.NoError(t, err)
+		said := 0
+		first, err := a.client.Sync(t.Context(), rpc.SyncOptions{Initiator: true, Progress: func(*exchange.Report) { said++ }})
+		require.NoError(t, err)
+		second, err := b.client.Sync(t.Context(), rpc.SyncOptions{Namespaces: []codec.GroupID{ns}, Contexts: []codec.ContextID{room}})
+		require.NoError(t, err)
+		carry(t, first, second)
+		ofA, err := first.Report()
+		require.NoError(t, err)
+		ofB, err := second.Report()
+		require.NoError(t, err)
+		require.Positive(t, said)
+		require.Equal(t, ofA.Sent, ofB.Received)
+		require.True(t, ofB.Namespaces[0].Level)
+		require.Equal(t, exchange.ContextReport{ID: room, Sent: 1, Level: true}, ofA.Namespaces[0].Contexts[0])
+		value, err := b.dag.State(t.Context(), room, []byte("a"))
+		require.NoError(t, err)
+		require.Equal(t, "1", string(value))
+		require.NoError(t, first.Close())
+		require.NoError(t, second.Close())
+		require.Zero(t, a.inFlight.Used())
+
+		// What is no session ends with an error that says so, and with what went until then.
+		odd, err := a.client.Sync(t.Context(), rpc.SyncOptions{Initiator: true})
+		require.NoError(t, err)
+		_, err = odd.Write([]byte("HTTP/1.1 400 Bad Request\r\n"))
+		require.NoError(t, err)
+		_, err = io.ReadAll(odd)
+		require.ErrorIs(t, err, exchange.ErrProtocol)
+		require.ErrorContains(t, err, `it begins with "HTTP/1.1 400"`)
+		report, err := odd.Report()
+		require.ErrorIs(t, err, exchange.ErrProtocol)
+		require.EqualValues(t, 12, report.Received)
+		_, err = odd.Read(make([]byte, 1))
+		require.ErrorIs(t, err, exchange.ErrProtocol, "it stays ended")
+
+		gone, err := a.client.Sync(t.Context(), rpc.SyncOptions{})
+		require.NoError(t, err)
+		require.NoError(t, gone.CloseWrite())
+		_, err = io.ReadAll(gone)
+		require.ErrorIs(t, err, exchange.ErrPeer)
+	})
+}
