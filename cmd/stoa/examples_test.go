@@ -125,7 +125,7 @@ echo 'HSET ade:task:t-redis:metadata author_id ann' > redis-commands.txt
 // looked at here. outside are those that need what a test does not have.
 var (
 	goesOn  = regexp.MustCompile(`^stoa (serve|top|view)\b|^STOA_LOG_LEVEL=debug stoa serve|stoa (kv|record|setting|lock|bucket) watch|stoa event follow|--live`)
-	outside = regexp.MustCompile(`curl|dot -T|man -l|xxd|stoa bench|stoa namespace upgrade|completion|/usr/local|/run/stoa|/var/lib|/backup|^stoa (rekey|restore|salvage|import|export|checkpoint|wal|reopen)`)
+	outside = regexp.MustCompile(`curl|\bssh\b|dot -T|man -l|xxd|stoa bench|stoa namespace upgrade|completion|/usr/local|/run/stoa|/var/lib|/backup|^stoa (rekey|restore|salvage|import|export|checkpoint|wal|reopen)`)
 )
 
 // before is what a person has done before an example makes sense.

@@ -129,7 +129,7 @@ func TestSignedDeltasGoOverTheSocket(t *testing.T) {
 
 		here, there := b.sync(t, a)
 		require.True(t, there.Namespaces[0].Stranger)
-		require.Zero(t, here.Namespaces[0].Stored, "he gets nothing more")
+		require.Equal(t, 1, here.Namespaces[0].Stored, "he is told that he was removed, and gets nothing more")
 		require.Zero(t, here.Namespaces[0].Contexts[0].Exchange)
 		_, err = namespace.Sync(t.Context(), ns, a, b)
 		require.NoError(t, err)

@@ -75,7 +75,7 @@ func stdio(p *cli.Process) pipe { return pipe{p.Stdin, p.Stdout, func() {}} }
 // byPipe is "stoa sync" of which one side is -.
 func (f *syncFlags) byPipe(p *cli.Process, args []string) error {
 	if args[0] == args[1] {
-		return cli.Bad(errors.New("A and B: one of them may be -"), "the other is a socket, or a directory that has one")
+		return cli.Bad(errors.New("one of A and B may be -, not both"), "the other is a socket, or a directory that has one")
 	}
 	one := pipeFlags{syncFlags: *f}
 	one.daemon.Socket, one.daemon.Flag = args[0], "A"
