@@ -42,16 +42,13 @@ const (
 	kindContext    kind = 6
 	kindEnvelope   kind = 7
 	kindWant       kind = 8
-	kindLevel      kind = 9
-	kindBlob       kind = 10
-	kindAgain      kind = 11
 	kindDone       kind = 16
 	kindTaken      kind = 17
 	kindFault      kind = 18
 )
 
 // carries reports whether messages of the kind need room on the other side.
-func (k kind) carries() bool { return k == kindOp || k == kindEnvelope || k == kindBlob }
+func (k kind) carries() bool { return k == kindOp || k == kindEnvelope }
 
 var (
 	// ErrProtocol is returned for a peer that does not keep to the protocol.

@@ -45,7 +45,7 @@ type Options struct {
 	Idle time.Duration
 	// Rand is where nonces come from; nil: crypto/rand.
 	Rand io.Reader
-	// Progress is called now and then with what went so far, by one goroutine; nil: nobody asks.
+	// Progress is called after each turn with what went so far, by one goroutine; nil: nobody asks.
 	Progress func(*Report)
 }
 
@@ -205,8 +205,8 @@ func (s *session) run() error {
 	return s.content()
 }
 
-// turn sends what send puts, and gives take what the peer puts meanwhile, until both are done. It may
-// be said once of a message that is not of the kinds that it takes.
+// turn sends what send puts, and gives take what the peer puts meanwhile, of the kinds that it takes,
+// until both are done.
 func (s *session) turn(send func(put func(kind, []byte) error) error, take func(kind, []byte) error, takes ...kind) error {
 	s.turns++
 	ctx, cancel := context.WithCancelCause(s.ctx)

@@ -52,7 +52,7 @@ const apiVersion = 1
 // allFeatures returns what a server can do if all its services are there; README.md of package
 // rpc says what the names mean.
 func allFeatures() []string {
-	return []string{"blob", "blob-verify", "bucket", "dag", "event", "find", "frames", "governance", "health", "job", "kv", "kv-synced", "limit", "lock", "policy", "record", "reflection", "session", "setting", "snapshot", "stream", "task", "user-session"}
+	return []string{"blob", "blob-verify", "bucket", "dag", "event", "find", "frames", "governance", "health", "job", "kv", "kv-synced", "limit", "lock", "policy", "record", "reflection", "session", "setting", "snapshot", "stream", "sync", "task", "user-session"}
 }
 
 // features returns what this server can do, and what is switched on.
@@ -66,6 +66,9 @@ func (s *Server) features() []string {
 	}
 	if s.o.Namespaces == nil {
 		without("governance")
+	}
+	if s.content == nil {
+		without("sync")
 	}
 	if s.o.KV == nil {
 		without("kv")

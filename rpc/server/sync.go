@@ -43,7 +43,7 @@ func (t *syncService) Session(stream grpc.BidiStreamingServer[stoav1.SyncSession
 		defer cancel()
 		c := &carried{ctx: ctx, stream: stream, wait: wait, end: cancel}
 		c.queue, _ = ahead(ctx, t.s, stream.Recv, func(m *stoav1.SyncSessionRequest) int { return len(m.GetBytes()) })
-		o.Idle, o.Progress = t.s.o.SessionIdle, c.reports
+		o.Idle, o.Progress = t.s.o.SessionIdle, c.progress
 		report, err := exchange.Run(ctx, c, exchange.Stores{Governance: t.s.o.Namespaces, Contexts: t.s.o.Dag, Content: t.s.content}, o)
 		c.reports(report)
 		return err
@@ -115,6 +115,17 @@ func (c *carried) send(m *stoav1.SyncSessionResponse) error {
 func (c *carried) reports(r *exchange.Report) {
 	if m, err := syncwire.Reports.Message(r); err == nil {
 		_ = c.send(&stoav1.SyncSessionResponse{Part: &stoav1.SyncSessionResponse_Report{Report: m}})
+	}
+}
+
+// progress sends what went so far, if that is not long.
+func (c *carried) progress(r *exchange.Report) {
+	contexts := 0
+	for i := range r.Namespaces {
+		contexts += len(r.Namespaces[i].Contexts)
+	}
+	if contexts <= 256 {
+		c.reports(r)
 	}
 }
 
