@@ -162,6 +162,7 @@ func (x *Exchange) add(o *Exchange) {
 	}
 }
 
+// Count counts an answer, and those of what had waited for its op.
 func (x *Exchange) Count(a *Answer) {
 	switch a.Kind {
 	case Stored:

@@ -62,7 +62,7 @@ var noOffline = map[string]string{
 	"group leave": "it writes", "group role": "it writes", "group caps": "it writes", "group transfer": "it writes", "group target": "it writes",
 	"group policy": "it writes", "group migration": "it writes", "group migrated": "it writes", "group alias": "it writes",
 	"group register": "it writes", "group detach": "it writes", "group join": "it writes", "group reissue": "it writes", "group rotate": "it writes",
-	"group upgrade start": "it writes", "group upgrade progress": "it writes", "group upgrade done": "it writes",
+	"sync serve": "it writes", "sync connect": "it writes", "group upgrade start": "it writes", "group upgrade progress": "it writes", "group upgrade done": "it writes",
 }
 
 // Whatever a daemon is asked for and a directory can answer is to be had of a directory.

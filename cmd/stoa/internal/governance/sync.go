@@ -21,7 +21,7 @@ import (
 func newSync(p *cli.Process) *cobra.Command {
 	var f syncFlags
 	cmd := &cobra.Command{
-		Use: "sync A B [NAMESPACE...]", Short: "Exchange all of a namespace between two daemons: ops, and the deltas of contexts",
+		Use: "sync SOCKET_A SOCKET_B [NAMESPACE...]", Short: "Exchange all of a namespace between two daemons: ops, and the deltas of contexts",
 		Long: `Exchange all that belongs to namespaces between two daemons, until both have the same: first
 the ops of governance, then the deltas of the contexts of their groups, signed by who made them
 and sealed for members. A context that one of them has not begins there. What a removed member

@@ -2,6 +2,7 @@ package governance
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -78,9 +79,9 @@ func (f *syncFlags) byPipe(p *cli.Process, args []string) error {
 		return cli.Bad(errors.New("one of A and B may be -, not both"), "the other is a socket, or a directory that has one")
 	}
 	one := pipeFlags{syncFlags: *f}
-	one.daemon.Socket, one.daemon.Flag = args[0], "A"
+	one.daemon.Socket, one.daemon.Flag = args[0], "SOCKET_A"
 	if args[0] == "-" {
-		one.daemon.Socket, one.daemon.Flag = args[1], "B"
+		one.daemon.Socket, one.daemon.Flag = args[1], "SOCKET_B"
 	}
 	return one.speak(p, args[2:], true, stdio(p))
 }
@@ -154,14 +155,36 @@ func (f *pipeFlags) speak(p *cli.Process, namespaces []string, initiator bool, b
 
 // sayOne says on stderr what went, to here and from here.
 func sayOne(ctx context.Context, p *cli.Process, client *rpc.Client, r *exchange.Report) error {
+	type contextDoc struct {
+		ID    string `json:"context_id"`
+		Here  int    `json:"here"` // deltas
+		Away  int    `json:"away"`
+		Aside int    `json:"set_aside,omitempty"`
+	}
+	type namespaceDoc struct {
+		ID       string       `json:"namespace_id"`
+		Here     int          `json:"here"` // ops
+		Away     int          `json:"away"`
+		Contexts []contextDoc `json:"contexts"`
+	}
 	var failed error
 	for i := range r.Namespaces {
 		n := &r.Namespaces[i]
-		fmt.Fprintf(p.Stderr, "%s  %s here, %s away  %s\n", n.ID, cli.Count(n.Stored, "op"), cli.Count(n.Sent, "op"), cli.Plain(nameAt(ctx, []*rpc.Client{client}, n.ID)))
+		d := namespaceDoc{n.ID.String(), n.Stored, n.Sent, []contextDoc{}}
 		for _, c := range n.Contexts {
-			fmt.Fprintf(p.Stderr, "  %s  %s here, %s away\n", c.ID, cli.Count(c.Counts, "delta"), cli.Count(c.Sent, "delta"))
-			if c.SetAside > 0 {
-				fmt.Fprintf(p.Stderr, "    %s set aside, of who may not write any more: stoa dag held %s\n", cli.Count(c.SetAside, "delta"), c.ID.String()[:cli.ShortDigits])
+			d.Contexts = append(d.Contexts, contextDoc{c.ID.String(), c.Counts, c.Sent, c.SetAside})
+		}
+		if p.JSON {
+			if err := json.NewEncoder(p.Stderr).Encode(d); err != nil {
+				return err
+			}
+		} else {
+			fmt.Fprintf(p.Stderr, "%s  %s here, %s away  %s\n", d.ID, cli.Count(d.Here, "op"), cli.Count(d.Away, "op"), cli.Plain(nameAt(ctx, []*rpc.Client{client}, n.ID)))
+			for _, c := range d.Contexts {
+				fmt.Fprintf(p.Stderr, "  %s  %s here, %s away\n", c.ID, cli.Count(c.Here, "delta"), cli.Count(c.Away, "delta"))
+				if c.Aside > 0 {
+					fmt.Fprintf(p.Stderr, "    %s set aside, of who may not write any more: stoa dag held %s\n", cli.Count(c.Aside, "delta"), c.ID[:cli.ShortDigits])
+				}
 			}
 		}
 		strange := ""
