@@ -145,14 +145,8 @@ func (l *Ledger) IsMember(g codec.GroupID, who codec.Identity) bool {
 }
 
 // MemberOf returns the groups that somebody is a member of, in ascending order, as of the last Settle.
-func (l *Ledger) MemberOf(who codec.Identity) (found []codec.GroupID) {
-	for g := range l.tree.groups {
-		if l.IsMember(g, who) {
-			found = append(found, g)
-		}
-	}
-	slices.SortFunc(found, codec.CompareID)
-	return found
+func (l *Ledger) MemberOf(who codec.Identity) []codec.GroupID {
+	return slices.DeleteFunc(l.Groups(), func(g codec.GroupID) bool { return !l.IsMember(g, who) })
 }
 
 // Ended returns the effective ops by which somebody was removed from groups, or left them, as of the

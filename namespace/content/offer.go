@@ -212,10 +212,15 @@ func (c *state) isHere(a *arrival) (bool, error) {
 	if a.Envelope == nil || a.fault != nil && errors.Is(a.fault, envelope.ErrMalformed) {
 		return false, nil
 	}
-	if c.held[a.ID] != nil {
+	return c.has(a.ID)
+}
+
+// has reports whether an envelope is here, counting or set aside.
+func (c *state) has(id codec.EnvelopeID) (bool, error) {
+	if c.held[id] != nil {
 		return true, nil
 	}
-	_, found, err := readDelta(c.s.db, c.id, a.ID)
+	_, found, err := readDelta(c.s.db, c.id, id)
 	return found, err
 }
 

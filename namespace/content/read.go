@@ -73,17 +73,8 @@ func (s *Store) Heads(_ context.Context, id codec.ContextID) ([]codec.EnvelopeID
 
 // heads also returns the number of the head that was applied last.
 func (s *Store) heads(id codec.ContextID) (heads []codec.EnvelopeID, last uint64, err error) {
-	err = s.in(id, func(c *state) error {
-		list, _, err := s.dag.Heads(id)
-		for _, h := range list {
-			v, found, err := readSigned(s.db, id, h.ID)
-			if err != nil {
-				return err
-			}
-			if found {
-				heads, last = append(heads, v.id), max(last, h.Seq)
-			}
-		}
+	err = s.in(id, func(*state) (err error) {
+		heads, last, err = s.readHeads(id)
 		return err
 	})
 	if errors.Is(err, namespace.ErrNoContext) { // nothing is of one that no group has
@@ -92,22 +83,27 @@ func (s *Store) heads(id codec.ContextID) (heads []codec.EnvelopeID, last uint64
 	return heads, last, err
 }
 
-// Digest returns the hash of the envelopes of the heads of a context: with the same ones it is the
-// same everywhere. ok is false where there are none.
-func (s *Store) Digest(id codec.ContextID) (digest codec.Hash, ok bool, err error) {
+// readHeads is heads, of whatever is there while a change may be under way.
+func (s *Store) readHeads(id codec.ContextID) (heads []codec.EnvelopeID, last uint64, err error) {
 	list, _, err := s.dag.Heads(id)
-	if errors.Is(err, dag.ErrNoContext) {
-		return digest, false, nil
-	}
-	var heads []codec.EnvelopeID
 	for _, h := range list {
 		v, found, err := readSigned(s.db, id, h.ID)
 		if err != nil {
-			return digest, false, err
+			return nil, 0, err
 		}
 		if found {
-			heads = append(heads, v.id)
+			heads, last = append(heads, v.id), max(last, h.Seq)
 		}
+	}
+	return heads, last, err
+}
+
+// Digest returns the hash of the envelopes of the heads of a context: with the same ones it is the
+// same everywhere. ok is false where there are none.
+func (s *Store) Digest(id codec.ContextID) (digest codec.Hash, ok bool, err error) {
+	heads, _, err := s.readHeads(id)
+	if errors.Is(err, dag.ErrNoContext) {
+		return digest, false, nil
 	}
 	slices.SortFunc(heads, codec.CompareID)
 	sum := sha256.New()
@@ -144,6 +140,23 @@ func (s *Store) Haves(ctx context.Context, id codec.ContextID) ([]codec.Envelope
 func (s *Store) Known(id codec.ContextID, envelopes []codec.EnvelopeID) (int, error) {
 	deltas, err := s.deltasOf(id, envelopes)
 	return len(deltas), err
+}
+
+// Lacks returns those of some envelopes that are not here, neither counting nor set aside.
+func (s *Store) Lacks(id codec.ContextID, envelopes []codec.EnvelopeID) (lacks []codec.EnvelopeID, err error) {
+	err = s.in(id, func(c *state) error {
+		for _, e := range envelopes {
+			has, err := c.has(e)
+			if err != nil {
+				return err
+			}
+			if !has {
+				lacks = append(lacks, e)
+			}
+		}
+		return nil
+	})
+	return lacks, err
 }
 
 // CountSince returns how many envelopes Since yields, or most if there are at least as many.

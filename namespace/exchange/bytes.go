@@ -38,14 +38,17 @@ func appendIDs[ID ~[32]byte](b []byte, ids []ID) []byte {
 	return b
 }
 
-// digestOf returns the hash of ids.
-func digestOf[ID ~[32]byte](ids []ID) token {
+// hashOf returns the hash of ids.
+func hashOf[ID ~[32]byte](ids []ID) []byte {
 	h := sha256.New()
 	for _, id := range ids {
 		h.Write(id[:])
 	}
-	return token(h.Sum(nil)[:16])
+	return h.Sum(nil)
 }
+
+// digestOf returns the hash of ids, cut short.
+func digestOf[ID ~[32]byte](ids []ID) token { return token(hashOf(ids)[:16]) }
 
 // ended returns [ErrProtocol] unless a message ends where it is to, and was as it is to be.
 func ended(c *cutter.Cutter) error {

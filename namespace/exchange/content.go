@@ -156,26 +156,23 @@ func flag(is bool) byte {
 
 // has finds out what is here of a context.
 func (s *session) has(d *difference) error {
-	digest, signed, err := s.Content.Digest(d.id)
+	d.digest, d.haves, d.heads, d.count = token{}, nil, 0, 0
+	info, err := s.Contexts.Context(d.id)
+	if errors.Is(err, dag.ErrNoContext) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	d.digest, d.haves, d.heads, d.count = token{}, nil, 0, 0
-	if info, err := s.Contexts.Context(d.id); err == nil {
-		d.count = info.Applied
-		d.shut = d.shut || !signed && info.Applied > 0
-	} else if !errors.Is(err, dag.ErrNoContext) {
-		return err
-	}
-	if !signed || d.takes {
-		d.count = 0
-		return nil
-	}
-	copy(d.digest[:], digest[:])
 	heads, err := s.Content.Heads(s.ctx, d.id)
 	if err != nil {
 		return err
 	}
+	d.shut = d.shut || len(heads) == 0 && info.Applied > 0
+	if len(heads) == 0 || d.takes {
+		return nil
+	}
+	d.count, d.digest = info.Applied, digestOf(slices.SortedFunc(slices.Values(heads), codec.CompareID))
 	all, err := s.Content.Haves(s.ctx, d.id)
 	if err != nil {
 		return err
@@ -226,12 +223,12 @@ func (s *session) askBelow() error {
 		if !d.takes || !d.both() {
 			continue
 		}
-		for _, id := range d.peer.haves {
-			if _, err := s.Content.Envelope(s.ctx, d.id, id); errors.Is(err, content.ErrNoEnvelope) {
-				s.want(d, token(id[:16]))
-			} else if err != nil {
-				return err
-			}
+		lacks, err := s.Content.Lacks(d.id, d.peer.haves)
+		if err != nil {
+			return err
+		}
+		for _, id := range lacks {
+			s.want(d, token(id[:16]))
 		}
 	}
 	return nil

@@ -384,14 +384,9 @@ func (w *wire) took(n int) {
 	tell := w.owed >= window/4
 	w.mu.Unlock()
 	if tell {
-		w.tell()
-	}
-}
-
-// tell has the peer know what was taken in.
-func (w *wire) tell() {
-	select {
-	case w.taken <- struct{}{}:
-	default:
+		select {
+		case w.taken <- struct{}{}:
+		default: // it is to be told already
+		}
 	}
 }

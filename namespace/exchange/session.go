@@ -10,7 +10,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"sync/atomic"
@@ -305,8 +304,8 @@ func (s *session) hello() error {
 		c := cutter.New("hello", body)
 		theirs := c.U8("role")
 		s.theirs = [32]byte(c.Hash("nonce"))
-		if err := c.End(); err != nil {
-			return fmt.Errorf("%w: %w", ErrProtocol, err)
+		if err := ended(&c); err != nil {
+			return err
 		}
 		switch {
 		case heard:
@@ -426,22 +425,14 @@ func (s *session) digest(id codec.GroupID) (token, error) {
 	if err != nil {
 		return token{}, err
 	}
-	var b []byte
-	for _, h := range heads {
-		b = append(b, h[:]...)
-	}
-	var contexts []byte
+	contexts := sha256.New()
 	err = s.eachContext(id, func(_ codec.GroupID, c codec.ContextID, digest codec.Hash) {
 		if !digest.IsZero() {
-			contexts = append(append(contexts, c[:]...), digest[:]...)
+			contexts.Write(c[:])
+			contexts.Write(digest[:])
 		}
 	})
-	return s.blinded(domainDigest, id, sum(b), sum(contexts)), err
-}
-
-func sum(b []byte) []byte {
-	h := sha256.Sum256(b)
-	return h[:]
+	return s.blinded(domainDigest, id, hashOf(heads), contexts.Sum(nil)), err
 }
 
 // eachContext calls fn with the contexts of groups of a namespace that are to be exchanged, by their

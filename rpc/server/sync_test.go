@@ -18,7 +18,7 @@ func carry(t *testing.T, a, b *rpc.SyncSession) {
 	done := make(chan error, 2)
 	for _, way := range [][2]*rpc.SyncSession{{a, b}, {b, a}} {
 		go func() {
-			_, err := io.Copy(struct{ io.Writer }{way[1]}, struct{ io.Reader }{way[0]})
+			_, err := io.Copy(way[1], way[0])
 			_ = way[1].CloseWrite()
 			done <- err
 		}()

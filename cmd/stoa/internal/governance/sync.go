@@ -1,6 +1,7 @@
 package governance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,8 +45,8 @@ stdout, as "stoa sync serve" and "stoa sync connect" do.`,
 				if err := f.choose(&s.o, eitherFinds(ctx, sides), nil); err != nil {
 					return err
 				}
-				for _, ns := range all {
-					if named {
+				if named {
+					for _, ns := range all {
 						if err := s.follow(ns); err != nil {
 							return err
 						}
@@ -178,7 +179,7 @@ func (s *syncing) session() ([]*exchange.Report, error) {
 
 // carry carries what one side of a session sends to the other. Why it ends is in the report.
 func carry(to *rpc.SyncSession, from io.Reader) {
-	_, _ = io.Copy(struct{ io.Writer }{to}, from)
+	_, _ = io.Copy(to, from)
 	_ = to.CloseWrite()
 }
 
@@ -293,11 +294,11 @@ func uneven(reports []*exchange.Report, ns codec.GroupID, strange string) error 
 			continue
 		}
 		level = level && n.Level
-		reason = firstOf(reason, n.Reason)
+		reason = cmp.Or(reason, n.Reason)
 		for _, c := range n.Contexts {
 			level = level && (c.Level || c.Unsigned)
 			waits, early = waits+c.Waits, early+c.Early
-			reason = firstOf(reason, c.Reason)
+			reason = cmp.Or(reason, c.Reason)
 		}
 	}
 	if level {
@@ -318,13 +319,6 @@ func uneven(reports []*exchange.Report, ns codec.GroupID, strange string) error 
 		reason = "one has what the other does not take"
 	}
 	return cli.Fail(cli.ExitRefused, fmt.Errorf("namespace %s could not be brought level: %s", ns, reason), hint)
-}
-
-func firstOf(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // contextNames returns what the contexts of a namespace are called, by either side.

@@ -142,8 +142,8 @@ func (f *pipeFlags) speak(p *cli.Process, namespaces []string, initiator bool, b
 	}
 	defer end.Close()
 	go carry(end, by.Reader) // it ends with the stream, or with this process
-	if _, written := io.Copy(by.Writer, struct{ io.Reader }{end}); written != nil {
-		_, _ = io.Copy(io.Discard, struct{ io.Reader }{end}) // what came before, or does yet, says more
+	if _, written := io.Copy(by.Writer, end); written != nil {
+		_, _ = io.Copy(io.Discard, end) // what came before, or does yet, says more
 	}
 	by.hangUp()
 	r, err := end.Report()
