@@ -32,18 +32,42 @@ var (
 
 func slicesConcat(all ...[]byte) []byte { return bytes.Join(all, nil) }
 
-// against has a node have a session with a peer that says some bytes, and no more.
+// against has a node have a session with a peer that says some bytes, and no more: what follows its
+// greeting once the node has greeted too, as a turn begins only after both have ended the one before.
 func against(t testing.TB, n *node, said []byte) (*exchange.Report, error) {
 	t.Helper()
 	left, right := net.Pipe()
+	greeted := make(chan struct{})
 	go func() {
-		_, _ = right.Write(said)
+		_, err := io.ReadFull(right, make([]byte, len(preface)))
+		for kind := byte(0); err == nil && kind != done[4]; {
+			kind, _, err = nextFrame(right)
+		}
+		close(greeted)
 		_, _ = io.Copy(io.Discard, right)
 	}()
-	go func() { _, _ = io.Copy(io.Discard, right) }()
+	go func() {
+		if rest, ok := bytes.CutPrefix(said, greeting); ok {
+			_, _ = right.Write(greeting)
+			<-greeted
+			said = rest
+		}
+		_, _ = right.Write(said)
+	}()
 	r, err := exchange.Run(bg, left, n.Stores, exchange.Options{Initiator: true, Idle: time.Minute})
 	_ = right.Close()
 	return r, err
+}
+
+// nextFrame reads a frame.
+func nextFrame(r io.Reader) (kind byte, body []byte, err error) {
+	var head [5]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return 0, nil, err
+	}
+	body = make([]byte, binary.LittleEndian.Uint32(head[:])-1)
+	_, err = io.ReadFull(r, body)
+	return head[4], body, err
 }
 
 // What is no session ends it, with what was wrong of it.
@@ -115,15 +139,11 @@ func between(t *testing.T, a, b *node, fn func(kind byte, body []byte) [][]byte)
 		}
 		_, _ = middle2.Write(b)
 		for {
-			var head [5]byte
-			if _, err := io.ReadFull(middle1, head[:]); err != nil {
+			kind, body, err := nextFrame(middle1)
+			if err != nil {
 				return
 			}
-			body := make([]byte, binary.LittleEndian.Uint32(head[:])-1)
-			if _, err := io.ReadFull(middle1, body); err != nil {
-				return
-			}
-			for _, m := range fn(head[4], body) {
+			for _, m := range fn(kind, body) {
 				if _, err := middle2.Write(m); err != nil {
 					return
 				}
