@@ -80,9 +80,10 @@ func (r *rule) without(root, scratch string) ([]byte, error) {
 // thousand histories of those who draw 60.
 const draws = "17"
 
-// drawn is what rapid says of a history that fails; it does not say after how many where the same
-// one does not fail again, as without a rule it may not: maps have no order.
-var drawn = regexp.MustCompile(`\[rapid\] (?:(?:failed|panic) after (\d+) tests|flaky test)`)
+// drawn is what rapid says of a history that fails, or the simulation of a network; rapid does not say
+// after how many where the same one does not fail again, as without a rule it may not: maps have no
+// order.
+var drawn = regexp.MustCompile(`(?:\[rapid\] (?:failed|panic)|failed) after (\d+) (?:tests|histories)|\[rapid\] flaky test`)
 
 // tryRules switches one rule off at a time, and returns how many the tests do not find.
 func tryRules(root string, seed uint64) (survivors int, err error) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -20,6 +19,7 @@ import (
 	"github.com/stoadb/stoa/group"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/namespace/content"
+	"github.com/stoadb/stoa/namespace/content/contenttest"
 	"github.com/stoadb/stoa/namespace/envelope"
 )
 
@@ -262,50 +262,7 @@ func (w *world) naive(nodes ...*node) map[codec.EnvelopeID]bool {
 			require.NoError(w.t, err)
 		}
 	}
-	gov := nodes[0].gov
-	permits, stand := map[codec.EnvelopeID]namespace.Permit{}, map[codec.EnvelopeID]bool{}
-	for id, e := range all {
-		a, err := gov.Origins(w.ns, []namespace.Origin{{Context: w.context, Author: e.Author, Cut: e.Cut, KeyOp: e.KeyOp}})
-		require.NoError(w.t, err)
-		require.Equal(w.t, namespace.OriginAllowed, a[0].Kind)
-		s, err := gov.Standing(w.ns, []namespace.Permit{a[0].Permit})
-		require.NoError(w.t, err)
-		permits[id], stand[id] = a[0].Permit, s[0]
-	}
-	vouched := map[codec.EnvelopeID]bool{}
-	for id := range all {
-		if !stand[id] {
-			continue
-		}
-		for open := []codec.EnvelopeID{id}; len(open) > 0; {
-			at := open[0]
-			open = open[1:]
-			if !vouched[at] {
-				vouched[at] = true
-				open = append(open, all[at].Parents...)
-			}
-		}
-	}
-	var cuts [][]codec.OpID
-	for id := range vouched {
-		cuts = append(cuts, all[id].Cut)
-	}
-	counts := map[codec.EnvelopeID]bool{}
-	var isOut func(id codec.EnvelopeID) bool
-	isOut = func(id codec.EnvelopeID) bool {
-		if vouched[id] {
-			return false
-		}
-		closed, err := gov.Closed(w.ns, []namespace.Permit{permits[id]}, cuts)
-		require.NoError(w.t, err)
-		return closed[0] || slices.ContainsFunc(all[id].Parents, isOut)
-	}
-	for id := range all {
-		if !isOut(id) {
-			counts[id] = true
-		}
-	}
-	return counts
+	return contenttest.Naive(w.t, nodes[0].gov, w.ns, w.context, all)
 }
 
 // heal has nodes exchange everything until nothing changes.

@@ -31,7 +31,9 @@ type node struct {
 	name string
 	db   engine.Engine
 	exchange.Stores
-	ns codec.GroupID
+	ns     codec.GroupID
+	clock  func() time.Time
+	opened int // how often
 }
 
 func seedOf(name string) codec.Secret { return codec.Secret([]byte(fmt.Sprintf("%-32s", name))) }
@@ -40,18 +42,27 @@ func idOf(name string) codec.Identity { return group.IdentityOf(seedOf(name)) }
 
 // newNode opens the node of a person who has an identity in a namespace; of the zero namespace it has none.
 func newNode(t require.TestingT, name string, ns codec.GroupID) *node {
-	n := &node{t: t, name: name, db: mem.New(), ns: ns}
-	clock := func() time.Time { return now }
-	var err error
-	n.Governance, err = namespace.Open(n.db, namespace.Options{Rand: rand.NewChaCha8([32]byte([]byte(fmt.Sprintf("%-32s", name)))), Now: clock})
-	require.NoError(t, err)
-	n.Contexts, err = dag.Open(n.db, dag.Options{Node: codec.NodeID{Lo: 1}, Now: clock})
-	require.NoError(t, err)
-	n.Content = content.New(n.db, n.Contexts, n.Governance, content.Options{})
+	n := &node{t: t, name: name, db: mem.New(), ns: ns, clock: func() time.Time { return now }}
+	n.open()
 	if !ns.IsZero() {
 		n.identify()
 	}
 	return n
+}
+
+// open opens the stores of what the node has.
+func (n *node) open() {
+	n.opened++
+	draws := n.name
+	if n.opened > 1 {
+		draws = fmt.Sprint(n.name, n.opened)
+	}
+	var err error
+	n.Governance, err = namespace.Open(n.db, namespace.Options{Rand: rand.NewChaCha8([32]byte([]byte(fmt.Sprintf("%-32s", draws)))), Now: n.clock})
+	require.NoError(n.t, err)
+	n.Contexts, err = dag.Open(n.db, dag.Options{Node: codec.NodeID{Lo: 1}, Now: n.clock})
+	require.NoError(n.t, err)
+	n.Content = content.New(n.db, n.Contexts, n.Governance, content.Options{})
 }
 
 func (n *node) identify() {
@@ -59,9 +70,14 @@ func (n *node) identify() {
 }
 
 func (n *node) close() {
+	n.halt()
+	require.NoError(n.t, n.db.Close())
+}
+
+// halt closes the stores of what the node has.
+func (n *node) halt() {
 	require.NoError(n.t, n.Contexts.Close())
 	require.NoError(n.t, n.Governance.Close())
-	require.NoError(n.t, n.db.Close())
 }
 
 // begin returns the node of who begins a namespace, with contexts, and those of its members.
