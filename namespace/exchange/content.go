@@ -96,6 +96,7 @@ func (s *session) settled(first bool) bool {
 	for _, d := range s.differing {
 		d.report.Level = d.peer != nil && d.even() && d.peer.digest == d.digest
 		d.report.Unsigned = d.shut || d.peer != nil && d.peer.shut
+		d.report.OneWay = d.both() && !d.even()
 		all = all && (d.report.Level || !d.both() || !d.even() && !first)
 	}
 	return all

@@ -160,12 +160,15 @@ func (s *session) search() error {
 		sets[i] = s.envelopeSet(d.id)
 	}
 	all, err := s.reconcile(sets, len(token{}))
+	if err != nil {
+		return err
+	}
 	for i, d := range open {
 		for _, item := range all[i].theirs {
 			s.want(d, token(item))
 		}
 	}
-	return err
+	return nil
 }
 
 // envelopeSet returns what counts of a context, as items: the first bytes of ids of envelopes.

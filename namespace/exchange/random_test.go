@@ -3,7 +3,9 @@ package exchange_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -77,4 +79,53 @@ func TestWhatIsMissingIsFoundWhereItIsNotClear(t *testing.T) {
 	}
 	s := level(t, alice, bob)
 	t.Logf("400 each: %d bytes, %d turns", s.a.Sent+s.a.Received, s.a.Turns)
+}
+
+// Whoever hangs up while the two search ends the session, and nothing else.
+func TestASearchThatBreaksOffEndsTheSession(t *testing.T) {
+	nodes := begin(t, 1, "alice", "bob")
+	alice, bob := nodes[0], nodes[1]
+	defer alice.close()
+	defer bob.close()
+	require.NoError(t, alice.commit(contextOf(0), "first", "1"))
+	level(t, alice, bob)
+	for i := range 300 {
+		require.NoError(t, alice.commit(contextOf(0), fmt.Sprint("a", i%10), "1"))
+		require.NoError(t, bob.commit(contextOf(0), fmt.Sprint("b", i%10), "1"))
+	}
+	left, leftEnd := net.Pipe()
+	right, rightEnd := net.Pipe()
+	named := false
+	go relay(rightEnd, leftEnd, func(byte) bool { return true })
+	go relay(leftEnd, rightEnd, func(kind byte) bool {
+		named = named || kind == 6
+		return !named || kind != 5
+	})
+	s := meetOver(t, alice, bob, left, right)
+	require.True(t, named)
+	require.Error(t, s.errA)
+	require.Error(t, s.errB)
+	level(t, alice, bob)
+}
+
+// relay passes on frames as long as each is to be, and then hangs up.
+func relay(to, from net.Conn, each func(kind byte) bool) {
+	defer to.Close()
+	defer from.Close()
+	begins := make([]byte, len(preface))
+	if _, err := io.ReadFull(from, begins); err != nil {
+		return
+	}
+	if _, err := to.Write(begins); err != nil {
+		return
+	}
+	for {
+		kind, body, err := nextFrame(from)
+		if err != nil || !each(kind) {
+			return
+		}
+		if _, err := to.Write(framed(kind, body...)); err != nil {
+			return
+		}
+	}
 }

@@ -77,6 +77,7 @@ type ContextReport struct {
 	Sent             int  // envelopes
 	Level            bool // both have the same heads now
 	Unsigned         bool // on one side its deltas are not signed: they stay
+	OneWay           bool // one side may not read it: what that one has written comes, and nothing goes there
 }
 
 // session is one under way. Its fields are the goroutine's that runs it, but for what it sends of.

@@ -495,7 +495,9 @@ type SyncContext struct {
 	// Both have the same heads now.
 	Level bool `protobuf:"varint,11,opt,name=level,proto3" json:"level,omitempty"`
 	// On one side its deltas are not signed: they stay where they are.
-	Unsigned      bool `protobuf:"varint,12,opt,name=unsigned,proto3" json:"unsigned,omitempty"`
+	Unsigned bool `protobuf:"varint,12,opt,name=unsigned,proto3" json:"unsigned,omitempty"`
+	// One side may not read it: what that one has written comes, and nothing goes there.
+	OneWay        bool `protobuf:"varint,13,opt,name=one_way,json=oneWay,proto3" json:"one_way,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -614,6 +616,13 @@ func (x *SyncContext) GetUnsigned() bool {
 	return false
 }
 
+func (x *SyncContext) GetOneWay() bool {
+	if x != nil {
+		return x.OneWay
+	}
+	return false
+}
+
 var File_stoa_v1_sync_proto protoreflect.FileDescriptor
 
 const file_stoa_v1_sync_proto_rawDesc = "" +
@@ -653,7 +662,7 @@ const file_stoa_v1_sync_proto_rawDesc = "" +
 	"\x05level\x18\b \x01(\bR\x05level\x12\x1a\n" +
 	"\bstranger\x18\t \x01(\bR\bstranger\x120\n" +
 	"\bcontexts\x18\n" +
-	" \x03(\v2\x14.stoa.v1.SyncContextR\bcontexts\"\xbe\x02\n" +
+	" \x03(\v2\x14.stoa.v1.SyncContextR\bcontexts\"\xd7\x02\n" +
 	"\vSyncContext\x12\x1d\n" +
 	"\n" +
 	"context_id\x18\x01 \x01(\fR\tcontextId\x12\x16\n" +
@@ -670,7 +679,8 @@ const file_stoa_v1_sync_proto_rawDesc = "" +
 	"\x04sent\x18\n" +
 	" \x01(\x03R\x04sent\x12\x14\n" +
 	"\x05level\x18\v \x01(\bR\x05level\x12\x1a\n" +
-	"\bunsigned\x18\f \x01(\bR\bunsigned2P\n" +
+	"\bunsigned\x18\f \x01(\bR\bunsigned\x12\x17\n" +
+	"\aone_way\x18\r \x01(\bR\x06oneWay2P\n" +
 	"\x04Sync\x12H\n" +
 	"\aSession\x12\x1b.stoa.v1.SyncSessionRequest\x1a\x1c.stoa.v1.SyncSessionResponse(\x010\x01B*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
 

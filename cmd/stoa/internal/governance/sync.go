@@ -296,7 +296,7 @@ func uneven(reports []*exchange.Report, ns codec.GroupID, strange string) error 
 		level = level && n.Level
 		reason = cmp.Or(reason, n.Reason)
 		for _, c := range n.Contexts {
-			level = level && (c.Level || c.Unsigned)
+			level = level && (c.Level || c.Unsigned || c.OneWay)
 			waits, early = waits+c.Waits, early+c.Early
 			reason = cmp.Or(reason, c.Reason)
 		}
