@@ -1,6 +1,7 @@
 package exchange_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -99,5 +100,33 @@ func TestARemovedMemberGetsNothingMore(t *testing.T) {
 		require.Zero(t, n.Contexts[0].Sent)
 		require.Empty(t, from.state(contextOf(0), "late"))
 		require.Zero(t, s.b.Namespaces[0].Contexts[0].Exchange)
+	}
+}
+
+// A context of a group that one of the two is no member of any more has nothing left to say.
+func TestWhoMayNotReadOneOfTheContextsIsLevelWithTheRest(t *testing.T) {
+	nodes := begin(t, 1, "alice", "bob")
+	alice, bob := nodes[0], nodes[1]
+	defer alice.close()
+	defer bob.close()
+	below := alice.below()
+	alice.doIn(below, codec.GroupOp{Kind: codec.OpMemberAdded, Member: idOf("bob"), Role: codec.Member})
+	alice.doIn(below, codec.GroupOp{Kind: codec.OpContextRegistered, ContextID: contextOf(8)})
+	require.NoError(t, alice.commit(contextOf(8), "a", "1"))
+	level(t, alice, bob)
+	alice.doIn(below, codec.GroupOp{Kind: codec.OpMemberRemoved, Member: idOf("bob")})
+	require.NoError(t, alice.commit(contextOf(8), "a", "2"))
+	require.NoError(t, bob.commit(contextOf(8), "a", "3"))
+	for late := 1; late >= 0; late-- {
+		s := meet(t, alice, bob)
+		require.NoError(t, errors.Join(s.errA, s.errB))
+		for _, r := range []*exchange.Report{s.a, s.b} {
+			require.True(t, r.Namespaces[0].Level)
+			require.Len(t, r.Namespaces[0].Contexts, 1)
+			require.True(t, r.Namespaces[0].Contexts[0].OneWay)
+		}
+		require.Equal(t, content.Exchange{SetAside: late}, s.a.Namespaces[0].Contexts[0].Exchange)
+		require.Zero(t, s.b.Namespaces[0].Contexts[0].Exchange)
+		require.Equal(t, "3", bob.state(contextOf(8), "a"))
 	}
 }

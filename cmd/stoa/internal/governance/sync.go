@@ -192,6 +192,7 @@ func (s *syncing) say(all [][]*exchange.Report) error {
 		AsideA   int    `json:"set_aside_at_a,omitempty"`
 		AsideB   int    `json:"set_aside_at_b,omitempty"`
 		Unsigned bool   `json:"unsigned,omitempty"`
+		OneWay   bool   `json:"one_way,omitempty"` // one side may not read it
 		Fault    string `json:"error,omitempty"`
 		name     string
 	}
@@ -232,7 +233,7 @@ func (s *syncing) say(all [][]*exchange.Report) error {
 						d.Contexts = append(d.Contexts, contextDoc{ID: c.ID.String(), name: names[c.ID]})
 					}
 					doc := &d.Contexts[k]
-					doc.Unsigned = doc.Unsigned || c.Unsigned
+					doc.Unsigned, doc.OneWay = doc.Unsigned || c.Unsigned, doc.OneWay || c.OneWay
 					if side == 0 {
 						doc.ToA, doc.AsideA = doc.ToA+c.Counts, doc.AsideA+c.SetAside
 					} else {
@@ -259,6 +260,9 @@ func (s *syncing) say(all [][]*exchange.Report) error {
 		err = s.Emit(d, func(w io.Writer) {
 			fmt.Fprintln(w, levelLine("", d.ID, "op", d.ToA, d.ToB, nameAt(s.ctx, s.sides, n.ID)))
 			for _, c := range d.Contexts {
+				if c.OneWay && c.ToA+c.ToB+c.AsideA+c.AsideB == 0 {
+					continue // as in each session
+				}
 				line := levelLine("  ", c.ID, "delta", c.ToA, c.ToB, c.name)
 				if n := c.AsideA + c.AsideB; n > 0 {
 					line += fmt.Sprintf("\n    %s set aside, of who may not write any more: stoa dag held %s", cli.Count(n, "delta"), c.ID[:cli.ShortDigits])

@@ -156,10 +156,11 @@ func (f *pipeFlags) speak(p *cli.Process, namespaces []string, initiator bool, b
 // sayOne says on stderr what went, to here and from here.
 func sayOne(ctx context.Context, p *cli.Process, client *rpc.Client, r *exchange.Report) error {
 	type contextDoc struct {
-		ID    string `json:"context_id"`
-		Here  int    `json:"here"` // deltas
-		Away  int    `json:"away"`
-		Aside int    `json:"set_aside,omitempty"`
+		ID     string `json:"context_id"`
+		Here   int    `json:"here"` // deltas
+		Away   int    `json:"away"`
+		Aside  int    `json:"set_aside,omitempty"`
+		OneWay bool   `json:"one_way,omitempty"` // one side may not read it
 	}
 	type namespaceDoc struct {
 		ID       string       `json:"namespace_id"`
@@ -172,7 +173,7 @@ func sayOne(ctx context.Context, p *cli.Process, client *rpc.Client, r *exchange
 		n := &r.Namespaces[i]
 		d := namespaceDoc{n.ID.String(), n.Stored, n.Sent, []contextDoc{}}
 		for _, c := range n.Contexts {
-			d.Contexts = append(d.Contexts, contextDoc{c.ID.String(), c.Counts, c.Sent, c.SetAside})
+			d.Contexts = append(d.Contexts, contextDoc{c.ID.String(), c.Counts, c.Sent, c.SetAside, c.OneWay})
 		}
 		if p.JSON {
 			if err := json.NewEncoder(p.Stderr).Encode(d); err != nil {
@@ -181,6 +182,9 @@ func sayOne(ctx context.Context, p *cli.Process, client *rpc.Client, r *exchange
 		} else {
 			fmt.Fprintf(p.Stderr, "%s  %s here, %s away  %s\n", d.ID, cli.Count(d.Here, "op"), cli.Count(d.Away, "op"), cli.Plain(nameAt(ctx, []*rpc.Client{client}, n.ID)))
 			for _, c := range d.Contexts {
+				if c.OneWay && c.Here+c.Away+c.Aside == 0 {
+					continue // as in each session
+				}
 				fmt.Fprintf(p.Stderr, "  %s  %s here, %s away\n", c.ID, cli.Count(c.Here, "delta"), cli.Count(c.Away, "delta"))
 				if c.Aside > 0 {
 					fmt.Fprintf(p.Stderr, "    %s set aside, of who may not write any more: stoa dag held %s\n", cli.Count(c.Aside, "delta"), c.ID[:cli.ShortDigits])
