@@ -158,9 +158,12 @@ func (s *sim) counting(n *simNode, c int) map[codec.EnvelopeID]bool {
 	return all
 }
 
-// rows are what readers of a context have of it.
+// rows are what readers of a context have of it; none of one all of whose deltas were set aside.
 func (s *sim) rows(n *simNode, c int) map[string]string {
 	all, id := map[string]string{}, contextOf(c)
+	if len(s.counting(n, c)) == 0 {
+		return all
+	}
 	for k, v := range simRows(s.t, n.db) {
 		col := column.Column(k[0])
 		if (col == column.State || col == column.Meta || col == column.Delta) && bytes.HasPrefix([]byte(k[1:]), id[:]) {
