@@ -37,17 +37,10 @@ type sim struct {
 	stranger *simNode
 	packets  []packet
 	apart    func(a, b int) bool // nil: the network is whole
-	last     map[membership]int  // the step at which another node last knew somebody to be a member
-	added    map[string][]codec.OpID
 	places   []simPlace
 	written  []writing
 	step     int
 	seen     tally
-}
-
-type membership struct {
-	name  string
-	group codec.GroupID
 }
 
 // tally is what happened in some histories.
@@ -76,11 +69,11 @@ type simPlace struct {
 	by      codec.Secret
 }
 
-// writing is what an honest node wrote, and who it knew not to be a member any more then.
+// writing is what an honest node wrote, by which ops, and who was no member by these.
 type writing struct {
-	step    int
 	context int
 	value   string
+	cut     []codec.OpID
 	away    []string
 }
 
@@ -230,23 +223,6 @@ func (s *sim) next() {
 	}
 }
 
-// note notes who is a member, as others know.
-func (s *sim) note() {
-	for _, who := range s.nodes {
-		id := who.self().PublicKey
-		for _, n := range s.nodes {
-			if n.twin || n.name == who.name {
-				continue
-			}
-			groups, err := n.Governance.MemberOf(s.ns, id)
-			require.NoError(s.t, err)
-			for _, g := range groups {
-				s.last[membership{who.name, g}] = s.step
-			}
-		}
-	}
-}
-
 // write has a node write something that nobody else writes.
 func (s *sim) write(n *simNode) {
 	c := s.r.IntN(len(s.homes))
@@ -256,10 +232,10 @@ func (s *sim) write(n *simNode) {
 		root = codec.Hash{}
 	}
 	value := fmt.Sprintf("<%d by %s>", s.step, n.name)
-	var away []string
+	away := []string{s.stranger.name}
 	if !n.twin {
 		for _, other := range s.nodes {
-			if !s.isMember(n, s.homes[c], other) && s.knows(n, s.added[other.name]) {
+			if !s.isMember(n, s.homes[c], other) {
 				away = append(away, other.name)
 			}
 		}
@@ -269,7 +245,9 @@ func (s *sim) write(n *simNode) {
 	s.spread(n, c, done.Envelopes...)
 	if err == nil {
 		s.seen.commits++
-		s.written = append(s.written, writing{s.step, c, value, away})
+		heads, err := n.Governance.Heads(bg, s.ns)
+		require.NoError(s.t, err)
+		s.written = append(s.written, writing{c, value, heads, away})
 		return
 	}
 	requireAmong(s.t, err, namespace.ErrNotWriter, dag.ErrNoContext, namespace.ErrRestored, engine.ErrConflict, hlc.ErrAhead, hlc.ErrJumped)
@@ -281,18 +259,6 @@ func requireAmong(t *testing.T, err error, some ...error) {
 	if err != nil && !slices.ContainsFunc(some, func(e error) bool { return errors.Is(err, e) }) {
 		require.NoError(t, err)
 	}
-}
-
-// knows reports whether a node has ops.
-func (s *sim) knows(n *simNode, ops []codec.OpID) bool {
-	for _, id := range ops {
-		_, err := n.Governance.Op(s.ns, id)
-		if errors.Is(err, namespace.ErrNoOp) {
-			return false
-		}
-		require.NoError(s.t, err)
-	}
-	return true
 }
 
 // act has an Admin change who may do what.
@@ -310,9 +276,6 @@ func (s *sim) act() {
 	}
 	done, err := by.Governance.Propose(bg, s.ns, namespace.Proposal{GroupID: g, Group: &op})
 	requireAmong(s.t, err, namespace.ErrNotEffective, namespace.ErrRestored, namespace.ErrNoKey)
-	if op.Kind == codec.OpMemberAdded && err == nil {
-		s.added[who.name] = append(s.added[who.name], done.Answer.ID)
-	}
 	s.seen.acts++
 	s.spread(by, -1, done.Wire...)
 }
@@ -406,17 +369,14 @@ func TestANetworkOfNodesConverges(t *testing.T) {
 					t.Logf("failed after %d histories: STOA_SIM_SEED=%d", seed-first+1, seed)
 				}
 			}()
-			s := &sim{t: t, r: rand.New(rand.NewPCG(seed, 77)), last: map[membership]int{}, added: map[string][]codec.OpID{}}
+			s := &sim{t: t, r: rand.New(rand.NewPCG(seed, 77))}
 			defer s.close()
 			s.begin(seed)
 			for range 30 + s.r.IntN(120) {
 				s.next()
-				s.note()
 			}
-			s.step++
 			present := s.heal()
 			s.check(present)
-			s.note()
 			s.hide(present)
 			all.add(s.seen)
 		})

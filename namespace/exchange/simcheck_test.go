@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -173,10 +174,30 @@ func (s *sim) rows(n *simNode, c int) map[string]string {
 	return all
 }
 
+// given returns the ops that give somebody a key.
+func (s *sim) given(by *simNode, to codec.Identity) (ops []codec.OpID) {
+	for sent, err := range by.Governance.OpsSince(bg, s.ns, nil, 0) {
+		require.NoError(s.t, err)
+		op, err := codec.SignedNamespaceOp{}.Decode(sent.Wire)
+		require.NoError(s.t, err)
+		all := op.Op.Root.Envelopes
+		for _, k := range op.Op.Keys {
+			all = append(all, k.Envelopes...)
+		}
+		if slices.ContainsFunc(all, func(e codec.KeyEnvelope) bool { return e.Recipient == to }) {
+			ops = append(ops, sent.ID)
+		}
+	}
+	return ops
+}
+
 // hide demands that whoever is no member, and gets every byte, can't read what was written by who knew
-// of it.
+// of it, and of all that had given that one a key.
 func (s *sim) hide(present []*simNode) {
-	first := present[0]
+	first, values := present[0], map[int]string{}
+	for c := range s.homes {
+		values[c] = s.valuesOf(first, c)
+	}
 	for _, n := range append(slices.Clone(s.nodes), s.stranger) {
 		if slices.Contains(present, n) {
 			continue
@@ -194,8 +215,14 @@ func (s *sim) hide(present []*simNode) {
 		for _, v := range simRows(s.t, n.db) {
 			rows = append(rows, v...)
 		}
+		given := s.given(first, idOf(n.name))
 		for _, w := range s.written {
-			if w.step > s.last[membership{n.name, s.homes[w.context]}] && slices.Contains(w.away, n.name) && bytes.Contains([]byte(s.valuesOf(first, w.context)), []byte(w.value)) {
+			if !slices.Contains(w.away, n.name) || !strings.Contains(values[w.context], w.value) {
+				continue
+			}
+			knew, err := first.Governance.Includes(s.ns, w.cut, given)
+			require.NoError(s.t, err)
+			if knew {
 				s.seen.hidden++
 				require.False(s.t, bytes.Contains(rows, []byte(w.value)), "%s reads %s of context %d", n.name, w.value, w.context)
 			}
