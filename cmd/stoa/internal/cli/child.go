@@ -27,6 +27,19 @@ func (p *Process) Child(ctx context.Context, path string, words []string, killAf
 	return cmd
 }
 
+// Self returns a command that runs this program again; ctx ends it.
+func (p *Process) Self(ctx context.Context, args ...string) *exec.Cmd {
+	child := exec.CommandContext(ctx, "/proc/self/exe", args...)
+	if _, err := os.Stat(child.Path); err != nil {
+		if path, err := os.Executable(); err == nil {
+			child.Path = path
+		}
+	}
+	child.Args[0] = os.Args[0]
+	child.Env = p.Env
+	return child
+}
+
 // RunChild runs a program to its end, and returns what [exec.Cmd.Wait] does, or a failure where
 // it can't be executed. Signals of these kinds that this process gets are passed on, unless
 // the terminal has sent them to the program, too.

@@ -71,11 +71,11 @@ func between(p *cli.Process, run func(ctx context.Context, sides []*rpc.Client, 
 		defer forget()
 		var sides []*rpc.Client
 		for i, path := range args[:2] {
-			client, err := (&cli.DaemonFlags{Socket: path, Flag: []string{"SOCKET_A", "SOCKET_B"}[i]}).Dial(p)
+			client, done, err := (&cli.DaemonFlags{Socket: path, Flag: []string{"SOCKET_A", "SOCKET_B"}[i]}).DialOrServe(ctx, p)
 			if err != nil {
 				return err
 			}
-			defer client.Close()
+			defer done()
 			sides = append(sides, client)
 		}
 		all, err := toSync(ctx, p, args[2:], sides)

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
+	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -32,9 +34,10 @@ Deltas that nobody has signed, of contexts that had some before a group got them
 are. It exits 5 where they can't be brought level. What came before something went wrong stays, and
 does not go again.
 
-A daemon is named by its socket, or by the directory that has it; - is one that speaks on stdin and
-stdout, as "stoa sync serve" and "stoa sync connect" do.`,
-		Example: "  stoa sync a/stoa.sock b/stoa.sock\n  stoa sync a/stoa.sock b/stoa.sock home --context room",
+A daemon is named by its socket, or by the directory that has it; on a directory that no daemon
+serves one runs until they are done. - is one that speaks on stdin and stdout, as "stoa sync serve"
+and "stoa sync connect" do.`,
+		Example: "  stoa sync a/stoa.sock b/stoa.sock\n  stoa sync a/stoa.sock b/stoa.sock home --context room\n  stoa sync a/stoa.sock b/stoa.sock --follow --every 5s",
 		Args:    twoSockets,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if slices.Contains(args[:2], "-") {
@@ -47,17 +50,20 @@ stdout, as "stoa sync serve" and "stoa sync connect" do.`,
 				}
 				if named {
 					for _, ns := range all {
-						if err := s.follow(ns); err != nil {
+						if err := s.begin(ns); err != nil {
 							return err
 						}
 					}
 				}
-				s.o.Namespaces = all
-				return s.run()
+				if named || !f.follow { // else what both have by then
+					s.o.Namespaces = all
+				}
+				return f.repeat(ctx, p, s.run)
 			})(nil, args)
 		},
 	}
 	f.register(cmd.Flags())
+	f.registerFollow(cmd.Flags())
 	cmd.AddCommand(newSyncServe(p), newSyncConnect(p))
 	return cmd
 }
@@ -66,6 +72,43 @@ stdout, as "stoa sync serve" and "stoa sync connect" do.`,
 type syncFlags struct {
 	contexts []string
 	anyone   bool
+	follow   bool
+	every    time.Duration
+}
+
+// registerFollow adds the flags of those that may go on.
+func (f *syncFlags) registerFollow(fs *pflag.FlagSet) {
+	fs.BoolVar(&f.follow, "follow", false, "go on until Ctrl-C: exchange again, and say only what went; where a side is gone, wait for it")
+	fs.DurationVar(&f.every, "every", time.Second, "with --follow, how long to wait before each exchange; one that finds nothing new takes some hundred bytes")
+}
+
+// repeat calls run once, or with --follow again and again.
+func (f *syncFlags) repeat(ctx context.Context, p *cli.Process, run func(quiet bool) error) error {
+	if f.every <= 0 {
+		return cli.Bad(fmt.Errorf("--every: %s is no time to wait", f.every), "")
+	}
+	said := ""
+	for quiet := false; ; quiet = true {
+		err := run(quiet)
+		switch {
+		case !f.follow:
+			return err
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && !quiet && cli.Explain(err).Code != cli.ExitRefused:
+			return err
+		case err == nil:
+			said = ""
+		case err.Error() != said: // else it was said
+			said = err.Error()
+			cli.Explain(err).Print(p)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(f.every):
+		}
+	}
 }
 
 func (f *syncFlags) register(fs *pflag.FlagSet) {
@@ -100,15 +143,15 @@ type syncing struct {
 	o     rpc.SyncOptions
 }
 
-// follow has a side follow a namespace that the other has begun.
-func (s *syncing) follow(ns codec.GroupID) error {
+// begin has a side follow a namespace that the other has begun.
+func (s *syncing) begin(ns codec.GroupID) error {
 	a, b := s.sides[0].Namespaces(), s.sides[1].Namespaces()
 	return errors.Join(followFrom(s.ctx, ns, a, b), followFrom(s.ctx, ns, b, a))
 }
 
 // run has the two have a session. Where one lacks a key that a member among them has, that one gives
-// it, and they have another.
-func (s *syncing) run() error {
+// it, and they have another. Quiet, it says nothing of namespaces of which nothing went.
+func (s *syncing) run(quiet bool) error {
 	first, err := s.session()
 	if err != nil {
 		return err
@@ -129,7 +172,7 @@ func (s *syncing) run() error {
 		}
 		all = append(all, second)
 	}
-	return s.say(all)
+	return s.say(all, quiet)
 }
 
 // giveKey has a member of the group of a context give its key to those who lack it.
@@ -156,13 +199,14 @@ func (s *syncing) session() ([]*exchange.Report, error) {
 		defer end.Close()
 		ends = append(ends, end)
 	}
-	back := make(chan struct{})
+	back, bar := make(chan struct{}), carried(s.Process)
 	go func() {
 		defer close(back)
-		carry(ends[0], ends[1])
+		carry(ends[0], io.TeeReader(ends[1], bar))
 	}()
-	carry(ends[1], ends[0])
+	carry(ends[1], io.TeeReader(ends[0], bar))
 	<-back
+	_ = bar.Finish()
 	var reports []*exchange.Report
 	var failed []error
 	for _, end := range ends {
@@ -177,6 +221,11 @@ func (s *syncing) session() ([]*exchange.Report, error) {
 	return reports, failed[0]
 }
 
+// carried is a bar of the bytes that went.
+func carried(p *cli.Process) *progressbar.ProgressBar {
+	return p.Progress("sync", 0, progressbar.OptionShowBytes(true))
+}
+
 // carry carries what one side of a session sends to the other. Why it ends is in the report.
 func carry(to *rpc.SyncSession, from io.Reader) {
 	_, _ = io.Copy(to, from)
@@ -184,7 +233,7 @@ func carry(to *rpc.SyncSession, from io.Reader) {
 }
 
 // say says what went, of all sessions, and returns an error where the two are not level.
-func (s *syncing) say(all [][]*exchange.Report) error {
+func (s *syncing) say(all [][]*exchange.Report, quiet bool) error {
 	type contextDoc struct {
 		ID       string `json:"context_id"`
 		ToA      int    `json:"to_a"` // deltas
@@ -256,6 +305,9 @@ func (s *syncing) say(all [][]*exchange.Report) error {
 		if err := uneven(last, n.ID, strange); err != nil {
 			d.Fault = err.Error()
 			failed = errors.Join(failed, err)
+		}
+		if quiet && d.ToA+d.ToB == 0 && !slices.ContainsFunc(d.Contexts, func(c contextDoc) bool { return c.ToA+c.ToB+c.AsideA+c.AsideB > 0 }) {
+			continue
 		}
 		err = s.Emit(d, func(w io.Writer) {
 			fmt.Fprintln(w, levelLine("", d.ID, "op", d.ToA, d.ToB, nameAt(s.ctx, s.sides, n.ID)))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -24,7 +25,7 @@ func newSyncServe(p *cli.Process) *cobra.Command {
 to stdout, and what went is said on stderr. It is what runs at the far end of a pipe.`,
 		Example: "  stoa sync connect -- ssh host stoa sync serve --dir /var/lib/stoa",
 		Args:    cobra.ArbitraryArgs,
-		RunE:    func(_ *cobra.Command, args []string) error { return f.speak(p, args, false, stdio(p)) },
+		RunE:    func(_ *cobra.Command, args []string) error { return f.once(p, args, false, stdio(p)) },
 	}
 	f.register(cmd)
 	return cmd
@@ -43,12 +44,16 @@ the other side is gone.`,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return f.speak(p, namespaces, true, stdio(p))
+				if f.follow {
+					return cli.Bad(errors.New("--follow: a stream has one session"), "give the command that speaks at the other end: stoa sync connect --follow -- COMMAND")
+				}
+				return f.once(p, namespaces, true, stdio(p))
 			}
 			return f.connect(p, namespaces, args)
 		},
 	}
 	f.register(cmd)
+	f.registerFollow(cmd.Flags())
 	cmd.Flags().StringArrayVar(&namespaces, "namespace", nil, "exchange this NAMESPACE only, a name or an id (default: all that both have)")
 	return cmd
 }
@@ -83,7 +88,10 @@ func (f *syncFlags) byPipe(p *cli.Process, args []string) error {
 	if args[0] == "-" {
 		one.daemon.Socket, one.daemon.Flag = args[1], "SOCKET_B"
 	}
-	return one.speak(p, args[2:], true, stdio(p))
+	if f.follow {
+		return cli.Bad(errors.New("--follow: a stream has one session"), "stoa sync connect --follow -- COMMAND begins one after the other")
+	}
+	return one.once(p, args[2:], true, stdio(p))
 }
 
 // connect speaks with what a command says.
@@ -94,38 +102,51 @@ func (f *pipeFlags) connect(p *cli.Process, namespaces, words []string) error {
 	if err != nil {
 		return err
 	}
-	cmd := p.Child(ctx, path, words, 0)
-	cmd.Stdin, cmd.Stdout = nil, nil
-	in, err := cmd.StdinPipe()
+	client, done, err := f.daemon.DialOrServe(ctx, p)
 	if err != nil {
 		return err
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
+	defer done()
+	return f.repeat(ctx, p, func(quiet bool) error {
+		cmd := p.Child(ctx, path, words, 0)
+		cmd.Stdin, cmd.Stdout = nil, nil
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			return err
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			return err
+		}
+		if err := cmd.Start(); err != nil {
+			return cli.Fail(cli.ExitNoExec, err, "")
+		}
+		err = f.speak(ctx, p, client, namespaces, true, quiet, pipe{out, in, func() { _ = in.Close() }})
+		if err != nil {
+			_ = cmd.Process.Signal(syscall.SIGTERM)
+		}
+		if ended := cmd.Wait(); err != nil && ended != nil {
+			err = fmt.Errorf("%w (the command: %w)", err, ended)
+		}
 		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return cli.Fail(cli.ExitNoExec, err, "")
-	}
-	err = f.speak(p, namespaces, true, pipe{out, in, func() { _ = in.Close() }})
-	if err != nil {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-	}
-	if ended := cmd.Wait(); err != nil && ended != nil {
-		err = fmt.Errorf("%w (the command: %w)", err, ended)
-	}
-	return err
+	})
 }
 
-// speak has the daemon have a session over a pipe.
-func (f *pipeFlags) speak(p *cli.Process, namespaces []string, initiator bool, by pipe) error {
+// once has the daemon have a session over a pipe.
+func (f *pipeFlags) once(p *cli.Process, namespaces []string, initiator bool, by pipe) error {
 	ctx, forget := cli.Interruptible()
 	defer forget()
-	client, err := f.daemon.Dial(p)
+	client, done, err := f.daemon.DialOrServe(ctx, p)
 	if err != nil {
 		return err
 	}
-	defer client.Close()
+	defer done()
+	return f.speak(ctx, p, client, namespaces, initiator, false, by)
+}
+
+// speak has a daemon have a session over a pipe. Quiet, it says nothing of namespaces of which nothing
+// went.
+func (f *pipeFlags) speak(ctx context.Context, p *cli.Process, client *rpc.Client, namespaces []string, initiator, quiet bool, by pipe) error {
 	o := rpc.SyncOptions{Initiator: initiator, Anyone: f.anyone}
 	find := func(q naming.Query) (naming.Answer, error) { return client.Find(ctx, q) }
 	if err := f.choose(&o, find, namespaces); err != nil {
@@ -141,20 +162,22 @@ func (f *pipeFlags) speak(p *cli.Process, namespaces []string, initiator bool, b
 		return err
 	}
 	defer end.Close()
-	go carry(end, by.Reader) // it ends with the stream, or with this process
-	if _, written := io.Copy(by.Writer, end); written != nil {
+	bar := carried(p)
+	go carry(end, io.TeeReader(by.Reader, bar)) // it ends with the stream, or with this process
+	if _, written := io.Copy(by.Writer, io.TeeReader(end, bar)); written != nil {
 		_, _ = io.Copy(io.Discard, end) // what came before, or does yet, says more
 	}
+	_ = bar.Finish()
 	by.hangUp()
 	r, err := end.Report()
 	if err != nil {
 		return err
 	}
-	return sayOne(ctx, p, client, r)
+	return sayOne(ctx, p, client, r, quiet)
 }
 
 // sayOne says on stderr what went, to here and from here.
-func sayOne(ctx context.Context, p *cli.Process, client *rpc.Client, r *exchange.Report) error {
+func sayOne(ctx context.Context, p *cli.Process, client *rpc.Client, r *exchange.Report, quiet bool) error {
 	type contextDoc struct {
 		ID     string `json:"context_id"`
 		Here   int    `json:"here"` // deltas
@@ -175,7 +198,10 @@ func sayOne(ctx context.Context, p *cli.Process, client *rpc.Client, r *exchange
 		for _, c := range n.Contexts {
 			d.Contexts = append(d.Contexts, contextDoc{c.ID.String(), c.Counts, c.Sent, c.SetAside, c.OneWay})
 		}
-		if p.JSON {
+		went := d.Here+d.Away > 0 || slices.ContainsFunc(d.Contexts, func(c contextDoc) bool { return c.Here+c.Away+c.Aside > 0 })
+		if quiet && !went {
+			// as before
+		} else if p.JSON {
 			if err := json.NewEncoder(p.Stderr).Encode(d); err != nil {
 				return err
 			}
@@ -197,7 +223,7 @@ func sayOne(ctx context.Context, p *cli.Process, client *rpc.Client, r *exchange
 		}
 		failed = errors.Join(failed, uneven([]*exchange.Report{r}, n.ID, strange))
 	}
-	if len(r.Namespaces) == 0 {
+	if len(r.Namespaces) == 0 && !quiet {
 		p.Guide("the two have no namespace in common: who is new joins one first (stoa namespace join), or names it")
 	}
 	return failed

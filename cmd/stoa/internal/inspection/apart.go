@@ -2,15 +2,11 @@ package inspection
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
-	"strings"
 
 	"github.com/stoadb/stoa/cmd/inspect"
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
@@ -82,8 +78,8 @@ func apart(ctx context.Context, p *cli.Process, f *verifyFlags, dir string, each
 	if f.building {
 		args = append(args, "--building")
 	}
-	child := self(ctx, p, append(append(args, f.sealed.Args()...), "--", dir)...)
-	var said tail
+	child := p.Self(ctx, append(append(args, f.sealed.Args()...), "--", dir)...)
+	var said cli.Tail
 	child.Stderr = &said
 	stdout, err := child.StdoutPipe()
 	if err == nil {
@@ -103,10 +99,10 @@ func apart(ctx context.Context, p *cli.Process, f *verifyFlags, dir string, each
 	case err != nil || whole:
 		return nil, err
 	}
-	if failed := said.failure(); failed != nil {
+	if failed := said.Failure(); failed != nil {
 		return nil, failed
 	}
-	return &inspect.Finding{Code: "abort", Reason: fmt.Sprintf("the process that read the directory ended (%v): %s", ended, said.line())}, nil
+	return &inspect.Finding{Code: "abort", Reason: fmt.Sprintf("the process that read the directory ended (%v): %s", ended, said.First())}, nil
 }
 
 // readVerdicts passes on the lines of a process of verify; whole says that a verdict was
@@ -125,55 +121,4 @@ func readVerdicts(r io.Reader, each func(*verdictLine) error) (whole bool, err e
 		whole = whole || l.Summary != nil
 	}
 	return whole, lines.Err()
-}
-
-// self returns a command that runs this program again; ctx ends it.
-func self(ctx context.Context, p *cli.Process, args ...string) *exec.Cmd {
-	child := exec.CommandContext(ctx, "/proc/self/exe", args...)
-	if _, err := os.Stat(child.Path); err != nil {
-		if path, err := os.Executable(); err == nil {
-			child.Path = path
-		}
-	}
-	child.Args[0] = os.Args[0]
-	child.Env = p.Env
-	return child
-}
-
-// tail keeps the end of what is written to it.
-type tail struct{ b []byte }
-
-// maxTail is how much of it.
-const maxTail = 16 << 10
-
-// Write keeps the last maxTail bytes of all that is written. It never fails.
-func (t *tail) Write(b []byte) (int, error) {
-	if t.b = append(t.b, b...); len(t.b) > maxTail {
-		t.b = append(t.b[:0], t.b[len(t.b)-maxTail:]...)
-	}
-	return len(b), nil
-}
-
-// failure returns the error that a process of this program has ended with; nil if
-// it did not say.
-func (t *tail) failure() error {
-	lines := bytes.Split(bytes.TrimSpace(t.b), []byte("\n"))
-	var f struct {
-		Error string `json:"error"`
-		Exit  int    `json:"exit"`
-		Hint  string `json:"hint"`
-	}
-	if json.Unmarshal(lines[len(lines)-1], &f) != nil || f.Error == "" {
-		return nil
-	}
-	return cli.Fail(f.Exit, errors.New(f.Error), f.Hint)
-}
-
-// line returns the first line, which is what an assertion says.
-func (t *tail) line() string {
-	first, _, _ := strings.Cut(strings.TrimSpace(string(t.b)), "\n")
-	if first == "" {
-		return "it said nothing"
-	}
-	return cli.Shorten(first, 300)
 }
