@@ -60,6 +60,8 @@ func TestOriginsAreJudgedByTheirCutsAlone(t *testing.T) {
 	})
 	t.Log(seen)
 	for _, k := range []namespace.OriginKind{namespace.OriginAllowed, namespace.OriginWaits, namespace.OriginRefused} {
-		require.Positive(t, seen[k])
+		if enginetest.Scale(60) >= 60 {
+			require.Positive(t, seen[k])
+		}
 	}
 }
