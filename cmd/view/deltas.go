@@ -17,6 +17,7 @@ import (
 	"github.com/stoadb/stoa/dag/hlc"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
+	"github.com/stoadb/stoa/namespace/content"
 )
 
 // The kinds of nodes in the graph of a context.
@@ -25,6 +26,7 @@ const (
 	kindPending = "pending" // it waits for others
 	kindMissing = "missing" // others wait for it
 	kindBase    = "base"    // what a snapshot began with, of which there is no delta
+	kindAside   = "aside"   // its author may not write any more, and nobody who may has built on it
 	kindDamaged = "damaged"
 )
 
@@ -63,6 +65,9 @@ func (s *Server) deltas(r *http.Request) (any, error) {
 	err = s.store.with(func(src *inspect.Source) (err error) {
 		c := contextGraph{store: src, context: id, known: map[codec.DeltaID]bool{}}
 		c.rows = src.AsIs(c.tell)
+		if err := c.findGroup(src); err != nil {
+			return err
+		}
 		g, err = c.graph(before, limit)
 		g.gaps = c.gaps
 		return err
@@ -75,6 +80,8 @@ type contextGraph struct {
 	store   engine.Reader // where damage is an error
 	rows    engine.Reader // that goes on behind it
 	context codec.ContextID
+	group   codec.GroupID // which has the context; zeros: none
+	gov     *governance   // of that group
 	heads   []codec.DeltaID
 	nodes   []Node
 	known   map[codec.DeltaID]bool // those in nodes
@@ -94,7 +101,7 @@ func (c *contextGraph) graph(before uint64, limit int) (Graph, error) {
 		return Graph{}, err
 	}
 	if before == 0 {
-		if err := c.pending(limit); err != nil {
+		if err := errors.Join(c.aside(), c.pending(limit)); err != nil {
 			return Graph{}, err
 		}
 	}
@@ -110,6 +117,69 @@ func (c *contextGraph) graph(before uint64, limit int) (Graph, error) {
 		g.More = strconv.FormatUint(oldest, 10)
 	}
 	return g, nil
+}
+
+// findGroup finds the group that has the context, and so what its members are called.
+func (c *contextGraph) findGroup(src *inspect.Source) error {
+	ref, err := engine.Get(c.store, keys.ContextGroupRef{Context: c.context})
+	switch {
+	case errors.Is(err, engine.ErrNotFound):
+		return nil
+	case errors.Is(err, engine.ErrCorrupt):
+		c.lose("value", column.Group, c.context[:], err)
+		return nil
+	case err != nil:
+		return err
+	}
+	c.group = ref.GroupID
+	c.gov, err = governanceOf(src)
+	return err
+}
+
+// signed has a node say who has signed it.
+func (c *contextGraph) signed(n *Node, who codec.Identity) error {
+	n.By = who.String()
+	if c.gov == nil {
+		return nil
+	}
+	name, _, err := c.gov.member(c.group, who)
+	n.Name = name
+	return err
+}
+
+// aside adds what is set aside.
+func (c *contextGraph) aside() error {
+	list, err := content.HeldIn(c.rows, c.context)
+	if errors.Is(err, engine.ErrCorrupt) {
+		c.lose("value", column.Generic, c.context[:], err)
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	byID := map[codec.EnvelopeID]codec.DeltaID{}
+	for _, h := range list {
+		byID[h.ID] = h.Delta
+	}
+	for _, h := range slices.Backward(list) {
+		n := Node{Kind: kindAside, Label: "set aside", Time: hlc.NTP64(h.Time).Time().UTC().Format(time.RFC3339Nano)}
+		if err := c.signed(&n, h.Author); err != nil {
+			return err
+		}
+		for _, p := range h.Parents {
+			delta, known := byID[p]
+			if !known {
+				if delta, known, err = content.DeltaOf(c.store, c.context, p); err != nil && !errors.Is(err, engine.ErrCorrupt) {
+					return err
+				}
+			}
+			if known {
+				n.Parents = append(n.Parents, delta.String())
+			}
+		}
+		c.keep(h.Delta, n)
+	}
+	return nil
 }
 
 // place returns the leading bytes of the rows of a scope that are of the context.
@@ -208,7 +278,9 @@ func (c *contextGraph) unordered(limit int) error {
 			c.keep(k.Delta, Node{Kind: kindDamaged, Label: err.Error()})
 			continue
 		}
-		c.put(k.Delta, d)
+		if err := c.put(k.Delta, d); err != nil {
+			return err
+		}
 	}
 	if err := it.Err(); err != nil {
 		return err
@@ -235,8 +307,7 @@ func (c *contextGraph) add(id codec.DeltaID, absent string) error {
 	d, err := engine.Get(c.store, keys.ContextDagDelta{Context: c.context, Delta: id})
 	switch {
 	case err == nil:
-		c.put(id, d)
-		return nil
+		return c.put(id, d)
 	case errors.Is(err, engine.ErrNotFound):
 		c.keep(id, Node{Kind: absent, Label: absent})
 		return nil
@@ -247,7 +318,7 @@ func (c *contextGraph) add(id codec.DeltaID, absent string) error {
 	return err
 }
 
-func (c *contextGraph) put(id codec.DeltaID, d codec.ContextDagDeltaValue) {
+func (c *contextGraph) put(id codec.DeltaID, d codec.ContextDagDeltaValue) error {
 	n := Node{Kind: kindApplied, Label: counted(len(d.Actions), "action"), By: d.HLC.ID.Hex(),
 		Time: hlc.NTP64(d.HLC.Time).Time().UTC().Format(time.RFC3339Nano), Column: column.Delta.String(),
 		At: hex.EncodeToString(append(c.context[:], id[:]...))}
@@ -260,7 +331,19 @@ func (c *contextGraph) put(id codec.DeltaID, d codec.ContextDagDeltaValue) {
 	for _, p := range d.Parents {
 		n.Parents = append(n.Parents, p.String())
 	}
+	who, signed, err := content.AuthorOf(c.store, c.context, id)
+	switch {
+	case errors.Is(err, engine.ErrCorrupt):
+		c.lose("value", column.Generic, id[:], err)
+	case err != nil:
+		return err
+	case signed:
+		if err := c.signed(&n, who); err != nil {
+			return err
+		}
+	}
 	c.keep(id, n)
+	return nil
 }
 
 func (c *contextGraph) keep(id codec.DeltaID, n Node) {

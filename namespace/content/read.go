@@ -325,13 +325,35 @@ type Held struct {
 // Held returns what is set aside in a context, the oldest first.
 func (s *Store) Held(_ context.Context, id codec.ContextID) (list []Held, err error) {
 	err = s.in(id, func(c *state) error {
-		for _, h := range sortedHeld(c.held) {
-			list = append([]Held{{h.ID, h.delta, h.Author, h.Parents, h.time, len(h.Bytes())}}, list...)
-		}
+		list = listHeld(c.held)
 		return nil
 	})
 	if errors.Is(err, namespace.ErrNoContext) { // nothing is of one that no group has
 		err = s.dag.There(id)
 	}
 	return list, err
+}
+
+// HeldIn returns what rows say that is set aside in a context, the oldest first.
+func HeldIn(r engine.Reader, id codec.ContextID) ([]Held, error) {
+	all, err := readHeld(r, id)
+	return listHeld(all), err
+}
+
+func listHeld(all map[codec.EnvelopeID]*held) (list []Held) {
+	for _, h := range slices.Backward(sortedHeld(all)) {
+		list = append(list, Held{h.ID, h.delta, h.Author, h.Parents, h.time, len(h.Bytes())})
+	}
+	return list
+}
+
+// AuthorOf returns who has signed a delta that counts, by its row; found is false where nobody has.
+func AuthorOf(r engine.Getter, context codec.ContextID, delta codec.DeltaID) (who codec.Identity, found bool, err error) {
+	s, found, err := readSigned(r, context, delta)
+	return s.Author, found, err
+}
+
+// DeltaOf returns the delta in an envelope that counts, by its row.
+func DeltaOf(r engine.Getter, context codec.ContextID, id codec.EnvelopeID) (delta codec.DeltaID, found bool, err error) {
+	return readDelta(r, context, id)
 }

@@ -7,7 +7,7 @@ import { draw } from "./draw.js";
 export const deltas = (view) => graphView(view, {
   title: "Deltas", noun: "context", list: "contexts", data: "deltas", view: "deltas",
   none: "No context here has a description (a row of Meta).",
-  legend: { applied: "applied", pending: "waits for others", missing: "missing", base: "began with a snapshot", damaged: "damaged" },
+  legend: { applied: "applied", pending: "waits for others", missing: "missing", base: "began with a snapshot", aside: "set aside: its author may not write any more, and nobody who may has built on it", damaged: "damaged" },
 });
 
 export const governance = (view) => graphView(view, {
