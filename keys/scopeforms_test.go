@@ -95,6 +95,7 @@ var fragmentForms = map[string]form{
 	"gov-rules":    exactly(32),
 	"gov-followed": exactly(32),
 	"gov-restored": exactly(32),
+	"gov-peer":     exactly(32 + 32),
 }
 
 // Where a scope of Generic takes values of some form only.
@@ -125,6 +126,7 @@ var valueForms = map[string]form{
 	"gov-rules":    exactly(4),
 	"gov-followed": exactly(0),
 	"gov-restored": exactly(8),
+	"gov-peer":     exactly(8),
 }
 
 func TestScopesTakeFragmentsOfTheirFormOnly(t *testing.T) {

@@ -117,6 +117,8 @@ var scopes = []ScopeInfo{
 		Value: "empty", fragment: bytesOf(32), value: govFollowedValue}),
 	declare(ScopeInfo{Name: "gov-restored", Holds: "that the store was restored, and has yet to learn what it signed since", Fragment: "namespace_id 32",
 		Value: "u64 LE: Unix time in s when it was restored", fragment: bytesOf(32), value: oneU64}),
+	declare(ScopeInfo{Name: "gov-peer", Holds: "when this node and another last had the same of a namespace", Fragment: "namespace_id 32 ‖ identity 32",
+		Value: "u64 LE: Unix time in ms (namespace/README.md)", fragment: bytesOf(32 + 32), value: oneU64}),
 }
 
 func declare(s ScopeInfo) ScopeInfo {

@@ -135,7 +135,7 @@ func OfNamespace(key []byte) (ns codec.GroupID, ok bool) {
 		return ns, false
 	}
 	switch scope := keys.Scope(key); {
-	case scope == opScope, scope == pendingScope, scope == reissuedScope, scope == rulesScope, scope == followedScope, scope == restoredScope:
+	case scope == opScope, scope == pendingScope, scope == reissuedScope, scope == rulesScope, scope == followedScope, scope == restoredScope, scope == peerScope:
 		return codec.GroupID(key[len(scope):]), true
 	case scope == homeScope && len(key) == len(scope)+2*32:
 		return codec.GroupID(key[len(scope)+32:]), true

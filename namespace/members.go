@@ -1,7 +1,12 @@
 package namespace
 
 import (
+	"encoding/binary"
+	"errors"
+	"time"
+
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 )
@@ -61,6 +66,52 @@ func (s *Store) Ended(ns codec.GroupID, who codec.Identity) (ops []codec.OpID, e
 		return nil
 	})
 	return ops, err
+}
+
+// Met is that this node and another had the same of a namespace.
+type Met struct {
+	Namespace codec.GroupID
+	Identity  codec.Identity // zeros: it did not say who it is, as both had the same already
+	At        time.Time      // the last time
+}
+
+// metEvery is how often it is noted at most.
+const metEvery = time.Minute
+
+// Meet notes that this node and that of who have the same of a namespace now.
+func (s *Store) Meet(ns codec.GroupID, who codec.Identity) error {
+	now := s.options.Now().UnixMilli()
+	key := append(scoped(nil, peerScope, ns), who[:]...)
+	last, err := s.db.Get(nil, column.Generic, key)
+	switch {
+	case errors.Is(err, engine.ErrNotFound):
+	case err != nil:
+		return err
+	case len(last) == 8:
+		if ago := now - int64(binary.LittleEndian.Uint64(last)); ago >= 0 && ago < metEvery.Milliseconds() {
+			return nil
+		}
+	}
+	b := engine.Batch{Durability: engine.WAL}
+	b.Put(column.Generic, key, binary.LittleEndian.AppendUint64(nil, uint64(now)))
+	return s.db.Apply(&b)
+}
+
+// Met returns with whom this node had the same, by namespace and identity, at most limit; 0: all.
+func (s *Store) Met(limit int) (list []Met, err error) {
+	rg := engine.Prefixed(peerScope[:])
+	rg.Limit = limit
+	err = s.reading(func(r engine.Reader) error {
+		return engine.Each(r, column.Generic, rg, func(key, value []byte) error {
+			if len(key) != len(peerScope)+2*32 || len(value) != 8 {
+				return damaged(key, "not when two nodes had the same")
+			}
+			ids := key[len(peerScope):]
+			list = append(list, Met{codec.GroupID(ids), codec.Identity(ids[32:]), time.UnixMilli(int64(binary.LittleEndian.Uint64(value)))})
+			return nil
+		})
+	})
+	return list, err
 }
 
 func readMember(r engine.Getter, g codec.GroupID, id codec.Identity, role codec.GroupMemberRole) (MemberInfo, error) {

@@ -20,6 +20,7 @@ var (
 	rulesScope    = keys.MustScope("gov-rules")
 	followedScope = keys.MustScope("gov-followed")
 	restoredScope = keys.MustScope("gov-restored")
+	peerScope     = keys.MustScope("gov-peer")
 )
 
 // scoped appends scope ‖ namespace.

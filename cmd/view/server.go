@@ -106,6 +106,7 @@ func (s *Server) routes(page fs.FS) http.Handler {
 		"/api/entry":      s.bucketKey,
 		"/api/contract":   s.serviceContract,
 		"/api/decision":   s.decision,
+		"/api/peers":      s.peers,
 	} {
 		mux.Handle("GET "+path, data(answer))
 	}

@@ -78,8 +78,17 @@ func TestTheGraphOfAContextSaysWhoHasSigned(t *testing.T) {
 	late := bob.commit(room)
 	require.Equal(t, content.SetAside, alice.offer(room, late))
 	require.Equal(t, content.SetAside, alice.offer(room, bob.commit(room)))
+	require.NoError(t, alice.gov.Meet(c.namespace, c.bob))
+	require.NoError(t, alice.gov.Meet(c.namespace, codec.Identity{}))
 	alice.close()
 	bob.close()
+
+	doc := ask[peersDoc](t, c.served(t), "peers")
+	require.Len(t, doc.Peers, 2)
+	require.Equal(t, []string{"home", "", "home", "bob"}, []string{doc.Peers[0].Alias, doc.Peers[0].Name, doc.Peers[1].Alias, doc.Peers[1].Name})
+	require.Equal(t, []string{"", c.bob.String()}, []string{doc.Peers[0].Identity, doc.Peers[1].Identity})
+	_, err := time.Parse(time.RFC3339, doc.Peers[0].At)
+	require.NoError(t, err)
 
 	g := ask[Graph](t, c.served(t), "deltas", "context", room.String())
 	var all []string

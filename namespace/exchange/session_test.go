@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -129,4 +130,51 @@ func TestWhoMayNotReadOneOfTheContextsIsLevelWithTheRest(t *testing.T) {
 		require.Zero(t, s.b.Namespaces[0].Contexts[0].Exchange)
 		require.Equal(t, "3", bob.state(contextOf(8), "a"))
 	}
+}
+
+// With whom a node had the same last is noted, by who proved to be a member.
+func TestASessionNotesWithWhomItWas(t *testing.T) {
+	nodes := begin(t, 1, "alice", "bob", "carol")
+	alice, bob, carol := nodes[0], nodes[1], nodes[2]
+	for _, n := range nodes {
+		defer n.close()
+	}
+	later := now
+	for _, n := range nodes[:2] {
+		n.clock = func() time.Time { return later }
+		n.halt()
+		n.open()
+	}
+	met := func() map[codec.Identity]time.Time {
+		list, err := alice.Governance.Met(0)
+		require.NoError(t, err)
+		all := map[codec.Identity]time.Time{}
+		for _, m := range list {
+			require.Equal(t, alice.ns, m.Namespace)
+			all[m.Identity] = m.At.UTC()
+		}
+		return all
+	}
+	level(t, alice, bob)
+	want := map[codec.Identity]time.Time{idOf("bob"): now}
+	require.Equal(t, want, met())
+	later = later.Add(59 * time.Second)
+	require.NoError(t, alice.commit(contextOf(0), "a", "1"))
+	level(t, alice, bob)
+	require.Equal(t, want, met(), "once a minute at most")
+	later = later.Add(time.Second)
+	level(t, alice, bob)
+	want[codec.Identity{}] = later
+	require.Equal(t, want, met(), "who has everything need not say who it is")
+	require.NoError(t, alice.commit(contextOf(0), "a", "2"))
+	level(t, alice, bob)
+	want[idOf("bob")] = later
+	require.Equal(t, want, met())
+
+	alice.do(codec.GroupOp{Kind: codec.OpMemberRemoved, Member: idOf("carol")})
+	s := meet(t, alice, carol)
+	require.NoError(t, errors.Join(s.errA, s.errB))
+	s = meet(t, carol, alice, func(o *exchange.Options) { o.Anyone = true })
+	require.NoError(t, errors.Join(s.errA, s.errB))
+	require.Equal(t, want, met(), "nothing is kept of who is no member")
 }

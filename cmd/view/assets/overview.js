@@ -1,11 +1,11 @@
 // What the store holds: columns and sizes, contexts, facts.
-import { ask, count, counted, el, href, notice, short, size } from "./dom.js";
-import { about, badge, summary, whenChecked } from "./checks.js";
+import { ask, count, counted, el, href, notice, short, size, time } from "./dom.js";
+import { about, badge, leftOut, summary, whenChecked } from "./checks.js";
 
 export async function overview({ box, current }) {
   const now = await ask("store"); // a daemon goes on
   if (!current()) return;
-  const [checks, body] = [el("div"), el("div")];
+  const [checks, body, met] = [el("div"), el("div"), el("div")];
   let counts = null;
   const update = () => {
     checks.replaceChildren(summary(now.unchecked));
@@ -13,7 +13,10 @@ export async function overview({ box, current }) {
   };
   whenChecked(current, update);
   update();
-  box.append(el("h1", {}, "Overview"), facts(now), checks, body);
+  box.append(el("h1", {}, "Overview"), facts(now), checks, met, body);
+  const list = await ask("peers");
+  if (!current()) return;
+  met.replaceChildren(...peers(list));
   for (;;) {
     const job = await ask("survey");
     if (!current()) return;
@@ -51,6 +54,18 @@ function facts({ store: f, shown }) {
     ...(f.notes ?? []).map((n) => notice("info", n)),
   ];
   return el("section", {}, list, ...remarks);
+}
+
+// peers says with whom this node has exchanged.
+function peers(list) {
+  if (!list.peers.length) return [leftOut(list)];
+  return [el("h2", {}, "Peers ", el("small", {}, list.more ? `the first ${count(list.peers.length)}` : "with whom it last had the same")), leftOut(list),
+    el("div", { class: "scroll" }, el("table", { class: "rows" },
+      el("thead", {}, el("tr", {}, ["Namespace", "With", "Last sync"].map((h) => el("th", {}, h)))),
+      el("tbody", {}, list.peers.map((p) => el("tr", {},
+        el("td", {}, el("a", { href: href("governance", { namespace: p.namespace }) }, p.alias || short(p.namespace))),
+        el("td", {}, p.name || (p.identity ? short(p.identity) : el("span", { class: "quiet" }, "one that had it all already"))),
+        el("td", {}, time(p.at)))))))];
 }
 
 function report(o) {
