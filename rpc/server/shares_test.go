@@ -140,8 +140,12 @@ func TestAPayloadThatStandsStillEndsItsConnection(t *testing.T) {
 	wellServed(t, quiet, "before")
 	g := w.http2As(t, greedy)
 	g.begin(1, "/stoa.v1.Kv/Put", 1<<20, 100)
-	require.Eventually(t, func() bool { return w.inFlight.Used() > 0 }, patience, time.Millisecond)
-	require.Eventually(t, func() bool { return w.inFlight.Used() == 0 }, patience, time.Millisecond, "it is hung up on")
+	select {
+	case <-g.ended:
+	case <-time.After(patience):
+		require.Fail(t, "it is not hung up on")
+	}
+	require.Eventually(t, func() bool { return w.inFlight.Used() == 0 }, patience, time.Millisecond)
 	wellServed(t, quiet, "a connection that has nothing under way stays")
 }
 
@@ -150,6 +154,7 @@ type http2Conn struct {
 	t      *testing.T
 	conn   net.Conn
 	framer *http2.Framer
+	ended  chan struct{} // closed when the server has hung up
 }
 
 func (w *town) http2As(t *testing.T, uid uint32) *http2Conn {
@@ -159,9 +164,12 @@ func (w *town) http2As(t *testing.T, uid uint32) *http2Conn {
 	t.Cleanup(func() { conn.Close() })
 	_, err = io.WriteString(conn, http2.ClientPreface)
 	require.NoError(t, err)
-	h := &http2Conn{t: t, conn: conn, framer: http2.NewFramer(conn, conn)}
+	h := &http2Conn{t: t, conn: conn, framer: http2.NewFramer(conn, conn), ended: make(chan struct{})}
 	require.NoError(t, h.framer.WriteSettings())
-	go io.Copy(io.Discard, conn)
+	go func() {
+		defer close(h.ended)
+		_, _ = io.Copy(io.Discard, conn)
+	}()
 	return h
 }
 
