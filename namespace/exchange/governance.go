@@ -8,6 +8,7 @@ import (
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/codec/cutter"
+	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/group"
 	"github.com/stoadb/stoa/namespace"
 )
@@ -281,6 +282,30 @@ func (s *session) bears(repeated, new int) error {
 		return malformed("%d ops or envelopes that nobody has signed", s.forged)
 	case repeated > manyRepeated && repeated > 4*new:
 		return malformed("%d of what was here, and %d that were not", repeated, new)
+	}
+	return nil
+}
+
+// met notes with whom this node has the same now.
+func (s *session) met() error {
+	for _, n := range s.report().Namespaces {
+		uneven := func(c ContextReport) bool { return !c.Level && !c.OneWay && !c.Unsigned }
+		if !n.Level || slices.ContainsFunc(n.Contexts, uneven) {
+			continue
+		}
+		peer := s.common[slices.IndexFunc(s.common, func(c *shared) bool { return c.id == n.ID })].peer
+		if !peer.IsZero() { // of whoever has no part there nothing is kept
+			switch groups, err := s.Governance.MemberOf(n.ID, peer); {
+			case err != nil:
+				return err
+			case len(groups) == 0:
+				continue
+			}
+		}
+		err := s.Governance.Meet(n.ID, peer)
+		if err != nil && !errors.Is(err, engine.ErrNoSpace) && !errors.Is(err, engine.ErrReadOnly) { // what was to be exchanged was
+			return err
+		}
 	}
 	return nil
 }

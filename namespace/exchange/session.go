@@ -208,29 +208,6 @@ func (s *session) run() error {
 	return s.content()
 }
 
-// met notes with whom this node has the same now.
-func (s *session) met() error {
-	for _, n := range s.report().Namespaces {
-		uneven := func(c ContextReport) bool { return !c.Level && !c.OneWay && !c.Unsigned }
-		if !n.Level || slices.ContainsFunc(n.Contexts, uneven) {
-			continue
-		}
-		peer := s.common[slices.IndexFunc(s.common, func(c *shared) bool { return c.id == n.ID })].peer
-		if !peer.IsZero() { // of whoever has no part there nothing is kept
-			switch groups, err := s.Governance.MemberOf(n.ID, peer); {
-			case err != nil:
-				return err
-			case len(groups) == 0:
-				continue
-			}
-		}
-		if err := s.Governance.Meet(n.ID, peer); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // turn sends what send puts, and gives take what the peer puts meanwhile, of the kinds that it takes,
 // until both are done.
 func (s *session) turn(send func(put func(kind, []byte) error) error, take func(kind, []byte) error, takes ...kind) error {
