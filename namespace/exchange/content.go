@@ -300,8 +300,8 @@ func (s *session) envelopes(give func(i int, put func([]byte) error) error) erro
 	for i, d := range s.differing {
 		d.report.Sent += sent[i]
 	}
-	if err == nil && at != nil {
-		err = s.takeIn(at)
+	if at != nil {
+		err = s.rest(err, func() error { return s.takeIn(at) })
 	}
 	return err
 }

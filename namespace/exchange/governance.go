@@ -1,6 +1,8 @@
 package exchange
 
 import (
+	"cmp"
+	"context"
 	"encoding/binary"
 	"errors"
 	"iter"
@@ -250,13 +252,24 @@ func (s *session) ops(open []*shared) error {
 		batch, size = append(batch, c.Rest), size+len(c.Rest)
 		return nil
 	}, kindOp)
-	if err == nil && len(batch) > 0 {
-		err = flush()
+	if len(batch) > 0 {
+		err = s.rest(err, flush)
 	}
 	for i, n := range open {
 		n.report.Sent += sent[i]
 	}
 	return err
+}
+
+// rest takes in what came last in a turn that has ended with err: on a line that breaks again and again
+// the next session begins behind it.
+func (s *session) rest(err error, take func() error) error {
+	if err == nil {
+		return take()
+	}
+	defer func(ctx context.Context) { s.ctx = ctx }(s.ctx)
+	s.ctx = context.WithoutCancel(s.ctx)
+	return cmp.Or(err, take())
 }
 
 // apply takes in ops of a namespace.

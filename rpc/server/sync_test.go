@@ -1,8 +1,11 @@
 package server
 
 import (
+	"fmt"
 	"io"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -77,4 +80,67 @@ func TestDaemonsHaveASession(t *testing.T) {
 		_, err = io.ReadAll(gone)
 		require.ErrorIs(t, err, exchange.ErrPeer)
 	})
+}
+
+// A line on which a session breaks off again and again brings daemons level all the same: what came is
+// there, and does not go again.
+func TestDaemonsMeetOverALineThatBreaks(t *testing.T) {
+	a, b := startContent(t, rpc.FramingAuto, 1, Options{}), startContent(t, rpc.FramingAuto, 2, Options{})
+	ns, _, err := a.Create(t.Context(), namespace.Create{})
+	require.NoError(t, err)
+	joined(t, a.govDaemon, b.govDaemon, ns)
+	a.propose(t, ns, codec.GroupOp{Kind: codec.OpContextRegistered, ContextID: room})
+	const deltas, most = 600, 64 << 10
+	for i := range deltas {
+		_, err := a.commit(t, fmt.Sprint(i), "1")
+		require.NoError(t, err)
+	}
+	counts, duplicates := 0, 0
+	for sessions := 1; ; sessions++ {
+		require.Less(t, sessions, 20, "it gets nowhere")
+		first, err := a.client.Sync(t.Context(), rpc.SyncOptions{Initiator: true})
+		require.NoError(t, err)
+		second, err := b.client.Sync(t.Context(), rpc.SyncOptions{})
+		require.NoError(t, err)
+		narrow(first, second, most)
+		r, err := second.Report()
+		if r != nil && len(r.Namespaces) > 0 {
+			for _, c := range r.Namespaces[0].Contexts {
+				counts, duplicates = counts+c.Counts, duplicates+c.Duplicates
+			}
+		}
+		require.NoError(t, first.Close())
+		require.NoError(t, second.Close())
+		if err == nil {
+			require.Greater(t, sessions, 3, "the line has not broken")
+			break
+		}
+	}
+	require.Equal(t, deltas, counts)
+	require.Zero(t, duplicates)
+	for _, d := range []*contentDaemon{a, b} {
+		require.Eventually(t, func() bool { return d.inFlight.Used() == 0 }, patience, time.Millisecond)
+	}
+}
+
+// narrow carries what two sides say in pieces of a packet, as long as neither has said more than most
+// bytes; then the line breaks.
+func narrow(a, b *rpc.SyncSession, most int64) {
+	var ways sync.WaitGroup
+	for _, way := range [][2]*rpc.SyncSession{{a, b}, {b, a}} {
+		ways.Go(func() {
+			for n, packet := int64(0), make([]byte, 1500); ; {
+				got, err := way[0].Read(packet)
+				if n += int64(got); err == nil && n <= most {
+					_, err = way[1].Write(packet[:got])
+				}
+				if err != nil || n > most {
+					_ = way[1].CloseWrite()
+					break
+				}
+			}
+			_, _ = io.Copy(io.Discard, way[0])
+		})
+	}
+	ways.Wait()
 }
