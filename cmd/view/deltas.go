@@ -62,10 +62,10 @@ func (s *Server) deltas(r *http.Request) (any, error) {
 		}
 	}
 	var g Graph
-	err = s.store.with(func(src *inspect.Source) (err error) {
-		c := contextGraph{store: src, context: id, known: map[codec.DeltaID]bool{}}
+	err = s.store.governed(func(src *inspect.Source, rules *governance) (err error) {
+		c := contextGraph{store: src, rules: rules, context: id, known: map[codec.DeltaID]bool{}}
 		c.rows = src.AsIs(c.tell)
-		if err := c.findGroup(src); err != nil {
+		if err := c.findGroup(); err != nil {
 			return err
 		}
 		g, err = c.graph(before, limit)
@@ -80,8 +80,8 @@ type contextGraph struct {
 	store   engine.Reader // where damage is an error
 	rows    engine.Reader // that goes on behind it
 	context codec.ContextID
+	rules   *governance
 	group   codec.GroupID // which has the context; zeros: none
-	gov     *governance   // of that group
 	heads   []codec.DeltaID
 	nodes   []Node
 	known   map[codec.DeltaID]bool // those in nodes
@@ -119,8 +119,8 @@ func (c *contextGraph) graph(before uint64, limit int) (Graph, error) {
 	return g, nil
 }
 
-// findGroup finds the group that has the context, and so what its members are called.
-func (c *contextGraph) findGroup(src *inspect.Source) error {
+// findGroup finds the group that has the context, of which signers are members.
+func (c *contextGraph) findGroup() error {
 	ref, err := engine.Get(c.store, keys.ContextGroupRef{Context: c.context})
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
@@ -128,22 +128,19 @@ func (c *contextGraph) findGroup(src *inspect.Source) error {
 	case errors.Is(err, engine.ErrCorrupt):
 		c.lose("value", column.Group, c.context[:], err)
 		return nil
-	case err != nil:
-		return err
 	}
 	c.group = ref.GroupID
-	c.gov, err = governanceOf(src)
 	return err
 }
 
 // signed has a node say who has signed it.
 func (c *contextGraph) signed(n *Node, who codec.Identity) error {
 	n.By = who.String()
-	if c.gov == nil {
+	if c.group.IsZero() {
 		return nil
 	}
-	name, _, err := c.gov.member(c.group, who)
-	n.Name = name
+	var err error
+	n.Name, _, err = c.rules.member(c.group, who)
 	return err
 }
 

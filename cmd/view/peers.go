@@ -28,12 +28,8 @@ type peersDoc struct {
 // peers answers with whom this node has exchanged, and when they last had the same.
 func (s *Server) peers(*http.Request) (any, error) {
 	doc := peersDoc{Peers: []peerDoc{}}
-	err := s.store.with(func(src *inspect.Source) error {
-		g, err := governanceOf(src)
-		if err != nil {
-			return err
-		}
-		list, err := g.ops.Met(mostPeers + 1)
+	err := s.store.governed(func(_ *inspect.Source, rules *governance) error {
+		list, err := rules.ops.Met(mostPeers + 1)
 		if passable(err) != nil {
 			return err
 		}
@@ -42,20 +38,20 @@ func (s *Server) peers(*http.Request) (any, error) {
 		}
 		for _, m := range list {
 			p := peerDoc{Namespace: m.Namespace.String(), At: m.At.UTC().Format(time.RFC3339)}
-			named, err := g.names(m.Namespace)
+			named, err := rules.names(m.Namespace)
 			if passable(err) != nil {
 				return err
 			}
 			p.Alias = named[p.Namespace]
 			if !m.Identity.IsZero() {
 				p.Identity = m.Identity.String()
-				if p.Name, _, err = g.member(m.Namespace, m.Identity); err != nil {
+				if p.Name, _, err = rules.member(m.Namespace, m.Identity); err != nil {
 					return err
 				}
 			}
 			doc.Peers = append(doc.Peers, p)
 		}
-		doc.gaps = g.gaps()
+		doc.gaps = rules.gaps()
 		return nil
 	})
 	return doc, err

@@ -172,7 +172,7 @@ func (w *holds) contend(c *rpc.Client, name string) error {
 	if mode == lock.Shared {
 		want = len(answers)
 	}
-	if mode == lock.Exclusive && together(granted) || len(granted) < want && failed == nil && !w.byClock {
+	if len(granted) > want && (!w.byClock || together(granted)) || len(granted) < want && failed == nil && !w.byClock {
 		return wrongf("%s, which was free, was granted to %v of %d that asked for it with the mode %v", name, w.has[name].by, len(answers), mode)
 	}
 	return w.over(failed, func() {})

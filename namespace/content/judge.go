@@ -103,7 +103,7 @@ func (w *walk) find(id codec.EnvelopeID) (*node, error) {
 		n := &node{id: id, delta: h.delta, time: h.time, v: &h.DeltaEnvelope, held: h}
 		return n, w.add(n)
 	}
-	delta, found, err := readDelta(w.c.s.db, w.c.id, id)
+	delta, found, err := DeltaOf(w.c.s.db, w.c.id, id)
 	if err != nil || !found {
 		return nil, err
 	}

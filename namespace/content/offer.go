@@ -220,7 +220,7 @@ func (c *state) has(id codec.EnvelopeID) (bool, error) {
 	if c.held[id] != nil {
 		return true, nil
 	}
-	_, found, err := readDelta(c.s.db, c.id, id)
+	_, found, err := DeltaOf(c.s.db, c.id, id)
 	return found, err
 }
 
@@ -239,7 +239,7 @@ func (c *state) place(a *arrival, fresh map[codec.EnvelopeID]*arrival) (simple b
 			v, parents = &h.DeltaEnvelope, append(parents, h.delta)
 			simple = false
 		default:
-			delta, found, err := readDelta(c.s.db, c.id, id)
+			delta, found, err := DeltaOf(c.s.db, c.id, id)
 			if err != nil {
 				return false, err
 			}

@@ -24,7 +24,7 @@ func (s *Store) Envelope(_ context.Context, id codec.ContextID, envelope codec.E
 			b = h.Bytes()
 			return nil
 		}
-		delta, found, err := readDelta(s.db, id, envelope)
+		delta, found, err := DeltaOf(s.db, id, envelope)
 		if err == nil && !found {
 			err = fmt.Errorf("%w: %s in context %s", ErrNoEnvelope, envelope, id)
 		}
@@ -260,7 +260,7 @@ func (c *state) timeOf(id codec.EnvelopeID) (uint64, error) {
 	if h := c.held[id]; h != nil {
 		return h.time, nil
 	}
-	delta, found, err := readDelta(c.s.db, c.id, id)
+	delta, found, err := DeltaOf(c.s.db, c.id, id)
 	if err != nil || !found {
 		return 0, err
 	}
@@ -271,7 +271,7 @@ func (c *state) timeOf(id codec.EnvelopeID) (uint64, error) {
 // deltasOf returns the deltas of those envelopes that count here.
 func (s *Store) deltasOf(id codec.ContextID, envelopes []codec.EnvelopeID) (deltas []codec.DeltaID, err error) {
 	for _, e := range envelopes {
-		delta, found, err := readDelta(s.db, id, e)
+		delta, found, err := DeltaOf(s.db, id, e)
 		if err != nil {
 			return nil, err
 		}
@@ -351,9 +351,4 @@ func listHeld(all map[codec.EnvelopeID]*held) (list []Held) {
 func AuthorOf(r engine.Getter, context codec.ContextID, delta codec.DeltaID) (who codec.Identity, found bool, err error) {
 	s, found, err := readSigned(r, context, delta)
 	return s.Author, found, err
-}
-
-// DeltaOf returns the delta in an envelope that counts, by its row.
-func DeltaOf(r engine.Getter, context codec.ContextID, id codec.EnvelopeID) (delta codec.DeltaID, found bool, err error) {
-	return readDelta(r, context, id)
 }

@@ -78,8 +78,8 @@ func readSigned(r engine.Getter, context codec.ContextID, delta codec.DeltaID) (
 	return s, found, err
 }
 
-// readDelta returns the delta of an envelope that counts.
-func readDelta(r engine.Getter, context codec.ContextID, id codec.EnvelopeID) (delta codec.DeltaID, found bool, err error) {
+// DeltaOf returns the delta in an envelope that counts, by its row.
+func DeltaOf(r engine.Getter, context codec.ContextID, id codec.EnvelopeID) (delta codec.DeltaID, found bool, err error) {
 	key := rowKey(envelopeScope, context, id)
 	b, found, err := get(r, key)
 	if err == nil && found && len(b) != len(delta) {

@@ -301,21 +301,20 @@ func (s *session) bears(repeated, new int) error {
 
 // met notes with whom this node has the same now.
 func (s *session) met() error {
-	for _, n := range s.report().Namespaces {
-		uneven := func(c ContextReport) bool { return !c.Level && !c.OneWay && !c.Unsigned }
-		if !n.Level || slices.ContainsFunc(n.Contexts, uneven) {
+	for _, n := range s.common {
+		left := func(d *difference) bool { return d.of == n && !d.report.Settled() }
+		if !n.report.Level || slices.ContainsFunc(s.differing, left) {
 			continue
 		}
-		peer := s.common[slices.IndexFunc(s.common, func(c *shared) bool { return c.id == n.ID })].peer
-		if !peer.IsZero() { // of whoever has no part there nothing is kept
-			switch groups, err := s.Governance.MemberOf(n.ID, peer); {
+		if !n.peer.IsZero() { // of whoever has no part there nothing is kept
+			switch groups, err := s.Governance.MemberOf(n.id, n.peer); {
 			case err != nil:
 				return err
 			case len(groups) == 0:
 				continue
 			}
 		}
-		err := s.Governance.Meet(n.ID, peer)
+		err := s.Governance.Meet(n.id, n.peer)
 		if err != nil && !errors.Is(err, engine.ErrNoSpace) && !errors.Is(err, engine.ErrReadOnly) { // what was to be exchanged was
 			return err
 		}

@@ -80,6 +80,10 @@ type ContextReport struct {
 	OneWay           bool // one side may not read it: what that one has written comes, and nothing goes there
 }
 
+// Settled reports whether nothing is left that could go: both have the same, or what one has is not for
+// the other.
+func (r *ContextReport) Settled() bool { return r.Level || r.Unsigned || r.OneWay }
+
 // session is one under way. Its fields are the goroutine's that runs it, but for what it sends of.
 type session struct {
 	*wire

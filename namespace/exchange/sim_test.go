@@ -40,7 +40,7 @@ type sim struct {
 	places   []simPlace
 	written  []writing
 	step     int
-	seen     tally
+	seen     *tally
 }
 
 // tally is what happened in some histories.
@@ -339,18 +339,6 @@ func (s *sim) close() {
 	}
 }
 
-func (t *tally) add(u tally) {
-	t.commits += u.commits
-	t.acts += u.acts
-	t.sessions += u.sessions
-	t.broken += u.broken
-	t.packets += u.packets
-	t.restored += u.restored
-	t.forged += u.forged
-	t.hidden += u.hidden
-	t.aside += u.aside
-}
-
 // Whatever the network does, and whoever else is on it: once it is whole, honest members have the same,
 // and nobody else can read what was not for them. STOA_SIM_SEED=n begins with history n; where
 // sessions break off depends on goroutines too.
@@ -369,7 +357,7 @@ func TestANetworkOfNodesConverges(t *testing.T) {
 					t.Logf("failed after %d histories: STOA_SIM_SEED=%d", seed-first+1, seed)
 				}
 			}()
-			s := &sim{t: t, r: rand.New(rand.NewPCG(seed, 77))}
+			s := &sim{t: t, r: rand.New(rand.NewPCG(seed, 77)), seen: &all}
 			defer s.close()
 			s.begin(seed)
 			for range 30 + s.r.IntN(120) {
@@ -378,7 +366,6 @@ func TestANetworkOfNodesConverges(t *testing.T) {
 			present := s.heal()
 			s.check(present)
 			s.hide(present)
-			all.add(s.seen)
 		})
 		if t.Failed() {
 			return

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -46,14 +45,7 @@ func (p *Process) serveFor(ctx context.Context, dir string) (_ *rpc.Client, done
 	var said Tail
 	child.Stderr = &said
 	ended := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // it dies with the thread that has started it
-		err := child.Start()
-		if err == nil {
-			err = child.Wait()
-		}
-		ended <- err
-	}()
+	go func() { ended <- RunChild(child) }()
 	end := sync.OnceValue(func() error {
 		stop()
 		<-ended

@@ -253,6 +253,7 @@ func (s *syncing) say(all [][]*exchange.Report, quiet bool) error {
 		Contexts []contextDoc `json:"contexts"`
 		Fault    string       `json:"error,omitempty"`
 	}
+	went := func(c contextDoc) bool { return c.ToA+c.ToB+c.AsideA+c.AsideB > 0 }
 	var failed error
 	last := all[len(all)-1]
 	for i := range last[0].Namespaces {
@@ -306,13 +307,13 @@ func (s *syncing) say(all [][]*exchange.Report, quiet bool) error {
 			d.Fault = err.Error()
 			failed = errors.Join(failed, err)
 		}
-		if quiet && d.ToA+d.ToB == 0 && !slices.ContainsFunc(d.Contexts, func(c contextDoc) bool { return c.ToA+c.ToB+c.AsideA+c.AsideB > 0 }) {
+		if quiet && d.ToA+d.ToB == 0 && !slices.ContainsFunc(d.Contexts, went) {
 			continue
 		}
 		err = s.Emit(d, func(w io.Writer) {
 			fmt.Fprintln(w, levelLine("", d.ID, "op", d.ToA, d.ToB, nameAt(s.ctx, s.sides, n.ID)))
 			for _, c := range d.Contexts {
-				if c.OneWay && c.ToA+c.ToB+c.AsideA+c.AsideB == 0 {
+				if c.OneWay && !went(c) {
 					continue // as in each session
 				}
 				line := levelLine("  ", c.ID, "delta", c.ToA, c.ToB, c.name)
@@ -351,8 +352,9 @@ func uneven(reports []*exchange.Report, ns codec.GroupID, strange string) error 
 		}
 		level = level && n.Level
 		reason = cmp.Or(reason, n.Reason)
-		for _, c := range n.Contexts {
-			level = level && (c.Level || c.Unsigned || c.OneWay)
+		for i := range n.Contexts {
+			c := &n.Contexts[i]
+			level = level && c.Settled()
 			waits, early = waits+c.Waits, early+c.Early
 			reason = cmp.Or(reason, c.Reason)
 		}

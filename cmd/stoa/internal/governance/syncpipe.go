@@ -191,6 +191,7 @@ func sayOne(ctx context.Context, p *cli.Process, client *rpc.Client, r *exchange
 		Away     int          `json:"away"`
 		Contexts []contextDoc `json:"contexts"`
 	}
+	went := func(c contextDoc) bool { return c.Here+c.Away+c.Aside > 0 }
 	var failed error
 	for i := range r.Namespaces {
 		n := &r.Namespaces[i]
@@ -198,17 +199,16 @@ func sayOne(ctx context.Context, p *cli.Process, client *rpc.Client, r *exchange
 		for _, c := range n.Contexts {
 			d.Contexts = append(d.Contexts, contextDoc{c.ID.String(), c.Counts, c.Sent, c.SetAside, c.OneWay})
 		}
-		went := d.Here+d.Away > 0 || slices.ContainsFunc(d.Contexts, func(c contextDoc) bool { return c.Here+c.Away+c.Aside > 0 })
-		if quiet && !went {
-			// as before
-		} else if p.JSON {
+		switch {
+		case quiet && d.Here+d.Away == 0 && !slices.ContainsFunc(d.Contexts, went): // as before
+		case p.JSON:
 			if err := json.NewEncoder(p.Stderr).Encode(d); err != nil {
 				return err
 			}
-		} else {
+		default:
 			fmt.Fprintf(p.Stderr, "%s  %s here, %s away  %s\n", d.ID, cli.Count(d.Here, "op"), cli.Count(d.Away, "op"), cli.Plain(nameAt(ctx, []*rpc.Client{client}, n.ID)))
 			for _, c := range d.Contexts {
-				if c.OneWay && c.Here+c.Away+c.Aside == 0 {
+				if c.OneWay && !went(c) {
 					continue // as in each session
 				}
 				fmt.Fprintf(p.Stderr, "  %s  %s here, %s away\n", c.ID, cli.Count(c.Here, "delta"), cli.Count(c.Away, "delta"))
