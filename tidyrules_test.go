@@ -43,7 +43,7 @@ var below = map[string][]string{
 	"dag/internal":         {"codec"},
 	"dag/merkle":           {"engine", "dag/internal"},
 	"group":                {"dag"},
-	"namespace":            {"group"},
+	"namespace":            {"group", "blob"},
 	"kv":                   {"engine", "kv/document"},
 	"kv/document":          {},
 	"kv/bucket":            {"kv", "kv/bucket/contract", "kv/bucket/subject"},

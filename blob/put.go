@@ -20,8 +20,13 @@ type PutOptions struct {
 	// ID is the SHA-256 of the content; zeros: not known. Content with a known id is
 	// written once; other content of more than 1 MiB waits in the spool first.
 	ID codec.BlobID
-	// Size is the length of the content in bytes; nil: not known.
+	// Size is the length of the content in bytes, from its first on; nil: not known.
 	Size *uint64
+	// Keep has what has come stay where reading content fails, for a Put that goes on, as long as
+	// the Store is open. It takes an ID.
+	Keep bool
+	// From is how many bytes were kept, as [Store.Kept] has it: content begins behind them.
+	From uint64
 }
 
 // Put stores what it reads from content, to its end, as a blob. If it is there
@@ -32,30 +37,36 @@ type PutOptions struct {
 // It returns ErrMismatch if the content is not what o declares, engine.ErrTooLarge
 // (for a declared size before anything is read), engine.ErrReadOnly likewise,
 // engine.ErrNoSpace, engine.ErrUnsupported if it would have to wait in a spool and there
-// is none, what reading content returned, or the error of ctx. While it writes it holds
-// the lock of the blob: others who put or delete that one wait, or until their ctx is done.
+// is none, engine.ErrConflict where other than o.From is kept, what reading content returned, or the
+// error of ctx. While it writes it holds the lock of the blob: others who put or delete that
+// one wait, or until their ctx is done.
 func (b *Store) Put(ctx context.Context, content io.Reader, o PutOptions) (stored Info, existed bool, err error) {
 	if o.Size != nil && *o.Size > b.max {
 		return Info{}, false, &TooLarge{*o.Size, b.max}
 	}
-	counted := &measured{from: content, want: o.Size, max: b.max}
+	counted := &measured{from: content, want: o.Size, max: b.max, n: o.From}
 	if o.ID.IsZero() {
 		return b.putUnnamed(ctx, counted)
 	}
-	return b.putNamed(ctx, o.ID, counted)
+	return b.putNamed(ctx, counted, o)
 }
 
-// putNamed stores content, which should be that of id, straight under it.
-func (b *Store) putNamed(ctx context.Context, id codec.BlobID, content io.Reader) (Info, bool, error) {
+// putNamed stores content, which should be that of o.ID, straight under it.
+func (b *Store) putNamed(ctx context.Context, content io.Reader, o PutOptions) (Info, bool, error) {
+	id := o.ID
 	unlock, err := b.locks.lock(ctx, id)
 	if err != nil {
 		return Info{}, false, err
 	}
-	_, err = stat(b.eng, id)
+	there, err := stat(b.eng, id)
 	if errors.Is(err, engine.ErrNotFound) {
 		defer unlock()
-		written, err := b.write(ctx, id, content)
+		written, err := b.write(ctx, content, o)
 		return written, false, err
+	}
+	if o.From > 0 && err == nil { // somebody else has put it meanwhile
+		unlock()
+		return info(id, there), true, nil
 	}
 	if err != nil && !errors.Is(err, engine.ErrCorrupt) {
 		unlock()
@@ -71,40 +82,39 @@ func (b *Store) putNamed(ctx context.Context, id codec.BlobID, content io.Reader
 	return found, err == nil, err
 }
 
-// write stores content under id: chunk by chunk as it comes, and the manifest
-// once it is complete and has the hash. The caller holds the lock of id.
-func (b *Store) write(ctx context.Context, id codec.BlobID, content io.Reader) (written Info, err error) {
+// write stores content under o.ID: chunk by chunk as it comes, and the manifest
+// once it is complete and has the hash. The caller holds the lock of the id.
+func (b *Store) write(ctx context.Context, content io.Reader, o PutOptions) (written Info, err error) {
 	if err := b.writable(); err != nil {
 		return Info{}, err
 	}
-	// Under the id of a broken upload that the sweep has not come to there may
-	// be chunks beyond those of this one, which a manifest would hide for good.
-	if left, err := b.hasChunks(id); err != nil {
-		return Info{}, err
-	} else if left {
-		if err := b.discard(id); err != nil {
-			return Info{}, err
-		}
-	}
-	begun, done := false, false
+	id := o.ID
+	sum, meta := sha256.New(), codec.BlobMeta{Hash: codec.Hash(id)}
+	begun, broken, done := false, false, false
 	defer func() {
-		if !begun || done {
-			return
-		}
-		if failed := b.discard(id); failed != nil {
-			b.log.Warn("the chunks of a broken upload stay until the next start", "blob_id", id, "error", failed)
+		switch {
+		case !begun || done:
+		case broken && o.Keep:
+			b.kept.Store(id, meta.Chunks)
+		default:
+			if failed := b.discard(id); failed != nil {
+				b.log.Warn("the chunks of a broken upload stay until the next start", "blob_id", id, "error", failed)
+			}
 		}
 	}()
-
+	if begun, err = b.begin(ctx, o, sum, &meta); err != nil {
+		return Info{}, err
+	}
 	buf := b.borrow()
 	defer b.giveBack(buf)
-	sum, meta := sha256.New(), codec.BlobMeta{Hash: codec.Hash(id)}
 	batch, key := new(engine.Batch), make([]byte, 0, len(id)+4)
 	for end := false; !end; {
 		if *buf, end, err = fill(content, *buf); err != nil {
+			broken = !errors.Is(err, ErrMismatch) && !errors.Is(err, engine.ErrTooLarge)
 			return Info{}, err
 		}
 		if err := ctx.Err(); err != nil {
+			broken = true
 			return Info{}, err
 		}
 		if len(*buf) == 0 {
@@ -172,7 +182,7 @@ func (b *Store) putUnnamed(ctx context.Context, content *measured) (Info, bool, 
 	}
 	if end {
 		id := codec.BlobID(sha256.Sum256(*buf))
-		return b.putNamed(ctx, id, bytes.NewReader(*buf))
+		return b.putNamed(ctx, bytes.NewReader(*buf), PutOptions{ID: id})
 	}
 	if err := b.writable(); err != nil {
 		return Info{}, false, err
@@ -189,7 +199,7 @@ func (b *Store) putUnnamed(ctx context.Context, content *measured) (Info, bool, 
 	if err := file.rewind(); err != nil {
 		return Info{}, false, err
 	}
-	stored, existed, err := b.putNamed(ctx, codec.BlobID(sum.Sum(nil)), file)
+	stored, existed, err := b.putNamed(ctx, file, PutOptions{ID: codec.BlobID(sum.Sum(nil))})
 	if errors.Is(err, ErrMismatch) {
 		err = damagedSpool(err)
 	}

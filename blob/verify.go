@@ -76,7 +76,7 @@ func (v *verification) blob(ctx context.Context, id codec.BlobID) error {
 }
 
 // check examines a blob, and repairs it if that is asked for and can be done. What an
-// upload has written so far of a blob that is not there yet is no damage.
+// upload has written so far of a blob that is not there yet, or what is kept of one, is no damage.
 func (b *Store) check(ctx context.Context, id codec.BlobID, repair bool) (x examination, repaired bool, err error) {
 	snap, err := b.eng.Snapshot()
 	if err != nil {
@@ -88,7 +88,10 @@ func (b *Store) check(ctx context.Context, id codec.BlobID, repair bool) (x exam
 		return x, false, err
 	}
 	unlock, free := b.locks.tryLock(id)
-	if !free && !x.there {
+	if !x.there && (!free || b.Kept(id) > 0) {
+		if free {
+			unlock()
+		}
 		return examination{id: id}, false, nil
 	}
 	if !free {

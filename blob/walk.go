@@ -69,11 +69,11 @@ func firstSpan(r engine.Reader, start []byte) (s span, ok bool, err error) {
 // Sweep removes the chunks that broken uploads have left, and returns of how
 // many blobs it did, also if it ends with an error. Where they are all of the content,
 // only the manifest is missing, which may have been lost as well: it is written. It
-// passes over what is being uploaded. A program that opens a store calls it once; others
+// passes over what is being uploaded, or kept of that. A program that opens a store calls it once; others
 // may use the store meanwhile.
 func (b *Store) Sweep(ctx context.Context) (swept int, err error) {
 	err = walk(ctx, b.eng, []byte{}, func(s span) (bool, error) {
-		if s.manifest != nil {
+		if s.manifest != nil || b.Kept(s.id) > 0 {
 			return true, nil
 		}
 		if err := b.writable(); err != nil {

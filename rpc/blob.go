@@ -236,6 +236,23 @@ func (c *Client) BlobDelete(ctx context.Context, id codec.BlobID, force bool) er
 	return err
 }
 
+// attaching are the arguments of BlobAttachment.
+type attaching struct {
+	ContextID codec.ContextID
+	BlobID    codec.BlobID
+}
+
+var blobAttachment = op.New(op.Method{Number: 707, Name: "Blob.Attachment", Role: access.Reader},
+	func(ctx context.Context, s *blob.Store, a *attaching) (blob.Attachment, error) {
+		return s.Attachment(ctx, a.ContextID, a.BlobID)
+	})
+
+// BlobAttachment returns the entry that attaches a blob to a context, for a commit there; see
+// [blob.Store.Attachment].
+func (c *Client) BlobAttachment(ctx context.Context, to codec.ContextID, id codec.BlobID) (blob.Attachment, error) {
+	return call(ctx, c, blobAttachment, attaching{to, id})
+}
+
 var blobList = op.New(op.Method{Number: 705, Name: "Blob.List", Role: access.Reader},
 	func(ctx context.Context, s *blob.Store, a *after[codec.BlobID]) (paged[blob.Info, codec.BlobID], error) {
 		var start []byte

@@ -206,6 +206,9 @@ type SyncOptions struct {
 	Contexts []codec.ContextID
 	// Anyone has the other node be given what it asks for without a proof that it is a member.
 	Anyone bool
+	// Blobs is the size in bytes of the largest blob that the daemon takes in, of those that contexts and
+	// the applications of groups name; 0: none are.
+	Blobs uint64
 	// Progress is called now and then with what went so far; nil: nobody asks. It is to be quick.
 	Progress func(*exchange.Report)
 }
@@ -213,7 +216,8 @@ type SyncOptions struct {
 // SyncSession is a session of the daemon with another node; rpc/SYNC.md is what the two say. What is
 // read is for the other node, and what comes from there is to be written, over whatever carries bytes,
 // in order and whole: both at the same time, or the two wait for each other for ever. Read returns
-// io.EOF when nothing more is to be sent; then [SyncSession.Report] has how it went.
+// io.EOF when nothing more is to be sent; then [SyncSession.Report] has how it went. It is to be called
+// until it does, also where the other node, which may end first, takes no more.
 type SyncSession struct {
 	c      *Client
 	s      syncStream
@@ -240,7 +244,7 @@ func (c *Client) Sync(ctx context.Context, o SyncOptions) (*SyncSession, error) 
 	ctx, cancel := context.WithCancel(ctx)
 	s, err := c.sync.Session(ctx)
 	if err == nil {
-		start := &stoav1.SyncStart{Initiator: o.Initiator, Anyone: o.Anyone}
+		start := &stoav1.SyncStart{Initiator: o.Initiator, Anyone: o.Anyone, Blobs: o.Blobs}
 		for _, id := range o.Namespaces {
 			start.Namespaces = append(start.Namespaces, id[:])
 		}

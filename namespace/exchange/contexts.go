@@ -17,7 +17,7 @@ const maxDiffering = 1 << 16
 
 // readable finds out what the peer may read of a namespace, and what it may give.
 func (s *session) readable(n *shared) error {
-	n.contexts, n.takes = map[codec.ContextID]codec.Hash{}, map[codec.ContextID]bool{}
+	n.contexts, n.groups, n.takes = map[codec.ContextID]codec.Hash{}, nil, map[codec.ContextID]bool{}
 	var groups []codec.GroupID
 	if !s.o.Anyone && n.proven {
 		var err error
@@ -29,6 +29,9 @@ func (s *session) readable(n *shared) error {
 		n.takes[c] = true
 		if s.o.Anyone || slices.Contains(groups, g) {
 			n.contexts[c] = digest
+			if !slices.Contains(n.groups, g) {
+				n.groups = append(n.groups, g)
+			}
 		}
 	})
 }

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/stoadb/stoa/codec"
 )
 
 // preface is what each side says first: the protocol and its version.
@@ -24,7 +26,7 @@ const (
 )
 
 // Memory is about how many bytes a session takes at most, beside what the stores do.
-const Memory = window + maxItem + maxWaiting
+const Memory = window + maxItem + maxWaiting + 4*codec.ChunkSize
 
 // more is set in the kind of a frame whose message goes on in the next.
 const more = 0x80
@@ -42,13 +44,15 @@ const (
 	kindContext    kind = 6
 	kindEnvelope   kind = 7
 	kindWant       kind = 8
+	kindLack       kind = 9
+	kindPiece      kind = 10
 	kindDone       kind = 16
 	kindTaken      kind = 17
 	kindFault      kind = 18
 )
 
 // carries reports whether messages of the kind need room on the other side.
-func (k kind) carries() bool { return k == kindOp || k == kindEnvelope }
+func (k kind) carries() bool { return k == kindOp || k == kindEnvelope || k == kindPiece }
 
 var (
 	// ErrProtocol is returned for a peer that does not keep to the protocol.

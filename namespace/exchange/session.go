@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/codec/cutter"
 	"github.com/stoadb/stoa/dag"
@@ -27,6 +28,7 @@ type Stores struct {
 	Governance *namespace.Store
 	Contexts   *dag.Store
 	Content    *content.Store
+	Blobs      *blob.Store // nil: there are none
 }
 
 // Options say how a session goes.
@@ -40,6 +42,9 @@ type Options struct {
 	// Anyone has the peer be given what it asks for without a proof that it is a member: it is a copy
 	// of this node, or one whom its owner trusts with what is sealed, and with ops, which are clear.
 	Anyone bool
+	// Blobs is the size in bytes of the largest blob that is taken in, of those that contexts and the
+	// applications of groups name; 0: none are. The peer is given what it asks for in any case.
+	Blobs uint64
 	// Idle is how long nothing may come from the peer before the session fails; 0: a minute.
 	Idle time.Duration
 	// Rand is where nonces come from; nil: crypto/rand.
@@ -47,42 +52,6 @@ type Options struct {
 	// Progress is called after each turn with what went so far, by one goroutine; nil: nobody asks.
 	Progress func(*Report)
 }
-
-// Report is what went in a session.
-type Report struct {
-	Namespaces []NamespaceReport // that both have, in the order of their ids
-	Sent       int64             // bytes, all told
-	Received   int64
-	Turns      int // how often both said something, and waited for what the other says: half a round trip each
-}
-
-// NamespaceReport is what went of a namespace.
-type NamespaceReport struct {
-	ID       codec.GroupID
-	Stored   int    // ops that came and are here now
-	Pending  int    // ops that came, and wait for others
-	Forks    int    // ops that came, and wait for somebody to build on them
-	Refused  int    // ops that came
-	Reason   string // why the first was refused
-	Sent     int    // ops
-	Level    bool   // both have the same ops now
-	Stranger bool   // the peer has not shown that it is a member: it was given nothing
-	Contexts []ContextReport
-}
-
-// ContextReport is what went of a context in which the two differed.
-type ContextReport struct {
-	ID               codec.ContextID
-	content.Exchange      // to here
-	Sent             int  // envelopes
-	Level            bool // both have the same heads now
-	Unsigned         bool // on one side its deltas are not signed: they stay
-	OneWay           bool // one side may not read it: what that one has written comes, and nothing goes there
-}
-
-// Settled reports whether nothing is left that could go: both have the same, or what one has is not for
-// the other.
-func (r *ContextReport) Settled() bool { return r.Level || r.Unsigned || r.OneWay }
 
 // session is one under way. Its fields are the goroutine's that runs it, but for what it sends of.
 type session struct {
@@ -97,8 +66,9 @@ type session struct {
 	differing     []*difference
 	named         []*difference // as the peer numbers them; nil: not one of those that differ here
 	forged        int
-	waits         int // bytes of envelopes that wait
-	asked         int // envelopes that were asked for
+	waits         int  // bytes of envelopes that wait
+	asked         int  // envelopes that were asked for
+	peerBlobs     bool // it takes in blobs
 }
 
 // shared is a namespace that both have.
@@ -117,6 +87,9 @@ type shared struct {
 	report     NamespaceReport
 	ops        namespace.Exchange             // to here
 	contexts   map[codec.ContextID]codec.Hash // that the peer may read; zero: nothing of it is here
+	groups     []codec.GroupID                // of these
+	lacks      int                            // blobs that are named and not here
+	sent       int                            // blobs, in the turn that goes on
 	takes      map[codec.ContextID]bool       // of which envelopes are taken in
 }
 
@@ -176,26 +149,6 @@ func (s *session) complain(err error) {
 	}
 }
 
-// report returns what went so far.
-func (s *session) report() *Report {
-	r := &Report{Sent: s.sent.Load(), Received: s.in.Load(), Turns: s.turns}
-	for _, n := range s.common {
-		report := n.report
-		report.Stored, report.Pending, report.Forks, report.Refused = n.ops.Stored, n.ops.Pending, n.ops.Forks, n.ops.Refused
-		if n.ops.Refusal != nil {
-			report.Reason = n.ops.Refusal.Error()
-		}
-		for _, d := range s.differing {
-			if d.of == n {
-				report.Contexts = append(report.Contexts, d.report)
-			}
-		}
-		r.Namespaces = append(r.Namespaces, report)
-	}
-	slices.SortFunc(r.Namespaces, func(a, b NamespaceReport) int { return codec.CompareID(a.ID, b.ID) })
-	return r
-}
-
 func (s *session) run() error {
 	if err := s.hello(); err != nil {
 		return err
@@ -203,13 +156,26 @@ func (s *session) run() error {
 	if err := s.meet(); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(s.common, func(n *shared) bool { return !n.same }) {
+	blobs := s.o.Blobs > 0 || s.peerBlobs
+	level := !slices.ContainsFunc(s.common, func(n *shared) bool { return !n.same })
+	if level && (!blobs || len(s.common) == 0) {
 		return nil
+	}
+	for _, n := range s.common {
+		n.open = n.open || blobs // it takes a proof
 	}
 	if err := s.governance(); err != nil {
 		return err
 	}
-	return s.content()
+	if !level {
+		if err := s.content(); err != nil {
+			return err
+		}
+	}
+	if !blobs {
+		return nil
+	}
+	return s.blobs()
 }
 
 // turn sends what send puts, and gives take what the peer puts meanwhile, of the kinds that it takes,
@@ -307,10 +273,10 @@ func (s *session) hello() error {
 	heard := false
 	role := s.role(s.o.Initiator)
 	return s.turn(func(put func(kind, []byte) error) error {
-		return put(kindHello, append([]byte{role}, s.nonce[:]...))
+		return put(kindHello, append([]byte{role, flag(s.o.Blobs > 0)}, s.nonce[:]...))
 	}, func(_ kind, body []byte) error {
 		c := cutter.New("hello", body)
-		theirs := c.U8("role")
+		theirs, takes := c.U8("role"), c.U8("takes")
 		s.theirs = [32]byte(c.Hash("nonce"))
 		if err := ended(&c); err != nil {
 			return err
@@ -323,7 +289,7 @@ func (s *session) hello() error {
 		case s.theirs == s.nonce:
 			return malformed("it repeats what it hears")
 		}
-		heard = true
+		heard, s.peerBlobs = true, takes&1 != 0
 		return nil
 	}, kindHello)
 }

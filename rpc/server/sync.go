@@ -44,7 +44,7 @@ func (t *syncService) Session(stream grpc.BidiStreamingServer[stoav1.SyncSession
 		c := &carried{ctx: ctx, stream: stream, wait: wait, end: cancel}
 		c.queue, _ = ahead(ctx, t.s, stream.Recv, func(m *stoav1.SyncSessionRequest) int { return len(m.GetBytes()) })
 		o.Idle, o.Progress = t.s.o.SessionIdle, c.progress
-		report, err := exchange.Run(ctx, c, exchange.Stores{Governance: t.s.o.Namespaces, Contexts: t.s.o.Dag, Content: t.s.content}, o)
+		report, err := exchange.Run(ctx, c, exchange.Stores{Governance: t.s.o.Namespaces, Contexts: t.s.o.Dag, Content: t.s.content, Blobs: t.s.blobs}, o)
 		c.reports(report)
 		return err
 	})
@@ -54,7 +54,7 @@ func syncOptions(start *stoav1.SyncStart) (o exchange.Options, err error) {
 	if start == nil {
 		return o, badField("start", "it comes first")
 	}
-	o.Initiator, o.Anyone = start.GetInitiator(), start.GetAnyone()
+	o.Initiator, o.Anyone, o.Blobs = start.GetInitiator(), start.GetAnyone(), start.GetBlobs()
 	for _, b := range start.GetNamespaces() {
 		id, err := op.ParseID[codec.GroupID]("namespaces", b)
 		if err != nil {

@@ -1,8 +1,11 @@
 package server
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -10,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/namespace/exchange"
 	"github.com/stoadb/stoa/rpc"
@@ -23,6 +27,7 @@ func carry(t *testing.T, a, b *rpc.SyncSession) {
 		go func() {
 			_, err := io.Copy(way[1], way[0])
 			_ = way[1].CloseWrite()
+			_, _ = io.Copy(io.Discard, way[0]) // the other has ended first, and this one has more to say
 			done <- err
 		}()
 	}
@@ -143,4 +148,41 @@ func narrow(a, b *rpc.SyncSession, most int64) {
 		})
 	}
 	ways.Wait()
+}
+
+// Daemons exchange blobs, by frames and by gRPC, and say what went.
+func TestDaemonsExchangeBlobs(t *testing.T) {
+	everyFraming(t, func(t *testing.T, framing rpc.Framing) {
+		a, b := startContent(t, framing, 1, Options{}), startContent(t, framing, 2, Options{})
+		ns, _, err := a.Create(t.Context(), namespace.Create{})
+		require.NoError(t, err)
+		joined(t, a.govDaemon, b.govDaemon, ns)
+		a.propose(t, ns, codec.GroupOp{Kind: codec.OpContextRegistered, ContextID: room})
+		content := strings.Repeat("blob", 700_000)
+		stored, _, err := a.client.BlobPut(t.Context(), strings.NewReader(content), rpc.BlobPutOptions{ID: sha256.Sum256([]byte(content))})
+		require.NoError(t, err)
+		attached, err := a.client.BlobAttachment(t.Context(), room, stored.ID)
+		require.NoError(t, err)
+		_, err = a.commit(t, string(attached.AppKey), string(attached.Value))
+		require.NoError(t, err)
+		first, err := a.client.Sync(t.Context(), rpc.SyncOptions{Initiator: true})
+		require.NoError(t, err)
+		second, err := b.client.Sync(t.Context(), rpc.SyncOptions{Blobs: uint64(len(content))})
+		require.NoError(t, err)
+		carry(t, first, second)
+		ofA, err := first.Report()
+		require.NoError(t, err)
+		ofB, err := second.Report()
+		require.NoError(t, err)
+		require.Equal(t, exchange.BlobReport{Sent: 1}, ofA.Namespaces[0].Blobs)
+		require.Equal(t, exchange.BlobReport{Stored: 1}, ofB.Namespaces[0].Blobs)
+		var read bytes.Buffer
+		_, err = b.client.BlobGet(t.Context(), stored.ID, &read, rpc.BlobGetOptions{})
+		require.NoError(t, err)
+		require.True(t, read.String() == content)
+		require.NoError(t, first.Close())
+		require.NoError(t, second.Close())
+		_, err = b.client.BlobAttachment(t.Context(), room, codec.BlobID{1})
+		require.ErrorIs(t, err, engine.ErrNotFound)
+	})
 }

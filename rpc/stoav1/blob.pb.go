@@ -1221,6 +1221,116 @@ func (x *BlobVerifySummary) GetRepaired() uint64 {
 	return 0
 }
 
+// BlobAttachmentRequest names a blob and a context.
+type BlobAttachmentRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The context.
+	ContextId []byte `protobuf:"bytes,1,opt,name=context_id,json=contextId,proto3" json:"context_id,omitempty"`
+	// The blob.
+	BlobId        []byte `protobuf:"bytes,2,opt,name=blob_id,json=blobId,proto3" json:"blob_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BlobAttachmentRequest) Reset() {
+	*x = BlobAttachmentRequest{}
+	mi := &file_stoa_v1_blob_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BlobAttachmentRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BlobAttachmentRequest) ProtoMessage() {}
+
+func (x *BlobAttachmentRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_blob_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BlobAttachmentRequest.ProtoReflect.Descriptor instead.
+func (*BlobAttachmentRequest) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_blob_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *BlobAttachmentRequest) GetContextId() []byte {
+	if x != nil {
+		return x.ContextId
+	}
+	return nil
+}
+
+func (x *BlobAttachmentRequest) GetBlobId() []byte {
+	if x != nil {
+		return x.BlobId
+	}
+	return nil
+}
+
+// BlobAttachmentResponse is what to put into the state of the context.
+type BlobAttachmentResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Under what.
+	AppKey []byte `protobuf:"bytes,1,opt,name=app_key,json=appKey,proto3" json:"app_key,omitempty"`
+	// The proof that who puts it has the content.
+	Value         []byte `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BlobAttachmentResponse) Reset() {
+	*x = BlobAttachmentResponse{}
+	mi := &file_stoa_v1_blob_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BlobAttachmentResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BlobAttachmentResponse) ProtoMessage() {}
+
+func (x *BlobAttachmentResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_blob_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BlobAttachmentResponse.ProtoReflect.Descriptor instead.
+func (*BlobAttachmentResponse) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_blob_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *BlobAttachmentResponse) GetAppKey() []byte {
+	if x != nil {
+		return x.AppKey
+	}
+	return nil
+}
+
+func (x *BlobAttachmentResponse) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
 var File_stoa_v1_blob_proto protoreflect.FileDescriptor
 
 const file_stoa_v1_blob_proto_rawDesc = "" +
@@ -1292,20 +1402,29 @@ const file_stoa_v1_blob_proto_rawDesc = "" +
 	"\x05blobs\x18\x01 \x01(\x04R\x05blobs\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\x12\x18\n" +
 	"\adamaged\x18\x03 \x01(\x04R\adamaged\x12\x1a\n" +
-	"\brepaired\x18\x04 \x01(\x04R\brepaired*n\n" +
+	"\brepaired\x18\x04 \x01(\x04R\brepaired\"O\n" +
+	"\x15BlobAttachmentRequest\x12\x1d\n" +
+	"\n" +
+	"context_id\x18\x01 \x01(\fR\tcontextId\x12\x17\n" +
+	"\ablob_id\x18\x02 \x01(\fR\x06blobId\"G\n" +
+	"\x16BlobAttachmentResponse\x12\x17\n" +
+	"\aapp_key\x18\x01 \x01(\fR\x06appKey\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value*n\n" +
 	"\n" +
 	"BlobRemedy\x12\x1b\n" +
 	"\x17BLOB_REMEDY_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12BLOB_REMEDY_REPAIR\x10\x01\x12\x16\n" +
 	"\x12BLOB_REMEDY_REMOVE\x10\x02\x12\x13\n" +
-	"\x0fBLOB_REMEDY_PUT\x10\x032\x80\x03\n" +
+	"\x0fBLOB_REMEDY_PUT\x10\x032\xcf\x03\n" +
 	"\x04Blob\x12:\n" +
 	"\x03Put\x12\x17.stoa.v1.BlobPutRequest\x1a\x18.stoa.v1.BlobPutResponse(\x01\x12:\n" +
 	"\x03Get\x12\x17.stoa.v1.BlobGetRequest\x1a\x18.stoa.v1.BlobGetResponse0\x01\x12;\n" +
 	"\x04Stat\x12\x18.stoa.v1.BlobStatRequest\x1a\x19.stoa.v1.BlobStatResponse\x12A\n" +
 	"\x06Delete\x12\x1a.stoa.v1.BlobDeleteRequest\x1a\x1b.stoa.v1.BlobDeleteResponse\x12;\n" +
 	"\x04List\x12\x18.stoa.v1.BlobListRequest\x1a\x19.stoa.v1.BlobListResponse\x12C\n" +
-	"\x06Verify\x12\x1a.stoa.v1.BlobVerifyRequest\x1a\x1b.stoa.v1.BlobVerifyResponse0\x01B*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
+	"\x06Verify\x12\x1a.stoa.v1.BlobVerifyRequest\x1a\x1b.stoa.v1.BlobVerifyResponse0\x01\x12M\n" +
+	"\n" +
+	"Attachment\x12\x1e.stoa.v1.BlobAttachmentRequest\x1a\x1f.stoa.v1.BlobAttachmentResponseB*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
 
 var (
 	file_stoa_v1_blob_proto_rawDescOnce sync.Once
@@ -1320,27 +1439,29 @@ func file_stoa_v1_blob_proto_rawDescGZIP() []byte {
 }
 
 var file_stoa_v1_blob_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_stoa_v1_blob_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_stoa_v1_blob_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_stoa_v1_blob_proto_goTypes = []any{
-	(BlobRemedy)(0),            // 0: stoa.v1.BlobRemedy
-	(*BlobInfo)(nil),           // 1: stoa.v1.BlobInfo
-	(*BlobPutRequest)(nil),     // 2: stoa.v1.BlobPutRequest
-	(*BlobPutHeader)(nil),      // 3: stoa.v1.BlobPutHeader
-	(*BlobPutResponse)(nil),    // 4: stoa.v1.BlobPutResponse
-	(*BlobHealed)(nil),         // 5: stoa.v1.BlobHealed
-	(*BlobGetRequest)(nil),     // 6: stoa.v1.BlobGetRequest
-	(*BlobGetResponse)(nil),    // 7: stoa.v1.BlobGetResponse
-	(*BlobStatRequest)(nil),    // 8: stoa.v1.BlobStatRequest
-	(*BlobStatResponse)(nil),   // 9: stoa.v1.BlobStatResponse
-	(*BlobDeleteRequest)(nil),  // 10: stoa.v1.BlobDeleteRequest
-	(*BlobDeleteResponse)(nil), // 11: stoa.v1.BlobDeleteResponse
-	(*BlobListRequest)(nil),    // 12: stoa.v1.BlobListRequest
-	(*BlobListResponse)(nil),   // 13: stoa.v1.BlobListResponse
-	(*BlobVerifyRequest)(nil),  // 14: stoa.v1.BlobVerifyRequest
-	(*BlobVerifyResponse)(nil), // 15: stoa.v1.BlobVerifyResponse
-	(*BlobDamage)(nil),         // 16: stoa.v1.BlobDamage
-	(*BlobFault)(nil),          // 17: stoa.v1.BlobFault
-	(*BlobVerifySummary)(nil),  // 18: stoa.v1.BlobVerifySummary
+	(BlobRemedy)(0),                // 0: stoa.v1.BlobRemedy
+	(*BlobInfo)(nil),               // 1: stoa.v1.BlobInfo
+	(*BlobPutRequest)(nil),         // 2: stoa.v1.BlobPutRequest
+	(*BlobPutHeader)(nil),          // 3: stoa.v1.BlobPutHeader
+	(*BlobPutResponse)(nil),        // 4: stoa.v1.BlobPutResponse
+	(*BlobHealed)(nil),             // 5: stoa.v1.BlobHealed
+	(*BlobGetRequest)(nil),         // 6: stoa.v1.BlobGetRequest
+	(*BlobGetResponse)(nil),        // 7: stoa.v1.BlobGetResponse
+	(*BlobStatRequest)(nil),        // 8: stoa.v1.BlobStatRequest
+	(*BlobStatResponse)(nil),       // 9: stoa.v1.BlobStatResponse
+	(*BlobDeleteRequest)(nil),      // 10: stoa.v1.BlobDeleteRequest
+	(*BlobDeleteResponse)(nil),     // 11: stoa.v1.BlobDeleteResponse
+	(*BlobListRequest)(nil),        // 12: stoa.v1.BlobListRequest
+	(*BlobListResponse)(nil),       // 13: stoa.v1.BlobListResponse
+	(*BlobVerifyRequest)(nil),      // 14: stoa.v1.BlobVerifyRequest
+	(*BlobVerifyResponse)(nil),     // 15: stoa.v1.BlobVerifyResponse
+	(*BlobDamage)(nil),             // 16: stoa.v1.BlobDamage
+	(*BlobFault)(nil),              // 17: stoa.v1.BlobFault
+	(*BlobVerifySummary)(nil),      // 18: stoa.v1.BlobVerifySummary
+	(*BlobAttachmentRequest)(nil),  // 19: stoa.v1.BlobAttachmentRequest
+	(*BlobAttachmentResponse)(nil), // 20: stoa.v1.BlobAttachmentResponse
 }
 var file_stoa_v1_blob_proto_depIdxs = []int32{
 	3,  // 0: stoa.v1.BlobPutRequest.header:type_name -> stoa.v1.BlobPutHeader
@@ -1359,14 +1480,16 @@ var file_stoa_v1_blob_proto_depIdxs = []int32{
 	10, // 13: stoa.v1.Blob.Delete:input_type -> stoa.v1.BlobDeleteRequest
 	12, // 14: stoa.v1.Blob.List:input_type -> stoa.v1.BlobListRequest
 	14, // 15: stoa.v1.Blob.Verify:input_type -> stoa.v1.BlobVerifyRequest
-	4,  // 16: stoa.v1.Blob.Put:output_type -> stoa.v1.BlobPutResponse
-	7,  // 17: stoa.v1.Blob.Get:output_type -> stoa.v1.BlobGetResponse
-	9,  // 18: stoa.v1.Blob.Stat:output_type -> stoa.v1.BlobStatResponse
-	11, // 19: stoa.v1.Blob.Delete:output_type -> stoa.v1.BlobDeleteResponse
-	13, // 20: stoa.v1.Blob.List:output_type -> stoa.v1.BlobListResponse
-	15, // 21: stoa.v1.Blob.Verify:output_type -> stoa.v1.BlobVerifyResponse
-	16, // [16:22] is the sub-list for method output_type
-	10, // [10:16] is the sub-list for method input_type
+	19, // 16: stoa.v1.Blob.Attachment:input_type -> stoa.v1.BlobAttachmentRequest
+	4,  // 17: stoa.v1.Blob.Put:output_type -> stoa.v1.BlobPutResponse
+	7,  // 18: stoa.v1.Blob.Get:output_type -> stoa.v1.BlobGetResponse
+	9,  // 19: stoa.v1.Blob.Stat:output_type -> stoa.v1.BlobStatResponse
+	11, // 20: stoa.v1.Blob.Delete:output_type -> stoa.v1.BlobDeleteResponse
+	13, // 21: stoa.v1.Blob.List:output_type -> stoa.v1.BlobListResponse
+	15, // 22: stoa.v1.Blob.Verify:output_type -> stoa.v1.BlobVerifyResponse
+	20, // 23: stoa.v1.Blob.Attachment:output_type -> stoa.v1.BlobAttachmentResponse
+	17, // [17:24] is the sub-list for method output_type
+	10, // [10:17] is the sub-list for method input_type
 	10, // [10:10] is the sub-list for extension type_name
 	10, // [10:10] is the sub-list for extension extendee
 	0,  // [0:10] is the sub-list for field type_name
@@ -1397,7 +1520,7 @@ func file_stoa_v1_blob_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_stoa_v1_blob_proto_rawDesc), len(file_stoa_v1_blob_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   18,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

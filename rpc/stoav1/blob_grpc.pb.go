@@ -19,12 +19,13 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Blob_Put_FullMethodName    = "/stoa.v1.Blob/Put"
-	Blob_Get_FullMethodName    = "/stoa.v1.Blob/Get"
-	Blob_Stat_FullMethodName   = "/stoa.v1.Blob/Stat"
-	Blob_Delete_FullMethodName = "/stoa.v1.Blob/Delete"
-	Blob_List_FullMethodName   = "/stoa.v1.Blob/List"
-	Blob_Verify_FullMethodName = "/stoa.v1.Blob/Verify"
+	Blob_Put_FullMethodName        = "/stoa.v1.Blob/Put"
+	Blob_Get_FullMethodName        = "/stoa.v1.Blob/Get"
+	Blob_Stat_FullMethodName       = "/stoa.v1.Blob/Stat"
+	Blob_Delete_FullMethodName     = "/stoa.v1.Blob/Delete"
+	Blob_List_FullMethodName       = "/stoa.v1.Blob/List"
+	Blob_Verify_FullMethodName     = "/stoa.v1.Blob/Verify"
+	Blob_Attachment_FullMethodName = "/stoa.v1.Blob/Attachment"
 )
 
 // BlobClient is the client API for Blob service.
@@ -50,6 +51,9 @@ type BlobClient interface {
 	// it, and ends with a summary. If it is asked to, it repairs what can be
 	// repaired from what is there.
 	Verify(ctx context.Context, in *BlobVerifyRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BlobVerifyResponse], error)
+	// Attachment returns the entry that attaches a blob to a context, for a commit there: who may read
+	// the context may have the blob from then on, by Sync.Session. It reads the blob to its end.
+	Attachment(ctx context.Context, in *BlobAttachmentRequest, opts ...grpc.CallOption) (*BlobAttachmentResponse, error)
 }
 
 type blobClient struct {
@@ -141,6 +145,16 @@ func (c *blobClient) Verify(ctx context.Context, in *BlobVerifyRequest, opts ...
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Blob_VerifyClient = grpc.ServerStreamingClient[BlobVerifyResponse]
 
+func (c *blobClient) Attachment(ctx context.Context, in *BlobAttachmentRequest, opts ...grpc.CallOption) (*BlobAttachmentResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(BlobAttachmentResponse)
+	err := c.cc.Invoke(ctx, Blob_Attachment_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // BlobServer is the server API for Blob service.
 // All implementations must embed UnimplementedBlobServer
 // for forward compatibility.
@@ -164,6 +178,9 @@ type BlobServer interface {
 	// it, and ends with a summary. If it is asked to, it repairs what can be
 	// repaired from what is there.
 	Verify(*BlobVerifyRequest, grpc.ServerStreamingServer[BlobVerifyResponse]) error
+	// Attachment returns the entry that attaches a blob to a context, for a commit there: who may read
+	// the context may have the blob from then on, by Sync.Session. It reads the blob to its end.
+	Attachment(context.Context, *BlobAttachmentRequest) (*BlobAttachmentResponse, error)
 	mustEmbedUnimplementedBlobServer()
 }
 
@@ -191,6 +208,9 @@ func (UnimplementedBlobServer) List(context.Context, *BlobListRequest) (*BlobLis
 }
 func (UnimplementedBlobServer) Verify(*BlobVerifyRequest, grpc.ServerStreamingServer[BlobVerifyResponse]) error {
 	return status.Error(codes.Unimplemented, "method Verify not implemented")
+}
+func (UnimplementedBlobServer) Attachment(context.Context, *BlobAttachmentRequest) (*BlobAttachmentResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Attachment not implemented")
 }
 func (UnimplementedBlobServer) mustEmbedUnimplementedBlobServer() {}
 func (UnimplementedBlobServer) testEmbeddedByValue()              {}
@@ -296,6 +316,24 @@ func _Blob_Verify_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Blob_VerifyServer = grpc.ServerStreamingServer[BlobVerifyResponse]
 
+func _Blob_Attachment_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(BlobAttachmentRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(BlobServer).Attachment(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Blob_Attachment_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(BlobServer).Attachment(ctx, req.(*BlobAttachmentRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Blob_ServiceDesc is the grpc.ServiceDesc for Blob service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -314,6 +352,10 @@ var Blob_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "List",
 			Handler:    _Blob_List_Handler,
+		},
+		{
+			MethodName: "Attachment",
+			Handler:    _Blob_Attachment_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -118,7 +118,10 @@ type SyncStart struct {
 	// The contexts of which deltas are exchanged; none: all.
 	Contexts [][]byte `protobuf:"bytes,3,rep,name=contexts,proto3" json:"contexts,omitempty"`
 	// The other node is given what it asks for without a proof that it is a member.
-	Anyone        bool `protobuf:"varint,4,opt,name=anyone,proto3" json:"anyone,omitempty"`
+	Anyone bool `protobuf:"varint,4,opt,name=anyone,proto3" json:"anyone,omitempty"`
+	// The size in bytes of the largest blob that is taken in, of those that contexts and the applications
+	// of groups name; 0: none are.
+	Blobs         uint64 `protobuf:"varint,5,opt,name=blobs,proto3" json:"blobs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -179,6 +182,13 @@ func (x *SyncStart) GetAnyone() bool {
 		return x.Anyone
 	}
 	return false
+}
+
+func (x *SyncStart) GetBlobs() uint64 {
+	if x != nil {
+		return x.Blobs
+	}
+	return 0
 }
 
 // SyncSessionResponse is something of the daemon.
@@ -364,7 +374,9 @@ type SyncNamespace struct {
 	// The other node has not shown that it is a member: it was given nothing.
 	Stranger bool `protobuf:"varint,9,opt,name=stranger,proto3" json:"stranger,omitempty"`
 	// The contexts in which the two differed.
-	Contexts      []*SyncContext `protobuf:"bytes,10,rep,name=contexts,proto3" json:"contexts,omitempty"`
+	Contexts []*SyncContext `protobuf:"bytes,10,rep,name=contexts,proto3" json:"contexts,omitempty"`
+	// The blobs that it names.
+	Blobs         *SyncBlobs `protobuf:"bytes,11,opt,name=blobs,proto3" json:"blobs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -469,6 +481,86 @@ func (x *SyncNamespace) GetContexts() []*SyncContext {
 	return nil
 }
 
+func (x *SyncNamespace) GetBlobs() *SyncBlobs {
+	if x != nil {
+		return x.Blobs
+	}
+	return nil
+}
+
+// SyncBlobs is what went of the blobs that a namespace names.
+type SyncBlobs struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Blobs that came and are here now.
+	Stored int64 `protobuf:"varint,1,opt,name=stored,proto3" json:"stored,omitempty"`
+	// Blobs that the other node has not either, or does not give.
+	Missing int64 `protobuf:"varint,2,opt,name=missing,proto3" json:"missing,omitempty"`
+	// Blobs that are larger than what is taken in.
+	Large int64 `protobuf:"varint,3,opt,name=large,proto3" json:"large,omitempty"`
+	// Blobs that were sent.
+	Sent          int64 `protobuf:"varint,4,opt,name=sent,proto3" json:"sent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SyncBlobs) Reset() {
+	*x = SyncBlobs{}
+	mi := &file_stoa_v1_sync_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SyncBlobs) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SyncBlobs) ProtoMessage() {}
+
+func (x *SyncBlobs) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_sync_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SyncBlobs.ProtoReflect.Descriptor instead.
+func (*SyncBlobs) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_sync_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *SyncBlobs) GetStored() int64 {
+	if x != nil {
+		return x.Stored
+	}
+	return 0
+}
+
+func (x *SyncBlobs) GetMissing() int64 {
+	if x != nil {
+		return x.Missing
+	}
+	return 0
+}
+
+func (x *SyncBlobs) GetLarge() int64 {
+	if x != nil {
+		return x.Large
+	}
+	return 0
+}
+
+func (x *SyncBlobs) GetSent() int64 {
+	if x != nil {
+		return x.Sent
+	}
+	return 0
+}
+
 // SyncContext is what went of a context.
 type SyncContext struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -504,7 +596,7 @@ type SyncContext struct {
 
 func (x *SyncContext) Reset() {
 	*x = SyncContext{}
-	mi := &file_stoa_v1_sync_proto_msgTypes[5]
+	mi := &file_stoa_v1_sync_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -516,7 +608,7 @@ func (x *SyncContext) String() string {
 func (*SyncContext) ProtoMessage() {}
 
 func (x *SyncContext) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_sync_proto_msgTypes[5]
+	mi := &file_stoa_v1_sync_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -529,7 +621,7 @@ func (x *SyncContext) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncContext.ProtoReflect.Descriptor instead.
 func (*SyncContext) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_sync_proto_rawDescGZIP(), []int{5}
+	return file_stoa_v1_sync_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SyncContext) GetContextId() []byte {
@@ -631,14 +723,15 @@ const file_stoa_v1_sync_proto_rawDesc = "" +
 	"\x12SyncSessionRequest\x12*\n" +
 	"\x05start\x18\x01 \x01(\v2\x12.stoa.v1.SyncStartH\x00R\x05start\x12\x16\n" +
 	"\x05bytes\x18\x02 \x01(\fH\x00R\x05bytesB\x06\n" +
-	"\x04part\"}\n" +
+	"\x04part\"\x93\x01\n" +
 	"\tSyncStart\x12\x1c\n" +
 	"\tinitiator\x18\x01 \x01(\bR\tinitiator\x12\x1e\n" +
 	"\n" +
 	"namespaces\x18\x02 \x03(\fR\n" +
 	"namespaces\x12\x1a\n" +
 	"\bcontexts\x18\x03 \x03(\fR\bcontexts\x12\x16\n" +
-	"\x06anyone\x18\x04 \x01(\bR\x06anyone\"d\n" +
+	"\x06anyone\x18\x04 \x01(\bR\x06anyone\x12\x14\n" +
+	"\x05blobs\x18\x05 \x01(\x04R\x05blobs\"d\n" +
 	"\x13SyncSessionResponse\x12\x16\n" +
 	"\x05bytes\x18\x01 \x01(\fH\x00R\x05bytes\x12-\n" +
 	"\x06report\x18\x02 \x01(\v2\x13.stoa.v1.SyncReportH\x00R\x06reportB\x06\n" +
@@ -650,7 +743,7 @@ const file_stoa_v1_sync_proto_rawDesc = "" +
 	"namespaces\x12\x12\n" +
 	"\x04sent\x18\x02 \x01(\x03R\x04sent\x12\x1a\n" +
 	"\breceived\x18\x03 \x01(\x03R\breceived\x12\x14\n" +
-	"\x05turns\x18\x04 \x01(\x03R\x05turns\"\xa4\x02\n" +
+	"\x05turns\x18\x04 \x01(\x03R\x05turns\"\xce\x02\n" +
 	"\rSyncNamespace\x12!\n" +
 	"\fnamespace_id\x18\x01 \x01(\fR\vnamespaceId\x12\x16\n" +
 	"\x06stored\x18\x02 \x01(\x03R\x06stored\x12\x18\n" +
@@ -662,7 +755,13 @@ const file_stoa_v1_sync_proto_rawDesc = "" +
 	"\x05level\x18\b \x01(\bR\x05level\x12\x1a\n" +
 	"\bstranger\x18\t \x01(\bR\bstranger\x120\n" +
 	"\bcontexts\x18\n" +
-	" \x03(\v2\x14.stoa.v1.SyncContextR\bcontexts\"\xd7\x02\n" +
+	" \x03(\v2\x14.stoa.v1.SyncContextR\bcontexts\x12(\n" +
+	"\x05blobs\x18\v \x01(\v2\x12.stoa.v1.SyncBlobsR\x05blobs\"g\n" +
+	"\tSyncBlobs\x12\x16\n" +
+	"\x06stored\x18\x01 \x01(\x03R\x06stored\x12\x18\n" +
+	"\amissing\x18\x02 \x01(\x03R\amissing\x12\x14\n" +
+	"\x05large\x18\x03 \x01(\x03R\x05large\x12\x12\n" +
+	"\x04sent\x18\x04 \x01(\x03R\x04sent\"\xd7\x02\n" +
 	"\vSyncContext\x12\x1d\n" +
 	"\n" +
 	"context_id\x18\x01 \x01(\fR\tcontextId\x12\x16\n" +
@@ -696,27 +795,29 @@ func file_stoa_v1_sync_proto_rawDescGZIP() []byte {
 	return file_stoa_v1_sync_proto_rawDescData
 }
 
-var file_stoa_v1_sync_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_stoa_v1_sync_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_stoa_v1_sync_proto_goTypes = []any{
 	(*SyncSessionRequest)(nil),  // 0: stoa.v1.SyncSessionRequest
 	(*SyncStart)(nil),           // 1: stoa.v1.SyncStart
 	(*SyncSessionResponse)(nil), // 2: stoa.v1.SyncSessionResponse
 	(*SyncReport)(nil),          // 3: stoa.v1.SyncReport
 	(*SyncNamespace)(nil),       // 4: stoa.v1.SyncNamespace
-	(*SyncContext)(nil),         // 5: stoa.v1.SyncContext
+	(*SyncBlobs)(nil),           // 5: stoa.v1.SyncBlobs
+	(*SyncContext)(nil),         // 6: stoa.v1.SyncContext
 }
 var file_stoa_v1_sync_proto_depIdxs = []int32{
 	1, // 0: stoa.v1.SyncSessionRequest.start:type_name -> stoa.v1.SyncStart
 	3, // 1: stoa.v1.SyncSessionResponse.report:type_name -> stoa.v1.SyncReport
 	4, // 2: stoa.v1.SyncReport.namespaces:type_name -> stoa.v1.SyncNamespace
-	5, // 3: stoa.v1.SyncNamespace.contexts:type_name -> stoa.v1.SyncContext
-	0, // 4: stoa.v1.Sync.Session:input_type -> stoa.v1.SyncSessionRequest
-	2, // 5: stoa.v1.Sync.Session:output_type -> stoa.v1.SyncSessionResponse
-	5, // [5:6] is the sub-list for method output_type
-	4, // [4:5] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	6, // 3: stoa.v1.SyncNamespace.contexts:type_name -> stoa.v1.SyncContext
+	5, // 4: stoa.v1.SyncNamespace.blobs:type_name -> stoa.v1.SyncBlobs
+	0, // 5: stoa.v1.Sync.Session:input_type -> stoa.v1.SyncSessionRequest
+	2, // 6: stoa.v1.Sync.Session:output_type -> stoa.v1.SyncSessionResponse
+	6, // [6:7] is the sub-list for method output_type
+	5, // [5:6] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_stoa_v1_sync_proto_init() }
@@ -738,7 +839,7 @@ func file_stoa_v1_sync_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_stoa_v1_sync_proto_rawDesc), len(file_stoa_v1_sync_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

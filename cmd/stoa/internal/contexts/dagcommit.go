@@ -10,16 +10,19 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/namespace/naming"
 )
 
 // commitFlags are what a commit does.
 type commitFlags struct {
 	in                                                 bytesFlags
 	puts, deletes, events, privatePuts, privateDeletes []string
+	attach, detach                                     []string // blobs
 	root                                               string
 	level                                              cli.Durability
 	bytes, empty                                       bool
@@ -35,7 +38,7 @@ Without it the present root is taken. A VALUE or DATA of - is stdin, @FILE a fil
 --bytes prints what to send to other nodes, in hex, one delta to a line: in a context of a group
 its envelope, signed by this daemon's identity and sealed for members. A delta that does
 nothing has to be meant: --empty.`,
-		Example: "--put counter=1 --event changed=counter\n--delete counter --private-put seen=1 --bytes",
+		Example: "--put counter=1 --event changed=counter\n--put photo=" + cli.ExampleDigits + " --attach " + cli.ExampleDigits + "\n--delete counter --private-put seen=1 --bytes",
 		Flags:   f.register,
 		Run:     f.run,
 	})
@@ -49,6 +52,8 @@ func (f *commitFlags) register(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.events, "event", nil, "KIND or KIND=DATA to tell the application's handlers")
 	fs.StringArrayVar(&f.privatePuts, "private-put", nil, "KEY=VALUE to put into the private state, in the same batch")
 	fs.StringArrayVar(&f.privateDeletes, "private-delete", nil, "KEY to delete from the private state, in the same batch")
+	fs.StringArrayVar(&f.attach, "attach", nil, "BLOB, an id, that whoever may read the context may have: stoa sync --blobs takes it along")
+	fs.StringArrayVar(&f.detach, "detach", nil, "BLOB to attach no longer")
 	fs.StringVar(&f.root, "root", "", "the root of the state that was read (default: the present one)")
 	fs.BoolVar(&f.empty, "empty", false, "make a delta that does nothing, such as one that joins the heads")
 	fs.BoolVar(&f.bytes, "bytes", false, "print the bytes to send to other nodes, in hex")
@@ -59,6 +64,9 @@ func (f *commitFlags) run(c *call) (err error) {
 	if commit.Actions, err = f.actions(c.Process, "--put", f.puts, "--delete", f.deletes); err != nil {
 		return err
 	}
+	if err = f.attachments(c, &commit); err != nil {
+		return err
+	}
 	if commit.Private, err = f.actions(c.Process, "--private-put", f.privatePuts, "--private-delete", f.privateDeletes); err != nil {
 		return err
 	}
@@ -66,7 +74,7 @@ func (f *commitFlags) run(c *call) (err error) {
 		return err
 	}
 	if len(commit.Actions)+len(commit.Events)+len(commit.Private) == 0 && !f.empty {
-		return cli.Bad(errors.New("dag commit: nothing to commit"), "say what it does with --put, --delete or --event; --empty makes a delta that does nothing")
+		return cli.Bad(errors.New("dag commit: nothing to commit"), "say what it does with --put, --delete, --attach or --event; --empty makes a delta that does nothing")
 	}
 	if f.root != "" {
 		commit.ReadRoot, err = cli.ParseID[codec.Hash]("--root", f.root)
@@ -101,6 +109,29 @@ func (f *commitFlags) run(c *call) (err error) {
 		t.Add("root", d.Root)
 		t.Write(w, "")
 	})
+}
+
+// attachments adds to a commit what attaches blobs, and detaches others.
+func (f *commitFlags) attachments(c *call, commit *dag.Commit) error {
+	for _, text := range f.attach {
+		id, err := cli.Find[codec.BlobID](c.Find, "--attach", text, naming.Query{Kind: naming.Blob})
+		if err != nil {
+			return err
+		}
+		a, err := c.Client.BlobAttachment(c.Ctx, c.context, id)
+		if err != nil {
+			return err
+		}
+		commit.Actions = append(commit.Actions, codec.Put(a.AppKey, a.Value))
+	}
+	for _, text := range f.detach {
+		id, err := cli.ParseID[codec.BlobID]("--detach", text) // which may be gone
+		if err != nil {
+			return err
+		}
+		commit.Actions = append(commit.Actions, codec.Delete(blob.AttachedKey(id)))
+	}
+	return nil
 }
 
 func hexOf(all [][]byte) (list []cli.HexBytes) {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/namespace"
@@ -31,7 +32,8 @@ and sealed for members. A context that one of them has not begins there. What a 
 has written since is set aside. Each gives the other what that one may read, as it proves by its
 key of the namespace; a namespace that only one of them knows stays there, unless it is named.
 Deltas that nobody has signed, of contexts that had some before a group got them, stay where they
-are. It exits 5 where they can't be brought level. What came before something went wrong stays, and
+are. With --blobs the blobs go too that commits have attached to contexts, and the code of their
+applications. It exits 5 where they can't be brought level. What came before something went wrong stays, and
 does not go again.
 
 A daemon is named by its socket, or by the directory that has it; on a directory that no daemon
@@ -44,7 +46,7 @@ and "stoa sync connect" do.`,
 				return f.byPipe(p, args)
 			}
 			return between(p, func(ctx context.Context, sides []*rpc.Client, all []codec.GroupID, named bool) error {
-				s := &syncing{Process: p, ctx: ctx, sides: sides, o: rpc.SyncOptions{Anyone: f.anyone}}
+				s := &syncing{Process: p, ctx: ctx, sides: sides, o: f.options(true)}
 				if err := f.choose(&s.o, eitherFinds(ctx, sides), nil); err != nil {
 					return err
 				}
@@ -72,6 +74,7 @@ and "stoa sync connect" do.`,
 type syncFlags struct {
 	contexts []string
 	anyone   bool
+	blobs    cli.Size
 	follow   bool
 	every    time.Duration
 }
@@ -114,6 +117,13 @@ func (f *syncFlags) repeat(ctx context.Context, p *cli.Process, run func(quiet b
 func (f *syncFlags) register(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.contexts, "context", nil, "exchange this CONTEXT only, a name or an id (default: all)")
 	fs.BoolVar(&f.anyone, "anyone", false, "give the other what it asks for without a proof that it is a member: a copy, or one that you trust with ops, which are clear, and with what is sealed")
+	fs.Var(&f.blobs, "blobs", "exchange blobs too: those that commits have attached to contexts (stoa dag commit --attach), and code of applications; =SIZE: up to that size")
+	fs.Lookup("blobs").NoOptDefVal = cli.SizeText(blob.MaxSize)
+}
+
+// options returns those of a session that need no daemon.
+func (f *syncFlags) options(initiator bool) rpc.SyncOptions {
+	return rpc.SyncOptions{Initiator: initiator, Anyone: f.anyone, Blobs: uint64(f.blobs)}
 }
 
 // choose finds the contexts, and the namespaces, that are named.
@@ -226,10 +236,12 @@ func carried(p *cli.Process) *progressbar.ProgressBar {
 	return p.Progress("sync", 0, progressbar.OptionShowBytes(true))
 }
 
-// carry carries what one side of a session sends to the other. Why it ends is in the report.
+// carry carries what one side of a session sends to the other. Why it ends is in the report, which comes
+// when all that it sends was read, also where the other has ended before.
 func carry(to *rpc.SyncSession, from io.Reader) {
 	_, _ = io.Copy(to, from)
 	_ = to.CloseWrite()
+	_, _ = io.Copy(io.Discard, from)
 }
 
 // say says what went, of all sessions, and returns an error where the two are not level.
@@ -251,6 +263,9 @@ func (s *syncing) say(all [][]*exchange.Report, quiet bool) error {
 		ToB      int          `json:"to_b"`
 		Strange  string       `json:"stranger,omitempty"` // which side has not proved to be a member
 		Contexts []contextDoc `json:"contexts"`
+		BlobsA   int          `json:"blobs_to_a,omitempty"`
+		BlobsB   int          `json:"blobs_to_b,omitempty"`
+		Missing  int          `json:"blobs_missing,omitempty"` // on one side, and not to be had of the other
 		Fault    string       `json:"error,omitempty"`
 	}
 	went := func(c contextDoc) bool { return c.ToA+c.ToB+c.AsideA+c.AsideB > 0 }
@@ -271,9 +286,9 @@ func (s *syncing) say(all [][]*exchange.Report, quiet bool) error {
 					continue
 				}
 				if side == 0 {
-					d.ToA += of.Stored
+					d.ToA, d.BlobsA = d.ToA+of.Stored, d.BlobsA+of.Blobs.Stored
 				} else {
-					d.ToB += of.Stored
+					d.ToB, d.BlobsB = d.ToB+of.Stored, d.BlobsB+of.Blobs.Stored
 				}
 				for _, c := range of.Contexts {
 					k, known := at[c.ID]
@@ -298,6 +313,7 @@ func (s *syncing) say(all [][]*exchange.Report, quiet bool) error {
 			if of == nil {
 				continue
 			}
+			d.Missing += of.Blobs.Missing + of.Blobs.Large
 			if of.Stranger { // to this side, the other is
 				strange = []string{"B", "A"}[side]
 			}
@@ -307,7 +323,7 @@ func (s *syncing) say(all [][]*exchange.Report, quiet bool) error {
 			d.Fault = err.Error()
 			failed = errors.Join(failed, err)
 		}
-		if quiet && d.ToA+d.ToB == 0 && !slices.ContainsFunc(d.Contexts, went) {
+		if quiet && d.ToA+d.ToB+d.BlobsA+d.BlobsB == 0 && !slices.ContainsFunc(d.Contexts, went) {
 			continue
 		}
 		err = s.Emit(d, func(w io.Writer) {
@@ -325,12 +341,23 @@ func (s *syncing) say(all [][]*exchange.Report, quiet bool) error {
 				}
 				fmt.Fprintln(w, line)
 			}
+			if d.BlobsA+d.BlobsB > 0 {
+				fmt.Fprintf(w, "  %s to A, %s to B\n", cli.Count(d.BlobsA, "blob"), cli.Count(d.BlobsB, "blob"))
+			}
+			if d.Missing > 0 {
+				fmt.Fprintln(w, missingLine(d.Missing))
+			}
 		})
 		if err != nil {
 			return err
 		}
 	}
 	return failed
+}
+
+// missingLine says that blobs are missing.
+func missingLine(n int) string {
+	return "  " + cli.Count(n, "blob") + " that something names could not be had: larger than --blobs allows, or not there either"
 }
 
 func namespaceOf(r *exchange.Report, ns codec.GroupID) *exchange.NamespaceReport {

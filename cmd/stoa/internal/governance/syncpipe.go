@@ -147,7 +147,7 @@ func (f *pipeFlags) once(p *cli.Process, namespaces []string, initiator bool, by
 // speak has a daemon have a session over a pipe. Quiet, it says nothing of namespaces of which nothing
 // went.
 func (f *pipeFlags) speak(ctx context.Context, p *cli.Process, client *rpc.Client, namespaces []string, initiator, quiet bool, by pipe) error {
-	o := rpc.SyncOptions{Initiator: initiator, Anyone: f.anyone}
+	o := f.options(initiator)
 	find := func(q naming.Query) (naming.Answer, error) { return client.Find(ctx, q) }
 	if err := f.choose(&o, find, namespaces); err != nil {
 		return err
@@ -190,17 +190,20 @@ func sayOne(ctx context.Context, p *cli.Process, client *rpc.Client, r *exchange
 		Here     int          `json:"here"` // ops
 		Away     int          `json:"away"`
 		Contexts []contextDoc `json:"contexts"`
+		Blobs    int          `json:"blobs_here,omitempty"`
+		Sent     int          `json:"blobs_away,omitempty"`
+		Missing  int          `json:"blobs_missing,omitempty"`
 	}
 	went := func(c contextDoc) bool { return c.Here+c.Away+c.Aside > 0 }
 	var failed error
 	for i := range r.Namespaces {
 		n := &r.Namespaces[i]
-		d := namespaceDoc{n.ID.String(), n.Stored, n.Sent, []contextDoc{}}
+		d := namespaceDoc{n.ID.String(), n.Stored, n.Sent, []contextDoc{}, n.Blobs.Stored, n.Blobs.Sent, n.Blobs.Missing + n.Blobs.Large}
 		for _, c := range n.Contexts {
 			d.Contexts = append(d.Contexts, contextDoc{c.ID.String(), c.Counts, c.Sent, c.SetAside, c.OneWay})
 		}
 		switch {
-		case quiet && d.Here+d.Away == 0 && !slices.ContainsFunc(d.Contexts, went): // as before
+		case quiet && d.Here+d.Away+d.Blobs+d.Sent == 0 && !slices.ContainsFunc(d.Contexts, went): // as before
 		case p.JSON:
 			if err := json.NewEncoder(p.Stderr).Encode(d); err != nil {
 				return err
@@ -215,6 +218,12 @@ func sayOne(ctx context.Context, p *cli.Process, client *rpc.Client, r *exchange
 				if c.Aside > 0 {
 					fmt.Fprintf(p.Stderr, "    %s set aside, of who may not write any more: stoa dag held %s\n", cli.Count(c.Aside, "delta"), c.ID[:cli.ShortDigits])
 				}
+			}
+			if d.Blobs+d.Sent > 0 {
+				fmt.Fprintf(p.Stderr, "  %s here, %s away\n", cli.Count(d.Blobs, "blob"), cli.Count(d.Sent, "blob"))
+			}
+			if d.Missing > 0 {
+				fmt.Fprintln(p.Stderr, missingLine(d.Missing))
 			}
 		}
 		strange := ""
