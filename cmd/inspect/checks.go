@@ -12,6 +12,7 @@ var checks = []struct {
 }{
 	{column.Meta, false, phaseReferences, checkContextHeads},
 	{column.Meta, true, phaseReplay, checkReplay},
+	{column.Meta, true, phaseReferences, checkContent},
 	{column.Delta, true, phaseReferences, checkDeltas},
 	{column.Delta, true, phaseReferences, checkOrphans},
 	{column.Blobs, false, phaseBlobs, checkBlobs},

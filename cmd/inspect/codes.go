@@ -1,6 +1,9 @@
 package inspect
 
-import "github.com/stoadb/stoa/blob"
+import (
+	"github.com/stoadb/stoa/blob"
+	"github.com/stoadb/stoa/namespace/content"
+)
 
 // Code is what a finding is of.
 type Code struct {
@@ -57,6 +60,10 @@ var Codes = []Code{
 	{"dag-seq", "full", "a row of dag-seq that is missing, too many, or different"},
 	{"dag-seeded", "full", "a row of dag-seeded that is missing, too many, or different"},
 	{"dag-trie", "full", "rows of the trie that are not those of the root"},
+	{content.CodeSigned, "full", "a row of dag-signed that does not go with its delta, its author's signature, its parents, or the rows beside it; a head without one"},
+	{content.CodeEnvelope, "full", "a row of dag-envelope that dag-signed does not have"},
+	{content.CodeCut, "full", "a row of dag-cut that is not what it is named by, or of which dag-signed does not say so"},
+	{content.CodeHeld, "full", "an envelope that is set aside and is another, not signed by its author, or counts too"},
 	{"dag-stray", "full", "a delta that is neither applied nor waits"},
 	{"dag-pending", "full", "rows of what waits that do not fit each other"},
 	{"dag-refusal", "full", "rows of what was refused that do not fit each other"},

@@ -58,6 +58,7 @@ func TestEveryCodeOfVerifyIsExplained(t *testing.T) {
 		"dag-": {"../../dag/report.go", `FindingCode = "([a-z]+)"`},
 		"kv-":  {"../../kv/check.go", `Code   string // ([a-z, ]+)`},
 		"":     {"../../blob/layout.go", `Code\w+ += "([a-z-]+)"`},
+		"dag":  {"../../namespace/content/verify.go", `Code\w+ += "dag([a-z-]+)"`},
 	} {
 		source, err := os.ReadFile(of.file)
 		require.NoError(t, err)

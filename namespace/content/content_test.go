@@ -100,3 +100,28 @@ func TestARemovalThatComesLaterSetsAside(t *testing.T) {
 	require.Equal(t, "z", z.state("a"), "to be added again revives nothing")
 	require.Equal(t, z.rows(), k.rows())
 }
+
+// A removal that turns out to be void gives back what was set aside by it; until the context is looked at,
+// a verification says how much.
+func TestAVerificationSaysWhatIsToBeJudged(t *testing.T) {
+	w := newWorld(t, 1, "Z", "K", "L", "M")
+	defer w.close()
+	z, k, l, m := w.nodes[0], w.nodes[1], w.nodes[2], w.nodes[3]
+	z.do(codec.GroupOp{Kind: codec.OpMemberRoleSet, Member: idOf("K"), Role: codec.Admin})
+	require.True(t, z.commit(put("a", "z")))
+	w.heal(z, k, l, m)
+	k.do(remove("L"))
+	require.True(t, k.commit(put("b", "closes")))
+	require.True(t, l.commit(put("a", "beside")))
+	k.govern(m, -1)
+	require.Equal(t, content.Counts, k.offer(m, k.last(), 0))
+	require.Equal(t, content.SetAside, l.offer(m, l.last(), 0))
+	require.Zero(t, m.verify())
+	z.do(remove("K"))
+	z.govern(m, -1)
+	require.Equal(t, 1, m.verify())
+	require.Equal(t, "z", m.state("a"))
+	m.look()
+	require.Zero(t, m.verify())
+	require.Equal(t, "beside", m.state("a"))
+}

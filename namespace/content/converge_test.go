@@ -118,6 +118,7 @@ func TestNodesConverge(t *testing.T) {
 				require.Equal(t, w.naive(present...), counting(n.envelopes()), "seed %d, %s", seed, n.name)
 				require.Equal(t, present[0].rows(), n.rows(), "seed %d, %s", seed, n.name)
 				requireSound(t, n)
+				require.Zero(t, n.verify())
 			}
 			for _, counts := range present[0].envelopes() {
 				if closed++; !counts {

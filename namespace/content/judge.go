@@ -3,6 +3,7 @@ package content
 import (
 	"container/heap"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -57,6 +58,9 @@ func (w *walk) Pop() any {
 	return last
 }
 
+// errForgotten is returned where ops are gone.
+var errForgotten = errors.New("content: governance does not know any more what it made of a delta")
+
 // permitOf returns by what the author of an envelope that was admitted writes, and whether that stands.
 func (w *walk) permitOf(v *codec.DeltaEnvelope) (j judged, err error) {
 	memo := [32]byte(idOfCut(append([]codec.OpID{codec.OpID(v.Author), v.KeyOp}, v.Cut...)))
@@ -68,7 +72,7 @@ func (w *walk) permitOf(v *codec.DeltaEnvelope) (j judged, err error) {
 		return j, err
 	}
 	if a[0].Kind != namespace.OriginAllowed { // it was when it was taken, and its cut is the same
-		return j, fmt.Errorf("content: context %s: governance does not know any more what it made of a delta by %s at ops %s", w.c.id, v.Author, v.Cut)
+		return j, fmt.Errorf("%w by %s, at ops %s, of context %s", errForgotten, v.Author, v.Cut, w.c.id)
 	}
 	stand, err := w.c.s.gov.Standing(w.c.ns, []namespace.Permit{a[0].Permit})
 	if err != nil {

@@ -187,20 +187,27 @@ func appendHeld(dst []byte, h *held) []byte {
 func readHeld(r engine.Reader, context codec.ContextID) (map[codec.EnvelopeID]*held, error) {
 	all := map[codec.EnvelopeID]*held{}
 	err := engine.Each(r, column.Generic, engine.Prefixed(prefixOf(heldScope, context)), func(key, value []byte) error {
-		h := &held{}
-		const before = len(codec.DeltaID{}) + 8
-		if len(value) < before {
-			return damage(key, "no envelope")
+		h, err := parseHeld(key, value)
+		if err == nil {
+			all[h.ID] = h
 		}
-		h.delta, h.time = codec.DeltaID(value), binary.LittleEndian.Uint64(value[len(h.delta):])
-		var err error
-		if h.Envelope, err = envelope.Parse(value[before:]); err != nil {
-			return damage(key, err.Error())
-		}
-		all[h.ID] = h
-		return nil
+		return err
 	})
 	return all, err
+}
+
+func parseHeld(key, value []byte) (*held, error) {
+	h := &held{}
+	const before = len(codec.DeltaID{}) + 8
+	if len(value) < before {
+		return nil, damage(key, "no envelope")
+	}
+	h.delta, h.time = codec.DeltaID(value), binary.LittleEndian.Uint64(value[len(h.delta):])
+	var err error
+	if h.Envelope, err = envelope.Parse(value[before:]); err != nil {
+		return nil, damage(key, err.Error())
+	}
+	return h, nil
 }
 
 // newest orders by time and id, the newest first.

@@ -208,7 +208,22 @@ func (n *node) first(most int) (b []byte) {
 	return b
 }
 
-func (n *node) look() { require.NoError(n.w.t, n.content.Look(bg, n.w.context)) }
+// look judges a context anew, which changes something where a verification has said so.
+func (n *node) look() {
+	unjudged, before := n.verify(), n.envelopes()
+	require.NoError(n.w.t, n.content.Look(bg, n.w.context))
+	require.Equal(n.w.t, unjudged == 0, maps.Equal(before, n.envelopes()), "%d are to be judged", unjudged)
+}
+
+// verify demands that all rows of what is signed go together, and returns how many envelopes are to be
+// judged yet.
+func (n *node) verify() int {
+	unjudged, err := n.content.Verify(bg, n.w.context, content.VerifyOptions{}, func(f content.Fault) error {
+		return fmt.Errorf("%s %x: %s", f.Code, f.Key, f.Detail)
+	})
+	require.NoError(n.w.t, err)
+	return unjudged
+}
 
 // rows are what all nodes have alike.
 func (n *node) rows() map[string]string {
