@@ -45,7 +45,7 @@ DEADCODE := $(TOOLS)/deadcode@$(DEADCODE_VERSION)/deadcode
 ROWS := get,get-16,get-64,multiget-100,scan-100,scan-all,mixed-90,put,batch-100,put-synced-1,put-synced-64
 
 # Those of contexts, of governance and of blobs, each beside what it stands on.
-LAYERS := dag-commit,dag-add,dag-parallel,dag-reverse,dag-merge,dag-diff,gov-apply,gov-catchup,gov-log,gov-rotate,blob-put,blob-get
+LAYERS := dag-commit,dag-add,dag-parallel,dag-reverse,dag-merge,dag-diff,gov-apply,gov-catchup,gov-log,gov-rotate,sync-admit,sync-catchup,sync-differ,blob-put,blob-get
 
 # The workloads of the Kv service.
 KVS := kv-put,kv-put-16,kv-get,kv-get-16,kv-incr,kv-durable-1,kv-durable-16,kv-durable-64,kv-read,kv-mix,kv-list,kv-expire,kv-ttl,session-expire

@@ -109,7 +109,7 @@ func parts(o Options) []func(Options) ([]Result, error) {
 	if o.Peers != nil {
 		return []func(Options) ([]Result, error){measureKV}
 	}
-	return []func(Options) ([]Result, error){measureDags, measureGovernance, measureKV, measureBlobs, measureGrowth}
+	return []func(Options) ([]Result, error){measureDags, measureGovernance, measureSync, measureKV, measureBlobs, measureGrowth}
 }
 
 // measureRows lets all subjects take turns at the workloads on the rows.

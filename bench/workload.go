@@ -96,7 +96,7 @@ func syncedNames() (names []string) {
 // WorkloadNames returns the names of the workloads in the order in which they
 // run.
 func WorkloadNames() []string {
-	return slices.Concat(RowWorkloadNames(), dagNames(), govNames(), kvNames(), blobNames(), growNames())
+	return slices.Concat(RowWorkloadNames(), dagNames(), govNames(), syncNames(), kvNames(), blobNames(), growNames())
 }
 
 // RowWorkloadNames returns the names of those that all subjects share, on the rows
