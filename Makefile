@@ -63,7 +63,7 @@ AGENTS := lock-pair,lock-pair-16,lock-pair-64,lock-contended,lock-handoff,limit-
 ROCKS := eval "$$(sh engine/rocks/compat/env.sh)" &&
 
 .PHONY: help run build man deps env test test-view damage torture race kv-kills nocgo lint fuzz bench bench-quick bench-offline \
-	bench-soak bench-peers bench-decide natskv bench-before bench-build mutants siege flaky demo smoke generate proto-lint proto-breaking proto-baseline tools portability clean
+	bench-soak bench-peers bench-crdt bench-decide natskv bench-before bench-build mutants siege flaky demo smoke generate proto-lint proto-breaking proto-baseline tools portability clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
@@ -163,6 +163,12 @@ bench-offline: deps ## measure inspect, verify, export and import of a store of 
 
 bench-peers: build bench-build ## measure Pebble, bbolt, badger, etcd, Redis and NATS beside Stoa (ARGS='-help' for the flags)
 	bin/bench-peers $(ARGS)
+
+bench-crdt: build ## measure the sync of Automerge and Yjs beside that of two nodes (takes Node.js 18 or later and npm)
+	@command -v npm >/dev/null || { echo 'bench-crdt takes Node.js 18 or later, and npm: apt-get install nodejs npm'; exit 1; }
+	cd bench/crdt && npm ci --ignore-scripts --no-audit --no-fund
+	bin/stoa bench --rows 20000 --rounds 3 --workload sync-catchup,sync-differ --out bench/results/sync $(ARGS)
+	cd bench/crdt && node --expose-gc main.mjs 20000 3
 
 bench-decide: deps ## ask Open Policy Agent and cedar-go what kv/policy decides, of random worlds, and measure all three
 	$(ROCKS) go -C bench/peers test -count=1 -timeout 60m -v $(TESTFLAGS) ./decide

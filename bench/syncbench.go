@@ -237,16 +237,17 @@ func (r *syncRun) offer(envelopes [][]byte) error {
 	})
 }
 
-// session has an empty node have a session with the author.
-func (r *syncRun) session(deltas int) error {
+// session has an empty node have a session with the author, and returns what the node has of it.
+func (r *syncRun) session(deltas int) (report *exchange.Report, err error) {
 	n, err := r.member()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return r.turn("session", deltas, func() error {
-		_, err := exchangeOf(n, r.author)
+	err = r.turn("session", deltas, func() (err error) {
+		report, err = exchangeOf(n, r.author)
 		return err
 	})
+	return report, err
 }
 
 // exchangeOf has two nodes have a session, which brings them level, and returns what the first has of it.
@@ -301,12 +302,17 @@ func (r *syncRun) admit() error {
 
 // catchUp compares on all cores.
 func (r *syncRun) catchUp() error {
-	err := r.beside(func(bare []dag.Offer, envelopes [][]byte) error {
-		return errors.Join(r.offer(envelopes), r.session(len(bare)))
+	var report *exchange.Report
+	err := r.beside(func(bare []dag.Offer, envelopes [][]byte) (err error) {
+		if err = r.offer(envelopes); err == nil {
+			report, err = r.session(len(bare))
+		}
+		return err
 	})
 	if err != nil {
 		return err
 	}
+	r.figure("session: both ways", float64(report.Sent+report.Received)/1024, "KiB", "")
 	for _, subject := range []string{"signed", "session"} {
 		r.figure("rate of "+subject+" / of bare", ratio(r.result.measure("bare"), r.result.measure(subject), wallOf), "", "at least 0.5")
 	}

@@ -3,8 +3,11 @@ package inspect
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -31,10 +34,11 @@ var signedContext = codec.ContextID{7}
 
 func newSignedNode(t testing.TB, name string) *signedNode {
 	n := &signedNode{db: mem.New()}
+	now := func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) } // so that rows are the same in each run
 	var err error
-	n.ops, err = namespace.Open(n.db, namespace.Options{Rand: rand.NewChaCha8([32]byte([]byte(fmt.Sprintf("%-32s", name))))})
+	n.ops, err = namespace.Open(n.db, namespace.Options{Now: now, Rand: rand.NewChaCha8([32]byte([]byte(fmt.Sprintf("%-32s", name))))})
 	require.NoError(t, err)
-	n.contexts, err = dag.Open(n.db, dag.Options{Node: codec.NodeID{Lo: 1}})
+	n.contexts, err = dag.Open(n.db, dag.Options{Now: now, Node: codec.NodeID{Lo: 1}})
 	require.NoError(t, err)
 	n.content = content.New(n.db, n.contexts, n.ops, content.Options{})
 	t.Cleanup(func() {
@@ -107,22 +111,22 @@ func TestAFullVerificationLooksAtWhatIsSigned(t *testing.T) {
 	for name, test := range map[string]struct {
 		prefix []byte
 		change func([]byte) []byte // of the value of the first row with the prefix
-		want   map[string]uint64
+		want   []string
 	}{
-		"another envelope":       {scope("dag-signed"), flip(0), map[string]uint64{"dag-signed": 1, "dag-envelope": 1}},
-		"another time":           {scope("dag-signed"), flip(32), map[string]uint64{"dag-signed": 1}},
-		"another context":        {scope("dag-signed"), flip(before + 1), map[string]uint64{"dag-signed": 1}},
-		"another author":         {scope("dag-signed"), flip(before + 1 + 32), map[string]uint64{"dag-signed": 1}},
-		"another signature":      {scope("dag-signed"), flip(-1), map[string]uint64{"dag-signed": 1}},
-		"a delta's envelope":     {scope("dag-envelope"), flip(0), map[string]uint64{"dag-signed": 2, "dag-envelope": 1, "dag-cut": 1}},
+		"another envelope":       {scope("dag-signed"), flip(0), []string{"dag-envelope", "dag-signed"}},
+		"another time":           {scope("dag-signed"), flip(32), []string{"dag-signed"}},
+		"another context":        {scope("dag-signed"), flip(before + 1), []string{"dag-signed"}},
+		"another author":         {scope("dag-signed"), flip(before + 1 + 32), []string{"dag-signed"}},
+		"another signature":      {scope("dag-signed"), flip(-1), []string{"dag-signed"}},
+		"a delta's envelope":     {scope("dag-envelope"), flip(0), []string{"dag-cut", "dag-envelope", "dag-signed"}},
 		"an envelope gone":       {scope("dag-envelope"), gone, nil},
-		"a cut of others":        {scope("dag-cut", 'h'), flip(0), map[string]uint64{"dag-cut": 1}},
+		"a cut of others":        {scope("dag-cut", 'h'), flip(0), []string{"dag-cut"}},
 		"a cut gone":             {scope("dag-cut", 'h'), gone, nil},
-		"an envelope's cut gone": {scope("dag-cut", 'm'), gone, map[string]uint64{"dag-signed": 1}},
-		"another set aside":      {scope("dag-held"), flip(before + 1), map[string]uint64{"dag-held": 1}},
-		"not signed, aside":      {scope("dag-held"), flip(-1), map[string]uint64{"dag-held": 1}},
-		"of another delta":       {scope("dag-held"), flip(0), map[string]uint64{"dag-held": 1}},
-		"at another time, aside": {scope("dag-held"), flip(32), map[string]uint64{"dag-held": 1}},
+		"an envelope's cut gone": {scope("dag-cut", 'm'), gone, []string{"dag-signed"}},
+		"another set aside":      {scope("dag-held"), flip(before + 1), []string{"dag-held"}},
+		"not signed, aside":      {scope("dag-held"), flip(-1), []string{"dag-held"}},
+		"of another delta":       {scope("dag-held"), flip(0), []string{"dag-held"}},
+		"at another time, aside": {scope("dag-held"), flip(32), []string{"dag-held"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := withSigned(t).db
@@ -143,7 +147,7 @@ func TestAFullVerificationLooksAtWhatIsSigned(t *testing.T) {
 				require.Contains(t, codes, "dag-signed")
 				return
 			}
-			require.Equal(t, test.want, codes)
+			require.Equal(t, test.want, slices.Sorted(maps.Keys(codes)))
 		})
 	}
 }
