@@ -166,9 +166,9 @@ bench-peers: build bench-build ## measure Pebble, bbolt, badger, etcd, Redis and
 
 bench-crdt: build ## measure the sync of Automerge and Yjs beside that of two nodes (takes Node.js 18 or later and npm)
 	@command -v npm >/dev/null || { echo 'bench-crdt takes Node.js 18 or later, and npm: apt-get install nodejs npm'; exit 1; }
-	cd bench/crdt && npm ci --ignore-scripts --no-audit --no-fund
+	mkdir -p bin/crdt && cp bench/crdt/* bin/crdt && cd bin/crdt && npm ci --ignore-scripts --no-audit --no-fund
 	bin/stoa bench --rows 20000 --rounds 3 --workload sync-catchup,sync-differ --out bench/results/sync $(ARGS)
-	cd bench/crdt && node --expose-gc main.mjs 20000 3
+	cd bin/crdt && node --expose-gc main.mjs 20000 3
 
 bench-decide: deps ## ask Open Policy Agent and cedar-go what kv/policy decides, of random worlds, and measure all three
 	$(ROCKS) go -C bench/peers test -count=1 -timeout 60m -v $(TESTFLAGS) ./decide

@@ -26,7 +26,7 @@ func framed(kind byte, body ...byte) []byte {
 
 // greeting is what a peer says first, and done what ends each turn.
 var (
-	greeting = slicesConcat([]byte(preface), framed(1, append([]byte{2}, make([]byte, 32)...)...), done)
+	greeting = slicesConcat([]byte(preface), framed(1, append([]byte{2, 0}, make([]byte, 32)...)...), done)
 	done     = framed(16)
 )
 
@@ -84,8 +84,8 @@ func TestAPeerThatKeepsToNoProtocolIsHungUpOn(t *testing.T) {
 		"a message of kind 4, out of turn":         slicesConcat([]byte(preface), framed(4, 1)),
 		"a message of kind 1 goes on as one of 2":  slicesConcat([]byte(preface), framed(0x81, 1), framed(2, 1)),
 		"a message of more than":                   slicesConcat([]byte(preface), bytes.Repeat(framed(0x81, make([]byte, 1<<20-1)...), 6)),
-		"both have called":                         slicesConcat([]byte(preface), framed(1, append([]byte{1}, make([]byte, 32)...)...)),
-		"two greetings":                            slicesConcat([]byte(preface), framed(1, append([]byte{2}, make([]byte, 32)...)...), framed(1, append([]byte{2}, make([]byte, 32)...)...)),
+		"both have called":                         slicesConcat([]byte(preface), framed(1, append([]byte{1, 0}, make([]byte, 32)...)...)),
+		"two greetings":                            slicesConcat([]byte(preface), framed(1, append([]byte{2, 0}, make([]byte, 32)...)...), framed(1, append([]byte{2, 0}, make([]byte, 32)...)...)),
 		"role":                                     slicesConcat([]byte(preface), framed(1)),
 		"1 bytes after the end of a turn":          slicesConcat([]byte(preface), framed(16, 1)),
 		"namespaces in 31 bytes":                   slicesConcat(greeting, framed(2, make([]byte, 31)...)),
