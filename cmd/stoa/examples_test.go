@@ -311,7 +311,7 @@ func (p *pasting) must(line string) {
 		kind = "application"
 	case strings.Contains(line, "--with"), strings.Contains(line, "group register"):
 		kind = "other"
-	case strings.Contains(line, "stoa blob"), strings.Contains(line, "--blob-id"):
+	case strings.Contains(line, "stoa blob"), strings.Contains(line, "--blob-id"), strings.Contains(line, "--attach"):
 		kind = "blob"
 	case strings.Contains(line, "stoa namespace op"), strings.Contains(line, "--namespace-id"):
 		kind = "op"

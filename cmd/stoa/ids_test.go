@@ -90,7 +90,7 @@ var noIDArguments = map[string]string{
 // idFlags are flags that are ids, wherever they stand; otherFlags are all others that
 // take text.
 var (
-	idFlags    = strings.Fields("application context drop envelope from head member namespace with id invitee root app-key signer")
+	idFlags    = strings.Fields("application attach context detach drop envelope from head member namespace with id invitee root app-key signer")
 	otherFlags = strings.Fields(`after allow-peers approval as by checkpoint-dir column config cursor daemon-user delete dir engine event expect-last export filter format group import intent listen log-format log-level
 		metrics-socket migration mode name new-key-file new-passphrase-file offline out output passphrase-file peer placement policy prefix
 		private-delete private-put put reason role seal-key-file seal-passphrase-file secret-peers seed-file socket status subject tenant tenant-map to type workload

@@ -125,7 +125,7 @@ func (f *commitFlags) attachments(c *call, commit *dag.Commit) error {
 		commit.Actions = append(commit.Actions, codec.Put(a.AppKey, a.Value))
 	}
 	for _, text := range f.detach {
-		id, err := cli.ParseID[codec.BlobID]("--detach", text) // which may be gone
+		id, err := cli.Find[codec.BlobID](c.Find, "--detach", text, naming.Query{Kind: naming.Blob})
 		if err != nil {
 			return err
 		}
