@@ -3,6 +3,7 @@ package exchange_test
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -19,13 +20,10 @@ import (
 	"github.com/stoadb/stoa/namespace/exchange"
 )
 
-// withBlobs gives nodes room for blobs.
-func withBlobs(t *testing.T, nodes ...*node) {
+// closing has nodes be closed in the end.
+func closing(t *testing.T, nodes ...*node) {
 	for _, n := range nodes {
-		var err error
-		n.Blobs, err = blob.Open(n.db, blob.Options{})
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, n.Blobs.Close()); n.close() })
+		t.Cleanup(n.close)
 	}
 }
 
@@ -47,6 +45,20 @@ func (n *node) attach(c codec.ContextID, id codec.BlobID) blob.Attachment {
 	return a
 }
 
+// attached are the blobs that a context names here.
+func (n *node) attached(c codec.ContextID) (ids []codec.BlobID) {
+	for e, err := range n.Contexts.ScanState(bg, c, blob.AttachedRange()) {
+		if errors.Is(err, dag.ErrNoContext) {
+			break
+		}
+		require.NoError(n.t, err)
+		id, ok := blob.Attached(e.AppKey)
+		require.True(n.t, ok)
+		ids = append(ids, id)
+	}
+	return ids
+}
+
 func (n *node) hasBlob(id codec.BlobID) bool {
 	_, err := n.Blobs.Stat(id)
 	if err != nil {
@@ -66,7 +78,7 @@ func blobsOf(r *exchange.Report) (all exchange.BlobReport) {
 func TestBlobsThatContextsNameAreExchanged(t *testing.T) {
 	nodes := begin(t, 2, "alice", "bob")
 	alice, bob := nodes[0], nodes[1]
-	withBlobs(t, nodes...)
+	closing(t, nodes...)
 	level(t, alice, bob)
 	large, small, empty := alice.blobOf("large", 3<<20+5), bob.blobOf("small", 5), alice.blobOf("-", 0)
 	alice.attach(contextOf(0), large)
@@ -115,7 +127,7 @@ func TestBlobsThatContextsNameAreExchanged(t *testing.T) {
 
 func TestBlobsThatAreTooLargeStay(t *testing.T) {
 	nodes := begin(t, 1, "alice", "bob")
-	withBlobs(t, nodes...)
+	closing(t, nodes...)
 	level(t, nodes[0], nodes[1])
 	id, small := nodes[0].blobOf("large", 101), nodes[0].blobOf("small", 100)
 	nodes[0].attach(contextOf(0), id)
@@ -130,7 +142,7 @@ func TestBlobsThatAreTooLargeStay(t *testing.T) {
 func TestABlobIsGivenToWhoMayReadWhatNamesIt(t *testing.T) {
 	nodes := begin(t, 1, "alice", "mallory")
 	alice, mallory := nodes[0], nodes[1]
-	withBlobs(t, nodes...)
+	closing(t, nodes...)
 	side := alice.below()
 	private := codec.ContextID{8}
 	alice.doIn(side, codec.GroupOp{Kind: codec.OpContextRegistered, ContextID: private})
@@ -159,7 +171,7 @@ func TestABlobIsGivenToWhoMayReadWhatNamesIt(t *testing.T) {
 
 	// Who is no member gets none, whatever it has; a copy that is trusted gets all.
 	stranger := newNode(t, "stranger", codec.GroupID{})
-	withBlobs(t, stranger)
+	closing(t, stranger)
 	require.NoError(t, stranger.Governance.FollowNamespace(alice.ns))
 	s := meet(t, alice, stranger, takingBlobs)
 	require.NoError(t, s.errA)
@@ -175,7 +187,7 @@ func TestABlobIsGivenToWhoMayReadWhatNamesIt(t *testing.T) {
 func TestCodeOfApplicationsIsExchanged(t *testing.T) {
 	nodes := begin(t, 1, "alice", "bob")
 	alice, bob := nodes[0], nodes[1]
-	withBlobs(t, nodes...)
+	closing(t, nodes...)
 	code, service, other := alice.blobOf("code", 50), alice.blobOf("service", 50), alice.blobOf("other", 50)
 	app := codec.ApplicationID{5}
 	alice.do(codec.GroupOp{Kind: codec.OpTargetApplicationSet, AppKey: codec.Hash(code), TargetApplicationID: app})
@@ -210,7 +222,7 @@ func TestCodeOfApplicationsIsExchanged(t *testing.T) {
 func TestABlobGoesOnWhereTheLineBroke(t *testing.T) {
 	nodes := begin(t, 1, "alice", "bob")
 	alice, bob := nodes[0], nodes[1]
-	withBlobs(t, nodes...)
+	closing(t, nodes...)
 	const size = 12 << 20
 	id := alice.blobOf("large", size)
 	alice.attach(contextOf(0), id)
@@ -234,7 +246,7 @@ func TestABlobGoesOnWhereTheLineBroke(t *testing.T) {
 // Who sends ends when all is taken in, so that who takes in is not hung up on.
 func TestNobodyHangsUpOnWhoTakesInBlobs(t *testing.T) {
 	nodes := begin(t, 1, "alice", "bob")
-	withBlobs(t, nodes...)
+	closing(t, nodes...)
 	nodes[0].attach(contextOf(0), nodes[0].blobOf("large", 11<<20))
 	left, right := net.Pipe()
 	b := &recorded{Conn: right}
@@ -266,7 +278,7 @@ func (c *cutOff) Read(b []byte) (int, error) {
 func TestDamagedBlobsAreHealed(t *testing.T) {
 	nodes := begin(t, 1, "alice", "bob")
 	alice, bob := nodes[0], nodes[1]
-	withBlobs(t, nodes...)
+	closing(t, nodes...)
 	id := alice.blobOf("large", 3<<20)
 	alice.attach(contextOf(0), id)
 	level(t, alice, bob, takingBlobs)
@@ -291,7 +303,7 @@ func TestDamagedBlobsAreHealed(t *testing.T) {
 func TestForgedBlobsEndTheSession(t *testing.T) {
 	nodes := begin(t, 1, "alice", "mallory")
 	alice, mallory := nodes[0], nodes[1]
-	withBlobs(t, nodes...)
+	closing(t, nodes...)
 	var ids []codec.BlobID
 	for i := range 4 {
 		id := alice.blobOf(fmt.Sprint(i), 5000)

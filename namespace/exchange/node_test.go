@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine"
@@ -63,6 +64,8 @@ func (n *node) open() {
 	n.Contexts, err = dag.Open(n.db, dag.Options{Node: codec.NodeID{Lo: 1}, Now: n.clock})
 	require.NoError(n.t, err)
 	n.Content = content.New(n.db, n.Contexts, n.Governance, content.Options{})
+	n.Blobs, err = blob.Open(n.db, blob.Options{})
+	require.NoError(n.t, err)
 }
 
 func (n *node) identify() {
@@ -76,6 +79,7 @@ func (n *node) close() {
 
 // halt closes the stores of what the node has.
 func (n *node) halt() {
+	require.NoError(n.t, n.Blobs.Close())
 	require.NoError(n.t, n.Contexts.Close())
 	require.NoError(n.t, n.Governance.Close())
 }

@@ -44,7 +44,9 @@ type sim struct {
 }
 
 // tally is what happened in some histories.
-type tally struct{ commits, acts, sessions, broken, packets, restored, forged, hidden, aside int }
+type tally struct {
+	commits, acts, sessions, broken, packets, restored, forged, hidden, aside, blobs int
+}
 
 type simNode struct {
 	*node
@@ -240,7 +242,13 @@ func (s *sim) write(n *simNode) {
 			}
 		}
 	}
-	done, err := n.Content.Commit(bg, dag.Commit{Context: id, Actions: []codec.Action{put(fmt.Sprint(s.r.IntN(4)), value)}, ReadRoot: root})
+	actions := []codec.Action{put(fmt.Sprint(s.r.IntN(4)), value)}
+	if s.chance(4) { // and says the same in a blob
+		a, err := n.Blobs.Attachment(bg, id, n.blobOf(value, len(value)+s.r.IntN(3000)))
+		require.NoError(s.t, err)
+		actions = append(actions, put(string(a.AppKey), string(a.Value)))
+	}
+	done, err := n.Content.Commit(bg, dag.Commit{Context: id, Actions: actions, ReadRoot: root})
 	s.spread(n, -1, done.Ops...)
 	s.spread(n, c, done.Envelopes...)
 	if err == nil {
@@ -376,5 +384,6 @@ func TestANetworkOfNodesConverges(t *testing.T) {
 		require.NotZero(t, all.aside)
 		require.NotZero(t, all.hidden)
 		require.NotZero(t, all.restored)
+		require.NotZero(t, all.blobs)
 	}
 }

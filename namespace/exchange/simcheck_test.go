@@ -34,7 +34,7 @@ func (s *sim) heal() (present []*simNode) {
 	}
 	for round := range 4 {
 		for _, n := range honest[1:] {
-			both := meet(s.t, first.node, n.node)
+			both := meet(s.t, first.node, n.node, takingBlobs)
 			require.NoError(s.t, errors.Join(both.errA, both.errB))
 		}
 		if round == 1 { // who lacks a key is sent it
@@ -88,6 +88,22 @@ func (s *sim) check(present []*simNode) {
 		for _, n := range readers {
 			require.Equal(s.t, want, s.counting(n, c), "%s, context %d", n.name, c)
 			require.Equal(s.t, s.rows(readers[0], c), s.rows(n, c), "%s, context %d", n.name, c)
+		}
+		s.checkBlobs(readers, contextOf(c))
+	}
+}
+
+// checkBlobs demands that of the blobs that a context names its readers have the same: all that one of
+// them has.
+func (s *sim) checkBlobs(readers []*simNode, c codec.ContextID) {
+	for _, n := range readers {
+		for _, id := range n.attached(c) {
+			has := slices.IndexFunc(readers, func(other *simNode) bool { return other.hasBlob(id) })
+			if has < 0 {
+				continue // who had it went back to a copy
+			}
+			s.seen.blobs++
+			require.True(s.t, n.hasBlob(id), "%s lacks %s of context %s, which %s has", n.name, id, c, readers[has].name)
 		}
 	}
 }

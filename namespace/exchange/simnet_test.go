@@ -89,8 +89,12 @@ func (s *sim) meet(a, b *simNode) {
 	}
 	s.seen.sessions++
 	left, right := net.Pipe()
+	var o []func(*exchange.Options)
 	if s.chance(2) {
-		both := meetOver(s.t, a.node, b.node, left, right)
+		o = append(o, takingBlobs)
+	}
+	if s.chance(2) {
+		both := meetOver(s.t, a.node, b.node, left, right, o...)
 		require.NoError(s.t, errors.Join(both.errA, both.errB))
 		return
 	}
@@ -98,7 +102,7 @@ func (s *sim) meet(a, b *simNode) {
 	var room atomic.Int64
 	room.Store(int64(s.r.IntN(1 << (4 + s.r.IntN(12)))))
 	flips := s.chance(2)
-	both := meetOver(s.t, a.node, b.node, &line{left, right, &room, flips}, &line{right, left, &room, flips})
+	both := meetOver(s.t, a.node, b.node, &line{left, right, &room, flips}, &line{right, left, &room, flips}, o...)
 	for _, err := range []error{both.errA, both.errB} {
 		if err == nil || errors.Is(err, exchange.ErrProtocol) || errors.Is(err, exchange.ErrPeer) || errors.Is(err, exchange.ErrStalled) {
 			continue

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/namespace"
@@ -107,7 +109,7 @@ func TestDaemonsMeetOverALineThatBreaks(t *testing.T) {
 		require.NoError(t, err)
 		second, err := b.client.Sync(t.Context(), rpc.SyncOptions{})
 		require.NoError(t, err)
-		narrow(first, second, most)
+		narrow(first, second, most, 0)
 		r, err := second.Report()
 		if r != nil && len(r.Namespaces) > 0 {
 			for _, c := range r.Namespaces[0].Contexts {
@@ -128,14 +130,17 @@ func TestDaemonsMeetOverALineThatBreaks(t *testing.T) {
 	}
 }
 
-// narrow carries what two sides say in pieces of a packet, as long as neither has said more than most
-// bytes; then the line breaks.
-func narrow(a, b *rpc.SyncSession, most int64) {
+// narrow carries what two sides say in pieces of a packet, of which each sixteenth takes a while, as long
+// as neither has said more than most bytes; then the line breaks.
+func narrow(a, b *rpc.SyncSession, most int64, takes time.Duration) {
 	var ways sync.WaitGroup
 	for _, way := range [][2]*rpc.SyncSession{{a, b}, {b, a}} {
 		ways.Go(func() {
-			for n, packet := int64(0), make([]byte, 1500); ; {
+			for n, i, packet := int64(0), 0, make([]byte, 1500); ; i++ {
 				got, err := way[0].Read(packet)
+				if i%16 == 15 {
+					time.Sleep(takes)
+				}
 				if n += int64(got); err == nil && n <= most {
 					_, err = way[1].Write(packet[:got])
 				}
@@ -185,4 +190,49 @@ func TestDaemonsExchangeBlobs(t *testing.T) {
 		_, err = b.client.BlobAttachment(t.Context(), room, codec.BlobID{1})
 		require.ErrorIs(t, err, engine.ErrNotFound)
 	})
+}
+
+// A slow line takes deltas and blobs both ways at once, and is slow.
+func TestDaemonsMeetOverASlowLine(t *testing.T) {
+	a, b := startContent(t, rpc.FramingAuto, 1, Options{}), startContent(t, rpc.FramingAuto, 2, Options{})
+	ns, _, err := a.Create(t.Context(), namespace.Create{})
+	require.NoError(t, err)
+	joined(t, a.govDaemon, b.govDaemon, ns)
+	a.propose(t, ns, codec.GroupOp{Kind: codec.OpContextRegistered, ContextID: room})
+	session := func() (reports []*exchange.Report) {
+		first, err := a.client.Sync(t.Context(), rpc.SyncOptions{Initiator: true, Blobs: blob.MaxSize})
+		require.NoError(t, err)
+		second, err := b.client.Sync(t.Context(), rpc.SyncOptions{Blobs: blob.MaxSize})
+		require.NoError(t, err)
+		narrow(first, second, math.MaxInt64, time.Millisecond)
+		for _, s := range []*rpc.SyncSession{first, second} {
+			r, err := s.Report()
+			require.NoError(t, err)
+			require.NoError(t, s.Close())
+			reports = append(reports, r)
+		}
+		return reports
+	}
+	_, err = a.commit(t, "first", "1")
+	require.NoError(t, err)
+	session()
+	const deltas = 100
+	for i, d := range []*contentDaemon{a, b} {
+		content := strings.Repeat(fmt.Sprint("blob ", i), 100_000)
+		stored, _, err := d.client.BlobPut(t.Context(), strings.NewReader(content), rpc.BlobPutOptions{})
+		require.NoError(t, err)
+		attached, err := d.client.BlobAttachment(t.Context(), room, stored.ID)
+		require.NoError(t, err)
+		_, err = d.commit(t, string(attached.AppKey), string(attached.Value))
+		require.NoError(t, err)
+		for k := range deltas {
+			_, err := d.commit(t, fmt.Sprint(i, k), "1")
+			require.NoError(t, err)
+		}
+	}
+	for _, r := range session() {
+		require.Equal(t, exchange.BlobReport{Stored: 1, Sent: 1}, r.Namespaces[0].Blobs)
+		require.True(t, r.Namespaces[0].Contexts[0].Level)
+		require.Equal(t, deltas+1, r.Namespaces[0].Contexts[0].Counts)
+	}
 }
