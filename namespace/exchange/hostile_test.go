@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/dag/hlc"
+	"github.com/stoadb/stoa/namespace/envelope"
 	"github.com/stoadb/stoa/namespace/exchange"
 )
 
@@ -276,6 +280,58 @@ func TestAStrangerGetsNothing(t *testing.T) {
 	require.NoError(t, errors.Join(s.errA, s.errB))
 	require.Empty(t, s.a.Namespaces, "who does not know the id is told of nothing")
 	require.EqualValues(t, 2, s.b.Turns)
+}
+
+// A member who says more than there is memory for, all of it signed and on top of what nobody has, is
+// borne with, in bounded memory, and nothing of it stays.
+func TestAMemberWhoFloodsTakesBoundedMemory(t *testing.T) {
+	nodes := begin(t, 1, "alice", "mallory")
+	alice, mallory := nodes[0], nodes[1]
+	defer alice.close()
+	defer mallory.close()
+	level(t, alice, mallory)
+	const n = 80
+	c := contextOf(0)
+	value := string(bytes.Repeat([]byte("x"), 900_000))
+	for i := range n {
+		require.NoError(t, mallory.commit(c, fmt.Sprint(i), value))
+	}
+	by, err := mallory.Governance.Author(bg, mallory.ns, c)
+	require.NoError(t, err)
+	said := 0
+	runtime.GC()
+	var before, stats runtime.MemStats
+	runtime.ReadMemStats(&before)
+	peak := uint64(0)
+	s := between(t, mallory, alice, func(kind byte, body []byte) [][]byte {
+		if kind != 7 {
+			return same(kind, body)
+		}
+		said++
+		at := envelope.Place{Cut: by.Cut, KeyOp: by.KeyOp, Parents: []codec.EnvelopeID{{1, byte(said)}}}
+		d := &dag.Delta{Context: c, Parents: []codec.DeltaID{{1}}, HLC: codec.HybridTimestamp{Time: uint64(hlc.ToNTP64(now))}}
+		d.HLC.ID, _ = envelope.Node(idOf("mallory"), c, at)
+		var e *envelope.Envelope
+		for length := len(value); e == nil || len(e.Bytes()) > len(body)-4; length -= len(e.Bytes()) - len(body) + 4 {
+			d.Actions = []codec.Action{put("k", value[:length])}
+			var err error
+			if e, err = envelope.Seal(d, at, by.Key, seedOf("mallory")); err != nil {
+				return nil
+			}
+		}
+		if said%10 == 0 {
+			runtime.GC() // what waits to be collected is not taken
+			runtime.ReadMemStats(&stats)
+			peak = max(peak, stats.HeapAlloc)
+		}
+		return same(kind, append(body[:4:4], e.Bytes()...))
+	})
+	require.NoError(t, errors.Join(s.errA, s.errB))
+	require.GreaterOrEqual(t, said, n)
+	require.GreaterOrEqual(t, s.b.Namespaces[0].Contexts[0].Waits, n)
+	require.Less(t, int64(peak)-int64(before.HeapAlloc), int64(3*exchange.Memory), "of %d bytes", s.b.Received)
+	require.Greater(t, s.b.Received, int64(2*n*900_000), "it is asked for what it says it has")
+	require.Empty(t, alice.heads(c))
 }
 
 // heavy returns a node with more than there is room for on the other side, and one that has nothing.
