@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"sync"
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/engine"
@@ -44,8 +45,15 @@ func Attached(appKey []byte) (id codec.BlobID, ok bool) {
 }
 
 // Attachment returns the entry that attaches a blob to a context, for a commit there. It reads the blob
-// to its end. It returns engine.ErrNotFound, engine.ErrCorrupt, or the error of ctx.
+// to its end, unless it has been asked for the same of late. It returns engine.ErrNotFound,
+// engine.ErrCorrupt, or the error of ctx.
 func (b *Store) Attachment(ctx context.Context, to codec.ContextID, id codec.BlobID) (Attachment, error) {
+	if value, ok := b.known.get(to, id); ok {
+		if _, err := b.Stat(id); err != nil {
+			return Attachment{}, err
+		}
+		return Attachment{AttachedKey(id), value[:]}, nil
+	}
 	d, err := b.Read(id, 0, ToTheEnd)
 	if err != nil {
 		return Attachment{}, err
@@ -57,7 +65,9 @@ func (b *Store) Attachment(ctx context.Context, to codec.ContextID, id codec.Blo
 	for {
 		piece, err := d.Next(codec.ChunkSize)
 		if errors.Is(err, io.EOF) {
-			return Attachment{AttachedKey(id), sum.Sum(nil)}, nil
+			value := codec.Hash(sum.Sum(nil))
+			b.known.put(to, id, value)
+			return Attachment{AttachedKey(id), value[:]}, nil
 		}
 		if err == nil {
 			err = ctx.Err()
@@ -67,6 +77,37 @@ func (b *Store) Attachment(ctx context.Context, to codec.ContextID, id codec.Blo
 		}
 		sum.Write(piece)
 	}
+}
+
+// proofs are those that were worked out of late, so that nobody has a large blob be read again and again.
+// What a blob has never changes, and so they do not. The zero proofs are none.
+type proofs struct {
+	mu  sync.Mutex
+	all map[proofOf]codec.Hash
+}
+
+type proofOf struct {
+	to codec.ContextID
+	id codec.BlobID
+}
+
+// maxProofs is how many are kept.
+const maxProofs = 4096
+
+func (p *proofs) get(to codec.ContextID, id codec.BlobID) (value codec.Hash, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	value, ok = p.all[proofOf{to, id}]
+	return value, ok
+}
+
+func (p *proofs) put(to codec.ContextID, id codec.BlobID, value codec.Hash) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.all) >= maxProofs || p.all == nil {
+		p.all = map[proofOf]codec.Hash{}
+	}
+	p.all[proofOf{to, id}] = value
 }
 
 // NamedBy returns the blobs that the application with that id names here; none where there is no such

@@ -39,12 +39,18 @@ func TestOnlyWhoHasTheContentCanAttachABlob(t *testing.T) {
 		require.False(t, ok, key)
 	}
 
-	_, err = b.Attachment(t.Context(), room, codec.BlobID{1})
-	require.ErrorIs(t, err, engine.ErrNotFound)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = b.Attachment(ended, room, id)
+	again, err := b.Attachment(ended, room, id)
+	require.NoError(t, err, "it is not read again")
+	require.Equal(t, a, again)
+	_, err = b.Attachment(ended, codec.ContextID{9}, id)
 	require.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, b.Delete(t.Context(), id, false))
+	_, err = b.Attachment(t.Context(), room, id)
+	require.ErrorIs(t, err, engine.ErrNotFound)
+	_, err = b.Attachment(t.Context(), room, codec.BlobID{1})
+	require.ErrorIs(t, err, engine.ErrNotFound)
 }
 
 func TestADamagedBlobIsNotAttached(t *testing.T) {

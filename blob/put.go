@@ -22,8 +22,9 @@ type PutOptions struct {
 	ID codec.BlobID
 	// Size is the length of the content in bytes, from its first on; nil: not known.
 	Size *uint64
-	// Keep has what has come stay where reading content fails, for a Put that goes on, as long as
-	// the Store is open. It takes an ID.
+	// Keep is set for content that others send, who may break off: what has come stays where reading
+	// it fails, for a Put that goes on, as long as the Store is open, of up to 16 blobs. It leaves
+	// twice as much of the disk free. It takes an ID, and a Size.
 	Keep bool
 	// From is how many bytes were kept, as [Store.Kept] has it: content begins behind them.
 	From uint64
@@ -61,6 +62,11 @@ func (b *Store) putNamed(ctx context.Context, content io.Reader, o PutOptions) (
 	there, err := stat(b.eng, id)
 	if errors.Is(err, engine.ErrNotFound) {
 		defer unlock()
+		if o.Keep {
+			if err := b.spool.spares(*o.Size - o.From); err != nil {
+				return Info{}, false, err
+			}
+		}
 		written, err := b.write(ctx, content, o)
 		return written, false, err
 	}
@@ -94,8 +100,7 @@ func (b *Store) write(ctx context.Context, content io.Reader, o PutOptions) (wri
 	defer func() {
 		switch {
 		case !begun || done:
-		case broken && o.Keep:
-			b.kept.Store(id, meta.Chunks)
+		case broken && o.Keep && b.kept.add(id, meta.Chunks):
 		default:
 			if failed := b.discard(id); failed != nil {
 				b.log.Warn("the chunks of a broken upload stay until the next start", "blob_id", id, "error", failed)

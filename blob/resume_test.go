@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"testing"
 	"testing/iotest"
 
@@ -111,4 +113,44 @@ func TestWhatIsKeptGoesWhereItIsWrongOrNotGoneOnWith(t *testing.T) {
 			require.Empty(t, blobRows(t, eng))
 		})
 	}
+}
+
+func TestOnlySoManyUploadsAreKept(t *testing.T) {
+	b := memStore(t, Options{})
+	for i := range maxKept + 1 {
+		content := append(bytesOf(chunk), byte(i))
+		size := uint64(len(content))
+		_, _, err := b.Put(t.Context(), broken(content), PutOptions{ID: contentID(content), Size: &size, Keep: true})
+		require.ErrorIs(t, err, errCut)
+		if i < maxKept {
+			require.EqualValues(t, chunk, b.Kept(contentID(content)))
+			continue
+		}
+		require.Zero(t, b.Kept(contentID(content)))
+		left, err := b.hasChunks(contentID(content))
+		require.NoError(t, err)
+		require.False(t, left)
+	}
+}
+
+// Others fill the disk only so far.
+func TestWhatOthersSendLeavesRoom(t *testing.T) {
+	free := int64(0)
+	b := memStore(t, Options{SpoolDir: filepath.Join(t.TempDir(), "spool"), MinFreeBytes: 100 << 20,
+		freeBytes: func(*os.File) (int64, error) { return free, nil }})
+	content := bytesOf(chunk)
+	size := uint64(len(content))
+	o := PutOptions{ID: contentID(content), Size: &size, Keep: true}
+	free = 202<<20 - 1
+	_, _, err := b.Put(t.Context(), bytes.NewReader(content), o)
+	require.ErrorIs(t, err, engine.ErrNoSpace)
+	require.ErrorContains(t, err, "201 MiB free, of which 200 are not for blobs of others, and this one takes up to 2")
+	free++
+	_, _, err = b.Put(t.Context(), bytes.NewReader(content), o)
+	require.NoError(t, err)
+	free = 0
+	o.Keep = false
+	_, existed, err := b.Put(t.Context(), bytes.NewReader(content), o)
+	require.NoError(t, err)
+	require.True(t, existed)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -124,21 +125,44 @@ func (s *spool) create(size *uint64) (*spoolFile, error) {
 // admit returns engine.ErrNoSpace if that many bytes would have to be written to
 // what stays free.
 func (s *spool) admit(need int64) error {
-	if s.keep <= 0 {
-		return nil
-	}
-	dir, err := s.above.Open(s.name())
+	free, err := s.free()
 	if err != nil {
-		return fmt.Errorf("blob: spool: %w", err)
-	}
-	defer dir.Close()
-	free, err := s.freeBytes(dir)
-	if err != nil {
-		return fmt.Errorf("blob: free space of the spool: %w", err)
+		return err
 	}
 	if free-need < s.keep {
 		return fmt.Errorf("%w: the disk of the spool has %d MiB free, of which %d are kept, and an upload needs %d; free some, or declare the id of the blob",
 			engine.ErrNoSpace, free>>20, s.keep>>20, (need+1<<20-1)>>20)
+	}
+	return nil
+}
+
+// free returns how much of the disk is free; a lot where none is kept.
+func (s *spool) free() (int64, error) {
+	if s.keep <= 0 || s.dir == "" {
+		return math.MaxInt64, nil
+	}
+	dir, err := s.above.Open(s.name())
+	if err != nil {
+		return 0, fmt.Errorf("blob: spool: %w", err)
+	}
+	defer dir.Close()
+	free, err := s.freeBytes(dir)
+	if err != nil {
+		return 0, fmt.Errorf("blob: free space of the spool: %w", err)
+	}
+	return free, nil
+}
+
+// spares returns engine.ErrNoSpace if a blob that a peer sends would take so much of the disk that
+// less than twice of what stays free were left: that is for what users write.
+func (s *spool) spares(size uint64) error {
+	free, err := s.free()
+	if err != nil || s.keep <= 0 {
+		return err
+	}
+	if need := 2 * int64(size); free-need < 2*s.keep { // once in the log, once in its table
+		return fmt.Errorf("%w: the disk has %d MiB free, of which %d are not for blobs of others, and this one takes up to %d; free some",
+			engine.ErrNoSpace, free>>20, 2*s.keep>>20, (need+1<<20-1)>>20)
 	}
 	return nil
 }

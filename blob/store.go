@@ -24,7 +24,8 @@ type Store struct {
 	max   uint64 // bytes of the largest blob
 	locks idLocks
 	spool spool
-	kept  sync.Map  // codec.BlobID: uint32, the chunks of an upload that broke off and may go on
+	kept  keptUploads
+	known proofs
 	bufs  sync.Pool // *[]byte, of the capacity of a chunk
 }
 

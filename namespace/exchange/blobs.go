@@ -181,6 +181,11 @@ func (s *session) pieces(own, asked []lack) error {
 		}
 		g := giving{session: s, named: map[codec.Hash][]codec.BlobID{}, sent: map[codec.BlobID]bool{}}
 		for i := range asked {
+			select {
+			case <-s.dead: // whoever has asked is gone
+				return s.why
+			default:
+			}
 			if err := g.give(uint32(i), &asked[i], put); err != nil {
 				return err
 			}
