@@ -62,7 +62,7 @@ func (b *Store) putNamed(ctx context.Context, content io.Reader, o PutOptions) (
 	there, err := stat(b.eng, id)
 	if errors.Is(err, engine.ErrNotFound) {
 		defer unlock()
-		if o.Keep {
+		if o.Keep && o.Size != nil && *o.Size > o.From {
 			if err := b.spool.spares(*o.Size - o.From); err != nil {
 				return Info{}, false, err
 			}
