@@ -216,17 +216,23 @@ func (w *walk) close() error {
 	return nil
 }
 
+// walked returns a walk that has found out which envelopes are out.
+func (c *state) walked(ctx context.Context) (*walk, error) {
+	w := &walk{c: c, known: map[codec.EnvelopeID]*node{}, judged: map[[32]byte]judged{}}
+	if err := w.run(ctx); err != nil {
+		return nil, err
+	}
+	return w, w.close()
+}
+
 // judge finds out which envelopes of the context count, and makes it so.
 func (c *state) judge(ctx context.Context) error {
 	if !c.isSigned() {
 		return nil
 	}
 	for {
-		w := &walk{c: c, known: map[codec.EnvelopeID]*node{}, judged: map[[32]byte]judged{}}
-		if err := w.run(ctx); err != nil {
-			return err
-		}
-		if err := w.close(); err != nil {
+		w, err := c.walked(ctx)
+		if err != nil {
 			return err
 		}
 		c.doubts = len(w.open) + len(c.held)

@@ -311,16 +311,10 @@ func (v *verification) topped() error {
 // counts.
 func (v *verification) unjudged() (n int, err error) {
 	c := v.c
-	if c.cuts, err = readCuts(c.s.db, c.id); err != nil {
+	if err := c.load(); err != nil {
 		return 0, err
 	}
-	if c.held, err = readHeld(c.s.db, c.id); err != nil {
-		return 0, err
-	}
-	w := &walk{c: c, known: map[codec.EnvelopeID]*node{}, judged: map[[32]byte]judged{}}
-	if err = w.run(v.ctx); err == nil {
-		err = w.close()
-	}
+	w, err := c.walked(v.ctx)
 	if errors.Is(err, engine.ErrCorrupt) || errors.Is(err, errForgotten) {
 		return 0, v.fault(CodeSigned, prefixOf(signedScope, c.id), "%s", err)
 	}

@@ -305,12 +305,11 @@ type arriving struct {
 	own  []lack
 	next int // of own, that may come
 
-	now   *lack // is coming; nil: nothing is
-	size  uint64
-	at    uint64
-	to    *io.PipeWriter
-	stale bool       // it is not taken in any more
-	done  chan error // of what takes it in
+	now  *lack // is coming; nil: nothing is
+	size uint64
+	at   uint64
+	to   *io.PipeWriter
+	done chan error // of what takes it in
 }
 
 // errUnfinished is why content ends before it should.
@@ -346,9 +345,7 @@ func (in *arriving) take(_ kind, body []byte) error {
 	if size != in.size || in.at > in.size || len(content) == 0 && in.at < in.size || len(content) > pieceBytes {
 		return malformed("a piece of %d bytes, up to %d, of a blob of %d", len(content), in.at, size)
 	}
-	if _, err := in.to.Write(content); err != nil && !in.stale {
-		in.stale = true // whoever takes it in says why
-	}
+	_, _ = in.to.Write(content) // where it is not taken in any more, whoever did says why
 	if in.at == in.size {
 		return in.end()
 	}
@@ -357,7 +354,7 @@ func (in *arriving) take(_ kind, body []byte) error {
 
 // begin has a blob be taken in.
 func (in *arriving) begin(l *lack, size uint64) {
-	in.now, in.size, in.at, in.stale, in.done = l, size, l.from, false, make(chan error, 1)
+	in.now, in.size, in.at, in.done = l, size, l.from, make(chan error, 1)
 	from, to := io.Pipe()
 	in.to = to
 	go func() {
