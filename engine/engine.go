@@ -98,8 +98,10 @@ type Maintenance interface {
 	// Health says whether the engine takes writes.
 	Health() Health
 	// Reopen closes and opens the storage after a fault that made the engine
-	// read-only. Iterators and snapshots are closed by it. It does nothing if
-	// the engine is well.
+	// read-only. Iterators and snapshots are closed by it. What is there is what
+	// could be read before, without the writes that were refused: who has kept
+	// some of it in memory goes on with that. It does nothing if the engine is
+	// well.
 	Reopen() error
 	// Stats returns counts and sizes. Counts of keys are estimates.
 	Stats() (Stats, error)

@@ -267,3 +267,57 @@ func TestErrorsOfRocksDBAreClassified(t *testing.T) {
 	}
 	require.ErrorContains(t, classify("try", "Shutdown in progress: "), "try: Shutdown")
 }
+
+// A write that was refused may be in the log all the same, where only its sync failed. Whoever
+// was told so, and has gone on with what is there, does not find it after a reopening, nor later.
+func TestWhatWasRefusedIsNotThereAfterAReopening(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "db")
+	e := open(t, dir, Options{})
+	put(t, e, engine.Synced, column.Meta, "synced", "v")
+	put(t, e, engine.WAL, column.Meta, "buffered", "v")
+	refuse := func() {
+		var b engine.Batch
+		b.Put(column.Meta, []byte("refused"), []byte("v"))
+		b.Put(column.Group, []byte("refused"), []byte("v"))
+		_, err := e.st.h.write(e.st.ids.translate(b.Bytes()), false) // past the engine, as if RocksDB had failed behind the log
+		require.NoError(t, err)
+		require.ErrorIs(t, e.fail(engine.ErrNoSpace), engine.ErrReadOnly)
+	}
+	there := func(key string) error {
+		_, err := e.Get(nil, column.Meta, []byte(key))
+		return err
+	}
+	for range 2 {
+		refuse()
+		require.NoError(t, e.Reopen())
+		require.ErrorIs(t, there("refused"), engine.ErrNotFound)
+		require.Empty(t, e.Recovery().Left, "nothing is wrong with what is there")
+		require.NoError(t, there("synced"))
+		require.NoError(t, there("buffered"))
+		put(t, e, engine.WAL, column.Meta, "later", "v")
+	}
+	require.NoError(t, e.Close())
+	e = open(t, dir, Options{})
+	require.ErrorIs(t, there("refused"), engine.ErrNotFound)
+	require.NoError(t, there("later"))
+	require.NoError(t, e.Close())
+}
+
+// Where what was read before is gone with the fault, only a start anew lets everybody know.
+func TestAReopeningThatLosesWhatWasReadIsRefused(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "db")
+	e := open(t, dir, Options{})
+	put(t, e, engine.Synced, column.Meta, "k", "v")
+	e.st.written.Add(3) // as if the log had had three more
+	require.ErrorIs(t, e.fail(engine.ErrNoSpace), engine.ErrReadOnly)
+	for range 2 {
+		err := e.Reopen()
+		require.ErrorIs(t, err, engine.ErrReadOnly)
+		require.ErrorContains(t, err, "3 changes of "+dir+" that were not on disk yet are lost with what failed; stop, and open it again")
+		require.False(t, e.Health().Writable)
+		_, err = e.Get(nil, column.Meta, []byte("k"))
+		require.NoError(t, err)
+	}
+	require.Error(t, e.Close())
+	require.NoError(t, open(t, dir, Options{}).Close())
+}

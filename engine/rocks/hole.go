@@ -116,17 +116,24 @@ func (h holes) leave(dir string) (kept []string, err error) {
 }
 
 func leave(dir string, hole *diskfile.Hole) (kept []string, err error) {
-	name := leavePrefix + filepath.Base(hole.Path)
-	if err := copyTail(hole.Path, filepath.Join(dir, name), hole.Offset); err != nil {
-		return nil, err
-	}
-	kept = append(kept, name)
-	for _, later := range slices.Backward(hole.Later) { // what is left of a crash still has its gap
-		name := leavePrefix + filepath.Base(later.Path)
-		if err := os.Rename(later.Path, filepath.Join(dir, name)); err != nil {
+	if !hole.Refused { // else nobody is to have it
+		name := leavePrefix + filepath.Base(hole.Path)
+		if err := copyTail(hole.Path, filepath.Join(dir, name), hole.Offset); err != nil {
 			return nil, err
 		}
 		kept = append(kept, name)
+	}
+	for _, later := range slices.Backward(hole.Later) { // what is left of a crash still has its gap
+		if hole.Refused {
+			err = os.Remove(later.Path)
+		} else {
+			name := leavePrefix + filepath.Base(later.Path)
+			err = os.Rename(later.Path, filepath.Join(dir, name))
+			kept = append(kept, name)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	if err := syncDir(dir); err != nil {
 		return nil, err

@@ -38,10 +38,10 @@ type Listing struct {
 // its end; Manifest is then what was found. RocksDB is not used.
 func List(dir string) (Listing, error) {
 	w, _ := readWatermark(dir) // a problem is reported where the watermark is used
-	return listTables(dir, w.manifest)
+	return listTables(dir, w.manifest, 0)
 }
 
-func listTables(dir string, mark manifestMark) (l Listing, err error) {
+func listTables(dir string, mark manifestMark, until uint64) (l Listing, err error) {
 	if l.Manifest, err = diskfile.ReadManifest(dir); l.Manifest.Hole != nil && !mark.covers(l.Manifest) {
 		if l.Manifest, err = diskfile.ReadManifestToHole(dir); err == nil {
 			l.Hole, err = l.Manifest.Hole, admitManifestHole(dir, l.Manifest)
@@ -64,7 +64,7 @@ func listTables(dir string, mark manifestMark) (l Listing, err error) {
 		return l, err
 	}
 	if l.Cut == "" && len(l.Strays) == 0 && len(l.Logs) == 0 {
-		l.Chain, err = l.Manifest.Chain(dir)
+		l.Chain, err = l.Manifest.Chain(dir, until)
 	}
 	return l, err
 }

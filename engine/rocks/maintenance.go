@@ -26,8 +26,9 @@ func (e *Engine) Health() engine.Health {
 	return engine.Health{Writable: true}
 }
 
-// Reopen opens the storage again after a fault; see [engine.Maintenance]. If the storage
-// cannot be opened for writing, the engine stays read-only, and Reopen may be called
+// Reopen opens the storage again after a fault; see [engine.Maintenance]. The log may have
+// a change whose write was refused: it is taken out, so that nobody who was told so, or who
+// goes on with what was read before, meets it. If the storage cannot be opened for writing, the engine stays read-only, and Reopen may be called
 // again.
 func (e *Engine) Reopen() error {
 	e.life.Lock()
@@ -48,9 +49,13 @@ func (e *Engine) Reopen() error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.o.until == 0 && e.st != nil { // else it was reopened to be read
+		e.o.until = e.st.written.Load()
+	}
 	e.closeStore()
 	err := e.start(false)
 	if err == nil {
+		e.o.until = 0
 		return nil
 	}
 	e.fault.Store(&fault{fmt.Errorf("%w: reopen failed: %w", engine.ErrReadOnly, err)})

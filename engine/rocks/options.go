@@ -87,8 +87,9 @@ type Options struct {
 	// Rand is where the node id of a new store comes from. nil: crypto/rand.
 	Rand io.Reader
 
-	held  bool // another process has the store open; found at open
-	plain bool // the directory is written to by its path, as on systems without /proc; for tests
+	until uint64 // the last sequence that was written before a fault: what comes after it was refused; 0: there was none
+	held  bool   // another process has the store open; found at open
+	plain bool   // the directory is written to by its path, as on systems without /proc; for tests
 }
 
 // withDefaults returns o with its zero fields filled in, or ErrOptions.

@@ -130,7 +130,7 @@ func (s *survey) readFiles(dir string, o *Options) error {
 	if clean || w.generation == 0 {
 		covered = everything
 	}
-	l, err := listTables(dir, w.manifest)
+	l, err := listTables(dir, w.manifest, o.until)
 	if checkLock(dir) != nil {
 		return nil // it has an owner by now
 	}
@@ -167,6 +167,8 @@ func (s *survey) endBefore(l *Listing) {
 	s.holes, r.Sequence = holes{l.Chain.Hole, l.Hole}, l.Chain.Last
 	if l.Chain.Hole != nil {
 		l.Damaged = nil // that is behind it
+	}
+	if l.Chain.Hole != nil && !l.Chain.Hole.Refused {
 		r.Left = append(r.Left, fmt.Sprintf("the log ends at sequence %d, before a hole in what was not known to be on disk: %s", l.Chain.Last, l.Chain.Hole))
 	}
 	if l.Hole != nil {
@@ -252,6 +254,10 @@ func (s *survey) admit(dir string, o *Options) error {
 	if r.Lost > 0 && !o.AcceptLoss && !o.ReadOnly {
 		return fmt.Errorf("%w: %s ends at sequence %d, but had %d on disk: %d changes are lost; nothing was changed; "+
 			"restore a checkpoint, or take it as it is with AcceptLoss (`stoa serve --accept-loss`)", engine.ErrCorrupt, dir, r.Sequence, r.Watermark, r.Lost)
+	}
+	if r.Sequence < o.until && !o.ReadOnly {
+		return fmt.Errorf("%w: %d changes of %s that were not on disk yet are lost with what failed; stop, and open it again: "+
+			"who has read them is not to go on with them", engine.ErrReadOnly, o.until-r.Sequence, dir)
 	}
 	if len(r.Logs) > 0 && !o.AcceptLoss && !o.ReadOnly {
 		return fmt.Errorf("%w: changes in the middle of the log of %s are lost: %s; nothing was changed; %s, restore a checkpoint, "+

@@ -19,13 +19,14 @@ type Chain struct {
 
 // Chain reads the logs of dir, whose manifest m is and which nobody has open. RocksDB
 // would not notice that a whole log is missing that nobody has synced, nor that zeros
-// have taken the place of records, and refuses all logs for one other hole.
-func (m *Manifest) Chain(dir string) (Chain, error) {
+// have taken the place of records, and refuses all logs for one other hole. What comes
+// after the sequence until, unless that is 0, was refused: the chain ends before it.
+func (m *Manifest) Chain(dir string, until uint64) (Chain, error) {
 	logs, err := Files(dir, ".log")
 	if err != nil {
 		return Chain{}, err
 	}
-	c := chainReader{due: m.LastSequence + 1}
+	c := chainReader{due: m.LastSequence + 1, until: until}
 	first := uint64(0)
 	for i, log := range logs {
 		if !m.needs(log.Number) {
@@ -69,8 +70,9 @@ type chainReader struct {
 	// due is the sequence that the next record begins with. Before the first one it is
 	// the greatest that may be: the logs before that are gone, since their changes are in
 	// tables.
-	due uint64
-	cut bool // the hole is, so far, only that a log ends too early
+	due   uint64
+	cut   bool   // the hole is, so far, only that a log ends too early
+	until uint64 // what comes after it was refused; 0: nothing was
 }
 
 // log reads the next log.
@@ -96,6 +98,11 @@ func (c *chainReader) log(log File) error {
 			c.broken(log, end, recycledRecord, false)
 		case err != nil:
 			c.broken(log, end, err.Error(), false)
+		case c.until > 0 && b.Count > 0 && b.Sequence > c.until:
+			if c.broken(log, end, "it was refused", false); c.chain.Hole.Offset == end && c.chain.Hole.Number == log.Number {
+				c.chain.Hole.Refused = true
+			}
+			c.chain.Hole.behind(b)
 		case c.continues(b):
 			end = r.End
 		default:

@@ -31,7 +31,7 @@ func chainLog(dir string, i int) string { return filepath.Join(dir, fmt.Sprintf(
 func readChain(t require.TestingT, dir string, tabled uint64) Chain {
 	m := &Manifest{Families: map[uint32]*Family{0: newFamily("default")}, LastSequence: tabled}
 	m.Families[0].Log = 10
-	c, err := m.Chain(dir)
+	c, err := m.Chain(dir, 0)
 	require.NoError(t, err)
 	return c
 }
@@ -118,7 +118,7 @@ func TestAChainThatBeginsWithAHoleEndsWithTheTables(t *testing.T) {
 	m.Families[1].flushed = 100
 	for log, last := range map[uint64]uint64{9: 100, 10: 100, 11: 0} {
 		m.Families[1].Log = log
-		c, err := m.Chain(dir)
+		c, err := m.Chain(dir, 0)
 		require.NoError(t, err)
 		require.Equal(t, last, c.Last, "a family that has flushed what is before log %d", log)
 		require.Zero(t, c.Hole.Offset)

@@ -15,6 +15,9 @@ type Hole struct {
 	Reason string
 	Later  []File // the logs behind this one
 	Bytes  int64  // from the hole on, in all of these files
+	// Refused says that nothing is wrong with the files, but that whoever wrote what is
+	// behind it was told that it was not done.
+	Refused bool
 	// Records is how many whole ones there are behind it. First and Last are the least and
 	// the greatest sequence of their changes, 0 where none has any.
 	Records     uint64
