@@ -103,6 +103,7 @@ func TestOfTwoTransfersTheFirstCounts(t *testing.T) {
 
 func TestAdminIdentityIsTheLastAdmin(t *testing.T) {
 	w, z := newCase(t)
+	w.beginVersion2()
 	k := w.op("Z", added("K", codec.Admin), z)
 	w.requireVerdict(void(AdminIdentity), w.op("Z", left, k))
 	w.requireVerdict(void(AdminIdentity), w.op("K", removed("Z"), k))
@@ -213,6 +214,54 @@ func TestRemovalFromAboveVoidsTheLeavingBesideIt(t *testing.T) {
 	w.requireVerdict(effective, leaving)
 	w.requireVerdict(effective, beside)
 	w.requireRoster("Z* D+", "ZCD")
+}
+
+// Nobody takes the role from an Admin who ranks above, or, but by leaving, from oneself.
+func TestWhoRanksAboveIsNeitherRemovedNorDemoted(t *testing.T) {
+	w, z := newCase(t)
+	w.beginVersion2()
+	k := w.op("Z", added("K", codec.Admin), z)
+	l := w.op("Z", added("L", codec.Admin), k)
+	m := w.op("Z", added("M", codec.Member), l)
+	for _, by := range []string{"L", "K"} {
+		for _, op := range []codec.GroupOp{removed("K"), severalRemoved("K", "M"), roleSet("K", codec.Member)} {
+			w.requireVerdict(void(Outranked), w.op(by, op, m))
+		}
+	}
+	w.requireRoster("Z* K+ L+ M", "ZKLM")
+	w.requireVerdict(void(NoRight), w.op("M", removed("K"), m))
+	// L can once the role is gone
+	demotion := w.op("Z", roleSet("K", codec.Member))
+	w.requireRoster("Z* K L+ M", "ZKLM")
+	w.requireVerdict(effective, w.op("L", removed("K"), demotion))
+	w.requireRoster("Z* L+ M", "ZKLM")
+}
+
+// A removal that does not know of the role leaves the membership that came with it: else whoever
+// is taken into a group below for that role would be a member there, and none of the namespace,
+// once it is taken away.
+func TestTheMembershipOfAnAdminFallsWithTheRole(t *testing.T) {
+	w, z := newCase(t)
+	w.beginVersion2()
+	m := w.op("Z", added("M", codec.Member), z)
+	role := w.op("Z", roleSet("M", codec.Admin), m)
+	below := w.root("Z", groupCreated("Z", sub, root), m)
+	l := w.op("Z", added("L", codec.Admin), below)
+	removal := w.op("L", removed("M"), l)
+	w.requireVerdict(effective, removal)
+	w.requireRoster("Z* L+ M+", "ZLM")
+	w.requireVerdict(effective, w.in(sub, "Z", added("M", codec.Member), role, removal))
+	w.op("Z", roleSet("M", codec.Member))
+	w.requireRoster("Z* L+ M", "ZLM")
+	require.Contains(t, w.result().Members(sub), who("M"))
+	// and goes where the role is taken away beside the removal
+	w, z = newCase(t, "or without the removal")
+	w.beginVersion2()
+	m = w.op("Z", added("M", codec.Admin), z)
+	l = w.op("Z", added("L", codec.Admin), m)
+	w.op("Z", roleSet("M", codec.Member), l)
+	w.requireVerdict(effective, w.op("L", removed("M"), l))
+	w.requireRoster("Z* L+", "ZLM")
 }
 
 func TestDemotion(t *testing.T) {

@@ -206,7 +206,10 @@ func (j *judge) voidReason(x int) Reason {
 	}
 	for _, n := range needs(op, j.namespace) {
 		if !j.any(j.grantsFor(n, x), func(g *grant) bool { return j.under(x, n, g) }) {
-			if j.any(j.of[holder{n.group, n.who}], func(g *grant) bool { return g.meets(n) && j.knows(x, g) && j.outranks(g, x) && j.counts(g) }) {
+			if j.any(j.grantsFor(n, x), func(g *grant) bool { return j.allows(x, n, g) && j.holds(g, x) }) {
+				return Outranked
+			}
+			if j.any(j.of[holder{n.group, n.who}], func(g *grant) bool { return j.allows(x, n, g) && j.counts(g) }) {
 				return Revoked
 			}
 			return NoRight
@@ -216,10 +219,30 @@ func (j *judge) voidReason(x int) Reason {
 }
 
 // under reports whether x is effective under g, as far as the need n and the grant
-// go: g is an ancestor, gives the right, ranks above what x gives, is effective, and
-// whatever strikes it descends from x.
+// go: g is an ancestor, gives the right, ranks above what x gives and the Admins whom it
+// dethrones, is effective, and whatever strikes it descends from x.
 func (j *judge) under(x int, n need, g *grant) bool {
-	return g.meets(n) && j.knows(x, g) && j.outranks(g, x) && j.holds(g, x)
+	return j.allows(x, n, g) && j.overrides(g, x) && j.holds(g, x)
+}
+
+// allows reports whether g is an ancestor of x, gives the right, and ranks above what x gives.
+func (j *judge) allows(x int, n need, g *grant) bool {
+	return g.meets(n) && j.knows(x, g) && j.outranks(g, x)
+}
+
+// overrides reports whether g ranks above every role Admin that x is to take away: a removal
+// would leave it, and who has it a member.
+func (j *judge) overrides(g *grant, x int) bool {
+	op := j.ops[x]
+	if !op.dethrones() || op.Body.Kind == codec.OpMemberLeft || op.Version == codec.OpVersion1 {
+		return true
+	}
+	targets, in := op.targets()
+	return !slices.ContainsFunc(targets, func(who codec.Identity) bool {
+		return j.any(j.holding(holder{in, who}, x), func(role *grant) bool {
+			return role.right == rightAdmin && j.knows(x, role) && !j.above(g, role) && j.holds(role, x)
+		})
+	})
 }
 
 // outranks reports whether g ranks above all that x gives.

@@ -68,7 +68,7 @@ func (v Verdict) String() string {
 // Reason says why an op is void or skipped.
 type Reason uint8
 
-// The reasons. Void: NoRight to ContextElsewhere, NotPlaced to Abandoned, and NoGroup of an
+// The reasons. Void: NoRight to ContextElsewhere, NotPlaced to Outranked, and NoGroup of an
 // op that no namespace takes any more. Skipped: Exists to NoUpgrade. Numbers are stored, and never
 // change.
 const (
@@ -95,12 +95,14 @@ const (
 	NotClear                           // what was sealed decides who may do what, which in version 2 is clear
 	BadKey                             // what introduces its key does not give it to exactly the members
 	Abandoned                          // an Admin's rotation has left its key behind
+	Outranked                          // it would remove or demote an Admin who ranks above its signer
 )
 
 var reasons = []string{"", "no right", "right revoked", "admin identity", "target not in the namespace", "invitation used",
 	"invitation revoked", "cannot be opened", "malformed", "rewrapped", "forged", "context in another group", "group exists", "no such group",
 	"target not a member", "cycle", "too deep", "name taken", "no such context", "no such upgrade",
-	"not signed by the context's creator", "not in clear", "key not good", "key abandoned"}
+	"not signed by the context's creator", "not in clear", "key not good", "key abandoned",
+	"target ranks above"}
 
 // String returns a few words for people.
 func (r Reason) String() string { return reasons[int(r)%len(reasons)] }

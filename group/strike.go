@@ -84,7 +84,26 @@ func (j *judge) strikesFromAbove(r int, g *grant) bool {
 		return false
 	}
 	n := needs(j.ops[r], j.namespace)[0]
-	return j.any(j.grantsFor(n, r), func(q *grant) bool { return j.above(q, g) && j.under(r, n, q) }) && j.broken(r) == 0
+	least := j.leastToStrike(r, g)
+	return j.any(j.grantsFor(n, r), func(q *grant) bool { return j.above(q, least) && j.under(r, n, q) }) && j.broken(r) == 0
+}
+
+// leastToStrike returns what r has to be above to strike g: g, but of a membership that came with
+// the role Admin that role, unless it is gone without r. Who keeps the role keeps the
+// membership too: it is what is left when the role is taken away on top of r, and groups below
+// may have taken in by then who has it.
+func (j *judge) leastToStrike(r int, g *grant) *grant {
+	op := j.ops[r]
+	if g.right != rightMember || !op.removes() || op.Body.Kind == codec.OpMemberLeft || op.Version == codec.OpVersion1 {
+		return g
+	}
+	for _, role := range j.given[g.op] {
+		if role.right == rightAdmin && role.who == g.who &&
+			!slices.ContainsFunc(j.strikes(role), func(s int) bool { return !j.from(s, r) }) {
+			return role
+		}
+	}
+	return g
 }
 
 // after reports whether g descends from r, or is r's.

@@ -40,6 +40,12 @@ func newWorld(t require.TestingT) (*world, codec.OpID) {
 	return w, w.root("Z", codec.RootOp{Kind: codec.RootNamespaceCreated, GroupID: root, Creator: who("Z")})
 }
 
+// beginVersion2 has all ops be of version 2, that which begins the namespace too.
+func (w *world) beginVersion2() {
+	w.version, w.ops[0].Version = codec.OpVersion2, codec.OpVersion2
+	w.byID[w.ops[0].ID].Version = codec.OpVersion2
+}
+
 // add appends op, signed by the one of that name on the parents (none: all heads), with
 // the nonce that is due.
 func (w *world) add(name string, op Op, parents []codec.OpID) codec.OpID {

@@ -216,7 +216,7 @@ func (f *forge) heldAt(heads []codec.OpID, g codec.GroupID, holds func(codec.Sec
 
 // membersWith returns the members of a group with what an op does that d is to be.
 func (f *forge) membersWith(d *codec.SignedNamespaceOp, in codec.GroupID, body codec.GroupOp, g codec.GroupID) []codec.Identity {
-	clear := []group.Op{{Parents: d.Parents, Signer: d.Signer, Nonce: d.Nonce, Group: in, Body: &body}}
+	clear := []group.Op{{Version: d.Version, Parents: d.Parents, Signer: d.Signer, Nonce: d.Nonce, Group: in, Body: &body}}
 	for _, op := range f.cut(d.Parents) {
 		clear = append(clear, namespace.ClearOf(op))
 	}

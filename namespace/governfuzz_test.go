@@ -111,12 +111,14 @@ func (l *audience) hear(wire []byte, ns codec.GroupID) {
 		return
 	}
 	op, err := namespace.Check(&s)
+	if s.NamespaceID != ns { // which is found before its signature is looked at
+		require.Equal(l.t, namespace.Refused, a.Kind)
+		require.Contains(l.t, []namespace.RefusalReason{namespace.NotFollowed, namespace.BadForm}, a.Refusal.Reason)
+		return
+	}
 	if err != nil {
 		l.requireRefused(a, err)
 		return
-	}
-	if s.NamespaceID != ns {
-		return // another one, which begins or waits
 	}
 	switch {
 	case l.has[op.ID] != nil:

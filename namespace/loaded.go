@@ -85,7 +85,7 @@ func (s *Store) load(ns codec.GroupID) (*loaded, error) {
 			c.openable, c.pending.ready = nil, nil
 		}
 		return c, err
-	case made < rules1:
+	case stale(made):
 		if c, err := s.refold(ns, made); !errors.Is(err, engine.ErrReadOnly) {
 			return c, err
 		}

@@ -63,7 +63,7 @@ func (d *draft) judge(g codec.GroupID, body *codec.GroupOp) error {
 		return fmt.Errorf("%w: %d", errHeads, len(s.Parents))
 	}
 	// It is on top of everything, so that its id, which is not known yet, orders nothing.
-	planned := group.Op{Parents: s.Parents, Signer: d.self, Nonce: s.Nonce, Group: g, Body: body}
+	planned := group.Op{Version: s.Version, Parents: s.Parents, Signer: d.self, Nonce: s.Nonce, Group: g, Body: body}
 	after, err := group.Evaluate(append(d.readAt(s.Parents), planned), codec.Identity{})
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (d *draft) after(g codec.GroupID, body *codec.GroupOp) (*group.Result, erro
 	for _, op := range d.cut(s.Parents) {
 		clear = append(clear, *op.asRead(nil, 0))
 	}
-	return group.Evaluate(append(clear, group.Op{Parents: s.Parents, Signer: d.self, Nonce: s.Nonce, Group: g, Body: body}), codec.Identity{})
+	return group.Evaluate(append(clear, group.Op{Version: s.Version, Parents: s.Parents, Signer: d.self, Nonce: s.Nonce, Group: g, Body: body}), codec.Identity{})
 }
 
 // take adds s to what is there.

@@ -17,11 +17,15 @@ import (
 // Rules is the version of what this build makes of ops: of the rules of package group, of
 // the ops that can be read, and of claims. It is raised with every change after which ops
 // that are stored make other rows. README.md says what each version was.
-const Rules = 3
+const Rules = 4
 
 // rules1 are the rules of a namespace whose ops are of version 1: later ones make the same
 // of those.
 const rules1 = 2
+
+// stale reports whether rows that some rules have made, no newer ones than this build's, are to be
+// made anew.
+func stale(made uint32) bool { return made != Rules && made != rules1 }
 
 // firstRules are those of namespaces that do not say by which they were made.
 const firstRules = 1
@@ -71,7 +75,7 @@ func newerRules(ns codec.GroupID, made uint32) error {
 
 // olderRules returns ErrRules for a namespace whose rows older rules have made.
 func olderRules(ns codec.GroupID, made uint32) error {
-	if made >= rules1 {
+	if !stale(made) {
 		return nil
 	}
 	return fmt.Errorf("namespace: %w: those of %s were made by rules %d, and this build has rules %d: serve the store once, which makes them anew",
@@ -95,7 +99,7 @@ func (s *Store) Refold(ctx context.Context) error {
 		if err == nil {
 			err = newerRules(ns, made)
 		}
-		if err == nil && made < rules1 {
+		if err == nil && stale(made) {
 			err = s.refoldNow(ns)
 		}
 		failed = append(failed, err)

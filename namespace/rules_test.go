@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"compress/gzip"
 	"context"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"os"
@@ -146,6 +147,31 @@ func TestRowsOfOlderRulesAreMadeAnew(t *testing.T) {
 	}
 }
 
+// Rules 3 had an Admin out of the group below whom one who ranks below had removed, and out of the
+// namespace once somebody above took the role away: the rows are made.
+func TestAMembershipThatRules3TookIsGivenBack(t *testing.T) {
+	f := openingOf(t, 1)
+	require.NotNil(t, f.op("L", removed("K")))
+	require.NotNil(t, f.op("Z", codec.GroupOp{Kind: codec.OpMemberRoleSet, Member: is("K"), Role: codec.Member}))
+	n := newBystander(t, "Z", f)
+	defer func() { n.close() }()
+	n.give(f.ops...)
+	n.requireSound(f)
+	want := n.shared()
+	require.NoError(t, n.store.Close())
+
+	var b engine.Batch
+	engine.Delete(&b, keys.GroupMember{Group: f.ns, Identity: is("K")})
+	engine.Delete(&b, keys.GroupMember{Group: f.sub, Identity: is("K")})
+	b.Put(column.Generic, append([]byte("gov-rules\x00\x00\x00\x00\x00\x00\x00"), f.ns[:]...), binary.LittleEndian.AppendUint32(nil, 3))
+	require.NoError(t, n.db.Apply(&b))
+	require.NotEqual(t, want, n.shared())
+	n.open()
+	require.NoError(t, n.store.Refold(context.Background()))
+	require.Equal(t, want, n.shared())
+	n.requireSound(f)
+}
+
 // Whatever call of the engine the process ends at, or fails, the next start goes on.
 func TestMakingRowsAnewDiesAtAnyCall(t *testing.T) {
 	enginetest.SkipUnderRace(t, enginetest.OneByOne)
@@ -191,7 +217,7 @@ func TestRowsOfNewerRulesAreRefused(t *testing.T) {
 	n.give(theirs.ops...)
 	require.NoError(t, n.store.Close())
 	var b engine.Batch
-	b.Put(column.Generic, append([]byte("gov-rules\x00\x00\x00\x00\x00\x00\x00"), ours.ns[:]...), []byte{4, 0, 0, 0})
+	b.Put(column.Generic, append([]byte("gov-rules\x00\x00\x00\x00\x00\x00\x00"), ours.ns[:]...), binary.LittleEndian.AppendUint32(nil, namespace.Rules+1))
 	require.NoError(t, n.db.Apply(&b))
 	before := everything(t, n.db)
 	n.open()
@@ -203,7 +229,7 @@ func TestRowsOfNewerRulesAreRefused(t *testing.T) {
 		_, verified := s.Verify(context.Background(), ours.ns)
 		for _, err := range []error{errs, verified} {
 			require.ErrorIs(t, err, namespace.ErrRules)
-			require.ErrorContains(t, err, "those of "+ours.ns.String()+" were made by rules 4, and this build has rules 3: use a newer one")
+			require.ErrorContains(t, err, "those of "+ours.ns.String()+" were made by rules 5, and this build has rules 4: use a newer one")
 		}
 	}
 	require.ErrorIs(t, n.store.Refold(context.Background()), namespace.ErrRules)
@@ -232,7 +258,7 @@ func TestRowsOfOlderRulesAreReadWhereNothingIsWritten(t *testing.T) {
 		for _, s := range []*namespace.Store{s, view} {
 			_, err := s.Verify(context.Background(), ns)
 			require.ErrorIs(t, err, namespace.ErrRules)
-			require.ErrorContains(t, err, "were made by rules 1, and this build has rules 3: serve the store once")
+			require.ErrorContains(t, err, "were made by rules 1, and this build has rules 4: serve the store once")
 			heads, err := s.Heads(t.Context(), ns)
 			require.NoError(t, err)
 			due, err := want.store.Heads(t.Context(), ns)

@@ -157,11 +157,16 @@ type Header struct {
 	Events       uint32     // how many
 	Size         uint32     // bytes, as it travels
 	Base         bool       // the context begins with it
+	Author       codec.Identity `wire:",optional"` // who has signed it; zero: nobody
 }
 
-func headerOf(a *dag.AppliedDelta) (Header, error) {
+func headerOf(s *backend.Contexts, id codec.ContextID, a *dag.AppliedDelta) (Header, error) {
 	b, err := a.Delta.AppendBinary(nil)
-	return Header{a.Position, a.Parents, a.HLC, a.ExpectedRoot, uint32(len(a.Actions)), uint32(len(a.Events)), uint32(len(b)), a.Base}, err
+	if err != nil {
+		return Header{}, err
+	}
+	author, err := s.Author(id, a.Position.Delta)
+	return Header{a.Position, a.Parents, a.HLC, a.ExpectedRoot, uint32(len(a.Actions)), uint32(len(a.Events)), uint32(len(b)), a.Base, author}, err
 }
 
 // dagWalking are the arguments of a page of a walk.
@@ -185,7 +190,7 @@ var dagWalk = op.New(op.Method{Number: 622, Name: "Dag.Walk", Role: access.Reade
 			if err != nil {
 				return p, err
 			}
-			h, err := headerOf(&applied)
+			h, err := headerOf(s, a.ContextID, &applied)
 			if err != nil {
 				return p, err
 			}

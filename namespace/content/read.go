@@ -347,6 +347,12 @@ func listHeld(all map[codec.EnvelopeID]*held) (list []Held) {
 	return list
 }
 
+// Author returns who has signed a delta that counts; zero where nobody has.
+func (s *Store) Author(id codec.ContextID, delta codec.DeltaID) (codec.Identity, error) {
+	who, _, err := AuthorOf(s.db, id, delta)
+	return who, err
+}
+
 // AuthorOf returns who has signed a delta that counts, by its row; found is false where nobody has.
 func AuthorOf(r engine.Getter, context codec.ContextID, delta codec.DeltaID) (who codec.Identity, found bool, err error) {
 	s, found, err := readSigned(r, context, delta)

@@ -3992,7 +3992,9 @@ type DagHeader struct {
 	// The size of its gossip bytes.
 	Size uint32 `protobuf:"varint,8,opt,name=size,proto3" json:"size,omitempty"`
 	// The context begins with it.
-	Base          bool `protobuf:"varint,9,opt,name=base,proto3" json:"base,omitempty"`
+	Base bool `protobuf:"varint,9,opt,name=base,proto3" json:"base,omitempty"`
+	// Who has signed it; absent where nobody has.
+	Author        []byte `protobuf:"bytes,10,opt,name=author,proto3" json:"author,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4088,6 +4090,13 @@ func (x *DagHeader) GetBase() bool {
 		return x.Base
 	}
 	return false
+}
+
+func (x *DagHeader) GetAuthor() []byte {
+	if x != nil {
+		return x.Author
+	}
+	return nil
 }
 
 // DagWalkResponse is a page of a walk.
@@ -6751,7 +6760,7 @@ const file_stoa_v1_dag_proto_rawDesc = "" +
 	"context_id\x18\x01 \x01(\fR\tcontextId\x12\x12\n" +
 	"\x04from\x18\x02 \x03(\fR\x04from\x12,\n" +
 	"\x06before\x18\x03 \x01(\v2\x14.stoa.v1.DagPositionR\x06before\x12\x14\n" +
-	"\x05limit\x18\x04 \x01(\rR\x05limit\"\x83\x02\n" +
+	"\x05limit\x18\x04 \x01(\rR\x05limit\"\x9b\x02\n" +
 	"\tDagHeader\x12\x19\n" +
 	"\bdelta_id\x18\x01 \x01(\fR\adeltaId\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x18\n" +
@@ -6761,7 +6770,9 @@ const file_stoa_v1_dag_proto_rawDesc = "" +
 	"\aactions\x18\x06 \x01(\rR\aactions\x12\x16\n" +
 	"\x06events\x18\a \x01(\rR\x06events\x12\x12\n" +
 	"\x04size\x18\b \x01(\rR\x04size\x12\x12\n" +
-	"\x04base\x18\t \x01(\bR\x04base\"Q\n" +
+	"\x04base\x18\t \x01(\bR\x04base\x12\x16\n" +
+	"\x06author\x18\n" +
+	" \x01(\fR\x06author\"Q\n" +
 	"\x0fDagWalkResponse\x12*\n" +
 	"\x06deltas\x18\x01 \x03(\v2\x12.stoa.v1.DagHeaderR\x06deltas\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\"q\n" +

@@ -527,6 +527,8 @@ const (
 	GovReason_GOV_REASON_BAD_KEY GovReason = 22
 	// An Admin's rotation has left its key behind.
 	GovReason_GOV_REASON_ABANDONED GovReason = 23
+	// It would remove or demote an Admin who ranks above its signer.
+	GovReason_GOV_REASON_OUTRANKED GovReason = 24
 )
 
 // Enum value maps for GovReason.
@@ -556,6 +558,7 @@ var (
 		21: "GOV_REASON_NOT_CLEAR",
 		22: "GOV_REASON_BAD_KEY",
 		23: "GOV_REASON_ABANDONED",
+		24: "GOV_REASON_OUTRANKED",
 	}
 	GovReason_value = map[string]int32{
 		"GOV_REASON_UNSPECIFIED":       0,
@@ -582,6 +585,7 @@ var (
 		"GOV_REASON_NOT_CLEAR":         21,
 		"GOV_REASON_BAD_KEY":           22,
 		"GOV_REASON_ABANDONED":         23,
+		"GOV_REASON_OUTRANKED":         24,
 	}
 )
 
@@ -2217,7 +2221,7 @@ const file_stoa_v1_governance_proto_rawDesc = "" +
 	"\x15GOV_OUTCOME_EFFECTIVE\x10\x01\x12\x14\n" +
 	"\x10GOV_OUTCOME_VOID\x10\x02\x12\x17\n" +
 	"\x13GOV_OUTCOME_SKIPPED\x10\x03\x12\x16\n" +
-	"\x12GOV_OUTCOME_SEALED\x10\x04*\x85\x05\n" +
+	"\x12GOV_OUTCOME_SEALED\x10\x04*\x9f\x05\n" +
 	"\tGovReason\x12\x1a\n" +
 	"\x16GOV_REASON_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13GOV_REASON_NO_RIGHT\x10\x01\x12\x16\n" +
@@ -2243,7 +2247,8 @@ const file_stoa_v1_governance_proto_rawDesc = "" +
 	"\x15GOV_REASON_NOT_PLACED\x10\x14\x12\x18\n" +
 	"\x14GOV_REASON_NOT_CLEAR\x10\x15\x12\x16\n" +
 	"\x12GOV_REASON_BAD_KEY\x10\x16\x12\x18\n" +
-	"\x14GOV_REASON_ABANDONED\x10\x17*\xa5\x01\n" +
+	"\x14GOV_REASON_ABANDONED\x10\x17\x12\x18\n" +
+	"\x14GOV_REASON_OUTRANKED\x10\x18*\xa5\x01\n" +
 	"\rGovAnswerKind\x12\x1f\n" +
 	"\x1bGOV_ANSWER_KIND_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16GOV_ANSWER_KIND_STORED\x10\x01\x12\x1d\n" +

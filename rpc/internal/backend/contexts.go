@@ -37,3 +37,11 @@ func (c *Contexts) DeleteContext(id codec.ContextID) error {
 	}
 	return c.Store.DeleteContext(id)
 }
+
+// Author returns who has signed a delta that counts; zero where nobody has.
+func (c *Contexts) Author(id codec.ContextID, delta codec.DeltaID) (codec.Identity, error) {
+	if c.Content == nil {
+		return codec.Identity{}, nil
+	}
+	return c.Content.Author(id, delta)
+}

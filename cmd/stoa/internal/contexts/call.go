@@ -1,6 +1,7 @@
 package contexts
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/namespace/naming"
 	"github.com/stoadb/stoa/rpc"
 )
@@ -42,6 +44,27 @@ func onContext(p *cli.Process, under string, d command) *cobra.Command {
 		c.Args = c.Args[1:]
 		return run(&call{Call: c, dag: c.Client.Dag(), context: id})
 	})
+}
+
+// names returns what the group that has the context calls its members; none where no group has it.
+func (c *call) names() (cli.Names, error) {
+	groups := c.Client.Groups()
+	of, _, err := groups.Resolve(c.Ctx, c.context)
+	switch {
+	case errors.Is(err, namespace.ErrNoContext):
+		return cli.Names{}, nil
+	case err != nil:
+		return nil, err
+	}
+	return cli.NamesIn(c.Ctx, groups, of)
+}
+
+// madeBy says for people who has made a delta: who has signed it, or else which node.
+func madeBy(author codec.Identity, node string, known cli.Names) string {
+	if author.IsZero() {
+		return node
+	}
+	return known.Of(author.String())
 }
 
 // deltaArg returns the delta of the context that an argument is.

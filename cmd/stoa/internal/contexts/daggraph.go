@@ -53,10 +53,14 @@ func newDagGraph(p *cli.Process) *cobra.Command {
 				}
 				return cli.WriteJSON(c.Stdout, map[string]any{"context_id": c.context.String(), "deltas": docs})
 			}
-			if format == "dot" {
-				return writeDot(c.Stdout, g)
+			known, err := c.names()
+			if err != nil {
+				return err
 			}
-			return writeGraph(c.Stdout, g)
+			if format == "dot" {
+				return writeDot(c.Stdout, g, known)
+			}
+			return writeGraph(c.Stdout, g, known)
 		},
 	})
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(graphFormats, cobra.ShellCompDirectiveNoFileComp)) // fails only for a flag that is not there
@@ -66,11 +70,20 @@ func newDagGraph(p *cli.Process) *cobra.Command {
 // shortID is as much of an id as tells deltas of one graph apart.
 func shortID(id codec.DeltaID) string { return id.String()[:cli.ShortDigits] }
 
-func writeDot(w io.Writer, g []rpc.Header) error {
+// doneIn says what a delta does, and who has signed it.
+func doneIn(h rpc.Header, known cli.Names) string {
+	done := cli.Count(int(h.Actions), "action")
+	if !h.Author.IsZero() {
+		done += " by " + known.Of(h.Author.String())
+	}
+	return done
+}
+
+func writeDot(w io.Writer, g []rpc.Header, known cli.Names) error {
 	var b strings.Builder
 	b.WriteString("digraph deltas {\n  rankdir=BT;\n  node [shape=box, fontname=monospace];\n")
 	for _, h := range g {
-		fmt.Fprintf(&b, "  %q [label=\"%s\\n%s\"];\n", h.Position.Delta, shortID(h.Position.Delta), cli.Count(int(h.Actions), "action"))
+		fmt.Fprintf(&b, "  %q [label=%q];\n", h.Position.Delta, shortID(h.Position.Delta)+"\n"+doneIn(h, known))
 		for _, parent := range h.Parents {
 			fmt.Fprintf(&b, "  %q -> %q;\n", h.Position.Delta, parent)
 		}
@@ -82,7 +95,7 @@ func writeDot(w io.Writer, g []rpc.Header) error {
 
 // writeGraph draws deltas, newest first, in lanes: * is a delta, each lane below
 // it leads to one of its parents.
-func writeGraph(w io.Writer, g []rpc.Header) error {
+func writeGraph(w io.Writer, g []rpc.Header, known cli.Names) error {
 	var b strings.Builder
 	var lanes []codec.DeltaID // what each leads to
 	for _, h := range g {
@@ -92,7 +105,7 @@ func writeGraph(w io.Writer, g []rpc.Header) error {
 			at, lanes = len(lanes), append(lanes, id)
 		}
 		b.WriteString(laneMarks(len(lanes), at, '*'))
-		fmt.Fprintf(&b, "  %s  %s", shortID(id), cli.Count(int(h.Actions), "action"))
+		fmt.Fprintf(&b, "  %s  %s", shortID(id), doneIn(h, known))
 		if h.Base {
 			b.WriteString(", base")
 		}

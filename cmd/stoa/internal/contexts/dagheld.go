@@ -26,6 +26,10 @@ has them count.`,
 			if err != nil {
 				return err
 			}
+			known, err := c.names()
+			if err != nil {
+				return err
+			}
 			return cli.List(c.Process, "delta", func(yield func(content.Held, error) bool) {
 				for _, h := range held {
 					if !yield(h, nil) {
@@ -41,7 +45,7 @@ has them count.`,
 					Size   int    `json:"size"` // bytes
 				}{h.ID.String(), h.Delta.String(), h.Author.String(), cli.Instant(hlc.NTP64(h.Time).Time()), h.Size}, nil
 			}, func(w io.Writer, h content.Held) {
-				fmt.Fprintf(w, "%s  by %s, %s, %s\n", h.ID, h.Author, cli.Instant(hlc.NTP64(h.Time).Time()), cli.Count(h.Size, "byte"))
+				fmt.Fprintf(w, "%s  by %s, %s, %s\n", h.ID, madeBy(h.Author, "", known), cli.Instant(hlc.NTP64(h.Time).Time()), cli.Count(h.Size, "byte"))
 			})
 		},
 	})

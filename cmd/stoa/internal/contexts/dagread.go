@@ -56,10 +56,19 @@ type headerDoc struct {
 	Events  uint32   `json:"events"`
 	Bytes   uint32   `json:"bytes"`
 	Base    bool     `json:"base,omitempty"`
+	Author  string   `json:"author,omitempty"` // who has signed it
 }
 
 func newHeaderDoc(h rpc.Header) headerDoc {
-	return headerDoc{h.Position.Delta.String(), h.Seq, cli.Texts(h.Parents), newStampDoc(h.HLC), h.ExpectedRoot.String(), h.Actions, h.Events, h.Size, h.Base}
+	return headerDoc{h.Position.Delta.String(), h.Seq, cli.Texts(h.Parents), newStampDoc(h.HLC), h.ExpectedRoot.String(), h.Actions, h.Events, h.Size, h.Base, authorText(h.Author)}
+}
+
+// authorText is who has signed a delta, as JSON has it.
+func authorText(who codec.Identity) string {
+	if who.IsZero() {
+		return ""
+	}
+	return who.String()
 }
 
 // walkFlags say what part of a history is shown.
@@ -96,9 +105,13 @@ func newDagLog(p *cli.Process) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			known, err := c.names()
+			if err != nil {
+				return err
+			}
 			return cli.List(c.Process, "delta", all, func(h rpc.Header) (any, error) { return newHeaderDoc(h), nil }, func(w io.Writer, h rpc.Header) {
 				d := newHeaderDoc(h)
-				fmt.Fprintf(w, "%d  %s  %s by %s, %s, %s\n", d.Seq, d.ID, d.HLC.Around, d.HLC.Node, cli.Count(int(d.Actions), "action"), cli.Count(int(d.Events), "event"))
+				fmt.Fprintf(w, "%d  %s  %s by %s, %s, %s\n", d.Seq, d.ID, d.HLC.Around, madeBy(h.Author, d.HLC.Node, known), cli.Count(int(d.Actions), "action"), cli.Count(int(d.Events), "event"))
 			})
 		},
 	})
@@ -114,9 +127,12 @@ type deltaDoc struct {
 	Parents []string     `json:"parents"`
 	Actions []actionDoc  `json:"actions"`
 	HLC     stampDoc     `json:"hlc"`
+	Author  string       `json:"author,omitempty"` // who has signed it, if it is applied
 	Root    string       `json:"expected_root_hash"`
 	Events  []eventDoc   `json:"events"`
 	Bytes   cli.HexBytes `json:"bytes,omitempty"` // with --bytes
+
+	madeBy string // for people
 }
 
 type actionDoc struct {
@@ -161,7 +177,7 @@ func (d deltaDoc) write(w io.Writer) {
 	for _, parent := range d.Parents {
 		t.Add("parent", parent)
 	}
-	t.Add("time", fmt.Sprintf("%s by %s", d.HLC.Around, d.HLC.Node))
+	t.Add("time", fmt.Sprintf("%s by %s", d.HLC.Around, d.madeBy))
 	t.Add("root", d.Root)
 	for _, a := range d.Actions {
 		text := cli.Shorten(bytesText(a.AppKey), cli.LineText)
@@ -195,6 +211,9 @@ func newDagShow(p *cli.Process) *cobra.Command {
 			}
 			d := newDeltaDoc(delta, id)
 			d.State = state.String()
+			if err := c.addPlace(&d, id, state); err != nil {
+				return err
+			}
 			if !asBytes {
 				return c.Emit(d, d.write)
 			}
@@ -204,6 +223,22 @@ func newDagShow(p *cli.Process) *cobra.Command {
 			return c.Emit(d, func(w io.Writer) { fmt.Fprintf(w, "%x\n", []byte(d.Bytes)) })
 		},
 	})
+}
+
+// addPlace adds the place of a delta in this node's order, and who has signed it.
+func (c *call) addPlace(d *deltaDoc, id codec.DeltaID, state dag.DeltaState) error {
+	var h rpc.Header
+	if state == dag.StateApplied {
+		for at, err := range c.dag.Walk(c.Ctx, c.context, dag.WalkOptions{From: []codec.DeltaID{id}, Limit: 1}) {
+			if err != nil {
+				return err
+			}
+			h = at
+		}
+	}
+	known, err := c.names()
+	d.Seq, d.Base, d.Author, d.madeBy = h.Seq, h.Base, authorText(h.Author), madeBy(h.Author, d.HLC.Node, known)
+	return err
 }
 
 func newDagMissing(p *cli.Process) *cobra.Command {

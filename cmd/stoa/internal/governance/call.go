@@ -20,7 +20,7 @@ type call struct {
 	read       governance
 	shown      shownWords
 	group      codec.GroupID // of a command on one, or the namespace
-	known      names         // that are used in it, where the command shows them
+	known      cli.Names     // that are used in it, where the command shows them
 }
 
 // governance is what is read of namespaces and groups.
@@ -39,6 +39,9 @@ func govern(p *cli.Process, under string, d command) *cobra.Command {
 		return run(g)
 	})
 }
+
+// namesOf returns the names by which a group speaks; none where it is not here any more.
+func (c *call) namesOf(g codec.GroupID) (cli.Names, error) { return cli.NamesIn(c.Ctx, c.groups, g) }
 
 // onGroup returns a command about the group that its first argument names; about the
 // namespace, if that is what the argument is called.

@@ -64,7 +64,7 @@ func newGroupCreate(p *cli.Process) *cobra.Command {
 			if err := c.proposed(done, g); err != nil {
 				return err
 			}
-			c.Guide("to add a member of its namespace: stoa group add " + callable(name, g.String()) + " MEMBER" + c.Again)
+			c.Guide("to add a member of its namespace: stoa group add " + cli.Callable(name, g.String()) + " MEMBER" + c.Again)
 			return nil
 		},
 	})
@@ -204,14 +204,14 @@ func newGroupDoc(g *namespace.GroupInfo) groupDoc {
 	return d
 }
 
-func (d groupDoc) write(w io.Writer, known names) {
+func (d groupDoc) write(w io.Writer, known cli.Names) {
 	var t cli.Table
 	upgrade := ""
 	if d.Upgrade != nil {
 		upgrade = d.Upgrade.said()
 	}
 	for _, row := range [][2]string{{"group", d.ID}, {"name", d.Name}, {"namespace", d.Namespace}, {"parent", d.Parent},
-		{"children", strings.Join(d.Children, " ")}, {"admin", known.of(d.Admin)}, {"application", d.Application}, {"policy", d.Policy}, {"migration", d.Migration},
+		{"children", strings.Join(d.Children, " ")}, {"admin", known.Of(d.Admin)}, {"application", d.Application}, {"policy", d.Policy}, {"migration", d.Migration},
 		{"upgrade", upgrade},
 		{"created", d.Created}, {"defaults", d.Defaults}, {"members", fmt.Sprint(d.Members)}, {"contexts", fmt.Sprint(d.Contexts)},
 		{"log", cli.Count(d.Sequence, "op")}} {

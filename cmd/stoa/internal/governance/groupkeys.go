@@ -45,7 +45,7 @@ func newGroupKeys(p *cli.Process) *cobra.Command {
 				}
 			}
 			if !current {
-				c.Guide("none is current: a member gives the group a new one with the next change, or with stoa group rotate " + c.known.called(c.group.String()))
+				c.Guide("none is current: a member gives the group a new one with the next change, or with stoa group rotate " + c.known.Called(c.group.String()))
 			}
 			return nil
 		},
@@ -57,7 +57,7 @@ func (c *call) writeKey(w io.Writer, k *namespace.KeyInfo) {
 	called := func(ids []codec.Identity) string {
 		var names []string
 		for _, id := range ids {
-			names = append(names, c.known.of(id.String()))
+			names = append(names, c.known.Of(id.String()))
 		}
 		return strings.Join(names, " ")
 	}

@@ -30,7 +30,7 @@ func newGroupContexts(p *cli.Process) *cobra.Command {
 	})
 }
 
-func (c *call) showContext(x *namespace.ContextInfo, known names) error {
+func (c *call) showContext(x *namespace.ContextInfo, known cli.Names) error {
 	type memberDoc struct {
 		Member   string `json:"member"`
 		Identity string `json:"identity,omitempty"`
@@ -56,7 +56,7 @@ func (c *call) showContext(x *namespace.ContextInfo, known names) error {
 		}
 		fmt.Fprintln(w, line)
 		for _, m := range d.Members {
-			line := "  " + known.of(m.Member)
+			line := "  " + known.Of(m.Member)
 			if m.Identity != "" {
 				line += " as " + m.Identity
 			}
@@ -101,7 +101,7 @@ made where there is none.`},
 }
 
 // showEntry prints an op of a log.
-func (c *call) showEntry(e *namespace.Entry, known names, full bool) error {
+func (c *call) showEntry(e *namespace.Entry, known cli.Names, full bool) error {
 	d, err := newEntryDoc(e)
 	if err != nil {
 		return err

@@ -31,11 +31,11 @@ func newGroupMembers(p *cli.Process) *cobra.Command {
 					Role  string `json:"role"`
 					Caps  string `json:"capabilities"`
 					Nonce uint64 `json:"nonce,string"`
-				}{m.Identity.String(), c.known[m.Identity.String()].name, m.Role.String(), m.Capabilities.String(), m.Nonce}
+				}{m.Identity.String(), c.known[m.Identity.String()].Name, m.Role.String(), m.Capabilities.String(), m.Nonce}
 				err := c.Emit(d, func(w io.Writer) {
 					line := fmt.Sprintf("%s  %-9s", d.ID, d.Role)
 					if d.Name != "" {
-						line += "  " + c.known.of(d.ID)
+						line += "  " + c.known.Of(d.ID)
 					}
 					if m.Capabilities != 0 {
 						line += "  " + d.Caps
@@ -111,7 +111,7 @@ removed has written beside it counts no more. So synchronize first.`,
 			}
 			var called []string
 			for _, who := range gone {
-				called = append(called, known.of(who.String()))
+				called = append(called, known.Of(who.String()))
 			}
 			c.guideRemoved(strings.Join(called, " and "), closed)
 			return nil

@@ -3,7 +3,6 @@ package governance
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,25 +12,9 @@ import (
 	"github.com/stoadb/stoa/namespace"
 )
 
-// word matches a name that means itself in a shell.
-var word = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
-
-// callable returns how a line that is to be pasted calls what has that id: by its name,
-// which others may have chosen, where a shell takes it for a word, else by its first
-// digits.
-func callable(name, id string) string {
-	if word.MatchString(name) {
-		return name
-	}
-	return id[:cli.ShortDigits]
-}
-
-// called is callable for what names has.
-func (n names) called(id string) string { return callable(n[id].name, id) }
-
 // guideBegun says what is done first in a namespace that is new.
 func (c *call) guideBegun(info *namespace.Info) {
-	home := callable(string(info.Name), info.ID.String())
+	home := cli.Callable(string(info.Name), info.ID.String())
 	c.Guide("to be shown by name: stoa group alias "+home+" NAME --member me"+c.Again,
 		"to ask others in:    stoa namespace invite "+home+c.Again)
 }
@@ -42,8 +25,8 @@ func (c *call) guideAdmitted(v *codec.Invitation, who codec.Identity) error {
 	if err != nil {
 		return err
 	}
-	home, id := known.called(v.NamespaceID.String()), who.String()
-	c.Guide(known.of(id) + " is a member of " + c.shownGroup(v.GroupID))
+	home, id := known.Called(v.NamespaceID.String()), who.String()
+	c.Guide(known.Of(id) + " is a member of " + c.shownGroup(v.GroupID))
 	if _, named := known[id]; !named {
 		c.Guide("to name them: stoa group alias " + home + " NAME --member " + id[:cli.ShortDigits] + c.Again)
 	}
@@ -54,7 +37,7 @@ func (c *call) guideAdmitted(v *codec.Invitation, who codec.Identity) error {
 // shownGroup returns the name of a group, or its id.
 func (c *call) shownGroup(g codec.GroupID) string {
 	if known, err := c.namesOf(g); err == nil {
-		return known.of(g.String())
+		return known.Of(g.String())
 	}
 	return g.String()
 }
@@ -81,7 +64,7 @@ func (c *call) guideRegistered(g codec.GroupID, id codec.ContextID) error {
 		return err
 	}
 	if _, named := known[id.String()]; !named {
-		c.Guide("to name it for all members: stoa group alias " + known.called(g.String()) + " NAME --context " + id.String()[:cli.ShortDigits] + c.Again)
+		c.Guide("to name it for all members: stoa group alias " + known.Called(g.String()) + " NAME --context " + id.String()[:cli.ShortDigits] + c.Again)
 	}
 	return nil
 }
@@ -98,7 +81,7 @@ func (c *call) guideInvited(g codec.GroupID) error {
 			return err
 		}
 		c.Guide(fmt.Sprintf("this is of use only to a member of %s: others are invited there first, with stoa namespace invite %s%s",
-			known.of(ns.String()), known.called(ns.String()), c.Again))
+			known.Of(ns.String()), known.Called(ns.String()), c.Again))
 	}
 	c.Guide("this is for who is to join, who runs: stoa namespace join INVITATION (or @FILE, where it is in one)")
 	return nil
@@ -107,7 +90,7 @@ func (c *call) guideInvited(g codec.GroupID) error {
 // noteStanding tells who was removed from a group or its namespace that they were, by
 // whom, and what they hold still: what is shown is what was known then. Ops carry no
 // clock, so the op is named and not a time.
-func (c *call) noteStanding(g codec.GroupID, known names) error {
+func (c *call) noteStanding(g codec.GroupID, known cli.Names) error {
 	if c.JSON {
 		return nil
 	}
@@ -137,7 +120,7 @@ func (c *call) noteStanding(g codec.GroupID, known names) error {
 
 // removedBy says by whom, and by what op, somebody was removed from a group, or that they
 // left; empty: no op that can be read here says so.
-func (c *call) removedBy(g codec.GroupID, who codec.Identity, known names) (string, error) {
+func (c *call) removedBy(g codec.GroupID, who codec.Identity, known cli.Names) (string, error) {
 	for e, err := range c.read.Ops(c.Ctx, g, namespace.Window{Reverse: true}) {
 		if err != nil {
 			return "", err
@@ -148,7 +131,7 @@ func (c *call) removedBy(g codec.GroupID, who codec.Identity, known names) (stri
 		op := e.ID.String()[:cli.ShortDigits]
 		switch o := &e.Op.Op; {
 		case o.Kind == codec.OpMemberRemoved && o.Member == who, o.Kind == codec.OpMembersRemoved && slices.Contains(o.Members, who):
-			return fmt.Sprintf(" by %s, op %s", known.of(e.Op.Signer.String()), op), nil
+			return fmt.Sprintf(" by %s, op %s", known.Of(e.Op.Signer.String()), op), nil
 		case o.Kind == codec.OpMemberLeft && e.Op.Signer == who:
 			return fmt.Sprintf(" as you asked, op %s", op), nil
 		}
@@ -162,6 +145,7 @@ var voidHints = map[group.Reason]string{
 	group.NoRight:        "`stoa group members GROUP` lists who has which role and capabilities; an admin gives them: `stoa group role`, `stoa group caps`",
 	group.Revoked:        "`stoa group members GROUP` lists who has which role and capabilities; an admin gives them: `stoa group role`, `stoa group caps`",
 	group.AdminIdentity:  "`stoa group transfer GROUP MEMBER` makes another member the admin identity first",
+	group.Outranked:      "an admin ranks above those who became one later, and above itself: who made this one an admin can, and `stoa group leave` is for oneself",
 	group.Consumed:       "an invitation admits one, once: `stoa namespace invite` makes another",
 	group.Withdrawn:      "`stoa namespace invite` makes another invitation",
 	group.NotMember:      "`stoa group members GROUP` lists the members",

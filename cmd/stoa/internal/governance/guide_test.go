@@ -23,7 +23,7 @@ func TestAGuidingLineIsSafeToPaste(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringOf(rapid.SampledFrom([]rune("ab1 .-_/$`'\"\\(;&|*?~#!\n{<é"))).Draw(t, "name")
-		if called := callable(name, cli.ExampleID); called != name {
+		if called := cli.Callable(name, cli.ExampleID); called != name {
 			require.Equal(t, cli.ExampleID[:cli.ShortDigits], called)
 		} else {
 			require.Equal(t, name+"\n", words(called))
@@ -32,9 +32,9 @@ func TestAGuidingLineIsSafeToPaste(t *testing.T) {
 		path := "/" + name
 		require.Equal(t, path+"\n", words(cli.Quoted(path)))
 	})
-	require.Equal(t, "home", callable("home", cli.ExampleID))
-	require.Equal(t, cli.ExampleID[:cli.ShortDigits], callable("$(halt)", cli.ExampleID))
-	require.Equal(t, cli.ExampleID[:cli.ShortDigits], callable("", cli.ExampleID))
+	require.Equal(t, "home", cli.Callable("home", cli.ExampleID))
+	require.Equal(t, cli.ExampleID[:cli.ShortDigits], cli.Callable("$(halt)", cli.ExampleID))
+	require.Equal(t, cli.ExampleID[:cli.ShortDigits], cli.Callable("", cli.ExampleID))
 }
 
 // Who makes a new key is told of the ops that it leaves behind.

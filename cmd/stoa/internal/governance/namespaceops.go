@@ -60,7 +60,7 @@ it, in hex, one op to a line, as stoa namespace apply takes it.` + opLines,
 	})
 }
 
-func (c *call) showOp(ns codec.GroupID, id codec.OpID, known names, asBytes, full bool) error {
+func (c *call) showOp(ns codec.GroupID, id codec.OpID, known cli.Names, asBytes, full bool) error {
 	op, err := c.read.Op(c.Ctx, ns, id)
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ none, state theirs likewise. It exits 5 where nothing is left to state. ` + cli.
 			return c.Emit(d, func(w io.Writer) {
 				var t cli.Table
 				for _, id := range stated {
-					t.Add("stated", c.known.called(id.String()))
+					t.Add("stated", c.known.Called(id.String()))
 				}
 				d.write(w, &t)
 			})

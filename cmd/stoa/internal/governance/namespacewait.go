@@ -23,10 +23,10 @@ type pendingDoc struct {
 	Missing   []string `json:"missing"`
 }
 
-func (d *pendingDoc) write(w io.Writer, known names) {
+func (d *pendingDoc) write(w io.Writer, known cli.Names) {
 	line := d.ID + "  " + cli.SizeText(uint64(d.Bytes))
 	if d.Signer != "" {
-		line += "  " + known.of(d.Signer)
+		line += "  " + known.Of(d.Signer)
 	}
 	if d.Since != "" {
 		line += "  since " + d.Since
@@ -206,7 +206,7 @@ func newNamespaceEquivocations(p *cli.Process) *cobra.Command {
 				}{e.Signer.String(), e.Nonce, e.Count, []string{e.First.String(), e.Second.String()}}
 				c.shown.equivocation = true
 				err := c.Emit(d, func(w io.Writer) {
-					fmt.Fprintf(w, "%s  nonce %d  %d ops  %s  %s\n", c.known.of(d.Signer), d.Nonce, d.Count, d.Ops[0], d.Ops[1])
+					fmt.Fprintf(w, "%s  nonce %d  %d ops  %s  %s\n", c.known.Of(d.Signer), d.Nonce, d.Count, d.Ops[0], d.Ops[1])
 				})
 				if err != nil {
 					return err

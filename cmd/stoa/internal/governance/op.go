@@ -70,7 +70,7 @@ func newEntryDoc(e *namespace.Entry) (d govOpDoc, err error) {
 
 // said says for people what an op does, with names where there are some: in brief, or
 // with every field in full.
-func (d *govOpDoc) said(known names, full bool) string {
+func (d *govOpDoc) said(known cli.Names, full bool) string {
 	if d.Op == nil {
 		return "sealed: the key of its group is not here"
 	}
@@ -91,13 +91,13 @@ func (d *govOpDoc) said(known names, full bool) string {
 
 // signedBy returns who signed the op: by name, or by id, of which a brief line has the
 // beginning.
-func (d *govOpDoc) signedBy(known names, full bool) string {
+func (d *govOpDoc) signedBy(known cli.Names, full bool) string {
 	return inOp(cli.Field{Text: d.Signer}, known, full)
 }
 
 // inOp returns the text of a field of an op.
-func inOp(f cli.Field, known names, full bool) string {
-	text, means := known.of(f.Text), f.Meaning()
+func inOp(f cli.Field, known cli.Names, full bool) string {
+	text, means := known.Of(f.Text), f.Meaning()
 	switch {
 	case means != "" && strings.Contains(f.Path, "capabilit"):
 		return means
