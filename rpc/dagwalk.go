@@ -152,11 +152,11 @@ type Header struct {
 	dag.Position
 	Parents      []codec.DeltaID
 	HLC          codec.HybridTimestamp
-	ExpectedRoot codec.Hash `wire:"expected_root_hash,hash"`
-	Actions      uint32     // how many
-	Events       uint32     // how many
-	Size         uint32     // bytes, as it travels
-	Base         bool       // the context begins with it
+	ExpectedRoot codec.Hash     `wire:"expected_root_hash,hash"`
+	Actions      uint32         // how many
+	Events       uint32         // how many
+	Size         uint32         // bytes, as it travels
+	Base         bool           // the context begins with it
 	Author       codec.Identity `wire:",optional"` // who has signed it; zero: nobody
 }
 
