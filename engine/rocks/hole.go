@@ -102,7 +102,7 @@ func Kept(dir string) (names []string) {
 }
 
 // leave ends the files of a store before its holes, after it has put what is behind
-// them into files of their own, and returns their names. A crash in the middle leaves
+// them, unless it was refused, into files of their own, and returns their names. A crash in the middle leaves
 // the holes, or nothing of them. The caller has the lock of the directory.
 func (h holes) leave(dir string) (kept []string, err error) {
 	for _, hole := range h.list() {

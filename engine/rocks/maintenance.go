@@ -28,8 +28,8 @@ func (e *Engine) Health() engine.Health {
 
 // Reopen opens the storage again after a fault; see [engine.Maintenance]. The log may have
 // a change whose write was refused: it is taken out, so that nobody who was told so, or who
-// goes on with what was read before, meets it. If the storage cannot be opened for writing, the engine stays read-only, and Reopen may be called
-// again.
+// goes on with what was read before, meets it. If the storage cannot be opened for writing,
+// or has lost what could be read, the engine stays read-only, and Reopen may be called again.
 func (e *Engine) Reopen() error {
 	e.life.Lock()
 	defer e.life.Unlock()
