@@ -17,6 +17,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
 	"github.com/stoadb/stoa/engine/rocks"
+	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvtest"
 )
 
@@ -24,6 +25,9 @@ import (
 const doomed = "STOA_EVENT_DOOMED"
 
 const audit = "audit-logger"
+
+// keepAll has streams keep whatever a quick machine publishes before it is killed.
+var keepAll = Options{Keep: kv.StreamLimits{Age: KeptFor}}
 
 // Processes that publish, and in which consumers of a group read, claim and acknowledge, are
 // killed at random moments: what was published is in the stream once, and the group's
@@ -61,12 +65,12 @@ func TestA81AProcessOfConsumersIsKilled(t *testing.T) {
 		read(enginetest.UntilKilled(t, doomed, dir, time.Duration(random.IntN(60_000))*time.Microsecond))
 		db, err := rocks.Open(dir, rocks.Options{})
 		require.NoError(t, err)
-		openHost(t, db, kvtest.New(), Options{}).end() // which checks
+		openHost(t, db, kvtest.New(), keepAll).end() // which checks
 		require.NoError(t, db.Close())
 	}
 	db, err := rocks.Open(dir, rocks.Options{})
 	require.NoError(t, err)
-	h := openHost(t, db, kvtest.New(), Options{})
+	h := openHost(t, db, kvtest.New(), keepAll)
 	last := Consumer{Task, audit, "last"}
 	for {
 		read([]string{"asking last"})
@@ -113,7 +117,7 @@ func TestA81AProcessOfConsumersIsKilled(t *testing.T) {
 func consumeUntilKilled(t *testing.T, dir string) {
 	db, err := rocks.Open(dir, rocks.Options{})
 	require.NoError(t, err)
-	h := openHost(t, db, kvtest.New(), Options{})
+	h := openHost(t, db, kvtest.New(), keepAll)
 	say := func(what string, entries []Entry) {
 		var text strings.Builder
 		for _, e := range entries {

@@ -133,7 +133,7 @@ func b56IndexesOfIntentsAreExact(t *testing.T, h *Host) {
 			ids = append(ids, h.Create(policy.Intents, SomeIntent()).ID)
 		}
 	}
-	want := map[string][]string{"intent:active": nil}
+	want := map[string][]string{"intent:active": {}}
 	for _, id := range ids {
 		o := h.Get(policy.Intents, id)
 		if status := o["status"]; status != "completed" && status != "cancelled" {
