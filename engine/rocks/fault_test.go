@@ -103,6 +103,8 @@ func TestReopenLooksForFaultsThatNobodyHasNoticed(t *testing.T) {
 	dir, grow := smallDisk(t, 24)
 	e := open(t, filepath.Join(dir, "db"), Options{MinFreeBytes: -1})
 	put(t, e, engine.Synced, column.State, ctx(0), "v")
+	put(t, e, engine.Synced, column.Meta, ctx(0), "v")
+	require.NoError(t, e.st.flush(column.Meta)) // a log ends, and gives back what was reserved, before the disk is full
 	ballast, err := os.Create(filepath.Join(dir, "ballast"))
 	require.NoError(t, err)
 	for block := make([]byte, 4096); err == nil; {
