@@ -66,13 +66,16 @@ is_ubuntu() {
 }
 
 # ubuntu_keys prints the file with the keys that Ubuntu signs with. Where no package
-# has brought it, it comes from Ubuntu, over TLS.
+# has brought it, it is taken out of that of Ubuntu 24.04, which is known by its hash.
 ubuntu_keys() {
-	local keys=/usr/share/keyrings/ubuntu-archive-keyring.gpg
+	local keys=/usr/share/keyrings/ubuntu-archive-keyring.gpg deb=ubuntu-keyring_2023.11.28.1_all.deb
+	local hash=36de43b15853ccae0028e9a767613770c704833f82586f28eb262f0311adb8a8
 	if [[ ! -r $keys ]]; then
 		keys=$chroots/ubuntu-archive-keyring.gpg
-		[[ -r $keys ]] || curl -fsS -o "$keys" "$ubuntu/project/ubuntu-archive-keyring.gpg" ||
-			fail "the keys of Ubuntu can't be had; install the package ubuntu-keyring"
+		[[ -r $keys ]] || { curl -fsS -o "$chroots/$deb" "$ubuntu/pool/main/u/ubuntu-keyring/$deb" &&
+			sha256sum --quiet --check - <<<"$hash  $chroots/$deb" >&2 &&
+			dpkg-deb --fsys-tarfile "$chroots/$deb" | tar -xO ./usr/share/keyrings/ubuntu-archive-keyring.gpg >"$keys.new" &&
+			mv "$keys.new" "$keys"; } || fail "the keys of Ubuntu can't be had; install the package ubuntu-keyring"
 	fi
 	printf '%s\n' "$keys"
 }
