@@ -230,11 +230,11 @@ func (j *judge) allows(x int, n need, g *grant) bool {
 	return g.meets(n) && j.knows(x, g) && j.outranks(g, x)
 }
 
-// overrides reports whether g ranks above every role Admin that x is to take away: a removal
-// would leave it, and who has it a member.
+// overrides reports whether g ranks above every role Admin that x is to take away, which x would
+// not strike otherwise.
 func (j *judge) overrides(g *grant, x int) bool {
 	op := j.ops[x]
-	if !op.dethrones() || op.Body.Kind == codec.OpMemberLeft || op.Version == codec.OpVersion1 {
+	if !op.dethronesOthers() {
 		return true
 	}
 	targets, in := op.targets()

@@ -62,7 +62,7 @@ func accessTable() string {
 func verdictTable() string {
 	var b strings.Builder
 	b.WriteString("| Verdict | Reasons |\n|---|---|\n| effective | |\n| sealed | it cannot be opened here, and does nothing until it can |\n")
-	fmt.Fprintf(&b, "| void | %s |\n", strings.Join(append(slices.Clone(reasons[NoRight:Exists]), reasons[NotPlaced], reasons[NotClear], reasons[BadKey], reasons[Abandoned], reasons[NoGroup]), "; "))
+	fmt.Fprintf(&b, "| void | %s |\n", strings.Join(slices.Concat(reasons[NoRight:Exists], reasons[NotPlaced:], reasons[NoGroup:NoGroup+1]), "; "))
 	fmt.Fprintf(&b, "| skipped | %s |\n", strings.Join(reasons[Exists:NotPlaced], "; "))
 	return b.String()
 }

@@ -42,6 +42,12 @@ func (op *Op) dethrones() bool {
 	return op.removes() || op.Body.Kind == codec.OpMemberRoleSet && op.Body.Role != codec.Admin
 }
 
+// dethronesOthers reports whether op, unless it is of version 1, dethrones otherwise than by leaving:
+// what has no effect on an Admin who ranks above.
+func (op *Op) dethronesOthers() bool {
+	return op.dethrones() && op.Body.Kind != codec.OpMemberLeft && op.Version != codec.OpVersion1
+}
+
 // admits reports whether op gives its target standing in a group, which below the
 // namespace only its members may have.
 func (op *Op) admits() bool {
@@ -93,8 +99,7 @@ func (j *judge) strikesFromAbove(r int, g *grant) bool {
 // membership too: it is what is left when the role is taken away on top of r, and groups below
 // may have taken in by then who has it.
 func (j *judge) leastToStrike(r int, g *grant) *grant {
-	op := j.ops[r]
-	if g.right != rightMember || !op.removes() || op.Body.Kind == codec.OpMemberLeft || op.Version == codec.OpVersion1 {
+	if g.right != rightMember || !j.ops[r].dethronesOthers() {
 		return g
 	}
 	for _, role := range j.given[g.op] {

@@ -92,6 +92,11 @@ func (o *old) fresh(t *testing.T) *bystander {
 	return n
 }
 
+// rulesKey is the key of the row that says by which rules the rows of a namespace are.
+func rulesKey(ns codec.GroupID) []byte {
+	return append([]byte("gov-rules\x00\x00\x00\x00\x00\x00\x00"), ns[:]...)
+}
+
 // requireNew demands that the store is what the rules of this build make of its ops.
 func (o *old) requireNew(t *testing.T, want *bystander) {
 	require.Equal(t, want.shared(), o.shared())
@@ -163,7 +168,7 @@ func TestAMembershipThatRules3TookIsGivenBack(t *testing.T) {
 	var b engine.Batch
 	engine.Delete(&b, keys.GroupMember{Group: f.ns, Identity: is("K")})
 	engine.Delete(&b, keys.GroupMember{Group: f.sub, Identity: is("K")})
-	b.Put(column.Generic, append([]byte("gov-rules\x00\x00\x00\x00\x00\x00\x00"), f.ns[:]...), binary.LittleEndian.AppendUint32(nil, 3))
+	b.Put(column.Generic, rulesKey(f.ns), binary.LittleEndian.AppendUint32(nil, 3))
 	require.NoError(t, n.db.Apply(&b))
 	require.NotEqual(t, want, n.shared())
 	n.open()
@@ -217,7 +222,7 @@ func TestRowsOfNewerRulesAreRefused(t *testing.T) {
 	n.give(theirs.ops...)
 	require.NoError(t, n.store.Close())
 	var b engine.Batch
-	b.Put(column.Generic, append([]byte("gov-rules\x00\x00\x00\x00\x00\x00\x00"), ours.ns[:]...), binary.LittleEndian.AppendUint32(nil, namespace.Rules+1))
+	b.Put(column.Generic, rulesKey(ours.ns), binary.LittleEndian.AppendUint32(nil, namespace.Rules+1))
 	require.NoError(t, n.db.Apply(&b))
 	before := everything(t, n.db)
 	n.open()
@@ -292,7 +297,7 @@ func TestDamagedRulesAreDamage(t *testing.T) {
 	n.give(f.ops...)
 	require.NoError(t, n.store.Close())
 	var b engine.Batch
-	b.Put(column.Generic, append([]byte("gov-rules\x00\x00\x00\x00\x00\x00\x00"), f.ns[:]...), []byte{2, 0})
+	b.Put(column.Generic, rulesKey(f.ns), []byte{2, 0})
 	require.NoError(t, n.db.Apply(&b))
 	n.open()
 	_, err := n.store.Heads(t.Context(), f.ns)

@@ -208,7 +208,7 @@ func storedByAnOlderVersion(t *testing.T, ours, theirs *forge) {
 	engine.Put(&b, keys.NamespaceGovOp{Namespace: theirs.ns, Delta: bad.ID}, codec.NamespaceGovOpValue{SkeletonBytes: stored})
 	taken := append([]byte("gov-op\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), theirs.ns[:]...)
 	b.Put(column.Generic, binary.BigEndian.AppendUint64(taken, uint64(len(theirs.ops))), append(bad.ID[:], make([]byte, 9)...))
-	b.Delete(column.Generic, append([]byte("gov-rules\x00\x00\x00\x00\x00\x00\x00"), theirs.ns[:]...))
+	b.Delete(column.Generic, rulesKey(theirs.ns))
 	require.NoError(t, n.db.Apply(&b))
 
 	n.open()

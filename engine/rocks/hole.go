@@ -124,16 +124,11 @@ func leave(dir string, hole *diskfile.Hole) (kept []string, err error) {
 		kept = append(kept, name)
 	}
 	for _, later := range slices.Backward(hole.Later) { // what is left of a crash still has its gap
-		if hole.Refused {
-			err = os.Remove(later.Path)
-		} else {
-			name := leavePrefix + filepath.Base(later.Path)
-			err = os.Rename(later.Path, filepath.Join(dir, name))
-			kept = append(kept, name)
-		}
-		if err != nil {
+		name := leavePrefix + filepath.Base(later.Path)
+		if err := os.Rename(later.Path, filepath.Join(dir, name)); err != nil {
 			return nil, err
 		}
+		kept = append(kept, name)
 	}
 	if err := syncDir(dir); err != nil {
 		return nil, err

@@ -165,11 +165,11 @@ func (s *survey) readFiles(dir string, o *Options) error {
 func (s *survey) endBefore(l *Listing) {
 	r := &s.recovery
 	s.holes, r.Sequence = holes{l.Chain.Hole, l.Hole}, l.Chain.Last
-	if l.Chain.Hole != nil {
+	if hole := l.Chain.Hole; hole != nil {
 		l.Damaged = nil // that is behind it
-	}
-	if l.Chain.Hole != nil && !l.Chain.Hole.Refused {
-		r.Left = append(r.Left, fmt.Sprintf("the log ends at sequence %d, before a hole in what was not known to be on disk: %s", l.Chain.Last, l.Chain.Hole))
+		if !hole.Refused {
+			r.Left = append(r.Left, fmt.Sprintf("the log ends at sequence %d, before a hole in what was not known to be on disk: %s", l.Chain.Last, hole))
+		}
 	}
 	if l.Hole != nil {
 		r.Left = append(r.Left, fmt.Sprintf("the manifest ends before a hole in what was not known to be on disk: %s", l.Hole))

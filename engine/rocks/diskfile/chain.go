@@ -99,9 +99,7 @@ func (c *chainReader) log(log File) error {
 		case err != nil:
 			c.broken(log, end, err.Error(), false)
 		case c.until > 0 && b.Count > 0 && b.Sequence > c.until:
-			if c.broken(log, end, "it was refused", false); c.chain.Hole.Offset == end && c.chain.Hole.Number == log.Number {
-				c.chain.Hole.Refused = true
-			}
+			c.broken(log, end, refusedRecord, false)
 			c.chain.Hole.behind(b)
 		case c.continues(b):
 			end = r.End
@@ -130,7 +128,7 @@ func (c *chainReader) continues(b Batch) bool {
 // broken notes that the chain does not go on at a place, unless it has ended before.
 func (c *chainReader) broken(log File, at int64, reason string, cut bool) {
 	if c.chain.Hole == nil {
-		c.chain.Hole, c.cut = &Hole{File: log, Offset: at, Reason: reason}, cut
+		c.chain.Hole, c.cut = &Hole{File: log, Offset: at, Reason: reason, Refused: reason == refusedRecord}, cut
 	}
 	c.cut = c.cut && cut
 }

@@ -85,6 +85,7 @@ const (
 	unfilled       = "zeros where a record is due, and more behind them"
 	hollow         = "zeros in the middle of a record"
 	recycledRecord = "a record in the form of recycled logs, which the store does not write"
+	refusedRecord  = "a record whose write was refused"
 )
 
 func unknownFragment(typ byte) string {

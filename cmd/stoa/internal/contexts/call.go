@@ -46,8 +46,12 @@ func onContext(p *cli.Process, under string, d command) *cobra.Command {
 	})
 }
 
-// names returns what the group that has the context calls its members; none where no group has it.
+// names returns what the group that has the context calls its members; none where no group has it,
+// and for JSON, which has ids.
 func (c *call) names() (cli.Names, error) {
+	if c.JSON {
+		return cli.Names{}, nil
+	}
 	groups := c.Client.Groups()
 	of, _, err := groups.Resolve(c.Ctx, c.context)
 	switch {

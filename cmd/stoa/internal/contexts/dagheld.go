@@ -45,7 +45,7 @@ has them count.`,
 					Size   int    `json:"size"` // bytes
 				}{h.ID.String(), h.Delta.String(), h.Author.String(), cli.Instant(hlc.NTP64(h.Time).Time()), h.Size}, nil
 			}, func(w io.Writer, h content.Held) {
-				fmt.Fprintf(w, "%s  by %s, %s, %s\n", h.ID, madeBy(h.Author, "", known), cli.Instant(hlc.NTP64(h.Time).Time()), cli.Count(h.Size, "byte"))
+				fmt.Fprintf(w, "%s  by %s, %s, %s\n", h.ID, known.Of(h.Author.String()), cli.Instant(hlc.NTP64(h.Time).Time()), cli.Count(h.Size, "byte"))
 			})
 		},
 	})
