@@ -341,7 +341,7 @@ func TestAddManyEndsForAClientThatTakesNoAnswers(t *testing.T) {
 	require.Eventually(t, func() bool { return d.dagStreams.Used() == 0 }, patience, time.Millisecond)
 	cancel()
 	<-sent
-	require.Zero(t, d.inFlight.Used())
+	awaitNoRequests(t, d.inFlight)
 }
 
 func TestConfigCountersAreRaisedByOneEach(t *testing.T) {

@@ -273,7 +273,7 @@ func TestPayloadsAreRefusedBeforeMemoryIsTaken(t *testing.T) {
 	c.write(frame.Header{ID: 3, Method: 103, Flags: frame.End, Length: 900 << 10}.Append(nil))
 	require.Eventually(t, func() bool { return d.inFlight.Used() > 0 }, patience, time.Millisecond)
 	c.Close()
-	require.Eventually(t, func() bool { return d.inFlight.Used() == 0 }, patience, time.Millisecond)
+	awaitNoRequests(t, d.inFlight)
 }
 
 func TestCallsOfOneConnectionAreLimited(t *testing.T) {

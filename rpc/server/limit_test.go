@@ -196,7 +196,7 @@ func TestRequestsInFlightAreLimited(t *testing.T) {
 	require.NoError(t, <-first)
 	require.NoError(t, <-second)
 	fine(t, c)
-	require.Zero(t, d.inFlight.Used())
+	awaitNoRequests(t, d.inFlight)
 }
 
 func TestSessionsSnapshotsAndScansAreLimited(t *testing.T) {

@@ -87,8 +87,7 @@ func TestAnUploadCountsAmongTheRequestsUnderWay(t *testing.T) {
 	require.NoError(t, stream.Send(putData(content[chunk:])))
 	_, err = stream.CloseAndRecv()
 	require.NoError(t, err)
-	// what comes over HTTP/2, frames of no call among it, counts until it is complete
-	require.Eventually(t, func() bool { return d.inFlight.Used() == 0 }, patience, time.Millisecond)
+	awaitNoRequests(t, d.inFlight)
 	require.Zero(t, d.transfers.Used())
 }
 

@@ -14,12 +14,19 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/rpc"
+	"github.com/stoadb/stoa/rpc/server/internal/limit"
 	"github.com/stoadb/stoa/rpc/server/socket"
 )
 
 // patience is how long a test waits for what comes soon, on a machine that may have
 // a lot of other work.
 const patience = 30 * time.Second
+
+// awaitNoRequests waits until nothing of a request is held. What comes over HTTP/2, frames that
+// belong to no call among it, counts until it is complete, and so for a moment after an answer.
+func awaitNoRequests(t testing.TB, q *limit.Quota) {
+	require.Eventually(t, func() bool { return q.Used() == 0 }, patience, time.Millisecond, "bytes of requests are held")
+}
 
 // testDaemon is a server under test.
 type testDaemon struct {

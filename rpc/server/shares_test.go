@@ -134,7 +134,7 @@ func TestAPayloadThatStandsStillEndsItsConnection(t *testing.T) {
 	require.Contains(t, string(f.Payload), "a message that has begun did not go on for 20ms")
 	_, err := c.Read(make([]byte, 1))
 	require.ErrorIs(t, err, io.EOF)
-	require.Eventually(t, func() bool { return w.inFlight.Used() == 0 }, patience, time.Millisecond)
+	awaitNoRequests(t, w.inFlight)
 
 	quiet := w.as(t, greedy, rpc.FramingAuto)
 	wellServed(t, quiet, "before")
@@ -145,7 +145,7 @@ func TestAPayloadThatStandsStillEndsItsConnection(t *testing.T) {
 	case <-time.After(patience):
 		require.Fail(t, "it is not hung up on")
 	}
-	require.Eventually(t, func() bool { return w.inFlight.Used() == 0 }, patience, time.Millisecond)
+	awaitNoRequests(t, w.inFlight)
 	wellServed(t, quiet, "a connection that has nothing under way stays")
 }
 

@@ -65,7 +65,7 @@ func TestDaemonsHaveASession(t *testing.T) {
 		require.Equal(t, "1", string(value))
 		require.NoError(t, first.Close())
 		require.NoError(t, second.Close())
-		require.Zero(t, a.inFlight.Used())
+		awaitNoRequests(t, a.inFlight)
 
 		// What is no session ends with an error that says so, and with what went until then.
 		odd, err := a.client.Sync(t.Context(), rpc.SyncOptions{Initiator: true})
@@ -126,7 +126,7 @@ func TestDaemonsMeetOverALineThatBreaks(t *testing.T) {
 	require.Equal(t, deltas, counts)
 	require.Zero(t, duplicates)
 	for _, d := range []*contentDaemon{a, b} {
-		require.Eventually(t, func() bool { return d.inFlight.Used() == 0 }, patience, time.Millisecond)
+		awaitNoRequests(t, d.inFlight)
 	}
 }
 
