@@ -53,6 +53,9 @@ func (r Resuming[E]) Events(ctx context.Context) iter.Seq2[E, error] {
 			switch {
 			case err == nil:
 				return
+			case ctx.Err() != nil && !errors.Is(err, ctx.Err()): // it ended while the daemon was looked for
+				yield(none, ctx.Err())
+				return
 			case r.Once || !w.begun || ctx.Err() != nil || !errors.Is(err, fault.ErrUnavailable) && !errors.Is(err, fault.ErrBusy):
 				yield(none, err)
 				return
