@@ -35,11 +35,17 @@ COMMAND ?=
 STATICCHECK_VERSION := v0.8.2
 BUF_VERSION := v1.60.0
 DEADCODE_VERSION := v0.52.0
+NFPM_VERSION := v2.44.0
 
 TOOLS := bin/tools
 STATICCHECK := $(TOOLS)/staticcheck@$(STATICCHECK_VERSION)/staticcheck
 BUF := $(TOOLS)/buf@$(BUF_VERSION)/buf
 DEADCODE := $(TOOLS)/deadcode@$(DEADCODE_VERSION)/deadcode
+NFPM := $(TOOLS)/nfpm@$(NFPM_VERSION)/nfpm
+
+# Where `make install` puts things, and what packages put before that.
+PREFIX ?= /usr/local
+DESTDIR ?=
 
 # The workloads on rows, which all subjects of `make bench` have in common.
 ROWS := get,get-16,get-64,multiget-100,scan-100,scan-all,mixed-90,put,batch-100,put-synced-1,put-synced-64
@@ -62,7 +68,7 @@ AGENTS := lock-pair,lock-pair-16,lock-pair-64,lock-contended,lock-handoff,limit-
 # In front of every go command that may compile engine/rocks.
 ROCKS := eval "$$(sh engine/rocks/compat/env.sh)" &&
 
-.PHONY: help run build man deps env test test-view damage torture race kv-kills nocgo lint fuzz bench bench-quick bench-offline \
+.PHONY: help run build install uninstall rocksdb dist deb man deps env test test-view damage torture race kv-kills nocgo lint fuzz bench bench-quick bench-offline \
 	bench-soak bench-peers bench-crdt bench-decide natskv bench-before bench-build mutants siege flaky demo smoke generate proto-lint proto-breaking proto-baseline tools portability clean
 
 help: ## list the targets
@@ -76,6 +82,23 @@ build: deps ## build bin/stoa
 
 deps: ## check what a build needs; on Debian and Ubuntu install what is missing
 	@sh engine/rocks/compat/deps.sh
+
+install: ## install the program, manual pages, completions, units and the user's line (PREFIX=/usr/local, DESTDIR=)
+	@[ -x bin/stoa ] || $(MAKE) --no-print-directory build
+	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' sh cmd/stoa/packaging/install.sh install
+
+uninstall: ## take away what make install has put there, with the same PREFIX and DESTDIR; data stays
+	@[ -x bin/stoa ] || $(MAKE) --no-print-directory build
+	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' sh cmd/stoa/packaging/install.sh uninstall
+
+rocksdb: deps ## compile RocksDB for release, statically, into bin/rocksdb (half an hour, once); then: make build ROCKSDB_PREFIX=$PWD/bin/rocksdb
+	@sh engine/rocks/compat/rocksdb.sh bin/rocksdb
+
+dist: $(if $(ROCKSDB_PREFIX),,rocksdb) ## pack one program that takes nothing but libc, with checksums, into bin/dist
+	@sh cmd/stoa/packaging/dist.sh tar
+
+deb: $(if $(ROCKSDB_PREFIX),,rocksdb) $(NFPM) ## the same as a package of Debian and Ubuntu
+	@NFPM='$(CURDIR)/$(NFPM)' sh cmd/stoa/packaging/dist.sh deb
 
 man: build ## write the manual pages into bin/man/man1
 	bin/stoa man bin/man/man1
@@ -219,5 +242,7 @@ $(STATICCHECK):
 	GOBIN="$(CURDIR)/$(@D)" CGO_ENABLED=0 go install honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION)
 $(BUF):
 	GOBIN="$(CURDIR)/$(@D)" CGO_ENABLED=0 go install github.com/bufbuild/buf/cmd/buf@$(BUF_VERSION)
+$(NFPM):
+	GOBIN="$(CURDIR)/$(@D)" CGO_ENABLED=0 go install github.com/goreleaser/nfpm/v2/cmd/nfpm@$(NFPM_VERSION)
 $(DEADCODE):
 	GOBIN="$(CURDIR)/$(@D)" CGO_ENABLED=0 go install golang.org/x/tools/cmd/deadcode@$(DEADCODE_VERSION)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -77,12 +76,8 @@ func manPages(cmd *cobra.Command, write func(name string, page []byte) error) er
 // builtAt returns when the program's source was committed, if it was; so pages of one
 // build are the same whenever they are written.
 func builtAt() time.Time {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if at, err := time.Parse(time.RFC3339, s.Value); s.Key == "vcs.time" && err == nil {
-				return at
-			}
-		}
+	if at := cli.BuildVersion().Date; !at.IsZero() {
+		return at
 	}
 	return time.Now()
 }

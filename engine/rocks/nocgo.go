@@ -45,3 +45,6 @@ func (e *Engine) SetSealRow([]byte) error { return engine.ErrUnsupported }
 
 // Rewrite returns engine.ErrUnsupported.
 func (e *Engine) Rewrite(column.Column) error { return engine.ErrUnsupported }
+
+// Library returns the version of RocksDB in this process: there is none.
+func Library() string { return "" }

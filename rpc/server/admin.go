@@ -28,9 +28,12 @@ func (a *admin) Status(ctx context.Context) *stoav1.StatusResponse {
 	i, health := &a.s.o.Info, a.s.eng.Health()
 	res := &stoav1.StatusResponse{
 		ApiVersion: apiVersion, SchemaVersion: i.SchemaVersion, Features: a.s.features(),
-		Version: i.Version, Engine: i.Engine, NodeId: i.NodeID, Pid: int32(os.Getpid()),
+		Version: i.Version, Commit: i.Commit, Engine: i.Engine, NodeId: i.NodeID, Pid: int32(os.Getpid()),
 		Started: timestamppb.New(i.Started), Health: &stoav1.Health{Writable: health.Writable, Reason: health.Reason}, Recovery: i.Recovery,
 		Uid: who.UID, Roles: who.Rights.Roles.Names(), Tenant: who.Rights.Tenant,
+	}
+	if !i.Date.IsZero() {
+		res.Date = timestamppb.New(i.Date)
 	}
 	if a.s.o.Jobs != nil {
 		res.JobWorkersOff = a.s.o.Jobs.Off()

@@ -111,9 +111,14 @@ func TestGarbageOnTheSocketDisturbsNobody(t *testing.T) {
 
 func TestMetricsAndProfilesAreServedOnTheirOwnSocket(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	d := start(t, nil, Options{Registry: registry})
+	committed := time.Date(2026, 11, 29, 20, 0, 0, 0, time.UTC)
+	d := start(t, nil, Options{Registry: registry, Info: Info{Version: "v1.2.3", Commit: "b1f1d36", Date: committed, Engine: "stub"}})
 	c := d.dial(t)
 	fine(t, c)
+	status, err := c.Status(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "b1f1d36", status.Commit)
+	require.Equal(t, committed, status.Date.AsTime())
 	ln, err := socket.Listen(socketDir(t)+"/m", socket.Options{})
 	require.NoError(t, err)
 	path := ln.Path()
@@ -140,6 +145,7 @@ func TestMetricsAndProfilesAreServedOnTheirOwnSocket(t *testing.T) {
 	require.Contains(t, text, `stoa_column_keys{column="Generic"} 1`)
 	require.Contains(t, text, "stoa_connections 1")
 	require.Contains(t, text, "stoa_writable 1")
+	require.Contains(t, text, `stoa_build_info{commit="b1f1d36",date="2026-11-29T20:00:00Z",engine="stub",version="v1.2.3"} 1`)
 	require.Contains(t, read("/debug/pprof/goroutine?debug=1"), "goroutine profile")
 	cancel()
 	require.NoError(t, <-served)

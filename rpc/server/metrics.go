@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
 	"github.com/prometheus/client_golang/prometheus"
@@ -22,11 +23,23 @@ func (s *Server) metrics(to prometheus.Registerer) ([]grpc.UnaryServerIntercepto
 		return nil, nil, nil
 	}
 	calls := grpcprom.NewServerMetrics(grpcprom.WithServerHandlingTimeHistogram(grpcprom.WithHistogramBuckets(callBuckets)))
-	if err := errors.Join(to.Register(calls), to.Register(&collector{s: s})); err != nil {
+	if err := errors.Join(to.Register(calls), to.Register(&collector{s: s}), to.Register(buildInfo(&s.o.Info))); err != nil {
 		return nil, nil, fmt.Errorf("server: register metrics: %w", err)
 	}
 	return []grpc.UnaryServerInterceptor{calls.UnaryServerInterceptor()},
 		[]grpc.StreamServerInterceptor{calls.StreamServerInterceptor()}, nil
+}
+
+// buildInfo tells what the daemon is by the labels of a gauge that is always 1, as is usual.
+func buildInfo(i *Info) prometheus.Collector {
+	date := ""
+	if !i.Date.IsZero() {
+		date = i.Date.UTC().Format(time.RFC3339)
+	}
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "stoa_build_info", Help: "1, with what the program was built of as labels.",
+		ConstLabels: prometheus.Labels{"version": i.Version, "commit": i.Commit, "date": date, "engine": i.Engine},
+	}, func() float64 { return 1 })
 }
 
 // collector reads the gauges of the server and of its engine when it is asked.

@@ -187,9 +187,11 @@ type Options struct {
 // Info is what Admin.Status tells of the daemon. The zero Info is of a daemon
 // that knows nothing of itself.
 type Info struct {
-	Version       string // of the program
-	Engine        string // rocks, mem
-	NodeID        string // 32 hex digits
+	Version       string    // of the program
+	Commit        string    // that it was built of; empty: not known
+	Date          time.Time // of that commit; zero: not known
+	Engine        string    // rocks, mem
+	NodeID        string    // 32 hex digits
 	SchemaVersion uint32
 	Started       time.Time        // zero: when New was called
 	Recovery      *stoav1.Recovery // nil: nothing to recover

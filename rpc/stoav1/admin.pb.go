@@ -179,7 +179,11 @@ type StatusResponse struct {
 	// What who asks may do here: reader, writer, signer, secrets, operator.
 	Roles []string `protobuf:"bytes,14,rep,name=roles,proto3" json:"roles,omitempty"`
 	// The tenant that who asks is bound to; empty: none.
-	Tenant        string `protobuf:"bytes,15,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	Tenant string `protobuf:"bytes,15,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// The commit that the program was built of; empty: not known.
+	Commit string `protobuf:"bytes,16,opt,name=commit,proto3" json:"commit,omitempty"`
+	// When that was committed; not set: not known.
+	Date          *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=date,proto3" json:"date,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -317,6 +321,20 @@ func (x *StatusResponse) GetTenant() string {
 		return x.Tenant
 	}
 	return ""
+}
+
+func (x *StatusResponse) GetCommit() string {
+	if x != nil {
+		return x.Commit
+	}
+	return ""
+}
+
+func (x *StatusResponse) GetDate() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Date
+	}
+	return nil
 }
 
 // Health says whether the store takes writes.
@@ -1590,7 +1608,7 @@ var File_stoa_v1_admin_proto protoreflect.FileDescriptor
 const file_stoa_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"\x13stoa/v1/admin.proto\x12\astoa.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14stoa/v1/column.proto\"\x0f\n" +
-	"\rStatusRequest\"\xea\x03\n" +
+	"\rStatusRequest\"\xb2\x04\n" +
 	"\x0eStatusResponse\x12\x1f\n" +
 	"\vapi_version\x18\x01 \x01(\rR\n" +
 	"apiVersion\x12%\n" +
@@ -1608,7 +1626,9 @@ const file_stoa_v1_admin_proto_rawDesc = "" +
 	"\x0fjob_workers_off\x18\f \x03(\tR\rjobWorkersOff\x12\x10\n" +
 	"\x03uid\x18\r \x01(\rR\x03uid\x12\x14\n" +
 	"\x05roles\x18\x0e \x03(\tR\x05roles\x12\x16\n" +
-	"\x06tenant\x18\x0f \x01(\tR\x06tenant\"<\n" +
+	"\x06tenant\x18\x0f \x01(\tR\x06tenant\x12\x16\n" +
+	"\x06commit\x18\x10 \x01(\tR\x06commit\x12.\n" +
+	"\x04date\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\x04date\"<\n" +
 	"\x06Health\x12\x1a\n" +
 	"\bwritable\x18\x01 \x01(\bR\bwritable\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"{\n" +
@@ -1759,36 +1779,37 @@ var file_stoa_v1_admin_proto_depIdxs = []int32{
 	3,  // 1: stoa.v1.StatusResponse.health:type_name -> stoa.v1.Health
 	4,  // 2: stoa.v1.StatusResponse.recovery:type_name -> stoa.v1.Recovery
 	5,  // 3: stoa.v1.StatusResponse.disk:type_name -> stoa.v1.Disk
-	8,  // 4: stoa.v1.PeersResponse.table:type_name -> stoa.v1.PeerRights
-	9,  // 5: stoa.v1.PeersResponse.users:type_name -> stoa.v1.PeerUser
-	10, // 6: stoa.v1.PeerUser.uses:type_name -> stoa.v1.PeerUse
-	13, // 7: stoa.v1.StatsResponse.columns:type_name -> stoa.v1.ColumnStats
-	26, // 8: stoa.v1.ColumnStats.column:type_name -> stoa.v1.Column
-	26, // 9: stoa.v1.CompactRequest.column:type_name -> stoa.v1.Column
-	3,  // 10: stoa.v1.ReopenResponse.health:type_name -> stoa.v1.Health
-	0,  // 11: stoa.v1.FindRequest.kind:type_name -> stoa.v1.FindKind
-	24, // 12: stoa.v1.FindResponse.matches:type_name -> stoa.v1.FindMatch
-	1,  // 13: stoa.v1.Admin.Status:input_type -> stoa.v1.StatusRequest
-	11, // 14: stoa.v1.Admin.Stats:input_type -> stoa.v1.StatsRequest
-	14, // 15: stoa.v1.Admin.Checkpoint:input_type -> stoa.v1.CheckpointRequest
-	16, // 16: stoa.v1.Admin.Compact:input_type -> stoa.v1.CompactRequest
-	18, // 17: stoa.v1.Admin.Flush:input_type -> stoa.v1.FlushRequest
-	20, // 18: stoa.v1.Admin.Reopen:input_type -> stoa.v1.ReopenRequest
-	22, // 19: stoa.v1.Admin.Find:input_type -> stoa.v1.FindRequest
-	6,  // 20: stoa.v1.Admin.Peers:input_type -> stoa.v1.PeersRequest
-	2,  // 21: stoa.v1.Admin.Status:output_type -> stoa.v1.StatusResponse
-	12, // 22: stoa.v1.Admin.Stats:output_type -> stoa.v1.StatsResponse
-	15, // 23: stoa.v1.Admin.Checkpoint:output_type -> stoa.v1.CheckpointResponse
-	17, // 24: stoa.v1.Admin.Compact:output_type -> stoa.v1.CompactResponse
-	19, // 25: stoa.v1.Admin.Flush:output_type -> stoa.v1.FlushResponse
-	21, // 26: stoa.v1.Admin.Reopen:output_type -> stoa.v1.ReopenResponse
-	23, // 27: stoa.v1.Admin.Find:output_type -> stoa.v1.FindResponse
-	7,  // 28: stoa.v1.Admin.Peers:output_type -> stoa.v1.PeersResponse
-	21, // [21:29] is the sub-list for method output_type
-	13, // [13:21] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	25, // 4: stoa.v1.StatusResponse.date:type_name -> google.protobuf.Timestamp
+	8,  // 5: stoa.v1.PeersResponse.table:type_name -> stoa.v1.PeerRights
+	9,  // 6: stoa.v1.PeersResponse.users:type_name -> stoa.v1.PeerUser
+	10, // 7: stoa.v1.PeerUser.uses:type_name -> stoa.v1.PeerUse
+	13, // 8: stoa.v1.StatsResponse.columns:type_name -> stoa.v1.ColumnStats
+	26, // 9: stoa.v1.ColumnStats.column:type_name -> stoa.v1.Column
+	26, // 10: stoa.v1.CompactRequest.column:type_name -> stoa.v1.Column
+	3,  // 11: stoa.v1.ReopenResponse.health:type_name -> stoa.v1.Health
+	0,  // 12: stoa.v1.FindRequest.kind:type_name -> stoa.v1.FindKind
+	24, // 13: stoa.v1.FindResponse.matches:type_name -> stoa.v1.FindMatch
+	1,  // 14: stoa.v1.Admin.Status:input_type -> stoa.v1.StatusRequest
+	11, // 15: stoa.v1.Admin.Stats:input_type -> stoa.v1.StatsRequest
+	14, // 16: stoa.v1.Admin.Checkpoint:input_type -> stoa.v1.CheckpointRequest
+	16, // 17: stoa.v1.Admin.Compact:input_type -> stoa.v1.CompactRequest
+	18, // 18: stoa.v1.Admin.Flush:input_type -> stoa.v1.FlushRequest
+	20, // 19: stoa.v1.Admin.Reopen:input_type -> stoa.v1.ReopenRequest
+	22, // 20: stoa.v1.Admin.Find:input_type -> stoa.v1.FindRequest
+	6,  // 21: stoa.v1.Admin.Peers:input_type -> stoa.v1.PeersRequest
+	2,  // 22: stoa.v1.Admin.Status:output_type -> stoa.v1.StatusResponse
+	12, // 23: stoa.v1.Admin.Stats:output_type -> stoa.v1.StatsResponse
+	15, // 24: stoa.v1.Admin.Checkpoint:output_type -> stoa.v1.CheckpointResponse
+	17, // 25: stoa.v1.Admin.Compact:output_type -> stoa.v1.CompactResponse
+	19, // 26: stoa.v1.Admin.Flush:output_type -> stoa.v1.FlushResponse
+	21, // 27: stoa.v1.Admin.Reopen:output_type -> stoa.v1.ReopenResponse
+	23, // 28: stoa.v1.Admin.Find:output_type -> stoa.v1.FindResponse
+	7,  // 29: stoa.v1.Admin.Peers:output_type -> stoa.v1.PeersResponse
+	22, // [22:30] is the sub-list for method output_type
+	14, // [14:22] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_stoa_v1_admin_proto_init() }

@@ -5,7 +5,8 @@
 # RocksDB 7.x under /usr needs no flags; then only a comment is printed. From
 # 8.0 on the shadow header goes first on the include path: the comment in
 # include/rocksdb/c.h says why. ROCKSDB_PREFIX names another place to look in,
-# a folder with include/ and lib/. What CGO_CFLAGS and CGO_LDFLAGS hold already
+# a folder with include/ and lib/; what is there in a static library only (rocksdb.sh
+# beside this makes such a one) is linked statically. What CGO_CFLAGS and CGO_LDFLAGS hold already
 # is kept, and nothing is added twice.
 #
 # Exit 1, with a message on stderr: no RocksDB was found.
@@ -71,7 +72,12 @@ fi
 if [ "$prefix" != /usr ]; then
 	cflags=$(with "$cflags" "\"-I$prefix/include\"")
 	ldflags=$(with "$ldflags" "\"-L$prefix/lib\"")
-	ldflags=$(with "$ldflags" "\"-Wl,-rpath,$prefix/lib\"")
+	if [ -r "$prefix/lib/librocksdb.a" ] && ! ls "$prefix"/lib/librocksdb.so* >/dev/null 2>&1; then
+		cflags=$(with "$cflags" "-DSTOA_ROCKSDB_STATIC=$version")
+		ldflags=$(with "$ldflags" -static-libgcc)
+	else
+		ldflags=$(with "$ldflags" "\"-Wl,-rpath,$prefix/lib\"")
+	fi
 	assign CGO_LDFLAGS "$ldflags"
 	changed=1
 fi

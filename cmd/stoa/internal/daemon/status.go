@@ -17,6 +17,8 @@ import (
 type statusDoc struct {
 	Socket   string       `json:"socket"`
 	Version  string       `json:"version"`
+	Commit   string       `json:"commit,omitempty"`
+	Date     time.Time    `json:"date,omitzero"` // of the commit
 	API      uint32       `json:"api_version"`
 	Schema   uint32       `json:"schema_version"`
 	Features []string     `json:"features"`
@@ -96,10 +98,13 @@ func statusOffline(p *cli.Process, from *cli.ReadFlags) error {
 
 func newStatusDoc(client *rpc.Client, res *stoav1.StatusResponse) statusDoc {
 	d := statusDoc{
-		Socket: client.Path(), Version: res.Version, API: res.ApiVersion, Schema: res.SchemaVersion,
+		Socket: client.Path(), Version: res.Version, Commit: res.Commit, API: res.ApiVersion, Schema: res.SchemaVersion,
 		Features: append([]string{}, res.Features...), Engine: res.Engine, NodeID: res.NodeId, PID: res.Pid,
 		UID: res.Uid, Roles: append([]string{}, res.Roles...), Tenant: res.Tenant,
 		Started: res.Started.AsTime(), JobsOff: append([]string{}, res.JobWorkersOff...), Writable: res.Health.GetWritable(), Reason: res.Health.GetReason(),
+	}
+	if res.Date != nil {
+		d.Date = res.Date.AsTime()
 	}
 	if r := res.Recovery; r != nil {
 		d.Recovery = &recoveryDoc{r.Clean, r.Sequence, r.SyncedSequence, append([]string{}, r.Notes...)}
@@ -114,6 +119,9 @@ func (d statusDoc) write(w io.Writer) {
 	var t cli.Table
 	t.Add("socket", d.Socket)
 	t.Add("daemon", fmt.Sprintf("%s, pid %d, since %s", d.Version, d.PID, d.Started.Local().Format(time.DateTime)))
+	if d.Commit != "" {
+		t.Add("commit", fmt.Sprintf("%s, %s", d.Commit, d.Date.Local().Format(time.DateTime)))
+	}
 	t.Add("api, schema", fmt.Sprintf("%d, %d", d.API, d.Schema))
 	t.Add("engine", d.Engine)
 	if d.NodeID != "" {

@@ -54,11 +54,10 @@ func (s *settings) open(log *slog.Logger) (*store, error) {
 	if note != "" {
 		r.Problems = append(slices.Clip(r.Problems), note)
 	}
-	st := &store{Engine: secrets, node: e.NodeID(), lastClose: "unclean", lost: r.Lost, info: server.Info{
-		Version: cli.BuildVersion().Version, Engine: s.engine, NodeID: e.NodeID().Hex(), SchemaVersion: e.SchemaVersion(),
-		Recovery: recovered(r),
-		Disk:     func() (free, reserve uint64, err error) { return diskSpace(s.dir, uint64(s.minFree)) },
-	}}
+	info := s.info(e.NodeID(), e.SchemaVersion())
+	info.Recovery = recovered(r)
+	info.Disk = func() (free, reserve uint64, err error) { return diskSpace(s.dir, uint64(s.minFree)) }
+	st := &store{Engine: secrets, node: e.NodeID(), lastClose: "unclean", lost: r.Lost, info: info}
 	switch {
 	case r.Created:
 		st.lastClose = "new"
@@ -84,9 +83,16 @@ func (s *settings) openMem() (*store, error) {
 		return nil, cli.CannotOpen(fmt.Errorf("--dir: %w", err))
 	}
 	node := randomNode()
-	return &store{Engine: mem.New(), node: node, lastClose: "new", info: server.Info{
-		Version: cli.BuildVersion().Version, Engine: s.engine, NodeID: node.Hex(), SchemaVersion: rocks.SchemaVersion,
-	}}, nil
+	return &store{Engine: mem.New(), node: node, lastClose: "new", info: s.info(node, rocks.SchemaVersion)}, nil
+}
+
+// info is what the daemon tells of itself.
+func (s *settings) info(node codec.NodeID, schema uint32) server.Info {
+	v := cli.BuildVersion()
+	return server.Info{
+		Version: v.Version, Commit: v.Source(), Date: v.Date,
+		Engine: s.engine, NodeID: node.Hex(), SchemaVersion: schema,
+	}
 }
 
 // randomNode returns an id for a node that has no store to keep one.
