@@ -77,8 +77,9 @@ help: ## list the targets
 run: build ## build, then run the daemon on ./stoa-data (ARGS='...' for its flags)
 	@exec bin/stoa serve $(ARGS)
 
+# Without golang.org/x/net/trace, which brings html/template and what .ci/linked looks for.
 build: deps ## build bin/stoa
-	$(ROCKS) go build -o bin/stoa ./cmd/stoa
+	$(ROCKS) go build -tags grpcnotrace -o bin/stoa ./cmd/stoa
 
 deps: ## check what a build needs; on Debian and Ubuntu install what is missing
 	@sh engine/rocks/compat/deps.sh
@@ -149,6 +150,7 @@ lint: deps $(STATICCHECK) $(DEADCODE) proto-lint proto-breaking ## gofmt, go vet
 	$(ROCKS) go vet ./...
 	$(ROCKS) $(STATICCHECK) ./...
 	@$(ROCKS) bash .ci/deadcode $(DEADCODE)
+	@$(ROCKS) bash .ci/linked
 	go mod tidy -diff
 
 fuzz: deps ## run every fuzz target for FUZZTIME each (default 1m; FUZZBLIND=1: ten times the executions, not guided by coverage)

@@ -89,7 +89,7 @@ var dagSince = op.NewStreamBy(op.Method{Number: 621, Name: "Dag.Since", Role: ac
 		return 32 * len(i.unknown)
 	}
 	return dagwire.EntryBytes(i.entry)
-}, op.QueueBytes, op.Mapping[[]dagLacked](dagLackedItems))
+}, op.QueueBytes, dagLackedItems)
 
 func sinceDag(ctx context.Context, s *backend.Contexts, a *dagLacking) iter.Seq2[dagLacked, error] {
 	return func(yield func(dagLacked, error) bool) {

@@ -4,8 +4,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-
-	"github.com/expr-lang/expr/ast"
 )
 
 // function is one that conditions may call, of those that the library has.
@@ -53,25 +51,25 @@ func Functions() []string {
 	return names
 }
 
-func (c *compiler) builtin(at int, n *ast.BuiltinNode) (part, error) {
+func (c *compiler) function(at int, n *call) (part, error) {
 	for i := range loops {
-		if l := &loops[i]; l.name == n.Name {
+		if l := &loops[i]; l.name == n.name {
 			return c.loop(at, l, n)
 		}
 	}
 	for i := range functions {
-		if f := &functions[i]; f.name == n.Name {
+		if f := &functions[i]; f.name == n.name {
 			return c.call(at, f, n)
 		}
 	}
-	return part{}, faultAt(at, "conditions have no function %s", n.Name)
+	return part{}, faultAt(at, "conditions have no function %s", n.name)
 }
 
-func (c *compiler) call(at int, f *function, n *ast.BuiltinNode) (part, error) {
-	if len(n.Arguments) < f.least || len(n.Arguments) > f.most {
-		return part{}, faultAt(at, "%s does not take %d arguments", f.name, len(n.Arguments))
+func (c *compiler) call(at int, f *function, n *call) (part, error) {
+	if len(n.arguments) < f.least || len(n.arguments) > f.most {
+		return part{}, faultAt(at, "%s does not take %d arguments", f.name, len(n.arguments))
 	}
-	parts, err := c.parts(n.Arguments...)
+	parts, err := c.parts(n.arguments...)
 	if err != nil {
 		return part{}, err
 	}

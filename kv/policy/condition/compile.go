@@ -1,9 +1,5 @@
 package condition
 
-import (
-	"github.com/expr-lang/expr/ast"
-)
-
 // maxExact is the largest integer up to which a float64 has them all.
 const maxExact = 1 << 53
 
@@ -28,7 +24,7 @@ func (c *compiler) slot() int {
 }
 
 // parts compiles several.
-func (c *compiler) parts(nodes ...ast.Node) ([]part, error) {
+func (c *compiler) parts(nodes ...term) ([]part, error) {
 	parts := make([]part, len(nodes))
 	for i, n := range nodes {
 		var err error
@@ -39,51 +35,31 @@ func (c *compiler) parts(nodes ...ast.Node) ([]part, error) {
 	return parts, nil
 }
 
-func (c *compiler) node(n ast.Node) (part, error) {
-	at := n.Location().From
+func (c *compiler) node(n term) (part, error) {
+	at := n.where()
 	switch n := n.(type) {
-	case *ast.NilNode:
-		return constant(at, nil), nil
-	case *ast.BoolNode:
-		return constant(at, n.Value), nil
-	case *ast.StringNode:
-		return constant(at, n.Value), nil
-	case *ast.FloatNode:
-		return constant(at, n.Value), nil
-	case *ast.IntegerNode:
-		if n.Value > maxExact {
-			return part{}, faultAt(at, "an integer over 2^53, which numbers don't hold exactly")
-		}
-		return constant(at, float64(n.Value)), nil
-	case *ast.IdentifierNode:
-		return c.identifier(at, n.Value), nil
-	case *ast.PointerNode:
-		return c.element(at, n.Name)
-	case *ast.MemberNode:
+	case *literal:
+		return constant(at, n.value), nil
+	case *identifier:
+		return c.identifier(at, n.name), nil
+	case *pointer:
+		return c.element(at, n.name)
+	case *member:
 		return c.member(at, n)
-	case *ast.ChainNode:
+	case *chain:
 		return c.chain(n)
-	case *ast.UnaryNode:
+	case *unary:
 		return c.unary(at, n)
-	case *ast.BinaryNode:
+	case *binary:
 		return c.binary(at, n)
-	case *ast.ConditionalNode:
+	case *conditional:
 		return c.conditional(n)
-	case *ast.ArrayNode:
+	case *array:
 		return c.list(at, n)
-	case *ast.BuiltinNode:
-		return c.builtin(at, n)
-	case *ast.VariableDeclaratorNode:
+	case *call:
+		return c.function(at, n)
+	case *let:
 		return c.let(at, n)
-	case *ast.CallNode:
-		if name, ok := n.Callee.(*ast.IdentifierNode); ok {
-			return part{}, faultAt(at, "conditions have no function %s", name.Value)
-		}
-		return part{}, faultAt(at, "values have no methods")
-	case *ast.SliceNode:
-		return part{}, faultAt(at, "conditions have no slices")
-	case *ast.MapNode:
-		return part{}, faultAt(at, "conditions write no maps")
 	}
 	return part{}, faultAt(at, "conditions don't have this")
 }
@@ -129,8 +105,8 @@ func (c *compiler) element(at int, name string) (part, error) {
 var chainEnds error = &fault{reason: "the chain ends in nil"}
 
 // chain is what an a?.b is a part of: all of it is nil if a is.
-func (c *compiler) chain(n *ast.ChainNode) (part, error) {
-	inner, err := c.node(n.Node)
+func (c *compiler) chain(n *chain) (part, error) {
+	inner, err := c.node(n.of)
 	if err != nil {
 		return part{}, err
 	}
@@ -143,8 +119,8 @@ func (c *compiler) chain(n *ast.ChainNode) (part, error) {
 	}, at: inner.at, nodes: inner.nodes + 1}, nil
 }
 
-func (c *compiler) member(at int, n *ast.MemberNode) (part, error) {
-	parts, err := c.parts(n.Node, n.Property)
+func (c *compiler) member(at int, n *member) (part, error) {
+	parts, err := c.parts(n.of, n.property)
 	if err != nil {
 		return part{}, err
 	}
@@ -155,7 +131,7 @@ func (c *compiler) member(at int, n *ast.MemberNode) (part, error) {
 	if err := property.mustBe(isText, isNumber); err != nil {
 		return part{}, err
 	}
-	optional := n.Optional
+	optional := n.optional
 	p := part{at: at, nodes: of.nodes + property.nodes + 1}
 	p.node = func(e *Env) (any, error) {
 		from, err := of.node(e)
@@ -184,9 +160,8 @@ func isMissing(err error) bool {
 	return ok && f.missing
 }
 
-// conditional stands at its test: the library gives it the place of what follows it.
-func (c *compiler) conditional(n *ast.ConditionalNode) (part, error) {
-	parts, err := c.parts(n.Cond, n.Exp1, n.Exp2)
+func (c *compiler) conditional(n *conditional) (part, error) {
+	parts, err := c.parts(n.test, n.yes, n.no)
 	if err != nil {
 		return part{}, err
 	}
@@ -211,8 +186,8 @@ func (c *compiler) conditional(n *ast.ConditionalNode) (part, error) {
 	return p, nil
 }
 
-func (c *compiler) list(at int, n *ast.ArrayNode) (part, error) {
-	parts, err := c.parts(n.Nodes...)
+func (c *compiler) list(at int, n *array) (part, error) {
+	parts, err := c.parts(n.elements...)
 	if err != nil {
 		return part{}, err
 	}
@@ -242,18 +217,18 @@ func (c *compiler) list(at int, n *ast.ArrayNode) (part, error) {
 }
 
 // let is a value with a name, and what it is in sight of.
-func (c *compiler) let(at int, n *ast.VariableDeclaratorNode) (part, error) {
-	switch n.Name {
+func (c *compiler) let(at int, n *let) (part, error) {
+	switch n.name {
 	case "agent", "action", "context":
-		return part{}, faultAt(at, "%s is what the decision is about, and no name for something else", n.Name)
+		return part{}, faultAt(at, "%s is what the decision is about, and no name for something else", n.name)
 	}
-	value, err := c.node(n.Value)
+	value, err := c.node(n.value)
 	if err != nil {
 		return part{}, err
 	}
 	slot := c.slot()
-	c.names = append(c.names, local{n.Name, slot, value.kind})
-	body, err := c.node(n.Expr)
+	c.names = append(c.names, local{n.name, slot, value.kind})
+	body, err := c.node(n.in)
 	c.names = c.names[:len(c.names)-1]
 	if err != nil {
 		return part{}, err

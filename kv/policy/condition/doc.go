@@ -6,8 +6,8 @@
 // [Compile] reads a source once, [Program.Eval] asks it of an [Env], which is what a
 // decision knows. Conditions are written by those who write policies and asked by whoever
 // makes a request, so neither may cost much: what the text may be, how long it may run and what
-// it may allocate is bounded, and it sees nothing but its Env. The library's lexer and parser read
-// the source; evaluation is of this package, since the library's machine can't be stopped
+// it may allocate is bounded, and it sees nothing but its Env. The library's lexer reads
+// the source; parser and evaluation are of this package, since the library's machine can't be stopped
 // and counts no text. README.md has the language.
 package condition
 

@@ -1,7 +1,5 @@
 package condition
 
-import "github.com/expr-lang/expr/ast"
-
 // loop is a function that asks something of each element of a list.
 type loop struct {
 	name   string
@@ -67,15 +65,8 @@ func made(s *looping) (any, error) {
 	return s.made, nil
 }
 
-func (c *compiler) loop(at int, l *loop, n *ast.BuiltinNode) (part, error) {
-	var predicate *ast.PredicateNode
-	if len(n.Arguments) == 2 {
-		predicate, _ = n.Arguments[1].(*ast.PredicateNode)
-	}
-	if predicate == nil {
-		return part{}, faultAt(at, "%s takes a list and what to ask of each element", l.name)
-	}
-	over, err := c.node(n.Arguments[0])
+func (c *compiler) loop(at int, l *loop, n *call) (part, error) {
+	over, err := c.node(n.arguments[0])
 	if err != nil {
 		return part{}, err
 	}
@@ -84,7 +75,7 @@ func (c *compiler) loop(at int, l *loop, n *ast.BuiltinNode) (part, error) {
 	}
 	slot := c.slot()
 	c.elements = append(c.elements, slot)
-	asked, err := c.node(predicate.Node)
+	asked, err := c.node(n.arguments[1].(*predicate).asks)
 	c.elements = c.elements[:len(c.elements)-1]
 	if err != nil {
 		return part{}, err

@@ -2,17 +2,15 @@ package condition
 
 import (
 	"strings"
-
-	"github.com/expr-lang/expr/ast"
 )
 
-func (c *compiler) unary(at int, n *ast.UnaryNode) (part, error) {
-	of, err := c.node(n.Node)
+func (c *compiler) unary(at int, n *unary) (part, error) {
+	of, err := c.node(n.of)
 	if err != nil {
 		return part{}, err
 	}
 	p := part{at: at, nodes: of.nodes + 1}
-	switch n.Operator {
+	switch n.operator {
 	case "!", "not":
 		p.kind = isBool
 		p.node = func(e *Env) (any, error) {
@@ -22,7 +20,7 @@ func (c *compiler) unary(at int, n *ast.UnaryNode) (part, error) {
 		return p, of.mustBe(isBool)
 	case "-", "+":
 		sign := 1.0
-		if n.Operator == "-" {
+		if n.operator == "-" {
 			sign = -1
 		}
 		p.kind = isNumber
@@ -32,19 +30,19 @@ func (c *compiler) unary(at int, n *ast.UnaryNode) (part, error) {
 		}
 		return p, of.mustBe(isNumber)
 	}
-	return part{}, faultAt(at, "conditions have no operator %s", n.Operator)
+	return part{}, faultAt(at, "conditions have no operator %s", n.operator)
 }
 
-func (c *compiler) binary(at int, n *ast.BinaryNode) (part, error) {
-	parts, err := c.parts(n.Left, n.Right)
+func (c *compiler) binary(at int, n *binary) (part, error) {
+	parts, err := c.parts(n.left, n.right)
 	if err != nil {
 		return part{}, err
 	}
 	a, b := parts[0], parts[1]
 	p := part{kind: isBool, at: at, nodes: a.nodes + b.nodes + 1}
-	switch n.Operator {
+	switch n.operator {
 	case "and", "&&", "or", "||":
-		stop := n.Operator == "or" || n.Operator == "||"
+		stop := n.operator == "or" || n.operator == "||"
 		p.node = func(e *Env) (any, error) {
 			is, err := boolean(e, &a)
 			if err != nil || is == stop {
@@ -55,18 +53,18 @@ func (c *compiler) binary(at int, n *ast.BinaryNode) (part, error) {
 		}
 		return p, both(a, b, isBool)
 	case "==", "!=":
-		same := n.Operator == "=="
+		same := n.operator == "=="
 		p.node = func(e *Env) (any, error) {
 			equal, err := equality(e, at, &a, &b)
 			return equal == same, err
 		}
 		return p, nil
 	case "<", "<=", ">", ">=":
-		return c.order(p, n.Operator, a, b)
+		return c.order(p, n.operator, a, b)
 	case "in":
 		return c.in(p, a, b)
 	case "contains", "startsWith", "endsWith":
-		return search(p, n.Operator, a, b)
+		return search(p, n.operator, a, b)
 	case "matches":
 		return c.matches(p, a, b)
 	case "??":
@@ -80,9 +78,9 @@ func (c *compiler) binary(at int, n *ast.BinaryNode) (part, error) {
 		}
 		return p, nil
 	case "+", "-", "*", "/", "%":
-		return arithmetic(p, n.Operator, a, b)
+		return arithmetic(p, n.operator, a, b)
 	}
-	return part{}, faultAt(at, "conditions have no operator %s", n.Operator)
+	return part{}, faultAt(at, "conditions have no operator %s", n.operator)
 }
 
 // both refuses two parts of which one surely is of another kind.

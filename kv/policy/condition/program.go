@@ -2,12 +2,9 @@ package condition
 
 import (
 	"errors"
-	"fmt"
 	"unicode/utf8"
 
-	"github.com/expr-lang/expr/conf"
 	"github.com/expr-lang/expr/file"
-	"github.com/expr-lang/expr/parser"
 )
 
 // Env is what a condition can ask for: by name agent and action, context as a
@@ -61,10 +58,10 @@ func compile(source string) (*Program, error) {
 	}
 	tree, err := parse(text)
 	if err != nil {
-		return nil, notParsed(err)
+		return nil, err
 	}
 	c := &compiler{}
-	root, err := c.node(tree.Node)
+	root, err := c.node(tree)
 	if err != nil {
 		return nil, err
 	}
@@ -74,17 +71,7 @@ func compile(source string) (*Program, error) {
 	return &Program{source: source, test: root.node, slots: c.slots}, nil
 }
 
-// parse is the library's. What it would panic at is an error too.
-func parse(source string) (tree *parser.Tree, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the condition can't be parsed: %v", p)
-		}
-	}()
-	return parser.ParseWithConfig(source, &conf.Config{MaxNodes: MaxNodes})
-}
-
-// notParsed returns an error of the lexer or the parser as a fault at its place.
+// notParsed returns an error of the lexer as a fault at its place.
 func notParsed(err error) error {
 	var e *file.Error
 	if !errors.As(err, &e) {

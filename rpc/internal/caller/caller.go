@@ -28,7 +28,16 @@ type Caller interface {
 
 // Call makes an operation of one answer.
 func Call[S, In, Out any](ctx context.Context, c Caller, o *op.Unary[S, In, Out], in In) (Out, error) {
-	out, err := o.Call(&in, func(req, res any) error { return c.Unary(ctx, &o.Method, req, res) })
+	out, err := made(ctx, c, &o.Operation, &in)
+	if out == nil {
+		var none Out
+		return none, err
+	}
+	return *out.(*Out), err
+}
+
+func made(ctx context.Context, c Caller, o *op.Operation, in any) (any, error) {
+	out, err := o.Call(in, func(req, res any) error { return c.Unary(ctx, &o.Method, req, res) })
 	return out, Senseless(&o.Method, err)
 }
 

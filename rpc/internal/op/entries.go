@@ -23,15 +23,14 @@ type Entry interface {
 // variables of package rpc that they are the values of are made; none is added later.
 var entries = map[string][]Entry{}
 
-// listed adds an operation to those of its service, and returns it. It panics for one that
-// everybody might call because nobody has thought of it.
-func listed[E Entry](e E) E {
+// enter adds an operation to those of its service. It panics for one that everybody
+// might call because nobody has thought of it.
+func enter(e Entry) {
 	if e.About().Role == 0 {
 		panic("op: " + e.About().Name + " names no role")
 	}
 	service, _, _ := strings.Cut(e.About().Name, ".")
 	entries[pkg+service] = append(entries[pkg+service], e)
-	return e
 }
 
 // Entries returns the operations of a service, such as stoa.v1.Kv.

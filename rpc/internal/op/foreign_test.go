@@ -2,6 +2,7 @@ package op
 
 import (
 	"errors"
+	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -207,7 +208,7 @@ func TestEmbeddedStructsThatAreFieldsAreNotTakenApart(t *testing.T) {
 	}
 	want := listed{Refusal{Detail: "d"}, 7}
 	m := new(stoav1.DagListedRefusal)
-	require.NoError(t, mappingOf[listed](m).fill(m, &want))
+	require.NoError(t, mappingOf(m, reflect.TypeFor[listed]()).fill(m, &want))
 	require.Equal(t, "d", m.GetRefusal().GetDetail())
 	got, err := parsed[listed](t, m)
 	require.NoError(t, err)

@@ -12,10 +12,16 @@ type FieldError struct{ Field, Reason string }
 // Error names the field.
 func (e *FieldError) Error() string { return e.Field + ": " + e.Reason }
 
-// Mapping carries a Go value into a message and back.
-type Mapping[V any] interface {
-	fill(m proto.Message, v *V) error
-	parse(m proto.Message, v *V) error
+// Mapping carries a Go value, of which it is given a pointer, into a message and back.
+type Mapping interface {
+	fill(m proto.Message, v any) error
+	parse(m proto.Message, v any) error
+}
+
+// MappingOf is a Mapping of values of type V.
+type MappingOf[V any] interface {
+	Mapping
+	of(*V)
 }
 
 // Custom is a mapping by two functions, for messages whose fields are not those of V:
@@ -25,48 +31,50 @@ type Custom[M, V any] struct {
 	Parse func(*M, *V) error
 }
 
-func (c *Custom[M, V]) fill(m proto.Message, v *V) error { return c.Fill(any(m).(*M), v) }
+func (c *Custom[M, V]) of(*V) {}
 
-func (c *Custom[M, V]) parse(m proto.Message, v *V) error { return c.Parse(any(m).(*M), v) }
+func (c *Custom[M, V]) fill(m proto.Message, v any) error { return c.Fill(any(m).(*M), v.(*V)) }
 
-// bySole is the mapping of a V that is the only field of a message.
-type bySole[V any] struct {
+func (c *Custom[M, V]) parse(m proto.Message, v any) error { return c.Parse(any(m).(*M), v.(*V)) }
+
+// bySole is the mapping of what is the only field of a message.
+type bySole struct {
 	in int
 	conv
 }
 
-func (b bySole[V]) fill(m proto.Message, v *V) error {
+func (b bySole) fill(m proto.Message, v any) error {
 	return b.to(reflect.ValueOf(m).Elem().Field(b.in), reflect.ValueOf(v).Elem())
 }
 
-func (b bySole[V]) parse(m proto.Message, v *V) error {
+func (b bySole) parse(m proto.Message, v any) error {
 	return b.from(reflect.ValueOf(m).Elem().Field(b.in), reflect.ValueOf(v).Elem())
 }
 
-// whole is the mapping of a V that is the message itself.
-type whole[V any] struct{}
+// whole is the mapping of what is the message itself.
+type whole struct{}
 
-func (whole[V]) fill(m proto.Message, v *V) error {
-	proto.Merge(m, any(*v).(proto.Message))
+func (whole) fill(m proto.Message, v any) error {
+	proto.Merge(m, reflect.ValueOf(v).Elem().Interface().(proto.Message))
 	return nil
 }
 
-func (whole[V]) parse(m proto.Message, v *V) error {
-	*v = m.(V)
+func (whole) parse(m proto.Message, v any) error {
+	reflect.ValueOf(v).Elem().Set(reflect.ValueOf(m))
 	return nil
 }
 
-// mappingOf returns the mapping of a V for a message: the message itself, its only field,
-// if that is a V, or else its fields.
-func mappingOf[V any](m proto.Message) Mapping[V] {
-	message, value := reflect.TypeOf(m).Elem(), reflect.TypeFor[V]()
+// mappingOf returns the mapping of values of a type for a message: the message itself, its only field,
+// if that is what the values are, or else its fields.
+func mappingOf(m proto.Message, value reflect.Type) Mapping {
+	message := reflect.TypeOf(m).Elem()
 	if value == reflect.TypeOf(m) {
-		return whole[V]{}
+		return whole{}
 	}
 	if all := slotsOf(message); len(all) == 1 && all[0].arm == nil {
 		if c, ok := converted(all[0].typ, value, "", all[0].name); ok {
-			return bySole[V]{all[0].in, c}
+			return bySole{all[0].in, c}
 		}
 	}
-	return byFields[V]{planOf(message, value)}
+	return byFields{planOf(message, value)}
 }

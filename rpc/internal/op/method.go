@@ -163,7 +163,11 @@ func typeOf(d protoreflect.MessageDescriptor) protoreflect.MessageType {
 type Hand struct{ Method }
 
 // ByHand returns an operation that package server has a handler of its own for.
-func ByHand(m Method) *Hand { return listed(&Hand{m.named()}) }
+func ByHand(m Method) *Hand {
+	h := &Hand{m.named()}
+	enter(h)
+	return h
+}
 
 // Plan panics if the protocol has no such method.
 func (h *Hand) Plan() { h.messages() }

@@ -175,13 +175,13 @@ func made(value reflect.Value, at []int) reflect.Value {
 	return value
 }
 
-// byFields is the mapping of a V by a plan.
-type byFields[V any] struct{ *plan }
+// byFields is the mapping of a struct by a plan.
+type byFields struct{ *plan }
 
-func (b byFields[V]) fill(m proto.Message, v *V) error {
+func (b byFields) fill(m proto.Message, v any) error {
 	return b.plan.fill(reflect.ValueOf(m).Elem(), reflect.ValueOf(v).Elem())
 }
 
-func (b byFields[V]) parse(m proto.Message, v *V) error {
+func (b byFields) parse(m proto.Message, v any) error {
 	return b.plan.parse(reflect.ValueOf(m).Elem(), reflect.ValueOf(v).Elem())
 }

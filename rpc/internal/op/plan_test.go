@@ -2,6 +2,7 @@ package op
 
 import (
 	"context"
+	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,7 +33,7 @@ type arguments struct {
 func doNothing[In, Out any](context.Context, struct{}, *In) (out Out, err error) { return out, nil }
 
 func TestFieldsAreCarriedByTheirNames(t *testing.T) {
-	by := mappingOf[arguments](new(stoav1.KvPutRequest))
+	by := mappingOf(new(stoav1.KvPutRequest), reflect.TypeFor[arguments]())
 	ttl := int64(7)
 	for _, a := range []arguments{{}, {within{"k", []byte("v")}, Guarding{[]lock.Guard{{Name: "task:1", Token: 7}}}, "t", engine.WAL, &ttl, 0}} {
 		m, back := new(stoav1.KvPutRequest), arguments{}
@@ -94,9 +95,9 @@ func TestIdsThatMakeNoSenseAreRefused(t *testing.T) {
 		require.Equal(t, c.hash, err == nil, "%v", err)
 	}
 	filled := new(stoav1.DagGetContextRequest)
-	require.NoError(t, mappingOf[optional](filled).fill(filled, &optional{}))
+	require.NoError(t, mappingOf(filled, reflect.TypeFor[optional]()).fill(filled, &optional{}))
 	require.Empty(t, filled.GetContextId(), "none is no field")
-	require.NoError(t, mappingOf[hash](filled).fill(filled, &hash{}))
+	require.NoError(t, mappingOf(filled, reflect.TypeFor[hash]()).fill(filled, &hash{}))
 	require.Len(t, filled.GetContextId(), 32)
 	id, err := parsed[codec.ContextID](t, m(full[:]))
 	require.NoError(t, err)
@@ -110,7 +111,7 @@ func TestIdsThatMakeNoSenseAreRefused(t *testing.T) {
 
 func parsed[V any](t *testing.T, m proto.Message) (v V, err error) {
 	t.Helper()
-	err = mappingOf[V](m).parse(m, &v)
+	err = mappingOf(m, reflect.TypeFor[V]()).parse(m, &v)
 	return v, err
 }
 
@@ -122,7 +123,7 @@ func TestNegativeNumbersAreNoneWhereTheFieldHasNone(t *testing.T) {
 	m := new(stoav1.KvListTenantsRequest)
 	for n, want := range map[int]uint32{-1: 0, 0: 0, 7: 7} {
 		m.Reset()
-		require.NoError(t, mappingOf[page](m).fill(m, &page{Limit: n}))
+		require.NoError(t, mappingOf(m, reflect.TypeFor[page]()).fill(m, &page{Limit: n}))
 		require.Equal(t, want, m.GetLimit())
 	}
 }
