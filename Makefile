@@ -68,7 +68,7 @@ AGENTS := lock-pair,lock-pair-16,lock-pair-64,lock-contended,lock-handoff,limit-
 # In front of every go command that may compile engine/rocks.
 ROCKS := eval "$$(sh engine/rocks/compat/env.sh)" &&
 
-.PHONY: help run build install uninstall rocksdb dist deb man deps env test test-view damage torture race kv-kills nocgo lint fuzz bench bench-quick bench-offline \
+.PHONY: help clients run build install uninstall rocksdb dist deb man deps env test test-view damage torture race kv-kills nocgo lint fuzz bench bench-quick bench-offline \
 	bench-soak bench-peers bench-crdt bench-decide natskv bench-before bench-build mutants siege flaky demo smoke generate proto-lint proto-breaking proto-baseline tools portability clean
 
 help: ## list the targets
@@ -213,6 +213,9 @@ demo: build ## run the sessions of README.md and of the pages that .ci/demo name
 
 smoke: demo ## the demo, and clients in other languages where those are installed
 	$(ROCKS) go test -count=1 -v -run 'ClientTalksToTheDaemon$$' ./rpc/server
+
+clients: build ## test the clients in other languages against a daemon (STOA_CLIENTS=all: fail where a language is not installed)
+	@bash .ci/clients
 
 # buf.gen.yaml writes two folders up, to the root when run in rpc/proto.
 generate: $(BUF) ## write the Go code of rpc/proto to rpc/stoav1

@@ -87,7 +87,7 @@ func (c *coder) secretBytes(name string, p *Secret) {
 		c.appendCount(name, secretSize)
 		c.secret(name, p)
 	default:
-		c.textSecret(name, "Secret", p)
+		c.textSecret(name, "Secret in Vec<u8>", p)
 	}
 }
 
@@ -185,8 +185,10 @@ func (c *coder) alias(name string, p *string) {
 		if c.mode == decoding {
 			*p = string(b)
 		}
-	case printing, listing:
+	case printing:
 		c.textString(name, "String", p)
+	case listing:
+		c.list(name, fmt.Sprintf("String of 1 to %d bytes", MaxAlias))
 	default:
 		c.string(name, p)
 		if fault := aliasFault(*p); fault != "" {

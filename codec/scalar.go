@@ -147,6 +147,10 @@ func (c *coder) inRange(name string, start int, p *uint8, names []string) {
 
 // mask visits a set of bits, of which those in known are allowed.
 func (c *coder) mask(name string, p *uint32, known Capabilities) {
+	if c.mode == listing {
+		c.list(name, fmt.Sprintf("u32 of the bits %#x", uint32(known)))
+		return
+	}
 	start := c.mark()
 	c.u32(name, p)
 	c.onlyBits(name, start, *p, known)
@@ -154,6 +158,10 @@ func (c *coder) mask(name string, p *uint32, known Capabilities) {
 
 // mask8 is mask in one byte.
 func (c *coder) mask8(name string, p *uint8, known Capabilities) {
+	if c.mode == listing {
+		c.list(name, fmt.Sprintf("u8 of the bits %#x", uint32(known)))
+		return
+	}
 	start := c.mark()
 	c.u8(name, p)
 	c.onlyBits(name, start, uint32(*p), known)

@@ -53,7 +53,7 @@ func (c *coder) textNodeID(name string, p *NodeID) {
 		}
 		*p = v
 	case listing:
-		c.list(name, "u128")
+		c.list(name, "u128 above 0")
 	}
 }
 

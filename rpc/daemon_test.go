@@ -12,11 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc"
@@ -62,7 +64,18 @@ func daemon() string {
 	if err != nil {
 		log.Fatal(err)
 	}
-	s, err := server.New(db, server.Options{KV: storage, Records: policies.Records(), Policies: policies, Dag: contexts, Namespaces: namespaces})
+	blobs, err := blob.Open(db, blob.Options{SpoolDir: filepath.Join(dir, "spool")})
+	if err != nil {
+		log.Fatal(err)
+	}
+	locks, err := lock.New(store, lock.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	s, err := server.New(db, server.Options{
+		KV: storage, Records: policies.Records(), Policies: policies, Dag: contexts, Namespaces: namespaces, Blobs: blobs, Locks: locks,
+		Info: server.Info{Engine: "mem", SchemaVersion: 1},
+	})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -78,6 +91,8 @@ func daemon() string {
 		stop()
 		serving.Wait()
 		_ = contexts.Close()
+		locks.Close()
+		_ = blobs.Close()
 		_ = namespaces.Close()
 		_ = store.Close()
 		_ = db.Close()

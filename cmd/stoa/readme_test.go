@@ -43,3 +43,18 @@ func TestTheREADMEListsTheCommands(t *testing.T) {
 		require.True(t, named[cmd.Name()], "the table of commands in README.md leaves out %s", cmd.Name())
 	}
 }
+
+// TestClientsHaveTheSchema compares what clients in other languages are generated of with what
+// schema prints; -update writes it.
+func TestClientsHaveTheSchema(t *testing.T) {
+	said, errs, code := stoa("schema", "--json")
+	require.Zero(t, code, errs)
+	const path = "../../rpc/clients/schema.json"
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(said), 0o644))
+		return
+	}
+	has, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.True(t, said == string(has), "%s is not what schema prints: go test ./cmd/stoa -run Schema -update && go test ./rpc/clients -update", path)
+}
