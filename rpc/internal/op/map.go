@@ -18,20 +18,12 @@ type Mapping interface {
 	parse(m proto.Message, v any) error
 }
 
-// MappingOf is a Mapping of values of type V.
-type MappingOf[V any] interface {
-	Mapping
-	of(*V)
-}
-
 // Custom is a mapping by two functions, for messages whose fields are not those of V:
 // oneofs, and fields that hang on each other.
 type Custom[M, V any] struct {
 	Fill  func(*M, *V) error
 	Parse func(*M, *V) error
 }
-
-func (c *Custom[M, V]) of(*V) {}
 
 func (c *Custom[M, V]) fill(m proto.Message, v any) error { return c.Fill(any(m).(*M), v.(*V)) }
 

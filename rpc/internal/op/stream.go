@@ -60,8 +60,8 @@ func NewStream[S, In, Item any](m Method, do func(context.Context, S, *In) iter.
 }
 
 // NewStreamBy is NewStream for messages of items that are mapped by functions.
-func NewStreamBy[S, In, Item any](m Method, do func(context.Context, S, *In) iter.Seq2[Item, error], size func(*Item) int, queue int,
-	items MappingOf[[]Item],
+func NewStreamBy[S, In, Item, M any](m Method, do func(context.Context, S, *In) iter.Seq2[Item, error], size func(*Item) int, queue int,
+	items *Custom[M, []Item],
 ) *Stream[S, In, Item] {
 	o := NewStream(m, do, size, queue)
 	o.given = items
