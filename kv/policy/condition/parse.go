@@ -31,8 +31,12 @@ func parse(source string) (tree term, err error) {
 	}
 	p := &parser{tokens: tokens}
 	defer func() {
-		if f, ok := recover().(*fault); ok {
+		switch f := recover().(type) {
+		case nil:
+		case *fault:
 			tree, err = nil, f
+		default: // a mistake of this package
+			tree, err = nil, faultAt(0, "the condition can't be parsed: %v", f)
 		}
 	}()
 	tree = p.sequence()

@@ -2,6 +2,7 @@ package condition
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,7 +66,7 @@ func termOf(n ast.Node) term {
 		return &let{at, n.Name, termOf(n.Value), termOf(n.Expr)}
 	case *ast.BuiltinNode:
 		c := &call{place: at, name: n.Name}
-		if !isFunction(n.Name) || n.Name == "sum" && len(n.Arguments) > 1 || n.Name == "count" && len(n.Arguments) < 2 {
+		if !slices.Contains(Functions(), n.Name) || n.Name == "sum" && len(n.Arguments) > 1 || n.Name == "count" && len(n.Arguments) < 2 {
 			panic(errLacks("function " + n.Name))
 		}
 		for _, one := range n.Arguments {
@@ -74,15 +75,6 @@ func termOf(n ast.Node) term {
 		return c
 	}
 	panic(errLacks(fmt.Sprintf("%T", n)))
-}
-
-func isFunction(name string) bool {
-	for _, has := range Functions() {
-		if has == name {
-			return true
-		}
-	}
-	return false
 }
 
 // theirs is what the library's parser makes of a source.
