@@ -161,14 +161,18 @@ func isMissing(err error) bool {
 }
 
 func (c *compiler) conditional(n *conditional) (part, error) {
-	parts, err := c.parts(n.test, n.yes, n.no)
+	yes := n.yes
+	if yes == n.test { // a ?: b: what is true is true, and neither read nor asked twice
+		yes = &literal{place(n.where()), true}
+	}
+	parts, err := c.parts(n.test, yes, n.no)
 	if err != nil {
 		return part{}, err
 	}
 	if err := parts[0].mustBe(isBool); err != nil {
 		return part{}, err
 	}
-	test, yes, no := parts[0], parts[1].node, parts[2].node
+	test, then, no := parts[0], parts[1].node, parts[2].node
 	p := part{at: test.at, nodes: test.nodes + parts[1].nodes + parts[2].nodes + 1}
 	if parts[1].kind == parts[2].kind {
 		p.kind = parts[1].kind
@@ -179,7 +183,7 @@ func (c *compiler) conditional(n *conditional) (part, error) {
 			return nil, err
 		}
 		if is {
-			return yes(e)
+			return then(e)
 		}
 		return no(e)
 	}

@@ -43,6 +43,19 @@ func processorTime(t *testing.T) time.Duration {
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
+// A value that is its own alternative is compiled and asked once: else it would be 2 to the power of its depth.
+func TestNestedAlternativesTakeNoLonger(t *testing.T) {
+	p, err := Compile(strings.Repeat("(", 60) + "a" + strings.Repeat(" ?: b)", 60))
+	require.NoError(t, err)
+	for _, a := range []bool{false, true} {
+		for _, b := range []bool{false, true} {
+			is, err := p.Eval(&Env{Context: map[string]any{"a": a, "b": b}})
+			require.NoError(t, err)
+			require.Equal(t, a || b, is)
+		}
+	}
+}
+
 func TestB30TheSourceIsBounded(t *testing.T) {
 	enginetest.SkipUnderRace(t, "one goroutine, and its time is measured")
 	defer debug.SetMaxStack(debug.SetMaxStack(1 << 20)) // a deeper one ends the process
