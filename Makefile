@@ -214,13 +214,14 @@ demo: build ## run the sessions of README.md and of the pages that .ci/demo name
 smoke: demo ## the demo, and clients in other languages where those are installed
 	$(ROCKS) go test -count=1 -v -run 'ClientTalksToTheDaemon$$' ./rpc/server
 
-clients: build ## test the clients in other languages against a daemon (STOA_CLIENTS=all: fail where a language is not installed)
-	@bash .ci/clients
+clients: build $(BUF) ## test the clients in other languages against a daemon (STOA_CLIENTS=all: fail where a language is not installed)
+	@BUF=$(BUF) bash .ci/clients
 
 # buf.gen.yaml writes two folders up, to the root when run in rpc/proto.
-generate: $(BUF) ## write the Go code of rpc/proto to rpc/stoav1
+generate: $(BUF) ## write the Go code of rpc/proto to rpc/stoav1, and that of clients (takes npm)
 	rm -f rpc/stoav1/*.pb.go
 	cd rpc/proto && ../../$(BUF) generate
+	BUF=$(BUF) bash .ci/clients generate
 
 proto-lint: $(BUF) ## check the style of rpc/proto, and that rpc/stoav1 is generated from it
 	$(BUF) lint rpc/proto

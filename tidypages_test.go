@@ -264,7 +264,7 @@ func readPages(t *testing.T) []page {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && name != "." && (ignored[name] || entry.Name() == "testdata" || entry.Name() == ".git"):
+		case entry.IsDir() && name != "." && (ignored[name] || entry.Name() == "testdata" || slices.Contains([]string{".git", "node_modules", "target", "dist"}, entry.Name())):
 			return fs.SkipDir
 		case entry.IsDir() || strings.HasSuffix(name, ".pb.go") || !kinds[filepath.Ext(name)] || name == "tidypages_test.go":
 			return nil

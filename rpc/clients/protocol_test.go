@@ -2,7 +2,6 @@ package clients
 
 import (
 	"cmp"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -123,44 +122,6 @@ func readComments(t *testing.T) map[string]string {
 		}
 	}
 	return all
-}
-
-// schema is what stoa schema --json says, which a test of package cmd/stoa keeps current.
-type schema struct {
-	Columns []struct {
-		Number int    `json:"number"`
-		Name   string `json:"name"`
-		Holds  string `json:"holds"`
-	} `json:"columns"`
-	Keys []struct {
-		Column string  `json:"column"`
-		Type   string  `json:"type"`
-		Prefix string  `json:"prefix"`
-		Bytes  int     `json:"bytes"`
-		More   int     `json:"more"` // at most so many bytes more
-		Fields []field `json:"fields"`
-		Value  string  `json:"value"`
-		Secret bool    `json:"secret"`
-	} `json:"keys"`
-	Values []struct {
-		Type   string  `json:"type"`
-		Fields []field `json:"fields"`
-		Secret bool    `json:"secret"`
-	} `json:"values"`
-}
-
-type field struct {
-	Name string `json:"name"`
-	Kind string `json:"kind"`
-}
-
-func readSchema(t *testing.T) (s schema) {
-	t.Helper()
-	b, err := os.ReadFile("schema.json")
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(b, &s))
-	require.Len(t, s.Columns, 11)
-	return s
 }
 
 // snake is a name as Python and Rust write those of fields and methods.

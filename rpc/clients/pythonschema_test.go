@@ -3,7 +3,6 @@ package clients
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -14,42 +13,6 @@ func TestPythonHasTheSchema(t *testing.T) {
 	s := readSchema(t)
 	requireGenerated(t, "python/src/stoa/values.py", s.pythonValues(t))
 	requireGenerated(t, "python/src/stoa/keys.py", s.pythonKeys(t))
-}
-
-// sizes are those of the kinds of a fixed size, in bytes.
-var sizes = map[string]int{
-	"ContextID": 32, "DeltaID": 32, "OpID": 32, "EnvelopeID": 32, "Hash": 32, "BlobID": 32, "ApplicationID": 32, "Identity": 32, "GroupID": 32, "KeyID": 32,
-	"Secret": 32, "Signature": 64, "48 bytes": 48, "72 bytes": 72, "[u8; 24]": 24,
-}
-
-var (
-	generic = regexp.MustCompile(`^(Vec|Option)<(.*)>$`)
-	choice  = regexp.MustCompile(`^(\w+): (.*)$`) // an enum, and the names of its values
-	bits    = regexp.MustCompile(`^(u8|u32) of the bits (0x[0-9a-f]+)$`)
-	bounded = regexp.MustCompile(`^String of 1 to (\d+) bytes$`) // and no zero
-	variant = regexp.MustCompile(`^variant \d+$`)
-)
-
-// camel is a name such as member_added as that of a type.
-func camel(name string) (out string) {
-	for _, part := range strings.Split(name, "_") {
-		out += strings.ToUpper(part[:1]) + part[1:]
-	}
-	return out
-}
-
-// choices are the enums of the schema, with the names of their values, in order.
-func (s *schema) choices() (names []string, values map[string][]string) {
-	values = map[string][]string{}
-	for _, v := range s.Values {
-		for _, f := range v.Fields {
-			if m := choice.FindStringSubmatch(f.Kind); m != nil && values[m[1]] == nil {
-				names = append(names, m[1])
-				values[m[1]] = strings.Split(m[2], ", ")
-			}
-		}
-	}
-	return names, values
 }
 
 // pythonKind returns the layout of a kind, and its type.
@@ -141,49 +104,19 @@ __all__ = ["Malformed"]
 		}
 		layouts.WriteString(")\n")
 	}
-	done := map[string]bool{}
-	var write func(name string)
-	write = func(name string) { // behind those that it is made of
-		if done[name] || values[name] != nil {
+	s.walk(func(name string, fields []field, arms []arm) {
+		if arms == nil {
+			class(name, "b.Encoded", fields)
 			return
 		}
-		done[name] = true
-		for _, v := range s.Values {
-			if v.Type != name {
-				continue
-			}
-			for _, f := range v.Fields {
-				kind := f.Kind
-				for m := generic.FindStringSubmatch(kind); m != nil; m = generic.FindStringSubmatch(kind) {
-					kind = m[2]
-				}
-				write(kind)
-			}
-			if len(v.Fields) == 0 || !variant.MatchString(v.Fields[0].Kind) {
-				class(name, "b.Encoded", v.Fields)
-				return
-			}
-			fmt.Fprintf(&out, "\n\nclass %s(b.Encoded):\n    \"\"\"One of the classes whose names begin with this one's.\"\"\"\n", name)
-			var arms []string
-			for i, f := range v.Fields {
-				if !variant.MatchString(f.Kind) {
-					continue
-				}
-				var fields []field
-				for _, inner := range v.Fields[i+1:] {
-					if rest, ok := strings.CutPrefix(inner.Name, f.Name+"."); ok {
-						fields = append(fields, field{rest, inner.Kind})
-					}
-				}
-				arms = append(arms, name+camel(f.Name))
-				class(name+camel(f.Name), name, fields)
-			}
-			fmt.Fprintf(&layouts, "b.variants(%s, %s)\n", name, strings.Join(arms, ", "))
+		fmt.Fprintf(&out, "\n\nclass %s(b.Encoded):\n    \"\"\"One of the classes whose names begin with this one's.\"\"\"\n", name)
+		var names []string
+		for _, a := range arms {
+			names = append(names, name+camel(a.name))
+			class(name+camel(a.name), name, a.fields)
 		}
-	}
-	for _, v := range s.Values {
-		write(v.Type)
-	}
+		fmt.Fprintf(&layouts, "b.variants(%s, %s)\n", name, strings.Join(names, ", "))
+	})
 	out.WriteString("\n\n")
 	out.Write(layouts.Bytes())
 	return out.Bytes()
@@ -204,10 +137,6 @@ from ._key import Key
 
 __all__ = ["Key", "Malformed"]
 `)
-	numbers := map[string]int{}
-	for _, c := range s.Columns {
-		numbers[c.Name] = c.Number
-	}
 	for _, k := range s.Keys {
 		var parts, fields strings.Builder
 		for _, f := range k.Fields {
@@ -234,7 +163,7 @@ __all__ = ["Key", "Malformed"]
 			secret = "True"
 		}
 		fmt.Fprintf(&out, "\n\n@dataclass(frozen=True)\nclass %s(Key):\n    \"\"\"A key of %s.\"\"\"\n\n    column = %d\n    prefix = bytes.fromhex(%q)\n    value = values.%s\n    secret = %s\n    _parts = (%s)\n\n%s",
-			k.Type, k.Column, numbers[k.Column], k.Prefix, k.Value, secret, strings.TrimSuffix(parts.String(), " "), fields.String())
+			k.Type, k.Column, s.number(k.Column), k.Prefix, k.Value, secret, strings.TrimSuffix(parts.String(), " "), fields.String())
 	}
 	return out.Bytes()
 }
