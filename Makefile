@@ -218,7 +218,7 @@ clients: build $(BUF) ## test the clients in other languages against a daemon (S
 	@BUF=$(BUF) bash .ci/clients
 
 # buf.gen.yaml writes two folders up, to the root when run in rpc/proto.
-generate: $(BUF) ## write the Go code of rpc/proto to rpc/stoav1, and that of clients (takes npm)
+generate: $(BUF) ## write the Go code of rpc/proto to rpc/stoav1, and that of clients (takes npm and cargo)
 	rm -f rpc/stoav1/*.pb.go
 	cd rpc/proto && ../../$(BUF) generate
 	BUF=$(BUF) bash .ci/clients generate

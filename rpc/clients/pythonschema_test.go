@@ -3,6 +3,7 @@ package clients
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,7 +93,11 @@ __all__ = ["Malformed"]
 `, name, len(values[name])-1, name)
 	}
 	class := func(name, of string, fields []field) {
-		fmt.Fprintf(&out, "\n\n@dataclass(frozen=True)\nclass %s(%s):\n", name, of)
+		shown, secret := "", slices.ContainsFunc(s.Values, func(v value) bool { return v.Type == name && v.Secret })
+		if secret {
+			shown = ", repr=False"
+		}
+		fmt.Fprintf(&out, "\n\n@dataclass(frozen=True%s)\nclass %s(%s):\n", shown, name, of)
 		if len(fields) == 0 {
 			out.WriteString("    pass\n")
 		}
@@ -103,6 +108,9 @@ __all__ = ["Malformed"]
 			fmt.Fprintf(&layouts, ", %s=%s", f.Name, layout)
 		}
 		layouts.WriteString(")\n")
+		if secret {
+			fmt.Fprintf(&out, "\n    def __repr__(self) -> str:\n        return \"%s(secret)\"\n", name)
+		}
 	}
 	s.walk(func(name string, fields []field, arms []arm) {
 		if arms == nil {

@@ -60,3 +60,8 @@ def test_values_say_what_they_are() -> None:
     assert values.ContextDagDeltaValue.decode(delta.encode()) == delta
     assert isinstance(values.Action.decode(values.ActionDelete(b"x").encode()), values.ActionDelete)
     assert values.GroupMemberRole.decode(b"\1") is values.GroupMemberRole.MEMBER
+
+
+def test_secrets_are_not_shown() -> None:
+    assert repr(values.GroupKeyEntry(b"\7" * 32)) == "GroupKeyEntry(secret)"
+    assert str(values.ContextIdentityValue(b"\7" * 32, None)) == "ContextIdentityValue(secret)"

@@ -80,10 +80,13 @@ class ContextConfigValue(b.Encoded):
     members_revision: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ContextIdentityValue(b.Encoded):
     private_key: bytes | None
     sender_key: bytes | None
+
+    def __repr__(self) -> str:
+        return "ContextIdentityValue(secret)"
 
 
 @dataclass(frozen=True)
@@ -202,9 +205,12 @@ class GroupUpgradeValue(b.Encoded):
     status: GroupUpgradeStatus
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GroupSigningKeyValue(b.Encoded):
     private_key: bytes
+
+    def __repr__(self) -> str:
+        return "GroupSigningKeyValue(secret)"
 
 
 @dataclass(frozen=True)
@@ -273,11 +279,14 @@ class GroupParentRef(b.Encoded):
     parent_id: bytes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NamespaceIdentityValue(b.Encoded):
     public_key: bytes
     private_key: bytes
     sender_key: bytes
+
+    def __repr__(self) -> str:
+        return "NamespaceIdentityValue(secret)"
 
 
 @dataclass(frozen=True)
@@ -291,9 +300,12 @@ class NamespaceGovHeadValue(b.Encoded):
     dag_heads: list[bytes]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GroupKeyEntry(b.Encoded):
     key: bytes
+
+    def __repr__(self) -> str:
+        return "GroupKeyEntry(secret)"
 
 
 class GroupOp(b.Encoded):
