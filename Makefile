@@ -69,7 +69,7 @@ AGENTS := lock-pair,lock-pair-16,lock-pair-64,lock-contended,lock-handoff,limit-
 ROCKS := eval "$$(sh engine/rocks/compat/env.sh)" &&
 
 .PHONY: help clients run build install uninstall rocksdb dist deb man deps env test test-view damage torture race kv-kills nocgo lint fuzz bench bench-quick bench-offline \
-	bench-soak bench-peers bench-crdt bench-decide natskv bench-before bench-build mutants siege flaky demo smoke generate proto-lint proto-breaking proto-baseline tools portability clean
+	bench-soak bench-peers bench-crdt bench-clients bench-decide natskv bench-before bench-build mutants siege flaky demo smoke generate proto-lint proto-breaking proto-baseline tools portability clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
@@ -188,6 +188,10 @@ bench-offline: deps ## measure inspect, verify, export and import of a store of 
 
 bench-peers: build bench-build ## measure Pebble, bbolt, badger, etcd, Redis and NATS beside Stoa (ARGS='-help' for the flags)
 	bin/bench-peers $(ARGS)
+
+bench-clients: build ## measure a get by the clients in other languages beside the Go client's (takes Python, Node.js and Rust)
+	@bash .ci/clients bench
+	$(ROCKS) go build -o bin/bench-clients ./bench/clients && bin/bench-clients $(ARGS)
 
 bench-crdt: build ## measure the sync of Automerge and Yjs beside that of two nodes (takes Node.js 18 or later and npm)
 	@command -v npm >/dev/null || { echo 'bench-crdt takes Node.js 18 or later, and npm: apt-get install nodejs npm'; exit 1; }

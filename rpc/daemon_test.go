@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,11 +21,15 @@ import (
 	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/policy"
+	"github.com/stoadb/stoa/kv/stream"
 	"github.com/stoadb/stoa/namespace"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/server"
 	"github.com/stoadb/stoa/rpc/server/socket"
 )
+
+// nodes counts the daemons of examples.
+var nodes atomic.Uint64
 
 // endings give back the daemons of examples, which have no test to end with.
 var endings []func()
@@ -60,7 +65,7 @@ func daemon() string {
 	if err != nil {
 		log.Fatal(err)
 	}
-	contexts, err := dag.Open(db, dag.Options{Node: codec.NodeID{Lo: 1}})
+	contexts, err := dag.Open(db, dag.Options{Node: codec.NodeID{Lo: nodes.Add(1)}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -72,8 +77,12 @@ func daemon() string {
 	if err != nil {
 		log.Fatal(err)
 	}
+	streams, err := stream.New(store, stream.Options{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		log.Fatal(err)
+	}
 	s, err := server.New(db, server.Options{
-		KV: storage, Records: policies.Records(), Policies: policies, Dag: contexts, Namespaces: namespaces, Blobs: blobs, Locks: locks,
+		KV: storage, Streams: streams, Records: policies.Records(), Policies: policies, Dag: contexts, Namespaces: namespaces, Blobs: blobs, Locks: locks,
 		Info: server.Info{Engine: "mem", SchemaVersion: 1},
 	})
 	if err != nil {
