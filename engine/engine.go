@@ -9,6 +9,7 @@ package engine
 
 import (
 	"io"
+	"time"
 
 	"github.com/stoadb/stoa/column"
 )
@@ -131,9 +132,18 @@ type Stats struct {
 	MemtableBytes uint64
 	CacheBytes    uint64 // block cache in use
 	CacheCapacity uint64
-	Snapshots     uint64 // open snapshots
-	Stopped       bool   // writes are stopped until compaction has caught up
+	Snapshots     uint64    // open snapshots
+	Stopped       bool      // writes are stopped until compaction has caught up
+	SlowWrite     SlowWrite // not over a socket
 	Columns       []ColumnStats
+}
+
+// SlowWrite is the last write to the storage that took 100 ms or more; zero: none has since the
+// store was opened.
+type SlowWrite struct {
+	Ended   time.Time
+	Took    time.Duration
+	Stalled bool // it waited for compaction; else for the disk
 }
 
 // ColumnStats are the counts and sizes of one column.

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"iter"
 
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
@@ -36,6 +37,24 @@ var adminPeers = op.New(op.Method{Number: 508, Name: "Admin.Peers", Role: access
 // Peers returns what each peer may do, and what those who are connected take of the daemon.
 func (c *Client) Peers(ctx context.Context) (*stoav1.PeersResponse, error) {
 	return call(ctx, c, adminPeers, op.Nothing{})
+}
+
+// MonitorOptions say which calls [Client.Monitor] tells: those of methods whose names begin so,
+// of a user, and that took so many microseconds; zero: all.
+type MonitorOptions = backend.MonitorOptions
+
+// MonitoredCall is a call that has ended: which, whose, how long it took and how it ended.
+type MonitoredCall = backend.Call
+
+var adminMonitor = op.NewStream(op.Method{Number: 509, Name: "Admin.Monitor", Role: access.Operator},
+	func(ctx context.Context, d backend.Daemon, o *MonitorOptions) iter.Seq2[MonitoredCall, error] {
+		return d.Monitor(ctx, *o)
+	}, func(c *MonitoredCall) int { return 64 + len(c.Method) + len(c.Code) + len(c.Kind) }, op.StreamQueue)
+
+// Monitor yields the calls of all clients as they end, streams too, until ctx does. Who is too slow
+// for them misses some, and is told how many. What is in a call it does not say.
+func (c *Client) Monitor(ctx context.Context, o MonitorOptions) iter.Seq2[MonitoredCall, error] {
+	return streamed(ctx, c, adminMonitor, o)
 }
 
 var adminStats = op.New(op.Method{Number: 503, Name: "Admin.Stats", Role: access.Reader},

@@ -36,6 +36,7 @@ type Engine struct {
 
 	commit *engine.Committer
 	fault  atomic.Pointer[fault] // why it takes no writes; nil: it does
+	slow   atomic.Pointer[engine.SlowWrite]
 	space  space
 	keeper *keeper
 

@@ -35,6 +35,9 @@ func (e *Engine) Stats() (engine.Stats, error) {
 		Snapshots:     uint64(e.snapshots.Load()),
 		Stopped:       st.number("rocksdb.is-write-stopped", 0) > 0,
 	}
+	if slow := e.slow.Load(); slow != nil {
+		s.SlowWrite = *slow
+	}
 	for c := range column.All {
 		if st.families[c] == nil {
 			continue
@@ -63,6 +66,11 @@ func (st *store) number(property string, c column.Column) uint64 {
 		return 0
 	}
 	return n
+}
+
+// stalls reports whether writes wait for compaction.
+func (st *store) stalls() bool {
+	return st.number("rocksdb.is-write-stopped", 0) > 0 || st.number("rocksdb.actual-delayed-write-rate", 0) > 0
 }
 
 // numberOfBlobFiles returns how many files of large values the store has.

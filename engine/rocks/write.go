@@ -5,6 +5,7 @@ package rocks
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
@@ -17,6 +18,9 @@ func (e *Engine) Apply(b *engine.Batch) error { return e.commit.Apply(b) }
 func (e *Engine) Update(fn func(engine.Getter, *engine.Batch) error) error {
 	return e.commit.Update(fn)
 }
+
+// slowWrite is from when on a write is slow.
+const slowWrite = 100 * time.Millisecond
 
 // sink is the side of the engine that its committer writes to.
 type sink Engine
@@ -48,7 +52,11 @@ func (s *sink) Write(ops []byte, sync bool) error {
 	if err := e.space.admit(ops); err != nil {
 		return err
 	}
+	begun := e.o.Now()
 	err := e.st.write(ops, sync)
+	if took := e.o.Now().Sub(begun); took >= slowWrite {
+		e.slow.Store(&engine.SlowWrite{Ended: begun.Add(took), Took: took, Stalled: e.st.stalls()})
+	}
 	if err == nil && sync {
 		e.keeper.mark.note(e.st.synced.Load())
 	}

@@ -50,6 +50,16 @@ func (s *Server) shared(ctx context.Context, a *limit.Account, m *op.Method, siz
 	return res, err
 }
 
+// inTurn is shared, and says how long the call waited before it was made.
+func (s *Server) inTurn(ctx context.Context, a *limit.Account, m *op.Method, size int64, next func() (any, error)) (res any, waited time.Duration, err error) {
+	asked := s.o.Now()
+	res, err = s.shared(ctx, a, m, size, func() (any, error) {
+		waited = s.o.Now().Sub(asked)
+		return next()
+	})
+	return res, waited, err
+}
+
 // reserved makes a call whose answer is reckoned with already, until it is made.
 func (s *Server) reserved(a *limit.Account, next func() (any, error)) (any, error) {
 	defer s.answers.Give(a, likelyAnswer)

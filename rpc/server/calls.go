@@ -28,14 +28,15 @@ import (
 func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (res any, err error) {
 	s.active.Add(1)
 	defer s.active.Add(-1)
-	if s.log.Enabled(ctx, slog.LevelDebug) {
-		defer s.logged(ctx, info.FullMethod, s.o.Now(), &err)
+	a, size := accountOf(ctx), sizeOf(req)
+	var waited time.Duration
+	if s.observes(ctx) {
+		defer s.ended(ctx, observed{method: info.FullMethod, begun: s.o.Now(), size: size}, &waited, &err)
 	}
 	defer s.recovered(ctx, info.FullMethod, &err)
 	if err := s.permit(ctx, info.FullMethod); err != nil {
 		return nil, err
 	}
-	a, size := accountOf(ctx), sizeOf(req)
 	a.Called()
 	if err := s.inFlight.Take(a, size); err != nil {
 		return nil, err
@@ -47,7 +48,7 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 		defer cancel()
 	}
 	if a.Limited() && ours(info.FullMethod) {
-		res, err = s.shared(ctx, a, s.methods[info.FullMethod], size, func() (any, error) { return next(ctx, req) })
+		res, waited, err = s.inTurn(ctx, a, s.methods[info.FullMethod], size, func() (any, error) { return next(ctx, req) })
 	} else {
 		res, err = next(ctx, req)
 	}
@@ -86,8 +87,8 @@ const (
 func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
 	s.active.Add(1)
 	defer s.active.Add(-1)
-	if s.log.Enabled(ss.Context(), slog.LevelDebug) {
-		defer s.logged(ss.Context(), info.FullMethod, s.o.Now(), &err)
+	if s.observes(ss.Context()) {
+		defer s.ended(ss.Context(), observed{method: info.FullMethod, begun: s.o.Now(), stream: true}, new(time.Duration), &err)
 	}
 	defer s.recovered(ss.Context(), info.FullMethod, &err)
 	if err := s.permit(ss.Context(), info.FullMethod); err != nil {
@@ -117,12 +118,6 @@ func (s *Server) untilStopping(ctx context.Context, work func() error) error {
 	case <-s.stopping:
 		return limit.Stopping()
 	}
-}
-
-func (s *Server) logged(ctx context.Context, method string, begun time.Time, err *error) {
-	who, _ := framed.PeerFrom(ctx)
-	s.log.LogAttrs(ctx, slog.LevelDebug, "call", slog.String("method", method), slog.String("code", status.Code(*err).String()),
-		slog.Duration("took", s.o.Now().Sub(begun)), slog.Int64("uid", int64(who.UID)), slog.Int64("pid", int64(who.PID)))
 }
 
 // recovered turns a panic into a fault, which goes to err.

@@ -94,6 +94,10 @@ type Options struct {
 	// CallTimeout is the deadline of single reads and writes, and of those of the
 	// Blob service that are not streams, whose client sets none; 0: 60 s.
 	CallTimeout time.Duration
+	// SlowCall is from when on a call is slow, and said in the log, with what it has spent
+	// its time with as far as that is known; not of streams, nor of what takes as long as it
+	// takes, such as a compaction. 0: none is.
+	SlowCall time.Duration
 	// DrainTimeout is how long calls under way may take to finish when the
 	// server stops; 0: 30 s.
 	DrainTimeout time.Duration
@@ -204,7 +208,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.MaxInFlight < 0 || o.MaxConnectionBytes < 0 || o.Parts < 0 || o.MaxCalls < 0 || o.MaxGRPCStreams < 0 || o.MaxConnections < 0 || o.MaxScans < 0 || o.MaxSessions < 0 || o.MaxSessionScans < 0 || o.MaxDagStreams < 0 || o.MaxKVStreams < 0 || o.MaxLockWaits < 0 || o.MaxGovStreams < 0 || o.MaxTransfers < 0 {
 		return o, fmt.Errorf("%w: a limit is negative", ErrOptions)
 	}
-	if o.SessionIdle < 0 || o.Stall < 0 || o.Greeting < 0 || o.CallTimeout < 0 || o.DrainTimeout < 0 || o.TransferIdle < 0 {
+	if o.SessionIdle < 0 || o.Stall < 0 || o.Greeting < 0 || o.CallTimeout < 0 || o.SlowCall < 0 || o.DrainTimeout < 0 || o.TransferIdle < 0 {
 		return o, fmt.Errorf("%w: a time is negative", ErrOptions)
 	}
 	if o.Peers == nil {

@@ -71,6 +71,9 @@ type Server struct {
 	blobs       *blob.Store
 	content     *content.Store // nil: no context has a group
 
+	monitors  monitors
+	slowCalls slowCalls
+
 	stopping chan struct{} // closed when the server drains
 	stopOnce sync.Once
 	streams  sync.WaitGroup // goroutines that may touch the engine

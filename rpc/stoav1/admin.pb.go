@@ -108,6 +108,245 @@ func (FindKind) EnumDescriptor() ([]byte, []int) {
 	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{0}
 }
 
+// MonitorRequest says which calls are told.
+type MonitorRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Those of methods whose names begin so, such as Kv. or Store.Get; empty: all.
+	Method string `protobuf:"bytes,1,opt,name=method,proto3" json:"method,omitempty"`
+	// Those of this user; not set: of all.
+	Uid *uint32 `protobuf:"varint,2,opt,name=uid,proto3,oneof" json:"uid,omitempty"`
+	// Those that took as long or longer, in us.
+	SlowerUs      uint64 `protobuf:"varint,3,opt,name=slower_us,json=slowerUs,proto3" json:"slower_us,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MonitorRequest) Reset() {
+	*x = MonitorRequest{}
+	mi := &file_stoa_v1_admin_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MonitorRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MonitorRequest) ProtoMessage() {}
+
+func (x *MonitorRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_admin_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MonitorRequest.ProtoReflect.Descriptor instead.
+func (*MonitorRequest) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *MonitorRequest) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *MonitorRequest) GetUid() uint32 {
+	if x != nil && x.Uid != nil {
+		return *x.Uid
+	}
+	return 0
+}
+
+func (x *MonitorRequest) GetSlowerUs() uint64 {
+	if x != nil {
+		return x.SlowerUs
+	}
+	return 0
+}
+
+// MonitorResponse is some calls, in the order in which they ended.
+type MonitorResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The calls.
+	Calls         []*MonitoredCall `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MonitorResponse) Reset() {
+	*x = MonitorResponse{}
+	mi := &file_stoa_v1_admin_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MonitorResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MonitorResponse) ProtoMessage() {}
+
+func (x *MonitorResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_admin_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MonitorResponse.ProtoReflect.Descriptor instead.
+func (*MonitorResponse) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *MonitorResponse) GetCalls() []*MonitoredCall {
+	if x != nil {
+		return x.Calls
+	}
+	return nil
+}
+
+// MonitoredCall is a call that has ended.
+type MonitoredCall struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When it ended, in ms since 1970.
+	TimeMs uint64 `protobuf:"varint,1,opt,name=time_ms,json=timeMs,proto3" json:"time_ms,omitempty"`
+	// The method, such as Kv.Put.
+	Method string `protobuf:"bytes,2,opt,name=method,proto3" json:"method,omitempty"`
+	// Whose it was.
+	Uid uint32 `protobuf:"varint,3,opt,name=uid,proto3" json:"uid,omitempty"`
+	// The process of the peer; 0: it is not known.
+	Pid int64 `protobuf:"varint,4,opt,name=pid,proto3" json:"pid,omitempty"`
+	// How long it took, in us: of a stream, how long it was open.
+	TookUs uint64 `protobuf:"varint,5,opt,name=took_us,json=tookUs,proto3" json:"took_us,omitempty"`
+	// How much of that it waited for its turn, as its user had as much of the daemon as
+	// others leave to it, in us.
+	WaitedUs uint64 `protobuf:"varint,6,opt,name=waited_us,json=waitedUs,proto3" json:"waited_us,omitempty"`
+	// How it ended: a code of gRPC, such as OK or Aborted.
+	Code string `protobuf:"bytes,7,opt,name=code,proto3" json:"code,omitempty"`
+	// What sort of refusal that was, such as KV_CONFLICT; empty: none, or not one of Stoa's.
+	Kind string `protobuf:"bytes,8,opt,name=kind,proto3" json:"kind,omitempty"`
+	// The size of the request, in bytes; 0 of a stream of requests.
+	RequestBytes uint64 `protobuf:"varint,9,opt,name=request_bytes,json=requestBytes,proto3" json:"request_bytes,omitempty"`
+	// How many calls before this one are left out, since the client has not taken those
+	// before them in time.
+	Missed        uint64 `protobuf:"varint,10,opt,name=missed,proto3" json:"missed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MonitoredCall) Reset() {
+	*x = MonitoredCall{}
+	mi := &file_stoa_v1_admin_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MonitoredCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MonitoredCall) ProtoMessage() {}
+
+func (x *MonitoredCall) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_admin_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MonitoredCall.ProtoReflect.Descriptor instead.
+func (*MonitoredCall) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *MonitoredCall) GetTimeMs() uint64 {
+	if x != nil {
+		return x.TimeMs
+	}
+	return 0
+}
+
+func (x *MonitoredCall) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *MonitoredCall) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+func (x *MonitoredCall) GetPid() int64 {
+	if x != nil {
+		return x.Pid
+	}
+	return 0
+}
+
+func (x *MonitoredCall) GetTookUs() uint64 {
+	if x != nil {
+		return x.TookUs
+	}
+	return 0
+}
+
+func (x *MonitoredCall) GetWaitedUs() uint64 {
+	if x != nil {
+		return x.WaitedUs
+	}
+	return 0
+}
+
+func (x *MonitoredCall) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *MonitoredCall) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *MonitoredCall) GetRequestBytes() uint64 {
+	if x != nil {
+		return x.RequestBytes
+	}
+	return 0
+}
+
+func (x *MonitoredCall) GetMissed() uint64 {
+	if x != nil {
+		return x.Missed
+	}
+	return 0
+}
+
 // StatusRequest asks for the status.
 type StatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -117,7 +356,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[0]
+	mi := &file_stoa_v1_admin_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -129,7 +368,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[0]
+	mi := &file_stoa_v1_admin_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -142,7 +381,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{0}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{3}
 }
 
 // StatusResponse is what the daemon is, and how it is.
@@ -190,7 +429,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[1]
+	mi := &file_stoa_v1_admin_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -202,7 +441,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[1]
+	mi := &file_stoa_v1_admin_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -215,7 +454,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{1}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *StatusResponse) GetApiVersion() uint32 {
@@ -350,7 +589,7 @@ type Health struct {
 
 func (x *Health) Reset() {
 	*x = Health{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[2]
+	mi := &file_stoa_v1_admin_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -362,7 +601,7 @@ func (x *Health) String() string {
 func (*Health) ProtoMessage() {}
 
 func (x *Health) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[2]
+	mi := &file_stoa_v1_admin_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -375,7 +614,7 @@ func (x *Health) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Health.ProtoReflect.Descriptor instead.
 func (*Health) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{2}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Health) GetWritable() bool {
@@ -410,7 +649,7 @@ type Recovery struct {
 
 func (x *Recovery) Reset() {
 	*x = Recovery{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[3]
+	mi := &file_stoa_v1_admin_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -422,7 +661,7 @@ func (x *Recovery) String() string {
 func (*Recovery) ProtoMessage() {}
 
 func (x *Recovery) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[3]
+	mi := &file_stoa_v1_admin_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -435,7 +674,7 @@ func (x *Recovery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Recovery.ProtoReflect.Descriptor instead.
 func (*Recovery) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{3}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Recovery) GetClean() bool {
@@ -479,7 +718,7 @@ type Disk struct {
 
 func (x *Disk) Reset() {
 	*x = Disk{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[4]
+	mi := &file_stoa_v1_admin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -491,7 +730,7 @@ func (x *Disk) String() string {
 func (*Disk) ProtoMessage() {}
 
 func (x *Disk) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[4]
+	mi := &file_stoa_v1_admin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -504,7 +743,7 @@ func (x *Disk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Disk.ProtoReflect.Descriptor instead.
 func (*Disk) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{4}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Disk) GetFree() uint64 {
@@ -530,7 +769,7 @@ type PeersRequest struct {
 
 func (x *PeersRequest) Reset() {
 	*x = PeersRequest{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[5]
+	mi := &file_stoa_v1_admin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -542,7 +781,7 @@ func (x *PeersRequest) String() string {
 func (*PeersRequest) ProtoMessage() {}
 
 func (x *PeersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[5]
+	mi := &file_stoa_v1_admin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -555,7 +794,7 @@ func (x *PeersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeersRequest.ProtoReflect.Descriptor instead.
 func (*PeersRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{5}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{8}
 }
 
 // PeersResponse is who may do what, and who takes how much.
@@ -571,7 +810,7 @@ type PeersResponse struct {
 
 func (x *PeersResponse) Reset() {
 	*x = PeersResponse{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[6]
+	mi := &file_stoa_v1_admin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -583,7 +822,7 @@ func (x *PeersResponse) String() string {
 func (*PeersResponse) ProtoMessage() {}
 
 func (x *PeersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[6]
+	mi := &file_stoa_v1_admin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -596,7 +835,7 @@ func (x *PeersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeersResponse.ProtoReflect.Descriptor instead.
 func (*PeersResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{6}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PeersResponse) GetTable() []*PeerRights {
@@ -630,7 +869,7 @@ type PeerRights struct {
 
 func (x *PeerRights) Reset() {
 	*x = PeerRights{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[7]
+	mi := &file_stoa_v1_admin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -642,7 +881,7 @@ func (x *PeerRights) String() string {
 func (*PeerRights) ProtoMessage() {}
 
 func (x *PeerRights) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[7]
+	mi := &file_stoa_v1_admin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -655,7 +894,7 @@ func (x *PeerRights) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerRights.ProtoReflect.Descriptor instead.
 func (*PeerRights) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{7}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PeerRights) GetGroup() bool {
@@ -699,7 +938,7 @@ type PeerUser struct {
 
 func (x *PeerUser) Reset() {
 	*x = PeerUser{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[8]
+	mi := &file_stoa_v1_admin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -711,7 +950,7 @@ func (x *PeerUser) String() string {
 func (*PeerUser) ProtoMessage() {}
 
 func (x *PeerUser) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[8]
+	mi := &file_stoa_v1_admin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -724,7 +963,7 @@ func (x *PeerUser) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerUser.ProtoReflect.Descriptor instead.
 func (*PeerUser) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{8}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PeerUser) GetUid() uint32 {
@@ -758,7 +997,7 @@ type PeerUse struct {
 
 func (x *PeerUse) Reset() {
 	*x = PeerUse{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[9]
+	mi := &file_stoa_v1_admin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -770,7 +1009,7 @@ func (x *PeerUse) String() string {
 func (*PeerUse) ProtoMessage() {}
 
 func (x *PeerUse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[9]
+	mi := &file_stoa_v1_admin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -783,7 +1022,7 @@ func (x *PeerUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerUse.ProtoReflect.Descriptor instead.
 func (*PeerUse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{9}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PeerUse) GetWhat() string {
@@ -823,7 +1062,7 @@ type StatsRequest struct {
 
 func (x *StatsRequest) Reset() {
 	*x = StatsRequest{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[10]
+	mi := &file_stoa_v1_admin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -835,7 +1074,7 @@ func (x *StatsRequest) String() string {
 func (*StatsRequest) ProtoMessage() {}
 
 func (x *StatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[10]
+	mi := &file_stoa_v1_admin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -848,7 +1087,7 @@ func (x *StatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsRequest.ProtoReflect.Descriptor instead.
 func (*StatsRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{10}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{13}
 }
 
 // StatsResponse is counts and sizes, in bytes.
@@ -876,7 +1115,7 @@ type StatsResponse struct {
 
 func (x *StatsResponse) Reset() {
 	*x = StatsResponse{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[11]
+	mi := &file_stoa_v1_admin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -888,7 +1127,7 @@ func (x *StatsResponse) String() string {
 func (*StatsResponse) ProtoMessage() {}
 
 func (x *StatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[11]
+	mi := &file_stoa_v1_admin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -901,7 +1140,7 @@ func (x *StatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsResponse.ProtoReflect.Descriptor instead.
 func (*StatsResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{11}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *StatsResponse) GetSequence() uint64 {
@@ -983,7 +1222,7 @@ type ColumnStats struct {
 
 func (x *ColumnStats) Reset() {
 	*x = ColumnStats{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[12]
+	mi := &file_stoa_v1_admin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -995,7 +1234,7 @@ func (x *ColumnStats) String() string {
 func (*ColumnStats) ProtoMessage() {}
 
 func (x *ColumnStats) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[12]
+	mi := &file_stoa_v1_admin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1008,7 +1247,7 @@ func (x *ColumnStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ColumnStats.ProtoReflect.Descriptor instead.
 func (*ColumnStats) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ColumnStats) GetColumn() Column {
@@ -1071,7 +1310,7 @@ type CheckpointRequest struct {
 
 func (x *CheckpointRequest) Reset() {
 	*x = CheckpointRequest{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[13]
+	mi := &file_stoa_v1_admin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1083,7 +1322,7 @@ func (x *CheckpointRequest) String() string {
 func (*CheckpointRequest) ProtoMessage() {}
 
 func (x *CheckpointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[13]
+	mi := &file_stoa_v1_admin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1096,7 +1335,7 @@ func (x *CheckpointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointRequest.ProtoReflect.Descriptor instead.
 func (*CheckpointRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CheckpointRequest) GetDir() string {
@@ -1115,7 +1354,7 @@ type CheckpointResponse struct {
 
 func (x *CheckpointResponse) Reset() {
 	*x = CheckpointResponse{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[14]
+	mi := &file_stoa_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1127,7 +1366,7 @@ func (x *CheckpointResponse) String() string {
 func (*CheckpointResponse) ProtoMessage() {}
 
 func (x *CheckpointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[14]
+	mi := &file_stoa_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1140,7 +1379,7 @@ func (x *CheckpointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointResponse.ProtoReflect.Descriptor instead.
 func (*CheckpointResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 // CompactRequest names a range of keys.
@@ -1160,7 +1399,7 @@ type CompactRequest struct {
 
 func (x *CompactRequest) Reset() {
 	*x = CompactRequest{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[15]
+	mi := &file_stoa_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1172,7 +1411,7 @@ func (x *CompactRequest) String() string {
 func (*CompactRequest) ProtoMessage() {}
 
 func (x *CompactRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[15]
+	mi := &file_stoa_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1185,7 +1424,7 @@ func (x *CompactRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompactRequest.ProtoReflect.Descriptor instead.
 func (*CompactRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CompactRequest) GetColumn() Column {
@@ -1225,7 +1464,7 @@ type CompactResponse struct {
 
 func (x *CompactResponse) Reset() {
 	*x = CompactResponse{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[16]
+	mi := &file_stoa_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1237,7 +1476,7 @@ func (x *CompactResponse) String() string {
 func (*CompactResponse) ProtoMessage() {}
 
 func (x *CompactResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[16]
+	mi := &file_stoa_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1250,7 +1489,7 @@ func (x *CompactResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompactResponse.ProtoReflect.Descriptor instead.
 func (*CompactResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 // FlushRequest asks for a flush.
@@ -1262,7 +1501,7 @@ type FlushRequest struct {
 
 func (x *FlushRequest) Reset() {
 	*x = FlushRequest{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[17]
+	mi := &file_stoa_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1274,7 +1513,7 @@ func (x *FlushRequest) String() string {
 func (*FlushRequest) ProtoMessage() {}
 
 func (x *FlushRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[17]
+	mi := &file_stoa_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1287,7 +1526,7 @@ func (x *FlushRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlushRequest.ProtoReflect.Descriptor instead.
 func (*FlushRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 // FlushResponse says that everything is in tables.
@@ -1299,7 +1538,7 @@ type FlushResponse struct {
 
 func (x *FlushResponse) Reset() {
 	*x = FlushResponse{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[18]
+	mi := &file_stoa_v1_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1311,7 +1550,7 @@ func (x *FlushResponse) String() string {
 func (*FlushResponse) ProtoMessage() {}
 
 func (x *FlushResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[18]
+	mi := &file_stoa_v1_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1324,7 +1563,7 @@ func (x *FlushResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlushResponse.ProtoReflect.Descriptor instead.
 func (*FlushResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
 // ReopenRequest asks to reopen the storage.
@@ -1336,7 +1575,7 @@ type ReopenRequest struct {
 
 func (x *ReopenRequest) Reset() {
 	*x = ReopenRequest{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[19]
+	mi := &file_stoa_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1348,7 +1587,7 @@ func (x *ReopenRequest) String() string {
 func (*ReopenRequest) ProtoMessage() {}
 
 func (x *ReopenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[19]
+	mi := &file_stoa_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1361,7 +1600,7 @@ func (x *ReopenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReopenRequest.ProtoReflect.Descriptor instead.
 func (*ReopenRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 // ReopenResponse is how it is now.
@@ -1375,7 +1614,7 @@ type ReopenResponse struct {
 
 func (x *ReopenResponse) Reset() {
 	*x = ReopenResponse{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[20]
+	mi := &file_stoa_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1387,7 +1626,7 @@ func (x *ReopenResponse) String() string {
 func (*ReopenResponse) ProtoMessage() {}
 
 func (x *ReopenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[20]
+	mi := &file_stoa_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1400,7 +1639,7 @@ func (x *ReopenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReopenResponse.ProtoReflect.Descriptor instead.
 func (*ReopenResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ReopenResponse) GetHealth() *Health {
@@ -1428,7 +1667,7 @@ type FindRequest struct {
 
 func (x *FindRequest) Reset() {
 	*x = FindRequest{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[21]
+	mi := &file_stoa_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1440,7 +1679,7 @@ func (x *FindRequest) String() string {
 func (*FindRequest) ProtoMessage() {}
 
 func (x *FindRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[21]
+	mi := &file_stoa_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1453,7 +1692,7 @@ func (x *FindRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindRequest.ProtoReflect.Descriptor instead.
 func (*FindRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *FindRequest) GetKind() FindKind {
@@ -1497,7 +1736,7 @@ type FindResponse struct {
 
 func (x *FindResponse) Reset() {
 	*x = FindResponse{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[22]
+	mi := &file_stoa_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1509,7 +1748,7 @@ func (x *FindResponse) String() string {
 func (*FindResponse) ProtoMessage() {}
 
 func (x *FindResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[22]
+	mi := &file_stoa_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1522,7 +1761,7 @@ func (x *FindResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindResponse.ProtoReflect.Descriptor instead.
 func (*FindResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *FindResponse) GetMatches() []*FindMatch {
@@ -1554,7 +1793,7 @@ type FindMatch struct {
 
 func (x *FindMatch) Reset() {
 	*x = FindMatch{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[23]
+	mi := &file_stoa_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1566,7 +1805,7 @@ func (x *FindMatch) String() string {
 func (*FindMatch) ProtoMessage() {}
 
 func (x *FindMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[23]
+	mi := &file_stoa_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1579,7 +1818,7 @@ func (x *FindMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindMatch.ProtoReflect.Descriptor instead.
 func (*FindMatch) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *FindMatch) GetId() []byte {
@@ -1607,7 +1846,26 @@ var File_stoa_v1_admin_proto protoreflect.FileDescriptor
 
 const file_stoa_v1_admin_proto_rawDesc = "" +
 	"\n" +
-	"\x13stoa/v1/admin.proto\x12\astoa.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14stoa/v1/column.proto\"\x0f\n" +
+	"\x13stoa/v1/admin.proto\x12\astoa.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14stoa/v1/column.proto\"d\n" +
+	"\x0eMonitorRequest\x12\x16\n" +
+	"\x06method\x18\x01 \x01(\tR\x06method\x12\x15\n" +
+	"\x03uid\x18\x02 \x01(\rH\x00R\x03uid\x88\x01\x01\x12\x1b\n" +
+	"\tslower_us\x18\x03 \x01(\x04R\bslowerUsB\x06\n" +
+	"\x04_uid\"?\n" +
+	"\x0fMonitorResponse\x12,\n" +
+	"\x05calls\x18\x01 \x03(\v2\x16.stoa.v1.MonitoredCallR\x05calls\"\xff\x01\n" +
+	"\rMonitoredCall\x12\x17\n" +
+	"\atime_ms\x18\x01 \x01(\x04R\x06timeMs\x12\x16\n" +
+	"\x06method\x18\x02 \x01(\tR\x06method\x12\x10\n" +
+	"\x03uid\x18\x03 \x01(\rR\x03uid\x12\x10\n" +
+	"\x03pid\x18\x04 \x01(\x03R\x03pid\x12\x17\n" +
+	"\atook_us\x18\x05 \x01(\x04R\x06tookUs\x12\x1b\n" +
+	"\twaited_us\x18\x06 \x01(\x04R\bwaitedUs\x12\x12\n" +
+	"\x04code\x18\a \x01(\tR\x04code\x12\x12\n" +
+	"\x04kind\x18\b \x01(\tR\x04kind\x12#\n" +
+	"\rrequest_bytes\x18\t \x01(\x04R\frequestBytes\x12\x16\n" +
+	"\x06missed\x18\n" +
+	" \x01(\x04R\x06missed\"\x0f\n" +
 	"\rStatusRequest\"\xb2\x04\n" +
 	"\x0eStatusResponse\x12\x1f\n" +
 	"\vapi_version\x18\x01 \x01(\rR\n" +
@@ -1719,7 +1977,7 @@ const file_stoa_v1_admin_proto_rawDesc = "" +
 	"\x15FIND_KIND_APPLICATION\x10\b\x12\x19\n" +
 	"\x15FIND_KIND_SIGNING_KEY\x10\t\x12\x17\n" +
 	"\x13FIND_KIND_GROUP_KEY\x10\n" +
-	"2\xdf\x03\n" +
+	"2\x9f\x04\n" +
 	"\x05Admin\x129\n" +
 	"\x06Status\x12\x16.stoa.v1.StatusRequest\x1a\x17.stoa.v1.StatusResponse\x126\n" +
 	"\x05Stats\x12\x15.stoa.v1.StatsRequest\x1a\x16.stoa.v1.StatsResponse\x12E\n" +
@@ -1729,7 +1987,8 @@ const file_stoa_v1_admin_proto_rawDesc = "" +
 	"\x05Flush\x12\x15.stoa.v1.FlushRequest\x1a\x16.stoa.v1.FlushResponse\x129\n" +
 	"\x06Reopen\x12\x16.stoa.v1.ReopenRequest\x1a\x17.stoa.v1.ReopenResponse\x123\n" +
 	"\x04Find\x12\x14.stoa.v1.FindRequest\x1a\x15.stoa.v1.FindResponse\x126\n" +
-	"\x05Peers\x12\x15.stoa.v1.PeersRequest\x1a\x16.stoa.v1.PeersResponseB*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
+	"\x05Peers\x12\x15.stoa.v1.PeersRequest\x1a\x16.stoa.v1.PeersResponse\x12>\n" +
+	"\aMonitor\x12\x17.stoa.v1.MonitorRequest\x1a\x18.stoa.v1.MonitorResponse0\x01B*Z(github.com/stoadb/stoa/rpc/stoav1;stoav1b\x06proto3"
 
 var (
 	file_stoa_v1_admin_proto_rawDescOnce sync.Once
@@ -1744,72 +2003,78 @@ func file_stoa_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_stoa_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_stoa_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_stoa_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_stoa_v1_admin_proto_goTypes = []any{
 	(FindKind)(0),                 // 0: stoa.v1.FindKind
-	(*StatusRequest)(nil),         // 1: stoa.v1.StatusRequest
-	(*StatusResponse)(nil),        // 2: stoa.v1.StatusResponse
-	(*Health)(nil),                // 3: stoa.v1.Health
-	(*Recovery)(nil),              // 4: stoa.v1.Recovery
-	(*Disk)(nil),                  // 5: stoa.v1.Disk
-	(*PeersRequest)(nil),          // 6: stoa.v1.PeersRequest
-	(*PeersResponse)(nil),         // 7: stoa.v1.PeersResponse
-	(*PeerRights)(nil),            // 8: stoa.v1.PeerRights
-	(*PeerUser)(nil),              // 9: stoa.v1.PeerUser
-	(*PeerUse)(nil),               // 10: stoa.v1.PeerUse
-	(*StatsRequest)(nil),          // 11: stoa.v1.StatsRequest
-	(*StatsResponse)(nil),         // 12: stoa.v1.StatsResponse
-	(*ColumnStats)(nil),           // 13: stoa.v1.ColumnStats
-	(*CheckpointRequest)(nil),     // 14: stoa.v1.CheckpointRequest
-	(*CheckpointResponse)(nil),    // 15: stoa.v1.CheckpointResponse
-	(*CompactRequest)(nil),        // 16: stoa.v1.CompactRequest
-	(*CompactResponse)(nil),       // 17: stoa.v1.CompactResponse
-	(*FlushRequest)(nil),          // 18: stoa.v1.FlushRequest
-	(*FlushResponse)(nil),         // 19: stoa.v1.FlushResponse
-	(*ReopenRequest)(nil),         // 20: stoa.v1.ReopenRequest
-	(*ReopenResponse)(nil),        // 21: stoa.v1.ReopenResponse
-	(*FindRequest)(nil),           // 22: stoa.v1.FindRequest
-	(*FindResponse)(nil),          // 23: stoa.v1.FindResponse
-	(*FindMatch)(nil),             // 24: stoa.v1.FindMatch
-	(*timestamppb.Timestamp)(nil), // 25: google.protobuf.Timestamp
-	(Column)(0),                   // 26: stoa.v1.Column
+	(*MonitorRequest)(nil),        // 1: stoa.v1.MonitorRequest
+	(*MonitorResponse)(nil),       // 2: stoa.v1.MonitorResponse
+	(*MonitoredCall)(nil),         // 3: stoa.v1.MonitoredCall
+	(*StatusRequest)(nil),         // 4: stoa.v1.StatusRequest
+	(*StatusResponse)(nil),        // 5: stoa.v1.StatusResponse
+	(*Health)(nil),                // 6: stoa.v1.Health
+	(*Recovery)(nil),              // 7: stoa.v1.Recovery
+	(*Disk)(nil),                  // 8: stoa.v1.Disk
+	(*PeersRequest)(nil),          // 9: stoa.v1.PeersRequest
+	(*PeersResponse)(nil),         // 10: stoa.v1.PeersResponse
+	(*PeerRights)(nil),            // 11: stoa.v1.PeerRights
+	(*PeerUser)(nil),              // 12: stoa.v1.PeerUser
+	(*PeerUse)(nil),               // 13: stoa.v1.PeerUse
+	(*StatsRequest)(nil),          // 14: stoa.v1.StatsRequest
+	(*StatsResponse)(nil),         // 15: stoa.v1.StatsResponse
+	(*ColumnStats)(nil),           // 16: stoa.v1.ColumnStats
+	(*CheckpointRequest)(nil),     // 17: stoa.v1.CheckpointRequest
+	(*CheckpointResponse)(nil),    // 18: stoa.v1.CheckpointResponse
+	(*CompactRequest)(nil),        // 19: stoa.v1.CompactRequest
+	(*CompactResponse)(nil),       // 20: stoa.v1.CompactResponse
+	(*FlushRequest)(nil),          // 21: stoa.v1.FlushRequest
+	(*FlushResponse)(nil),         // 22: stoa.v1.FlushResponse
+	(*ReopenRequest)(nil),         // 23: stoa.v1.ReopenRequest
+	(*ReopenResponse)(nil),        // 24: stoa.v1.ReopenResponse
+	(*FindRequest)(nil),           // 25: stoa.v1.FindRequest
+	(*FindResponse)(nil),          // 26: stoa.v1.FindResponse
+	(*FindMatch)(nil),             // 27: stoa.v1.FindMatch
+	(*timestamppb.Timestamp)(nil), // 28: google.protobuf.Timestamp
+	(Column)(0),                   // 29: stoa.v1.Column
 }
 var file_stoa_v1_admin_proto_depIdxs = []int32{
-	25, // 0: stoa.v1.StatusResponse.started:type_name -> google.protobuf.Timestamp
-	3,  // 1: stoa.v1.StatusResponse.health:type_name -> stoa.v1.Health
-	4,  // 2: stoa.v1.StatusResponse.recovery:type_name -> stoa.v1.Recovery
-	5,  // 3: stoa.v1.StatusResponse.disk:type_name -> stoa.v1.Disk
-	25, // 4: stoa.v1.StatusResponse.date:type_name -> google.protobuf.Timestamp
-	8,  // 5: stoa.v1.PeersResponse.table:type_name -> stoa.v1.PeerRights
-	9,  // 6: stoa.v1.PeersResponse.users:type_name -> stoa.v1.PeerUser
-	10, // 7: stoa.v1.PeerUser.uses:type_name -> stoa.v1.PeerUse
-	13, // 8: stoa.v1.StatsResponse.columns:type_name -> stoa.v1.ColumnStats
-	26, // 9: stoa.v1.ColumnStats.column:type_name -> stoa.v1.Column
-	26, // 10: stoa.v1.CompactRequest.column:type_name -> stoa.v1.Column
-	3,  // 11: stoa.v1.ReopenResponse.health:type_name -> stoa.v1.Health
-	0,  // 12: stoa.v1.FindRequest.kind:type_name -> stoa.v1.FindKind
-	24, // 13: stoa.v1.FindResponse.matches:type_name -> stoa.v1.FindMatch
-	1,  // 14: stoa.v1.Admin.Status:input_type -> stoa.v1.StatusRequest
-	11, // 15: stoa.v1.Admin.Stats:input_type -> stoa.v1.StatsRequest
-	14, // 16: stoa.v1.Admin.Checkpoint:input_type -> stoa.v1.CheckpointRequest
-	16, // 17: stoa.v1.Admin.Compact:input_type -> stoa.v1.CompactRequest
-	18, // 18: stoa.v1.Admin.Flush:input_type -> stoa.v1.FlushRequest
-	20, // 19: stoa.v1.Admin.Reopen:input_type -> stoa.v1.ReopenRequest
-	22, // 20: stoa.v1.Admin.Find:input_type -> stoa.v1.FindRequest
-	6,  // 21: stoa.v1.Admin.Peers:input_type -> stoa.v1.PeersRequest
-	2,  // 22: stoa.v1.Admin.Status:output_type -> stoa.v1.StatusResponse
-	12, // 23: stoa.v1.Admin.Stats:output_type -> stoa.v1.StatsResponse
-	15, // 24: stoa.v1.Admin.Checkpoint:output_type -> stoa.v1.CheckpointResponse
-	17, // 25: stoa.v1.Admin.Compact:output_type -> stoa.v1.CompactResponse
-	19, // 26: stoa.v1.Admin.Flush:output_type -> stoa.v1.FlushResponse
-	21, // 27: stoa.v1.Admin.Reopen:output_type -> stoa.v1.ReopenResponse
-	23, // 28: stoa.v1.Admin.Find:output_type -> stoa.v1.FindResponse
-	7,  // 29: stoa.v1.Admin.Peers:output_type -> stoa.v1.PeersResponse
-	22, // [22:30] is the sub-list for method output_type
-	14, // [14:22] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	3,  // 0: stoa.v1.MonitorResponse.calls:type_name -> stoa.v1.MonitoredCall
+	28, // 1: stoa.v1.StatusResponse.started:type_name -> google.protobuf.Timestamp
+	6,  // 2: stoa.v1.StatusResponse.health:type_name -> stoa.v1.Health
+	7,  // 3: stoa.v1.StatusResponse.recovery:type_name -> stoa.v1.Recovery
+	8,  // 4: stoa.v1.StatusResponse.disk:type_name -> stoa.v1.Disk
+	28, // 5: stoa.v1.StatusResponse.date:type_name -> google.protobuf.Timestamp
+	11, // 6: stoa.v1.PeersResponse.table:type_name -> stoa.v1.PeerRights
+	12, // 7: stoa.v1.PeersResponse.users:type_name -> stoa.v1.PeerUser
+	13, // 8: stoa.v1.PeerUser.uses:type_name -> stoa.v1.PeerUse
+	16, // 9: stoa.v1.StatsResponse.columns:type_name -> stoa.v1.ColumnStats
+	29, // 10: stoa.v1.ColumnStats.column:type_name -> stoa.v1.Column
+	29, // 11: stoa.v1.CompactRequest.column:type_name -> stoa.v1.Column
+	6,  // 12: stoa.v1.ReopenResponse.health:type_name -> stoa.v1.Health
+	0,  // 13: stoa.v1.FindRequest.kind:type_name -> stoa.v1.FindKind
+	27, // 14: stoa.v1.FindResponse.matches:type_name -> stoa.v1.FindMatch
+	4,  // 15: stoa.v1.Admin.Status:input_type -> stoa.v1.StatusRequest
+	14, // 16: stoa.v1.Admin.Stats:input_type -> stoa.v1.StatsRequest
+	17, // 17: stoa.v1.Admin.Checkpoint:input_type -> stoa.v1.CheckpointRequest
+	19, // 18: stoa.v1.Admin.Compact:input_type -> stoa.v1.CompactRequest
+	21, // 19: stoa.v1.Admin.Flush:input_type -> stoa.v1.FlushRequest
+	23, // 20: stoa.v1.Admin.Reopen:input_type -> stoa.v1.ReopenRequest
+	25, // 21: stoa.v1.Admin.Find:input_type -> stoa.v1.FindRequest
+	9,  // 22: stoa.v1.Admin.Peers:input_type -> stoa.v1.PeersRequest
+	1,  // 23: stoa.v1.Admin.Monitor:input_type -> stoa.v1.MonitorRequest
+	5,  // 24: stoa.v1.Admin.Status:output_type -> stoa.v1.StatusResponse
+	15, // 25: stoa.v1.Admin.Stats:output_type -> stoa.v1.StatsResponse
+	18, // 26: stoa.v1.Admin.Checkpoint:output_type -> stoa.v1.CheckpointResponse
+	20, // 27: stoa.v1.Admin.Compact:output_type -> stoa.v1.CompactResponse
+	22, // 28: stoa.v1.Admin.Flush:output_type -> stoa.v1.FlushResponse
+	24, // 29: stoa.v1.Admin.Reopen:output_type -> stoa.v1.ReopenResponse
+	26, // 30: stoa.v1.Admin.Find:output_type -> stoa.v1.FindResponse
+	10, // 31: stoa.v1.Admin.Peers:output_type -> stoa.v1.PeersResponse
+	2,  // 32: stoa.v1.Admin.Monitor:output_type -> stoa.v1.MonitorResponse
+	24, // [24:33] is the sub-list for method output_type
+	15, // [15:24] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_stoa_v1_admin_proto_init() }
@@ -1818,14 +2083,15 @@ func file_stoa_v1_admin_proto_init() {
 		return
 	}
 	file_stoa_v1_column_proto_init()
-	file_stoa_v1_admin_proto_msgTypes[15].OneofWrappers = []any{}
+	file_stoa_v1_admin_proto_msgTypes[0].OneofWrappers = []any{}
+	file_stoa_v1_admin_proto_msgTypes[18].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_stoa_v1_admin_proto_rawDesc), len(file_stoa_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   24,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -27,6 +27,7 @@ const (
 	Admin_Reopen_FullMethodName     = "/stoa.v1.Admin/Reopen"
 	Admin_Find_FullMethodName       = "/stoa.v1.Admin/Find"
 	Admin_Peers_FullMethodName      = "/stoa.v1.Admin/Peers"
+	Admin_Monitor_FullMethodName    = "/stoa.v1.Admin/Monitor"
 )
 
 // AdminClient is the client API for Admin service.
@@ -53,6 +54,9 @@ type AdminClient interface {
 	Find(ctx context.Context, in *FindRequest, opts ...grpc.CallOption) (*FindResponse, error)
 	// Peers says what each peer may do, and what those who are connected take of the daemon.
 	Peers(ctx context.Context, in *PeersRequest, opts ...grpc.CallOption) (*PeersResponse, error)
+	// Monitor tells of calls as they end, of streams too, from now on until the client
+	// has heard enough: which, whose, and how long they took; never what is in them.
+	Monitor(ctx context.Context, in *MonitorRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[MonitorResponse], error)
 }
 
 type adminClient struct {
@@ -143,6 +147,25 @@ func (c *adminClient) Peers(ctx context.Context, in *PeersRequest, opts ...grpc.
 	return out, nil
 }
 
+func (c *adminClient) Monitor(ctx context.Context, in *MonitorRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[MonitorResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Admin_ServiceDesc.Streams[0], Admin_Monitor_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[MonitorRequest, MonitorResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Admin_MonitorClient = grpc.ServerStreamingClient[MonitorResponse]
+
 // AdminServer is the server API for Admin service.
 // All implementations must embed UnimplementedAdminServer
 // for forward compatibility.
@@ -167,6 +190,9 @@ type AdminServer interface {
 	Find(context.Context, *FindRequest) (*FindResponse, error)
 	// Peers says what each peer may do, and what those who are connected take of the daemon.
 	Peers(context.Context, *PeersRequest) (*PeersResponse, error)
+	// Monitor tells of calls as they end, of streams too, from now on until the client
+	// has heard enough: which, whose, and how long they took; never what is in them.
+	Monitor(*MonitorRequest, grpc.ServerStreamingServer[MonitorResponse]) error
 	mustEmbedUnimplementedAdminServer()
 }
 
@@ -200,6 +226,9 @@ func (UnimplementedAdminServer) Find(context.Context, *FindRequest) (*FindRespon
 }
 func (UnimplementedAdminServer) Peers(context.Context, *PeersRequest) (*PeersResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Peers not implemented")
+}
+func (UnimplementedAdminServer) Monitor(*MonitorRequest, grpc.ServerStreamingServer[MonitorResponse]) error {
+	return status.Error(codes.Unimplemented, "method Monitor not implemented")
 }
 func (UnimplementedAdminServer) mustEmbedUnimplementedAdminServer() {}
 func (UnimplementedAdminServer) testEmbeddedByValue()               {}
@@ -366,6 +395,17 @@ func _Admin_Peers_Handler(srv interface{}, ctx context.Context, dec func(interfa
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Admin_Monitor_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(MonitorRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(AdminServer).Monitor(m, &grpc.GenericServerStream[MonitorRequest, MonitorResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Admin_MonitorServer = grpc.ServerStreamingServer[MonitorResponse]
+
 // Admin_ServiceDesc is the grpc.ServiceDesc for Admin service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -406,6 +446,12 @@ var Admin_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _Admin_Peers_Handler,
 		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Monitor",
+			Handler:       _Admin_Monitor_Handler,
+			ServerStreams: true,
+		},
+	},
 	Metadata: "stoa/v1/admin.proto",
 }

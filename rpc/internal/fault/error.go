@@ -8,6 +8,7 @@ package fault
 
 import (
 	"encoding/hex"
+	"errors"
 	"strconv"
 	"strings"
 
@@ -33,6 +34,15 @@ type Error struct {
 
 	code  codes.Code // of a kind that this package does not know
 	cause error
+}
+
+// KindOf is the kind of an error as the daemon spells it, such as KV_CONFLICT; "": it has none.
+func KindOf(err error) string {
+	var e *Error
+	if !errors.As(err, &e) {
+		return ""
+	}
+	return reasonOf(e.Kind)
 }
 
 // New returns an error of kind k. pairs are names of fields and their

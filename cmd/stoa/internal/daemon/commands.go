@@ -11,5 +11,5 @@ import (
 
 // Commands returns the commands of this package.
 func Commands(p *cli.Process) []*cobra.Command {
-	return []*cobra.Command{newServe(p), newStatus(p), newPeers(p), newStats(p), newTop(p), newCheckpoint(p), newFlush(p), newCompact(p), newReopen(p), newBench(p)}
+	return []*cobra.Command{newServe(p), newStatus(p), newPeers(p), newStats(p), newTop(p), newMonitor(p), newCheckpoint(p), newFlush(p), newCompact(p), newReopen(p), newBench(p)}
 }

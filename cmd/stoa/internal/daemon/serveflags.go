@@ -41,6 +41,7 @@ type serveFlags struct {
 	metricsSocket           string
 	logLevel, logFormat     string
 	drainTimeout, baseAge   time.Duration
+	slowCall                time.Duration
 	seal                    cli.SealFlags
 	kv                      kvServeFlags
 }
@@ -82,6 +83,7 @@ func (f *serveFlags) register(cmd *cobra.Command) {
 	f.seal.Register(fs)
 	f.kv.register(fs)
 	fs.StringSliceVar(&f.jobsOff, "job-workers-off", nil, "queues whose jobs this daemon leaves to workers outside: "+strings.Join(job.QueueNames(), ", "))
+	fs.DurationVar(&f.slowCall, "slow-call", time.Second, "how long a call takes that is said in the log, with its cause; 0: none is")
 	fs.DurationVar(&f.drainTimeout, "drain-timeout", 30*time.Second, "how long calls under way may take when the daemon stops")
 	fs.DurationVar(&f.baseAge, "base-age", 10*time.Minute, "how old a delta is at least that snapshots of a context are based on; 0: of any age")
 	for flag, words := range map[string][]string{"engine": engines, "log-level": logLevels, "log-format": logFormats} {
@@ -112,6 +114,9 @@ func (f *serveFlags) settings() (s settings, err error) {
 		if !slices.Contains(job.QueueNames(), queue) {
 			return s, cli.Bad(fmt.Errorf("--job-workers-off: %q is none of %s", queue, strings.Join(job.QueueNames(), ", ")), "")
 		}
+	}
+	if f.slowCall < 0 {
+		return s, cli.Bad(fmt.Errorf("--slow-call: %s is less than 0", f.slowCall), "")
 	}
 	if f.baseAge < 0 {
 		return s, cli.Bad(fmt.Errorf("--base-age: %s is less than 0", f.baseAge), "")

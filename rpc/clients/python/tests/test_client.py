@@ -47,6 +47,18 @@ def test_threads_share_a_client(client: stoa.Client) -> None:
         assert all(pool.map(ask, range(8)))
 
 
+def test_calls_while_a_stream_has_news(client: stoa.Client) -> None:
+    kv = KeyValues(client, "acme", durable=False)
+    watch = kv.watch()
+    assert next(watch).kind == "synced"
+    for i in range(100):  # events come before, between and behind the answers
+        kv.put(f"k{i}", i)
+        assert kv.get(f"k{i}") == i
+    told = [next(watch).item for _ in range(100)]
+    assert [item.value for item in told if item] == list(range(100))
+    watch.close()
+
+
 def test_values_of_key_values(client: stoa.Client) -> None:
     kv = KeyValues(client, "acme")
     assert kv.get("config", "default") == "default"

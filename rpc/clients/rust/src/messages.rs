@@ -69,6 +69,62 @@ impl Column {
         }
     }
 }
+/// MonitorRequest says which calls are told.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MonitorRequest {
+    /// Those of methods whose names begin so, such as Kv. or Store.Get; empty: all.
+    #[prost(string, tag = "1")]
+    pub method: ::prost::alloc::string::String,
+    /// Those of this user; not set: of all.
+    #[prost(uint32, optional, tag = "2")]
+    pub uid: ::core::option::Option<u32>,
+    /// Those that took as long or longer, in us.
+    #[prost(uint64, tag = "3")]
+    pub slower_us: u64,
+}
+/// MonitorResponse is some calls, in the order in which they ended.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct MonitorResponse {
+    /// The calls.
+    #[prost(message, repeated, tag = "1")]
+    pub calls: ::prost::alloc::vec::Vec<MonitoredCall>,
+}
+/// MonitoredCall is a call that has ended.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MonitoredCall {
+    /// When it ended, in ms since 1970.
+    #[prost(uint64, tag = "1")]
+    pub time_ms: u64,
+    /// The method, such as Kv.Put.
+    #[prost(string, tag = "2")]
+    pub method: ::prost::alloc::string::String,
+    /// Whose it was.
+    #[prost(uint32, tag = "3")]
+    pub uid: u32,
+    /// The process of the peer; 0: it is not known.
+    #[prost(int64, tag = "4")]
+    pub pid: i64,
+    /// How long it took, in us: of a stream, how long it was open.
+    #[prost(uint64, tag = "5")]
+    pub took_us: u64,
+    /// How much of that it waited for its turn, as its user had as much of the daemon as
+    /// others leave to it, in us.
+    #[prost(uint64, tag = "6")]
+    pub waited_us: u64,
+    /// How it ended: a code of gRPC, such as OK or Aborted.
+    #[prost(string, tag = "7")]
+    pub code: ::prost::alloc::string::String,
+    /// What sort of refusal that was, such as KV_CONFLICT; empty: none, or not one of Stoa's.
+    #[prost(string, tag = "8")]
+    pub kind: ::prost::alloc::string::String,
+    /// The size of the request, in bytes; 0 of a stream of requests.
+    #[prost(uint64, tag = "9")]
+    pub request_bytes: u64,
+    /// How many calls before this one are left out, since the client has not taken those
+    /// before them in time.
+    #[prost(uint64, tag = "10")]
+    pub missed: u64,
+}
 /// StatusRequest asks for the status.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct StatusRequest {}

@@ -160,6 +160,12 @@ impl Admin {
     pub async fn peers(&self, request: m::PeersRequest) -> Result<m::PeersResponse> {
         self.0.unary(508, request).await
     }
+
+    /// Monitor tells of calls as they end, of streams too, from now on until the client
+    /// has heard enough: which, whose, and how long they took; never what is in them.
+    pub async fn monitor(&self, request: m::MonitorRequest) -> Result<ServerStream<m::MonitorResponse>> {
+        self.0.server_stream(509, request).await
+    }
 }
 
 /// Approval asks people about tasks, and takes their answers. What is asked are records of the

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from . import _frames
@@ -38,14 +40,22 @@ class Calls(Generic[Waiter]):
         self._decoder = _frames.Decoder()
         self._magic = b""
         self._open: dict[int, Call[Waiter]] = {}
-        self._last = 0
+        self.next_id: Callable[[], int] = itertools.count(1).__next__  # by any thread
 
     def open(self) -> Call[Waiter]:
         """A new call, which is one under way until it has ended."""
-        self._last += 1
-        call: Call[Waiter] = Call(self._last, self.greeting.client_window if self.greeting else 0)
-        self._open[call.id] = call
+        return self.opened(self.next_id())
+
+    def opened(self, id: int) -> Call[Waiter]:
+        """A call of an id that next_id has given."""
+        call: Call[Waiter] = Call(id, self.greeting.client_window if self.greeting else 0)
+        self._open[id] = call
         return call
+
+    @property
+    def partial(self) -> bool:
+        """Whether a part of a frame has come."""
+        return self._decoder.partial
 
     def receive(self, data: bytes) -> list[Call[Waiter]]:
         """Takes what was received, and returns the calls that something has come for."""

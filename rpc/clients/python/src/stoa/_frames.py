@@ -64,6 +64,11 @@ class Decoder:
         self._rest = bytearray()
         self._need = HEADER.size
 
+    @property
+    def partial(self) -> bool:
+        """Whether a part of a frame has come."""
+        return bool(self._rest)
+
     def feed(self, data: bytes) -> list[tuple[int, int, bytes]]:
         if self._rest:
             self._rest += data

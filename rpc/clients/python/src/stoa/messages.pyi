@@ -433,6 +433,50 @@ class StreamDeliver(IntEnum):
     STREAM_DELIVER_NEW = 1
     STREAM_DELIVER_FROM = 2
 
+class MonitorRequest(Message):
+    """MonitorRequest says which calls are told."""
+    method: builtins.str
+    """Those of methods whose names begin so, such as Kv. or Store.Get; empty: all."""
+    uid: builtins.int
+    """Those of this user; not set: of all."""
+    slower_us: builtins.int
+    """Those that took as long or longer, in us."""
+    def __init__(self, *, method: builtins.str = ..., uid: builtins.int | None = ..., slower_us: builtins.int = ...) -> None: ...
+
+class MonitorResponse(Message):
+    """MonitorResponse is some calls, in the order in which they ended."""
+    calls: MutableSequence[MonitoredCall]
+    """The calls."""
+    def __init__(self, *, calls: Iterable[MonitoredCall] = ...) -> None: ...
+
+class MonitoredCall(Message):
+    """MonitoredCall is a call that has ended."""
+    time_ms: builtins.int
+    """When it ended, in ms since 1970."""
+    method: builtins.str
+    """The method, such as Kv.Put."""
+    uid: builtins.int
+    """Whose it was."""
+    pid: builtins.int
+    """The process of the peer; 0: it is not known."""
+    took_us: builtins.int
+    """How long it took, in us: of a stream, how long it was open."""
+    waited_us: builtins.int
+    """How much of that it waited for its turn, as its user had as much of the daemon as
+    others leave to it, in us.
+        """
+    code: builtins.str
+    """How it ended: a code of gRPC, such as OK or Aborted."""
+    kind: builtins.str
+    """What sort of refusal that was, such as KV_CONFLICT; empty: none, or not one of Stoa's."""
+    request_bytes: builtins.int
+    """The size of the request, in bytes; 0 of a stream of requests."""
+    missed: builtins.int
+    """How many calls before this one are left out, since the client has not taken those
+    before them in time.
+        """
+    def __init__(self, *, time_ms: builtins.int = ..., method: builtins.str = ..., uid: builtins.int = ..., pid: builtins.int = ..., took_us: builtins.int = ..., waited_us: builtins.int = ..., code: builtins.str = ..., kind: builtins.str = ..., request_bytes: builtins.int = ..., missed: builtins.int = ...) -> None: ...
+
 class StatusRequest(Message):
     """StatusRequest asks for the status."""
     def __init__(self) -> None: ...

@@ -12,6 +12,7 @@ class Admin(Service):
     reopen = Unary("Admin.Reopen", 507, "ReopenRequest", "ReopenResponse")
     find = Unary("Admin.Find", 501, "FindRequest", "FindResponse")
     peers = Unary("Admin.Peers", 508, "PeersRequest", "PeersResponse")
+    monitor = ServerStream("Admin.Monitor", 509, "MonitorRequest", "MonitorResponse")
 
 
 class Approval(Service):

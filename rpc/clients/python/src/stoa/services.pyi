@@ -41,6 +41,11 @@ class Admin:
     def peers(self, request_: m.PeersRequest | None = None, /, *, timeout: float | None = None) -> m.PeersResponse:
         """Peers says what each peer may do, and what those who are connected take of the daemon."""
         ...
+    def monitor(self, request_: m.MonitorRequest | None = None, /, *, timeout: float | None = None, method: builtins.str = ..., uid: builtins.int | None = ..., slower_us: builtins.int = ...) -> Iterator[m.MonitorResponse]:
+        """Monitor tells of calls as they end, of streams too, from now on until the client
+        has heard enough: which, whose, and how long they took; never what is in them.
+                """
+        ...
 
 class Approval:
     """Approval asks people about tasks, and takes their answers. What is asked are records of the
@@ -1194,6 +1199,11 @@ class AsyncAdmin:
         ...
     async def peers(self, request_: m.PeersRequest | None = None, /, *, timeout: float | None = None) -> m.PeersResponse:
         """Peers says what each peer may do, and what those who are connected take of the daemon."""
+        ...
+    def monitor(self, request_: m.MonitorRequest | None = None, /, *, timeout: float | None = None, method: builtins.str = ..., uid: builtins.int | None = ..., slower_us: builtins.int = ...) -> AsyncIterator[m.MonitorResponse]:
+        """Monitor tells of calls as they end, of streams too, from now on until the client
+        has heard enough: which, whose, and how long they took; never what is in them.
+                """
         ...
 
 class AsyncApproval:

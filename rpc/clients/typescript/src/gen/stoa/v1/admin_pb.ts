@@ -14,7 +14,149 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file stoa/v1/admin.proto.
  */
 export const file_stoa_v1_admin: GenFile = /*@__PURE__*/
-  fileDesc("ChNzdG9hL3YxL2FkbWluLnByb3RvEgdzdG9hLnYxIg8KDVN0YXR1c1JlcXVlc3QinQMKDlN0YXR1c1Jlc3BvbnNlEhMKC2FwaV92ZXJzaW9uGAEgASgNEhYKDnNjaGVtYV92ZXJzaW9uGAIgASgNEhAKCGZlYXR1cmVzGAMgAygJEg8KB3ZlcnNpb24YBCABKAkSDgoGZW5naW5lGAUgASgJEg8KB25vZGVfaWQYBiABKAkSCwoDcGlkGAcgASgFEisKB3N0YXJ0ZWQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEh8KBmhlYWx0aBgJIAEoCzIPLnN0b2EudjEuSGVhbHRoEiMKCHJlY292ZXJ5GAogASgLMhEuc3RvYS52MS5SZWNvdmVyeRIbCgRkaXNrGAsgASgLMg0uc3RvYS52MS5EaXNrEhcKD2pvYl93b3JrZXJzX29mZhgMIAMoCRILCgN1aWQYDSABKA0SDQoFcm9sZXMYDiADKAkSDgoGdGVuYW50GA8gASgJEg4KBmNvbW1pdBgQIAEoCRIoCgRkYXRlGBEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCIqCgZIZWFsdGgSEAoId3JpdGFibGUYASABKAgSDgoGcmVhc29uGAIgASgJIlMKCFJlY292ZXJ5Eg0KBWNsZWFuGAEgASgIEhAKCHNlcXVlbmNlGAIgASgEEhcKD3N5bmNlZF9zZXF1ZW5jZRgDIAEoBBINCgVub3RlcxgEIAMoCSIlCgREaXNrEgwKBGZyZWUYASABKAQSDwoHcmVzZXJ2ZRgCIAEoBCIOCgxQZWVyc1JlcXVlc3QiVQoNUGVlcnNSZXNwb25zZRIiCgV0YWJsZRgBIAMoCzITLnN0b2EudjEuUGVlclJpZ2h0cxIgCgV1c2VycxgCIAMoCzIRLnN0b2EudjEuUGVlclVzZXIiRgoKUGVlclJpZ2h0cxINCgVncm91cBgBIAEoCBIKCgJpZBgCIAEoDRINCgVyb2xlcxgDIAMoCRIOCgZ0ZW5hbnQYBCABKAkiNwoIUGVlclVzZXISCwoDdWlkGAEgASgNEh4KBHVzZXMYAiADKAsyEC5zdG9hLnYxLlBlZXJVc2UiQwoHUGVlclVzZRIMCgR3aGF0GAEgASgJEgwKBHVzZWQYAiABKAQSDQoFc2hhcmUYAyABKAQSDQoFbGltaXQYBCABKAQiDgoMU3RhdHNSZXF1ZXN0IsQBCg1TdGF0c1Jlc3BvbnNlEhAKCHNlcXVlbmNlGAEgASgEEhEKCXdhbF9ieXRlcxgCIAEoBBIWCg5tZW10YWJsZV9ieXRlcxgDIAEoBBITCgtjYWNoZV9ieXRlcxgEIAEoBBIWCg5jYWNoZV9jYXBhY2l0eRgFIAEoBBIRCglzbmFwc2hvdHMYBiABKAQSDwoHc3RvcHBlZBgHIAEoCBIlCgdjb2x1bW5zGAggAygLMhQuc3RvYS52MS5Db2x1bW5TdGF0cyKvAQoLQ29sdW1uU3RhdHMSHwoGY29sdW1uGAEgASgOMg8uc3RvYS52MS5Db2x1bW4SDAoEa2V5cxgCIAEoBBITCgt0YWJsZV9ieXRlcxgDIAEoBBISCgpibG9iX2J5dGVzGAQgASgEEhYKDm1lbXRhYmxlX2J5dGVzGAUgASgEEiAKGHBlbmRpbmdfY29tcGFjdGlvbl9ieXRlcxgGIAEoBBIOCgZ0YWJsZXMYByABKAQiIAoRQ2hlY2twb2ludFJlcXVlc3QSCwoDZGlyGAEgASgJIhQKEkNoZWNrcG9pbnRSZXNwb25zZSJqCg5Db21wYWN0UmVxdWVzdBIfCgZjb2x1bW4YASABKA4yDy5zdG9hLnYxLkNvbHVtbhINCgVzdGFydBgCIAEoDBIQCgNlbmQYAyABKAxIAIgBARIOCgZwcmVmaXgYBCABKAxCBgoEX2VuZCIRCg9Db21wYWN0UmVzcG9uc2UiDgoMRmx1c2hSZXF1ZXN0Ig8KDUZsdXNoUmVzcG9uc2UiDwoNUmVvcGVuUmVxdWVzdCIxCg5SZW9wZW5SZXNwb25zZRIfCgZoZWFsdGgYASABKAsyDy5zdG9hLnYxLkhlYWx0aCJiCgtGaW5kUmVxdWVzdBIfCgRraW5kGAEgASgOMhEuc3RvYS52MS5GaW5kS2luZBIMCgR0ZXh0GAIgASgJEhAKCGdyb3VwX2lkGAMgASgMEhIKCmNvbnRleHRfaWQYBCABKAwiQQoMRmluZFJlc3BvbnNlEiMKB21hdGNoZXMYASADKAsyEi5zdG9hLnYxLkZpbmRNYXRjaBIMCgRtb3JlGAIgASgIIjcKCUZpbmRNYXRjaBIKCgJpZBgBIAEoDBIMCgRuYW1lGAIgASgJEhAKCGdyb3VwX2lkGAMgASgMKooCCghGaW5kS2luZBIZChVGSU5EX0tJTkRfVU5TUEVDSUZJRUQQABIXChNGSU5EX0tJTkRfTkFNRVNQQUNFEAESEwoPRklORF9LSU5EX0dST1VQEAISFAoQRklORF9LSU5EX01FTUJFUhADEhUKEUZJTkRfS0lORF9DT05URVhUEAQSEwoPRklORF9LSU5EX0RFTFRBEAUSEAoMRklORF9LSU5EX09QEAYSEgoORklORF9LSU5EX0JMT0IQBxIZChVGSU5EX0tJTkRfQVBQTElDQVRJT04QCBIZChVGSU5EX0tJTkRfU0lHTklOR19LRVkQCRIXChNGSU5EX0tJTkRfR1JPVVBfS0VZEAoy3wMKBUFkbWluEjkKBlN0YXR1cxIWLnN0b2EudjEuU3RhdHVzUmVxdWVzdBoXLnN0b2EudjEuU3RhdHVzUmVzcG9uc2USNgoFU3RhdHMSFS5zdG9hLnYxLlN0YXRzUmVxdWVzdBoWLnN0b2EudjEuU3RhdHNSZXNwb25zZRJFCgpDaGVja3BvaW50Ehouc3RvYS52MS5DaGVja3BvaW50UmVxdWVzdBobLnN0b2EudjEuQ2hlY2twb2ludFJlc3BvbnNlEjwKB0NvbXBhY3QSFy5zdG9hLnYxLkNvbXBhY3RSZXF1ZXN0Ghguc3RvYS52MS5Db21wYWN0UmVzcG9uc2USNgoFRmx1c2gSFS5zdG9hLnYxLkZsdXNoUmVxdWVzdBoWLnN0b2EudjEuRmx1c2hSZXNwb25zZRI5CgZSZW9wZW4SFi5zdG9hLnYxLlJlb3BlblJlcXVlc3QaFy5zdG9hLnYxLlJlb3BlblJlc3BvbnNlEjMKBEZpbmQSFC5zdG9hLnYxLkZpbmRSZXF1ZXN0GhUuc3RvYS52MS5GaW5kUmVzcG9uc2USNgoFUGVlcnMSFS5zdG9hLnYxLlBlZXJzUmVxdWVzdBoWLnN0b2EudjEuUGVlcnNSZXNwb25zZUIqWihnaXRodWIuY29tL3N0b2FkYi9zdG9hL3JwYy9zdG9hdjE7c3RvYXYxYgZwcm90bzM", [file_google_protobuf_timestamp, file_stoa_v1_column]);
+  fileDesc("ChNzdG9hL3YxL2FkbWluLnByb3RvEgdzdG9hLnYxIk0KDk1vbml0b3JSZXF1ZXN0Eg4KBm1ldGhvZBgBIAEoCRIQCgN1aWQYAiABKA1IAIgBARIRCglzbG93ZXJfdXMYAyABKARCBgoEX3VpZCI4Cg9Nb25pdG9yUmVzcG9uc2USJQoFY2FsbHMYASADKAsyFi5zdG9hLnYxLk1vbml0b3JlZENhbGwisQEKDU1vbml0b3JlZENhbGwSDwoHdGltZV9tcxgBIAEoBBIOCgZtZXRob2QYAiABKAkSCwoDdWlkGAMgASgNEgsKA3BpZBgEIAEoAxIPCgd0b29rX3VzGAUgASgEEhEKCXdhaXRlZF91cxgGIAEoBBIMCgRjb2RlGAcgASgJEgwKBGtpbmQYCCABKAkSFQoNcmVxdWVzdF9ieXRlcxgJIAEoBBIOCgZtaXNzZWQYCiABKAQiDwoNU3RhdHVzUmVxdWVzdCKdAwoOU3RhdHVzUmVzcG9uc2USEwoLYXBpX3ZlcnNpb24YASABKA0SFgoOc2NoZW1hX3ZlcnNpb24YAiABKA0SEAoIZmVhdHVyZXMYAyADKAkSDwoHdmVyc2lvbhgEIAEoCRIOCgZlbmdpbmUYBSABKAkSDwoHbm9kZV9pZBgGIAEoCRILCgNwaWQYByABKAUSKwoHc3RhcnRlZBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHwoGaGVhbHRoGAkgASgLMg8uc3RvYS52MS5IZWFsdGgSIwoIcmVjb3ZlcnkYCiABKAsyES5zdG9hLnYxLlJlY292ZXJ5EhsKBGRpc2sYCyABKAsyDS5zdG9hLnYxLkRpc2sSFwoPam9iX3dvcmtlcnNfb2ZmGAwgAygJEgsKA3VpZBgNIAEoDRINCgVyb2xlcxgOIAMoCRIOCgZ0ZW5hbnQYDyABKAkSDgoGY29tbWl0GBAgASgJEigKBGRhdGUYESABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIioKBkhlYWx0aBIQCgh3cml0YWJsZRgBIAEoCBIOCgZyZWFzb24YAiABKAkiUwoIUmVjb3ZlcnkSDQoFY2xlYW4YASABKAgSEAoIc2VxdWVuY2UYAiABKAQSFwoPc3luY2VkX3NlcXVlbmNlGAMgASgEEg0KBW5vdGVzGAQgAygJIiUKBERpc2sSDAoEZnJlZRgBIAEoBBIPCgdyZXNlcnZlGAIgASgEIg4KDFBlZXJzUmVxdWVzdCJVCg1QZWVyc1Jlc3BvbnNlEiIKBXRhYmxlGAEgAygLMhMuc3RvYS52MS5QZWVyUmlnaHRzEiAKBXVzZXJzGAIgAygLMhEuc3RvYS52MS5QZWVyVXNlciJGCgpQZWVyUmlnaHRzEg0KBWdyb3VwGAEgASgIEgoKAmlkGAIgASgNEg0KBXJvbGVzGAMgAygJEg4KBnRlbmFudBgEIAEoCSI3CghQZWVyVXNlchILCgN1aWQYASABKA0SHgoEdXNlcxgCIAMoCzIQLnN0b2EudjEuUGVlclVzZSJDCgdQZWVyVXNlEgwKBHdoYXQYASABKAkSDAoEdXNlZBgCIAEoBBINCgVzaGFyZRgDIAEoBBINCgVsaW1pdBgEIAEoBCIOCgxTdGF0c1JlcXVlc3QixAEKDVN0YXRzUmVzcG9uc2USEAoIc2VxdWVuY2UYASABKAQSEQoJd2FsX2J5dGVzGAIgASgEEhYKDm1lbXRhYmxlX2J5dGVzGAMgASgEEhMKC2NhY2hlX2J5dGVzGAQgASgEEhYKDmNhY2hlX2NhcGFjaXR5GAUgASgEEhEKCXNuYXBzaG90cxgGIAEoBBIPCgdzdG9wcGVkGAcgASgIEiUKB2NvbHVtbnMYCCADKAsyFC5zdG9hLnYxLkNvbHVtblN0YXRzIq8BCgtDb2x1bW5TdGF0cxIfCgZjb2x1bW4YASABKA4yDy5zdG9hLnYxLkNvbHVtbhIMCgRrZXlzGAIgASgEEhMKC3RhYmxlX2J5dGVzGAMgASgEEhIKCmJsb2JfYnl0ZXMYBCABKAQSFgoObWVtdGFibGVfYnl0ZXMYBSABKAQSIAoYcGVuZGluZ19jb21wYWN0aW9uX2J5dGVzGAYgASgEEg4KBnRhYmxlcxgHIAEoBCIgChFDaGVja3BvaW50UmVxdWVzdBILCgNkaXIYASABKAkiFAoSQ2hlY2twb2ludFJlc3BvbnNlImoKDkNvbXBhY3RSZXF1ZXN0Eh8KBmNvbHVtbhgBIAEoDjIPLnN0b2EudjEuQ29sdW1uEg0KBXN0YXJ0GAIgASgMEhAKA2VuZBgDIAEoDEgAiAEBEg4KBnByZWZpeBgEIAEoDEIGCgRfZW5kIhEKD0NvbXBhY3RSZXNwb25zZSIOCgxGbHVzaFJlcXVlc3QiDwoNRmx1c2hSZXNwb25zZSIPCg1SZW9wZW5SZXF1ZXN0IjEKDlJlb3BlblJlc3BvbnNlEh8KBmhlYWx0aBgBIAEoCzIPLnN0b2EudjEuSGVhbHRoImIKC0ZpbmRSZXF1ZXN0Eh8KBGtpbmQYASABKA4yES5zdG9hLnYxLkZpbmRLaW5kEgwKBHRleHQYAiABKAkSEAoIZ3JvdXBfaWQYAyABKAwSEgoKY29udGV4dF9pZBgEIAEoDCJBCgxGaW5kUmVzcG9uc2USIwoHbWF0Y2hlcxgBIAMoCzISLnN0b2EudjEuRmluZE1hdGNoEgwKBG1vcmUYAiABKAgiNwoJRmluZE1hdGNoEgoKAmlkGAEgASgMEgwKBG5hbWUYAiABKAkSEAoIZ3JvdXBfaWQYAyABKAwqigIKCEZpbmRLaW5kEhkKFUZJTkRfS0lORF9VTlNQRUNJRklFRBAAEhcKE0ZJTkRfS0lORF9OQU1FU1BBQ0UQARITCg9GSU5EX0tJTkRfR1JPVVAQAhIUChBGSU5EX0tJTkRfTUVNQkVSEAMSFQoRRklORF9LSU5EX0NPTlRFWFQQBBITCg9GSU5EX0tJTkRfREVMVEEQBRIQCgxGSU5EX0tJTkRfT1AQBhISCg5GSU5EX0tJTkRfQkxPQhAHEhkKFUZJTkRfS0lORF9BUFBMSUNBVElPThAIEhkKFUZJTkRfS0lORF9TSUdOSU5HX0tFWRAJEhcKE0ZJTkRfS0lORF9HUk9VUF9LRVkQCjKfBAoFQWRtaW4SOQoGU3RhdHVzEhYuc3RvYS52MS5TdGF0dXNSZXF1ZXN0Ghcuc3RvYS52MS5TdGF0dXNSZXNwb25zZRI2CgVTdGF0cxIVLnN0b2EudjEuU3RhdHNSZXF1ZXN0GhYuc3RvYS52MS5TdGF0c1Jlc3BvbnNlEkUKCkNoZWNrcG9pbnQSGi5zdG9hLnYxLkNoZWNrcG9pbnRSZXF1ZXN0Ghsuc3RvYS52MS5DaGVja3BvaW50UmVzcG9uc2USPAoHQ29tcGFjdBIXLnN0b2EudjEuQ29tcGFjdFJlcXVlc3QaGC5zdG9hLnYxLkNvbXBhY3RSZXNwb25zZRI2CgVGbHVzaBIVLnN0b2EudjEuRmx1c2hSZXF1ZXN0GhYuc3RvYS52MS5GbHVzaFJlc3BvbnNlEjkKBlJlb3BlbhIWLnN0b2EudjEuUmVvcGVuUmVxdWVzdBoXLnN0b2EudjEuUmVvcGVuUmVzcG9uc2USMwoERmluZBIULnN0b2EudjEuRmluZFJlcXVlc3QaFS5zdG9hLnYxLkZpbmRSZXNwb25zZRI2CgVQZWVycxIVLnN0b2EudjEuUGVlcnNSZXF1ZXN0GhYuc3RvYS52MS5QZWVyc1Jlc3BvbnNlEj4KB01vbml0b3ISFy5zdG9hLnYxLk1vbml0b3JSZXF1ZXN0Ghguc3RvYS52MS5Nb25pdG9yUmVzcG9uc2UwAUIqWihnaXRodWIuY29tL3N0b2FkYi9zdG9hL3JwYy9zdG9hdjE7c3RvYXYxYgZwcm90bzM", [file_google_protobuf_timestamp, file_stoa_v1_column]);
+
+/**
+ * MonitorRequest says which calls are told.
+ *
+ * @generated from message stoa.v1.MonitorRequest
+ */
+export type MonitorRequest = Message<"stoa.v1.MonitorRequest"> & {
+  /**
+   * Those of methods whose names begin so, such as Kv. or Store.Get; empty: all.
+   *
+   * @generated from field: string method = 1;
+   */
+  method: string;
+
+  /**
+   * Those of this user; not set: of all.
+   *
+   * @generated from field: optional uint32 uid = 2;
+   */
+  uid?: number | undefined;
+
+  /**
+   * Those that took as long or longer, in us.
+   *
+   * @generated from field: uint64 slower_us = 3;
+   */
+  slowerUs: bigint;
+};
+
+/**
+ * Describes the message stoa.v1.MonitorRequest.
+ * Use `create(MonitorRequestSchema)` to create a new message.
+ */
+export const MonitorRequestSchema: GenMessage<MonitorRequest> = /*@__PURE__*/
+  messageDesc(file_stoa_v1_admin, 0);
+
+/**
+ * MonitorResponse is some calls, in the order in which they ended.
+ *
+ * @generated from message stoa.v1.MonitorResponse
+ */
+export type MonitorResponse = Message<"stoa.v1.MonitorResponse"> & {
+  /**
+   * The calls.
+   *
+   * @generated from field: repeated stoa.v1.MonitoredCall calls = 1;
+   */
+  calls: MonitoredCall[];
+};
+
+/**
+ * Describes the message stoa.v1.MonitorResponse.
+ * Use `create(MonitorResponseSchema)` to create a new message.
+ */
+export const MonitorResponseSchema: GenMessage<MonitorResponse> = /*@__PURE__*/
+  messageDesc(file_stoa_v1_admin, 1);
+
+/**
+ * MonitoredCall is a call that has ended.
+ *
+ * @generated from message stoa.v1.MonitoredCall
+ */
+export type MonitoredCall = Message<"stoa.v1.MonitoredCall"> & {
+  /**
+   * When it ended, in ms since 1970.
+   *
+   * @generated from field: uint64 time_ms = 1;
+   */
+  timeMs: bigint;
+
+  /**
+   * The method, such as Kv.Put.
+   *
+   * @generated from field: string method = 2;
+   */
+  method: string;
+
+  /**
+   * Whose it was.
+   *
+   * @generated from field: uint32 uid = 3;
+   */
+  uid: number;
+
+  /**
+   * The process of the peer; 0: it is not known.
+   *
+   * @generated from field: int64 pid = 4;
+   */
+  pid: bigint;
+
+  /**
+   * How long it took, in us: of a stream, how long it was open.
+   *
+   * @generated from field: uint64 took_us = 5;
+   */
+  tookUs: bigint;
+
+  /**
+   * How much of that it waited for its turn, as its user had as much of the daemon as
+   * others leave to it, in us.
+   *
+   * @generated from field: uint64 waited_us = 6;
+   */
+  waitedUs: bigint;
+
+  /**
+   * How it ended: a code of gRPC, such as OK or Aborted.
+   *
+   * @generated from field: string code = 7;
+   */
+  code: string;
+
+  /**
+   * What sort of refusal that was, such as KV_CONFLICT; empty: none, or not one of Stoa's.
+   *
+   * @generated from field: string kind = 8;
+   */
+  kind: string;
+
+  /**
+   * The size of the request, in bytes; 0 of a stream of requests.
+   *
+   * @generated from field: uint64 request_bytes = 9;
+   */
+  requestBytes: bigint;
+
+  /**
+   * How many calls before this one are left out, since the client has not taken those
+   * before them in time.
+   *
+   * @generated from field: uint64 missed = 10;
+   */
+  missed: bigint;
+};
+
+/**
+ * Describes the message stoa.v1.MonitoredCall.
+ * Use `create(MonitoredCallSchema)` to create a new message.
+ */
+export const MonitoredCallSchema: GenMessage<MonitoredCall> = /*@__PURE__*/
+  messageDesc(file_stoa_v1_admin, 2);
 
 /**
  * StatusRequest asks for the status.
@@ -29,7 +171,7 @@ export type StatusRequest = Message<"stoa.v1.StatusRequest"> & {
  * Use `create(StatusRequestSchema)` to create a new message.
  */
 export const StatusRequestSchema: GenMessage<StatusRequest> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 0);
+  messageDesc(file_stoa_v1_admin, 3);
 
 /**
  * StatusResponse is what the daemon is, and how it is.
@@ -164,7 +306,7 @@ export type StatusResponse = Message<"stoa.v1.StatusResponse"> & {
  * Use `create(StatusResponseSchema)` to create a new message.
  */
 export const StatusResponseSchema: GenMessage<StatusResponse> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 1);
+  messageDesc(file_stoa_v1_admin, 4);
 
 /**
  * Health says whether the store takes writes.
@@ -192,7 +334,7 @@ export type Health = Message<"stoa.v1.Health"> & {
  * Use `create(HealthSchema)` to create a new message.
  */
 export const HealthSchema: GenMessage<Health> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 2);
+  messageDesc(file_stoa_v1_admin, 5);
 
 /**
  * Recovery is how the store was found when it was opened.
@@ -235,7 +377,7 @@ export type Recovery = Message<"stoa.v1.Recovery"> & {
  * Use `create(RecoverySchema)` to create a new message.
  */
 export const RecoverySchema: GenMessage<Recovery> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 3);
+  messageDesc(file_stoa_v1_admin, 6);
 
 /**
  * Disk is the file system of the store. Sizes are in bytes.
@@ -263,7 +405,7 @@ export type Disk = Message<"stoa.v1.Disk"> & {
  * Use `create(DiskSchema)` to create a new message.
  */
 export const DiskSchema: GenMessage<Disk> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 4);
+  messageDesc(file_stoa_v1_admin, 7);
 
 /**
  * PeersRequest asks for the peers.
@@ -278,7 +420,7 @@ export type PeersRequest = Message<"stoa.v1.PeersRequest"> & {
  * Use `create(PeersRequestSchema)` to create a new message.
  */
 export const PeersRequestSchema: GenMessage<PeersRequest> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 5);
+  messageDesc(file_stoa_v1_admin, 8);
 
 /**
  * PeersResponse is who may do what, and who takes how much.
@@ -306,7 +448,7 @@ export type PeersResponse = Message<"stoa.v1.PeersResponse"> & {
  * Use `create(PeersResponseSchema)` to create a new message.
  */
 export const PeersResponseSchema: GenMessage<PeersResponse> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 6);
+  messageDesc(file_stoa_v1_admin, 9);
 
 /**
  * PeerRights is what a user, or the processes of a group, may do.
@@ -348,7 +490,7 @@ export type PeerRights = Message<"stoa.v1.PeerRights"> & {
  * Use `create(PeerRightsSchema)` to create a new message.
  */
 export const PeerRightsSchema: GenMessage<PeerRights> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 7);
+  messageDesc(file_stoa_v1_admin, 10);
 
 /**
  * PeerUser is a user who is connected.
@@ -376,7 +518,7 @@ export type PeerUser = Message<"stoa.v1.PeerUser"> & {
  * Use `create(PeerUserSchema)` to create a new message.
  */
 export const PeerUserSchema: GenMessage<PeerUser> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 8);
+  messageDesc(file_stoa_v1_admin, 11);
 
 /**
  * PeerUse is how much there is of one thing.
@@ -418,7 +560,7 @@ export type PeerUse = Message<"stoa.v1.PeerUse"> & {
  * Use `create(PeerUseSchema)` to create a new message.
  */
 export const PeerUseSchema: GenMessage<PeerUse> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 9);
+  messageDesc(file_stoa_v1_admin, 12);
 
 /**
  * StatsRequest asks for counts and sizes.
@@ -433,7 +575,7 @@ export type StatsRequest = Message<"stoa.v1.StatsRequest"> & {
  * Use `create(StatsRequestSchema)` to create a new message.
  */
 export const StatsRequestSchema: GenMessage<StatsRequest> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 10);
+  messageDesc(file_stoa_v1_admin, 13);
 
 /**
  * StatsResponse is counts and sizes, in bytes.
@@ -503,7 +645,7 @@ export type StatsResponse = Message<"stoa.v1.StatsResponse"> & {
  * Use `create(StatsResponseSchema)` to create a new message.
  */
 export const StatsResponseSchema: GenMessage<StatsResponse> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 11);
+  messageDesc(file_stoa_v1_admin, 14);
 
 /**
  * ColumnStats is the counts and sizes of one column, in bytes.
@@ -566,7 +708,7 @@ export type ColumnStats = Message<"stoa.v1.ColumnStats"> & {
  * Use `create(ColumnStatsSchema)` to create a new message.
  */
 export const ColumnStatsSchema: GenMessage<ColumnStats> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 12);
+  messageDesc(file_stoa_v1_admin, 15);
 
 /**
  * CheckpointRequest says where the copy goes.
@@ -587,7 +729,7 @@ export type CheckpointRequest = Message<"stoa.v1.CheckpointRequest"> & {
  * Use `create(CheckpointRequestSchema)` to create a new message.
  */
 export const CheckpointRequestSchema: GenMessage<CheckpointRequest> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 13);
+  messageDesc(file_stoa_v1_admin, 16);
 
 /**
  * CheckpointResponse says that the copy is made.
@@ -602,7 +744,7 @@ export type CheckpointResponse = Message<"stoa.v1.CheckpointResponse"> & {
  * Use `create(CheckpointResponseSchema)` to create a new message.
  */
 export const CheckpointResponseSchema: GenMessage<CheckpointResponse> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 14);
+  messageDesc(file_stoa_v1_admin, 17);
 
 /**
  * CompactRequest names a range of keys.
@@ -644,7 +786,7 @@ export type CompactRequest = Message<"stoa.v1.CompactRequest"> & {
  * Use `create(CompactRequestSchema)` to create a new message.
  */
 export const CompactRequestSchema: GenMessage<CompactRequest> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 15);
+  messageDesc(file_stoa_v1_admin, 18);
 
 /**
  * CompactResponse says that the range is compacted.
@@ -659,7 +801,7 @@ export type CompactResponse = Message<"stoa.v1.CompactResponse"> & {
  * Use `create(CompactResponseSchema)` to create a new message.
  */
 export const CompactResponseSchema: GenMessage<CompactResponse> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 16);
+  messageDesc(file_stoa_v1_admin, 19);
 
 /**
  * FlushRequest asks for a flush.
@@ -674,7 +816,7 @@ export type FlushRequest = Message<"stoa.v1.FlushRequest"> & {
  * Use `create(FlushRequestSchema)` to create a new message.
  */
 export const FlushRequestSchema: GenMessage<FlushRequest> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 17);
+  messageDesc(file_stoa_v1_admin, 20);
 
 /**
  * FlushResponse says that everything is in tables.
@@ -689,7 +831,7 @@ export type FlushResponse = Message<"stoa.v1.FlushResponse"> & {
  * Use `create(FlushResponseSchema)` to create a new message.
  */
 export const FlushResponseSchema: GenMessage<FlushResponse> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 18);
+  messageDesc(file_stoa_v1_admin, 21);
 
 /**
  * ReopenRequest asks to reopen the storage.
@@ -704,7 +846,7 @@ export type ReopenRequest = Message<"stoa.v1.ReopenRequest"> & {
  * Use `create(ReopenRequestSchema)` to create a new message.
  */
 export const ReopenRequestSchema: GenMessage<ReopenRequest> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 19);
+  messageDesc(file_stoa_v1_admin, 22);
 
 /**
  * ReopenResponse is how it is now.
@@ -725,7 +867,7 @@ export type ReopenResponse = Message<"stoa.v1.ReopenResponse"> & {
  * Use `create(ReopenResponseSchema)` to create a new message.
  */
 export const ReopenResponseSchema: GenMessage<ReopenResponse> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 20);
+  messageDesc(file_stoa_v1_admin, 23);
 
 /**
  * FindRequest says what is looked for.
@@ -768,7 +910,7 @@ export type FindRequest = Message<"stoa.v1.FindRequest"> & {
  * Use `create(FindRequestSchema)` to create a new message.
  */
 export const FindRequestSchema: GenMessage<FindRequest> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 21);
+  messageDesc(file_stoa_v1_admin, 24);
 
 /**
  * FindResponse is what that may mean.
@@ -796,7 +938,7 @@ export type FindResponse = Message<"stoa.v1.FindResponse"> & {
  * Use `create(FindResponseSchema)` to create a new message.
  */
 export const FindResponseSchema: GenMessage<FindResponse> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 22);
+  messageDesc(file_stoa_v1_admin, 25);
 
 /**
  * FindMatch is one thing that may be meant.
@@ -831,7 +973,7 @@ export type FindMatch = Message<"stoa.v1.FindMatch"> & {
  * Use `create(FindMatchSchema)` to create a new message.
  */
 export const FindMatchSchema: GenMessage<FindMatch> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 23);
+  messageDesc(file_stoa_v1_admin, 26);
 
 /**
  * FindKind is what is looked for.
@@ -1011,6 +1153,17 @@ export const Admin: GenService<{
     methodKind: "unary";
     input: typeof PeersRequestSchema;
     output: typeof PeersResponseSchema;
+  },
+  /**
+   * Monitor tells of calls as they end, of streams too, from now on until the client
+   * has heard enough: which, whose, and how long they took; never what is in them.
+   *
+   * @generated from rpc stoa.v1.Admin.Monitor
+   */
+  monitor: {
+    methodKind: "server_streaming";
+    input: typeof MonitorRequestSchema;
+    output: typeof MonitorResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_stoa_v1_admin, 0);
