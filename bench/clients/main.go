@@ -1,11 +1,11 @@
 // Command clients measures how long a get takes by the clients of rpc/clients, beside that of
 // the Go client: of one row, one at a time, over the socket of one daemon that has its rows in
 // memory. Each client is a process of its own and has its turn in every round. It prints the
-// median of the medians, and the CPU that the client's process took for a call.
+// median of the medians, and the CPU that the client's process took for a call; and both as parts of
+// what the Go client took in the same round, of which it is the median again.
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -100,15 +100,28 @@ func run(stoa string, rounds, calls int) (err error) {
 	p50 := func(t turn) float64 { return t.P50 }
 	cpu := func(t turn) float64 { return t.CPU }
 	for i, c := range clients {
-		p, u := median(turns[i], p50), median(turns[i], cpu)
-		fmt.Fprintf(out, "%s\t%.1f\t%.2f\t%.1f\t%.2f\n", c.name, p, p/median(turns[0], p50), u, u/median(turns[0], cpu))
+		fmt.Fprintf(out, "%s\t%.1f\t%.2f\t%.1f\t%.2f\n", c.name, median(turns[i], p50), beside(turns[i], turns[0], p50), median(turns[i], cpu), beside(turns[i], turns[0], cpu))
 	}
 	return out.Flush()
 }
 
 func median(of []turn, by func(turn) float64) float64 {
-	sorted := slices.SortedFunc(slices.Values(of), func(a, b turn) int { return cmp.Compare(by(a), by(b)) })
-	return by(sorted[len(sorted)/2])
+	var all []float64
+	for _, t := range of {
+		all = append(all, by(t))
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// beside is the median of what a client took in a round as a part of what Go's took in the same
+// round: a machine that has other work has it for both.
+func beside(of, goes []turn, by func(turn) float64) float64 {
+	var ratios []turn
+	for i := range of {
+		ratios = append(ratios, turn{P50: by(of[i]) / by(goes[i])})
+	}
+	return median(ratios, func(t turn) float64 { return t.P50 })
 }
 
 func measured(i int, socket string, calls int) (t turn, err error) {

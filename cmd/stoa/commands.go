@@ -16,6 +16,7 @@ import (
 	"github.com/stoadb/stoa/cmd/stoa/internal/locks"
 	"github.com/stoadb/stoa/cmd/stoa/internal/policies"
 	"github.com/stoadb/stoa/cmd/stoa/internal/records"
+	"github.com/stoadb/stoa/cmd/stoa/internal/shell"
 	"github.com/stoadb/stoa/cmd/stoa/internal/streams"
 	"github.com/stoadb/stoa/cmd/stoa/internal/tasks"
 )
@@ -29,6 +30,7 @@ func addCommands(root *cobra.Command, p *cli.Process) {
 		commands []*cobra.Command
 	}{
 		{"Daemon", daemon.Commands(p)},
+		{"Daemon", []*cobra.Command{shell.Command(p, runUntil)}},
 		{"Records", records.Commands(p)},
 		{"Records", blobs.Commands(p)},
 		{"Contexts", contexts.Commands(p)},

@@ -124,7 +124,7 @@ echo 'HSET ade:task:t-redis:metadata author_id ann' > redis-commands.txt
 // goesOn are the examples that run until somebody ends them: only their command line is
 // looked at here. outside are those that need what a test does not have.
 var (
-	goesOn  = regexp.MustCompile(`^stoa (serve|top|monitor|view)\b|^STOA_LOG_LEVEL=debug stoa serve|stoa (kv|record|setting|lock|bucket) watch|stoa event follow|--live|--follow`)
+	goesOn  = regexp.MustCompile(`^stoa (serve|top|monitor|view|shell)\b|^STOA_LOG_LEVEL=debug stoa serve|stoa (kv|record|setting|lock|bucket) watch|stoa event follow|--live|--follow`)
 	outside = regexp.MustCompile(`curl|\bssh\b|dot -T|man -l|xxd|stoa bench|stoa namespace upgrade|completion|/usr/local|/run/stoa|/var/lib|/backup|^stoa (rekey|restore|salvage|import|export|checkpoint|wal|reopen)`)
 )
 

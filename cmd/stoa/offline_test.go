@@ -28,7 +28,7 @@ import (
 
 // noOffline are the commands that ask a daemon and read no directory instead, and why.
 var noOffline = map[string]string{
-	"top": "it watches a daemon", "monitor": "it watches a daemon", "stats": "it counts what a daemon does",
+	"top": "it watches a daemon", "monitor": "it watches a daemon", "shell": "its commands say it", "stats": "it counts what a daemon does",
 	"flush": "it is the daemon's to do", "reopen": "it is the daemon's to do",
 	"blob put": "it writes", "blob delete": "it writes",
 	"context create": "it writes", "context place": "it signs, and counts what it signs", "context delete": "it writes", "context application": "it writes",

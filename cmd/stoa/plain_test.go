@@ -26,7 +26,7 @@ const racedEnv = "STOA_TEST_RACED"
 
 // together are the command lines of what has goroutines that share something: daemons,
 // those that a command starts within itself, and what keeps on while another thing runs.
-var together = regexp.MustCompile(`(^| )(serve|bench|top|monitor|view|watch|follow|sync|lock run|job work|blob put|--offline\S*)( |$)`)
+var together = regexp.MustCompile(`(^| )(serve|bench|top|monitor|shell|view|watch|follow|sync|lock run|job work|blob put|--offline\S*)( |$)`)
 
 // runner runs the tests, more of them at once than others are. Under the race detector the commands that they start, two thousand
 // of which ask a daemon one thing and print the answer, take three times as long to start,

@@ -13,7 +13,12 @@ import (
 // run is the program: it runs the command that args name and returns the exit
 // code. It writes errors to stderr, and nothing else than results to stdout.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) int {
-	p := &cli.Process{Ctx: context.Background(), Stdin: stdin, Stdout: stdout, Stderr: stderr, Env: env}
+	return runUntil(context.Background(), args, stdin, stdout, stderr, env)
+}
+
+// runUntil is run, which ends with ctx at the latest.
+func runUntil(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) int {
+	p := &cli.Process{Ctx: ctx, Stdin: stdin, Stdout: stdout, Stderr: stderr, Env: env}
 	root := newRoot(p)
 	root.SetArgs(args)
 	err := p.EndOffline(root.ExecuteContext(p.Ctx))
@@ -51,6 +56,7 @@ daemon, 4 not found, 5 refused or conflict. ` + cli.ConceptsHint + `.`,
 	root.PersistentFlags().BoolVar(&p.JSON, "json", false, "print results and errors as JSON, one object a line")
 	root.SetFlagErrorFunc(cli.FlagError)
 	addCommands(root, p)
+	cli.CompleteNames(root, p)
 	root.SetHelpCommandGroupID("Offline")
 	return root
 }

@@ -18,7 +18,7 @@ func (p *Process) Guide(steps ...string) {
 
 // Quoted returns a word that a shell reads as text.
 func Quoted(text string) string {
-	if !strings.ContainsFunc(text, func(r rune) bool {
+	if text != "" && !strings.ContainsFunc(text, func(r rune) bool {
 		return !strings.ContainsRune("/._-+@%,:", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
 	}) {
 		return text
