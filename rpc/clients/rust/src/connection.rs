@@ -151,29 +151,6 @@ impl Connection {
         lock(&self.calls).failure.is_none()
     }
 
-    /// Begins a call of one message, or of one that is answered by many.
-    pub fn unary(self: &Arc<Self>) -> Result<(Call, oneshot::Receiver<Result<Vec<u8>>>)> {
-        let (answer, answered) = oneshot::channel();
-        Ok((self.call(Slot::Unary(answer), Credit::new(0))?, answered))
-    }
-
-    pub fn stream(self: &Arc<Self>) -> Result<(Call, Answers)> {
-        let (answers, answered) = mpsc::unbounded_channel();
-        let credit = Credit::new(self.greeting.client_window);
-        Ok((self.call(Slot::Stream(answers, credit.clone()), credit)?, answered))
-    }
-
-    fn call(self: &Arc<Self>, slot: Slot, credit: Arc<Credit>) -> Result<Call> {
-        let mut calls = lock(&self.calls);
-        if let Some(failure) = &calls.failure {
-            return Err(failure.clone());
-        }
-        calls.last += 1;
-        let id = calls.last;
-        calls.open.insert(id, slot);
-        Ok(Call { connection: self.clone(), id, begun: false, credit })
-    }
-
     /// Sends a frame, of which the task sends what can't be sent at once.
     fn send(&self, frame: &[u8]) -> std::result::Result<(), NotSent> {
         let mut output = lock(&self.output);
@@ -253,13 +230,39 @@ impl Connection {
     }
 }
 
-/// A connection as those have it who call: when none of them is left, it is closed.
+/// A connection as clients and calls have it: when none of them is left, it is closed.
 pub struct Opened(Arc<Connection>);
 
-impl std::ops::Deref for Opened {
-    type Target = Arc<Connection>;
+impl Opened {
+    /// Begins a call of one message.
+    pub fn unary(self: &Arc<Self>) -> Result<(Call, oneshot::Receiver<Result<Vec<u8>>>)> {
+        let (answer, answered) = oneshot::channel();
+        Ok((self.call(Slot::Unary(answer), None)?, answered))
+    }
 
-    fn deref(&self) -> &Arc<Connection> {
+    /// Begins a call that is answered by a stream.
+    pub fn stream(self: &Arc<Self>) -> Result<(Call, Answers)> {
+        let (answers, answered) = mpsc::unbounded_channel();
+        let credit = Credit::new(self.greeting.client_window);
+        Ok((self.call(Slot::Stream(answers, credit.clone()), Some(credit))?, answered))
+    }
+
+    fn call(self: &Arc<Self>, slot: Slot, credit: Option<Arc<Credit>>) -> Result<Call> {
+        let mut calls = lock(&self.calls);
+        if let Some(failure) = &calls.failure {
+            return Err(failure.clone());
+        }
+        calls.last += 1;
+        let id = calls.last;
+        calls.open.insert(id, slot);
+        Ok(Call { connection: self.clone(), id, begun: false, credit })
+    }
+}
+
+impl std::ops::Deref for Opened {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
         &self.0
     }
 }
@@ -336,10 +339,10 @@ impl Connection {
 
 /// A call that is given up when it is dropped before it has ended.
 pub struct Call {
-    connection: Arc<Connection>,
+    connection: Arc<Opened>,
     pub id: u64,
     begun: bool,
-    credit: Arc<Credit>,
+    credit: Option<Arc<Credit>>, // of a stream
 }
 
 impl Call {
@@ -364,8 +367,8 @@ impl Call {
 
     /// Waits until a message of a paced stream may be sent.
     pub async fn pace(&self, size: usize) {
-        if self.greeting().client_window > 0 {
-            self.credit.take(size + frames::PACED_COST).await;
+        if let Some(credit) = self.credit.as_ref().filter(|_| self.greeting().client_window > 0) {
+            credit.take(size + frames::PACED_COST).await;
         }
         self.connection.wait_for_room().await;
     }

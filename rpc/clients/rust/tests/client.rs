@@ -149,6 +149,16 @@ async fn streams_that_are_left_early_are_given_up() {
         assert!(!scan.message().await.unwrap().unwrap().items.is_empty());
     }
     assert_eq!(kv.items("").await.unwrap().len(), 2000);
+
+    // A stream lasts longer than the client that has begun it.
+    let other = daemon.client();
+    let mut scan = other.kv().scan(m::KvScanRequest { tenant: "acme".into(), ..Default::default() }).await.unwrap();
+    drop(other);
+    let mut count = 0;
+    while let Some(page) = scan.message().await.unwrap() {
+        count += page.items.len();
+    }
+    assert_eq!(count, 2000);
 }
 
 #[tokio::test]

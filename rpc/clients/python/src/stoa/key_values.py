@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -152,7 +152,7 @@ class KeyValues:
             for item in page.items:
                 yield _item(item)
 
-    def watch(self, prefix: str = "", *, after: int | None = None) -> Iterator[Event]:
+    def watch(self, prefix: str = "", *, after: int | None = None) -> Generator[Event, None, None]:
         """The keys that begin with a prefix, then synced, then what changes; or what changed after a revision.
 
         It goes on when the daemon was away, and ends with an error for what else happens.
@@ -214,7 +214,7 @@ class AsyncKeyValues:
             for item in page.items:
                 yield _item(item)
 
-    async def watch(self, prefix: str = "", *, after: int | None = None) -> AsyncIterator[Event]:
+    async def watch(self, prefix: str = "", *, after: int | None = None) -> AsyncGenerator[Event, None]:
         """The keys that begin with a prefix, then synced, then what changes; or what changed after a revision.
 
         It goes on when the daemon was away, and ends with an error for what else happens.
