@@ -195,13 +195,13 @@ func TestX07LinearizableOverTheSocketAcrossKills(t *testing.T) {
 		if last {
 			n = 10
 		}
-		errs := make(chan error, clients)
+		errs, before := make(chan error, clients), len(h.ops)
 		for id := range clients {
 			framing := []rpc.Framing{rpc.FramingFrames, rpc.FramingFrames, rpc.FramingGRPC}[id%3]
 			go func() { errs <- h.client(round*clients+id, n, keys, framing) }()
 		}
 		if !last {
-			h.await(len(h.ops) + max(enginetest.Scale(4000), 400))
+			h.await(before + max(enginetest.Scale(4000), 400))
 			stop(true)
 		}
 		for range clients {
