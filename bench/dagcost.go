@@ -217,7 +217,7 @@ func (r *dagRun) parallel() error {
 		}
 		var wg sync.WaitGroup
 		errs := make([]error, lanes)
-		begun, spent := time.Now(), cpu(unix.RUSAGE_SELF)
+		begun, spent := time.Now(), CPU(unix.RUSAGE_SELF)
 		for i := range work {
 			wg.Go(func() {
 				for _, d := range work[i] {
@@ -229,7 +229,7 @@ func (r *dagRun) parallel() error {
 		}
 		wg.Wait()
 		t := turn{Units: lanes * each, Wall: time.Since(begun)}
-		spent = cpu(unix.RUSAGE_SELF) - spent
+		spent = CPU(unix.RUSAGE_SELF) - spent
 		for _, err := range errs {
 			if err != nil {
 				return err

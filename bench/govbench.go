@@ -128,12 +128,12 @@ func (r *govRun) turn(subject string, n int, do func() error) error {
 	runtime.GC()
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
-	allocs, before, begun := stats.Mallocs, cpu(unix.RUSAGE_SELF), time.Now()
+	allocs, before, begun := stats.Mallocs, CPU(unix.RUSAGE_SELF), time.Now()
 	if err := do(); err != nil {
 		return fmt.Errorf("%s: %w", subject, err)
 	}
 	t := turn{Units: n, Wall: time.Since(begun)}
-	spent := cpu(unix.RUSAGE_SELF) - before
+	spent := CPU(unix.RUSAGE_SELF) - before
 	runtime.ReadMemStats(&stats)
 	t.WallNanos, t.CPUNanos = float64(t.Wall)/float64(n), float64(spent)/float64(n)
 	t.Allocs = float64(stats.Mallocs-allocs) / float64(n)

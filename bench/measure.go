@@ -231,7 +231,7 @@ func run(hand func() (int, error), until time.Time) share {
 type usage struct{ process, elsewhere, calling time.Duration }
 
 func (c *crew) usage() (u usage, err error) {
-	u.process = cpu(unix.RUSAGE_SELF)
+	u.process = CPU(unix.RUSAGE_SELF)
 	if c.elsewhere != nil {
 		u.elsewhere, err = c.elsewhere()
 	}
@@ -248,9 +248,11 @@ func (c *crew) spent(before, after usage) time.Duration {
 	return after.process - before.process + after.elsewhere - before.elsewhere
 }
 
-func threadCPU() time.Duration { return cpu(unix.RUSAGE_THREAD) }
+func threadCPU() time.Duration { return CPU(unix.RUSAGE_THREAD) }
 
-func cpu(who int) time.Duration {
+// CPU returns the CPU time that the process or the thread has used: who is one of RUSAGE_SELF and its
+// like; 0 if it is not known.
+func CPU(who int) time.Duration {
 	var r unix.Rusage
 	if err := unix.Getrusage(who, &r); err != nil {
 		return 0

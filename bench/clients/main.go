@@ -48,8 +48,8 @@ var clients = []struct {
 	{"Go", nil}, // this program
 	{"Rust, a runtime of one thread", []string{"bin/clients/rust/get", "one"}},
 	{"Rust, a runtime of many", []string{"bin/clients/rust/get", "many"}},
-	{"Python", []string{"bin/clients/python/bin/python", "rpc/clients/python/bench/get.py"}},
-	{"Python, asyncio", []string{"bin/clients/python/bin/python", "rpc/clients/python/bench/get_asyncio.py"}},
+	{"Python", []string{"bin/clients/python/bin/python", "rpc/clients/python/bench/get.py", "blocking"}},
+	{"Python, asyncio", []string{"bin/clients/python/bin/python", "rpc/clients/python/bench/get.py", "asyncio"}},
 	{"TypeScript, gRPC", []string{"node", "bin/clients/typescript/dist/bench/get.js"}},
 	{"Go, gRPC", nil},
 }
@@ -97,31 +97,21 @@ func run(stoa string, rounds, calls int) (err error) {
 	}
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "a get of one row by\tp50 us\tof Go's\tCPU us\tof Go's")
-	p50 := func(t turn) float64 { return t.P50 }
-	cpu := func(t turn) float64 { return t.CPU }
 	for i, c := range clients {
-		fmt.Fprintf(out, "%s\t%.1f\t%.2f\t%.1f\t%.2f\n", c.name, median(turns[i], p50), beside(turns[i], turns[0], p50), median(turns[i], cpu), beside(turns[i], turns[0], cpu))
+		var p50, ofP50, cpu, ofCPU []float64
+		for round, t := range turns[i] {
+			goes := turns[0][round] // the machine had the same other work for it
+			p50, ofP50 = append(p50, t.P50), append(ofP50, t.P50/goes.P50)
+			cpu, ofCPU = append(cpu, t.CPU), append(ofCPU, t.CPU/goes.CPU)
+		}
+		fmt.Fprintf(out, "%s\t%.1f\t%.2f\t%.1f\t%.2f\n", c.name, median(p50), median(ofP50), median(cpu), median(ofCPU))
 	}
 	return out.Flush()
 }
 
-func median(of []turn, by func(turn) float64) float64 {
-	var all []float64
-	for _, t := range of {
-		all = append(all, by(t))
-	}
-	slices.Sort(all)
-	return all[len(all)/2]
-}
-
-// beside is the median of what a client took in a round as a part of what Go's took in the same
-// round: a machine that has other work has it for both.
-func beside(of, goes []turn, by func(turn) float64) float64 {
-	var ratios []turn
-	for i := range of {
-		ratios = append(ratios, turn{P50: by(of[i]) / by(goes[i])})
-	}
-	return median(ratios, func(t turn) float64 { return t.P50 })
+func median(of []float64) float64 {
+	slices.Sort(of)
+	return of[len(of)/2]
 }
 
 func measured(i int, socket string, calls int) (t turn, err error) {
@@ -175,7 +165,7 @@ func get(socket string, framing rpc.Framing, calls int) error {
 			return err
 		}
 	}
-	before := cpu()
+	before := bench.CPU(unix.RUSAGE_SELF)
 	for i := range times {
 		begun := time.Now()
 		if _, err := store.Get(nil, column.Alias, key); err != nil {
@@ -183,18 +173,9 @@ func get(socket string, framing rpc.Framing, calls int) error {
 		}
 		times[i] = time.Since(begun)
 	}
-	used := cpu() - before
+	used := bench.CPU(unix.RUSAGE_SELF) - before
 	slices.Sort(times)
 	return json.NewEncoder(os.Stdout).Encode(turn{P50: micros(times[calls/2]), CPU: micros(used) / float64(calls)})
 }
 
 func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
-
-// cpu is what this process has used.
-func cpu() time.Duration {
-	var r unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err != nil {
-		panic(err) // which that can't be
-	}
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
-}

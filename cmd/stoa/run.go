@@ -21,6 +21,9 @@ func runUntil(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 	p := &cli.Process{Ctx: ctx, Stdin: stdin, Stdout: stdout, Stderr: stderr, Env: env}
 	root := newRoot(p)
 	root.SetArgs(args)
+	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		cli.CompleteNames(root, p) // only then: it goes through all commands
+	}
 	err := p.EndOffline(root.ExecuteContext(p.Ctx))
 	if err == nil {
 		return cli.ExitOK
@@ -56,7 +59,6 @@ daemon, 4 not found, 5 refused or conflict. ` + cli.ConceptsHint + `.`,
 	root.PersistentFlags().BoolVar(&p.JSON, "json", false, "print results and errors as JSON, one object a line")
 	root.SetFlagErrorFunc(cli.FlagError)
 	addCommands(root, p)
-	cli.CompleteNames(root, p)
 	root.SetHelpCommandGroupID("Offline")
 	return root
 }

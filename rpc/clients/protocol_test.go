@@ -124,6 +124,14 @@ func readComments(t *testing.T) map[string]string {
 	return all
 }
 
+// identifier is a name in snake case that is none of a language's words.
+func identifier(name string, words []string) string {
+	if name = snake(name); slices.Contains(words, name) {
+		name += "_"
+	}
+	return name
+}
+
 // snake is a name as Python and Rust write those of fields and methods.
 func snake(name string) string {
 	return strings.ToLower(regexp.MustCompile(`([a-z0-9])([A-Z])`).ReplaceAllString(name, "${1}_${2}"))

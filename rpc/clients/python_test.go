@@ -165,11 +165,7 @@ var pythonWords = []string{"and", "as", "assert", "async", "await", "break", "cl
 
 // pythonName is the name of a method.
 func (m method) pythonName() string {
-	name := snake(string(m.Name()))
-	if slices.Contains(pythonWords, name) {
-		name += "_"
-	}
-	return name
+	return identifier(string(m.Name()), pythonWords)
 }
 
 func (m method) pythonKind() string {

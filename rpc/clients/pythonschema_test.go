@@ -3,7 +3,6 @@ package clients
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -93,7 +92,7 @@ __all__ = ["Malformed"]
 `, name, len(values[name])-1, name)
 	}
 	class := func(name, of string, fields []field) {
-		shown, secret := "", slices.ContainsFunc(s.Values, func(v value) bool { return v.Type == name && v.Secret })
+		shown, secret := "", s.secret(name)
 		if secret {
 			shown = ", repr=False"
 		}

@@ -3,7 +3,6 @@ package clients
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -26,12 +25,7 @@ var rustWords = []string{"as", "async", "await", "box", "break", "const", "conti
 	"let", "loop", "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "self", "static", "struct", "super", "trait", "try", "type", "unsafe",
 	"use", "virtual", "where", "while", "yield"}
 
-func rustName(name string) string {
-	if name = snake(name); slices.Contains(rustWords, name) {
-		name += "_"
-	}
-	return name
-}
+func rustName(name string) string { return identifier(name, rustWords) }
 
 func (p *protocol) rustDoc(out *bytes.Buffer, indent, name string) {
 	for line := range strings.Lines(p.comments[name]) {
@@ -145,10 +139,6 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use crate::layout::{self, Value};
 `)
 	const derived = "BorshDeserialize, BorshSerialize, Clone, PartialEq, Eq"
-	secret := map[string]bool{}
-	for _, v := range s.Values {
-		secret[v.Type] = v.Secret
-	}
 	enums, values := s.choices()
 	for _, name := range enums {
 		fmt.Fprintf(&out, "\n/// A %s.\n#[derive(%s, Copy, Debug, Hash)]\npub enum %s {\n", name, derived, name)
@@ -159,7 +149,7 @@ use crate::layout::{self, Value};
 	}
 	s.walk(func(name string, fields []field, arms []arm) {
 		debug := ", Debug"
-		if secret[name] {
+		if s.secret(name) {
 			debug = ""
 		}
 		fmt.Fprintf(&out, "\n/// The value %s.\n#[derive(%s%s)]\n", name, derived, debug)
@@ -179,7 +169,7 @@ use crate::layout::{self, Value};
 			}
 		}
 		fmt.Fprintf(&out, "}\n\nimpl Value for %s {}\n", name)
-		if secret[name] {
+		if s.secret(name) {
 			fmt.Fprintf(&out, "\nimpl std::fmt::Debug for %s {\n    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {\n        f.write_str(\"%s(secret)\")\n    }\n}\n", name, name)
 		}
 	})

@@ -51,6 +51,11 @@ func readSchema(t *testing.T) (s schema) {
 	return s
 }
 
+// secret reports whether a value is a secret, or has one.
+func (s *schema) secret(name string) bool {
+	return slices.ContainsFunc(s.Values, func(v value) bool { return v.Type == name && v.Secret })
+}
+
 // number is that of a column.
 func (s *schema) number(column string) int {
 	for _, c := range s.Columns {

@@ -110,7 +110,8 @@ func (s *Server) observes(ctx context.Context) bool {
 // slow, and to those who monitor calls.
 func (s *Server) ended(ctx context.Context, o observed, waited *time.Duration, failure *error) {
 	took := s.o.Now().Sub(o.begun)
-	slow := s.o.SlowCall > 0 && took >= s.o.SlowCall && !o.stream && ours(o.method) && !s.methods[o.method].Long
+	m := s.methods[o.method] // nil: one of gRPC's own
+	slow := s.o.SlowCall > 0 && took >= s.o.SlowCall && !o.stream && m != nil && !m.Long
 	debug := s.log.Enabled(ctx, slog.LevelDebug)
 	if !slow && !debug && !s.monitors.some.Load() {
 		return
@@ -132,12 +133,11 @@ func (s *Server) ended(ctx context.Context, o observed, waited *time.Duration, f
 	if logged {
 		s.log.LogAttrs(ctx, level, text, attrs...)
 	}
-	name, known := strings.CutPrefix(strings.Replace(o.method, "/", ".", 2), ".stoa.v1.")
-	if !known || name == "Admin.Monitor" || !s.monitors.some.Load() {
+	if m == nil || m.Name == "Admin.Monitor" || !s.monitors.some.Load() {
 		return
 	}
 	s.monitors.tell(backend.Call{
-		TimeMs: uint64(s.o.Now().UnixMilli()), Method: name, UID: who.UID, PID: int64(who.PID), TookUs: uint64(took.Microseconds()), WaitedUs: uint64(waited.Microseconds()),
+		TimeMs: uint64(s.o.Now().UnixMilli()), Method: m.Name, UID: who.UID, PID: int64(who.PID), TookUs: uint64(took.Microseconds()), WaitedUs: uint64(waited.Microseconds()),
 		Code: code, Kind: fault.KindOf(*failure), RequestBytes: uint64(o.size),
 	})
 }

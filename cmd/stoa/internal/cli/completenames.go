@@ -29,31 +29,34 @@ var (
 // without one, until yield returns false.
 type lister func(ctx context.Context, c *rpc.Client, yield func(string) bool) error
 
-// CompleteNames has the arguments and flags of all commands below root that are names of namespaces,
+// CompleteNames has the arguments and flags of a command and of all below it that are names of namespaces,
 // groups, contexts, members and tenants be completed by what the daemon has that the command line
 // names. Where there is none, or it does not answer, nothing is.
-func CompleteNames(root *cobra.Command, p *Process) {
-	for _, cmd := range root.Commands() {
-		CompleteNames(cmd, p)
+func CompleteNames(cmd *cobra.Command, p *Process) {
+	for _, sub := range cmd.Commands() {
+		CompleteNames(sub, p)
 	}
-	if cmd := root; cmd.Runnable() && cmd.ValidArgsFunction == nil && cmd.Flag("socket") != nil {
-		words := argumentsOf(cmd.Use)
-		cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-			if len(words) == 0 {
-				return nil, cobra.ShellCompDirectiveDefault
-			}
-			list, known := argumentNames[words[min(len(args), len(words)-1)]]
-			if !known || len(args) >= len(words) && !strings.Contains(cmd.Use, "...") {
-				return nil, cobra.ShellCompDirectiveDefault
-			}
-			return p.names(cmd, list, begun), cobra.ShellCompDirectiveNoFileComp
+	if cmd.ValidArgsFunction != nil || cmd.Flag("socket") == nil {
+		return
+	}
+	words := argumentsOf(cmd.Use)
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		at := len(args)
+		if strings.Contains(cmd.Use, "...") {
+			at = min(at, len(words)-1) // the last may be given again
 		}
-		for flag, list := range flagNames {
-			if cmd.Flag(flag) != nil {
-				_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-					return p.names(cmd, list, begun), cobra.ShellCompDirectiveNoFileComp
-				}) // fails only for a flag that is not there
+		if at >= 0 && at < len(words) {
+			if list := argumentNames[words[at]]; list != nil {
+				return p.names(cmd, list, begun), cobra.ShellCompDirectiveNoFileComp
 			}
+		}
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	for flag, list := range flagNames {
+		if cmd.Flag(flag) != nil {
+			_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+				return p.names(cmd, list, begun), cobra.ShellCompDirectiveNoFileComp
+			}) // fails only for a flag that is not there
 		}
 	}
 }
@@ -61,7 +64,7 @@ func CompleteNames(root *cobra.Command, p *Process) {
 // argumentsOf are the arguments of a usage, without what says that they may be left out.
 func argumentsOf(use string) (words []string) {
 	for _, word := range strings.Fields(use)[1:] {
-		if bare := strings.TrimSuffix(strings.Trim(word, "[]."), "..."); bare != "" && !strings.HasPrefix(bare, "-") {
+		if bare := strings.Trim(word, "[]."); bare != "" && !strings.HasPrefix(bare, "-") {
 			words = append(words, bare)
 		}
 	}

@@ -69,6 +69,7 @@ the daemon's log, with its cause.`,
 				defer time.AfterFunc(lasts, end).Stop()
 				ctx = ends
 			}
+			names := map[uint32]string{} // of users, looked up once
 			for call, err := range c.Client.Monitor(ctx, o) {
 				if ctx.Err() != nil {
 					return nil
@@ -76,8 +77,13 @@ the daemon's log, with its cause.`,
 				if err != nil {
 					return err
 				}
+				name, known := names[call.UID]
+				if !known {
+					name = userName(call.UID)
+					names[call.UID] = name
+				}
 				d := monitoredDoc{
-					At: time.UnixMilli(int64(call.TimeMs)).UTC(), Method: call.Method, UID: call.UID, Name: userName(call.UID), PID: call.PID, Took: call.TookUs, Waited: call.WaitedUs,
+					At: time.UnixMilli(int64(call.TimeMs)).UTC(), Method: call.Method, UID: call.UID, Name: name, PID: call.PID, Took: call.TookUs, Waited: call.WaitedUs,
 					Code: call.Code, Kind: call.Kind, RequestBytes: call.RequestBytes, Missed: call.Missed,
 				}
 				if err := p.Emit(d, d.write); err != nil {

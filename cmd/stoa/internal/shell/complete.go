@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,18 +17,14 @@ const maxShown = 60
 
 // complete returns a line with what must come next at pos; where several words may, it shows them.
 func (s *shell) complete(out io.Writer, line string, pos int) (string, int, bool) {
-	words, partial, _ := scan(line[:pos])
+	words, start, _ := scan(line[:pos])
 	word := ""
-	if partial != nil {
-		word = *partial
+	if start < pos {
+		words, word = words[:len(words)-1], words[len(words)-1]
 	}
 	may := s.candidates(words, word)
 	if len(may) == 0 {
 		return line, pos, true
-	}
-	start := strings.LastIndexAny(line[:pos], " \t") + 1
-	if partial == nil {
-		start = pos
 	}
 	next := common(may)
 	if len(may) == 1 {
@@ -53,11 +48,7 @@ func (s *shell) candidates(words []string, word string) []string {
 	args := append(append([]string{cobra.ShellCompNoDescRequestCmd}, words...), word)
 	s.run(s.p.Ctx, args, strings.NewReader(""), &out, io.Discard, s.env)
 	lines := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
-	if last := lines[len(lines)-1]; strings.HasPrefix(last, ":") { // the directive
-		if _, err := strconv.Atoi(last[1:]); err == nil {
-			lines = lines[:len(lines)-1]
-		}
-	}
+	lines = lines[:len(lines)-1] // which is the directive
 	may := slices.DeleteFunc(lines, func(l string) bool { return l == "" || !strings.HasPrefix(l, word) })
 	if len(words) == 0 {
 		if strings.HasPrefix("exit", word) {

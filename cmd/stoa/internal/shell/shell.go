@@ -53,7 +53,7 @@ func Command(p *cli.Process, run Run) *cobra.Command {
 				s.flags = append(s.flags, "--json")
 			}
 			in, isFile := p.Stdin.(*os.File)
-			if isFile && cli.IsTerminal(in) && cli.IsTerminal(p.Stdout) {
+			if isFile && cli.IsTerminal(p.Stdin) && cli.IsTerminal(p.Stdout) {
 				return s.typed(in)
 			}
 			return s.read()

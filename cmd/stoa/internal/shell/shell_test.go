@@ -79,13 +79,14 @@ func answering(answers map[string]string) *shell {
 
 func TestCompletion(t *testing.T) {
 	s := answering(map[string]string{
-		"__completeNoDesc st":               "stats\nstatus\nstream\n:4\n",
-		"__completeNoDesc stat":             "stats\nstatus\n:4\n",
-		"__completeNoDesc group members ":   "home\nthe kitchen\n:4\n",
-		"__completeNoDesc group members t":  "the kitchen\n:4\n",
-		"__completeNoDesc group members x":  ":4\n",
-		"__completeNoDesc e":                ":4\n",
-		"__completeNoDesc group members 'a": "",
+		"__completeNoDesc st":                  "stats\nstatus\nstream\n:4\n",
+		"__completeNoDesc stat":                "stats\nstatus\n:4\n",
+		"__completeNoDesc group members ":      "home\nthe kitchen\n:4\n",
+		"__completeNoDesc group members t":     "the kitchen\n:4\n",
+		"__completeNoDesc group members the k": "the kitchen\n:4\n",
+		"__completeNoDesc group members x":     ":4\n",
+		"__completeNoDesc e":                   ":4\n",
+		"__completeNoDesc group members 'a":    "",
 	})
 	for line, want := range map[string]struct{ line, shown string }{
 		"st|":                     {line: "st|", shown: "stats  status  stream\n"},
@@ -94,6 +95,8 @@ func TestCompletion(t *testing.T) {
 		"group members |":         {line: "group members |", shown: "home  the kitchen\n"},
 		"group members t|":        {line: "group members 'the kitchen' |"},
 		"group members t| --json": {line: "group members 'the kitchen' | --json"},
+		"group members 'the k|":   {line: "group members 'the kitchen' |"},
+		`group members the\ k|`:   {line: "group members 'the kitchen' |"},
 		"group members x|":        {line: "group members x|"},
 		"e|":                      {line: "exit |"},
 	} {

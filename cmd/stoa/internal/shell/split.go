@@ -9,22 +9,22 @@ import (
 // but \" and \\ up to the next ", and \ the character that follows. # at the beginning of a word
 // begins a comment.
 func split(line string) ([]string, error) {
-	words, partial, err := scan(line)
-	if err != nil {
-		return nil, err
-	}
-	if partial != nil {
-		words = append(words, *partial)
-	}
-	return words, nil
+	words, _, err := scan(line)
+	return words, err
 }
 
-// scan is split, with the word at the end by itself, nil if there is none: behind a space.
-func scan(line string) (words []string, partial *string, err error) {
+// scan is split, and says where the last word begins: at the end of the line if that is behind all.
+func scan(line string) (words []string, start int, err error) {
 	var word strings.Builder
 	begun, quote := false, rune(0)
 	escaped := false
-	for _, r := range line {
+	start = len(line)
+	begin := func(at int) {
+		if !begun {
+			begun, start = true, at
+		}
+	}
+	for at, r := range line {
 		switch {
 		case escaped:
 			if quote == '"' && r != '"' && r != '\\' {
@@ -33,7 +33,8 @@ func scan(line string) (words []string, partial *string, err error) {
 			word.WriteRune(r)
 			escaped = false
 		case r == '\\' && quote != '\'':
-			begun, escaped = true, true
+			begin(at)
+			escaped = true
 		case quote != 0:
 			if r == quote {
 				quote = 0
@@ -41,29 +42,29 @@ func scan(line string) (words []string, partial *string, err error) {
 				word.WriteRune(r)
 			}
 		case r == '\'' || r == '"':
-			begun, quote = true, r
+			begin(at)
+			quote = r
 		case r == ' ' || r == '\t':
 			if begun {
 				words = append(words, word.String())
 			}
 			word.Reset()
-			begun = false
+			begun, start = false, len(line)
 		case r == '#' && !begun:
-			return words, nil, nil
+			return words, len(line), nil
 		default:
-			begun = true
+			begin(at)
 			word.WriteRune(r)
 		}
 	}
 	if begun {
-		last := word.String()
-		partial = &last
+		words = append(words, word.String())
 	}
 	switch {
 	case quote != 0:
-		return words, partial, errors.New("a quote has no end")
+		return words, start, errors.New("a quote has no end")
 	case escaped:
-		return words, partial, errors.New(`nothing follows the \`)
+		return words, start, errors.New(`nothing follows the \`)
 	}
-	return words, partial, nil
+	return words, start, nil
 }

@@ -1,14 +1,14 @@
 use std::{
     marker::PhantomData,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
 use prost::Message;
 
 use crate::{
-    connection::{Answers, Call, Connection, NotSent, Opened},
+    connection::{Answers, Call, Connection, NotSent, Opened, lock},
     error::{Code, Error, Result},
     frames::{END, Head, MAX_MESSAGE, PACED},
 };
@@ -53,7 +53,7 @@ impl Client {
     }
 
     fn connection(&self) -> Option<Arc<Opened>> {
-        let connection = self.shared.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let connection = lock(&self.shared.connection);
         connection.as_ref().filter(|c| c.lives()).cloned()
     }
 
@@ -67,7 +67,7 @@ impl Client {
         }
         let opened = tokio::time::timeout(self.timeout, Connection::open(&self.shared.path)).await;
         let opened = opened.unwrap_or_else(|_| Err(Error::new(Code::Unavailable, "the daemon does not greet")))?;
-        *self.shared.connection.lock().unwrap_or_else(PoisonError::into_inner) = Some(opened.clone());
+        *lock(&self.shared.connection) = Some(opened.clone());
         Ok(opened)
     }
 

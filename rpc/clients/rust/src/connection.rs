@@ -105,7 +105,8 @@ pub struct Connection {
 /// Why nothing was sent.
 pub struct NotSent(pub Error);
 
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+/// A lock that whoever panicked with it has left as it was.
+pub fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
@@ -199,12 +200,13 @@ impl Connection {
     }
 
     fn take(&self, frame: &Frame<'_>) -> Result<()> {
+        let said = || if frame.flags & ERROR != 0 { Err(Error::of_status(frame.payload)) } else { Ok(frame.payload) };
         if frame.id == 0 {
-            return if frame.flags & ERROR != 0 { Err(Error::of_status(frame.payload)) } else { Ok(()) };
+            return said().map(drop);
         }
         let ends = frame.flags & END != 0;
         let mut calls = lock(&self.calls);
-        let answer = || if frame.flags & ERROR != 0 { Err(Error::of_status(frame.payload)) } else { Ok(frame.payload.to_vec()) };
+        let answer = || said().map(<[u8]>::to_vec);
         match calls.open.get(&frame.id) {
             Some(Slot::Unary(_)) if ends => {
                 let slot = calls.open.remove(&frame.id);

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use crate::layout::{Malformed, Value, name};
+use crate::layout::{Malformed, Value, check_name, name};
 
 /// A type of keys, which knows its column and the type of its values.
 pub trait Key: Sized {
@@ -122,9 +122,7 @@ macro_rules! integers {
 integers!(u8 u32 u64);
 
 fn put_name<const SIZE: usize>(name: &str, out: &mut Vec<u8>) -> Result<(), Malformed> {
-    if name.is_empty() || name.len() > SIZE || name.contains('\0') {
-        return Err(Malformed::new(format!("a name has 1 to {SIZE} bytes, and no zero")));
-    }
+    check_name(name, SIZE)?;
     out.extend(name.as_bytes());
     out.resize(out.len() + SIZE - name.len(), 0);
     Ok(())

@@ -72,21 +72,22 @@ pub fn get_bits<T: Bits, const KNOWN: u32, R: Read>(reader: &mut R) -> Result<T>
     check_bits::<T, KNOWN>(T::deserialize_reader(reader)?)
 }
 
-fn check_name<const MOST: usize>(value: &str) -> Result<()> {
-    if value.is_empty() || value.len() > MOST || value.contains('\0') {
-        return Err(invalid(format!("a name has 1 to {MOST} bytes, and no zero")));
+/// Says what is wrong with a name of at most so many bytes.
+pub fn check_name(value: &str, most: usize) -> std::result::Result<(), Malformed> {
+    if value.is_empty() || value.len() > most || value.contains('\0') {
+        return Err(Malformed(format!("a name has 1 to {most} bytes, and no zero")));
     }
     Ok(())
 }
 
 pub fn put_name<const MOST: usize, W: Write>(value: &str, writer: &mut W) -> Result<()> {
-    check_name::<MOST>(value)?;
+    check_name(value, MOST).map_err(|e| invalid(e.0))?;
     value.serialize(writer)
 }
 
 pub fn get_name<const MOST: usize, R: Read>(reader: &mut R) -> Result<String> {
     let value = String::deserialize_reader(reader)?;
-    check_name::<MOST>(&value)?;
+    check_name(&value, MOST).map_err(|e| invalid(e.0))?;
     Ok(value)
 }
 

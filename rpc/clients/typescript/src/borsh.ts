@@ -175,10 +175,13 @@ export const text: Layout<string> = {
   },
 };
 
+/** What is wrong with a name of at most so many bytes. */
+export function wrongName(value: string, most: number): string {
+  return value === "" || new TextEncoder().encode(value).length > most || value.includes("\0") ? `a name has 1 to ${most} bytes, and no zero` : "";
+}
+
 export function name(most: number): Layout<string> {
-  return checked(text, (value) =>
-    value === "" || new TextEncoder().encode(value).length > most || value.includes("\0") ? `a name has 1 to ${most} bytes, and no zero` : "",
-  );
+  return checked(text, (value) => wrongName(value, most));
 }
 
 function flag(source: Input, what: string): boolean {

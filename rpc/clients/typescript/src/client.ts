@@ -89,7 +89,6 @@ export class Client {
     for (const of of service.methods) {
       const method: Method = {
         path: `/${service.typeName}/${of.name}`,
-        input: of.input,
         write: (request) => Buffer.from(toBinary(of.input, create(of.input, request as MessageInitShape<DescMessage>))),
         read: (answer) => fromBinary(of.output, plain(answer)),
       };
@@ -158,7 +157,6 @@ export class Client {
 
 interface Method {
   path: string;
-  input: DescMessage;
   write: (request: object) => Buffer;
   read: (answer: Buffer) => unknown;
 }

@@ -1,6 +1,6 @@
 // Keys of the schema: keys/README.md. Integers in keys are big endian, so that their order is that of bytes.
 
-import { Malformed, plain, type Type } from "./borsh.js";
+import { Malformed, plain, wrongName, type Type } from "./borsh.js";
 
 /** A type of keys, which knows its column and the type of its values. */
 export interface KeyType<K, V> {
@@ -72,11 +72,10 @@ export function name(size: number): Part<string> {
   return {
     size,
     put(value) {
-      const text = new TextEncoder().encode(String(value));
-      if (typeof value !== "string" || !text.length || text.length > size || text.includes(0))
-        throw new RangeError(`a name has 1 to ${size} bytes, and no zero`);
+      const wrong = wrongName(typeof value === "string" ? value : "", size);
+      if (wrong) throw new RangeError(wrong);
       const out = new Uint8Array(size);
-      out.set(text);
+      out.set(new TextEncoder().encode(value));
       return out;
     },
     get(b, at) {
