@@ -94,15 +94,19 @@ export class Client {
       };
       methods[of.localName] = {
         unary: (request: object = {}, options: CallOptions = {}) => this.#unary(method, request, options),
-        server_streaming: (request: object = {}, options: CallOptions = {}) =>
-          answers(
-            this.#grpc.makeServerStreamRequest(method.path, method.write, method.read, request, new grpc.Metadata(), deadline(options.timeout)),
+        server_streaming: (request: object = {}, options: CallOptions = {}) => {
+          const until = deadline(options.timeout);
+          return answers(
+            this.#grpc.makeServerStreamRequest(method.path, method.write, method.read, request, new grpc.Metadata(), until),
+            until,
             options.signal,
-          ),
+          );
+        },
         client_streaming: (requests: Requests<DescMessage>, options: CallOptions = {}) => this.#clientStream(method, requests, options),
         bidi_streaming: (requests: Requests<DescMessage>, options: CallOptions = {}) => {
-          const call = this.#grpc.makeBidiStreamRequest(method.path, method.write, method.read, new grpc.Metadata(), deadline(options.timeout));
-          return answers(call, options.signal, send(call, requests));
+          const until = deadline(options.timeout);
+          const call = this.#grpc.makeBidiStreamRequest(method.path, method.write, method.read, new grpc.Metadata(), until);
+          return answers(call, until, options.signal, send(call, requests));
         },
       }[of.methodKind];
     }
@@ -110,16 +114,17 @@ export class Client {
   }
 
   async #unary(method: Method, request: object, options: CallOptions): Promise<unknown> {
-    const timeout = deadline(options.timeout ?? this.#timeout);
+    const until = deadline(options.timeout ?? this.#timeout);
     for (let pause = 1; ; pause = Math.min(2 * pause, 100)) {
       try {
         return await this.#once(
-          (done) => this.#grpc.makeUnaryRequest(method.path, method.write, method.read, request, new grpc.Metadata(), timeout, done),
+          (done) => this.#grpc.makeUnaryRequest(method.path, method.write, method.read, request, new grpc.Metadata(), until, done),
+          until,
           options.signal,
         );
       } catch (e) {
         const busy = e instanceof StoaError && e.kind === "BUSY";
-        if (!busy || Date.now() + pause >= timeout.deadline!) throw e;
+        if (!busy || Date.now() + pause >= until.deadline!) throw e;
       }
       await new Promise((resolve) => setTimeout(resolve, pause * (0.5 + Math.random() / 2)));
     }
@@ -127,11 +132,13 @@ export class Client {
 
   #clientStream(method: Method, requests: Requests<DescMessage>, options: CallOptions): Promise<unknown> {
     let sent: Promise<void> | undefined;
-    const answer = this.#once((done) => {
-      const call = this.#grpc.makeClientStreamRequest(method.path, method.write, method.read, new grpc.Metadata(), deadline(options.timeout), done);
+    const until = deadline(options.timeout);
+    const begin = (done: grpc.requestCallback<unknown>) => {
+      const call = this.#grpc.makeClientStreamRequest(method.path, method.write, method.read, new grpc.Metadata(), until, done);
       sent = send(call, requests);
       return call;
-    }, options.signal);
+    };
+    const answer = this.#once(begin, until, options.signal);
     // What the requests throw says more than that the call was cancelled.
     return sent!.then(
       () => answer,
@@ -143,11 +150,11 @@ export class Client {
     );
   }
 
-  #once(begin: (done: grpc.requestCallback<unknown>) => Cancelled, signal?: AbortSignal): Promise<unknown> {
+  #once(begin: (done: grpc.requestCallback<unknown>) => Cancelled, until: Deadline, signal?: AbortSignal): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const call = begin((failure, answer) => {
         stop();
-        if (failure) reject(toError(failure));
+        if (failure) reject(toError(failure, until));
         else resolve(answer);
       });
       const stop = onAbort(signal, call);
@@ -165,7 +172,11 @@ interface Cancelled {
   cancel(): void;
 }
 
-function deadline(timeout?: number): { deadline?: number } {
+interface Deadline {
+  deadline?: number;
+}
+
+function deadline(timeout?: number): Deadline {
   return timeout === undefined ? {} : { deadline: Date.now() + timeout };
 }
 
@@ -204,7 +215,12 @@ async function send(
 }
 
 /** What a daemon answers, until it ends or who reads it leaves. */
-async function* answers(call: grpc.ClientReadableStream<unknown>, signal?: AbortSignal, sent?: Promise<void>): AsyncGenerator<unknown, void, undefined> {
+async function* answers(
+  call: grpc.ClientReadableStream<unknown>,
+  until: Deadline,
+  signal?: AbortSignal,
+  sent?: Promise<void>,
+): AsyncGenerator<unknown, void, undefined> {
   let failure: unknown;
   sent?.catch((e: unknown) => (failure = e));
   const stop = onAbort(signal, call);
@@ -212,16 +228,20 @@ async function* answers(call: grpc.ClientReadableStream<unknown>, signal?: Abort
     yield* call;
     if (failure !== undefined) throw failure;
   } catch (e) {
-    throw failure ?? toError(e);
+    throw failure ?? toError(e, until);
   } finally {
     stop();
     call.cancel();
   }
 }
 
-function toError(e: unknown): unknown {
+function toError(e: unknown, until: Deadline): unknown {
   const { code, details, metadata } = e as Partial<grpc.ServiceError>;
   if (!(e instanceof Error) || typeof code !== "number") return e;
+  // A daemon that is first to see that the time is over resets the call, which reads as cancelled.
+  if (code === grpc.status.CANCELLED && until.deadline !== undefined && Date.now() >= until.deadline) {
+    return errorOf(grpc.status.DEADLINE_EXCEEDED, "the call took longer than its timeout");
+  }
   const status = metadata?.get("grpc-status-details-bin")[0];
   return errorOf(code, details ?? e.message, status instanceof Uint8Array ? status : undefined);
 }

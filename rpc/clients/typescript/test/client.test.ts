@@ -1,6 +1,10 @@
 // What a client does with a daemon that goes away, that is slow, and that has much to say.
 
 import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { constants, createServer } from "node:http2";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client, isStoaError, KeyValues, Rows, StoaError, type Event } from "../src/index.js";
@@ -121,6 +125,27 @@ test("a call that takes too long, and one that is given up", async (t) => {
   given.abort();
   await assert.rejects(watch, (e) => isStoaError(e, "Cancelled"));
   await assert.rejects(client.admin.status({}, { signal: AbortSignal.abort() }), (e) => e instanceof StoaError && e.code === "Cancelled");
+});
+
+test("a call that the daemon resets, since its time is over", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] }); // the client never sees it itself
+  const timeout = 50;
+  const server = createServer();
+  server.on("stream", (stream) => {
+    for (const end = Date.now() + 2 * timeout; Date.now() < end; ) continue;
+    stream.close(constants.NGHTTP2_CANCEL);
+  });
+  const directory = await mkdtemp(join(tmpdir(), "stoa-"));
+  await new Promise<void>((listens) => server.listen(join(directory, "sock"), listens));
+  const client = new Client(join(directory, "sock"));
+  t.after(async () => {
+    client.close();
+    server.close();
+    await rm(directory, { recursive: true });
+  });
+  for (const call of [() => client.admin.status({}, { timeout }), () => all(client.kv.watch({}, { timeout })), () => client.blob.put([], { timeout })]) {
+    await assert.rejects(call, (e) => isStoaError(e, "DeadlineExceeded"));
+  }
 });
 
 test("a client connects again", async (t) => {
