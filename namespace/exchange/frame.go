@@ -205,8 +205,14 @@ func (w *wire) put(ctx context.Context, k kind, body []byte) error {
 			return err
 		}
 	}
+	m := message{k, body}
 	select {
-	case w.out <- message{k, body}:
+	case w.out <- m: // first: a peer that greets badly is greeted all the same, and told why it is left
+		return nil
+	default:
+	}
+	select {
+	case w.out <- m:
 		return nil
 	case <-w.broken:
 		return w.failed()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -108,6 +109,46 @@ func TestAPeerThatKeepsToNoProtocolIsHungUpOn(t *testing.T) {
 			}
 			require.ErrorContains(t, err, name[:min(len(name), 29)])
 		})
+	}
+}
+
+// duplex is the stream of a command's stdin and stdout.
+type duplex struct {
+	io.Reader
+	io.Writer
+	close func() error
+}
+
+func (d duplex) Close() error { return d.close() }
+
+// commandPipes returns the two ends of a pair of pipes of the system.
+func commandPipes(t *testing.T) (left, right duplex) {
+	r1, w1, err := os.Pipe()
+	require.NoError(t, err)
+	r2, w2, err := os.Pipe()
+	require.NoError(t, err)
+	both := func(a, b *os.File) func() error { return func() error { return errors.Join(a.Close(), b.Close()) } }
+	return duplex{r1, w2, both(r1, w2)}, duplex{r2, w1, both(r2, w1)}
+}
+
+// Two that have called each other both learn that, whoever is first to hear the other: a peer is
+// greeted before it is left.
+func TestTwoThatCallEachOtherBothLearnIt(t *testing.T) {
+	nodes := begin(t, 1, "alice", "bob")
+	defer nodes[0].close()
+	defer nodes[1].close()
+	for range 300 {
+		left, right := commandPipes(t)
+		other := make(chan error, 1)
+		go func() {
+			_, err := exchange.Run(bg, right, nodes[1].Stores, exchange.Options{Initiator: true})
+			other <- err
+		}()
+		_, err := exchange.Run(bg, left, nodes[0].Stores, exchange.Options{Initiator: true})
+		for _, err := range []error{err, <-other} {
+			require.ErrorIs(t, err, exchange.ErrProtocol)
+			require.ErrorContains(t, err, "both have called")
+		}
 	}
 }
 

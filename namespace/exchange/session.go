@@ -192,7 +192,7 @@ func (s *session) turn(send func(put func(kind, []byte) error) error, take func(
 			over.Store(true)
 			err = s.put(ctx, kindDone, nil)
 		}
-		if err != nil {
+		if err != nil && ctx.Err() == nil && !errors.Is(err, errBroken) {
 			_ = s.conn.Close() // what is read fails
 		}
 		sent <- err
