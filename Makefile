@@ -111,6 +111,7 @@ test: deps ## run all tests (TESTFLAGS='-run X' for go test's flags)
 	$(ROCKS) go test -timeout 60m $(TESTFLAGS) ./...
 
 test-view: ## go through the page of `stoa view` in headless Chromium; skipped, and said so, without one
+	@mkdir -p bin/view && cp cmd/view/testdata/npm/*.json bin/view && cd bin/view && npm ci --silent --no-audit --no-fund --ignore-scripts || true
 	CGO_ENABLED=0 STOA_TEST_VIEW=1 go test -count=1 -v -run InChromium ./cmd/view
 
 damage: deps ## flip every byte of a small store and cut its logs at every length, in processes of their own (minutes)

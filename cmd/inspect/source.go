@@ -65,7 +65,8 @@ type Source struct {
 	ends  map[column.Column][][]byte // of damaged blocks
 	stats func() (engine.Stats, error)
 	today func() (Facts, error) // nil: Facts do not change
-	close []func() error        // the last first
+	now   func() (engine.Health, error)
+	close []func() error // the last first
 	// collections are those that are known; they are parsed when the first is asked for.
 	collections func() (collections, error)
 }
@@ -153,6 +154,10 @@ func Through(ctx context.Context, c *rpc.Client) (*Source, error) {
 	s.stats, s.close = func() (engine.Stats, error) { return c.Stats(ctx) }, []func() error{c.Close, snapshot.Close}
 	s.today = func() (Facts, error) { return factsOf(ctx, c) }
 	s.Locks = func(tenant string) Locks { return c.Locks(tenant) }
+	s.now = func() (engine.Health, error) {
+		res, err := c.Status(ctx)
+		return engine.Health{Writable: res.Health.GetWritable(), Reason: res.Health.GetReason()}, err
+	}
 	return s, nil
 }
 
@@ -180,6 +185,18 @@ func (s *Source) Today() (Facts, error) {
 		return s.Facts, nil
 	}
 	return s.today()
+}
+
+// Now returns whether a daemon takes writes, and its counts and sizes. It returns the errors of
+// the client, and engine.ErrUnsupported for a source that is none.
+func (s *Source) Now() (h engine.Health, stats engine.Stats, err error) {
+	if s.now == nil || s.stats == nil {
+		return h, stats, engine.ErrUnsupported
+	}
+	if h, err = s.now(); err == nil {
+		stats, err = s.stats()
+	}
+	return h, stats, err
 }
 
 // Keys returns about how many rows there are; 0: that is not known.

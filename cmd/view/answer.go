@@ -10,6 +10,7 @@ import (
 
 	"github.com/stoadb/stoa/engine"
 	kvjob "github.com/stoadb/stoa/kv/job"
+	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/record"
 	"github.com/stoadb/stoa/rpc"
@@ -40,12 +41,13 @@ func statusOf(err error) int {
 	var refused *record.Error
 	var held *lock.Error
 	var ofJobs *kvjob.Error
+	var ofValues *kvstorage.Error
 	switch {
 	case errors.As(err, &bad):
 		return http.StatusBadRequest
 	case errors.Is(err, engine.ErrNotFound):
 		return http.StatusNotFound
-	case errors.As(err, &refused), errors.As(err, &held), errors.As(err, &ofJobs):
+	case errors.As(err, &refused), errors.As(err, &held), errors.As(err, &ofJobs), errors.As(err, &ofValues):
 		return http.StatusBadRequest
 	case errors.Is(err, rpc.ErrSecret):
 		return http.StatusForbidden

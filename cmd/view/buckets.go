@@ -1,22 +1,18 @@
 package view
 
 import (
-	"bytes"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
-	"unicode/utf8"
 
 	"github.com/stoadb/stoa/kv/bucket"
 )
 
-// How many keys of a bucket a page has, and what is shown of a value, in bytes.
+// How many keys of a bucket a page has.
 const (
 	usualEntries = 50
 	mostEntries  = 200
-	longestValue = 8 << 10
 )
 
 // bucketsDoc is the buckets of a tenant, and the services with what was agreed with them.
@@ -93,41 +89,20 @@ type entriesDoc struct {
 	gaps
 }
 
-// entryDoc is a revision of a key, with its value, or the beginning of a long one, as what it is:
-// JSON, text, or other bytes in hex.
+// entryDoc is a revision of a key.
 type entryDoc struct {
-	Key      string          `json:"key"`
-	Op       string          `json:"op"`
-	Revision uint64          `json:"revision,string"`
-	Created  time.Time       `json:"created_at"`
-	Expires  time.Time       `json:"expires_at,omitzero"`
-	Size     int             `json:"size"`
-	JSON     json.RawMessage `json:"value,omitempty"`
-	Text     *string         `json:"text,omitempty"`
-	Hex      string          `json:"hex,omitempty"`
-	Cut      bool            `json:"cut,omitempty"`
+	Key      string    `json:"key"`
+	Op       string    `json:"op"`
+	Revision uint64    `json:"revision,string"`
+	Created  time.Time `json:"created_at"`
+	Expires  time.Time `json:"expires_at,omitzero"`
+	valueDoc
 }
 
 func newEntryDoc(e *bucket.Entry) entryDoc {
-	d := entryDoc{Key: e.Key, Op: e.Op.String(), Revision: e.Revision, Created: e.Created.UTC(), Expires: e.Expires.UTC(), Size: len(e.Value)}
-	if e.Op != bucket.OpPut {
-		return d
-	}
-	value := e.Value
-	if d.Cut = len(value) > longestValue; d.Cut {
-		value = value[:longestValue]
-		for i := 0; i < utf8.UTFMax && utf8.Valid(e.Value) && !utf8.Valid(value); i++ { // not in the middle of a rune
-			value = value[:len(value)-1]
-		}
-	}
-	switch {
-	case !d.Cut && utf8.Valid(value) && json.Valid(value):
-		d.JSON = value
-	case utf8.Valid(value) && !bytes.ContainsRune(value, 0):
-		text := string(value)
-		d.Text = &text
-	default:
-		d.Hex = hex.EncodeToString(value)
+	d := entryDoc{Key: e.Key, Op: e.Op.String(), Revision: e.Revision, Created: e.Created.UTC(), Expires: e.Expires.UTC()}
+	if e.Op == bucket.OpPut {
+		d.valueDoc = newValueDoc(e.Value)
 	}
 	return d
 }

@@ -25,6 +25,7 @@ type tab struct {
 	session string
 	next    int
 	faults  []string // what the console and the network had to complain about
+	axe     string   // axe-core; empty: it is not here
 }
 
 // chromiumNames are what the program is called, here and there.
@@ -57,6 +58,11 @@ func openTab(t *testing.T) *tab {
 	require.NoError(t, toRead.Close())
 	require.NoError(t, fromWrite.Close())
 	b := &tab{t: t, to: to, from: bufio.NewReader(from)}
+	if axe, err := os.ReadFile("../../bin/view/node_modules/axe-core/axe.min.js"); err == nil {
+		b.axe = string(axe)
+	} else {
+		t.Log("NOT TESTED: whether everybody can use it, for want of axe-core:", err)
+	}
 	t.Cleanup(func() {
 		_ = browser.Process.Kill() // it may have ended
 		_ = browser.Wait()

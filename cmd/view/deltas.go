@@ -1,6 +1,8 @@
 package view
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -8,7 +10,10 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/stoadb/stoa/cmd/inspect"
 	"github.com/stoadb/stoa/codec"
@@ -33,7 +38,7 @@ const (
 // How many nodes a graph has.
 const (
 	usualNodes = 200
-	mostNodes  = 2000
+	mostNodes  = 20_000
 )
 
 // orderScope and pendingScope are what dag keeps of the order of application, and
@@ -45,7 +50,7 @@ const (
 
 // deltas answers the graph of the newest deltas of a context: those applied before
 // the place that before names, or, without it, the newest of all and those that
-// wait.
+// wait; with id, of the delta that it names and of those applied next after and before it.
 func (s *Server) deltas(r *http.Request) (any, error) {
 	id, err := idOf(r, "context")
 	if err != nil {
@@ -67,6 +72,15 @@ func (s *Server) deltas(r *http.Request) (any, error) {
 		c.rows = src.AsIs(c.tell)
 		if err := c.findGroup(); err != nil {
 			return err
+		}
+		if r.URL.Query().Get("id") != "" {
+			delta, err := idOf(r, "id")
+			if err != nil {
+				return err
+			}
+			if before, err = c.behind(delta, limit); err != nil {
+				return err
+			}
 		}
 		g, err = c.graph(before, limit)
 		g.gaps = c.gaps
@@ -219,6 +233,38 @@ func (c *contextGraph) applied(before uint64, limit int) (oldest uint64, err err
 	return oldest, it.Err()
 }
 
+// behind returns the place in the order of application that a graph of so many nodes begins
+// before, to have a delta in it; 0: it begins with the newest.
+func (c *contextGraph) behind(id codec.DeltaID, limit int) (before uint64, err error) {
+	prefix, err := c.place(orderScope)
+	if err != nil {
+		return 0, err
+	}
+	rg := engine.Prefixed(prefix)
+	rg.Reverse = true
+	it, err := c.rows.Iterate(column.Generic, rg)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = it.Close() }() // what it has to say, Err has said
+	newest := uint64(0)
+	for it.Next() {
+		at := it.Key()[len(prefix):]
+		if len(at) != 8 {
+			continue // applied says so
+		}
+		place := binary.BigEndian.Uint64(at)
+		newest = max(newest, place)
+		if bytes.HasPrefix(it.Value(), id[:]) {
+			if newest-place < uint64(limit) {
+				return 0, nil
+			}
+			return place + uint64(limit)/2, nil
+		}
+	}
+	return 0, it.Err() // it waits, or is not there: the newest are next to it
+}
+
 // pending adds deltas that wait, and those that they wait for.
 func (c *contextGraph) pending(limit int) error {
 	for _, kind := range []struct {
@@ -282,18 +328,8 @@ func (c *contextGraph) unordered(limit int) error {
 	if err := it.Err(); err != nil {
 		return err
 	}
-	slices.SortStableFunc(c.nodes, func(a, b Node) int { return -compareText(a.Time, b.Time) })
+	slices.SortStableFunc(c.nodes, func(a, b Node) int { return cmp.Compare(b.Time, a.Time) })
 	return nil
-}
-
-func compareText(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // add adds a delta by its id; one that is not there is of the kind absent.
@@ -316,12 +352,9 @@ func (c *contextGraph) add(id codec.DeltaID, absent string) error {
 }
 
 func (c *contextGraph) put(id codec.DeltaID, d codec.ContextDagDeltaValue) error {
-	n := Node{Kind: kindApplied, Label: counted(len(d.Actions), "action"), By: d.HLC.ID.Hex(),
+	n := Node{Kind: kindApplied, Label: done(&d), By: d.HLC.ID.Hex(),
 		Time: hlc.NTP64(d.HLC.Time).Time().UTC().Format(time.RFC3339Nano), Column: column.Delta.String(),
 		At: hex.EncodeToString(append(c.context[:], id[:]...))}
-	if len(d.Events) > 0 {
-		n.Label += ", " + counted(len(d.Events), "event")
-	}
 	if !d.Applied {
 		n.Kind = kindPending
 	}
@@ -341,6 +374,54 @@ func (c *contextGraph) put(id codec.DeltaID, d codec.ContextDagDeltaValue) error
 	}
 	c.keep(id, n)
 	return nil
+}
+
+// fewNames is how many keys and events of a delta are named.
+const fewNames = 3
+
+// done says what a delta does: which keys it puts and deletes, and what it tells.
+func done(d *codec.ContextDagDeltaValue) string {
+	var put, deleted, events []string
+	for _, a := range d.Actions {
+		if a.Kind == codec.ActionPut {
+			put = append(put, printed(a.Key))
+		} else {
+			deleted = append(deleted, printed(a.Key))
+		}
+	}
+	for _, e := range d.Events {
+		events = append(events, e.Kind)
+	}
+	var parts []string
+	for _, of := range []struct {
+		what  string
+		names []string
+	}{{"put ", put}, {"delete ", deleted}, {"event ", events}} {
+		if len(of.names) == 0 {
+			continue
+		}
+		part := of.what + strings.Join(of.names[:min(len(of.names), fewNames)], ", ")
+		if more := len(of.names) - fewNames; more > 0 {
+			part += " and " + strconv.Itoa(more) + " more"
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) == 0 {
+		return "nothing"
+	}
+	return strings.Join(parts, "; ")
+}
+
+// printed returns a key of a contract as text, if it is some, else in hex; a long one is cut.
+func printed(key []byte) string {
+	text := string(key)
+	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		text = hex.EncodeToString(key)
+	}
+	if r := []rune(text); len(r) > longText {
+		text = string(r[:longText]) + "…"
+	}
+	return cmp.Or(text, "(empty)")
 }
 
 func (c *contextGraph) keep(id codec.DeltaID, n Node) {

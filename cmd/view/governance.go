@@ -1,6 +1,7 @@
 package view
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"sync"
@@ -23,7 +24,13 @@ type governance struct {
 
 	mu    sync.Mutex
 	lost  gaps // met so far
-	named map[codec.GroupID]map[string]string
+	named map[codec.GroupID]*named
+}
+
+// named is what groups, members and contexts of a namespace are called. Nobody may change it.
+type named struct {
+	list []namespace.Name
+	by   map[string]string // names by ids in hex: with what tells namesakes apart
 }
 
 // shownDigits is how many digits of an id tell it apart where a name is shown.
@@ -31,7 +38,7 @@ const shownDigits = 8
 
 // governanceOf returns the governance of src, which must outlive it.
 func governanceOf(src *inspect.Source) (*governance, error) {
-	g := &governance{named: map[codec.GroupID]map[string]string{}}
+	g := &governance{named: map[codec.GroupID]*named{}}
 	g.r = withoutSecrets{src.Lenient(g.tell)}
 	var err error
 	g.ops, err = namespace.View(g.r, namespace.Options{Damaged: func(col column.Column, key []byte, err error) error {
@@ -53,24 +60,30 @@ func (g *governance) gaps() gaps {
 	return gaps{g.lost.Left, append([]inspect.Finding(nil), g.lost.Places...)}
 }
 
-// names returns what groups, members and contexts of a namespace are called, by their ids
-// in hex; none where it is not here. Nobody may change them.
+// names returns the names of a namespace by ids in hex; none where it is not here. Nobody
+// may change them.
 func (g *governance) names(ns codec.GroupID) (map[string]string, error) {
+	n, err := g.namesOf(ns)
+	return n.by, err
+}
+
+// namesOf returns the names of a namespace; none where it is not here.
+func (g *governance) namesOf(ns codec.GroupID) (*named, error) {
 	g.mu.Lock()
-	named, known := g.named[ns]
+	known := g.named[ns]
 	g.mu.Unlock()
-	if known {
-		return named, nil
+	if known != nil {
+		return known, nil
 	}
 	list, err := g.ops.Names(ns, namespace.Name{}, 0)
 	if err != nil && !errors.Is(err, namespace.ErrNoGroup) {
-		return nil, err
+		return &named{}, err
 	}
 	bearers := map[namespace.Name]int{}
 	for _, n := range list {
 		bearers[namespace.Name{Of: n.Of, Name: n.Name}]++
 	}
-	named = map[string]string{}
+	found := &named{list: list, by: make(map[string]string, len(list))}
 	for _, n := range list {
 		id, shown := hex.EncodeToString(n.ID[:]), string(n.Name)
 		if n.Former {
@@ -79,12 +92,35 @@ func (g *governance) names(ns codec.GroupID) (map[string]string, error) {
 		if bearers[namespace.Name{Of: n.Of, Name: n.Name}] > 1 {
 			shown += " (" + id[:shownDigits] + ")"
 		}
-		named[id] = shown
+		found.by[id] = shown
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.named[ns] = named
-	return named, nil
+	g.named[ns] = found
+	return found, nil
+}
+
+// eachName calls visit with the names of all namespaces, until it returns false.
+func (g *governance) eachName(ctx context.Context, visit func(n namespace.Name, id, shown string) bool) error {
+	spaces, err := g.ops.Namespaces(codec.GroupID{}, 0)
+	if passable(err) != nil {
+		return err
+	}
+	for _, ns := range spaces {
+		n, err := g.namesOf(ns)
+		if err == nil {
+			err = ctx.Err()
+		}
+		if passable(err) != nil {
+			return err
+		}
+		for _, one := range n.list {
+			if id := hex.EncodeToString(one.ID[:]); !visit(one, id, n.by[id]) {
+				return nil
+			}
+		}
+	}
+	return nil
 }
 
 // member returns the name of a member of a group, and the group that has given it: the

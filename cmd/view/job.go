@@ -119,6 +119,18 @@ func (js *jobs) stop(then func() error) error {
 	return then()
 }
 
+// between calls do unless a job is under way: none begins before do returns.
+func (js *jobs) between(do func() error) error {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	for _, j := range js.byName {
+		if j.now().State == "running" {
+			return nil
+		}
+	}
+	return do()
+}
+
 // survey answers what the store holds, which it counts once.
 func (s *Server) survey(*http.Request) (any, error) {
 	return s.jobs.get("survey", true, func(ctx context.Context, j *job) {

@@ -15,6 +15,7 @@ import (
 	"github.com/stoadb/stoa/kv/approval"
 	"github.com/stoadb/stoa/kv/bucket"
 	kvjob "github.com/stoadb/stoa/kv/job"
+	"github.com/stoadb/stoa/kv/kvstorage"
 	"github.com/stoadb/stoa/kv/lock"
 	"github.com/stoadb/stoa/kv/policy"
 	"github.com/stoadb/stoa/kv/record"
@@ -30,6 +31,7 @@ type policies struct {
 	locks   *lock.Store
 	jobs    *kvjob.Store
 	buckets *bucket.Store
+	values  *kvstorage.Storage
 
 	mu   sync.Mutex
 	lost gaps // met so far
@@ -43,6 +45,9 @@ func policiesOf(src *inspect.Source) (*policies, error) {
 	// It logs what is due and can't be done, which a store that is only read says all the time.
 	if p.kv, err = kv.Open(db, kv.Options{Log: slog.New(slog.DiscardHandler)}); err != nil {
 		return nil, err
+	}
+	if p.values, err = kvstorage.New(p.kv, kvstorage.Options{}); err != nil {
+		return nil, errors.Join(err, p.kv.Close())
 	}
 	if p.rules, err = policy.New(p.kv, policy.Options{}); err != nil {
 		return nil, errors.Join(err, p.kv.Close())

@@ -15,7 +15,7 @@ import (
 // What one page of rows may have.
 const (
 	usualRows  = 50
-	mostRows   = 200
+	mostRows   = 1000
 	inlineSize = 8 << 10  // bytes of a value from which on a page has only its beginning
 	pageSize   = 1 << 20  // bytes of values after which a page ends
 	wholeSize  = 1 << 20  // bytes of a value from which on not even a row by itself shows it whole

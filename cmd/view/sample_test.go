@@ -32,6 +32,7 @@ type sample struct {
 	namespace codec.GroupID
 	ops       []codec.OpID
 	child     codec.GroupID
+	blob      codec.BlobID
 	secrets   []codec.Secret // none of which may be shown
 }
 

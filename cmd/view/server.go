@@ -107,6 +107,12 @@ func (s *Server) routes(page fs.FS) http.Handler {
 		"/api/contract":   s.serviceContract,
 		"/api/decision":   s.decision,
 		"/api/peers":      s.peers,
+		"/api/keyvalues":  s.keyValues,
+		"/api/blobs":      s.blobs,
+		"/api/blob":       s.blob,
+		"/api/names":      s.names,
+		"/api/search":     s.search,
+		"/api/live":       s.live,
 	} {
 		mux.Handle("GET "+path, data(answer))
 	}
@@ -140,8 +146,12 @@ func (s *Server) facts(*http.Request) (any, error) {
 	return doc, err
 }
 
-// reopen opens the store anew, in the state of now.
-func (s *Server) reopen(*http.Request) (any, error) {
+// reopen opens the store anew, in the state of now. With keep=1 what was counted and checked
+// stays as it was, and the store too, if that is under way.
+func (s *Server) reopen(r *http.Request) (any, error) {
+	if r.URL.Query().Get("keep") == "1" {
+		return struct{}{}, s.jobs.between(s.store.reopen)
+	}
 	return struct{}{}, s.jobs.stop(s.store.reopen)
 }
 

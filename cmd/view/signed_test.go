@@ -98,7 +98,7 @@ func TestTheGraphOfAContextSaysWhoHasSigned(t *testing.T) {
 		require.Len(t, n.By, 64)
 		parents[n.Kind] += len(n.Parents)
 	}
-	require.ElementsMatch(t, []string{"applied | 1 action | alice", "applied | 1 action | bob", "applied | 1 action | alice",
+	require.ElementsMatch(t, []string{"applied | put k | alice", "applied | put k | bob", "applied | put k | alice",
 		"aside | set aside | bob", "aside | set aside | bob"}, all)
 	require.Equal(t, map[string]int{"applied": 2, "aside": 2}, parents)
 }

@@ -27,10 +27,13 @@ import (
 )
 
 // get asks s for a path behind the token, and returns the status and the body.
-func get(s *Server, path string) (int, []byte) {
+func get(s *Server, path string) (int, []byte) { return answered(s, http.MethodGet, path) }
+
+func post(s *Server, path string) (int, []byte) { return answered(s, http.MethodPost, path) }
+
+func answered(s *Server, method, path string) (int, []byte) {
 	w := httptest.NewRecorder()
-	r := httptest.NewRequest(http.MethodGet, "http://localhost"+s.Path()+path, nil)
-	s.ServeHTTP(w, r)
+	s.ServeHTTP(w, httptest.NewRequest(method, "http://localhost"+s.Path()+path, nil))
 	return w.Code, w.Body.Bytes()
 }
 
@@ -212,9 +215,8 @@ func TestReopeningShowsTheStateOfNow(t *testing.T) {
 	})
 	require.Empty(t, ask[pageDoc](t, s, "rows", "column", "Generic", "prefix", hex.EncodeToString([]byte("stoa.test"))).Rows)
 
-	w := httptest.NewRecorder()
-	s.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://localhost"+s.Path()+"api/reopen", nil))
-	require.Equal(t, http.StatusOK, w.Code, w.Body)
+	status, body := post(s, "api/reopen")
+	require.Equal(t, http.StatusOK, status, "%s", body)
 	require.Len(t, ask[pageDoc](t, s, "rows", "column", "Generic", "prefix", hex.EncodeToString([]byte("stoa.test"))).Rows, 1)
 	require.Equal(t, "idle", ask[jobDoc](t, s, "findings").State, "what was found is of another state")
 }

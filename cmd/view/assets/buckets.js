@@ -1,8 +1,11 @@
 // The buckets of a tenant: what they have, what keys were before, and the contracts by which
 // services have them, with what the next one changes.
-import { ask, count, counted, el, href, notice, short, size, time } from "./dom.js";
+import { ask, count, counted, el, href, notice, size, time } from "./dom.js";
+import { short } from "./names.js";
 import { leftOut } from "./checks.js";
 import { showDetail, tree } from "./detail.js";
+import { endless } from "./endless.js";
+import { brief, content, prefixForm } from "./keyvalues.js";
 import { tenantPicker } from "./records.js";
 
 export async function buckets({ box, parameters, current }) {
@@ -34,11 +37,10 @@ async function list(box, all, tenant, current) {
     el("td", {}, state(a))])));
 }
 
-// table has rows of cells; open, if there is one, is what each leads to.
-const table = (heads, rows, open) => el("div", { class: "scroll" }, el("table", { class: "rows" },
-  el("thead", {}, el("tr", {}, heads.map((t) => el("th", { class: ["Keys", "Bytes", "Revision"].includes(t) && "number" }, t)))),
-  el("tbody", {}, rows.map((cells, n) => el("tr", open ? {
-    tabindex: "0", onclick: () => open(n), onkeydown: (event) => { if (event.key === "Enter") open(n); } } : {}, cells)))));
+// table has rows of cells.
+const table = (heads, rows) => el("div", { class: "scroll" }, el("table", { class: "rows" },
+  el("thead", {}, el("tr", {}, heads.map((t) => el("th", { class: ["Keys", "Bytes"].includes(t) && "number" }, t)))),
+  el("tbody", {}, rows.map((cells) => el("tr", {}, cells)))));
 
 const whose = (tenant, b) => !b.service ? "an operator's" : [
   el("a", { href: href("buckets", { tenant, service: b.service }) }, b.service), `, as ${b.alias}`, b.adopted && " (adopted)"];
@@ -61,10 +63,11 @@ function state(a) {
   return [`version ${a.version}, ${made} `, waits];
 }
 
-// one is a bucket with its keys, a page at a time.
+// one is a bucket with its keys.
 async function one(box, here, current) {
-  const { tenant, bucket, prefix, cursor } = here;
-  const doc = await ask("entries", { tenant, bucket, prefix, cursor, limit: 50 });
+  const { tenant, bucket, prefix } = here;
+  const load = (cursor) => ask("entries", { tenant, bucket, prefix, cursor, limit: 200 });
+  const doc = await load("");
   if (!current()) return;
   const b = doc.bucket;
   const fact = (name, ...value) => el("div", {}, el("dt", {}, name), el("dd", {}, ...value));
@@ -72,24 +75,20 @@ async function one(box, here, current) {
     fact("whose", ...[whose(tenant, b)].flat()), fact("keeps", keeps(b.history, b.ttl_ms)), fact("longest value", size(b.max_value_bytes)),
     fact("keys", count(b.keys)), fact("revisions", count(b.revisions_kept)), fact("revision", count(b.revision)), fact("made", time(b.created_at))));
   if (b.schema) box.append(el("details", {}, el("summary", {}, "What values hold to"), tree(b.schema)));
-  box.append(el("form", { class: "search", onsubmit: (event) => {
-    event.preventDefault();
-    location.hash = href("buckets", { tenant, bucket, prefix: new FormData(event.target).get("prefix") });
-  } }, el("input", { name: "prefix", value: prefix ?? "", placeholder: "keys that begin with …", "aria-label": "Keys that begin with" }), el("button", {}, "Show")), leftOut(doc));
-  box.append(doc.entries.length ? table(["Key", "Value", "Revision"], doc.entries.map((e) => [
-    el("td", { class: "type" }, e.key),
-    el("td", {}, brief(e), e.expires_at && el("div", { class: "quiet" }, "until ", time(e.expires_at))),
-    el("td", { class: "number" }, count(e.revision))]), (n) => showKey(tenant, bucket, doc.entries[n].key)) : el("p", { class: "quiet empty" }, prefix ? "No key begins with this." : "No keys here."));
-  const to = (at) => href("buckets", { tenant, bucket, prefix, cursor: at });
-  box.append(el("div", { class: "pager" }, el("a", { href: href("buckets", { tenant }) }, "⇤ all buckets"), cursor && el("a", { href: to("") }, "first page"),
-    doc.next && el("a", { class: "next", href: to(doc.next) }, "next page →")));
-}
-
-// brief is a value, or what was done instead, on a line.
-function brief(e) {
-  if (e.op !== "put") return el("span", { class: "none" }, done[e.op]);
-  const text = e.value !== undefined ? JSON.stringify(e.value) : e.text ?? e.hex;
-  return el("code", {}, text.length > 160 ? text.slice(0, 160) + "…" : text || "(empty)");
+  box.append(el("div", { class: "pager" }, el("a", { href: href("buckets", { tenant }) }, "⇤ all buckets")),
+    prefixForm(prefix, (chosen) => href("buckets", { tenant, bucket, prefix: chosen })));
+  const table = await endless({
+    label: `Keys of ${b.bucket}`, empty: prefix ? "No key begins with this." : "No keys here.",
+    load, first: doc, of: "entries",
+    columns: [
+      { head: "Key", class: "key", cell: (e) => e.key },
+      { head: "Value", class: "value", cell: (e) => (e.op === "put" ? brief(e) : el("span", { class: "none" }, done[e.op])) },
+      { head: "Expires", class: "when", cell: (e) => (e.expires_at ? time(e.expires_at) : el("span", { class: "none" }, "never")) },
+      { head: "Revision", class: "number", cell: (e) => count(e.revision) },
+    ],
+    open: (e) => showKey(tenant, bucket, e.key),
+  });
+  if (current()) box.append(table);
 }
 
 const done = { delete: "deleted", purge: "purged, with what was before", expire: "expired" };
@@ -104,19 +103,17 @@ async function showKey(tenant, bucket, key) {
   const [newest, ...older] = doc.history.reverse();
   showDetail(key, leftOut(doc), newest ? whole(newest) : el("p", { class: "quiet" }, "Nothing is kept of this key."),
     older.length > 0 && el("h3", {}, "Before"),
-    ...older.map((e) => el("details", {}, el("summary", {}, `revision ${count(e.revision)}, `, time(e.created_at)), content(e))));
+    ...older.map((e) => el("details", {}, el("summary", {}, `revision ${count(e.revision)}, `, time(e.created_at)), had(e))));
 }
 
 const whole = (e) => el("div", {}, el("dl", { class: "about" },
   el("dt", {}, "revision"), el("dd", {}, count(e.revision)),
   el("dt", {}, "written"), el("dd", {}, time(e.created_at)),
   e.expires_at && [el("dt", {}, "expires"), el("dd", {}, time(e.expires_at))],
-  e.op === "put" && [el("dt", {}, "size"), el("dd", {}, size(e.size))]), el("h3", {}, e.cut ? "The beginning of the value" : "Value"), content(e));
+  e.op === "put" && [el("dt", {}, "size"), el("dd", {}, size(e.size))]), had(e));
 
-function content(e) {
-  if (e.op !== "put") return el("p", { class: "none" }, done[e.op]);
-  return e.value !== undefined ? tree(e.value) : el("pre", {}, (e.text ?? e.hex) || "(empty)");
-}
+// had is what a revision has put, or done instead.
+const had = (e) => (e.op === "put" ? content(e) : el("p", { class: "none" }, done[e.op]));
 
 // contract is what was agreed with a service, and what the contract that waits changes, as a diff.
 async function contract(box, tenant, service, current) {

@@ -1,5 +1,6 @@
 // The panel beside a view, with everything of one row.
-import { ask, el, notice, size } from "./dom.js";
+import { ask, count, el, notice, size, time } from "./dom.js";
+import { copy, isId, whole } from "./names.js";
 
 const panel = document.getElementById("detail");
 let opener; // what has the focus again when the panel closes
@@ -11,6 +12,9 @@ export function closeDetail() {
   document.body.classList.remove("detailed");
   opener?.focus?.({ preventScroll: true });
 }
+
+// detailed reports whether the panel is open.
+export const detailed = () => !panel.hidden;
 
 // showDetail opens the panel with a title and what it is about.
 export function showDetail(title, ...content) {
@@ -47,17 +51,37 @@ function rowContent(row) {
   if (row.sealed) parts.push(notice("info", `sealed with key ${row.sealed}`));
   if (row.value !== undefined) parts.push(el("h3", {}, "Value"), tree(row.value));
   if (row.hex !== undefined) parts.push(el("h3", {}, row.cut ? "The beginning of the value" : "Value"), el("pre", {}, row.hex || "(empty)"));
-  parts.push(el("details", {}, el("summary", {}, "Key in hex"), el("pre", {}, row.at || "(empty)")));
+  parts.push(el("details", {}, el("summary", {}, "Key in hex"), copy(row.at, "the key"), el("pre", {}, row.at || "(empty)")));
   return parts;
 }
 
 // tree shows JSON, a field a line.
-export function tree(value) {
+export function tree(value, field = "") {
   if (value === null) return el("span", { class: "none" }, "none");
-  if (typeof value !== "object") return el("span", { class: typeof value === "string" ? "text" : "number" }, leaf(value));
+  if (typeof value !== "object") return scalar(value, field);
   const entries = Object.entries(value);
   if (!entries.length) return el("span", { class: "none" }, Array.isArray(value) ? "empty" : "no fields");
-  return el("dl", {}, entries.flatMap(([name, v]) => [el("dt", {}, name), el("dd", {}, tree(v))]));
+  return el("dl", {}, entries.flatMap(([name, v]) => [el("dt", {}, name), el("dd", {}, tree(v, Array.isArray(value) ? field : name))]));
+}
+
+const long = 160; // digits from which on bytes are folded
+
+function scalar(value, field) {
+  if (isId(value) && !/^0+$/.test(value)) return whole(value);
+  const at = timeOf(value, field);
+  if (at) return el("span", { class: "number" }, String(value), "  ", time(at));
+  const text = leaf(value);
+  if (typeof value === "string" && value.length > long && /^[0-9a-f]+$/.test(value)) {
+    return el("details", {}, el("summary", {}, `${count(value.length / 2)} bytes `, copy(value, "the bytes")), text);
+  }
+  return el("span", { class: typeof value === "string" ? "text" : "number" }, text);
+}
+
+// timeOf is the time that a number says, where its field is of one: seconds or milliseconds
+// since 1970.
+function timeOf(value, field) {
+  if (!/(^|_)(at|time|until|since)$/.test(field) || !/^[0-9]{9,13}$/.test(value)) return null;
+  return new Date(Number(value) * (String(value).length > 11 ? 1 : 1000)).toISOString();
 }
 
 // leaf is a value as text; bytes that are text say what they say.

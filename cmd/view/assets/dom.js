@@ -38,13 +38,10 @@ export const count = (n) => Number(n).toLocaleString("en");
 // counted writes a number of things.
 export const counted = (n, noun) => `${count(n)} ${noun}${Number(n) === 1 ? "" : "s"}`;
 
-// short is enough of an id to tell it from others; the title has the rest.
-export const short = (id) => el("code", { title: id, class: "id" }, id.length > 14 ? id.slice(0, 12) + "…" : id);
-
 // time writes a time of the store for people.
 export function time(text) {
   const at = new Date(text);
-  return el("time", { datetime: text, title: text }, isNaN(at) ? text : at.toISOString().slice(0, 19).replace("T", " "));
+  return el("time", { datetime: text, title: text }, isNaN(at) ? text : at.toISOString().replace("T", " ").replace(/(\.000)?Z$/, ""));
 }
 
 // notice is a remark in place of, or beside, what a view shows.

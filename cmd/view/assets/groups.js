@@ -1,5 +1,8 @@
 // The tree of groups with their members.
-import { ask, counted, el, href, notice, short } from "./dom.js";
+import { ask, counted, el, href, notice } from "./dom.js";
+import { short, whole } from "./names.js";
+import { roving } from "./roving.js";
+import { narrow } from "./window.js";
 import { about, leftOut, whenChecked } from "./checks.js";
 import { showDetail } from "./detail.js";
 
@@ -19,6 +22,7 @@ export async function groups({ box, store, parameters, current }) {
   if (astray) box.append(notice("warning", `${counted(astray, "group")} that no root group leads to: verify --full says more`));
   const drawn = el("div", {}, picture(root));
   whenChecked(current, () => drawn.replaceChildren(picture(root)));
+  narrow.onchange = () => current() && drawn.replaceChildren(picture(root));
   box.append(drawn);
   if (parameters.id) await choose(parameters.id);
 }
@@ -48,7 +52,13 @@ const heightOf = (g) => 44 + lineHeight * (g.members.length + (g.more_members ? 
 function picture(data) {
   const root = d3.hierarchy(data);
   let bottom = 0;
-  root.eachAfter((n) => { // leaves one below the other, parents in the middle of their children
+  if (narrow.matches) { // one below the other, and further in the deeper
+    root.eachBefore((n) => {
+      n.y = (n.depth - 1) * 18;
+      n.x = bottom;
+      if (n.depth) bottom += heightOf(n.data) + gapY;
+    });
+  } else root.eachAfter((n) => { // leaves one below the other, parents in the middle of their children
     n.y = (n.depth - 1) * (boxWidth + gapX);
     const own = n.depth ? heightOf(n.data) : 0;
     if (!n.children) {
@@ -64,17 +74,17 @@ function picture(data) {
   const nodes = root.descendants().slice(1);
   const width = d3.max(nodes, (n) => n.y) + boxWidth + 4;
   const height = d3.max(nodes, (n) => n.x + heightOf(n.data)) + 4;
-  const svg = d3.create("svg").attr("width", width).attr("height", height).attr("viewBox", `-2 -2 ${width} ${height}`).attr("role", "img");
+  const svg = d3.create("svg").attr("width", width).attr("height", height).attr("viewBox", `-2 -2 ${width} ${height}`).attr("role", "group").attr("aria-label", "The tree of groups");
   const link = d3.linkHorizontal();
   svg.append("g").selectAll("path").data(root.links().filter((l) => l.source.depth)).join("path").attr("class", "branch")
-    .attr("d", (l) => link({
+    .attr("d", (l) => (narrow.matches ? `M${l.source.y + 9},${l.source.x + heightOf(l.source.data)}V${l.target.x + 22}H${l.target.y}` : link({
       source: [l.source.y + boxWidth, l.source.x + 22],
       target: [l.target.y, l.target.x + 22],
-    }));
-  const boxes = svg.append("g").selectAll("g").data(nodes).join("g").attr("class", (n) => (wrong(n.data) ? "group bad" : "group")).attr("tabindex", 0)
+    })));
+  const boxes = svg.append("g").selectAll("g").data(nodes).join("g").attr("class", (n) => (wrong(n.data) ? "group bad" : "group")).attr("role", "button")
+    .attr("aria-label", (n) => `${n.data.alias || n.data.id.slice(0, 12)}, ${n.depth === 1 ? "root group" : "group"}`)
     .attr("transform", (n) => `translate(${n.y},${n.x})`)
-    .on("click", (_, n) => choose(n.data.id))
-    .on("keydown", (event, n) => { if (event.key === "Enter") choose(n.data.id); });
+    .on("click", (_, n) => choose(n.data.id));
   boxes.append("rect").attr("width", boxWidth).attr("height", (n) => heightOf(n.data)).attr("rx", 8);
   boxes.append("text").attr("class", "name").attr("x", 12).attr("y", 20).text((n) => n.data.alias ? fit(n.data.alias, 26) : fit(n.data.id, 13));
   boxes.append("text").attr("class", "sub").attr("x", 12).attr("y", 35)
@@ -87,7 +97,7 @@ function picture(data) {
     line.append("text").attr("class", "member").attr("x", 14).text((l) => l.text);
     line.append("text").attr("class", "sub").attr("x", boxWidth - 24).attr("text-anchor", "end").text((l) => l.role.replace("_", " "));
   });
-  return el("div", { class: "scroll tree" }, svg.node());
+  return roving(el("div", { class: "scroll tree" }, svg.node()), ".group");
 }
 
 // wrong reports whether a group, or a row of it that the fast checks have looked at, is
@@ -106,15 +116,15 @@ async function choose(id) {
   showDetail(g.alias || "A group",
     g.fault && notice("error", g.fault),
     el("dl", { class: "about" },
-      el("dt", {}, "id"), el("dd", {}, el("code", {}, g.id)),
-      g.parent && [el("dt", {}, "parent"), el("dd", {}, el("code", {}, g.parent))],
-      g.admin && [el("dt", {}, "admin"), el("dd", {}, g.admin_alias && `${g.admin_alias}  `, el("code", {}, g.admin))],
+      el("dt", {}, "id"), el("dd", {}, whole(g.id, "")),
+      g.parent && [el("dt", {}, "parent"), el("dd", {}, whole(g.parent))],
+      g.admin && [el("dt", {}, "admin"), el("dd", {}, whole(g.admin, g.admin_alias))],
       g.upgrade_policy && [el("dt", {}, "upgrades"), el("dd", {}, g.upgrade_policy)]),
     el("h3", {}, "Members ", el("small", {}, g.more_members ? `the first ${g.members.length}` : g.members.length)),
     el("ul", { class: "members" }, g.members.map((m) => el("li", {},
-      el("span", { class: "tag" }, m.role.replace("_", " ")), " ", m.alias && el("b", { title: m.elsewhere ? "the name that another group gives" : "" }, m.alias + " "), short(m.identity),
+      el("span", { class: "tag" }, m.role.replace("_", " ")), " ", el("span", { title: m.elsewhere ? "the name that another group gives" : "" }, whole(m.identity, m.alias || undefined)),
       m.capabilities && el("div", { class: "quiet" }, m.capabilities)))),
     el("h3", {}, "Contexts ", el("small", {}, (g.contexts ?? []).length)),
     el("ul", { class: "members" }, (g.contexts ?? []).map((c) => el("li", {},
-      el("a", { href: href("deltas", { context: c.id }) }, c.alias && el("b", {}, c.alias + " "), short(c.id))))));
+      el("a", { href: href("deltas", { context: c.id }) }, short(c.id, c.alias || undefined))))));
 }

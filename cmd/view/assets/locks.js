@@ -55,7 +55,7 @@ function picture(edges) {
   const place = new Map(columns.flatMap((list, at) => list.map((agent, row) => [agent, { x: (last - at) * (boxWidth + gapX), y: row * (boxHeight + gapY) }])));
   const width = last * (boxWidth + gapX) + boxWidth + 4;
   const height = d3.max(columns, (list) => list.length) * (boxHeight + gapY) + 4;
-  const svg = d3.create("svg").attr("width", width).attr("height", height).attr("viewBox", `-2 -2 ${width} ${height}`).attr("role", "img");
+  const svg = d3.create("svg").attr("width", width).attr("height", height).attr("viewBox", `-2 -2 ${width} ${height}`).attr("role", "img").attr("aria-label", edges.map((e) => `${e.from} waits for ${e.to}: ${e.lock}`).join("; "));
   const link = d3.linkHorizontal();
   const ends = (e) => ({ source: [place.get(e.from).x + boxWidth, place.get(e.from).y + boxHeight / 2], target: [place.get(e.to).x, place.get(e.to).y + boxHeight / 2] });
   const lines = svg.append("g").selectAll("g").data(edges).join("g");

@@ -1,11 +1,14 @@
 // What the store holds: columns and sizes, contexts, facts.
-import { ask, count, counted, el, href, notice, short, size, time } from "./dom.js";
+import { ask, count, counted, el, href, notice, size, time } from "./dom.js";
+import { doing, whenLive } from "./live.js";
+import { copy, short } from "./names.js";
 import { about, badge, leftOut, summary, whenChecked } from "./checks.js";
 
 export async function overview({ box, current }) {
   const now = await ask("store"); // a daemon goes on
   if (!current()) return;
-  const [checks, body, met] = [el("div"), el("div"), el("div")];
+  const [checks, body, met, rates] = [el("div"), el("div"), el("div"), el("div")];
+  whenLive(current, () => rates.replaceChildren(doing()));
   let counts = null;
   const update = () => {
     checks.replaceChildren(summary(now.unchecked));
@@ -13,7 +16,8 @@ export async function overview({ box, current }) {
   };
   whenChecked(current, update);
   update();
-  box.append(el("h1", {}, "Overview"), facts(now), checks, met, body);
+  box.append(el("h1", {}, "Overview"), facts(now), rates, checks, met, body);
+  rates.replaceChildren(doing());
   const list = await ask("peers");
   if (!current()) return;
   met.replaceChildren(...peers(list));
@@ -41,7 +45,7 @@ export function progress(what, job) {
 
 function facts({ store: f, shown }) {
   const items = [["Schema", f.schema_version], ["Changes", count(f.sequence)]];
-  if (f.node_id) items.push(["Node", short(f.node_id)]);
+  if (f.node_id) items.push(["Node", [short(f.node_id), copy(f.node_id)]]);
   if (f.how !== "daemon") items.push(["Last close", f.clean ? "clean" : "unclean, or in use"]);
   items.push(["Secrets", f.sealed ? (f.opened ? "sealed, key at hand" : "sealed") : f.how === "daemon" ? "as the daemon shows them" : "plain at rest"]);
   const list = el("dl", { class: "facts" }, items.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
@@ -63,8 +67,8 @@ function peers(list) {
     el("div", { class: "scroll" }, el("table", { class: "rows" },
       el("thead", {}, el("tr", {}, ["Namespace", "With", "Last sync"].map((h) => el("th", {}, h)))),
       el("tbody", {}, list.peers.map((p) => el("tr", {},
-        el("td", {}, el("a", { href: href("governance", { namespace: p.namespace }) }, p.alias || short(p.namespace))),
-        el("td", {}, p.name || (p.identity ? short(p.identity) : el("span", { class: "quiet" }, "one that had it all already"))),
+        el("td", {}, el("a", { href: href("governance", { namespace: p.namespace }) }, short(p.namespace, p.alias || undefined))),
+        el("td", {}, (p.identity ? short(p.identity, p.name || undefined) : el("span", { class: "quiet" }, "one that had it all already"))),
         el("td", {}, time(p.at)))))))];
 }
 
@@ -89,7 +93,7 @@ function contextsNote(o) {
   return counted(o.context_count, "context") + (shown && shown < o.context_count ? `, the largest ${shown}` : "");
 }
 
-const headings = (first) => el("thead", {}, el("tr", {}, el("th", {}, first), el("th", { class: "bar" }, ""),
+const headings = (first) => el("thead", {}, el("tr", {}, el("th", {}, first), el("td", { class: "bar" }),
   ["Rows", "Bytes", "Smallest", "Largest"].map((h) => el("th", { class: "number" }, h))));
 
 function cells(t) {
@@ -118,7 +122,7 @@ function columns(list) {
     { name: marked(el("a", { href: href("rows", { column: c.column }) }, c.column), about(c.column, "")), tally: c },
     ...(c.parts ?? []).map((p) => ({
       part: true, tally: p,
-      name: el("a", { href: href("rows", { column: c.column, prefix: p.prefix, kind: p.name }) }, p.name),
+      name: el("a", { href: href("rows", { column: c.column, prefix: p.prefix, kind: p.name }), title: p.name }, p.space ?? p.name),
     })),
   ]));
 }

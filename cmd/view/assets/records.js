@@ -1,7 +1,9 @@
-// The records of collections: a tenant's, a page at a time.
+// The records of collections: a tenant's.
 import { ask, count, el, href, notice, time } from "./dom.js";
 import { leftOut } from "./checks.js";
 import { showDetail, tree } from "./detail.js";
+import { endless } from "./endless.js";
+import { copy } from "./names.js";
 import { fields } from "./rows.js";
 
 export async function records({ box, parameters, current }) {
@@ -15,15 +17,22 @@ export async function records({ box, parameters, current }) {
   const tenant = parameters.tenant ?? all.tenants[0];
   const collection = all.collections.find((c) => c.name === parameters.collection) ?? all.collections[0];
   const here = { tenant, collection: collection.name, reverse: parameters.reverse };
-  const page = await ask("records", { ...here, cursor: parameters.cursor, limit: 50 });
-  if (!current()) return;
   box.append(tenantPicker(all, tenant, (chosen) => href("records", { ...here, tenant: chosen })), collectionBar(all.collections, collection, tenant),
     el("p", { class: "quiet" }, collection.about, " ", orderOf(here)));
-  box.append(page.records.length ? table(page.records, here) : el("p", { class: "quiet empty" }, "No records here."), leftOut(page));
-  const to = (cursor) => href("records", { ...here, cursor });
-  box.append(el("div", { class: "pager" },
-    parameters.cursor && el("a", { href: to("") }, "⇤ first page"),
-    page.next && el("a", { class: "next", href: to(page.next) }, "next page →")));
+  const table = await endless({
+    label: `Records of ${collection.name}`, empty: "No records here.",
+    load: (cursor) => ask("records", { ...here, cursor, limit: 200 }),
+    of: "records",
+    columns: [
+      { head: "Id", class: "type", cell: (r) => r.id },
+      { head: "Document", class: "value", cell: (r) => fields(r.document) },
+      { head: "Revision", class: "number", cell: (r) => count(r.revision) },
+    ],
+    open: (r) => show(here, r.id),
+  });
+  if (!current()) return;
+  box.append(table);
+  if (parameters.id) await show(here, parameters.id);
 }
 
 // tenantPicker lets the reader choose a tenant; to says where a choice leads.
@@ -42,16 +51,6 @@ const orderOf = (here) => here.reverse === "1"
   ? el("a", { href: href("records", { ...here, reverse: "" }) }, "oldest first")
   : el("a", { href: href("records", { ...here, reverse: "1" }) }, "newest first");
 
-function table(list, here) {
-  return el("div", { class: "scroll" }, el("table", { class: "rows" },
-    el("thead", {}, el("tr", {}, el("th", { class: "type" }, "Id"), el("th", {}, "Document"), el("th", { class: "number" }, "Revision"))),
-    el("tbody", {}, list.map((r) => {
-      const open = () => show(here, r.id);
-      return el("tr", { tabindex: "0", onclick: open, onkeydown: (event) => { if (event.key === "Enter") open(); } },
-        el("td", { class: "type" }, r.id), el("td", {}, fields(r.document)), el("td", { class: "number" }, count(r.revision)));
-    }))));
-}
-
 // show shows a record with what it was before.
 export async function show(here, id) {
   const r = await ask("record", { tenant: here.tenant, collection: here.collection, id }).catch((error) => ({ error }));
@@ -62,6 +61,7 @@ export async function show(here, id) {
   const older = (r.history ?? []).filter((h) => h.revision !== r.revision).reverse();
   showDetail(r.id,
     el("dl", { class: "about" },
+      el("dt", {}, "id"), el("dd", {}, r.id, copy(r.id)),
       el("dt", {}, "collection"), el("dd", {}, here.collection),
       el("dt", {}, "revision"), el("dd", {}, count(r.revision)),
       el("dt", {}, "written"), el("dd", {}, time(r.written_at)),

@@ -1,19 +1,29 @@
-// The rows of a column, decoded, a page at a time.
-import { ask, count, el, href, notice, size } from "./dom.js";
-import { leftOut } from "./checks.js";
+// The rows of a column, decoded.
+import { ask, count, el, href, size } from "./dom.js";
 import { readable, showRow } from "./detail.js";
+import { endless } from "./endless.js";
+import { isId, nameOrDigits } from "./names.js";
 
 export async function rows({ box, store, parameters, current }) {
   const column = store.columns.find((c) => c.name === parameters.column) ?? store.columns[0];
-  const page = await ask("rows", {
-    column: column.name, prefix: parameters.prefix, after: parameters.after, reverse: parameters.reverse, limit: 50,
-  });
-  if (!current()) return;
+  const { prefix, after, reverse } = parameters;
   box.append(el("h1", {}, "Rows"), columnBar(store.columns, column), kindBar(column, parameters), search(column, parameters));
-  box.append(leftOut(page));
-  box.append(page.rows.length ? table(page.rows) : el("p", { class: "quiet empty" }, "No rows here."));
-  if (page.fault) box.append(notice("error", `What follows cannot be read: ${page.fault}`));
-  box.append(pager(column, parameters, page));
+  if (after) box.append(el("div", { class: "pager" }, el("a", { href: href("rows", { column: column.name, prefix, reverse }) }, "⇤ from the beginning")));
+  const table = await endless({
+    label: `Rows of ${column.name}`, empty: "No rows here.",
+    load: (cursor) => ask("rows", { column: column.name, prefix, after: cursor || after, reverse, limit: cursor ? 1000 : 200 }),
+    of: "rows",
+    columns: [
+      { head: "Type", class: "type", cell: (row) => row.type ?? "?" },
+      { head: "Key", class: "key", cell: (row) => (row.key !== undefined ? fields(row.key) : el("code", {}, row.key_hex ?? "")) },
+      { head: "Value", class: "value", cell: valueOf },
+      { head: "Size", class: "number", cell: (row) => size(row.size) },
+    ],
+    open: (row) => showRow(row.column, row.at),
+    onward: (cursor) => href("rows", { column: column.name, prefix, reverse, after: cursor }),
+    bad: (row) => Boolean(row.fault),
+  });
+  if (current()) box.append(table);
 }
 
 const columnBar = (all, column) => el("div", { class: "chips", role: "group", "aria-label": "Column" },
@@ -45,19 +55,6 @@ function search(column, parameters) {
     prefix, el("button", {}, "Find"), el("label", {}, reverse, " last first"));
 }
 
-function table(rows) {
-  return el("div", { class: "scroll" }, el("table", { class: "rows" },
-    el("thead", {}, el("tr", {}, el("th", { class: "type" }, "Type"), el("th", {}, "Key"), el("th", {}, "Value"), el("th", { class: "number" }, "Size"))),
-    el("tbody", {}, rows.map((row) => el("tr", {
-      tabindex: "0", class: row.fault ? "bad" : "", onclick: () => showRow(row.column, row.at),
-      onkeydown: (event) => { if (event.key === "Enter") showRow(row.column, row.at); },
-    },
-      el("td", { class: "type" }, row.type ?? "?"),
-      el("td", {}, row.key !== undefined ? fields(row.key) : el("code", {}, row.key_hex ?? "")),
-      el("td", {}, valueOf(row)),
-      el("td", { class: "number" }, size(row.size)))))));
-}
-
 function valueOf(row) {
   if (row.fault) return el("span", { class: "fault" }, row.fault);
   if (row.sealed) return el("span", { class: "tag" }, `sealed with ${row.sealed}`);
@@ -71,7 +68,7 @@ export function fields(object) {
   if (object === null || typeof object !== "object") return el("code", {}, brief(object));
   const entries = Object.entries(object);
   if (!entries.length) return el("span", { class: "none" }, "no fields");
-  return el("span", { class: "fields" }, entries.map(([name, v]) => el("span", {}, el("b", {}, name), " ", el("code", { class: redacted(v) }, brief(v)))));
+  return el("span", { class: "fields" }, entries.map(([name, v]) => el("span", {}, el("b", {}, name), " ", el("code", { class: redacted(v), title: isId(v) && v }, brief(v)))));
 }
 
 const redacted = (v) => (typeof v === "string" && v.startsWith("redacted:") ? "secret" : "");
@@ -81,13 +78,5 @@ function brief(v) {
   if (Array.isArray(v)) return v.length === 1 ? `[${brief(v[0])}]` : `[${count(v.length)}]`;
   if (typeof v === "object") return Object.entries(v).map(([k, x]) => `${k} ${brief(x)}`).join(", ").slice(0, 80);
   const text = (typeof v === "string" && readable(v)) ? `“${readable(v)}”` : String(v);
-  return /^[0-9a-f]{64}$/.test(text) ? text.slice(0, 12) + "…" : text.length > 80 ? text.slice(0, 80) + "…" : text === "" ? "(empty)" : text;
-}
-
-function pager(column, parameters, page) {
-  const to = (after) => href("rows", { column: column.name, prefix: parameters.prefix, reverse: parameters.reverse, after });
-  return el("div", { class: "pager" },
-    parameters.after && el("a", { href: to("") }, "⇤ first page"),
-    parameters.after && el("button", { class: "quiet", onclick: () => history.back() }, "← back"),
-    page.next && el("a", { class: "next", href: to(page.next) }, "next page →"));
+  return isId(text) ? nameOrDigits(text) : text.length > 80 ? text.slice(0, 80) + "…" : text === "" ? "(empty)" : text;
 }

@@ -2,6 +2,7 @@
 import { ask, count, el, href, time } from "./dom.js";
 import { leftOut } from "./checks.js";
 import { show, tenantPicker } from "./records.js";
+import { roving } from "./roving.js";
 
 export async function tasks({ box, parameters, current }) {
   const all = await ask("tenants");
@@ -24,19 +25,16 @@ export async function tasks({ box, parameters, current }) {
       queue.next && el("a", { class: "next", href: href("tasks", { tenant, user: parameters.user, cursor: queue.next }) }, "next page →")));
 }
 
-const column = (s, tenant) => el("section", { class: "state", "aria-label": s.state },
-  el("h3", {}, s.state.toLowerCase(), " ", el("small", {}, count(s.tasks.length) + (s.more ? "+" : ""))),
-  s.tasks.map((t) => card(t, tenant)));
+const column = (s, tenant) => roving(el("section", { class: "state", "aria-label": s.state },
+  el("h2", {}, s.state.toLowerCase(), " ", el("small", {}, count(s.tasks.length) + (s.more ? "+" : ""))),
+  s.tasks.map((t) => card(t, tenant))), ".card");
 
-// opens makes an element that shows a record.
-const opens = (tenant, collection, id) => {
-  const open = () => show({ tenant, collection }, id);
-  return { tabindex: "0", role: "button", onclick: open, onkeydown: (event) => { if (event.key === "Enter") open(); } };
-};
+// opens makes an element of a list show a record.
+const opens = (tenant, collection, id) => ({ onclick: () => show({ tenant, collection }, id) });
 
 function card(t, tenant) {
   const f = t.fields;
-  return el("div", { class: "card", ...opens(tenant, "task", t.id) },
+  return el("div", { class: "card", role: "button", ...opens(tenant, "task", t.id) },
     el("b", {}, t.id),
     f.description && el("div", {}, f.description),
     el("div", { class: "quiet" }, [f.type, f.author && `by ${f.author}`, f.agent && `applied by ${f.agent}`].filter(Boolean).join(" · ")),
@@ -57,7 +55,7 @@ function userForm(user, tenant) {
   }, name, el("button", {}, "Show"));
 }
 
-const answers = (list, tenant) => el("div", { class: "scroll" }, el("table", { class: "rows" },
+const answers = (list, tenant) => roving(el("div", { class: "scroll" }, el("table", { class: "rows" },
   el("thead", {}, el("tr", {}, ["Approval", "Task", "Asked", "Due"].map((t) => el("th", {}, t)), el("th", { class: "number" }, "Score"))),
   el("tbody", {}, list.map((a) => {
     const d = a.document;
@@ -66,4 +64,4 @@ const answers = (list, tenant) => el("div", { class: "scroll" }, el("table", { c
       el("td", {}, d.delegated_to ?? d.reviewer_id, d.delegated_to && el("span", { class: "quiet" }, ` for ${d.reviewer_id}`)),
       el("td", {}, time(d.due_at), d.overdue && [" ", el("span", { class: "tag high" }, "overdue")]),
       el("td", { class: "number" }, count(a.score)));
-  }))));
+  })))), "tbody tr");

@@ -28,9 +28,11 @@ func newView(p *cli.Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "view [DIR]",
 		Short: "Serve a page to look at a store with",
-		Long: `Serve a page that shows what is in a store: its columns and sizes, the rows in them, the
-records of collections, tasks as a board, locks and who waits for whom, why a decision comes out as it does, the deltas of contexts and the
-ops of namespaces as graphs, the tree of groups, and what verify finds. It runs until Ctrl-C, changes nothing of the store, and shows no secrets.
+		Long: `Serve a page that shows what is in a store: its columns and sizes, the rows in them, blobs,
+key-values, the records of collections, tasks as a board, locks and who waits for whom, why a
+decision comes out as it does, the deltas of contexts and the ops of namespaces as graphs, the
+tree of groups, and what verify finds. A search finds ids, names and keys in all of them. It
+runs until Ctrl-C, changes nothing of the store, and shows no secrets.
 
 The page is for this machine only, and for those who have the address that is printed:
 there is a token in it. With --listen unix:PATH only this user reaches it; a tunnel leads
@@ -38,8 +40,9 @@ there, as from another machine:
 
   ssh -L 8080:/run/user/1000/view.sock host
 
-It shows the store as it was when it was opened; the button Reload opens it again. The
-fast checks of stoa verify begin by themselves where the store is small.
+It shows the store as it was when it was opened; the button Reload opens it again, and with
+--socket the box Live follows the daemon. The fast checks of stoa verify begin by themselves
+where the store is small.
 
 ` + sourceLong,
 		Example: "  stoa view /var/lib/stoa\n  stoa view --socket /run/stoa/stoa.sock --listen 127.0.0.1:8080\n  stoa view /backup/stoa-today --listen unix:/run/user/1000/view.sock",
