@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -20,9 +21,39 @@ import (
 // process is a server that a subject runs in, started and stopped here.
 type process struct {
 	cmd    *exec.Cmd
-	out    strings.Builder // what it says, on stderr and where nobody reads that on stdout
-	done   chan struct{}   // closed when it has ended
-	failed error           // how; to be read once done is closed
+	out    said          // what it says, on stderr and where nobody reads that on stdout
+	done   chan struct{} // closed when it has ended
+	failed error         // how; to be read once done is closed
+}
+
+// said keeps what a process says. It is safe for concurrent use.
+type said struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write is io.Writer's. It never fails.
+func (s *said) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(b)
+}
+
+// String returns all of it.
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// of returns the last line that has this in it.
+func (s *said) of(part string) (line string) {
+	for l := range strings.Lines(s.String()) {
+		if strings.Contains(l, part) {
+			line = strings.TrimSpace(l)
+		}
+	}
+	return line
 }
 
 const startTimeout = 30 * time.Second

@@ -107,12 +107,17 @@ func serve(o Options, dir string, cache int64, more ...string) (*daemon, error) 
 // flush has the daemon write what its memory holds into tables.
 func flush(c *rpc.Client) error { return c.Flush(context.Background()) }
 
-// with calls fn with a connection of its own.
+// with calls fn with a connection of its own. Of an internal error it says what the daemon's log has.
 func (d *daemon) with(fn func(*rpc.Client) error) error {
 	c, err := rpc.Dial(context.Background(), d.socket)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	return fn(c)
+	err = fn(c)
+	var failed *rpc.Error
+	if errors.As(err, &failed) && failed.Fields["incident"] != "" {
+		err = fmt.Errorf("%w: %s", err, d.process.out.of(failed.Fields["incident"]))
+	}
+	return err
 }

@@ -58,7 +58,11 @@ func (c *Client) Monitor(ctx context.Context, o MonitorOptions) iter.Seq2[Monito
 }
 
 var adminStats = op.New(op.Method{Number: 503, Name: "Admin.Stats", Role: access.Reader},
-	func(_ context.Context, d backend.Daemon, _ *op.Nothing) (engine.Stats, error) { return d.Stats() })
+	func(_ context.Context, d backend.Daemon, _ *op.Nothing) (engine.Stats, error) {
+		s, err := d.Stats()
+		s.SlowWrite = engine.SlowWrite{} // for the daemon's own log
+		return s, err
+	})
 
 // Stats returns counts and sizes of the daemon's engine.
 func (c *Client) Stats(ctx context.Context) (engine.Stats, error) {

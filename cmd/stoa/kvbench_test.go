@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -32,8 +33,10 @@ func TestTheServicesOfTenantsAreMeasured(t *testing.T) {
 	require.NoError(t, err)
 	defer os.RemoveAll(dir)
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
+	var said bytes.Buffer
+	cmd.Stderr = &said
 	out, err := cmd.Output()
-	require.NoError(t, err)
+	require.NoError(t, err, "%s", &said)
 	var report bench.Report
 	require.NoError(t, json.Unmarshal(out, &report))
 	require.Len(t, report.Results, len(names))

@@ -20,6 +20,7 @@ import (
 
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/server/socket"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -84,6 +85,25 @@ func TestMaintenanceOverTheSocket(t *testing.T) {
 	n, err := c.Store(t.Context()).ApproximateSize(column.Generic, engine.Range{})
 	require.NoError(t, err)
 	require.EqualValues(t, 18, n)
+}
+
+// slowEngine has once written slowly.
+type slowEngine struct{ engine.Engine }
+
+func (e slowEngine) Stats() (engine.Stats, error) {
+	s, err := e.Engine.Stats()
+	s.SlowWrite = engine.SlowWrite{Ended: time.Now(), Took: time.Second}
+	return s, err
+}
+
+// A write that was slow is for the daemon's own log: it does not keep others from its counts.
+func TestStatsAreToldAfterASlowWrite(t *testing.T) {
+	c := start(t, slowEngine{mem.New()}, Options{}).dial(t)
+	put(t, c.Store(t.Context()), "a", "1")
+	st, err := c.Stats(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 1, st.Sequence)
+	require.Zero(t, st.SlowWrite)
 }
 
 func TestGarbageOnTheSocketDisturbsNobody(t *testing.T) {
