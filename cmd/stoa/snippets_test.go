@@ -3,6 +3,7 @@ package main
 import (
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
+	"github.com/stoadb/stoa/engine/enginetest"
 )
 
 // snippet is a fenced block of a document.
@@ -86,8 +88,11 @@ func TestShellOfDocumentsWorksAsPasted(t *testing.T) {
 	p := &pasting{t: t, dir: dir}
 	p.serve("stoa-data")
 	defer p.stop()
-	pasted, excused := 0, map[string]bool{}
+	pasted, excused, all := 0, map[string]bool{}, documents(t)
 	for _, s := range snippets(t, shells...) {
+		if strings.Contains(all[s.at], sessionMark) {
+			continue // TestSessionsOfDocumentsPrintWhatTheySay pastes it
+		}
 		var lines []string
 		for line := range strings.Lines(s.text) {
 			line = strings.TrimSpace(strings.TrimPrefix(line, "$ "))
@@ -113,6 +118,37 @@ func TestShellOfDocumentsWorksAsPasted(t *testing.T) {
 	for _, n := range notPasted {
 		require.True(t, excused[n.why], "no document has what notPasted excuses: %s", n.line)
 	}
+}
+
+// TestGoOfDocumentsRuns runs every whole program of Go of the documents beside a daemon.
+func TestGoOfDocumentsRuns(t *testing.T) {
+	if !hasRocks {
+		t.Skip("no RocksDB in this build")
+	}
+	enginetest.SkipUnderRace(t, "package rpc and its examples are tested there")
+	dir, err := os.MkdirTemp("", "go")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	p := &pasting{t: t, dir: dir}
+	p.serve("stoa-data")
+	defer p.stop()
+	ran := 0
+	for _, s := range snippets(t, "go") {
+		if !strings.HasPrefix(s.text, "package main\n") {
+			continue
+		}
+		ran++
+		source, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
+		require.NoError(t, os.WriteFile(source, []byte(s.text), 0o600))
+		build := exec.Command("go", "build", "-o", program, source) // in the module
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		said, err := build.CombinedOutput()
+		require.NoError(t, err, "%s:\n%s", s.at, said)
+		out, err := p.paste(program)
+		require.NoError(t, err, "%s:\n%s", s.at, out)
+		require.NotEmpty(t, out, s.at)
+	}
+	require.Equal(t, 2, ran)
 }
 
 // TestTargetsOfDocumentsAreThere looks for each `make` of the documents in the Makefile.
