@@ -48,7 +48,7 @@ const whose = (tenant, b) => !b.service ? "an operator's" : [
 const keeps = (history, ttl) => `${counted(history, "revision")}${ttl ? `, for ${lasting(ttl)}` : ""}`;
 
 // lasting writes milliseconds for people.
-export function lasting(ms) {
+function lasting(ms) {
   for (const [unit, of] of [["day", 86400000], ["hour", 3600000], ["minute", 60000], ["second", 1000]]) {
     if (ms % of === 0) return counted(ms / of, unit);
   }

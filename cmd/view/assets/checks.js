@@ -63,7 +63,8 @@ export function summary(unchecked) {
   if (job.state === "running") return notice("info", "The fast checks are under way…");
   if (job.state === "failed") return notice("warning", `The fast checks did not end: ${job.error}. `, see("Findings"));
   if (job.state !== "done") return unchecked ? notice("info", `${unchecked} `, see("Verify now")) : "";
-  const notes = (job.verdict.notes ?? []).map((n) => notice("info", n));
+  const said = job.verdict.notes ?? [];
+  const notes = said.length > 0 && notice("info", ...said.map((n) => el("div", {}, n)));
   if (!found()) return el("div", {}, notice("good", `The fast checks found nothing wrong in ${counted(job.verdict.rows, "row")}.`), notes);
   const where = Object.entries(job.columns ?? {}).map(([column, n]) => `${column} ${count(n)}`).join(", ");
   return el("div", {}, notice("error", `The fast checks found damage: ${counted(found(), "finding")}${where ? ` (${where})` : ""}. `, see("See what")), notes);

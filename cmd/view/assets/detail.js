@@ -85,7 +85,7 @@ function timeOf(value, field) {
 }
 
 // leaf is a value as text; bytes that are text say what they say.
-export function leaf(value) {
+function leaf(value) {
   if (value === "") return "(empty)";
   const said = typeof value === "string" && readable(value);
   return said ? `${value}  “${said}”` : String(value);

@@ -75,7 +75,7 @@ function peers(list) {
 function report(o) {
   const total = o.columns.reduce((t, c) => ({ rows: t.rows + c.rows, bytes: t.bytes + c.bytes }), { rows: 0, bytes: 0 });
   const parts = [
-    ...(o.findings ?? []).map((f) => notice("warning", `${f.column ?? ""} ${f.reason}`)),
+    ...uncounted(o.findings ?? []),
     el("h2", {}, "Columns ", el("small", {}, `${counted(total.rows, "row")}, ${size(total.bytes)} of keys and values`)),
     columns(o.columns),
   ];
@@ -86,6 +86,12 @@ function report(o) {
   }
   parts.push(el("h2", {}, "Contexts ", el("small", {}, contextsNote(o))), contexts(o.contexts ?? []));
   return parts;
+}
+
+// uncounted says of which columns not all could be counted, and why.
+function uncounted(findings) {
+  const by = d3.group(findings, (f) => f.reason);
+  return [...by].map(([reason, of]) => notice("warning", `Not all of ${of.map((f) => f.column || "the store").join(", ")} is counted: ${reason}`));
 }
 
 function contextsNote(o) {
