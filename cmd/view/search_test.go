@@ -156,6 +156,21 @@ func TestSearchFindsEverything(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, status, body)
 }
 
+// A daemon that keeps its secrets from who asks is searched all the same.
+func TestADaemonIsSearchedWithoutTheRightToSecrets(t *testing.T) {
+	sample := newSample(t, 1)
+	sample.addBlobs(t)
+	sample.addKeyValues(t)
+	s := sample.throughDaemon(t)
+	for q, want := range map[string]string{
+		"ada": "member " + hex.EncodeToString(idNamedBytes("ada")), sample.applied[0].String(): "delta " + sample.applied[0].String(),
+		sample.ops[0].String(): "op " + sample.ops[0].String(), sample.blob.String(): "blob " + sample.blob.String(), "sess": "key session/ann",
+	} {
+		hits, _ := found(t, s, q)
+		require.Contains(t, hits, want, q)
+	}
+}
+
 // One that has many of what is searched for does not take the others' place, nor all time.
 func TestASearchIsBounded(t *testing.T) {
 	sample := newSample(t, 1)
