@@ -15,6 +15,7 @@ import (
 
 // What messages have other names for.
 var (
+	_ = op.Tags[engine.Stats]("SlowWrite", "-") // for the daemon's own log
 	_ = op.Tags[engine.ColumnStats]("PendingCompaction", "pending_compaction_bytes")
 	_ = op.Tags[naming.Match]("ID", "id,hash", "In", "group_id,optional")
 )
@@ -58,11 +59,7 @@ func (c *Client) Monitor(ctx context.Context, o MonitorOptions) iter.Seq2[Monito
 }
 
 var adminStats = op.New(op.Method{Number: 503, Name: "Admin.Stats", Role: access.Reader},
-	func(_ context.Context, d backend.Daemon, _ *op.Nothing) (engine.Stats, error) {
-		s, err := d.Stats()
-		s.SlowWrite = engine.SlowWrite{} // for the daemon's own log
-		return s, err
-	})
+	func(_ context.Context, d backend.Daemon, _ *op.Nothing) (engine.Stats, error) { return d.Stats() })
 
 // Stats returns counts and sizes of the daemon's engine.
 func (c *Client) Stats(ctx context.Context) (engine.Stats, error) {

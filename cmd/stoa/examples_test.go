@@ -202,9 +202,7 @@ func TestExamplesWorkAsPasted(t *testing.T) {
 		t.Skip("no RocksDB in this build")
 	}
 	enginetest.SkipUnderRace(t, "TestScripts runs these commands too")
-	dir, err := os.MkdirTemp("", "ex")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := newPasting(t).dir
 	first := &pasting{t: t, dir: filepath.Join(dir, "0")}
 	require.NoError(t, os.Mkdir(first.dir, 0o700))
 	first.serve("a", "b")
@@ -263,6 +261,14 @@ type pasting struct {
 	dir     string
 	ids     []string // of what examples name by cli.ExampleDigits: name, id and so on
 	daemons []*exec.Cmd
+}
+
+// newPasting returns one in an empty directory, whose name is short enough for sockets.
+func newPasting(t *testing.T) *pasting {
+	dir, err := os.MkdirTemp("", "st")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return &pasting{t: t, dir: dir}
 }
 
 // serve starts daemons by their directories, and waits until they listen.

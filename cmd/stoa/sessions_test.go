@@ -1,19 +1,14 @@
 package main
 
 import (
-	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/stoadb/stoa/engine/enginetest"
 )
 
 // sessionMark is in the documents of which all blocks of shell are one session, in an empty
@@ -72,21 +67,15 @@ func alike(printed string) []string {
 
 // pasteSession pastes blocks into one shell, and returns what each has printed.
 func pasteSession(t *testing.T, blocks [][]string) (printed []string) {
-	dir, err := os.MkdirTemp("", "se")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	const end = "\x01end of a block\x01\n"
 	var script strings.Builder
-	script.WriteString("set -u\nunset STOA_DIR STOA_SOCKET\ntrap 'kill $(jobs -p) 2>/dev/null; wait' EXIT\nexec 2>&1\n")
+	script.WriteString("set -u\nunset STOA_DIR STOA_SOCKET\ntrap 'kill $(jobs -p) 2>/dev/null; wait' EXIT\n")
 	for _, b := range blocks {
 		script.WriteString("set -e\n" + b[1] + "set +e\nprintf '" + end[:len(end)-1] + "\\n'\n")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	cmd := enginetest.EndWithParent(exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", script.String()))
-	cmd.Dir = dir
-	out, err := cmd.Output()
-	printed = strings.Split(strings.ReplaceAll(string(out), dir, "/home/you"), end)
+	p := newPasting(t)
+	out, err := p.paste(script.String())
+	printed = strings.Split(strings.ReplaceAll(out, p.dir, "/home/you"), end)
 	require.NoError(t, err, "it ends in block %d:\n%s\nwhich prints\n%s", len(printed)-1, blocks[min(len(printed), len(blocks))-1][1], printed[len(printed)-1])
 	require.Len(t, printed, len(blocks)+1)
 	return printed

@@ -79,13 +79,10 @@ func TestShellOfDocumentsWorksAsPasted(t *testing.T) {
 	if !hasRocks {
 		t.Skip("no RocksDB in this build")
 	}
-	dir, err := os.MkdirTemp("", "sn")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	p := newPasting(t)
 	readme, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "README.md"), readme, 0o600))
-	p := &pasting{t: t, dir: dir}
+	require.NoError(t, os.WriteFile(filepath.Join(p.dir, "README.md"), readme, 0o600))
 	p.serve("stoa-data")
 	defer p.stop()
 	pasted, excused, all := 0, map[string]bool{}, documents(t)
@@ -126,10 +123,7 @@ func TestGoOfDocumentsRuns(t *testing.T) {
 		t.Skip("no RocksDB in this build")
 	}
 	enginetest.SkipUnderRace(t, "package rpc and its examples are tested there")
-	dir, err := os.MkdirTemp("", "go")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	p := &pasting{t: t, dir: dir}
+	p := newPasting(t)
 	p.serve("stoa-data")
 	defer p.stop()
 	ran := 0
@@ -138,7 +132,7 @@ func TestGoOfDocumentsRuns(t *testing.T) {
 			continue
 		}
 		ran++
-		source, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
+		source, program := filepath.Join(p.dir, "main.go"), filepath.Join(p.dir, "program")
 		require.NoError(t, os.WriteFile(source, []byte(s.text), 0o600))
 		build := exec.Command("go", "build", "-o", program, source) // in the module
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -1,8 +1,6 @@
 package view
 
 import (
-	"bytes"
-	"encoding/hex"
 	"errors"
 	"io"
 	"net/http"
@@ -142,18 +140,11 @@ func (d *blobDoc) namedBy(r engine.Reader, id codec.BlobID) error {
 		if seen++; seen > mostIDs {
 			return nil
 		}
-		at, err := keys.ContextState{Context: e.Key.Context, AppKey: keys.NewBytes(blob.AttachedKey(id))}.AppendBinary(nil)
-		if err != nil {
-			return err
-		}
-		it, err := r.Iterate(keys.ContextState{}.Slot().Column, engine.Range{Start: at, Limit: 1})
-		if err != nil {
-			return err
-		}
-		if it.Next() && bytes.Equal(it.Key(), at) {
-			d.Contexts = append(d.Contexts, hex.EncodeToString(e.Key.Context[:]))
-		}
-		if err := errors.Join(it.Err(), it.Close()); err != nil {
+		_, err := engine.Get(r, keys.ContextState{Context: e.Key.Context, AppKey: keys.NewBytes(blob.AttachedKey(id))})
+		switch {
+		case err == nil:
+			d.Contexts = append(d.Contexts, e.Key.Context.String())
+		case !errors.Is(err, engine.ErrNotFound):
 			return err
 		}
 	}

@@ -199,12 +199,13 @@ func (c *contextGraph) place(scope string, kind ...byte) ([]byte, error) {
 	return append(append(s[:], kind...), c.context[:]...), err
 }
 
-// applied adds the newest deltas before a place in the order of application, and
-// returns the place of the oldest of them; 0: there are none.
-func (c *contextGraph) applied(before uint64, limit int) (oldest uint64, err error) {
+// order calls visit with the rows of the order of application, the newest first: those before a
+// place (0: all) and at most limit (0: all), until it returns false. Of each at is the place, if
+// the row is one of the order.
+func (c *contextGraph) order(before uint64, limit int, visit func(key, at, value []byte) (more bool, err error)) error {
 	prefix, err := c.place(orderScope)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	rg := engine.Prefixed(prefix)
 	rg.Reverse, rg.Limit = true, limit
@@ -213,56 +214,54 @@ func (c *contextGraph) applied(before uint64, limit int) (oldest uint64, err err
 	}
 	it, err := c.rows.Iterate(column.Generic, rg)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer func() { _ = it.Close() }() // what it has to say, Err has said
 	for it.Next() {
-		at := it.Key()[len(prefix):]
-		if len(at) != 8 || len(it.Value()) < len(codec.DeltaID{}) {
-			c.lose("value", column.Generic, it.Key(), fmt.Errorf("it is no row of %s", orderScope))
-			continue
-		}
-		oldest = binary.BigEndian.Uint64(at)
-		if dag.Withdrawn(it.Value()) {
-			continue
-		}
-		if err := c.add(codec.DeltaID(it.Value()), kindBase); err != nil {
-			return 0, err
+		if more, err := visit(it.Key(), it.Key()[len(prefix):], it.Value()); err != nil || !more {
+			return err
 		}
 	}
-	return oldest, it.Err()
+	return it.Err()
+}
+
+// applied adds the newest deltas before a place in the order of application, and
+// returns the place of the oldest of them; 0: there are none.
+func (c *contextGraph) applied(before uint64, limit int) (oldest uint64, err error) {
+	err = c.order(before, limit, func(key, at, value []byte) (bool, error) {
+		if len(at) != 8 || len(value) < len(codec.DeltaID{}) {
+			c.lose("value", column.Generic, key, fmt.Errorf("it is no row of %s", orderScope))
+			return true, nil
+		}
+		oldest = binary.BigEndian.Uint64(at)
+		if dag.Withdrawn(value) {
+			return true, nil
+		}
+		return true, c.add(codec.DeltaID(value), kindBase)
+	})
+	return oldest, err
 }
 
 // behind returns the place in the order of application that a graph of so many nodes begins
-// before, to have a delta in it; 0: it begins with the newest.
+// before, to have a delta in it; 0: it begins with the newest, which one that waits, or is not
+// there, is next to.
 func (c *contextGraph) behind(id codec.DeltaID, limit int) (before uint64, err error) {
-	prefix, err := c.place(orderScope)
-	if err != nil {
-		return 0, err
-	}
-	rg := engine.Prefixed(prefix)
-	rg.Reverse = true
-	it, err := c.rows.Iterate(column.Generic, rg)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = it.Close() }() // what it has to say, Err has said
 	newest := uint64(0)
-	for it.Next() {
-		at := it.Key()[len(prefix):]
+	err = c.order(0, 0, func(_, at, value []byte) (bool, error) {
 		if len(at) != 8 {
-			continue // applied says so
+			return true, nil // applied says so
 		}
 		place := binary.BigEndian.Uint64(at)
 		newest = max(newest, place)
-		if bytes.HasPrefix(it.Value(), id[:]) {
-			if newest-place < uint64(limit) {
-				return 0, nil
-			}
-			return place + uint64(limit)/2, nil
+		if !bytes.HasPrefix(value, id[:]) {
+			return true, nil
 		}
-	}
-	return 0, it.Err() // it waits, or is not there: the newest are next to it
+		if newest-place >= uint64(limit) {
+			before = place + uint64(limit)/2
+		}
+		return false, nil
+	})
+	return before, err
 }
 
 // pending adds deltas that wait, and those that they wait for.

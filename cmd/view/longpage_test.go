@@ -48,14 +48,11 @@ func newLong(t *testing.T, deltas, rows int) *sample {
 // goes through them by the keyboard. STOA_VIEW_ROWS sets how many rows, and how fast it was is
 // logged.
 func TestLongListsInChromium(t *testing.T) {
-	if os.Getenv("STOA_TEST_VIEW") == "" {
-		t.Skip("`make test-view` drives the page in Chromium")
-	}
+	b := openTab(t)
 	rows, deltas := 20_000, 10_000
 	if n, err := strconv.Atoi(os.Getenv("STOA_VIEW_ROWS")); err == nil {
 		rows = n
 	}
-	b := openTab(t)
 	sample := newLong(t, deltas, rows)
 	b.size(1280, 860, false)
 	b.visit(sample.served(t))
@@ -116,9 +113,6 @@ func grouped(n int) string {
 
 // TestTheKeyboardInChromium goes through the page without a mouse: a list is one tab stop.
 func TestTheKeyboardInChromium(t *testing.T) {
-	if os.Getenv("STOA_TEST_VIEW") == "" {
-		t.Skip("`make test-view` drives the page in Chromium")
-	}
 	b := openTab(t)
 	sample := newSample(t, 40)
 	sample.addKeyValues(t)
@@ -187,9 +181,6 @@ func (b *tab) key(name string, code int) {
 
 // TestADaemonIsFollowedInChromium has the page follow a daemon: what is new comes by itself.
 func TestADaemonIsFollowedInChromium(t *testing.T) {
-	if os.Getenv("STOA_TEST_VIEW") == "" {
-		t.Skip("`make test-view` drives the page in Chromium")
-	}
 	b := openTab(t)
 	sample := newSample(t, 4)
 	contexts, err := dag.Open(sample.store, dag.Options{Node: codec.NodeID{Hi: 9}})

@@ -3,7 +3,6 @@ package view
 import (
 	"context"
 	"encoding/hex"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -19,9 +18,6 @@ import (
 // light and dark: nothing may stick out, nor the console complain. `make
 // test-view` runs it; a browser reaches no Unix socket, so it listens on loopback.
 func TestThePageInChromium(t *testing.T) {
-	if os.Getenv("STOA_TEST_VIEW") == "" {
-		t.Skip("`make test-view` drives the page in Chromium")
-	}
 	b := openTab(t)
 	sample := newSample(t, 40)
 	sample.addRecords(t)
@@ -112,9 +108,6 @@ func TestThePageInChromium(t *testing.T) {
 // TestDamageInChromium looks at a namespace whose keys are there, and in which rows are
 // damaged: nothing is pressed.
 func TestDamageInChromium(t *testing.T) {
-	if os.Getenv("STOA_TEST_VIEW") == "" {
-		t.Skip("`make test-view` drives the page in Chromium")
-	}
 	b := openTab(t)
 	c := newCommons(t)
 	ops := ask[Graph](t, c.served(t), "ops", "namespace", c.namespace.String()).Nodes

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -114,44 +115,40 @@ type finder struct {
 	gaps
 }
 
-// full reports whether nothing more of a kind is looked for.
-func (f *finder) full(of string) bool {
-	full := f.of[of] >= hitsOfAKind || len(f.hits) >= mostHits
-	f.more = f.more || full
-	return full
+// found adds a hit, unless it is one, or there are as many as a search has of its kind or in all.
+func (f *finder) found(h hit) {
+	switch {
+	case slices.Contains(f.hits, h):
+	case f.of[h.Of] >= hitsOfAKind || len(f.hits) >= mostHits:
+		f.more = true
+	default:
+		f.hits = append(f.hits, h)
+		f.of[h.Of]++
+	}
 }
 
-func (f *finder) found(h hit) {
-	f.hits = append(f.hits, h)
-	f.of[h.Of]++
+// called reports whether a name has the text that is searched for in it.
+func (f *finder) called(name string) bool {
+	return strings.Contains(strings.ToLower(name), strings.ToLower(f.text))
 }
 
 // named finds groups, members and contexts by their names and ids.
 func (f *finder) named(rules *governance) error {
-	seen, part := map[hit]bool{}, strings.ToLower(f.text)
 	return rules.eachName(f.ctx, func(n namespace.Name, id, shown string) bool {
 		h := hit{Of: kindsOfNamed[n.Of], ID: id, Name: shown}
 		if n.Of == namespace.NamedMember {
 			h.Group = n.In.String()
 		}
-		fits := strings.Contains(strings.ToLower(string(n.Name)), part) || f.id != "" && strings.HasPrefix(id, f.id)
-		if !fits || seen[h] || f.full(h.Of) {
-			return true
+		if f.called(string(n.Name)) || f.id != "" && strings.HasPrefix(id, f.id) {
+			f.found(h)
 		}
-		seen[h] = true
-		f.found(h)
 		return true
 	})
 }
 
 // known reports whether an id was found by its name.
 func (f *finder) known(of, id string) bool {
-	for i := range f.hits {
-		if f.hits[i].Of == of && f.hits[i].ID == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.hits, func(h hit) bool { return h.Of == of && h.ID == id })
 }
 
 // ids finds what has an id that begins so.
@@ -169,7 +166,7 @@ func (f *finder) ids() error {
 		{"blob", column.Blobs, nil}, {"application", column.Application, nil},
 	} {
 		err := f.below(of.col, of.tag, func(id string) {
-			if !f.known(of.name, id) && !f.full(of.name) {
+			if !f.known(of.name, id) {
 				f.found(hit{Of: of.name, ID: id})
 			}
 		})
@@ -179,9 +176,7 @@ func (f *finder) ids() error {
 	}
 	err := f.inEach(column.Meta, nil, func(context [32]byte) error {
 		return f.below(column.Delta, context[:], func(id string) {
-			if !f.full("delta") {
-				f.found(hit{Of: "delta", ID: id, Context: codec.ContextID(context).String()})
-			}
+			f.found(hit{Of: "delta", ID: id, Context: codec.ContextID(context).String()})
 		})
 	})
 	if err != nil {
@@ -190,9 +185,7 @@ func (f *finder) ids() error {
 	return f.inEach(column.Group, []byte{head}, func(ns [32]byte) error {
 		tag := []byte{keys.NamespaceGovOp{}.Slot().Tag}
 		return f.below(column.Group, append(tag, ns[:]...), func(id string) {
-			if !f.full("op") {
-				f.found(hit{Of: "op", ID: id, Namespace: codec.GroupID(ns).String()})
-			}
+			f.found(hit{Of: "op", ID: id, Namespace: codec.GroupID(ns).String()})
 		})
 	})
 }
@@ -260,7 +253,7 @@ func (f *finder) systems(p *policies) error {
 			f.more = true
 			break
 		}
-		if strings.Contains(strings.ToLower(t.Name), strings.ToLower(f.text)) && !f.full("tenant") {
+		if f.called(t.Name) {
 			f.found(hit{Of: "tenant", ID: t.Name, Tenant: t.Name})
 		}
 		if err := errors.Join(f.ctx.Err(), f.keysOf(p, t.Name), f.recordsOf(p, t.Name), f.bucketsOf(p, t.Name)); err != nil {
@@ -277,9 +270,7 @@ func (f *finder) keysOf(p *policies, tenant string) error {
 		return nil // no key begins so
 	}
 	for i := range page.Items {
-		if !f.full("key") {
-			f.found(hit{Of: "key", ID: page.Items[i].Key, Tenant: tenant})
-		}
+		f.found(hit{Of: "key", ID: page.Items[i].Key, Tenant: tenant})
 	}
 	return err
 }
@@ -293,9 +284,7 @@ func (f *finder) recordsOf(p *policies, tenant string) error {
 			}
 			continue // it has none, or an id is otherwise there
 		}
-		if !f.full("record") {
-			f.found(hit{Of: "record", ID: d.ID, Tenant: tenant, Collection: name})
-		}
+		f.found(hit{Of: "record", ID: d.ID, Tenant: tenant, Collection: name})
 	}
 	return nil
 }
@@ -307,7 +296,7 @@ func (f *finder) bucketsOf(p *policies, tenant string) error {
 	}
 	for i := range all {
 		name := all[i].Name
-		if strings.Contains(strings.ToLower(name), strings.ToLower(f.text)) && !f.full("bucket") {
+		if f.called(name) {
 			f.found(hit{Of: "bucket", ID: name, Tenant: tenant, Bucket: name})
 		}
 		b, err := p.buckets.Open(tenant, name)
@@ -322,9 +311,7 @@ func (f *finder) bucketsOf(p *policies, tenant string) error {
 			return err
 		}
 		for j := range page.Entries {
-			if !f.full("key") {
-				f.found(hit{Of: "key", ID: page.Entries[j].Key, Tenant: tenant, Bucket: name})
-			}
+			f.found(hit{Of: "key", ID: page.Entries[j].Key, Tenant: tenant, Bucket: name})
 		}
 	}
 	return nil

@@ -1,7 +1,7 @@
 // The blobs, and what names them.
 import { ask, count, counted, el, href, notice, size } from "./dom.js";
 import { leftOut } from "./checks.js";
-import { showDetail } from "./detail.js";
+import { asked, showDetail } from "./detail.js";
 import { endless } from "./endless.js";
 import { content } from "./keyvalues.js";
 import { short, whole } from "./names.js";
@@ -24,11 +24,8 @@ export async function blobs({ box, parameters, current }) {
 }
 
 async function show(id) {
-  const b = await ask("blob", { id }).catch((error) => ({ failed: error.message }));
-  if (b.failed) {
-    showDetail("A blob", notice("error", b.failed));
-    return;
-  }
+  const b = await asked("A blob", "blob", { id });
+  if (!b) return;
   const named = (name, list, to) => [el("dt", {}, name), el("dd", {}, list.map((one) => el("div", {}, el("a", { href: to(one) }, short(one)))))];
   showDetail("A blob", leftOut(b), b.fault && notice("error", b.fault), el("dl", { class: "about" },
     el("dt", {}, "id"), el("dd", {}, whole(b.id)),

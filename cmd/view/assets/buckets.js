@@ -3,7 +3,7 @@
 import { ask, count, counted, el, href, notice, size, time } from "./dom.js";
 import { short } from "./names.js";
 import { leftOut } from "./checks.js";
-import { showDetail, tree } from "./detail.js";
+import { asked, showDetail, tree } from "./detail.js";
 import { endless } from "./endless.js";
 import { brief, content, prefixForm } from "./keyvalues.js";
 import { tenantPicker } from "./records.js";
@@ -95,11 +95,8 @@ const done = { delete: "deleted", purge: "purged, with what was before", expire:
 
 // showKey shows what a key has and had, the newest first.
 async function showKey(tenant, bucket, key) {
-  const doc = await ask("entry", { tenant, bucket, key }).catch((error) => ({ error }));
-  if (doc.error) {
-    showDetail(key, notice("error", doc.error.message));
-    return;
-  }
+  const doc = await asked(key, "entry", { tenant, bucket, key });
+  if (!doc) return;
   const [newest, ...older] = doc.history.reverse();
   showDetail(key, leftOut(doc), newest ? whole(newest) : el("p", { class: "quiet" }, "Nothing is kept of this key."),
     older.length > 0 && el("h3", {}, "Before"),

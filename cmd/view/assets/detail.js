@@ -32,6 +32,16 @@ addEventListener("keydown", (event) => {
   if (event.key === "Escape") closeDetail();
 });
 
+// asked asks for what the panel is to show; where that fails it shows why, and returns nothing.
+export async function asked(title, path, parameters) {
+  try {
+    return await ask(path, parameters);
+  } catch (error) {
+    showDetail(title, notice("error", error.message));
+    return null;
+  }
+}
+
 // showRow asks for a row and shows it; before goes above it.
 export async function showRow(column, key, ...before) {
   showDetail("…", ...before);

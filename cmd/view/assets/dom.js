@@ -38,6 +38,9 @@ export const count = (n) => Number(n).toLocaleString("en");
 // counted writes a number of things.
 export const counted = (n, noun) => `${count(n)} ${noun}${Number(n) === 1 ? "" : "s"}`;
 
+// fit cuts a text where it is longer than most characters.
+export const fit = (text, most) => (text.length > most ? text.slice(0, most - 1) + "…" : text);
+
 // time writes a time of the store for people.
 export function time(text) {
   const at = new Date(text);

@@ -1,6 +1,7 @@
 // Drawing a graph that the server has placed: every node has a row and a lane,
 // every edge runs down a lane of its own. It does not care what the nodes are.
 import { el, time } from "./dom.js";
+import { digits } from "./names.js";
 import { Lines } from "./window.js";
 
 const rowHeight = 30;
@@ -40,7 +41,7 @@ export function draw(graph, { label, select, near }) {
     return el("div", {
       class: `line ${n.kind}${n.verdict && n.verdict !== "effective" ? " idle" : ""}${dim(i) ? " dim" : ""}`, role: "option", "aria-selected": "false",
       "aria-posinset": i + 1, "aria-setsize": nodes.length, onclick: () => choose(i), onmouseenter: () => mark(i),
-    }, el("code", { class: "id", title: n.id }, n.id.slice(0, 12) + "…"), el("span", { class: "label", title: n.label }, n.label), n.head && el("span", { class: "tag" }, "head"),
+    }, el("code", { class: "id", title: n.id }, digits(n.id)), el("span", { class: "label", title: n.label }, n.label), n.head && el("span", { class: "tag" }, "head"),
     el("span", { class: "by", title: [n.by, n.verdict].filter(Boolean).join(", ") }, signed(n)), n.time ? time(n.time) : el("span"));
   }
 
@@ -94,12 +95,11 @@ export function draw(graph, { label, select, near }) {
     return node;
   };
   lines.resize(nodes.length);
-  requestAnimationFrame(() => lines.draw()); // it may not have been in the window
   return graphed;
 }
 
 // signed says whose a node is, and what became of it.
-const signed = (n) => [n.name || n.by ? "by " + (n.name || (n.by.length > 10 ? n.by.slice(0, 8) + "…" : n.by)) : "",
+const signed = (n) => [n.name || n.by ? "by " + (n.name || digits(n.by, 8)) : "",
   n.verdict && el(n.verdict === "effective" ? "span" : "b", { class: "verdict" }, n.verdict)].filter(Boolean);
 
 // route is the way of an edge: out of its child into its lane, down, and over to

@@ -38,16 +38,17 @@ export async function endless({ label, columns, load, of, first, open, empty, on
   };
   const cells = (item) => columns.map((c) => el("div", { role: "gridcell", class: c.class }, c.cell(item)));
   const line = (i) => {
-    const page = pageOf(i);
-    const item = page.items?.[i - page.start];
-    if (!item) fetchAgain(page);
+    const item = itemOf(i);
     return el("div", {
       role: "row", "aria-rowindex": i + 2, class: `tr${item && bad(item) ? " bad" : ""}`, onclick: () => choose(i),
     }, item ? cells(item) : el("div", { role: "gridcell", class: "quiet" }, "…"));
   };
-  const choose = (i) => {
+  const itemOf = (i) => {
     const page = pageOf(i);
-    const item = page.items?.[i - page.start];
+    return page.items?.[i - page.start];
+  };
+  const choose = (i) => {
+    const item = itemOf(i);
     if (item && open && !getSelection().toString()) open(item);
   };
   const body = el("div", { class: "tbody", role: "rowgroup" });
@@ -61,12 +62,12 @@ export async function endless({ label, columns, load, of, first, open, empty, on
   const lines = new Lines({ list: body, height: () => lineHeight(36, 60), of: line, choose, seen });
 
   function seen(from, to) {
-    for (let i = from; i < to; i = pageOf(i).start + pageOf(i).count) if (!pageOf(i).items) fetchAgain(pageOf(i));
-    if (to + ahead >= total) more();
     const here = pages.indexOf(pageOf(from));
-    if (pages.length > keptPages) {
-      for (const [n, page] of pages.entries()) if (page.items && !page.asking && Math.abs(n - here) > keptPages / 2) page.items = null;
+    for (const [n, page] of pages.entries()) {
+      if (page.start < to && page.start + page.count > from) fetchAgain(page);
+      else if (Math.abs(n - here) > keptPages / 2) page.items = null;
     }
+    if (to + ahead >= total) more();
   }
 
   async function more() {
@@ -95,11 +96,10 @@ export async function endless({ label, columns, load, of, first, open, empty, on
     page.asking = false;
     if (!again) return;
     page.items = again[of];
-    for (let i = page.start; i < page.start + page.count; i++) lines.fresh(i);
+    lines.fresh(page.start, page.start + page.count);
   }
 
   tell();
   lines.resize(total);
-  requestAnimationFrame(() => lines.draw()); // it may not have been in the window
   return el("div", {}, remarks, grid, foot);
 }

@@ -3,7 +3,7 @@ import { ask, count, counted, el, href, notice, time } from "./dom.js";
 import { leftOut } from "./checks.js";
 import { showDetail, showRow, tree } from "./detail.js";
 import { draw } from "./draw.js";
-import { copy, whole } from "./names.js";
+import { copy, digits, whole } from "./names.js";
 
 export const deltas = (view) => graphView(view, {
   title: "Deltas", noun: "context", list: "contexts", data: "deltas", view: "deltas",
@@ -30,10 +30,11 @@ async function graphView({ box, parameters, current }, kind) {
   }
   const id = parameters[kind.noun] ?? list.items[0].id;
   box.append(picker(list, id, kind), leftOut(list));
-  const load = (limit) => ask(kind.data, { [kind.noun]: id, before: parameters.before, id: kind.noun === "context" ? parameters.id : "", limit });
+  const namespace = kind.noun === "namespace" ? id : "";
+  const load = (limit) => ask(kind.data, { [kind.noun]: id, before: parameters.before, id: namespace ? "" : parameters.id, limit });
   let limit = usual;
   let graph = await load(limit);
-  while (parameters.id && graph.more && limit < most && !graph.nodes.some((n) => n.id === parameters.id)) graph = await load(limit = most);
+  if (parameters.id && graph.more && !graph.nodes.some((n) => n.id === parameters.id)) graph = await load(limit = most);
   if (!current()) return;
   box.append(leftOut(graph));
   if (!graph.nodes.length) {
@@ -45,13 +46,13 @@ async function graphView({ box, parameters, current }, kind) {
   const found = el("span", { class: "quiet", role: "status" });
   const find = () => {
     const n = place.firstElementChild.find(field.value);
-    found.textContent = field.value.trim() ? counted(n, "match").replace("matchs", "matches") : "";
+    found.textContent = field.value.trim() ? n === 1 ? "1 match" : `${count(n)} matches` : "";
   };
   field.addEventListener("input", find);
   let asking = false;
   const draws = () => {
     const picture = draw(graph, {
-      label: kind.title, select: (node) => select(node, kind.noun === "namespace" ? id : ""),
+      label: kind.title, select: (node) => select(node, namespace),
       near: async () => { // older ones are asked for when they come near
         if (asking || !graph.more || limit >= most || !current()) return;
         asking = true;
@@ -80,7 +81,7 @@ async function graphView({ box, parameters, current }, kind) {
   const picture = draws();
   if (parameters.id) {
     const node = picture.to(parameters.id);
-    if (node) await select(node, kind.noun === "namespace" ? id : "");
+    if (node) await select(node, namespace);
     else box.insertBefore(notice("warning", "It is not among these."), place);
   }
 }
@@ -91,7 +92,7 @@ function picker(list, id, kind) {
     "aria-label": kind.noun, onchange: (event) => { location.hash = href(kind.view, { [kind.noun]: event.target.value }); },
   }, !known && el("option", { value: id, selected: true }, id),
   list.items.map((i) => el("option", { value: i.id, selected: i.id === id },
-    `${i.alias ? `${i.alias} · ${i.id.slice(0, 8)}…` : i.id} · ${i.fault ?? counted(i.heads, "head")}`)));
+    `${i.alias ? `${i.alias} · ${digits(i.id, 8)}` : i.id} · ${i.fault ?? counted(i.heads, "head")}`)));
   return el("div", { class: "picker" }, select, copy(id), list.next && el("span", { class: "quiet" }, `the first ${count(list.items.length)}`));
 }
 

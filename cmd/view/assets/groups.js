@@ -1,10 +1,10 @@
 // The tree of groups with their members.
-import { ask, counted, el, href, notice } from "./dom.js";
+import { ask, counted, el, fit, href, notice } from "./dom.js";
 import { short, whole } from "./names.js";
 import { roving } from "./roving.js";
 import { narrow } from "./window.js";
 import { about, leftOut, whenChecked } from "./checks.js";
-import { showDetail } from "./detail.js";
+import { asked, showDetail } from "./detail.js";
 
 let ofOps = []; // the first bytes of the keys of rows that are of a namespace, and not of its root group
 
@@ -104,15 +104,10 @@ function picture(data) {
 // damaged. Keys of the column begin with a byte for their type.
 const wrong = (g) => g.fault || about("Group", "", (key) => key.slice(2, 66) === g.id && !ofOps.includes(key.slice(0, 2))) > 0;
 
-const fit = (text, most) => (text.length > most ? text.slice(0, most - 1) + "…" : text);
-
 // choose shows everything of a group.
 async function choose(id) {
-  const g = await ask("group", { id }).catch((error) => ({ error }));
-  if (g.error) {
-    showDetail("A group", notice("error", g.error.message));
-    return;
-  }
+  const g = await asked("A group", "group", { id });
+  if (!g) return;
   showDetail(g.alias || "A group",
     g.fault && notice("error", g.fault),
     el("dl", { class: "about" },

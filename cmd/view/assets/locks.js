@@ -1,5 +1,5 @@
 // The locks that are held, and who waits for whom.
-import { ask, count, counted, el, href, time } from "./dom.js";
+import { ask, count, counted, el, fit, href, time } from "./dom.js";
 import { leftOut } from "./checks.js";
 import { tenantPicker } from "./records.js";
 
@@ -68,8 +68,6 @@ function picture(edges) {
   boxes.append("text").attr("x", 12).attr("y", 20).text(([agent]) => fit(agent, 18)).append("title").text(([agent]) => agent);
   return el("div", { class: "scroll tree waits" }, svg.node());
 }
-
-const fit = (text, most) => (text.length > most ? text.slice(0, most - 1) + "…" : text);
 
 // layers says of each agent how many it waits for, one behind the other; of a cycle, which a
 // daemon ends soon, somebody comes first.

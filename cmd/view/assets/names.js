@@ -12,7 +12,8 @@ export const nameOf = (id) => names[id]?.name;
 
 export const isId = (text) => typeof text === "string" && /^[0-9a-f]{64}$/.test(text);
 
-const digits = (id, most = 12) => (id.length > most + 2 ? id.slice(0, most) + "…" : id);
+// digits is enough of an id to tell it from others.
+export const digits = (id, most = 12) => (id.length > most + 2 ? id.slice(0, most) + "…" : id);
 
 // short is a name with the first digits, or enough digits of an id to tell it from others;
 // the title has all of them.
@@ -21,8 +22,8 @@ export function short(id, name = nameOf(id)) {
   return el("span", { title: id, class: "id" }, name, " ", el("code", { class: "quiet" }, digits(id, 8)));
 }
 
-// text is short as text.
-export const nameOrDigits = (id) => nameOf(id) ?? digits(id);
+// nameOrDigits is short as text.
+export const nameOrDigits = (id, most) => nameOf(id) ?? digits(id, most);
 
 // whole is an id in a panel: its name, all of its digits, which lead to what has it, and a
 // button that copies them.
@@ -33,16 +34,15 @@ export function whole(id, name = nameOf(id)) {
 
 // copy is a button that copies a text.
 export function copy(text, what = "the id") {
+  const say = (mark) => {
+    button.textContent = mark;
+    setTimeout(() => (button.textContent = ""), 1200);
+  };
   const button = el("button", {
-    class: "copy quiet", title: "Copy", "aria-label": `Copy ${what}`, onclick: async (event) => {
+    class: "copy quiet", title: "Copy", "aria-label": `Copy ${what}`, onclick: (event) => {
       event.stopPropagation();
-      await navigator.clipboard.writeText(text).then(() => said(button, "✓"), () => said(button, "✗"));
+      navigator.clipboard.writeText(text).then(() => say("✓"), () => say("✗"));
     },
   });
   return button;
-}
-
-function said(button, mark) {
-  button.textContent = mark;
-  setTimeout(() => (button.textContent = ""), 1200);
 }

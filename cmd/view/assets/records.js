@@ -1,7 +1,7 @@
 // The records of collections: a tenant's.
-import { ask, count, el, href, notice, time } from "./dom.js";
+import { ask, count, el, href, time } from "./dom.js";
 import { leftOut } from "./checks.js";
-import { showDetail, tree } from "./detail.js";
+import { asked, showDetail, tree } from "./detail.js";
 import { endless } from "./endless.js";
 import { copy } from "./names.js";
 import { fields } from "./rows.js";
@@ -53,11 +53,8 @@ const orderOf = (here) => here.reverse === "1"
 
 // show shows a record with what it was before.
 export async function show(here, id) {
-  const r = await ask("record", { tenant: here.tenant, collection: here.collection, id }).catch((error) => ({ error }));
-  if (r.error) {
-    showDetail("A record", notice("error", r.error.message));
-    return;
-  }
+  const r = await asked("A record", "record", { tenant: here.tenant, collection: here.collection, id });
+  if (!r) return;
   const older = (r.history ?? []).filter((h) => h.revision !== r.revision).reverse();
   showDetail(r.id,
     el("dl", { class: "about" },

@@ -1,7 +1,7 @@
 // The search across everything, and what it has found.
 import { ask, counted, el, href, notice } from "./dom.js";
 import { leftOut } from "./checks.js";
-import { copy, isId, nameOf } from "./names.js";
+import { copy, isId, nameOrDigits } from "./names.js";
 import { roving } from "./roving.js";
 
 export async function search({ box, parameters, current }) {
@@ -27,7 +27,7 @@ export async function search({ box, parameters, current }) {
 
 // within says where a thing is.
 function within(h) {
-  const called = (id) => nameOf(id) ?? id.slice(0, 8) + "…";
+  const called = (id) => nameOrDigits(id, 8);
   if (h.of === "delta") return `in ${called(h.context)}`;
   if (h.of === "op") return `in ${called(h.namespace)}`;
   if (h.of === "member") return `of ${called(h.group)}`;

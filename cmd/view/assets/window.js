@@ -39,6 +39,7 @@ export class Lines {
     }
     this.active = Math.max(0, Math.min(this.active, count - 1));
     this.draw();
+    if (!this.shown) this.soon(); // where the window is, it learns once it is in the page
   }
 
   range() {
@@ -79,15 +80,17 @@ export class Lines {
     this.seen(first, last);
   }
 
-  // fresh draws a line again.
-  fresh(i) {
-    const e = this.drawn.get(i);
-    if (!e) return;
-    const had = e.contains(document.activeElement);
-    e.remove();
-    this.drawn.delete(i);
+  // fresh draws the lines from one to another again.
+  fresh(first, last) {
+    let had;
+    for (const [i, e] of this.drawn) {
+      if (i < first || i >= last) continue;
+      if (e.contains(document.activeElement)) had = i;
+      e.remove();
+      this.drawn.delete(i);
+    }
     this.draw();
-    if (had) this.drawn.get(i)?.focus({ preventScroll: true });
+    this.drawn.get(had)?.focus({ preventScroll: true });
   }
 
   activate(i) {
