@@ -65,6 +65,10 @@ POLICIES := record-create,record-list,policy-decide,policy-decide-16,ledger-appe
 # Those of the services by which agents coordinate, each beside Kv, and locks beside etcd and Redis.
 AGENTS := lock-pair,lock-pair-16,lock-pair-64,lock-contended,lock-handoff,limit-check
 
+# Without golang.org/x/net/trace, which brings html/template and what .ci/linked looks for. One
+# set of tags for all: with others Go compiles everything above gRPC once more.
+export GOFLAGS := $(strip $(filter-out -tags=%,$(GOFLAGS)) -tags=grpcnotrace)
+
 # In front of every go command that may compile engine/rocks.
 ROCKS := eval "$$(sh engine/rocks/compat/env.sh)" &&
 
@@ -77,9 +81,8 @@ help: ## list the targets
 run: build ## build, then run the daemon on ./stoa-data (ARGS='...' for its flags)
 	@exec bin/stoa serve $(ARGS)
 
-# Without golang.org/x/net/trace, which brings html/template and what .ci/linked looks for.
 build: deps ## build bin/stoa
-	$(ROCKS) go build -tags grpcnotrace -o bin/stoa ./cmd/stoa
+	$(ROCKS) go build -o bin/stoa ./cmd/stoa
 
 deps: ## check what a build needs; on Debian and Ubuntu install what is missing
 	@sh engine/rocks/compat/deps.sh
@@ -106,6 +109,7 @@ man: build ## write the manual pages into bin/man/man1
 
 env: ## print the flags for a bare go command or an editor: eval "$(make -s env)"
 	@sh engine/rocks/compat/env.sh
+	@echo "export GOFLAGS='$(GOFLAGS)'"
 
 test: deps ## run all tests (TESTFLAGS='-run X' for go test's flags)
 	$(ROCKS) go test -timeout 60m $(TESTFLAGS) ./...

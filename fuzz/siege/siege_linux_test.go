@@ -158,7 +158,7 @@ func residentOf(pid int) int64 {
 // built builds the program.
 func built(t *testing.T, dir string) string {
 	path := filepath.Join(dir, "stoa")
-	out, err := exec.Command("go", "build", "-trimpath", "-o", path, "github.com/stoadb/stoa/cmd/stoa").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", path, "github.com/stoadb/stoa/cmd/stoa").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return path
 }

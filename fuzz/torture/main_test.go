@@ -64,7 +64,7 @@ var stoaBinary = sync.OnceValues(func() (string, error) {
 		return "", errNoRocks
 	}
 	path := filepath.Join(scratch, "stoa")
-	out, err := exec.Command("go", "build", "-trimpath", "-o", path, "github.com/stoadb/stoa/cmd/stoa").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", path, "github.com/stoadb/stoa/cmd/stoa").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("go build ./cmd/stoa: %w: %s", err, out)
 	}
