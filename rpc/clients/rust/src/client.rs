@@ -101,7 +101,10 @@ impl Client {
             let connection = self.connected().await?;
             let (mut call, answer) = connection.unary()?;
             match call.send(&Head { id: call.id, method, flags: END, deadline_ms }.with(request)) {
-                Ok(()) => return answer.await.unwrap_or_else(|_| Err(Error::new(Code::Unavailable, "the connection is lost"))),
+                Ok(()) => {
+                    call.look();
+                    return answer.await.unwrap_or_else(|_| Err(Error::new(Code::Unavailable, "the connection is lost")));
+                }
                 Err(NotSent(e)) if tries > 0 => return Err(e),
                 Err(NotSent(_)) => tries += 1, // nothing has come of it: a new connection may do
             }
