@@ -19,6 +19,17 @@ type Sink interface {
 	Write(ops []byte, sync bool) error
 }
 
+// Transactor is a Sink that is not the only one that writes to its storage. What a group of batches
+// reads of it, and the Write that follows, if one does, are one transaction of the storage.
+type Transactor interface {
+	Sink
+	// Begin is called before a group reads. What the group before has read is of no account then.
+	Begin()
+}
+
+// tries is how often a group is made whose reads others have changed before it was written.
+const tries = 100
+
 // A group is bounded, so that no writer waits for an endless one, and so are the
 // bytes after which no further batch joins a write.
 const (
@@ -31,6 +42,7 @@ const (
 // writes.
 type Committer struct {
 	sink  Sink
+	begin func() // nil: of no Transactor
 	queue *Queue[write]
 
 	// Owned by whoever leads.
@@ -52,6 +64,9 @@ var writes = sync.Pool{New: func() any { return new(Request[write]) }}
 // NewCommitter returns a committer that writes to sink.
 func NewCommitter(sink Sink) *Committer {
 	c := &Committer{sink: sink}
+	if t, ok := sink.(Transactor); ok {
+		c.begin = t.Begin
+	}
 	c.queue = NewQueue(maxGroupSize, c.write)
 	c.view.Reset(sink, nil)
 	return c
@@ -100,10 +115,35 @@ func (c *Committer) commit(r *Request[write]) error {
 	return err
 }
 
-// write prepares the first requests of a group in order and writes the changes of
-// those that may commit. It returns how many it has taken, at least one, and the
-// error of the sink.
+// write makes the first requests of a group, again if others have changed what it has read. It returns
+// how many it has taken, at least one, and the error of the sink. Where nobody knows
+// whether there is an effect, each of them has that error: they are not to be served again.
 func (c *Committer) write(group []*Request[write]) (n int, err error) {
+	for range tries {
+		if n, err = c.writeOnce(group); !errors.Is(err, ErrMoved) {
+			break
+		}
+		for _, r := range group[:n] {
+			r.Err, r.Panic = nil, nil
+		}
+	}
+	if !errors.Is(err, ErrUndetermined) {
+		return n, err
+	}
+	for _, r := range group[:n] {
+		if r.Err == nil && r.Panic == nil {
+			r.Err = err
+		}
+	}
+	return n, nil
+}
+
+// writeOnce prepares the first requests of a group in order and writes the changes of
+// those that may commit.
+func (c *Committer) writeOnce(group []*Request[write]) (n int, err error) {
+	if c.begin != nil {
+		c.begin()
+	}
 	group = fitting(group)
 	if len(group) == 1 && group[0].Task.plain() {
 		b := group[0].Task.batch

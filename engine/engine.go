@@ -1,7 +1,7 @@
 // Package engine stores keys and values, ordered by key, in columns.
 //
 // Engine is the contract that every implementation keeps and that package
-// enginetest tests: engine/mem in memory, engine/rocks on RocksDB, and the
+// enginetest tests: engine/mem in memory, engine/rocks on RocksDB, engine/tikv on a cluster, and the
 // client of package rpc over a socket. Get, Put, Scan and their like in
 // typed.go are what most code uses; Batch and Range say what is written and
 // read. README.md has the byte formats of batches and pages.

@@ -34,6 +34,14 @@ var (
 	// ErrCorrupt is returned when stored bytes are damaged: a checksum that
 	// does not match, a file that is missing, a row that does not parse.
 	ErrCorrupt = errors.New("engine: corrupt")
+	// ErrUndetermined is returned by writes when it is not known whether they were made,
+	// and may be made yet: a cluster lost the answer, and did not tell it when it was asked again.
+	// Who knows what the write was to change looks for it before writing again.
+	ErrUndetermined = errors.New("engine: undetermined")
+	// ErrMoved is what a Transactor returns of a Write if other writers have changed what was read
+	// since Begin; nothing is written, and the group is made again. Callers of an engine see
+	// it if that has happened 100 times.
+	ErrMoved = errors.New("engine: others keep changing what the write reads; try again")
 	// ErrUnsupported is returned by an engine that has no such operation, as a
 	// checkpoint of an engine that lives in memory.
 	ErrUnsupported = errors.New("engine: unsupported")

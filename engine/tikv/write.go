@@ -1,0 +1,247 @@
+package tikv
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	tikverr "github.com/tikv/client-go/v2/error"
+	"github.com/tikv/client-go/v2/kv"
+	"github.com/tikv/client-go/v2/oracle"
+	"github.com/tikv/client-go/v2/txnkv/transaction"
+
+	"github.com/stoadb/stoa/column"
+	"github.com/stoadb/stoa/engine"
+)
+
+// sink is the side of the engine that its committer writes to. What one group of writes reads, and
+// what it changes, is one transaction, in which keys that were read are locked with those that
+// change: if another engine has changed one meanwhile, nothing is written, and the group is made anew.
+type sink struct {
+	engine *Engine
+
+	mu   sync.Mutex // an update may read from many goroutines
+	txn  *transaction.KVTxn
+	read map[string]struct{} // keys that the group has read
+}
+
+// Begin is called before each group; see [engine.Transactor].
+func (s *sink) Begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.txn, s.read = nil, nil
+}
+
+// begun returns the transaction of the group. Keys that it reads are kept in mind.
+func (s *sink) begun(read ...[]byte) (*transaction.KVTxn, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.txn == nil {
+		txn, err := s.engine.store.Begin()
+		if err != nil {
+			return nil, s.engine.fault(err)
+		}
+		s.txn, s.read = txn, make(map[string]struct{})
+	}
+	for _, k := range read {
+		s.read[string(k)] = struct{}{}
+	}
+	return s.txn, nil
+}
+
+func (s *sink) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
+	txn, err := s.begun(s.engine.key(col, key, nil))
+	if err != nil {
+		return dst, err
+	}
+	return s.engine.get(dst, txn.GetSnapshot(), col, key)
+}
+
+func (s *sink) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
+	read := make([][]byte, len(lookups))
+	for i, l := range lookups {
+		read[i] = s.engine.key(l.Column, l.Key, nil)
+	}
+	txn, err := s.begun(read...)
+	if err != nil {
+		return buf, err
+	}
+	return s.engine.multiGet(buf, txn.GetSnapshot(), lookups)
+}
+
+func (s *sink) Iterate(col column.Column, r engine.Range) (*engine.Iterator, error) {
+	txn, err := s.begun()
+	if err != nil {
+		return nil, err
+	}
+	return s.engine.iterate(txn.StartTS(), nil, col, r)
+}
+
+// Write commits the transaction of the group with the changes of ops. All writes are on the disks of
+// most replicas when it returns nil, whatever sync is.
+func (s *sink) Write(ops []byte, _ bool) error {
+	e := s.engine
+	txn, err := s.begun()
+	if err != nil {
+		return err
+	}
+	changes, err := s.put(txn, ops)
+	if err != nil {
+		return err
+	}
+	total := e.changes.Load() + changes
+	number := binary.LittleEndian.AppendUint64(nil, total)
+	if err := txn.Set(e.written(), append(number, attempt(txn)...)); err != nil {
+		return e.fault(err)
+	}
+	if err := s.lockRead(txn); err != nil {
+		return err
+	}
+	txn.SetEnable1PC(true)
+	txn.SetEnableAsyncCommit(true)
+	if err := s.outcome(txn, s.commit(txn)); err != nil {
+		return err
+	}
+	e.changes.Store(total)
+	return nil
+}
+
+// commit commits a transaction within the time that the engine waits.
+func (s *sink) commit(txn *transaction.KVTxn) error {
+	ctx, cancel := context.WithTimeout(s.engine.ctx, s.engine.wait)
+	defer cancel()
+	return txn.Commit(ctx)
+}
+
+// attempt names a transaction: its timestamp is no other's.
+func attempt(txn *transaction.KVTxn) []byte {
+	return binary.LittleEndian.AppendUint64(nil, txn.StartTS())
+}
+
+// put puts changes into a transaction, and returns how many.
+func (s *sink) put(txn *transaction.KVTxn, ops []byte) (changes uint64, err error) {
+	e := s.engine
+	for op, err := range engine.Changes(ops) {
+		if err != nil {
+			return 0, err
+		}
+		changes++
+		switch op.Kind {
+		case engine.KindPut:
+			err = e.set(txn, changes, op.Column, op.Key, op.Value)
+		case engine.KindDelete:
+			err = e.unset(txn, op.Column, op.Key)
+		case engine.KindDeleteRange:
+			err = e.unsetRange(txn, op.Column, op.Key, op.Value)
+		}
+		if err != nil {
+			return 0, e.fault(err)
+		}
+	}
+	return changes, nil
+}
+
+// unsetRange deletes every row of a range, those that the transaction has put included.
+func (e *Engine) unsetRange(txn *transaction.KVTxn, col column.Column, start, end []byte) error {
+	w := walk{engine: e, from: opener{up: func(start, end []byte) (cursor, error) { return txn.Iter(start, end) }}}
+	defer w.close()
+	if err := w.enter(e.column(col), nil, start, end); err != nil {
+		return err
+	}
+	var keys [][]byte
+	for {
+		key, _, ok, err := w.next()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			break
+		}
+		keys = append(keys, key)
+	}
+	for _, k := range keys {
+		if err := e.unset(txn, col, k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lockRead locks the keys that the group has read and does not change.
+func (s *sink) lockRead(txn *transaction.KVTxn) error {
+	var keys [][]byte
+	for k := range s.read {
+		if _, err := txn.GetMemBuffer().Get([]byte(k)); tikverr.IsErrNotFound(err) {
+			keys = append(keys, []byte(k))
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	slices.SortFunc(keys, bytes.Compare)
+	return s.engine.fault(txn.LockKeys(s.engine.ctx, kv.NewLockCtx(txn.StartTS(), kv.LockNoWait, time.Now()), keys...))
+}
+
+// outcome returns what has become of a commit that has returned err. Where the cluster did not tell,
+// it is asked: the row of this engine's writes changes with each of them.
+func (s *sink) outcome(txn *transaction.KVTxn, err error) error {
+	e := s.engine
+	if tikverr.IsErrWriteConflict(err) {
+		return fmt.Errorf("%w: %w", engine.ErrMoved, err)
+	}
+	if !tikverr.IsErrorUndetermined(err) {
+		return e.fault(err)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), e.wait)
+	defer cancel()
+	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		made, asked := e.asked(ctx, attempt(txn))
+		if asked == nil && made {
+			return nil
+		}
+		if asked == nil {
+			return engine.ErrMoved // nothing of it is there, nor will be
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w, and asked for it for %v: %w", engine.ErrUndetermined, err, e.wait, asked)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// asked reports whether the last write of this engine that was made is the attempt. Reading the row
+// settles a transaction that has begun to write it: from then on it stays as it was read.
+func (e *Engine) asked(ctx context.Context, attempt []byte) (bool, error) {
+	ts, err := e.store.CurrentTimestamp(oracle.GlobalTxnScope)
+	if err != nil {
+		return false, err
+	}
+	row, err := e.store.GetSnapshot(ts).Get(ctx, e.written())
+	if tikverr.IsErrNotFound(err) {
+		return false, nil
+	}
+	return err == nil && bytes.HasSuffix(row, attempt), err
+}
+
+// fault returns an error of the cluster in our terms.
+func fault(err error) error {
+	var entry *tikverr.ErrEntryTooLarge
+	var txn *tikverr.ErrTxnTooLarge
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &entry), errors.As(err, &txn):
+		return fmt.Errorf("%w: %w", engine.ErrTooLarge, err)
+	case errors.Is(err, tikverr.ErrTiKVDiskFull):
+		return fmt.Errorf("%w: %w", engine.ErrNoSpace, err)
+	case tikverr.IsErrorUndetermined(err):
+		return fmt.Errorf("%w: %w", engine.ErrUndetermined, err)
+	}
+	return fmt.Errorf("tikv: %w", err)
+}
