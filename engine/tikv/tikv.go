@@ -154,7 +154,7 @@ func New(store *tikv.KVStore, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// layoutVersion is the version of what is stored, in the row under layoutKey.
+// layoutVersion is the version of what is stored, in the row ownLayout.
 const layoutVersion = 1
 
 // layout writes which layout the store has, or checks it.
