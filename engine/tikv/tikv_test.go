@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -151,15 +152,18 @@ func TestACommitWithoutAnAnswerIsAskedFor(t *testing.T) {
 			t.Parallel()
 			c := tikvtest.Start(t)
 			e := open(t, c, tikv.Options{Wait: 2 * time.Second}) // client-go commits again for as long
-			lost, asked := 0, false
-			lose := func(r *tikvrpc.Request) error {
-				switch asked = asked || lost > 0 && r.Type == tikvrpc.CmdGet; {
-				case asked || r.Type != tikvrpc.CmdCommit:
+			var lost atomic.Int64
+			var asked atomic.Bool
+			lose := func(r *tikvrpc.Request) error { // called by several goroutines
+				if lost.Load() > 0 && r.Type == tikvrpc.CmdGet {
+					asked.Store(true)
+				}
+				if asked.Load() || r.Type != tikvrpc.CmdCommit {
 					return nil
-				case lost == 0:
+				}
+				if lost.Add(1) == 1 {
 					c.Ahead.Add(60_000) // locks of who does not come back have ended
 				}
-				lost++
 				return tikvtest.ErrLost
 			}
 			if made {
@@ -178,8 +182,8 @@ func TestACommitWithoutAnAnswerIsAskedFor(t *testing.T) {
 				return err
 			}))
 			require.Equal(t, ".", get(t, e, "n"))
-			require.Positive(t, lost)
-			require.True(t, asked)
+			require.Positive(t, lost.Load())
+			require.True(t, asked.Load())
 			if made {
 				require.Equal(t, 1, calls)
 			} else {
@@ -194,9 +198,12 @@ func TestACommitWithoutAnAnswerIsAskedFor(t *testing.T) {
 func TestAWriteOfWhichNobodyKnowsIsUndetermined(t *testing.T) {
 	c := tikvtest.Start(t)
 	e := open(t, c, tikv.Options{Wait: 50 * time.Millisecond})
-	gone := false
+	var gone atomic.Bool
 	c.After = func(r *tikvrpc.Request) error {
-		if gone = gone || r.Type == tikvrpc.CmdCommit; gone {
+		if r.Type == tikvrpc.CmdCommit {
+			gone.Store(true)
+		}
+		if gone.Load() {
 			return tikvtest.ErrLost
 		}
 		return nil
