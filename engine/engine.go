@@ -8,6 +8,7 @@
 package engine
 
 import (
+	"fmt"
 	"io"
 	"time"
 
@@ -50,6 +51,25 @@ type Lookup struct {
 	Key    []byte
 	Value  []byte // set by MultiGet: a part of its buffer, nil if not Found
 	Found  bool   // set by MultiGet
+}
+
+// PlaceValues makes the Values of those that were found parts of buf, in which they lie one after the
+// other from start on. Who appends them to a buffer does so at the end: before, it may grow.
+func PlaceValues(buf []byte, start int, lookups []Lookup) {
+	for i := range lookups {
+		if l := &lookups[i]; l.Found {
+			end := start + len(l.Value)
+			l.Value, start = buf[start:end:end], end
+		}
+	}
+}
+
+// CheckColumn returns ErrBatch if there is no such column.
+func CheckColumn(col column.Column) error {
+	if !col.Valid() {
+		return fmt.Errorf("%w: no column %d", ErrBatch, uint8(col))
+	}
+	return nil
 }
 
 // Writer changes the store.

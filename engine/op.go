@@ -114,8 +114,9 @@ func cutTarget(s []byte) (col column.Column, key, rest []byte, err error) {
 	if len(s) < 2 {
 		return 0, nil, nil, fmt.Errorf("%w: cut short", ErrBatch)
 	}
-	if col = column.Column(s[1]); !col.Valid() {
-		return 0, nil, nil, fmt.Errorf("%w: no column %d", ErrBatch, s[1])
+	col = column.Column(s[1])
+	if err := CheckColumn(col); err != nil {
+		return 0, nil, nil, err
 	}
 	key, rest, ok := cut(s[2:])
 	if !ok {

@@ -96,12 +96,7 @@ func (o *Overlay) MultiGet(buf []byte, lookups []Lookup) ([]byte, error) {
 	if buf, err = base.MultiGet(buf, stored); err != nil {
 		return buf, err
 	}
-	for i := range lookups { // buf has its place now
-		if l := &lookups[i]; l.Found {
-			end := start + len(l.Value)
-			l.Value, start = buf[start:end:end], end
-		}
-	}
+	PlaceValues(buf, start, lookups)
 	for i, l := range stored {
 		lookups[at[i]] = l
 	}

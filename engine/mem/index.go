@@ -13,8 +13,8 @@ import (
 type index [column.Count + 1]map[string][]byte
 
 func (x *index) get(dst []byte, col column.Column, key []byte) ([]byte, error) {
-	if !col.Valid() {
-		return dst, errNoColumn(col)
+	if err := engine.CheckColumn(col); err != nil {
+		return dst, err
 	}
 	value, ok := x[col][string(key)]
 	if !ok {

@@ -28,8 +28,8 @@ func (e *Engine) Flush() error { return e.alive() }
 // Compact rewrites the keys of a range; see [engine.Maintenance]. There is nothing to
 // rewrite.
 func (e *Engine) Compact(col column.Column, _ engine.Range) error {
-	if !col.Valid() {
-		return errNoColumn(col)
+	if err := engine.CheckColumn(col); err != nil {
+		return err
 	}
 	return e.alive()
 }
@@ -45,8 +45,8 @@ func (e *Engine) Checkpoint(string) error {
 // ApproximateSize returns about how many bytes a range takes on disk; see
 // [engine.Maintenance]. It is exact here.
 func (e *Engine) ApproximateSize(col column.Column, r engine.Range) (uint64, error) {
-	if !col.Valid() {
-		return 0, errNoColumn(col)
+	if err := engine.CheckColumn(col); err != nil {
+		return 0, err
 	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()

@@ -73,8 +73,8 @@ func (e *Engine) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
 
 // Iterate returns an iterator over a range of a column; see [engine.Reader].
 func (e *Engine) Iterate(col column.Column, r engine.Range) (*engine.Iterator, error) {
-	if !col.Valid() {
-		return nil, errNoColumn(col)
+	if err := engine.CheckColumn(col); err != nil {
+		return nil, err
 	}
 	s, err := e.snapshot(col)
 	if err != nil {

@@ -42,8 +42,8 @@ func (s *snapshot) Iterate(col column.Column, r engine.Range) (*engine.Iterator,
 	if s.closed {
 		return nil, engine.ErrClosed
 	}
-	if !col.Valid() {
-		return nil, errNoColumn(col)
+	if err := engine.CheckColumn(col); err != nil {
+		return nil, err
 	}
 	return engine.NewIterator(newPager(s, false, col, r), r.Limit), nil
 }

@@ -2,19 +2,14 @@ package mem
 
 import (
 	"bytes"
-	"fmt"
 
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 )
 
-func errNoColumn(col column.Column) error {
-	return fmt.Errorf("%w: no column %d", engine.ErrBatch, uint8(col))
-}
-
 func (v *view) get(dst []byte, col column.Column, key []byte) ([]byte, error) {
-	if !col.Valid() {
-		return dst, errNoColumn(col)
+	if err := engine.CheckColumn(col); err != nil {
+		return dst, err
 	}
 	i, ok := v[col].Get(item{key: key})
 	if !ok {
@@ -25,8 +20,8 @@ func (v *view) get(dst []byte, col column.Column, key []byte) ([]byte, error) {
 
 func (v *view) multiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
 	for i := range lookups {
-		if col := lookups[i].Column; !col.Valid() {
-			return buf, errNoColumn(col)
+		if err := engine.CheckColumn(lookups[i].Column); err != nil {
+			return buf, err
 		}
 	}
 	size := 0

@@ -36,8 +36,8 @@ func (e *Engine) ready(col column.Column) error {
 	if e.st == nil {
 		return e.down
 	}
-	if !col.Valid() {
-		return fmt.Errorf("%w: no column %d", engine.ErrBatch, uint8(col))
+	if err := engine.CheckColumn(col); err != nil {
+		return err
 	}
 	if !e.st.h.has(col) {
 		return fmt.Errorf("%w: %s has no column family %q", engine.ErrSchema, e.dir, col)

@@ -62,19 +62,19 @@ func (e *Engine) collecting() {
 // Collect lets the cluster delete versions of rows that are older than Options.Keep and that no
 // snapshot or iterator of any engine may read, if nobody has for as long. Each engine does so every minute.
 func (e *Engine) Collect(ctx context.Context) error {
-	now, err := e.store.CurrentTimestamp(oracle.GlobalTxnScope)
+	now, err := e.now()
 	if err != nil {
-		return fault(err)
+		return err
 	}
 	before := oracle.GoTimeToTS(oracle.GetTimeFromTS(now).Add(-e.keep))
 	pd := e.store.GetPDClient()
-	least, err := pd.UpdateServiceGCSafePoint(ctx, fmt.Sprintf("stoa-%x", e.writer), int64(heldFor/time.Second), e.oldest(before))
+	least, err := pd.UpdateServiceGCSafePoint(ctx, e.service(), int64(heldFor/time.Second), e.oldest(before))
 	if err != nil {
-		return fault(err)
+		return e.fault(err)
 	}
 	safe, err := pd.UpdateGCSafePoint(ctx, 0) // which moves nothing back
 	if err != nil {
-		return fault(err)
+		return e.fault(err)
 	}
 	// To collect is to look for locks in the whole of the cluster.
 	to := min(least, before)
@@ -82,13 +82,18 @@ func (e *Engine) Collect(ctx context.Context) error {
 		return nil
 	}
 	_, err = e.store.GC(ctx, to)
-	return fault(err)
+	return e.fault(err)
 }
 
 // unheld takes back what PD was told of this engine.
 func (e *Engine) unheld() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), e.wait)
 	defer cancel()
-	_, err := e.store.GetPDClient().UpdateServiceGCSafePoint(ctx, fmt.Sprintf("stoa-%x", e.writer), 0, 0)
-	return fault(err)
+	if _, err := e.store.GetPDClient().UpdateServiceGCSafePoint(ctx, e.service(), 0, 0); err != nil {
+		return fmt.Errorf("tikv: what PD keeps for this engine: %w", err)
+	}
+	return nil
 }
+
+// service is the name of the engine at PD.
+func (e *Engine) service() string { return fmt.Sprintf("stoa-%x", e.writer) }

@@ -3,7 +3,7 @@ package tikv
 import (
 	"bytes"
 	"crypto/sha256"
-	"fmt"
+	"slices"
 
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
@@ -24,6 +24,30 @@ const (
 // own returns the key of a row of the engine itself.
 func (e *Engine) own(name string) []byte {
 	return append(append([]byte(e.prefix), 0), name...)
+}
+
+// eachOwn calls fn with the rows whose keys begin with a prefix, until it returns an error, which it
+// returns. Keys and values are valid during the call.
+func (e *Engine) eachOwn(prefix []byte, fn func(key, value []byte) error) error {
+	ts, err := e.useNow()
+	if err != nil {
+		return err
+	}
+	defer e.done()
+	at, err := e.store.GetSnapshot(ts).Iter(prefix, engine.Successor(prefix))
+	if err != nil {
+		return e.fault(err)
+	}
+	defer at.Close()
+	for at.Valid() {
+		if err := fn(at.Key(), at.Value()); err != nil {
+			return err
+		}
+		if err := at.Next(); err != nil {
+			return e.fault(err)
+		}
+	}
+	return nil
 }
 
 // written returns the key of the row that a write of this engine leaves its number in.
@@ -59,21 +83,27 @@ func (s space) passage(segment []byte) []byte { return append(s.at(segment), 0) 
 // end returns the first key after a space.
 func (s space) end() []byte { return engine.Successor(s) }
 
-// key returns the key in the cluster of a row, and calls passed with each space and segment on the way.
-func (e *Engine) key(col column.Column, key []byte, passed func(from space, segment []byte, to space)) []byte {
-	s := e.column(col)
-	for len(key) > maxSegment {
-		from, segment := s, key[:maxSegment]
-		s, key = e.within(from, segment), key[maxSegment:]
-		if passed != nil {
-			passed(from, segment, s)
-		}
-	}
-	return s.at(key)
+// passed is a row on the way to that of a cut key, and the space to which it leads.
+type passed struct {
+	row []byte
+	to  space
 }
 
-func errNoColumn(col column.Column) error {
-	return fmt.Errorf("%w: no column %d", engine.ErrBatch, uint8(col))
+// way returns the key in the cluster of a row, and what is passed on the way to it, outermost first.
+func (e *Engine) way(col column.Column, key []byte) (row []byte, way []passed) {
+	s := e.column(col)
+	for len(key) > maxSegment {
+		segment := key[:maxSegment]
+		way = append(way, passed{s.passage(segment), e.within(s, segment)})
+		s, key = way[len(way)-1].to, key[maxSegment:]
+	}
+	return s.at(key), way
+}
+
+// key returns the key in the cluster of a row.
+func (e *Engine) key(col column.Column, key []byte) []byte {
+	row, _ := e.way(col, key)
+	return row
 }
 
 // cursor is an iterator of client-go.
@@ -136,7 +166,7 @@ func (w *walk) enter(s space, before, start, end []byte) error {
 	return nil
 }
 
-// bounded is a cursor that goes down and ends at its lowest key, which client-go does not know.
+// bounded is a cursor that ends at its lowest key, which client-go does not know where it goes down.
 type bounded struct {
 	cursor
 	lowest []byte
@@ -146,8 +176,7 @@ func (b bounded) Valid() bool {
 	return b.cursor.Valid() && bytes.Compare(b.cursor.Key(), b.lowest) >= 0
 }
 
-// next returns the next row, and whether there is one. It moves on at the next call: key and row are
-// valid until then.
+// next returns the next row, and whether there is one. Key and row are the caller's.
 func (w *walk) next() (key, row []byte, ok bool, err error) {
 	for len(w.levels) > 0 {
 		l := &w.levels[len(w.levels)-1]
@@ -156,16 +185,16 @@ func (w *walk) next() (key, row []byte, ok bool, err error) {
 			w.levels = w.levels[:len(w.levels)-1]
 			continue
 		}
-		rest, row := bytes.Clone(l.cursor.Key()[len(l.space):]), bytes.Clone(l.cursor.Value())
-		space, before, start, end := l.space, l.before, l.start, l.end
+		key, row := append(slices.Clip(l.before), l.cursor.Key()[len(l.space):]...), bytes.Clone(l.cursor.Value())
 		if err := l.cursor.Next(); err != nil {
 			return nil, nil, false, err
 		}
+		rest := key[len(l.before):]
 		if len(rest) <= maxSegment {
-			return append(bytes.Clone(before), rest...), row, true, nil
+			return key, row, true, nil
 		}
 		segment := rest[:maxSegment]
-		if err := w.enter(w.engine.within(space, segment), append(bytes.Clone(before), segment...), below(start, segment), below(end, segment)); err != nil {
+		if err := w.enter(w.engine.within(l.space, segment), key[:len(key)-1], below(l.start, segment), below(l.end, segment)); err != nil {
 			return nil, nil, false, err
 		}
 	}

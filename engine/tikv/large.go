@@ -47,12 +47,9 @@ func (e *Engine) largeKey(col column.Column, id []byte) []byte {
 
 // set puts a row into a transaction, as its nth change.
 func (e *Engine) set(txn *transaction.KVTxn, nth uint64, col column.Column, key, v []byte) error {
-	var passages [][]byte
-	row := e.key(col, key, func(from space, segment []byte, _ space) {
-		passages = append(passages, from.passage(segment))
-	})
-	for _, p := range passages {
-		if err := txn.Set(p, []byte{tagPassage}); err != nil {
+	row, way := e.way(col, key)
+	for _, p := range way {
+		if err := txn.Set(p.row, []byte{tagPassage}); err != nil {
 			return err
 		}
 	}
@@ -74,15 +71,12 @@ func (e *Engine) set(txn *transaction.KVTxn, nth uint64, col column.Column, key,
 
 // unset deletes a row in a transaction, and the rows that lead to it, if they lead to no other.
 func (e *Engine) unset(txn *transaction.KVTxn, col column.Column, key []byte) error {
-	type way struct{ passage, space []byte }
-	var ways []way
-	if err := txn.Delete(e.key(col, key, func(from space, segment []byte, to space) {
-		ways = append(ways, way{from.passage(segment), to})
-	})); err != nil {
+	row, way := e.way(col, key)
+	if err := txn.Delete(row); err != nil {
 		return err
 	}
-	for _, w := range slices.Backward(ways) {
-		at, err := txn.Iter(w.space, space(w.space).end())
+	for _, p := range slices.Backward(way) {
+		at, err := txn.Iter(p.to, p.to.end())
 		if err != nil {
 			return err
 		}
@@ -91,7 +85,7 @@ func (e *Engine) unset(txn *transaction.KVTxn, col column.Column, key []byte) er
 		if others {
 			break
 		}
-		if err := txn.Delete(w.passage); err != nil {
+		if err := txn.Delete(p.row); err != nil {
 			return err
 		}
 	}
@@ -147,25 +141,9 @@ func (e *Engine) value(dst []byte, from batchGetter, row []byte) ([]byte, error)
 
 // sweep deletes parts of the values of a column that no row names any more.
 func (e *Engine) sweep(col column.Column) error {
-	ts, err := e.now()
-	if err != nil {
-		return err
-	}
-	all := append(e.own(ownLarge), byte(col))
-	at, err := e.store.GetSnapshot(ts).Iter(all, engine.Successor(all))
-	if err != nil {
-		return e.fault(err)
-	}
-	defer at.Close()
-	for at.Valid() {
-		if err := e.drop(bytes.Clone(at.Key()), at.Value()); err != nil {
-			return err
-		}
-		if err := at.Next(); err != nil {
-			return e.fault(err)
-		}
-	}
-	return nil
+	return e.eachOwn(append(e.own(ownLarge), byte(col)), func(large, tells []byte) error {
+		return e.drop(bytes.Clone(large), tells)
+	})
 }
 
 // drop deletes the parts that a row under ownLarge tells of, unless they are in use. No row comes to

@@ -29,13 +29,9 @@ func (e *Engine) Flush() error { return e.alive() }
 // Compact deletes the parts of values of the column that are not there any more; see
 // [engine.Maintenance]. TiKV rewrites its tables by itself.
 func (e *Engine) Compact(col column.Column, _ engine.Range) error {
-	if !col.Valid() {
-		return errNoColumn(col)
-	}
-	if err := e.use(); err != nil {
+	if err := engine.CheckColumn(col); err != nil {
 		return err
 	}
-	defer e.done()
 	return e.sweep(col)
 }
 
@@ -50,8 +46,8 @@ func (e *Engine) Checkpoint(string) error {
 // ApproximateSize returns how many bytes a range takes; see [engine.Maintenance]. Of more than 10,000
 // keys it is the size of the regions in which they lie, which others may share.
 func (e *Engine) ApproximateSize(col column.Column, r engine.Range) (uint64, error) {
-	if !col.Valid() {
-		return 0, errNoColumn(col)
+	if err := engine.CheckColumn(col); err != nil {
+		return 0, err
 	}
 	_, size, err := e.measure(col, r)
 	return size, err
@@ -72,29 +68,13 @@ func (e *Engine) Stats() (engine.Stats, error) {
 
 // sequence returns how many changes all engines of the store have made.
 func (e *Engine) sequence() (n uint64, err error) {
-	if err := e.use(); err != nil {
-		return 0, err
-	}
-	defer e.done()
-	ts, err := e.now()
-	if err != nil {
-		return 0, err
-	}
-	start := e.own(ownWriter)
-	at, err := e.store.GetSnapshot(ts).Iter(start, engine.Successor(start))
-	if err != nil {
-		return 0, e.fault(err)
-	}
-	defer at.Close()
-	for at.Valid() {
-		if v := at.Value(); len(v) == 16 {
+	err = e.eachOwn(e.own(ownWriter), func(_, v []byte) error {
+		if len(v) == 16 {
 			n += binary.LittleEndian.Uint64(v)
 		}
-		if err := at.Next(); err != nil {
-			return 0, e.fault(err)
-		}
-	}
-	return n, nil
+		return nil
+	})
+	return n, err
 }
 
 func (e *Engine) alive() error {

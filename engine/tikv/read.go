@@ -6,7 +6,6 @@ import (
 	"math"
 	"sync/atomic"
 
-	tikverr "github.com/tikv/client-go/v2/error"
 	"github.com/tikv/client-go/v2/oracle"
 	"github.com/tikv/client-go/v2/txnkv/txnsnapshot"
 
@@ -24,10 +23,10 @@ func (e *Engine) Get(dst []byte, col column.Column, key []byte) ([]byte, error) 
 		return dst, err
 	}
 	defer e.done()
-	if !col.Valid() {
-		return dst, errNoColumn(col)
+	if err := engine.CheckColumn(col); err != nil {
+		return dst, err
 	}
-	row, err := e.store.GetSnapshot(latest).Get(e.ctx, e.key(col, key, nil))
+	row, err := e.store.GetSnapshot(latest).Get(e.ctx, e.key(col, key))
 	if err != nil {
 		return dst, e.fault(err)
 	}
@@ -43,10 +42,10 @@ func (e *Engine) Get(dst []byte, col column.Column, key []byte) ([]byte, error) 
 }
 
 func (e *Engine) get(dst []byte, from *txnsnapshot.KVSnapshot, col column.Column, key []byte) ([]byte, error) {
-	if !col.Valid() {
-		return dst, errNoColumn(col)
+	if err := engine.CheckColumn(col); err != nil {
+		return dst, err
 	}
-	row, err := from.Get(e.ctx, e.key(col, key, nil))
+	row, err := from.Get(e.ctx, e.key(col, key))
 	if err != nil {
 		return dst, e.fault(err)
 	}
@@ -55,24 +54,21 @@ func (e *Engine) get(dst []byte, from *txnsnapshot.KVSnapshot, col column.Column
 
 // MultiGet looks up keys in one state; see [engine.Reader].
 func (e *Engine) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
-	if err := e.use(); err != nil {
-		return buf, err
-	}
-	defer e.done()
-	ts, err := e.now()
+	ts, err := e.useNow()
 	if err != nil {
 		return buf, err
 	}
+	defer e.done()
 	return e.multiGet(buf, e.store.GetSnapshot(ts), lookups)
 }
 
 func (e *Engine) multiGet(buf []byte, from batchGetter, lookups []engine.Lookup) ([]byte, error) {
 	keys := make([][]byte, len(lookups))
 	for i, l := range lookups {
-		if !l.Column.Valid() {
-			return buf, errNoColumn(l.Column)
+		if err := engine.CheckColumn(l.Column); err != nil {
+			return buf, err
 		}
-		keys[i] = e.key(l.Column, l.Key, nil)
+		keys[i] = e.key(l.Column, l.Key)
 	}
 	found, err := from.BatchGet(e.ctx, keys)
 	if err != nil {
@@ -92,41 +88,41 @@ func (e *Engine) multiGet(buf []byte, from batchGetter, lookups []engine.Lookup)
 		}
 		l.Value = buf[before:]
 	}
-	for i := range lookups { // buf has its place now
-		if l := &lookups[i]; l.Found {
-			end := at + len(l.Value)
-			l.Value, at = buf[at:end:end], end
-		}
-	}
+	engine.PlaceValues(buf, at, lookups)
 	return buf, nil
 }
 
 // Iterate returns an iterator over a range of a column; see [engine.Reader].
 func (e *Engine) Iterate(col column.Column, r engine.Range) (*engine.Iterator, error) {
-	if err := e.use(); err != nil {
-		return nil, err
-	}
-	defer e.done()
-	ts, err := e.now()
+	ts, err := e.useNow()
 	if err != nil {
 		return nil, err
 	}
+	defer e.done()
 	return e.iterate(ts, nil, col, r)
 }
 
 // Snapshot returns the store as it is now; see [engine.Engine].
 func (e *Engine) Snapshot() (engine.Snapshot, error) {
-	if err := e.use(); err != nil {
-		return nil, err
-	}
-	defer e.done()
-	ts, err := e.now()
+	ts, err := e.useNow()
 	if err != nil {
 		return nil, err
 	}
+	defer e.done()
 	e.snapshots.Add(1)
 	e.hold(ts)
 	return &snapshot{engine: e, ts: ts}, nil
+}
+
+// useNow is use and now.
+func (e *Engine) useNow() (ts uint64, err error) {
+	if err := e.use(); err != nil {
+		return 0, err
+	}
+	if ts, err = e.now(); err != nil {
+		e.done()
+	}
+	return ts, err
 }
 
 // now returns a timestamp after everything that is committed.
@@ -213,8 +209,8 @@ type pager struct {
 const scanned = 256
 
 func (e *Engine) iterate(ts uint64, over *atomic.Bool, col column.Column, r engine.Range) (*engine.Iterator, error) {
-	if !col.Valid() {
-		return nil, errNoColumn(col)
+	if err := engine.CheckColumn(col); err != nil {
+		return nil, err
 	}
 	from := e.store.GetSnapshot(ts)
 	if r.Limit > 0 && r.Limit < scanned {
@@ -267,18 +263,4 @@ func (p *pager) Close() error {
 		p.engine.release(p.ts)
 	}
 	return nil
-}
-
-// fault returns an error of the cluster in our terms; see the function.
-func (e *Engine) fault(err error) error {
-	if err == nil {
-		return nil
-	}
-	if tikverr.IsErrNotFound(err) {
-		return engine.ErrNotFound
-	}
-	if e.ctx.Err() != nil {
-		return engine.ErrClosed
-	}
-	return fault(err)
 }

@@ -164,14 +164,14 @@ func (e *Engine) layout() error {
 	for {
 		txn, err := e.store.Begin()
 		if err != nil {
-			return fault(err)
+			return e.fault(err)
 		}
 		key := e.own(ownLayout)
 		value, err := txn.Get(ctx, key)
 		switch {
 		case tikverr.IsErrNotFound(err):
 		case err != nil:
-			return fault(err)
+			return e.fault(err)
 		case len(value) != 4 || binary.LittleEndian.Uint32(value) != layoutVersion:
 			return fmt.Errorf("%w: the cluster holds a store of layout %x under %q, and this program knows %d", engine.ErrSchema, value, e.prefix, layoutVersion)
 		default:
@@ -182,10 +182,10 @@ func (e *Engine) layout() error {
 		}
 		err = txn.Commit(ctx)
 		if err == nil || ctx.Err() != nil {
-			return fault(err)
+			return e.fault(err)
 		}
 		if !tikverr.IsErrWriteConflict(err) && !tikverr.IsErrorUndetermined(err) {
-			return fault(err)
+			return e.fault(err)
 		} // another has made it at the same time: look again
 	}
 }

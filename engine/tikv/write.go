@@ -12,7 +12,6 @@ import (
 
 	tikverr "github.com/tikv/client-go/v2/error"
 	"github.com/tikv/client-go/v2/kv"
-	"github.com/tikv/client-go/v2/oracle"
 	"github.com/tikv/client-go/v2/txnkv/transaction"
 
 	"github.com/stoadb/stoa/column"
@@ -55,7 +54,7 @@ func (s *sink) begun(read ...[]byte) (*transaction.KVTxn, error) {
 }
 
 func (s *sink) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
-	txn, err := s.begun(s.engine.key(col, key, nil))
+	txn, err := s.begun(s.engine.key(col, key))
 	if err != nil {
 		return dst, err
 	}
@@ -65,7 +64,7 @@ func (s *sink) Get(dst []byte, col column.Column, key []byte) ([]byte, error) {
 func (s *sink) MultiGet(buf []byte, lookups []engine.Lookup) ([]byte, error) {
 	read := make([][]byte, len(lookups))
 	for i, l := range lookups {
-		read[i] = s.engine.key(l.Column, l.Key, nil)
+		read[i] = s.engine.key(l.Column, l.Key)
 	}
 	txn, err := s.begun(read...)
 	if err != nil {
@@ -201,10 +200,10 @@ func (s *sink) outcome(txn *transaction.KVTxn, err error) error {
 	defer cancel()
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		made, asked := e.asked(ctx, attempt(txn))
-		if asked == nil && made {
+		switch {
+		case asked == nil && made:
 			return nil
-		}
-		if asked == nil {
+		case asked == nil:
 			return engine.ErrMoved // nothing of it is there, nor will be
 		}
 		select {
@@ -218,7 +217,7 @@ func (s *sink) outcome(txn *transaction.KVTxn, err error) error {
 // asked reports whether the last write of this engine that was made is the attempt. Reading the row
 // settles a transaction that has begun to write it: from then on it stays as it was read.
 func (e *Engine) asked(ctx context.Context, attempt []byte) (bool, error) {
-	ts, err := e.store.CurrentTimestamp(oracle.GlobalTxnScope)
+	ts, err := e.now()
 	if err != nil {
 		return false, err
 	}
@@ -230,12 +229,16 @@ func (e *Engine) asked(ctx context.Context, attempt []byte) (bool, error) {
 }
 
 // fault returns an error of the cluster in our terms.
-func fault(err error) error {
+func (e *Engine) fault(err error) error {
 	var entry *tikverr.ErrEntryTooLarge
 	var txn *tikverr.ErrTxnTooLarge
 	switch {
 	case err == nil:
 		return nil
+	case tikverr.IsErrNotFound(err):
+		return engine.ErrNotFound
+	case e.ctx.Err() != nil:
+		return engine.ErrClosed
 	case errors.As(err, &entry), errors.As(err, &txn):
 		return fmt.Errorf("%w: %w", engine.ErrTooLarge, err)
 	case errors.Is(err, tikverr.ErrTiKVDiskFull):

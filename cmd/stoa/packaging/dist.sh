@@ -36,7 +36,7 @@ eval "$flags"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 umask 022
-go build -tags grpcnotrace -buildvcs=true -trimpath -ldflags='-s -w' -o "$work/stoa" ./cmd/stoa ||
+go build -buildvcs=true -trimpath -ldflags='-s -w' -o "$work/stoa" ./cmd/stoa ||
 	fail "it did not build; the version is taken from git, which has to be installed and to own this tree"
 
 shared=$(readelf -d "$work/stoa" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
