@@ -81,10 +81,10 @@ type salvage struct {
 	listing listing
 	files   []*diskfile.Table
 	shared  diskfile.Allowance
-	held    int64                                        // bytes of entries of blocks that wait to be merged
-	most    int64                                        // that may be; grows with the tables
-	logged  [column.Count + 1]map[string]diskfile.Change // the newest of a key in the logs
-	ranges  [column.Count + 1][]diskfile.Change          // deletions of ranges
+	held    int64 // bytes of entries of blocks that wait to be merged
+	most    int64 // that may be; grows with the tables
+	logged  [column.Count + 1]diskfile.Logged
+	ranges  [column.Count + 1][]diskfile.Change // deletions of ranges in the tables
 
 	sealedAt uint64            // the sequence of SealRow
 	schemaAt uint64            // that of the schema version that is noted
@@ -104,9 +104,6 @@ func (s *salvage) lost(code, reason string) {
 
 // logs reads the write-ahead logs.
 func (s *salvage) logs() error {
-	for c := range column.All {
-		s.logged[c] = map[string]diskfile.Change{}
-	}
 	files, err := diskfile.Files(s.dir, ".log")
 	if err != nil {
 		return fmt.Errorf("inspect: salvage: %w", err)
@@ -175,14 +172,7 @@ func (s *salvage) change(c diskfile.Change, family string) {
 		}
 		return
 	}
-	c.Key, c.Value = bytes.Clone(c.Key), bytes.Clone(c.Value)
-	if c.Kind == diskfile.DeleteRange {
-		s.ranges[col] = append(s.ranges[col], c)
-		return
-	}
-	if was, ok := s.logged[col][string(c.Key)]; !ok || was.Sequence <= c.Sequence {
-		s.logged[col][string(c.Key)] = c
-	}
+	s.logged[col].Add(c)
 }
 
 // The keys of the rows that say how secrets are sealed, and which version of the
@@ -276,31 +266,16 @@ func (s *salvage) strangers() {
 // column writes the rows of a column: the newest entry of each key, if that is a
 // put.
 func (s *salvage) column(col column.Column) error {
-	m, err := s.merge(col)
-	if err != nil {
-		return err
-	}
+	m := s.merge(col)
 	for {
-		c, ok := m.next()
-		if !ok {
+		c, ok := m.Next()
+		if !ok || s.ctx.Err() != nil {
 			return s.ctx.Err()
-		}
-		if c.Kind != diskfile.Put || s.deleted(col, c) {
-			continue
 		}
 		if err := s.put(col, c); err != nil {
 			return err
 		}
 	}
-}
-
-func (s *salvage) deleted(col column.Column, c diskfile.Change) bool {
-	for _, r := range s.ranges[col] {
-		if r.Sequence > c.Sequence && bytes.Compare(c.Key, r.Key) >= 0 && bytes.Compare(c.Key, r.Value) < 0 {
-			return true
-		}
-	}
-	return false
 }
 
 func (s *salvage) put(col column.Column, c diskfile.Change) error {

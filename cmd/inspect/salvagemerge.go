@@ -2,25 +2,13 @@ package inspect
 
 import (
 	"bytes"
-	"cmp"
-	"container/heap"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine/rocks/diskfile"
 )
-
-// merge is the entries of the tables and logs of a column in the order of their
-// keys, the newest of a key first.
-type merge struct {
-	s    *salvage
-	runs []*run // a heap, by the entry that comes next
-	last []byte
-	any  bool
-}
 
 // Of each table that is merged the entries of one block are held: all together at most
 // heldLeast bytes and heldPerByte for each byte of the files. A few bytes of a file that
@@ -36,12 +24,13 @@ const (
 
 var errHeld = fmt.Errorf("%w: its entries take, with those of other tables, more than the sizes of the files allow", diskfile.ErrDamaged)
 
-// run is the entries of one file, block by block.
+// run is the entries of one table, block by block: a [diskfile.Run] that goes on behind
+// blocks that cannot be read.
 type run struct {
 	s       *salvage
 	col     column.Column
-	table   *diskfile.Table // nil: those of the logs
-	block   int             // the next one
+	table   *diskfile.Table
+	block   int // the next one
 	entries []diskfile.Change
 	at      int
 	held    int64 // bytes of entries
@@ -64,52 +53,30 @@ func (r *run) drop() {
 	r.entries, r.at, r.held = nil, 0, 0
 }
 
-func (s *salvage) merge(col column.Column) (*merge, error) {
-	m := &merge{s: s}
-	logged := &run{s: s, col: col}
-	for _, k := range slices.Sorted(maps.Keys(s.logged[col])) {
-		logged.entries = append(logged.entries, s.logged[col][k])
-	}
-	runs := []*run{logged}
+// merge returns the rows that the tables and the logs of a column make together.
+func (s *salvage) merge(col column.Column) *diskfile.Merge {
+	logged := &s.logged[col]
+	runs := []diskfile.Run{logged.Run()}
 	for _, t := range s.files {
 		if t.Family == col.String() {
 			runs = append(runs, &run{s: s, col: col, table: t})
 		}
 	}
-	for _, r := range runs {
-		if r.ready() {
-			m.runs = append(m.runs, r)
-		}
-	}
-	heap.Init(m)
-	return m, s.ctx.Err()
+	return diskfile.NewMerge(runs, slices.Concat(s.ranges[col], logged.Deletes))
 }
 
-// next returns the newest entry of the next key. It is valid until the call after.
-func (m *merge) next() (c diskfile.Change, ok bool) {
-	for len(m.runs) > 0 {
-		r := m.runs[0]
-		c := r.entries[r.at]
-		if r.at++; r.ready() {
-			heap.Fix(m, 0)
-		} else {
-			heap.Pop(m)
-		}
-		if m.any && bytes.Equal(c.Key, m.last) {
-			continue // an older one
-		}
-		m.last, m.any = append(m.last[:0], c.Key...), true
-		return c, true
-	}
-	return c, false
-}
+// Head returns the next entry.
+func (r *run) Head() *diskfile.Change { return &r.entries[r.at] }
 
-// ready reports whether there is an entry, after reading blocks until there is.
+// Pass goes behind the next entry.
+func (r *run) Pass() { r.at++ }
+
+// Ready reports whether there is an entry, after reading blocks until there is.
 // Those that cannot be read are losses.
-func (r *run) ready() bool {
+func (r *run) Ready() bool {
 	for r.at == len(r.entries) {
 		r.drop()
-		if r.table == nil || r.block == r.table.Blocks() {
+		if r.block == r.table.Blocks() {
 			r.more()
 			return false
 		}
@@ -159,26 +126,4 @@ func (r *run) lost(err error) Finding {
 		reason += "; " + which + " up to " + KeyText(end)
 	}
 	return NewFinding("block", r.col, after, reason)
-}
-
-// Len returns how many there are; see [heap.Interface].
-func (m *merge) Len() int { return len(m.runs) }
-
-// Less reports whether i comes out before j; see [heap.Interface].
-func (m *merge) Less(i, j int) bool {
-	a, b := m.runs[i].entries[m.runs[i].at], m.runs[j].entries[m.runs[j].at]
-	return cmp.Or(bytes.Compare(a.Key, b.Key), cmp.Compare(b.Sequence, a.Sequence)) < 0
-}
-
-// Swap swaps i and j; see [heap.Interface].
-func (m *merge) Swap(i, j int) { m.runs[i], m.runs[j] = m.runs[j], m.runs[i] }
-
-// Push adds one at the end; see [heap.Interface].
-func (m *merge) Push(x any) { m.runs = append(m.runs, x.(*run)) }
-
-// Pop takes the last; see [heap.Interface].
-func (m *merge) Pop() any {
-	last := m.runs[len(m.runs)-1]
-	m.runs = m.runs[:len(m.runs)-1]
-	return last
 }

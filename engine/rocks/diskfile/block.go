@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
 	"github.com/zeebo/xxh3"
@@ -11,9 +12,10 @@ import (
 
 // Compressions of a block, the byte behind it.
 const (
-	blockPlain = 0
-	blockLZ4   = 4
-	blockZSTD  = 7
+	blockPlain  = 0
+	blockSnappy = 1
+	blockLZ4    = 4
+	blockZSTD   = 7
 
 	blockTrailer = 5        // that byte, and the checksum
 	maxBlock     = 64 << 20 // of a block once it is decompressed
@@ -34,18 +36,24 @@ func cutHandle(b []byte) (h handle, rest []byte, ok bool) {
 	return h, b[n:], true
 }
 
+// checksum returns that of bytes, of which the last is given by itself.
+func checksum(b []byte, last byte) uint32 { return uint32(xxh3.Hash(b)) ^ uint32(last)*0x6b9083d9 }
+
 // checkBlock reports whether the checksum behind a block is that of it and of its
-// kind.
-func checkBlock(block, trailer []byte) bool {
-	return uint32(xxh3.Hash(block))^uint32(trailer[0])*0x6b9083d9 == binary.LittleEndian.Uint32(trailer[1:])
+// kind, with salt added.
+func checkBlock(block, trailer []byte, salt uint32) bool {
+	return checksum(block, trailer[0])+salt == binary.LittleEndian.Uint32(trailer[1:])
 }
 
 // unpack returns what a block holds.
 func unpack(block []byte, kind byte) ([]byte, error) {
-	if kind == blockPlain {
+	switch kind {
+	case blockPlain:
 		return block, nil
-	}
-	if kind != blockLZ4 && kind != blockZSTD {
+	case blockSnappy:
+		return unpackSnappy(block)
+	case blockLZ4, blockZSTD:
+	default:
 		return nil, unknownFormat(fmt.Sprintf("a block with the compression %d, which this build does not know", kind))
 	}
 	size, n := binary.Uvarint(block)
@@ -65,6 +73,18 @@ func unpack(block []byte, kind byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: not a block of zstd", ErrDamaged)
 	}
 	return b, nil
+}
+
+// unpackSnappy returns what src, a block of Snappy, which says its own size, stands for.
+func unpackSnappy(src []byte) ([]byte, error) {
+	size, err := snappy.DecodedLen(src)
+	if err == nil && size <= maxBlock {
+		var b []byte
+		if b, err = snappy.Decode(nil, src); err == nil {
+			return b, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: not a block of Snappy", ErrDamaged)
 }
 
 // unpackLZ4 returns the size bytes that src, a block of LZ4, stands for. It returns

@@ -3,8 +3,10 @@
 // damage, which it reports, where RocksDB would refuse the whole directory, and
 // never aborts.
 //
-// Start at Log and Table. README.md of package inspect has what is known of the
-// formats, which are those of RocksDB 7 to 11 as package rocks sets them.
+// Start at Log and Table, or at Reader, which is strict: it reads the rows of a directory,
+// and takes damage for an error. README.md of package inspect has what is known of the
+// formats, which are those of RocksDB 7 to 11 as package rocks sets them, and those that
+// RocksDB 9 to 11 write by themselves.
 package diskfile
 
 import (

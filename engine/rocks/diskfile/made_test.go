@@ -10,7 +10,6 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
-	"github.com/zeebo/xxh3"
 )
 
 // madeTable is a table that was made by hand.
@@ -26,7 +25,7 @@ func (m *madeTable) block(entries []byte, kind byte) []byte {
 	}
 	at := len(m.b)
 	m.b = append(append(m.b, b...), kind)
-	m.b = binary.LittleEndian.AppendUint32(m.b, uint32(xxh3.Hash(b))^uint32(kind)*0x6b9083d9)
+	m.b = binary.LittleEndian.AppendUint32(m.b, checksum(b, kind))
 	return binary.AppendUvarint(binary.AppendUvarint(nil, uint64(at)), uint64(len(b)))
 }
 
@@ -173,7 +172,7 @@ func TestTablesOfOtherFormatsAreNamed(t *testing.T) {
 		version uint32
 		checks  byte
 		kind    byte
-	}{"version": {6, checkXXH3, blockPlain}, "checksums": {version, 1, blockPlain}, "compression": {version, checkXXH3, 1}} {
+	}{"version": {7, checkXXH3, blockPlain}, "of version 6 by name": {version6, checkXXH3, blockPlain}, "checksums": {version, 1, blockPlain}, "compression": {version, checkXXH3, 2}} {
 		t.Run(name, func(t *testing.T) {
 			var m madeTable
 			index := m.block(nil, made.kind)

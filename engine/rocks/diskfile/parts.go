@@ -55,23 +55,29 @@ func checkParts(path string) error {
 }
 
 func (t *Table) readParts() error {
-	footer, err := t.footer()
+	b, err := t.end()
 	if errors.Is(err, ErrDamaged) {
 		return nil
 	} else if err != nil {
 		return err
 	}
-	strange := readFormat(footer)
-	meta, _, ok := cutHandle(footer[1:])
-	if !ok {
-		return nil
-	}
-	if strange != nil {
-		if _, err := t.block(meta); err != nil || !errors.Is(strange, ErrFormat) {
-			return nil // it is no table of ours, or RocksDB says that it is none
+	foot, strange := parseFooter(b, t.size-footerSize)
+	switch {
+	case strange == nil:
+		t.foot = foot
+	case !errors.Is(strange, ErrFormat):
+		return nil // RocksDB says that it is none
+	default:
+		meta, _, ok := cutHandle(b[1:])
+		if !ok {
+			return nil
 		}
+		if _, err := t.block(meta); err != nil {
+			return nil // it is no table of ours
+		}
+		t.foot.meta = meta
 		t.unread("its footer", strange)
 	}
-	err = t.readMeta(meta)
+	err = t.readMeta(t.foot.meta)
 	return errors.Join(append(t.Unread, err)...)
 }

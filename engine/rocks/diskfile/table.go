@@ -9,7 +9,8 @@ import (
 	"slices"
 )
 
-// Table is an open table file, of format version 5, as package rocks writes them:
+// Table is an open table file, of format version 5, as package rocks writes them, or 6,
+// as RocksDB does by itself from 9 on:
 //
 //	data blocks | filter | index | properties | meta index | footer 53
 //
@@ -29,6 +30,7 @@ type Table struct {
 
 	file     *os.File
 	size     int64
+	foot     footer
 	blocks   []handle
 	ends     [][]byte // of the blocks, as the index has them; nil if it was not read
 	userKeys bool     // the keys of the index have no sequence
@@ -43,11 +45,7 @@ type Table struct {
 type Allowance struct{ taken int64 }
 
 const (
-	footerSize = 53
-	tableMagic = 0x88e241b785f4cff7
-	checkXXH3  = 4
 	maxTable   = 1 << 40
-	version    = 5
 	scanWindow = 256 << 10 // the largest block that is looked for without an index
 
 	// What is kept of tables that are open, their indexes and deletions of ranges, is at
@@ -116,12 +114,12 @@ func (t *Table) Blocks() int { return len(t.blocks) }
 // read reads the footer and what it leads to. Unless scan is set, it returns ErrDamaged for a
 // table that was not written to its end.
 func (t *Table) read(scan bool) error {
-	footer, err := t.footer()
+	b, err := t.end()
 	if err != nil {
 		return err
 	}
-	if err = readFormat(footer); err == nil {
-		err = t.readFooter(footer)
+	if t.foot, err = parseFooter(b, t.size-footerSize); err == nil {
+		err = t.readFooter()
 	}
 	if err == nil || !scan || errors.Is(err, errTooMuch) {
 		return err
@@ -135,50 +133,17 @@ func (t *Table) read(scan bool) error {
 	return err
 }
 
-// footer returns the footer, of whatever format it is.
-func (t *Table) footer() ([]byte, error) {
-	if t.size < footerSize || t.size > maxTable {
-		return nil, fmt.Errorf("%w: a table of %d bytes", ErrDamaged, t.size)
-	}
-	footer := make([]byte, footerSize)
-	_, err := t.file.ReadAt(footer, t.size-footerSize)
-	return footer, err
-}
-
-// readFormat returns an error unless a footer is one of the format that this package
-// reads.
-func readFormat(footer []byte) error {
-	written := binary.LittleEndian.Uint32(footer[footerSize-12:])
-	switch {
-	case binary.LittleEndian.Uint64(footer[footerSize-8:]) != tableMagic:
-		return fmt.Errorf("%w: a table without an index", ErrDamaged)
-	case written != version || footer[0] != checkXXH3:
-		return unknownFormat(fmt.Sprintf("a table of format version %d with checksums of kind %d, as another RocksDB writes it or one with other settings; known are version %d and kind %d",
-			written, footer[0], version, checkXXH3))
-	}
-	return nil
-}
-
-// readFooter reads what a footer leads to. Only what else than the index cannot be read
+// readFooter reads what the footer leads to. Only what else than the index cannot be read
 // is no error of its own; see Unread.
-func (t *Table) readFooter(footer []byte) error {
-	bad := fmt.Errorf("%w: a table without an index", ErrDamaged)
-	meta, rest, ok := cutHandle(footer[1:])
-	if !ok {
-		return bad
-	}
-	if err := t.readMeta(meta); errors.Is(err, errTooMuch) {
+func (t *Table) readFooter() error {
+	if err := t.readMeta(t.foot.meta); errors.Is(err, errTooMuch) {
 		return err
 	}
-	index, _, ok := cutHandle(rest)
-	if !ok {
-		return bad
-	}
-	if err := t.readIndex(index); err != nil {
+	if err := t.readIndex(t.foot.index); err != nil {
 		if errors.Is(err, errTooMuch) || errors.Is(err, ErrFormat) {
 			return err
 		}
-		return bad
+		return errNoIndex
 	}
 	return nil
 }
@@ -216,7 +181,7 @@ func (t *Table) stored(buf []byte, h handle) ([]byte, error) {
 	if _, err := t.file.ReadAt(b, int64(h.offset)); err != nil {
 		return nil, err
 	}
-	if !checkBlock(b[:h.size], b[h.size:]) {
+	if !checkBlock(b[:h.size], b[h.size:], t.foot.salt(int64(h.offset))) {
 		return nil, &Damage{Offset: int64(h.offset), Length: int64(h.size), Reason: "checksum mismatch"}
 	}
 	return b, nil
@@ -270,6 +235,9 @@ func (t *Table) readPart(key, value []byte) error {
 		what, read = "its properties", t.readProperty
 	case "rocksdb.range_del":
 		what, read = "its deletions of ranges", t.readDelete
+	case "rocksdb.index": // of version 5 it is in the footer
+		t.foot.index, _, _ = cutHandle(value)
+		return nil
 	default:
 		return nil
 	}
@@ -342,7 +310,7 @@ func (t *Table) scan() error {
 		if n == 0 {
 			return err
 		}
-		size, ok := findBlock(window[:n])
+		size, ok := findBlock(window[:n], t.foot.salt(at))
 		if !ok {
 			break
 		}
@@ -359,11 +327,11 @@ func (t *Table) scan() error {
 	return nil
 }
 
-func findBlock(b []byte) (size int, ok bool) {
+func findBlock(b []byte, salt uint32) (size int, ok bool) {
 	for size := 1; size+blockTrailer <= len(b); size++ {
 		switch b[size] {
-		case blockPlain, blockLZ4, blockZSTD:
-			if checkBlock(b[:size], b[size:size+blockTrailer]) {
+		case blockPlain, blockSnappy, blockLZ4, blockZSTD:
+			if checkBlock(b[:size], b[size:size+blockTrailer], salt) {
 				return size, true
 			}
 		}
@@ -412,8 +380,9 @@ func internal(key, value []byte) (c Change, ok bool) {
 }
 
 // Read calls visit with the entries of data block i, in the order of their keys,
-// the newest of a key first. They are valid until it returns. It returns ErrDamaged
-// if the block cannot be read, before any of it was visited.
+// the newest of a key first. They are valid until it returns, but for their values, which
+// are parts of the block that was read for this call. It returns ErrDamaged if the block
+// cannot be read, before any of it was visited.
 func (t *Table) Read(i int, visit func(Change) error) error {
 	b, err := t.block(t.blocks[i])
 	if err != nil {
