@@ -29,13 +29,13 @@ type counter struct {
 func newCounter(c column.Column) *counter { return &counter{col: c, byType: map[string]*Part{}} }
 
 func (c *counter) add(key, value []byte) {
-	c.all.add(key, value)
+	c.all.Add(key, value)
 	info, err := keys.Identify(c.col, key)
 	if err == nil && c.col == column.Generic {
 		err = keys.CheckKey(c.col, key)
 	}
 	if err != nil {
-		c.unaccounted.add(key, value)
+		c.unaccounted.Add(key, value)
 		if len(c.unaccounted.Examples) < maxExamples {
 			c.unaccounted.Examples = append(c.unaccounted.Examples, NewFinding("unaccounted", c.col, key, err.Error()))
 		}
@@ -53,7 +53,7 @@ func (c *counter) add(key, value []byte) {
 			}
 			c.byType[info.Name] = p
 		}
-		p.add(key, value)
+		p.Add(key, value)
 	}
 }
 
@@ -70,7 +70,7 @@ func (c *counter) addScope(key, value []byte) {
 			c.scopes = append(c.scopes, Part{Name: s.String(), Prefix: hex.EncodeToString(s[:])})
 		}
 	}
-	c.scopes[len(c.scopes)-1].add(key, value)
+	c.scopes[len(c.scopes)-1].Add(key, value)
 }
 
 func (c *counter) report() ColumnReport {

@@ -223,14 +223,14 @@ func (v *surveyor) oneContext(id [contextBytes]byte, heads []*cursor) error {
 	for _, h := range heads {
 		part := Part{Name: h.col.String()}
 		for !h.done && string(h.it.Key()[:contextBytes]) == string(id[:]) {
-			part.add(h.it.Key(), h.it.Value())
+			part.Add(h.it.Key(), h.it.Value())
 			v.counts[h.col].add(h.it.Key(), h.it.Value())
 			if err := v.next(h); err != nil {
 				return err
 			}
 		}
 		if part.Rows > 0 && v.keep > 0 {
-			r.merge(part.Tally)
+			r.Merge(part.Tally)
 			r.Columns = append(r.Columns, part)
 		}
 	}

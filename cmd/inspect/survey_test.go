@@ -85,10 +85,10 @@ func TestSurveyCountsEveryRowOnce(t *testing.T) {
 			}
 			var parts Tally
 			for _, p := range c.Parts {
-				parts.merge(p.Tally)
+				parts.Merge(p.Tally)
 			}
 			if c.Unaccounted != nil {
-				parts.merge(c.Unaccounted.Tally)
+				parts.Merge(c.Unaccounted.Tally)
 				require.Len(t, c.Unaccounted.Examples, min(int(c.Unaccounted.Rows), maxExamples))
 			}
 			if slices.Contains([]string{"Blobs", "Generic", "Group"}, c.Column) {

@@ -9,7 +9,8 @@ type Tally struct {
 	Largest  uint64 `json:"largest"`
 }
 
-func (t *Tally) add(key, value []byte) {
+// Add counts a row.
+func (t *Tally) Add(key, value []byte) {
 	n := uint64(len(key) + len(value))
 	if t.Rows == 0 || n < t.Smallest {
 		t.Smallest = n
@@ -19,8 +20,8 @@ func (t *Tally) add(key, value []byte) {
 	t.Bytes += n
 }
 
-// merge counts what u has counted.
-func (t *Tally) merge(u Tally) {
+// Merge counts what u has counted.
+func (t *Tally) Merge(u Tally) {
 	if u.Rows == 0 {
 		return
 	}

@@ -68,6 +68,8 @@ func TestScripts(t *testing.T) {
 	t.Cleanup(func() { _ = os.RemoveAll(root) })
 	backup, err := filepath.Abs("systemd/backup.sh")
 	require.NoError(t, err)
+	merod, err := filepath.Abs("../inspect/testdata/merod")
+	require.NoError(t, err)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		WorkdirRoot:         root,
@@ -80,6 +82,7 @@ func TestScripts(t *testing.T) {
 			}
 			e.Setenv("UID", strconv.Itoa(os.Getuid()))
 			e.Setenv("BACKUP", backup)
+			e.Setenv("MEROD", merod)
 			e.Setenv(raceEnv, os.Getenv(raceEnv))
 			e.Setenv(racedEnv, os.Getenv(racedEnv))
 			return nil

@@ -35,7 +35,7 @@ type Options struct {
 // Server is the page and the data of one store. It is an http.Handler, safe for
 // concurrent use.
 type Server struct {
-	store  *held
+	store  *held // nil: it shows something else than a store
 	token  string
 	verify func(context.Context, inspect.VerifyOptions, func(inspect.Finding) error) (*inspect.Verdict, error)
 	jobs   *jobs
@@ -48,18 +48,15 @@ const tokenBytes = 24
 // New opens the store and returns its server. It returns the errors of
 // Options.Open.
 func New(o Options) (*Server, error) {
-	if o.Rand == nil {
-		o.Rand = rand.Reader
-	}
-	token := make([]byte, tokenBytes)
-	if _, err := io.ReadFull(o.Rand, token); err != nil {
-		return nil, fmt.Errorf("view: draw a token: %w", err)
+	s, err := newServer(o.Rand)
+	if err != nil {
+		return nil, err
 	}
 	store, err := hold(o.Open)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{store: store, token: base64.RawURLEncoding.EncodeToString(token), verify: o.Verify, jobs: newJobs()}
+	s.store, s.verify, s.jobs = store, o.Verify, newJobs()
 	if s.verify == nil {
 		s.verify = s.verifyHere
 	}
@@ -69,6 +66,18 @@ func New(o Options) (*Server, error) {
 	}
 	s.inside = s.routes(page)
 	return s, nil
+}
+
+// newServer returns a server without answers, with a token that random draws; nil: crypto/rand.
+func newServer(random io.Reader) (*Server, error) {
+	if random == nil {
+		random = rand.Reader
+	}
+	token := make([]byte, tokenBytes)
+	if _, err := io.ReadFull(random, token); err != nil {
+		return nil, fmt.Errorf("view: draw a token: %w", err)
+	}
+	return &Server{token: base64.RawURLEncoding.EncodeToString(token)}, nil
 }
 
 // Path returns the path of the page, which begins with the token: whoever has it
@@ -176,4 +185,9 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 }
 
 // Close ends what is under way and closes the store.
-func (s *Server) Close() error { return s.jobs.stop(s.store.close) }
+func (s *Server) Close() error {
+	if s.store == nil {
+		return nil
+	}
+	return s.jobs.stop(s.store.close)
+}

@@ -211,6 +211,7 @@ func (e *Engine) startWriter(s survey, o *Options, create bool) error {
 	for c := range column.All {
 		families = append(families, c.String())
 	}
+	families = append(families, s.unknown...) // which are empty, and are dropped
 	at, err := openHome(e.dir, o.plain)
 	if err != nil {
 		return fmt.Errorf("engine: open: %w", err)
@@ -226,6 +227,9 @@ func (e *Engine) startWriter(s survey, o *Options, create bool) error {
 	}
 	said := at.renamed()
 	mark, err := beginWriting(st, s.generation)
+	if err == nil {
+		err = st.dropForeign()
+	}
 	if err == nil && create {
 		s.recovery.Created = true
 		s.node, err = createRows(st, o.Rand)
@@ -245,7 +249,10 @@ func (e *Engine) startWriter(s survey, o *Options, create bool) error {
 		at.close()
 		return fmt.Errorf("engine: open %s: %w", e.dir, noSpace(said.say(err)))
 	}
-	s.missing = nil
+	if len(s.unknown) > 0 {
+		e.log.Info("dropped column families without rows, which this build does not know", "families", s.unknown)
+	}
+	s.missing, s.unknown = nil, nil
 	s.recovery.Sequence = st.written.Load()
 	e.fault.Store(nil)
 	e.adopt(st, s)

@@ -24,6 +24,7 @@ import (
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
+	"github.com/stoadb/stoa/engine/rocks/diskfile"
 )
 
 func TestCreatesPrivateDirectoryWithSchemaAndNode(t *testing.T) {
@@ -150,7 +151,37 @@ var refusals = []refusal{
 	{"an unknown family", func(t *testing.T, dir string) {
 		require.NoError(t, open(t, dir, Options{}).Close())
 		plain(t, dir, append(schemaFamilies(), "Zebra"), nil)
-	}, Options{}, engine.ErrSchema, []string{`"Zebra"`}},
+	}, Options{}, engine.ErrSchema, []string{`"Zebra"`, "stoa serve --drop-empty-families"}},
+	{"an unknown family with rows", func(t *testing.T, dir string) {
+		require.NoError(t, open(t, dir, Options{}).Close())
+		plain(t, dir, append(schemaFamilies(), "Empty", "Zebra"), func(db *grocksdb.DB, f map[string]*grocksdb.ColumnFamilyHandle) {
+			o := grocksdb.NewDefaultWriteOptions()
+			defer o.Destroy()
+			require.NoError(t, db.PutCF(o, f["Zebra"], []byte("secret key"), []byte("v")))
+		})
+	}, Options{DropEmptyFamilies: true}, engine.ErrSchema, []string{`"Zebra"`, "it has rows", "a key of 10 bytes"}},
+	{"an unknown family of which nobody knows", func(t *testing.T, dir string) {
+		require.NoError(t, open(t, dir, Options{}).Close())
+		plain(t, dir, append(schemaFamilies(), "Zebra"), func(db *grocksdb.DB, f map[string]*grocksdb.ColumnFamilyHandle) {
+			o, fo := grocksdb.NewDefaultWriteOptions(), grocksdb.NewDefaultFlushOptions()
+			defer o.Destroy()
+			defer fo.Destroy()
+			require.NoError(t, db.PutCF(o, f["Zebra"], []byte("k"), []byte("v")))
+			require.NoError(t, db.FlushCF(f["Zebra"], fo))
+		})
+		m, err := diskfile.ReadManifest(dir)
+		require.NoError(t, err)
+		for _, family := range m.Families {
+			for number := range family.Tables {
+				if family.Name == "Zebra" {
+					b, err := os.ReadFile(diskfile.TablePath(dir, number))
+					require.NoError(t, err)
+					b[2] ^= 1
+					require.NoError(t, os.WriteFile(diskfile.TablePath(dir, number), b, 0o600))
+				}
+			}
+		}
+	}, Options{DropEmptyFamilies: true}, engine.ErrCorrupt, []string{`"Zebra"`, "cannot be told"}},
 	{"a missing family", func(t *testing.T, dir string) {
 		require.NoError(t, open(t, dir, Options{}).Close())
 		plain(t, dir, schemaFamilies(), func(db *grocksdb.DB, f map[string]*grocksdb.ColumnFamilyHandle) {

@@ -53,6 +53,10 @@ type Options struct {
 	// of refusing it; Engine.Recovery says how many. It also opens one that does not
 	// say which version may write it, since that is damaged.
 	AcceptLoss bool
+	// DropEmptyFamilies drops column families that this build does not know and that have no
+	// rows, as other software leaves them that has opened the directory. If one has rows,
+	// Open returns ErrSchema, and drops none.
+	DropEmptyFamilies bool
 	// Building opens a store that is being built, as BeginBuilding has said. Unset, such
 	// a store is ErrUnfinished, unless it is opened read-only and is a database already.
 	Building bool

@@ -22,6 +22,7 @@ type store struct {
 	cache    *grocksdb.Cache
 	families [column.Count + 1]*grocksdb.ColumnFamilyHandle // by column; 0: default
 	opened   []*grocksdb.ColumnFamilyHandle
+	foreign  []*grocksdb.ColumnFamilyHandle // of those, what are no columns
 	ids      familyIDs
 	rows     *rowCache // nil: there is none
 	open     openList  // iterators and snapshots
@@ -144,7 +145,11 @@ func (o opening) secondary() bool {
 // adopt sorts the open families by column.
 func (st *store) adopt(names []string, files renamed) {
 	for i, name := range names {
-		c, _ := column.Parse(name) // 0 for the default family
+		c, known := column.Parse(name) // 0 for the default family
+		if !known && name != defaultFamily {
+			st.foreign = append(st.foreign, st.opened[i])
+			continue
+		}
 		st.families[c] = st.opened[i]
 		st.ids.set(c, st.opened[i].ID())
 	}

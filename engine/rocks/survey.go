@@ -284,8 +284,11 @@ func (s *survey) admit(dir string, o *Options) error {
 		return nil
 	case s.schema != SchemaVersion:
 		return fmt.Errorf("%w: %s has schema version %d, this build knows %d; use a build that knows it, or open read-only", engine.ErrSchema, dir, s.schema, SchemaVersion)
+	case len(s.unknown) > 0 && o.DropEmptyFamilies:
+		return emptyFamilies(dir, s.unknown)
 	case len(s.unknown) > 0:
-		return fmt.Errorf("%w: %s has the column family %q, which schema version %d does not know; open read-only to look at the rest", engine.ErrSchema, dir, s.unknown[0], SchemaVersion)
+		return fmt.Errorf("%w: %s has the column family %q, which schema version %d does not know; if other software has left it there, "+
+			"and it has no rows, `stoa serve --drop-empty-families` drops it; else open read-only to look at the rest", engine.ErrSchema, dir, s.unknown[0], SchemaVersion)
 	case len(s.missing) > 0:
 		return fmt.Errorf("%w: %s lacks the column family %q; open read-only to look at the rest", engine.ErrSchema, dir, s.missing[0])
 	}

@@ -38,6 +38,7 @@ type serveFlags struct {
 	cacheSize, rowCacheSize cli.Size
 	maxWAL, minFree         cli.Size
 	acceptLoss, raw         bool
+	dropEmpty               bool
 	metricsSocket           string
 	logLevel, logFormat     string
 	drainTimeout, baseAge   time.Duration
@@ -76,6 +77,7 @@ func (f *serveFlags) register(cmd *cobra.Command) {
 	fs.Var(&f.maxWAL, "max-wal", "the write-ahead log from which on memory is written to tables")
 	fs.Var(&f.minFree, "min-free", "free disk space below which writes are refused; 0: none is kept")
 	fs.BoolVar(&f.acceptLoss, "accept-loss", false, "serve a store that has lost writes which were on disk, or what says which version may write it")
+	fs.BoolVar(&f.dropEmpty, "drop-empty-families", false, "drop column families that stoa does not know and that have no rows, as a merod leaves them that has opened the directory")
 	fs.BoolVar(&f.raw, "raw", false, "let clients write rows that a service keeps, such as State: for repair and tests")
 	fs.StringVar(&f.metricsSocket, "metrics-socket", "", "a second socket with Prometheus metrics and pprof (default off)")
 	fs.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
@@ -173,7 +175,7 @@ func (s *settings) setPermissions() (err error) {
 
 func (s *settings) rocks(log *slog.Logger) rocks.Options {
 	return rocks.Options{
-		AcceptLoss: s.acceptLoss, CacheBytes: int64(s.cacheSize), RowCacheBytes: int64(s.rowCacheSize), MaxWALBytes: int64(s.maxWAL),
+		AcceptLoss: s.acceptLoss, DropEmptyFamilies: s.dropEmpty, CacheBytes: int64(s.cacheSize), RowCacheBytes: int64(s.rowCacheSize), MaxWALBytes: int64(s.maxWAL),
 		MinFreeBytes: s.keepFree(), Logger: log,
 	}
 }

@@ -18,6 +18,7 @@ import (
 // exportFlags are the flags of export.
 type exportFlags struct {
 	source             sourceFlags
+	foreign            cli.MerodFlag
 	out                string
 	columns            []string
 	context, namespace string
@@ -39,10 +40,16 @@ listed, the rest is written, and it exits 2. With --reveal-secrets
 they are in it, which only a file that --out makes for its owner alone may take, or a
 terminal.
 
-` + sourceLong,
-		Example: "  stoa export /var/lib/stoa --out stoa.jsonl.zst\n  stoa export --column Group --plain | head",
+` + sourceLong + merodLong,
+		Example: "  stoa export /var/lib/stoa --out stoa.jsonl.zst\n  stoa export --column Group --plain | head\n  stoa export --merod ~/.calimero/node1/data --out merod.jsonl.zst",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if d, err := openMerod(&f.foreign, cmd, args, "context", "namespace", "tenant", "reveal-secrets"); d != nil || err != nil {
+				if err != nil {
+					return err
+				}
+				return exportMerod(p, cmd, &f, d)
+			}
 			o, err := f.options(p)
 			if err != nil {
 				return err
@@ -74,6 +81,7 @@ terminal.
 	}
 	fs := cmd.Flags()
 	f.source.register(fs)
+	f.foreign.Register(fs)
 	fs.StringVar(&f.out, "out", "", "the file to write, which must not exist (default: stdout)")
 	fs.StringSliceVar(&f.columns, "column", nil, "only these columns")
 	fs.StringVar(&f.context, "context", "", "only the records of this context")

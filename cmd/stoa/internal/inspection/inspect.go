@@ -12,6 +12,7 @@ import (
 
 func newInspect(p *cli.Process) *cobra.Command {
 	var source sourceFlags
+	var foreign cli.MerodFlag
 	var contexts int
 	cmd := &cobra.Command{
 		Use:   "inspect [DIR]",
@@ -20,12 +21,18 @@ func newInspect(p *cli.Process) *cobra.Command {
 prefix of Group, by scope of Generic, and by context. Rows that the schema does not
 know are listed as unaccounted. It exits 2 if something could not be read.
 
-` + sourceLong,
-		Example: "  stoa inspect /var/lib/stoa\n  stoa inspect --socket /run/stoa/stoa.sock --contexts 0 --json",
+` + sourceLong + merodLong,
+		Example: "  stoa inspect /var/lib/stoa\n  stoa inspect --socket /run/stoa/stoa.sock --contexts 0 --json\n  stoa inspect --merod ~/.calimero/node1/data",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if contexts < 0 {
 				return cli.Bad(fmt.Errorf("--contexts: %d is less than 0", contexts), "")
+			}
+			if d, err := openMerod(&foreign, cmd, args, "contexts"); d != nil || err != nil {
+				if err != nil {
+					return err
+				}
+				return inspectMerod(p, cmd, d)
 			}
 			s, err := source.open(p, args)
 			if err != nil {
@@ -45,6 +52,7 @@ know are listed as unaccounted. It exits 2 if something could not be read.
 		},
 	}
 	source.register(cmd.Flags())
+	foreign.Register(cmd.Flags())
 	cmd.Flags().IntVar(&contexts, "contexts", 10, "how many contexts to list, the largest first")
 	return cmd
 }

@@ -21,6 +21,7 @@ import (
 
 func newVerify(p *cli.Process) *cobra.Command {
 	var source sourceFlags
+	var foreign cli.MerodFlag
 	var f verifyFlags
 	cmd := &cobra.Command{
 		Use:   "verify [DIR]",
@@ -35,10 +36,16 @@ It exits 2 if it finds anything. --codes lists what it can find, and reads nothi
 reads a directory in a process of its own, so that damage which ends RocksDB is a
 finding too. ` + cli.ConceptsHint + `.
 
-` + sourceLong,
-		Example: "  stoa verify /var/lib/stoa\n  stoa verify --full --json /backup/stoa-today",
+` + sourceLong + merodLong,
+		Example: "  stoa verify /var/lib/stoa\n  stoa verify --full --json /backup/stoa-today\n  stoa verify --merod ~/.calimero/node1/data",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if d, err := openMerod(&foreign, cmd, args, "fast", "full", "codes"); d != nil || err != nil {
+				if err != nil {
+					return err
+				}
+				return verifyMerod(p, cmd, d)
+			}
 			switch {
 			case f.codes && (len(args) > 0 || source.socket != "" || f.fast || f.full):
 				return cli.Bad(errors.New("--codes goes alone: it reads no store"), "")
@@ -61,6 +68,7 @@ finding too. ` + cli.ConceptsHint + `.
 		},
 	}
 	source.register(cmd.Flags())
+	foreign.Register(cmd.Flags())
 	f.register(cmd)
 	return cmd
 }

@@ -24,6 +24,7 @@ type viewDoc struct {
 
 func newView(p *cli.Process) *cobra.Command {
 	var source sourceFlags
+	var foreign cli.MerodFlag
 	var listen string
 	cmd := &cobra.Command{
 		Use:   "view [DIR]",
@@ -44,8 +45,8 @@ It shows the store as it was when it was opened; the button Reload opens it agai
 --socket the box Live follows the daemon. The fast checks of stoa verify begin by themselves
 where the store is small.
 
-` + sourceLong,
-		Example: "  stoa view /var/lib/stoa\n  stoa view --socket /run/stoa/stoa.sock --listen 127.0.0.1:8080\n  stoa view /backup/stoa-today --listen unix:/run/user/1000/view.sock",
+` + sourceLong + merodLong,
+		Example: "  stoa view /var/lib/stoa\n  stoa view --socket /run/stoa/stoa.sock --listen 127.0.0.1:8080\n  stoa view /backup/stoa-today --listen unix:/run/user/1000/view.sock\n  stoa view --merod ~/.calimero/node1/data",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			o := view.Options{Open: func() (*inspect.Source, error) { return source.open(p, args) }}
@@ -54,7 +55,16 @@ where the store is small.
 					return verdictApart(ctx, p, &verifyFlags{full: o.Full, sealed: &source.seal}, directory(p, args), o, visit)
 				}
 			}
-			s, err := view.New(o)
+			d, err := openMerod(&foreign, cmd, args)
+			if err != nil {
+				return err
+			}
+			var s *view.Server
+			if d != nil {
+				s, err = view.NewMerod(d)
+			} else {
+				s, err = view.New(o)
+			}
 			if err != nil {
 				return err
 			}
@@ -69,14 +79,15 @@ where the store is small.
 			if err != nil {
 				return cli.CannotOpen(fmt.Errorf("--listen: %w", err))
 			}
-			d := viewDoc{Listen: ln.Addr().String(), URL: root + s.Path()}
-			if err := p.Emit(d, d.write); err != nil {
+			said := viewDoc{Listen: ln.Addr().String(), URL: root + s.Path()}
+			if err := p.Emit(said, said.write); err != nil {
 				return errors.Join(err, ln.Close())
 			}
 			return s.Serve(ctx, ln)
 		},
 	}
 	source.register(cmd.Flags())
+	foreign.Register(cmd.Flags())
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "unix:PATH, or a port of a loopback address; port 0: one that is free")
 	return cmd
 }

@@ -2,6 +2,7 @@ package records
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -25,6 +26,9 @@ type keyed struct {
 	owned    bool                   // it changes records, which services have of their own
 	flags    func(fs *pflag.FlagSet)
 	run      func(t target, args []string) error
+
+	// foreign does it with the database of another program, if that was asked for; nil: never.
+	foreign func(cmd *cobra.Command, kind, column string, fields map[string]string) (done bool, err error)
 
 	// open opens the store in which ids are looked up that are given by their first
 	// digits or by a name. It is asked for no other.
@@ -54,6 +58,15 @@ func (k keyed) command() *cobra.Command {
 			" TYPE --help` lists them),\nor by its column and its bytes in hex.",
 		Example: k.example,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if k.foreign != nil {
+				kind := ""
+				if len(args) == 1 && columnName == "" {
+					kind = args[0]
+				}
+				if done, err := k.foreign(cmd, kind, columnName, nil); done || err != nil {
+					return err
+				}
+			}
 			if columnName == "" && keyHex == "" {
 				return k.noTarget(args)
 			}
@@ -106,6 +119,15 @@ func (k keyed) forType(info keys.Info) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := k.checkArgs(cmd, args); err != nil {
 				return err
+			}
+			if k.foreign != nil {
+				fields, err := givenFields(info, cmd.Flags(), values)
+				if err != nil {
+					fields = nil // an id that is to be looked up
+				}
+				if done, ferr := k.foreign(cmd, info.Name, "", fields); done || ferr != nil {
+					return errors.Join(ferr, err)
+				}
 			}
 			if err := k.findIDs(info, cmd.Flags(), values); err != nil {
 				return err

@@ -21,20 +21,43 @@ func newScan(p *cli.Process) *cobra.Command {
 	var daemon cli.ReadFlags
 	var secrets cli.Reveal
 	var f scanFlags
+	var foreign cli.MerodFlag
 	return keyed{
 		name: "scan", prefix: true,
 		short: "List records in the order of their keys",
 		long: `List the records of a key type, or of a column, in the order of their keys. Leading
 fields of the key narrow it. Secrets show as redacted:… . A record that does not
 parse ends the scan of a daemon, and exits 2. With --offline, what does not parse or
-cannot be read is listed on stderr, the rest follows, and it exits 2.`,
+cannot be read is listed on stderr, the rest follows, and it exits 2.
+
+--merod DIR lists rows of the database of a merod instead: those of a TYPE that
+` + "`stoa inspect --merod`" + ` names, or of a column family. What is not explained is said, and it exits 2.`,
 		example: `  stoa scan GroupMember --group-id home
   stoa scan GroupOpLog --group-id home --reverse --limit 10 --json
-  stoa scan --column Group --from 20 --to 22`,
+  stoa scan --column Group --from 20 --to 22
+  stoa scan --merod ~/.calimero/node1/data --column Group`,
 		flags: func(fs *pflag.FlagSet) {
 			daemon.Register(fs)
 			secrets.Register(fs)
 			f.register(fs)
+			foreign.Register(fs)
+		},
+		foreign: func(cmd *cobra.Command, kind, column string, fields map[string]string) (bool, error) {
+			given, err := foreign.Given(cmd.Flags(), "socket", "offline", "reverse", "from", "to", "reveal-secrets")
+			if !given || err != nil {
+				return given, err
+			}
+			switch {
+			case kind == "" && column == "":
+				return true, cli.Bad(errors.New("stoa scan --merod wants a TYPE, or --column FAMILY"), "`stoa inspect --merod DIR` lists both")
+			case f.limit < 0:
+				return true, cli.Bad(fmt.Errorf("--limit: %d is less than 0", f.limit), "")
+			}
+			d, err := foreign.Open()
+			if err != nil {
+				return true, err
+			}
+			return true, merodScan{kind: kind, family: column, fields: fields, limit: f.limit}.run(p, d)
 		},
 		open: lookup(p, daemon.Dial),
 		run: func(t target, _ []string) error {
