@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/big"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -20,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"github.com/stoadb/stoa/cmd/inspect/merod"
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/cmd/stoa/internal/records"
 )
@@ -219,7 +219,7 @@ func (f forms) add(name string, secret []byte) {
 		start := [8]byte([]byte(text))
 		f[start] = append(f[start], form{text, name + " as " + as})
 	}
-	add("base58", base58(secret))
+	add("base58", merod.Base58(secret))
 	for at := 0; at+8 <= len(secret); at += 4 {
 		part := secret[at : at+8]
 		quoted := fmt.Sprintf("%q", part)
@@ -252,24 +252,6 @@ func (f forms) in(what []byte) string {
 	return ""
 }
 
-// base58 writes bytes as Bitcoin does, and as ids of peers are written.
-func base58(b []byte) string {
-	const digits = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
-	var text []byte
-	for n, of, rest := new(big.Int).SetBytes(b), big.NewInt(58), new(big.Int); n.Sign() > 0; {
-		n.DivMod(n, of, rest)
-		text = append(text, digits[rest.Int64()])
-	}
-	for _, zero := range b {
-		if zero != 0 {
-			break
-		}
-		text = append(text, digits[0])
-	}
-	slices.Reverse(text)
-	return string(text)
-}
-
 func TestASecretIsRecognizedHoweverItIsWritten(t *testing.T) {
 	secret, err := hex.DecodeString("00f1e2d3c4b5a697887a6b5c4d3e2f1011223344556677889900aabbccddeeff")
 	require.NoError(t, err)
@@ -279,10 +261,10 @@ func TestASecretIsRecognizedHoweverItIsWritten(t *testing.T) {
 		string(secret), fmt.Sprintf("%x", secret), fmt.Sprintf("%X", secret), fmt.Sprintf("%q", secret), fmt.Sprint(secret),
 		strings.ReplaceAll(fmt.Sprint(secret), " ", ","), base64.StdEncoding.EncodeToString(secret),
 		base64.RawURLEncoding.EncodeToString(append([]byte{1}, secret...)), base64.StdEncoding.EncodeToString(append([]byte{1, 2}, secret...)),
-		"key " + base58(secret), "half of it: " + hex.EncodeToString(secret[:17]),
+		"key " + merod.Base58(secret), "half of it: " + hex.EncodeToString(secret[:17]),
 	} {
 		require.NotEmpty(t, all.in([]byte("before "+text+" after")), text)
 	}
 	require.Empty(t, all.in([]byte("redacted:f1e2d3c4")))
-	require.Equal(t, "2NEpo7TZRRrLZSi2U", base58([]byte("Hello World!")))
+	require.Equal(t, "2NEpo7TZRRrLZSi2U", merod.Base58([]byte("Hello World!")))
 }

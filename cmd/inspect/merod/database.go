@@ -30,11 +30,15 @@ var leastFamilies = slices.DeleteFunc(slices.Clone(layouts.families), func(f str
 // storeMark is a row that every store of stoa has, in the family default.
 const storeMark = "stoa.schema"
 
-// Open opens the directory of a database, which no merod may have open. It returns
+// Open opens the directory of a database, or the home of a merod, which has it in data; no merod
+// may have it open. It returns
 // engine.ErrNotDatabase for what is none, engine.ErrCorrupt for one that cannot be read whole.
 // Its memory is that of what is in the write-ahead log.
 func Open(dir string) (*Database, error) {
-	if _, err := os.Stat(filepath.Join(dir, "CURRENT")); err != nil {
+	if inside := filepath.Join(dir, "data"); !isDatabase(dir) && isDatabase(inside) {
+		dir = inside
+	}
+	if _, err := os.Stat(filepath.Join(dir, current)); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("%w: %s has no file CURRENT, as every directory of RocksDB has; that of merod is data in its home", engine.ErrNotDatabase, dir)
 		}
@@ -60,6 +64,14 @@ func Open(dir string) (*Database, error) {
 		d.Newest = max(d.Newest, layouts.since[f])
 	}
 	return d, nil
+}
+
+// current is a file that every directory of RocksDB has.
+const current = "CURRENT"
+
+func isDatabase(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, current))
+	return err == nil
 }
 
 // damaged says that a directory cannot be read, if that is why.

@@ -40,10 +40,16 @@ func openSample(t *testing.T, layout string) *Database {
 // The databases in testdata have the rows that the layouts make, of all kinds, in the log only
 // (as a kill leaves it), and in tables.
 func TestTheSamplesHaveRowsOfAllKinds(t *testing.T) {
-	for _, layout := range append([]string{"strange"}, layoutNames...) {
+	for _, layout := range append([]string{"strange", "home/data"}, layoutNames...) {
 		file := filepath.Join(samples, layout+".jsonl")
 		if *update {
 			require.NoError(t, os.WriteFile(file, sampleJSON(layout), 0o644))
+			if layout == "home/data" {
+				_, chunks := home()
+				for id, chunk := range chunks {
+					require.NoError(t, os.WriteFile(filepath.Join(samples, "home/blobs", Base58(id[:])), chunk, 0o644))
+				}
+			}
 			continue
 		}
 		had, err := os.ReadFile(file)

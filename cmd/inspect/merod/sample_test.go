@@ -217,8 +217,12 @@ func strange() (rows map[string][]diskfile.Row, codes []string) {
 
 // sampleRows returns the rows of a database of testdata.
 func sampleRows(name string) map[string][]diskfile.Row {
-	if name == "strange" {
+	switch name {
+	case "strange":
 		rows, _ := strange()
+		return rows
+	case "home/data":
+		rows, _ := home()
 		return rows
 	}
 	return sample(name)

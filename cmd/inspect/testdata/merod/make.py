@@ -2,14 +2,15 @@
 # 2026-05 and strange as a merod that was killed leaves it, with all rows in the log; 2026-08 in tables of
 # format version 6 with Snappy, as RocksDB 9 and later write by themselves.
 #
-#   pip install rocksdict==0.3.29 (RocksDB 9.8.4); python3 make.py
+#   pip install rocksdict==0.3.29 (RocksDB 9.8.4); python3 make.py [NAME...]
 import json
 import os
 import shutil
+import sys
 
 from rocksdict import DBCompressionType, Options, Rdict
 
-for layout in ("2026-05", "2026-08", "strange"):
+for layout in sys.argv[1:] or ("2026-05", "2026-08", "strange", "home/data"):
     shutil.rmtree(layout, ignore_errors=True)
     pid = os.fork()
     if pid:

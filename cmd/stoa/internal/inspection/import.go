@@ -19,6 +19,7 @@ func newImport(p *cli.Process) *cobra.Command {
 	var source sourceFlags
 	var o inspect.ImportOptions
 	var skip bool
+	var merod carryFlags
 	var sure cli.Confirmation
 	cmd := &cobra.Command{
 		Use:   "import FILE [DIR]",
@@ -34,10 +35,29 @@ op without those before it; --skip-damaged lists it on stderr, imports the other
 exits 2. A ledger whose events are no chain up to its head is refused too;
 --skip-damaged lists what is wrong with it, and imports it as it is. A failure leaves the records before it; a new directory says in itself that it
 is not whole until the import has ended, and is not served before.
-What agents kept in Redis comes by ` + "`stoa task import`" + `.`,
-		Example: "  stoa import stoa.jsonl.zst ./copy\n  stoa import - --socket /run/stoa/stoa.sock < stoa.jsonl.zst",
-		Args:    cobra.RangeArgs(1, 2),
+What agents kept in Redis comes by ` + "`stoa task import`" + `.
+
+--from-merod DIR takes over what a merod has to a new store: blobs, hashed anew; applications;
+contexts, each with its state as the base that it begins with, its revisions, the node's own
+state and its keys; aliases. What a store can't hold goes to a file, row by row and without
+secrets: governance, which is signed over other bytes, deltas, and what is not explained. DIR
+is not changed.`,
+		Example: "  stoa import stoa.jsonl.zst ./copy\n  stoa import - --socket /run/stoa/stoa.sock < stoa.jsonl.zst\n  stoa import --from-merod ~/.calimero/node1 ./copy",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if merod.from != "" {
+				return nil // run says what it wants
+			}
+			return cobra.RangeArgs(1, 2)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if merod.from != "" {
+				return merod.run(p, cmd, &source, args)
+			}
+			for _, name := range carryNames {
+				if cmd.Flags().Changed(name) {
+					return cli.Bad(errors.New("--"+name+" wants --from-merod"), "")
+				}
+			}
 			if o.Replace {
 				err := sure.Confirm(cmd.Context(), p, func() (string, error) {
 					return "replace the records that are there already by those of " + args[0], nil
@@ -96,6 +116,7 @@ What agents kept in Redis comes by ` + "`stoa task import`" + `.`,
 	}
 	source.register(cmd.Flags())
 	sure.Register(cmd.Flags())
+	merod.register(cmd.Flags())
 	cmd.Flags().BoolVar(&skip, "skip-damaged", false, "pass over records that did not parse in the store")
 	cmd.Flags().BoolVar(&o.Replace, "replace", false, "overwrite records that are there")
 	return cmd
