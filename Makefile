@@ -188,8 +188,8 @@ bench-quick: build bench-build ## the same for a first look: fewer rows, short t
 bench-soak: build ## an hour of reads, writes and scans in turns of 20 s, to see what changes with time
 	bin/stoa bench --rows 1000000 --slice 20s --rounds 4 --workload get-64,batch-100,scan-all,put-synced-64 --out bench/results/soak $(ARGS)
 
-bench-offline: deps ## measure inspect, verify, export and import of a store of 2 GiB (STOA_BENCH_MB=n for another size)
-	$(ROCKS) STOA_BENCH_MB=$${STOA_BENCH_MB:-2048} go test -run NONE -bench Offline -benchtime 1x -timeout 60m ./cmd/inspect
+bench-offline: deps ## measure inspect, verify, export and import of a store of 2 GiB, and of the database of a merod (STOA_BENCH_MB=n for another size)
+	$(ROCKS) STOA_BENCH_MB=$${STOA_BENCH_MB:-2048} go test -run NONE -bench 'Offline|Merod' -benchtime 1x -timeout 60m ./cmd/inspect ./cmd/inspect/merod
 
 bench-peers: build bench-build ## measure Pebble, bbolt, badger, etcd, Redis and NATS beside Stoa (ARGS='-help' for the flags)
 	bin/bench-peers $(ARGS)

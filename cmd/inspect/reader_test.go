@@ -46,3 +46,27 @@ func TestTheFilesAloneHaveTheRowsOfTheStore(t *testing.T) {
 		})
 	}
 }
+
+// Tables that another RocksDB has written, of format version 6 and with Snappy, are salvaged as those
+// of a store are.
+func TestTablesOfAnotherRocksDBAreSalvaged(t *testing.T) {
+	e, out := salvaged(t, "testdata/merod/2026-08")
+	require.EqualValues(t, 22, out.Tables)
+	for _, f := range out.Losses {
+		require.NotContains(t, []string{"block", "format"}, f.Code, f)
+		if f.Code == "table" {
+			require.Contains(t, f.Reason, "does not know its column family")
+		}
+	}
+	r, err := diskfile.OpenReader("testdata/merod/2026-08")
+	require.NoError(t, err)
+	rows := 0
+	for row, err := range r.Rows("State", nil, nil) {
+		require.NoError(t, err)
+		value, err := e.Get(nil, column.State, row.Key)
+		require.NoError(t, err)
+		require.Equal(t, string(row.Value), string(value))
+		rows++
+	}
+	require.Equal(t, 3, rows)
+}

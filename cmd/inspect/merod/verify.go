@@ -98,8 +98,9 @@ func (v *verifier) finding(code, family string, key []byte, reason string) error
 }
 
 func (v *verifier) row(family string, row diskfile.Row) error {
-	r := Explain(family, row.Key, row.Value)
-	if r.Fault != "" {
+	name, layout := Kind(family, row.Key, row.Value)
+	if layout == "" {
+		r := Explain(family, row.Key, row.Value)
 		code := "value"
 		if _, known := layouts.rulesFor(family, nil); !known {
 			code = "schema"
@@ -108,12 +109,12 @@ func (v *verifier) row(family string, row diskfile.Row) error {
 		}
 		return v.finding(code, family, row.Key, r.Fault)
 	}
-	switch r.Type {
+	switch name {
 	case "ContextMeta":
 		var c struct {
 			Heads []string `json:"dag_heads"`
 		}
-		if err := json.Unmarshal(r.Value, &c); err != nil {
+		if err := json.Unmarshal(Explain(family, row.Key, row.Value).Value, &c); err != nil {
 			return err
 		}
 		for _, head := range c.Heads {
@@ -134,7 +135,7 @@ func (v *verifier) row(family string, row diskfile.Row) error {
 		var h struct {
 			Sequence uint64 `json:"sequence,string"`
 		}
-		if err := json.Unmarshal(r.Value, &h); err != nil {
+		if err := json.Unmarshal(Explain(family, row.Key, row.Value).Value, &h); err != nil {
 			return err
 		}
 		v.opHeads[string(row.Key[1:])] = h.Sequence

@@ -53,5 +53,5 @@ func BlobValue(dir string, key, ref []byte) ([]byte, error) {
 	if masked(crc32.Checksum(b[blobHeader:], castagnoli())) != binary.LittleEndian.Uint32(b[blobHeader-4:]) || string(b[blobHeader:before]) != string(key) {
 		return nil, &Damage{Offset: int64(offset), Length: int64(size), Reason: f.Name() + ": checksum mismatch"}
 	}
-	return unpack(b[before:], rest[0])
+	return unpack(nil, b[before:], rest[0])
 }

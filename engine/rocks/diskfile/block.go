@@ -3,6 +3,7 @@ package diskfile
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
@@ -45,13 +46,13 @@ func checkBlock(block, trailer []byte, salt uint32) bool {
 	return checksum(block, trailer[0])+salt == binary.LittleEndian.Uint32(trailer[1:])
 }
 
-// unpack returns what a block holds.
-func unpack(block []byte, kind byte) ([]byte, error) {
+// unpack returns what a block holds, in dst if that has room. It keeps nothing of block.
+func unpack(dst, block []byte, kind byte) ([]byte, error) {
 	switch kind {
 	case blockPlain:
-		return block, nil
+		return append(dst[:0], block...), nil
 	case blockSnappy:
-		return unpackSnappy(block)
+		return unpackSnappy(dst, block)
 	case blockLZ4, blockZSTD:
 	default:
 		return nil, unknownFormat(fmt.Sprintf("a block with the compression %d, which this build does not know", kind))
@@ -61,14 +62,14 @@ func unpack(block []byte, kind byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: a compressed block without a size", ErrDamaged)
 	}
 	if kind == blockLZ4 {
-		return unpackLZ4(block[n:], int(size))
+		return unpackLZ4(dst, block[n:], int(size))
 	}
 	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxBlock))
 	if err != nil {
 		return nil, err
 	}
 	defer z.Close()
-	b, err := z.DecodeAll(block[n:], make([]byte, 0, size))
+	b, err := z.DecodeAll(block[n:], slices.Grow(dst[:0], int(size)))
 	if err != nil || uint64(len(b)) != size {
 		return nil, fmt.Errorf("%w: not a block of zstd", ErrDamaged)
 	}
@@ -76,11 +77,11 @@ func unpack(block []byte, kind byte) ([]byte, error) {
 }
 
 // unpackSnappy returns what src, a block of Snappy, which says its own size, stands for.
-func unpackSnappy(src []byte) ([]byte, error) {
+func unpackSnappy(dst, src []byte) ([]byte, error) {
 	size, err := snappy.DecodedLen(src)
 	if err == nil && size <= maxBlock {
 		var b []byte
-		if b, err = snappy.Decode(nil, src); err == nil {
+		if b, err = snappy.Decode(dst[:cap(dst)], src); err == nil {
 			return b, nil
 		}
 	}
@@ -89,8 +90,8 @@ func unpackSnappy(src []byte) ([]byte, error) {
 
 // unpackLZ4 returns the size bytes that src, a block of LZ4, stands for. It returns
 // ErrDamaged if it stands for fewer, for more, or for none.
-func unpackLZ4(src []byte, size int) ([]byte, error) {
-	dst := make([]byte, size)
+func unpackLZ4(dst, src []byte, size int) ([]byte, error) {
+	dst = slices.Grow(dst[:0], size)[:size]
 	if n, err := lz4.UncompressBlock(src, dst); err != nil || n != size {
 		return nil, fmt.Errorf("%w: not a block of LZ4", ErrDamaged)
 	}

@@ -188,6 +188,9 @@ type tableRun struct {
 	w     *walk
 	table *Table
 	block int // the next one
+	// The changes of a block, their keys, and the block: space for those of the next one.
+	all        []Change
+	keys, held []byte
 }
 
 // newTableRun begins with the block that the first key of w may be in.
@@ -199,13 +202,15 @@ func newTableRun(w *walk, t *Table) *tableRun {
 // Ready reports whether there is one more, after reading blocks until there is.
 func (r *tableRun) Ready() bool {
 	for len(r.changes) == 0 && r.w.err == nil && r.block < r.table.Blocks() {
-		var keys []byte // all of a block
-		err := r.table.Read(r.block, func(c Change) error {
-			keys = append(keys, c.Key...) // what it was is kept by the keys before it, if it is moved
-			c.Key = keys[len(keys)-len(c.Key) : len(keys) : len(keys)]
-			r.changes = append(r.changes, c) // its value is a part of the block, which nobody else has
+		r.all, r.keys = r.all[:0], r.keys[:0]
+		var err error
+		r.held, err = r.table.readIn(r.held, r.block, func(c Change) error {
+			r.keys = append(r.keys, c.Key...) // where it was before is kept by the keys that are there, if it moves
+			c.Key = r.keys[len(r.keys)-len(c.Key) : len(r.keys) : len(r.keys)]
+			r.all = append(r.all, c)
 			return nil
 		})
+		r.changes = r.all
 		if err != nil {
 			r.w.err = fmt.Errorf("%s: %w", r.table.Name(), err)
 			return false

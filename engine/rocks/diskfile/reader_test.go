@@ -165,13 +165,13 @@ func TestOnlyTheLastLogMayBeCut(t *testing.T) {
 }
 
 func TestSnappyRefusesWhatItIsNot(t *testing.T) {
-	got, err := unpackSnappy(snappy.Encode(nil, bytes.Repeat([]byte("a"), 300)))
+	got, err := unpackSnappy(nil, snappy.Encode(nil, bytes.Repeat([]byte("a"), 300)))
 	require.NoError(t, err)
 	require.Equal(t, bytes.Repeat([]byte("a"), 300), got)
-	_, err = unpackSnappy(append(binary.AppendUvarint(nil, maxBlock+1), 0))
+	_, err = unpackSnappy(nil, append(binary.AppendUvarint(nil, maxBlock+1), 0))
 	require.ErrorIs(t, err, ErrDamaged)
 	rapid.Check(t, func(t *rapid.T) {
-		if _, err := unpackSnappy(rapid.SliceOfN(rapid.Byte(), 0, 60).Draw(t, "src")); err != nil {
+		if _, err := unpackSnappy(nil, rapid.SliceOfN(rapid.Byte(), 0, 60).Draw(t, "src")); err != nil {
 			require.ErrorIs(t, err, ErrDamaged)
 		}
 	})

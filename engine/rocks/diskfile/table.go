@@ -31,6 +31,7 @@ type Table struct {
 	file     *os.File
 	size     int64
 	foot     footer
+	space    []byte // a block as it is stored: space for the next one
 	blocks   []handle
 	ends     [][]byte // of the blocks, as the index has them; nil if it was not read
 	userKeys bool     // the keys of the index have no sequence
@@ -164,12 +165,16 @@ func (t *Table) keep(bytes int) error {
 }
 
 // block returns what a block holds.
-func (t *Table) block(h handle) ([]byte, error) {
-	b, err := t.stored(nil, h)
+func (t *Table) block(h handle) ([]byte, error) { return t.blockIn(nil, h) }
+
+// blockIn returns what a block holds, in dst if that has room.
+func (t *Table) blockIn(dst []byte, h handle) ([]byte, error) {
+	b, err := t.stored(t.space, h)
 	if err != nil {
-		return nil, err
+		return dst, err
 	}
-	return unpack(b[:h.size], b[h.size])
+	t.space = b
+	return unpack(dst, b[:h.size], b[h.size])
 }
 
 // stored returns a block as it is stored, with its trailer, in buf if that has room.
@@ -384,11 +389,18 @@ func internal(key, value []byte) (c Change, ok bool) {
 // are parts of the block that was read for this call. It returns ErrDamaged if the block
 // cannot be read, before any of it was visited.
 func (t *Table) Read(i int, visit func(Change) error) error {
-	b, err := t.block(t.blocks[i])
+	_, err := t.readIn(nil, i, visit)
+	return err
+}
+
+// readIn is Read with the block in dst, if that has room. It returns that, grown, for the next
+// call.
+func (t *Table) readIn(dst []byte, i int, visit func(Change) error) ([]byte, error) {
+	b, err := t.blockIn(dst, t.blocks[i])
 	if err != nil {
-		return err
+		return dst, err
 	}
-	return entries(b, false, func(key, value []byte) error {
+	return b, entries(b, false, func(key, value []byte) error {
 		c, ok := internal(key, value)
 		if !ok {
 			return fmt.Errorf("%w: an entry of a kind that this build does not know", ErrDamaged)

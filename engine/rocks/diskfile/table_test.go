@@ -11,13 +11,13 @@ import (
 )
 
 func TestLZ4RefusesWhatItIsNot(t *testing.T) {
-	got, err := unpackLZ4([]byte{0x10, 'a', 1, 0, 0x50, 'b', 'c', 'd', 'e', 'f'}, 10)
+	got, err := unpackLZ4(nil, []byte{0x10, 'a', 1, 0, 0x50, 'b', 'c', 'd', 'e', 'f'}, 10)
 	require.NoError(t, err)
 	require.Equal(t, "aaaaabcdef", string(got))
 	rapid.Check(t, func(t *rapid.T) {
 		src := rapid.SliceOfN(rapid.Byte(), 0, 60).Draw(t, "src")
 		size := rapid.IntRange(0, 300).Draw(t, "size")
-		b, err := unpackLZ4(src, size)
+		b, err := unpackLZ4(nil, src, size)
 		if err != nil {
 			require.ErrorIs(t, err, ErrDamaged)
 			return

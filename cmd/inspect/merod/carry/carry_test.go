@@ -115,7 +115,9 @@ func TestAHomeIsCarriedOver(t *testing.T) {
 	require.False(t, has)
 
 	// A context goes on from its base.
-	_, err = contexts.Commit(context.Background(), dag.Commit{Context: id, Actions: []codec.Action{codec.Put([]byte("k"), []byte("v"))}})
+	_, root, err := contexts.Heads(id)
+	require.NoError(t, err)
+	_, err = contexts.Commit(context.Background(), dag.Commit{Context: id, ReadRoot: root, Actions: []codec.Action{codec.Put([]byte("k"), []byte("v"))}})
 	require.NoError(t, err)
 }
 
