@@ -205,6 +205,10 @@ func TestExamplesWorkAsPasted(t *testing.T) {
 	dir := newPasting(t).dir
 	first := &pasting{t: t, dir: filepath.Join(dir, "0")}
 	require.NoError(t, os.Mkdir(first.dir, 0o700))
+	merods, err := filepath.Abs("../inspect/testdata/merod/home")
+	require.NoError(t, err)
+	require.NoError(t, os.Mkdir(filepath.Join(first.dir, ".calimero"), 0o700))
+	require.NoError(t, os.Symlink(merods, filepath.Join(first.dir, ".calimero", "node1")))
 	first.serve("a", "b")
 	out, err := first.paste(prepareExamples)
 	require.NoError(t, err, out)
@@ -298,7 +302,7 @@ func (p *pasting) paste(line string) (string, error) {
 	defer cancel()
 	cmd := enginetest.EndWithParent(exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", line))
 	cmd.Dir = p.dir
-	cmd.Env = append(os.Environ(), "STOA_DIR=a")
+	cmd.Env = append(os.Environ(), "STOA_DIR=a", "HOME="+p.dir)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

@@ -96,6 +96,7 @@ var (
 		private-delete private-put put reason role seal-key-file seal-passphrase-file secret-peers seed-file socket status subject tenant tenant-map to type workload
 		key kind scope fragment seq index
 		agent author error error-details escalate-to factors on-timeout ip output-key permission priority resource result state tag task
+		blobs from-merod identity left merod
 		at alias consumer job job-workers-off of-service purpose schema service source taken user worker method`)
 	noIDFlags = []string{"dag cursors --drop", "context private scan --from", "context state scan --from", "scan --key"}
 )
