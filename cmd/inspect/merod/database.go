@@ -35,9 +35,7 @@ const storeMark = "stoa.schema"
 // engine.ErrNotDatabase for what is none, engine.ErrCorrupt for one that cannot be read whole.
 // Its memory is that of what is in the write-ahead log.
 func Open(dir string) (*Database, error) {
-	if inside := filepath.Join(dir, "data"); !isDatabase(dir) && isDatabase(inside) {
-		dir = inside
-	}
+	dir = Directory(dir)
 	if _, err := os.Stat(filepath.Join(dir, current)); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("%w: %s has no file CURRENT, as every directory of RocksDB has; that of merod is data in its home", engine.ErrNotDatabase, dir)
@@ -68,6 +66,14 @@ func Open(dir string) (*Database, error) {
 
 // current is a file that every directory of RocksDB has.
 const current = "CURRENT"
+
+// Directory returns the directory of the database of a home; of what is none, dir.
+func Directory(dir string) string {
+	if inside := filepath.Join(dir, "data"); !isDatabase(dir) && isDatabase(inside) {
+		return inside
+	}
+	return dir
+}
 
 func isDatabase(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, current))

@@ -71,6 +71,14 @@ const (
 	whyUnknown = "it is not explained"
 )
 
+// Unclear returns a Several if not all contexts have one identity that they get with these
+// options. It writes nothing.
+func Unclear(ctx context.Context, from *merod.Database, o Options) error {
+	o.Left = func(merod.Row, string) error { return nil }
+	c := &carrier{ctx: ctx, from: from, o: o, out: new(Carried)}
+	return c.identities()
+}
+
 // Carry writes to a store, in which nothing is yet. It returns what it has taken over; an error leaves a
 // part of that in the store. Its memory is that of the ids of blobs and applications, and of
 // about 100 bytes for each row of the state of one context.

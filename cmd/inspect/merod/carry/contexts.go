@@ -83,11 +83,18 @@ type merodContext struct {
 	Service     *string             `json:"service_name"`
 }
 
-// contexts makes the contexts, each with its state as the base that it begins with.
+// contexts makes the contexts, each with its state as the base that it begins with. The rows of Meta and
+// of State are in the order of contexts, so that State is read twice, and not once for each.
 func (c *carrier) contexts() error {
 	c.there = map[codec.ContextID]bool{}
-	err := opened(c.openContexts, func(to *dag.Store) error {
-		return c.each("Meta", nil, func(row diskfile.Row) error {
+	roots, err := c.roots()
+	if err != nil {
+		return err
+	}
+	return opened(c.openContexts, func(to *dag.Store) error {
+		state := c.walkState()
+		defer state.stop()
+		err := c.each("Meta", nil, func(row diskfile.Row) error {
 			var m merodContext
 			if ok, err := c.explained("Meta", row, &m); !ok || err != nil {
 				return err
@@ -107,55 +114,118 @@ func (c *carrier) contexts() error {
 					return err
 				}
 			}
-			return c.state(to, id)
+			if err := c.passState(state, id[:]); err != nil {
+				return err
+			}
+			root, ok := roots[id]
+			if !ok {
+				return nil
+			}
+			return c.state(to, id, root, state)
 		})
+		if err != nil {
+			return err
+		}
+		return c.passState(state, nil)
+	})
+}
+
+// roots computes the root of the state of each context that has rows. It tells of rows of Meta
+// that are not explained.
+func (c *carrier) roots() (map[codec.ContextID]codec.Hash, error) {
+	err := c.each("Meta", nil, func(row diskfile.Row) error {
+		if name, _ := merodKind("Meta", row); name == "" {
+			return c.leave("Meta", row, whyUnknown)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	roots := map[codec.ContextID]codec.Hash{}
+	var of codec.ContextID
+	var changes []merkle.Change
+	end := func() error {
+		if len(changes) == 0 {
+			return nil
+		}
+		merkle.SortChanges(changes)
+		trie := merkle.Open(merkle.NewCache(1<<20), mem.New(), of, merkle.EmptyRoot())
+		if err := trie.Update(changes); err != nil {
+			return err
+		}
+		roots[of], changes = trie.Root(), changes[:0]
+		return nil
+	}
+	err = c.each("State", nil, func(row diskfile.Row) error {
+		if name, _ := merodKind("State", row); name == "" {
+			return nil
+		}
+		if id := codec.ContextID(row.Key[:32]); id != of {
+			if err := end(); err != nil {
+				return err
+			}
+			of = id
+		}
+		changes = append(changes, merkle.Change{Key: merkle.HashKey(row.Key[32:]), Value: merkle.HashValue(row.Value)})
+		return nil
 	})
 	if err == nil {
-		err = c.stray("State")
+		err = end()
 	}
-	return err
+	return roots, err
 }
 
-// stray leaves behind rows of contexts that are not there, and of keys that are none.
-func (c *carrier) stray(family string) error {
-	return c.each(family, nil, func(row diskfile.Row) error {
-		switch name, _ := merodKind(family, row); {
-		case name == "":
-			return c.leave(family, row, whyUnknown)
-		case !c.there[codec.ContextID(row.Key[:32])]:
-			return c.leave(family, row, "its context is not there")
-		}
-		return nil
-	})
+// stateWalk is a walk over State that waits at a row.
+type stateWalk struct {
+	next func() (diskfile.Row, error, bool)
+	stop func()
+	row  diskfile.Row // where it is
+	err  error
+	ok   bool // there is a row, or an error
 }
 
-// state makes the state of a context the base that it begins with.
-func (c *carrier) state(to *dag.Store, id codec.ContextID) error {
-	var changes []merkle.Change
-	err := c.each("State", id[:], func(row diskfile.Row) error {
-		if name, _ := merodKind("State", row); name != "" {
-			changes = append(changes, merkle.Change{Key: merkle.HashKey(row.Key[32:]), Value: merkle.HashValue(row.Value)})
+func (c *carrier) walkState() *stateWalk {
+	w := &stateWalk{}
+	w.next, w.stop = iter.Pull2(c.from.Rows("State", engine.Range{}))
+	w.pass()
+	return w
+}
+
+// pass goes behind the row where it is.
+func (w *stateWalk) pass() { w.row, w.err, w.ok = w.next() }
+
+// passState goes to the first row that is not before end, the id of a context; nil: to the end. What it passes
+// is of no context that is there, or not explained.
+func (c *carrier) passState(w *stateWalk, end []byte) error {
+	for ; w.ok && w.err == nil; w.pass() {
+		if end != nil && bytes.Compare(w.row.Key, end) >= 0 {
+			return nil
 		}
-		return nil
-	})
-	if err != nil || len(changes) == 0 {
-		return err
+		c.step()
+		why := "its context is not there"
+		if name, _ := merodKind("State", w.row); name == "" {
+			why = whyUnknown
+		}
+		if err := c.leave("State", w.row, why); err != nil {
+			return err
+		}
 	}
-	merkle.SortChanges(changes)
-	trie := merkle.Open(merkle.NewCache(1<<20), mem.New(), id, merkle.EmptyRoot())
-	if err := trie.Update(changes); err != nil {
-		return err
-	}
+	return w.err
+}
+
+// state makes the state of a context, which has a root, the base that it begins with.
+func (c *carrier) state(to *dag.Store, id codec.ContextID, root codec.Hash, w *stateWalk) error {
 	stamp, err := to.Clock().Stamp()
 	if err != nil {
 		return err
 	}
-	base := dag.Delta{Context: id, HLC: stamp, ExpectedRoot: trie.Root()}
+	base := dag.Delta{Context: id, HLC: stamp, ExpectedRoot: root}
 	sent, err := base.AppendBinary(nil)
 	if err != nil {
 		return err
 	}
-	done, err := to.Seed(c.ctx, id, c.parts(id, sent), dag.SeedOptions{})
+	done, err := to.Seed(c.ctx, id, c.parts(id, sent, w), dag.SeedOptions{})
 	c.out.State += done.Rows
 	return err
 }
@@ -163,8 +233,8 @@ func (c *carrier) state(to *dag.Store, id codec.ContextID) error {
 // partBytes is about how many bytes of rows go together.
 const partBytes = 1 << 20
 
-// parts is the snapshot of a context: a base, and its state.
-func (c *carrier) parts(id codec.ContextID, base []byte) iter.Seq2[*dag.SnapshotPart, error] {
+// parts is the snapshot of a context: a base, and its state, which w is at.
+func (c *carrier) parts(id codec.ContextID, base []byte, w *stateWalk) iter.Seq2[*dag.SnapshotPart, error] {
 	return func(yield func(*dag.SnapshotPart, error) bool) {
 		if !yield(&dag.SnapshotPart{Kind: dag.PartStart, Context: id, Base: base}, nil) {
 			return
@@ -178,19 +248,24 @@ func (c *carrier) parts(id codec.ContextID, base []byte) iter.Seq2[*dag.Snapshot
 			part, size = &dag.SnapshotPart{Kind: dag.PartRows}, 0
 			return more
 		}
-		for row, err := range c.from.Rows("State", engine.Prefixed(id[:])) {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if name, _ := merodKind("State", row); name == "" {
+		for ; w.ok && w.err == nil && bytes.HasPrefix(w.row.Key, id[:]); w.pass() {
+			c.step()
+			if name, _ := merodKind("State", w.row); name == "" {
+				if err := c.leave("State", w.row, whyUnknown); err != nil {
+					yield(nil, err)
+					return
+				}
 				continue
 			}
-			part.Rows = append(part.Rows, dag.StateRow{AppKey: bytes.Clone(row.Key[32:]), Value: bytes.Clone(row.Value)})
-			size += len(row.Key) + len(row.Value)
+			part.Rows = append(part.Rows, dag.StateRow{AppKey: bytes.Clone(w.row.Key[32:]), Value: bytes.Clone(w.row.Value)})
+			size += len(w.row.Key) + len(w.row.Value)
 			if rows++; size >= partBytes && !flush() {
 				return
 			}
+		}
+		if w.err != nil {
+			yield(nil, w.err)
+			return
 		}
 		if flush() {
 			yield(&dag.SnapshotPart{Kind: dag.PartEnd, RowCount: rows}, nil)
@@ -210,8 +285,11 @@ func (c *carrier) private() error {
 		c.out.Identities++
 	}
 	err := c.each("PrivateState", nil, func(row diskfile.Row) error {
-		if name, _ := merodKind("PrivateState", row); name == "" || !c.there[codec.ContextID(row.Key[:32])] {
-			return nil
+		switch name, _ := merodKind("PrivateState", row); {
+		case name == "":
+			return c.leave("PrivateState", row, whyUnknown)
+		case !c.there[codec.ContextID(row.Key[:32])]:
+			return c.leave("PrivateState", row, "its context is not there")
 		}
 		b.Put(column.PrivateState, row.Key, row.Value)
 		c.out.Private++
@@ -231,9 +309,6 @@ func (c *carrier) private() error {
 	}
 	if err == nil {
 		err = c.apply(&b, true)
-	}
-	if err == nil {
-		err = c.stray("PrivateState")
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stoadb/stoa/cmd/inspect/merod"
+	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/rocks"
 )
 
@@ -33,7 +34,9 @@ func (f *MerodFlag) Given(fs *pflag.FlagSet, others ...string) (bool, error) {
 
 // Open opens the database, of which no merod may have it open.
 func (f *MerodFlag) Open() (*merod.Database, error) {
-	if err := rocks.CheckLock(f.Dir); err != nil {
+	if err := rocks.CheckLock(merod.Directory(f.Dir)); errors.Is(err, engine.ErrLocked) {
+		return nil, Fail(ExitOpen, errors.New("a process has "+f.Dir+" open: its file LOCK is held"), "stop that merod, or copy its directory and read the copy")
+	} else if err != nil {
 		return nil, CannotRead(f.Dir, err)
 	}
 	d, err := merod.Open(f.Dir)

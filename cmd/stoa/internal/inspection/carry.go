@@ -91,6 +91,15 @@ func (f *carryFlags) run(p *cli.Process, cmd *cobra.Command, source *sourceFlags
 	if f.left == "" {
 		f.left = filepath.Clean(dir) + ".left.jsonl"
 	}
+	if _, err := os.Lstat(f.left); err == nil {
+		return cli.Bad(fmt.Errorf("--left: %s is there already", f.left), "name a file that is not there")
+	}
+	var several carry.Several
+	if err := carry.Unclear(cmd.Context(), d, o); errors.As(err, &several) {
+		return cli.Refused(err, "--identity PUBLIC_KEY chooses, --no-identities takes none: `stoa scan ContextIdentity --merod "+f.from+"` lists them")
+	} else if err != nil {
+		return err
+	}
 	key, err := source.seal.Key(p.Credentials())
 	if err != nil {
 		return err
@@ -122,10 +131,6 @@ func (f *carryFlags) run(p *cli.Process, cmd *cobra.Command, source *sourceFlags
 		bar.finish()
 		return errors.Join(err, buf.Flush())
 	})
-	var several carry.Several
-	if errors.As(err, &several) {
-		err = cli.Refused(err, "--identity PUBLIC_KEY chooses, --no-identities takes none: `stoa scan ContextIdentity --merod "+f.from+"` lists them")
-	}
 	if err = endBuilding(dir, errors.Join(err, to.Close())); err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package records
 
 import (
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -28,7 +27,7 @@ type keyed struct {
 	run      func(t target, args []string) error
 
 	// foreign does it with the database of another program, if that was asked for; nil: never.
-	foreign func(cmd *cobra.Command, kind, column string, fields map[string]string) (done bool, err error)
+	foreign func(cmd *cobra.Command, kind, column string, fields func() (map[string]string, error)) (done bool, err error)
 
 	// open opens the store in which ids are looked up that are given by their first
 	// digits or by a name. It is asked for no other.
@@ -63,7 +62,8 @@ func (k keyed) command() *cobra.Command {
 				if len(args) == 1 && columnName == "" {
 					kind = args[0]
 				}
-				if done, err := k.foreign(cmd, kind, columnName, nil); done || err != nil {
+				none := func() (map[string]string, error) { return nil, nil }
+				if done, err := k.foreign(cmd, kind, columnName, none); done || err != nil {
 					return err
 				}
 			}
@@ -121,12 +121,9 @@ func (k keyed) forType(info keys.Info) *cobra.Command {
 				return err
 			}
 			if k.foreign != nil {
-				fields, err := givenFields(info, cmd.Flags(), values)
-				if err != nil {
-					fields = nil // an id that is to be looked up
-				}
-				if done, ferr := k.foreign(cmd, info.Name, "", fields); done || ferr != nil {
-					return errors.Join(ferr, err)
+				given := func() (map[string]string, error) { return givenFields(info, cmd.Flags(), values) }
+				if done, err := k.foreign(cmd, info.Name, "", given); done || err != nil {
+					return err
 				}
 			}
 			if err := k.findIDs(info, cmd.Flags(), values); err != nil {

@@ -42,10 +42,14 @@ cannot be read is listed on stderr, the rest follows, and it exits 2.
 			f.register(fs)
 			foreign.Register(fs)
 		},
-		foreign: func(cmd *cobra.Command, kind, column string, fields map[string]string) (bool, error) {
-			given, err := foreign.Given(cmd.Flags(), "socket", "offline", "reverse", "from", "to", "reveal-secrets")
-			if !given || err != nil {
-				return given, err
+		foreign: func(cmd *cobra.Command, kind, column string, given func() (map[string]string, error)) (bool, error) {
+			asked, err := foreign.Given(cmd.Flags(), "socket", "offline", "reverse", "from", "to", "reveal-secrets")
+			if !asked || err != nil {
+				return asked, err
+			}
+			fields, err := given()
+			if err != nil {
+				return true, err
 			}
 			switch {
 			case kind == "" && column == "":
