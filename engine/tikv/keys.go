@@ -19,6 +19,8 @@ const (
 	ownTail   = "tail/"
 	ownPart   = "part/"
 	ownLarge  = "large/"
+	ownLead   = "lead"
+	ownAlive  = "alive/"
 )
 
 // own returns the key of a row of the engine itself.

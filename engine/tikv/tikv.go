@@ -78,6 +78,7 @@ type Engine struct {
 	closed bool
 
 	commit *engine.Committer
+	lease  atomic.Pointer[Lease] // nil: the engine has not asked to lead
 
 	heldMu    sync.Mutex
 	held      map[uint64]int // how many read at a timestamp

@@ -98,6 +98,9 @@ func (s *sink) Write(ops []byte, _ bool) error {
 	if err := txn.Set(e.written(), append(number, attempt(txn)...)); err != nil {
 		return e.fault(err)
 	}
+	if err := s.fence(txn); err != nil {
+		return err
+	}
 	if err := s.lockRead(txn); err != nil {
 		return err
 	}

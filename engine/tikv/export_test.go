@@ -1,0 +1,6 @@
+package tikv
+
+import "context"
+
+// Renew has the leader say again that it is there.
+func (l *Lease) Renew(ctx context.Context) error { return l.renew(ctx) }
