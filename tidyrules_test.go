@@ -66,7 +66,8 @@ var below = map[string][]string{
 	"bench":                {"rpc/server"},
 	"fuzz":                 {"rpc/server"},
 	"cmd":                  {"rpc/server", "bench", "engine/seal"},
-	"cmd/stoa":             {"cmd/stoa/internal/agents", "cmd/stoa/internal/blobs", "cmd/stoa/internal/buckets", "cmd/stoa/internal/contexts", "cmd/stoa/internal/daemon", "cmd/stoa/internal/governance", "cmd/stoa/internal/inspection", "cmd/stoa/internal/jobs", "cmd/stoa/internal/keyvalues", "cmd/stoa/internal/locks", "cmd/stoa/internal/policies", "cmd/stoa/internal/records", "cmd/stoa/internal/shell", "cmd/stoa/internal/streams", "cmd/stoa/internal/tasks"},
+	"cmd/stoa":                  {"cmd/stoa/internal/program"},
+	"cmd/stoa/internal/program": {"cmd/stoa/internal/agents", "cmd/stoa/internal/blobs", "cmd/stoa/internal/buckets", "cmd/stoa/internal/contexts", "cmd/stoa/internal/daemon", "cmd/stoa/internal/governance", "cmd/stoa/internal/inspection", "cmd/stoa/internal/jobs", "cmd/stoa/internal/keyvalues", "cmd/stoa/internal/locks", "cmd/stoa/internal/policies", "cmd/stoa/internal/records", "cmd/stoa/internal/shell", "cmd/stoa/internal/streams", "cmd/stoa/internal/tasks"},
 
 	"kv/bucket/buckettest":   {"kv/bucket", "engine/enginetest", "engine/mem"},
 	"kv/lock/locktest":       {"kv/lock", "kv/record", "engine/enginetest", "engine/mem"},

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
+	"github.com/stoadb/stoa/cmd/stoa/internal/program"
 	"github.com/stoadb/stoa/group"
 	"github.com/stoadb/stoa/namespace"
 )
@@ -20,9 +21,9 @@ func TestConceptsAreExplained(t *testing.T) {
 	for line := range strings.Lines(out) {
 		require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), 100, line)
 	}
-	for _, c := range concepts() {
-		require.Contains(t, out, "\n  "+c.word+" ", c.word)
-		require.LessOrEqual(t, strings.Count(c.means, "\n"), 2, c.word)
+	for _, c := range program.Concepts() {
+		require.Contains(t, out, "\n  "+c.Word+" ", c.Word)
+		require.LessOrEqual(t, strings.Count(c.Means, "\n"), 2, c.Word)
 	}
 	for o := group.Effective; o <= group.Sealed; o++ {
 		require.Contains(t, out, "\n  "+o.String(), "the verdict %s", o)
@@ -47,7 +48,7 @@ func TestWordsThatPuzzleLeadToConcepts(t *testing.T) {
 
 func TestConceptsHaveAManualPage(t *testing.T) {
 	seen := map[string]string{}
-	require.NoError(t, manPages(newRoot(&cli.Process{}), func(name string, page []byte) error {
+	require.NoError(t, program.ManPages(newRoot(&cli.Process{}), func(name string, page []byte) error {
 		seen[name] = string(page)
 		return nil
 	}))

@@ -10,12 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
+	"github.com/stoadb/stoa/cmd/stoa/internal/program"
 	"github.com/stoadb/stoa/cmd/stoa/internal/records"
 )
 
 func TestEveryCommandHasAPageWithItsFlags(t *testing.T) {
 	pages := map[string]string{}
-	require.NoError(t, manPages(newRoot(&cli.Process{}), func(name string, page []byte) error {
+	require.NoError(t, program.ManPages(newRoot(&cli.Process{}), func(name string, page []byte) error {
 		require.NotContains(t, pages, name)
 		pages[name] = string(page)
 		return nil
@@ -43,7 +44,7 @@ func TestPagesAreWhatManReads(t *testing.T) {
 	if _, err := exec.LookPath("groff"); err != nil {
 		t.Skip("no groff here")
 	}
-	require.NoError(t, manPages(serveCommand(t), func(name string, page []byte) error {
+	require.NoError(t, program.ManPages(serveCommand(t), func(name string, page []byte) error {
 		cmd := exec.Command("groff", "-man", "-Tascii", "-ww", "-z")
 		cmd.Stdin = strings.NewReader(string(page))
 		said, err := cmd.CombinedOutput()

@@ -102,6 +102,10 @@ type Options struct {
 	// server stops; 0: 30 s.
 	DrainTimeout time.Duration
 
+	// Refuse, unless it is nil, says why no call is answered: of a server that stands in the place of one
+	// that is elsewhere, or is not there yet. It is asked for each, and returns no nil. Health checks are answered.
+	Refuse func() error
+
 	// Blobs keeps the blobs of the engine, for the Blob service; it stays the
 	// caller's to close, after Serve has returned. Nil: one without a spool, so that
 	// content of more than 1 MiB has to come with its id.

@@ -25,12 +25,15 @@ func rightsOf(ctx context.Context) access.Rights {
 	return who.Rights
 }
 
-// permit refuses a call that its peer has no role for, or that is not about the tenant that
+// permit refuses a call that nobody is answered, that its peer has no role for, or that is not about the tenant that
 // the peer is bound to.
 func (s *Server) permit(ctx context.Context, method string) error {
 	who, ok := framed.PeerFrom(ctx)
 	if !ok {
 		return demux.ErrPeer
+	}
+	if s.o.Refuse != nil && ours(method) {
+		return fault.New(stoav1.ErrorKind_ERROR_KIND_STOPPING, "rpc: unavailable: "+s.o.Refuse().Error())
 	}
 	if who.Rights.Everything() || !ours(method) {
 		return nil

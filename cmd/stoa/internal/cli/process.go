@@ -20,7 +20,8 @@ type Process struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Env            []string
-	JSON           bool // --json: results and errors are JSON
+	JSON           bool    // --json: results and errors are JSON
+	Engine         *Engine // that serve knows besides its own; nil: none
 
 	offline []*offlineStore // that the command reads
 }

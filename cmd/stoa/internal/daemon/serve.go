@@ -52,6 +52,9 @@ they are 400 and 1GiB unless set, which is without the caches of RocksDB.`,
 		},
 	}
 	f.register(cmd)
+	if f.more = p.Engine; f.more != nil {
+		f.more.Flags(cmd.Flags())
+	}
 	return cmd
 }
 
@@ -73,7 +76,7 @@ func serve(p *cli.Process, cmd *cobra.Command, f *serveFlags) error {
 	}
 	syscall.Umask(0o077) // all files are for the daemon's user alone
 	s.shared = tuneGo(p)
-	return s.serve(log)
+	return s.serve(p.Ctx, log)
 }
 
 // tuneGo lets the heap grow further between collections than Go does by itself: most memory of
@@ -94,23 +97,33 @@ func tuneGo(p *cli.Process) (shared func()) {
 	return func() { runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0)) }
 }
 
-// serve runs the daemon until a signal. It returns nil after a clean shutdown.
-func (s *settings) serve(log *slog.Logger) error {
-	ctx, forget := untilSignal(log)
+// serve runs the daemon until a signal, or until ctx is done. It returns nil after a clean shutdown.
+func (s *settings) serve(ctx context.Context, log *slog.Logger) error {
+	ctx, forget := untilSignal(ctx, log)
 	defer forget()
 	log.Info("stoa starts", "version", cli.BuildVersion().Version, "pid", os.Getpid(), "dir", s.dir, "engine", s.engine)
 	activated, err := s.sockets()
 	if err != nil {
 		return cli.CannotOpen(err)
 	}
-	st, err := openUntil(ctx, s.dir, func() (*store, error) { return s.open(log) })
-	if err != nil {
+	var st *store
+	if s.led() {
+		st, err = s.lead(ctx, activated != nil, log)
+	} else {
+		st, err = openUntil(ctx, s.dir, func() (*store, error) { return s.open(log) })
+	}
+	if st == nil {
 		return err
 	}
+	ctx, forgetLead := whileLeading(ctx, st.leadLost)
+	defer forgetLead()
 	err = s.serveStore(ctx, st, activated, log)
 	if closing := st.Close(); closing != nil {
 		return errors.Join(err, cli.Fail(cli.ExitOpen, fmt.Errorf("the shutdown was not clean: %w", closing),
 			"what was acknowledged is in the write-ahead log of the directory that was opened, and is read from there at the next start"))
+	}
+	if err == nil && errors.Is(context.Cause(ctx), errLead) {
+		return cli.Fail(cli.ExitOpen, errLead, "nothing of what was acknowledged is lost; start this daemon again, and it waits for its turn")
 	}
 	if err == nil {
 		log.Info("clean shutdown", "dir", s.dir)
@@ -267,10 +280,10 @@ func (s *settings) serveMetrics(o *server.Options, log *slog.Logger) (stop func(
 	}, nil
 }
 
-// untilSignal returns a context that the first SIGINT or SIGTERM ends. The
+// untilSignal returns a context that ctx ends, and the first SIGINT or SIGTERM. The
 // second ends the process. forget stops listening to them.
-func untilSignal(log *slog.Logger) (ctx context.Context, forget func()) {
-	ctx, cancel := context.WithCancelCause(context.Background())
+func untilSignal(parent context.Context, log *slog.Logger) (ctx context.Context, forget func()) {
+	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	done := make(chan struct{})

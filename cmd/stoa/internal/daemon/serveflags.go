@@ -45,6 +45,7 @@ type serveFlags struct {
 	slowCall                time.Duration
 	seal                    cli.SealFlags
 	kv                      kvServeFlags
+	more                    *cli.Engine // what --engine may be besides engines; nil: nothing
 }
 
 // leastSize is the least that a cache or the write-ahead log may have.
@@ -106,8 +107,12 @@ type settings struct {
 
 func (f *serveFlags) settings() (s settings, err error) {
 	s.serveFlags = *f
-	if f.engine != "rocks" && f.engine != "mem" {
-		return s, cli.Bad(fmt.Errorf("--engine: %q is none of %v", f.engine, engines), "")
+	known := slices.Clone(engines)
+	if f.more != nil {
+		known = append(known, f.more.Name)
+	}
+	if !slices.Contains(known, f.engine) {
+		return s, cli.Bad(fmt.Errorf("--engine: %q is none of %v", f.engine, known), "")
 	}
 	if f.drainTimeout <= 0 {
 		return s, cli.Bad(fmt.Errorf("--drain-timeout: %s is not more than 0", f.drainTimeout), "")

@@ -19,7 +19,7 @@ import (
 
 func TestASecondSignalEndsTheDaemonAtOnce(t *testing.T) {
 	if os.Getenv("STUBBORN") != "" { // this test again, as a daemon whose calls do not finish
-		ctx, forget := untilSignal(slog.New(slog.DiscardHandler))
+		ctx, forget := untilSignal(t.Context(), slog.New(slog.DiscardHandler))
 		defer forget()
 		fmt.Println("ready")
 		<-ctx.Done()

@@ -29,6 +29,8 @@ type store struct {
 	node      codec.NodeID
 	lastClose string // how it had been closed, for the log
 	lost      uint64 // changes that had been on disk and are gone
+	// leadLost is closed when another daemon leads the store; nil: this one has it alone.
+	leadLost <-chan struct{}
 }
 
 // open opens the engine that the settings name.
@@ -67,8 +69,17 @@ func (s *settings) open(log *slog.Logger) (*store, error) {
 	return st, nil
 }
 
-// openMem makes the directory that the socket of an engine in memory is in.
+// openMem opens an engine in memory.
 func (s *settings) openMem() (*store, error) {
+	if err := s.makeDirectory(); err != nil {
+		return nil, err
+	}
+	node := randomNode()
+	return &store{Engine: mem.New(), node: node, lastClose: "new", info: s.info(node, rocks.SchemaVersion)}, nil
+}
+
+// makeDirectory makes the directory that the socket is in, of a store that is elsewhere.
+func (s *settings) makeDirectory() error {
 	_, err := os.Stat(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = rocks.CheckPlace(s.dir)
@@ -80,10 +91,9 @@ func (s *settings) openMem() (*store, error) {
 		if errors.Is(err, syscall.ENOTDIR) {
 			err = fmt.Errorf("%w: %w", engine.ErrNotDatabase, err)
 		}
-		return nil, cli.CannotOpen(fmt.Errorf("--dir: %w", err))
+		return cli.CannotOpen(fmt.Errorf("--dir: %w", err))
 	}
-	node := randomNode()
-	return &store{Engine: mem.New(), node: node, lastClose: "new", info: s.info(node, rocks.SchemaVersion)}, nil
+	return nil
 }
 
 // info is what the daemon tells of itself.

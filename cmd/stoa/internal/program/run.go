@@ -1,4 +1,6 @@
-package main
+// Package program is the whole program as a function of its arguments, streams and environment.
+// Start at commands.go, the table of packages that have commands.
+package program
 
 import (
 	"context"
@@ -10,16 +12,21 @@ import (
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 )
 
-// run is the program: it runs the command that args name and returns the exit
+// Run is the program: it runs the command that args name and returns the exit
 // code. It writes errors to stderr, and nothing else than results to stdout.
-func run(args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) int {
-	return runUntil(context.Background(), args, stdin, stdout, stderr, env)
+func Run(args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) int {
+	return RunUntil(context.Background(), args, stdin, stdout, stderr, env)
 }
 
-// runUntil is run, which ends with ctx at the latest.
-func runUntil(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) int {
-	p := &cli.Process{Ctx: ctx, Stdin: stdin, Stdout: stdout, Stderr: stderr, Env: env}
-	root := newRoot(p)
+// RunUntil is Run, which ends with ctx at the latest.
+func RunUntil(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) int {
+	return RunWith(ctx, nil, args, stdin, stdout, stderr, env)
+}
+
+// RunWith is RunUntil of a program that serves one more engine; nil: none.
+func RunWith(ctx context.Context, more *cli.Engine, args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) int {
+	p := &cli.Process{Ctx: ctx, Stdin: stdin, Stdout: stdout, Stderr: stderr, Env: env, Engine: more}
+	root := NewRoot(p)
 	root.SetArgs(args)
 	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
 		cli.CompleteNames(root, p) // only then: it goes through all commands
@@ -34,7 +41,8 @@ func runUntil(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 	return f.Code
 }
 
-func newRoot(p *cli.Process) *cobra.Command {
+// NewRoot returns the command that all others are below, of a process.
+func NewRoot(p *cli.Process) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "stoa",
 		Short: "A storage daemon for local-first and peer-to-peer node software",

@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"github.com/spf13/cobra"
@@ -30,7 +30,7 @@ func addCommands(root *cobra.Command, p *cli.Process) {
 		commands []*cobra.Command
 	}{
 		{"Daemon", daemon.Commands(p)},
-		{"Daemon", []*cobra.Command{shell.Command(p, runUntil)}},
+		{"Daemon", []*cobra.Command{shell.Command(p, RunUntil)}},
 		{"Records", records.Commands(p)},
 		{"Records", blobs.Commands(p)},
 		{"Contexts", contexts.Commands(p)},

@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"strings"
@@ -8,13 +8,13 @@ import (
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 )
 
-// concept is a word of this program, and what it means in plain ones.
-type concept struct{ word, means string }
+// Concept is a word of this program, and what it means in plain ones.
+type Concept struct{ Word, Means string }
 
-// concepts are in the order in which they explain each other. A line of what a word
+// Concepts are in the order in which they explain each other. A line of what a word
 // means has at most 81 characters, so that it is 100 wide beside the longest word.
-func concepts() []concept {
-	return []concept{
+func Concepts() []Concept {
+	return []Concept{
 		{"node", "one daemon with its directory; several nodes hold the same data and\nexchange what each has made."},
 		{"namespace", "a group at the root, with all groups below it. What is changed in it is\nsigned, and every member's node comes to the same result."},
 		{"group", "members with roles, contexts and capabilities; it lies below another group,\nor is a namespace."},
@@ -44,9 +44,9 @@ func concepts() []concept {
 func newConcepts() *cobra.Command {
 	var t strings.Builder
 	var rows cli.Table
-	for _, c := range concepts() {
-		for i, line := range strings.Split(c.means, "\n") {
-			rows.Add(map[bool]string{true: c.word}[i == 0], line)
+	for _, c := range Concepts() {
+		for i, line := range strings.Split(c.Means, "\n") {
+			rows.Add(map[bool]string{true: c.Word}[i == 0], line)
 		}
 	}
 	rows.Write(&t, "  ")

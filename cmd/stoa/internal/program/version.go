@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"github.com/spf13/cobra"

@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"bytes"
@@ -32,7 +32,7 @@ not there. Pages that are there are replaced.`,
 			if err := os.MkdirAll(result.Dir, 0o755); err != nil {
 				return cli.CannotOpen(err)
 			}
-			err := manPages(newRoot(&cli.Process{}), func(name string, page []byte) error {
+			err := ManPages(NewRoot(&cli.Process{}), func(name string, page []byte) error {
 				result.Pages = append(result.Pages, name)
 				if err := os.WriteFile(filepath.Join(result.Dir, name), page, 0o644); err != nil {
 					return cli.CannotOpen(err)
@@ -47,9 +47,9 @@ not there. Pages that are there are replaced.`,
 	}
 }
 
-// manPages passes the page of a command, and those of all below it, to write. The
+// ManPages passes the page of a command, and those of all below it, to write. The
 // key types below get, put, scan and delete have none: stoa schema lists them.
-func manPages(cmd *cobra.Command, write func(name string, page []byte) error) error {
+func ManPages(cmd *cobra.Command, write func(name string, page []byte) error) error {
 	if records.TakesKeyTypes(cmd) {
 		cmd.RemoveCommand(cmd.Commands()...)
 	}
@@ -66,7 +66,7 @@ func manPages(cmd *cobra.Command, write func(name string, page []byte) error) er
 		if !sub.IsAvailableCommand() && !sub.IsAdditionalHelpTopicCommand() {
 			continue
 		}
-		if err := manPages(sub, write); err != nil {
+		if err := ManPages(sub, write); err != nil {
 			return err
 		}
 	}

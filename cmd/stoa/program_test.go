@@ -1,0 +1,10 @@
+package main
+
+import "github.com/stoadb/stoa/cmd/stoa/internal/program"
+
+// What tests call the program by.
+var (
+	run      = program.Run
+	runUntil = program.RunUntil
+	newRoot  = program.NewRoot
+)
