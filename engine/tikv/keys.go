@@ -21,6 +21,7 @@ const (
 	ownLarge  = "large/"
 	ownLead   = "lead"
 	ownAlive  = "alive/"
+	ownNode   = "node"
 )
 
 // own returns the key of a row of the engine itself.

@@ -265,3 +265,14 @@ func TestAWriteOfTheLeaderReadsNothing(t *testing.T) {
 	defer mu.Unlock()
 	require.Equal(t, map[tikvrpc.CmdType]int{tikvrpc.CmdPrewrite: 1, tikvrpc.CmdCommit: 1}, kinds)
 }
+
+func TestTheNodeOfAStoreIsOne(t *testing.T) {
+	c := tikvtest.Start(t)
+	a, b := open(t, c, tikv.Options{}), open(t, c, tikv.Options{})
+	one, err := a.Node(t.Context())
+	require.NoError(t, err)
+	require.False(t, one.IsZero())
+	again, err := b.Node(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, one, again)
+}

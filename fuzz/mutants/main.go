@@ -26,7 +26,7 @@ var testedBy = map[string][]string{
 	"dag":                        {"dag"},
 	"dag/hlc":                    {"dag/hlc", "dag"},
 	"dag/merkle":                 {"dag/merkle", "dag"},
-	"codec/cutter":               {"dag/internal/cutter", "dag/merkle", "dag"},
+	"codec/cutter":               {"codec/cutter", "dag/merkle", "dag"},
 	"kv":                         {"kv", "kv/kvstorage"},
 	"kv/document":                {"kv/document", "kv/kvstorage", "kv/record"},
 	"kv/jsonschema":              {"kv/jsonschema", "kv/record"},

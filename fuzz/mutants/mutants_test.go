@@ -68,6 +68,16 @@ func TestMutantsStandOnTheirLinesAndNest(t *testing.T) {
 	require.Equal(t, strings.Count(sample, "\n"), strings.Count(string(mutated), "\n"))
 }
 
+func TestThePackagesOfTheTableAreThere(t *testing.T) {
+	for name, tests := range testedBy {
+		for _, dir := range append([]string{name}, tests...) {
+			files, err := filepath.Glob(filepath.Join("../..", dir, "*.go"))
+			require.NoError(t, err)
+			require.NotEmpty(t, files, dir)
+		}
+	}
+}
+
 func TestAMutantIsAllowedOnlyWithAReason(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "allow.txt")
 	write := func(text string) { require.NoError(t, os.WriteFile(name, []byte(text), 0o600)) }
