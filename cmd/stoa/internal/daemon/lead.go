@@ -6,14 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"sync/atomic"
 
-	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/engine/rocks"
-	"github.com/stoadb/stoa/rpc/server"
 )
 
 // errLead is why a daemon ends whose place another has taken.
@@ -33,19 +30,21 @@ func (s *settings) lead(ctx context.Context, activated bool, log *slog.Logger) (
 	}
 	var leader atomic.Pointer[string]
 	stop := func() error { return nil }
+	waiting, failed := context.WithCancel(ctx)
+	defer failed()
 	if !activated {
-		if stop, err = s.wait(ctx, &leader, log); err != nil {
-			return nil, err
-		}
+		stop = s.wait(ctx, &leader, failed, log)
 	}
-	led, err := s.more.Open(ctx, cli.EngineOptions{Address: s.address(), Log: log, Leads: func(address string) {
+	led, err := s.more.Open(waiting, cli.EngineOptions{Address: s.address(), Log: log, Leads: func(address string) {
 		log.Info("waiting: another daemon leads the store", "leader", address)
 		leader.Store(&address)
 	}})
-	if waited := stop(); err == nil && waited != nil {
-		err = errors.Join(waited, led.Close())
-	}
+	waited := stop()
 	switch {
+	case waited != nil && err == nil:
+		return nil, errors.Join(waited, led.Close())
+	case waited != nil:
+		return nil, waited
 	case err != nil && ctx.Err() != nil:
 		log.Info("stopped while it waited for the lead of the store")
 		return nil, nil
@@ -65,33 +64,29 @@ func (s *settings) address() string {
 	return host + ":" + s.socket
 }
 
-// wait serves nobody on the socket, and says who leads, until stop is called.
-func (s *settings) wait(ctx context.Context, leader *atomic.Pointer[string], log *slog.Logger) (stop func() error, err error) {
-	nothing := mem.New()
-	spool, err := blob.Open(nothing, blob.Options{SpoolDir: filepath.Join(s.dir, cli.SpoolName), Logger: log})
-	if err != nil {
-		return nil, errors.Join(cli.CannotOpen(err), nothing.Close())
-	}
-	srv, err := server.New(nothing, server.Options{Peers: s.rights, Logger: log, Blobs: spool, Refuse: func() error {
+// wait answers nobody on the socket, and says who leads, until stop is called: it serves a store that nothing is in. If it
+// can't, it calls failed, and stop returns why.
+func (s *settings) wait(ctx context.Context, leader *atomic.Pointer[string], failed func(), log *slog.Logger) (stop func() error) {
+	node := randomNode()
+	st := &store{Engine: mem.New(), node: node, info: s.info(node, rocks.SchemaVersion), refuse: func() error {
 		if at := leader.Load(); at != nil {
 			return fmt.Errorf("the daemon at %s leads the store, and this one waits to take its place: ask that one", *at)
 		}
 		return errors.New("this daemon waits to lead the store, and does not know yet which one does: try again")
-	}})
-	if err != nil {
-		return nil, errors.Join(cli.CannotOpen(err), spool.Close(), nothing.Close())
-	}
-	ln, err := s.listen(nil, log)
-	if err != nil {
-		return nil, errors.Join(err, spool.Close(), nothing.Close())
-	}
+	}}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
-	go func() { served <- srv.Serve(ctx, ln) }()
+	go func() {
+		err := s.serveStore(ctx, st, nil, log)
+		if err != nil {
+			failed()
+		}
+		served <- err
+	}()
 	return func() error {
 		cancel()
-		return errors.Join(<-served, spool.Close(), nothing.Close())
-	}, nil
+		return errors.Join(<-served, st.Close())
+	}
 }
 
 // whileLeading returns a context that ends, with the cause errLead, when another daemon leads; lost is

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -135,6 +136,14 @@ func TestADaemonThatWaitsEndsWhenItIsStopped(t *testing.T) {
 	<-n.asked
 	cancel()
 	require.NoError(t, <-ended)
+}
+
+// What keeps a daemon from saying who leads is told at once, and not when it leads.
+func TestADaemonThatCannotSayWhoLeadsEnds(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "d")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, cli.SpoolName), nil, 0o600))
+	require.ErrorContains(t, <-served(t.Context(), t, newTurns(t).engine(), dir, "--engine", "turns"), cli.SpoolName)
 }
 
 func TestAnotherEngineIsNamed(t *testing.T) {

@@ -202,12 +202,14 @@ func (s *settings) serveStore(ctx context.Context, st *store, activated net.List
 		Dag: contexts, Namespaces: namespaces, Raw: s.raw, Peers: s.rights,
 		Info: st.info, DrainTimeout: s.drainTimeout, SlowCall: s.slowCall, Logger: log, CheckpointDir: s.checkpointDir,
 		MaxInFlight: int64(s.requestMemory), MaxConnectionBytes: int64(s.connectionMemory), MaxConnections: s.maxConnections, Parts: s.shares, Shared: s.shared,
-		Blobs: blobs,
+		Blobs: blobs, Refuse: st.refuse,
 	}
 	capable.served(&o)
-	stopMetrics, err := s.serveMetrics(&o, log)
-	if err != nil {
-		return err
+	stopMetrics := func() {}
+	if st.refuse == nil {
+		if stopMetrics, err = s.serveMetrics(&o, log); err != nil {
+			return err
+		}
 	}
 	defer stopMetrics()
 	srv, err := server.New(st, o)
@@ -218,7 +220,9 @@ func (s *settings) serveStore(ctx context.Context, st *store, activated net.List
 	if err != nil {
 		return err
 	}
-	s.announce(st, ln, log)
+	if st.refuse == nil {
+		s.announce(st, ln, log)
+	}
 	return srv.Serve(ctx, ln)
 }
 

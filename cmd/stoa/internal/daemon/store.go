@@ -29,6 +29,8 @@ type store struct {
 	node      codec.NodeID
 	lastClose string // how it had been closed, for the log
 	lost      uint64 // changes that had been on disk and are gone
+	// refuse says why no call is answered, of a daemon that waits for a store; nil: calls are.
+	refuse func() error
 	// leadLost is closed when another daemon leads the store; nil: this one has it alone.
 	leadLost <-chan struct{}
 }
