@@ -73,7 +73,7 @@ export GOFLAGS := $(strip $(filter-out -tags=%,$(GOFLAGS)) -tags=grpcnotrace)
 ROCKS := eval "$$(sh engine/rocks/compat/env.sh)" &&
 
 .PHONY: help clients run build install uninstall rocksdb dist deb man deps env test test-view damage torture race kv-kills nocgo lint fuzz bench bench-quick bench-offline \
-	bench-soak bench-peers bench-crdt bench-clients bench-decide natskv test-tikv bench-before bench-build mutants siege flaky demo smoke generate proto-lint proto-breaking proto-baseline tools portability clean
+	bench-soak bench-peers bench-crdt bench-clients bench-decide natskv tikv test-tikv bench-before bench-build mutants siege flaky demo smoke generate proto-lint proto-breaking proto-baseline tools portability clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
@@ -210,7 +210,10 @@ bench-decide: deps ## ask Open Policy Agent and cedar-go what kv/policy decides,
 natskv: deps ## run nats.go's tests of key-values on buckets, and 10,000 random sequences on both (2 min; STOA_NATSKV_SEED=n)
 	$(ROCKS) go -C kv/bucket/natskv test -count=1 -timeout 60m -v $(TESTFLAGS) ./...
 
-test-tikv: deps ## test engine/tikv on client-go's double of a cluster, and then what stands on an engine on it (TESTFLAGS; PACKAGES='github.com/stoadb/stoa/kv')
+tikv: deps ## build bin/stoa-tikv, which serves a store on a cluster of TiKV too (cmd/stoa/tikv)
+	$(ROCKS) cd cmd/stoa/tikv && go build -o ../../../bin/stoa-tikv .
+
+test-tikv: deps ## test engine/tikv and stoa-tikv on client-go's double of a cluster, and then what stands on an engine on it (TESTFLAGS; PACKAGES='github.com/stoadb/stoa/kv')
 	@$(ROCKS) bash .ci/tikv $(TESTFLAGS) $(PACKAGES)
 
 bench-before: deps ## measure what single improvements give: builds with and without each take turns (half an hour; ARGS='-only get-')

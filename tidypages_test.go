@@ -114,7 +114,7 @@ func TestGlossaryHasEachTermOnce(t *testing.T) {
 	require.True(t, slices.IsSorted(terms), "not in order: %s", terms)
 	require.Len(t, slices.Compact(slices.Clone(terms)), len(terms), "a term twice")
 
-	source, err := os.ReadFile("cmd/stoa/concepts.go")
+	source, err := os.ReadFile("cmd/stoa/internal/program/concepts.go")
 	require.NoError(t, err)
 	words := regexp.MustCompile(`(?m)^\t\t\{"([^"]+)", "`).FindAllStringSubmatch(string(source), -1)
 	require.NotEmpty(t, words)

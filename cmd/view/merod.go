@@ -4,22 +4,15 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
-	"html/template"
+	"io"
 	"io/fs"
 	"net/http"
 	"slices"
-
-	_ "embed"
 
 	"github.com/stoadb/stoa/cmd/inspect"
 	"github.com/stoadb/stoa/cmd/inspect/merod"
 	"github.com/stoadb/stoa/engine"
 )
-
-//go:embed merod.html
-var merodHTML string
-
-var merodPages = template.Must(template.New("").Funcs(template.FuncMap{"text": func(b json.RawMessage) string { return string(b) }}).Parse(merodHTML))
 
 const (
 	merodRows     = 100 // on a page
@@ -80,14 +73,9 @@ func (p *merodPage) write(w http.ResponseWriter, err error) {
 	if err != nil {
 		p.Error, status = err.Error(), statusOf(err)
 	}
-	var b bytes.Buffer
-	if err := merodPages.ExecuteTemplate(&b, p.At, p); err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // whoever has asked is gone
+	_, _ = io.WriteString(w, p.draw()) // whoever has asked is gone
 }
 
 func (m *merodServer) overview(w http.ResponseWriter, r *http.Request) {
