@@ -51,6 +51,9 @@ func TestAnUploadThatBrokeOffGoesOn(t *testing.T) {
 	_, _, err = b.Put(t.Context(), bytes.NewReader(content[chunk:]), o)
 	require.ErrorIs(t, err, engine.ErrConflict)
 	require.EqualValues(t, 2*chunk, b.Kept(id))
+	o.From = size + 1 // behind the end, for which no disk has room
+	_, _, err = b.Put(t.Context(), bytes.NewReader(nil), o)
+	require.ErrorIs(t, err, engine.ErrConflict)
 
 	o.From = b.Kept(id)
 	_, _, err = b.Put(t.Context(), broken(content[2*chunk:3*chunk+1]), o)
