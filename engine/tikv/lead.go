@@ -89,13 +89,14 @@ func (e *Engine) Lead(ctx context.Context, o LeadOptions) (*Lease, error) {
 	defer e.done()
 	var told uint64
 	for {
+		begun := time.Now()
 		l, leader, err := e.tryLead(ctx, o)
 		switch {
 		case l != nil:
 			e.lease.Store(l)
 			ctx, cancel := context.WithCancel(e.ctx)
 			l.stop = cancel
-			go l.renewing(ctx, o.Every)
+			go l.renewing(ctx, begun, o.Every)
 			return l, nil
 		case err == nil && leader.Term != told && o.Waits != nil:
 			told = leader.Term
@@ -189,6 +190,11 @@ func (l *Lease) say(ctx context.Context, txn *transaction.KVTxn) error {
 		return err
 	}
 	l.until.Store(until)
+	select {
+	case <-l.lost: // too late: its user has been told
+		l.until.Store(0)
+	default:
+	}
 	return nil
 }
 
@@ -205,7 +211,7 @@ func (l *Lease) renew(ctx context.Context) error {
 	}
 	value, err := txn.Get(ctx, e.own(ownLead))
 	if err == nil && !bytes.Equal(value, l.value) {
-		l.gone.Do(func() { close(l.lost) })
+		l.lose()
 		return ErrNotLeading
 	}
 	if err != nil {
@@ -214,35 +220,41 @@ func (l *Lease) renew(ctx context.Context) error {
 	return l.say(ctx, txn) // who takes the lead writes the same row
 }
 
-// renewing renews until ctx is done, or another leads.
-func (l *Lease) renewing(ctx context.Context, every time.Duration) {
+// renewing renews until ctx is done, or another leads, or may.
+func (l *Lease) renewing(ctx context.Context, begun time.Time, every time.Duration) {
 	defer close(l.ended)
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	said := time.Now()
+	// Its time is over even while it waits for the cluster: by then another may lead, and it could not know.
+	silence := time.AfterFunc(l.ttl-time.Since(begun), l.lose)
+	defer silence.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-l.lost:
+			l.engine.log.Error("the time in which this process leads the store is over, and the cluster has not taken that it is there")
+			return
 		case <-tick.C:
 		}
-		begun := time.Now()
+		begun = time.Now()
 		err := l.renew(ctx)
 		switch {
 		case err == nil:
-			said = begun
+			silence.Reset(l.ttl - time.Since(begun))
 		case errors.Is(err, ErrNotLeading):
 			l.engine.log.Error("another process has taken the lead of the store")
 			return
 		case ctx.Err() == nil:
-			l.engine.log.Warn("the cluster does not take that this process leads the store", "for", time.Since(said).Round(time.Second), "error", err)
-		}
-		if time.Since(said) > l.ttl { // by now another may lead, and this one could not know
-			l.until.Store(0)
-			l.gone.Do(func() { close(l.lost) })
-			return
+			l.engine.log.Warn("the cluster does not take that this process leads the store", "error", err)
 		}
 	}
+}
+
+// lose has the engine not lead any more.
+func (l *Lease) lose() {
+	l.until.Store(0)
+	l.gone.Do(func() { close(l.lost) })
 }
 
 // Lost is closed when another leads the store, or may: the process is not to answer any more from what
@@ -256,8 +268,7 @@ func (l *Lease) Close() error {
 	<-l.ended
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.until.Store(0)
-	l.gone.Do(func() { close(l.lost) })
+	l.lose()
 	e := l.engine
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), e.wait)
 	defer cancel()

@@ -210,6 +210,24 @@ func TestALeaderThatIsCutOffKnows(t *testing.T) {
 	require.ErrorIs(t, put(a, "k", "of a"), tikv.ErrNotLeading)
 }
 
+// It knows too while it waits for an answer that does not come.
+func TestALeaderThatWaitsForTheClusterKnows(t *testing.T) {
+	c := tikvtest.Start(t)
+	a := open(t, c, tikv.Options{})
+	var off atomic.Bool
+	on := make(chan struct{})
+	defer close(on)
+	c.Before = func(r *tikvrpc.Request) error {
+		if off.Load() && r.Type == tikvrpc.CmdPrewrite {
+			<-on
+		}
+		return nil
+	}
+	l := lead(t, a, tikv.LeadOptions{TTL: 200 * time.Millisecond, Every: 20 * time.Millisecond})
+	off.Store(true)
+	<-l.Lost()
+}
+
 // A lead whose answer is lost is one all the same, of this engine, which takes it up at once.
 func TestALeadWhoseAnswerIsLost(t *testing.T) {
 	c := tikvtest.Start(t)
