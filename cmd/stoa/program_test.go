@@ -4,7 +4,6 @@ import "github.com/stoadb/stoa/cmd/stoa/internal/program"
 
 // What tests call the program by.
 var (
-	run      = program.Run
-	runUntil = program.RunUntil
-	newRoot  = program.NewRoot
+	run     = program.Run
+	newRoot = program.NewRoot
 )
