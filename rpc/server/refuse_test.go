@@ -2,12 +2,17 @@ package server
 
 import (
 	"errors"
+	"log/slog"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/mem"
+	"github.com/stoadb/stoa/kv"
+	"github.com/stoadb/stoa/kv/kvstorage"
+	"github.com/stoadb/stoa/kv/kvtest"
 	"github.com/stoadb/stoa/rpc"
 )
 
@@ -15,7 +20,13 @@ import (
 // everything too, and changes nothing.
 func TestAServerThatRefusesSaysWhy(t *testing.T) {
 	overBoth(t, func(t *testing.T, f rpc.Framing) {
-		d := start(t, nil, Options{Refuse: func() error { return errors.New("the daemon at host3:/run/s leads the store: ask that one") }})
+		eng := mem.New()
+		store, err := kv.Open(eng, kv.Options{Clock: kvtest.New(), Log: slog.New(slog.DiscardHandler)})
+		require.NoError(t, err)
+		defer store.Close()
+		storage, err := kvstorage.New(store, kvstorage.Options{})
+		require.NoError(t, err)
+		d := start(t, eng, Options{KV: storage, Refuse: func() error { return errors.New("the daemon at host3:/run/s leads the store: ask that one") }})
 		c := d.dialAs(t, f)
 		db := c.Store(t.Context())
 		var b engine.Batch
@@ -29,6 +40,8 @@ func TestAServerThatRefusesSaysWhy(t *testing.T) {
 			err = it.Err()
 		}
 		calls["Scan"] = err
+		_, calls["KV get"] = c.KV("acme").Get(t.Context(), "k")
+		_, calls["KV put"] = c.KV("acme").Put(t.Context(), "k", []byte("1"))
 		_, calls["Status"] = c.Status(t.Context())
 		for name, err := range calls {
 			require.ErrorIs(t, err, rpc.ErrUnavailable, name)

@@ -114,11 +114,9 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 		grpc.InTapHandle(s.tapped))
 	store := &storeService{s: s}
 	s.register(&stoav1.Store_ServiceDesc, eng, store)
-	if o.Refuse == nil { // what goes straight is not asked for
-		s.framed.Straight(stoav1.Store_Get_FullMethodName, store.directGet())
-		s.framed.Straight(stoav1.Store_MultiGet_FullMethodName, store.directMultiGet())
-		s.framed.Straight(stoav1.Store_Apply_FullMethodName, store.directApply())
-	}
+	s.framed.Straight(stoav1.Store_Get_FullMethodName, store.directGet())
+	s.framed.Straight(stoav1.Store_MultiGet_FullMethodName, store.directMultiGet())
+	s.framed.Straight(stoav1.Store_Apply_FullMethodName, store.directApply())
 	if o.KV != nil {
 		service := &kvService{s: s}
 		s.register(&stoav1.Kv_ServiceDesc, o.KV, nil)

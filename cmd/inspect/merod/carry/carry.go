@@ -6,7 +6,6 @@ package carry
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -145,11 +144,11 @@ func (c *carrier) step() {
 // decode reads what a row says into a document with the names of the layouts. What is not
 // explained is left behind.
 func (c *carrier) decode(family string, row diskfile.Row, doc any) (ok bool, err error) {
-	r := merod.Explain(family, row.Key, row.Value)
-	if r.Fault != "" {
-		return false, c.leave(family, row, whyUnknown)
+	ok, err = c.explained(family, row, doc)
+	if !ok && err == nil {
+		err = c.leave(family, row, whyUnknown)
 	}
-	return true, json.Unmarshal(r.Value, doc)
+	return ok, err
 }
 
 // leave leaves a row behind.

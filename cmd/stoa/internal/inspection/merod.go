@@ -23,7 +23,7 @@ August 2026 has written it, and those that are not are said. Secrets are redacte
 // openMerod opens the database that --merod names; nil: it was not given. It goes with no
 // directory, and with none of the flags others.
 func openMerod(f *cli.MerodFlag, cmd *cobra.Command, args []string, others ...string) (*merod.Database, error) {
-	given, err := f.Given(cmd.Flags(), append(others, "socket", "seal-key-file", "seal-key-credential")...)
+	given, err := f.Given(cmd.Flags(), append(others, "socket", "seal-key-file", "seal-passphrase-file")...)
 	if !given || err != nil {
 		return nil, err
 	}
