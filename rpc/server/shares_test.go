@@ -30,7 +30,8 @@ import (
 // town is a daemon with users: who connects is whom the test says.
 type town struct {
 	*kvDaemon
-	uid atomic.Uint32
+	uid   atomic.Uint32
+	asked atomic.Int64 // how often the daemon has asked who connects
 }
 
 // The users of a town. Root may do everything.
@@ -42,17 +43,34 @@ const (
 
 // startTown starts a daemon with root and two tenants.
 func startTown(t *testing.T, o Options) *town {
+	return startTownOf(t, o, map[uint32]access.Rights{root: mayAll, greedy: {Roles: access.Reader | access.Writer, Tenant: "greedy"}, modest: {Roles: access.Reader | access.Writer, Tenant: "modest"}})
+}
+
+// startTownOf starts a daemon with users of these rights.
+func startTownOf(t *testing.T, o Options, users map[uint32]access.Rights) *town {
 	w := &town{}
-	o.Peers = peers(map[uint32]access.Rights{root: mayAll, greedy: {Roles: access.Reader | access.Writer, Tenant: "greedy"}, modest: {Roles: access.Reader | access.Writer, Tenant: "modest"}}, nil)
-	o.peerOf = func(net.Conn) (demux.Peer, error) { return demux.Peer{UID: w.uid.Load()}, nil }
+	o.Peers = peers(users, nil)
+	o.peerOf = func(net.Conn) (demux.Peer, error) {
+		defer w.asked.Add(1)
+		return demux.Peer{UID: w.uid.Load()}, nil
+	}
 	w.kvDaemon = startKV(t, o, kvstorage.Options{})
 	return w
 }
 
-// as connects a client of a user.
-func (w *town) as(t *testing.T, uid uint32, f rpc.Framing) *rpc.Client {
+// become makes n connections those of a user: it lets dial make them, and returns when the daemon
+// knows of each whose it is.
+func (w *town) become(t *testing.T, uid uint32, n int64, dial func()) {
 	w.uid.Store(uid)
-	return w.dialAs(t, f)
+	before := w.asked.Load()
+	dial()
+	require.Eventually(t, func() bool { return w.asked.Load() >= before+n }, patience, time.Millisecond)
+}
+
+// as connects a client of a user.
+func (w *town) as(t *testing.T, uid uint32, f rpc.Framing) (c *rpc.Client) {
+	w.become(t, uid, 1, func() { c = w.dialAs(t, f) })
+	return c
 }
 
 // wellServed demands that a user's calls are answered.
@@ -67,9 +85,9 @@ func wellServed(t *testing.T, c *rpc.Client, about string) {
 }
 
 // rawAs is a connection of a user that speaks frames, by hand.
-func (w *town) rawAs(t *testing.T, uid uint32) *rawConn {
-	w.uid.Store(uid)
-	return w.raw(t)
+func (w *town) rawAs(t *testing.T, uid uint32) (c *rawConn) {
+	w.become(t, uid, 1, func() { c = w.raw(t) })
+	return c
 }
 
 // TestAnnouncedPayloadsTakeNothingFromOthers is security-review 01: headers that announce 33 MiB
@@ -158,8 +176,9 @@ type http2Conn struct {
 }
 
 func (w *town) http2As(t *testing.T, uid uint32) *http2Conn {
-	w.uid.Store(uid)
-	conn, err := net.Dial("unix", w.path)
+	var conn net.Conn
+	var err error
+	w.become(t, uid, 1, func() { conn, err = net.Dial("unix", w.path) })
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
 	_, err = io.WriteString(conn, http2.ClientPreface)
@@ -264,13 +283,14 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 func TestIdleConnectionsOfOneUserLeaveRoomForOthers(t *testing.T) {
 	w := startTown(t, Options{MaxConnections: 64})
 	first := w.as(t, modest, rpc.FramingAuto)
-	w.uid.Store(greedy)
-	for range 64 {
-		conn, err := net.Dial("unix", w.path)
-		require.NoError(t, err)
-		defer conn.Close()
-		io.WriteString(conn, frame.Magic)
-	}
+	w.become(t, greedy, 64, func() {
+		for range 64 {
+			conn, err := net.Dial("unix", w.path)
+			require.NoError(t, err)
+			t.Cleanup(func() { conn.Close() })
+			io.WriteString(conn, frame.Magic)
+		}
+	})
 	require.Eventually(t, func() bool { return w.connections.Used() == 16+1 }, patience, time.Millisecond, "a quarter of all")
 	_, err := rpc.Dial(t.Context(), w.path)
 	require.ErrorIs(t, err, rpc.ErrBusy)
@@ -325,10 +345,7 @@ func TestWatchesOfOneUserLeaveRoomForOthers(t *testing.T) {
 
 // TestLargeAnswersOfShortCallsCountToo: rows may be large, and are read by short calls.
 func TestLargeAnswersOfShortCallsCountToo(t *testing.T) {
-	w := &town{}
-	w.kvDaemon = startKV(t, Options{MaxInFlight: 64 << 20,
-		Peers:  peers(map[uint32]access.Rights{root: mayAll, greedy: {Roles: access.Reader}, modest: {Roles: access.Reader | access.Writer}}, nil),
-		peerOf: func(net.Conn) (demux.Peer, error) { return demux.Peer{UID: w.uid.Load()}, nil }}, kvstorage.Options{})
+	w := startTownOf(t, Options{MaxInFlight: 64 << 20}, map[uint32]access.Rights{root: mayAll, greedy: {Roles: access.Reader}, modest: {Roles: access.Reader | access.Writer}})
 	var b engine.Batch
 	b.Put(column.Generic, row("large"), make([]byte, 3<<20))
 	require.NoError(t, w.as(t, root, rpc.FramingAuto).Store(t.Context()).Apply(&b))
