@@ -73,7 +73,7 @@ export GOFLAGS := $(strip $(filter-out -tags=%,$(GOFLAGS)) -tags=grpcnotrace)
 ROCKS := eval "$$(sh engine/rocks/compat/env.sh)" &&
 
 .PHONY: help clients run build install uninstall rocksdb dist deb man deps env test test-view damage torture race kv-kills nocgo lint fuzz bench bench-quick bench-offline \
-	bench-soak bench-peers bench-crdt bench-clients bench-decide natskv tikv test-tikv bench-before bench-build mutants siege flaky demo smoke generate proto-lint proto-breaking proto-baseline tools portability clean
+	bench-soak bench-peers bench-crdt bench-clients bench-decide natskv tikv tikv-cluster test-tikv bench-before bench-build mutants siege flaky demo smoke generate proto-lint proto-breaking proto-baseline tools portability clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
@@ -213,7 +213,12 @@ natskv: deps ## run nats.go's tests of key-values on buckets, and 10,000 random 
 tikv: deps ## build bin/stoa-tikv, which serves a store on a cluster of TiKV too (cmd/stoa/tikv)
 	$(ROCKS) cd cmd/stoa/tikv && go build -o ../../../bin/stoa-tikv .
 
-test-tikv: deps ## test engine/tikv and stoa-tikv on client-go's double of a cluster, and then what stands on an engine on it (TESTFLAGS; PACKAGES='github.com/stoadb/stoa/kv')
+tikv-cluster: deps ## build PD and Raft stores for tests into bin/tikv-cluster, and run a cluster of them on loopback (fuzz/cluster; ARGS='-stores 3 -dir DIR')
+	$(ROCKS) bash .ci/tikv-cluster
+	$(ROCKS) go build -o bin/tikv-cluster/run ./fuzz/cluster/run
+	bin/tikv-cluster/run $(ARGS)
+
+test-tikv: deps ## test engine/tikv and stoa-tikv on client-go's double of a cluster, or on the one that STOA_TIKV_PD names, and then what stands on an engine on it (TESTFLAGS; PACKAGES='github.com/stoadb/stoa/kv')
 	@$(ROCKS) bash .ci/tikv $(TESTFLAGS) $(PACKAGES)
 
 bench-before: deps ## measure what single improvements give: builds with and without each take turns (half an hour; ARGS='-only get-')

@@ -55,7 +55,7 @@ func isLost(l *tikv.Lease) bool {
 }
 
 func TestOneLeadsAndTheNextIsToldWhereItIs(t *testing.T) {
-	c := tikvtest.Start(t)
+	c := tikvtest.Any(t)
 	a, b := open(t, c, tikv.Options{}), open(t, c, tikv.Options{})
 	first := lead(t, a, tikv.LeadOptions{Address: "unix:/run/a.sock"})
 	require.EqualValues(t, 1, first.Term)
@@ -285,7 +285,7 @@ func TestAWriteOfTheLeaderReadsNothing(t *testing.T) {
 }
 
 func TestTheNodeOfAStoreIsOne(t *testing.T) {
-	c := tikvtest.Start(t)
+	c := tikvtest.Any(t)
 	a, b := open(t, c, tikv.Options{}), open(t, c, tikv.Options{})
 	one, err := a.Node(t.Context())
 	require.NoError(t, err)

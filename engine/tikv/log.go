@@ -15,7 +15,9 @@ import (
 var logTo = func() func(*slog.Logger) {
 	var once sync.Once
 	return func(to *slog.Logger) {
-		once.Do(func() { log.ReplaceGlobals(zap.New(core{to}), &log.ZapProperties{}) })
+		once.Do(func() {
+			log.ReplaceGlobals(zap.New(core{to}), &log.ZapProperties{Level: zap.NewAtomicLevelAt(zapcore.ErrorLevel)})
+		})
 	}
 }()
 

@@ -43,7 +43,7 @@ func TestConformance(t *testing.T) {
 	enginetest.Run(t, enginetest.Config{
 		// What the suite writes lies in several regions.
 		Open: func(t testing.TB) enginetest.DB {
-			return on(t, tikvtest.Start(t, []byte("stoa/\x02"), []byte("stoa/\x05k0005"), []byte("stoa/\x07")))
+			return on(t, tikvtest.Any(t, []byte("\x02"), []byte("\x05k0005"), []byte("\x07")))
 		},
 		Reopen: func(t testing.TB, db enginetest.DB) enginetest.DB { return on(t, where(db)) },
 		Space:  enginetest.KeySpace{Columns: slices.Collect(column.All)},
@@ -51,6 +51,10 @@ func TestConformance(t *testing.T) {
 }
 
 func open(t testing.TB, c *tikvtest.Cluster, o tikv.Options) *tikv.Engine {
+	if o.Prefix == "" {
+		o.Prefix = c.Options.Prefix
+	}
+	o.TwoPhase = c.Options.TwoPhase
 	e, err := tikv.New(c.KVStore, o)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = e.Close() })
@@ -76,7 +80,7 @@ func set(key, value string) *engine.Batch {
 }
 
 func TestWhatAnUpdateReadsIsAsItWasWhenItIsWritten(t *testing.T) {
-	c := tikvtest.Start(t)
+	c := tikvtest.Any(t)
 	one, two := open(t, c, tikv.Options{}), open(t, c, tikv.Options{})
 	calls := 0
 	require.NoError(t, one.Update(func(g engine.Getter, b *engine.Batch) error {
@@ -118,7 +122,7 @@ func TestAnExpectationHoldsWhenTheBatchIsWritten(t *testing.T) {
 }
 
 func TestEnginesOfOneStoreLoseNoIncrement(t *testing.T) {
-	c := tikvtest.Start(t)
+	c := tikvtest.Any(t)
 	const engines, callers, times = 3, 4, 10
 	var wg sync.WaitGroup
 	errs := make([]error, engines*callers)
@@ -221,7 +225,7 @@ func TestAWriteOfWhichNobodyKnowsIsUndetermined(t *testing.T) {
 }
 
 func TestABatchOfAHundredIsOneTransaction(t *testing.T) {
-	c := tikvtest.Start(t, []byte("stoa/"+string(rune(col))+"k50"))
+	c := tikvtest.Start(t, []byte(string(rune(col))+"k50"))
 	e := open(t, c, tikv.Options{})
 	require.NoError(t, e.Apply(set("warm", "v")))
 	count := make(map[tikvrpc.CmdType]int)
@@ -244,7 +248,7 @@ func TestABatchOfAHundredIsOneTransaction(t *testing.T) {
 }
 
 func TestPartsOfValuesThatAreGoneAreSwept(t *testing.T) {
-	c := tikvtest.Start(t)
+	c := tikvtest.Any(t)
 	e := open(t, c, tikv.Options{})
 	large := strings.Repeat("x", 1<<20)
 	require.NoError(t, e.Apply(set("kept", large)))
@@ -271,7 +275,7 @@ func TestPartsOfValuesThatAreGoneAreSwept(t *testing.T) {
 // Keys are cut every 4 KiB. Those around there, which begin alike or do not, are in the order of
 // their bytes, and leave nothing.
 func TestKeysOfAnyLengthAreInOrder(t *testing.T) {
-	c := tikvtest.Start(t)
+	c := tikvtest.Any(t)
 	e, model := open(t, c, tikv.Options{}), mem.New()
 	empty := rows(t, c)
 	rng := rand.New(rand.NewPCG(enginetest.Seed(), 0))
@@ -344,7 +348,7 @@ func entries(t *testing.T, r engine.Reader, rg engine.Range) (all [][2]string) {
 func rows(t *testing.T, c *tikvtest.Cluster) (n int) {
 	ts, err := c.CurrentTimestamp(oracle.GlobalTxnScope)
 	require.NoError(t, err)
-	at, err := c.GetSnapshot(ts).Iter([]byte("stoa/"), []byte("stoa0"))
+	at, err := c.GetSnapshot(ts).Iter([]byte(c.Options.Prefix), []byte(strings.TrimSuffix(c.Options.Prefix, "/")+"0"))
 	require.NoError(t, err)
 	for ; at.Valid(); require.NoError(t, at.Next()) {
 		n++

@@ -104,8 +104,8 @@ func (s *sink) Write(ops []byte, _ bool) error {
 	if err := s.lockRead(txn); err != nil {
 		return err
 	}
-	txn.SetEnable1PC(true)
-	txn.SetEnableAsyncCommit(true)
+	txn.SetEnable1PC(e.quick)
+	txn.SetEnableAsyncCommit(e.quick)
 	if err := s.outcome(txn, s.commit(txn)); err != nil {
 		return err
 	}

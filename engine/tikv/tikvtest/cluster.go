@@ -1,5 +1,6 @@
 // Package tikvtest makes clusters within a test: client-go's own double of TiKV and PD, which has
-// transactions, regions, locks and their errors, with a wire that loses what a test wants lost.
+// transactions, regions, locks and their errors, with a wire that loses what a test wants lost. Tests
+// that need no such wire run on a real cluster if STOA_TIKV_PD names one, each in a place of its own.
 package tikvtest
 
 import (
@@ -21,17 +22,24 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	stoatikv "github.com/stoadb/stoa/engine/tikv"
 )
 
-// Cluster is a cluster in this process, and a client of it. Its fields are to be set while nobody uses it.
+// Cluster is a client of a cluster, which is in this process unless Any has found another. Its fields
+// are to be set while nobody uses it.
 type Cluster struct {
 	*tikv.KVStore
-	Ahead  atomic.Int64                 // milliseconds by which PD's clock is ahead
-	Before func(*tikvrpc.Request) error // an error keeps a request from arriving; nil: all arrive
-	After  func(*tikvrpc.Request) error // an error is the answer in the place of the one that came; nil: none
+	Options stoatikv.Options             // of engines that a test opens here
+	Ahead   atomic.Int64                 // milliseconds by which PD's clock is ahead; of New's only, as are those below
+	Before  func(*tikvrpc.Request) error // an error keeps a request from arriving; nil: all arrive
+	After   func(*tikvrpc.Request) error // an error is the answer in the place of the one that came; nil: none
 }
 
-// New returns a cluster of one store, whose regions are split at keys, and how to end it.
+const prefix = "stoa/"
+
+// New returns a cluster of one store, whose regions are split at keys, and how to end it. The keys
+// are those of the test's store, without its prefix.
 func New(splits ...[]byte) (c *Cluster, end func() error, err error) {
 	client, nodes, pdClient, err := testutils.NewMockTiKV("", nil)
 	if err != nil {
@@ -39,7 +47,7 @@ func New(splits ...[]byte) (c *Cluster, end func() error, err error) {
 	}
 	encoded := make([][]byte, len(splits))
 	for i, key := range splits {
-		encoded[i] = codec.EncodeBytes(nil, key)
+		encoded[i] = codec.EncodeBytes(nil, append([]byte(prefix), key...))
 	}
 	id, _, _ := testutils.BootstrapWithMultiRegions(nodes, encoded...)
 	alive, err := healthy()
@@ -47,7 +55,7 @@ func New(splits ...[]byte) (c *Cluster, end func() error, err error) {
 		return nil, nil, err
 	}
 	nodes.UpdateStoreAddr(id, alive.address)
-	c = &Cluster{}
+	c = &Cluster{Options: stoatikv.Options{Prefix: prefix}}
 	c.KVStore, err = tikv.NewTestTiKVStore(client, pdClient,
 		func(to tikv.Client) tikv.Client { return &wire{to, c} },
 		func(to pd.Client) pd.Client { return &clock{to, c} }, 0)

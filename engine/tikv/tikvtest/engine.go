@@ -13,14 +13,14 @@ type Engine struct {
 	end func() error
 }
 
-// NewEngine returns an engine on a new cluster. It panics where there is none to be had: it takes
+// NewEngine returns an engine on a new cluster, or in a new place of that which STOA_TIKV_PD names. It panics where there is none to be had: it takes
 // the place of mem.New in the tests of other packages; see `make test-tikv`.
 func NewEngine() *Engine {
-	c, end, err := New()
+	c, end, err := anywhere()
 	if err != nil {
 		panic(err)
 	}
-	e, err := tikv.New(c.KVStore, tikv.Options{})
+	e, err := tikv.New(c.KVStore, c.Options)
 	if err != nil {
 		panic(errors.Join(err, end()))
 	}
