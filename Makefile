@@ -73,7 +73,7 @@ export GOFLAGS := $(strip $(filter-out -tags=%,$(GOFLAGS)) -tags=grpcnotrace)
 ROCKS := eval "$$(sh engine/rocks/compat/env.sh)" &&
 
 .PHONY: help clients run build install uninstall rocksdb dist deb man deps env test test-view damage torture race kv-kills nocgo lint fuzz bench bench-quick bench-offline \
-	bench-soak bench-peers bench-crdt bench-clients bench-decide natskv tikv tikv-cluster test-tikv bench-before bench-build mutants siege flaky demo smoke generate proto-lint proto-breaking proto-baseline tools portability clean
+	bench-soak bench-peers bench-crdt bench-clients bench-decide natskv tikv tikv-cluster torture-tikv test-tikv bench-before bench-build mutants siege flaky demo smoke generate proto-lint proto-breaking proto-baseline tools portability clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
@@ -135,6 +135,10 @@ siege: deps ## attack the daemon as other users of the machine, beside one who m
 # `make lint` and `make test` have vetted everything; vet would go through all of it
 # once more, since this is another build. What the scripts of cmd/stoa start is raced
 # where it has goroutines: daemons, and what keeps on (cmd/stoa/plain_test.go).
+torture-tikv: deps tikv ## kill stores, PD and daemons of a cluster in turns under load (half an hour; ARGS='-parts 500'; STOA_TORTURE_SEED=n repeats)
+	$(ROCKS) bash .ci/tikv-cluster
+	$(ROCKS) go test -count=1 -timeout 10h -v -run AClusterLoses ./fuzz/torture -args -parts 60 $(ARGS)
+
 race: deps ## run the tests of all that has goroutines under the race detector, with fewer generated cases
 	$(ROCKS) STOA_TEST_SCALE=$(RACE_SCALE) go test -race -vet=off -timeout 60m $(TESTFLAGS) $$(bash .ci/raced)
 

@@ -54,6 +54,9 @@ func TestNestedModulesRequireWhatTheyBuild(t *testing.T) {
 	mods = append(mods, deeper...)
 	require.NotEmpty(t, mods)
 	for _, mod := range mods {
+		if mod == "fuzz/cluster/pd/go.mod" { // it builds a program of another module, and nothing of this one
+			continue
+		}
 		text, err := os.ReadFile(mod)
 		require.NoError(t, err)
 		for _, need := range needed(t, filepath.Dir(mod), mods) {

@@ -65,6 +65,7 @@ var below = map[string][]string{
 	"rpc/server":                {"rpc", "engine/mem", "engine/rocks", "engine/faulty"},
 	"bench":                     {"rpc/server"},
 	"fuzz":                      {"rpc/server"},
+	"fuzz/cluster":              {"engine/enginetest"},
 	"cmd":                       {"rpc/server", "bench", "engine/seal"},
 	"cmd/stoa":                  {"cmd/stoa/internal/program"},
 	"cmd/stoa/internal/program": {"cmd/stoa/internal/agents", "cmd/stoa/internal/blobs", "cmd/stoa/internal/buckets", "cmd/stoa/internal/contexts", "cmd/stoa/internal/daemon", "cmd/stoa/internal/governance", "cmd/stoa/internal/inspection", "cmd/stoa/internal/jobs", "cmd/stoa/internal/keyvalues", "cmd/stoa/internal/locks", "cmd/stoa/internal/policies", "cmd/stoa/internal/records", "cmd/stoa/internal/shell", "cmd/stoa/internal/streams", "cmd/stoa/internal/tasks"},

@@ -116,8 +116,9 @@ func (c *Committer) commit(r *Request[write]) error {
 }
 
 // write makes the first requests of a group, again if others have changed what it has read. It returns
-// how many it has taken, at least one, and the error of the sink. Where nobody knows
-// whether there is an effect, each of them has that error: they are not to be served again.
+// how many it has taken, at least one, and the error of the sink. Where nobody knows whether there is an effect, or
+// the sink has no patience left, each of them has that error: they are not to be served again. So
+// have those that have failed by themselves, which may have read what others in the group were to change.
 func (c *Committer) write(group []*Request[write]) (n int, err error) {
 	for range tries {
 		if n, err = c.writeOnce(group); !errors.Is(err, ErrMoved) {
@@ -127,13 +128,11 @@ func (c *Committer) write(group []*Request[write]) (n int, err error) {
 			r.Err, r.Panic = nil, nil
 		}
 	}
-	if !errors.Is(err, ErrUndetermined) {
+	if !errors.Is(err, ErrUndetermined) && !errors.Is(err, ErrUnavailable) {
 		return n, err
 	}
 	for _, r := range group[:n] {
-		if r.Err == nil && r.Panic == nil {
-			r.Err = err
-		}
+		r.Err = err
 	}
 	return n, nil
 }

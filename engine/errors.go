@@ -38,6 +38,9 @@ var (
 	// and may be made yet: a cluster lost the answer, and did not tell it when it was asked again.
 	// Who knows what the write was to change looks for it before writing again.
 	ErrUndetermined = errors.New("engine: undetermined")
+	// ErrUnavailable is returned when what keeps the rows does not answer: a cluster, or the part of it
+	// that has them; nothing is written. It may answer later.
+	ErrUnavailable = errors.New("engine: unavailable")
 	// ErrMoved is what a Transactor returns of a Write if other writers have changed what was read
 	// since Begin; nothing is written, and the group is made again. Callers of an engine see
 	// it if that has happened 100 times.

@@ -67,26 +67,28 @@ func TestAWriterThatOthersAlwaysComeBeforeIsTold(t *testing.T) {
 	require.Equal(t, 100, s.begun)
 }
 
-func TestWhatMayHaveBeenMadeIsNotMadeAgain(t *testing.T) {
-	s := newSink()
-	s.fail = func(write) error { return engine.ErrUndetermined }
-	c := engine.NewCommitter(s)
-	calls := 0
-	answers := together(t, c,
-		update(func(_ engine.Getter, b *engine.Batch) error {
-			calls++
-			b.Put(column.State, []byte("n"), nil)
-			return nil
-		}),
-		apply(filled(func(b *engine.Batch) {
-			b.Expect(column.State, []byte("k"), nil)
-			b.Put(column.State, []byte("x"), nil)
-		})),
-		apply(puts(engine.WAL, "a")),
-	)
-	require.ErrorIs(t, answers[0].err, engine.ErrUndetermined)
-	require.ErrorIs(t, answers[1].err, engine.ErrConflict, "this one was not")
-	require.ErrorIs(t, answers[2].err, engine.ErrUndetermined)
-	require.Equal(t, 1, calls)
-	require.Len(t, s.writes, 1)
+func TestWhatMayHaveBeenMadeAndWhatHadNoAnswerIsNotMadeAgain(t *testing.T) {
+	for _, fate := range []error{engine.ErrUndetermined, engine.ErrUnavailable} {
+		s := newSink()
+		s.fail = func(write) error { return fate }
+		c := engine.NewCommitter(s)
+		calls := 0
+		answers := together(t, c,
+			update(func(_ engine.Getter, b *engine.Batch) error {
+				calls++
+				b.Put(column.State, []byte("n"), nil)
+				return nil
+			}),
+			apply(filled(func(b *engine.Batch) {
+				b.Expect(column.State, []byte("n"), []byte("as of before"))
+				b.Put(column.State, []byte("x"), nil)
+			})),
+			apply(puts(engine.WAL, "a")),
+		)
+		require.ErrorIs(t, answers[0].err, fate)
+		require.ErrorIs(t, answers[1].err, fate, "what it has read may not be there")
+		require.ErrorIs(t, answers[2].err, fate)
+		require.Equal(t, 1, calls)
+		require.Len(t, s.writes, 1)
+	}
 }

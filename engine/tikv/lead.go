@@ -303,6 +303,7 @@ func (s *sink) fence(txn *transaction.KVTxn) error {
 		}
 		return s.engine.fault(err)
 	}
-	_, err := s.begun(s.engine.own(ownLead)) // which is locked with what the group has read
-	return err
+	// It is written as it is, and not only locked: it is the first key of the transaction, whose record says what has
+	// become of all of it, and records of locks are what a read of it had to pass.
+	return s.engine.fault(txn.Set(s.engine.own(ownLead), l.value))
 }

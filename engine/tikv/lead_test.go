@@ -294,3 +294,27 @@ func TestTheNodeOfAStoreIsOne(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, one, again)
 }
+
+// What a leader has in memory is as of its writes. Where nobody knows of one whether it was made, it is as
+// of nothing: the leader leads no more, and who comes next reads what there is.
+func TestAWriteOfWhichNobodyKnowsEndsTheLead(t *testing.T) {
+	c := tikvtest.Start(t)
+	a := open(t, c, tikv.Options{Wait: 50 * time.Millisecond})
+	l := lead(t, a, silent)
+	require.NoError(t, put(a, "k", "1"))
+	var gone atomic.Bool
+	c.After = func(r *tikvrpc.Request) error {
+		if r.Type == tikvrpc.CmdCommit {
+			gone.Store(true)
+		}
+		if gone.Load() {
+			return tikvtest.ErrLost
+		}
+		return nil
+	}
+	require.ErrorIs(t, put(a, "k", "2"), engine.ErrUndetermined)
+	require.True(t, isLost(l))
+	c.After = nil
+	require.ErrorIs(t, put(a, "k", "3"), tikv.ErrNotLeading)
+	require.Equal(t, "2", got(t, a, "k"))
+}

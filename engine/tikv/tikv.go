@@ -176,7 +176,7 @@ func (e *Engine) layout() error {
 		switch {
 		case tikverr.IsErrNotFound(err):
 		case err != nil:
-			return e.fault(err)
+			return e.fault(inTime(ctx, err))
 		case len(value) != 4 || binary.LittleEndian.Uint32(value) != layoutVersion:
 			return fmt.Errorf("%w: the cluster holds a store of layout %x under %q, and this program knows %d", engine.ErrSchema, value, e.prefix, layoutVersion)
 		default:
@@ -185,7 +185,7 @@ func (e *Engine) layout() error {
 		if err := txn.Set(key, binary.LittleEndian.AppendUint32(nil, layoutVersion)); err != nil {
 			return err
 		}
-		err = txn.Commit(ctx)
+		err = inTime(ctx, txn.Commit(ctx))
 		if err == nil || ctx.Err() != nil {
 			return e.fault(err)
 		}

@@ -54,7 +54,7 @@ func open(t testing.TB, c *tikvtest.Cluster, o tikv.Options) *tikv.Engine {
 	if o.Prefix == "" {
 		o.Prefix = c.Options.Prefix
 	}
-	o.TwoPhase = c.Options.TwoPhase
+	o.TwoPhase = o.TwoPhase || c.Options.TwoPhase
 	e, err := tikv.New(c.KVStore, o)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = e.Close() })

@@ -117,7 +117,7 @@ func (s *sink) Write(ops []byte, _ bool) error {
 func (s *sink) commit(txn *transaction.KVTxn) error {
 	ctx, cancel := context.WithTimeout(s.engine.ctx, s.engine.wait)
 	defer cancel()
-	return txn.Commit(ctx)
+	return inTime(ctx, txn.Commit(ctx))
 }
 
 // attempt names a transaction: its timestamp is no other's.
@@ -189,65 +189,66 @@ func (s *sink) lockRead(txn *transaction.KVTxn) error {
 	return s.engine.fault(txn.LockKeys(s.engine.ctx, kv.NewLockCtx(txn.StartTS(), kv.LockNoWait, time.Now()), keys...))
 }
 
-// outcome returns what has become of a commit that has returned err. Where the cluster did not tell,
-// it is asked: the row of this engine's writes changes with each of them.
+// outcome returns what has become of a commit that has returned err. Unless it says for sure that nothing
+// was made, the cluster is asked: a store that has lost its place may have taken what it answered an error to, and the
+// client goes by the last error that it has seen.
 func (s *sink) outcome(txn *transaction.KVTxn, err error) error {
 	e := s.engine
-	if tikverr.IsErrWriteConflict(err) {
+	switch {
+	case err == nil:
+		return nil
+	case tikverr.IsErrWriteConflict(err):
 		return fmt.Errorf("%w: %w", engine.ErrMoved, err)
-	}
-	if !tikverr.IsErrorUndetermined(err) {
+	case neverSent(err):
 		return e.fault(err)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), e.wait)
 	defer cancel()
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		made, asked := e.asked(ctx, attempt(txn))
+		made, asked := e.settle(ctx, attempt(txn))
 		switch {
 		case asked == nil && made:
 			return nil
-		case asked == nil:
+		case asked == nil && tikverr.IsErrorUndetermined(err):
 			return engine.ErrMoved // nothing of it is there, nor will be
+		case asked == nil:
+			return e.fault(err)
 		}
 		select {
 		case <-ctx.Done():
+			if l := e.lease.Load(); l != nil {
+				e.log.Error("nobody knows whether a write was made: what this process has in memory counts no more, and it gives the lead back", "error", asked)
+				l.lose()
+			}
 			return fmt.Errorf("%w: %w, and asked for it for %v: %w", engine.ErrUndetermined, err, e.wait, asked)
 		case <-time.After(pause):
 		}
 	}
 }
 
-// asked reports whether the last write of this engine that was made is the attempt. Reading the row
-// settles a transaction that has begun to write it: from then on it stays as it was read.
-func (e *Engine) asked(ctx context.Context, attempt []byte) (bool, error) {
-	ts, err := e.now()
+// neverSent reports whether a commit has failed before any of it was on its way.
+func neverSent(err error) bool {
+	var entry *tikverr.ErrEntryTooLarge
+	var txn *tikverr.ErrTxnTooLarge
+	return errors.As(err, &entry) || errors.As(err, &txn)
+}
+
+// settle reports whether the last write of this engine that was made is the attempt. It writes the row that says
+// so anew: what has not been made then conflicts with that, however late it arrives.
+func (e *Engine) settle(ctx context.Context, attempt []byte) (bool, error) {
+	txn, err := e.store.Begin()
 	if err != nil {
 		return false, err
 	}
-	row, err := e.store.GetSnapshot(ts).Get(ctx, e.written())
+	row, err := txn.Get(ctx, e.written())
 	if tikverr.IsErrNotFound(err) {
-		return false, nil
+		row, err = make([]byte, 16), nil
 	}
-	return err == nil && bytes.HasSuffix(row, attempt), err
-}
-
-// fault returns an error of the cluster in our terms.
-func (e *Engine) fault(err error) error {
-	var entry *tikverr.ErrEntryTooLarge
-	var txn *tikverr.ErrTxnTooLarge
-	switch {
-	case err == nil:
-		return nil
-	case tikverr.IsErrNotFound(err):
-		return engine.ErrNotFound
-	case e.ctx.Err() != nil:
-		return engine.ErrClosed
-	case errors.As(err, &entry), errors.As(err, &txn):
-		return fmt.Errorf("%w: %w", engine.ErrTooLarge, err)
-	case errors.Is(err, tikverr.ErrTiKVDiskFull):
-		return fmt.Errorf("%w: %w", engine.ErrNoSpace, err)
-	case tikverr.IsErrorUndetermined(err):
-		return fmt.Errorf("%w: %w", engine.ErrUndetermined, err)
+	if err != nil {
+		return false, err
 	}
-	return fmt.Errorf("tikv: %w", err)
+	if err := txn.Set(e.written(), row); err != nil {
+		return false, err
+	}
+	return bytes.HasSuffix(row, attempt), txn.Commit(ctx)
 }

@@ -113,10 +113,6 @@ raft-election-timeout-ticks = 10
 raft-store-max-leader-lease = "900ms"
 pd-heartbeat-tick-interval = "1s"
 
-[coprocessor]
-region-max-keys = 20000
-region-split-keys = 10000
-
 [engine]
 sync-write = true
 `

@@ -79,6 +79,9 @@ func (w *holds) use(c *rpc.Client) error {
 		if err == nil && g.Token != holding.Token {
 			return wrongf("%s of %s has the token %d, and %d once it is renewed", name, agent, holding.Token, g.Token)
 		}
+		if errors.Is(err, lock.ErrNotHolder) {
+			return wrongf("%s was not held when %s renewed it with the token %d: %v", name, agent, holding.Token, err)
+		}
 		return err
 	case 3:
 		if h.mode == lock.Exclusive {

@@ -24,6 +24,8 @@ var (
 	fullFlag  = flag.Int("full", 0, "how often the disk of the daemon is full, and grows; 0: twice")
 	tightFlag = flag.Int("tight", 0, "how often the daemon has to do with little memory; 0: twice")
 	hoursFlag = flag.Int("hours", 0, "how many hours of a simulated clock are served; 0: one, with less to do")
+	partsFlag = flag.Int("parts", 0, "how often a part of a cluster of TiKV is killed, a daemon included; 0: there is no cluster")
+	preyFlag  = flag.String("prey", "leaders,followers,stores,PD", "what parts of a cluster are killed")
 	idleFlag  = flag.Int("idle", 1000, "how many clients connect and say nothing")
 )
 

@@ -46,6 +46,21 @@ func TestEngineErrorsKeepTheirIdentity(t *testing.T) {
 	}
 }
 
+// A cluster has errors of its own. A caller is told by them what it may do: nothing was made, and it may try again, or
+// nobody knows, and it has to look first.
+func TestErrorsOfAClusterSayWhetherToTryAgain(t *testing.T) {
+	stub := newStub()
+	c := start(t, stub, Options{}).dial(t)
+	for is, want := range map[error]error{
+		engine.ErrUnavailable: rpc.ErrBusy, engine.ErrMoved: rpc.ErrBusy, engine.ErrUndetermined: rpc.ErrUnavailable,
+	} {
+		stub.failGet(func() error { return fmt.Errorf("tikv: %w: region 7", is) })
+		_, err := c.Store(t.Context()).Get(nil, column.Generic, row("a"))
+		require.ErrorIs(t, err, want)
+		require.ErrorContains(t, err, is.Error()+": region 7")
+	}
+}
+
 func TestConflictNamesTheRow(t *testing.T) {
 	c := start(t, nil, Options{}).dial(t)
 	var b engine.Batch

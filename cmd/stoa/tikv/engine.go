@@ -19,6 +19,7 @@ type flags struct {
 	prefix           string
 	ca, cert, secret string
 	keep, ttl        time.Duration
+	twoPhase         bool
 }
 
 func (f *flags) register(fs *pflag.FlagSet) {
@@ -28,6 +29,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.cert, "pd-cert-file", "", "with --engine tikv: the certificate of this daemon")
 	fs.StringVar(&f.secret, "pd-key-file", "", "with --engine tikv: the private key of that")
 	fs.DurationVar(&f.keep, "tikv-keep", 10*time.Minute, "with --engine tikv: how long old versions of rows stay; negative: TiDB says what may go")
+	fs.BoolVar(&f.twoPhase, "tikv-two-phase", false, "with --engine tikv: commit in two phases always; for stores that are not TiKV's and whose readers miss commits in one (unistore)")
 	fs.DurationVar(&f.ttl, "lead-ttl", 6*time.Second, "with --engine tikv: how long after the last word of the daemon that leads another takes its place")
 }
 
@@ -36,7 +38,7 @@ func (f *flags) connect(log *slog.Logger) (*tikv.Engine, error) {
 	if len(f.pd) == 0 {
 		return nil, cli.Bad(errors.New("--engine tikv wants the addresses of PD"), "as in: stoa-tikv serve --engine tikv --pd pd1:2379,pd2:2379,pd3:2379")
 	}
-	o := tikv.Options{Prefix: f.prefix, Keep: f.keep, Logger: log}
+	o := tikv.Options{Prefix: f.prefix, Keep: f.keep, TwoPhase: f.twoPhase, Logger: log}
 	if f.ca != "" || f.cert != "" || f.secret != "" {
 		o.Security = config.NewSecurity(f.ca, f.cert, f.secret, nil)
 	}

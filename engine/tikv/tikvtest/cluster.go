@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pingcap/kvproto/pkg/errorpb"
 	"github.com/stretchr/testify/require"
 	"github.com/tikv/client-go/v2/testutils"
 	"github.com/tikv/client-go/v2/tikv"
@@ -34,6 +35,8 @@ type Cluster struct {
 	Ahead   atomic.Int64                 // milliseconds by which PD's clock is ahead; of New's only, as are those below
 	Before  func(*tikvrpc.Request) error // an error keeps a request from arriving; nil: all arrive
 	After   func(*tikvrpc.Request) error // an error is the answer in the place of the one that came; nil: none
+	// Says is what a store answers in the place of what it does or, if done is set, has done; nil: that.
+	Says func(*tikvrpc.Request) (said *errorpb.Error, done bool)
 }
 
 const prefix = "stoa/"
@@ -115,6 +118,16 @@ func (w *wire) SendRequest(ctx context.Context, addr string, r *tikvrpc.Request,
 	if w.Before != nil {
 		if err := w.Before(r); err != nil {
 			return nil, err
+		}
+	}
+	if w.Says != nil {
+		if said, done := w.Says(r); said != nil {
+			if done {
+				if _, err := w.Client.SendRequest(ctx, addr, r, timeout); err != nil {
+					return nil, err
+				}
+			}
+			return tikvrpc.GenRegionErrorResp(r, said)
 		}
 	}
 	answer, err := w.Client.SendRequest(ctx, addr, r, timeout)

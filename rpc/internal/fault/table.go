@@ -117,6 +117,7 @@ var errorTable = []known{
 	{is: ErrUnavailable, kind: stoav1.ErrorKind_ERROR_KIND_STOPPING, code: codes.Unavailable, exit: exitOpen, hint: "the daemon went away: a write under way may or may not have been made"},
 	{is: engine.ErrUndetermined, kind: stoav1.ErrorKind_ERROR_KIND_STOPPING, code: codes.Unavailable, exit: exitOpen, hint: "the cluster did not tell: the write may or may not have been made"},
 	{is: ErrBusy, kind: stoav1.ErrorKind_ERROR_KIND_BUSY, code: codes.ResourceExhausted, exit: exitRefused, hint: "the daemon has too much to do at once: try again"},
+	{is: engine.ErrUnavailable, kind: stoav1.ErrorKind_ERROR_KIND_BUSY, code: codes.ResourceExhausted, exit: exitRefused, hint: "nothing was written: try again when the cluster answers"},
 	{is: engine.ErrMoved, kind: stoav1.ErrorKind_ERROR_KIND_BUSY, code: codes.ResourceExhausted, exit: exitRefused, hint: "others change the same rows at once: try again"},
 	{is: ErrSecret, kind: stoav1.ErrorKind_ERROR_KIND_SECRET, code: codes.PermissionDenied, exit: exitRefused, hint: "`stoa serve --peer USER=secrets` lets a user read secrets"},
 	{is: ErrBound, kind: stoav1.ErrorKind_ERROR_KIND_KV_BOUND, code: codes.PermissionDenied, exit: exitRefused},
