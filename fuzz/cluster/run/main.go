@@ -40,8 +40,8 @@ func run(ctx context.Context, bin, dir string, stores int) error {
 	}
 	defer c.Close()
 	fmt.Printf("PD is at %s, with %d stores; what they say is in %s\n", c.Address(), stores, dir)
-	fmt.Printf("serve:  bin/stoa-tikv serve --engine tikv --pd %s\n", c.Address())
-	fmt.Printf("test:   STOA_TIKV_PD=%s make test-tikv\n", c.Address())
+	fmt.Printf("serve:  bin/stoa-tikv serve --engine tikv --tikv-two-phase --pd %s\n", c.Address())
+	fmt.Printf("test:   STOA_TIKV_TWO_PHASE=1 STOA_TIKV_PD=%s make test-tikv\n", c.Address())
 	fmt.Println("Interrupt to end it.")
 	<-ctx.Done()
 	return nil
