@@ -103,6 +103,7 @@ var _ engine.Engine = (*Engine)(nil)
 // there if there is none. Any number of engines may have the same store open, in any number of processes.
 func Open(addresses []string, o Options) (*Engine, error) {
 	o = o.filled()
+	logTo(o.Logger)
 	config.UpdateGlobal(func(c *config.Config) { c.Security = o.Security })
 	client, err := txnkv.NewClient(addresses)
 	if err != nil {
