@@ -98,15 +98,16 @@ func TestWhatArrivesLaterThanItWasAskedForIsNotMade(t *testing.T) {
 	c := tikvtest.Start(t)
 	e := open(t, c, tikv.Options{Wait: 2 * time.Second, TwoPhase: true})
 	var late atomic.Pointer[tikvrpc.Request]
-	c.Before = func(r *tikvrpc.Request) error {
-		if r.Type != tikvrpc.CmdPrewrite || len(r.Prewrite().Mutations) == 1 { // one: who asks
+	var back atomic.Bool
+	c.Before = func(r *tikvrpc.Request) error { // called by several goroutines, of which some clean up later
+		if back.Load() || r.Type != tikvrpc.CmdPrewrite || len(r.Prewrite().Mutations) == 1 { // one: who asks
 			return nil
 		}
 		late.CompareAndSwap(nil, r)
 		return tikvtest.ErrLost
 	}
 	require.ErrorIs(t, e.Apply(set("k", "v")), engine.ErrUnavailable)
-	c.Before = nil
+	back.Store(true)
 	bo := tikvclient.NewBackoffer(t.Context(), 1000)
 	r := late.Load()
 	region, err := c.GetRegionCache().LocateKey(bo, r.Prewrite().Mutations[0].Key)

@@ -302,19 +302,19 @@ func TestAWriteOfWhichNobodyKnowsEndsTheLead(t *testing.T) {
 	a := open(t, c, tikv.Options{Wait: 50 * time.Millisecond})
 	l := lead(t, a, silent)
 	require.NoError(t, put(a, "k", "1"))
-	var gone atomic.Bool
+	var gone, back atomic.Bool
 	c.After = func(r *tikvrpc.Request) error {
 		if r.Type == tikvrpc.CmdCommit {
 			gone.Store(true)
 		}
-		if gone.Load() {
+		if gone.Load() && !back.Load() {
 			return tikvtest.ErrLost
 		}
 		return nil
 	}
 	require.ErrorIs(t, put(a, "k", "2"), engine.ErrUndetermined)
 	require.True(t, isLost(l))
-	c.After = nil
+	back.Store(true)
 	require.ErrorIs(t, put(a, "k", "3"), tikv.ErrNotLeading)
 	require.Equal(t, "2", got(t, a, "k"))
 }
