@@ -132,13 +132,13 @@ torture: deps ## try to make the daemon lose data: kills, power cuts, faults of 
 siege: deps ## attack the daemon as other users of the machine, beside one who means well (TIME=10m; ARGS='-only hostile-json -seed 7'; needs root)
 	$(ROCKS) go test -count=1 -timeout 10h -v -run 'TestSiege$$' ./fuzz/siege -args -time $(TIME) $(ARGS)
 
-# `make lint` and `make test` have vetted everything; vet would go through all of it
-# once more, since this is another build. What the scripts of cmd/stoa start is raced
-# where it has goroutines: daemons, and what keeps on (cmd/stoa/plain_test.go).
 torture-tikv: deps tikv ## kill stores, PD and daemons of a cluster in turns under load (half an hour; ARGS='-parts 500'; STOA_TORTURE_SEED=n repeats)
 	$(ROCKS) bash .ci/tikv-cluster
 	$(ROCKS) go test -count=1 -timeout 10h -v -run AClusterLoses ./fuzz/torture -args -parts 60 $(ARGS)
 
+# `make lint` and `make test` have vetted everything; vet would go through all of it
+# once more, since this is another build. What the scripts of cmd/stoa start is raced
+# where it has goroutines: daemons, and what keeps on (cmd/stoa/plain_test.go).
 race: deps ## run the tests of all that has goroutines under the race detector, with fewer generated cases
 	$(ROCKS) STOA_TEST_SCALE=$(RACE_SCALE) go test -race -vet=off -timeout 60m $(TESTFLAGS) $$(bash .ci/raced)
 

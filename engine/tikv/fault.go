@@ -14,8 +14,6 @@ import (
 
 // fault returns an error of the cluster in our terms.
 func (e *Engine) fault(err error) error {
-	var entry *tikverr.ErrEntryTooLarge
-	var txn *tikverr.ErrTxnTooLarge
 	var collected *tikverr.ErrGCTooEarly
 	switch {
 	case err == nil:
@@ -24,7 +22,7 @@ func (e *Engine) fault(err error) error {
 		return engine.ErrNotFound
 	case e.ctx.Err() != nil:
 		return engine.ErrClosed
-	case errors.As(err, &entry), errors.As(err, &txn):
+	case isTooLarge(err):
 		return fmt.Errorf("%w: %w", engine.ErrTooLarge, err)
 	case errors.As(err, &collected):
 		return fmt.Errorf("%w: what it reads is no longer kept: %w", engine.ErrClosed, err)
@@ -36,6 +34,13 @@ func (e *Engine) fault(err error) error {
 		return fmt.Errorf("%w: %w", engine.ErrUnavailable, err)
 	}
 	return fmt.Errorf("tikv: %w", err)
+}
+
+// isTooLarge reports whether an error says that a transaction is larger than client-go sends: none of it was sent.
+func isTooLarge(err error) bool {
+	var entry *tikverr.ErrEntryTooLarge
+	var txn *tikverr.ErrTxnTooLarge
+	return errors.As(err, &entry) || errors.As(err, &txn)
 }
 
 // inTime returns an error of a call that ctx ends: if it has, the cluster did not answer in time, whatever the

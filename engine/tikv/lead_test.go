@@ -302,16 +302,7 @@ func TestAWriteOfWhichNobodyKnowsEndsTheLead(t *testing.T) {
 	a := open(t, c, tikv.Options{Wait: 50 * time.Millisecond})
 	l := lead(t, a, silent)
 	require.NoError(t, put(a, "k", "1"))
-	var gone, back atomic.Bool
-	c.After = func(r *tikvrpc.Request) error {
-		if r.Type == tikvrpc.CmdCommit {
-			gone.Store(true)
-		}
-		if gone.Load() && !back.Load() {
-			return tikvtest.ErrLost
-		}
-		return nil
-	}
+	back := goneAfterACommit(c)
 	require.ErrorIs(t, put(a, "k", "2"), engine.ErrUndetermined)
 	require.True(t, isLost(l))
 	back.Store(true)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/tikv/client-go/v2/kv"
 	"github.com/tikv/client-go/v2/oracle"
 	"github.com/tikv/client-go/v2/tikvrpc"
 
@@ -197,13 +198,11 @@ func TestACommitWithoutAnAnswerIsAskedFor(t *testing.T) {
 	}
 }
 
-// A cluster that does not come back leaves a write of which nobody knows. Nobody is told that it was
-// made, or that it was not, and it is not made again.
-func TestAWriteOfWhichNobodyKnowsIsUndetermined(t *testing.T) {
-	c := tikvtest.Start(t)
-	e := open(t, c, tikv.Options{Wait: 50 * time.Millisecond})
-	var gone, back atomic.Bool
-	c.After = func(r *tikvrpc.Request) error {
+// goneAfterACommit has every answer lost from that to the next commit on, until it is back.
+func goneAfterACommit(c *tikvtest.Cluster) (back *atomic.Bool) {
+	var gone atomic.Bool
+	back = new(atomic.Bool)
+	c.After = func(r *tikvrpc.Request) error { // called by several goroutines, of which some clean up later
 		if r.Type == tikvrpc.CmdCommit {
 			gone.Store(true)
 		}
@@ -212,6 +211,15 @@ func TestAWriteOfWhichNobodyKnowsIsUndetermined(t *testing.T) {
 		}
 		return nil
 	}
+	return back
+}
+
+// A cluster that does not come back leaves a write of which nobody knows. Nobody is told that it was
+// made, or that it was not, and it is not made again.
+func TestAWriteOfWhichNobodyKnowsIsUndetermined(t *testing.T) {
+	c := tikvtest.Start(t)
+	e := open(t, c, tikv.Options{Wait: 50 * time.Millisecond})
+	back := goneAfterACommit(c)
 	calls := 0
 	err := e.Update(func(_ engine.Getter, b *engine.Batch) error {
 		calls++
@@ -348,7 +356,7 @@ func entries(t *testing.T, r engine.Reader, rg engine.Range) (all [][2]string) {
 func rows(t *testing.T, c *tikvtest.Cluster) (n int) {
 	ts, err := c.CurrentTimestamp(oracle.GlobalTxnScope)
 	require.NoError(t, err)
-	at, err := c.GetSnapshot(ts).Iter([]byte(c.Options.Prefix), []byte(strings.TrimSuffix(c.Options.Prefix, "/")+"0"))
+	at, err := c.GetSnapshot(ts).Iter([]byte(c.Options.Prefix), kv.PrefixNextKey([]byte(c.Options.Prefix)))
 	require.NoError(t, err)
 	for ; at.Valid(); require.NoError(t, at.Next()) {
 		n++

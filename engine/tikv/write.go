@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -199,7 +198,7 @@ func (s *sink) outcome(txn *transaction.KVTxn, err error) error {
 		return nil
 	case tikverr.IsErrWriteConflict(err):
 		return fmt.Errorf("%w: %w", engine.ErrMoved, err)
-	case neverSent(err):
+	case isTooLarge(err):
 		return e.fault(err)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), e.wait)
@@ -224,13 +223,6 @@ func (s *sink) outcome(txn *transaction.KVTxn, err error) error {
 		case <-time.After(pause):
 		}
 	}
-}
-
-// neverSent reports whether a commit has failed before any of it was on its way.
-func neverSent(err error) bool {
-	var entry *tikverr.ErrEntryTooLarge
-	var txn *tikverr.ErrTxnTooLarge
-	return errors.As(err, &entry) || errors.As(err, &txn)
 }
 
 // settle reports whether the last write of this engine that was made is the attempt. It writes the row that says

@@ -22,7 +22,6 @@ import (
 // Cluster is a PD server and stores. Its methods are for one goroutine.
 type Cluster struct {
 	dir   string
-	pd    *process
 	all   []*process // PD, then the stores
 	pdURL string
 }
@@ -42,7 +41,7 @@ type process struct {
 const PD = "pd"
 
 // Start starts a cluster of so many stores in a directory, of the programs in bin, and returns
-// when it is ready. A region has 3 replicas, and is split when it has 20,000 rows.
+// when it is ready. A region has 3 replicas.
 func Start(ctx context.Context, bin, dir string, stores int) (*Cluster, error) {
 	bin, err := filepath.Abs(bin) // the programs run in folders of their own
 	if err != nil {
@@ -53,7 +52,7 @@ func Start(ctx context.Context, bin, dir string, stores int) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{dir: dir, pdURL: "http://" + ports[0]}
-	c.pd = c.add(PD, pdConfig, filepath.Join(bin, "pd-server"), "-config", "config.toml", "-name", PD, "-data-dir", "data", "-log-file", "log",
+	c.add(PD, pdConfig, filepath.Join(bin, "pd-server"), "-config", "config.toml", "-name", PD, "-data-dir", "data", "-log-file", "log",
 		"-client-urls", c.pdURL, "-peer-urls", "http://"+ports[1])
 	for i := range stores {
 		c.add(fmt.Sprint("store", i+1), storeConfig, filepath.Join(bin, "unistore-server"), "-config", "config.toml",

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 )
@@ -35,7 +36,7 @@ func health(ctx context.Context, client *http.Client, url string, stores int) er
 		}
 	}
 	if len(r.Regions) == 0 {
-		return fmt.Errorf("PD has no region")
+		return errors.New("PD has no region")
 	}
 	return nil
 }
