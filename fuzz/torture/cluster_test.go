@@ -167,7 +167,7 @@ func (f *fleet) leader() (int, []*rpc.Client, error) {
 func leads(d *served) (clients []*rpc.Client, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	for _, framing := range []rpc.Framing{rpc.FramingFrames, rpc.FramingGRPC} {
+	for _, framing := range bothFramings {
 		c, err := rpc.Dial(ctx, d.socket, rpc.WithFraming(framing))
 		if err == nil {
 			clients = append(clients, c)
@@ -186,7 +186,8 @@ func (f *fleet) round(leader int, clients []*rpc.Client) error {
 	d := f.daemons[leader]
 	f.served = d
 	l := f.work(clients)
-	err := f.progress(l, d, 20+f.rand.IntN(150))
+	ended := func() bool { return d.over(0) } // it has lost the lead
+	err := l.progressOf(20+f.rand.IntN(150), ended)
 	if err != nil {
 		return errors.Join(err, l.end(f.harness))
 	}
@@ -209,7 +210,7 @@ func (f *fleet) round(leader int, clients []*rpc.Client) error {
 		err = fmt.Errorf("-prey: %q is none of leaders, followers, stores, PD", kind)
 	}
 	if err == nil {
-		err = f.progress(l, d, f.rand.IntN(100))
+		err = l.progressOf(f.rand.IntN(100), ended)
 	}
 	err = errors.Join(err, l.end(f.harness))
 	if err == nil {
@@ -244,15 +245,4 @@ func (f *fleet) replaced() error {
 	hangUp(clients)
 	f.longest = max(f.longest, time.Since(from))
 	return err
-}
-
-// progress waits until n more writes are acknowledged, one has failed, or the daemon has ended.
-func (f *fleet) progress(l *load, d *served, n int) error {
-	from := l.total.Load()
-	for deadline := time.Now().Add(5 * time.Minute); l.total.Load()-from < int64(n) && len(l.errs) == 0 && !d.over(0); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			return fmt.Errorf("%d writes were acknowledged within five minutes, of %d; the daemon %s", l.total.Load()-from, n, d.fate())
-		}
-	}
-	return nil
 }

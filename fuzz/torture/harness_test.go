@@ -249,6 +249,8 @@ func (h *harness) total() (n int) {
 	return n
 }
 
+var bothFramings = []rpc.Framing{rpc.FramingFrames, rpc.FramingGRPC}
+
 // serve starts the daemon and connects to it, over both framings unless it has one
 // only.
 func (h *harness) serve() (*served, []*rpc.Client, error) {
@@ -260,7 +262,7 @@ func (h *harness) serve() (*served, []*rpc.Client, error) {
 	var clients []*rpc.Client
 	framings := h.program.framings
 	if framings == nil {
-		framings = []rpc.Framing{rpc.FramingFrames, rpc.FramingGRPC}
+		framings = bothFramings
 	}
 	for _, f := range framings {
 		c, err := d.dial(f)

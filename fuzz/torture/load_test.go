@@ -78,11 +78,14 @@ func (l *load) turn(i int, c *rpc.Client) error {
 }
 
 // progress waits until n more writes are acknowledged, or one has failed.
-func (l *load) progress(n int) error {
+func (l *load) progress(n int) error { return l.progressOf(n, func() bool { return false }) }
+
+// progressOf is progress of a daemon that may end by itself: it waits no longer then.
+func (l *load) progressOf(n int, ended func() bool) error {
 	from := l.total.Load()
 	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(200 * time.Microsecond) {
 		now := l.total.Load() - from
-		if now >= int64(n) || len(l.errs) > 0 { // end says which
+		if now >= int64(n) || len(l.errs) > 0 || ended() { // end says which
 			return nil
 		}
 		if time.Now().After(deadline) {
