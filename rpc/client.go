@@ -20,6 +20,7 @@ import (
 	"github.com/stoadb/stoa/rpc/internal/link"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/internal/peercred"
+	"github.com/stoadb/stoa/rpc/internal/rowshare"
 	"github.com/stoadb/stoa/rpc/internal/socketpath"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -36,7 +37,8 @@ type Client struct {
 	timeout time.Duration
 	conn    *grpc.ClientConn
 	carrier *carrier
-	guarded atomic.Bool // the daemon is known to look at guards of changes
+	rows    *rowshare.Rows // nil: they are not wanted
+	guarded atomic.Bool    // the daemon is known to look at guards of changes
 
 	store stoav1.StoreClient
 	dag   stoav1.DagClient
@@ -51,6 +53,7 @@ type Option func(*options)
 type options struct {
 	dialTimeout, callTimeout time.Duration
 	framing                  Framing
+	noRows                   bool
 	users                    []uint32 // who may serve the socket
 }
 
@@ -71,6 +74,12 @@ func WithDaemonUser(uids ...uint32) Option {
 
 // WithFraming says how calls go over the socket, which otherwise is [FramingAuto].
 func WithFraming(f Framing) Option { return func(o *options) { o.framing = f } }
+
+// WithoutSharedRows has every read go over the socket. Otherwise a client that reads many
+// single rows with [Store.Get] and [Store.MultiGet] is handed memory of the daemon to read
+// them from, where the daemon shares it (stoa serve --shared-rows), on Linux, if this user may
+// read everything. What is read is the same.
+func WithoutSharedRows() Option { return func(o *options) { o.noRows = true } }
 
 // Dial connects to the daemon that listens at path. It returns ErrNoDaemon if there is
 // none, ErrRefused if this user may not connect, ErrStranger if another user serves the
@@ -113,6 +122,9 @@ func Dial(ctx context.Context, path string, with ...Option) (*Client, error) {
 		dag:       stoav1.NewDagClient(t),
 		sync:      stoav1.NewSyncClient(t),
 		namespace: stoav1.NewNamespaceClient(t),
+	}
+	if !o.noRows && o.framing != FramingGRPC {
+		c.rows = rowshare.New(func(ctx context.Context) (*net.UnixConn, error) { return peercred.Dial(ctx, path, o.users) })
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.dialTimeout)
 	defer cancel()
@@ -185,11 +197,18 @@ func (c *Client) Path() string { return c.path }
 // Close ends the connection, and every call, scan and snapshot over it. Later
 // calls return engine.ErrClosed.
 func (c *Client) Close() error {
+	if c.rows != nil {
+		c.rows.Close()
+	}
 	if err := c.carrier.close(); err != nil {
 		return engine.ErrClosed
 	}
 	return nil
 }
+
+// SharesRows reports whether single rows are read from memory of the daemon now; see
+// [WithoutSharedRows].
+func (c *Client) SharesRows() bool { return c.rows != nil && c.rows.Shared() }
 
 // closed reports whether Close has been called: what a call ends with from then on
 // is that.

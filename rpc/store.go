@@ -101,6 +101,11 @@ func (s *Store) Apply(b *engine.Batch) error {
 }
 
 func (s *Store) get(dst []byte, col column.Column, key []byte, snapshot uint64) ([]byte, error) {
+	if s.c.rows != nil && snapshot == 0 && s.ctx.Err() == nil {
+		if value, ok := s.c.rows.Get(dst, col, key); ok {
+			return value, nil
+		}
+	}
 	g := wire.NewGet()
 	defer g.Free()
 	g.Column, g.Key, g.Snapshot, g.Answer.Data = col, key, snapshot, dst
@@ -116,6 +121,11 @@ func (s *Store) get(dst []byte, col column.Column, key []byte, snapshot uint64) 
 func (s *Store) multiGet(buf []byte, lookups []engine.Lookup, snapshot uint64) ([]byte, error) {
 	if len(lookups) > wire.MaxLookups {
 		return buf, fmt.Errorf("rpc: multiget: %w: %d keys, at most %d", engine.ErrTooLarge, len(lookups), wire.MaxLookups)
+	}
+	if s.c.rows != nil && snapshot == 0 && s.ctx.Err() == nil {
+		if values, ok := s.c.rows.MultiGet(buf, lookups); ok {
+			return values, nil
+		}
 	}
 	ask := &stoav1.MultiGetRequest{Lookups: wire.AppendLookups(nil, lookups), Snapshot: snapshot}
 	answer := wire.Inbound{Data: buf}

@@ -226,7 +226,11 @@ func (e *Engine) startWriter(s survey, o *Options, create bool) error {
 		return err
 	}
 	said := at.renamed()
-	mark, err := beginWriting(st, s.generation)
+	err = st.beginTerm()
+	var mark *watermark
+	if err == nil {
+		mark, err = beginWriting(st, s.generation)
+	}
 	if err == nil {
 		err = st.dropForeign()
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/rocks/rows"
 )
 
 // Engine is an engine.Engine on RocksDB. This build has none.
@@ -45,6 +46,9 @@ func (e *Engine) SetSealRow([]byte) error { return engine.ErrUnsupported }
 
 // Rewrite returns engine.ErrUnsupported.
 func (e *Engine) Rewrite(column.Column) error { return engine.ErrUnsupported }
+
+// SharedRows returns engine.ErrUnsupported.
+func (e *Engine) SharedRows() (rows.Share, error) { return rows.Share{}, engine.ErrUnsupported }
 
 // Library returns the version of RocksDB in this process: there is none.
 func Library() string { return "" }

@@ -69,6 +69,9 @@ type Options struct {
 	// RowCacheBytes is the size of a cache of single rows, beside the block cache:
 	// reading a row that it has does not go through RocksDB. 0: there is none.
 	RowCacheBytes int64
+	// SharedRowBytes is the size of a second such cache, on Linux, of rows that other processes
+	// may read, which have them without a call; see Engine.SharedRows. 0: there is none.
+	SharedRowBytes int64
 	// MaxWALBytes is the size of the write-ahead log from which on the oldest
 	// columns in memory are written to tables. 0: 256 MiB.
 	MaxWALBytes int64
@@ -121,6 +124,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("%w: CacheBytes is %d, at least %d", ErrOptions, o.CacheBytes, mib)
 	case o.RowCacheBytes != 0 && o.RowCacheBytes < mib:
 		return o, fmt.Errorf("%w: RowCacheBytes is %d, 0 or at least %d", ErrOptions, o.RowCacheBytes, mib)
+	case o.SharedRowBytes != 0 && o.SharedRowBytes < mib:
+		return o, fmt.Errorf("%w: SharedRowBytes is %d, 0 or at least %d", ErrOptions, o.SharedRowBytes, mib)
 	case o.MaxWALBytes < mib:
 		return o, fmt.Errorf("%w: MaxWALBytes is %d, at least %d", ErrOptions, o.MaxWALBytes, mib)
 	case o.WatermarkEvery < 10*time.Millisecond:

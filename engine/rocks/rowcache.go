@@ -1,20 +1,17 @@
 package rocks
 
 import (
-	"fmt"
-	"hash/maphash"
 	"slices"
 	"sync/atomic"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/rocks/rows"
+	"github.com/stoadb/stoa/keys"
 )
 
 const (
-	rowShards = 64
-	rowMarks  = 4096
+	rowMarks = 4096
 	// rowsWritten is how many rows that were kept a write keeps on.
 	rowsWritten = 64
 )
@@ -22,20 +19,18 @@ const (
 // rowCache holds rows that were read, so that reading one again does not go
 // through RocksDB. It answers what the database would: whoever writes takes the
 // rows out before the write can be seen, and nothing that was read before the
-// write is over is put in. Its memory is not the collector's.
+// write is over is put in.
 //
 // All methods are safe for concurrent use, but begin and end, which belong to
 // the one who writes.
 type rowCache struct {
-	memory []byte
-	shards [rowShards]rowShard
-	seed   maphash.Seed
+	own    *rows.Table // nil: there is none
+	shared *rows.Table // of rows that other processes may read; nil: there is none
 
-	// marks are counters, by the hash of a row, and epochs by column: odd while a
-	// write changes such a row, or removes a range of the column. A row that is
-	// kept has the epoch of its column with it: a range is removed by counting.
+	// marks are counters, by the hash of a row: odd while a write changes such a row.
+	// So are the epochs of columns in tables while a write removes a range of one. A row that
+	// is kept has the epoch of its column with it: a range is removed by counting.
 	marks  [rowMarks]atomic.Uint64
-	epochs [column.Count + 1]atomic.Uint64
 	writes atomic.Uint64 // odd while a write is under way
 
 	// Of the write under way.
@@ -47,21 +42,25 @@ type rowCache struct {
 
 // takenRow is a row that a write took out: where it was, and the last change of it.
 type takenRow struct {
-	at uint64
-	op engine.Op
+	from *rows.Table
+	at   uint64
+	op   engine.Op
 }
 
-// newRowCache returns a cache of that many bytes, which are taken from the system
-// as they fill.
-func newRowCache(size int64) (*rowCache, error) {
-	each := int(size/rowShards) &^ 7
-	memory, err := unix.Mmap(-1, 0, each*rowShards, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
-	if err != nil {
-		return nil, fmt.Errorf("engine: %d bytes for the row cache: %w", size, err)
+// newRowCache returns a cache of that many bytes, and as many of rows that other processes
+// may read; 0 bytes: none.
+func newRowCache(own, shared int64) (*rowCache, error) {
+	c := &rowCache{}
+	var err error
+	if own > 0 {
+		c.own, err = rows.New(own)
 	}
-	c := &rowCache{memory: memory, seed: maphash.MakeSeed()}
-	for i := range c.shards {
-		c.shards[i].init(memory[i*each : (i+1)*each])
+	if err == nil && shared > 0 {
+		c.shared, err = rows.NewShared(shared)
+	}
+	if err != nil {
+		c.close()
+		return nil, err
 	}
 	return c, nil
 }
@@ -69,64 +68,95 @@ func newRowCache(size int64) (*rowCache, error) {
 // close gives the memory back. Nobody uses the cache then.
 func (c *rowCache) close() {
 	if c != nil {
-		unix.Munmap(c.memory) // it fails only for what was not mapped
+		c.own.Close()
+		c.shared.Close()
+	}
+}
+
+// table is where a row is kept; nil: it is not. What is secret, and what tenants have, is in
+// no memory that others may read.
+func (c *rowCache) table(col column.Column, key []byte) *rows.Table {
+	if c.shared == nil || col == column.Generic || keys.Secret(col, key) {
+		return c.own
+	}
+	return c.shared
+}
+
+// tables are those that there are.
+func (c *rowCache) tables(yield func(*rows.Table) bool) {
+	for _, t := range []*rows.Table{c.own, c.shared} {
+		if t != nil && !yield(t) {
+			return
+		}
 	}
 }
 
 // rowVersion says which row, and what its mark and its column's epoch were when it was
-// looked for: if they have not changed, it has not been written since.
-type rowVersion struct{ hash, mark, epoch uint64 }
+// looked for: if they have not changed, it has not been written since. Its table is nil if it
+// is not to be kept.
+type rowVersion struct {
+	table             *rows.Table
+	hash, mark, epoch uint64
+}
 
 // find appends the value of a row to dst, if it is kept. If not, the version lets
 // add keep what the database is asked for after.
 func (c *rowCache) find(dst []byte, col column.Column, key []byte) ([]byte, rowVersion, bool) {
-	h := c.hash(col, key)
-	p := rowVersion{h, c.marks[h%rowMarks].Load(), c.epochs[col].Load()}
-	dst, ok := c.shard(h).find(dst, row{p, col, key})
+	t := c.table(col, key)
+	if t == nil {
+		return dst, rowVersion{}, false
+	}
+	h := t.Hash(col, key)
+	p := rowVersion{t, h, c.marks[h%rowMarks].Load(), t.Epoch(col).Load()}
+	dst, ok := t.Find(dst, h, col, key)
 	return dst, p, ok
 }
 
 // add keeps a row that was read from the database after find, unless it has been
 // written since, or is being written.
 func (c *rowCache) add(p rowVersion, col column.Column, key, value []byte) {
-	if p.mark&1 != 0 || p.epoch&1 != 0 || len(key)+len(value) > maxRow {
+	if p.table == nil || p.mark&1 != 0 || p.epoch&1 != 0 {
 		return
 	}
-	s := c.shard(p.hash)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c.marks[p.hash%rowMarks].Load() == p.mark {
-		s.put(row{p, col, key}, value)
-	}
+	p.table.Put(p.hash, p.epoch, col, key, value, func() bool { return c.marks[p.hash%rowMarks].Load() == p.mark })
 }
 
 // begin is called before changes are written, and end after, whether or not they
 // were. ops must stay as they are until then.
 func (c *rowCache) begin(ops []byte) {
-	c.writes.Add(1)
+	c.count()
 	for op, err := range engine.Changes(ops) {
 		switch {
 		case err != nil: // not the committer's: of the family default, which is not kept
 			return
 		case op.Kind == engine.KindDeleteRange:
-			if e := &c.epochs[op.Column]; e.Load()&1 == 0 {
-				e.Add(1)
+			if !slices.Contains(c.ranged, op.Column) {
 				c.ranged = append(c.ranged, op.Column)
+				c.countEpoch(op.Column)
 			}
 		default:
-			h := c.hash(op.Column, op.Key)
-			if m := &c.marks[h%rowMarks]; m.Load()&1 == 0 {
-				m.Add(1)
-				c.changed = append(c.changed, uint16(h%rowMarks))
-			}
-			if at, ok := c.shard(h).remove(row{rowVersion{hash: h}, op.Column, op.Key}); !ok {
-				if i := slices.Index(c.kept, h); i >= 0 {
-					c.last[i].op = op
-				}
-			} else if len(c.kept) < rowsWritten {
-				c.kept, c.last = append(c.kept, h), append(c.last, takenRow{at, op})
-			}
+			c.takeOut(op)
 		}
+	}
+}
+
+// takeOut takes out the row that a change is of.
+func (c *rowCache) takeOut(op engine.Op) {
+	t := c.table(op.Column, op.Key)
+	if t == nil {
+		return
+	}
+	h := t.Hash(op.Column, op.Key)
+	if m := &c.marks[h%rowMarks]; m.Load()&1 == 0 {
+		m.Add(1)
+		c.changed = append(c.changed, uint16(h%rowMarks))
+	}
+	if at, ok := t.Remove(h, op.Column, op.Key); !ok {
+		if i := slices.Index(c.kept, h); i >= 0 {
+			c.last[i].op = op
+		}
+	} else if len(c.kept) < rowsWritten {
+		c.kept, c.last = append(c.kept, h), append(c.last, takenRow{t, at, op})
 	}
 }
 
@@ -142,24 +172,34 @@ func (c *rowCache) end(written bool) {
 		c.marks[i].Add(1)
 	}
 	for _, col := range c.ranged {
-		c.epochs[col].Add(1)
+		c.countEpoch(col)
 	}
 	c.changed, c.ranged = c.changed[:0], c.ranged[:0]
-	c.writes.Add(1)
+	c.count()
 }
 
 // keepOn keeps the rows of kept as the last change of each leaves them: what comes
 // before it is nothing that a read may find.
 func (c *rowCache) keepOn() {
 	for i := range c.last {
-		op, h := &c.last[i].op, c.kept[i]
-		if op.Kind != engine.KindPut || len(op.Key)+len(op.Value) > maxRow {
-			continue // begin took it out
+		taken := &c.last[i]
+		if op := &taken.op; op.Kind == engine.KindPut { // else begin took it out
+			taken.from.PutBack(c.kept[i], taken.at, taken.from.Epoch(op.Column).Load(), op.Column, op.Key, op.Value)
 		}
-		s := c.shard(h)
-		s.mu.Lock()
-		s.putBack(row{rowVersion{hash: h, epoch: c.epochs[op.Column].Load()}, op.Column, op.Key}, op.Value, c.last[i].at)
-		s.mu.Unlock()
+	}
+}
+
+// count counts the beginning or the end of a write, here and in the tables.
+func (c *rowCache) count() {
+	c.writes.Add(1)
+	for t := range c.tables {
+		t.Writes().Add(1)
+	}
+}
+
+func (c *rowCache) countEpoch(col column.Column) {
+	for t := range c.tables {
+		t.Epoch(col).Add(1)
 	}
 }
 
@@ -170,10 +210,3 @@ func (c *rowCache) writeCount() uint64 { return c.writes.Load() }
 // unchanged reports whether nothing has been written since the count was that, and no
 // write was under way then.
 func (c *rowCache) unchanged(since uint64) bool { return since&1 == 0 && c.writes.Load() == since }
-
-func (c *rowCache) shard(hash uint64) *rowShard { return &c.shards[hash>>32%rowShards] }
-
-func (c *rowCache) hash(col column.Column, key []byte) uint64 {
-	const odd = 0x9E3779B97F4A7C15
-	return maphash.Bytes(c.seed, key) ^ uint64(col)*odd
-}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/engine/rocks/rows"
 )
 
 // store is one opening of a database. The engine has one at a time, and a new
@@ -24,10 +25,12 @@ type store struct {
 	opened   []*grocksdb.ColumnFamilyHandle
 	foreign  []*grocksdb.ColumnFamilyHandle // of those, what are no columns
 	ids      familyIDs
-	rows     *rowCache // nil: there is none
-	open     openList  // iterators and snapshots
-	pinned   *pinned   // the directory that is read instead; nil: there is none
-	home     *home     // of a store that is open for writing; else nil
+	rows     *rowCache     // nil: there is none
+	open     openList      // iterators and snapshots
+	pinned   *pinned       // the directory that is read instead; nil: there is none
+	home     *home         // of a store that is open for writing; else nil
+	term     *rows.Term    // of it, in which its rows are shared; nil: they are not, nor have been
+	ended    chan struct{} // closed when it ends
 
 	ranged [column.Count + 1]atomic.Bool // columns that may have deletions of ranges
 
@@ -74,7 +77,7 @@ func (o opening) openHere() (*store, error) {
 		return nil, err
 	}
 	defer opts.Destroy()
-	st := &store{cache: newCache(o.options.CacheBytes), pinned: o.pinned, home: o.home}
+	st := &store{cache: newCache(o.options.CacheBytes), pinned: o.pinned, home: o.home, ended: make(chan struct{})}
 	opts.SetCreateIfMissing(o.create)
 	opts.SetCreateIfMissingColumnFamilies(o.create)
 	opts.SetMaxFileOpeningThreads(openers(o.path()))
@@ -116,11 +119,9 @@ func (o opening) openHere() (*store, error) {
 	if o.secondary() {
 		st.h.fix()
 	}
-	if o.options.RowCacheBytes > 0 {
-		if st.rows, err = newRowCache(o.options.RowCacheBytes); err != nil {
-			st.close()
-			return nil, err
-		}
+	if err := st.keepRows(o.options); err != nil {
+		st.close()
+		return nil, err
 	}
 	return st, nil
 }
@@ -163,6 +164,7 @@ func (st *store) adopt(names []string, files renamed) {
 // leaves the database open and at rest, if RocksDB would write to another directory: as it
 // closes, it looks for its manifest by the path, and makes a new one where it finds none.
 func (st *store) close() bool {
+	st.endTerm()
 	st.open.closeAll(st)
 	st.h.release()
 	st.rows.close()

@@ -40,16 +40,16 @@ func inFullOnce(t *testing.T, f rpc.Framing) {
 	}
 }
 
-// rows is the store of a daemon as the suite of engines takes it.
-type rows struct {
+// rowStore is the store of a daemon as the suite of engines takes it.
+type rowStore struct {
 	*rpc.Store
 	client *rpc.Client
 }
 
-func rowsOf(c *rpc.Client) rows { return rows{c.Store(context.Background()), c} }
+func rowsOf(c *rpc.Client) rowStore { return rowStore{c.Store(context.Background()), c} }
 
 // Close closes the client.
-func (r rows) Close() error { return r.client.Close() }
+func (r rowStore) Close() error { return r.client.Close() }
 
 // conform runs the suite of engines against a client of a daemon that serves
 // what open returns.
@@ -57,7 +57,7 @@ func conform(t *testing.T, f rpc.Framing, open func(testing.TB) engine.Engine) {
 	enginetest.Run(t, enginetest.Config{
 		Open: func(t testing.TB) enginetest.DB { return rowsOf(start(t, open(t), Options{}).dialAs(t, f)) },
 		Reopen: func(t testing.TB, db enginetest.DB) enginetest.DB {
-			again, err := rpc.Dial(t.Context(), db.(rows).client.Path(), rpc.WithFraming(f))
+			again, err := rpc.Dial(t.Context(), db.(rowStore).client.Path(), rpc.WithFraming(f))
 			require.NoError(t, err)
 			return rowsOf(again)
 		},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stoadb/stoa/blob"
 	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/engine/rocks/rows"
 	"github.com/stoadb/stoa/kv"
 	"github.com/stoadb/stoa/kv/approval"
 	"github.com/stoadb/stoa/kv/bucket"
@@ -105,6 +106,10 @@ type Options struct {
 	// Refuse, unless it is nil, says why no call is answered: of a server that stands in the place of one
 	// that is elsewhere, or is not there yet. It is asked for each, and returns no nil. Health checks are answered.
 	Refuse func() error
+
+	// SharedRows returns what clients who may read everything read single rows with; nil: there
+	// is nothing. It is asked once for each.
+	SharedRows func() (rows.Share, error)
 
 	// Blobs keeps the blobs of the engine, for the Blob service; it stays the
 	// caller's to close, after Serve has returned. Nil: one without a spool, so that

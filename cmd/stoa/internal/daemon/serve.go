@@ -202,7 +202,7 @@ func (s *settings) serveStore(ctx context.Context, st *store, activated net.List
 		Dag: contexts, Namespaces: namespaces, Raw: s.raw, Peers: s.rights,
 		Info: st.info, DrainTimeout: s.drainTimeout, SlowCall: s.slowCall, Logger: log, CheckpointDir: s.checkpointDir,
 		MaxInFlight: int64(s.requestMemory), MaxConnectionBytes: int64(s.connectionMemory), MaxConnections: s.maxConnections, Parts: s.shares, Shared: s.shared,
-		Blobs: blobs, Refuse: st.refuse,
+		Blobs: blobs, Refuse: st.refuse, SharedRows: st.sharedRows,
 	}
 	capable.served(&o)
 	stopMetrics := func() {}

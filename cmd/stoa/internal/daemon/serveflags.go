@@ -25,27 +25,27 @@ import (
 // serveFlags are the flags of serve. Each may also stand in the environment or
 // in a file; see configure.
 type serveFlags struct {
-	config                  string
-	dir, socket, engine     string
-	mode, group             string
-	allowPeers, secretPeers []string
-	tenantMap, jobsOff      []string
-	peers                   []string
-	checkpointDir           string
-	requestMemory           cli.Size
-	connectionMemory        cli.Size
-	maxConnections, shares  int
-	cacheSize, rowCacheSize cli.Size
-	maxWAL, minFree         cli.Size
-	acceptLoss, raw         bool
-	dropEmpty               bool
-	metricsSocket           string
-	logLevel, logFormat     string
-	drainTimeout, baseAge   time.Duration
-	slowCall                time.Duration
-	seal                    cli.SealFlags
-	kv                      kvServeFlags
-	more                    *cli.Engine // what --engine may be besides engines; nil: nothing
+	config                              string
+	dir, socket, engine                 string
+	mode, group                         string
+	allowPeers, secretPeers             []string
+	tenantMap, jobsOff                  []string
+	peers                               []string
+	checkpointDir                       string
+	requestMemory                       cli.Size
+	connectionMemory                    cli.Size
+	maxConnections, shares              int
+	cacheSize, rowCacheSize, sharedRows cli.Size
+	maxWAL, minFree                     cli.Size
+	acceptLoss, raw                     bool
+	dropEmpty                           bool
+	metricsSocket                       string
+	logLevel, logFormat                 string
+	drainTimeout, baseAge               time.Duration
+	slowCall                            time.Duration
+	seal                                cli.SealFlags
+	kv                                  kvServeFlags
+	more                                *cli.Engine // what --engine may be besides engines; nil: nothing
 }
 
 // leastSize is the least that a cache or the write-ahead log may have.
@@ -55,7 +55,7 @@ const leastSize = 1 << 20
 var engines = []string{"rocks", "mem"}
 
 func (f *serveFlags) register(cmd *cobra.Command) {
-	f.cacheSize, f.rowCacheSize, f.maxWAL, f.minFree = 256<<20, 64<<20, 256<<20, 256<<20
+	f.cacheSize, f.rowCacheSize, f.sharedRows, f.maxWAL, f.minFree = 256<<20, 64<<20, 64<<20, 256<<20, 256<<20
 	f.requestMemory, f.connectionMemory = 256<<20, 8<<20
 	fs := cmd.Flags()
 	fs.StringVar(&f.config, "config", "", "a TOML file with settings, named as these flags")
@@ -75,6 +75,7 @@ func (f *serveFlags) register(cmd *cobra.Command) {
 	fs.IntVar(&f.shares, "shares", 4, "into how many parts everything is divided that has a limit, of which a user gets one while others want some")
 	fs.Var(&f.cacheSize, "cache-size", "the block cache that all columns share")
 	fs.Var(&f.rowCacheSize, "row-cache-size", "the cache of single rows that are read often, beside it; 0: none")
+	fs.Var(&f.sharedRows, "shared-rows", "another, on Linux, that users who may read everything read without a call, of all but secrets and what tenants have; 0: none")
 	fs.Var(&f.maxWAL, "max-wal", "the write-ahead log from which on memory is written to tables")
 	fs.Var(&f.minFree, "min-free", "free disk space below which writes are refused; 0: none is kept")
 	fs.BoolVar(&f.acceptLoss, "accept-loss", false, "serve a store that has lost writes which were on disk, or what says which version may write it")
@@ -128,7 +129,7 @@ func (f *serveFlags) settings() (s settings, err error) {
 	if f.baseAge < 0 {
 		return s, cli.Bad(fmt.Errorf("--base-age: %s is less than 0", f.baseAge), "")
 	}
-	for flag, bytes := range map[string]cli.Size{"cache-size": f.cacheSize, "row-cache-size": f.rowCacheSize, "max-wal": f.maxWAL, "request-memory": f.requestMemory, "connection-memory": f.connectionMemory} {
+	for flag, bytes := range map[string]cli.Size{"cache-size": f.cacheSize, "row-cache-size": f.rowCacheSize, "shared-rows": f.sharedRows, "max-wal": f.maxWAL, "request-memory": f.requestMemory, "connection-memory": f.connectionMemory} {
 		if bytes != 0 && bytes < leastSize {
 			return s, cli.Bad(fmt.Errorf("--%s: %s is less than %s", flag, cli.SizeText(uint64(bytes)), cli.SizeText(leastSize)), "")
 		}
@@ -180,7 +181,7 @@ func (s *settings) setPermissions() (err error) {
 
 func (s *settings) rocks(log *slog.Logger) rocks.Options {
 	return rocks.Options{
-		AcceptLoss: s.acceptLoss, DropEmptyFamilies: s.dropEmpty, CacheBytes: int64(s.cacheSize), RowCacheBytes: int64(s.rowCacheSize), MaxWALBytes: int64(s.maxWAL),
+		AcceptLoss: s.acceptLoss, DropEmptyFamilies: s.dropEmpty, CacheBytes: int64(s.cacheSize), RowCacheBytes: int64(s.rowCacheSize), SharedRowBytes: int64(s.sharedRows), MaxWALBytes: int64(s.maxWAL),
 		MinFreeBytes: s.keepFree(), Logger: log,
 	}
 }

@@ -1,6 +1,6 @@
 // Package demux stands before the two framings of a server: it accepts connections,
 // looks at who made them, turns away those who may not connect, and tells those that
-// speak HTTP/2 from those that speak frames. Start at [New].
+// speak HTTP/2 from those that speak frames, and from those that want rows which are shared. Start at [New].
 package demux
 
 import (
@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/stoadb/stoa/rpc/internal/frame"
+	"github.com/stoadb/stoa/rpc/internal/rowshare"
 )
 
 // Listener stands before gRPC: it accepts connections, lets its Admission look at who
@@ -23,6 +24,7 @@ type Listener struct {
 	net.Listener
 	admission *Admission
 	framed    func(*Conn)
+	shared    func(*Conn)
 
 	http2   chan *Conn // of those who may do everything
 	limited chan *Conn // of others
@@ -65,11 +67,12 @@ func (c *Conn) Read(b []byte) (int, error) {
 	return c.counted.Read(b)
 }
 
-// New returns a listener that accepts from ln from [Listener.Start] on, and calls framed,
-// on a goroutine of its own, for each connection that speaks frames.
-func New(ln net.Listener, a *Admission, framed func(*Conn)) *Listener {
+// New returns a listener that accepts from ln from [Listener.Start] on, and calls, on a
+// goroutine of its own, framed for each connection that speaks frames, and shared for each
+// that asks for shared rows.
+func New(ln net.Listener, a *Admission, framed, shared func(*Conn)) *Listener {
 	return &Listener{
-		Listener: ln, admission: a, framed: framed, waiting: make(map[net.Conn]struct{}),
+		Listener: ln, admission: a, framed: framed, shared: shared, waiting: make(map[net.Conn]struct{}),
 		http2: make(chan *Conn), limited: make(chan *Conn), failed: make(chan error, 1), closed: make(chan struct{}),
 	}
 }
@@ -133,6 +136,8 @@ func (d *Listener) enter(conn net.Conn) {
 		c.Close()
 	case string(begin[:]) == frame.Magic:
 		d.framed(c)
+	case string(begin[:]) == rowshare.Magic:
+		d.shared(c)
 	default:
 		c.prefix = begin[:]
 		d.admission.watched(c)

@@ -1,0 +1,54 @@
+package rows
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// seals are what a shared table has: nobody changes its size, and nobody maps it to write to
+// who has not done so yet. Linux knows the latter from 5.1 on.
+const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_FUTURE_WRITE | unix.F_SEAL_SEAL
+
+// NewShared returns a table of about that many bytes that other processes may read; see
+// [Table.File]. It fails with engine-independent errors of the system, and where that has no
+// such memory.
+func NewShared(size int64) (*Table, error) {
+	buckets, ring := shape(size)
+	t := &Table{}
+	t.layout = newLayout(nil, 0, buckets, ring)
+	file, err := unix.MemfdCreate("stoa-rows", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, fmt.Errorf("rows: shared memory: %w", err)
+	}
+	memory, err := mapSealed(file, int64(t.size()))
+	if err != nil {
+		_ = unix.Close(file)
+		return nil, fmt.Errorf("rows: %d bytes of shared memory: %w", t.size(), err)
+	}
+	t.file = file
+	t.begin(memory)
+	return t, nil
+}
+
+// mapSealed gives a file its size, maps it, and seals it.
+func mapSealed(file int, size int64) ([]byte, error) {
+	if err := unix.Ftruncate(file, size); err != nil {
+		return nil, err
+	}
+	memory, err := unix.Mmap(file, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := unix.FcntlInt(uintptr(file), unix.F_ADD_SEALS, seals); err != nil {
+		_ = unix.Munmap(memory)
+		return nil, err
+	}
+	return memory, nil
+}
+
+// sealed reports whether a file keeps its size, and is written to by nobody but its maker.
+func sealed(file int) bool {
+	got, err := unix.FcntlInt(uintptr(file), unix.F_GET_SEALS, 0)
+	return err == nil && got&seals == seals
+}
