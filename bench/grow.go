@@ -82,7 +82,7 @@ func (g *growth) measure(rows int) (err error) {
 		return err
 	}
 	g.point("start until the first answer", "ms", "rpc", rows, float64(time.Since(begun).Microseconds())/1e3)
-	subjects := []*Subject{d.subject("rpc", rpc.FramingFrames, data)}
+	subjects := []*Subject{d.subject("rpc", data, rpc.WithoutSharedRows())}
 	defer func() {
 		err = errors.Join(err, d.process.stop())
 		for _, s := range subjects[1:] {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/stoadb/stoa/engine"
@@ -22,9 +23,11 @@ func openServed(o Options, data *Dataset) ([]*Subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	framed := d.subject("rpc", rpc.FramingFrames, data)
+	framed := d.subject("rpc", data, rpc.WithoutSharedRows())
 	framed.Close, framed.Dir = d.process.stop, o.path("served")
-	return []*Subject{framed, d.subject("rpc-grpc", rpc.FramingGRPC, data)}, nil
+	shared := d.subject("rpc-rows", data)
+	shared.Lacks = unshared()
+	return []*Subject{framed, d.subject("rpc-grpc", data, rpc.WithFraming(rpc.FramingGRPC)), shared}, nil
 }
 
 // openServedMemory starts a daemon on the engine in memory, and fills it.
@@ -36,17 +39,27 @@ func openServedMemory(o Options, data *Dataset) ([]*Subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := d.subject("rpc-mem", rpc.FramingFrames, data)
+	s := d.subject("rpc-mem", data)
 	s.Close = d.process.stop
 	s.Lacks = syncedNames() // nothing is ever on disk
 	o.Logger.Info("filling rpc-mem", "rows", data.Rows)
 	return []*Subject{s}, d.with(func(c *rpc.Client) error { return data.load(c.Store(context.Background())) })
 }
 
-// subject is the daemon by way of a framing.
-func (d *daemon) subject(name string, f rpc.Framing, data *Dataset) *Subject {
+// unshared are the names of the workloads that have nothing to do with shared rows.
+func unshared() (names []string) {
+	for _, name := range RowWorkloadNames() {
+		if first, _, _ := strings.Cut(name, "-"); first == "scan" || first == "batch" || strings.HasPrefix(name, "put-synced") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// subject is the daemon by way of clients with some options.
+func (d *daemon) subject(name string, data *Dataset, with ...rpc.Option) *Subject {
 	share := func(n int) ([]Actor, error) {
-		c, err := rpc.Dial(context.Background(), d.socket, rpc.WithFraming(f))
+		c, err := rpc.Dial(context.Background(), d.socket, with...)
 		if err != nil {
 			return nil, err
 		}
@@ -99,7 +112,7 @@ func serve(o Options, dir string, cache int64, more ...string) (*daemon, error) 
 		}
 		return c.Close()
 	}, o.Stoa, append([]string{"serve", "--raw", "--dir", dir, "--socket", d.socket,
-		"--cache-size", fmt.Sprint(cache), "--row-cache-size", fmt.Sprint(cache / 4)}, more...)...)
+		"--cache-size", fmt.Sprint(cache), "--row-cache-size", fmt.Sprint(cache / 4), "--shared-rows", fmt.Sprint(cache / 4)}, more...)...)
 	d.process = p
 	return d, err
 }

@@ -152,8 +152,8 @@ func (h *kvHistory) client(id, n, keys int, f rpc.Framing) error {
 }
 
 // serveKV runs the daemon until stop, which kills it or has it shut down.
-func (h *kvHistory) serveKV(dir string) (stop func(kill bool)) {
-	cmd := enginetest.EndWithParent(exec.Command("stoa", "serve", "--dir", dir, "--cache-size", "8MiB"))
+func (h *kvHistory) serveKV(dir string, more ...string) (stop func(kill bool)) {
+	cmd := enginetest.EndWithParent(exec.Command("stoa", append([]string{"serve", "--dir", dir, "--cache-size", "8MiB"}, more...)...))
 	require.NoError(h.t, cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()

@@ -34,8 +34,11 @@ func TestMain(m *testing.M) {
 	if os.Getenv(raceEnv) == "" { // for the processes that tests start
 		_ = os.Setenv(raceEnv, quickEnd)
 	}
-	testscript.Main(runner{m}, map[string]func(){"stoa": command})
+	testscript.Main(runner{m}, commands)
 }
+
+// commands are the programs that tests start.
+var commands = map[string]func(){"stoa": command}
 
 // command is main in a process that a test, or a script of one, has started.
 func command() {
