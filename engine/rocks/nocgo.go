@@ -50,5 +50,8 @@ func (e *Engine) Rewrite(column.Column) error { return engine.ErrUnsupported }
 // SharedRows returns engine.ErrUnsupported.
 func (e *Engine) SharedRows() (rows.Share, error) { return rows.Share{}, engine.ErrUnsupported }
 
+// SharedRowStats returns false.
+func (e *Engine) SharedRowStats() (rows.Stats, bool) { return rows.Stats{}, false }
+
 // Library returns the version of RocksDB in this process: there is none.
 func Library() string { return "" }

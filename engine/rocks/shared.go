@@ -47,6 +47,16 @@ func (st *store) endTerm() {
 	st.term, st.ended = nil, nil
 }
 
+// SharedRowStats says how the rows do that are shared. It returns false where there are none.
+func (e *Engine) SharedRowStats() (rows.Stats, bool) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if e.st == nil || e.st.term == nil || e.st.rows == nil || e.st.rows.shared == nil {
+		return rows.Stats{}, false
+	}
+	return e.st.rows.shared.Stats(), true
+}
+
 // SharedRows returns what another process that may read everything is to be handed, so that
 // it reads single rows without a call: all but secrets, and what tenants have. It
 // returns engine.ErrUnsupported where there is nothing; see Options.SharedRowBytes.

@@ -35,6 +35,11 @@ func (a *admin) Status(ctx context.Context) *stoav1.StatusResponse {
 	if !i.Date.IsZero() {
 		res.Date = timestamppb.New(i.Date)
 	}
+	if a.s.o.SharedRows != nil {
+		if stats, ok := a.s.o.SharedRows.SharedRowStats(); ok {
+			res.SharedRows = &stoav1.SharedRows{Bytes: stats.Bytes, Kept: stats.Kept, Readers: uint32(a.s.readers.Load())}
+		}
+	}
 	if a.s.o.Jobs != nil {
 		res.JobWorkersOff = a.s.o.Jobs.Off()
 	}

@@ -107,9 +107,9 @@ type Options struct {
 	// that is elsewhere, or is not there yet. It is asked for each, and returns no nil. Health checks are answered.
 	Refuse func() error
 
-	// SharedRows returns what clients who may read everything read single rows with; nil: there
-	// is nothing. It is asked once for each.
-	SharedRows func() (rows.Share, error)
+	// SharedRows has what clients who may read everything read single rows with, as a
+	// rocks.Engine has it; nil: there is nothing.
+	SharedRows SharedRows
 
 	// Blobs keeps the blobs of the engine, for the Blob service; it stays the
 	// caller's to close, after Serve has returned. Nil: one without a spool, so that
@@ -195,6 +195,14 @@ type Options struct {
 
 	// peerOf returns who is at the other end of a connection; tests set it.
 	peerOf func(net.Conn) (demux.Peer, error)
+}
+
+// SharedRows is what hands out rows.
+type SharedRows interface {
+	// SharedRows returns what one client reads them with.
+	SharedRows() (rows.Share, error)
+	// SharedRowStats says how they do; false: there are none.
+	SharedRowStats() (_ rows.Stats, ok bool)
 }
 
 // Info is what Admin.Status tells of the daemon. The zero Info is of a daemon

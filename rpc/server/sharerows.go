@@ -18,7 +18,7 @@ func (s *Server) shareRows(c *demux.Conn) {
 		_ = rowshare.Refuse(c, mayRead) // it is hung up on either way
 		return
 	}
-	share, err := s.o.SharedRows()
+	share, err := s.o.SharedRows.SharedRows()
 	if err != nil {
 		s.log.Debug("no rows are shared", "uid", c.Peer.UID, "pid", c.Peer.PID, "error", err)
 		_ = rowshare.Refuse(c, true)

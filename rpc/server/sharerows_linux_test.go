@@ -54,7 +54,7 @@ func startSharing(t testing.TB, o Options) sharing {
 	eng, err := rocks.Open(filepath.Join(t.TempDir(), "store"), rocks.Options{MinFreeBytes: -1, RowCacheBytes: 1 << 20, SharedRowBytes: 4 << 20})
 	require.NoError(t, err)
 	counted := &readEngine{Engine: eng}
-	o.SharedRows, o.Raw = eng.SharedRows, true
+	o.SharedRows, o.Raw = eng, true
 	return sharing{start(t, counted, o), eng, &counted.reads}
 }
 
@@ -139,6 +139,12 @@ func TestSharedRowsAreReadWithoutACall(t *testing.T) {
 	v, err := snap.Get(nil, column.State, state)
 	require.NoError(t, err)
 	require.Equal(t, "2", string(v), "a snapshot is read by its number")
+
+	res, err := c.Status(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 1, res.GetSharedRows().GetReaders())
+	require.Positive(t, res.GetSharedRows().GetKept())
+	require.InDelta(t, 4<<20, res.GetSharedRows().GetBytes(), 64<<10)
 
 	ended, end := context.WithCancel(t.Context())
 	end()

@@ -422,7 +422,9 @@ type StatusResponse struct {
 	// The commit that the program was built of; empty: not known.
 	Commit string `protobuf:"bytes,16,opt,name=commit,proto3" json:"commit,omitempty"`
 	// When that was committed; not set: not known.
-	Date          *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=date,proto3" json:"date,omitempty"`
+	Date *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=date,proto3" json:"date,omitempty"`
+	// The rows that clients read from memory of the daemon; not set: none are shared.
+	SharedRows    *SharedRows `protobuf:"bytes,18,opt,name=shared_rows,json=sharedRows,proto3" json:"shared_rows,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -576,6 +578,77 @@ func (x *StatusResponse) GetDate() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *StatusResponse) GetSharedRows() *SharedRows {
+	if x != nil {
+		return x.SharedRows
+	}
+	return nil
+}
+
+// SharedRows are rows that clients who may read everything have without a call.
+type SharedRows struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Bytes of memory that they may take.
+	Bytes uint64 `protobuf:"varint,1,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// Rows that were put there, since the store was opened.
+	Kept uint64 `protobuf:"varint,2,opt,name=kept,proto3" json:"kept,omitempty"`
+	// Connections of clients that have that memory.
+	Readers       uint32 `protobuf:"varint,3,opt,name=readers,proto3" json:"readers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SharedRows) Reset() {
+	*x = SharedRows{}
+	mi := &file_stoa_v1_admin_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SharedRows) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SharedRows) ProtoMessage() {}
+
+func (x *SharedRows) ProtoReflect() protoreflect.Message {
+	mi := &file_stoa_v1_admin_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SharedRows.ProtoReflect.Descriptor instead.
+func (*SharedRows) Descriptor() ([]byte, []int) {
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *SharedRows) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *SharedRows) GetKept() uint64 {
+	if x != nil {
+		return x.Kept
+	}
+	return 0
+}
+
+func (x *SharedRows) GetReaders() uint32 {
+	if x != nil {
+		return x.Readers
+	}
+	return 0
+}
+
 // Health says whether the store takes writes.
 type Health struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -589,7 +662,7 @@ type Health struct {
 
 func (x *Health) Reset() {
 	*x = Health{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[5]
+	mi := &file_stoa_v1_admin_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -601,7 +674,7 @@ func (x *Health) String() string {
 func (*Health) ProtoMessage() {}
 
 func (x *Health) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[5]
+	mi := &file_stoa_v1_admin_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -614,7 +687,7 @@ func (x *Health) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Health.ProtoReflect.Descriptor instead.
 func (*Health) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{5}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Health) GetWritable() bool {
@@ -649,7 +722,7 @@ type Recovery struct {
 
 func (x *Recovery) Reset() {
 	*x = Recovery{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[6]
+	mi := &file_stoa_v1_admin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -661,7 +734,7 @@ func (x *Recovery) String() string {
 func (*Recovery) ProtoMessage() {}
 
 func (x *Recovery) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[6]
+	mi := &file_stoa_v1_admin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -674,7 +747,7 @@ func (x *Recovery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Recovery.ProtoReflect.Descriptor instead.
 func (*Recovery) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{6}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Recovery) GetClean() bool {
@@ -718,7 +791,7 @@ type Disk struct {
 
 func (x *Disk) Reset() {
 	*x = Disk{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[7]
+	mi := &file_stoa_v1_admin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -730,7 +803,7 @@ func (x *Disk) String() string {
 func (*Disk) ProtoMessage() {}
 
 func (x *Disk) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[7]
+	mi := &file_stoa_v1_admin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -743,7 +816,7 @@ func (x *Disk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Disk.ProtoReflect.Descriptor instead.
 func (*Disk) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{7}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Disk) GetFree() uint64 {
@@ -769,7 +842,7 @@ type PeersRequest struct {
 
 func (x *PeersRequest) Reset() {
 	*x = PeersRequest{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[8]
+	mi := &file_stoa_v1_admin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -781,7 +854,7 @@ func (x *PeersRequest) String() string {
 func (*PeersRequest) ProtoMessage() {}
 
 func (x *PeersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[8]
+	mi := &file_stoa_v1_admin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -794,7 +867,7 @@ func (x *PeersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeersRequest.ProtoReflect.Descriptor instead.
 func (*PeersRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{8}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{9}
 }
 
 // PeersResponse is who may do what, and who takes how much.
@@ -810,7 +883,7 @@ type PeersResponse struct {
 
 func (x *PeersResponse) Reset() {
 	*x = PeersResponse{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[9]
+	mi := &file_stoa_v1_admin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -822,7 +895,7 @@ func (x *PeersResponse) String() string {
 func (*PeersResponse) ProtoMessage() {}
 
 func (x *PeersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[9]
+	mi := &file_stoa_v1_admin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -835,7 +908,7 @@ func (x *PeersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeersResponse.ProtoReflect.Descriptor instead.
 func (*PeersResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{9}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PeersResponse) GetTable() []*PeerRights {
@@ -869,7 +942,7 @@ type PeerRights struct {
 
 func (x *PeerRights) Reset() {
 	*x = PeerRights{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[10]
+	mi := &file_stoa_v1_admin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -881,7 +954,7 @@ func (x *PeerRights) String() string {
 func (*PeerRights) ProtoMessage() {}
 
 func (x *PeerRights) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[10]
+	mi := &file_stoa_v1_admin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -894,7 +967,7 @@ func (x *PeerRights) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerRights.ProtoReflect.Descriptor instead.
 func (*PeerRights) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{10}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PeerRights) GetGroup() bool {
@@ -938,7 +1011,7 @@ type PeerUser struct {
 
 func (x *PeerUser) Reset() {
 	*x = PeerUser{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[11]
+	mi := &file_stoa_v1_admin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -950,7 +1023,7 @@ func (x *PeerUser) String() string {
 func (*PeerUser) ProtoMessage() {}
 
 func (x *PeerUser) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[11]
+	mi := &file_stoa_v1_admin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -963,7 +1036,7 @@ func (x *PeerUser) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerUser.ProtoReflect.Descriptor instead.
 func (*PeerUser) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{11}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PeerUser) GetUid() uint32 {
@@ -997,7 +1070,7 @@ type PeerUse struct {
 
 func (x *PeerUse) Reset() {
 	*x = PeerUse{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[12]
+	mi := &file_stoa_v1_admin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1009,7 +1082,7 @@ func (x *PeerUse) String() string {
 func (*PeerUse) ProtoMessage() {}
 
 func (x *PeerUse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[12]
+	mi := &file_stoa_v1_admin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1022,7 +1095,7 @@ func (x *PeerUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerUse.ProtoReflect.Descriptor instead.
 func (*PeerUse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PeerUse) GetWhat() string {
@@ -1062,7 +1135,7 @@ type StatsRequest struct {
 
 func (x *StatsRequest) Reset() {
 	*x = StatsRequest{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[13]
+	mi := &file_stoa_v1_admin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1074,7 +1147,7 @@ func (x *StatsRequest) String() string {
 func (*StatsRequest) ProtoMessage() {}
 
 func (x *StatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[13]
+	mi := &file_stoa_v1_admin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1087,7 +1160,7 @@ func (x *StatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsRequest.ProtoReflect.Descriptor instead.
 func (*StatsRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{14}
 }
 
 // StatsResponse is counts and sizes, in bytes.
@@ -1115,7 +1188,7 @@ type StatsResponse struct {
 
 func (x *StatsResponse) Reset() {
 	*x = StatsResponse{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[14]
+	mi := &file_stoa_v1_admin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1127,7 +1200,7 @@ func (x *StatsResponse) String() string {
 func (*StatsResponse) ProtoMessage() {}
 
 func (x *StatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[14]
+	mi := &file_stoa_v1_admin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1140,7 +1213,7 @@ func (x *StatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsResponse.ProtoReflect.Descriptor instead.
 func (*StatsResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *StatsResponse) GetSequence() uint64 {
@@ -1222,7 +1295,7 @@ type ColumnStats struct {
 
 func (x *ColumnStats) Reset() {
 	*x = ColumnStats{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[15]
+	mi := &file_stoa_v1_admin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1234,7 +1307,7 @@ func (x *ColumnStats) String() string {
 func (*ColumnStats) ProtoMessage() {}
 
 func (x *ColumnStats) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[15]
+	mi := &file_stoa_v1_admin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1247,7 +1320,7 @@ func (x *ColumnStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ColumnStats.ProtoReflect.Descriptor instead.
 func (*ColumnStats) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ColumnStats) GetColumn() Column {
@@ -1310,7 +1383,7 @@ type CheckpointRequest struct {
 
 func (x *CheckpointRequest) Reset() {
 	*x = CheckpointRequest{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[16]
+	mi := &file_stoa_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1322,7 +1395,7 @@ func (x *CheckpointRequest) String() string {
 func (*CheckpointRequest) ProtoMessage() {}
 
 func (x *CheckpointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[16]
+	mi := &file_stoa_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1335,7 +1408,7 @@ func (x *CheckpointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointRequest.ProtoReflect.Descriptor instead.
 func (*CheckpointRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CheckpointRequest) GetDir() string {
@@ -1354,7 +1427,7 @@ type CheckpointResponse struct {
 
 func (x *CheckpointResponse) Reset() {
 	*x = CheckpointResponse{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[17]
+	mi := &file_stoa_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1366,7 +1439,7 @@ func (x *CheckpointResponse) String() string {
 func (*CheckpointResponse) ProtoMessage() {}
 
 func (x *CheckpointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[17]
+	mi := &file_stoa_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1379,7 +1452,7 @@ func (x *CheckpointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointResponse.ProtoReflect.Descriptor instead.
 func (*CheckpointResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 // CompactRequest names a range of keys.
@@ -1399,7 +1472,7 @@ type CompactRequest struct {
 
 func (x *CompactRequest) Reset() {
 	*x = CompactRequest{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[18]
+	mi := &file_stoa_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1411,7 +1484,7 @@ func (x *CompactRequest) String() string {
 func (*CompactRequest) ProtoMessage() {}
 
 func (x *CompactRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[18]
+	mi := &file_stoa_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1424,7 +1497,7 @@ func (x *CompactRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompactRequest.ProtoReflect.Descriptor instead.
 func (*CompactRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CompactRequest) GetColumn() Column {
@@ -1464,7 +1537,7 @@ type CompactResponse struct {
 
 func (x *CompactResponse) Reset() {
 	*x = CompactResponse{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[19]
+	mi := &file_stoa_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1476,7 +1549,7 @@ func (x *CompactResponse) String() string {
 func (*CompactResponse) ProtoMessage() {}
 
 func (x *CompactResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[19]
+	mi := &file_stoa_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1489,7 +1562,7 @@ func (x *CompactResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompactResponse.ProtoReflect.Descriptor instead.
 func (*CompactResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 // FlushRequest asks for a flush.
@@ -1501,7 +1574,7 @@ type FlushRequest struct {
 
 func (x *FlushRequest) Reset() {
 	*x = FlushRequest{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[20]
+	mi := &file_stoa_v1_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1513,7 +1586,7 @@ func (x *FlushRequest) String() string {
 func (*FlushRequest) ProtoMessage() {}
 
 func (x *FlushRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[20]
+	mi := &file_stoa_v1_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1526,7 +1599,7 @@ func (x *FlushRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlushRequest.ProtoReflect.Descriptor instead.
 func (*FlushRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
 // FlushResponse says that everything is in tables.
@@ -1538,7 +1611,7 @@ type FlushResponse struct {
 
 func (x *FlushResponse) Reset() {
 	*x = FlushResponse{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[21]
+	mi := &file_stoa_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1550,7 +1623,7 @@ func (x *FlushResponse) String() string {
 func (*FlushResponse) ProtoMessage() {}
 
 func (x *FlushResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[21]
+	mi := &file_stoa_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1563,7 +1636,7 @@ func (x *FlushResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlushResponse.ProtoReflect.Descriptor instead.
 func (*FlushResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 // ReopenRequest asks to reopen the storage.
@@ -1575,7 +1648,7 @@ type ReopenRequest struct {
 
 func (x *ReopenRequest) Reset() {
 	*x = ReopenRequest{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[22]
+	mi := &file_stoa_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1587,7 +1660,7 @@ func (x *ReopenRequest) String() string {
 func (*ReopenRequest) ProtoMessage() {}
 
 func (x *ReopenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[22]
+	mi := &file_stoa_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1600,7 +1673,7 @@ func (x *ReopenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReopenRequest.ProtoReflect.Descriptor instead.
 func (*ReopenRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 // ReopenResponse is how it is now.
@@ -1614,7 +1687,7 @@ type ReopenResponse struct {
 
 func (x *ReopenResponse) Reset() {
 	*x = ReopenResponse{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[23]
+	mi := &file_stoa_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1626,7 +1699,7 @@ func (x *ReopenResponse) String() string {
 func (*ReopenResponse) ProtoMessage() {}
 
 func (x *ReopenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[23]
+	mi := &file_stoa_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1639,7 +1712,7 @@ func (x *ReopenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReopenResponse.ProtoReflect.Descriptor instead.
 func (*ReopenResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReopenResponse) GetHealth() *Health {
@@ -1667,7 +1740,7 @@ type FindRequest struct {
 
 func (x *FindRequest) Reset() {
 	*x = FindRequest{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[24]
+	mi := &file_stoa_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1679,7 +1752,7 @@ func (x *FindRequest) String() string {
 func (*FindRequest) ProtoMessage() {}
 
 func (x *FindRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[24]
+	mi := &file_stoa_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1692,7 +1765,7 @@ func (x *FindRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindRequest.ProtoReflect.Descriptor instead.
 func (*FindRequest) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *FindRequest) GetKind() FindKind {
@@ -1736,7 +1809,7 @@ type FindResponse struct {
 
 func (x *FindResponse) Reset() {
 	*x = FindResponse{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[25]
+	mi := &file_stoa_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1748,7 +1821,7 @@ func (x *FindResponse) String() string {
 func (*FindResponse) ProtoMessage() {}
 
 func (x *FindResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[25]
+	mi := &file_stoa_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1761,7 +1834,7 @@ func (x *FindResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindResponse.ProtoReflect.Descriptor instead.
 func (*FindResponse) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *FindResponse) GetMatches() []*FindMatch {
@@ -1793,7 +1866,7 @@ type FindMatch struct {
 
 func (x *FindMatch) Reset() {
 	*x = FindMatch{}
-	mi := &file_stoa_v1_admin_proto_msgTypes[26]
+	mi := &file_stoa_v1_admin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1805,7 +1878,7 @@ func (x *FindMatch) String() string {
 func (*FindMatch) ProtoMessage() {}
 
 func (x *FindMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_stoa_v1_admin_proto_msgTypes[26]
+	mi := &file_stoa_v1_admin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1818,7 +1891,7 @@ func (x *FindMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindMatch.ProtoReflect.Descriptor instead.
 func (*FindMatch) Descriptor() ([]byte, []int) {
-	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{26}
+	return file_stoa_v1_admin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *FindMatch) GetId() []byte {
@@ -1866,7 +1939,7 @@ const file_stoa_v1_admin_proto_rawDesc = "" +
 	"\rrequest_bytes\x18\t \x01(\x04R\frequestBytes\x12\x16\n" +
 	"\x06missed\x18\n" +
 	" \x01(\x04R\x06missed\"\x0f\n" +
-	"\rStatusRequest\"\xb2\x04\n" +
+	"\rStatusRequest\"\xe8\x04\n" +
 	"\x0eStatusResponse\x12\x1f\n" +
 	"\vapi_version\x18\x01 \x01(\rR\n" +
 	"apiVersion\x12%\n" +
@@ -1886,7 +1959,14 @@ const file_stoa_v1_admin_proto_rawDesc = "" +
 	"\x05roles\x18\x0e \x03(\tR\x05roles\x12\x16\n" +
 	"\x06tenant\x18\x0f \x01(\tR\x06tenant\x12\x16\n" +
 	"\x06commit\x18\x10 \x01(\tR\x06commit\x12.\n" +
-	"\x04date\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\x04date\"<\n" +
+	"\x04date\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\x04date\x124\n" +
+	"\vshared_rows\x18\x12 \x01(\v2\x13.stoa.v1.SharedRowsR\n" +
+	"sharedRows\"P\n" +
+	"\n" +
+	"SharedRows\x12\x14\n" +
+	"\x05bytes\x18\x01 \x01(\x04R\x05bytes\x12\x12\n" +
+	"\x04kept\x18\x02 \x01(\x04R\x04kept\x12\x18\n" +
+	"\areaders\x18\x03 \x01(\rR\areaders\"<\n" +
 	"\x06Health\x12\x1a\n" +
 	"\bwritable\x18\x01 \x01(\bR\bwritable\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"{\n" +
@@ -2003,7 +2083,7 @@ func file_stoa_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_stoa_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_stoa_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_stoa_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_stoa_v1_admin_proto_goTypes = []any{
 	(FindKind)(0),                 // 0: stoa.v1.FindKind
 	(*MonitorRequest)(nil),        // 1: stoa.v1.MonitorRequest
@@ -2011,70 +2091,72 @@ var file_stoa_v1_admin_proto_goTypes = []any{
 	(*MonitoredCall)(nil),         // 3: stoa.v1.MonitoredCall
 	(*StatusRequest)(nil),         // 4: stoa.v1.StatusRequest
 	(*StatusResponse)(nil),        // 5: stoa.v1.StatusResponse
-	(*Health)(nil),                // 6: stoa.v1.Health
-	(*Recovery)(nil),              // 7: stoa.v1.Recovery
-	(*Disk)(nil),                  // 8: stoa.v1.Disk
-	(*PeersRequest)(nil),          // 9: stoa.v1.PeersRequest
-	(*PeersResponse)(nil),         // 10: stoa.v1.PeersResponse
-	(*PeerRights)(nil),            // 11: stoa.v1.PeerRights
-	(*PeerUser)(nil),              // 12: stoa.v1.PeerUser
-	(*PeerUse)(nil),               // 13: stoa.v1.PeerUse
-	(*StatsRequest)(nil),          // 14: stoa.v1.StatsRequest
-	(*StatsResponse)(nil),         // 15: stoa.v1.StatsResponse
-	(*ColumnStats)(nil),           // 16: stoa.v1.ColumnStats
-	(*CheckpointRequest)(nil),     // 17: stoa.v1.CheckpointRequest
-	(*CheckpointResponse)(nil),    // 18: stoa.v1.CheckpointResponse
-	(*CompactRequest)(nil),        // 19: stoa.v1.CompactRequest
-	(*CompactResponse)(nil),       // 20: stoa.v1.CompactResponse
-	(*FlushRequest)(nil),          // 21: stoa.v1.FlushRequest
-	(*FlushResponse)(nil),         // 22: stoa.v1.FlushResponse
-	(*ReopenRequest)(nil),         // 23: stoa.v1.ReopenRequest
-	(*ReopenResponse)(nil),        // 24: stoa.v1.ReopenResponse
-	(*FindRequest)(nil),           // 25: stoa.v1.FindRequest
-	(*FindResponse)(nil),          // 26: stoa.v1.FindResponse
-	(*FindMatch)(nil),             // 27: stoa.v1.FindMatch
-	(*timestamppb.Timestamp)(nil), // 28: google.protobuf.Timestamp
-	(Column)(0),                   // 29: stoa.v1.Column
+	(*SharedRows)(nil),            // 6: stoa.v1.SharedRows
+	(*Health)(nil),                // 7: stoa.v1.Health
+	(*Recovery)(nil),              // 8: stoa.v1.Recovery
+	(*Disk)(nil),                  // 9: stoa.v1.Disk
+	(*PeersRequest)(nil),          // 10: stoa.v1.PeersRequest
+	(*PeersResponse)(nil),         // 11: stoa.v1.PeersResponse
+	(*PeerRights)(nil),            // 12: stoa.v1.PeerRights
+	(*PeerUser)(nil),              // 13: stoa.v1.PeerUser
+	(*PeerUse)(nil),               // 14: stoa.v1.PeerUse
+	(*StatsRequest)(nil),          // 15: stoa.v1.StatsRequest
+	(*StatsResponse)(nil),         // 16: stoa.v1.StatsResponse
+	(*ColumnStats)(nil),           // 17: stoa.v1.ColumnStats
+	(*CheckpointRequest)(nil),     // 18: stoa.v1.CheckpointRequest
+	(*CheckpointResponse)(nil),    // 19: stoa.v1.CheckpointResponse
+	(*CompactRequest)(nil),        // 20: stoa.v1.CompactRequest
+	(*CompactResponse)(nil),       // 21: stoa.v1.CompactResponse
+	(*FlushRequest)(nil),          // 22: stoa.v1.FlushRequest
+	(*FlushResponse)(nil),         // 23: stoa.v1.FlushResponse
+	(*ReopenRequest)(nil),         // 24: stoa.v1.ReopenRequest
+	(*ReopenResponse)(nil),        // 25: stoa.v1.ReopenResponse
+	(*FindRequest)(nil),           // 26: stoa.v1.FindRequest
+	(*FindResponse)(nil),          // 27: stoa.v1.FindResponse
+	(*FindMatch)(nil),             // 28: stoa.v1.FindMatch
+	(*timestamppb.Timestamp)(nil), // 29: google.protobuf.Timestamp
+	(Column)(0),                   // 30: stoa.v1.Column
 }
 var file_stoa_v1_admin_proto_depIdxs = []int32{
 	3,  // 0: stoa.v1.MonitorResponse.calls:type_name -> stoa.v1.MonitoredCall
-	28, // 1: stoa.v1.StatusResponse.started:type_name -> google.protobuf.Timestamp
-	6,  // 2: stoa.v1.StatusResponse.health:type_name -> stoa.v1.Health
-	7,  // 3: stoa.v1.StatusResponse.recovery:type_name -> stoa.v1.Recovery
-	8,  // 4: stoa.v1.StatusResponse.disk:type_name -> stoa.v1.Disk
-	28, // 5: stoa.v1.StatusResponse.date:type_name -> google.protobuf.Timestamp
-	11, // 6: stoa.v1.PeersResponse.table:type_name -> stoa.v1.PeerRights
-	12, // 7: stoa.v1.PeersResponse.users:type_name -> stoa.v1.PeerUser
-	13, // 8: stoa.v1.PeerUser.uses:type_name -> stoa.v1.PeerUse
-	16, // 9: stoa.v1.StatsResponse.columns:type_name -> stoa.v1.ColumnStats
-	29, // 10: stoa.v1.ColumnStats.column:type_name -> stoa.v1.Column
-	29, // 11: stoa.v1.CompactRequest.column:type_name -> stoa.v1.Column
-	6,  // 12: stoa.v1.ReopenResponse.health:type_name -> stoa.v1.Health
-	0,  // 13: stoa.v1.FindRequest.kind:type_name -> stoa.v1.FindKind
-	27, // 14: stoa.v1.FindResponse.matches:type_name -> stoa.v1.FindMatch
-	4,  // 15: stoa.v1.Admin.Status:input_type -> stoa.v1.StatusRequest
-	14, // 16: stoa.v1.Admin.Stats:input_type -> stoa.v1.StatsRequest
-	17, // 17: stoa.v1.Admin.Checkpoint:input_type -> stoa.v1.CheckpointRequest
-	19, // 18: stoa.v1.Admin.Compact:input_type -> stoa.v1.CompactRequest
-	21, // 19: stoa.v1.Admin.Flush:input_type -> stoa.v1.FlushRequest
-	23, // 20: stoa.v1.Admin.Reopen:input_type -> stoa.v1.ReopenRequest
-	25, // 21: stoa.v1.Admin.Find:input_type -> stoa.v1.FindRequest
-	9,  // 22: stoa.v1.Admin.Peers:input_type -> stoa.v1.PeersRequest
-	1,  // 23: stoa.v1.Admin.Monitor:input_type -> stoa.v1.MonitorRequest
-	5,  // 24: stoa.v1.Admin.Status:output_type -> stoa.v1.StatusResponse
-	15, // 25: stoa.v1.Admin.Stats:output_type -> stoa.v1.StatsResponse
-	18, // 26: stoa.v1.Admin.Checkpoint:output_type -> stoa.v1.CheckpointResponse
-	20, // 27: stoa.v1.Admin.Compact:output_type -> stoa.v1.CompactResponse
-	22, // 28: stoa.v1.Admin.Flush:output_type -> stoa.v1.FlushResponse
-	24, // 29: stoa.v1.Admin.Reopen:output_type -> stoa.v1.ReopenResponse
-	26, // 30: stoa.v1.Admin.Find:output_type -> stoa.v1.FindResponse
-	10, // 31: stoa.v1.Admin.Peers:output_type -> stoa.v1.PeersResponse
-	2,  // 32: stoa.v1.Admin.Monitor:output_type -> stoa.v1.MonitorResponse
-	24, // [24:33] is the sub-list for method output_type
-	15, // [15:24] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	29, // 1: stoa.v1.StatusResponse.started:type_name -> google.protobuf.Timestamp
+	7,  // 2: stoa.v1.StatusResponse.health:type_name -> stoa.v1.Health
+	8,  // 3: stoa.v1.StatusResponse.recovery:type_name -> stoa.v1.Recovery
+	9,  // 4: stoa.v1.StatusResponse.disk:type_name -> stoa.v1.Disk
+	29, // 5: stoa.v1.StatusResponse.date:type_name -> google.protobuf.Timestamp
+	6,  // 6: stoa.v1.StatusResponse.shared_rows:type_name -> stoa.v1.SharedRows
+	12, // 7: stoa.v1.PeersResponse.table:type_name -> stoa.v1.PeerRights
+	13, // 8: stoa.v1.PeersResponse.users:type_name -> stoa.v1.PeerUser
+	14, // 9: stoa.v1.PeerUser.uses:type_name -> stoa.v1.PeerUse
+	17, // 10: stoa.v1.StatsResponse.columns:type_name -> stoa.v1.ColumnStats
+	30, // 11: stoa.v1.ColumnStats.column:type_name -> stoa.v1.Column
+	30, // 12: stoa.v1.CompactRequest.column:type_name -> stoa.v1.Column
+	7,  // 13: stoa.v1.ReopenResponse.health:type_name -> stoa.v1.Health
+	0,  // 14: stoa.v1.FindRequest.kind:type_name -> stoa.v1.FindKind
+	28, // 15: stoa.v1.FindResponse.matches:type_name -> stoa.v1.FindMatch
+	4,  // 16: stoa.v1.Admin.Status:input_type -> stoa.v1.StatusRequest
+	15, // 17: stoa.v1.Admin.Stats:input_type -> stoa.v1.StatsRequest
+	18, // 18: stoa.v1.Admin.Checkpoint:input_type -> stoa.v1.CheckpointRequest
+	20, // 19: stoa.v1.Admin.Compact:input_type -> stoa.v1.CompactRequest
+	22, // 20: stoa.v1.Admin.Flush:input_type -> stoa.v1.FlushRequest
+	24, // 21: stoa.v1.Admin.Reopen:input_type -> stoa.v1.ReopenRequest
+	26, // 22: stoa.v1.Admin.Find:input_type -> stoa.v1.FindRequest
+	10, // 23: stoa.v1.Admin.Peers:input_type -> stoa.v1.PeersRequest
+	1,  // 24: stoa.v1.Admin.Monitor:input_type -> stoa.v1.MonitorRequest
+	5,  // 25: stoa.v1.Admin.Status:output_type -> stoa.v1.StatusResponse
+	16, // 26: stoa.v1.Admin.Stats:output_type -> stoa.v1.StatsResponse
+	19, // 27: stoa.v1.Admin.Checkpoint:output_type -> stoa.v1.CheckpointResponse
+	21, // 28: stoa.v1.Admin.Compact:output_type -> stoa.v1.CompactResponse
+	23, // 29: stoa.v1.Admin.Flush:output_type -> stoa.v1.FlushResponse
+	25, // 30: stoa.v1.Admin.Reopen:output_type -> stoa.v1.ReopenResponse
+	27, // 31: stoa.v1.Admin.Find:output_type -> stoa.v1.FindResponse
+	11, // 32: stoa.v1.Admin.Peers:output_type -> stoa.v1.PeersResponse
+	2,  // 33: stoa.v1.Admin.Monitor:output_type -> stoa.v1.MonitorResponse
+	25, // [25:34] is the sub-list for method output_type
+	16, // [16:25] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_stoa_v1_admin_proto_init() }
@@ -2084,14 +2166,14 @@ func file_stoa_v1_admin_proto_init() {
 	}
 	file_stoa_v1_column_proto_init()
 	file_stoa_v1_admin_proto_msgTypes[0].OneofWrappers = []any{}
-	file_stoa_v1_admin_proto_msgTypes[18].OneofWrappers = []any{}
+	file_stoa_v1_admin_proto_msgTypes[19].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_stoa_v1_admin_proto_rawDesc), len(file_stoa_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   27,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

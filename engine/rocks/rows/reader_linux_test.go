@@ -211,6 +211,13 @@ func TestRowsOfOneStateAreReadTogether(t *testing.T) {
 			}
 		}
 	}()
+	refill := func() {
+		for i := range lookups {
+			if _, ok := reader.Get(nil, column.State, lookups[i].Key); !ok {
+				r.fill(i)
+			}
+		}
+	}
 	var buf []byte
 	for over := false; !over; {
 		select {
@@ -220,8 +227,7 @@ func TestRowsOfOneStateAreReadTogether(t *testing.T) {
 		}
 		var ok bool
 		if buf, ok = reader.MultiGet(append(buf[:0], "before"...), lookups); !ok {
-			r.fill(0)
-			r.fill(r.rows - 1)
+			refill()
 			continue
 		}
 		first, err := versionOf(lookups[0].Value, 0)
@@ -232,8 +238,7 @@ func TestRowsOfOneStateAreReadTogether(t *testing.T) {
 		require.True(t, lookups[1].Found)
 		require.Equal(t, "before", string(buf[:6]))
 	}
-	r.fill(0)
-	r.fill(r.rows - 1)
+	refill()
 	_, ok := reader.MultiGet(nil, lookups)
 	require.True(t, ok)
 	r.Writes().Add(1)

@@ -34,6 +34,12 @@ type Table struct {
 	put atomic.Uint64 // rows, ever
 }
 
+// Stats say how a table does.
+type Stats struct {
+	Bytes uint64 // that it takes when it is full
+	Kept  uint64 // rows that were put there, ever
+}
+
 // New returns a table of about that many bytes, which are taken from the system as they fill.
 // Only this process has it.
 func New(size int64) (*Table, error) {
@@ -106,8 +112,8 @@ func (t *Table) Epoch(col column.Column) *atomic.Uint64 { return t.epoch(col) }
 // still at an even number are those of one state.
 func (t *Table) Writes() *atomic.Uint64 { return t.writes() }
 
-// Kept is how many rows have been kept, ever.
-func (t *Table) Kept() uint64 { return t.put.Load() }
+// Stats returns how large the table is, and how many rows were put there.
+func (t *Table) Stats() Stats { return Stats{t.size(), t.put.Load()} }
 
 // Find appends the value of a row to dst, if it is kept.
 func (t *Table) Find(dst []byte, hash uint64, col column.Column, key []byte) ([]byte, bool) {

@@ -32,6 +32,7 @@ type statusDoc struct {
 	Recovery *recoveryDoc `json:"recovery,omitempty"`        // how the store was found
 	Disk     *diskDoc     `json:"disk,omitempty"`
 	JobsOff  []string     `json:"job_workers_off,omitempty"` // queues that are left to workers outside
+	Shared   *sharedDoc   `json:"shared_rows,omitempty"`     // of which clients read without a call
 	UID      uint32       `json:"uid"`                       // who asks
 	Roles    []string     `json:"roles"`
 	Tenant   string       `json:"tenant,omitempty"`
@@ -47,6 +48,12 @@ type recoveryDoc struct {
 type diskDoc struct {
 	Free    uint64 `json:"free_bytes"`
 	Reserve uint64 `json:"reserve_bytes"`
+}
+
+type sharedDoc struct {
+	Bytes   uint64 `json:"bytes"`
+	Kept    uint64 `json:"kept,string"`
+	Readers uint32 `json:"readers"`
 }
 
 func newStatus(p *cli.Process) *cobra.Command {
@@ -112,6 +119,9 @@ func newStatusDoc(client *rpc.Client, res *stoav1.StatusResponse) statusDoc {
 	if k := res.Disk; k != nil {
 		d.Disk = &diskDoc{k.Free, k.Reserve}
 	}
+	if r := res.SharedRows; r != nil {
+		d.Shared = &sharedDoc{r.Bytes, r.Kept, r.Readers}
+	}
 	return d
 }
 
@@ -144,6 +154,9 @@ func (d statusDoc) write(w io.Writer) {
 	}
 	if len(d.JobsOff) > 0 {
 		t.Add("left to others", "jobs of "+strings.Join(d.JobsOff, ", ")+" (--job-workers-off)")
+	}
+	if r := d.Shared; r != nil {
+		t.Add("shared rows", fmt.Sprintf("%s, %s, %s put there", cli.SizeText(r.Bytes), cli.Count(uint64(r.Readers), "reader"), cli.Count(r.Kept, "row")))
 	}
 	if k := d.Disk; k != nil {
 		t.Add("disk", fmt.Sprintf("%s free, writes are refused below %s", cli.SizeText(k.Free), cli.SizeText(k.Reserve)))

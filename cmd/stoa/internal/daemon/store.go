@@ -18,7 +18,6 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/mem"
 	"github.com/stoadb/stoa/engine/rocks"
-	"github.com/stoadb/stoa/engine/rocks/rows"
 	"github.com/stoadb/stoa/rpc/server"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -34,8 +33,8 @@ type store struct {
 	refuse func() error
 	// leadLost is closed when another daemon leads the store; nil: this one has it alone.
 	leadLost <-chan struct{}
-	// sharedRows returns what clients read rows with; nil: nothing.
-	sharedRows func() (rows.Share, error)
+	// sharedRows has what clients read rows with; nil: nothing.
+	sharedRows server.SharedRows
 }
 
 // open opens the engine that the settings name.
@@ -64,7 +63,7 @@ func (s *settings) open(log *slog.Logger) (*store, error) {
 	info := s.info(e.NodeID(), e.SchemaVersion())
 	info.Recovery = recovered(r)
 	info.Disk = func() (free, reserve uint64, err error) { return diskSpace(s.dir, uint64(s.minFree)) }
-	st := &store{Engine: secrets, node: e.NodeID(), lastClose: "unclean", lost: r.Lost, info: info, sharedRows: e.SharedRows}
+	st := &store{Engine: secrets, node: e.NodeID(), lastClose: "unclean", lost: r.Lost, info: info, sharedRows: e}
 	switch {
 	case r.Created:
 		st.lastClose = "new"

@@ -184,6 +184,22 @@ pub struct StatusResponse {
     /// When that was committed; not set: not known.
     #[prost(message, optional, tag = "17")]
     pub date: ::core::option::Option<::prost_types::Timestamp>,
+    /// The rows that clients read from memory of the daemon; not set: none are shared.
+    #[prost(message, optional, tag = "18")]
+    pub shared_rows: ::core::option::Option<SharedRows>,
+}
+/// SharedRows are rows that clients who may read everything have without a call.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SharedRows {
+    /// Bytes of memory that they may take.
+    #[prost(uint64, tag = "1")]
+    pub bytes: u64,
+    /// Rows that were put there, since the store was opened.
+    #[prost(uint64, tag = "2")]
+    pub kept: u64,
+    /// Connections of clients that have that memory.
+    #[prost(uint32, tag = "3")]
+    pub readers: u32,
 }
 /// Health says whether the store takes writes.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

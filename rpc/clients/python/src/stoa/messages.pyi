@@ -521,7 +521,19 @@ class StatusResponse(Message):
     """The commit that the program was built of; empty: not known."""
     date: Timestamp
     """When that was committed; not set: not known."""
-    def __init__(self, *, api_version: builtins.int = ..., schema_version: builtins.int = ..., features: Iterable[builtins.str] = ..., version: builtins.str = ..., engine: builtins.str = ..., node_id: builtins.str = ..., pid: builtins.int = ..., started: Timestamp | None = ..., health: Health | None = ..., recovery: Recovery | None = ..., disk: Disk | None = ..., job_workers_off: Iterable[builtins.str] = ..., uid: builtins.int = ..., roles: Iterable[builtins.str] = ..., tenant: builtins.str = ..., commit: builtins.str = ..., date: Timestamp | None = ...) -> None: ...
+    shared_rows: SharedRows
+    """The rows that clients read from memory of the daemon; not set: none are shared."""
+    def __init__(self, *, api_version: builtins.int = ..., schema_version: builtins.int = ..., features: Iterable[builtins.str] = ..., version: builtins.str = ..., engine: builtins.str = ..., node_id: builtins.str = ..., pid: builtins.int = ..., started: Timestamp | None = ..., health: Health | None = ..., recovery: Recovery | None = ..., disk: Disk | None = ..., job_workers_off: Iterable[builtins.str] = ..., uid: builtins.int = ..., roles: Iterable[builtins.str] = ..., tenant: builtins.str = ..., commit: builtins.str = ..., date: Timestamp | None = ..., shared_rows: SharedRows | None = ...) -> None: ...
+
+class SharedRows(Message):
+    """SharedRows are rows that clients who may read everything have without a call."""
+    bytes: builtins.int
+    """Bytes of memory that they may take."""
+    kept: builtins.int
+    """Rows that were put there, since the store was opened."""
+    readers: builtins.int
+    """Connections of clients that have that memory."""
+    def __init__(self, *, bytes: builtins.int = ..., kept: builtins.int = ..., readers: builtins.int = ...) -> None: ...
 
 class Health(Message):
     """Health says whether the store takes writes."""

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file stoa/v1/admin.proto.
  */
 export const file_stoa_v1_admin: GenFile = /*@__PURE__*/
-  fileDesc("ChNzdG9hL3YxL2FkbWluLnByb3RvEgdzdG9hLnYxIk0KDk1vbml0b3JSZXF1ZXN0Eg4KBm1ldGhvZBgBIAEoCRIQCgN1aWQYAiABKA1IAIgBARIRCglzbG93ZXJfdXMYAyABKARCBgoEX3VpZCI4Cg9Nb25pdG9yUmVzcG9uc2USJQoFY2FsbHMYASADKAsyFi5zdG9hLnYxLk1vbml0b3JlZENhbGwisQEKDU1vbml0b3JlZENhbGwSDwoHdGltZV9tcxgBIAEoBBIOCgZtZXRob2QYAiABKAkSCwoDdWlkGAMgASgNEgsKA3BpZBgEIAEoAxIPCgd0b29rX3VzGAUgASgEEhEKCXdhaXRlZF91cxgGIAEoBBIMCgRjb2RlGAcgASgJEgwKBGtpbmQYCCABKAkSFQoNcmVxdWVzdF9ieXRlcxgJIAEoBBIOCgZtaXNzZWQYCiABKAQiDwoNU3RhdHVzUmVxdWVzdCKdAwoOU3RhdHVzUmVzcG9uc2USEwoLYXBpX3ZlcnNpb24YASABKA0SFgoOc2NoZW1hX3ZlcnNpb24YAiABKA0SEAoIZmVhdHVyZXMYAyADKAkSDwoHdmVyc2lvbhgEIAEoCRIOCgZlbmdpbmUYBSABKAkSDwoHbm9kZV9pZBgGIAEoCRILCgNwaWQYByABKAUSKwoHc3RhcnRlZBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHwoGaGVhbHRoGAkgASgLMg8uc3RvYS52MS5IZWFsdGgSIwoIcmVjb3ZlcnkYCiABKAsyES5zdG9hLnYxLlJlY292ZXJ5EhsKBGRpc2sYCyABKAsyDS5zdG9hLnYxLkRpc2sSFwoPam9iX3dvcmtlcnNfb2ZmGAwgAygJEgsKA3VpZBgNIAEoDRINCgVyb2xlcxgOIAMoCRIOCgZ0ZW5hbnQYDyABKAkSDgoGY29tbWl0GBAgASgJEigKBGRhdGUYESABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIioKBkhlYWx0aBIQCgh3cml0YWJsZRgBIAEoCBIOCgZyZWFzb24YAiABKAkiUwoIUmVjb3ZlcnkSDQoFY2xlYW4YASABKAgSEAoIc2VxdWVuY2UYAiABKAQSFwoPc3luY2VkX3NlcXVlbmNlGAMgASgEEg0KBW5vdGVzGAQgAygJIiUKBERpc2sSDAoEZnJlZRgBIAEoBBIPCgdyZXNlcnZlGAIgASgEIg4KDFBlZXJzUmVxdWVzdCJVCg1QZWVyc1Jlc3BvbnNlEiIKBXRhYmxlGAEgAygLMhMuc3RvYS52MS5QZWVyUmlnaHRzEiAKBXVzZXJzGAIgAygLMhEuc3RvYS52MS5QZWVyVXNlciJGCgpQZWVyUmlnaHRzEg0KBWdyb3VwGAEgASgIEgoKAmlkGAIgASgNEg0KBXJvbGVzGAMgAygJEg4KBnRlbmFudBgEIAEoCSI3CghQZWVyVXNlchILCgN1aWQYASABKA0SHgoEdXNlcxgCIAMoCzIQLnN0b2EudjEuUGVlclVzZSJDCgdQZWVyVXNlEgwKBHdoYXQYASABKAkSDAoEdXNlZBgCIAEoBBINCgVzaGFyZRgDIAEoBBINCgVsaW1pdBgEIAEoBCIOCgxTdGF0c1JlcXVlc3QixAEKDVN0YXRzUmVzcG9uc2USEAoIc2VxdWVuY2UYASABKAQSEQoJd2FsX2J5dGVzGAIgASgEEhYKDm1lbXRhYmxlX2J5dGVzGAMgASgEEhMKC2NhY2hlX2J5dGVzGAQgASgEEhYKDmNhY2hlX2NhcGFjaXR5GAUgASgEEhEKCXNuYXBzaG90cxgGIAEoBBIPCgdzdG9wcGVkGAcgASgIEiUKB2NvbHVtbnMYCCADKAsyFC5zdG9hLnYxLkNvbHVtblN0YXRzIq8BCgtDb2x1bW5TdGF0cxIfCgZjb2x1bW4YASABKA4yDy5zdG9hLnYxLkNvbHVtbhIMCgRrZXlzGAIgASgEEhMKC3RhYmxlX2J5dGVzGAMgASgEEhIKCmJsb2JfYnl0ZXMYBCABKAQSFgoObWVtdGFibGVfYnl0ZXMYBSABKAQSIAoYcGVuZGluZ19jb21wYWN0aW9uX2J5dGVzGAYgASgEEg4KBnRhYmxlcxgHIAEoBCIgChFDaGVja3BvaW50UmVxdWVzdBILCgNkaXIYASABKAkiFAoSQ2hlY2twb2ludFJlc3BvbnNlImoKDkNvbXBhY3RSZXF1ZXN0Eh8KBmNvbHVtbhgBIAEoDjIPLnN0b2EudjEuQ29sdW1uEg0KBXN0YXJ0GAIgASgMEhAKA2VuZBgDIAEoDEgAiAEBEg4KBnByZWZpeBgEIAEoDEIGCgRfZW5kIhEKD0NvbXBhY3RSZXNwb25zZSIOCgxGbHVzaFJlcXVlc3QiDwoNRmx1c2hSZXNwb25zZSIPCg1SZW9wZW5SZXF1ZXN0IjEKDlJlb3BlblJlc3BvbnNlEh8KBmhlYWx0aBgBIAEoCzIPLnN0b2EudjEuSGVhbHRoImIKC0ZpbmRSZXF1ZXN0Eh8KBGtpbmQYASABKA4yES5zdG9hLnYxLkZpbmRLaW5kEgwKBHRleHQYAiABKAkSEAoIZ3JvdXBfaWQYAyABKAwSEgoKY29udGV4dF9pZBgEIAEoDCJBCgxGaW5kUmVzcG9uc2USIwoHbWF0Y2hlcxgBIAMoCzISLnN0b2EudjEuRmluZE1hdGNoEgwKBG1vcmUYAiABKAgiNwoJRmluZE1hdGNoEgoKAmlkGAEgASgMEgwKBG5hbWUYAiABKAkSEAoIZ3JvdXBfaWQYAyABKAwqigIKCEZpbmRLaW5kEhkKFUZJTkRfS0lORF9VTlNQRUNJRklFRBAAEhcKE0ZJTkRfS0lORF9OQU1FU1BBQ0UQARITCg9GSU5EX0tJTkRfR1JPVVAQAhIUChBGSU5EX0tJTkRfTUVNQkVSEAMSFQoRRklORF9LSU5EX0NPTlRFWFQQBBITCg9GSU5EX0tJTkRfREVMVEEQBRIQCgxGSU5EX0tJTkRfT1AQBhISCg5GSU5EX0tJTkRfQkxPQhAHEhkKFUZJTkRfS0lORF9BUFBMSUNBVElPThAIEhkKFUZJTkRfS0lORF9TSUdOSU5HX0tFWRAJEhcKE0ZJTkRfS0lORF9HUk9VUF9LRVkQCjKfBAoFQWRtaW4SOQoGU3RhdHVzEhYuc3RvYS52MS5TdGF0dXNSZXF1ZXN0Ghcuc3RvYS52MS5TdGF0dXNSZXNwb25zZRI2CgVTdGF0cxIVLnN0b2EudjEuU3RhdHNSZXF1ZXN0GhYuc3RvYS52MS5TdGF0c1Jlc3BvbnNlEkUKCkNoZWNrcG9pbnQSGi5zdG9hLnYxLkNoZWNrcG9pbnRSZXF1ZXN0Ghsuc3RvYS52MS5DaGVja3BvaW50UmVzcG9uc2USPAoHQ29tcGFjdBIXLnN0b2EudjEuQ29tcGFjdFJlcXVlc3QaGC5zdG9hLnYxLkNvbXBhY3RSZXNwb25zZRI2CgVGbHVzaBIVLnN0b2EudjEuRmx1c2hSZXF1ZXN0GhYuc3RvYS52MS5GbHVzaFJlc3BvbnNlEjkKBlJlb3BlbhIWLnN0b2EudjEuUmVvcGVuUmVxdWVzdBoXLnN0b2EudjEuUmVvcGVuUmVzcG9uc2USMwoERmluZBIULnN0b2EudjEuRmluZFJlcXVlc3QaFS5zdG9hLnYxLkZpbmRSZXNwb25zZRI2CgVQZWVycxIVLnN0b2EudjEuUGVlcnNSZXF1ZXN0GhYuc3RvYS52MS5QZWVyc1Jlc3BvbnNlEj4KB01vbml0b3ISFy5zdG9hLnYxLk1vbml0b3JSZXF1ZXN0Ghguc3RvYS52MS5Nb25pdG9yUmVzcG9uc2UwAUIqWihnaXRodWIuY29tL3N0b2FkYi9zdG9hL3JwYy9zdG9hdjE7c3RvYXYxYgZwcm90bzM", [file_google_protobuf_timestamp, file_stoa_v1_column]);
+  fileDesc("ChNzdG9hL3YxL2FkbWluLnByb3RvEgdzdG9hLnYxIk0KDk1vbml0b3JSZXF1ZXN0Eg4KBm1ldGhvZBgBIAEoCRIQCgN1aWQYAiABKA1IAIgBARIRCglzbG93ZXJfdXMYAyABKARCBgoEX3VpZCI4Cg9Nb25pdG9yUmVzcG9uc2USJQoFY2FsbHMYASADKAsyFi5zdG9hLnYxLk1vbml0b3JlZENhbGwisQEKDU1vbml0b3JlZENhbGwSDwoHdGltZV9tcxgBIAEoBBIOCgZtZXRob2QYAiABKAkSCwoDdWlkGAMgASgNEgsKA3BpZBgEIAEoAxIPCgd0b29rX3VzGAUgASgEEhEKCXdhaXRlZF91cxgGIAEoBBIMCgRjb2RlGAcgASgJEgwKBGtpbmQYCCABKAkSFQoNcmVxdWVzdF9ieXRlcxgJIAEoBBIOCgZtaXNzZWQYCiABKAQiDwoNU3RhdHVzUmVxdWVzdCLHAwoOU3RhdHVzUmVzcG9uc2USEwoLYXBpX3ZlcnNpb24YASABKA0SFgoOc2NoZW1hX3ZlcnNpb24YAiABKA0SEAoIZmVhdHVyZXMYAyADKAkSDwoHdmVyc2lvbhgEIAEoCRIOCgZlbmdpbmUYBSABKAkSDwoHbm9kZV9pZBgGIAEoCRILCgNwaWQYByABKAUSKwoHc3RhcnRlZBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHwoGaGVhbHRoGAkgASgLMg8uc3RvYS52MS5IZWFsdGgSIwoIcmVjb3ZlcnkYCiABKAsyES5zdG9hLnYxLlJlY292ZXJ5EhsKBGRpc2sYCyABKAsyDS5zdG9hLnYxLkRpc2sSFwoPam9iX3dvcmtlcnNfb2ZmGAwgAygJEgsKA3VpZBgNIAEoDRINCgVyb2xlcxgOIAMoCRIOCgZ0ZW5hbnQYDyABKAkSDgoGY29tbWl0GBAgASgJEigKBGRhdGUYESABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEigKC3NoYXJlZF9yb3dzGBIgASgLMhMuc3RvYS52MS5TaGFyZWRSb3dzIjoKClNoYXJlZFJvd3MSDQoFYnl0ZXMYASABKAQSDAoEa2VwdBgCIAEoBBIPCgdyZWFkZXJzGAMgASgNIioKBkhlYWx0aBIQCgh3cml0YWJsZRgBIAEoCBIOCgZyZWFzb24YAiABKAkiUwoIUmVjb3ZlcnkSDQoFY2xlYW4YASABKAgSEAoIc2VxdWVuY2UYAiABKAQSFwoPc3luY2VkX3NlcXVlbmNlGAMgASgEEg0KBW5vdGVzGAQgAygJIiUKBERpc2sSDAoEZnJlZRgBIAEoBBIPCgdyZXNlcnZlGAIgASgEIg4KDFBlZXJzUmVxdWVzdCJVCg1QZWVyc1Jlc3BvbnNlEiIKBXRhYmxlGAEgAygLMhMuc3RvYS52MS5QZWVyUmlnaHRzEiAKBXVzZXJzGAIgAygLMhEuc3RvYS52MS5QZWVyVXNlciJGCgpQZWVyUmlnaHRzEg0KBWdyb3VwGAEgASgIEgoKAmlkGAIgASgNEg0KBXJvbGVzGAMgAygJEg4KBnRlbmFudBgEIAEoCSI3CghQZWVyVXNlchILCgN1aWQYASABKA0SHgoEdXNlcxgCIAMoCzIQLnN0b2EudjEuUGVlclVzZSJDCgdQZWVyVXNlEgwKBHdoYXQYASABKAkSDAoEdXNlZBgCIAEoBBINCgVzaGFyZRgDIAEoBBINCgVsaW1pdBgEIAEoBCIOCgxTdGF0c1JlcXVlc3QixAEKDVN0YXRzUmVzcG9uc2USEAoIc2VxdWVuY2UYASABKAQSEQoJd2FsX2J5dGVzGAIgASgEEhYKDm1lbXRhYmxlX2J5dGVzGAMgASgEEhMKC2NhY2hlX2J5dGVzGAQgASgEEhYKDmNhY2hlX2NhcGFjaXR5GAUgASgEEhEKCXNuYXBzaG90cxgGIAEoBBIPCgdzdG9wcGVkGAcgASgIEiUKB2NvbHVtbnMYCCADKAsyFC5zdG9hLnYxLkNvbHVtblN0YXRzIq8BCgtDb2x1bW5TdGF0cxIfCgZjb2x1bW4YASABKA4yDy5zdG9hLnYxLkNvbHVtbhIMCgRrZXlzGAIgASgEEhMKC3RhYmxlX2J5dGVzGAMgASgEEhIKCmJsb2JfYnl0ZXMYBCABKAQSFgoObWVtdGFibGVfYnl0ZXMYBSABKAQSIAoYcGVuZGluZ19jb21wYWN0aW9uX2J5dGVzGAYgASgEEg4KBnRhYmxlcxgHIAEoBCIgChFDaGVja3BvaW50UmVxdWVzdBILCgNkaXIYASABKAkiFAoSQ2hlY2twb2ludFJlc3BvbnNlImoKDkNvbXBhY3RSZXF1ZXN0Eh8KBmNvbHVtbhgBIAEoDjIPLnN0b2EudjEuQ29sdW1uEg0KBXN0YXJ0GAIgASgMEhAKA2VuZBgDIAEoDEgAiAEBEg4KBnByZWZpeBgEIAEoDEIGCgRfZW5kIhEKD0NvbXBhY3RSZXNwb25zZSIOCgxGbHVzaFJlcXVlc3QiDwoNRmx1c2hSZXNwb25zZSIPCg1SZW9wZW5SZXF1ZXN0IjEKDlJlb3BlblJlc3BvbnNlEh8KBmhlYWx0aBgBIAEoCzIPLnN0b2EudjEuSGVhbHRoImIKC0ZpbmRSZXF1ZXN0Eh8KBGtpbmQYASABKA4yES5zdG9hLnYxLkZpbmRLaW5kEgwKBHRleHQYAiABKAkSEAoIZ3JvdXBfaWQYAyABKAwSEgoKY29udGV4dF9pZBgEIAEoDCJBCgxGaW5kUmVzcG9uc2USIwoHbWF0Y2hlcxgBIAMoCzISLnN0b2EudjEuRmluZE1hdGNoEgwKBG1vcmUYAiABKAgiNwoJRmluZE1hdGNoEgoKAmlkGAEgASgMEgwKBG5hbWUYAiABKAkSEAoIZ3JvdXBfaWQYAyABKAwqigIKCEZpbmRLaW5kEhkKFUZJTkRfS0lORF9VTlNQRUNJRklFRBAAEhcKE0ZJTkRfS0lORF9OQU1FU1BBQ0UQARITCg9GSU5EX0tJTkRfR1JPVVAQAhIUChBGSU5EX0tJTkRfTUVNQkVSEAMSFQoRRklORF9LSU5EX0NPTlRFWFQQBBITCg9GSU5EX0tJTkRfREVMVEEQBRIQCgxGSU5EX0tJTkRfT1AQBhISCg5GSU5EX0tJTkRfQkxPQhAHEhkKFUZJTkRfS0lORF9BUFBMSUNBVElPThAIEhkKFUZJTkRfS0lORF9TSUdOSU5HX0tFWRAJEhcKE0ZJTkRfS0lORF9HUk9VUF9LRVkQCjKfBAoFQWRtaW4SOQoGU3RhdHVzEhYuc3RvYS52MS5TdGF0dXNSZXF1ZXN0Ghcuc3RvYS52MS5TdGF0dXNSZXNwb25zZRI2CgVTdGF0cxIVLnN0b2EudjEuU3RhdHNSZXF1ZXN0GhYuc3RvYS52MS5TdGF0c1Jlc3BvbnNlEkUKCkNoZWNrcG9pbnQSGi5zdG9hLnYxLkNoZWNrcG9pbnRSZXF1ZXN0Ghsuc3RvYS52MS5DaGVja3BvaW50UmVzcG9uc2USPAoHQ29tcGFjdBIXLnN0b2EudjEuQ29tcGFjdFJlcXVlc3QaGC5zdG9hLnYxLkNvbXBhY3RSZXNwb25zZRI2CgVGbHVzaBIVLnN0b2EudjEuRmx1c2hSZXF1ZXN0GhYuc3RvYS52MS5GbHVzaFJlc3BvbnNlEjkKBlJlb3BlbhIWLnN0b2EudjEuUmVvcGVuUmVxdWVzdBoXLnN0b2EudjEuUmVvcGVuUmVzcG9uc2USMwoERmluZBIULnN0b2EudjEuRmluZFJlcXVlc3QaFS5zdG9hLnYxLkZpbmRSZXNwb25zZRI2CgVQZWVycxIVLnN0b2EudjEuUGVlcnNSZXF1ZXN0GhYuc3RvYS52MS5QZWVyc1Jlc3BvbnNlEj4KB01vbml0b3ISFy5zdG9hLnYxLk1vbml0b3JSZXF1ZXN0Ghguc3RvYS52MS5Nb25pdG9yUmVzcG9uc2UwAUIqWihnaXRodWIuY29tL3N0b2FkYi9zdG9hL3JwYy9zdG9hdjE7c3RvYXYxYgZwcm90bzM", [file_google_protobuf_timestamp, file_stoa_v1_column]);
 
 /**
  * MonitorRequest says which calls are told.
@@ -299,6 +299,13 @@ export type StatusResponse = Message<"stoa.v1.StatusResponse"> & {
    * @generated from field: google.protobuf.Timestamp date = 17;
    */
   date?: Timestamp | undefined;
+
+  /**
+   * The rows that clients read from memory of the daemon; not set: none are shared.
+   *
+   * @generated from field: stoa.v1.SharedRows shared_rows = 18;
+   */
+  sharedRows?: SharedRows | undefined;
 };
 
 /**
@@ -307,6 +314,41 @@ export type StatusResponse = Message<"stoa.v1.StatusResponse"> & {
  */
 export const StatusResponseSchema: GenMessage<StatusResponse> = /*@__PURE__*/
   messageDesc(file_stoa_v1_admin, 4);
+
+/**
+ * SharedRows are rows that clients who may read everything have without a call.
+ *
+ * @generated from message stoa.v1.SharedRows
+ */
+export type SharedRows = Message<"stoa.v1.SharedRows"> & {
+  /**
+   * Bytes of memory that they may take.
+   *
+   * @generated from field: uint64 bytes = 1;
+   */
+  bytes: bigint;
+
+  /**
+   * Rows that were put there, since the store was opened.
+   *
+   * @generated from field: uint64 kept = 2;
+   */
+  kept: bigint;
+
+  /**
+   * Connections of clients that have that memory.
+   *
+   * @generated from field: uint32 readers = 3;
+   */
+  readers: number;
+};
+
+/**
+ * Describes the message stoa.v1.SharedRows.
+ * Use `create(SharedRowsSchema)` to create a new message.
+ */
+export const SharedRowsSchema: GenMessage<SharedRows> = /*@__PURE__*/
+  messageDesc(file_stoa_v1_admin, 5);
 
 /**
  * Health says whether the store takes writes.
@@ -334,7 +376,7 @@ export type Health = Message<"stoa.v1.Health"> & {
  * Use `create(HealthSchema)` to create a new message.
  */
 export const HealthSchema: GenMessage<Health> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 5);
+  messageDesc(file_stoa_v1_admin, 6);
 
 /**
  * Recovery is how the store was found when it was opened.
@@ -377,7 +419,7 @@ export type Recovery = Message<"stoa.v1.Recovery"> & {
  * Use `create(RecoverySchema)` to create a new message.
  */
 export const RecoverySchema: GenMessage<Recovery> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 6);
+  messageDesc(file_stoa_v1_admin, 7);
 
 /**
  * Disk is the file system of the store. Sizes are in bytes.
@@ -405,7 +447,7 @@ export type Disk = Message<"stoa.v1.Disk"> & {
  * Use `create(DiskSchema)` to create a new message.
  */
 export const DiskSchema: GenMessage<Disk> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 7);
+  messageDesc(file_stoa_v1_admin, 8);
 
 /**
  * PeersRequest asks for the peers.
@@ -420,7 +462,7 @@ export type PeersRequest = Message<"stoa.v1.PeersRequest"> & {
  * Use `create(PeersRequestSchema)` to create a new message.
  */
 export const PeersRequestSchema: GenMessage<PeersRequest> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 8);
+  messageDesc(file_stoa_v1_admin, 9);
 
 /**
  * PeersResponse is who may do what, and who takes how much.
@@ -448,7 +490,7 @@ export type PeersResponse = Message<"stoa.v1.PeersResponse"> & {
  * Use `create(PeersResponseSchema)` to create a new message.
  */
 export const PeersResponseSchema: GenMessage<PeersResponse> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 9);
+  messageDesc(file_stoa_v1_admin, 10);
 
 /**
  * PeerRights is what a user, or the processes of a group, may do.
@@ -490,7 +532,7 @@ export type PeerRights = Message<"stoa.v1.PeerRights"> & {
  * Use `create(PeerRightsSchema)` to create a new message.
  */
 export const PeerRightsSchema: GenMessage<PeerRights> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 10);
+  messageDesc(file_stoa_v1_admin, 11);
 
 /**
  * PeerUser is a user who is connected.
@@ -518,7 +560,7 @@ export type PeerUser = Message<"stoa.v1.PeerUser"> & {
  * Use `create(PeerUserSchema)` to create a new message.
  */
 export const PeerUserSchema: GenMessage<PeerUser> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 11);
+  messageDesc(file_stoa_v1_admin, 12);
 
 /**
  * PeerUse is how much there is of one thing.
@@ -560,7 +602,7 @@ export type PeerUse = Message<"stoa.v1.PeerUse"> & {
  * Use `create(PeerUseSchema)` to create a new message.
  */
 export const PeerUseSchema: GenMessage<PeerUse> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 12);
+  messageDesc(file_stoa_v1_admin, 13);
 
 /**
  * StatsRequest asks for counts and sizes.
@@ -575,7 +617,7 @@ export type StatsRequest = Message<"stoa.v1.StatsRequest"> & {
  * Use `create(StatsRequestSchema)` to create a new message.
  */
 export const StatsRequestSchema: GenMessage<StatsRequest> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 13);
+  messageDesc(file_stoa_v1_admin, 14);
 
 /**
  * StatsResponse is counts and sizes, in bytes.
@@ -645,7 +687,7 @@ export type StatsResponse = Message<"stoa.v1.StatsResponse"> & {
  * Use `create(StatsResponseSchema)` to create a new message.
  */
 export const StatsResponseSchema: GenMessage<StatsResponse> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 14);
+  messageDesc(file_stoa_v1_admin, 15);
 
 /**
  * ColumnStats is the counts and sizes of one column, in bytes.
@@ -708,7 +750,7 @@ export type ColumnStats = Message<"stoa.v1.ColumnStats"> & {
  * Use `create(ColumnStatsSchema)` to create a new message.
  */
 export const ColumnStatsSchema: GenMessage<ColumnStats> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 15);
+  messageDesc(file_stoa_v1_admin, 16);
 
 /**
  * CheckpointRequest says where the copy goes.
@@ -729,7 +771,7 @@ export type CheckpointRequest = Message<"stoa.v1.CheckpointRequest"> & {
  * Use `create(CheckpointRequestSchema)` to create a new message.
  */
 export const CheckpointRequestSchema: GenMessage<CheckpointRequest> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 16);
+  messageDesc(file_stoa_v1_admin, 17);
 
 /**
  * CheckpointResponse says that the copy is made.
@@ -744,7 +786,7 @@ export type CheckpointResponse = Message<"stoa.v1.CheckpointResponse"> & {
  * Use `create(CheckpointResponseSchema)` to create a new message.
  */
 export const CheckpointResponseSchema: GenMessage<CheckpointResponse> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 17);
+  messageDesc(file_stoa_v1_admin, 18);
 
 /**
  * CompactRequest names a range of keys.
@@ -786,7 +828,7 @@ export type CompactRequest = Message<"stoa.v1.CompactRequest"> & {
  * Use `create(CompactRequestSchema)` to create a new message.
  */
 export const CompactRequestSchema: GenMessage<CompactRequest> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 18);
+  messageDesc(file_stoa_v1_admin, 19);
 
 /**
  * CompactResponse says that the range is compacted.
@@ -801,7 +843,7 @@ export type CompactResponse = Message<"stoa.v1.CompactResponse"> & {
  * Use `create(CompactResponseSchema)` to create a new message.
  */
 export const CompactResponseSchema: GenMessage<CompactResponse> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 19);
+  messageDesc(file_stoa_v1_admin, 20);
 
 /**
  * FlushRequest asks for a flush.
@@ -816,7 +858,7 @@ export type FlushRequest = Message<"stoa.v1.FlushRequest"> & {
  * Use `create(FlushRequestSchema)` to create a new message.
  */
 export const FlushRequestSchema: GenMessage<FlushRequest> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 20);
+  messageDesc(file_stoa_v1_admin, 21);
 
 /**
  * FlushResponse says that everything is in tables.
@@ -831,7 +873,7 @@ export type FlushResponse = Message<"stoa.v1.FlushResponse"> & {
  * Use `create(FlushResponseSchema)` to create a new message.
  */
 export const FlushResponseSchema: GenMessage<FlushResponse> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 21);
+  messageDesc(file_stoa_v1_admin, 22);
 
 /**
  * ReopenRequest asks to reopen the storage.
@@ -846,7 +888,7 @@ export type ReopenRequest = Message<"stoa.v1.ReopenRequest"> & {
  * Use `create(ReopenRequestSchema)` to create a new message.
  */
 export const ReopenRequestSchema: GenMessage<ReopenRequest> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 22);
+  messageDesc(file_stoa_v1_admin, 23);
 
 /**
  * ReopenResponse is how it is now.
@@ -867,7 +909,7 @@ export type ReopenResponse = Message<"stoa.v1.ReopenResponse"> & {
  * Use `create(ReopenResponseSchema)` to create a new message.
  */
 export const ReopenResponseSchema: GenMessage<ReopenResponse> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 23);
+  messageDesc(file_stoa_v1_admin, 24);
 
 /**
  * FindRequest says what is looked for.
@@ -910,7 +952,7 @@ export type FindRequest = Message<"stoa.v1.FindRequest"> & {
  * Use `create(FindRequestSchema)` to create a new message.
  */
 export const FindRequestSchema: GenMessage<FindRequest> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 24);
+  messageDesc(file_stoa_v1_admin, 25);
 
 /**
  * FindResponse is what that may mean.
@@ -938,7 +980,7 @@ export type FindResponse = Message<"stoa.v1.FindResponse"> & {
  * Use `create(FindResponseSchema)` to create a new message.
  */
 export const FindResponseSchema: GenMessage<FindResponse> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 25);
+  messageDesc(file_stoa_v1_admin, 26);
 
 /**
  * FindMatch is one thing that may be meant.
@@ -973,7 +1015,7 @@ export type FindMatch = Message<"stoa.v1.FindMatch"> & {
  * Use `create(FindMatchSchema)` to create a new message.
  */
 export const FindMatchSchema: GenMessage<FindMatch> = /*@__PURE__*/
-  messageDesc(file_stoa_v1_admin, 26);
+  messageDesc(file_stoa_v1_admin, 27);
 
 /**
  * FindKind is what is looked for.
