@@ -244,3 +244,26 @@ func TestADamagedBlobIsHealedBesideOthersWhoUseIt(t *testing.T) {
 		require.Empty(t, s.locks.held)
 	})
 }
+
+// What another upload has made good meanwhile is not written again, nor said to be healed.
+func TestWhatAnotherUploadHasHealedIsNotHealedAgain(t *testing.T) {
+	b := memStore(t, Options{SpoolDir: filepath.Join(t.TempDir(), "spool")})
+	content := bytesOf(5 * chunk)
+	id := damaged(t, b, content, func(batch *engine.Batch, id codec.BlobID) {
+		dropChunk(batch, id, 1)
+		dropChunk(batch, id, 3)
+	})
+	first := &hookedReader{r: bytes.NewReader(content), at: len(content), hook: func() {
+		stored, _, err := b.Put(t.Context(), bytes.NewReader(content), PutOptions{ID: id})
+		require.NoError(t, err)
+		require.EqualValues(t, 2, stored.Healed.Chunks)
+	}}
+	stored, existed, err := b.Put(t.Context(), first, PutOptions{ID: id})
+	require.NoError(t, err)
+	require.Nil(t, first.hook)
+	require.True(t, existed)
+	require.Zero(t, stored.Healed)
+	got, err := readAll(b, id)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(content, got))
+}

@@ -132,3 +132,13 @@ func TestTheSpoolKeepsAPartOfTheDiskFree(t *testing.T) {
 	_, _, err = b.Put(t.Context(), shrinking, PutOptions{})
 	require.ErrorIs(t, err, engine.ErrNoSpace)
 }
+
+func TestAStoreThatIsClosedLeavesNoDirectoryOpen(t *testing.T) {
+	b := memStore(t, Options{SpoolDir: filepath.Join(t.TempDir(), "spool")})
+	above := b.spool.above
+	_, err := above.Stat(".")
+	require.NoError(t, err)
+	require.NoError(t, b.Close())
+	_, err = above.Stat(".")
+	require.ErrorIs(t, err, os.ErrClosed)
+}

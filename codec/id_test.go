@@ -119,3 +119,13 @@ func TestEnumsAndCapabilitiesHaveNames(t *testing.T) {
 	require.False(t, ManageAliases.Has(ManageAliases|ManageSubgroups))
 	require.Equal(t, ManageContexts, ContextCapability(2).Capabilities())
 }
+
+func TestIDsAscend(t *testing.T) {
+	a, b, c := BlobID{1}, BlobID{1, 1}, BlobID{2}
+	for _, up := range [][]BlobID{nil, {c}, {a, b}, {a, b, c}} {
+		require.True(t, Ascending(up), "%v", up)
+	}
+	for _, down := range [][]BlobID{{b, a}, {a, a}, {a, c, b}, {a, b, b}} {
+		require.False(t, Ascending(down), "%v", down)
+	}
+}

@@ -1,6 +1,7 @@
 package dag_test
 
 import (
+	"bytes"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -254,4 +255,19 @@ func TestTheRootAtTheCutCountsNotTheRootHere(t *testing.T) {
 	n.restart(true)
 	require.True(t, n.give(follows))
 	n.check()
+}
+
+// A kind of action that there is not is refused where the delta is parsed.
+func TestAnActionIsAPutOrARemoval(t *testing.T) {
+	d := dag.Delta{Actions: []codec.Action{{Kind: codec.ActionDelete, Key: []byte("k")}}, HLC: codec.HybridTimestamp{Time: uint64(hlc.ToNTP64(dawn)), ID: authors[0]}}
+	b, err := d.AppendBinary(nil)
+	require.NoError(t, err)
+	at := bytes.Index(b, append([]byte{byte(codec.ActionDelete), 1, 0, 0, 0}, 'k'))
+	require.Positive(t, at)
+	_, err = dag.ParseDelta(b)
+	require.NoError(t, err)
+	b[at] = byte(codec.ActionDelete) + 1
+	_, err = dag.ParseDelta(b)
+	require.ErrorIs(t, err, codec.ErrMalformed)
+	require.ErrorContains(t, err, "neither a put nor a removal")
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func TestBytesAreTakenInOrder(t *testing.T) {
-	b := []byte{1, 7, 0x34, 0x12, 8, 0, 0, 0, 0, 0, 0, 1}
+	b := []byte{1, 7, 0x34, 0x12, 0x78, 0x56, 0x34, 0x12, 8, 0, 0, 0, 0, 0, 0, 1}
 	b = append(b, 2, 0, 0, 0, 'h', 'i') // counted bytes
 	hash := codec.Hash{31: 9}
 	b = append(append(append(b, hash[:]...), hash[:]...), hash[:]...)
@@ -17,6 +17,7 @@ func TestBytesAreTakenInOrder(t *testing.T) {
 	c.Version(1)
 	require.Equal(t, byte(7), c.U8("u8"))
 	require.Equal(t, uint16(0x1234), c.U16("u16"))
+	require.Equal(t, uint32(0x12345678), c.U32("u32"))
 	require.Equal(t, uint64(1<<56+8), c.U64("u64"))
 	require.Equal(t, []byte("hi"), c.Bytes("bytes"))
 	require.Equal(t, hash, c.Hash("hash"))
@@ -32,6 +33,7 @@ func TestTheFirstFaultIsKeptAndNothingComesAfterIt(t *testing.T) {
 		fault codec.Error
 	}{
 		"too short":         {[]byte{1}, func(c *Cutter) { c.U8("a"); c.U16("b") }, codec.Error{Field: "b", Offset: 1, Reason: "2 bytes, 0 left"}},
+		"too short for a number": {[]byte{1, 2, 3}, func(c *Cutter) { require.Zero(t, c.U32("a")) }, codec.Error{Field: "a", Offset: 0, Reason: "4 bytes, 3 left"}},
 		"a count too large": {[]byte{3, 0, 0, 0, 1, 2}, func(c *Cutter) { c.Bytes("a") }, codec.Error{Field: "a", Offset: 4, Reason: "a count of 3, 2 bytes left"}},
 		"an element too large": {[]byte{1, 0, 0, 0, 1, 2}, func(c *Cutter) { c.Count("a", 3) },
 			codec.Error{Field: "a", Offset: 4, Reason: "a count of 1, 2 bytes left"}},

@@ -496,3 +496,39 @@ func TestARingBeyondItsLimitsIsCorrupt(t *testing.T) {
 		require.ErrorIs(t, open(row, phrase), engine.ErrCorrupt)
 	}
 }
+
+// The ring says whether all secrets are sealed: not while the first are being sealed.
+func TestTheRingSaysThatAllIsSealed(t *testing.T) {
+	const sealing, done = 1, 2 // the byte behind the magic
+	broken := 0
+	for kill := int64(0); kill < 4; kill++ {
+		m := &memory{Engine: mem.New()}
+		var b engine.Batch
+		b.Put(column.Identity, []byte("i"), []byte("a secret in plain"))
+		require.NoError(t, m.Engine.Apply(&b))
+		m.kill = kill
+		_, _ = seal.Open(m, key(t, 1), seal.Options{}) // it may be killed
+		m.kill = 0
+		if len(m.row) > 5 && m.row[5] == sealing {
+			broken++
+		}
+		sealed(t, m, key(t, 1))
+		require.EqualValues(t, done, m.row[5])
+	}
+	require.Positive(t, broken)
+}
+
+// A value that only begins like a sealed one is none.
+func TestAShortValueIsNotSealed(t *testing.T) {
+	for n := range 60 {
+		m := &memory{Engine: mem.New()}
+		s := sealed(t, m, key(t, 1))
+		var b engine.Batch
+		b.Put(column.Identity, []byte("i"), append([]byte("STS1"), make([]byte, n)...))
+		require.NoError(t, m.Engine.Apply(&b))
+		require.NotPanics(t, func() {
+			_, err := s.Get(nil, column.Identity, []byte("i"))
+			require.Error(t, err, "%d bytes", n)
+		})
+	}
+}

@@ -51,3 +51,16 @@ func TestInstantsLookAsTheGrammarSays(t *testing.T) {
 		require.Equal(t, grammar.Match(text), isInstant(string(text)), "%s", text)
 	})
 }
+
+func TestAShapeIsLedByWhatItSays(t *testing.T) {
+	for text, want := range map[string]string{"2026-rest": "rest", "0000-": ""} {
+		rest, ok := shaped(text, "0000-")
+		require.True(t, ok, text)
+		require.Equal(t, want, rest)
+	}
+	for _, text := range []string{"", "2026", "2026_", "x026-", "202/-", "202:-"} {
+		rest, ok := shaped(text, "0000-")
+		require.False(t, ok, text)
+		require.Empty(t, rest)
+	}
+}

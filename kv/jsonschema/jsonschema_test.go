@@ -86,3 +86,8 @@ func TestPointersAreThoseOfTheirPaths(t *testing.T) {
 		require.False(t, ok)
 	}
 }
+
+func TestAFaultSaysWhere(t *testing.T) {
+	require.Equal(t, "is no number", (&Fault{Reason: "is no number"}).Error())
+	require.Equal(t, "at /a~1b/0: is no number", (&Fault{Path: []string{"a/b", "0"}, Reason: "is no number"}).Error())
+}

@@ -117,3 +117,14 @@ func TestWorldsAreBounded(t *testing.T) {
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, []any{record.CodeInvalidArgument, "tenant"}, []any{e.Code, e.Field})
 }
+
+// What the ledger says is said for an intent: a use that is to be logged names it.
+func TestAUseThatIsLoggedNamesItsIntent(t *testing.T) {
+	h := newHost(t)
+	_, err := h.Use(ctx, "t", Question{Agent: "a", Action: "x"}, UseOptions{Log: true})
+	var refused *record.Error
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, record.CodeValidation, refused.Code)
+	require.Equal(t, "intent_id", refused.Field)
+	require.Contains(t, refused.Reason, "name it")
+}

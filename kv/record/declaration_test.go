@@ -105,6 +105,7 @@ func TestACollectionIsDeclaredOnce(t *testing.T) {
 	require.True(t, json.Valid(c.Schema), "it is served to clients")
 	_, err = h.Collection("nothing")
 	refused(t, err, CodeUnknownCollection, "collection")
+	require.ErrorContains(t, err, "the collections are task, entry, worker", "archives are of others")
 }
 
 func TestDeclarationsMaySayLittle(t *testing.T) {

@@ -232,3 +232,33 @@ func TestKeywordsOfTheQuickWay(t *testing.T) {
 		require.Nil(t, newQuick(parsed), schema)
 	}
 }
+
+func TestNumbersHaveALeastAndAMost(t *testing.T) {
+	for schema, is := range map[string][3]bool{ // of 1, 5 and 9
+		`{"type":"number"}`:                         {true, true, true},
+		`{"type":"number","minimum":5}`:             {false, true, true},
+		`{"type":"number","maximum":5}`:             {true, true, false},
+		`{"type":"number","minimum":2,"maximum":8}`: {false, true, false},
+	} {
+		var parsed any
+		decoder := json.NewDecoder(strings.NewReader(schema))
+		decoder.UseNumber()
+		require.NoError(t, decoder.Decode(&parsed))
+		q := newQuick(parsed)
+		require.NotNil(t, q, schema)
+		for i, n := range []string{"1", "5", "9"} {
+			require.Equal(t, is[i], q.validNumber(json.RawMessage(n)), "%s of %s", schema, n)
+		}
+	}
+}
+
+func TestIDsOfADayHaveDigits(t *testing.T) {
+	d := ID{Prefix: "int"}
+	for id, is := range map[string]bool{
+		"int-20260301-000001": true, "int-20260301-1000000": true, "int-20260301-123456789012345678": true,
+		"int-2026030x-000001": false, "int-20260301-00000x": false, "int-20260301-/00001": false, "int-20260301-0000001": false,
+		"int-20260301-00001": false, "int-20260301-1234567890123456789": false, "int-20260301_000001": false, "in-20260301-000001": false,
+	} {
+		require.Equal(t, is, d.isDaily(id), id)
+	}
+}

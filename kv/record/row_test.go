@@ -123,3 +123,10 @@ func TestRowsOfASpaceAreRead(t *testing.T) {
 	require.Equal(t, "by_day", c.IndexName(1))
 	require.Equal(t, "all", c.IndexName(0))
 }
+
+// A record that lost its document has no place in the order of all.
+func TestARecordWithoutADocumentHasNoTerms(t *testing.T) {
+	require.Nil(t, allTerms(nil, nil))
+	require.Nil(t, allTerms(nil, make([]byte, ordinalBytes)))
+	require.Len(t, allTerms(nil, append(make([]byte, ordinalBytes), '{')), 1)
+}

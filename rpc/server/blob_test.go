@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
+	"sync"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -420,4 +422,33 @@ func TestRowsOfBlobsAreWrittenByTheirServiceOnly(t *testing.T) {
 			require.NoError(t, raw.dialAs(t, f).Store(t.Context()).Apply(&b), name)
 		}
 	})
+}
+
+// What cannot be removed of broken uploads is said, and tried again at the next start.
+func TestASweepThatFailsIsInTheLog(t *testing.T) {
+	eng := mem.New()
+	var b engine.Batch
+	b.Put(column.Blobs, []byte("no key"), []byte("x"))
+	require.NoError(t, eng.Apply(&b))
+	log := &syncedLog{said: make(chan struct{})}
+	d := start(t, eng, Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
+	select {
+	case <-log.said:
+	case <-time.After(patience):
+		t.Fatal("nothing is said")
+	}
+	d.stop()
+}
+
+// syncedLog closes said when it is written that a sweep has failed.
+type syncedLog struct {
+	once sync.Once
+	said chan struct{}
+}
+
+func (l *syncedLog) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte("broken uploads have left is not all removed")) {
+		l.once.Do(func() { close(l.said) })
+	}
+	return len(b), nil
 }

@@ -5,9 +5,11 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -267,4 +269,11 @@ func TestSystemdThatDoesNotListen(t *testing.T) {
 	var timeout net.Error
 	require.ErrorAs(t, err, &timeout)
 	start(t, nil, Options{}).stop()
+}
+
+// What a server has not is no service of it.
+func TestAServerHasTheServicesOfWhatItWasGiven(t *testing.T) {
+	d := start(t, nil, Options{})
+	require.Equal(t, []string{"grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection", "stoa.v1.Admin", "stoa.v1.Blob", "stoa.v1.Store"},
+		slices.Sorted(maps.Keys(d.grpc.GetServiceInfo())))
 }

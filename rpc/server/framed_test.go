@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -442,4 +443,41 @@ func TestAPythonClientOfFramesTalksToTheDaemon(t *testing.T) {
 	}
 	d := start(t, nil, Options{})
 	run(t, exec.CommandContext(t.Context(), python, "testdata/interop/frames.py", d.path), "python: ok")
+}
+
+// One slow read after the other holds up nobody, however many there were.
+func TestManySlowReadsOneAfterTheOtherHoldUpNoOthers(t *testing.T) {
+	stub := newStub()
+	c := start(t, stub, Options{}).raw(t)
+	get := &stoav1.GetRequest{Column: 10, Key: row("a")}
+	id := uint64(0)
+	for range framed.MaxSlow + 1 {
+		held, release := make(chan struct{}), make(chan struct{})
+		stub.failGet(func() error {
+			close(held)
+			<-release
+			return nil
+		})
+		slow := id + 1
+		c.send(frame.Header{ID: slow, Method: 101, Flags: frame.End}, get)
+		<-held
+		stub.failGet(nil)
+		id += 2
+		c.send(frame.Header{ID: id, Method: 101, Flags: frame.End}, get)
+		require.Equal(t, id, c.next().ID)
+		close(release)
+		require.Equal(t, slow, c.next().ID)
+	}
+}
+
+// A large message that begins a stream counts once, and no more when it is taken.
+func TestALargeFirstMessageOfAStreamCountsOnce(t *testing.T) {
+	d := start(t, nil, Options{})
+	c := d.raw(t)
+	var b engine.Batch
+	b.Put(column.Generic, row("a"), bytes.Repeat([]byte("x"), 200<<10))
+	c.send(frame.Header{ID: 1, Method: 106}, &stoav1.SessionRequest{Id: 1, Request: &stoav1.SessionRequest_Get{Get: &stoav1.GetRequest{Column: 10, Key: append(row("a"), bytes.Repeat([]byte("x"), 200<<10)...)}}})
+	c.next()
+	require.NoError(t, c.Close())
+	awaitNoRequests(t, d.inFlight)
 }

@@ -181,3 +181,13 @@ func TestSnapshotsAreForTheUserWhoTookThem(t *testing.T) {
 	_, err = snap.Get(nil, column.Generic, row("a"))
 	require.ErrorIs(t, err, engine.ErrNotFound)
 }
+
+func TestTooManyConnectionsAreInTheLog(t *testing.T) {
+	var log bytes.Buffer
+	d := start(t, nil, Options{MaxConnections: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	fine(t, d.dial(t))
+	_, err := rpc.Dial(t.Context(), d.path)
+	require.ErrorIs(t, err, rpc.ErrBusy)
+	d.stop()
+	require.Contains(t, log.String(), "too many connections")
+}

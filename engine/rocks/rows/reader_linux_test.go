@@ -203,7 +203,7 @@ func TestRowsOfOneStateAreReadTogether(t *testing.T) {
 	go func() {
 		defer close(written)
 		random := rand.New(rand.NewPCG(1, 2))
-		for range enginetest.Scale(2000) {
+		for range enginetest.Scale(500) {
 			r.write(0, random)
 			r.write(r.rows-1, random)
 			for range random.IntN(4000) { // which takes longer than reading does, more often than not

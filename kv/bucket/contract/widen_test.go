@@ -248,3 +248,18 @@ func TestAComparisonEnds(t *testing.T) {
 	old := schemaOf(t, of(1))
 	require.False(t, schemaOf(t, of(2)).Widens(old).Compatible)
 }
+
+// A reference that is written with percents is none that this package follows, whatever is
+// named so.
+func TestAReferenceWithPercentsIsNotFollowed(t *testing.T) {
+	at := func(ref string) (is, found bool) {
+		_, is, found = newTree(map[string]any{"$ref": ref, "$defs": map[string]any{"a%25": true, "a": true}}).node().target()
+		return is, found
+	}
+	is, found := at("#/$defs/a")
+	require.True(t, is)
+	require.True(t, found)
+	is, found = at("#/$defs/a%25")
+	require.True(t, is)
+	require.False(t, found)
+}

@@ -293,3 +293,20 @@ func TestB31TheSameContextHasTheSameAnswer(t *testing.T) {
 		}
 	}
 }
+
+// A condition has as many nodes as it may, and none more.
+func TestTheLastNodeOfACondition(t *testing.T) {
+	nodes := func(n int) string { // an odd number: values, and an operator between two
+		return "1" + strings.Repeat("+1", (n-1)/2) + " > 0"
+	}
+	_, err := Compile(nodes(MaxNodes-3) + "")
+	require.NoError(t, err)
+	var least int
+	for n := 1; least == 0 && n < 2*MaxNodes; n += 2 {
+		if _, err := Compile(nodes(n)); err != nil {
+			require.ErrorContains(t, err, fmt.Sprintf("at most %d nodes", MaxNodes))
+			least = n
+		}
+	}
+	require.Equal(t, MaxNodes-1, least, "with > 0 that are two more")
+}

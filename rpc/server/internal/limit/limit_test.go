@@ -274,3 +274,32 @@ func TestPagesOfScansShrinkWithTheirNumber(t *testing.T) {
 	require.NoError(t, scans.Take(nil, 1<<20-64))
 	require.Equal(t, minPage, PageSize(&scans))
 }
+
+// Users who are connected are not forgotten, though they have nothing now.
+func TestUsersWhoAreConnectedAreRemembered(t *testing.T) {
+	s := Shares{Parts: 4}
+	here := s.Join(1, false, 0)
+	for uid := range uint32(2 * manyUsers) {
+		s.Leave(s.Join(uid+2, false, 0))
+	}
+	require.Same(t, here.user, s.users[who{1, false}])
+	s.Leave(here)
+}
+
+// What streams send to one user waits for its pace while others want some, and not else.
+func TestStreamsKeepTheirPaceWhileOthersWantSome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := Shares{Parts: 4}
+		a := s.Join(1, false, 0)
+		took := func() time.Duration {
+			began := time.Now()
+			for range 20 {
+				a.Sent(kibPerSecond << 10 * processors / 10)
+			}
+			return time.Since(began)
+		}
+		require.Zero(t, took(), "alone")
+		s.Join(2, false, 0)
+		require.Greater(t, took(), time.Second)
+	})
+}
