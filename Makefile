@@ -229,7 +229,7 @@ bench-before: deps ## measure what single improvements give: builds with and wit
 	$(ROCKS) go run ./bench/before $(ARGS)
 
 bench-build: deps
-	$(ROCKS) go -C bench/peers build -o ../../bin/bench-peers .
+	$(ROCKS) go -C bench/peers build $$(test -e /usr/include/lmdb.h && echo -tags lmdb) -o ../../bin/bench-peers .
 	$(ROCKS) eval "$${CXX:-c++} -O2 -std=c++20 $${CGO_CFLAGS:-} -o bin/bench-loop bench/loop/loop.cc $${CGO_LDFLAGS:-} -lrocksdb -lpthread"
 
 demo: build ## run the sessions of README.md and of the pages that .ci/demo names against a daemon of their own

@@ -64,7 +64,7 @@ func run() error {
 
 // open opens all peers of the rows.
 func open(o bench.Options, data *bench.Dataset) (subjects []*bench.Subject, err error) {
-	for _, open := range []bench.Peers{openPebble, openBolt, openBadger, openEtcd, bench.OpenRedis} {
+	for _, open := range []bench.Peers{openPebble, openBolt, openBadger, openLMDB, openEtcd, bench.OpenRedis} {
 		more, err := open(o, data)
 		subjects = append(subjects, more...)
 		if err != nil {

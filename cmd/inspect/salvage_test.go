@@ -303,6 +303,13 @@ func TestSalvageOfAnotherSchemaSaysWhatItPassesBy(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, out.Losses)
 	require.Empty(t, out.Notes)
+
+	s = newSalvage(context.Background(), dir, to)
+	s.strange = map[string]uint64{"Zebra": 2} // as its logs have them
+	out, err = s.run()
+	require.NoError(t, err)
+	require.Len(t, out.Losses, 1)
+	require.Contains(t, out.Losses[0].Reason, `2 changes in column family "Zebra"`)
 }
 
 // A table that another RocksDB has written, of another format version, is not called
