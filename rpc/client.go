@@ -78,7 +78,7 @@ func WithFraming(f Framing) Option { return func(o *options) { o.framing = f } }
 // WithoutSharedRows has every read go over the socket. Otherwise a client that reads many
 // single rows with [Store.Get] and [Store.MultiGet] is handed memory of the daemon to read
 // them from, where the daemon shares it (stoa serve --shared-rows), on Linux, if this user may
-// read everything. What is read is the same.
+// read everything, and unless all goes over gRPC. What is read is the same.
 func WithoutSharedRows() Option { return func(o *options) { o.noRows = true } }
 
 // Dial connects to the daemon that listens at path. It returns ErrNoDaemon if there is

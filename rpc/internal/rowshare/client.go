@@ -26,6 +26,8 @@ const (
 // concurrent use.
 type Rows struct {
 	dial func(context.Context) (*net.UnixConn, error)
+	ctx  context.Context // until Close
+	end  context.CancelFunc
 
 	reader atomic.Pointer[rows.Reader] // nil: there are none now
 	missed atomic.Int64                // reads by the socket since; from asksAfter on, one asks
@@ -37,7 +39,11 @@ type Rows struct {
 }
 
 // New returns the rows of the daemon that dial connects to.
-func New(dial func(context.Context) (*net.UnixConn, error)) *Rows { return &Rows{dial: dial} }
+func New(dial func(context.Context) (*net.UnixConn, error)) *Rows {
+	r := &Rows{dial: dial}
+	r.ctx, r.end = context.WithCancel(context.Background())
+	return r
+}
 
 // Get appends the value of a row to dst, if the rows that are shared have it. It is what the
 // row was at one moment of the call.
@@ -91,7 +97,7 @@ func (r *Rows) follow() {
 
 // attach returns nil if there were rows, and are no more.
 func (r *Rows) attach() error {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	ctx, cancel := context.WithTimeout(r.ctx, timeout)
 	defer cancel()
 	conn, err := r.dial(ctx)
 	if err != nil {
@@ -129,6 +135,7 @@ func (r *Rows) has(conn *net.UnixConn) bool {
 
 // Close ends it: nothing is found any more.
 func (r *Rows) Close() {
+	r.end()
 	r.mu.Lock()
 	r.closed = true
 	if r.conn != nil {
