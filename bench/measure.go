@@ -25,6 +25,7 @@ type turn struct {
 	CPUNanos  float64       `json:"cpu_ns"`       // of the calling thread, of the process if there are more workers, and of the other process
 	Elsewhere float64       `json:"elsewhere_ns"` // the part of CPUNanos that is the other process's
 	Allocs    float64       `json:"allocs"`
+	Others    float64       `json:"others,omitempty"`  // the share of the machine's processors that others had
 	Written   float64       `json:"written,omitempty"` // bytes that went to the disk, for each of the rows' that were written
 	latencies []time.Duration
 }
@@ -170,6 +171,7 @@ func (c *crew) work(d time.Duration) (turn, error) {
 	n := float64(max(t.Units, 1))
 	t.WallNanos = float64(t.Wall) / n
 	t.CPUNanos = float64(c.spent(before, after)) / n
+	t.Others = others(after.machine-before.machine, after.process-before.process+after.elsewhere-before.elsewhere, t.Wall)
 	t.Elsewhere = float64(after.elsewhere-before.elsewhere) / n
 	t.Allocs = float64(mem.Mallocs-allocs) / n
 	if err == nil && c.writes > 0 {
@@ -228,10 +230,11 @@ func run(hand func() (int, error), until time.Time) share {
 }
 
 // usage is CPU time used so far.
-type usage struct{ process, elsewhere, calling time.Duration }
+type usage struct{ process, elsewhere, calling, machine time.Duration }
 
 func (c *crew) usage() (u usage, err error) {
 	u.process = CPU(unix.RUSAGE_SELF)
+	u.machine, _ = busy() // 0 twice, where it is not told
 	if c.elsewhere != nil {
 		u.elsewhere, err = c.elsewhere()
 	}

@@ -123,6 +123,7 @@ type Measure struct {
 	Allocs  float64 `json:"allocs"`
 	P50     float64 `json:"p50_ns"`
 	P99     float64 `json:"p99_ns"`
+	Others  float64 `json:"others,omitempty"`  // the most of the machine's processors that others had in a turn, as a share
 	Written float64 `json:"written,omitempty"` // bytes to the disk for each of the rows': write amplification
 
 	turns []turn
@@ -186,6 +187,7 @@ func (m *Measure) sum() {
 		wall, cpu, allocs = append(wall, t.WallNanos), append(cpu, t.CPUNanos), append(allocs, t.Allocs)
 		served, written = append(served, t.Elsewhere), append(written, t.Written)
 		latencies = append(latencies, t.latencies...)
+		m.Others = max(m.Others, t.Others)
 	}
 	m.Wall, m.CPU, m.Allocs = spreadOf(wall), spreadOf(cpu), spreadOf(allocs).Median
 	m.Served, m.Written = spreadOf(served).Median, spreadOf(written).Median
@@ -243,18 +245,22 @@ func (r *Report) WriteText(w io.Writer) error {
 	if r.Machine.Load > 0 {
 		fmt.Fprintf(w, ", load %.1f before", r.Machine.Load)
 	}
-	fmt.Fprintf(w, "\n%d rows of %d + %d bytes; %d turns of %s each; medians (and least to most)\n\n", r.Rows, KeyBytes, ValueBytes, r.Rounds, r.Slice)
+	fmt.Fprintf(w, "\n%d rows of %d + %d bytes; %d turns of %s each; medians (and least to most)\n", r.Rows, KeyBytes, ValueBytes, r.Rounds, r.Slice)
+	if quiet := r.quiet(); quiet != "" {
+		fmt.Fprintln(w, quiet)
+	}
+	fmt.Fprintln(w)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "workload\tsubject\twall µs\tspread\tcpu µs\tallocs\twritten\tp50 µs\tp99 µs\tcpu/grocksdb\twall/grocksdb\twall/rocks\twall/redis\tp50/redis\t")
+	fmt.Fprintln(t, "workload\tsubject\tcpu µs\tspread\twall µs\tspread\tallocs\twritten\tp50 µs\tp99 µs\tcpu/grocksdb\tcpu/rocks\tcpu/redis\twall/grocksdb\twall/rocks\twall/redis\tp50/redis\t")
 	for i := range r.Results {
 		res := &r.Results[i]
 		for j := range res.Measures {
 			m := &res.Measures[j]
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s–%s\t%s\t%.2f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", res.Workload, m.Subject,
-				micros(m.Wall.Median), micros(m.Wall.Min), micros(m.Wall.Max), micros(m.CPU.Median), m.Allocs, amplification(m.Written), micros(m.P50), micros(m.P99),
-				res.against(m, "grocksdb", cpuOf), res.against(m, "grocksdb", wallOf), res.against(m, "rocks-raw", wallOf), res.against(m, "redis", wallOf), res.against(m, "redis", p50Of))
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s–%s\t%s\t%s–%s\t%.2f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", res.Workload, m.Subject,
+				micros(m.CPU.Median), micros(m.CPU.Min), micros(m.CPU.Max), micros(m.Wall.Median), micros(m.Wall.Min), micros(m.Wall.Max), m.Allocs, amplification(m.Written), micros(m.P50), micros(m.P99),
+				res.against(m, "grocksdb", cpuOf), res.against(m, "rocks-raw", cpuOf), res.against(m, "redis", cpuOf), res.against(m, "grocksdb", wallOf), res.against(m, "rocks-raw", wallOf), res.against(m, "redis", wallOf), res.against(m, "redis", p50Of))
 		}
-		fmt.Fprintln(t, "\t\t\t\t\t\t\t\t\t\t\t\t\t\t")
+		fmt.Fprintln(t, strings.Repeat("\t", 17))
 	}
 	if err := t.Flush(); err != nil {
 		return err
