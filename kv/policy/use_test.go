@@ -128,3 +128,21 @@ func TestAUseThatIsLoggedNamesItsIntent(t *testing.T) {
 	require.Equal(t, "intent_id", refused.Field)
 	require.Contains(t, refused.Reason, "name it")
 }
+
+// A chain is looked at while nobody on the way holds more delegations than a check looks at.
+func TestAChainOfTooManyDelegationsIsRefused(t *testing.T) {
+	const most = 256 // of one delegate
+	h := newHost(t)
+	h.Set(Settings{StrictChain: true})
+	give := func() error {
+		_, err := h.Try(Delegations, policytest.SomeDelegation("agent:c", "a.b").With(policytest.Object{"delegator": "agent:b"}))
+		return err
+	}
+	h.Create(Delegations, policytest.SomeDelegation("agent:b", "a.*"))
+	for i := 1; i < most; i++ {
+		h.Create(Delegations, policytest.SomeDelegation("agent:b", fmt.Sprint("x", i)))
+	}
+	require.NoError(t, give())
+	h.Create(Delegations, policytest.SomeDelegation("agent:b", "y"))
+	require.ErrorContains(t, give(), "holds more than 256 delegations: too many to look at")
+}

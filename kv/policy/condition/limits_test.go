@@ -296,17 +296,18 @@ func TestB31TheSameContextHasTheSameAnswer(t *testing.T) {
 
 // A condition has as many nodes as it may, and none more.
 func TestTheLastNodeOfACondition(t *testing.T) {
-	nodes := func(n int) string { // an odd number: values, and an operator between two
-		return "1" + strings.Repeat("+1", (n-1)/2) + " > 0"
+	nodes := func(n int) string { // 1 + 1 + 1 > 0: a node for each value and each operator
+		if n%2 == 0 {
+			return "!(1" + strings.Repeat("+1", (n-4)/2) + " > 0)"
+		}
+		return "1" + strings.Repeat("+1", (n-3)/2) + " > 0"
 	}
-	_, err := Compile(nodes(MaxNodes-3) + "")
-	require.NoError(t, err)
-	var least int
-	for n := 1; least == 0 && n < 2*MaxNodes; n += 2 {
-		if _, err := Compile(nodes(n)); err != nil {
-			require.ErrorContains(t, err, fmt.Sprintf("at most %d nodes", MaxNodes))
-			least = n
+	for n, ok := range map[int]bool{MaxNodes - 1: true, MaxNodes: true, MaxNodes + 1: false, MaxNodes + 2: false} {
+		_, err := Compile(nodes(n))
+		if ok {
+			require.NoError(t, err, "%d nodes", n)
+		} else {
+			require.ErrorContains(t, err, fmt.Sprintf("at most %d nodes", MaxNodes), "%d nodes", n)
 		}
 	}
-	require.Equal(t, MaxNodes-1, least, "with > 0 that are two more")
 }
