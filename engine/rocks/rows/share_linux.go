@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"errors"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -17,7 +18,11 @@ func NewShared(size int64) (*Table, error) {
 	buckets, ring := shape(size)
 	t := &Table{}
 	t.layout = newLayout(nil, 0, buckets, ring)
-	file, err := unix.MemfdCreate("stoa-rows", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
+	file, err := unix.MemfdCreate("stoa-rows", flags|unix.MFD_NOEXEC_SEAL)
+	if errors.Is(err, unix.EINVAL) { // before Linux 6.3
+		file, err = unix.MemfdCreate("stoa-rows", flags)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("rows: shared memory: %w", err)
 	}
