@@ -32,9 +32,9 @@ func TestTheFirstFaultIsKeptAndNothingComesAfterIt(t *testing.T) {
 		cut   func(c *Cutter)
 		fault codec.Error
 	}{
-		"too short":         {[]byte{1}, func(c *Cutter) { c.U8("a"); c.U16("b") }, codec.Error{Field: "b", Offset: 1, Reason: "2 bytes, 0 left"}},
+		"too short":              {[]byte{1}, func(c *Cutter) { c.U8("a"); c.U16("b") }, codec.Error{Field: "b", Offset: 1, Reason: "2 bytes, 0 left"}},
 		"too short for a number": {[]byte{1, 2, 3}, func(c *Cutter) { require.Zero(t, c.U32("a")) }, codec.Error{Field: "a", Offset: 0, Reason: "4 bytes, 3 left"}},
-		"a count too large": {[]byte{3, 0, 0, 0, 1, 2}, func(c *Cutter) { c.Bytes("a") }, codec.Error{Field: "a", Offset: 4, Reason: "a count of 3, 2 bytes left"}},
+		"a count too large":      {[]byte{3, 0, 0, 0, 1, 2}, func(c *Cutter) { c.Bytes("a") }, codec.Error{Field: "a", Offset: 4, Reason: "a count of 3, 2 bytes left"}},
 		"an element too large": {[]byte{1, 0, 0, 0, 1, 2}, func(c *Cutter) { c.Count("a", 3) },
 			codec.Error{Field: "a", Offset: 4, Reason: "a count of 1, 2 bytes left"}},
 		"the largest count": {[]byte{255, 255, 255, 255}, func(c *Cutter) { c.Count("a", 1<<20) },
