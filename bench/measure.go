@@ -1,12 +1,14 @@
 package bench
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -270,4 +272,46 @@ func quantile(d []time.Duration, q float64) time.Duration {
 	}
 	slices.Sort(d)
 	return d[min(int(q*float64(len(d))), len(d)-1)]
+}
+
+// tick is what /proc/stat counts in: USER_HZ, which is 100 everywhere.
+const tick = 10 * time.Millisecond
+
+// busy returns for how long the processors of the machine were busy so far, all together, with
+// what the hypervisor gave to other machines meanwhile; false where the system does not tell.
+func busy() (time.Duration, bool) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, false
+	}
+	return parseBusy(text)
+}
+
+// parseBusy reads the first line of /proc/stat (proc_stat(5)): user, nice, system, idle, iowait,
+// irq, softirq and steal; what comes after is in user already.
+func parseBusy(text []byte) (time.Duration, bool) {
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	fields := bytes.Fields(line)
+	if len(fields) < 9 || string(fields[0]) != "cpu" {
+		return 0, false
+	}
+	var sum time.Duration
+	for _, i := range []int{1, 2, 3, 6, 7, 8} {
+		n, err := strconv.ParseInt(string(fields[i]), 10, 64)
+		if err != nil {
+			return 0, false
+		}
+		sum += time.Duration(n) * tick
+	}
+	return sum, true
+}
+
+// others is the share of the machine's processors that others had while a turn took wall, in
+// which they were busy for all, and the subject and who measures had own of that.
+func others(all, own, wall time.Duration) float64 {
+	rest := all - own
+	if rest < 2*tick*time.Duration(runtime.NumCPU()) { // as little is not told from nothing
+		return 0
+	}
+	return float64(rest) / float64(wall) / float64(runtime.NumCPU())
 }

@@ -351,3 +351,31 @@ func micros(ns float64) string {
 		return fmt.Sprintf("%.0f", us)
 	}
 }
+
+// quietShare is how much of the machine's processors others may take of a turn before its
+// figures are said to be of a machine that is not quiet.
+const quietShare = 0.05
+
+// noise is the largest share that others had of a turn of r, and in which.
+func (r *Report) noise() (most float64, where string) {
+	for i := range r.Results {
+		for j := range r.Results[i].Measures {
+			if m := &r.Results[i].Measures[j]; m.Others > most {
+				most, where = m.Others, fmt.Sprintf("%s of %s", r.Results[i].Workload, m.Subject)
+			}
+		}
+	}
+	return most, where
+}
+
+// quiet says whether others had a share of what was measured.
+func (r *Report) quiet() string {
+	most, where := r.noise()
+	switch {
+	case most == 0:
+		return ""
+	case most <= quietShare:
+		return fmt.Sprintf("others took at most %.0f %% of the processors in a turn", 100*most)
+	}
+	return fmt.Sprintf("NOT QUIET: others took up to %.0f %% of the processors in a turn (%s): read the cpu columns, and measure again", 100*most, where)
+}
