@@ -52,7 +52,7 @@ type diskDoc struct {
 
 type sharedDoc struct {
 	Bytes   uint64 `json:"bytes"`
-	Kept    uint64 `json:"kept,string"`
+	Kept    uint64 `json:"kept"`
 	Readers uint32 `json:"readers"`
 }
 
