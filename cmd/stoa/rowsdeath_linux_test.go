@@ -77,8 +77,8 @@ func rowsClient() {
 	for range 200 { // so that rows are asked for
 		_, _ = s.Get(nil, column.State, key(rowKeys))
 	}
-	for done := uint64(1); done <= uint64(n); done++ {
-		op := rowOp{Key: random.IntN(rowKeys), Put: random.IntN(4) == 0 && err == nil, Value: id<<32 | done, Shared: c.SharesRows()}
+	for tried, done := uint64(1), 0; done < n; tried++ {
+		op := rowOp{Key: random.IntN(rowKeys), Put: random.IntN(4) == 0 && err == nil, Value: id<<32 | tried, Shared: c.SharesRows()}
 		for i := 0; i < 200 && op.Shared; i++ { // so that it is most often here that it is stopped
 			_, _ = s.Get(nil, column.State, key(op.Key))
 		}
@@ -107,8 +107,7 @@ func rowsClient() {
 		if failed {
 			out.Flush()
 			time.Sleep(time.Millisecond) // until the daemon is there again
-		}
-		if done%50 == 0 {
+		} else if done++; done%50 == 0 {
 			out.Flush()
 		}
 	}
@@ -137,7 +136,7 @@ func TestReadsOfSharedRowsAreLinearizableAcrossKills(t *testing.T) {
 	defer os.RemoveAll(dir)
 	h := &kvHistory{t: t, path: filepath.Join(dir, cli.SocketName)}
 	stop := h.serveKV(dir, "--raw")
-	each := enginetest.Scale(6000)
+	each := max(enginetest.Scale(6000), 600)
 	var clients []*rowsProcess
 	for id, how := range []string{"shared", "shared", "shared", "apart"} {
 		clients = append(clients, startRowsClient(t, h.path, id+1, each, how))
@@ -165,7 +164,7 @@ func TestReadsOfSharedRowsAreLinearizableAcrossKills(t *testing.T) {
 		}
 	}
 	stop(false)
-	require.Greater(t, shared, each/2, "reads with shared rows")
+	require.Greater(t, shared, each/10, "reads with shared rows")
 	for key, ops := range byKey {
 		require.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(rowModel, ops, time.Minute), "row %d, %d operations", key, len(ops))
 	}
