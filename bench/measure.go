@@ -173,7 +173,9 @@ func (c *crew) work(d time.Duration) (turn, error) {
 	n := float64(max(t.Units, 1))
 	t.WallNanos = float64(t.Wall) / n
 	t.CPUNanos = float64(c.spent(before, after)) / n
-	t.Others = others(after.machine-before.machine, after.process-before.process+after.elsewhere-before.elsewhere, t.Wall)
+	if c.writes == 0 { // else the kernel works for it, on threads of its own
+		t.Others = others(after.machine-before.machine, after.process-before.process+after.elsewhere-before.elsewhere, t.Wall)
+	}
 	t.Elsewhere = float64(after.elsewhere-before.elsewhere) / n
 	t.Allocs = float64(mem.Mallocs-allocs) / n
 	if err == nil && c.writes > 0 {
