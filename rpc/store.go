@@ -100,8 +100,13 @@ func (s *Store) Apply(b *engine.Batch) error {
 	return s.c.unary(s.ctx, &storeApply.Method, ask, new(stoav1.ApplyResponse))
 }
 
+// readsShared reports whether shared rows may answer a read of a snapshot; 0 is the present.
+func (s *Store) readsShared(snapshot uint64) bool {
+	return s.c.rows != nil && snapshot == 0 && s.ctx.Err() == nil
+}
+
 func (s *Store) get(dst []byte, col column.Column, key []byte, snapshot uint64) ([]byte, error) {
-	if s.c.rows != nil && snapshot == 0 && s.ctx.Err() == nil {
+	if s.readsShared(snapshot) {
 		if value, ok := s.c.rows.Get(dst, col, key); ok {
 			return value, nil
 		}
@@ -122,7 +127,7 @@ func (s *Store) multiGet(buf []byte, lookups []engine.Lookup, snapshot uint64) (
 	if len(lookups) > wire.MaxLookups {
 		return buf, fmt.Errorf("rpc: multiget: %w: %d keys, at most %d", engine.ErrTooLarge, len(lookups), wire.MaxLookups)
 	}
-	if s.c.rows != nil && snapshot == 0 && s.ctx.Err() == nil {
+	if s.readsShared(snapshot) {
 		if values, ok := s.c.rows.MultiGet(buf, lookups); ok {
 			return values, nil
 		}

@@ -121,6 +121,17 @@ type kvHistory struct {
 	ops []porcupine.Operation
 }
 
+// newKVHistory returns a history of a daemon that is killed, and the directory that it serves.
+func newKVHistory(t *testing.T) (h *kvHistory, dir string) {
+	if !hasRocks {
+		t.Skip("an engine in memory keeps nothing across a kill")
+	}
+	dir, err := os.MkdirTemp("", "st")
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return &kvHistory{t: t, path: filepath.Join(dir, cli.SocketName), start: time.Now()}, dir
+}
+
 // client asks random things until it has asked n, or the daemon has died.
 func (h *kvHistory) client(id, n, keys int, f rpc.Framing) error {
 	c, err := rpc.Dial(context.Background(), h.path, rpc.WithFraming(f))
@@ -181,13 +192,7 @@ func (h *kvHistory) serveKV(dir string, more ...string) (stop func(kill bool)) {
 // order of all operations, of which those that nobody heard of took place at
 // some time, or never.
 func TestX07LinearizableOverTheSocketAcrossKills(t *testing.T) {
-	if !hasRocks {
-		t.Skip("an engine in memory keeps nothing across a kill")
-	}
-	dir, err := os.MkdirTemp("", "st")
-	require.NoError(t, err)
-	defer os.RemoveAll(dir)
-	h := &kvHistory{t: t, path: filepath.Join(dir, cli.SocketName), start: time.Now()}
+	h, dir := newKVHistory(t)
 	const clients, keys, kills = 64, 12, 2
 	for round := range kills + 1 {
 		stop := h.serveKV(dir)

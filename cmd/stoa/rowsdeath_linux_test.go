@@ -12,7 +12,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -23,7 +22,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/stoadb/stoa/cmd/stoa/internal/cli"
 	"github.com/stoadb/stoa/column"
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
@@ -128,13 +126,7 @@ func monotonic() int64 {
 // One of them stands still from before the kill until the next daemon has written: it goes on
 // with what it had.
 func TestReadsOfSharedRowsAreLinearizableAcrossKills(t *testing.T) {
-	if !hasRocks {
-		t.Skip("an engine in memory shares nothing")
-	}
-	dir, err := os.MkdirTemp("", "st")
-	require.NoError(t, err)
-	defer os.RemoveAll(dir)
-	h := &kvHistory{t: t, path: filepath.Join(dir, cli.SocketName)}
+	h, dir := newKVHistory(t)
 	stop := h.serveKV(dir, "--raw")
 	each := max(enginetest.Scale(6000), 600)
 	var clients []*rowsProcess

@@ -82,15 +82,6 @@ func (c *rowCache) table(col column.Column, key []byte) *rows.Table {
 	return c.shared
 }
 
-// tables are those that there are.
-func (c *rowCache) tables(yield func(*rows.Table) bool) {
-	for _, t := range []*rows.Table{c.own, c.shared} {
-		if t != nil && !yield(t) {
-			return
-		}
-	}
-}
-
 // rowVersion says which row, and what its mark and its column's epoch were when it was
 // looked for: if they have not changed, it has not been written since. Its table is nil if it
 // is not to be kept.
@@ -189,17 +180,21 @@ func (c *rowCache) keepOn() {
 	}
 }
 
-// count counts the beginning or the end of a write, here and in the tables.
+// count counts the beginning or the end of a write, here and for those who share rows.
 func (c *rowCache) count() {
 	c.writes.Add(1)
-	for t := range c.tables {
-		t.Writes().Add(1)
+	if c.shared != nil {
+		c.shared.Writes().Add(1)
 	}
 }
 
+// countEpoch counts the beginning or the end of a removal from a column, of which both tables
+// may have rows.
 func (c *rowCache) countEpoch(col column.Column) {
-	for t := range c.tables {
-		t.Epoch(col).Add(1)
+	for _, t := range []*rows.Table{c.own, c.shared} {
+		if t != nil {
+			t.Epoch(col).Add(1)
+		}
 	}
 }
 

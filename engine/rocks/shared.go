@@ -35,6 +35,14 @@ func (st *store) beginTerm() (err error) {
 	return err
 }
 
+// lent is the table whose rows are shared; nil: none are.
+func (st *store) lent() *rows.Table {
+	if st.term == nil || st.rows == nil {
+		return nil
+	}
+	return st.rows.shared
+}
+
 // endTerm ends the term: nobody reads shared rows when it has returned. What keeps it
 // from being ended keeps the next one from being begun.
 func (st *store) endTerm() {
@@ -51,10 +59,10 @@ func (st *store) endTerm() {
 func (e *Engine) SharedRowStats() (rows.Stats, bool) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	if e.st == nil || e.st.term == nil || e.st.rows == nil || e.st.rows.shared == nil {
+	if e.st == nil || e.st.lent() == nil {
 		return rows.Stats{}, false
 	}
-	return e.st.rows.shared.Stats(), true
+	return e.st.lent().Stats(), true
 }
 
 // SharedRows returns what another process that may read everything is to be handed, so that
@@ -66,12 +74,13 @@ func (e *Engine) SharedRows() (rows.Share, error) {
 	if e.st == nil {
 		return rows.Share{}, e.down
 	}
-	if e.st.term == nil || e.st.rows == nil || e.st.rows.shared == nil {
+	table := e.st.lent()
+	if table == nil {
 		return rows.Share{}, fmt.Errorf("%w: no rows are shared", engine.ErrUnsupported)
 	}
 	s := rows.Share{Term: e.st.term.Now(), Ended: e.st.ended}
 	var err error
-	if s.Table, err = e.st.rows.shared.File(); err != nil {
+	if s.Table, err = table.File(); err != nil {
 		return rows.Share{}, fmt.Errorf("engine: shared rows: %w", err)
 	}
 	if s.Terms, err = e.st.term.Reading(); err != nil {

@@ -276,10 +276,10 @@ func TestARowThatIsChangedWhileItIsReadIsNotReturned(t *testing.T) {
 			}
 		}, gone},
 		"the ring comes to it": {func(s shared, hash uint64) {
-			s.advance(shardOf(hash), s.turn+8)
+			s.head(shardOf(hash)).Store(s.turn + 8)
 		}, stood},
 		"the ring begins on it": {func(s shared, hash uint64) {
-			s.advance(shardOf(hash), s.turn+16)
+			s.head(shardOf(hash)).Store(s.turn + 16)
 		}, gone},
 	} {
 		t.Run(name, func(t *testing.T) {

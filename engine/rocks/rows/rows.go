@@ -217,16 +217,21 @@ func lastWord(b []byte) uint64 {
 	return binary.NativeEndian.Uint64(w[:])
 }
 
-// appendWords appends so many bytes from a place to dst.
+// appendWords appends so many bytes from a place to dst, and touches nothing behind them.
 func (l *layout) appendWords(dst []byte, at uintptr, size int) []byte {
-	whole := padded(size)
 	start := len(dst)
-	if cap(dst)-start < whole {
-		dst = append(make([]byte, 0, start+whole), dst...)
+	if cap(dst)-start < size {
+		dst = append(make([]byte, 0, start+size), dst...)
 	}
-	out := dst[start : start+whole]
+	dst = dst[:start+size]
+	out := dst[start:]
 	for ; len(out) >= 8; out, at = out[8:], at+8 {
 		binary.NativeEndian.PutUint64(out, l.word(at).Load())
 	}
-	return dst[:start+size]
+	if len(out) > 0 {
+		var w [8]byte
+		binary.NativeEndian.PutUint64(w[:], l.word(at).Load())
+		copy(out, w[:])
+	}
+	return dst
 }

@@ -12,8 +12,7 @@ import (
 const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_FUTURE_WRITE | unix.F_SEAL_SEAL
 
 // NewShared returns a table of about that many bytes that other processes may read; see
-// [Table.File]. It fails with engine-independent errors of the system, and where that has no
-// such memory.
+// [Table.File]. It fails where the system has no such memory.
 func NewShared(size int64) (*Table, error) {
 	buckets, ring := shape(size)
 	t := &Table{}

@@ -27,9 +27,8 @@ type Table struct {
 	file   int // of a table that is shared; -1
 
 	shards [shards]struct {
-		mu   sync.Mutex // of whoever changes the shard
-		head uint64
-		_    [48]byte
+		mu sync.Mutex // of whoever changes the shard
+		_  [56]byte
 	}
 	put atomic.Uint64 // rows, ever
 }
@@ -76,8 +75,8 @@ func (t *Table) begin(memory []byte) {
 	for at, n := range map[int]uint64{atSize: t.size(), atSeed: t.seed, atShards: shards, atBuckets: t.buckets, atRing: t.ring} {
 		binary.NativeEndian.PutUint64(memory[at:], n)
 	}
-	for i := range t.shards {
-		t.advance(uint64(i), 8) // 0 is no position
+	for i := range uint64(shards) {
+		t.head(i).Store(8) // 0 is no position
 	}
 }
 
@@ -162,7 +161,7 @@ func (t *Table) PutBack(hash, position, epoch uint64, col column.Column, key, va
 	s := &t.shards[shard]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t.there(s.head, position) {
+	if t.there(t.head(shard).Load(), position) {
 		if was := t.word(t.at(shard, position) + 8).Load(); int(was&0xFFFF) == len(key) && padded(len(value)) <= padded(int(was>>16&0xFFFF)) {
 			t.fill(t.oldest(hash), hash, position, epoch, col, key, value)
 			return
@@ -202,11 +201,11 @@ func (t *Table) renew(hash uint64, col column.Column, key []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	entry, position := t.look(hash, col, key)
-	if position == 0 || !t.soonGone(s.head, position) {
+	if position == 0 || !t.soonGone(t.head(shardOf(hash)).Load(), position) {
 		return // another was quicker
 	}
 	at := t.at(shardOf(hash), position)
-	var value [MaxRow + 8]byte
+	var value [MaxRow]byte
 	size := int(t.word(at+8).Load() >> 16 & 0xFFFF)
 	kept := t.appendWords(value[:0], at+rowHeader+uintptr(padded(len(key))), size)
 	epoch := t.word(at).Load()
@@ -222,21 +221,15 @@ const lastPosition = 1<<51 - 1<<32
 // reserve returns the position of size bytes in one piece, 0 if there is none. They are
 // the row's before anything of it is written.
 func (t *Table) reserve(shard uint64, size int) uint64 {
-	n, head := uint64(size), t.shards[shard].head
+	n, head := uint64(size), t.head(shard).Load()
 	if n > t.ring/8 || head > lastPosition {
 		return 0
 	}
 	if head&(t.turn-1)+n > t.ring {
 		head = (head/t.turn + 1) * t.turn
 	}
-	t.advance(shard, head+n)
+	t.head(shard).Store(head + n)
 	return head
-}
-
-// advance moves the head of a shard.
-func (t *Table) advance(shard, head uint64) {
-	t.shards[shard].head = head
-	t.head(shard).Store(head)
 }
 
 // look returns the entry and the position of a row; 0 if it is not kept. The caller
@@ -246,7 +239,7 @@ func (t *Table) look(hash uint64, col column.Column, key []byte) (entry *atomic.
 	for i := uintptr(1); i <= entries; i++ {
 		entry = t.word(bucket + 8*i)
 		v := entry.Load()
-		if position = t.positionOf(v); v>>tagShift != hash>>tagShift || position == 0 || !t.there(t.shards[shard].head, position) {
+		if position = t.positionOf(v); v>>tagShift != hash>>tagShift || position == 0 || !t.there(t.head(shard).Load(), position) {
 			continue
 		}
 		at := t.at(shard, position)
@@ -259,7 +252,7 @@ func (t *Table) look(hash uint64, col column.Column, key []byte) (entry *atomic.
 
 // oldest returns the entry of a bucket that is free, or was kept first.
 func (t *Table) oldest(hash uint64) (entry *atomic.Uint64) {
-	bucket, head := t.bucket(hash), t.shards[shardOf(hash)].head
+	bucket, head := t.bucket(hash), t.head(shardOf(hash)).Load()
 	oldest := ^uint64(0)
 	for i := uintptr(1); i <= entries; i++ {
 		e := t.word(bucket + 8*i)

@@ -89,6 +89,21 @@ func TestRowsOfAllLengths(t *testing.T) {
 	}
 }
 
+// What is behind a value in the memory that it is appended to stays what it is.
+func TestAValueIsAppendedAndNoMore(t *testing.T) {
+	table := newTable(t, 1<<20)
+	for size := range 20 {
+		key := []byte{byte(size)}
+		put(table, column.State, string(key), string(make([]byte, size)))
+		memory := bytes.Repeat([]byte{'x'}, 64)
+		value, ok := table.Find(memory[:3], table.Hash(column.State, key), column.State, key)
+		require.True(t, ok)
+		require.Equal(t, &memory[0], &value[0], "there is room")
+		require.Equal(t, "xxx"+string(make([]byte, size)), string(value))
+		require.Equal(t, bytes.Repeat([]byte{'x'}, 64-3-size), memory[3+size:])
+	}
+}
+
 // A column is emptied by counting: rows of before are not found, those of after are.
 func TestAColumnIsEmptiedByCounting(t *testing.T) {
 	table := newTable(t, 1<<20)
@@ -128,14 +143,14 @@ func TestWhatIsWrittenOverIsNotFound(t *testing.T) {
 func TestATableWithoutPositionsKeepsNothingMore(t *testing.T) {
 	table := newTable(t, 1<<20)
 	for i := range table.shards {
-		table.advance(uint64(i), lastPosition/table.turn*table.turn)
+		table.head(uint64(i)).Store(lastPosition / table.turn * table.turn)
 	}
 	put(table, column.State, "k", "v")
 	value, ok := find(table, column.State, "k")
 	require.True(t, ok)
 	require.Equal(t, "v", value)
 	for i := range table.shards {
-		table.advance(uint64(i), lastPosition+8)
+		table.head(uint64(i)).Store(lastPosition + 8)
 	}
 	put(table, column.State, "l", "v")
 	_, ok = find(table, column.State, "l")
