@@ -231,6 +231,9 @@ bench-before: deps ## measure what single improvements give: builds with and wit
 bench-build: deps
 	$(ROCKS) go -C bench/peers build $$(test -e /usr/include/lmdb.h && echo -tags lmdb) -o ../../bin/bench-peers .
 	$(ROCKS) eval "$${CXX:-c++} -O2 -std=c++20 $${CGO_CFLAGS:-} -o bin/bench-loop bench/loop/loop.cc $${CGO_LDFLAGS:-} -lrocksdb -lpthread"
+	@rm -f bin/bench-loop-system
+	$(if $(ROCKSDB_PREFIX),@if [ -e /usr/include/rocksdb/db.h ]; then set -x; $${CXX:-c++} -O2 -std=c++20 -o bin/bench-loop-system bench/loop/loop.cc -lrocksdb -lpthread; \
+		else echo 'bench-build: no RocksDB under /usr to put beside that of $(ROCKSDB_PREFIX): apt-get install librocksdb-dev'; fi)
 
 demo: build ## run the sessions of README.md and of the pages that .ci/demo names against a daemon of their own
 	@bash .ci/demo

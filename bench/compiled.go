@@ -15,15 +15,28 @@ import (
 	"time"
 )
 
-// openCompiled starts the loop in C++ (loop/loop.cc) on a checkpoint of the store,
-// if it was built: it is looked for beside the stoa binary.
+// openCompiled starts the loop in C++ (loop/loop.cc) on a checkpoint of the store, if it
+// was built: it is looked for beside the stoa binary. Where that was built with a RocksDB
+// of its own (ROCKSDB_PREFIX), there is the loop with the system's as well.
 func openCompiled(o Options, data *Dataset) ([]*Subject, error) {
-	program := filepath.Join(filepath.Dir(o.Stoa), "bench-loop")
+	subjects, err := startLoop(o, data, "rocksdb-c++", "bench-loop", "compiled")
+	if err != nil || len(subjects) == 0 {
+		if err == nil {
+			o.Logger.Warn("there is no bench-loop beside the stoa binary (make bench-build): the loop in C++ is not measured")
+		}
+		return nil, err
+	}
+	system, err := startLoop(o, data, "system-c++", "bench-loop-system", "system")
+	return append(subjects, system...), err
+}
+
+// startLoop returns no subject where the program is not there.
+func startLoop(o Options, data *Dataset, name, program, checkpoint string) ([]*Subject, error) {
+	program = filepath.Join(filepath.Dir(o.Stoa), program)
 	if _, err := os.Stat(program); o.Stoa == "" || err != nil {
-		o.Logger.Warn("there is no bench-loop beside the stoa binary (make bench-build): the loop in C++ is not measured")
 		return nil, nil
 	}
-	dir := o.path("compiled")
+	dir := o.path(checkpoint)
 	l := &loop{process: &process{cmd: exec.Command(program, dir, strconv.Itoa(data.Rows), strconv.Itoa(cacheBytes))}}
 	in, err := l.cmd.StdinPipe()
 	if err != nil {
@@ -38,11 +51,15 @@ func openCompiled(o Options, data *Dataset) ([]*Subject, error) {
 		return nil, err
 	}
 	s := &Subject{
-		Name: "rocksdb-c++", Elsewhere: l.cpu, Server: l.pid(), Dir: dir,
+		Name: name, Elsewhere: l.cpu, Server: l.pid(), Dir: dir,
 		Turn: l.turn, Settle: func() error { _, err := l.ask("flush"); return err },
 		Close: func() error { return errors.Join(in.Close(), l.stop()) },
 	}
-	_, err = l.ask("warm")
+	version, err := l.ask("version")
+	if err == nil {
+		o.Logger.Info("the loop in C++", "subject", name, "rocksdb", strings.Join(version, " "))
+		_, err = l.ask("warm")
+	}
 	return []*Subject{s}, err
 }
 

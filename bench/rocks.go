@@ -70,7 +70,7 @@ func fillRocks(o Options, e *rocks.Engine, data *Dataset) error {
 	if err := e.Compact(column.State, engine.Range{}); err != nil {
 		return err
 	}
-	for _, name := range []string{"compiled", "grocksdb", "kept", "served"} {
+	for _, name := range []string{"compiled", "system", "grocksdb", "kept", "served"} {
 		if err := e.Checkpoint(o.path(name)); err != nil {
 			return err
 		}

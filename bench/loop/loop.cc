@@ -4,8 +4,8 @@
 //   bench-loop DIR ROWS CACHE_BYTES
 //
 // opens the store in DIR, with the options that were written there, and reads one
-// command to a line, answering each with a line: "warm" reads all rows, "flush" writes
-// the memtables, and "WORKLOAD WORKERS NANOSECONDS" works that long, and answers with
+// command to a line, answering each with a line: "version" is RocksDB's, "warm" reads all
+// rows, "flush" writes the memtables, and "WORKLOAD WORKERS NANOSECONDS" works that long, and answers with
 // how many units it did and the latencies of one call in eight, in nanoseconds. Rows
 // and workloads are those of dataset.go and workload.go. Anything wrong ends it with
 // status 1 and a line on stderr.
@@ -15,6 +15,7 @@
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/table.h>
 #include <rocksdb/utilities/options_util.h>
+#include <rocksdb/version.h>
 
 #include <chrono>
 #include <cstdint>
@@ -96,6 +97,7 @@ struct Store {
 
   void open(const std::string& dir, size_t cache_bytes) {
     rocksdb::ConfigOptions config;
+    config.ignore_unknown_options = true;  // those of a newer RocksDB, at what they are by default
     rocksdb::DBOptions options;
     std::vector<rocksdb::ColumnFamilyDescriptor> families;
     auto cache = rocksdb::NewLRUCache(cache_bytes);
@@ -283,7 +285,9 @@ int main(int argc, char** argv) {
     int workers = 1;
     int64_t nanos = 0;
     words >> name >> workers >> nanos;
-    if (name == "warm") {
+    if (name == "version") {
+      std::cout << rocksdb::GetRocksVersionAsString() << std::endl;
+    } else if (name == "warm") {
       Worker w(store, seed++);
       w.walk();
       for (uint64_t i = 0; i < store.rows; i++) w.get();
