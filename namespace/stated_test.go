@@ -249,6 +249,14 @@ func TestItIsKnownWhenVersion1DecidesNothingMore(t *testing.T) {
 			state(t, z, codec.RootOp{GroupID: ns, AdminIdentity: us})
 			require.True(t, known(z, ns))
 		})
+		t.Run("as the next admin identity says", func(t *testing.T) {
+			z, m, us, them := begin()
+			applied(t, z, unopenable(t, m, ns, alias))
+			applied(t, m, state(t, z, codec.RootOp{GroupID: ns, AdminIdentity: them}))
+			said := applied(t, z, state(t, m, codec.RootOp{GroupID: ns, AdminIdentity: us}))
+			require.Equal(t, group.Effective, said.Verdict.Outcome, said.Verdict)
+			require.False(t, known(z, ns), "only the founder ranks above what is sealed")
+		})
 		t.Run("the founder has sealed something", func(t *testing.T) {
 			z, m, us, them := begin()
 			applied(t, m, unopenable(t, z, ns, transfer(them)), state(t, z, codec.RootOp{GroupID: ns, AdminIdentity: us}))
