@@ -132,6 +132,9 @@ func (it *Iterator) Page(dst []byte, maxEntries, maxBytes int) []byte {
 // any.
 func (it *Iterator) PageEntries() int { return it.entries }
 
+// Limited reports whether as many entries were handed out as the range has at most.
+func (it *Iterator) Limited() bool { return it.left == 0 }
+
 // Key returns the key of the current entry. It is valid until the next call of
 // Next or Close.
 func (it *Iterator) Key() []byte { return it.key }

@@ -10,6 +10,7 @@ import (
 	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/rpc/internal/fault"
+	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/server/internal/demux"
 	"github.com/stoadb/stoa/rpc/server/internal/limit"
@@ -38,28 +39,46 @@ func (t *storeService) Scan(r *stoav1.ScanRequest, stream grpc.ServerStreamingSe
 	if v.held != nil {
 		ended = v.held.ended
 	}
+	var plain grpc.ServerStream = stream
+	if typed, ok := stream.(*grpc.GenericServerStream[stoav1.ScanRequest, stoav1.ScanResponse]); ok {
+		plain = typed.ServerStream // which may have a way to send the last page with the end
+	}
 	return t.s.paced(ctx, t.s.o.SessionIdle, 0, ended, func(wait *peerWait) error {
 		defer v.release()
 		defer sc.close()
-		return sc.send(stream, wait, v.held)
+		return sc.send(plain, wait, v.held)
 	})
 }
 
 // send sends all pages, which are reads of a snapshot if it is not nil. It reads none
-// ahead: the socket holds what the client reads meanwhile.
+// ahead, since the socket holds what the client reads meanwhile, but behind a short one: if
+// that is the last, the end goes with it.
 func (sc *scan) send(stream grpc.ServerStream, wait *peerWait, held *heldSnapshot) error {
-	for {
-		page, err := sc.page()
-		if err != nil || page.Count == 0 {
-			return err
+	page, err := sc.page()
+	for err == nil && page.Count > 0 {
+		short, send := sc.short, stream.SendMsg
+		var next wire.Page
+		if short {
+			next, err = sc.page()
+			if by, ok := stream.(op.LastSender); ok && err == nil && next.Count == 0 {
+				send = by.SendLast
+			}
 		}
-		if err := wait.During(func() error { return stream.SendMsg(&page) }); err != nil {
-			return err
+		if failed := wait.During(func() error { return send(&page) }); failed != nil {
+			if next.Count > 0 {
+				wire.Return(next.Entries)
+			}
+			return failed
 		}
 		if held != nil {
 			sc.s.snapshots.touch(held)
 		}
+		if !short {
+			next, err = sc.page()
+		}
+		page = next
 	}
+	return err
 }
 
 // page returns the next page, in borrowed memory. One without entries, whose
@@ -81,7 +100,8 @@ type scan struct {
 	s       *Server
 	account *limit.Account
 	it      *engine.Iterator
-	entries int // the most of the next page
+	entries int  // the most of the next page
+	short   bool // the page before had room for more: the end is near
 }
 
 // open opens a scan of the state of v.
@@ -120,8 +140,10 @@ func (sc *scan) next(dst []byte, size int) ([]byte, uint32, error) {
 	if err := sc.it.Err(); err != nil || len(dst) == before {
 		return dst, 0, err
 	}
+	count := sc.it.PageEntries()
+	sc.short = count < sc.entries && len(dst)-before < size || sc.it.Limited()
 	sc.entries = min(sc.entries*wire.PageGrowth, wire.MaxPageEntries)
-	return dst, uint32(sc.it.PageEntries()), nil
+	return dst, uint32(count), nil
 }
 
 func (sc *scan) close() {

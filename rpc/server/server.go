@@ -117,6 +117,7 @@ func New(eng engine.Engine, o Options) (*Server, error) {
 	s.register(&stoav1.Store_ServiceDesc, eng, store)
 	s.framed.Straight(stoav1.Store_Get_FullMethodName, store.directGet())
 	s.framed.Straight(stoav1.Store_MultiGet_FullMethodName, store.directMultiGet())
+	s.framed.Straight(stoav1.Store_Scan_FullMethodName, store.directScan())
 	s.framed.Straight(stoav1.Store_Apply_FullMethodName, store.directApply())
 	if o.KV != nil {
 		service := &kvService{s: s}

@@ -77,7 +77,7 @@ func (c *Codec) Marshal(v any) (mem.BufferSlice, error) {
 	case Ready:
 		return mem.BufferSlice(m), nil
 	case *Page:
-		return m.marshal(), nil
+		return m.Lend(), nil
 	case Outbound:
 		return outbound(m), nil
 	case *stoav1.MultiGetResponse:

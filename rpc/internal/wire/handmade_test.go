@@ -35,7 +35,7 @@ func allHandmade() []handmade {
 	single := func() []byte { return Single(append(Room(nil), 'v')) }
 	page := func() []byte {
 		entries := []byte("e")
-		return (&Page{Entries: &entries, Count: 1}).marshal().Materialize()
+		return (&Page{Entries: &entries, Count: 1}).Lend().Materialize()
 	}
 	return []handmade{
 		{message: &stoav1.GetRequest{}, encode: func() []byte { return get.AppendTo(nil) }},

@@ -62,8 +62,8 @@ func (p *Pages) Put(b *[]byte) {
 	}
 }
 
-// marshal lends the entries to the message that it returns.
-func (m *Page) marshal() mem.BufferSlice {
+// Lend lends the entries to the message that it returns.
+func (m *Page) Lend() mem.BufferSlice {
 	head := make([]byte, 0, 24)
 	head = protowire.AppendTag(head, 2, protowire.VarintType)
 	head = protowire.AppendVarint(head, uint64(m.Count))

@@ -35,8 +35,9 @@ type connection struct {
 	armed atomic.Bool // the timer runs
 	seen  uint64      // the state of the hand when it fired last
 	calls map[uint64]*call
-	taken int // those of calls that are not answered yet
-	loose int // short calls that take long: another hand reads meanwhile
+	taken int  // those of calls that are not answered yet
+	loose int  // short calls that take long: another hand reads meanwhile
+	long  bool // a stream that was taken for a short call was none
 }
 
 // handover is how long a hand may be busy with a call, or up to twice as long,

@@ -9,7 +9,7 @@ import (
 )
 
 // Direct is how a short call is answered without the generated code, in memory
-// that is used again. The request is valid during the call, the answer until
+// that is used again: a unary one, or a stream of one answer at most. The request is valid during the call, the answer until
 // the next with the same Scratch.
 type Direct struct {
 	Parse func(*Scratch, []byte) error
@@ -22,10 +22,13 @@ type Direct struct {
 }
 
 // Answer is the message of an answer: bytes that stay the Scratch's, or some
-// that go to the connection.
+// that go to the connection. A stream whose answer has neither ends without one.
 type Answer struct {
 	Small []byte
 	Large mem.BufferSlice
+	// Long is of a stream that turned out to have more than one answer: it is begun anew
+	// as one, and so are those that come after it on its connection.
+	Long bool
 }
 
 // KeepSmall is the capacity of the largest memory of an answer that a Scratch

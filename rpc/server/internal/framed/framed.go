@@ -96,7 +96,8 @@ func (f *Server) Register(d *grpc.ServiceDesc, service any) {
 		}
 		for i := range d.Streams {
 			if m.Full() == "/"+d.ServiceName+"/"+d.Streams[i].StreamName {
-				f.methods[m.Number] = &method{Method: m, service: service, stream: &d.Streams[i]}
+				f.methods[m.Number] = &method{Method: m, service: service, stream: &d.Streams[i],
+					info: &grpc.UnaryServerInfo{Server: service, FullMethod: m.Full()}}
 			}
 		}
 	}

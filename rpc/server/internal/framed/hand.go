@@ -188,8 +188,11 @@ func (h *hand) lone(f frame.Frame, m *method) bool {
 		return false
 	}
 	c := h.conn
+	if m.stream != nil && c.nc.Peer.Account.Limited() {
+		return false
+	}
 	c.mu.Lock()
-	busy := len(c.calls) > 0 || c.loose > 0
+	busy := len(c.calls) > 0 || c.loose > 0 || m.stream != nil && c.long
 	c.mu.Unlock()
 	switch {
 	case busy:

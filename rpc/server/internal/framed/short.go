@@ -25,6 +25,7 @@ type Scratch struct {
 	KvPut    stoav1.KvPutRequest
 	Apply    stoav1.ApplyRequest
 	Decide   stoav1.PolicyDecideRequest
+	Scan     stoav1.ScanRequest
 	tenant   string // of the call that named one last
 	Value    []byte // what KvGet found
 	Out      []byte // of an answer that is small
@@ -102,11 +103,31 @@ func (h *hand) short(f frame.Frame, m *method) bool {
 		ans.Large, err = c.f.generated(&h.sc.ctx, m, func(v any) error { return Parse(f.Payload, v) })
 	}
 	same := h.made(state)
+	switch {
+	case err != nil || m.stream == nil:
+	case ans.Long:
+		c.mu.Lock()
+		c.long = true
+		c.mu.Unlock()
+		if err = c.begin(f, m); err == nil {
+			return h.rests(state, same)
+		}
+	case ans.Large != nil:
+		c.w.Add(frame.Header{ID: f.ID}, ans.Large) // an error ends the connection
+		ans.Large = nil
+	}
 	if err == nil && ans.Large == nil {
 		c.w.AddBytes(frame.Header{ID: f.ID, Flags: frame.End}, ans.Small) // an error ends the connection
 	} else {
 		c.answer(f.ID, ans.Large, err)
 	}
+	return h.rests(state, same)
+}
+
+// rests is called when the answer of a short call is with the writer. It returns false if another
+// hand reads.
+func (h *hand) rests(state uint64, same bool) bool {
+	c := h.conn
 	if same {
 		h.state.Store(state - handCalls)
 		if c.w.Waiting() < flushAt {
