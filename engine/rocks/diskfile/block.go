@@ -91,7 +91,7 @@ func unpackSnappy(dst, src []byte) ([]byte, error) {
 // unpackLZ4 returns the size bytes that src, a block of LZ4, stands for. It returns
 // ErrDamaged if it stands for fewer, for more, or for none.
 func unpackLZ4(dst, src []byte, size int) ([]byte, error) {
-	dst = slices.Grow(dst[:0], size)[:size]
+	dst = slices.Grow(dst[:0], max(size, 1))[:size] // lz4 v4.1.33 writes to address 0 if there is none
 	if n, err := lz4.UncompressBlock(src, dst); err != nil || n != size {
 		return nil, fmt.Errorf("%w: not a block of LZ4", ErrDamaged)
 	}

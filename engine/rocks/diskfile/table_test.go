@@ -14,6 +14,8 @@ func TestLZ4RefusesWhatItIsNot(t *testing.T) {
 	got, err := unpackLZ4(nil, []byte{0x10, 'a', 1, 0, 0x50, 'b', 'c', 'd', 'e', 'f'}, 10)
 	require.NoError(t, err)
 	require.Equal(t, "aaaaabcdef", string(got))
+	_, err = unpackLZ4(nil, make([]byte, 18), 0)
+	require.ErrorIs(t, err, ErrDamaged, "it stands for nothing, and is none")
 	rapid.Check(t, func(t *rapid.T) {
 		src := rapid.SliceOfN(rapid.Byte(), 0, 60).Draw(t, "src")
 		size := rapid.IntRange(0, 300).Draw(t, "size")
