@@ -39,17 +39,17 @@ func openServedMemory(o Options, data *Dataset) ([]*Subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := d.subject("rpc-mem", data)
+	s := d.subject("rpc-mem", data, rpc.WithoutSharedRows())
 	s.Close = d.process.stop
 	s.Lacks = syncedNames() // nothing is ever on disk
 	o.Logger.Info("filling rpc-mem", "rows", data.Rows)
 	return []*Subject{s}, d.with(func(c *rpc.Client) error { return data.load(c.Store(context.Background())) })
 }
 
-// unshared are the names of the workloads that have nothing to do with shared rows.
+// unshared are the names of the workloads that have nothing to do with shared memory.
 func unshared() (names []string) {
 	for _, name := range RowWorkloadNames() {
-		if first, _, _ := strings.Cut(name, "-"); first == "scan" || first == "batch" || strings.HasPrefix(name, "put-synced") {
+		if first, _, _ := strings.Cut(name, "-"); name == "scan-100" || first == "batch" || strings.HasPrefix(name, "put-synced") {
 			names = append(names, name)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/stoadb/stoa/rpc/internal/link"
 	"github.com/stoadb/stoa/rpc/internal/op"
 	"github.com/stoadb/stoa/rpc/internal/peercred"
-	"github.com/stoadb/stoa/rpc/internal/rowshare"
+	"github.com/stoadb/stoa/rpc/internal/shm"
 	"github.com/stoadb/stoa/rpc/internal/socketpath"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/stoav1"
@@ -37,8 +37,9 @@ type Client struct {
 	timeout time.Duration
 	conn    *grpc.ClientConn
 	carrier *carrier
-	rows    *rowshare.Rows // nil: they are not wanted
-	guarded atomic.Bool    // the daemon is known to look at guards of changes
+	rows    *shm.Rows     // nil: they are not wanted
+	slotted *link.Slotted // as rows
+	guarded atomic.Bool   // the daemon is known to look at guards of changes
 
 	store stoav1.StoreClient
 	dag   stoav1.DagClient
@@ -78,7 +79,8 @@ func WithFraming(f Framing) Option { return func(o *options) { o.framing = f } }
 // WithoutSharedRows has every read go over the socket. Otherwise a client that reads many
 // single rows with [Store.Get] and [Store.MultiGet] is handed memory of the daemon to read
 // them from, where the daemon shares it (stoa serve --shared-rows), on Linux, if this user may
-// read everything, and unless all goes over gRPC. What is read is the same.
+// read everything, and unless all goes over gRPC; and one that scans much, if its user may do
+// everything, memory that pages of long scans come by. What is read is the same.
 func WithoutSharedRows() Option { return func(o *options) { o.noRows = true } }
 
 // Dial connects to the daemon that listens at path. It returns ErrNoDaemon if there is
@@ -124,7 +126,8 @@ func Dial(ctx context.Context, path string, with ...Option) (*Client, error) {
 		namespace: stoav1.NewNamespaceClient(t),
 	}
 	if !o.noRows && o.framing != FramingGRPC {
-		c.rows = rowshare.New(func(ctx context.Context) (*net.UnixConn, error) { return peercred.Dial(ctx, path, o.users) })
+		c.rows = shm.NewRows(func(ctx context.Context) (*net.UnixConn, error) { return peercred.Dial(ctx, path, o.users) })
+		c.slotted = link.NewSlotted(func(ctx context.Context) (*link.Conn, error) { return link.DialSlots(ctx, path, o.users) })
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.dialTimeout)
 	defer cancel()
@@ -197,6 +200,9 @@ func (c *Client) Path() string { return c.path }
 // Close ends the connection, and every call, scan and snapshot over it. Later
 // calls return engine.ErrClosed.
 func (c *Client) Close() error {
+	if c.slotted != nil {
+		c.slotted.Close()
+	}
 	if c.rows != nil {
 		c.rows.Close()
 	}

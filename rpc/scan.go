@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/rpc/internal/shm"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/stoav1"
 )
@@ -20,7 +21,8 @@ type scan struct {
 	client *Client
 	stream grpc.ClientStream
 	cancel context.CancelFunc
-	of     *snapshot // what it reads; nil: the present state
+	of     *snapshot      // what it reads; nil: the present state
+	slots  *shm.PagesRead // where pages lie; nil: they come by the socket
 
 	page  wire.Lent // what came last
 	rest  []byte    // entries of it that were not handed out
@@ -32,14 +34,17 @@ type scan struct {
 // reads is that of the call.
 func (c *Client) openScan(ctx context.Context, r *stoav1.ScanRequest, of *snapshot) (*scan, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	stream, err := c.carrier.NewStream(ctx, &stoav1.Store_ServiceDesc.Streams[0], storeScan.Full())
+	s := &scan{client: c, cancel: cancel, of: of}
+	var err error
+	if !s.openSlotted(ctx, r) {
+		s.stream, err = c.carrier.NewStream(ctx, &stoav1.Store_ServiceDesc.Streams[0], storeScan.Full())
+	}
 	if err != nil {
 		cancel()
 		return nil, c.failed("scan", err)
 	}
-	s := &scan{client: c, stream: stream, cancel: cancel, of: of}
-	if err = stream.SendMsg(r); err == nil {
-		err = stream.CloseSend()
+	if err = s.stream.SendMsg(r); err == nil {
+		err = s.stream.CloseSend()
 	}
 	if err != nil {
 		s.Close()
@@ -52,11 +57,39 @@ func (c *Client) openScan(ctx context.Context, r *stoav1.ScanRequest, of *snapsh
 	return s, nil
 }
 
+// openSlotted opens the stream where its pages come by shared memory, if that is there, and the
+// scan may be long.
+func (s *scan) openSlotted(ctx context.Context, r *stoav1.ScanRequest) bool {
+	if s.client.slotted == nil || r.GetLimit() > 0 && r.GetLimit() <= wire.MaxPageEntries {
+		return false
+	}
+	conn := s.client.slotted.Take()
+	if conn == nil {
+		return false
+	}
+	stream, err := conn.Open(ctx, storeScan.Number, false)
+	if err != nil {
+		s.client.slotted.Give()
+		return false
+	}
+	s.stream, s.slots = stream, stream.Slots()
+	return true
+}
+
 // receive waits for the next page. The end of the stream is no error.
 func (s *scan) receive() error {
 	switch err := s.stream.RecvMsg(&s.page); {
+	case err == nil && s.page.Slot > 0:
+		s.count = int(s.page.Count)
+		if s.rest, s.err = s.slots.Page(s.page.Slot-1, s.page.SlotBytes); s.err != nil {
+			s.err = fmt.Errorf("rpc: scan: %w: %w", engine.ErrCorrupt, s.err)
+		}
+		return s.err
 	case err == nil:
 		s.rest, s.count = s.page.Entries, int(s.page.Count)
+		if s.client.slotted != nil && s.slots == nil && s.count > wire.MaxPageEntries/wire.PageGrowth {
+			s.client.slotted.Came(len(s.rest))
+		}
 		return nil
 	case errors.Is(err, io.EOF):
 		s.err = io.EOF
@@ -131,5 +164,9 @@ func (s *scan) Close() error {
 	}
 	s.page.Free()
 	s.rest, s.err = nil, engine.ErrClosed
+	if s.slots != nil {
+		s.slots = nil
+		s.client.slotted.Give()
+	}
 	return nil
 }

@@ -48,11 +48,16 @@ func (d *testDaemon) raw(t testing.TB) *rawConn {
 	conn, err := net.Dial("unix", d.path)
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
+	return d.speak(t, conn)
+}
+
+// speak speaks frames on a connection on which nothing else is said.
+func (d *testDaemon) speak(t testing.TB, conn net.Conn) *rawConn {
 	conn.SetDeadline(time.Now().Add(patience))
 	c := &rawConn{Conn: conn, t: t, r: frame.NewReader(conn)}
 	c.write([]byte(frame.Magic))
 	var magic [4]byte
-	_, err = io.ReadFull(conn, magic[:])
+	_, err := io.ReadFull(conn, magic[:])
 	require.NoError(t, err)
 	require.Equal(t, frame.Magic, string(magic[:]))
 	f := c.next()

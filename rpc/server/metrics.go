@@ -65,6 +65,7 @@ var gauges = []gauge{
 	newGauge("connections", "Open connections.", func(s *Server, _ *engine.Stats) float64 { return float64(s.connections.Used()) }),
 	newGauge("in_flight_bytes", "Bytes of requests under way.", func(s *Server, _ *engine.Stats) float64 { return float64(s.inFlight.Used()) }),
 	newGauge("scans", "Open scans.", func(s *Server, _ *engine.Stats) float64 { return float64(s.scans.Used()) }),
+	newGauge("slotted_connections", "Connections that long scans go over by shared memory.", func(s *Server, _ *engine.Stats) float64 { return float64(s.slotted.Load()) }),
 	newGauge("sessions", "Open sessions.", func(s *Server, _ *engine.Stats) float64 { return float64(s.sessions.Used()) }),
 	newGauge("blob_transfers", "Uploads, downloads and verifications of blobs under way.", func(s *Server, _ *engine.Stats) float64 { return float64(s.transfers.Used()) }),
 	newGauge("session_snapshots", "Snapshots that sessions hold.", func(s *Server, _ *engine.Stats) float64 { return float64(s.snapshots.count()) }),

@@ -111,6 +111,10 @@ type Options struct {
 	// rocks.Engine has it; nil: there is nothing.
 	SharedRows SharedRows
 
+	// MaxSharedPages is how many connections may have slots of shared memory, of shm.Slots
+	// times shm.SlotSize bytes, that long scans go through. 0: none.
+	MaxSharedPages int
+
 	// Blobs keeps the blobs of the engine, for the Blob service; it stays the
 	// caller's to close, after Serve has returned. Nil: one without a spool, so that
 	// content of more than 1 MiB has to come with its id.

@@ -54,6 +54,7 @@ func (t *storeService) Scan(r *stoav1.ScanRequest, stream grpc.ServerStreamingSe
 // ahead, since the socket holds what the client reads meanwhile, but behind a short one: if
 // that is the last, the end goes with it.
 func (sc *scan) send(stream grpc.ServerStream, wait *peerWait, held *heldSnapshot) error {
+	slots, _ := stream.(slotted)
 	page, err := sc.page()
 	for err == nil && page.Count > 0 {
 		short, send := sc.short, stream.SendMsg
@@ -73,12 +74,52 @@ func (sc *scan) send(stream grpc.ServerStream, wait *peerWait, held *heldSnapsho
 		if held != nil {
 			sc.s.snapshots.touch(held)
 		}
+		if slots != nil && !short && sc.entries == wire.MaxPageEntries && slots.TakeSlots() {
+			return sc.sendSlots(stream, slots, wait, held)
+		}
 		if !short {
 			next, err = sc.page()
 		}
 		page = next
 	}
 	return err
+}
+
+// slotted is a [grpc.ServerStream] whose client reads memory that pages are written to.
+type slotted interface {
+	TakeSlots() bool
+	GiveSlots()
+	Slot() ([]byte, error)
+	SendSlot(size int, entries uint32) error
+	LeaveSlot()
+}
+
+// sendSlots is send of what is left, by slots, which it gives back.
+func (sc *scan) sendSlots(stream grpc.ServerStream, slots slotted, wait *peerWait, held *heldSnapshot) error {
+	defer slots.GiveSlots()
+	for {
+		var slot []byte
+		if err := wait.During(func() (err error) { slot, err = slots.Slot(); return err }); err != nil {
+			return err
+		}
+		page, count, err := sc.next(slot[:0], limit.PageSize(sc.s.scans))
+		if err != nil || count == 0 {
+			return err
+		}
+		err = wait.During(func() error {
+			if len(page) <= len(slot) {
+				return slots.SendSlot(len(page), count)
+			}
+			slots.LeaveSlot() // an entry was too large for it
+			return stream.SendMsg(&wire.Page{Entries: &page, Count: count})
+		})
+		if err != nil {
+			return err
+		}
+		if held != nil {
+			sc.s.snapshots.touch(held)
+		}
+	}
 }
 
 // page returns the next page, in borrowed memory. One without entries, whose

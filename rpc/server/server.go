@@ -73,6 +73,7 @@ type Server struct {
 
 	monitors  monitors
 	readers   atomic.Int64 // connections that were handed shared rows
+	slotted   atomic.Int64 // connections that have slots of shared memory
 	slowCalls slowCalls
 
 	stopping chan struct{} // closed when the server drains
@@ -256,7 +257,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	door := demux.New(ln, &demux.Admission{
 		Peers: s.o.Peers, PeerOf: s.o.peerOf, Log: s.log, Shares: &s.shares, Connections: s.connections,
 		Memory: s.o.MaxConnectionBytes, Requests: s.inFlight, Stall: s.o.Stall, Greeting: s.o.Greeting,
-	}, s.framed.Serve, s.shareRows)
+	}, s.framed.Serve, s.shareRows, s.sharePages)
 	door.Start()
 	go func() { served <- s.grpc.Serve(door) }()
 	go func() { limited <- s.limited.Serve(door.Limited()) }()

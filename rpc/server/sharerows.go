@@ -5,7 +5,7 @@ import (
 
 	"github.com/stoadb/stoa/engine/rocks/rows"
 	"github.com/stoadb/stoa/rpc/access"
-	"github.com/stoadb/stoa/rpc/internal/rowshare"
+	"github.com/stoadb/stoa/rpc/internal/shm"
 	"github.com/stoadb/stoa/rpc/server/internal/demux"
 )
 
@@ -15,13 +15,13 @@ func (s *Server) shareRows(c *demux.Conn) {
 	conn, ok := c.Raw().(*net.UnixConn)
 	mayRead := s.readsEverything(c.Peer)
 	if !ok || !mayRead || s.o.SharedRows == nil || s.o.Refuse != nil {
-		_ = rowshare.Refuse(c, mayRead) // it is hung up on either way
+		_ = shm.Refuse(c, shm.MagicRows, mayRead) // it is hung up on either way
 		return
 	}
 	share, err := s.o.SharedRows.SharedRows()
 	if err != nil {
 		s.log.Debug("no rows are shared", "uid", c.Peer.UID, "pid", c.Peer.PID, "error", err)
-		_ = rowshare.Refuse(c, true)
+		_ = shm.Refuse(c, shm.MagicRows, true)
 		return
 	}
 	s.lend(conn, share)
@@ -30,7 +30,7 @@ func (s *Server) shareRows(c *demux.Conn) {
 // lend hands rows to a client, and returns when they have ended, or the client or the server
 // has.
 func (s *Server) lend(conn *net.UnixConn, share rows.Share) {
-	err := rowshare.Send(conn, share)
+	err := shm.SendRows(conn, share)
 	share.Close()
 	if err != nil {
 		return

@@ -23,7 +23,7 @@ import (
 	"github.com/stoadb/stoa/keys"
 	"github.com/stoadb/stoa/rpc"
 	"github.com/stoadb/stoa/rpc/access"
-	"github.com/stoadb/stoa/rpc/internal/rowshare"
+	"github.com/stoadb/stoa/rpc/internal/shm"
 	"github.com/stoadb/stoa/rpc/server/internal/demux"
 )
 
@@ -199,14 +199,14 @@ func TestRowsAreSharedWithWhoMayReadEverything(t *testing.T) {
 	const others = 4242
 	for rights, want := range map[string]error{
 		"all": nil, "reader,secrets": nil, "reader,secrets,writer": nil,
-		"reader": rowshare.ErrNotForPeer, "secrets": rowshare.ErrNotForPeer, "operator,reader,writer": rowshare.ErrNotForPeer,
-		"tenant:other": rowshare.ErrNotForPeer, "none": rowshare.ErrNotForPeer,
+		"reader": shm.ErrNotForPeer, "secrets": shm.ErrNotForPeer, "operator,reader,writer": shm.ErrNotForPeer,
+		"tenant:other": shm.ErrNotForPeer, "none": shm.ErrNotForPeer,
 	} {
 		for _, bound := range []bool{false, true} { // others are bound to a tenant
 			t.Run(fmt.Sprint(rights, bound), func(t *testing.T) {
 				want := want
 				if bound && rights != "all" {
-					want = rowshare.ErrNotForPeer
+					want = shm.ErrNotForPeer
 				}
 				r, err := access.Parse(rights)
 				require.NoError(t, err)
@@ -224,13 +224,13 @@ func TestRowsAreSharedWithWhoMayReadEverything(t *testing.T) {
 
 // TestWithoutSharedRowsAClientIsToldSo asks daemons that have none.
 func TestWithoutSharedRowsAClientIsToldSo(t *testing.T) {
-	require.ErrorIs(t, askForRows(t, start(t, nil, Options{}).path), rowshare.ErrNone)
+	require.ErrorIs(t, askForRows(t, start(t, nil, Options{}).path), shm.ErrNone)
 	d := startSharing(t, Options{Refuse: func() error { return os.ErrClosed }})
-	require.ErrorIs(t, askForRows(t, d.path), rowshare.ErrNone)
+	require.ErrorIs(t, askForRows(t, d.path), shm.ErrNone)
 	d = startSharing(t, Options{})
 	require.NoError(t, askForRows(t, d.path))
 	require.NoError(t, d.rocks.Close())
-	require.ErrorIs(t, askForRows(t, d.path), rowshare.ErrNone)
+	require.ErrorIs(t, askForRows(t, d.path), shm.ErrNone)
 }
 
 // askForRows asks a daemon for shared rows, and returns why there are none.
@@ -238,7 +238,7 @@ func askForRows(t *testing.T, path string) error {
 	conn, err := net.Dial("unix", path)
 	require.NoError(t, err)
 	defer conn.Close()
-	handed, err := rowshare.Receive(conn.(*net.UnixConn))
+	handed, err := shm.Receive(conn.(*net.UnixConn))
 	if err == nil {
 		defer handed.Close()
 		r, err := rows.Map(handed)
@@ -254,7 +254,7 @@ func TestAClientThatSaysMoreIsLeft(t *testing.T) {
 	conn, err := net.Dial("unix", d.path)
 	require.NoError(t, err)
 	defer conn.Close()
-	handed, err := rowshare.Receive(conn.(*net.UnixConn))
+	handed, err := shm.Receive(conn.(*net.UnixConn))
 	require.NoError(t, err)
 	require.NoError(t, handed.Close())
 	_, err = conn.Write([]byte("and"))

@@ -516,7 +516,11 @@ type ScanResponse struct {
 	// How many entries there are.
 	Count uint32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
 	// Nothing follows. Set in sessions only; elsewhere the stream ends.
-	End           bool `protobuf:"varint,3,opt,name=end,proto3" json:"end,omitempty"`
+	End bool `protobuf:"varint,3,opt,name=end,proto3" json:"end,omitempty"`
+	// Over a connection with slots of shared memory, entries that lie in one: which, from 1 on, and
+	// how many bytes. They are there until credit is given for them. 0: they are in entries.
+	Slot          uint32 `protobuf:"varint,4,opt,name=slot,proto3" json:"slot,omitempty"`
+	SlotBytes     uint32 `protobuf:"varint,5,opt,name=slot_bytes,json=slotBytes,proto3" json:"slot_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -570,6 +574,20 @@ func (x *ScanResponse) GetEnd() bool {
 		return x.End
 	}
 	return false
+}
+
+func (x *ScanResponse) GetSlot() uint32 {
+	if x != nil {
+		return x.Slot
+	}
+	return 0
+}
+
+func (x *ScanResponse) GetSlotBytes() uint32 {
+	if x != nil {
+		return x.SlotBytes
+	}
+	return 0
 }
 
 // ApproximateSizeRequest names a range of keys.
@@ -1215,11 +1233,14 @@ const file_stoa_v1_store_proto_rawDesc = "" +
 	"\areverse\x18\x05 \x01(\bR\areverse\x12\x14\n" +
 	"\x05limit\x18\x06 \x01(\x04R\x05limit\x12\x1a\n" +
 	"\bsnapshot\x18\a \x01(\x06R\bsnapshotB\x06\n" +
-	"\x04_end\"P\n" +
+	"\x04_end\"\x83\x01\n" +
 	"\fScanResponse\x12\x18\n" +
 	"\aentries\x18\x01 \x01(\fR\aentries\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\rR\x05count\x12\x10\n" +
-	"\x03end\x18\x03 \x01(\bR\x03end\"\x8e\x01\n" +
+	"\x03end\x18\x03 \x01(\bR\x03end\x12\x12\n" +
+	"\x04slot\x18\x04 \x01(\rR\x04slot\x12\x1d\n" +
+	"\n" +
+	"slot_bytes\x18\x05 \x01(\rR\tslotBytes\"\x8e\x01\n" +
 	"\x16ApproximateSizeRequest\x12'\n" +
 	"\x06column\x18\x01 \x01(\x0e2\x0f.stoa.v1.ColumnR\x06column\x12\x14\n" +
 	"\x05start\x18\x02 \x01(\fR\x05start\x12\x15\n" +

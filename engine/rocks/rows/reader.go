@@ -44,12 +44,9 @@ type mapping struct{ table, term []byte }
 // Map returns a reader of what is shared. It needs the files no longer than that. It returns
 // ErrTable.
 func Map(s Share) (*Reader, error) {
-	if !sealed(int(s.Table.Fd())) {
-		return nil, fmt.Errorf("%w: it could be cut short, or written to", ErrTable)
-	}
 	var m mapping
 	var err error
-	if m.table, err = mapFile(s.Table, header); err != nil {
+	if m.table, err = MapShared(s.Table, header); err != nil {
 		return nil, err
 	}
 	r := &Reader{mine: s.Term}
@@ -64,6 +61,15 @@ func Map(s Share) (*Reader, error) {
 	r.term = (*atomic.Uint64)(unsafe.Pointer(&m.term[atTerm]))
 	runtime.AddCleanup(r, mapping.unmap, m)
 	return r, nil
+}
+
+// MapShared maps, to be read, what [SharedMemory] has made in another process, if it has at
+// least that size. It returns ErrTable.
+func MapShared(f *os.File, least int64) ([]byte, error) {
+	if !sealed(int(f.Fd())) {
+		return nil, fmt.Errorf("%w: it could be cut short, or written to", ErrTable)
+	}
+	return mapFile(f, least)
 }
 
 // mapFile maps a file of at least that size to be read.

@@ -11,28 +11,23 @@ import (
 // who has not done so yet. Linux knows the latter from 5.1 on.
 const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_FUTURE_WRITE | unix.F_SEAL_SEAL
 
-// NewShared returns a table of about that many bytes that other processes may read; see
-// [Table.File]. It fails where the system has no such memory.
-func NewShared(size int64) (*Table, error) {
-	buckets, ring := shape(size)
-	t := &Table{}
-	t.layout = newLayout(nil, 0, buckets, ring)
+// SharedMemory returns memory that this process writes, and that others may read who are handed its
+// file, whose name is for people. Nobody else writes to it or changes its size. It fails where
+// the system has no such memory.
+func SharedMemory(name string, size int64) (file int, memory []byte, err error) {
 	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
-	file, err := unix.MemfdCreate("stoa-rows", flags|unix.MFD_NOEXEC_SEAL)
+	file, err = unix.MemfdCreate(name, flags|unix.MFD_NOEXEC_SEAL)
 	if errors.Is(err, unix.EINVAL) { // before Linux 6.3
-		file, err = unix.MemfdCreate("stoa-rows", flags)
+		file, err = unix.MemfdCreate(name, flags)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("rows: shared memory: %w", err)
+		return -1, nil, fmt.Errorf("rows: shared memory: %w", err)
 	}
-	memory, err := mapSealed(file, int64(t.size()))
-	if err != nil {
+	if memory, err = mapSealed(file, size); err != nil {
 		_ = unix.Close(file)
-		return nil, fmt.Errorf("rows: %d bytes of shared memory: %w", t.size(), err)
+		return -1, nil, fmt.Errorf("rows: %d bytes of shared memory: %w", size, err)
 	}
-	t.file = file
-	t.begin(memory)
-	return t, nil
+	return file, memory, nil
 }
 
 // mapSealed gives a file its size, maps it, and seals it.

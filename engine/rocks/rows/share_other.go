@@ -8,9 +8,9 @@ import (
 	"runtime"
 )
 
-// NewShared fails: this system has no memory that one process writes and others only read.
-func NewShared(int64) (*Table, error) {
-	return nil, fmt.Errorf("rows: shared memory on %s: %w", runtime.GOOS, errors.ErrUnsupported)
+// SharedMemory fails: this system has no memory that one process writes and others only read.
+func SharedMemory(string, int64) (int, []byte, error) {
+	return -1, nil, fmt.Errorf("rows: shared memory on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }
 
 func sealed(int) bool { return false }

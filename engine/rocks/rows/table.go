@@ -53,6 +53,21 @@ func New(size int64) (*Table, error) {
 	return t, nil
 }
 
+// NewShared returns a table of about that many bytes that other processes may read; see
+// [Table.File] and [SharedMemory].
+func NewShared(size int64) (*Table, error) {
+	buckets, ring := shape(size)
+	t := &Table{}
+	t.layout = newLayout(nil, 0, buckets, ring)
+	file, memory, err := SharedMemory("stoa-rows", int64(t.size()))
+	if err != nil {
+		return nil, err
+	}
+	t.file = file
+	t.begin(memory)
+	return t, nil
+}
+
 // newSeed draws the seed of a table's hashes, so that nobody can choose keys that share a bucket.
 func newSeed() uint64 {
 	var b [8]byte

@@ -23,6 +23,7 @@ import (
 
 	"github.com/stoadb/stoa/rpc/internal/frame"
 	"github.com/stoadb/stoa/rpc/internal/peercred"
+	"github.com/stoadb/stoa/rpc/internal/shm"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 )
 
@@ -44,6 +45,7 @@ type Conn struct {
 	w     *frame.Writer
 	codec *wire.Codec
 	hello frame.Greeting
+	slots *shm.PagesRead // nil: pages come by the socket alone
 
 	spare sync.Pool // of *call that are done with
 	r     *frame.Reader
@@ -65,6 +67,21 @@ type Conn struct {
 // returns ErrNotFramed, ErrHungUp, what the system says, what ctx ended with, and, as a
 // status, why the daemon does not serve this connection.
 func Dial(ctx context.Context, path string, users []uint32) (*Conn, error) {
+	return dial(ctx, path, users, (*Conn).greet)
+}
+
+// DialSlots is Dial of a connection that has slots of shared memory. It returns [shm.ErrNotForPeer]
+// and [shm.ErrNone] as well.
+func DialSlots(ctx context.Context, path string, users []uint32) (*Conn, error) {
+	return dial(ctx, path, users, func(c *Conn) (err error) {
+		if c.slots, err = shm.AskForPages(c.nc); err != nil {
+			return err
+		}
+		return c.greet()
+	})
+}
+
+func dial(ctx context.Context, path string, users []uint32, greet func(*Conn) error) (*Conn, error) {
 	nc, err := peercred.Dial(ctx, path, users)
 	if err != nil {
 		return nil, err
@@ -78,7 +95,7 @@ func Dial(ctx context.Context, path string, users []uint32) (*Conn, error) {
 	c.alarm = time.AfterFunc(time.Hour, c.expire)
 	c.alarm.Stop()
 	stop := context.AfterFunc(ctx, func() { nc.SetDeadline(time.Unix(1, 0)) })
-	err = c.greet()
+	err = greet(c)
 	if !stop() {
 		err = ctx.Err()
 	}
@@ -239,6 +256,13 @@ func (c *Conn) readAll() {
 		c.fill()
 	}
 	c.abdicate()
+}
+
+// Idle reports whether nothing is under way, at the daemon either.
+func (c *Conn) Idle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err == nil && c.calls.under() == 0
 }
 
 // Alive reports whether the daemon has not hung up, as far as is known here.

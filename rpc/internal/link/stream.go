@@ -11,6 +11,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/stoadb/stoa/rpc/internal/frame"
+	"github.com/stoadb/stoa/rpc/internal/shm"
+	"github.com/stoadb/stoa/rpc/internal/wire"
 )
 
 // Stream is a grpc.ClientStream in frames. One goroutine may send while another
@@ -24,6 +26,7 @@ type Stream struct {
 	many   bool   // the client may send many messages
 	paced  bool   // they wait for credit
 	taken  int    // bytes for which no credit was given yet
+	held   int    // what the message before takes of the window until the next is asked for
 }
 
 // Open opens a stream that ends with ctx. many says that the client may send
@@ -124,6 +127,12 @@ func (s *Stream) RecvMsg(m any) error {
 	if ended := s.ctx.Err(); ended != nil { // whoever watches the context may not have come to it
 		c.cancel(k.id, status.FromContextError(ended).Err())
 	}
+	if s.held > 0 {
+		s.taken, s.held = s.taken+s.held, 0
+		if s.taken >= int(c.hello.Window)/2 {
+			s.give()
+		}
+	}
 	c.mu.Lock()
 	err := c.wait(k)
 	c.leave(k)
@@ -142,8 +151,15 @@ func (s *Stream) RecvMsg(m any) error {
 	if s.taken += len(got.bytes); s.taken >= int(c.hello.Window)/2 && !over {
 		s.give()
 	}
-	return c.decode(got, m)
+	err = c.decode(got, m)
+	if page, ok := m.(*wire.Lent); ok && page.Slot > 0 {
+		s.held = int(c.hello.Window) / shm.Slots
+	}
+	return err
 }
+
+// Slots are where pages lie that name a slot; nil: there are none.
+func (s *Stream) Slots() *shm.PagesRead { return s.conn.slots }
 
 // give lets the daemon send as much more as was received.
 func (s *Stream) give() {

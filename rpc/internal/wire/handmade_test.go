@@ -72,10 +72,12 @@ func allHandmade() []handmade {
 		}, decode: func(b []byte) (any, error) { return parseDoc(b) }},
 		{message: &stoav1.GetResponse{}, encode: single, decode: inbound},
 		{message: &stoav1.MultiGetResponse{}, encode: single, decode: inbound},
-		{message: &stoav1.ScanResponse{}, encode: page, decode: func(b []byte) (any, error) {
+		{message: &stoav1.ScanResponse{}, encode: page, leaves: map[protowire.Number]string{
+			3: "end is set in sessions only", 4: "of a page in a slot the library makes the message", 5: "as 4"}},
+		{message: &stoav1.ScanResponse{}, decode: func(b []byte) (any, error) {
 			var l Lent
 			err := l.parse(b)
-			return []any{string(l.Entries), l.Count}, err
+			return []any{string(l.Entries), l.Count, l.Slot, l.SlotBytes}, err
 		}, leaves: map[protowire.Number]string{3: "end is set in sessions only"}},
 	}
 }

@@ -10,6 +10,9 @@ import (
 type Lent struct {
 	Entries []byte // valid until the next page, or Free
 	Count   uint32
+	// Slot is where the entries lie instead, from 1 on, and SlotBytes how many bytes they
+	// take; 0: nowhere.
+	Slot, SlotBytes uint32
 
 	memory *[]byte // nil: nothing is held
 }
@@ -38,6 +41,10 @@ func (l *Lent) parse(b []byte) error {
 			l.Entries = f.bytes
 		case f.is(2, protowire.VarintType):
 			l.Count = uint32(f.value)
+		case f.is(4, protowire.VarintType):
+			l.Slot = uint32(f.value)
+		case f.is(5, protowire.VarintType):
+			l.SlotBytes = uint32(f.value)
 		}
 	}
 	return f.err

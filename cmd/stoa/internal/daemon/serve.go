@@ -204,6 +204,9 @@ func (s *settings) serveStore(ctx context.Context, st *store, activated net.List
 		MaxInFlight: int64(s.requestMemory), MaxConnectionBytes: int64(s.connectionMemory), MaxConnections: s.maxConnections, Parts: s.shares, Shared: s.shared,
 		Blobs: blobs, Refuse: st.refuse, SharedRows: st.sharedRows,
 	}
+	if s.sharedRows > 0 {
+		o.MaxSharedPages = sharedPages
+	}
 	capable.served(&o)
 	stopMetrics := func() {}
 	if st.refuse == nil {

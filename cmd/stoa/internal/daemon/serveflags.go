@@ -51,6 +51,9 @@ type serveFlags struct {
 // leastSize is the least that a cache or the write-ahead log may have.
 const leastSize = 1 << 20
 
+// sharedPages is how many connections may have memory for pages of long scans, of 2.3 MiB each.
+const sharedPages = 64
+
 // engines are what --engine takes.
 var engines = []string{"rocks", "mem"}
 
@@ -75,7 +78,7 @@ func (f *serveFlags) register(cmd *cobra.Command) {
 	fs.IntVar(&f.shares, "shares", 4, "into how many parts everything is divided that has a limit, of which a user gets one while others want some")
 	fs.Var(&f.cacheSize, "cache-size", "the block cache that all columns share")
 	fs.Var(&f.rowCacheSize, "row-cache-size", "the cache of single rows that are read often, beside it; 0: none")
-	fs.Var(&f.sharedRows, "shared-rows", "another, on Linux, that users who may read everything read without a call, of all but secrets and what tenants have; 0: none")
+	fs.Var(&f.sharedRows, "shared-rows", "another, on Linux, that users who may read everything read without a call, of all but secrets and what tenants have; 0: none, and no long scans by memory either")
 	fs.Var(&f.maxWAL, "max-wal", "the write-ahead log from which on memory is written to tables")
 	fs.Var(&f.minFree, "min-free", "free disk space below which writes are refused; 0: none is kept")
 	fs.BoolVar(&f.acceptLoss, "accept-loss", false, "serve a store that has lost writes which were on disk, or what says which version may write it")

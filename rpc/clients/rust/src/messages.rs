@@ -1152,6 +1152,12 @@ pub struct ScanResponse {
     /// Nothing follows. Set in sessions only; elsewhere the stream ends.
     #[prost(bool, tag = "3")]
     pub end: bool,
+    /// Over a connection with slots of shared memory, entries that lie in one: which, from 1 on, and
+    /// how many bytes. They are there until credit is given for them. 0: they are in entries.
+    #[prost(uint32, tag = "4")]
+    pub slot: u32,
+    #[prost(uint32, tag = "5")]
+    pub slot_bytes: u32,
 }
 /// ApproximateSizeRequest names a range of keys.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

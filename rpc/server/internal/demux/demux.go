@@ -1,6 +1,6 @@
 // Package demux stands before the two framings of a server: it accepts connections,
 // looks at who made them, turns away those who may not connect, and tells those that
-// speak HTTP/2 from those that speak frames, and from those that want rows which are shared. Start at [New].
+// speak HTTP/2 from those that speak frames, and from those that want shared memory. Start at [New].
 package demux
 
 import (
@@ -14,17 +14,18 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/stoadb/stoa/rpc/internal/frame"
-	"github.com/stoadb/stoa/rpc/internal/rowshare"
+	"github.com/stoadb/stoa/rpc/internal/shm"
 )
 
 // Listener stands before gRPC: it accepts connections, lets its Admission look at who
 // it is, and gives those that begin with HTTP/2 to gRPC, whose listener it is,
-// and those that begin with frames to a function.
+// and those that begin with something else to functions.
 type Listener struct {
 	net.Listener
 	admission *Admission
 	framed    func(*Conn)
-	shared    func(*Conn)
+	rows      func(*Conn)
+	pages     func(*Conn)
 
 	http2   chan *Conn // of those who may do everything
 	limited chan *Conn // of others
@@ -68,11 +69,11 @@ func (c *Conn) Read(b []byte) (int, error) {
 }
 
 // New returns a listener that accepts from ln from [Listener.Start] on, and calls, on a
-// goroutine of its own, framed for each connection that speaks frames, and shared for each
-// that asks for shared rows.
-func New(ln net.Listener, a *Admission, framed, shared func(*Conn)) *Listener {
+// goroutine of its own, framed for each connection that speaks frames, rows for each that asks for
+// shared rows, and pages for each that asks for slots of pages.
+func New(ln net.Listener, a *Admission, framed, rows, pages func(*Conn)) *Listener {
 	return &Listener{
-		Listener: ln, admission: a, framed: framed, shared: shared, waiting: make(map[net.Conn]struct{}),
+		Listener: ln, admission: a, framed: framed, rows: rows, pages: pages, waiting: make(map[net.Conn]struct{}),
 		http2: make(chan *Conn), limited: make(chan *Conn), failed: make(chan error, 1), closed: make(chan struct{}),
 	}
 }
@@ -136,8 +137,10 @@ func (d *Listener) enter(conn net.Conn) {
 		c.Close()
 	case string(begin[:]) == frame.Magic:
 		d.framed(c)
-	case string(begin[:]) == rowshare.Magic:
-		d.shared(c)
+	case string(begin[:]) == shm.MagicRows:
+		d.rows(c)
+	case string(begin[:]) == shm.MagicPages:
+		d.pages(c)
 	default:
 		c.prefix = begin[:]
 		d.admission.watched(c)

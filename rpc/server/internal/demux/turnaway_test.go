@@ -35,7 +35,7 @@ func turnedAway(t *testing.T, d *Listener, begin string) string {
 func TestWhoSpeaksFramesIsToldWhy(t *testing.T) {
 	ln, err := net.Listen("unix", t.TempDir()+"/s")
 	require.NoError(t, err)
-	d := New(ln, &Admission{Greeting: time.Hour}, nil, nil)
+	d := New(ln, &Admission{Greeting: time.Hour}, nil, nil, nil)
 	require.Contains(t, turnedAway(t, d, frame.Magic), "too many")
 	require.Empty(t, turnedAway(t, d, "PRI "))
 	require.Empty(t, turnedAway(t, d, "STR1"))

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/stoadb/stoa/rpc/internal/frame"
+	"github.com/stoadb/stoa/rpc/internal/shm"
 	"github.com/stoadb/stoa/rpc/server/internal/demux"
 	"github.com/stoadb/stoa/rpc/server/internal/limit"
 )
@@ -28,16 +29,18 @@ type connection struct {
 	cancel context.CancelFunc
 	over   chan struct{} // closed when the hand has seen the end
 	work   sync.WaitGroup
+	slots  *shm.Pages // nil: pages go by the socket alone
 
-	mu    sync.Mutex
-	hand  *hand
-	timer *time.Timer
-	armed atomic.Bool // the timer runs
-	seen  uint64      // the state of the hand when it fired last
-	calls map[uint64]*call
-	taken int  // those of calls that are not answered yet
-	loose int  // short calls that take long: another hand reads meanwhile
-	long  bool // a stream that was taken for a short call was none
+	mu      sync.Mutex
+	hand    *hand
+	timer   *time.Timer
+	armed   atomic.Bool // the timer runs
+	seen    uint64      // the state of the hand when it fired last
+	calls   map[uint64]*call
+	taken   int  // those of calls that are not answered yet
+	loose   int  // short calls that take long: another hand reads meanwhile
+	slotted bool // a stream has the slots
+	long    bool // a stream that was taken for a short call was none
 }
 
 // handover is how long a hand may be busy with a call, or up to twice as long,

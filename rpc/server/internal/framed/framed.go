@@ -18,6 +18,7 @@ import (
 
 	"github.com/stoadb/stoa/rpc/internal/frame"
 	"github.com/stoadb/stoa/rpc/internal/op"
+	"github.com/stoadb/stoa/rpc/internal/shm"
 	"github.com/stoadb/stoa/rpc/internal/wire"
 	"github.com/stoadb/stoa/rpc/server/internal/demux"
 	"github.com/stoadb/stoa/rpc/server/internal/limit"
@@ -120,9 +121,15 @@ func (f *Server) Ready() {
 }
 
 // Serve serves a connection until it ends, and nothing of it is under way.
-func (f *Server) Serve(nc *demux.Conn) {
+func (f *Server) Serve(nc *demux.Conn) { f.ServeSlots(nc, nil) }
+
+// ServeSlots is Serve of a connection whose client has been handed slots, through which long scans
+// go, one at a time. It closes them.
+func (f *Server) ServeSlots(nc *demux.Conn, slots *shm.Pages) {
 	defer nc.Close()
+	defer slots.Close()
 	c := newConnection(f, nc)
+	c.slots = slots
 	if !f.enter(c) {
 		nc.Write(demux.RefusalOf(limit.Stopping())) // it is hung up on either way
 		return

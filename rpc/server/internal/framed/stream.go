@@ -23,6 +23,8 @@ type stream struct {
 	mu     sync.Mutex
 	credit int64
 	more   chan struct{} // of capacity 1: there is credit
+
+	slot int // that the next page goes to
 }
 
 func newStream(k *call, ctx context.Context, paced bool) *stream {

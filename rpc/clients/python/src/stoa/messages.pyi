@@ -6506,7 +6506,12 @@ class ScanResponse(Message):
     """How many entries there are."""
     end: builtins.bool
     """Nothing follows. Set in sessions only; elsewhere the stream ends."""
-    def __init__(self, *, entries: builtins.bytes = ..., count: builtins.int = ..., end: builtins.bool = ...) -> None: ...
+    slot: builtins.int
+    """Over a connection with slots of shared memory, entries that lie in one: which, from 1 on, and
+    how many bytes. They are there until credit is given for them. 0: they are in entries.
+        """
+    slot_bytes: builtins.int
+    def __init__(self, *, entries: builtins.bytes = ..., count: builtins.int = ..., end: builtins.bool = ..., slot: builtins.int = ..., slot_bytes: builtins.int = ...) -> None: ...
 
 class ApproximateSizeRequest(Message):
     """ApproximateSizeRequest names a range of keys."""

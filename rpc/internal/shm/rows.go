@@ -1,4 +1,4 @@
-package rowshare
+package shm
 
 import (
 	"context"
@@ -38,8 +38,8 @@ type Rows struct {
 	open   sync.WaitGroup // of who asks, and then looks whether the connection stands
 }
 
-// New returns the rows of the daemon that dial connects to.
-func New(dial func(context.Context) (*net.UnixConn, error)) *Rows {
+// NewRows returns the rows of the daemon that dial connects to.
+func NewRows(dial func(context.Context) (*net.UnixConn, error)) *Rows {
 	r := &Rows{dial: dial}
 	r.ctx, r.end = context.WithCancel(context.Background())
 	return r
