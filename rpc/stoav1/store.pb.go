@@ -517,9 +517,10 @@ type ScanResponse struct {
 	Count uint32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
 	// Nothing follows. Set in sessions only; elsewhere the stream ends.
 	End bool `protobuf:"varint,3,opt,name=end,proto3" json:"end,omitempty"`
-	// Over a connection with slots of shared memory, entries that lie in one: which, from 1 on, and
-	// how many bytes. They are there until credit is given for them. 0: they are in entries.
-	Slot          uint32 `protobuf:"varint,4,opt,name=slot,proto3" json:"slot,omitempty"`
+	// Over a connection with slots of shared memory, the one, from 1 on, that the entries lie in,
+	// until credit is given for them; 0: they are in entries.
+	Slot uint32 `protobuf:"varint,4,opt,name=slot,proto3" json:"slot,omitempty"`
+	// How many bytes of the slot they take.
 	SlotBytes     uint32 `protobuf:"varint,5,opt,name=slot_bytes,json=slotBytes,proto3" json:"slot_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

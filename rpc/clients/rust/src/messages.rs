@@ -1152,10 +1152,11 @@ pub struct ScanResponse {
     /// Nothing follows. Set in sessions only; elsewhere the stream ends.
     #[prost(bool, tag = "3")]
     pub end: bool,
-    /// Over a connection with slots of shared memory, entries that lie in one: which, from 1 on, and
-    /// how many bytes. They are there until credit is given for them. 0: they are in entries.
+    /// Over a connection with slots of shared memory, the one, from 1 on, that the entries lie in,
+    /// until credit is given for them; 0: they are in entries.
     #[prost(uint32, tag = "4")]
     pub slot: u32,
+    /// How many bytes of the slot they take.
     #[prost(uint32, tag = "5")]
     pub slot_bytes: u32,
 }

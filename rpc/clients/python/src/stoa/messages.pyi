@@ -6507,10 +6507,11 @@ class ScanResponse(Message):
     end: builtins.bool
     """Nothing follows. Set in sessions only; elsewhere the stream ends."""
     slot: builtins.int
-    """Over a connection with slots of shared memory, entries that lie in one: which, from 1 on, and
-    how many bytes. They are there until credit is given for them. 0: they are in entries.
+    """Over a connection with slots of shared memory, the one, from 1 on, that the entries lie in,
+    until credit is given for them; 0: they are in entries.
         """
     slot_bytes: builtins.int
+    """How many bytes of the slot they take."""
     def __init__(self, *, entries: builtins.bytes = ..., count: builtins.int = ..., end: builtins.bool = ..., slot: builtins.int = ..., slot_bytes: builtins.int = ...) -> None: ...
 
 class ApproximateSizeRequest(Message):

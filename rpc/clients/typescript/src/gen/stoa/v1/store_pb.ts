@@ -280,14 +280,16 @@ export type ScanResponse = Message<"stoa.v1.ScanResponse"> & {
   end: boolean;
 
   /**
-   * Over a connection with slots of shared memory, entries that lie in one: which, from 1 on, and
-   * how many bytes. They are there until credit is given for them. 0: they are in entries.
+   * Over a connection with slots of shared memory, the one, from 1 on, that the entries lie in,
+   * until credit is given for them; 0: they are in entries.
    *
    * @generated from field: uint32 slot = 4;
    */
   slot: number;
 
   /**
+   * How many bytes of the slot they take.
+   *
    * @generated from field: uint32 slot_bytes = 5;
    */
   slotBytes: number;
