@@ -56,6 +56,7 @@ type govRun struct {
 // govStore is a store with its engine, which counts batches.
 type govStore struct {
 	engine.Engine
+	dir     string
 	batches int
 	store   *namespace.Store
 }
@@ -98,16 +99,25 @@ func (r *govRun) close() (err error) {
 
 // fresh opens an empty store of a node that has the key of the history.
 func (r *govRun) fresh() (*govStore, error) {
-	db, err := openDagEngine(filepath.Join(r.dir, fmt.Sprint(len(r.result.Measures), "-", len(r.open), "-", time.Now().UnixNano())))
-	if err != nil {
+	s := &govStore{dir: filepath.Join(r.dir, fmt.Sprint(len(r.result.Measures), "-", len(r.open), "-", time.Now().UnixNano()))}
+	if err := s.start(); err != nil {
 		return nil, err
-	}
-	s := &govStore{Engine: db}
-	if s.store, err = namespace.Open(s, namespace.Options{}); err != nil {
-		return nil, errors.Join(err, db.Close())
 	}
 	r.open = append(r.open, s)
 	return s, s.store.ImportIdentity(r.history.namespace, r.history.identity())
+}
+
+// start opens the store and its engine.
+func (s *govStore) start() error {
+	db, err := openDagEngine(s.dir)
+	if err != nil {
+		return err
+	}
+	s.Engine = db
+	if s.store, err = namespace.Open(s, namespace.Options{}); err != nil {
+		return errors.Join(err, db.Close())
+	}
+	return nil
 }
 
 // take has a store take ops as a stream, all of which must be new.

@@ -5,6 +5,7 @@ package bench
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"runtime"
 
@@ -188,10 +189,27 @@ func (r *govRun) log() error {
 			return err
 		}
 	}
+	for range r.options.Rounds + 1 {
+		if err := errors.Join(s.store.Close(), s.Engine.Close()); err != nil {
+			return err
+		}
+		if err := s.start(); err != nil {
+			return err
+		}
+		if err := r.turn("restart", want, func() error {
+			_, err := s.store.Heads(context.Background(), r.history.namespace)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
 	r.warmed()
 	m := r.result.measure("scan")
 	m.sum()
 	r.figure("ops a second", 1e9/m.Wall.Median, "", "at least 500,000")
+	m = r.result.measure("restart")
+	m.sum()
+	r.figure("first read after a restart", m.Wall.Median*float64(want)/1e9, "s", "under 1, of 120,000 ops")
 	return nil
 }
 

@@ -46,6 +46,19 @@ func (k rowKind) inGroup() bool {
 	}
 }
 
+// keptEntries is how many entries a map may have had that is used again.
+const keptEntries = 1024
+
+// emptied returns m without its entries, or another map in its place if it has grown: to clear one,
+// and to go through it, takes time for all that it ever held.
+func emptied[K comparable, V any](m map[K]V) map[K]V {
+	if len(m) > keptEntries {
+		return map[K]V{}
+	}
+	clear(m)
+	return m
+}
+
 // journal is what has been done to a tree lately, so that it can be undone, and which
 // rows that touches. A tree without one is only ever added to.
 type journal struct {

@@ -201,16 +201,17 @@ func (l *Ledger) Settle() (changed []VerdictChange) {
 	for ; l.folded < len(l.past.order); l.folded++ {
 		l.fold(int(l.past.order[l.folded]))
 	}
+	ops := make([]int, 0, len(l.was))
 	for i, old := range l.was {
-		if l.verdicts[i] == old {
-			delete(l.was, i)
+		if l.verdicts[i] != old {
+			ops = append(ops, i)
 		}
 	}
-	for i := range l.was {
+	slices.Sort(ops)
+	for _, i := range ops {
 		changed = append(changed, VerdictChange{l.past.ids[i], l.was[i], l.verdicts[i]})
 	}
-	slices.SortFunc(changed, func(a, b VerdictChange) int { return l.past.at[a.Op] - l.past.at[b.Op] })
-	clear(l.was)
+	l.was = emptied(l.was)
 	return changed
 }
 

@@ -38,7 +38,7 @@ func (l *Ledger) Rows() (rows []RowChange, whole bool, err error) {
 			w.dropGroup(g)
 		}
 	}
-	clear(l.journal.touched)
+	l.journal.touched = emptied(l.journal.touched)
 	l.whole = false
 	return w.rows, whole, w.err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -171,8 +172,9 @@ func (c *loaded) loadOps(r engine.Reader) error {
 			}
 		}
 	}
+	c.facts, c.ops = slices.Grow(c.facts, len(facts)), slices.Grow(c.ops, len(facts))
 	c.ledger.Hold() // everything is judged once
-	for page := range readAhead(r, c.id, facts) {
+	for page := range readAhead(r, c.id, facts, c.report == nil) {
 		if err := c.addPage(page); err != nil {
 			return err
 		}
@@ -190,23 +192,45 @@ type page struct {
 	err    error           // of reading
 }
 
-// readAhead yields the ops of a namespace, while the next are read and parsed.
-func readAhead(r engine.Reader, ns codec.GroupID, facts []fact) iter.Seq[*page] {
+// How many ops are a page, and how many rows are read at once where they are read in the order
+// of their keys, which is not that of the ops.
+const (
+	loadedAtOnce = 2048
+	lookedUp     = 256 // where each is looked up
+	readAtOnce   = 1 << 16
+)
+
+// readAhead yields the ops of a namespace, while the next are read and parsed. What lies beside each
+// other is read at once, unless the store may be damaged: each row is then read by itself.
+func readAhead(r engine.Reader, ns codec.GroupID, facts []fact, sound bool) iter.Seq[*page] {
+	look, ops, atOnce := engine.Gather, loadedAtOnce, readAtOnce
+	if !sound {
+		ops, atOnce, look = lookedUp, lookedUp, func(r engine.Reader, _ column.Column, lookups []engine.Lookup) error {
+			_, err := r.MultiGet(nil, lookups)
+			return err
+		}
+	}
 	return func(yield func(*page) bool) {
 		pages, done := make(chan *page, 2), make(chan struct{})
 		var reading sync.WaitGroup
 		reading.Go(func() {
 			defer close(pages)
-			for some := range slices.Chunk(facts, 256) {
-				p := &page{facts: some}
-				p.err = p.read(r, ns)
-				select {
-				case pages <- p:
-				case <-done:
-					return
-				}
-				if p.err != nil {
-					return
+			for many := range slices.Chunk(facts, atOnce) {
+				rows, err := opRows(r, ns, many, look)
+				for some := range slices.Chunk(many, ops) {
+					p := &page{facts: some, rows: rows[:len(some)], err: err}
+					rows = rows[len(some):]
+					if err == nil {
+						p.err = p.read(r, look)
+					}
+					select {
+					case pages <- p:
+					case <-done:
+						return
+					}
+					if p.err != nil {
+						return
+					}
 				}
 			}
 		})
@@ -220,41 +244,60 @@ func readAhead(r engine.Reader, ns codec.GroupID, facts []fact) iter.Seq[*page] 
 	}
 }
 
+// lookUp reads rows of one column.
+type lookUp func(engine.Reader, column.Column, []engine.Lookup) error
+
+// opRows returns the rows of ops, with an error too.
+func opRows(r engine.Reader, ns codec.GroupID, facts []fact, look lookUp) ([]engine.Lookup, error) {
+	rows := make([]engine.Lookup, len(facts))
+	col := keys.NamespaceGovOp{}.Slot().Column
+	for i, f := range facts {
+		k, err := keys.NamespaceGovOp{Namespace: ns, Delta: f.id}.AppendBinary(nil)
+		if err != nil {
+			return rows, err
+		}
+		rows[i] = engine.Lookup{Column: col, Key: k}
+	}
+	return rows, look(r, col, rows)
+}
+
+// read parses ops, and reads their bodies.
+func (p *page) read(r engine.Reader, look lookUp) error {
+	p.parse()
+	col := keys.GroupOpLog{}.Slot().Column
+	for i, f := range p.facts {
+		if op := p.ops[i]; op != nil && f.seq > 0 && op.Clear == nil {
+			k, err := keys.GroupOpLog{Group: op.GroupID, Seq: keys.NewSeq(f.seq)}.AppendBinary(nil)
+			if err != nil {
+				return err
+			}
+			p.bodies = append(p.bodies, engine.Lookup{Column: col, Key: k})
+		}
+	}
+	return look(r, col, p.bodies)
+}
+
+// parse parses all ops, on as many goroutines as there are processors.
+func (p *page) parse() {
+	p.ops, p.faults = make([]*Op, len(p.facts)), make([]error, len(p.facts))
+	var parsing sync.WaitGroup
+	each := max(lookedUp, len(p.facts)/runtime.GOMAXPROCS(0)+1)
+	for from := 0; from < len(p.facts); from += each {
+		parsing.Go(func() {
+			for i := from; i < min(from+each, len(p.facts)); i++ {
+				p.ops[i], p.faults[i] = parseRow(&p.rows[i], p.facts[i].id)
+			}
+		})
+	}
+	parsing.Wait()
+}
+
 // beside returns nil for damage that somebody is told of, and err for any other.
 func (c *loaded) beside(col column.Column, key []byte, err error) error {
 	if c.report == nil || !errors.Is(err, engine.ErrCorrupt) {
 		return err
 	}
 	return c.report(col, key, err)
-}
-
-// read reads and parses ops, with two reads for all of them.
-func (p *page) read(r engine.Reader, ns codec.GroupID) error {
-	p.rows = make([]engine.Lookup, len(p.facts))
-	p.ops, p.faults = make([]*Op, len(p.facts)), make([]error, len(p.facts))
-	for i, f := range p.facts {
-		k, err := keys.NamespaceGovOp{Namespace: ns, Delta: f.id}.AppendBinary(nil)
-		if err != nil {
-			return err
-		}
-		p.rows[i] = engine.Lookup{Column: keys.NamespaceGovOp{}.Slot().Column, Key: k}
-	}
-	if _, err := r.MultiGet(nil, p.rows); err != nil {
-		return err
-	}
-	for i, f := range p.facts {
-		op, err := parseRow(&p.rows[i], f.id)
-		p.ops[i], p.faults[i] = op, err
-		if err == nil && f.seq > 0 && op.Clear == nil {
-			k, err := keys.GroupOpLog{Group: op.GroupID, Seq: keys.NewSeq(f.seq)}.AppendBinary(nil)
-			if err != nil {
-				return err
-			}
-			p.bodies = append(p.bodies, engine.Lookup{Column: keys.GroupOpLog{}.Slot().Column, Key: k})
-		}
-	}
-	_, err := r.MultiGet(nil, p.bodies)
-	return err
 }
 
 // addPage adds ops.
