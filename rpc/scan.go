@@ -33,47 +33,55 @@ type scan struct {
 // openScan returns once the daemon has opened the scan, so that the state it
 // reads is that of the call.
 func (c *Client) openScan(ctx context.Context, r *stoav1.ScanRequest, of *snapshot) (*scan, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	s := &scan{client: c, cancel: cancel, of: of}
-	var err error
-	if !s.openSlotted(ctx, r) {
-		s.stream, err = c.carrier.NewStream(ctx, &stoav1.Store_ServiceDesc.Streams[0], storeScan.Full())
+	if s := c.openSlotted(ctx, r, of); s != nil {
+		return s, nil
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	stream, err := c.carrier.NewStream(ctx, &stoav1.Store_ServiceDesc.Streams[0], storeScan.Full())
 	if err != nil {
 		cancel()
 		return nil, c.failed("scan", err)
 	}
-	if err = s.stream.SendMsg(r); err == nil {
+	return (&scan{client: c, stream: stream, cancel: cancel, of: of}).begun(r)
+}
+
+// begun sends the request, and waits for the first page.
+func (s *scan) begun(r *stoav1.ScanRequest) (*scan, error) {
+	err := s.stream.SendMsg(r)
+	if err == nil {
 		err = s.stream.CloseSend()
 	}
 	if err != nil {
-		s.Close()
-		return nil, c.failed("scan", err)
+		err = s.client.failed("scan", err)
+	} else {
+		err = s.receive()
 	}
-	if err = s.receive(); err != nil {
+	if err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-// openSlotted opens the stream where its pages come by shared memory, if that is there, and the
-// scan may be long.
-func (s *scan) openSlotted(ctx context.Context, r *stoav1.ScanRequest) bool {
-	if s.client.slotted == nil || r.GetLimit() > 0 && r.GetLimit() <= wire.MaxPageEntries {
-		return false
+// openSlotted opens a scan whose pages come by shared memory, if that is there, and it may be long.
+// It returns nil where anything is in the way: the scan is then one by the socket, which says what.
+func (c *Client) openSlotted(ctx context.Context, r *stoav1.ScanRequest, of *snapshot) *scan {
+	if c.slotted == nil || r.GetLimit() > 0 && r.GetLimit() <= wire.MaxPageEntries {
+		return nil
 	}
-	conn := s.client.slotted.Take()
+	conn := c.slotted.Take()
 	if conn == nil {
-		return false
+		return nil
 	}
+	ctx, cancel := context.WithCancel(ctx)
 	stream, err := conn.Open(ctx, storeScan.Number, false)
 	if err != nil {
-		s.client.slotted.Give()
-		return false
+		cancel()
+		c.slotted.Give()
+		return nil
 	}
-	s.stream, s.slots = stream, stream.Slots()
-	return true
+	s, _ := (&scan{client: c, stream: stream, cancel: cancel, of: of, slots: stream.Slots()}).begun(r)
+	return s
 }
 
 // receive waits for the next page. The end of the stream is no error.

@@ -107,10 +107,10 @@ func (sc *scan) sendSlots(stream grpc.ServerStream, slots slotted, wait *peerWai
 			return err
 		}
 		err = wait.During(func() error {
-			if len(page) <= len(slot) {
+			if &page[0] == &slot[0] {
 				return slots.SendSlot(len(page), count)
 			}
-			slots.LeaveSlot() // an entry was too large for it
+			slots.LeaveSlot() // it was too small, or might have been
 			return stream.SendMsg(&wire.Page{Entries: &page, Count: count})
 		})
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -244,6 +245,46 @@ func TestPagesThatDoNotFitASlot(t *testing.T) {
 	require.True(t, bytes.Equal(all, got))
 	require.Greater(t, inline, 20)
 	require.Greater(t, slotted, 20)
+}
+
+// elsewhere is an engine whose pages are never in the memory that they were asked for in.
+type elsewhere struct{ engine.Engine }
+
+func (e elsewhere) Iterate(col column.Column, r engine.Range) (*engine.Iterator, error) {
+	it, err := e.Engine.Iterate(col, r)
+	if err != nil {
+		return nil, err
+	}
+	return engine.NewIterator(elsewherePager{it}, r.Limit), nil
+}
+
+type elsewherePager struct{ it *engine.Iterator }
+
+func (p elsewherePager) Page(dst []byte, entries, bytes int) ([]byte, int, error) {
+	page := p.it.Page(nil, entries, bytes)
+	return slices.Concat(dst, page), p.it.PageEntries() * min(len(page), 1), p.it.Err()
+}
+
+func (p elsewherePager) Close() error { return p.it.Close() }
+
+// A page that lies elsewhere is not taken for what is in the slot, however small it is.
+func TestAPageThatIsNotInItsSlotComesByTheSocket(t *testing.T) {
+	db := mem.New()
+	all := rowsOfSlots(t, db, 20_000, func(int) int { return 300 })
+	d := start(t, elsewhere{db}, Options{MaxSharedPages: 1})
+	c := d.slotsOf(t)
+	c.scan(1)
+	var got []byte
+	for {
+		entries, slot := c.page(1)
+		if entries == nil {
+			break
+		}
+		require.Zero(t, slot)
+		got = append(got, entries...)
+		c.credit(1, c.cost)
+	}
+	require.True(t, bytes.Equal(all, got))
 }
 
 // A client that goes away, gives credit for more than there is, or says something else than frames
