@@ -16,12 +16,12 @@ import (
 // turnedAway has a listener turn a peer away that begins so, and returns what the peer is told.
 func turnedAway(t *testing.T, d *Listener, begin string) string {
 	peer, conn := net.Pipe()
+	require.NoError(t, peer.SetDeadline(time.Now().Add(time.Minute))) // before it may be closed
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		d.turnAway(conn, errors.New("too many"))
 	}()
-	require.NoError(t, peer.SetDeadline(time.Now().Add(time.Minute)))
 	if _, err := peer.Write([]byte(begin)); err != nil {
 		require.ErrorIs(t, err, io.ErrClosedPipe)
 	}
