@@ -1,6 +1,7 @@
 package content_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -124,4 +125,47 @@ func TestAVerificationSaysWhatIsToBeJudged(t *testing.T) {
 	m.look()
 	require.Zero(t, m.verify())
 	require.Equal(t, "beside", m.state("a"))
+}
+
+// ends is a context that has ended from the nth time on that it is asked.
+type ends struct {
+	context.Context
+	after int
+}
+
+func (c *ends) Err() error {
+	if c.after--; c.after < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A call that fails after it has taken something in leaves the context to be judged: a look at all of them
+// does so, even though the ops are those of the look before.
+func TestALookAtAllComesBackToWhatACallHasNotFinished(t *testing.T) {
+	w := newWorld(t, 1, "Z", "K", "L")
+	defer w.close()
+	z, k, l := w.nodes[0], w.nodes[1], w.nodes[2]
+	require.True(t, z.commit(put("a", "z")))
+	w.heal(z, k, l)
+	z.do(remove("L"))
+	require.True(t, l.commit(put("a", "beside")))
+	require.Equal(t, content.Counts, l.offer(k, l.last(), 0))
+	z.govern(k, -1)
+	require.NoError(t, k.content.LookAll(bg, w.ns))
+	require.Equal(t, "beside", k.state("a"), "nothing closes the context")
+	require.True(t, z.commit(put("b", "closes")))
+	failed := false
+	for n := range 100 {
+		_, err := k.content.Offer(&ends{bg, n}, w.context, [][]byte{z.last()})
+		if err == nil {
+			break
+		}
+		require.ErrorIs(t, err, context.Canceled)
+		failed = failed || k.state("b") != ""
+		require.NoError(t, k.content.LookAll(bg, w.ns))
+		require.Zero(t, k.verify())
+	}
+	require.True(t, failed, "no call failed after it took in what closes the context")
+	require.Equal(t, "z", k.state("a"))
 }

@@ -320,6 +320,7 @@ func (c *state) takeBack(ctx context.Context, back []*held) (fell bool, err erro
 			c.s.o.Log.Info("a delta counts again that was set aside", "context", c.id, "delta", h.delta, "author", h.Author)
 		case dag.TooEarly: // the clock went back; it comes with the next look
 			c.seen = nil
+			c.s.lookAgain(c.id)
 			return fell, nil
 		default:
 			fell = true

@@ -50,6 +50,8 @@ type Store struct {
 
 	mu       sync.Mutex
 	contexts map[codec.ContextID]*state
+	looked   map[codec.GroupID][]codec.OpID // the heads by which all contexts of a namespace were last judged
+	again    map[codec.ContextID]bool       // and which are to be judged by them again: a call has failed
 }
 
 // keptContexts is about how many contexts are kept in mind, each with what is set aside there.
@@ -62,7 +64,8 @@ func New(db engine.Engine, contexts *dag.Store, ops *namespace.Store, o Options)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Store{db: db, dag: contexts, gov: ops, o: o, contexts: map[codec.ContextID]*state{}}
+	return &Store{db: db, dag: contexts, gov: ops, o: o, contexts: map[codec.ContextID]*state{},
+		looked: map[codec.GroupID][]codec.OpID{}, again: map[codec.ContextID]bool{}}
 }
 
 // state is what is kept in mind of a context. Whoever writes or looks at it holds mu.
@@ -111,7 +114,8 @@ func (s *Store) in(id codec.ContextID, fn func(*state) error) error {
 	}
 	err := fn(c)
 	if err != nil {
-		c.loaded = false // what is in memory may be half done
+		c.loaded = false // what is in memory may be half done, and what is on disk not judged
+		s.lookAgain(id)
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package content
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/stoadb/stoa/codec"
@@ -63,17 +64,52 @@ func (s *Store) Run(ctx context.Context) {
 	}
 }
 
-// LookAll is [Store.Look] at all contexts of a namespace. One that fails does not keep it from the
-// others; it returns the first error.
+// LookAll is [Store.Look] at all contexts of a namespace; where that was done by the same ops, at those
+// of which a call has failed since. One that fails does not keep it from the others; it returns the
+// first error.
 func (s *Store) LookAll(ctx context.Context, ns codec.GroupID) error {
+	heads, err := s.gov.Heads(ctx, ns)
+	if err != nil {
+		return err
+	}
 	var failed error
-	err := s.eachContext(ns, func(id codec.ContextID) error {
+	look := func(id codec.ContextID) error {
 		if err := s.Look(ctx, id); err != nil && failed == nil && !errors.Is(err, dag.ErrNoContext) && !errors.Is(err, namespace.ErrNoContext) {
 			failed = err
 		}
 		return ctx.Err()
-	})
-	return errors.Join(err, failed)
+	}
+	if again, done := s.lookedBy(ns, heads); done {
+		for id := range again {
+			err = look(id) // what fails is looked at again the next time
+		}
+		return errors.Join(err, failed)
+	}
+	if err := errors.Join(s.eachContext(ns, look), failed); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.looked[ns] = heads
+	return nil
+}
+
+// lookedBy reports whether all contexts of a namespace were judged by some heads of governance, and takes
+// those that are to be judged again, of any namespace.
+func (s *Store) lookedBy(ns codec.GroupID, heads []codec.OpID) (again map[codec.ContextID]bool, done bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if done = slices.Equal(heads, s.looked[ns]); done {
+		again, s.again = s.again, map[codec.ContextID]bool{}
+	}
+	return again, done
+}
+
+// lookAgain has a context be judged again where all are.
+func (s *Store) lookAgain(id codec.ContextID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.again[id] = true
 }
 
 // eachContext calls fn with the contexts of the groups of a namespace.

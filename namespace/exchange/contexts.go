@@ -55,10 +55,8 @@ func (s *session) compare() error {
 		if n.same {
 			continue
 		}
-		if n.ops.Stored > 0 {
-			if err := s.Content.LookAll(s.ctx, n.id); err != nil {
-				return err
-			}
+		if err := s.Content.LookAll(s.ctx, n.id); err != nil {
+			return err // by ops of this session, or of a call before it that nothing has looked at yet
 		}
 		if err := s.readable(n); err != nil {
 			return err

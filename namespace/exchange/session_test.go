@@ -105,6 +105,35 @@ func TestARemovedMemberGetsNothingMore(t *testing.T) {
 }
 
 // A context of a group that one of the two is no member of any more has nothing left to say.
+// What a removal sets aside is so in the next session, whoever has made it: nothing has looked since.
+func TestARemovalThatNothingHasLookedAtCountsInASession(t *testing.T) {
+	nodes := begin(t, 1, "alice", "bob", "carol")
+	alice, bob, carol := nodes[0], nodes[1], nodes[2]
+	alice.do(codec.GroupOp{Kind: codec.OpMemberAdded, Member: idOf("dave"), Role: codec.Admin})
+	dave := newNode(t, "dave", alice.ns)
+	for _, n := range append(nodes, dave) {
+		defer n.close()
+		if n != alice {
+			level(t, alice, n)
+		}
+	}
+	require.NoError(t, bob.commit(contextOf(0), "of bob", "1"))
+	level(t, bob, carol)
+	require.NoError(t, carol.commit(contextOf(0), "of carol", "1"))
+	alice.do(codec.GroupOp{Kind: codec.OpMemberRemoved, Member: idOf("bob")})
+	require.NoError(t, alice.commit(contextOf(0), "of alice", "1"))
+	level(t, alice, carol)
+	level(t, alice, dave)
+	require.Equal(t, "1", dave.state(contextOf(0), "of bob"), "carol vouches for it")
+	dave.do(codec.GroupOp{Kind: codec.OpMemberRemoved, Member: idOf("carol")})
+	level(t, dave, alice)
+	for _, n := range []*node{alice, dave} {
+		require.Empty(t, n.state(contextOf(0), "of bob"))
+		require.Empty(t, n.state(contextOf(0), "of carol"))
+		require.Equal(t, "1", n.state(contextOf(0), "of alice"))
+	}
+}
+
 func TestWhoMayNotReadOneOfTheContextsIsLevelWithTheRest(t *testing.T) {
 	nodes := begin(t, 1, "alice", "bob")
 	alice, bob := nodes[0], nodes[1]

@@ -347,6 +347,10 @@ func (s *sim) close() {
 	}
 }
 
+// foundSeeds are those of histories that failed once: a removal that nothing had looked at when a session
+// came, and ops of which each waited on another node.
+var foundSeeds = []uint64{602686, 603147}
+
 // Whatever the network does, and whoever else is on it: once it is whole, honest members have the same,
 // and nobody else can read what was not for them. STOA_SIM_SEED=n begins with history n; where
 // sessions break off depends on goroutines too.
@@ -358,11 +362,18 @@ func TestANetworkOfNodesConverges(t *testing.T) {
 		first = n
 	}
 	var all tally
-	for seed := first; seed < first+histories; seed++ {
+	var seeds []uint64
+	if first == 0 {
+		seeds = slices.Clone(foundSeeds)
+	}
+	for i := range histories {
+		seeds = append(seeds, first+i)
+	}
+	for i, seed := range seeds {
 		synctest.Test(t, func(t *testing.T) {
 			defer func() {
 				if t.Failed() {
-					t.Logf("failed after %d histories: STOA_SIM_SEED=%d", seed-first+1, seed)
+					t.Logf("failed after %d histories: STOA_SIM_SEED=%d", i+1, seed)
 				}
 			}()
 			s := &sim{t: t, r: rand.New(rand.NewPCG(seed, 77)), seen: &all}

@@ -32,24 +32,36 @@ func (s *sim) heal() (present []*simNode) {
 			honest = append(honest, n)
 		}
 	}
-	for round := range 4 {
-		for _, n := range honest[1:] {
-			both := meet(s.t, first.node, n.node, takingBlobs)
-			require.NoError(s.t, errors.Join(both.errA, both.errB))
-		}
-		if round == 1 { // who lacks a key is sent it
-			for _, g := range s.homes[1:] {
-				_, err := first.Governance.Rotate(bg, g, false)
-				requireAmong(s.t, err, namespace.ErrNotDue)
-			}
-		}
+	s.settle(honest)
+	for _, g := range s.homes[1:] { // who lacks a key is sent it
+		_, err := first.Governance.Rotate(bg, g, false)
+		requireAmong(s.t, err, namespace.ErrNotDue)
 	}
+	s.settle(honest)
 	for _, n := range honest {
 		if s.isMember(first, s.ns, n) {
 			present = append(present, n)
 		}
 	}
 	return present
+}
+
+// settle has the first of the nodes have sessions with the others: until no op comes any more, of which
+// one may wait here for what another has, and that for what a third has, and once more for deltas.
+func (s *sim) settle(honest []*simNode) {
+	for round, more := 0, 1; more >= 0; round++ {
+		require.Less(s.t, round, 100, "ops are sent without end")
+		more--
+		for _, n := range honest[1:] {
+			both := meet(s.t, honest[0].node, n.node, takingBlobs)
+			require.NoError(s.t, errors.Join(both.errA, both.errB))
+			for _, r := range slices.Concat(both.a.Namespaces, both.b.Namespaces) {
+				if r.Stored > 0 {
+					more = 1
+				}
+			}
+		}
+	}
 }
 
 // check demands that members have the same, which is that of the definition.

@@ -203,7 +203,7 @@ func TestAScanStopsWithoutCreditAndGoesOnWithIt(t *testing.T) {
 			break
 		}
 	}
-	require.Zero(t, stub.iterators.Load())
+	require.Eventually(t, func() bool { return stub.iterators.Load() == 0 }, patience, time.Millisecond, "after the end was sent")
 }
 
 func TestACancelledScanEnds(t *testing.T) {
