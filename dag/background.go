@@ -183,6 +183,7 @@ func (s *Store) cutOf(ctx context.Context, id codec.ContextID, find func(*writeG
 		if len(absent) > 0 {
 			return ErrNoDelta
 		}
+		c.trie.Keep(s.past)
 		p := past{v: &g.view, id: c.id, trie: c.trie, heads: c.heads, recent: &c.recent, budget: -1, ctx: ctx}
 		cut, err := p.concurrentWith(x.parents)
 		if err != nil {

@@ -85,8 +85,10 @@ func (g *writeGroup) settle(x *candidate, a *Answer, verified *codec.Hash) error
 	var won *outcome
 	var root codec.Hash
 	var err error
+	onHeads := g.c.onHeads(x.p.d.Parents)
+	g.keepPast(!onHeads)
 	switch {
-	case g.c.onHeads(x.p.d.Parents):
+	case onHeads:
 		won, err = g.linear(x)
 		if err == nil {
 			root = won.trie.Root()
@@ -122,14 +124,9 @@ func (g *writeGroup) settle(x *candidate, a *Answer, verified *codec.Hash) error
 // first is the outcome of a first delta beside others, and the root of its causal cut, which is
 // of its own writes: however many others there are.
 func (g *writeGroup) first(x *candidate) (*outcome, codec.Hash, error) {
-	o, err := x.on(merkle.Open(g.s.options.Cache, g.s.db, g.c.id, merkle.EmptyRoot()))
-	if err != nil {
-		return nil, codec.Hash{}, err
-	}
-	root := o.Root()
-	o.Discard()
-	if root != x.p.d.ExpectedRoot {
-		return nil, root, nil
+	root, err := x.on(g.c.trie.Past(merkle.EmptyRoot()))
+	if err != nil || root != x.p.d.ExpectedRoot {
+		return nil, root, err
 	}
 	won, err := g.compete(x)
 	return won, root, err
@@ -183,8 +180,12 @@ func (g *writeGroup) compete(x *candidate) (*outcome, error) {
 // newest returns the version of a key that makes the present state; ok is false if
 // it was never written.
 func (g *writeGroup) newest(key *codec.Hash) (v version, ok bool, err error) {
+	if h := g.c.recent.known[*key]; h != nil {
+		return h.newest[0], true, nil
+	}
 	err = versionsOf(&g.view, &g.c.id, key, func(found *version) bool {
 		v, ok = *found, true
+		g.c.recent.keep(*key, &versions{newest: []version{v}})
 		return false
 	})
 	return v, ok, err
@@ -247,6 +248,9 @@ func (g *writeGroup) apply(x *candidate, o *outcome, a *Answer) error {
 		}
 	}
 
+	if c.tips.kept {
+		c.tips.made(x)
+	}
 	if a.Kind == 0 {
 		a.Kind, a.Seq = Applied, seq
 	}

@@ -92,6 +92,7 @@ func (g *writeGroup) commit(p *prepared, c *Commit) (done Committed, err error) 
 	if reason, detail := p.encode(); reason != 0 {
 		return done, &Refusal{Delta: d.ID(), Reason: reason, Detail: detail}
 	}
+	g.keepPast(false)
 	x := candidate{p: p, parents: parents, beside: c.Beside}
 	won, err := g.linear(&x)
 	if err != nil {

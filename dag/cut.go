@@ -1,7 +1,6 @@
 package dag
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -108,129 +107,160 @@ func (p *past) compare(key codec.Hash, t *touched, deltas map[codec.DeltaID]bool
 	return nil
 }
 
-// root returns the root of a causal cut with writes on top, which are the newest there; and the
-// cut, if it is worth keeping.
-func (p *past) root(c *concurrency, x *candidate) (codec.Hash, *keptCut, error) {
+// root returns the root of a causal cut with writes on top, which are the newest there; and that of the cut
+// itself, zero if it is not worth keeping.
+func (p *past) root(c *concurrency, x *candidate) (root, cut codec.Hash, err error) {
 	changes := make([]merkle.Change, 0, len(x.p.writes)+len(c.keys))
 	for key, t := range c.keys {
 		if t.now.put != t.then.put || t.now.value != t.then.value {
 			changes = append(changes, merkle.Change{Key: key, Value: t.then.value, Delete: !t.then.put})
 		}
 	}
-	cut := p.trie.Overlay()
+	t := p.trie.Overlay()
+	defer t.Discard()
 	if len(changes) < keptFrom {
 		changes = slices.DeleteFunc(changes, func(c merkle.Change) bool { return x.p.writesTo(&c.Key) })
 		changes = x.p.appendChanges(changes)
 		merkle.SortChanges(changes)
-		err := cut.Update(changes)
-		cut.Discard()
-		return cut.Root(), nil, err
+		err = t.Update(changes)
+		t.Leave()
+		return t.Root(), codec.Hash{}, err
 	}
 	merkle.SortChanges(changes)
-	if err := cut.Update(changes); err != nil {
-		return codec.Hash{}, nil, err
+	if err = t.Update(changes); err != nil {
+		return codec.Hash{}, codec.Hash{}, err
 	}
-	k := &keptCut{trie: cut}
-	for i := range x.parents {
-		k.parents = append(k.parents, x.parents[i].seq)
-	}
-	root, err := k.with(x)
-	return root, k, err
+	t.Leave()
+	root, err = x.on(t)
+	return root, t.Root(), err
 }
 
-// A cut is kept if at least keptFrom keys differ there from the present, until it takes
-// keptMemory bytes. Tests change them.
+// on returns the root of a trie with the writes of x on top, which is one of the past from then on.
+func (x *candidate) on(t *merkle.Trie) (codec.Hash, error) {
+	o := t.Overlay()
+	defer o.Discard()
+	err := o.Update(x.p.appendChanges(nil))
+	o.Leave()
+	return o.Root(), err
+}
+
+// A context keeps its past while it has several heads, and until keptFor deltas have been applied of which
+// none had others beside it. Of a delta on one parent the cut is what that has made, so that its root is that
+// of the parent; where it is on several and at least keptFrom keys differ there from the present, the root is
+// kept, of the keptCuts that were used last. Tests change keptFrom and keptFor.
 var (
-	keptFrom   = 16
-	keptMemory = 4 << 20
+	keptFrom = 16
+	keptFor  = uint64(4096)
 )
 
-// A context keeps the keptCuts that were used last, each until keptFor deltas have been applied
-// without it.
 const (
-	keptCuts = 2
-	keptFor  = 4096
+	keptCuts = 16
+	keptTips = 1024
 )
 
-// keptCut is a causal cut that is likely to be asked for again: by a delta on the same parents,
-// or on the one that was last judged by it. So each of many deltas beside each other, and of two
-// long lines, costs what it writes, and not what is beside it.
-type keptCut struct {
-	parents []uint64      // seqs of those whose cut it is
-	trie    *merkle.Trie  // there; an overlay that the present keeps
-	tip     codec.DeltaID // the delta judged last,
-	next    *merkle.Trie  // and what its writes make: an overlay of trie
-	used    uint64        // seq of the delta that used it last
+// keptPast is how many bytes the pages take that all contexts of a store keep of their past.
+const keptPast = 16 << 20
+
+// tips are roots of causal cuts that may be asked for again: so each of many deltas beside each other, and
+// of long lines that take turns, costs what it writes, and not what is beside it.
+type tips struct {
+	beside uint64                       // seq of the last delta that had others beside it; 0: none
+	kept   bool                         // the context keeps its past
+	walked int                          // of how many deltas the cut was made anew
+	roots  map[codec.DeltaID]codec.Hash // that deltas have made while it did; when there are keptTips, it begins again
+	cuts   []keptCut                    // of several parents, the one that was used last first
 }
 
-// with returns the root of the cut with the writes of x on top.
-func (k *keptCut) with(x *candidate) (codec.Hash, error) {
-	next, err := x.on(k.trie)
-	if err != nil {
+// keptCut is the root of the cut of some parents, by their seqs.
+type keptCut struct {
+	parents []uint64
+	root    codec.Hash
+}
+
+// made notes what root a delta has made.
+func (t *tips) made(x *candidate) {
+	if t.roots == nil || len(t.roots) >= keptTips {
+		t.roots = map[codec.DeltaID]codec.Hash{}
+	}
+	t.roots[x.p.id] = x.p.d.ExpectedRoot
+}
+
+// keep notes the root of the cut of several parents.
+func (t *tips) keep(parents []head, root codec.Hash) {
+	k := keptCut{root: root}
+	for i := range parents {
+		k.parents = append(k.parents, parents[i].seq)
+	}
+	t.cuts = slices.Insert(t.cuts, 0, k)
+	t.cuts = t.cuts[:min(len(t.cuts), keptCuts)]
+}
+
+// of returns the root of the cut of several parents, zero if it is not kept.
+func (t *tips) of(parents []head) codec.Hash {
+	at := slices.IndexFunc(t.cuts, func(k keptCut) bool {
+		return slices.EqualFunc(k.parents, parents, func(seq uint64, h head) bool { return seq == h.seq })
+	})
+	if at < 0 {
+		return codec.Hash{}
+	}
+	k := t.cuts[at]
+	copy(t.cuts[1:], t.cuts[:at])
+	t.cuts[0] = k
+	return k.root
+}
+
+// keepPast has the context keep its past, or not. beside says that the delta that is judged has others beside it.
+func (g *writeGroup) keepPast(beside bool) {
+	t := &g.c.tips
+	if beside {
+		t.beside = g.c.next
+	}
+	t.kept = g.c.heads.len() > 1 || t.beside > 0 && g.c.next-t.beside <= keptFor
+	if t.kept {
+		g.c.trie.Keep(g.s.past)
+	} else {
+		g.c.trie.Keep(nil)
+	}
+}
+
+// cutOf returns the root of the causal cut of a delta, zero if it is not known.
+func (g *writeGroup) cutOf(x *candidate) (codec.Hash, error) {
+	if len(x.parents) > 1 {
+		return g.c.tips.of(x.parents), nil
+	}
+	if root, ok := g.c.tips.roots[x.parents[0].id]; ok {
+		return root, nil
+	}
+	parent, _, err := readDelta(&g.view, g.c.id, &x.parents[0].id)
+	return parent.ExpectedRootHash, err
+}
+
+// byPast returns the root of the causal cut of a delta with its writes on top, by what is kept of the past;
+// zero if that is not enough.
+func (g *writeGroup) byPast(x *candidate) (codec.Hash, error) {
+	cut, err := g.cutOf(x)
+	if err != nil || cut.IsZero() {
 		return codec.Hash{}, err
 	}
-	k.tip, k.next = x.p.id, next
-	return next.Root(), nil
-}
-
-// on returns an overlay of a trie with the writes of x.
-func (x *candidate) on(t *merkle.Trie) (*merkle.Trie, error) {
-	o := t.Overlay()
-	return o, o.Update(x.p.appendChanges(nil))
-}
-
-// keep keeps a cut.
-func (c *loaded) keep(k *keptCut) {
-	k.used = c.next
-	c.trie.Keep(k.trie)
-	c.cuts = append(c.cuts, k)
-	if len(c.cuts) > keptCuts {
-		c.forget(slices.MinFunc(c.cuts, func(a, b *keptCut) int { return cmp.Compare(a.used, b.used) }))
+	root, err := x.on(g.c.trie.Past(cut))
+	if errors.Is(err, merkle.ErrGone) {
+		return codec.Hash{}, nil
 	}
-}
-
-// forget ends what keep began.
-func (c *loaded) forget(k *keptCut) {
-	c.trie.Forget(k.trie)
-	k.trie.Discard()
-	c.cuts = slices.DeleteFunc(c.cuts, func(one *keptCut) bool { return one == k })
-}
-
-// kept returns the cut of parents if it is kept, else nil. Others that should not be are
-// forgotten.
-func (c *loaded) kept(parents []head) *keptCut {
-	for _, k := range slices.Clone(c.cuts) {
-		if k.trie.Memory() > keptMemory || c.next-k.used > keptFor {
-			c.forget(k)
-		}
-	}
-	for _, k := range c.cuts {
-		switch {
-		case len(parents) == 1 && parents[0].id == k.tip:
-			k.next.Merge()
-			k.parents = append(k.parents[:0], parents[0].seq)
-		case slices.EqualFunc(k.parents, parents, func(seq uint64, h head) bool { return seq == h.seq }):
-			k.next.Discard()
-		default:
-			continue
-		}
-		k.used = c.next
-		return k
-	}
-	return nil
+	return root, err
 }
 
 // concurrent is the outcome of a delta beside which others have been applied, and
 // the root of its causal cut.
 func (g *writeGroup) concurrent(x *candidate, budget int) (*outcome, codec.Hash, error) {
-	if k := g.c.kept(x.parents); k != nil {
-		root, err := k.with(x)
-		if err == nil && root == x.p.d.ExpectedRoot {
-			won, err := g.compete(x)
-			return won, root, err
-		}
-		g.c.forget(k) // nothing is refused on its word
+	root, err := g.byPast(x)
+	if err != nil {
+		return nil, codec.Hash{}, err
 	}
+	if root == x.p.d.ExpectedRoot {
+		won, err := g.compete(x)
+		return won, root, err
+	}
+	g.c.tips.walked++ // nothing is refused by what was kept
 	p := past{v: &g.view, id: g.c.id, trie: g.c.trie, heads: g.c.heads, recent: &g.c.recent, budget: budget}
 	c, err := p.concurrentWith(x.parents)
 	if err != nil {
@@ -240,8 +270,8 @@ func (g *writeGroup) concurrent(x *candidate, budget int) (*outcome, codec.Hash,
 	if err != nil {
 		return nil, codec.Hash{}, err
 	}
-	if cut != nil {
-		g.c.keep(cut)
+	if len(x.parents) > 1 && !cut.IsZero() {
+		g.c.tips.keep(x.parents, cut)
 	}
 	if root != x.p.d.ExpectedRoot {
 		return nil, root, nil

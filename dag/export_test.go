@@ -1,28 +1,26 @@
 package dag
 
-import "github.com/stoadb/stoa/codec"
+import (
+	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/dag/merkle"
+)
 
-// Of most cuts that tests draw, three keys differ, and of some fewer.
-func init() { keptFrom = 3 }
+// Of most cuts that tests draw, three keys differ, and of some fewer; and they have not thousands of deltas.
+func init() { keptFrom, keptFor = 3, 100 }
 
-// LimitCuts sets how many bytes a kept cut may take, and returns what it was.
-func LimitCuts(n int) (was int) {
-	was, keptMemory = keptMemory, n
-	return was
-}
+// LimitPast has a store keep no more than some bytes of what contexts were.
+func (s *Store) LimitPast(bytes int) { s.past = merkle.NewCache(bytes) }
 
-// CutsUsed returns, of the cuts that a context keeps, the numbers of the deltas that used them
-// last.
-func (s *Store) CutsUsed(id codec.ContextID) (used []uint64) {
+// CutsWalked returns of how many deltas the causal cut was found by going through what is beside them,
+// since the context was loaded.
+func (s *Store) CutsWalked(id codec.ContextID) int {
 	q, err := s.writeQueue(id)
 	if err != nil {
-		return nil
+		return -1
 	}
 	defer s.release(q)
-	if q.state != nil {
-		for _, k := range q.state.cuts {
-			used = append(used, k.used)
-		}
+	if q.state == nil {
+		return -1
 	}
-	return used
+	return q.state.tips.walked
 }

@@ -29,29 +29,47 @@ func requireApplied(t testing.TB, s *dag.Store, d *dag.Delta) uint64 {
 	return a.Seq
 }
 
-func TestDeltasBesideEachOtherAreJudgedAtOneCut(t *testing.T) {
+// requireWalked demands of how many deltas more than before what is beside them was gone through.
+func requireWalked(t testing.TB, s *dag.Store, more int, fn func()) {
+	t.Helper()
+	before := s.CutsWalked(ctx1)
+	fn()
+	require.Equal(t, more, s.CutsWalked(ctx1)-before)
+}
+
+func TestWhatIsBesideIsGoneThroughOnce(t *testing.T) {
 	s := node(t, 1)
 	parent := lineOn(t, 10, 1)
 	requireApplied(t, s, parent[0])
-	for i := range 30 {
-		seq := requireApplied(t, s, lineOn(t, uint64(20+i), 1, parent...)[0])
-		if i > 3 {
-			require.Equal(t, []uint64{seq}, s.CutsUsed(ctx1))
+	for i := range 5 {
+		requireApplied(t, s, lineOn(t, uint64(20+i), 1, parent...)[0])
+	}
+	requireWalked(t, s, 0, func() {
+		for i := range 30 {
+			requireApplied(t, s, lineOn(t, uint64(30+i), 1, parent...)[0])
 		}
-	}
-	// A line beside them goes on from cut to cut.
-	for _, d := range lineOn(t, 99, 30, parent...) {
-		seq := requireApplied(t, s, d)
-		require.Equal(t, []uint64{seq}, s.CutsUsed(ctx1))
-	}
-	// Another is on a parent that has been left.
-	again := requireApplied(t, s, lineOn(t, 98, 1, parent...)[0])
-	require.Contains(t, s.CutsUsed(ctx1), again)
-	require.Len(t, s.CutsUsed(ctx1), 2)
+		// Lines beside them, one after the other and in turns.
+		for _, d := range lineOn(t, 99, 30, parent...) {
+			requireApplied(t, s, d)
+		}
+		var lines [][]*dag.Delta
+		for i := range 20 {
+			lines = append(lines, lineOn(t, uint64(100+i), 10, parent...))
+		}
+		for depth := range 10 {
+			for _, line := range lines {
+				requireApplied(t, s, line[depth])
+			}
+		}
+		// One that forks off in the middle.
+		for _, d := range lineOn(t, 150, 3, append([]*dag.Delta{parent[0]}, lines[7][:4]...)...) {
+			requireApplied(t, s, d)
+		}
+	})
 }
 
-// Nothing is refused by a kept cut alone, and what is refused leaves one to go on from.
-func TestAKeptCutSurvivesWhatIsRefused(t *testing.T) {
+// Nothing is refused by what was kept alone, and what is refused leaves it as it is.
+func TestWhatIsKeptOfThePastSurvivesWhatIsRefused(t *testing.T) {
 	s := node(t, 1)
 	parent := lineOn(t, 10, 1)
 	requireApplied(t, s, parent[0])
@@ -63,38 +81,91 @@ func TestAKeptCutSurvivesWhatIsRefused(t *testing.T) {
 		require.Equal(t, dag.RootMismatch, a.Refusal.Reason)
 		require.NotEqual(t, wrong.ExpectedRoot, a.Refusal.Computed)
 	}
-	seq := requireApplied(t, s, lineOn(t, 40, 1, parent...)[0])
-	require.Equal(t, []uint64{seq}, s.CutsUsed(ctx1))
+	requireWalked(t, s, 0, func() { requireApplied(t, s, lineOn(t, 40, 1, parent...)[0]) })
 }
 
-func TestFewCutsAreKeptAndNotForLong(t *testing.T) {
+func TestFewCutsOfSeveralParentsAreKept(t *testing.T) {
 	s := node(t, 1)
 	begin := lineOn(t, 10, 1)
 	requireApplied(t, s, begin[0])
+	var sides []*dag.Delta
+	for i := range 21 {
+		sides = append(sides, lineOn(t, uint64(20+i), 1, begin...)[0])
+		requireApplied(t, s, sides[i])
+	}
 	var parents [][]*dag.Delta
-	for i := range 6 {
-		line := lineOn(t, uint64(20+i), 1, begin...)
-		requireApplied(t, s, line[0])
-		parents = append(parents, []*dag.Delta{begin[0], line[0]})
+	for i := range 20 {
+		parents = append(parents, []*dag.Delta{begin[0], sides[i], sides[i+1]})
 	}
-	for by := uint64(30); by < 42; by++ {
-		requireApplied(t, s, lineOn(t, by, 1, parents[by%6]...)[0])
-		require.LessOrEqual(t, len(s.CutsUsed(ctx1)), 2)
+	by := uint64(50)
+	each := func(all [][]*dag.Delta) {
+		for _, on := range all {
+			requireApplied(t, s, lineOn(t, by, 1, on...)[0])
+			by++
+		}
 	}
-	require.Len(t, s.CutsUsed(ctx1), 2)
+	requireWalked(t, s, 16, func() { each(parents[:16]) })
+	requireWalked(t, s, 0, func() { each(parents[:16]) })
+	requireWalked(t, s, 4, func() { each(parents[16:]) })
+	requireWalked(t, s, 0, func() { each(parents[12:]) })
+	requireWalked(t, s, 8, func() { each(parents[:8]) })
+}
 
-	old := s.CutsUsed(ctx1)
-	var offers []dag.Offer
-	for i := range 4100 {
-		offers = append(offers, dag.Offer{Delta: firstDelta(t, i)})
+// The past is kept for a while after the last delta that had others beside it.
+func TestThePastIsNotKeptForLong(t *testing.T) {
+	s, peer, late := node(t, 1), node(t, 2), node(t, 3)
+	begin := lineOn(t, 10, 1)
+	sides := []*dag.Delta{lineOn(t, 11, 1, begin...)[0], lineOn(t, 12, 1, begin...)[0]}
+	for _, x := range []*dag.Store{s, peer, late} {
+		for _, d := range append(begin, sides...) {
+			requireApplied(t, x, d)
+		}
 	}
-	_, err := s.AddMany(bg, offers, engine.WAL)
+	// fork has a peer make a line, and another node go on from before its last ten deltas.
+	fork := func(n int) *dag.Delta {
+		var offers []dag.Offer
+		for i := range n {
+			offers = append(offers, dag.Offer{Delta: commit(t, peer, put("all", fmt.Sprint(i)), put(fmt.Sprint(i%5), fmt.Sprint(n, i)))})
+		}
+		_, err := s.AddMany(bg, offers, engine.WAL)
+		require.NoError(t, err)
+		_, err = late.AddMany(bg, offers[:n-10], engine.WAL)
+		require.NoError(t, err)
+		d := commit(t, late, put("late", "1"))
+		_, err = late.AddMany(bg, offers[n-10:], engine.WAL)
+		require.NoError(t, err)
+		requireApplied(t, peer, d)
+		return d
+	}
+	for _, c := range []struct{ line, walked int }{{30, 0}, {90, 0}, {120, 1}, {90, 0}} {
+		d := fork(c.line)
+		requireWalked(t, s, c.walked, func() { requireApplied(t, s, d) })
+	}
+}
+
+// What a context makes does not depend on whether there is room for its past.
+func TestWithoutRoomForThePastAllIsTheSame(t *testing.T) {
+	s, poor := node(t, 1), node(t, 2)
+	poor.LimitPast(-1)
+	parent := lineOn(t, 10, 1)
+	requireApplied(t, s, parent[0])
+	requireApplied(t, poor, parent[0])
+	var lines [][]*dag.Delta
+	for i := range 10 {
+		lines = append(lines, lineOn(t, uint64(100+i), 5, parent...))
+	}
+	for depth := range 5 {
+		for _, line := range lines {
+			requireApplied(t, s, line[depth])
+			requireApplied(t, poor, line[depth])
+		}
+	}
+	require.Greater(t, poor.CutsWalked(ctx1), 40)
+	require.Less(t, s.CutsWalked(ctx1), 5)
+	a, err := s.Context(ctx1)
 	require.NoError(t, err)
-	require.Equal(t, old, s.CutsUsed(ctx1))
-	seq := requireApplied(t, s, lineOn(t, 50, 1, parents[0]...)[0])
-	require.Equal(t, []uint64{seq}, s.CutsUsed(ctx1))
-
-	defer dag.LimitCuts(dag.LimitCuts(1))
-	require.Positive(t, requireApplied(t, s, lineOn(t, 51, 1, begin...)[0]))
-	require.Len(t, s.CutsUsed(ctx1), 1, "the one before was over the limit")
+	b, err := poor.Context(ctx1)
+	require.NoError(t, err)
+	require.Equal(t, a.Root, b.Root)
+	require.Equal(t, a.Heads, b.Heads)
 }

@@ -24,7 +24,7 @@ type loaded struct {
 	id    codec.ContextID
 	app   []byte // the first bytes of Meta
 	heads heads
-	cuts  []*keptCut
+	tips  tips
 	whole bool   // Meta has all of many heads, as builds before dag-head wrote it
 	next  uint64 // the seq of the next delta
 	trie  *merkle.Trie

@@ -87,6 +87,7 @@ type Store struct {
 	db      engine.Engine
 	options Options
 	clock   *hlc.Clock
+	past    *merkle.Cache // pages of tries that contexts have left; see keepPast
 
 	viewing     bool  // made by View
 	clockDamage error // of a view
@@ -118,7 +119,7 @@ func Open(db engine.Engine, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, options: o, clock: clock, queues: newWriteQueues(o.MaxContexts), work: newNotifier()}
+	s := &Store{db: db, options: o, clock: clock, past: merkle.NewCache(keptPast), queues: newWriteQueues(o.MaxContexts), work: newNotifier()}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.leases.epoch = uint64(hlc.ToNTP64(clock.Now()))
 	if err := s.rollForwardAll(); err != nil {
@@ -187,7 +188,7 @@ func View(r engine.Reader, o Options) (*Store, error) {
 	case err != nil:
 		return nil, err
 	}
-	s := &Store{db: db, options: o, clock: clock, viewing: true, clockDamage: damage, queues: newWriteQueues(o.MaxContexts), work: newNotifier()}
+	s := &Store{db: db, options: o, clock: clock, past: merkle.NewCache(-1), viewing: true, clockDamage: damage, queues: newWriteQueues(o.MaxContexts), work: newNotifier()}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil
 }

@@ -96,7 +96,6 @@ func (c *Cache) get(hash codec.Hash, depth uint8) *page {
 }
 
 // put adds a page, at the expense of those that were not used for the longest.
-// Nobody else may know the page yet.
 func (c *Cache) put(pg *page, depth uint8) {
 	k := cacheKey{pg.hash, depth}
 	s, tag := c.locate(&k)
@@ -120,14 +119,16 @@ func (c *Cache) put(pg *page, depth uint8) {
 	s.room -= need
 }
 
-// drop removes a page that has been replaced.
-func (c *Cache) drop(hash codec.Hash, depth uint8) {
+// drop removes a page that has been replaced, and returns it; nil: it is not there.
+func (c *Cache) drop(hash codec.Hash, depth uint8) (pg *page) {
 	k := cacheKey{hash, depth}
 	s, tag := c.locate(&k)
 	defer s.mu.Unlock()
 	if i := s.find(&k, tag); i != 0 {
+		pg = s.entries[i].page
 		s.remove(i)
 	}
+	return pg
 }
 
 // first returns where the chain of a tag begins.

@@ -3,9 +3,7 @@ package merkle
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
-	"unsafe"
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
@@ -25,9 +23,9 @@ type Trie struct {
 	context codec.ContextID
 	cache   *Cache
 	store   engine.Getter
-	parent  *Trie   // what this is an overlay of; nil: of the store
-	kept    []*Trie // overlays that stay what they are; see Keep
-	lost    error   // it is kept, and does not know what it was
+	parent  *Trie  // what this is an overlay of; nil: of the store
+	past    *Cache // where pages go that are replaced; see Keep
+	present *Trie  // of a trie of the past and its overlays: what it is the past of
 
 	root    codec.Hash
 	top     kid          // of the root page; count is 0 until it is looked at
@@ -85,11 +83,10 @@ func (t *Trie) Root() codec.Hash { return t.root }
 func (t *Trie) Reads() Reads { return t.reads }
 
 // Overlay returns a trie that is as t is now and changes apart from it. Until
-// the overlay is done with, t must not be changed, unless it is kept ([Trie.Keep]). It costs
-// nothing until it is changed.
+// the overlay is done with, t must not be changed. It costs nothing until it is changed.
 func (t *Trie) Overlay() *Trie {
 	o := Open(t.cache, t.store, t.context, t.root)
-	o.parent, o.top = t, t.top
+	o.parent, o.top, o.past, o.present = t, t.top, t.past, t.present
 	return o
 }
 
@@ -101,13 +98,15 @@ func (t *Trie) Merge() {
 	if p == nil {
 		panic("merkle: Merge of a trie that is no overlay")
 	}
-	for _, k := range p.kept {
-		k.preserve(t.pageChanges())
-	}
 	if p.changed == nil {
 		p.changed, t.changed = t.changed, nil
 	}
 	for _, c := range t.pageChanges() {
+		if p.past != nil {
+			if old := p.own(&c.at); old != nil && old.page != nil {
+				p.past.put(old.page, c.at.n)
+			}
+		}
 		p.set(c)
 	}
 	p.root, p.top = t.root, t.top
@@ -116,71 +115,48 @@ func (t *Trie) Merge() {
 	t.Discard()
 }
 
-// Keep has an overlay of t stay what it is while other overlays are merged into t, until
-// [Trie.Forget]: what they replace is noted in it before, for which its own memory grows. Where
-// that fails, the overlay's Update does from then on, with the same error.
-func (t *Trie) Keep(overlay *Trie) { t.kept = append(t.kept, overlay) }
-
-// Forget ends what Keep began. The overlay is not to be used again.
-func (t *Trie) Forget(overlay *Trie) {
-	t.kept = slices.DeleteFunc(t.kept, func(k *Trie) bool { return k == overlay })
-}
-
-// preserve notes the pages of the parent that changes are about to replace, as far as t has them
-// too. Where a page changes, so do those above.
-func (t *Trie) preserve(changes []pageChange) {
-	order := make([]*pageChange, len(changes))
-	for i := range changes {
-		order[i] = &changes[i]
-	}
-	slices.SortFunc(order, func(a, b *pageChange) int { return a.at.Len() - b.at.Len() })
-	for _, c := range order {
-		if t.lost != nil {
-			return
-		}
-		if t.own(&c.at) != nil || !t.reaches(&c.at) {
-			continue
-		}
-		old := pageChange{at: c.at, was: c.was}
-		if old.page, t.lost = t.parent.load(&c.at, c.was, true); t.lost == nil {
-			t.set(old)
-		}
-	}
-}
-
-// own returns the change of t itself at p, nil if there is none.
+// own returns the change of t itself at a place, nil if there is none.
 func (t *Trie) own(p *Prefix) *pageChange {
-	all := t.changing()
-	if i, ok := all.at[*p]; ok {
-		return &all.list[i]
+	if t.changed == nil {
+		return nil
+	}
+	if i, ok := t.changed.at[*p]; ok {
+		return &t.changed.list[i]
 	}
 	return nil
 }
 
-// reaches reports whether t, which has the page above p for its own unless p is the root, has one
-// at p.
-func (t *Trie) reaches(p *Prefix) bool {
-	if p.Len() == 0 {
-		return t.root != emptyRoot
-	}
-	above := NewPrefix(codec.Hash(p.bits), p.Len()-1)
-	c := t.own(&above)
-	return c != nil && c.page != nil && c.page.kids != nil && c.page.kids[p.Nibble(p.Len()-1)].count > 0
+// Keep has the pages that overlays replace, when they are merged into t, put into a cache, from which
+// [Trie.Past] has them; nil: no more. It does not count for overlays that were made before.
+func (t *Trie) Keep(past *Cache) { t.past = past }
+
+// ErrGone is returned by a trie of the past of which a page is not to be had any more.
+var ErrGone = errors.New("dag: trie: a page of the past is gone")
+
+// Past returns the trie of the same context as it was, or might have been, at another root. Its pages are
+// those that t has kept ([Trie.Keep]), those that overlays have left there ([Trie.Leave]), and those that
+// the present has too; where one is missing, methods fail with [ErrGone]. Pages are found by their content, so that
+// what it makes is right, or fails. It is no longer to be used when t, or the store, has changed.
+func (t *Trie) Past(root codec.Hash) *Trie {
+	o := Open(t.cache, t.store, t.context, root)
+	o.past, o.present = t.past, t
+	return o
 }
 
-// Memory returns about how many bytes the updates of t take, and what it has kept.
-func (t *Trie) Memory() int {
-	if t.changed == nil {
-		return 0
+// Leave puts the pages that an overlay has changed where [Trie.Past] finds them: the trie of its root is
+// one of the past.
+func (t *Trie) Leave() {
+	for _, c := range t.pageChanges() {
+		if c.page != nil && t.past != nil {
+			t.past.put(c.page, c.at.n)
+		}
 	}
-	return t.changed.memory
 }
 
 // pageChanges is the memory that the changes of a trie take.
 type pageChanges struct {
 	at     map[Prefix]int // places in list
 	list   []pageChange
-	memory int         // about how many bytes both take, with the pages
 	merged []Leaf      // a buffer,
 	bucket *bucketPage // and another, if any was wanted
 }
@@ -203,26 +179,19 @@ func (t *Trie) Discard() {
 func (c *pageChanges) reset() {
 	clear(c.at)
 	clear(c.list)
-	c.list, c.memory = c.list[:0], 0
+	c.list = c.list[:0]
 }
 
 // set notes a change. What was there before the first at that place counts.
 func (t *Trie) set(c pageChange) {
 	all := t.changing()
-	all.memory += c.page.memory()
 	if i, ok := all.at[c.at]; ok {
-		all.memory -= all.list[i].page.memory()
 		all.list[i].page = c.page
 		return
 	}
-	all.memory += changeMemory
 	all.at[c.at] = len(all.list)
 	all.list = append(all.list, c)
 }
-
-// changeMemory is what a change takes without its page: twice, since list and map grow by
-// doubling.
-const changeMemory = 2 * int(unsafe.Sizeof(pageChange{})+unsafe.Sizeof(Prefix{})+unsafe.Sizeof(0))
 
 // changing returns the changes, to which some will come.
 func (t *Trie) changing() *pageChanges {
@@ -270,7 +239,9 @@ func (t *Trie) Written() {
 		c := &changes[i]
 		depth := uint8(c.at.Len())
 		if c.was.count > 0 {
-			t.cache.drop(c.was.hash, depth)
+			if pg := t.cache.drop(c.was.hash, depth); pg != nil && t.past != nil {
+				t.past.put(pg, depth)
+			}
 		}
 		if c.page != nil {
 			t.cache.put(c.page, depth)
@@ -302,6 +273,9 @@ func (t *Trie) rootKid() (kid, error) {
 	var at Prefix
 	pg := t.held(&at, t.root)
 	if pg == nil {
+		if t.present != nil {
+			return kid{}, ErrGone
+		}
 		var err error
 		if pg, err = t.readRoot(); err != nil {
 			return kid{}, err
@@ -325,9 +299,17 @@ func (t *Trie) load(p *Prefix, k kid, keep bool) (*page, error) {
 		err = t.is(pg, p, k)
 	}
 	if err != nil {
-		return nil, err
+		return nil, t.orGone(err)
 	}
 	return pg, nil
+}
+
+// orGone returns err, or ErrGone where rows of the present are not what a trie of the past has.
+func (t *Trie) orGone(err error) error {
+	if t.present != nil && errors.Is(err, engine.ErrCorrupt) {
+		return ErrGone
+	}
+	return err
 }
 
 // is returns engine.ErrCorrupt unless pg, at p, is what the level above knows as k.
@@ -341,14 +323,22 @@ func (t *Trie) is(pg *page, p *Prefix, k kid) error {
 // held returns the page at p if it is in memory, else nil.
 func (t *Trie) held(p *Prefix, hash codec.Hash) *page {
 	for x := t; x != nil; x = x.parent {
-		if x.changed == nil {
-			continue
-		}
-		if i, ok := x.changed.at[*p]; ok {
-			return x.changed.list[i].page
+		if c := x.own(p); c != nil {
+			return c.page
 		}
 	}
-	pg := t.cache.get(hash, p.n)
+	var pg *page
+	if now := t.present; now != nil {
+		if c := now.own(p); c != nil && c.page != nil && c.page.hash == hash {
+			return c.page
+		}
+		if t.past != nil {
+			pg = t.past.get(hash, p.n)
+		}
+	}
+	if pg == nil {
+		pg = t.cache.get(hash, p.n)
+	}
 	if pg != nil {
 		t.reads.Cached++
 	}

@@ -2,6 +2,7 @@ package merkle
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -258,80 +259,81 @@ func TestOverlayRootIsThatOfReallyApplying(t *testing.T) {
 	})
 }
 
-// Whatever becomes of a trie, an overlay that it keeps is what it was, and so are those on top.
-func TestAKeptOverlayStaysWhatItIs(t *testing.T) {
-	enginetest.Check(t, 30, func(t *rapid.T) {
+// A trie of the past is what it was, or says that it is gone; and nothing is gone as long as there is room.
+func TestATrieOfThePastIsWhatItWasOrGone(t *testing.T) {
+	gone, known := 0, 0
+	enginetest.Check(t, 50, func(t *rapid.T) {
 		e := mem.New()
 		defer e.Close()
-		trie, model := Open(NewCache(rapid.SampledFrom([]int{-1, 20_000, 0}).Draw(t, "cache")), e, context1, EmptyRoot()), merkletest.Naive{}
+		sizes := rapid.SampledFrom([]int{-1, 20_000, 0})
+		inCache, inPast := sizes.Draw(t, "cache"), sizes.Draw(t, "past")
+		past := NewCache(inPast)
+		trie, model := Open(NewCache(inCache), e, context1, EmptyRoot()), merkletest.Naive{}
+		trie.Keep(past)
 		start := drawStart(t)
-		update(t, trie, start...)
+		o := trie.Overlay()
+		update(t, o, start...)
+		o.Merge()
 		apply(model, start)
-		type keptOverlay struct {
-			trie  *Trie
+		type moment struct {
+			root  codec.Hash
 			model merkletest.Naive
 		}
-		var all []*keptOverlay
+		all := []moment{{trie.Root(), maps.Clone(model)}}
+		// Whoever is left on top of whatever it is, is one more.
+		leave := func(t *rapid.T, on *Trie, was merkletest.Naive) {
+			c, then := drawChanges(t, 10), maps.Clone(was)
+			o := on.Overlay()
+			defer o.Discard()
+			err := o.Update(c)
+			if errors.Is(err, ErrGone) && (inCache != 0 || inPast != 0) {
+				gone++
+				return
+			}
+			require.NoError(t, err)
+			known++
+			apply(then, c)
+			require.Equal(t, then.Root(), o.Root().String())
+			o.Leave()
+			all = append(all, moment{o.Root(), then})
+		}
 		t.Repeat(map[string]func(*rapid.T){
 			"merge": func(t *rapid.T) {
 				o, c := trie.Overlay(), drawChanges(t, 40)
 				require.NoError(t, o.Update(c))
 				o.Merge()
 				apply(model, c)
+				all = append(all, moment{trie.Root(), maps.Clone(model)})
 			},
-			"write": func(t *rapid.T) { commit(t, e, trie) },
-			"keep": func(t *rapid.T) {
-				k, c := &keptOverlay{trie.Overlay(), maps.Clone(model)}, drawChanges(t, 40)
-				require.NoError(t, k.trie.Update(c))
-				apply(k.model, c)
-				trie.Keep(k.trie)
-				if all = append(all, k); len(all) > 3 {
-					trie.Forget(all[0].trie)
-					all = all[1:]
-				}
-			},
+			"write":  func(t *rapid.T) { commit(t, e, trie) },
+			"beside": func(t *rapid.T) { leave(t, trie, model) },
 			"": func(t *rapid.T) {
-				for _, k := range all {
-					require.Equal(t, k.model.Root(), k.trie.Root().String())
-					o, c, then := k.trie.Overlay(), drawChanges(t, 10), maps.Clone(k.model)
-					require.NoError(t, o.Update(c))
-					apply(then, c)
-					require.Equal(t, then.Root(), o.Root().String())
-					if rapid.Bool().Draw(t, "go on") {
-						o.Merge()
-						k.model = then
-					}
-				}
+				m := all[rapid.IntRange(0, len(all)-1).Draw(t, "moment")]
+				leave(t, trie.Past(m.root), m.model)
 			},
 		})
 		commit(t, e, trie)
 		check(t, e, trie, model)
 	})
+	require.NotZero(t, gone)
+	require.NotZero(t, known)
 }
 
-// What was not noted in time is not made up.
-func TestAKeptOverlayThatCouldNotReadFails(t *testing.T) {
+// What a store fails with is said, and not that something is gone.
+func TestATrieOfThePastOfAStoreThatFails(t *testing.T) {
 	e := mem.New()
 	defer e.Close()
 	trie := Open(NewCache(-1), e, context1, EmptyRoot())
 	update(t, trie, numberedChanges(0, 300, "0")...)
 	commit(t, e, trie)
-	broken := &failing{Getter: e}
-	trie.store = broken
-	k := trie.Overlay()
-	update(t, k, set(numbered(0), "1"))
-	require.NotZero(t, k.Memory())
-	trie.Keep(k)
+	trie.Keep(NewCache(0))
 	o := trie.Overlay()
-	update(t, o, numberedChanges(0, 300, "2")...)
-	broken.err = engine.ErrClosed
-	o.Merge()
-	require.ErrorIs(t, k.Update(nil), engine.ErrClosed)
-	require.ErrorIs(t, k.Overlay().Update([]Change{set(numbered(1), "1")}), engine.ErrClosed)
-	broken.err = nil
-	require.Error(t, k.Update(nil), "it has not noted what is gone now")
-	trie.Forget(k)
-	update(t, trie, set(numbered(5), "3"))
+	update(t, o, set(numbered(0), "1"))
+	o.Leave()
+	root := o.Root()
+	trie.store = &failing{Getter: e, err: engine.ErrClosed}
+	require.ErrorIs(t, trie.Past(root).Update([]Change{set(numbered(1), "1")}), engine.ErrClosed)
+	require.ErrorIs(t, trie.Past(codec.Hash{1}).Update([]Change{set(numbered(1), "1")}), ErrGone)
 }
 
 // failing is a store of which reads fail with err.

@@ -36,11 +36,6 @@ func (t *Trie) Update(changes []Change) error {
 			return fmt.Errorf("%w: key %s after %s", ErrChanges, changes[i].Key, changes[i-1].Key)
 		}
 	}
-	for x := t; x != nil; x = x.parent {
-		if x.lost != nil {
-			return x.lost
-		}
-	}
 	top, err := t.rootKid()
 	if err != nil || len(changes) == 0 {
 		return err
@@ -63,7 +58,7 @@ func (t *Trie) apply(p Prefix, k kid, changes []Change) (kid, error) {
 		return t.build(p, k, leaves, nil), nil
 	}
 	// A bucket is about to be replaced.
-	pg, err := t.load(&p, k, int(k.count) > bucketSize(p.Len()))
+	pg, err := t.load(&p, k, int(k.count) > bucketSize(p.Len()) || t.past != nil)
 	if err != nil {
 		return kid{}, err
 	}
@@ -168,7 +163,7 @@ func (t *Trie) collect(p *Prefix, pg *page, leaves []Leaf) ([]Leaf, error) {
 			continue
 		}
 		at := p.child(i)
-		below, err := t.load(&at, k, false)
+		below, err := t.load(&at, k, t.past != nil)
 		if err == nil && below.kids != nil {
 			leaves, err = t.collect(&at, below, leaves)
 		} else if err == nil {
