@@ -22,7 +22,7 @@ const scalarBits = 253
 
 const (
 	baseWidth = 8 // 0.5 MB, once
-	keyWidth  = 5 // 98 kB for each signer
+	keyWidth  = 6 // 165 kB for each signer
 )
 
 func multiplesOfBase() *multiples {
@@ -81,23 +81,23 @@ func window(scalar []byte, from, width int) int {
 	return v >> (from % 8) & (1<<width - 1)
 }
 
-// verifies reports whether sig is that of signer, of whom key is the table, over message:
-// whether R = S·B - k·A, byte for byte, as crypto/ed25519 asks.
-func verifies(base, key *multiples, signer *codec.Identity, message []byte, sig *codec.Signature) bool {
-	if _, err := new(edwards25519.Scalar).SetCanonicalBytes(sig[32:]); err != nil {
-		return false
+// commitment returns S·B - k·A of a message, of whose signer key is the table: it is R, byte for byte, of a
+// signature that is good, as crypto/ed25519 asks; false where S is not reduced.
+func commitment(base, key *multiples, m *SignedMessage) (sum extended, ok bool) {
+	if _, err := new(edwards25519.Scalar).SetCanonicalBytes(m.Signature[32:]); err != nil {
+		return sum, false
 	}
 	h := sha512.New()
-	h.Write(sig[:32])
-	h.Write(signer[:])
-	h.Write(message)
+	h.Write(m.Signature[:32])
+	h.Write(m.Signer[:])
+	h.Write(m.Message)
 	var digest [sha512.Size]byte
 	k, err := new(edwards25519.Scalar).SetUniformBytes(h.Sum(digest[:0]))
 	if err != nil {
-		return false
+		return sum, false
 	}
-	sum := identityPoint()
-	base.addTo(sum, sig[32:])
-	key.addTo(sum, k.Bytes())
-	return sum.bytes() == [32]byte(sig[:32])
+	sum = identityPoint()
+	base.addTo(&sum, m.Signature[32:])
+	key.addTo(&sum, k.Bytes())
+	return sum, true
 }

@@ -23,22 +23,19 @@ var twiceD = func() *field.Element {
 	return d.Add(d, d)
 }()
 
-// affineOf returns the same points. They are divided by their z together: 1/z of one is that
-// of the product of all, times the others (Montgomery, Math. Comp. 48, 1987).
+// affineOf returns the same points.
 func affineOf(points []edwards25519.Point) []affine {
-	before, product := make([]field.Element, len(points)), new(field.Element).One()
+	inverses := make([]field.Element, len(points))
 	for i := range points {
-		before[i].Set(product)
 		_, _, z, _ := points[i].ExtendedCoordinates()
-		product.Multiply(product, z)
+		inverses[i].Set(z)
 	}
-	all, inverse := make([]affine, len(points)), new(field.Element).Invert(product)
-	for i := len(points) - 1; i >= 0; i-- {
-		x, y, z, _ := points[i].ExtendedCoordinates()
-		own := before[i].Multiply(&before[i], inverse)
-		inverse.Multiply(inverse, z)
-		x.Multiply(x, own)
-		y.Multiply(y, own)
+	invert(inverses)
+	all := make([]affine, len(points))
+	for i := range points {
+		x, y, _, _ := points[i].ExtendedCoordinates()
+		x.Multiply(x, &inverses[i])
+		y.Multiply(y, &inverses[i])
 		a := &all[i]
 		a.plus.Add(y, x)
 		a.minus.Subtract(y, x)
@@ -48,11 +45,26 @@ func affineOf(points []edwards25519.Point) []affine {
 	return all
 }
 
+// invert makes of each element its inverse, all by one inversion: 1/z of one is that of the product of
+// all, times the others (Montgomery, Math. Comp. 48, 1987). If one is 0, all will be.
+func invert(all []field.Element) {
+	before, product := make([]field.Element, len(all)), new(field.Element).One()
+	for i := range all {
+		before[i].Set(product)
+		product.Multiply(product, &all[i])
+	}
+	rest := product.Invert(product)
+	for i := len(all) - 1; i >= 0; i-- {
+		own := before[i].Multiply(&before[i], rest)
+		rest.Multiply(rest, &all[i])
+		all[i].Set(own)
+	}
+}
+
 // extended is a point (x/z, y/z), with t = xy/z.
 type extended struct{ x, y, z, t field.Element }
 
-func identityPoint() *extended {
-	p := new(extended)
+func identityPoint() (p extended) {
 	p.y.One()
 	p.z.One()
 	return p
@@ -88,13 +100,20 @@ func (p *extended) addParts(plus, minus, c *field.Element) {
 	p.t.Multiply(&e, &h)
 }
 
-// bytes returns the encoding of RFC 8032, 5.1.2.
-func (p *extended) bytes() (b [32]byte) {
-	var x, y, inverse field.Element
-	inverse.Invert(&p.z)
-	x.Multiply(&p.x, &inverse)
-	y.Multiply(&p.y, &inverse)
-	copy(b[:], y.Bytes())
-	b[31] |= byte(x.IsNegative() << 7)
-	return b
+// encodings returns the encodings of RFC 8032, 5.1.2.
+func encodings(points []extended) [][32]byte {
+	inverses := make([]field.Element, len(points))
+	for i := range points {
+		inverses[i].Set(&points[i].z)
+	}
+	invert(inverses)
+	all := make([][32]byte, len(points))
+	for i := range points {
+		var x, y field.Element
+		x.Multiply(&points[i].x, &inverses[i])
+		y.Multiply(&points[i].y, &inverses[i])
+		copy(all[i][:], y.Bytes())
+		all[i][31] |= byte(x.IsNegative() << 7)
+	}
+	return all
 }

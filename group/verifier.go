@@ -21,35 +21,78 @@ const (
 	// it, so that also where the tables of more signers than are known keep replacing
 	// each other it costs little.
 	signaturesBefore = 32
-	mostKnown        = 64   // signers with a table of 98 kB each
+	mostKnown        = 64   // signers with a table of 165 kB each
 	mostCounted      = 4096 // signers who might get one
 )
 
+// SignedMessage is a message whose signature is to be verified.
+type SignedMessage struct {
+	Signer    codec.Identity
+	Message   []byte // begins with its domain
+	Signature codec.Signature
+}
+
+// MessageOf returns what is signed of an op in its encoding.
+func MessageOf(encoded []byte, signer codec.Identity) SignedMessage {
+	message := append(append(make([]byte, 0, len(DomainGroup)+len(encoded)), DomainGroup...), Unsigned(encoded)...)
+	return SignedMessage{signer, message, codec.Signature(encoded[len(encoded)-signatureSize:])}
+}
+
+// VerifyAll reports which signatures are good, as [VerifyMessage] says of each. For many it takes less than
+// for one after the other.
+func (v *Verifier) VerifyAll(all []SignedMessage) (good []bool) {
+	good = make([]bool, len(all))
+	keys := make([]*multiples, len(all))
+	if v != nil {
+		v.confirm(all, keys, good)
+	}
+	for i := range all { // what the tables do not confirm is for crypto/ed25519 to say
+		m := &all[i]
+		if good[i] || VerifyMessage(m.Signer, m.Message, m.Signature) != nil {
+			continue
+		}
+		if good[i] = true; v != nil && keys[i] == nil {
+			v.count(m.Signer)
+		}
+	}
+	return good
+}
+
+// confirm notes the tables that there are for messages, and which are good by these.
+func (v *Verifier) confirm(all []SignedMessage, keys []*multiples, good []bool) {
+	v.mu.RLock()
+	base := v.base
+	for i := range all {
+		keys[i] = v.known[all[i].Signer]
+	}
+	v.mu.RUnlock()
+	sums, of := make([]extended, 0, len(all)), make([]int, 0, len(all))
+	for i := range all {
+		m := &all[i]
+		if keys[i] == nil || !Sound(m.Signer) || !Sound([32]byte(m.Signature[:32])) {
+			continue
+		}
+		if sum, ok := commitment(base, keys[i], m); ok {
+			sums, of = append(sums, sum), append(of, i)
+		}
+	}
+	for j, r := range encodings(sums) {
+		good[of[j]] = r == [32]byte(all[of[j]].Signature[:32])
+	}
+}
+
 // VerifyMessage is as the function of that name.
 func (v *Verifier) VerifyMessage(signer codec.Identity, message []byte, sig codec.Signature) error {
-	if v == nil {
-		return VerifyMessage(signer, message, sig)
-	}
-	v.mu.RLock()
-	base, key := v.base, v.known[signer]
-	v.mu.RUnlock()
-	// What the tables do not confirm is for crypto/ed25519 to say.
-	if key != nil && Sound(signer) && Sound([32]byte(sig[:32])) && verifies(base, key, &signer, message, &sig) {
-		return nil
-	}
-	if err := VerifyMessage(signer, message, sig); err != nil {
-		return err
-	}
-	if key == nil {
-		v.count(signer)
+	if !v.VerifyAll([]SignedMessage{{signer, message, sig}})[0] {
+		return ErrSignature
 	}
 	return nil
 }
 
 // VerifyOp is as the function of that name.
 func (v *Verifier) VerifyOp(encoded []byte, signer codec.Identity) error {
-	message := append(append(make([]byte, 0, len(DomainGroup)+len(encoded)), DomainGroup...), Unsigned(encoded)...)
-	return v.VerifyMessage(signer, message, codec.Signature(encoded[len(encoded)-signatureSize:]))
+	m := MessageOf(encoded, signer)
+	return v.VerifyMessage(m.Signer, m.Message, m.Signature)
 }
 
 // count notes a good signature, and makes a table for whoever has signed often.

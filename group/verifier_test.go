@@ -1,6 +1,7 @@
 package group
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"crypto/sha512"
 	"encoding/binary"
@@ -67,17 +68,17 @@ func TestMultiplesAreThoseOfTheCurve(t *testing.T) {
 	for _, n := range scalars {
 		s := scalarOf(t, n)
 		sum := identityPoint()
-		base.addTo(sum, s.Bytes())
+		base.addTo(&sum, s.Bytes())
 		require.Equal(t, new(edwards25519.Point).ScalarBaseMult(s).Bytes(), sumBytes(sum), "%x", n)
 		sum = identityPoint()
-		of.addTo(sum, s.Bytes())
+		of.addTo(&sum, s.Bytes())
 		want := new(edwards25519.Point).ScalarMult(s, point)
 		require.Equal(t, want.Negate(want).Bytes(), sumBytes(sum), "%x", n)
 	}
 }
 
-func sumBytes(p *extended) []byte {
-	b := p.bytes()
+func sumBytes(p extended) []byte {
+	b := encodings([]extended{identityPoint(), p, identityPoint()})[1]
 	return b[:]
 }
 
@@ -88,7 +89,8 @@ func TestTablesSayWhatEd25519Says(t *testing.T) {
 	said := map[bool]int{}
 	agree := func(t require.TestingT, key *multiples, signer codec.Identity, message []byte, sig codec.Signature) {
 		want := ed25519.Verify(signer[:], message, sig[:])
-		require.Equal(t, want, verifies(base, key, &signer, message, &sig), "%x %x %x", signer, message, sig)
+		sum, ok := commitment(base, key, &SignedMessage{signer, message, sig})
+		require.Equal(t, want, ok && bytes.Equal(sumBytes(sum), sig[:32]), "%x %x %x", signer, message, sig)
 		said[want]++
 	}
 	for _, signer := range oddPoints() {
@@ -192,6 +194,41 @@ func TestVerifierRemembersWhoSignsOften(t *testing.T) {
 	require.ErrorIs(t, none.VerifyMessage(signer, message, spoilt), ErrSignature)
 }
 
+// Of many messages each is said to be what it is alone, whatever is beside it.
+func TestManyMessagesAreSaidToBeWhatEachIs(t *testing.T) {
+	var v Verifier
+	odd, said := oddPoints(), map[bool]int{}
+	enginetest.Check(t, 60, func(t *rapid.T) {
+		all := make([]SignedMessage, rapid.IntRange(0, 40).Draw(t, "messages"))
+		want := make([]bool, len(all))
+		for i := range all {
+			c := &all[i]
+			seed := codec.Secret{byte(rapid.IntRange(1, 4).Draw(t, "signer"))}
+			c.Signer = IdentityOf(seed)
+			c.Message = append([]byte(DomainOpOfTests), rapid.SliceOfN(rapid.Byte(), 0, 90).Draw(t, "message")...)
+			c.Signature = Sign(seed, "", c.Message)
+			switch rapid.IntRange(0, 9).Draw(t, "spoil") {
+			case 0:
+				c.Message = c.Message[1:]
+			case 1:
+				c.Signature[rapid.IntRange(0, 63).Draw(t, "at")] ^= 1 << rapid.IntRange(0, 7).Draw(t, "bit")
+			case 2:
+				c.Signer = rapid.SampledFrom(odd).Draw(t, "odd")
+			case 3:
+				r := rapid.SampledFrom(odd).Draw(t, "odd")
+				copy(c.Signature[:32], r[:])
+			}
+			want[i] = VerifyMessage(c.Signer, c.Message, c.Signature) == nil
+			said[want[i]]++
+		}
+		require.Equal(t, want, v.VerifyAll(all))
+		require.Equal(t, want, (*Verifier)(nil).VerifyAll(all))
+	})
+	require.NotEmpty(t, v.known)
+	require.Greater(t, said[true], 100)
+	require.Greater(t, said[false], 100)
+}
+
 // DomainOpOfTests is a domain of no kind of signature.
 const DomainOpOfTests = "stoa.test.v1"
 
@@ -208,6 +245,13 @@ func BenchmarkVerifier(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			_ = v.VerifyMessage(signer, message, sig)
+		}
+	})
+	b.Run("16 known", func(b *testing.B) {
+		b.ReportAllocs()
+		all := slices.Repeat([]SignedMessage{{signer, message, sig}}, 16)
+		for i := 0; i < b.N; i += len(all) {
+			_ = v.VerifyAll(all)
 		}
 	})
 	b.Run("ed25519", func(b *testing.B) {

@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"github.com/stoadb/stoa/codec"
+	"github.com/stoadb/stoa/group"
 )
 
 // Apply takes in an op, as it travels, and with it those that have waited for it. What
@@ -17,7 +18,7 @@ func (s *Store) Apply(ctx context.Context, op []byte) (Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return Answer{}, err
 	}
-	x := s.check(op)
+	x := s.check([][]byte{op})[0]
 	if x.request == nil {
 		return x.result()
 	}
@@ -46,60 +47,105 @@ func (x *checked) result() (Answer, error) {
 	return x.answer, nil
 }
 
-// check does what can be done without the op's ancestors, which is what takes time.
-func (s *Store) check(wire []byte) *checked {
-	x := &checked{}
+// check does what can be done without the ancestors of ops, which is what takes time; for several less
+// than for one after the other.
+func (s *Store) check(wires [][]byte) []*checked {
+	all := make([]*checked, len(wires))
+	var ops []*Op
+	var of []*checked
+	for i, wire := range wires {
+		x, op := s.parse(wire)
+		if all[i] = x; op != nil {
+			ops, of = append(ops, op), append(of, x)
+		}
+	}
+	var passed []*arrival
+	for i, r := range checkOps(ops, &s.verifier) {
+		x := of[i]
+		if r != nil {
+			s.refuse(x, r)
+			continue
+		}
+		a := &arrival{op: ops[i]}
+		passed = append(passed, a)
+		x.request = &request{Task: func(b *batch) error {
+			x.answer = Answer{ID: a.op.ID}
+			return b.accept(a, &x.answer)
+		}}
+	}
+	s.preread(passed)
+	return all
+}
+
+// parse reads an op of a namespace that is followed here; nil: what becomes of it is known.
+func (s *Store) parse(wire []byte) (x *checked, op *Op) {
+	x = &checked{}
 	op, id, err := parseWire(wire)
 	x.answer.ID, x.answer.Namespace = id, claimed(wire)
 	if err != nil {
-		x.answer.Refusal = &Refusal{id, BadForm, err.Error()}
-	} else {
-		followed, err := s.follows(op.Signed.NamespaceID)
-		if err != nil {
-			return &checked{err: err}
-		}
-		if !followed {
-			x.answer.Kind, x.answer.Refusal = Refused, unfollowed(op)
-			return x
-		}
-		x.answer.Refusal = checkOp(op, &s.verifier)
+		s.refuse(x, &Refusal{id, BadForm, err.Error()})
+		return x, nil
 	}
-	if x.answer.Refusal != nil {
-		x.answer.Kind = Refused
-		x.request = s.refusing(x)
-		return x
+	followed, err := s.follows(op.Signed.NamespaceID)
+	switch {
+	case err != nil:
+		return &checked{err: err}, nil
+	case !followed:
+		x.answer.Kind, x.answer.Refusal = Refused, unfollowed(op)
+		return x, nil
 	}
-	a := &arrival{op: op, read: s.preread(op)}
-	x.request = &request{Task: func(b *batch) error {
-		x.answer = Answer{ID: op.ID}
-		return b.accept(a, &x.answer)
-	}}
-	return x
+	return x, op
 }
 
-// preread opens a sealed op before its turn, if its key is here.
-func (s *Store) preread(op *Op) *opened {
+// refuse has an op refused by its form or signatures, which is remembered.
+func (s *Store) refuse(x *checked, r *Refusal) {
+	x.answer.Kind, x.answer.Refusal = Refused, r
+	x.request = s.refusing(x)
+}
+
+// preread opens sealed ops before their turn, where their keys are here.
+func (s *Store) preread(all []*arrival) {
+	var signed []group.SignedMessage
+	var read []*unsealed
+	var of []*arrival
+	for _, a := range all {
+		key, ok := s.keyAhead(a.op)
+		if !ok {
+			continue
+		}
+		u := s.unsealWith(a.op, key)
+		if u.fault != 0 {
+			a.read = u.opened(false)
+			continue
+		}
+		signed, read, of = append(signed, group.MessageOf(u.plain, a.op.Signed.Signer)), append(read, u), append(of, a)
+	}
+	for i, good := range s.verifier.VerifyAll(signed) {
+		of[i].read = read[i].opened(good)
+	}
+}
+
+// keyAhead returns the key of a sealed op, if it is at hand.
+func (s *Store) keyAhead(op *Op) (key codec.Secret, ok bool) {
 	if !op.sealed() {
-		return nil
+		return key, false
 	}
 	p := s.inUse(op.Signed.NamespaceID)
 	if p == nil {
-		return nil
+		return key, false
 	}
 	c := p.current.Load()
 	if c == nil {
-		return nil
+		return key, false
 	}
 	c.ringMu.RLock()
-	key, ok := c.good[KeyName{op.GroupID, op.KeyOp}]
+	defer c.ringMu.RUnlock()
 	if op.Version == codec.OpVersion1 {
 		key, ok = c.ring[GroupKey{op.GroupID, op.KeyID}]
+	} else {
+		key, ok = c.good[KeyName{op.GroupID, op.KeyOp}]
 	}
-	c.ringMu.RUnlock()
-	if !ok {
-		return nil
-	}
-	return s.openWith(op, key)
+	return key, ok
 }
 
 // ahead is how many ops of a stream are looked at, and at most how many are written
@@ -132,19 +178,39 @@ func (s *Store) ApplyMany(ctx context.Context, ops iter.Seq[[]byte]) iter.Seq2[A
 	}
 }
 
-// checkAll checks ops side by side and puts them into the line in order.
+// checkedOnce is how many ops of a stream are checked together at most.
+const checkedOnce = 16
+
+// checkAll checks ops side by side, those that are there together, and puts them into the line in order.
 func (s *Store) checkAll(ctx context.Context, ops iter.Seq[[]byte], line chan<- chan *checked) {
 	defer close(line)
 	type job struct {
 		wire []byte
 		done chan *checked
 	}
-	jobs := make(chan job)
+	jobs := make(chan job, checkedOnce)
 	defer close(jobs)
 	for range runtime.GOMAXPROCS(0) {
 		go func() {
-			for j := range jobs {
-				j.done <- s.check(j.wire)
+			for first := range jobs {
+				some := []job{first}
+				for more := true; more && len(some) < checkedOnce; {
+					select {
+					case j, ok := <-jobs:
+						if more = ok; ok {
+							some = append(some, j)
+						}
+					default:
+						more = false
+					}
+				}
+				wires := make([][]byte, len(some))
+				for i := range some {
+					wires[i] = some[i].wire
+				}
+				for i, x := range s.check(wires) {
+					some[i].done <- x
+				}
 			}
 		}()
 	}

@@ -37,27 +37,79 @@ func Check(s *codec.SignedNamespaceOp) (*Op, error) {
 }
 
 // checkOp is Check of an op that is whole; nil: it has passed.
-func checkOp(op *Op, v *group.Verifier) *Refusal {
-	if detail := formFault(op); detail != "" {
-		return &Refusal{op.ID, BadForm, detail}
-	}
-	if detail := signatureFault(op, v); detail != "" {
-		return &Refusal{op.ID, BadSignature, detail}
-	}
-	return nil
-}
+func checkOp(op *Op, v *group.Verifier) *Refusal { return checkOps([]*Op{op}, v)[0] }
 
-func signatureFault(op *Op, v *group.Verifier) string {
-	s := op.Signed
-	if v.VerifyMessage(s.Signer, group.Unsigned(op.signed), s.Signature) != nil {
-		return "not the signer's"
-	}
-	if op.Clear != nil {
-		inner, err := innerOf(s)
-		if err != nil || v.VerifyOp(inner, s.Signer) != nil {
-			return "that of the group's op is not the signer's"
+// checkOps is checkOp of each op, which takes less than for one after the other.
+func checkOps(ops []*Op, v *group.Verifier) []*Refusal {
+	refused := make([]*Refusal, len(ops))
+	var all signatures
+	for i, op := range ops {
+		if detail := formFault(op); detail != "" {
+			refused[i] = &Refusal{op.ID, BadForm, detail}
+		} else {
+			all.add(i, op)
 		}
 	}
+	all.verify(v, func(i int, detail string) { refused[i] = &Refusal{ops[i].ID, BadSignature, detail} })
+	for i, op := range ops {
+		if refused[i] == nil {
+			if detail := joinFault(op); detail != "" {
+				refused[i] = &Refusal{op.ID, BadSignature, detail}
+			}
+		}
+	}
+	return refused
+}
+
+// signatures are those of ops that are to be verified.
+type signatures struct {
+	messages []group.SignedMessage
+	of       []int    // which op
+	faults   []string // what is said of it where it is not good
+}
+
+// add adds the signatures of op i.
+func (s *signatures) add(i int, op *Op) {
+	s.message(i, group.SignedMessage{Signer: op.Signed.Signer, Message: group.Unsigned(op.signed), Signature: op.Signed.Signature}, "not the signer's")
+	if op.Clear == nil {
+		return
+	}
+	const fault = "that of the group's op is not the signer's"
+	inner, err := innerOf(op.Signed)
+	if err != nil {
+		s.message(i, group.SignedMessage{}, fault)
+		return
+	}
+	s.message(i, group.MessageOf(inner, op.Signed.Signer), fault)
+}
+
+func (s *signatures) message(i int, m group.SignedMessage, fault string) {
+	s.messages, s.of, s.faults = append(s.messages, m), append(s.of, i), append(s.faults, fault)
+}
+
+// verify calls fn with each op of which a signature is not good, and with the first of these.
+func (s *signatures) verify(v *group.Verifier, fn func(i int, fault string)) {
+	last := -1
+	for j, good := range v.VerifyAll(s.messages) {
+		if i := s.of[j]; !good && i != last {
+			fn(i, s.faults[j])
+			last = i
+		}
+	}
+}
+
+func signatureFault(op *Op, v *group.Verifier) (detail string) {
+	var all signatures
+	all.add(0, op)
+	if all.verify(v, func(_ int, fault string) { detail = fault }); detail != "" {
+		return detail
+	}
+	return joinFault(op)
+}
+
+// joinFault says which of the signatures is not good with which a member joins.
+func joinFault(op *Op) string {
+	s := op.Signed
 	if r := &s.Op.Root; s.Op.Kind == codec.NamespaceRoot && r.Kind == codec.RootMemberJoined {
 		if group.VerifyInvitation(&r.Invitation) != nil {
 			return "the invitation's is not the inviter's"

@@ -124,61 +124,90 @@ type sealedUnder struct{ key, sealing codec.Secret }
 // openWith reads a sealed op under its key.
 func openWith(op *Op, key codec.Secret, v *group.Verifier) *opened {
 	plain, err := OpenOp(op.Signed, key)
-	return openedAs(op, plain, err, v)
+	return unsealedAs(op, plain, err).verified(v)
 }
 
-// openWith is the same for the ops of a store, of which nearly each has the key of the one before.
+// openWith is the same for the ops of a store.
 func (s *Store) openWith(op *Op, key codec.Secret) *opened {
+	return s.unsealWith(op, key).verified(&s.verifier)
+}
+
+// unsealWith opens a sealed op of a store, of which nearly each has the key of the one before.
+func (s *Store) unsealWith(op *Op, key codec.Secret) *unsealed {
 	if op.Version == codec.OpVersion1 {
-		return openWith(op, key, &s.verifier)
+		plain, err := OpenOp(op.Signed, key)
+		return unsealedAs(op, plain, err)
 	}
 	last := s.sealedUnder.Load()
 	if last == nil || last.key != key {
 		sealing, err := sealingSecret(key)
 		if err != nil {
-			return &opened{fault: group.Unopenable}
+			return &unsealed{fault: group.Unopenable}
 		}
 		last = &sealedUnder{key, sealing}
 		s.sealedUnder.Store(last)
 	}
 	plain, err := open(last.sealing, op.Signed.Op.Sealed, boundTo(op.Signed))
-	return openedAs(op, plain, err, &s.verifier)
+	return unsealedAs(op, plain, err)
 }
 
-// openedAs reads what an op seals, if it opened.
-func openedAs(op *Op, plain []byte, err error, v *group.Verifier) *opened {
-	if err != nil {
-		return &opened{fault: group.Unopenable}
-	}
-	body, fault := readInner(op.Signed, plain, v)
-	if body == nil {
-		plain = nil
-	}
-	return &opened{body, plain, fault}
+// unsealed is what an op seals, whose signature is to be verified yet.
+type unsealed struct {
+	op    *codec.SignedNamespaceOp
+	plain []byte
+	inner codec.SignedGroupOp
+	fault group.Reason // why there is none; 0: there is
 }
 
-// readInner reads what s seals.
-func readInner(s *codec.SignedNamespaceOp, plain []byte, v *group.Verifier) (*codec.GroupOp, group.Reason) {
-	inner, err := codec.SignedGroupOp{}.Decode(plain)
+// unsealedAs reads what an op seals, if it opened.
+func unsealedAs(op *Op, plain []byte, err error) *unsealed {
+	u := &unsealed{op: op.Signed, plain: plain}
 	if err != nil {
-		return nil, group.Malformed
+		u.fault = group.Unopenable
+		return u
 	}
-	same := inner.GroupID == s.Op.GroupID && inner.Signer == s.Signer && inner.Nonce == s.Nonce && slices.Equal(inner.Parents, s.Parents)
+	if u.inner, err = (codec.SignedGroupOp{}).Decode(plain); err != nil {
+		u.fault = group.Malformed
+		return u
+	}
+	same := u.inner.GroupID == u.op.Op.GroupID && u.inner.Signer == u.op.Signer && u.inner.Nonce == u.op.Nonce && slices.Equal(u.inner.Parents, u.op.Parents)
+	if !same {
+		u.fault = group.Rewrapped
+	}
+	return u
+}
+
+// verified is what there is once the signature is verified.
+func (u *unsealed) verified(v *group.Verifier) *opened {
+	return u.opened(u.fault == 0 && v.VerifyOp(u.plain, u.op.Signer) == nil)
+}
+
+// opened is what there is, where the signature is good or not.
+func (u *unsealed) opened(good bool) *opened {
+	if u.fault == 0 {
+		u.fault = u.faultOf(good)
+	}
+	if u.fault != 0 {
+		return &opened{fault: u.fault}
+	}
+	return &opened{body: &u.inner.Op, inner: u.plain}
+}
+
+func (u *unsealed) faultOf(good bool) group.Reason {
+	s, inner := u.op, &u.inner
 	switch {
-	case !same:
-		return nil, group.Rewrapped
-	case v.VerifyOp(plain, s.Signer) != nil:
-		return nil, group.Forged
+	case !good:
+		return group.Forged
 	case s.Version == codec.OpVersion2 && IsClear(inner.Op.Kind):
-		return nil, group.NotClear
+		return group.NotClear
 	case s.Version == codec.OpVersion1 && inner.Op.Kind == codec.OpMembersRemoved:
-		return nil, group.Malformed
+		return group.Malformed
 	case names(&inner.Op) && !ValidIdentity(inner.Op.Member):
-		return nil, group.Malformed // nobody could give it a key, so no key could be given to exactly the members
+		return group.Malformed // nobody could give it a key, so no key could be given to exactly the members
 	case inner.Op.Kind == codec.OpContextPlaced && group.VerifyPlacement(s.NamespaceID, s.Op.GroupID, &inner.Op) != nil:
-		return nil, group.NotPlaced
+		return group.NotPlaced
 	}
-	return &inner.Op, 0
+	return 0
 }
 
 // innerOf returns the SignedGroupOp of a clear op, which lies in the log of its group.

@@ -329,7 +329,8 @@ func TestOpWhoseAncestorsCameBeforeItInTheStreamIsStored(t *testing.T) {
 	waits := mergeOn(t, ns, "K", 2, first.ID)
 	last := mergeOn(t, ns, "K", 3, waits.ID)
 	applied(t, k, waits.wire())
-	a, b := k.check(first.wire()), k.check(last.wire())
+	both := k.check([][]byte{first.wire(), last.wire()})
+	a, b := both[0], both[1]
 	require.NoError(t, k.submit(ns, a.request, b.request)) // in one batch
 	answer, err := a.result()
 	require.NoError(t, err)
@@ -355,7 +356,7 @@ func TestOpsThatBeganToWaitInABatchAreJudgedByTheNextOnes(t *testing.T) {
 		for n := range uint64(60) {
 			op := mergeOn(t, ns, "K", 1+n, parents...)
 			parents = []codec.OpID{op.ID}
-			requests = append([]*request{k.check(op.wire()).request}, requests...)
+			requests = append([]*request{k.check([][]byte{op.wire()})[0].request}, requests...)
 		}
 		_, err = k.Heads(bg, ns)
 		require.NoError(t, err)
