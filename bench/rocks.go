@@ -22,7 +22,7 @@ const cacheBytes = 2 << 30 // all rows and then some
 // openRocks fills one store and opens copies of it: with the engine, typed and
 // raw, with a bare loop over grocksdb, and in a daemon.
 func openRocks(o Options, data *Dataset) ([]*Subject, error) {
-	e, err := rocks.Open(o.path("rocks"), rocks.Options{CacheBytes: cacheBytes})
+	e, err := rocks.Open(o.path("rocks"), rocks.Options{CacheBytes: int64(cacheBytes)})
 	if err != nil {
 		return nil, err
 	}
@@ -76,6 +76,24 @@ func fillRocks(o Options, e *rocks.Engine, data *Dataset) error {
 		}
 	}
 	return nil
+}
+
+// OpenStore opens the store in a directory, made if it is not there, with a cache of that size: with the
+// engine, or with a bare loop over grocksdb that has the options which the engine wrote there.
+func OpenStore(o Options, data *Dataset, bare bool, cacheBytes uint64) (*Subject, error) {
+	if bare {
+		s, err := openDirect(o, data, cacheBytes)
+		if err != nil {
+			return nil, err
+		}
+		return s[0], nil
+	}
+	e, err := rocks.Open(o.path("grocksdb"), rocks.Options{CacheBytes: int64(cacheBytes)})
+	if err != nil {
+		return nil, err
+	}
+	return &Subject{Name: "rocks", Dir: o.path("grocksdb"), Close: e.Close, Settle: e.Flush,
+		Actor: func() (Actor, error) { return &raw{db: e, data: data}, nil }}, nil
 }
 
 // direct is the loop that somebody would write over grocksdb itself.

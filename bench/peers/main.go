@@ -37,11 +37,18 @@ func run() error {
 	out := flag.String("out", "", "a directory for report.txt, report.json and a chart of each workload")
 	charts := flag.String("charts", "", "only draw charts of the report that was saved in this directory")
 	asJSON := flag.Bool("json", false, "print JSON")
+	var c coldRun
+	c.flags()
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("%q is no flag: see -help", flag.Arg(0))
 	}
-	if *charts != "" {
+	switch {
+	case c.child != "":
+		return c.work(o)
+	case c.cold:
+		return c.run(o)
+	case *charts != "":
 		return drawSaved(*charts)
 	}
 	if *workloads != "" {

@@ -23,8 +23,8 @@ const (
 	compactions     = 2
 )
 
-// openPebble fills a store and compacts it.
-func openPebble(o bench.Options, data *bench.Dataset) ([]*bench.Subject, error) {
+// pebbleIn opens a store in a directory, with a cache of that size.
+func pebbleIn(o bench.Options, cacheBytes int64) (*pebble.DB, error) {
 	cache := pebble.NewCache(cacheBytes)
 	defer cache.Unref() // the database holds it
 	opts := &pebble.Options{
@@ -40,6 +40,15 @@ func openPebble(o bench.Options, data *bench.Dataset) ([]*bench.Subject, error) 
 	db, err := pebble.Open(filepath.Join(o.Dir, "pebble"), opts)
 	if err != nil {
 		return nil, fmt.Errorf("opening pebble: %w", err)
+	}
+	return db, nil
+}
+
+// openPebble fills a store and compacts it.
+func openPebble(o bench.Options, data *bench.Dataset) ([]*bench.Subject, error) {
+	db, err := pebbleIn(o, cacheBytes)
+	if err != nil {
+		return nil, err
 	}
 	s := &bench.Subject{
 		Name: "pebble", Dir: filepath.Join(o.Dir, "pebble"), Close: db.Close, Settle: db.Flush,
