@@ -28,7 +28,7 @@ type coldRun struct {
 	cold         bool
 	child, dir   string // a process that measures: "load pebble", and where
 	cache, limit int64  // bytes
-	most         time.Duration
+	most, turn   time.Duration
 	only         string
 }
 
@@ -40,6 +40,7 @@ func (c *coldRun) flags() {
 	flag.Int64Var(&c.cache, "cold-cache", 256<<20, "bytes of the cache of a store")
 	flag.Int64Var(&c.limit, "cold-memory", 768<<20, "bytes that a process and the pages of its files may take")
 	flag.DurationVar(&c.most, "cold-load", 10*time.Minute, "how long a store may take to be filled; what it has by then is read")
+	flag.DurationVar(&c.turn, "cold-turn", 20*time.Second, "how long rows are read, and then ranges of them")
 	flag.StringVar(&c.only, "cold-only", "", "the stores, with commas between (default all)")
 	flag.StringVar(&c.dir, "cold-dir", "", "where the stores are made, one after the other (default a temporary directory)")
 	flag.StringVar(&c.child, "cold-child", "", "of processes that this command begins: what it is to do")
@@ -136,7 +137,7 @@ func (c *coldRun) begin(group, dir, what string, rows int, f *coldFigures) error
 		return err
 	}
 	cmd := exec.Command("/bin/sh", "-c", `echo $$ > "$0" && exec "$@"`, filepath.Join(group, "cgroup.procs"), self,
-		"-cold-child", what, "-cold-dir", dir, "-rows", strconv.Itoa(rows), "-cold-cache", strconv.FormatInt(c.cache, 10), "-cold-load", c.most.String())
+		"-cold-child", what, "-cold-dir", dir, "-rows", strconv.Itoa(rows), "-cold-cache", strconv.FormatInt(c.cache, 10), "-cold-load", c.most.String(), "-cold-turn", c.turn.String())
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.Output()
@@ -149,30 +150,33 @@ func (c *coldRun) begin(group, dir, what string, rows int, f *coldFigures) error
 // work is what such a process does.
 func (c *coldRun) work(o bench.Options) error {
 	o.Dir = c.dir
-	what, name, _ := strings.Cut(c.child, " ")
-	data := &bench.Dataset{Rows: o.Rows}
-	var f coldFigures
-	begun := time.Now()
-	s, err := c.open(o, name, data)
+	f, err := c.find(o)
 	if err != nil {
-		return err
-	}
-	a, err := s.Actor()
-	if err != nil {
-		return err
-	}
-	if what == "load" {
-		err = c.load(s, a, data, &f)
-	} else {
-		if err = a.Get(0); err == nil {
-			f.StartMS = time.Since(begun).Seconds() * 1e3
-			err = c.read(a, data, &f)
-		}
-	}
-	if err := errors.Join(err, a.Release(), s.Close()); err != nil {
 		return err
 	}
 	return json.NewEncoder(os.Stdout).Encode(f)
+}
+
+// find fills a store, or reads it.
+func (c *coldRun) find(o bench.Options) (f coldFigures, err error) {
+	what, name, _ := strings.Cut(c.child, " ")
+	data := &bench.Dataset{Rows: o.Rows}
+	begun := time.Now()
+	s, err := c.open(o, name, data)
+	if err != nil {
+		return f, err
+	}
+	a, err := s.Actor()
+	if err != nil {
+		return f, errors.Join(err, s.Close())
+	}
+	if what == "load" {
+		err = c.load(s, a, data, &f)
+	} else if err = a.Get(0); err == nil {
+		f.StartMS = time.Since(begun).Seconds() * 1e3
+		err = c.read(a, data, &f)
+	}
+	return f, errors.Join(err, a.Release(), s.Close())
 }
 
 func (c *coldRun) open(o bench.Options, name string, data *bench.Dataset) (*bench.Subject, error) {
@@ -256,7 +260,7 @@ func (c *coldRun) read(a bench.Actor, data *bench.Dataset, f *coldFigures) error
 	r := rand.New(rand.NewPCG(3, 4))
 	timed := func(fn func() error) (took []time.Duration, cpu time.Duration, err error) {
 		cpu = cpuTime()
-		for begun := time.Now(); time.Since(begun) < 20*time.Second && err == nil; {
+		for begun := time.Now(); time.Since(begun) < c.turn && err == nil; {
 			at := time.Now()
 			err = fn()
 			took = append(took, time.Since(at))
