@@ -197,6 +197,11 @@ func TestVerifierRemembersWhoSignsOften(t *testing.T) {
 // Of many messages each is said to be what it is alone, whatever is beside it.
 func TestManyMessagesAreSaidToBeWhatEachIs(t *testing.T) {
 	var v Verifier
+	for seed := byte(1); seed < 4; seed++ { // these have tables, the fourth has none at first
+		m := SignedMessage{IdentityOf(codec.Secret{seed}), []byte(DomainOpOfTests), Sign(codec.Secret{seed}, DomainOpOfTests, nil)}
+		require.NotContains(t, v.VerifyAll(slices.Repeat([]SignedMessage{m}, signaturesBefore)), false)
+	}
+	require.Len(t, v.known, 3)
 	odd, said := oddPoints(), map[bool]int{}
 	enginetest.Check(t, 60, func(t *rapid.T) {
 		all := make([]SignedMessage, rapid.IntRange(0, 40).Draw(t, "messages"))
@@ -224,9 +229,8 @@ func TestManyMessagesAreSaidToBeWhatEachIs(t *testing.T) {
 		require.Equal(t, want, v.VerifyAll(all))
 		require.Equal(t, want, (*Verifier)(nil).VerifyAll(all))
 	})
-	require.NotEmpty(t, v.known)
-	require.Greater(t, said[true], 100)
-	require.Greater(t, said[false], 100)
+	require.Positive(t, said[true])
+	require.Positive(t, said[false])
 }
 
 // DomainOpOfTests is a domain of no kind of signature.
