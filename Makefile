@@ -73,7 +73,7 @@ export GOFLAGS := $(strip $(filter-out -tags=%,$(GOFLAGS)) -tags=grpcnotrace)
 ROCKS := eval "$$(sh engine/rocks/compat/env.sh)" &&
 
 .PHONY: help clients run build install uninstall rocksdb dist deb man deps env test test-view damage torture race kv-kills nocgo lint fuzz bench bench-quick bench-offline \
-	bench-soak bench-cold bench-peers bench-crdt bench-clients bench-decide natskv tikv tikv-cluster torture-tikv test-tikv bench-before bench-build mutants siege flaky demo smoke generate proto-lint proto-breaking proto-baseline tools portability clean
+	bench-soak bench-cold bench-tries bench-peers bench-crdt bench-clients bench-decide natskv tikv tikv-cluster torture-tikv test-tikv bench-before bench-build mutants siege flaky demo smoke generate proto-lint proto-breaking proto-baseline tools portability clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
@@ -197,6 +197,9 @@ bench-offline: deps ## measure inspect, verify, export and import of a store of 
 
 bench-cold: bench-build ## measure rows beyond memory, beside Pebble and bbolt, as root: 10,000,000 rows, 10 GB of disk, under an hour (ARGS='-rows 1000000' for fewer)
 	bin/bench-peers -cold -rows 10000000 $(ARGS)
+
+bench-tries: deps ## measure commits of deltas beside cosmos/iavl and go-ethereum's trie, each on disk (ARGS='-keys 1000' for the flags)
+	cd bench/peers/tries && $(ROCKS) go run . $(ARGS)
 
 bench-peers: build bench-build ## measure Pebble, bbolt, badger, etcd, Redis and NATS beside Stoa (ARGS='-help' for the flags)
 	bin/bench-peers $(ARGS)

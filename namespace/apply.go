@@ -179,7 +179,7 @@ func (s *Store) ApplyMany(ctx context.Context, ops iter.Seq[[]byte]) iter.Seq2[A
 }
 
 // checkedOnce is how many ops of a stream are checked together at most.
-const checkedOnce = 16
+const checkedOnce = 32
 
 // checkAll checks ops side by side, those that are there together, and puts them into the line in order.
 func (s *Store) checkAll(ctx context.Context, ops iter.Seq[[]byte], line chan<- chan *checked) {
