@@ -5,11 +5,13 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,44 +80,52 @@ type figures struct {
 	cpu, wall float64
 }
 
-// measure has the subjects take turns.
+// measure has one subject after the other do its turns: what one has in memory, the collector would go
+// through in the turns of the others.
 func measure(keys, commits, rounds int) (all []figures, err error) {
-	dir, err := os.MkdirTemp("", "stoa-tries")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	turns := make([][]figures, len(subjects))
-	open := make([]subject, len(subjects))
-	for i, s := range subjects {
-		if open[i], err = s.open(filepath.Join(dir, s.name)); err != nil {
+	for _, s := range subjects {
+		f, err := measureOne(s.open, keys, commits, rounds)
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.name, err)
 		}
-		defer open[i].Close()
-		if err := fill(open[i], keys); err != nil {
-			return nil, fmt.Errorf("%s: filling: %w", s.name, err)
-		}
-	}
-	for round := -1; round < rounds; round++ {
-		for i, s := range subjects {
-			r := rand.New(rand.NewPCG(uint64(round+1), 5))
-			begun, cpu := time.Now(), cpuTime()
-			for range commits {
-				if err := open[i].Commit(draw(r, keys)); err != nil {
-					return nil, fmt.Errorf("%s: %w", s.name, err)
-				}
-			}
-			n := float64(commits)
-			f := figures{s.name, float64((cpuTime() - cpu).Microseconds()) / n, float64(time.Since(begun).Microseconds()) / n}
-			if round >= 0 {
-				turns[i] = append(turns[i], f)
-			}
-		}
-	}
-	for i, s := range subjects {
-		all = append(all, figures{s.name, median(turns[i], func(f figures) float64 { return f.cpu }), median(turns[i], func(f figures) float64 { return f.wall })})
+		f.name = s.name
+		all = append(all, f)
+		debug.FreeOSMemory()
 	}
 	return all, nil
+}
+
+func measureOne(open func(dir string) (subject, error), keys, commits, rounds int) (f figures, err error) {
+	dir, err := os.MkdirTemp("", "stoa-tries")
+	if err != nil {
+		return f, err
+	}
+	defer os.RemoveAll(dir)
+	s, err := open(filepath.Join(dir, "store"))
+	if err != nil {
+		return f, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := fill(s, keys); err != nil {
+		return f, fmt.Errorf("filling: %w", err)
+	}
+	var turns []figures
+	for round := -1; round < rounds; round++ {
+		r := rand.New(rand.NewPCG(uint64(round+1), 5))
+		begun, cpu := time.Now(), cpuTime()
+		for range commits {
+			if err := s.Commit(draw(r, keys)); err != nil {
+				return f, err
+			}
+		}
+		n := float64(commits)
+		if round >= 0 {
+			turns = append(turns, figures{cpu: float64((cpuTime() - cpu).Microseconds()) / n, wall: float64(time.Since(begun).Microseconds()) / n})
+		}
+	}
+	f.cpu = median(turns, func(f figures) float64 { return f.cpu })
+	f.wall = median(turns, func(f figures) float64 { return f.wall })
+	return f, nil
 }
 
 func median(turns []figures, of func(figures) float64) float64 {
