@@ -201,7 +201,8 @@ func (c *crew) written() (float64, error) {
 	if c.writes == 0 {
 		return 0, nil
 	}
-	return writtenBy(cmp.Or(c.server, os.Getpid()))
+	n, err := writtenBy(cmp.Or(c.server, os.Getpid()))
+	return float64(n), err
 }
 
 // share is what one worker did.

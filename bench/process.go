@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -144,17 +143,21 @@ func (p *process) cpu() (time.Duration, error) {
 func (p *process) pid() int { return p.cmd.Process.Pid }
 
 // writtenBy returns how many bytes a process has sent to storage so far.
-func writtenBy(pid int) (float64, error) {
-	io, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
+func writtenBy(pid int) (int64, error) { return ProcNumber(pid, "io", "write_bytes:") }
+
+// ProcNumber returns the number behind a name in a file of a process under /proc, in the unit that it has
+// there; see proc(5).
+func ProcNumber(pid int, file, name string) (int64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
 	if err != nil {
 		return 0, err
 	}
-	for line := range strings.Lines(string(io)) {
-		if n, ok := strings.CutPrefix(line, "write_bytes: "); ok {
-			return strconv.ParseFloat(strings.TrimSpace(n), 64)
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, name); ok {
+			return strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
 		}
 	}
-	return 0, errors.New("bench: /proc/PID/io has no write_bytes")
+	return 0, fmt.Errorf("bench: /proc/PID/%s has no %s", file, name)
 }
 
 // bytesOnDisk returns how much a directory, or a file, takes on the disk.
@@ -178,17 +181,6 @@ func bytesOnDisk(dir string) (size int64, err error) {
 func (p *process) resident() (int64, error) { return residentOf(p.pid()) }
 
 func residentOf(pid int) (int64, error) {
-	f, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		if kib, ok := strings.CutPrefix(lines.Text(), "RssAnon:"); ok {
-			n, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(kib), " kB"), 10, 64)
-			return n << 10, err
-		}
-	}
-	return 0, errors.New("bench: /proc/PID/status has no RssAnon")
+	kib, err := ProcNumber(pid, "status", "RssAnon:")
+	return kib << 10, err
 }

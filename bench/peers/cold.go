@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	"golang.org/x/sys/unix"
 
 	"github.com/stoadb/stoa/bench"
 )
@@ -268,13 +269,13 @@ func (c *coldRun) read(a bench.Actor, data *bench.Dataset, f *coldFigures) error
 		slices.Sort(took)
 		return took, cpuTime() - cpu, err
 	}
-	before := readBytes()
+	before := proc("io", "read_bytes:")
 	took, cpu, err := timed(func() error { return a.Get(r.IntN(data.Rows)) })
 	if err != nil {
 		return err
 	}
 	f.GetUS, f.Get99US = took[len(took)/2].Seconds()*1e6, took[len(took)*99/100].Seconds()*1e6
-	f.GetCPU, f.GetRead = cpu.Seconds()*1e6/float64(len(took)), float64(readBytes()-before)/float64(len(took))
+	f.GetCPU, f.GetRead = cpu.Seconds()*1e6/float64(len(took)), float64(proc("io", "read_bytes:")-before)/float64(len(took))
 	entries := 0
 	took, cpu, err = timed(func() error {
 		n, err := a.Scan(r.IntN(data.Rows), 100)
@@ -292,31 +293,16 @@ func (c *coldRun) read(a bench.Actor, data *bench.Dataset, f *coldFigures) error
 	}
 	f.WalkMBs = float64(n*(bench.KeyBytes+bench.ValueBytes)) / 1e6 / time.Since(begun).Seconds()
 	f.WalkCPU = (cpuTime() - cpu).Seconds() * 1e6 / float64(max(n, 1))
-	f.ResidentMB = float64(resident()) / 1e6
+	f.ResidentMB = float64(proc("status", "VmRSS:")<<10) / 1e6
 	return err
 }
 
-func cpuTime() time.Duration {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
+// cpuTime is what this process has used so far, written how many bytes it has had written to disk.
+func cpuTime() time.Duration { return bench.CPU(unix.RUSAGE_SELF) }
+func written() int64         { return proc("io", "write_bytes:") }
 
-// written is how many bytes this process has had written to disk, readBytes how many it has had read.
-func written() int64   { return proc("/proc/self/io", "write_bytes: ") }
-func readBytes() int64 { return proc("/proc/self/io", "read_bytes: ") }
-func resident() int64  { return proc("/proc/self/status", "VmRSS:") << 10 }
-
-// proc returns the number that a line of a file of /proc has behind its name.
+// proc returns a number of a file of this process under /proc, 0 if it is not to be had.
 func proc(file, name string) int64 {
-	b, _ := os.ReadFile(file)
-	for line := range strings.Lines(string(b)) {
-		if rest, ok := strings.CutPrefix(line, name); ok {
-			n, _ := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-			return n
-		}
-	}
-	return 0
+	n, _ := bench.ProcNumber(os.Getpid(), file, name)
+	return n
 }

@@ -5,6 +5,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
@@ -153,14 +155,9 @@ func fill(s subject, keys int) error {
 }
 
 // keyOf returns the key of a number. In their order keys are spread.
-func keyOf(i int) []byte { return fmt.Appendf(nil, "%016x%016x", spread(uint64(i)), i) }
-
-// spread is the mixer of SplitMix64 (Steele, Lea, Flood 2014).
-func spread(x uint64) uint64 {
-	x += 0x9E3779B97F4A7C15
-	x = (x ^ x>>30) * 0xBF58476D1CE4E5B9
-	x = (x ^ x>>27) * 0x94D049BB133111EB
-	return x ^ x>>31
+func keyOf(i int) []byte {
+	key := sha256.Sum256(binary.BigEndian.AppendUint64(nil, uint64(i)))
+	return key[:keyBytes]
 }
 
 // draw returns different keys and new values, half of each random.
