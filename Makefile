@@ -49,6 +49,7 @@ DESTDIR ?=
 
 # The workloads on rows, which all subjects of `make bench` have in common.
 ROWS := get,get-16,get-64,multiget-100,scan-100,scan-all,mixed-90,put,batch-100,put-synced-1,put-synced-64
+TYPED := typed-get,typed-put,typed-batch-100,typed-scan-100
 
 # Those of contexts, of governance and of blobs, each beside what it stands on.
 LAYERS := dag-commit,dag-add,dag-parallel,dag-reverse,dag-merge,dag-diff,gov-apply,gov-catchup,gov-log,gov-rotate,sync-admit,sync-catchup,sync-differ,blob-put,blob-get
@@ -166,7 +167,7 @@ fuzz: deps ## run every fuzz target for FUZZTIME each (default 1m; FUZZBLIND=1: 
 	@$(ROCKS) FUZZTIME='$(FUZZTIME)' FUZZTOTAL='$(FUZZTOTAL)' FUZZBLIND='$(FUZZBLIND)' bash .ci/fuzz
 
 bench: build bench-build ## run all benchmarks into bench/results: Stoa beside RocksDB, Redis and the peers; under 45 minutes
-	bin/stoa bench --rows 200000 --workload $(ROWS) --out bench/results/rows $(ARGS)
+	bin/stoa bench --rows 200000 --workload $(ROWS),$(TYPED) --out bench/results/rows $(ARGS)
 	bin/bench-peers -charts bench/results/rows
 	bin/bench-peers -rows 100000 -rounds 3 -slice 2s -workload $(ROWS) -out bench/results/peers
 	bin/bench-peers -rows 1000000 -workload $(KVS) -out bench/results/kv
@@ -179,7 +180,7 @@ bench: build bench-build ## run all benchmarks into bench/results: Stoa beside R
 	bin/bench-peers -charts bench/results/grow
 
 bench-quick: build bench-build ## the same for a first look: fewer rows, short turns; under 5 minutes
-	bin/stoa bench --quick --rounds 2 --workload $(ROWS) --out bench/results/quick $(ARGS)
+	bin/stoa bench --quick --rounds 2 --workload $(ROWS),$(TYPED) --out bench/results/quick $(ARGS)
 	bin/bench-peers -charts bench/results/quick
 	bin/bench-peers -rows 20000 -rounds 2 -slice 200ms -workload $(ROWS) -out bench/results/quick-peers
 	bin/bench-peers -rows 100000 -rounds 2 -slice 200ms -workload $(KVS) -out bench/results/quick-kv
@@ -240,6 +241,11 @@ bench-build: deps
 	@rm -f bin/bench-loop-system
 	$(if $(ROCKSDB_PREFIX),@if [ -e /usr/include/rocksdb/db.h ]; then set -x; $${CXX:-c++} -O2 -std=c++20 -o bin/bench-loop-system bench/loop/loop.cc -lrocksdb -lpthread; \
 		else echo 'bench-build: no RocksDB under /usr to put beside that of $(ROCKSDB_PREFIX): apt-get install librocksdb-dev'; fi)
+	@rm -f bin/bench-loop-rust
+	$(if $(ROCKSDB_PREFIX),,@if command -v cargo >/dev/null && ls /usr/lib/*/librocksdb.so >/dev/null && ls /usr/lib/llvm-*/lib/libclang*.so* >/dev/null; then set -x; \
+		ROCKSDB_LIB_DIR=$$(dirname /usr/lib/*/librocksdb.so) ROCKSDB_INCLUDE_DIR=/usr/include cargo build -q --locked --release --manifest-path bench/loop/rust/Cargo.toml --target-dir bin/loop-rust && \
+			cp bin/loop-rust/release/bench-loop-rust bin/; \
+		else echo 'bench-build: without the typed store in Rust: it takes cargo, and apt-get install librocksdb-dev libclang-dev'; fi)
 
 demo: build ## run the sessions of README.md and of the pages that .ci/demo names against a daemon of their own
 	@bash .ci/demo

@@ -139,7 +139,7 @@ func (r *Report) measureRows(o Options) error {
 	if r.Sizes, err = sizesOf(measured); err != nil {
 		return err
 	}
-	for _, w := range workloads {
+	for _, w := range slices.Concat(workloads, typedWorkloads) {
 		if !wanted(o.Workloads, w.name) {
 			continue
 		}

@@ -74,6 +74,66 @@ func (d *Dataset) load(w engine.Writer) error {
 	return nil
 }
 
+// Metas is how many contexts have metadata beside the rows: values of column Meta, in borsh, of fields
+// of several kinds. Workloads whose names begin with typed- read and write them.
+const Metas = contexts
+
+// metaKey returns the key of the metadata of context i.
+func metaKey(i int) (k keys.ContextMeta) {
+	binary.BigEndian.PutUint64(k.Context[:], spread(uint64(i)))
+	return k
+}
+
+// meta returns the metadata of context i.
+func meta(i int) codec.ContextMetaValue {
+	v := codec.ContextMetaValue{
+		Application: codec.ApplicationMeta{
+			Size:   uint64(i) << 10,
+			Source: "https://apps.example.com/chat/chat.wasm", Package: "com.example.chat", Version: "1.4.2",
+			SignerID: "did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK",
+		},
+		DagHeads: make([]codec.DeltaID, 2),
+	}
+	for at, id := range []*[32]byte{(*[32]byte)(&v.Application.ApplicationID), (*[32]byte)(&v.Application.Bytecode), (*[32]byte)(&v.DagHeads[0]), (*[32]byte)(&v.DagHeads[1])} {
+		binary.BigEndian.PutUint64(id[:], spread(uint64(4*i+at+1)))
+	}
+	touch(&v, 0)
+	return v
+}
+
+// touch makes the nth change of metadata: what a commit changes.
+func touch(v *codec.ContextMetaValue, n uint64) {
+	binary.LittleEndian.PutUint64(v.RootHash[:], spread(n))
+}
+
+// Where the root lies in the stored form, from its end: two heads and their number follow it.
+const rootFromEnd = 32 + 4 + 2*32
+
+// metaRows returns the keys and the stored forms of all metadata.
+func metaRows() (keys, values [][]byte, err error) {
+	for i := range Metas {
+		k, err := metaKey(i).AppendBinary(nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		v, err := meta(i).AppendBinary(nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		keys, values = append(keys, k), append(values, v)
+	}
+	return keys, values, nil
+}
+
+// loadMeta writes the metadata of all contexts.
+func loadMeta(w engine.Writer) error {
+	b := engine.Batch{Durability: engine.WAL}
+	for i := range Metas {
+		engine.Put(&b, metaKey(i), meta(i))
+	}
+	return w.Apply(&b)
+}
+
 // any returns a row that is stored, each as likely as any other.
 func (d *Dataset) any(r *rand.Rand) int { return r.IntN(d.Rows) }
 

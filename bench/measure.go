@@ -108,7 +108,10 @@ func hire(o Options, w workload, s *Subject) (*crew, error) {
 	}
 	if s.Turn != nil {
 		c.whole = func(d time.Duration) (done share) {
-			done.units, done.latencies, done.err = s.Turn(w.name, w.workers, d)
+			done.units, done.calling, done.latencies, done.err = s.Turn(w.name, w.workers, d)
+			if w.workers > 1 {
+				done.calling = 0
+			}
 			return done
 		}
 	}
@@ -150,7 +153,9 @@ func (c *crew) work(d time.Duration) (turn, error) {
 		runtime.LockOSThread()
 		cpu := threadCPU()
 		shares[0] = run(c.hands[0], start.Add(d))
-		before.calling = threadCPU() - cpu
+		if c.elsewhere == nil {
+			shares[0].calling = threadCPU() - cpu
+		}
 		runtime.UnlockOSThread()
 	default:
 		var wg sync.WaitGroup
@@ -172,7 +177,7 @@ func (c *crew) work(d time.Duration) (turn, error) {
 	}
 	n := float64(max(t.Units, 1))
 	t.WallNanos = float64(t.Wall) / n
-	t.CPUNanos = float64(c.spent(before, after)) / n
+	t.CPUNanos = float64(cmp.Or(shares[0].calling, after.process-before.process+after.elsewhere-before.elsewhere)) / n
 	if c.writes == 0 { // else the kernel works for it, on threads of its own
 		t.Others = others(after.machine-before.machine, after.process-before.process+after.elsewhere-before.elsewhere, t.Wall)
 	}
@@ -208,6 +213,7 @@ func (c *crew) written() (float64, error) {
 // share is what one worker did.
 type share struct {
 	units     int
+	calling   time.Duration // CPU time of the thread, where all work is done on it; else 0
 	latencies []time.Duration
 	err       error
 }
@@ -235,7 +241,7 @@ func run(hand func() (int, error), until time.Time) share {
 }
 
 // usage is CPU time used so far.
-type usage struct{ process, elsewhere, calling, machine time.Duration }
+type usage struct{ process, elsewhere, machine time.Duration }
 
 func (c *crew) usage() (u usage, err error) {
 	u.process = CPU(unix.RUSAGE_SELF)
@@ -244,16 +250,6 @@ func (c *crew) usage() (u usage, err error) {
 		u.elsewhere, err = c.elsewhere()
 	}
 	return u, err
-}
-
-// spent is the CPU time between two usages: that of the calling thread where
-// all work is done on it, else that of the process, and what another process
-// used.
-func (c *crew) spent(before, after usage) time.Duration {
-	if c.elsewhere == nil && len(c.hands) == 1 {
-		return before.calling
-	}
-	return after.process - before.process + after.elsewhere - before.elsewhere
 }
 
 func threadCPU() time.Duration { return CPU(unix.RUSAGE_THREAD) }

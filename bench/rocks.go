@@ -30,8 +30,8 @@ func openRocks(o Options, data *Dataset) ([]*Subject, error) {
 		return nil, errors.Join(err, e.Close())
 	}
 	subjects := []*Subject{
-		{Name: "rocks", Dir: o.path("rocks"), Close: e.Close, Settle: e.Flush, Actor: func() (Actor, error) { return &typed{raw{db: e, data: data}}, nil }},
-		{Name: "rocks-raw", Close: func() error { return nil }, Settle: e.Flush, Actor: func() (Actor, error) { return &raw{db: e, data: data}, nil }},
+		{Name: "rocks", Typed: true, Dir: o.path("rocks"), Close: e.Close, Settle: e.Flush, Actor: func() (Actor, error) { return newTyped(e, data), nil }},
+		{Name: "rocks-raw", Typed: true, Close: func() error { return nil }, Settle: e.Flush, Actor: func() (Actor, error) { return withMeta(&raw{db: e, data: data}) }},
 	}
 	compiled, err := openCompiled(o, data)
 	subjects = append(subjects, compiled...)
@@ -58,19 +58,19 @@ func openKept(o Options, data *Dataset) ([]*Subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []*Subject{{Name: "rocks-rows", Close: e.Close, Settle: e.Flush,
-		Actor: func() (Actor, error) { return &raw{db: e, data: data}, nil }}}, nil
+	return []*Subject{{Name: "rocks-rows", Typed: true, Close: e.Close, Settle: e.Flush,
+		Actor: func() (Actor, error) { return withMeta(&raw{db: e, data: data}) }}}, nil
 }
 
 func fillRocks(o Options, e *rocks.Engine, data *Dataset) error {
 	o.Logger.Info("filling", "rows", data.Rows)
-	if err := data.load(e); err != nil {
+	if err := errors.Join(data.load(e), loadMeta(e)); err != nil {
 		return err
 	}
-	if err := e.Compact(column.State, engine.Range{}); err != nil {
+	if err := errors.Join(e.Compact(column.State, engine.Range{}), e.Compact(column.Meta, engine.Range{})); err != nil {
 		return err
 	}
-	for _, name := range []string{"compiled", "system", "grocksdb", "kept", "served"} {
+	for _, name := range []string{"compiled", "system", "rust", "grocksdb", "kept", "served"} {
 		if err := e.Checkpoint(o.path(name)); err != nil {
 			return err
 		}
@@ -108,6 +108,10 @@ type direct struct {
 	buf         []byte
 	pages       [][]byte
 	changes     *grocksdb.WriteBatch
+
+	meta            *grocksdb.ColumnFamilyHandle
+	metaKeys, metas [][]byte
+	touched         uint64
 }
 
 // openDirect opens a checkpoint with the options that the engine wrote there.
@@ -137,10 +141,14 @@ func openDirect(o Options, data *Dataset, cacheBytes uint64) ([]*Subject, error)
 	if err != nil {
 		return nil, err
 	}
-	state := handles[slices.Index(names, column.State.String())]
+	state, meta := handles[slices.Index(names, column.State.String())], handles[slices.Index(names, column.Meta.String())]
 	return []*Subject{{
-		Name:   "grocksdb",
-		Settle: func() error { return db.FlushCF(state, grocksdb.NewDefaultFlushOptions()) },
+		Name: "grocksdb", Typed: true,
+		Settle: func() error {
+			o := grocksdb.NewDefaultFlushOptions()
+			defer o.Destroy()
+			return errors.Join(db.FlushCF(state, o), db.FlushCF(meta, o))
+		},
 		Close: func() error {
 			for _, h := range handles {
 				h.Destroy()
@@ -152,7 +160,10 @@ func openDirect(o Options, data *Dataset, cacheBytes uint64) ([]*Subject, error)
 			d := &direct{db: db, cf: state, data: data, read: grocksdb.NewDefaultReadOptions(), changes: grocksdb.NewWriteBatch(),
 				wal: grocksdb.NewDefaultWriteOptions(), synced: grocksdb.NewDefaultWriteOptions()}
 			d.synced.SetSync(true)
-			return d, nil
+			d.meta = meta
+			var err error
+			d.metaKeys, d.metas, err = metaRows()
+			return d, err
 		},
 	}}, nil
 }
@@ -196,8 +207,8 @@ func (d *direct) at(row int) []byte {
 	return d.key
 }
 
-func (d *direct) lookup(key []byte) error {
-	v, err := d.db.GetPinnedCF(d.read, d.cf, key)
+func (d *direct) lookup(cf *grocksdb.ColumnFamilyHandle, key []byte, size int) error {
+	v, err := d.db.GetPinnedCF(d.read, cf, key)
 	if err != nil {
 		return err
 	}
@@ -206,11 +217,33 @@ func (d *direct) lookup(key []byte) error {
 		return engine.ErrNotFound
 	}
 	d.buf = append(d.buf[:0], v.Data()...)
-	return expect(len(d.buf) == ValueBytes, nil)
+	return expect(len(d.buf) == size, nil)
 }
 
-func (d *direct) Get(row int) error  { return d.lookup(d.at(row)) }
-func (d *direct) Miss(row int) error { return expectMissing(d.lookup(d.at(row))) }
+func (d *direct) Get(row int) error  { return d.lookup(d.cf, d.at(row), ValueBytes) }
+func (d *direct) Miss(row int) error { return expectMissing(d.lookup(d.cf, d.at(row), ValueBytes)) }
+
+func (d *direct) GetMeta(i int) error { return d.lookup(d.meta, d.metaKeys[i], len(d.metas[i])) }
+
+func (d *direct) WriteMeta(first, n int) error {
+	d.changes.Clear()
+	for i := first; i < first+n; i++ {
+		d.touched++
+		touchBytes(d.metas[i], d.touched)
+		if n == 1 {
+			return d.db.PutCF(d.wal, d.meta, d.metaKeys[i], d.metas[i])
+		}
+		d.changes.PutCF(d.meta, d.metaKeys[i], d.metas[i])
+	}
+	return d.db.Write(d.wal, d.changes)
+}
+
+func (d *direct) ScanMeta(i, n int) (int, error) {
+	read := grocksdb.NewDefaultReadOptions()
+	defer read.Destroy()
+	read.SetTotalOrderSeek(true)
+	return d.iterate(read, d.meta, d.metaKeys[i], n, len(d.metaKeys[i]), len(d.metas[i]))
+}
 
 func (d *direct) MultiGet(rows []int) error {
 	if d.pages == nil {
@@ -256,18 +289,18 @@ func (d *direct) Scan(row, n int) (int, error) {
 	read := grocksdb.NewDefaultReadOptions()
 	defer read.Destroy()
 	read.SetIterateUpperBound(engine.Successor(key[:ContextBytes]))
-	return d.iterate(read, key, n)
+	return d.iterate(read, d.cf, key, n, KeyBytes, ValueBytes)
 }
 
 func (d *direct) Walk() (int, error) {
 	read := grocksdb.NewDefaultReadOptions()
 	defer read.Destroy()
 	read.SetTotalOrderSeek(true)
-	return d.iterate(read, nil, 0)
+	return d.iterate(read, d.cf, nil, 0, KeyBytes, ValueBytes)
 }
 
-func (d *direct) iterate(read *grocksdb.ReadOptions, start []byte, limit int) (n int, err error) {
-	it := d.db.NewIteratorCF(read, d.cf)
+func (d *direct) iterate(read *grocksdb.ReadOptions, cf *grocksdb.ColumnFamilyHandle, start []byte, limit, keySize, valueSize int) (n int, err error) {
+	it := d.db.NewIteratorCF(read, cf)
 	defer it.Close()
 	if start == nil {
 		it.SeekToFirst()
@@ -276,7 +309,7 @@ func (d *direct) iterate(read *grocksdb.ReadOptions, start []byte, limit int) (n
 	}
 	for ; it.Valid() && (limit == 0 || n < limit); it.Next() {
 		k, v := it.Key(), it.Value()
-		if k.Size() != KeyBytes || v.Size() != ValueBytes {
+		if k.Size() != keySize || v.Size() != valueSize {
 			err = errors.New("an entry of another size")
 		}
 		n++

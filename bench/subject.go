@@ -23,12 +23,15 @@ type Subject struct {
 	// Empty: it keeps nothing there.
 	Dir string
 	// Turn takes a whole turn at the workload of this name in another process,
-	// which has no hands here: Actor and Share are not called. nil: actors work.
-	Turn func(workload string, workers int, d time.Duration) (units int, latencies []time.Duration, err error)
+	// which has no hands here: Actor and Share are not called. cpu is that of the workers'
+	// threads. nil: actors work.
+	Turn func(workload string, workers int, d time.Duration) (units int, cpu time.Duration, latencies []time.Duration, err error)
 	// Settle is called before each turn, so that no subject pays for what
 	// another has left to do in the background, and after one that has written, so
 	// that its bytes are counted. nil: nothing is left.
 	Settle func() error
+	// Typed says that it has the metadata of contexts too: its actors are TypedActors.
+	Typed bool
 	// Lacks are the names of the workloads that it has no counterpart to.
 	Lacks []string
 	// Close is called once, when all actors are released.
@@ -59,6 +62,19 @@ type Actor interface {
 	Release() error
 }
 
+// TypedActor is an Actor that has its hands on the metadata of Metas contexts besides: as values of their
+// type, or, where it is a bare loop, as the bytes that these are.
+type TypedActor interface {
+	Actor
+	// GetMeta reads the metadata of a context.
+	GetMeta(i int) error
+	// WriteMeta changes and writes that of n contexts from the first on, as durable as Put.
+	WriteMeta(first, n int) error
+	// ScanMeta reads that of at most n contexts in the order of their keys, from that of context i on,
+	// and returns how many there were.
+	ScanMeta(i, n int) (int, error)
+}
+
 // hire returns the actors of a workload.
 func (s *Subject) hire(w workload) ([]Actor, error) {
 	if s.Turn != nil {
@@ -78,4 +94,6 @@ func (s *Subject) hire(w workload) ([]Actor, error) {
 	return actors, nil
 }
 
-func (s *Subject) has(w workload) bool { return !slices.Contains(s.Lacks, w.name) }
+func (s *Subject) has(w workload) bool {
+	return (s.Typed || !w.typed()) && !slices.Contains(s.Lacks, w.name)
+}

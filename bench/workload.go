@@ -68,6 +68,41 @@ var workloads = []workload{
 	synced(1), synced(8), synced(64),
 }
 
+// typedWorkloads are those on the metadata of contexts: what a value of a type costs, beside its bytes.
+var typedWorkloads = []workload{
+	{"typed-get", "metadata of a context, as a value", "get", 1, false, 0, func(w *worker) (int, error) {
+		return 1, w.typed().GetMeta(w.rand.IntN(Metas))
+	}},
+	{"typed-put", "metadata of a context, not synced", "put", 1, false, metaShare, func(w *worker) (int, error) {
+		return 1, w.typed().WriteMeta(w.rand.IntN(Metas), 1)
+	}},
+	{"typed-batch-100", "metadata of 100 contexts at once, not synced", "entry", 1, false, metaShare, func(w *worker) (int, error) {
+		return batchMiddle, w.typed().WriteMeta(w.rand.IntN(Metas-batchMiddle), batchMiddle)
+	}},
+	{"typed-scan-100", "metadata of 100 contexts in order, from any on", "scan", 1, false, 0, func(w *worker) (int, error) {
+		n, err := w.typed().ScanMeta(w.rand.IntN(Metas), scanEntries)
+		if err == nil && (n == 0 || n > scanEntries) {
+			err = fmt.Errorf("scan of %d returned %d entries", scanEntries, n)
+		}
+		return 1, err
+	}},
+}
+
+// metaShare is how many of the rows one row of metadata is, by bytes.
+const metaShare = float64(32+344) / (KeyBytes + ValueBytes)
+
+// typed returns the hands of a typed workload.
+func (w *worker) typed() TypedActor { return w.Actor.(TypedActor) }
+
+func (w *workload) typed() bool { return strings.HasPrefix(w.name, "typed-") }
+
+func typedNames() (names []string) {
+	for _, w := range typedWorkloads {
+		names = append(names, w.name)
+	}
+	return names
+}
+
 func sharing(workers int) workload {
 	return workload{fmt.Sprintf("get-%d", workers), fmt.Sprintf("stored rows, %d callers on one connection", workers), "get", workers, true, 0,
 		func(w *worker) (int, error) { return 1, w.Get(w.data.any(w.rand)) }}
@@ -96,7 +131,7 @@ func syncedNames() (names []string) {
 // WorkloadNames returns the names of the workloads in the order in which they
 // run.
 func WorkloadNames() []string {
-	return slices.Concat(RowWorkloadNames(), dagNames(), govNames(), syncNames(), kvNames(), blobNames(), growNames())
+	return slices.Concat(RowWorkloadNames(), typedNames(), dagNames(), govNames(), syncNames(), kvNames(), blobNames(), growNames())
 }
 
 // RowWorkloadNames returns the names of those that all subjects share, on the rows
@@ -113,7 +148,7 @@ func RowWorkloadNames() []string {
 // Options.KVPeers, Options.LockPeers and Options.BucketPeers.
 func PeerWorkloadNames() []string { return slices.Concat(RowWorkloadNames(), kvNames()) }
 
-// onRows reports whether any workload on the rows is wanted.
+// onRows reports whether any workload on the rows, or on what lies beside them, is wanted.
 func onRows(names []string) bool {
-	return slices.ContainsFunc(workloads, func(w workload) bool { return wanted(names, w.name) })
+	return slices.ContainsFunc(slices.Concat(workloads, typedWorkloads), func(w workload) bool { return wanted(names, w.name) })
 }

@@ -6,7 +6,7 @@
 // opens the store in DIR, with the options that were written there, and reads one
 // command to a line, answering each with a line: "version" is RocksDB's, "warm" reads all
 // rows, "flush" writes the memtables, and "WORKLOAD WORKERS NANOSECONDS" works that long, and answers with
-// how many units it did and the latencies of one call in eight, in nanoseconds. Rows
+// how many units it did, the CPU time of its workers and the latencies of one call in eight, in nanoseconds. Rows
 // and workloads are those of dataset.go and workload.go. Anything wrong ends it with
 // status 1 and a line on stderr.
 
@@ -16,6 +16,8 @@
 #include <rocksdb/table.h>
 #include <rocksdb/utilities/options_util.h>
 #include <rocksdb/version.h>
+
+#include <time.h>
 
 #include <chrono>
 #include <cstdint>
@@ -37,6 +39,7 @@ namespace {
 constexpr size_t kContextBytes = 32, kKeyBytes = 65, kValueBytes = 256;
 constexpr uint64_t kContexts = 1000;
 constexpr size_t kLookups = 100, kScanEntries = 100;
+constexpr size_t kRootFromEnd = 32 + 4 + 2 * 32;  // of metadata: two heads and their number follow the root
 constexpr int kSampleEvery = 8;
 
 [[noreturn]] void fail(const std::string& what) {
@@ -87,8 +90,9 @@ struct Value {
 struct Store {
   std::unique_ptr<rocksdb::DB> db;
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
-  rocksdb::ColumnFamilyHandle* state = nullptr;
+  rocksdb::ColumnFamilyHandle *state = nullptr, *meta = nullptr;
   uint64_t rows = 0;
+  std::vector<std::pair<std::string, std::string>> metas;  // the rows of Meta, in the order of their keys
 
   ~Store() {
     for (auto* h : handles) check(db->DestroyColumnFamilyHandle(h));
@@ -116,15 +120,20 @@ struct Store {
     db.reset(raw);
     for (auto* h : handles) {
       if (h->GetName() == "State") state = h;
+      if (h->GetName() == "Meta") meta = h;
     }
-    if (state == nullptr) fail("there is no column family State in " + dir);
+    if (state == nullptr || meta == nullptr) fail("there is no column family State, or Meta, in " + dir);
+    std::unique_ptr<rocksdb::Iterator> it(db->NewIterator(rocksdb::ReadOptions(), meta));
+    for (it->SeekToFirst(); it->Valid(); it->Next()) metas.emplace_back(it->key().ToString(), it->value().ToString());
+    check(it->status());
   }
 };
 
 // Worker is one thread's hands on the store.
 class Worker {
  public:
-  Worker(Store& store, uint64_t seed) : store_(store), random_(seed), values_(kLookups), statuses_(kLookups) {
+  Worker(Store& store, uint64_t seed)
+      : store_(store), metas_(store.metas), random_(seed), values_(kLookups), statuses_(kLookups) {
     wal_.disableWAL = false;
     synced_.sync = true;
   }
@@ -160,7 +169,7 @@ class Worker {
     if (!end.empty()) o.iterate_upper_bound = &bound;
     std::unique_ptr<rocksdb::Iterator> it(store_.db->NewIterator(o, store_.state));
     size_t n = 0;
-    for (it->Seek(key.slice()); it->Valid() && n < kScanEntries; it->Next()) n += sized(*it);
+    for (it->Seek(key.slice()); it->Valid() && n < kScanEntries; it->Next()) n += sized(*it, kKeyBytes, kValueBytes);
     check(it->status());
     return 1;
   }
@@ -168,7 +177,7 @@ class Worker {
   size_t walk() {
     std::unique_ptr<rocksdb::Iterator> it(store_.db->NewIterator(read_, store_.state));
     size_t n = 0;
-    for (it->SeekToFirst(); it->Valid(); it->Next()) n += sized(*it);
+    for (it->SeekToFirst(); it->Valid(); it->Next()) n += sized(*it, kKeyBytes, kValueBytes);
     check(it->status());
     return n;
   }
@@ -185,7 +194,50 @@ class Worker {
     return n;
   }
 
+  size_t get_meta() {
+    auto& m = metas_[random_() % metas_.size()];
+    value_.Reset();
+    check(store_.db->Get(read_, store_.meta, m.first, &value_));
+    if (value_.size() != m.second.size()) fail("metadata of another size");
+    copied_.assign(value_.data(), value_.size());
+    return 1;
+  }
+
+  size_t put_meta() {
+    auto& m = touched(random_() % metas_.size());
+    check(store_.db->Put(wal_, store_.meta, m.first, m.second));
+    return 1;
+  }
+
+  size_t batch_meta(size_t n) {
+    rocksdb::WriteBatch b;
+    size_t first = random_() % (metas_.size() - n);
+    for (size_t i = 0; i < n; i++) {
+      auto& m = touched(first + i);
+      check(b.Put(store_.meta, m.first, m.second));
+    }
+    check(store_.db->Write(wal_, &b));
+    return n;
+  }
+
+  size_t scan_meta() {
+    auto& from = metas_[random_() % metas_.size()].first;
+    std::unique_ptr<rocksdb::Iterator> it(store_.db->NewIterator(read_, store_.meta));
+    size_t n = 0;
+    for (it->Seek(from); it->Valid() && n < kScanEntries; it->Next()) n += sized(*it, kContextBytes, metas_[0].second.size());
+    check(it->status());
+    return 1;
+  }
+
  private:
+  // touched returns metadata whose root has been changed.
+  std::pair<std::string, std::string>& touched(size_t i) {
+    auto& m = metas_[i];
+    uint64_t root = spread(++writes_);
+    memcpy(&m.second[m.second.size() - kRootFromEnd], &root, sizeof root);
+    return m;
+  }
+
   uint64_t any() { return random_() % store_.rows; }
 
   size_t look(uint64_t row, bool stored) {
@@ -205,12 +257,15 @@ class Worker {
     return 1;
   }
 
-  static size_t sized(const rocksdb::Iterator& it) {
-    if (it.key().size() != kKeyBytes || it.value().size() != kValueBytes) fail("an entry of another size");
+  static size_t sized(const rocksdb::Iterator& it, size_t key, size_t value) {
+    if (it.key().size() != key || it.value().size() != value) fail("an entry of another size");
     return 1;
   }
 
   Store& store_;
+  std::vector<std::pair<std::string, std::string>> metas_;
+  uint64_t writes_ = 0;
+  std::string copied_;
   std::mt19937_64 random_;
   rocksdb::ReadOptions read_;
   rocksdb::WriteOptions wal_, synced_;
@@ -233,6 +288,9 @@ Work work_of(const std::string& name) {
       {"batch-10", [](Worker& w) { return w.batch(10); }},
       {"batch-100", [](Worker& w) { return w.batch(100); }},
       {"batch-1000", [](Worker& w) { return w.batch(1000); }},
+      {"typed-get", &Worker::get_meta}, {"typed-put", &Worker::put_meta},
+      {"typed-batch-100", [](Worker& w) { return w.batch_meta(100); }},
+      {"typed-scan-100", &Worker::scan_meta},
   };
   auto found = works.find(name);
   if (found == works.end()) fail("no workload " + name);
@@ -243,28 +301,41 @@ using Clock = std::chrono::steady_clock;
 
 struct Share {
   uint64_t units = 0;
+  int64_t cpu = 0;
   std::vector<int64_t> latencies;
 };
+
+int64_t thread_cpu() {
+  timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return t.tv_sec * 1'000'000'000 + t.tv_nsec;
+}
 
 void run(Store& store, const Work& work, uint64_t seed, Clock::time_point until, Share& share) {
   Worker worker(store, seed);
   share.latencies.reserve(1 << 16);
+  int64_t cpu = thread_cpu();
   for (uint64_t i = 0;; i++) {
     bool sample = i % kSampleEvery == 0;
     Clock::time_point start;
     if (sample) {
       start = Clock::now();
-      if (i > 0 && start >= until) return;
+      if (i > 0 && start >= until) break;
     }
     share.units += work(worker);
     if (sample) share.latencies.push_back(std::chrono::nanoseconds(Clock::now() - start).count());
   }
+  share.cpu = thread_cpu() - cpu;
 }
 
 void answer(const std::vector<Share>& shares) {
   uint64_t units = 0;
-  for (auto& s : shares) units += s.units;
-  std::string line = std::to_string(units);
+  int64_t cpu = 0;
+  for (auto& s : shares) {
+    units += s.units;
+    cpu += s.cpu;
+  }
+  std::string line = std::to_string(units) + ' ' + std::to_string(cpu);
   for (auto& s : shares) {
     for (auto l : s.latencies) line += ' ' + std::to_string(l);
   }
@@ -293,7 +364,7 @@ int main(int argc, char** argv) {
       for (uint64_t i = 0; i < store.rows; i++) w.get();
       answer({});
     } else if (name == "flush") {
-      check(store.db->Flush(rocksdb::FlushOptions(), store.state));
+      check(store.db->Flush(rocksdb::FlushOptions(), {store.state, store.meta}));
       answer({});
     } else {
       Work work = work_of(name);
