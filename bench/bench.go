@@ -148,6 +148,7 @@ func (r *Report) measureRows(o Options) error {
 		if err != nil {
 			return err
 		}
+		result.besideRust()
 		r.Results = append(r.Results, result)
 	}
 	return nil

@@ -75,16 +75,16 @@ func TestRowsAreOfTheirShapeAndDiffer(t *testing.T) {
 
 // A change of the bytes of metadata is that of the value, and all have the size that is counted.
 func TestMetadataIsChangedAsItsBytesAre(t *testing.T) {
-	ids, values, err := metaRows()
+	m, err := metaRows()
 	require.NoError(t, err)
-	for i := range ids {
+	for i := range m.keys {
 		v := meta(i)
 		touch(&v, uint64(i)+7)
 		want, err := v.AppendBinary(nil)
 		require.NoError(t, err)
-		touchBytes(values[i], uint64(i)+7)
-		require.Equal(t, want, values[i])
-		require.InDelta(t, metaShare, float64(len(ids[i])+len(values[i]))/(KeyBytes+ValueBytes), 1e-9)
+		touchBytes(m.values[i], uint64(i)+7)
+		require.Equal(t, want, m.values[i])
+		require.InDelta(t, metaShare, float64(len(m.keys[i])+len(m.values[i]))/(KeyBytes+ValueBytes), 1e-9)
 	}
 }
 
@@ -101,7 +101,7 @@ func BenchmarkTypedGetFromMemory(b *testing.B) {
 	defer e.Close()
 	data := &Dataset{Rows: 10_000}
 	require.NoError(b, data.load(e))
-	a := newTyped(e, data)
+	a := &typed{raw{db: e, data: data}}
 	i := 0
 	for b.Loop() {
 		if err := a.Get(i % data.Rows); err != nil {

@@ -110,19 +110,19 @@ func touch(v *codec.ContextMetaValue, n uint64) {
 const rootFromEnd = 32 + 4 + 2*32
 
 // metaRows returns the keys and the stored forms of all metadata.
-func metaRows() (keys, values [][]byte, err error) {
+func metaRows() (m metaBytes, err error) {
 	for i := range Metas {
 		k, err := metaKey(i).AppendBinary(nil)
 		if err != nil {
-			return nil, nil, err
+			return m, err
 		}
 		v, err := meta(i).AppendBinary(nil)
 		if err != nil {
-			return nil, nil, err
+			return m, err
 		}
-		keys, values = append(keys, k), append(values, v)
+		m.keys, m.values = append(m.keys, k), append(m.values, v)
 	}
-	return keys, values, nil
+	return m, nil
 }
 
 // loadMeta writes the metadata of all contexts.

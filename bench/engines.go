@@ -19,7 +19,7 @@ type store interface {
 
 func openMemory(_ Options, data *Dataset) ([]*Subject, error) {
 	e := mem.New()
-	s := &Subject{Name: "mem", Typed: true, Close: e.Close, Actor: func() (Actor, error) { return newTyped(e, data), nil }}
+	s := &Subject{Name: "mem", Typed: true, Close: e.Close, Actor: func() (Actor, error) { return hands{&typed{raw{db: e, data: data}}, newMetas(e)}, nil }}
 	return []*Subject{s}, errors.Join(data.load(e), loadMeta(e))
 }
 
@@ -32,15 +32,6 @@ type raw struct {
 	value   [ValueBytes]byte
 	buf     []byte
 	looks   []engine.Lookup
-
-	metaKeys, metas [][]byte
-	touched         uint64
-}
-
-// withMeta has the bytes of metadata at hand.
-func withMeta(a *raw) (_ *raw, err error) {
-	a.metaKeys, a.metas, err = metaRows()
-	return a, err
 }
 
 func (a *raw) at(row int) []byte {
@@ -114,55 +105,10 @@ func (a *raw) count(r engine.Range) (n int, err error) {
 	return n, errors.Join(err, it.Err(), it.Close())
 }
 
-func (a *raw) GetMeta(i int) (err error) {
-	a.buf, err = a.db.Get(a.buf[:0], column.Meta, a.metaKeys[i])
-	return expect(len(a.buf) == len(a.metas[i]), err)
-}
-
-func (a *raw) WriteMeta(first, n int) error {
-	b := &a.changes
-	b.Reset()
-	b.Durability = engine.WAL
-	for i := first; i < first+n; i++ {
-		a.touched++
-		touchBytes(a.metas[i], a.touched)
-		b.Put(column.Meta, a.metaKeys[i], a.metas[i])
-	}
-	return a.db.Apply(b)
-}
-
-// touchBytes is touch of the stored form.
-func touchBytes(v []byte, n uint64) { binary.LittleEndian.PutUint64(v[len(v)-rootFromEnd:], spread(n)) }
-
-func (a *raw) ScanMeta(i, n int) (found int, err error) {
-	it, err := a.db.Iterate(column.Meta, engine.Range{Start: a.metaKeys[i], Limit: n})
-	if err != nil {
-		return 0, err
-	}
-	for it.Next() {
-		if len(it.Value()) != len(a.metas[0]) {
-			err = errors.New("an entry of another size")
-		}
-		found++
-	}
-	return found, errors.Join(err, it.Err(), it.Close())
-}
-
 func (a *raw) Release() error { return nil }
 
 // typed reads and writes through typed keys, where there is a difference.
-type typed struct {
-	raw
-	values []codec.ContextMetaValue
-}
-
-func newTyped(db store, data *Dataset) *typed {
-	a := &typed{raw: raw{db: db, data: data}}
-	for i := range Metas {
-		a.values = append(a.values, meta(i))
-	}
-	return a
-}
+type typed struct{ raw }
 
 func (a *typed) Get(row int) error {
 	v, err := engine.Get(a.db, a.data.Key(row))
@@ -189,32 +135,110 @@ func (a *typed) write(first, n int, d engine.Durability) error {
 	return a.db.Apply(b)
 }
 
-func (a *typed) GetMeta(i int) error {
-	v, err := engine.Get(a.db, metaKey(i))
+// hands are those of an actor on rows, and on metadata.
+type hands struct {
+	Actor
+	MetaActor
+}
+
+// metas reads and writes metadata as values.
+type metas struct {
+	db      store
+	changes engine.Batch
+	values  []codec.ContextMetaValue
+	touched uint64
+}
+
+func newMetas(db store) *metas {
+	m := &metas{db: db}
+	for i := range Metas {
+		m.values = append(m.values, meta(i))
+	}
+	return m
+}
+
+func (m *metas) GetMeta(i int) error {
+	v, err := engine.Get(m.db, metaKey(i))
 	return expect(len(v.DagHeads) == 2, err)
 }
 
-func (a *typed) WriteMeta(first, n int) error {
-	b := &a.changes
-	b.Reset()
-	b.Durability = engine.WAL
+func (m *metas) WriteMeta(first, n int) error {
+	m.changes.Reset()
+	m.changes.Durability = engine.WAL
 	for i := first; i < first+n; i++ {
-		a.touched++
-		touch(&a.values[i], a.touched)
-		engine.Put(b, metaKey(i), a.values[i])
+		m.touched++
+		touch(&m.values[i], m.touched)
+		engine.Put(&m.changes, metaKey(i), m.values[i])
 	}
-	return a.db.Apply(b)
+	return m.db.Apply(&m.changes)
 }
 
-func (a *typed) ScanMeta(i, n int) (found int, err error) {
+func (m *metas) ScanMeta(i, n int) (found int, err error) {
 	from := metaKey(i)
-	for e, err := range engine.ScanWindow(a.db, keys.Prefix[keys.ContextMeta]{}, engine.Window[keys.ContextMeta]{From: &from, Limit: n}) {
+	for e, err := range engine.ScanWindow(m.db, keys.Prefix[keys.ContextMeta]{}, engine.Window[keys.ContextMeta]{From: &from, Limit: n}) {
 		if err := expect(len(e.Value.DagHeads) == 2, err); err != nil {
 			return found, err
 		}
 		found++
 	}
 	return found, nil
+}
+
+// metaBytes are the stored forms of metadata.
+type metaBytes struct {
+	keys, values [][]byte
+	touched      uint64
+}
+
+// touch makes the next change of the metadata of context i.
+func (m *metaBytes) touch(i int) {
+	m.touched++
+	touchBytes(m.values[i], m.touched)
+}
+
+// touchBytes is touch of the stored form.
+func touchBytes(v []byte, n uint64) { binary.LittleEndian.PutUint64(v[len(v)-rootFromEnd:], spread(n)) }
+
+// rawMetas reads and writes them.
+type rawMetas struct {
+	metaBytes
+	db      store
+	changes engine.Batch
+	buf     []byte
+}
+
+func newRawMetas(db store) (*rawMetas, error) {
+	bytes, err := metaRows()
+	return &rawMetas{metaBytes: bytes, db: db}, err
+}
+
+func (m *rawMetas) GetMeta(i int) (err error) {
+	m.buf, err = m.db.Get(m.buf[:0], column.Meta, m.keys[i])
+	return expect(len(m.buf) == len(m.values[i]), err)
+}
+
+func (m *rawMetas) WriteMeta(first, n int) error {
+	m.changes.Reset()
+	m.changes.Durability = engine.WAL
+	for i := first; i < first+n; i++ {
+		m.touch(i)
+		m.changes.Put(column.Meta, m.keys[i], m.values[i])
+	}
+	return m.db.Apply(&m.changes)
+}
+
+func (m *rawMetas) ScanMeta(i, n int) (found int, err error) {
+	it, err := m.db.Iterate(column.Meta, engine.Range{Start: m.keys[i], Limit: n})
+	if err != nil {
+		return 0, err
+	}
+	for it.Next() {
+		if len(it.Value()) != len(m.values[0]) {
+			err = errors.New("an entry of another size")
+		}
+		found++
+	}
+	return found, errors.Join(err, it.Err(), it.Close())
 }
 
 func expect(ok bool, err error) error {

@@ -220,6 +220,15 @@ func ratio(a, b *Measure, figure func(turn) float64) float64 {
 	return spreadOf(r).Median
 }
 
+// besideRust notes what an engine takes of the CPU of the typed store in Rust, where that was measured.
+func (r *Result) besideRust() {
+	for _, subject := range []string{"rocks", "rocks-rows"} {
+		if of := ratio(r.measure(subject), r.measure("rust"), cpuOf); of > 0 {
+			r.Figures = append(r.Figures, Figure{Name: "CPU of " + subject + " beside rust", Value: of, Demanded: "at most 1"})
+		}
+	}
+}
+
 func (r *Result) measure(subject string) *Measure {
 	for i := range r.Measures {
 		if r.Measures[i].Subject == subject {

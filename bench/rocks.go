@@ -30,8 +30,11 @@ func openRocks(o Options, data *Dataset) ([]*Subject, error) {
 		return nil, errors.Join(err, e.Close())
 	}
 	subjects := []*Subject{
-		{Name: "rocks", Typed: true, Dir: o.path("rocks"), Close: e.Close, Settle: e.Flush, Actor: func() (Actor, error) { return newTyped(e, data), nil }},
-		{Name: "rocks-raw", Typed: true, Close: func() error { return nil }, Settle: e.Flush, Actor: func() (Actor, error) { return withMeta(&raw{db: e, data: data}) }},
+		{Name: "rocks", Typed: true, Dir: o.path("rocks"), Close: e.Close, Settle: e.Flush, Actor: func() (Actor, error) { return hands{&typed{raw{db: e, data: data}}, newMetas(e)}, nil }},
+		{Name: "rocks-raw", Typed: true, Close: func() error { return nil }, Settle: e.Flush, Actor: func() (Actor, error) {
+			m, err := newRawMetas(e)
+			return hands{&raw{db: e, data: data}, m}, err
+		}},
 	}
 	compiled, err := openCompiled(o, data)
 	subjects = append(subjects, compiled...)
@@ -59,7 +62,7 @@ func openKept(o Options, data *Dataset) ([]*Subject, error) {
 		return nil, err
 	}
 	return []*Subject{{Name: "rocks-rows", Typed: true, Close: e.Close, Settle: e.Flush,
-		Actor: func() (Actor, error) { return withMeta(&raw{db: e, data: data}) }}}, nil
+		Actor: func() (Actor, error) { return hands{&raw{db: e, data: data}, newMetas(e)}, nil }}}, nil
 }
 
 func fillRocks(o Options, e *rocks.Engine, data *Dataset) error {
@@ -109,9 +112,8 @@ type direct struct {
 	pages       [][]byte
 	changes     *grocksdb.WriteBatch
 
-	meta            *grocksdb.ColumnFamilyHandle
-	metaKeys, metas [][]byte
-	touched         uint64
+	metaBytes
+	meta *grocksdb.ColumnFamilyHandle
 }
 
 // openDirect opens a checkpoint with the options that the engine wrote there.
@@ -162,7 +164,7 @@ func openDirect(o Options, data *Dataset, cacheBytes uint64) ([]*Subject, error)
 			d.synced.SetSync(true)
 			d.meta = meta
 			var err error
-			d.metaKeys, d.metas, err = metaRows()
+			d.metaBytes, err = metaRows()
 			return d, err
 		},
 	}}, nil
@@ -223,17 +225,16 @@ func (d *direct) lookup(cf *grocksdb.ColumnFamilyHandle, key []byte, size int) e
 func (d *direct) Get(row int) error  { return d.lookup(d.cf, d.at(row), ValueBytes) }
 func (d *direct) Miss(row int) error { return expectMissing(d.lookup(d.cf, d.at(row), ValueBytes)) }
 
-func (d *direct) GetMeta(i int) error { return d.lookup(d.meta, d.metaKeys[i], len(d.metas[i])) }
+func (d *direct) GetMeta(i int) error { return d.lookup(d.meta, d.keys[i], len(d.values[i])) }
 
 func (d *direct) WriteMeta(first, n int) error {
 	d.changes.Clear()
 	for i := first; i < first+n; i++ {
-		d.touched++
-		touchBytes(d.metas[i], d.touched)
+		d.touch(i)
 		if n == 1 {
-			return d.db.PutCF(d.wal, d.meta, d.metaKeys[i], d.metas[i])
+			return d.db.PutCF(d.wal, d.meta, d.keys[i], d.values[i])
 		}
-		d.changes.PutCF(d.meta, d.metaKeys[i], d.metas[i])
+		d.changes.PutCF(d.meta, d.keys[i], d.values[i])
 	}
 	return d.db.Write(d.wal, d.changes)
 }
@@ -242,7 +243,7 @@ func (d *direct) ScanMeta(i, n int) (int, error) {
 	read := grocksdb.NewDefaultReadOptions()
 	defer read.Destroy()
 	read.SetTotalOrderSeek(true)
-	return d.iterate(read, d.meta, d.metaKeys[i], n, len(d.metaKeys[i]), len(d.metas[i]))
+	return d.iterate(read, d.meta, d.keys[i], n, len(d.keys[i]), len(d.values[i]))
 }
 
 func (d *direct) MultiGet(rows []int) error {

@@ -30,7 +30,7 @@ type Subject struct {
 	// another has left to do in the background, and after one that has written, so
 	// that its bytes are counted. nil: nothing is left.
 	Settle func() error
-	// Typed says that it has the metadata of contexts too: its actors are TypedActors.
+	// Typed says that it has the metadata of contexts too: its actors are MetaActors.
 	Typed bool
 	// Lacks are the names of the workloads that it has no counterpart to.
 	Lacks []string
@@ -62,10 +62,9 @@ type Actor interface {
 	Release() error
 }
 
-// TypedActor is an Actor that has its hands on the metadata of Metas contexts besides: as values of their
-// type, or, where it is a bare loop, as the bytes that these are.
-type TypedActor interface {
-	Actor
+// MetaActor is one goroutine's hands on the metadata of Metas contexts: as values of their type, or, where
+// it is a bare loop, as the bytes that these are.
+type MetaActor interface {
 	// GetMeta reads the metadata of a context.
 	GetMeta(i int) error
 	// WriteMeta changes and writes that of n contexts from the first on, as durable as Put.

@@ -92,7 +92,7 @@ var typedWorkloads = []workload{
 const metaShare = float64(32+344) / (KeyBytes + ValueBytes)
 
 // typed returns the hands of a typed workload.
-func (w *worker) typed() TypedActor { return w.Actor.(TypedActor) }
+func (w *worker) typed() MetaActor { return w.Actor.(MetaActor) }
 
 func (w *workload) typed() bool { return strings.HasPrefix(w.name, "typed-") }
 

@@ -41,11 +41,11 @@ func (v Action) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (Action) Decode(src []byte) (Action, error) {
-	var v Action
+func (Action) Decode(src []byte) (v Action, err error) {
 	c := decoder("Action", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v Action) run(c coder) (Action, coder) { v.layout(&c); return v, c }
@@ -75,11 +75,11 @@ func (v Event) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (Event) Decode(src []byte) (Event, error) {
-	var v Event
+func (Event) Decode(src []byte) (v Event, err error) {
 	c := decoder("Event", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v Event) run(c coder) (Event, coder) { v.layout(&c); return v, c }

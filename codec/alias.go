@@ -19,11 +19,11 @@ func (v AliasName) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (AliasName) Decode(src []byte) (AliasName, error) {
-	var v AliasName
+func (AliasName) Decode(src []byte) (v AliasName, err error) {
 	c := decoder("AliasName", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v AliasName) run(c coder) (AliasName, coder) { v.layout(&c); return v, c }
@@ -63,11 +63,11 @@ func (v AliasValue) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (AliasValue) Decode(src []byte) (AliasValue, error) {
-	var v AliasValue
+func (AliasValue) Decode(src []byte) (v AliasValue, err error) {
 	c := decoder("AliasValue", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v AliasValue) run(c coder) (AliasValue, coder) { v.layout(&c); return v, c }

@@ -23,11 +23,11 @@ func (v ApplicationMeta) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (ApplicationMeta) Decode(src []byte) (ApplicationMeta, error) {
-	var v ApplicationMeta
+func (ApplicationMeta) Decode(src []byte) (v ApplicationMeta, err error) {
 	c := decoder("ApplicationMeta", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v ApplicationMeta) run(c coder) (ApplicationMeta, coder) { v.layout(&c); return v, c }
@@ -36,6 +36,7 @@ func (v *ApplicationMeta) layout(c *coder) {
 	id(c, "application_id", &v.ApplicationID)
 	id(c, "bytecode", &v.Bytecode)
 	c.u64("size", &v.Size)
+	c.together()
 	c.string("source", &v.Source)
 	c.bytes("metadata", &v.Metadata)
 	id(c, "compiled", &v.Compiled)
@@ -69,11 +70,11 @@ func (v ServiceMeta) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (ServiceMeta) Decode(src []byte) (ServiceMeta, error) {
-	var v ServiceMeta
+func (ServiceMeta) Decode(src []byte) (v ServiceMeta, err error) {
 	c := decoder("ServiceMeta", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v ServiceMeta) run(c coder) (ServiceMeta, coder) { v.layout(&c); return v, c }

@@ -16,11 +16,11 @@ func (v BlobMeta) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (BlobMeta) Decode(src []byte) (BlobMeta, error) {
-	var v BlobMeta
+func (BlobMeta) Decode(src []byte) (v BlobMeta, err error) {
 	c := decoder("BlobMeta", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v BlobMeta) run(c coder) (BlobMeta, coder) { v.layout(&c); return v, c }
@@ -46,11 +46,11 @@ func (v BlobChunk) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (BlobChunk) Decode(src []byte) (BlobChunk, error) {
-	var v BlobChunk
+func (BlobChunk) Decode(src []byte) (v BlobChunk, err error) {
 	c := decoder("BlobChunk", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v BlobChunk) run(c coder) (BlobChunk, coder) { v.layout(&c); return v, c }

@@ -30,12 +30,11 @@ func id[T ~[32]byte](c *coder, name string, p *T) {
 func ids[T ~[32]byte](c *coder, name string, p *[]T) {
 	switch c.mode {
 	case decoding, checking:
-		n := c.count(name, 32)
-		b := c.take(name, 32*n)
-		if n == 0 || c.mode == checking {
+		b := c.counted(name, 32)
+		if len(b) == 0 || c.mode == checking {
 			return
 		}
-		*p = make([]T, n)
+		*p = make([]T, len(b)/32)
 		for i := range *p {
 			(*p)[i] = T(b[32*i:])
 		}
@@ -123,7 +122,7 @@ func (c *coder) option(name, kind string, valid *bool) bool {
 func (c *coder) bytes(name string, p *[]byte) {
 	switch c.mode {
 	case decoding, checking:
-		b := c.take(name, c.count(name, 1))
+		b := c.counted(name, 1)
 		if len(b) > 0 && c.mode == decoding {
 			*p = append([]byte(nil), b...)
 		}
@@ -156,7 +155,7 @@ func (c *coder) string(name string, p *string) {
 	case decoding, checking:
 		b := c.takeString(name)
 		if c.mode == decoding {
-			*p = string(b)
+			*p = c.kept(b)
 		}
 	case encoding:
 		if !utf8.ValidString(*p) {
@@ -197,8 +196,26 @@ func (c *coder) alias(name string, p *string) {
 	}
 }
 
+// together has the strings that follow in the value share one piece of memory: the rest of the value, where
+// that is at most maxTogether bytes. It is for values of several strings and little else, none of it secret.
+func (c *coder) together() {
+	if c.mode == decoding && len(c.buf)-c.pos <= maxTogether {
+		c.shared, c.sharedAt = string(c.buf[c.pos:]), c.pos
+	}
+}
+
+const maxTogether = 512
+
+// kept returns the bytes that were just taken as a string.
+func (c *coder) kept(b []byte) string {
+	if c.shared == "" || len(b) == 0 {
+		return string(b)
+	}
+	return c.shared[c.pos-len(b)-c.sharedAt : c.pos-c.sharedAt]
+}
+
 func (c *coder) takeString(name string) []byte {
-	b := c.take(name, c.count(name, 1))
+	b := c.counted(name, 1)
 	if !utf8.Valid(b) {
 		bad := invalidAt(string(b))
 		c.failAt(name, c.pos-len(b)+bad, "invalid UTF-8")

@@ -58,11 +58,11 @@ func (v GroupMemberCapabilityValue) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (GroupMemberCapabilityValue) Decode(src []byte) (GroupMemberCapabilityValue, error) {
-	var v GroupMemberCapabilityValue
+func (GroupMemberCapabilityValue) Decode(src []byte) (v GroupMemberCapabilityValue, err error) {
 	c := decoder("GroupMemberCapabilityValue", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v GroupMemberCapabilityValue) run(c coder) (GroupMemberCapabilityValue, coder) {
@@ -87,11 +87,11 @@ func (v GroupDefaultCapsValue) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (GroupDefaultCapsValue) Decode(src []byte) (GroupDefaultCapsValue, error) {
-	var v GroupDefaultCapsValue
+func (GroupDefaultCapsValue) Decode(src []byte) (v GroupDefaultCapsValue, err error) {
 	c := decoder("GroupDefaultCapsValue", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v GroupDefaultCapsValue) run(c coder) (GroupDefaultCapsValue, coder) { v.layout(&c); return v, c }
@@ -112,11 +112,11 @@ func (v ContextCapability) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (ContextCapability) Decode(src []byte) (ContextCapability, error) {
-	var v ContextCapability
+func (ContextCapability) Decode(src []byte) (v ContextCapability, err error) {
 	c := decoder("ContextCapability", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v ContextCapability) run(c coder) (ContextCapability, coder) { v.layout(&c); return v, c }

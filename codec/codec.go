@@ -58,13 +58,13 @@ func (e *Error) Error() string {
 // Is reports whether target is [ErrMalformed], as which every Error counts.
 func (e *Error) Is(target error) bool { return target == ErrMalformed }
 
-// ended returns what decoding gave: the value, or the zero value and the error.
-func ended[V any](v V, c *coder) (V, error) {
-	if err := c.done(); err != nil {
-		var zero V
-		return zero, err
+// ended ends decoding: where it failed, v becomes the zero value.
+func ended[V any](v *V, c *coder) error {
+	err := c.done()
+	if err != nil {
+		*v = *new(V)
 	}
-	return v, nil
+	return err
 }
 
 // enumName returns the name of variant n of the enum typ.

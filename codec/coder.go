@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strconv"
 )
@@ -17,6 +18,9 @@ type coder struct {
 	err   *Error // the first failure
 	path  [maxDepth]step
 	text  *textState // printing, reading, listing
+
+	shared   string // decoding: the input from sharedAt on; see together
+	sharedAt int
 }
 
 // mode says what a coder does with the fields it is shown.
@@ -204,6 +208,18 @@ func (c *coder) count(name string, least int) int {
 		return 0
 	}
 	return int(n)
+}
+
+// counted takes the length of a list and its elements, each of size bytes.
+func (c *coder) counted(name string, size int) []byte {
+	if rest := c.buf[c.pos:]; len(rest) >= 4 {
+		n := uint64(binary.LittleEndian.Uint32(rest)) * uint64(size)
+		if n <= uint64(len(rest)-4) {
+			c.pos += 4 + int(n)
+			return rest[4 : 4+n]
+		}
+	}
+	return c.take(name, size*c.count(name, size)) // which says what is wrong
 }
 
 func plural(n int, what string) string {

@@ -15,11 +15,11 @@ func (v ContextMetaValue) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (ContextMetaValue) Decode(src []byte) (ContextMetaValue, error) {
-	var v ContextMetaValue
+func (ContextMetaValue) Decode(src []byte) (v ContextMetaValue, err error) {
 	c := decoder("ContextMetaValue", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v ContextMetaValue) run(c coder) (ContextMetaValue, coder) { v.layout(&c); return v, c }
@@ -46,11 +46,11 @@ func (v ContextConfigValue) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (ContextConfigValue) Decode(src []byte) (ContextConfigValue, error) {
-	var v ContextConfigValue
+func (ContextConfigValue) Decode(src []byte) (v ContextConfigValue, err error) {
 	c := decoder("ContextConfigValue", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v ContextConfigValue) run(c coder) (ContextConfigValue, coder) { v.layout(&c); return v, c }
@@ -74,11 +74,11 @@ func (v ContextIdentityValue) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (ContextIdentityValue) Decode(src []byte) (ContextIdentityValue, error) {
-	var v ContextIdentityValue
+func (ContextIdentityValue) Decode(src []byte) (v ContextIdentityValue, err error) {
 	c := decoder("ContextIdentityValue", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v ContextIdentityValue) run(c coder) (ContextIdentityValue, coder) { v.layout(&c); return v, c }

@@ -19,11 +19,11 @@ func (v ContextDagDeltaValue) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (ContextDagDeltaValue) Decode(src []byte) (ContextDagDeltaValue, error) {
-	var v ContextDagDeltaValue
+func (ContextDagDeltaValue) Decode(src []byte) (v ContextDagDeltaValue, err error) {
 	c := decoder("ContextDagDeltaValue", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v ContextDagDeltaValue) run(c coder) (ContextDagDeltaValue, coder) { v.layout(&c); return v, c }

@@ -22,11 +22,11 @@ func (v DeltaEnvelope) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (DeltaEnvelope) Decode(src []byte) (DeltaEnvelope, error) {
-	var v DeltaEnvelope
+func (DeltaEnvelope) Decode(src []byte) (v DeltaEnvelope, err error) {
 	c := decoder("DeltaEnvelope", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v DeltaEnvelope) run(c coder) (DeltaEnvelope, coder) { v.layout(&c); return v, c }

@@ -18,11 +18,11 @@ func (v GroupMetaValue) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (GroupMetaValue) Decode(src []byte) (GroupMetaValue, error) {
-	var v GroupMetaValue
+func (GroupMetaValue) Decode(src []byte) (v GroupMetaValue, err error) {
 	c := decoder("GroupMetaValue", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v GroupMetaValue) run(c coder) (GroupMetaValue, coder) { v.layout(&c); return v, c }
@@ -49,11 +49,11 @@ func (v GroupRefValue) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (GroupRefValue) Decode(src []byte) (GroupRefValue, error) {
-	var v GroupRefValue
+func (GroupRefValue) Decode(src []byte) (v GroupRefValue, err error) {
 	c := decoder("GroupRefValue", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v GroupRefValue) run(c coder) (GroupRefValue, coder) { v.layout(&c); return v, c }
@@ -75,11 +75,11 @@ func (v ParentRefValue) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (ParentRefValue) Decode(src []byte) (ParentRefValue, error) {
-	var v ParentRefValue
+func (ParentRefValue) Decode(src []byte) (v ParentRefValue, err error) {
 	c := decoder("ParentRefValue", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v ParentRefValue) run(c coder) (ParentRefValue, coder) { v.layout(&c); return v, c }
@@ -102,11 +102,11 @@ func (v GroupContextLastMigrationValue) AppendBinary(dst []byte) ([]byte, error)
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (GroupContextLastMigrationValue) Decode(src []byte) (GroupContextLastMigrationValue, error) {
-	var v GroupContextLastMigrationValue
+func (GroupContextLastMigrationValue) Decode(src []byte) (v GroupContextLastMigrationValue, err error) {
 	c := decoder("GroupContextLastMigrationValue", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v GroupContextLastMigrationValue) run(c coder) (GroupContextLastMigrationValue, coder) {

@@ -14,11 +14,11 @@ func (v GroupSigningKeyValue) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (GroupSigningKeyValue) Decode(src []byte) (GroupSigningKeyValue, error) {
-	var v GroupSigningKeyValue
+func (GroupSigningKeyValue) Decode(src []byte) (v GroupSigningKeyValue, err error) {
 	c := decoder("GroupSigningKeyValue", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v GroupSigningKeyValue) run(c coder) (GroupSigningKeyValue, coder) { v.layout(&c); return v, c }
@@ -41,11 +41,11 @@ func (v GroupKeyValue) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (GroupKeyValue) Decode(src []byte) (GroupKeyValue, error) {
-	var v GroupKeyValue
+func (GroupKeyValue) Decode(src []byte) (v GroupKeyValue, err error) {
 	c := decoder("GroupKeyValue", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v GroupKeyValue) run(c coder) (GroupKeyValue, coder) { v.layout(&c); return v, c }

@@ -126,11 +126,11 @@ func (v GroupOp) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (GroupOp) Decode(src []byte) (GroupOp, error) {
-	var v GroupOp
+func (GroupOp) Decode(src []byte) (v GroupOp, err error) {
 	c := decoder("GroupOp", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v GroupOp) run(c coder) (GroupOp, coder) { v.layout(&c); return v, c }
@@ -222,11 +222,11 @@ func (v SignedGroupOp) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (SignedGroupOp) Decode(src []byte) (SignedGroupOp, error) {
-	var v SignedGroupOp
+func (SignedGroupOp) Decode(src []byte) (v SignedGroupOp, err error) {
 	c := decoder("SignedGroupOp", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v SignedGroupOp) run(c coder) (SignedGroupOp, coder) { v.layout(&c); return v, c }

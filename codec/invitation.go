@@ -20,11 +20,11 @@ func (v Invitation) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (Invitation) Decode(src []byte) (Invitation, error) {
-	var v Invitation
+func (Invitation) Decode(src []byte) (v Invitation, err error) {
 	c := decoder("Invitation", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v Invitation) run(c coder) (Invitation, coder) { v.layout(&c); return v, c }

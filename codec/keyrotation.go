@@ -23,11 +23,11 @@ func (v KeyEnvelope) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (KeyEnvelope) Decode(src []byte) (KeyEnvelope, error) {
-	var v KeyEnvelope
+func (KeyEnvelope) Decode(src []byte) (v KeyEnvelope, err error) {
 	c := decoder("KeyEnvelope", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v KeyEnvelope) run(c coder) (KeyEnvelope, coder) { v.layout(&c); return v, c }
@@ -64,11 +64,11 @@ func (v PreviousKey) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (PreviousKey) Decode(src []byte) (PreviousKey, error) {
-	var v PreviousKey
+func (PreviousKey) Decode(src []byte) (v PreviousKey, err error) {
 	c := decoder("PreviousKey", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v PreviousKey) run(c coder) (PreviousKey, coder) { v.layout(&c); return v, c }
@@ -94,11 +94,11 @@ func (v KeyRotation) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (KeyRotation) Decode(src []byte) (KeyRotation, error) {
-	var v KeyRotation
+func (KeyRotation) Decode(src []byte) (v KeyRotation, err error) {
 	c := decoder("KeyRotation", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v KeyRotation) run(c coder) (KeyRotation, coder) { v.layout(&c); return v, c }
@@ -128,11 +128,11 @@ func (v CarriedKey) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (CarriedKey) Decode(src []byte) (CarriedKey, error) {
-	var v CarriedKey
+func (CarriedKey) Decode(src []byte) (v CarriedKey, err error) {
 	c := decoder("CarriedKey", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v CarriedKey) run(c coder) (CarriedKey, coder) { v.layout(&c); return v, c }
@@ -158,11 +158,11 @@ func (v NewKey) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (NewKey) Decode(src []byte) (NewKey, error) {
-	var v NewKey
+func (NewKey) Decode(src []byte) (v NewKey, err error) {
 	c := decoder("NewKey", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v NewKey) run(c coder) (NewKey, coder) { v.layout(&c); return v, c }

@@ -26,11 +26,11 @@ func (v GroupMemberRole) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (GroupMemberRole) Decode(src []byte) (GroupMemberRole, error) {
-	var v GroupMemberRole
+func (GroupMemberRole) Decode(src []byte) (v GroupMemberRole, err error) {
 	c := decoder("GroupMemberRole", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v GroupMemberRole) run(c coder) (GroupMemberRole, coder) { v.layout(&c); return v, c }
@@ -52,11 +52,11 @@ func (v MemberContextValue) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (MemberContextValue) Decode(src []byte) (MemberContextValue, error) {
-	var v MemberContextValue
+func (MemberContextValue) Decode(src []byte) (v MemberContextValue, err error) {
 	c := decoder("MemberContextValue", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v MemberContextValue) run(c coder) (MemberContextValue, coder) { v.layout(&c); return v, c }

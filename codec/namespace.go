@@ -16,11 +16,11 @@ func (v NamespaceIdentityValue) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (NamespaceIdentityValue) Decode(src []byte) (NamespaceIdentityValue, error) {
-	var v NamespaceIdentityValue
+func (NamespaceIdentityValue) Decode(src []byte) (v NamespaceIdentityValue, err error) {
 	c := decoder("NamespaceIdentityValue", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v NamespaceIdentityValue) run(c coder) (NamespaceIdentityValue, coder) {
@@ -48,11 +48,11 @@ func (v NamespaceGovOpValue) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (NamespaceGovOpValue) Decode(src []byte) (NamespaceGovOpValue, error) {
-	var v NamespaceGovOpValue
+func (NamespaceGovOpValue) Decode(src []byte) (v NamespaceGovOpValue, err error) {
 	c := decoder("NamespaceGovOpValue", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v NamespaceGovOpValue) run(c coder) (NamespaceGovOpValue, coder) { v.layout(&c); return v, c }
@@ -75,11 +75,11 @@ func (v NamespaceGovHeadValue) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (NamespaceGovHeadValue) Decode(src []byte) (NamespaceGovHeadValue, error) {
-	var v NamespaceGovHeadValue
+func (NamespaceGovHeadValue) Decode(src []byte) (v NamespaceGovHeadValue, err error) {
 	c := decoder("NamespaceGovHeadValue", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v NamespaceGovHeadValue) run(c coder) (NamespaceGovHeadValue, coder) { v.layout(&c); return v, c }

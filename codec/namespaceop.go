@@ -61,11 +61,11 @@ func (v NamespaceOp) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (NamespaceOp) Decode(src []byte) (NamespaceOp, error) {
-	var v NamespaceOp
+func (NamespaceOp) Decode(src []byte) (v NamespaceOp, err error) {
 	c := decoder("NamespaceOp", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v NamespaceOp) run(c coder) (NamespaceOp, coder) { v.layout(&c); return v, c }
@@ -164,11 +164,11 @@ func (v SignedNamespaceOp) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (SignedNamespaceOp) Decode(src []byte) (SignedNamespaceOp, error) {
-	var v SignedNamespaceOp
+func (SignedNamespaceOp) Decode(src []byte) (v SignedNamespaceOp, err error) {
 	c := decoder("SignedNamespaceOp", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v SignedNamespaceOp) run(c coder) (SignedNamespaceOp, coder) { v.layout(&c); return v, c }

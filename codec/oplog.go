@@ -13,11 +13,11 @@ func (v OpLogValue) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (OpLogValue) Decode(src []byte) (OpLogValue, error) {
-	var v OpLogValue
+func (OpLogValue) Decode(src []byte) (v OpLogValue, err error) {
 	c := decoder("OpLogValue", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v OpLogValue) run(c coder) (OpLogValue, coder) { v.layout(&c); return v, c }
@@ -40,11 +40,11 @@ func (v GroupOpHeadValue) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (GroupOpHeadValue) Decode(src []byte) (GroupOpHeadValue, error) {
-	var v GroupOpHeadValue
+func (GroupOpHeadValue) Decode(src []byte) (v GroupOpHeadValue, err error) {
 	c := decoder("GroupOpHeadValue", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v GroupOpHeadValue) run(c coder) (GroupOpHeadValue, coder) { v.layout(&c); return v, c }
@@ -65,11 +65,11 @@ func (v Nonce) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (Nonce) Decode(src []byte) (Nonce, error) {
-	var v Nonce
+func (Nonce) Decode(src []byte) (v Nonce, err error) {
 	c := decoder("Nonce", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v Nonce) run(c coder) (Nonce, coder) { v.layout(&c); return v, c }

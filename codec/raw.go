@@ -12,11 +12,11 @@ func (v Raw) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (Raw) Decode(src []byte) (Raw, error) {
-	var v Raw
+func (Raw) Decode(src []byte) (v Raw, err error) {
 	c := decoder("Raw", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v Raw) run(c coder) (Raw, coder) { v.layout(&c); return v, c }
@@ -36,11 +36,11 @@ func (v Present) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (Present) Decode(src []byte) (Present, error) {
-	var v Present
+func (Present) Decode(src []byte) (v Present, err error) {
 	c := decoder("Present", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v Present) run(c coder) (Present, coder) { v.layout(&c); return v, c }

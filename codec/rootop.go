@@ -88,11 +88,11 @@ func (v RootOp) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (RootOp) Decode(src []byte) (RootOp, error) {
-	var v RootOp
+func (RootOp) Decode(src []byte) (v RootOp, err error) {
 	c := decoder("RootOp", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v RootOp) run(c coder) (RootOp, coder) { v.layout(&c); return v, c }

@@ -18,11 +18,11 @@ func (v StatedMember) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (StatedMember) Decode(src []byte) (StatedMember, error) {
-	var v StatedMember
+func (StatedMember) Decode(src []byte) (v StatedMember, err error) {
 	c := decoder("StatedMember", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v StatedMember) run(c coder) (StatedMember, coder) { v.layout(&c); return v, c }

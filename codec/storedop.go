@@ -35,11 +35,11 @@ func (v OpaqueSkeleton) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (OpaqueSkeleton) Decode(src []byte) (OpaqueSkeleton, error) {
-	var v OpaqueSkeleton
+func (OpaqueSkeleton) Decode(src []byte) (v OpaqueSkeleton, err error) {
 	c := decoder("OpaqueSkeleton", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v OpaqueSkeleton) run(c coder) (OpaqueSkeleton, coder) { v.layout(&c); return v, c }
@@ -82,11 +82,11 @@ func (v RotationSkeleton) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (RotationSkeleton) Decode(src []byte) (RotationSkeleton, error) {
-	var v RotationSkeleton
+func (RotationSkeleton) Decode(src []byte) (v RotationSkeleton, err error) {
 	c := decoder("RotationSkeleton", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v RotationSkeleton) run(c coder) (RotationSkeleton, coder) { v.layout(&c); return v, c }
@@ -117,11 +117,11 @@ func (v SealedSkeleton) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (SealedSkeleton) Decode(src []byte) (SealedSkeleton, error) {
-	var v SealedSkeleton
+func (SealedSkeleton) Decode(src []byte) (v SealedSkeleton, err error) {
 	c := decoder("SealedSkeleton", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v SealedSkeleton) run(c coder) (SealedSkeleton, coder) { v.layout(&c); return v, c }
@@ -157,11 +157,11 @@ func (v StoredNamespaceOp) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (StoredNamespaceOp) Decode(src []byte) (StoredNamespaceOp, error) {
-	var v StoredNamespaceOp
+func (StoredNamespaceOp) Decode(src []byte) (v StoredNamespaceOp, err error) {
 	c := decoder("StoredNamespaceOp", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v StoredNamespaceOp) run(c coder) (StoredNamespaceOp, coder) { v.layout(&c); return v, c }

@@ -19,11 +19,11 @@ func (v HybridTimestamp) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (HybridTimestamp) Decode(src []byte) (HybridTimestamp, error) {
-	var v HybridTimestamp
+func (HybridTimestamp) Decode(src []byte) (v HybridTimestamp, err error) {
 	c := decoder("HybridTimestamp", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v HybridTimestamp) run(c coder) (HybridTimestamp, coder) { v.layout(&c); return v, c }

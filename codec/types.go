@@ -160,10 +160,10 @@ func printAs[V record[V]](src []byte, c coder) (coder, error) {
 	return c, nil
 }
 
-func decodeAs[V record[V]](typ string, src []byte) (V, error) {
-	var v V
+func decodeAs[V record[V]](typ string, src []byte) (v V, err error) {
 	v, c := v.run(decoder(typ, src))
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func parseAs[V record[V]](n *node, c coder) ([]byte, error) {

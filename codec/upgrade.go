@@ -25,11 +25,11 @@ func (v UpgradePolicy) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (UpgradePolicy) Decode(src []byte) (UpgradePolicy, error) {
-	var v UpgradePolicy
+func (UpgradePolicy) Decode(src []byte) (v UpgradePolicy, err error) {
 	c := decoder("UpgradePolicy", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v UpgradePolicy) run(c coder) (UpgradePolicy, coder) { v.layout(&c); return v, c }
@@ -56,11 +56,11 @@ func (v GroupUpgradeValue) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (GroupUpgradeValue) Decode(src []byte) (GroupUpgradeValue, error) {
-	var v GroupUpgradeValue
+func (GroupUpgradeValue) Decode(src []byte) (v GroupUpgradeValue, err error) {
 	c := decoder("GroupUpgradeValue", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v GroupUpgradeValue) run(c coder) (GroupUpgradeValue, coder) { v.layout(&c); return v, c }
@@ -107,11 +107,11 @@ func (v GroupUpgradeStatus) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Decode returns the value whose stored form is exactly src; see [Value].
-func (GroupUpgradeStatus) Decode(src []byte) (GroupUpgradeStatus, error) {
-	var v GroupUpgradeStatus
+func (GroupUpgradeStatus) Decode(src []byte) (v GroupUpgradeStatus, err error) {
 	c := decoder("GroupUpgradeStatus", src)
 	v.layout(&c)
-	return ended(v, &c)
+	err = ended(&v, &c)
+	return v, err
 }
 
 func (v GroupUpgradeStatus) run(c coder) (GroupUpgradeStatus, coder) { v.layout(&c); return v, c }
