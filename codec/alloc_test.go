@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -147,4 +148,21 @@ func TestCheckAllocatesNothing(t *testing.T) {
 			require.Zero(t, testing.AllocsPerRun(1, func() { _ = k.typ.Check(b) }))
 		})
 	})
+}
+
+// The strings of an application take one piece of memory while they are short, and are the same when they
+// are not.
+func TestStringsOfAnApplicationShareMemory(t *testing.T) {
+	v := ApplicationMeta{Source: "https://apps.example.com/chat.wasm", Package: "chat", Version: "1.4.2", SignerID: "z6Mk"}
+	for _, source := range []string{v.Source, strings.Repeat("s", maxTogether+1)} {
+		v.Source = source
+		b, err := v.AppendBinary(nil)
+		require.NoError(t, err)
+		got, err := ApplicationMeta{}.Decode(b)
+		require.NoError(t, err)
+		require.Equal(t, v, got)
+		if short := len(source) < maxTogether; short {
+			require.LessOrEqual(t, testing.AllocsPerRun(100, func() { got, err = ApplicationMeta{}.Decode(b) }), 1.0)
+		}
+	}
 }
