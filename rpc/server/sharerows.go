@@ -30,13 +30,13 @@ func (s *Server) shareRows(c *demux.Conn) {
 // lend hands rows to a client, and returns when they have ended, or the client or the server
 // has.
 func (s *Server) lend(conn *net.UnixConn, share rows.Share) {
+	s.readers.Add(1) // before the client has them
+	defer s.readers.Add(-1)
 	err := shm.SendRows(conn, share)
 	share.Close()
 	if err != nil {
 		return
 	}
-	s.readers.Add(1)
-	defer s.readers.Add(-1)
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
