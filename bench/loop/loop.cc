@@ -92,7 +92,7 @@ struct Store {
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::ColumnFamilyHandle *state = nullptr, *meta = nullptr;
   uint64_t rows = 0;
-  std::vector<std::pair<std::string, std::string>> metas;  // the rows of Meta, in the order of their keys
+  std::vector<std::pair<std::string, std::string>> metas;  // the row of Meta of each context
 
   ~Store() {
     for (auto* h : handles) check(db->DestroyColumnFamilyHandle(h));
@@ -123,9 +123,12 @@ struct Store {
       if (h->GetName() == "Meta") meta = h;
     }
     if (state == nullptr || meta == nullptr) fail("there is no column family State, or Meta, in " + dir);
-    std::unique_ptr<rocksdb::Iterator> it(db->NewIterator(rocksdb::ReadOptions(), meta));
-    for (it->SeekToFirst(); it->Valid(); it->Next()) metas.emplace_back(it->key().ToString(), it->value().ToString());
-    check(it->status());
+    for (uint64_t i = 0; i < kContexts; i++) {
+      std::string key(kContextBytes, 0), value;
+      put_big_endian(key.data(), spread(i));
+      check(db->Get(rocksdb::ReadOptions(), meta, key, &value));
+      metas.emplace_back(key, value);
+    }
   }
 };
 
