@@ -2,7 +2,6 @@ package torture
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"syscall"
 )
@@ -32,10 +31,4 @@ func ending(d *served) (outcome, error) {
 		return "", wrongf("the daemon ended with %s, and has not said why: %s", state, d.tail())
 	}
 	return notStopped, nil
-}
-
-// isWrong reports whether an error is, or has in it, what a daemon must never do.
-func isWrong(err error) bool {
-	var bad *wrong
-	return errors.As(err, &bad)
 }

@@ -173,19 +173,18 @@ func (t *trial) use(d *served) error {
 	t.outcome = wentOn
 	for range t.task.uses {
 		err := t.worker.use(c)
-		var bad *wrong
 		switch {
 		case err == nil:
 			t.acks++
 			continue
-		case errors.As(err, &bad):
+		case isWrong(err):
 			return err
 		}
 		if !t.mend(c) {
 			return nil
 		}
-		if err := t.worker.recount(c); err != nil {
-			if errors.As(err, &bad) {
+		if err := recount(t.worker, c); err != nil {
+			if isWrong(err) {
 				return fmt.Errorf("in the daemon that met the fault: %w", err)
 			}
 			return nil
@@ -291,7 +290,7 @@ func (t *trial) recount() error {
 		return err
 	}
 	defer c.Close()
-	if err := t.worker.recount(c); err != nil {
+	if err := recount(t.worker, c); err != nil {
 		return err
 	}
 	if err := t.worker.use(c); err != nil {

@@ -207,7 +207,7 @@ func (f *filling) fill(d *served, clients []*rpc.Client) (*served, []*rpc.Client
 // whileFull looks at a daemon that has refused writes: reads go on, and it says why.
 func (f *filling) whileFull(d *served, clients []*rpc.Client) error {
 	for i, w := range f.workers {
-		if err := w.recount(clients[i%len(clients)]); err != nil && !noSpace(err) {
+		if err := recount(w, clients[i%len(clients)]); err != nil && !noSpace(err) {
 			return fmt.Errorf("while the disk is full: %s: %w", w.does, err)
 		}
 	}
@@ -230,7 +230,7 @@ func (f *filling) whileFull(d *served, clients []*rpc.Client) error {
 		f.count("reopened when the disk was full, the daemon", map[bool]outcome{true: "had room", false: refused}[h.Writable])
 	}
 	for i, w := range f.workers {
-		if err := w.recount(clients[i%len(clients)]); err != nil && !noSpace(err) {
+		if err := recount(w, clients[i%len(clients)]); err != nil && !noSpace(err) {
 			return fmt.Errorf("after reopening on a full disk: %s: %w", w.does, err)
 		}
 	}
@@ -263,7 +263,7 @@ func (f *filling) startFull() error {
 	defer c.Close()
 	f.count(does, "serves")
 	for _, w := range f.workers {
-		if err := w.recount(c); err != nil && !noSpace(err) {
+		if err := recount(w, c); err != nil && !noSpace(err) {
 			return errors.Join(fmt.Errorf("started on a full disk: %s: %w", w.does, err), d.kill())
 		}
 	}

@@ -12,6 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/engine"
+	"github.com/stoadb/stoa/kv/bucket"
+	"github.com/stoadb/stoa/kv/event"
+	"github.com/stoadb/stoa/kv/stream"
 	"github.com/stoadb/stoa/rpc"
 )
 
@@ -46,6 +51,25 @@ type wrong struct{ what string }
 func (w *wrong) Error() string { return w.what }
 
 func wrongf(format string, args ...any) error { return &wrong{fmt.Sprintf(format, args...)} }
+
+// isWrong reports whether an error is, or has in it, what a daemon must never do.
+func isWrong(err error) bool {
+	var bad *wrong
+	return errors.As(err, &bad)
+}
+
+// absent are the errors of what is not there.
+var absent = []error{engine.ErrNotFound, dag.ErrNoContext, bucket.ErrNotFound, stream.ErrNotFound, event.ErrNotFound}
+
+// recount is w.recount. What a worker asks for there was acknowledged, unless it takes the answer
+// that it is not: that answer is wrong.
+func recount(w worker, c *rpc.Client) error {
+	err := w.recount(c)
+	if !isWrong(err) && slices.ContainsFunc(absent, func(e error) bool { return errors.Is(err, e) }) {
+		return wrongf("what was acknowledged is not there: %v", err)
+	}
+	return err
+}
 
 // named is a worker and what it does, for people.
 type named struct {
@@ -284,7 +308,7 @@ func hangUp(clients []*rpc.Client) {
 
 func (h *harness) recount(clients []*rpc.Client) error {
 	for i, w := range h.workers {
-		if err := w.recount(clients[i%len(clients)]); err != nil {
+		if err := recount(w, clients[i%len(clients)]); err != nil {
 			return fmt.Errorf("after kill %d: %s: %w", h.kills, w.does, err)
 		}
 	}

@@ -69,7 +69,7 @@ func (l *load) one(i int, c *rpc.Client) error {
 // turn is one use, after a recount where one has failed.
 func (l *load) turn(i int, c *rpc.Client) error {
 	if l.unsure[i] {
-		if err := l.workers[i].recount(c); err != nil {
+		if err := recount(l.workers[i], c); err != nil {
 			return err
 		}
 		l.unsure[i] = false

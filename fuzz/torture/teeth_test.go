@@ -1,13 +1,18 @@
 package torture
 
 import (
-	"errors"
 	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stoadb/stoa/dag"
+	"github.com/stoadb/stoa/engine"
 	"github.com/stoadb/stoa/engine/enginetest"
+	"github.com/stoadb/stoa/kv/bucket"
+	"github.com/stoadb/stoa/kv/event"
+	"github.com/stoadb/stoa/kv/record"
+	"github.com/stoadb/stoa/kv/stream"
 	"github.com/stoadb/stoa/rpc"
 )
 
@@ -19,8 +24,7 @@ const ofTheHarness = "what is tested is the harness; a daemon that has no defect
 func demandCaught(t *testing.T, err error, also string) {
 	t.Helper()
 	require.Error(t, err)
-	var bad *wrong
-	if !errors.As(err, &bad) {
+	if !isWrong(err) {
 		require.NotEmpty(t, also, "no worker says what is wrong: %v", err)
 		require.Regexp(t, also, err.Error())
 	}
@@ -75,4 +79,18 @@ func TestDaemonsWithADefectDoNotPass(t *testing.T) {
 			t.Logf("caught after %d kills: %.300s", h.kills, err)
 		})
 	}
+}
+
+// forgotten is a worker that is told by a daemon that it has nothing of its own.
+type forgotten struct{ says error }
+
+func (w forgotten) use(*rpc.Client) error     { return nil }
+func (w forgotten) recount(*rpc.Client) error { return w.says }
+
+func TestWhatWasAcknowledgedAndIsNotThereIsWrong(t *testing.T) {
+	for _, err := range []error{engine.ErrNotFound, record.ErrNotFound, bucket.ErrNotFound, stream.ErrNotFound, event.ErrNotFound, dag.ErrNoContext} {
+		require.True(t, isWrong(recount(forgotten{err}, nil)), "%v", err)
+	}
+	require.ErrorIs(t, recount(forgotten{rpc.ErrUnavailable}, nil), rpc.ErrUnavailable)
+	require.NoError(t, recount(forgotten{}, nil))
 }
