@@ -81,7 +81,7 @@ func (c *connection) begin(f frame.Frame, m *method) error {
 	if c.calls[f.ID] != nil {
 		return fmt.Errorf("%w: call %d is under way", frame.ErrMalformed, f.ID)
 	}
-	if c.taken >= int(c.f.o.MaxStreams) {
+	if len(c.calls) >= int(c.f.o.MaxStreams) {
 		return limit.Busy(limit.WhatCalls, int64(c.f.o.MaxStreams))
 	}
 	k := &call{conn: c, id: f.ID}
@@ -92,7 +92,7 @@ func (c *connection) begin(f frame.Frame, m *method) error {
 		ctx, k.cancel = context.WithCancel(ctx)
 	}
 	c.calls[f.ID] = k
-	c.taken++
+	c.begun++
 	if m.unary != nil {
 		r := own(f)
 		c.work.Add(1)
@@ -108,7 +108,7 @@ func (c *connection) begin(f frame.Frame, m *method) error {
 		if err != nil {
 			k.cancel()
 			delete(c.calls, f.ID)
-			c.taken--
+			c.begun--
 			return err
 		}
 		k.stream.keep(r)
@@ -151,9 +151,9 @@ func (k *call) answer(payload mem.BufferSlice, err error) {
 	payload.Free()
 }
 
-// claim reports whether the call is still to be answered, which the caller does. Its place is
-// free before: the peer may begin another call as soon as it has the answer, which may be
-// before this one has ended here.
+// claim reports whether the call is still to be answered, which the caller does. Its place and its
+// id are free before: the peer may begin another call as soon as it has the answer, also one of
+// the same id, which may be before this one has ended here. What comes for this one is dropped.
 func (k *call) claim() bool {
 	c := k.conn
 	c.mu.Lock()
@@ -162,7 +162,7 @@ func (k *call) claim() bool {
 		return false
 	}
 	k.told = true
-	c.taken--
+	delete(c.calls, k.id)
 	return true
 }
 
@@ -181,17 +181,12 @@ func (k *call) streaming(m *method) {
 func (k *call) ended() {
 	c := k.conn
 	k.cancel()
-	k.forget()
+	c.mu.Lock()
+	c.begun--
+	c.mu.Unlock()
 	if c.flush() && c.f.isStopping() {
 		c.endIfQuiet()
 	}
-}
-
-// forget has what comes for the call from now on be dropped.
-func (k *call) forget() {
-	k.conn.mu.Lock()
-	delete(k.conn.calls, k.id)
-	k.conn.mu.Unlock()
 }
 
 // more takes a frame that is not the first of its call. What is for a call that

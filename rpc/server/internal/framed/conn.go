@@ -36,11 +36,12 @@ type connection struct {
 	timer   *time.Timer
 	armed   atomic.Bool // the timer runs
 	seen    uint64      // the state of the hand when it fired last
-	calls   map[uint64]*call
-	taken   int  // those of calls that are not answered yet
-	loose   int  // short calls that take long: another hand reads meanwhile
-	slotted bool // a stream has the slots
-	long    bool // a stream that was taken for a short call was none
+	loose   int         // short calls that take long: another hand reads meanwhile
+	slotted bool        // a stream has the slots
+	long    bool        // a stream that was taken for a short call was none
+
+	calls map[uint64]*call // by id, those that are not answered yet
+	begun int              // calls that have not ended: of some the answer may not be with the writer
 }
 
 // handover is how long a hand may be busy with a call, or up to twice as long,
@@ -107,7 +108,7 @@ func (c *connection) end() {
 // endIfQuiet ends the connection if nothing is under way. The server is stopping.
 func (c *connection) endIfQuiet() {
 	c.mu.Lock()
-	quiet := len(c.calls) == 0 && c.hand.does() == handReads && c.loose == 0 && c.w.Waiting() == 0
+	quiet := c.begun == 0 && c.hand.does() == handReads && c.loose == 0 && c.w.Waiting() == 0
 	c.mu.Unlock()
 	if quiet {
 		c.end()
@@ -206,7 +207,7 @@ func (f *Server) Uses() (all []Use) {
 func (c *connection) use() Use {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	u := Use{Calls: len(c.calls), Slow: c.loose, Unwritten: c.w.Waiting()}
+	u := Use{Calls: c.begun, Slow: c.loose, Unwritten: c.w.Waiting()}
 	for _, k := range c.calls {
 		if k.stream == nil {
 			continue

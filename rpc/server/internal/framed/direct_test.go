@@ -120,7 +120,7 @@ func TestAStreamOfOneAnswerIsAShortCall(t *testing.T) {
 	ask(c, 100)
 	count(0, 1)
 	require.Empty(t, c.calls)
-	require.Zero(t, c.taken)
+	require.Zero(t, c.begun)
 
 	shares := &limit.Shares{Parts: 2}
 	account := shares.Join(1000, false, 1<<20)

@@ -71,7 +71,6 @@ func (s *stream) SendLast(m any) error {
 		payload.Free()
 		return status.Error(codes.Canceled, "the stream has ended")
 	}
-	s.k.forget()
 	if err := s.add(payload); err != nil {
 		return err
 	}
