@@ -89,7 +89,7 @@ func (l *load) progressOf(n int, ended func() bool) error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%d writes were acknowledged within two minutes, of %d", now, n)
+			return fmt.Errorf("%d writes were acknowledged within ten minutes, of %d", now, n)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func (l *load) standstill() error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%s: still taken after two minutes and %d writes", l.workers[taken].does, l.total.Load())
+			return fmt.Errorf("%s: still taken after ten minutes and %d writes", l.workers[taken].does, l.total.Load())
 		}
 	}
 	return nil // end says why
