@@ -41,13 +41,12 @@ func (h *harness) work(clients []*rpc.Client) *load {
 func (l *load) one(i int, c *rpc.Client) error {
 	for !l.over.Load() {
 		err := l.turn(i, c)
-		var bad *wrong
 		switch {
 		case err == nil:
 			l.acks[i]++
 			l.total.Add(1)
 		case errors.Is(err, errLater):
-		case errors.As(err, &bad):
+		case isWrong(err):
 			return fmt.Errorf("%s: %w", l.workers[i].does, err)
 		case l.over.Load():
 		case l.bears != nil && l.bears(err):
