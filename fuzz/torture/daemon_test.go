@@ -148,12 +148,12 @@ func (d *served) tail() string {
 var errNoStore = errors.New("there is no store")
 
 // errHole is what verifyStore returns where nothing is wrong but what a power cut may
-// leave: a hole in what was not synced.
+// leave: a hole in what was not synced, or a manifest whose name was not.
 var errHole = errors.New("a hole in what was not synced")
 
-// holeOnly reports whether all that verify has found is holes in what was not synced.
+// holeOnly reports whether all that verify has found is what was not synced.
 func holeOnly(said []byte) bool {
-	found := regexp.MustCompile(`(?m)^left  the (log|manifest) ends `).FindAll(said, -1)
+	found := regexp.MustCompile(`(?m)^(left  the (log|manifest) ends |marks  CURRENT names MANIFEST-[0-9]+, whose name was not on disk yet: )`).FindAll(said, -1)
 	total := regexp.MustCompile(`(?m): ([0-9]+) findings?$`).FindSubmatch(said)
 	return len(found) > 0 && total != nil && string(total[1]) == strconv.Itoa(len(found))
 }

@@ -94,3 +94,22 @@ func TestWhatWasAcknowledgedAndIsNotThereIsWrong(t *testing.T) {
 	require.ErrorIs(t, recount(forgotten{rpc.ErrUnavailable}, nil), rpc.ErrUnavailable)
 	require.NoError(t, recount(forgotten{}, nil))
 }
+
+// What a power cut may leave is told from damage, and from damage beside it.
+func TestWhatAPowerCutMayLeaveIsToldFromDamage(t *testing.T) {
+	const hole = "left  the log ends at 4,096 bytes\n"
+	// Seed 5127020942495812730, -fault reviews/eio/54: the sync of the directory failed, and the power went off.
+	const name = "marks  CURRENT names MANIFEST-000035, whose name was not on disk yet: what was on disk is in MANIFEST-000005\n"
+	for said, only := range map[string]bool{
+		hole + "stoa: 1 finding\n":                                              true,
+		name + "full verification of 0 rows: 1 finding\n":                       true,
+		hole + name + "stoa: 2 findings\n":                                      true,
+		name + "root  context 01: another root\nstoa: 2 findings\n":             false,
+		"marks  CURRENT is damaged\nstoa: 1 finding\n":                          false,
+		"full verification of 0 rows: 0 findings\n":                             false,
+		"stoa: the directory can't be read\n":                                   false,
+		"root  context 01: " + name + "full verification of 1 row: 1 finding\n": false,
+	} {
+		require.Equal(t, only, holeOnly([]byte(said)), said)
+	}
+}
