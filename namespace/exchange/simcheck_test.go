@@ -243,12 +243,12 @@ func (s *sim) hide(present []*simNode) {
 		for _, v := range simRows(s.t, n.db) {
 			rows = append(rows, v...)
 		}
-		given := s.given(first, idOf(n.name))
+		given := s.given(n, idOf(n.name)) // also by an Admin who has forgotten it since
 		for _, w := range s.written {
 			if !slices.Contains(w.away, n.name) || !strings.Contains(values[w.context], w.value) {
 				continue
 			}
-			knew, err := first.Governance.Includes(s.ns, w.cut, given)
+			knew, err := n.Governance.Includes(s.ns, w.cut, given)
 			require.NoError(s.t, err)
 			if knew {
 				s.seen.hidden++
