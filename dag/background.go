@@ -159,7 +159,12 @@ func (s *Store) judgeReady(d readyDelta, verified *codec.Hash) (a Answer, err er
 // without a budget. It is a function of the delta and its ancestors, so that what is applied
 // meanwhile does not matter. It returns ErrNoDelta where there is none, or a parent is not applied.
 func (s *Store) cutOf(ctx context.Context, id codec.ContextID, find func(*writeGroup) (*candidate, error)) (root codec.Hash, err error) {
+	s.endTail(ctx, id)
 	err = s.view(func(r engine.Reader) error {
+		r, err := withoutTail(r, s.options.Cache, id)
+		if err != nil {
+			return err
+		}
 		c, err := load(r, s.options.Cache, id)
 		if err != nil {
 			return err

@@ -219,6 +219,7 @@ func (g *writeGroup) apply(x *candidate, o *outcome, a *Answer) error {
 	g.key = deltaKey(g.key[:0], &c.id, &p.id)
 	g.value = p.appendRow(g.value[:0], true)
 	g.batch.Put(column.Delta, g.key, g.value)
+	g.bytes += len(g.value)
 
 	seq := c.next
 	order := orderRow{id: p.id, hlc: p.d.HLC}

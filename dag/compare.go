@@ -116,6 +116,7 @@ func (s *Store) differences(ctx context.Context, id codec.ContextID, other func(
 
 // inTrie calls fn with the store as it is now and the trie of a context.
 func (s *Store) inTrie(id codec.ContextID, fn func(engine.Reader, *merkle.Trie) error) error {
+	s.endTail(s.ctx, id)
 	return s.view(func(r engine.Reader) error {
 		t, err := s.openTrie(r, id)
 		if err != nil {
@@ -130,6 +131,9 @@ func (s *Store) openTrie(r engine.Reader, id codec.ContextID) (*merkle.Trie, err
 	past := history{r: r, context: id}
 	meta, _, err := past.open()
 	if err != nil {
+		return nil, err
+	}
+	if r, err = withoutTail(r, s.options.Cache, id); err != nil {
 		return nil, err
 	}
 	return merkle.Open(s.options.Cache, r, id, meta.RootHash), nil

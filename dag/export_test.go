@@ -1,6 +1,8 @@
 package dag
 
 import (
+	"context"
+
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/dag/merkle"
 )
@@ -10,6 +12,20 @@ func init() { keptFrom, keptFor = 3, 100 }
 
 // LimitPast has a store keep no more than some bytes of what contexts were.
 func (s *Store) LimitPast(bytes int) { s.past = merkle.NewCache(bytes) }
+
+// LimitTails has the tails of contexts take so many bytes at most, and those of a store together, and returns
+// what undoes it. No store may be open.
+func LimitTails(one int, all int64) (undo func()) {
+	before, beforeAll := tailBytes, tailsBytes
+	tailBytes, tailsBytes = one, all
+	return func() { tailBytes, tailsBytes = before, beforeAll }
+}
+
+// EndTail has the rows of a context's trie be of what is applied, if that can be written.
+func (s *Store) EndTail(id codec.ContextID) { s.endTail(context.Background(), id) }
+
+// TailBytes returns what the pages take that are in memory alone.
+func (s *Store) TailBytes() int64 { return s.tails.Load() }
 
 // CutsWalked returns of how many deltas the causal cut was found by going through what is beside them,
 // since the context was loaded.

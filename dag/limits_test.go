@@ -17,7 +17,7 @@ func TestAStoreHasANodeAndNoNegativeLimits(t *testing.T) {
 	_, err := Open(db, Options{})
 	require.ErrorContains(t, err, "no node id")
 	node := codec.NodeID{Lo: 1}
-	for _, o := range []Options{{MaxPending: -1}, {MaxPendingBytes: -1}, {MaxRefused: -1}, {MaxContexts: -1}, {CutBudget: -1}, {MaxSnapshots: -1}, {SnapshotIdle: -1}} {
+	for _, o := range []Options{{MaxPending: -1}, {MaxPendingBytes: -1}, {MaxRefused: -1}, {MaxContexts: -1}, {MaxTail: -1}, {CutBudget: -1}, {MaxSnapshots: -1}, {SnapshotIdle: -1}} {
 		o.Node = node
 		_, err := Open(db, o)
 		require.ErrorContains(t, err, "a negative limit")

@@ -28,6 +28,7 @@ type loaded struct {
 	whole bool   // Meta has all of many heads, as builds before dag-head wrote it
 	next  uint64 // the seq of the next delta
 	trie  *merkle.Trie
+	tail  tail
 	row   contextRow
 
 	waiting      int    // pending deltas
@@ -40,7 +41,7 @@ type loaded struct {
 	firstRefusal, nextRefusal uint64 // what is remembered is from first up to next
 }
 
-// load reads a context. It returns ErrNoContext, ErrAdopting, engine.ErrCorrupt,
+// load reads a context that has no tail. It returns ErrNoContext, ErrAdopting, engine.ErrCorrupt,
 // or the error of the engine.
 func load(r engine.Reader, cache *merkle.Cache, id codec.ContextID) (*loaded, error) {
 	meta, err := engine.Get(r, keys.ContextMeta{Context: id})
@@ -64,6 +65,7 @@ func load(r engine.Reader, cache *merkle.Cache, id codec.ContextID) (*loaded, er
 		return nil, err
 	}
 	c.next++
+	c.tail = tail{after: c.next - 1, root: meta.RootHash}
 	ids, err := HeadsOf(r, id, meta.DagHeads)
 	if err != nil {
 		return nil, err

@@ -62,6 +62,9 @@ func startReplica(t tester, w *world, o dag.Options) *replica {
 	if n.options.Node.IsZero() {
 		n.options.Node = codec.NodeID{Lo: 100}
 	}
+	if n.options.MaxTail == 0 {
+		n.options.MaxTail = []int{0, 1, 2, 5}[len(w.all)%4]
+	}
 	n.options.Now = n.clock.Now
 	n.verdicts = w.judge(n.delivered)
 	n.engine = faulty.New(n.inner, faulty.Options{})
@@ -318,6 +321,7 @@ func scopedRows(t tester, r engine.Reader, scope string, context codec.ContextID
 func (n *replica) shared() map[string]map[string]string {
 	n.t.Helper()
 	c := n.world.context
+	n.store.EndTail(c)
 	deltas := rowsOf(n.t, n.inner, column.Delta, c[:])
 	maps.DeleteFunc(deltas, func(id, _ string) bool { return n.verdicts.applied[codec.DeltaID([]byte(id))] == nil })
 	return map[string]map[string]string{

@@ -104,24 +104,29 @@ func (p *past) delta(seq uint64) (*pastDelta, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.keys, err = rowKeys(p.v.buf); err != nil {
+	appKeys, err := rowKeys(p.v.buf)
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", damagedRow(column.Delta, key, "not a delta"), err)
+	}
+	d.keys = make([]codec.Hash, len(appKeys))
+	for i, appKey := range appKeys {
+		d.keys[i] = merkle.HashKey(appKey)
 	}
 	d.known = true
 	p.recent.keys += len(d.keys)
 	return d, nil
 }
 
-// rowKeys returns the hashes of the keys that the delta of a row writes, without
+// rowKeys returns the app_keys that the delta of a row writes, which are parts of the row, without
 // looking at what comes after its actions.
-func rowKeys(row []byte) ([]codec.Hash, error) {
+func rowKeys(row []byte) ([][]byte, error) {
 	c := cutter.New("ContextDagDeltaValue", row)
 	c.Take("delta_id", 32)
 	c.Take("parents", 32*c.Count("parents", 32))
-	keys := make([]codec.Hash, c.Count("actions", 5))
+	keys := make([][]byte, c.Count("actions", 5))
 	for i := range keys {
 		put := c.U8("actions") == byte(codec.ActionPut)
-		keys[i] = merkle.HashKey(c.Take("actions.key", c.Count("actions.key", 1)))
+		keys[i] = c.Take("actions.key", c.Count("actions.key", 1))
 		if put {
 			c.Take("actions.value", c.Count("actions.value", 1))
 		}

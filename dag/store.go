@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stoadb/stoa/codec"
@@ -26,6 +27,7 @@ type Options struct {
 	MaxPendingBytes int64            // the most bytes that they take; 0: 256 MiB. A single delta may be larger.
 	MaxRefused      int              // the most refusals of a context that are remembered; 0: 4,096
 	MaxContexts     int              // about how many contexts are kept loaded; 0: 1,024
+	MaxTail         int              // after how many deltas the rows of a context's trie are written, so many are read again where a process was killed; 0: 1,024
 	BaseAge         time.Duration    // how old the base of a snapshot is at least; 0: 10 minutes; negative: any
 	MaxSnapshots    int              // the most snapshots that are sent at a time; 0: 4
 	SnapshotIdle    time.Duration    // how long a snapshot is held for its receiver to go on; 0: 5 minutes
@@ -48,7 +50,7 @@ func (o *Options) setDefaults() error {
 	if o.Node.IsZero() {
 		return errors.New("dag: open: no node id")
 	}
-	if o.MaxPending < 0 || o.MaxPendingBytes < 0 || o.MaxRefused < 0 || o.MaxContexts < 0 || o.CutBudget < 0 ||
+	if o.MaxPending < 0 || o.MaxPendingBytes < 0 || o.MaxRefused < 0 || o.MaxContexts < 0 || o.MaxTail < 0 || o.CutBudget < 0 ||
 		o.MaxSnapshots < 0 || o.SnapshotIdle < 0 {
 		return fmt.Errorf("dag: open: a negative limit in %+v", *o)
 	}
@@ -65,6 +67,7 @@ func (o *Options) setDefaults() error {
 	setDefault(&o.MaxPendingBytes, 256<<20)
 	setDefault(&o.MaxRefused, 4096)
 	setDefault(&o.MaxContexts, 1024)
+	setDefault(&o.MaxTail, 1024)
 	setDefault(&o.BaseAge, 10*time.Minute)
 	setDefault(&o.CutBudget, 20_000)
 	setDefault(&o.MaxJoined, MaxParents)
@@ -88,6 +91,7 @@ type Store struct {
 	options Options
 	clock   *hlc.Clock
 	past    *merkle.Cache // pages of tries that contexts have left; see keepPast
+	tails   atomic.Int64  // bytes of pages that tails have changed
 
 	viewing     bool  // made by View
 	clockDamage error // of a view
@@ -148,6 +152,7 @@ func (s *Store) Close() error {
 	s.cancel()
 	s.leases.close()
 	s.calls.Wait()
+	s.endTails()
 	return nil
 }
 

@@ -91,7 +91,11 @@ func (v *verifier) run() error {
 	}
 	v.step(PhaseTrie)
 	leaves := newRowSum()
-	trie := merkle.Check(v.past.r, v.past.context, meta.RootHash, func(l *merkle.Leaf) { leaves.leaf(l) })
+	r, trie := withoutTail(v.past.r, v.s.options.Cache, v.past.context)
+	if trie == nil {
+		v.past.r = r
+		trie = merkle.Check(r, v.past.context, meta.RootHash, leaves.leaf)
+	}
 	if trie != nil && !errors.Is(trie, engine.ErrCorrupt) {
 		return trie
 	}

@@ -105,7 +105,7 @@ func (g *writeGroup) withdraw(ctx context.Context, w *Withdrawal) error {
 	for _, h := range heads {
 		g.addHead(h)
 	}
-	g.meta = true
+	g.meta, g.endsTail = true, true // a tail knows nothing of what was
 	g.putContextRow()
 	if err := g.restore(&past, written); err != nil {
 		return err

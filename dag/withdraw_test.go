@@ -161,6 +161,7 @@ func TestWhatWasSeededComesBack(t *testing.T) {
 		var rows [2]map[string]map[string]string
 		for i, n := range nodes {
 			n.verify()
+			n.store.EndTail(w.context)
 			rows[i] = map[string]map[string]string{"State": rowsOf(t, n.inner, column.State, w.context[:]), "Meta": rowsOf(t, n.inner, column.Meta, w.context[:]),
 				"versions": scopedRows(t, n.inner, "dag-version", w.context), "trie": scopedRows(t, n.inner, "dag-trie", w.context),
 				"seeded": scopedRows(t, n.inner, "dag-seeded", w.context)}

@@ -17,12 +17,14 @@ type writeGroup struct {
 	q *writeQueue
 	c *loaded
 
-	batch   engine.Batch
-	view    view
-	synced  bool
-	meta    bool // root or heads have changed
-	notify  bool // there is something for the background
-	applied int  // deltas in the batch
+	batch    engine.Batch
+	view     view
+	synced   bool
+	meta     bool // root or heads have changed
+	endsTail bool // the rows of the trie are written, and so is the end of the tail
+	notify   bool // there is something for the background
+	applied  int  // deltas in the batch
+	bytes    int  // of their rows
 
 	ready  []woken // what is to be judged because something else was
 	judged int     // how many of them have been
@@ -50,7 +52,7 @@ func (g *writeGroup) begin() {
 	}
 	g.batch.Reset()
 	g.view.Reset(g.s.db, &g.batch)
-	g.synced, g.meta, g.notify, g.applied = false, false, false, 0
+	g.synced, g.meta, g.endsTail, g.notify, g.applied, g.bytes = false, false, false, false, 0, 0
 }
 
 func (g *writeGroup) free() {
@@ -82,7 +84,10 @@ func (g *writeGroup) write() error {
 		}
 		g.value = g.c.appendMeta(g.value[:0])
 		g.batch.Put(column.Meta, g.c.id[:], g.value)
-		g.c.trie.Write(&g.batch)
+	}
+	changes := g.meta || g.endsTail
+	if changes {
+		g.writeTrie()
 	}
 	if g.batch.Len() == 0 {
 		return nil
@@ -95,8 +100,10 @@ func (g *writeGroup) write() error {
 		g.q.state = nil
 		return fmt.Errorf("dag: context %s: %w", g.q.id, err)
 	}
+	if changes {
+		g.wroteTrie()
+	}
 	if g.meta {
-		g.c.trie.Written()
 		g.q.applied()
 	}
 	return nil
@@ -112,6 +119,7 @@ func (s *Store) serve(q *writeQueue, group []*request) (n int, err error) {
 		if !whole || err != nil {
 			q.state = nil
 		}
+		s.counts(q)
 	}()
 	if group[0].Task.alone {
 		n, err = g.serveAlone(group)
@@ -125,6 +133,7 @@ func (s *Store) serve(q *writeQueue, group []*request) (n int, err error) {
 // serveAlone serves the first of group, which writes by itself. The context is not
 // loaded meanwhile, nor afterwards.
 func (g *writeGroup) serveAlone(group []*request) (int, error) {
+	_ = g.endTailLoaded()
 	g.q.state = nil
 	g.begin()
 	return engine.Together(g, group[:1])
@@ -150,10 +159,14 @@ func (g *writeGroup) serveTogether(group []*request) (n int, err error) {
 	return n, nil
 }
 
-// load has the context in memory; one that a group has named begins.
+// load has the context in memory; one that a group has named begins. A tail that was left is ended, so
+// that nobody makes it anew twice.
 func (g *writeGroup) load() (err error) {
 	if g.q.state != nil {
 		return nil
+	}
+	if err := g.endTailStored(); err != nil {
+		return fmt.Errorf("dag: context %s: %w", g.q.id, err)
 	}
 	g.q.state, err = load(g.s.db, g.s.options.Cache, g.q.id)
 	if errors.Is(err, ErrNoContext) {
@@ -204,4 +217,36 @@ func (g *writeGroup) goOn() {
 func (g *writeGroup) forget() {
 	clear(g.ready)
 	g.ready, g.judged = g.ready[:0], 0
+}
+
+// view is the store with the changes of a batch that is being made on top. It is for
+// one goroutine.
+type view struct {
+	engine.Overlay
+	buf []byte
+}
+
+// has reports whether there is a row of Generic under key.
+func (v *view) has(key []byte) (bool, error) {
+	var err error
+	v.buf, err = v.Get(v.buf[:0], column.Generic, key)
+	if errors.Is(err, engine.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// errStop ends a scan that has seen enough.
+var errStop = errors.New("dag: enough")
+
+// scan calls fn with the rows of Generic from start on whose keys begin with
+// prefix, in order, until it returns an error; errStop is none. fn must not change
+// the batch; key and value are valid during the call.
+func (v *view) scan(prefix, start []byte, fn func(key, value []byte) error) error {
+	rg := engine.Prefixed(prefix)
+	rg.Start = start
+	if err := each(v, rg, fn); err != errStop {
+		return err
+	}
+	return nil
 }

@@ -20,7 +20,8 @@ type writeQueue struct {
 	mu    sync.Mutex
 	watch chan struct{} // closed when deltas have been applied; nil: nobody waits
 
-	state *loaded // nil: not loaded; owned by whoever leads
+	state     *loaded // nil: not loaded; owned by whoever leads
+	unwritten int     // what its tail counts for in Store.tails; owned likewise
 }
 
 // task is something that is to be done with a context.
@@ -80,6 +81,7 @@ func (s *Store) release(q *writeQueue) {
 		if old.refs == 0 {
 			delete(s.queues.all, old.id)
 			s.queues.used.Remove(old.element)
+			s.tails.Add(-int64(old.unwritten))
 		}
 	}
 }

@@ -87,6 +87,14 @@ func orderValue(value []byte) error {
 	return err
 }
 
+// tailValue accepts seq u64 ‖ root 32.
+func tailValue(value []byte) error {
+	if len(value) != 8+32 {
+		return malformed("dag-tail", value, "a place and a root")
+	}
+	return nil
+}
+
 func versionValue(value []byte) error {
 	if len(value) == 33 && value[0] == 1 || len(value) == 1 && value[0] == 2 {
 		return nil

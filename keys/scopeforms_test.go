@@ -70,6 +70,7 @@ var fragmentForms = map[string]form{
 	"dag-uptime":       exactly(0),
 	"dag-trie": {append(zeros(32, 32+2, 32+63), append(make([]byte, 32), 1, 15, 0)),
 		append(zeros(0, 31, 33, 32+64), append(make([]byte, 32), 16, 0), append(make([]byte, 32), 0, 16))},
+	"dag-tail":    exactly(32),
 	"dag-order":   exactly(32 + 8),
 	"dag-seq":     exactly(32 + 32),
 	"dag-head":    exactly(32 + 32),
@@ -103,6 +104,7 @@ var valueForms = map[string]form{
 	"dag-clock":  exactly(8),
 	"dag-uptime": exactly(16 + 8 + 8),
 	"dag-order":  {[][]byte{stamp(0), stamp(1), stamp(65_536), make([]byte, 32+24)}, append(zeros(0, 32+24+8), stamp(0)[:32+23], stamp(1)[:32+24+7], stamp(65_537))}, // no node is 0
+	"dag-tail":   exactly(8 + 32),
 	"dag-seq":    exactly(8),
 	"dag-head":   exactly(8),
 	"dag-version": {[][]byte{led(32, 1), led(0, 2)},

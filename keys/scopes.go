@@ -62,6 +62,8 @@ var scopes = []ScopeInfo{
 		Value: "boot 16 ‖ Unix time in ns u64 LE ‖ uptime in ns u64 LE (dag/hlc/README.md)", fragment: nothing, value: uptimeValue}),
 	declare(ScopeInfo{Name: "dag-trie", Holds: "nodes of a context's Merkle trie", Fragment: "context_id 32 ‖ nibbles, a byte each: none, or 2 to 63",
 		Value: "a page (dag/merkle/README.md)", fragment: triePath}),
+	declare(ScopeInfo{Name: "dag-tail", Holds: "where the deltas of a context begin that the rows of its trie do not know", Fragment: "context_id 32",
+		Value: "seq u64 LE of the last delta before it ‖ root 32 of the rows (dag/README.md)", fragment: bytesOf(32), value: tailValue}),
 	declare(ScopeInfo{Name: "dag-order", Holds: "applied deltas of a context, in the order in which they were applied here",
 		Fragment: "context_id 32 ‖ seq u64", Value: "delta_id 32 ‖ hlc 24 ‖ seq of each parent u64 LE (dag/README.md)",
 		fragment: bytesOf(32 + 8), value: orderValue}),

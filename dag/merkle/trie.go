@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"unsafe"
 
 	"github.com/stoadb/stoa/codec"
 	"github.com/stoadb/stoa/column"
@@ -157,6 +158,7 @@ func (t *Trie) Leave() {
 type pageChanges struct {
 	at     map[Prefix]int // places in list
 	list   []pageChange
+	bytes  int         // of the pages in list
 	merged []Leaf      // a buffer,
 	bucket *bucketPage // and another, if any was wanted
 }
@@ -166,11 +168,12 @@ var overlays = sync.Pool{New: func() any {
 	return &pageChanges{at: make(map[Prefix]int, 32), list: make([]pageChange, 0, 48)}
 }}
 
-// Discard gives back the memory that the updates of t take, unless it has grown much.
+// Discard gives back the memory that the updates of t take, unless it has grown much: to empty it costs what
+// it has grown to.
 // Of an overlay that nobody merges the root may be asked after that, and nothing else.
 func (t *Trie) Discard() {
 	c := t.changed
-	if t.changed = nil; c != nil && cap(c.list) <= 1024 && cap(c.merged) <= 1024 {
+	if t.changed = nil; c != nil && cap(c.list) <= 256 && cap(c.merged) <= 1024 {
 		c.reset()
 		overlays.Put(c)
 	}
@@ -179,13 +182,15 @@ func (t *Trie) Discard() {
 func (c *pageChanges) reset() {
 	clear(c.at)
 	clear(c.list)
-	c.list = c.list[:0]
+	c.list, c.bytes = c.list[:0], 0
 }
 
 // set notes a change. What was there before the first at that place counts.
 func (t *Trie) set(c pageChange) {
 	all := t.changing()
+	all.bytes += c.page.memory()
 	if i, ok := all.at[c.at]; ok {
+		all.bytes -= all.list[i].page.memory()
 		all.list[i].page = c.page
 		return
 	}
@@ -207,6 +212,15 @@ func (t *Trie) pageChanges() []pageChange {
 		return nil
 	}
 	return t.changed.list
+}
+
+// Unwritten returns about how many bytes the pages take that the updates of t have changed since
+// [Trie.Written].
+func (t *Trie) Unwritten() int {
+	if t.changed == nil {
+		return 0
+	}
+	return t.changed.bytes + len(t.changed.list)*int(unsafe.Sizeof(pageChange{}))
 }
 
 // Write puts the rows that the updates of t changed into b, in the order of the

@@ -14,11 +14,11 @@ import (
 
 // FormatVersion is the version of what lies in a directory beside the rows of the
 // schema. README.md says what each has.
-const FormatVersion = 3
+const FormatVersion = 4
 
 // formatNeeds is the least version that a build must know to write what this one
 // writes.
-const formatNeeds = 3
+const formatNeeds = 4
 
 // formatName is the file that says which version wrote the directory last.
 const formatName = "stoa.format"

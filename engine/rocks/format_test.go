@@ -38,12 +38,12 @@ func TestStoreOfANewerVersionIsRefusedByName(t *testing.T) {
 	before := files(t, dir)
 	_, err := Open(dir, Options{})
 	require.ErrorIs(t, err, engine.ErrSchema)
-	require.ErrorContains(t, err, "stoa v9.8.7, format 5, which only a build that knows format 4 may write; this is stoa "+ownFormat().program+", format 3")
+	require.ErrorContains(t, err, "stoa v9.8.7, format 6, which only a build that knows format 5 may write; this is stoa "+ownFormat().program+", format 4")
 	require.Equal(t, before, files(t, dir), "nothing was changed")
 
 	r := open(t, dir, Options{ReadOnly: true})
 	require.Equal(t, "1", get(t, r, column.State, ctx(1)))
-	require.Equal(t, []string{"format 5, by stoa v9.8.7 (this build knows 3)"}, r.Unknown())
+	require.Equal(t, []string{"format 6, by stoa v9.8.7 (this build knows 4)"}, r.Unknown())
 	require.NoError(t, r.Close())
 
 	// One that says that this build may write it is written, and says so then.
@@ -66,7 +66,7 @@ func TestStoreWhoseVersionCannotBeToldIsNotWritten(t *testing.T) {
 		_, err := Open(dir, Options{})
 		require.ErrorIs(t, err, engine.ErrSchema, text)
 		require.ErrorContains(t, err, dir+": stoa.format is damaged")
-		require.ErrorContains(t, err, "this one (stoa "+ownFormat().program+", format 3) or an older one")
+		require.ErrorContains(t, err, "this one (stoa "+ownFormat().program+", format 4) or an older one")
 		require.ErrorContains(t, err, "--accept-loss")
 		require.Equal(t, before, files(t, dir), "nothing was changed")
 

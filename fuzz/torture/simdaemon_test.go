@@ -33,8 +33,8 @@ type settings struct {
 	WatermarkEvery                                       time.Duration
 	Jobs                                                 int
 
-	TrieCache, MaxContexts, MaxRefused, CutBudget int
-	BaseAge                                       time.Duration // negative: any
+	TrieCache, MaxContexts, MaxTail, MaxRefused, CutBudget int
+	BaseAge                                                time.Duration // negative: any
 
 	MaxTTLSeconds int64
 	MaxValueBytes int
@@ -56,7 +56,7 @@ func drawSettings(r *rand.Rand) settings {
 		CacheBytes: one[int64](r, mib, 8*mib, 64*mib), RowCacheBytes: one[int64](r, 0, mib, 16*mib),
 		MaxWALBytes: one[int64](r, mib, 4*mib, 256*mib), MinFreeBytes: one[int64](r, -1, mib, 64*mib),
 		WatermarkEvery: one(r, 10*time.Millisecond, 100*time.Millisecond, time.Second), Jobs: one(r, 1, 2, 4),
-		TrieCache: one(r, -1, 64<<10, 0), MaxContexts: one(r, 1, 4, 0), MaxRefused: one(r, 1, 64, 0), CutBudget: one(r, 1, 100, 0),
+		TrieCache: one(r, -1, 64<<10, 0), MaxContexts: one(r, 1, 4, 0), MaxTail: one(r, 1, 10, 0), MaxRefused: one(r, 1, 64, 0), CutBudget: one(r, 1, 100, 0),
 		BaseAge:       one(r, -1, time.Minute, 10*time.Minute, time.Hour),
 		MaxTTLSeconds: one[int64](r, longSeconds, 2*longSeconds, 0), MaxValueBytes: one(r, 1<<10, 0), ErrorsV2: r.IntN(2) == 0,
 		MaxInFlight: one[int64](r, 32*mib, 0), MaxStreams: one[uint32](r, 32, 0),
@@ -100,7 +100,7 @@ func serveByClock(path, dir string) error {
 		return err
 	}
 	o := parts{
-		dag: dag.Options{Now: clock.Now, Cache: merkle.NewCache(s.TrieCache), MaxContexts: s.MaxContexts, MaxRefused: s.MaxRefused,
+		dag: dag.Options{Now: clock.Now, Cache: merkle.NewCache(s.TrieCache), MaxContexts: s.MaxContexts, MaxTail: s.MaxTail, MaxRefused: s.MaxRefused,
 			CutBudget: s.CutBudget, BaseAge: s.BaseAge, Log: log},
 		kv:         kv.Options{Clock: clock, Log: log},
 		storage:    kvstorage.Options{MaxTTLSeconds: s.MaxTTLSeconds, MaxValueBytes: s.MaxValueBytes, ErrorsV2: s.ErrorsV2},
